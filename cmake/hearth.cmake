@@ -1,0 +1,47 @@
+# What every module's CMakeLists.txt is written with:
+#   hearth_module(NAME SOURCES a.cc ... DEPS hearth_base ... LIBS fmt::fmt ...)
+#   hearth_test(NAME SOURCES a_test.cc ... DEPS hearth_x ... [LABELS unit])
+# One folder is one static library; its link list is the dependency order.
+
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_package(fmt REQUIRED)
+find_package(GTest REQUIRED)
+
+add_library(hearth_flags INTERFACE)
+target_compile_options(hearth_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+                       -Wno-sign-conversion -Werror -fno-omit-frame-pointer)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GNU attaches ABI notes and false positives of -O3's value tracking to correct code.
+  target_compile_options(hearth_flags INTERFACE -Wno-psabi -Wno-stringop-overflow
+                         -Wno-array-bounds -Wno-maybe-uninitialized)
+endif()
+target_include_directories(hearth_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
+target_link_libraries(hearth_flags INTERFACE Threads::Threads)
+if(HEARTH_SANITIZE)
+  target_compile_options(hearth_flags INTERFACE -fsanitize=${HEARTH_SANITIZE}
+                         -fno-sanitize-recover=all)
+  target_link_options(hearth_flags INTERFACE -fsanitize=${HEARTH_SANITIZE})
+endif()
+if(HEARTH_FUZZ)
+  target_compile_options(hearth_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
+function(hearth_module name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LIBS" ${ARGN})
+  add_library(hearth_${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(hearth_${name} PUBLIC hearth_flags ${ARG_DEPS} ${ARG_LIBS})
+endfunction()
+
+function(hearth_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LABELS" ${ARGN})
+  if(NOT ARG_LABELS)
+    set(ARG_LABELS unit)
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest_main)
+  # GoogleTest's macros compare and convert on the user's behalf.
+  target_compile_options(${name} PRIVATE -Wno-conversion)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 900)
+endfunction()

@@ -1,0 +1,16 @@
+// HEARTH_CHECK(condition, message): always on, for what only our own bug can cause. Prints the place
+// and the message to standard error and aborts. Never used on what a user or a file can cause.
+#pragma once
+
+namespace hearth {
+
+[[noreturn]] void check_failed(const char* file, int line, const char* condition,
+                               const char* message);
+
+}  // namespace hearth
+
+#define HEARTH_CHECK(condition, message)                                 \
+  do {                                                                   \
+    if (!(condition)) [[unlikely]]                                       \
+      ::hearth::check_failed(__FILE__, __LINE__, #condition, (message)); \
+  } while (false)
