@@ -1,0 +1,157 @@
+// Tokenizers of all three kinds over any bytes, and vocabularies made of any bytes. The first byte
+// chooses the tokenizer, the second its options; the rest is the text.
+//   - byte-level BPE gives every text back byte for byte, SentencePiece but for U+2581
+//   - ids lie inside the vocabulary; a stream of single tokens is well-formed UTF-8 and equals the
+//     stream of the whole; a stop string is never given out
+//   - a vocabulary that lies is refused by an Error
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "text/spm_encoder.h"
+#include "text/stop_strings.h"
+#include "text/test_vocab.h"
+#include "text/tokenizer.h"
+#include "text/utf8.h"
+#include "text/utf8_stream.h"
+
+namespace hearth {
+namespace {
+
+constexpr std::array<const char*, 12> kPre = {
+    "default",     "gpt-2",  "llama-bpe", "qwen2",  "deepseek-llm", "deepseek-coder",
+    "deepseek-v3", "falcon", "starcoder", "gpt-4o", "tekken",       "qwen35"};
+constexpr size_t kBpe = kPre.size();
+
+void add_special(Vocab& vocab) {
+  add_token(vocab, "<|im_end|>", TokenType::kControl);
+  add_token(vocab, "<|im", TokenType::kUserDefined);
+  add_token(vocab, "   ", TokenType::kUserDefined);
+}
+
+std::vector<std::unique_ptr<Tokenizer>> make_tokenizers() {
+  std::vector<std::unique_ptr<Tokenizer>> tokenizers;
+  for (const char* pre : kPre) {
+    Vocab vocab = bpe_vocab(
+        {"Ġ t", "h e", "Ġt he", "a a", "aa aa", "Ã ©", "Ċ Ċ", "Ġ Ġ", "1 2", "' s", "ð Ł", "aa a"},
+        pre);
+    add_special(vocab);
+    tokenizers.push_back(Tokenizer::from_vocab(std::move(vocab)));
+  }
+  Vocab spm =
+      spm_vocab({{"_", -9}, {"a", -8}, {"aa", -1}, {"_a", -2}, {"\xC3\xA9", -3}, {"__", -4}});
+  spm.add_space_prefix = false;
+  tokenizers.push_back(Tokenizer::from_vocab(std::move(spm)));
+  Vocab phi = spm_vocab({{"_", -9}, {"t", -8}, {"_t", -1}, {"he", -2}, {"_the", -7}});
+  add_special(phi);
+  phi.strip_right = {259 + 5};
+  tokenizers.push_back(Tokenizer::from_vocab(std::move(phi)));
+  tokenizers.push_back(Tokenizer::from_vocab(
+      wordpiece_vocab({"_a", "a", "aa", "_the", "e", "_\xE6\x97\xA5", "_,", "_e"})));
+  return tokenizers;
+}
+
+bool well_formed(std::string_view text) {
+  while (size_t length = utf8_sequence(text)) text.remove_prefix(length);
+  return text.empty();
+}
+
+std::string spaces_for_marks(std::string text) {
+  for (size_t at = 0; (at = text.find(kSpaceMark, at)) != std::string::npos;) {
+    text.replace(at, kSpaceMark.size(), " ");
+  }
+  return text;
+}
+
+void check_streams(const Tokenizer& tokenizer, const std::vector<int32_t>& ids) {
+  Utf8Stream by_token;
+  Utf8Stream at_once;
+  StopMatcher stops({"aa", "the ", "\xC3\xA9"});
+  std::string text;
+  std::string bytes;
+  std::string shown;
+  for (int32_t id : ids) {
+    std::string piece = tokenizer.token_bytes(id, true);
+    bytes += piece;
+    std::string ready = by_token.push(piece);
+    text += ready;
+    shown += stops.push(ready);
+  }
+  text += by_token.flush();
+  shown += stops.flush();
+  std::string whole = at_once.push(bytes);
+  whole += at_once.flush();
+  HEARTH_CHECK(text == whole, "a stream depends on how it was cut");
+  HEARTH_CHECK(well_formed(text), "a stream is not UTF-8");
+  HEARTH_CHECK(text.starts_with(shown), "what is shown is not a beginning of the text");
+  for (const char* stop : {"aa", "the ", "\xC3\xA9"}) {
+    HEARTH_CHECK(shown.find(stop) == std::string::npos, "a stop string was given out");
+  }
+}
+
+void run_text(const Tokenizer& tokenizer, size_t which, uint8_t flags, const std::string& text) {
+  EncodeOptions options;
+  if (flags & 1) options.add_bos = options.add_eos = false;
+  options.parse_special = (flags & 2) != 0;
+  std::vector<int32_t> ids = tokenizer.encode(text, options);
+  HEARTH_CHECK(ids == tokenizer.encode(text, options), "the same text becomes other tokens");
+  std::string decoded = tokenizer.decode(ids, true);
+  if (which < kBpe) HEARTH_CHECK(decoded == text, "byte-level BPE lost something");
+  if (which == kBpe && (flags & 1) && !(flags & 2)) {
+    HEARTH_CHECK(decoded == spaces_for_marks(text), "SentencePiece lost something");
+  }
+  check_streams(tokenizer, ids);
+}
+
+// Lines of the text as tokens and as merges or scores.
+void run_vocabulary(uint8_t flags, std::string_view text) {
+  Vocab vocab = flags & 1 ? bpe_vocab({"a a"}) : flags & 2 ? spm_vocab({}) : wordpiece_vocab({});
+  vocab.bos = static_cast<int32_t>(flags >> 2) * 8 - 1;
+  for (size_t line = 0; !text.empty(); ++line) {
+    size_t end = std::min(text.find('\n'), text.size());
+    std::string token(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (vocab.kind == VocabKind::kBpe && line % 2 == 1) {
+      vocab.merges.push_back(token);
+    } else {
+      auto type = static_cast<TokenType>(token.size() % 7);
+      add_token(vocab, token, type, static_cast<float>(token.size()));
+    }
+  }
+  std::string sample;
+  for (const std::string& token : vocab.tokens) sample += token;
+  try {
+    find_end_tokens(vocab);
+    std::unique_ptr<Tokenizer> tokenizer = Tokenizer::from_vocab(std::move(vocab));
+    check_streams(*tokenizer, tokenizer->encode(sample, {.parse_special = true}));
+  } catch (const Error&) {
+    return;
+  }
+}
+
+void run(const uint8_t* data, size_t size) {
+  static const std::vector<std::unique_ptr<Tokenizer>> kTokenizers = make_tokenizers();
+  if (size < 2) return;
+  size_t which = data[0] % (kTokenizers.size() + 2);
+  std::string text(reinterpret_cast<const char*>(data) + 2, size - 2);
+  if (which < kTokenizers.size()) {
+    run_text(*kTokenizers[which], which, data[1], text);
+  } else {
+    run_vocabulary(data[1], text);
+  }
+}
+
+}  // namespace
+}  // namespace hearth
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  hearth::run(data, size);
+  return 0;
+}

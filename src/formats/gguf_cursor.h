@@ -1,0 +1,77 @@
+// A position in a file's bytes that cannot leave them: the only way gguf_part.cc reads.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/error.h"
+#include "formats/gguf_types.h"
+#include "formats/mapped_file.h"
+#include "formats/printable.h"
+
+namespace hearth {
+
+// What a field belongs to, for messages: "the header", "metadata key number 3", "tensor 'output'".
+struct GgufOwner {
+  std::string_view kind;
+  std::string_view name = {};
+  std::optional<uint64_t> index = {};
+
+  std::string text() const {
+    if (index) return fmt::format("{} {}", kind, *index);
+    if (name.empty()) return std::string(kind);
+    return fmt::format("{} '{}'", kind, printable(name));
+  }
+};
+
+class GgufCursor {
+ public:
+  explicit GgufCursor(const MappedFile& file) : file_(file), bytes_(file.bytes()) {}
+
+  uint64_t at() const { return at_; }
+  uint64_t left() const { return bytes_.size() - at_; }
+  const std::byte* here() const { return bytes_.data() + at_; }
+
+  // `field` of `owner` in messages, such as "the length of the name".
+  template <typename T>
+  T read(const GgufOwner& owner, std::string_view field) {
+    return gguf_load<T>(take(sizeof(T), owner, field).data());
+  }
+
+  std::span<const std::byte> take(uint64_t length, const GgufOwner& owner, std::string_view field) {
+    if (length > left()) {
+      fail_at(
+          "{}: {} needs {} bytes at byte {}, but the file ends after {}; it is truncated or "
+          "corrupt, "
+          "download it again",
+          owner.text(), field, length, at_, bytes_.size());
+    }
+    auto taken = bytes_.subspan(at_, length);
+    at_ += length;
+    return taken;
+  }
+
+  // A string behind its 64-bit length.
+  std::string_view read_string(const GgufOwner& owner, std::string_view field) {
+    uint64_t length = read<uint64_t>(owner, field);
+    auto text = take(length, owner, field);
+    return {reinterpret_cast<const char*>(text.data()), text.size()};
+  }
+
+  template <typename... Args>
+  [[noreturn]] void fail_at(fmt::format_string<Args...> format, Args&&... args) const {
+    fail(ErrorCode::kFile, "'{}': {}", file_.name(),
+         fmt::format(format, std::forward<Args>(args)...));
+  }
+
+ private:
+  const MappedFile& file_;
+  std::span<const std::byte> bytes_;
+  uint64_t at_ = 0;
+};
+
+}  // namespace hearth

@@ -1,0 +1,92 @@
+// Headers: magic, version, counts, and everything that is not GGUF at all.
+#include <gtest/gtest.h>
+
+#include "formats/gguf_test_bytes.h"
+#include "formats/gguf_writer.h"
+
+namespace hearth {
+namespace {
+
+std::string error_of_text(std::string_view text) { return parse_error(GgufBytes().raw(text)); }
+
+bool says(const std::string& message, std::string_view part) {
+  return message.find(part) != std::string::npos;
+}
+
+TEST(GgufHeader, VersionsTwoAndThreeAreRead) {
+  for (uint32_t version : {2u, 3u}) {
+    GgufBytes bytes;
+    GgufFile file = GgufFile::parse(bytes.header(0, 0, version).bytes(), "m.gguf");
+    EXPECT_EQ(file.version(), version);
+    EXPECT_EQ(file.alignment(), 32u);
+    EXPECT_TRUE(file.tensors().empty());
+  }
+}
+
+TEST(GgufHeader, OtherVersionsAreNamed) {
+  auto error = [](uint32_t version) { return parse_error(GgufBytes().header(0, 0, version)); };
+  EXPECT_EQ(
+      error(1),
+      "'m.gguf' has GGUF version 1, which was replaced in 2023; download or convert the model "
+      "again");
+  EXPECT_TRUE(says(error(4), "has GGUF version 4, this program reads 2 and 3"));
+  EXPECT_TRUE(says(error(0), "has GGUF version 0"));
+  EXPECT_TRUE(says(error(0x03000000), "is a big-endian GGUF file"));
+}
+
+TEST(GgufHeader, OtherFormatsAreNamedWithTheWayOut) {
+  EXPECT_TRUE(says(error_of_text(std::string("PK\x03\x04 pytorch", 12)), "ZIP archive"));
+  EXPECT_TRUE(says(error_of_text("\x80\x02 pickle"), "pickle"));
+  EXPECT_TRUE(says(error_of_text("\x1f\x8b gzip"), "gunzip"));
+  EXPECT_TRUE(says(error_of_text("tjgg...."), "GGJT"));
+  EXPECT_TRUE(says(error_of_text("version https://git-lfs.github.com/spec/v1"), "git lfs pull"));
+  EXPECT_TRUE(says(error_of_text("<!DOCTYPE html>"), "web page"));
+  EXPECT_TRUE(says(error_of_text("{\"error\": 404}"), "is JSON"));
+  EXPECT_TRUE(says(error_of_text("ABCDEFGHIJKL"), "begins with 'ABCD' where the magic 'GGUF'"));
+  EXPECT_TRUE(says(error_of_text("\x1b[2J"), "begins with '\\x1b[2J'"));
+  EXPECT_TRUE(says(error_of_text("G"), "begins with 'G' where the magic"));
+  GgufBytes safetensors;
+  safetensors.str("{\"weight\":{\"dtype\":\"F32\"}}");
+  EXPECT_TRUE(says(parse_error(safetensors), "is a safetensors file; convert the model to GGUF"));
+}
+
+TEST(GgufHeader, EmptyAndTruncatedFilesSaySo) {
+  EXPECT_EQ(parse_error(GgufBytes()), "'m.gguf' is empty; download it again");
+  EXPECT_EQ(error_of_text("GGUF\x03"),
+            "'m.gguf': the header needs 24 bytes, but the file ends after 5; it is truncated, "
+            "download it again");
+}
+
+TEST(GgufHeader, CountsThatTheFileCannotHoldAreNamed) {
+  std::string keys = parse_error(GgufBytes().header(0, 1));
+  EXPECT_EQ(keys,
+            "'m.gguf': the number of metadata keys is 1, but in the 0 bytes that follow is no room "
+            "for them; the file is truncated or corrupt, download it again");
+  EXPECT_TRUE(says(parse_error(GgufBytes().header(0, UINT64_MAX)),
+                   "the number of metadata keys is 18446744073709551615"));
+  EXPECT_TRUE(says(parse_error(GgufBytes().header(UINT64_MAX / 2, 0)), "the number of tensors is"));
+}
+
+// The file of a realistic model cut at every byte: each prefix is an error or, where only padding
+// is gone, read.
+TEST(GgufHeader, EveryTruncationIsAnError) {
+  GgufWriter writer;
+  writer.set("general.architecture", "llama");
+  writer.set("tokenizer.ggml.tokens", std::vector<std::string>{"<s>", "", "hello"});
+  writer.set("tokenizer.ggml.scores", std::vector<float>{0, -1, -2});
+  writer.set("flag", true);
+  std::vector<float> values(24, 1.0f);
+  writer.add_tensor("a", {4, 6}, values);
+  writer.add_tensor("b", {8, 3}, values);
+  std::vector<std::byte> bytes = writer.finish();
+  ASSERT_EQ(parse_error(bytes), "");
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    // An allocation of its own, so that the sanitizers see a read beyond it.
+    std::vector<std::byte> cut(bytes.begin(), bytes.begin() + size);
+    std::string error = parse_error(cut);
+    EXPECT_EQ(error.empty(), false) << size;
+  }
+}
+
+}  // namespace
+}  // namespace hearth

@@ -1,0 +1,266 @@
+#include "formats/gguf_part.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+#include "formats/gguf_cursor.h"
+#include "formats/gguf_magic.h"
+
+namespace hearth {
+
+namespace {
+
+// The shortest that an entry can be in the file: a name of one byte and its length, then for a key
+// a type and a byte, for a tensor the number of dimensions, one of them, a type and an offset.
+constexpr uint64_t kMinEntryBytes = 8 + 1 + 4 + 1;
+constexpr uint64_t kMinTensorBytes = 8 + 1 + 4 + 8 + 4 + 8;
+// The specification's limit.
+constexpr uint64_t kMaxKeyBytes = 65535;
+// The specification wants a multiple of 8; more than a huge page is a corrupt number.
+constexpr uint64_t kMinAlignment = 8;
+constexpr uint64_t kMaxAlignment = uint64_t{1} << 21;
+
+uint64_t read_count(GgufCursor& cursor, std::string_view what, uint64_t min_bytes) {
+  GgufOwner header{"the header"};
+  uint64_t count = cursor.read<uint64_t>(header, what);
+  // Indices are 32 bits wide, which is a limit for files beyond 60 GB of names only.
+  if (count > cursor.left() / min_bytes || count > UINT32_MAX) {
+    cursor.fail_at(
+        "{} is {}, but in the {} bytes that follow is no room for them; the file is truncated or "
+        "corrupt, download it again",
+        what, count, cursor.left());
+  }
+  return count;
+}
+
+std::string_view read_name(GgufCursor& cursor, const GgufOwner& owner) {
+  std::string_view name = cursor.read_string(owner, "its name");
+  if (name.empty() || name.size() > kMaxKeyBytes) {
+    cursor.fail_at(
+        "{}: its name is {} bytes long where 1 to {} are allowed; the file is corrupt, "
+        "download or convert it again",
+        owner.text(), name.size(), kMaxKeyBytes);
+  }
+  return name;
+}
+
+GgufType read_type(GgufCursor& cursor, const GgufOwner& owner, std::string_view field) {
+  uint32_t number = cursor.read<uint32_t>(owner, field);
+  if (number >= kGgufTypeCount) {
+    cursor.fail_at(
+        "{}: {} is {} where 0 to {} are defined; the file is corrupt or from a newer "
+        "format, download or convert it again",
+        owner.text(), field, number, kGgufTypeCount - 1);
+  }
+  return static_cast<GgufType>(number);
+}
+
+void check_bools(const GgufCursor& cursor, const GgufOwner& owner,
+                 std::span<const std::byte> bytes) {
+  for (std::byte b : bytes) {
+    if (b > std::byte{1}) {
+      cursor.fail_at(
+          "{}: a bool is the byte {} where 0 or 1 is wanted; the file is corrupt, "
+          "download or convert it again",
+          owner.text(), std::to_integer<int>(b));
+    }
+  }
+}
+
+GgufValue read_array(GgufCursor& cursor, const GgufOwner& owner) {
+  GgufType type = read_type(cursor, owner, "the type of its elements");
+  if (type == GgufType::kArray) {
+    cursor.fail_at("{}: it is an array of arrays, which no model uses; convert the model again",
+                   owner.text());
+  }
+  uint64_t count = cursor.read<uint64_t>(owner, "the length of its array");
+  bool is_string = type == GgufType::kString;
+  uint64_t min_bytes = is_string ? sizeof(uint64_t) : gguf_type_bytes(type);
+  if (count > cursor.left() / min_bytes) {
+    cursor.fail_at(
+        "{}: the length of its array is {}, but only {} bytes follow in the file; it is truncated "
+        "or corrupt, download it again",
+        owner.text(), count, cursor.left());
+  }
+  const std::byte* start = cursor.here();
+  if (is_string) {
+    for (uint64_t i = 0; i < count; ++i) cursor.read_string(owner, "a string of its array");
+  } else {
+    cursor.take(count * min_bytes, owner, "its array");
+  }
+  std::span<const std::byte> payload(start, cursor.here());
+  if (type == GgufType::kBool) check_bools(cursor, owner, payload);
+  return {GgufType::kArray, type, count, payload};
+}
+
+GgufEntry read_entry(GgufCursor& cursor, uint64_t index) {
+  std::string_view key = read_name(cursor, {"metadata key number", {}, index});
+  GgufOwner owner{"metadata key", key};
+  GgufType type = read_type(cursor, owner, "the type of its value");
+  if (type == GgufType::kArray) return {key, read_array(cursor, owner)};
+  uint64_t length = type == GgufType::kString
+                        ? cursor.read<uint64_t>(owner, "the length of its string")
+                        : gguf_type_bytes(type);
+  auto payload = cursor.take(length, owner, "its value");
+  if (type == GgufType::kBool) check_bools(cursor, owner, payload);
+  return {key, {type, type, 1, payload}};
+}
+
+std::vector<uint64_t> read_dims(GgufCursor& cursor, const GgufOwner& owner) {
+  uint32_t n_dims = cursor.read<uint32_t>(owner, "the number of dimensions");
+  if (n_dims < 1 || n_dims > kGgufMaxDims) {
+    cursor.fail_at(
+        "{}: the number of dimensions is {} where 1 to {} are allowed; the file is "
+        "corrupt, download or convert it again",
+        owner.text(), n_dims, kGgufMaxDims);
+  }
+  std::vector<uint64_t> dims(n_dims);
+  for (uint64_t& dim : dims) {
+    dim = cursor.read<uint64_t>(owner, "one of its dimensions");
+    if (dim == 0) {
+      cursor.fail_at(
+          "{}: one of its dimensions is 0; the file is corrupt, download or convert it "
+          "again",
+          owner.text());
+    }
+  }
+  return dims;
+}
+
+uint64_t count_elements(const GgufCursor& cursor, const GgufOwner& owner,
+                        const std::vector<uint64_t>& dims) {
+  uint64_t product = 1;
+  for (uint64_t dim : dims) {
+    if (__builtin_mul_overflow(product, dim, &product) || product > INT64_MAX) {
+      cursor.fail_at(
+          "{}: its dimensions {} multiply to more than 2^63; the file is corrupt, "
+          "download it again",
+          owner.text(), fmt::join(dims, " x "));
+    }
+  }
+  return product;
+}
+
+// Everything but `data` and an `offset` that counts from the beginning of the file: these need the
+// end of the header.
+GgufTensor read_tensor(GgufCursor& cursor, uint64_t index, uint32_t part,
+                       GgufUnknownTypes unknown) {
+  GgufTensor tensor = {};
+  tensor.part = part;
+  tensor.name = read_name(cursor, {"tensor number", {}, index});
+  GgufOwner owner{"tensor", tensor.name};
+  tensor.dims = read_dims(cursor, owner);
+  tensor.n_elements = count_elements(cursor, owner, tensor.dims);
+  tensor.gguf_type = cursor.read<uint32_t>(owner, "its type");
+  tensor.offset = cursor.read<uint64_t>(owner, "its offset");
+  std::optional<DType> dtype = dtype_from_gguf(tensor.gguf_type);
+  tensor.type_known = dtype.has_value();
+  if (dtype) {
+    tensor.dtype = *dtype;
+    uint64_t block = dtype_info(*dtype).block_elements;
+    if (tensor.dims[0] % block != 0) {
+      cursor.fail_at(
+          "{}: its rows have {} elements, not whole blocks of {} as {} wants; the file is corrupt, "
+          "download or convert it again",
+          owner.text(), tensor.dims[0], block, dtype_info(*dtype).name);
+    }
+  } else if (unknown == GgufUnknownTypes::kRefuse) {
+    cursor.fail_at(
+        "{}: it is stored as {}, and this program reads only {}; use the model in one of these "
+        "types",
+        owner.text(), gguf_tensor_type_text(tensor.gguf_type), gguf_known_tensor_types());
+  }
+  return tensor;
+}
+
+uint64_t read_alignment(const GgufCursor& cursor, const GgufMetadata& metadata) {
+  uint64_t alignment = metadata.get<uint64_t>("general.alignment").value_or(kGgufDefaultAlignment);
+  if (!std::has_single_bit(alignment) || alignment < kMinAlignment || alignment > kMaxAlignment) {
+    cursor.fail_at(
+        "metadata key 'general.alignment' is {} where a power of two from {} to {} is "
+        "wanted; the file is corrupt, download or convert it again",
+        alignment, kMinAlignment, kMaxAlignment);
+  }
+  return alignment;
+}
+
+// Turns the offset into one from the beginning of the file and finds the data.
+void place_tensor(const GgufCursor& cursor, std::span<const std::byte> file, uint64_t data_start,
+                  uint64_t alignment, GgufTensor& tensor) {
+  GgufOwner owner{"tensor", tensor.name};
+  if (tensor.offset % alignment != 0) {
+    cursor.fail_at(
+        "{}: its offset {} is not a multiple of the alignment {}; the file is corrupt, "
+        "download or convert it again",
+        owner.text(), tensor.offset, alignment);
+  }
+  uint64_t room = file.size() > data_start ? file.size() - data_start : 0;
+  // No tensor is without bytes, so even one of an unknown type cannot begin at the end.
+  uint64_t n_bytes = 1;
+  bool fits = true;
+  if (tensor.type_known) {
+    const DTypeInfo& info = dtype_info(tensor.dtype);
+    uint64_t blocks = tensor.n_elements / info.block_elements;
+    fits = !__builtin_mul_overflow(blocks, uint64_t{info.block_bytes}, &n_bytes);
+  }
+  if (!fits || tensor.offset > room || n_bytes > room - tensor.offset) {
+    cursor.fail_at(
+        "{}: its {} bytes at offset {} of the data end beyond the file, which has {} "
+        "bytes of data; it is truncated or corrupt, download it again",
+        owner.text(), fits ? std::to_string(n_bytes) : "more than 2^64", tensor.offset, room);
+  }
+  tensor.offset += data_start;
+  if (tensor.type_known) tensor.data = file.subspan(tensor.offset, n_bytes);
+}
+
+void check_overlaps(const GgufCursor& cursor, const std::vector<GgufTensor>& tensors) {
+  std::vector<uint32_t> order(tensors.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    return std::pair(tensors[a].offset, a) < std::pair(tensors[b].offset, b);
+  });
+  for (size_t i = 1; i < order.size(); ++i) {
+    const GgufTensor& before = tensors[order[i - 1]];
+    const GgufTensor& after = tensors[order[i]];
+    uint64_t n_bytes = std::max<uint64_t>(before.n_bytes(), 1);
+    if (after.offset - before.offset >= n_bytes) continue;
+    cursor.fail_at(
+        "tensor '{}': its data overlaps that of tensor '{}'; the file is corrupt, "
+        "download or convert it again",
+        printable(after.name), printable(before.name));
+  }
+}
+
+}  // namespace
+
+GgufPart read_gguf_part(MappedFile file, uint32_t part_index, GgufUnknownTypes unknown) {
+  uint32_t version = check_gguf_magic(file.bytes(), file.name());
+  GgufCursor cursor(file);
+  GgufOwner header{"the header"};
+  cursor.take(sizeof(uint32_t) * 2, header, "the magic and version");
+  uint64_t n_tensors = read_count(cursor, "the number of tensors", kMinTensorBytes);
+  uint64_t n_keys = read_count(cursor, "the number of metadata keys", kMinEntryBytes);
+
+  std::vector<GgufEntry> entries;
+  for (uint64_t i = 0; i < n_keys; ++i) entries.push_back(read_entry(cursor, i));
+  GgufMetadata metadata(file.name(), std::move(entries));
+  uint64_t alignment = read_alignment(cursor, metadata);
+
+  std::vector<GgufTensor> tensors;
+  for (uint64_t i = 0; i < n_tensors; ++i) {
+    tensors.push_back(read_tensor(cursor, i, part_index, unknown));
+  }
+  uint64_t data_start = (cursor.at() + alignment - 1) / alignment * alignment;
+  for (GgufTensor& tensor : tensors) {
+    place_tensor(cursor, file.bytes(), data_start, alignment, tensor);
+  }
+  check_overlaps(cursor, tensors);
+  return {std::move(file), version, alignment, std::move(metadata), std::move(tensors)};
+}
+
+}  // namespace hearth

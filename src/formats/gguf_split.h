@@ -1,0 +1,25 @@
+// How a model is split over several GGUF files: the keys split.no, split.count and
+// split.tensors.count in every part, and names ending in -00001-of-00003.gguf.
+// Errors (kFile) name the part and the remedy.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "formats/gguf_metadata.h"
+#include "formats/gguf_part.h"
+
+namespace hearth {
+
+// Number of parts of the model that `metadata` of file `name` belongs to: 1 where it is not split.
+uint32_t gguf_part_count(const GgufMetadata& metadata, const std::string& name);
+
+// The path of part `index` (from 0) of `count`, from the path of the first. Throws where `first`
+// does not end as a first part does.
+std::string gguf_part_path(const std::string& first, uint32_t index, uint32_t count);
+
+// Throws unless `parts` are all parts of one model, in order.
+void check_gguf_parts(std::span<const GgufPart> parts);
+
+}  // namespace hearth

@@ -1,0 +1,72 @@
+#include "formats/gguf_types.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <optional>
+
+#include "base/check.h"
+#include "tensor/dtype.h"
+
+namespace hearth {
+
+namespace {
+
+struct TypeInfo {
+  std::string_view name;
+  size_t bytes;
+};
+
+constexpr std::array<TypeInfo, kGgufTypeCount> kTypes = {{{"uint8", 1},
+                                                          {"int8", 1},
+                                                          {"uint16", 2},
+                                                          {"int16", 2},
+                                                          {"uint32", 4},
+                                                          {"int32", 4},
+                                                          {"float32", 4},
+                                                          {"bool", 1},
+                                                          {"string", 0},
+                                                          {"array", 0},
+                                                          {"uint64", 8},
+                                                          {"int64", 8},
+                                                          {"float64", 8}}};
+
+const TypeInfo& type_info(GgufType type) {
+  auto number = static_cast<uint32_t>(type);
+  HEARTH_CHECK(number < kGgufTypeCount, "not a GGUF value type");
+  return kTypes[number];
+}
+
+// ggml_type by number, those withdrawn from the format included.
+constexpr std::array<std::string_view, 43> kTensorTypes = {
+    "f32",   "f16",        "q4_0",       "q4_1",       "q4_2",     "q4_3",     "q5_0",
+    "q5_1",  "q8_0",       "q8_1",       "q2_k",       "q3_k",     "q4_k",     "q5_k",
+    "q6_k",  "q8_k",       "iq2_xxs",    "iq2_xs",     "iq3_xxs",  "iq1_s",    "iq4_nl",
+    "iq3_s", "iq2_s",      "iq4_xs",     "i8",         "i16",      "i32",      "i64",
+    "f64",   "iq1_m",      "bf16",       "q4_0_4_4",   "q4_0_4_8", "q4_0_8_8", "tq1_0",
+    "tq2_0", "iq4_nl_4_4", "iq4_nl_4_8", "iq4_nl_8_8", "mxfp4",    "nvfp4",    "q1_0",
+    "q2_0"};
+
+}  // namespace
+
+std::string_view gguf_type_name(GgufType type) { return type_info(type).name; }
+
+size_t gguf_type_bytes(GgufType type) { return type_info(type).bytes; }
+
+std::string gguf_tensor_type_text(uint32_t gguf_type) {
+  if (std::optional<DType> dtype = dtype_from_gguf(gguf_type)) {
+    return std::string(dtype_info(*dtype).name);
+  }
+  if (gguf_type >= kTensorTypes.size()) return fmt::format("type {}", gguf_type);
+  return fmt::format("{} (type {})", kTensorTypes[gguf_type], gguf_type);
+}
+
+std::string gguf_known_tensor_types() {
+  std::string text;
+  for (const DTypeInfo& info : all_dtypes()) {
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", info.name, info.gguf_type);
+  }
+  return text;
+}
+
+}  // namespace hearth

@@ -1,0 +1,40 @@
+#include "formats/gguf_types.h"
+
+#include <gtest/gtest.h>
+
+namespace hearth {
+namespace {
+
+TEST(GgufTypes, NumbersMapToTheTypesOfTheFormat) {
+  EXPECT_EQ(gguf_type_of<bool>(), GgufType::kBool);
+  EXPECT_EQ(gguf_type_of<uint8_t>(), GgufType::kUint8);
+  EXPECT_EQ(gguf_type_of<int16_t>(), GgufType::kInt16);
+  EXPECT_EQ(gguf_type_of<uint32_t>(), GgufType::kUint32);
+  EXPECT_EQ(gguf_type_of<int64_t>(), GgufType::kInt64);
+  EXPECT_EQ(gguf_type_of<size_t>(), GgufType::kUint64);
+  EXPECT_EQ(gguf_type_of<float>(), GgufType::kFloat32);
+  EXPECT_EQ(gguf_type_of<double>(), GgufType::kFloat64);
+}
+
+TEST(GgufTypes, NamesAndSizesFollowTheNumbers) {
+  EXPECT_EQ(gguf_type_name(static_cast<GgufType>(0)), "uint8");
+  EXPECT_EQ(gguf_type_name(static_cast<GgufType>(9)), "array");
+  EXPECT_EQ(gguf_type_name(static_cast<GgufType>(12)), "float64");
+  EXPECT_EQ(gguf_type_bytes(GgufType::kString), 0u);
+  EXPECT_EQ(gguf_type_bytes(GgufType::kInt16), 2u);
+  EXPECT_EQ(gguf_type_bytes(GgufType::kUint64), 8u);
+}
+
+TEST(GgufTypes, TensorTypesAreNamedWhetherReadOrNot) {
+  EXPECT_EQ(gguf_tensor_type_text(0), "f32");
+  EXPECT_EQ(gguf_tensor_type_text(8), "q8_0");
+  EXPECT_EQ(gguf_tensor_type_text(39), "mxfp4");
+  EXPECT_EQ(gguf_tensor_type_text(16), "iq2_xxs (type 16)");
+  EXPECT_EQ(gguf_tensor_type_text(29), "iq1_m (type 29)");
+  EXPECT_EQ(gguf_tensor_type_text(34), "tq1_0 (type 34)");
+  EXPECT_EQ(gguf_tensor_type_text(4000000000u), "type 4000000000");
+  EXPECT_EQ(gguf_known_tensor_types().substr(0, 16), "f32 (0), f16 (1)");
+}
+
+}  // namespace
+}  // namespace hearth

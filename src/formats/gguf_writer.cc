@@ -1,0 +1,113 @@
+#include "formats/gguf_writer.h"
+
+#include <bit>
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+#include "base/check.h"
+#include "base/error.h"
+
+namespace hearth {
+
+namespace {
+
+uint64_t padded(uint64_t size, uint64_t alignment) {
+  return (size + alignment - 1) / alignment * alignment;
+}
+
+}  // namespace
+
+void GgufWriter::append_string(std::vector<std::byte>& out, std::string_view text) {
+  append(out, static_cast<uint64_t>(text.size()));
+  const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
+  out.insert(out.end(), bytes, bytes + text.size());
+}
+
+void GgufWriter::set(std::string_view key, std::string_view value) {
+  std::vector<std::byte> bytes;
+  append_string(bytes, value);
+  set_raw(key, static_cast<uint32_t>(GgufType::kString), std::move(bytes));
+}
+
+void GgufWriter::set(std::string_view key, const std::vector<std::string>& values) {
+  std::vector<std::byte> bytes;
+  append(bytes, static_cast<uint32_t>(GgufType::kString));
+  append(bytes, static_cast<uint64_t>(values.size()));
+  for (const std::string& value : values) append_string(bytes, value);
+  set_raw(key, static_cast<uint32_t>(GgufType::kArray), std::move(bytes));
+}
+
+void GgufWriter::set_raw(std::string_view key, uint32_t type, std::vector<std::byte> bytes) {
+  for (Entry& entry : entries_) {
+    if (entry.key != key) continue;
+    entry.type = type;
+    entry.bytes = std::move(bytes);
+    return;
+  }
+  entries_.push_back({std::string(key), type, std::move(bytes)});
+}
+
+void GgufWriter::add_tensor(std::string_view name, std::vector<uint64_t> dims, DType dtype,
+                            std::span<const std::byte> bytes) {
+  HEARTH_CHECK(!dims.empty() && dims.size() <= kGgufMaxDims, "a tensor has 1 to 4 dimensions");
+  uint64_t size = row_bytes(dtype, dims[0]);
+  for (size_t i = 1; i < dims.size(); ++i) size *= dims[i];
+  HEARTH_CHECK(size == bytes.size(), "a tensor's bytes must fit its dimensions and type");
+  tensors_.push_back({std::string(name), std::move(dims), dtype, {bytes.begin(), bytes.end()}});
+}
+
+uint64_t GgufWriter::alignment() const {
+  for (const Entry& entry : entries_) {
+    if (entry.key != "general.alignment" || entry.bytes.size() != sizeof(uint32_t)) continue;
+    uint32_t value = gguf_load<uint32_t>(entry.bytes.data());
+    if (std::has_single_bit(value)) return value;
+  }
+  return kGgufDefaultAlignment;
+}
+
+std::vector<std::byte> GgufWriter::finish() const {
+  std::vector<std::byte> out;
+  for (char c : {'G', 'G', 'U', 'F'}) append(out, c);
+  append(out, version_);
+  append(out, static_cast<uint64_t>(tensors_.size()));
+  append(out, static_cast<uint64_t>(entries_.size()));
+  for (const Entry& entry : entries_) {
+    append_string(out, entry.key);
+    append(out, entry.type);
+    out.insert(out.end(), entry.bytes.begin(), entry.bytes.end());
+  }
+  uint64_t offset = 0;
+  for (const Tensor& tensor : tensors_) {
+    append_string(out, tensor.name);
+    append(out, static_cast<uint32_t>(tensor.dims.size()));
+    for (uint64_t dim : tensor.dims) append(out, dim);
+    append(out, dtype_info(tensor.dtype).gguf_type);
+    append(out, offset);
+    offset += padded(tensor.bytes.size(), alignment());
+  }
+  out.resize(padded(out.size(), alignment()));
+  for (const Tensor& tensor : tensors_) {
+    out.insert(out.end(), tensor.bytes.begin(), tensor.bytes.end());
+    out.resize(padded(out.size(), alignment()));
+  }
+  return out;
+}
+
+void GgufWriter::save(const std::string& path) const {
+  std::vector<std::byte> bytes = finish();
+  auto close = [](std::FILE* file) { return std::fclose(file); };
+  std::unique_ptr<std::FILE, decltype(close)> file(std::fopen(path.c_str(), "wb"), close);
+  if (!file) {
+    fail(ErrorCode::kFile, "cannot create '{}': {}; check the folder and its permissions", path,
+         std::strerror(errno));
+  }
+  bool written = std::fwrite(bytes.data(), 1, bytes.size(), file.get()) == bytes.size();
+  if (std::fclose(file.release()) != 0 || !written) {
+    fail(ErrorCode::kFile, "cannot write {} bytes to '{}': {}; check the space left on the device",
+         bytes.size(), path, std::strerror(errno));
+  }
+}
+
+}  // namespace hearth

@@ -1,0 +1,114 @@
+#include "formats/mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/error.h"
+
+namespace hearth {
+
+namespace {
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (fd_ >= 0) close(fd_);
+  }
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+[[noreturn]] void fail_to_open(const std::string& path, int error) {
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+      fail(ErrorCode::kFile, "'{}' does not exist; check the path", path);
+    case EACCES:
+      fail(ErrorCode::kFile, "'{}' may not be read by this user; check its permissions", path);
+    default:
+      fail(ErrorCode::kFile, "'{}' cannot be opened: {}; check the path and the device", path,
+           std::strerror(error));
+  }
+}
+
+}  // namespace
+
+MappedFile MappedFile::open(const std::string& path) {
+  // O_NONBLOCK: a FIFO opens without a writer, to be refused below.
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) fail_to_open(path, errno);
+  struct stat status = {};
+  if (fstat(file.get(), &status) != 0) fail_to_open(path, errno);
+  if (S_ISDIR(status.st_mode)) {
+    fail(ErrorCode::kFile, "'{}' is a folder; name the model file in it", path);
+  }
+  if (!S_ISREG(status.st_mode)) {
+    fail(ErrorCode::kFile,
+         "'{}' is not a regular file and cannot be mapped; copy it to a disk first", path);
+  }
+  if (status.st_size <= 0) fail(ErrorCode::kFile, "'{}' is empty; download it again", path);
+  size_t size = static_cast<size_t>(status.st_size);
+  void* base = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  if (base == MAP_FAILED) {
+    fail(ErrorCode::kFile,
+         "'{}' cannot be mapped ({} bytes): {}; check the limit of the address space (ulimit -v) "
+         "and the file system",
+         path, size, std::strerror(errno));
+  }
+  return MappedFile(path, {static_cast<const std::byte*>(base), size}, true);
+}
+
+MappedFile MappedFile::view(std::span<const std::byte> bytes, std::string name) {
+  return MappedFile(std::move(name), bytes, false);
+}
+
+MappedFile MappedFile::own(std::vector<std::byte> bytes, std::string name) {
+  MappedFile file(std::move(name), {}, false);
+  file.owned_ = std::move(bytes);
+  file.bytes_ = file.owned_;
+  return file;
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : name_(std::move(other.name_)),
+      bytes_(std::exchange(other.bytes_, {})),
+      mapped_(std::exchange(other.mapped_, false)),
+      owned_(std::move(other.owned_)) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(name_, other.name_);
+  std::swap(bytes_, other.bytes_);
+  std::swap(mapped_, other.mapped_);
+  std::swap(owned_, other.owned_);
+  return *this;
+}
+
+MappedFile::~MappedFile() {
+  if (mapped_) munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+void MappedFile::release(size_t offset, size_t length) const {
+  if (!mapped_ || offset >= bytes_.size()) return;
+  size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  size_t end = offset + std::min(length, bytes_.size() - offset);
+  size_t first = (offset + page - 1) / page * page;
+  // The page at the end of the file has nothing behind it that someone could still need.
+  size_t last = end == bytes_.size() ? end : end / page * page;
+  if (first >= last) return;
+  // The mapping is private and clean, so the kernel can only drop or ignore; neither is an error.
+  madvise(const_cast<std::byte*>(bytes_.data()) + first, last - first, MADV_DONTNEED);
+}
+
+}  // namespace hearth

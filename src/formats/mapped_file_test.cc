@@ -1,0 +1,119 @@
+#include "formats/mapped_file.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "formats/gguf_test_bytes.h"
+
+namespace hearth {
+namespace {
+
+std::string write_file(const TestFolder& folder, const std::vector<std::byte>& bytes) {
+  std::string path = folder.path() + "file";
+  std::FILE* file = std::fopen(path.c_str(), "wb");
+  std::fwrite(bytes.data(), 1, bytes.size(), file);
+  std::fclose(file);
+  return path;
+}
+
+// Pages of [from, from + pages) that this process has mapped in.
+size_t resident_pages(const std::byte* from, size_t pages) {
+  std::FILE* pagemap = std::fopen("/proc/self/pagemap", "rb");
+  if (!pagemap) return 0;
+  size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  std::vector<uint64_t> entries(pages);
+  std::fseek(pagemap, static_cast<long>(reinterpret_cast<uintptr_t>(from) / page * 8), SEEK_SET);
+  size_t read = std::fread(entries.data(), 8, pages, pagemap);
+  std::fclose(pagemap);
+  size_t present = 0;
+  for (size_t i = 0; i < read; ++i) present += entries[i] >> 63;
+  return present;
+}
+
+TEST(MappedFile, HoldsTheBytesAndSurvivesMoves) {
+  TestFolder folder;
+  std::vector<std::byte> bytes(10000, std::byte{7});
+  bytes[9999] = std::byte{9};
+  MappedFile file = MappedFile::open(write_file(folder, bytes));
+  const std::byte* where = file.bytes().data();
+  MappedFile moved = std::move(file);
+  MappedFile assigned = MappedFile::view({}, "none");
+  assigned = std::move(moved);
+  EXPECT_EQ(assigned.bytes().data(), where);
+  EXPECT_EQ(assigned.bytes().size(), 10000u);
+  EXPECT_EQ(assigned.bytes()[9999], std::byte{9});
+}
+
+TEST(MappedFile, OwnedBytesStayWhereTheyAre) {
+  std::vector<std::byte> bytes(3, std::byte{5});
+  const std::byte* where = bytes.data();
+  MappedFile file = MappedFile::own(std::move(bytes), "memory");
+  MappedFile moved = std::move(file);
+  EXPECT_EQ(moved.bytes().data(), where);
+  EXPECT_EQ(moved.name(), "memory");
+  moved.release(0, 3);
+  EXPECT_EQ(moved.bytes()[2], std::byte{5});
+}
+
+TEST(MappedFile, ReleaseDropsWholePagesAndKeepsTheContents) {
+  TestFolder folder;
+  size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  std::vector<std::byte> bytes(8 * page + 100);
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i / page + 1);
+  MappedFile file = MappedFile::open(write_file(folder, bytes));
+  auto touch = [&] {
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      if (file.bytes()[i] != bytes[i]) return false;
+    }
+    return true;
+  };
+  ASSERT_TRUE(touch());
+  if (resident_pages(file.bytes().data(), 9) != 9) GTEST_SKIP() << "no /proc/self/pagemap here";
+  file.release(page / 2, 3 * page);  // pages 1 and 2 lie wholly inside
+  EXPECT_EQ(resident_pages(file.bytes().data(), 9), 7u);
+  file.release(7 * page, page + 100);  // with the partial page at the end
+  EXPECT_EQ(resident_pages(file.bytes().data(), 9), 5u);
+  EXPECT_TRUE(touch());
+  file.release(bytes.size() + page, page);  // outside: nothing to do
+  file.release(0, SIZE_MAX);
+  EXPECT_TRUE(touch());
+}
+
+TEST(MappedFile, BadPathsSayWhatIsWrong) {
+  TestFolder folder;
+  auto error = [](const std::string& path) { return file_error([&] { MappedFile::open(path); }); };
+  std::string missing = folder.path() + "no-such-file";
+  EXPECT_EQ(error(missing), "'" + missing + "' does not exist; check the path");
+  EXPECT_NE(error(folder.path()).find("is a folder"), std::string::npos);
+  EXPECT_NE(error("/dev/null").find("is not a regular file"), std::string::npos);
+  std::string empty = write_file(folder, {});
+  EXPECT_EQ(error(empty), "'" + empty + "' is empty; download it again");
+  EXPECT_NE(error(empty + "/below").find("does not exist"), std::string::npos);
+  EXPECT_NE(error(std::string(5000, 'x')).find("cannot be opened"), std::string::npos);
+}
+
+TEST(MappedFile, AFifoIsRefusedWithoutWaitingForAWriter) {
+  TestFolder folder;
+  std::string path = folder.path() + "hearth-fifo";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  std::string error = file_error([&] { MappedFile::open(path); });
+  EXPECT_NE(error.find("is not a regular file"), std::string::npos);
+}
+
+TEST(MappedFile, AFileWithoutReadPermissionIsNamed) {
+  if (geteuid() == 0) GTEST_SKIP() << "root reads everything";
+  TestFolder folder;
+  std::string path = write_file(folder, {std::byte{1}});
+  chmod(path.c_str(), 0);
+  std::string error = file_error([&] { MappedFile::open(path); });
+  chmod(path.c_str(), 0600);
+  EXPECT_NE(error.find("may not be read by this user"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace hearth
