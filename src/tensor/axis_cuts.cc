@@ -1,0 +1,75 @@
+#include "tensor/axis_cuts.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/check.h"
+
+namespace hearth {
+namespace {
+
+// Boundary i of `n` even parts of `total`.
+uint32_t even_boundary(uint32_t total, uint32_t i, uint32_t n) {
+  return static_cast<uint32_t>(uint64_t{total} * i / n);
+}
+
+}  // namespace
+
+AxisCuts::AxisCuts(uint32_t units, uint32_t granule, std::span<const uint32_t> shares)
+    : units_(units) {
+  HEARTH_CHECK(units > 0 && granule > 0 && !shares.empty(), "an axis has units and shards");
+  uint64_t total = std::accumulate(shares.begin(), shares.end(), uint64_t{0});
+  HEARTH_CHECK(total > 0, "some shard takes a share");
+  uint32_t granules = (units + granule - 1) / granule;
+  auto unit_at = [&](uint32_t g) { return std::min(g * granule, units); };
+
+  uint64_t before = 0;
+  uint32_t begin = 0;
+  for (uint32_t share : shares) {
+    before += share;
+    // Rounded to nearest; the last non-empty share ends at `granules` exactly.
+    auto end = static_cast<uint32_t>((granules * before + total / 2) / total);
+    shards_.push_back({unit_at(begin), unit_at(end)});
+    uint32_t count = end - begin;
+    uint32_t pieces = std::min(count, kSegments);
+    std::vector<UnitRange>& segments = segments_.emplace_back();
+    for (uint32_t i = 0; i < pieces; ++i) {
+      segments.push_back({unit_at(begin + even_boundary(count, i, pieces)),
+                          unit_at(begin + even_boundary(count, i + 1, pieces))});
+    }
+    begin = end;
+  }
+  HEARTH_CHECK(shards_.back().end == units_, "the shards cover the axis");
+}
+
+UnitRange AxisCuts::part_segments(uint32_t s, uint32_t part, uint32_t parts) const {
+  HEARTH_CHECK(part < parts, "a part is one of `parts`");
+  auto count = static_cast<uint32_t>(segments_[s].size());
+  return {even_boundary(count, part, parts), even_boundary(count, part + 1, parts)};
+}
+
+UnitRange AxisCuts::part_units(uint32_t s, uint32_t part, uint32_t parts) const {
+  UnitRange range = part_segments(s, part, parts);
+  const std::vector<UnitRange>& segments = segments_[s];
+  if (range.size() == 0) return {shards_[s].begin, shards_[s].begin};
+  return {segments[range.begin].begin, segments[range.end - 1].end};
+}
+
+std::vector<UnitRange> tree_pieces(uint32_t begin, uint32_t end, uint32_t leaves) {
+  std::vector<UnitRange> pieces;
+  while (begin < end) {
+    uint32_t width = 1;
+    // Grow while the node stays aligned and inside the range, or covers all that is left of the
+    // tree.
+    while (begin % (2 * width) == 0 && begin + width < end &&
+           (begin + 2 * width <= end || end == leaves)) {
+      width *= 2;
+    }
+    uint32_t stop = std::min(begin + width, leaves);
+    pieces.push_back({begin, stop});
+    begin = stop;
+  }
+  return pieces;
+}
+
+}  // namespace hearth

@@ -1,0 +1,55 @@
+// How one axis of a model is cut over the NUMA nodes: once per axis, shared by every weight on it.
+// The rows of gate and up are the columns of down; the rows of Q, K and V by KV head are the
+// columns of O.
+//
+// An axis has `units` (a KV head, 32 FFN rows, 16 vocabulary rows). Shard s owns a contiguous range
+// of units; a shard is divided into segments, at most kSegments, which are what column-cut weights
+// accumulate apart and merge by a fixed binary tree (the numerical contract): a group that is
+// smaller than a node takes whole segments, so no sum depends on the number of groups.
+//
+// Every boundary but the end is a multiple of `granule` units, so that K ranges start at multiples
+// of 32 elements. Shards may be empty or of unequal size.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace hearth {
+
+inline constexpr uint32_t kSegments = 8;
+
+struct UnitRange {
+  uint32_t begin = 0, end = 0;
+  uint32_t size() const { return end - begin; }
+  bool operator==(const UnitRange&) const = default;
+};
+
+class AxisCuts {
+ public:
+  // Cuts `units` among `shares.size()` shards in proportion to the shares (not all zero).
+  AxisCuts(uint32_t units, uint32_t granule, std::span<const uint32_t> shares);
+
+  uint32_t units() const { return units_; }
+  uint32_t shard_count() const { return static_cast<uint32_t>(shards_.size()); }
+  UnitRange shard(uint32_t s) const { return shards_[s]; }
+  std::span<const UnitRange> segments(uint32_t s) const { return segments_[s]; }
+
+  // Part `part` of `parts` of shard s: a range of indices into segments(s), as even as it goes.
+  UnitRange part_segments(uint32_t s, uint32_t part, uint32_t parts) const;
+  // The same as a range of units (empty where the shard has fewer segments than parts).
+  UnitRange part_units(uint32_t s, uint32_t part, uint32_t parts) const;
+
+ private:
+  uint32_t units_;
+  std::vector<UnitRange> shards_;
+  std::vector<std::vector<UnitRange>> segments_;
+};
+
+// The maximal aligned nodes of a binary tree over leaves 0, 1, 2, ... that together cover [begin,
+// end): the pieces in which a group hands over the partial sums of its segments. A node [a, b) is
+// aligned when its width is a power of two that divides a; the last one may reach past `leaves`, in
+// which case its end is cut to `leaves`.
+std::vector<UnitRange> tree_pieces(uint32_t begin, uint32_t end, uint32_t leaves);
+
+}  // namespace hearth

@@ -1,0 +1,45 @@
+// One panel of 16 rows from the file's layout into the packed one: what pack_panels is made of, one
+// function a family of pack kinds. The bytes that come out are those of tensor/pack_spec.h.
+//
+// Every function transposes: 16 rows that lie far apart become one stream. They work in 4 x 4 tiles
+// of 32-bit words in the vector registers that every processor has, and reach more than half the
+// speed of memcpy.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "tensor/pack_spec.h"
+
+namespace hearth {
+
+// The 16 rows, each at K = 0 of the whole tensor; null: a row of padding.
+using PanelRows = std::array<const std::byte*, kPanelRows>;
+
+struct PanelSource {
+  DType dtype;
+  PanelRows rows;
+};
+
+// kF32, kF16, kBF16: the only kinds whose k need not be a multiple of 32.
+void pack_plain(const PackSpec& spec, const PanelSource& source, std::byte* codes);
+
+// kQ8_0, kQ4_0, kQ4_K, kQ6_K: the file's codes in another order.
+void pack_quantised(const PackSpec& spec, const PanelSource& source, std::byte* codes,
+                    std::byte* scales);
+
+// kI8x32, kI8x16: decoded to 8 bits.
+void pack_int8(const PackSpec& spec, const PanelSource& source, std::byte* codes,
+               std::byte* scales);
+
+// Where block `index` of `block_bytes` lies in each row; `padding` for rows of padding.
+inline PanelRows blocks_at(const PanelRows& rows, size_t index, size_t block_bytes,
+                           const std::byte* padding) {
+  PanelRows blocks;
+  for (size_t r = 0; r < kPanelRows; ++r) {
+    blocks[r] = rows[r] == nullptr ? padding : rows[r] + index * block_bytes;
+  }
+  return blocks;
+}
+
+}  // namespace hearth

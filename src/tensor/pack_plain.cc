@@ -1,0 +1,66 @@
+#include <cstring>
+
+#include "tensor/pack_panel.h"
+#include "tensor/transpose.h"
+
+namespace hearth {
+namespace {
+
+constexpr size_t kMaxBlockBytes = kBlock * sizeof(float);
+constexpr std::byte kZeros[kMaxBlockBytes] = {};
+
+// 32-bit words: an f32 or a pair of bf16.
+template <size_t Words>
+void pack_words(const PanelRows& blocks, std::byte* out) {
+  transpose_words<Words>(out,
+                         [&](size_t r, size_t c) { return load_vector<U32x4>(blocks[r] + 4 * c); });
+}
+
+void pack_halves(const PanelRows& blocks, std::byte* out) {
+  for (size_t j = 0; j < kBlock; j += 8) {
+    for (size_t r = 0; r < kPanelRows; r += 8) {
+      U16x8 v[8];
+      for (size_t i = 0; i < 8; ++i) v[i] = load_vector<U16x8>(blocks[r + i] + 2 * j);
+      transpose(v);
+      for (size_t i = 0; i < 8; ++i) store_vector(out + 32 * (j + i) + 2 * r, v[i]);
+    }
+  }
+}
+
+using PackBlock = void (*)(const PanelRows& blocks, std::byte* out);
+
+template <PackBlock pack>
+void pack_blocks(const PackSpec& spec, const PanelRows& rows, size_t block_bytes,
+                 std::byte* codes) {
+  const size_t packed_bytes = block_bytes * kPanelRows;
+  const uint32_t whole = spec.k / kBlock;
+  const size_t origin = spec.k_origin / kBlock;
+  for (uint32_t b = 0; b < whole; ++b) {
+    pack(blocks_at(rows, origin + b, block_bytes, kZeros), codes + b * packed_bytes);
+  }
+  if (whole == spec.blocks()) return;
+
+  std::byte tails[kPanelRows][kMaxBlockBytes] = {};
+  const size_t tail_bytes = spec.k % kBlock * (block_bytes / kBlock);
+  PanelRows blocks = blocks_at(rows, origin + whole, block_bytes, kZeros);
+  for (size_t r = 0; r < kPanelRows; ++r) {
+    std::memcpy(tails[r], blocks[r], tail_bytes);
+    blocks[r] = tails[r];
+  }
+  pack(blocks, codes + whole * packed_bytes);
+}
+
+}  // namespace
+
+void pack_plain(const PackSpec& spec, const PanelSource& source, std::byte* codes) {
+  const size_t block_bytes = row_bytes(source.dtype, kBlock);
+  if (spec.kind == PackKind::kF32) {
+    pack_blocks<pack_words<32>>(spec, source.rows, block_bytes, codes);
+  } else if (spec.kind == PackKind::kBF16) {
+    pack_blocks<pack_words<16>>(spec, source.rows, block_bytes, codes);
+  } else {
+    pack_blocks<pack_halves>(spec, source.rows, block_bytes, codes);
+  }
+}
+
+}  // namespace hearth

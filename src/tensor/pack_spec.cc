@@ -1,0 +1,102 @@
+#include "tensor/pack_spec.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "tensor/pack_panel.h"
+
+namespace hearth {
+namespace {
+
+struct KindInfo {
+  const char* name;
+  size_t code_bytes;   // of one block of a panel
+  size_t scale_bytes;  // of one block
+  size_t super_bytes;  // of one super-block
+};
+
+constexpr KindInfo kKinds[kPackKinds] = {
+    {"f32", 2048, 0, 0},   {"f16", 1024, 0, 0},    {"bf16", 1024, 0, 0},
+    {"q8_0", 512, 32, 0},  {"q4_0", 256, 32, 0},   {"q4_k", 256, 32, 64},
+    {"q6_k", 384, 32, 32}, {"i8x32", 512, 128, 0}, {"i8x16", 512, 256, 0},
+};
+
+const KindInfo& info(PackKind kind) { return kKinds[static_cast<size_t>(kind)]; }
+
+constexpr size_t kAlignment = 64;
+
+// Of one panel, before alignment.
+size_t scale_bytes(const PackSpec& spec) {
+  const KindInfo& kind = info(spec.kind);
+  return spec.blocks() * kind.scale_bytes + spec.supers() * kind.super_bytes;
+}
+
+}  // namespace
+
+PackKind pack_kind_for(DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+      return PackKind::kF32;
+    case DType::kF16:
+      return PackKind::kF16;
+    case DType::kBF16:
+      return PackKind::kBF16;
+    case DType::kQ8_0:
+      return PackKind::kQ8_0;
+    case DType::kQ4_0:
+      return PackKind::kQ4_0;
+    case DType::kQ4_K:
+      return PackKind::kQ4_K;
+    case DType::kQ6_K:
+      return PackKind::kQ6_K;
+    case DType::kQ4_1:
+    case DType::kQ5_0:
+    case DType::kQ5_1:
+    case DType::kQ5_K:
+    case DType::kIQ4_NL:
+    case DType::kMXFP4:
+      return PackKind::kI8x32;
+    case DType::kQ2_K:
+    case DType::kQ3_K:
+      return PackKind::kI8x16;
+  }
+  HEARTH_CHECK(false, "not a DType");
+}
+
+const char* pack_kind_name(PackKind kind) { return info(kind).name; }
+
+size_t PackSpec::codes_panel_bytes() const { return blocks() * info(kind).code_bytes; }
+
+size_t PackSpec::scales_panel_bytes() const {
+  return (scale_bytes(*this) + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+void pack_panels(const PackSpec& spec, DType dtype, const std::byte* source, size_t row_stride,
+                 uint32_t panel0, uint32_t panels, std::byte* codes, std::byte* scales) {
+  HEARTH_CHECK(pack_kind_for(dtype) == spec.kind, "the kind is the one of the type");
+  HEARTH_CHECK(spec.k_origin % kBlock == 0, "K is cut at multiples of 32");
+  HEARTH_CHECK(panel0 + panels <= spec.panels(), "the panels are the shard's");
+  const bool plain = dtype_info(dtype).block_elements == 1;
+  HEARTH_CHECK(plain || spec.k % kBlock == 0, "a quantised row holds whole blocks");
+
+  for (uint32_t panel = panel0; panel < panel0 + panels; ++panel) {
+    PanelSource panel_source{dtype, {}};
+    const uint32_t row0 = panel * kPanelRows;
+    for (uint32_t r = 0; r < std::min(kPanelRows, spec.rows - row0); ++r) {
+      panel_source.rows[r] = source + row_stride * (row0 + r);
+    }
+    std::byte* panel_codes = codes + spec.codes_panel_bytes() * panel;
+    std::byte* panel_scales = scales + spec.scales_panel_bytes() * panel;
+    std::fill(panel_scales + scale_bytes(spec), panel_scales + spec.scales_panel_bytes(),
+              std::byte{0});
+    if (plain) {
+      pack_plain(spec, panel_source, panel_codes);
+    } else if (spec.kind == PackKind::kI8x32 || spec.kind == PackKind::kI8x16) {
+      pack_int8(spec, panel_source, panel_codes, panel_scales);
+    } else {
+      pack_quantised(spec, panel_source, panel_codes, panel_scales);
+    }
+  }
+}
+
+}  // namespace hearth

@@ -1,0 +1,61 @@
+// Transposes of small tiles in 128-bit registers, written with the compilers' vector extension: the
+// same source for SSE2 and NEON, which every processor of their kind has.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace hearth {
+
+using U32x4 [[gnu::vector_size(16)]] = uint32_t;
+using U16x8 [[gnu::vector_size(16)]] = uint16_t;
+
+inline U32x4 interleave_low(U32x4 a, U32x4 b) { return __builtin_shufflevector(a, b, 0, 4, 1, 5); }
+inline U32x4 interleave_high(U32x4 a, U32x4 b) { return __builtin_shufflevector(a, b, 2, 6, 3, 7); }
+inline U16x8 interleave_low(U16x8 a, U16x8 b) {
+  return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+}
+inline U16x8 interleave_high(U16x8 a, U16x8 b) {
+  return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+}
+
+// Transposes N registers of N elements: log2 N perfect shuffles of all their elements.
+template <typename V, size_t N>
+inline void transpose(V (&v)[N]) {
+  static_assert(N == sizeof(V) / sizeof(v[0][0]), "a square");
+  for (size_t step = 1; step < N; step *= 2) {
+    V next[N];
+    for (size_t i = 0; i < N / 2; ++i) {
+      next[2 * i] = interleave_low(v[i], v[i + N / 2]);
+      next[2 * i + 1] = interleave_high(v[i], v[i + N / 2]);
+    }
+    for (size_t i = 0; i < N; ++i) v[i] = next[i];
+  }
+}
+
+template <typename V>
+inline V load_vector(const std::byte* p) {
+  V v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+template <typename V>
+inline void store_vector(std::byte* p, V v) {
+  std::memcpy(p, &v, sizeof v);
+}
+
+// out[c][r] = word c of row r, for 16 rows of Words words: load(r, c) gives words [c, c + 4) of row
+// r.
+template <size_t Words, typename Load>
+inline void transpose_words(std::byte* out, Load&& load) {
+  for (size_t c = 0; c < Words; c += 4) {
+    for (size_t r = 0; r < 16; r += 4) {
+      U32x4 v[4] = {load(r, c), load(r + 1, c), load(r + 2, c), load(r + 3, c)};
+      transpose(v);
+      for (size_t i = 0; i < 4; ++i) store_vector(out + 64 * (c + i) + 4 * r, v[i]);
+    }
+  }
+}
+
+}  // namespace hearth

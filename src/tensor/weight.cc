@@ -1,0 +1,46 @@
+#include "tensor/weight.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace hearth {
+
+Weight cut_weight(std::string name, DType dtype, uint32_t rows, uint32_t k, CutBy cut,
+                  const AxisCuts& cuts, uint32_t unit) {
+  uint32_t extent = cut == CutBy::kRows ? rows : k;
+  HEARTH_CHECK(
+      uint64_t{cuts.units()} * unit >= extent && uint64_t{cuts.units() - 1} * unit < extent,
+      "the axis covers the weight");
+  Weight weight{std::move(name), dtype, rows, k, cut, &cuts, unit, {}};
+  for (uint32_t s = 0; s < cuts.shard_count(); ++s) {
+    uint32_t begin = std::min(cuts.shard(s).begin * unit, extent);
+    uint32_t end = std::min(cuts.shard(s).end * unit, extent);
+    PackSpec spec{pack_kind_for(dtype), rows, k, 0};
+    Shard shard;
+    if (cut == CutBy::kRows) {
+      spec.rows = end - begin;
+      shard.row0 = begin;
+    } else {
+      HEARTH_CHECK(begin % kBlock == 0 || begin == end, "K is cut at multiples of 32");
+      spec.k = end - begin;
+      spec.k_origin = begin == end ? 0 : begin;
+    }
+    shard.spec = spec;
+    weight.shards.push_back(shard);
+  }
+  return weight;
+}
+
+void weight_row(const Weight& weight, uint32_t row, float* out) {
+  HEARTH_CHECK(weight.cut == CutBy::kRows && row < weight.rows, "rows of row-cut weights only");
+  for (const Shard& shard : weight.shards) {
+    if (row < shard.row0 + shard.spec.rows) {
+      unpack_row(shard.spec, shard.codes, shard.scales, row - shard.row0, out);
+      return;
+    }
+  }
+  HEARTH_CHECK(false, "the shards cover all rows");
+}
+
+}  // namespace hearth

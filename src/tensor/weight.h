@@ -1,0 +1,44 @@
+// A weight matrix W[rows, k] as it lies in memory: cut into one Shard per NUMA node, each packed
+// for the kernels (tensor/pack_spec.h). A weight is stored once, whatever plans work on it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tensor/axis_cuts.h"
+#include "tensor/pack_spec.h"
+
+namespace hearth {
+
+enum class CutBy : uint8_t {
+  kRows,     // the axis is W's rows: every shard computes its own outputs
+  kColumns,  // the axis is K: every shard computes partial sums of all outputs
+};
+
+struct Shard {
+  PackSpec spec;
+  uint32_t row0 = 0;  // the first row of the whole weight; the first column is spec.k_origin
+  std::byte* codes = nullptr;
+  std::byte* scales = nullptr;
+};
+
+struct Weight {
+  std::string name;
+  DType dtype;
+  uint32_t rows, k;
+  CutBy cut;
+  const AxisCuts* cuts;
+  uint32_t unit;  // rows or columns of this weight in one unit of the axis
+  std::vector<Shard> shards;
+};
+
+// The weight with empty shards (no memory yet). The axis must cover it: units * unit reaches its
+// cut dimension, and all but the last unit lie inside.
+Weight cut_weight(std::string name, DType dtype, uint32_t rows, uint32_t k, CutBy cut,
+                  const AxisCuts& cuts, uint32_t unit);
+
+// Row `row` of a row-cut weight in f32: out[k].
+void weight_row(const Weight& weight, uint32_t row, float* out);
+
+}  // namespace hearth
