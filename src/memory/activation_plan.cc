@@ -1,0 +1,101 @@
+#include "memory/activation_plan.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <tuple>
+
+#include "base/check.h"
+
+namespace hearth {
+namespace {
+
+size_t align_up(size_t value, size_t align) { return (value + align - 1) & ~(align - 1); }
+
+bool overlap_in_time(const ActivationValue& a, const ActivationValue& b) {
+  return a.first_use <= b.last_use && b.first_use <= a.last_use;
+}
+
+// The values placed so far, by offset.
+struct Placed {
+  size_t offset, end;
+  uint32_t value;
+};
+
+// Places values in the given order, each in the tightest gap that holds it, or past the end.
+ActivationPlan place_in_order(std::span<const ActivationValue> values,
+                              const std::vector<uint32_t>& order) {
+  ActivationPlan plan;
+  plan.offsets.assign(values.size(), 0);
+  std::vector<Placed> placed;
+  for (uint32_t index : order) {
+    const ActivationValue& value = values[index];
+    if (value.bytes == 0) continue;
+    size_t best_offset = 0, best_gap = SIZE_MAX, free_from = 0;
+    bool found = false;
+    for (const Placed& other : placed) {
+      if (!overlap_in_time(value, values[other.value])) continue;
+      size_t offset = align_up(free_from, value.align);
+      if (other.offset >= offset + value.bytes && other.offset - free_from < best_gap) {
+        best_offset = offset;
+        best_gap = other.offset - free_from;
+        found = true;
+      }
+      free_from = std::max(free_from, other.end);
+    }
+    if (!found) best_offset = align_up(free_from, value.align);
+    Placed entry{best_offset, best_offset + value.bytes, index};
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), entry,
+                                   [](const Placed& a, const Placed& b) {
+                                     return std::tie(a.offset, a.value) <
+                                            std::tie(b.offset, b.value);
+                                   }),
+                  entry);
+    plan.offsets[index] = best_offset;
+    plan.peak_bytes = std::max(plan.peak_bytes, entry.end);
+  }
+  return plan;
+}
+
+}  // namespace
+
+ActivationPlan plan_activations(std::span<const ActivationValue> values) {
+  for (const ActivationValue& value : values) {
+    HEARTH_CHECK(value.first_use <= value.last_use, "a value is used first before it is used last");
+    HEARTH_CHECK(value.align != 0 && (value.align & (value.align - 1)) == 0, "a power of two");
+  }
+  std::vector<uint32_t> order(values.size());
+  std::iota(order.begin(), order.end(), 0u);
+  auto sorted_by = [&](auto key) {
+    std::vector<uint32_t> result = order;
+    std::stable_sort(result.begin(), result.end(),
+                     [&](uint32_t a, uint32_t b) { return key(values[a]) > key(values[b]); });
+    return result;
+  };
+  auto lifetime = [](const ActivationValue& v) { return uint64_t{v.last_use} - v.first_use + 1; };
+  std::vector<uint32_t> orders[] = {
+      sorted_by([&](const ActivationValue& v) { return std::make_pair(v.bytes, lifetime(v)); }),
+      sorted_by([&](const ActivationValue& v) { return std::make_pair(lifetime(v), v.bytes); }),
+      sorted_by([&](const ActivationValue& v) { return lifetime(v) * v.bytes; }),
+  };
+  ActivationPlan best;
+  best.peak_bytes = SIZE_MAX;
+  for (const std::vector<uint32_t>& each : orders) {
+    ActivationPlan plan = place_in_order(values, each);
+    if (plan.peak_bytes < best.peak_bytes) best = std::move(plan);
+  }
+  return best;
+}
+
+size_t max_live_bytes(std::span<const ActivationValue> values) {
+  std::map<uint64_t, int64_t> change;
+  for (const ActivationValue& value : values) {
+    change[value.first_use] += static_cast<int64_t>(value.bytes);
+    change[uint64_t{value.last_use} + 1] -= static_cast<int64_t>(value.bytes);
+  }
+  int64_t live = 0, most = 0;
+  for (const auto& [time, bytes] : change) most = std::max(most, live += bytes);
+  return static_cast<size_t>(most);
+}
+
+}  // namespace hearth

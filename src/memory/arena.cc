@@ -1,0 +1,243 @@
+#include "memory/arena.h"
+
+#include <linux/mempolicy.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <utility>
+
+#include "base/check.h"
+#include "base/error.h"
+
+// Linux 5.14; older C library headers lack the name.
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+namespace hearth {
+namespace {
+
+size_t align_up(size_t value, size_t align) { return (value + align - 1) & ~(align - 1); }
+
+std::byte* align_pointer(void* pointer, size_t align) {
+  return reinterpret_cast<std::byte*>(align_up(reinterpret_cast<uintptr_t>(pointer), align));
+}
+
+// One line of /proc/self/smaps that opens a mapping: "7f00-7f80 rw-p ...".
+bool parse_range(const std::string& line, uintptr_t* begin, uintptr_t* end) {
+  char* rest = nullptr;
+  *begin = std::strtoull(line.c_str(), &rest, 16);
+  if (rest == line.c_str() || *rest != '-') return false;
+  *end = std::strtoull(rest + 1, &rest, 16);
+  return *rest == ' ';
+}
+
+}  // namespace
+
+const char* page_kind_name(PageKind kind) {
+  switch (kind) {
+    case PageKind::kSmall:
+      return "small pages";
+    case PageKind::kTransparentHuge:
+      return "transparent huge pages";
+    case PageKind::kExplicitHuge:
+      return "2 MiB pages";
+  }
+  return "unknown";
+}
+
+Arena::Arena(const Machine& machine, uint32_t node, size_t bytes, std::string name)
+    : name_(std::move(name)), node_(machine.memory_node(node)) {
+  if (node_ != node) {
+    notes_.push_back(fmt::format("node {} has no memory: {} lies on node {}",
+                                 machine.nodes[node].os_index, name_,
+                                 machine.nodes[node_].os_index));
+  }
+  size_t page = bytes >= kHugePageBytes ? kHugePageBytes : static_cast<size_t>(getpagesize());
+  if (bytes > SIZE_MAX / 2) {
+    fail(ErrorCode::kResource, "{} would need {}, more than can be addressed", name_,
+         bytes_text(bytes));
+  }
+  capacity_ = align_up(bytes, page);
+  if (capacity_ == 0) return;
+  try {
+    map(machine);
+  } catch (...) {
+    unmap();
+    throw;
+  }
+}
+
+Arena::~Arena() { unmap(); }
+
+Arena::Arena(Arena&& other) noexcept { *this = std::move(other); }
+
+Arena& Arena::operator=(Arena&& other) noexcept {
+  if (this == &other) return *this;
+  unmap();
+  name_ = std::move(other.name_);
+  notes_ = std::move(other.notes_);
+  node_ = other.node_;
+  page_kind_ = other.page_kind_;
+  bound_ = other.bound_;
+  base_ = std::exchange(other.base_, nullptr);
+  capacity_ = std::exchange(other.capacity_, 0);
+  used_ = std::exchange(other.used_, 0);
+  mapping_ = std::exchange(other.mapping_, nullptr);
+  mapping_bytes_ = std::exchange(other.mapping_bytes_, 0);
+  return *this;
+}
+
+void Arena::unmap() noexcept {
+  if (mapping_ != nullptr) munmap(mapping_, mapping_bytes_);
+  mapping_ = nullptr;
+}
+
+void Arena::map(const Machine& machine) {
+  if (machine.source == MachineSource::kLive && map_explicit_huge(machine)) return;
+  // An unreadable page behind the region: it stops overruns, and the kernel doesn't join the region
+  // with another one, so that smaps tells of this one alone.
+  mapping_bytes_ = capacity_ + kHugePageBytes + static_cast<size_t>(getpagesize());
+  void* mapping =
+      mmap(nullptr, mapping_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapping != MAP_FAILED) {
+    mapping_ = mapping;
+    base_ = align_pointer(mapping, kHugePageBytes);
+  }
+  if (mapping == MAP_FAILED || mprotect(base_, capacity_, PROT_READ | PROT_WRITE) != 0) {
+    fail(ErrorCode::kResource,
+         "{} of address space for {} are refused ({}); look at ulimit -v and vm.overcommit_memory",
+         bytes_text(capacity_), name_, std::strerror(errno));
+  }
+  if (capacity_ >= kHugePageBytes) {
+    if (madvise(base_, capacity_, MADV_HUGEPAGE) != 0) {
+      notes_.push_back(
+          fmt::format("no transparent huge pages for {} ({})", name_, std::strerror(errno)));
+    } else if (machine.source != MachineSource::kDescribed && machine.thp == ThpMode::kNever) {
+      notes_.push_back(
+          fmt::format("no transparent huge pages for {}: "
+                      "/sys/kernel/mm/transparent_hugepage/enabled is \"never\"",
+                      name_));
+    } else {
+      page_kind_ = PageKind::kTransparentHuge;
+    }
+  }
+  if (machine.binds_memory()) bind(machine);
+}
+
+bool Arena::map_explicit_huge(const Machine& machine) {
+  uint64_t pages = capacity_ / kHugePageBytes;
+  if (pages == 0 || machine.nodes[node_].free_2m < pages) return false;
+  void* mapping = mmap(nullptr, capacity_, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | (21 << MAP_HUGE_SHIFT), -1, 0);
+  if (mapping == MAP_FAILED) return false;
+  mapping_ = mapping;
+  mapping_bytes_ = capacity_;
+  base_ = static_cast<std::byte*>(mapping);
+  if (machine.binds_memory()) bind(machine);
+  // The system counts free pages for all nodes together: only touching them shows that this node
+  // has them, and asking the kernel to do it gives an error where a first store would kill the
+  // process.
+  if (madvise(base_, capacity_, MADV_POPULATE_WRITE) != 0) {
+    notes_.push_back(fmt::format("2 MiB pages for {} are refused ({}), transparent ones are used",
+                                 name_, std::strerror(errno)));
+    unmap();
+    base_ = nullptr;
+    bound_ = false;
+    return false;
+  }
+  page_kind_ = PageKind::kExplicitHuge;
+  return true;
+}
+
+void Arena::bind(const Machine& machine) {
+  constexpr size_t kWordBits = 8 * sizeof(unsigned long);
+  uint32_t os_index = machine.nodes[node_].os_index;
+  std::vector<unsigned long> mask(os_index / kWordBits + 1, 0);
+  mask[os_index / kWordBits] = 1UL << os_index % kWordBits;
+  // The kernel reads one bit fewer than it is told.
+  if (syscall(SYS_mbind, base_, capacity_, MPOL_BIND, mask.data(), mask.size() * kWordBits + 1,
+              0) == 0) {
+    bound_ = true;
+    return;
+  }
+  notes_.push_back(fmt::format("{} could not be bound to node {} ({}): it lies where first touched",
+                               name_, os_index, std::strerror(errno)));
+}
+
+std::byte* Arena::allocate(size_t bytes, size_t align) {
+  HEARTH_CHECK(align != 0 && (align & (align - 1)) == 0 && align <= kHugePageBytes,
+               "a power of two up to 2 MiB");
+  size_t offset = align_up(used_, align);
+  HEARTH_CHECK(offset <= capacity_ && bytes <= capacity_ - offset, "arenas are planned to fit");
+  used_ = offset + bytes;
+  return base_ + offset;
+}
+
+void Arena::release_to(size_t mark) {
+  HEARTH_CHECK(mark <= used_, "a mark of this arena");
+  used_ = mark;
+}
+
+size_t Arena::huge_bytes() const {
+  std::ifstream smaps("/proc/self/smaps");
+  auto first = reinterpret_cast<uintptr_t>(base_);
+  bool inside = false;
+  size_t kib = 0;
+  for (std::string line; std::getline(smaps, line);) {
+    uintptr_t begin = 0, end = 0;
+    if (parse_range(line, &begin, &end)) {
+      inside = begin < first + capacity_ && first < end;
+      continue;
+    }
+    if (!inside) continue;
+    for (const char* field : {"AnonHugePages:", "Private_Hugetlb:"}) {
+      if (line.starts_with(field))
+        kib += std::strtoull(line.c_str() + std::strlen(field), nullptr, 10);
+    }
+  }
+  return kib << 10;
+}
+
+void check_memory(uint64_t needed, const std::string& what, const Machine& machine) {
+  uint64_t available = machine.memory_available;
+  if (machine.source == MachineSource::kDescribed || available == 0 || needed <= available) return;
+  std::string limit;
+  if (machine.memory_limit) {
+    limit = fmt::format(" (the cgroup's limit is {})", bytes_text(*machine.memory_limit));
+  }
+  fail(ErrorCode::kResource,
+       "{} needs {} and {} are available{}; take a smaller quantisation or context, or free memory",
+       what, bytes_text(needed), bytes_text(available), limit);
+}
+
+void check_node_memory(uint64_t needed, const std::string& what, const Machine& machine,
+                       uint32_t node) {
+  const NumaNode& home = machine.nodes[machine.memory_node(node)];
+  uint64_t available = home.available_bytes;
+  if (!machine.binds_memory() || available == 0 || needed <= available) return;
+  fail(ErrorCode::kResource,
+       "{} needs {} on NUMA node {} and {} are available there; use more nodes, or free memory on "
+       "it",
+       what, bytes_text(needed), home.os_index, bytes_text(available));
+}
+
+std::string bytes_text(uint64_t bytes) {
+  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  auto value = static_cast<double>(bytes);
+  size_t unit = 0;
+  // 1023.995 and above would print as 1024.00 of the smaller unit.
+  while (value >= 1023.995 && unit + 1 < std::size(kUnits)) {
+    value /= 1024;
+    ++unit;
+  }
+  return fmt::format("{:.2f} {}", value, kUnits[unit]);
+}
+
+}  // namespace hearth

@@ -1,0 +1,90 @@
+// Arena: one region of memory on one NUMA node, reserved at start and handed out in order. Its
+// pages are bound to the node before anything touches them (mbind(2), MPOL_BIND), and are as large
+// as can be had: explicit 2 MiB pages where enough of them are free, else transparent huge pages,
+// else 4 KiB. What was got is told, not assumed: huge_bytes(), notes().
+//
+// Binding is skipped where it means nothing (Machine::binds_memory()). A binding or a page size
+// that the system refuses is a note, not an error. Memory reads as zeros at first. Not for several
+// threads at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "topology/machine.h"
+
+namespace hearth {
+
+inline constexpr size_t kHugePageBytes = size_t{2} << 20;
+
+enum class PageKind { kSmall, kTransparentHuge, kExplicitHuge };
+const char* page_kind_name(PageKind kind);
+
+class Arena {
+ public:
+  // Holds `bytes` (rounded up to 2 MiB from there on) on the node with index `node` of `machine`,
+  // or, where that has no memory, on the nearest that has. Throws kResource where the address space
+  // or lock limits do not allow it; whether the memory exists is check_memory()'s question.
+  Arena(const Machine& machine, uint32_t node, size_t bytes, std::string name);
+  ~Arena();
+  Arena(Arena&& other) noexcept;
+  Arena& operator=(Arena&& other) noexcept;
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+
+  // `align` is a power of two, up to 2 MiB. Sizes are planned, so overflow is a bug and checked.
+  std::byte* allocate(size_t bytes, size_t align = 64);
+
+  // Gives back what was allocated since used() was `mark`.
+  void release_to(size_t mark);
+
+  std::byte* data() const { return base_; }
+  size_t capacity() const { return capacity_; }
+  size_t used() const { return used_; }
+  uint32_t node() const { return node_; }
+  const std::string& name() const { return name_; }
+
+  // What was asked of the kernel; transparent huge pages are only had once touched (huge_bytes()).
+  PageKind page_kind() const { return page_kind_; }
+  bool bound() const { return bound_; }
+  // Why something less than the best was taken; empty where nothing was.
+  const std::vector<std::string>& notes() const { return notes_; }
+
+  // Bytes of the touched part that lie in huge pages now, from /proc/self/smaps. 0 where
+  // unreadable.
+  size_t huge_bytes() const;
+
+ private:
+  void map(const Machine& machine);
+  bool map_explicit_huge(const Machine& machine);
+  void bind(const Machine& machine);
+  void unmap() noexcept;
+
+  std::string name_;
+  uint32_t node_ = 0;
+  std::byte* base_ = nullptr;
+  size_t capacity_ = 0;
+  size_t used_ = 0;
+  PageKind page_kind_ = PageKind::kSmall;
+  bool bound_ = false;
+  std::vector<std::string> notes_;
+  void* mapping_ = nullptr;  // what was mapped: base_ lies in it at a multiple of 2 MiB
+  size_t mapping_bytes_ = 0;
+};
+
+// Throws kResource, naming `what`, the figures and the remedy, where `needed` bytes are more than
+// this machine has to give now (of all nodes, and of cgroup limits). Call it before anything is
+// touched. A machine that is only described, or that does not tell, passes.
+void check_memory(uint64_t needed, const std::string& what, const Machine& machine);
+
+// The same for what is bound to one node: where that is full, the kernel kills the process even
+// though other nodes have memory left.
+void check_node_memory(uint64_t needed, const std::string& what, const Machine& machine,
+                       uint32_t node);
+
+// "1.50 GiB", "320 B": bytes for people.
+std::string bytes_text(uint64_t bytes);
+
+}  // namespace hearth

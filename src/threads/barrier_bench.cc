@@ -1,0 +1,63 @@
+// Nanoseconds per barrier, beside std::barrier:  barrier_bench [--benchmark_filter=...]
+// Compare within one run and by minimum: other processes on the machine disturb both.
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <barrier>
+#include <chrono>
+
+#include "threads/barrier.h"
+#include "threads/team.h"
+
+namespace hearth {
+namespace {
+
+constexpr int kRounds = 200;
+// Fixed: on a busy machine a first short run would promise far too much.
+constexpr int kBatches = 500;
+
+// The shortest of all batches is reported as ns_min: what the barrier costs when nothing
+// interferes.
+template <typename Sync>
+void measure(benchmark::State& state, Team& team, const Sync& sync) {
+  double shortest = 1e30;
+  for (auto _ : state) {
+    auto start = std::chrono::steady_clock::now();
+    team.run([&](uint32_t member) noexcept {
+      for (int i = 0; i < kRounds; ++i) sync(member);
+    });
+    std::chrono::duration<double, std::nano> time = std::chrono::steady_clock::now() - start;
+    state.SetIterationTime(time.count() * 1e-9 / kRounds);
+    shortest = std::min(shortest, time.count() / kRounds);
+  }
+  state.counters["ns_min"] = shortest;
+}
+
+void flag_barrier(benchmark::State& state) {
+  auto threads = static_cast<uint32_t>(state.range(0));
+  Team team(place_threads(Machine::live(), {.threads = threads}), {.pin_caller = true});
+  Barrier barrier(threads);
+  measure(state, team, [&](uint32_t member) noexcept { barrier.arrive_and_wait(member); });
+}
+
+void std_barrier(benchmark::State& state) {
+  auto threads = static_cast<uint32_t>(state.range(0));
+  Team team(place_threads(Machine::live(), {.threads = threads}), {.pin_caller = true});
+  std::barrier barrier(static_cast<std::ptrdiff_t>(threads));
+  measure(state, team, [&](uint32_t) noexcept { barrier.arrive_and_wait(); });
+}
+
+void team_run(benchmark::State& state) {
+  auto threads = static_cast<uint32_t>(state.range(0));
+  Team team(place_threads(Machine::live(), {.threads = threads}), {.pin_caller = true});
+  for (auto _ : state) team.run([](uint32_t) noexcept {});
+}
+
+BENCHMARK(flag_barrier)->Arg(2)->Arg(4)->UseManualTime()->Iterations(kBatches);
+BENCHMARK(std_barrier)->Arg(2)->Arg(4)->UseManualTime()->Iterations(kBatches);
+BENCHMARK(team_run)->Arg(2)->Arg(4)->UseRealTime()->Iterations(kBatches);
+
+}  // namespace
+}  // namespace hearth
+
+BENCHMARK_MAIN();

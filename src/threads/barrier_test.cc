@@ -1,0 +1,108 @@
+#include "threads/barrier.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "threads/group.h"
+
+namespace hearth {
+namespace {
+
+// Runs body(index) on `count` threads of its own.
+template <typename Body>
+void on_threads(uint32_t count, const Body& body) {
+  std::vector<std::thread> threads;
+  for (uint32_t i = 0; i < count; ++i) threads.emplace_back([&body, i] { body(i); });
+  for (std::thread& thread : threads) thread.join();
+}
+
+// A thread that dawdles: nothing, a while of work, a yield, or long enough that the others sleep.
+void dawdle(std::mt19937& random) {
+  switch (random() % 64) {
+    case 0:
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+      break;
+    case 1:
+    case 2:
+      std::this_thread::yield();
+      break;
+    case 3:
+    case 4: {
+      std::atomic<uint32_t> work{0};
+      for (uint32_t i = random() % 4096; i > 0; --i) work.fetch_add(i, std::memory_order_relaxed);
+      break;
+    }
+    default:
+      break;
+  }
+}
+
+// In every round each thread writes its slot (plain memory) and then reads all others: a thread let
+// through early, or late by a round, reads a wrong number, and ThreadSanitizer sees the race.
+void hammer(uint32_t threads, uint32_t rounds) {
+  Barrier barrier(threads);
+  std::vector<uint64_t> slots(threads, 0);
+  std::vector<uint32_t> wrong(threads, 0);
+  on_threads(threads, [&](uint32_t index) {
+    std::mt19937 random(1000 + index);
+    for (uint32_t round = 1; round <= rounds; ++round) {
+      dawdle(random);
+      slots[index] = round;
+      barrier.arrive_and_wait(index);
+      for (uint64_t slot : slots) wrong[index] += slot != round;
+      barrier.arrive_and_wait(index);
+    }
+  });
+  EXPECT_EQ(wrong, std::vector<uint32_t>(threads, 0));
+}
+
+TEST(BarrierTest, OneThreadNeverWaits) {
+  Barrier barrier(1);
+  for (int i = 0; i < 1000; ++i) barrier.arrive_and_wait(0);
+}
+
+TEST(BarrierTest, TwoThreads) { hammer(2, 20000); }
+
+TEST(BarrierTest, MoreThreadsThanCores) { hammer(7, 400); }
+
+TEST(BarrierTest, ManyMoreThreadsThanCores) { hammer(32, 30); }
+
+TEST(BarrierTest, LateThreadFindsTheOthersAsleep) {
+  Barrier barrier(3);
+  on_threads(3, [&](uint32_t index) {
+    for (uint32_t round = 0; round < 12; ++round) {
+      // Each in turn is late by far more than the others spin: 0 collects, 1 and 2 are released.
+      if (round % 3 == index) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      barrier.arrive_and_wait(index);
+    }
+  });
+}
+
+TEST(GroupTest, GroupsSynchroniseApart) {
+  Placement placement;
+  for (uint32_t node : {0u, 0u, 0u, 2u, 2u}) placement.seats.push_back({0, 0, node});
+  std::vector<Group> groups = groups_by_node(placement);
+  ASSERT_EQ(groups.size(), 2u);
+  EXPECT_EQ(groups[0].member_begin(), 0u);
+  EXPECT_EQ(groups[0].member_end(), 3u);
+  EXPECT_EQ(groups[1].member_begin(), 3u);
+  EXPECT_EQ(groups[1].member_end(), 5u);
+  EXPECT_EQ(groups[1].node(), 2u);
+  EXPECT_TRUE(groups[1].has(4) && !groups[1].has(2) && !groups[1].has(5));
+  // Unequal numbers of rounds: a group that waited for the other would never end.
+  std::atomic<uint32_t> rounds{0};
+  on_threads(5, [&](uint32_t member) {
+    Group& group = groups[member < 3 ? 0 : 1];
+    for (uint32_t round = 0; round < (member < 3 ? 500u : 50u); ++round) {
+      group.sync(member);
+      if (member == group.member_begin()) rounds.fetch_add(1);
+    }
+  });
+  EXPECT_EQ(rounds.load(), 550u);
+}
+
+}  // namespace
+}  // namespace hearth

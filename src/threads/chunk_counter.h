@@ -1,0 +1,51 @@
+// ChunkCounter: chunks of work claimed one by one by whoever is free, in rounds. Nobody resets it
+// and no barrier is needed for that: a round is named by its epoch, the first claim of a newer
+// epoch starts the new round, and a thread still asking for an older one is told that nothing is
+// left. That is the truth: who started the newer round had seen the older one exhausted.
+//
+// Epochs rise by one and wrap (compared by signed distance); the first is 1. One compare-and-swap a
+// claim, so chunks should take microseconds.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "threads/flag.h"
+
+namespace hearth {
+
+class alignas(kLineSpacing) ChunkCounter {
+ public:
+  // Claims the next chunk in [0, count) of round `epoch`. Returns `count` where none is left; then
+  // the work handed out may still be under way on other threads.
+  uint32_t next(uint32_t epoch, uint32_t count) noexcept {
+    uint64_t seen = state_.load(std::memory_order_relaxed);
+    for (;;) {
+      auto distance = static_cast<int32_t>(epoch_of(seen) - epoch);
+      uint32_t index = distance == 0 ? index_of(seen) : 0;
+      if (distance > 0 || index >= count) return count;
+      if (state_.compare_exchange_weak(seen, join(epoch, index + 1), std::memory_order_relaxed)) {
+        return index;
+      }
+    }
+  }
+
+  // Ends round `epoch` early: later claims get nothing, what is claimed runs to its end. No effect
+  // on a newer round.
+  void abort(uint32_t epoch) noexcept {
+    uint64_t seen = state_.load(std::memory_order_relaxed);
+    while (
+        static_cast<int32_t>(epoch_of(seen) - epoch) <= 0 &&
+        !state_.compare_exchange_weak(seen, join(epoch, UINT32_MAX), std::memory_order_relaxed)) {
+    }
+  }
+
+ private:
+  static uint32_t epoch_of(uint64_t state) { return static_cast<uint32_t>(state >> 32); }
+  static uint32_t index_of(uint64_t state) { return static_cast<uint32_t>(state); }
+  static uint64_t join(uint32_t epoch, uint32_t index) { return uint64_t{epoch} << 32 | index; }
+
+  std::atomic<uint64_t> state_{0};
+};
+
+}  // namespace hearth

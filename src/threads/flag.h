@@ -1,0 +1,64 @@
+// Flag: an epoch word with one writer at a time. The writer posts epochs in rising order; waiters
+// wait until at least theirs was posted. Waiting spins for kSpinTime on the flag's own cache line
+// and then sleeps on a futex. What the writer did before post() is visible after wait_at_least().
+//
+// Epochs wrap: they are compared by signed distance, so waits must lie within 2^31 of the posts.
+// A flag that one thread waits on should lie in memory of that thread's node (it may be placed in
+// an arena: it is trivially destructible). No operation allocates or throws.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+
+namespace hearth {
+
+// Distance that keeps two words from sharing a cache line: 128, since processors fetch lines in
+// pairs.
+inline constexpr size_t kLineSpacing = 128;
+
+class alignas(kLineSpacing) Flag {
+ public:
+  Flag() = default;
+  Flag(const Flag&) = delete;
+  Flag& operator=(const Flag&) = delete;
+
+  void post(uint32_t epoch) noexcept {
+    // Sequentially consistent against wait_slowly(): either the sleeper sees the epoch, or it is
+    // seen.
+    epoch_.exchange(epoch, std::memory_order_seq_cst);
+    if (sleepers_.load(std::memory_order_seq_cst) != 0) [[unlikely]]
+      wake();
+  }
+
+  // As post() to each of them, but without waiting for one line to arrive before asking for the
+  // next: a line that a core of another package holds takes 0.4 us to fetch.
+  static void post_all(std::span<Flag* const> flags, uint32_t epoch) noexcept;
+
+  void wait_at_least(uint32_t epoch) noexcept {
+    if (reached(epoch)) return;
+    wait_slowly(epoch);
+  }
+
+  bool reached(uint32_t epoch) const noexcept {
+    return is_at_least(epoch_.load(std::memory_order_acquire), epoch);
+  }
+
+  // The epoch posted last; exact for the writer itself.
+  uint32_t posted() const noexcept { return epoch_.load(std::memory_order_relaxed); }
+
+  // How many waiters sleep now, or are about to.
+  uint32_t sleepers() const noexcept { return sleepers_.load(std::memory_order_relaxed); }
+
+ private:
+  static bool is_at_least(uint32_t value, uint32_t epoch) noexcept {
+    return static_cast<int32_t>(value - epoch) >= 0;
+  }
+  void wait_slowly(uint32_t epoch) noexcept;
+  void wake() noexcept;
+
+  std::atomic<uint32_t> epoch_{0};
+  std::atomic<uint32_t> sleepers_{0};
+};
+
+}  // namespace hearth

@@ -1,0 +1,97 @@
+#include "threads/team.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <system_error>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "threads/pin.h"
+
+namespace hearth {
+
+Team::Team(const Placement& placement, const TeamOptions& options)
+    : size_(static_cast<uint32_t>(placement.seats.size())) {
+  HEARTH_CHECK(size_ > 0, "a team has members");
+  if (options.pin_caller) {
+    caller_tid_ = static_cast<int>(gettid());
+    caller_affinity_ = get_affinity(caller_tid_);
+  }
+  // Workers first: they inherit the caller's affinity, which is the fallback where pinning fails.
+  start(&placement.seats);
+  if (options.pin_caller) pin_errors_[0] = set_affinity(caller_tid_, {placement.seats[0].pu});
+  for (uint32_t member = 0; member < size_; ++member) {
+    if (pin_errors_[member] == 0) continue;
+    warnings_.push_back(
+        fmt::format("thread {} could not be pinned to CPU {} ({}) and runs unpinned", member,
+                    placement.seats[member].pu, std::strerror(pin_errors_[member])));
+  }
+}
+
+Team::Team(uint32_t size) : size_(size) {
+  HEARTH_CHECK(size_ > 0, "a team has members");
+  start(nullptr);
+}
+
+Team::~Team() {
+  stop();
+  // Fails only where the thread has ended since, and then there is nothing to restore.
+  if (!caller_affinity_.empty()) set_affinity(caller_tid_, caller_affinity_);
+}
+
+void Team::start(const std::vector<Seat>* seats) {
+  done_ = std::make_unique<Flag[]>(size_);
+  pin_errors_.assign(size_, 0);
+  workers_.reserve(size_ - 1);
+  try {
+    for (uint32_t member = 1; member < size_; ++member) {
+      const Seat* seat = seats == nullptr ? nullptr : &(*seats)[member];
+      workers_.emplace_back([this, member, seat] { work(member, seat); });
+    }
+  } catch (const std::system_error& error) {
+    size_t started = workers_.size();
+    stop();
+    fail(ErrorCode::kResource,
+         "only {} of {} threads could be started ({}); ask for fewer, or raise the process limit",
+         started + 1, size_, error.what());
+  }
+  // Run 1 is being pinned.
+  for (uint32_t member = 1; member < size_; ++member) done_[member].wait_at_least(1);
+  start_.post(1);
+}
+
+void Team::stop() noexcept {
+  job_ = nullptr;
+  start_.post(start_.posted() + 2);
+  for (std::thread& worker : workers_) worker.join();
+  workers_.clear();
+}
+
+void Team::work(uint32_t member, const Seat* seat) noexcept {
+  std::string name = fmt::format("hearth-{}", member);
+  pthread_setname_np(pthread_self(), name.c_str());
+  if (seat != nullptr) pin_errors_[member] = set_affinity(0, {seat->pu});
+  uint32_t run = 1;
+  done_[member].post(run);
+  for (;;) {
+    start_.wait_at_least(++run);
+    if (job_ == nullptr) return;
+    job_(context_, member);
+    done_[member].post(run);
+  }
+}
+
+void Team::run_erased(JobFn job, void* context) noexcept {
+  HEARTH_CHECK(!running_.exchange(true, std::memory_order_acquire), "one run of a team at a time");
+  job_ = job;
+  context_ = context;
+  uint32_t run = start_.posted() + 1;
+  start_.post(run);
+  job(context, 0);
+  for (uint32_t member = 1; member < size_; ++member) done_[member].wait_at_least(run);
+  running_.store(false, std::memory_order_release);
+}
+
+}  // namespace hearth

@@ -1,0 +1,80 @@
+// Team: a fixed set of threads that run one job together. The thread that calls run() is member 0,
+// the others are workers that the team started, so a team of two on two CPUs has no third thread in
+// its way. Between jobs workers spin for about kSpinTime and then sleep: an idle team uses no CPU.
+//
+// run() neither allocates nor throws, and the job must not throw either. One run at a time: run()
+// from within a job, or from two threads at once, is a bug and checked.
+//
+// Members are pinned to the PUs of a Placement. What cannot be pinned (a PU that this process may
+// not use) runs unpinned and is told in warnings(). Workers are named "hearth-N". Throws kResource
+// where a thread cannot be started.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+#include "threads/flag.h"
+#include "topology/placement.h"
+
+namespace hearth {
+
+struct TeamOptions {
+  // Pins the constructing thread to member 0's PU until the team is destroyed; it must then be the
+  // thread that calls run().
+  bool pin_caller = false;
+};
+
+class Team {
+ public:
+  // One member per seat, pinned there.
+  explicit Team(const Placement& placement, const TeamOptions& options = {});
+  // `size` members, unpinned.
+  explicit Team(uint32_t size);
+  ~Team();
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  uint32_t size() const { return size_; }
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
+  // Calls job(member) for every member in [0, size), each on its own thread; returns when all are
+  // done.
+  template <typename Job>
+  void run(Job&& job) noexcept {
+    using Plain = std::remove_reference_t<Job>;
+    static_assert(std::is_nothrow_invocable_v<Plain&, uint32_t>, "jobs are noexcept");
+    run_erased(
+        [](void* context, uint32_t member) noexcept { (*static_cast<Plain*>(context))(member); },
+        const_cast<void*>(static_cast<const void*>(&job)));
+  }
+
+  // How many workers sleep now for want of a job.
+  uint32_t sleepers() const { return start_.sleepers(); }
+
+ private:
+  using JobFn = void (*)(void* context, uint32_t member) noexcept;
+
+  void start(const std::vector<Seat>* seats);
+  void stop() noexcept;
+  void work(uint32_t member, const Seat* seat) noexcept;
+  void run_erased(JobFn job, void* context) noexcept;
+
+  uint32_t size_;
+  std::vector<std::string> warnings_;
+  std::vector<std::thread> workers_;  // [i] is member i + 1
+  std::unique_ptr<Flag[]> done_;      // by member: the run it finished last
+  std::vector<int> pin_errors_;       // by member: errno, 0 where pinned or not asked to
+  Flag start_;                        // the run to work on
+  JobFn job_ = nullptr;               // null: stop
+  void* context_ = nullptr;
+  std::atomic<bool> running_{false};
+  std::vector<uint32_t> caller_affinity_;  // what to restore; empty: nothing
+  int caller_tid_ = 0;
+};
+
+}  // namespace hearth

@@ -1,0 +1,193 @@
+#include "threads/team.h"
+
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <sched.h>
+#include <time.h>
+
+#include <numeric>
+#include <set>
+#include <string>
+
+#include "base/error.h"
+#include "threads/parallel_for.h"
+#include "threads/pin.h"
+
+namespace hearth {
+namespace {
+
+TEST(TeamTest, EveryMemberRunsOnceOnItsOwnThread) {
+  Team team(4);
+  EXPECT_EQ(team.size(), 4u);
+  std::vector<uint32_t> runs(4, 0);
+  std::vector<std::thread::id> threads(4);
+  for (int i = 0; i < 500; ++i) {
+    team.run([&](uint32_t member) noexcept {
+      ++runs[member];
+      threads[member] = std::this_thread::get_id();
+    });
+  }
+  EXPECT_EQ(runs, std::vector<uint32_t>(4, 500));
+  EXPECT_EQ(threads[0], std::this_thread::get_id()) << "the caller is member 0";
+  EXPECT_EQ(std::set<std::thread::id>(threads.begin(), threads.end()).size(), 4u);
+}
+
+TEST(TeamTest, TeamOfOneIsTheCaller) {
+  Team team(1);
+  uint32_t runs = 0;
+  team.run([&](uint32_t member) noexcept { runs += member + 1; });
+  EXPECT_EQ(runs, 1u);
+}
+
+TEST(TeamTest, TakesConstAndTemporaryJobs) {
+  Team team(2);
+  std::atomic<int> runs{0};
+  const auto job = [&](uint32_t) noexcept { ++runs; };
+  team.run(job);
+  team.run([&](uint32_t) noexcept { ++runs; });
+  EXPECT_EQ(runs, 4);
+}
+
+TEST(TeamTest, SeesWhatTheCallerWroteAndShowsWhatMembersWrote) {
+  Team team(3);
+  uint64_t input = 0;
+  std::vector<uint64_t> output(3, 0);
+  for (uint64_t i = 1; i <= 2000; ++i) {
+    input = i;
+    team.run([&](uint32_t member) noexcept { output[member] = input * (member + 1); });
+    ASSERT_EQ(output, (std::vector<uint64_t>{i, 2 * i, 3 * i}));
+  }
+}
+
+TEST(TeamTest, MoreMembersThanCores) {
+  Team team(24);
+  std::atomic<uint32_t> runs{0};
+  for (int i = 0; i < 50; ++i) team.run([&](uint32_t) noexcept { ++runs; });
+  EXPECT_EQ(runs, 24u * 50);
+}
+
+TEST(TeamTest, MayBeRunFromAnotherThread) {
+  Team team(3);
+  std::atomic<uint32_t> runs{0};
+  std::thread([&] { team.run([&](uint32_t) noexcept { ++runs; }); }).join();
+  team.run([&](uint32_t) noexcept { ++runs; });
+  EXPECT_EQ(runs, 6u);
+}
+
+TEST(TeamTest, WorkersAreNamed) {
+  Team team(3);
+  std::vector<std::string> names(3);
+  team.run([&](uint32_t member) noexcept {
+    char name[32] = {};
+    pthread_getname_np(pthread_self(), name, sizeof(name));
+    if (member != 0) names[member] = name;
+  });
+  EXPECT_EQ(names, (std::vector<std::string>{"", "hearth-1", "hearth-2"}));
+}
+
+// The CPU clocks of the workers tell: others on this machine don't disturb them.
+TEST(TeamTest, IdleTeamSleeps) {
+  Team team(3);
+  std::vector<clockid_t> clocks(3);
+  team.run(
+      [&](uint32_t member) noexcept { pthread_getcpuclockid(pthread_self(), &clocks[member]); });
+  while (team.sleepers() < 2) std::this_thread::yield();
+  auto used = [&](uint32_t member) {
+    timespec time{};
+    clock_gettime(clocks[member], &time);
+    return time.tv_sec * 1'000'000'000LL + time.tv_nsec;
+  };
+  int64_t first = used(1) + used(2);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  // Two spinning workers would use up to 600 ms; falling asleep takes microseconds.
+  EXPECT_LT(used(1) + used(2) - first, 50'000'000);
+  EXPECT_EQ(team.sleepers(), 2u);
+  std::atomic<int> runs{0};
+  team.run([&](uint32_t) noexcept { ++runs; });
+  EXPECT_EQ(runs, 3) << "sleepers come back";
+}
+
+TEST(TeamTest, PinsMembersToTheirSeats) {
+  std::vector<uint32_t> allowed = get_affinity(0);
+  ASSERT_FALSE(allowed.empty());
+  Placement placement;
+  for (uint32_t i = 0; i < 3; ++i) placement.seats.push_back({allowed[i % allowed.size()], 0, 0});
+  {
+    Team team(placement, {.pin_caller = true});
+    EXPECT_TRUE(team.warnings().empty());
+    std::vector<std::vector<uint32_t>> where(3);
+    team.run([&](uint32_t member) noexcept { where[member] = get_affinity(0); });
+    for (uint32_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(where[i], std::vector<uint32_t>{placement.seats[i].pu});
+    }
+  }
+  EXPECT_EQ(get_affinity(0), allowed) << "the caller's affinity is restored";
+}
+
+TEST(TeamTest, LeavesTheCallerUnpinnedUnlessAsked) {
+  std::vector<uint32_t> allowed = get_affinity(0);
+  Placement placement;
+  placement.seats.assign(2, {allowed[0], 0, 0});
+  Team team(placement);
+  EXPECT_EQ(get_affinity(0), allowed);
+}
+
+TEST(TeamTest, WhatCannotBePinnedRunsAndIsTold) {
+  Placement placement;
+  placement.seats.assign(3, {get_affinity(0)[0], 0, 0});
+  placement.seats[1].pu = 8191;
+  placement.seats[0].pu = 8190;
+  Team team(placement, {.pin_caller = true});
+  ASSERT_EQ(team.warnings().size(), 2u);
+  EXPECT_NE(team.warnings()[0].find("thread 0 could not be pinned to CPU 8190"), std::string::npos);
+  EXPECT_NE(team.warnings()[1].find("thread 1 could not be pinned to CPU 8191"), std::string::npos);
+  std::atomic<int> runs{0};
+  team.run([&](uint32_t) noexcept { ++runs; });
+  EXPECT_EQ(runs, 3);
+}
+
+TEST(TeamDeathTest, RunWithinARunIsABug) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+      {
+        Team team(1);
+        team.run([&](uint32_t) noexcept { team.run([](uint32_t) noexcept {}); });
+      },
+      "one run of a team at a time");
+}
+
+TEST(ParallelForTest, EveryItemOnce) {
+  Team team(3);
+  for (size_t items : {0, 1, 7, 64, 1001}) {
+    for (size_t chunk : {1, 8, 5000}) {
+      std::vector<uint32_t> seen(items, 0);
+      parallel_for(team, items, chunk, [&](size_t begin, size_t end, uint32_t member) noexcept {
+        EXPECT_LT(member, 3u);
+        EXPECT_EQ(begin % chunk, 0u);
+        EXPECT_LE(end - begin, chunk);
+        for (size_t i = begin; i < end; ++i) ++seen[i];
+      });
+      EXPECT_EQ(seen, std::vector<uint32_t>(items, 1));
+    }
+  }
+}
+
+TEST(ParallelForTest, GroupsKeepToTheirOwnItems) {
+  Team team(5);
+  Placement placement;
+  for (uint32_t node : {0u, 0u, 1u, 1u, 1u}) placement.seats.push_back({0, 0, node});
+  std::vector<Group> groups = groups_by_node(placement);
+  const std::vector<size_t> items = {100, 33};
+  std::vector<std::vector<uint32_t>> seen = {std::vector<uint32_t>(100, 0),
+                                             std::vector<uint32_t>(33, 0)};
+  parallel_for_groups(team, groups, items, 8,
+                      [&](size_t group, size_t begin, size_t end, uint32_t member) noexcept {
+                        EXPECT_EQ(group, member < 2 ? 0u : 1u);
+                        for (size_t i = begin; i < end; ++i) ++seen[group][i];
+                      });
+  EXPECT_EQ(seen[0], std::vector<uint32_t>(100, 1));
+  EXPECT_EQ(seen[1], std::vector<uint32_t>(33, 1));
+}
+
+}  // namespace
+}  // namespace hearth

@@ -1,0 +1,213 @@
+#include "topology/cpu_features.h"
+
+#include <cstdint>
+
+#include "base/error.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#elif defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
+namespace hearth {
+namespace {
+
+struct Requirement {
+  const char* name;
+  bool CpuFeatures::*flag;
+};
+
+constexpr Requirement kAllFeatures[] = {
+    {"avx2", &CpuFeatures::avx2},
+    {"fma", &CpuFeatures::fma},
+    {"f16c", &CpuFeatures::f16c},
+    {"avx512f", &CpuFeatures::avx512f},
+    {"avx512bw", &CpuFeatures::avx512bw},
+    {"avx512vl", &CpuFeatures::avx512vl},
+    {"avx512dq", &CpuFeatures::avx512dq},
+    {"avx512vnni", &CpuFeatures::avx512vnni},
+    {"avx512bf16", &CpuFeatures::avx512bf16},
+    {"avx512vbmi", &CpuFeatures::avx512vbmi},
+    {"avx_vnni", &CpuFeatures::avx_vnni},
+    {"amx_int8", &CpuFeatures::amx_int8},
+    {"amx_bf16", &CpuFeatures::amx_bf16},
+    {"fp16", &CpuFeatures::neon_fp16},
+    {"dotprod", &CpuFeatures::neon_dotprod},
+    {"i8mm", &CpuFeatures::neon_i8mm},
+    {"bf16", &CpuFeatures::neon_bf16},
+    {"sve", &CpuFeatures::sve},
+};
+
+constexpr Isa kAllIsas[] = {Isa::kReference, Isa::kAvx2, Isa::kAvx512, Isa::kNeon};
+
+std::string join(const std::vector<std::string>& words) {
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+std::string names_of(const std::vector<Isa>& isas) {
+  std::vector<std::string> names;
+  for (Isa isa : isas) names.emplace_back(isa_name(isa));
+  return join(names);
+}
+
+#if defined(__x86_64__)
+bool bit(uint32_t word, unsigned index) { return (word >> index & 1) != 0; }
+
+// XCR0: which registers the operating system saves when it switches threads.
+uint64_t saved_state() {
+  uint32_t low = 0, high = 0;
+  asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return uint64_t{high} << 32 | low;
+}
+
+CpuFeatures detect() {
+  CpuFeatures found;
+  found.arch = Arch::kX86;
+  uint32_t a = 0, b = 0, c = 0, d = 0;
+  if (__get_cpuid(1, &a, &b, &c, &d) == 0) return found;
+  bool os_saves = bit(c, 27);
+  uint64_t saved = os_saves ? saved_state() : 0;
+  constexpr uint64_t kYmm = 0x6, kZmm = 0xe6, kTiles = 0x60000;
+  bool ymm = (saved & kYmm) == kYmm, zmm = (saved & kZmm) == kZmm;
+  bool tiles = (saved & kTiles) == kTiles;
+  found.fma = ymm && bit(c, 12);
+  found.f16c = ymm && bit(c, 29);
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return found;
+  uint32_t last_subleaf = a;
+  found.avx2 = ymm && bit(b, 5);
+  found.avx512f = zmm && bit(b, 16);
+  found.avx512dq = zmm && bit(b, 17);
+  found.avx512bw = zmm && bit(b, 30);
+  found.avx512vl = zmm && bit(b, 31);
+  found.avx512vbmi = zmm && bit(c, 1);
+  found.avx512vnni = zmm && bit(c, 11);
+  found.amx_bf16 = tiles && bit(d, 22);
+  found.amx_int8 = tiles && bit(d, 25);
+  if (last_subleaf < 1 || __get_cpuid_count(7, 1, &a, &b, &c, &d) == 0) return found;
+  found.avx_vnni = ymm && bit(a, 4);
+  found.avx512bf16 = zmm && bit(a, 5);
+  return found;
+}
+#elif defined(__aarch64__)
+CpuFeatures detect() {
+  CpuFeatures found;
+  found.arch = Arch::kArm;
+  unsigned long words = getauxval(AT_HWCAP);
+  unsigned long more = getauxval(AT_HWCAP2);
+  found.neon_fp16 = (words & HWCAP_ASIMDHP) != 0;
+  found.neon_dotprod = (words & HWCAP_ASIMDDP) != 0;
+  found.sve = (words & HWCAP_SVE) != 0;
+  found.neon_i8mm = (more & HWCAP2_I8MM) != 0;
+  found.neon_bf16 = (more & HWCAP2_BF16) != 0;
+  return found;
+}
+#else
+CpuFeatures detect() { return {}; }
+#endif
+
+}  // namespace
+
+CpuFeatures detect_cpu_features() { return detect(); }
+
+const char* isa_name(Isa isa) {
+  switch (isa) {
+    case Isa::kReference:
+      return "reference";
+    case Isa::kAvx2:
+      return "avx2";
+    case Isa::kAvx512:
+      return "avx512";
+    case Isa::kNeon:
+      return "neon";
+  }
+  return "unknown";
+}
+
+Isa parse_isa(std::string_view name) {
+  for (Isa isa : kAllIsas) {
+    if (name == isa_name(isa)) return isa;
+  }
+  fail(ErrorCode::kUsage, "unknown instruction set level \"{}\"; the levels are {}", name,
+       names_of({std::begin(kAllIsas), std::end(kAllIsas)}));
+}
+
+std::vector<std::string> missing_for(Isa isa, const CpuFeatures& features) {
+  std::vector<Requirement> needed;
+  Arch arch = features.arch;
+  auto need = [&](std::initializer_list<std::string_view> names) {
+    for (const Requirement& each : kAllFeatures) {
+      for (std::string_view name : names) {
+        if (name == each.name) needed.push_back(each);
+      }
+    }
+  };
+  if (isa == Isa::kAvx2 || isa == Isa::kAvx512) {
+    arch = Arch::kX86;
+    need({"avx2", "fma", "f16c"});
+  }
+  if (isa == Isa::kAvx512) {
+    need({"avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512vnni", "avx512bf16"});
+  }
+  if (isa == Isa::kNeon) {
+    arch = Arch::kArm;
+    need({"fp16", "dotprod"});
+  }
+  if (arch != features.arch)
+    return {arch == Arch::kX86 ? "an x86-64 processor" : "an ARM processor"};
+  std::vector<std::string> missing;
+  for (const Requirement& each : needed) {
+    if (!(features.*each.flag)) missing.emplace_back(each.name);
+  }
+  return missing;
+}
+
+std::vector<Isa> available_isas(const CpuFeatures& features) {
+  std::vector<Isa> isas;
+  for (Isa isa : kAllIsas) {
+    if (missing_for(isa, features).empty()) isas.push_back(isa);
+  }
+  return isas;
+}
+
+Isa best_isa(const CpuFeatures& features) {
+  Isa best = available_isas(features).back();
+  if (best != Isa::kReference) return best;
+  if (features.arch == Arch::kOther) {
+    fail(ErrorCode::kUnsupported,
+         "this processor is neither x86-64 nor 64-bit ARM; HEARTH_ISA=reference runs anywhere, "
+         "slowly");
+  }
+  Isa lowest = features.arch == Arch::kArm ? Isa::kNeon : Isa::kAvx2;
+  fail(ErrorCode::kUnsupported,
+       "this processor lacks {}, which the lowest level ({}) needs; HEARTH_ISA=reference runs "
+       "anywhere, slowly",
+       join(missing_for(lowest, features)), isa_name(lowest));
+}
+
+Isa choose_isa(const CpuFeatures& features, const char* forced) {
+  if (forced == nullptr || *forced == '\0') return best_isa(features);
+  std::string available = names_of(available_isas(features));
+  for (Isa isa : kAllIsas) {
+    if (std::string_view(forced) != isa_name(isa)) continue;
+    std::vector<std::string> missing = missing_for(isa, features);
+    if (missing.empty()) return isa;
+    fail(ErrorCode::kUnsupported,
+         "HEARTH_ISA={} cannot run here, it needs {}; levels available on this processor: {}",
+         forced, join(missing), available);
+  }
+  fail(ErrorCode::kUsage,
+       "HEARTH_ISA={} is no instruction set level; levels available on this processor: {}", forced,
+       available);
+}
+
+std::string features_text(const CpuFeatures& features) {
+  std::vector<std::string> found;
+  for (const Requirement& each : kAllFeatures) {
+    if (features.*each.flag) found.emplace_back(each.name);
+  }
+  return fmt::format("{}", fmt::join(found, " "));
+}
+
+}  // namespace hearth

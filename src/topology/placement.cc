@@ -1,0 +1,140 @@
+#include "topology/placement.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/error.h"
+
+namespace hearth {
+namespace {
+
+// Seats of equal worth, by node: the first hyper-threads of the fastest cores come first, then
+// those of the next kind, then second hyper-threads.
+struct Rank {
+  size_t sibling;   // which hyper-thread of its core
+  size_t slowness;  // 0: the fastest kind
+  auto operator<=>(const Rank&) const = default;
+};
+
+using SeatsByNode = std::map<uint32_t, std::vector<Seat>>;
+
+std::vector<uint32_t> chosen_nodes(const Machine& machine, const std::vector<uint32_t>& nodes) {
+  std::vector<uint32_t> chosen = nodes;
+  if (chosen.empty()) {
+    for (uint32_t n = 0; n < machine.nodes.size(); ++n) chosen.push_back(n);
+  }
+  std::sort(chosen.begin(), chosen.end());
+  chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
+  if (chosen.back() >= machine.nodes.size()) {
+    fail(ErrorCode::kUsage, "there is no NUMA node {}: this machine has {}", chosen.back(),
+         machine.nodes.size());
+  }
+  return chosen;
+}
+
+// The cores of a node in turn over its LLC groups.
+std::vector<uint32_t> interleave_llcs(const Machine& machine, const NumaNode& node) {
+  std::vector<uint32_t> order;
+  for (size_t turn = 0; order.size() < node.cores.size(); ++turn) {
+    for (uint32_t llc : node.llcs) {
+      const std::vector<uint32_t>& cores = machine.llcs[llc].cores;
+      if (turn < cores.size()) order.push_back(cores[turn]);
+    }
+  }
+  return order;
+}
+
+std::map<Rank, SeatsByNode> rank_seats(const Machine& machine, const std::vector<uint32_t>& nodes) {
+  std::map<Rank, SeatsByNode> ranks;
+  for (uint32_t n : nodes) {
+    for (uint32_t c : interleave_llcs(machine, machine.nodes[n])) {
+      const Core& core = machine.cores[c];
+      size_t sibling = 0;
+      for (uint32_t pu : core.pus) {
+        if (!machine.is_allowed(pu)) continue;
+        Rank rank{sibling++, machine.kinds.size() - 1 - core.kind};
+        ranks[rank][n].push_back({pu, c, n});
+      }
+    }
+  }
+  return ranks;
+}
+
+// Takes up to `wanted` seats of one rank. `taken[n]`: how many node n has by now.
+void take(const SeatsByNode& offered, NodePolicy policy, size_t wanted,
+          std::map<uint32_t, size_t>* taken, std::vector<Seat>* seats) {
+  std::map<uint32_t, size_t> used;
+  for (; wanted > 0; --wanted) {
+    auto best = offered.end();
+    for (auto at = offered.begin(); at != offered.end(); ++at) {
+      if (used[at->first] == at->second.size()) continue;
+      bool better = best == offered.end() ||
+                    (policy == NodePolicy::kSpread && (*taken)[at->first] < (*taken)[best->first]);
+      if (better) best = at;
+    }
+    if (best == offered.end()) return;
+    seats->push_back(best->second[used[best->first]++]);
+    ++(*taken)[best->first];
+  }
+}
+
+bool share_pus(const std::vector<Seat>& seats) {
+  std::vector<uint32_t> pus;
+  for (const Seat& seat : seats) pus.push_back(seat.pu);
+  std::sort(pus.begin(), pus.end());
+  return std::adjacent_find(pus.begin(), pus.end()) != pus.end();
+}
+
+}  // namespace
+
+uint32_t default_thread_count(const Machine& machine, const std::vector<uint32_t>& nodes) {
+  size_t cores = 0;
+  for (uint32_t n : chosen_nodes(machine, nodes)) {
+    for (uint32_t c : machine.nodes[n].cores) {
+      const std::vector<uint32_t>& pus = machine.cores[c].pus;
+      cores +=
+          std::any_of(pus.begin(), pus.end(), [&](uint32_t pu) { return machine.is_allowed(pu); });
+    }
+  }
+  if (machine.cpu_quota) {
+    double most = std::max(1.0, std::ceil(*machine.cpu_quota));
+    if (most < static_cast<double>(cores)) cores = static_cast<size_t>(most);
+  }
+  return static_cast<uint32_t>(std::max<size_t>(1, cores));
+}
+
+Placement place_threads(const Machine& machine, const PlacementOptions& options) {
+  std::vector<uint32_t> nodes = chosen_nodes(machine, options.nodes);
+  size_t threads = options.threads != 0 ? options.threads : default_thread_count(machine, nodes);
+  std::map<Rank, SeatsByNode> ranks = rank_seats(machine, nodes);
+  if (ranks.empty()) {
+    fail(
+        ErrorCode::kUsage,
+        "none of the chosen NUMA nodes has a CPU that this process may use; look at the cpuset and "
+        "taskset it was started with");
+  }
+  Placement placement;
+  std::map<uint32_t, size_t> taken;
+  // More than one round only where there are more threads than PUs.
+  while (placement.seats.size() < threads) {
+    for (const auto& [rank, offered] : ranks) {
+      take(offered, options.policy, threads - placement.seats.size(), &taken, &placement.seats);
+    }
+  }
+  std::stable_sort(placement.seats.begin(), placement.seats.end(),
+                   [](const Seat& a, const Seat& b) { return a.node < b.node; });
+  placement.oversubscribed = share_pus(placement.seats);
+  return placement;
+}
+
+std::vector<Placement::NodeSeats> Placement::by_node() const {
+  std::vector<NodeSeats> nodes;
+  for (uint32_t i = 0; i < seats.size(); ++i) {
+    if (nodes.empty() || nodes.back().node != seats[i].node) nodes.push_back({seats[i].node, i, 0});
+    ++nodes.back().count;
+  }
+  return nodes;
+}
+
+}  // namespace hearth

@@ -1,0 +1,54 @@
+// Placement: which PU each thread of a team sits on. One hyper-thread per core before second ones,
+// faster kinds of core before slower ones (a slow core before a fast core's second hyper-thread),
+// only PUs that affinity and cpuset allow. Members of one node are neighbours, in node order;
+// within a node threads spread over its LLC groups, since each brings bandwidth of its own.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "topology/machine.h"
+
+namespace hearth {
+
+struct Seat {
+  uint32_t pu = 0;    // operating system number
+  uint32_t core = 0;  // indices into Machine
+  uint32_t node = 0;
+  bool operator==(const Seat&) const = default;
+};
+
+struct Placement {
+  std::vector<Seat> seats;  // by team member
+  // True where threads share a PU, or where cores of an invented machine do: waits will be slow.
+  bool oversubscribed = false;
+
+  // The nodes that have seats, rising, and how many each has.
+  struct NodeSeats {
+    uint32_t node = 0, first = 0, count = 0;
+    bool operator==(const NodeSeats&) const = default;
+  };
+  std::vector<NodeSeats> by_node() const;
+};
+
+enum class NodePolicy {
+  kSpread,   // the same number on every node, as far as nodes have PUs: bandwidth
+  kCompact,  // as few nodes as hold them, lowest first
+};
+
+struct PlacementOptions {
+  uint32_t threads = 0;  // 0: default_thread_count()
+  NodePolicy policy = NodePolicy::kSpread;
+  std::vector<uint32_t> nodes = {};  // only these; empty: all
+};
+
+// One thread per allowed core of the given nodes (empty: all), but no more than the CPU quota pays
+// for, rounded up: beyond it the kernel stops all threads in the middle of a step.
+uint32_t default_thread_count(const Machine& machine, const std::vector<uint32_t>& nodes = {});
+
+// More threads than allowed PUs share them in turn. Throws kUsage for a node that does not exist or
+// where the given nodes have no allowed PU.
+Placement place_threads(const Machine& machine, const PlacementOptions& options = {});
+
+}  // namespace hearth
