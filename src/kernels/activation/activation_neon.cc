@@ -1,0 +1,11 @@
+#include "kernels/elementwise_kernels.h"
+#include "kernels/simd/vec16_neon-inl.h"
+
+// After Vec16, which it is written over.
+#include "kernels/activation/activation-inl.h"
+
+namespace hearth {
+
+void silu_mul_neon(const SiluMulArgs& a) { silu_mul(a); }
+
+}  // namespace hearth

@@ -1,0 +1,35 @@
+#include "kernels/attention/attention.h"
+
+#include "base/check.h"
+
+namespace hearth {
+
+const char* kv_type_name(KvType type) {
+  switch (type) {
+    case KvType::kF32:
+      return "f32";
+    case KvType::kF16:
+      return "f16";
+    case KvType::kBF16:
+      return "bf16";
+    case KvType::kQ8_0:
+      return "q8_0";
+  }
+  HEARTH_CHECK(false, "not a KvType");
+}
+
+size_t kv_half_bytes(KvType type, uint32_t head_dim) {
+  size_t elements = size_t{kPagePositions} * padded_head_dim(head_dim);
+  switch (type) {
+    case KvType::kF32:
+      return elements * 4;
+    case KvType::kF16:
+    case KvType::kBF16:
+      return elements * 2;
+    case KvType::kQ8_0:
+      return elements + size_t{kPagePositions} * kv_blocks(head_dim) * 2;
+  }
+  HEARTH_CHECK(false, "not a KvType");
+}
+
+}  // namespace hearth

@@ -1,0 +1,94 @@
+// Attention of query rows of one KV head over paged keys and values, and the KV page layout.
+//
+// A page holds kPagePositions positions of one KV head. D = head_dim padded to 16:
+//   K: T [D][64 positions]; for q8_0: i8 [D][64], then f16 scale [ceil(D / 32)][64]
+//   V: T [64 positions][D]; for q8_0: i8 [64][D], then f16 scale [64][ceil(D / 32)]
+// One SIMD lane is one position in K and one element in V, so neither product sums across lanes. A
+// q8_0 block is 32 consecutive elements of the head (the last one may be half), scale = amax / 127
+// rounded to f16, codes round-to-nearest-even(x / scale) clamped to [-127, 127], all 0 where the
+// scale is 0. Storing a position writes its padding too, as zeros.
+//
+// The numerical contract: a query's result depends on nothing but the query, the keys and values it
+// sees and their absolute positions; every ISA level gives the same bits. For one row, with
+// exp = exp_nonpositive (kernels/simd/exp.h), n-th slot of a page = position 64 page + n:
+//
+//   score of a slot    qs[d] = q[d] * scale, s = 0, then s = fma(qs[d], k[d], s) for ascending d;
+//                      q8_0: the same chain over the codes of a block from 0, then
+//                      s = fma(chain, k scale, s) for ascending blocks
+//   page               m' = max(m, s of the visible slots); p = exp(s - m'), 0 for other slots;
+//                      f = exp(m - m'); acc[d] *= f; sum[l] = fma(sum[l], f,
+//                      ((p[l] + p[l + 16]) + p[l + 32]) + p[l + 48]) for lanes l < 16;
+//                      acc[d] = fma(p, v[d], acc[d]) for ascending visible slots; m = m'
+//                      (v of q8_0 = float(code) * v scale)
+//   span               kSpanPages pages, counted from position 0: starts with m = -inf, sum = acc =
+//   0
+//                      and ends with L = the lanes of sum added by halves (l + l+8, then + 4, 2, 1)
+//   merge of a span    M' = max(M, m); F = exp(M - M'); f = exp(m - M');
+//                      A[d] = fma(A[d], F, acc[d] * f); S = fma(S, F, L * f), in ascending order
+//                      from M = -inf, S = A = 0
+//   result             out[d] = A[d] * (1 / S)
+//
+// Pages of which a row sees nothing don't touch it, and nobody reads a page that no row sees: its
+// pointers may be null. Slots that no row sees may hold anything. So the same bits come out for any
+// set of rows in a call and any order of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace hearth {
+
+enum class KvType : uint8_t { kF32, kF16, kBF16, kQ8_0 };
+inline constexpr size_t kKvTypes = 4;
+inline constexpr uint32_t kPagePositions = 64;
+inline constexpr uint32_t kSpanPages = 8;
+inline constexpr uint32_t kKvBlock = 32;
+
+const char* kv_type_name(KvType type);  // "f16"
+
+constexpr uint32_t padded_head_dim(uint32_t head_dim) { return (head_dim + 15) / 16 * 16; }
+constexpr uint32_t kv_blocks(uint32_t head_dim) { return (head_dim + kKvBlock - 1) / kKvBlock; }
+// Where the scales start in either half of a q8_0 page.
+constexpr size_t kv_scales_offset(uint32_t head_dim) {
+  return size_t{kPagePositions} * padded_head_dim(head_dim);
+}
+
+// Bytes of the K half and of the V half of a page for one head: multiples of 64.
+size_t kv_half_bytes(KvType type, uint32_t head_dim);
+
+struct KvPage {
+  std::byte* k;
+  std::byte* v;
+};
+
+struct KvStoreArgs {
+  const float* k;  // [head_dim], after norm and RoPE
+  const float* v;  // [head_dim]
+  uint32_t head_dim;
+  KvPage page;
+  uint32_t slot;  // position % kPagePositions
+};
+using KvStoreFn = void (*)(const KvStoreArgs&);
+
+// Bytes of scratch (64-byte aligned) that any attend call may use.
+inline constexpr size_t kAttendScratchBytes = size_t{256} << 10;
+inline constexpr uint32_t kMaxHeadDim = 512;
+// Query rows per call, at most; callers cut longer lists.
+inline constexpr uint32_t kMaxQueryRows = 64;
+
+struct AttendArgs {
+  const float* q;            // row i at q + q_offset[i], head_dim floats, 4-byte aligned
+  const size_t* q_offset;    // [rows]
+  const uint32_t* last;      // [rows]: the last position row i sees
+  uint32_t rows;             // 1 .. kMaxQueryRows
+  uint32_t window;           // row i sees (last - window, last]; 0: from position 0
+  const KvPage* pages;       // pages[p / kPagePositions] holds position p of this head
+  uint32_t head_dim;         // 1 .. kMaxHeadDim
+  float scale;               // 1 / sqrt(head_dim), or what the model says
+  float* out;                // row i at out + out_offset[i], head_dim floats
+  const size_t* out_offset;  // [rows]
+  std::byte* scratch;
+};
+using AttendFn = void (*)(const AttendArgs&);
+
+}  // namespace hearth

@@ -1,0 +1,18 @@
+#include "kernels/attention/attention_kernels.h"
+#include "kernels/simd/vec16_avx512-inl.h"
+
+// After Vec16, which it is written over.
+#include "kernels/attention/attention-inl.h"
+
+namespace hearth {
+
+#define HEARTH_DEFINE(format, name)                                                     \
+  void attend_##name##_avx512(const AttendArgs& a) { Attention<format, 4>::attend(a); } \
+  void kv_store_##name##_avx512(const KvStoreArgs& a) { store_position<format>(a); }
+HEARTH_DEFINE(FormatF32, f32)
+HEARTH_DEFINE(FormatF16, f16)
+HEARTH_DEFINE(FormatBF16, bf16)
+HEARTH_DEFINE(FormatQ8_0, q8_0)
+#undef HEARTH_DEFINE
+
+}  // namespace hearth

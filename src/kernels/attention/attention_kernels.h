@@ -1,0 +1,25 @@
+// The table of attention kernels: one line a KV type; every ISA level has all of them. The line
+// makes the declarations below, the dispatch (kernels.cc), the tests and the benchmark.
+#pragma once
+
+#include "kernels/attention/attention.h"
+
+// X(KvType, name, level) for each pair of kernels attend_<name>_<level>, kv_store_<name>_<level>.
+#define HEARTH_ATTENTION_KERNELS(X, level) \
+  X(kF32, f32, level)                      \
+  X(kF16, f16, level)                      \
+  X(kBF16, bf16, level)                    \
+  X(kQ8_0, q8_0, level)
+
+namespace hearth {
+
+#define HEARTH_DECLARE_ATTENTION(type, name, level)  \
+  void attend_##name##_##level(const AttendArgs& a); \
+  void kv_store_##name##_##level(const KvStoreArgs& a);
+HEARTH_ATTENTION_KERNELS(HEARTH_DECLARE_ATTENTION, reference)
+HEARTH_ATTENTION_KERNELS(HEARTH_DECLARE_ATTENTION, avx2)
+HEARTH_ATTENTION_KERNELS(HEARTH_DECLARE_ATTENTION, avx512)
+HEARTH_ATTENTION_KERNELS(HEARTH_DECLARE_ATTENTION, neon)
+#undef HEARTH_DECLARE_ATTENTION
+
+}  // namespace hearth

@@ -1,0 +1,65 @@
+// Made-up attention problems for the tests and the benchmark: the KV pages of one head, filled by
+// kv_store, and query rows over them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/attention/attention.h"
+
+namespace hearth {
+
+struct alignas(64) CacheLine {
+  std::byte bytes[64];
+};
+
+// The cache of one head. Slots that were never stored hold bytes of 0xff: NaN as f32, f16 and bf16.
+class KvHead {
+ public:
+  KvHead(KvType type, uint32_t head_dim, uint32_t positions);
+
+  // Keys and values of all positions, normally distributed, by `store`.
+  void fill(KvStoreFn store, uint32_t seed);
+  void put(KvStoreFn store, uint32_t position, const std::vector<float>& k,
+           const std::vector<float>& v);
+
+  // What the pages hold, exactly.
+  double key(uint32_t position, uint32_t d) const;
+  double value(uint32_t position, uint32_t d) const;
+
+  KvType type() const { return type_; }
+  uint32_t head_dim() const { return head_dim_; }
+  uint32_t positions() const { return positions_; }
+  std::vector<KvPage>& pages() { return pages_; }
+  const std::vector<KvPage>& pages() const { return pages_; }
+  size_t bytes() const { return memory_.size() * sizeof(CacheLine); }
+
+ private:
+  KvType type_;
+  uint32_t head_dim_, positions_;
+  std::vector<CacheLine> memory_;
+  std::vector<KvPage> pages_;
+};
+
+// Query rows, head_dim + kGap floats apart, and their output, poisoned with kPoison all over.
+struct Queries {
+  static constexpr uint32_t kGap = 3;
+  static constexpr float kPoison = -12345.0f;
+
+  Queries(uint32_t rows, uint32_t head_dim, uint32_t seed);
+
+  uint32_t rows, head_dim;
+  std::vector<float> q;
+  std::vector<size_t> offset;
+  std::vector<uint32_t> last;  // 0: for the caller to set
+  uint32_t window = 0;
+  float scale;
+
+  // Runs `attend` on the rows named, in that order, and returns the whole output buffer, in which
+  // only these rows lost their poison if all is well.
+  std::vector<float> run(AttendFn attend, const std::vector<KvPage>& pages,
+                         const std::vector<uint32_t>& chosen) const;
+  std::vector<float> run(AttendFn attend, const std::vector<KvPage>& pages) const;
+};
+
+}  // namespace hearth

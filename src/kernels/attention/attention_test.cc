@@ -1,0 +1,276 @@
+#include "kernels/attention/attention.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "kernels/attention/attention_problem.h"
+#include "kernels/kernels.h"
+
+namespace hearth {
+namespace {
+
+constexpr uint32_t kHeadDims[] = {8, 16, 20, 24, 40, 64, 80, 128, 256};
+constexpr double kUnit = 0x1p-24;     // half an ulp of 1 in binary32
+constexpr double kExpError = 1.2e-7;  // kernels/simd/exp.h
+
+std::vector<Isa> levels() { return available_isas(detect_cpu_features()); }
+std::vector<KvType> types() { return {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0}; }
+AttendFn attend_of(Isa isa, KvType type) {
+  return kernels_for(isa).attend[static_cast<size_t>(type)];
+}
+KvHead filled_head(KvType type, uint32_t head_dim, uint32_t positions, uint32_t seed) {
+  KvHead head(type, head_dim, positions);
+  head.fill(kernels_for(Isa::kReference).kv_store[static_cast<size_t>(type)], seed);
+  return head;
+}
+uint32_t first_of(const Queries& queries, uint32_t row) {
+  uint32_t end = queries.last[row] + 1;
+  return queries.window == 0 || queries.window > end ? 0 : end - queries.window;
+}
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+// Attention of a row as its definition has it, in double, and how far binary32 may be from it.
+struct Truth {
+  std::vector<double> out, bound;
+};
+
+// With u = 2^-24, n positions, h = head_dim: a score is a chain of at most h + 16 (blocks of
+// kMaxHeadDim) + 2 roundings, so its error is at most E = (h + 18) u max_j sum_d |q k scale|. A
+// probability has the relative error E, u R of the subtraction from the maximum (R: the range of
+// the scores, or 88 beyond which exp is 0), and exp's own; so has each of the at most n / 64 + n /
+// 512 + 3 factors that rescale a sum. Sums of n terms of one sign (or of |v|) add n + 64 roundings.
+// The result is a quotient of two such sums.
+Truth truth_of(const KvHead& head, const Queries& queries, uint32_t row) {
+  uint32_t first = first_of(queries, row), last = queries.last[row], h = head.head_dim();
+  const float* q = queries.q.data() + queries.offset[row];
+  std::vector<double> s;
+  double size = 0;
+  for (uint32_t j = first; j <= last; ++j) {
+    double dot = 0, magnitude = 0;
+    for (uint32_t d = 0; d < h; ++d) {
+      double product = static_cast<double>(q[d]) * queries.scale * head.key(j, d);
+      dot += product;
+      magnitude += std::fabs(product);
+    }
+    s.push_back(dot);
+    size = std::max(size, magnitude);
+  }
+  double most = *std::max_element(s.begin(), s.end());
+  double range = std::min(88.0, most - *std::min_element(s.begin(), s.end()));
+  double n = s.size();
+  double factors = n / 64 + n / 512 + 3;
+  double each = (h + 18) * kUnit * size + range * kUnit + kExpError;
+  double relative = 2 * (each + factors * (range * kUnit + kExpError + kUnit) + (n + 66) * kUnit);
+  Truth truth{std::vector<double>(h, 0), std::vector<double>(h, 0)};
+  double total = 0;
+  for (double& x : s) total += x = std::exp(x - most);
+  for (uint32_t d = 0; d < h; ++d) {
+    double sum = 0, magnitude = 0;
+    for (uint32_t j = first; j <= last; ++j) {
+      sum += s[j - first] * head.value(j, d);
+      magnitude += s[j - first] * std::fabs(head.value(j, d));
+    }
+    truth.out[d] = sum / total;
+    truth.bound[d] = std::expm1(relative) * magnitude / total + n * 1e-37;
+  }
+  return truth;
+}
+
+void expect_true(const KvHead& head, const Queries& queries, const std::vector<float>& out) {
+  for (uint32_t i = 0; i < queries.rows; ++i) {
+    Truth truth = truth_of(head, queries, i);
+    for (uint32_t d = 0; d < head.head_dim(); ++d) {
+      float got = out[queries.offset[i] + d];
+      ASSERT_LE(std::fabs(got - truth.out[d]), truth.bound[d])
+          << "row " << i << " element " << d << ": " << got << " for " << truth.out[d];
+    }
+    for (size_t at = queries.offset[i] + head.head_dim();
+         at < out.size() && (i + 1 == queries.rows || at < queries.offset[i + 1]); ++at) {
+      ASSERT_EQ(out[at], Queries::kPoison) << "written past row " << i;
+    }
+  }
+}
+
+void expect_true_everywhere(const KvHead& head, const Queries& queries) {
+  std::vector<float> reference = queries.run(attend_of(Isa::kReference, head.type()), head.pages());
+  expect_true(head, queries, reference);
+  for (Isa isa : levels()) {
+    SCOPED_TRACE(isa_name(isa));
+    std::vector<float> out = queries.run(attend_of(isa, head.type()), head.pages());
+    EXPECT_TRUE(same_bits(out, reference)) << "not the bits of the reference";
+  }
+}
+
+// Each size of head with every type: rows that see from 1 to all 700 positions, with and without
+// a window; among them the ends of pages and of spans.
+class AttentionSizes : public testing::TestWithParam<uint32_t> {};
+
+TEST_P(AttentionSizes, AllLevelsGiveTheTruthInTheSameBits) {
+  uint32_t head_dim = GetParam();
+  constexpr uint32_t kPositions = 700;
+  std::mt19937 random(head_dim);
+  for (KvType type : types()) {
+    SCOPED_TRACE(kv_type_name(type));
+    KvHead head = filled_head(type, head_dim, kPositions, head_dim);
+    for (uint32_t window : {0u, 1u + static_cast<uint32_t>(random() % 130)}) {
+      SCOPED_TRACE(window);
+      Queries queries(11, head_dim, head_dim + window);
+      queries.window = window;
+      queries.last = {0, 1, 15, 63, 64, 511, 512, kPositions - 1};
+      while (queries.last.size() < queries.rows) queries.last.push_back(random() % kPositions);
+      expect_true_everywhere(head, queries);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(HeadDims, AttentionSizes, testing::ValuesIn(kHeadDims));
+
+TEST(AttentionTest, EveryCountOfPositionsAndRows) {
+  KvHead head = filled_head(KvType::kF16, 24, 200, 5);
+  for (uint32_t positions = 1; positions <= 200; positions += positions < 70 ? 1 : 13) {
+    Queries queries(1 + positions % 9, 24, positions);
+    std::fill(queries.last.begin(), queries.last.end(), positions - 1);
+    SCOPED_TRACE(positions);
+    expect_true_everywhere(head, queries);
+  }
+}
+
+TEST(AttentionTest, TheLargestCallAndHead) {
+  for (uint32_t head_dim : {500u, kMaxHeadDim}) {
+    for (KvType type : {KvType::kF32, KvType::kQ8_0}) {
+      KvHead head = filled_head(type, head_dim, 150, 5);
+      Queries queries(kMaxQueryRows, head_dim, 6);
+      for (uint32_t i = 0; i < queries.rows; ++i) queries.last[i] = 100 + i / 2;
+      expect_true_everywhere(head, queries);
+    }
+  }
+}
+
+TEST(AttentionTest, ARowDoesNotDependOnItsCompany) {
+  constexpr uint32_t kHeadDim = 40;
+  for (KvType type : types()) {
+    KvHead head = filled_head(type, kHeadDim, 1200, 7);
+    for (uint32_t window : {0u, 3u, 70u, 600u}) {
+      Queries queries(kMaxQueryRows, kHeadDim, 8);
+      queries.window = window;
+      std::mt19937 random(9);
+      for (uint32_t i = 0; i < queries.rows; ++i) {
+        // Half of them neighbours, as in a prefill, half anywhere.
+        queries.last[i] = i < 32 ? 1000 + i / 4 : random() % 1200;
+      }
+      for (Isa isa : levels()) {
+        AttendFn attend = attend_of(isa, type);
+        std::vector<float> together = queries.run(attend, head.pages());
+        std::vector<uint32_t> backwards;
+        for (uint32_t i = queries.rows; i-- > 0;) backwards.push_back(i);
+        EXPECT_TRUE(same_bits(queries.run(attend, head.pages(), backwards), together));
+        for (uint32_t i = 0; i < queries.rows; i += 5) {
+          std::vector<float> alone = queries.run(attend, head.pages(), {i});
+          EXPECT_EQ(0, std::memcmp(&alone[queries.offset[i]], &together[queries.offset[i]],
+                                   kHeadDim * sizeof(float)))
+              << isa_name(isa) << " " << kv_type_name(type) << " row " << i;
+        }
+      }
+    }
+  }
+}
+
+TEST(AttentionTest, PagesThatNoRowSeesAreNotRead) {
+  for (KvType type : types()) {
+    KvHead head = filled_head(type, 32, 1000, 10);
+    Queries queries(3, 32, 11);
+    queries.window = 100;
+    queries.last = {130, 140, 700};  // pages 0..2 and 9..10
+    for (Isa isa : levels()) {
+      std::vector<float> all = queries.run(attend_of(isa, type), head.pages());
+      std::vector<KvPage> some(head.pages().begin(), head.pages().begin() + 11);
+      for (uint32_t i = 3; i < 9; ++i) some[i] = {nullptr, nullptr};
+      EXPECT_TRUE(same_bits(queries.run(attend_of(isa, type), some), all)) << isa_name(isa);
+    }
+  }
+}
+
+// What a row doesn't see can't reach it, even if it is not a number and its neighbours in the tile
+// see it.
+TEST(AttentionTest, InvisibleSlotsMayHoldAnything) {
+  constexpr uint32_t kHeadDim = 32;
+  for (KvType type : types()) {
+    KvStoreFn store = kernels_for(Isa::kReference).kv_store[static_cast<size_t>(type)];
+    KvHead clean = filled_head(type, kHeadDim, 90, 12);
+    KvHead dirty = filled_head(type, kHeadDim, 90, 12);
+    std::vector<float> infinite(kHeadDim, INFINITY);
+    dirty.put(store, 85, infinite, infinite);
+    dirty.put(store, 10, infinite, infinite);
+    Queries queries(6, kHeadDim, 13);
+    queries.window = 72;
+    queries.last = {81, 82, 83, 84, 85, 86};  // the first sees slot 10, the last two slot 85
+    for (Isa isa : levels()) {
+      std::vector<float> expected = queries.run(attend_of(isa, type), clean.pages());
+      std::vector<float> got = queries.run(attend_of(isa, type), dirty.pages());
+      for (uint32_t i : {1u, 2u, 3u}) {
+        EXPECT_EQ(0, std::memcmp(&got[queries.offset[i]], &expected[queries.offset[i]],
+                                 kHeadDim * sizeof(float)))
+            << isa_name(isa) << " " << kv_type_name(type) << " row " << i;
+      }
+      for (uint32_t i : {0u, 4u, 5u}) EXPECT_TRUE(std::isnan(got[queries.offset[i]]));
+    }
+  }
+}
+
+TEST(AttentionTest, EqualScoresGiveTheMean) {
+  for (KvType type : types()) {
+    KvHead head = filled_head(type, 16, 650, 14);
+    Queries queries(2, 16, 15);
+    std::fill(queries.q.begin(), queries.q.end(), 0.0f);
+    queries.last = {1, 649};
+    expect_true_everywhere(head, queries);
+  }
+}
+
+// Scores that grow with the position change the maximum in every page; scores that fall leave it.
+TEST(AttentionTest, SlopesOfScores) {
+  for (float slope : {0.3f, -0.3f, 3.0f, -3.0f, 40.0f}) {
+    KvHead head = filled_head(KvType::kF32, 16, 1100, 16);
+    KvStoreFn store = kernels_for(Isa::kReference).kv_store[0];
+    Queries queries(7, 16, 17);
+    for (uint32_t i = 0; i < 1100; ++i) {
+      std::vector<float> k(16, 0.0f), v(16, 0.0f);
+      k[3] = slope * static_cast<float>(i);
+      for (uint32_t d = 0; d < 16; ++d) v[d] = static_cast<float>((i * 7 + d) % 31) - 15.0f;
+      head.put(store, i, k, v);
+    }
+    for (uint32_t i = 0; i < 7; ++i) queries.last[i] = 1099 - 100 * i;
+    for (size_t offset : queries.offset) queries.q[offset + 3] = 1.0f / queries.scale;
+    SCOPED_TRACE(slope);
+    expect_true_everywhere(head, queries);
+  }
+}
+
+TEST(AttentionTest, HugeScoresPickTheirMaximum) {
+  KvHead head(KvType::kF32, 16, 600);
+  KvStoreFn store = kernels_for(Isa::kReference).kv_store[0];
+  for (uint32_t i = 0; i < 600; ++i) {
+    std::vector<float> k(16, 0.0f), v(16, static_cast<float>(i));
+    k[0] = i == 313 ? 3e18f : (i % 2 == 0 ? -3e18f : 2e18f);
+    head.put(store, i, k, v);
+  }
+  Queries queries(4, 16, 18);
+  std::fill(queries.q.begin(), queries.q.end(), 0.0f);
+  for (uint32_t i = 0; i < 4; ++i) queries.q[queries.offset[i]] = i < 2 ? 4e19f : 1e-3f;
+  queries.last = {599, 400, 599, 350};
+  for (Isa isa : levels()) {
+    std::vector<float> out = queries.run(attend_of(isa, KvType::kF32), head.pages());
+    for (uint32_t i = 0; i < 4; ++i) {
+      for (uint32_t d = 0; d < 16; ++d) EXPECT_EQ(out[queries.offset[i] + d], 313.0f);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hearth

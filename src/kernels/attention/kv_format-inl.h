@@ -1,0 +1,113 @@
+// How a KV page holds elements of each type, over Vec16: loading 16 of them as floats, and storing
+// one position. For ISA files, which include it after their Vec16.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/attention/attention.h"
+
+namespace hearth {
+namespace {
+
+// kBlocked: codes of blocks of kKvBlock elements with a scale each, which `load` leaves out.
+struct FormatF32 {
+  using Element = float;
+  static constexpr bool kBlocked = false;
+  static Vec16 load(const float* p) { return Vec16::load(p); }
+  static void store16(float* p, Vec16 x) { store(p, x); }
+};
+
+struct FormatF16 {
+  using Element = uint16_t;
+  static constexpr bool kBlocked = false;
+  static Vec16 load(const uint16_t* p) { return Vec16::load_f16(p); }
+  static void store16(uint16_t* p, Vec16 x) { store_f16(p, x); }
+};
+
+struct FormatBF16 {
+  using Element = uint16_t;
+  static constexpr bool kBlocked = false;
+  static Vec16 load(const uint16_t* p) { return Vec16::load_bf16(p); }
+  static void store16(uint16_t* p, Vec16 x) { store_bf16(p, x); }
+};
+
+struct FormatQ8_0 {
+  using Element = int8_t;
+  static constexpr bool kBlocked = true;
+  static Vec16 load(const int8_t* p) { return Vec16::load_i8(p); }
+};
+
+// Elements [d, d + 16) of a head, the padding as zero.
+inline Vec16 head_vector(const float* x, uint32_t head_dim, uint32_t d) {
+  if (d >= head_dim) return Vec16::zero();
+  return head_dim - d >= 16 ? Vec16::load(x + d) : Vec16::load_part(x + d, head_dim - d);
+}
+
+template <typename Format>
+inline void store_position(const KvStoreArgs& a) {
+  using Element = typename Format::Element;
+  uint32_t padded = padded_head_dim(a.head_dim);
+  Element* k = reinterpret_cast<Element*>(a.page.k) + a.slot;
+  Element* v = reinterpret_cast<Element*>(a.page.v) + size_t{a.slot} * padded;
+  for (uint32_t d = 0; d < padded; d += 16) {
+    Element column[16];
+    Format::store16(column, head_vector(a.k, a.head_dim, d));
+    for (uint32_t i = 0; i < 16; ++i) k[size_t{d + i} * kPagePositions] = column[i];
+    Format::store16(v + d, head_vector(a.v, a.head_dim, d));
+  }
+}
+
+struct BlockCodes {
+  uint16_t scale;
+  int8_t codes[kKvBlock];
+};
+
+inline BlockCodes quantise_block(Vec16 low, Vec16 high) {
+  float amax = maximum(max(absolute(low), absolute(high)));
+  uint16_t halves[16];
+  store_f16(halves, Vec16::all(amax / 127.0f));
+  BlockCodes block{halves[0], {}};
+  Vec16 scale = Vec16::load_f16(halves);
+  float scale_lanes[16];
+  store(scale_lanes, scale);
+  if (scale_lanes[0] == 0.0f) return block;
+  float rounded[kKvBlock];
+  Vec16 limit = Vec16::all(127.0f);
+  for (uint32_t h = 0; h < 2; ++h) {
+    Vec16 x = div(h == 0 ? low : high, scale);
+    // Clamped before it is rounded, which gives the same and keeps round() in its range.
+    x = negate(max(negate(limit), negate(max(negate(limit), x))));
+    store(rounded + h * 16, round(x));
+  }
+  for (uint32_t i = 0; i < kKvBlock; ++i) block.codes[i] = static_cast<int8_t>(rounded[i]);
+  return block;
+}
+
+template <>
+inline void store_position<FormatQ8_0>(const KvStoreArgs& a) {
+  uint32_t padded = padded_head_dim(a.head_dim);
+  uint32_t blocks = kv_blocks(a.head_dim);
+  int8_t* k = reinterpret_cast<int8_t*>(a.page.k) + a.slot;
+  int8_t* v = reinterpret_cast<int8_t*>(a.page.v) + size_t{a.slot} * padded;
+  uint16_t* k_scale = reinterpret_cast<uint16_t*>(a.page.k + kv_scales_offset(a.head_dim)) + a.slot;
+  uint16_t* v_scale = reinterpret_cast<uint16_t*>(a.page.v + kv_scales_offset(a.head_dim)) +
+                      size_t{a.slot} * blocks;
+  for (uint32_t b = 0; b < blocks; ++b) {
+    uint32_t d = b * kKvBlock;
+    uint32_t count = padded - d < kKvBlock ? padded - d : kKvBlock;
+    BlockCodes key =
+        quantise_block(head_vector(a.k, a.head_dim, d), head_vector(a.k, a.head_dim, d + 16));
+    BlockCodes value =
+        quantise_block(head_vector(a.v, a.head_dim, d), head_vector(a.v, a.head_dim, d + 16));
+    k_scale[b * kPagePositions] = key.scale;
+    v_scale[b] = value.scale;
+    for (uint32_t i = 0; i < count; ++i) {
+      k[size_t{d + i} * kPagePositions] = key.codes[i];
+      v[d + i] = value.codes[i];
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hearth

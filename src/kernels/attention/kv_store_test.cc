@@ -1,0 +1,158 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "kernels/attention/attention_problem.h"
+#include "kernels/kernels.h"
+
+namespace hearth {
+namespace {
+
+KvStoreFn store_of(Isa isa, KvType type) {
+  return kernels_for(isa).kv_store[static_cast<size_t>(type)];
+}
+
+std::vector<KvType> types() { return {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0}; }
+
+bool same_bytes(const KvHead& a, const KvHead& b) {
+  return std::memcmp(a.pages()[0].k, b.pages()[0].k, a.bytes()) == 0;
+}
+
+// Elements of very different sizes: 2^e sin(i), e from -20 to 12.
+std::vector<float> wide_floats(uint32_t n, uint32_t seed) {
+  std::vector<float> x(n);
+  for (uint32_t i = 0; i < n; ++i) {
+    int exponent = static_cast<int>((i * 5 + seed * 3) % 33) - 20;
+    x[i] = std::ldexp(static_cast<float>(std::sin(1.0 + i + 7.0 * seed)), exponent);
+  }
+  return x;
+}
+
+// The largest distance of a stored x from x; `amax` is its block's.
+double bound(KvType type, double x, double amax) {
+  switch (type) {
+    case KvType::kF32:
+      return 0;
+    case KvType::kF16:
+      return std::fabs(x) * 0x1p-11 + 0x1p-25;
+    case KvType::kBF16:
+      return std::fabs(x) * 0x1p-8;
+    case KvType::kQ8_0: {
+      // Half a step, and what clamping loses where the scale was rounded down to an f16.
+      double scale_error = amax / 127 * 0x1p-11 + 0x1p-25;
+      return (amax / 127 + scale_error) * 0.5 + 127 * scale_error;
+    }
+  }
+  return 0;
+}
+
+TEST(KvStoreTest, HalvesAreWholeLines) {
+  EXPECT_EQ(kv_half_bytes(KvType::kF32, 128), 64u * 128 * 4);
+  EXPECT_EQ(kv_half_bytes(KvType::kF16, 128), 64u * 128 * 2);
+  EXPECT_EQ(kv_half_bytes(KvType::kBF16, 20), 64u * 32 * 2);
+  EXPECT_EQ(kv_half_bytes(KvType::kQ8_0, 128), 64u * (128 + 4 * 2));
+  EXPECT_EQ(kv_half_bytes(KvType::kQ8_0, 80), 64u * (80 + 3 * 2));
+  for (KvType type : types()) {
+    for (uint32_t d = 1; d <= kMaxHeadDim; ++d) EXPECT_EQ(kv_half_bytes(type, d) % 64, 0u);
+  }
+  EXPECT_STREQ(kv_type_name(KvType::kQ8_0), "q8_0");
+}
+
+TEST(KvStoreTest, WhatIsStoredIsRead) {
+  for (KvType type : types()) {
+    for (uint32_t head_dim : {1u, 8u, 16u, 20u, 24u, 40u, 64u, 80u, 128u, 256u}) {
+      KvHead head(type, head_dim, 130);
+      for (uint32_t position = 0; position < 130; ++position) {
+        head.put(store_of(Isa::kReference, type), position, wide_floats(head_dim, position),
+                 wide_floats(head_dim, position + 1000));
+      }
+      for (uint32_t position = 0; position < 130; ++position) {
+        std::vector<float> k = wide_floats(head_dim, position);
+        std::vector<float> v = wide_floats(head_dim, position + 1000);
+        for (uint32_t d = 0; d < head_dim; ++d) {
+          double k_max = 0, v_max = 0;
+          for (uint32_t i = d / 32 * 32; i < std::min(head_dim, d / 32 * 32 + 32); ++i) {
+            k_max = std::max(k_max, std::fabs(static_cast<double>(k[i])));
+            v_max = std::max(v_max, std::fabs(static_cast<double>(v[i])));
+          }
+          ASSERT_LE(std::fabs(head.key(position, d) - k[d]), bound(type, k[d], k_max));
+          ASSERT_LE(std::fabs(head.value(position, d) - v[d]), bound(type, v[d], v_max));
+        }
+      }
+    }
+  }
+}
+
+TEST(KvStoreTest, AllLevelsWriteTheSameBytesAndOnlyTheirSlot) {
+  for (Isa isa : available_isas(detect_cpu_features())) {
+    for (KvType type : types()) {
+      for (uint32_t head_dim : {1u, 15u, 16u, 20u, 32u, 40u, 72u, 128u, 256u}) {
+        KvHead expected(type, head_dim, 64), got(type, head_dim, 64);
+        for (uint32_t slot : {0u, 1u, 37u, 63u}) {
+          std::vector<float> k = wide_floats(head_dim, slot), v = wide_floats(head_dim, slot + 64);
+          expected.put(store_of(Isa::kReference, type), slot, k, v);
+          got.put(store_of(isa, type), slot, k, v);
+          ASSERT_TRUE(same_bytes(got, expected))
+              << isa_name(isa) << " " << kv_type_name(type) << " " << head_dim << " slot " << slot;
+        }
+      }
+    }
+  }
+}
+
+// The bytes of a position lie where the layout says, padding is zero and other slots keep theirs.
+TEST(KvStoreTest, PaddingIsZeroAndOtherSlotsAreKept) {
+  for (Isa isa : available_isas(detect_cpu_features())) {
+    KvHead head(KvType::kF16, 20, 64);
+    head.put(store_of(isa, KvType::kF16), 5, std::vector<float>(20, 1.0f),
+             std::vector<float>(20, 2.0f));
+    const auto* k = reinterpret_cast<const uint16_t*>(head.pages()[0].k);
+    const auto* v = reinterpret_cast<const uint16_t*>(head.pages()[0].v);
+    for (uint32_t d = 0; d < 32; ++d) {
+      for (uint32_t slot = 0; slot < 64; ++slot) {
+        uint16_t one = d < 20 ? 0x3c00 : 0, two = d < 20 ? 0x4000 : 0;
+        ASSERT_EQ(k[d * 64 + slot], slot == 5 ? one : 0xffff);
+        ASSERT_EQ(v[slot * 32 + d], slot == 5 ? two : 0xffff);
+      }
+    }
+  }
+}
+
+TEST(KvStoreTest, BlocksWithoutAScaleAndWithATinyOne) {
+  for (Isa isa : available_isas(detect_cpu_features())) {
+    KvStoreFn store = store_of(isa, KvType::kQ8_0);
+    KvHead head(KvType::kQ8_0, 64, 64);
+    std::vector<float> x(64, 0.0f);
+    x[1] = 1e-9f;   // its block's scale rounds to 0
+    x[40] = 9e-6f;  // scale 7.1e-8 rounds down to the least f16, 6.0e-8: 127 steps don't reach
+    head.put(store, 3, x, x);
+    EXPECT_EQ(head.key(3, 0), 0);
+    EXPECT_EQ(head.key(3, 1), 0);
+    EXPECT_EQ(head.key(3, 40), 127 * 0x1p-24);
+    EXPECT_EQ(head.value(3, 40), 127 * 0x1p-24);
+    EXPECT_EQ(head.value(3, 41), 0);
+  }
+}
+
+// Ties go to even, both where a level divides and where it converts.
+TEST(KvStoreTest, CodesRoundHalfToEven) {
+  for (Isa isa : available_isas(detect_cpu_features())) {
+    KvHead head(KvType::kQ8_0, 32, 64);
+    std::vector<float> x(32, 0.0f);
+    x[0] = -127;  // scale 1
+    x[1] = 0.5f;
+    x[2] = 1.5f;
+    x[3] = -2.5f;
+    x[4] = 2.4999f;
+    head.put(store_of(isa, KvType::kQ8_0), 0, x, x);
+    const double expected[] = {-127, 0, 2, -2, 2, 0};
+    for (uint32_t d = 0; d < 6; ++d) {
+      EXPECT_EQ(head.key(0, d), expected[d]);
+      EXPECT_EQ(head.value(0, d), expected[d]);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hearth

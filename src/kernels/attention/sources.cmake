@@ -1,0 +1,17 @@
+# Appended to the lists of src/kernels/CMakeLists.txt.
+list(APPEND sources attention/attention.cc attention/attention_reference.cc)
+list(APPEND avx2_sources attention/attention_avx2.cc)
+list(APPEND avx512_sources attention/attention_avx512.cc)
+list(APPEND neon_sources attention/attention_neon.cc)
+list(APPEND tests attention/attention_problem.cc attention/attention_test.cc
+     attention/kv_store_test.cc)
+
+# The contract says which products are rounded; a compiler must not fuse them.
+set_source_files_properties(attention/attention_reference.cc PROPERTIES COMPILE_OPTIONS
+                            -ffp-contract=off)
+
+find_package(benchmark QUIET)
+if(benchmark_FOUND)
+  add_executable(attention_bench attention/attention_bench.cc attention/attention_problem.cc)
+  target_link_libraries(attention_bench PRIVATE hearth_kernels benchmark::benchmark)
+endif()

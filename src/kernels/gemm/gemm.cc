@@ -1,0 +1,26 @@
+#include "kernels/gemm/gemm.h"
+
+namespace hearth {
+
+WeightView weight_view(const PackSpec& spec, const std::byte* codes, const std::byte* scales) {
+  return {.codes = codes,
+          .scales = scales,
+          .codes_panel_bytes = spec.codes_panel_bytes(),
+          .scales_panel_bytes = spec.scales_panel_bytes(),
+          .phase = spec.phase(),
+          .supers = spec.supers()};
+}
+
+ActFormat act_format_for(PackKind kind) {
+  switch (kind) {
+    case PackKind::kF32:
+    case PackKind::kF16:
+      return ActFormat::kF32;
+    case PackKind::kBF16:
+      return ActFormat::kBF16;
+    default:
+      return ActFormat::kQ8;
+  }
+}
+
+}  // namespace hearth

@@ -1,0 +1,58 @@
+// GEMM: out[M, N] = A[M, K] W[N, K]^T over a packed shard (tensor/pack_spec.h), for every M from 1
+// (GEMV) up. Pure functions: no threads, no allocation, no globals.
+//
+// The numerical contract. Integer dot products of a block (or half block) are exact; what follows
+// is one chain per output element, in ascending k, the same for every M and every ISA level:
+//   kF32, kF16   acc = fma(w, a, acc) for each k
+//   kBF16        acc = fma over k of bf16-rounded a (reference, AVX2, NEON); AVX-512 uses
+//   vdpbf16ps,
+//                pairs in ascending k, so only its last bits differ
+//   kQ8_0, kQ4_0 acc = fma(float(dot32), ws * as, acc) for each block
+//   kQ6_K        acc = fma(float(dot16[h]), (d * sc[h]) * as, acc) for h = 0, 1 of each block
+//   kQ4_K        acc = fma(float(dot32), (d * sc) * as, acc); acc = fma(-(dmin * m), sum32, acc)
+//   kI8x32       acc = fma(float(dot32), ws * as, acc); acc = fma(min, sum32, acc)
+//   kI8x16       acc = fma(float(dot16[h]), ws[h] * as, acc); acc = fma(min[h], sum16[h], acc)
+// where dot is the sum of (weight code - its offset) * activation code, ws the weight's and as the
+// activation's scale. Every product in parentheses is rounded to f32.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/quantize/quantize.h"
+#include "tensor/pack_spec.h"
+
+namespace hearth {
+
+// A packed shard as kernels see it.
+struct WeightView {
+  const std::byte* codes;
+  const std::byte* scales;
+  size_t codes_panel_bytes;
+  size_t scales_panel_bytes;
+  uint32_t phase;
+  uint32_t supers;
+};
+
+WeightView weight_view(const PackSpec& spec, const std::byte* codes, const std::byte* scales);
+
+// Bytes of scratch (64-byte aligned) that any gemm call may use, whatever its sizes.
+inline constexpr size_t kGemmScratchBytes = size_t{512} << 10;
+
+// Which activation format a pack kind multiplies with.
+ActFormat act_format_for(PackKind kind);
+
+struct GemmArgs {
+  WeightView w;
+  uint32_t panel0, panels;  // 16-row panels of the shard
+  uint32_t block0, block1;  // K blocks of the shard: [block0, block1)
+  ActView a;                // row 0 of the M rows; block 0 is the shard's block 0
+  uint32_t m;
+  float* out;         // out[row * out_stride + 16 * (panel - panel0) + lane], overwritten
+  size_t out_stride;  // floats, a multiple of 16
+  std::byte* scratch;
+};
+
+using GemmFn = void (*)(const GemmArgs&);
+
+}  // namespace hearth

@@ -1,0 +1,153 @@
+// AVX2 kernels (gemm_float-inl.h, gemm_int8-inl.h over two registers of 8 lanes).
+//
+// The integer dot product is vpmaddubsw: unsigned times signed bytes, pairs added to 16 bits with
+// saturation, which must not happen:
+//   4 bits: a pair is at most 2 * 15 * 127 = 3810, so all 8 groups of a block fit 16 bits (30480)
+//   6 bits: 2 * 63 * 127 = 16002, so two groups do
+//   8 bits: |w| times sign(a, w), 2 * 128 * 127 = 32512, so one group does
+#include "kernels/simd/vec16_avx2-inl.h"
+
+// What follows is written over the registers above.
+#include "kernels/gemm/gemm_kernels.h"
+#include "kernels/gemm/gemm_vec16-inl.h"
+
+namespace hearth {
+namespace {
+
+constexpr uint32_t kInt8TileRows = 4;
+
+struct Codes {
+  __m256i a, b;
+};
+using Four = __m256i;
+
+inline Codes load_codes(const std::byte* p) {
+  return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)),
+          _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 32))};
+}
+inline void store_codes(std::byte* p, Codes c) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), c.a);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p + 32), c.b);
+}
+
+inline __m256i low_four_bits(__m256i x) { return _mm256_and_si256(x, _mm256_set1_epi8(0x0f)); }
+inline Codes low_nibbles(Codes c) { return {low_four_bits(c.a), low_four_bits(c.b)}; }
+inline Codes high_nibbles(Codes c) {
+  return {low_four_bits(_mm256_srli_epi16(c.a, 4)), low_four_bits(_mm256_srli_epi16(c.b, 4))};
+}
+
+inline __m256i add_high_bits(__m256i nibbles, __m256i bits, int i) {
+  const int left = 4 - 2 * i;
+  bits = left >= 0 ? _mm256_slli_epi16(bits, left) : _mm256_srli_epi16(bits, -left);
+  return _mm256_or_si256(nibbles, _mm256_and_si256(bits, _mm256_set1_epi8(0x30)));
+}
+inline Codes with_high_bits(Codes nibbles, Codes bits, int i) {
+  return {add_high_bits(nibbles.a, bits.a, i), add_high_bits(nibbles.b, bits.b, i)};
+}
+
+inline __m256 eight_u8(const std::byte* p) {
+  return _mm256_cvtepi32_ps(
+      _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+}
+inline Vec16 load_u8(const std::byte* p) { return {eight_u8(p), eight_u8(p + 8)}; }
+
+inline Four load_four(const int8_t* p) {
+  int32_t four;
+  __builtin_memcpy(&four, p, sizeof four);
+  return _mm256_set1_epi32(four);
+}
+
+inline __m256i pairs_to_32(__m256i x) { return _mm256_madd_epi16(x, _mm256_set1_epi16(1)); }
+
+// float(x + offset) of 16 integers.
+inline Vec16 to_float(__m256i a, __m256i b, int32_t offset) {
+  const __m256i o = _mm256_set1_epi32(offset);
+  return {_mm256_cvtepi32_ps(_mm256_add_epi32(a, o)), _mm256_cvtepi32_ps(_mm256_add_epi32(b, o))};
+}
+
+template <int Bits>
+struct Dots;
+
+template <>
+struct Dots<4> {
+  using Prepared = Codes;
+  __m256i a = _mm256_setzero_si256(), b = _mm256_setzero_si256();  // 16 bits
+
+  static Prepared prepare(Codes c) { return c; }
+  void add(const Prepared& w, Four x, int) {
+    a = _mm256_add_epi16(a, _mm256_maddubs_epi16(w.a, x));
+    b = _mm256_add_epi16(b, _mm256_maddubs_epi16(w.b, x));
+  }
+  Vec16 sum(int32_t offset) const { return to_float(pairs_to_32(a), pairs_to_32(b), offset); }
+};
+
+template <>
+struct Dots<6> {
+  using Prepared = Codes;
+  __m256i a = _mm256_setzero_si256(), b = _mm256_setzero_si256();
+  __m256i a16 = _mm256_setzero_si256(), b16 = _mm256_setzero_si256();  // of an even step
+
+  static Prepared prepare(Codes c) { return c; }
+  void add(const Prepared& w, Four x, int step) {
+    __m256i pa = _mm256_maddubs_epi16(w.a, x), pb = _mm256_maddubs_epi16(w.b, x);
+    if (step % 2 == 0) {
+      a16 = pa;
+      b16 = pb;
+    } else {
+      a = _mm256_add_epi32(a, pairs_to_32(_mm256_add_epi16(a16, pa)));
+      b = _mm256_add_epi32(b, pairs_to_32(_mm256_add_epi16(b16, pb)));
+    }
+  }
+  Vec16 sum(int32_t offset) const { return to_float(a, b, offset); }
+};
+
+template <>
+struct Dots<8> {
+  struct Prepared {
+    Codes code, magnitude;
+  };
+  __m256i a = _mm256_setzero_si256(), b = _mm256_setzero_si256();
+
+  static Prepared prepare(Codes c) {
+    const __m256i offset = _mm256_set1_epi8(-128);
+    Codes code = {_mm256_xor_si256(c.a, offset), _mm256_xor_si256(c.b, offset)};
+    // |-128| is 128 as an unsigned byte.
+    return {code, {_mm256_abs_epi8(code.a), _mm256_abs_epi8(code.b)}};
+  }
+  void add(const Prepared& w, Four x, int) {
+    a = _mm256_add_epi32(a, group(w.magnitude.a, w.code.a, x));
+    b = _mm256_add_epi32(b, group(w.magnitude.b, w.code.b, x));
+  }
+  static __m256i group(__m256i magnitude, __m256i code, Four x) {
+    return pairs_to_32(_mm256_maddubs_epi16(magnitude, _mm256_sign_epi8(x, code)));
+  }
+  Vec16 sum(int32_t offset) const { return to_float(a, b, offset); }
+};
+
+inline Vec16Pair widen_bf16_pairs(const std::byte* p) {
+  const __m256i upper = _mm256_set1_epi32(static_cast<int>(0xffff0000));
+  Codes x = load_codes(p);
+  auto even = [](__m256i v) { return _mm256_castsi256_ps(_mm256_slli_epi32(v, 16)); };
+  auto odd = [&](__m256i v) { return _mm256_castsi256_ps(_mm256_and_si256(v, upper)); };
+  return {{even(x.a), even(x.b)}, {odd(x.a), odd(x.b)}};
+}
+
+}  // namespace
+}  // namespace hearth
+
+#include "kernels/gemm/gemm_float-inl.h"
+#include "kernels/gemm/gemm_int8-inl.h"
+
+namespace hearth {
+
+void gemm_f32_avx2(const GemmArgs& args) { gemm_float<FloatF32>(args); }
+void gemm_f16_avx2(const GemmArgs& args) { gemm_float<FloatF16>(args); }
+void gemm_bf16_avx2(const GemmArgs& args) { gemm_float<FloatBF16>(args); }
+void gemm_q8_0_avx2(const GemmArgs& args) { gemm_int8<KindQ8_0>(args); }
+void gemm_q4_0_avx2(const GemmArgs& args) { gemm_int8<KindQ4_0>(args); }
+void gemm_q4_k_avx2(const GemmArgs& args) { gemm_int8<KindQ4_K>(args); }
+void gemm_q6_k_avx2(const GemmArgs& args) { gemm_int8<KindQ6_K>(args); }
+void gemm_i8x32_avx2(const GemmArgs& args) { gemm_int8<KindI8x32>(args); }
+void gemm_i8x16_avx2(const GemmArgs& args) { gemm_int8<KindI8x16>(args); }
+
+}  // namespace hearth

@@ -1,0 +1,97 @@
+// What the AVX-512 GEMM files share; included by them only. A tile is P panels x R rows of the
+// output held in registers; `for_tiles` cuts M rows into tiles of even height.
+#pragma once
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "kernels/gemm/gemm.h"
+#include "kernels/simd/unroll.h"
+
+namespace hearth {
+namespace {
+
+// How far ahead of the loads the codes are prefetched. On Zen 5 the hardware alone reaches 71 % of
+// the read bandwidth, 4 KiB ahead gives 93 %.
+inline constexpr size_t kPrefetchOneRow = 6144;
+inline constexpr size_t kPrefetchBytes = 8192;
+
+inline __m512i load_codes(const std::byte* p) { return _mm512_loadu_si512(p); }
+inline __m512 load_f32(const std::byte* p) {
+  return _mm512_loadu_ps(reinterpret_cast<const float*>(p));
+}
+inline __m512 load_f16(const std::byte* p) {
+  return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+}
+
+// Inlined by force: GCC takes a function that only prefetches for one without effect and drops the
+// call.
+[[gnu::always_inline]] inline void prefetch_bytes(const std::byte* p, size_t bytes) {
+  for (size_t i = 0; i < bytes; i += 64) {
+    _mm_prefetch(reinterpret_cast<const char*>(p) + i, _MM_HINT_T0);
+  }
+}
+
+// Starts a tile at what the slices of K before this one left in `out`, or at zero.
+template <int P, int R>
+[[gnu::always_inline]] inline void load_tile(const float* out, size_t stride, bool first,
+                                             __m512 (&acc)[P][R]) {
+  HEARTH_UNROLL
+  for (int p = 0; p < P; ++p) {
+    HEARTH_UNROLL
+    for (int r = 0; r < R; ++r) acc[p][r] = _mm512_setzero_ps();
+  }
+  if (first) return;
+  HEARTH_UNROLL
+  for (int p = 0; p < P; ++p) {
+    HEARTH_UNROLL
+    for (int r = 0; r < R; ++r) {
+      acc[p][r] = _mm512_loadu_ps(out + static_cast<size_t>(r) * stride + 16 * p);
+    }
+  }
+}
+
+template <int P, int R>
+[[gnu::always_inline]] inline void store_tile(float* out, size_t stride,
+                                              const __m512 (&acc)[P][R]) {
+  HEARTH_UNROLL
+  for (int p = 0; p < P; ++p) {
+    HEARTH_UNROLL
+    for (int r = 0; r < R; ++r) {
+      _mm512_storeu_ps(out + static_cast<size_t>(r) * stride + 16 * p, acc[p][r]);
+    }
+  }
+}
+
+inline uint32_t even_cut(uint32_t total, uint32_t index, uint32_t parts) {
+  return static_cast<uint32_t>(uint64_t{total} * index / parts);
+}
+
+// Calls fn(first row, rows, tile, tiles) for tiles of at most `max_rows` rows, as even as can be:
+// two tiles of 4 are faster than one of 6 and one of 2.
+template <typename Fn>
+inline void for_tiles(uint32_t m, uint32_t max_rows, Fn&& fn) {
+  uint32_t tiles = (m + max_rows - 1) / max_rows;
+  for (uint32_t t = 0; t < tiles; ++t) {
+    uint32_t begin = even_cut(m, t, tiles);
+    fn(begin, even_cut(m, t + 1, tiles) - begin, t, tiles);
+  }
+}
+
+// The same for K: calls fn(first block, end block) for slices of at most `max_blocks`.
+template <typename Fn>
+inline void for_slices(uint32_t block0, uint32_t block1, uint32_t max_blocks, Fn&& fn) {
+  uint32_t blocks = block1 - block0;
+  uint32_t slices = std::max(1u, (blocks + max_blocks - 1) / max_blocks);
+  for (uint32_t s = 0; s < slices; ++s) {
+    fn(block0 + even_cut(blocks, s, slices), block0 + even_cut(blocks, s + 1, slices));
+  }
+}
+
+}  // namespace
+}  // namespace hearth

@@ -1,0 +1,137 @@
+// AVX-512 kernels of the plain pack kinds: F32 and F16 by FMA, BF16 by vdpbf16ps (two elements of K
+// a step). Each output is one chain of additions in ascending k, so a tile needs 8 outputs or more
+// to fill both pipes: a few rows take 4 panels at a time, many rows 2 panels x 12 rows, which reads
+// 14 registers for 24 FMAs.
+#include <cstring>
+
+#include "kernels/gemm/gemm_avx512-inl.h"
+#include "kernels/gemm/gemm_kernels.h"
+
+namespace hearth {
+namespace {
+
+constexpr uint32_t kTileRows = 12;
+constexpr uint32_t kTilePanels = 2;
+// Up to these rows a tile has 4 panels.
+constexpr uint32_t kWideRows = 3;
+constexpr uint32_t kWidePanels = 4;
+// Bytes of codes in a slice of K of one panel: two of them stay in L2 for all rows.
+constexpr size_t kSliceBytes = size_t{64} << 10;
+
+// A kind tells how many elements of K a step takes, the bytes of 16 rows of them, how to load those
+// and how to add their products with one row's elements.
+struct KindF32 {
+  static constexpr size_t kStep = 1;
+  static constexpr size_t kStepBytes = 64;
+  using Element = float;
+  using Register = __m512;
+
+  static Register load(const std::byte* codes) { return load_f32(codes); }
+  static Register broadcast(const float* x) { return _mm512_set1_ps(*x); }
+  static __m512 add(__m512 acc, Register w, Register x) { return _mm512_fmadd_ps(w, x, acc); }
+  static const float* elements(const ActView& a) { return a.f32; }
+};
+
+struct KindF16 : KindF32 {
+  static constexpr size_t kStepBytes = 32;
+  static Register load(const std::byte* codes) { return load_f16(codes); }
+};
+
+struct KindBF16 {
+  static constexpr size_t kStep = 2;
+  static constexpr size_t kStepBytes = 64;
+  using Element = bf16_t;
+  using Register = __m512i;
+
+  static Register load(const std::byte* codes) { return load_codes(codes); }
+  static Register broadcast(const bf16_t* x) {
+    int32_t pair;
+    std::memcpy(&pair, x, sizeof pair);
+    return _mm512_set1_epi32(pair);
+  }
+  static __m512 add(__m512 acc, Register w, Register x) {
+    return _mm512_dpbf16_ps(acc, reinterpret_cast<__m512bh>(w), reinterpret_cast<__m512bh>(x));
+  }
+  static const bf16_t* elements(const ActView& a) { return a.bf16; }
+};
+
+// Accumulates `blocks` blocks of P panels and R rows onto `out` (onto zero if first).
+template <typename Kind, int P, int R>
+void tile(const std::byte* codes, size_t codes_stride, const typename Kind::Element* x,
+          size_t x_stride, uint32_t blocks, bool first, bool prefetch, float* out,
+          size_t out_stride) {
+  constexpr size_t kUnits = kBlock / Kind::kStep;
+  constexpr size_t kUnroll = 4;
+  __m512 acc[P][R];
+  load_tile(out, out_stride, first, acc);
+  for (size_t unit = 0; unit < blocks * kUnits; unit += kUnroll) {
+    if (prefetch) {
+      for (size_t p = 0; p < P; ++p) {
+        prefetch_bytes(codes + codes_stride * p + Kind::kStepBytes * unit + kPrefetchBytes,
+                       Kind::kStepBytes * kUnroll);
+      }
+    }
+    HEARTH_UNROLL
+    for (size_t u = unit; u < unit + kUnroll; ++u) {
+      typename Kind::Register w[P];
+      HEARTH_UNROLL
+      for (size_t p = 0; p < P; ++p) {
+        w[p] = Kind::load(codes + codes_stride * p + Kind::kStepBytes * u);
+      }
+      HEARTH_UNROLL
+      for (size_t r = 0; r < R; ++r) {
+        typename Kind::Register xr = Kind::broadcast(x + x_stride * r + Kind::kStep * u);
+        HEARTH_UNROLL
+        for (size_t p = 0; p < P; ++p) acc[p][r] = Kind::add(acc[p][r], w[p], xr);
+      }
+    }
+  }
+  store_tile(out, out_stride, acc);
+}
+
+template <typename Kind, int P, int... R>
+auto tile_fn(uint32_t rows, std::integer_sequence<int, R...>) {
+  using TileFn = decltype(&tile<Kind, P, 1>);
+  static constexpr TileFn kTiles[] = {tile<Kind, P, R + 1>...};
+  return kTiles[rows - 1];
+}
+
+// All rows of P panels.
+template <typename Kind, int P>
+void gemm_panels(const GemmArgs& g, uint32_t panel, float* out) {
+  constexpr uint32_t kMaxRows = P == kWidePanels ? kWideRows : kTileRows;
+  constexpr size_t kBlockBytes = kBlock / Kind::kStep * Kind::kStepBytes;
+  const std::byte* codes = g.w.codes + g.w.codes_panel_bytes * panel;
+  // A single tile reads its weights once, whatever their size.
+  const uint32_t slice =
+      g.m <= kMaxRows ? g.block1 - g.block0 : static_cast<uint32_t>(kSliceBytes / kBlockBytes);
+  for_slices(g.block0, g.block1, slice, [&](uint32_t begin, uint32_t end) {
+    for_tiles(g.m, kMaxRows, [&](uint32_t row, uint32_t rows, uint32_t, uint32_t) {
+      auto fn = tile_fn<Kind, P>(rows, std::make_integer_sequence<int, kMaxRows>());
+      fn(codes + kBlockBytes * begin, g.w.codes_panel_bytes,
+         Kind::elements(g.a) + g.a.row_stride * row + size_t{kBlock} * begin, g.a.row_stride,
+         end - begin, begin == g.block0, row == 0, out + row * g.out_stride, g.out_stride);
+    });
+  });
+}
+
+template <typename Kind>
+void gemm(const GemmArgs& g) {
+  uint32_t p = 0;
+  auto advance = [&]<int P>(std::integral_constant<int, P>) {
+    for (; p + P <= g.panels; p += P) {
+      gemm_panels<Kind, P>(g, g.panel0 + p, g.out + kPanelRows * p);
+    }
+  };
+  if (g.m <= kWideRows) advance(std::integral_constant<int, kWidePanels>());
+  advance(std::integral_constant<int, kTilePanels>());
+  advance(std::integral_constant<int, 1>());
+}
+
+}  // namespace
+
+void gemm_f32_avx512(const GemmArgs& args) { gemm<KindF32>(args); }
+void gemm_f16_avx512(const GemmArgs& args) { gemm<KindF16>(args); }
+void gemm_bf16_avx512(const GemmArgs& args) { gemm<KindBF16>(args); }
+
+}  // namespace hearth

@@ -1,0 +1,167 @@
+// gemm_bench [kind] [isa]: the GEMM kernels on one core against what the core can do.
+//
+// For each pack kind and shape (K of real models): with one row the GB/s of weights read, and the
+// share of a plain read loop over the same bytes; with more rows the GOPS and the share of a loop
+// of nothing but the kind's multiply-add instruction. Weights rotate through 256 MiB, so they come
+// from memory and not from a cache. Kernel and limit take turns, five times each; the table shows
+// the kernel's best and the median of the shares of neighbouring pairs, which a busy machine
+// disturbs least.
+#include <fmt/core.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string_view>
+#include <vector>
+
+#include "kernels/gemm/gemm_limits.h"
+#include "kernels/gemm/gemm_problem.h"
+#include "kernels/kernels.h"
+
+namespace hearth {
+namespace {
+
+constexpr size_t kRotatedBytes = size_t{256} << 20;
+constexpr int kRounds = 5;
+constexpr uint32_t kChunkPanels = 8;
+
+// Time that this thread had the core: others' turns on a shared machine don't count.
+double thread_seconds() {
+  timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+template <typename Fn>
+double seconds(Fn&& fn) {
+  double start = thread_seconds();
+  fn();
+  return thread_seconds() - start;
+}
+
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
+  return values[values.size() / 2];
+}
+
+double peak_ops_per_second(ActFormat format) {
+  constexpr size_t kLoops = 2'000'000;
+  double ops = 0;
+  double t = seconds([&] {
+    ops = format == ActFormat::kQ8     ? int8_ops_avx512(kLoops)
+          : format == ActFormat::kBF16 ? bf16_ops_avx512(kLoops)
+                                       : f32_ops_avx512(kLoops);
+  });
+  return ops / t;
+}
+
+struct Result {
+  std::vector<double> rates;
+  std::vector<double> shares;
+
+  void add(double rate, double limit) {
+    rates.push_back(rate);
+    shares.push_back(100 * rate / limit);
+  }
+  double best() const { return *std::max_element(rates.begin(), rates.end()); }
+};
+
+struct Bench {
+  const Problem& problem;
+  GemmFn gemm;
+  Buffer out;
+  Buffer scratch{kGemmScratchBytes};
+
+  // Panels [first, first + panels) in chunks as the engine's threads claim them.
+  void run(uint32_t m, uint32_t first, uint32_t panels) {
+    for (uint32_t p = first; p < first + panels; p += kChunkPanels) {
+      GemmArgs args = {.w = problem.weights(),
+                       .panel0 = p,
+                       .panels = std::min(kChunkPanels, first + panels - p),
+                       .block0 = 0,
+                       .block1 = problem.spec.blocks(),
+                       .a = problem.a,
+                       .m = m,
+                       .out = reinterpret_cast<float*>(out.data()),
+                       .out_stride = kChunkPanels * kPanelRows,
+                       .scratch = scratch.data()};
+      gemm(args);
+    }
+  }
+
+  Result gemv() {
+    Result result;
+    const PackSpec& spec = problem.spec;
+    double bytes = static_cast<double>(spec.codes_bytes() + spec.scales_bytes());
+    uint64_t sink = 0;
+    for (int i = 0; i < kRounds; ++i) {
+      double read = seconds([&] {
+        sink += read_avx512(problem.codes.data(), spec.codes_bytes());
+        sink += read_avx512(problem.scales.data(), spec.scales_bytes());
+      });
+      double t = seconds([&] { run(1, 0, spec.panels()); });
+      result.add(bytes / t * 1e-9, bytes / read * 1e-9);
+    }
+    if (sink == 1) fmt::print("\n");
+    return result;
+  }
+
+  Result many(uint32_t m) {
+    Result result;
+    const PackSpec& spec = problem.spec;
+    // About 10^10 operations a round.
+    double panel_ops = 2.0 * m * kPanelRows * spec.k;
+    auto panels = static_cast<uint32_t>(std::clamp(1e10 / panel_ops, 8.0, spec.panels() * 1.0));
+    panels = panels / kChunkPanels * kChunkPanels;
+    uint32_t first = 0;
+    for (int i = 0; i < kRounds; ++i) {
+      double limit = peak_ops_per_second(act_format_for(problem.kind));
+      if (first + panels > spec.panels()) first = 0;
+      double t = seconds([&] { run(m, first, panels); });
+      first += panels;
+      result.add(panel_ops * panels / t * 1e-9, limit * 1e-9);
+    }
+    return result;
+  }
+};
+
+void bench_kind(const Kernels& kernels, PackKind kind, std::string_view name) {
+  for (uint32_t k : {1024u, 2048u, 2560u, 3072u, 9728u}) {
+    PackSpec one = {.kind = kind, .rows = kPanelRows, .k = k, .k_origin = 0};
+    size_t panel_bytes = one.codes_panel_bytes() + one.scales_panel_bytes();
+    auto panels = static_cast<uint32_t>(kRotatedBytes / panel_bytes / kChunkPanels * kChunkPanels);
+    constexpr uint32_t kMaxRows = 512;
+    Problem problem = make_problem(kind, panels, k / kBlock, 0, kMaxRows, Fill::kRandom, 1);
+    Bench bench = {.problem = problem,
+                   .gemm = kernels.gemm[static_cast<size_t>(kind)],
+                   .out = Buffer(kMaxRows * kChunkPanels * kPanelRows * sizeof(float))};
+    Result one_row = bench.gemv();
+    fmt::print("{:6} K={:<5} M=1: {:5.1f} GB/s {:4.0f} %  GOPS:", name, k, one_row.best(),
+               median(one_row.shares));
+    for (uint32_t m : {4u, 8u, 16u, 64u, 512u}) {
+      Result r = bench.many(m);
+      fmt::print("  M={} {:5.0f} {:3.0f} %", m, r.best(), median(r.shares));
+    }
+    fmt::print("\n");
+    std::fflush(stdout);
+  }
+}
+
+}  // namespace
+}  // namespace hearth
+
+int main(int argc, char** argv) {
+  using namespace hearth;
+  std::string_view only = argc > 1 ? argv[1] : "";
+  Isa isa = argc > 2 && std::string_view(argv[2]) == "avx2" ? Isa::kAvx2 : Isa::kAvx512;
+  const Kernels& kernels = kernels_for(isa);
+  fmt::print(
+      "shares: M=1 of a read loop over the same bytes, else of the peak of the kind's "
+      "instruction\n");
+  for (size_t i = 0; i < kPackKinds; ++i) {
+    auto kind = static_cast<PackKind>(i);
+    std::string_view name = pack_kind_name(kind);
+    if (only.empty() || only == name) bench_kind(kernels, kind, name);
+  }
+  return 0;
+}

@@ -1,0 +1,158 @@
+// The kernels of the plain pack kinds over Vec16. Before this file a level includes its Vec16 and
+// defines
+//   Vec16Pair widen_bf16_pairs(const std::byte* p);   // bf16 [16][2]: even elements, odd elements
+//
+// Every output is one chain of fma in ascending k, so few rows take several panels at a time to
+// hide the latency of fma; many rows take one panel and six rows (AVX2: 12 + 3 of 16 registers).
+#pragma once
+
+#include "base/fp_types.h"
+#include "kernels/gemm/gemm_vec16-inl.h"
+
+namespace hearth {
+namespace {
+
+constexpr uint32_t kFloatTileRows = 6;
+// Bytes of codes in a slice of K of one panel: it stays in L1 for the tiles of all rows.
+constexpr size_t kFloatSliceBytes = size_t{16} << 10;
+
+// A kind tells how many elements of K a step takes and how to load and to widen them.
+struct FloatF32 {
+  static constexpr size_t kStep = 1;
+  static constexpr size_t kStepBytes = 64;
+  using Element = float;
+
+  static void load(const std::byte* codes, Vec16 (&w)[kStep]) {
+    w[0] = Vec16::load(reinterpret_cast<const float*>(codes));
+  }
+  static float widen(float x) { return x; }
+  static const float* elements(const ActView& a) { return a.f32; }
+};
+
+struct FloatF16 : FloatF32 {
+  static constexpr size_t kStepBytes = 32;
+  static void load(const std::byte* codes, Vec16 (&w)[kStep]) {
+    w[0] = Vec16::load_f16(reinterpret_cast<const uint16_t*>(codes));
+  }
+};
+
+struct FloatBF16 {
+  static constexpr size_t kStep = 2;
+  static constexpr size_t kStepBytes = 64;
+  using Element = bf16_t;
+
+  static void load(const std::byte* codes, Vec16 (&w)[kStep]) {
+    Vec16Pair pair = widen_bf16_pairs(codes);
+    w[0] = pair.even;
+    w[1] = pair.odd;
+  }
+  static float widen(bf16_t x) { return bf16_to_f32(x); }
+  static const bf16_t* elements(const ActView& a) { return a.bf16; }
+};
+
+template <typename Kind>
+struct FloatTile {
+  const std::byte* codes;  // of the first panel, at the first block of the slice
+  size_t codes_stride;
+  const typename Kind::Element* x;  // of the first row, there
+  size_t x_stride;
+  uint32_t blocks;
+  bool first;     // of the slices
+  bool prefetch;  // the codes, which come from memory
+  float* out;
+  size_t out_stride;
+};
+
+template <typename Kind, int P, int R>
+void float_tile(const FloatTile<Kind>& t) {
+  constexpr size_t kUnroll = 4;
+  Vec16 acc[P][R];
+  HEARTH_UNROLL
+  for (int p = 0; p < P; ++p) {
+    HEARTH_UNROLL
+    for (int r = 0; r < R; ++r) {
+      acc[p][r] = start_sum(t.out + t.out_stride * r + kPanelRows * p, t.first);
+    }
+  }
+  const size_t steps = t.blocks * (kBlock / Kind::kStep);
+  for (size_t begin = 0; begin < steps; begin += kUnroll) {
+    if (t.prefetch) {
+      for (size_t p = 0; p < P; ++p) {
+        prefetch_range(t.codes + t.codes_stride * p + Kind::kStepBytes * begin + kPrefetchBytes,
+                       Kind::kStepBytes * kUnroll);
+      }
+    }
+    HEARTH_UNROLL
+    for (size_t step = begin; step < begin + kUnroll; ++step) {
+      HEARTH_UNROLL
+      for (size_t p = 0; p < P; ++p) {
+        Vec16 w[Kind::kStep];
+        Kind::load(t.codes + t.codes_stride * p + Kind::kStepBytes * step, w);
+        HEARTH_UNROLL
+        for (size_t i = 0; i < Kind::kStep; ++i) {
+          HEARTH_UNROLL
+          for (size_t r = 0; r < R; ++r) {
+            float x = Kind::widen(t.x[t.x_stride * r + Kind::kStep * step + i]);
+            acc[p][r] = fma(w[i], Vec16::all(x), acc[p][r]);
+          }
+        }
+      }
+    }
+  }
+  HEARTH_UNROLL
+  for (int p = 0; p < P; ++p) {
+    HEARTH_UNROLL
+    for (int r = 0; r < R; ++r) store(t.out + t.out_stride * r + kPanelRows * p, acc[p][r]);
+  }
+}
+
+template <typename Kind, int P, int... R>
+void float_tile_of(uint32_t rows, const FloatTile<Kind>& t, std::integer_sequence<int, R...>) {
+  static constexpr void (*kTiles[])(const FloatTile<Kind>&) = {float_tile<Kind, P, R + 1>...};
+  kTiles[rows - 1](t);
+}
+
+// All rows of P panels, in tiles of at most Rows.
+template <typename Kind, int P, int Rows>
+void float_panels(const GemmArgs& g, uint32_t panel, float* out) {
+  constexpr size_t kBlockBytes = kBlock / Kind::kStep * Kind::kStepBytes;
+  const uint32_t blocks = g.block1 - g.block0;
+  const uint32_t slice =
+      g.m <= Rows ? std::max(blocks, 1u) : static_cast<uint32_t>(kFloatSliceBytes / kBlockBytes);
+  for_even_pieces(blocks, slice, [&](uint32_t begin, uint32_t end) {
+    for_even_pieces(g.m, Rows, [&](uint32_t row, uint32_t row_end) {
+      FloatTile<Kind> t = {
+          .codes = g.w.codes + g.w.codes_panel_bytes * panel + kBlockBytes * (g.block0 + begin),
+          .codes_stride = g.w.codes_panel_bytes,
+          .x = Kind::elements(g.a) + g.a.row_stride * row + size_t{kBlock} * (g.block0 + begin),
+          .x_stride = g.a.row_stride,
+          .blocks = end - begin,
+          .first = begin == 0,
+          .prefetch = row == 0,
+          .out = out + g.out_stride * row,
+          .out_stride = g.out_stride};
+      float_tile_of<Kind, P>(row_end - row, t, std::make_integer_sequence<int, Rows>());
+    });
+  });
+}
+
+template <typename Kind>
+void gemm_float(const GemmArgs& g) {
+  if (g.m == 0) return;
+  uint32_t p = 0;
+  if (g.m == 1) {
+    for (; p + 4 <= g.panels; p += 4) {
+      float_panels<Kind, 4, 1>(g, g.panel0 + p, g.out + kPanelRows * p);
+    }
+  } else if (g.m <= 3) {
+    for (; p + 2 <= g.panels; p += 2) {
+      float_panels<Kind, 2, 3>(g, g.panel0 + p, g.out + kPanelRows * p);
+    }
+  }
+  for (; p < g.panels; ++p) {
+    float_panels<Kind, 1, kFloatTileRows>(g, g.panel0 + p, g.out + kPanelRows * p);
+  }
+}
+
+}  // namespace
+}  // namespace hearth

@@ -1,0 +1,308 @@
+// The kernels of the quantised pack kinds over Vec16 and a level's integer dot products. Before
+// this file a level includes its Vec16 and defines
+//   Codes                          16 rows x 4 codes as bytes: 64 bytes
+//   load_codes(p), store_codes(p, codes)
+//   low_nibbles(codes), high_nibbles(codes)
+//   with_high_bits(nibbles, bits, i)   nibbles + 16 * (bits [2 i, 2 i + 2) of each byte of `bits`)
+//   load_u8(p)                     16 bytes as Vec16
+//   Four, load_four(p)             4 activation codes, for all 16 rows
+//   Dots<Bits>                     16 exact dot products with codes of 4, 6 (unsigned) or 8 bits
+//                                  (unsigned, their offset of 128 taken off):
+//     Prepared, prepare(codes)     what of the codes serves all rows of activations
+//     add(prepared, four, step)    step 0, 1, ... of at most 8 groups (Bits 4), 4 groups (Bits 6)
+//     sum(offset)                  float(dots + offset)
+//   kInt8TileRows                  rows of a tile that fit the registers
+//
+// Few rows: the tile unpacks in registers, since memory is the limit. Many rows: a slice of a panel
+// is unpacked once to bytes and f32 scales, which the tiles of all rows read from L1.
+#pragma once
+
+#include <cstring>
+#include <type_traits>
+
+#include "kernels/gemm/gemm_vec16-inl.h"
+
+namespace hearth {
+namespace {
+
+// Blocks of K in a slice: 512 B of codes and up to 256 B of scales each, beside the activations in
+// 32 KiB of L1.
+constexpr uint32_t kInt8SliceBlocks = 24;
+
+// A panel; `block` is where a tile starts.
+struct PanelView {
+  const std::byte* codes;
+  const std::byte* scales;
+  uint32_t phase;
+  uint32_t supers;
+  uint32_t block;
+};
+
+inline const float* as_floats(const std::byte* p) { return reinterpret_cast<const float*>(p); }
+inline Vec16 load_f16_at(const std::byte* p) {
+  return Vec16::load_f16(reinterpret_cast<const uint16_t*>(p));
+}
+
+// A kind tells:
+//   kBits, kOffset   of its codes (8 bits: the offset is the dot product's own)
+//   kHalves          scales a block: 1, or 2 for halves of 16
+//   kMin             whether it has minima
+//   kCodeBytes       codes of a block in a panel
+//   kScaleBytes      scales of a block, from scales_start() on
+//   Unpacked         what `unpack` makes of it; itself: used in place
+//   group()          the codes of group g
+//   scale(), min()   of half h of block b
+template <int Bits, int Offset, int Halves, bool Min>
+struct KindBytes {
+  static constexpr int kBits = Bits;
+  static constexpr int kOffset = Offset;
+  static constexpr int kHalves = Halves;
+  static constexpr bool kMin = Min;
+  static constexpr size_t kCodeBytes = 512;
+  static constexpr size_t kScaleBytes = size_t{64} * Halves * (Min ? 2 : 1);
+  using Unpacked = KindBytes;
+
+  static Codes group(const std::byte* codes, int g) { return load_codes(codes + 64 * g); }
+  static size_t scales_start(const PanelView&) { return 0; }
+  static Vec16 scale(const PanelView& w, uint32_t b, int h) {
+    return Vec16::load(as_floats(w.scales + kScaleBytes * b + 64 * h));
+  }
+  static Vec16 min(const PanelView& w, uint32_t b, int h) {
+    return Vec16::load(as_floats(w.scales + kScaleBytes * b + 64 * (Halves + h)));
+  }
+};
+
+struct KindQ8_0 : KindBytes<8, 0, 1, false> {
+  static constexpr size_t kScaleBytes = 32;
+  using Unpacked = KindQ8_0;
+  static Vec16 scale(const PanelView& w, uint32_t b, int) {
+    return load_f16_at(w.scales + kScaleBytes * b);
+  }
+};
+
+using KindI8x32 = KindBytes<8, 0, 1, true>;
+using KindI8x16 = KindBytes<8, 0, 2, true>;
+
+inline Codes nibbles_of(const std::byte* codes, int g) {
+  Codes both = load_codes(codes + 64 * (g % 4));
+  return g < 4 ? low_nibbles(both) : high_nibbles(both);
+}
+
+struct KindQ4_0 : KindQ8_0 {
+  static constexpr int kBits = 4;
+  static constexpr int kOffset = 8;
+  static constexpr size_t kCodeBytes = 256;
+  using Unpacked = KindBytes<4, 8, 1, false>;
+  static Codes group(const std::byte* codes, int g) { return nibbles_of(codes, g); }
+};
+
+struct KindQ4_K {
+  static constexpr int kBits = 4;
+  static constexpr int kOffset = 0;
+  static constexpr int kHalves = 1;
+  static constexpr bool kMin = true;
+  static constexpr size_t kCodeBytes = 256;
+  static constexpr size_t kScaleBytes = 32;
+  using Unpacked = KindBytes<4, 0, 1, true>;
+
+  static Codes group(const std::byte* codes, int g) { return nibbles_of(codes, g); }
+  static size_t scales_start(const PanelView& w) { return size_t{64} * w.supers; }
+  static const std::byte* super(const PanelView& w, uint32_t b) {
+    return w.scales + size_t{64} * ((b + w.phase) / kSuperBlocks);
+  }
+  static Vec16 scale(const PanelView& w, uint32_t b, int) {
+    return mul(load_f16_at(super(w, b)), load_u8(w.scales + scales_start(w) + kScaleBytes * b));
+  }
+  static Vec16 min(const PanelView& w, uint32_t b, int) {
+    return negate(mul(load_f16_at(super(w, b) + 32),
+                      load_u8(w.scales + scales_start(w) + kScaleBytes * b + 16)));
+  }
+};
+
+struct KindQ6_K {
+  static constexpr int kBits = 6;
+  static constexpr int kOffset = 32;
+  static constexpr int kHalves = 2;
+  static constexpr bool kMin = false;
+  static constexpr size_t kCodeBytes = 384;
+  static constexpr size_t kScaleBytes = 32;
+  using Unpacked = KindBytes<6, 32, 2, false>;
+
+  static Codes group(const std::byte* codes, int g) {
+    return with_high_bits(nibbles_of(codes, g), load_codes(codes + 256 + 64 * (g / 4)), g % 4);
+  }
+  static size_t scales_start(const PanelView& w) { return size_t{32} * w.supers; }
+  static Vec16 scale(const PanelView& w, uint32_t b, int h) {
+    const std::byte* super = w.scales + size_t{32} * ((b + w.phase) / kSuperBlocks);
+    const std::byte* own = w.scales + scales_start(w) + kScaleBytes * b + 16 * h;
+    return mul(load_f16_at(super), Vec16::load_i8(reinterpret_cast<const int8_t*>(own)));
+  }
+};
+
+// Rows of activations from the first block of a tile on; bias and sum have an entry a half.
+struct Int8Rows {
+  const int8_t* codes;
+  const float* scale;
+  const int32_t* bias;
+  const float* sum;
+  size_t stride;
+
+  size_t block(int r, uint32_t i) const { return stride / kBlock * static_cast<size_t>(r) + i; }
+};
+
+struct Int8Tile {
+  PanelView w;
+  Int8Rows a;
+  uint32_t blocks;
+  bool first;     // of the slices
+  bool prefetch;  // the codes, which come from memory
+  float* out;
+  size_t out_stride;
+};
+
+// Half h of a block (or all of it): the exact integers, then the float part of the contract.
+template <typename Kind, int R>
+[[gnu::always_inline]] inline void int8_half(const Int8Tile& t, uint32_t i, int h,
+                                             Vec16 (&acc)[R]) {
+  constexpr int kGroups = 8 / Kind::kHalves;
+  using Dot = Dots<Kind::kBits>;
+  const std::byte* codes = t.w.codes + Kind::kCodeBytes * (t.w.block + i);
+  Dot dot[R];
+  HEARTH_UNROLL
+  for (int step = 0; step < kGroups; ++step) {
+    // Of a whole block of nibbles, low and high are taken in turn: they share a load.
+    const int g = Kind::kHalves == 1 ? step / 2 + 4 * (step % 2) : kGroups * h + step;
+    typename Dot::Prepared w = Dot::prepare(Kind::group(codes, g));
+    HEARTH_UNROLL
+    for (int r = 0; r < R; ++r) {
+      const int8_t* x = t.a.codes + t.a.stride * static_cast<size_t>(r) + kBlock * i;
+      dot[r].add(w, load_four(x + 4 * g), step);
+    }
+  }
+  const Vec16 scale = Kind::scale(t.w, t.w.block + i, h);
+  HEARTH_UNROLL
+  for (int r = 0; r < R; ++r) {
+    const size_t at = t.a.block(r, i);
+    int32_t offset = 0;
+    // bias is -128 times the sum of the activation codes, so the division is exact.
+    if constexpr (Kind::kOffset != 0) {
+      offset = t.a.bias[at * Kind::kHalves + h] / (128 / Kind::kOffset);
+    }
+    acc[r] = fma(dot[r].sum(offset), mul(scale, Vec16::all(t.a.scale[at])), acc[r]);
+  }
+  if constexpr (Kind::kMin) {
+    const Vec16 min = Kind::min(t.w, t.w.block + i, h);
+    HEARTH_UNROLL
+    for (int r = 0; r < R; ++r) {
+      acc[r] = fma(min, Vec16::all(t.a.sum[t.a.block(r, i) * Kind::kHalves + h]), acc[r]);
+    }
+  }
+}
+
+template <typename Kind>
+inline void prefetch_block(const PanelView& w, uint32_t b) {
+  constexpr uint32_t kAhead = kPrefetchBytes / Kind::kCodeBytes;
+  prefetch_range(w.codes + Kind::kCodeBytes * (b + kAhead), Kind::kCodeBytes);
+  prefetch_range(w.scales + Kind::scales_start(w) + Kind::kScaleBytes * (b + kAhead),
+                 Kind::kScaleBytes);
+}
+
+template <typename Kind, int R>
+void int8_tile(const Int8Tile& tile) {
+  const Int8Tile t = tile;
+  Vec16 acc[R];
+  HEARTH_UNROLL
+  for (int r = 0; r < R; ++r) acc[r] = start_sum(t.out + t.out_stride * r, t.first);
+  for (uint32_t i = 0; i < t.blocks; ++i) {
+    if (t.prefetch) prefetch_block<Kind>(t.w, t.w.block + i);
+    HEARTH_UNROLL
+    for (int h = 0; h < Kind::kHalves; ++h) int8_half<Kind>(t, i, h, acc);
+  }
+  HEARTH_UNROLL
+  for (int r = 0; r < R; ++r) store(t.out + t.out_stride * r, acc[r]);
+}
+
+template <typename Kind, int... R>
+void int8_tile_of(uint32_t rows, const Int8Tile& t, std::integer_sequence<int, R...>) {
+  static constexpr void (*kTiles[])(const Int8Tile&) = {int8_tile<Kind, R + 1>...};
+  kTiles[rows - 1](t);
+}
+
+// All rows over blocks [block0, block0 + blocks) of the shard, which start at w.block.
+template <typename Kind>
+void int8_tiles(const GemmArgs& g, const PanelView& w, uint32_t block0, uint32_t blocks,
+                bool stream, float* out) {
+  for_even_pieces(g.m, kInt8TileRows, [&](uint32_t row, uint32_t row_end) {
+    const size_t at = g.a.row_stride / kBlock * row + block0;
+    constexpr bool kHalf = Kind::kHalves == 2;
+    Int8Tile t = {.w = w,
+                  .a = {.codes = g.a.codes + at * kBlock,
+                        .scale = g.a.scale + at,
+                        .bias = kHalf ? g.a.bias16 + 2 * at : g.a.bias32 + at,
+                        .sum = kHalf ? g.a.sum16 + 2 * at : g.a.sum32 + at,
+                        .stride = g.a.row_stride},
+                  .blocks = blocks,
+                  .first = block0 == g.block0,
+                  .prefetch = stream && row == 0,
+                  .out = out + g.out_stride * row,
+                  .out_stride = g.out_stride};
+    int8_tile_of<Kind>(row_end - row, t, std::make_integer_sequence<int, kInt8TileRows>());
+  });
+}
+
+// Blocks [block0, block0 + blocks) of a panel as Kind::Unpacked in `scratch`.
+template <typename Kind>
+PanelView unpack_slice(const PanelView& w, uint32_t block0, uint32_t blocks, std::byte* scratch) {
+  using To = typename Kind::Unpacked;
+  std::byte* to_codes = scratch;
+  std::byte* to_scales = scratch + To::kCodeBytes * kInt8SliceBlocks;
+  PanelView to = {.codes = to_codes, .scales = to_scales, .phase = 0, .supers = 0, .block = 0};
+  auto put = [&](Vec16 x) {
+    store(reinterpret_cast<float*>(to_scales), x);
+    to_scales += 64;
+  };
+  for (uint32_t b = block0; b < block0 + blocks; ++b, to_codes += To::kCodeBytes) {
+    prefetch_block<Kind>(w, b);
+    const std::byte* codes = w.codes + Kind::kCodeBytes * b;
+    HEARTH_UNROLL
+    for (int g = 0; g < 8; ++g) store_codes(to_codes + 64 * g, Kind::group(codes, g));
+    for (int h = 0; h < Kind::kHalves; ++h) put(Kind::scale(w, b, h));
+    if constexpr (Kind::kMin) {
+      for (int h = 0; h < Kind::kHalves; ++h) put(Kind::min(w, b, h));
+    }
+  }
+  return to;
+}
+
+template <typename Kind>
+void gemm_int8(const GemmArgs& g) {
+  using To = typename Kind::Unpacked;
+  if (g.m == 0) return;
+  for (uint32_t p = 0; p < g.panels; ++p) {
+    float* out = g.out + kPanelRows * p;
+    PanelView w = {.codes = g.w.codes + g.w.codes_panel_bytes * (g.panel0 + p),
+                   .scales = g.w.scales + g.w.scales_panel_bytes * (g.panel0 + p),
+                   .phase = g.w.phase,
+                   .supers = g.w.supers,
+                   .block = g.block0};
+    if (g.m <= kInt8TileRows) {
+      int8_tiles<Kind>(g, w, g.block0, g.block1 - g.block0, true, out);
+      continue;
+    }
+    for_even_pieces(g.block1 - g.block0, kInt8SliceBlocks, [&](uint32_t begin, uint32_t end) {
+      begin += g.block0;
+      end += g.block0;
+      // With three tiles or more it pays.
+      if (!std::is_same_v<Kind, To> && g.m > 2 * kInt8TileRows) {
+        PanelView unpacked = unpack_slice<Kind>(w, begin, end - begin, g.scratch);
+        int8_tiles<To>(g, unpacked, begin, end - begin, false, out);
+      } else {
+        w.block = begin;
+        int8_tiles<Kind>(g, w, begin, end - begin, true, out);
+      }
+    });
+  }
+}
+
+}  // namespace
+}  // namespace hearth

@@ -1,0 +1,28 @@
+// The table of GEMM kernels: one line a pack kind; every ISA level has all of them. The line makes
+// the declarations below, the dispatch (kernels.cc), the tests and the benchmark.
+#pragma once
+
+#include "kernels/gemm/gemm.h"
+
+// X(PackKind, name, level) for each kernel gemm_<name>_<level>.
+#define HEARTH_GEMM_KERNELS(X, level) \
+  X(kF32, f32, level)                 \
+  X(kF16, f16, level)                 \
+  X(kBF16, bf16, level)               \
+  X(kQ8_0, q8_0, level)               \
+  X(kQ4_0, q4_0, level)               \
+  X(kQ4_K, q4_k, level)               \
+  X(kQ6_K, q6_k, level)               \
+  X(kI8x32, i8x32, level)             \
+  X(kI8x16, i8x16, level)
+
+namespace hearth {
+
+#define HEARTH_DECLARE_GEMM(kind, name, level) void gemm_##name##_##level(const GemmArgs& args);
+HEARTH_GEMM_KERNELS(HEARTH_DECLARE_GEMM, reference)
+HEARTH_GEMM_KERNELS(HEARTH_DECLARE_GEMM, avx2)
+HEARTH_GEMM_KERNELS(HEARTH_DECLARE_GEMM, avx512)
+HEARTH_GEMM_KERNELS(HEARTH_DECLARE_GEMM, neon)
+#undef HEARTH_DECLARE_GEMM
+
+}  // namespace hearth

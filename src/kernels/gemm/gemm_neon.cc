@@ -1,0 +1,112 @@
+// NEON kernels (gemm_float-inl.h, gemm_int8-inl.h over four registers of 4 lanes). The integer dot
+// product is sdot, which takes signed codes: 4 and 6 bits are, 8 bits lose their offset of 128.
+#include "kernels/simd/vec16_neon-inl.h"
+
+// What follows is written over the registers above.
+#include "kernels/gemm/gemm_kernels.h"
+#include "kernels/gemm/gemm_vec16-inl.h"
+
+namespace hearth {
+namespace {
+
+constexpr uint32_t kInt8TileRows = 3;
+
+struct Codes {
+  uint8x16_t v[4];
+};
+using Four = int8x16_t;
+
+template <typename Fn>
+inline Codes each_of(const Codes& c, Fn fn) {
+  return {{fn(c.v[0]), fn(c.v[1]), fn(c.v[2]), fn(c.v[3])}};
+}
+
+inline Codes load_codes(const std::byte* p) {
+  const auto* bytes = reinterpret_cast<const uint8_t*>(p);
+  return {{vld1q_u8(bytes), vld1q_u8(bytes + 16), vld1q_u8(bytes + 32), vld1q_u8(bytes + 48)}};
+}
+inline void store_codes(std::byte* p, const Codes& c) {
+  for (size_t i = 0; i < 4; ++i) vst1q_u8(reinterpret_cast<uint8_t*>(p) + 16 * i, c.v[i]);
+}
+
+inline Codes low_nibbles(const Codes& c) {
+  return each_of(c, [](uint8x16_t x) { return vandq_u8(x, vdupq_n_u8(0x0f)); });
+}
+inline Codes high_nibbles(const Codes& c) {
+  return each_of(c, [](uint8x16_t x) { return vshrq_n_u8(x, 4); });
+}
+inline Codes with_high_bits(const Codes& nibbles, const Codes& bits, int i) {
+  const int8x16_t left = vdupq_n_s8(static_cast<int8_t>(4 - 2 * i));
+  Codes out;
+  HEARTH_UNROLL
+  for (size_t j = 0; j < 4; ++j) {
+    uint8x16_t two = vandq_u8(vshlq_u8(bits.v[j], left), vdupq_n_u8(0x30));
+    out.v[j] = vorrq_u8(nibbles.v[j], two);
+  }
+  return out;
+}
+
+inline Vec16 load_u8(const std::byte* p) {
+  uint8x16_t x = vld1q_u8(reinterpret_cast<const uint8_t*>(p));
+  uint16x8_t low = vmovl_u8(vget_low_u8(x)), high = vmovl_u8(vget_high_u8(x));
+  return {vcvtq_f32_u32(vmovl_u16(vget_low_u16(low))), vcvtq_f32_u32(vmovl_u16(vget_high_u16(low))),
+          vcvtq_f32_u32(vmovl_u16(vget_low_u16(high))),
+          vcvtq_f32_u32(vmovl_u16(vget_high_u16(high)))};
+}
+
+inline Four load_four(const int8_t* p) {
+  int32_t four;
+  __builtin_memcpy(&four, p, sizeof four);
+  return vreinterpretq_s8_s32(vdupq_n_s32(four));
+}
+
+template <int Bits>
+struct Dots {
+  using Prepared = Codes;
+  int32x4_t v[4] = {vdupq_n_s32(0), vdupq_n_s32(0), vdupq_n_s32(0), vdupq_n_s32(0)};
+
+  static Prepared prepare(const Codes& c) {
+    if constexpr (Bits < 8) return c;
+    return each_of(c, [](uint8x16_t x) { return veorq_u8(x, vdupq_n_u8(0x80)); });
+  }
+  void add(const Prepared& w, Four x, int) {
+    HEARTH_UNROLL
+    for (size_t i = 0; i < 4; ++i) v[i] = vdotq_s32(v[i], vreinterpretq_s8_u8(w.v[i]), x);
+  }
+  Vec16 sum(int32_t offset) const {
+    const int32x4_t o = vdupq_n_s32(offset);
+    return {vcvtq_f32_s32(vaddq_s32(v[0], o)), vcvtq_f32_s32(vaddq_s32(v[1], o)),
+            vcvtq_f32_s32(vaddq_s32(v[2], o)), vcvtq_f32_s32(vaddq_s32(v[3], o))};
+  }
+};
+
+inline Vec16Pair widen_bf16_pairs(const std::byte* p) {
+  float32x4_t even[4], odd[4];
+  HEARTH_UNROLL
+  for (size_t i = 0; i < 4; ++i) {
+    uint32x4_t x = vld1q_u32(reinterpret_cast<const uint32_t*>(p) + 4 * i);
+    even[i] = vreinterpretq_f32_u32(vshlq_n_u32(x, 16));
+    odd[i] = vreinterpretq_f32_u32(vandq_u32(x, vdupq_n_u32(0xffff0000)));
+  }
+  return {{even[0], even[1], even[2], even[3]}, {odd[0], odd[1], odd[2], odd[3]}};
+}
+
+}  // namespace
+}  // namespace hearth
+
+#include "kernels/gemm/gemm_float-inl.h"
+#include "kernels/gemm/gemm_int8-inl.h"
+
+namespace hearth {
+
+void gemm_f32_neon(const GemmArgs& args) { gemm_float<FloatF32>(args); }
+void gemm_f16_neon(const GemmArgs& args) { gemm_float<FloatF16>(args); }
+void gemm_bf16_neon(const GemmArgs& args) { gemm_float<FloatBF16>(args); }
+void gemm_q8_0_neon(const GemmArgs& args) { gemm_int8<KindQ8_0>(args); }
+void gemm_q4_0_neon(const GemmArgs& args) { gemm_int8<KindQ4_0>(args); }
+void gemm_q4_k_neon(const GemmArgs& args) { gemm_int8<KindQ4_K>(args); }
+void gemm_q6_k_neon(const GemmArgs& args) { gemm_int8<KindQ6_K>(args); }
+void gemm_i8x32_neon(const GemmArgs& args) { gemm_int8<KindI8x32>(args); }
+void gemm_i8x16_neon(const GemmArgs& args) { gemm_int8<KindI8x16>(args); }
+
+}  // namespace hearth

@@ -1,0 +1,163 @@
+#include "kernels/gemm/gemm_problem.h"
+
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+namespace hearth {
+namespace {
+
+constexpr size_t kHuge = size_t{2} << 20;
+constexpr size_t kPadding = 4096;
+
+float scale_value(Fill fill, std::mt19937& random) {
+  std::uniform_real_distribution<float> around(-1.0f / 16, 1.0f / 16);
+  if (fill == Fill::kRandom) return around(random);
+  // In f16 the first is denormal and the last two are near the greatest.
+  static constexpr float kEnds[] = {0x1p-23f, -0x1p-15f, 0.0f, 1.0f, -0.5f, 60000.0f, -65504.0f};
+  return kEnds[random() % std::size(kEnds)];
+}
+
+void fill_random_bytes(std::byte* out, size_t bytes, std::mt19937& random) {
+  // 64 KiB of random numbers repeated with an odd period: filling a benchmark's 256 MiB stays
+  // quick.
+  constexpr size_t kPeriod = (size_t{1} << 16) + 3;
+  for (size_t i = 0; i < bytes && i < kPeriod; ++i) out[i] = static_cast<std::byte>(random());
+  for (size_t i = kPeriod; i < bytes; i += kPeriod) {
+    std::memcpy(out + i, out + i - kPeriod, std::min(kPeriod, bytes - i));
+  }
+}
+
+template <typename T, typename Make>
+void fill_values(std::byte* out, size_t bytes, Make make) {
+  for (size_t i = 0; i + sizeof(T) <= bytes; i += sizeof(T)) {
+    T value = make();
+    std::memcpy(out + i, &value, sizeof value);
+  }
+}
+
+void fill_codes(const Problem& p, Fill fill, std::mt19937& random) {
+  std::byte* out = p.codes.data();
+  size_t bytes = p.spec.codes_bytes();
+  auto value = [&] { return scale_value(fill, random) * 8; };
+  if (fill == Fill::kZero) {
+    std::memset(out, 0, bytes);
+  } else if (p.kind == PackKind::kF32) {
+    fill_values<float>(out, bytes, value);
+  } else if (p.kind == PackKind::kF16) {
+    fill_values<f16_t>(out, bytes, [&] { return f32_to_f16(value() / 8); });
+  } else if (p.kind == PackKind::kBF16) {
+    fill_values<bf16_t>(out, bytes, [&] { return f32_to_bf16(value()); });
+  } else if (fill == Fill::kExtreme) {
+    static constexpr uint8_t kEnds[] = {0, 0xff, 0x0f, 0xf0, 0x80, 0x7f};
+    fill_values<uint8_t>(out, bytes, [&] { return kEnds[random() % std::size(kEnds)]; });
+  } else {
+    fill_random_bytes(out, bytes, random);
+  }
+}
+
+void fill_scales(const Problem& p, Fill fill, std::mt19937& random) {
+  std::byte* out = p.scales.data();
+  size_t bytes = p.spec.scales_bytes();
+  auto value = [&] { return scale_value(fill, random); };
+  if (fill == Fill::kZero) {
+    std::memset(out, 0, bytes);
+    return;
+  }
+  switch (p.kind) {
+    case PackKind::kI8x32:
+    case PackKind::kI8x16:
+      fill_values<float>(out, bytes, value);
+      break;
+    case PackKind::kQ4_K:
+    case PackKind::kQ6_K: {
+      // f16 supers before bytes that take any value.
+      fill_random_bytes(out, bytes, random);
+      size_t supers = size_t{p.kind == PackKind::kQ4_K ? 64u : 32u} * p.spec.supers();
+      for (uint32_t panel = 0; panel < p.spec.panels(); ++panel) {
+        fill_values<f16_t>(out + p.spec.scales_panel_bytes() * panel, supers,
+                           [&] { return f32_to_f16(value() / 64); });
+      }
+      break;
+    }
+    default:
+      fill_values<f16_t>(out, bytes, [&] { return f32_to_f16(value()); });
+  }
+}
+
+void fill_q8_row(const ActBuffer& a, size_t row, Fill fill, std::mt19937& random) {
+  std::uniform_int_distribution<int> code(-127, 127);
+  std::uniform_real_distribution<float> around(0.0f, 1.0f / 32);
+  for (size_t b = row * a.row_stride / kBlock; b < (row + 1) * a.row_stride / kBlock; ++b) {
+    int32_t sums[2] = {0, 0};
+    for (size_t j = 0; j < kBlock; ++j) {
+      int c = code(random);
+      if (fill == Fill::kExtreme) c = c < -30 ? -127 : c > 30 ? 127 : 0;
+      if (fill == Fill::kZero) c = 0;
+      a.codes[b * kBlock + j] = static_cast<int8_t>(c);
+      sums[j / 16] += c;
+    }
+    float scale = fill == Fill::kZero ? 0 : around(random);
+    a.scale[b] = scale;
+    a.bias32[b] = -128 * (sums[0] + sums[1]);
+    a.sum32[b] = scale * static_cast<float>(sums[0] + sums[1]);
+    for (size_t h = 0; h < 2; ++h) {
+      a.bias16[2 * b + h] = -128 * sums[h];
+      a.sum16[2 * b + h] = scale * static_cast<float>(sums[h]);
+    }
+  }
+}
+
+void fill_activations(const ActBuffer& a, ActFormat format, uint32_t m, Fill fill,
+                      std::mt19937& random) {
+  std::normal_distribution<float> normal;
+  for (size_t row = 0; row < m; ++row) {
+    if (format == ActFormat::kQ8) {
+      fill_q8_row(a, row, fill, random);
+      continue;
+    }
+    for (size_t k = row * a.row_stride; k < (row + 1) * a.row_stride; ++k) {
+      float x = fill == Fill::kZero ? 0 : normal(random);
+      if (format == ActFormat::kF32) a.f32[k] = x;
+      if (format == ActFormat::kBF16) a.bf16[k] = f32_to_bf16(x);
+    }
+  }
+}
+
+}  // namespace
+
+Buffer::Buffer(size_t bytes) : size_(bytes) {
+  size_t alignment = bytes >= kHuge ? kHuge : 64;
+  size_t padded = (bytes + kPadding + alignment - 1) / alignment * alignment;
+  void* p = std::aligned_alloc(alignment, padded);
+  if (p == nullptr) throw std::bad_alloc();
+  if (bytes >= kHuge) madvise(p, padded, MADV_HUGEPAGE);
+  data_.reset(static_cast<std::byte*>(p));
+}
+
+void Buffer::Free::operator()(std::byte* p) const { std::free(p); }
+
+Problem make_problem(PackKind kind, uint32_t panels, uint32_t blocks, uint32_t phase, uint32_t m,
+                     Fill fill, uint32_t seed) {
+  std::mt19937 random(seed);
+  PackSpec spec = {
+      .kind = kind, .rows = panels * kPanelRows, .k = blocks * kBlock, .k_origin = phase * kBlock};
+  ActFormat format = act_format_for(kind);
+  Problem p = {.kind = kind,
+               .spec = spec,
+               .codes = Buffer(spec.codes_bytes()),
+               .scales = Buffer(spec.scales_bytes()),
+               .m = m,
+               .act_bytes = Buffer(act_bytes(format, m, spec.k)),
+               .a = {}};
+  ActBuffer a = act_buffer(format, p.act_bytes.data(), m, spec.k);
+  fill_codes(p, fill, random);
+  fill_scales(p, fill, random);
+  fill_activations(a, format, m, fill, random);
+  p.a = act_view(a);
+  return p;
+}
+
+}  // namespace hearth

@@ -1,0 +1,53 @@
+// Made-up GEMM problems for the tests and the benchmark: shards of random codes (any byte is a
+// valid code) with chosen scales, and rows of random activations in the format a kind eats. No
+// packing and no quantisation takes part, so what is tested is the GEMM alone.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <random>
+
+#include "kernels/gemm/gemm.h"
+
+namespace hearth {
+
+// Uninitialised 64-byte aligned bytes (2 MiB aligned and advised to be huge pages from 2 MiB on),
+// padded so that nothing else lies within a page of their end.
+class Buffer {
+ public:
+  explicit Buffer(size_t bytes);
+  std::byte* data() const { return data_.get(); }
+  size_t size() const { return size_; }
+
+ private:
+  struct Free {
+    void operator()(std::byte* p) const;
+  };
+  size_t size_;
+  std::unique_ptr<std::byte, Free> data_;
+};
+
+enum class Fill {
+  kRandom,   // codes uniform, scales around 1/32
+  kExtreme,  // codes at their ends, scales from denormal to huge and zero, both signs
+  kZero,     // all codes and scales zero bytes
+};
+
+struct Problem {
+  PackKind kind;
+  PackSpec spec;
+  Buffer codes;
+  Buffer scales;
+  uint32_t m;
+  Buffer act_bytes;
+  ActView a;
+
+  WeightView weights() const { return weight_view(spec, codes.data(), scales.data()); }
+};
+
+// A shard of panels * 16 rows and blocks * 32 columns that starts `phase` blocks into a
+// super-block, and m rows of activations.
+Problem make_problem(PackKind kind, uint32_t panels, uint32_t blocks, uint32_t phase, uint32_t m,
+                     Fill fill, uint32_t seed);
+
+}  // namespace hearth

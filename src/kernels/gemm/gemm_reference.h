@@ -1,0 +1,36 @@
+// What GEMM is, from the definition of the pack alone. `gemm_truth` is what the kernels are tested
+// against; the kernels of Isa::kReference (gemm_kernels.h) follow the float chain of the contract
+// step by step, so the other levels can be compared with them bit by bit.
+#pragma once
+
+#include "kernels/gemm/gemm.h"
+
+namespace hearth {
+
+// One weight: value = scale * code + min, as the pack's documentation gives it.
+struct WeightElement {
+  double code;   // the offset taken off
+  double scale;  // 1 for the plain kinds
+  double min;    // what is added: -dmin m for kQ4_K
+};
+
+// Element k of row `row` of the shard.
+WeightElement weight_element(PackKind kind, const WeightView& w, uint32_t row, uint32_t k);
+
+struct TruthArgs {
+  PackKind kind;
+  WeightView w;
+  uint32_t row;             // of the shard
+  uint32_t block0, block1;  // as in GemmArgs
+  ActView a;                // the row of activations
+};
+
+struct Truth {
+  double value;      // the sum of w a
+  double magnitude;  // the sum of (|scale code| + |min|) |a|, which bounds a kernel's error
+};
+
+// One output in double precision. Activations are what the buffers say: code * scale.
+Truth gemm_truth(const TruthArgs& args);
+
+}  // namespace hearth

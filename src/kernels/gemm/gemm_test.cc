@@ -1,0 +1,233 @@
+// Every GEMM kernel of every ISA level that this machine can run, against the definition in double
+// precision and against the contract's promises of equal bits.
+//
+// The tolerance. A kernel sums at most n = 2 terms a block (4 with halves, 32 in the plain kinds),
+// each by one rounding of fma. A term is an exact integer times at most three rounded factors, or a
+// minimum times a sum that was rounded once. So with u = 2^-24 and gamma(n) = n u / (1 - n u)
+//   |result - truth| <= gamma(n + 3) * sum of |terms| <= gamma(n + 3) * truth.magnitude,
+// plus 2^-120 for each term that may underflow (vdpbf16ps flushes subnormals to zero).
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "kernels/gemm/gemm_problem.h"
+#include "kernels/gemm/gemm_reference.h"
+#include "kernels/kernels.h"
+#include "topology/cpu_features.h"
+
+namespace hearth {
+namespace {
+
+constexpr uint32_t kPoison = 0x7fc0dead;
+constexpr size_t kSpareColumns = 16;
+
+struct Range {
+  uint32_t panel0, panels;
+  uint32_t block0, block1;
+};
+
+// The whole shard.
+Range all_of(const Problem& p) { return {0, p.spec.panels(), 0, p.spec.blocks()}; }
+
+// Outputs as bits, with a spare row and spare columns that must stay poisoned.
+class Outputs {
+ public:
+  Outputs(uint32_t m, uint32_t columns)
+      : m_(m), columns_(columns), bits_((m + 1) * stride(), kPoison) {}
+
+  float* data() { return reinterpret_cast<float*>(bits_.data()); }
+  size_t stride() const { return columns_ + kSpareColumns; }
+  uint32_t bits(uint32_t row, uint32_t column) const { return bits_[row * stride() + column]; }
+  float value(uint32_t row, uint32_t column) const {
+    return std::bit_cast<float>(bits(row, column));
+  }
+  void expect_written_exactly() const {
+    for (size_t i = 0; i < bits_.size(); ++i) {
+      bool inside = i / stride() < m_ && i % stride() < columns_;
+      ASSERT_EQ(bits_[i] != kPoison, inside)
+          << "row " << i / stride() << " column " << i % stride();
+    }
+  }
+
+ private:
+  uint32_t m_;
+  uint32_t columns_;
+  std::vector<uint32_t> bits_;
+};
+
+Outputs run(Isa isa, const Problem& p, uint32_t m, const Range& range) {
+  Outputs out(m, range.panels * kPanelRows);
+  Buffer scratch(kGemmScratchBytes);
+  kernels_for(isa).gemm[static_cast<size_t>(p.kind)]({.w = p.weights(),
+                                                      .panel0 = range.panel0,
+                                                      .panels = range.panels,
+                                                      .block0 = range.block0,
+                                                      .block1 = range.block1,
+                                                      .a = p.a,
+                                                      .m = m,
+                                                      .out = out.data(),
+                                                      .out_stride = out.stride(),
+                                                      .scratch = scratch.data()});
+  return out;
+}
+
+double tolerance(PackKind kind, uint32_t blocks, const Truth& truth) {
+  double n = act_format_for(kind) == ActFormat::kQ8 ? 4.0 * blocks : 1.0 * kBlock * blocks;
+  double u = 0x1p-24;
+  return (n + 3) * u / (1 - (n + 3) * u) * truth.magnitude + n * 0x1p-120;
+}
+
+class GemmTest : public testing::TestWithParam<std::tuple<Isa, PackKind>> {
+ protected:
+  Isa isa() const { return std::get<0>(GetParam()); }
+  PackKind kind() const { return std::get<1>(GetParam()); }
+
+  Outputs run(const Problem& p, uint32_t m, const Range& range) const {
+    return hearth::run(isa(), p, m, range);
+  }
+
+  void expect_true(const Problem& p, uint32_t m, const Range& range) const {
+    Outputs out = run(p, m, range);
+    out.expect_written_exactly();
+    for (uint32_t row = 0; row < m; ++row) {
+      for (uint32_t n = 0; n < range.panels * kPanelRows; ++n) {
+        Truth truth = gemm_truth({.kind = p.kind,
+                                  .w = p.weights(),
+                                  .row = range.panel0 * kPanelRows + n,
+                                  .block0 = range.block0,
+                                  .block1 = range.block1,
+                                  .a = act_rows(p.a, row, 0)});
+        ASSERT_NEAR(out.value(row, n), truth.value,
+                    tolerance(p.kind, range.block1 - range.block0, truth))
+            << "row " << row << " column " << n;
+      }
+    }
+  }
+
+  // Equal to the contract's chain, bit by bit; kBF16 has another one on AVX-512.
+  void expect_contract(const Problem& p, uint32_t m, const Range& range) const {
+    if (kind() == PackKind::kBF16) return;
+    Outputs out = run(p, m, range);
+    Outputs contract = hearth::run(Isa::kReference, p, m, range);
+    for (uint32_t row = 0; row < m; ++row) {
+      for (uint32_t n = 0; n < range.panels * kPanelRows; ++n) {
+        ASSERT_EQ(out.bits(row, n), contract.bits(row, n)) << "row " << row << " column " << n;
+      }
+    }
+  }
+};
+
+TEST_P(GemmTest, IsTrueAndFollowsTheContract) {
+  Problem p = make_problem(kind(), 3, 10, 0, 41, Fill::kRandom, 1);
+  expect_true(p, 41, all_of(p));
+  expect_contract(p, 41, all_of(p));
+  expect_true(p, 1, all_of(p));
+}
+
+// The chain of an output doesn't know how many rows or panels are computed with it.
+TEST_P(GemmTest, SameBitsForEveryNumberOfRows) {
+  Problem p = make_problem(kind(), 5, 9, 0, 100, Fill::kRandom, 2);
+  Outputs all = run(p, 100, all_of(p));
+  all.expect_written_exactly();
+  for (uint32_t m = 1; m <= 40; ++m) {
+    Outputs some = run(p, m, all_of(p));
+    some.expect_written_exactly();
+    for (uint32_t row = 0; row < m; ++row) {
+      for (uint32_t n = 0; n < p.spec.rows; ++n) {
+        ASSERT_EQ(some.bits(row, n), all.bits(row, n)) << "m " << m << " row " << row;
+      }
+    }
+  }
+}
+
+TEST_P(GemmTest, SameBitsForEveryGroupingOfPanels) {
+  Problem p = make_problem(kind(), 5, 7, 2, 26, Fill::kRandom, 3);
+  for (uint32_t m : {1u, 3u, 8u, 26u}) {
+    Outputs all = run(p, m, all_of(p));
+    for (uint32_t panel0 = 0; panel0 < 5; ++panel0) {
+      for (uint32_t panels = 1; panel0 + panels <= 5; ++panels) {
+        Outputs some = run(p, m, {panel0, panels, 0, 7});
+        some.expect_written_exactly();
+        for (uint32_t row = 0; row < m; ++row) {
+          for (uint32_t n = 0; n < panels * kPanelRows; ++n) {
+            ASSERT_EQ(some.bits(row, n), all.bits(row, panel0 * kPanelRows + n));
+          }
+        }
+      }
+    }
+  }
+}
+
+// Slices of K, as a column-cut shard computes them, at every phase of a super-block.
+TEST_P(GemmTest, BlockRanges) {
+  for (uint32_t phase : {0u, 1u, 5u, 7u}) {
+    Problem p = make_problem(kind(), 2, 19, phase, 25, Fill::kRandom, 4 + phase);
+    for (auto [begin, end] : {std::pair{0u, 1u}, {0u, 8u}, {3u, 12u}, {18u, 19u}, {0u, 19u}}) {
+      Range range = {0, 2, begin, end};
+      expect_true(p, 2, range);
+      for (uint32_t m : {1u, 7u, 25u}) expect_contract(p, m, range);
+    }
+  }
+}
+
+// Longer than any kernel's slice of K, so that sums go through memory and back.
+TEST_P(GemmTest, LongRows) {
+  Problem p = make_problem(kind(), 3, 130, 3, 25, Fill::kRandom, 12);
+  expect_true(p, 1, {0, 1, 0, 130});
+  for (uint32_t m : {1u, 5u, 8u, 25u}) expect_contract(p, m, {0, 3, 1, 130});
+}
+
+TEST_P(GemmTest, ExtremeCodesAndScales) {
+  Problem p = make_problem(kind(), 3, 17, 6, 25, Fill::kExtreme, 13);
+  expect_true(p, 9, all_of(p));
+  for (uint32_t m : {1u, 9u, 25u}) expect_contract(p, m, all_of(p));
+}
+
+TEST_P(GemmTest, ZerosGiveZeros) {
+  Problem p = make_problem(kind(), 2, 3, 0, 25, Fill::kZero, 14);
+  for (uint32_t m : {1u, 8u, 25u}) {
+    Outputs out = run(p, m, all_of(p));
+    for (uint32_t row = 0; row < m; ++row) {
+      for (uint32_t n = 0; n < p.spec.rows; ++n) ASSERT_EQ(out.value(row, n), 0.0f);
+    }
+  }
+}
+
+// The reference reads the same elements from a pack as its own reader does (which rounds).
+TEST(GemmReference, ReadsThePack) {
+  for (size_t i = 0; i < kPackKinds; ++i) {
+    Problem p = make_problem(static_cast<PackKind>(i), 2, 11, 5, 1, Fill::kRandom, 15);
+    std::vector<float> row(p.spec.k);
+    for (uint32_t n = 0; n < p.spec.rows; ++n) {
+      unpack_row(p.spec, p.codes.data(), p.scales.data(), n, row.data());
+      for (uint32_t k = 0; k < p.spec.k; ++k) {
+        WeightElement e = weight_element(p.kind, p.weights(), n, k);
+        double magnitude = std::abs(e.scale * e.code) + std::abs(e.min);
+        ASSERT_NEAR(row[k], e.scale * e.code + e.min, magnitude * 0x1p-22)
+            << pack_kind_name(p.kind) << " row " << n << " k " << k;
+      }
+    }
+  }
+}
+
+std::vector<PackKind> all_kinds() {
+  std::vector<PackKind> kinds;
+  for (size_t i = 0; i < kPackKinds; ++i) kinds.push_back(static_cast<PackKind>(i));
+  return kinds;
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, GemmTest,
+                         testing::Combine(testing::ValuesIn(available_isas(detect_cpu_features())),
+                                          testing::ValuesIn(all_kinds())),
+                         [](const auto& instance) {
+                           return std::string(isa_name(std::get<0>(instance.param))) + "_" +
+                                  pack_kind_name(std::get<1>(instance.param));
+                         });
+
+}  // namespace
+}  // namespace hearth

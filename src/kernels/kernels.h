@@ -1,0 +1,30 @@
+// The kernels of one ISA level as a table of pure functions. `kernels_for` gives the level chosen
+// at start (topology/cpu_features.h); a level this build has no kernels for is an internal error.
+#pragma once
+
+#include <array>
+
+#include "kernels/activation/activation.h"
+#include "kernels/attention/attention.h"
+#include "kernels/gemm/gemm.h"
+#include "kernels/norm/norm.h"
+#include "kernels/quantize/quantize.h"
+#include "kernels/rope/rope.h"
+#include "topology/cpu_features.h"
+
+namespace hearth {
+
+struct Kernels {
+  Isa isa;
+  std::array<GemmFn, kPackKinds> gemm;           // by PackKind
+  std::array<QuantizeFn, kActFormats> quantize;  // by ActFormat
+  std::array<KvStoreFn, kKvTypes> kv_store;      // by KvType
+  std::array<AttendFn, kKvTypes> attend;         // by KvType
+  RmsNormFn rms_norm;
+  RopeFn rope;
+  SiluMulFn silu_mul;
+};
+
+const Kernels& kernels_for(Isa isa);
+
+}  // namespace hearth

@@ -1,0 +1,11 @@
+#include "kernels/elementwise_kernels.h"
+#include "kernels/simd/vec16_avx2-inl.h"
+
+// After Vec16, which it is written over.
+#include "kernels/norm/norm-inl.h"
+
+namespace hearth {
+
+void rms_norm_avx2(const RmsNormArgs& a) { rms_norm(a); }
+
+}  // namespace hearth

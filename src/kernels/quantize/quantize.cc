@@ -1,0 +1,99 @@
+#include "kernels/quantize/quantize.h"
+
+#include "base/check.h"
+
+namespace hearth {
+namespace {
+
+constexpr size_t kBlock = 32;
+constexpr size_t kAlignment = 64;
+
+size_t round_up(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
+
+// Hands out 64-byte aligned arrays one after the other; with a null base it only counts.
+class Arrays {
+ public:
+  explicit Arrays(std::byte* base) : base_(base) {}
+
+  template <typename T>
+  void take(T*& array, size_t count) {
+    array = base_ == nullptr ? nullptr : reinterpret_cast<T*>(base_ + bytes_);
+    bytes_ += round_up(count * sizeof(T), kAlignment);
+  }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  std::byte* base_;
+  size_t bytes_ = 0;
+};
+
+ActBuffer lay_out(ActFormat format, Arrays& arrays, size_t m, size_t k) {
+  ActBuffer buffer = {};
+  buffer.row_stride = round_up(k, kBlock);
+  const size_t elements = m * buffer.row_stride;
+  switch (format) {
+    case ActFormat::kF32:
+      arrays.take(buffer.f32, elements);
+      break;
+    case ActFormat::kBF16:
+      arrays.take(buffer.bf16, elements);
+      break;
+    case ActFormat::kQ8:
+      arrays.take(buffer.codes, elements);
+      arrays.take(buffer.scale, elements / kBlock);
+      arrays.take(buffer.bias32, elements / kBlock);
+      arrays.take(buffer.sum32, elements / kBlock);
+      arrays.take(buffer.bias16, elements / kBlock * 2);
+      arrays.take(buffer.sum16, elements / kBlock * 2);
+      break;
+  }
+  return buffer;
+}
+
+template <typename T>
+void advance(T*& array, ptrdiff_t count) {
+  if (array != nullptr) array += count;
+}
+
+}  // namespace
+
+size_t act_bytes(ActFormat format, size_t m, size_t k) {
+  Arrays arrays(nullptr);
+  lay_out(format, arrays, m, k);
+  return arrays.bytes();
+}
+
+ActBuffer act_buffer(ActFormat format, std::byte* base, size_t m, size_t k) {
+  HEARTH_CHECK(reinterpret_cast<uintptr_t>(base) % kAlignment == 0, "the buffer is aligned");
+  Arrays arrays(base);
+  return lay_out(format, arrays, m, k);
+}
+
+ActView act_view(const ActBuffer& buffer) {
+  return {.f32 = buffer.f32,
+          .bf16 = buffer.bf16,
+          .codes = buffer.codes,
+          .scale = buffer.scale,
+          .bias32 = buffer.bias32,
+          .sum32 = buffer.sum32,
+          .bias16 = buffer.bias16,
+          .sum16 = buffer.sum16,
+          .row_stride = buffer.row_stride};
+}
+
+ActView act_rows(const ActView& view, size_t row, ptrdiff_t block) {
+  const auto blocks = static_cast<ptrdiff_t>(row * (view.row_stride / kBlock)) + block;
+  const auto elements = blocks * static_cast<ptrdiff_t>(kBlock);
+  ActView moved = view;
+  advance(moved.f32, elements);
+  advance(moved.bf16, elements);
+  advance(moved.codes, elements);
+  advance(moved.scale, blocks);
+  advance(moved.bias32, blocks);
+  advance(moved.sum32, blocks);
+  advance(moved.bias16, 2 * blocks);
+  advance(moved.sum16, 2 * blocks);
+  return moved;
+}
+
+}  // namespace hearth

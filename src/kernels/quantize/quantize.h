@@ -1,0 +1,73 @@
+// Activations in the form that GEMM kernels eat, and the functions that make it.
+//
+// kQ8: per 32 consecutive elements of a row (from the shard's K origin) one f32 scale
+// amax / 127 and int8 codes round-to-nearest-even(x * (127 / amax)) in [-127, 127]; an all-zero
+// block has scale 0 and codes 0. Beside them the sums that kernels need: with s[h] the exact sum of
+// the codes of half h,
+//   bias32 = -128 (s[0] + s[1])        bias16[h] = -128 s[h]        (for codes stored + 128)
+//   sum32  = scale * float(s[0] + s[1])  sum16[h] = scale * float(s[h])   (for minima)
+// The last block is padded with zeros. Identical bits on every ISA level.
+//
+// Two kinds of blocks are set apart. One whose amax is below kQ8Least (127 / amax would overflow)
+// counts as all zero. One that holds an infinity or a NaN gets codes 0, biases 0 and the quiet NaN
+// as scale and sums, so that it shows in every output it takes part in.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/fp_types.h"
+
+namespace hearth {
+
+enum class ActFormat : uint8_t { kF32, kBF16, kQ8 };
+inline constexpr size_t kActFormats = 3;
+inline constexpr float kQ8Least = 0x1p-118f;
+
+// M rows of activations. Rows are padded with zeros to whole blocks of 32 and lie `row_stride`
+// elements apart (a multiple of 32); rows of the per-block arrays lie row_stride / 32 (or / 16)
+// apart. Only the members of the format are set. 64-byte aligned.
+struct ActView {
+  const float* f32;
+  const bf16_t* bf16;
+  const int8_t* codes;
+  const float* scale;     // [M][row_stride / 32]
+  const int32_t* bias32;  // [M][row_stride / 32]
+  const float* sum32;     // [M][row_stride / 32]
+  const int32_t* bias16;  // [M][row_stride / 16]
+  const float* sum16;     // [M][row_stride / 16]
+  size_t row_stride;
+};
+
+// The same, writable.
+struct ActBuffer {
+  float* f32;
+  bf16_t* bf16;
+  int8_t* codes;
+  float* scale;
+  int32_t* bias32;
+  float* sum32;
+  int32_t* bias16;
+  float* sum16;
+  size_t row_stride;
+};
+
+// Bytes of `m` rows of `k` elements in `format`, and the buffer laid over `base` (64-byte aligned).
+size_t act_bytes(ActFormat format, size_t m, size_t k);
+ActBuffer act_buffer(ActFormat format, std::byte* base, size_t m, size_t k);
+ActView act_view(const ActBuffer& buffer);
+// The view from row `row` and block `block` on; a negative block numbers the first one higher.
+ActView act_rows(const ActView& view, size_t row, ptrdiff_t block);
+
+struct QuantizeArgs {
+  const float* x;  // [count]: elements [first, first + count) of one row
+  uint32_t first;  // a multiple of 32
+  uint32_t count;  // padded with zeros to a multiple of 32 in the output
+  ActBuffer out;
+  size_t row;
+};
+
+// One function per format (kF32 copies, kBF16 rounds, kQ8 quantises).
+using QuantizeFn = void (*)(const QuantizeArgs&);
+
+}  // namespace hearth

@@ -1,0 +1,50 @@
+// Rotary position embedding (Su et al. 2021) of one head's row, in place, and its frequencies.
+// Pairs: kInterleaved (x[2i], x[2i+1]) as in Llama GGUF files, kHalf (x[i], x[i + n_rot/2]) as in
+// GPT-NeoX and Qwen. Elements from n_rot on stay as they are.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace hearth {
+
+enum class RopeLayout : uint8_t { kInterleaved, kHalf };
+enum class RopeScaling : uint8_t { kNone, kLinear, kYarn };
+
+struct RopeParams {
+  RopeLayout layout = RopeLayout::kInterleaved;
+  uint32_t n_rot = 0;  // even, <= head_dim
+  double freq_base = 10000;
+  RopeScaling scaling = RopeScaling::kNone;
+  double factor = 1;            // positions are divided by it (linear, YaRN)
+  double original_context = 0;  // YaRN: n_ctx_orig
+  double yarn_ext_factor = 1;   // YaRN: 1 mixes by the ramp, 0 is plain linear
+  double yarn_attn_factor = 1;
+  double yarn_beta_fast = 32, yarn_beta_slow = 1;
+  std::vector<float>
+      freq_factors;  // [n_rot / 2]: frequencies are divided by them (llama3); or empty
+};
+
+// Angle per position of each pair, [n_rot / 2], and the factor on cos and sin (YaRN's mscale:
+// attn_factor * (1 + 0.1 ln(factor)), without the parenthesis where ext_factor is 0; else 1).
+// YaRN: Peng et al. 2023. Throws kFile for parameters that no model can have.
+struct RopeTable {
+  std::vector<double> inverse_frequency;
+  double magnitude;
+};
+RopeTable make_rope_table(const RopeParams& params);
+
+// cos[i], sin[i] for i < n_rot / 2 at `position`, computed in double, rounded once.
+void rope_angles(const RopeTable& table, uint32_t position, float* cos, float* sin);
+
+struct RopeArgs {
+  float* x;
+  const float* cos;  // [n_rot / 2]
+  const float* sin;  // [n_rot / 2]
+  uint32_t n_rot;
+  RopeLayout layout;
+};
+// y0 = x0 c - x1 s as fma(x0, c, -(x1 * s)); y1 = fma(x0, s, x1 * c). Same bits on every ISA level.
+using RopeFn = void (*)(const RopeArgs&);
+
+}  // namespace hearth

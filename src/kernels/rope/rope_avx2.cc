@@ -1,0 +1,11 @@
+#include "kernels/elementwise_kernels.h"
+#include "kernels/simd/vec16_avx2-inl.h"
+
+// After Vec16, which it is written over.
+#include "kernels/rope/rope-inl.h"
+
+namespace hearth {
+
+void rope_avx2(const RopeArgs& a) { rope(a); }
+
+}  // namespace hearth
