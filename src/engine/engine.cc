@@ -1,0 +1,198 @@
+#include "engine/engine.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "engine/engine_plan.h"
+
+namespace hearth {
+
+Engine::Engine(const GgufFile& file, const Machine& machine, Isa isa, const EngineOptions& options,
+               const Report& report)
+    : options_(options), isa_(isa) {
+  const Architecture& architecture = architecture_for(file);
+  config_ = read_decoder_config(file);
+  architecture.configure(file, &config_);
+  settle_options(config_, &options_);
+  EnginePlan layout = plan_engine(machine, options_);
+  member_shards_ = layout.decode.member_shards;
+  shard_nodes_ = layout.shard_nodes;
+
+  std::vector<uint32_t> shares(options_.shards, 1);
+  axes_ = std::make_unique<DecoderAxes>(cut_decoder(config_, shares));
+  weights_ = std::make_unique<WeightStore>(file);
+  prefill_.graph = build_graph(*weights_, architecture, layout.prefill);
+  decode_.graph = build_graph(*weights_, architecture, layout.decode);
+  weights_->check_all_used();
+  memory_ = measure(layout.placement.seats.size());
+  check_memory(memory_.total(), "the model", machine);
+
+  team_ = std::make_unique<Team>(layout.placement, TeamOptions{.pin_caller = true});
+  allocate(machine);
+  size_t total = weights_->file_bytes();
+  weights_->load(*team_, member_shards_, weight_arenas_, [&](size_t done) { report(done, total); });
+  start_phase(&prefill_);
+  start_phase(&decode_);
+}
+
+Graph Engine::build_graph(WeightStore& weights, const Architecture& architecture,
+                          const Plan& plan) const {
+  GraphBuilder graph(plan, kernels_for(isa_), std::min(options_.outputs, plan.max_rows));
+  DecoderBuilder decoder(graph, weights, config_, *axes_);
+  architecture.build(decoder);
+  return std::move(graph).finish();
+}
+
+KvView Engine::kv_layout() const {
+  KvView kv;
+  kv.type = options_.kv_type;
+  kv.head_dim = config_.head_dim;
+  kv.page_count = options_.sequences * ((options_.context + kPagePositions - 1) / kPagePositions);
+  for (uint32_t s = 0; s < options_.shards; ++s) {
+    kv.shards.push_back({nullptr, axes_->heads.shard(s).size()});
+  }
+  return kv;
+}
+
+// Activations of the groups that live on shard s: the larger of the two phases, which never run at
+// the same time.
+size_t Engine::activation_bytes(uint32_t shard) const {
+  size_t most = 0;
+  for (const Graph* graph : {&prefill_.graph, &decode_.graph}) {
+    size_t bytes = 0;
+    for (uint32_t g = 0; g < graph->plan.group_count(); ++g) {
+      if (graph->plan.groups[g].share.shard_begin == shard) bytes += graph->activation_bytes[g];
+    }
+    most = std::max(most, bytes);
+  }
+  return most;
+}
+
+MemoryUse Engine::measure(size_t members) {
+  kv_ = kv_layout();
+  logits_stride_ = (config_.vocabulary + kPanelRows - 1) / kPanelRows * kPanelRows;
+  MemoryUse use;
+  for (uint32_t s = 0; s < options_.shards; ++s) {
+    use.weights += weights_->shard_bytes(s);
+    use.kv += kv_.shard_bytes(config_.layers, kv_.shards[s].heads);
+    use.activations += activation_bytes(s);
+  }
+  use.scratch = members * kOpScratchBytes;
+  use.logits = options_.outputs * logits_stride_ * sizeof(float);
+  return use;
+}
+
+void Engine::allocate(const Machine& machine) {
+  for (uint32_t s = 0; s < options_.shards; ++s) {
+    uint32_t node = shard_nodes_[s];
+    auto members = static_cast<size_t>(std::count(member_shards_.begin(), member_shards_.end(), s));
+    size_t kv_bytes = kv_.shard_bytes(config_.layers, kv_.shards[s].heads);
+    size_t work_bytes =
+        activation_bytes(s) + members * kOpScratchBytes + (s == 0 ? memory_.logits : 0);
+    weight_arenas_.emplace_back(machine, node, weights_->shard_bytes(s), "weights");
+    kv_arenas_.emplace_back(machine, node, kv_bytes, "KV cache");
+    work_arenas_.emplace_back(machine, node, work_bytes, "activations");
+    kv_.shards[s].base = kv_arenas_[s].allocate(kv_bytes, 64);
+    shard_activations_.push_back(work_arenas_[s].allocate(activation_bytes(s), 64));
+  }
+  for (uint32_t shard : member_shards_) {
+    scratch_.push_back(work_arenas_[shard].allocate(kOpScratchBytes, 64));
+  }
+  logits_ = reinterpret_cast<float*>(work_arenas_[0].allocate(memory_.logits, 64));
+  pool_ = std::make_unique<KvPool>(kv_.page_count);
+}
+
+void Engine::start_phase(PhasePart* part) {
+  std::vector<std::byte*> bases;
+  std::vector<std::byte*> next = shard_activations_;
+  for (uint32_t g = 0; g < part->graph.plan.group_count(); ++g) {
+    uint32_t shard = part->graph.plan.groups[g].share.shard_begin;
+    bases.push_back(next[shard]);
+    next[shard] += part->graph.activation_bytes[g];
+  }
+  part->executor = std::make_unique<Executor>(*team_, part->graph.plan, scratch_);
+  part->context = std::make_unique<ExecutionContext>(part->graph, bases, kv_);
+}
+
+std::vector<std::string> Engine::warnings() const {
+  std::vector<std::string> all = team_->warnings();
+  for (const std::vector<Arena>* arenas : {&weight_arenas_, &kv_arenas_, &work_arenas_}) {
+    for (const Arena& arena : *arenas) {
+      all.insert(all.end(), arena.notes().begin(), arena.notes().end());
+    }
+  }
+  return all;
+}
+
+void Engine::check(std::span<const StepRequest> requests) const {
+  uint32_t pages = 0;
+  for (const StepRequest& request : requests) {
+    if (request.sequence->length() + request.tokens.size() > options_.context) {
+      fail(ErrorCode::kRequest,
+           "a sequence of {} tokens does not fit the context of {}: raise --ctx or shorten it",
+           request.sequence->length() + request.tokens.size(), options_.context);
+    }
+    for (int32_t token : request.tokens) {
+      if (token < 0 || static_cast<uint32_t>(token) >= config_.vocabulary) {
+        fail(ErrorCode::kRequest, "token {} is outside the vocabulary of {}", token,
+             config_.vocabulary);
+      }
+    }
+    pages += request.sequence->pages_needed(static_cast<uint32_t>(request.tokens.size()));
+  }
+  if (pages > pool_->free_count()) {
+    fail(ErrorCode::kRequest,
+         "{} KV pages are needed and {} are free: end a sequence or load with more", pages,
+         pool_->free_count());
+  }
+}
+
+void Engine::step(std::span<const StepRequest> requests) {
+  check(requests);
+  tokens_.clear();
+  positions_.clear();
+  row_items_.clear();
+  outputs_.clear();
+  items_.clear();
+  for (const StepRequest& request : requests) {
+    HEARTH_CHECK(!request.tokens.empty(), "a request has tokens");
+    auto first_row = static_cast<uint32_t>(tokens_.size());
+    auto rows = static_cast<uint32_t>(request.tokens.size());
+    uint32_t first_position = request.sequence->length();
+    request.sequence->grow(rows);
+    for (uint32_t r = 0; r < rows; ++r) {
+      tokens_.push_back(request.tokens[r]);
+      positions_.push_back(first_position + r);
+      row_items_.push_back(static_cast<uint32_t>(items_.size()));
+      bool wanted = request.want == Want::kAll || (request.want == Want::kLast && r + 1 == rows);
+      if (wanted) outputs_.push_back(first_row + r);
+    }
+    items_.push_back({first_row, rows, first_position, request.sequence->pages().data()});
+  }
+  PhasePart& part =
+      tokens_.size() <= decode_.graph.plan.max_rows && outputs_.size() <= decode_.graph.max_outputs
+          ? decode_
+          : prefill_;
+  part.context->begin({tokens_, positions_, row_items_, items_, outputs_, logits_, logits_stride_});
+  part.executor->run(*part.context);
+}
+
+std::span<const float> Engine::logits(size_t i) const {
+  HEARTH_CHECK(i < outputs_.size(), "only wanted rows have logits");
+  return {logits_ + i * logits_stride_, config_.vocabulary};
+}
+
+void Engine::prefill(Sequence& sequence, std::span<const int32_t> tokens) {
+  size_t most = options_.prefill_rows;
+  for (size_t done = 0; done < tokens.size();) {
+    size_t count = std::min(most, tokens.size() - done);
+    bool last = done + count == tokens.size();
+    StepRequest request{&sequence, tokens.subspan(done, count),
+                        last ? Want::kLast : Want::kNothing};
+    step({&request, 1});
+    done += count;
+  }
+}
+
+}  // namespace hearth

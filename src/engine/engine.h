@@ -1,0 +1,127 @@
+// The engine: a model loaded onto a team of threads, and steps over it. A step is a ragged list of
+// {sequence, tokens, what is wanted}; the number of tokens picks the phase's plan, hence graph. All
+// results are the same to the bit however tokens are spread over steps (the numerical contract).
+//
+// Everything is allocated when the engine is made; its size is known from the model, the plans and
+// the options before anything is loaded, and refused (kResource, with both figures) where memory is
+// short. Used by one thread, which works as member 0 of the team.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/kv_pool.h"
+#include "formats/gguf.h"
+#include "graph/executor.h"
+#include "memory/arena.h"
+#include "models/registry.h"
+#include "threads/team.h"
+#include "topology/cpu_features.h"
+#include "topology/machine.h"
+
+namespace hearth {
+
+struct EngineOptions {
+  uint32_t threads = 0;         // 0: one per core that the process may use
+  uint32_t shards = 1;          // memory nodes the weights are cut over
+  uint32_t prefill_groups = 0;  // 0: as many as shards
+  uint32_t decode_groups = 0;
+  uint32_t context = 0;    // positions per sequence; 0: the model's, at most kDefaultContext
+  uint32_t sequences = 1;  // for which there are KV pages
+  KvType kv_type = KvType::kF16;
+  uint32_t prefill_rows = 512;  // tokens a step may have
+  uint32_t decode_rows = 16;    // up to this many the decode plan works
+  uint32_t outputs = 16;        // rows of logits a step may want
+};
+inline constexpr uint32_t kDefaultContext = 4096;
+inline constexpr uint32_t kMaxContext = 1u << 20;
+
+enum class Want : uint8_t { kNothing, kLast, kAll };
+
+struct StepRequest {
+  Sequence* sequence;
+  std::span<const int32_t> tokens;
+  Want want;
+};
+
+struct MemoryUse {
+  size_t weights = 0, kv = 0, activations = 0, scratch = 0, logits = 0;
+  size_t total() const { return weights + kv + activations + scratch + logits; }
+};
+
+class Engine {
+ public:
+  // `report(done, total)`: bytes of the file packed so far, from the calling thread.
+  using Report = std::function<void(size_t done, size_t total)>;
+
+  Engine(const GgufFile& file, const Machine& machine, Isa isa, const EngineOptions& options,
+         const Report& report);
+
+  const DecoderConfig& config() const { return config_; }
+  uint32_t context() const { return options_.context; }
+  const EngineOptions& options() const { return options_; }
+  const MemoryUse& memory() const { return memory_; }
+  const Plan& plan(Phase phase) const;
+  const Graph& graph(Phase phase) const;
+  uint32_t threads() const { return team_->size(); }
+  Isa isa() const { return isa_; }
+  // What did not go as planned, such as a thread that could not be pinned.
+  std::vector<std::string> warnings() const;
+
+  std::unique_ptr<Sequence> new_sequence() { return std::make_unique<Sequence>(*pool_); }
+
+  // One step. The requests name different sequences and in all at most prefill_rows tokens and
+  // `outputs` wanted rows. Throws (kRequest) where a sequence would outgrow the context, a token is
+  // outside the vocabulary, or no KV page is free; then nothing has changed.
+  void step(std::span<const StepRequest> requests);
+  // Row i of the last step's wanted rows, in the order of the requests: [vocabulary].
+  std::span<const float> logits(size_t i) const;
+
+  // Any number of tokens of one sequence, in as many steps as it takes; the logits of the last one
+  // are then logits(0).
+  void prefill(Sequence& sequence, std::span<const int32_t> tokens);
+
+ private:
+  struct PhasePart {
+    Graph graph;
+    std::unique_ptr<Executor> executor;
+    std::unique_ptr<ExecutionContext> context;
+  };
+
+  Graph build_graph(WeightStore& weights, const Architecture& architecture, const Plan& plan) const;
+  KvView kv_layout() const;
+  size_t activation_bytes(uint32_t shard) const;
+  MemoryUse measure(size_t members);
+  void allocate(const Machine& machine);
+  void start_phase(PhasePart* part);
+  void check(std::span<const StepRequest> requests) const;
+
+  EngineOptions options_;
+  Isa isa_;
+  DecoderConfig config_;
+  std::unique_ptr<DecoderAxes> axes_;
+  std::unique_ptr<WeightStore> weights_;
+  std::unique_ptr<Team> team_;
+  std::vector<uint32_t> member_shards_;
+  std::vector<uint32_t> shard_nodes_;  // machine node of each shard
+  MemoryUse memory_;
+  std::vector<Arena> weight_arenas_, kv_arenas_, work_arenas_;  // per shard
+  std::vector<std::byte*> scratch_;                             // per member
+  std::vector<std::byte*> shard_activations_;
+  std::unique_ptr<KvPool> pool_;
+  KvView kv_;
+  PhasePart prefill_, decode_;
+  float* logits_ = nullptr;
+  size_t logits_stride_ = 0;
+
+  // The step under way.
+  std::vector<int32_t> tokens_;
+  std::vector<uint32_t> positions_, row_items_, outputs_;
+  std::vector<StepItem> items_;
+};
+
+}  // namespace hearth

@@ -1,0 +1,63 @@
+// Picks the next token from logits. One Sampler per sequence; deterministic for its seed, whatever
+// runs beside it. The steps, in order: logit bias, repeat penalty (Keskar et al. 2019), presence
+// and frequency penalties, then with temperature 0 the largest logit (the lowest id among equals),
+// else top-k, softmax at the temperature, top-p (Holtzman et al. 2020), min-p (Nguyen et al. 2024),
+// and one draw.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace hearth {
+
+struct SamplingParams {
+  float temperature = 0.8f;  // 0: greedy
+  uint32_t top_k = 40;       // 0: all
+  float top_p = 0.95f;       // 1: off
+  float min_p = 0.05f;       // 0: off
+  float repeat_penalty = 1;  // 1: off
+  float presence_penalty = 0;
+  float frequency_penalty = 0;
+  uint32_t penalty_window = 64;  // the last tokens that the penalties look at
+  uint64_t seed = 0;
+  std::vector<std::pair<int32_t, float>> logit_bias;  // -inf forbids
+};
+
+// Throws (kUsage) naming the option that is out of range; `vocabulary` bounds logit_bias's ids.
+void check_sampling(const SamplingParams& params, uint32_t vocabulary);
+
+class Sampler {
+ public:
+  explicit Sampler(SamplingParams params);
+
+  // A token that stands in the sequence, prompt or generated: what the penalties count.
+  void accept(int32_t token);
+
+  // The next token. Does not accept it.
+  int32_t sample(std::span<const float> logits);
+
+ private:
+  struct Candidate {
+    int32_t token;
+    float logit;
+  };
+
+  void apply_bias_and_penalties();
+  void keep_top_k();
+  int32_t draw();
+
+  SamplingParams params_;
+  std::mt19937_64 random_;
+  std::vector<int32_t> recent_;  // ring of the last penalty_window tokens
+  size_t next_recent_ = 0;
+  std::unordered_map<int32_t, uint32_t> counts_;  // of the tokens in recent_
+  std::vector<float> logits_;
+  std::vector<Candidate> candidates_;
+  std::vector<float> probabilities_;
+};
+
+}  // namespace hearth

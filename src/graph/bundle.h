@@ -1,0 +1,40 @@
+// Values of a graph. A value is one group's tensor of activations: rows (the step's tokens, or the
+// rows that logits are wanted for) x width, in one or more formats (kernels/quantize/quantize.h).
+// A Bundle is one value (serial, group 0's), or one per group (parallel), as in ArcLight's tensor
+// bundles; a model is written over bundles and knows nothing of the degree.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace hearth {
+
+using ValueId = uint32_t;
+
+struct Bundle {
+  std::vector<ValueId> values;
+  bool parallel = true;
+};
+
+// How a node is appended to a graph of P groups. Between nodes of one group stands that group's
+// barrier; what crosses groups is named here (with P = 1 nothing does).
+enum class Mode : uint8_t {
+  kSerial,    // 1 -> 1: group 0 alone
+  kScatter,   // 1 -> P: every group reads the serial value; waits for group 0
+  kParallel,  // i -> i: no group waits for another
+  kGather,    // P -> 1: group 0 reads every group's value; waits for all
+  kReduce,    // P -> P: every group reads every group's value; all wait for all
+};
+
+enum class RowSet : uint8_t { kTokens, kOutputs };
+
+struct Value {
+  uint32_t group = 0;
+  uint32_t width = 0;
+  RowSet rows = RowSet::kTokens;
+  uint8_t formats = 0;     // bit per ActFormat that somebody reads
+  uint32_t first_use = 0;  // index of the node that writes it
+  uint32_t last_use = 0;   // index of the last node during which its memory must stay
+};
+
+}  // namespace hearth

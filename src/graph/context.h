@@ -1,0 +1,74 @@
+// ExecutionContext: everything that one run of a graph changes. Several contexts over one graph may
+// be under way at once (dual batch, prefill beside decode), each with memory, counters, barriers
+// and flags of its own.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "graph/graph.h"
+#include "graph/step_view.h"
+#include "threads/barrier.h"
+#include "threads/flag.h"
+
+namespace hearth {
+
+class ExecutionContext {
+ public:
+  // `bases[g]`: graph.activation_bytes[g] bytes, 64-byte aligned, on the node of group g. The graph
+  // and the memory must outlive the context.
+  ExecutionContext(const Graph& graph, const std::vector<std::byte*>& bases, const KvView& kv);
+
+  // Sets the step of the next run: at most plan.max_rows rows and max_outputs outputs. Called by
+  // one thread while no run of this context is under way.
+  void begin(const StepView& step);
+
+  const Graph& graph() const { return *graph_; }
+  const Kernels& kernels() const { return *graph_->kernels; }
+  const StepView& step() const { return step_; }
+  const KvView& kv() const { return kv_; }
+  uint32_t rows(ValueId id) const {
+    return graph_->values[id].rows == RowSet::kTokens ? step_.rows()
+                                                      : static_cast<uint32_t>(step_.outputs.size());
+  }
+  bool wants(ValueId id, ActFormat format) const {
+    return graph_->values[id].formats >> static_cast<unsigned>(format) & 1;
+  }
+  const ActBuffer& buffer(ValueId id, ActFormat format) const {
+    return buffers_[id][static_cast<size_t>(format)];
+  }
+  ActView view(ValueId id, ActFormat format) const { return act_view(buffer(id, format)); }
+  // Plain f32 rows, `stride` floats apart.
+  float* f32(ValueId id) const { return buffer(id, ActFormat::kF32).f32; }
+  size_t f32_stride(ValueId id) const { return buffer(id, ActFormat::kF32).row_stride; }
+
+  // The next unclaimed index of a counter.
+  uint32_t claim(uint32_t counter) {
+    return counters_[counter].value.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  Barrier& barrier(uint32_t group) { return *barriers_[group]; }
+  // The flag with which group `from` tells group `to` how far it is.
+  Flag& flag(uint32_t to, uint32_t from) { return *flags_[to * graph_->plan.group_count() + from]; }
+  // Added to a node's sync_index: what flags carry in this run.
+  uint32_t sync_base() const { return sync_base_; }
+
+ private:
+  struct alignas(64) Counter {
+    std::atomic<uint32_t> value{0};
+  };
+
+  const Graph* graph_;
+  KvView kv_;
+  StepView step_;
+  uint32_t sync_base_ = 0;
+  std::vector<std::array<ActBuffer, kActFormats>> buffers_;
+  std::unique_ptr<Counter[]> counters_;
+  std::vector<std::unique_ptr<Barrier>> barriers_;
+  std::vector<std::unique_ptr<Flag>> flags_;
+};
+
+}  // namespace hearth

@@ -1,0 +1,94 @@
+#include "graph/executor.h"
+
+#include "base/check.h"
+
+namespace hearth {
+namespace {
+
+// The slots (shards counted from the group's first) that a member serves: its own, then those where
+// no member of the group stands.
+std::vector<uint32_t> slots_of(const Plan& plan, const PlanGroup& group, uint32_t member) {
+  uint32_t slots = group.share.shard_end - group.share.shard_begin;
+  std::vector<bool> inhabited(slots, false);
+  for (uint32_t m = group.member_begin; m < group.member_end; ++m) {
+    uint32_t shard = plan.member_shards[m];
+    if (shard >= group.share.shard_begin && shard < group.share.shard_end) {
+      inhabited[shard - group.share.shard_begin] = true;
+    }
+  }
+  std::vector<uint32_t> order;
+  uint32_t home = plan.member_shards[member];
+  if (home >= group.share.shard_begin && home < group.share.shard_end) {
+    order.push_back(home - group.share.shard_begin);
+  }
+  for (uint32_t slot = 0; slot < slots; ++slot) {
+    if (!inhabited[slot]) order.push_back(slot);
+  }
+  return order;
+}
+
+// Group g tells whom it must, and waits for whom it must, at a node's cross-group point. Everything
+// that the group did before lies behind its barrier.
+void meet(ExecutionContext& context, const Node& node, const Worker& worker) noexcept {
+  uint32_t groups = context.graph().plan.group_count();
+  uint32_t epoch = context.sync_base() + node.sync_index;
+  uint32_t me = worker.group;
+  bool posts = node.sync == Sync::kAllToAll || (node.sync == Sync::kFromSerial) == (me == 0);
+  bool waits = node.sync == Sync::kAllToAll || (node.sync == Sync::kFromSerial) == (me != 0);
+  if (posts && worker.index == 0) {
+    for (uint32_t shift = 1; shift < groups; ++shift) {
+      uint32_t to = (me + shift) % groups;
+      if (node.sync == Sync::kToSerial && to != 0) continue;
+      context.flag(to, me).post(epoch);
+    }
+  }
+  if (waits) {
+    for (uint32_t shift = 1; shift < groups; ++shift) {
+      uint32_t from = (me + shift) % groups;
+      if (node.sync == Sync::kFromSerial && from != 0) continue;
+      context.flag(me, from).wait_at_least(epoch);
+    }
+  }
+}
+
+}  // namespace
+
+Executor::Executor(Team& team, const Plan& plan, std::vector<std::byte*> scratch) : team_(team) {
+  HEARTH_CHECK(plan.member_count() <= team.size() && scratch.size() >= plan.member_count(),
+               "a thread and scratch for every member of the plan");
+  shard_order_.resize(plan.member_count());
+  for (uint32_t g = 0; g < plan.group_count(); ++g) {
+    const PlanGroup& group = plan.groups[g];
+    for (uint32_t m = group.member_begin; m < group.member_end; ++m) {
+      shard_order_[m] = slots_of(plan, group, m);
+      workers_.push_back({g, m - group.member_begin, group.member_end - group.member_begin,
+                          &shard_order_[m], scratch[m]});
+    }
+  }
+}
+
+void Executor::run(ExecutionContext& context) {
+  run_range(context, 0, static_cast<uint32_t>(context.graph().nodes.size()));
+}
+
+void Executor::run_range(ExecutionContext& context, uint32_t begin, uint32_t end) {
+  team_.run([&](uint32_t member) noexcept {
+    if (member < workers_.size()) run_member(context, begin, end, member);
+  });
+}
+
+void Executor::run_member(ExecutionContext& context, uint32_t begin, uint32_t end,
+                          uint32_t member) noexcept {
+  const Worker& worker = workers_[member];
+  Barrier& barrier = context.barrier(worker.group);
+  for (uint32_t n = begin; n < end; ++n) {
+    const Node& node = context.graph().nodes[n];
+    if (node.sync != Sync::kNone) meet(context, node, worker);
+    uint32_t instance = node.instances.size() == 1 ? 0 : worker.group;
+    if (node.instances.size() == 1 && worker.group != 0) continue;
+    node.instances[instance]->run(context, node.counter0[instance], worker);
+    if (node.barrier_after) barrier.arrive_and_wait(worker.index);
+  }
+}
+
+}  // namespace hearth

@@ -1,0 +1,80 @@
+// A Graph: the ops of one phase's plan in execution order, immutable once built, holding offsets
+// and no memory. What a run needs beside it (bases, the step, counters, flags) is an
+// ExecutionContext, so several runs of one graph can be under way at once.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "graph/bundle.h"
+#include "kernels/kernels.h"
+#include "plan/plan.h"
+
+namespace hearth {
+
+class ExecutionContext;
+
+// A thread at work on a node.
+struct Worker {
+  uint32_t group;
+  uint32_t index;  // within the group
+  uint32_t count;  // threads of the group
+  const std::vector<uint32_t>*
+      shards;          // slots of the group's share this thread serves, nearest first
+  std::byte* scratch;  // kOpScratchBytes of its own, 64-byte aligned
+};
+
+// Enough for any op: a kernel's own scratch, and tiles in front of it.
+inline constexpr size_t kOpTileBytes = size_t{1} << 20;
+inline constexpr size_t kOpScratchBytes =
+    kOpTileBytes +
+    (kGemmScratchBytes > kAttendScratchBytes ? kGemmScratchBytes : kAttendScratchBytes);
+
+// Code that all threads of a group run; they share its items by claiming chunks from the context's
+// counters or by their index. Throws nothing, allocates nothing.
+class Op {
+ public:
+  virtual ~Op() = default;
+  virtual void run(ExecutionContext& context, uint32_t counter0,
+                   const Worker& worker) const noexcept = 0;
+  // Counters that a run claims from, each starting at 0: the op's are counter0, counter0 + 1, ...
+  virtual uint32_t counters() const { return 0; }
+};
+
+enum class Sync : uint8_t { kNone, kFromSerial, kToSerial, kAllToAll };
+
+struct Node {
+  std::string name;
+  int layer;  // -1 outside the layers
+  Mode mode;
+  Sync sync;                                   // before the node
+  uint32_t sync_index;                         // 1, 2, ... among the graph's cross-group points
+  bool barrier_after;                          // the group's own barrier follows
+  std::vector<std::unique_ptr<Op>> instances;  // one, or one per group
+  std::vector<uint32_t> counter0;              // of each instance
+};
+
+// Where a value lies in its group's activation memory, per format.
+struct ValuePlace {
+  size_t offset[kActFormats];
+};
+
+struct Graph {
+  Plan plan;
+  const Kernels* kernels;
+  uint32_t max_outputs;
+  std::vector<Node> nodes;
+  std::vector<Value> values;
+  std::vector<ValuePlace> places;
+  std::vector<size_t> activation_bytes;  // per group
+  uint32_t sync_count = 0;
+  uint32_t counter_count = 0;
+
+  uint32_t rows_capacity(RowSet rows) const {
+    return rows == RowSet::kTokens ? plan.max_rows : max_outputs;
+  }
+};
+
+}  // namespace hearth

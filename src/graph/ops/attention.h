@@ -1,0 +1,37 @@
+// Attention over the paged KV cache, tensor parallel by KV head.
+#pragma once
+
+#include <vector>
+
+#include "graph/builder.h"
+#include "graph/ops/linear.h"
+#include "kernels/rope/rope.h"
+
+namespace hearth {
+
+struct AttentionShape {
+  uint32_t layer;       // of the KV cache
+  uint32_t kv_heads;    // of the whole model
+  uint32_t group_size;  // query heads per KV head (GQA, Ainslie et al. 2023)
+  uint32_t head_dim;
+  uint32_t granule;  // KV heads whose outputs together are whole blocks of 32
+  uint32_t window;   // 0: none
+  float scale;
+  RopeLayout rope;
+  uint32_t n_rot;
+  float norm_eps;
+  const std::vector<float>* q_norm;  // [head_dim] or null: RMS norm of every head's row
+  const std::vector<float>* k_norm;
+};
+
+// In place on the fused Q, K, V rows (parts 0, 1, 2 of `qkv`): q/k norms, RoPE by the angles of
+// each row, and keys and values into their pages. Parallel.
+void rope_and_store(GraphBuilder& builder, std::string name, const LinearOut& qkv,
+                    const Bundle& angles, const AttentionShape& shape);
+
+// softmax(scale Q K^T) V of every row, causal, in the columns and format that `output` (column-cut
+// by KV head) reads. Parallel.
+Bundle attention(GraphBuilder& builder, std::string name, const LinearOut& qkv,
+                 const AttentionShape& shape, const Weight& output);
+
+}  // namespace hearth

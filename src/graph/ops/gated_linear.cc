@@ -1,0 +1,101 @@
+#include <algorithm>
+
+#include "base/check.h"
+#include "graph/ops/gemm_tasks.h"
+#include "graph/ops/linear.h"
+
+namespace hearth {
+namespace {
+
+// One group's part of the FFN axis: panel ranges of gate and up into tiles, their product quantised
+// into the columns that `down` reads. A task's rows are whole blocks of those columns.
+class GatedLinearOp : public Op {
+ public:
+  GatedLinearOp(ValueId x, ValueId out, const Weight& gate, const Weight& up,
+                const std::vector<RowSlice>& rows, const std::vector<ColumnSlice>& columns)
+      : x_(x), out_(out), gate_(gate), up_(up), tasks_(rows.size()) {
+    for (size_t slot = 0; slot < rows.size(); ++slot) {
+      const RowSlice& slice = rows[slot];
+      HEARTH_CHECK(slice.lead == 0, "FFN units are whole panels");
+      const PackSpec& spec = gate.shards[slice.shard].spec;
+      for (PanelRange r : panel_ranges(slice.panel0, slice.panels, task_panels(spec))) {
+        uint32_t first = (r.panel0 - slice.panel0) * kPanelRows;
+        uint32_t count = std::min(r.panels * kPanelRows, slice.rows - first);
+        tasks_[slot].push_back({slice.shard, r, columns[slot].column + first, count});
+      }
+    }
+  }
+
+  uint32_t counters() const override { return static_cast<uint32_t>(tasks_.size()); }
+
+  void run(ExecutionContext& context, uint32_t counter0,
+           const Worker& worker) const noexcept override {
+    uint32_t row_parts = row_tasks(context.rows(x_));
+    for (uint32_t slot : *worker.shards) {
+      auto count = static_cast<uint32_t>(tasks_[slot].size()) * row_parts;
+      for (uint32_t t; (t = context.claim(counter0 + slot)) < count;) {
+        run_task(context, tasks_[slot][t / row_parts], t % row_parts * kTaskRows, worker);
+      }
+    }
+  }
+
+ private:
+  struct Task {
+    uint32_t shard;
+    PanelRange panels;
+    uint32_t column, count;
+  };
+
+  void run_task(ExecutionContext& context, const Task& task, uint32_t row,
+                const Worker& worker) const noexcept {
+    uint32_t m = std::min(kTaskRows, context.rows(x_) - row);
+    size_t columns = size_t{task.panels.panels} * kPanelRows;
+    auto* gate = reinterpret_cast<float*>(worker.scratch);
+    float* up = gate + m * columns;
+    for (auto [weight, out] : {std::pair{&gate_, gate}, std::pair{&up_, up}}) {
+      const Shard& shard = weight->shards[task.shard];
+      gemm_for(context, *weight)({weight_view(shard.spec, shard.codes, shard.scales),
+                                  task.panels.panel0, task.panels.panels, 0, shard.spec.blocks(),
+                                  act_rows(context.view(x_, format_for(*weight)), row, 0), m, out,
+                                  columns, worker.scratch + kOpTileBytes});
+    }
+    context.kernels().silu_mul({gate, up, static_cast<uint32_t>(m * columns), gate});
+    for (size_t f = 0; f < kActFormats; ++f) {
+      auto format = static_cast<ActFormat>(f);
+      if (!context.wants(out_, format)) continue;
+      for (uint32_t r = 0; r < m; ++r) {
+        context.kernels().quantize[f](
+            {gate + r * columns, task.column, task.count, context.buffer(out_, format), row + r});
+      }
+    }
+  }
+
+  ValueId x_, out_;
+  const Weight& gate_;
+  const Weight& up_;
+  std::vector<std::vector<Task>> tasks_;
+};
+
+}  // namespace
+
+Bundle gated_linear(GraphBuilder& builder, std::string name, const Bundle& x, const Weight& gate,
+                    const Weight& up, const Weight& down) {
+  HEARTH_CHECK(gate.cuts == down.cuts && up.cuts == down.cuts && gate.unit == down.unit,
+               "gate, up and down share an axis");
+  Bundle out = column_values(builder, down);
+  std::vector<std::unique_ptr<Op>> ops;
+  for (uint32_t g = 0; g < builder.group_count(); ++g) {
+    const GroupShare& share = builder.plan().groups[g].share;
+    uint32_t width = 0;
+    ops.push_back(std::make_unique<GatedLinearOp>(
+        x.values[g], out.values[g], gate, up, row_slices(gate, share, &width),
+        column_slices(*down.cuts, down.unit, down.k, share)));
+  }
+  builder.reads(x, format_for(gate));
+  builder.reads(x, format_for(up));
+  builder.writes(out);
+  builder.append(Mode::kParallel, std::move(name), std::move(ops));
+  return out;
+}
+
+}  // namespace hearth

@@ -1,0 +1,47 @@
+// What the linear ops share: how a shard's panels and a step's rows are cut into tasks.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "graph/context.h"
+#include "tensor/weight.h"
+
+namespace hearth {
+
+// Rows of activations per task: so many that unpacking a panel is paid for, so few that the tile
+// stays in the second-level cache.
+inline constexpr uint32_t kTaskRows = 256;
+// Panels per task at most, so that a tile of kTaskRows has a fixed size (128 KiB).
+inline constexpr uint32_t kTaskPanels = 8;
+
+inline uint32_t row_tasks(uint32_t rows) { return (rows + kTaskRows - 1) / kTaskRows; }
+
+// Panels of a shard that make a task: some 64 KiB of codes, so that a decode step has enough tasks
+// to balance and each is long against the cost of claiming it.
+inline uint32_t task_panels(const PackSpec& spec) {
+  size_t panels = (size_t{64} << 10) / std::max<size_t>(spec.codes_panel_bytes(), 1);
+  return static_cast<uint32_t>(std::clamp<size_t>(panels / 2 * 2, 2, kTaskPanels));
+}
+
+// Cuts [panel0, panel0 + panels) into tasks of `step` panels.
+struct PanelRange {
+  uint32_t panel0, panels;
+};
+inline std::vector<PanelRange> panel_ranges(uint32_t panel0, uint32_t panels, uint32_t step) {
+  std::vector<PanelRange> ranges;
+  for (uint32_t p = 0; p < panels; p += step) {
+    ranges.push_back({panel0 + p, std::min(step, panels - p)});
+  }
+  return ranges;
+}
+
+inline GemmFn gemm_for(const ExecutionContext& context, const Weight& weight) {
+  return context.kernels().gemm[static_cast<size_t>(pack_kind_for(weight.dtype))];
+}
+
+inline ActFormat format_for(const Weight& weight) {
+  return act_format_for(pack_kind_for(weight.dtype));
+}
+
+}  // namespace hearth

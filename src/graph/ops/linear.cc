@@ -1,0 +1,232 @@
+#include "graph/ops/linear.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "graph/ops/gemm_tasks.h"
+
+namespace hearth {
+namespace {
+
+// One group's rows of several weights. Per slot (shard of the group) one counter; tasks are panel
+// ranges of all parts times row ranges.
+class LinearOp : public Op {
+ public:
+  LinearOp(ValueId x, ValueId out, const std::vector<LinearPart>& parts,
+           const std::vector<std::vector<RowSlice>>& slices)
+      : x_(x), out_(out), parts_(parts), tasks_(slices[0].size()) {
+    for (uint32_t p = 0; p < parts.size(); ++p) {
+      for (uint32_t slot = 0; slot < slices[p].size(); ++slot) {
+        const RowSlice& slice = slices[p][slot];
+        const PackSpec& spec = parts[p].weight->shards[slice.shard].spec;
+        for (PanelRange r : panel_ranges(slice.panel0, slice.panels, task_panels(spec))) {
+          uint32_t column = slice.column + (r.panel0 - slice.panel0) * kPanelRows;
+          tasks_[slot].push_back({p, slice.shard, r, column});
+        }
+      }
+    }
+  }
+
+  uint32_t counters() const override { return static_cast<uint32_t>(tasks_.size()); }
+
+  void run(ExecutionContext& context, uint32_t counter0,
+           const Worker& worker) const noexcept override {
+    uint32_t row_parts = row_tasks(context.rows(x_));
+    for (uint32_t slot : *worker.shards) {
+      auto count = static_cast<uint32_t>(tasks_[slot].size()) * row_parts;
+      for (uint32_t t; (t = context.claim(counter0 + slot)) < count;) {
+        run_task(context, tasks_[slot][t / row_parts], t % row_parts * kTaskRows, worker);
+      }
+    }
+  }
+
+ private:
+  struct Task {
+    uint32_t part, shard;
+    PanelRange panels;
+    uint32_t column;
+  };
+
+  void run_task(ExecutionContext& context, const Task& task, uint32_t row,
+                const Worker& worker) const noexcept {
+    const Weight& weight = *parts_[task.part].weight;
+    const Shard& shard = weight.shards[task.shard];
+    uint32_t m = std::min(kTaskRows, context.rows(x_) - row);
+    size_t stride = context.f32_stride(out_);
+    float* out = context.f32(out_) + row * stride + task.column;
+    gemm_for(context, weight)({weight_view(shard.spec, shard.codes, shard.scales),
+                               task.panels.panel0, task.panels.panels, 0, shard.spec.blocks(),
+                               act_rows(context.view(x_, format_for(weight)), row, 0), m, out,
+                               stride, worker.scratch});
+    if (const std::vector<float>* bias = parts_[task.part].bias) {
+      add_bias(*bias, shard.row0 + task.panels.panel0 * kPanelRows, task.panels.panels * kPanelRows,
+               m, out, stride);
+    }
+  }
+
+  static void add_bias(const std::vector<float>& bias, size_t first, size_t columns, uint32_t m,
+                       float* out, size_t stride) noexcept {
+    size_t count = std::min(columns, bias.size() - first);
+    for (uint32_t r = 0; r < m; ++r) {
+      for (size_t c = 0; c < count; ++c) out[r * stride + c] += bias[first + c];
+    }
+  }
+
+  ValueId x_, out_;
+  std::vector<LinearPart> parts_;
+  std::vector<std::vector<Task>> tasks_;
+};
+
+// One group's pieces of a column-cut weight.
+class PartialLinearOp : public Op {
+ public:
+  struct Output {
+    Piece piece;
+    ValueId value;
+  };
+
+  PartialLinearOp(ValueId x, const Weight& weight, const std::vector<ColumnSlice>& columns,
+                  const std::vector<Output>& outputs)
+      : x_(x), weight_(weight), tasks_(columns.size()) {
+    for (const Output& output : outputs) {
+      uint32_t slot = output.piece.shard - columns[0].shard;
+      const Shard& shard = weight.shards[output.piece.shard];
+      // The shard's block 0 as a block of the input, which starts at the group's first element.
+      auto first_block =
+          static_cast<ptrdiff_t>(columns[slot].column / kBlock) -
+          static_cast<ptrdiff_t>((columns[slot].element - shard.spec.k_origin) / kBlock);
+      for (PanelRange r :
+           panel_ranges(0, shard.spec.panels(), std::min(4u, task_panels(shard.spec)))) {
+        tasks_[slot].push_back({output, r, first_block});
+      }
+    }
+  }
+
+  uint32_t counters() const override { return static_cast<uint32_t>(tasks_.size()); }
+
+  void run(ExecutionContext& context, uint32_t counter0,
+           const Worker& worker) const noexcept override {
+    uint32_t row_parts = row_tasks(context.rows(x_));
+    for (uint32_t slot : *worker.shards) {
+      auto count = static_cast<uint32_t>(tasks_[slot].size()) * row_parts;
+      for (uint32_t t; (t = context.claim(counter0 + slot)) < count;) {
+        run_task(context, tasks_[slot][t / row_parts], t % row_parts * kTaskRows, worker);
+      }
+    }
+  }
+
+ private:
+  struct Task {
+    Output output;
+    PanelRange panels;
+    ptrdiff_t x_block;  // where the shard's block 0 would stand in the input
+  };
+  struct Tile {
+    uint32_t panel0, panels, row, m;
+  };
+
+  // Few rows: panel by panel, so that each panel's codes are read in one stream. Many: all panels
+  // at once, so that the kernel may unpack.
+  void run_task(ExecutionContext& context, const Task& task, uint32_t row,
+                const Worker& worker) const noexcept {
+    uint32_t m = std::min(kTaskRows, context.rows(x_) - row);
+    uint32_t step = m <= 16 ? 1 : task.panels.panels;
+    size_t stride = context.f32_stride(task.output.value);
+    for (uint32_t p = 0; p < task.panels.panels; p += step) {
+      Tile tile{task.panels.panel0 + p, std::min(step, task.panels.panels - p), row, m};
+      float* out = context.f32(task.output.value) + row * stride + tile.panel0 * kPanelRows;
+      UnitRange segments = task.output.piece.segments;
+      sum_segments(context, task, tile, segments.begin, segments.end, out, stride,
+                   reinterpret_cast<float*>(worker.scratch), worker.scratch + kOpTileBytes);
+    }
+  }
+
+  // The sum of tree node [begin, end): the left child goes to `out`, the right one to a tile that
+  // is then added to it. `tiles` holds one tile per level.
+  void sum_segments(ExecutionContext& context, const Task& task, const Tile& tile, uint32_t begin,
+                    uint32_t end, float* out, size_t stride, float* tiles,
+                    std::byte* scratch) const noexcept {
+    if (end - begin == 1) {
+      const Shard& shard = weight_.shards[task.output.piece.shard];
+      UnitRange blocks = segment_blocks(weight_, task.output.piece.shard, begin);
+      // The kernel numbers blocks by the shard; the input holds the group's part only.
+      ActView x = act_rows(context.view(x_, format_for(weight_)), tile.row, task.x_block);
+      gemm_for(context,
+               weight_)({weight_view(shard.spec, shard.codes, shard.scales), tile.panel0,
+                         tile.panels, blocks.begin, blocks.end, x, tile.m, out, stride, scratch});
+      return;
+    }
+    uint32_t width = 1;
+    while (2 * width < end - begin) width *= 2;
+    size_t columns = size_t{tile.panels} * kPanelRows;
+    sum_segments(context, task, tile, begin, begin + width, out, stride, tiles, scratch);
+    sum_segments(context, task, tile, begin + width, end, tiles, columns, tiles + tile.m * columns,
+                 scratch);
+    for (uint32_t r = 0; r < tile.m; ++r) {
+      for (size_t c = 0; c < columns; ++c) out[r * stride + c] += tiles[r * columns + c];
+    }
+  }
+
+  ValueId x_;
+  const Weight& weight_;
+  std::vector<std::vector<Task>> tasks_;
+};
+
+}  // namespace
+
+LinearOut linear(GraphBuilder& builder, std::string name, const Bundle& x,
+                 const std::vector<LinearPart>& parts) {
+  LinearOut out;
+  std::vector<uint32_t> widths(builder.group_count(), 0);
+  for (const LinearPart& part : parts) {
+    std::vector<std::vector<RowSlice>>& slices = out.slices.emplace_back();
+    for (uint32_t g = 0; g < builder.group_count(); ++g) {
+      slices.push_back(row_slices(*part.weight, builder.plan().groups[g].share, &widths[g]));
+    }
+    builder.reads(x, format_for(*part.weight));
+  }
+  out.bundle = builder.add_values(RowSet::kTokens, widths);
+  builder.writes(out.bundle);
+  std::vector<std::unique_ptr<Op>> ops;
+  for (uint32_t g = 0; g < builder.group_count(); ++g) {
+    std::vector<std::vector<RowSlice>> slices;
+    for (const auto& part : out.slices) slices.push_back(part[g]);
+    ops.push_back(std::make_unique<LinearOp>(x.values[g], out.bundle.values[g], parts, slices));
+  }
+  builder.append(Mode::kParallel, std::move(name), std::move(ops));
+  return out;
+}
+
+Bundle column_values(GraphBuilder& builder, const Weight& weight) {
+  std::vector<uint32_t> widths;
+  for (const PlanGroup& group : builder.plan().groups) {
+    widths.push_back(column_width(column_slices(*weight.cuts, weight.unit, weight.k, group.share)));
+  }
+  return builder.add_values(RowSet::kTokens, widths);
+}
+
+Partials partial_linear(GraphBuilder& builder, std::string name, const Bundle& x,
+                        const Weight& weight) {
+  HEARTH_CHECK(weight.cut == CutBy::kColumns, "partial sums come of column cuts");
+  Partials partials{{}, {}, &weight, nullptr};
+  std::vector<std::unique_ptr<Op>> ops;
+  uint32_t width = (weight.rows + kPanelRows - 1) / kPanelRows * kPanelRows;
+  for (uint32_t g = 0; g < builder.group_count(); ++g) {
+    const GroupShare& share = builder.plan().groups[g].share;
+    std::vector<PartialLinearOp::Output> outputs;
+    for (const Piece& piece : pieces_of(*weight.cuts, share)) {
+      ValueId value = builder.add_value(RowSet::kTokens, width, g);
+      partials.pieces.push_back(piece);
+      partials.bundle.values.push_back(value);
+      outputs.push_back({piece, value});
+    }
+    ops.push_back(std::make_unique<PartialLinearOp>(
+        x.values[g], weight, column_slices(*weight.cuts, weight.unit, weight.k, share), outputs));
+  }
+  builder.reads(x, format_for(weight));
+  builder.writes(partials.bundle);
+  builder.append(Mode::kParallel, std::move(name), std::move(ops));
+  return partials;
+}
+
+}  // namespace hearth

@@ -1,0 +1,49 @@
+// Linear layers over cut weights.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graph/builder.h"
+#include "graph/slices.h"
+#include "tensor/weight.h"
+
+namespace hearth {
+
+// y = W x + bias for one weight of a fused layer; bias is f32 [rows] or empty.
+struct LinearPart {
+  const Weight* weight;
+  const std::vector<float>* bias = nullptr;
+};
+
+// The outputs of row-cut weights that read the same input, side by side in one value per group:
+// slices[part][group] says where. f32.
+struct LinearOut {
+  Bundle bundle;
+  std::vector<std::vector<std::vector<RowSlice>>> slices;
+};
+
+// Parallel: every group computes its rows of every part.
+LinearOut linear(GraphBuilder& builder, std::string name, const Bundle& x,
+                 const std::vector<LinearPart>& parts);
+
+// SwiGLU: h = silu(gate x) * (up x), in the format and the columns that `down` reads.
+// gate and up are row-cut and down column-cut on the same axis. Parallel.
+Bundle gated_linear(GraphBuilder& builder, std::string name, const Bundle& x, const Weight& gate,
+                    const Weight& up, const Weight& down);
+
+// A value that a column-cut weight multiplies with: the columns of the groups' shares, padded.
+Bundle column_values(GraphBuilder& builder, const Weight& weight);
+
+// The partial sums of a column-cut weight: `pieces` in the order of all groups, `values[i]` of the
+// group that computes piece i. f32 [rows][weight.rows padded to panels].
+struct Partials {
+  std::vector<Piece> pieces;
+  Bundle bundle;
+  const Weight* weight;
+  const std::vector<float>* bias = nullptr;  // added to their sum; f32 [weight.rows] or null
+};
+Partials partial_linear(GraphBuilder& builder, std::string name, const Bundle& x,
+                        const Weight& weight);
+
+}  // namespace hearth

@@ -1,0 +1,110 @@
+#include "graph/slices.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/check.h"
+
+namespace hearth {
+namespace {
+
+constexpr uint32_t round_up(uint32_t value, uint32_t to) { return (value + to - 1) / to * to; }
+
+// Appends the program of tree node [begin, begin + width) over leaves; `leaf_program` appends that
+// of a subtree where it is available as a whole and says whether it was.
+template <typename Whole>
+bool append_tree(uint32_t begin, uint32_t width, uint32_t leaves, const Whole& whole,
+                 std::vector<int32_t>* program) {
+  if (begin >= leaves) return false;
+  if (whole(begin, std::min(begin + width, leaves))) return true;
+  HEARTH_CHECK(width > 1, "every leaf is covered by a piece");
+  bool left = append_tree(begin, width / 2, leaves, whole, program);
+  bool right = append_tree(begin + width / 2, width / 2, leaves, whole, program);
+  if (left && right) program->push_back(kAdd);
+  return left || right;
+}
+
+}  // namespace
+
+std::vector<RowSlice> row_slices(const Weight& weight, const GroupShare& share, uint32_t* column) {
+  HEARTH_CHECK(weight.cut == CutBy::kRows, "slices of rows");
+  std::vector<RowSlice> slices;
+  for (uint32_t s = share.shard_begin; s < share.shard_end; ++s) {
+    const Shard& shard = weight.shards[s];
+    UnitRange units = share.units(*weight.cuts, s);
+    uint32_t begin = std::min(units.begin * weight.unit, weight.rows) - shard.row0;
+    uint32_t end = std::min(units.end * weight.unit, weight.rows) - shard.row0;
+    RowSlice slice{s, begin / kPanelRows, 0, begin % kPanelRows, end - begin, *column};
+    if (slice.rows > 0) slice.panels = (end + kPanelRows - 1) / kPanelRows - slice.panel0;
+    *column += slice.panels * kPanelRows;
+    slices.push_back(slice);
+  }
+  return slices;
+}
+
+std::vector<Piece> pieces_of(const AxisCuts& cuts, const GroupShare& share) {
+  std::vector<Piece> pieces;
+  for (uint32_t s = share.shard_begin; s < share.shard_end; ++s) {
+    UnitRange range = share.segments(cuts, s);
+    auto leaves = static_cast<uint32_t>(cuts.segments(s).size());
+    for (UnitRange piece : tree_pieces(range.begin, range.end, leaves))
+      pieces.push_back({s, piece});
+  }
+  return pieces;
+}
+
+UnitRange segment_blocks(const Weight& weight, uint32_t shard, uint32_t segment) {
+  UnitRange units = weight.cuts->segments(shard)[segment];
+  uint32_t origin = weight.shards[shard].spec.k_origin;
+  uint32_t begin = units.begin * weight.unit - origin;
+  uint32_t end = std::min(units.end * weight.unit, weight.k) - origin;
+  return {begin / kBlock, (end + kBlock - 1) / kBlock};
+}
+
+std::vector<ColumnSlice> column_slices(const AxisCuts& cuts, uint32_t unit, uint32_t k,
+                                       const GroupShare& share) {
+  std::vector<ColumnSlice> slices;
+  uint32_t column = 0;
+  for (uint32_t s = share.shard_begin; s < share.shard_end; ++s) {
+    UnitRange units = share.units(cuts, s);
+    uint32_t begin = std::min(units.begin * unit, k), end = std::min(units.end * unit, k);
+    slices.push_back({s, begin, end - begin, column});
+    column += round_up(end - begin, kBlock);
+  }
+  return slices;
+}
+
+uint32_t column_width(const std::vector<ColumnSlice>& slices) {
+  return slices.back().column + round_up(slices.back().elements, kBlock);
+}
+
+std::vector<int32_t> sum_program(const std::vector<Piece>& pieces, const AxisCuts& cuts) {
+  std::vector<int32_t> program;
+  auto shard_program = [&](uint32_t s) {
+    auto leaves = static_cast<uint32_t>(cuts.segments(s).size());
+    if (leaves == 0) return false;
+    auto whole = [&](uint32_t begin, uint32_t end) {
+      for (size_t i = 0; i < pieces.size(); ++i) {
+        if (pieces[i].shard == s && pieces[i].segments == UnitRange{begin, end}) {
+          program.push_back(static_cast<int32_t>(i));
+          return true;
+        }
+      }
+      return false;
+    };
+    return append_tree(0, std::bit_ceil(leaves), leaves, whole, &program);
+  };
+  // Empty shards have no sums: the tree stands over the others.
+  std::vector<uint32_t> filled;
+  for (uint32_t s = 0; s < cuts.shard_count(); ++s) {
+    if (!cuts.segments(s).empty()) filled.push_back(s);
+  }
+  auto whole_shard = [&](uint32_t begin, uint32_t end) {
+    return end - begin == 1 && shard_program(filled[begin]);
+  };
+  auto count = static_cast<uint32_t>(filled.size());
+  append_tree(0, std::bit_ceil(count), count, whole_shard, &program);
+  return program;
+}
+
+}  // namespace hearth

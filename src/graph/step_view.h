@@ -1,0 +1,58 @@
+// A step as ops see it: a ragged list of sequences' tokens. Filled by the engine, constant while
+// the graph runs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels/attention/attention.h"
+
+namespace hearth {
+
+// The rows of one sequence: tokens at positions first_position, first_position + 1, ...
+struct StepItem {
+  uint32_t first_row;
+  uint32_t rows;
+  uint32_t first_position;
+  const uint32_t* pages;  // pages[p / kPagePositions] is the id of the page that holds position p
+};
+
+struct StepView {
+  std::span<const int32_t> tokens;      // [rows]
+  std::span<const uint32_t> positions;  // [rows]
+  std::span<const uint32_t> row_items;  // [rows]: the item of each row
+  std::span<const StepItem> items;
+  std::span<const uint32_t> outputs;  // rows whose logits are wanted
+  float* logits = nullptr;            // [outputs][logits_stride]
+  size_t logits_stride = 0;           // a multiple of 16, at least the vocabulary
+
+  uint32_t rows() const { return static_cast<uint32_t>(tokens.size()); }
+};
+
+// Where the pages of keys and values lie: per shard one region, pages of all layers and of the
+// shard's KV heads in it. Page ids are shared by layers and shards.
+struct KvView {
+  struct ShardRegion {
+    std::byte* base = nullptr;
+    uint32_t heads = 0;
+  };
+  KvType type = KvType::kF16;
+  uint32_t head_dim = 0;
+  uint32_t page_count = 0;
+  std::vector<ShardRegion> shards;
+
+  size_t half_bytes() const { return kv_half_bytes(type, head_dim); }
+  size_t shard_bytes(uint32_t layers, uint32_t heads) const {
+    return size_t{layers} * page_count * heads * 2 * half_bytes();
+  }
+  KvPage page(uint32_t shard, uint32_t layer, uint32_t page_id, uint32_t head) const {
+    const ShardRegion& region = shards[shard];
+    size_t index = (size_t{layer} * page_count + page_id) * region.heads + head;
+    std::byte* k = region.base + index * 2 * half_bytes();
+    return {k, k + half_bytes()};
+  }
+};
+
+}  // namespace hearth

@@ -1,0 +1,132 @@
+#include "models/decoder.h"
+
+#include <fmt/format.h>
+
+namespace hearth {
+namespace {
+
+uint32_t units_of(uint32_t extent, uint32_t unit) { return (extent + unit - 1) / unit; }
+
+}  // namespace
+
+DecoderAxes cut_decoder(const DecoderConfig& config, std::span<const uint32_t> shares) {
+  return {AxisCuts(config.kv_heads, config.head_granule(), shares),
+          AxisCuts(units_of(config.ffn, kFfnUnit), 1, shares),
+          AxisCuts(units_of(config.vocabulary, kVocabularyUnit), 1, shares)};
+}
+
+std::string layer_tensor(uint32_t layer, const char* name) {
+  return fmt::format("blk.{}.{}.weight", layer, name);
+}
+
+DecoderBuilder::DecoderBuilder(GraphBuilder& graph, WeightStore& weights,
+                               const DecoderConfig& config, const DecoderAxes& axes)
+    : graph_(graph),
+      weights_(weights),
+      config_(config),
+      axes_(axes),
+      rope_table_(make_rope_table(config.rope)) {}
+
+Bundle DecoderBuilder::embed() {
+  const Weight& table = weights_.matrix("token_embd.weight", config_.vocabulary, config_.width,
+                                        CutBy::kRows, axes_.vocabulary, kVocabularyUnit);
+  Bundle x = hearth::embed(graph_, table);
+  graph_.no_barrier();
+  angles_ = rope_angles(graph_, rope_table_);
+  return x;
+}
+
+NormWeight DecoderBuilder::norm_weight(const std::string& name) {
+  return {&weights_.vector(name, config_.width), config_.norm_eps};
+}
+
+Bundle DecoderBuilder::norm(const Bundle& x, const std::string& name, RowSet rows) {
+  return rms_norm(graph_, name, x, norm_weight(name), rows);
+}
+
+AttentionShape DecoderBuilder::attention_shape(uint32_t layer) {
+  auto head_norm = [&](const char* name) -> const std::vector<float>* {
+    if (!config_.qk_norm) return nullptr;
+    return &weights_.vector(layer_tensor(layer, name), config_.head_dim);
+  };
+  return {layer,
+          config_.kv_heads,
+          config_.group_size(),
+          config_.head_dim,
+          config_.head_granule(),
+          config_.window,
+          config_.attention_scale,
+          config_.rope.layout,
+          config_.rope.n_rot,
+          config_.norm_eps,
+          head_norm("attn_q_norm"),
+          head_norm("attn_k_norm")};
+}
+
+Partials DecoderBuilder::attention(uint32_t layer, const Bundle& normed) {
+  graph_.set_layer(static_cast<int>(layer));
+  uint32_t d = config_.head_dim, q_unit = config_.group_size() * d;
+  uint32_t q_rows = config_.heads * d, kv_rows = config_.kv_heads * d;
+  auto part = [&](const char* name, uint32_t rows, uint32_t unit) -> LinearPart {
+    const Weight& weight = weights_.matrix(layer_tensor(layer, name), rows, config_.width,
+                                           CutBy::kRows, axes_.heads, unit);
+    return {&weight, weights_.vector_or_null(fmt::format("blk.{}.{}.bias", layer, name), rows)};
+  };
+  const Weight& output = weights_.matrix(layer_tensor(layer, "attn_output"), config_.width, q_rows,
+                                         CutBy::kColumns, axes_.heads, q_unit);
+  LinearOut qkv = linear(
+      graph_, "attn_qkv", normed,
+      {part("attn_q", q_rows, q_unit), part("attn_k", kv_rows, d), part("attn_v", kv_rows, d)});
+  AttentionShape shape = attention_shape(layer);
+  rope_and_store(graph_, "rope_kv", qkv, angles_, shape);
+  Bundle heads = hearth::attention(graph_, "attention", qkv, shape, output);
+  Partials partials = partial_linear(graph_, "attn_output", heads, output);
+  partials.bias =
+      weights_.vector_or_null(fmt::format("blk.{}.attn_output.bias", layer), config_.width);
+  return partials;
+}
+
+Partials DecoderBuilder::swiglu(uint32_t layer, const Bundle& normed) {
+  auto rows = [&](const char* name) -> const Weight& {
+    return weights_.matrix(layer_tensor(layer, name), config_.ffn, config_.width, CutBy::kRows,
+                           axes_.ffn, kFfnUnit);
+  };
+  const Weight& down = weights_.matrix(layer_tensor(layer, "ffn_down"), config_.width, config_.ffn,
+                                       CutBy::kColumns, axes_.ffn, kFfnUnit);
+  Bundle hidden =
+      gated_linear(graph_, "ffn_gate_up", normed, rows("ffn_gate"), rows("ffn_up"), down);
+  return partial_linear(graph_, "ffn_down", hidden, down);
+}
+
+Reduced DecoderBuilder::reduce(const Bundle& x, const Partials& partials,
+                               const std::string& norm_name, RowSet norm_rows) {
+  return reduce_add_norm(graph_, "reduce", x, partials, norm_weight(norm_name), norm_rows);
+}
+
+void DecoderBuilder::logits(const Bundle& normed) {
+  graph_.set_layer(-1);
+  const char* name = weights_.has("output.weight") ? "output.weight" : "token_embd.weight";
+  const Weight& head = weights_.matrix(name, config_.vocabulary, config_.width, CutBy::kRows,
+                                       axes_.vocabulary, kVocabularyUnit);
+  hearth::logits(graph_, normed, head);
+}
+
+void dense_decoder(DecoderBuilder& model) {
+  uint32_t layers = model.config().layers;
+  Bundle x = model.embed();
+  Bundle normed = model.norm(x, layer_tensor(0, "attn_norm"));
+  for (uint32_t layer = 0; layer < layers; ++layer) {
+    bool last = layer + 1 == layers;
+    Partials attended = model.attention(layer, normed);
+    Reduced middle = model.reduce(x, attended, layer_tensor(layer, "ffn_norm"));
+    Partials fed = model.swiglu(layer, middle.normed);
+    Reduced end = model.reduce(middle.x, fed,
+                               last ? "output_norm.weight" : layer_tensor(layer + 1, "attn_norm"),
+                               last ? RowSet::kOutputs : RowSet::kTokens);
+    x = end.x;
+    normed = end.normed;
+  }
+  model.logits(normed);
+}
+
+}  // namespace hearth

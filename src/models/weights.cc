@@ -1,0 +1,153 @@
+#include "models/weights.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "base/check.h"
+#include "base/error.h"
+
+namespace hearth {
+namespace {
+
+constexpr size_t kWeightAlign = 64;
+
+size_t align_up(size_t bytes) { return (bytes + kWeightAlign - 1) / kWeightAlign * kWeightAlign; }
+
+// Some panels of one shard of one weight.
+struct PackTask {
+  size_t entry;
+  uint32_t panel0, panels;
+  size_t file_bytes;
+};
+
+// About 1 MiB of the file: long against claiming it, short against the whole.
+constexpr size_t kTaskBytes = size_t{1} << 20;
+
+}  // namespace
+
+const GgufTensor& WeightStore::tensor(const std::string& name, uint32_t rows, uint32_t k) const {
+  const GgufTensor& tensor = file_.require_tensor(name);
+  bool vector = rows == 1 && tensor.dims.size() == 1 && tensor.dims[0] == k;
+  bool matrix = tensor.dims.size() == 2 && tensor.dims[0] == k && tensor.dims[1] == rows;
+  if (!vector && !matrix) {
+    std::string found;
+    for (uint64_t dim : tensor.dims) found += fmt::format("{}{}", found.empty() ? "" : " x ", dim);
+    fail(ErrorCode::kFile,
+         "'{}': tensor {} is {}, but the file's metadata calls for {} x {}: the file is damaged or "
+         "its metadata was edited",
+         file_.name(), name, found, k, rows);
+  }
+  return tensor;
+}
+
+const Weight& WeightStore::matrix(const std::string& name, uint32_t rows, uint32_t k, CutBy cut,
+                                  const AxisCuts& cuts, uint32_t unit) {
+  auto known = by_name_.find(name);
+  if (known != by_name_.end()) {
+    const Weight& weight = known->second->weight;
+    HEARTH_CHECK(weight.rows == rows && weight.k == k && weight.cut == cut && weight.cuts == &cuts,
+                 "a weight is declared the same way each time");
+    return weight;
+  }
+  const GgufTensor& source = tensor(name, rows, k);
+  entries_.push_back(std::make_unique<Entry>(
+      Entry{cut_weight(name, source.dtype, rows, k, cut, cuts, unit), &source}));
+  by_name_[name] = entries_.back().get();
+  return entries_.back()->weight;
+}
+
+const std::vector<float>& WeightStore::vector(const std::string& name, uint32_t n) {
+  auto known = vectors_.find(name);
+  if (known != vectors_.end()) return known->second;
+  const GgufTensor& source = tensor(name, 1, n);
+  std::vector<float> values(n);
+  dequantize_row(source.dtype, source.data.data(), n, values.data());
+  return vectors_.emplace(name, std::move(values)).first->second;
+}
+
+const std::vector<float>* WeightStore::vector_or_null(const std::string& name, uint32_t n) {
+  return has(name) ? &vector(name, n) : nullptr;
+}
+
+void WeightStore::check_all_used() const {
+  for (const GgufTensor& tensor : file_.tensors()) {
+    std::string name(tensor.name);
+    bool used = by_name_.count(name) || vectors_.count(name);
+    // Frequencies: read with the configuration, or a table that older converters wrote and the
+    // configuration gives as well.
+    bool frequencies = name == "rope_freqs.weight" || name.ends_with(".attn_rot_embd.weight") ||
+                       name.ends_with(".attn_rot_embd");
+    if (!used && !frequencies) {
+      fail(ErrorCode::kUnsupported,
+           "'{}' has a tensor {} that its architecture does not use here: the text would be wrong",
+           file_.name(), name);
+    }
+  }
+}
+
+size_t WeightStore::shard_bytes(uint32_t s) const {
+  size_t bytes = 0;
+  for (const auto& entry : entries_) {
+    const PackSpec& spec = entry->weight.shards[s].spec;
+    bytes += align_up(spec.codes_bytes()) + align_up(spec.scales_bytes());
+  }
+  return bytes;
+}
+
+size_t WeightStore::file_bytes() const {
+  size_t bytes = 0;
+  for (const auto& entry : entries_) bytes += entry->tensor->n_bytes();
+  return bytes;
+}
+
+void WeightStore::load(Team& team, const std::vector<uint32_t>& member_shards,
+                       std::vector<Arena>& arenas, const Report& report) {
+  std::vector<std::vector<PackTask>> tasks(arenas.size());
+  std::vector<std::atomic<uint32_t>> left(entries_.size());
+  for (size_t e = 0; e < entries_.size(); ++e) {
+    Weight& weight = entries_[e]->weight;
+    for (size_t s = 0; s < arenas.size(); ++s) {
+      Shard& shard = weight.shards[s];
+      if (shard.spec.rows == 0 || shard.spec.k == 0) continue;
+      shard.codes = arenas[s].allocate(shard.spec.codes_bytes(), kWeightAlign);
+      shard.scales = arenas[s].allocate(shard.spec.scales_bytes(), kWeightAlign);
+      size_t panel_bytes =
+          entries_[e]->tensor->n_bytes() / weight.rows * kPanelRows * shard.spec.k / weight.k;
+      auto step = static_cast<uint32_t>(
+          std::clamp<size_t>(kTaskBytes / std::max<size_t>(panel_bytes, 1), 1, 1u << 16));
+      for (uint32_t p = 0; p < shard.spec.panels(); p += step) {
+        uint32_t panels = std::min(step, shard.spec.panels() - p);
+        tasks[s].push_back({e, p, panels, panels * panel_bytes});
+        left[e].fetch_add(1, std::memory_order_relaxed);
+      }
+    }
+  }
+  std::vector<std::atomic<uint32_t>> next(arenas.size());
+  std::atomic<size_t> done{0};
+  std::vector<bool> inhabited(arenas.size(), false);
+  for (uint32_t s : member_shards) inhabited[s] = true;
+
+  auto pack = [&](size_t s, const PackTask& task) noexcept {
+    Entry& entry = *entries_[task.entry];
+    const Shard& shard = entry.weight.shards[s];
+    size_t stride = entry.tensor->n_bytes() / entry.weight.rows;
+    pack_panels(shard.spec, entry.weight.dtype, entry.tensor->data.data() + shard.row0 * stride,
+                stride, task.panel0, task.panels, shard.codes, shard.scales);
+    done.fetch_add(task.file_bytes, std::memory_order_relaxed);
+    if (left[task.entry].fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      file_.release(*entry.tensor);
+    }
+  };
+  team.run([&](uint32_t member) noexcept {
+    for (size_t s = 0; s < arenas.size(); ++s) {
+      bool mine = member < member_shards.size() && member_shards[member] == s;
+      if (!mine && inhabited[s]) continue;
+      for (uint32_t t; (t = next[s].fetch_add(1, std::memory_order_relaxed)) < tasks[s].size();) {
+        pack(s, tasks[s][t]);
+        if (member == 0) report(std::min(done.load(std::memory_order_relaxed), file_bytes()));
+      }
+    }
+  });
+}
+
+}  // namespace hearth

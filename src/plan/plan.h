@@ -1,0 +1,71 @@
+// A Plan says, for one phase (prefill or decode), which members of the team work, how they form
+// groups, which shards each group works on and how many rows a step may have. Plain data,
+// printable, saved as text, loaded back:
+//
+//   hearth-plan 1
+//   phase prefill
+//   max_rows 512
+//   member_shards 0 0 1 1
+//   group members 0 2 shards 0 1 part 0 1
+//   group members 2 4 shards 1 2 part 0 1
+//
+// member_shards: on which shard's node each team member stands. group: members [first, last),
+// shards [first, last), part i of n of the shard's segments (n > 1 only for a single shard). Groups
+// cover every part of every shard exactly once, in order.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tensor/axis_cuts.h"
+
+namespace hearth {
+
+enum class Phase : uint8_t { kPrefill, kDecode };
+const char* phase_name(Phase phase);
+
+// The part of the model that a group computes.
+struct GroupShare {
+  uint32_t shard_begin = 0, shard_end = 1;
+  uint32_t part = 0, parts = 1;
+  bool operator==(const GroupShare&) const = default;
+
+  // The group's units of an axis in shard s of its range.
+  UnitRange units(const AxisCuts& cuts, uint32_t s) const {
+    return cuts.part_units(s, part, parts);
+  }
+  UnitRange segments(const AxisCuts& cuts, uint32_t s) const {
+    return cuts.part_segments(s, part, parts);
+  }
+};
+
+struct PlanGroup {
+  uint32_t member_begin = 0, member_end = 1;
+  GroupShare share;
+  bool operator==(const PlanGroup&) const = default;
+};
+
+struct Plan {
+  Phase phase = Phase::kDecode;
+  uint32_t max_rows = 1;
+  std::vector<uint32_t> member_shards;
+  std::vector<PlanGroup> groups;
+  bool operator==(const Plan&) const = default;
+
+  uint32_t group_count() const { return static_cast<uint32_t>(groups.size()); }
+  uint32_t shard_count() const { return groups.back().share.shard_end; }
+  uint32_t member_count() const { return groups.back().member_end; }
+};
+
+// The even plan: `groups` groups over `shards` shards with `members` members in all. Groups fewer
+// than shards take whole shards; more, parts of one shard. Throws (kUsage) where that cannot be:
+// fewer members than groups, or groups and shards neither of which divides into the other.
+Plan even_plan(Phase phase, uint32_t max_rows, uint32_t shards, uint32_t groups, uint32_t members);
+
+std::string plan_text(const Plan& plan);
+// Throws (kUsage) with the line and what is wrong with it.
+Plan parse_plan(std::string_view text);
+
+}  // namespace hearth

@@ -1,0 +1,45 @@
+#include "plan/plan.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace hearth {
+namespace {
+
+TEST(Plan, TextRoundTrips) {
+  for (auto [shards, groups, members] :
+       {std::array{1u, 1u, 2u}, std::array{2u, 2u, 5u}, std::array{4u, 1u, 8u},
+        std::array{1u, 3u, 7u}, std::array{2u, 4u, 4u}, std::array{4u, 2u, 3u}}) {
+    Plan plan = even_plan(Phase::kPrefill, 512, shards, groups, members);
+    EXPECT_EQ(parse_plan(plan_text(plan)), plan) << plan_text(plan);
+    EXPECT_EQ(plan.shard_count(), shards);
+    EXPECT_EQ(plan.member_count(), members);
+  }
+}
+
+TEST(Plan, GroupsLargerAndSmallerThanShards) {
+  Plan wide = even_plan(Phase::kDecode, 1, 4, 2, 8);
+  EXPECT_EQ(wide.groups[1].share, (GroupShare{2, 4, 0, 1}));
+  EXPECT_EQ(wide.member_shards, (std::vector<uint32_t>{0, 0, 1, 1, 2, 2, 3, 3}));
+  Plan narrow = even_plan(Phase::kDecode, 1, 2, 4, 4);
+  EXPECT_EQ(narrow.groups[3].share, (GroupShare{1, 2, 1, 2}));
+}
+
+TEST(Plan, RefusesWhatCannotBe) {
+  EXPECT_THROW(even_plan(Phase::kDecode, 1, 1, 3, 2), Error);
+  EXPECT_THROW(even_plan(Phase::kDecode, 1, 2, 3, 3), Error);
+  const char* head = "hearth-plan 1\nphase decode\nmax_rows 1\nmember_shards 0\n";
+  EXPECT_NO_THROW(parse_plan(std::string(head) + "group members 0 1 shards 0 1 part 0 1"));
+  for (const char* bad :
+       {"group members 0 1 shards 0 1 part 0 2", "group members 0 0 shards 0 1 part 0 1",
+        "group members 0 1 shards 0 2 part 0 2", "group members 0 2 shards 0 1 part 0 1",
+        "group members 0 1 shards 0", "group members 0 1 shards 0 1 part 0 1 x", "colour blue", "",
+        "group members 0 99999999999 shards 0 1 part 0 1"}) {
+    EXPECT_THROW(parse_plan(std::string(head) + bad), Error) << bad;
+  }
+  EXPECT_THROW(parse_plan("plan"), Error);
+}
+
+}  // namespace
+}  // namespace hearth
