@@ -1,0 +1,416 @@
+#!/usr/bin/env python3
+"""Tests of the golden set's own parts: the truth has to be checked too.
+
+Expected values are worked out by hand from the block layouts and the papers, or follow from a
+symmetry of the mathematics; none comes from another implementation.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import pathlib
+import tempfile
+import unittest
+
+import make_models  # first: it fixes the number of BLAS threads
+
+import numpy as np
+
+import block_layouts
+import gguf_io
+import model_specs
+import quants
+import reference
+import rope
+from gguf_io import Value, ValueType
+from quants import Type
+
+BLOCK_TYPES = [t for t in Type if t not in quants.FLOAT_TYPES]
+
+ONE, TWO, HALF, MINUS_ONE = b"\x00\x3c", b"\x00\x40", b"\x00\x38", b"\x00\xbc"
+
+
+def edited(size: int, fill: int, edits: dict[int, int]) -> bytes:
+    """`size` bytes of `fill`, some of them changed."""
+    raw = bytearray([fill]) * size
+    for at, byte in edits.items():
+        raw[at] = byte
+    return bytes(raw)
+
+
+def weights(length: int, *changes: tuple[slice | int, float], rest: float = 0.0) -> np.ndarray:
+    out = np.full(length, rest)
+    for where, value in changes:
+        out[where] = value
+    return out
+
+
+# Q4_K and Q5_K: sub-block 0 has scale 2 and minimum 3, sub-block 5 scale 33 and minimum 21, whose
+# high bits lie in bytes 1 and 5; all others have neither.
+K4_SCALES = edited(12, 0, {0: 2, 4: 3, 1: 0x80, 5: 0x40, 9: 0x51})
+
+KNOWN_BLOCKS = {
+    Type.Q4_0: (TWO + edited(16, 0x88, {0: 0x9F}), weights(32, (0, 14.0), (16, 2.0))),
+    Type.Q4_1: (
+        HALF + MINUS_ONE + edited(16, 0, {3: 0x2F}),
+        weights(32, (3, 6.5), (19, 0.0), rest=-1.0),
+    ),
+    Type.Q5_0: (
+        ONE + b"\x01\x00\x00\x80" + edited(16, 0, {0: 0x03, 15: 0x40}),
+        weights(32, (0, 3.0), (31, 4.0), rest=-16.0),
+    ),
+    Type.Q5_1: (
+        ONE + TWO + b"\x01\x00\x00\x80" + edited(16, 0, {0: 0x03, 15: 0x40}),
+        weights(32, (0, 21.0), (31, 22.0), rest=2.0),
+    ),
+    Type.Q8_0: (HALF + edited(32, 0, {0: 0x80, 31: 0x7F}), weights(32, (0, -64.0), (31, 63.5))),
+    Type.IQ4_NL: (
+        TWO + edited(16, 0x88, {0: 0xF0}),
+        weights(32, (0, -254.0), (16, 226.0), rest=2.0),
+    ),
+    Type.MXFP4: (
+        b"\x80" + edited(16, 0, {0: 0x72, 1: 0x9F}),
+        weights(32, (0, 2.0), (16, 12.0), (1, -12.0), (17, -1.0)),
+    ),
+    Type.Q2_K: (
+        edited(16, 0, {0: 0x21, 3: 0x01, 9: 0x03})
+        + edited(64, 0, {0: 0x03, 21: 0x0C, 50: 0x02})
+        + ONE
+        + HALF,
+        weights(256, (slice(0, 16), -1.0), (0, 2.0), (53, 3.0), (146, 6.0)),
+    ),
+    Type.Q3_K: (
+        edited(32, 0xFF, {1: 0xFE, 8: 0xBF})
+        + edited(64, 0, {0: 0x02, 35: 0x10})
+        + edited(12, 0, {0: 0x01, 4: 0xE0, 8: 0x42})
+        + TWO,
+        weights(256, (0, 4.0), (1, -8.0), (195, -4.0), (200, 16.0)),
+    ),
+    Type.Q4_K: (
+        ONE + ONE + K4_SCALES + edited(128, 0, {0: 0x0F, 71: 0xA0}),
+        weights(256, (slice(0, 32), -3.0), (slice(160, 192), -21.0), (0, 27.0), (167, 309.0)),
+    ),
+    Type.Q5_K: (
+        ONE
+        + ONE
+        + K4_SCALES
+        + edited(32, 0, {0: 0x01, 7: 0x20})
+        + edited(128, 0, {0: 0x0F, 71: 0xA0}),
+        weights(256, (slice(0, 32), -3.0), (slice(160, 192), -21.0), (0, 59.0), (167, 837.0)),
+    ),
+    Type.Q6_K: (
+        edited(128, 0, {0: 0x05, 82: 0x70})
+        + edited(64, 0, {0: 0x03, 50: 0x20})
+        + edited(16, 0, {0: 0x01, 13: 0xFF})
+        + HALF,
+        weights(256, (slice(0, 16), -16.0), (slice(208, 224), 16.0), (0, 10.5), (210, -3.5)),
+    ),
+}
+
+# Root mean square error on normal random weights, with about a tenth of room.
+EXPECTED_ERROR = {
+    Type.F16: 3e-4, Type.BF16: 2e-3, Type.Q8_0: 0.006, Type.Q6_K: 0.020, Type.Q5_0: 0.048,
+    Type.Q5_1: 0.042, Type.Q5_K: 0.042, Type.Q4_0: 0.095, Type.Q4_1: 0.085, Type.Q4_K: 0.086,
+    Type.IQ4_NL: 0.088, Type.MXFP4: 0.13, Type.Q3_K: 0.17, Type.Q2_K: 0.36,
+}  # fmt: skip
+
+
+class QuantsTest(unittest.TestCase):
+    def test_known_blocks(self):
+        self.assertEqual(set(KNOWN_BLOCKS), set(BLOCK_TYPES))
+        for kind, (raw, expected) in KNOWN_BLOCKS.items():
+            with self.subTest(kind.name):
+                actual = quants.dequantize(kind, raw, 1, quants.block_length(kind))[0]
+                np.testing.assert_array_equal(actual, expected)
+
+    def test_known_floats(self):
+        def one(kind, raw):
+            return quants.dequantize(kind, raw, 1, 1)[0, 0]
+
+        self.assertEqual(one(Type.F32, b"\x00\x00\x20\xc0"), -2.5)
+        self.assertEqual(one(Type.F16, b"\x00\xc5"), -5.0)
+        self.assertEqual(one(Type.BF16, b"\xc0\x3f"), 1.5)
+
+    def test_bf16_rounds_to_nearest_even(self):
+        ulp = 2**-7
+        cases = ((1 + ulp / 2, 1.0), (1 + 1.5 * ulp, 1 + 2 * ulp), (1 + 0.51 * ulp, 1 + ulp))
+        for x, expected in cases:
+            self.assertEqual(quants.round_to(Type.BF16, np.array([x]))[0], expected)
+
+    def test_mxfp4_smallest_scale(self):
+        raw = b"\x00" + edited(16, 0, {0: 0x01})
+        self.assertEqual(quants.dequantize(Type.MXFP4, raw, 1, 32)[0, 0], 2.0**-128)
+
+    def test_every_bit_of_a_block_belongs_to_a_field(self):
+        r = np.random.Generator(np.random.PCG64(1))
+        for kind in BLOCK_TYPES:
+            with self.subTest(kind.name):
+                raw = r.integers(0, 256, (200, quants.block_bytes(kind)), dtype=np.uint8)
+                fields = block_layouts.unpack(kind.name, raw)
+                np.testing.assert_array_equal(block_layouts.pack(kind.name, fields), raw)
+
+    def test_error_is_as_expected(self):
+        x = np.random.Generator(np.random.PCG64(2)).standard_normal((16, 512)).astype(np.float32)
+        for kind, bound in EXPECTED_ERROR.items():
+            with self.subTest(kind.name):
+                back = quants.dequantize(kind, quants.quantize(kind, x), 16, 512)
+                error = np.sqrt(np.mean((back - x) ** 2))
+                self.assertLess(error, bound)
+                self.assertGreater(error, bound / 2)
+
+    def test_quantising_twice_changes_nothing(self):
+        x = np.random.Generator(np.random.PCG64(3)).standard_normal((16, 512))
+        for kind in Type:
+            with self.subTest(kind.name):
+                once = quants.dequantize(kind, quants.quantize(kind, x), 16, 512)
+                twice = quants.dequantize(kind, quants.quantize(kind, once), 16, 512)
+                np.testing.assert_allclose(twice, once, rtol=0, atol=1e-6)
+
+    def test_zeros_stay_zeros(self):
+        for kind in Type:
+            with self.subTest(kind.name):
+                back = quants.dequantize(kind, quants.quantize(kind, np.zeros((2, 256))), 2, 256)
+                self.assertFalse(back.any())
+
+    def test_rows_must_hold_whole_blocks(self):
+        with self.assertRaises(ValueError):
+            quants.quantize(Type.Q4_K, np.zeros((1, 128)))
+        with self.assertRaises(ValueError):
+            quants.dequantize(Type.Q8_0, bytes(33), 1, 32)
+
+
+class GgufTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = str(pathlib.Path(folder.name) / "x.gguf")
+
+    def test_every_value_type_survives(self):
+        metadata = {
+            "a": Value(ValueType.UINT8, 255), "b": Value(ValueType.INT8, -128),
+            "c": Value(ValueType.UINT16, 65535), "d": Value(ValueType.INT16, -2),
+            "e": Value(ValueType.UINT32, 2**32 - 1), "f": Value(ValueType.INT32, -3),
+            "g": Value(ValueType.FLOAT32, 0.5), "h": Value(ValueType.BOOL, True),
+            "i": Value(ValueType.STRING, "\u2581x"), "j": Value(ValueType.UINT64, 2**64 - 1),
+            "k": Value(ValueType.INT64, -(2**63)), "l": Value(ValueType.FLOAT64, 0.1),
+            "m": gguf_io.array(ValueType.STRING, ["", "y"]),
+            "n": gguf_io.array(ValueType.ARRAY, [gguf_io.array(ValueType.INT8, [-1, 1])]),
+            "general.alignment": gguf_io.u32(64),
+        }  # fmt: skip
+        data = quants.quantize(Type.F16, np.arange(6.0).reshape(2, 3))
+        tensors = [gguf_io.Tensor(n, Type.F16, (3, 2), data) for n in ("t", "u")]
+        gguf_io.write(self.path, metadata, tensors)
+        file = gguf_io.read(self.path)
+        self.assertEqual(file.metadata, metadata)
+        self.assertEqual(list(file.tensors.values()), tensors)
+        np.testing.assert_array_equal(file.tensors["u"].values(), [[0, 1, 2], [3, 4, 5]])
+
+    def test_bytes_of_a_file(self):
+        tensor = gguf_io.Tensor("w", Type.F32, (1,), b"\x00\x00\x80\x3f")
+        gguf_io.write(self.path, {"k": gguf_io.boolean(True)}, [tensor])
+        raw = pathlib.Path(self.path).read_bytes()
+        head = b"GGUF\x03\0\0\0" + b"\x01" + bytes(7) + b"\x01" + bytes(7)
+        head += b"\x01" + bytes(7) + b"k\x07\0\0\0\x01"
+        head += b"\x01" + bytes(7) + b"w\x01\0\0\0\x01" + bytes(7) + bytes(4) + bytes(8)
+        padded = head + bytes(-len(head) % 32)
+        self.assertEqual(raw, padded + b"\x00\x00\x80\x3f" + bytes(28))
+
+    def test_a_short_file_is_refused(self):
+        tensor = gguf_io.Tensor("w", Type.F32, (16,), bytes(64))
+        gguf_io.write(self.path, {}, [tensor])
+        raw = pathlib.Path(self.path).read_bytes()
+        for size in (2, 20, len(raw) - 1):
+            pathlib.Path(self.path).write_bytes(raw[:size])
+            with self.assertRaises(ValueError):
+                gguf_io.read(self.path)
+
+
+YARN = rope.RopeConfig(rope.NEOX, 64, 10000.0, "yarn", 8.0, original_context=2048)
+ROPES = [
+    rope.RopeConfig(rope.NORM, 20),
+    rope.RopeConfig(rope.NEOX, 12, 500000.0),
+    rope.RopeConfig(rope.NORM, 20, scaling="linear", factor=4.0),
+    rope.RopeConfig(rope.NEOX, 16, scaling="yarn", factor=4.0, original_context=64),
+]
+
+
+class RopeTest(unittest.TestCase):
+    def setUp(self):
+        r = np.random.Generator(np.random.PCG64(4))
+        self.q, self.k = r.standard_normal((2, 1, 3, 20))
+
+    def turned(self, x, position, config, divisors=None):
+        return rope.rotate(x, np.array([position]), config, divisors)
+
+    def test_known_angles(self):
+        x = np.array([[[1.0, 0.0, 0.0, 1.0]]])
+        c, s = math.cos(1), math.sin(1)
+        slow_c, slow_s = math.cos(0.01), math.sin(0.01)
+        norm = self.turned(x, 1, rope.RopeConfig(rope.NORM, 4))
+        np.testing.assert_allclose(norm[0, 0], [c, s, -slow_s, slow_c], rtol=1e-15)
+        neox = self.turned(x, 1, rope.RopeConfig(rope.NEOX, 4))
+        np.testing.assert_allclose(neox[0, 0], [c, -slow_s, s, slow_c], rtol=1e-15)
+
+    def test_products_depend_on_the_distance_alone(self):
+        for config in ROPES:
+            with self.subTest(config):
+                near = self.turned(self.q, 9, config) * self.turned(self.k, 2, config)
+                far = self.turned(self.q, 1009, config) * self.turned(self.k, 1002, config)
+                np.testing.assert_allclose(near.sum(-1), far.sum(-1), rtol=1e-11)
+
+    def test_the_rest_of_the_head_stays(self):
+        for config in ROPES:
+            rest = slice(config.dimensions, None)
+            out = self.turned(self.q, 7, config)
+            np.testing.assert_array_equal(out[..., rest], self.q[..., rest])
+
+    def test_lengths_grow_by_the_magnitude(self):
+        for config in ROPES:
+            d, grow = config.dimensions, rope.magnitude(config)
+            before = np.linalg.norm(self.q[..., :d], axis=-1)
+            after = np.linalg.norm(self.turned(self.q, 5, config)[..., :d], axis=-1)
+            np.testing.assert_allclose(after, before * grow, rtol=1e-13)
+
+    def test_linear_scaling_is_a_shorter_way(self):
+        plain, scaled = ROPES[0], ROPES[2]
+        np.testing.assert_allclose(
+            self.turned(self.q, 12, scaled), self.turned(self.q, 3, plain), rtol=1e-12
+        )
+
+    def test_yarn_keeps_fast_pairs_and_stretches_slow_ones(self):
+        """32 turns in 2048 positions: pair 64 ln(2048 / 64 pi) / 2 ln 10^4 = 8.06; one: 20.1."""
+        plain = rope.frequencies(dataclasses.replace(YARN, scaling="none"))
+        share = rope.frequencies(YARN) / plain
+        np.testing.assert_allclose(share[:9], 1.0, rtol=1e-14)
+        np.testing.assert_allclose(share[21:], 1 / 8, rtol=1e-14)
+        np.testing.assert_allclose(share[14], 7 / 13 + 6 / 13 / 8, rtol=1e-14)
+        self.assertAlmostEqual(rope.magnitude(YARN), 1 + 0.1 * math.log(8), places=14)
+
+    def test_llama3_divisors(self):
+        """Wavelengths 2 pi base^(i / 4): 6.28, 62.8, 628, 6283; a context of 256 with limits 1 and
+        4 keeps those under 64 and stretches those over 256."""
+        divisors = rope.llama3_divisors(8, 10000.0, 8.0, 1.0, 4.0, 256)
+        np.testing.assert_allclose(divisors, [1, 1, 8, 8], rtol=1e-14)
+        turns = 1024 / (2 * math.pi * 100)  # of the third pair, if the context is 1024: 1.63
+        smooth = (turns - 1) / 3
+        between = rope.llama3_divisors(8, 10000.0, 8.0, 1.0, 4.0, 1024)[2]
+        self.assertAlmostEqual(between, 1 / ((1 - smooth) / 8 + smooth), places=13)
+
+
+def spec_named(name: str) -> model_specs.Spec:
+    return next(s for s in model_specs.specs() if s.name == name)
+
+
+def file_of(spec: model_specs.Spec) -> gguf_io.Gguf:
+    tensors = {t.name: t for t in make_models.tensors(spec)}
+    return gguf_io.Gguf(make_models.metadata(spec), tensors)
+
+
+class ReferenceTest(unittest.TestCase):
+    def test_attention_against_loops(self):
+        r = np.random.Generator(np.random.PCG64(5))
+        q, k, v = (r.standard_normal(shape) for shape in ((9, 6, 5), (9, 2, 5), (9, 2, 7)))
+        for window in (0, 4):
+            actual = reference.attention(q, k, v, window)
+            for p in range(9):
+                keys = range(max(0, p - window + 1) if window else 0, p + 1)
+                for h in range(6):
+                    e = [math.exp(q[p, h] @ k[s, h // 3] / math.sqrt(5)) for s in keys]
+                    expected = sum(x * v[s, h // 3] for x, s in zip(e, keys)) / sum(e)
+                    np.testing.assert_allclose(actual[p, h], expected, rtol=1e-12)
+
+    def test_norm_and_activation(self):
+        np.testing.assert_allclose(
+            reference.rms_norm(np.array([[3.0, 4.0]]), np.array([1.0, 2.0]), 12.5), [[0.6, 1.6]]
+        )
+        one = reference.silu(np.array([1.0]))[0]
+        self.assertAlmostEqual(one, 1 / (1 + math.exp(-1)), places=15)
+        self.assertEqual(reference.silu(np.array([-1e4]))[0], 0.0)
+
+    def test_no_logit_sees_the_future(self):
+        for name in ("llama-f32-head20", "qwen3-f32-yarn", "qwen2-q5_k"):
+            spec = spec_named(name)
+            model, tokens = reference.Model(file_of(spec)), make_models.prompt(spec)[:24]
+            whole, part = model.logits(tokens), model.logits(tokens[:15])
+            np.testing.assert_allclose(whole[:15], part, rtol=0, atol=1e-11)
+            tokens[0] = 5
+            self.assertGreater(np.abs(model.logits(tokens)[-1] - whole[-1]).max(), 1e-3)
+
+    def test_a_window_is_a_shorter_prompt(self):
+        """With one layer, relative positions and no scaling of them, the logits at the end of a
+        prompt longer than the window are those of the prompt's last `window` tokens."""
+        spec = dataclasses.replace(spec_named("mistral-f32-window"), layers=1)
+        model, tokens = reference.Model(file_of(spec)), make_models.prompt(spec)
+        whole, tail = model.logits(tokens)[-1], model.logits(tokens[-spec.window :])[-1]
+        np.testing.assert_allclose(whole, tail, rtol=0, atol=1e-9)
+        shorter = model.logits(tokens[-spec.window + 1 :])[-1]
+        self.assertGreater(np.abs(whole - shorter).max(), 1e-4)
+
+    def test_renaming_tokens_permutes_logits(self):
+        spec = spec_named("llama-f32-mha")
+        model, tokens = reference.Model(file_of(spec)), make_models.prompt(spec)[:20]
+        before = model.logits(tokens)
+        order = np.random.Generator(np.random.PCG64(6)).permutation(spec.vocab)
+        for name in ("token_embd.weight", "output.weight"):
+            model.weights[name] = model.weights[name][order]
+        renamed = np.argsort(order)[tokens].tolist()
+        np.testing.assert_allclose(model.logits(renamed), before[:, order], rtol=0, atol=1e-11)
+
+    def test_heads_move_with_their_kv_head(self):
+        spec = spec_named("qwen2-f32")
+        model, tokens = reference.Model(file_of(spec)), make_models.prompt(spec)[:20]
+        before = model.logits(tokens)
+        kv_order = np.array([2, 0, 1])
+        heads = np.concatenate([[2 * g, 2 * g + 1] for g in kv_order])
+        for name, w in model.weights.items():
+            if ".attn_q." in name:
+                model.weights[name] = w.reshape(6, -1)[heads].reshape(w.shape)
+            elif ".attn_k." in name or ".attn_v." in name:
+                model.weights[name] = w.reshape(3, -1)[kv_order].reshape(w.shape)
+            elif ".attn_output." in name:
+                model.weights[name] = w.reshape(len(w), 6, -1)[:, heads].reshape(w.shape)
+        np.testing.assert_allclose(model.logits(tokens), before, rtol=0, atol=1e-11)
+
+    def test_left_out_keys_take_their_defaults(self):
+        lean = spec_named("llama-f32-mha")
+        full = dataclasses.replace(lean, lean=False)
+        self.assertEqual(reference.read_config(file_of(lean)), reference.read_config(file_of(full)))
+
+    def test_another_architecture_is_refused(self):
+        with self.assertRaises(ValueError):
+            reference.read_config(gguf_io.Gguf({"general.architecture": gguf_io.string("x")}, {}))
+
+
+class ModelsTest(unittest.TestCase):
+    def test_specs_are_sound(self):
+        specs = model_specs.specs()
+        self.assertEqual(len({s.name for s in specs}), len(specs))
+        for spec in specs:
+            with self.subTest(spec.name):
+                self.assertEqual(spec.heads % spec.kv_heads, 0)
+                self.assertLess(spec.tokens, make_models.CONTEXT)
+                pieces = make_models.vocabulary(spec.vocab)["tokenizer.ggml.tokens"].data
+                self.assertEqual(len(set(pieces)), spec.vocab)
+
+    def test_every_type_is_somewhere(self):
+        used = {t.type for s in model_specs.specs() for t in make_models.tensors(s)}
+        self.assertEqual(used, set(Type))
+
+    def test_two_runs_write_the_same_bytes(self):
+        spec = spec_named("llama-q4_0")
+        with tempfile.TemporaryDirectory() as a, tempfile.TemporaryDirectory() as b:
+            entries = [make_models.make(spec, pathlib.Path(d)) for d in (a, b)]
+            self.assertEqual(*entries)
+            for file in pathlib.Path(a).iterdir():
+                self.assertEqual(file.read_bytes(), (pathlib.Path(b) / file.name).read_bytes())
+
+    def test_logits_have_a_sane_spread(self):
+        for name in ("llama-f32", "qwen3-f32", "llama-q2_k"):
+            spec = spec_named(name)
+            logits = reference.Model(file_of(spec)).logits(make_models.prompt(spec)[:30])
+            self.assertTrue(1 < logits.std() < 3)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,253 @@
+#!/usr/bin/env python3
+"""Write the golden set: tiny random models and the logits that a correct engine gets from them.
+
+    make_models.py OUTDIR [NAME ...]        all models, or those named
+
+Per model NAME.gguf, NAME.tokens.txt (one prompt, ids separated by spaces) and NAME.logits.npy
+(float32, C order, [tokens, vocab]: row i after tokens 0 .. i), and one manifest.json for the set.
+The logits come from reference.py: float64 on the weights as the file holds them, so a quantised
+file's golden is that file dequantised. Fixed seeds make the set the same on every run.
+
+How near an engine must come depends on what it rounds. The manifest tells, per model, how far the
+logits move when reference.py rounds likewise (`noise`): the root mean square of the difference over
+all logits and its maximum, both divided by the logits' standard deviation. `activation` rounds what
+enters every matrix product, `kv` the keys and values. Rounding errors of two correct engines are
+independent draws of that size, so a small multiple of it is a sound tolerance.
+"""
+
+from __future__ import annotations
+
+import os
+
+# One BLAS thread: the order of a sum must not depend on how many cores are free.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
+import argparse
+import collections
+import json
+import math
+import pathlib
+import zlib
+
+import numpy as np
+
+import gguf_io
+import model_specs
+import quants
+import reference
+import rope
+from gguf_io import ValueType, array, boolean, f32, string, u32
+from model_specs import Spec
+from quants import Type
+
+CONTEXT = 2048
+LLAMA3 = {"low": 1.0, "high": 4.0, "original_context": 64}
+EPSILON = 1e-5
+LOGIT_STD = 2.0
+BYTE_TOKENS_START = 3
+FILLER_START = BYTE_TOKENS_START + 256
+
+NOISES = {
+    "f32": reference.Noise(activation=Type.F32, kv=Type.F32),
+    "activation bf16": reference.Noise(activation=Type.BF16),
+    "activation q8_0": reference.Noise(activation=Type.Q8_0),
+    "kv f16": reference.Noise(kv=Type.F16),
+}
+
+
+def generator(*parts: str) -> np.random.Generator:
+    """One stream per purpose, so that a change to one model leaves the others as they were."""
+    return np.random.Generator(np.random.PCG64(zlib.crc32("/".join(parts).encode())))
+
+
+def filler_piece(index: int) -> str:
+    """Distinct pieces: the space mark, letters, then pairs and triples of them."""
+    if index == 0:
+        return "\u2581"
+    letters, index = "", index - 1
+    while index >= 0:
+        letters = chr(ord("a") + index % 26) + letters
+        index = index // 26 - 1
+    return letters
+
+
+def vocabulary(size: int) -> dict[str, gguf_io.Value]:
+    """A SentencePiece vocabulary with every byte, so that any text can be encoded."""
+    fillers = [filler_piece(i) for i in range(size - FILLER_START)]
+    pieces = ["<unk>", "<s>", "</s>"] + [f"<0x{b:02X}>" for b in range(256)] + fillers
+    scores = [0.0] * FILLER_START + [-1.0 - i for i in range(len(fillers))]
+    unknown, control, byte, normal = 2, 3, 6, 1
+    types = [unknown, control, control] + [byte] * 256 + [normal] * len(fillers)
+    return {
+        "tokenizer.ggml.model": string("llama"),
+        "tokenizer.ggml.tokens": array(ValueType.STRING, pieces),
+        "tokenizer.ggml.scores": array(ValueType.FLOAT32, scores),
+        "tokenizer.ggml.token_type": array(ValueType.INT32, types),
+        "tokenizer.ggml.bos_token_id": u32(1),
+        "tokenizer.ggml.eos_token_id": u32(2),
+        "tokenizer.ggml.unknown_token_id": u32(0),
+        "tokenizer.ggml.add_bos_token": boolean(True),
+        "tokenizer.ggml.add_eos_token": boolean(False),
+    }
+
+
+def _plain_value(x: float | int | str) -> gguf_io.Value:
+    if isinstance(x, str):
+        return string(x)
+    return f32(x) if isinstance(x, float) else u32(x)
+
+
+def metadata(spec: Spec) -> dict[str, gguf_io.Value]:
+    out = {
+        "general.architecture": string(spec.arch),
+        "general.name": string(spec.name),
+        "general.quantization_version": u32(2),
+    }
+    own = {
+        "block_count": u32(spec.layers),
+        "context_length": u32(CONTEXT),
+        "embedding_length": u32(spec.embedding),
+        "feed_forward_length": u32(spec.ffn),
+        "vocab_size": u32(spec.vocab),
+        "attention.head_count": u32(spec.heads),
+        "attention.head_count_kv": u32(spec.kv_heads),
+        "attention.layer_norm_rms_epsilon": f32(EPSILON),
+    }
+    if spec.key_length:
+        own["attention.key_length"] = u32(spec.key_length)
+        own["attention.value_length"] = u32(spec.value_length)
+    if spec.window:
+        own["attention.sliding_window"] = u32(spec.window)
+    rope_values = {"dimension_count": spec.key, **spec.rope}
+    own.update({f"rope.{k}": _plain_value(x) for k, x in rope_values.items()})
+    if spec.lean:
+        for key in ("vocab_size", "attention.head_count_kv", "rope.dimension_count"):
+            del own[key]
+    out.update({f"{spec.arch}.{k}": v for k, v in own.items()})
+    return {**out, **vocabulary(spec.vocab)}
+
+
+def _matrix(r: np.random.Generator, n: int, rows: int, gain: float) -> np.ndarray:
+    """Random rows that keep a unit-variance input at a standard deviation of `gain`. Rows differ in
+    size, so that a wrong scale or a swapped row shows."""
+    x = r.standard_normal((rows, n)) * (gain / math.sqrt(n))
+    return x * r.uniform(0.6, 1.4, (rows, 1))
+
+
+def _norm(r: np.random.Generator, n: int, gain: float) -> np.ndarray:
+    return gain * r.uniform(0.6, 1.4, n)
+
+
+def layer_weights(spec: Spec, r: np.random.Generator, prefix: str):
+    """Yields (name, values). Gains keep attention sharp and the residual stream near unit size."""
+    qk = 1.0 if spec.arch == "qwen3" else 1.4
+    out = 2.0 / math.sqrt(2 * spec.layers)
+    q, k = spec.heads * spec.key, spec.kv_heads * spec.key
+    v, d = spec.kv_heads * spec.value, spec.embedding
+    linears = [
+        ("attn_q", d, q, qk),
+        ("attn_k", d, k, qk),
+        ("attn_v", d, v, 1.0),
+        ("attn_output", spec.heads * spec.value, d, out),
+        ("ffn_gate", d, spec.ffn, 1.5),
+        ("ffn_up", d, spec.ffn, 1.5),
+        ("ffn_down", spec.ffn, d, out),
+    ]
+    yield prefix + "attn_norm.weight", _norm(r, d, 1.0)
+    yield prefix + "ffn_norm.weight", _norm(r, d, 1.0)
+    if spec.arch == "qwen3":
+        yield prefix + "attn_q_norm.weight", _norm(r, spec.key, 1.5)
+        yield prefix + "attn_k_norm.weight", _norm(r, spec.key, 1.5)
+    for name, n, rows, gain in linears:
+        yield f"{prefix}{name}.weight", _matrix(r, n, rows, gain)
+        if name in spec.biases:
+            yield f"{prefix}{name}.bias", 0.5 * r.standard_normal(rows)
+
+
+def weights(spec: Spec):
+    d = spec.embedding
+    r = generator(spec.name, "weights")
+    yield "token_embd.weight", _matrix(r, d, spec.vocab, math.sqrt(d))
+    for i in range(spec.layers):
+        yield from layer_weights(spec, r, f"blk.{i}.")
+    if spec.tied:
+        # Random signs: the head must not simply find the token that came in.
+        signs = np.where(r.random(d) < 0.5, -1.0, 1.0)
+        yield "output_norm.weight", signs * _norm(r, d, LOGIT_STD / math.sqrt(d))
+    else:
+        yield "output_norm.weight", _norm(r, d, 1.0)
+        yield "output.weight", _matrix(r, d, spec.vocab, LOGIT_STD)
+    if spec.llama3_factor:
+        base, factor = spec.rope["freq_base"], spec.llama3_factor
+        yield "rope_freqs.weight", rope.llama3_divisors(spec.key, base, factor, **LLAMA3)
+
+
+def tensors(spec: Spec) -> list[gguf_io.Tensor]:
+    out = []
+    for name, values in weights(spec):
+        shape = values.shape[::-1]
+        kind = model_specs.tensor_type(spec, name, shape)
+        data = quants.quantize(kind, values.reshape(-1, shape[0]))
+        out.append(gguf_io.Tensor(name, kind, shape, data))
+    return out
+
+
+def prompt(spec: Spec) -> list[int]:
+    ids = generator(spec.name, "tokens").integers(BYTE_TOKENS_START, spec.vocab, spec.tokens - 1)
+    return [1] + ids.tolist()
+
+
+def measure_noise(file: gguf_io.Gguf, tokens: list[int], exact: np.ndarray) -> dict:
+    out = {}
+    for name, noise in NOISES.items():
+        difference = reference.Model(file, noise).logits(tokens) - exact
+        relative = np.abs(difference) / exact.std()
+        rms, peak = np.sqrt(np.mean(relative**2)), relative.max()
+        out[name] = {"rms": float(f"{rms:.2e}"), "max": float(f"{peak:.2e}")}
+    return out
+
+
+def make(spec: Spec, folder: pathlib.Path) -> dict:
+    """Writes one model's files and returns its entry in the manifest."""
+    path = folder / f"{spec.name}.gguf"
+    gguf_io.write(str(path), metadata(spec), tensors(spec))
+    file, tokens = gguf_io.read(str(path)), prompt(spec)
+    exact = reference.Model(file).logits(tokens)
+    np.save(folder / f"{spec.name}.logits.npy", exact.astype("<f4"))
+    (folder / f"{spec.name}.tokens.txt").write_text(" ".join(map(str, tokens)) + "\n")
+    types = collections.Counter(t.type.name for t in file.tensors.values() if len(t.shape) > 1)
+    return {
+        "name": spec.name,
+        "arch": spec.arch,
+        "types": dict(sorted(types.items())),
+        "n_tokens": len(tokens),
+        "n_vocab": spec.vocab,
+        "features": list(spec.features),
+        "logit_std": round(float(exact.std()), 4),
+        "noise": measure_noise(file, tokens, exact),
+    }
+
+
+TOLERANCE_NOTE = (
+    "Divide |engine - golden| by logit_std. Compare its rms and maximum with a few times the noise "
+    "entries for whatever the engine rounds; entries of several roundings add as squares."
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Write the golden models and their logits.")
+    parser.add_argument("outdir", type=pathlib.Path)
+    parser.add_argument("names", nargs="*", help="only these models")
+    options = parser.parse_args()
+    chosen = [s for s in model_specs.specs() if not options.names or s.name in options.names]
+    if missing := set(options.names) - {s.name for s in chosen}:
+        parser.error(f"no model is called {', '.join(sorted(missing))}")
+    options.outdir.mkdir(parents=True, exist_ok=True)
+    models = [make(spec, options.outdir) for spec in chosen]
+    manifest = {"tolerance": TOLERANCE_NOTE, "models": models}
+    text = json.dumps(manifest, indent=1) + "\n"
+    (options.outdir / "manifest.json").write_text(text)
+
+
+if __name__ == "__main__":
+    main()

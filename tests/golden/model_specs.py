@@ -1,0 +1,164 @@
+"""The tiny models of the golden set: which architecture, which odd shapes, which types.
+
+Every shape is chosen to break a tidy assumption: head counts that are no power of two, head lengths
+that no vector register divides, embeddings and FFN rows that fill no tile, vocabularies that end
+inside one. Weights of a type whose blocks don't divide a row fall back as llama.cpp's quantiser
+does: a K-quant to a 32-block type, and that to F16.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from quants import Type, block_length
+
+
+@dataclasses.dataclass(frozen=True)
+class Spec:
+    name: str
+    arch: str
+    features: tuple[str, ...]
+    embedding: int
+    heads: int
+    kv_heads: int
+    ffn: int
+    vocab: int
+    tokens: int
+    type: Type = Type.F32
+    layers: int = 2
+    key_length: int | None = None  # None: the file leaves it out, and it is embedding / heads
+    value_length: int | None = None
+    tied: bool = False
+    biases: tuple[str, ...] = ()
+    window: int = 0
+    rope: dict[str, float | int | str] = dataclasses.field(default_factory=dict)
+    llama3_factor: float = 0.0
+    overrides: dict[str, Type] = dataclasses.field(default_factory=dict)
+    lean: bool = False  # leaves out every key that has a default
+
+    @property
+    def key(self) -> int:
+        return self.key_length or self.embedding // self.heads
+
+    @property
+    def value(self) -> int:
+        return self.value_length or self.embedding // self.heads
+
+
+_FALLBACK = {
+    Type.Q2_K: Type.IQ4_NL,
+    Type.Q3_K: Type.IQ4_NL,
+    Type.Q4_K: Type.Q5_0,
+    Type.Q5_K: Type.Q5_1,
+    Type.Q6_K: Type.Q8_0,
+}
+
+
+def tensor_type(spec: Spec, name: str, shape: tuple[int, ...]) -> Type:
+    """The type a tensor is stored in. An override's key is the end of the tensor's name."""
+    if len(shape) == 1:
+        return Type.F32
+    stem = name.removesuffix(".weight")
+    kind = next((t for end, t in spec.overrides.items() if stem.endswith(end)), spec.type)
+    while shape[0] % block_length(kind):
+        kind = _FALLBACK.get(kind, Type.F16)
+    return kind
+
+
+_QKV = ("attn_q", "attn_k", "attn_v")
+
+# Positional numbers below: embedding, heads, kv_heads, ffn, vocab, tokens.
+
+
+def _float_models() -> list[Spec]:
+    return [
+        Spec("llama-f32", "llama", ("gqa", "tied"), 96, 6, 3, 172, 301, 60, tied=True),
+        Spec("llama-f32-mha", "llama", ("mha", "untied", "optional keys absent"), 160, 5, 5, 200,
+             333, 90, layers=3, lean=True),
+        Spec("llama-f32-head20", "llama", ("mqa", "head_dim 20", "untied"), 72, 7, 1, 140, 277, 70,
+             key_length=20, value_length=20),
+        Spec("llama-f16-bias", "llama", ("qkv and output bias", "head_dim 24"), 96, 4, 2, 172, 301,
+             64, type=Type.F16, biases=(*_QKV, "attn_output")),
+        Spec("llama-f32-linear", "llama", ("rope linear",), 96, 6, 3, 172, 301, 100, tied=True,
+             rope={"scaling.type": "linear", "scaling.factor": 4.0}),
+        Spec("llama-bf16-llama3", "llama", ("rope llama3", "head_dim 40", "untied"), 160, 4, 1, 200,
+             317, 150, type=Type.BF16, rope={"freq_base": 500000.0}, llama3_factor=8.0),
+        Spec("llama-f32-llama3", "llama", ("rope llama3", "head_dim 64", "tied"), 96, 3, 1, 172,
+             301, 150, key_length=64, value_length=64, tied=True, rope={"freq_base": 500000.0},
+             llama3_factor=32.0),
+        Spec("llama-f32-yarn", "llama", ("rope yarn",), 96, 6, 3, 172, 301, 150,
+             rope={"scaling.type": "yarn", "scaling.factor": 4.0,
+                   "scaling.original_context_length": 64}),
+        Spec("mistral-f32-window", "llama", ("sliding window 33",), 128, 8, 4, 200, 301, 120,
+             window=33),
+        Spec("llama-f32-partial", "llama", ("rope 12 of 20 dimensions",), 80, 4, 2, 172, 301, 80,
+             rope={"dimension_count": 12}),
+        Spec("qwen2-f32", "qwen2", ("qkv bias", "tied"), 96, 6, 3, 172, 301, 60, tied=True,
+             biases=_QKV),
+        Spec("qwen2-f16-partial", "qwen2", ("qkv bias", "rope 16 of 40 dimensions"), 160, 4, 2, 200,
+             301, 90, type=Type.F16, biases=_QKV, rope={"dimension_count": 16}),
+        Spec("qwen2-f16-yarn", "qwen2", ("qkv bias", "rope yarn, long original context"), 192, 3, 1,
+             200, 309, 150, type=Type.F16, biases=_QKV,
+             rope={"freq_base": 1000000.0, "scaling.type": "yarn", "scaling.factor": 8.0,
+                   "scaling.original_context_length": 2048}),
+        Spec("qwen3-f32", "qwen3", ("qk norm", "mqa", "head_dim 80"), 160, 7, 1, 200, 301, 80,
+             key_length=80, value_length=80, rope={"freq_base": 1000000.0}),
+        Spec("qwen3-bf16", "qwen3", ("qk norm", "tied", "head_dim 40"), 96, 5, 5, 172, 271, 100,
+             type=Type.BF16, layers=3, key_length=40, value_length=40, tied=True),
+        Spec("qwen3-f32-yarn", "qwen3", ("qk norm", "rope yarn with attn_factor"), 96, 6, 2, 172,
+             301, 150, key_length=24, value_length=24, tied=True,
+             rope={"scaling.type": "yarn", "scaling.factor": 4.0, "scaling.attn_factor": 0.8,
+                   "scaling.original_context_length": 128}),
+        Spec("llama-f32-long", "llama", ("600 tokens",), 64, 4, 2, 100, 263, 600, tied=True),
+        Spec("qwen3-f16-long-window", "qwen3", ("600 tokens", "sliding window 100", "qk norm"), 64,
+             3, 1, 100, 263, 600, type=Type.F16, key_length=24, value_length=24, window=100),
+    ]
+
+
+def _block_models() -> list[Spec]:
+    return [
+        Spec("llama-q4_0", "llama", ("ffn_down stays f16", "tied"), 160, 5, 5, 172, 301, 70,
+             type=Type.Q4_0, tied=True),
+        Spec("qwen3-q4_0", "qwen3", ("qk norm", "untied"), 96, 6, 3, 352, 333, 90, type=Type.Q4_0,
+             key_length=32, value_length=32),
+        Spec("qwen2-q4_1", "qwen2", ("qkv bias", "tied"), 96, 6, 3, 224, 301, 60, type=Type.Q4_1,
+             tied=True, biases=_QKV),
+        Spec("llama-q5_0", "llama", ("mqa",), 160, 7, 1, 416, 301, 50, type=Type.Q5_0,
+             key_length=32, value_length=32),
+        Spec("qwen3-q5_1", "qwen3", ("qk norm", "head_dim 80", "tied"), 96, 6, 2, 224, 301, 64,
+             type=Type.Q5_1, key_length=80, value_length=80, tied=True),
+        Spec("llama-q8_0", "llama", ("untied", "rope llama3"), 160, 5, 1, 352, 317, 120,
+             type=Type.Q8_0, rope={"freq_base": 500000.0}, llama3_factor=8.0),
+        Spec("qwen3-q8_0", "qwen3", ("qk norm", "ffn_down stays f16"), 96, 5, 5, 172, 301, 80,
+             type=Type.Q8_0, key_length=32, value_length=32, tied=True),
+        Spec("llama-iq4_nl", "llama", ("gqa",), 192, 6, 3, 224, 301, 60, type=Type.IQ4_NL),
+        Spec("qwen3-mxfp4", "qwen3", ("qk norm",), 96, 6, 3, 224, 301, 60, type=Type.MXFP4,
+             key_length=32, value_length=32, tied=True),
+        Spec("llama-q2_k", "llama", ("gqa",), 256, 8, 4, 512, 301, 50, type=Type.Q2_K),
+        Spec("qwen3-q3_k", "qwen3", ("qk norm", "attn_output falls back to IQ4_NL"), 256, 6, 3, 768,
+             301, 60, type=Type.Q3_K, key_length=64, value_length=64),
+        Spec("llama-q4_k", "llama", ("mqa", "attn_output falls back to Q5_0"), 256, 7, 1, 512, 301,
+             70, type=Type.Q4_K, key_length=32, value_length=32),
+        Spec("qwen2-q5_k", "qwen2", ("qkv bias", "ffn_down falls back to Q5_1"), 256, 4, 2, 416,
+             301, 60, type=Type.Q5_K, biases=_QKV, tied=True),
+        Spec("llama-q6_k", "llama", ("attn_output falls back to Q8_0",), 256, 5, 5, 512, 301, 60,
+             type=Type.Q6_K, key_length=64, value_length=64),
+        Spec("qwen3-q4_k_m", "qwen3", ("qk norm", "Q4_K with Q6_K", "tied"), 256, 6, 2, 768, 333,
+             100, type=Type.Q4_K, key_length=128, value_length=128, tied=True,
+             overrides={"blk.0.attn_v": Type.Q6_K, "blk.0.ffn_down": Type.Q6_K,
+                        "token_embd": Type.Q6_K}),
+        Spec("llama-mixed", "llama", ("a type of its own for every tensor",), 256, 8, 4, 512, 301,
+             60, type=Type.Q5_K,
+             overrides={"blk.0.attn_q": Type.Q2_K, "blk.0.attn_k": Type.Q4_0,
+                        "blk.0.attn_v": Type.Q8_0, "blk.0.attn_output": Type.F16,
+                        "blk.0.ffn_gate": Type.Q4_K, "blk.0.ffn_up": Type.Q3_K,
+                        "blk.0.ffn_down": Type.Q6_K, "blk.1.attn_q": Type.Q4_1,
+                        "blk.1.attn_k": Type.BF16, "blk.1.attn_v": Type.Q5_0,
+                        "blk.1.attn_output": Type.Q5_1, "blk.1.ffn_gate": Type.IQ4_NL,
+                        "blk.1.ffn_up": Type.MXFP4, "blk.1.ffn_down": Type.F32,
+                        "token_embd": Type.Q8_0, "output": Type.Q6_K}),
+    ]
+
+
+def specs() -> list[Spec]:
+    return _float_models() + _block_models()

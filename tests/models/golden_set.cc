@@ -1,0 +1,72 @@
+#include "models/golden_set.h"
+
+#include <rapidjson/document.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+namespace hearth {
+namespace {
+
+std::string slurp(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw std::runtime_error("cannot read " + path + ": is HEARTH_GOLDEN_DIR set?");
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+// A float32 C-order .npy of format 1.0.
+std::vector<float> read_npy(const std::string& path, size_t count) {
+  std::string bytes = slurp(path);
+  size_t header = 10 + (static_cast<uint8_t>(bytes.at(8)) | static_cast<uint8_t>(bytes.at(9)) << 8);
+  if (bytes.size() != header + count * sizeof(float))
+    throw std::runtime_error(path + ": wrong size");
+  std::vector<float> values(count);
+  std::memcpy(values.data(), bytes.data() + header, count * sizeof(float));
+  return values;
+}
+
+GoldenModel::Noise noise_of(const rapidjson::Value& model, const char* kind) {
+  const rapidjson::Value& noise = model["noise"][kind];
+  return {noise["rms"].GetDouble(), noise["max"].GetDouble()};
+}
+
+}  // namespace
+
+std::vector<GoldenModel> read_golden_set() {
+  const char* folder = std::getenv("HEARTH_GOLDEN_DIR");
+  std::string dir = std::string(folder ? folder : "golden") + "/";
+  rapidjson::Document manifest;
+  manifest.Parse(slurp(dir + "manifest.json").c_str());
+  std::vector<GoldenModel> set;
+  for (const rapidjson::Value& entry : manifest["models"].GetArray()) {
+    GoldenModel model;
+    model.name = entry["name"].GetString();
+    model.path = dir + model.name + ".gguf";
+    std::istringstream tokens(slurp(dir + model.name + ".tokens.txt"));
+    for (int32_t token; tokens >> token;) model.tokens.push_back(token);
+    model.vocabulary = entry["n_vocab"].GetUint();
+    model.logits =
+        read_npy(dir + model.name + ".logits.npy", model.tokens.size() * model.vocabulary);
+    model.logit_std = entry["logit_std"].GetDouble();
+    model.f32 = noise_of(entry, "f32");
+    model.activation_bf16 = noise_of(entry, "activation bf16");
+    model.activation_q8_0 = noise_of(entry, "activation q8_0");
+    model.kv_f16 = noise_of(entry, "kv f16");
+    model.quantised = false;
+    model.bf16 = false;
+    for (const auto& type : entry["types"].GetObject()) {
+      std::string name = type.name.GetString();
+      model.bf16 |= name == "BF16";
+      model.quantised |= name != "F32" && name != "F16" && name != "BF16";
+    }
+    set.push_back(std::move(model));
+  }
+  return set;
+}
+
+}  // namespace hearth

@@ -1,0 +1,30 @@
+// The golden set that tests/golden/make_models.py writes: tiny random models and the logits an
+// independent float64 reference gets from them. The folder is named by HEARTH_GOLDEN_DIR.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace hearth {
+
+struct GoldenModel {
+  std::string name;
+  std::string path;  // of the GGUF file
+  std::vector<int32_t> tokens;
+  uint32_t vocabulary;
+  std::vector<float> logits;  // [tokens][vocabulary]
+  double logit_std;
+  // How far the logits move, as parts of logit_std, when the reference rounds what an engine may
+  // round.
+  struct Noise {
+    double rms, max;
+  };
+  Noise f32, activation_bf16, activation_q8_0, kv_f16;
+  bool quantised;  // some matrix is of an integer type
+  bool bf16;
+};
+
+std::vector<GoldenModel> read_golden_set();
+
+}  // namespace hearth

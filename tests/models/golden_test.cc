@@ -1,0 +1,168 @@
+// Whole models against the float64 reference, and the numerical contract over whole models: the
+// same bits for every thread count, chunking and number of groups.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <map>
+
+#include "engine/engine.h"
+#include "models/golden_set.h"
+
+namespace hearth {
+namespace {
+
+struct RunOptions {
+  Isa isa = Isa::kReference;
+  KvType kv = KvType::kF32;
+  uint32_t threads = 1, shards = 1, prefill_groups = 0, decode_groups = 0;
+  size_t chunk = 64;  // tokens a step
+};
+
+std::vector<float> run_model(const GoldenModel& model, const RunOptions& run) {
+  GgufFile file = GgufFile::open(model.path);
+  EngineOptions options;
+  options.threads = run.threads;
+  options.shards = run.shards;
+  options.prefill_groups = run.prefill_groups;
+  options.decode_groups = run.decode_groups;
+  options.context = 1024;
+  options.kv_type = run.kv;
+  options.prefill_rows = 64;
+  options.decode_rows = 4;
+  options.outputs = 64;
+  uint32_t per_node = (run.threads + run.shards - 1) / run.shards;
+  Machine machine = Machine::invented(run.shards, per_node);
+  Engine engine(file, machine, run.isa, options, [](size_t, size_t) {});
+  auto sequence = engine.new_sequence();
+  std::vector<float> logits;
+  std::span<const int32_t> tokens = model.tokens;
+  for (size_t done = 0; done < tokens.size();) {
+    size_t count = std::min(run.chunk, tokens.size() - done);
+    StepRequest request{sequence.get(), tokens.subspan(done, count), Want::kAll};
+    engine.step({&request, 1});
+    for (size_t i = 0; i < count; ++i) {
+      std::span<const float> row = engine.logits(i);
+      logits.insert(logits.end(), row.begin(), row.end());
+    }
+    done += count;
+  }
+  return logits;
+}
+
+struct Difference {
+  double rms = 0, max = 0;
+};
+Difference difference(const std::vector<float>& a, const std::vector<float>& b) {
+  EXPECT_EQ(a.size(), b.size());
+  Difference d;
+  for (size_t i = 0; i < a.size(); ++i) {
+    double e = std::abs(static_cast<double>(a[i]) - b[i]);
+    // A NaN fails every comparison that follows.
+    d.max = e <= d.max ? d.max : e;
+    d.rms += e * e;
+  }
+  d.rms = std::sqrt(d.rms / static_cast<double>(a.size()));
+  return d;
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+class Golden : public testing::TestWithParam<GoldenModel> {};
+
+// F32: within 1e-4 of the largest logit. Else the reference tells how far the logits move when it
+// rounds what the engine rounds (activations to bf16 or to q8_0); the two roundings are independent
+// draws of that size, so their difference is sqrt(2) of it, and the bound allows twice that. F16
+// weights take f32 activations.
+TEST_P(Golden, EveryIsaMeetsTheReference) {
+  const GoldenModel& model = GetParam();
+  double largest = 0;
+  for (float logit : model.logits)
+    largest = std::max(largest, std::abs(static_cast<double>(logit)));
+  for (Isa isa : available_isas(detect_cpu_features())) {
+    Difference d = difference(run_model(model, {.isa = isa, .threads = 2}), model.logits);
+    if (model.quantised) {
+      EXPECT_LT(d.rms, 2.83 * model.activation_q8_0.rms * model.logit_std) << isa_name(isa);
+      EXPECT_LT(d.max, 2.83 * model.activation_q8_0.max * model.logit_std) << isa_name(isa);
+    } else if (model.bf16) {
+      EXPECT_LT(d.rms, 2.83 * model.activation_bf16.rms * model.logit_std) << isa_name(isa);
+      EXPECT_LT(d.max, 2.83 * model.activation_bf16.max * model.logit_std) << isa_name(isa);
+    } else {
+      EXPECT_LT(d.max, 1e-4 * largest) << isa_name(isa);
+    }
+  }
+}
+
+TEST_P(Golden, KvTypesStayNearF32) {
+  const GoldenModel& model = GetParam();
+  // Rounded activations flip with any change of what came before, and hide what the cache adds.
+  if (model.quantised || model.bf16) GTEST_SKIP() << "the cache's rounding is seen on f32 models";
+  Isa isa = available_isas(detect_cpu_features()).back();
+  std::vector<float> exact = run_model(model, {.isa = isa});
+  Difference f16 = difference(run_model(model, {.isa = isa, .kv = KvType::kF16}), exact);
+  EXPECT_LT(f16.rms, 2.83 * model.kv_f16.rms * model.logit_std);
+  // bf16 keeps 3 bits less than f16. q8_0's steps of amax / 127 are 16 times those of f16 at amax
+  // and coarser for what is small beside it.
+  Difference bf16 = difference(run_model(model, {.isa = isa, .kv = KvType::kBF16}), exact);
+  EXPECT_LT(bf16.rms, 8 * 2.83 * model.kv_f16.rms * model.logit_std);
+  Difference q8 = difference(run_model(model, {.isa = isa, .kv = KvType::kQ8_0}), exact);
+  EXPECT_LT(q8.rms, 32 * 2.83 * model.kv_f16.rms * model.logit_std);
+  EXPECT_GT(q8.rms, f16.rms);
+}
+
+TEST_P(Golden, BitsDoNotDependOnThreadsChunksOrGroups) {
+  const GoldenModel& model = GetParam();
+  for (Isa isa : available_isas(detect_cpu_features())) {
+    if (isa == Isa::kReference && model.tokens.size() > 200) continue;
+    std::vector<float> one = run_model(model, {.isa = isa});
+    EXPECT_TRUE(same_bits(one, run_model(model, {.isa = isa, .threads = 3}))) << isa_name(isa);
+    EXPECT_TRUE(same_bits(one, run_model(model, {.isa = isa, .chunk = 1}))) << isa_name(isa);
+    EXPECT_TRUE(same_bits(one, run_model(model, {.isa = isa, .threads = 2, .chunk = 7})));
+    EXPECT_TRUE(same_bits(
+        one,
+        run_model(model,
+                  {.isa = isa, .threads = 3, .prefill_groups = 2, .decode_groups = 3, .chunk = 5})))
+        << isa_name(isa);
+    std::vector<float> two = run_model(model, {.isa = isa, .threads = 2, .shards = 2});
+    for (uint32_t groups : {1u, 4u}) {
+      RunOptions run{.isa = isa,
+                     .threads = 4,
+                     .shards = 2,
+                     .prefill_groups = groups,
+                     .decode_groups = 2,
+                     .chunk = 9};
+      EXPECT_TRUE(same_bits(two, run_model(model, run))) << isa_name(isa) << " " << groups;
+    }
+  }
+}
+
+// Two shards sum their partial products in another order than one: the last bits may differ, as
+// they do between float32 and float64 evaluations of the reference (f32 noise, 1e-7 rms); integer
+// activations are quantised from such sums, so a code may flip, each flip as large as the q8_0
+// noise of one element.
+TEST_P(Golden, ShardsChangeTheLastBitsOnly) {
+  const GoldenModel& model = GetParam();
+  Isa isa = available_isas(detect_cpu_features()).back();
+  std::vector<float> one = run_model(model, {.isa = isa});
+  double bound = model.quantised ? model.activation_q8_0.rms
+                 : model.bf16    ? model.activation_bf16.rms
+                                 : 30 * model.f32.rms;
+  for (uint32_t shards : {2u, 3u, 4u}) {
+    std::vector<float> cut = run_model(model, {.isa = isa, .threads = shards, .shards = shards});
+    EXPECT_LT(difference(one, cut).rms, bound * model.logit_std) << shards;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Golden, testing::ValuesIn(read_golden_set()),
+                         [](const auto& golden) {
+                           std::string name = golden.param.name;
+                           for (char& c : name) {
+                             if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+                           }
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace hearth

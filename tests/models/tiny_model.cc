@@ -1,0 +1,66 @@
+#include "models/tiny_model.h"
+
+#include <cmath>
+#include <random>
+#include <string>
+
+#include "formats/gguf_writer.h"
+
+namespace hearth {
+namespace {
+
+class ModelWriter {
+ public:
+  explicit ModelWriter(GgufWriter& writer) : writer_(writer) {}
+
+  void matrix(const std::string& name, uint32_t rows, uint32_t k) {
+    add(name, {k, rows}, size_t{rows} * k, 1 / std::sqrt(static_cast<float>(k)), 0);
+  }
+  void norm(const std::string& name, uint32_t n) { add(name, {n}, n, 0.1f, 1); }
+
+ private:
+  void add(const std::string& name, std::vector<uint64_t> dims, size_t count, float spread,
+           float mean) {
+    std::vector<float> values(count);
+    for (float& v : values) {
+      v = mean + spread * (static_cast<float>(random_() >> 8) * 0x1p-23f - 1);
+    }
+    writer_.add_tensor(name, std::move(dims), std::span<const float>(values));
+  }
+
+  GgufWriter& writer_;
+  std::mt19937 random_{1};
+};
+
+}  // namespace
+
+std::vector<std::byte> tiny_llama(const TinyShape& shape) {
+  GgufWriter writer;
+  writer.set("general.architecture", "llama");
+  writer.set("llama.block_count", shape.layers);
+  writer.set("llama.context_length", 512u);
+  writer.set("llama.embedding_length", shape.width);
+  writer.set("llama.feed_forward_length", shape.ffn);
+  writer.set("llama.attention.head_count", shape.heads);
+  writer.set("llama.attention.head_count_kv", shape.kv_heads);
+  writer.set("llama.attention.key_length", shape.head_dim);
+  writer.set("llama.attention.value_length", shape.head_dim);
+  ModelWriter model(writer);
+  model.matrix("token_embd.weight", shape.vocabulary, shape.width);
+  for (uint32_t l = 0; l < shape.layers; ++l) {
+    std::string layer = "blk." + std::to_string(l) + ".";
+    model.norm(layer + "attn_norm.weight", shape.width);
+    model.matrix(layer + "attn_q.weight", shape.heads * shape.head_dim, shape.width);
+    model.matrix(layer + "attn_k.weight", shape.kv_heads * shape.head_dim, shape.width);
+    model.matrix(layer + "attn_v.weight", shape.kv_heads * shape.head_dim, shape.width);
+    model.matrix(layer + "attn_output.weight", shape.width, shape.heads * shape.head_dim);
+    model.norm(layer + "ffn_norm.weight", shape.width);
+    model.matrix(layer + "ffn_gate.weight", shape.ffn, shape.width);
+    model.matrix(layer + "ffn_up.weight", shape.ffn, shape.width);
+    model.matrix(layer + "ffn_down.weight", shape.width, shape.ffn);
+  }
+  model.norm("output_norm.weight", shape.width);
+  return writer.finish();
+}
+
+}  // namespace hearth

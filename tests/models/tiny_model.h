@@ -1,0 +1,19 @@
+// A tiny random model built in the test, for what the golden set doesn't vary: the number of
+// layers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace hearth {
+
+struct TinyShape {
+  uint32_t layers = 2, width = 64, heads = 4, kv_heads = 2, head_dim = 16, ffn = 96,
+           vocabulary = 80;
+};
+
+// A Llama-architecture F32 file without a vocabulary; the same bytes for the same shape.
+std::vector<std::byte> tiny_llama(const TinyShape& shape);
+
+}  // namespace hearth
