@@ -1,5 +1,5 @@
-# simdjson::simdjson for the host and for a cross build. Debian's libsimdjson-dev can be installed for
-# one architecture only, so the other one is linked by the name of the shared library itself.
+# simdjson::simdjson for the host and for a cross build. Debian's libsimdjson-dev can be installed
+# for one architecture only, so the other one is linked by the name of the shared library itself.
 find_path(simdjson_INCLUDE_DIR simdjson.h)
 find_library(simdjson_LIBRARY NAMES simdjson libsimdjson.so.14)
 include(FindPackageHandleStandardArgs)

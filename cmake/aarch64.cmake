@@ -1,4 +1,4 @@
-# Cross build for 64-bit ARM with Debian's compiler and Debian's arm64 libraries; tests run under qemu-user.
+# Cross build for 64-bit ARM with Debian's compiler and arm64 libraries; tests run under qemu-user.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)

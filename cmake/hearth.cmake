@@ -27,6 +27,10 @@ if(HEARTH_FUZZ)
   target_compile_options(hearth_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
+# GoogleTest's macros compare and convert on the user's behalf.
+add_library(hearth_test_flags INTERFACE)
+target_compile_options(hearth_test_flags INTERFACE -Wno-conversion)
+
 function(hearth_module name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LIBS" ${ARGN})
   add_library(hearth_${name} STATIC ${ARG_SOURCES})
@@ -39,9 +43,8 @@ function(hearth_test name)
     set(ARG_LABELS unit)
   endif()
   add_executable(${name} ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest_main)
-  # GoogleTest's macros compare and convert on the user's behalf.
-  target_compile_options(${name} PRIVATE -Wno-conversion)
+  # The test's flags come last, so that they win over those that the modules bring along.
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest_main hearth_test_flags)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 900)
 endfunction()

@@ -1,0 +1,140 @@
+# `make help` says what there is. CMake does the building (CMakePresets.json names the builds); this
+# file strings the commands together that a person or a build server would otherwise have to know.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+JOBS ?= $(shell nproc)
+# How long `make check` and `make fuzz-long` run each fuzzer.
+FUZZ_SECONDS ?= 600
+export JOBS FUZZ_SECONDS MODEL PROMPT
+
+launcher := $(if $(shell command -v ccache),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+ninja_flags := $(shell [ -t 2 ] || echo --quiet)
+cpp_files = git ls-files -co --exclude-standard -- '*.cc' '*.h' '*.cu' '*.cuh'
+
+say = @printf '==> %s\n' "$(1)"
+
+# $(call build_preset,preset,what for)
+define build_preset
+$(call say,build/$(1): $(2))
+@scripts/quiet.sh cmake --preset $(1) $(launcher)
+@cmake --build build/$(1) -j $(JOBS) -- $(ninja_flags)
+endef
+
+# $(call run_tests,preset,labels)
+run_tests = ctest --test-dir build/$(1) -L '$(2)' -LE 'slow|house' --no-tests=error \
+            --output-on-failure -j $(JOBS)
+
+##@ Use
+.PHONY: build run
+build: deps  ## the program, at build/release/hearth
+	$(call build_preset,release,the program and its tests with g++)
+
+ifdef MODEL
+run: build  ## generate text: make run MODEL=file.gguf [PROMPT="Once upon"] [ARGS="-n 64"]
+	$(call say,hearth run $(MODEL))
+	@build/release/hearth run "$$MODEL" $${PROMPT:+-p "$$PROMPT"} $(ARGS)
+else
+run:
+	@printf '%s\n' 'make run needs a model in GGUF form:' \
+	  '  make run MODEL=path/to/file.gguf PROMPT="Once upon a time" ARGS="-n 64"' \
+	  'ARGS goes to `hearth run` as it stands; docs/run.md lists the options.' >&2
+	@exit 2
+endif
+
+##@ Test
+.PHONY: test check units house fuzz fuzz-long aarch64 asan tsan clang tidy bench-smoke
+test: deps-test  ## house rules, units, goldens, ISA sweep, fuzzers, aarch64; 15 minutes, two cores
+	@scripts/steps.sh house units fuzz aarch64
+
+check: deps-check  ## the rest: sanitizers, clang, clang-tidy, long fuzzing, bench smoke
+	@scripts/steps.sh format-check asan tsan clang tidy bench-smoke fuzz-long
+
+units: build  ## every test of the release build that is not labelled slow
+	$(call say,ctest: unit golden and ISA tests of the release build)
+	@$(call run_tests,release,.)
+
+house: deps  ## layering, budgets and wording of the tree itself
+	$(call say,house: layering budgets and wording of the tree)
+	@python3 tests/house/house_test.py
+
+fuzz: deps-clang  ## the fuzzers under ASan and UBSan, a fixed number of runs each
+	$(call say,fuzz: every fuzzer for its fixed number of runs)
+	@scripts/fuzz.sh runs
+
+fuzz-long: deps-clang  ## the fuzzers for FUZZ_SECONDS each, learning into build/fuzz/corpus
+	$(call say,fuzz-long: every fuzzer for $(FUZZ_SECONDS) seconds)
+	@scripts/fuzz.sh seconds $(FUZZ_SECONDS)
+
+ifeq ($(shell uname -m),aarch64)
+aarch64:
+	@scripts/skip.sh 'this machine is aarch64: its release build is that test'
+else ifeq ($(shell command -v apt-get aarch64-linux-gnu-g++),)
+aarch64:
+	@scripts/skip.sh 'there is no aarch64-linux-gnu-g++, and no apt to install it with'
+else
+aarch64: deps-aarch64  ## cross build for 64-bit ARM; units and goldens under qemu-user
+	$(call build_preset,aarch64,cross build for 64-bit ARM)
+	$(call say,ctest: unit and golden tests of build/aarch64 under qemu-user)
+	@$(call run_tests,aarch64,unit|golden)
+endif
+
+asan: deps  ## unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	$(call build_preset,asan,with AddressSanitizer and UndefinedBehaviorSanitizer)
+	$(call say,ctest: unit tests of build/asan)
+	@UBSAN_OPTIONS=print_stacktrace=1 $(call run_tests,asan,unit)
+
+# ThreadSanitizer of GCC 12 cannot map its shadow where the kernel randomises 32 bits of an address.
+tsan: deps  ## unit tests under ThreadSanitizer
+	$(call build_preset,tsan,with ThreadSanitizer)
+	$(call say,ctest: unit tests of build/tsan)
+	@$$(setarch -R true 2> /dev/null && echo setarch -R) $(call run_tests,tsan,unit)
+
+clang: deps-clang  ## the whole tree with clang, warnings as errors, and its unit tests
+	$(call build_preset,clang,the whole tree with clang)
+	$(call say,ctest: unit tests of build/clang)
+	@$(call run_tests,clang,unit)
+
+# A folder of its own, because clang-tidy cannot read compile commands that begin with ccache.
+tidy: deps-check  ## clang-tidy over the sources
+	$(call say,clang-tidy: every source but tests and benchmarks)
+	@scripts/quiet.sh cmake --preset clang -B build/tidy
+	@scripts/quiet.sh run-clang-tidy -quiet -p build/tidy -j $(JOBS) \
+	  '$(CURDIR)/(src|tools)/(?!.*_(test|bench)\.cc).*\.cc$$'
+
+bench-smoke: build  ## every micro-benchmark once, to see that it still runs
+	$(call say,bench-smoke: every micro-benchmark for a moment)
+	@scripts/bench-smoke.sh build/release/bin
+
+##@ Write
+.PHONY: format format-check clean help
+format: deps-clang  ## clang-format every C++ file in place
+	$(call say,clang-format: in place)
+	@$(cpp_files) | xargs -r clang-format -i
+
+format-check: deps-clang  ## fail where clang-format would change something
+	$(call say,clang-format: check)
+	@$(cpp_files) | xargs -r clang-format --dry-run -Werror
+
+clean:  ## remove build/
+	$(call say,remove build/)
+	@rm -rf build
+
+help:  ## this list
+	@awk 'BEGIN { FS = ":.*## " } \
+	  /^##@ / { printf "\n%s\n", substr($$0, 5) } \
+	  /^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@printf '\nMissing Debian packages are installed first (scripts/install-deps.sh). %s\n' \
+	  'Builds stand in build/PRESET.'
+
+.PHONY: deps deps-clang deps-aarch64 deps-test deps-check
+deps:
+	@scripts/install-deps.sh
+deps-clang:
+	@scripts/install-deps.sh --clang
+deps-aarch64:
+	@scripts/install-deps.sh --aarch64
+deps-test:
+	@scripts/install-deps.sh --clang --aarch64
+deps-check:
+	@scripts/install-deps.sh --check

@@ -1,0 +1,48 @@
+#!/bin/bash
+# scripts/fuzz.sh runs | seconds N: builds the libFuzzer targets (executables named *_fuzz) with
+# clang, ASan and UBSan, and runs each as its test does, a fixed number of times, or for N seconds.
+#
+# Seeds of x_fuzz are the files in fuzz/corpus/x. `runs` does the same every time; `seconds` keeps
+# what it finds in build/fuzz/corpus/x and goes on from there. An input that fails there is
+# kept in build/fuzz/failures; repeat it with `build/fuzz/bin/x_fuzz FILE`.
+set -euo pipefail
+mode=$1
+seconds=${2:-}
+jobs=${JOBS:-$(nproc)}
+build=build/fuzz
+ninja_flags=$([ -t 2 ] || echo --quiet)
+
+fuzz_for_seconds() {
+  local fuzzer=$1 name log
+  name=$(basename "$fuzzer" _fuzz)
+  log=$build/logs/$name.log
+  local folders=("$build/corpus/$name")
+  mkdir -p "${folders[0]}"
+  if [ -d "fuzz/corpus/$name" ]; then folders+=("fuzz/corpus/$name"); fi
+  if ! "$fuzzer" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=1024 -malloc_limit_mb=64 \
+      -print_final_stats=1 -artifact_prefix="$build/failures/$name-" "${folders[@]}" > "$log" 2>&1
+  then
+    tail -n 60 "$log" >&2
+    echo "  $name: FAILED; the input is in $build/failures, the log is $log"
+    return 1
+  fi
+  echo "  $name: $(sed -n 's/^stat::number_of_executed_units: *//p' "$log") runs"
+}
+
+launcher=()
+if command -v ccache > /dev/null; then launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
+scripts/quiet.sh cmake --preset fuzz "${launcher[@]}"
+targets=$(ninja -C $build -t targets all)
+mapfile -t fuzzers < <(sed -n 's/^\(bin\/[A-Za-z0-9_]*_fuzz\): .*/\1/p' <<< "$targets")
+if [ ${#fuzzers[@]} = 0 ]; then
+  echo "no target named *_fuzz in the fuzz build" >&2
+  exit 1
+fi
+ninja -C $build -j "$jobs" $ninja_flags "${fuzzers[@]}"
+if [ "$mode" = runs ]; then
+  exec ctest --test-dir $build -L '^fuzz$' --no-tests=error --output-on-failure -j "$jobs"
+fi
+mkdir -p $build/logs $build/failures
+export seconds build
+export -f fuzz_for_seconds
+printf "$build/%s\n" "${fuzzers[@]}" | xargs -P "$jobs" -n 1 bash -euc 'fuzz_for_seconds "$1"' fuzz

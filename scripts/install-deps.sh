@@ -1,0 +1,85 @@
+#!/bin/bash
+# Installs the Debian 12 packages that Hearth is built and tested with; nothing else, nothing twice.
+#
+#   scripts/install-deps.sh [--clang] [--aarch64] [--check]
+#
+#   (no option)  compiler, build tools and libraries: what `make build` needs
+#   --clang      clang, its sanitizer runtimes and clang-format: the fuzzers and the format check
+#   --aarch64    cross compiler, arm64 libraries and the user-mode emulator
+#   --check      everything that `make check` needs
+#
+# Where all is there already, it asks dpkg, touches no network and says nothing.
+set -euo pipefail
+
+libraries=(libhwloc-dev libpcre2-dev libutf8proc-dev libfmt-dev libspdlog-dev libgtest-dev
+           libgmock-dev libbenchmark-dev)
+wanted=(g++ cmake ninja-build make pkg-config git python3 python3-numpy
+        "${libraries[@]}" libsimdjson-dev rapidjson-dev libcli11-dev)
+clang=(clang libclang-rt-14-dev clang-format)
+arm64=0
+
+for option in "$@"; do
+  case "$option" in
+    --clang) wanted+=("${clang[@]}") ;;
+    --aarch64) arm64=1 ;;
+    --check) wanted+=("${clang[@]}" clang-tidy clang-tools llvm); arm64=1 ;;
+    *) echo "install-deps.sh: unknown option '$option'; use --clang, --aarch64 or --check" >&2
+       exit 2 ;;
+  esac
+done
+
+if ! command -v dpkg-query apt-get > /dev/null; then
+  echo "install-deps.sh: no apt here; install these or their like yourself: ${wanted[*]}" >&2
+  exit 0
+fi
+
+native=$(dpkg --print-architecture)
+[ "$native" != arm64 ] || arm64=0
+if [ "$arm64" = 1 ]; then
+  wanted+=(g++-aarch64-linux-gnu qemu-user libc6:arm64 libstdc++6:arm64 libsimdjson14:arm64)
+  # libsimdjson-dev exists once per machine: cmake/Findsimdjson.cmake links libsimdjson14 itself.
+  for library in "${libraries[@]}"; do wanted+=("$library:arm64"); done
+fi
+
+# "name:architecture" of everything installed; packages for all architectures serve any.
+installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}:${Architecture}\n' |
+            sed -n 's/^installed //p')
+missing=()
+for package in "${wanted[@]}"; do
+  name=${package%%:*}
+  architecture=$native
+  [ "$package" = "$name" ] || architecture=${package#*:}
+  grep -qxF -e "$name:$architecture" -e "$name:all" <<< "$installed" || missing+=("$package")
+done
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+as_root=()
+if [ "$(id -u)" != 0 ]; then
+  if ! command -v sudo > /dev/null; then
+    echo "install-deps.sh: missing ${missing[*]}; run this script as root" >&2
+    exit 1
+  fi
+  as_root=(sudo)
+fi
+apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y
+     -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3)
+
+# Both architectures of a shared library must be of one version: name the native ones beside them,
+# so that apt brings an older native package along.
+names=("${missing[@]}")
+for package in "${missing[@]}"; do
+  [ "$package" = "${package%%:*}" ] || names+=("${package%%:*}")
+done
+
+echo "Installing: ${missing[*]}"
+if [ "$arm64" = 1 ] && ! dpkg --print-foreign-architectures | grep -qx arm64; then
+  "${as_root[@]}" dpkg --add-architecture arm64
+fi
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+if ! { "${apt[@]}" update && "${apt[@]}" install --no-install-recommends "${names[@]}"; } \
+    > "$log" 2>&1; then
+  cat "$log" >&2
+  echo "install-deps.sh: apt could not install ${missing[*]}; its messages stand above" >&2
+  exit 1
+fi

@@ -1,0 +1,30 @@
+#!/bin/bash
+# scripts/steps.sh TARGET...: makes each target in turn, goes on after a failure, and ends with a
+# table of what ran. Status 1 if any failed. A target skips itself with scripts/skip.sh.
+set -uo pipefail
+# The steps are makes of their own; the variables that they need are in the environment.
+unset MAKEFLAGS MFLAGS MAKELEVEL
+HEARTH_SKIP_FILE=$(mktemp)
+export HEARTH_SKIP_FILE
+trap 'rm -f "$HEARTH_SKIP_FILE"' EXIT
+
+failed=0
+table=()
+for target in "$@"; do
+  : > "$HEARTH_SKIP_FILE"
+  begin=$SECONDS
+  if ! make --no-print-directory "$target"; then
+    result=FAILED
+    failed=1
+  elif [ -s "$HEARTH_SKIP_FILE" ]; then
+    result="skipped: $(cat "$HEARTH_SKIP_FILE")"
+  else
+    result=ok
+  fi
+  table+=("$(printf '  %-13s %5d s  %s' "$target" $((SECONDS - begin)) "$result")")
+done
+
+printf '==> summary\n'
+printf '%s\n' "${table[@]}"
+[ "$failed" = 0 ] || echo "Repeat a failed step with \`make STEP\`."
+exit "$failed"

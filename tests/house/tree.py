@@ -1,0 +1,56 @@
+"""The files of the project: what git tracks or would track, or all where there is no git."""
+
+import os
+import pathlib
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+CPP = (".cc", ".h", ".cu", ".cuh")
+SCRIPT = (".py", ".sh", ".cmake", ".js", ".css")
+
+
+def list_files(root=ROOT):
+    """Paths relative to the root, with '/' between, sorted."""
+    command = ["git", "-C", str(root), "ls-files", "-co", "--exclude-standard", "-z"]
+    try:
+        output = subprocess.run(command, capture_output=True, check=True).stdout
+        listed = output.decode().split("\0")
+    except (OSError, subprocess.CalledProcessError):
+        listed = walk(root)
+    return sorted(p for p in set(listed) if p and (root / p).is_file())
+
+
+def walk(root):
+    """The tree without git's help: everything but build/, hidden folders and Python's caches."""
+    for folder, subfolders, names in os.walk(root):
+        here = pathlib.Path(folder).relative_to(root)
+        skipped = {"__pycache__"} | ({"build"} if here == pathlib.Path(".") else set())
+        subfolders[:] = [s for s in subfolders if s not in skipped and (s == ".ci" or s[0] != ".")]
+        for name in names:
+            yield (here / name).as_posix()
+
+
+def read_text(path, root=ROOT):
+    """The text of a file, or None where it is not text."""
+    data = (root / path).read_bytes()
+    if b"\0" in data:
+        return None
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def is_cpp(path):
+    return path.endswith(CPP)
+
+
+def is_cmake(path):
+    return path.endswith(".cmake") or path.split("/")[-1] == "CMakeLists.txt"
+
+
+def is_code(path):
+    """Sources that budgets and comment rules hold for; data and prose are not."""
+    name = path.split("/")[-1]
+    return is_cpp(path) or path.endswith(SCRIPT) or name in ("CMakeLists.txt", "Makefile")
