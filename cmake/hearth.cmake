@@ -10,7 +10,8 @@ find_package(GTest REQUIRED)
 
 add_library(hearth_flags INTERFACE)
 target_compile_options(hearth_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
-                       -Wno-sign-conversion -Werror -fno-omit-frame-pointer)
+                       -Wno-sign-conversion -Werror -fno-omit-frame-pointer
+                       -ffp-contract=off)  # the numerical contract says where products are fused
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GNU attaches ABI notes and false positives of -O3's value tracking to correct code.
   target_compile_options(hearth_flags INTERFACE -Wno-psabi -Wno-stringop-overflow

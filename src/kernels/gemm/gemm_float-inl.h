@@ -1,6 +1,7 @@
 // The kernels of the plain pack kinds over Vec16. Before this file a level includes its Vec16 and
 // defines
-//   Vec16Pair widen_bf16_pairs(const std::byte* p);   // bf16 [16][2]: even elements, odd elements
+//   Vec16Pair load_bf16_pairs(const std::byte* p);   bf16 [16][2]: even elements, odd elements
+//   Vec16Pair all_bf16_pair(const bf16_t* p);        both elements of a pair in all lanes
 //
 // Every output is one chain of fma in ascending k, so few rows take several panels at a time to
 // hide the latency of fma; many rows take one panel and six rows (AVX2: 12 + 3 of 16 registers).
@@ -12,41 +13,45 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kFloatTileRows = 6;
 // Bytes of codes in a slice of K of one panel: it stays in L1 for the tiles of all rows.
 constexpr size_t kFloatSliceBytes = size_t{16} << 10;
 
-// A kind tells how many elements of K a step takes and how to load and to widen them.
+// A kind tells how many elements of K a step takes and how to load them for 16 weight rows, or from
+// one row of activations into all lanes.
 struct FloatF32 {
+  static constexpr int kTileRows = 6;
   static constexpr size_t kStep = 1;
   static constexpr size_t kStepBytes = 64;
   using Element = float;
+  using Step = Vec16;
 
-  static void load(const std::byte* codes, Vec16 (&w)[kStep]) {
-    w[0] = Vec16::load(reinterpret_cast<const float*>(codes));
+  static Step load(const std::byte* codes) {
+    return Vec16::load(reinterpret_cast<const float*>(codes));
   }
-  static float widen(float x) { return x; }
+  static Step all(const float* x) { return Vec16::all(*x); }
+  static Vec16 add(Step w, Step x, Vec16 acc) { return fma(w, x, acc); }
   static const float* elements(const ActView& a) { return a.f32; }
 };
 
 struct FloatF16 : FloatF32 {
   static constexpr size_t kStepBytes = 32;
-  static void load(const std::byte* codes, Vec16 (&w)[kStep]) {
-    w[0] = Vec16::load_f16(reinterpret_cast<const uint16_t*>(codes));
+  static Step load(const std::byte* codes) {
+    return Vec16::load_f16(reinterpret_cast<const uint16_t*>(codes));
   }
 };
 
 struct FloatBF16 {
+  static constexpr int kTileRows = 4;  // pairs take twice the registers
   static constexpr size_t kStep = 2;
   static constexpr size_t kStepBytes = 64;
   using Element = bf16_t;
+  using Step = Vec16Pair;
 
-  static void load(const std::byte* codes, Vec16 (&w)[kStep]) {
-    Vec16Pair pair = widen_bf16_pairs(codes);
-    w[0] = pair.even;
-    w[1] = pair.odd;
+  static Step load(const std::byte* codes) { return load_bf16_pairs(codes); }
+  static Step all(const bf16_t* x) { return all_bf16_pair(x); }
+  static Vec16 add(const Step& w, const Step& x, Vec16 acc) {
+    return fma(w.odd, x.odd, fma(w.even, x.even, acc));
   }
-  static float widen(bf16_t x) { return bf16_to_f32(x); }
   static const bf16_t* elements(const ActView& a) { return a.bf16; }
 };
 
@@ -86,15 +91,10 @@ void float_tile(const FloatTile<Kind>& t) {
     for (size_t step = begin; step < begin + kUnroll; ++step) {
       HEARTH_UNROLL
       for (size_t p = 0; p < P; ++p) {
-        Vec16 w[Kind::kStep];
-        Kind::load(t.codes + t.codes_stride * p + Kind::kStepBytes * step, w);
+        const auto w = Kind::load(t.codes + t.codes_stride * p + Kind::kStepBytes * step);
         HEARTH_UNROLL
-        for (size_t i = 0; i < Kind::kStep; ++i) {
-          HEARTH_UNROLL
-          for (size_t r = 0; r < R; ++r) {
-            float x = Kind::widen(t.x[t.x_stride * r + Kind::kStep * step + i]);
-            acc[p][r] = fma(w[i], Vec16::all(x), acc[p][r]);
-          }
+        for (size_t r = 0; r < R; ++r) {
+          acc[p][r] = Kind::add(w, Kind::all(t.x + t.x_stride * r + Kind::kStep * step), acc[p][r]);
         }
       }
     }
@@ -150,7 +150,7 @@ void gemm_float(const GemmArgs& g) {
     }
   }
   for (; p < g.panels; ++p) {
-    float_panels<Kind, 1, kFloatTileRows>(g, g.panel0 + p, g.out + kPanelRows * p);
+    float_panels<Kind, 1, Kind::kTileRows>(g, g.panel0 + p, g.out + kPanelRows * p);
   }
 }
 

@@ -9,7 +9,7 @@
 //   Dots<Bits>                     16 exact dot products with codes of 4, 6 (unsigned) or 8 bits
 //                                  (unsigned, their offset of 128 taken off):
 //     Prepared, prepare(codes)     what of the codes serves all rows of activations
-//     add(prepared, four, step)    step 0, 1, ... of at most 8 groups (Bits 4), 4 groups (Bits 6)
+//     add(prepared, four)          kAtOnce groups; at most 8 in all (4 of them where Bits is 6)
 //     sum(offset)                  float(dots + offset)
 //   kInt8TileRows                  rows of a tile that fit the registers
 //
@@ -168,15 +168,24 @@ template <typename Kind, int R>
   using Dot = Dots<Kind::kBits>;
   const std::byte* codes = t.w.codes + Kind::kCodeBytes * (t.w.block + i);
   Dot dot[R];
+  // Of a whole block of nibbles, low and high are taken in turn: they share a load.
+  auto group = [&](int step) {
+    return Kind::kHalves == 1 ? step / 2 + 4 * (step % 2) : kGroups * h + step;
+  };
   HEARTH_UNROLL
-  for (int step = 0; step < kGroups; ++step) {
-    // Of a whole block of nibbles, low and high are taken in turn: they share a load.
-    const int g = Kind::kHalves == 1 ? step / 2 + 4 * (step % 2) : kGroups * h + step;
-    typename Dot::Prepared w = Dot::prepare(Kind::group(codes, g));
+  for (int step = 0; step < kGroups; step += Dot::kAtOnce) {
+    typename Dot::Prepared w[Dot::kAtOnce];
+    HEARTH_UNROLL
+    for (int n = 0; n < Dot::kAtOnce; ++n) {
+      w[n] = Dot::prepare(Kind::group(codes, group(step + n)));
+    }
     HEARTH_UNROLL
     for (int r = 0; r < R; ++r) {
       const int8_t* x = t.a.codes + t.a.stride * static_cast<size_t>(r) + kBlock * i;
-      dot[r].add(w, load_four(x + 4 * g), step);
+      Four four[Dot::kAtOnce];
+      HEARTH_UNROLL
+      for (int n = 0; n < Dot::kAtOnce; ++n) four[n] = load_four(x + 4 * group(step + n));
+      dot[r].add(w, four);
     }
   }
   const Vec16 scale = Kind::scale(t.w, t.w.block + i, h);

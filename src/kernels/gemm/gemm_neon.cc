@@ -62,6 +62,7 @@ inline Four load_four(const int8_t* p) {
 
 template <int Bits>
 struct Dots {
+  static constexpr int kAtOnce = 1;
   using Prepared = Codes;
   int32x4_t v[4] = {vdupq_n_s32(0), vdupq_n_s32(0), vdupq_n_s32(0), vdupq_n_s32(0)};
 
@@ -69,9 +70,9 @@ struct Dots {
     if constexpr (Bits < 8) return c;
     return each_of(c, [](uint8x16_t x) { return veorq_u8(x, vdupq_n_u8(0x80)); });
   }
-  void add(const Prepared& w, Four x, int) {
+  void add(const Prepared (&w)[1], const Four (&x)[1]) {
     HEARTH_UNROLL
-    for (size_t i = 0; i < 4; ++i) v[i] = vdotq_s32(v[i], vreinterpretq_s8_u8(w.v[i]), x);
+    for (size_t i = 0; i < 4; ++i) v[i] = vdotq_s32(v[i], vreinterpretq_s8_u8(w[0].v[i]), x[0]);
   }
   Vec16 sum(int32_t offset) const {
     const int32x4_t o = vdupq_n_s32(offset);
@@ -80,15 +81,22 @@ struct Dots {
   }
 };
 
-inline Vec16Pair widen_bf16_pairs(const std::byte* p) {
-  float32x4_t even[4], odd[4];
-  HEARTH_UNROLL
-  for (size_t i = 0; i < 4; ++i) {
-    uint32x4_t x = vld1q_u32(reinterpret_cast<const uint32_t*>(p) + 4 * i);
-    even[i] = vreinterpretq_f32_u32(vshlq_n_u32(x, 16));
-    odd[i] = vreinterpretq_f32_u32(vandq_u32(x, vdupq_n_u32(0xffff0000)));
-  }
-  return {{even[0], even[1], even[2], even[3]}, {odd[0], odd[1], odd[2], odd[3]}};
+inline float32x4_t even_of(uint32x4_t x) { return vreinterpretq_f32_u32(vshlq_n_u32(x, 16)); }
+inline float32x4_t odd_of(uint32x4_t x) {
+  return vreinterpretq_f32_u32(vandq_u32(x, vdupq_n_u32(0xffff0000)));
+}
+inline Vec16Pair load_bf16_pairs(const std::byte* p) {
+  const auto* words = reinterpret_cast<const uint32_t*>(p);
+  uint32x4_t a = vld1q_u32(words), b = vld1q_u32(words + 4);
+  uint32x4_t c = vld1q_u32(words + 8), d = vld1q_u32(words + 12);
+  return {{even_of(a), even_of(b), even_of(c), even_of(d)},
+          {odd_of(a), odd_of(b), odd_of(c), odd_of(d)}};
+}
+inline Vec16Pair all_bf16_pair(const bf16_t* p) {
+  uint32_t two;
+  __builtin_memcpy(&two, p, sizeof two);
+  const float32x4_t even = even_of(vdupq_n_u32(two)), odd = odd_of(vdupq_n_u32(two));
+  return {{even, even, even, even}, {odd, odd, odd, odd}};
 }
 
 }  // namespace

@@ -1,0 +1,47 @@
+// StopMatcher ends a stream of text at the first stop string, which may be spread over any number
+// of pushes. Text is given out as soon as it cannot be part of a stop string any more: held back is
+// the longest end of the text that begins one.
+//
+// The stop string that is completed first wins; of several completed by the same byte, the longest.
+// So the result does not depend on how the text was cut into pushes. Neither the stop string nor
+// what follows it is given out.
+//
+// Errors: an empty stop string is refused (kRequest).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hearth {
+
+class StopMatcher {
+ public:
+  explicit StopMatcher(std::vector<std::string> stops);
+
+  // The text that is safe to give out now. Nothing once stopped.
+  std::string push(std::string_view text);
+  // The end of the stream: what was held back. Nothing once stopped.
+  std::string flush();
+
+  bool stopped() const { return stopped_; }
+  // The stop string found; empty while not stopped.
+  const std::string& matched() const { return matched_; }
+
+ private:
+  // One stop string, matched by Knuth, Morris and Pratt's automaton.
+  struct Pattern {
+    std::string text;
+    std::vector<size_t> border;  // of each beginning: its longest end that is also a beginning
+    size_t state = 0;            // bytes of `text` that the stream ends with
+
+    void advance(char c);
+  };
+
+  std::vector<Pattern> patterns_;
+  std::string held_;
+  std::string matched_;
+  bool stopped_ = false;
+};
+
+}  // namespace hearth

@@ -1,0 +1,47 @@
+// TokenIndex finds tokens by their text: a sorted table, since a hash table's worst case is
+// something a hostile vocabulary can aim for. 16 bytes a token; the texts stay the caller's and
+// must outlive the index. Empty texts are never found; where a text stands twice, the last id is
+// found.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hearth {
+
+class TokenIndex {
+ public:
+  static constexpr int32_t kNone = -1;
+  struct Match {
+    int32_t id = kNone;
+    size_t length = 0;
+  };
+
+  explicit TokenIndex(std::span<const std::string> tokens);
+
+  // The id of the token, or kNone.
+  int32_t find(std::string_view text) const;
+  // The longest token that `text` begins with.
+  Match longest_prefix(std::string_view text) const;
+  // Texts that stand more than once.
+  size_t duplicates() const { return duplicates_; }
+
+ private:
+  // The first 8 bytes as a big-endian number decide most comparisons without a look at the text.
+  struct Entry {
+    uint64_t head;
+    int32_t id;
+  };
+
+  // Index of the first entry above `text`.
+  size_t upper_bound(std::string_view text) const;
+
+  std::span<const std::string> tokens_;
+  std::vector<Entry> entries_;
+  size_t duplicates_ = 0;
+};
+
+}  // namespace hearth

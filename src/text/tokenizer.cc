@@ -1,0 +1,162 @@
+#include "text/tokenizer.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "base/error.h"
+#include "text/bpe_encoder.h"
+#include "text/byte_level.h"
+#include "text/spm_encoder.h"
+#include "text/vocab_gguf.h"
+#include "text/wordpiece_encoder.h"
+
+namespace hearth {
+
+namespace {
+
+// Symbols are counted in 32 bits, and a space becomes three bytes.
+constexpr size_t kMaxTextBytes = std::numeric_limits<int32_t>::max() / 4;
+
+std::unique_ptr<Encoder> make_encoder(Vocab& vocab, const TokenIndex& index) {
+  switch (vocab.kind) {
+    case VocabKind::kSpm:
+      return std::make_unique<SpmEncoder>(vocab, index);
+    case VocabKind::kWordPiece:
+      return std::make_unique<WordPieceEncoder>(vocab, index);
+    case VocabKind::kBpe:
+      break;
+  }
+  const PreTokenizerRule* rule = find_pre_tokenizer(vocab.pre);
+  if (rule == nullptr) {
+    fail(ErrorCode::kUnsupported, "{}: no pre-tokenizer is named '{}'; there are {}", vocab.source,
+         vocab.pre, pre_tokenizer_names());
+  }
+  return std::make_unique<BpeEncoder>(vocab, index, *rule);
+}
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> Tokenizer::from_gguf(const GgufFile& file,
+                                                const std::optional<std::string>& pre) {
+  return from_vocab(vocab_from_gguf(file, pre));
+}
+
+std::unique_ptr<Tokenizer> Tokenizer::from_vocab(Vocab vocab) {
+  check_vocab(vocab);
+  return std::unique_ptr<Tokenizer>(new Tokenizer(std::move(vocab)));
+}
+
+Tokenizer::Tokenizer(Vocab vocab)
+    : vocab_(std::move(vocab)),
+      index_(vocab_.tokens),
+      special_(vocab_),
+      encoder_(make_encoder(vocab_, index_)) {
+  vocab_.merges.clear();
+  vocab_.merges.shrink_to_fit();
+  if (index_.duplicates() > 0) {
+    vocab_.warnings.push_back(
+        fmt::format("{}: tokenizer.ggml.tokens holds {} tokens whose text another token has, too; "
+                    "text becomes the one with the highest id",
+                    vocab_.source, index_.duplicates()));
+  }
+}
+
+std::vector<int32_t> Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
+  if (text.size() > kMaxTextBytes) {
+    fail(ErrorCode::kRequest, "a text of {} bytes is too long to tokenize at once: cut it",
+         text.size());
+  }
+  std::vector<int32_t> ids;
+  if (options.add_bos.value_or(vocab_.add_bos) && vocab_.bos != Vocab::kNone) {
+    ids.push_back(vocab_.bos);
+  }
+  bool first = true;
+  for (const TextPart& part : special_.partition(text, options.parse_special)) {
+    if (part.token != Vocab::kNone) {
+      ids.push_back(part.token);
+    } else {
+      encoder_->encode(part.text, first, ids);
+    }
+    first = part.token != Vocab::kNone;
+  }
+  if (options.add_eos.value_or(vocab_.add_eos) && vocab_.eos != Vocab::kNone) {
+    ids.push_back(vocab_.eos);
+  }
+  return ids;
+}
+
+void Tokenizer::check_id(int32_t id) const {
+  if (id < 0 || static_cast<size_t>(id) >= vocab_.tokens.size()) {
+    fail(ErrorCode::kRequest, "{} is no token of the model: ids go from 0 to {}", id,
+         vocab_.tokens.size() - 1);
+  }
+}
+
+std::string Tokenizer::normal_bytes(const std::string& token) const {
+  if (vocab_.kind == VocabKind::kBpe) return byte_level_decode(token);
+  std::string bytes;
+  std::string_view rest = token;
+  while (!rest.empty()) {
+    if (rest.starts_with(kSpaceMark)) {
+      bytes += ' ';
+      rest.remove_prefix(kSpaceMark.size());
+    } else {
+      bytes += rest[0];
+      rest.remove_prefix(1);
+    }
+  }
+  return bytes;
+}
+
+std::string Tokenizer::token_bytes(int32_t id, bool render_special) const {
+  check_id(id);
+  const std::string& token = vocab_.tokens[id];
+  switch (vocab_.types[id]) {
+    case TokenType::kNormal:
+      return normal_bytes(token);
+    case TokenType::kUserDefined:
+      return token;
+    case TokenType::kByte: {
+      int value = byte_token_value(token);
+      return value < 0 ? normal_bytes(token) : std::string(1, static_cast<char>(value));
+    }
+    case TokenType::kUndefined:
+    case TokenType::kUnknown:
+    case TokenType::kControl:
+    case TokenType::kUnused:
+      break;
+  }
+  return render_special ? token : std::string();
+}
+
+std::string Tokenizer::decode(std::span<const int32_t> ids, bool render_special) const {
+  std::string text;
+  bool strip = vocab_.kind == VocabKind::kWordPiece || vocab_.add_space_prefix;
+  for (int32_t id : ids) {
+    std::string bytes = token_bytes(id, render_special);
+    TokenType type = vocab_.types[id];
+    bool word = type == TokenType::kNormal || type == TokenType::kByte;
+    if (strip && word && bytes.starts_with(' ')) bytes.erase(0, 1);
+    // A special token before the first word keeps it the first.
+    if (word || type == TokenType::kUserDefined) strip = false;
+    text += bytes;
+  }
+  return text;
+}
+
+const std::string& Tokenizer::token_text(int32_t id) const {
+  check_id(id);
+  return vocab_.tokens[id];
+}
+
+bool Tokenizer::is_eog(int32_t id) const {
+  return std::binary_search(vocab_.eog.begin(), vocab_.eog.end(), id);
+}
+
+bool Tokenizer::is_control(int32_t id) const {
+  check_id(id);
+  return vocab_.types[id] == TokenType::kControl;
+}
+
+}  // namespace hearth

@@ -1,0 +1,90 @@
+// Tokenizer: text to token ids and back, by the vocabulary of a model's file. Immutable: one object
+// serves any number of threads.
+//
+//   auto tokenizer = Tokenizer::from_gguf(file);
+//   std::vector<int32_t> ids = tokenizer->encode(prompt);             // BOS and EOS as the file
+//   says stream.push(tokenizer->token_bytes(id));                          // text/utf8_stream.h
+//
+// Text may be any bytes, below 2 GiB. What does not count as UTF-8 is kept byte for byte by
+// byte-level BPE and by SentencePiece with byte tokens, and dropped by WordPiece, as are characters
+// its cleaning drops (text/wordpiece_encoder.h). So decode(encode(text)) is `text` for byte-level
+// BPE always, and for SentencePiece but for U+2581, which is its space; special tokens aside.
+//
+// Ids given to a function must lie in [0, size()): one that does not is refused (kRequest).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/gguf.h"
+#include "text/encoder.h"
+#include "text/special_tokens.h"
+#include "text/token_index.h"
+#include "text/vocab.h"
+
+namespace hearth {
+
+struct EncodeOptions {
+  // Put BOS ([CLS]) before and EOS ([SEP]) behind the text; unset, as the vocabulary's rule says.
+  std::optional<bool> add_bos = std::nullopt;
+  std::optional<bool> add_eos = std::nullopt;
+  // Take "<|im_end|>" and the like in the text as control tokens: for text that the program wrote,
+  // such as a rendered chat template, never for a stranger's words.
+  bool parse_special = false;
+};
+
+class Tokenizer {
+ public:
+  // Throws as vocab_from_gguf() and the encoders' constructors do.
+  static std::unique_ptr<Tokenizer> from_gguf(const GgufFile& file,
+                                              const std::optional<std::string>& pre = std::nullopt);
+  // Throws as check_vocab() and the encoders' constructors do.
+  static std::unique_ptr<Tokenizer> from_vocab(Vocab vocab);
+
+  Tokenizer(const Tokenizer&) = delete;
+  Tokenizer& operator=(const Tokenizer&) = delete;
+
+  std::vector<int32_t> encode(std::string_view text, const EncodeOptions& options = {}) const;
+
+  // The text of `ids`. Control, unknown and unused tokens show as their names or not at all. The
+  // space that SentencePiece and WordPiece put before the first word is taken away.
+  std::string decode(std::span<const int32_t> ids, bool render_special = false) const;
+
+  // The bytes of one token inside a stream: maybe part of a character, maybe none; nothing is taken
+  // away from its beginning.
+  std::string token_bytes(int32_t id, bool render_special = false) const;
+  // The token as the file spells it.
+  const std::string& token_text(int32_t id) const;
+
+  size_t size() const { return vocab_.tokens.size(); }
+  // Ids of special tokens, Vocab::kNone where there is none.
+  int32_t bos() const { return vocab_.bos; }
+  int32_t eos() const { return vocab_.eos; }
+  int32_t eot() const { return vocab_.eot; }
+  // Whether the token ends a generation.
+  bool is_eog(int32_t id) const;
+  bool is_control(int32_t id) const;
+  // The token with exactly this text in the file, or Vocab::kNone.
+  int32_t find_token(std::string_view text) const { return index_.find(text); }
+
+  const Vocab& vocab() const { return vocab_; }
+  std::span<const std::string> warnings() const { return vocab_.warnings; }
+
+ private:
+  explicit Tokenizer(Vocab vocab);
+
+  void check_id(int32_t id) const;
+  std::string normal_bytes(const std::string& token) const;
+
+  Vocab vocab_;  // without its merges, which the encoder keeps in its own form
+  TokenIndex index_;
+  SpecialTokens special_;
+  std::unique_ptr<Encoder> encoder_;
+};
+
+}  // namespace hearth

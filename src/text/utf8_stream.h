@@ -1,0 +1,24 @@
+// Utf8Stream turns the bytes of tokens, which may end inside a character, into text that is
+// well-formed UTF-8 at every moment. A character is given out once it is whole; bytes that no
+// later byte can make well-formed become U+FFFD, one for each maximal part of a sequence (Unicode
+// standard, section 3.9). How the bytes were cut into pushes makes no difference to the text.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace hearth {
+
+class Utf8Stream {
+ public:
+  std::string push(std::string_view bytes);
+  // The end of the stream: a character still unfinished becomes U+FFFD.
+  std::string flush();
+  // Bytes held back: 0 to 3.
+  size_t held() const { return held_.size(); }
+
+ private:
+  std::string held_;
+};
+
+}  // namespace hearth
