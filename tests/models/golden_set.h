@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,9 @@ struct GoldenModel {
   bool quantised;  // some matrix is of an integer type
   bool bf16;
 };
+
+// What a failing test prints of its parameter.
+inline void PrintTo(const GoldenModel& model, std::ostream* out) { *out << model.name; }
 
 std::vector<GoldenModel> read_golden_set();
 

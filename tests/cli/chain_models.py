@@ -1,0 +1,193 @@
+"""Tiny models whose every logit is known, for testing the program around them.
+
+A chain model says which token follows which: its embedding is one-hot, its layers add nothing, and
+its output matrix leads from each token to one other: after token t the logit of follow[t] is GAP,
+all others 0, whatever came before. So a test knows what greedy decoding gives, and the
+perplexity.
+"""
+
+import math
+import struct
+import sys
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "golden"))
+
+import gguf_io  # noqa: E402
+from gguf_io import ValueType, array, boolean, f32, string, u32  # noqa: E402
+from quants import Type  # noqa: E402
+
+UNK, BOS, EOS, TURN = 0, 1, 2, 3
+BYTES = 4  # the token of byte 0; then come the others
+LETTERS = "abcdefghijklmnopqrstuvwxyzABEU! "
+FIRST_LETTER = BYTES + 256
+VOCABULARY = FIRST_LETTER + len(LETTERS)
+WIDTH, HEAD, FFN = 320, 32, 32
+CONTEXT = 256
+EPSILON = 1e-5
+# Of the logit that follows over all others: likely, but not certain, at temperature 1.
+GAP = 6.0
+
+
+def letter(c):
+    return FIRST_LETTER + LETTERS.index(c)
+
+
+def ids(text):
+    return [letter(c) for c in text]
+
+
+def byte(value):
+    return BYTES + value
+
+
+def _chain(follow, *tokens):
+    for a, b in zip(tokens, tokens[1:]):
+        follow[a] = b
+
+
+def follows():
+    """The alphabet in a ring; U leads to characters of two and three bytes, B to a byte that is not
+    UTF-8, E to the end; A to the token that ends a turn."""
+    follow = {token: letter("!") for token in range(VOCABULARY)}
+    _chain(follow, BOS, *ids("abcdefghijklmnopqrstuvwxyza"))
+    two, three = "é".encode(), "€".encode()
+    _chain(follow, letter("U"), *(byte(b) for b in two + three), letter("!"))
+    _chain(follow, letter("!"), EOS)
+    _chain(follow, letter("B"), byte(0xFF), letter("!"))
+    _chain(follow, letter("E"), EOS)
+    _chain(follow, letter("A"), TURN)
+    return follow
+
+
+def tokenizer():
+    pieces = ["<unk>", "<s>", "</s>", "<|im_end|>"] + [f"<0x{b:02X}>" for b in range(256)]
+    pieces += [c.replace(" ", "\u2581") for c in LETTERS]
+    unknown, control, byte_type, normal = 2, 3, 6, 1
+    types = [unknown, control, control, control] + [byte_type] * 256 + [normal] * len(LETTERS)
+    return {
+        "tokenizer.ggml.model": string("llama"),
+        "tokenizer.ggml.tokens": array(ValueType.STRING, pieces),
+        "tokenizer.ggml.scores": array(ValueType.FLOAT32, [0.0] * len(pieces)),
+        "tokenizer.ggml.token_type": array(ValueType.INT32, types),
+        "tokenizer.ggml.bos_token_id": u32(BOS),
+        "tokenizer.ggml.eos_token_id": u32(EOS),
+        "tokenizer.ggml.unknown_token_id": u32(UNK),
+        "tokenizer.ggml.add_bos_token": boolean(True),
+        "tokenizer.ggml.add_eos_token": boolean(False),
+        "tokenizer.ggml.add_space_prefix": boolean(False),
+    }
+
+
+def metadata(arch="llama", layers=1, heads=1, head=HEAD, width=WIDTH):
+    own = {
+        "block_count": u32(layers),
+        "context_length": u32(CONTEXT),
+        "embedding_length": u32(width),
+        "feed_forward_length": u32(FFN),
+        "attention.head_count": u32(heads),
+        "attention.head_count_kv": u32(heads),
+        "attention.key_length": u32(head),
+        "attention.value_length": u32(head),
+        "attention.layer_norm_rms_epsilon": f32(EPSILON),
+        "rope.dimension_count": u32(head),
+    }
+    return {
+        "general.architecture": string(arch),
+        "general.name": string("chain"),
+        **{f"{arch}.{key}": value for key, value in own.items()},
+    }
+
+
+def tensor(name, values):
+    return gguf_io.Tensor(name, Type.F32, values.shape[::-1], values.astype("<f4").tobytes())
+
+
+def layer(index, width, inner, fill):
+    """One layer; fill(rows, columns) gives the values of its matrices."""
+    shapes = {
+        "attn_q": (inner, width),
+        "attn_k": (inner, width),
+        "attn_v": (inner, width),
+        "attn_output": (width, inner),
+        "ffn_gate": (FFN, width),
+        "ffn_up": (FFN, width),
+        "ffn_down": (width, FFN),
+    }
+    values = {name: fill(*shape) for name, shape in shapes.items()}
+    values.update({name: np.ones(width) for name in ("attn_norm", "ffn_norm")})
+    return [tensor(f"blk.{index}.{name}.weight", value) for name, value in values.items()]
+
+
+def zeros(rows, columns):
+    return np.zeros((rows, columns))
+
+
+def chain_tensors():
+    follow = follows()
+    embedding = np.zeros((VOCABULARY, WIDTH))
+    output = np.zeros((VOCABULARY, WIDTH))
+    # What the norm makes of a one-hot row.
+    normed = 1 / math.sqrt(1 / WIDTH + EPSILON)
+    for token, after in follow.items():
+        embedding[token, token] = 1
+        output[after, token] = GAP / normed
+    return [
+        tensor("token_embd.weight", embedding),
+        *layer(0, WIDTH, HEAD, zeros),
+        tensor("output_norm.weight", np.ones(WIDTH)),
+        tensor("output.weight", output),
+    ]
+
+
+def write_chain(path, arch="llama", vocabulary=True):
+    keys = metadata(arch)
+    if vocabulary:
+        keys.update(tokenizer())
+    gguf_io.write(str(path), keys, chain_tensors())
+
+
+def write_random(path):
+    """A model whose attention and FFN do work."""
+    r = np.random.Generator(np.random.PCG64(7))
+    width, heads, layers = 64, 2, 2
+
+    def normal(rows, columns):
+        return r.standard_normal((rows, columns)) / math.sqrt(columns)
+
+    tensors = [tensor("token_embd.weight", r.standard_normal((VOCABULARY, width)))]
+    for index in range(layers):
+        tensors += layer(index, width, heads * HEAD, normal)
+    tensors += [tensor("output_norm.weight", np.ones(width))]
+    tensors += [tensor("output.weight", 3 * normal(VOCABULARY, width))]
+    keys = {**metadata(layers=layers, heads=heads, width=width), **tokenizer()}
+    gguf_io.write(str(path), keys, tensors)
+
+
+# Heads, length of a head, layers of the model that write_wide() makes.
+WIDE = (16, 512, 16)
+
+
+def write_wide(path):
+    """A small file whose keys and values take 1 MiB a position in f32: 16 layers, 8192 wide."""
+    heads, head, layers = WIDE
+    width = 32
+    tensors = [tensor("token_embd.weight", np.zeros((VOCABULARY, width)))]
+    for index in range(layers):
+        tensors += layer(index, width, heads * head, zeros)
+    tensors += [tensor("output_norm.weight", np.ones(width))]
+    keys = {**metadata(layers=layers, heads=heads, head=head, width=width), **tokenizer()}
+    gguf_io.write(str(path), keys, tensors)
+
+
+def write_unknown_type(path):
+    """A chain model whose output matrix has the tensor type 99."""
+    write_chain(path)
+    raw = bytearray(path.read_bytes())
+    name = b"output.weight"
+    at = raw.index(struct.pack("<Q", len(name)) + name) + 8 + len(name)
+    dims = struct.unpack_from("<I", raw, at)[0]
+    struct.pack_into("<I", raw, at + 4 + 8 * dims, 99)
+    path.write_bytes(raw)

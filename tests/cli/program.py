@@ -1,0 +1,63 @@
+"""Calls the program under test: a base class with models to call it on."""
+
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import chain_models
+
+TIMEOUT = 300
+
+
+class ProgramTest(unittest.TestCase):
+    """Models in a folder of their own, and the program."""
+
+    command = []  # what runs the program: an emulator where needed, and its path
+
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory()
+        cls.folder = Path(cls.temporary.name)
+        cls.chain = cls.folder / "chain.gguf"
+        cls.random = cls.folder / "random.gguf"
+        chain_models.write_chain(cls.chain)
+        chain_models.write_random(cls.random)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def start(self, *words, **how):
+        return subprocess.Popen([*ProgramTest.command, *map(str, words)], **how)
+
+    def call(self, *words, text="", env=None):
+        """(status, standard output as bytes, standard error)."""
+        done = subprocess.run(
+            [*ProgramTest.command, *map(str, words)],
+            input=text if isinstance(text, bytes) else text.encode(),
+            capture_output=True,
+            timeout=TIMEOUT,
+            env={**os.environ, **(env or {})},
+            check=False,
+        )
+        return done.returncode, done.stdout, done.stderr.decode()
+
+    def good(self, *words, text=""):
+        """Standard output of a call that must succeed."""
+        status, out, err = self.call(*words, text=text)
+        self.assertEqual(status, 0, err)
+        return out.decode()
+
+    def bad(self, status, *words, text="", says=(), env=None):
+        """The error of a call that must fail with one sentence that says all of `says`."""
+        found, out, err = self.call(*words, text=text, env=env)
+        self.assertEqual(found, status, err)
+        sentence = err.splitlines()[0] if err else ""
+        self.assertTrue(sentence.startswith("hearth: "), err)
+        self.assertLessEqual(len(err.splitlines()), 2, err)
+        for part in says:
+            self.assertIn(part, sentence)
+        self.assertEqual(out, b"")
+        return sentence
