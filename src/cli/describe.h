@@ -1,0 +1,35 @@
+// What a model file says about itself, for `hearth inspect`: read leniently, since the file may be
+// of an architecture or with tensor types that this version does not know.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "formats/gguf.h"
+
+namespace hearth {
+
+struct TypeTotal {
+  std::string type;  // "q4_0"
+  uint64_t tensors = 0, elements = 0;
+  uint64_t bytes = 0;  // 0 for a type this version does not know
+};
+
+// What is missing from the file is none here.
+struct ModelDescription {
+  std::string architecture, name;  // empty where the file does not say
+  bool runs = false;               // whether this version knows the architecture
+  uint64_t parameters = 0;
+  std::vector<TypeTotal> types;  // most bytes first
+  std::optional<uint64_t> context, layers, width, ffn, heads, kv_heads, head_dim, vocabulary;
+  std::string tokenizer, pre;  // tokenizer.ggml.model and .pre
+};
+
+ModelDescription describe_model(const GgufFile& file);
+
+// "1.24 B", "260.03 K": a number of parameters for people.
+std::string parameters_text(uint64_t parameters);
+
+}  // namespace hearth

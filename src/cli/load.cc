@@ -1,0 +1,115 @@
+#include "cli/load.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+
+#include "base/error.h"
+#include "base/progress.h"
+#include "cli/text_io.h"
+#include "memory/arena.h"
+#include "models/registry.h"
+
+namespace hearth {
+namespace {
+
+KvType kv_type_of(const std::string& name) {
+  for (size_t i = 0; i < kKvTypes; ++i) {
+    auto type = static_cast<KvType>(i);
+    if (name == kv_type_name(type)) return type;
+  }
+  fail(ErrorCode::kUsage, "--kv-type {} is not known", name);
+}
+
+void tell_loaded(const GgufFile& file, const Engine& engine, double seconds) {
+  const MemoryUse& memory = engine.memory();
+  fmt::print(stderr,
+             "hearth: {}: {}, {}, loaded in {:.1f} s\n"
+             "hearth: {} threads, {} kernels, context {}\n"
+             "hearth: memory {}: weights {}, keys and values {}, the rest {}\n",
+             file.name(), engine.config().architecture, bytes_text(file.file_bytes()), seconds,
+             engine.threads(), isa_name(engine.isa()), engine.context(), bytes_text(memory.total()),
+             bytes_text(memory.weights), bytes_text(memory.kv),
+             bytes_text(memory.total() - memory.weights - memory.kv));
+}
+
+}  // namespace
+
+Isa environment_isa(const CpuFeatures& features) {
+  return choose_isa(features, std::getenv("HEARTH_ISA"));
+}
+
+DecoderConfig read_model_config(const GgufFile& file) {
+  const Architecture& architecture = architecture_for(file);
+  DecoderConfig config = read_decoder_config(file);
+  architecture.configure(file, &config);
+  return config;
+}
+
+std::unique_ptr<Tokenizer> load_tokenizer(const GgufFile& file,
+                                          const std::optional<std::string>& pre, bool verbose) {
+  std::unique_ptr<Tokenizer> tokenizer = Tokenizer::from_gguf(file, pre);
+  bool guessed = tokenizer->vocab().kind == VocabKind::kBpe && !pre &&
+                 file.metadata().find("tokenizer.ggml.pre") == nullptr;
+  if (verbose || guessed) {
+    for (const std::string& warning : tokenizer->warnings()) print_note(warning);
+  }
+  return tokenizer;
+}
+
+void check_vocabulary(const GgufFile& file, const Tokenizer& tokenizer,
+                      const DecoderConfig& config) {
+  if (tokenizer.size() <= config.vocabulary) return;
+  fail(ErrorCode::kFile,
+       "'{}': the vocabulary has {} tokens and token_embd.weight rows for {}: the file is damaged",
+       file.name(), tokenizer.size(), config.vocabulary);
+}
+
+std::unique_ptr<Engine> load_engine(const GgufFile& file, const EngineArgs& args,
+                                    EngineOptions options, Interrupts* interrupts) {
+  options.threads = args.threads;
+  options.shards = args.shards;
+  options.kv_type = kv_type_of(args.kv_type);
+  Isa isa = environment_isa(detect_cpu_features());
+  Machine machine = Machine::live();
+  auto start = std::chrono::steady_clock::now();
+  std::unique_ptr<Progress> progress;
+  auto report = [&](size_t done, size_t total) {
+    if (interrupts != nullptr) interrupts->die_if_received();
+    if (!progress) progress = std::make_unique<Progress>("loading", total, bytes_text);
+    progress->update(done);
+  };
+  auto engine = std::make_unique<Engine>(file, machine, isa, options, report);
+  progress.reset();
+  std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  if (args.verbose || stderr_is_terminal()) tell_loaded(file, *engine, took.count());
+  if (args.verbose) {
+    for (const std::string& warning : engine->warnings()) print_note(warning);
+  }
+  if (engine->context() > engine->config().context) {
+    print_note(fmt::format("a context of {} goes beyond the {} positions the model was trained for",
+                           engine->context(), engine->config().context));
+  }
+  return engine;
+}
+
+void check_logits(std::span<const float> logits, const GgufFile& file) {
+  auto good = [](float x) { return std::isfinite(x); };
+  if (std::all_of(logits.begin(), logits.end(), good)) return;
+  fail(ErrorCode::kFile,
+       "'{}' gives logits that are not numbers: its weights are damaged, or too large for it; get "
+       "the file again",
+       file.name());
+}
+
+double log_sum_exp(std::span<const float> logits) {
+  double most = *std::max_element(logits.begin(), logits.end());
+  double sum = 0;
+  for (float logit : logits) sum += std::exp(logit - most);
+  return most + std::log(sum);
+}
+
+}  // namespace hearth

@@ -1,0 +1,47 @@
+// From a model's file to what the verbs work with: tokenizer, context, engine. The order saves the
+// user's time: what can be refused is refused before a weight is read.
+// Errors: those of the parts, and the ones named below.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cli/interrupts.h"
+#include "cli/options.h"
+#include "engine/engine.h"
+#include "formats/gguf.h"
+#include "text/tokenizer.h"
+#include "topology/cpu_features.h"
+
+namespace hearth {
+
+// The level of kernels: the best, or what the environment's HEARTH_ISA forces.
+Isa environment_isa(const CpuFeatures& features);
+
+// The hyper-parameters of a model that this version can run.
+DecoderConfig read_model_config(const GgufFile& file);
+
+// Prints the tokenizer's warnings where asked to, and where its pre-tokenizer is a guess: text
+// would be cut otherwise than the model learnt it.
+std::unique_ptr<Tokenizer> load_tokenizer(const GgufFile& file,
+                                          const std::optional<std::string>& pre, bool verbose);
+// Throws (kFile) where the model has no rows for some of the tokens.
+void check_vocabulary(const GgufFile& file, const Tokenizer& tokenizer,
+                      const DecoderConfig& config);
+
+// `options` holds what the verb decides (context, rows, outputs); `args` the rest. Shows progress,
+// and on a terminal or with --verbose what was loaded. `interrupts`, where given, are those that
+// the verb will ask; a Ctrl-C while loading ends the process.
+std::unique_ptr<Engine> load_engine(const GgufFile& file, const EngineArgs& args,
+                                    EngineOptions options, Interrupts* interrupts = nullptr);
+
+// Throws (kFile) where a value is not a number: the file is damaged, or the model overflows.
+void check_logits(std::span<const float> logits, const GgufFile& file);
+
+// log(sum(exp(logits))), in double.
+double log_sum_exp(std::span<const float> logits);
+
+}  // namespace hearth

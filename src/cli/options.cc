@@ -1,0 +1,129 @@
+#include "cli/options.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "cli/text_io.h"
+#include "engine/engine.h"
+#include "kernels/attention/attention.h"
+
+namespace hearth {
+namespace {
+
+constexpr uint32_t kMaxThreads = 4096, kMaxShards = 64;
+
+// Accepts decimal numbers only, and writes them plainly: CLI11 itself would read 010 as 8.
+template <typename T>
+CLI::Validator number_in(T low, T high) {
+  auto check = [low, high](std::string& input) -> std::string {
+    T value{};
+    const char* end = input.data() + input.size();
+    auto [stop, error] = std::from_chars(input.data(), end, value);
+    if (error == std::errc{} && stop == end && value >= low && value <= high) {
+      input = fmt::format("{}", value);
+      return {};
+    }
+    return fmt::format("'{}' is no whole number from {} to {}", input, low, high);
+  };
+  return CLI::Validator(std::move(check), "");
+}
+
+CLI::Validator any_number() {
+  auto check = [](std::string& input) -> std::string {
+    float value{};
+    const char* end = input.data() + input.size();
+    auto [stop, error] = std::from_chars(input.data(), end, value);
+    if (error == std::errc{} && stop == end) return {};
+    return fmt::format("'{}' is no number", input);
+  };
+  return CLI::Validator(check, "");
+}
+
+}  // namespace
+
+CLI::Option* add_count(CLI::App& verb, const std::string& names, uint32_t* value, uint32_t low,
+                       uint32_t high, const std::string& help) {
+  return verb.add_option(names, *value, fmt::format("{} ({} to {})", help, low, high))
+      ->transform(number_in<uint32_t>(low, high))
+      ->type_name("N");
+}
+
+CLI::Option* add_seed(CLI::App& verb, std::optional<uint64_t>* seed) {
+  auto set = [seed](const std::string& text) { *seed = std::stoull(text); };
+  return verb.add_option_function<std::string>("--seed", set, "Random seed (default: random)")
+      ->transform(number_in<uint64_t>(0, std::numeric_limits<uint64_t>::max()))
+      ->type_name("N");
+}
+
+CLI::Option* add_real(CLI::App& verb, const std::string& names, float* value,
+                      const std::string& help) {
+  return verb.add_option(names, *value, help)
+      ->check(any_number())
+      ->type_name("X")
+      ->default_str(fmt::format("{}", *value));
+}
+
+void add_model(CLI::App& verb, std::string* model) {
+  verb.add_option("MODEL", *model, "A model file in GGUF form; of several parts, the first")
+      ->required()
+      ->type_name("FILE");
+}
+
+void add_pre(CLI::App& verb, std::optional<std::string>* pre) {
+  auto set = [pre](const std::string& name) { *pre = name; };
+  verb.add_option_function<std::string>("--pre", set,
+                                        "Pre-tokenizer, where the file names none or a wrong one")
+      ->type_name("NAME");
+}
+
+void add_text_source(CLI::App& verb, TextSource* source) {
+  auto set_text = [source](const std::string& text) { source->text = text; };
+  auto set_path = [source](const std::string& path) { source->path = path; };
+  CLI::Option* text = verb.add_option_function<std::string>("-p,--prompt", set_text, "The text");
+  CLI::Option* file = verb.add_option_function<std::string>(
+      "-f,--file", set_path, "Read the text from FILE (default: standard input)");
+  text->type_name("TEXT");
+  file->type_name("FILE")->excludes(text);
+}
+
+std::string read_source(const TextSource& source, const std::string& what) {
+  if (source.text) return *source.text;
+  if (source.path) return read_text(*source.path);
+  if (::isatty(STDIN_FILENO) != 0) {
+    print_note(fmt::format("type {} and end it with Ctrl-D on an empty line", what));
+  }
+  return read_text("-");
+}
+
+void add_engine_options(CLI::App& verb, EngineArgs* args, const std::string& context_help) {
+  add_count(verb, "-t,--threads", &args->threads, 1, kMaxThreads,
+            "Threads; default: one per core that may be used");
+  add_count(verb, "--ctx", &args->context, 1, kMaxContext, context_help);
+  std::vector<std::string> types;
+  for (size_t i = 0; i < kKvTypes; ++i) types.push_back(kv_type_name(static_cast<KvType>(i)));
+  verb.add_option("--kv-type", args->kv_type,
+                  fmt::format("Type of stored keys and values: {}", fmt::join(types, ", ")))
+      ->check(CLI::Validator(
+          [types](std::string& input) -> std::string {
+            if (std::find(types.begin(), types.end(), input) != types.end()) return {};
+            return fmt::format("'{}' is none of {}", input, fmt::join(types, ", "));
+          },
+          ""))
+      ->type_name("TYPE")
+      ->capture_default_str();
+  add_count(verb, "--shards", &args->shards, 1, kMaxShards,
+            "Memory nodes to cut the weights over; default: 1");
+  verb.add_flag("-v,--verbose", args->verbose,
+                "Tell what was loaded, where, and how much it takes");
+}
+
+void add_examples(CLI::App& verb, const std::string& examples) {
+  verb.footer(fmt::format("Examples:\n{}", examples));
+}
+
+}  // namespace hearth

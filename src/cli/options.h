@@ -1,0 +1,46 @@
+// What the verbs' options have in common: how they are declared, checked and named in errors.
+// A value that is no number or out of range becomes a parse error that names option, value and
+// range.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace hearth {
+
+// An option that takes a whole number from `low` to `high`; the range is added to `help`.
+CLI::Option* add_count(CLI::App& verb, const std::string& names, uint32_t* value, uint32_t low,
+                       uint32_t high, const std::string& help);
+CLI::Option* add_seed(CLI::App& verb, std::optional<uint64_t>* seed);
+// An option that takes any number; the range is checked by whoever owns it.
+CLI::Option* add_real(CLI::App& verb, const std::string& names, float* value,
+                      const std::string& help);
+
+void add_model(CLI::App& verb, std::string* model);
+// The pre-tokenizer that overrides the file's.
+void add_pre(CLI::App& verb, std::optional<std::string>* pre);
+
+// Where a verb's text comes from: -p TEXT, -f FILE, else standard input.
+struct TextSource {
+  std::optional<std::string> text, path;
+};
+void add_text_source(CLI::App& verb, TextSource* source);
+// Reads it; `what` is for the note to someone who sits before an empty terminal.
+std::string read_source(const TextSource& source, const std::string& what);
+
+// Options of every verb that runs a model.
+struct EngineArgs {
+  uint32_t threads = 0;  // 0: one per core that the process may use
+  uint32_t context = 0;  // 0: the verb's default
+  uint32_t shards = 1;
+  std::string kv_type = "f16";
+  bool verbose = false;
+};
+void add_engine_options(CLI::App& verb, EngineArgs* args, const std::string& context_help);
+
+// "hearth run MODEL -p 'Once'" and the like: examples at the end of a verb's help.
+void add_examples(CLI::App& verb, const std::string& examples);
+
+}  // namespace hearth

@@ -1,0 +1,60 @@
+#include "cli/options.h"
+
+#include <gtest/gtest.h>
+
+namespace hearth {
+namespace {
+
+struct Parsed {
+  EngineArgs engine;
+  float real = 1;
+  std::optional<uint64_t> seed;
+};
+
+// The message of the parse error, or nothing.
+std::string parse(std::vector<std::string> words, Parsed* parsed) {
+  CLI::App app;
+  add_engine_options(app, &parsed->engine, "Positions");
+  add_real(app, "--real", &parsed->real, "A number");
+  add_seed(app, &parsed->seed);
+  std::reverse(words.begin(), words.end());
+  try {
+    app.parse(std::move(words));
+  } catch (const CLI::ParseError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST(Options, ReadsNumbersAsDecimal) {
+  Parsed parsed;
+  EXPECT_EQ(parse({"-t", "010", "--ctx=8192", "--seed", "18446744073709551615", "--real", "-0.5"},
+                  &parsed),
+            "");
+  EXPECT_EQ(parsed.engine.threads, 10u);
+  EXPECT_EQ(parsed.engine.context, 8192u);
+  EXPECT_EQ(parsed.seed, UINT64_MAX);
+  EXPECT_EQ(parsed.real, -0.5f);
+}
+
+TEST(Options, NamesOptionValueAndRange) {
+  Parsed parsed;
+  EXPECT_EQ(parse({"-t", "5000"}, &parsed), "--threads: '5000' is no whole number from 1 to 4096");
+  EXPECT_EQ(parse({"-t", "-1"}, &parsed), "--threads: '-1' is no whole number from 1 to 4096");
+  EXPECT_EQ(parse({"--threads", "2x"}, &parsed),
+            "--threads: '2x' is no whole number from 1 to 4096");
+  EXPECT_EQ(parse({"--real", "warm"}, &parsed), "--real: 'warm' is no number");
+  EXPECT_EQ(parse({"--kv-type", "f12"}, &parsed),
+            "--kv-type: 'f12' is none of f32, f16, bf16, q8_0");
+}
+
+TEST(WithoutOptions, DefaultsStand) {
+  Parsed parsed;
+  EXPECT_EQ(parse({}, &parsed), "");
+  EXPECT_EQ(parsed.engine.threads, 0u);
+  EXPECT_EQ(parsed.engine.kv_type, "f16");
+  EXPECT_FALSE(parsed.seed.has_value());
+}
+
+}  // namespace
+}  // namespace hearth

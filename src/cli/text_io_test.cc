@@ -1,0 +1,104 @@
+#include "cli/text_io.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+
+namespace hearth {
+namespace {
+
+namespace fs = std::filesystem;
+
+class AtomicFileTest : public testing::Test {
+ protected:
+  AtomicFileTest() {
+    std::string name = testing::TempDir() + "/atomic_file_test.XXXXXX";
+    folder_ = ::mkdtemp(name.data());
+  }
+  ~AtomicFileTest() override { fs::remove_all(folder_); }
+
+  static void write(AtomicFile& file, std::string_view text) {
+    file.write(std::as_bytes(std::span(text.data(), text.size())));
+  }
+  size_t files() const {
+    return static_cast<size_t>(
+        std::distance(fs::directory_iterator(folder_), fs::directory_iterator{}));
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(AtomicFileTest, AppearsWithCommitOnly) {
+  fs::path path = folder_ / "out";
+  {
+    AtomicFile file(path);
+    write(file, "half");
+  }
+  EXPECT_EQ(files(), 0u);
+  {
+    AtomicFile file(path);
+    write(file, "wh");
+    write(file, "ole");
+    EXPECT_FALSE(fs::exists(path));
+    file.commit();
+  }
+  EXPECT_EQ(files(), 1u);
+  EXPECT_EQ(read_text(path), "whole");
+}
+
+TEST_F(AtomicFileTest, ReplacesWhatALinkPointsTo) {
+  std::ofstream(folder_ / "real") << "old";
+  fs::create_symlink("real", folder_ / "link");
+  AtomicFile file(folder_ / "link");
+  write(file, "new");
+  EXPECT_EQ(read_text(folder_ / "real"), "old");
+  file.commit();
+  EXPECT_EQ(read_text(folder_ / "real"), "new");
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link"));
+}
+
+TEST_F(AtomicFileTest, RefusesAPlaceThatCannotBeWritten) {
+  EXPECT_THROW(AtomicFile(folder_ / "missing" / "out"), Error);
+  EXPECT_THROW(AtomicFile(folder_.string()), Error);
+}
+
+TEST_F(AtomicFileTest, WritesDevicesDirectly) {
+  AtomicFile file("/dev/null");
+  write(file, "nothing");
+  file.commit();
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+}
+
+TEST_F(AtomicFileTest, NamesAFullDevice) {
+  AtomicFile file("/dev/full");
+  try {
+    write(file, "much");
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string(error.what()), "'/dev/full' cannot be written: No space left on device");
+  }
+}
+
+TEST(ReadText, NamesWhatIsMissing) {
+  try {
+    read_text("/no/such/file");
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string(error.what()),
+              "'/no/such/file' cannot be opened: No such file or directory");
+    EXPECT_EQ(error.exit_status(), 1);
+  }
+}
+
+TEST(WithoutLastNewline, TakesOneOnly) {
+  EXPECT_EQ(without_last_newline("a\n\n"), "a\n");
+  EXPECT_EQ(without_last_newline("a\r\n"), "a");
+  EXPECT_EQ(without_last_newline("a"), "a");
+}
+
+}  // namespace
+}  // namespace hearth

@@ -1,0 +1,282 @@
+// hearth inspect: what is in a model file.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "cli/describe.h"
+#include "cli/json.h"
+#include "cli/options.h"
+#include "cli/text_io.h"
+#include "cli/verbs.h"
+#include "formats/gguf.h"
+#include "formats/printable.h"
+#include "memory/arena.h"
+#include "models/registry.h"
+
+namespace hearth {
+namespace {
+
+struct InspectArgs {
+  std::string model;
+  bool json = false, tensors = false;
+};
+
+// Elements of an array that are shown.
+constexpr uint64_t kShownElements = 6;
+// Bytes of a string that text output shows; chat templates are long.
+constexpr size_t kShownBytes = 96;
+
+std::string architectures_text() {
+  std::string names;
+  for (const Architecture& known : all_architectures()) {
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
+  }
+  return names;
+}
+
+std::string tokenizer_text(const ModelDescription& model) {
+  if (model.tokenizer.empty()) return "none";
+  std::string kind = printable(model.tokenizer);
+  if (model.tokenizer == "gpt2") kind += ": byte-level BPE";
+  if (model.tokenizer == "llama") kind += ": SentencePiece";
+  if (model.tokenizer == "bert") kind += ": WordPiece";
+  if (!model.pre.empty()) kind += fmt::format(", pre-tokenizer {}", printable(model.pre));
+  return kind;
+}
+
+void add_line(std::string& out, std::string_view label, const std::string& value) {
+  out += fmt::format("{:<14}{}\n", label, value);
+}
+
+void add_number(std::string& out, std::string_view label, const std::optional<uint64_t>& value) {
+  if (value) add_line(out, label, fmt::format("{}", *value));
+}
+
+std::string summary_text(const GgufFile& file, const ModelDescription& model) {
+  std::string out, parts;
+  if (file.part_count() > 1) parts = fmt::format(" in {} parts", file.part_count());
+  add_line(out, "file",
+           fmt::format("{}, {}{}, GGUF version {}", printable(file.name(), 4096),
+                       bytes_text(file.file_bytes()), parts, file.version()));
+  if (!model.name.empty()) add_line(out, "name", printable(model.name));
+  std::string architecture = model.architecture.empty() ? "none" : printable(model.architecture);
+  if (!model.runs) {
+    architecture += fmt::format(" (this version cannot run it; it runs {})", architectures_text());
+  }
+  add_line(out, "architecture", architecture);
+  add_line(out, "parameters",
+           fmt::format("{} ({})", parameters_text(model.parameters), model.parameters));
+  add_number(out, "context", model.context);
+  add_number(out, "layers", model.layers);
+  add_number(out, "width", model.width);
+  add_number(out, "ffn", model.ffn);
+  if (model.heads) {
+    add_line(out, "heads",
+             fmt::format("{}, {} of keys and values{}", *model.heads, *model.kv_heads,
+                         model.head_dim ? fmt::format(", {} wide", *model.head_dim) : ""));
+  }
+  add_number(out, "vocabulary", model.vocabulary);
+  add_line(out, "tokenizer", tokenizer_text(model));
+  return out;
+}
+
+std::string types_text(const GgufFile& file, const ModelDescription& model) {
+  std::string out = fmt::format("\ntensors: {}\n", file.tensors().size());
+  for (const TypeTotal& total : model.types) {
+    std::string bytes = "unknown size";
+    if (total.bytes > 0) {
+      bytes =
+          fmt::format("{}, {:.2f} bits a parameter", bytes_text(total.bytes),
+                      8.0 * static_cast<double>(total.bytes) / static_cast<double>(total.elements));
+    }
+    out += fmt::format("  {:<20} {:>5} tensors  {}\n", total.type, total.tensors, bytes);
+  }
+  return out;
+}
+
+std::string metadata_text(const GgufFile& file) {
+  std::string out = fmt::format("\nmetadata: {} keys\n", file.metadata().entries().size());
+  for (const GgufEntry& entry : file.metadata().entries()) {
+    out += fmt::format("  {} ({}) = {}\n", printable(entry.key), gguf_value_type_text(entry.value),
+                       gguf_value_text(entry.value, kShownElements, kShownBytes));
+  }
+  return out;
+}
+
+std::string tensors_text(const GgufFile& file) {
+  std::string out = "\n";
+  for (const GgufTensor& tensor : file.tensors()) {
+    std::string bytes = tensor.type_known ? bytes_text(tensor.n_bytes()) : "unknown size";
+    out += fmt::format("{:<32} {:<8} {:<20} {}\n", printable(tensor.name),
+                       gguf_tensor_type_text(tensor.gguf_type),
+                       fmt::format("{}", fmt::join(tensor.dims, " x ")), bytes);
+  }
+  return out;
+}
+
+// One element of `type`; moves `at` behind it.
+void json_element(Json& json, GgufType type, const std::byte*& at) {
+  auto take = [&at]<typename T>(T) {
+    T value = gguf_load<T>(at);
+    at += sizeof(T);
+    return value;
+  };
+  switch (type) {
+    case GgufType::kUint8:
+      json.number(take(uint8_t{}));
+      break;
+    case GgufType::kInt8:
+      json.integer(take(int8_t{}));
+      break;
+    case GgufType::kUint16:
+      json.number(take(uint16_t{}));
+      break;
+    case GgufType::kInt16:
+      json.integer(take(int16_t{}));
+      break;
+    case GgufType::kUint32:
+      json.number(take(uint32_t{}));
+      break;
+    case GgufType::kInt32:
+      json.integer(take(int32_t{}));
+      break;
+    case GgufType::kUint64:
+      json.number(take(uint64_t{}));
+      break;
+    case GgufType::kInt64:
+      json.integer(take(int64_t{}));
+      break;
+    case GgufType::kFloat32:
+      json.real(take(float{}));
+      break;
+    case GgufType::kFloat64:
+      json.real(take(double{}));
+      break;
+    case GgufType::kBool:
+      json.boolean(take(uint8_t{}) != 0);
+      break;
+    case GgufType::kString: {
+      uint64_t length = take(uint64_t{});
+      json.text({reinterpret_cast<const char*>(at), length});
+      at += length;
+      break;
+    }
+    case GgufType::kArray:
+      json.null();
+      break;
+  }
+}
+
+void json_value(Json& json, const GgufValue& value) {
+  const std::byte* at = value.payload.data();
+  if (value.type == GgufType::kString) {
+    json.text({reinterpret_cast<const char*>(at), value.payload.size()});
+  } else if (!value.is_array()) {
+    json_element(json, value.type, at);
+  } else {
+    json.object().key("array").text(gguf_type_name(value.element_type));
+    json.key("count").number(value.count).key("first").array();
+    for (uint64_t i = 0; i < std::min(value.count, kShownElements); ++i) {
+      json_element(json, value.element_type, at);
+    }
+    json.end_array().end_object();
+  }
+}
+
+void json_number(Json& json, const char* key, const std::optional<uint64_t>& value) {
+  json.key(key);
+  if (value) {
+    json.number(*value);
+  } else {
+    json.null();
+  }
+}
+
+void json_text(Json& json, const char* key, const std::string& value) {
+  json.key(key);
+  if (value.empty()) {
+    json.null();
+  } else {
+    json.text(value);
+  }
+}
+
+void json_summary(Json& json, const GgufFile& file, const ModelDescription& model) {
+  json.key("file").text(file.name()).key("file_bytes").number(file.file_bytes());
+  json.key("parts").number(file.part_count()).key("version").number(file.version());
+  json_text(json, "name", model.name);
+  json_text(json, "architecture", model.architecture);
+  json.key("runs").boolean(model.runs).key("parameters").number(model.parameters);
+  json_number(json, "context", model.context);
+  json_number(json, "layers", model.layers);
+  json_number(json, "width", model.width);
+  json_number(json, "ffn", model.ffn);
+  json_number(json, "heads", model.heads);
+  json_number(json, "kv_heads", model.kv_heads);
+  json_number(json, "head_dim", model.head_dim);
+  json_number(json, "vocabulary", model.vocabulary);
+  json_text(json, "tokenizer", model.tokenizer);
+  json_text(json, "pre", model.pre);
+  json.key("tensor_types").array();
+  for (const TypeTotal& total : model.types) {
+    json.object().key("type").text(total.type).key("tensors").number(total.tensors);
+    json.key("elements").number(total.elements);
+    json_number(json, "bytes", total.bytes > 0 ? std::optional(total.bytes) : std::nullopt);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void json_tensors(Json& json, const GgufFile& file) {
+  json.key("tensors").array();
+  for (const GgufTensor& tensor : file.tensors()) {
+    json.object().key("name").text(tensor.name);
+    json.key("type").text(gguf_tensor_type_text(tensor.gguf_type)).key("dims").array();
+    for (uint64_t dim : tensor.dims) json.number(dim);
+    json.end_array();
+    json_number(json, "bytes", tensor.type_known ? std::optional(tensor.n_bytes()) : std::nullopt);
+    json.key("part").number(tensor.part).key("offset").number(tensor.offset).end_object();
+  }
+  json.end_array();
+}
+
+int inspect(const InspectArgs& args) {
+  GgufFile file = GgufFile::open(args.model, GgufUnknownTypes::kKeep);
+  ModelDescription model = describe_model(file);
+  if (args.json) {
+    Json json;
+    json.object();
+    json_summary(json, file, model);
+    json.key("metadata").object();
+    for (const GgufEntry& entry : file.metadata().entries()) {
+      json.key(entry.key);
+      json_value(json, entry.value);
+    }
+    json.end_object();
+    if (args.tensors) json_tensors(json, file);
+    write_stdout(json.end_object().line());
+    return 0;
+  }
+  std::string out = summary_text(file, model) + types_text(file, model) + metadata_text(file);
+  if (args.tensors) out += tensors_text(file);
+  write_stdout(out);
+  return 0;
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& program, Action& action) {
+  CLI::App& verb = *program.add_subcommand("inspect", "Tell what is in a model file");
+  auto args = std::make_shared<InspectArgs>();
+  add_model(verb, &args->model);
+  verb.add_flag("--tensors", args->tensors, "List every tensor");
+  verb.add_flag("--json", args->json, "Print one JSON object");
+  add_examples(verb,
+               "  hearth inspect model.gguf\n"
+               "  hearth inspect model.gguf --tensors\n"
+               "  hearth inspect model.gguf --json | jq .metadata");
+  verb.callback([args, &action] { action = [args] { return inspect(*args); }; });
+}
+
+}  // namespace hearth

@@ -1,0 +1,233 @@
+// hearth logits: what a model makes of every position of a sequence, for comparing programs.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <memory>
+#include <numeric>
+
+#include "base/error.h"
+#include "base/progress.h"
+#include "cli/json.h"
+#include "cli/load.h"
+#include "cli/npy.h"
+#include "cli/options.h"
+#include "cli/text_io.h"
+#include "cli/verbs.h"
+#include "formats/printable.h"
+
+namespace hearth {
+namespace {
+
+constexpr uint32_t kMaxChunk = 4096;
+
+struct LogitsArgs {
+  std::string model;
+  std::vector<int32_t> tokens;
+  std::optional<std::string> prompt, out, pre;
+  EngineArgs engine;
+  uint32_t chunk = 64, top = 5;
+  bool special = false, no_bos = false, json = false;
+};
+
+// Takes the logits of one position after the other.
+class Output {
+ public:
+  virtual ~Output() = default;
+  virtual void position(size_t position, int32_t token, std::span<const float> logits) = 0;
+  virtual void end() {}
+};
+
+class NpyOutput : public Output {
+ public:
+  explicit NpyOutput(const std::string& path) : file_(path) {}
+  void begin(size_t positions, size_t vocabulary) {
+    std::string header = npy_header(positions, vocabulary);
+    file_.write(std::as_bytes(std::span(header.data(), header.size())));
+  }
+  void position(size_t, int32_t, std::span<const float> logits) override {
+    file_.write(std::as_bytes(logits));
+  }
+  void end() override { file_.commit(); }
+
+ private:
+  AtomicFile file_;
+};
+
+class TopOutput : public Output {
+ public:
+  // `tokenizer` may be null: then there are no texts.
+  TopOutput(const Tokenizer* tokenizer, size_t top, bool json)
+      : tokenizer_(tokenizer), top_(top), json_(json) {}
+
+  void position(size_t position, int32_t token, std::span<const float> logits) override {
+    std::vector<int32_t> ids(logits.size());
+    std::iota(ids.begin(), ids.end(), 0);
+    auto end = ids.begin() + static_cast<ptrdiff_t>(std::min(top_, ids.size()));
+    std::partial_sort(ids.begin(), end, ids.end(), [&](int32_t a, int32_t b) {
+      return logits[a] != logits[b] ? logits[a] > logits[b] : a < b;
+    });
+    ids.erase(end, ids.end());
+    if (json_) {
+      print_json(position, token, ids, logits);
+    } else {
+      print_text(position, token, ids, logits);
+    }
+  }
+
+ private:
+  // Nothing for the rows that pad an embedding table beyond the vocabulary.
+  std::string text_of(int32_t id) const {
+    if (tokenizer_ == nullptr || static_cast<size_t>(id) >= tokenizer_->size()) return {};
+    return tokenizer_->token_bytes(id, true);
+  }
+  void print_text(size_t position, int32_t token, std::span<const int32_t> ids,
+                  std::span<const float> logits) const {
+    std::string line = fmt::format("{} {} '{}':", position, token, printable(text_of(token)));
+    for (int32_t id : ids) {
+      line += fmt::format("  {} '{}' {:.4f}", id, printable(text_of(id)), logits[id]);
+    }
+    write_stdout(line + "\n");
+  }
+  void print_json(size_t position, int32_t token, std::span<const int32_t> ids,
+                  std::span<const float> logits) const {
+    double norm = log_sum_exp(logits);
+    Json json;
+    json.object().key("position").number(position).key("token").integer(token);
+    json.key("top").array();
+    for (int32_t id : ids) {
+      json.object().key("id").integer(id).key("text").text(text_of(id));
+      json.key("logit").real(logits[id]).key("logprob").real(logits[id] - norm).end_object();
+    }
+    write_stdout(json.end_array().end_object().line());
+  }
+
+  const Tokenizer* tokenizer_;
+  size_t top_;
+  bool json_;
+};
+
+// Null where the file has no vocabulary and none is needed.
+std::unique_ptr<Tokenizer> tokenizer_for(const LogitsArgs& args, const GgufFile& file) {
+  if (!args.prompt && file.metadata().find("tokenizer.ggml.model") == nullptr) return nullptr;
+  return load_tokenizer(file, args.pre, args.engine.verbose);
+}
+
+std::vector<int32_t> read_tokens(const LogitsArgs& args, const Tokenizer* tokenizer,
+                                 const DecoderConfig& config) {
+  std::vector<int32_t> tokens = args.tokens;
+  if (args.prompt) {
+    EncodeOptions encode;
+    if (args.no_bos) encode.add_bos = false;
+    encode.add_eos = false;
+    encode.parse_special = args.special;
+    tokens = tokenizer->encode(*args.prompt, encode);
+  }
+  if (tokens.empty()) fail(ErrorCode::kUsage, "there are no tokens: give --tokens or --prompt");
+  for (int32_t token : tokens) {
+    if (token < 0 || static_cast<uint32_t>(token) >= config.vocabulary) {
+      fail(ErrorCode::kUsage, "--tokens names token {}; the vocabulary has 0 to {}", token,
+           config.vocabulary - 1);
+    }
+  }
+  return tokens;
+}
+
+void run_tokens(Engine& engine, const GgufFile& file, std::span<const int32_t> tokens,
+                Output& output) {
+  Progress progress("logits", tokens.size(),
+                    [](uint64_t n) { return fmt::format("{} tokens", n); });
+  auto sequence = engine.new_sequence();
+  for (size_t at = 0; at < tokens.size();) {
+    size_t count = std::min<size_t>(engine.options().outputs, tokens.size() - at);
+    StepRequest request{sequence.get(), tokens.subspan(at, count), Want::kAll};
+    engine.step({&request, 1});
+    for (size_t i = 0; i < count; ++i) {
+      check_logits(engine.logits(i), file);
+      output.position(at + i, tokens[at + i], engine.logits(i));
+    }
+    at += count;
+    progress.update(at);
+  }
+}
+
+int logits(const LogitsArgs& args) {
+  GgufFile file = GgufFile::open(args.model);
+  DecoderConfig config = read_model_config(file);
+  std::unique_ptr<Tokenizer> tokenizer = tokenizer_for(args, file);
+  std::vector<int32_t> tokens = read_tokens(args, tokenizer.get(), config);
+  uint32_t context = args.engine.context;
+  if (context != 0 && tokens.size() > context) {
+    fail(ErrorCode::kRequest, "there are {} tokens and the context holds {}: raise --ctx",
+         tokens.size(), context);
+  }
+  std::unique_ptr<Output> output;
+  if (args.out) {
+    auto npy = std::make_unique<NpyOutput>(*args.out);
+    npy->begin(tokens.size(), config.vocabulary);
+    output = std::move(npy);
+  } else {
+    output = std::make_unique<TopOutput>(tokenizer.get(), args.top, args.json);
+  }
+
+  EngineOptions options;
+  options.context = context != 0 ? context : static_cast<uint32_t>(tokens.size());
+  options.prefill_rows = options.outputs = args.chunk;
+  std::unique_ptr<Engine> engine = load_engine(file, args.engine, options);
+  run_tokens(*engine, file, tokens, *output);
+  output->end();
+  return 0;
+}
+
+void add_token_options(CLI::App& verb, LogitsArgs* args) {
+  auto is_id = [](std::string& input) -> std::string {
+    int32_t id = 0;
+    const char* end = input.data() + input.size();
+    auto [stop, error] = std::from_chars(input.data(), end, id);
+    if (error == std::errc{} && stop == end && id >= 0) {
+      // The parser itself would read 010 as 8.
+      input = fmt::format("{}", id);
+      return {};
+    }
+    return fmt::format("'{}' is no token id", input);
+  };
+  CLI::Option* tokens = verb.add_option("--tokens", args->tokens, "Token ids, as 1,2,3");
+  tokens->delimiter(',')
+      ->allow_extra_args(false)
+      ->transform(CLI::Validator(is_id, ""))
+      ->type_name("IDS");
+  auto set_prompt = [args](const std::string& text) { args->prompt = text; };
+  verb.add_option_function<std::string>("-p,--prompt", set_prompt, "Text instead of token ids")
+      ->excludes(tokens)
+      ->type_name("TEXT");
+  verb.add_flag("--no-bos", args->no_bos, "Put no beginning-of-text token before the text");
+  verb.add_flag("--special", args->special, "Take control tokens in the text for what they are");
+  add_pre(verb, &args->pre);
+}
+
+}  // namespace
+
+void add_logits(CLI::App& program, Action& action) {
+  CLI::App& verb = *program.add_subcommand("logits", "Print or save the logits of every position");
+  auto args = std::make_shared<LogitsArgs>();
+  add_model(verb, &args->model);
+  add_token_options(verb, args.get());
+  auto set_out = [args](const std::string& path) { args->out = path; };
+  CLI::Option* out = verb.add_option_function<std::string>(
+      "-o,--output", set_out, "Save all of them as float32 [tokens, vocabulary]");
+  out->type_name("FILE.npy");
+  add_count(verb, "--top", &args->top, 1, 1u << 24, "Without -o: the likeliest tokens to print")
+      ->excludes(out)
+      ->capture_default_str();
+  verb.add_flag("--json", args->json, "Print one JSON object a position")->excludes(out);
+  add_count(verb, "--chunk", &args->chunk, 1, kMaxChunk, "Tokens a step; changes no bit")
+      ->capture_default_str();
+  add_engine_options(verb, &args->engine, "Positions of the context; default: as many as tokens");
+  add_examples(verb,
+               "  hearth logits model.gguf --tokens 1,15043,29892\n"
+               "  hearth logits model.gguf -p 'Hello' --json --top 10\n"
+               "  hearth logits model.gguf --tokens 1,2,3 -o logits.npy");
+  verb.callback([args, &action] { action = [args] { return logits(*args); }; });
+}
+
+}  // namespace hearth

@@ -1,0 +1,155 @@
+// hearth perplexity: how well a model foretells a text, by the method of llama.cpp's tool: windows
+// that do not overlap, of which the second half is scored. Every scored token so has at least half
+// a window before it, and figures of both programs compare.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "base/error.h"
+#include "base/progress.h"
+#include "cli/json.h"
+#include "cli/load.h"
+#include "cli/options.h"
+#include "cli/text_io.h"
+#include "cli/verbs.h"
+
+namespace hearth {
+namespace {
+
+constexpr uint32_t kDefaultWindow = 512, kSmallestWindow = 4;
+// Rows of logits a step computes; more would only take memory.
+constexpr uint32_t kOutputs = 64;
+
+struct PerplexityArgs {
+  std::string model;
+  TextSource source;
+  EngineArgs engine;
+  std::optional<std::string> pre;
+  bool json = false;
+};
+
+// Mean and spread of the negative log-likelihoods.
+class Score {
+ public:
+  void add(double nll) {
+    sum_ += nll;
+    sum_of_squares_ += nll * nll;
+    ++count_;
+  }
+  uint64_t count() const { return count_; }
+  double perplexity() const { return std::exp(mean()); }
+  // Of the perplexity: the standard error of the mean, carried through exp.
+  double error() const {
+    if (count_ < 2) return 0;
+    double variance = sum_of_squares_ / static_cast<double>(count_) - mean() * mean();
+    return std::sqrt(std::max(variance, 0.0) / static_cast<double>(count_ - 1)) * perplexity();
+  }
+
+ private:
+  double mean() const { return sum_ / static_cast<double>(count_); }
+
+  double sum_ = 0, sum_of_squares_ = 0;
+  uint64_t count_ = 0;
+};
+
+// Runs tokens[0, first) for the cache alone, then scores what tokens[first, size - 1) foretell.
+void score_window(Engine& engine, const GgufFile& file, std::span<const int32_t> tokens,
+                  Score* score) {
+  auto sequence = engine.new_sequence();
+  size_t first = tokens.size() / 2;
+  for (size_t at = 0; at < first;) {
+    size_t count = std::min<size_t>(first - at, engine.options().prefill_rows);
+    StepRequest request{sequence.get(), tokens.subspan(at, count), Want::kNothing};
+    engine.step({&request, 1});
+    at += count;
+  }
+  for (size_t at = first; at + 1 < tokens.size();) {
+    size_t count = std::min<size_t>(tokens.size() - 1 - at, engine.options().outputs);
+    StepRequest request{sequence.get(), tokens.subspan(at, count), Want::kAll};
+    engine.step({&request, 1});
+    for (size_t i = 0; i < count; ++i) {
+      std::span<const float> logits = engine.logits(i);
+      check_logits(logits, file);
+      score->add(log_sum_exp(logits) - logits[tokens[at + i + 1]]);
+    }
+    at += count;
+  }
+}
+
+void print_score(const PerplexityArgs& args, const Score& score, size_t windows) {
+  uint32_t window = args.engine.context;
+  if (args.json) {
+    Json json;
+    json.object().key("perplexity").real(score.perplexity()).key("stderr").real(score.error());
+    json.key("tokens").number(score.count()).key("windows").number(windows);
+    json.key("ctx").number(window).end_object();
+    write_stdout(json.line());
+    return;
+  }
+  write_stdout(fmt::format("perplexity {:.4f} +/- {:.4f} ({} tokens scored in {} windows of {})\n",
+                           score.perplexity(), score.error(), score.count(), windows, window));
+}
+
+int perplexity(const PerplexityArgs& args) {
+  GgufFile file = GgufFile::open(args.model);
+  DecoderConfig config = read_model_config(file);
+  std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(file, args.pre, args.engine.verbose);
+  check_vocabulary(file, *tokenizer, config);
+  EncodeOptions encode;
+  encode.add_eos = false;
+  std::vector<int32_t> tokens = tokenizer->encode(read_source(args.source, "the text"), encode);
+  uint32_t window = args.engine.context;
+  size_t windows = tokens.size() / window;
+  if (windows == 0) {
+    fail(ErrorCode::kRequest,
+         "the text has {} tokens and a window needs {}: give a longer text or a smaller --ctx",
+         tokens.size(), window);
+  }
+
+  EngineOptions options;
+  options.context = window;
+  options.outputs = kOutputs;
+  std::unique_ptr<Engine> engine = load_engine(file, args.engine, options);
+  bool begins_with_bos = tokenizer->vocab().add_bos && tokenizer->bos() != Vocab::kNone;
+  Score score;
+  Progress progress("scoring", windows, [](uint64_t n) { return fmt::format("{} windows", n); });
+  for (size_t w = 0; w < windows; ++w) {
+    std::span<int32_t> part(tokens.data() + w * window, window);
+    if (begins_with_bos) part[0] = tokenizer->bos();
+    score_window(*engine, file, part, &score);
+    progress.update(w + 1, fmt::format("perplexity {:.4f}", score.perplexity()));
+  }
+  progress.finish();
+  print_score(args, score, windows);
+  return 0;
+}
+
+}  // namespace
+
+void add_perplexity(CLI::App& program, Action& action) {
+  CLI::App& verb =
+      *program.add_subcommand("perplexity", "Measure how well a model foretells a text");
+  auto args = std::make_shared<PerplexityArgs>();
+  args->engine.context = kDefaultWindow;
+  add_model(verb, &args->model);
+  add_text_source(verb, &args->source);
+  add_engine_options(verb, &args->engine, "Tokens of a window");
+  verb.get_option("--ctx")->check(CLI::Validator(
+      [](std::string& input) -> std::string {
+        if (std::stoul(input) >= kSmallestWindow) return {};
+        return fmt::format("a window of {} scores nothing, the smallest is {}", input,
+                           kSmallestWindow);
+      },
+      ""));
+  verb.get_option("--ctx")->capture_default_str();
+  add_pre(verb, &args->pre);
+  verb.add_flag("--json", args->json, "Print one JSON object");
+  add_examples(verb,
+               "  hearth perplexity model.gguf -f wiki.test.raw\n"
+               "  hearth perplexity model.gguf -f text.txt --ctx 2048 --json");
+  verb.callback([args, &action] { action = [args] { return perplexity(*args); }; });
+}
+
+}  // namespace hearth

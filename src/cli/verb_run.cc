@@ -1,0 +1,259 @@
+// hearth run: text from a prompt.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <random>
+
+#include "base/error.h"
+#include "cli/generate.h"
+#include "cli/json.h"
+#include "cli/load.h"
+#include "cli/options.h"
+#include "cli/text_io.h"
+#include "cli/verbs.h"
+
+namespace hearth {
+namespace {
+
+struct RunArgs {
+  std::string model;
+  TextSource prompt;
+  EngineArgs engine;
+  SamplingParams sampling;
+  std::optional<uint64_t> seed;
+  std::optional<std::string> pre;
+  std::vector<std::string> stops, biases;
+  uint32_t max_tokens = 0;
+  bool no_bos = false, special = false, ignore_eos = false, echo = false;
+  bool json = false, quiet = false;
+};
+
+// Room for text beyond a long prompt where neither -n nor --ctx says how much.
+constexpr uint32_t kRoom = 1024;
+
+// ID=VALUE, ID+VALUE or ID-VALUE.
+std::pair<int32_t, float> parse_bias(const std::string& text) {
+  const char* end = text.data() + text.size();
+  int32_t id = 0;
+  auto [sign, id_error] = std::from_chars(text.data(), end, id);
+  if (id_error == std::errc{} && sign != end) {
+    bool minus = *sign == '-', plus = *sign == '+', equals = *sign == '=';
+    float value = 0;
+    auto [stop, error] = std::from_chars(sign + 1, end, value);
+    if ((minus || plus || equals) && error == std::errc{} && stop == end) {
+      return {id, minus ? -value : value};
+    }
+  }
+  fail(ErrorCode::kUsage,
+       "--logit-bias: '{}' is not of the form ID=VALUE, ID+VALUE or ID-VALUE, such as 15=-inf",
+       text);
+}
+
+std::vector<int32_t> read_prompt_tokens(const RunArgs& args, const Tokenizer& tokenizer) {
+  std::string text = read_source(args.prompt, "the prompt");
+  // What an editor or echo put behind the text would be part of the prompt.
+  if (!args.prompt.text) text = without_last_newline(std::move(text));
+  EncodeOptions encode;
+  if (args.no_bos) encode.add_bos = false;
+  encode.add_eos = false;
+  encode.parse_special = args.special;
+  std::vector<int32_t> tokens = tokenizer.encode(text, encode);
+  if (tokens.empty()) {
+    fail(ErrorCode::kRequest,
+         "the prompt is empty and no token stands before it: give text with -p, -f or on standard "
+         "input");
+  }
+  return tokens;
+}
+
+// Throws where the prompt does not fit.
+uint32_t choose_context(const RunArgs& args, const DecoderConfig& config, size_t prompt) {
+  uint32_t asked = args.engine.context;
+  uint32_t most = std::min(config.context, kMaxContext);
+  if (asked == 0 && prompt > most) {
+    fail(ErrorCode::kRequest,
+         "the prompt has {} tokens and the model was made for {}: shorten the prompt, or force "
+         "more with --ctx",
+         prompt, most);
+  }
+  if (asked == 0) {
+    uint64_t wanted = prompt + (args.max_tokens > 0 ? args.max_tokens : kRoom);
+    return static_cast<uint32_t>(
+        std::min<uint64_t>(most, std::max<uint64_t>(wanted, kDefaultContext)));
+  }
+  if (prompt > asked) {
+    fail(ErrorCode::kRequest,
+         "the prompt has {} tokens and the context holds {}: raise --ctx (the model was made for "
+         "{}) or shorten the prompt",
+         prompt, asked, config.context);
+  }
+  return asked;
+}
+
+SamplingParams settle_sampling(const RunArgs& args, const Tokenizer& tokenizer,
+                               const DecoderConfig& config) {
+  SamplingParams params = args.sampling;
+  params.seed =
+      args.seed ? *args.seed : (uint64_t{std::random_device()()} << 32) | std::random_device()();
+  for (const std::string& bias : args.biases) params.logit_bias.push_back(parse_bias(bias));
+  if (args.ignore_eos) {
+    float never = -std::numeric_limits<float>::infinity();
+    for (int32_t id : tokenizer.vocab().eog) params.logit_bias.emplace_back(id, never);
+  }
+  check_sampling(params, config.vocabulary);
+  return params;
+}
+
+void print_token_json(const GeneratedToken& token) {
+  Json json;
+  json.object().key("index").number(token.index).key("id").integer(token.id);
+  json.key("text").text(token.text).key("logprob").real(token.logprob).end_object();
+  write_stdout(json.line());
+}
+
+void print_summary_json(const Generation& result, size_t prompt_tokens, uint64_t seed,
+                        uint32_t context) {
+  Json json;
+  json.object().key("summary").object();
+  json.key("finish").text(finish_name(result.finish)).key("stop");
+  if (result.finish == Finish::kStopString) {
+    json.text(result.stop);
+  } else {
+    json.null();
+  }
+  json.key("text").text(result.text).key("prompt_tokens").number(prompt_tokens);
+  json.key("tokens").number(result.tokens).key("context").number(context);
+  json.key("seed").number(seed).key("first_token_seconds").real(result.first_token_seconds);
+  json.key("total_seconds").real(result.total_seconds);
+  json.key("prompt_tokens_per_second").real(result.prompt_rate(prompt_tokens));
+  json.key("tokens_per_second").real(result.rate());
+  write_stdout(json.end_object().end_object().line());
+}
+
+std::string finish_text(const Generation& result, uint32_t context) {
+  switch (result.finish) {
+    case Finish::kContext:
+      return fmt::format("the context of {} is full: raise --ctx for more", context);
+    case Finish::kLength:
+      return fmt::format("-n {} reached", result.tokens);
+    default:
+      return finish_name(result.finish);
+  }
+}
+
+void print_summary(const Generation& result, size_t prompt_tokens, uint64_t seed,
+                   uint32_t context) {
+  std::string prompt_speed, speed;
+  if (result.tokens > 0) {
+    prompt_speed = fmt::format(", {:.1f} tokens/s, first token after {:.3f} s",
+                               result.prompt_rate(prompt_tokens), result.first_token_seconds);
+  }
+  if (result.rate() > 0) speed = fmt::format(", {:.1f} tokens/s", result.rate());
+  fmt::print(stderr, "hearth: prompt {} tokens{}\nhearth: generated {} tokens{}; {}; seed {}\n",
+             prompt_tokens, prompt_speed, result.tokens, speed, finish_text(result, context), seed);
+}
+
+int run(const RunArgs& args) {
+  GgufFile file = GgufFile::open(args.model);
+  DecoderConfig config = read_model_config(file);
+  std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(file, args.pre, args.engine.verbose);
+  check_vocabulary(file, *tokenizer, config);
+  SamplingParams sampling = settle_sampling(args, *tokenizer, config);
+  std::vector<int32_t> prompt = read_prompt_tokens(args, *tokenizer);
+
+  EngineOptions options;
+  options.context = choose_context(args, config, prompt.size());
+  options.outputs = 1;
+  Interrupts interrupts;
+  std::unique_ptr<Engine> engine = load_engine(file, args.engine, options, &interrupts);
+
+  Sampler sampler(sampling);
+  GenerateOptions generation{args.max_tokens, args.stops, args.json};
+  if (args.echo) write_stdout(tokenizer->decode(prompt, args.special));
+  auto on_token = [&](const GeneratedToken& token) {
+    if (args.json) {
+      print_token_json(token);
+    } else {
+      write_stdout(token.text);
+    }
+  };
+  Generation result =
+      generate(*engine, file, *tokenizer, sampler, prompt, generation, interrupts, on_token);
+  if (args.json) {
+    print_summary_json(result, prompt.size(), sampling.seed, engine->context());
+  } else if (stdout_is_terminal()) {
+    write_stdout("\n");
+  }
+  if (!args.quiet) print_summary(result, prompt.size(), sampling.seed, engine->context());
+  return result.finish == Finish::kInterrupted ? kInterruptedStatus : 0;
+}
+
+void add_sampling_options(CLI::App& verb, RunArgs* args) {
+  SamplingParams& sampling = args->sampling;
+  add_real(verb, "--temp", &sampling.temperature, "Temperature; 0 takes the likeliest token");
+  add_count(verb, "--top-k", &sampling.top_k, 0, 1u << 24, "Among the K likeliest; 0: all")
+      ->capture_default_str();
+  add_real(verb, "--top-p", &sampling.top_p, "Among the likeliest that sum up to P; 1: all");
+  add_real(verb, "--min-p", &sampling.min_p, "Among those at least P times as likely as the first");
+  add_real(verb, "--repeat-penalty", &sampling.repeat_penalty,
+           "Divides the logits of tokens seen lately; 1: off");
+  add_real(verb, "--presence-penalty", &sampling.presence_penalty,
+           "Taken from the logits of tokens seen lately; 0: off");
+  add_real(verb, "--frequency-penalty", &sampling.frequency_penalty,
+           "The same for every time they were seen; 0: off");
+  add_count(verb, "--penalty-window", &sampling.penalty_window, 0, 1u << 20,
+            "The last tokens that the penalties look at")
+      ->capture_default_str();
+  add_seed(verb, &args->seed);
+  verb.add_option("--logit-bias", args->biases,
+                  "Added to a token's logit: ID=VALUE, ID+VALUE or ID-VALUE; -inf forbids it; may "
+                  "be given several times")
+      ->allow_extra_args(false)
+      ->type_name("BIAS");
+}
+
+void add_stop_options(CLI::App& verb, RunArgs* args) {
+  add_count(verb, "-n,--max-tokens", &args->max_tokens, 1, kMaxContext,
+            "Tokens to generate at most; default: until the text or the context ends");
+  verb.add_option("--stop", args->stops,
+                  "Ends the text where TEXT would come; may be given several times")
+      ->allow_extra_args(false)
+      ->check(CLI::Validator(
+          [](std::string& text) { return std::string(text.empty() ? "a stop text is empty" : ""); },
+          ""))
+      ->type_name("TEXT");
+  verb.add_flag("--ignore-eos", args->ignore_eos, "Never choose a token that ends the text");
+}
+
+}  // namespace
+
+void add_run(CLI::App& program, Action& action) {
+  CLI::App& verb = *program.add_subcommand("run", "Generate text from a prompt");
+  auto args = std::make_shared<RunArgs>();
+  add_model(verb, &args->model);
+  add_text_source(verb, &args->prompt);
+  add_stop_options(verb, args.get());
+  add_sampling_options(verb, args.get());
+  add_engine_options(verb, &args->engine,
+                     "Positions of the context; default: 4096, or what prompt and -n need");
+  add_pre(verb, &args->pre);
+  verb.add_flag("--no-bos", args->no_bos, "Put no beginning-of-text token before the prompt");
+  verb.add_flag("--special", args->special,
+                "Take control tokens such as <|im_end|> in the prompt for what they are");
+  CLI::Option* echo = verb.add_flag("--echo", args->echo, "Print the prompt before the text");
+  verb.add_flag("--json", args->json, "Print one JSON object a token, then one with a summary")
+      ->excludes(echo);
+  verb.add_flag("-q,--quiet", args->quiet, "No summary on standard error");
+  add_examples(verb,
+               "  hearth run model.gguf -p 'Once upon a time' -n 64\n"
+               "  hearth run model.gguf -f prompt.txt --temp 0 --stop 'The end'\n"
+               "  echo 'The capital of France is' | hearth run model.gguf -n 8 --seed 7\n"
+               "  hearth run model.gguf -p 'Hi' --json | jq -r .text");
+  verb.callback([args, &action] { action = [args] { return run(*args); }; });
+}
+
+}  // namespace hearth

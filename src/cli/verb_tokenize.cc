@@ -1,0 +1,111 @@
+// hearth tokenize: text to token ids and back.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <memory>
+
+#include "base/error.h"
+#include "cli/json.h"
+#include "cli/load.h"
+#include "cli/options.h"
+#include "cli/text_io.h"
+#include "cli/verbs.h"
+#include "formats/printable.h"
+
+namespace hearth {
+namespace {
+
+struct TokenizeArgs {
+  std::string model;
+  TextSource source;
+  std::optional<std::string> pre;
+  bool special = false, no_bos = false, json = false, decode = false, verbose = false;
+};
+
+// Tokens are short; this only keeps a hostile vocabulary off the screen.
+constexpr size_t kShownBytes = 512;
+
+// Ids parted by spaces, commas or newlines, with or without the brackets of a JSON array.
+std::vector<int32_t> parse_ids(std::string_view text) {
+  constexpr std::string_view kBetween = " \t\r\n,[]";
+  std::vector<int32_t> ids;
+  for (size_t at = text.find_first_not_of(kBetween); at != std::string_view::npos;) {
+    size_t end = std::min(text.find_first_of(kBetween, at), text.size());
+    int32_t id = 0;
+    auto [stop, error] = std::from_chars(text.data() + at, text.data() + end, id);
+    if (error != std::errc{} || stop != text.data() + end) {
+      fail(ErrorCode::kRequest,
+           "'{}' is no token id: give whole numbers with spaces or commas between them",
+           printable(text.substr(at, end - at)));
+    }
+    ids.push_back(id);
+    at = text.find_first_not_of(kBetween, end);
+  }
+  return ids;
+}
+
+void decode(const TokenizeArgs& args, const Tokenizer& tokenizer) {
+  std::string text = tokenizer.decode(parse_ids(read_source(args.source, "the ids")), args.special);
+  if (args.json) {
+    write_stdout(Json().text(text).line());
+    return;
+  }
+  write_stdout(text);
+  if (stdout_is_terminal()) write_stdout("\n");
+}
+
+void encode(const TokenizeArgs& args, const Tokenizer& tokenizer) {
+  EncodeOptions options;
+  if (args.no_bos) options.add_bos = false;
+  options.parse_special = args.special;
+  std::vector<int32_t> ids = tokenizer.encode(read_source(args.source, "the text"), options);
+  if (args.json) {
+    Json json;
+    json.array();
+    for (int32_t id : ids) json.integer(id);
+    write_stdout(json.end_array().line());
+    return;
+  }
+  std::string lines;
+  for (int32_t id : ids) {
+    lines += fmt::format("{}\t{}\n", id, printable(tokenizer.token_bytes(id, true), kShownBytes));
+  }
+  write_stdout(lines);
+}
+
+int tokenize(const TokenizeArgs& args) {
+  GgufFile file = GgufFile::open(args.model, GgufUnknownTypes::kKeep);
+  std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(file, args.pre, args.verbose);
+  if (args.decode) {
+    decode(args, *tokenizer);
+  } else {
+    encode(args, *tokenizer);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_tokenize(CLI::App& program, Action& action) {
+  CLI::App& verb =
+      *program.add_subcommand("tokenize", "Turn text into token ids, or ids into text");
+  auto args = std::make_shared<TokenizeArgs>();
+  add_model(verb, &args->model);
+  add_text_source(verb, &args->source);
+  add_pre(verb, &args->pre);
+  CLI::Option* decode_flag =
+      verb.add_flag("--decode", args->decode, "Read ids and print their text");
+  verb.add_flag("--special", args->special,
+                "Take control tokens in the text for what they are; with --decode, show them");
+  verb.add_flag("--no-bos", args->no_bos, "Put no beginning-of-text token before the text")
+      ->excludes(decode_flag);
+  verb.add_flag("--json", args->json, "Print one JSON array of ids; with --decode, a JSON string");
+  verb.add_flag("-v,--verbose", args->verbose, "Tell what is odd about the vocabulary");
+  add_examples(verb,
+               "  hearth tokenize model.gguf -p 'Hello, world'\n"
+               "  hearth tokenize model.gguf --json < page.txt > ids.json\n"
+               "  hearth tokenize model.gguf --decode < ids.json");
+  verb.callback([args, &action] { action = [args] { return tokenize(*args); }; });
+}
+
+}  // namespace hearth

@@ -1,0 +1,45 @@
+// hearth version: what was built, by what, and what it can use here. The build gives
+// HEARTH_VERSION, HEARTH_COMPILER and HEARTH_BUILD_TYPE.
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/json.h"
+#include "cli/options.h"
+#include "cli/text_io.h"
+#include "cli/verbs.h"
+#include "topology/cpu_features.h"
+
+namespace hearth {
+namespace {
+
+int version(bool as_json) {
+  std::vector<std::string> levels;
+  for (Isa isa : available_isas(detect_cpu_features())) levels.emplace_back(isa_name(isa));
+  if (!as_json) {
+    write_stdout(fmt::format("hearth {}\ncompiler: {}\nbuild: {}\nkernels that run here: {}\n",
+                             HEARTH_VERSION, HEARTH_COMPILER, HEARTH_BUILD_TYPE,
+                             fmt::join(levels, ", ")));
+    return 0;
+  }
+  Json json;
+  json.object().key("version").text(HEARTH_VERSION).key("compiler").text(HEARTH_COMPILER);
+  json.key("build").text(HEARTH_BUILD_TYPE).key("isa").array();
+  for (const std::string& level : levels) json.text(level);
+  write_stdout(json.end_array().end_object().line());
+  return 0;
+}
+
+}  // namespace
+
+void add_version(CLI::App& program, Action& action) {
+  CLI::App& verb = *program.add_subcommand("version", "Tell the version, compiler and kernels");
+  auto as_json = std::make_shared<bool>(false);
+  verb.add_flag("--json", *as_json, "Print one JSON object");
+  add_examples(verb, "  hearth version\n  hearth version --json | jq -r .version");
+  verb.callback([as_json, &action] { action = [as_json] { return version(*as_json); }; });
+}
+
+}  // namespace hearth
