@@ -11,10 +11,10 @@
 # Where all is there already, it asks dpkg, touches no network and says nothing.
 set -euo pipefail
 
-libraries=(libhwloc-dev libpcre2-dev libutf8proc-dev libfmt-dev libspdlog-dev libgtest-dev
+libraries=(libhwloc-dev libpcre2-dev libutf8proc-dev libfmt-dev libgtest-dev
            libgmock-dev libbenchmark-dev)
 wanted=(g++ cmake ninja-build make pkg-config git python3 python3-numpy
-        "${libraries[@]}" libsimdjson-dev rapidjson-dev libcli11-dev)
+        "${libraries[@]}" rapidjson-dev libcli11-dev)
 clang=(clang libclang-rt-14-dev clang-format)
 arm64=0
 
@@ -36,8 +36,7 @@ fi
 native=$(dpkg --print-architecture)
 [ "$native" != arm64 ] || arm64=0
 if [ "$arm64" = 1 ]; then
-  wanted+=(g++-aarch64-linux-gnu qemu-user libc6:arm64 libstdc++6:arm64 libsimdjson14:arm64)
-  # libsimdjson-dev exists once per machine: cmake/Findsimdjson.cmake links libsimdjson14 itself.
+  wanted+=(g++-aarch64-linux-gnu qemu-user libc6:arm64 libstdc++6:arm64)
   for library in "${libraries[@]}"; do wanted+=("$library:arm64"); done
 fi
 

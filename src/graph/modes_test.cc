@@ -42,86 +42,115 @@ class SumOp : public Op {
   uint32_t seed_;
 };
 
-// A random graph over all five modes and what it computes. Every parallel value of group g is the
-// model's value; the expected numbers are kept beside.
+// A random graph over all five modes and what it computes: sums of small integers, exact in f32.
+// The last node writes nothing that is looked at: it keeps the values before it alive.
 struct RandomGraph {
   Graph graph;
-  std::vector<ValueId> last;    // the last bundle's values
+  std::vector<ValueId> last;    // values to look at once all nodes but the last have run
   std::vector<float> expected;  // of each
 };
 
-RandomGraph build(const Plan& plan, uint32_t seed, int nodes) {
-  std::mt19937 random(seed);
-  GraphBuilder builder(plan, kernels_for(Isa::kReference), 1);
-  uint32_t groups = plan.group_count();
-  std::vector<uint32_t> widths(groups, kWidth);
-  auto op = [&](std::vector<ValueId> in, ValueId out, float bias) {
-    return std::make_unique<SumOp>(std::move(in), out, bias, static_cast<uint32_t>(random()));
-  };
-  Bundle parallel = builder.add_values(RowSet::kTokens, widths);
-  std::vector<float> values;
-  std::vector<std::unique_ptr<Op>> ops;
-  for (uint32_t g = 0; g < groups; ++g) {
-    values.push_back(static_cast<float>(g + 1));
-    ops.push_back(op({}, parallel.values[g], values[g]));
+class RandomGraphMaker {
+ public:
+  RandomGraphMaker(const Plan& plan, uint32_t seed)
+      : random_(seed), builder_(plan, kernels_for(Isa::kReference), 1) {
+    std::vector<std::unique_ptr<Op>> ops;
+    parallel_ = per_group();
+    for (uint32_t g = 0; g < groups(); ++g) {
+      expected_.push_back(static_cast<float>(g + 1));
+      ops.push_back(op({}, parallel_.values[g], expected_[g]));
+    }
+    builder_.writes(parallel_);
+    builder_.append(Mode::kParallel, "start", std::move(ops));
   }
-  builder.writes(parallel);
-  builder.append(Mode::kParallel, "start", std::move(ops));
-  for (int n = 0; n < nodes; ++n) {
-    ops.clear();
-    uint32_t kind = random() % 3;
-    builder.reads(parallel, ActFormat::kF32);
-    if (kind == 2) {  // gather, serial, scatter
-      Bundle gathered = builder.add_values(RowSet::kTokens, {kWidth}, false);
-      float total = std::accumulate(values.begin(), values.end(), 0.5f);
-      ops.push_back(op(parallel.values, gathered.values[0], 0.5f));
-      builder.writes(gathered);
-      builder.append(Mode::kGather, "gather", std::move(ops));
-      Bundle serial = builder.add_values(RowSet::kTokens, {kWidth}, false);
-      ops.clear();
-      ops.push_back(op({gathered.values[0]}, serial.values[0], -total + 1));
-      builder.reads(gathered, ActFormat::kF32);
-      builder.writes(serial);
-      builder.append(Mode::kSerial, "serial", std::move(ops));
-      parallel = builder.add_values(RowSet::kTokens, widths);
-      ops.clear();
-      for (uint32_t g = 0; g < groups; ++g) {
-        values[g] = 1 + static_cast<float>(g);
-        ops.push_back(op({serial.values[0]}, parallel.values[g], static_cast<float>(g)));
+
+  RandomGraph make(int nodes) && {
+    for (int n = 0; n < nodes; ++n) {
+      switch (random_() % 3) {
+        case 0:
+          parallel();
+          break;
+        case 1:
+          reduce();
+          break;
+        default:
+          gather_and_scatter();
       }
-      builder.reads(serial, ActFormat::kF32);
-      builder.writes(parallel);
-      builder.append(Mode::kScatter, "scatter", std::move(ops));
-      continue;
     }
-    Bundle next = builder.add_values(RowSet::kTokens, widths);
-    float total = std::accumulate(values.begin(), values.end(), 0.0f);
-    for (uint32_t g = 0; g < groups; ++g) {
-      // Sums of small integers, brought back down: exact in f32.
-      float bias = kind == 0 ? 1.0f : static_cast<float>(g + 1) - total;
-      values[g] = kind == 0 ? values[g] + bias : total + bias;
-      ops.push_back(op(kind == 0 ? std::vector<ValueId>{parallel.values[g]} : parallel.values,
-                       next.values[g], bias));
-    }
-    builder.writes(next);
-    builder.append(kind == 0 ? Mode::kParallel : Mode::kReduce, "step", std::move(ops));
-    parallel = next;
+    builder_.reads(parallel_, ActFormat::kF32);
+    std::vector<std::unique_ptr<Op>> ops;
+    for (ValueId value : parallel_.values) ops.push_back(op({}, value, 0));
+    builder_.append(Mode::kParallel, "last", std::move(ops));
+    return {std::move(builder_).finish(), parallel_.values, expected_};
   }
-  builder.reads(parallel, ActFormat::kF32);
-  ops.clear();
-  Bundle end = builder.add_values(RowSet::kTokens, widths);
-  for (uint32_t g = 0; g < groups; ++g) ops.push_back(op({parallel.values[g]}, end.values[g], 0));
-  builder.writes(end);
-  builder.append(Mode::kParallel, "end", std::move(ops));
-  builder.reads(end, ActFormat::kF32);
-  // Nobody reads the end: a last node keeps it alive and makes it have a format.
-  ops.clear();
-  Bundle sink = builder.add_values(RowSet::kTokens, widths);
-  builder.writes(sink);
-  for (uint32_t g = 0; g < groups; ++g) ops.push_back(op({}, end.values[g], values[g]));
-  builder.append(Mode::kParallel, "sink", std::move(ops));
-  return {std::move(builder).finish(), end.values, values};
-}
+
+ private:
+  uint32_t groups() const { return builder_.group_count(); }
+  Bundle per_group() {
+    return builder_.add_values(RowSet::kTokens, std::vector<uint32_t>(groups(), kWidth));
+  }
+  std::unique_ptr<Op> op(std::vector<ValueId> in, ValueId out, float bias) {
+    return std::make_unique<SumOp>(std::move(in), out, bias, static_cast<uint32_t>(random_()));
+  }
+  float total() const { return std::accumulate(expected_.begin(), expected_.end(), 0.0f); }
+
+  void parallel() {
+    std::vector<std::unique_ptr<Op>> ops;
+    Bundle next = per_group();
+    for (uint32_t g = 0; g < groups(); ++g) {
+      ops.push_back(op({parallel_.values[g]}, next.values[g], 1));
+      expected_[g] += 1;
+    }
+    builder_.reads(parallel_, ActFormat::kF32);
+    builder_.writes(next);
+    builder_.append(Mode::kParallel, "parallel", std::move(ops));
+    parallel_ = next;
+  }
+
+  void reduce() {
+    std::vector<std::unique_ptr<Op>> ops;
+    Bundle next = per_group();
+    float sum = total();
+    for (uint32_t g = 0; g < groups(); ++g) {
+      expected_[g] = static_cast<float>(g + 1);
+      ops.push_back(op(parallel_.values, next.values[g], expected_[g] - sum));
+    }
+    builder_.reads(parallel_, ActFormat::kF32);
+    builder_.writes(next);
+    builder_.append(Mode::kReduce, "reduce", std::move(ops));
+    parallel_ = next;
+  }
+
+  void gather_and_scatter() {
+    Bundle gathered = builder_.add_values(RowSet::kTokens, {kWidth}, false);
+    append_one(Mode::kGather, parallel_, gathered, 1 - total());
+    Bundle serial = builder_.add_values(RowSet::kTokens, {kWidth}, false);
+    append_one(Mode::kSerial, gathered, serial, 1);
+    std::vector<std::unique_ptr<Op>> ops;
+    Bundle next = per_group();
+    for (uint32_t g = 0; g < groups(); ++g) {
+      ops.push_back(op({serial.values[0]}, next.values[g], static_cast<float>(g)));
+      expected_[g] = static_cast<float>(g + 2);
+    }
+    builder_.reads(serial, ActFormat::kF32);
+    builder_.writes(next);
+    builder_.append(Mode::kScatter, "scatter", std::move(ops));
+    parallel_ = next;
+  }
+
+  void append_one(Mode mode, const Bundle& in, const Bundle& out, float bias) {
+    std::vector<std::unique_ptr<Op>> ops;
+    ops.push_back(op(in.values, out.values[0], bias));
+    builder_.reads(in, ActFormat::kF32);
+    builder_.writes(out);
+    builder_.append(mode, "one", std::move(ops));
+  }
+
+  std::mt19937 random_;
+  GraphBuilder builder_;
+  Bundle parallel_;
+  std::vector<float> expected_;
+};
 
 struct Memory {
   explicit Memory(const Graph& graph) {
@@ -153,8 +182,7 @@ TEST(Modes, RandomGraphsComputeWhatTheyShould) {
   for (uint32_t seed = 1; seed <= 40; ++seed) {
     uint32_t groups = 1 + seed % 4;
     Plan plan = even_plan(Phase::kDecode, 2, groups, groups, groups + seed % 3);
-    RandomGraph random = build(plan, seed, 25);
-    // The last two nodes are checked through the values they copy: run all but the sink.
+    RandomGraph random = RandomGraphMaker(plan, seed).make(25);
     Memory memory(random.graph);
     ExecutionContext context(random.graph, memory.bases, {});
     Team team(plan.member_count());
@@ -170,7 +198,7 @@ TEST(Modes, RandomGraphsComputeWhatTheyShould) {
 
 TEST(Modes, TwoContextsInterleaveOnOneGraph) {
   Plan plan = even_plan(Phase::kDecode, 2, 2, 2, 4);
-  RandomGraph random = build(plan, 99, 40);
+  RandomGraph random = RandomGraphMaker(plan, 99).make(40);
   auto end = static_cast<uint32_t>(random.graph.nodes.size()) - 1;
   Memory first_memory(random.graph), second_memory(random.graph);
   ExecutionContext first(random.graph, first_memory.bases, {});

@@ -1,4 +1,4 @@
-#include "models/golden_set.h"
+#include "golden_set.h"
 
 #include <rapidjson/document.h>
 

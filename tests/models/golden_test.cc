@@ -7,7 +7,7 @@
 #include <map>
 
 #include "engine/engine.h"
-#include "models/golden_set.h"
+#include "golden_set.h"
 
 namespace hearth {
 namespace {

@@ -9,7 +9,7 @@
 #include "engine/kv_pool.h"
 #include "graph/executor.h"
 #include "models/registry.h"
-#include "models/tiny_model.h"
+#include "tiny_model.h"
 
 namespace hearth {
 namespace {

@@ -1,4 +1,4 @@
-#include "models/tiny_model.h"
+#include "tiny_model.h"
 
 #include <cmath>
 #include <random>

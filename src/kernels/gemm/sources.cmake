@@ -2,15 +2,8 @@
 list(APPEND sources gemm/gemm.cc gemm/gemm_reference.cc)
 list(APPEND avx512_sources gemm/gemm_avx512_float.cc gemm/gemm_avx512_int8.cc)
 list(APPEND tests gemm/gemm_problem.cc gemm/gemm_test.cc)
-if(EXISTS ${CMAKE_CURRENT_LIST_DIR}/gemm_avx2.cc)
-  list(APPEND avx2_sources gemm/gemm_avx2.cc)
-endif()
-if(EXISTS ${CMAKE_CURRENT_LIST_DIR}/gemm_neon.cc)
-  list(APPEND neon_sources gemm/gemm_neon.cc)
-endif()
-
-# The contract says which products are rounded; a compiler must not fuse them.
-set_source_files_properties(gemm/gemm_reference.cc PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
+list(APPEND avx2_sources gemm/gemm_avx2.cc)
+list(APPEND neon_sources gemm/gemm_neon.cc)
 
 # The benchmark measures against loops written for x86.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
