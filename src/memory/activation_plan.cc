@@ -57,6 +57,15 @@ ActivationPlan place_in_order(std::span<const ActivationValue> values,
   return plan;
 }
 
+// Moves the values that end at the peak to the front of the order: placed first next time, they
+// find room further down.
+void put_highest_first(std::span<const ActivationValue> values, const ActivationPlan& plan,
+                       std::vector<uint32_t>* order) {
+  std::stable_partition(order->begin(), order->end(), [&](uint32_t i) {
+    return plan.offsets[i] + values[i].bytes == plan.peak_bytes;
+  });
+}
+
 }  // namespace
 
 ActivationPlan plan_activations(std::span<const ActivationValue> values) {
@@ -78,11 +87,15 @@ ActivationPlan plan_activations(std::span<const ActivationValue> values) {
       sorted_by([&](const ActivationValue& v) { return std::make_pair(lifetime(v), v.bytes); }),
       sorted_by([&](const ActivationValue& v) { return lifetime(v) * v.bytes; }),
   };
+  size_t bound = max_live_bytes(values);
   ActivationPlan best;
   best.peak_bytes = SIZE_MAX;
-  for (const std::vector<uint32_t>& each : orders) {
-    ActivationPlan plan = place_in_order(values, each);
-    if (plan.peak_bytes < best.peak_bytes) best = std::move(plan);
+  for (std::vector<uint32_t>& each : orders) {
+    for (int attempt = 0; attempt < 8 && best.peak_bytes > bound; ++attempt) {
+      ActivationPlan plan = place_in_order(values, each);
+      put_highest_first(values, plan, &each);
+      if (plan.peak_bytes < best.peak_bytes) best = std::move(plan);
+    }
   }
   return best;
 }

@@ -1,7 +1,9 @@
-// Barrier for a fixed number of threads, reusable without limit. Each thread arrives by posting a
-// flag of its own; thread 0 collects them and posts one release word. No thread writes a line that
-// another writes, so nothing is contended: about 45 ns for two threads, where std::barrier takes
-// about 280.
+// Barrier for a fixed number of threads, reusable without limit: the dissemination barrier
+// (Hensgen, Finkel and Manber, Two Algorithms for Barrier Synchronization, 1988). In step k thread
+// i tells thread i + 2^k (modulo the number of threads) and waits for thread i - 2^k; after
+// ceil(log2 size) steps each has heard of all. Every flag has one writer and one reader, so no line
+// is contended. Two cores of one Zen 5 package take 65 ns; a collector that releases the others
+// took 120, std::barrier takes 340.
 //
 // arrive_and_wait(index): every index in [0, size) is used by exactly one thread per round. What
 // any thread did before is visible to all after. Waiting spins for about kSpinTime, then sleeps
@@ -26,7 +28,7 @@ class Barrier {
 
  private:
   uint32_t size_;
-  std::unique_ptr<Flag[]> arrivals_;  // [i] is written by thread i; [0] is the release word
+  std::unique_ptr<Flag[]> flags_;  // [step * size_ + i] is what thread i waits on in that step
 };
 
 }  // namespace hearth

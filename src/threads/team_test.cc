@@ -147,7 +147,6 @@ TEST(TeamTest, WhatCannotBePinnedRunsAndIsTold) {
 }
 
 TEST(TeamDeathTest, RunWithinARunIsABug) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(
       {
         Team team(1);

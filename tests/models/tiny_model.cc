@@ -60,6 +60,7 @@ std::vector<std::byte> tiny_llama(const TinyShape& shape) {
     model.matrix(layer + "ffn_down.weight", shape.width, shape.ffn);
   }
   model.norm("output_norm.weight", shape.width);
+  if (shape.extra_tensor) model.norm("blk.0.ffn_up.bias", shape.ffn);
   return writer.finish();
 }
 

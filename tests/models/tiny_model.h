@@ -9,8 +9,9 @@
 namespace hearth {
 
 struct TinyShape {
-  uint32_t layers = 2, width = 64, heads = 4, kv_heads = 2, head_dim = 16, ffn = 96,
-           vocabulary = 80;
+  uint32_t layers = 2, width = 64, heads = 4, kv_heads = 2, head_dim = 16, ffn = 96;
+  uint32_t vocabulary = 80;
+  bool extra_tensor = false;  // blk.0.ffn_up.bias, which Llama does not have
 };
 
 // A Llama-architecture F32 file without a vocabulary; the same bytes for the same shape.

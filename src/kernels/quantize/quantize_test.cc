@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/quantize/quantize_kernels.h"
+#include "kernels/kernels.h"
 #include "topology/cpu_features.h"
 
 namespace hearth {
@@ -24,25 +24,9 @@ namespace {
 constexpr uint32_t kBlock = 32;
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-using Functions = std::array<QuantizeFn, kActFormats>;
-
-#define HEARTH_ENTRY(format, name, level) quantize_##name##_##level,
-Functions functions_of(Isa isa) {
-  switch (isa) {
-#if defined(__x86_64__)
-    case Isa::kAvx2:
-      return {HEARTH_QUANTIZE_KERNELS(HEARTH_ENTRY, avx2)};
-    case Isa::kAvx512:
-      return {HEARTH_QUANTIZE_KERNELS(HEARTH_ENTRY, avx512)};
-#elif defined(__aarch64__)
-    case Isa::kNeon:
-      return {HEARTH_QUANTIZE_KERNELS(HEARTH_ENTRY, neon)};
-#endif
-    default:
-      return {HEARTH_QUANTIZE_KERNELS(HEARTH_ENTRY, reference)};
-  }
+const std::array<QuantizeFn, kActFormats>& functions_of(Isa isa) {
+  return kernels_for(isa).quantize;
 }
-#undef HEARTH_ENTRY
 
 // Activations over memory that is poisoned before use.
 class Activations {
@@ -101,8 +85,8 @@ std::vector<float> inputs(uint32_t count, uint32_t seed) {
 class QuantizeTest : public testing::TestWithParam<Isa> {};
 
 TEST_P(QuantizeTest, SameBitsAsTheReference) {
-  const Functions functions = functions_of(GetParam());
-  const Functions reference = functions_of(Isa::kReference);
+  const auto& functions = functions_of(GetParam());
+  const auto& reference = functions_of(Isa::kReference);
   for (uint32_t seed = 0; seed < 60; ++seed) {
     for (uint32_t count : {1u, 31u, 32u, 33u, 63u, 320u, 1000u}) {
       std::vector<float> x = inputs(count, seed);
@@ -119,7 +103,7 @@ TEST_P(QuantizeTest, SameBitsAsTheReference) {
 
 TEST_P(QuantizeTest, PartsOfARowMakeTheRow) {
   constexpr uint32_t kCount = 333;
-  const Functions functions = functions_of(GetParam());
+  const auto& functions = functions_of(GetParam());
   std::vector<float> x = inputs(kCount, 3);
   for (size_t format = 0; format < kActFormats; ++format) {
     Activations whole(static_cast<ActFormat>(format), 3, kCount);
@@ -134,7 +118,7 @@ TEST_P(QuantizeTest, PartsOfARowMakeTheRow) {
 }
 
 TEST_P(QuantizeTest, KnownBlock) {
-  const Functions functions = functions_of(GetParam());
+  const auto& functions = functions_of(GetParam());
   // Scale 2: codes are halves of the values. Ties go to even.
   std::vector<float> x = {254.0f, 1.0f, 3.0f, 5.0f, -1.0f, -3.0f, -254.0f, -0.0f, 100.0f};
   Activations a(ActFormat::kQ8, 1, 40);
@@ -152,7 +136,7 @@ TEST_P(QuantizeTest, KnownBlock) {
 }
 
 TEST_P(QuantizeTest, TheErrorIsHalfAStep) {
-  const Functions functions = functions_of(GetParam());
+  const auto& functions = functions_of(GetParam());
   std::mt19937 random(5);
   std::normal_distribution<float> normal;
   std::vector<float> x(4096);
@@ -168,7 +152,7 @@ TEST_P(QuantizeTest, TheErrorIsHalfAStep) {
 }
 
 TEST_P(QuantizeTest, WhatIsNotFiniteShowsAndWhatIsTinyIsZero) {
-  const Functions functions = functions_of(GetParam());
+  const auto& functions = functions_of(GetParam());
   for (float bad : {kInf, -kInf, std::numeric_limits<float>::quiet_NaN()}) {
     std::vector<float> x(64, 1.0f);
     x[40] = bad;

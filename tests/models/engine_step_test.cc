@@ -1,0 +1,142 @@
+// The engine's steps: ragged batches give every sequence what it gets alone, and a refused step
+// changes nothing.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "base/error.h"
+#include "engine/engine.h"
+#include "tiny_model.h"
+
+namespace hearth {
+namespace {
+
+class EngineStep : public testing::Test {
+ protected:
+  EngineStep() : file_(GgufFile::parse(tiny_llama(TinyShape{}), "tiny")) {}
+
+  std::unique_ptr<Engine> make(const EngineOptions& options) {
+    Isa isa = available_isas(detect_cpu_features()).back();
+    return std::make_unique<Engine>(file_, Machine::invented(1, 2), isa, options,
+                                    [](size_t, size_t) {});
+  }
+  static EngineOptions options() {
+    EngineOptions options;
+    options.context = 200;
+    options.sequences = 3;
+    options.prefill_rows = 64;
+    options.decode_rows = 4;
+    options.outputs = 64;
+    return options;
+  }
+  static std::vector<int32_t> random_tokens(size_t n, uint32_t seed) {
+    std::mt19937 random(seed);
+    std::vector<int32_t> tokens(n);
+    for (int32_t& t : tokens) t = static_cast<int32_t>(random() % 80);
+    return tokens;
+  }
+  static std::vector<float> copy(std::span<const float> row) { return {row.begin(), row.end()}; }
+
+  GgufFile file_;
+};
+
+TEST_F(EngineStep, RaggedBatchesGiveWhatEachSequenceGetsAlone) {
+  auto engine = make(options());
+  std::vector<std::vector<int32_t>> prompts = {random_tokens(150, 1), random_tokens(97, 2),
+                                               random_tokens(33, 3)};
+  std::vector<std::vector<float>> alone;
+  for (const auto& prompt : prompts) {
+    auto sequence = engine->new_sequence();
+    engine->prefill(*sequence, prompt);
+    alone.push_back(copy(engine->logits(0)));
+  }
+  std::mt19937 random(9);
+  for (int round = 0; round < 10; ++round) {
+    std::vector<std::unique_ptr<Sequence>> sequences;
+    for (size_t i = 0; i < prompts.size(); ++i) sequences.push_back(engine->new_sequence());
+    std::vector<std::vector<float>> together(prompts.size());
+    for (bool more = true; more;) {
+      more = false;
+      std::vector<StepRequest> requests;
+      std::vector<size_t> ends;  // sequences whose last token is in this step
+      for (size_t i = 0; i < prompts.size(); ++i) {
+        size_t done = sequences[i]->length(), left = prompts[i].size() - done;
+        size_t count = std::min<size_t>(left, random() % 21);
+        if (left > 0) more = true;
+        if (count == 0) continue;
+        bool last = count == left;
+        if (last) ends.push_back(i);
+        requests.push_back({sequences[i].get(), std::span(prompts[i]).subspan(done, count),
+                            last ? Want::kLast : Want::kNothing});
+      }
+      if (requests.empty()) continue;
+      engine->step(requests);
+      for (size_t row = 0; row < ends.size(); ++row)
+        together[ends[row]] = copy(engine->logits(row));
+    }
+    EXPECT_EQ(together, alone);
+  }
+}
+
+TEST_F(EngineStep, TruncatingAndGoingOnIsExact) {
+  auto engine = make(options());
+  std::vector<int32_t> tokens = random_tokens(120, 5), others = random_tokens(70, 6);
+  auto straight = engine->new_sequence();
+  engine->prefill(*straight, tokens);
+  std::vector<float> expected = copy(engine->logits(0));
+  auto winding = engine->new_sequence();
+  engine->prefill(*winding, std::span(tokens).first(75));
+  engine->prefill(*winding, others);
+  winding->truncate(75);
+  engine->prefill(*winding, std::span(tokens).subspan(75));
+  EXPECT_EQ(copy(engine->logits(0)), expected);
+}
+
+TEST_F(EngineStep, RefusedStepsChangeNothing) {
+  auto engine = make(options());
+  auto sequence = engine->new_sequence();
+  engine->prefill(*sequence, random_tokens(195, 7));
+  std::vector<int32_t> too_many = random_tokens(11, 8), outside = {3, 80}, negative = {-1};
+  for (const auto& tokens : {too_many, outside, negative}) {
+    StepRequest request{sequence.get(), tokens, Want::kLast};
+    EXPECT_THROW(engine->step({&request, 1}), Error);
+    EXPECT_EQ(sequence->length(), 195u);
+  }
+  // Pages for three sequences of 200: a fourth finds none.
+  std::vector<std::unique_ptr<Sequence>> more;
+  for (int i = 0; i < 2; ++i) {
+    more.push_back(engine->new_sequence());
+    engine->prefill(*more.back(), random_tokens(200, 9));
+  }
+  auto fourth = engine->new_sequence();
+  std::vector<int32_t> one = {1};
+  StepRequest request{fourth.get(), one, Want::kLast};
+  EXPECT_THROW(engine->step({&request, 1}), Error);
+  EXPECT_EQ(fourth->length(), 0u);
+  more.pop_back();
+  EXPECT_NO_THROW(engine->step({&request, 1}));
+}
+
+TEST_F(EngineStep, OptionsThatCannotBeAreRefused) {
+  EngineOptions bad = options();
+  bad.context = kMaxContext + 1;
+  EXPECT_THROW(make(bad), Error);
+  bad = options();
+  bad.shards = 2;  // the machine has one node
+  EXPECT_THROW(make(bad), Error);
+}
+
+TEST_F(EngineStep, ATensorThatNothingUsesIsRefused) {
+  GgufFile file = GgufFile::parse(tiny_llama(TinyShape{.extra_tensor = true}), "tiny");
+  try {
+    Engine engine(file, Machine::invented(1, 1), Isa::kReference, options(), [](size_t, size_t) {});
+    FAIL() << "loaded";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::kUnsupported);
+    EXPECT_NE(std::string(e.what()).find("blk.0.ffn_up.bias"), std::string::npos) << e.what();
+  }
+}
+
+}  // namespace
+}  // namespace hearth
