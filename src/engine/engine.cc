@@ -27,6 +27,9 @@ Engine::Engine(const GgufFile& file, const Machine& machine, Isa isa, const Engi
   weights_->check_all_used();
   memory_ = measure(layout.placement.seats.size());
   check_memory(memory_.total(), "the model", machine);
+  for (uint32_t s = 0; machine.binds_memory() && s < options_.shards; ++s) {
+    check_node_memory(shard_bytes(s), "a node's part of the model", machine, shard_nodes_[s]);
+  }
 
   team_ = std::make_unique<Team>(layout.placement, TeamOptions{.pin_caller = true});
   allocate(machine);
@@ -75,7 +78,7 @@ MemoryUse Engine::measure(size_t members) {
   MemoryUse use;
   for (uint32_t s = 0; s < options_.shards; ++s) {
     use.weights += weights_->shard_bytes(s);
-    use.kv += kv_.shard_bytes(config_.layers, kv_.shards[s].heads);
+    use.kv += kv_bytes(s);
     use.activations += activation_bytes(s);
   }
   use.scratch = members * kOpScratchBytes;
@@ -83,17 +86,28 @@ MemoryUse Engine::measure(size_t members) {
   return use;
 }
 
+size_t Engine::kv_bytes(uint32_t shard) const {
+  return kv_.shard_bytes(config_.layers, kv_.shards[shard].heads);
+}
+
+// Activations and scratch of the members on shard s; the logits lie on the first.
+size_t Engine::work_bytes(uint32_t shard) const {
+  auto members =
+      static_cast<size_t>(std::count(member_shards_.begin(), member_shards_.end(), shard));
+  return activation_bytes(shard) + members * kOpScratchBytes + (shard == 0 ? memory_.logits : 0);
+}
+
+size_t Engine::shard_bytes(uint32_t shard) const {
+  return weights_->shard_bytes(shard) + kv_bytes(shard) + work_bytes(shard);
+}
+
 void Engine::allocate(const Machine& machine) {
   for (uint32_t s = 0; s < options_.shards; ++s) {
     uint32_t node = shard_nodes_[s];
-    auto members = static_cast<size_t>(std::count(member_shards_.begin(), member_shards_.end(), s));
-    size_t kv_bytes = kv_.shard_bytes(config_.layers, kv_.shards[s].heads);
-    size_t work_bytes =
-        activation_bytes(s) + members * kOpScratchBytes + (s == 0 ? memory_.logits : 0);
     weight_arenas_.emplace_back(machine, node, weights_->shard_bytes(s), "weights");
-    kv_arenas_.emplace_back(machine, node, kv_bytes, "KV cache");
-    work_arenas_.emplace_back(machine, node, work_bytes, "activations");
-    kv_.shards[s].base = kv_arenas_[s].allocate(kv_bytes, 64);
+    kv_arenas_.emplace_back(machine, node, kv_bytes(s), "KV cache");
+    work_arenas_.emplace_back(machine, node, work_bytes(s), "activations");
+    kv_.shards[s].base = kv_arenas_[s].allocate(kv_bytes(s), 64);
     shard_activations_.push_back(work_arenas_[s].allocate(activation_bytes(s), 64));
   }
   for (uint32_t shard : member_shards_) {

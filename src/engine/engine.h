@@ -95,6 +95,9 @@ class Engine {
   Graph build_graph(WeightStore& weights, const Architecture& architecture, const Plan& plan) const;
   KvView kv_layout() const;
   size_t activation_bytes(uint32_t shard) const;
+  size_t kv_bytes(uint32_t shard) const;
+  size_t work_bytes(uint32_t shard) const;
+  size_t shard_bytes(uint32_t shard) const;
   MemoryUse measure(size_t members);
   void allocate(const Machine& machine);
   void start_phase(PhasePart* part);

@@ -91,21 +91,34 @@ std::string test_name(const testing::TestParamInfo<GoldenModel>& golden) {
 // rounds what the engine rounds (activations to bf16 or to q8_0); the two roundings are independent
 // draws of that size, so their difference is sqrt(2) of it, and the bound allows twice that. F16
 // weights take f32 activations.
-TEST_P(Golden, EveryIsaMeetsTheReference) {
+//
+// All levels follow one chain of operations, so they agree to the bit; but for BF16 weights AVX-512
+// sums pairs in its own way (vdpbf16ps), and a sum that then falls on the other side of a rounding
+// boundary moves the logits as much as that rounding does.
+TEST_P(Golden, EveryIsaMeetsTheReferenceAndTheOthers) {
   const GoldenModel& model = GetParam();
   double largest = 0;
   for (float logit : model.logits)
     largest = std::max(largest, std::abs(static_cast<double>(logit)));
+  std::vector<float> first;
   for (Isa isa : available_isas(detect_cpu_features())) {
-    Difference d = difference(run_model(model, {.isa = isa, .threads = 2}), model.logits);
+    SCOPED_TRACE(isa_name(isa));
+    std::vector<float> logits = run_model(model, {.isa = isa, .threads = 2});
+    if (first.empty()) first = logits;
+    Difference d = difference(logits, model.logits);
     if (model.quantised) {
-      EXPECT_LT(d.rms, 2.83 * model.activation_q8_0.rms * model.logit_std) << isa_name(isa);
-      EXPECT_LT(d.max, 2.83 * model.activation_q8_0.max * model.logit_std) << isa_name(isa);
+      EXPECT_LT(d.rms, 2.83 * model.activation_q8_0.rms * model.logit_std);
+      EXPECT_LT(d.max, 2.83 * model.activation_q8_0.max * model.logit_std);
     } else if (model.bf16) {
-      EXPECT_LT(d.rms, 2.83 * model.activation_bf16.rms * model.logit_std) << isa_name(isa);
-      EXPECT_LT(d.max, 2.83 * model.activation_bf16.max * model.logit_std) << isa_name(isa);
+      EXPECT_LT(d.rms, 2.83 * model.activation_bf16.rms * model.logit_std);
+      EXPECT_LT(d.max, 2.83 * model.activation_bf16.max * model.logit_std);
     } else {
-      EXPECT_LT(d.max, 1e-4 * largest) << isa_name(isa);
+      EXPECT_LT(d.max, 1e-4 * largest);
+    }
+    if (model.bf16) {
+      EXPECT_LT(difference(first, logits).rms, model.activation_bf16.rms * model.logit_std);
+    } else {
+      EXPECT_TRUE(same_bits(first, logits));
     }
   }
 }
