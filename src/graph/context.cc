@@ -9,7 +9,7 @@ ExecutionContext::ExecutionContext(const Graph& graph, const std::vector<std::by
     : graph_(&graph),
       kv_(kv),
       buffers_(graph.values.size()),
-      counters_(std::make_unique<Counter[]>(graph.counter_count)) {
+      counters_(std::make_unique<ChunkCounter[]>(graph.counter_count)) {
   uint32_t groups = graph.plan.group_count();
   HEARTH_CHECK(bases.size() == groups, "activation memory for every group");
   for (ValueId id = 0; id < graph.values.size(); ++id) {
@@ -22,7 +22,7 @@ ExecutionContext::ExecutionContext(const Graph& graph, const std::vector<std::by
     }
   }
   for (const PlanGroup& group : graph.plan.groups) {
-    barriers_.push_back(std::make_unique<Barrier>(group.member_end - group.member_begin));
+    groups_.emplace_back(group.member_begin, group.member_end);
   }
   for (uint32_t i = 0; i < groups * groups; ++i) flags_.push_back(std::make_unique<Flag>());
 }
@@ -31,10 +31,7 @@ void ExecutionContext::begin(const StepView& step) {
   HEARTH_CHECK(step.rows() > 0 && step.rows() <= graph_->plan.max_rows, "a step fits its graph");
   HEARTH_CHECK(step.outputs.size() <= graph_->max_outputs, "a step's outputs fit its graph");
   step_ = step;
-  sync_base_ += graph_->sync_count;
-  for (uint32_t i = 0; i < graph_->counter_count; ++i) {
-    counters_[i].value.store(0, std::memory_order_relaxed);
-  }
+  ++run_;
 }
 
 }  // namespace hearth

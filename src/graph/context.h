@@ -4,15 +4,15 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "graph/graph.h"
 #include "graph/step_view.h"
-#include "threads/barrier.h"
+#include "threads/chunk_counter.h"
 #include "threads/flag.h"
+#include "threads/group.h"
 
 namespace hearth {
 
@@ -45,29 +45,23 @@ class ExecutionContext {
   float* f32(ValueId id) const { return buffer(id, ActFormat::kF32).f32; }
   size_t f32_stride(ValueId id) const { return buffer(id, ActFormat::kF32).row_stride; }
 
-  // The next unclaimed index of a counter.
-  uint32_t claim(uint32_t counter) {
-    return counters_[counter].value.fetch_add(1, std::memory_order_relaxed);
-  }
+  // The next unclaimed index in [0, count) of a counter in this run; `count` where none is left.
+  uint32_t claim(uint32_t counter, uint32_t count) { return counters_[counter].next(run_, count); }
 
-  Barrier& barrier(uint32_t group) { return *barriers_[group]; }
+  Group& group(uint32_t g) { return groups_[g]; }
   // The flag with which group `from` tells group `to` how far it is.
   Flag& flag(uint32_t to, uint32_t from) { return *flags_[to * graph_->plan.group_count() + from]; }
   // Added to a node's sync_index: what flags carry in this run.
-  uint32_t sync_base() const { return sync_base_; }
+  uint32_t sync_base() const { return run_ * graph_->sync_count; }
 
  private:
-  struct alignas(64) Counter {
-    std::atomic<uint32_t> value{0};
-  };
-
   const Graph* graph_;
   KvView kv_;
   StepView step_;
-  uint32_t sync_base_ = 0;
+  uint32_t run_ = 0;  // counts begin()
   std::vector<std::array<ActBuffer, kActFormats>> buffers_;
-  std::unique_ptr<Counter[]> counters_;
-  std::vector<std::unique_ptr<Barrier>> barriers_;
+  std::unique_ptr<ChunkCounter[]> counters_;
+  std::vector<Group> groups_;
   std::vector<std::unique_ptr<Flag>> flags_;
 };
 

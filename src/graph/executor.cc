@@ -80,14 +80,14 @@ void Executor::run_range(ExecutionContext& context, uint32_t begin, uint32_t end
 void Executor::run_member(ExecutionContext& context, uint32_t begin, uint32_t end,
                           uint32_t member) noexcept {
   const Worker& worker = workers_[member];
-  Barrier& barrier = context.barrier(worker.group);
+  Group& group = context.group(worker.group);
   for (uint32_t n = begin; n < end; ++n) {
     const Node& node = context.graph().nodes[n];
     if (node.sync != Sync::kNone) meet(context, node, worker);
     uint32_t instance = node.instances.size() == 1 ? 0 : worker.group;
     if (node.instances.size() == 1 && worker.group != 0) continue;
     node.instances[instance]->run(context, node.counter0[instance], worker);
-    if (node.barrier_after) barrier.arrive_and_wait(worker.index);
+    if (node.barrier_after) group.sync(member);
   }
 }
 

@@ -30,16 +30,6 @@ class alignas(kLineSpacing) ChunkCounter {
     }
   }
 
-  // Ends round `epoch` early: later claims get nothing, what is claimed runs to its end. No effect
-  // on a newer round.
-  void abort(uint32_t epoch) noexcept {
-    uint64_t seen = state_.load(std::memory_order_relaxed);
-    while (
-        static_cast<int32_t>(epoch_of(seen) - epoch) <= 0 &&
-        !state_.compare_exchange_weak(seen, join(epoch, UINT32_MAX), std::memory_order_relaxed)) {
-    }
-  }
-
  private:
   static uint32_t epoch_of(uint64_t state) { return static_cast<uint32_t>(state >> 32); }
   static uint32_t index_of(uint64_t state) { return static_cast<uint32_t>(state); }

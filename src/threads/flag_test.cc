@@ -125,18 +125,6 @@ TEST(ChunkCounterTest, EmptyRound) {
   EXPECT_EQ(counter.next(1, 5), 0u) << "an empty round leaves no trace";
 }
 
-TEST(ChunkCounterTest, AbortEndsItsRoundOnly) {
-  ChunkCounter counter;
-  EXPECT_EQ(counter.next(1, 9), 0u);
-  counter.abort(1);
-  EXPECT_EQ(counter.next(1, 9), 9u);
-  EXPECT_EQ(counter.next(2, 9), 0u);
-  counter.abort(1);
-  EXPECT_EQ(counter.next(2, 9), 1u);
-  counter.abort(3);
-  EXPECT_EQ(counter.next(3, 9), 9u) << "a round may be aborted before it starts";
-}
-
 // Threads run through rounds without any barrier; every chunk of every round is had exactly once.
 TEST(ChunkCounterTest, EveryChunkOnceWithoutBarriers) {
   constexpr uint32_t kRounds = 300, kChunks = 37, kThreads = 5;

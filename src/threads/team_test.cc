@@ -10,7 +10,6 @@
 #include <string>
 
 #include "base/error.h"
-#include "threads/parallel_for.h"
 #include "threads/pin.h"
 
 namespace hearth {
@@ -153,39 +152,6 @@ TEST(TeamDeathTest, RunWithinARunIsABug) {
         team.run([&](uint32_t) noexcept { team.run([](uint32_t) noexcept {}); });
       },
       "one run of a team at a time");
-}
-
-TEST(ParallelForTest, EveryItemOnce) {
-  Team team(3);
-  for (size_t items : {0, 1, 7, 64, 1001}) {
-    for (size_t chunk : {1, 8, 5000}) {
-      std::vector<uint32_t> seen(items, 0);
-      parallel_for(team, items, chunk, [&](size_t begin, size_t end, uint32_t member) noexcept {
-        EXPECT_LT(member, 3u);
-        EXPECT_EQ(begin % chunk, 0u);
-        EXPECT_LE(end - begin, chunk);
-        for (size_t i = begin; i < end; ++i) ++seen[i];
-      });
-      EXPECT_EQ(seen, std::vector<uint32_t>(items, 1));
-    }
-  }
-}
-
-TEST(ParallelForTest, GroupsKeepToTheirOwnItems) {
-  Team team(5);
-  Placement placement;
-  for (uint32_t node : {0u, 0u, 1u, 1u, 1u}) placement.seats.push_back({0, 0, node});
-  std::vector<Group> groups = groups_by_node(placement);
-  const std::vector<size_t> items = {100, 33};
-  std::vector<std::vector<uint32_t>> seen = {std::vector<uint32_t>(100, 0),
-                                             std::vector<uint32_t>(33, 0)};
-  parallel_for_groups(team, groups, items, 8,
-                      [&](size_t group, size_t begin, size_t end, uint32_t member) noexcept {
-                        EXPECT_EQ(group, member < 2 ? 0u : 1u);
-                        for (size_t i = begin; i < end; ++i) ++seen[group][i];
-                      });
-  EXPECT_EQ(seen[0], std::vector<uint32_t>(100, 1));
-  EXPECT_EQ(seen[1], std::vector<uint32_t>(33, 1));
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ class RopeStoreOp : public Op {
     uint32_t runs = (rows + run - 1) / run;
     for (uint32_t slot : *worker.shards) {
       uint32_t count = heads_[slot].count * runs;
-      for (uint32_t t; (t = context.claim(counter0 + slot)) < count;) {
+      for (uint32_t t; (t = context.claim(counter0 + slot, count)) < count;) {
         uint32_t first = t / heads_[slot].count * run;
         for (uint32_t r = first; r < std::min(rows, first + run); ++r) {
           run_head(context, heads_[slot], t % heads_[slot].count, r);
@@ -112,7 +112,7 @@ class AttentionOp : public Op {
     for (uint32_t slot : *worker.shards) {
       uint32_t granules = (heads_[slot].count + shape_.granule - 1) / shape_.granule;
       uint32_t count = tiles * granules;
-      for (uint32_t t; (t = context.claim(counter0 + slot)) < count;) {
+      for (uint32_t t; (t = context.claim(counter0 + slot, count)) < count;) {
         // The last tiles of a causal prompt see the most positions: they go first.
         run_task(context, slot, t % granules * shape_.granule, tiles - 1 - t / granules, worker);
       }

@@ -33,7 +33,7 @@ class GatedLinearOp : public Op {
     uint32_t row_parts = row_tasks(context.rows(x_));
     for (uint32_t slot : *worker.shards) {
       auto count = static_cast<uint32_t>(tasks_[slot].size()) * row_parts;
-      for (uint32_t t; (t = context.claim(counter0 + slot)) < count;) {
+      for (uint32_t t; (t = context.claim(counter0 + slot, count)) < count;) {
         run_task(context, tasks_[slot][t / row_parts], t % row_parts * kTaskRows, worker);
       }
     }

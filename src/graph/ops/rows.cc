@@ -180,7 +180,8 @@ class LogitsOp : public Op {
     if (rows == 0) return;
     size_t stride = context.step().logits_stride;
     for (uint32_t slot : *worker.shards) {
-      for (uint32_t t; (t = context.claim(counter0 + slot)) < tasks_[slot].size();) {
+      auto count = static_cast<uint32_t>(tasks_[slot].size());
+      for (uint32_t t; (t = context.claim(counter0 + slot, count)) < count;) {
         const Task& task = tasks_[slot][t];
         const Shard& shard = head_.shards[task.shard];
         gemm_for(context, head_)({weight_view(shard.spec, shard.codes, shard.scales),
