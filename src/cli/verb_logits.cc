@@ -15,6 +15,7 @@
 #include "cli/text_io.h"
 #include "cli/verbs.h"
 #include "formats/printable.h"
+#include "text/vocab_gguf.h"
 
 namespace hearth {
 namespace {
@@ -109,7 +110,7 @@ class TopOutput : public Output {
 
 // Null where the file has no vocabulary and none is needed.
 std::unique_ptr<Tokenizer> tokenizer_for(const LogitsArgs& args, const GgufFile& file) {
-  if (!args.prompt && file.metadata().find("tokenizer.ggml.model") == nullptr) return nullptr;
+  if (!args.prompt && !has_vocabulary(file)) return nullptr;
   return load_tokenizer(file, args.pre, args.engine.verbose);
 }
 

@@ -26,7 +26,7 @@ constexpr std::string_view kPre = "tokenizer.ggml.pre";
 VocabKind kind_of(const GgufFile& file) {
   auto model = file.metadata().get<std::string_view>(kModel);
   if (!model) fail_no_vocabulary(file, "tokenizer.ggml.model is missing");
-  if (*model == "no_vocab" || *model == "none") {
+  if (!has_vocabulary(file)) {
     fail_no_vocabulary(file, fmt::format("tokenizer.ggml.model is {}", *model));
   }
   if (*model == "gpt2") return VocabKind::kBpe;
@@ -187,6 +187,11 @@ void find_strip_right(const GgufFile& file, Vocab& vocab) {
 }
 
 }  // namespace
+
+bool has_vocabulary(const GgufFile& file) {
+  auto model = file.metadata().get<std::string_view>(kModel);
+  return model && *model != "no_vocab" && *model != "none";
+}
 
 Vocab vocab_from_gguf(const GgufFile& file, const std::optional<std::string>& pre) {
   const GgufMetadata& metadata = file.metadata();

@@ -18,6 +18,9 @@
 
 namespace hearth {
 
+// Whether the file has a vocabulary at all; some are made for weights alone.
+bool has_vocabulary(const GgufFile& file);
+
 Vocab vocab_from_gguf(const GgufFile& file, const std::optional<std::string>& pre = std::nullopt);
 
 }  // namespace hearth

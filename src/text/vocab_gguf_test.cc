@@ -131,8 +131,10 @@ TEST(VocabGguf, NoVocabulary) {
   GgufWriter writer;
   writer.set("general.architecture", "test");
   expect_error(writer, ErrorCode::kFile, "the file has no vocabulary");
+  EXPECT_FALSE(has_vocabulary(file_of(writer)));
   writer.set("tokenizer.ggml.model", "no_vocab");
   expect_error(writer, ErrorCode::kFile, "the file has no vocabulary");
+  EXPECT_FALSE(has_vocabulary(file_of(writer)));
   writer.set("tokenizer.ggml.model", "gpt2");
   expect_error(writer, ErrorCode::kFile, "the file has no vocabulary");
   writer.set("tokenizer.ggml.tokens", std::vector<std::string>{});
