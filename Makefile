@@ -79,16 +79,16 @@ aarch64: deps-aarch64  ## cross build for 64-bit ARM; units and goldens under qe
 	@$(call run_tests,aarch64,unit|golden)
 endif
 
-asan: deps  ## unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
+asan: deps  ## units and three golden models under Address- and UndefinedBehaviorSanitizer
 	$(call build_preset,asan,with AddressSanitizer and UndefinedBehaviorSanitizer)
-	$(call say,ctest: unit tests of build/asan)
-	@UBSAN_OPTIONS=print_stacktrace=1 $(call run_tests,asan,unit)
+	$(call say,ctest: unit tests and three golden models of build/asan)
+	@UBSAN_OPTIONS=print_stacktrace=1 $(call run_tests,asan,unit|few)
 
 # ThreadSanitizer of GCC 12 cannot map its shadow where the kernel randomises 32 bits of an address.
-tsan: deps  ## unit tests under ThreadSanitizer
+tsan: deps  ## units and three golden models under ThreadSanitizer
 	$(call build_preset,tsan,with ThreadSanitizer)
-	$(call say,ctest: unit tests of build/tsan)
-	@$$(setarch -R true 2> /dev/null && echo setarch -R) $(call run_tests,tsan,unit)
+	$(call say,ctest: unit tests and three golden models of build/tsan)
+	@$$(setarch -R true 2> /dev/null && echo setarch -R) $(call run_tests,tsan,unit|few)
 
 clang: deps-clang  ## the whole tree with clang, warnings as errors, and its unit tests
 	$(call build_preset,clang,the whole tree with clang)

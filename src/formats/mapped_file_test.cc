@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 
 #include "formats/gguf_test_bytes.h"
 
@@ -15,9 +16,9 @@ namespace {
 
 std::string write_file(const TestFolder& folder, const std::vector<std::byte>& bytes) {
   std::string path = folder.path() + "file";
-  std::FILE* file = std::fopen(path.c_str(), "wb");
-  std::fwrite(bytes.data(), 1, bytes.size(), file);
-  std::fclose(file);
+  std::ofstream file(path, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
   return path;
 }
 
