@@ -36,6 +36,21 @@ inline std::vector<PanelRange> panel_ranges(uint32_t panel0, uint32_t panels, ui
   return ranges;
 }
 
+// Calls run(task, row) for the tasks of the worker's slots times runs of kTaskRows rows that it
+// claims. `tasks[slot]`, one counter a slot from counter0 on.
+template <typename Task, typename Run>
+void run_claimed(ExecutionContext& context, uint32_t counter0, const Worker& worker,
+                 const std::vector<std::vector<Task>>& tasks, uint32_t rows,
+                 const Run& run) noexcept {
+  uint32_t row_parts = row_tasks(rows);
+  for (uint32_t slot : *worker.shards) {
+    auto count = static_cast<uint32_t>(tasks[slot].size()) * row_parts;
+    for (uint32_t t; (t = context.claim(counter0 + slot, count)) < count;) {
+      run(tasks[slot][t / row_parts], t % row_parts * kTaskRows);
+    }
+  }
+}
+
 inline GemmFn gemm_for(const ExecutionContext& context, const Weight& weight) {
   return context.kernels().gemm[static_cast<size_t>(pack_kind_for(weight.dtype))];
 }

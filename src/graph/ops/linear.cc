@@ -31,13 +31,8 @@ class LinearOp : public Op {
 
   void run(ExecutionContext& context, uint32_t counter0,
            const Worker& worker) const noexcept override {
-    uint32_t row_parts = row_tasks(context.rows(x_));
-    for (uint32_t slot : *worker.shards) {
-      auto count = static_cast<uint32_t>(tasks_[slot].size()) * row_parts;
-      for (uint32_t t; (t = context.claim(counter0 + slot, count)) < count;) {
-        run_task(context, tasks_[slot][t / row_parts], t % row_parts * kTaskRows, worker);
-      }
-    }
+    run_claimed(context, counter0, worker, tasks_, context.rows(x_),
+                [&](const Task& task, uint32_t row) { run_task(context, task, row, worker); });
   }
 
  private:
@@ -106,13 +101,8 @@ class PartialLinearOp : public Op {
 
   void run(ExecutionContext& context, uint32_t counter0,
            const Worker& worker) const noexcept override {
-    uint32_t row_parts = row_tasks(context.rows(x_));
-    for (uint32_t slot : *worker.shards) {
-      auto count = static_cast<uint32_t>(tasks_[slot].size()) * row_parts;
-      for (uint32_t t; (t = context.claim(counter0 + slot, count)) < count;) {
-        run_task(context, tasks_[slot][t / row_parts], t % row_parts * kTaskRows, worker);
-      }
-    }
+    run_claimed(context, counter0, worker, tasks_, context.rows(x_),
+                [&](const Task& task, uint32_t row) { run_task(context, task, row, worker); });
   }
 
  private:
