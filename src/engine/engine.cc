@@ -1,6 +1,7 @@
 #include "engine/engine.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -26,6 +27,7 @@ Engine::Engine(const GgufFile& file, const Machine& machine, Isa isa, const Engi
   decode_.graph = build_graph(*weights_, architecture, layout.decode);
   weights_->check_all_used();
   memory_ = measure(layout.placement.seats.size());
+  settle_kv_pages(machine);
   check_memory(memory_.total(), "the model", machine);
   for (uint32_t s = 0; machine.binds_memory() && s < options_.shards; ++s) {
     check_node_memory(shard_bytes(s), "a node's part of the model", machine, shard_nodes_[s]);
@@ -41,7 +43,8 @@ Engine::Engine(const GgufFile& file, const Machine& machine, Isa isa, const Engi
 
 Graph Engine::build_graph(WeightStore& weights, const Architecture& architecture,
                           const Plan& plan) const {
-  GraphBuilder graph(plan, kernels_for(isa_), std::min(options_.outputs, plan.max_rows));
+  uint32_t outputs = std::max(options_.outputs, options_.hidden_rows);
+  GraphBuilder graph(plan, kernels_for(isa_), std::min(outputs, plan.max_rows));
   DecoderBuilder decoder(graph, weights, config_, *axes_);
   architecture.build(decoder);
   return std::move(graph).finish();
@@ -51,7 +54,8 @@ KvView Engine::kv_layout() const {
   KvView kv;
   kv.type = options_.kv_type;
   kv.head_dim = config_.head_dim;
-  kv.page_count = options_.sequences * ((options_.context + kPagePositions - 1) / kPagePositions);
+  kv.page_count =
+      options_.kv_pages != 0 ? options_.kv_pages : options_.sequences * pages_for(options_.context);
   for (uint32_t s = 0; s < options_.shards; ++s) {
     kv.shards.push_back({nullptr, axes_->heads.shard(s).size()});
   }
@@ -82,8 +86,32 @@ MemoryUse Engine::measure(size_t members) {
     use.activations += activation_bytes(s);
   }
   use.scratch = members * kOpScratchBytes;
-  use.logits = options_.outputs * logits_stride_ * sizeof(float);
+  use.logits = (options_.outputs * logits_stride_ + options_.hidden_rows * size_t{config_.width}) *
+               sizeof(float);
   return use;
+}
+
+// Where the pages asked for by default are more than memory holds, there are fewer of them.
+// Sequences then take turns in a smaller pool.
+void Engine::settle_kv_pages(const Machine& machine) {
+  uint32_t least = pages_for(options_.context), most = kv_.page_count;
+  uint32_t fits = most;
+  auto limit = [&](uint64_t available, size_t needed, size_t kv) {
+    if (kv == 0 || needed <= available) return;
+    uint64_t others = needed - kv;
+    uint64_t room = available > others ? (available - others) / (kv / most) : 0;
+    fits = static_cast<uint32_t>(std::min<uint64_t>(fits, room));
+  };
+  if (machine.source != MachineSource::kDescribed && machine.memory_available != 0) {
+    limit(machine.memory_available, memory_.total(), memory_.kv);
+  }
+  for (uint32_t s = 0; machine.binds_memory() && s < options_.shards; ++s) {
+    uint64_t there = machine.nodes[machine.memory_node(shard_nodes_[s])].available_bytes;
+    if (there != 0) limit(there, shard_bytes(s), kv_bytes(s));
+  }
+  if (options_.kv_pages == 0) kv_.page_count = std::max(fits, least);
+  options_.kv_pages = kv_.page_count;
+  memory_.kv = memory_.kv / most * kv_.page_count;
 }
 
 size_t Engine::kv_bytes(uint32_t shard) const {
@@ -114,7 +142,18 @@ void Engine::allocate(const Machine& machine) {
     scratch_.push_back(work_arenas_[shard].allocate(kOpScratchBytes, 64));
   }
   logits_ = reinterpret_cast<float*>(work_arenas_[0].allocate(memory_.logits, 64));
-  pool_ = std::make_unique<KvPool>(kv_.page_count);
+  hidden_ = logits_ + options_.outputs * logits_stride_;
+  pool_ = std::make_unique<KvPool>(kv_.page_count,
+                                   [this](uint32_t from, uint32_t to) { copy_page(from, to); });
+}
+
+void Engine::copy_page(uint32_t from, uint32_t to) {
+  for (uint32_t s = 0; s < options_.shards; ++s) {
+    size_t bytes = size_t{kv_.shards[s].heads} * 2 * kv_.half_bytes();
+    for (uint32_t layer = 0; bytes > 0 && layer < config_.layers; ++layer) {
+      std::memcpy(kv_.page(s, layer, to, 0).k, kv_.page(s, layer, from, 0).k, bytes);
+    }
+  }
 }
 
 void Engine::start_phase(PhasePart* part) {
@@ -155,46 +194,67 @@ void Engine::check(std::span<const StepRequest> requests) const {
     }
     pages += request.sequence->pages_needed(static_cast<uint32_t>(request.tokens.size()));
   }
-  if (pages > pool_->free_count()) {
+  if (pages > pool_->available()) {
     fail(ErrorCode::kRequest,
          "{} KV pages are needed and {} are free: end a sequence or load with more", pages,
-         pool_->free_count());
+         pool_->available());
   }
 }
 
-void Engine::step(std::span<const StepRequest> requests) {
-  check(requests);
+// The rows of the step; outputs_ gets the rows of logits first.
+void Engine::lay_out(std::span<const StepRequest> requests) {
   tokens_.clear();
   positions_.clear();
   row_items_.clear();
   outputs_.clear();
   items_.clear();
+  std::vector<uint32_t> hidden;
   for (const StepRequest& request : requests) {
     HEARTH_CHECK(!request.tokens.empty(), "a request has tokens");
     auto first_row = static_cast<uint32_t>(tokens_.size());
     auto rows = static_cast<uint32_t>(request.tokens.size());
     uint32_t first_position = request.sequence->length();
-    request.sequence->grow(rows);
+    request.sequence->grow(request.tokens);
     for (uint32_t r = 0; r < rows; ++r) {
       tokens_.push_back(request.tokens[r]);
       positions_.push_back(first_position + r);
       row_items_.push_back(static_cast<uint32_t>(items_.size()));
-      bool wanted = request.want == Want::kAll || (request.want == Want::kLast && r + 1 == rows);
-      if (wanted) outputs_.push_back(first_row + r);
+      bool last = request.want == Want::kLast && r + 1 == rows;
+      if (last || request.want == Want::kAll) outputs_.push_back(first_row + r);
+      if (request.want == Want::kHidden) hidden.push_back(first_row + r);
     }
     items_.push_back({first_row, rows, first_position, request.sequence->pages().data()});
   }
+  logit_rows_ = static_cast<uint32_t>(outputs_.size());
+  HEARTH_CHECK(logit_rows_ <= options_.outputs && hidden.size() <= options_.hidden_rows,
+               "a step wants no more rows than the engine has room for");
+  outputs_.insert(outputs_.end(), hidden.begin(), hidden.end());
+}
+
+bool Engine::step(std::span<const StepRequest> requests, const Abandon* abandon) {
+  check(requests);
+  lay_out(requests);
   PhasePart& part =
       tokens_.size() <= decode_.graph.plan.max_rows && outputs_.size() <= decode_.graph.max_outputs
           ? decode_
           : prefill_;
-  part.context->begin({tokens_, positions_, row_items_, items_, outputs_, logits_, logits_stride_});
-  part.executor->run(*part.context);
+  part.context->begin({tokens_, positions_, row_items_, items_, outputs_, logit_rows_, logits_,
+                       logits_stride_, hidden_});
+  if (part.executor->run(*part.context, abandon)) return true;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    requests[i].sequence->truncate(items_[i].first_position);
+  }
+  return false;
 }
 
 std::span<const float> Engine::logits(size_t i) const {
-  HEARTH_CHECK(i < outputs_.size(), "only wanted rows have logits");
+  HEARTH_CHECK(i < logit_rows_, "only wanted rows have logits");
   return {logits_ + i * logits_stride_, config_.vocabulary};
+}
+
+std::span<const float> Engine::hidden(size_t i) const {
+  HEARTH_CHECK(logit_rows_ + i < outputs_.size(), "only wanted rows have hidden states");
+  return {hidden_ + i * config_.width, config_.width};
 }
 
 void Engine::prefill(Sequence& sequence, std::span<const int32_t> tokens) {

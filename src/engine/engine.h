@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "engine/kv_pool.h"
+#include "engine/sequence.h"
 #include "formats/gguf.h"
 #include "graph/executor.h"
 #include "memory/arena.h"
@@ -30,17 +31,23 @@ struct EngineOptions {
   uint32_t shards = 1;          // memory nodes the weights are cut over
   uint32_t prefill_groups = 0;  // 0: as many as shards
   uint32_t decode_groups = 0;
-  uint32_t context = 0;    // positions per sequence; 0: the model's, at most kDefaultContext
-  uint32_t sequences = 1;  // for which there are KV pages
+  uint32_t context = 0;  // positions per sequence; 0: the model's, at most kDefaultContext
+  // KV pages, at least enough for one full context; 0: for `sequences` full contexts, or as many
+  // pages as there is memory for.
+  uint32_t kv_pages = 0;
+  uint32_t sequences = 1;
   KvType kv_type = KvType::kF16;
   uint32_t prefill_rows = 512;  // tokens a step may have
   uint32_t decode_rows = 16;    // up to this many the decode plan works
   uint32_t outputs = 16;        // rows of logits a step may want
+  uint32_t hidden_rows = 64;    // rows of hidden states a step may want
 };
 inline constexpr uint32_t kDefaultContext = 4096;
 inline constexpr uint32_t kMaxContext = 1u << 20;
 
-enum class Want : uint8_t { kNothing, kLast, kAll };
+// What a step is to give of a request's rows: logits of the last, logits of all, or the hidden
+// states of all (the final norm's output, which the LM head would read).
+enum class Want : uint8_t { kNothing, kLast, kAll, kHidden };
 
 struct StepRequest {
   Sequence* sequence;
@@ -49,7 +56,8 @@ struct StepRequest {
 };
 
 struct MemoryUse {
-  size_t weights = 0, kv = 0, activations = 0, scratch = 0, logits = 0;
+  size_t weights = 0, kv = 0, activations = 0, scratch = 0;
+  size_t logits = 0;  // and hidden states
   size_t total() const { return weights + kv + activations + scratch + logits; }
 };
 
@@ -72,14 +80,21 @@ class Engine {
   // What did not go as planned, such as a thread that could not be pinned.
   std::vector<std::string> warnings() const;
 
+  KvPool& pool() { return *pool_; }
   std::unique_ptr<Sequence> new_sequence() { return std::make_unique<Sequence>(*pool_); }
 
-  // One step. The requests name different sequences and in all at most prefill_rows tokens and
-  // `outputs` wanted rows. Throws (kRequest) where a sequence would outgrow the context, a token is
-  // outside the vocabulary, or no KV page is free; then nothing has changed.
-  void step(std::span<const StepRequest> requests);
-  // Row i of the last step's wanted rows, in the order of the requests: [vocabulary].
+  // Asked by one thread at every layer; true ends the step there. Must not throw.
+  using Abandon = std::function<bool()>;
+
+  // One step. The requests name different sequences and in all at most prefill_rows tokens,
+  // `outputs` rows of logits and `hidden_rows` rows of hidden states. Throws (kRequest) where a
+  // sequence would outgrow the context, a token is outside the vocabulary, or no KV page is free.
+  // False where the step was abandoned. In both cases nothing has changed.
+  bool step(std::span<const StepRequest> requests, const Abandon* abandon = nullptr);
+  // Row i of the last step's rows of logits, in the order of the requests: [vocabulary].
   std::span<const float> logits(size_t i) const;
+  // Row i of its hidden states: [width].
+  std::span<const float> hidden(size_t i) const;
 
   // Any number of tokens of one sequence, in as many steps as it takes; the logits of the last one
   // are then logits(0).
@@ -99,9 +114,12 @@ class Engine {
   size_t work_bytes(uint32_t shard) const;
   size_t shard_bytes(uint32_t shard) const;
   MemoryUse measure(size_t members);
+  void settle_kv_pages(const Machine& machine);
   void allocate(const Machine& machine);
   void start_phase(PhasePart* part);
   void check(std::span<const StepRequest> requests) const;
+  void lay_out(std::span<const StepRequest> requests);
+  void copy_page(uint32_t from, uint32_t to);
 
   EngineOptions options_;
   Isa isa_;
@@ -120,10 +138,13 @@ class Engine {
   PhasePart prefill_, decode_;
   float* logits_ = nullptr;
   size_t logits_stride_ = 0;
+  float* hidden_ = nullptr;
 
   // The step under way.
   std::vector<int32_t> tokens_;
-  std::vector<uint32_t> positions_, row_items_, outputs_;
+  std::vector<uint32_t> positions_, row_items_;
+  std::vector<uint32_t> outputs_;  // rows of logits, then rows of hidden states
+  uint32_t logit_rows_ = 0;
   std::vector<StepItem> items_;
 };
 

@@ -17,6 +17,12 @@ void settle_options(const DecoderConfig& config, EngineOptions* options) {
       std::clamp(options->prefill_rows, 1u, std::max(1u, options->context * options->sequences));
   options->decode_rows = std::min(options->decode_rows, options->prefill_rows);
   options->outputs = std::clamp(options->outputs, 1u, options->prefill_rows);
+  options->hidden_rows = std::min(options->hidden_rows, options->prefill_rows);
+  uint32_t least = pages_for(options->context);
+  if (options->kv_pages != 0 && options->kv_pages < least) {
+    fail(ErrorCode::kUsage, "{} KV pages do not hold one context of {}, which takes {}",
+         options->kv_pages, options->context, least);
+  }
   if (options->prefill_groups == 0) options->prefill_groups = options->shards;
   if (options->decode_groups == 0) options->decode_groups = options->shards;
 }

@@ -1,8 +1,19 @@
 // The pool of KV pages: a fixed number of page ids, shared by layers and shards (graph/step_view.h
-// says where a page's bytes lie), and the sequences that hold them. Used by one thread.
+// says where a page's bytes lie). A page is free, held by one or more sequences, or held by none
+// and kept because a later prompt may want it. Used by one thread.
+//
+// The prefix cache is a tree of full pages: a page is filed under the page before it and its own
+// kPagePositions tokens. By the numerical contract its bytes follow from those tokens alone, so a
+// sequence that needs them takes the page as it is. Whoever holds a page also holds the pages
+// before it, and sequences let go of their last page first; so the page unused for longest never
+// has a kept page behind it, and is the one to evict. A page in use is never evicted.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <functional>
+#include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "kernels/attention/attention.h"
@@ -11,40 +22,65 @@ namespace hearth {
 
 class KvPool {
  public:
-  explicit KvPool(uint32_t page_count);
+  // Copies the keys and values of page `from` to page `to`, of all layers and shards.
+  using CopyPage = std::function<void(uint32_t from, uint32_t to)>;
+  static constexpr uint32_t kNoPage = UINT32_MAX;
 
-  uint32_t free_count() const { return static_cast<uint32_t>(free_.size()); }
-  // There must be a free page.
+  KvPool(uint32_t page_count, CopyPage copy);
+
+  uint32_t page_count() const { return static_cast<uint32_t>(pages_.size()); }
+  // Pages that take() can give, one after another: the free ones and those kept but unused.
+  uint32_t available() const { return static_cast<uint32_t>(free_.size()) + unused_count_; }
+  // Kept and unused.
+  uint32_t unused_count() const { return unused_count_; }
+  uint64_t evictions() const { return evictions_; }
+
+  // A page for one holder; available() must not be 0.
   uint32_t take();
-  void give_back(uint32_t page);
+  // One more holder.
+  void share(uint32_t page);
+  void release(uint32_t page);
+  // Whether its holder may write to it: nobody else holds it, and nobody may find it.
+  bool is_private(uint32_t page) const { return pages_[page].holders == 1 && !pages_[page].filed; }
+  void copy(uint32_t from, uint32_t to) const { copy_(from, to); }
+
+  // The page that holds `tokens` (kPagePositions of them) behind page `parent` (kNoPage: at the
+  // beginning); kNoPage where there is none.
+  uint32_t find(uint32_t parent, std::span<const int32_t> tokens) const;
+  // Files a held page; find() must not know the same tokens behind the same parent already, and the
+  // parent is filed itself.
+  void file(uint32_t page, uint32_t parent, std::span<const int32_t> tokens);
+  // Forgets all pages that nobody holds.
+  void drop_unused();
 
  private:
-  uint32_t page_count_;
+  struct Page {
+    uint32_t holders = 0;
+    bool filed = false;
+    uint32_t parent = kNoPage;
+    uint32_t children = 0;                      // filed pages behind it
+    uint32_t older = kNoPage, newer = kNoPage;  // among the unused
+    uint64_t key = 0;
+    std::array<int32_t, kPagePositions> tokens;
+  };
+
+  void append_unused(uint32_t page);
+  void remove_unused(uint32_t page);
+  // Forgets the page unused for longest and returns it, free.
+  uint32_t evict();
+
+  CopyPage copy_;
+  std::vector<Page> pages_;
   std::vector<uint32_t> free_;
+  std::unordered_multimap<uint64_t, uint32_t> by_key_;
+  uint32_t oldest_unused_ = kNoPage, newest_unused_ = kNoPage;
+  uint32_t unused_count_ = 0;
+  uint64_t evictions_ = 0;
 };
 
-// One sequence's state: its length in tokens and the pages of its keys and values.
-class Sequence {
- public:
-  explicit Sequence(KvPool& pool) : pool_(&pool) {}
-  ~Sequence() { truncate(0); }
-  Sequence(const Sequence&) = delete;
-  Sequence& operator=(const Sequence&) = delete;
-
-  uint32_t length() const { return length_; }
-  const std::vector<uint32_t>& pages() const { return pages_; }
-
-  // Pages that `tokens` more tokens need beyond those held.
-  uint32_t pages_needed(uint32_t tokens) const;
-  // Makes room for and counts `tokens` more tokens. The pool must have pages_needed(tokens) free.
-  void grow(uint32_t tokens);
-  // Forgets all but the first `length` tokens; pages no longer needed go back to the pool.
-  void truncate(uint32_t length);
-
- private:
-  KvPool* pool_;
-  uint32_t length_ = 0;
-  std::vector<uint32_t> pages_;
-};
+// Pages that hold `tokens` positions.
+constexpr uint32_t pages_for(uint32_t tokens) {
+  return (tokens + kPagePositions - 1) / kPagePositions;
+}
 
 }  // namespace hearth

@@ -2,46 +2,203 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <memory>
 #include <random>
 #include <set>
 
+#include "engine/sequence.h"
+
 namespace hearth {
 namespace {
 
-TEST(KvPool, SequencesNeverShareAPageAndLeakNone) {
+// What stands in a page of this test: the tokens of its positions, as a kernel would write them.
+class FakePages {
+ public:
+  explicit FakePages(uint32_t count) : slots_(count, std::vector<int32_t>(kPagePositions, -1)) {}
+
+  KvPool::CopyPage copier() {
+    return [this](uint32_t from, uint32_t to) { slots_[to] = slots_[from]; };
+  }
+  void compute(const Sequence& sequence, uint32_t from) {
+    for (uint32_t p = from; p < sequence.length(); ++p) {
+      slots_[sequence.pages()[p / kPagePositions]][p % kPagePositions] = sequence.tokens()[p];
+    }
+  }
+  std::vector<int32_t> seen_by(const Sequence& sequence) const {
+    std::vector<int32_t> seen;
+    for (uint32_t p = 0; p < sequence.length(); ++p) {
+      seen.push_back(slots_[sequence.pages()[p / kPagePositions]][p % kPagePositions]);
+    }
+    return seen;
+  }
+
+ private:
+  std::vector<std::vector<int32_t>> slots_;
+};
+
+std::vector<int32_t> tokens_from(std::mt19937& random, uint32_t count) {
+  std::vector<int32_t> tokens(count);
+  for (int32_t& token : tokens) token = static_cast<int32_t>(random() % 2);
+  return tokens;
+}
+
+// Few different tokens and prompts that repeat, so that prefixes are found, shared, copied, evicted
+// and found again; whatever happens, every sequence sees its own tokens and no page is lost.
+TEST(KvPool, SequencesSeeTheirOwnTokensWhateverIsShared) {
+  constexpr uint32_t kPages = 40;
   std::mt19937 random(3);
-  KvPool pool(40);
+  FakePages memory(kPages);
+  KvPool pool(kPages, memory.copier());
+  std::vector<int32_t> prompt = tokens_from(random, 400);
   std::vector<std::unique_ptr<Sequence>> sequences;
-  for (int round = 0; round < 3000; ++round) {
-    if (sequences.size() < 5 && random() % 4 == 0) {
+  uint64_t adopted = 0, copies = 0, forks = 0;
+  auto grow = [&](Sequence& sequence, std::span<const int32_t> tokens) {
+    auto count = static_cast<uint32_t>(tokens.size());
+    if (sequence.pages_needed(count) > pool.available()) return;
+    uint32_t from = sequence.length(), last = from == 0 ? 0 : sequence.pages().back();
+    if (from % kPagePositions != 0 && count > 0) copies += !pool.is_private(last);
+    sequence.grow(tokens);
+    memory.compute(sequence, from);
+    if (random() % 4 != 0) sequence.publish();
+  };
+  for (int round = 0; round < 6000; ++round) {
+    if (sequences.size() < 6 && random() % 3 == 0) {
       sequences.push_back(std::make_unique<Sequence>(pool));
+      uint32_t length = 1 + random() % 400;
+      adopted += sequences.back()->adopt_prefix(std::span(prompt).first(length));
+      uint32_t have = sequences.back()->length();
+      ASSERT_LT(have, length);
+      grow(*sequences.back(), std::span(prompt).first(length).subspan(have));
     }
     if (sequences.empty()) continue;
     size_t i = random() % sequences.size();
     Sequence& sequence = *sequences[i];
-    switch (random() % 4) {
+    switch (random() % 5) {
       case 0:
         sequence.truncate(random() % (sequence.length() + 1));
         break;
       case 1:
         sequences.erase(sequences.begin() + static_cast<long>(i));
         break;
-      default: {
-        uint32_t tokens = random() % 200;
-        if (sequence.pages_needed(tokens) <= pool.free_count()) sequence.grow(tokens);
-      }
+      case 2:
+        if (sequences.size() < 8) {
+          sequences.push_back(sequence.fork());
+          ++forks;
+        }
+        break;
+      default:
+        grow(sequence, tokens_from(random, random() % 100));
     }
     std::set<uint32_t> held;
-    size_t pages = 0;
     for (const auto& s : sequences) {
-      EXPECT_EQ(s->pages().size(), (s->length() + kPagePositions - 1) / kPagePositions);
-      pages += s->pages().size();
+      ASSERT_EQ(s->pages().size(), pages_for(s->length()));
+      ASSERT_EQ(memory.seen_by(*s), s->tokens());
       held.insert(s->pages().begin(), s->pages().end());
     }
-    EXPECT_EQ(held.size(), pages);
-    EXPECT_EQ(pages + pool.free_count(), 40u);
+    ASSERT_EQ(held.size() + pool.available(), kPages);
   }
+  EXPECT_GT(adopted, 1000u);
+  EXPECT_GT(copies, 100u);
+  EXPECT_GT(forks, 100u);
+  EXPECT_GT(pool.evictions(), 100u);
+  sequences.clear();
+  EXPECT_EQ(pool.available(), kPages);
+  pool.drop_unused();
+  EXPECT_EQ(pool.unused_count(), 0u);
+  EXPECT_EQ(pool.available(), kPages);
+}
+
+class PrefixTest : public testing::Test {
+ protected:
+  void compute(Sequence& sequence, const std::vector<int32_t>& tokens) {
+    uint32_t from = sequence.length();
+    sequence.grow(tokens);
+    memory_.compute(sequence, from);
+    sequence.publish();
+  }
+  std::vector<int32_t> tokens(uint32_t count, int32_t start = 0) {
+    std::vector<int32_t> all(count);
+    for (uint32_t i = 0; i < count; ++i) all[i] = start + static_cast<int32_t>(i);
+    return all;
+  }
+
+  FakePages memory_{8};
+  KvPool pool_{8, memory_.copier()};
+};
+
+TEST_F(PrefixTest, WholePagesOfTheLongestPrefixAreTaken) {
+  {
+    Sequence first(pool_);
+    compute(first, tokens(200));
+  }
+  EXPECT_EQ(pool_.unused_count(), 3u) << "200 tokens fill three pages";
+  Sequence longer(pool_), shorter(pool_), whole(pool_), other(pool_);
+  EXPECT_EQ(longer.adopt_prefix(tokens(300)), 192u);
+  EXPECT_EQ(shorter.adopt_prefix(tokens(150)), 128u);
+  EXPECT_EQ(whole.adopt_prefix(tokens(192)), 128u) << "the last token is left to compute";
+  EXPECT_EQ(other.adopt_prefix(tokens(300, 1)), 0u);
+  EXPECT_EQ(pool_.available(), 5u);
+}
+
+TEST_F(PrefixTest, WhatIsUnusedForLongestGoesFirstAndWhatIsUsedStays) {
+  Sequence kept(pool_);
+  compute(kept, tokens(128));
+  {
+    Sequence old(pool_);
+    compute(old, tokens(128, 1000));
+  }
+  {
+    Sequence young(pool_);
+    compute(young, tokens(128, 2000));
+  }
+  Sequence greedy(pool_);
+  compute(greedy, tokens(192, 3000));
+  Sequence a(pool_), b(pool_), c(pool_);
+  EXPECT_EQ(a.adopt_prefix(tokens(200, 1000)), 64u) << "its second page was evicted";
+  EXPECT_EQ(b.adopt_prefix(tokens(200, 2000)), 128u);
+  EXPECT_EQ(c.adopt_prefix(tokens(200)), 128u);
+  EXPECT_EQ(pool_.available(), 0u);
+}
+
+TEST_F(PrefixTest, TheSamePrefixComputedTwiceIsKeptOnce) {
+  Sequence a(pool_), b(pool_);
+  std::vector<int32_t> same = tokens(130);
+  a.grow(same);
+  b.grow(same);
+  memory_.compute(a, 0);
+  memory_.compute(b, 0);
+  a.publish();
+  b.publish();
+  EXPECT_EQ(a.pages()[0], b.pages()[0]);
+  EXPECT_EQ(a.pages()[1], b.pages()[1]);
+  EXPECT_NE(a.pages()[2], b.pages()[2]);
+  EXPECT_EQ(pool_.available(), 4u);
+}
+
+TEST_F(PrefixTest, AForkWritesToACopy) {
+  Sequence a(pool_);
+  compute(a, tokens(70));
+  std::unique_ptr<Sequence> b = a.fork();
+  EXPECT_EQ(pool_.available(), 6u);
+  EXPECT_EQ(b->pages_needed(1), 1u);
+  compute(*b, {7});
+  compute(a, {9});
+  EXPECT_EQ(a.pages()[0], b->pages()[0]);
+  EXPECT_NE(a.pages()[1], b->pages()[1]);
+  EXPECT_EQ(memory_.seen_by(a), a.tokens());
+  EXPECT_EQ(memory_.seen_by(*b), b->tokens());
+}
+
+TEST_F(PrefixTest, ACutSequenceLeavesTheFiledPageAsItWas) {
+  Sequence a(pool_);
+  compute(a, tokens(64));
+  a.truncate(10);
+  compute(a, {5, 5});
+  Sequence b(pool_);
+  EXPECT_EQ(b.adopt_prefix(tokens(65)), 64u);
+  EXPECT_EQ(memory_.seen_by(b), tokens(64));
 }
 
 }  // namespace

@@ -51,6 +51,13 @@ void meet(ExecutionContext& context, const Node& node, const Worker& worker) noe
   }
 }
 
+// The first node behind those of node n's layer; at most `end`.
+uint32_t next_layer(const std::vector<Node>& nodes, uint32_t n, uint32_t end) {
+  uint32_t next = n + 1;
+  while (next < end && nodes[next].layer == nodes[n].layer) ++next;
+  return next;
+}
+
 }  // namespace
 
 Executor::Executor(Team& team, const Plan& plan, std::vector<std::byte*> scratch) : team_(team) {
@@ -67,26 +74,44 @@ Executor::Executor(Team& team, const Plan& plan, std::vector<std::byte*> scratch
   }
 }
 
-void Executor::run(ExecutionContext& context) {
-  run_range(context, 0, static_cast<uint32_t>(context.graph().nodes.size()));
+bool Executor::run(ExecutionContext& context, const Abandon* abandon) {
+  return run_nodes(context, 0, static_cast<uint32_t>(context.graph().nodes.size()), abandon);
 }
 
 void Executor::run_range(ExecutionContext& context, uint32_t begin, uint32_t end) {
-  team_.run([&](uint32_t member) noexcept {
-    if (member < workers_.size()) run_member(context, begin, end, member);
-  });
+  run_nodes(context, begin, end, nullptr);
 }
 
-void Executor::run_member(ExecutionContext& context, uint32_t begin, uint32_t end,
-                          uint32_t member) noexcept {
+bool Executor::run_nodes(ExecutionContext& context, uint32_t begin, uint32_t end,
+                         const Abandon* abandon) {
+  Run run{context, begin, end, abandon, end};
+  team_.run([&](uint32_t member) noexcept {
+    if (member < workers_.size()) run_member(run, member);
+  });
+  return run.stop_at.load(std::memory_order_relaxed) == end;
+}
+
+// One thread decides for all that a run is abandoned. At the first node of a layer it names the
+// first node of the next one as the end: nobody is there yet, since all members meet it within the
+// layer (in its group's barriers, and in those of the reduces), and what it wrote before that they
+// see after.
+void Executor::run_member(Run& run, uint32_t member) noexcept {
   const Worker& worker = workers_[member];
-  Group& group = context.group(worker.group);
-  for (uint32_t n = begin; n < end; ++n) {
-    const Node& node = context.graph().nodes[n];
-    if (node.sync != Sync::kNone) meet(context, node, worker);
+  const std::vector<Node>& nodes = run.context.graph().nodes;
+  Group& group = run.context.group(worker.group);
+  bool decides = run.abandon != nullptr && worker.group == 0 && worker.index == 0;
+  for (uint32_t n = run.begin; n < run.end; ++n) {
+    const Node& node = nodes[n];
+    if (n > run.begin && node.layer != nodes[n - 1].layer) {
+      if (n >= run.stop_at.load(std::memory_order_relaxed)) return;
+      if (decides && run.stop_at.load(std::memory_order_relaxed) == run.end && (*run.abandon)()) {
+        run.stop_at.store(next_layer(nodes, n, run.end), std::memory_order_relaxed);
+      }
+    }
+    if (node.sync != Sync::kNone) meet(run.context, node, worker);
     uint32_t instance = node.instances.size() == 1 ? 0 : worker.group;
     if (node.instances.size() == 1 && worker.group != 0) continue;
-    node.instances[instance]->run(context, node.counter0[instance], worker);
+    node.instances[instance]->run(run.context, node.counter0[instance], worker);
     if (node.barrier_after) group.sync(member);
   }
 }

@@ -3,7 +3,9 @@
 // asynchronous subgraphs, section 3.4), with its own barrier.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -19,17 +21,28 @@ class Executor {
   // member m, on its node.
   Executor(Team& team, const Plan& plan, std::vector<std::byte*> scratch);
 
+  // Asked by one thread at every layer; must not throw.
+  using Abandon = std::function<bool()>;
+
   // Runs the whole graph over the step that context.begin() was given. Returns when all groups are
-  // done.
-  void run(ExecutionContext& context);
+  // done: true, or false where `abandon` ended the run at a layer, which leaves the step's results
+  // undefined.
+  bool run(ExecutionContext& context, const Abandon* abandon = nullptr);
 
   // Runs nodes [begin, end) only: a run may be interrupted between nodes, and another context's
   // nodes run in between.
   void run_range(ExecutionContext& context, uint32_t begin, uint32_t end);
 
  private:
-  void run_member(ExecutionContext& context, uint32_t begin, uint32_t end,
-                  uint32_t member) noexcept;
+  struct Run {
+    ExecutionContext& context;
+    uint32_t begin, end;
+    const Abandon* abandon;
+    std::atomic<uint32_t> stop_at;  // the node before which all members stop
+  };
+
+  bool run_nodes(ExecutionContext& context, uint32_t begin, uint32_t end, const Abandon* abandon);
+  void run_member(Run& run, uint32_t member) noexcept;
 
   Team& team_;
   std::vector<Worker> workers_;

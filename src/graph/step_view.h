@@ -24,9 +24,13 @@ struct StepView {
   std::span<const uint32_t> positions;  // [rows]
   std::span<const uint32_t> row_items;  // [rows]: the item of each row
   std::span<const StepItem> items;
-  std::span<const uint32_t> outputs;  // rows whose logits are wanted
-  float* logits = nullptr;            // [outputs][logits_stride]
-  size_t logits_stride = 0;           // a multiple of 16, at least the vocabulary
+  // Rows that something is wanted of: first those of which logits, then those of which hidden
+  // states (the final norm's output).
+  std::span<const uint32_t> outputs;
+  uint32_t logit_rows = 0;
+  float* logits = nullptr;   // [logit_rows][logits_stride]
+  size_t logits_stride = 0;  // a multiple of 16, at least the vocabulary
+  float* hidden = nullptr;   // [outputs - logit_rows][width]
 
   uint32_t rows() const { return static_cast<uint32_t>(tokens.size()); }
 };

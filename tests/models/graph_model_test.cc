@@ -82,7 +82,7 @@ class Harness {
     size_t stride = (config_.vocabulary + 15) / 16 * 16;
     run->logits.assign(n * stride, -1);
     run->context->begin({run->tokens, run->positions, run->items_of_rows, run->items, run->outputs,
-                         run->logits.data(), stride});
+                         n, run->logits.data(), stride});
     return run;
   }
 

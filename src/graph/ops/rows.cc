@@ -56,6 +56,7 @@ struct NormTarget {
   const std::vector<float>* weight;
   float eps;
   ValueId out;
+  bool hidden = false;  // also gives the step the hidden states that it wants
 
   void write(ExecutionContext& context, const float* x, uint32_t row,
              float* scratch) const noexcept {
@@ -74,8 +75,12 @@ struct NormTarget {
     bool picked = context.graph().values[out].rows == RowSet::kOutputs;
     for (uint32_t r = range.begin; r < range.end; ++r) {
       uint32_t from = picked ? context.step().outputs[r] : r;
-      write(context, context.f32(x) + from * context.f32_stride(x), r,
-            reinterpret_cast<float*>(worker.scratch));
+      auto* scratch = reinterpret_cast<float*>(worker.scratch);
+      write(context, context.f32(x) + from * context.f32_stride(x), r, scratch);
+      if (hidden && r >= context.step().logit_rows) {
+        size_t row = r - context.step().logit_rows;
+        std::copy_n(scratch, weight->size(), context.step().hidden + row * weight->size());
+      }
     }
   }
 };
@@ -176,7 +181,7 @@ class LogitsOp : public Op {
 
   void run(ExecutionContext& context, uint32_t counter0,
            const Worker& worker) const noexcept override {
-    uint32_t rows = context.rows(x_);
+    uint32_t rows = context.step().logit_rows;
     if (rows == 0) return;
     size_t stride = context.step().logits_stride;
     for (uint32_t slot : *worker.shards) {
@@ -241,7 +246,8 @@ Bundle rms_norm(GraphBuilder& builder, std::string name, const Bundle& x, const 
   builder.reads(x, ActFormat::kF32);
   builder.writes(out);
   builder.append(Mode::kParallel, std::move(name), op_per_group(builder, [&](uint32_t g) {
-                   NormTarget target{norm.weight, norm.eps, out.values[g]};
+                   bool hidden = rows == RowSet::kOutputs && g == 0;
+                   NormTarget target{norm.weight, norm.eps, out.values[g], hidden};
                    return std::make_unique<NormOp>(x.values[g], target);
                  }));
   return out;

@@ -22,8 +22,9 @@ struct NormWeight {
   float eps;
 };
 
-// RMS norm of every row, in the formats its readers ask for. With kOutputs only of the rows whose
-// logits are wanted, packed.
+// RMS norm of every row, in the formats its readers ask for. With kOutputs only of the step's
+// output rows, packed; it is then the model's last norm, and also gives the hidden states that are
+// wanted.
 Bundle rms_norm(GraphBuilder& builder, std::string name, const Bundle& x, const NormWeight& norm,
                 RowSet rows = RowSet::kTokens);
 

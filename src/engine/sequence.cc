@@ -1,0 +1,85 @@
+#include "engine/sequence.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace hearth {
+
+bool Sequence::must_copy() const {
+  return length() % kPagePositions != 0 && !pool_->is_private(pages_.back());
+}
+
+uint32_t Sequence::pages_needed(uint32_t count) const {
+  if (count == 0) return 0;
+  return pages_for(length() + count) - static_cast<uint32_t>(pages_.size()) + must_copy();
+}
+
+void Sequence::grow(std::span<const int32_t> tokens) {
+  auto count = static_cast<uint32_t>(tokens.size());
+  if (count > 0 && must_copy()) {
+    uint32_t copy = pool_->take();
+    pool_->copy(pages_.back(), copy);
+    pool_->release(pages_.back());
+    pages_.back() = copy;
+  }
+  while (pages_.size() < pages_for(length() + count)) pages_.push_back(pool_->take());
+  tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
+}
+
+void Sequence::truncate(uint32_t length) {
+  HEARTH_CHECK(length <= tokens_.size(), "a sequence is cut, not stretched");
+  tokens_.resize(length);
+  while (pages_.size() > pages_for(length)) {
+    pool_->release(pages_.back());
+    pages_.pop_back();
+  }
+  published_ = std::min(published_, length / kPagePositions);
+}
+
+std::unique_ptr<Sequence> Sequence::fork() {
+  publish();
+  auto other = std::make_unique<Sequence>(*pool_);
+  for (uint32_t page : pages_) pool_->share(page);
+  other->tokens_ = tokens_;
+  other->pages_ = pages_;
+  other->published_ = published_;
+  return other;
+}
+
+uint32_t Sequence::adopt_prefix(std::span<const int32_t> tokens) {
+  HEARTH_CHECK(tokens_.empty(), "an empty sequence adopts");
+  uint32_t parent = KvPool::kNoPage;
+  while (tokens_.size() + kPagePositions < tokens.size()) {
+    std::span<const int32_t> next = tokens.subspan(tokens_.size(), kPagePositions);
+    uint32_t page = pool_->find(parent, next);
+    if (page == KvPool::kNoPage) break;
+    pool_->share(page);
+    pages_.push_back(page);
+    tokens_.insert(tokens_.end(), next.begin(), next.end());
+    parent = page;
+  }
+  published_ = static_cast<uint32_t>(pages_.size());
+  return length();
+}
+
+void Sequence::publish() {
+  for (; published_ < length() / kPagePositions; ++published_) {
+    uint32_t parent = published_ == 0 ? KvPool::kNoPage : pages_[published_ - 1];
+    std::span<const int32_t> tokens =
+        std::span(tokens_).subspan(size_t{published_} * kPagePositions, kPagePositions);
+    uint32_t& page = pages_[published_];
+    uint32_t known = pool_->find(parent, tokens);
+    if (known == KvPool::kNoPage) {
+      pool_->file(page, parent, tokens);
+    } else if (known != page) {
+      // The same bytes, by the numerical contract: one copy is enough, and whoever holds a page
+      // holds the page before it.
+      pool_->share(known);
+      pool_->release(page);
+      page = known;
+    }
+  }
+}
+
+}  // namespace hearth

@@ -1,0 +1,54 @@
+// One sequence's state: its tokens and the pages that hold their keys and values. Pages may be
+// shared with other sequences and with the pool's prefix cache; one that is shared is copied before
+// this sequence writes to it. Used by the thread that owns the pool.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/kv_pool.h"
+
+namespace hearth {
+
+class Sequence {
+ public:
+  explicit Sequence(KvPool& pool) : pool_(&pool) {}
+  ~Sequence() { truncate(0); }
+  Sequence(const Sequence&) = delete;
+  Sequence& operator=(const Sequence&) = delete;
+
+  uint32_t length() const { return static_cast<uint32_t>(tokens_.size()); }
+  const std::vector<int32_t>& tokens() const { return tokens_; }
+  const std::vector<uint32_t>& pages() const { return pages_; }
+
+  // Pages that `count` more tokens take from the pool, a copy of a shared last page included.
+  uint32_t pages_needed(uint32_t count) const;
+  // Makes room for `tokens` and counts them in. The pool must have pages_needed() available. The
+  // caller computes their keys and values, or truncates.
+  void grow(std::span<const int32_t> tokens);
+  // Forgets all but the first `length` tokens; pages no longer needed are let go.
+  void truncate(uint32_t length);
+  // A sequence of the same tokens, which shares all pages. Publishes first: full pages that two
+  // sequences hold are filed.
+  std::unique_ptr<Sequence> fork();
+
+  // Takes the pages of the longest prefix of `tokens` that the pool keeps, and counts its tokens
+  // in. The sequence must be empty. At least one token is left to compute, since that is what gives
+  // logits. Returns the tokens taken.
+  uint32_t adopt_prefix(std::span<const int32_t> tokens);
+  // Files the full pages for others to adopt. Their keys and values have been computed.
+  void publish();
+
+ private:
+  // Whether the next token falls into a page that others see.
+  bool must_copy() const;
+
+  KvPool* pool_;
+  std::vector<int32_t> tokens_;
+  std::vector<uint32_t> pages_;
+  uint32_t published_ = 0;  // pages at the beginning that are filed
+};
+
+}  // namespace hearth
