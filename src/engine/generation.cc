@@ -1,0 +1,138 @@
+#include "engine/generation.h"
+
+#include "engine/logprobs.h"
+
+namespace hearth {
+namespace {
+
+SamplingParams params_of(const Request& request, uint32_t choice) {
+  SamplingParams params = request.sampling;
+  params.seed += choice;
+  return params;
+}
+
+}  // namespace
+
+const char* finish_name(Finish finish) {
+  switch (finish) {
+    case Finish::kEndOfText:
+      return "end of text";
+    case Finish::kLength:
+      return "length";
+    case Finish::kContext:
+      return "context";
+    case Finish::kStopString:
+      return "stop string";
+    case Finish::kComplete:
+      return "complete";
+    case Finish::kCancelled:
+      return "cancelled";
+    case Finish::kFailed:
+      break;
+  }
+  return "failed";
+}
+
+Generation::Generation(std::shared_ptr<Job> job, uint32_t choice, uint64_t order)
+    : job_(std::move(job)),
+      choice_(choice),
+      order_(order),
+      siblings_(choice == 0 ? job_->request().choices - 1 : 0),
+      tokens_(job_->request().prompt),
+      sampler_(params_of(job_->request(), choice)),
+      text_(job_->request().stops) {
+  for (int32_t token : tokens_) sampler_.accept(token);
+}
+
+uint32_t Generation::pending() const {
+  return static_cast<uint32_t>(tokens_.size()) - (sequence ? sequence->length() : 0);
+}
+
+std::vector<std::unique_ptr<Generation>> Generation::take_siblings() {
+  std::vector<std::unique_ptr<Generation>> others;
+  for (uint32_t choice = 1; choice <= siblings_; ++choice) {
+    auto& other = others.emplace_back(std::make_unique<Generation>(job_, choice, order_));
+    other->cached_tokens = cached_tokens;
+    other->sequence = sequence->fork();
+  }
+  siblings_ = 0;
+  return others;
+}
+
+Result Generation::result(uint32_t index) const {
+  Result result;
+  result.request = job_->id();
+  result.choice = choice_;
+  result.index = index;
+  result.cached_tokens = cached_tokens;
+  return result;
+}
+
+std::optional<Finish> Generation::take_logits(std::span<const float> logits,
+                                              const GenerationLimits& limits) {
+  logits = logits.first(limits.vocabulary);
+  Result out = result(generated_);
+  if (!all_finite(logits)) {
+    out.finish = Finish::kFailed;
+    out.error =
+        "the model gives logits that are not numbers: its weights are damaged, or too large for "
+        "it; get the file again";
+  } else {
+    int32_t token = sampler_.sample(logits);
+    if (request().logprobs || request().top_logprobs > 0) {
+      double norm = log_sum_exp(logits);
+      out.logprob = logits[static_cast<size_t>(token)] - norm;
+      out.top_logprobs = top_logprobs(logits, norm, request().top_logprobs);
+    }
+    add_token(token, limits, &out);
+  }
+  std::optional<Finish> finish = out.finish;
+  job_->stream().push_reserved(std::move(out));
+  return finish;
+}
+
+void Generation::add_token(int32_t token, const GenerationLimits& limits, Result* result) {
+  sampler_.accept(token);
+  tokens_.push_back(token);
+  ++generated_;
+  result->token = token;
+  bool end = limits.tokenizer != nullptr && limits.tokenizer->is_eog(token);
+  if (!end && limits.tokenizer != nullptr) {
+    result->text = text_.push(limits.tokenizer->token_bytes(token));
+  }
+  if (end) {
+    result->finish = Finish::kEndOfText;
+  } else if (text_.stopped()) {
+    result->finish = Finish::kStopString;
+    result->stop = text_.stop();
+  } else if (generated_ == request().max_tokens) {
+    result->finish = Finish::kLength;
+  } else if (tokens_.size() > limits.context) {
+    result->finish = Finish::kContext;
+  }
+  if (result->finish) result->text += text_.end();
+}
+
+bool Generation::take_row(uint32_t position, std::span<const float> row) {
+  Result out = result(position);
+  out.row.assign(row.begin(), row.end());
+  bool last = position + 1 == tokens_.size();
+  if (last) out.finish = Finish::kComplete;
+  job_->stream().push_reserved(std::move(out));
+  return last;
+}
+
+void Generation::end(Finish finish, const std::string& error) {
+  Result out = result(generated_);
+  out.finish = finish;
+  out.error = error;
+  for (uint32_t choice = 1; choice <= siblings_; ++choice) {
+    out.choice = choice;
+    job_->stream().push_final(out);
+  }
+  out.choice = choice_;
+  out.text = text_.end();
+  job_->stream().push_final(std::move(out));
+}
+
+}  // namespace hearth

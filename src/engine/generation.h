@@ -1,0 +1,78 @@
+// Generation: one choice of one request, from its prompt to its end. Knows its tokens, samples the
+// next one from logits, makes text of it and decides when it is over; the scheduler decides when it
+// is computed. Used by the engine's thread.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+#include "engine/job.h"
+#include "engine/sampler.h"
+#include "text/text_stream.h"
+#include "text/tokenizer.h"
+
+namespace hearth {
+
+// What generations of one engine share.
+struct GenerationLimits {
+  const Tokenizer* tokenizer;  // null: there is no text, and nothing ends one
+  uint32_t vocabulary;         // ids that may be sampled: [0, vocabulary)
+  uint32_t context;
+};
+
+class Generation {
+ public:
+  // `order` rises with the time of arrival. Choice 0 stands for all until take_siblings().
+  Generation(std::shared_ptr<Job> job, uint32_t choice, uint64_t order);
+
+  const Job& job() const { return *job_; }
+  const Request& request() const { return job_->request(); }
+  // By arrival; the choices of one request follow each other.
+  bool younger_than(const Generation& other) const {
+    return std::pair(order_, choice_) > std::pair(other.order_, other.choice_);
+  }
+
+  // Prompt and generated tokens; those behind the sequence's length are still to be computed.
+  std::span<const int32_t> tokens() const { return tokens_; }
+  uint32_t pending() const;
+  // Past its prompt.
+  bool started() const { return generated_ > 0; }
+  // Past its prompt, with one token to compute.
+  bool decodes() const { return started() && pending() == 1; }
+
+  // Null while it waits.
+  std::unique_ptr<Sequence> sequence;
+  // Of its prompt, found in the prefix cache when it was first admitted.
+  uint32_t cached_tokens = 0;
+
+  // The request's other choices, at the same place; given once, when the prompt has been computed.
+  std::vector<std::unique_ptr<Generation>> take_siblings();
+  // Choices that go their own way once the prompt has been computed, this one included.
+  uint32_t choices_together() const { return siblings_ + 1; }
+
+  // Samples the next token from logits [vocabulary] and delivers it; the reason where that was the
+  // last.
+  std::optional<Finish> take_logits(std::span<const float> logits, const GenerationLimits& limits);
+  // Delivers the row of a prompt position. True where that was the last.
+  bool take_row(uint32_t position, std::span<const float> row);
+  // Delivers its end without a token, and that of the choices which it stands for.
+  void end(Finish finish, const std::string& error = {});
+
+ private:
+  Result result(uint32_t index) const;
+  void add_token(int32_t token, const GenerationLimits& limits, Result* result);
+
+  std::shared_ptr<Job> job_;
+  uint32_t choice_;
+  uint64_t order_;
+  uint32_t siblings_ = 0;
+  std::vector<int32_t> tokens_;
+  uint32_t generated_ = 0;
+  Sampler sampler_;
+  TextStream text_;
+};
+
+}  // namespace hearth

@@ -1,0 +1,32 @@
+// Job: a request under way, shared by its client and the engine.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "engine/request.h"
+#include "engine/result_stream.h"
+
+namespace hearth {
+
+class Job {
+ public:
+  Job(uint64_t id, Request request, std::shared_ptr<ResultStream> stream)
+      : id_(id), request_(std::move(request)), stream_(std::move(stream)) {}
+
+  uint64_t id() const { return id_; }
+  const Request& request() const { return request_; }
+  ResultStream& stream() const { return *stream_; }
+
+  void cancel() const { cancelled_.store(true, std::memory_order_relaxed); }
+  // Whether nobody wants its results any more.
+  bool gone() const { return cancelled_.load(std::memory_order_relaxed) || stream_->closed(); }
+
+ private:
+  const uint64_t id_;
+  const Request request_;
+  const std::shared_ptr<ResultStream> stream_;
+  mutable std::atomic<bool> cancelled_{false};
+};
+
+}  // namespace hearth

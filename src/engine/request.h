@@ -1,0 +1,68 @@
+// What a client asks of the engine, and what it gets: results, one for every token or row, the last
+// of each choice with the reason it ended.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/sampler.h"
+
+namespace hearth {
+
+enum class Deliver : uint8_t {
+  kText,    // generated tokens and their text
+  kLogits,  // rows [vocabulary] of the prompt's positions from `rows_from` on; nothing is generated
+  kHidden,  // rows [width], the final norm's output, likewise
+};
+
+struct Request {
+  std::vector<int32_t> prompt;  // at least one token
+  Deliver deliver = Deliver::kText;
+  uint32_t rows_from = 0;
+
+  SamplingParams sampling;
+  uint32_t max_tokens = 0;  // 0: as many as the context holds
+  // Continuations of the prompt, which is computed once; choice i is sampled with seed + i.
+  uint32_t choices = 1;
+  std::vector<std::string> stops;
+  bool logprobs = false;      // of the chosen token
+  uint32_t top_logprobs = 0;  // and of so many likeliest ones
+};
+
+enum class Finish : uint8_t {
+  kEndOfText,
+  kLength,   // max_tokens
+  kContext,  // the context is full
+  kStopString,
+  kComplete,  // all rows were given
+  kCancelled,
+  kFailed,  // Result::error says why
+};
+// "end of text", "length": stable names for machine-readable output.
+const char* finish_name(Finish finish);
+
+struct Result {
+  uint64_t request = 0;
+  uint32_t choice = 0;
+  // Of a token its number, 0, 1, ...; of a row its position.
+  uint32_t index = 0;
+  int32_t token = kNoToken;
+  // The text that became certain with this token; all of them joined are the text generated.
+  std::string text;
+  // Of the model's own distribution, before any sampling option; where asked for.
+  double logprob = 0;
+  std::vector<std::pair<int32_t, double>> top_logprobs;  // the likeliest first
+  std::vector<float> row;
+  uint32_t cached_tokens = 0;  // of the prompt, taken from the prefix cache
+
+  std::optional<Finish> finish;  // set in a choice's last result
+  std::string stop;              // the stop string found
+  std::string error;
+
+  static constexpr int32_t kNoToken = -1;
+  bool has_token() const { return token != kNoToken; }
+};
+
+}  // namespace hearth

@@ -1,0 +1,75 @@
+#include "engine/result_stream.h"
+
+#include "base/check.h"
+
+namespace hearth {
+
+std::optional<Result> ResultStream::pop(std::chrono::milliseconds timeout) {
+  std::optional<Result> result;
+  std::function<void()> tell;
+  {
+    std::unique_lock lock(mutex_);
+    if (!arrived_.wait_for(lock, timeout, [&] { return !results_.empty(); })) return result;
+    result = std::move(results_.front());
+    results_.pop_front();
+    if (room_wanted_) tell = on_room_;
+    room_wanted_ = false;
+  }
+  if (tell) tell();
+  return result;
+}
+
+void ResultStream::close() {
+  std::function<void()> tell;
+  {
+    std::lock_guard lock(mutex_);
+    closed_ = true;
+    results_.clear();
+    tell = on_room_;
+  }
+  if (tell) tell();
+}
+
+bool ResultStream::closed() const {
+  std::lock_guard lock(mutex_);
+  return closed_;
+}
+
+bool ResultStream::reserve(uint32_t count) {
+  std::lock_guard lock(mutex_);
+  if (results_.size() + reserved_ + count > capacity_) {
+    room_wanted_ = true;
+    return false;
+  }
+  reserved_ += count;
+  return true;
+}
+
+void ResultStream::unreserve(uint32_t count) {
+  std::lock_guard lock(mutex_);
+  HEARTH_CHECK(reserved_ >= count, "room was set aside");
+  reserved_ -= count;
+}
+
+void ResultStream::push_reserved(Result result) {
+  unreserve(1);
+  push(std::move(result));
+}
+
+void ResultStream::push_final(Result result) { push(std::move(result)); }
+
+void ResultStream::push(Result result) {
+  {
+    std::lock_guard lock(mutex_);
+    if (closed_) return;
+    results_.push_back(std::move(result));
+  }
+  arrived_.notify_one();
+}
+
+void ResultStream::set_on_room(std::function<void()> on_room) {
+  std::lock_guard lock(mutex_);
+  on_room_ = std::move(on_room);
+}
+
+}  // namespace hearth

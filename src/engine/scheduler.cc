@@ -1,0 +1,378 @@
+#include "engine/scheduler.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/check.h"
+#include "base/error.h"
+
+namespace hearth {
+namespace {
+
+double steady_seconds() {
+  auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count();
+}
+
+}  // namespace
+
+Scheduler::Scheduler(Engine& engine, const Tokenizer* tokenizer, SchedulerOptions options,
+                     Statistics& statistics)
+    : engine_(engine),
+      limits_{tokenizer, engine.config().vocabulary, engine.context()},
+      options_(std::move(options)),
+      statistics_(statistics) {
+  // Rows that pad the embedding table have logits, but are no tokens.
+  if (tokenizer != nullptr) {
+    limits_.vocabulary = std::min(limits_.vocabulary, static_cast<uint32_t>(tokenizer->size()));
+  }
+  const EngineOptions& limits = engine.options();
+  auto settle = [](uint32_t asked, uint32_t most) {
+    return asked == 0 ? most : std::min(asked, most);
+  };
+  options_.step_tokens = settle(options_.step_tokens, limits.prefill_rows);
+  // Everybody who runs may need a row of logits in the same step.
+  options_.max_running = settle(options_.max_running, limits.outputs);
+  options_.min_chunk = std::clamp(options_.min_chunk, 1u, options_.step_tokens);
+  if (!options_.clock) options_.clock = steady_seconds;
+  update_figures();
+}
+
+void Scheduler::add(std::shared_ptr<Job> job) {
+  waiting_.push_back(std::make_unique<Generation>(std::move(job), 0, arrivals_++));
+  update_figures();
+}
+
+bool Scheduler::step() {
+  drop_gone();
+  admit();
+  form();
+  bool any = !picks_.empty();
+  if (any && run()) deliver();
+  update_figures();
+  return any;
+}
+
+void Scheduler::count_end(Finish finish) {
+  statistics_.finished_choices.add(1);
+  if (finish == Finish::kCancelled) statistics_.cancelled_choices.add(1);
+  if (finish == Finish::kFailed) statistics_.failed_choices.add(1);
+}
+
+void Scheduler::end_all(Finish finish, const std::string& error) {
+  for (auto* list : {&running_, &waiting_}) {
+    for (const GenerationPtr& generation : *list) {
+      for (uint32_t i = 0; i < generation->choices_together(); ++i) count_end(finish);
+      generation->end(finish, error);
+    }
+    list->clear();
+  }
+  update_figures();
+}
+
+void Scheduler::drop_gone() {
+  auto gone = [this](const GenerationPtr& generation) {
+    if (!generation->job().gone()) return false;
+    for (uint32_t i = 0; i < generation->choices_together(); ++i) count_end(Finish::kCancelled);
+    generation->end(Finish::kCancelled);
+    return true;
+  };
+  running_.remove_if(gone);
+  waiting_.remove_if(gone);
+}
+
+// Pages that those who run will yet take for the tokens they have.
+uint32_t Scheduler::promised_pages() const {
+  uint32_t pages = 0;
+  for (const GenerationPtr& generation : running_) {
+    auto whole = pages_for(static_cast<uint32_t>(generation->tokens().size()) + 1);
+    pages += whole - std::min(whole, static_cast<uint32_t>(generation->sequence->pages().size()));
+  }
+  return pages;
+}
+
+bool Scheduler::try_admit(Generation& generation) {
+  auto sequence = engine_.new_sequence();
+  std::span<const int32_t> tokens = generation.tokens();
+  // Rows that are wanted are computed, whatever the cache holds.
+  bool rows = generation.request().deliver != Deliver::kText;
+  if (rows)
+    tokens = tokens.first(std::min<size_t>(generation.request().rows_from + 1, tokens.size()));
+  uint32_t cached = options_.prefix_cache ? sequence->adopt_prefix(tokens) : 0;
+  auto whole = pages_for(static_cast<uint32_t>(generation.tokens().size()) + 1);
+  uint32_t needed = promised_pages() + whole - static_cast<uint32_t>(sequence->pages().size());
+  if (!running_.empty() && needed > engine_.pool().available()) return false;
+  generation.sequence = std::move(sequence);
+  statistics_.cached_tokens.add(cached);
+  if (cached > 0) statistics_.cache_hits.add(1);
+  if (!generation.started()) generation.cached_tokens = cached;
+  return true;
+}
+
+// In order of arrival: a short prompt doesn't overtake a long one that waits for pages.
+void Scheduler::admit() {
+  while (!waiting_.empty() && running_.size() < options_.max_running) {
+    if (!try_admit(*waiting_.front())) return;
+    running_.splice(running_.end(), waiting_, waiting_.begin());
+  }
+}
+
+// Prompt tokens that a step with so many decoding sequences has time for.
+uint32_t Scheduler::prompt_tokens(uint32_t room, size_t decoding) const {
+  if (decoding == 0 || options_.step_seconds <= 0) return room;
+  double affordable = 0;
+  if (token_seconds_ > 0) {
+    affordable = options_.step_seconds / token_seconds_ - static_cast<double>(decoding);
+  }
+  double chunk = std::clamp<double>(affordable, options_.min_chunk, options_.step_tokens);
+  return std::min(room, static_cast<uint32_t>(chunk));
+}
+
+void Scheduler::form() {
+  picks_.clear();
+  auto prompts = static_cast<uint32_t>(
+      std::ranges::count_if(running_, [](const GenerationPtr& g) { return !g->decodes(); }));
+  // A step full of decoding sequences still leaves room for prompts.
+  uint32_t kept = prompts > 0 ? std::min(options_.min_chunk, options_.step_tokens / 2) : 0;
+  Room room{options_.step_tokens - kept, engine_.options().outputs, engine_.options().hidden_rows};
+  for (const GenerationPtr& generation : running_) {
+    if (room.tokens == 0) break;
+    if (generation->decodes()) pick(*generation, 1, &room);
+  }
+  room.tokens = prompt_tokens(room.tokens + kept, picks_.size());
+  bool first = true;
+  for (const GenerationPtr& generation : running_) {
+    if (generation->decodes()) continue;
+    uint32_t tokens = std::min(generation->pending(), room.tokens);
+    // Crumbs of a prompt cost more than they bring forward.
+    if (tokens == 0 || (!first && tokens < std::min(generation->pending(), options_.min_chunk))) {
+      break;
+    }
+    Picked picked = pick(*generation, tokens, &room);
+    if (picked == Picked::kNoRoom) break;
+    if (picked == Picked::kYes) first = false;
+  }
+  find_pages();
+}
+
+// Sets what is wanted of up to pick->tokens tokens, and cuts them to what there are rows for. False
+// where there is none.
+bool Scheduler::shape(const Generation& generation, const Room& room, Pick* pick) const {
+  const Request& request = generation.request();
+  uint32_t at = generation.sequence->length();
+  if (request.deliver == Deliver::kText) {
+    bool last = pick->tokens == generation.pending();
+    pick->want = last ? Want::kLast : Want::kNothing;
+    pick->results = last ? generation.choices_together() : 0;
+    return !last || room.logit_rows > 0;
+  }
+  pick->results = 0;
+  pick->want = Want::kNothing;
+  if (at < request.rows_from) {
+    pick->tokens = std::min(pick->tokens, request.rows_from - at);
+    return true;
+  }
+  bool hidden = request.deliver == Deliver::kHidden;
+  // The others who run may each need a row of logits.
+  auto others = static_cast<uint32_t>(running_.size()) - 1;
+  uint32_t spare = room.logit_rows > others ? room.logit_rows - others : 1;
+  pick->tokens =
+      std::min({pick->tokens, hidden ? room.hidden_rows : std::min(spare, room.logit_rows),
+                generation.job().stream().capacity()});
+  pick->want = hidden ? Want::kHidden : Want::kAll;
+  pick->results = pick->tokens;
+  return pick->tokens > 0;
+}
+
+Scheduler::Picked Scheduler::pick(Generation& generation, uint32_t tokens, Room* room) {
+  Pick pick{&generation, tokens, Want::kNothing, 0};
+  if (!shape(generation, *room, &pick)) return Picked::kNoRoom;
+  if (pick.results > 0 && !generation.job().stream().reserve(pick.results)) return Picked::kHeldUp;
+  room->tokens -= pick.tokens;
+  if (pick.want == Want::kLast) room->logit_rows -= 1;
+  if (pick.want == Want::kAll) room->logit_rows -= pick.tokens;
+  if (pick.want == Want::kHidden) room->hidden_rows -= pick.tokens;
+  picks_.push_back(pick);
+  return Picked::kYes;
+}
+
+void Scheduler::find_pages() {
+  auto needed = [this] {
+    uint32_t pages = 0;
+    for (const Pick& pick : picks_) pages += pick.generation->sequence->pages_needed(pick.tokens);
+    return pages;
+  };
+  while (needed() > engine_.pool().available()) {
+    HEARTH_CHECK(running_.size() > 1, "the pool holds one full context");
+    preempt_youngest();
+  }
+}
+
+void Scheduler::unpick(Generation* generation) {
+  std::erase_if(picks_, [&](const Pick& pick) {
+    if (pick.generation != generation) return false;
+    if (pick.results > 0) generation->job().stream().unreserve(pick.results);
+    return true;
+  });
+}
+
+void Scheduler::preempt_youngest() {
+  auto youngest = std::ranges::max_element(
+      running_, [](const auto& a, const auto& b) { return b->younger_than(*a); });
+  unpick(youngest->get());
+  GenerationPtr generation = std::move(*youngest);
+  running_.erase(youngest);
+  to_waiting(std::move(generation));
+  statistics_.preemptions.add(1);
+}
+
+void Scheduler::to_waiting(GenerationPtr generation) {
+  generation->sequence.reset();
+  auto after = std::ranges::find_if(
+      waiting_, [&](const GenerationPtr& other) { return other->younger_than(*generation); });
+  waiting_.insert(after, std::move(generation));
+}
+
+// Computes the picks. False where nobody wanted them any more.
+bool Scheduler::run() {
+  requests_.clear();
+  uint32_t tokens = 0;
+  bool prompts = false;
+  for (const Pick& pick : picks_) {
+    uint32_t at = pick.generation->sequence->length();
+    requests_.push_back({pick.generation->sequence.get(),
+                         pick.generation->tokens().subspan(at, pick.tokens), pick.want});
+    tokens += pick.tokens;
+    prompts = prompts || !pick.generation->decodes();
+  }
+  Engine::Abandon abandon = [this] {
+    return std::ranges::all_of(picks_, [](const Pick& p) { return p.generation->job().gone(); });
+  };
+  double start = options_.clock();
+  bool complete = engine_.step(requests_, &abandon);
+  double seconds = options_.clock() - start;
+  statistics_.steps.add(1);
+  statistics_.step_nanoseconds.add(static_cast<uint64_t>(seconds * 1e9));
+  if (!complete) {
+    statistics_.abandoned_steps.add(1);
+    while (!picks_.empty()) unpick(picks_.back().generation);
+    return false;
+  }
+  statistics_.computed_tokens.add(tokens);
+  // Half the weight on the last step: chunks get dearer as a prompt gets longer.
+  if (prompts && tokens > engine_.options().decode_rows) {
+    double cost = seconds / tokens;
+    token_seconds_ = token_seconds_ == 0 ? cost : (token_seconds_ + cost) / 2;
+  }
+  return true;
+}
+
+// Gives out what the step computed, and sends those who took part to the end of the line.
+void Scheduler::deliver() {
+  uint32_t logit_row = 0, hidden_row = 0;
+  for (const Pick& pick : picks_) {
+    Generation* generation = pick.generation;
+    if (options_.prefix_cache) generation->sequence->publish();
+    bool over = deliver_to(pick, &logit_row, &hidden_row);
+    auto at = std::ranges::find_if(running_, [&](auto& g) { return g.get() == generation; });
+    if (over) {
+      running_.erase(at);
+    } else {
+      running_.splice(running_.end(), running_, at);
+    }
+  }
+  while (!newborn_.empty()) {
+    if (running_.size() < options_.max_running) {
+      running_.splice(running_.end(), newborn_, newborn_.begin());
+    } else {
+      to_waiting(std::move(newborn_.front()));
+      newborn_.pop_front();
+    }
+  }
+}
+
+// True where the pick's generation has ended.
+bool Scheduler::deliver_to(const Pick& pick, uint32_t* logit_row, uint32_t* hidden_row) {
+  Generation& generation = *pick.generation;
+  switch (pick.want) {
+    case Want::kNothing:
+      return false;
+    case Want::kLast: {
+      std::span<const float> logits = engine_.logits((*logit_row)++);
+      take_in_siblings(generation, logits);
+      return deliver_token(generation, logits);
+    }
+    case Want::kAll:
+    case Want::kHidden:
+      break;
+  }
+  bool over = false;
+  uint32_t first = generation.sequence->length() - pick.tokens;
+  for (uint32_t i = 0; i < pick.tokens; ++i) {
+    bool hidden = pick.want == Want::kHidden;
+    over = generation.take_row(
+        first + i, hidden ? engine_.hidden((*hidden_row)++) : engine_.logits((*logit_row)++));
+  }
+  if (over) count_end(Finish::kComplete);
+  return over;
+}
+
+bool Scheduler::deliver_token(Generation& generation, std::span<const float> logits) {
+  std::optional<Finish> finish = generation.take_logits(logits, limits_);
+  if (finish != Finish::kFailed) statistics_.generated_tokens.add(1);
+  if (finish) count_end(*finish);
+  return finish.has_value();
+}
+
+void Scheduler::take_in_siblings(Generation& generation, std::span<const float> logits) {
+  for (GenerationPtr& sibling : generation.take_siblings()) {
+    if (!deliver_token(*sibling, logits)) newborn_.push_back(std::move(sibling));
+  }
+}
+
+void Scheduler::update_figures() {
+  KvPool& pool = engine_.pool();
+  statistics_.running.set(running_.size());
+  statistics_.waiting.set(waiting_.size());
+  statistics_.pages.set(pool.page_count());
+  statistics_.available_pages.set(pool.available());
+  statistics_.kept_pages.set(pool.unused_count());
+  statistics_.evicted_pages.set(pool.evictions());
+}
+
+void check_request(const Request& request, const Engine& engine, const ResultStream& stream) {
+  uint32_t vocabulary = engine.config().vocabulary;
+  if (request.prompt.empty()) fail(ErrorCode::kRequest, "the prompt is empty: give it a token");
+  if (request.prompt.size() > engine.context()) {
+    fail(ErrorCode::kRequest,
+         "the prompt has {} tokens and the context holds {}: shorten it or raise --ctx",
+         request.prompt.size(), engine.context());
+  }
+  for (int32_t token : request.prompt) {
+    if (token < 0 || static_cast<uint32_t>(token) >= vocabulary) {
+      fail(ErrorCode::kRequest, "token {} is outside the vocabulary of {}", token, vocabulary);
+    }
+  }
+  bool rows = request.deliver != Deliver::kText;
+  if (rows && request.rows_from >= request.prompt.size()) {
+    fail(ErrorCode::kRequest, "rows are wanted from position {} on and the prompt has {} tokens",
+         request.rows_from, request.prompt.size());
+  }
+  if (request.deliver == Deliver::kHidden && engine.options().hidden_rows == 0) {
+    fail(ErrorCode::kRequest, "this engine was loaded without room for hidden states");
+  }
+  if (request.choices == 0 || request.choices > stream.capacity()) {
+    fail(ErrorCode::kRequest, "{} continuations are asked for; 1 to {} can be had", request.choices,
+         stream.capacity());
+  }
+  if (rows && request.choices != 1) {
+    fail(ErrorCode::kRequest, "rows of a prompt come once, and {} continuations are asked for",
+         request.choices);
+  }
+  check_sampling(request.sampling, vocabulary);
+  for (const std::string& stop : request.stops) {
+    if (stop.empty()) fail(ErrorCode::kRequest, "a stop text is empty");
+  }
+}
+
+}  // namespace hearth

@@ -1,0 +1,104 @@
+// The scheduler: which sequences take part in the next step, and with how many tokens (continuous
+// batching with chunked prefill, as in Sarathi-Serve, Agrawal et al., OSDI'24). Used by the
+// engine's thread alone.
+//
+// A step holds one token of every decoding sequence and chunks of prompts, up to a number of tokens
+// and, while someone decodes, of seconds: `step_seconds` by the measured cost of a prompt token,
+// but at least `min_chunk` tokens, so that prompts come forward.
+//
+// Fair: those who decode all take part in every step that has room for them, else in turn; prompts
+// take turns by chunks. So no decoding sequence waits while another takes two turns, and no prompt
+// while another takes two; a sequence whose client doesn't read is left out meanwhile.
+//
+// Sequences are admitted in order of arrival while there are KV pages for all their tokens so far.
+// When pages run out nevertheless, the youngest sequence gives up its own, waits, and is computed
+// again later: what it generates is the same to the bit, since it keeps its tokens and its sampler,
+// and results depend on tokens alone.
+#pragma once
+
+#include <functional>
+#include <list>
+#include <memory>
+#include <vector>
+
+#include "engine/engine.h"
+#include "engine/generation.h"
+#include "engine/statistics.h"
+
+namespace hearth {
+
+struct SchedulerOptions {
+  uint32_t step_tokens = 0;    // of a step, at most; 0: what the engine takes
+  double step_seconds = 0.25;  // of a step with prompts while someone decodes; 0: no limit
+  uint32_t min_chunk = 64;     // tokens of a prompt in a step, where it has as many
+  uint32_t max_running = 0;    // sequences that hold pages; 0: as many as a step gives logits of
+  bool prefix_cache = true;
+  std::function<double()> clock;  // seconds; empty: the steady clock
+};
+
+class Scheduler {
+ public:
+  // `tokenizer` may be null (GenerationLimits).
+  Scheduler(Engine& engine, const Tokenizer* tokenizer, SchedulerOptions options,
+            Statistics& statistics);
+
+  // The job's request has been checked (check_request).
+  void add(std::shared_ptr<Job> job);
+  // One step. False where there is nothing to compute now: nobody is there, or whoever is there
+  // has a client that does not read.
+  bool step();
+  // Ends everything that is under way or waits.
+  void end_all(Finish finish, const std::string& error = {});
+
+ private:
+  using GenerationPtr = std::unique_ptr<Generation>;
+  // A sequence's part in the step that is being formed.
+  struct Pick {
+    Generation* generation;
+    uint32_t tokens;
+    Want want;
+    uint32_t results;  // that its stream has set aside room for
+  };
+  // What the step that is being formed has room for.
+  struct Room {
+    uint32_t tokens, logit_rows, hidden_rows;
+  };
+  enum class Picked : uint8_t { kYes, kHeldUp, kNoRoom };
+
+  void drop_gone();
+  void admit();
+  bool try_admit(Generation& generation);
+  uint32_t promised_pages() const;
+  void form();
+  uint32_t prompt_tokens(uint32_t room, size_t decoding) const;
+  Picked pick(Generation& generation, uint32_t tokens, Room* room);
+  bool shape(const Generation& generation, const Room& room, Pick* pick) const;
+  void find_pages();
+  void preempt_youngest();
+  void unpick(Generation* generation);
+  bool run();
+  void deliver();
+  bool deliver_to(const Pick& pick, uint32_t* logit_row, uint32_t* hidden_row);
+  bool deliver_token(Generation& generation, std::span<const float> logits);
+  void take_in_siblings(Generation& generation, std::span<const float> logits);
+  void to_waiting(GenerationPtr generation);
+  void count_end(Finish finish);
+  void update_figures();
+
+  Engine& engine_;
+  GenerationLimits limits_;
+  SchedulerOptions options_;
+  Statistics& statistics_;
+  uint64_t arrivals_ = 0;
+  std::list<GenerationPtr> waiting_;  // by age
+  std::list<GenerationPtr> running_;  // whose turn comes first, first
+  std::list<GenerationPtr> newborn_;  // siblings that join after the step
+  std::vector<Pick> picks_;
+  std::vector<StepRequest> requests_;
+  double token_seconds_ = 0;  // measured cost of a prompt token; 0: not yet
+};
+
+// Throws (kRequest, kUsage) where the engine cannot serve the request, whatever else it does.
+void check_request(const Request& request, const Engine& engine, const ResultStream& stream);
+
+}  // namespace hearth

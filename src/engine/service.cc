@@ -1,0 +1,107 @@
+#include "engine/service.h"
+
+#include <future>
+
+#include "base/error.h"
+
+namespace hearth {
+
+void Service::Mailbox::poke() {
+  {
+    std::lock_guard lock(mutex);
+    poked = true;
+  }
+  changed.notify_one();
+}
+
+Service::Service(const Load& load, const Tokenizer* tokenizer, const ServiceOptions& options)
+    : options_(options),
+      tokenizer_(tokenizer),
+      mailbox_(std::make_shared<Mailbox>()),
+      statistics_(std::make_unique<Statistics>()) {
+  std::promise<void> loaded;
+  std::future<void> done = loaded.get_future();
+  thread_ = std::thread([this, &load, &loaded] {
+    try {
+      engine_ = load();
+      loaded.set_value();
+    } catch (...) {
+      loaded.set_exception(std::current_exception());
+      return;
+    }
+    serve();
+    // Its team is pinned around the thread that made it.
+    engine_.reset();
+  });
+  try {
+    done.get();
+  } catch (...) {
+    thread_.join();
+    throw;
+  }
+}
+
+Service::~Service() {
+  {
+    std::lock_guard lock(mailbox_->mutex);
+    mailbox_->stopping = true;
+  }
+  mailbox_->changed.notify_one();
+  thread_.join();
+}
+
+std::shared_ptr<const Job> Service::submit(Request request, std::shared_ptr<ResultStream> stream) {
+  check_request(request, *engine_, *stream);
+  stream->set_on_room([mailbox = mailbox_] { mailbox->poke(); });
+  std::shared_ptr<Job> job;
+  {
+    std::lock_guard lock(mailbox_->mutex);
+    uint64_t waiting = statistics_->waiting + mailbox_->newcomers.size();
+    if (waiting >= options_.max_waiting) {
+      fail(ErrorCode::kResource, "{} requests wait already: try again later", waiting);
+    }
+    job = std::make_shared<Job>(++last_id_, std::move(request), std::move(stream));
+    mailbox_->newcomers.push_back(job);
+    mailbox_->poked = true;
+  }
+  statistics_->requests.add(1);
+  mailbox_->changed.notify_one();
+  return job;
+}
+
+void Service::cancel(const Job& job) {
+  job.cancel();
+  mailbox_->poke();
+}
+
+// Takes what came in; where there was nothing to do, waits for something. False at the end.
+bool Service::wait_for_work(bool idle, std::vector<std::shared_ptr<Job>>* newcomers) {
+  std::unique_lock lock(mailbox_->mutex);
+  if (idle) {
+    mailbox_->changed.wait(lock, [&] { return mailbox_->poked || mailbox_->stopping; });
+  }
+  mailbox_->poked = false;
+  newcomers->swap(mailbox_->newcomers);
+  return !mailbox_->stopping;
+}
+
+void Service::serve() {
+  Scheduler scheduler(*engine_, tokenizer_, options_.scheduler, *statistics_);
+  bool idle = true;
+  for (;;) {
+    std::vector<std::shared_ptr<Job>> newcomers;
+    bool on = wait_for_work(idle, &newcomers);
+    for (std::shared_ptr<Job>& job : newcomers) scheduler.add(std::move(job));
+    if (!on) break;
+    try {
+      idle = !scheduler.step();
+    } catch (const std::exception& error) {
+      // Requests were checked, so this is memory running out or a bug: it ends them, not the
+      // service.
+      scheduler.end_all(Finish::kFailed, error.what());
+    }
+  }
+  scheduler.end_all(Finish::kCancelled);
+}
+
+}  // namespace hearth

@@ -1,0 +1,83 @@
+// The service: the engine as clients in other threads see it, and the only way to it for them. One
+// thread of its own loads the engine, works as member 0 of its team and owns all sequences; clients
+// submit requests, read results from their streams, cancel, and read figures.
+//
+//   Service service(load, tokenizer, {});
+//   auto stream = std::make_shared<ResultStream>();
+//   auto job = service.submit(request, stream);
+//   while (...) stream->pop(...);
+//
+// A client may vanish at any time: closing its stream cancels what is on it. What is cancelled is
+// gone at the next step, and a step that nobody waits for any more stops at its next layer. Every
+// choice of a submitted request gets exactly one result with `finish`, unless its stream was
+// closed.
+//
+// Grammars and speculative decoding will hook into Generation (which tokens are allowed, which are
+// proposed) and Sequence (truncate), not here.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "engine/scheduler.h"
+
+namespace hearth {
+
+struct ServiceOptions {
+  SchedulerOptions scheduler;
+  // Requests that may wait to be admitted; more are refused.
+  uint32_t max_waiting = 4096;
+};
+
+class Service {
+ public:
+  using Load = std::function<std::unique_ptr<Engine>()>;
+
+  // Calls `load` on the service's thread and returns when that is done. Throws what it throws.
+  // `tokenizer` may be null: then there is no text. It must outlive the service.
+  Service(const Load& load, const Tokenizer* tokenizer, const ServiceOptions& options);
+  // Cancels whatever is under way.
+  ~Service();
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  // Facts that do not change: config(), options(), memory(), plans.
+  const Engine& engine() const { return *engine_; }
+  const Statistics& statistics() const { return *statistics_; }
+
+  // Throws (kRequest, kUsage) where the request cannot be served, and (kResource) where too many
+  // wait already. From any thread.
+  std::shared_ptr<const Job> submit(Request request, std::shared_ptr<ResultStream> stream);
+  // From any thread; at most its last result still comes.
+  void cancel(const Job& job);
+
+ private:
+  // What the clients' threads and the service's thread share. Streams keep it alive, so that a
+  // client may read on after the service has ended.
+  struct Mailbox {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::vector<std::shared_ptr<Job>> newcomers;
+    bool poked = false;
+    bool stopping = false;
+
+    void poke();
+  };
+
+  void serve();
+  bool wait_for_work(bool idle, std::vector<std::shared_ptr<Job>>* newcomers);
+
+  ServiceOptions options_;
+  const Tokenizer* tokenizer_;
+  std::unique_ptr<Engine> engine_;
+  std::shared_ptr<Mailbox> mailbox_;
+  std::unique_ptr<Statistics> statistics_;
+  uint64_t last_id_ = 0;  // guarded by the mailbox's mutex
+  std::thread thread_;
+};
+
+}  // namespace hearth

@@ -1,0 +1,37 @@
+// What an engine has done so far and how full it is: written by its thread, read by any.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace hearth {
+
+// One figure of many writers' and readers' threads; each figure is exact, together they may be of
+// slightly different moments.
+class Figure {
+ public:
+  void add(uint64_t n) { value_.fetch_add(n, std::memory_order_relaxed); }
+  void set(uint64_t n) { value_.store(n, std::memory_order_relaxed); }
+  operator uint64_t() const { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<uint64_t> value_{0};
+};
+
+struct Statistics {
+  // Since the start.
+  Figure requests;          // submitted
+  Figure finished_choices;  // for whatever reason
+  Figure cancelled_choices, failed_choices;
+  Figure computed_tokens;  // rows computed: prompts, and what was recomputed after preemption
+  Figure cached_tokens;    // not computed, since the prefix cache had them
+  Figure cache_hits;       // prompts of which the cache had something
+  Figure generated_tokens;
+  Figure steps, abandoned_steps, preemptions, evicted_pages;
+  Figure step_nanoseconds;  // spent in steps
+  // Now.
+  Figure running, waiting;                    // sequences
+  Figure pages, available_pages, kept_pages;  // kept: unused, with a prefix someone may want
+};
+
+}  // namespace hearth

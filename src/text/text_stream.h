@@ -1,0 +1,36 @@
+// TextStream: from the bytes of one sequence's tokens to the text that may be given out:
+// well-formed UTF-8 at every moment (Utf8Stream), without a stop string or the beginning of what
+// may become one (StopMatcher).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/stop_strings.h"
+#include "text/utf8_stream.h"
+
+namespace hearth {
+
+class TextStream {
+ public:
+  // Throws as StopMatcher does.
+  explicit TextStream(std::vector<std::string> stops) : stops_(std::move(stops)) {}
+
+  std::string push(std::string_view bytes) { return stops_.push(utf8_.push(bytes)); }
+  // The end of the stream: what was held back.
+  std::string end() {
+    std::string tail = stops_.push(utf8_.flush());
+    return tail + stops_.flush();
+  }
+
+  bool stopped() const { return stops_.stopped(); }
+  // The stop string found; empty while not stopped.
+  const std::string& stop() const { return stops_.matched(); }
+
+ private:
+  Utf8Stream utf8_;
+  StopMatcher stops_;
+};
+
+}  // namespace hearth
