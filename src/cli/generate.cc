@@ -4,133 +4,114 @@
 
 #include <algorithm>
 #include <chrono>
-#include <optional>
+#include <numeric>
+#include <unordered_map>
 
-#include "base/check.h"
 #include "base/progress.h"
-#include "cli/load.h"
-#include "text/stop_strings.h"
-#include "text/utf8_stream.h"
 
 namespace hearth {
 namespace {
+
+constexpr std::chrono::milliseconds kLookUp(50);  // for Ctrl-C and the progress line
+// Results that may wait for this thread, per continuation.
+constexpr uint32_t kResultsAhead = 16;
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// False where Ctrl-C came in between.
-bool read_prompt(Engine& engine, Sequence& sequence, std::span<const int32_t> prompt,
-                 Interrupts& interrupts) {
-  Progress progress("prompt", prompt.size(),
-                    [](uint64_t n) { return fmt::format("{} tokens", n); });
-  for (size_t done = 0; done < prompt.size();) {
-    if (interrupts.received()) return false;
-    size_t count = std::min<size_t>(engine.options().prefill_rows, prompt.size() - done);
-    bool last = done + count == prompt.size();
-    StepRequest request{&sequence, prompt.subspan(done, count),
-                        last ? Want::kLast : Want::kNothing};
-    engine.step({&request, 1});
-    done += count;
-    progress.update(done);
+void add_result(const Result& result, double seconds, Completion* completion) {
+  completion->cached_tokens = result.cached_tokens;
+  completion->text += result.text;
+  completion->total_seconds = seconds;
+  if (result.has_token()) {
+    if (completion->tokens == 0) completion->first_token_seconds = seconds;
+    ++completion->tokens;
   }
-  return true;
+  completion->finish = result.finish;
+  completion->stop = result.stop;
+  completion->error = result.error;
 }
 
-// From tokens to the text that may be given out.
-class TextOut {
+// The batch while it is under way.
+class Batch {
  public:
-  explicit TextOut(std::vector<std::string> stops) : stops_(std::move(stops)) {}
-
-  std::string push(std::string_view bytes) { return stops_.push(utf8_.push(bytes)); }
-  std::string end() {
-    std::string tail = stops_.push(utf8_.flush());
-    return tail + stops_.flush();
+  Batch(Service& service, const std::vector<std::vector<int32_t>>& prompts, const Request& request)
+      : service_(service),
+        choices_(request.choices),
+        stream_(std::make_shared<ResultStream>(
+            kResultsAhead * static_cast<uint32_t>(prompts.size() * request.choices))),
+        start_(std::chrono::steady_clock::now()) {
+    for (size_t p = 0; p < prompts.size(); ++p) {
+      for (uint32_t choice = 0; choice < choices_; ++choice) {
+        Completion& completion = completions.emplace_back();
+        completion.prompt = p;
+        completion.choice = choice;
+        completion.prompt_tokens = prompts[p].size();
+      }
+      Request one = request;
+      one.prompt = prompts[p];
+      jobs_.push_back(service.submit(std::move(one), stream_));
+      first_of_job_[jobs_.back()->id()] = p * choices_;
+    }
   }
-  bool stopped() const { return stops_.stopped(); }
-  const std::string& stop() const { return stops_.matched(); }
+  ~Batch() { stream_->close(); }
+
+  void run(Interrupts& interrupts, const ResultCallback& on_result) {
+    size_t tokens = std::accumulate(completions.begin(), completions.end(), size_t{0},
+                                    [](size_t sum, auto& c) { return sum + c.prompt_tokens; }) /
+                    choices_;
+    Progress progress("prompt", tokens, [](uint64_t n) { return fmt::format("{} tokens", n); });
+    bool cancelled = false, reading = true;
+    for (size_t left = completions.size(); left > 0;) {
+      if (!cancelled && interrupts.received()) {
+        for (const auto& job : jobs_) service_.cancel(*job);
+        cancelled = true;
+      }
+      std::optional<Result> result = stream_->pop(kLookUp);
+      const Statistics& figures = service_.statistics();
+      if (reading && !result) {
+        progress.update(
+            std::min<uint64_t>(tokens, figures.computed_tokens + figures.cached_tokens));
+      }
+      if (!result) continue;
+      if (reading) progress.finish();
+      reading = false;
+      Completion& completion = completions[first_of_job_.at(result->request) + result->choice];
+      add_result(*result, seconds_since(start_), &completion);
+      on_result(completion, *result);
+      if (result->finish) --left;
+    }
+  }
+
+  std::vector<Completion> completions;
 
  private:
-  Utf8Stream utf8_;
-  StopMatcher stops_;
+  Service& service_;
+  uint32_t choices_;
+  std::shared_ptr<ResultStream> stream_;
+  std::chrono::steady_clock::time_point start_;
+  std::vector<std::shared_ptr<const Job>> jobs_;
+  std::unordered_map<uint64_t, size_t> first_of_job_;  // completions, by the job's id
 };
 
 }  // namespace
 
-const char* finish_name(Finish finish) {
-  switch (finish) {
-    case Finish::kEndOfText:
-      return "end of text";
-    case Finish::kLength:
-      return "length";
-    case Finish::kContext:
-      return "context";
-    case Finish::kStopString:
-      return "stop string";
-    case Finish::kInterrupted:
-      break;
-  }
-  return "interrupted";
-}
-
-double Generation::prompt_rate(size_t prompt_tokens) const {
+double Completion::prompt_rate() const {
   return first_token_seconds > 0 ? static_cast<double>(prompt_tokens) / first_token_seconds : 0;
 }
 
-double Generation::rate() const {
+double Completion::rate() const {
   double seconds = total_seconds - first_token_seconds;
   return tokens > 1 && seconds > 0 ? (tokens - 1) / seconds : 0;
 }
 
-Generation generate(Engine& engine, const GgufFile& file, const Tokenizer& tokenizer,
-                    Sampler& sampler, std::span<const int32_t> prompt,
-                    const GenerateOptions& options, Interrupts& interrupts,
-                    const TokenCallback& on_token) {
-  HEARTH_CHECK(!prompt.empty(), "a prompt has tokens");
-  auto start = std::chrono::steady_clock::now();
-  Generation result;
-  TextOut out(options.stops);
-  auto sequence = engine.new_sequence();
-  for (int32_t token : prompt) sampler.accept(token);
-  if (!read_prompt(engine, *sequence, prompt, interrupts)) return result;
-
-  // Rows that pad the embedding table have logits, but are no tokens.
-  size_t vocabulary = std::min<size_t>(engine.config().vocabulary, tokenizer.size());
-  for (;;) {
-    std::optional<Finish> finish;
-    std::span<const float> logits = engine.logits(0).first(vocabulary);
-    check_logits(logits, file);
-    GeneratedToken token{result.tokens++, sampler.sample(logits), {}, 0};
-    if (options.logprobs) token.logprob = logits[token.id] - log_sum_exp(logits);
-    sampler.accept(token.id);
-    if (token.index == 0) result.first_token_seconds = seconds_since(start);
-
-    bool end = tokenizer.is_eog(token.id);
-    if (!end) token.text = out.push(tokenizer.token_bytes(token.id));
-    if (end) {
-      finish = Finish::kEndOfText;
-    } else if (out.stopped()) {
-      finish = Finish::kStopString;
-    } else if (result.tokens == options.max_tokens) {
-      finish = Finish::kLength;
-    } else if (sequence->length() == engine.context()) {
-      finish = Finish::kContext;
-    } else if (interrupts.received()) {
-      finish = Finish::kInterrupted;
-    }
-    if (finish) token.text += out.end();
-    result.text += token.text;
-    result.total_seconds = seconds_since(start);
-    on_token(token);
-    if (finish) {
-      result.finish = *finish;
-      result.stop = out.stop();
-      break;
-    }
-    StepRequest request{sequence.get(), {&token.id, 1}, Want::kLast};
-    engine.step({&request, 1});
-  }
-  return result;
+std::vector<Completion> generate(Service& service, const std::vector<std::vector<int32_t>>& prompts,
+                                 const Request& request, Interrupts& interrupts,
+                                 const ResultCallback& on_result) {
+  Batch batch(service, prompts, request);
+  batch.run(interrupts, on_result);
+  return std::move(batch.completions);
 }
 
 }  // namespace hearth

@@ -1,58 +1,41 @@
-// Generation: a prompt through the engine, then token after token until something ends it. What is
-// given out is well-formed UTF-8 at every moment and holds no stop string, nor the beginning of
-// what may become one.
+// Prompts through the service, all at once, until each of their continuations has ended.
 #pragma once
 
 #include <cstdint>
 #include <functional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "cli/interrupts.h"
-#include "engine/engine.h"
-#include "engine/sampler.h"
-#include "formats/gguf.h"
-#include "text/tokenizer.h"
+#include "engine/service.h"
 
 namespace hearth {
 
-enum class Finish { kEndOfText, kLength, kContext, kStopString, kInterrupted };
-// "end of text", "length": stable names for machine-readable output.
-const char* finish_name(Finish finish);
-
-struct GenerateOptions {
-  uint32_t max_tokens = 0;  // 0: as many as there is room for
-  std::vector<std::string> stops;
-  bool logprobs = false;
-};
-
-struct GeneratedToken {
-  uint32_t index;  // 0, 1, ...
-  int32_t id;
-  // The text that became certain with this token; all of them joined are the text generated.
-  std::string text;
-  double logprob;  // of the model's own distribution, before any sampling option; where asked for
-};
-
-struct Generation {
-  Finish finish = Finish::kInterrupted;
-  std::string stop;  // the stop string found
+// One continuation of one prompt, as far as it is known.
+struct Completion {
+  size_t prompt = 0;
+  uint32_t choice = 0;
+  size_t prompt_tokens = 0;
+  uint32_t cached_tokens = 0;  // of the prompt, shared with another
   std::string text;
   uint32_t tokens = 0;
-  double first_token_seconds = 0;  // from the start of the prompt
+  std::optional<Finish> finish;
+  std::string stop, error;
+  double first_token_seconds = 0;  // from the start of all
   double total_seconds = 0;
+
   // Rates in tokens per second; 0 where there is nothing to measure.
-  double prompt_rate(size_t prompt_tokens) const;
+  double prompt_rate() const;
   double rate() const;
 };
 
-using TokenCallback = std::function<void(const GeneratedToken&)>;
+// Called after each result has been added to its completion.
+using ResultCallback = std::function<void(const Completion&, const Result&)>;
 
-// The prompt has at least one token and fits the engine's context.
-Generation generate(Engine& engine, const GgufFile& file, const Tokenizer& tokenizer,
-                    Sampler& sampler, std::span<const int32_t> prompt,
-                    const GenerateOptions& options, Interrupts& interrupts,
-                    const TokenCallback& on_token);
+// `request` holds what is the same for all prompts; its `choices` are the continuations of each.
+// Completions are returned by prompt, then choice. Ctrl-C cancels what is under way.
+std::vector<Completion> generate(Service& service, const std::vector<std::vector<int32_t>>& prompts,
+                                 const Request& request, Interrupts& interrupts,
+                                 const ResultCallback& on_result);
 
 }  // namespace hearth

@@ -2,14 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdlib>
 
 #include "base/error.h"
 #include "base/progress.h"
 #include "cli/text_io.h"
+#include "engine/logprobs.h"
 #include "memory/arena.h"
 #include "models/registry.h"
 
@@ -96,20 +95,34 @@ std::unique_ptr<Engine> load_engine(const GgufFile& file, const EngineArgs& args
   return engine;
 }
 
-void check_logits(std::span<const float> logits, const GgufFile& file) {
-  auto good = [](float x) { return std::isfinite(x); };
-  if (std::all_of(logits.begin(), logits.end(), good)) return;
-  fail(ErrorCode::kFile,
-       "'{}' gives logits that are not numbers: its weights are damaged, or too large for it; get "
-       "the file again",
-       file.name());
+std::unique_ptr<Service> load_service(const GgufFile& file, const EngineArgs& args,
+                                      const EngineOptions& options, const Tokenizer* tokenizer,
+                                      Interrupts* interrupts) {
+  auto load = [&] { return load_engine(file, args, options, interrupts); };
+  return std::make_unique<Service>(load, tokenizer, ServiceOptions{});
 }
 
-double log_sum_exp(std::span<const float> logits) {
-  double most = *std::max_element(logits.begin(), logits.end());
-  double sum = 0;
-  for (float logit : logits) sum += std::exp(logit - most);
-  return most + std::log(sum);
+void for_each_row(Service& service, const GgufFile& file, std::span<const int32_t> tokens,
+                  uint32_t from, const RowCallback& on_row) {
+  // Room for one step's rows while the last one's are read.
+  auto stream = std::make_shared<ResultStream>(2 * service.engine().options().outputs);
+  Request request;
+  request.prompt.assign(tokens.begin(), tokens.end());
+  request.deliver = Deliver::kLogits;
+  request.rows_from = from;
+  service.submit(std::move(request), stream);
+  for (bool more = true; more;) {
+    std::optional<Result> result = stream->pop(std::chrono::hours(1));
+    if (!result) continue;
+    more = !result->finish;
+    if (result->finish && *result->finish != Finish::kComplete) {
+      fail(ErrorCode::kResource, "the model could not be run: {}", result->error);
+    }
+    if (!all_finite(result->row)) {
+      fail(ErrorCode::kFile, "'{}': {}", file.name(), kNotNumbers);
+    }
+    on_row(result->index, result->row);
+  }
 }
 
 }  // namespace hearth

@@ -3,6 +3,7 @@
 // Errors: those of the parts, and the ones named below.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -11,7 +12,7 @@
 
 #include "cli/interrupts.h"
 #include "cli/options.h"
-#include "engine/engine.h"
+#include "engine/service.h"
 #include "formats/gguf.h"
 #include "text/tokenizer.h"
 #include "topology/cpu_features.h"
@@ -38,10 +39,15 @@ void check_vocabulary(const GgufFile& file, const Tokenizer& tokenizer,
 std::unique_ptr<Engine> load_engine(const GgufFile& file, const EngineArgs& args,
                                     EngineOptions options, Interrupts* interrupts = nullptr);
 
-// Throws (kFile) where a value is not a number: the file is damaged, or the model overflows.
-void check_logits(std::span<const float> logits, const GgufFile& file);
+// The same behind a service. `tokenizer` may be null.
+std::unique_ptr<Service> load_service(const GgufFile& file, const EngineArgs& args,
+                                      const EngineOptions& options, const Tokenizer* tokenizer,
+                                      Interrupts* interrupts = nullptr);
 
-// log(sum(exp(logits))), in double.
-double log_sum_exp(std::span<const float> logits);
+// Rows of logits of `tokens` from position `from` on, in order, as the service computes them.
+// Throws (kFile) where a value is not a number: the file is damaged, or the model overflows.
+using RowCallback = std::function<void(uint32_t position, std::span<const float> logits)>;
+void for_each_row(Service& service, const GgufFile& file, std::span<const int32_t> tokens,
+                  uint32_t from, const RowCallback& on_row);
 
 }  // namespace hearth

@@ -91,6 +91,16 @@ void add_text_source(CLI::App& verb, TextSource* source) {
   file->type_name("FILE")->excludes(text);
 }
 
+void add_text_sources(CLI::App& verb, TextSources* sources) {
+  auto set_path = [sources](const std::string& path) { sources->path = path; };
+  CLI::Option* text = verb.add_option("-p,--prompt", sources->texts,
+                                      "The text; several run together, as one batch");
+  CLI::Option* file = verb.add_option_function<std::string>(
+      "-f,--file", set_path, "Read the text from FILE (default: standard input)");
+  text->allow_extra_args(false)->type_name("TEXT");
+  file->type_name("FILE")->excludes(text);
+}
+
 std::string read_source(const TextSource& source, const std::string& what) {
   if (source.text) return *source.text;
   if (source.path) return read_text(*source.path);

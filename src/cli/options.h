@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace hearth {
 
@@ -27,6 +28,12 @@ struct TextSource {
   std::optional<std::string> text, path;
 };
 void add_text_source(CLI::App& verb, TextSource* source);
+// The same where several texts may be given with -p.
+struct TextSources {
+  std::vector<std::string> texts;
+  std::optional<std::string> path;
+};
+void add_text_sources(CLI::App& verb, TextSources* sources);
 // Reads it; `what` is for the note to someone who sits before an empty terminal.
 std::string read_source(const TextSource& source, const std::string& what);
 

@@ -14,6 +14,7 @@
 #include "cli/options.h"
 #include "cli/text_io.h"
 #include "cli/verbs.h"
+#include "engine/logprobs.h"
 #include "formats/printable.h"
 #include "text/vocab_gguf.h"
 
@@ -134,22 +135,14 @@ std::vector<int32_t> read_tokens(const LogitsArgs& args, const Tokenizer* tokeni
   return tokens;
 }
 
-void run_tokens(Engine& engine, const GgufFile& file, std::span<const int32_t> tokens,
+void run_tokens(Service& service, const GgufFile& file, std::span<const int32_t> tokens,
                 Output& output) {
   Progress progress("logits", tokens.size(),
                     [](uint64_t n) { return fmt::format("{} tokens", n); });
-  auto sequence = engine.new_sequence();
-  for (size_t at = 0; at < tokens.size();) {
-    size_t count = std::min<size_t>(engine.options().outputs, tokens.size() - at);
-    StepRequest request{sequence.get(), tokens.subspan(at, count), Want::kAll};
-    engine.step({&request, 1});
-    for (size_t i = 0; i < count; ++i) {
-      check_logits(engine.logits(i), file);
-      output.position(at + i, tokens[at + i], engine.logits(i));
-    }
-    at += count;
-    progress.update(at);
-  }
+  for_each_row(service, file, tokens, 0, [&](uint32_t position, std::span<const float> logits) {
+    output.position(position, tokens[position], logits);
+    progress.update(position + 1);
+  });
 }
 
 int logits(const LogitsArgs& args) {
@@ -174,8 +167,8 @@ int logits(const LogitsArgs& args) {
   EngineOptions options;
   options.context = context != 0 ? context : static_cast<uint32_t>(tokens.size());
   options.prefill_rows = options.outputs = args.chunk;
-  std::unique_ptr<Engine> engine = load_engine(file, args.engine, options);
-  run_tokens(*engine, file, tokens, *output);
+  std::unique_ptr<Service> service = load_service(file, args.engine, options, tokenizer.get());
+  run_tokens(*service, file, tokens, *output);
   output->end();
   return 0;
 }

@@ -14,6 +14,7 @@
 #include "cli/options.h"
 #include "cli/text_io.h"
 #include "cli/verbs.h"
+#include "engine/logprobs.h"
 
 namespace hearth {
 namespace {
@@ -54,28 +55,14 @@ class Score {
   uint64_t count_ = 0;
 };
 
-// Runs tokens[0, first) for the cache alone, then scores what tokens[first, size - 1) foretell.
-void score_window(Engine& engine, const GgufFile& file, std::span<const int32_t> tokens,
+// Scores what tokens [size / 2, size - 1) foretell.
+void score_window(Service& service, const GgufFile& file, std::span<const int32_t> tokens,
                   Score* score) {
-  auto sequence = engine.new_sequence();
-  size_t first = tokens.size() / 2;
-  for (size_t at = 0; at < first;) {
-    size_t count = std::min<size_t>(first - at, engine.options().prefill_rows);
-    StepRequest request{sequence.get(), tokens.subspan(at, count), Want::kNothing};
-    engine.step({&request, 1});
-    at += count;
-  }
-  for (size_t at = first; at + 1 < tokens.size();) {
-    size_t count = std::min<size_t>(tokens.size() - 1 - at, engine.options().outputs);
-    StepRequest request{sequence.get(), tokens.subspan(at, count), Want::kAll};
-    engine.step({&request, 1});
-    for (size_t i = 0; i < count; ++i) {
-      std::span<const float> logits = engine.logits(i);
-      check_logits(logits, file);
-      score->add(log_sum_exp(logits) - logits[tokens[at + i + 1]]);
-    }
-    at += count;
-  }
+  auto first = static_cast<uint32_t>(tokens.size() / 2);
+  for_each_row(service, file, tokens.first(tokens.size() - 1), first,
+               [&](uint32_t position, std::span<const float> logits) {
+                 score->add(log_sum_exp(logits) - logits[tokens[position + 1]]);
+               });
 }
 
 void print_score(const PerplexityArgs& args, const Score& score, size_t windows) {
@@ -111,14 +98,14 @@ int perplexity(const PerplexityArgs& args) {
   EngineOptions options;
   options.context = window;
   options.outputs = kOutputs;
-  std::unique_ptr<Engine> engine = load_engine(file, args.engine, options);
+  std::unique_ptr<Service> service = load_service(file, args.engine, options, tokenizer.get());
   bool begins_with_bos = tokenizer->vocab().add_bos && tokenizer->bos() != Vocab::kNone;
   Score score;
   Progress progress("scoring", windows, [](uint64_t n) { return fmt::format("{} windows", n); });
   for (size_t w = 0; w < windows; ++w) {
     std::span<int32_t> part(tokens.data() + w * window, window);
     if (begins_with_bos) part[0] = tokenizer->bos();
-    score_window(*engine, file, part, &score);
+    score_window(*service, file, part, &score);
     progress.update(w + 1, fmt::format("perplexity {:.4f}", score.perplexity()));
   }
   progress.finish();

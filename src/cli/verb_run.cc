@@ -10,9 +10,9 @@
 
 #include "base/error.h"
 #include "cli/generate.h"
-#include "cli/json.h"
 #include "cli/load.h"
 #include "cli/options.h"
+#include "cli/run_output.h"
 #include "cli/text_io.h"
 #include "cli/verbs.h"
 
@@ -21,19 +21,23 @@ namespace {
 
 struct RunArgs {
   std::string model;
-  TextSource prompt;
+  TextSources prompts;
   EngineArgs engine;
   SamplingParams sampling;
   std::optional<uint64_t> seed;
   std::optional<std::string> pre;
   std::vector<std::string> stops, biases;
   uint32_t max_tokens = 0;
+  uint32_t repeat = 1;
   bool no_bos = false, special = false, ignore_eos = false, echo = false;
   bool json = false, quiet = false;
 };
 
 // Room for text beyond a long prompt where neither -n nor --ctx says how much.
 constexpr uint32_t kRoom = 1024;
+constexpr uint32_t kMostRepeats = 1024;
+// Texts that are generated at the same time; others wait for one to end.
+constexpr size_t kMostTogether = 32;
 
 // ID=VALUE, ID+VALUE or ID-VALUE.
 std::pair<int32_t, float> parse_bias(const std::string& text) {
@@ -53,10 +57,15 @@ std::pair<int32_t, float> parse_bias(const std::string& text) {
        text);
 }
 
-std::vector<int32_t> read_prompt_tokens(const RunArgs& args, const Tokenizer& tokenizer) {
-  std::string text = read_source(args.prompt, "the prompt");
+std::vector<std::string> read_prompts(const RunArgs& args) {
+  if (!args.prompts.texts.empty()) return args.prompts.texts;
+  TextSource source{{}, args.prompts.path};
   // What an editor or echo put behind the text would be part of the prompt.
-  if (!args.prompt.text) text = without_last_newline(std::move(text));
+  return {without_last_newline(read_source(source, "the prompt"))};
+}
+
+std::vector<int32_t> encode_prompt(const RunArgs& args, const Tokenizer& tokenizer,
+                                   const std::string& text) {
   EncodeOptions encode;
   if (args.no_bos) encode.add_bos = false;
   encode.add_eos = false;
@@ -108,53 +117,14 @@ SamplingParams settle_sampling(const RunArgs& args, const Tokenizer& tokenizer,
   return params;
 }
 
-void print_token_json(const GeneratedToken& token) {
-  Json json;
-  json.object().key("index").number(token.index).key("id").integer(token.id);
-  json.key("text").text(token.text).key("logprob").real(token.logprob).end_object();
-  write_stdout(json.line());
-}
-
-void print_summary_json(const Generation& result, size_t prompt_tokens, uint64_t seed,
-                        uint32_t context) {
-  Json json;
-  json.object().key("summary").object();
-  json.key("finish").text(finish_name(result.finish)).key("stop");
-  if (result.finish == Finish::kStopString) {
-    json.text(result.stop);
-  } else {
-    json.null();
-  }
-  json.key("text").text(result.text).key("prompt_tokens").number(prompt_tokens);
-  json.key("tokens").number(result.tokens).key("context").number(context);
-  json.key("seed").number(seed).key("first_token_seconds").real(result.first_token_seconds);
-  json.key("total_seconds").real(result.total_seconds);
-  json.key("prompt_tokens_per_second").real(result.prompt_rate(prompt_tokens));
-  json.key("tokens_per_second").real(result.rate());
-  write_stdout(json.end_object().end_object().line());
-}
-
-std::string finish_text(const Generation& result, uint32_t context) {
-  switch (result.finish) {
-    case Finish::kContext:
-      return fmt::format("the context of {} is full: raise --ctx for more", context);
-    case Finish::kLength:
-      return fmt::format("-n {} reached", result.tokens);
-    default:
-      return finish_name(result.finish);
-  }
-}
-
-void print_summary(const Generation& result, size_t prompt_tokens, uint64_t seed,
-                   uint32_t context) {
-  std::string prompt_speed, speed;
-  if (result.tokens > 0) {
-    prompt_speed = fmt::format(", {:.1f} tokens/s, first token after {:.3f} s",
-                               result.prompt_rate(prompt_tokens), result.first_token_seconds);
-  }
-  if (result.rate() > 0) speed = fmt::format(", {:.1f} tokens/s", result.rate());
-  fmt::print(stderr, "hearth: prompt {} tokens{}\nhearth: generated {} tokens{}; {}; seed {}\n",
-             prompt_tokens, prompt_speed, result.tokens, speed, finish_text(result, context), seed);
+Request settle_request(const RunArgs& args, const SamplingParams& sampling) {
+  Request request;
+  request.sampling = sampling;
+  request.max_tokens = args.max_tokens;
+  request.choices = args.repeat;
+  request.stops = args.stops;
+  request.logprobs = args.json;
+  return request;
 }
 
 int run(const RunArgs& args) {
@@ -163,33 +133,38 @@ int run(const RunArgs& args) {
   std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(file, args.pre, args.engine.verbose);
   check_vocabulary(file, *tokenizer, config);
   SamplingParams sampling = settle_sampling(args, *tokenizer, config);
-  std::vector<int32_t> prompt = read_prompt_tokens(args, *tokenizer);
-
-  EngineOptions options;
-  options.context = choose_context(args, config, prompt.size());
-  options.outputs = 1;
-  Interrupts interrupts;
-  std::unique_ptr<Engine> engine = load_engine(file, args.engine, options, &interrupts);
-
-  Sampler sampler(sampling);
-  GenerateOptions generation{args.max_tokens, args.stops, args.json};
-  if (args.echo) write_stdout(tokenizer->decode(prompt, args.special));
-  auto on_token = [&](const GeneratedToken& token) {
-    if (args.json) {
-      print_token_json(token);
-    } else {
-      write_stdout(token.text);
-    }
-  };
-  Generation result =
-      generate(*engine, file, *tokenizer, sampler, prompt, generation, interrupts, on_token);
-  if (args.json) {
-    print_summary_json(result, prompt.size(), sampling.seed, engine->context());
-  } else if (stdout_is_terminal()) {
-    write_stdout("\n");
+  std::vector<std::vector<int32_t>> prompts;
+  size_t longest = 0;
+  for (const std::string& text : read_prompts(args)) {
+    prompts.push_back(encode_prompt(args, *tokenizer, text));
+    longest = std::max(longest, prompts.back().size());
   }
-  if (!args.quiet) print_summary(result, prompt.size(), sampling.seed, engine->context());
-  return result.finish == Finish::kInterrupted ? kInterruptedStatus : 0;
+
+  size_t texts = prompts.size() * args.repeat;
+  EngineOptions options;
+  options.context = choose_context(args, config, longest);
+  options.sequences = options.outputs =
+      static_cast<uint32_t>(std::min<size_t>(texts, kMostTogether));
+  Interrupts interrupts;
+  std::unique_ptr<Service> service =
+      load_service(file, args.engine, options, tokenizer.get(), &interrupts);
+
+  RunOutputOptions print{args.json, sampling.seed, service->engine().context(), {}};
+  for (size_t p = 0; args.echo && p < prompts.size(); ++p) {
+    print.echoes.push_back(tokenizer->decode(prompts[p], args.special));
+  }
+  RunOutput output(print, texts, args.repeat);
+  auto on_result = [&](const Completion& completion, const Result& result) {
+    if (result.finish == Finish::kFailed) {
+      fail(ErrorCode::kFile, "'{}': {}", file.name(), result.error);
+    }
+    output.add(completion, result);
+  };
+  std::vector<Completion> completions =
+      generate(*service, prompts, settle_request(args, sampling), interrupts, on_result);
+  if (!args.quiet) output.summarise(completions);
+  auto cancelled = [](const Completion& c) { return c.finish == Finish::kCancelled; };
+  return std::ranges::any_of(completions, cancelled) ? kInterruptedStatus : 0;
 }
 
 void add_sampling_options(CLI::App& verb, RunArgs* args) {
@@ -219,6 +194,9 @@ void add_sampling_options(CLI::App& verb, RunArgs* args) {
 void add_stop_options(CLI::App& verb, RunArgs* args) {
   add_count(verb, "-n,--max-tokens", &args->max_tokens, 1, kMaxContext,
             "Tokens to generate at most; default: until the text or the context ends");
+  add_count(verb, "--repeat", &args->repeat, 1, kMostRepeats,
+            "Texts for each prompt, with seeds SEED, SEED + 1, ...; the prompt is read once")
+      ->capture_default_str();
   verb.add_option("--stop", args->stops,
                   "Ends the text where TEXT would come; may be given several times")
       ->allow_extra_args(false)
@@ -235,7 +213,7 @@ void add_run(CLI::App& program, Action& action) {
   CLI::App& verb = *program.add_subcommand("run", "Generate text from a prompt");
   auto args = std::make_shared<RunArgs>();
   add_model(verb, &args->model);
-  add_text_source(verb, &args->prompt);
+  add_text_sources(verb, &args->prompts);
   add_stop_options(verb, args.get());
   add_sampling_options(verb, args.get());
   add_engine_options(verb, &args->engine,
@@ -252,6 +230,7 @@ void add_run(CLI::App& program, Action& action) {
                "  hearth run model.gguf -p 'Once upon a time' -n 64\n"
                "  hearth run model.gguf -f prompt.txt --temp 0 --stop 'The end'\n"
                "  echo 'The capital of France is' | hearth run model.gguf -n 8 --seed 7\n"
+               "  hearth run model.gguf -p 'A cat' -p 'A dog' -n 32 --repeat 4\n"
                "  hearth run model.gguf -p 'Hi' --json | jq -r .text");
   verb.callback([args, &action] { action = [args] { return run(*args); }; });
 }

@@ -74,9 +74,7 @@ std::optional<Finish> Generation::take_logits(std::span<const float> logits,
   Result out = result(generated_);
   if (!all_finite(logits)) {
     out.finish = Finish::kFailed;
-    out.error =
-        "the model gives logits that are not numbers: its weights are damaged, or too large for "
-        "it; get the file again";
+    out.error = kNotNumbers;
   } else {
     int32_t token = sampler_.sample(logits);
     if (request().logprobs || request().top_logprobs > 0) {

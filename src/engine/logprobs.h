@@ -9,6 +9,10 @@
 namespace hearth {
 
 bool all_finite(std::span<const float> logits);
+// What to say where they are not.
+inline constexpr const char* kNotNumbers =
+    "the model gives logits that are not numbers: its weights are damaged, or too large for it; "
+    "get the file again";
 
 // log(sum(exp(logits))): a logit less this is its log-probability.
 double log_sum_exp(std::span<const float> logits);

@@ -1,0 +1,50 @@
+// What `hearth run` prints: text in the order of the prompts, whatever order it comes in, or JSON
+// as it comes; summaries.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/generate.h"
+#include "text/tokenizer.h"
+
+namespace hearth {
+
+struct RunOutputOptions {
+  bool json = false;
+  uint64_t seed = 0;
+  uint32_t context = 0;
+  // Printed before each text; empty: nothing.
+  std::vector<std::string> echoes;
+};
+
+class RunOutput {
+ public:
+  // `texts` continuations in all, `choices` of each prompt.
+  RunOutput(RunOutputOptions options, size_t texts, uint32_t choices);
+
+  void add(const Completion& completion, const Result& result);
+  // The summary of all on standard error.
+  void summarise(const std::vector<Completion>& completions) const;
+
+ private:
+  struct Text {
+    std::string unprinted;
+    bool finished = false;
+  };
+
+  void print_in_order();
+  void begin_text();
+  void end_text();
+  void print_token(const Completion& completion, const Result& result) const;
+  void print_end(const Completion& completion) const;
+
+  RunOutputOptions options_;
+  uint32_t choices_;
+  std::vector<Text> texts_;
+  size_t current_ = 0;  // the text that is being printed
+  bool begun_ = false;
+  bool at_line_start_ = true;
+};
+
+}  // namespace hearth
