@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "graph/bundle.h"
+#include "graph/op_work.h"
 #include "kernels/kernels.h"
 #include "plan/plan.h"
 
@@ -41,6 +42,8 @@ class Op {
                    const Worker& worker) const noexcept = 0;
   // Counters that a run claims from, each starting at 0: the op's are counter0, counter0 + 1, ...
   virtual uint32_t counters() const { return 0; }
+  // What this instance does in the context's step; those of all groups sum up to the whole.
+  virtual OpWork work(const ExecutionContext&) const { return {}; }
 };
 
 enum class Sync : uint8_t { kNone, kFromSerial, kToSerial, kAllToAll };

@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "graph/ops/gemm_tasks.h"
 #include "graph/ops/linear.h"
+#include "graph/ops/weight_work.h"
 
 namespace hearth {
 namespace {
@@ -16,6 +17,8 @@ class GatedLinearOp : public Op {
       : x_(x), out_(out), gate_(gate), up_(up), tasks_(rows.size()) {
     for (size_t slot = 0; slot < rows.size(); ++slot) {
       const RowSlice& slice = rows[slot];
+      work_.add(gate, slice);
+      work_.add(up, slice);
       HEARTH_CHECK(slice.lead == 0, "FFN units are whole panels");
       const PackSpec& spec = gate.shards[slice.shard].spec;
       for (PanelRange r : panel_ranges(slice.panel0, slice.panels, task_panels(spec))) {
@@ -27,6 +30,8 @@ class GatedLinearOp : public Op {
   }
 
   uint32_t counters() const override { return static_cast<uint32_t>(tasks_.size()); }
+
+  OpWork work(const ExecutionContext& context) const override { return work_.of(context.rows(x_)); }
 
   void run(ExecutionContext& context, uint32_t counter0,
            const Worker& worker) const noexcept override {
@@ -69,6 +74,7 @@ class GatedLinearOp : public Op {
   const Weight& gate_;
   const Weight& up_;
   std::vector<std::vector<Task>> tasks_;
+  WeightWork work_;
 };
 
 }  // namespace

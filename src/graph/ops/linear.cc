@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "graph/ops/gemm_tasks.h"
+#include "graph/ops/weight_work.h"
 
 namespace hearth {
 namespace {
@@ -18,6 +19,7 @@ class LinearOp : public Op {
     for (uint32_t p = 0; p < parts.size(); ++p) {
       for (uint32_t slot = 0; slot < slices[p].size(); ++slot) {
         const RowSlice& slice = slices[p][slot];
+        work_.add(*parts[p].weight, slice);
         const PackSpec& spec = parts[p].weight->shards[slice.shard].spec;
         for (PanelRange r : panel_ranges(slice.panel0, slice.panels, task_panels(spec))) {
           uint32_t column = slice.column + (r.panel0 - slice.panel0) * kPanelRows;
@@ -28,6 +30,8 @@ class LinearOp : public Op {
   }
 
   uint32_t counters() const override { return static_cast<uint32_t>(tasks_.size()); }
+
+  OpWork work(const ExecutionContext& context) const override { return work_.of(context.rows(x_)); }
 
   void run(ExecutionContext& context, uint32_t counter0,
            const Worker& worker) const noexcept override {
@@ -70,6 +74,7 @@ class LinearOp : public Op {
   ValueId x_, out_;
   std::vector<LinearPart> parts_;
   std::vector<std::vector<Task>> tasks_;
+  WeightWork work_;
 };
 
 // One group's pieces of a column-cut weight.
@@ -84,6 +89,7 @@ class PartialLinearOp : public Op {
                   const std::vector<Output>& outputs)
       : x_(x), weight_(weight), tasks_(columns.size()) {
     for (const Output& output : outputs) {
+      work_.add(weight, output.piece);
       uint32_t slot = output.piece.shard - columns[0].shard;
       const Shard& shard = weight.shards[output.piece.shard];
       // The shard's block 0 as a block of the input, which starts at the group's first element.
@@ -98,6 +104,8 @@ class PartialLinearOp : public Op {
   }
 
   uint32_t counters() const override { return static_cast<uint32_t>(tasks_.size()); }
+
+  OpWork work(const ExecutionContext& context) const override { return work_.of(context.rows(x_)); }
 
   void run(ExecutionContext& context, uint32_t counter0,
            const Worker& worker) const noexcept override {
@@ -160,6 +168,7 @@ class PartialLinearOp : public Op {
   ValueId x_;
   const Weight& weight_;
   std::vector<std::vector<Task>> tasks_;
+  WeightWork work_;
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "graph/context.h"
 #include "graph/ops/gemm_tasks.h"
+#include "graph/ops/weight_work.h"
 
 namespace hearth {
 namespace {
@@ -170,6 +171,7 @@ class LogitsOp : public Op {
     for (size_t slot = 0; slot < slices.size(); ++slot) {
       const RowSlice& slice = slices[slot];
       HEARTH_CHECK(slice.lead == 0, "vocabulary units are whole panels");
+      work_.add(head, slice);
       const Shard& shard = head.shards[slice.shard];
       for (PanelRange r : panel_ranges(slice.panel0, slice.panels, task_panels(shard.spec))) {
         tasks_[slot].push_back({slice.shard, r, shard.row0 + r.panel0 * kPanelRows});
@@ -178,6 +180,8 @@ class LogitsOp : public Op {
   }
 
   uint32_t counters() const override { return static_cast<uint32_t>(tasks_.size()); }
+
+  OpWork work(const ExecutionContext& context) const override { return work_.of(context.rows(x_)); }
 
   void run(ExecutionContext& context, uint32_t counter0,
            const Worker& worker) const noexcept override {
@@ -206,6 +210,7 @@ class LogitsOp : public Op {
   ValueId x_;
   const Weight& head_;
   std::vector<std::vector<Task>> tasks_;
+  WeightWork work_;
 };
 
 std::vector<uint32_t> same_width(const GraphBuilder& builder, size_t width) {

@@ -1,0 +1,32 @@
+// OpWork: what an op has to do in a step, to be held against what the machine could do. Bytes are
+// those of packed weights and of the KV cache that it must read from memory, each counted once
+// however many tasks read it again from a cache; activations stay in caches and are not counted.
+// Operations are those of matrix products and of attention, a multiplication and an addition being
+// two, by the unit that they run on; padding is not counted.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace hearth {
+
+// Dot products of 8-bit codes, dot products of bf16 pairs, fused multiply-adds of f32.
+enum class Unit : uint8_t { kInt8, kBF16, kF32 };
+inline constexpr size_t kUnits = 3;
+
+struct OpWork {
+  uint64_t bytes = 0;
+  std::array<uint64_t, kUnits> operations{};  // by Unit
+
+  uint64_t& of(Unit unit) { return operations[static_cast<size_t>(unit)]; }
+  uint64_t of(Unit unit) const { return operations[static_cast<size_t>(unit)]; }
+  OpWork& operator+=(const OpWork& other) {
+    bytes += other.bytes;
+    for (size_t u = 0; u < kUnits; ++u) operations[u] += other.operations[u];
+    return *this;
+  }
+  bool operator==(const OpWork&) const = default;
+};
+
+}  // namespace hearth

@@ -1,0 +1,227 @@
+// What ops say they do in a step: whatever the cut and the groups, the parts make the whole.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "graph/context.h"
+#include "graph/ops/attention.h"
+#include "graph/ops/linear.h"
+#include "graph/ops/rows.h"
+
+namespace hearth {
+namespace {
+
+constexpr uint32_t kMaxRows = 300;
+
+struct Case {
+  DType dtype;
+  Unit unit;
+};
+constexpr Case kCases[] = {{DType::kF32, Unit::kF32},   {DType::kF16, Unit::kF32},
+                           {DType::kBF16, Unit::kBF16}, {DType::kQ8_0, Unit::kInt8},
+                           {DType::kQ4_0, Unit::kInt8}, {DType::kQ4_K, Unit::kInt8},
+                           {DType::kQ6_K, Unit::kInt8}, {DType::kQ3_K, Unit::kInt8}};
+
+std::vector<Plan> plans() {
+  std::vector<Plan> all;
+  for (uint32_t shards : {1u, 2u, 3u}) {
+    for (uint32_t parts : {1u, 2u, 3u}) {
+      all.push_back(even_plan(Phase::kPrefill, kMaxRows, shards, shards * parts, shards * parts));
+    }
+  }
+  all.push_back(even_plan(Phase::kPrefill, kMaxRows, 2, 1, 2));
+  return all;
+}
+
+AxisCuts cut(uint32_t units, const Plan& plan) {
+  return AxisCuts(units, 1, std::vector<uint32_t>(plan.shard_count(), 1));
+}
+
+uint64_t packed_bytes(const Weight& weight) {
+  uint64_t bytes = 0;
+  for (const Shard& shard : weight.shards) {
+    bytes += shard.spec.codes_bytes() + shard.spec.scales_bytes();
+  }
+  return bytes;
+}
+
+// What a product with the whole weight comes to.
+OpWork product(const Weight& weight, uint32_t rows, Unit unit) {
+  OpWork work;
+  work.bytes = packed_bytes(weight);
+  work.of(unit) = uint64_t{2} * rows * weight.rows * weight.k;
+  return work;
+}
+
+// A graph's work in a step that it is asked for but does not run: nothing has weights.
+class Asked {
+ public:
+  Asked(Graph graph, const KvView& kv) : graph_(std::move(graph)) {
+    std::vector<std::byte*> bases;
+    for (size_t bytes : graph_.activation_bytes) {
+      memory_.emplace_back(bytes / sizeof(CacheLine) + 1);
+      bases.push_back(memory_.back().data()->bytes);
+    }
+    context_ = std::make_unique<ExecutionContext>(graph_, bases, kv);
+  }
+
+  OpWork work(const std::vector<StepItem>& items, uint32_t outputs, const std::string& name) {
+    uint32_t rows = 0;
+    for (const StepItem& item : items) rows += item.rows;
+    std::vector<int32_t> tokens(rows);
+    std::vector<uint32_t> wanted(outputs);
+    StepView step;
+    step.tokens = tokens;
+    step.items = items;
+    step.outputs = wanted;
+    context_->begin(step);
+    OpWork sum;
+    for (const Node& node : graph_.nodes) {
+      if (node.name != name) continue;
+      for (const auto& op : node.instances) sum += op->work(*context_);
+    }
+    return sum;
+  }
+  OpWork work(uint32_t rows, const std::string& name) {
+    return work({{0, rows, 0, nullptr}}, rows, name);
+  }
+
+ private:
+  struct alignas(64) CacheLine {
+    std::byte bytes[64];
+  };
+
+  Graph graph_;
+  std::vector<std::vector<CacheLine>> memory_;
+  std::unique_ptr<ExecutionContext> context_;
+};
+
+Bundle input(GraphBuilder& builder, uint32_t width, RowSet rows = RowSet::kTokens) {
+  Bundle x = builder.add_values(rows, std::vector<uint32_t>(builder.group_count(), width));
+  builder.writes(x);
+  return x;
+}
+
+// Boundaries between groups lie inside panels, and the last panel is not full.
+TEST(Work, RowCutWeights) {
+  for (const Case& c : kCases) {
+    for (const Plan& plan : plans()) {
+      AxisCuts cuts = cut(19, plan);
+      Weight a = cut_weight("a", c.dtype, 19 * 24 - 5, 512, CutBy::kRows, cuts, 24);
+      Weight b = cut_weight("b", c.dtype, 19 * 8, 512, CutBy::kRows, cuts, 8);
+      GraphBuilder builder(plan, kernels_for(Isa::kReference), kMaxRows);
+      linear(builder, "linear", input(builder, 512), {{&a, nullptr}, {&b, nullptr}});
+      Asked asked(std::move(builder).finish(), {});
+      for (uint32_t rows : {1u, 3u, kMaxRows}) {
+        OpWork whole = product(a, rows, c.unit);
+        whole += product(b, rows, c.unit);
+        EXPECT_EQ(asked.work(rows, "linear"), whole) << plan_text(plan);
+      }
+    }
+  }
+}
+
+// Super-blocks of 256 lie across the boundaries.
+TEST(Work, GatedAndColumnCutWeights) {
+  for (const Case& c : kCases) {
+    for (const Plan& plan : plans()) {
+      AxisCuts cuts = cut(24, plan);
+      Weight gate = cut_weight("gate", c.dtype, 768, 256, CutBy::kRows, cuts, 32);
+      Weight up = cut_weight("up", c.dtype, 768, 256, CutBy::kRows, cuts, 32);
+      Weight down = cut_weight("down", c.dtype, 250, 768, CutBy::kColumns, cuts, 32);
+      GraphBuilder builder(plan, kernels_for(Isa::kReference), kMaxRows);
+      Bundle hidden = gated_linear(builder, "gated", input(builder, 256), gate, up, down);
+      partial_linear(builder, "partial", hidden, down);
+      Asked asked(std::move(builder).finish(), {});
+      for (uint32_t rows : {1u, kMaxRows}) {
+        OpWork whole = product(gate, rows, c.unit);
+        whole += product(up, rows, c.unit);
+        EXPECT_EQ(asked.work(rows, "gated"), whole) << plan_text(plan);
+        EXPECT_EQ(asked.work(rows, "partial"), product(down, rows, c.unit)) << plan_text(plan);
+      }
+    }
+  }
+}
+
+TEST(Work, PartsOfDifferentTypesCountApart) {
+  Plan plan = even_plan(Phase::kDecode, kMaxRows, 1, 1, 1);
+  AxisCuts cuts = cut(4, plan);
+  Weight a = cut_weight("a", DType::kQ4_0, 64, 64, CutBy::kRows, cuts, 16);
+  Weight b = cut_weight("b", DType::kF32, 32, 64, CutBy::kRows, cuts, 8);
+  GraphBuilder builder(plan, kernels_for(Isa::kReference), kMaxRows);
+  linear(builder, "linear", input(builder, 64), {{&a, nullptr}, {&b, nullptr}});
+  OpWork work = Asked(std::move(builder).finish(), {}).work(5, "linear");
+  EXPECT_EQ(work.of(Unit::kInt8), 2u * 5 * 64 * 64);
+  EXPECT_EQ(work.of(Unit::kF32), 2u * 5 * 32 * 64);
+  EXPECT_EQ(work.of(Unit::kBF16), 0u);
+  // Q4_0: half a byte and 2 / 32 of a scale an element.
+  EXPECT_EQ(work.bytes, 64u * 64 / 2 + 64 * 64 / 16 + 32 * 64 * 4);
+}
+
+TEST(Work, LogitsOfWantedRowsOnly) {
+  for (const Plan& plan : plans()) {
+    AxisCuts cuts = cut(11, plan);
+    Weight head = cut_weight("head", DType::kQ8_0, 11 * 16 - 3, 64, CutBy::kRows, cuts, 16);
+    GraphBuilder builder(plan, kernels_for(Isa::kReference), kMaxRows);
+    logits(builder, input(builder, 64, RowSet::kOutputs), head);
+    Asked asked(std::move(builder).finish(), {});
+    EXPECT_EQ(asked.work({{0, 40, 0, nullptr}}, 3, "logits"), product(head, 3, Unit::kInt8));
+    EXPECT_EQ(asked.work({{0, 40, 0, nullptr}}, 0, "logits"), OpWork{});
+  }
+}
+
+// Pair by pair and position by position.
+OpWork attended(const std::vector<StepItem>& items, uint32_t heads, const AttentionShape& shape,
+                size_t position_bytes) {
+  OpWork work;
+  for (const StepItem& item : items) {
+    uint32_t end = item.first_position + item.rows;
+    for (uint32_t p = 0; p < end; ++p) {
+      bool seen = false;
+      for (uint32_t q = std::max(p, item.first_position); q < end; ++q) {
+        if (shape.window != 0 && q - p >= shape.window) continue;
+        seen = true;
+        work.of(Unit::kF32) += uint64_t{4} * shape.head_dim * heads * shape.group_size;
+      }
+      if (seen) work.bytes += heads * position_bytes;
+    }
+  }
+  return work;
+}
+
+TEST(Work, AttentionCountsVisiblePairs) {
+  constexpr uint32_t kHeads = 6, kDim = 16, kGroup = 2;
+  std::vector<std::vector<StepItem>> steps = {{{0, 1, 0, nullptr}},
+                                              {{0, 1, 99, nullptr}},
+                                              {{0, 70, 0, nullptr}},
+                                              {{0, 7, 3, nullptr}, {7, 1, 250, nullptr}},
+                                              {{0, 40, 60, nullptr}, {40, 5, 5, nullptr}}};
+  for (const Plan& plan : plans()) {
+    AxisCuts cuts = cut(kHeads, plan);
+    Weight q = cut_weight("q", DType::kF32, kHeads * kGroup * kDim, 32, CutBy::kRows, cuts, 32);
+    Weight k = cut_weight("k", DType::kF32, kHeads * kDim, 32, CutBy::kRows, cuts, kDim);
+    Weight v = cut_weight("v", DType::kF32, kHeads * kDim, 32, CutBy::kRows, cuts, kDim);
+    Weight o = cut_weight("o", DType::kF32, 32, kHeads * kGroup * kDim, CutBy::kColumns, cuts, 32);
+    for (uint32_t window : {0u, 1u, 4u, 50u, 64u, 1000u}) {
+      AttentionShape shape{0,    kHeads, kGroup,  kDim,   1, window, 1, RopeLayout::kHalf,
+                           kDim, 1e-5f,  nullptr, nullptr};
+      GraphBuilder builder(plan, kernels_for(Isa::kReference), kMaxRows);
+      LinearOut qkv = linear(builder, "qkv", input(builder, 32), {{&q}, {&k}, {&v}});
+      attention(builder, "attention", qkv, shape, o);
+      KvView kv;
+      kv.type = KvType::kQ8_0;
+      kv.head_dim = kDim;
+      Asked asked(std::move(builder).finish(), kv);
+      for (const std::vector<StepItem>& items : steps) {
+        // Codes and one f16 scale, of a key and of a value.
+        EXPECT_EQ(asked.work(items, 0, "attention"), attended(items, kHeads, shape, 2 * (kDim + 2)))
+            << window << " " << items[0].rows << plan_text(plan);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hearth
