@@ -80,4 +80,12 @@ struct Graph {
   }
 };
 
+// How often threads wait for each other in a layer; -1: outside the layers.
+struct SyncCounts {
+  uint32_t barriers = 0;     // within a group
+  uint32_t cross_group = 0;  // points where groups meet
+  bool operator==(const SyncCounts&) const = default;
+};
+SyncCounts sync_counts(const Graph& graph, int layer);
+
 }  // namespace hearth

@@ -115,20 +115,26 @@ TEST(ModelGraph, ActivationMemoryDoesNotDependOnLayers) {
   }
 }
 
+// A layer's ops, each with its barrier: attn_qkv, rope_kv, attention, attn_output, reduce,
+// ffn_gate_up, ffn_down, reduce. The last layer's norm is an op of its own, since it takes the
+// wanted rows only.
 TEST(ModelGraph, TwoCrossGroupPointsAndEightBarriersALayer) {
-  auto count = [](uint32_t layers, uint32_t groups) {
-    Harness harness(TinyShape{.layers = layers},
-                    even_plan(Phase::kDecode, 4, groups, groups, groups));
-    auto barriers = std::count_if(harness.graph.nodes.begin(), harness.graph.nodes.end(),
-                                  [](const Node& n) { return n.barrier_after; });
-    return std::pair<long, uint32_t>{barriers, harness.graph.sync_count};
-  };
-  auto [barriers1, points1] = count(1, 2);
-  auto [barriers5, points5] = count(5, 2);
-  EXPECT_EQ(points1, 2u);
-  EXPECT_EQ(points5, 10u);
-  EXPECT_EQ(barriers5 - barriers1, 4 * 8);
-  EXPECT_EQ(count(5, 1).second, 0u);
+  constexpr uint32_t kLayers = 3;
+  for (auto [shards, groups] : {std::pair{1u, 1u}, {1u, 2u}, {2u, 1u}, {2u, 2u}, {2u, 4u}}) {
+    SCOPED_TRACE(std::to_string(shards) + " shards, groups: " + std::to_string(groups));
+    for (Phase phase : {Phase::kPrefill, Phase::kDecode}) {
+      Harness harness(TinyShape{.layers = kLayers, .heads = 8, .kv_heads = 4},
+                      even_plan(phase, 4, shards, groups, 4));
+      uint32_t meetings = groups > 1 ? 2 : 0;
+      for (int layer = 0; layer + 1 < static_cast<int>(kLayers); ++layer) {
+        EXPECT_EQ(sync_counts(harness.graph, layer), (SyncCounts{8, meetings})) << layer;
+      }
+      EXPECT_EQ(sync_counts(harness.graph, kLayers - 1), (SyncCounts{9, meetings}));
+      // After the first norm, the logits, and the embedding with the angles.
+      EXPECT_EQ(sync_counts(harness.graph, -1), (SyncCounts{3, 0}));
+      EXPECT_EQ(harness.graph.sync_count, kLayers * meetings);
+    }
+  }
 }
 
 TEST(ModelGraph, TwoContextsInterleaveOverTwoNodesAndGroups) {

@@ -1,0 +1,15 @@
+#include "graph/graph.h"
+
+namespace hearth {
+
+SyncCounts sync_counts(const Graph& graph, int layer) {
+  SyncCounts counts;
+  for (const Node& node : graph.nodes) {
+    if (node.layer != layer) continue;
+    if (node.barrier_after) ++counts.barriers;
+    if (node.sync != Sync::kNone) ++counts.cross_group;
+  }
+  return counts;
+}
+
+}  // namespace hearth
