@@ -85,9 +85,11 @@ void Executor::run_range(ExecutionContext& context, uint32_t begin, uint32_t end
 bool Executor::run_nodes(ExecutionContext& context, uint32_t begin, uint32_t end,
                          const Abandon* abandon) {
   Run run{context, begin, end, abandon, end};
+  if (profile_) profile_->begin_run(context, begin);
   team_.run([&](uint32_t member) noexcept {
     if (member < workers_.size()) run_member(run, member);
   });
+  if (profile_) profile_->end_run(context);
   return run.stop_at.load(std::memory_order_relaxed) == end;
 }
 
@@ -99,6 +101,7 @@ void Executor::run_member(Run& run, uint32_t member) noexcept {
   const Worker& worker = workers_[member];
   const std::vector<Node>& nodes = run.context.graph().nodes;
   Group& group = run.context.group(worker.group);
+  ProfileLaps laps = profile_ ? profile_->laps(member) : ProfileLaps();
   bool decides = run.abandon != nullptr && worker.group == 0 && worker.index == 0;
   for (uint32_t n = run.begin; n < run.end; ++n) {
     const Node& node = nodes[n];
@@ -108,11 +111,18 @@ void Executor::run_member(Run& run, uint32_t member) noexcept {
         run.stop_at.store(next_layer(nodes, n, run.end), std::memory_order_relaxed);
       }
     }
-    if (node.sync != Sync::kNone) meet(run.context, node, worker);
+    if (node.sync != Sync::kNone) {
+      meet(run.context, node, worker);
+      laps.met(n);
+    }
     uint32_t instance = node.instances.size() == 1 ? 0 : worker.group;
     if (node.instances.size() == 1 && worker.group != 0) continue;
     node.instances[instance]->run(run.context, node.counter0[instance], worker);
-    if (node.barrier_after) group.sync(member);
+    laps.worked(n);
+    if (node.barrier_after) {
+      group.sync(member);
+      laps.waited(n);
+    }
   }
 }
 

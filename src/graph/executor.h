@@ -11,6 +11,7 @@
 
 #include "graph/context.h"
 #include "graph/graph.h"
+#include "graph/profile.h"
 #include "threads/team.h"
 
 namespace hearth {
@@ -33,6 +34,9 @@ class Executor {
   // nodes run in between.
   void run_range(ExecutionContext& context, uint32_t begin, uint32_t end);
 
+  // Where runs from now on note their times: a profile of their graph, or null (the start).
+  void set_profile(Profile* profile) { profile_ = profile; }
+
  private:
   struct Run {
     ExecutionContext& context;
@@ -47,6 +51,7 @@ class Executor {
   Team& team_;
   std::vector<Worker> workers_;
   std::vector<std::vector<uint32_t>> shard_order_;
+  Profile* profile_ = nullptr;
 };
 
 }  // namespace hearth

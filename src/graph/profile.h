@@ -1,0 +1,130 @@
+// Profile: where the time of a graph's runs goes. An executor that is given one (Executor::
+// set_profile) notes for every member of the team and every node how long the member met other
+// groups before the op, worked in it, and waited in its group's barrier after it; and what the op
+// had to do in all groups (graph/op_work.h). All of it is summed over runs.
+//
+// A member's laps follow each other without gaps: each begins where the last one ended, so that a
+// member's times add up to its time in the run, and what is missing to the wall time is the start
+// and the end of the team's job. A lap costs a look at the clock (80 ns on a virtual machine of two
+// cores; at most three a node); without a profile, a branch.
+//
+// A member writes lines of its own, nothing is allocated while a graph runs, and nothing throws.
+// Used by the thread that calls the executor, between runs.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "graph/context.h"
+#include "threads/flag.h"
+
+namespace hearth {
+
+// Of one thread, or a mean over threads, or the largest of any thread.
+struct ProfileTimes {
+  double meet = 0, work = 0, barrier = 0;  // seconds
+  double total() const { return meet + work + barrier; }
+};
+
+// All nodes of one name.
+struct ProfileRow {
+  std::string name;
+  uint64_t calls = 0;  // a node's run by all groups is one
+  ProfileTimes mean;   // over all threads of the plan
+  ProfileTimes most;   // of each of the three, the thread with the most
+  OpWork work;         // of all groups
+};
+
+struct ProfileSummary {
+  uint64_t runs = 0;
+  uint64_t tokens = 0;  // in those runs
+  uint32_t threads = 0;
+  double seconds = 0;                    // wall time of the runs
+  std::vector<ProfileRow> rows;          // in the order in which the graph first names them
+  std::vector<ProfileTimes> by_threads;  // of each member, over all nodes
+};
+
+// One member's times at one node, in nanoseconds, and how often it worked there.
+struct ProfileRecord {
+  int64_t meet = 0, work = 0, barrier = 0;
+  uint64_t calls = 0;
+};
+
+// A member's walk through the nodes. Without records it does nothing.
+class ProfileLaps {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  ProfileLaps() = default;
+  // `records[n]` of node n.
+  explicit ProfileLaps(ProfileRecord* records) noexcept : records_(records), last_(Clock::now()) {}
+
+  void met(uint32_t node) noexcept {
+    if (records_) records_[node].meet += lap();
+  }
+  void worked(uint32_t node) noexcept {
+    if (!records_) return;
+    records_[node].work += lap();
+    ++records_[node].calls;
+  }
+  void waited(uint32_t node) noexcept {
+    if (records_) records_[node].barrier += lap();
+  }
+
+ private:
+  // Nanoseconds since the last lap, or since the beginning.
+  int64_t lap() noexcept {
+    Clock::time_point now = Clock::now();
+    Clock::duration passed = now - last_;
+    last_ = now;
+    return std::chrono::nanoseconds(passed).count();
+  }
+
+  ProfileRecord* records_ = nullptr;
+  Clock::time_point last_;
+};
+
+class Profile {
+ public:
+  // The graph must outlive the profile.
+  explicit Profile(const Graph& graph);
+  Profile(const Profile&) = delete;
+  Profile& operator=(const Profile&) = delete;
+
+  // For the executor: around the team's job, which runs nodes from `begin` on, and in it.
+  void begin_run(const ExecutionContext& context, uint32_t begin);
+  ProfileLaps laps(uint32_t member) noexcept {
+    return ProfileLaps(records_.data() + first_record(member));
+  }
+  void end_run(const ExecutionContext& context);
+
+  // Of one member at one node so far.
+  const ProfileRecord& record(uint32_t member, uint32_t node) const {
+    return records_[first_record(member) + node];
+  }
+
+  ProfileSummary summary() const;
+
+ private:
+  // Unused records before, between and after the members', so that no line holds two members'.
+  static constexpr uint32_t kGap = kLineSpacing / sizeof(ProfileRecord);
+  struct NodeWork {
+    uint64_t calls = 0;  // that are in `work`
+    OpWork work;
+  };
+
+  size_t first_record(uint32_t member) const {
+    return kGap + member * (graph_.nodes.size() + kGap);
+  }
+
+  const Graph& graph_;
+  std::vector<ProfileRecord> records_;
+  std::vector<NodeWork> work_;  // of each node
+  uint64_t runs_ = 0, tokens_ = 0;
+  ProfileLaps::Clock::time_point start_;
+  ProfileLaps::Clock::duration wall_{};
+};
+
+}  // namespace hearth
