@@ -269,4 +269,16 @@ void Engine::prefill(Sequence& sequence, std::span<const int32_t> tokens) {
   }
 }
 
+void Engine::set_profiling(bool on) {
+  for (PhasePart* part : {&prefill_, &decode_}) {
+    if (on) part->profile = std::make_unique<Profile>(part->graph);
+    part->executor->set_profile(on ? part->profile.get() : nullptr);
+  }
+}
+
+ProfileSummary Engine::profile(Phase phase) const {
+  const PhasePart& part = phase == Phase::kPrefill ? prefill_ : decode_;
+  return part.profile ? part.profile->summary() : ProfileSummary();
+}
+
 }  // namespace hearth

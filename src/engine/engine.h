@@ -18,6 +18,7 @@
 #include "engine/sequence.h"
 #include "formats/gguf.h"
 #include "graph/executor.h"
+#include "graph/profile.h"
 #include "memory/arena.h"
 #include "models/registry.h"
 #include "threads/team.h"
@@ -100,11 +101,17 @@ class Engine {
   // are then logits(0).
   void prefill(Sequence& sequence, std::span<const int32_t> tokens);
 
+  // Turned on, every step that follows is timed, from zero (graph/profile.h).
+  void set_profiling(bool on);
+  // Of the steps timed since that ran on this phase's graph; empty where profiling never was on.
+  ProfileSummary profile(Phase phase) const;
+
  private:
   struct PhasePart {
     Graph graph;
     std::unique_ptr<Executor> executor;
     std::unique_ptr<ExecutionContext> context;
+    std::unique_ptr<Profile> profile;
   };
 
   Graph build_graph(WeightStore& weights, const Architecture& architecture, const Plan& plan) const;
