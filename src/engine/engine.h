@@ -74,8 +74,9 @@ class Engine {
   uint32_t context() const { return options_.context; }
   const EngineOptions& options() const { return options_; }
   const MemoryUse& memory() const { return memory_; }
-  const Plan& plan(Phase phase) const;
-  const Graph& graph(Phase phase) const;
+  const Graph& graph(Phase phase) const {
+    return phase == Phase::kPrefill ? prefill_.graph : decode_.graph;
+  }
   uint32_t threads() const { return team_->size(); }
   Isa isa() const { return isa_; }
   // What did not go as planned, such as a thread that could not be pinned.
