@@ -91,21 +91,34 @@ uint32_t Scheduler::promised_pages() const {
   return pages;
 }
 
-bool Scheduler::try_admit(Generation& generation) {
-  auto sequence = engine_.new_sequence();
+// Takes what the cache has of the tokens that come next. Returns their number.
+uint32_t Scheduler::adopt(Generation& generation) {
+  if (!options_.prefix_cache) return 0;
   std::span<const int32_t> tokens = generation.tokens();
   // Rows that are wanted are computed, whatever the cache holds.
   bool rows = generation.request().deliver != Deliver::kText;
-  if (rows)
-    tokens = tokens.first(std::min<size_t>(generation.request().rows_from + 1, tokens.size()));
-  uint32_t cached = options_.prefix_cache ? sequence->adopt_prefix(tokens) : 0;
+  if (rows) tokens = tokens.first(generation.request().rows_from + 1);
+  return generation.sequence->adopt_prefix(tokens);
+}
+
+void Scheduler::count_cached(Generation& generation, uint32_t tokens) {
+  if (tokens == 0) return;
+  statistics_.cached_tokens.add(tokens);
+  statistics_.cache_hits.add(1);
+  if (!generation.started()) generation.cached_tokens += tokens;
+}
+
+bool Scheduler::try_admit(Generation& generation) {
+  generation.sequence = engine_.new_sequence();
+  uint32_t cached = adopt(generation);
   auto whole = pages_for(static_cast<uint32_t>(generation.tokens().size()) + 1);
-  uint32_t needed = promised_pages() + whole - static_cast<uint32_t>(sequence->pages().size());
-  if (!running_.empty() && needed > engine_.pool().available()) return false;
-  generation.sequence = std::move(sequence);
-  statistics_.cached_tokens.add(cached);
-  if (cached > 0) statistics_.cache_hits.add(1);
-  if (!generation.started()) generation.cached_tokens = cached;
+  auto held = static_cast<uint32_t>(generation.sequence->pages().size());
+  if (!running_.empty() && promised_pages() + whole - held > engine_.pool().available()) {
+    generation.sequence.reset();
+    return false;
+  }
+  if (!generation.started()) generation.cached_tokens = 0;
+  count_cached(generation, cached);
   return true;
 }
 
@@ -128,6 +141,15 @@ uint32_t Scheduler::prompt_tokens(uint32_t room, size_t decoding) const {
   return std::min(room, static_cast<uint32_t>(chunk));
 }
 
+// Tokens of a prompt that the room allows: what is left of it, or up to the end of a page, so that
+// others can take the page over.
+uint32_t Scheduler::chunk_of(const Generation& generation, uint32_t room) const {
+  if (generation.pending() <= room) return generation.pending();
+  uint32_t at = generation.sequence->length();
+  uint32_t end = (at + room) / kPagePositions * kPagePositions;
+  return end > at ? end - at : room;
+}
+
 void Scheduler::form() {
   picks_.clear();
   auto prompts = static_cast<uint32_t>(
@@ -143,7 +165,9 @@ void Scheduler::form() {
   bool first = true;
   for (const GenerationPtr& generation : running_) {
     if (generation->decodes()) continue;
-    uint32_t tokens = std::min(generation->pending(), room.tokens);
+    // Another prompt may have computed what this one needs next.
+    count_cached(*generation, adopt(*generation));
+    uint32_t tokens = chunk_of(*generation, room.tokens);
     // Crumbs of a prompt cost more than they bring forward.
     if (tokens == 0 || (!first && tokens < std::min(generation->pending(), options_.min_chunk))) {
       break;

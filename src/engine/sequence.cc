@@ -48,8 +48,10 @@ std::unique_ptr<Sequence> Sequence::fork() {
 }
 
 uint32_t Sequence::adopt_prefix(std::span<const int32_t> tokens) {
-  HEARTH_CHECK(tokens_.empty(), "an empty sequence adopts");
-  uint32_t parent = KvPool::kNoPage;
+  uint32_t before = length();
+  if (before % kPagePositions != 0) return 0;
+  publish();
+  uint32_t parent = pages_.empty() ? KvPool::kNoPage : pages_.back();
   while (tokens_.size() + kPagePositions < tokens.size()) {
     std::span<const int32_t> next = tokens.subspan(tokens_.size(), kPagePositions);
     uint32_t page = pool_->find(parent, next);
@@ -60,7 +62,7 @@ uint32_t Sequence::adopt_prefix(std::span<const int32_t> tokens) {
     parent = page;
   }
   published_ = static_cast<uint32_t>(pages_.size());
-  return length();
+  return length() - before;
 }
 
 void Sequence::publish() {

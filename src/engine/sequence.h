@@ -34,9 +34,9 @@ class Sequence {
   // sequences hold are filed.
   std::unique_ptr<Sequence> fork();
 
-  // Takes the pages of the longest prefix of `tokens` that the pool keeps, and counts its tokens
-  // in. The sequence must be empty. At least one token is left to compute, since that is what gives
-  // logits. Returns the tokens taken.
+  // Where this sequence holds a beginning of `tokens` in whole pages (or nothing yet): takes the
+  // pages that the pool keeps of what follows, and counts their tokens in. At least one token is
+  // left to compute, since that is what gives logits. Returns the tokens taken.
   uint32_t adopt_prefix(std::span<const int32_t> tokens);
   // Files the full pages for others to adopt. Their keys and values have been computed.
   void publish();

@@ -153,6 +153,41 @@ class RunTest(ProgramTest):
         self.assertEqual((summary["prompt_tokens"], summary["tokens"]), (2, 3))
         self.assertEqual(summary["seed"], 5)
 
+    def test_several_prompts_come_in_their_order(self):
+        out = self.run_text("-p", "a", "-p", "x", "-p", "U", "-n", "4")
+        self.assertEqual(out, "==> prompt 1 <==\nbcde\n\n==> prompt 2 <==\nyzab\n\n"
+                              "==> prompt 3 <==\né\ufffd\n")
+        status, _, err = self.call("run", self.chain, "-p", "a", "-p", "x", "-n", "4")
+        self.assertEqual(status, 0)
+        self.assertRegex(err, r"2 prompts, 4 tokens \(0 shared\), all read after")
+        self.assertRegex(err, r"generated 8 tokens in 2 texts in .* tokens/s; seed \d+\n")
+
+    def test_repeats_differ_by_seed_and_are_what_each_is_alone(self):
+        words = ("run", self.chain, "-p", "a", "-n", "20", "--temp", "3", "--top-k", "0",
+                 "--top-p", "1", "--min-p", "0", "--ignore-eos", "--json")
+        lines = [json.loads(line) for line in
+                 self.good(*words, "--seed", "7", "--repeat", "40").splitlines()]
+        texts = {line["summary"]["choice"]: line["summary"] for line in lines if "summary" in line}
+        self.assertEqual(sorted(texts), list(range(40)))
+        self.assertGreater(len({summary["text"] for summary in texts.values()}), 30)
+        for choice in (0, 1, 39):
+            alone = json.loads(self.good(*words, "--seed", 7 + choice).splitlines()[-1])["summary"]
+            self.assertEqual((alone["text"], alone["seed"]),
+                             (texts[choice]["text"], texts[choice]["seed"]))
+        tokens = [line for line in lines if "index" in line and line["choice"] == 39]
+        self.assertEqual("".join(token["text"] for token in tokens), texts[39]["text"])
+
+    def test_prompts_that_begin_alike_share_what_is_alike(self):
+        long = "hallo " * 200
+        out = self.run_text("-p", long + "a", "-p", long + "x", "-n", "2", "--json", "--ctx",
+                            "2048")
+        ends = {end["prompt"]: end for end in
+                (json.loads(line)["summary"] for line in out.splitlines() if "summary" in line)}
+        self.assertEqual([ends[p]["text"] for p in (0, 1)], ["bc", "yz"])
+        # A step has 512 tokens: the second prompt begins where the first has come to.
+        self.assertEqual(ends[0]["cached_tokens"], 0)
+        self.assertGreaterEqual(ends[1]["cached_tokens"], 512)
+
     def test_seed_decides(self):
         def sample(seed):
             return self.good("run", self.chain, "-p", "a", "-n", "40", "--temp", "3", "--top-k",
