@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "cli/text_io.h"
-#include "engine/logprobs.h"
+#include "engine/logits.h"
 #include "memory/arena.h"
 #include "models/registry.h"
 

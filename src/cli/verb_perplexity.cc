@@ -14,7 +14,7 @@
 #include "cli/options.h"
 #include "cli/text_io.h"
 #include "cli/verbs.h"
-#include "engine/logprobs.h"
+#include "engine/logits.h"
 
 namespace hearth {
 namespace {

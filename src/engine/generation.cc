@@ -1,6 +1,6 @@
 #include "engine/generation.h"
 
-#include "engine/logprobs.h"
+#include "engine/logits.h"
 
 namespace hearth {
 namespace {

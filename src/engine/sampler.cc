@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "engine/logits.h"
 
 namespace hearth {
 namespace {
@@ -51,76 +52,109 @@ void Sampler::accept(int32_t token) {
   ++counts_[token];
 }
 
-void Sampler::apply_bias_and_penalties() {
-  for (auto [token, bias] : params_.logit_bias) logits_[static_cast<size_t>(token)] += bias;
+// The logits as they are, or changed, in `changed_`.
+std::span<const float> Sampler::adjusted(std::span<const float> logits) {
+  bool penalties = params_.repeat_penalty != 1 || params_.presence_penalty != 0 ||
+                   params_.frequency_penalty != 0;
+  if (params_.logit_bias.empty() && !penalties) return logits;
+  changed_.assign(logits.begin(), logits.end());
+  for (auto [token, bias] : params_.logit_bias) changed_[static_cast<size_t>(token)] += bias;
   for (auto [token, count] : counts_) {
-    float& logit = logits_[static_cast<size_t>(token)];
+    float& logit = changed_[static_cast<size_t>(token)];
     logit = logit > 0 ? logit / params_.repeat_penalty : logit * params_.repeat_penalty;
     logit -= params_.presence_penalty + params_.frequency_penalty * static_cast<float>(count);
   }
+  return changed_;
 }
 
 int32_t Sampler::sample(std::span<const float> logits) {
   HEARTH_CHECK(!logits.empty(), "a vocabulary has tokens");
-  logits_.assign(logits.begin(), logits.end());
-  apply_bias_and_penalties();
-  if (params_.temperature == 0) {
-    return static_cast<int32_t>(std::max_element(logits_.begin(), logits_.end()) - logits_.begin());
+  logits = adjusted(logits);
+  if (params_.temperature == 0) return argmax(logits);
+  bool all = params_.top_k == 0 || params_.top_k >= logits.size();
+  if (all) {
+    keep_likely(logits);
+  } else {
+    keep_top_k(logits);
   }
-  keep_top_k();
+  keep_nucleus();
   return draw();
 }
 
-// The top_k largest logits, sorted. The vocabulary is never sorted as a whole: candidates are
-// collected above a threshold that rises each time twice as many as needed have come together.
-void Sampler::keep_top_k() {
-  // Equal logits rank by id, so that the order is the same on every machine.
-  auto before = [](const Candidate& a, const Candidate& b) {
-    return a.logit != b.logit ? a.logit > b.logit : a.token < b.token;
-  };
-  size_t k = params_.top_k == 0 ? logits_.size() : std::min<size_t>(params_.top_k, logits_.size());
+// Equal logits rank by id, so that the order is the same on every machine.
+bool Sampler::before(const Candidate& a, const Candidate& b) {
+  return a.logit != b.logit ? a.logit > b.logit : a.token < b.token;
+}
+
+// The top_k largest logits. The vocabulary is never sorted as a whole: candidates are collected
+// above a threshold that rises each time twice as many as needed have come together.
+void Sampler::keep_top_k(std::span<const float> logits) {
+  size_t k = params_.top_k;
+  float threshold = -INFINITY;
   auto shrink = [&] {
     auto last = candidates_.begin() + static_cast<ptrdiff_t>(k);
     std::nth_element(candidates_.begin(), last - 1, candidates_.end(), before);
     candidates_.erase(last, candidates_.end());
-    return candidates_.back().logit;
+    threshold = candidates_.back().logit;
   };
   candidates_.clear();
-  float threshold = -INFINITY;
-  for (size_t i = 0; i < logits_.size(); ++i) {
-    if (logits_[i] < threshold) continue;
-    candidates_.push_back({static_cast<int32_t>(i), logits_[i]});
-    if (candidates_.size() >= 2 * k && candidates_.size() > k) threshold = shrink();
-  }
+  for_each_at_least(logits, threshold, [&](int32_t token, float logit) {
+    candidates_.push_back({token, logit, 0});
+    if (candidates_.size() == 2 * k) shrink();
+  });
   if (candidates_.size() > k) shrink();
-  std::sort(candidates_.begin(), candidates_.end(), before);
+  most_ = std::min_element(candidates_.begin(), candidates_.end(), before)->logit;
+  total_ = 0;
+  for (Candidate& c : candidates_) total_ += c.weight = weight(c.logit);
 }
 
-// Candidates are sorted: what top-p and min-p keep is a prefix.
+// Without a top_k: whatever min-p does not rule out. Only top-p needs the sum over the others.
+void Sampler::keep_likely(std::span<const float> logits) {
+  most_ = largest(logits);
+  // A little less than the bound, which keep_nucleus() takes exactly.
+  float threshold = params_.min_p > 0
+                        ? most_ + params_.temperature * (std::log(params_.min_p) - 0.001f)
+                        : -INFINITY;
+  candidates_.clear();
+  for_each_at_least(logits, threshold, [&](int32_t token, float logit) {
+    candidates_.push_back({token, logit, weight(logit)});
+  });
+  total_ = 0;
+  if (params_.top_p < 1) {
+    for (float logit : logits) total_ += weight(logit);
+  }
+}
+
+float Sampler::weight(float logit) const { return std::exp((logit - most_) / params_.temperature); }
+
+// Of the candidates those that top-p and min-p keep: a prefix of them in falling order, at least
+// one. They are taken off a heap, so that those behind are never sorted.
+void Sampler::keep_nucleus() {
+  std::erase_if(candidates_,
+                [this](const Candidate& c) { return c.weight < params_.min_p && c.logit < most_; });
+  kept_ = 0;
+  if (params_.top_p >= 1) {
+    for (const Candidate& c : candidates_) kept_ += c.weight;
+    return;
+  }
+  auto after = [](const Candidate& a, const Candidate& b) { return before(b, a); };
+  std::make_heap(candidates_.begin(), candidates_.end(), after);
+  auto heap_end = candidates_.end();
+  do {
+    std::pop_heap(candidates_.begin(), heap_end, after);
+    kept_ += (--heap_end)->weight;
+  } while (heap_end != candidates_.begin() && kept_ < params_.top_p * total_);
+  candidates_.erase(candidates_.begin(), heap_end);
+}
+
 int32_t Sampler::draw() {
-  float most = candidates_[0].logit;
-  probabilities_.clear();
-  double total = 0;
-  for (const Candidate& c : candidates_) {
-    probabilities_.push_back(std::exp((c.logit - most) / params_.temperature));
-    total += probabilities_.back();
-  }
-  size_t keep = 0;
-  double kept = 0;
-  while (keep < probabilities_.size()) {
-    bool enough = keep > 0 && kept >= params_.top_p * total;
-    if (enough || probabilities_[keep] < params_.min_p) break;
-    kept += probabilities_[keep++];
-  }
-  keep = std::max<size_t>(keep, 1);
-  kept = std::max(kept, static_cast<double>(probabilities_[0]));
   // 53 bits in [0, 1): std::uniform_real_distribution differs between standard libraries.
-  double at = static_cast<double>(random_() >> 11) * 0x1p-53 * kept;
-  for (size_t i = 0; i + 1 < keep; ++i) {
-    at -= probabilities_[i];
+  double at = static_cast<double>(random_() >> 11) * 0x1p-53 * kept_;
+  for (size_t i = 0; i + 1 < candidates_.size(); ++i) {
+    at -= candidates_[i].weight;
     if (at < 0) return candidates_[i].token;
   }
-  return candidates_[keep - 1].token;
+  return candidates_.back().token;
 }
 
 }  // namespace hearth

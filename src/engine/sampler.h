@@ -44,10 +44,15 @@ class Sampler {
   struct Candidate {
     int32_t token;
     float logit;
+    float weight;  // its probability, but for a common factor
   };
 
-  void apply_bias_and_penalties();
-  void keep_top_k();
+  static bool before(const Candidate& a, const Candidate& b);
+  std::span<const float> adjusted(std::span<const float> logits);
+  void keep_top_k(std::span<const float> logits);
+  void keep_likely(std::span<const float> logits);
+  float weight(float logit) const;
+  void keep_nucleus();
   int32_t draw();
 
   SamplingParams params_;
@@ -55,9 +60,10 @@ class Sampler {
   std::vector<int32_t> recent_;  // ring of the last penalty_window tokens
   size_t next_recent_ = 0;
   std::unordered_map<int32_t, uint32_t> counts_;  // of the tokens in recent_
-  std::vector<float> logits_;
+  std::vector<float> changed_;
   std::vector<Candidate> candidates_;
-  std::vector<float> probabilities_;
+  float most_ = 0;               // the largest logit
+  double total_ = 0, kept_ = 0;  // weights: of all that top-p looks at, of what is kept
 };
 
 }  // namespace hearth
