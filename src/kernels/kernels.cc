@@ -4,6 +4,7 @@
 #include "kernels/attention/attention_kernels.h"
 #include "kernels/elementwise_kernels.h"
 #include "kernels/gemm/gemm_kernels.h"
+#include "kernels/limits/limits_kernels.h"
 #include "kernels/quantize/quantize_kernels.h"
 
 namespace hearth {
@@ -21,6 +22,9 @@ namespace {
 
 #define HEARTH_ELEMENTWISE_ENTRY(name, args, level) table.name = name##_##level;
 
+#define HEARTH_UNIT_ENTRY(which, name, level) \
+  table.limits.unit[static_cast<size_t>(Unit::which)] = ops_##name##_##level;
+
 // The table of one level from the lines of every family's table.
 #define HEARTH_LEVEL(isa_value, level)                          \
   [] {                                                          \
@@ -30,6 +34,8 @@ namespace {
     HEARTH_QUANTIZE_KERNELS(HEARTH_QUANTIZE_ENTRY, level)       \
     HEARTH_ATTENTION_KERNELS(HEARTH_ATTENTION_ENTRY, level)     \
     HEARTH_ELEMENTWISE_KERNELS(HEARTH_ELEMENTWISE_ENTRY, level) \
+    HEARTH_UNIT_LOOPS(HEARTH_UNIT_ENTRY, level)                 \
+    table.limits.read = read_##level;                           \
     return table;                                               \
   }()
 

@@ -7,6 +7,7 @@
 #include "kernels/activation/activation.h"
 #include "kernels/attention/attention.h"
 #include "kernels/gemm/gemm.h"
+#include "kernels/limits/limits.h"
 #include "kernels/norm/norm.h"
 #include "kernels/quantize/quantize.h"
 #include "kernels/rope/rope.h"
@@ -23,6 +24,7 @@ struct Kernels {
   RmsNormFn rms_norm;
   RopeFn rope;
   SiluMulFn silu_mul;
+  LimitLoops limits;
 };
 
 const Kernels& kernels_for(Isa isa);

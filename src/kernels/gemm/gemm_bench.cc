@@ -14,7 +14,6 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/gemm/gemm_limits.h"
 #include "kernels/gemm/gemm_problem.h"
 #include "kernels/kernels.h"
 
@@ -44,14 +43,12 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-double peak_ops_per_second(ActFormat format) {
+double peak_ops_per_second(const LimitLoops& loops, ActFormat format) {
+  // About 10 ms of AVX-512.
   constexpr size_t kLoops = 2'000'000;
+  UnitFn loop = loops.unit[static_cast<size_t>(unit_for(format, loops))];
   double ops = 0;
-  double t = seconds([&] {
-    ops = format == ActFormat::kQ8     ? int8_ops_avx512(kLoops)
-          : format == ActFormat::kBF16 ? bf16_ops_avx512(kLoops)
-                                       : f32_ops_avx512(kLoops);
-  });
+  double t = seconds([&] { ops = loop(kLoops); });
   return ops / t;
 }
 
@@ -68,6 +65,7 @@ struct Result {
 
 struct Bench {
   const Problem& problem;
+  const LimitLoops& limits;
   GemmFn gemm;
   Buffer out;
   Buffer scratch{kGemmScratchBytes};
@@ -96,8 +94,8 @@ struct Bench {
     uint64_t sink = 0;
     for (int i = 0; i < kRounds; ++i) {
       double read = seconds([&] {
-        sink += read_avx512(problem.codes.data(), spec.codes_bytes());
-        sink += read_avx512(problem.scales.data(), spec.scales_bytes());
+        sink += limits.read(problem.codes.data(), spec.codes_bytes());
+        sink += limits.read(problem.scales.data(), spec.scales_bytes());
       });
       double t = seconds([&] { run(1, 0, spec.panels()); });
       result.add(bytes / t * 1e-9, bytes / read * 1e-9);
@@ -115,7 +113,7 @@ struct Bench {
     panels = panels / kChunkPanels * kChunkPanels;
     uint32_t first = 0;
     for (int i = 0; i < kRounds; ++i) {
-      double limit = peak_ops_per_second(act_format_for(problem.kind));
+      double limit = peak_ops_per_second(limits, act_format_for(problem.kind));
       if (first + panels > spec.panels()) first = 0;
       double t = seconds([&] { run(m, first, panels); });
       first += panels;
@@ -133,6 +131,7 @@ void bench_kind(const Kernels& kernels, PackKind kind, std::string_view name) {
     constexpr uint32_t kMaxRows = 512;
     Problem problem = make_problem(kind, panels, k / kBlock, 0, kMaxRows, Fill::kRandom, 1);
     Bench bench = {.problem = problem,
+                   .limits = kernels.limits,
                    .gemm = kernels.gemm[static_cast<size_t>(kind)],
                    .out = Buffer(kMaxRows * kChunkPanels * kPanelRows * sizeof(float))};
     Result one_row = bench.gemv();
@@ -153,7 +152,7 @@ void bench_kind(const Kernels& kernels, PackKind kind, std::string_view name) {
 int main(int argc, char** argv) {
   using namespace hearth;
   std::string_view only = argc > 1 ? argv[1] : "";
-  Isa isa = argc > 2 && std::string_view(argv[2]) == "avx2" ? Isa::kAvx2 : Isa::kAvx512;
+  Isa isa = choose_isa(detect_cpu_features(), argc > 2 ? argv[2] : nullptr);
   const Kernels& kernels = kernels_for(isa);
   fmt::print(
       "shares: M=1 of a read loop over the same bytes, else of the peak of the kind's "

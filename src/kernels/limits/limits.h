@@ -1,0 +1,45 @@
+// What one core can do at best: loops of nothing but a multiply-add instruction, or of nothing but
+// loads. `hearth bench` and the kernels' benchmarks hold every rate against them.
+//
+// One loop for each unit that a GEMM may run on, in the form that this level's GEMM kernels use:
+//
+//   unit      reference       avx2                            avx512      neon
+//   f32 fma   multiply, add   vfmadd                          vfmadd      fmla
+//   bf16 dot  -               -                               vdpbf16ps   -
+//   int8 dot  multiply, add   vpmaddubsw, vpmaddwd, vpaddd    vpdpbusd    sdot
+//
+// Enough independent chains run side by side to hide the instruction's latency. An addition and a
+// multiplication are two operations.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/quantize/quantize.h"
+
+namespace hearth {
+
+enum class Unit : uint8_t { kF32Fma, kBf16Dot, kInt8Dot };
+inline constexpr size_t kUnits = 3;
+const char* unit_name(Unit unit);  // "int8 dot"
+
+// Runs the instruction in `rounds` rounds and returns the operations done; 0, at once, where the
+// level has no such instruction.
+using UnitFn = double (*)(size_t rounds);
+
+// Reads bytes [p, p + bytes) in order, as weights are read: with prefetches ahead, which may go
+// beyond the end. `bytes` is a multiple of 256. Returns a value of all of them, so that no compiler
+// drops the loads: the exclusive or of all 64-bit words.
+using ReadFn = uint64_t (*)(const std::byte* p, size_t bytes);
+
+struct LimitLoops {
+  std::array<UnitFn, kUnits> unit;  // by Unit
+  ReadFn read;
+};
+
+// The unit that eats activations of `format`, where the level has it; else FP32 FMA, which is what
+// its kernels then use.
+Unit unit_for(ActFormat format, const LimitLoops& loops);
+
+}  // namespace hearth

@@ -1,0 +1,61 @@
+#include <immintrin.h>
+
+#include "kernels/limits/limits_kernels.h"
+
+namespace hearth {
+namespace {
+
+template <typename Register>
+void keep(Register& x) {
+  __asm__ volatile("" : "+x"(x));
+}
+
+}  // namespace
+}  // namespace hearth
+
+// After keep(), which it is written over.
+#include "kernels/limits/limits-inl.h"
+
+namespace hearth {
+namespace {
+
+// Enough for a latency of 5 at two a cycle, and few enough to stay in 16 registers.
+constexpr size_t kChains = 12;
+
+}  // namespace
+
+double ops_f32_fma_avx2(size_t rounds) {
+  __m256 a = _mm256_set1_ps(0.5f);
+  return chains<kChains>(rounds, _mm256_setzero_ps(), 16,
+                         [a](__m256 x) { return _mm256_fmadd_ps(x, a, a); });
+}
+
+double ops_bf16_dot_avx2(size_t) { return 0; }
+
+double ops_int8_dot_avx2(size_t rounds) {
+  __m256i a = _mm256_set1_epi8(1), ones = _mm256_set1_epi16(1);
+  // The products don't depend on the sum: without keep() they would be computed once.
+  return chains<kChains>(rounds, _mm256_setzero_si256(), 64, [&a, ones](__m256i x) {
+    keep(a);
+    return _mm256_add_epi32(x, _mm256_madd_epi16(_mm256_maddubs_epi16(a, a), ones));
+  });
+}
+
+uint64_t read_avx2(const std::byte* p, size_t bytes) {
+  __m256i x[8] = {};
+  for (size_t i = 0; i + 256 <= bytes; i += 256) {
+    for (size_t j = 0; j < 8; j += 2) {
+      _mm_prefetch(reinterpret_cast<const char*>(p + i + 32 * j + 4096), _MM_HINT_T0);
+      const auto* line = reinterpret_cast<const __m256i*>(p + i + 32 * j);
+      x[j] = _mm256_xor_si256(x[j], _mm256_loadu_si256(line));
+      x[j + 1] = _mm256_xor_si256(x[j + 1], _mm256_loadu_si256(line + 1));
+    }
+  }
+  __m256i all = _mm256_setzero_si256();
+  for (__m256i part : x) all = _mm256_xor_si256(all, part);
+  uint64_t lanes[4];
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(lanes), all);
+  return lanes[0] ^ lanes[1] ^ lanes[2] ^ lanes[3];
+}
+
+}  // namespace hearth

@@ -1,0 +1,59 @@
+#include <immintrin.h>
+
+#include "kernels/limits/limits_kernels.h"
+
+namespace hearth {
+namespace {
+
+template <typename Register>
+void keep(Register& x) {
+  __asm__ volatile("" : "+v"(x));
+}
+
+}  // namespace
+}  // namespace hearth
+
+// After keep(), which it is written over.
+#include "kernels/limits/limits-inl.h"
+
+namespace hearth {
+namespace {
+
+// Enough for a latency of 12 at two a cycle.
+constexpr size_t kChains = 24;
+
+}  // namespace
+
+double ops_f32_fma_avx512(size_t rounds) {
+  __m512 a = _mm512_set1_ps(0.5f);
+  return chains<kChains>(rounds, _mm512_setzero_ps(), 32,
+                         [a](__m512 x) { return _mm512_fmadd_ps(x, a, a); });
+}
+
+double ops_bf16_dot_avx512(size_t rounds) {
+  auto a = reinterpret_cast<__m512bh>(_mm512_setzero_si512());
+  return chains<kChains>(rounds, _mm512_setzero_ps(), 64,
+                         [a](__m512 x) { return _mm512_dpbf16_ps(x, a, a); });
+}
+
+double ops_int8_dot_avx512(size_t rounds) {
+  __m512i a = _mm512_set1_epi8(1);
+  return chains<kChains>(rounds, _mm512_setzero_si512(), 128,
+                         [a](__m512i x) { return _mm512_dpbusd_epi32(x, a, a); });
+}
+
+uint64_t read_avx512(const std::byte* p, size_t bytes) {
+  __m512i x[4] = {};
+  for (size_t i = 0; i + 256 <= bytes; i += 256) {
+    for (size_t j = 0; j < 4; ++j) {
+      _mm_prefetch(reinterpret_cast<const char*>(p + i + 64 * j + 4096), _MM_HINT_T0);
+      x[j] = _mm512_xor_si512(x[j], _mm512_loadu_si512(p + i + 64 * j));
+    }
+  }
+  uint64_t lanes[8];
+  _mm512_storeu_si512(lanes,
+                      _mm512_xor_si512(_mm512_xor_si512(x[0], x[1]), _mm512_xor_si512(x[2], x[3])));
+  return lanes[0] ^ lanes[1] ^ lanes[2] ^ lanes[3] ^ lanes[4] ^ lanes[5] ^ lanes[6] ^ lanes[7];
+}
+
+}  // namespace hearth

@@ -1,0 +1,57 @@
+// Plain loops in the form that compilers make the best of; what they make of them is this level's
+// limit.
+#include <cstring>
+
+#include "kernels/limits/limits_kernels.h"
+
+namespace hearth {
+namespace {
+
+// Of the usual 16 registers of four lanes, 12 for the chains.
+constexpr size_t kLanes = 48;
+
+// Whatever `values` holds may be looked at, and changed, here.
+template <typename T>
+void keep(T* values) {
+  __asm__ volatile("" : : "r"(values) : "memory");
+}
+
+}  // namespace
+
+double ops_f32_fma_reference(size_t rounds) {
+  float x[kLanes] = {};
+  for (size_t i = 0; i < rounds; ++i) {
+    for (float& lane : x) lane = lane * 0.5f + 0.5f;
+  }
+  keep(x);
+  return static_cast<double>(rounds) * kLanes * 2;
+}
+
+double ops_bf16_dot_reference(size_t) { return 0; }
+
+double ops_int8_dot_reference(size_t rounds) {
+  int8_t a[kLanes];
+  std::memset(a, 1, sizeof(a));
+  int32_t sum = 0;
+  for (size_t i = 0; i < rounds; ++i) {
+    // Without this the products would be computed once.
+    keep(a);
+    for (int8_t lane : a) sum += lane * lane;
+  }
+  keep(&sum);
+  return static_cast<double>(rounds) * kLanes * 2;
+}
+
+uint64_t read_reference(const std::byte* p, size_t bytes) {
+  constexpr size_t kWords = 32;
+  uint64_t x[kWords] = {}, all = 0;
+  for (size_t i = 0; i + sizeof(x) <= bytes; i += sizeof(x)) {
+    uint64_t line[kWords];
+    std::memcpy(line, p + i, sizeof(x));
+    for (size_t j = 0; j < kWords; ++j) x[j] ^= line[j];
+  }
+  for (uint64_t part : x) all ^= part;
+  return all;
+}
+
+}  // namespace hearth

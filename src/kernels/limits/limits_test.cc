@@ -1,0 +1,59 @@
+#include "kernels/limits/limits.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "kernels/kernels.h"
+
+namespace hearth {
+namespace {
+
+UnitFn loop(Isa isa, Unit unit) { return kernels_for(isa).limits.unit[static_cast<size_t>(unit)]; }
+
+TEST(LimitsTest, OperationsGrowWithTheRounds) {
+  for (Isa isa : available_isas(detect_cpu_features())) {
+    for (size_t i = 0; i < kUnits; ++i) {
+      UnitFn ops = loop(isa, static_cast<Unit>(i));
+      EXPECT_EQ(ops(0), 0) << isa_name(isa);
+      EXPECT_EQ(ops(1000), 1000 * ops(1)) << isa_name(isa);
+    }
+    EXPECT_GT(loop(isa, Unit::kF32Fma)(1), 0);
+    EXPECT_GT(loop(isa, Unit::kInt8Dot)(1), 0);
+    EXPECT_EQ(loop(isa, Unit::kBf16Dot)(1) > 0, isa == Isa::kAvx512);
+  }
+}
+
+TEST(LimitsTest, AUnitThatALevelLacksIsFma) {
+  for (Isa isa : available_isas(detect_cpu_features())) {
+    const LimitLoops& loops = kernels_for(isa).limits;
+    EXPECT_EQ(unit_for(ActFormat::kF32, loops), Unit::kF32Fma);
+    EXPECT_EQ(unit_for(ActFormat::kQ8, loops), Unit::kInt8Dot);
+    EXPECT_EQ(unit_for(ActFormat::kBF16, loops),
+              isa == Isa::kAvx512 ? Unit::kBf16Dot : Unit::kF32Fma);
+  }
+}
+
+TEST(LimitsTest, ReadsEveryByte) {
+  std::mt19937 random(1);
+  for (size_t bytes : {0, 256, 512, 256 * 37}) {
+    // Not aligned, and the last byte is the end of what may be read.
+    std::vector<std::byte> memory(bytes + 1);
+    for (std::byte& b : memory) b = static_cast<std::byte>(random());
+    uint64_t truth = 0;
+    for (size_t i = 0; i < bytes; i += 8) {
+      uint64_t word;
+      std::memcpy(&word, memory.data() + 1 + i, 8);
+      truth ^= word;
+    }
+    for (Isa isa : available_isas(detect_cpu_features())) {
+      EXPECT_EQ(kernels_for(isa).limits.read(memory.data() + 1, bytes), truth)
+          << isa_name(isa) << " " << bytes;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hearth
