@@ -78,6 +78,8 @@ class Engine {
     return phase == Phase::kPrefill ? prefill_.graph : decode_.graph;
   }
   uint32_t threads() const { return team_->size(); }
+  // The threads, for who works on them between steps.
+  Team& team() { return *team_; }
   Isa isa() const { return isa_; }
   // What did not go as planned, such as a thread that could not be pinned.
   std::vector<std::string> warnings() const;

@@ -13,7 +13,7 @@ import tree
 # The order is the order of dependency: a module sees itself and what stands before it.
 MODULES = (
     "base topology device memory threads tensor kernels formats text plan graph models tune engine"
-    " hybrid embed server cli"
+    " hybrid embed server bench cli"
 ).split()
 
 FILE_LINES = 500

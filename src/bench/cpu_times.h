@@ -1,0 +1,32 @@
+// CPU time of this machine since it started, from the first line of /proc/stat (proc_stat(5)), in
+// ticks of all CPUs together. Time is "stolen" in which this virtual machine wanted a CPU and its
+// host ran something else, and "others'" in which other processes here had one: figures measured
+// meanwhile are too low.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace hearth {
+
+struct CpuTimes {
+  uint64_t all = 0;  // idle time included
+  uint64_t busy = 0;
+  uint64_t stolen = 0;
+  uint64_t own = 0;  // of busy: this process
+};
+
+// Of a file in the form of /proc/stat; none where it does not tell. `own` is left 0.
+std::optional<CpuTimes> parse_cpu_times(std::string_view stat);
+std::optional<CpuTimes> read_cpu_times();
+
+// Parts of all CPU time between two moments.
+struct CpuShares {
+  double stolen = 0, others = 0;
+};
+// None where a moment is unknown or no time has passed.
+std::optional<CpuShares> cpu_shares(const std::optional<CpuTimes>& before,
+                                    const std::optional<CpuTimes>& after);
+
+}  // namespace hearth

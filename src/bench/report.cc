@@ -1,0 +1,269 @@
+#include "bench/report.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "bench/table.h"
+#include "memory/arena.h"
+
+namespace hearth {
+namespace {
+
+using Cells = std::vector<std::pair<std::string, std::string>>;  // {column, cell}
+
+std::vector<std::string> column_names(const Cells& cells) {
+  std::vector<std::string> names;
+  for (const auto& [name, cell] : cells) names.push_back(name);
+  return names;
+}
+
+std::vector<std::string> cells_alone(Cells cells) {
+  std::vector<std::string> out;
+  for (auto& [name, cell] : cells) out.push_back(std::move(cell));
+  return out;
+}
+
+std::string giga(double value) {
+  double g = value * 1e-9;
+  return fmt::format("{:.{}f}", g, g < 9.995 ? 2 : g < 99.95 ? 1 : 0);
+}
+std::string percent(double part) { return fmt::format("{:.1f} %", 100 * part); }
+std::string rate_text(double rate) {
+  return fmt::format("{:.{}f}", rate, rate < 9.995 ? 2 : rate < 999.95 ? 1 : 0);
+}
+std::string seconds_text(double seconds) {
+  return seconds < 1 ? fmt::format("{:.1f} ms", 1e3 * seconds) : fmt::format("{:.2f} s", seconds);
+}
+std::string count_text(uint64_t count) {
+  auto n = static_cast<double>(count);
+  return n < 1e9 ? fmt::format("{:.2f} M", n * 1e-6) : fmt::format("{:.2f} B", n * 1e-9);
+}
+std::string spread_text(const Spread& spread) {
+  return fmt::format("{} .. {}", rate_text(spread.least), rate_text(spread.most));
+}
+
+const LimitSample& best_of(const BenchRun& run) { return run.limits[0].best; }
+
+Cells prefill_cells(const BenchRun& run, const CaseResult& result) {
+  Figures f = figures_of(result, run.unit, best_of(run));
+  return {{"threads", fmt::format("{}", run.threads)},
+          {"prefill", fmt::format("{}", result.what.tokens)},
+          {"depth", fmt::format("{}", result.what.depth)},
+          {"tokens/s", rate_text(f.tokens_per_second.median)},
+          {"min .. max", spread_text(f.tokens_per_second)},
+          {"first token", seconds_text(f.seconds)},
+          {"GOPS", giga(f.ops_per_second)},
+          {fmt::format("of {}", unit_name(run.unit)), percent(f.peak_share)}};
+}
+
+Cells decode_cells(const BenchRun& run, const CaseResult& result) {
+  Figures f = figures_of(result, run.unit, best_of(run));
+  return {{"threads", fmt::format("{}", run.threads)},
+          {"decode", fmt::format("{}", result.what.tokens)},
+          {"depth", fmt::format("{}", result.what.depth)},
+          {"sequences", fmt::format("{}", result.what.sequences)},
+          {"tokens/s", rate_text(f.tokens_per_second.median)},
+          {"min .. max", spread_text(f.tokens_per_second)},
+          {"weights", bytes_text(result.work.weight_bytes)},
+          {"GB/s", giga(f.reading->bytes_per_second)},
+          {"of read", percent(f.reading->share)},
+          {"with KV", percent(f.reading->share_with_kv)},
+          {"GOPS", giga(f.ops_per_second)},
+          {fmt::format("of {}", unit_name(run.unit)), percent(f.peak_share)}};
+}
+
+Cells limit_cells(const BenchRun& run, const LevelLimits& level) {
+  Cells cells = {{"threads", fmt::format("{}", run.threads)},
+                 {"kernels", isa_name(level.isa)},
+                 {"read GB/s", giga(level.best.read)}};
+  for (size_t i = 0; i < kUnits; ++i) {
+    double ops = level.best.ops[i];
+    cells.emplace_back(fmt::format("{} GOPS", unit_name(static_cast<Unit>(i))),
+                       ops > 0 ? giga(ops) : "-");
+  }
+  cells.emplace_back("best of", fmt::format("{}", level.samples.size()));
+  cells.emplace_back("read over", bytes_text(run.buffer.bytes));
+  return cells;
+}
+
+Cells memory_cells(const BenchRun& run) {
+  const MemoryUse& memory = run.memory;
+  return {{"threads", fmt::format("{}", run.threads)},
+          {"memory", bytes_text(memory.total())},
+          {"weights", bytes_text(memory.weights)},
+          {"KV", bytes_text(memory.kv)},
+          {"activations", bytes_text(memory.activations)},
+          {"scratch", bytes_text(memory.scratch)},
+          {"logits", bytes_text(memory.logits)}};
+}
+
+// Rows of equal columns become one table.
+class TableWriter {
+ public:
+  explicit TableWriter(std::string* out) : out_(out) {}
+  ~TableWriter() { end(); }
+  TableWriter(const TableWriter&) = delete;
+  TableWriter& operator=(const TableWriter&) = delete;
+
+  void add(Cells cells) {
+    if (!table_) table_.emplace(column_names(cells));
+    table_->add(cells_alone(std::move(cells)));
+  }
+  void end() {
+    if (table_) *out_ += "\n" + table_->markdown();
+    table_.reset();
+  }
+
+ private:
+  std::string* out_;
+  std::optional<Table> table_;
+};
+
+void result_table(const BenchReport& report, Phase phase, std::string* out) {
+  TableWriter writer(out);
+  for (const BenchRun& run : report.runs) {
+    for (const CaseResult& result : run.results) {
+      if (result.what.phase != phase || result.repetitions.empty()) continue;
+      writer.add(phase == Phase::kPrefill ? prefill_cells(run, result) : decode_cells(run, result));
+    }
+  }
+}
+
+std::string model_line(const BenchReport& report) {
+  const BenchModel& model = *report.model;
+  return fmt::format("{}: {}, {}, {} parameters, {}; {} kernels, KV {}, {} shard{}\n", model.file,
+                     model.architecture, model.type, count_text(model.parameters),
+                     bytes_text(model.file_bytes), isa_name(report.isa), report.kv_type,
+                     report.shards, report.shards == 1 ? "" : "s");
+}
+
+std::string machine_line(const BenchReport& report) {
+  std::string shares = "CPU time stolen or others': unknown";
+  if (report.shares) {
+    shares = fmt::format("CPU time stolen {}, others' {}", percent(report.shares->stolen),
+                         percent(report.shares->others));
+  }
+  return fmt::format("{}; {}; {} repetition{}\n",
+                     report.cpu.empty() ? "unknown processor" : report.cpu, shares,
+                     report.repetitions, report.repetitions == 1 ? "" : "s");
+}
+
+std::string number(double value) { return fmt::format("{:.6g}", value); }
+std::string number(uint64_t value) { return fmt::format("{}", value); }
+
+Cells csv_common(const BenchReport& report, const BenchRun& run) {
+  return {{"version", report.version},
+          {"time", report.time},
+          {"cpu", report.cpu},
+          {"steal_share", report.shares ? number(report.shares->stolen) : ""},
+          {"others_share", report.shares ? number(report.shares->others) : ""},
+          {"interrupted", report.interrupted ? "true" : "false"},
+          {"threads", number(uint64_t{run.threads})}};
+}
+
+void append(Cells* cells, const Cells& more) {
+  cells->insert(cells->end(), more.begin(), more.end());
+}
+
+Cells csv_limits(const BenchReport& report, const BenchRun& run, const LevelLimits& level) {
+  Cells cells = csv_common(report, run);
+  append(&cells, {{"isa", isa_name(level.isa)},
+                  {"samples", number(uint64_t{level.samples.size()})},
+                  {"read_buffer_bytes", number(run.buffer.bytes)},
+                  {"read_gb_per_second", number(level.best.read * 1e-9)}});
+  const char* names[kUnits] = {"f32_fma_gops", "bf16_dot_gops", "int8_dot_gops"};
+  for (size_t i = 0; i < kUnits; ++i) {
+    double ops = level.best.ops[i];
+    cells.emplace_back(names[i], ops > 0 ? number(ops * 1e-9) : "");
+  }
+  return cells;
+}
+
+Cells csv_result(const BenchReport& report, const BenchRun& run, const CaseResult& result) {
+  const BenchModel& model = *report.model;
+  const LimitSample& best = best_of(run);
+  Figures f = figures_of(result, run.unit, best);
+  bool decode = f.reading.has_value();
+  auto of_decode = [&](auto value) { return decode ? number(value) : std::string(); };
+  Figures::Reading reading = f.reading.value_or(Figures::Reading{});
+  Cells cells = csv_common(report, run);
+  append(&cells, {{"isa", isa_name(report.isa)},
+                  {"model", model.file},
+                  {"architecture", model.architecture},
+                  {"type", model.type},
+                  {"parameters", number(model.parameters)},
+                  {"file_bytes", number(model.file_bytes)},
+                  {"kv_type", report.kv_type},
+                  {"shards", number(uint64_t{report.shards})},
+                  {"phase", phase_name(result.what.phase)},
+                  {"tokens", number(uint64_t{result.what.tokens})},
+                  {"depth", number(uint64_t{result.what.depth})},
+                  {"sequences", number(uint64_t{result.what.sequences})},
+                  {"repetitions", number(uint64_t{result.repetitions.size()})},
+                  {"tokens_per_second", number(f.tokens_per_second.median)},
+                  {"tokens_per_second_min", number(f.tokens_per_second.least)},
+                  {"tokens_per_second_max", number(f.tokens_per_second.most)},
+                  {"spread", number(f.tokens_per_second.relative())},
+                  {"first_token_seconds", decode ? "" : number(f.seconds)},
+                  {"bytes_per_step", of_decode(result.work.weight_bytes)},
+                  {"kv_bytes_per_step", of_decode(result.work.kv_bytes)},
+                  {"gb_per_second", of_decode(reading.bytes_per_second * 1e-9)},
+                  {"read_share", of_decode(reading.share)},
+                  {"read_share_with_kv", of_decode(reading.share_with_kv)},
+                  {"operations", number(result.work.ops())},
+                  {"gops", number(f.ops_per_second * 1e-9)},
+                  {"unit", unit_name(run.unit)},
+                  {"peak_share", number(f.peak_share)},
+                  {"read_limit_gb_per_second", number(best.read * 1e-9)},
+                  {"unit_limit_gops", number(best.ops[static_cast<size_t>(run.unit)] * 1e-9)},
+                  {"memory_weights", number(uint64_t{run.memory.weights})},
+                  {"memory_kv", number(uint64_t{run.memory.kv})},
+                  {"memory_activations", number(uint64_t{run.memory.activations})},
+                  {"memory_scratch", number(uint64_t{run.memory.scratch})},
+                  {"memory_logits", number(uint64_t{run.memory.logits})}});
+  return cells;
+}
+
+}  // namespace
+
+std::string markdown(const BenchReport& report) {
+  std::string out = report.model ? model_line(report) : "";
+  out += machine_line(report);
+  result_table(report, Phase::kPrefill, &out);
+  result_table(report, Phase::kDecode, &out);
+  TableWriter writer(&out);
+  for (const BenchRun& run : report.runs) {
+    for (const LevelLimits& level : run.limits) {
+      if (!level.samples.empty()) writer.add(limit_cells(run, level));
+    }
+  }
+  writer.end();
+  for (const BenchRun& run : report.runs) {
+    if (report.model) writer.add(memory_cells(run));
+  }
+  writer.end();
+  if (!report.notes.empty() || report.interrupted) out += "\n";
+  for (const std::string& note : report.notes) out += "note: " + note + "\n";
+  if (report.interrupted) out += "note: interrupted; what was not measured is missing\n";
+  return out;
+}
+
+std::string csv(const BenchReport& report) {
+  std::optional<Table> table;
+  auto add = [&](Cells cells) {
+    if (!table) table.emplace(column_names(cells));
+    table->add(cells_alone(std::move(cells)));
+  };
+  for (const BenchRun& run : report.runs) {
+    for (const LevelLimits& level : run.limits) {
+      if (!report.model && !level.samples.empty()) add(csv_limits(report, run, level));
+    }
+    for (const CaseResult& result : run.results) {
+      if (!result.repetitions.empty()) add(csv_result(report, run, result));
+    }
+  }
+  return table ? table->csv() : "";
+}
+
+}  // namespace hearth

@@ -1,0 +1,52 @@
+// What `hearth bench` found, and its forms for people (Markdown tables, aligned to be read as they
+// stand) and for spreadsheets (CSV, RFC 4180; a cell without a value is empty). docs/bench.md says
+// what every figure means. GB and GOPS are powers of ten.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/cpu_times.h"
+#include "bench/figures.h"
+#include "engine/engine.h"
+#include "topology/cpu_features.h"
+
+namespace hearth {
+
+// The cases that one load of the model ran, or, without a model, the limits of a team alone.
+struct BenchRun {
+  uint32_t threads = 0;
+  uint32_t context = 0;       // positions of a sequence
+  MemoryUse memory;           // of the engine
+  Unit unit = Unit::kF32Fma;  // of the model at this level
+  ReadBufferInfo buffer;
+  std::vector<LevelLimits> limits;  // with a model: of its level alone
+  std::vector<CaseResult> results;
+};
+
+struct BenchModel {
+  std::string file, architecture, name;
+  std::string type;  // of most of its bytes: "q8_0"
+  uint64_t parameters = 0, file_bytes = 0;
+};
+
+struct BenchReport {
+  std::string version, time;  // of this program; of the start, UTC
+  std::string cpu;
+  std::optional<BenchModel> model;  // none: limits alone
+  Isa isa = Isa::kReference;        // with a model: the level it ran at
+  std::string kv_type;
+  uint32_t shards = 1;
+  uint32_t repetitions = 0;
+  std::vector<BenchRun> runs;
+  std::optional<CpuShares> shares;  // of CPU time during the run; none: unknown
+  bool interrupted = false;
+  std::vector<std::string> notes;
+};
+
+std::string markdown(const BenchReport& report);
+std::string csv(const BenchReport& report);
+
+}  // namespace hearth

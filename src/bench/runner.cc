@@ -1,0 +1,136 @@
+#include "bench/runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+
+#include "base/check.h"
+
+namespace hearth {
+namespace {
+
+LimitSample mean(const LimitSample& a, const LimitSample& b) {
+  LimitSample sample;
+  sample.read = (a.read + b.read) / 2;
+  for (size_t i = 0; i < kUnits; ++i) sample.ops[i] = (a.ops[i] + b.ops[i]) / 2;
+  return sample;
+}
+
+}  // namespace
+
+EngineOptions options_for(std::span<const BenchCase> cases) {
+  EngineOptions options;
+  options.context = 1;
+  options.outputs = 1;
+  for (const BenchCase& what : cases) {
+    options.context = std::max(options.context, what.depth + what.tokens + 1);
+    options.sequences = std::max(options.sequences, what.sequences);
+    options.outputs = std::max(options.outputs, what.sequences);
+    // A step has a token of every sequence.
+    options.prefill_rows = std::max(options.prefill_rows, what.sequences);
+  }
+  return options;
+}
+
+BenchRunner::BenchRunner(Engine& engine, TeamLimits& limits, const ModelWork& work,
+                         BenchHooks hooks)
+    : engine_(engine), limits_(limits), work_(work), hooks_(std::move(hooks)) {
+  std::mt19937 random(1);
+  tokens_.resize(engine.options().prefill_rows);
+  for (int32_t& token : tokens_) {
+    token = static_cast<int32_t>(random() % engine.config().vocabulary);
+  }
+}
+
+CaseResult BenchRunner::run(const BenchCase& what, uint32_t repetitions) {
+  CaseResult result{what, count_case(work_, what), {}};
+  std::string name = case_text(what);
+  measuring_ = false;
+  doing_ = fmt::format("{}: getting ready", name);
+  BenchCase warm_up = what;
+  if (what.phase == Phase::kDecode) warm_up.tokens = 1;
+  if (!fill(what) || !repeat(warm_up)) return result;
+  cut_back();
+  const std::vector<LimitSample>& samples = limits_.levels()[0].samples;
+  limits_.sample();
+  measuring_ = true;
+  for (uint32_t r = 0; r < repetitions; ++r) {
+    doing_ = fmt::format("{}: {} of {}", name, r + 1, repetitions);
+    auto start = std::chrono::steady_clock::now();
+    bool whole = repeat(what);
+    std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    cut_back();
+    if (!whole) break;
+    limits_.sample();
+    size_t last = samples.size() - 1;
+    result.repetitions.push_back({took.count(), mean(samples[last - 1], samples[last])});
+  }
+  return result;
+}
+
+bool BenchRunner::fill(const BenchCase& what) {
+  if (what.depth != depth_) sequences_.clear();
+  depth_ = what.depth;
+  while (sequences_.size() < what.sequences) {
+    sequences_.push_back(engine_.new_sequence());
+    if (!prefill(*sequences_.back(), depth_, Want::kNothing)) {
+      sequences_.pop_back();
+      return false;
+    }
+  }
+  return true;
+}
+
+bool BenchRunner::repeat(const BenchCase& what) {
+  if (what.phase == Phase::kDecode) return decode(what, what.tokens);
+  return prefill(*sequences_[0], what.tokens, Want::kLast);
+}
+
+void BenchRunner::cut_back() {
+  for (auto& sequence : sequences_) sequence->truncate(depth_);
+}
+
+bool BenchRunner::prefill(Sequence& sequence, uint32_t tokens, Want want) {
+  uint32_t most = engine_.options().prefill_rows;
+  for (uint32_t done = 0; done < tokens;) {
+    uint32_t count = std::min(most, tokens - done);
+    bool last = done + count == tokens;
+    StepRequest request{&sequence, some_tokens(0, count), last ? want : Want::kNothing};
+    if (!step({&request, 1}, count)) return false;
+    done += count;
+  }
+  return true;
+}
+
+bool BenchRunner::decode(const BenchCase& what, uint32_t tokens) {
+  std::vector<StepRequest> requests(what.sequences);
+  for (uint32_t done = 0; done < tokens; ++done) {
+    for (uint32_t s = 0; s < what.sequences; ++s) {
+      requests[s] = {sequences_[s].get(), some_tokens(done + s, 1), Want::kLast};
+    }
+    if (!step(requests, what.sequences)) return false;
+  }
+  return true;
+}
+
+bool BenchRunner::step(std::span<const StepRequest> requests, uint32_t tokens) {
+  if (interrupted_ || hooks_.interrupted()) {
+    interrupted_ = true;
+    return false;
+  }
+  engine_.step(requests);
+  if (measuring_) measured_ += tokens;
+  hooks_.progress(measured_, doing_);
+  return true;
+}
+
+// `count` up to a step's rows; a single one from anywhere.
+std::span<const int32_t> BenchRunner::some_tokens(size_t begin, size_t count) const {
+  size_t first = count == 1 ? begin % tokens_.size() : begin;
+  HEARTH_CHECK(first + count <= tokens_.size(), "a step's tokens are there");
+  return std::span(tokens_).subspan(first, count);
+}
+
+}  // namespace hearth

@@ -1,0 +1,65 @@
+// Runs measurements over an engine. A context of some depth is filled once for each sequence and
+// cut back to after every repetition. Before the first repetition the case runs once unmeasured
+// (decode: one step), so that memory is there and threads are awake; before the first and after
+// each the limits are sampled.
+//
+// Tokens are the same in every run: pseudo-random ids with a fixed seed. They change no time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/figures.h"
+#include "engine/engine.h"
+
+namespace hearth {
+
+struct BenchHooks {
+  // Asked between steps; true ends the run at once.
+  std::function<bool()> interrupted = [] { return false; };
+  // After every step: tokens measured so far, and what is being done.
+  std::function<void(uint64_t tokens, std::string_view doing)> progress = [](uint64_t,
+                                                                             std::string_view) {};
+};
+
+// The engine's options that the cases need: context, sequences, outputs.
+EngineOptions options_for(std::span<const BenchCase> cases);
+
+class BenchRunner {
+ public:
+  // The engine was made with options_for() the cases it is to run; `limits` measures its team.
+  BenchRunner(Engine& engine, TeamLimits& limits, const ModelWork& work, BenchHooks hooks);
+
+  // Repetitions that were interrupted don't count.
+  CaseResult run(const BenchCase& what, uint32_t repetitions);
+  bool interrupted() const { return interrupted_; }
+
+ private:
+  bool fill(const BenchCase& what);
+  // Each returns false where somebody interrupted.
+  bool repeat(const BenchCase& what);
+  bool prefill(Sequence& sequence, uint32_t tokens, Want want);
+  bool decode(const BenchCase& what, uint32_t tokens);
+  bool step(std::span<const StepRequest> requests, uint32_t tokens);
+  void cut_back();
+  std::span<const int32_t> some_tokens(size_t begin, size_t count) const;
+
+  Engine& engine_;
+  TeamLimits& limits_;
+  const ModelWork& work_;
+  BenchHooks hooks_;
+  std::vector<int32_t> tokens_;
+  std::vector<std::unique_ptr<Sequence>> sequences_;  // all `depth_` long between repetitions
+  uint32_t depth_ = 0;
+  uint64_t measured_ = 0;  // tokens
+  bool measuring_ = false;
+  std::string doing_;
+  bool interrupted_ = false;
+};
+
+}  // namespace hearth

@@ -1,0 +1,117 @@
+// The limits of a team of threads on this machine, measured by the team that does the work, between
+// the pieces of work: bytes read and operations done a second, at best. A machine's limits move
+// with its clock, its neighbours and its host, so they are sampled again and again, and the best
+// sample is the limit.
+//
+// Reading: a buffer on every node that has members, in pages as large as weights get (Arena), of at
+// least 4 times the last-level caches that the node's members sit on, but at most a part of the
+// memory that is free (then is_short()). Every member claims chunks of its own node's buffer.
+// Operations: every member claims rounds of the loops of kernels/limits.
+//
+// A sample is taken in parts of a few milliseconds. Its rate is that of all parts together; for the
+// best, parts count alone, since on a busy machine few stretches longer than that are undisturbed.
+//
+// Throws kResource where the buffer cannot be had. Used by the thread that is member 0 of the team.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "kernels/limits/limits.h"
+#include "memory/arena.h"
+#include "threads/barrier.h"
+#include "threads/chunk_counter.h"
+#include "threads/team.h"
+#include "topology/cpu_features.h"
+#include "topology/machine.h"
+#include "topology/placement.h"
+
+namespace hearth {
+
+struct LimitSample {
+  double read = 0;                   // bytes a second
+  std::array<double, kUnits> ops{};  // operations a second by Unit; 0: the level lacks it
+};
+
+// Of one ISA level.
+struct LevelLimits {
+  Isa isa;
+  LimitSample best;
+  std::vector<LimitSample> samples;
+};
+
+// What was read over.
+struct ReadBufferInfo {
+  uint64_t bytes = 0, wanted = 0;
+  uint64_t huge_bytes = 0;  // of them in huge pages
+  // Too small for the caches: what is read may partly come from there.
+  bool is_short() const { return bytes < wanted; }
+};
+
+// What 4 times the last-level caches under the seats of each node takes: {node, bytes}, in the
+// order of Placement::by_node(). A cache of unknown size counts as 32 MiB.
+struct NodeBytes {
+  uint32_t node = 0;
+  uint64_t wanted = 0, bytes = 0;
+  bool operator==(const NodeBytes&) const = default;
+};
+// `bytes`: `wanted`, but at most half of what `machine` and the node have to give now; whole MiB,
+// at least one.
+std::vector<NodeBytes> plan_read_buffers(const Machine& machine, const Placement& placement);
+
+class TeamLimits {
+ public:
+  // `placement` is the team's; `machine` tells what memory is free now.
+  TeamLimits(Team& team, const Machine& machine, const Placement& placement,
+             const std::vector<Isa>& isas);
+
+  // Takes one sample of every level.
+  void sample();
+
+  const std::vector<LevelLimits>& levels() const { return levels_; }
+  const ReadBufferInfo& buffer() const { return buffer_; }
+
+ private:
+  struct NodeBuffer {
+    Arena arena;
+    std::byte* data;
+    uint64_t chunks;
+    std::unique_ptr<ChunkCounter> next;
+  };
+
+  // When a member began and ended; lines of their own.
+  struct alignas(kLineSpacing) Turn {
+    std::chrono::steady_clock::time_point begin, end;
+    uint64_t bytes = 0;  // read in one part
+    uint64_t sink = 0;   // what it read, so that reading has a use
+  };
+
+  void touch();
+  // Calls work(member, turn) on every member at once; returns the seconds from the first's begin to
+  // the last's end.
+  template <typename Work>
+  double together(Work&& work);
+  // Calls work(turn, chunk) for all MiB of one part of all buffers, each on a member of its
+  // node.
+  template <typename Work>
+  double over_buffers(uint32_t part, Work&& work);
+  // Bytes or operations a second; `best` becomes that of the best part where that is more.
+  double read_rate(ReadFn read, double* best);
+  double ops_rate(UnitFn loop, size_t rounds, double* best);
+
+  Team& team_;
+  std::vector<uint32_t> member_buffers_;
+  std::vector<NodeBuffer> buffers_;
+  ReadBufferInfo buffer_;
+  Barrier start_;
+  ChunkCounter next_;
+  uint32_t epoch_ = 0;
+  std::vector<std::array<size_t, kUnits>> rounds_;  // of a chunk, by level and unit
+  std::vector<LevelLimits> levels_;
+  std::unique_ptr<Turn[]> turns_;  // by member
+};
+
+}  // namespace hearth

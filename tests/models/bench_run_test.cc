@@ -1,0 +1,121 @@
+// Measurements over a whole model: what is run, how often, and what remains of it.
+#include <gtest/gtest.h>
+
+#include "bench/runner.h"
+#include "kernels/kernels.h"
+#include "tiny_model.h"
+
+namespace hearth {
+namespace {
+
+class BenchRunTest : public testing::Test {
+ protected:
+  BenchRunTest()
+      : file_(GgufFile::parse(tiny_llama(TinyShape{}), "tiny")), machine_(Machine::invented(1, 2)) {
+    for (LlcGroup& llc : machine_.llcs) llc.bytes = 1 << 18;
+  }
+
+  void load(const std::vector<BenchCase>& cases) {
+    EngineOptions options = options_for(cases);
+    options.threads = 2;
+    isa_ = available_isas(detect_cpu_features()).back();
+    engine_ = std::make_unique<Engine>(file_, machine_, isa_, options, [](size_t, size_t) {});
+    limits_ = std::make_unique<TeamLimits>(
+        engine_->team(), machine_, place_threads(machine_, {.threads = 2}), std::vector<Isa>{isa_});
+    work_ =
+        count_model(file_, engine_->config(), engine_->options().kv_type, kernels_for(isa_).limits);
+  }
+  // What it tells of its progress: tokens measured after each step.
+  BenchHooks watched() {
+    BenchHooks hooks;
+    hooks.progress = [this](uint64_t tokens, std::string_view doing) {
+      steps_.push_back(tokens);
+      doing_ = doing;
+    };
+    return hooks;
+  }
+
+  GgufFile file_;
+  Machine machine_;
+  Isa isa_ = Isa::kReference;
+  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<TeamLimits> limits_;
+  ModelWork work_;
+  std::vector<uint64_t> steps_;
+  std::string doing_;
+};
+
+TEST_F(BenchRunTest, OptionsHoldEveryCase) {
+  std::vector<BenchCase> cases = {
+      {Phase::kPrefill, 700, 1, 10}, {Phase::kDecode, 30, 600, 500}, {Phase::kDecode, 3, 2, 900}};
+  EngineOptions options = options_for(cases);
+  EXPECT_EQ(options.context, 904u);
+  EXPECT_EQ(options.sequences, 600u);
+  EXPECT_EQ(options.outputs, 600u);
+  EXPECT_EQ(options.prefill_rows, 600u);
+  EXPECT_EQ(options_for({}).prefill_rows, EngineOptions{}.prefill_rows);
+}
+
+TEST_F(BenchRunTest, PrefillOfSeveralSteps) {
+  std::vector<BenchCase> cases = {{Phase::kPrefill, 600, 1, 40}};
+  load(cases);
+  BenchRunner runner(*engine_, *limits_, work_, watched());
+  CaseResult result = runner.run(cases[0], 3);
+  ASSERT_EQ(result.repetitions.size(), 3u);
+  for (const Repetition& repetition : result.repetitions) {
+    EXPECT_GT(repetition.seconds, 0);
+    EXPECT_GT(repetition.beside.read, 0);
+  }
+  // The context, once unmeasured, and three times.
+  EXPECT_EQ(steps_, (std::vector<uint64_t>{0, 0, 0, 512, 600, 1112, 1200, 1712, 1800}));
+  EXPECT_EQ(doing_, "prefill 600 at depth 40: 3 of 3");
+  // Before the first and after each.
+  EXPECT_EQ(limits_->levels()[0].samples.size(), 4u);
+  EXPECT_FALSE(runner.interrupted());
+}
+
+TEST_F(BenchRunTest, DecodeFillsEachSequenceOnce) {
+  std::vector<BenchCase> cases = {
+      {Phase::kDecode, 2, 2, 30}, {Phase::kDecode, 3, 3, 30}, {Phase::kDecode, 1, 1, 0}};
+  load(cases);
+  BenchRunner runner(*engine_, *limits_, work_, watched());
+  // Two contexts, a step unmeasured, twice two steps of two tokens.
+  EXPECT_EQ(runner.run(cases[0], 2).repetitions.size(), 2u);
+  EXPECT_EQ(steps_, (std::vector<uint64_t>{0, 0, 0, 2, 4, 6, 8}));
+  // One more context: the others are there.
+  steps_.clear();
+  EXPECT_EQ(runner.run(cases[1], 1).repetitions.size(), 1u);
+  EXPECT_EQ(steps_, (std::vector<uint64_t>{8, 8, 11, 14, 17}));
+  // Another depth begins anew.
+  steps_.clear();
+  EXPECT_EQ(runner.run(cases[2], 1).repetitions.size(), 1u);
+  EXPECT_EQ(steps_, (std::vector<uint64_t>{17, 18}));
+}
+
+TEST_F(BenchRunTest, AnInterruptKeepsWholeRepetitions) {
+  std::vector<BenchCase> cases = {{Phase::kDecode, 4, 1, 0}};
+  load(cases);
+  BenchHooks hooks = watched();
+  // In the middle of the third repetition: one step unmeasured, then four each.
+  hooks.interrupted = [this] { return steps_.size() == 1 + 4 + 4 + 2; };
+  BenchRunner runner(*engine_, *limits_, work_, hooks);
+  EXPECT_EQ(runner.run(cases[0], 5).repetitions.size(), 2u);
+  EXPECT_TRUE(runner.interrupted());
+  EXPECT_EQ(steps_.size(), 11u);
+  EXPECT_TRUE(runner.run(cases[0], 5).repetitions.empty()) << "it stays interrupted";
+}
+
+TEST_F(BenchRunTest, CountsTheTinyModel) {
+  load({{Phase::kPrefill, 1, 1, 0}});
+  // TinyShape: 2 layers, width 64, 4 heads over 2 of 16, FFN 96, 80 tokens, tied, F32.
+  double matrices = 2 * (64 * 64 + 2 * 32 * 64 + 64 * 64 + 3 * 96 * 64);
+  auto fma = static_cast<size_t>(Unit::kF32Fma);
+  EXPECT_EQ(work_.body_ops[fma], 2 * matrices);
+  EXPECT_EQ(work_.head_ops[fma], 2.0 * 80 * 64);
+  EXPECT_EQ(work_.head_bytes, 80u * 64 * 4);
+  EXPECT_EQ(static_cast<double>(work_.body_bytes), 4 * (matrices + 5 * 64));
+  EXPECT_EQ(work_.pair_ops, 4.0 * 2 * 4 * 16);
+}
+
+}  // namespace
+}  // namespace hearth
