@@ -15,7 +15,7 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kMaxThreads = 4096, kMaxShards = 64;
+constexpr uint32_t kMaxShards = 64;
 
 // Accepts decimal numbers only, and writes them plainly: CLI11 itself would read 010 as 8.
 template <typename T>
@@ -51,6 +51,15 @@ CLI::Option* add_count(CLI::App& verb, const std::string& names, uint32_t* value
   return verb.add_option(names, *value, fmt::format("{} ({} to {})", help, low, high))
       ->transform(number_in<uint32_t>(low, high))
       ->type_name("N");
+}
+
+CLI::Option* add_counts(CLI::App& verb, const std::string& names, std::vector<uint32_t>* values,
+                        uint32_t low, uint32_t high, const std::string& help) {
+  return verb.add_option(names, *values, fmt::format("{} ({} to {})", help, low, high))
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->transform(number_in<uint32_t>(low, high))
+      ->type_name("N,N,...");
 }
 
 CLI::Option* add_seed(CLI::App& verb, std::optional<uint64_t>* seed) {
@@ -114,6 +123,10 @@ void add_engine_options(CLI::App& verb, EngineArgs* args, const std::string& con
   add_count(verb, "-t,--threads", &args->threads, 1, kMaxThreads,
             "Threads; default: one per core that may be used");
   add_count(verb, "--ctx", &args->context, 1, kMaxContext, context_help);
+  add_storage_options(verb, args);
+}
+
+void add_storage_options(CLI::App& verb, EngineArgs* args) {
   std::vector<std::string> types;
   for (size_t i = 0; i < kKvTypes; ++i) types.push_back(kv_type_name(static_cast<KvType>(i)));
   verb.add_option("--kv-type", args->kv_type,

@@ -14,6 +14,9 @@ namespace hearth {
 // An option that takes a whole number from `low` to `high`; the range is added to `help`.
 CLI::Option* add_count(CLI::App& verb, const std::string& names, uint32_t* value, uint32_t low,
                        uint32_t high, const std::string& help);
+// The same for a list of them, as 1,2,4. Giving the option replaces what `values` holds.
+CLI::Option* add_counts(CLI::App& verb, const std::string& names, std::vector<uint32_t>* values,
+                        uint32_t low, uint32_t high, const std::string& help);
 CLI::Option* add_seed(CLI::App& verb, std::optional<uint64_t>* seed);
 // An option that takes any number; the range is checked by whoever owns it.
 CLI::Option* add_real(CLI::App& verb, const std::string& names, float* value,
@@ -46,6 +49,10 @@ struct EngineArgs {
   bool verbose = false;
 };
 void add_engine_options(CLI::App& verb, EngineArgs* args, const std::string& context_help);
+// Those of them that a verb has which chooses threads and context itself.
+void add_storage_options(CLI::App& verb, EngineArgs* args);
+// The most threads that -t takes.
+inline constexpr uint32_t kMaxThreads = 4096;
 
 // "hearth run MODEL -p 'Once'" and the like: examples at the end of a verb's help.
 void add_examples(CLI::App& verb, const std::string& examples);

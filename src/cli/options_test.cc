@@ -9,6 +9,7 @@ struct Parsed {
   EngineArgs engine;
   float real = 1;
   std::optional<uint64_t> seed;
+  std::vector<uint32_t> counts = {7};
 };
 
 // The message of the parse error, or nothing.
@@ -17,6 +18,7 @@ std::string parse(std::vector<std::string> words, Parsed* parsed) {
   add_engine_options(app, &parsed->engine, "Positions");
   add_real(app, "--real", &parsed->real, "A number");
   add_seed(app, &parsed->seed);
+  add_counts(app, "--counts", &parsed->counts, 0, 4096, "Some numbers");
   std::reverse(words.begin(), words.end());
   try {
     app.parse(std::move(words));
@@ -48,12 +50,28 @@ TEST(Options, NamesOptionValueAndRange) {
             "--kv-type: 'f12' is none of f32, f16, bf16, q8_0");
 }
 
+TEST(Options, ReadsListsOfNumbers) {
+  Parsed parsed;
+  EXPECT_EQ(parse({"--counts", "15,010,0,2048"}, &parsed), "");
+  EXPECT_EQ(parsed.counts, (std::vector<uint32_t>{15, 10, 0, 2048}));
+  EXPECT_EQ(parse({"--counts=3"}, &parsed), "");
+  EXPECT_EQ(parsed.counts, (std::vector<uint32_t>{3}));
+  EXPECT_EQ(parse({"--counts", "1", "--counts", "2,3"}, &parsed), "");
+  EXPECT_EQ(parsed.counts, (std::vector<uint32_t>{1, 2, 3}));
+  for (const char* wrong : {"1,5000", "1,-2", "1,x", "1;2", "1.5"}) {
+    EXPECT_NE(parse({"--counts", wrong}, &parsed).find("no whole number from 0 to 4096"),
+              std::string::npos)
+        << wrong;
+  }
+}
+
 TEST(WithoutOptions, DefaultsStand) {
   Parsed parsed;
   EXPECT_EQ(parse({}, &parsed), "");
   EXPECT_EQ(parsed.engine.threads, 0u);
   EXPECT_EQ(parsed.engine.kv_type, "f16");
   EXPECT_FALSE(parsed.seed.has_value());
+  EXPECT_EQ(parsed.counts, (std::vector<uint32_t>{7}));
 }
 
 }  // namespace

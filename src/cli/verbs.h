@@ -15,6 +15,7 @@ void add_inspect(CLI::App& program, Action& action);
 void add_tokenize(CLI::App& program, Action& action);
 void add_perplexity(CLI::App& program, Action& action);
 void add_logits(CLI::App& program, Action& action);
+void add_bench(CLI::App& program, Action& action);
 void add_topo(CLI::App& program, Action& action);
 void add_version(CLI::App& program, Action& action);
 

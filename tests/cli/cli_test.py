@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 import chain_models
+from bench_test import BenchTest  # noqa: F401 (its tests run with these)
 from chain_models import BOS, CONTEXT, EOS, GAP, VOCABULARY, ids, letter
 from program import TIMEOUT, ProgramTest
 
@@ -34,7 +35,8 @@ class ProgramItselfTest(ProgramTest):
         overview = self.good("--help")
         self.assertEqual(overview, self.good("help"))
         verbs = re.findall(r"^  ([a-z]+)  +[A-Z]", overview, re.M)
-        self.assertGreaterEqual(set(verbs), {"run", "inspect", "tokenize", "perplexity", "logits"})
+        self.assertGreaterEqual(set(verbs), {"run", "inspect", "tokenize", "perplexity", "logits",
+                                                   "bench"})
         for verb in verbs:
             page = self.good("help", verb)
             self.assertEqual(page, self.good(verb, "--help"))

@@ -1,0 +1,148 @@
+#include "cli/bench_json.h"
+
+#include "cli/json.h"
+#include "kernels/limits/limits.h"
+
+namespace hearth {
+namespace {
+
+// By Unit.
+constexpr const char* kUnitKeys[kUnits] = {"f32_fma_gops", "bf16_dot_gops", "int8_dot_gops"};
+
+void real_or_null(Json& json, double value) {
+  if (value > 0) {
+    json.real(value);
+  } else {
+    json.null();
+  }
+}
+
+void add_spread(Json& json, const char* key, const Spread& spread) {
+  json.key(key).object().key("median").real(spread.median);
+  json.key("min").real(spread.least).key("max").real(spread.most);
+  json.key("relative").real(spread.relative()).end_object();
+}
+
+void add_model(Json& json, const BenchModel& model) {
+  json.key("model").object().key("file").text(model.file);
+  json.key("architecture").text(model.architecture).key("name").text(model.name);
+  json.key("type").text(model.type).key("parameters").number(model.parameters);
+  json.key("file_bytes").number(model.file_bytes).end_object();
+}
+
+void add_memory(Json& json, const MemoryUse& memory) {
+  json.key("memory_bytes").object().key("total").number(memory.total());
+  json.key("weights").number(memory.weights).key("kv").number(memory.kv);
+  json.key("activations").number(memory.activations).key("scratch").number(memory.scratch);
+  json.key("logits").number(memory.logits).end_object();
+}
+
+void add_level(Json& json, const LevelLimits& level) {
+  std::vector<double> rates;
+  for (const LimitSample& sample : level.samples) rates.push_back(sample.read * 1e-9);
+  json.object().key("isa").text(isa_name(level.isa)).key("samples").number(level.samples.size());
+  json.key("read_gb_per_second").real(level.best.read * 1e-9);
+  for (size_t i = 0; i < kUnits; ++i) {
+    json.key(kUnitKeys[i]);
+    real_or_null(json, level.best.ops[i] * 1e-9);
+  }
+  json.key("sampled").object();
+  add_spread(json, "read_gb_per_second", spread_of(std::move(rates)));
+  for (size_t i = 0; i < kUnits; ++i) {
+    if (level.best.ops[i] == 0) continue;
+    std::vector<double> ops;
+    for (const LimitSample& sample : level.samples) ops.push_back(sample.ops[i] * 1e-9);
+    add_spread(json, kUnitKeys[i], spread_of(std::move(ops)));
+  }
+  json.end_object().end_object();
+}
+
+void add_limits(Json& json, const BenchRun& run) {
+  json.key("read_buffer").object().key("bytes").number(run.buffer.bytes);
+  json.key("wanted_bytes").number(run.buffer.wanted);
+  json.key("huge_page_bytes").number(run.buffer.huge_bytes).end_object();
+  json.key("limits").array();
+  for (const LevelLimits& level : run.limits) add_level(json, level);
+  json.end_array();
+}
+
+void add_reading(Json& json, const CaseResult& result, const Figures::Reading& reading) {
+  json.key("reading").object().key("bytes_per_step").number(result.work.weight_bytes);
+  json.key("kv_bytes_per_step").number(result.work.kv_bytes);
+  json.key("gb_per_second").real(reading.bytes_per_second * 1e-9);
+  json.key("share").real(reading.share).key("share_with_kv").real(reading.share_with_kv);
+  json.key("share_beside").real(reading.share_beside).end_object();
+}
+
+void add_computing(Json& json, const BenchRun& run, const CaseResult& result, const Figures& f) {
+  json.key("computing").object().key("operations").real(result.work.ops());
+  json.key("attention_operations").real(result.work.attention_ops);
+  json.key("gops").real(f.ops_per_second * 1e-9).key("unit").text(unit_name(run.unit));
+  json.key("share").real(f.peak_share).key("mixed_share").real(f.mixed_peak_share);
+  json.key("share_beside").real(f.peak_share_beside).end_object();
+}
+
+void add_result(Json& json, const BenchRun& run, const CaseResult& result) {
+  Figures f = figures_of(result, run.unit, run.limits[0].best);
+  json.object().key("phase").text(phase_name(result.what.phase));
+  json.key("tokens").number(result.what.tokens).key("depth").number(result.what.depth);
+  json.key("sequences").number(result.what.sequences);
+  add_spread(json, "tokens_per_second", f.tokens_per_second);
+  json.key("seconds").array();
+  for (const Repetition& repetition : result.repetitions) json.real(repetition.seconds);
+  json.end_array().key("first_token_seconds");
+  if (result.what.phase == Phase::kPrefill) {
+    json.real(f.seconds);
+  } else {
+    json.null();
+  }
+  if (f.reading) {
+    add_reading(json, result, *f.reading);
+  } else {
+    json.key("reading").null();
+  }
+  add_computing(json, run, result, f);
+  json.end_object();
+}
+
+void add_run(Json& json, const BenchReport& report, const BenchRun& run) {
+  json.object().key("threads").number(run.threads);
+  add_limits(json, run);
+  if (report.model) {
+    json.key("context").number(run.context);
+    add_memory(json, run.memory);
+    json.key("tests").array();
+    for (const CaseResult& result : run.results) {
+      if (!result.repetitions.empty()) add_result(json, run, result);
+    }
+    json.end_array();
+  }
+  json.end_object();
+}
+
+}  // namespace
+
+std::string bench_json(const BenchReport& report) {
+  Json json;
+  json.object().key("schema").text("hearth-bench-1").key("version").text(report.version);
+  json.key("time").text(report.time).key("cpu").text(report.cpu);
+  if (report.model) {
+    add_model(json, *report.model);
+    json.key("isa").text(isa_name(report.isa)).key("kv_type").text(report.kv_type);
+    json.key("shards").number(report.shards);
+  }
+  json.key("repetitions").number(report.repetitions);
+  if (report.shares) {
+    json.key("steal_share").real(report.shares->stolen);
+    json.key("others_share").real(report.shares->others);
+  } else {
+    json.key("steal_share").null().key("others_share").null();
+  }
+  json.key("interrupted").boolean(report.interrupted).key("runs").array();
+  for (const BenchRun& run : report.runs) add_run(json, report, run);
+  json.end_array().key("notes").array();
+  for (const std::string& note : report.notes) json.text(note);
+  return json.end_array().end_object().line();
+}
+
+}  // namespace hearth

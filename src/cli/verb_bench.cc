@@ -1,0 +1,261 @@
+// hearth bench: how fast a model runs here, beside what this machine can do at best; or that alone.
+// The build gives HEARTH_VERSION.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <memory>
+
+#include "base/error.h"
+#include "base/progress.h"
+#include "bench/cpu_times.h"
+#include "bench/report.h"
+#include "bench/runner.h"
+#include "cli/bench_json.h"
+#include "cli/describe.h"
+#include "cli/load.h"
+#include "cli/options.h"
+#include "cli/text_io.h"
+#include "cli/verbs.h"
+#include "kernels/kernels.h"
+
+namespace hearth {
+namespace {
+
+constexpr uint32_t kMaxRepetitions = 1000, kMaxSequences = 1024;
+
+struct BenchArgs {
+  std::string model;
+  BenchLists lists{{512}, {128}, {0}, {1}};
+  std::vector<uint32_t> threads;  // empty: one per core that the process may use
+  uint32_t repetitions = 5;
+  std::string form = "md";
+  EngineArgs engine;
+  bool limits = false, json = false;
+};
+
+// What all ways to run this verb share: what was found, and who may end it early.
+struct Session {
+  const BenchArgs& args;
+  Machine machine;
+  Interrupts interrupts;
+  BenchReport report;
+  std::optional<CpuTimes> cpu_before = read_cpu_times();
+
+  explicit Session(const BenchArgs& bench_args) : args(bench_args), machine(Machine::live()) {
+    report.version = HEARTH_VERSION;
+    report.time = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+    report.cpu = machine.cpu_name;
+    report.repetitions = args.repetitions;
+  }
+
+  std::vector<uint32_t> thread_counts() const {
+    if (!args.threads.empty()) return args.threads;
+    return {default_thread_count(machine)};
+  }
+  bool interrupted() {
+    report.interrupted = report.interrupted || interrupts.received();
+    return report.interrupted;
+  }
+  void note(const std::string& text) {
+    auto& notes = report.notes;
+    if (std::find(notes.begin(), notes.end(), text) == notes.end()) notes.push_back(text);
+  }
+};
+
+// Limits of the team, with notes on what makes them doubtful. Memory that is free is known anew,
+// since a model may have been loaded.
+std::unique_ptr<TeamLimits> make_limits(Session& session, Team& team, const Placement& placement,
+                                        const std::vector<Isa>& isas) {
+  auto limits = std::make_unique<TeamLimits>(team, Machine::live(), placement, isas);
+  const ReadBufferInfo& buffer = limits->buffer();
+  if (buffer.is_short()) {
+    session.note(fmt::format(
+        "memory left {} to measure reading over, less than {}, 4 times the last-level cache: part "
+        "of it may have come from the cache, and the limit be too high",
+        bytes_text(buffer.bytes), bytes_text(buffer.wanted)));
+  }
+  if (placement.oversubscribed) {
+    session.note(fmt::format("{} threads are more than the CPUs they may use", team.size()));
+  }
+  for (const std::string& warning : team.warnings()) session.note(warning);
+  return limits;
+}
+
+BenchModel describe(const GgufFile& file) {
+  ModelDescription told = describe_model(file);
+  std::string type = told.types.empty() ? "" : told.types[0].type;
+  return {file.name(), told.architecture, told.name, type, told.parameters, file.file_bytes()};
+}
+
+EngineOptions engine_options(const std::vector<BenchCase>& cases) {
+  EngineOptions options = options_for(cases);
+  if (options.context > kMaxContext) {
+    fail(ErrorCode::kUsage,
+         "a depth and a length come to {} positions, and {} is the most: lower -d, -p or -n",
+         options.context - 1, kMaxContext - 1);
+  }
+  return options;
+}
+
+// One load of the model: all cases with one number of threads. `progress` begins at `done` tokens.
+BenchRun run_cases(Session& session, const GgufFile& file, const std::vector<BenchCase>& cases,
+                   uint32_t threads, Progress& progress, uint64_t done) {
+  // Loading has a line of its own, and lines that stay.
+  progress.finish();
+  EngineArgs engine_args = session.args.engine;
+  engine_args.threads = threads;
+  Placement placement = place_threads(session.machine, {.threads = threads});
+  // Where there are results already, Ctrl-C waits for the load to end rather than losing them.
+  Interrupts* while_loading = session.report.runs.empty() ? &session.interrupts : nullptr;
+  std::unique_ptr<Engine> engine =
+      load_engine(file, engine_args, engine_options(cases), while_loading);
+  auto limits = make_limits(session, engine->team(), placement, {engine->isa()});
+  ModelWork work = count_model(file, engine->config(), engine->options().kv_type,
+                               kernels_for(engine->isa()).limits);
+  BenchHooks hooks;
+  hooks.interrupted = [&] { return session.interrupted(); };
+  hooks.progress = [&](uint64_t tokens, std::string_view doing) {
+    progress.update(done + tokens, doing);
+  };
+  BenchRunner runner(*engine, *limits, work, hooks);
+  BenchRun run;
+  run.threads = engine->threads();
+  run.context = engine->context();
+  run.memory = engine->memory();
+  run.unit = work.unit();
+  session.report.isa = engine->isa();
+  for (const BenchCase& what : cases) {
+    run.results.push_back(runner.run(what, session.args.repetitions));
+    if (runner.interrupted()) break;
+  }
+  run.buffer = limits->buffer();
+  run.limits = limits->levels();
+  return run;
+}
+
+void measure_model(Session& session) {
+  const BenchArgs& args = session.args;
+  std::vector<BenchCase> cases = bench_cases(args.lists);
+  if (cases.empty()) {
+    fail(ErrorCode::kUsage, "-p 0 and -n 0 leave nothing to measure: give a length");
+  }
+  GgufFile file = GgufFile::open(args.model);
+  read_model_config(file);
+  session.report.model = describe(file);
+  session.report.kv_type = args.engine.kv_type;
+  session.report.shards = args.engine.shards;
+  uint64_t tokens = 0;
+  for (const BenchCase& what : cases) tokens += what.all_tokens() * args.repetitions;
+  std::vector<uint32_t> counts = session.thread_counts();
+  Progress progress("bench", tokens * counts.size(),
+                    [](uint64_t n) { return fmt::format("{} tokens", n); });
+  for (size_t i = 0; i < counts.size() && !session.interrupted(); ++i) {
+    session.report.runs.push_back(run_cases(session, file, cases, counts[i], progress, i * tokens));
+  }
+}
+
+void measure_limits(Session& session) {
+  std::vector<Isa> isas = available_isas(detect_cpu_features());
+  std::vector<uint32_t> counts = session.thread_counts();
+  uint32_t repetitions = session.args.repetitions;
+  Progress progress("limits", counts.size() * repetitions,
+                    [](uint64_t n) { return fmt::format("{} samples", n); });
+  for (size_t i = 0; i < counts.size(); ++i) {
+    Placement placement = place_threads(session.machine, {.threads = counts[i]});
+    Team team(placement, TeamOptions{.pin_caller = true});
+    auto limits = make_limits(session, team, placement, isas);
+    for (uint32_t r = 0; r < repetitions && !session.interrupted(); ++r) {
+      limits->sample();
+      progress.update(i * repetitions + r + 1);
+    }
+    BenchRun& run = session.report.runs.emplace_back();
+    run.threads = counts[i];
+    run.buffer = limits->buffer();
+    run.limits = limits->levels();
+    if (session.report.interrupted) return;
+  }
+}
+
+std::string written(const BenchReport& report, const std::string& form) {
+  if (form == "json") return bench_json(report);
+  return form == "csv" ? csv(report) : markdown(report);
+}
+
+int bench(const BenchArgs& args) {
+  if (args.model.empty() && !args.limits) {
+    fail(ErrorCode::kUsage, "MODEL is missing: name a model file, or ask for --limits alone");
+  }
+  Session session(args);
+  if (args.limits) {
+    measure_limits(session);
+  } else {
+    measure_model(session);
+  }
+  session.report.shares = cpu_shares(session.cpu_before, read_cpu_times());
+  std::string form = args.json ? "json" : args.form;
+  if (form == "csv") {
+    for (const std::string& note : session.report.notes) print_note(note);
+  }
+  write_stdout(written(session.report, form));
+  return session.report.interrupted ? kInterruptedStatus : 0;
+}
+
+void add_forms(CLI::App& verb, BenchArgs* args) {
+  CLI::Option* form =
+      verb.add_option("-o,--output", args->form, "Form of the report: md, json, csv");
+  form->check(CLI::Validator(
+                  [](std::string& input) -> std::string {
+                    if (input == "md" || input == "json" || input == "csv") return {};
+                    return fmt::format("'{}' is none of md, json, csv", input);
+                  },
+                  ""))
+      ->type_name("FORM")
+      ->capture_default_str();
+  verb.add_flag("--json", args->json, "The same as -o json")->excludes(form);
+}
+
+}  // namespace
+
+void add_bench(CLI::App& program, Action& action) {
+  CLI::App& verb = *program.add_subcommand(
+      "bench", "Measure how fast a model runs, beside what the machine can do");
+  auto args = std::make_shared<BenchArgs>();
+  add_model(verb, &args->model);
+  CLI::Option* model = verb.get_option("MODEL")->required(false);
+  BenchLists& lists = args->lists;
+  std::vector<CLI::Option*> of_model = {
+      model,
+      add_counts(verb, "-p,--prefill", &lists.prefill, 0, kMaxContext,
+                 "Lengths of prompts; 0: none")
+          ->default_str("512"),
+      add_counts(verb, "-n,--decode", &lists.decode, 0, kMaxContext,
+                 "Numbers of tokens to decode; 0: none")
+          ->default_str("128"),
+      add_counts(verb, "-d,--depth", &lists.depths, 0, kMaxContext,
+                 "Tokens in the context before what is measured")
+          ->default_str("0"),
+      add_counts(verb, "-b,--batch", &lists.sequences, 1, kMaxSequences,
+                 "Numbers of sequences that decode together")
+          ->default_str("1")};
+  add_counts(verb, "-t,--threads", &args->threads, 1, kMaxThreads,
+             "Numbers of threads; default: one per core that may be used");
+  add_count(verb, "-r,--repetitions", &args->repetitions, 1, kMaxRepetitions,
+            "Times that each is measured")
+      ->capture_default_str();
+  add_storage_options(verb, &args->engine);
+  CLI::Option* limits =
+      verb.add_flag("--limits", args->limits, "Measure the machine alone, without a model");
+  for (CLI::Option* option : of_model) limits->excludes(option);
+  add_forms(verb, args.get());
+  add_examples(verb,
+               "  hearth bench model.gguf\n"
+               "  hearth bench model.gguf -p 15,300,512,2048 -n 128,256 -t 1,2\n"
+               "  hearth bench model.gguf -p 0 -n 64 -b 1,2,4,8,16 -d 0,4096\n"
+               "  hearth bench model.gguf --json | jq '.runs[].tests[].tokens_per_second.median'\n"
+               "  hearth bench --limits");
+  verb.callback([args, &action] { action = [args] { return bench(*args); }; });
+}
+
+}  // namespace hearth

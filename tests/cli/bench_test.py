@@ -1,0 +1,170 @@
+"""Tests of `hearth bench`: what is measured, in what forms, and how it ends. Never how fast."""
+
+import csv
+import io
+import json
+import os
+import pty
+import signal
+import subprocess
+
+from chain_models import CONTEXT
+from program import TIMEOUT, ProgramTest
+
+UNITS = {"f32_fma_gops", "bf16_dot_gops", "int8_dot_gops"}
+
+
+class BenchTest(ProgramTest):
+    SHORT = ("-p", "15,20", "-n", "3", "-r", "2", "-t", "1")
+
+    def report(self, *words):
+        out = self.good("bench", *words, "--json")
+        self.assertEqual(out.count("\n"), 1)
+        return json.loads(out)
+
+    def test_json_of_a_model(self):
+        told = self.report(self.random, "-p", "1", "-n", "0", "-t", "1,2", "-r", "1")
+        self.assertEqual(told["schema"], "hearth-bench-1")
+        self.assertEqual(told["model"]["file_bytes"], self.random.stat().st_size)
+        self.assertEqual((told["model"]["type"], told["kv_type"]), ("f32", "f16"))
+        self.assertEqual((told["repetitions"], told["interrupted"]), (1, False))
+        self.assertEqual([run["threads"] for run in told["runs"]], [1, 2])
+        for run in told["runs"]:
+            memory = dict(run["memory_bytes"])
+            self.assertEqual(memory.pop("total"), sum(memory.values()))
+            self.assertEqual(set(memory), {"weights", "kv", "activations", "scratch", "logits"})
+
+    def test_every_length_at_every_depth(self):
+        told = self.report(self.random, "-p", "15,20", "-n", "3", "-d", "0,70", "-b", "1,3",
+                           "-t", "1", "-r", "1")
+        [run] = told["runs"]
+        self.assertEqual(run["context"], 70 + 20 + 1)
+        cases = [(t["phase"], t["tokens"], t["sequences"], t["depth"]) for t in run["tests"]]
+        expected = []
+        for depth in (0, 70):
+            expected += [("prefill", p, 1, depth) for p in (15, 20)]
+            expected += [("decode", 3, b, depth) for b in (1, 3)]
+        self.assertEqual(cases, expected)
+
+    def test_figures_follow_from_one_another(self):
+        told = self.report(self.random, *self.SHORT)
+        [run] = told["runs"]
+        [limits] = run["limits"]
+        # One before each of three tests, one after each of their repetitions.
+        self.assertEqual(limits["samples"], 9)
+        for test in run["tests"]:
+            self.assertEqual(len(test["seconds"]), 2)
+            seconds = sum(test["seconds"]) / 2
+            rate = test["tokens_per_second"]
+            tokens = test["tokens"] * test["sequences"]
+            self.assertAlmostEqual(rate["max"] / (tokens / min(test["seconds"])), 1)
+            self.assertLessEqual(rate["min"], rate["median"])
+            computing = test["computing"]
+            self.assertEqual(computing["unit"], "f32 fma")
+            gops = computing["operations"] / seconds * 1e-9
+            self.assertAlmostEqual(computing["gops"] / gops, 1)
+            self.assertAlmostEqual(computing["share"] / (gops / limits["f32_fma_gops"]), 1)
+            if test["phase"] == "prefill":
+                self.assertAlmostEqual(test["first_token_seconds"], seconds)
+                self.assertIsNone(test["reading"])
+                continue
+            self.assertIsNone(test["first_token_seconds"])
+            reading = test["reading"]
+            speed = reading["bytes_per_step"] * test["tokens"] / seconds * 1e-9
+            self.assertAlmostEqual(reading["gb_per_second"] / speed, 1)
+            share = speed / limits["read_gb_per_second"]
+            self.assertAlmostEqual(reading["share"] / share, 1)
+            self.assertGreater(reading["share_with_kv"], reading["share"])
+
+    def test_bytes_and_operations_of_the_file(self):
+        tensors = json.loads(self.good("inspect", self.random, "--json", "--tensors"))["tensors"]
+        by_name = {t["name"]: t for t in tensors}
+        table = by_name["token_embd.weight"]
+        row = table["bytes"] // table["dims"][1]
+        told = self.report(self.random, "-p", "0", "-n", "2", "-b", "3", "-r", "1", "-t", "1")
+        [test] = told["runs"][0]["tests"]
+        whole = sum(t["bytes"] for t in tensors) - table["bytes"]
+        self.assertEqual(test["reading"]["bytes_per_step"], whole + 3 * row)
+        matrices = sum(t["dims"][0] * t["dims"][1] for t in tensors
+                       if len(t["dims"]) == 2 and t is not table)
+        computing = test["computing"]
+        products = computing["operations"] - computing["attention_operations"]
+        self.assertEqual(products, 2 * matrices * 6)
+
+    def test_tables(self):
+        out = self.good("bench", self.random, *self.SHORT)
+        for part in ("random.gguf: llama, f32, ", "CPU time stolen", "| prefill |", "| decode |",
+                     "| first token |", "of f32 fma |", "| of read |", "| activations |"):
+            self.assertIn(part, out)
+        rows = [line for line in out.splitlines() if line.startswith("|")]
+        # Every table's rows are as long as its head.
+        for line, before in zip(rows[1:], rows):
+            if "--:" in line:
+                self.assertEqual(len(line), len(before))
+
+    def test_csv(self):
+        out = self.good("bench", self.random, *self.SHORT, "-o", "csv")
+        rows = list(csv.DictReader(io.StringIO(out)))
+        self.assertEqual([(r["phase"], r["tokens"]) for r in rows],
+                         [("prefill", "15"), ("prefill", "20"), ("decode", "3")])
+        self.assertEqual((rows[0]["read_share"], rows[2]["first_token_seconds"]), ("", ""))
+        for row in rows:
+            self.assertGreater(float(row["tokens_per_second"]), 0)
+            self.assertNotIn(None, row)
+
+    def test_limits_alone(self):
+        levels = json.loads(self.good("version", "--json"))["isa"]
+        told = self.report("--limits", "-t", "1,2", "-r", "1")
+        self.assertNotIn("model", told)
+        self.assertEqual([run["threads"] for run in told["runs"]], [1, 2])
+        for run in told["runs"]:
+            self.assertLessEqual(run["read_buffer"]["bytes"], run["read_buffer"]["wanted_bytes"])
+            self.assertEqual([level["isa"] for level in run["limits"]], levels)
+            for level in run["limits"]:
+                self.assertGreater(level["read_gb_per_second"], 0)
+                self.assertGreater(level["f32_fma_gops"], 0)
+                self.assertLessEqual(UNITS, set(level))
+        out = self.good("bench", "--limits", "-r", "1", "-o", "csv")
+        rows = list(csv.DictReader(io.StringIO(out)))
+        self.assertEqual([row["isa"] for row in rows], levels)
+        self.assertIn("read GB/s", self.good("bench", "--limits", "-r", "1"))
+
+    def test_what_cannot_be(self):
+        self.bad(2, "bench", says=["MODEL", "--limits"])
+        self.bad(2, "bench", self.chain, "--limits", says=["--limits"])
+        self.bad(2, "bench", "--limits", "-n", "3", says=["--limits", "--decode"])
+        self.bad(2, "bench", self.chain, "-p", "0", "-n", "0", says=["-p 0", "nothing"])
+        self.bad(2, "bench", self.chain, "-p", "5,x", says=["--prefill", "'x'"])
+        self.bad(2, "bench", self.chain, "-b", "0", says=["--batch", "'0'"])
+        self.bad(2, "bench", self.chain, "-o", "xml", says=["--output", "xml", "csv"])
+        self.bad(2, "bench", self.chain, "-o", "md", "--json", says=["--json"])
+        self.bad(2, "bench", self.chain, "-d", 1 << 20, "-n", "9", says=["lower -d"])
+        self.bad(1, "bench", "/no/such/model.gguf", says=["/no/such/model.gguf"])
+
+    def test_a_context_beyond_the_model_is_told(self):
+        status, _, err = self.call("bench", self.chain, "-p", CONTEXT + 5, "-n", "0", "-r", "1")
+        self.assertEqual(status, 0)
+        self.assertIn(f"beyond the {CONTEXT} positions", err)
+
+    def test_a_forced_level(self):
+        status, out, _ = self.call("bench", self.chain, "-p", "2", "-n", "0", "-r", "1", "--json",
+                                   env={"HEARTH_ISA": "reference"})
+        self.assertEqual((status, json.loads(out)["isa"]), (0, "reference"))
+
+    def test_interrupt_ends_with_what_is_measured(self):
+        ours, theirs = pty.openpty()
+        process = self.start("bench", self.random, "-p", "0", "-n", "100", "-r", "1000",
+                             "--json", stdout=subprocess.PIPE, stderr=theirs)
+        os.close(theirs)
+        # The progress line appears once the run has lasted for a second.
+        shown = b""
+        while b"bench" not in shown:
+            shown += os.read(ours, 1 << 16)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=TIMEOUT)
+        os.close(ours)
+        self.assertEqual(process.returncode, 130)
+        told = json.loads(out)
+        self.assertTrue(told["interrupted"])
+        for test in told["runs"][0]["tests"]:
+            self.assertLess(len(test["seconds"]), 1000)
