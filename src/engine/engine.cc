@@ -43,7 +43,8 @@ Engine::Engine(const GgufFile& file, const Machine& machine, Isa isa, const Engi
 
 Graph Engine::build_graph(WeightStore& weights, const Architecture& architecture,
                           const Plan& plan) const {
-  uint32_t outputs = std::max(options_.outputs, options_.hidden_rows);
+  // Rows of logits and of hidden states may be wanted in the same step.
+  uint32_t outputs = options_.outputs + options_.hidden_rows;
   GraphBuilder graph(plan, kernels_for(isa_), std::min(outputs, plan.max_rows));
   DecoderBuilder decoder(graph, weights, config_, *axes_);
   architecture.build(decoder);

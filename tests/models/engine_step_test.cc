@@ -79,6 +79,29 @@ TEST_F(EngineStep, RaggedBatchesGiveWhatEachSequenceGetsAlone) {
   }
 }
 
+TEST_F(EngineStep, AllRowsOfBothKindsFitOneStep) {
+  EngineOptions both = options();
+  both.outputs = 24;
+  both.hidden_rows = 40;
+  auto engine = make(both);
+  std::vector<int32_t> prompt = random_tokens(64, 4);
+  auto whole = engine->new_sequence();
+  StepRequest hidden_first{whole.get(), std::span(prompt).first(40), Want::kHidden};
+  StepRequest logits_then{whole.get(), std::span(prompt).subspan(40), Want::kAll};
+  engine->step({&hidden_first, 1});
+  std::vector<float> hidden = copy(engine->hidden(39));
+  engine->step({&logits_then, 1});
+  std::vector<float> logits = copy(engine->logits(23));
+
+  auto first = engine->new_sequence(), second = engine->new_sequence();
+  engine->prefill(*second, std::span(prompt).first(40));
+  StepRequest together[] = {{first.get(), std::span(prompt).first(40), Want::kHidden},
+                            {second.get(), std::span(prompt).subspan(40), Want::kAll}};
+  engine->step(together);
+  EXPECT_EQ(copy(engine->hidden(39)), hidden);
+  EXPECT_EQ(copy(engine->logits(23)), logits);
+}
+
 TEST_F(EngineStep, TruncatingAndGoingOnIsExact) {
   auto engine = make(options());
   std::vector<int32_t> tokens = random_tokens(120, 5), others = random_tokens(70, 6);
