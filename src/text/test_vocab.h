@@ -36,13 +36,13 @@ inline Vocab bpe_vocab(const std::vector<std::string>& merges, const std::string
   return vocab;
 }
 
-struct Piece {
+struct SpmPiece {
   std::string text;
   float score;
 };
 
 // 0 <unk>, 1 <s>, 2 </s>, 3 to 258 the byte tokens, then the pieces; U+2581 is written as "_".
-inline Vocab spm_vocab(std::initializer_list<Piece> pieces) {
+inline Vocab spm_vocab(std::initializer_list<SpmPiece> pieces) {
   Vocab vocab;
   vocab.source = "test.gguf";
   vocab.kind = VocabKind::kSpm;
@@ -56,7 +56,7 @@ inline Vocab spm_vocab(std::initializer_list<Piece> pieces) {
     std::string name = {'<', '0', 'x', kHex[byte / 16], kHex[byte % 16], '>'};
     add_token(vocab, name, TokenType::kByte);
   }
-  for (const Piece& piece : pieces) {
+  for (const SpmPiece& piece : pieces) {
     std::string text;
     for (char c : piece.text) text += c == '_' ? std::string("\xe2\x96\x81") : std::string(1, c);
     add_token(vocab, text, TokenType::kNormal, piece.score);
