@@ -30,6 +30,7 @@ class Generation {
 
   const Job& job() const { return *job_; }
   const Request& request() const { return job_->request(); }
+  uint32_t choice() const { return choice_; }
   // By arrival; the choices of one request follow each other.
   bool younger_than(const Generation& other) const {
     return std::pair(order_, choice_) > std::pair(other.order_, other.choice_);
@@ -47,6 +48,8 @@ class Generation {
   std::unique_ptr<Sequence> sequence;
   // Of its prompt, found in the prefix cache when it was first admitted.
   uint32_t cached_tokens = 0;
+  // Left out of the last step that had its turn, since its client's stream had no room.
+  bool held_up = false;
 
   // The request's other choices, at the same place; given once, when the prompt has been computed.
   std::vector<std::unique_ptr<Generation>> take_siblings();

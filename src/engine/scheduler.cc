@@ -177,6 +177,16 @@ void Scheduler::form() {
     if (picked == Picked::kYes) first = false;
   }
   find_pages();
+  note_turns();
+}
+
+void Scheduler::note_turns() {
+  turns_.clear();
+  for (const GenerationPtr& generation : running_) {
+    auto pick = std::ranges::find(picks_, generation.get(), &Pick::generation);
+    turns_.push_back({generation->job().id(), generation->choice(), generation->decodes(),
+                      generation->held_up, pick == picks_.end() ? 0 : pick->tokens});
+  }
 }
 
 // Sets what is wanted of up to pick->tokens tokens, and cuts them to what there are rows for. False
@@ -211,7 +221,8 @@ bool Scheduler::shape(const Generation& generation, const Room& room, Pick* pick
 Scheduler::Picked Scheduler::pick(Generation& generation, uint32_t tokens, Room* room) {
   Pick pick{&generation, tokens, Want::kNothing, 0};
   if (!shape(generation, *room, &pick)) return Picked::kNoRoom;
-  if (pick.results > 0 && !generation.job().stream().reserve(pick.results)) return Picked::kHeldUp;
+  generation.held_up = pick.results > 0 && !generation.job().stream().reserve(pick.results);
+  if (generation.held_up) return Picked::kHeldUp;
   room->tokens -= pick.tokens;
   if (pick.want == Want::kLast) room->logit_rows -= 1;
   if (pick.want == Want::kAll) room->logit_rows -= pick.tokens;

@@ -50,6 +50,16 @@ class Scheduler {
   // Ends everything that is under way or waits.
   void end_all(Finish finish, const std::string& error = {});
 
+  // What a sequence that ran had of the last step.
+  struct Turn {
+    uint64_t request;
+    uint32_t choice;
+    bool decodes, held_up;
+    uint32_t tokens;  // 0: it waited
+  };
+  // In the order of turns.
+  const std::vector<Turn>& last_turns() const { return turns_; }
+
  private:
   using GenerationPtr = std::unique_ptr<Generation>;
   // A sequence's part in the step that is being formed.
@@ -79,6 +89,7 @@ class Scheduler {
   void find_pages();
   void preempt_youngest();
   void unpick(Generation* generation);
+  void note_turns();
   bool run();
   void deliver();
   bool deliver_to(const Pick& pick, uint32_t* logit_row, uint32_t* hidden_row);
@@ -98,6 +109,7 @@ class Scheduler {
   std::list<GenerationPtr> newborn_;  // siblings that join after the step
   std::vector<Pick> picks_;
   std::vector<StepRequest> requests_;
+  std::vector<Turn> turns_;
   double token_seconds_ = 0;  // measured cost of a prompt token; 0: not yet
 };
 

@@ -1,0 +1,394 @@
+// The scheduler's policies, one at a time: who is admitted, who gives its pages away, how large
+// chunks are, how requests end and what is refused.
+#include "engine/scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "tiny_engine.h"
+
+namespace hearth {
+namespace {
+
+class SchedulerTest : public testing::Test {
+ protected:
+  static constexpr uint32_t kVocabulary = 80;
+
+  struct Asked {
+    std::shared_ptr<ResultStream> stream;
+    std::shared_ptr<Job> job;
+  };
+
+  // Three pages: one context.
+  static EngineOptions small() {
+    EngineOptions options;
+    options.threads = 1;
+    options.context = 192;
+    options.kv_pages = 3;
+    options.prefill_rows = 64;
+    options.decode_rows = 4;
+    return options;
+  }
+  static EngineOptions large() {
+    EngineOptions options = small();
+    options.context = 512;
+    options.kv_pages = 100;
+    options.prefill_rows = 128;
+    return options;
+  }
+  void start(const EngineOptions& options, const SchedulerOptions& scheduler = {}) {
+    engine_ = tiny_engine(file_, options);
+    scheduler_ = std::make_unique<Scheduler>(*engine_, nullptr, scheduler, statistics_);
+  }
+  Request text(uint32_t prompt, uint32_t max_tokens) {
+    Request request;
+    request.prompt = random_tokens(random_, prompt, kVocabulary);
+    request.max_tokens = max_tokens;
+    request.logprobs = true;
+    request.sampling.temperature = 1;
+    return request;
+  }
+  Asked ask(const Request& request, uint32_t capacity = 1024) {
+    return ask(request, std::make_shared<ResultStream>(capacity));
+  }
+  Asked ask(const Request& request, std::shared_ptr<ResultStream> stream) {
+    check_request(request, *engine_, *stream);
+    Asked asked{stream, std::make_shared<Job>(next_id_++, request, stream)};
+    scheduler_->add(asked.job);
+    return asked;
+  }
+  void run() {
+    for (int step = 0; scheduler_->step(); ++step) ASSERT_LT(step, 10000);
+  }
+  static std::vector<Result> read(const Asked& asked) {
+    std::vector<Result> results;
+    while (std::optional<Result> result = asked.stream->try_pop()) {
+      results.push_back(std::move(*result));
+    }
+    return results;
+  }
+  static std::vector<int32_t> tokens_of(const std::vector<Result>& results, uint32_t choice = 0) {
+    std::vector<int32_t> tokens;
+    for (const Result& result : results) {
+      if (result.choice == choice && result.has_token()) tokens.push_back(result.token);
+    }
+    return tokens;
+  }
+  // The turn that a request's first choice had of the last step; none where it did not run.
+  std::optional<Scheduler::Turn> turn(const Asked& asked) const {
+    for (const Scheduler::Turn& turn : scheduler_->last_turns()) {
+      if (turn.request == asked.job->id() && turn.choice == 0) return turn;
+    }
+    return std::nullopt;
+  }
+  uint32_t tokens_in_step(const Asked& asked) const {
+    return turn(asked).value_or(Scheduler::Turn{}).tokens;
+  }
+  uint32_t step_tokens() const {
+    uint32_t tokens = 0;
+    for (const Scheduler::Turn& turn : scheduler_->last_turns()) tokens += turn.tokens;
+    return tokens;
+  }
+
+  GgufFile file_ = GgufFile::parse(tiny_llama(kTiniest), "tiny");
+  std::mt19937 random_{5};
+  std::unique_ptr<Engine> engine_;
+  Statistics statistics_;
+  std::unique_ptr<Scheduler> scheduler_;
+  uint64_t next_id_ = 0;
+};
+
+// A clock by which every token costs `token_seconds`: it moves while a step is computed.
+class SchedulerTime : public SchedulerTest {
+ protected:
+  SchedulerOptions options(double step_seconds) {
+    SchedulerOptions options;
+    options.step_seconds = step_seconds;
+    options.min_chunk = 8;
+    options.clock = [this] {
+      if ((calls_++ & 1) != 0) now_ += token_seconds_ * step_tokens();
+      return now_;
+    };
+    return options;
+  }
+
+  double token_seconds_ = 1e-3;
+
+ private:
+  uint32_t calls_ = 0;
+  double now_ = 0;
+};
+
+TEST_F(SchedulerTime, ChunksFitTheTimeWhileSomeoneDecodes) {
+  start(large(), options(0.0505));
+  Asked talk = ask(text(20, 12));
+  scheduler_->step();
+  ASSERT_EQ(tokens_in_step(talk), 20u);
+  Asked prompt = ask(text(500, 1));
+  scheduler_->step();
+  EXPECT_EQ(tokens_in_step(talk), 1u);
+  EXPECT_EQ(tokens_in_step(prompt), 49u) << "50 tokens' time, less the one that is decoded";
+  token_seconds_ = 10e-3;
+  scheduler_->step();
+  EXPECT_EQ(tokens_in_step(prompt), 49u) << "known only when it has been measured";
+  scheduler_->step();
+  EXPECT_EQ(tokens_in_step(prompt), 8u) << "(1 + 10) / 2 ms a token";
+  token_seconds_ = 1;
+  for (int i = 0; i < 6; ++i) {
+    scheduler_->step();
+    EXPECT_EQ(tokens_in_step(prompt), 8u) << "never less than min_chunk";
+  }
+  token_seconds_ = 1e-3;
+  while (tokens_in_step(talk) > 0) scheduler_->step();
+  EXPECT_EQ(tokens_in_step(prompt), 128u) << "nobody decodes: as much as a step takes";
+  run();
+  EXPECT_EQ(read(prompt).back().finish, Finish::kLength);
+}
+
+TEST_F(SchedulerTime, AnUnknownCostIsTakenForHigh) {
+  start(large(), options(1000));
+  Asked talk = ask(text(3, 5));  // as few tokens as the decode plan takes: it tells nothing
+  scheduler_->step();
+  Asked prompt = ask(text(500, 1));
+  scheduler_->step();
+  EXPECT_EQ(tokens_in_step(prompt), 8u);
+  scheduler_->step();
+  EXPECT_EQ(tokens_in_step(prompt), 127u);
+}
+
+TEST_F(SchedulerTime, WithoutALimitChunksAreAsLargeAsAStep) {
+  start(large(), options(0));
+  Asked talk = ask(text(3, 5));
+  scheduler_->step();
+  Asked prompt = ask(text(500, 1));
+  token_seconds_ = 1000;
+  for (int i = 0; i < 3; ++i) {
+    scheduler_->step();
+    EXPECT_EQ(tokens_in_step(talk), 1u);
+    EXPECT_EQ(tokens_in_step(prompt), 127u);
+  }
+}
+
+TEST_F(SchedulerTest, StepsHoldNoMoreThanTheirTokens) {
+  SchedulerOptions options;
+  options.step_tokens = 10;
+  options.min_chunk = 4;
+  options.step_seconds = 0;
+  start(large(), options);
+  std::vector<Asked> all;
+  for (int i = 0; i < 9; ++i) all.push_back(ask(text(1, 50)));
+  while (statistics_.running < 9 || turn(all.back())->tokens == 0) scheduler_->step();
+  Asked prompt = ask(text(40, 1));
+  for (int i = 0; i < 10; ++i) {
+    scheduler_->step();
+    EXPECT_EQ(step_tokens(), 10u);
+    EXPECT_EQ(tokens_in_step(prompt), 4u) << "those who decode leave room for it";
+  }
+  EXPECT_EQ(read(prompt).size(), 1u);
+}
+
+TEST_F(SchedulerTest, AShortPromptDoesNotOvertakeALongOne) {
+  start(small());
+  Asked first = ask(text(100, 20)), longer = ask(text(130, 5)), shorter = ask(text(3, 5));
+  for (int i = 0; i < 10; ++i) {
+    scheduler_->step();
+    EXPECT_EQ(statistics_.running, 1u);
+    EXPECT_FALSE(turn(shorter));
+  }
+  while (!turn(longer)) scheduler_->step();
+  EXPECT_EQ(read(first).back().finish, Finish::kLength);
+  EXPECT_FALSE(turn(shorter)) << "three pages are one long prompt's";
+  run();
+  EXPECT_EQ(read(longer).size(), 5u);
+  EXPECT_EQ(read(shorter).size(), 5u);
+  EXPECT_EQ(statistics_.preemptions, 0u);
+}
+
+TEST_F(SchedulerTest, NoMoreRunThanMayRun) {
+  SchedulerOptions options;
+  options.max_running = 2;
+  start(large(), options);
+  std::vector<Asked> all;
+  for (int i = 0; i < 5; ++i) all.push_back(ask(text(10, 5)));
+  EXPECT_EQ(statistics_.waiting, 5u);
+  scheduler_->step();
+  EXPECT_EQ(statistics_.running, 2u);
+  EXPECT_EQ(statistics_.waiting, 3u);
+  run();
+  for (const Asked& asked : all) EXPECT_EQ(read(asked).size(), 5u);
+}
+
+TEST_F(SchedulerTest, TheYoungestGivesItsPagesAway) {
+  start(small());
+  std::vector<Request> requests = {text(60, 60), text(50, 60), text(40, 30)};
+  std::vector<Asked> all;
+  for (const Request& request : requests) all.push_back(ask(request));
+  scheduler_->step();
+  EXPECT_EQ(statistics_.running, 3u);
+  std::vector<bool> lost(3);
+  while (scheduler_->step()) {
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (turn(all[i]) || tokens_of(read(all[i])).size() == requests[i].max_tokens) continue;
+      lost[i] = true;
+      for (size_t younger = i + 1; younger < all.size(); ++younger) {
+        EXPECT_FALSE(turn(all[younger])) << younger << " runs and " << i << " does not";
+      }
+    }
+    if (statistics_.finished_choices > 0) break;
+  }
+  EXPECT_EQ(lost, (std::vector<bool>{false, true, true}));
+  EXPECT_GE(statistics_.preemptions, 2u);
+  run();
+  EXPECT_EQ(statistics_.finished_choices, 3u);
+}
+
+TEST_F(SchedulerTest, ChoicesShareThePromptAndDifferBySeed) {
+  start(large());
+  Request request = text(100, 20);
+  request.choices = 4;
+  Asked asked = ask(request);
+  run();
+  std::vector<Result> results = read(asked);
+  EXPECT_EQ(statistics_.computed_tokens, 100u + 4 * 19);
+  EXPECT_EQ(statistics_.cached_tokens, 0u);
+  EXPECT_EQ(statistics_.generated_tokens, 80u);
+  EXPECT_EQ(statistics_.finished_choices, 4u);
+  Alone alone = get_alone(*engine_, request);
+  for (uint32_t choice = 0; choice < 4; ++choice) {
+    std::vector<int32_t> expected;
+    for (const TokenAlone& token : alone.choices[choice].tokens) expected.push_back(token.token);
+    EXPECT_EQ(tokens_of(results, choice), expected);
+    for (uint32_t other = 0; other < choice; ++other) {
+      EXPECT_NE(tokens_of(results, other), expected);
+    }
+  }
+}
+
+TEST_F(SchedulerTest, MoreChoicesThanMayRunTakeTurns) {
+  SchedulerOptions options;
+  options.max_running = 2;
+  start(large(), options);
+  Request request = text(70, 10);
+  request.choices = 5;
+  Asked asked = ask(request);
+  run();
+  std::vector<Result> results = read(asked);
+  EXPECT_EQ(results.size(), 50u);
+  EXPECT_EQ(std::ranges::count(results, Finish::kLength, &Result::finish), 5);
+}
+
+TEST_F(SchedulerTest, RowsComeFromTheirPositionOn) {
+  start(large());
+  for (Deliver deliver : {Deliver::kLogits, Deliver::kHidden}) {
+    Request request = text(150, 0);
+    request.deliver = deliver;
+    request.rows_from = 100;
+    Alone alone = get_alone(*engine_, request);
+    uint64_t computed = statistics_.computed_tokens;
+    for (uint32_t cached : {0u, 64u}) {
+      Asked asked = ask(request, 7);
+      std::vector<Result> results;
+      while (scheduler_->step()) std::ranges::move(read(asked), std::back_inserter(results));
+      ASSERT_EQ(results.size(), 50u);
+      for (uint32_t i = 0; i < 50; ++i) {
+        EXPECT_EQ(results[i].index, 100 + i);
+        EXPECT_EQ(results[i].row, alone.rows[i]);
+        EXPECT_EQ(results[i].finish.has_value(), i == 49);
+        EXPECT_EQ(results[i].cached_tokens, cached) << "never beyond the first row wanted";
+      }
+      EXPECT_EQ(results.back().finish, Finish::kComplete);
+    }
+    EXPECT_EQ(statistics_.computed_tokens - computed, 150u + 86);
+  }
+}
+
+TEST_F(SchedulerTest, AClientThatDoesNotReadHoldsUpItself) {
+  start(large());
+  Asked slow = ask(text(10, 30), 4), quick = ask(text(10, 30));
+  run();
+  EXPECT_EQ(read(quick).size(), 30u);
+  EXPECT_EQ(statistics_.running, 1u);
+  EXPECT_TRUE(turn(slow)->held_up);
+  size_t got = 0;
+  for (int round = 0; round < 20; ++round) {
+    got += read(slow).size();
+    run();
+  }
+  EXPECT_EQ(got, 30u);
+}
+
+TEST_F(SchedulerTest, WhoIsCancelledIsGoneAtTheNextStep) {
+  start(small());
+  Request request = text(20, 0);
+  request.choices = 2;
+  Asked runs = ask(request), closes = ask(text(20, 0)), waits = ask(text(190, 0));
+  Asked last = ask(text(20, 2));
+  for (int i = 0; i < 3; ++i) scheduler_->step();
+  EXPECT_EQ(statistics_.running, 3u);
+  runs.job->cancel();
+  waits.job->cancel();
+  closes.stream->close();
+  scheduler_->step();
+  EXPECT_EQ(scheduler_->last_turns().size(), 1u);
+  std::vector<Result> results = read(runs);
+  EXPECT_EQ(std::ranges::count(results, Finish::kCancelled, &Result::finish), 2);
+  results = read(waits);
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_EQ(results[0].finish, Finish::kCancelled);
+  EXPECT_TRUE(read(closes).empty());
+  EXPECT_EQ(statistics_.cancelled_choices, 4u);
+  run();
+  EXPECT_EQ(read(last).size(), 2u);
+  EXPECT_EQ(engine_->pool().available(), 3u);
+}
+
+TEST_F(SchedulerTest, AStepThatNobodyWaitsForIsAbandoned) {
+  SchedulerOptions options;
+  std::vector<Asked> all;
+  bool leave = false;
+  options.clock = [&] {
+    for (const Asked& asked : all) {
+      if (leave) asked.job->cancel();
+    }
+    return 0.0;
+  };
+  start(large(), options);
+  for (int i = 0; i < 3; ++i) all.push_back(ask(text(30, 10)));
+  scheduler_->step();
+  uint64_t computed = statistics_.computed_tokens;
+  leave = true;
+  EXPECT_TRUE(scheduler_->step());
+  EXPECT_EQ(statistics_.abandoned_steps, 1u);
+  EXPECT_EQ(statistics_.computed_tokens, computed);
+  EXPECT_FALSE(scheduler_->step());
+  for (const Asked& asked : all) {
+    std::vector<Result> results = read(asked);
+    ASSERT_EQ(results.size(), 2u);
+    EXPECT_EQ(results.back().finish, Finish::kCancelled);
+    EXPECT_TRUE(asked.stream->reserve(1024)) << "its room was given back";
+  }
+  EXPECT_EQ(engine_->pool().available(), engine_->pool().page_count());
+}
+
+TEST_F(SchedulerTest, EndingAllEndsThoseWhoRunAndThoseWhoWait) {
+  start(small());
+  Request request = text(100, 0);
+  request.choices = 3;
+  Asked runs = ask(text(150, 0)), waits = ask(request);
+  scheduler_->step();
+  scheduler_->end_all(Finish::kFailed, "the reason");
+  for (const Asked& asked : {runs, waits}) {
+    for (const Result& result : read(asked)) {
+      EXPECT_EQ(result.finish, Finish::kFailed);
+      EXPECT_EQ(result.error, "the reason");
+    }
+  }
+  EXPECT_EQ(statistics_.failed_choices, 4u);
+  EXPECT_EQ(statistics_.finished_choices, 4u);
+  EXPECT_FALSE(scheduler_->step());
+}
+
+}  // namespace
+}  // namespace hearth

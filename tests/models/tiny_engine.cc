@@ -1,0 +1,77 @@
+#include "tiny_engine.h"
+
+#include <algorithm>
+
+#include "engine/logprobs.h"
+
+namespace hearth {
+namespace {
+
+Alone::Choice continue_alone(Engine& engine, const Request& request, uint32_t choice) {
+  SamplingParams params = request.sampling;
+  params.seed += choice;
+  Sampler sampler(params);
+  for (int32_t token : request.prompt) sampler.accept(token);
+  auto sequence = engine.new_sequence();
+  engine.prefill(*sequence, request.prompt);
+  Alone::Choice got;
+  for (;;) {
+    std::span<const float> logits = engine.logits(0);
+    double norm = log_sum_exp(logits);
+    int32_t token = sampler.sample(logits);
+    sampler.accept(token);
+    got.tokens.push_back({token, logits[static_cast<size_t>(token)] - norm,
+                          top_logprobs(logits, norm, request.top_logprobs)});
+    if (got.tokens.size() == request.max_tokens) {
+      got.finish = Finish::kLength;
+      return got;
+    }
+    if (sequence->length() == engine.context()) {
+      got.finish = Finish::kContext;
+      return got;
+    }
+    engine.prefill(*sequence, {&token, 1});
+  }
+}
+
+std::vector<std::vector<float>> rows_alone(Engine& engine, const Request& request) {
+  std::vector<std::vector<float>> rows;
+  auto sequence = engine.new_sequence();
+  bool hidden = request.deliver == Deliver::kHidden;
+  for (const int32_t& token : request.prompt) {
+    StepRequest one{sequence.get(), {&token, 1}, hidden ? Want::kHidden : Want::kAll};
+    engine.step({&one, 1});
+    std::span<const float> row = hidden ? engine.hidden(0) : engine.logits(0);
+    if (sequence->length() > request.rows_from) rows.emplace_back(row.begin(), row.end());
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::unique_ptr<Engine> tiny_engine(const GgufFile& file, const EngineOptions& options) {
+  Isa isa = available_isas(detect_cpu_features()).back();
+  uint32_t cores = std::max(1u, options.threads / options.shards);
+  return std::make_unique<Engine>(file, Machine::invented(options.shards, cores), isa, options,
+                                  [](size_t, size_t) {});
+}
+
+Alone get_alone(Engine& engine, const Request& request) {
+  Alone alone;
+  if (request.deliver != Deliver::kText) {
+    alone.rows = rows_alone(engine, request);
+    return alone;
+  }
+  for (uint32_t choice = 0; choice < request.choices; ++choice) {
+    alone.choices.push_back(continue_alone(engine, request, choice));
+  }
+  return alone;
+}
+
+std::vector<int32_t> random_tokens(std::mt19937& random, size_t count, uint32_t vocabulary) {
+  std::vector<int32_t> tokens(count);
+  for (int32_t& token : tokens) token = static_cast<int32_t>(random() % vocabulary);
+  return tokens;
+}
+
+}  // namespace hearth
