@@ -39,6 +39,7 @@ Generation::Generation(std::shared_ptr<Job> job, uint32_t choice, uint64_t order
       order_(order),
       siblings_(choice == 0 ? job_->request().choices - 1 : 0),
       tokens_(job_->request().prompt),
+      next_row_(job_->request().rows_from),
       sampler_(params_of(job_->request(), choice)),
       text_(job_->request().stops) {
   for (int32_t token : tokens_) sampler_.accept(token);
@@ -114,7 +115,8 @@ void Generation::add_token(int32_t token, const GenerationLimits& limits, Result
 bool Generation::take_row(uint32_t position, std::span<const float> row) {
   Result out = result(position);
   out.row.assign(row.begin(), row.end());
-  bool last = position + 1 == tokens_.size();
+  next_row_ = position + 1;
+  bool last = next_row_ == tokens_.size();
   if (last) out.finish = Finish::kComplete;
   job_->stream().push_reserved(std::move(out));
   return last;

@@ -44,6 +44,9 @@ class Generation {
   // Past its prompt, with one token to compute.
   bool decodes() const { return started() && pending() == 1; }
 
+  // The first position whose row is still to be given, where rows are wanted.
+  uint32_t next_row() const { return next_row_; }
+
   // Null while it waits.
   std::unique_ptr<Sequence> sequence;
   // Of its prompt, found in the prefix cache when it was first admitted.
@@ -74,6 +77,7 @@ class Generation {
   uint32_t siblings_ = 0;
   std::vector<int32_t> tokens_;
   uint32_t generated_ = 0;
+  uint32_t next_row_;
   Sampler sampler_;
   TextStream text_;
 };

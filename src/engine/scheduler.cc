@@ -95,9 +95,9 @@ uint32_t Scheduler::promised_pages() const {
 uint32_t Scheduler::adopt(Generation& generation) {
   if (!options_.prefix_cache) return 0;
   std::span<const int32_t> tokens = generation.tokens();
-  // Rows that are wanted are computed, whatever the cache holds.
+  // Rows that are still wanted are computed, whatever the cache holds.
   bool rows = generation.request().deliver != Deliver::kText;
-  if (rows) tokens = tokens.first(generation.request().rows_from + 1);
+  if (rows) tokens = tokens.first(generation.next_row() + 1);
   return generation.sequence->adopt_prefix(tokens);
 }
 
@@ -202,8 +202,8 @@ bool Scheduler::shape(const Generation& generation, const Room& room, Pick* pick
   }
   pick->results = 0;
   pick->want = Want::kNothing;
-  if (at < request.rows_from) {
-    pick->tokens = std::min(pick->tokens, request.rows_from - at);
+  if (at < generation.next_row()) {
+    pick->tokens = std::min(pick->tokens, generation.next_row() - at);
     return true;
   }
   bool hidden = request.deliver == Deliver::kHidden;

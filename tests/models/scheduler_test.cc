@@ -304,6 +304,29 @@ TEST_F(SchedulerTest, RowsComeFromTheirPositionOn) {
   }
 }
 
+TEST_F(SchedulerTest, RowsComeOnceThoughTheirSequenceLosesItsPages) {
+  for (bool prefix_cache : {false, true}) {
+    SchedulerOptions options;
+    options.prefix_cache = prefix_cache;
+    start(small(), options);
+    Request rows = text(120, 0);
+    rows.deliver = Deliver::kLogits;
+    rows.rows_from = 10;
+    Alone alone = get_alone(*engine_, rows);
+    uint64_t preemptions = statistics_.preemptions;
+    Asked older = ask(text(60, 100)), younger = ask(rows, 8);
+    std::vector<Result> results;
+    while (scheduler_->step()) std::ranges::move(read(younger), std::back_inserter(results));
+    EXPECT_EQ(statistics_.preemptions - preemptions, 1u);
+    ASSERT_EQ(results.size(), 110u);
+    for (uint32_t i = 0; i < 110; ++i) {
+      EXPECT_EQ(results[i].index, 10 + i);
+      EXPECT_EQ(results[i].row, alone.rows[i]);
+    }
+    EXPECT_EQ(read(older).size(), 100u);
+  }
+}
+
 TEST_F(SchedulerTest, AClientThatDoesNotReadHoldsUpItself) {
   start(large());
   Asked slow = ask(text(10, 30), 4), quick = ask(text(10, 30));
