@@ -53,6 +53,7 @@ std::vector<std::unique_ptr<Generation>> Generation::take_siblings() {
   std::vector<std::unique_ptr<Generation>> others;
   for (uint32_t choice = 1; choice <= siblings_; ++choice) {
     auto& other = others.emplace_back(std::make_unique<Generation>(job_, choice, order_));
+    other->reached = reached;
     other->cached_tokens = cached_tokens;
     other->sequence = sequence->fork();
   }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -49,7 +50,9 @@ class Generation {
 
   // Null while it waits.
   std::unique_ptr<Sequence> sequence;
-  // Of its prompt, found in the prefix cache when it was first admitted.
+  // The most tokens that its sequence ever had.
+  uint32_t reached = 0;
+  // Of these, tokens that others computed.
   uint32_t cached_tokens = 0;
   // Left out of the last step that had its turn, since its client's stream had no room.
   bool held_up = false;

@@ -101,11 +101,17 @@ uint32_t Scheduler::adopt(Generation& generation) {
   return generation.sequence->adopt_prefix(tokens);
 }
 
+// A hit is what others have computed: a sequence that comes back after a preemption also finds its
+// own pages.
 void Scheduler::count_cached(Generation& generation, uint32_t tokens) {
-  if (tokens == 0) return;
   statistics_.cached_tokens.add(tokens);
-  statistics_.cache_hits.add(1);
-  if (!generation.started()) generation.cached_tokens += tokens;
+  uint32_t length = generation.sequence->length();
+  uint32_t known = std::max(generation.reached, length - tokens);
+  if (length > known) {
+    if (generation.cached_tokens == 0) statistics_.cache_hits.add(1);
+    generation.cached_tokens += length - known;
+  }
+  generation.reached = std::max(generation.reached, length);
 }
 
 bool Scheduler::try_admit(Generation& generation) {
@@ -117,7 +123,6 @@ bool Scheduler::try_admit(Generation& generation) {
     generation.sequence.reset();
     return false;
   }
-  if (!generation.started()) generation.cached_tokens = 0;
   count_cached(generation, cached);
   return true;
 }
@@ -308,6 +313,7 @@ void Scheduler::deliver() {
   for (const Pick& pick : picks_) {
     Generation* generation = pick.generation;
     if (options_.prefix_cache) generation->sequence->publish();
+    generation->reached = std::max(generation->reached, generation->sequence->length());
     bool over = deliver_to(pick, &logit_row, &hidden_row);
     auto at = std::ranges::find_if(running_, [&](auto& g) { return g.get() == generation; });
     if (over) {

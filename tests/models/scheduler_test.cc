@@ -308,22 +308,27 @@ TEST_F(SchedulerTest, RowsComeOnceThoughTheirSequenceLosesItsPages) {
   for (bool prefix_cache : {false, true}) {
     SchedulerOptions options;
     options.prefix_cache = prefix_cache;
-    start(small(), options);
-    Request rows = text(120, 0);
+    EngineOptions four_pages = small();
+    four_pages.kv_pages = 4;
+    start(four_pages, options);
+    Request rows = text(150, 0);
     rows.deliver = Deliver::kLogits;
     rows.rows_from = 10;
     Alone alone = get_alone(*engine_, rows);
-    uint64_t preemptions = statistics_.preemptions;
+    uint64_t preemptions = statistics_.preemptions, cached = statistics_.cached_tokens;
     Asked older = ask(text(60, 100)), younger = ask(rows, 8);
     std::vector<Result> results;
     while (scheduler_->step()) std::ranges::move(read(younger), std::back_inserter(results));
     EXPECT_EQ(statistics_.preemptions - preemptions, 1u);
-    ASSERT_EQ(results.size(), 110u);
-    for (uint32_t i = 0; i < 110; ++i) {
+    ASSERT_EQ(results.size(), 140u);
+    for (uint32_t i = 0; i < 140; ++i) {
       EXPECT_EQ(results[i].index, 10 + i);
       EXPECT_EQ(results[i].row, alone.rows[i]);
+      EXPECT_EQ(results[i].cached_tokens, 0u) << "it computed them itself";
     }
     EXPECT_EQ(read(older).size(), 100u);
+    EXPECT_EQ(statistics_.cache_hits, 0u);
+    EXPECT_EQ(statistics_.cached_tokens - cached, prefix_cache ? 64u : 0u) << "its own page";
   }
 }
 
