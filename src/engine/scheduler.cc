@@ -14,18 +14,23 @@ double steady_seconds() {
   return std::chrono::duration<double>(now).count();
 }
 
+GenerationLimits limits_of(const Engine& engine, const Tokenizer* tokenizer) {
+  GenerationLimits limits{tokenizer, engine.config().vocabulary, engine.context()};
+  // Rows that pad the embedding table have logits, but are no tokens.
+  if (tokenizer != nullptr) {
+    limits.vocabulary = std::min(limits.vocabulary, static_cast<uint32_t>(tokenizer->size()));
+  }
+  return limits;
+}
+
 }  // namespace
 
 Scheduler::Scheduler(Engine& engine, const Tokenizer* tokenizer, SchedulerOptions options,
                      Statistics& statistics)
     : engine_(engine),
-      limits_{tokenizer, engine.config().vocabulary, engine.context()},
+      limits_(limits_of(engine, tokenizer)),
       options_(std::move(options)),
       statistics_(statistics) {
-  // Rows that pad the embedding table have logits, but are no tokens.
-  if (tokenizer != nullptr) {
-    limits_.vocabulary = std::min(limits_.vocabulary, static_cast<uint32_t>(tokenizer->size()));
-  }
   const EngineOptions& limits = engine.options();
   auto settle = [](uint32_t asked, uint32_t most) {
     return asked == 0 ? most : std::min(asked, most);
@@ -381,8 +386,11 @@ void Scheduler::update_figures() {
   statistics_.evicted_pages.set(pool.evictions());
 }
 
-void check_request(const Request& request, const Engine& engine, const ResultStream& stream) {
-  uint32_t vocabulary = engine.config().vocabulary;
+void check_request(const Request& request, const Engine& engine, const Tokenizer* tokenizer,
+                   const ResultStream& stream) {
+  bool rows = request.deliver != Deliver::kText;
+  // Penalties and bias look up the logits of what may be sampled.
+  uint32_t vocabulary = rows ? engine.config().vocabulary : limits_of(engine, tokenizer).vocabulary;
   if (request.prompt.empty()) fail(ErrorCode::kRequest, "the prompt is empty: give it a token");
   if (request.prompt.size() > engine.context()) {
     fail(ErrorCode::kRequest,
@@ -394,7 +402,6 @@ void check_request(const Request& request, const Engine& engine, const ResultStr
       fail(ErrorCode::kRequest, "token {} is outside the vocabulary of {}", token, vocabulary);
     }
   }
-  bool rows = request.deliver != Deliver::kText;
   if (rows && request.rows_from >= request.prompt.size()) {
     fail(ErrorCode::kRequest, "rows are wanted from position {} on and the prompt has {} tokens",
          request.rows_from, request.prompt.size());

@@ -114,6 +114,8 @@ class Scheduler {
 };
 
 // Throws (kRequest, kUsage) where the engine cannot serve the request, whatever else it does.
-void check_request(const Request& request, const Engine& engine, const ResultStream& stream);
+// `tokenizer` as above.
+void check_request(const Request& request, const Engine& engine, const Tokenizer* tokenizer,
+                   const ResultStream& stream);
 
 }  // namespace hearth

@@ -51,7 +51,7 @@ Service::~Service() {
 }
 
 std::shared_ptr<const Job> Service::submit(Request request, std::shared_ptr<ResultStream> stream) {
-  check_request(request, *engine_, *stream);
+  check_request(request, *engine_, tokenizer_, *stream);
   stream->set_on_room([mailbox = mailbox_] { mailbox->poke(); });
   std::shared_ptr<Job> job;
   {

@@ -69,7 +69,7 @@ class RequestTest : public testing::Test {
     return read(*stream);
   }
   std::shared_ptr<Job> add(const Request& request, std::shared_ptr<ResultStream> stream) {
-    check_request(request, *engine_, *stream);
+    check_request(request, *engine_, tokenizer_.get(), *stream);
     auto job = std::make_shared<Job>(1, request, std::move(stream));
     scheduler_->add(job);
     return job;
@@ -88,7 +88,7 @@ class RequestTest : public testing::Test {
   std::string refused(const Request& request, uint32_t capacity = 8) {
     ResultStream stream(capacity);
     try {
-      check_request(request, *engine_, stream);
+      check_request(request, *engine_, tokenizer_.get(), stream);
     } catch (const Error& error) {
       return error.what();
     }
@@ -223,6 +223,8 @@ TEST_F(RequestTest, WhatCannotBeServedIsRefused) {
   says_so(with([](Request& r) { r.prompt.assign(129, 1); }), "129 tokens");
   says_so(with([](Request& r) { r.prompt = {1, -1}; }), "token -1");
   says_so(with([](Request& r) { r.prompt = {kPadded}; }), "token 272");
+  says_so(with([](Request& r) { r.prompt = {kTokens}; }), "token 260");
+  says_so(with([](Request& r) { r.sampling.logit_bias = {{kTokens, 1}}; }), "token 260");
   says_so(with([](Request& r) { r.choices = 0; }), "0 continuations");
   says_so(with([](Request& r) { r.choices = 9; }), "9 continuations");
   says_so(with([](Request& r) { r.stops = {"a", ""}; }), "stop text is empty");
@@ -232,6 +234,8 @@ TEST_F(RequestTest, WhatCannotBeServedIsRefused) {
     EXPECT_EQ(refused(good), "");
     says_so(with([](Request& r) { r.rows_from = 3; }), "from position 3");
     says_so(with([](Request& r) { r.choices = 2; }), "2 continuations");
+    EXPECT_EQ(with([](Request& r) { r.prompt = {kTokens}; }), "") << "padding has rows, too";
+    says_so(with([](Request& r) { r.prompt = {kPadded}; }), "token 272");
   }
 }
 

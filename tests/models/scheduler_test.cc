@@ -54,7 +54,7 @@ class SchedulerTest : public testing::Test {
     return ask(request, std::make_shared<ResultStream>(capacity));
   }
   Asked ask(const Request& request, std::shared_ptr<ResultStream> stream) {
-    check_request(request, *engine_, *stream);
+    check_request(request, *engine_, nullptr, *stream);
     Asked asked{stream, std::make_shared<Job>(next_id_++, request, stream)};
     scheduler_->add(asked.job);
     return asked;
