@@ -53,7 +53,18 @@ bool Scheduler::step() {
   admit();
   form();
   bool any = !picks_.empty();
-  if (any && run()) deliver();
+  bool complete = false;
+  try {
+    complete = any && run();
+  } catch (...) {
+    drop_picks();
+    throw;
+  }
+  if (complete) {
+    deliver();
+  } else {
+    drop_picks();
+  }
   update_figures();
   return any;
 }
@@ -261,6 +272,10 @@ void Scheduler::unpick(Generation* generation) {
   });
 }
 
+void Scheduler::drop_picks() {
+  while (!picks_.empty()) unpick(picks_.back().generation);
+}
+
 void Scheduler::preempt_youngest() {
   auto youngest = std::ranges::max_element(
       running_, [](const auto& a, const auto& b) { return b->younger_than(*a); });
@@ -300,7 +315,6 @@ bool Scheduler::run() {
   statistics_.step_nanoseconds.add(static_cast<uint64_t>(seconds * 1e9));
   if (!complete) {
     statistics_.abandoned_steps.add(1);
-    while (!picks_.empty()) unpick(picks_.back().generation);
     return false;
   }
   statistics_.computed_tokens.add(tokens);

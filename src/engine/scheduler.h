@@ -89,6 +89,7 @@ class Scheduler {
   void find_pages();
   void preempt_youngest();
   void unpick(Generation* generation);
+  void drop_picks();
   void note_turns();
   bool run();
   void deliver();

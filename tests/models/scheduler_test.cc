@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "base/error.h"
 #include "tiny_engine.h"
@@ -398,6 +399,29 @@ TEST_F(SchedulerTest, AStepThatNobodyWaitsForIsAbandoned) {
     EXPECT_TRUE(asked.stream->reserve(1024)) << "its room was given back";
   }
   EXPECT_EQ(engine_->pool().available(), engine_->pool().page_count());
+}
+
+TEST_F(SchedulerTest, AStepThatFailsGivesBackTheRoomItSetAside) {
+  SchedulerOptions options;
+  bool fails = false;
+  options.clock = [&] {
+    if (fails) throw std::runtime_error("no memory");
+    return 0.0;
+  };
+  start(large(), options);
+  Asked first = ask(text(10, 5), 2);
+  scheduler_->step();
+  fails = true;
+  EXPECT_THROW(scheduler_->step(), std::runtime_error);
+  scheduler_->end_all(Finish::kFailed, "no memory");
+  EXPECT_EQ(read(first).back().error, "no memory");
+  EXPECT_EQ(engine_->pool().available(), engine_->pool().page_count());
+  fails = false;
+  Request two = text(10, 1);
+  two.choices = 2;
+  Asked second = ask(two, first.stream);
+  run();
+  EXPECT_EQ(read(second).size(), 2u);
 }
 
 TEST_F(SchedulerTest, EndingAllEndsThoseWhoRunAndThoseWhoWait) {
