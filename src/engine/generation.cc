@@ -77,6 +77,7 @@ std::optional<Finish> Generation::take_logits(std::span<const float> logits,
   if (!all_finite(logits)) {
     out.finish = Finish::kFailed;
     out.error = kNotNumbers;
+    out.text = text_.end();
   } else {
     int32_t token = sampler_.sample(logits);
     if (request().logprobs || request().top_logprobs > 0) {
