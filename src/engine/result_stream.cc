@@ -9,7 +9,8 @@ std::optional<Result> ResultStream::pop(std::chrono::milliseconds timeout) {
   std::function<void()> tell;
   {
     std::unique_lock lock(mutex_);
-    if (!arrived_.wait_for(lock, timeout, [&] { return !results_.empty(); })) return result;
+    arrived_.wait_for(lock, timeout, [&] { return !results_.empty() || closed_; });
+    if (results_.empty()) return result;
     result = std::move(results_.front());
     results_.pop_front();
     if (room_wanted_) tell = on_room_;
@@ -27,6 +28,7 @@ void ResultStream::close() {
     results_.clear();
     tell = on_room_;
   }
+  arrived_.notify_all();
   if (tell) tell();
 }
 

@@ -23,7 +23,7 @@ class ResultStream {
 
   uint32_t capacity() const { return capacity_; }
 
-  // The next result; waits until there is one, at most `timeout`.
+  // The next result; waits until there is one or the stream is closed, at most `timeout`.
   std::optional<Result> pop(std::chrono::milliseconds timeout);
   std::optional<Result> try_pop() { return pop(std::chrono::milliseconds(0)); }
   // The client is gone: nothing more is wanted.

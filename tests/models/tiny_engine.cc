@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/logprobs.h"
+#include "engine/logits.h"
 
 namespace hearth {
 namespace {

@@ -1,0 +1,119 @@
+#include "engine/result_stream.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+namespace hearth {
+namespace {
+
+Result numbered(uint32_t index) {
+  Result result;
+  result.index = index;
+  return result;
+}
+
+TEST(ResultStream, ResultsComeInOrder) {
+  ResultStream stream(3);
+  EXPECT_EQ(stream.capacity(), 3u);
+  EXPECT_FALSE(stream.try_pop());
+  ASSERT_TRUE(stream.reserve(3));
+  for (uint32_t i = 0; i < 3; ++i) stream.push_reserved(numbered(i));
+  for (uint32_t i = 0; i < 3; ++i) EXPECT_EQ(stream.try_pop()->index, i);
+  EXPECT_FALSE(stream.try_pop());
+}
+
+TEST(ResultStream, RoomIsWhatIsNeitherFilledNorSetAside) {
+  ResultStream stream(4);
+  EXPECT_FALSE(stream.reserve(5));
+  EXPECT_TRUE(stream.reserve(3));
+  EXPECT_FALSE(stream.reserve(2)) << "three are set aside";
+  stream.push_reserved(numbered(0));
+  EXPECT_FALSE(stream.reserve(2)) << "one of them is filled";
+  stream.unreserve(2);
+  EXPECT_TRUE(stream.reserve(3));
+  EXPECT_FALSE(stream.reserve(1));
+  EXPECT_TRUE(stream.try_pop());
+  EXPECT_TRUE(stream.reserve(1));
+}
+
+TEST(ResultStream, AnEndNeedsNoRoom) {
+  ResultStream stream(1);
+  ASSERT_TRUE(stream.reserve(1));
+  stream.push_reserved(numbered(0));
+  stream.push_final(numbered(1));
+  stream.push_final(numbered(2));
+  for (uint32_t i = 0; i < 3; ++i) EXPECT_EQ(stream.try_pop()->index, i);
+}
+
+TEST(ResultStream, TellsOfRoomThatWasAskedForAndOfItsEnd) {
+  ResultStream stream(1);
+  int told = 0;
+  stream.set_on_room([&] { ++told; });
+  ASSERT_TRUE(stream.reserve(1));
+  stream.push_reserved(numbered(0));
+  stream.try_pop();
+  EXPECT_EQ(told, 0) << "nobody asked";
+  ASSERT_TRUE(stream.reserve(1));
+  stream.push_reserved(numbered(1));
+  EXPECT_FALSE(stream.reserve(1));
+  stream.try_pop();
+  EXPECT_EQ(told, 1);
+  stream.try_pop();
+  EXPECT_EQ(told, 1);
+  stream.close();
+  EXPECT_EQ(told, 2);
+}
+
+TEST(ResultStream, AClosedOneDropsEverything) {
+  ResultStream stream(2);
+  ASSERT_TRUE(stream.reserve(2));
+  stream.push_reserved(numbered(0));
+  EXPECT_FALSE(stream.closed());
+  stream.close();
+  EXPECT_TRUE(stream.closed());
+  stream.push_reserved(numbered(1));
+  stream.push_final(numbered(2));
+  EXPECT_FALSE(stream.try_pop());
+}
+
+// The writer pushes when it can, the reader sleeps until something comes: nothing is lost, doubled
+// or put out of order, and neither is left asleep.
+TEST(ResultStream, TwoThreadsMeet) {
+  constexpr uint32_t kResults = 3000;
+  ResultStream stream(3);
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool room = false;
+  stream.set_on_room([&] {
+    std::lock_guard lock(mutex);
+    room = true;
+    changed.notify_one();
+  });
+  std::thread writer([&] {
+    for (uint32_t i = 0; i < kResults; ++i) {
+      while (!stream.reserve(1)) {
+        std::unique_lock lock(mutex);
+        changed.wait(lock, [&] { return room; });
+        room = false;
+      }
+      stream.push_reserved(numbered(i));
+    }
+  });
+  for (uint32_t i = 0; i < kResults; ++i) {
+    std::optional<Result> result = stream.pop(std::chrono::hours(1));
+    ASSERT_TRUE(result);
+    ASSERT_EQ(result->index, i);
+  }
+  writer.join();
+}
+
+TEST(ResultStream, ClosingWakesWhoeverWaits) {
+  ResultStream stream;
+  std::thread closer([&] { stream.close(); });
+  EXPECT_FALSE(stream.pop(std::chrono::hours(1)));
+  closer.join();
+}
+
+}  // namespace
+}  // namespace hearth
