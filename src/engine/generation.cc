@@ -1,5 +1,7 @@
 #include "engine/generation.h"
 
+#include <algorithm>
+
 #include "engine/logits.h"
 
 namespace hearth {
@@ -47,6 +49,15 @@ Generation::Generation(std::shared_ptr<Job> job, uint32_t choice, uint64_t order
 
 uint32_t Generation::pending() const {
   return static_cast<uint32_t>(tokens_.size()) - (sequence ? sequence->length() : 0);
+}
+
+bool Generation::still_held_up() {
+  held_up = held_up && !job_->stream().has_room(most_results());
+  return held_up;
+}
+
+uint32_t Generation::most_results() const {
+  return std::max(choices_together(), job_->stream().capacity() / 2);
 }
 
 std::vector<std::unique_ptr<Generation>> Generation::take_siblings() {

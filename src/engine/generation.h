@@ -54,8 +54,13 @@ class Generation {
   uint32_t reached = 0;
   // Of these, tokens that others computed.
   uint32_t cached_tokens = 0;
-  // Left out of the last step that had its turn, since its client's stream had no room.
+  // Left out when it last had its turn, since its client's stream had no room.
   bool held_up = false;
+  // Whether that is still so: until there is room for most_results().
+  bool still_held_up();
+  // That one step may give: all choices' first tokens, or as many rows as fill half of its client's
+  // stream, so that the client reads one half while the other is computed.
+  uint32_t most_results() const;
 
   // The request's other choices, at the same place; given once, when the prompt has been computed.
   std::vector<std::unique_ptr<Generation>> take_siblings();

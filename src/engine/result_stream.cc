@@ -37,14 +37,22 @@ bool ResultStream::closed() const {
   return closed_;
 }
 
+bool ResultStream::fits(uint32_t count) {
+  bool fits = results_.size() + reserved_ + count <= capacity_;
+  if (!fits) room_wanted_ = true;
+  return fits;
+}
+
 bool ResultStream::reserve(uint32_t count) {
   std::lock_guard lock(mutex_);
-  if (results_.size() + reserved_ + count > capacity_) {
-    room_wanted_ = true;
-    return false;
-  }
+  if (!fits(count)) return false;
   reserved_ += count;
   return true;
+}
+
+bool ResultStream::has_room(uint32_t count) {
+  std::lock_guard lock(mutex_);
+  return fits(count);
 }
 
 void ResultStream::unreserve(uint32_t count) {

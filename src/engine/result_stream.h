@@ -33,6 +33,8 @@ class ResultStream {
   // Sets aside room for `count` results; false where there is not enough, and then whoever
   // set_on_room() names is told once there is more.
   bool reserve(uint32_t count);
+  // Whether that would succeed; where not, it tells likewise.
+  bool has_room(uint32_t count);
   // Gives back room that was set aside and not used.
   void unreserve(uint32_t count);
   // Delivers a result into room set aside for it.
@@ -43,6 +45,7 @@ class ResultStream {
   void set_on_room(std::function<void()> on_room);
 
  private:
+  bool fits(uint32_t count);
   void push(Result result);
 
   const uint32_t capacity_;

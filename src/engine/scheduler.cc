@@ -51,11 +51,12 @@ void Scheduler::add(std::shared_ptr<Job> job) {
 bool Scheduler::step() {
   drop_gone();
   admit();
-  form();
-  bool any = !picks_.empty();
+  bool any = form();
+  // Those who turned out to be held up make way.
+  while (!any && admit()) any = form();
   bool complete = false;
   try {
-    complete = any && run();
+    complete = !picks_.empty() && run();
   } catch (...) {
     drop_picks();
     throw;
@@ -143,12 +144,22 @@ bool Scheduler::try_admit(Generation& generation) {
   return true;
 }
 
-// In order of arrival: a short prompt doesn't overtake a long one that waits for pages.
-void Scheduler::admit() {
-  while (!waiting_.empty() && running_.size() < options_.max_running) {
-    if (!try_admit(*waiting_.front())) return;
-    running_.splice(running_.end(), waiting_, waiting_.begin());
+// In order of arrival: a short prompt doesn't overtake a long one that waits for pages. But nobody
+// waits for a client that doesn't read. True where someone was admitted.
+bool Scheduler::admit() {
+  bool any = false;
+  auto next = waiting_.begin();
+  while (next != waiting_.end()) {
+    if ((*next)->still_held_up()) {
+      ++next;
+    } else if (running_.size() < options_.max_running && try_admit(**next)) {
+      running_.splice(running_.end(), waiting_, next++);
+      any = true;
+    } else if (!preempt_youngest(&Generation::still_held_up)) {
+      break;
+    }
   }
+  return any;
 }
 
 // Prompt tokens that a step with so many decoding sequences has time for.
@@ -171,7 +182,9 @@ uint32_t Scheduler::chunk_of(const Generation& generation, uint32_t room) const 
   return end > at ? end - at : room;
 }
 
-void Scheduler::form() {
+// False where nobody could take part. Where someone could, but gave its pages away, the step may be
+// empty and the next one is not.
+bool Scheduler::form() {
   picks_.clear();
   auto prompts = static_cast<uint32_t>(
       std::ranges::count_if(running_, [](const GenerationPtr& g) { return !g->decodes(); }));
@@ -197,8 +210,10 @@ void Scheduler::form() {
     if (picked == Picked::kNoRoom) break;
     if (picked == Picked::kYes) first = false;
   }
+  bool any = !picks_.empty();
   find_pages();
   note_turns();
+  return any;
 }
 
 void Scheduler::note_turns() {
@@ -233,7 +248,7 @@ bool Scheduler::shape(const Generation& generation, const Room& room, Pick* pick
   uint32_t spare = room.logit_rows > others ? room.logit_rows - others : 1;
   pick->tokens =
       std::min({pick->tokens, hidden ? room.hidden_rows : std::min(spare, room.logit_rows),
-                generation.job().stream().capacity()});
+                generation.most_results()});
   pick->want = hidden ? Want::kHidden : Want::kAll;
   pick->results = pick->tokens;
   return pick->tokens > 0;
@@ -260,7 +275,8 @@ void Scheduler::find_pages() {
   };
   while (needed() > engine_.pool().available()) {
     HEARTH_CHECK(running_.size() > 1, "the pool holds one full context");
-    preempt_youngest();
+    if (preempt_youngest(&Generation::still_held_up)) continue;
+    preempt_youngest([](Generation&) { return true; });
   }
 }
 
@@ -276,14 +292,20 @@ void Scheduler::drop_picks() {
   while (!picks_.empty()) unpick(picks_.back().generation);
 }
 
-void Scheduler::preempt_youngest() {
-  auto youngest = std::ranges::max_element(
-      running_, [](const auto& a, const auto& b) { return b->younger_than(*a); });
+// The youngest of those `which` says; false where there is none.
+bool Scheduler::preempt_youngest(const Which& which) {
+  auto youngest = running_.end();
+  for (auto at = running_.begin(); at != running_.end(); ++at) {
+    if (!which(**at)) continue;
+    if (youngest == running_.end() || (*at)->younger_than(**youngest)) youngest = at;
+  }
+  if (youngest == running_.end()) return false;
   unpick(youngest->get());
   GenerationPtr generation = std::move(*youngest);
   running_.erase(youngest);
   to_waiting(std::move(generation));
   statistics_.preemptions.add(1);
+  return true;
 }
 
 void Scheduler::to_waiting(GenerationPtr generation) {

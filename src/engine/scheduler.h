@@ -8,12 +8,13 @@
 //
 // Fair: those who decode all take part in every step that has room for them, else in turn; prompts
 // take turns by chunks. So no decoding sequence waits while another takes two turns, and no prompt
-// while another takes two; a sequence whose client doesn't read is left out meanwhile.
+// while another takes two; a sequence whose client doesn't read is left out meanwhile, and gives
+// its place and its pages to whoever waits for them.
 //
 // Sequences are admitted in order of arrival while there are KV pages for all their tokens so far.
-// When pages run out nevertheless, the youngest sequence gives up its own, waits, and is computed
-// again later: what it generates is the same to the bit, since it keeps its tokens and its sampler,
-// and results depend on tokens alone.
+// When pages run out nevertheless, the youngest sequence (of those whose client doesn't read, where
+// there are any) gives up its own, waits, and is computed again later: what it generates is the
+// same to the bit, since it keeps its tokens and its sampler, and results depend on tokens alone.
 #pragma once
 
 #include <functional>
@@ -76,18 +77,19 @@ class Scheduler {
   enum class Picked : uint8_t { kYes, kHeldUp, kNoRoom };
 
   void drop_gone();
-  void admit();
+  bool admit();
   bool try_admit(Generation& generation);
   uint32_t adopt(Generation& generation);
   void count_cached(Generation& generation, uint32_t tokens);
   uint32_t chunk_of(const Generation& generation, uint32_t room) const;
   uint32_t promised_pages() const;
-  void form();
+  bool form();
   uint32_t prompt_tokens(uint32_t room, size_t decoding) const;
   Picked pick(Generation& generation, uint32_t tokens, Room* room);
   bool shape(const Generation& generation, const Room& room, Pick* pick) const;
   void find_pages();
-  void preempt_youngest();
+  using Which = std::function<bool(Generation&)>;
+  bool preempt_youngest(const Which& which);
   void unpick(Generation* generation);
   void drop_picks();
   void note_turns();

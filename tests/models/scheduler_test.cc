@@ -348,6 +348,36 @@ TEST_F(SchedulerTest, AClientThatDoesNotReadHoldsUpItself) {
   EXPECT_EQ(got, 30u);
 }
 
+TEST_F(SchedulerTest, NobodyWaitsForAClientThatDoesNotRead) {
+  SchedulerOptions places;
+  places.max_running = 2;
+  for (auto [options, scheduler] :
+       {std::pair(large(), places), std::pair(small(), SchedulerOptions{})}) {
+    start(options, scheduler);
+    // Two places, or two of three pages, are taken by those who stop reading.
+    std::vector<Request> requests = {text(40, 50), text(40, 50), text(100, 30)};
+    std::vector<Asked> slow = {ask(requests[0], 8), ask(requests[1], 8)};
+    run();
+    Asked other = ask(requests[2]);
+    run();
+    EXPECT_EQ(read(other).size(), 30u);
+    std::vector<std::vector<int32_t>> tokens(2);
+    for (int round = 0; round < 100; ++round) {
+      for (size_t i = 0; i < 2; ++i) {
+        std::optional<Result> result = slow[i].stream->try_pop();
+        if (result) tokens[i].push_back(result->token);
+      }
+      run();
+    }
+    for (size_t i = 0; i < 2; ++i) {
+      std::vector<int32_t> expected;
+      Alone alone = get_alone(*engine_, requests[i]);
+      for (const TokenAlone& token : alone.choices[0].tokens) expected.push_back(token.token);
+      EXPECT_EQ(tokens[i], expected);
+    }
+  }
+}
+
 TEST_F(SchedulerTest, WhoIsCancelledIsGoneAtTheNextStep) {
   start(small());
   Request request = text(20, 0);
