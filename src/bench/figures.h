@@ -7,6 +7,7 @@
 #include "bench/statistics.h"
 #include "bench/team_limits.h"
 #include "bench/work.h"
+#include "graph/profile_rates.h"
 
 namespace hearth {
 
@@ -19,6 +20,8 @@ struct CaseResult {
   BenchCase what;
   CaseWork work;
   std::vector<Repetition> repetitions;  // fewer than asked for where somebody interrupted
+  // Of these, where asked for: of each phase's graph that ran.
+  std::vector<ProfileSummary> profiles;
 };
 
 // Shares are parts of 1: medians of the rates over the best sample of the limit.

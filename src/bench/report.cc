@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "bench/figure_text.h"
+#include "bench/profile_report.h"
 #include "bench/table.h"
 #include "memory/arena.h"
 
@@ -24,21 +26,6 @@ std::vector<std::string> cells_alone(Cells cells) {
   return out;
 }
 
-std::string giga(double value) {
-  double g = value * 1e-9;
-  return fmt::format("{:.{}f}", g, g < 9.995 ? 2 : g < 99.95 ? 1 : 0);
-}
-std::string percent(double part) { return fmt::format("{:.1f} %", 100 * part); }
-std::string rate_text(double rate) {
-  return fmt::format("{:.{}f}", rate, rate < 9.995 ? 2 : rate < 999.95 ? 1 : 0);
-}
-std::string seconds_text(double seconds) {
-  return seconds < 1 ? fmt::format("{:.1f} ms", 1e3 * seconds) : fmt::format("{:.2f} s", seconds);
-}
-std::string count_text(uint64_t count) {
-  auto n = static_cast<double>(count);
-  return n < 1e9 ? fmt::format("{:.2f} M", n * 1e-6) : fmt::format("{:.2f} B", n * 1e-9);
-}
 std::string spread_text(const Spread& spread) {
   return fmt::format("{} .. {}", rate_text(spread.least), rate_text(spread.most));
 }
@@ -52,9 +39,9 @@ Cells prefill_cells(const BenchRun& run, const CaseResult& result) {
           {"depth", fmt::format("{}", result.what.depth)},
           {"tokens/s", rate_text(f.tokens_per_second.median)},
           {"min .. max", spread_text(f.tokens_per_second)},
-          {"first token", seconds_text(f.seconds)},
-          {"GOPS", giga(f.ops_per_second)},
-          {fmt::format("of {}", unit_name(run.unit)), percent(f.peak_share)}};
+          {"first token", duration_figure(f.seconds)},
+          {"GOPS", giga_text(f.ops_per_second)},
+          {fmt::format("of {}", unit_name(run.unit)), percent_text(f.peak_share)}};
 }
 
 Cells decode_cells(const BenchRun& run, const CaseResult& result) {
@@ -66,21 +53,21 @@ Cells decode_cells(const BenchRun& run, const CaseResult& result) {
           {"tokens/s", rate_text(f.tokens_per_second.median)},
           {"min .. max", spread_text(f.tokens_per_second)},
           {"weights", bytes_text(result.work.weight_bytes)},
-          {"GB/s", giga(f.reading->bytes_per_second)},
-          {"of read", percent(f.reading->share)},
-          {"with KV", percent(f.reading->share_with_kv)},
-          {"GOPS", giga(f.ops_per_second)},
-          {fmt::format("of {}", unit_name(run.unit)), percent(f.peak_share)}};
+          {"GB/s", giga_text(f.reading->bytes_per_second)},
+          {"of read", percent_text(f.reading->share)},
+          {"with KV", percent_text(f.reading->share_with_kv)},
+          {"GOPS", giga_text(f.ops_per_second)},
+          {fmt::format("of {}", unit_name(run.unit)), percent_text(f.peak_share)}};
 }
 
 Cells limit_cells(const BenchRun& run, const LevelLimits& level) {
   Cells cells = {{"threads", fmt::format("{}", run.threads)},
                  {"kernels", isa_name(level.isa)},
-                 {"read GB/s", giga(level.best.read)}};
+                 {"read GB/s", giga_text(level.best.read)}};
   for (size_t i = 0; i < kUnits; ++i) {
     double ops = level.best.ops[i];
     cells.emplace_back(fmt::format("{} GOPS", unit_name(static_cast<Unit>(i))),
-                       ops > 0 ? giga(ops) : "-");
+                       ops > 0 ? giga_text(ops) : "-");
   }
   cells.emplace_back("best of", fmt::format("{}", level.samples.size()));
   cells.emplace_back("read over", bytes_text(run.buffer.bytes));
@@ -96,6 +83,19 @@ Cells memory_cells(const BenchRun& run) {
           {"activations", bytes_text(memory.activations)},
           {"scratch", bytes_text(memory.scratch)},
           {"logits", bytes_text(memory.logits)}};
+}
+
+Cells arrival_cells(const BenchRun& run, const ArrivalResult& arrival) {
+  double budget = arrival.what.step_seconds;
+  return {{"threads", fmt::format("{}", run.threads)},
+          {"prompt arriving", fmt::format("{}", arrival.what.prompt)},
+          {"step limit", budget > 0 ? duration_figure(budget) : "none"},
+          {"usual gap", duration_figure(arrival.usual_seconds.median)},
+          {"longest gap", duration_figure(arrival.longest_seconds.median)},
+          {"min .. max", fmt::format("{} .. {}", duration_figure(arrival.longest_seconds.least),
+                                     duration_figure(arrival.longest_seconds.most))},
+          {"tokens meanwhile", fmt::format("{:.0f}", arrival.tokens_meanwhile.median)},
+          {"prompt's first token", duration_figure(arrival.first_token_seconds.median)}};
 }
 
 // Rows of equal columns become one table.
@@ -141,12 +141,32 @@ std::string model_line(const BenchReport& report) {
 std::string machine_line(const BenchReport& report) {
   std::string shares = "CPU time stolen or others': unknown";
   if (report.shares) {
-    shares = fmt::format("CPU time stolen {}, others' {}", percent(report.shares->stolen),
-                         percent(report.shares->others));
+    shares = fmt::format("CPU time stolen {}, others' {}", percent_text(report.shares->stolen),
+                         percent_text(report.shares->others));
   }
   return fmt::format("{}; {}; {} repetition{}\n",
                      report.cpu.empty() ? "unknown processor" : report.cpu, shares,
                      report.repetitions, report.repetitions == 1 ? "" : "s");
+}
+
+void arrival_table(const BenchReport& report, std::string* out) {
+  TableWriter writer(out);
+  for (const BenchRun& run : report.runs) {
+    for (const ArrivalResult& arrival : run.arrivals) {
+      if (arrival.repetitions > 0) writer.add(arrival_cells(run, arrival));
+    }
+  }
+}
+
+void profiles(const BenchReport& report, std::string* out) {
+  for (const BenchRun& run : report.runs) {
+    for (const CaseResult& result : run.results) {
+      for (const ProfileSummary& profile : result.profiles) {
+        *out += profile_markdown(fmt::format("{}, {} threads", case_text(result.what), run.threads),
+                                 profile, best_of(run));
+      }
+    }
+  }
 }
 
 std::string number(double value) { return fmt::format("{:.6g}", value); }
@@ -232,6 +252,8 @@ std::string markdown(const BenchReport& report) {
   out += machine_line(report);
   result_table(report, Phase::kPrefill, &out);
   result_table(report, Phase::kDecode, &out);
+  arrival_table(report, &out);
+  profiles(report, &out);
   TableWriter writer(&out);
   for (const BenchRun& run : report.runs) {
     for (const LevelLimits& level : run.limits) {

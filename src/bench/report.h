@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/arrival.h"
 #include "bench/cpu_times.h"
 #include "bench/figures.h"
 #include "engine/engine.h"
@@ -24,6 +25,7 @@ struct BenchRun {
   ReadBufferInfo buffer;
   std::vector<LevelLimits> limits;  // with a model: of its level alone
   std::vector<CaseResult> results;
+  std::vector<ArrivalResult> arrivals;
 };
 
 struct BenchModel {

@@ -45,7 +45,7 @@ BenchRunner::BenchRunner(Engine& engine, TeamLimits& limits, const ModelWork& wo
 }
 
 CaseResult BenchRunner::run(const BenchCase& what, uint32_t repetitions) {
-  CaseResult result{what, count_case(work_, what), {}};
+  CaseResult result{what, count_case(work_, what), {}, {}};
   std::string name = case_text(what);
   measuring_ = false;
   doing_ = fmt::format("{}: getting ready", name);
@@ -56,6 +56,7 @@ CaseResult BenchRunner::run(const BenchCase& what, uint32_t repetitions) {
   const std::vector<LimitSample>& samples = limits_.levels()[0].samples;
   limits_.sample();
   measuring_ = true;
+  engine_.set_profiling(profiling_);
   for (uint32_t r = 0; r < repetitions; ++r) {
     doing_ = fmt::format("{}: {} of {}", name, r + 1, repetitions);
     auto start = std::chrono::steady_clock::now();
@@ -67,6 +68,13 @@ CaseResult BenchRunner::run(const BenchCase& what, uint32_t repetitions) {
     size_t last = samples.size() - 1;
     result.repetitions.push_back({took.count(), mean(samples[last - 1], samples[last])});
   }
+  if (!profiling_) return result;
+  // A step's rows decide which graph it runs on.
+  for (Phase phase : {Phase::kPrefill, Phase::kDecode}) {
+    ProfileSummary summary = engine_.profile(phase);
+    if (summary.runs > 0) result.profiles.push_back(std::move(summary));
+  }
+  engine_.set_profiling(false);
   return result;
 }
 

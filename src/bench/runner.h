@@ -35,6 +35,9 @@ class BenchRunner {
   // The engine was made with options_for() the cases it is to run; `limits` measures its team.
   BenchRunner(Engine& engine, TeamLimits& limits, const ModelWork& work, BenchHooks hooks);
 
+  // Cases that run from now on are profiled.
+  void set_profiling(bool on) { profiling_ = on; }
+
   // Repetitions that were interrupted don't count.
   CaseResult run(const BenchCase& what, uint32_t repetitions);
   bool interrupted() const { return interrupted_; }
@@ -57,7 +60,7 @@ class BenchRunner {
   std::vector<std::unique_ptr<Sequence>> sequences_;  // all `depth_` long between repetitions
   uint32_t depth_ = 0;
   uint64_t measured_ = 0;  // tokens
-  bool measuring_ = false;
+  bool measuring_ = false, profiling_ = false;
   std::string doing_;
   bool interrupted_ = false;
 };

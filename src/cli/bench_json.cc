@@ -1,5 +1,6 @@
 #include "cli/bench_json.h"
 
+#include "bench/profile_report.h"
 #include "cli/json.h"
 #include "kernels/limits/limits.h"
 
@@ -82,6 +83,40 @@ void add_computing(Json& json, const BenchRun& run, const CaseResult& result, co
   json.key("share_beside").real(f.peak_share_beside).end_object();
 }
 
+void add_op(Json& json, const OpRate& op) {
+  const char* bounds[] = {nullptr, "reading", "arithmetic"};
+  const char* bound = bounds[static_cast<size_t>(op.bound)];
+  json.object().key("op").text(op.name).key("calls").number(op.calls);
+  json.key("seconds").real(op.seconds).key("work_share").real(op.share.work);
+  json.key("barrier_share").real(op.share.barrier).key("groups_share").real(op.share.meet);
+  json.key("imbalance").real(op.imbalance);
+  json.key("gb_per_second").real(op.bytes_per_second * 1e-9);
+  json.key("gops").real(op.operations_per_second * 1e-9);
+  json.key("limit_seconds").real(op.limit_seconds).key("share").real(op.share_of_limit);
+  json.key("bound");
+  if (bound != nullptr) {
+    json.text(bound);
+  } else {
+    json.null();
+  }
+  json.end_object();
+}
+
+void add_profile(Json& json, const BenchRun& run, const ProfileSummary& summary) {
+  ProfileRates rates = profile_rates(summary, machine_limits(run.limits[0].best));
+  json.object().key("steps").number(summary.runs).key("tokens").number(summary.tokens);
+  json.key("seconds").real(summary.seconds).key("ops").array();
+  for (const OpRate& op : rates.ops) add_op(json, op);
+  json.end_array().key("all");
+  add_op(json, rates.all);
+  json.key("threads").array();
+  for (const ProfileTimes& times : summary.by_threads) {
+    json.object().key("work_seconds").real(times.work).key("barrier_seconds").real(times.barrier);
+    json.key("groups_seconds").real(times.meet).end_object();
+  }
+  json.end_array().end_object();
+}
+
 void add_result(Json& json, const BenchRun& run, const CaseResult& result) {
   Figures f = figures_of(result, run.unit, run.limits[0].best);
   json.object().key("phase").text(phase_name(result.what.phase));
@@ -102,6 +137,19 @@ void add_result(Json& json, const BenchRun& run, const CaseResult& result) {
     json.key("reading").null();
   }
   add_computing(json, run, result, f);
+  json.key("profiles").array();
+  for (const ProfileSummary& profile : result.profiles) add_profile(json, run, profile);
+  json.end_array().end_object();
+}
+
+void add_arrival(Json& json, const ArrivalResult& arrival) {
+  json.object().key("prompt_tokens").number(arrival.what.prompt);
+  json.key("step_seconds").real(arrival.what.step_seconds);
+  json.key("repetitions").number(arrival.repetitions);
+  add_spread(json, "usual_gap_seconds", arrival.usual_seconds);
+  add_spread(json, "longest_gap_seconds", arrival.longest_seconds);
+  add_spread(json, "first_token_seconds", arrival.first_token_seconds);
+  add_spread(json, "tokens_meanwhile", arrival.tokens_meanwhile);
   json.end_object();
 }
 
@@ -114,6 +162,10 @@ void add_run(Json& json, const BenchReport& report, const BenchRun& run) {
     json.key("tests").array();
     for (const CaseResult& result : run.results) {
       if (!result.repetitions.empty()) add_result(json, run, result);
+    }
+    json.end_array().key("arrivals").array();
+    for (const ArrivalResult& arrival : run.arrivals) {
+      if (arrival.repetitions > 0) add_arrival(json, arrival);
     }
     json.end_array();
   }

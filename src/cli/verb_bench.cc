@@ -32,7 +32,9 @@ struct BenchArgs {
   uint32_t repetitions = 5;
   std::string form = "md";
   EngineArgs engine;
-  bool limits = false, json = false;
+  std::vector<uint32_t> arriving;             // lengths of prompts
+  std::vector<uint32_t> step_limits{0, 250};  // milliseconds
+  bool limits = false, profile = false, json = false;
 };
 
 // What all ways to run this verb share: what was found, and who may end it early.
@@ -89,14 +91,25 @@ BenchModel describe(const GgufFile& file) {
   return {file.name(), told.architecture, told.name, type, told.parameters, file.file_bytes()};
 }
 
-EngineOptions engine_options(const std::vector<BenchCase>& cases) {
+EngineOptions engine_options(const BenchArgs& args, const std::vector<BenchCase>& cases) {
   EngineOptions options = options_for(cases);
+  for (uint32_t prompt : args.arriving) fit_arrival(prompt, &options);
   if (options.context > kMaxContext) {
     fail(ErrorCode::kUsage,
          "a depth and a length come to {} positions, and {} is the most: lower -d, -p or -n",
          options.context - 1, kMaxContext - 1);
   }
   return options;
+}
+
+void measure_arrivals(Session& session, Engine& engine, const BenchHooks& hooks, BenchRun* run) {
+  for (uint32_t prompt : session.args.arriving) {
+    for (uint32_t limit : session.args.step_limits) {
+      if (session.interrupted()) return;
+      run->arrivals.push_back(
+          measure_arrival(engine, {prompt, limit * 1e-3}, session.args.repetitions, hooks));
+    }
+  }
 }
 
 // One load of the model: all cases with one number of threads. `progress` begins at `done` tokens.
@@ -110,7 +123,7 @@ BenchRun run_cases(Session& session, const GgufFile& file, const std::vector<Ben
   // Where there are results already, Ctrl-C waits for the load to end rather than losing them.
   Interrupts* while_loading = session.report.runs.empty() ? &session.interrupts : nullptr;
   std::unique_ptr<Engine> engine =
-      load_engine(file, engine_args, engine_options(cases), while_loading);
+      load_engine(file, engine_args, engine_options(session.args, cases), while_loading);
   auto limits = make_limits(session, engine->team(), placement, {engine->isa()});
   ModelWork work = count_model(file, engine->config(), engine->options().kv_type,
                                kernels_for(engine->isa()).limits);
@@ -120,6 +133,7 @@ BenchRun run_cases(Session& session, const GgufFile& file, const std::vector<Ben
     progress.update(done + tokens, doing);
   };
   BenchRunner runner(*engine, *limits, work, hooks);
+  runner.set_profiling(session.args.profile);
   BenchRun run;
   run.threads = engine->threads();
   run.context = engine->context();
@@ -130,6 +144,7 @@ BenchRun run_cases(Session& session, const GgufFile& file, const std::vector<Ben
     run.results.push_back(runner.run(what, session.args.repetitions));
     if (runner.interrupted()) break;
   }
+  measure_arrivals(session, *engine, hooks, &run);
   run.buffer = limits->buffer();
   run.limits = limits->levels();
   return run;
@@ -138,7 +153,7 @@ BenchRun run_cases(Session& session, const GgufFile& file, const std::vector<Ben
 void measure_model(Session& session) {
   const BenchArgs& args = session.args;
   std::vector<BenchCase> cases = bench_cases(args.lists);
-  if (cases.empty()) {
+  if (cases.empty() && args.arriving.empty()) {
     fail(ErrorCode::kUsage, "-p 0 and -n 0 leave nothing to measure: give a length");
   }
   GgufFile file = GgufFile::open(args.model);
@@ -187,6 +202,10 @@ int bench(const BenchArgs& args) {
   if (args.model.empty() && !args.limits) {
     fail(ErrorCode::kUsage, "MODEL is missing: name a model file, or ask for --limits alone");
   }
+  std::string form = args.json ? "json" : args.form;
+  if ((args.profile || !args.arriving.empty()) && form == "csv") {
+    fail(ErrorCode::kUsage, "--profile and --arrive have no CSV form: take -o md or -o json");
+  }
   Session session(args);
   if (args.limits) {
     measure_limits(session);
@@ -194,7 +213,6 @@ int bench(const BenchArgs& args) {
     measure_model(session);
   }
   session.report.shares = cpu_shares(session.cpu_before, read_cpu_times());
-  std::string form = args.json ? "json" : args.form;
   if (form == "csv") {
     for (const std::string& note : session.report.notes) print_note(note);
   }
@@ -238,7 +256,13 @@ void add_bench(CLI::App& program, Action& action) {
           ->default_str("0"),
       add_counts(verb, "-b,--batch", &lists.sequences, 1, kMaxSequences,
                  "Numbers of sequences that decode together")
-          ->default_str("1")};
+          ->default_str("1"),
+      add_counts(verb, "--arrive", &args->arriving, 1, kMaxContext,
+                 "Lengths of prompts that arrive while a sequence decodes: its longest wait"),
+      add_counts(verb, "--step-ms", &args->step_limits, 0, 1u << 20,
+                 "With --arrive: limits of a step in milliseconds; 0: none")
+          ->default_str("0,250"),
+      verb.add_flag("--profile", args->profile, "Time of every op and thread, and their waits")};
   add_counts(verb, "-t,--threads", &args->threads, 1, kMaxThreads,
              "Numbers of threads; default: one per core that may be used");
   add_count(verb, "-r,--repetitions", &args->repetitions, 1, kMaxRepetitions,
@@ -254,6 +278,8 @@ void add_bench(CLI::App& program, Action& action) {
                "  hearth bench model.gguf -p 15,300,512,2048 -n 128,256 -t 1,2\n"
                "  hearth bench model.gguf -p 0 -n 64 -b 1,2,4,8,16 -d 0,4096\n"
                "  hearth bench model.gguf --json | jq '.runs[].tests[].tokens_per_second.median'\n"
+               "  hearth bench model.gguf -p 512 -n 64 -r 2 --profile\n"
+               "  hearth bench model.gguf -p 0 -n 0 --arrive 2048 --step-ms 0,100,250\n"
                "  hearth bench --limits");
   verb.callback([args, &action] { action = [args] { return bench(*args); }; });
 }

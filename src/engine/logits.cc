@@ -80,8 +80,7 @@ void for_each_at_least(std::span<const float> logits, const float& threshold,
 }
 
 double log_sum_exp(std::span<const float> logits) {
-  float most = largest(logits);
-  double sum = 0;
+  double most = largest(logits), sum = 0;
   for (float logit : logits) sum += std::exp(logit - most);
   return most + std::log(sum);
 }

@@ -173,15 +173,6 @@ uint32_t Scheduler::prompt_tokens(uint32_t room, size_t decoding) const {
   return std::min(room, static_cast<uint32_t>(chunk));
 }
 
-// Tokens of a prompt that the room allows: what is left of it, or up to the end of a page, so that
-// others can take the page over.
-uint32_t Scheduler::chunk_of(const Generation& generation, uint32_t room) const {
-  if (generation.pending() <= room) return generation.pending();
-  uint32_t at = generation.sequence->length();
-  uint32_t end = (at + room) / kPagePositions * kPagePositions;
-  return end > at ? end - at : room;
-}
-
 // False where nobody could take part. Where someone could, but gave its pages away, the step may be
 // empty and the next one is not.
 bool Scheduler::form() {
@@ -201,7 +192,7 @@ bool Scheduler::form() {
     if (generation->decodes()) continue;
     // Another prompt may have computed what this one needs next.
     count_cached(*generation, adopt(*generation));
-    uint32_t tokens = chunk_of(*generation, room.tokens);
+    uint32_t tokens = std::min(generation->pending(), room.tokens);
     // Crumbs of a prompt cost more than they bring forward.
     if (tokens == 0 || (!first && tokens < std::min(generation->pending(), options_.min_chunk))) {
       break;

@@ -81,7 +81,6 @@ class Scheduler {
   bool try_admit(Generation& generation);
   uint32_t adopt(Generation& generation);
   void count_cached(Generation& generation, uint32_t tokens);
-  uint32_t chunk_of(const Generation& generation, uint32_t room) const;
   uint32_t promised_pages() const;
   bool form();
   uint32_t prompt_tokens(uint32_t room, size_t decoding) const;

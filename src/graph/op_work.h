@@ -9,11 +9,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace hearth {
+#include "kernels/limits/limits.h"
 
-// Dot products of 8-bit codes, dot products of bf16 pairs, fused multiply-adds of f32.
-enum class Unit : uint8_t { kInt8, kBF16, kF32 };
-inline constexpr size_t kUnits = 3;
+namespace hearth {
 
 struct OpWork {
   uint64_t bytes = 0;

@@ -52,7 +52,7 @@ class NapOp : public Op {
   OpWork work(const ExecutionContext& context) const override {
     OpWork work;
     work.bytes = 100 + group_;
-    work.of(Unit::kBF16) = context.step().rows();
+    work.of(Unit::kBf16Dot) = context.step().rows();
     return work;
   }
 
@@ -214,7 +214,7 @@ TEST(Profile, SummaryIsByNameInOrder) {
   // Both nodes, both runs, both groups: 100 + 101 bytes a time, an operation a row and group.
   EXPECT_EQ(summary.rows[0].calls, 4u);
   EXPECT_EQ(summary.rows[0].work.bytes, 4u * 201);
-  EXPECT_EQ(summary.rows[0].work.of(Unit::kBF16), 2u * 2 * (3 + 5));
+  EXPECT_EQ(summary.rows[0].work.of(Unit::kBf16Dot), 2u * 2 * (3 + 5));
   EXPECT_EQ(summary.rows[5].calls, 2u);
   EXPECT_EQ(summary.rows[5].work.bytes, 2u * 100);
 }

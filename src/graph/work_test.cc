@@ -19,10 +19,11 @@ struct Case {
   DType dtype;
   Unit unit;
 };
-constexpr Case kCases[] = {{DType::kF32, Unit::kF32},   {DType::kF16, Unit::kF32},
-                           {DType::kBF16, Unit::kBF16}, {DType::kQ8_0, Unit::kInt8},
-                           {DType::kQ4_0, Unit::kInt8}, {DType::kQ4_K, Unit::kInt8},
-                           {DType::kQ6_K, Unit::kInt8}, {DType::kQ3_K, Unit::kInt8}};
+// At the reference level, which has no BF16 dot.
+constexpr Case kCases[] = {{DType::kF32, Unit::kF32Fma},   {DType::kF16, Unit::kF32Fma},
+                           {DType::kBF16, Unit::kF32Fma},  {DType::kQ8_0, Unit::kInt8Dot},
+                           {DType::kQ4_0, Unit::kInt8Dot}, {DType::kQ4_K, Unit::kInt8Dot},
+                           {DType::kQ6_K, Unit::kInt8Dot}, {DType::kQ3_K, Unit::kInt8Dot}};
 
 std::vector<Plan> plans() {
   std::vector<Plan> all;
@@ -76,6 +77,7 @@ class Asked {
     step.tokens = tokens;
     step.items = items;
     step.outputs = wanted;
+    step.logit_rows = static_cast<uint32_t>(step.outputs.size());
     context_->begin(step);
     OpWork sum;
     for (const Node& node : graph_.nodes) {
@@ -153,9 +155,9 @@ TEST(Work, PartsOfDifferentTypesCountApart) {
   GraphBuilder builder(plan, kernels_for(Isa::kReference), kMaxRows);
   linear(builder, "linear", input(builder, 64), {{&a, nullptr}, {&b, nullptr}});
   OpWork work = Asked(std::move(builder).finish(), {}).work(5, "linear");
-  EXPECT_EQ(work.of(Unit::kInt8), 2u * 5 * 64 * 64);
-  EXPECT_EQ(work.of(Unit::kF32), 2u * 5 * 32 * 64);
-  EXPECT_EQ(work.of(Unit::kBF16), 0u);
+  EXPECT_EQ(work.of(Unit::kInt8Dot), 2u * 5 * 64 * 64);
+  EXPECT_EQ(work.of(Unit::kF32Fma), 2u * 5 * 32 * 64);
+  EXPECT_EQ(work.of(Unit::kBf16Dot), 0u);
   // Q4_0: half a byte and 2 / 32 of a scale an element.
   EXPECT_EQ(work.bytes, 64u * 64 / 2 + 64 * 64 / 16 + 32 * 64 * 4);
 }
@@ -167,7 +169,7 @@ TEST(Work, LogitsOfWantedRowsOnly) {
     GraphBuilder builder(plan, kernels_for(Isa::kReference), kMaxRows);
     logits(builder, input(builder, 64, RowSet::kOutputs), head);
     Asked asked(std::move(builder).finish(), {});
-    EXPECT_EQ(asked.work({{0, 40, 0, nullptr}}, 3, "logits"), product(head, 3, Unit::kInt8));
+    EXPECT_EQ(asked.work({{0, 40, 0, nullptr}}, 3, "logits"), product(head, 3, Unit::kInt8Dot));
     EXPECT_EQ(asked.work({{0, 40, 0, nullptr}}, 0, "logits"), OpWork{});
   }
 }
@@ -183,7 +185,7 @@ OpWork attended(const std::vector<StepItem>& items, uint32_t heads, const Attent
       for (uint32_t q = std::max(p, item.first_position); q < end; ++q) {
         if (shape.window != 0 && q - p >= shape.window) continue;
         seen = true;
-        work.of(Unit::kF32) += uint64_t{4} * shape.head_dim * heads * shape.group_size;
+        work.of(Unit::kF32Fma) += uint64_t{4} * shape.head_dim * heads * shape.group_size;
       }
       if (seen) work.bytes += heads * position_bytes;
     }

@@ -53,15 +53,15 @@ std::map<std::string, ProfileRow> by_name(const ProfileSummary& summary) {
 OpWork products(uint64_t elements, uint64_t steps, uint64_t tokens) {
   OpWork work;
   work.bytes = steps * elements * sizeof(float);
-  work.of(Unit::kF32) = 2 * tokens * elements;
+  work.of(Unit::kF32Fma) = 2 * tokens * elements;
   return work;
 }
 
 // Queries at positions [first, end), by `steps` steps that together read `positions`.
 OpWork attended(uint64_t first, uint64_t end, uint64_t positions) {
   OpWork work;
-  for (uint64_t p = first; p < end; ++p) work.of(Unit::kF32) += p + 1;
-  work.of(Unit::kF32) *= uint64_t{4} * kShape.layers * kShape.heads * kShape.head_dim;
+  for (uint64_t p = first; p < end; ++p) work.of(Unit::kF32Fma) += p + 1;
+  work.of(Unit::kF32Fma) *= uint64_t{4} * kShape.layers * kShape.heads * kShape.head_dim;
   work.bytes = positions * kShape.layers * kShape.kv_heads * kShape.head_dim * 2 * 2;  // f16 K, V
   return work;
 }

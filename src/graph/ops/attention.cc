@@ -129,7 +129,7 @@ class AttentionOp : public Op {
     for (const StepItem& item : context.step().items) {
       Visible seen = visible(item, shape_.window);
       work.bytes += heads * seen.positions * position_bytes;
-      work.of(Unit::kF32) += heads * shape_.group_size * seen.pairs * 4 * shape_.head_dim;
+      work.of(Unit::kF32Fma) += heads * shape_.group_size * seen.pairs * 4 * shape_.head_dim;
     }
     return work;
   }

@@ -31,7 +31,9 @@ class LinearOp : public Op {
 
   uint32_t counters() const override { return static_cast<uint32_t>(tasks_.size()); }
 
-  OpWork work(const ExecutionContext& context) const override { return work_.of(context.rows(x_)); }
+  OpWork work(const ExecutionContext& context) const override {
+    return work_.of(context.rows(x_), context.kernels().limits);
+  }
 
   void run(ExecutionContext& context, uint32_t counter0,
            const Worker& worker) const noexcept override {
@@ -105,7 +107,9 @@ class PartialLinearOp : public Op {
 
   uint32_t counters() const override { return static_cast<uint32_t>(tasks_.size()); }
 
-  OpWork work(const ExecutionContext& context) const override { return work_.of(context.rows(x_)); }
+  OpWork work(const ExecutionContext& context) const override {
+    return work_.of(context.rows(x_), context.kernels().limits);
+  }
 
   void run(ExecutionContext& context, uint32_t counter0,
            const Worker& worker) const noexcept override {

@@ -2,22 +2,13 @@
 
 #include <algorithm>
 
-#include "base/check.h"
 #include "kernels/gemm/gemm.h"
 
 namespace hearth {
 namespace {
 
-Unit unit_for(const Weight& weight) {
-  switch (act_format_for(pack_kind_for(weight.dtype))) {
-    case ActFormat::kQ8:
-      return Unit::kInt8;
-    case ActFormat::kBF16:
-      return Unit::kBF16;
-    case ActFormat::kF32:
-      return Unit::kF32;
-  }
-  HEARTH_CHECK(false, "not an ActFormat");
+size_t format_of(const Weight& weight) {
+  return static_cast<size_t>(act_format_for(pack_kind_for(weight.dtype)));
 }
 
 }  // namespace
@@ -29,8 +20,8 @@ void WeightWork::add(const Weight& weight, const RowSlice& slice) {
   // The padding of the last panel is read by whoever reads the last row.
   uint32_t read = (end == spec.rows ? spec.panels() * kPanelRows : end) - slice.first_row();
   size_t row_bytes = (spec.codes_panel_bytes() + spec.scales_panel_bytes()) / kPanelRows;
-  one_row_.bytes += read * row_bytes;
-  one_row_.of(unit_for(weight)) += uint64_t{2} * slice.rows * spec.k;
+  bytes_ += read * row_bytes;
+  row_operations_[format_of(weight)] += uint64_t{2} * slice.rows * spec.k;
 }
 
 void WeightWork::add(const Weight& weight, const Piece& piece) {
@@ -41,16 +32,18 @@ void WeightWork::add(const Weight& weight, const Piece& piece) {
   // In proportion, since super-blocks need not end where segments do.
   size_t panel_bytes = spec.codes_panel_bytes() + spec.scales_panel_bytes();
   auto bytes_before = [&](uint32_t block) { return panel_bytes * block / spec.blocks(); };
-  one_row_.bytes += spec.panels() * (bytes_before(end) - bytes_before(begin));
+  bytes_ += spec.panels() * (bytes_before(end) - bytes_before(begin));
   uint32_t elements = std::min(end * kBlock, spec.k) - begin * kBlock;
-  one_row_.of(unit_for(weight)) += uint64_t{2} * spec.rows * elements;
+  row_operations_[format_of(weight)] += uint64_t{2} * spec.rows * elements;
 }
 
-OpWork WeightWork::of(uint32_t rows) const {
+OpWork WeightWork::of(uint32_t rows, const LimitLoops& loops) const {
   OpWork work;
   if (rows == 0) return work;
-  work.bytes = one_row_.bytes;
-  for (size_t u = 0; u < kUnits; ++u) work.operations[u] = rows * one_row_.operations[u];
+  work.bytes = bytes_;
+  for (size_t f = 0; f < kActFormats; ++f) {
+    work.of(unit_for(static_cast<ActFormat>(f), loops)) += rows * row_operations_[f];
+  }
   return work;
 }
 

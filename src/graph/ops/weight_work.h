@@ -16,11 +16,13 @@ class WeightWork {
   // All rows of a column-cut weight over the piece's segments.
   void add(const Weight& weight, const Piece& piece);
 
-  // In a step of `rows` rows; nothing where there are none.
-  OpWork of(uint32_t rows) const;
+  // In a step of `rows` rows, with kernels of the level that `loops` is of; nothing where there are
+  // none.
+  OpWork of(uint32_t rows, const LimitLoops& loops) const;
 
  private:
-  OpWork one_row_;
+  uint64_t bytes_ = 0;
+  std::array<uint64_t, kActFormats> row_operations_{};  // of one row, by ActFormat
 };
 
 }  // namespace hearth

@@ -1,0 +1,128 @@
+#include "bench/arrival.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <vector>
+
+#include "engine/scheduler.h"
+
+namespace hearth {
+namespace {
+
+constexpr uint32_t kDecodedPrompt = 64;
+constexpr uint32_t kTokensBefore = 24;
+// Tokens that the decoding sequence has room for: a chunk may be as small as 64 tokens, a token
+// comes with each.
+uint32_t decoded_tokens(uint32_t prompt) { return 2 * kTokensBefore + prompt / 16; }
+
+std::vector<int32_t> some_tokens(uint32_t count, uint32_t vocabulary, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::vector<int32_t> tokens(count);
+  for (int32_t& token : tokens) token = static_cast<int32_t>(random() % vocabulary);
+  return tokens;
+}
+
+double now() {
+  auto time = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(time).count();
+}
+
+// One request and when its tokens came.
+struct Watched {
+  Watched(Scheduler& scheduler, std::vector<int32_t> prompt, uint32_t tokens)
+      : stream(std::make_shared<ResultStream>(tokens)), arrived(now()) {
+    Request request;
+    request.prompt = std::move(prompt);
+    request.sampling.temperature = 0;
+    request.max_tokens = tokens;
+    scheduler.add(std::make_shared<Job>(1, std::move(request), stream));
+  }
+  void look() {
+    double time = now();
+    while (stream->try_pop()) times.push_back(time);
+  }
+
+  std::shared_ptr<ResultStream> stream;
+  double arrived;
+  std::vector<double> times;
+};
+
+// What one repetition came to.
+struct Arrival {
+  double usual = 0, longest = 0, first_token = 0;
+  size_t tokens = 0;
+};
+
+Arrival arrival_of(const Watched& decoding, size_t before, const Watched& prompt) {
+  Arrival arrival;
+  std::vector<double> usual;
+  for (size_t i = 1; i < decoding.times.size(); ++i) {
+    double gap = decoding.times[i] - decoding.times[i - 1];
+    if (i < before) {
+      usual.push_back(gap);
+    } else {
+      arrival.longest = std::max(arrival.longest, gap);
+    }
+  }
+  arrival.usual = spread_of(usual).median;
+  arrival.first_token = prompt.times[0] - prompt.arrived;
+  arrival.tokens = decoding.times.size() - before;
+  return arrival;
+}
+
+std::optional<Arrival> run_once(Engine& engine, const ArrivalCase& what, const BenchHooks& hooks) {
+  Statistics statistics;
+  SchedulerOptions options;
+  options.step_seconds = what.step_seconds;
+  options.prefix_cache = false;
+  Scheduler scheduler(engine, nullptr, options, statistics);
+  uint32_t vocabulary = engine.config().vocabulary;
+  Watched decoding(scheduler, some_tokens(kDecodedPrompt, vocabulary, 1),
+                   decoded_tokens(what.prompt));
+  std::optional<Watched> prompt;
+  while (!prompt || prompt->times.size() < 2) {
+    if (hooks.interrupted()) return std::nullopt;
+    scheduler.step();
+    decoding.look();
+    if (prompt) prompt->look();
+    hooks.progress(0, fmt::format("a prompt of {} arrives", what.prompt));
+    if (!prompt && decoding.times.size() == kTokensBefore) {
+      prompt.emplace(scheduler, some_tokens(what.prompt, vocabulary, 2), 2);
+    }
+  }
+  return arrival_of(decoding, kTokensBefore, *prompt);
+}
+
+}  // namespace
+
+void fit_arrival(uint32_t prompt, EngineOptions* options) {
+  options->context =
+      std::max({options->context, prompt + 3, kDecodedPrompt + decoded_tokens(prompt) + 1});
+  options->sequences = std::max(options->sequences, 2u);
+  options->outputs = std::max(options->outputs, 2u);
+}
+
+ArrivalResult measure_arrival(Engine& engine, const ArrivalCase& what, uint32_t repetitions,
+                              const BenchHooks& hooks) {
+  ArrivalResult result;
+  result.what = what;
+  std::vector<double> usual, longest, first, tokens;
+  for (; result.repetitions < repetitions; ++result.repetitions) {
+    std::optional<Arrival> arrival = run_once(engine, what, hooks);
+    if (!arrival) break;
+    usual.push_back(arrival->usual);
+    longest.push_back(arrival->longest);
+    first.push_back(arrival->first_token);
+    tokens.push_back(static_cast<double>(arrival->tokens));
+  }
+  result.usual_seconds = spread_of(std::move(usual));
+  result.longest_seconds = spread_of(std::move(longest));
+  result.first_token_seconds = spread_of(std::move(first));
+  result.tokens_meanwhile = spread_of(std::move(tokens));
+  return result;
+}
+
+}  // namespace hearth

@@ -1,0 +1,35 @@
+// A long prompt that arrives beside a sequence which is decoding: the longest its reader waits for
+// a token meanwhile, and how long the prompt takes, through the scheduler as a server would run it.
+#pragma once
+
+#include <cstdint>
+
+#include "bench/runner.h"
+#include "bench/statistics.h"
+#include "engine/engine.h"
+
+namespace hearth {
+
+struct ArrivalCase {
+  uint32_t prompt = 0;      // tokens
+  double step_seconds = 0;  // SchedulerOptions::step_seconds
+};
+
+struct ArrivalResult {
+  ArrivalCase what;
+  uint32_t repetitions = 0;
+  // Between two tokens of the decoding sequence: the median before the prompt came, and the longest
+  // from then on until the prompt's second token.
+  Spread usual_seconds, longest_seconds;
+  Spread first_token_seconds;  // of the prompt, from its arrival
+  Spread tokens_meanwhile;     // of the decoding sequence, from then on
+};
+
+// Makes `options` fit a case as well.
+void fit_arrival(uint32_t prompt, EngineOptions* options);
+
+// Runs the case so often; repetitions that somebody interrupted don't count.
+ArrivalResult measure_arrival(Engine& engine, const ArrivalCase& what, uint32_t repetitions,
+                              const BenchHooks& hooks);
+
+}  // namespace hearth

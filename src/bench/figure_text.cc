@@ -1,0 +1,27 @@
+#include "bench/figure_text.h"
+
+#include <fmt/format.h>
+
+namespace hearth {
+
+std::string giga_text(double value) {
+  double g = value * 1e-9;
+  return fmt::format("{:.{}f}", g, g < 9.995 ? 2 : g < 99.95 ? 1 : 0);
+}
+
+std::string percent_text(double part) { return fmt::format("{:.1f} %", 100 * part); }
+
+std::string rate_text(double rate) {
+  return fmt::format("{:.{}f}", rate, rate < 9.995 ? 2 : rate < 999.95 ? 1 : 0);
+}
+
+std::string duration_figure(double seconds) {
+  return seconds < 1 ? fmt::format("{:.1f} ms", 1e3 * seconds) : fmt::format("{:.2f} s", seconds);
+}
+
+std::string count_text(uint64_t count) {
+  auto n = static_cast<double>(count);
+  return n < 1e9 ? fmt::format("{:.2f} M", n * 1e-6) : fmt::format("{:.2f} B", n * 1e-9);
+}
+
+}  // namespace hearth
