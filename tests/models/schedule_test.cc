@@ -13,8 +13,10 @@ namespace hearth {
 namespace {
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr bool kFew = true;                   // too few for everything to happen
 constexpr int kEngines = 3, kSchedules = 10;  // per variant, and per engine
 #else
+constexpr bool kFew = false;
 constexpr int kEngines = 13, kSchedules = 50;
 #endif
 
@@ -345,6 +347,8 @@ TEST_P(Schedules, EveryoneGetsWhatItGetsAlone) {
       if (HasFatalFailure()) FAIL() << "engine " << e << " schedule " << i << " seed " << seed;
     }
   }
+  EXPECT_GT(happened.schedules, 0u);
+  if (kFew) return;
   EXPECT_GT(happened.preemptions, 0u);
   EXPECT_GT(happened.evictions, 0u);
   EXPECT_GT(happened.cache_hits, 0u);
