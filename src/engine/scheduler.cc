@@ -54,6 +54,7 @@ bool Scheduler::step() {
   bool any = form();
   // Those who turned out to be held up make way.
   while (!any && admit()) any = form();
+  update_figures();
   bool complete = false;
   try {
     complete = !picks_.empty() && run();
