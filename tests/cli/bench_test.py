@@ -112,6 +112,35 @@ class BenchTest(ProgramTest):
             self.assertGreater(float(row["tokens_per_second"]), 0)
             self.assertNotIn(None, row)
 
+    def test_profile_accounts_for_the_time(self):
+        told = self.report(self.random, *self.SHORT, "--profile")
+        for test in told["runs"][0]["tests"]:
+            [profile] = test["profiles"]
+            self.assertEqual(profile["tokens"], 2 * test["tokens"] * test["sequences"])
+            self.assertAlmostEqual(profile["all"]["seconds"], profile["seconds"])
+            [thread] = profile["threads"]
+            self.assertLessEqual(sum(thread.values()), profile["seconds"] * 1.001)
+            self.assertLessEqual(profile["seconds"], sum(test["seconds"]))
+            ops = [op["op"] for op in profile["ops"]]
+            for op in ("attn_qkv", "attention", "ffn_down", "logits"):
+                self.assertIn(op, ops)
+        out = self.good("bench", self.random, *self.SHORT, "--profile")
+        self.assertEqual(out.count("| thread |"), 3)
+        self.bad(2, "bench", self.random, "--profile", "-o", "csv", says=["--profile", "CSV"])
+
+    def test_a_prompt_that_arrives(self):
+        told = self.report(self.random, "-p", "0", "-n", "0", "-r", "2", "-t", "1", "--arrive",
+                           "130", "--step-ms", "0,1")
+        arrivals = told["runs"][0]["arrivals"]
+        self.assertEqual([(a["prompt_tokens"], a["step_seconds"]) for a in arrivals],
+                         [(130, 0), (130, 0.001)])
+        for arrival in arrivals:
+            self.assertEqual(arrival["repetitions"], 2)
+            self.assertGreater(arrival["longest_gap_seconds"]["min"], 0)
+            self.assertGreaterEqual(arrival["tokens_meanwhile"]["min"], 2)
+        out = self.good("bench", self.random, "-p", "0", "-n", "0", "-r", "1", "--arrive", "130")
+        self.assertIn("| longest gap |", out)
+
     def test_limits_alone(self):
         levels = json.loads(self.good("version", "--json"))["isa"]
         told = self.report("--limits", "-t", "1,2", "-r", "1")

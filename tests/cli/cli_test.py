@@ -8,11 +8,8 @@ import argparse
 import json
 import math
 import os
-import pty
 import re
 import shlex
-import signal
-import subprocess
 import sys
 import unittest
 from pathlib import Path
@@ -21,8 +18,9 @@ import numpy as np
 
 import chain_models
 from bench_test import BenchTest  # noqa: F401 (its tests run with these)
-from chain_models import BOS, CONTEXT, EOS, GAP, VOCABULARY, ids, letter
-from program import TIMEOUT, ProgramTest
+from chain_models import BOS, EOS, GAP, VOCABULARY, ids, letter
+from program import ProgramTest
+from run_test import RunTest  # noqa: F401
 
 
 class ProgramItselfTest(ProgramTest):
@@ -79,221 +77,6 @@ class ProgramItselfTest(ProgramTest):
     def test_a_level_of_kernels_that_does_not_exist(self):
         env = {"HEARTH_ISA": "mmx"}
         self.bad(2, "run", self.chain, "-p", "a", "-n", "1", says=["mmx", "reference"], env=env)
-
-
-class RunTest(ProgramTest):
-    def run_text(self, *words, model=None, text=""):
-        return self.good("run", model or self.chain, "--temp", "0", *words, text=text)
-
-    def test_prompt_from_option_file_and_standard_input(self):
-        path = self.folder / "prompt.txt"
-        path.write_text("xa\n")
-        self.assertEqual(self.run_text("-p", "xa", "-n", "5"), "bcdef")
-        self.assertEqual(self.run_text("-f", path, "-n", "5"), "bcdef")
-        self.assertEqual(self.run_text("-n", "5", text="xa\n"), "bcdef")
-        self.assertEqual(self.run_text("-p", "xa", "-n", "5", "--echo"), "xabcdef")
-
-    def test_summary_on_standard_error(self):
-        status, _, err = self.call("run", self.chain, "-p", "xa", "-n", "3", "--seed", "7")
-        self.assertEqual(status, 0)
-        self.assertRegex(err, r"prompt 3 tokens, [\d.]+ tokens/s, first token after [\d.]+ s\n")
-        self.assertRegex(err, r"generated 3 tokens, [\d.]+ tokens/s; -n 3 reached; seed 7\n")
-        _, _, err = self.call("run", self.chain, "-p", "xa", "-n", "3", "-q")
-        self.assertEqual(err, "")
-
-    def test_verbose_tells_what_was_loaded(self):
-        _, _, err = self.call("run", self.chain, "-p", "a", "-n", "1", "-v", "-t", "1")
-        self.assertRegex(err, r"chain\.gguf: llama, .* loaded in")
-        self.assertRegex(err, r"1 threads, \w+ kernels, context 256")
-        self.assertRegex(err, r"memory .*: weights ")
-
-    def test_ends_with_the_text(self):
-        self.assertEqual(self.run_text("-p", "E"), "")
-        self.assertEqual(self.run_text("-p", "U"), "é€!")
-        # A turn's end is known by its name, though the file doesn't call it an end.
-        self.assertEqual(self.run_text("-p", "A"), "")
-
-    def test_ends_with_the_context(self):
-        status, out, err = self.call("run", self.chain, "-p", "a", "--temp", "0", "--ctx", "16")
-        self.assertEqual(status, 0)
-        # BOS and the prompt fill two of sixteen; the token after the last position is not fed back.
-        self.assertEqual(len(out), 15)
-        self.assertIn("the context of 16 is full: raise --ctx", err)
-
-    def test_ignore_eos_goes_on(self):
-        lines = self.run_text("-p", "E", "-n", "4", "--ignore-eos", "--json").splitlines()
-        self.assertEqual(len(lines), 5)
-        self.assertEqual(self.run_text("-p", "Ea", "-n", "4", "--ignore-eos"), "bcde")
-
-    def test_stop_strings_over_tokens(self):
-        self.assertEqual(self.run_text("-p", "a", "-n", "20", "--stop", "fgh"), "bcde")
-        self.assertEqual(self.run_text("-p", "a", "-n", "20", "--stop", "zz", "--stop", "de"), "bc")
-        # What only began to be a stop string is given out at the end.
-        self.assertEqual(self.run_text("-p", "a", "-n", "5", "--stop", "fgh"), "bcdef")
-        self.assertEqual(self.run_text("-p", "U", "--stop", "€"), "é")
-        self.assertEqual(self.run_text("-p", "a", "-n", "3", "--stop", "[c,d]"), "bcd")
-        self.bad(2, "run", self.chain, "-p", "a", "--stop", "", says=["--stop"])
-
-    def test_text_is_whole_characters_at_every_moment(self):
-        lines = [json.loads(line) for line in self.run_text("-p", "U", "--json").splitlines()]
-        self.assertEqual([token["text"] for token in lines[:-1]], ["", "é", "", "", "€", "!", ""])
-        # A character that never ends, and a byte that begins none.
-        self.assertEqual(self.run_text("-p", "U", "-n", "4"), "é\ufffd")
-        self.assertEqual(self.run_text("-p", "B"), "\ufffd!")
-
-    def test_json_objects(self):
-        out = self.run_text("-p", "a", "-n", "3", "--json", "--seed", "5", "--stop", "d")
-        *tokens, last = [json.loads(line) for line in out.splitlines()]
-        self.assertEqual([token["id"] for token in tokens], ids("bcd"))
-        self.assertEqual([token["index"] for token in tokens], [0, 1, 2])
-        expected = -math.log(1 + (VOCABULARY - 1) * math.exp(-GAP))
-        for token in tokens:
-            self.assertAlmostEqual(token["logprob"], expected, places=2)
-        summary = last["summary"]
-        self.assertEqual(summary["text"], "".join(token["text"] for token in tokens))
-        self.assertEqual((summary["finish"], summary["stop"]), ("stop string", "d"))
-        self.assertEqual((summary["prompt_tokens"], summary["tokens"]), (2, 3))
-        self.assertEqual(summary["seed"], 5)
-
-    def test_several_prompts_come_in_their_order(self):
-        out = self.run_text("-p", "a", "-p", "x", "-p", "U", "-n", "4")
-        self.assertEqual(out, "==> prompt 1 <==\nbcde\n\n==> prompt 2 <==\nyzab\n\n"
-                              "==> prompt 3 <==\né\ufffd\n")
-        status, _, err = self.call("run", self.chain, "-p", "a", "-p", "x", "-n", "4")
-        self.assertEqual(status, 0)
-        self.assertRegex(err, r"2 prompts, 4 tokens \(0 shared\), all read after")
-        self.assertRegex(err, r"generated 8 tokens in 2 texts in .* tokens/s; seed \d+\n")
-
-    def test_repeats_differ_by_seed_and_are_what_each_is_alone(self):
-        words = ("run", self.chain, "-p", "a", "-n", "20", "--temp", "3", "--top-k", "0",
-                 "--top-p", "1", "--min-p", "0", "--ignore-eos", "--json")
-        lines = [json.loads(line) for line in
-                 self.good(*words, "--seed", "7", "--repeat", "40").splitlines()]
-        texts = {line["summary"]["choice"]: line["summary"] for line in lines if "summary" in line}
-        self.assertEqual(sorted(texts), list(range(40)))
-        self.assertGreater(len({summary["text"] for summary in texts.values()}), 30)
-        for choice in (0, 1, 39):
-            alone = json.loads(self.good(*words, "--seed", 7 + choice).splitlines()[-1])["summary"]
-            self.assertEqual((alone["text"], alone["seed"]),
-                             (texts[choice]["text"], texts[choice]["seed"]))
-        tokens = [line for line in lines if "index" in line and line["choice"] == 39]
-        self.assertEqual("".join(token["text"] for token in tokens), texts[39]["text"])
-
-    def test_prompts_that_begin_alike_share_what_is_alike(self):
-        long = "hallo " * 200
-        out = self.run_text("-p", long + "a", "-p", long + "x", "-n", "2", "--json", "--ctx",
-                            "2048")
-        ends = {end["prompt"]: end for end in
-                (json.loads(line)["summary"] for line in out.splitlines() if "summary" in line)}
-        self.assertEqual([ends[p]["text"] for p in (0, 1)], ["bc", "yz"])
-        # A step has 512 tokens: the second prompt begins where the first has come to.
-        self.assertEqual(ends[0]["cached_tokens"], 0)
-        self.assertGreaterEqual(ends[1]["cached_tokens"], 512)
-
-    def test_seed_decides(self):
-        def sample(seed):
-            return self.good("run", self.chain, "-p", "a", "-n", "40", "--temp", "3", "--top-k",
-                             "0", "--top-p", "1", "--min-p", "0", "--ignore-eos", "--seed", seed)
-
-        self.assertEqual(sample(1), sample(1))
-        self.assertNotEqual(sample(1), sample(2))
-
-    def test_threads_do_not_change_the_text(self):
-        words = ("-p", "hallo", "-n", "60", "--ignore-eos")
-        text = [self.run_text(*words, "-t", t, model=self.random) for t in (1, 2)]
-        self.assertEqual(text[0], text[1])
-        self.assertGreater(len(text[0]), 20)
-
-    def test_kv_types(self):
-        for kind in ("f32", "f16", "bf16", "q8_0"):
-            self.assertEqual(self.run_text("-p", "a", "-n", "3", "--kv-type", kind), "bcd")
-
-    def test_logit_bias(self):
-        c = letter("c")
-        for form in (f"{c}=-inf", f"{c}-inf", f"{c}-100"):
-            self.assertNotIn("c", self.run_text("-p", "a", "-n", "4", "--logit-bias", form))
-        x = letter("x")
-        self.assertEqual(self.run_text("-p", "a", "-n", "3", "--logit-bias", f"{x}+50"), "xxx")
-        both = ("--logit-bias", f"{x}=50", "--logit-bias", f"{letter('y')}=60")
-        self.assertEqual(self.run_text("-p", "a", "-n", "3", *both), "yyy")
-        for wrong in ("x=1", "5", "5=", "5=nan", f"{VOCABULARY}=1", "-1=1", "5=inf"):
-            self.bad(2, "run", self.chain, "-p", "a", "--logit-bias", wrong, says=["--logit-bias"])
-
-    def test_penalties(self):
-        out = self.run_text("-p", "a", "-n", "60", "--ignore-eos", "--presence-penalty", "10",
-                            "--penalty-window", "100")
-        self.assertEqual(out[:25], "bcdefghijklmnopqrstuvwxyz")
-        self.assertNotEqual(out[25:26], "a")
-
-    def test_special_tokens_of_the_prompt(self):
-        def prompt_tokens(*words):
-            out = self.run_text("-p", "a<|im_end|>", "-n", "1", "--json", *words)
-            return json.loads(out.splitlines()[-1])["summary"]["prompt_tokens"]
-
-        self.assertEqual(prompt_tokens("--special"), 3)
-        self.assertEqual(prompt_tokens("--special", "--no-bos"), 2)
-        self.assertGreater(prompt_tokens(), 3)
-
-    def test_empty_prompt(self):
-        self.assertEqual(self.run_text("-p", "", "-n", "3"), "abc")
-        self.bad(1, "run", self.chain, "-p", "", "--no-bos", says=["the prompt is empty"])
-
-    def test_prompt_longer_than_the_context(self):
-        long = "a" * 300
-        self.bad(1, "run", self.chain, "-p", long, says=["301 tokens", str(CONTEXT), "--ctx"])
-        self.bad(1, "run", self.chain, "-p", "abcdefgh", "--ctx", "4",
-                 says=["9 tokens", "4", "--ctx"])
-        self.assertEqual(self.run_text("-p", long, "-n", "2", "--ctx", "512"), "bc")
-
-    def test_options_out_of_range(self):
-        for words in (["-t", "0"], ["-t", "5000"], ["-t", "two"], ["-n", "0"], ["--ctx", "0"],
-                      ["--ctx", "99999999"], ["--temp", "-1"], ["--temp", "hot"], ["--temp", "nan"],
-                      ["--top-p", "1.5"], ["--min-p", "-0.1"], ["--top-k", "-1"],
-                      ["--repeat-penalty", "0"], ["--seed", "-1"], ["--kv-type", "f12"]):
-            option = {"-t": "--threads", "-n": "--max-tokens"}.get(words[0], words[0])
-            self.bad(2, "run", self.chain, "-p", "a", *words, says=[option, words[1]])
-        self.bad(2, "run", self.chain, "-p", "a", "-f", "b", says=["--prompt"])
-
-    def test_prompt_file_that_is_missing(self):
-        self.bad(1, "run", self.chain, "-f", "/no/such/prompt", says=["/no/such/prompt"])
-
-    def test_interrupt_ends_with_the_summary(self):
-        process = self.start("run", self.chain, "-p", "a", "--temp", "0", "--ctx", "200000",
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.assertEqual(process.stdout.read(3), b"bcd")
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=TIMEOUT)
-        self.assertEqual(process.returncode, 130)
-        self.assertRegex(err.decode(), r"generated \d+ tokens, .*; interrupted; seed \d+\n")
-
-    def test_a_reader_that_goes_away(self):
-        process = self.start("run", self.chain, "-p", "a", "--temp", "0", "--ctx", "200000",
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.assertEqual(process.stdout.read(1), b"b")
-        process.stdout.close()
-        self.assertEqual(process.wait(TIMEOUT), -signal.SIGPIPE)
-        with process.stderr as err:
-            self.assertNotIn(b"generated", err.read())
-
-    def test_on_a_terminal(self):
-        ours, theirs = pty.openpty()
-        process = self.start("run", self.chain, "-p", "a", "-n", "3", "--temp", "0",
-                             stdout=theirs, stderr=theirs)
-        self.assertEqual(process.wait(TIMEOUT), 0)
-        os.close(theirs)
-        shown = os.read(ours, 1 << 16).decode()
-        os.close(ours)
-        # What was loaded, the text with a newline of its own, and the summary.
-        self.assertRegex(shown, r"loaded in [\d.]+ s\r\n(hearth: .*\r\n)+"
-                                r"bcd\r\nhearth: prompt 2 tokens")
-
-    def test_a_full_disk_behind_standard_output(self):
-        with open("/dev/full", "wb") as full:
-            process = self.start("run", self.chain, "-p", "a", "-n", "3", "--temp", "0",
-                                 stdout=full, stderr=subprocess.PIPE)
-            _, err = process.communicate(timeout=TIMEOUT)
-        self.assertEqual(process.returncode, 1)
-        self.assertIn(b"standard output cannot be written: No space left", err)
 
 
 class FileTest(ProgramTest):
