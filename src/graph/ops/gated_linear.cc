@@ -13,7 +13,8 @@ namespace {
 class GatedLinearOp : public Op {
  public:
   GatedLinearOp(ValueId x, ValueId out, const Weight& gate, const Weight& up,
-                const std::vector<RowSlice>& rows, const std::vector<ColumnSlice>& columns)
+                const std::vector<RowSlice>& rows, const std::vector<ColumnSlice>& columns,
+                uint32_t threads)
       : x_(x), out_(out), gate_(gate), up_(up), tasks_(rows.size()) {
     for (size_t slot = 0; slot < rows.size(); ++slot) {
       const RowSlice& slice = rows[slot];
@@ -21,7 +22,8 @@ class GatedLinearOp : public Op {
       work_.add(up, slice);
       HEARTH_CHECK(slice.lead == 0, "FFN units are whole panels");
       const PackSpec& spec = gate.shards[slice.shard].spec;
-      for (PanelRange r : panel_ranges(slice.panel0, slice.panels, task_panels(spec))) {
+      for (PanelRange r :
+           panel_ranges(slice.panel0, slice.panels, task_panels(spec, slice.panels, threads))) {
         uint32_t first = (r.panel0 - slice.panel0) * kPanelRows;
         uint32_t count = std::min(r.panels * kPanelRows, slice.rows - first);
         tasks_[slot].push_back({slice.shard, r, columns[slot].column + first, count});
@@ -88,11 +90,11 @@ Bundle gated_linear(GraphBuilder& builder, std::string name, const Bundle& x, co
   Bundle out = column_values(builder, down);
   std::vector<std::unique_ptr<Op>> ops;
   for (uint32_t g = 0; g < builder.group_count(); ++g) {
-    const GroupShare& share = builder.plan().groups[g].share;
+    const PlanGroup& group = builder.plan().groups[g];
     uint32_t width = 0;
     ops.push_back(std::make_unique<GatedLinearOp>(
-        x.values[g], out.values[g], gate, up, row_slices(gate, share, &width),
-        column_slices(*down.cuts, down.unit, down.k, share)));
+        x.values[g], out.values[g], gate, up, row_slices(gate, group.share, &width),
+        column_slices(*down.cuts, down.unit, down.k, group.share), threads_per_shard(group)));
   }
   builder.reads(x, format_for(gate));
   builder.reads(x, format_for(up));

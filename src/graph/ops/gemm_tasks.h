@@ -17,11 +17,19 @@ inline constexpr uint32_t kTaskPanels = 8;
 
 inline uint32_t row_tasks(uint32_t rows) { return (rows + kTaskRows - 1) / kTaskRows; }
 
-// Panels of a shard that make a task: some 64 KiB of codes, so that a decode step has enough tasks
-// to balance and each is long against the cost of claiming it.
-inline uint32_t task_panels(const PackSpec& spec) {
-  size_t panels = (size_t{64} << 10) / std::max<size_t>(spec.codes_panel_bytes(), 1);
-  return static_cast<uint32_t>(std::clamp<size_t>(panels / 2 * 2, 2, kTaskPanels));
+// Threads of a group that share the work on one shard.
+inline uint32_t threads_per_shard(const PlanGroup& group) {
+  uint32_t shards = group.share.shard_end - group.share.shard_begin;
+  return std::max(1u, (group.member_end - group.member_begin) / std::max(1u, shards));
+}
+
+// Panels that make a task, of `panels` that so many threads share. Long tasks are long streams of
+// memory, which kernels prefetch, so a task is as long as leaves every thread 16 of them to balance
+// with; and some 64 KiB of codes at least, so that it is long against the cost of claiming it.
+inline uint32_t task_panels(const PackSpec& spec, uint32_t panels, uint32_t threads) {
+  size_t least = (size_t{64} << 10) / std::max<size_t>(spec.codes_panel_bytes(), 1);
+  size_t most = panels / (16 * threads);
+  return static_cast<uint32_t>(std::clamp<size_t>(std::max(least, most) / 2 * 2, 2, kTaskPanels));
 }
 
 // Cuts [panel0, panel0 + panels) into tasks of `step` panels.

@@ -14,14 +14,15 @@ namespace {
 class LinearOp : public Op {
  public:
   LinearOp(ValueId x, ValueId out, const std::vector<LinearPart>& parts,
-           const std::vector<std::vector<RowSlice>>& slices)
+           const std::vector<std::vector<RowSlice>>& slices, uint32_t threads)
       : x_(x), out_(out), parts_(parts), tasks_(slices[0].size()) {
     for (uint32_t p = 0; p < parts.size(); ++p) {
       for (uint32_t slot = 0; slot < slices[p].size(); ++slot) {
         const RowSlice& slice = slices[p][slot];
         work_.add(*parts[p].weight, slice);
         const PackSpec& spec = parts[p].weight->shards[slice.shard].spec;
-        for (PanelRange r : panel_ranges(slice.panel0, slice.panels, task_panels(spec))) {
+        for (PanelRange r :
+             panel_ranges(slice.panel0, slice.panels, task_panels(spec, slice.panels, threads))) {
           uint32_t column = slice.column + (r.panel0 - slice.panel0) * kPanelRows;
           tasks_[slot].push_back({p, slice.shard, r, column});
         }
@@ -88,7 +89,7 @@ class PartialLinearOp : public Op {
   };
 
   PartialLinearOp(ValueId x, const Weight& weight, const std::vector<ColumnSlice>& columns,
-                  const std::vector<Output>& outputs)
+                  const std::vector<Output>& outputs, uint32_t threads)
       : x_(x), weight_(weight), tasks_(columns.size()) {
     for (const Output& output : outputs) {
       work_.add(weight, output.piece);
@@ -99,7 +100,8 @@ class PartialLinearOp : public Op {
           static_cast<ptrdiff_t>(columns[slot].column / kBlock) -
           static_cast<ptrdiff_t>((columns[slot].element - shard.spec.k_origin) / kBlock);
       for (PanelRange r :
-           panel_ranges(0, shard.spec.panels(), std::min(4u, task_panels(shard.spec)))) {
+           panel_ranges(0, shard.spec.panels(),
+                        std::min(4u, task_panels(shard.spec, shard.spec.panels(), threads)))) {
         tasks_[slot].push_back({output, r, first_block});
       }
     }
@@ -127,12 +129,12 @@ class PartialLinearOp : public Op {
     uint32_t panel0, panels, row, m;
   };
 
-  // Few rows: panel by panel, so that each panel's codes are read in one stream. Many: all panels
-  // at once, so that the kernel may unpack.
+  // Few rows: panel by panel, so that each panel's codes are read in one stream. Some: as many
+  // panels as a kernel's tile has. Many: all panels at once, so that the kernel may unpack.
   void run_task(ExecutionContext& context, const Task& task, uint32_t row,
                 const Worker& worker) const noexcept {
     uint32_t m = std::min(kTaskRows, context.rows(x_) - row);
-    uint32_t step = m <= 16 ? 1 : task.panels.panels;
+    uint32_t step = m <= 6 ? 1 : m <= 16 ? 2 : task.panels.panels;
     size_t stride = context.f32_stride(task.output.value);
     for (uint32_t p = 0; p < task.panels.panels; p += step) {
       Tile tile{task.panels.panel0 + p, std::min(step, task.panels.panels - p), row, m};
@@ -194,7 +196,8 @@ LinearOut linear(GraphBuilder& builder, std::string name, const Bundle& x,
   for (uint32_t g = 0; g < builder.group_count(); ++g) {
     std::vector<std::vector<RowSlice>> slices;
     for (const auto& part : out.slices) slices.push_back(part[g]);
-    ops.push_back(std::make_unique<LinearOp>(x.values[g], out.bundle.values[g], parts, slices));
+    ops.push_back(std::make_unique<LinearOp>(x.values[g], out.bundle.values[g], parts, slices,
+                                             threads_per_shard(builder.plan().groups[g])));
   }
   builder.append(Mode::kParallel, std::move(name), std::move(ops));
   return out;
@@ -224,7 +227,8 @@ Partials partial_linear(GraphBuilder& builder, std::string name, const Bundle& x
       outputs.push_back({piece, value});
     }
     ops.push_back(std::make_unique<PartialLinearOp>(
-        x.values[g], weight, column_slices(*weight.cuts, weight.unit, weight.k, share), outputs));
+        x.values[g], weight, column_slices(*weight.cuts, weight.unit, weight.k, share), outputs,
+        threads_per_shard(builder.plan().groups[g])));
   }
   builder.reads(x, format_for(weight));
   builder.writes(partials.bundle);

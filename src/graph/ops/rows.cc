@@ -166,14 +166,15 @@ class ReduceOp : public Op {
 
 class LogitsOp : public Op {
  public:
-  LogitsOp(ValueId x, const Weight& head, const std::vector<RowSlice>& slices)
+  LogitsOp(ValueId x, const Weight& head, const std::vector<RowSlice>& slices, uint32_t threads)
       : x_(x), head_(head), tasks_(slices.size()) {
     for (size_t slot = 0; slot < slices.size(); ++slot) {
       const RowSlice& slice = slices[slot];
       HEARTH_CHECK(slice.lead == 0, "vocabulary units are whole panels");
       work_.add(head, slice);
       const Shard& shard = head.shards[slice.shard];
-      for (PanelRange r : panel_ranges(slice.panel0, slice.panels, task_panels(shard.spec))) {
+      for (PanelRange r : panel_ranges(slice.panel0, slice.panels,
+                                       task_panels(shard.spec, slice.panels, threads))) {
         tasks_[slot].push_back({slice.shard, r, shard.row0 + r.panel0 * kPanelRows});
       }
     }
@@ -290,7 +291,8 @@ void logits(GraphBuilder& builder, const Bundle& x, const Weight& head) {
   builder.append(Mode::kParallel, "logits", op_per_group(builder, [&](uint32_t g) {
                    uint32_t width = 0;
                    return std::make_unique<LogitsOp>(
-                       x.values[g], head, row_slices(head, builder.plan().groups[g].share, &width));
+                       x.values[g], head, row_slices(head, builder.plan().groups[g].share, &width),
+                       threads_per_shard(builder.plan().groups[g]));
                  }));
 }
 
