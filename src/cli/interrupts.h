@@ -4,7 +4,7 @@
 // again: a second Ctrl-C ends the process at once.
 #pragma once
 
-#include <signal.h>
+#include <csignal>
 
 namespace hearth {
 

@@ -1,6 +1,7 @@
 #include <fcntl.h>
-#include <signal.h>
 #include <unistd.h>
+
+#include <csignal>
 
 #include "cli/program.h"
 

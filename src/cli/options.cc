@@ -128,7 +128,7 @@ void add_engine_options(CLI::App& verb, EngineArgs* args, const std::string& con
 
 void add_storage_options(CLI::App& verb, EngineArgs* args) {
   std::vector<std::string> types;
-  for (size_t i = 0; i < kKvTypes; ++i) types.push_back(kv_type_name(static_cast<KvType>(i)));
+  for (size_t i = 0; i < kKvTypes; ++i) types.emplace_back(kv_type_name(static_cast<KvType>(i)));
   verb.add_option("--kv-type", args->kv_type,
                   fmt::format("Type of stored keys and values: {}", fmt::join(types, ", ")))
       ->check(CLI::Validator(

@@ -39,7 +39,7 @@ class GgufFile {
   static GgufFile parse(std::vector<std::byte>&& bytes, std::string name,
                         GgufUnknownTypes unknown = GgufUnknownTypes::kRefuse);
   // From all parts of a split model, in order.
-  static GgufFile parse(std::vector<MappedFile> parts,
+  static GgufFile parse(std::vector<MappedFile> files,
                         GgufUnknownTypes unknown = GgufUnknownTypes::kRefuse);
 
   // The path (or name) of the first part.

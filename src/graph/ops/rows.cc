@@ -261,7 +261,7 @@ Bundle rms_norm(GraphBuilder& builder, std::string name, const Bundle& x, const 
   return out;
 }
 
-Reduced reduce_add_norm(GraphBuilder& builder, std::string name, const Bundle& x,
+Reduced reduce_add_norm(GraphBuilder& builder, const std::string& name, const Bundle& x,
                         const Partials& partials, const NormWeight& norm, RowSet norm_rows) {
   uint32_t width = partials.weight->rows;
   ReducePlan plan{partials.bundle.values, sum_program(partials.pieces, *partials.weight->cuts),

@@ -34,7 +34,7 @@ struct Reduced {
   Bundle x;
   Bundle normed;
 };
-Reduced reduce_add_norm(GraphBuilder& builder, std::string name, const Bundle& x,
+Reduced reduce_add_norm(GraphBuilder& builder, const std::string& name, const Bundle& x,
                         const Partials& partials, const NormWeight& norm,
                         RowSet norm_rows = RowSet::kTokens);
 

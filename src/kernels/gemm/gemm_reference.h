@@ -31,6 +31,6 @@ struct Truth {
 };
 
 // One output in double precision. Activations are what the buffers say: code * scale.
-Truth gemm_truth(const TruthArgs& args);
+Truth gemm_truth(const TruthArgs& t);
 
 }  // namespace hearth
