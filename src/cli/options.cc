@@ -15,8 +15,6 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kMaxShards = 64;
-
 // Accepts decimal numbers only, and writes them plainly: CLI11 itself would read 010 as 8.
 template <typename T>
 CLI::Validator number_in(T low, T high) {

@@ -51,8 +51,8 @@ struct EngineArgs {
 void add_engine_options(CLI::App& verb, EngineArgs* args, const std::string& context_help);
 // Those of them that a verb has which chooses threads and context itself.
 void add_storage_options(CLI::App& verb, EngineArgs* args);
-// The most threads that -t takes.
-inline constexpr uint32_t kMaxThreads = 4096;
+// The most that -t and --shards take.
+inline constexpr uint32_t kMaxThreads = 4096, kMaxShards = 64;
 
 // "hearth run MODEL -p 'Once'" and the like: examples at the end of a verb's help.
 void add_examples(CLI::App& verb, const std::string& examples);

@@ -1,198 +1,23 @@
-// hearth topo: the machine as this program sees it.
+// hearth topo: the machine as this program sees it, and what it would do on it.
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <memory>
 
 #include "cli/json.h"
-#include "cli/load.h"
 #include "cli/options.h"
 #include "cli/text_io.h"
+#include "cli/topo_machine.h"
+#include "cli/topo_plan.h"
 #include "cli/verbs.h"
-#include "formats/printable.h"
-#include "memory/arena.h"
-#include "topology/cpu_features.h"
-#include "topology/machine.h"
-#include "topology/placement.h"
 
 namespace hearth {
 namespace {
 
 struct TopoArgs {
   std::optional<std::string> machine;
+  PlanArgs plan;
   bool json = false;
 };
-
-// "0-3,8,10-11" of rising numbers.
-std::string ranges_text(const std::vector<uint32_t>& numbers) {
-  std::string text;
-  for (size_t i = 0; i < numbers.size();) {
-    size_t end = i + 1;
-    while (end < numbers.size() && numbers[end] == numbers[end - 1] + 1) ++end;
-    text += fmt::format("{}{}", text.empty() ? "" : ",", numbers[i]);
-    if (end - i > 1) text += fmt::format("-{}", numbers[end - 1]);
-    i = end;
-  }
-  return text.empty() ? "none" : text;
-}
-
-std::string count_text(size_t count, const char* what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
-// First hyper-threads of all cores, then second ones: "PUs 0-7, 64-71".
-std::string pus_text(const Machine& machine, const LlcGroup& llc) {
-  std::string text;
-  for (size_t thread = 0;; ++thread) {
-    std::vector<uint32_t> pus;
-    for (uint32_t core : llc.cores) {
-      const std::vector<uint32_t>& of_core = machine.cores[core].pus;
-      if (thread < of_core.size()) pus.push_back(of_core[thread]);
-    }
-    if (pus.empty()) return text;
-    text += fmt::format("{}{}", text.empty() ? "" : ", ", ranges_text(pus));
-  }
-}
-
-std::string kinds_text(const Machine& machine, const LlcGroup& llc) {
-  if (machine.kinds.size() < 2 || llc.cores.empty()) return {};
-  uint32_t kind = machine.cores[llc.cores[0]].kind;
-  std::string name = machine.kinds[kind].name;
-  return fmt::format(", kind {}{}", kind, name.empty() ? "" : fmt::format(" ({})", name));
-}
-
-std::string node_text(const Machine& machine, const NumaNode& node, bool live) {
-  std::string out = fmt::format("  node {}: {}", node.os_index, bytes_text(node.memory_bytes));
-  if (live) {
-    out += fmt::format(", {} available, {} and {} free", bytes_text(node.available_bytes),
-                       count_text(node.free_2m, "huge page") + " of 2 MiB",
-                       count_text(node.free_1g, "huge page") + " of 1 GiB");
-  }
-  if (!node.memory_allowed) out += ", memory not allowed by cpuset";
-  out += "\n";
-  for (uint32_t index : node.llcs) {
-    const LlcGroup& llc = machine.llcs[index];
-    std::string cache = llc.bytes > 0 ? bytes_text(llc.bytes) : "unknown size";
-    out += fmt::format("    last-level cache {}: {}, PUs {}{}\n", cache,
-                       count_text(llc.cores.size(), "core"), pus_text(machine, llc),
-                       kinds_text(machine, llc));
-  }
-  return out;
-}
-
-std::string distances_text(const Machine& machine) {
-  if (machine.nodes.size() < 2) return {};
-  std::string out =
-      fmt::format("distances{}\n", machine.distances_known ? "" : " (the firmware tells none)");
-  for (const std::vector<uint32_t>& row : machine.distances) {
-    out += " ";
-    for (uint32_t distance : row) out += fmt::format("{:>5}", distance);
-    out += "\n";
-  }
-  return out;
-}
-
-std::string machine_text(const Machine& machine) {
-  bool live = machine.source == MachineSource::kLive;
-  std::string out = fmt::format("machine: {}{}{}\n", printable(machine.description),
-                                machine.cpu_name.empty() ? "" : ", ", printable(machine.cpu_name));
-  for (size_t p = 0; p < machine.packages.size(); ++p) {
-    out += fmt::format("package {}\n", p);
-    for (uint32_t node : machine.packages[p].nodes) {
-      out += node_text(machine, machine.nodes[node], live);
-    }
-  }
-  out += distances_text(machine);
-  out += fmt::format("may use PUs {}: {}\n", ranges_text(machine.allowed_pus),
-                     count_text(machine.allowed_core_count(), "core"));
-  if (machine.cpu_quota) out += fmt::format("CPU quota: {:.2f} cores\n", *machine.cpu_quota);
-  if (machine.memory_limit) {
-    out += fmt::format("cgroup's memory limit: {}\n", bytes_text(*machine.memory_limit));
-  }
-  if (live) {
-    out += fmt::format("memory available: {}; transparent huge pages: {}\n",
-                       bytes_text(machine.memory_available), thp_mode_name(machine.thp));
-  }
-  out += fmt::format("threads by default: {}\n", default_thread_count(machine));
-  return out;
-}
-
-std::string isa_text() {
-  CpuFeatures features = detect_cpu_features();
-  const char* forced = std::getenv("HEARTH_ISA");
-  bool is_forced = forced != nullptr && *forced != '\0';
-  return fmt::format("kernels: {}{}; features: {}\n", isa_name(environment_isa(features)),
-                     is_forced ? " (forced by HEARTH_ISA)" : "", features_text(features));
-}
-
-void json_numbers(Json& json, const char* key, const std::vector<uint32_t>& numbers) {
-  json.key(key).array();
-  for (uint32_t number : numbers) json.number(number);
-  json.end_array();
-}
-
-void json_node(Json& json, const Machine& machine, const NumaNode& node) {
-  json.object().key("node").number(node.os_index);
-  json.key("memory_bytes").number(node.memory_bytes);
-  json.key("available_bytes").number(node.available_bytes);
-  json.key("free_2m_pages").number(node.free_2m).key("free_1g_pages").number(node.free_1g);
-  json.key("memory_allowed").boolean(node.memory_allowed).key("caches").array();
-  for (uint32_t index : node.llcs) {
-    const LlcGroup& llc = machine.llcs[index];
-    json.object().key("bytes").number(llc.bytes).key("cores").array();
-    for (uint32_t core : llc.cores) {
-      json.object().key("core").number(core).key("kind").number(machine.cores[core].kind);
-      json_numbers(json, "pus", machine.cores[core].pus);
-      json.end_object();
-    }
-    json.end_array().end_object();
-  }
-  json.end_array().end_object();
-}
-
-void json_limits(Json& json, const Machine& machine) {
-  json_numbers(json, "allowed_pus", machine.allowed_pus);
-  json.key("cpu_quota");
-  if (machine.cpu_quota) {
-    json.real(*machine.cpu_quota);
-  } else {
-    json.null();
-  }
-  json.key("memory_limit");
-  if (machine.memory_limit) {
-    json.number(*machine.memory_limit);
-  } else {
-    json.null();
-  }
-  json.key("memory_available").number(machine.memory_available);
-  json.key("transparent_huge_pages").text(thp_mode_name(machine.thp));
-  json.key("default_threads").number(default_thread_count(machine));
-}
-
-std::string machine_json(const Machine& machine) {
-  Json json;
-  json.object().key("machine").text(machine.description).key("cpu").text(machine.cpu_name);
-  if (machine.source == MachineSource::kLive) {
-    CpuFeatures features = detect_cpu_features();
-    json.key("isa").text(isa_name(environment_isa(features)));
-    json.key("features").text(features_text(features));
-  }
-  json.key("packages").array();
-  for (const Package& package : machine.packages) {
-    json.object().key("nodes").array();
-    for (uint32_t node : package.nodes) json_node(json, machine, machine.nodes[node]);
-    json.end_array().end_object();
-  }
-  json.end_array().key("distances").array();
-  for (const std::vector<uint32_t>& row : machine.distances) {
-    json.array();
-    for (uint32_t distance : row) json.number(distance);
-    json.end_array();
-  }
-  json.end_array().key("distances_known").boolean(machine.distances_known);
-  json_limits(json, machine);
-  return json.end_object().line();
-}
 
 Machine find_machine(const TopoArgs& args) {
   if (!args.machine) return Machine::live();
@@ -205,30 +30,39 @@ Machine find_machine(const TopoArgs& args) {
 
 int topo(const TopoArgs& args) {
   Machine machine = find_machine(args);
+  EnginePlan plan = plan_for(machine, args.plan);
   if (args.json) {
-    write_stdout(machine_json(machine));
+    Json json;
+    json.object();
+    json_machine(json, machine);
+    json_plan(json, machine, plan);
+    write_stdout(json.end_object().line());
     return 0;
   }
-  std::string out = machine_text(machine);
-  if (machine.source == MachineSource::kLive) out += isa_text();
-  write_stdout(out);
+  write_stdout(machine_text(machine) + "\n" + plan_tree_text(machine, plan));
   return 0;
 }
 
 }  // namespace
 
 void add_topo(CLI::App& program, Action& action) {
-  CLI::App& verb =
-      *program.add_subcommand("topo", "Show the machine: nodes, caches, cores, limits");
+  CLI::App& verb = *program.add_subcommand(
+      "topo", "Show the machine: nodes, caches, cores, limits, and who would work where");
   auto args = std::make_shared<TopoArgs>();
   auto set = [args](const std::string& text) { args->machine = text; };
   verb.add_option_function<std::string>(
           "--machine", set, "Another machine: hwloc's XML file, or 'synthetic DESCRIPTION'")
       ->type_name("MACHINE");
+  add_count(verb, "-t,--threads", &args->plan.threads, 1, kMaxThreads,
+            "Threads; default: one per core that may be used");
+  add_count(verb, "--shards", &args->plan.shards, 1, kMaxShards,
+            "Memory nodes to cut the weights over; default: all that have threads");
+  add_count(verb, "--groups", &args->plan.groups, 1, kMaxThreads,
+            "Groups of threads; default: as many as shards");
   verb.add_flag("--json", args->json, "Print one JSON object");
   add_examples(verb,
                "  hearth topo\n"
-               "  hearth topo --machine server.xml\n"
+               "  hearth topo --machine server.xml --groups 2\n"
                "  hearth topo --machine 'synthetic pack:2 numa:2 l3:1 core:8 pu:2' --json");
   verb.callback([args, &action] { action = [args] { return topo(*args); }; });
 }

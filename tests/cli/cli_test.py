@@ -21,6 +21,7 @@ from bench_test import BenchTest  # noqa: F401 (its tests run with these)
 from chain_models import BOS, EOS, GAP, VOCABULARY, ids, letter
 from program import ProgramTest
 from run_test import RunTest  # noqa: F401
+from topo_test import TopoTest  # noqa: F401
 
 
 class ProgramItselfTest(ProgramTest):
@@ -54,25 +55,6 @@ class ProgramItselfTest(ProgramTest):
         self.assertIn("reference", told["isa"])
         self.assertIn(told["version"], self.good("version"))
         self.assertEqual(self.good("--version"), self.good("version"))
-
-    def test_topo_of_this_machine(self):
-        told = json.loads(self.good("topo", "--json"))
-        nodes = [node for package in told["packages"] for node in package["nodes"]]
-        self.assertEqual(len(nodes), len(told["distances"]))
-        pus = {pu for n in nodes for c in n["caches"] for core in c["cores"] for pu in core["pus"]}
-        self.assertLessEqual(set(told["allowed_pus"]), pus)
-        self.assertGreaterEqual(told["default_threads"], 1)
-        self.assertIn("kernels: ", self.good("topo"))
-
-    def test_topo_of_a_described_machine(self):
-        machine = "synthetic pack:2 numa:2 l3:1 core:4 pu:2"
-        told = json.loads(self.good("topo", "--machine", machine, "--json"))
-        self.assertEqual([len(package["nodes"]) for package in told["packages"]], [2, 2])
-        text = self.good("topo", "--machine", machine)
-        self.assertIn("4 cores, PUs ", text)
-        self.assertIn("threads by default: 16\n", text)
-        self.bad(2, "topo", "--machine", "synthetic nonsense")
-        self.bad(1, "topo", "--machine", "/no/such/file.xml", says=["/no/such/file.xml"])
 
     def test_a_level_of_kernels_that_does_not_exist(self):
         env = {"HEARTH_ISA": "mmx"}

@@ -1,0 +1,24 @@
+// The machine for `hearth topo`: as a tree for people, and as keys of a JSON object.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/json.h"
+#include "topology/machine.h"
+
+namespace hearth {
+
+// "0-3,8,10-11" of rising numbers; "none" of none.
+std::string ranges_text(const std::vector<uint32_t>& numbers);
+// "1 core", "2 cores".
+std::string count_text(size_t count, const char* what);
+void json_numbers(Json& json, const char* key, const std::vector<uint32_t>& numbers);
+
+// Packages, nodes, caches and cores, distances, limits; of this machine also its kernels' level.
+std::string machine_text(const Machine& machine);
+// The same as keys of the object that `json` is in.
+void json_machine(Json& json, const Machine& machine);
+
+}  // namespace hearth

@@ -1,0 +1,130 @@
+#include "cli/topo_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/topo_machine.h"
+
+namespace hearth {
+namespace {
+
+uint32_t node_number(const Machine& machine, uint32_t node) { return machine.nodes[node].os_index; }
+
+std::string shards_text(const GroupShare& share) {
+  if (share.shard_end - share.shard_begin > 1) {
+    return fmt::format("shards {}-{}", share.shard_begin, share.shard_end - 1);
+  }
+  std::string text = fmt::format("shard {}", share.shard_begin);
+  return share.parts == 1 ? text
+                          : fmt::format("part {} of {} of {}", share.part + 1, share.parts, text);
+}
+
+std::string shard_line(const Machine& machine, uint32_t shard, uint32_t node) {
+  std::string out = fmt::format("  shard {} on node {}", shard, node_number(machine, node));
+  uint32_t memory = machine.memory_node(node);
+  if (memory != node) {
+    out += fmt::format(", which has no memory: it lies on node {}", node_number(machine, memory));
+  }
+  return out + "\n";
+}
+
+// Threads of the group whose own shard lies on another node than they sit on.
+uint32_t strangers(const EnginePlan& plan, const Plan& phase, const PlanGroup& group) {
+  uint32_t count = 0;
+  for (uint32_t m = group.member_begin; m < group.member_end; ++m) {
+    count += plan.shard_nodes[phase.member_shards[m]] != plan.placement.seats[m].node;
+  }
+  return count;
+}
+
+std::string group_text(const Machine& machine, const EnginePlan& plan, const Plan& phase,
+                       uint32_t g) {
+  const PlanGroup& group = phase.groups[g];
+  std::string out = fmt::format("  group {}: {}, {}\n", g, shards_text(group.share),
+                                count_text(group.member_end - group.member_begin, "thread"));
+  for (uint32_t m = group.member_begin; m < group.member_end;) {
+    uint32_t node = plan.placement.seats[m].node;
+    std::vector<uint32_t> pus;
+    for (; m < group.member_end && plan.placement.seats[m].node == node; ++m) {
+      pus.push_back(plan.placement.seats[m].pu);
+    }
+    std::sort(pus.begin(), pus.end());
+    out += fmt::format("    node {}: PUs {}\n", node_number(machine, node), ranges_text(pus));
+  }
+  if (uint32_t count = strangers(plan, phase, group); count > 0) {
+    out += fmt::format("    {} on another node than the shard they read\n",
+                       count_text(count, "thread"));
+  }
+  return out;
+}
+
+std::string phase_text(const Machine& machine, const EnginePlan& plan, const Plan& phase,
+                       const std::string& name) {
+  std::string out = fmt::format("{}: {}\n", name, count_text(phase.group_count(), "group"));
+  for (uint32_t g = 0; g < phase.group_count(); ++g) out += group_text(machine, plan, phase, g);
+  return out;
+}
+
+void json_phase(Json& json, const Plan& phase) {
+  json.key(phase_name(phase.phase)).object();
+  json_numbers(json, "thread_shards", phase.member_shards);
+  json.key("groups").array();
+  for (const PlanGroup& group : phase.groups) {
+    json.object().key("first_thread").number(group.member_begin);
+    json.key("threads").number(group.member_end - group.member_begin);
+    json.key("first_shard").number(group.share.shard_begin);
+    json.key("shards").number(group.share.shard_end - group.share.shard_begin);
+    json.key("part").number(group.share.part).key("parts").number(group.share.parts).end_object();
+  }
+  json.end_array().end_object();
+}
+
+}  // namespace
+
+EnginePlan plan_for(const Machine& machine, const PlanArgs& args) {
+  EngineOptions options;
+  options.threads = args.threads;
+  options.shards = args.shards;
+  if (options.shards == 0) {
+    Placement placement = place_threads(machine, {.threads = args.threads});
+    options.shards = static_cast<uint32_t>(placement.by_node().size());
+  }
+  options.prefill_groups = options.decode_groups = args.groups > 0 ? args.groups : options.shards;
+  return plan_engine(machine, options);
+}
+
+std::string plan_tree_text(const Machine& machine, const EnginePlan& plan) {
+  std::string out = fmt::format("plan: --threads {} --shards {}{}\n", plan.placement.seats.size(),
+                                plan.shard_nodes.size(),
+                                plan.placement.oversubscribed ? ", threads share PUs" : "");
+  for (uint32_t s = 0; s < plan.shard_nodes.size(); ++s) {
+    out += shard_line(machine, s, plan.shard_nodes[s]);
+  }
+  if (plan.prefill.groups == plan.decode.groups &&
+      plan.prefill.member_shards == plan.decode.member_shards) {
+    return out + phase_text(machine, plan, plan.prefill, "prefill and decode");
+  }
+  return out + phase_text(machine, plan, plan.prefill, "prefill") +
+         phase_text(machine, plan, plan.decode, "decode");
+}
+
+void json_plan(Json& json, const Machine& machine, const EnginePlan& plan) {
+  json.key("plan").object().key("threads").array();
+  for (const Seat& seat : plan.placement.seats) {
+    json.object().key("pu").number(seat.pu).key("core").number(seat.core);
+    json.key("node").number(node_number(machine, seat.node)).end_object();
+  }
+  json.end_array().key("oversubscribed").boolean(plan.placement.oversubscribed);
+  json.key("shards").array();
+  for (uint32_t node : plan.shard_nodes) {
+    json.object().key("node").number(node_number(machine, node));
+    json.key("memory_node").number(node_number(machine, machine.memory_node(node))).end_object();
+  }
+  json.end_array();
+  json_phase(json, plan.prefill);
+  json_phase(json, plan.decode);
+  json.end_object();
+}
+
+}  // namespace hearth

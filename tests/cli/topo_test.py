@@ -1,0 +1,51 @@
+"""Tests of `hearth topo`: the machine, the plan over it, its bandwidth, what a model would do."""
+
+import json
+
+from program import ProgramTest
+
+
+class TopoTest(ProgramTest):
+    def test_topo_of_this_machine(self):
+        told = json.loads(self.good("topo", "--json"))
+        nodes = [node for package in told["packages"] for node in package["nodes"]]
+        self.assertEqual(len(nodes), len(told["distances"]))
+        pus = {pu for n in nodes for c in n["caches"] for core in c["cores"] for pu in core["pus"]}
+        self.assertLessEqual(set(told["allowed_pus"]), pus)
+        self.assertGreaterEqual(told["default_threads"], 1)
+        self.assertIn("kernels: ", self.good("topo"))
+
+    def test_topo_of_a_described_machine(self):
+        machine = "synthetic pack:2 numa:2 l3:1 core:4 pu:2"
+        told = json.loads(self.good("topo", "--machine", machine, "--json"))
+        self.assertEqual([len(package["nodes"]) for package in told["packages"]], [2, 2])
+        text = self.good("topo", "--machine", machine)
+        self.assertIn("4 cores, PUs ", text)
+        self.assertIn("threads by default: 16\n", text)
+        self.bad(2, "topo", "--machine", "synthetic nonsense")
+        self.bad(1, "topo", "--machine", "/no/such/file.xml", says=["/no/such/file.xml"])
+
+    def test_topo_tells_the_plan(self):
+        machine = "synthetic pack:2 numa:2 l3:1 core:4 pu:1"
+        text = self.good("topo", "--machine", machine)
+        self.assertIn("plan: --threads 16 --shards 4\n", text)
+        self.assertIn("prefill and decode: 4 groups\n", text)
+        self.assertIn("  group 3: shard 3, 4 threads\n    node 3: PUs 12-15\n", text)
+        wide = self.good("topo", "--machine", machine, "--groups", "2", "-t", "8")
+        self.assertIn("group 1: shards 2-3, 4 threads\n    node 2: PUs 8-9\n", wide)
+        parts = self.good("topo", "--machine", machine, "--groups", "4", "--shards", "2")
+        self.assertIn("group 2: part 1 of 2 of shard 1, 4 threads\n    node 2: PUs 8-11\n", parts)
+        self.assertIn("    4 threads on another node than the shard they read\n", parts)
+        self.bad(2, "topo", "--machine", machine, "--groups", "3", says=["3 groups over 4"])
+        self.bad(2, "topo", "--machine", machine, "--shards", "5", says=["5 nodes", "on 4"])
+
+    def test_topo_plan_as_json(self):
+        machine = "synthetic pack:2 numa:2 l3:1 core:4 pu:1"
+        plan = json.loads(self.good("topo", "--machine", machine, "--json", "-t", "6"))["plan"]
+        self.assertEqual([seat["node"] for seat in plan["threads"]], [0, 0, 1, 1, 2, 3])
+        self.assertEqual([shard["node"] for shard in plan["shards"]], [0, 1, 2, 3])
+        for phase in ("prefill", "decode"):
+            groups = plan[phase]["groups"]
+            self.assertEqual(sum(group["threads"] for group in groups), 6)
+            self.assertEqual([group["first_shard"] for group in groups], [0, 1, 2, 3])
+            self.assertEqual(len(plan[phase]["thread_shards"]), 6)
