@@ -49,3 +49,19 @@ class TopoTest(ProgramTest):
             self.assertEqual(sum(group["threads"] for group in groups), 6)
             self.assertEqual([group["first_shard"] for group in groups], [0, 1, 2, 3])
             self.assertEqual(len(plan[phase]["thread_shards"]), 6)
+
+    def test_topo_measures_bandwidth(self):
+        path = self.folder / "bandwidth.json"
+        told = json.loads(self.good("topo", "--bandwidth", "-o", path, "--json"))["bandwidth"]
+        self.assertEqual(json.loads(path.read_text()), told)
+        nodes = len(told["nodes"])
+        self.assertEqual([len(row) for row in told["gb_per_second"]], [nodes] * nodes)
+        self.assertGreater(told["one_thread"]["gb_per_second"], 0)
+        text = self.good("topo", "--bandwidth-table", path)
+        self.assertRegex(text, r"  node 0 \(\d+\) +[\d.]+")
+        machine = "synthetic pack:8 numa:9 pu:1"
+        self.bad(2, "topo", "--bandwidth-table", path, "--machine", machine, says=["72 others"])
+        self.bad(2, "topo", "--bandwidth", "--machine", machine, says=["only a description"])
+        self.bad(2, "topo", "-o", path, says=["--bandwidth"])
+        self.bad(1, "topo", "--bandwidth-table", self.chain, says=["chain.gguf", "not JSON"])
+        self.bad(1, "topo", "--bandwidth", "-o", "/no/such/folder/x", says=["/no/such/folder/x"])
