@@ -4,11 +4,13 @@
 #include <memory>
 
 #include "cli/json.h"
+#include "cli/load.h"
 #include "cli/options.h"
 #include "cli/text_io.h"
 #include "cli/topo_bandwidth.h"
 #include "cli/topo_machine.h"
 #include "cli/topo_plan.h"
+#include "cli/topo_predict.h"
 #include "cli/verbs.h"
 
 namespace hearth {
@@ -18,7 +20,8 @@ struct TopoArgs {
   std::optional<std::string> machine;
   PlanArgs plan;
   bool bandwidth = false;
-  std::optional<std::string> out, table;
+  std::optional<std::string> out, table, model;
+  PredictArgs predict;
   bool json = false;
 };
 
@@ -36,11 +39,17 @@ struct Findings {
   Machine machine;
   EnginePlan plan;
   std::optional<BandwidthTable> bandwidth;
+  std::vector<Prediction> predictions;
 };
 
 Findings find_all(const TopoArgs& args) {
-  Findings found{find_machine(args), {}, {}};
+  Findings found{find_machine(args), {}, {}, {}};
   found.plan = plan_for(found.machine, args.plan);
+  std::optional<ModelShape> model;
+  if (args.model) {
+    GgufFile file = GgufFile::open(*args.model);
+    model = read_model_shape(file, read_model_config(file));
+  }
   if (args.table) {
     found.bandwidth = parse_bandwidth(read_text(*args.table), *args.table);
     check_bandwidth(*found.bandwidth, found.machine);
@@ -50,6 +59,14 @@ Findings find_all(const TopoArgs& args) {
     found.bandwidth = measure_with_progress(found.machine);
     if (file) write_bandwidth(*file, found.machine, *found.bandwidth);
   }
+  if (!model) return found;
+  if (!found.bandwidth) {
+    print_note(
+        "no bandwidth is known: this assumes 100 GB/s a node and the distances; measure it with "
+        "--bandwidth, or give --bandwidth-table");
+  }
+  BandwidthTable table = found.bandwidth ? *found.bandwidth : assumed_bandwidth(found.machine);
+  found.predictions = predict(found.machine, table, *model, found.plan, args.predict);
   return found;
 }
 
@@ -61,11 +78,17 @@ int topo(const TopoArgs& args) {
     json_machine(json, found.machine);
     json_plan(json, found.machine, found.plan);
     if (found.bandwidth) json_bandwidth(json.key("bandwidth"), found.machine, *found.bandwidth);
+    if (!found.predictions.empty()) {
+      json_predictions(json.key("prediction"), found.machine, found.predictions, args.predict);
+    }
     write_stdout(json.end_object().line());
     return 0;
   }
   std::string out = machine_text(found.machine) + "\n" + plan_tree_text(found.machine, found.plan);
   if (found.bandwidth) out += "\n" + bandwidth_text(*found.bandwidth);
+  if (!found.predictions.empty()) {
+    out += "\n" + predictions_text(found.machine, found.predictions, args.predict);
+  }
   write_stdout(out);
   return 0;
 }
@@ -83,6 +106,19 @@ void add_measuring(CLI::App& verb, const std::shared_ptr<TopoArgs>& args) {
           "Take the table from FILE instead of measuring")
       ->type_name("FILE")
       ->excludes(measure);
+  CLI::Option* predict =
+      verb.add_option_function<std::string>(
+              "--predict", [args](const std::string& path) { args->model = path; },
+              "Predict the rates of a model in GGUF form, under this plan and others")
+          ->type_name("MODEL");
+  add_count(verb, "--depth", &args->predict.depth, 0, kMaxContext,
+            "Positions before the token that --predict decodes")
+      ->capture_default_str()
+      ->needs(predict);
+  add_count(verb, "--prompt", &args->predict.prompt, 1, EngineOptions{}.prefill_rows,
+            "Tokens of the step that --predict prefills")
+      ->capture_default_str()
+      ->needs(predict);
 }
 
 }  // namespace
@@ -107,7 +143,8 @@ void add_topo(CLI::App& program, Action& action) {
                "  hearth topo\n"
                "  hearth topo --machine server.xml --groups 2\n"
                "  hearth topo --machine 'synthetic pack:2 numa:2 l3:1 core:8 pu:2' --json\n"
-               "  hearth topo --bandwidth -o server-bandwidth.json");
+               "  hearth topo --bandwidth -o server-bandwidth.json\n"
+               "  hearth topo --predict model.gguf --bandwidth-table server-bandwidth.json");
   verb.callback([args, &action] { action = [args] { return topo(*args); }; });
 }
 

@@ -65,3 +65,32 @@ class TopoTest(ProgramTest):
         self.bad(2, "topo", "-o", path, says=["--bandwidth"])
         self.bad(1, "topo", "--bandwidth-table", self.chain, says=["chain.gguf", "not JSON"])
         self.bad(1, "topo", "--bandwidth", "-o", "/no/such/folder/x", says=["/no/such/folder/x"])
+
+    def test_topo_predicts(self):
+        machine = "synthetic pack:2 numa:2 l3:1 core:4 pu:1"
+        words = ("topo", "--machine", machine, "--predict", self.chain)
+        status, out, err = self.call(*words, "--json", "--depth", "9")
+        self.assertEqual(status, 0)
+        self.assertIn("assumes 100 GB/s a node", err)
+        told = json.loads(out)["prediction"]
+        self.assertEqual(told["depth"], 9)
+        plans = {plan["name"]: plan for plan in told["plans"]}
+        self.assertEqual(
+            list(plans),
+            ["this plan", "in lockstep", "weights unplaced", "weights on one node",
+             "node 0 alone", "2 nodes"],
+        )
+        for plan in plans.values():
+            for phase in ("decode", "prefill"):
+                self.assertGreater(plan[phase]["tokens_per_second"], 0)
+                self.assertGreater(plan[phase]["seconds"], plan[phase]["work_seconds"])
+        own, unplaced = plans["this plan"]["decode"], plans["weights unplaced"]["decode"]
+        self.assertEqual(own["weight_bytes"], unplaced["weight_bytes"])
+        remote = [sum(node["remote_bytes"] for node in p["nodes"]) for p in (own, unplaced)]
+        self.assertLess(*remote)
+        self.assertEqual([plans["2 nodes"][key] for key in ("threads", "shards")], [8, 2])
+        text = self.good(*words, "--groups", "1")
+        self.assertRegex(text, r"this plan +16 +4 +1 +[\d.]+ +[\d.]+ ")
+        self.assertNotIn("in lockstep", text)
+        self.bad(1, "topo", "--predict", "/no/such/model.gguf", says=["/no/such/model.gguf"])
+        self.bad(2, "topo", "--depth", "3", says=["--predict"])

@@ -1,0 +1,145 @@
+#include "cli/topo_predict.h"
+
+#include <fmt/format.h>
+
+#include "memory/arena.h"
+#include "topology/placement.h"
+
+namespace hearth {
+namespace {
+
+std::string amount(double bytes) { return bytes_text(static_cast<uint64_t>(bytes)); }
+
+// Both phases of a plan of `shards` shards, one a node, and as many groups.
+Prediction evenly(const EnginePlan& plan, std::string name, Placement placement,
+                  std::vector<uint32_t> shard_nodes) {
+  auto shards = static_cast<uint32_t>(shard_nodes.size());
+  auto members = static_cast<uint32_t>(placement.seats.size());
+  auto phase = [&](const Plan& like) {
+    Plan even = even_plan(like.phase, like.max_rows, shards, shards, members);
+    return PlacedPlan{std::move(even), placement, shard_nodes};
+  };
+  return {std::move(name), phase(plan.decode), phase(plan.prefill), {}, {}};
+}
+
+// On the first 1, 2, 4, ... of the nodes that have threads, with the threads they have.
+std::vector<Prediction> on_fewer_nodes(const Machine& machine, const EnginePlan& plan) {
+  std::vector<Prediction> predictions;
+  std::vector<Placement::NodeSeats> seats = plan.placement.by_node();
+  for (uint32_t count = 1; count < seats.size(); count *= 2) {
+    PlacementOptions where;
+    for (uint32_t i = 0; i < count; ++i) {
+      where.nodes.push_back(seats[i].node);
+      where.threads += seats[i].count;
+    }
+    std::string name = count == 1
+                           ? fmt::format("node {} alone", machine.nodes[seats[0].node].os_index)
+                           : fmt::format("{} nodes", count);
+    predictions.push_back(
+        evenly(plan, std::move(name), place_threads(machine, where), where.nodes));
+  }
+  return predictions;
+}
+
+void json_cost(Json& json, const Machine& machine, const StepCost& cost) {
+  json.object().key("tokens_per_second").real(cost.tokens_per_second);
+  json.key("seconds").real(cost.seconds).key("work_seconds").real(cost.work_seconds);
+  json.key("weight_bytes").real(cost.weight_bytes).key("kv_bytes").real(cost.kv_bytes);
+  json.key("activation_bytes").real(cost.activation_bytes);
+  json.key("barriers").number(cost.barriers).key("meetings").number(cost.meetings);
+  json.key("nodes").array();
+  for (const StepCost::NodeTraffic& node : cost.nodes) {
+    json.object().key("node").number(machine.nodes[node.node].os_index);
+    json.key("threads").number(node.threads);
+    json.key("local_bytes").real(node.local_bytes);
+    json.key("remote_bytes").real(node.remote_bytes).end_object();
+  }
+  json.end_array().end_object();
+}
+
+std::string step_text(const Machine& machine, const std::string& name, const StepCost& cost) {
+  std::string out =
+      fmt::format("{}: {:.2f} ms, of them {:.0f} % waiting; {} barriers, {} cross-group points\n",
+                  name, cost.seconds * 1e3, 100 * (1 - cost.work_seconds / cost.seconds),
+                  cost.barriers, cost.meetings);
+  for (const StepCost::NodeTraffic& node : cost.nodes) {
+    out += fmt::format("  node {}: {} read from its own memory, {} from others\n",
+                       machine.nodes[node.node].os_index, amount(node.local_bytes),
+                       amount(node.remote_bytes));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<Prediction> predict(const Machine& machine, const BandwidthTable& table,
+                                const ModelShape& model, const EnginePlan& plan,
+                                const PredictArgs& args) {
+  auto placed = [&](const Plan& phase) {
+    return PlacedPlan{phase, plan.placement, plan.shard_nodes};
+  };
+  std::vector<Prediction> all{{"this plan", placed(plan.decode), placed(plan.prefill), {}, {}}};
+  auto vary = [&](const char* name, GroupSync sync, WeightPlacing placing) {
+    Prediction other = all.front();
+    other.name = name;
+    for (PlacedPlan* phase : {&other.decode, &other.prefill}) {
+      phase->sync = sync;
+      phase->placing = placing;
+    }
+    all.push_back(std::move(other));
+  };
+  if (plan.decode.group_count() > 1) {
+    vary("in lockstep", GroupSync::kLockstep, WeightPlacing::kPlaced);
+  }
+  if (machine.nodes.size() > 1) {
+    vary("weights unplaced", GroupSync::kAsync, WeightPlacing::kUnplaced);
+  }
+  if (plan.shard_nodes.size() > 1) {
+    all.push_back(evenly(plan, "weights on one node", plan.placement, {plan.shard_nodes[0]}));
+    for (Prediction& fewer : on_fewer_nodes(machine, plan)) all.push_back(std::move(fewer));
+  }
+  for (Prediction& one : all) {
+    one.decode_cost = predict_step(machine, table, model, one.decode, {1, args.depth});
+    one.prefill_cost = predict_step(machine, table, model, one.prefill, {args.prompt, 0});
+  }
+  return all;
+}
+
+std::string predictions_text(const Machine& machine, const std::vector<Prediction>& predictions,
+                             const PredictArgs& args) {
+  std::string out =
+      fmt::format("{:<20} {:>7} {:>6} {:>6} {:>11} {:>12} {:>11} {:>11}\n", "predicted", "threads",
+                  "shards", "groups", "decode t/s", "prefill t/s", "local", "remote");
+  for (const Prediction& one : predictions) {
+    out += fmt::format("{:<20} {:>7} {:>6} {:>6} {:>11.1f} {:>12.1f} {:>11} {:>11}\n", one.name,
+                       one.decode.placement.seats.size(), one.decode.shard_nodes.size(),
+                       one.decode.plan.group_count(), one.decode_cost.tokens_per_second,
+                       one.prefill_cost.tokens_per_second, amount(one.decode_cost.local_bytes()),
+                       amount(one.decode_cost.remote_bytes()));
+  }
+  const Prediction& asked = predictions.front();
+  return out + "\nthis plan\n" +
+         step_text(machine, fmt::format("decode of a token after {}", args.depth),
+                   asked.decode_cost) +
+         step_text(machine, fmt::format("prefill of {} tokens", args.prompt), asked.prefill_cost);
+}
+
+void json_predictions(Json& json, const Machine& machine,
+                      const std::vector<Prediction>& predictions, const PredictArgs& args) {
+  json.object().key("depth").number(args.depth).key("prompt").number(args.prompt);
+  json.key("plans").array();
+  for (const Prediction& one : predictions) {
+    json.object().key("name").text(one.name);
+    json.key("threads").number(one.decode.placement.seats.size());
+    json.key("shards").number(one.decode.shard_nodes.size());
+    json.key("groups").number(one.decode.plan.group_count());
+    json.key("sync").text(one.decode.sync == GroupSync::kAsync ? "async" : "lockstep");
+    json.key("placed").boolean(one.decode.placing == WeightPlacing::kPlaced);
+    json_cost(json.key("decode"), machine, one.decode_cost);
+    json_cost(json.key("prefill"), machine, one.prefill_cost);
+    json.end_object();
+  }
+  json.end_array().end_object();
+}
+
+}  // namespace hearth

@@ -1,0 +1,270 @@
+#include "tune/cost_model.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <set>
+
+#include "tune/step_load.h"
+
+namespace hearth {
+namespace {
+
+bool same_types(const LayerTypes& a, const LayerTypes& b) {
+  return a.q == b.q && a.k == b.k && a.v == b.v && a.output == b.output && a.gate == b.gate &&
+         a.up == b.up && a.down == b.down;
+}
+
+// Times of ops and what waits between them, added up in the order of execution.
+class StepClock {
+ public:
+  StepClock(const Machine& machine, const BandwidthTable& table, const ReadRates& rates,
+            const PlacedPlan& plan, const CostConstants& constants)
+      : machine_(machine),
+        rates_(rates),
+        plan_(plan),
+        constants_(constants),
+        groups_(plan.plan.group_count()),
+        wait_(mean_greatest(groups_) * constants.jitter) {
+    uint32_t members = plan.plan.member_count();
+    barrier_all_ = barrier(0, members);
+    for (const PlanGroup& group : plan.plan.groups) {
+      barriers_.push_back(barrier(group.member_begin, group.member_end));
+      speeds_.push_back(speed(table, group));
+    }
+    if (groups_ > 1) meeting_ = 2 * hop(0, members);
+  }
+
+  // The next op of the segment; a barrier follows.
+  void add(const OpLoad& load) {
+    std::vector<double> reads = read_seconds(load);
+    std::vector<double>& took = segment_.emplace_back();
+    for (uint32_t g = 0; g < groups_; ++g) {
+      double compute = 0;
+      // What the level lacks a unit for was counted as fused multiply-adds.
+      for (size_t u = 0; u < kUnits; ++u) {
+        if (load.ops[g][u] > 0) compute += load.ops[g][u] / speeds_[g][u];
+      }
+      compute /= constants_.arithmetic_share;
+      took.push_back(std::max({reads[g], compute, load.least[g]}));
+    }
+    ++barriers_passed_;
+  }
+
+  // Ends the segment; the groups meet where there is another.
+  void end_segment(bool meet) {
+    seconds_ += plan_.sync == GroupSync::kAsync ? async_seconds() : lockstep_seconds();
+    if (meet && groups_ > 1 && plan_.sync == GroupSync::kAsync) {
+      seconds_ += meeting_;
+      ++meetings_;
+    }
+    for (const std::vector<double>& op : segment_) work_ += mean(op);
+    segment_.clear();
+  }
+
+  // Ops that cost nothing but their barrier.
+  void add_barriers(uint32_t count) {
+    bool all = plan_.sync == GroupSync::kLockstep;
+    double one = all ? barrier_all_ : *std::max_element(barriers_.begin(), barriers_.end());
+    seconds_ += count * one;
+    barriers_passed_ += count;
+  }
+
+  void report(StepCost* cost) const {
+    cost->seconds = seconds_;
+    cost->work_seconds = work_;
+    cost->barriers = barriers_passed_;
+    bool all = plan_.sync == GroupSync::kLockstep && groups_ > 1;
+    cost->meetings = all ? barriers_passed_ : meetings_;
+  }
+
+ private:
+  static double mean(const std::vector<double>& values) {
+    double sum = 0;
+    for (double value : values) sum += value;
+    return sum / static_cast<double>(values.size());
+  }
+
+  // The slowest message between two of the members.
+  double hop(uint32_t begin, uint32_t end) const {
+    const Core& first = machine_.cores[plan_.placement.seats[begin].core];
+    double worst = constants_.cache_hop;
+    for (uint32_t m = begin + 1; m < end; ++m) {
+      const Core& core = machine_.cores[plan_.placement.seats[m].core];
+      if (core.node != first.node) return constants_.remote_hop;
+      if (core.llc != first.llc) worst = constants_.node_hop;
+    }
+    return worst;
+  }
+
+  double barrier(uint32_t begin, uint32_t end) const {
+    return std::bit_width(end - begin - 1) * hop(begin, end);
+  }
+
+  // Operations a second of all cores of a group, by Unit.
+  std::array<double, kUnits> speed(const BandwidthTable& table, const PlanGroup& group) const {
+    std::set<uint32_t> cores;
+    for (uint32_t m = group.member_begin; m < group.member_end; ++m) {
+      cores.insert(plan_.placement.seats[m].core);
+    }
+    double count = 0;
+    for (uint32_t core : cores) {
+      bool fast = machine_.cores[core].kind + 1 == machine_.kinds.size();
+      count += fast ? 1 : constants_.slow_core;
+    }
+    bool known = table.core_ops[static_cast<size_t>(Unit::kF32Fma)] > 0;
+    std::array<double, kUnits> speed = known ? table.core_ops : constants_.core_ops;
+    for (double& rate : speed) rate *= count;
+    return speed;
+  }
+
+  std::vector<double> read_seconds(const OpLoad& load) const {
+    uint32_t n = rates_.nodes();
+    std::vector<double> into(n, 0), out(n, 0), memory(n, 0);
+    for (uint32_t i = 0; i < n; ++i) {
+      for (uint32_t j = 0; j < n; ++j) {
+        double bytes = 0;
+        for (uint32_t g = 0; g < groups_; ++g) bytes += load.read(g, i, j);
+        if (bytes == 0) continue;
+        into[i] += bytes / rates_.threads_read(i, j);
+        if (i != j) out[j] += bytes / rates_.node_reads(i, j);
+        memory[j] += bytes / rates_.memory_gives(j);
+      }
+    }
+    std::vector<double> seconds(groups_, 0);
+    for (uint32_t g = 0; g < groups_; ++g) {
+      for (uint32_t i = 0; i < n; ++i) {
+        for (uint32_t j = 0; j < n; ++j) {
+          if (load.read(g, i, j) == 0) continue;
+          seconds[g] = std::max({seconds[g], into[i], out[j], memory[j]});
+        }
+      }
+      seconds[g] /= constants_.read_share;
+    }
+    return seconds;
+  }
+
+  double async_seconds() const {
+    double slowest = 0, squares = 0;
+    for (const std::vector<double>& op : segment_) squares += mean(op) * mean(op);
+    for (uint32_t g = 0; g < groups_; ++g) {
+      double sum = 0;
+      for (const std::vector<double>& op : segment_) sum += op[g] + barriers_[g];
+      slowest = std::max(slowest, sum);
+    }
+    return slowest + wait_ * std::sqrt(squares);
+  }
+
+  double lockstep_seconds() const {
+    double sum = 0;
+    for (const std::vector<double>& op : segment_) {
+      sum += *std::max_element(op.begin(), op.end()) + barrier_all_ + wait_ * mean(op);
+    }
+    return sum;
+  }
+
+  const Machine& machine_;
+  const ReadRates& rates_;
+  const PlacedPlan& plan_;
+  CostConstants constants_;
+  uint32_t groups_;
+  double wait_;  // standard deviations that P groups wait, times the deviation of one op
+  double barrier_all_ = 0, meeting_ = 0;
+  std::vector<double> barriers_;                    // by group
+  std::vector<std::array<double, kUnits>> speeds_;  // by group
+  std::vector<std::vector<double>> segment_;        // seconds by op and group
+  double seconds_ = 0, work_ = 0;
+  uint32_t barriers_passed_ = 0, meetings_ = 0;
+};
+
+// The bytes of all ops of a step.
+class Totals {
+ public:
+  Totals(const ReadRates& rates, StepCost* cost) : rates_(rates), cost_(*cost) {
+    for (uint32_t i = 0; i < rates.nodes(); ++i) {
+      if (rates.threads(i) > 0) cost_.nodes.push_back({i, rates.threads(i)});
+    }
+  }
+
+  void add(const OpLoad& load) {
+    cost_.weight_bytes += load.weight_bytes;
+    cost_.kv_bytes += load.kv_bytes;
+    cost_.activation_bytes += load.activation_bytes;
+    for (uint32_t g = 0; g < load.ops.size(); ++g) {
+      for (size_t u = 0; u < kUnits; ++u) cost_.ops[u] += load.ops[g][u];
+      for (StepCost::NodeTraffic& node : cost_.nodes) {
+        for (uint32_t j = 0; j < rates_.nodes(); ++j) {
+          (j == node.node ? node.local_bytes : node.remote_bytes) += load.read(g, node.node, j);
+        }
+      }
+    }
+  }
+
+ private:
+  const ReadRates& rates_;
+  StepCost& cost_;
+};
+
+}  // namespace
+
+double StepCost::local_bytes() const {
+  double sum = 0;
+  for (const NodeTraffic& node : nodes) sum += node.local_bytes;
+  return sum;
+}
+
+double StepCost::remote_bytes() const {
+  double sum = 0;
+  for (const NodeTraffic& node : nodes) sum += node.remote_bytes;
+  return sum;
+}
+
+// The integral of 1 - F^n over the positive axis less that of F^n over the negative one.
+double mean_greatest(uint32_t n) {
+  if (n <= 1) return 0;
+  constexpr double kStep = 1.0 / 256, kEnd = 8;
+  double sum = 0;
+  for (double x = kStep / 2; x < kEnd; x += kStep) {
+    double below = std::erfc(x / std::sqrt(2.0)) / 2;
+    sum += 1 - std::pow(1 - below, n) - std::pow(below, n);
+  }
+  return sum * kStep;
+}
+
+StepCost predict_step(const Machine& machine, const BandwidthTable& table, const ModelShape& model,
+                      const PlacedPlan& plan, const StepShape& step,
+                      const CostConstants& constants) {
+  ReadRates rates(machine, table, plan.placement, constants);
+  StepLoader loader(machine, table, rates, model, plan, step, constants);
+  StepClock clock(machine, table, rates, plan, constants);
+  StepCost cost;
+  Totals totals(rates, &cost);
+  auto run = [&](const OpLoad& load) {
+    clock.add(load);
+    totals.add(load);
+  };
+  // The embedding with the angles, and the first norm.
+  clock.add_barriers(2);
+  std::vector<LayerLoad> load;  // of the last layer seen: most are alike
+  for (size_t layer = 0; layer < model.layers.size(); ++layer) {
+    if (layer == 0 || !same_types(model.layers[layer], model.layers[layer - 1])) {
+      load.assign(1, loader.layer(model.layers[layer]));
+    }
+    for (const OpLoad* op : {&load[0].qkv, &load[0].rope, &load[0].attention, &load[0].output}) {
+      run(*op);
+    }
+    clock.end_segment(true);
+    for (const OpLoad* op : {&load[0].reduce_attention, &load[0].gate_up, &load[0].down}) run(*op);
+    clock.end_segment(true);
+    run(load[0].reduce_ffn);
+  }
+  // The last norm is an op of its own.
+  clock.add_barriers(1);
+  run(loader.head());
+  clock.end_segment(false);
+  clock.report(&cost);
+  cost.tokens_per_second = step.rows / cost.seconds;
+  return cost;
+}
+
+}  // namespace hearth

@@ -1,0 +1,74 @@
+// What the cost model counts is what the engine does: the bytes, operations, barriers and
+// cross-group points of a real model's graphs, whatever the plan.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "engine/engine.h"
+#include "engine/engine_plan.h"
+#include "tiny_model.h"
+#include "tune/cost_model.h"
+
+namespace hearth {
+namespace {
+
+constexpr TinyShape kShape{.layers = 3, .heads = 8, .kv_heads = 4};
+constexpr uint32_t kPrompt = 20;
+
+// One step of a sequence, profiled.
+OpWork work_of_step(Engine& engine, Sequence& sequence, uint32_t tokens) {
+  engine.set_profiling(true);
+  std::vector<int32_t> ids(tokens, 7);
+  StepRequest request{&sequence, ids, Want::kLast};
+  engine.step({&request, 1});
+  OpWork work;
+  Phase phase = tokens > engine.options().decode_rows ? Phase::kPrefill : Phase::kDecode;
+  for (const ProfileRow& row : engine.profile(phase).rows) work += row.work;
+  engine.set_profiling(false);
+  return work;
+}
+
+uint32_t barriers_of(const Graph& graph) {
+  return static_cast<uint32_t>(std::count_if(graph.nodes.begin(), graph.nodes.end(),
+                                             [](const Node& node) { return node.barrier_after; }));
+}
+
+void expect_predicted(const StepCost& cost, const OpWork& work, const Graph& graph) {
+  EXPECT_DOUBLE_EQ(cost.weight_bytes + cost.kv_bytes, static_cast<double>(work.bytes));
+  for (size_t u = 0; u < kUnits; ++u) {
+    EXPECT_DOUBLE_EQ(cost.ops[u], static_cast<double>(work.operations[u])) << u;
+  }
+  EXPECT_EQ(cost.barriers, barriers_of(graph));
+  EXPECT_EQ(cost.meetings, graph.sync_count);
+}
+
+TEST(PredictedModel, CountsWhatTheEngineDoes) {
+  GgufFile file = GgufFile::parse(tiny_llama(kShape), "tiny");
+  ModelShape model = read_model_shape(file, read_decoder_config(file));
+  Isa isa = available_isas(detect_cpu_features()).back();
+  for (auto [threads, shards, groups] : std::vector<std::array<uint32_t, 3>>{
+           {1, 1, 1}, {2, 1, 2}, {4, 2, 1}, {2, 2, 2}, {4, 2, 4}, {3, 3, 3}}) {
+    SCOPED_TRACE(std::to_string(shards) + " shards, groups: " + std::to_string(groups));
+    EngineOptions options;
+    options.threads = threads;
+    options.shards = shards;
+    options.prefill_groups = options.decode_groups = groups;
+    options.context = 128;
+    options.decode_rows = 4;
+    Machine machine = Machine::invented(shards, threads / shards);
+    Engine engine(file, machine, isa, options, [](size_t, size_t) {});
+    EnginePlan plan = plan_engine(machine, engine.options());
+    BandwidthTable table = assumed_bandwidth(machine);
+    auto cost = [&](const Plan& phase, const StepShape& step) {
+      return predict_step(machine, table, model, {phase, plan.placement, plan.shard_nodes}, step);
+    };
+    auto sequence = engine.new_sequence();
+    OpWork prefill = work_of_step(engine, *sequence, kPrompt);
+    expect_predicted(cost(plan.prefill, {kPrompt, 0}), prefill, engine.graph(Phase::kPrefill));
+    OpWork decode = work_of_step(engine, *sequence, 1);
+    expect_predicted(cost(plan.decode, {1, kPrompt}), decode, engine.graph(Phase::kDecode));
+  }
+}
+
+}  // namespace
+}  // namespace hearth
