@@ -31,6 +31,10 @@ endif()
 # GoogleTest's macros compare and convert on the user's behalf.
 add_library(hearth_test_flags INTERFACE)
 target_compile_options(hearth_test_flags INTERFACE -Wno-conversion)
+# Random tests run fewer rounds where each costs many times as much.
+if(HEARTH_SANITIZE OR CMAKE_CROSSCOMPILING)
+  target_compile_definitions(hearth_test_flags INTERFACE HEARTH_FEW_ROUNDS)
+endif()
 
 function(hearth_module name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LIBS" ${ARGN})

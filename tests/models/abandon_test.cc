@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#if defined(HEARTH_FEW_ROUNDS)
 constexpr uint32_t kRounds = 1;
 #else
 constexpr uint32_t kRounds = 12;

@@ -12,7 +12,7 @@
 namespace hearth {
 namespace {
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#if defined(HEARTH_FEW_ROUNDS)
 constexpr bool kFew = true;                   // too few for everything to happen
 constexpr int kEngines = 3, kSchedules = 10;  // per variant, and per engine
 #else

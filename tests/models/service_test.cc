@@ -14,7 +14,7 @@
 namespace hearth {
 namespace {
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#if defined(HEARTH_FEW_ROUNDS)
 constexpr int kRequestsPerClient = 12;
 #else
 constexpr int kRequestsPerClient = 60;
