@@ -5,19 +5,16 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <utility>
+
+#include "base/clock.h"
 
 namespace hearth {
 namespace {
 
 constexpr double kFirstAfter = 1, kInterval = 0.1;
 constexpr size_t kDefaultColumns = 80;
-
-double steady_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 size_t terminal_columns() {
   winsize size{};

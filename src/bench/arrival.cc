@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <random>
 #include <vector>
 
+#include "base/clock.h"
 #include "engine/scheduler.h"
 
 namespace hearth {
@@ -18,22 +17,10 @@ constexpr uint32_t kTokensBefore = 24;
 // comes with each.
 uint32_t decoded_tokens(uint32_t prompt) { return 2 * kTokensBefore + prompt / 16; }
 
-std::vector<int32_t> some_tokens(uint32_t count, uint32_t vocabulary, uint32_t seed) {
-  std::mt19937 random(seed);
-  std::vector<int32_t> tokens(count);
-  for (int32_t& token : tokens) token = static_cast<int32_t>(random() % vocabulary);
-  return tokens;
-}
-
-double now() {
-  auto time = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(time).count();
-}
-
 // One request and when its tokens came.
 struct Watched {
   Watched(Scheduler& scheduler, std::vector<int32_t> prompt, uint32_t tokens)
-      : stream(std::make_shared<ResultStream>(tokens)), arrived(now()) {
+      : stream(std::make_shared<ResultStream>(tokens)), arrived(steady_seconds()) {
     Request request;
     request.prompt = std::move(prompt);
     request.sampling.temperature = 0;
@@ -41,7 +28,7 @@ struct Watched {
     scheduler.add(std::make_shared<Job>(1, std::move(request), stream));
   }
   void look() {
-    double time = now();
+    double time = steady_seconds();
     while (stream->try_pop()) times.push_back(time);
   }
 
@@ -80,7 +67,7 @@ std::optional<Arrival> run_once(Engine& engine, const ArrivalCase& what, const B
   options.prefix_cache = false;
   Scheduler scheduler(engine, nullptr, options, statistics);
   uint32_t vocabulary = engine.config().vocabulary;
-  Watched decoding(scheduler, some_tokens(kDecodedPrompt, vocabulary, 1),
+  Watched decoding(scheduler, bench_tokens(kDecodedPrompt, vocabulary, 1),
                    decoded_tokens(what.prompt));
   std::optional<Watched> prompt;
   while (!prompt || prompt->times.size() < 2) {
@@ -90,7 +77,7 @@ std::optional<Arrival> run_once(Engine& engine, const ArrivalCase& what, const B
     if (prompt) prompt->look();
     hooks.progress(0, fmt::format("a prompt of {} arrives", what.prompt));
     if (!prompt && decoding.times.size() == kTokensBefore) {
-      prompt.emplace(scheduler, some_tokens(what.prompt, vocabulary, 2), 2);
+      prompt.emplace(scheduler, bench_tokens(what.prompt, vocabulary, 2), 2);
     }
   }
   return arrival_of(decoding, kTokensBefore, *prompt);

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <random>
 
 #include "base/check.h"
+#include "base/clock.h"
 
 namespace hearth {
 namespace {
@@ -19,6 +19,13 @@ LimitSample mean(const LimitSample& a, const LimitSample& b) {
 }
 
 }  // namespace
+
+std::vector<int32_t> bench_tokens(uint32_t count, uint32_t vocabulary, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::vector<int32_t> tokens(count);
+  for (int32_t& token : tokens) token = static_cast<int32_t>(random() % vocabulary);
+  return tokens;
+}
 
 EngineOptions options_for(std::span<const BenchCase> cases) {
   EngineOptions options;
@@ -37,11 +44,7 @@ EngineOptions options_for(std::span<const BenchCase> cases) {
 BenchRunner::BenchRunner(Engine& engine, TeamLimits& limits, const ModelWork& work,
                          BenchHooks hooks)
     : engine_(engine), limits_(limits), work_(work), hooks_(std::move(hooks)) {
-  std::mt19937 random(1);
-  tokens_.resize(engine.options().prefill_rows);
-  for (int32_t& token : tokens_) {
-    token = static_cast<int32_t>(random() % engine.config().vocabulary);
-  }
+  tokens_ = bench_tokens(engine.options().prefill_rows, engine.config().vocabulary, 1);
 }
 
 CaseResult BenchRunner::run(const BenchCase& what, uint32_t repetitions) {
@@ -59,14 +62,14 @@ CaseResult BenchRunner::run(const BenchCase& what, uint32_t repetitions) {
   engine_.set_profiling(profiling_);
   for (uint32_t r = 0; r < repetitions; ++r) {
     doing_ = fmt::format("{}: {} of {}", name, r + 1, repetitions);
-    auto start = std::chrono::steady_clock::now();
+    double start = steady_seconds();
     bool whole = repeat(what);
-    std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    double took = steady_seconds() - start;
     cut_back();
     if (!whole) break;
     limits_.sample();
     size_t last = samples.size() - 1;
-    result.repetitions.push_back({took.count(), mean(samples[last - 1], samples[last])});
+    result.repetitions.push_back({took, mean(samples[last - 1], samples[last])});
   }
   if (!profiling_) return result;
   // A step's rows decide which graph it runs on.

@@ -27,6 +27,9 @@ struct BenchHooks {
                                                                              std::string_view) {};
 };
 
+// Pseudo-random ids in [0, vocabulary), the same for the same seed.
+std::vector<int32_t> bench_tokens(uint32_t count, uint32_t vocabulary, uint32_t seed);
+
 // The engine's options that the cases need: context, sequences, outputs.
 EngineOptions options_for(std::span<const BenchCase> cases);
 

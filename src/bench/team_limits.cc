@@ -1,41 +1,27 @@
 #include "bench/team_limits.h"
 
 #include <algorithm>
-#include <chrono>
-#include <cstring>
 #include <set>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "kernels/kernels.h"
 
 namespace hearth {
 namespace {
 
-constexpr uint64_t kMiB = uint64_t{1} << 20;
-constexpr uint64_t kUnknownCache = 32 * kMiB;
-constexpr uint64_t kTimesCache = 4;
 // A part takes about 2.5 ms of a core: long against starting the team, short against the time
 // slices of a busy machine.
 constexpr double kChunkSeconds = 0.25e-3;
 constexpr uint32_t kChunksPerMember = 10;
 constexpr uint32_t kOpsParts = 4;
-// A part is half the caches' size: by the time it is read again, three and a half times that much
-// has passed through them.
-constexpr uint32_t kReadParts = 8;
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 // Rounds of the loop that take about kChunkSeconds; 0 where the level lacks the unit.
 size_t rounds_of_a_chunk(UnitFn loop) {
   if (loop(1) == 0) return 0;
   for (size_t rounds = 64;; rounds *= 2) {
-    Clock::time_point start = Clock::now();
+    double start = steady_seconds();
     loop(rounds);
-    double took = seconds_since(start);
+    double took = steady_seconds() - start;
     if (took < 2 * kChunkSeconds) continue;
     double wanted = static_cast<double>(rounds) * kChunkSeconds / took;
     return std::max<size_t>(1, static_cast<size_t>(wanted));
@@ -48,10 +34,7 @@ uint64_t caches_under(const Machine& machine, const Placement& placement, uint32
     if (seat.node == node) caches.insert(machine.cores[seat.core].llc);
   }
   uint64_t bytes = 0;
-  for (uint32_t cache : caches) {
-    uint64_t known = machine.llcs[cache].bytes;
-    bytes += known > 0 ? known : kUnknownCache;
-  }
+  for (uint32_t cache : caches) bytes += cache_bytes(machine, cache);
   return bytes;
 }
 
@@ -61,8 +44,7 @@ std::vector<NodeBytes> plan_read_buffers(const Machine& machine, const Placement
   std::vector<NodeBytes> plan;
   uint64_t wanted = 0;
   for (const Placement::NodeSeats& seats : placement.by_node()) {
-    uint64_t bytes = kTimesCache * caches_under(machine, placement, seats.node);
-    bytes = (bytes + kMiB - 1) / kMiB * kMiB;
+    uint64_t bytes = rounded_up(kTimesCache * caches_under(machine, placement, seats.node));
     plan.push_back({seats.node, bytes, bytes});
     wanted += bytes;
   }
@@ -71,19 +53,14 @@ std::vector<NodeBytes> plan_read_buffers(const Machine& machine, const Placement
       part.bytes = static_cast<uint64_t>(static_cast<double>(part.wanted) /
                                          static_cast<double>(wanted) * static_cast<double>(most));
     }
-    uint64_t on_node = machine.nodes[part.node].available_bytes / 2;
-    if (on_node > 0) part.bytes = std::min(part.bytes, on_node);
-    part.bytes = std::max(part.bytes / kMiB, uint64_t{1}) * kMiB;
+    part.bytes = bytes_to_have(machine, part.node, part.bytes);
   }
   return plan;
 }
 
 TeamLimits::TeamLimits(Team& team, const Machine& machine, const Placement& placement,
                        const std::vector<Isa>& isas)
-    : team_(team),
-      member_buffers_(team.size()),
-      start_(team.size()),
-      turns_(std::make_unique<Turn[]>(team.size())) {
+    : team_(team), member_buffers_(team.size()) {
   HEARTH_CHECK(placement.seats.size() == team.size(), "a seat for every member");
   for (const NodeBytes& part : plan_read_buffers(machine, placement)) {
     for (uint32_t m = 0; m < team.size(); ++m) {
@@ -91,10 +68,7 @@ TeamLimits::TeamLimits(Team& team, const Machine& machine, const Placement& plac
         member_buffers_[m] = static_cast<uint32_t>(buffers_.size());
       }
     }
-    Arena arena(machine, part.node, part.bytes, "read buffer");
-    std::byte* data = arena.allocate(part.bytes);
-    buffers_.push_back(
-        {std::move(arena), data, part.bytes / kMiB, std::make_unique<ChunkCounter>()});
+    buffers_.push_back(std::make_unique<ReadBuffer>(machine, part.node, part.bytes));
     buffer_.bytes += part.bytes;
     buffer_.wanted += part.wanted;
   }
@@ -108,57 +82,29 @@ TeamLimits::TeamLimits(Team& team, const Machine& machine, const Placement& plac
   }
 }
 
-template <typename Work>
-double TeamLimits::together(Work&& work) {
-  ++epoch_;
-  team_.run([&](uint32_t member) noexcept {
-    Turn& turn = turns_[member];
-    // Waking up is not part of the work.
-    start_.arrive_and_wait(member);
-    turn.begin = Clock::now();
-    work(member, turn);
-    turn.end = Clock::now();
-  });
-  // A member that lost its core may begin when the others are done.
-  Clock::time_point begin = turns_[0].begin, end = turns_[0].end;
-  for (uint32_t m = 1; m < team_.size(); ++m) {
-    begin = std::min(begin, turns_[m].begin);
-    end = std::max(end, turns_[m].end);
-  }
-  return std::chrono::duration<double>(end - begin).count();
+uint64_t TeamLimits::begin_part(uint32_t part) {
+  uint64_t bytes = 0;
+  for (const auto& buffer : buffers_) bytes += buffer->begin(part);
+  return bytes;
 }
 
-template <typename Work>
-double TeamLimits::over_buffers(uint32_t part, Work&& work) {
-  return together([&](uint32_t member, Turn& turn) noexcept {
-    NodeBuffer& buffer = buffers_[member_buffers_[member]];
-    auto begin = static_cast<uint32_t>(buffer.chunks * part / kReadParts);
-    auto count = static_cast<uint32_t>(buffer.chunks * (part + 1) / kReadParts) - begin;
-    for (uint32_t c; (c = buffer.next->next(epoch_, count)) < count;) {
-      work(turn, buffer.data + (begin + c) * kMiB);
-    }
-  });
-}
-
-// Memory that was never written is one page of zeros, in the cache.
 void TeamLimits::touch() {
   for (uint32_t part = 0; part < kReadParts; ++part) {
-    over_buffers(part, [](Turn&, std::byte* chunk) noexcept { std::memset(chunk, 0x5a, kMiB); });
+    begin_part(part);
+    team_.together(
+        [&](uint32_t member, uint32_t) noexcept { buffers_[member_buffers_[member]]->write(); });
   }
-  for (const NodeBuffer& buffer : buffers_) buffer_.huge_bytes += buffer.arena.huge_bytes();
+  for (const auto& buffer : buffers_) buffer_.huge_bytes += buffer->huge_bytes();
 }
 
 double TeamLimits::read_rate(ReadFn read, double* best) {
   double seconds = 0;
   for (uint32_t part = 0; part < kReadParts; ++part) {
-    for (uint32_t m = 0; m < team_.size(); ++m) turns_[m].bytes = 0;
-    double took = over_buffers(part, [&](Turn& turn, std::byte* chunk) noexcept {
-      turn.sink ^= read(chunk, kMiB);
-      turn.bytes += kMiB;
+    auto bytes = static_cast<double>(begin_part(part));
+    double took = team_.together([&](uint32_t member, uint32_t) noexcept {
+      buffers_[member_buffers_[member]]->read(read, &team_.sink(member));
     });
-    uint64_t bytes = 0;
-    for (uint32_t m = 0; m < team_.size(); ++m) bytes += turns_[m].bytes;
-    *best = std::max(*best, static_cast<double>(bytes) / took);
+    *best = std::max(*best, bytes / took);
     seconds += took;
   }
   return static_cast<double>(buffer_.bytes) / seconds;
@@ -168,8 +114,8 @@ double TeamLimits::ops_rate(UnitFn loop, size_t rounds, double* best) {
   uint32_t chunks = kChunksPerMember * team_.size();
   double ops = loop(1) * static_cast<double>(rounds) * chunks, seconds = 0;
   for (uint32_t part = 0; part < kOpsParts; ++part) {
-    double took = together([&](uint32_t, Turn&) noexcept {
-      while (next_.next(epoch_, chunks) < chunks) loop(rounds);
+    double took = team_.together([&](uint32_t, uint32_t round) noexcept {
+      while (next_.next(round, chunks) < chunks) loop(rounds);
     });
     *best = std::max(*best, ops / took);
     seconds += took;

@@ -15,19 +15,18 @@
 #pragma once
 
 #include <array>
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "kernels/limits/limits.h"
-#include "memory/arena.h"
-#include "threads/barrier.h"
 #include "threads/chunk_counter.h"
 #include "threads/team.h"
 #include "topology/cpu_features.h"
 #include "topology/machine.h"
 #include "topology/placement.h"
+#include "tune/read_buffer.h"
+#include "tune/timed_team.h"
 
 namespace hearth {
 
@@ -75,43 +74,20 @@ class TeamLimits {
   const ReadBufferInfo& buffer() const { return buffer_; }
 
  private:
-  struct NodeBuffer {
-    Arena arena;
-    std::byte* data;
-    uint64_t chunks;
-    std::unique_ptr<ChunkCounter> next;
-  };
-
-  // When a member began and ended; lines of their own.
-  struct alignas(kLineSpacing) Turn {
-    std::chrono::steady_clock::time_point begin, end;
-    uint64_t bytes = 0;  // read in one part
-    uint64_t sink = 0;   // what it read, so that reading has a use
-  };
-
+  // Makes `part` the part of all buffers that is written or read next; returns its bytes.
+  uint64_t begin_part(uint32_t part);
   void touch();
-  // Calls work(member, turn) on every member at once; returns the seconds from the first's begin to
-  // the last's end.
-  template <typename Work>
-  double together(Work&& work);
-  // Calls work(turn, chunk) for all MiB of one part of all buffers, each on a member of its
-  // node.
-  template <typename Work>
-  double over_buffers(uint32_t part, Work&& work);
   // Bytes or operations a second; `best` becomes that of the best part where that is more.
   double read_rate(ReadFn read, double* best);
   double ops_rate(UnitFn loop, size_t rounds, double* best);
 
-  Team& team_;
+  TimedTeam team_;
   std::vector<uint32_t> member_buffers_;
-  std::vector<NodeBuffer> buffers_;
+  std::vector<std::unique_ptr<ReadBuffer>> buffers_;
   ReadBufferInfo buffer_;
-  Barrier start_;
-  ChunkCounter next_;
-  uint32_t epoch_ = 0;
+  ChunkCounter next_;                               // of operations
   std::vector<std::array<size_t, kUnits>> rounds_;  // of a chunk, by level and unit
   std::vector<LevelLimits> levels_;
-  std::unique_ptr<Turn[]> turns_;  // by member
 };
 
 }  // namespace hearth

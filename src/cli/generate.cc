@@ -7,6 +7,7 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "base/clock.h"
 #include "base/progress.h"
 
 namespace hearth {
@@ -15,10 +16,6 @@ namespace {
 constexpr std::chrono::milliseconds kLookUp(50);  // for Ctrl-C and the progress line
 // Results that may wait for this thread, per continuation.
 constexpr uint32_t kResultsAhead = 16;
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 void add_result(const Result& result, double seconds, Completion* completion) {
   completion->cached_tokens = result.cached_tokens;
@@ -41,7 +38,7 @@ class Batch {
         choices_(request.choices),
         stream_(std::make_shared<ResultStream>(
             kResultsAhead * static_cast<uint32_t>(prompts.size() * request.choices))),
-        start_(std::chrono::steady_clock::now()) {
+        start_(steady_seconds()) {
     for (size_t p = 0; p < prompts.size(); ++p) {
       for (uint32_t choice = 0; choice < choices_; ++choice) {
         Completion& completion = completions.emplace_back();
@@ -78,7 +75,7 @@ class Batch {
       if (reading) progress.finish();
       reading = false;
       Completion& completion = completions[first_of_job_.at(result->request) + result->choice];
-      add_result(*result, seconds_since(start_), &completion);
+      add_result(*result, steady_seconds() - start_, &completion);
       on_result(completion, *result);
       if (result->finish) --left;
     }
@@ -90,7 +87,7 @@ class Batch {
   Service& service_;
   uint32_t choices_;
   std::shared_ptr<ResultStream> stream_;
-  std::chrono::steady_clock::time_point start_;
+  double start_;
   std::vector<std::shared_ptr<const Job>> jobs_;
   std::unordered_map<uint64_t, size_t> first_of_job_;  // completions, by the job's id
 };

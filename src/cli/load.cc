@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdlib>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/progress.h"
 #include "cli/text_io.h"
@@ -74,7 +75,7 @@ std::unique_ptr<Engine> load_engine(const GgufFile& file, const EngineArgs& args
   options.kv_type = kv_type_of(args.kv_type);
   Isa isa = environment_isa(detect_cpu_features());
   Machine machine = Machine::live();
-  auto start = std::chrono::steady_clock::now();
+  double start = steady_seconds();
   std::unique_ptr<Progress> progress;
   auto report = [&](size_t done, size_t total) {
     if (interrupts != nullptr) interrupts->die_if_received();
@@ -83,8 +84,8 @@ std::unique_ptr<Engine> load_engine(const GgufFile& file, const EngineArgs& args
   };
   auto engine = std::make_unique<Engine>(file, machine, isa, options, report);
   progress.reset();
-  std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-  if (args.verbose || stderr_is_terminal()) tell_loaded(file, *engine, took.count());
+  double took = steady_seconds() - start;
+  if (args.verbose || stderr_is_terminal()) tell_loaded(file, *engine, took);
   if (args.verbose) {
     for (const std::string& warning : engine->warnings()) print_note(warning);
   }

@@ -1,18 +1,13 @@
 #include "engine/scheduler.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/error.h"
 
 namespace hearth {
 namespace {
-
-double steady_seconds() {
-  auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(now).count();
-}
 
 GenerationLimits limits_of(const Engine& engine, const Tokenizer* tokenizer) {
   GenerationLimits limits{tokenizer, engine.config().vocabulary, engine.context()};
@@ -77,11 +72,15 @@ void Scheduler::count_end(Finish finish) {
   if (finish == Finish::kFailed) statistics_.failed_choices.add(1);
 }
 
+void Scheduler::end(Generation& generation, Finish finish, const std::string& error) {
+  for (uint32_t i = 0; i < generation.choices_together(); ++i) count_end(finish);
+  generation.end(finish, error);
+}
+
 void Scheduler::end_all(Finish finish, const std::string& error) {
   for (auto* list : {&running_, &waiting_}) {
     for (const GenerationPtr& generation : *list) {
-      for (uint32_t i = 0; i < generation->choices_together(); ++i) count_end(finish);
-      generation->end(finish, error);
+      end(*generation, finish, error);
     }
     list->clear();
   }
@@ -91,8 +90,7 @@ void Scheduler::end_all(Finish finish, const std::string& error) {
 void Scheduler::drop_gone() {
   auto gone = [this](const GenerationPtr& generation) {
     if (!generation->job().gone()) return false;
-    for (uint32_t i = 0; i < generation->choices_together(); ++i) count_end(Finish::kCancelled);
-    generation->end(Finish::kCancelled);
+    end(*generation, Finish::kCancelled);
     return true;
   };
   running_.remove_if(gone);

@@ -98,6 +98,7 @@ class Scheduler {
   bool deliver_token(Generation& generation, std::span<const float> logits);
   void take_in_siblings(Generation& generation, std::span<const float> logits);
   void to_waiting(GenerationPtr generation);
+  void end(Generation& generation, Finish finish, const std::string& error = {});
   void count_end(Finish finish);
   void update_figures();
 

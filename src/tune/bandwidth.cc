@@ -1,45 +1,27 @@
 #include "tune/bandwidth.h"
 
 #include <algorithm>
-#include <chrono>
-#include <cstring>
-#include <memory>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "kernels/kernels.h"
-#include "memory/arena.h"
-#include "threads/barrier.h"
-#include "threads/chunk_counter.h"
-#include "threads/team.h"
 #include "topology/placement.h"
+#include "tune/read_buffer.h"
+#include "tune/timed_team.h"
 
 namespace hearth {
 namespace {
 
-constexpr uint64_t kMiB = uint64_t{1} << 20;
-constexpr uint64_t kUnknownCache = 32 * kMiB;
-constexpr uint64_t kTimesCache = 4;
-// A part is half the caches' size: by the time it is read again, three and a half times that much
-// has passed through them. On a busy machine few stretches longer than that are undisturbed.
-constexpr uint32_t kParts = 8;
 constexpr double kAssumedBytesPerSecond = 100e9;
 // Long against reading the clock, short against the time slices of a busy machine.
 constexpr double kOpsSeconds = 2e-3;
-
-using Clock = std::chrono::steady_clock;
-
-double seconds(Clock::time_point begin, Clock::time_point end) {
-  return std::chrono::duration<double>(end - begin).count();
-}
 
 // All have it where a description tells of none.
 bool has_memory(const Machine& machine, uint32_t node) { return machine.memory_node(node) == node; }
 
 uint64_t caches_of(const Machine& machine, uint32_t node) {
   uint64_t bytes = 0;
-  for (uint32_t llc : machine.nodes[node].llcs) {
-    bytes += machine.llcs[llc].bytes > 0 ? machine.llcs[llc].bytes : kUnknownCache;
-  }
+  for (uint32_t llc : machine.nodes[node].llcs) bytes += cache_bytes(machine, llc);
   return bytes;
 }
 
@@ -53,80 +35,42 @@ BufferSize buffer_size(const Machine& machine, uint32_t node, uint64_t most) {
   for (uint32_t n = 0; n < machine.nodes.size(); ++n) {
     caches = std::max(caches, caches_of(machine, n));
   }
-  uint64_t wanted = (kTimesCache * caches + kMiB - 1) / kMiB * kMiB;
+  uint64_t wanted = rounded_up(kTimesCache * caches);
   if (machine.memory_available > 0) most = std::min(most, machine.memory_available / 2);
-  uint64_t on_node = machine.nodes[node].available_bytes / 2;
-  if (on_node > 0) most = std::min(most, on_node);
-  return {wanted, std::max(std::min(wanted, most) / kMiB, uint64_t{1}) * kMiB};
+  return {wanted, bytes_to_have(machine, node, std::min(wanted, most))};
 }
 
-// Threads that read a buffer together, again and again.
+// Threads that read buffers together, again and again.
 class Readers {
  public:
   explicit Readers(const Placement& placement)
-      : team_(placement, {.pin_caller = true}),
-        start_(team_.size()),
-        turns_(std::make_unique<Turn[]>(team_.size())) {}
+      : team_(placement, {.pin_caller = true}), timed_(team_) {}
 
   uint32_t size() const { return team_.size(); }
 
-  // Memory that was never written is one page of zeros, in the cache.
-  void touch(std::byte* data, uint64_t bytes) {
-    over_chunks(0, chunks_of(bytes),
-                [&](Turn&, uint64_t at) noexcept { std::memset(data + at, 0x5a, kMiB); });
+  void write(ReadBuffer& buffer) {
+    for (uint32_t part = 0; part < kReadParts; ++part) {
+      buffer.begin(part);
+      timed_.together([&](uint32_t, uint32_t) noexcept { buffer.write(); });
+    }
   }
 
   // Bytes a second of the best part of any pass.
-  double best_rate(ReadFn loop, const std::byte* data, uint64_t bytes, uint32_t passes) {
+  double best_rate(ReadFn loop, ReadBuffer& buffer, uint32_t passes) {
     double best = 0;
-    for (uint32_t step = 0; step < passes * kParts; ++step) {
-      uint32_t part = step % kParts;
-      auto begin = static_cast<uint32_t>(uint64_t{chunks_of(bytes)} * part / kParts);
-      auto end = static_cast<uint32_t>(uint64_t{chunks_of(bytes)} * (part + 1) / kParts);
-      if (begin == end) continue;
-      double took = over_chunks(begin, end, [&](Turn& turn, uint64_t at) noexcept {
-        turn.sink ^= loop(data + at, kMiB);
-      });
-      if (took > 0) best = std::max(best, static_cast<double>((end - begin) * kMiB) / took);
+    for (uint32_t step = 0; step < passes * kReadParts; ++step) {
+      auto bytes = static_cast<double>(buffer.begin(step % kReadParts));
+      if (bytes == 0) continue;
+      double took = timed_.together(
+          [&](uint32_t member, uint32_t) noexcept { buffer.read(loop, &timed_.sink(member)); });
+      if (took > 0) best = std::max(best, bytes / took);
     }
     return best;
   }
 
  private:
-  struct alignas(kLineSpacing) Turn {
-    Clock::time_point begin, end;
-    uint64_t sink = 0;  // what was read, so that reading has a use
-  };
-
-  static uint32_t chunks_of(uint64_t bytes) { return static_cast<uint32_t>(bytes / kMiB); }
-
-  // Calls work(turn, offset) for chunks [begin, end). Seconds from the first member's start to the
-  // last one's end.
-  template <typename Work>
-  double over_chunks(uint32_t begin, uint32_t end, const Work& work) {
-    ++epoch_;
-    uint32_t count = end - begin;
-    team_.run([&](uint32_t member) noexcept {
-      Turn& turn = turns_[member];
-      // Waking up is not part of the work.
-      start_.arrive_and_wait(member);
-      turn.begin = Clock::now();
-      for (uint32_t c; (c = next_.next(epoch_, count)) < count;) work(turn, (begin + c) * kMiB);
-      turn.end = Clock::now();
-    });
-    Clock::time_point first = turns_[0].begin, last = turns_[0].end;
-    for (uint32_t m = 1; m < team_.size(); ++m) {
-      first = std::min(first, turns_[m].begin);
-      last = std::max(last, turns_[m].end);
-    }
-    return seconds(first, last);
-  }
-
   Team team_;
-  Barrier start_;
-  ChunkCounter next_;
-  uint32_t epoch_ = 0;
-  std::unique_ptr<Turn[]> turns_;  // by member
+  TimedTeam timed_;
 };
 
 // Operations a second of the best pass of one thread; 0 where the level lacks the unit.
@@ -134,15 +78,15 @@ double core_ops(UnitFn loop, uint32_t passes) {
   if (loop(1) == 0) return 0;
   size_t rounds = 64;
   for (;; rounds *= 2) {
-    Clock::time_point begin = Clock::now();
+    double begin = steady_seconds();
     loop(rounds);
-    if (seconds(begin, Clock::now()) > kOpsSeconds) break;
+    if (steady_seconds() - begin > kOpsSeconds) break;
   }
   double best = 0;
   for (uint32_t pass = 0; pass < passes; ++pass) {
-    Clock::time_point begin = Clock::now();
+    double begin = steady_seconds();
     double done = loop(rounds);
-    best = std::max(best, done / seconds(begin, Clock::now()));
+    best = std::max(best, done / (steady_seconds() - begin));
   }
   return best;
 }
@@ -195,20 +139,19 @@ BandwidthTable measure_bandwidth(const Machine& machine, Isa isa, const Bandwidt
       table.buffer_bytes = size.bytes;
       table.wanted_bytes = size.wanted;
     }
-    Arena arena(machine, memory, size.bytes, "read buffer");
-    std::byte* data = arena.allocate(size.bytes);
+    ReadBuffer buffer(machine, memory, size.bytes);
     // By its own threads, should binding have been refused.
     uint32_t owner = table.threads[memory] > 0 ? memory : readers.front();
-    Readers(place_threads(machine, {.nodes = {owner}})).touch(data, size.bytes);
+    Readers(place_threads(machine, {.nodes = {owner}})).write(buffer);
     for (uint32_t node : readers) {
       Readers team(place_threads(machine, {.nodes = {node}}));
       table.threads[node] = team.size();
-      table.read[node][memory] = team.best_rate(loops.read, data, size.bytes, options.passes);
+      table.read[node][memory] = team.best_rate(loops.read, buffer, options.passes);
       options.report(++done, total);
     }
     if (table.core_read == 0 && owner == memory) {
       Readers alone(one_seat(machine, memory));
-      table.core_read = alone.best_rate(loops.read, data, size.bytes, options.passes);
+      table.core_read = alone.best_rate(loops.read, buffer, options.passes);
       for (size_t u = 0; u < kUnits; ++u) {
         table.core_ops[u] = core_ops(loops.unit[u], options.passes);
       }

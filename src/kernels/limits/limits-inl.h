@@ -1,6 +1,5 @@
 // Chains of one instruction side by side, for the ISA files of this folder. An including file first
-// defines keep(Register&): an empty asm over the register, which keeps the compiler from folding
-// what does not change.
+// defines HEARTH_REGISTER, the asm constraint of a vector register that is read and written.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +7,12 @@
 
 namespace hearth {
 namespace {
+
+// Keeps the compiler from folding what does not change.
+template <typename Register>
+void keep(Register& x) {
+  __asm__ volatile("" : HEARTH_REGISTER(x));
+}
 
 template <typename Register, typename Step, size_t... I>
 void run_chains(size_t rounds, Register start, Step step, std::index_sequence<I...>) {

@@ -2,18 +2,7 @@
 
 #include "kernels/limits/limits_kernels.h"
 
-namespace hearth {
-namespace {
-
-template <typename Register>
-void keep(Register& x) {
-  __asm__ volatile("" : "+v"(x));
-}
-
-}  // namespace
-}  // namespace hearth
-
-// After keep(), which it is written over.
+#define HEARTH_REGISTER "+v"
 #include "kernels/limits/limits-inl.h"
 
 namespace hearth {

@@ -1,0 +1,62 @@
+// TimedTeam: a team that does pieces of work together and tells how long each took, for measuring
+// what a machine can do. Used by the thread that is member 0 of the team.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+#include "threads/barrier.h"
+#include "threads/team.h"
+
+namespace hearth {
+
+class TimedTeam {
+ public:
+  explicit TimedTeam(Team& team)
+      : team_(team), start_(team.size()), turns_(std::make_unique<Turn[]>(team.size())) {}
+
+  uint32_t size() const { return team_.size(); }
+
+  // Calls work(member, round) on every member at once; `round` rises from call to call, for chunk
+  // counters. Returns the seconds from the first member's begin to the last one's end: a member
+  // that lost its core may begin when the others are done.
+  template <typename Work>
+  double together(const Work& work) {
+    uint32_t round = ++round_;
+    team_.run([&](uint32_t member) noexcept {
+      Turn& turn = turns_[member];
+      // Waking up is not part of the work.
+      start_.arrive_and_wait(member);
+      turn.begin = Clock::now();
+      work(member, round);
+      turn.end = Clock::now();
+    });
+    Clock::time_point begin = turns_[0].begin, end = turns_[0].end;
+    for (uint32_t m = 1; m < size(); ++m) {
+      begin = std::min(begin, turns_[m].begin);
+      end = std::max(end, turns_[m].end);
+    }
+    return std::chrono::duration<double>(end - begin).count();
+  }
+
+  // Where a member puts what it read, so that reading has a use.
+  uint64_t& sink(uint32_t member) { return turns_[member].sink; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  // Lines of each member's own.
+  struct alignas(kLineSpacing) Turn {
+    Clock::time_point begin, end;
+    uint64_t sink = 0;
+  };
+
+  Team& team_;
+  Barrier start_;
+  uint32_t round_ = 0;
+  std::unique_ptr<Turn[]> turns_;
+};
+
+}  // namespace hearth
