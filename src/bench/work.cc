@@ -18,10 +18,10 @@ bool is_frequencies(std::string_view name) {
   return name == "rope_freqs.weight" || name.find("attn_rot_embd") != std::string_view::npos;
 }
 
-UnitOps matrix_ops(const GgufTensor& tensor, const LimitLoops& loops) {
+UnitOps matrix_ops(const GgufTensor& tensor, const UnitSet& units) {
   UnitOps ops{};
   if (tensor.dims.size() < 2) return ops;
-  Unit unit = unit_for(act_format_for(pack_kind_for(tensor.dtype)), loops);
+  Unit unit = unit_for(act_format_for(pack_kind_for(tensor.dtype)), units);
   ops[static_cast<size_t>(unit)] = 2.0 * static_cast<double>(tensor.n_elements);
   return ops;
 }
@@ -70,18 +70,18 @@ Unit ModelWork::unit() const {
 }
 
 ModelWork count_model(const GgufFile& file, const DecoderConfig& config, KvType kv_type,
-                      const LimitLoops& loops) {
+                      const UnitSet& units) {
   ModelWork work;
   bool tied = file.find_tensor(kHead) == nullptr;
   for (const GgufTensor& tensor : file.tensors()) {
     if (tensor.name == (tied ? kTable : kHead)) {
       work.head_bytes = tensor.n_bytes();
-      work.head_ops = matrix_ops(tensor, loops);
+      work.head_ops = matrix_ops(tensor, units);
     } else if (tensor.name == kTable) {
       work.table_row_bytes = tensor.n_bytes() / tensor.rows();
     } else if (!is_frequencies(tensor.name)) {
       work.body_bytes += tensor.n_bytes();
-      add(&work.body_ops, matrix_ops(tensor, loops), 1);
+      add(&work.body_ops, matrix_ops(tensor, units), 1);
     }
   }
   work.pair_ops = 4.0 * config.layers * config.heads * config.head_dim;

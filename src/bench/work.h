@@ -65,7 +65,7 @@ struct ModelWork {
 
 // `loops`: those of the level that the model runs at; a unit which that lacks is FP32 FMA.
 ModelWork count_model(const GgufFile& file, const DecoderConfig& config, KvType kv_type,
-                      const LimitLoops& loops);
+                      const UnitSet& units);
 
 struct CaseWork {
   uint64_t steps = 0;         // decode only, as all bytes

@@ -39,12 +39,7 @@ DecoderConfig small_config() {
   return config;
 }
 
-// A level that has all units, whatever this machine has: only whether a loop does something counts.
-LimitLoops all_units() {
-  LimitLoops loops{};
-  for (UnitFn& loop : loops.unit) loop = [](size_t rounds) { return 2.0 * rounds; };
-  return loops;
-}
+constexpr UnitSet kAllUnits{true, true, true};
 
 size_t index(Unit unit) { return static_cast<size_t>(unit); }
 
@@ -52,22 +47,22 @@ size_t index(Unit unit) { return static_cast<size_t>(unit); }
 constexpr uint64_t kBody = 64 * 8 * 34 + 96 * 144 + 32 * 512 + 256 * 4;
 
 TEST(CountModel, BytesOfTheFile) {
-  ModelWork untied = count_model(small_file(false), small_config(), KvType::kF16, all_units());
+  ModelWork untied = count_model(small_file(false), small_config(), KvType::kF16, kAllUnits);
   EXPECT_EQ(untied.body_bytes, kBody);
   EXPECT_EQ(untied.head_bytes, 100u * 210);
   EXPECT_EQ(untied.table_row_bytes, 512u);
-  ModelWork tied = count_model(small_file(true), small_config(), KvType::kF16, all_units());
+  ModelWork tied = count_model(small_file(true), small_config(), KvType::kF16, kAllUnits);
   EXPECT_EQ(tied.body_bytes, kBody);
   EXPECT_EQ(tied.head_bytes, 100u * 512);
   EXPECT_EQ(tied.table_row_bytes, 0u);
   // K and V of 3 layers and 2 heads of 32 elements.
   EXPECT_EQ(untied.position_bytes, 3u * 2 * 2 * 32 * 2);
-  ModelWork q8 = count_model(small_file(true), small_config(), KvType::kQ8_0, all_units());
+  ModelWork q8 = count_model(small_file(true), small_config(), KvType::kQ8_0, kAllUnits);
   EXPECT_EQ(q8.position_bytes, 3u * 2 * 2 * (32 + 2));
 }
 
 TEST(CountModel, OperationsByUnit) {
-  ModelWork work = count_model(small_file(false), small_config(), KvType::kF16, all_units());
+  ModelWork work = count_model(small_file(false), small_config(), KvType::kF16, kAllUnits);
   EXPECT_EQ(work.body_ops[index(Unit::kInt8Dot)], 2.0 * 256 * (64 + 96));
   EXPECT_EQ(work.body_ops[index(Unit::kBf16Dot)], 2.0 * 256 * 32);
   EXPECT_EQ(work.body_ops[index(Unit::kF32Fma)], 0);
@@ -76,7 +71,7 @@ TEST(CountModel, OperationsByUnit) {
   EXPECT_EQ(work.unit(), Unit::kInt8Dot);
 
   // The embedding as the head is F16. A level without BF16 dot does BF16 by FMA too.
-  const LimitLoops& reference = kernels_for(Isa::kReference).limits;
+  UnitSet reference = units_of(kernels_for(Isa::kReference).limits);
   ModelWork tied = count_model(small_file(true), small_config(), KvType::kF16, reference);
   EXPECT_EQ(tied.body_ops[index(Unit::kBf16Dot)], 0);
   EXPECT_EQ(tied.body_ops[index(Unit::kF32Fma)], 2.0 * 256 * 32);

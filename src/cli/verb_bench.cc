@@ -126,7 +126,7 @@ BenchRun run_cases(Session& session, const GgufFile& file, const std::vector<Ben
       load_engine(file, engine_args, engine_options(session.args, cases), while_loading);
   auto limits = make_limits(session, engine->team(), placement, {engine->isa()});
   ModelWork work = count_model(file, engine->config(), engine->options().kv_type,
-                               kernels_for(engine->isa()).limits);
+                               units_of(kernels_for(engine->isa()).limits));
   BenchHooks hooks;
   hooks.interrupted = [&] { return session.interrupted(); };
   hooks.progress = [&](uint64_t tokens, std::string_view doing) {

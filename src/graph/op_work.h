@@ -27,4 +27,12 @@ struct OpWork {
   bool operator==(const OpWork&) const = default;
 };
 
+// What rows at positions first_position, first_position + 1, ... see by causal attention: each the
+// positions up to its own, or the last `window` of them (0: all).
+struct Visible {
+  uint64_t positions;  // that some row sees
+  uint64_t pairs;      // of a row and a position
+};
+Visible visible(uint64_t first_position, uint64_t rows, uint64_t window);
+
 }  // namespace hearth

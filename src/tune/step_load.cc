@@ -31,31 +31,12 @@ double activation_bytes(DType type) {
   HEARTH_CHECK(false, "not an ActFormat");
 }
 
-// Loops that only say which units there are: all, where the table knows of none.
-LimitLoops units_of(const BandwidthTable& table) {
-  LimitLoops loops{};
+// All, where the table knows of none.
+UnitSet measured_units(const BandwidthTable& table) {
+  UnitSet units;
   bool known = table.core_ops[static_cast<size_t>(Unit::kF32Fma)] > 0;
-  for (size_t u = 0; u < kUnits; ++u) {
-    loops.unit[u] = [](size_t) { return 1.0; };
-    if (known && table.core_ops[u] <= 0) loops.unit[u] = [](size_t) { return 0.0; };
-  }
-  return loops;
-}
-
-// Pairs of a query and a position it sees, and positions that somebody sees.
-struct Visible {
-  double pairs = 0, positions = 0;
-};
-
-Visible visible(const StepShape& step, uint32_t window) {
-  Visible seen;
-  for (uint32_t r = 0; r < step.rows; ++r) {
-    uint32_t before = step.depth + r + 1;
-    seen.pairs += window > 0 ? std::min(before, window) : before;
-  }
-  uint32_t all = step.depth + step.rows;
-  seen.positions = window > 0 ? std::min(all, window + step.rows - 1) : all;
-  return seen;
+  for (size_t u = 0; u < kUnits; ++u) units[u] = !known || table.core_ops[u] > 0;
+  return units;
 }
 
 }  // namespace
@@ -108,7 +89,7 @@ StepLoader::StepLoader(const Machine& machine, const BandwidthTable& table, cons
       plan_(plan),
       step_(step),
       constants_(constants),
-      loops_(units_of(table)),
+      units_(measured_units(table)),
       axes_(cut_decoder(model.config, std::vector<uint32_t>(plan.shard_nodes.size(), 1))) {
   HEARTH_CHECK(plan.placement.seats.size() >= plan.plan.member_count() &&
                    plan.shard_nodes.size() == plan.plan.shard_count(),
@@ -199,7 +180,7 @@ void StepLoader::add_matrix(OpLoad& load, const Matrix& matrix, uint32_t rows) c
       }
     }
     for (uint32_t s = 0; s < by_slot.size(); ++s) {
-      OpWork work = by_slot[s].of(rows, loops_);
+      OpWork work = by_slot[s].of(rows, units_);
       if (work.bytes == 0) continue;
       spread(load, g, share.shard_begin + s, static_cast<double>(work.bytes));
       load.weight_bytes += static_cast<double>(work.bytes);
@@ -213,7 +194,7 @@ void StepLoader::add_matrix(OpLoad& load, const Matrix& matrix, uint32_t rows) c
 OpLoad StepLoader::attention() const {
   OpLoad load = empty();
   const DecoderConfig& config = model_.config;
-  Visible seen = visible(step_, config.window);
+  Visible seen = visible(step_.depth, step_.rows, config.window);
   double position_bytes =
       2.0 * static_cast<double>(kv_half_bytes(step_.kv_type, config.head_dim)) / kPagePositions;
   for (uint32_t g = 0; g < plan_.plan.group_count(); ++g) {
@@ -221,11 +202,11 @@ OpLoad StepLoader::attention() const {
     for (uint32_t s = share.shard_begin; s < share.shard_end; ++s) {
       double heads = share.units(axes_.heads, s).size();
       if (heads == 0) continue;
-      double bytes = heads * seen.positions * position_bytes;
+      double bytes = heads * static_cast<double>(seen.positions) * position_bytes;
       spread(load, g, s, bytes);
       load.kv_bytes += bytes;
       load.ops[g][static_cast<size_t>(Unit::kF32Fma)] +=
-          heads * config.group_size() * seen.pairs * 4 * config.head_dim;
+          heads * config.group_size() * static_cast<double>(seen.pairs) * 4 * config.head_dim;
     }
   }
   return load;

@@ -91,7 +91,7 @@ class StepLoader {
   const PlacedPlan& plan_;
   StepShape step_;
   CostConstants constants_;
-  LimitLoops loops_;
+  UnitSet units_;
   DecoderAxes axes_;
   std::vector<std::vector<uint32_t>> group_threads_;  // [group][node]
 };

@@ -22,8 +22,8 @@ class BenchRunTest : public testing::Test {
     engine_ = std::make_unique<Engine>(file_, machine_, isa_, options, [](size_t, size_t) {});
     limits_ = std::make_unique<TeamLimits>(
         engine_->team(), machine_, place_threads(machine_, {.threads = 2}), std::vector<Isa>{isa_});
-    work_ =
-        count_model(file_, engine_->config(), engine_->options().kv_type, kernels_for(isa_).limits);
+    work_ = count_model(file_, engine_->config(), engine_->options().kv_type,
+                        units_of(kernels_for(isa_).limits));
   }
   // What it tells of its progress: tokens measured after each step.
   BenchHooks watched() {

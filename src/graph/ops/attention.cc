@@ -89,21 +89,6 @@ class RopeStoreOp : public Op {
   AttentionShape shape_;
 };
 
-// What the rows of an item see, each the positions up to its own, or the last `window` of them.
-struct Visible {
-  uint64_t positions;  // that some row sees
-  uint64_t pairs;      // of a row and a position
-};
-
-Visible visible(const StepItem& item, uint32_t window) {
-  uint64_t first = uint64_t{item.first_position} + 1, last = item.first_position + item.rows;
-  uint64_t most = window == 0 ? last : window;
-  // Rows that see everything before them, then rows that see `most`.
-  uint64_t whole = std::min(last, std::max(most, first - 1)) - (first - 1);
-  uint64_t pairs = whole * (2 * first + whole - 1) / 2 + (item.rows - whole) * most;
-  return {last - (first - std::min(first, most)), pairs};
-}
-
 // Tasks are (run of an item's rows, granule of KV heads).
 class AttentionOp : public Op {
  public:
@@ -127,7 +112,7 @@ class AttentionOp : public Op {
     size_t position_bytes = 2 * context.kv().half_bytes() / kPagePositions;
     OpWork work;
     for (const StepItem& item : context.step().items) {
-      Visible seen = visible(item, shape_.window);
+      Visible seen = visible(item.first_position, item.rows, shape_.window);
       work.bytes += heads * seen.positions * position_bytes;
       work.of(Unit::kF32Fma) += heads * shape_.group_size * seen.pairs * 4 * shape_.head_dim;
     }

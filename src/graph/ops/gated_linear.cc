@@ -34,7 +34,7 @@ class GatedLinearOp : public Op {
   uint32_t counters() const override { return static_cast<uint32_t>(tasks_.size()); }
 
   OpWork work(const ExecutionContext& context) const override {
-    return work_.of(context.rows(x_), context.kernels().limits);
+    return work_.of(context.rows(x_), units_of(context.kernels().limits));
   }
 
   void run(ExecutionContext& context, uint32_t counter0,

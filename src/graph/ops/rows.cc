@@ -183,7 +183,7 @@ class LogitsOp : public Op {
   uint32_t counters() const override { return static_cast<uint32_t>(tasks_.size()); }
 
   OpWork work(const ExecutionContext& context) const override {
-    return work_.of(context.step().logit_rows, context.kernels().limits);
+    return work_.of(context.step().logit_rows, units_of(context.kernels().limits));
   }
 
   void run(ExecutionContext& context, uint32_t counter0,

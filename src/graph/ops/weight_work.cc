@@ -37,12 +37,12 @@ void WeightWork::add(const Weight& weight, const Piece& piece) {
   row_operations_[format_of(weight)] += uint64_t{2} * spec.rows * elements;
 }
 
-OpWork WeightWork::of(uint32_t rows, const LimitLoops& loops) const {
+OpWork WeightWork::of(uint32_t rows, const UnitSet& units) const {
   OpWork work;
   if (rows == 0) return work;
   work.bytes = bytes_;
   for (size_t f = 0; f < kActFormats; ++f) {
-    work.of(unit_for(static_cast<ActFormat>(f), loops)) += rows * row_operations_[f];
+    work.of(unit_for(static_cast<ActFormat>(f), units)) += rows * row_operations_[f];
   }
   return work;
 }

@@ -16,9 +16,9 @@ class WeightWork {
   // All rows of a column-cut weight over the piece's segments.
   void add(const Weight& weight, const Piece& piece);
 
-  // In a step of `rows` rows, with kernels of the level that `loops` is of; nothing where there are
+  // In a step of `rows` rows, with kernels of a level that has `units`; nothing where there are
   // none.
-  OpWork of(uint32_t rows, const LimitLoops& loops) const;
+  OpWork of(uint32_t rows, const UnitSet& units) const;
 
  private:
   uint64_t bytes_ = 0;

@@ -46,7 +46,7 @@ double median(std::vector<double> values) {
 double peak_ops_per_second(const LimitLoops& loops, ActFormat format) {
   // About 10 ms of AVX-512.
   constexpr size_t kLoops = 2'000'000;
-  UnitFn loop = loops.unit[static_cast<size_t>(unit_for(format, loops))];
+  UnitFn loop = loops.unit[static_cast<size_t>(unit_for(format, units_of(loops)))];
   double ops = 0;
   double t = seconds([&] { ops = loop(kLoops); });
   return ops / t;

@@ -16,11 +16,17 @@ const char* unit_name(Unit unit) {
   HEARTH_CHECK(false, "not a Unit");
 }
 
-Unit unit_for(ActFormat format, const LimitLoops& loops) {
+UnitSet units_of(const LimitLoops& loops) {
+  UnitSet units;
+  for (size_t u = 0; u < kUnits; ++u) units[u] = loops.unit[u](1) > 0;
+  return units;
+}
+
+Unit unit_for(ActFormat format, const UnitSet& units) {
   Unit unit = format == ActFormat::kQ8     ? Unit::kInt8Dot
               : format == ActFormat::kBF16 ? Unit::kBf16Dot
                                            : Unit::kF32Fma;
-  return loops.unit[static_cast<size_t>(unit)](1) > 0 ? unit : Unit::kF32Fma;
+  return units[static_cast<size_t>(unit)] ? unit : Unit::kF32Fma;
 }
 
 }  // namespace hearth

@@ -38,8 +38,12 @@ struct LimitLoops {
   ReadFn read;
 };
 
-// The unit that eats activations of `format`, where the level has it; else FP32 FMA, which is what
-// its kernels then use.
-Unit unit_for(ActFormat format, const LimitLoops& loops);
+// Which units a level has, by Unit.
+using UnitSet = std::array<bool, kUnits>;
+UnitSet units_of(const LimitLoops& loops);
+
+// The unit that eats activations of `format`, where there is one; else FP32 FMA, which is what the
+// level's kernels then use.
+Unit unit_for(ActFormat format, const UnitSet& units);
 
 }  // namespace hearth

@@ -28,10 +28,10 @@ TEST(LimitsTest, OperationsGrowWithTheRounds) {
 
 TEST(LimitsTest, AUnitThatALevelLacksIsFma) {
   for (Isa isa : available_isas(detect_cpu_features())) {
-    const LimitLoops& loops = kernels_for(isa).limits;
-    EXPECT_EQ(unit_for(ActFormat::kF32, loops), Unit::kF32Fma);
-    EXPECT_EQ(unit_for(ActFormat::kQ8, loops), Unit::kInt8Dot);
-    EXPECT_EQ(unit_for(ActFormat::kBF16, loops),
+    UnitSet units = units_of(kernels_for(isa).limits);
+    EXPECT_EQ(unit_for(ActFormat::kF32, units), Unit::kF32Fma);
+    EXPECT_EQ(unit_for(ActFormat::kQ8, units), Unit::kInt8Dot);
+    EXPECT_EQ(unit_for(ActFormat::kBF16, units),
               isa == Isa::kAvx512 ? Unit::kBf16Dot : Unit::kF32Fma);
   }
 }
