@@ -6,6 +6,7 @@
 #include <numeric>
 #include <string_view>
 
+#include "graph/op_work.h"
 #include "kernels/gemm/gemm.h"
 
 namespace hearth {
@@ -28,15 +29,6 @@ UnitOps matrix_ops(const GgufTensor& tensor, const UnitSet& units) {
 
 void add(UnitOps* sum, const UnitOps& ops, double times) {
   for (size_t i = 0; i < kUnits; ++i) (*sum)[i] += times * ops[i];
-}
-
-// Pairs of a query at positions [depth, depth + tokens) and a key it sees.
-uint64_t causal_pairs(uint64_t depth, uint64_t tokens, uint64_t window) {
-  uint64_t pairs = 0;
-  for (uint64_t p = depth; p < depth + tokens; ++p) {
-    pairs += window == 0 ? p + 1 : std::min(p + 1, window);
-  }
-  return pairs;
 }
 
 }  // namespace
@@ -99,7 +91,7 @@ CaseWork count_case(const ModelWork& model, const BenchCase& what) {
   CaseWork work;
   bool decode = what.phase == Phase::kDecode;
   auto tokens = static_cast<double>(what.all_tokens());
-  uint64_t pairs = what.sequences * causal_pairs(what.depth, what.tokens, model.window);
+  uint64_t pairs = what.sequences * visible(what.depth, what.tokens, model.window).pairs;
   add(&work.gemm_ops, model.body_ops, tokens);
   add(&work.gemm_ops, model.head_ops, decode ? tokens : what.sequences);
   work.attention_ops = static_cast<double>(pairs) * model.pair_ops;
