@@ -76,7 +76,12 @@ Cells limit_cells(const BenchRun& run, const LevelLimits& level) {
 
 Cells memory_cells(const BenchRun& run) {
   const MemoryUse& memory = run.memory;
+  const BenchPlan& plan = run.plan;
+  std::string groups = fmt::format("{}", plan.prefill_groups);
+  if (plan.decode_groups != plan.prefill_groups) groups += fmt::format(",{}", plan.decode_groups);
   return {{"threads", fmt::format("{}", run.threads)},
+          {"shards", fmt::format("{}{}", plan.shards, plan.interleaved ? " interleaved" : "")},
+          {"groups", groups},
           {"memory", bytes_text(memory.total())},
           {"weights", bytes_text(memory.weights)},
           {"KV", bytes_text(memory.kv)},
@@ -132,10 +137,9 @@ void result_table(const BenchReport& report, Phase phase, std::string* out) {
 
 std::string model_line(const BenchReport& report) {
   const BenchModel& model = *report.model;
-  return fmt::format("{}: {}, {}, {} parameters, {}; {} kernels, KV {}, {} shard{}\n", model.file,
+  return fmt::format("{}: {}, {}, {} parameters, {}; {} kernels, KV {}\n", model.file,
                      model.architecture, model.type, count_text(model.parameters),
-                     bytes_text(model.file_bytes), isa_name(report.isa), report.kv_type,
-                     report.shards, report.shards == 1 ? "" : "s");
+                     bytes_text(model.file_bytes), isa_name(report.isa), report.kv_type);
 }
 
 std::string machine_line(const BenchReport& report) {
@@ -215,7 +219,9 @@ Cells csv_result(const BenchReport& report, const BenchRun& run, const CaseResul
                   {"parameters", number(model.parameters)},
                   {"file_bytes", number(model.file_bytes)},
                   {"kv_type", report.kv_type},
-                  {"shards", number(uint64_t{report.shards})},
+                  {"shards", number(uint64_t{run.plan.shards})},
+                  {"groups", number(uint64_t{run.plan.groups(result.what.phase)})},
+                  {"interleaved", run.plan.interleaved ? "true" : "false"},
                   {"phase", phase_name(result.what.phase)},
                   {"tokens", number(uint64_t{result.what.tokens})},
                   {"depth", number(uint64_t{result.what.depth})},

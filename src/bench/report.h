@@ -17,8 +17,19 @@
 namespace hearth {
 
 // The cases that one load of the model ran, or, without a model, the limits of a team alone.
+// How the work was shared out (engine/engine_plan.h).
+struct BenchPlan {
+  uint32_t shards = 1, prefill_groups = 1, decode_groups = 1;
+  bool interleaved = false;
+
+  uint32_t groups(Phase phase) const {
+    return phase == Phase::kPrefill ? prefill_groups : decode_groups;
+  }
+};
+
 struct BenchRun {
   uint32_t threads = 0;
+  BenchPlan plan;
   uint32_t context = 0;       // positions of a sequence
   MemoryUse memory;           // of the engine
   Unit unit = Unit::kF32Fma;  // of the model at this level
@@ -40,7 +51,6 @@ struct BenchReport {
   std::optional<BenchModel> model;  // none: limits alone
   Isa isa = Isa::kReference;        // with a model: the level it ran at
   std::string kv_type;
-  uint32_t shards = 1;
   uint32_t repetitions = 0;
   std::vector<BenchRun> runs;
   std::optional<CpuShares> shares;  // of CPU time during the run; none: unknown

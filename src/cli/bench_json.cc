@@ -153,10 +153,18 @@ void add_arrival(Json& json, const ArrivalResult& arrival) {
   json.end_object();
 }
 
+void add_plan(Json& json, const BenchPlan& plan) {
+  json.key("plan").object().key("shards").number(plan.shards);
+  json.key("prefill_groups").number(plan.prefill_groups);
+  json.key("decode_groups").number(plan.decode_groups);
+  json.key("interleaved").boolean(plan.interleaved).end_object();
+}
+
 void add_run(Json& json, const BenchReport& report, const BenchRun& run) {
   json.object().key("threads").number(run.threads);
   add_limits(json, run);
   if (report.model) {
+    add_plan(json, run.plan);
     json.key("context").number(run.context);
     add_memory(json, run.memory);
     json.key("tests").array();
@@ -176,12 +184,11 @@ void add_run(Json& json, const BenchReport& report, const BenchRun& run) {
 
 std::string bench_json(const BenchReport& report) {
   Json json;
-  json.object().key("schema").text("hearth-bench-1").key("version").text(report.version);
+  json.object().key("schema").text("hearth-bench-2").key("version").text(report.version);
   json.key("time").text(report.time).key("cpu").text(report.cpu);
   if (report.model) {
     add_model(json, *report.model);
     json.key("isa").text(isa_name(report.isa)).key("kv_type").text(report.kv_type);
-    json.key("shards").number(report.shards);
   }
   json.key("repetitions").number(report.repetitions);
   if (report.shares) {

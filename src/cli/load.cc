@@ -12,6 +12,7 @@
 #include "engine/logits.h"
 #include "memory/arena.h"
 #include "models/registry.h"
+#include "threads/pin.h"
 
 namespace hearth {
 namespace {
@@ -70,11 +71,11 @@ void check_vocabulary(const GgufFile& file, const Tokenizer& tokenizer,
 
 std::unique_ptr<Engine> load_engine(const GgufFile& file, const EngineArgs& args,
                                     EngineOptions options, Interrupts* interrupts) {
-  options.threads = args.threads;
-  options.shards = args.shards;
-  options.kv_type = kv_type_of(args.kv_type);
   Isa isa = environment_isa(detect_cpu_features());
   Machine machine = Machine::live();
+  set_plan(machine, args.plan, &options);
+  options.kv_type = kv_type_of(args.kv_type);
+  options.interleave = args.interleave;
   double start = steady_seconds();
   std::unique_ptr<Progress> progress;
   auto report = [&](size_t done, size_t total) {
@@ -100,7 +101,12 @@ std::unique_ptr<Service> load_service(const GgufFile& file, const EngineArgs& ar
                                       const EngineOptions& options, const Tokenizer* tokenizer,
                                       Interrupts* interrupts) {
   auto load = [&] { return load_engine(file, args, options, interrupts); };
-  return std::make_unique<Service>(load, tokenizer, ServiceOptions{});
+  auto service = std::make_unique<Service>(load, tokenizer, ServiceOptions{});
+  // What this thread does from now on (tokenizing, printing) stays off the cores that steps run on.
+  // A refusal changes nothing but that.
+  const std::vector<uint32_t>& spare = service->engine().spare_pus();
+  if (!spare.empty()) set_affinity(0, spare);
+  return service;
 }
 
 void for_each_row(Service& service, const GgufFile& file, std::span<const int32_t> tokens,

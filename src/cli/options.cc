@@ -118,13 +118,12 @@ std::string read_source(const TextSource& source, const std::string& what) {
 }
 
 void add_engine_options(CLI::App& verb, EngineArgs* args, const std::string& context_help) {
-  add_count(verb, "-t,--threads", &args->threads, 1, kMaxThreads,
-            "Threads; default: one per core that may be used");
+  CLI::Option* threads = add_threads(verb, &args->plan);
   add_count(verb, "--ctx", &args->context, 1, kMaxContext, context_help);
-  add_storage_options(verb, args);
+  add_storage_options(verb, args, threads);
 }
 
-void add_storage_options(CLI::App& verb, EngineArgs* args) {
+void add_storage_options(CLI::App& verb, EngineArgs* args, CLI::Option* threads) {
   std::vector<std::string> types;
   for (size_t i = 0; i < kKvTypes; ++i) types.emplace_back(kv_type_name(static_cast<KvType>(i)));
   verb.add_option("--kv-type", args->kv_type,
@@ -137,8 +136,10 @@ void add_storage_options(CLI::App& verb, EngineArgs* args) {
           ""))
       ->type_name("TYPE")
       ->capture_default_str();
-  add_count(verb, "--shards", &args->shards, 1, kMaxShards,
-            "Memory nodes to cut the weights over; default: 1");
+  add_plan_options(verb, &args->plan, threads);
+  verb.add_flag(
+      "--interleave", args->interleave,
+      "Lay weights, keys and values over all nodes in turn, to measure what placing gives");
   verb.add_flag("-v,--verbose", args->verbose,
                 "Tell what was loaded, where, and how much it takes");
 }

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/plan_options.h"
+
 namespace hearth {
 
 // An option that takes a whole number from `low` to `high`; the range is added to `help`.
@@ -42,17 +44,15 @@ std::string read_source(const TextSource& source, const std::string& what);
 
 // Options of every verb that runs a model.
 struct EngineArgs {
-  uint32_t threads = 0;  // 0: one per core that the process may use
+  PlanArgs plan;
   uint32_t context = 0;  // 0: the verb's default
-  uint32_t shards = 1;
   std::string kv_type = "f16";
+  bool interleave = false;
   bool verbose = false;
 };
 void add_engine_options(CLI::App& verb, EngineArgs* args, const std::string& context_help);
-// Those of them that a verb has which chooses threads and context itself.
-void add_storage_options(CLI::App& verb, EngineArgs* args);
-// The most that -t and --shards take.
-inline constexpr uint32_t kMaxThreads = 4096, kMaxShards = 64;
+// Those of them that a verb has which chooses threads (its option) and context itself.
+void add_storage_options(CLI::App& verb, EngineArgs* args, CLI::Option* threads);
 
 // "hearth run MODEL -p 'Once'" and the like: examples at the end of a verb's help.
 void add_examples(CLI::App& verb, const std::string& examples);

@@ -33,7 +33,7 @@ TEST(Options, ReadsNumbersAsDecimal) {
   EXPECT_EQ(parse({"-t", "010", "--ctx=8192", "--seed", "18446744073709551615", "--real", "-0.5"},
                   &parsed),
             "");
-  EXPECT_EQ(parsed.engine.threads, 10u);
+  EXPECT_EQ(parsed.engine.plan.threads, 10u);
   EXPECT_EQ(parsed.engine.context, 8192u);
   EXPECT_EQ(parsed.seed, UINT64_MAX);
   EXPECT_EQ(parsed.real, -0.5f);
@@ -68,7 +68,7 @@ TEST(Options, ReadsListsOfNumbers) {
 TEST(WithoutOptions, DefaultsStand) {
   Parsed parsed;
   EXPECT_EQ(parse({}, &parsed), "");
-  EXPECT_EQ(parsed.engine.threads, 0u);
+  EXPECT_EQ(parsed.engine.plan.threads, 0u);
   EXPECT_EQ(parsed.engine.kv_type, "f16");
   EXPECT_FALSE(parsed.seed.has_value());
   EXPECT_EQ(parsed.counts, (std::vector<uint32_t>{7}));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "cli/topo_machine.h"
 
@@ -20,12 +21,13 @@ std::string shards_text(const GroupShare& share) {
                           : fmt::format("part {} of {} of {}", share.part + 1, share.parts, text);
 }
 
-std::string shard_line(const Machine& machine, uint32_t shard, uint32_t node) {
-  std::string out = fmt::format("  shard {} on node {}", shard, node_number(machine, node));
-  uint32_t memory = machine.memory_node(node);
-  if (memory != node) {
-    out += fmt::format(", which has no memory: it lies on node {}", node_number(machine, memory));
-  }
+std::string shard_line(const Machine& machine, const EnginePlan& plan, uint32_t shard) {
+  std::string out =
+      fmt::format("  shard {} on node {}", shard, node_number(machine, plan.shard_nodes[shard]));
+  double all = std::accumulate(plan.shares.begin(), plan.shares.end(), 0.0);
+  bool even = std::count(plan.shares.begin(), plan.shares.end(), plan.shares[0]) ==
+              static_cast<ptrdiff_t>(plan.shares.size());
+  if (!even) out += fmt::format(", {:.1f} % of the weights", 100 * plan.shares[shard] / all);
   return out + "\n";
 }
 
@@ -82,24 +84,12 @@ void json_phase(Json& json, const Plan& phase) {
 
 }  // namespace
 
-EnginePlan plan_for(const Machine& machine, const PlanArgs& args) {
-  EngineOptions options;
-  options.threads = args.threads;
-  options.shards = args.shards;
-  if (options.shards == 0) {
-    Placement placement = place_threads(machine, {.threads = args.threads});
-    options.shards = static_cast<uint32_t>(placement.by_node().size());
-  }
-  options.prefill_groups = options.decode_groups = args.groups > 0 ? args.groups : options.shards;
-  return plan_engine(machine, options);
-}
-
 std::string plan_tree_text(const Machine& machine, const EnginePlan& plan) {
   std::string out = fmt::format("plan: --threads {} --shards {}{}\n", plan.placement.seats.size(),
                                 plan.shard_nodes.size(),
                                 plan.placement.oversubscribed ? ", threads share PUs" : "");
   for (uint32_t s = 0; s < plan.shard_nodes.size(); ++s) {
-    out += shard_line(machine, s, plan.shard_nodes[s]);
+    out += shard_line(machine, plan, s);
   }
   if (plan.prefill.groups == plan.decode.groups &&
       plan.prefill.member_shards == plan.decode.member_shards) {
@@ -117,9 +107,9 @@ void json_plan(Json& json, const Machine& machine, const EnginePlan& plan) {
   }
   json.end_array().key("oversubscribed").boolean(plan.placement.oversubscribed);
   json.key("shards").array();
-  for (uint32_t node : plan.shard_nodes) {
-    json.object().key("node").number(node_number(machine, node));
-    json.key("memory_node").number(node_number(machine, machine.memory_node(node))).end_object();
+  for (size_t s = 0; s < plan.shard_nodes.size(); ++s) {
+    json.object().key("node").number(node_number(machine, plan.shard_nodes[s]));
+    json.key("share").number(plan.shares[s]).end_object();
   }
   json.end_array();
   json_phase(json, plan.prefill);

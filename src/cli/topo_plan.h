@@ -10,17 +10,6 @@
 
 namespace hearth {
 
-// What the user asked of the plan; 0: the default.
-struct PlanArgs {
-  uint32_t threads = 0;  // one per core that may be used
-  uint32_t shards = 0;   // one for every node that has threads
-  uint32_t groups = 0;   // in both phases; as many as shards
-};
-
-// The plan that an engine with these options makes on `machine`. Throws (kUsage) for what cannot
-// be.
-EnginePlan plan_for(const Machine& machine, const PlanArgs& args);
-
 std::string plan_tree_text(const Machine& machine, const EnginePlan& plan);
 void json_plan(Json& json, const Machine& machine, const EnginePlan& plan);
 

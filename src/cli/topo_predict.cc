@@ -10,16 +10,26 @@ namespace {
 
 std::string amount(double bytes) { return bytes_text(static_cast<uint64_t>(bytes)); }
 
-// Both phases of a plan of `shards` shards, one a node, and as many groups.
-Prediction evenly(const EnginePlan& plan, std::string name, Placement placement,
-                  std::vector<uint32_t> shard_nodes) {
-  auto shards = static_cast<uint32_t>(shard_nodes.size());
-  auto members = static_cast<uint32_t>(placement.seats.size());
-  auto phase = [&](const Plan& like) {
-    Plan even = even_plan(like.phase, like.max_rows, shards, shards, members);
-    return PlacedPlan{std::move(even), placement, shard_nodes};
+Prediction of_plan(std::string name, const EnginePlan& plan) {
+  auto placed = [&](const Plan& phase) {
+    return PlacedPlan{phase, plan.placement, plan.shard_nodes, plan.shares};
   };
-  return {std::move(name), phase(plan.decode), phase(plan.prefill), {}, {}};
+  return {std::move(name), placed(plan.decode), placed(plan.prefill), {}, {}};
+}
+
+// What an engine would do with other options, at the rows of `plan`.
+EnginePlan like(const Machine& machine, const EnginePlan& plan, EngineOptions options) {
+  options.prefill_rows = plan.prefill.max_rows;
+  options.decode_rows = plan.decode.max_rows;
+  return plan_engine(machine, options);
+}
+
+Prediction on_one_node(const Machine& machine, const EnginePlan& plan) {
+  EngineOptions options;
+  options.pus = plan.placement.pus();
+  options.threads = static_cast<uint32_t>(plan.placement.seats.size());
+  options.shards = 1;
+  return of_plan("weights on one node", like(machine, plan, options));
 }
 
 // On the first 1, 2, 4, ... of the nodes that have threads, with the threads they have.
@@ -27,16 +37,15 @@ std::vector<Prediction> on_fewer_nodes(const Machine& machine, const EnginePlan&
   std::vector<Prediction> predictions;
   std::vector<Placement::NodeSeats> seats = plan.placement.by_node();
   for (uint32_t count = 1; count < seats.size(); count *= 2) {
-    PlacementOptions where;
+    EngineOptions options;
     for (uint32_t i = 0; i < count; ++i) {
-      where.nodes.push_back(seats[i].node);
-      where.threads += seats[i].count;
+      options.nodes.push_back(seats[i].node);
+      options.threads += seats[i].count;
     }
     std::string name = count == 1
                            ? fmt::format("node {} alone", machine.nodes[seats[0].node].os_index)
                            : fmt::format("{} nodes", count);
-    predictions.push_back(
-        evenly(plan, std::move(name), place_threads(machine, where), where.nodes));
+    predictions.push_back(of_plan(std::move(name), like(machine, plan, options)));
   }
   return predictions;
 }
@@ -75,10 +84,7 @@ std::string step_text(const Machine& machine, const std::string& name, const Ste
 std::vector<Prediction> predict(const Machine& machine, const BandwidthTable& table,
                                 const ModelShape& model, const EnginePlan& plan,
                                 const PredictArgs& args) {
-  auto placed = [&](const Plan& phase) {
-    return PlacedPlan{phase, plan.placement, plan.shard_nodes};
-  };
-  std::vector<Prediction> all{{"this plan", placed(plan.decode), placed(plan.prefill), {}, {}}};
+  std::vector<Prediction> all{of_plan("this plan", plan)};
   auto vary = [&](const char* name, GroupSync sync, WeightPlacing placing) {
     Prediction other = all.front();
     other.name = name;
@@ -95,7 +101,7 @@ std::vector<Prediction> predict(const Machine& machine, const BandwidthTable& ta
     vary("weights unplaced", GroupSync::kAsync, WeightPlacing::kUnplaced);
   }
   if (plan.shard_nodes.size() > 1) {
-    all.push_back(evenly(plan, "weights on one node", plan.placement, {plan.shard_nodes[0]}));
+    all.push_back(on_one_node(machine, plan));
     for (Prediction& fewer : on_fewer_nodes(machine, plan)) all.push_back(std::move(fewer));
   }
   for (Prediction& one : all) {

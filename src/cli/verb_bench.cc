@@ -18,6 +18,7 @@
 #include "cli/options.h"
 #include "cli/text_io.h"
 #include "cli/verbs.h"
+#include "engine/engine_plan.h"
 #include "kernels/kernels.h"
 
 namespace hearth {
@@ -28,7 +29,7 @@ constexpr uint32_t kMaxRepetitions = 1000, kMaxSequences = 1024;
 struct BenchArgs {
   std::string model;
   BenchLists lists{{512}, {128}, {0}, {1}};
-  std::vector<uint32_t> threads;  // empty: one per core that the process may use
+  std::vector<uint32_t> threads;  // empty: the default, or the plan's
   uint32_t repetitions = 5;
   std::string form = "md";
   EngineArgs engine;
@@ -52,9 +53,9 @@ struct Session {
     report.repetitions = args.repetitions;
   }
 
+  // 0: the default, or the plan's.
   std::vector<uint32_t> thread_counts() const {
-    if (!args.threads.empty()) return args.threads;
-    return {default_thread_count(machine)};
+    return args.threads.empty() ? std::vector<uint32_t>{0} : args.threads;
   }
   bool interrupted() {
     report.interrupted = report.interrupted || interrupts.received();
@@ -118,13 +119,12 @@ BenchRun run_cases(Session& session, const GgufFile& file, const std::vector<Ben
   // Loading has a line of its own, and lines that stay.
   progress.finish();
   EngineArgs engine_args = session.args.engine;
-  engine_args.threads = threads;
-  Placement placement = place_threads(session.machine, {.threads = threads});
+  engine_args.plan.threads = threads;
   // Where there are results already, Ctrl-C waits for the load to end rather than losing them.
   Interrupts* while_loading = session.report.runs.empty() ? &session.interrupts : nullptr;
   std::unique_ptr<Engine> engine =
       load_engine(file, engine_args, engine_options(session.args, cases), while_loading);
-  auto limits = make_limits(session, engine->team(), placement, {engine->isa()});
+  auto limits = make_limits(session, engine->team(), engine->placement(), {engine->isa()});
   ModelWork work = count_model(file, engine->config(), engine->options().kv_type,
                                units_of(kernels_for(engine->isa()).limits));
   BenchHooks hooks;
@@ -136,6 +136,8 @@ BenchRun run_cases(Session& session, const GgufFile& file, const std::vector<Ben
   runner.set_profiling(session.args.profile);
   BenchRun run;
   run.threads = engine->threads();
+  run.plan = {engine->options().shards, engine->graph(Phase::kPrefill).plan.group_count(),
+              engine->graph(Phase::kDecode).plan.group_count(), engine->options().interleave};
   run.context = engine->context();
   run.memory = engine->memory();
   run.unit = work.unit();
@@ -160,7 +162,6 @@ void measure_model(Session& session) {
   read_model_config(file);
   session.report.model = describe(file);
   session.report.kv_type = args.engine.kv_type;
-  session.report.shards = args.engine.shards;
   uint64_t tokens = 0;
   for (const BenchCase& what : cases) tokens += what.all_tokens() * args.repetitions;
   std::vector<uint32_t> counts = session.thread_counts();
@@ -178,7 +179,11 @@ void measure_limits(Session& session) {
   Progress progress("limits", counts.size() * repetitions,
                     [](uint64_t n) { return fmt::format("{} samples", n); });
   for (size_t i = 0; i < counts.size(); ++i) {
-    Placement placement = place_threads(session.machine, {.threads = counts[i]});
+    PlanArgs plan = session.args.engine.plan;
+    plan.threads = counts[i];
+    EngineOptions options;
+    set_plan(session.machine, plan, &options);
+    Placement placement = plan_engine(session.machine, options).placement;
     Team team(placement, TeamOptions{.pin_caller = true});
     auto limits = make_limits(session, team, placement, isas);
     for (uint32_t r = 0; r < repetitions && !session.interrupted(); ++r) {
@@ -186,7 +191,7 @@ void measure_limits(Session& session) {
       progress.update(i * repetitions + r + 1);
     }
     BenchRun& run = session.report.runs.emplace_back();
-    run.threads = counts[i];
+    run.threads = team.size();
     run.buffer = limits->buffer();
     run.limits = limits->levels();
     if (session.report.interrupted) return;
@@ -263,12 +268,14 @@ void add_bench(CLI::App& program, Action& action) {
                  "With --arrive: limits of a step in milliseconds; 0: none")
           ->default_str("0,250"),
       verb.add_flag("--profile", args->profile, "Time of every op and thread, and their waits")};
-  add_counts(verb, "-t,--threads", &args->threads, 1, kMaxThreads,
-             "Numbers of threads; default: one per core that may be used");
+  CLI::Option* threads =
+      add_counts(verb, "-t,--threads", &args->threads, 1, kMaxThreads,
+                 "Numbers of threads; default: one per core that may be used, less one from 8 "
+                 "cores up");
   add_count(verb, "-r,--repetitions", &args->repetitions, 1, kMaxRepetitions,
             "Times that each is measured")
       ->capture_default_str();
-  add_storage_options(verb, &args->engine);
+  add_storage_options(verb, &args->engine, threads);
   CLI::Option* limits =
       verb.add_flag("--limits", args->limits, "Measure the machine alone, without a model");
   for (CLI::Option* option : of_model) limits->excludes(option);

@@ -19,6 +19,7 @@ namespace {
 struct TopoArgs {
   std::optional<std::string> machine;
   PlanArgs plan;
+  std::optional<std::string> plan_out;
   bool bandwidth = false;
   std::optional<std::string> out, table, model;
   PredictArgs predict;
@@ -44,7 +45,15 @@ struct Findings {
 
 Findings find_all(const TopoArgs& args) {
   Findings found{find_machine(args), {}, {}, {}};
-  found.plan = plan_for(found.machine, args.plan);
+  EngineOptions options;
+  set_plan(found.machine, args.plan, &options);
+  found.plan = plan_engine(found.machine, options);
+  if (args.plan_out) {
+    AtomicFile file(*args.plan_out);
+    std::string text = engine_plan_text(found.machine, found.plan);
+    file.write(std::as_bytes(std::span(text)));
+    file.commit();
+  }
   std::optional<ModelShape> model;
   if (args.model) {
     GgufFile file = GgufFile::open(*args.model);
@@ -131,17 +140,17 @@ void add_topo(CLI::App& program, Action& action) {
   verb.add_option_function<std::string>(
           "--machine", set, "Another machine: hwloc's XML file, or 'synthetic DESCRIPTION'")
       ->type_name("MACHINE");
-  add_count(verb, "-t,--threads", &args->plan.threads, 1, kMaxThreads,
-            "Threads; default: one per core that may be used");
-  add_count(verb, "--shards", &args->plan.shards, 1, kMaxShards,
-            "Memory nodes to cut the weights over; default: all that have threads");
-  add_count(verb, "--groups", &args->plan.groups, 1, kMaxThreads,
-            "Groups of threads; default: as many as shards");
+  add_plan_options(verb, &args->plan, add_threads(verb, &args->plan));
+  verb.add_option_function<std::string>(
+          "--write-plan", [args](const std::string& path) { args->plan_out = path; },
+          "Write the plan to FILE, for --plan")
+      ->type_name("FILE");
   add_measuring(verb, args);
   verb.add_flag("--json", args->json, "Print one JSON object");
   add_examples(verb,
                "  hearth topo\n"
                "  hearth topo --machine server.xml --groups 2\n"
+               "  hearth topo --nodes 0,2 --write-plan two-nodes.plan\n"
                "  hearth topo --machine 'synthetic pack:2 numa:2 l3:1 core:8 pu:2' --json\n"
                "  hearth topo --bandwidth -o server-bandwidth.json\n"
                "  hearth topo --predict model.gguf --bandwidth-table server-bandwidth.json");

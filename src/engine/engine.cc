@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "engine/engine_plan.h"
+#include "engine/shard_shares.h"
 
 namespace hearth {
 
@@ -15,30 +16,66 @@ Engine::Engine(const GgufFile& file, const Machine& machine, Isa isa, const Engi
   const Architecture& architecture = architecture_for(file);
   config_ = read_decoder_config(file);
   architecture.configure(file, &config_);
-  settle_options(config_, &options_);
   EnginePlan layout = plan_engine(machine, options_);
+  options_.shards = static_cast<uint32_t>(layout.shard_nodes.size());
+  options_.prefill_rows = layout.prefill.max_rows;
+  options_.decode_rows = layout.decode.max_rows;
+  settle_options(config_, &options_);
+  layout.prefill.max_rows = options_.prefill_rows;
+  layout.decode.max_rows = options_.decode_rows;
   member_shards_ = layout.decode.member_shards;
   shard_nodes_ = layout.shard_nodes;
+  placement_ = layout.placement;
+  spare_pus_ = hearth::spare_pus(machine, placement_);
 
-  std::vector<uint32_t> shares(options_.shards, 1);
-  axes_ = std::make_unique<DecoderAxes>(cut_decoder(config_, shares));
-  weights_ = std::make_unique<WeightStore>(file);
-  prefill_.graph = build_graph(*weights_, architecture, layout.prefill);
-  decode_.graph = build_graph(*weights_, architecture, layout.decode);
-  weights_->check_all_used();
-  memory_ = measure(layout.placement.seats.size());
+  cut(file, architecture, layout);
+  cut_to_fit(file, architecture, machine, &layout);
   settle_kv_pages(machine);
   check_memory(memory_.total(), "the model", machine);
   for (uint32_t s = 0; machine.binds_memory() && s < options_.shards; ++s) {
     check_node_memory(shard_bytes(s), "a node's part of the model", machine, shard_nodes_[s]);
   }
 
-  team_ = std::make_unique<Team>(layout.placement, TeamOptions{.pin_caller = true});
+  team_ = std::make_unique<Team>(placement_, TeamOptions{.pin_caller = true});
   allocate(machine);
   size_t total = weights_->file_bytes();
   weights_->load(*team_, member_shards_, weight_arenas_, [&](size_t done) { report(done, total); });
   start_phase(&prefill_);
   start_phase(&decode_);
+}
+
+// Axes, weights without memory, graphs, and what all of it takes.
+void Engine::cut(const GgufFile& file, const Architecture& architecture, const EnginePlan& layout) {
+  axes_ = std::make_unique<DecoderAxes>(cut_decoder(config_, layout.shares));
+  weights_ = std::make_unique<WeightStore>(file);
+  prefill_.graph = build_graph(*weights_, architecture, layout.prefill);
+  decode_.graph = build_graph(*weights_, architecture, layout.decode);
+  weights_->check_all_used();
+  memory_ = measure();
+}
+
+// Where a node is too small for its shard, others take more. Heads are cut in coarse steps, so
+// what was cut to fit may still be too large: the next attempt aims lower.
+void Engine::cut_to_fit(const GgufFile& file, const Architecture& architecture,
+                        const Machine& machine, EnginePlan* layout) {
+  constexpr uint32_t kAttempts = 6;
+  for (uint32_t attempt = 0; machine.binds_memory() && attempt < kAttempts; ++attempt) {
+    std::vector<uint64_t> bytes, room;
+    bool fits = true;
+    for (uint32_t s = 0; s < options_.shards; ++s) {
+      uint64_t there = machine.nodes[machine.memory_node(shard_nodes_[s])].available_bytes;
+      if (there == 0) return;  // unknown
+      uint64_t left = there > work_bytes(s) ? there - work_bytes(s) : 0;
+      bytes.push_back(weights_->shard_bytes(s) + least_kv_bytes(s));
+      fits = fits && bytes[s] <= left;
+      room.push_back(left - left / 16 * attempt);
+    }
+    if (fits) return;
+    std::vector<uint32_t> shares = shares_that_fit(layout->shares, bytes, room);
+    if (shares == layout->shares) return;
+    layout->shares = std::move(shares);
+    cut(file, architecture, *layout);
+  }
 }
 
 Graph Engine::build_graph(WeightStore& weights, const Architecture& architecture,
@@ -77,7 +114,7 @@ size_t Engine::activation_bytes(uint32_t shard) const {
   return most;
 }
 
-MemoryUse Engine::measure(size_t members) {
+MemoryUse Engine::measure() {
   kv_ = kv_layout();
   logits_stride_ = (config_.vocabulary + kPanelRows - 1) / kPanelRows * kPanelRows;
   MemoryUse use;
@@ -86,7 +123,7 @@ MemoryUse Engine::measure(size_t members) {
     use.kv += kv_bytes(s);
     use.activations += activation_bytes(s);
   }
-  use.scratch = members * kOpScratchBytes;
+  use.scratch = member_shards_.size() * kOpScratchBytes;
   use.logits = (options_.outputs * logits_stride_ + options_.hidden_rows * size_t{config_.width}) *
                sizeof(float);
   return use;
@@ -119,6 +156,12 @@ size_t Engine::kv_bytes(uint32_t shard) const {
   return kv_.shard_bytes(config_.layers, kv_.shards[shard].heads);
 }
 
+// With as few pages as may be.
+size_t Engine::least_kv_bytes(uint32_t shard) const {
+  uint32_t least = options_.kv_pages != 0 ? options_.kv_pages : pages_for(options_.context);
+  return kv_bytes(shard) / kv_.page_count * least;
+}
+
 // Activations and scratch of the members on shard s; the logits lie on the first.
 size_t Engine::work_bytes(uint32_t shard) const {
   auto members =
@@ -131,10 +174,11 @@ size_t Engine::shard_bytes(uint32_t shard) const {
 }
 
 void Engine::allocate(const Machine& machine) {
+  Binding binding = options_.interleave ? Binding::kInterleaved : Binding::kNode;
   for (uint32_t s = 0; s < options_.shards; ++s) {
     uint32_t node = shard_nodes_[s];
-    weight_arenas_.emplace_back(machine, node, weights_->shard_bytes(s), "weights");
-    kv_arenas_.emplace_back(machine, node, kv_bytes(s), "KV cache");
+    weight_arenas_.emplace_back(machine, node, weights_->shard_bytes(s), "weights", binding);
+    kv_arenas_.emplace_back(machine, node, kv_bytes(s), "KV cache", binding);
     work_arenas_.emplace_back(machine, node, work_bytes(s), "activations");
     kv_.shards[s].base = kv_arenas_[s].allocate(kv_bytes(s), 64);
     shard_activations_.push_back(work_arenas_[s].allocate(activation_bytes(s), 64));

@@ -27,11 +27,21 @@
 
 namespace hearth {
 
+struct EnginePlan;
+
 struct EngineOptions {
-  uint32_t threads = 0;         // 0: one per core that the process may use
-  uint32_t shards = 1;          // memory nodes the weights are cut over
+  // Who works where (engine_plan.h). `plan` is the text of a saved plan, which then says all of it;
+  // empty: one is made from the others.
+  std::string plan;
+  uint32_t threads = 0;         // 0: default_thread_count()
+  std::vector<uint32_t> nodes;  // machine nodes that threads may sit on; empty: all
+  std::vector<uint32_t> pus;    // and PUs, by the operating system's numbers; empty: all allowed
+  uint32_t shards = 0;          // nodes the weights are cut over; 0: all that have threads
   uint32_t prefill_groups = 0;  // 0: as many as shards
   uint32_t decode_groups = 0;
+  // Weights and KV pages lie on all nodes in turn, page by page, instead of beside their threads:
+  // to measure what placing them is worth.
+  bool interleave = false;
   uint32_t context = 0;  // positions per sequence; 0: the model's, at most kDefaultContext
   // KV pages, at least enough for one full context; 0: for `sequences` full contexts, or as many
   // pages as there is memory for.
@@ -78,6 +88,9 @@ class Engine {
     return phase == Phase::kPrefill ? prefill_.graph : decode_.graph;
   }
   uint32_t threads() const { return team_->size(); }
+  const Placement& placement() const { return placement_; }
+  // Where everything else may run without disturbing the threads; empty where no core is left.
+  const std::vector<uint32_t>& spare_pus() const { return spare_pus_; }
   // The threads, for who works on them between steps.
   Team& team() { return *team_; }
   Isa isa() const { return isa_; }
@@ -117,13 +130,17 @@ class Engine {
     std::unique_ptr<Profile> profile;
   };
 
+  void cut(const GgufFile& file, const Architecture& architecture, const EnginePlan& layout);
+  void cut_to_fit(const GgufFile& file, const Architecture& architecture, const Machine& machine,
+                  EnginePlan* layout);
   Graph build_graph(WeightStore& weights, const Architecture& architecture, const Plan& plan) const;
   KvView kv_layout() const;
   size_t activation_bytes(uint32_t shard) const;
   size_t kv_bytes(uint32_t shard) const;
+  size_t least_kv_bytes(uint32_t shard) const;
   size_t work_bytes(uint32_t shard) const;
   size_t shard_bytes(uint32_t shard) const;
-  MemoryUse measure(size_t members);
+  MemoryUse measure();
   void settle_kv_pages(const Machine& machine);
   void allocate(const Machine& machine);
   void start_phase(PhasePart* part);
@@ -137,6 +154,8 @@ class Engine {
   std::unique_ptr<DecoderAxes> axes_;
   std::unique_ptr<WeightStore> weights_;
   std::unique_ptr<Team> team_;
+  Placement placement_;
+  std::vector<uint32_t> spare_pus_;
   std::vector<uint32_t> member_shards_;
   std::vector<uint32_t> shard_nodes_;  // machine node of each shard
   MemoryUse memory_;

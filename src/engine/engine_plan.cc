@@ -1,10 +1,101 @@
 #include "engine/engine_plan.h"
 
 #include <algorithm>
+#include <sstream>
 
 #include "base/error.h"
+#include "engine/shard_shares.h"
+#include "plan/line_reader.h"
 
 namespace hearth {
+namespace {
+
+const std::string kHead = "hearth-engine-plan 1";
+
+// Settles where the shards lie (0: on every node with threads and memory), puts the seats into
+// their order, and gives the shard of each.
+std::vector<uint32_t> settle_shards(const Machine& machine, uint32_t shards, EnginePlan* plan) {
+  std::vector<Seat>& seats = plan->placement.seats;
+  std::vector<uint32_t> nodes;  // with memory, near the seats
+  for (const Seat& seat : seats) nodes.push_back(machine.memory_node(seat.node));
+  std::sort(nodes.begin(), nodes.end());
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  auto count = static_cast<uint32_t>(nodes.size());
+  if (shards == 0) shards = count;
+  if (shards > count) {
+    fail(ErrorCode::kUsage, "the model cannot be cut over {} nodes: threads sit beside {}", shards,
+         count);
+  }
+  for (uint32_t s = 0; s < shards; ++s) plan->shard_nodes.push_back(nodes[s * count / shards]);
+  auto shard_of = [&](const Seat& seat) {
+    auto at = std::lower_bound(nodes.begin(), nodes.end(), machine.memory_node(seat.node));
+    auto shard = std::upper_bound(plan->shard_nodes.begin(), plan->shard_nodes.end(), *at);
+    return static_cast<uint32_t>(shard - plan->shard_nodes.begin() - 1);
+  };
+  std::stable_sort(seats.begin(), seats.end(),
+                   [&](const Seat& a, const Seat& b) { return shard_of(a) < shard_of(b); });
+  std::vector<uint32_t> member_shards;
+  for (const Seat& seat : seats) member_shards.push_back(shard_of(seat));
+  return member_shards;
+}
+
+Seat seat_on(const Machine& machine, uint32_t pu) {
+  for (uint32_t c = 0; c < machine.cores.size(); ++c) {
+    const Core& core = machine.cores[c];
+    if (std::find(core.pus.begin(), core.pus.end(), pu) != core.pus.end()) {
+      return {pu, c, core.node};
+    }
+  }
+  fail(ErrorCode::kUsage, "the plan has a thread on CPU {}, which this machine does not have", pu);
+}
+
+uint32_t node_numbered(const Machine& machine, uint32_t os_index) {
+  for (uint32_t n = 0; n < machine.nodes.size(); ++n) {
+    if (machine.nodes[n].os_index == os_index) return n;
+  }
+  fail(ErrorCode::kUsage, "the plan has a shard on node {}, which this machine does not have",
+       os_index);
+}
+
+void read_line(const Machine& machine, LineReader& line, EnginePlan* plan) {
+  std::string key = line.word();
+  if (key == "thread_pus") {
+    for (uint32_t pu : line.numbers()) plan->placement.seats.push_back(seat_on(machine, pu));
+    check_pus(machine, plan->placement.pus());
+  } else if (key == "shard_nodes") {
+    for (uint32_t node : line.numbers()) {
+      plan->shard_nodes.push_back(node_numbered(machine, node));
+    }
+  } else if (key == "shares") {
+    plan->shares = line.numbers();
+  } else {
+    fail(ErrorCode::kUsage, "the plan has a line '{}', which nobody knows", key);
+  }
+}
+
+void validate(const EnginePlan& plan) {
+  auto refuse = [](const std::string& why) { fail(ErrorCode::kUsage, "the plan {}", why); };
+  if (plan.prefill.phase != Phase::kPrefill || plan.decode.phase != Phase::kDecode) {
+    refuse("must have the prefill phase first and the decode phase second");
+  }
+  if (plan.prefill.member_shards != plan.decode.member_shards) {
+    refuse("must have the same member_shards in both phases: threads do not move");
+  }
+  if (plan.prefill.member_count() != plan.placement.seats.size()) {
+    refuse(fmt::format("has {} members and {} thread_pus", plan.prefill.member_count(),
+                       plan.placement.seats.size()));
+  }
+  size_t shards = plan.prefill.shard_count();
+  if (plan.decode.shard_count() != shards || plan.shard_nodes.size() != shards ||
+      plan.shares.size() != shards) {
+    refuse("must have one shard_nodes and one shares for each of the shards of both phases");
+  }
+  if (std::all_of(plan.shares.begin(), plan.shares.end(), [](uint32_t s) { return s == 0; })) {
+    refuse("gives no shard a share: one at least must be above 0");
+  }
+}
+
+}  // namespace
 
 void settle_options(const DecoderConfig& config, EngineOptions* options) {
   if (options->context == 0) options->context = std::min(config.context, kDefaultContext);
@@ -23,26 +114,65 @@ void settle_options(const DecoderConfig& config, EngineOptions* options) {
     fail(ErrorCode::kUsage, "{} KV pages do not hold one context of {}, which takes {}",
          options->kv_pages, options->context, least);
   }
-  if (options->prefill_groups == 0) options->prefill_groups = options->shards;
-  if (options->decode_groups == 0) options->decode_groups = options->shards;
 }
 
 EnginePlan plan_engine(const Machine& machine, const EngineOptions& options) {
+  if (!options.plan.empty()) return parse_engine_plan(options.plan, machine);
   EnginePlan plan;
   PlacementOptions where;
   where.threads = options.threads;
+  where.nodes = options.nodes;
+  where.pus = options.pus;
   plan.placement = place_threads(machine, where);
-  auto members = static_cast<uint32_t>(plan.placement.seats.size());
-  std::vector<Placement::NodeSeats> nodes = plan.placement.by_node();
-  if (options.shards > 1 && nodes.size() < options.shards) {
-    fail(ErrorCode::kUsage, "the model cannot be cut over {} nodes: threads sit on {}",
-         options.shards, nodes.size());
+  std::vector<uint32_t> member_shards = settle_shards(machine, options.shards, &plan);
+  auto shards = static_cast<uint32_t>(plan.shard_nodes.size());
+  plan.shares = shares_by_threads(machine, plan.placement, member_shards, shards);
+  auto phase = [&](Phase which, uint32_t rows, uint32_t groups) {
+    return make_plan(which, rows, member_shards, shards, groups != 0 ? groups : shards);
+  };
+  plan.prefill = phase(Phase::kPrefill, options.prefill_rows, options.prefill_groups);
+  plan.decode = phase(Phase::kDecode, options.decode_rows, options.decode_groups);
+  return plan;
+}
+
+std::string engine_plan_text(const Machine& machine, const EnginePlan& plan) {
+  std::string text = kHead + "\nthread_pus";
+  for (const Seat& seat : plan.placement.seats) text += fmt::format(" {}", seat.pu);
+  text += "\nshard_nodes";
+  for (uint32_t node : plan.shard_nodes) {
+    text += fmt::format(" {}", machine.nodes[node].os_index);
   }
-  for (uint32_t s = 0; s < options.shards; ++s) plan.shard_nodes.push_back(nodes[s].node);
-  plan.prefill = even_plan(Phase::kPrefill, options.prefill_rows, options.shards,
-                           options.prefill_groups, members);
-  plan.decode = even_plan(Phase::kDecode, options.decode_rows, options.shards,
-                          options.decode_groups, members);
+  text += "\nshares";
+  for (uint32_t share : plan.shares) text += fmt::format(" {}", share);
+  return text + "\n" + plan_text(plan.prefill) + plan_text(plan.decode);
+}
+
+EnginePlan parse_engine_plan(std::string_view text, const Machine& machine) {
+  EnginePlan plan;
+  std::istringstream in{std::string(text)};
+  std::string line;
+  if (!std::getline(in, line) || line != kHead) {
+    fail(ErrorCode::kUsage, "not a plan of an engine: its first line must be '{}'", kHead);
+  }
+  uint32_t number = 1;
+  std::vector<std::string> phases;
+  while (std::getline(in, line)) {
+    ++number;
+    if (line == plan_head()) phases.emplace_back();
+    if (!phases.empty()) {
+      phases.back() += line + "\n";
+      continue;
+    }
+    LineReader reader(line, number);
+    if (!reader.at_end()) read_line(machine, reader, &plan);
+  }
+  if (phases.size() != 2) {
+    fail(ErrorCode::kUsage, "the plan has {} phases where it needs two, prefill and decode",
+         phases.size());
+  }
+  plan.prefill = parse_plan(phases[0]);
+  plan.decode = parse_plan(phases[1]);
+  validate(plan);
   return plan;
 }
 

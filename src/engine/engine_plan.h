@@ -1,7 +1,25 @@
-// What an engine settles before it touches memory: its options made definite, who sits where, and
-// the plan of each phase.
+// What an engine settles before it touches memory: who sits where, how the weights are cut and
+// where the shards lie, and the plan of each phase. Plain data with a text form, so that a plan can
+// be kept, changed by hand and loaded back:
+//
+//   hearth-engine-plan 1
+//   thread_pus 0 1 2 3
+//   shard_nodes 0 1
+//   shares 1 1
+//   hearth-plan 1
+//   phase prefill
+//   ...
+//   hearth-plan 1
+//   phase decode
+//   ...
+//
+// thread_pus: the PU of every thread; shard_nodes: the NUMA node that each shard lies on, both by
+// the operating system's numbers; shares: each shard's part of every axis, in proportion; then both
+// phases' plans (plan/plan.h).
 #pragma once
 
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/engine.h"
@@ -14,14 +32,20 @@ namespace hearth {
 void settle_options(const DecoderConfig& config, EngineOptions* options);
 
 struct EnginePlan {
-  Placement placement;
+  Placement placement;                // seats in the order of their shards
   std::vector<uint32_t> shard_nodes;  // machine node of each shard
+  std::vector<uint32_t> shares;
   Plan prefill, decode;
 };
 
-// Places the threads and makes both phases' plans. With one shard it lies where the first thread
-// sits; with several, shard i lies on the i-th node that has threads (kUsage where there are fewer
-// nodes).
+// The plan that `options` ask for: the saved one where they have one; else the threads are placed
+// and each node with threads and memory gets a shard. Threads of a node without memory work on the
+// shard of the nearest that has some. Fewer shards than nodes: neighbouring nodes share one. Shards
+// are cut in proportion to the threads beside them. Throws (kUsage) for what cannot be.
 EnginePlan plan_engine(const Machine& machine, const EngineOptions& options);
+
+std::string engine_plan_text(const Machine& machine, const EnginePlan& plan);
+// Throws (kUsage) with the line, or with what of the plan this machine does not have.
+EnginePlan parse_engine_plan(std::string_view text, const Machine& machine);
 
 }  // namespace hearth

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -51,8 +52,8 @@ const char* page_kind_name(PageKind kind) {
   return "unknown";
 }
 
-Arena::Arena(const Machine& machine, uint32_t node, size_t bytes, std::string name)
-    : name_(std::move(name)), node_(machine.memory_node(node)) {
+Arena::Arena(const Machine& machine, uint32_t node, size_t bytes, std::string name, Binding binding)
+    : name_(std::move(name)), node_(machine.memory_node(node)), binding_(binding) {
   if (node_ != node) {
     notes_.push_back(fmt::format("node {} has no memory: {} lies on node {}",
                                  machine.nodes[node].os_index, name_,
@@ -84,6 +85,7 @@ Arena& Arena::operator=(Arena&& other) noexcept {
   notes_ = std::move(other.notes_);
   node_ = other.node_;
   page_kind_ = other.page_kind_;
+  binding_ = other.binding_;
   bound_ = other.bound_;
   base_ = std::exchange(other.base_, nullptr);
   capacity_ = std::exchange(other.capacity_, 0);
@@ -157,17 +159,32 @@ bool Arena::map_explicit_huge(const Machine& machine) {
 
 void Arena::bind(const Machine& machine) {
   constexpr size_t kWordBits = 8 * sizeof(unsigned long);
-  uint32_t os_index = machine.nodes[node_].os_index;
-  std::vector<unsigned long> mask(os_index / kWordBits + 1, 0);
-  mask[os_index / kWordBits] = 1UL << os_index % kWordBits;
+  std::vector<unsigned long> mask;
+  auto add = [&](const NumaNode& node) {
+    mask.resize(std::max<size_t>(mask.size(), node.os_index / kWordBits + 1), 0);
+    mask[node.os_index / kWordBits] |= 1UL << node.os_index % kWordBits;
+  };
+  if (binding_ == Binding::kInterleaved) {
+    for (const NumaNode& node : machine.nodes) {
+      if (node.memory_bytes > 0 && node.memory_allowed) add(node);
+    }
+  } else {
+    add(machine.nodes[node_]);
+  }
+  int mode = binding_ == Binding::kInterleaved ? MPOL_INTERLEAVE : MPOL_BIND;
   // The kernel reads one bit fewer than it is told.
-  if (syscall(SYS_mbind, base_, capacity_, MPOL_BIND, mask.data(), mask.size() * kWordBits + 1,
-              0) == 0) {
+  if (syscall(SYS_mbind, base_, capacity_, mode, mask.data(), mask.size() * kWordBits + 1, 0) ==
+      0) {
     bound_ = true;
     return;
   }
-  notes_.push_back(fmt::format("{} could not be bound to node {} ({}): it lies where first touched",
-                               name_, os_index, std::strerror(errno)));
+  int error = errno;
+  const char* remedy =
+      error == EPERM ? "; the container's seccomp profile must allow mbind, or give it CAP_SYS_NICE"
+                     : "";
+  notes_.push_back(
+      fmt::format("{} could not be bound to node {} ({}): it lies where first touched{}", name_,
+                  machine.nodes[node_].os_index, std::strerror(error), remedy));
 }
 
 std::byte* Arena::allocate(size_t bytes, size_t align) {

@@ -22,12 +22,18 @@ inline constexpr size_t kHugePageBytes = size_t{2} << 20;
 enum class PageKind { kSmall, kTransparentHuge, kExplicitHuge };
 const char* page_kind_name(PageKind kind);
 
+enum class Binding {
+  kNode,         // all pages on the arena's node
+  kInterleaved,  // on all nodes in turn: what a program gets whose pages nobody places
+};
+
 class Arena {
  public:
   // Holds `bytes` (rounded up to 2 MiB from there on) on the node with index `node` of `machine`,
   // or, where that has no memory, on the nearest that has. Throws kResource where the address space
   // or lock limits do not allow it; whether the memory exists is check_memory()'s question.
-  Arena(const Machine& machine, uint32_t node, size_t bytes, std::string name);
+  Arena(const Machine& machine, uint32_t node, size_t bytes, std::string name,
+        Binding binding = Binding::kNode);
   ~Arena();
   Arena(Arena&& other) noexcept;
   Arena& operator=(Arena&& other) noexcept;
@@ -68,6 +74,7 @@ class Arena {
   size_t capacity_ = 0;
   size_t used_ = 0;
   PageKind page_kind_ = PageKind::kSmall;
+  Binding binding_ = Binding::kNode;
   bool bound_ = false;
   std::vector<std::string> notes_;
   void* mapping_ = nullptr;  // what was mapped: base_ lies in it at a multiple of 2 MiB

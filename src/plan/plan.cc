@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <sstream>
 
+#include "base/check.h"
 #include "base/error.h"
+#include "plan/line_reader.h"
 
 namespace hearth {
 namespace {
@@ -34,38 +36,6 @@ void validate(const Plan& plan) {
   }
 }
 
-class LineReader {
- public:
-  LineReader(const std::string& line, uint32_t number) : in_(line), number_(number) {}
-
-  std::string word() {
-    std::string w;
-    if (!(in_ >> w)) fail(ErrorCode::kUsage, "plan line {} ends too early", number_);
-    return w;
-  }
-  void expect(const char* wanted) {
-    std::string w = word();
-    if (w != wanted) {
-      fail(ErrorCode::kUsage, "plan line {} has '{}' where '{}' belongs", number_, w, wanted);
-    }
-  }
-  uint32_t number() {
-    std::string w = word();
-    if (w.size() > 9 || w.find_first_not_of("0123456789") != std::string::npos) {
-      fail(ErrorCode::kUsage, "plan line {} has '{}' where a number belongs", number_, w);
-    }
-    return static_cast<uint32_t>(std::stoul(w));
-  }
-  bool at_end() { return (in_ >> std::ws).eof(); }
-  void finish() {
-    if (!at_end()) fail(ErrorCode::kUsage, "plan line {} has more words than belong", number_);
-  }
-
- private:
-  std::istringstream in_;
-  uint32_t number_;
-};
-
 void read_line(Plan& plan, LineReader& line) {
   std::string key = line.word();
   if (key == "phase") {
@@ -77,7 +47,7 @@ void read_line(Plan& plan, LineReader& line) {
   } else if (key == "max_rows") {
     plan.max_rows = line.number();
   } else if (key == "member_shards") {
-    while (!line.at_end()) plan.member_shards.push_back(line.number());
+    plan.member_shards = line.numbers();
   } else if (key == "group") {
     PlanGroup group;
     line.expect("members");
@@ -96,36 +66,81 @@ void read_line(Plan& plan, LineReader& line) {
   line.finish();
 }
 
+// How many of `groups` groups work on each shard: one at least, the others one by one where a group
+// has most members. `first`: the first member on each shard, and behind the last.
+std::vector<uint32_t> parts_by_members(const std::vector<uint32_t>& first, uint32_t groups) {
+  size_t shards = first.size() - 1;
+  std::vector<uint32_t> parts(shards, 1);
+  for (size_t left = groups - shards; left > 0; --left) {
+    size_t best = 0;
+    auto members = [&](size_t s) {
+      return static_cast<double>(first[s + 1] - first[s]) / parts[s];
+    };
+    for (size_t s = 1; s < shards; ++s) {
+      if (members(s) > members(best)) best = s;
+    }
+    ++parts[best];
+  }
+  return parts;
+}
+
 }  // namespace
 
 const char* phase_name(Phase phase) { return phase == Phase::kPrefill ? "prefill" : "decode"; }
 
-Plan even_plan(Phase phase, uint32_t max_rows, uint32_t shards, uint32_t groups, uint32_t members) {
-  if (groups == 0 || shards == 0 || members < groups) {
+Plan make_plan(Phase phase, uint32_t max_rows, std::vector<uint32_t> member_shards, uint32_t shards,
+               uint32_t groups) {
+  HEARTH_CHECK(shards > 0 && std::is_sorted(member_shards.begin(), member_shards.end()) &&
+                   (member_shards.empty() || member_shards.back() < shards),
+               "members in the order of their shards");
+  auto members = static_cast<uint32_t>(member_shards.size());
+  if (groups == 0 || members < groups) {
     fail(ErrorCode::kUsage, "{} threads cannot form {} groups: each group needs a thread", members,
          groups);
   }
-  if (groups % shards != 0 && shards % groups != 0) {
-    fail(ErrorCode::kUsage, "{} groups over {} nodes: one number must divide the other", groups,
-         shards);
+  std::vector<uint32_t> first(shards + 1, 0);  // member that is the first on each shard
+  for (uint32_t s = 0; s <= shards; ++s) {
+    first[s] = static_cast<uint32_t>(
+        std::lower_bound(member_shards.begin(), member_shards.end(), s) - member_shards.begin());
   }
-  Plan plan{phase, max_rows, std::vector<uint32_t>(members), {}};
-  uint32_t parts = std::max(1u, groups / shards);
-  uint32_t width = std::max(1u, shards / groups);
-  for (uint32_t g = 0; g < groups; ++g) {
-    uint32_t first = members * g / groups, last = members * (g + 1) / groups;
-    uint32_t shard = g / parts * width;
-    for (uint32_t m = first; m < last; ++m) {
-      plan.member_shards[m] = shard + (m - first) * width / (last - first);
+  Plan plan{phase, max_rows, std::move(member_shards), {}};
+  if (groups < shards) {
+    for (uint32_t g = 0; g < groups; ++g) {
+      uint32_t begin = shards * g / groups, end = shards * (g + 1) / groups;
+      plan.groups.push_back({first[begin], first[end], {begin, end, 0, 1}});
     }
-    plan.groups.push_back({first, last, {shard, shard + width, g % parts, parts}});
+  } else {
+    std::vector<uint32_t> parts = parts_by_members(first, groups);
+    for (uint32_t s = 0; s < shards; ++s) {
+      uint32_t count = first[s + 1] - first[s];
+      for (uint32_t i = 0; i < parts[s]; ++i) {
+        plan.groups.push_back({first[s] + count * i / parts[s],
+                               first[s] + count * (i + 1) / parts[s],
+                               {s, s + 1, i, parts[s]}});
+      }
+    }
+  }
+  for (const PlanGroup& group : plan.groups) {
+    if (group.member_begin < group.member_end) continue;
+    fail(ErrorCode::kUsage,
+         "{} groups over {} shards leave shard {} without threads: take fewer groups or shards, or "
+         "more threads",
+         groups, shards, group.share.shard_begin);
   }
   validate(plan);
   return plan;
 }
 
+Plan even_plan(Phase phase, uint32_t max_rows, uint32_t shards, uint32_t groups, uint32_t members) {
+  std::vector<uint32_t> member_shards(members);
+  for (uint32_t m = 0; m < members; ++m) member_shards[m] = m * shards / members;
+  return make_plan(phase, max_rows, std::move(member_shards), shards, groups);
+}
+
+const char* plan_head() { return "hearth-plan 1"; }
+
 std::string plan_text(const Plan& plan) {
-  std::string text = fmt::format("hearth-plan 1\nphase {}\nmax_rows {}\nmember_shards",
+  std::string text = fmt::format("{}\nphase {}\nmax_rows {}\nmember_shards", plan_head(),
                                  phase_name(plan.phase), plan.max_rows);
   for (uint32_t s : plan.member_shards) text += fmt::format(" {}", s);
   for (const PlanGroup& group : plan.groups) {
@@ -140,8 +155,8 @@ Plan parse_plan(std::string_view text) {
   std::istringstream in{std::string(text)};
   std::string line;
   uint32_t number = 1;
-  if (!std::getline(in, line) || line != "hearth-plan 1") {
-    fail(ErrorCode::kUsage, "not a plan: its first line must be 'hearth-plan 1'");
+  if (!std::getline(in, line) || line != plan_head()) {
+    fail(ErrorCode::kUsage, "not a plan: its first line must be '{}'", plan_head());
   }
   Plan plan;
   while (std::getline(in, line)) {

@@ -59,11 +59,18 @@ struct Plan {
   uint32_t member_count() const { return groups.back().member_end; }
 };
 
-// The even plan: `groups` groups over `shards` shards with `members` members in all. Groups fewer
-// than shards take whole shards; more, parts of one shard. Throws (kUsage) where that cannot be:
-// fewer members than groups, or groups and shards neither of which divides into the other.
+// The plan of `groups` groups over `shards` shards, for members that stand on the shards
+// `member_shards` (rising; a shard may have none). As many groups as shards: one each. Fewer: each
+// takes whole shards, as even in number as it goes. More: shards are worked on in parts, more of
+// them where more members stand. Throws (kUsage) where a group would have no members.
+Plan make_plan(Phase phase, uint32_t max_rows, std::vector<uint32_t> member_shards, uint32_t shards,
+               uint32_t groups);
+
+// The same with `members` members spread evenly over the shards.
 Plan even_plan(Phase phase, uint32_t max_rows, uint32_t shards, uint32_t groups, uint32_t members);
 
+// The first line of a plan's text.
+const char* plan_head();
 std::string plan_text(const Plan& plan);
 // Throws (kUsage) with the line and what is wrong with it.
 Plan parse_plan(std::string_view text);

@@ -26,9 +26,23 @@ TEST(Plan, GroupsLargerAndSmallerThanShards) {
   EXPECT_EQ(narrow.groups[3].share, (GroupShare{1, 2, 1, 2}));
 }
 
+TEST(Plan, GroupsAndShardsNeedNotDivideEachOther) {
+  Plan parts = make_plan(Phase::kDecode, 1, {0, 0, 0, 0, 1, 1}, 2, 3);
+  ASSERT_EQ(parts.groups.size(), 3u);
+  EXPECT_EQ(parts.groups[0], (PlanGroup{0, 2, {0, 1, 0, 2}}));
+  EXPECT_EQ(parts.groups[1], (PlanGroup{2, 4, {0, 1, 1, 2}}));
+  EXPECT_EQ(parts.groups[2], (PlanGroup{4, 6, {1, 2, 0, 1}}));
+  Plan wide = make_plan(Phase::kDecode, 1, {0, 1, 2, 2}, 3, 2);
+  ASSERT_EQ(wide.groups.size(), 2u);
+  EXPECT_EQ(wide.groups[0], (PlanGroup{0, 1, {0, 1, 0, 1}}));
+  EXPECT_EQ(wide.groups[1], (PlanGroup{1, 4, {1, 3, 0, 1}}));
+  Plan far = make_plan(Phase::kDecode, 1, {1, 1}, 2, 1);
+  EXPECT_EQ(far.groups[0], (PlanGroup{0, 2, {0, 2, 0, 1}})) << "a shard without threads";
+}
+
 TEST(Plan, RefusesWhatCannotBe) {
+  EXPECT_THROW(make_plan(Phase::kDecode, 1, {1, 1}, 2, 2), Error) << "a group without threads";
   EXPECT_THROW(even_plan(Phase::kDecode, 1, 1, 3, 2), Error);
-  EXPECT_THROW(even_plan(Phase::kDecode, 1, 2, 3, 3), Error);
   const char* head = "hearth-plan 1\nphase decode\nmax_rows 1\nmember_shards 0\n";
   EXPECT_NO_THROW(parse_plan(std::string(head) + "group members 0 1 shards 0 1 part 0 1"));
   for (const char* bad :

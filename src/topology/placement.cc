@@ -45,14 +45,25 @@ std::vector<uint32_t> interleave_llcs(const Machine& machine, const NumaNode& no
   return order;
 }
 
-std::map<Rank, SeatsByNode> rank_seats(const Machine& machine, const std::vector<uint32_t>& nodes) {
+// The allowed PUs of a core that `options` leaves.
+std::vector<uint32_t> usable_pus(const Machine& machine, const PlacementOptions& options,
+                                 const Core& core) {
+  std::vector<uint32_t> usable;
+  for (uint32_t pu : core.pus) {
+    bool chosen = options.pus.empty() ||
+                  std::find(options.pus.begin(), options.pus.end(), pu) != options.pus.end();
+    if (chosen && machine.is_allowed(pu)) usable.push_back(pu);
+  }
+  return usable;
+}
+
+std::map<Rank, SeatsByNode> rank_seats(const Machine& machine, const PlacementOptions& options) {
   std::map<Rank, SeatsByNode> ranks;
-  for (uint32_t n : nodes) {
+  for (uint32_t n : chosen_nodes(machine, options.nodes)) {
     for (uint32_t c : interleave_llcs(machine, machine.nodes[n])) {
       const Core& core = machine.cores[c];
       size_t sibling = 0;
-      for (uint32_t pu : core.pus) {
-        if (!machine.is_allowed(pu)) continue;
+      for (uint32_t pu : usable_pus(machine, options, core)) {
         Rank rank{sibling++, machine.kinds.size() - 1 - core.kind};
         ranks[rank][n].push_back({pu, c, n});
       }
@@ -79,24 +90,22 @@ void take(const SeatsByNode& offered, NodePolicy policy, size_t wanted,
   }
 }
 
-bool share_pus(const std::vector<Seat>& seats) {
-  std::vector<uint32_t> pus;
-  for (const Seat& seat : seats) pus.push_back(seat.pu);
+bool share_pus(const Placement& placement) {
+  std::vector<uint32_t> pus = placement.pus();
   std::sort(pus.begin(), pus.end());
   return std::adjacent_find(pus.begin(), pus.end()) != pus.end();
 }
 
 }  // namespace
 
-uint32_t default_thread_count(const Machine& machine, const std::vector<uint32_t>& nodes) {
+uint32_t default_thread_count(const Machine& machine, const PlacementOptions& options) {
   size_t cores = 0;
-  for (uint32_t n : chosen_nodes(machine, nodes)) {
+  for (uint32_t n : chosen_nodes(machine, options.nodes)) {
     for (uint32_t c : machine.nodes[n].cores) {
-      const std::vector<uint32_t>& pus = machine.cores[c].pus;
-      cores +=
-          std::any_of(pus.begin(), pus.end(), [&](uint32_t pu) { return machine.is_allowed(pu); });
+      cores += !usable_pus(machine, options, machine.cores[c]).empty();
     }
   }
+  if (cores >= kCoresThatSpareOne && cores == machine.allowed_core_count()) --cores;
   if (machine.cpu_quota) {
     double most = std::max(1.0, std::ceil(*machine.cpu_quota));
     if (most < static_cast<double>(cores)) cores = static_cast<size_t>(most);
@@ -104,15 +113,24 @@ uint32_t default_thread_count(const Machine& machine, const std::vector<uint32_t
   return static_cast<uint32_t>(std::max<size_t>(1, cores));
 }
 
+void check_pus(const Machine& machine, const std::vector<uint32_t>& pus) {
+  for (uint32_t pu : pus) {
+    if (machine.is_allowed(pu)) continue;
+    fail(ErrorCode::kUsage,
+         "CPU {} is none that this process may use; `hearth topo` lists them, and the cpuset and "
+         "taskset it was started with set them",
+         pu);
+  }
+}
+
 Placement place_threads(const Machine& machine, const PlacementOptions& options) {
-  std::vector<uint32_t> nodes = chosen_nodes(machine, options.nodes);
-  size_t threads = options.threads != 0 ? options.threads : default_thread_count(machine, nodes);
-  std::map<Rank, SeatsByNode> ranks = rank_seats(machine, nodes);
+  check_pus(machine, options.pus);
+  size_t threads = options.threads != 0 ? options.threads : default_thread_count(machine, options);
+  std::map<Rank, SeatsByNode> ranks = rank_seats(machine, options);
   if (ranks.empty()) {
-    fail(
-        ErrorCode::kUsage,
-        "none of the chosen NUMA nodes has a CPU that this process may use; look at the cpuset and "
-        "taskset it was started with");
+    fail(ErrorCode::kUsage,
+         "the chosen NUMA nodes and CPUs have none in common that this process may use; `hearth "
+         "topo` lists those it may, look at the cpuset and taskset it was started with");
   }
   Placement placement;
   std::map<uint32_t, size_t> taken;
@@ -124,8 +142,28 @@ Placement place_threads(const Machine& machine, const PlacementOptions& options)
   }
   std::stable_sort(placement.seats.begin(), placement.seats.end(),
                    [](const Seat& a, const Seat& b) { return a.node < b.node; });
-  placement.oversubscribed = share_pus(placement.seats);
+  placement.oversubscribed = share_pus(placement);
   return placement;
+}
+
+std::vector<uint32_t> spare_pus(const Machine& machine, const Placement& placement) {
+  std::vector<bool> taken(machine.cores.size(), false);
+  for (const Seat& seat : placement.seats) taken[seat.core] = true;
+  std::vector<uint32_t> spare;
+  for (uint32_t c = 0; c < machine.cores.size(); ++c) {
+    if (taken[c]) continue;
+    for (uint32_t pu : machine.cores[c].pus) {
+      if (machine.is_allowed(pu)) spare.push_back(pu);
+    }
+  }
+  std::sort(spare.begin(), spare.end());
+  return spare;
+}
+
+std::vector<uint32_t> Placement::pus() const {
+  std::vector<uint32_t> all;
+  for (const Seat& seat : seats) all.push_back(seat.pu);
+  return all;
 }
 
 std::vector<Placement::NodeSeats> Placement::by_node() const {

@@ -24,12 +24,13 @@ struct Placement {
   // True where threads share a PU, or where cores of an invented machine do: waits will be slow.
   bool oversubscribed = false;
 
-  // The nodes that have seats, rising, and how many each has.
+  // The nodes that have seats, in the order of the seats, and how many each has.
   struct NodeSeats {
     uint32_t node = 0, first = 0, count = 0;
     bool operator==(const NodeSeats&) const = default;
   };
   std::vector<NodeSeats> by_node() const;
+  std::vector<uint32_t> pus() const;  // by team member
 };
 
 enum class NodePolicy {
@@ -40,15 +41,28 @@ enum class NodePolicy {
 struct PlacementOptions {
   uint32_t threads = 0;  // 0: default_thread_count()
   NodePolicy policy = NodePolicy::kSpread;
-  std::vector<uint32_t> nodes = {};  // only these; empty: all
+  std::vector<uint32_t> nodes = {};  // only these (indices); empty: all
+  std::vector<uint32_t> pus = {};    // only these (operating system numbers); empty: all allowed
 };
 
-// One thread per allowed core of the given nodes (empty: all), but no more than the CPU quota pays
-// for, rounded up: beyond it the kernel stops all threads in the middle of a step.
-uint32_t default_thread_count(const Machine& machine, const std::vector<uint32_t>& nodes = {});
+// From that many cores up, one is kept for what is not a step: requests, tokenizing, logging.
+inline constexpr uint32_t kCoresThatSpareOne = 8;
 
-// More threads than allowed PUs share them in turn. Throws kUsage for a node that does not exist or
-// where the given nodes have no allowed PU.
+// One thread per allowed core of those that `options` leaves, less one where these are
+// kCoresThatSpareOne or more and the process has no other; but no more than the CPU quota pays for,
+// rounded up: beyond it the kernel stops all threads in the middle of a step. `options.threads` is
+// not looked at.
+uint32_t default_thread_count(const Machine& machine, const PlacementOptions& options = {});
+
+// More threads than allowed PUs share them in turn. Throws kUsage for a node that does not exist, a
+// PU that this process may not use, or where nothing is left to sit on.
 Placement place_threads(const Machine& machine, const PlacementOptions& options = {});
+
+// Throws kUsage for a PU that this process may not use.
+void check_pus(const Machine& machine, const std::vector<uint32_t>& pus);
+
+// The allowed PUs of cores that nobody of `placement` sits on, rising: where everything else may
+// run without disturbing it.
+std::vector<uint32_t> spare_pus(const Machine& machine, const Placement& placement);
 
 }  // namespace hearth

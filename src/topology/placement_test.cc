@@ -32,8 +32,7 @@ TEST(PlacementTest, OneThreadPerCoreFirst) {
 
 TEST(PlacementTest, SpreadGivesEveryNodeTheSame) {
   Machine machine = Machine::from_synthetic("pack:2 numa:4 l3:4 core:4 pu:2");
-  Placement all = place_threads(machine);
-  EXPECT_EQ(all.seats.size(), 128u);
+  Placement all = place_threads(machine, {.threads = 128});
   EXPECT_EQ(counts_by_node(all, machine), std::vector<uint32_t>(8, 16));
   Placement some = place_threads(machine, {.threads = 18});
   EXPECT_EQ(counts_by_node(some, machine), (std::vector<uint32_t>{3, 3, 2, 2, 2, 2, 2, 2}));
@@ -76,6 +75,34 @@ TEST(PlacementTest, OnlyAllowedPus) {
   EXPECT_THROW(place_threads(machine, {.nodes = {1}}), Error);
 }
 
+TEST(PlacementTest, OnlyThePusAskedFor) {
+  Machine machine = Machine::from_synthetic("numa:2 core:4 pu:2");
+  EXPECT_EQ(pus_of(place_threads(machine, {.pus = {3, 2, 9, 12}})),
+            (std::vector<uint32_t>{2, 9, 12}));
+  EXPECT_EQ(pus_of(place_threads(machine, {.threads = 4, .pus = {3, 2, 9, 12}})),
+            (std::vector<uint32_t>{2, 3, 9, 12}));
+  EXPECT_EQ(pus_of(place_threads(machine, {.nodes = {1}, .pus = {3, 2, 9, 12}})),
+            (std::vector<uint32_t>{9, 12}));
+  EXPECT_THROW(place_threads(machine, {.nodes = {1}, .pus = {3, 2}}), Error);
+  EXPECT_THROW(place_threads(machine, {.pus = {3, 16}}), Error);
+  machine.allowed_pus = {1, 2, 3};
+  EXPECT_THROW(place_threads(machine, {.pus = {0}}), Error);
+}
+
+TEST(PlacementTest, FromEightCoresUpOneIsSpared) {
+  Machine seven = Machine::from_synthetic("core:7 pu:2");
+  EXPECT_EQ(default_thread_count(seven), 7u);
+  EXPECT_EQ(spare_pus(seven, place_threads(seven)), std::vector<uint32_t>{});
+  Machine eight = Machine::from_synthetic("core:8 pu:2");
+  EXPECT_EQ(default_thread_count(eight), 7u);
+  EXPECT_EQ(spare_pus(eight, place_threads(eight)), (std::vector<uint32_t>{14, 15}));
+  EXPECT_EQ(place_threads(eight, {.threads = 8}).seats.size(), 8u);
+  Machine two = Machine::from_synthetic("numa:2 core:8 pu:1");
+  EXPECT_EQ(default_thread_count(two), 15u);
+  EXPECT_EQ(default_thread_count(two, {.nodes = {0}}), 8u) << "the other node's cores are free";
+  EXPECT_EQ(default_thread_count(two, {.pus = {0, 1, 2, 3, 4, 5, 6, 7, 8}}), 9u);
+}
+
 TEST(PlacementTest, UnequalNodesFillUp) {
   Machine machine = Machine::from_synthetic("numa:2 core:4 pu:1");
   machine.allowed_pus = {0, 4, 5, 6, 7};
@@ -90,13 +117,14 @@ TEST(PlacementTest, QuotaCapsTheDefaultOnly) {
   machine.cpu_quota = 0.1;
   EXPECT_EQ(default_thread_count(machine), 1u);
   machine.cpu_quota = 64.0;
-  EXPECT_EQ(default_thread_count(machine), 16u);
+  EXPECT_EQ(default_thread_count(machine), 15u);
 }
 
 TEST(PlacementTest, FasterCoresFirstThenSlowerThenSiblings) {
   Machine machine = Machine::from_xml(HEARTH_TOPOLOGY_TESTDATA "/hybrid_memoryless.xml");
   EXPECT_EQ(pus_of(place_threads(machine, {.threads = 3})), (std::vector<uint32_t>{0, 2, 4}));
-  EXPECT_EQ(pus_of(place_threads(machine)), (std::vector<uint32_t>{0, 2, 4, 6, 8, 10, 12, 14}));
+  EXPECT_EQ(pus_of(place_threads(machine, {.threads = 8})),
+            (std::vector<uint32_t>{0, 2, 4, 6, 8, 10, 12, 14}));
   EXPECT_EQ(pus_of(place_threads(machine, {.threads = 9})),
             (std::vector<uint32_t>{0, 2, 4, 6, 1, 8, 10, 12, 14}));
   EXPECT_THROW(place_threads(machine, {.nodes = {2}}), Error) << "a node of memory only";
@@ -111,8 +139,7 @@ TEST(PlacementTest, MoreThreadsThanPusShareThemInTurn) {
 
 TEST(PlacementTest, InventedMachineHasASeatPerCore) {
   Machine machine = Machine::invented(4, 2);
-  machine.cpu_quota.reset();
-  Placement placement = place_threads(machine);
+  Placement placement = place_threads(machine, {.threads = 8});
   EXPECT_EQ(counts_by_node(placement, machine), std::vector<uint32_t>(4, 2));
 }
 

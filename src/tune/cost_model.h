@@ -69,6 +69,7 @@ struct PlacedPlan {
   Plan plan;
   Placement placement;                // seats of the plan's members, in order
   std::vector<uint32_t> shard_nodes;  // machine node of each shard
+  std::vector<uint32_t> shares;       // by which the axes are cut
   GroupSync sync = GroupSync::kAsync;
   WeightPlacing placing = WeightPlacing::kPlaced;
 };

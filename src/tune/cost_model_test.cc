@@ -43,6 +43,7 @@ PlacedPlan plan_on(const Machine& machine, std::vector<uint32_t> nodes, uint32_t
   plan.placement = place_threads(machine, {.threads = threads, .nodes = std::move(nodes)});
   for (const auto& seats : plan.placement.by_node()) plan.shard_nodes.push_back(seats.node);
   auto shards = static_cast<uint32_t>(plan.shard_nodes.size());
+  plan.shares.assign(shards, 1);
   plan.plan = even_plan(phase, 512, shards, groups > 0 ? groups : shards,
                         static_cast<uint32_t>(plan.placement.seats.size()));
   return plan;
@@ -147,6 +148,7 @@ TEST_F(Kunpeng, PlacingGainsLessInPrefill) {
 TEST_F(Kunpeng, OneShardForAllNodesIsSlowerThanOneNodeAlone) {
   PlacedPlan plan = plan_on(machine, {});
   plan.shard_nodes = {0};
+  plan.shares = {1};
   plan.plan = even_plan(Phase::kDecode, 16, 1, 1, 192);
   EXPECT_LT(rate(plan), rate(plan_on(machine, {0})));
   EXPECT_NEAR(cost(plan).remote_bytes(), 3 * cost(plan).local_bytes(), 3 * cost(plan).local_bytes())
@@ -304,6 +306,7 @@ TEST(CostModel, AMemoryGivesNoMoreThanItHas) {
   table.read = {{100e9, 100e9}, {100e9, 100e9}};
   PlacedPlan plan = plan_on(machine, {});
   plan.shard_nodes = {0};
+  plan.shares = {1};
   plan.plan = even_plan(Phase::kDecode, 16, 1, 1, 8);
   StepCost cost = predict_step(machine, table, qwen3_4b_q4_0(), plan, {1, 256});
   EXPECT_GT(cost.seconds, cost.weight_bytes / 100e9);

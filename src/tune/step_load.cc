@@ -90,7 +90,7 @@ StepLoader::StepLoader(const Machine& machine, const BandwidthTable& table, cons
       step_(step),
       constants_(constants),
       units_(measured_units(table)),
-      axes_(cut_decoder(model.config, std::vector<uint32_t>(plan.shard_nodes.size(), 1))) {
+      axes_(cut_decoder(model.config, plan.shares)) {
   HEARTH_CHECK(plan.placement.seats.size() >= plan.plan.member_count() &&
                    plan.shard_nodes.size() == plan.plan.shard_count(),
                "a seat for every member and a node for every shard");

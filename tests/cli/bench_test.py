@@ -24,7 +24,7 @@ class BenchTest(ProgramTest):
 
     def test_json_of_a_model(self):
         told = self.report(self.random, "-p", "1", "-n", "0", "-t", "1,2", "-r", "1")
-        self.assertEqual(told["schema"], "hearth-bench-1")
+        self.assertEqual(told["schema"], "hearth-bench-2")
         self.assertEqual(told["model"]["file_bytes"], self.random.stat().st_size)
         self.assertEqual((told["model"]["type"], told["kv_type"]), ("f32", "f16"))
         self.assertEqual((told["repetitions"], told["interrupted"]), (1, False))

@@ -21,23 +21,48 @@ class TopoTest(ProgramTest):
         self.assertEqual([len(package["nodes"]) for package in told["packages"]], [2, 2])
         text = self.good("topo", "--machine", machine)
         self.assertIn("4 cores, PUs ", text)
-        self.assertIn("threads by default: 16\n", text)
+        self.assertIn("threads by default: 15\n", text)
         self.bad(2, "topo", "--machine", "synthetic nonsense")
         self.bad(1, "topo", "--machine", "/no/such/file.xml", says=["/no/such/file.xml"])
 
     def test_topo_tells_the_plan(self):
         machine = "synthetic pack:2 numa:2 l3:1 core:4 pu:1"
-        text = self.good("topo", "--machine", machine)
+        text = self.good("topo", "--machine", machine, "-t", "16")
         self.assertIn("plan: --threads 16 --shards 4\n", text)
         self.assertIn("prefill and decode: 4 groups\n", text)
         self.assertIn("  group 3: shard 3, 4 threads\n    node 3: PUs 12-15\n", text)
         wide = self.good("topo", "--machine", machine, "--groups", "2", "-t", "8")
         self.assertIn("group 1: shards 2-3, 4 threads\n    node 2: PUs 8-9\n", wide)
-        parts = self.good("topo", "--machine", machine, "--groups", "4", "--shards", "2")
+        parts = self.good("topo", "--machine", machine, "--groups", "4", "--shards", "2",
+                          "-t", "16")
         self.assertIn("group 2: part 1 of 2 of shard 1, 4 threads\n    node 2: PUs 8-11\n", parts)
         self.assertIn("    4 threads on another node than the shard they read\n", parts)
-        self.bad(2, "topo", "--machine", machine, "--groups", "3", says=["3 groups over 4"])
-        self.bad(2, "topo", "--machine", machine, "--shards", "5", says=["5 nodes", "on 4"])
+        uneven = self.good("topo", "--machine", machine, "--groups", "3,5", "-t", "8")
+        self.assertIn("prefill: 3 groups\n", uneven)
+        self.assertIn("group 2: shards 2-3, 4 threads\n", uneven)
+        self.assertIn("decode: 5 groups\n", uneven)
+        self.bad(2, "topo", "--machine", machine, "--shards", "5", says=["5 nodes", "beside 4"])
+        self.bad(2, "topo", "--machine", machine, "--groups", "5", "-t", "4", says=["5 groups"])
+
+    def test_topo_chooses_nodes_and_cpus(self):
+        machine = "synthetic pack:2 numa:2 l3:1 core:4 pu:1"
+        nodes = self.good("topo", "--machine", machine, "--nodes", "1,3")
+        self.assertIn("  shard 1 on node 3\n", nodes)
+        cpus = self.good("topo", "--machine", machine, "--cpus", "0-3,8")
+        self.assertIn("plan: --threads 5 --shards 2\n  shard 0 on node 0, 80.0 % of the weights\n",
+                      cpus)
+        self.bad(2, "topo", "--machine", machine, "--nodes", "4", says=["--nodes 4", "0, 1, 2, 3"])
+        self.bad(2, "topo", "--machine", machine, "--cpus", "0-16", says=["CPU 16"])
+        self.bad(2, "topo", "--machine", machine, "--cpus", "0,x", says=["--cpus '0,x'", "0-3,8"])
+
+    def test_topo_writes_a_plan_that_is_read_back(self):
+        machine = "synthetic pack:2 numa:2 l3:1 core:4 pu:1"
+        path = self.folder / "some.plan"
+        made = self.good("topo", "--machine", machine, "--groups", "2,4", "--nodes", "0,1,3",
+                         "--cpus", "0-9,12-13", "--write-plan", path)
+        self.assertEqual(made, self.good("topo", "--machine", machine, "--plan", path))
+        self.bad(2, "topo", "--machine", machine, "--plan", path, "-t", "2", says=["--plan"])
+        self.bad(2, "topo", "--machine", "synthetic core:2 pu:1", "--plan", path, says=["CPU 2"])
 
     def test_topo_plan_as_json(self):
         machine = "synthetic pack:2 numa:2 l3:1 core:4 pu:1"
@@ -90,7 +115,7 @@ class TopoTest(ProgramTest):
         self.assertLess(*remote)
         self.assertEqual([plans["2 nodes"][key] for key in ("threads", "shards")], [8, 2])
         text = self.good(*words, "--groups", "1")
-        self.assertRegex(text, r"this plan +16 +4 +1 +[\d.]+ +[\d.]+ ")
+        self.assertRegex(text, r"this plan +15 +4 +1 +[\d.]+ +[\d.]+ ")
         self.assertNotIn("in lockstep", text)
         self.bad(1, "topo", "--predict", "/no/such/model.gguf", says=["/no/such/model.gguf"])
         self.bad(2, "topo", "--depth", "3", says=["--predict"])

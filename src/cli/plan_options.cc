@@ -1,0 +1,98 @@
+#include "cli/plan_options.h"
+
+#include <charconv>
+
+#include "base/error.h"
+#include "cli/options.h"
+#include "cli/text_io.h"
+
+namespace hearth {
+namespace {
+
+// Above every number that a system gives a CPU: what bounds the length of a range.
+constexpr uint32_t kMaxNumber = 1u << 16;
+
+uint32_t node_index(const Machine& machine, uint32_t os_index) {
+  std::string known;
+  for (uint32_t n = 0; n < machine.nodes.size(); ++n) {
+    if (machine.nodes[n].os_index == os_index) return n;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", machine.nodes[n].os_index);
+  }
+  fail(ErrorCode::kUsage, "--nodes {}: there is no such NUMA node; this machine has {}", os_index,
+       known);
+}
+
+}  // namespace
+
+std::vector<uint32_t> parse_ranges(std::string_view text, const char* option) {
+  auto refuse = [&] {
+    fail(ErrorCode::kUsage, "{} '{}' is no list of numbers such as 0-3,8", option, text);
+  };
+  std::vector<uint32_t> numbers;
+  const char* at = text.data();
+  const char* end = at + text.size();
+  auto number = [&] {
+    uint32_t value = 0;
+    auto [stop, error] = std::from_chars(at, end, value);
+    if (error != std::errc{} || value >= kMaxNumber) refuse();
+    at = stop;
+    return value;
+  };
+  for (bool more = true; more;) {
+    uint32_t first = number(), last = first;
+    if (at != end && *at == '-') {
+      ++at;
+      last = number();
+    }
+    if (last < first || (at != end && *at != ',')) refuse();
+    for (uint32_t n = first; n <= last; ++n) numbers.push_back(n);
+    more = at != end;
+    if (more) ++at;
+  }
+  return numbers;
+}
+
+CLI::Option* add_threads(CLI::App& verb, PlanArgs* args) {
+  return add_count(verb, "-t,--threads", &args->threads, 1, kMaxThreads,
+                   "Threads; default: one per core that may be used, less one from 8 cores up");
+}
+
+void add_plan_options(CLI::App& verb, PlanArgs* args, CLI::Option* threads) {
+  std::vector<CLI::Option*> parts{
+      threads,
+      add_count(verb, "--shards", &args->shards, 1, kMaxShards,
+                "Memory nodes to cut the weights over; default: all that have threads"),
+      add_counts(verb, "--groups", &args->groups, 1, kMaxThreads,
+                 "Groups of threads, or of prefill and of decode as in 2,4; default: as many as "
+                 "shards")
+          ->expected(1, 2)
+          ->type_name("N[,N]"),
+      add_counts(verb, "--nodes", &args->nodes, 0, kMaxNumber,
+                 "Only the threads of these NUMA nodes; default: all"),
+      verb.add_option_function<std::string>(
+              "--cpus", [args](const std::string& text) { args->cpus = text; },
+              "Only these CPUs, as in 0-7,16; default: all that may be used")
+          ->type_name("LIST")};
+  CLI::Option* plan = verb.add_option_function<std::string>(
+      "--plan", [args](const std::string& path) { args->file = path; },
+      "Work by the plan in FILE, which `hearth topo --write-plan FILE` makes");
+  plan->type_name("FILE");
+  for (CLI::Option* part : parts) plan->excludes(part);
+}
+
+void set_plan(const Machine& machine, const PlanArgs& args, EngineOptions* options) {
+  if (args.file) {
+    options->plan = read_text(*args.file);
+    return;
+  }
+  options->threads = args.threads;
+  options->shards = args.shards;
+  if (!args.groups.empty()) {
+    options->prefill_groups = args.groups.front();
+    options->decode_groups = args.groups.back();
+  }
+  for (uint32_t node : args.nodes) options->nodes.push_back(node_index(machine, node));
+  if (args.cpus) options->pus = parse_ranges(*args.cpus, "--cpus");
+}
+
+}  // namespace hearth

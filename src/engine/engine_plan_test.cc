@@ -1,0 +1,168 @@
+#include "engine/engine_plan.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace hearth {
+namespace {
+
+using Numbers = std::vector<uint32_t>;
+
+Numbers sizes_of(const Plan& plan) {
+  Numbers sizes;
+  for (const PlanGroup& group : plan.groups) {
+    sizes.push_back(group.member_end - group.member_begin);
+  }
+  return sizes;
+}
+
+// Every thread of every group stands on its own shard's node, or on one that has that node for its
+// memory.
+void expect_all_at_home(const Machine& machine, const EnginePlan& plan) {
+  for (size_t m = 0; m < plan.placement.seats.size(); ++m) {
+    uint32_t memory = machine.memory_node(plan.placement.seats[m].node);
+    EXPECT_EQ(plan.shard_nodes[plan.decode.member_shards[m]], memory) << m;
+  }
+}
+
+TEST(EnginePlan, OneNode) {
+  Machine machine = Machine::from_synthetic("numa:1 core:6 pu:2");
+  EnginePlan plan = plan_engine(machine, {});
+  EXPECT_EQ(plan.shard_nodes, Numbers{0});
+  EXPECT_EQ(sizes_of(plan.decode), Numbers{6});
+}
+
+// Two EPYC 7H12 as NPS4: eight nodes of four LLCs with four cores.
+TEST(EnginePlan, EightNodesOfTwoPackages) {
+  Machine machine = Machine::from_synthetic("pack:2 numa:4 l3:4 core:4 pu:2");
+  EnginePlan plan = plan_engine(machine, {});
+  EXPECT_EQ(plan.shard_nodes, (Numbers{0, 1, 2, 3, 4, 5, 6, 7}));
+  EXPECT_EQ(plan.shares, Numbers(8, 1));
+  EXPECT_EQ(sizes_of(plan.decode), (Numbers{16, 16, 16, 16, 16, 16, 16, 15}));
+  expect_all_at_home(machine, plan);
+  EngineOptions by_package;
+  by_package.prefill_groups = 2;
+  EnginePlan two = plan_engine(machine, by_package);
+  EXPECT_EQ(sizes_of(two.prefill), (Numbers{64, 63}));
+  EXPECT_EQ(two.prefill.groups[1].share, (GroupShare{4, 8, 0, 1}));
+  EXPECT_EQ(two.decode.group_count(), 8u);
+  expect_all_at_home(machine, two);
+}
+
+// Four Kunpeng 920 with eight nodes of 24 cores; four shards: neighbours share one.
+TEST(EnginePlan, FewerShardsThanNodes) {
+  Machine machine = Machine::from_synthetic("pack:4 numa:2 l3:1 core:24 pu:1");
+  EngineOptions options;
+  options.shards = 4;
+  EnginePlan plan = plan_engine(machine, options);
+  EXPECT_EQ(plan.shard_nodes, (Numbers{0, 2, 4, 6}));
+  EXPECT_EQ(sizes_of(plan.decode), (Numbers{48, 48, 48, 47}));
+  for (size_t m = 0; m < plan.placement.seats.size(); ++m) {
+    EXPECT_EQ(plan.decode.member_shards[m], plan.placement.seats[m].node / 2);
+  }
+  options.shards = 3;
+  EXPECT_EQ(plan_engine(machine, options).shard_nodes, (Numbers{0, 2, 5}));
+  options.shards = 9;
+  EXPECT_THROW(plan_engine(machine, options), Error);
+}
+
+// Fast and slow cores, and a node without memory: its threads work on the nearest node's shard.
+TEST(EnginePlan, NodeWithoutMemory) {
+  Machine machine = Machine::from_synthetic("numa:3 core:2 pu:1");
+  machine.distances = {{10, 20, 40}, {20, 10, 20}, {40, 20, 10}};
+  machine.nodes[0].memory_bytes = machine.nodes[2].memory_bytes = uint64_t{1} << 30;
+  machine.nodes[1].memory_bytes = 0;
+  EnginePlan plan = plan_engine(machine, {});
+  EXPECT_EQ(plan.shard_nodes, (Numbers{0, 2}));
+  EXPECT_EQ(plan.decode.member_shards, (Numbers{0, 0, 0, 0, 1, 1}));
+  EXPECT_EQ(plan.shares, (Numbers{8, 4}));
+  expect_all_at_home(machine, plan);
+  machine.nodes[0].memory_allowed = false;  // cpuset.mems leaves it out
+  plan = plan_engine(machine, {});
+  EXPECT_EQ(plan.shard_nodes, Numbers{2});
+}
+
+// A far node's memory serves threads of a node before its neighbour: seats follow the shards.
+TEST(EnginePlan, SeatsStandInTheOrderOfShards) {
+  Machine machine = Machine::from_synthetic("numa:3 core:2 pu:1");
+  machine.distances = {{10, 40, 20}, {40, 10, 40}, {20, 40, 10}};
+  for (NumaNode& node : machine.nodes) node.memory_bytes = uint64_t{1} << 30;
+  machine.nodes[0].memory_bytes = 0;
+  EnginePlan plan = plan_engine(machine, {});
+  EXPECT_EQ(plan.shard_nodes, (Numbers{1, 2}));
+  EXPECT_EQ(plan.placement.pus(), (Numbers{2, 3, 0, 1, 4, 5}));
+  EXPECT_EQ(plan.decode.member_shards, (Numbers{0, 0, 1, 1, 1, 1}));
+  expect_all_at_home(machine, plan);
+}
+
+TEST(EnginePlan, HybridWithACpusetThatCutsANode) {
+  Machine machine = Machine::from_xml(HEARTH_TOPOLOGY_TESTDATA "/hybrid_memoryless.xml");
+  EnginePlan whole = plan_engine(machine, {});
+  expect_all_at_home(machine, whole);
+  machine.allowed_pus = {0, 8, 10};
+  EnginePlan cut = plan_engine(machine, {});
+  EXPECT_EQ(cut.placement.pus(), (Numbers{0, 8, 10}));
+  expect_all_at_home(machine, cut);
+}
+
+TEST(EnginePlan, UnevenCpuset) {
+  Machine machine = Machine::from_synthetic("numa:2 core:4 pu:1");
+  machine.allowed_pus = {0, 1, 2, 3, 7};
+  EnginePlan plan = plan_engine(machine, {});
+  EXPECT_EQ(plan.shares, (Numbers{8, 2}));
+  EXPECT_EQ(sizes_of(plan.decode), (Numbers{4, 1}));
+  expect_all_at_home(machine, plan);
+  EngineOptions three;
+  three.decode_groups = 3;
+  EXPECT_EQ(sizes_of(plan_engine(machine, three).decode), (Numbers{2, 2, 1}));
+  EngineOptions chosen;
+  chosen.nodes = {1};
+  EXPECT_EQ(plan_engine(machine, chosen).shard_nodes, Numbers{1});
+  chosen.nodes = {};
+  chosen.pus = {1, 2};
+  EXPECT_EQ(plan_engine(machine, chosen).placement.pus(), (Numbers{1, 2}));
+}
+
+bool same(const EnginePlan& a, const EnginePlan& b) {
+  return a.placement.seats == b.placement.seats && a.shard_nodes == b.shard_nodes &&
+         a.shares == b.shares && a.prefill == b.prefill && a.decode == b.decode;
+}
+
+TEST(EnginePlan, TextRoundTrips) {
+  Machine machine = Machine::from_synthetic("pack:2 numa:2 core:3 pu:2");
+  machine.allowed_pus.erase(machine.allowed_pus.begin(), machine.allowed_pus.begin() + 3);
+  EngineOptions options;
+  options.prefill_groups = 2;
+  EnginePlan plan = plan_engine(machine, options);
+  EngineOptions saved;
+  saved.plan = engine_plan_text(machine, plan);
+  EXPECT_TRUE(same(plan_engine(machine, saved), plan)) << saved.plan;
+}
+
+TEST(EnginePlan, RefusesTextsThatDoNotFit) {
+  Machine machine = Machine::from_synthetic("numa:2 core:1 pu:1");
+  EnginePlan plan = plan_engine(machine, {});
+  std::string good = engine_plan_text(machine, plan);
+  EXPECT_NO_THROW(parse_engine_plan(good, machine));
+  auto with = [&](const std::string& from, const std::string& to) {
+    std::string text = good;
+    size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    return text.replace(at, from.size(), to);
+  };
+  for (const std::string& bad :
+       {std::string(), with("hearth-engine-plan 1", "hearth-engine-plan 2"),
+        with("thread_pus 0 1", "thread_pus 0 2"), with("thread_pus 0 1", "thread_pus 0"),
+        with("shard_nodes 0 1", "shard_nodes 0 2"), with("shard_nodes 0 1", "shard_nodes 0"),
+        with("shares 1 1", "shares 0 0"), with("shares 1 1", "shares 1"),
+        with("shares 1 1", "colour blue"), with("phase prefill", "phase decode"),
+        with("member_shards 0 1", "member_shards 0 0"), with("hearth-plan 1", "")}) {
+    EXPECT_THROW(parse_engine_plan(bad, machine), Error) << bad;
+  }
+  machine.allowed_pus = {0};
+  EXPECT_THROW(parse_engine_plan(good, machine), Error) << "a CPU that is not allowed";
+}
+
+}  // namespace
+}  // namespace hearth

@@ -1,0 +1,38 @@
+#include "plan/line_reader.h"
+
+#include "base/error.h"
+
+namespace hearth {
+
+std::string LineReader::word() {
+  std::string w;
+  if (!(in_ >> w)) fail(ErrorCode::kUsage, "plan line {} ends too early", number_);
+  return w;
+}
+
+void LineReader::expect(const char* wanted) {
+  std::string w = word();
+  if (w != wanted) {
+    fail(ErrorCode::kUsage, "plan line {} has '{}' where '{}' belongs", number_, w, wanted);
+  }
+}
+
+uint32_t LineReader::number() {
+  std::string w = word();
+  if (w.size() > 9 || w.find_first_not_of("0123456789") != std::string::npos) {
+    fail(ErrorCode::kUsage, "plan line {} has '{}' where a number belongs", number_, w);
+  }
+  return static_cast<uint32_t>(std::stoul(w));
+}
+
+std::vector<uint32_t> LineReader::numbers() {
+  std::vector<uint32_t> all{number()};
+  while (!at_end()) all.push_back(number());
+  return all;
+}
+
+void LineReader::finish() {
+  if (!at_end()) fail(ErrorCode::kUsage, "plan line {} has more words than belong", number_);
+}
+
+}  // namespace hearth

@@ -1,0 +1,30 @@
+// LineReader: the words of one line of a plan's text. Throws (kUsage) with the line's number and
+// what is wrong with it.
+#pragma once
+
+#include <cstdint>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace hearth {
+
+class LineReader {
+ public:
+  LineReader(const std::string& line, uint32_t number) : in_(line), number_(number) {}
+
+  std::string word();
+  void expect(const char* wanted);
+  uint32_t number();
+  // All that are left: one at least.
+  std::vector<uint32_t> numbers();
+  bool at_end() { return (in_ >> std::ws).eof(); }
+  // Throws where words are left.
+  void finish();
+
+ private:
+  std::istringstream in_;
+  uint32_t number_;
+};
+
+}  // namespace hearth
