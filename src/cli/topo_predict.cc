@@ -89,7 +89,7 @@ std::vector<Prediction> predict(const Machine& machine, const BandwidthTable& ta
     Prediction other = all.front();
     other.name = name;
     for (PlacedPlan* phase : {&other.decode, &other.prefill}) {
-      phase->sync = sync;
+      phase->plan.sync = sync;
       phase->placing = placing;
     }
     all.push_back(std::move(other));
@@ -139,7 +139,7 @@ void json_predictions(Json& json, const Machine& machine,
     json.key("threads").number(one.decode.placement.seats.size());
     json.key("shards").number(one.decode.shard_nodes.size());
     json.key("groups").number(one.decode.plan.group_count());
-    json.key("sync").text(one.decode.sync == GroupSync::kAsync ? "async" : "lockstep");
+    json.key("sync").text(group_sync_name(one.decode.plan.sync));
     json.key("placed").boolean(one.decode.placing == WeightPlacing::kPlaced);
     json_cost(json.key("decode"), machine, one.decode_cost);
     json_cost(json.key("prefill"), machine, one.prefill_cost);

@@ -39,6 +39,7 @@ struct EngineOptions {
   uint32_t shards = 0;          // nodes the weights are cut over; 0: all that have threads
   uint32_t prefill_groups = 0;  // 0: as many as shards
   uint32_t decode_groups = 0;
+  GroupSync sync = GroupSync::kAsync;  // of both phases
   // Weights and KV pages lie on all nodes in turn, page by page, instead of beside their threads:
   // to measure what placing them is worth.
   bool interleave = false;

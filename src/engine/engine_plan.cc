@@ -132,6 +132,7 @@ EnginePlan plan_engine(const Machine& machine, const EngineOptions& options) {
   };
   plan.prefill = phase(Phase::kPrefill, options.prefill_rows, options.prefill_groups);
   plan.decode = phase(Phase::kDecode, options.decode_rows, options.decode_groups);
+  plan.prefill.sync = plan.decode.sync = options.sync;
   return plan;
 }
 

@@ -48,7 +48,7 @@ void GraphBuilder::append(Mode mode, std::string name, std::vector<std::unique_p
   HEARTH_CHECK(instances.size() == (one ? 1 : group_count()), "an instance per group at work");
   uint32_t index = next_node();
   Node node{std::move(name), layer_, mode, Sync::kNone, 0, true, std::move(instances), {}};
-  if (group_count() > 1) {
+  if (group_count() > 1 && graph_.plan.sync == GroupSync::kAsync) {
     if (mode == Mode::kScatter) node.sync = Sync::kFromSerial;
     if (mode == Mode::kGather) node.sync = Sync::kToSerial;
     if (mode == Mode::kReduce) node.sync = Sync::kAllToAll;

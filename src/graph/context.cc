@@ -21,8 +21,12 @@ ExecutionContext::ExecutionContext(const Graph& graph, const std::vector<std::by
                      graph.rows_capacity(value.rows), value.width);
     }
   }
-  for (const PlanGroup& group : graph.plan.groups) {
-    groups_.emplace_back(group.member_begin, group.member_end);
+  if (graph.plan.sync == GroupSync::kLockstep) {
+    groups_.emplace_back(0, graph.plan.member_count());
+  } else {
+    for (const PlanGroup& group : graph.plan.groups) {
+      groups_.emplace_back(group.member_begin, group.member_end);
+    }
   }
   for (uint32_t i = 0; i < groups * groups; ++i) flags_.push_back(std::make_unique<Flag>());
 }

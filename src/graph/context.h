@@ -48,7 +48,8 @@ class ExecutionContext {
   // The next unclaimed index in [0, count) of a counter in this run; `count` where none is left.
   uint32_t claim(uint32_t counter, uint32_t count) { return counters_[counter].next(run_, count); }
 
-  Group& group(uint32_t g) { return groups_[g]; }
+  // Who meets after a node: group g, or in lockstep all members of the plan.
+  Group& barrier_group(uint32_t g) { return groups_[groups_.size() == 1 ? 0 : g]; }
   // The flag with which group `from` tells group `to` how far it is.
   Flag& flag(uint32_t to, uint32_t from) { return *flags_[to * graph_->plan.group_count() + from]; }
   // Added to a node's sync_index: what flags carry in this run.

@@ -100,7 +100,8 @@ bool Executor::run_nodes(ExecutionContext& context, uint32_t begin, uint32_t end
 void Executor::run_member(Run& run, uint32_t member) noexcept {
   const Worker& worker = workers_[member];
   const std::vector<Node>& nodes = run.context.graph().nodes;
-  Group& group = run.context.group(worker.group);
+  Group& group = run.context.barrier_group(worker.group);
+  bool lockstep = run.context.graph().plan.sync == GroupSync::kLockstep;
   ProfileLaps laps = profile_ ? profile_->laps(member) : ProfileLaps();
   bool decides = run.abandon != nullptr && worker.group == 0 && worker.index == 0;
   for (uint32_t n = run.begin; n < run.end; ++n) {
@@ -115,11 +116,13 @@ void Executor::run_member(Run& run, uint32_t member) noexcept {
       meet(run.context, node, worker);
       laps.met(n);
     }
-    uint32_t instance = node.instances.size() == 1 ? 0 : worker.group;
-    if (node.instances.size() == 1 && worker.group != 0) continue;
-    node.instances[instance]->run(run.context, node.counter0[instance], worker);
-    laps.worked(n);
-    if (node.barrier_after) {
+    bool serial = node.instances.size() == 1, works = !serial || worker.group == 0;
+    if (works) {
+      uint32_t instance = serial ? 0 : worker.group;
+      node.instances[instance]->run(run.context, node.counter0[instance], worker);
+      laps.worked(n);
+    }
+    if (node.barrier_after && (works || lockstep)) {
       group.sync(member);
       laps.waited(n);
     }

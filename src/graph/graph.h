@@ -82,8 +82,8 @@ struct Graph {
 
 // How often threads wait for each other in a layer; -1: outside the layers.
 struct SyncCounts {
-  uint32_t barriers = 0;     // within a group
-  uint32_t cross_group = 0;  // points where groups meet
+  uint32_t barriers = 0;     // of a group, or in lockstep of all
+  uint32_t cross_group = 0;  // points where groups meet; in lockstep every barrier is one
   bool operator==(const SyncCounts&) const = default;
 };
 SyncCounts sync_counts(const Graph& graph, int layer);

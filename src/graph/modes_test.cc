@@ -1,5 +1,5 @@
-// The five append modes, the executor's sync and the planner's lifetimes, over toy ops that can see
-// whether another group's value was whole when they read it.
+// The five append modes, both ways of groups to keep in step, and the planner's lifetimes, over toy
+// ops that can see whether another group's value was whole when they read it.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -179,9 +179,10 @@ void expect_values(ExecutionContext& context, const RandomGraph& random) {
 }
 
 TEST(Modes, RandomGraphsComputeWhatTheyShould) {
-  for (uint32_t seed = 1; seed <= 40; ++seed) {
+  for (uint32_t seed = 1; seed <= 60; ++seed) {
     uint32_t groups = 1 + seed % 4;
     Plan plan = even_plan(Phase::kDecode, 2, groups, groups, groups + seed % 3);
+    if (seed > 40) plan.sync = GroupSync::kLockstep;
     RandomGraph random = RandomGraphMaker(plan, seed).make(25);
     Memory memory(random.graph);
     ExecutionContext context(random.graph, memory.bases, {});
@@ -197,29 +198,32 @@ TEST(Modes, RandomGraphsComputeWhatTheyShould) {
 }
 
 TEST(Modes, TwoContextsInterleaveOnOneGraph) {
-  Plan plan = even_plan(Phase::kDecode, 2, 2, 2, 4);
-  RandomGraph random = RandomGraphMaker(plan, 99).make(40);
-  auto end = static_cast<uint32_t>(random.graph.nodes.size()) - 1;
-  Memory first_memory(random.graph), second_memory(random.graph);
-  ExecutionContext first(random.graph, first_memory.bases, {});
-  ExecutionContext second(random.graph, second_memory.bases, {});
-  Team team(4);
-  Executor executor(team, plan, std::vector<std::byte*>(4, nullptr));
-  std::mt19937 chance(5);
-  for (int32_t run = 0; run < 5; ++run) {
-    std::vector<int32_t> tokens = {run}, others = {run + 100};
-    first.begin(one_row(tokens));
-    second.begin(one_row(others));
-    uint32_t a = 0, b = 0;
-    while (a < end || b < end) {
-      bool take_first = b == end || (a < end && chance() % 2 == 0);
-      uint32_t& at = take_first ? a : b;
-      uint32_t to = std::min(end, at + 1 + static_cast<uint32_t>(chance() % 5));
-      executor.run_range(take_first ? first : second, at, to);
-      at = to;
+  for (GroupSync sync : {GroupSync::kAsync, GroupSync::kLockstep}) {
+    Plan plan = even_plan(Phase::kDecode, 2, 2, 2, 4);
+    plan.sync = sync;
+    RandomGraph random = RandomGraphMaker(plan, 99).make(40);
+    auto end = static_cast<uint32_t>(random.graph.nodes.size()) - 1;
+    Memory first_memory(random.graph), second_memory(random.graph);
+    ExecutionContext first(random.graph, first_memory.bases, {});
+    ExecutionContext second(random.graph, second_memory.bases, {});
+    Team team(4);
+    Executor executor(team, plan, std::vector<std::byte*>(4, nullptr));
+    std::mt19937 chance(5);
+    for (int32_t run = 0; run < 5; ++run) {
+      std::vector<int32_t> tokens = {run}, others = {run + 100};
+      first.begin(one_row(tokens));
+      second.begin(one_row(others));
+      uint32_t a = 0, b = 0;
+      while (a < end || b < end) {
+        bool take_first = b == end || (a < end && chance() % 2 == 0);
+        uint32_t& at = take_first ? a : b;
+        uint32_t to = std::min(end, at + 1 + static_cast<uint32_t>(chance() % 5));
+        executor.run_range(take_first ? first : second, at, to);
+        at = to;
+      }
+      expect_values(first, random);
+      expect_values(second, random);
     }
-    expect_values(first, random);
-    expect_values(second, random);
   }
 }
 

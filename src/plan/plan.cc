@@ -46,6 +46,12 @@ void read_line(Plan& plan, LineReader& line) {
     plan.phase = name == "prefill" ? Phase::kPrefill : Phase::kDecode;
   } else if (key == "max_rows") {
     plan.max_rows = line.number();
+  } else if (key == "sync") {
+    std::string name = line.word();
+    if (name != "async" && name != "lockstep") {
+      fail(ErrorCode::kUsage, "the plan's sync is '{}'; it is async or lockstep", name);
+    }
+    plan.sync = name == "async" ? GroupSync::kAsync : GroupSync::kLockstep;
   } else if (key == "member_shards") {
     plan.member_shards = line.numbers();
   } else if (key == "group") {
@@ -88,6 +94,10 @@ std::vector<uint32_t> parts_by_members(const std::vector<uint32_t>& first, uint3
 
 const char* phase_name(Phase phase) { return phase == Phase::kPrefill ? "prefill" : "decode"; }
 
+const char* group_sync_name(GroupSync sync) {
+  return sync == GroupSync::kAsync ? "async" : "lockstep";
+}
+
 Plan make_plan(Phase phase, uint32_t max_rows, std::vector<uint32_t> member_shards, uint32_t shards,
                uint32_t groups) {
   HEARTH_CHECK(shards > 0 && std::is_sorted(member_shards.begin(), member_shards.end()) &&
@@ -103,7 +113,7 @@ Plan make_plan(Phase phase, uint32_t max_rows, std::vector<uint32_t> member_shar
     first[s] = static_cast<uint32_t>(
         std::lower_bound(member_shards.begin(), member_shards.end(), s) - member_shards.begin());
   }
-  Plan plan{phase, max_rows, std::move(member_shards), {}};
+  Plan plan{phase, max_rows, std::move(member_shards), {}, GroupSync::kAsync};
   if (groups < shards) {
     for (uint32_t g = 0; g < groups; ++g) {
       uint32_t begin = shards * g / groups, end = shards * (g + 1) / groups;

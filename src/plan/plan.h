@@ -1,17 +1,19 @@
 // A Plan says, for one phase (prefill or decode), which members of the team work, how they form
-// groups, which shards each group works on and how many rows a step may have. Plain data,
-// printable, saved as text, loaded back:
+// groups, how the groups wait for each other, which shards each group works on and how many rows a
+// step may have. Plain data, printable, saved as text, loaded back:
 //
 //   hearth-plan 1
 //   phase prefill
 //   max_rows 512
+//   sync async
 //   member_shards 0 0 1 1
 //   group members 0 2 shards 0 1 part 0 1
 //   group members 2 4 shards 1 2 part 0 1
 //
-// member_shards: on which shard's node each team member stands. group: members [first, last),
-// shards [first, last), part i of n of the shard's segments (n > 1 only for a single shard). Groups
-// cover every part of every shard exactly once, in order.
+// sync: async or lockstep (GroupSync), async where the line is missing. member_shards: on which
+// shard's node each team member stands. group: members [first, last), shards [first, last), part i
+// of n of the shard's segments (n > 1 only for a single shard). Groups cover every part of every
+// shard exactly once, in order.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +27,12 @@ namespace hearth {
 
 enum class Phase : uint8_t { kPrefill, kDecode };
 const char* phase_name(Phase phase);
+
+// How groups keep in step (ArcLight, section 3.4): by themselves, meeting only where one reads what
+// another wrote (its Sync B), or all threads of all groups in one barrier after every op (its Sync
+// A). Results are the same to the bit; lockstep is there to be compared with.
+enum class GroupSync : uint8_t { kAsync, kLockstep };
+const char* group_sync_name(GroupSync sync);
 
 // The part of the model that a group computes.
 struct GroupShare {
@@ -52,6 +60,7 @@ struct Plan {
   uint32_t max_rows = 1;
   std::vector<uint32_t> member_shards;
   std::vector<PlanGroup> groups;
+  GroupSync sync = GroupSync::kAsync;
   bool operator==(const Plan&) const = default;
 
   uint32_t group_count() const { return static_cast<uint32_t>(groups.size()); }

@@ -13,6 +13,8 @@ TEST(Plan, TextRoundTrips) {
         std::array{1u, 3u, 7u}, std::array{2u, 4u, 4u}, std::array{4u, 2u, 3u}}) {
     Plan plan = even_plan(Phase::kPrefill, 512, shards, groups, members);
     EXPECT_EQ(parse_plan(plan_text(plan)), plan) << plan_text(plan);
+    plan.sync = GroupSync::kLockstep;
+    EXPECT_EQ(parse_plan(plan_text(plan)), plan) << plan_text(plan);
     EXPECT_EQ(plan.shard_count(), shards);
     EXPECT_EQ(plan.member_count(), members);
   }
@@ -44,7 +46,11 @@ TEST(Plan, RefusesWhatCannotBe) {
   EXPECT_THROW(make_plan(Phase::kDecode, 1, {1, 1}, 2, 2), Error) << "a group without threads";
   EXPECT_THROW(even_plan(Phase::kDecode, 1, 1, 3, 2), Error);
   const char* head = "hearth-plan 1\nphase decode\nmax_rows 1\nmember_shards 0\n";
-  EXPECT_NO_THROW(parse_plan(std::string(head) + "group members 0 1 shards 0 1 part 0 1"));
+  const char* group = "group members 0 1 shards 0 1 part 0 1";
+  EXPECT_EQ(parse_plan(std::string(head) + group).sync, GroupSync::kAsync);
+  EXPECT_EQ(parse_plan(std::string(head) + group + "\nsync lockstep").sync, GroupSync::kLockstep);
+  EXPECT_THROW(parse_plan(std::string(head) + group + "\nsync"), Error);
+  EXPECT_THROW(parse_plan(std::string(head) + group + "\nsync both"), Error);
   for (const char* bad :
        {"group members 0 1 shards 0 1 part 0 2", "group members 0 0 shards 0 1 part 0 1",
         "group members 0 1 shards 0 2 part 0 2", "group members 0 2 shards 0 1 part 0 1",

@@ -53,8 +53,8 @@ class StepClock {
 
   // Ends the segment; the groups meet where there is another.
   void end_segment(bool meet) {
-    seconds_ += plan_.sync == GroupSync::kAsync ? async_seconds() : lockstep_seconds();
-    if (meet && groups_ > 1 && plan_.sync == GroupSync::kAsync) {
+    seconds_ += plan_.plan.sync == GroupSync::kAsync ? async_seconds() : lockstep_seconds();
+    if (meet && groups_ > 1 && plan_.plan.sync == GroupSync::kAsync) {
       seconds_ += meeting_;
       ++meetings_;
     }
@@ -64,7 +64,7 @@ class StepClock {
 
   // Ops that cost nothing but their barrier.
   void add_barriers(uint32_t count) {
-    bool all = plan_.sync == GroupSync::kLockstep;
+    bool all = plan_.plan.sync == GroupSync::kLockstep;
     double one = all ? barrier_all_ : *std::max_element(barriers_.begin(), barriers_.end());
     seconds_ += count * one;
     barriers_passed_ += count;
@@ -74,7 +74,7 @@ class StepClock {
     cost->seconds = seconds_;
     cost->work_seconds = work_;
     cost->barriers = barriers_passed_;
-    bool all = plan_.sync == GroupSync::kLockstep && groups_ > 1;
+    bool all = plan_.plan.sync == GroupSync::kLockstep && groups_ > 1;
     cost->meetings = all ? barriers_passed_ : meetings_;
   }
 

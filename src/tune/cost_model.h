@@ -61,7 +61,6 @@ struct CostConstants {
   double row_element = 1e-9;  // norm and quantisation of one element, by one thread
 };
 
-enum class GroupSync : uint8_t { kAsync, kLockstep };
 enum class WeightPlacing : uint8_t { kPlaced, kUnplaced };
 
 // A plan with its threads on a machine: the engine's (engine/engine_plan.h) or any other.
@@ -70,7 +69,6 @@ struct PlacedPlan {
   Placement placement;                // seats of the plan's members, in order
   std::vector<uint32_t> shard_nodes;  // machine node of each shard
   std::vector<uint32_t> shares;       // by which the axes are cut
-  GroupSync sync = GroupSync::kAsync;
   WeightPlacing placing = WeightPlacing::kPlaced;
 };
 

@@ -91,7 +91,7 @@ TEST_F(Kunpeng, FourNodesOverTwoOverOne) {
 TEST_F(Kunpeng, AsynchronousOverLockstep) {
   for (auto nodes : {std::vector<uint32_t>{0, 1}, std::vector<uint32_t>{}}) {
     PlacedPlan async = plan_on(machine, nodes), lockstep = async;
-    lockstep.sync = GroupSync::kLockstep;
+    lockstep.plan.sync = GroupSync::kLockstep;
     EXPECT_GT(rate(async), rate(lockstep));
     EXPECT_EQ(cost(async).meetings, 2u * 36);
     EXPECT_EQ(cost(async).barriers, cost(lockstep).barriers);
@@ -99,7 +99,7 @@ TEST_F(Kunpeng, AsynchronousOverLockstep) {
   }
   // One group has nobody to wait for.
   PlacedPlan alone = plan_on(machine, {0}), same = alone;
-  same.sync = GroupSync::kLockstep;
+  same.plan.sync = GroupSync::kLockstep;
   EXPECT_DOUBLE_EQ(rate(alone), rate(same));
   EXPECT_EQ(cost(alone).meetings, 0u);
 }

@@ -17,6 +17,7 @@ struct RunOptions {
   KvType kv = KvType::kF32;
   uint32_t threads = 1, shards = 1, prefill_groups = 0, decode_groups = 0;
   size_t chunk = 64;  // tokens a step
+  GroupSync sync = GroupSync::kAsync;
 };
 
 std::vector<float> run_model(const GoldenModel& model, const RunOptions& run) {
@@ -26,6 +27,7 @@ std::vector<float> run_model(const GoldenModel& model, const RunOptions& run) {
   options.shards = run.shards;
   options.prefill_groups = run.prefill_groups;
   options.decode_groups = run.decode_groups;
+  options.sync = run.sync;
   options.context = 1024;
   options.kv_type = run.kv;
   options.prefill_rows = 64;
@@ -140,7 +142,7 @@ TEST_P(FloatGolden, KvTypesStayNearF32) {
   EXPECT_GT(q8.rms, f16.rms);
 }
 
-TEST_P(Golden, BitsDoNotDependOnThreadsChunksOrGroups) {
+TEST_P(Golden, BitsDoNotDependOnThreadsChunksGroupsOrSync) {
   const GoldenModel& model = GetParam();
   for (Isa isa : available_isas(detect_cpu_features())) {
     if (isa == Isa::kReference) continue;  // one chain for every M by construction, and slow
@@ -163,6 +165,13 @@ TEST_P(Golden, BitsDoNotDependOnThreadsChunksOrGroups) {
                      .chunk = 9};
       EXPECT_TRUE(same_bits(two, run_model(model, run))) << isa_name(isa) << " " << groups;
     }
+    RunOptions lockstep{.isa = isa,
+                        .threads = 3,
+                        .shards = 2,
+                        .decode_groups = 1,
+                        .chunk = 21,
+                        .sync = GroupSync::kLockstep};
+    EXPECT_TRUE(same_bits(two, run_model(model, lockstep))) << isa_name(isa);
   }
 }
 

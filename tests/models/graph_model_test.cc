@@ -137,9 +137,22 @@ TEST(ModelGraph, TwoCrossGroupPointsAndEightBarriersALayer) {
   }
 }
 
+// In lockstep every barrier is one of all groups, and no flag is posted.
+TEST(ModelGraph, InLockstepEveryBarrierIsAMeeting) {
+  for (uint32_t groups : {1u, 2u, 4u}) {
+    Plan plan = even_plan(Phase::kDecode, 4, 2, groups, 4);
+    plan.sync = GroupSync::kLockstep;
+    Harness harness(TinyShape{.layers = 2, .heads = 8, .kv_heads = 4}, plan);
+    EXPECT_EQ(sync_counts(harness.graph, 0), (SyncCounts{8, groups > 1 ? 8u : 0u}));
+    EXPECT_EQ(harness.graph.sync_count, 0u);
+  }
+}
+
 TEST(ModelGraph, TwoContextsInterleaveOverTwoNodesAndGroups) {
-  for (uint32_t shards : {1u, 2u}) {
+  for (auto [shards, sync] :
+       {std::pair{1u, GroupSync::kAsync}, {2u, GroupSync::kAsync}, {2u, GroupSync::kLockstep}}) {
     Plan plan = even_plan(Phase::kPrefill, 100, shards, 2, 4);
+    plan.sync = sync;
     Harness harness(TinyShape{}, plan);
     auto end = static_cast<uint32_t>(harness.graph.nodes.size());
     auto alone_a = harness.start(random_tokens(90, 1)),

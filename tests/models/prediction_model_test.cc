@@ -33,26 +33,41 @@ uint32_t barriers_of(const Graph& graph) {
                                              [](const Node& node) { return node.barrier_after; }));
 }
 
+// Of all layers, and of what stands outside them.
+uint32_t meetings_of(const Graph& graph) {
+  uint32_t meetings = 0;
+  for (int layer = -1; layer < static_cast<int>(kShape.layers); ++layer) {
+    meetings += sync_counts(graph, layer).cross_group;
+  }
+  return meetings;
+}
+
 void expect_predicted(const StepCost& cost, const OpWork& work, const Graph& graph) {
   EXPECT_DOUBLE_EQ(cost.weight_bytes + cost.kv_bytes, static_cast<double>(work.bytes));
   for (size_t u = 0; u < kUnits; ++u) {
     EXPECT_DOUBLE_EQ(cost.ops[u], static_cast<double>(work.operations[u])) << u;
   }
   EXPECT_EQ(cost.barriers, barriers_of(graph));
-  EXPECT_EQ(cost.meetings, graph.sync_count);
+  EXPECT_EQ(cost.meetings, meetings_of(graph));
 }
 
 TEST(PredictedModel, CountsWhatTheEngineDoes) {
   GgufFile file = GgufFile::parse(tiny_llama(kShape), "tiny");
   ModelShape model = read_model_shape(file, read_decoder_config(file));
   Isa isa = available_isas(detect_cpu_features()).back();
-  for (auto [threads, shards, groups] : std::vector<std::array<uint32_t, 3>>{
-           {1, 1, 1}, {2, 1, 2}, {4, 2, 1}, {2, 2, 2}, {4, 2, 4}, {3, 3, 3}}) {
+  struct Case {
+    uint32_t threads, shards, groups;
+    GroupSync sync = GroupSync::kAsync;
+  };
+  for (auto [threads, shards, groups, sync] :
+       {Case{1, 1, 1}, Case{2, 1, 2}, Case{4, 2, 1}, Case{2, 2, 2}, Case{4, 2, 4}, Case{3, 3, 3},
+        Case{2, 2, 2, GroupSync::kLockstep}, Case{2, 1, 1, GroupSync::kLockstep}}) {
     SCOPED_TRACE(std::to_string(shards) + " shards, groups: " + std::to_string(groups));
     EngineOptions options;
     options.threads = threads;
     options.shards = shards;
     options.prefill_groups = options.decode_groups = groups;
+    options.sync = sync;
     options.context = 128;
     options.decode_rows = 4;
     Machine machine = Machine::invented(shards, threads / shards);
