@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "engine/engine_plan.h"
 #include "engine/shard_shares.h"
+#include "graph/sync_layout.h"
 
 namespace hearth {
 
@@ -114,16 +115,23 @@ size_t Engine::activation_bytes(uint32_t shard) const {
   return most;
 }
 
+// What threads on shard s wait on, in both phases: epochs go on from run to run, so they share
+// nothing.
+size_t Engine::sync_bytes(uint32_t shard) const {
+  return SyncLayout(prefill_.graph).bytes[shard] + SyncLayout(decode_.graph).bytes[shard];
+}
+
 MemoryUse Engine::measure() {
   kv_ = kv_layout();
   logits_stride_ = (config_.vocabulary + kPanelRows - 1) / kPanelRows * kPanelRows;
   MemoryUse use;
+  use.scratch = member_shards_.size() * kOpScratchBytes;
   for (uint32_t s = 0; s < options_.shards; ++s) {
     use.weights += weights_->shard_bytes(s);
     use.kv += kv_bytes(s);
     use.activations += activation_bytes(s);
+    use.scratch += sync_bytes(s);
   }
-  use.scratch = member_shards_.size() * kOpScratchBytes;
   use.logits = (options_.outputs * logits_stride_ + options_.hidden_rows * size_t{config_.width}) *
                sizeof(float);
   return use;
@@ -162,11 +170,12 @@ size_t Engine::least_kv_bytes(uint32_t shard) const {
   return kv_bytes(shard) / kv_.page_count * least;
 }
 
-// Activations and scratch of the members on shard s; the logits lie on the first.
+// Activations, scratch and flags of the members on shard s; the logits lie on the first.
 size_t Engine::work_bytes(uint32_t shard) const {
   auto members =
       static_cast<size_t>(std::count(member_shards_.begin(), member_shards_.end(), shard));
-  return activation_bytes(shard) + members * kOpScratchBytes + (shard == 0 ? memory_.logits : 0);
+  return sync_bytes(shard) + activation_bytes(shard) + members * kOpScratchBytes +
+         (shard == 0 ? memory_.logits : 0);
 }
 
 size_t Engine::shard_bytes(uint32_t shard) const {
@@ -181,6 +190,7 @@ void Engine::allocate(const Machine& machine) {
     kv_arenas_.emplace_back(machine, node, kv_bytes(s), "KV cache", binding);
     work_arenas_.emplace_back(machine, node, work_bytes(s), "activations");
     kv_.shards[s].base = kv_arenas_[s].allocate(kv_bytes(s), 64);
+    shard_sync_.push_back(work_arenas_[s].allocate(sync_bytes(s), kLineSpacing));
     shard_activations_.push_back(work_arenas_[s].allocate(activation_bytes(s), 64));
   }
   for (uint32_t shard : member_shards_) {
@@ -202,15 +212,18 @@ void Engine::copy_page(uint32_t from, uint32_t to) {
 }
 
 void Engine::start_phase(PhasePart* part) {
-  std::vector<std::byte*> bases;
+  ContextMemory memory;
   std::vector<std::byte*> next = shard_activations_;
   for (uint32_t g = 0; g < part->graph.plan.group_count(); ++g) {
     uint32_t shard = part->graph.plan.groups[g].share.shard_begin;
-    bases.push_back(next[shard]);
+    memory.activations.push_back(next[shard]);
     next[shard] += part->graph.activation_bytes[g];
   }
+  memory.sync = shard_sync_;
+  std::vector<size_t> taken = SyncLayout(part->graph).bytes;
+  for (size_t s = 0; s < taken.size(); ++s) shard_sync_[s] += taken[s];
   part->executor = std::make_unique<Executor>(*team_, part->graph.plan, scratch_);
-  part->context = std::make_unique<ExecutionContext>(part->graph, bases, kv_);
+  part->context = std::make_unique<ExecutionContext>(part->graph, memory, kv_);
 }
 
 std::vector<std::string> Engine::warnings() const {

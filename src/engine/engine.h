@@ -68,8 +68,9 @@ struct StepRequest {
 };
 
 struct MemoryUse {
-  size_t weights = 0, kv = 0, activations = 0, scratch = 0;
-  size_t logits = 0;  // and hidden states
+  size_t weights = 0, kv = 0, activations = 0;
+  size_t scratch = 0;  // of threads, and what they wait on
+  size_t logits = 0;   // and hidden states
   size_t total() const { return weights + kv + activations + scratch + logits; }
 };
 
@@ -137,6 +138,7 @@ class Engine {
   Graph build_graph(WeightStore& weights, const Architecture& architecture, const Plan& plan) const;
   KvView kv_layout() const;
   size_t activation_bytes(uint32_t shard) const;
+  size_t sync_bytes(uint32_t shard) const;
   size_t kv_bytes(uint32_t shard) const;
   size_t least_kv_bytes(uint32_t shard) const;
   size_t work_bytes(uint32_t shard) const;
@@ -163,6 +165,7 @@ class Engine {
   std::vector<Arena> weight_arenas_, kv_arenas_, work_arenas_;  // per shard
   std::vector<std::byte*> scratch_;                             // per member
   std::vector<std::byte*> shard_activations_;
+  std::vector<std::byte*> shard_sync_;  // what no phase has taken yet
   std::unique_ptr<KvPool> pool_;
   KvView kv_;
   PhasePart prefill_, decode_;

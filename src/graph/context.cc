@@ -1,34 +1,61 @@
 #include "graph/context.h"
 
+#include <new>
+
 #include "base/check.h"
+#include "graph/sync_layout.h"
 
 namespace hearth {
 
-ExecutionContext::ExecutionContext(const Graph& graph, const std::vector<std::byte*>& bases,
+ExecutionContext::ExecutionContext(const Graph& graph, const ContextMemory& memory,
                                    const KvView& kv)
-    : graph_(&graph),
-      kv_(kv),
-      buffers_(graph.values.size()),
-      counters_(std::make_unique<ChunkCounter[]>(graph.counter_count)) {
-  uint32_t groups = graph.plan.group_count();
-  HEARTH_CHECK(bases.size() == groups, "activation memory for every group");
-  for (ValueId id = 0; id < graph.values.size(); ++id) {
-    const Value& value = graph.values[id];
+    : graph_(&graph), kv_(kv), buffers_(graph.values.size()) {
+  place_activations(memory.activations);
+  place_sync(memory.sync);
+}
+
+void ExecutionContext::place_activations(const std::vector<std::byte*>& bases) {
+  HEARTH_CHECK(bases.size() == graph_->plan.group_count(), "activation memory for every group");
+  for (ValueId id = 0; id < graph_->values.size(); ++id) {
+    const Value& value = graph_->values[id];
     for (size_t f = 0; f < kActFormats; ++f) {
       if (!(value.formats >> f & 1)) continue;
       buffers_[id][f] =
-          act_buffer(static_cast<ActFormat>(f), bases[value.group] + graph.places[id].offset[f],
-                     graph.rows_capacity(value.rows), value.width);
+          act_buffer(static_cast<ActFormat>(f), bases[value.group] + graph_->places[id].offset[f],
+                     graph_->rows_capacity(value.rows), value.width);
     }
   }
-  if (graph.plan.sync == GroupSync::kLockstep) {
-    groups_.emplace_back(0, graph.plan.member_count());
+}
+
+void ExecutionContext::place_sync(const std::vector<std::byte*>& bases) {
+  SyncLayout layout(*graph_);
+  const Plan& plan = graph_->plan;
+  HEARTH_CHECK(bases.size() == layout.bytes.size(), "sync memory for every shard");
+  auto at = [&](const SyncSpot& spot) { return bases[spot.shard] + spot.offset; };
+  for (const SyncSpot& spot : layout.counters) counters_.push_back(new (at(spot)) ChunkCounter);
+  std::vector<std::byte*> seats;
+  for (const SyncSpot& spot : layout.seats) seats.push_back(at(spot));
+  if (plan.sync == GroupSync::kLockstep) {
+    groups_.emplace_back(0, seats);
   } else {
-    for (const PlanGroup& group : graph.plan.groups) {
-      groups_.emplace_back(group.member_begin, group.member_end);
+    for (const PlanGroup& group : plan.groups) {
+      groups_.emplace_back(group.member_begin,
+                           std::vector<std::byte*>(seats.begin() + group.member_begin,
+                                                   seats.begin() + group.member_end));
     }
   }
-  for (uint32_t i = 0; i < groups * groups; ++i) flags_.push_back(std::make_unique<Flag>());
+  station_of_member_ = layout.station_of_member;
+  tells_.resize(plan.group_count());
+  tells_serial_.resize(plan.group_count());
+  for (const SyncLayout::Station& station : layout.stations) {
+    std::vector<Flag*>& flags = stations_.emplace_back(plan.group_count());
+    for (uint32_t from = 0; from < plan.group_count(); ++from) {
+      if (from == station.group) continue;
+      flags[from] = new (at(station.flags[from])) Flag;
+      tells_[from].push_back(flags[from]);
+      if (station.group == 0) tells_serial_[from].push_back(flags[from]);
+    }
+  }
 }
 
 void ExecutionContext::begin(const StepView& step) {

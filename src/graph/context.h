@@ -1,11 +1,11 @@
 // ExecutionContext: everything that one run of a graph changes. Several contexts over one graph may
 // be under way at once (dual batch, prefill beside decode), each with memory, counters, barriers
-// and flags of its own.
+// and flags of its own. What threads wait on or claim from lies where sync_layout.h says.
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <memory>
+#include <span>
 #include <vector>
 
 #include "graph/graph.h"
@@ -16,11 +16,19 @@
 
 namespace hearth {
 
+// What a context works in; it must outlive it.
+struct ContextMemory {
+  // By group: graph.activation_bytes[g] bytes, 64-byte aligned, on the node of group g's first
+  // shard.
+  std::vector<std::byte*> activations;
+  // By shard: SyncLayout(graph).bytes[s] bytes, kLineSpacing-aligned, on the node of shard s.
+  std::vector<std::byte*> sync;
+};
+
 class ExecutionContext {
  public:
-  // `bases[g]`: graph.activation_bytes[g] bytes, 64-byte aligned, on the node of group g. The graph
-  // and the memory must outlive the context.
-  ExecutionContext(const Graph& graph, const std::vector<std::byte*>& bases, const KvView& kv);
+  // The graph must outlive the context.
+  ExecutionContext(const Graph& graph, const ContextMemory& memory, const KvView& kv);
 
   // Sets the step of the next run: at most plan.max_rows rows and max_outputs outputs. Called by
   // one thread while no run of this context is under way.
@@ -46,24 +54,34 @@ class ExecutionContext {
   size_t f32_stride(ValueId id) const { return buffer(id, ActFormat::kF32).row_stride; }
 
   // The next unclaimed index in [0, count) of a counter in this run; `count` where none is left.
-  uint32_t claim(uint32_t counter, uint32_t count) { return counters_[counter].next(run_, count); }
+  uint32_t claim(uint32_t counter, uint32_t count) { return counters_[counter]->next(run_, count); }
 
   // Who meets after a node: group g, or in lockstep all members of the plan.
   Group& barrier_group(uint32_t g) { return groups_[groups_.size() == 1 ? 0 : g]; }
-  // The flag with which group `from` tells group `to` how far it is.
-  Flag& flag(uint32_t to, uint32_t from) { return *flags_[to * graph_->plan.group_count() + from]; }
+  // The flag by which group `from` tells `member`, who is not of it, how far it is.
+  Flag& told_by(uint32_t from, uint32_t member) {
+    return *stations_[station_of_member_[member]][from];
+  }
+  // The flags by which group `from` tells all others, or group 0 alone.
+  std::span<Flag* const> tells(uint32_t from) const { return tells_[from]; }
+  std::span<Flag* const> tells_serial(uint32_t from) const { return tells_serial_[from]; }
   // Added to a node's sync_index: what flags carry in this run.
   uint32_t sync_base() const { return run_ * graph_->sync_count; }
 
  private:
+  void place_activations(const std::vector<std::byte*>& bases);
+  void place_sync(const std::vector<std::byte*>& bases);
+
   const Graph* graph_;
   KvView kv_;
   StepView step_;
   uint32_t run_ = 0;  // counts begin()
   std::vector<std::array<ActBuffer, kActFormats>> buffers_;
-  std::unique_ptr<ChunkCounter[]> counters_;
+  std::vector<ChunkCounter*> counters_;
   std::vector<Group> groups_;
-  std::vector<std::unique_ptr<Flag>> flags_;
+  std::vector<std::vector<Flag*>> stations_;  // [SyncLayout's station][group that posts]
+  std::vector<uint32_t> station_of_member_;   // by member
+  std::vector<std::vector<Flag*>> tells_, tells_serial_;  // by group that posts
 };
 
 }  // namespace hearth

@@ -29,24 +29,22 @@ std::vector<uint32_t> slots_of(const Plan& plan, const PlanGroup& group, uint32_
 
 // Group g tells whom it must, and waits for whom it must, at a node's cross-group point. Everything
 // that the group did before lies behind its barrier.
-void meet(ExecutionContext& context, const Node& node, const Worker& worker) noexcept {
+void meet(ExecutionContext& context, const Node& node, const Worker& worker,
+          uint32_t member) noexcept {
   uint32_t groups = context.graph().plan.group_count();
   uint32_t epoch = context.sync_base() + node.sync_index;
   uint32_t me = worker.group;
   bool posts = node.sync == Sync::kAllToAll || (node.sync == Sync::kFromSerial) == (me == 0);
   bool waits = node.sync == Sync::kAllToAll || (node.sync == Sync::kFromSerial) == (me != 0);
   if (posts && worker.index == 0) {
-    for (uint32_t shift = 1; shift < groups; ++shift) {
-      uint32_t to = (me + shift) % groups;
-      if (node.sync == Sync::kToSerial && to != 0) continue;
-      context.flag(to, me).post(epoch);
-    }
+    Flag::post_all(node.sync == Sync::kToSerial ? context.tells_serial(me) : context.tells(me),
+                   epoch);
   }
   if (waits) {
     for (uint32_t shift = 1; shift < groups; ++shift) {
       uint32_t from = (me + shift) % groups;
       if (node.sync == Sync::kFromSerial && from != 0) continue;
-      context.flag(me, from).wait_at_least(epoch);
+      context.told_by(from, member).wait_at_least(epoch);
     }
   }
 }
@@ -113,7 +111,7 @@ void Executor::run_member(Run& run, uint32_t member) noexcept {
       }
     }
     if (node.sync != Sync::kNone) {
-      meet(run.context, node, worker);
+      meet(run.context, node, worker, member);
       laps.met(n);
     }
     bool serial = node.instances.size() == 1, works = !serial || worker.group == 0;

@@ -40,7 +40,8 @@ class Op {
   virtual ~Op() = default;
   virtual void run(ExecutionContext& context, uint32_t counter0,
                    const Worker& worker) const noexcept = 0;
-  // Counters that a run claims from, each starting at 0: the op's are counter0, counter0 + 1, ...
+  // Counters that a run claims from, each starting at 0: the op's are counter0, counter0 + 1, ...;
+  // the i-th lies on the node of slot i, whose threads claim from it first.
   virtual uint32_t counters() const { return 0; }
   // What this instance does in the context's step; those of all groups sum up to the whole.
   virtual OpWork work(const ExecutionContext&) const { return {}; }

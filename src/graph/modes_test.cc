@@ -10,6 +10,7 @@
 #include "graph/builder.h"
 #include "graph/context.h"
 #include "graph/executor.h"
+#include "graph/test_memory.h"
 
 namespace hearth {
 namespace {
@@ -152,18 +153,6 @@ class RandomGraphMaker {
   std::vector<float> expected_;
 };
 
-struct Memory {
-  explicit Memory(const Graph& graph) {
-    for (size_t bytes : graph.activation_bytes) {
-      blocks.emplace_back(bytes + 64);
-      auto address = reinterpret_cast<uintptr_t>(blocks.back().data());
-      bases.push_back(blocks.back().data() + (64 - address % 64) % 64);
-    }
-  }
-  std::vector<std::vector<std::byte>> blocks;
-  std::vector<std::byte*> bases;
-};
-
 StepView one_row(const std::vector<int32_t>& tokens) {
   StepView step;
   step.tokens = tokens;
@@ -184,8 +173,8 @@ TEST(Modes, RandomGraphsComputeWhatTheyShould) {
     Plan plan = even_plan(Phase::kDecode, 2, groups, groups, groups + seed % 3);
     if (seed > 40) plan.sync = GroupSync::kLockstep;
     RandomGraph random = RandomGraphMaker(plan, seed).make(25);
-    Memory memory(random.graph);
-    ExecutionContext context(random.graph, memory.bases, {});
+    TestMemory memory(random.graph);
+    ExecutionContext context(random.graph, memory, {});
     Team team(plan.member_count());
     Executor executor(team, plan, std::vector<std::byte*>(plan.member_count(), nullptr));
     for (int32_t run = 0; run < 5; ++run) {
@@ -203,9 +192,9 @@ TEST(Modes, TwoContextsInterleaveOnOneGraph) {
     plan.sync = sync;
     RandomGraph random = RandomGraphMaker(plan, 99).make(40);
     auto end = static_cast<uint32_t>(random.graph.nodes.size()) - 1;
-    Memory first_memory(random.graph), second_memory(random.graph);
-    ExecutionContext first(random.graph, first_memory.bases, {});
-    ExecutionContext second(random.graph, second_memory.bases, {});
+    TestMemory first_memory(random.graph), second_memory(random.graph);
+    ExecutionContext first(random.graph, first_memory, {});
+    ExecutionContext second(random.graph, second_memory, {});
     Team team(4);
     Executor executor(team, plan, std::vector<std::byte*>(4, nullptr));
     std::mt19937 chance(5);

@@ -9,6 +9,7 @@
 
 #include "graph/builder.h"
 #include "graph/executor.h"
+#include "graph/test_memory.h"
 
 namespace hearth {
 namespace {
@@ -93,7 +94,8 @@ struct Fixture {
       : plan(even_plan(Phase::kDecode, 8, groups, groups, kMembers)),
         graph(nap_graph(plan, &arrived)),
         profile(graph),
-        context(graph, std::vector<std::byte*>(groups, nullptr), {}),
+        memory(graph),
+        context(graph, memory, {}),
         team(kMembers),
         executor(team, plan, std::vector<std::byte*>(kMembers, nullptr)) {
     executor.set_profile(&profile);
@@ -119,6 +121,7 @@ struct Fixture {
   Plan plan;
   Graph graph;
   Profile profile;
+  TestMemory memory;
   ExecutionContext context;
   std::vector<int32_t> tokens;
   Team team;

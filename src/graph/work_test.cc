@@ -9,6 +9,7 @@
 #include "graph/ops/attention.h"
 #include "graph/ops/linear.h"
 #include "graph/ops/rows.h"
+#include "graph/test_memory.h"
 
 namespace hearth {
 namespace {
@@ -59,14 +60,8 @@ OpWork product(const Weight& weight, uint32_t rows, Unit unit) {
 // A graph's work in a step that it is asked for but does not run: nothing has weights.
 class Asked {
  public:
-  Asked(Graph graph, const KvView& kv) : graph_(std::move(graph)) {
-    std::vector<std::byte*> bases;
-    for (size_t bytes : graph_.activation_bytes) {
-      memory_.emplace_back(bytes / sizeof(CacheLine) + 1);
-      bases.push_back(memory_.back().data()->bytes);
-    }
-    context_ = std::make_unique<ExecutionContext>(graph_, bases, kv);
-  }
+  Asked(Graph graph, const KvView& kv)
+      : graph_(std::move(graph)), memory_(graph_), context_(graph_, memory_, kv) {}
 
   OpWork work(const std::vector<StepItem>& items, uint32_t outputs, const std::string& name) {
     uint32_t rows = 0;
@@ -78,11 +73,11 @@ class Asked {
     step.items = items;
     step.outputs = wanted;
     step.logit_rows = static_cast<uint32_t>(step.outputs.size());
-    context_->begin(step);
+    context_.begin(step);
     OpWork sum;
     for (const Node& node : graph_.nodes) {
       if (node.name != name) continue;
-      for (const auto& op : node.instances) sum += op->work(*context_);
+      for (const auto& op : node.instances) sum += op->work(context_);
     }
     return sum;
   }
@@ -91,13 +86,9 @@ class Asked {
   }
 
  private:
-  struct alignas(64) CacheLine {
-    std::byte bytes[64];
-  };
-
   Graph graph_;
-  std::vector<std::vector<CacheLine>> memory_;
-  std::unique_ptr<ExecutionContext> context_;
+  TestMemory memory_;
+  ExecutionContext context_;
 };
 
 Bundle input(GraphBuilder& builder, uint32_t width, RowSet rows = RowSet::kTokens) {

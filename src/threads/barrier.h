@@ -5,14 +5,20 @@
 // is contended. Two cores of one Zen 5 package take 65 ns; a collector that releases the others
 // took 120, std::barrier takes 340.
 //
+// What thread i waits on is its seat: a round that it counts by itself and a flag for every step,
+// each on a line of its own. A seat should lie in memory of its thread's node; the barrier only
+// points to it (it may be placed in an arena: nothing needs destroying).
+//
 // arrive_and_wait(index): every index in [0, size) is used by exactly one thread per round. What
 // any thread did before is visible to all after. Waiting spins for about kSpinTime, then sleeps
 // (flag.h), so more threads than CPUs are slow but safe. Nothing allocates or throws after
 // construction.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "threads/flag.h"
 
@@ -20,15 +26,32 @@ namespace hearth {
 
 class Barrier {
  public:
+  // With seats of its own, on the heap.
   explicit Barrier(uint32_t size);
+  // Thread i's seat is made at seats[i]: seat_bytes(seats.size()) bytes, kLineSpacing-aligned, that
+  // outlive the barrier.
+  explicit Barrier(const std::vector<std::byte*>& seats);
 
-  uint32_t size() const { return size_; }
+  static size_t seat_bytes(uint32_t size);
+
+  uint32_t size() const { return static_cast<uint32_t>(seats_.size()); }
 
   void arrive_and_wait(uint32_t index) noexcept;
 
  private:
-  uint32_t size_;
-  std::unique_ptr<Flag[]> flags_;  // [step * size_ + i] is what thread i waits on in that step
+  struct alignas(kLineSpacing) Line {
+    std::byte bytes[kLineSpacing];
+  };
+  // A Seat, then the flags of its steps.
+  struct alignas(kLineSpacing) Seat {
+    uint32_t round = 0;
+    Flag* flags() noexcept { return reinterpret_cast<Flag*>(this + 1); }
+  };
+
+  void sit(const std::vector<std::byte*>& places);
+
+  std::unique_ptr<Line[]> own_;
+  std::vector<Seat*> seats_;
 };
 
 }  // namespace hearth

@@ -81,10 +81,34 @@ TEST(BarrierTest, LateThreadFindsTheOthersAsleep) {
   });
 }
 
+// A seat's memory per thread, apart from the others', as on nodes of their own.
+struct Places {
+  explicit Places(uint32_t size) {
+    for (uint32_t i = 0; i < size; ++i) {
+      blocks.emplace_back(Barrier::seat_bytes(size) / kLineSpacing);
+      seats.push_back(blocks.back().data()->bytes);
+    }
+  }
+  struct alignas(kLineSpacing) Line {
+    std::byte bytes[kLineSpacing];
+  };
+  std::vector<std::vector<Line>> blocks;
+  std::vector<std::byte*> seats;
+};
+
+// A flag for every step, each on its own line, and one for the round.
+TEST(BarrierTest, SeatsAreLinesOfTheirOwn) {
+  EXPECT_EQ(Barrier::seat_bytes(1), kLineSpacing);
+  EXPECT_EQ(Barrier::seat_bytes(2), 2 * kLineSpacing);
+  EXPECT_EQ(Barrier::seat_bytes(5), 4 * kLineSpacing);
+  EXPECT_EQ(Barrier::seat_bytes(192), 9 * kLineSpacing);
+}
+
 TEST(GroupTest, GroupsSynchroniseApart) {
+  Places first(3), second(2);
   std::vector<Group> groups;
-  groups.emplace_back(0, 3);
-  groups.emplace_back(3, 5);
+  groups.emplace_back(0, first.seats);
+  groups.emplace_back(3, second.seats);
   EXPECT_EQ(groups[1].member_begin(), 3u);
   EXPECT_EQ(groups[1].member_end(), 5u);
   EXPECT_TRUE(groups[1].has(4) && !groups[1].has(2) && !groups[1].has(5));

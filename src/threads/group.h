@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "threads/barrier.h"
 
@@ -11,10 +12,9 @@ namespace hearth {
 
 class Group {
  public:
-  // Members [member_begin, member_end) of the team; not empty.
-  Group(uint32_t member_begin, uint32_t member_end)
-      : member_begin_(member_begin),
-        barrier_(std::make_unique<Barrier>(member_end - member_begin)) {}
+  // Members [member_begin, member_begin + seats.size()) of the team; seats as for Barrier.
+  Group(uint32_t member_begin, const std::vector<std::byte*>& seats)
+      : member_begin_(member_begin), barrier_(std::make_unique<Barrier>(seats)) {}
 
   uint32_t member_begin() const { return member_begin_; }
   uint32_t member_end() const { return member_begin_ + size(); }

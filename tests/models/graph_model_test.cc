@@ -8,6 +8,7 @@
 
 #include "engine/kv_pool.h"
 #include "graph/executor.h"
+#include "graph/sync_layout.h"
 #include "models/registry.h"
 #include "tiny_model.h"
 
@@ -55,10 +56,14 @@ class Harness {
 
   std::unique_ptr<Run> start(const std::vector<int32_t>& tokens) {
     auto run = std::make_unique<Run>();
-    std::vector<std::byte*> bases;
+    ContextMemory memory;
     for (size_t bytes : graph.activation_bytes) {
       run->arenas.emplace_back(machine_, 0, bytes, "activations");
-      bases.push_back(run->arenas.back().allocate(bytes));
+      memory.activations.push_back(run->arenas.back().allocate(bytes));
+    }
+    for (size_t bytes : SyncLayout(graph).bytes) {
+      run->arenas.emplace_back(machine_, 0, bytes, "flags");
+      memory.sync.push_back(run->arenas.back().allocate(bytes, kLineSpacing));
     }
     KvView kv;
     kv.type = KvType::kF32;
@@ -70,7 +75,7 @@ class Harness {
       run->arenas.emplace_back(machine_, 0, bytes, "kv");
       kv.shards.push_back({run->arenas.back().allocate(bytes), heads});
     }
-    run->context = std::make_unique<ExecutionContext>(graph, bases, kv);
+    run->context = std::make_unique<ExecutionContext>(graph, memory, kv);
     run->tokens = tokens;
     auto n = static_cast<uint32_t>(tokens.size());
     for (uint32_t i = 0; i < n; ++i) {

@@ -1,0 +1,63 @@
+#include "graph/sync_layout.h"
+
+#include "threads/barrier.h"
+#include "threads/chunk_counter.h"
+
+namespace hearth {
+
+SyncLayout::SyncLayout(const Graph& graph) : bytes(graph.plan.shard_count(), 0) {
+  place_seats(graph.plan);
+  place_stations(graph.plan);
+  place_counters(graph);
+}
+
+SyncSpot SyncLayout::place(uint32_t shard, size_t size) {
+  static_assert(sizeof(Flag) == kLineSpacing && sizeof(ChunkCounter) == kLineSpacing);
+  SyncSpot spot{shard, bytes[shard]};
+  bytes[shard] += size;
+  return spot;
+}
+
+void SyncLayout::place_seats(const Plan& plan) {
+  for (const PlanGroup& group : plan.groups) {
+    bool lockstep = plan.sync == GroupSync::kLockstep;
+    uint32_t size = lockstep ? plan.member_count() : group.member_end - group.member_begin;
+    for (uint32_t m = group.member_begin; m < group.member_end; ++m) {
+      seats.push_back(place(plan.member_shards[m], Barrier::seat_bytes(size)));
+    }
+  }
+}
+
+void SyncLayout::place_stations(const Plan& plan) {
+  for (uint32_t g = 0; g < plan.group_count(); ++g) {
+    size_t first = stations.size();
+    for (uint32_t m = plan.groups[g].member_begin; m < plan.groups[g].member_end; ++m) {
+      uint32_t shard = plan.member_shards[m];
+      size_t station = first;
+      while (station < stations.size() && stations[station].shard != shard) ++station;
+      if (station == stations.size()) {
+        stations.push_back({g, shard, std::vector<SyncSpot>(plan.group_count(), {shard, 0})});
+        for (uint32_t from = 0; from < plan.group_count(); ++from) {
+          if (from != g) stations[station].flags[from] = place(shard, sizeof(Flag));
+        }
+      }
+      station_of_member.push_back(static_cast<uint32_t>(station));
+    }
+  }
+}
+
+void SyncLayout::place_counters(const Graph& graph) {
+  counters.resize(graph.counter_count);
+  for (const Node& node : graph.nodes) {
+    for (uint32_t i = 0; i < node.instances.size(); ++i) {
+      // A node of one instance is group 0's.
+      const GroupShare& share = graph.plan.groups[i].share;
+      for (uint32_t c = 0; c < node.instances[i]->counters(); ++c) {
+        uint32_t shard = share.shard_begin + c % (share.shard_end - share.shard_begin);
+        counters[node.counter0[i] + c] = place(shard, sizeof(ChunkCounter));
+      }
+    }
+  }
+}
+
+}  // namespace hearth

@@ -1,0 +1,48 @@
+// Where everything lies that the threads of a run wait on or claim from: on the node of the threads
+// that do, so that a thread spins on a line of its own node only. Memory of shard s is on the node
+// of shard s; which shard a member stands on says the plan.
+//
+//   a member's seat in its barrier        its own shard
+//   the flag by which group a tells b     every shard that a member of b stands on has one
+//   chunk counter i of an op of group g   shard i of g's share (counters beyond start over there)
+//
+// Each lies on lines of its own (kLineSpacing), so none shares one with another.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace hearth {
+
+// Somewhere in a shard's memory.
+struct SyncSpot {
+  uint32_t shard;
+  size_t offset;
+};
+
+struct SyncLayout {
+  explicit SyncLayout(const Graph& graph);
+
+  // The members that wait on one flag from each other group: those of a group on one shard.
+  struct Station {
+    uint32_t group, shard;
+    std::vector<SyncSpot> flags;  // by the group that posts; the own one's is no spot to use
+  };
+
+  std::vector<size_t> bytes;                // by shard, a multiple of kLineSpacing
+  std::vector<SyncSpot> seats;              // by member
+  std::vector<Station> stations;            // in the order of groups
+  std::vector<uint32_t> station_of_member;  // by member
+  std::vector<SyncSpot> counters;           // by counter
+
+ private:
+  SyncSpot place(uint32_t shard, size_t size);
+  void place_seats(const Plan& plan);
+  void place_stations(const Plan& plan);
+  void place_counters(const Graph& graph);
+};
+
+}  // namespace hearth

@@ -1,0 +1,150 @@
+#include "graph/sync_layout.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "graph/builder.h"
+#include "graph/test_memory.h"
+#include "threads/barrier.h"
+
+namespace hearth {
+namespace {
+
+// Claims from two counters a slot.
+class ClaimingOp : public Op {
+ public:
+  explicit ClaimingOp(const GroupShare& share)
+      : counters_(2 * (share.shard_end - share.shard_begin)) {}
+  void run(ExecutionContext&, uint32_t, const Worker&) const noexcept override {}
+  uint32_t counters() const override { return counters_; }
+
+ private:
+  uint32_t counters_;
+};
+
+// Nodes that all groups work on, and one of group 0's.
+Graph claiming_graph(const Plan& plan) {
+  GraphBuilder builder(plan, kernels_for(Isa::kReference), 1);
+  for (Mode mode : {Mode::kParallel, Mode::kReduce, Mode::kSerial, Mode::kParallel}) {
+    std::vector<std::unique_ptr<Op>> ops;
+    for (uint32_t g = 0; g < (mode == Mode::kSerial ? 1 : plan.group_count()); ++g) {
+      ops.push_back(std::make_unique<ClaimingOp>(plan.groups[g].share));
+    }
+    builder.append(mode, "claim", std::move(ops));
+  }
+  return std::move(builder).finish();
+}
+
+// Groups smaller than a node, of a node, larger; uneven; in lockstep.
+std::vector<Plan> plans() {
+  std::vector<Plan> all;
+  for (auto [shards, groups, members] :
+       {std::array{1u, 1u, 1u}, std::array{1u, 3u, 7u}, std::array{2u, 2u, 5u},
+        std::array{4u, 2u, 8u}, std::array{4u, 1u, 4u}, std::array{2u, 4u, 9u}}) {
+    all.push_back(even_plan(Phase::kDecode, 1, shards, groups, members));
+    all.push_back(all.back());
+    all.back().sync = GroupSync::kLockstep;
+  }
+  return all;
+}
+
+// What overlaps with nothing else, and ends within its shard's memory.
+class Lines {
+ public:
+  explicit Lines(const SyncLayout& layout) : layout_(layout) {}
+
+  void take(const SyncSpot& spot, size_t bytes) {
+    ASSERT_LT(spot.shard, layout_.bytes.size());
+    EXPECT_EQ(spot.offset % kLineSpacing, 0u);
+    EXPECT_LE(spot.offset + bytes, layout_.bytes[spot.shard]);
+    for (size_t at = spot.offset; at < spot.offset + bytes; at += kLineSpacing) {
+      EXPECT_TRUE(taken_[spot.shard].emplace(at, true).second) << "a line of two";
+    }
+  }
+  void expect_all_taken() {
+    for (uint32_t s = 0; s < layout_.bytes.size(); ++s) {
+      EXPECT_EQ(taken_[s].size() * kLineSpacing, layout_.bytes[s]);
+    }
+  }
+
+ private:
+  const SyncLayout& layout_;
+  std::map<uint32_t, std::map<size_t, bool>> taken_;
+};
+
+TEST(SyncLayout, EveryoneWaitsOnLinesOfTheirOwnNode) {
+  for (const Plan& plan : plans()) {
+    SCOPED_TRACE(plan_text(plan));
+    Graph graph = claiming_graph(plan);
+    SyncLayout layout(graph);
+    Lines lines(layout);
+    for (const PlanGroup& group : plan.groups) {
+      bool all = plan.sync == GroupSync::kLockstep;
+      uint32_t size = all ? plan.member_count() : group.member_end - group.member_begin;
+      for (uint32_t m = group.member_begin; m < group.member_end; ++m) {
+        EXPECT_EQ(layout.seats[m].shard, plan.member_shards[m]);
+        lines.take(layout.seats[m], Barrier::seat_bytes(size));
+        const SyncLayout::Station& station = layout.stations[layout.station_of_member[m]];
+        EXPECT_EQ(&plan.groups[station.group], &group);
+        for (const SyncSpot& flag : station.flags) EXPECT_EQ(flag.shard, plan.member_shards[m]);
+      }
+    }
+    for (const SyncLayout::Station& station : layout.stations) {
+      for (uint32_t from = 0; from < plan.group_count(); ++from) {
+        if (from != station.group) lines.take(station.flags[from], sizeof(Flag));
+      }
+    }
+    for (const SyncSpot& counter : layout.counters) lines.take(counter, kLineSpacing);
+    lines.expect_all_taken();
+  }
+}
+
+TEST(SyncLayout, CountersLieOnTheShardsOfTheirSlots) {
+  for (const Plan& plan : plans()) {
+    Graph graph = claiming_graph(plan);
+    SyncLayout layout(graph);
+    for (const Node& node : graph.nodes) {
+      for (uint32_t g = 0; g < node.instances.size(); ++g) {
+        const GroupShare& share = plan.groups[g].share;
+        uint32_t slots = share.shard_end - share.shard_begin;
+        for (uint32_t c = 0; c < 2 * slots; ++c) {
+          EXPECT_EQ(layout.counters[node.counter0[g] + c].shard, share.shard_begin + c % slots);
+        }
+      }
+    }
+  }
+}
+
+// The context uses the memory it is given, and tells those that the layout names.
+TEST(SyncLayout, ContextStandsOnIt) {
+  for (const Plan& plan : plans()) {
+    Graph graph = claiming_graph(plan);
+    TestMemory memory(graph);
+    const ContextMemory& blocks = memory;
+    ExecutionContext context(graph, memory, {});
+    SyncLayout layout(graph);
+    uint32_t groups = plan.group_count();
+    for (uint32_t from = 0; from < groups; ++from) {
+      std::map<const Flag*, int> told;
+      for (const Flag* flag : context.tells(from)) ++told[flag];
+      std::map<const Flag*, int> expected, expected_serial;
+      for (uint32_t m = 0; m < plan.member_count(); ++m) {
+        const SyncLayout::Station& station = layout.stations[layout.station_of_member[m]];
+        if (station.group == from) continue;
+        const Flag& flag = context.told_by(from, m);
+        const std::byte* base = blocks.sync[plan.member_shards[m]];
+        EXPECT_EQ(reinterpret_cast<const std::byte*>(&flag), base + station.flags[from].offset);
+        expected[&flag] = 1;
+        if (station.group == 0) expected_serial[&flag] = 1;
+      }
+      EXPECT_EQ(told, expected);
+      told.clear();
+      for (const Flag* flag : context.tells_serial(from)) ++told[flag];
+      EXPECT_EQ(told, expected_serial);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hearth
