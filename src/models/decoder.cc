@@ -45,7 +45,7 @@ Bundle DecoderBuilder::norm(const Bundle& x, const std::string& name, RowSet row
 }
 
 AttentionShape DecoderBuilder::attention_shape(uint32_t layer) {
-  auto head_norm = [&](const char* name) -> const std::vector<float>* {
+  auto head_norm = [&](const char* name) -> const VectorWeight* {
     if (!config_.qk_norm) return nullptr;
     return &weights_.vector(layer_tensor(layer, name), config_.head_dim);
   };

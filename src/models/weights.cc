@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -56,16 +57,16 @@ const Weight& WeightStore::matrix(const std::string& name, uint32_t rows, uint32
   return entries_.back()->weight;
 }
 
-const std::vector<float>& WeightStore::vector(const std::string& name, uint32_t n) {
+const VectorWeight& WeightStore::vector(const std::string& name, uint32_t n) {
   auto known = vectors_.find(name);
-  if (known != vectors_.end()) return known->second;
+  if (known != vectors_.end()) return known->second.weight;
   const GgufTensor& source = tensor(name, 1, n);
   std::vector<float> values(n);
   dequantize_row(source.dtype, source.data.data(), n, values.data());
-  return vectors_.emplace(name, std::move(values)).first->second;
+  return vectors_.emplace(name, VectorEntry{{n, {}}, std::move(values)}).first->second.weight;
 }
 
-const std::vector<float>* WeightStore::vector_or_null(const std::string& name, uint32_t n) {
+const VectorWeight* WeightStore::vector_or_null(const std::string& name, uint32_t n) {
   return has(name) ? &vector(name, n) : nullptr;
 }
 
@@ -91,6 +92,9 @@ size_t WeightStore::shard_bytes(uint32_t s) const {
     const PackSpec& spec = entry->weight.shards[s].spec;
     bytes += align_up(spec.codes_bytes()) + align_up(spec.scales_bytes());
   }
+  for (const auto& [name, vector] : vectors_) {
+    bytes += align_up(vector.weight.size * sizeof(float));
+  }
   return bytes;
 }
 
@@ -100,8 +104,21 @@ size_t WeightStore::file_bytes() const {
   return bytes;
 }
 
+void WeightStore::load_vectors(std::vector<Arena>& arenas) {
+  for (auto& [name, vector] : vectors_) {
+    size_t bytes = vector.weight.size * sizeof(float);
+    for (Arena& arena : arenas) {
+      std::byte* copy = arena.allocate(bytes, kWeightAlign);
+      std::memcpy(copy, vector.values.data(), bytes);
+      vector.weight.copies.push_back(reinterpret_cast<const float*>(copy));
+    }
+    vector.values = {};
+  }
+}
+
 void WeightStore::load(Team& team, const std::vector<uint32_t>& member_shards,
                        std::vector<Arena>& arenas, const Report& report) {
+  load_vectors(arenas);
   std::vector<std::vector<PackTask>> tasks(arenas.size());
   std::vector<std::atomic<uint32_t>> left(entries_.size());
   for (size_t e = 0; e < entries_.size(); ++e) {

@@ -1,7 +1,7 @@
 // WeightStore: the weights of one model, declared while its graph is built, then packed shard by
 // shard from the file. A weight is declared by name with the shape the model expects; the same name
 // declared again (by the other phase's graph) is the same weight. Small vectors (norms, biases) are
-// read at once as f32.
+// f32, and every shard's node gets a copy.
 //
 // Errors: a tensor that is missing or has another shape than the metadata says (kFile, naming it).
 #pragma once
@@ -32,17 +32,17 @@ class WeightStore {
   const Weight& matrix(const std::string& name, uint32_t rows, uint32_t k, CutBy cut,
                        const AxisCuts& cuts, uint32_t unit);
 
-  const std::vector<float>& vector(const std::string& name, uint32_t n);
+  const VectorWeight& vector(const std::string& name, uint32_t n);
   // Null where the file has no such tensor.
-  const std::vector<float>* vector_or_null(const std::string& name, uint32_t n);
+  const VectorWeight* vector_or_null(const std::string& name, uint32_t n);
 
   // Throws (kUnsupported) naming a tensor of the file that nothing declared: a model that has
   // weights which this program ignores would give wrong text.
   void check_all_used() const;
 
-  // Bytes of all declared matrices in shard s, as `load` lays them out.
+  // Bytes of all that is declared in shard s, as `load` lays it out.
   size_t shard_bytes(uint32_t s) const;
-  // Bytes in the file of what is declared.
+  // Bytes in the file of the declared matrices.
   size_t file_bytes() const;
 
   // `report(bytes done of file_bytes())` is called now and then by member 0.
@@ -59,12 +59,18 @@ class WeightStore {
     const GgufTensor* tensor;
   };
 
+  struct VectorEntry {
+    VectorWeight weight;
+    std::vector<float> values;  // until they are loaded
+  };
+
   const GgufTensor& tensor(const std::string& name, uint32_t rows, uint32_t k) const;
+  void load_vectors(std::vector<Arena>& arenas);
 
   const GgufFile& file_;
   std::vector<std::unique_ptr<Entry>> entries_;
   std::map<std::string, Entry*> by_name_;
-  std::map<std::string, std::vector<float>> vectors_;
+  std::map<std::string, VectorEntry> vectors_;
 };
 
 }  // namespace hearth

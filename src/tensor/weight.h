@@ -1,5 +1,6 @@
 // A weight matrix W[rows, k] as it lies in memory: cut into one Shard per NUMA node, each packed
-// for the kernels (tensor/pack_spec.h). A weight is stored once, whatever plans work on it.
+// for the kernels (tensor/pack_spec.h). A weight is stored once, whatever plans work on it; only
+// small vectors, which every row needs whole, have a copy on every node.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +32,12 @@ struct Weight {
   const AxisCuts* cuts;
   uint32_t unit;  // rows or columns of this weight in one unit of the axis
   std::vector<Shard> shards;
+};
+
+// A small vector (norm weights, biases), of which the node of every shard has a copy.
+struct VectorWeight {
+  uint32_t size = 0;
+  std::vector<const float*> copies;  // by shard, once loaded
 };
 
 // The weight with empty shards (no memory yet). The axis must cover it: units * unit reaches its

@@ -112,6 +112,29 @@ std::vector<int32_t> random_tokens(uint32_t n, uint32_t seed) {
   return tokens;
 }
 
+TEST(ModelWeights, EveryShardHasItsOwnCopyOfVectors) {
+  Machine machine = Machine::invented(3, 1);
+  GgufFile file = GgufFile::parse(tiny_llama(TinyShape{}), "tiny");
+  WeightStore weights(file);
+  DecoderConfig config = read_decoder_config(file);
+  const VectorWeight& norm = weights.vector("output_norm.weight", config.width);
+  std::vector<Arena> arenas;
+  for (uint32_t s = 0; s < 3; ++s) {
+    EXPECT_EQ(weights.shard_bytes(s), (config.width * sizeof(float) + 63) / 64 * 64);
+    arenas.emplace_back(machine, s, weights.shard_bytes(s), "weights");
+  }
+  Team team(1);
+  weights.load(team, {0}, arenas, [](size_t) {});
+  std::vector<float> expected(config.width);
+  const GgufTensor& source = file.require_tensor("output_norm.weight");
+  dequantize_row(source.dtype, source.data.data(), config.width, expected.data());
+  ASSERT_EQ(norm.copies.size(), 3u);
+  for (uint32_t s = 0; s < 3; ++s) {
+    EXPECT_EQ(reinterpret_cast<const std::byte*>(norm.copies[s]), arenas[s].data());
+    EXPECT_EQ(0, std::memcmp(norm.copies[s], expected.data(), config.width * sizeof(float)));
+  }
+}
+
 TEST(ModelGraph, ActivationMemoryDoesNotDependOnLayers) {
   for (uint32_t groups : {1u, 2u}) {
     Plan plan = even_plan(Phase::kPrefill, 32, groups, groups, groups);

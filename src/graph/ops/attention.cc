@@ -63,9 +63,9 @@ class RopeStoreOp : public Op {
     float* k = base + heads.k_column + size_t{head} * d;
     float* v = base + heads.v_column + size_t{head} * d;
     for (uint32_t i = 0; i < shape_.group_size; ++i) {
-      norm_and_rotate(context, q + size_t{i} * d, shape_.q_norm, row);
+      norm_and_rotate(context, q + size_t{i} * d, shape_.q_norm, heads.shard, row);
     }
-    norm_and_rotate(context, k, shape_.k_norm, row);
+    norm_and_rotate(context, k, shape_.k_norm, heads.shard, row);
     const StepView& step = context.step();
     const StepItem& item = step.items[step.row_items[row]];
     uint32_t position = step.positions[row];
@@ -75,10 +75,10 @@ class RopeStoreOp : public Op {
         {k, v, d, page, position % kPagePositions});
   }
 
-  void norm_and_rotate(ExecutionContext& context, float* x, const std::vector<float>* norm,
-                       uint32_t row) const noexcept {
+  void norm_and_rotate(ExecutionContext& context, float* x, const VectorWeight* norm,
+                       uint32_t shard, uint32_t row) const noexcept {
     if (norm) {
-      context.kernels().rms_norm({x, norm->data(), shape_.head_dim, shape_.norm_eps, x});
+      context.kernels().rms_norm({x, norm->copies[shard], shape_.head_dim, shape_.norm_eps, x});
     }
     const float* cos = context.f32(angles_) + row * context.f32_stride(angles_);
     context.kernels().rope({x, cos, cos + shape_.n_rot / 2, shape_.n_rot, shape_.rope});

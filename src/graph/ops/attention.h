@@ -20,8 +20,8 @@ struct AttentionShape {
   RopeLayout rope;
   uint32_t n_rot;
   float norm_eps;
-  const std::vector<float>* q_norm;  // [head_dim] or null: RMS norm of every head's row
-  const std::vector<float>* k_norm;
+  const VectorWeight* q_norm;  // [head_dim] or null: RMS norm of every head's row
+  const VectorWeight* k_norm;
 };
 
 // In place on the fused Q, K, V rows (parts 0, 1, 2 of `qkv`): q/k norms, RoPE by the angles of

@@ -60,17 +60,17 @@ class LinearOp : public Op {
                                task.panels.panel0, task.panels.panels, 0, shard.spec.blocks(),
                                act_rows(context.view(x_, format_for(weight)), row, 0), m, out,
                                stride, worker.scratch});
-    if (const std::vector<float>* bias = parts_[task.part].bias) {
-      add_bias(*bias, shard.row0 + task.panels.panel0 * kPanelRows, task.panels.panels * kPanelRows,
-               m, out, stride);
+    if (const VectorWeight* bias = parts_[task.part].bias) {
+      size_t first = shard.row0 + task.panels.panel0 * kPanelRows;
+      size_t columns = std::min<size_t>(task.panels.panels * kPanelRows, bias->size - first);
+      add_bias(bias->copies[task.shard] + first, columns, m, out, stride);
     }
   }
 
-  static void add_bias(const std::vector<float>& bias, size_t first, size_t columns, uint32_t m,
-                       float* out, size_t stride) noexcept {
-    size_t count = std::min(columns, bias.size() - first);
+  static void add_bias(const float* bias, size_t columns, uint32_t m, float* out,
+                       size_t stride) noexcept {
     for (uint32_t r = 0; r < m; ++r) {
-      for (size_t c = 0; c < count; ++c) out[r * stride + c] += bias[first + c];
+      for (size_t c = 0; c < columns; ++c) out[r * stride + c] += bias[c];
     }
   }
 

@@ -10,10 +10,10 @@
 
 namespace hearth {
 
-// y = W x + bias for one weight of a fused layer; bias is f32 [rows] or empty.
+// y = W x + bias for one weight of a fused layer; bias is [rows] or null.
 struct LinearPart {
   const Weight* weight;
-  const std::vector<float>* bias = nullptr;
+  const VectorWeight* bias = nullptr;
 };
 
 // The outputs of row-cut weights that read the same input, side by side in one value per group:
@@ -41,7 +41,7 @@ struct Partials {
   std::vector<Piece> pieces;
   Bundle bundle;
   const Weight* weight;
-  const std::vector<float>* bias = nullptr;  // added to their sum; f32 [weight.rows] or null
+  const VectorWeight* bias = nullptr;  // added to their sum; [weight.rows] or null
 };
 Partials partial_linear(GraphBuilder& builder, std::string name, const Bundle& x,
                         const Weight& weight);

@@ -54,15 +54,15 @@ class RopeAnglesOp : public Op {
 
 // The norm of one row of x, through a row of scratch, into every format that is wanted.
 struct NormTarget {
-  const std::vector<float>* weight;
-  float eps;
+  NormWeight norm;
+  uint32_t shard;  // whose copy of the weights is read
   ValueId out;
   bool hidden = false;  // also gives the step the hidden states that it wants
 
   void write(ExecutionContext& context, const float* x, uint32_t row,
              float* scratch) const noexcept {
-    auto n = static_cast<uint32_t>(weight->size());
-    context.kernels().rms_norm({x, weight->data(), n, eps, scratch});
+    uint32_t n = norm.weight->size;
+    context.kernels().rms_norm({x, norm.weight->copies[shard], n, norm.eps, scratch});
     for (size_t f = 0; f < kActFormats; ++f) {
       auto format = static_cast<ActFormat>(f);
       if (!context.wants(out, format)) continue;
@@ -80,7 +80,7 @@ struct NormTarget {
       write(context, context.f32(x) + from * context.f32_stride(x), r, scratch);
       if (hidden && r >= context.step().logit_rows) {
         size_t row = r - context.step().logit_rows;
-        std::copy_n(scratch, weight->size(), context.step().hidden + row * weight->size());
+        std::copy_n(scratch, norm.weight->size, context.step().hidden + row * norm.weight->size);
       }
     }
   }
@@ -102,7 +102,7 @@ class NormOp : public Op {
 struct ReducePlan {
   std::vector<ValueId> partials;
   std::vector<int32_t> program;
-  const std::vector<float>* bias;
+  const VectorWeight* bias;
   uint32_t depth;  // of the program's stack
 };
 
@@ -117,8 +117,8 @@ uint32_t stack_depth(const std::vector<int32_t>& program) {
 
 class ReduceOp : public Op {
  public:
-  ReduceOp(ValueId x, ValueId out, const ReducePlan& plan, const NormTarget* norm)
-      : x_(x), out_(out), plan_(plan), norm_(norm ? *norm : NormTarget{}), has_norm_(norm) {}
+  ReduceOp(ValueId x, ValueId out, const ReducePlan& plan, const NormTarget& norm, bool has_norm)
+      : x_(x), out_(out), plan_(plan), norm_(norm), has_norm_(has_norm) {}
 
   void run(ExecutionContext& context, uint32_t, const Worker& worker) const noexcept override {
     RowRange range = rows_of(worker, context.rows(x_));
@@ -151,7 +151,7 @@ class ReduceOp : public Op {
     }
     const float* total = slots[0];
     if (plan_.bias) {
-      const float* bias = plan_.bias->data();
+      const float* bias = plan_.bias->copies[norm_.shard];
       for (uint32_t i = 0; i < n; ++i) out[i] = x[i] + (total[i] + bias[i]);
     } else {
       for (uint32_t i = 0; i < n; ++i) out[i] = x[i] + total[i];
@@ -220,6 +220,10 @@ std::vector<uint32_t> same_width(const GraphBuilder& builder, size_t width) {
   return std::vector<uint32_t>(builder.group_count(), static_cast<uint32_t>(width));
 }
 
+uint32_t first_shard(const GraphBuilder& builder, uint32_t group) {
+  return builder.plan().groups[group].share.shard_begin;
+}
+
 template <typename MakeOp>
 std::vector<std::unique_ptr<Op>> op_per_group(const GraphBuilder& builder, const MakeOp& make) {
   std::vector<std::unique_ptr<Op>> ops;
@@ -250,12 +254,12 @@ Bundle rope_angles(GraphBuilder& builder, const RopeTable& table) {
 
 Bundle rms_norm(GraphBuilder& builder, std::string name, const Bundle& x, const NormWeight& norm,
                 RowSet rows) {
-  Bundle out = builder.add_values(rows, same_width(builder, norm.weight->size()));
+  Bundle out = builder.add_values(rows, same_width(builder, norm.weight->size));
   builder.reads(x, ActFormat::kF32);
   builder.writes(out);
   builder.append(Mode::kParallel, std::move(name), op_per_group(builder, [&](uint32_t g) {
                    bool hidden = rows == RowSet::kOutputs && g == 0;
-                   NormTarget target{norm.weight, norm.eps, out.values[g], hidden};
+                   NormTarget target{norm, first_shard(builder, g), out.values[g], hidden};
                    return std::make_unique<NormOp>(x.values[g], target);
                  }));
   return out;
@@ -277,11 +281,11 @@ Reduced reduce_add_norm(GraphBuilder& builder, const std::string& name, const Bu
   builder.reads(partials.bundle, ActFormat::kF32);
   builder.writes(out.x);
   builder.writes(out.normed);
-  builder.append(Mode::kReduce, name, op_per_group(builder, [&](uint32_t g) {
-                   NormTarget target{norm.weight, norm.eps, fused ? out.normed.values[g] : 0};
-                   return std::make_unique<ReduceOp>(x.values[g], out.x.values[g], plan,
-                                                     fused ? &target : nullptr);
-                 }));
+  builder.append(
+      Mode::kReduce, name, op_per_group(builder, [&](uint32_t g) {
+        NormTarget target{norm, first_shard(builder, g), fused ? out.normed.values[g] : 0};
+        return std::make_unique<ReduceOp>(x.values[g], out.x.values[g], plan, target, fused);
+      }));
   if (!fused) out.normed = rms_norm(builder, name + "_norm", out.x, norm, norm_rows);
   return out;
 }

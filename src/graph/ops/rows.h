@@ -18,7 +18,7 @@ Bundle embed(GraphBuilder& builder, const Weight& table);
 Bundle rope_angles(GraphBuilder& builder, const RopeTable& table);
 
 struct NormWeight {
-  const std::vector<float>* weight;
+  const VectorWeight* weight;
   float eps;
 };
 
