@@ -79,6 +79,7 @@ Cells memory_cells(const BenchRun& run) {
   const BenchPlan& plan = run.plan;
   std::string groups = fmt::format("{}", plan.prefill_groups);
   if (plan.decode_groups != plan.prefill_groups) groups += fmt::format(",{}", plan.decode_groups);
+  if (plan.sync == GroupSync::kLockstep) groups += " lockstep";
   return {{"threads", fmt::format("{}", run.threads)},
           {"shards", fmt::format("{}{}", plan.shards, plan.interleaved ? " interleaved" : "")},
           {"groups", groups},
@@ -221,6 +222,7 @@ Cells csv_result(const BenchReport& report, const BenchRun& run, const CaseResul
                   {"kv_type", report.kv_type},
                   {"shards", number(uint64_t{run.plan.shards})},
                   {"groups", number(uint64_t{run.plan.groups(result.what.phase)})},
+                  {"sync", group_sync_name(run.plan.sync)},
                   {"interleaved", run.plan.interleaved ? "true" : "false"},
                   {"phase", phase_name(result.what.phase)},
                   {"tokens", number(uint64_t{result.what.tokens})},

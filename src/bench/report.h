@@ -20,6 +20,7 @@ namespace hearth {
 // How the work was shared out (engine/engine_plan.h).
 struct BenchPlan {
   uint32_t shards = 1, prefill_groups = 1, decode_groups = 1;
+  GroupSync sync = GroupSync::kAsync;
   bool interleaved = false;
 
   uint32_t groups(Phase phase) const {

@@ -157,6 +157,7 @@ void add_plan(Json& json, const BenchPlan& plan) {
   json.key("plan").object().key("shards").number(plan.shards);
   json.key("prefill_groups").number(plan.prefill_groups);
   json.key("decode_groups").number(plan.decode_groups);
+  json.key("sync").text(group_sync_name(plan.sync));
   json.key("interleaved").boolean(plan.interleaved).end_object();
 }
 

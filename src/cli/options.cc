@@ -75,6 +75,18 @@ CLI::Option* add_real(CLI::App& verb, const std::string& names, float* value,
       ->default_str(fmt::format("{}", *value));
 }
 
+CLI::Option* add_choice(CLI::App& verb, const std::string& names, std::string* value,
+                        const std::vector<std::string>& choices, const std::string& help) {
+  auto check = [choices](std::string& input) -> std::string {
+    if (std::find(choices.begin(), choices.end(), input) != choices.end()) return {};
+    return fmt::format("'{}' is none of {}", input, fmt::join(choices, ", "));
+  };
+  return verb.add_option(names, *value, fmt::format("{}: {}", help, fmt::join(choices, ", ")))
+      ->check(CLI::Validator(std::move(check), ""))
+      ->type_name("NAME")
+      ->capture_default_str();
+}
+
 void add_model(CLI::App& verb, std::string* model) {
   verb.add_option("MODEL", *model, "A model file in GGUF form; of several parts, the first")
       ->required()
@@ -126,16 +138,7 @@ void add_engine_options(CLI::App& verb, EngineArgs* args, const std::string& con
 void add_storage_options(CLI::App& verb, EngineArgs* args, CLI::Option* threads) {
   std::vector<std::string> types;
   for (size_t i = 0; i < kKvTypes; ++i) types.emplace_back(kv_type_name(static_cast<KvType>(i)));
-  verb.add_option("--kv-type", args->kv_type,
-                  fmt::format("Type of stored keys and values: {}", fmt::join(types, ", ")))
-      ->check(CLI::Validator(
-          [types](std::string& input) -> std::string {
-            if (std::find(types.begin(), types.end(), input) != types.end()) return {};
-            return fmt::format("'{}' is none of {}", input, fmt::join(types, ", "));
-          },
-          ""))
-      ->type_name("TYPE")
-      ->capture_default_str();
+  add_choice(verb, "--kv-type", &args->kv_type, types, "Type of stored keys and values");
   add_plan_options(verb, &args->plan, threads);
   verb.add_flag(
       "--interleave", args->interleave,

@@ -20,6 +20,9 @@ CLI::Option* add_count(CLI::App& verb, const std::string& names, uint32_t* value
 CLI::Option* add_counts(CLI::App& verb, const std::string& names, std::vector<uint32_t>* values,
                         uint32_t low, uint32_t high, const std::string& help);
 CLI::Option* add_seed(CLI::App& verb, std::optional<uint64_t>* seed);
+// An option that takes one of `choices`; they are added to `help`.
+CLI::Option* add_choice(CLI::App& verb, const std::string& names, std::string* value,
+                        const std::vector<std::string>& choices, const std::string& help);
 // An option that takes any number; the range is checked by whoever owns it.
 CLI::Option* add_real(CLI::App& verb, const std::string& names, float* value,
                       const std::string& help);

@@ -72,7 +72,10 @@ void add_plan_options(CLI::App& verb, PlanArgs* args, CLI::Option* threads) {
       verb.add_option_function<std::string>(
               "--cpus", [args](const std::string& text) { args->cpus = text; },
               "Only these CPUs, as in 0-7,16; default: all that may be used")
-          ->type_name("LIST")};
+          ->type_name("LIST"),
+      add_choice(verb, "--sync", &args->sync,
+                 {group_sync_name(GroupSync::kAsync), group_sync_name(GroupSync::kLockstep)},
+                 "How groups wait for each other: at sums alone, or after every operation")};
   CLI::Option* plan = verb.add_option_function<std::string>(
       "--plan", [args](const std::string& path) { args->file = path; },
       "Work by the plan in FILE, which `hearth topo --write-plan FILE` makes");
@@ -91,6 +94,8 @@ void set_plan(const Machine& machine, const PlanArgs& args, EngineOptions* optio
     options->prefill_groups = args.groups.front();
     options->decode_groups = args.groups.back();
   }
+  options->sync =
+      args.sync == group_sync_name(GroupSync::kLockstep) ? GroupSync::kLockstep : GroupSync::kAsync;
   for (uint32_t node : args.nodes) options->nodes.push_back(node_index(machine, node));
   if (args.cpus) options->pus = parse_ranges(*args.cpus, "--cpus");
 }

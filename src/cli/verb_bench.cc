@@ -137,7 +137,8 @@ BenchRun run_cases(Session& session, const GgufFile& file, const std::vector<Ben
   BenchRun run;
   run.threads = engine->threads();
   run.plan = {engine->options().shards, engine->graph(Phase::kPrefill).plan.group_count(),
-              engine->graph(Phase::kDecode).plan.group_count(), engine->options().interleave};
+              engine->graph(Phase::kDecode).plan.group_count(),
+              engine->graph(Phase::kDecode).plan.sync, engine->options().interleave};
   run.context = engine->context();
   run.memory = engine->memory();
   run.unit = work.unit();
@@ -227,15 +228,7 @@ int bench(const BenchArgs& args) {
 
 void add_forms(CLI::App& verb, BenchArgs* args) {
   CLI::Option* form =
-      verb.add_option("-o,--output", args->form, "Form of the report: md, json, csv");
-  form->check(CLI::Validator(
-                  [](std::string& input) -> std::string {
-                    if (input == "md" || input == "json" || input == "csv") return {};
-                    return fmt::format("'{}' is none of md, json, csv", input);
-                  },
-                  ""))
-      ->type_name("FORM")
-      ->capture_default_str();
+      add_choice(verb, "-o,--output", &args->form, {"md", "json", "csv"}, "Form of the report");
   verb.add_flag("--json", args->json, "The same as -o json")->excludes(form);
 }
 

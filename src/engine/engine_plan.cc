@@ -10,7 +10,7 @@
 namespace hearth {
 namespace {
 
-const std::string kHead = "hearth-engine-plan 1";
+constexpr const char* kHead = "hearth-engine-plan 1";
 
 // Settles where the shards lie (0: on every node with threads and memory), puts the seats into
 // their order, and gives the shard of each.
@@ -137,7 +137,7 @@ EnginePlan plan_engine(const Machine& machine, const EngineOptions& options) {
 }
 
 std::string engine_plan_text(const Machine& machine, const EnginePlan& plan) {
-  std::string text = kHead + "\nthread_pus";
+  std::string text = fmt::format("{}\nthread_pus", kHead);
   for (const Seat& seat : plan.placement.seats) text += fmt::format(" {}", seat.pu);
   text += "\nshard_nodes";
   for (uint32_t node : plan.shard_nodes) {

@@ -75,7 +75,8 @@ TEST(PredictedModel, CountsWhatTheEngineDoes) {
     EnginePlan plan = plan_engine(machine, engine.options());
     BandwidthTable table = assumed_bandwidth(machine);
     auto cost = [&](const Plan& phase, const StepShape& step) {
-      return predict_step(machine, table, model, {phase, plan.placement, plan.shard_nodes}, step);
+      return predict_step(machine, table, model,
+                          {phase, plan.placement, plan.shard_nodes, plan.shares}, step);
     };
     auto sequence = engine.new_sequence();
     OpWork prefill = work_of_step(engine, *sequence, kPrompt);
