@@ -67,7 +67,7 @@ std::string squeezed(const std::string& text) {
 TEST(Report, MarkdownOfAModel) {
   EXPECT_EQ(
       squeezed(markdown(with_model())),
-      "m.gguf: llama, q8_0, 1.50 B parameters, 3.00 MiB; avx2 kernels, KV f16, 1 shard\n"
+      "m.gguf: llama, q8_0, 1.50 B parameters, 3.00 MiB; avx2 kernels, KV f16\n"
       "Some CPU, fast; CPU time stolen 1.0 %, others' 25.0 %; 1 repetition\n"
       "\n"
       "| threads | prefill | depth | tokens/s | min .. max | first token | GOPS | of int8 dot |\n"
@@ -88,9 +88,10 @@ TEST(Report, MarkdownOfAModel) {
       " --------: |\n"
       "| 2 | avx2 | 20.0 | 250 | - | 1000 | 1 | 64.00 MiB |\n"
       "\n"
-      "| threads | memory | weights | KV | activations | scratch | logits |\n"
-      "| ------: | --------: | -------: | -------: | ----------: | -------: | -------: |\n"
-      "| 2 | 15.00 MiB | 1.00 MiB | 2.00 MiB | 3.00 MiB | 4.00 MiB | 5.00 MiB |\n");
+      "| threads | shards | groups | memory | weights | KV | activations | scratch | logits |\n"
+      "| ------: | -----: | -----: | --------: | -------: | -------: | ----------: | -------: | "
+      "-------: |\n"
+      "| 2 | 1 | 1 | 15.00 MiB | 1.00 MiB | 2.00 MiB | 3.00 MiB | 4.00 MiB | 5.00 MiB |\n");
 }
 
 TEST(Report, MarkdownOfLimitsAloneAndNotes) {
@@ -120,11 +121,13 @@ TEST(Report, CsvOfAModel) {
       lines[0].starts_with("version,time,cpu,steal_share,others_share,interrupted,threads"));
   EXPECT_EQ(lines[1],
             "1.2.3,2030-01-02T03:04:05Z,\"Some CPU, fast\",0.01,0.25,false,2,avx2,m.gguf,llama,"
-            "q8_0,1500000000,3145728,f16,1,prefill,512,64,1,1,320,320,320,0,1.6,,,,,,8e+11,500,"
+            "q8_0,1500000000,3145728,f16,1,1,async,false,prefill,512,64,1,1,320,320,320,0,1.6,,,,,,"
+            "8e+11,500,"
             "int8 dot,0.5,20,1000,1048576,2097152,3145728,4194304,5242880");
   EXPECT_EQ(lines[2],
             "1.2.3,2030-01-02T03:04:05Z,\"Some CPU, fast\",0.01,0.25,false,2,avx2,m.gguf,llama,"
-            "q8_0,1500000000,3145728,f16,1,decode,100,0,4,3,80,50,100,0.625,,500000000,50000000,"
+            "q8_0,1500000000,3145728,f16,1,1,async,false,decode,100,0,4,3,80,50,100,0.625,,"
+            "500000000,50000000,"
             "10,0.5,0.55,1e+11,20,int8 dot,0.02,20,1000,1048576,2097152,3145728,4194304,5242880");
 }
 

@@ -150,8 +150,8 @@ Plan even_plan(Phase phase, uint32_t max_rows, uint32_t shards, uint32_t groups,
 const char* plan_head() { return "hearth-plan 1"; }
 
 std::string plan_text(const Plan& plan) {
-  std::string text = fmt::format("{}\nphase {}\nmax_rows {}\nmember_shards", plan_head(),
-                                 phase_name(plan.phase), plan.max_rows);
+  std::string text = fmt::format("{}\nphase {}\nmax_rows {}\nsync {}\nmember_shards", plan_head(),
+                                 phase_name(plan.phase), plan.max_rows, group_sync_name(plan.sync));
   for (uint32_t s : plan.member_shards) text += fmt::format(" {}", s);
   for (const PlanGroup& group : plan.groups) {
     text += fmt::format("\ngroup members {} {} shards {} {} part {} {}", group.member_begin,

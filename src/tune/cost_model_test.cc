@@ -36,10 +36,12 @@ DecoderConfig qwen3_4b() {
 
 ModelShape qwen3_4b_q4_0() { return uniform_shape(qwen3_4b(), DType::kQ4_0, DType::kQ6_K); }
 
-// `nodes` as for PlacementOptions; one shard a node, `groups` groups (0: one a node).
+// `nodes` as for PlacementOptions; a thread a core, one shard a node, `groups` groups (0: one a
+// node).
 PlacedPlan plan_on(const Machine& machine, std::vector<uint32_t> nodes, uint32_t threads = 0,
                    uint32_t groups = 0, Phase phase = Phase::kDecode) {
   PlacedPlan plan;
+  if (threads == 0 && nodes.empty()) threads = machine.allowed_core_count();
   plan.placement = place_threads(machine, {.threads = threads, .nodes = std::move(nodes)});
   for (const auto& seats : plan.placement.by_node()) plan.shard_nodes.push_back(seats.node);
   auto shards = static_cast<uint32_t>(plan.shard_nodes.size());

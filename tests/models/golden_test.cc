@@ -166,7 +166,7 @@ TEST_P(Golden, BitsDoNotDependOnThreadsChunksGroupsOrSync) {
       EXPECT_TRUE(same_bits(two, run_model(model, run))) << isa_name(isa) << " " << groups;
     }
     RunOptions lockstep{.isa = isa,
-                        .threads = 3,
+                        .threads = 4,
                         .shards = 2,
                         .decode_groups = 1,
                         .chunk = 21,

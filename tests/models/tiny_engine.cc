@@ -51,8 +51,9 @@ std::vector<std::vector<float>> rows_alone(Engine& engine, const Request& reques
 
 std::unique_ptr<Engine> tiny_engine(const GgufFile& file, const EngineOptions& options) {
   Isa isa = available_isas(detect_cpu_features()).back();
-  uint32_t cores = std::max(1u, options.threads / options.shards);
-  return std::make_unique<Engine>(file, Machine::invented(options.shards, cores), isa, options,
+  uint32_t shards = std::max(1u, options.shards);
+  uint32_t cores = std::max(1u, options.threads / shards);
+  return std::make_unique<Engine>(file, Machine::invented(shards, cores), isa, options,
                                   [](size_t, size_t) {});
 }
 
