@@ -32,10 +32,10 @@ ValueId GraphBuilder::add_value(RowSet rows, uint32_t width, uint32_t group) {
   return static_cast<ValueId>(graph_.values.size() - 1);
 }
 
-void GraphBuilder::reads(const Bundle& bundle, ActFormat format) {
+void GraphBuilder::reads(const Bundle& bundle, ActFormat format, Reads whose) {
   for (ValueId id : bundle.values) {
     graph_.values[id].formats |= static_cast<uint8_t>(1u << static_cast<unsigned>(format));
-    pending_reads_.push_back(id);
+    pending_reads_.push_back({id, whose});
   }
 }
 
@@ -47,13 +47,17 @@ void GraphBuilder::append(Mode mode, std::string name, std::vector<std::unique_p
   bool one = mode == Mode::kSerial || mode == Mode::kGather;
   HEARTH_CHECK(instances.size() == (one ? 1 : group_count()), "an instance per group at work");
   uint32_t index = next_node();
-  Node node{std::move(name), layer_, mode, Sync::kNone, 0, true, std::move(instances), {}};
+  Node node{std::move(name), layer_, mode, Sync::kNone, 0, true, false, std::move(instances), {}};
   if (group_count() > 1 && graph_.plan.sync == GroupSync::kAsync) {
     if (mode == Mode::kScatter) node.sync = Sync::kFromSerial;
     if (mode == Mode::kGather) node.sync = Sync::kToSerial;
     if (mode == Mode::kReduce) node.sync = Sync::kAllToAll;
   }
-  if (node.sync != Sync::kNone) node.sync_index = ++graph_.sync_count;
+  if (node.sync != Sync::kNone) {
+    node.sync_index = ++graph_.sync_count;
+    HEARTH_CHECK(index == 0 || graph_.nodes.back().barrier_after,
+                 "a group is done when it meets others");
+  }
   if (node.sync == Sync::kAllToAll) extend_cross_reads(index);
   for (const std::unique_ptr<Op>& op : node.instances) {
     node.counter0.push_back(graph_.counter_count);
@@ -64,9 +68,9 @@ void GraphBuilder::append(Mode mode, std::string name, std::vector<std::unique_p
     graph_.values[id].last_use = std::max(graph_.values[id].last_use, index);
   }
   bool crosses = node.sync != Sync::kNone;
-  for (ValueId id : pending_reads_) {
-    graph_.values[id].last_use = index;
-    if (crosses) cross_read_.push_back(id);
+  for (const Read& read : pending_reads_) {
+    graph_.values[read.value].last_use = index;
+    if (crosses && read.whose == Reads::kAsMode) cross_read_.push_back(read.value);
   }
   pending_writes_.clear();
   pending_reads_.clear();
@@ -74,6 +78,15 @@ void GraphBuilder::append(Mode mode, std::string name, std::vector<std::unique_p
 }
 
 void GraphBuilder::no_barrier() { graph_.nodes.back().barrier_after = false; }
+
+void GraphBuilder::meet_after() {
+  Node& node = graph_.nodes.back();
+  HEARTH_CHECK(node.mode == Mode::kReduce && node.barrier_after, "a reduce may meet after it");
+  if (node.sync == Sync::kNone) return;  // the barrier is one of all groups
+  node.meets_after = true;
+  ++graph_.sync_count;
+  extend_cross_reads(next_node() - 1);
+}
 
 void GraphBuilder::extend_cross_reads(uint32_t node) {
   for (ValueId id : cross_read_) {

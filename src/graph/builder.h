@@ -2,8 +2,12 @@
 // the last that reads them, and `finish` lays them out so that values alive at the same time don't
 // share memory. The activation memory so needed doesn't depend on the number of layers.
 //
-// A value that another group reads stays until all groups have met again (the next kReduce, or the
-// end): its own group may run ahead, but no further than that.
+// A value that another group reads stays until all groups have met again (the next kReduce, the end
+// of one that says meet_after, or the end): its own group may run ahead, but no further than that.
+// So of two reduces that follow each other each has partial sums in memory of its own.
+//
+// Who writes into another group's value (only in a kReduce that says meet_after) may do so at once:
+// all groups met before it, and what a group still reads then is no longer what it writes itself.
 #pragma once
 
 #include <memory>
@@ -14,6 +18,9 @@
 #include "graph/graph.h"
 
 namespace hearth {
+
+// Whose values of a parallel bundle a node of a crossing mode reads.
+enum class Reads : uint8_t { kAsMode, kOwn };
 
 class GraphBuilder {
  public:
@@ -32,12 +39,15 @@ class GraphBuilder {
   Bundle add_values(RowSet rows, const std::vector<uint32_t>& widths, bool parallel = true);
   // The node that is appended next reads `bundle` in `format` (the node that writes it makes every
   // format that is asked for), or writes it.
-  void reads(const Bundle& bundle, ActFormat format);
+  void reads(const Bundle& bundle, ActFormat format, Reads whose = Reads::kAsMode);
   void writes(const Bundle& bundle);
   void append(Mode mode, std::string name, std::vector<std::unique_ptr<Op>> instances);
   // The last node appended needs no barrier of its group after it: the next one reads nothing of it
   // and uses other memory.
   void no_barrier();
+  // After the last node appended, a kReduce, all groups meet again: it wrote into values of other
+  // groups.
+  void meet_after();
 
   Graph finish() &&;
 
@@ -48,7 +58,11 @@ class GraphBuilder {
 
   Graph graph_;
   int layer_ = -1;
-  std::vector<ValueId> pending_reads_;
+  struct Read {
+    ValueId value;
+    Reads whose;
+  };
+  std::vector<Read> pending_reads_;
   std::vector<ValueId> pending_writes_;
   std::vector<ValueId> cross_read_;  // read by other groups since the last meeting of all
 };

@@ -24,7 +24,8 @@ enum class Mode : uint8_t {
   kScatter,   // 1 -> P: every group reads the serial value; waits for group 0
   kParallel,  // i -> i: no group waits for another
   kGather,    // P -> 1: group 0 reads every group's value; waits for all
-  kReduce,    // P -> P: every group reads every group's value; all wait for all
+  kReduce,    // P -> P: every group reads every group's value; all wait for all. Where it deals out
+              // rows, it also writes into every group's value, and all wait for all once more
 };
 
 enum class RowSet : uint8_t { kTokens, kOutputs };

@@ -27,24 +27,22 @@ std::vector<uint32_t> slots_of(const Plan& plan, const PlanGroup& group, uint32_
   return order;
 }
 
-// Group g tells whom it must, and waits for whom it must, at a node's cross-group point. Everything
-// that the group did before lies behind its barrier.
-void meet(ExecutionContext& context, const Node& node, const Worker& worker,
-          uint32_t member) noexcept {
+// A group tells whom it must, and waits for whom it must, at a cross-group point. Everything that
+// it did before lies behind its barrier.
+void meet(ExecutionContext& context, Sync sync, uint32_t index, const Worker& worker) noexcept {
   uint32_t groups = context.graph().plan.group_count();
-  uint32_t epoch = context.sync_base() + node.sync_index;
+  uint32_t epoch = context.sync_base() + index;
   uint32_t me = worker.group;
-  bool posts = node.sync == Sync::kAllToAll || (node.sync == Sync::kFromSerial) == (me == 0);
-  bool waits = node.sync == Sync::kAllToAll || (node.sync == Sync::kFromSerial) == (me != 0);
+  bool posts = sync == Sync::kAllToAll || (sync == Sync::kFromSerial) == (me == 0);
+  bool waits = sync == Sync::kAllToAll || (sync == Sync::kFromSerial) == (me != 0);
   if (posts && worker.index == 0) {
-    Flag::post_all(node.sync == Sync::kToSerial ? context.tells_serial(me) : context.tells(me),
-                   epoch);
+    Flag::post_all(sync == Sync::kToSerial ? context.tells_serial(me) : context.tells(me), epoch);
   }
   if (waits) {
     for (uint32_t shift = 1; shift < groups; ++shift) {
       uint32_t from = (me + shift) % groups;
-      if (node.sync == Sync::kFromSerial && from != 0) continue;
-      context.told_by(from, member).wait_at_least(epoch);
+      if (sync == Sync::kFromSerial && from != 0) continue;
+      context.told_by(from, worker.member).wait_at_least(epoch);
     }
   }
 }
@@ -66,7 +64,7 @@ Executor::Executor(Team& team, const Plan& plan, std::vector<std::byte*> scratch
     const PlanGroup& group = plan.groups[g];
     for (uint32_t m = group.member_begin; m < group.member_end; ++m) {
       shard_order_[m] = slots_of(plan, group, m);
-      workers_.push_back({g, m - group.member_begin, group.member_end - group.member_begin,
+      workers_.push_back({g, m - group.member_begin, m, group.member_end - group.member_begin,
                           &shard_order_[m], scratch[m]});
     }
   }
@@ -111,7 +109,7 @@ void Executor::run_member(Run& run, uint32_t member) noexcept {
       }
     }
     if (node.sync != Sync::kNone) {
-      meet(run.context, node, worker, member);
+      meet(run.context, node.sync, node.sync_index, worker);
       laps.met(n);
     }
     bool serial = node.instances.size() == 1, works = !serial || worker.group == 0;
@@ -123,6 +121,10 @@ void Executor::run_member(Run& run, uint32_t member) noexcept {
     if (node.barrier_after && (works || lockstep)) {
       group.sync(member);
       laps.waited(n);
+    }
+    if (node.meets_after) {
+      meet(run.context, Sync::kAllToAll, node.sync_index + 1, worker);
+      laps.met(n);
     }
   }
 }

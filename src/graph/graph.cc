@@ -9,6 +9,7 @@ SyncCounts sync_counts(const Graph& graph, int layer) {
     if (node.layer != layer) continue;
     if (node.barrier_after) ++counts.barriers;
     if (node.sync != Sync::kNone || (lockstep && node.barrier_after)) ++counts.cross_group;
+    if (node.meets_after) ++counts.cross_group;
   }
   return counts;
 }

@@ -20,8 +20,9 @@ class ExecutionContext;
 // A thread at work on a node.
 struct Worker {
   uint32_t group;
-  uint32_t index;  // within the group
-  uint32_t count;  // threads of the group
+  uint32_t index;   // within the group
+  uint32_t member;  // of the team
+  uint32_t count;   // threads of the group
   const std::vector<uint32_t>*
       shards;          // slots of the group's share this thread serves, nearest first
   std::byte* scratch;  // kOpScratchBytes of its own, 64-byte aligned
@@ -56,6 +57,7 @@ struct Node {
   Sync sync;                                   // before the node
   uint32_t sync_index;                         // 1, 2, ... among the graph's cross-group points
   bool barrier_after;                          // the group's own barrier follows
+  bool meets_after;                            // and then all groups meet, at sync_index + 1
   std::vector<std::unique_ptr<Op>> instances;  // one, or one per group
   std::vector<uint32_t> counter0;              // of each instance
 };

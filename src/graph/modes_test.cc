@@ -43,6 +43,33 @@ class SumOp : public Op {
   uint32_t seed_;
 };
 
+// out[g][r][i] = sum over inputs of in[r][i] + biases[g] in every group g, the columns dealt out to
+// all members of the plan.
+class DealtSumOp : public Op {
+ public:
+  DealtSumOp(std::vector<ValueId> in, std::vector<ValueId> out, std::vector<float> biases,
+             uint32_t seed)
+      : in_(std::move(in)), out_(std::move(out)), biases_(std::move(biases)), seed_(seed) {}
+  void run(ExecutionContext& context, uint32_t, const Worker& worker) const noexcept override {
+    std::mt19937 random(seed_ * 31 + worker.member);
+    if (random() % 4 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 200));
+    for (uint32_t r = 0; r < context.step().rows(); ++r) {
+      for (uint32_t i = worker.member; i < kWidth; i += context.graph().plan.member_count()) {
+        float sum = 0;
+        for (ValueId id : in_) sum += context.f32(id)[r * context.f32_stride(id) + i];
+        for (size_t g = 0; g < out_.size(); ++g) {
+          context.f32(out_[g])[r * context.f32_stride(out_[g]) + i] = sum + biases_[g];
+        }
+      }
+    }
+  }
+
+ private:
+  std::vector<ValueId> in_, out_;
+  std::vector<float> biases_;
+  uint32_t seed_;
+};
+
 // A random graph over all five modes and what it computes: sums of small integers, exact in f32.
 // The last node writes nothing that is looked at: it keeps the values before it alive.
 struct RandomGraph {
@@ -67,12 +94,15 @@ class RandomGraphMaker {
 
   RandomGraph make(int nodes) && {
     for (int n = 0; n < nodes; ++n) {
-      switch (random_() % 3) {
+      switch (random_() % 4) {
         case 0:
           parallel();
           break;
         case 1:
           reduce();
+          break;
+        case 2:
+          dealt_reduce();
           break;
         default:
           gather_and_scatter();
@@ -119,6 +149,26 @@ class RandomGraphMaker {
     builder_.reads(parallel_, ActFormat::kF32);
     builder_.writes(next);
     builder_.append(Mode::kReduce, "reduce", std::move(ops));
+    parallel_ = next;
+  }
+
+  void dealt_reduce() {
+    std::vector<std::unique_ptr<Op>> ops;
+    Bundle next = per_group();
+    std::vector<float> biases;
+    float sum = total();
+    for (uint32_t g = 0; g < groups(); ++g) {
+      expected_[g] = static_cast<float>(2 * g + 1);
+      biases.push_back(expected_[g] - sum);
+    }
+    for (uint32_t g = 0; g < groups(); ++g) {
+      ops.push_back(std::make_unique<DealtSumOp>(parallel_.values, next.values, biases,
+                                                 static_cast<uint32_t>(random_())));
+    }
+    builder_.reads(parallel_, ActFormat::kF32);
+    builder_.writes(next);
+    builder_.append(Mode::kReduce, "dealt", std::move(ops));
+    builder_.meet_after();
     parallel_ = next;
   }
 

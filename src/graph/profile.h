@@ -1,12 +1,13 @@
 // Profile: where the time of a graph's runs goes. An executor that is given one (Executor::
 // set_profile) notes for every member of the team and every node how long the member met other
-// groups before the op, worked in it, and waited in its group's barrier after it; and what the op
+// groups before the op (and after one that deals out rows), worked in it, and waited in its group's
+// barrier after it; and what the op
 // had to do in all groups (graph/op_work.h). All of it is summed over runs.
 //
 // A member's laps follow each other without gaps: each begins where the last one ended, so that a
 // member's times add up to its time in the run, and what is missing to the wall time is the start
 // and the end of the team's job. A lap costs a look at the clock (80 ns on a virtual machine of two
-// cores; at most three a node); without a profile, a branch.
+// cores; at most four a node); without a profile, a branch.
 //
 // A member writes lines of its own, nothing is allocated while a graph runs, and nothing throws.
 // Used by the thread that calls the executor, between runs.

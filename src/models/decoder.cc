@@ -40,8 +40,8 @@ NormWeight DecoderBuilder::norm_weight(const std::string& name) {
   return {&weights_.vector(name, config_.width), config_.norm_eps};
 }
 
-Bundle DecoderBuilder::norm(const Bundle& x, const std::string& name, RowSet rows) {
-  return rms_norm(graph_, name, x, norm_weight(name), rows);
+Bundle DecoderBuilder::norm(const Bundle& x, const std::string& name) {
+  return rms_norm(graph_, name, x, norm_weight(name));
 }
 
 AttentionShape DecoderBuilder::attention_shape(uint32_t layer) {

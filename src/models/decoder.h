@@ -8,6 +8,7 @@
 #include "graph/builder.h"
 #include "graph/ops/attention.h"
 #include "graph/ops/linear.h"
+#include "graph/ops/reduce.h"
 #include "graph/ops/rows.h"
 #include "models/config.h"
 #include "models/weights.h"
@@ -34,7 +35,7 @@ class DecoderBuilder {
   const DecoderConfig& config() const { return config_; }
 
   Bundle embed();
-  Bundle norm(const Bundle& x, const std::string& name, RowSet rows = RowSet::kTokens);
+  Bundle norm(const Bundle& x, const std::string& name);
 
   // Causal self-attention of layer `layer` up to its output projection: blk.N.attn_q, _k, _v (with
   // biases where the file has them), q/k norms where the config says so, RoPE, attn_output.

@@ -245,6 +245,7 @@ StepCost predict_step(const Machine& machine, const BandwidthTable& table, const
   };
   // The embedding with the angles, and the first norm.
   clock.add_barriers(2);
+  bool dealt = deals_rows(plan.plan);
   std::vector<LayerLoad> load;  // of the last layer seen: most are alike
   for (size_t layer = 0; layer < model.layers.size(); ++layer) {
     if (layer == 0 || !same_types(model.layers[layer], model.layers[layer - 1])) {
@@ -254,12 +255,14 @@ StepCost predict_step(const Machine& machine, const BandwidthTable& table, const
       run(*op);
     }
     clock.end_segment(true);
-    for (const OpLoad* op : {&load[0].reduce_attention, &load[0].gate_up, &load[0].down}) run(*op);
+    run(load[0].reduce_attention);
+    if (dealt) clock.end_segment(true);
+    run(load[0].gate_up);
+    run(load[0].down);
     clock.end_segment(true);
-    run(load[0].reduce_ffn);
+    run(layer + 1 == model.layers.size() ? loader.last_reduce() : load[0].reduce_ffn);
+    if (dealt) clock.end_segment(true);
   }
-  // The last norm is an op of its own.
-  clock.add_barriers(1);
   run(loader.head());
   clock.end_segment(false);
   clock.report(&cost);

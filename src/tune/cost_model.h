@@ -9,9 +9,11 @@
 // values that attention sees. A group's part of a shard is read by its threads that stand on the
 // shard, in proportion to how fast each can; where none stands there, by all. It lies on the
 // shard's node (placed), or its pages lie on all nodes alike, as an operating system leaves them
-// that nobody asks (unplaced). A reduce reads every group's partial sums. Activations of a group
-// lie on its first node: its threads elsewhere read them and write theirs from afar (written counts
-// as read). What stays in the own node's caches is not counted.
+// that nobody asks (unplaced). In a reduce every group reads every group's partial sums of all
+// rows, or where rows are dealt (graph/ops/reduce.h) of its own ones, and writes their norm into
+// the other groups' copies. Activations of a group lie on its first node: its threads elsewhere
+// read them and write theirs from afar. Written counts as read. What stays in the own node's caches
+// is not counted.
 //
 // Reading. n threads of a node get b_ij(n) = B_ij f(n) / f(N_i), f(n) = 1 - (1 - u)^n, u one
 // thread's part of its node's bandwidth: a memory that each of n independent readers keeps busy for

@@ -212,40 +212,62 @@ OpLoad StepLoader::attention() const {
   return load;
 }
 
-// Every group sums the pieces of all groups, each row by one thread.
-OpLoad StepLoader::reduce(const AxisCuts& cuts) const {
+// Adds what a thread of a group on `node` moves for each of the rows that all such threads have,
+// and the time that it takes.
+void StepLoader::add_row(OpLoad& load, uint32_t group, uint32_t node, double bytes, uint32_t home,
+                         double rows, double* seconds) const {
+  *seconds += bytes / rates_.one_reads(node, home);
+  if (node == home) return;
+  load.read(group, node, home) += bytes * rows;
+  load.activation_bytes += bytes * rows;
+}
+
+// A row is summed by one thread of every group, or where rows are dealt by one thread of all, which
+// then writes its norm, as `reader` wants it, into the other groups' copies.
+OpLoad StepLoader::reduce(const AxisCuts& cuts, DType reader, uint32_t rows) const {
   OpLoad load = empty();
-  double row_bytes = kF32Bytes * model_.config.width;
-  for (uint32_t g = 0; g < plan_.plan.group_count(); ++g) {
-    const PlanGroup& group = plan_.plan.groups[g];
-    uint32_t size = group.member_end - group.member_begin;
+  const Plan& plan = plan_.plan;
+  bool dealt = deals_rows(plan);
+  double width = model_.config.width, normed_bytes = width * activation_bytes(reader);
+  for (uint32_t g = 0; g < plan.group_count(); ++g) {
+    const PlanGroup& group = plan.groups[g];
+    uint32_t sharers = dealt ? plan.member_count() : group.member_end - group.member_begin;
     double row_seconds = 0;
     for (uint32_t i = 0; i < rates_.nodes(); ++i) {
-      uint32_t threads = group_threads_[g][i];
-      if (threads == 0) continue;
-      double seconds = constants_.row_element * model_.config.width;
-      for (uint32_t h = 0; h < plan_.plan.group_count(); ++h) {
-        double piece_bytes =
-            row_bytes * static_cast<double>(pieces_of(cuts, plan_.plan.groups[h].share).size());
-        seconds += piece_bytes / rates_.one_reads(i, home(h));
-        if (home(h) == i) continue;
-        double bytes = piece_bytes * step_.rows * threads / size;
-        load.read(g, i, home(h)) += bytes;
-        load.activation_bytes += bytes;
+      if (group_threads_[g][i] == 0) continue;
+      double part = static_cast<double>(rows) * group_threads_[g][i] / sharers;
+      double seconds = constants_.row_element * width;
+      for (uint32_t h = 0; h < plan.group_count(); ++h) {
+        auto pieces = static_cast<double>(pieces_of(cuts, plan.groups[h].share).size());
+        add_row(load, g, i, kF32Bytes * width * pieces, home(h), part, &seconds);
+        if (dealt && h != g) add_row(load, g, i, normed_bytes, home(h), part, &seconds);
       }
       row_seconds = std::max(row_seconds, seconds);
     }
-    load.least[g] = (step_.rows + size - 1) / size * row_seconds;
+    load.least[g] = (rows + sharers - 1) / sharers * row_seconds;
+  }
+  for (uint32_t g = 0; g < plan.group_count(); ++g) {
+    double size = plan.groups[g].member_end - plan.groups[g].member_begin;
+    double part = dealt ? size / plan.member_count() : 1;
+    add_activations(load, g, 0, part * (2 * kF32Bytes * width + normed_bytes), rows);
   }
   return load;
 }
+
+OpLoad StepLoader::last_reduce() const { return reduce(axes_.ffn, model_.head, 1); }
 
 LayerLoad StepLoader::layer(const LayerTypes& types) const {
   const DecoderConfig& c = model_.config;
   uint32_t q_unit = c.group_size() * c.head_dim, q_rows = c.heads * c.head_dim;
   uint32_t kv_rows = c.kv_heads * c.head_dim;
-  LayerLoad load{empty(), empty(), attention(),      empty(), reduce(axes_.heads),
-                 empty(), empty(), reduce(axes_.ffn)};
+  LayerLoad load{empty(),
+                 empty(),
+                 attention(),
+                 empty(),
+                 reduce(axes_.heads, types.gate, step_.rows),
+                 empty(),
+                 empty(),
+                 reduce(axes_.ffn, types.q, step_.rows)};
   auto rows_of = [&](OpLoad& op, DType type, uint32_t rows, const AxisCuts& cuts, uint32_t unit) {
     add_matrix(op, {type, rows, c.width, CutBy::kRows, cuts, unit}, step_.rows);
   };
@@ -286,10 +308,8 @@ void StepLoader::add_layer_activations(LayerLoad& load, const LayerTypes& types,
   add(load.rope, 0, 2 * kF32Bytes * (q + kv));
   add(load.attention, 0, kF32Bytes * q + heads_bytes);
   add(load.output, heads_bytes / slots, partials(axes_.heads));
-  add(load.reduce_attention, 0, width * (2 * kF32Bytes + activation_bytes(types.gate)));
   add(load.gate_up, width * activation_bytes(types.gate), hidden_bytes);
   add(load.down, hidden_bytes / slots, partials(axes_.ffn));
-  add(load.reduce_ffn, 0, width * (2 * kF32Bytes + activation_bytes(types.q)));
 }
 
 OpLoad StepLoader::head() const {

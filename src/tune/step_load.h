@@ -69,6 +69,8 @@ class StepLoader {
              const CostConstants& constants);
 
   LayerLoad layer(const LayerTypes& types) const;
+  // The reduce of the last layer, of the row whose logits are wanted.
+  OpLoad last_reduce() const;
   OpLoad head() const;
 
  private:
@@ -83,7 +85,9 @@ class StepLoader {
                        uint32_t rows) const;
   void add_layer_activations(LayerLoad& load, const LayerTypes& types, uint32_t group) const;
   OpLoad attention() const;
-  OpLoad reduce(const AxisCuts& cuts) const;
+  OpLoad reduce(const AxisCuts& cuts, DType reader, uint32_t rows) const;
+  void add_row(OpLoad& load, uint32_t group, uint32_t node, double bytes, uint32_t home,
+               double rows, double* seconds) const;
 
   const Machine& machine_;
   const ReadRates& rates_;

@@ -144,25 +144,58 @@ TEST(ModelGraph, ActivationMemoryDoesNotDependOnLayers) {
 }
 
 // A layer's ops, each with its barrier: attn_qkv, rope_kv, attention, attn_output, reduce,
-// ffn_gate_up, ffn_down, reduce. The last layer's norm is an op of its own, since it takes the
-// wanted rows only.
-TEST(ModelGraph, TwoCrossGroupPointsAndEightBarriersALayer) {
+// ffn_gate_up, ffn_down, reduce. Groups meet before a reduce, and in prefill, where rows are dealt,
+// after it too.
+TEST(ModelGraph, TwoCrossGroupPointsAReduceInPrefillOneInDecodeAndEightBarriersALayer) {
   constexpr uint32_t kLayers = 3;
   for (auto [shards, groups] : {std::pair{1u, 1u}, {1u, 2u}, {2u, 1u}, {2u, 2u}, {2u, 4u}}) {
     SCOPED_TRACE(std::to_string(shards) + " shards, groups: " + std::to_string(groups));
     for (Phase phase : {Phase::kPrefill, Phase::kDecode}) {
       Harness harness(TinyShape{.layers = kLayers, .heads = 8, .kv_heads = 4},
                       even_plan(phase, 4, shards, groups, 4));
-      uint32_t meetings = groups > 1 ? 2 : 0;
-      for (int layer = 0; layer + 1 < static_cast<int>(kLayers); ++layer) {
+      uint32_t meetings = groups == 1 ? 0 : phase == Phase::kPrefill ? 4 : 2;
+      for (int layer = 0; layer < static_cast<int>(kLayers); ++layer) {
         EXPECT_EQ(sync_counts(harness.graph, layer), (SyncCounts{8, meetings})) << layer;
       }
-      EXPECT_EQ(sync_counts(harness.graph, kLayers - 1), (SyncCounts{9, meetings}));
       // After the first norm, the logits, and the embedding with the angles.
       EXPECT_EQ(sync_counts(harness.graph, -1), (SyncCounts{3, 0}));
       EXPECT_EQ(harness.graph.sync_count, kLayers * meetings);
     }
   }
+}
+
+// Partial sums of one reduce lie where those of the one before do not: a group that is ahead writes
+// them while another still reads the others. Where groups meet after a reduce they need not.
+TEST(ModelGraph, PartialSumsAlternateWhereGroupsMeetOnceAReduce) {
+  Harness harness(TinyShape{.layers = 4, .heads = 8, .kv_heads = 4, .ffn = 256},
+                  even_plan(Phase::kDecode, 4, 2, 4, 4));
+  const Graph& graph = harness.graph;
+  struct Place {
+    size_t begin, end;
+  };
+  std::vector<std::vector<Place>> last(4), now(4);  // by group
+  uint32_t reduces = 0;
+  for (uint32_t n = 0; n < graph.nodes.size(); ++n) {
+    if (graph.nodes[n].mode == Mode::kReduce) {
+      ++reduces;
+      for (uint32_t g = 0; g < 4; ++g) {
+        ASSERT_FALSE(now[g].empty());
+        for (const Place& a : now[g]) {
+          for (const Place& b : last[g]) EXPECT_TRUE(a.end <= b.begin || b.end <= a.begin);
+        }
+      }
+      last = std::exchange(now, std::vector<std::vector<Place>>(4));
+    }
+    if (graph.nodes[n].name != "attn_output" && graph.nodes[n].name != "ffn_down") continue;
+    for (ValueId id = 0; id < graph.values.size(); ++id) {
+      const Value& value = graph.values[id];
+      if (value.first_use != n) continue;
+      size_t at = graph.places[id].offset[static_cast<size_t>(ActFormat::kF32)];
+      now[value.group].push_back(
+          {at, at + act_bytes(ActFormat::kF32, graph.rows_capacity(value.rows), value.width)});
+    }
+  }
+  EXPECT_EQ(reduces, 8u);
 }
 
 // In lockstep every barrier is one of all groups, and no flag is posted.

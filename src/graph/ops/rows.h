@@ -1,4 +1,6 @@
-// Ops that work row by row: the step's start (embedding, RoPE angles), norms, reduces, logits.
+// Ops that work row by row: the step's start (embedding, RoPE angles), norms, logits. The first
+// three deal a step's rows to a group's threads in the same way, so that a thread that norms a row
+// also embedded it.
 #pragma once
 
 #include <string>
@@ -22,21 +24,8 @@ struct NormWeight {
   float eps;
 };
 
-// RMS norm of every row, in the formats its readers ask for. With kOutputs only of the step's
-// output rows, packed; it is then the model's last norm, and also gives the hidden states that are
-// wanted.
-Bundle rms_norm(GraphBuilder& builder, std::string name, const Bundle& x, const NormWeight& norm,
-                RowSet rows = RowSet::kTokens);
-
-// Reduce: x' = x + bias + all groups' partial sums, in the fixed order of `sum_program`, straight
-// into every group's own copy; and its RMS norm. One cross-group point.
-struct Reduced {
-  Bundle x;
-  Bundle normed;
-};
-Reduced reduce_add_norm(GraphBuilder& builder, const std::string& name, const Bundle& x,
-                        const Partials& partials, const NormWeight& norm,
-                        RowSet norm_rows = RowSet::kTokens);
+// RMS norm of every row, in the formats its readers ask for.
+Bundle rms_norm(GraphBuilder& builder, std::string name, const Bundle& x, const NormWeight& norm);
 
 // The vocabulary's logits of the output rows, by row-cut head: every group writes its columns of
 // the step's logits.

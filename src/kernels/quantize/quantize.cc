@@ -1,5 +1,7 @@
 #include "kernels/quantize/quantize.h"
 
+#include <cstring>
+
 #include "base/check.h"
 
 namespace hearth {
@@ -50,6 +52,12 @@ ActBuffer lay_out(ActFormat format, Arrays& arrays, size_t m, size_t k) {
   return buffer;
 }
 
+// Row `row` of an array with `count` entries a row.
+template <typename T>
+void copy_row(const T* from, T* to, size_t row, size_t count) {
+  std::memcpy(to + row * count, from + row * count, count * sizeof(T));
+}
+
 template <typename T>
 void advance(T*& array, ptrdiff_t count) {
   if (array != nullptr) array += count;
@@ -94,6 +102,25 @@ ActView act_rows(const ActView& view, size_t row, ptrdiff_t block) {
   advance(moved.bias16, 2 * blocks);
   advance(moved.sum16, 2 * blocks);
   return moved;
+}
+
+void copy_act_row(ActFormat format, const ActBuffer& from, const ActBuffer& to, size_t row) {
+  const size_t n = from.row_stride;
+  HEARTH_CHECK(n == to.row_stride, "rows of one length");
+  switch (format) {
+    case ActFormat::kF32:
+      return copy_row(from.f32, to.f32, row, n);
+    case ActFormat::kBF16:
+      return copy_row(from.bf16, to.bf16, row, n);
+    case ActFormat::kQ8:
+      copy_row(from.codes, to.codes, row, n);
+      copy_row(from.scale, to.scale, row, n / kBlock);
+      copy_row(from.bias32, to.bias32, row, n / kBlock);
+      copy_row(from.sum32, to.sum32, row, n / kBlock);
+      copy_row(from.bias16, to.bias16, row, n / kBlock * 2);
+      copy_row(from.sum16, to.sum16, row, n / kBlock * 2);
+      return;
+  }
 }
 
 }  // namespace hearth

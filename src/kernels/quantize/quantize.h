@@ -59,6 +59,9 @@ ActView act_view(const ActBuffer& buffer);
 // The view from row `row` and block `block` on; a negative block numbers the first one higher.
 ActView act_rows(const ActView& view, size_t row, ptrdiff_t block);
 
+// Row `row` as it stands in `from`, into `to`; both hold rows of one length in one format.
+void copy_act_row(ActFormat format, const ActBuffer& from, const ActBuffer& to, size_t row);
+
 struct QuantizeArgs {
   const float* x;  // [count]: elements [first, first + count) of one row
   uint32_t first;  // a multiple of 32

@@ -211,5 +211,22 @@ TEST(Activations, RowsMoveEveryArray) {
   EXPECT_EQ(back.bias16, view.bias16);
 }
 
+TEST(Activations, ARowIsCopiedAsItStandsAndNoOther) {
+  for (ActFormat format : {ActFormat::kF32, ActFormat::kBF16, ActFormat::kQ8}) {
+    constexpr size_t kRows = 3, kLength = 70;
+    Activations from(format, kRows, kLength), to(format, kRows, kLength);
+    Activations expected(format, kRows, kLength);
+    std::vector<float> x(kLength);
+    for (size_t row = 0; row < kRows; ++row) {
+      for (size_t i = 0; i < kLength; ++i) x[i] = static_cast<float>(i * (row + 1)) - 40;
+      QuantizeFn quantize = functions_of(Isa::kReference)[static_cast<size_t>(format)];
+      quantize({x.data(), 0, kLength, from.buffer, row});
+      if (row == 1) quantize({x.data(), 0, kLength, expected.buffer, row});
+    }
+    copy_act_row(format, from.buffer, to.buffer, 1);
+    EXPECT_TRUE(to == expected);
+  }
+}
+
 }  // namespace
 }  // namespace hearth

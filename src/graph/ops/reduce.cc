@@ -1,0 +1,185 @@
+#include "graph/ops/reduce.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "graph/ops/row_tasks.h"
+
+namespace hearth {
+namespace {
+
+constexpr uint32_t kMostDepth = 8;
+
+// What every group's reduce sums, and how.
+struct ReducePlan {
+  Bundle x;
+  std::vector<ValueId> partials;
+  std::vector<int32_t> program;
+  const VectorWeight* bias;
+  RowSet rows;
+  bool dealt;
+};
+
+uint32_t stack_depth(const std::vector<int32_t>& program) {
+  uint32_t depth = 0, most = 0;
+  for (int32_t step : program) {
+    depth = step == kAdd ? depth - 1 : depth + 1;
+    most = std::max(most, depth);
+  }
+  return most;
+}
+
+// Scratch: the row's sum where it goes nowhere else, its norm, then the stack of sums.
+class ReduceOp : public Op {
+ public:
+  // `sums` takes x' (not with kOutputs); `normed` are all groups' copies.
+  ReduceOp(const ReducePlan& plan, uint32_t group, const NormTarget& norm, const Bundle& sums,
+           const Bundle& normed)
+      : plan_(plan), group_(group), norm_(norm) {
+    if (plan.rows == RowSet::kTokens) sum_ = sums.values[group];
+    auto groups = static_cast<uint32_t>(normed.values.size());
+    for (uint32_t shift = 1; plan.dealt && shift < groups; ++shift) {
+      copies_.push_back(normed.values[(group + shift) % groups]);
+    }
+  }
+
+  void run(ExecutionContext& context, uint32_t, const Worker& worker) const noexcept override {
+    bool picked = plan_.rows == RowSet::kOutputs;
+    uint32_t rows = context.rows(norm_.out), n = norm_.norm.weight->size;
+    RowRange range = plan_.dealt
+                         ? deal_rows(rows, worker.member, context.graph().plan.member_count())
+                         : rows_of(worker, rows);
+    auto* scratch = reinterpret_cast<float*>(worker.scratch);
+    float* normed = scratch + n;
+    for (uint32_t r = range.begin; r < range.end; ++r) {
+      uint32_t from = picked ? context.step().outputs[r] : r;
+      float* sum = picked ? scratch : context.f32(sum_) + r * context.f32_stride(sum_);
+      sum_row(context, from, sum, normed + n);
+      norm_.write(context, sum, r, normed);
+      copy_row(context, r);
+      if (picked) give_hidden(context, normed, r);
+    }
+  }
+
+ private:
+  // Groups that sum the same row at the same time begin with different columns, so that they do not
+  // all ask for one line (Sandwich's rank shift, section 7.2); the order of the summands is one.
+  void sum_row(ExecutionContext& context, uint32_t row, float* out, float* stack) const noexcept {
+    uint32_t n = norm_.norm.weight->size;
+    uint32_t slices = plan_.dealt ? 1 : context.graph().plan.group_count();
+    const float* x = residual(context, row);
+    for (uint32_t i = 0; i < slices; ++i) {
+      uint32_t slice = (group_ + i) % slices;
+      uint32_t begin = column(n, slice, slices), end = column(n, slice + 1, slices);
+      sum_columns(context, row, {begin, end}, x, out, stack);
+    }
+  }
+
+  // Where slice i begins: at a multiple of 32 columns, two cache lines.
+  static uint32_t column(uint32_t n, uint32_t i, uint32_t slices) noexcept {
+    return i == slices ? n : static_cast<uint32_t>(uint64_t{n} * i / slices) / 32 * 32;
+  }
+
+  // x of a row that may be another group's.
+  const float* residual(ExecutionContext& context, uint32_t row) const noexcept {
+    uint32_t owner = group_;
+    if (plan_.dealt && plan_.rows == RowSet::kOutputs) {
+      const std::vector<PlanGroup>& groups = context.graph().plan.groups;
+      uint32_t members = context.graph().plan.member_count(), rows = context.step().rows();
+      owner = 0;
+      while (row >= deal_rows(rows, groups[owner].member_end - 1, members).end) ++owner;
+    }
+    ValueId x = plan_.x.values[owner];
+    return context.f32(x) + row * context.f32_stride(x);
+  }
+
+  void sum_columns(ExecutionContext& context, uint32_t row, const RowRange& columns, const float* x,
+                   float* out, float* stack) const noexcept {
+    uint32_t begin = columns.begin, count = columns.end - columns.begin;
+    const float* slots[kMostDepth];
+    uint32_t depth = 0;
+    for (int32_t step : plan_.program) {
+      if (step != kAdd) {
+        ValueId partial = plan_.partials[static_cast<size_t>(step)];
+        slots[depth++] = context.f32(partial) + row * context.f32_stride(partial) + begin;
+        continue;
+      }
+      --depth;
+      float* sum = stack + size_t{depth - 1} * count;
+      const float* a = slots[depth - 1];
+      const float* b = slots[depth];
+      for (uint32_t i = 0; i < count; ++i) sum[i] = a[i] + b[i];
+      slots[depth - 1] = sum;
+    }
+    const float* total = slots[0];
+    x += begin;
+    out += begin;
+    if (plan_.bias) {
+      const float* bias = plan_.bias->copies[norm_.shard] + begin;
+      for (uint32_t i = 0; i < count; ++i) out[i] = x[i] + (total[i] + bias[i]);
+    } else {
+      for (uint32_t i = 0; i < count; ++i) out[i] = x[i] + total[i];
+    }
+  }
+
+  void copy_row(ExecutionContext& context, uint32_t row) const noexcept {
+    for (ValueId copy : copies_) {
+      for (size_t f = 0; f < kActFormats; ++f) {
+        auto format = static_cast<ActFormat>(f);
+        if (!context.wants(copy, format)) continue;
+        copy_act_row(format, context.buffer(norm_.out, format), context.buffer(copy, format), row);
+      }
+    }
+  }
+
+  // Rows that all groups have: group 0 gives them.
+  void give_hidden(ExecutionContext& context, const float* normed, uint32_t row) const noexcept {
+    const StepView& step = context.step();
+    if (row < step.logit_rows || (!plan_.dealt && group_ != 0)) return;
+    size_t n = norm_.norm.weight->size;
+    std::copy_n(normed, n, step.hidden + (row - step.logit_rows) * n);
+  }
+
+  ReducePlan plan_;
+  uint32_t group_;
+  NormTarget norm_;
+  ValueId sum_ = 0;
+  std::vector<ValueId> copies_;  // of the other groups, the next one's first
+};
+
+}  // namespace
+
+bool deals_rows(const Plan& plan) {
+  return plan.phase == Phase::kPrefill && plan.group_count() > 1;
+}
+
+Reduced reduce_add_norm(GraphBuilder& builder, const std::string& name, const Bundle& x,
+                        const Partials& partials, const NormWeight& norm, RowSet rows) {
+  uint32_t width = partials.weight->rows;
+  ReducePlan plan{x,
+                  partials.bundle.values,
+                  sum_program(partials.pieces, *partials.weight->cuts),
+                  partials.bias,
+                  rows,
+                  deals_rows(builder.plan())};
+  uint32_t depth = stack_depth(plan.program);
+  HEARTH_CHECK(depth <= kMostDepth && (depth + 2) * width * sizeof(float) <= kOpTileBytes,
+               "the reduce's stack fits");
+  Reduced out;
+  if (rows == RowSet::kTokens) out.x = builder.add_values(rows, same_width(builder, width));
+  out.normed = builder.add_values(rows, same_width(builder, width));
+  // Of another group's rows x is read only where rows are picked.
+  bool own = !plan.dealt || rows == RowSet::kTokens;
+  builder.reads(x, ActFormat::kF32, own ? Reads::kOwn : Reads::kAsMode);
+  builder.reads(partials.bundle, ActFormat::kF32);
+  builder.writes(out.x);
+  builder.writes(out.normed);
+  builder.append(Mode::kReduce, name, op_per_group(builder, [&](uint32_t g) {
+                   NormTarget target{norm, first_shard(builder, g), out.normed.values[g]};
+                   return std::make_unique<ReduceOp>(plan, g, target, out.x, out.normed);
+                 }));
+  if (plan.dealt) builder.meet_after();
+  return out;
+}
+
+}  // namespace hearth

@@ -1,0 +1,55 @@
+// What the ops over rows share: how rows are dealt out, and the norm of a row.
+#pragma once
+
+#include "graph/context.h"
+#include "graph/ops/rows.h"
+
+namespace hearth {
+
+// Rows dealt out in contiguous runs: to the threads of a group, or to all members of the plan.
+struct RowRange {
+  uint32_t begin, end;
+};
+inline RowRange deal_rows(uint32_t rows, uint32_t index, uint32_t count) {
+  return {static_cast<uint32_t>(uint64_t{rows} * index / count),
+          static_cast<uint32_t>(uint64_t{rows} * (index + 1) / count)};
+}
+inline RowRange rows_of(const Worker& worker, uint32_t rows) {
+  return deal_rows(rows, worker.index, worker.count);
+}
+
+// The RMS norm of one row of x, through a row of scratch, into every format of `out` that is
+// wanted. `shard`: whose copy of the weights is read.
+struct NormTarget {
+  NormWeight norm;
+  uint32_t shard;
+  ValueId out;
+
+  void write(ExecutionContext& context, const float* x, uint32_t row,
+             float* scratch) const noexcept {
+    uint32_t n = norm.weight->size;
+    context.kernels().rms_norm({x, norm.weight->copies[shard], n, norm.eps, scratch});
+    for (size_t f = 0; f < kActFormats; ++f) {
+      auto format = static_cast<ActFormat>(f);
+      if (!context.wants(out, format)) continue;
+      context.kernels().quantize[f]({scratch, 0, n, context.buffer(out, format), row});
+    }
+  }
+};
+
+inline uint32_t first_shard(const GraphBuilder& builder, uint32_t group) {
+  return builder.plan().groups[group].share.shard_begin;
+}
+
+inline std::vector<uint32_t> same_width(const GraphBuilder& builder, uint32_t width) {
+  return std::vector<uint32_t>(builder.group_count(), width);
+}
+
+template <typename MakeOp>
+std::vector<std::unique_ptr<Op>> op_per_group(const GraphBuilder& builder, const MakeOp& make) {
+  std::vector<std::unique_ptr<Op>> ops;
+  for (uint32_t g = 0; g < builder.group_count(); ++g) ops.push_back(make(g));
+  return ops;
+}
+
+}  // namespace hearth
