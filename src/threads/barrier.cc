@@ -4,6 +4,7 @@
 #include <new>
 
 #include "base/check.h"
+#include "threads/delay_point.h"
 
 namespace hearth {
 namespace {
@@ -42,6 +43,7 @@ void Barrier::arrive_and_wait(uint32_t index) noexcept {
   uint32_t step = 0;
   for (uint32_t distance = 1; distance < size(); distance *= 2, ++step) {
     seats_[(index + distance) % size()]->flags()[step].post(round);
+    delay_point();
     mine[step].wait_at_least(round);
   }
 }

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "threads/delay_point.h"
 #include "threads/flag.h"
 
 namespace hearth {
@@ -24,6 +25,7 @@ class alignas(kLineSpacing) ChunkCounter {
       auto distance = static_cast<int32_t>(epoch_of(seen) - epoch);
       uint32_t index = distance == 0 ? index_of(seen) : 0;
       if (distance > 0 || index >= count) return count;
+      delay_point();
       if (state_.compare_exchange_weak(seen, join(epoch, index + 1), std::memory_order_relaxed)) {
         return index;
       }

@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <span>
 
+#include "threads/delay_point.h"
+
 namespace hearth {
 
 // Distance that keeps two words from sharing a cache line: 128, since processors fetch lines in
@@ -26,7 +28,9 @@ class alignas(kLineSpacing) Flag {
   void post(uint32_t epoch) noexcept {
     // Sequentially consistent against wait_slowly(): either the sleeper sees the epoch, or it is
     // seen.
+    delay_point();
     epoch_.exchange(epoch, std::memory_order_seq_cst);
+    delay_point();
     if (sleepers_.load(std::memory_order_seq_cst) != 0) [[unlikely]]
       wake();
   }
