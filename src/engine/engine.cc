@@ -11,6 +11,22 @@
 
 namespace hearth {
 
+const char* memory_kind_name(MemoryKind kind) {
+  switch (kind) {
+    case MemoryKind::kWeights:
+      return "weights";
+    case MemoryKind::kKv:
+      return "keys and values";
+    case MemoryKind::kActivations:
+      return "activations";
+    case MemoryKind::kScratch:
+      return "scratch";
+    case MemoryKind::kLogits:
+      return "logits";
+  }
+  return "unknown";
+}
+
 Engine::Engine(const GgufFile& file, const Machine& machine, Isa isa, const EngineOptions& options,
                const Report& report)
     : options_(options), isa_(isa) {
@@ -186,20 +202,33 @@ void Engine::allocate(const Machine& machine) {
   Binding binding = options_.interleave ? Binding::kInterleaved : Binding::kNode;
   for (uint32_t s = 0; s < options_.shards; ++s) {
     uint32_t node = shard_nodes_[s];
-    weight_arenas_.emplace_back(machine, node, weights_->shard_bytes(s), "weights", binding);
+    size_t weights = weights_->shard_bytes(s);
+    weight_arenas_.emplace_back(machine, node, weights, "weights", binding);
     kv_arenas_.emplace_back(machine, node, kv_bytes(s), "KV cache", binding);
     work_arenas_.emplace_back(machine, node, work_bytes(s), "activations");
-    kv_.shards[s].base = kv_arenas_[s].allocate(kv_bytes(s), 64);
-    shard_sync_.push_back(work_arenas_[s].allocate(sync_bytes(s), kLineSpacing));
-    shard_activations_.push_back(work_arenas_[s].allocate(activation_bytes(s), 64));
+    // The store takes it piece by piece, all of it.
+    regions_.push_back(
+        {MemoryKind::kWeights, s, weight_arenas_[s].node(), weight_arenas_[s].data(), weights});
+    kv_.shards[s].base = take(MemoryKind::kKv, s, kv_arenas_[s], kv_bytes(s));
+    shard_sync_.push_back(
+        take(MemoryKind::kScratch, s, work_arenas_[s], sync_bytes(s), kLineSpacing));
+    shard_activations_.push_back(
+        take(MemoryKind::kActivations, s, work_arenas_[s], activation_bytes(s)));
   }
-  for (uint32_t shard : member_shards_) {
-    scratch_.push_back(work_arenas_[shard].allocate(kOpScratchBytes, 64));
+  for (uint32_t s : member_shards_) {
+    scratch_.push_back(take(MemoryKind::kScratch, s, work_arenas_[s], kOpScratchBytes));
   }
-  logits_ = reinterpret_cast<float*>(work_arenas_[0].allocate(memory_.logits, 64));
+  std::byte* logits = take(MemoryKind::kLogits, 0, work_arenas_[0], memory_.logits);
+  logits_ = reinterpret_cast<float*>(logits);
   hidden_ = logits_ + options_.outputs * logits_stride_;
   pool_ = std::make_unique<KvPool>(kv_.page_count,
                                    [this](uint32_t from, uint32_t to) { copy_page(from, to); });
+}
+
+std::byte* Engine::take(MemoryKind kind, uint32_t shard, Arena& arena, size_t bytes, size_t align) {
+  std::byte* address = arena.allocate(bytes, align);
+  regions_.push_back({kind, shard, arena.node(), address, bytes});
+  return address;
 }
 
 void Engine::copy_page(uint32_t from, uint32_t to) {

@@ -74,6 +74,17 @@ struct MemoryUse {
   size_t total() const { return weights + kv + activations + scratch + logits; }
 };
 
+// A piece of the engine's memory and where it was asked to lie.
+enum class MemoryKind : uint8_t { kWeights, kKv, kActivations, kScratch, kLogits };
+const char* memory_kind_name(MemoryKind kind);
+struct MemoryRegion {
+  MemoryKind kind;
+  uint32_t shard;  // whose node it is for
+  uint32_t node;   // index of Machine: that node, or the nearest with memory
+  const std::byte* address;
+  size_t bytes;
+};
+
 class Engine {
  public:
   // `report(done, total)`: bytes of the file packed so far, from the calling thread.
@@ -86,6 +97,10 @@ class Engine {
   uint32_t context() const { return options_.context; }
   const EngineOptions& options() const { return options_; }
   const MemoryUse& memory() const { return memory_; }
+  // What memory() counts, every byte once: a region for each kind and shard, scratch for each
+  // thread. Fixed as long as the engine lives. With options().interleave weights and KV pages lie
+  // on all nodes. Norms, biases and graphs are not in it; they lie wherever the loading thread ran.
+  const std::vector<MemoryRegion>& regions() const { return regions_; }
   const Graph& graph(Phase phase) const {
     return phase == Phase::kPrefill ? prefill_.graph : decode_.graph;
   }
@@ -146,6 +161,7 @@ class Engine {
   MemoryUse measure();
   void settle_kv_pages(const Machine& machine);
   void allocate(const Machine& machine);
+  std::byte* take(MemoryKind kind, uint32_t shard, Arena& arena, size_t bytes, size_t align = 64);
   void start_phase(PhasePart* part);
   void check(std::span<const StepRequest> requests) const;
   void lay_out(std::span<const StepRequest> requests);
@@ -163,7 +179,8 @@ class Engine {
   std::vector<uint32_t> shard_nodes_;  // machine node of each shard
   MemoryUse memory_;
   std::vector<Arena> weight_arenas_, kv_arenas_, work_arenas_;  // per shard
-  std::vector<std::byte*> scratch_;                             // per member
+  std::vector<MemoryRegion> regions_;
+  std::vector<std::byte*> scratch_;  // per member
   std::vector<std::byte*> shard_activations_;
   std::vector<std::byte*> shard_sync_;  // what no phase has taken yet
   std::unique_ptr<KvPool> pool_;

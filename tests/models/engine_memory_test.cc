@@ -1,0 +1,40 @@
+// The engine's account of its memory: every byte in one region, on the node of its shard.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "engine/engine.h"
+#include "tiny_model.h"
+
+namespace hearth {
+namespace {
+
+TEST(EngineMemory, RegionsHoldWhatMemoryCounts) {
+  GgufFile file = GgufFile::parse(tiny_llama(TinyShape{}), "tiny");
+  EngineOptions options;
+  options.context = 200;
+  options.threads = 6;
+  options.shards = 3;
+  Isa isa = available_isas(detect_cpu_features()).back();
+  Engine engine(file, Machine::invented(3, 2), isa, options, [](size_t, size_t) {});
+  std::map<MemoryKind, size_t> bytes;
+  std::vector<std::pair<const std::byte*, const std::byte*>> ranges;
+  for (const MemoryRegion& region : engine.regions()) {
+    EXPECT_LT(region.shard, 3u);
+    EXPECT_EQ(region.node, region.shard) << memory_kind_name(region.kind);
+    bytes[region.kind] += region.bytes;
+    if (region.bytes > 0) ranges.emplace_back(region.address, region.address + region.bytes);
+  }
+  const MemoryUse& memory = engine.memory();
+  EXPECT_EQ(bytes[MemoryKind::kWeights], memory.weights);
+  EXPECT_EQ(bytes[MemoryKind::kKv], memory.kv);
+  EXPECT_EQ(bytes[MemoryKind::kActivations], memory.activations);
+  EXPECT_EQ(bytes[MemoryKind::kScratch], memory.scratch);
+  EXPECT_EQ(bytes[MemoryKind::kLogits], memory.logits);
+  std::sort(ranges.begin(), ranges.end());
+  for (size_t i = 1; i < ranges.size(); ++i) EXPECT_LE(ranges[i - 1].second, ranges[i].first);
+}
+
+}  // namespace
+}  // namespace hearth
