@@ -25,7 +25,19 @@ KvType kv_type_of(const std::string& name) {
   fail(ErrorCode::kUsage, "--kv-type {} is not known", name);
 }
 
-void tell_loaded(const GgufFile& file, const Engine& engine, double seconds) {
+void tell_nodes(const Machine& machine, const Engine& engine) {
+  for (const NodeMemory& node : engine.node_memory()) {
+    fmt::print(stderr,
+               "hearth: node {}: weights {}, keys and values {}, activations {}; {} of it in huge "
+               "pages; {} thread{}\n",
+               machine.nodes[node.node].os_index, bytes_text(node.weights), bytes_text(node.kv),
+               bytes_text(node.others), bytes_text(node.huge), node.threads,
+               node.threads == 1 ? "" : "s");
+  }
+}
+
+void tell_loaded(const GgufFile& file, const Machine& machine, const Engine& engine,
+                 double seconds) {
   const MemoryUse& memory = engine.memory();
   fmt::print(stderr,
              "hearth: {}: {}, {}, loaded in {:.1f} s\n"
@@ -35,6 +47,7 @@ void tell_loaded(const GgufFile& file, const Engine& engine, double seconds) {
              engine.threads(), isa_name(engine.isa()), engine.context(), bytes_text(memory.total()),
              bytes_text(memory.weights), bytes_text(memory.kv),
              bytes_text(memory.total() - memory.weights - memory.kv));
+  tell_nodes(machine, engine);
 }
 
 }  // namespace
@@ -86,8 +99,9 @@ std::unique_ptr<Engine> load_engine(const GgufFile& file, const EngineArgs& args
   auto engine = std::make_unique<Engine>(file, machine, isa, options, report);
   progress.reset();
   double took = steady_seconds() - start;
-  if (args.verbose || stderr_is_terminal()) tell_loaded(file, *engine, took);
-  if (args.verbose) {
+  if (args.verbose || stderr_is_terminal()) tell_loaded(file, machine, *engine, took);
+  // Where nodes matter, what is not in its place costs speed that nobody would find otherwise.
+  if (args.verbose || machine.binds_memory()) {
     for (const std::string& warning : engine->warnings()) print_note(warning);
   }
   if (engine->context() > engine->config().context) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -229,6 +230,27 @@ std::byte* Engine::take(MemoryKind kind, uint32_t shard, Arena& arena, size_t by
   std::byte* address = arena.allocate(bytes, align);
   regions_.push_back({kind, shard, arena.node(), address, bytes});
   return address;
+}
+
+std::vector<NodeMemory> Engine::node_memory() const {
+  std::map<uint32_t, NodeMemory> nodes;
+  for (const MemoryRegion& region : regions_) {
+    NodeMemory& node = nodes[region.node];
+    size_t* kind = region.kind == MemoryKind::kWeights ? &node.weights
+                   : region.kind == MemoryKind::kKv    ? &node.kv
+                                                       : &node.others;
+    *kind += region.bytes;
+  }
+  for (const std::vector<Arena>* arenas : {&weight_arenas_, &kv_arenas_, &work_arenas_}) {
+    for (const Arena& arena : *arenas) nodes[arena.node()].huge += arena.huge_bytes();
+  }
+  for (const Seat& seat : placement_.seats) ++nodes[seat.node].threads;
+  std::vector<NodeMemory> all;
+  for (auto& [number, node] : nodes) {
+    node.node = number;
+    all.push_back(node);
+  }
+  return all;
 }
 
 void Engine::copy_page(uint32_t from, uint32_t to) {

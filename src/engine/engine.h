@@ -85,6 +85,15 @@ struct MemoryRegion {
   size_t bytes;
 };
 
+// What lies on a node, and who works there.
+struct NodeMemory {
+  uint32_t node = 0;  // index of Machine
+  size_t weights = 0, kv = 0;
+  size_t others = 0;  // activations, scratch, flags, logits
+  size_t huge = 0;    // of all of it, in huge pages as the kernel tells; 0 where it doesn't
+  uint32_t threads = 0;
+};
+
 class Engine {
  public:
   // `report(done, total)`: bytes of the file packed so far, from the calling thread.
@@ -101,6 +110,8 @@ class Engine {
   // thread. Fixed as long as the engine lives. With options().interleave weights and KV pages lie
   // on all nodes. Norms, biases and graphs are not in it; they lie wherever the loading thread ran.
   const std::vector<MemoryRegion>& regions() const { return regions_; }
+  // The same by nodes, those with memory or threads, rising. Asks the kernel: slow.
+  std::vector<NodeMemory> node_memory() const;
   const Graph& graph(Phase phase) const {
     return phase == Phase::kPrefill ? prefill_.graph : decode_.graph;
   }
