@@ -13,11 +13,31 @@ uint32_t even_boundary(uint32_t total, uint32_t i, uint32_t n) {
   return static_cast<uint32_t>(uint64_t{total} * i / n);
 }
 
+// Segments that meet at multiples of `step`, of as many steps each as it goes.
+std::vector<UnitRange> cut_segments(UnitRange shard, uint32_t step) {
+  std::vector<UnitRange> segments;
+  if (shard.size() == 0) return segments;
+  uint32_t first = shard.begin / step;
+  uint32_t count = (shard.end + step - 1) / step - first;
+  uint32_t pieces = std::min(count, kSegments);
+  auto boundary = [&](uint32_t i) {
+    return std::clamp((first + even_boundary(count, i, pieces)) * step, shard.begin, shard.end);
+  };
+  for (uint32_t i = 0; i < pieces; ++i) segments.push_back({boundary(i), boundary(i + 1)});
+  return segments;
+}
+
+UnitRange widen(UnitRange range, uint32_t run) {
+  uint32_t begin = range.begin / run;
+  return {begin, range.size() == 0 ? begin : (range.end + run - 1) / run};
+}
+
 }  // namespace
 
-AxisCuts::AxisCuts(uint32_t units, uint32_t granule, std::span<const uint32_t> shares)
+AxisCuts::AxisCuts(uint32_t units, uint32_t granule, std::span<const uint32_t> shares, uint32_t run)
     : units_(units) {
-  HEARTH_CHECK(units > 0 && granule > 0 && !shares.empty(), "an axis has units and shards");
+  HEARTH_CHECK(units > 0 && granule > 0 && run > 0 && !shares.empty(),
+               "an axis has units and shards");
   uint64_t total = std::accumulate(shares.begin(), shares.end(), uint64_t{0});
   HEARTH_CHECK(total > 0, "some shard takes a share");
   uint32_t granules = (units + granule - 1) / granule;
@@ -30,16 +50,23 @@ AxisCuts::AxisCuts(uint32_t units, uint32_t granule, std::span<const uint32_t> s
     // Rounded to nearest; the last non-empty share ends at `granules` exactly.
     auto end = static_cast<uint32_t>((granules * before + total / 2) / total);
     shards_.push_back({unit_at(begin), unit_at(end)});
-    uint32_t count = end - begin;
-    uint32_t pieces = std::min(count, kSegments);
-    std::vector<UnitRange>& segments = segments_.emplace_back();
-    for (uint32_t i = 0; i < pieces; ++i) {
-      segments.push_back({unit_at(begin + even_boundary(count, i, pieces)),
-                          unit_at(begin + even_boundary(count, i + 1, pieces))});
-    }
+    segments_.push_back(cut_segments(shards_.back(), std::lcm(granule, run)));
     begin = end;
   }
   HEARTH_CHECK(shards_.back().end == units_, "the shards cover the axis");
+}
+
+AxisCuts AxisCuts::widened(uint32_t run) const {
+  AxisCuts wide = *this;
+  wide.units_ = (units_ + run - 1) / run;
+  for (UnitRange& shard : wide.shards_) shard = widen(shard, run);
+  for (std::vector<UnitRange>& segments : wide.segments_) {
+    for (UnitRange& segment : segments) segment = widen(segment, run);
+    for (size_t i = 1; i < segments.size(); ++i) {
+      HEARTH_CHECK(segments[i - 1].end == segments[i].begin, "segments of a shard share no run");
+    }
+  }
+  return wide;
 }
 
 UnitRange AxisCuts::part_segments(uint32_t s, uint32_t part, uint32_t parts) const {

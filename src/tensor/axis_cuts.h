@@ -2,13 +2,19 @@
 // The rows of gate and up are the columns of down; the rows of Q, K and V by KV head are the
 // columns of O.
 //
-// An axis has `units` (a KV head, 32 FFN rows, 16 vocabulary rows). Shard s owns a contiguous range
-// of units; a shard is divided into segments, at most kSegments, which are what column-cut weights
-// accumulate apart and merge by a fixed binary tree (the numerical contract): a group that is
-// smaller than a node takes whole segments, so no sum depends on the number of groups.
+// An axis has `units` (some query heads, 32 FFN rows, 16 vocabulary rows). Shard s owns a
+// contiguous range of units; a shard is divided into segments, at most kSegments, which are what
+// column-cut weights accumulate apart and merge by a fixed binary tree (the numerical contract): a
+// group that is smaller than a node takes whole segments, so no sum depends on the number of
+// groups.
 //
 // Every boundary but the end is a multiple of `granule` units, so that K ranges start at multiples
 // of 32 elements. Shards may be empty or of unequal size.
+//
+// Some weights of an axis come in runs of several units (K and V have one head where Q has a group
+// of them). Shards may meet inside a run, segments of one shard may not. The widened axis has the
+// runs as its units; a run that shards divide is then in each of them: their ranges overlap, and
+// those of a shard's segments still do not.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +33,12 @@ struct UnitRange {
 
 class AxisCuts {
  public:
-  // Cuts `units` among `shares.size()` shards in proportion to the shares (not all zero).
-  AxisCuts(uint32_t units, uint32_t granule, std::span<const uint32_t> shares);
+  // Cuts `units` among `shares.size()` shards in proportion to the shares (not all zero). Where two
+  // segments of a shard meet is also a multiple of `run` units.
+  AxisCuts(uint32_t units, uint32_t granule, std::span<const uint32_t> shares, uint32_t run = 1);
+
+  // The axis of runs of `run` units, of which each range holds all that it touches.
+  AxisCuts widened(uint32_t run) const;
 
   uint32_t units() const { return units_; }
   uint32_t shard_count() const { return static_cast<uint32_t>(shards_.size()); }

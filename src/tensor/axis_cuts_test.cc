@@ -62,6 +62,27 @@ TEST(AxisCuts, RandomAxesAreCoveredInOrderAtGranules) {
   }
 }
 
+// Two shards of 3 runs of 4: they meet in the middle one, their segments at its ends.
+TEST(AxisCuts, ShardsMeetInsideRunsAndSegmentsBetween) {
+  AxisCuts cuts(12, 1, std::vector<uint32_t>{1, 1}, 4);
+  EXPECT_EQ(cuts.shard(0), (UnitRange{0, 6}));
+  ASSERT_EQ(cuts.segments(0).size(), 2u);
+  EXPECT_EQ(cuts.segments(0)[0], (UnitRange{0, 4}));
+  EXPECT_EQ(cuts.segments(0)[1], (UnitRange{4, 6}));
+  ASSERT_EQ(cuts.segments(1).size(), 2u);
+  EXPECT_EQ(cuts.segments(1)[0], (UnitRange{6, 8}));
+  AxisCuts wide = cuts.widened(4);
+  EXPECT_EQ(wide.units(), 3u);
+  EXPECT_EQ(wide.shard(0), (UnitRange{0, 2}));
+  EXPECT_EQ(wide.shard(1), (UnitRange{1, 3}));
+  EXPECT_EQ(wide.segments(1)[0], (UnitRange{1, 2}));
+  EXPECT_EQ(wide.part_units(1, 1, 2), (UnitRange{2, 3}));
+  // A granule that divides no run: segments meet where both end.
+  AxisCuts both(24, 2, std::vector<uint32_t>{1}, 3);
+  ASSERT_EQ(both.segments(0).size(), 4u);
+  EXPECT_EQ(both.segments(0)[1], (UnitRange{6, 12}));
+}
+
 TEST(TreePieces, AreAlignedNodes) {
   EXPECT_EQ(tree_pieces(0, 8, 8), (std::vector<UnitRange>{{0, 8}}));
   EXPECT_EQ(tree_pieces(0, 3, 8), (std::vector<UnitRange>{{0, 2}, {2, 3}}));
