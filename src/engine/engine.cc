@@ -113,7 +113,7 @@ KvView Engine::kv_layout() const {
   kv.page_count =
       options_.kv_pages != 0 ? options_.kv_pages : options_.sequences * pages_for(options_.context);
   for (uint32_t s = 0; s < options_.shards; ++s) {
-    kv.shards.push_back({nullptr, axes_->heads.shard(s).size()});
+    kv.shards.push_back({nullptr, axes_->kv.shard(s).size()});
   }
   return kv;
 }

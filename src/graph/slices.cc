@@ -32,9 +32,10 @@ std::vector<RowSlice> row_slices(const Weight& weight, const GroupShare& share, 
   for (uint32_t s = share.shard_begin; s < share.shard_end; ++s) {
     const Shard& shard = weight.shards[s];
     UnitRange units = share.units(*weight.cuts, s);
-    uint32_t begin = std::min(units.begin * weight.unit, weight.rows) - shard.row0;
+    uint32_t row = std::min(units.begin * weight.unit, weight.rows);
+    uint32_t begin = row - shard.row0;
     uint32_t end = std::min(units.end * weight.unit, weight.rows) - shard.row0;
-    RowSlice slice{s, begin / kPanelRows, 0, begin % kPanelRows, end - begin, *column};
+    RowSlice slice{s, begin / kPanelRows, 0, begin % kPanelRows, end - begin, *column, row};
     if (slice.rows > 0) slice.panels = (end + kPanelRows - 1) / kPanelRows - slice.panel0;
     *column += slice.panels * kPanelRows;
     slices.push_back(slice);

@@ -18,6 +18,7 @@ struct RowSlice {
   uint32_t lead;  // rows before the group's first in its first panel
   uint32_t rows;  // the group's own
   uint32_t column;
+  uint32_t row;  // the first, in the whole weight
   uint32_t first_row() const { return panel0 * kPanelRows + lead; }  // in the shard
 };
 

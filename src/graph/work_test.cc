@@ -165,6 +165,36 @@ TEST(Work, LogitsOfWantedRowsOnly) {
   }
 }
 
+// 3 KV heads of 4 query heads each, cut through them by 2: what shards share, each computes and
+// reads, and counts.
+TEST(Work, SharedKvHeadsCountOnEveryShard) {
+  constexpr uint32_t kHeads = 12, kKvHeads = 3, kDim = 16, kRows = 7;
+  Plan plan = even_plan(Phase::kDecode, kMaxRows, 2, 2, 2);
+  AxisCuts cuts(kHeads / 2, 1, std::vector<uint32_t>{1, 1}, 2);
+  AxisCuts kv_cuts = cuts.widened(2);
+  Weight q = cut_weight("q", DType::kF32, kHeads * kDim, 32, CutBy::kRows, cuts, 2 * kDim);
+  Weight k = cut_weight("k", DType::kF32, kKvHeads * kDim, 32, CutBy::kRows, kv_cuts, kDim);
+  Weight v = cut_weight("v", DType::kF32, kKvHeads * kDim, 32, CutBy::kRows, kv_cuts, kDim);
+  Weight o = cut_weight("o", DType::kF32, 32, kHeads * kDim, CutBy::kColumns, cuts, 2 * kDim);
+  AttentionShape shape{0, kKvHeads,          4,    kDim,  1,       0,
+                       1, RopeLayout::kHalf, kDim, 1e-5f, nullptr, nullptr};
+  GraphBuilder builder(plan, kernels_for(Isa::kReference), kMaxRows);
+  LinearOut qkv = linear(builder, "qkv", input(builder, 32), {{&q}, {&k}, {&v}});
+  attention(builder, "attention", qkv, shape, o);
+  KvView kv;
+  kv.type = KvType::kF32;
+  kv.head_dim = kDim;
+  Asked asked(std::move(builder).finish(), kv);
+  // The middle head twice.
+  constexpr uint32_t kCopies = 4;
+  OpWork projections = asked.work(kRows, "qkv");
+  EXPECT_EQ(projections.of(Unit::kF32Fma), 2u * kRows * (kHeads + 2 * kCopies) * kDim * 32);
+  EXPECT_EQ(projections.bytes, (kHeads + 2 * kCopies) * kDim * 32 * sizeof(float));
+  OpWork attended = asked.work({{0, 1, 9, nullptr}}, 0, "attention");
+  EXPECT_EQ(attended.of(Unit::kF32Fma), uint64_t{kHeads} * 10 * 4 * kDim);
+  EXPECT_EQ(attended.bytes, uint64_t{kCopies} * 10 * 2 * kDim * sizeof(float));
+}
+
 // Pair by pair and position by position.
 OpWork attended(const std::vector<StepItem>& items, uint32_t heads, const AttentionShape& shape,
                 size_t position_bytes) {

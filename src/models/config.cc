@@ -123,8 +123,8 @@ void read_rope(const ConfigReader& reader, const GgufFile& file, DecoderConfig* 
 
 }  // namespace
 
-uint32_t DecoderConfig::head_granule() const {
-  return kBlock / std::gcd(kBlock, group_size() * head_dim);
+uint32_t DecoderConfig::block_granule(uint32_t query_heads) const {
+  return kBlock / std::gcd(kBlock, query_heads * head_dim);
 }
 
 DecoderConfig read_decoder_config(const GgufFile& file) {

@@ -27,8 +27,8 @@ struct DecoderConfig {
   RopeParams rope;
 
   uint32_t group_size() const { return heads / kv_heads; }
-  // KV heads whose outputs together are whole blocks of 32 columns of the output projection.
-  uint32_t head_granule() const;
+  // How many runs of so many query heads make whole blocks of 32 columns of the output projection.
+  uint32_t block_granule(uint32_t query_heads) const;
 };
 
 // Reads what all architectures share from the keys `<architecture>.*`; an architecture then sets

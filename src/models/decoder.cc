@@ -2,17 +2,61 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace hearth {
 namespace {
 
 uint32_t units_of(uint32_t extent, uint32_t unit) { return (extent + unit - 1) / unit; }
 
+// Query heads and the KV heads they belong to.
+struct HeadCuts {
+  AxisCuts heads, kv;
+  uint32_t unit_heads;
+};
+
+HeadCuts cut_heads(const DecoderConfig& config, std::span<const uint32_t> shares,
+                   uint32_t unit_heads) {
+  uint32_t slices = config.group_size() / unit_heads;
+  AxisCuts heads(config.kv_heads * slices, config.block_granule(unit_heads), shares, slices);
+  return {heads, heads.widened(slices), unit_heads};
+}
+
+// The most work that a shard has for its share, in query heads: a row range of Q and a column range
+// of O each. A KV head's rows of K and V are as much, and its cache as much again at the depth
+// where it has their size: 1152 positions of f16 where the width is 4096 and a weight has 4.5 bits.
+// Prompts are bound by arithmetic, which goes by query heads, and decode far beyond that depth by
+// the cache, which goes by KV heads: this lies between.
+double busiest(const HeadCuts& cuts, std::span<const uint32_t> shares) {
+  double most = 0;
+  for (uint32_t s = 0; s < shares.size(); ++s) {
+    uint32_t work = cuts.heads.shard(s).size() * cuts.unit_heads + 2 * cuts.kv.shard(s).size();
+    if (work > 0) most = std::max(most, static_cast<double>(work) / shares[s]);
+  }
+  return most;
+}
+
+// By KV head where that is about as good, since copies of caches take memory: a finer cut must save
+// an eighth. Of 4 query heads a KV head, 2 KV heads are 6 on two of 4 shards and none on the
+// others, or 4 on each; 3 are 12 and 6 on 2 shards, or 10 on each. 2 stay whole on 3 shards, of
+// which one has none: with 3, 2 and 3 query heads the middle one has both KV heads, and as much
+// work as 4 query heads with one.
+HeadCuts cut_heads(const DecoderConfig& config, std::span<const uint32_t> shares) {
+  HeadCuts best = cut_heads(config, shares, config.group_size());
+  for (uint32_t heads = config.group_size() - 1; heads > 0; --heads) {
+    if (config.group_size() % heads != 0) continue;
+    HeadCuts finer = cut_heads(config, shares, heads);
+    if (8 * busiest(finer, shares) <= 7 * busiest(best, shares)) best = finer;
+  }
+  return best;
+}
+
 }  // namespace
 
 DecoderAxes cut_decoder(const DecoderConfig& config, std::span<const uint32_t> shares) {
-  return {AxisCuts(config.kv_heads, config.head_granule(), shares),
-          AxisCuts(units_of(config.ffn, kFfnUnit), 1, shares),
-          AxisCuts(units_of(config.vocabulary, kVocabularyUnit), 1, shares)};
+  HeadCuts cuts = cut_heads(config, shares);
+  return {cuts.heads, cuts.kv, AxisCuts(units_of(config.ffn, kFfnUnit), 1, shares),
+          AxisCuts(units_of(config.vocabulary, kVocabularyUnit), 1, shares), cuts.unit_heads};
 }
 
 std::string layer_tensor(uint32_t layer, const char* name) {
@@ -53,7 +97,7 @@ AttentionShape DecoderBuilder::attention_shape(uint32_t layer) {
           config_.kv_heads,
           config_.group_size(),
           config_.head_dim,
-          config_.head_granule(),
+          config_.block_granule(config_.group_size()),
           config_.window,
           config_.attention_scale,
           config_.rope.layout,
@@ -65,18 +109,20 @@ AttentionShape DecoderBuilder::attention_shape(uint32_t layer) {
 
 Partials DecoderBuilder::attention(uint32_t layer, const Bundle& normed) {
   graph_.set_layer(static_cast<int>(layer));
-  uint32_t d = config_.head_dim, q_unit = config_.group_size() * d;
+  uint32_t d = config_.head_dim, q_unit = axes_.unit_heads * d;
   uint32_t q_rows = config_.heads * d, kv_rows = config_.kv_heads * d;
-  auto part = [&](const char* name, uint32_t rows, uint32_t unit) -> LinearPart {
-    const Weight& weight = weights_.matrix(layer_tensor(layer, name), rows, config_.width,
-                                           CutBy::kRows, axes_.heads, unit);
+  auto part = [&](const char* name, uint32_t rows, const AxisCuts& cuts,
+                  uint32_t unit) -> LinearPart {
+    const Weight& weight =
+        weights_.matrix(layer_tensor(layer, name), rows, config_.width, CutBy::kRows, cuts, unit);
     return {&weight, weights_.vector_or_null(fmt::format("blk.{}.{}.bias", layer, name), rows)};
   };
   const Weight& output = weights_.matrix(layer_tensor(layer, "attn_output"), config_.width, q_rows,
                                          CutBy::kColumns, axes_.heads, q_unit);
-  LinearOut qkv = linear(
-      graph_, "attn_qkv", normed,
-      {part("attn_q", q_rows, q_unit), part("attn_k", kv_rows, d), part("attn_v", kv_rows, d)});
+  LinearOut qkv =
+      linear(graph_, "attn_qkv", normed,
+             {part("attn_q", q_rows, axes_.heads, q_unit), part("attn_k", kv_rows, axes_.kv, d),
+              part("attn_v", kv_rows, axes_.kv, d)});
   AttentionShape shape = attention_shape(layer);
   rope_and_store(graph_, "rope_kv", qkv, angles_, shape);
   Bundle heads = hearth::attention(graph_, "attention", qkv, shape, output);

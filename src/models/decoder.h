@@ -17,14 +17,18 @@ namespace hearth {
 
 // The axes of a decoder and their cuts, shared by all weights on them.
 struct DecoderAxes {
-  AxisCuts heads;       // units: KV heads
+  AxisCuts heads;       // units: `unit_heads` query heads, all of one KV head
+  AxisCuts kv;          // units: KV heads; one whose query heads several shards have is in each
   AxisCuts ffn;         // units: 32 rows
   AxisCuts vocabulary;  // units: 16 rows
+  uint32_t unit_heads;
 };
 inline constexpr uint32_t kFfnUnit = kBlock;
 inline constexpr uint32_t kVocabularyUnit = kPanelRows;
 
-// Cut among shards in proportion to `shares`.
+// Cut among shards in proportion to `shares`. Attention is cut by KV head, or finer, where that
+// makes the busiest shard's work an eighth less: then every shard that has some of a KV head's
+// query heads computes its keys and values and caches them. MHA has nothing to cut finer.
 DecoderAxes cut_decoder(const DecoderConfig& config, std::span<const uint32_t> shares);
 
 class DecoderBuilder {

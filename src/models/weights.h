@@ -45,7 +45,8 @@ class WeightStore {
   // Bytes in the file of the declared matrices.
   size_t file_bytes() const;
 
-  // `report(bytes done of file_bytes())` is called now and then by member 0.
+  // `report(bytes done of file_bytes())` is called now and then by member 0. Rows that several
+  // shards hold are read for each, so the last of the work may go on at file_bytes().
   using Report = std::function<void(size_t)>;
 
   // Packs everything: shard s into `arenas[s]`, by the members that stand on it (`member_shards`;

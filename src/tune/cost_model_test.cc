@@ -315,15 +315,31 @@ TEST(CostModel, AMemoryGivesNoMoreThanItHas) {
   EXPECT_LT(cost.seconds, 1.25 * cost.weight_bytes / 100e9);
 }
 
-TEST(CostModel, FewerHeadsThanNodesLeaveSomeIdle) {
+// 16 query heads a KV head: the nodes share them, and each reads a cache of its own. Without, two
+// nodes stand idle.
+TEST(CostModel, FewerKvHeadsThanNodes) {
   Machine machine = Machine::from_synthetic("pack:4 numa:1 l3:1 core:4 pu:1");
-  DecoderConfig config = qwen3_4b();
-  config.kv_heads = 2;
-  ModelShape model = uniform_shape(config, DType::kQ8_0, DType::kQ8_0);
-  StepCost cost =
-      predict_step(machine, assumed_bandwidth(machine), model, plan_on(machine, {}), {1, 256});
-  EXPECT_TRUE(std::isfinite(cost.seconds));
-  EXPECT_GT(cost.seconds, cost.work_seconds);
+  auto cost = [&](uint32_t heads) {
+    DecoderConfig config = qwen3_4b();
+    config.heads = heads;
+    config.kv_heads = 2;
+    ModelShape model = uniform_shape(config, DType::kQ8_0, DType::kQ8_0);
+    return predict_step(machine, assumed_bandwidth(machine), model, plan_on(machine, {}), {1, 256});
+  };
+  StepCost shared = cost(32), idle = cost(2);
+  EXPECT_DOUBLE_EQ(shared.kv_bytes, 36.0 * 257 * 4 * 128 * 2 * 2);
+  EXPECT_DOUBLE_EQ(idle.kv_bytes, shared.kv_bytes / 2);
+  auto uneven = [](const StepCost& step) {
+    double least = step.nodes[0].local_bytes, most = least;
+    for (const auto& node : step.nodes) {
+      least = std::min(least, node.local_bytes);
+      most = std::max(most, node.local_bytes);
+    }
+    return most / least;
+  };
+  // The vocabulary does not divide by 4.
+  EXPECT_LT(uneven(shared), 1.001);
+  EXPECT_GT(uneven(idle), 1.01);
 }
 
 TEST(CostModel, SlidingWindowBoundsWhatAttentionReads) {

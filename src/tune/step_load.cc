@@ -200,13 +200,14 @@ OpLoad StepLoader::attention() const {
   for (uint32_t g = 0; g < plan_.plan.group_count(); ++g) {
     const GroupShare& share = plan_.plan.groups[g].share;
     for (uint32_t s = share.shard_begin; s < share.shard_end; ++s) {
-      double heads = share.units(axes_.heads, s).size();
+      double kv_heads = share.units(axes_.kv, s).size();
+      double heads = share.units(axes_.heads, s).size() * axes_.unit_heads;
       if (heads == 0) continue;
-      double bytes = heads * static_cast<double>(seen.positions) * position_bytes;
+      double bytes = kv_heads * static_cast<double>(seen.positions) * position_bytes;
       spread(load, g, s, bytes);
       load.kv_bytes += bytes;
       load.ops[g][static_cast<size_t>(Unit::kF32Fma)] +=
-          heads * config.group_size() * static_cast<double>(seen.pairs) * 4 * config.head_dim;
+          heads * static_cast<double>(seen.pairs) * 4 * config.head_dim;
     }
   }
   return load;
@@ -258,7 +259,7 @@ OpLoad StepLoader::last_reduce() const { return reduce(axes_.ffn, model_.head, 1
 
 LayerLoad StepLoader::layer(const LayerTypes& types) const {
   const DecoderConfig& c = model_.config;
-  uint32_t q_unit = c.group_size() * c.head_dim, q_rows = c.heads * c.head_dim;
+  uint32_t q_unit = axes_.unit_heads * c.head_dim, q_rows = c.heads * c.head_dim;
   uint32_t kv_rows = c.kv_heads * c.head_dim;
   LayerLoad load{empty(),
                  empty(),
@@ -272,8 +273,8 @@ LayerLoad StepLoader::layer(const LayerTypes& types) const {
     add_matrix(op, {type, rows, c.width, CutBy::kRows, cuts, unit}, step_.rows);
   };
   rows_of(load.qkv, types.q, q_rows, axes_.heads, q_unit);
-  rows_of(load.qkv, types.k, kv_rows, axes_.heads, c.head_dim);
-  rows_of(load.qkv, types.v, kv_rows, axes_.heads, c.head_dim);
+  rows_of(load.qkv, types.k, kv_rows, axes_.kv, c.head_dim);
+  rows_of(load.qkv, types.v, kv_rows, axes_.kv, c.head_dim);
   rows_of(load.gate_up, types.gate, c.ffn, axes_.ffn, kFfnUnit);
   rows_of(load.gate_up, types.up, c.ffn, axes_.ffn, kFfnUnit);
   add_matrix(load.output, {types.output, c.width, q_rows, CutBy::kColumns, axes_.heads, q_unit},
@@ -290,12 +291,13 @@ void StepLoader::add_layer_activations(LayerLoad& load, const LayerTypes& types,
                                        uint32_t group) const {
   const DecoderConfig& c = model_.config;
   const GroupShare& share = plan_.plan.groups[group].share;
-  double kv = 0, ffn = 0, slots = share.shard_end - share.shard_begin;
+  double q = 0, kv = 0, ffn = 0, slots = share.shard_end - share.shard_begin;
   for (uint32_t s = share.shard_begin; s < share.shard_end; ++s) {
-    kv += share.units(axes_.heads, s).size() * c.head_dim;
+    q += share.units(axes_.heads, s).size() * axes_.unit_heads * c.head_dim;
+    kv += share.units(axes_.kv, s).size() * c.head_dim;
     ffn += share.units(axes_.ffn, s).size() * kFfnUnit;
   }
-  double q = kv * c.group_size(), width = c.width;
+  double width = c.width;
   auto partials = [&](const AxisCuts& cuts) {
     return kF32Bytes * width * static_cast<double>(pieces_of(cuts, share).size());
   };

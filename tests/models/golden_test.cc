@@ -74,10 +74,24 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
 
 class Golden : public testing::TestWithParam<GoldenModel> {};
 class FloatGolden : public Golden {};
+class SharedKvGolden : public Golden {};
 
 std::vector<GoldenModel> float_models() {
   std::vector<GoldenModel> models = read_golden_set();
   std::erase_if(models, [](const GoldenModel& m) { return m.quantised || m.bf16; });
+  return models;
+}
+
+bool share_kv_heads(const GoldenModel& model, uint32_t shards) {
+  DecoderConfig config = read_decoder_config(GgufFile::open(model.path));
+  return cut_decoder(config, std::vector<uint32_t>(shards, 1)).unit_heads < config.group_size();
+}
+
+std::vector<GoldenModel> shared_kv_models() {
+  std::vector<GoldenModel> models = read_golden_set();
+  std::erase_if(models, [](const GoldenModel& m) {
+    return !share_kv_heads(m, 2) && !share_kv_heads(m, 3) && !share_kv_heads(m, 4);
+  });
   return models;
 }
 
@@ -175,6 +189,32 @@ TEST_P(Golden, BitsDoNotDependOnThreadsChunksGroupsOrSync) {
   }
 }
 
+// Shards that share a KV head keep a copy each, whoever works on them: groups of several shards,
+// one each, and two a shard, of which one may have no head.
+TEST_P(SharedKvGolden, BitsDoNotDependOnWhoWorksOnCopies) {
+  const GoldenModel& model = GetParam();
+  for (Isa isa : available_isas(detect_cpu_features())) {
+    if (isa == Isa::kReference) continue;
+    for (uint32_t shards : {2u, 3u, 4u}) {
+      if (!share_kv_heads(model, shards)) continue;
+      auto bits = [&](uint32_t threads, uint32_t prefill, uint32_t decode, size_t chunk) {
+        return run_model(model, {.isa = isa,
+                                 .threads = threads,
+                                 .shards = shards,
+                                 .prefill_groups = prefill,
+                                 .decode_groups = decode,
+                                 .chunk = chunk});
+      };
+      SCOPED_TRACE(std::string(isa_name(isa)) + ", shards: " + std::to_string(shards));
+      std::vector<float> one = bits(shards, 1, 1, 64);
+      EXPECT_TRUE(same_bits(one, bits(shards, shards, 1, 7)));
+      EXPECT_TRUE(same_bits(one, bits(shards, 1, shards, 1)));
+      EXPECT_TRUE(same_bits(one, bits(2 * shards, 2 * shards, shards, 11)));
+      EXPECT_TRUE(same_bits(one, bits(2 * shards, shards, 2 * shards, 3)));
+    }
+  }
+}
+
 // Two shards sum their partial products in another order than one: the last bits may differ, as
 // they do between float32 and float64 evaluations of the reference (f32 noise, 1e-7 rms); integer
 // activations are quantised from such sums, so a code may flip, each flip as large as the q8_0
@@ -193,6 +233,7 @@ TEST_P(Golden, ShardsChangeTheLastBitsOnly) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Golden, testing::ValuesIn(read_golden_set()), test_name);
+INSTANTIATE_TEST_SUITE_P(Models, SharedKvGolden, testing::ValuesIn(shared_kv_models()), test_name);
 INSTANTIATE_TEST_SUITE_P(Models, FloatGolden, testing::ValuesIn(float_models()), test_name);
 
 }  // namespace

@@ -69,8 +69,8 @@ class Harness {
     kv.type = KvType::kF32;
     kv.head_dim = config_.head_dim;
     kv.page_count = 2;
-    for (uint32_t s = 0; s < axes_->heads.shard_count(); ++s) {
-      uint32_t heads = axes_->heads.shard(s).size();
+    for (uint32_t s = 0; s < axes_->kv.shard_count(); ++s) {
+      uint32_t heads = axes_->kv.shard(s).size();
       size_t bytes = kv.shard_bytes(config_.layers, heads);
       run->arenas.emplace_back(machine_, 0, bytes, "kv");
       kv.shards.push_back({run->arenas.back().allocate(bytes), heads});

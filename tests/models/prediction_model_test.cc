@@ -12,7 +12,6 @@
 namespace hearth {
 namespace {
 
-constexpr TinyShape kShape{.layers = 3, .heads = 8, .kv_heads = 4};
 constexpr uint32_t kPrompt = 20;
 
 // One step of a sequence, profiled.
@@ -51,10 +50,15 @@ void expect_predicted(const StepCost& cost, const OpWork& work, const Graph& gra
   EXPECT_EQ(cost.meetings, meetings_of(graph));
 }
 
-TEST(PredictedModel, CountsWhatTheEngineDoes) {
-  GgufFile file = GgufFile::parse(tiny_llama(kShape), "tiny");
+struct Layout {
+  uint32_t threads, shards, groups;
+};
+
+void expect_predicted(const TinyShape& shape, const std::vector<Layout>& layouts) {
+  GgufFile file = GgufFile::parse(tiny_llama(shape), "tiny");
   ModelShape model = read_model_shape(file, read_decoder_config(file));
   Isa isa = available_isas(detect_cpu_features()).back();
+<<<<<<< HEAD
   struct Case {
     uint32_t threads, shards, groups;
     GroupSync sync = GroupSync::kAsync;
@@ -62,6 +66,9 @@ TEST(PredictedModel, CountsWhatTheEngineDoes) {
   for (auto [threads, shards, groups, sync] :
        {Case{1, 1, 1}, Case{2, 1, 2}, Case{4, 2, 1}, Case{2, 2, 2}, Case{4, 2, 4}, Case{3, 3, 3},
         Case{2, 2, 2, GroupSync::kLockstep}, Case{2, 1, 1, GroupSync::kLockstep}}) {
+=======
+  for (auto [threads, shards, groups] : layouts) {
+>>>>>>> 6ca00f9 (Fewer KV heads than nodes: nodes share their query heads)
     SCOPED_TRACE(std::to_string(shards) + " shards, groups: " + std::to_string(groups));
     EngineOptions options;
     options.threads = threads;
@@ -84,6 +91,17 @@ TEST(PredictedModel, CountsWhatTheEngineDoes) {
     OpWork decode = work_of_step(engine, *sequence, 1);
     expect_predicted(cost(plan.decode, {1, kPrompt}), decode, engine.graph(Phase::kDecode));
   }
+}
+
+TEST(PredictedModel, CountsWhatTheEngineDoes) {
+  expect_predicted({.layers = 3, .heads = 8, .kv_heads = 4},
+                   {{1, 1, 1}, {2, 1, 2}, {4, 2, 1}, {2, 2, 2}, {4, 2, 4}, {3, 3, 3}});
+}
+
+// Copies of keys and values count, as often as they are computed and read.
+TEST(PredictedModel, CountsKvHeadsOnSeveralShards) {
+  expect_predicted({.layers = 3, .heads = 8, .kv_heads = 2}, {{4, 4, 1}, {4, 4, 4}, {8, 4, 8}});
+  expect_predicted({.layers = 2, .heads = 12, .kv_heads = 3}, {{2, 2, 1}, {2, 2, 2}, {4, 2, 4}});
 }
 
 }  // namespace

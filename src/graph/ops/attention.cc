@@ -9,11 +9,18 @@
 namespace hearth {
 namespace {
 
-// The KV heads of one shard that a group works on, and where their rows stand in its Q, K, V value.
+// The heads of one shard that a group works on, and where their rows stand in its Q, K, V value.
+// The first and the last KV head may have query heads on other shards too.
 struct HeadSlice {
   uint32_t shard;
-  uint32_t first, count;  // KV heads, `first` counted from the shard's first
+  UnitRange queries, kv;  // of the whole model; `kv` is what `queries` belong to
+  uint32_t cached;        // place of the first KV head in the shard's KV pages
   uint32_t q_column, k_column, v_column;
+
+  UnitRange queries_of(uint32_t kv_head, uint32_t group_size) const {
+    return {std::max(queries.begin, kv_head * group_size),
+            std::min(queries.end, (kv_head + 1) * group_size)};
+  }
 };
 
 std::vector<HeadSlice> head_slices(const LinearOut& qkv, uint32_t group,
@@ -23,13 +30,19 @@ std::vector<HeadSlice> head_slices(const LinearOut& qkv, uint32_t group,
     const RowSlice& q = qkv.slices[0][group][slot];
     const RowSlice& k = qkv.slices[1][group][slot];
     const RowSlice& v = qkv.slices[2][group][slot];
-    heads.push_back({k.shard, k.first_row() / shape.head_dim, k.rows / shape.head_dim,
-                     q.column + q.lead, k.column + k.lead, v.column + v.lead});
+    uint32_t d = shape.head_dim;
+    heads.push_back({k.shard,
+                     {q.row / d, (q.row + q.rows) / d},
+                     {k.row / d, (k.row + k.rows) / d},
+                     k.first_row() / d,
+                     q.column + q.lead,
+                     k.column + k.lead,
+                     v.column + v.lead});
   }
   return heads;
 }
 
-// Tasks are (row, KV head): its query heads, its key, its value.
+// Tasks are (row, KV head): its query heads here, its key, its value.
 class RopeStoreOp : public Op {
  public:
   RopeStoreOp(ValueId qkv, ValueId angles, std::vector<HeadSlice> heads,
@@ -44,11 +57,11 @@ class RopeStoreOp : public Op {
     uint32_t rows = context.rows(qkv_), run = std::min(rows, 16u);
     uint32_t runs = (rows + run - 1) / run;
     for (uint32_t slot : *worker.shards) {
-      uint32_t count = heads_[slot].count * runs;
+      uint32_t heads = heads_[slot].kv.size(), count = heads * runs;
       for (uint32_t t; (t = context.claim(counter0 + slot, count)) < count;) {
-        uint32_t first = t / heads_[slot].count * run;
+        uint32_t first = t / heads * run;
         for (uint32_t r = first; r < std::min(rows, first + run); ++r) {
-          run_head(context, heads_[slot], t % heads_[slot].count, r);
+          run_head(context, heads_[slot], t % heads, r);
         }
       }
     }
@@ -59,10 +72,11 @@ class RopeStoreOp : public Op {
                 uint32_t row) const noexcept {
     uint32_t d = shape_.head_dim;
     float* base = context.f32(qkv_) + row * context.f32_stride(qkv_);
-    float* q = base + heads.q_column + size_t{head} * shape_.group_size * d;
+    UnitRange queries = heads.queries_of(heads.kv.begin + head, shape_.group_size);
+    float* q = base + heads.q_column + size_t{queries.begin - heads.queries.begin} * d;
     float* k = base + heads.k_column + size_t{head} * d;
     float* v = base + heads.v_column + size_t{head} * d;
-    for (uint32_t i = 0; i < shape_.group_size; ++i) {
+    for (uint32_t i = 0; i < queries.size(); ++i) {
       norm_and_rotate(context, q + size_t{i} * d, shape_.q_norm, heads.shard, row);
     }
     norm_and_rotate(context, k, shape_.k_norm, heads.shard, row);
@@ -70,7 +84,7 @@ class RopeStoreOp : public Op {
     const StepItem& item = step.items[step.row_items[row]];
     uint32_t position = step.positions[row];
     KvPage page = context.kv().page(heads.shard, shape_.layer,
-                                    item.pages[position / kPagePositions], heads.first + head);
+                                    item.pages[position / kPagePositions], heads.cached + head);
     context.kernels().kv_store[static_cast<size_t>(context.kv().type)](
         {k, v, d, page, position % kPagePositions});
   }
@@ -89,32 +103,41 @@ class RopeStoreOp : public Op {
   AttentionShape shape_;
 };
 
-// Tasks are (run of an item's rows, granule of KV heads).
+// Tasks are (run of an item's rows, granule of KV heads: what the slice has of their query heads).
 class AttentionOp : public Op {
  public:
   AttentionOp(ValueId qkv, ValueId out, std::vector<HeadSlice> heads,
               const std::vector<ColumnSlice>& columns, const AttentionShape& shape)
       : qkv_(qkv), out_(out), heads_(std::move(heads)), shape_(shape) {
     for (const ColumnSlice& slice : columns) columns_.push_back(slice.column);
-    // Whole query groups, at most kMaxQueryRows rows a kernel call, and a tile that fits.
-    size_t width = size_t{shape.granule} * shape.group_size * shape.head_dim;
+    uint32_t most = 1;
+    for (const HeadSlice& slice : heads_) {
+      for (uint32_t head = slice.kv.begin; head < slice.kv.end; ++head) {
+        most = std::max(most, slice.queries_of(head, shape.group_size).size());
+      }
+    }
+    // All query heads of a KV head, at most kMaxQueryRows rows a kernel call, and a tile that fits.
+    size_t width = size_t{shape.granule} * most * shape.head_dim;
     size_t fit = kOpTileBytes / 2 / (width * sizeof(float));
     tile_rows_ = static_cast<uint32_t>(
-        std::clamp<size_t>(kMaxQueryRows / shape.group_size, 1, std::max<size_t>(fit, 1)));
+        std::clamp<size_t>(kMaxQueryRows / most, 1, std::max<size_t>(fit, 1)));
   }
 
   uint32_t counters() const override { return static_cast<uint32_t>(heads_.size()); }
 
   // Every visible pair of a query and a position: a score and a sum over the head's elements each.
   OpWork work(const ExecutionContext& context) const override {
-    uint64_t heads = 0;
-    for (const HeadSlice& slice : heads_) heads += slice.count;
+    uint64_t heads = 0, kv_heads = 0;
+    for (const HeadSlice& slice : heads_) {
+      heads += slice.queries.size();
+      kv_heads += slice.kv.size();
+    }
     size_t position_bytes = 2 * context.kv().half_bytes() / kPagePositions;
     OpWork work;
     for (const StepItem& item : context.step().items) {
       Visible seen = visible(item.first_position, item.rows, shape_.window);
-      work.bytes += heads * seen.positions * position_bytes;
-      work.of(Unit::kF32Fma) += heads * shape_.group_size * seen.pairs * 4 * shape_.head_dim;
+      work.bytes += kv_heads * seen.positions * position_bytes;
+      work.of(Unit::kF32Fma) += heads * seen.pairs * 4 * shape_.head_dim;
     }
     return work;
   }
@@ -124,11 +147,16 @@ class AttentionOp : public Op {
     uint32_t tiles = 0;
     for (const StepItem& item : context.step().items) tiles += tiles_of(item);
     for (uint32_t slot : *worker.shards) {
-      uint32_t granules = (heads_[slot].count + shape_.granule - 1) / shape_.granule;
-      uint32_t count = tiles * granules;
+      UnitRange kv = heads_[slot].kv;
+      // Granules are counted from the model's first KV head, since there they fill whole blocks.
+      uint32_t first = kv.begin / shape_.granule;
+      uint32_t granules = (kv.end + shape_.granule - 1) / shape_.granule - first;
+      uint32_t count = kv.size() == 0 ? 0 : tiles * granules;
       for (uint32_t t; (t = context.claim(counter0 + slot, count)) < count;) {
         // The last tiles of a causal prompt see the most positions: they go first.
-        run_task(context, slot, t % granules * shape_.granule, tiles - 1 - t / granules, worker);
+        uint32_t head = (first + t % granules) * shape_.granule;
+        UnitRange heads{std::max(kv.begin, head), std::min(kv.end, head + shape_.granule)};
+        run_task(context, slot, heads, tiles - 1 - t / granules, worker);
       }
     }
   }
@@ -156,19 +184,20 @@ class AttentionOp : public Op {
   }
 
   // Scratch: the output tile, then the list of pages, then the kernel's own.
-  void run_task(ExecutionContext& context, uint32_t slot, uint32_t first_head, uint32_t tile_index,
+  void run_task(ExecutionContext& context, uint32_t slot, UnitRange kv_heads, uint32_t tile_index,
                 const Worker& worker) const noexcept {
     Tile tile = find_tile(context, tile_index);
     const HeadSlice& slice = heads_[slot];
-    uint32_t heads = std::min(shape_.granule, slice.count - first_head);
-    uint32_t head_width = shape_.group_size * shape_.head_dim;
-    size_t width = size_t{heads} * head_width;
+    uint32_t first = slice.queries_of(kv_heads.begin, shape_.group_size).begin;
+    uint32_t end = slice.queries_of(kv_heads.end - 1, shape_.group_size).end;
+    size_t width = size_t{end - first} * shape_.head_dim;
     auto* out = reinterpret_cast<float*>(worker.scratch);
-    for (uint32_t h = 0; h < heads; ++h) {
-      attend_head(context, slice, first_head + h, tile, out + size_t{h} * head_width, width,
-                  worker);
+    for (uint32_t head = kv_heads.begin; head < kv_heads.end; ++head) {
+      UnitRange queries = slice.queries_of(head, shape_.group_size);
+      attend_head(context, slice, head, queries, tile,
+                  out + size_t{queries.begin - first} * shape_.head_dim, width, worker);
     }
-    uint32_t column = columns_[slot] + first_head * head_width;
+    uint32_t column = columns_[slot] + (first - slice.queries.begin) * shape_.head_dim;
     for (size_t f = 0; f < kActFormats; ++f) {
       auto format = static_cast<ActFormat>(f);
       if (!context.wants(out_, format)) continue;
@@ -181,25 +210,25 @@ class AttentionOp : public Op {
   }
 
   void attend_head(ExecutionContext& context, const HeadSlice& slice, uint32_t head,
-                   const Tile& tile, float* out, size_t out_stride,
+                   UnitRange queries, const Tile& tile, float* out, size_t out_stride,
                    const Worker& worker) const noexcept {
     uint32_t last_position = tile.item->first_position + tile.row + tile.rows - 1;
     auto* pages = reinterpret_cast<KvPage*>(worker.scratch + kOpTileBytes / 2);
     for (uint32_t p = 0; p <= last_position / kPagePositions; ++p) {
-      pages[p] =
-          context.kv().page(slice.shard, shape_.layer, tile.item->pages[p], slice.first + head);
+      pages[p] = context.kv().page(slice.shard, shape_.layer, tile.item->pages[p],
+                                   slice.cached + head - slice.kv.begin);
     }
     size_t q_offset[kMaxQueryRows], out_offset[kMaxQueryRows];
     uint32_t last[kMaxQueryRows];
     size_t stride = context.f32_stride(qkv_);
-    size_t column = slice.q_column + size_t{head} * shape_.group_size * shape_.head_dim;
+    size_t column = slice.q_column + size_t{queries.begin - slice.queries.begin} * shape_.head_dim;
     AttentionRows rows{q_offset, out_offset, last};
-    uint32_t total = tile.rows * shape_.group_size;
+    uint32_t total = tile.rows * queries.size();
     uint32_t done = 0;
     while (done < total) {
       uint32_t count = std::min(kMaxQueryRows, total - done);
       for (uint32_t i = 0; i < count; ++i) {
-        uint32_t r = (done + i) / shape_.group_size, h = (done + i) % shape_.group_size;
+        uint32_t r = (done + i) / queries.size(), h = (done + i) % queries.size();
         size_t row = size_t{tile.item->first_row} + tile.row + r;
         rows.q_offset[i] = row * stride + column + size_t{h} * shape_.head_dim;
         rows.out_offset[i] = r * out_stride + size_t{h} * shape_.head_dim;

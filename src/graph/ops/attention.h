@@ -1,4 +1,5 @@
-// Attention over the paged KV cache, tensor parallel by KV head.
+// Attention over the paged KV cache, tensor parallel by query head: a shard holds the keys and
+// values of every KV head that it has query heads of, so that it reads no other shard's.
 #pragma once
 
 #include <vector>
@@ -30,7 +31,7 @@ void rope_and_store(GraphBuilder& builder, std::string name, const LinearOut& qk
                     const Bundle& angles, const AttentionShape& shape);
 
 // softmax(scale Q K^T) V of every row, causal, in the columns and format that `output` (column-cut
-// by KV head) reads. Parallel.
+// on the axis of Q's rows) reads. Parallel.
 Bundle attention(GraphBuilder& builder, std::string name, const LinearOut& qkv,
                  const AttentionShape& shape, const Weight& output);
 
