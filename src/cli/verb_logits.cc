@@ -1,10 +1,8 @@
 // hearth logits: what a model makes of every position of a sequence, for comparing programs.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
 #include <memory>
-#include <numeric>
 
 #include "base/error.h"
 #include "base/progress.h"
@@ -59,21 +57,15 @@ class NpyOutput : public Output {
 class TopOutput : public Output {
  public:
   // `tokenizer` may be null: then there are no texts.
-  TopOutput(const Tokenizer* tokenizer, size_t top, bool json)
+  TopOutput(const Tokenizer* tokenizer, uint32_t top, bool json)
       : tokenizer_(tokenizer), top_(top), json_(json) {}
 
   void position(size_t position, int32_t token, std::span<const float> logits) override {
-    std::vector<int32_t> ids(logits.size());
-    std::iota(ids.begin(), ids.end(), 0);
-    auto end = ids.begin() + static_cast<ptrdiff_t>(std::min(top_, ids.size()));
-    std::partial_sort(ids.begin(), end, ids.end(), [&](int32_t a, int32_t b) {
-      return logits[a] != logits[b] ? logits[a] > logits[b] : a < b;
-    });
-    ids.erase(end, ids.end());
+    std::vector<TokenLogit> top = top_tokens(logits, top_);
     if (json_) {
-      print_json(position, token, ids, logits);
+      print_json(position, token, top, log_sum_exp(logits));
     } else {
-      print_text(position, token, ids, logits);
+      print_text(position, token, top);
     }
   }
 
@@ -83,29 +75,27 @@ class TopOutput : public Output {
     if (tokenizer_ == nullptr || static_cast<size_t>(id) >= tokenizer_->size()) return {};
     return tokenizer_->token_bytes(id, true);
   }
-  void print_text(size_t position, int32_t token, std::span<const int32_t> ids,
-                  std::span<const float> logits) const {
+  void print_text(size_t position, int32_t token, std::span<const TokenLogit> top) const {
     std::string line = fmt::format("{} {} '{}':", position, token, printable(text_of(token)));
-    for (int32_t id : ids) {
-      line += fmt::format("  {} '{}' {:.4f}", id, printable(text_of(id)), logits[id]);
+    for (auto [id, logit] : top) {
+      line += fmt::format("  {} '{}' {:.4f}", id, printable(text_of(id)), logit);
     }
     write_stdout(line + "\n");
   }
-  void print_json(size_t position, int32_t token, std::span<const int32_t> ids,
-                  std::span<const float> logits) const {
-    double norm = log_sum_exp(logits);
+  void print_json(size_t position, int32_t token, std::span<const TokenLogit> top,
+                  double norm) const {
     Json json;
     json.object().key("position").number(position).key("token").integer(token);
     json.key("top").array();
-    for (int32_t id : ids) {
+    for (auto [id, logit] : top) {
       json.object().key("id").integer(id).key("text").text(text_of(id));
-      json.key("logit").real(logits[id]).key("logprob").real(logits[id] - norm).end_object();
+      json.key("logit").real(logit).key("logprob").real(logit - norm).end_object();
     }
     write_stdout(json.end_array().end_object().line());
   }
 
   const Tokenizer* tokenizer_;
-  size_t top_;
+  uint32_t top_;
   bool json_;
 };
 

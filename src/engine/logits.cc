@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <numeric>
+
+#include "base/check.h"
 
 namespace hearth {
 namespace {
@@ -85,21 +86,51 @@ double log_sum_exp(std::span<const float> logits) {
   return most + std::log(sum);
 }
 
+void TopTokens::start(uint32_t count, float at_least) {
+  HEARTH_CHECK(count > 0, "some tokens are wanted");
+  count_ = count;
+  threshold_ = at_least;
+  tokens_.clear();
+}
+
+void TopTokens::shrink() {
+  auto last = tokens_.begin() + static_cast<ptrdiff_t>(count_);
+  std::nth_element(tokens_.begin(), last - 1, tokens_.end(), likelier);
+  tokens_.erase(last, tokens_.end());
+  threshold_ = tokens_.back().logit;
+}
+
+void TopTokens::offer(std::span<const float> logits, int32_t first) {
+  for_each_at_least(logits, threshold_, [this, first](int32_t token, float logit) {
+    tokens_.push_back({first + token, logit});
+    if (tokens_.size() == 2 * count_) shrink();
+  });
+}
+
+std::span<const TokenLogit> TopTokens::unsorted() {
+  if (tokens_.size() > count_) shrink();
+  return tokens_;
+}
+
+std::span<const TokenLogit> TopTokens::sorted() {
+  unsorted();
+  std::sort(tokens_.begin(), tokens_.end(), likelier);
+  return tokens_;
+}
+
+std::vector<TokenLogit> top_tokens(std::span<const float> logits, uint32_t count) {
+  if (count == 0) return {};
+  TopTokens top;
+  top.start(count);
+  top.offer(logits);
+  std::span<const TokenLogit> tokens = top.sorted();
+  return {tokens.begin(), tokens.end()};
+}
+
 std::vector<std::pair<int32_t, double>> top_logprobs(std::span<const float> logits, double norm,
                                                      uint32_t count) {
-  count = static_cast<uint32_t>(std::min<size_t>(count, logits.size()));
-  if (count == 0) return {};
-  std::vector<int32_t> ids(logits.size());
-  std::iota(ids.begin(), ids.end(), 0);
-  auto before = [&](int32_t a, int32_t b) {
-    float x = logits[static_cast<size_t>(a)], y = logits[static_cast<size_t>(b)];
-    return x != y ? x > y : a < b;
-  };
-  std::partial_sort(ids.begin(), ids.begin() + count, ids.end(), before);
   std::vector<std::pair<int32_t, double>> top;
-  for (uint32_t i = 0; i < count; ++i) {
-    top.emplace_back(ids[i], logits[static_cast<size_t>(ids[i])] - norm);
-  }
+  for (auto [token, logit] : top_tokens(logits, count)) top.emplace_back(token, logit - norm);
   return top;
 }
 

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <random>
 
 namespace hearth {
 namespace {
@@ -31,6 +33,30 @@ TEST(Logprobs, TheLikeliestComeFirstAndTheLowerIdAmongEquals) {
   EXPECT_EQ(top_logprobs(logits, 0, 0), Top{});
   EXPECT_EQ(top_logprobs(logits, 0, 99).size(), 5u) << "no more than there are";
   EXPECT_EQ(top_logprobs(logits, 0, 5).back(), (std::pair<int32_t, double>{4, -1}));
+}
+
+TEST(TopTokens, AreThoseThatSortingGives) {
+  std::mt19937 random(3);
+  for (uint32_t most : {1u, 3u, 100u, 1u << 30}) {
+    std::vector<float> logits(1000);
+    for (float& logit : logits) logit = static_cast<float>(random() % most);
+    std::vector<TokenLogit> all;
+    for (float logit : logits) all.push_back({static_cast<int32_t>(all.size()), logit});
+    std::stable_sort(all.begin(), all.end(), [](auto& a, auto& b) { return a.logit > b.logit; });
+    for (uint32_t count : {1u, 2u, 40u, 999u, 1000u, 5000u}) {
+      std::vector<TokenLogit> best(all.begin(), all.begin() + std::min(count, 1000u));
+      EXPECT_EQ(top_tokens(logits, count), best) << most;
+      // In parts, the last one first; and in no order.
+      TopTokens top;
+      top.start(count, best.back().logit);
+      top.offer(std::span(logits).subspan(617), 617);
+      top.offer(std::span(logits).first(617));
+      std::vector<TokenLogit> unsorted(top.unsorted().begin(), top.unsorted().end());
+      EXPECT_TRUE(std::ranges::is_permutation(unsorted, best)) << most;
+      EXPECT_TRUE(std::ranges::equal(top.sorted(), best)) << most;
+    }
+  }
+  EXPECT_TRUE(top_tokens(std::vector<float>{1, 2}, 0).empty());
 }
 
 TEST(Logprobs, WhatIsNoNumberIsSeenWhereverItStands) {

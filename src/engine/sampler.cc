@@ -5,7 +5,6 @@
 
 #include "base/check.h"
 #include "base/error.h"
-#include "engine/logits.h"
 
 namespace hearth {
 namespace {
@@ -81,31 +80,20 @@ int32_t Sampler::sample(std::span<const float> logits) {
   return draw();
 }
 
-// Equal logits rank by id, so that the order is the same on every machine.
-bool Sampler::before(const Candidate& a, const Candidate& b) {
-  return a.logit != b.logit ? a.logit > b.logit : a.token < b.token;
+void Sampler::keep_top_k(std::span<const float> logits) {
+  top_.start(params_.top_k);
+  top_.offer(logits);
+  keep(top_.unsorted());
 }
 
-// The top_k largest logits. The vocabulary is never sorted as a whole: candidates are collected
-// above a threshold that rises each time twice as many as needed have come together.
-void Sampler::keep_top_k(std::span<const float> logits) {
-  size_t k = params_.top_k;
-  float threshold = -INFINITY;
-  auto shrink = [&] {
-    auto last = candidates_.begin() + static_cast<ptrdiff_t>(k);
-    std::nth_element(candidates_.begin(), last - 1, candidates_.end(), before);
-    candidates_.erase(last, candidates_.end());
-    threshold = candidates_.back().logit;
-  };
+void Sampler::keep(std::span<const TokenLogit> best) {
+  most_ = std::min_element(best.begin(), best.end(), likelier)->logit;
   candidates_.clear();
-  for_each_at_least(logits, threshold, [&](int32_t token, float logit) {
-    candidates_.push_back({token, logit, 0});
-    if (candidates_.size() == 2 * k) shrink();
-  });
-  if (candidates_.size() > k) shrink();
-  most_ = std::min_element(candidates_.begin(), candidates_.end(), before)->logit;
   total_ = 0;
-  for (Candidate& c : candidates_) total_ += c.weight = weight(c.logit);
+  for (const TokenLogit& b : best) {
+    candidates_.push_back({b, weight(b.logit)});
+    total_ += candidates_.back().weight;
+  }
 }
 
 // Without a top_k: whatever min-p does not rule out. Only top-p needs the sum over the others.
@@ -117,7 +105,7 @@ void Sampler::keep_likely(std::span<const float> logits) {
                         : -INFINITY;
   candidates_.clear();
   for_each_at_least(logits, threshold, [&](int32_t token, float logit) {
-    candidates_.push_back({token, logit, weight(logit)});
+    candidates_.push_back({{token, logit}, weight(logit)});
   });
   total_ = 0;
   if (params_.top_p < 1) {
@@ -137,7 +125,7 @@ void Sampler::keep_nucleus() {
     for (const Candidate& c : candidates_) kept_ += c.weight;
     return;
   }
-  auto after = [](const Candidate& a, const Candidate& b) { return before(b, a); };
+  auto after = [](const Candidate& a, const Candidate& b) { return likelier(b, a); };
   std::make_heap(candidates_.begin(), candidates_.end(), after);
   auto heap_end = candidates_.end();
   do {

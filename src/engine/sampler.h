@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/logits.h"
+
 namespace hearth {
 
 struct SamplingParams {
@@ -41,15 +43,13 @@ class Sampler {
   int32_t sample(std::span<const float> logits);
 
  private:
-  struct Candidate {
-    int32_t token;
-    float logit;
+  struct Candidate : TokenLogit {
     float weight;  // its probability, but for a common factor
   };
 
-  static bool before(const Candidate& a, const Candidate& b);
   std::span<const float> adjusted(std::span<const float> logits);
   void keep_top_k(std::span<const float> logits);
+  void keep(std::span<const TokenLogit> best);
   void keep_likely(std::span<const float> logits);
   float weight(float logit) const;
   void keep_nucleus();
@@ -61,6 +61,7 @@ class Sampler {
   size_t next_recent_ = 0;
   std::unordered_map<int32_t, uint32_t> counts_;  // of the tokens in recent_
   std::vector<float> changed_;
+  TopTokens top_;
   std::vector<Candidate> candidates_;
   float most_ = 0;               // the largest logit
   double total_ = 0, kept_ = 0;  // weights: of all that top-p looks at, of what is kept
