@@ -1,5 +1,5 @@
 # The families of element-wise kernels, appended to the lists of CMakeLists.txt.
-foreach(kernel norm/norm rope/rope activation/activation)
+foreach(kernel norm/norm rope/rope activation/activation maximum/maximum)
   list(APPEND sources ${kernel}_reference.cc)
   list(APPEND avx2_sources ${kernel}_avx2.cc)
   list(APPEND avx512_sources ${kernel}_avx512.cc)

@@ -1,8 +1,9 @@
-// The table of the element-wise kernels (norm, rope, activation): one line a kernel; every ISA
-// level has all of them. The line makes the declarations below and the dispatch (kernels.cc).
+// The table of the small kernels (norm, rope, activation, maximum): one line a kernel; every
+// ISA level has all of them. The line makes the declarations below and the dispatch (kernels.cc).
 #pragma once
 
 #include "kernels/activation/activation.h"
+#include "kernels/maximum/maximum.h"
 #include "kernels/norm/norm.h"
 #include "kernels/rope/rope.h"
 
@@ -10,7 +11,8 @@
 #define HEARTH_ELEMENTWISE_KERNELS(X, level) \
   X(rms_norm, RmsNormArgs, level)            \
   X(rope, RopeArgs, level)                   \
-  X(silu_mul, SiluMulArgs, level)
+  X(silu_mul, SiluMulArgs, level)            \
+  X(panel_maxima, PanelMaximaArgs, level)
 
 namespace hearth {
 

@@ -8,6 +8,7 @@
 #include "kernels/attention/attention.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/limits/limits.h"
+#include "kernels/maximum/maximum.h"
 #include "kernels/norm/norm.h"
 #include "kernels/quantize/quantize.h"
 #include "kernels/rope/rope.h"
@@ -24,6 +25,7 @@ struct Kernels {
   RmsNormFn rms_norm;
   RopeFn rope;
   SiluMulFn silu_mul;
+  PanelMaximaFn panel_maxima;
   LimitLoops limits;
 };
 

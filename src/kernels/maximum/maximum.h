@@ -1,0 +1,16 @@
+// The largest element of every panel of a row: out[p] of x[16 p] to x[16 p + 15], or NaN where one
+// of these is not finite. The same on every ISA level, but for the sign of a zero.
+#pragma once
+
+#include <cstdint>
+
+namespace hearth {
+
+struct PanelMaximaArgs {
+  const float* x;  // [16 panels]
+  uint32_t panels;
+  float* out;  // [panels]
+};
+using PanelMaximaFn = void (*)(const PanelMaximaArgs&);
+
+}  // namespace hearth

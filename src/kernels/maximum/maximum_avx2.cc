@@ -1,0 +1,11 @@
+#include "kernels/elementwise_kernels.h"
+#include "kernels/simd/vec16_avx2-inl.h"
+
+// After Vec16, which it is written over.
+#include "kernels/maximum/maximum-inl.h"
+
+namespace hearth {
+
+void panel_maxima_avx2(const PanelMaximaArgs& a) { panel_maxima(a); }
+
+}  // namespace hearth

@@ -1,0 +1,11 @@
+#include "kernels/elementwise_kernels.h"
+#include "kernels/simd/vec16_neon-inl.h"
+
+// After Vec16, which it is written over.
+#include "kernels/maximum/maximum-inl.h"
+
+namespace hearth {
+
+void panel_maxima_neon(const PanelMaximaArgs& a) { panel_maxima(a); }
+
+}  // namespace hearth
