@@ -140,7 +140,7 @@ size_t Engine::sync_bytes(uint32_t shard) const {
 
 MemoryUse Engine::measure() {
   kv_ = kv_layout();
-  logits_stride_ = (config_.vocabulary + kPanelRows - 1) / kPanelRows * kPanelRows;
+  logits_ = std::make_unique<StepLogits>(config_.vocabulary, options_.outputs, axes_->vocabulary);
   MemoryUse use;
   use.scratch = member_shards_.size() * kOpScratchBytes;
   for (uint32_t s = 0; s < options_.shards; ++s) {
@@ -148,9 +148,9 @@ MemoryUse Engine::measure() {
     use.kv += kv_bytes(s);
     use.activations += activation_bytes(s);
     use.scratch += sync_bytes(s);
+    use.logits += logits_->bytes(s);
   }
-  use.logits = (options_.outputs * logits_stride_ + options_.hidden_rows * size_t{config_.width}) *
-               sizeof(float);
+  use.logits += hidden_bytes();
   return use;
 }
 
@@ -187,12 +187,17 @@ size_t Engine::least_kv_bytes(uint32_t shard) const {
   return kv_bytes(shard) / kv_.page_count * least;
 }
 
-// Activations, scratch and flags of the members on shard s; the logits lie on the first.
+size_t Engine::hidden_bytes() const {
+  return options_.hidden_rows * size_t{config_.width} * sizeof(float);
+}
+
+// Activations, scratch and flags of the members on shard s, and its logits; the hidden states lie
+// on the first.
 size_t Engine::work_bytes(uint32_t shard) const {
   auto members =
       static_cast<size_t>(std::count(member_shards_.begin(), member_shards_.end(), shard));
   return sync_bytes(shard) + activation_bytes(shard) + members * kOpScratchBytes +
-         (shard == 0 ? memory_.logits : 0);
+         logits_->bytes(shard) + (shard == 0 ? hidden_bytes() : 0);
 }
 
 size_t Engine::shard_bytes(uint32_t shard) const {
@@ -215,13 +220,13 @@ void Engine::allocate(const Machine& machine) {
         take(MemoryKind::kScratch, s, work_arenas_[s], sync_bytes(s), kLineSpacing));
     shard_activations_.push_back(
         take(MemoryKind::kActivations, s, work_arenas_[s], activation_bytes(s)));
+    logits_->place(s, take(MemoryKind::kLogits, s, work_arenas_[s], logits_->bytes(s)));
   }
   for (uint32_t s : member_shards_) {
     scratch_.push_back(take(MemoryKind::kScratch, s, work_arenas_[s], kOpScratchBytes));
   }
-  std::byte* logits = take(MemoryKind::kLogits, 0, work_arenas_[0], memory_.logits);
-  logits_ = reinterpret_cast<float*>(logits);
-  hidden_ = logits_ + options_.outputs * logits_stride_;
+  std::byte* hidden = take(MemoryKind::kLogits, 0, work_arenas_[0], hidden_bytes());
+  hidden_ = reinterpret_cast<float*>(hidden);
   pool_ = std::make_unique<KvPool>(kv_.page_count,
                                    [this](uint32_t from, uint32_t to) { copy_page(from, to); });
 }
@@ -316,6 +321,7 @@ void Engine::lay_out(std::span<const StepRequest> requests) {
   positions_.clear();
   row_items_.clear();
   outputs_.clear();
+  sampled_.clear();
   items_.clear();
   std::vector<uint32_t> hidden;
   for (const StepRequest& request : requests) {
@@ -329,7 +335,10 @@ void Engine::lay_out(std::span<const StepRequest> requests) {
       positions_.push_back(first_position + r);
       row_items_.push_back(static_cast<uint32_t>(items_.size()));
       bool last = request.want == Want::kLast && r + 1 == rows;
-      if (last || request.want == Want::kAll) outputs_.push_back(first_row + r);
+      if (last || request.want == Want::kAll) {
+        outputs_.push_back(first_row + r);
+        sampled_.push_back(last ? 1 : 0);
+      }
       if (request.want == Want::kHidden) hidden.push_back(first_row + r);
     }
     items_.push_back({first_row, rows, first_position, request.sequence->pages().data()});
@@ -347,8 +356,8 @@ bool Engine::step(std::span<const StepRequest> requests, const Abandon* abandon)
       tokens_.size() <= decode_.graph.plan.max_rows && outputs_.size() <= decode_.graph.max_outputs
           ? decode_
           : prefill_;
-  part.context->begin({tokens_, positions_, row_items_, items_, outputs_, logit_rows_, logits_,
-                       logits_stride_, hidden_});
+  part.context->begin({tokens_, positions_, row_items_, items_, outputs_, logit_rows_,
+                       logits_->begin_step(), sampled_, hidden_});
   if (part.executor->run(*part.context, abandon)) return true;
   for (size_t i = 0; i < requests.size(); ++i) {
     requests[i].sequence->truncate(items_[i].first_position);
@@ -358,7 +367,12 @@ bool Engine::step(std::span<const StepRequest> requests, const Abandon* abandon)
 
 std::span<const float> Engine::logits(size_t i) const {
   HEARTH_CHECK(i < logit_rows_, "only wanted rows have logits");
-  return {logits_ + i * logits_stride_, config_.vocabulary};
+  return logits_->row(i);
+}
+
+std::span<const TokenLogit> Engine::best(size_t i, uint32_t count, uint32_t below) const {
+  HEARTH_CHECK(i < logit_rows_ && sampled_[i] != 0, "only rows to sample from have their best");
+  return logits_->best(i, count, below);
 }
 
 std::span<const float> Engine::hidden(size_t i) const {

@@ -16,6 +16,7 @@
 
 #include "engine/kv_pool.h"
 #include "engine/sequence.h"
+#include "engine/step_logits.h"
 #include "formats/gguf.h"
 #include "graph/executor.h"
 #include "graph/profile.h"
@@ -57,8 +58,8 @@ struct EngineOptions {
 inline constexpr uint32_t kDefaultContext = 4096;
 inline constexpr uint32_t kMaxContext = 1u << 20;
 
-// What a step is to give of a request's rows: logits of the last, logits of all, or the hidden
-// states of all (the final norm's output, which the LM head would read).
+// What a step is to give of a request's rows: logits of the last, to sample from (best()); logits
+// of all; or the hidden states of all (the final norm's output, which the LM head would read).
 enum class Want : uint8_t { kNothing, kLast, kAll, kHidden };
 
 struct StepRequest {
@@ -136,8 +137,13 @@ class Engine {
   // sequence would outgrow the context, a token is outside the vocabulary, or no KV page is free.
   // False where the step was abandoned. In both cases nothing has changed.
   bool step(std::span<const StepRequest> requests, const Abandon* abandon = nullptr);
-  // Row i of the last step's rows of logits, in the order of the requests: [vocabulary].
+  // Row i of the last step's rows of logits, in the order of the requests: [vocabulary]. Valid
+  // until another row is asked for.
   std::span<const float> logits(size_t i) const;
+  // The `count` likeliest of tokens [0, below) by row i, where the want was kLast: the same as
+  // top_tokens() of logits(i) gives, without reading it all. Empty where not all of their logits
+  // are finite. Valid until the next call.
+  std::span<const TokenLogit> best(size_t i, uint32_t count, uint32_t below) const;
   // Row i of its hidden states: [width].
   std::span<const float> hidden(size_t i) const;
 
@@ -167,6 +173,7 @@ class Engine {
   size_t sync_bytes(uint32_t shard) const;
   size_t kv_bytes(uint32_t shard) const;
   size_t least_kv_bytes(uint32_t shard) const;
+  size_t hidden_bytes() const;
   size_t work_bytes(uint32_t shard) const;
   size_t shard_bytes(uint32_t shard) const;
   MemoryUse measure();
@@ -197,8 +204,7 @@ class Engine {
   std::unique_ptr<KvPool> pool_;
   KvView kv_;
   PhasePart prefill_, decode_;
-  float* logits_ = nullptr;
-  size_t logits_stride_ = 0;
+  std::unique_ptr<StepLogits> logits_;
   float* hidden_ = nullptr;
 
   // The step under way.
@@ -206,6 +212,7 @@ class Engine {
   std::vector<uint32_t> positions_, row_items_;
   std::vector<uint32_t> outputs_;  // rows of logits, then rows of hidden states
   uint32_t logit_rows_ = 0;
+  std::vector<uint8_t> sampled_;  // rows of logits
   std::vector<StepItem> items_;
 };
 

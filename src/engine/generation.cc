@@ -81,25 +81,46 @@ Result Generation::result(uint32_t index) const {
   return result;
 }
 
+// Log-probabilities count all tokens in.
+uint32_t Generation::best_needed(const GenerationLimits& limits) const {
+  if (request().logprobs || request().top_logprobs > 0) return 0;
+  return sampler_.best_needed(limits.vocabulary);
+}
+
 std::optional<Finish> Generation::take_logits(std::span<const float> logits,
                                               const GenerationLimits& limits) {
   logits = logits.first(limits.vocabulary);
+  if (!all_finite(logits)) return fail_without_numbers();
   Result out = result(generated_);
-  if (!all_finite(logits)) {
-    out.finish = Finish::kFailed;
-    out.error = kNotNumbers;
-    out.text = text_.end();
-  } else {
-    int32_t token = sampler_.sample(logits);
-    if (request().logprobs || request().top_logprobs > 0) {
-      double norm = log_sum_exp(logits);
-      out.logprob = logits[static_cast<size_t>(token)] - norm;
-      out.top_logprobs = top_logprobs(logits, norm, request().top_logprobs);
-    }
-    add_token(token, limits, &out);
+  int32_t token = sampler_.sample(logits);
+  if (request().logprobs || request().top_logprobs > 0) {
+    double norm = log_sum_exp(logits);
+    out.logprob = logits[static_cast<size_t>(token)] - norm;
+    out.top_logprobs = top_logprobs(logits, norm, request().top_logprobs);
   }
-  std::optional<Finish> finish = out.finish;
-  job_->stream().push_reserved(std::move(out));
+  add_token(token, limits, &out);
+  return deliver(std::move(out));
+}
+
+std::optional<Finish> Generation::take_best(std::span<const TokenLogit> best,
+                                            const GenerationLimits& limits) {
+  if (best.empty()) return fail_without_numbers();
+  Result out = result(generated_);
+  add_token(sampler_.sample_best(best), limits, &out);
+  return deliver(std::move(out));
+}
+
+std::optional<Finish> Generation::fail_without_numbers() {
+  Result out = result(generated_);
+  out.finish = Finish::kFailed;
+  out.error = kNotNumbers;
+  out.text = text_.end();
+  return deliver(std::move(out));
+}
+
+std::optional<Finish> Generation::deliver(Result result) {
+  std::optional<Finish> finish = result.finish;
+  job_->stream().push_reserved(std::move(result));
   return finish;
 }
 

@@ -67,9 +67,12 @@ class Generation {
   // Choices that go their own way once the prompt has been computed, this one included.
   uint32_t choices_together() const { return siblings_ + 1; }
 
-  // Samples the next token from logits [vocabulary] and delivers it; the reason where that was the
-  // last.
+  // How many of the likeliest tokens the next one is sampled from; 0: from all of the logits.
+  uint32_t best_needed(const GenerationLimits& limits) const;
+  // Samples the next token from logits [vocabulary], or from the best_needed() likeliest, and
+  // delivers it; the reason where that was the last. No logits at all: they are not numbers.
   std::optional<Finish> take_logits(std::span<const float> logits, const GenerationLimits& limits);
+  std::optional<Finish> take_best(std::span<const TokenLogit> best, const GenerationLimits& limits);
   // Delivers the row of a prompt position. True where that was the last.
   bool take_row(uint32_t position, std::span<const float> row);
   // Delivers its end without a token, and that of the choices which it stands for.
@@ -78,6 +81,8 @@ class Generation {
  private:
   Result result(uint32_t index) const;
   void add_token(int32_t token, const GenerationLimits& limits, Result* result);
+  std::optional<Finish> deliver(Result result);
+  std::optional<Finish> fail_without_numbers();
 
   std::shared_ptr<Job> job_;
   uint32_t choice_;

@@ -69,6 +69,28 @@ TEST_F(GenerationTest, LogprobsAreTheModelsNotTheSamplers) {
   EXPECT_NEAR(result.top_logprobs[0].second, 9 - norm, 1e-12);
 }
 
+TEST_F(GenerationTest, LogprobsNeedTheWholeRow) {
+  start(request());
+  EXPECT_EQ(generation_->best_needed(limits_), 1u);
+  Request probable = request();
+  probable.logprobs = true;
+  start(probable);
+  EXPECT_EQ(generation_->best_needed(limits_), 0u);
+  probable.logprobs = false;
+  probable.top_logprobs = 1;
+  start(probable);
+  EXPECT_EQ(generation_->best_needed(limits_), 0u);
+}
+
+TEST_F(GenerationTest, TheBestDoWithoutTheRow) {
+  start(request());
+  EXPECT_TRUE(stream_->reserve(2));
+  EXPECT_FALSE(generation_->take_best(std::vector<TokenLogit>{{'b', 3}}, limits_));
+  EXPECT_EQ(stream_->try_pop()->text, "b");
+  EXPECT_EQ(generation_->take_best({}, limits_), Finish::kFailed);
+  EXPECT_NE(stream_->try_pop()->error.find("not numbers"), std::string::npos);
+}
+
 TEST_F(GenerationTest, WhoFailsGivesWhatWasHeldBack) {
   Request stops = request();
   stops.stops = {"abc"};

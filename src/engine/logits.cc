@@ -59,6 +59,14 @@ float largest(std::span<const float> logits) {
   return most;
 }
 
+void raise_stripes(std::span<const float> row, std::span<float, kStripes> stripes) {
+  for (size_t i = 0; i < row.size(); i += kStripes) {
+    const float* p = row.data() + i;
+    size_t count = std::min(kStripes, row.size() - i);
+    for (size_t s = 0; s < count; ++s) stripes[s] = p[s] > stripes[s] ? p[s] : stripes[s];
+  }
+}
+
 int32_t argmax(std::span<const float> logits) {
   float most = largest(logits);
   size_t i = 0;

@@ -19,6 +19,9 @@ inline constexpr const char* kNotNumbers =
 
 // Infinities may be among these.
 float largest(std::span<const float> logits);
+// stripes[i] becomes the largest of itself and all row[n x kStripes + i].
+inline constexpr size_t kStripes = 512;
+void raise_stripes(std::span<const float> row, std::span<float, kStripes> stripes);
 // The token with the largest logit, the lowest id among equals.
 int32_t argmax(std::span<const float> logits);
 // Calls call(token, logit) for every logit >= threshold in ascending order of tokens; `threshold`

@@ -9,6 +9,9 @@
 namespace hearth {
 namespace {
 
+// More than that are found about as fast in the whole row.
+constexpr uint32_t kMostBest = 512;
+
 void check_range(const char* option, double value, double low, double high) {
   if (!(value >= low && value <= high)) {
     fail(ErrorCode::kUsage, "{} is {}; it must lie between {} and {}", option, value, low, high);
@@ -51,11 +54,14 @@ void Sampler::accept(int32_t token) {
   ++counts_[token];
 }
 
+bool Sampler::adjusts() const {
+  return !params_.logit_bias.empty() || params_.repeat_penalty != 1 ||
+         params_.presence_penalty != 0 || params_.frequency_penalty != 0;
+}
+
 // The logits as they are, or changed, in `changed_`.
 std::span<const float> Sampler::adjusted(std::span<const float> logits) {
-  bool penalties = params_.repeat_penalty != 1 || params_.presence_penalty != 0 ||
-                   params_.frequency_penalty != 0;
-  if (params_.logit_bias.empty() && !penalties) return logits;
+  if (!adjusts()) return logits;
   changed_.assign(logits.begin(), logits.end());
   for (auto [token, bias] : params_.logit_bias) changed_[static_cast<size_t>(token)] += bias;
   for (auto [token, count] : counts_) {
@@ -80,10 +86,26 @@ int32_t Sampler::sample(std::span<const float> logits) {
   return draw();
 }
 
+// Without a top_p the draw goes by the order in which the top_k were found in the whole row.
+uint32_t Sampler::best_needed(size_t vocabulary) const {
+  if (adjusts()) return 0;
+  if (params_.temperature == 0) return 1;
+  bool few = params_.top_k > 0 && params_.top_k <= kMostBest && params_.top_k < vocabulary;
+  return few && params_.top_p < 1 ? params_.top_k : 0;
+}
+
+int32_t Sampler::sample_best(std::span<const TokenLogit> best) {
+  HEARTH_CHECK(!best.empty(), "a vocabulary has tokens");
+  if (params_.temperature == 0) return best[0].token;
+  keep(best);
+  keep_nucleus();
+  return draw();
+}
+
 void Sampler::keep_top_k(std::span<const float> logits) {
   top_.start(params_.top_k);
   top_.offer(logits);
-  keep(top_.unsorted());
+  keep(params_.top_p < 1 ? top_.sorted() : top_.unsorted());
 }
 
 void Sampler::keep(std::span<const TokenLogit> best) {

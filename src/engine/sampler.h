@@ -3,6 +3,8 @@
 // and frequency penalties, then with temperature 0 the largest logit (the lowest id among equals),
 // else top-k, softmax at the temperature, top-p (Holtzman et al. 2020), min-p (Nguyen et al. 2024),
 // and one draw.
+//
+// Where only the largest logits can matter, they are enough: best_needed().
 #pragma once
 
 #include <cstdint>
@@ -42,11 +44,17 @@ class Sampler {
   // The next token. Does not accept it.
   int32_t sample(std::span<const float> logits);
 
+  // How many of the largest of so many logits give the same token; 0: it takes all of them.
+  uint32_t best_needed(size_t vocabulary) const;
+  // That token, of the best_needed() largest, the largest first (top_tokens()).
+  int32_t sample_best(std::span<const TokenLogit> best);
+
  private:
   struct Candidate : TokenLogit {
     float weight;  // its probability, but for a common factor
   };
 
+  bool adjusts() const;
   std::span<const float> adjusted(std::span<const float> logits);
   void keep_top_k(std::span<const float> logits);
   void keep(std::span<const TokenLogit> best);

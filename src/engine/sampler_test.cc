@@ -91,6 +91,73 @@ TEST(Sampler, TopKFindsTheLargestWhereverTheyStand) {
   }
 }
 
+SamplingParams random_params(std::mt19937& random) {
+  auto pick = [&](std::initializer_list<float> of) { return of.begin()[random() % of.size()]; };
+  SamplingParams params;
+  params.temperature = pick({0, 0.3f, 0.8f, 1.5f});
+  params.top_k = static_cast<uint32_t>(pick({0, 1, 2, 7, 40, 300, 600}));
+  params.top_p = pick({0, 0.5f, 0.95f, 0.999f, 1});
+  params.min_p = pick({0, 0.05f, 0.5f});
+  params.seed = random();
+  return params;
+}
+
+TEST(Sampler, TheBestGiveTheTokenOfTheWholeRow) {
+  std::mt19937 random(11);
+  std::map<uint32_t, int> needed;
+  for (int round = 0; round < 1000; ++round) {
+    SamplingParams params = random_params(random);
+    Sampler whole(params), best(params);
+    uint32_t vocabulary = 1 + random() % 500;
+    uint32_t count = best.best_needed(vocabulary);
+    ++needed[count];
+    if (count == 0) continue;
+    for (int draw = 0; draw < 10; ++draw) {
+      std::vector<float> logits(vocabulary);
+      for (float& logit : logits) logit = static_cast<float>(random() % 40) * 0.25f;
+      ASSERT_EQ(best.sample_best(top_tokens(logits, count)), whole.sample(logits)) << count;
+    }
+  }
+  for (uint32_t count : {0u, 1u, 2u, 7u, 40u, 300u}) EXPECT_GT(needed[count], 0) << count;
+}
+
+TEST(Sampler, TheBestAreEnoughWhereNothingElseMatters) {
+  auto needed = [](auto change) {
+    SamplingParams params;
+    change(params);
+    return Sampler(params).best_needed(1000);
+  };
+  EXPECT_EQ(needed([](SamplingParams&) {}), 40u);
+  EXPECT_EQ(needed([](SamplingParams& p) { p.temperature = 0; }), 1u);
+  EXPECT_EQ(needed([](SamplingParams& p) { p.top_k = 512; }), 512u);
+  EXPECT_EQ(needed([](SamplingParams& p) { p.top_k = 513; }), 0u);
+  EXPECT_EQ(needed([](SamplingParams& p) { p.top_k = 0; }), 0u);
+  EXPECT_EQ(needed([](SamplingParams& p) { p.top_p = 1; }), 0u);
+  for (float temperature : {0.0f, 0.8f}) {
+    EXPECT_EQ(needed([&](SamplingParams& p) {
+                p.temperature = temperature;
+                p.repeat_penalty = 1.1f;
+              }),
+              0u);
+    EXPECT_EQ(needed([&](SamplingParams& p) {
+                p.temperature = temperature;
+                p.presence_penalty = 1;
+              }),
+              0u);
+    EXPECT_EQ(needed([&](SamplingParams& p) {
+                p.temperature = temperature;
+                p.frequency_penalty = 1;
+              }),
+              0u);
+    EXPECT_EQ(needed([&](SamplingParams& p) {
+                p.temperature = temperature;
+                p.logit_bias = {{3, 1}};
+              }),
+              0u);
+  }
+  EXPECT_EQ(Sampler({}).best_needed(40), 0u) << "all of them";
+}
+
 TEST(Sampler, PenaltiesCountTheWindowOnly) {
   SamplingParams params = plain(0);
   params.repeat_penalty = 2;

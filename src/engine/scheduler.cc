@@ -370,9 +370,9 @@ bool Scheduler::deliver_to(const Pick& pick, uint32_t* logit_row, uint32_t* hidd
     case Want::kNothing:
       return false;
     case Want::kLast: {
-      std::span<const float> logits = engine_.logits((*logit_row)++);
-      take_in_siblings(generation, logits);
-      return deliver_token(generation, logits);
+      uint32_t row = (*logit_row)++;
+      take_in_siblings(generation, row);
+      return deliver_token(generation, row);
     }
     case Want::kAll:
     case Want::kHidden:
@@ -389,16 +389,19 @@ bool Scheduler::deliver_to(const Pick& pick, uint32_t* logit_row, uint32_t* hidd
   return over;
 }
 
-bool Scheduler::deliver_token(Generation& generation, std::span<const float> logits) {
-  std::optional<Finish> finish = generation.take_logits(logits, limits_);
+bool Scheduler::deliver_token(Generation& generation, uint32_t logit_row) {
+  uint32_t best = generation.best_needed(limits_);
+  std::optional<Finish> finish =
+      best > 0 ? generation.take_best(engine_.best(logit_row, best, limits_.vocabulary), limits_)
+               : generation.take_logits(engine_.logits(logit_row), limits_);
   if (finish != Finish::kFailed) statistics_.generated_tokens.add(1);
   if (finish) count_end(*finish);
   return finish.has_value();
 }
 
-void Scheduler::take_in_siblings(Generation& generation, std::span<const float> logits) {
+void Scheduler::take_in_siblings(Generation& generation, uint32_t logit_row) {
   for (GenerationPtr& sibling : generation.take_siblings()) {
-    if (!deliver_token(*sibling, logits)) newborn_.push_back(std::move(sibling));
+    if (!deliver_token(*sibling, logit_row)) newborn_.push_back(std::move(sibling));
   }
 }
 

@@ -95,8 +95,8 @@ class Scheduler {
   bool run();
   void deliver();
   bool deliver_to(const Pick& pick, uint32_t* logit_row, uint32_t* hidden_row);
-  bool deliver_token(Generation& generation, std::span<const float> logits);
-  void take_in_siblings(Generation& generation, std::span<const float> logits);
+  bool deliver_token(Generation& generation, uint32_t logit_row);
+  void take_in_siblings(Generation& generation, uint32_t logit_row);
   void to_waiting(GenerationPtr generation);
   void end(Generation& generation, Finish finish, const std::string& error = {});
   void count_end(Finish finish);

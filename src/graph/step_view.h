@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/attention/attention.h"
+#include "tensor/pack_spec.h"
 
 namespace hearth {
 
@@ -19,6 +20,18 @@ struct StepItem {
   const uint32_t* pages;  // pages[p / kPagePositions] is the id of the page that holds position p
 };
 
+// A shard's columns of the step's logits, on its node.
+struct LogitsPart {
+  uint32_t panels = 0;      // the shard's rows of the LM head
+  float* logits = nullptr;  // [logit_rows][panels x 16]
+  // [logit_rows][panels]: the largest of each (kernels/maximum/maximum.h), in sampled rows.
+  float* maxima = nullptr;
+
+  size_t columns() const { return size_t{panels} * kPanelRows; }
+  float* row(size_t r) const { return logits + r * columns(); }
+  float* row_maxima(size_t r) const { return maxima + r * panels; }
+};
+
 struct StepView {
   std::span<const int32_t> tokens;      // [rows]
   std::span<const uint32_t> positions;  // [rows]
@@ -28,9 +41,9 @@ struct StepView {
   // states (the final norm's output).
   std::span<const uint32_t> outputs;
   uint32_t logit_rows = 0;
-  float* logits = nullptr;   // [logit_rows][logits_stride]
-  size_t logits_stride = 0;  // a multiple of 16, at least the vocabulary
-  float* hidden = nullptr;   // [outputs - logit_rows][width]
+  std::span<const LogitsPart> logits;  // by shard
+  std::span<const uint8_t> sampled;    // [logit_rows]: 1 where tokens are sampled from the row
+  float* hidden = nullptr;             // [outputs - logit_rows][width]
 
   uint32_t rows() const { return static_cast<uint32_t>(tokens.size()); }
 };

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "engine/engine.h"
-#include "tiny_model.h"
+#include "tiny_engine.h"
 
 namespace hearth {
 namespace {
@@ -100,6 +100,48 @@ TEST_F(EngineStep, AllRowsOfBothKindsFitOneStep) {
   engine->step(together);
   EXPECT_EQ(copy(engine->hidden(39)), hidden);
   EXPECT_EQ(copy(engine->logits(23)), logits);
+}
+
+// A step of every phase, with rows of all kinds among those that tokens are sampled from.
+void expect_best_of_rows(Engine& engine, uint32_t vocabulary) {
+  std::mt19937 random(5);
+  std::vector<int32_t> tokens = random_tokens(random, 12, vocabulary);
+  std::span<const int32_t> all = tokens;
+  auto a = engine.new_sequence(), b = engine.new_sequence(), c = engine.new_sequence();
+  for (size_t count : {size_t{4}, size_t{1}}) {
+    StepRequest requests[] = {{a.get(), all.first(count), Want::kLast},
+                              {b.get(), all.subspan(count, count), Want::kAll},
+                              {c.get(), all.last(count), Want::kLast}};
+    engine.step(requests);
+    for (size_t row : {size_t{0}, 1 + count}) {
+      for (uint32_t best : {1u, 40u}) {
+        for (uint32_t below : {vocabulary, vocabulary - 19}) {
+          std::vector<TokenLogit> expected = top_tokens(engine.logits(row).first(below), best);
+          EXPECT_TRUE(std::ranges::equal(engine.best(row, best, below), expected))
+              << count << " " << row << " " << best << " " << below;
+        }
+      }
+    }
+  }
+}
+
+TEST(EngineBest, IsThatOfTheWholeRowOverShardsAndGroups) {
+  constexpr uint32_t kVocabulary = 1003;
+  GgufFile file =
+      GgufFile::parse(tiny_llama({.heads = 8, .kv_heads = 4, .vocabulary = kVocabulary}), "tiny");
+  for (uint32_t shards : {1u, 2u, 3u, 4u}) {
+    for (uint32_t groups : {1u, shards, 2 * shards}) {
+      SCOPED_TRACE(std::to_string(shards) + " shards, groups: " + std::to_string(groups));
+      EngineOptions options;
+      options.threads = std::max(shards, groups);
+      options.shards = shards;
+      options.prefill_groups = options.decode_groups = groups;
+      options.context = 64;
+      options.sequences = 3;
+      options.decode_rows = 4;
+      expect_best_of_rows(*tiny_engine(file, options), kVocabulary);
+    }
+  }
 }
 
 TEST_F(EngineStep, TruncatingAndGoingOnIsExact) {

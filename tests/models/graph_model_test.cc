@@ -51,7 +51,9 @@ class Harness {
     std::vector<int32_t> tokens;
     std::vector<uint32_t> positions, items_of_rows, outputs, pages{0, 1};
     std::vector<StepItem> items;
-    std::vector<float> logits;
+    std::vector<uint8_t> sampled;
+    std::vector<float> logits, maxima;  // shard by shard
+    std::vector<LogitsPart> parts;
   };
 
   std::unique_ptr<Run> start(const std::vector<int32_t>& tokens) {
@@ -84,10 +86,18 @@ class Harness {
       run->outputs.push_back(i);
     }
     run->items = {{0, n, 0, run->pages.data()}};
-    size_t stride = (config_.vocabulary + 15) / 16 * 16;
-    run->logits.assign(n * stride, -1);
+    size_t panels = axes_->vocabulary.units();
+    run->sampled.assign(n, 1);
+    run->logits.assign(n * panels * kPanelRows, -1);
+    run->maxima.assign(n * panels, -1);
+    for (uint32_t s = 0; s < axes_->vocabulary.shard_count(); ++s) {
+      UnitRange shard = axes_->vocabulary.shard(s);
+      size_t before = size_t{n} * shard.begin;
+      run->parts.push_back(
+          {shard.size(), run->logits.data() + before * kPanelRows, run->maxima.data() + before});
+    }
     run->context->begin({run->tokens, run->positions, run->items_of_rows, run->items, run->outputs,
-                         n, run->logits.data(), stride});
+                         n, run->parts, run->sampled});
     return run;
   }
 
@@ -232,6 +242,8 @@ TEST(ModelGraph, TwoContextsInterleaveOverTwoNodesAndGroups) {
     }
     EXPECT_EQ(0, std::memcmp(a->logits.data(), alone_a->logits.data(), a->logits.size() * 4));
     EXPECT_EQ(0, std::memcmp(b->logits.data(), alone_b->logits.data(), b->logits.size() * 4));
+    EXPECT_EQ(a->maxima, alone_a->maxima);
+    EXPECT_EQ(b->maxima, alone_b->maxima);
   }
 }
 

@@ -60,8 +60,9 @@ class Menu {
     }
     request.max_tokens = random_() % 8 == 0 ? 0 : 1 + random_() % 24;
     request.choices = random_() % 3 == 0 ? 2 + random_() % (kMostChoices - 1) : 1;
-    request.logprobs = true;
-    request.top_logprobs = random_() % 4;
+    // Who wants none is served from the best of a row.
+    request.logprobs = random_() % 2 == 0;
+    if (request.logprobs) request.top_logprobs = random_() % 4;
     request.sampling.seed = random_();
     request.sampling.temperature = random_() % 4 == 0 ? 0.0f : 1.0f;
     if (random_() % 2 == 0) request.sampling.repeat_penalty = 1.3f;

@@ -17,11 +17,15 @@ Alone::Choice continue_alone(Engine& engine, const Request& request, uint32_t ch
   Alone::Choice got;
   for (;;) {
     std::span<const float> logits = engine.logits(0);
-    double norm = log_sum_exp(logits);
-    int32_t token = sampler.sample(logits);
+    TokenAlone next{sampler.sample(logits), 0, {}};
+    if (request.logprobs || request.top_logprobs > 0) {
+      double norm = log_sum_exp(logits);
+      next.logprob = logits[static_cast<size_t>(next.token)] - norm;
+      next.top_logprobs = top_logprobs(logits, norm, request.top_logprobs);
+    }
+    int32_t token = next.token;
     sampler.accept(token);
-    got.tokens.push_back({token, logits[static_cast<size_t>(token)] - norm,
-                          top_logprobs(logits, norm, request.top_logprobs)});
+    got.tokens.push_back(std::move(next));
     if (got.tokens.size() == request.max_tokens) {
       got.finish = Finish::kLength;
       return got;

@@ -1,6 +1,6 @@
 // Engines over the tiny model, and what a request gets from one of them alone: computed by hand
-// with Engine, Sampler and the logits' figures, without the scheduler, so that tests of scheduling
-// have something to compare with.
+// with Engine, Sampler and the logits' figures, from whole rows of logits and without the
+// scheduler, so that tests of scheduling have something to compare with.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,7 @@ std::unique_ptr<Engine> tiny_engine(const GgufFile& file, const EngineOptions& o
 
 struct TokenAlone {
   int32_t token;
-  double logprob;
+  double logprob;  // 0 where it is not asked for
   std::vector<std::pair<int32_t, double>> top_logprobs;
 };
 

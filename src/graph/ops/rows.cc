@@ -69,7 +69,7 @@ class LogitsOp : public Op {
       const Shard& shard = head.shards[slice.shard];
       for (PanelRange r : panel_ranges(slice.panel0, slice.panels,
                                        task_panels(shard.spec, slice.panels, threads))) {
-        tasks_[slot].push_back({slice.shard, r, shard.row0 + r.panel0 * kPanelRows});
+        tasks_[slot].push_back({slice.shard, r});
       }
     }
   }
@@ -82,18 +82,11 @@ class LogitsOp : public Op {
 
   void run(ExecutionContext& context, uint32_t counter0,
            const Worker& worker) const noexcept override {
-    uint32_t rows = context.step().logit_rows;
-    if (rows == 0) return;
-    size_t stride = context.step().logits_stride;
+    if (context.step().logit_rows == 0) return;
     for (uint32_t slot : *worker.shards) {
       auto count = static_cast<uint32_t>(tasks_[slot].size());
       for (uint32_t t; (t = context.claim(counter0 + slot, count)) < count;) {
-        const Task& task = tasks_[slot][t];
-        const Shard& shard = head_.shards[task.shard];
-        gemm_for(context, head_)({weight_view(shard.spec, shard.codes, shard.scales),
-                                  task.panels.panel0, task.panels.panels, 0, shard.spec.blocks(),
-                                  context.view(x_, format_for(head_)), rows,
-                                  context.step().logits + task.column, stride, worker.scratch});
+        run_task(context, tasks_[slot][t], worker);
       }
     }
   }
@@ -102,8 +95,24 @@ class LogitsOp : public Op {
   struct Task {
     uint32_t shard;
     PanelRange panels;
-    uint32_t column;
   };
+
+  void run_task(ExecutionContext& context, const Task& task, const Worker& worker) const noexcept {
+    const StepView& step = context.step();
+    const LogitsPart& part = step.logits[task.shard];
+    const Shard& shard = head_.shards[task.shard];
+    auto [panel0, panels] = task.panels;
+    size_t column = size_t{panel0} * kPanelRows;
+    gemm_for(context,
+             head_)({weight_view(shard.spec, shard.codes, shard.scales), panel0, panels, 0,
+                     shard.spec.blocks(), context.view(x_, format_for(head_)), step.logit_rows,
+                     part.logits + column, part.columns(), worker.scratch});
+    for (uint32_t r = 0; r < step.logit_rows; ++r) {
+      if (step.sampled[r] == 0) continue;
+      context.kernels().panel_maxima({part.row(r) + column, panels, part.row_maxima(r) + panel0});
+    }
+  }
+
   ValueId x_;
   const Weight& head_;
   std::vector<std::vector<Task>> tasks_;

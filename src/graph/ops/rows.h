@@ -28,7 +28,8 @@ struct NormWeight {
 Bundle rms_norm(GraphBuilder& builder, std::string name, const Bundle& x, const NormWeight& norm);
 
 // The vocabulary's logits of the output rows, by row-cut head: every group writes its columns of
-// the step's logits.
+// the step's logits, each to its shard's part, and the maxima of their panels with them, while they
+// are in the cache of the thread that computed them.
 void logits(GraphBuilder& builder, const Bundle& x, const Weight& head);
 
 }  // namespace hearth

@@ -1,0 +1,122 @@
+#include "engine/step_logits.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <limits>
+
+#include "base/check.h"
+
+namespace hearth {
+namespace {
+
+constexpr float kLeast = -std::numeric_limits<float>::infinity();
+
+size_t in_lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+}  // namespace
+
+StepLogits::StepLogits(uint32_t vocabulary, uint32_t rows, const AxisCuts& cuts)
+    : vocabulary_(vocabulary), rows_(rows) {
+  for (uint32_t s = 0; s < cuts.shard_count(); ++s) {
+    parts_.push_back({cuts.shard(s).size()});
+    first_panel_.push_back(cuts.shard(s).begin);
+  }
+  first_panel_.push_back(cuts.units());
+  HEARTH_CHECK(vocabulary <= cuts.units() * kPanelRows, "the axis covers the vocabulary");
+}
+
+size_t StepLogits::part_bytes(uint32_t shard) const {
+  const LogitsPart& part = parts_[shard];
+  return rows_ * part.columns() * sizeof(float) + in_lines(rows_ * part.panels * sizeof(float));
+}
+
+size_t StepLogits::row_bytes() const {
+  return parts_.size() == 1 ? 0 : size_t{first_panel_.back()} * kPanelRows * sizeof(float);
+}
+
+size_t StepLogits::bytes(uint32_t shard) const {
+  return part_bytes(shard) + (shard == 0 ? row_bytes() : 0);
+}
+
+void StepLogits::place(uint32_t shard, std::byte* base) {
+  LogitsPart& part = parts_[shard];
+  part.logits = reinterpret_cast<float*>(base);
+  part.maxima = part.logits + rows_ * part.columns();
+  if (shard == 0) row_ = reinterpret_cast<float*>(base + part_bytes(0));
+}
+
+std::span<const LogitsPart> StepLogits::begin_step() {
+  gathered_.reset();
+  return parts_;
+}
+
+std::span<const float> StepLogits::row(size_t i) {
+  if (parts_.size() == 1) return {parts_[0].row(i), vocabulary_};
+  for (size_t s = 0; gathered_ != i && s < parts_.size(); ++s) {
+    std::copy_n(parts_[s].row(i), parts_[s].columns(), row_ + first_panel_[s] * kPanelRows);
+  }
+  gathered_ = i;
+  return {row_, vocabulary_};
+}
+
+// Columns [begin, end) of row i, all of one panel.
+std::span<const float> StepLogits::columns(size_t i, uint32_t begin, uint32_t end) const {
+  auto behind = std::upper_bound(first_panel_.begin(), first_panel_.end(), begin / kPanelRows);
+  auto s = static_cast<size_t>(behind - first_panel_.begin() - 1);
+  return {parts_[s].row(i) + (begin - first_panel_[s] * kPanelRows), end - begin};
+}
+
+// Calls call(maxima, first) for the panels from `first` on that lie within [0, below) and in one
+// shard.
+template <typename Call>
+void StepLogits::for_each_maxima(size_t i, uint32_t below, const Call& call) const {
+  for (size_t s = 0; s < parts_.size(); ++s) {
+    uint32_t first = first_panel_[s], end = std::min(first_panel_[s + 1], below / kPanelRows);
+    if (first < end) call(std::span(parts_[s].row_maxima(i), end - first), first);
+  }
+}
+
+// No more than the count-th largest maximum of row i: the maxima of stripes are some of them. It
+// spares the search for the largest most of what it would find first and drop later. Nothing where
+// a maximum is not finite.
+std::optional<float> StepLogits::least_maximum(size_t i, uint32_t count, uint32_t below) const {
+  std::array<float, kStripes> stripes;
+  stripes.fill(kLeast);
+  bool finite = true;
+  for_each_maxima(i, below, [&](std::span<const float> maxima, uint32_t) {
+    finite = finite && all_finite(maxima);
+    raise_stripes(maxima, stripes);
+  });
+  if (!finite) return {};
+  if (count > kStripes) return kLeast;
+  auto at = stripes.begin() + (count - 1);
+  std::nth_element(stripes.begin(), at, stripes.end(), std::greater<>());
+  return *at;
+}
+
+// The tokens lie in as many panels, those with the largest maxima: whatever lies in another one
+// ranks behind the largest in each of these.
+std::span<const TokenLogit> StepLogits::best(size_t i, uint32_t count, uint32_t below) {
+  HEARTH_CHECK(count > 0 && below <= vocabulary_, "some tokens of the vocabulary are wanted");
+  std::optional<float> least = least_maximum(i, count, below);
+  if (!least) return {};
+  panels_.start(count, *least);
+  for_each_maxima(i, below, [&](std::span<const float> maxima, uint32_t first) {
+    panels_.offer(maxima, static_cast<int32_t>(first));
+  });
+  tokens_.start(count, *least);
+  for (const TokenLogit& panel : panels_.unsorted()) {
+    auto first = static_cast<uint32_t>(panel.token) * kPanelRows;
+    tokens_.offer(columns(i, first, first + kPanelRows), static_cast<int32_t>(first));
+  }
+  // The last panel's maximum may be that of a column from `below` on.
+  if (uint32_t rest = below % kPanelRows; rest > 0) {
+    std::span<const float> last = columns(i, below - rest, below);
+    if (!all_finite(last)) return {};
+    tokens_.offer(last, static_cast<int32_t>(below - rest));
+  }
+  return tokens_.sorted();
+}
+
+}  // namespace hearth

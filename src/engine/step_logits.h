@@ -1,0 +1,55 @@
+// The logits of a step's rows, where the LM head computed them: every shard's columns of the
+// vocabulary on its own node, and the largest of every 16 of them. A whole row is gathered when
+// somebody asks for it; who needs only the best of a row reads the maxima and as many panels of it
+// as tokens are wanted. Used by the engine's thread, between steps.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "engine/logits.h"
+#include "graph/step_view.h"
+#include "tensor/axis_cuts.h"
+
+namespace hearth {
+
+class StepLogits {
+ public:
+  // Up to `rows` rows of a vocabulary, whose axis is cut in units of kPanelRows.
+  StepLogits(uint32_t vocabulary, uint32_t rows, const AxisCuts& cuts);
+
+  // What shard s takes, a multiple of 64. On shard 0 this includes a row to gather in, where there
+  // is more than one shard.
+  size_t bytes(uint32_t shard) const;
+  // Where that is: `base` is 64-byte aligned.
+  void place(uint32_t shard, std::byte* base);
+
+  // For the StepView of a new step, in which rows that were given out are no longer valid.
+  std::span<const LogitsPart> begin_step();
+
+  // Row i: [vocabulary]. Valid until another row is asked for.
+  std::span<const float> row(size_t i);
+  // The `count` likeliest of tokens [0, below), all where there are fewer, the likeliest first;
+  // empty where a logit among all of theirs is not finite. Row i is one that tokens are sampled
+  // from. Valid until somebody asks again.
+  std::span<const TokenLogit> best(size_t i, uint32_t count, uint32_t below);
+
+ private:
+  size_t part_bytes(uint32_t shard) const;
+  size_t row_bytes() const;
+  template <typename Call>
+  void for_each_maxima(size_t i, uint32_t below, const Call& call) const;
+  std::optional<float> least_maximum(size_t i, uint32_t count, uint32_t below) const;
+  std::span<const float> columns(size_t i, uint32_t begin, uint32_t end) const;
+
+  uint32_t vocabulary_, rows_;
+  std::vector<LogitsPart> parts_;      // by shard
+  std::vector<uint32_t> first_panel_;  // of each, and the number of all
+  float* row_ = nullptr;
+  std::optional<size_t> gathered_;  // which row that is
+  TopTokens panels_, tokens_;
+};
+
+}  // namespace hearth
