@@ -132,9 +132,26 @@ bool BenchRunner::step(std::span<const StepRequest> requests, uint32_t tokens) {
     return false;
   }
   engine_.step(requests);
+  choose(requests);
   if (measuring_) measured_ += tokens;
   hooks_.progress(measured_, doing_);
   return true;
+}
+
+// No token where the logits are no numbers: what such a model costs can be told nevertheless.
+void BenchRunner::choose(std::span<const StepRequest> requests) {
+  uint32_t vocabulary = engine_.config().vocabulary, row = 0;
+  uint32_t needed = sampler_.best_needed(vocabulary);
+  for (const StepRequest& request : requests) {
+    if (request.want != Want::kLast) continue;
+    if (needed > 0) {
+      std::span<const TokenLogit> best = engine_.best(row, needed, vocabulary);
+      if (!best.empty()) sampler_.sample_best(best);
+    } else if (std::span<const float> logits = engine_.logits(row); all_finite(logits)) {
+      sampler_.sample(logits);
+    }
+    ++row;
+  }
 }
 
 // `count` up to a step's rows; a single one from anywhere.

@@ -3,7 +3,9 @@
 // (decode: one step), so that memory is there and threads are awake; before the first and after
 // each the limits are sampled.
 //
-// Tokens are the same in every run: pseudo-random ids with a fixed seed. They change no time.
+// A token is chosen from every row of logits, as `hearth run` does it without options. What is
+// computed are other tokens, the same in every run: pseudo-random ids with a fixed seed. They
+// change no time.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +18,7 @@
 
 #include "bench/figures.h"
 #include "engine/engine.h"
+#include "engine/sampler.h"
 
 namespace hearth {
 
@@ -52,6 +55,7 @@ class BenchRunner {
   bool prefill(Sequence& sequence, uint32_t tokens, Want want);
   bool decode(const BenchCase& what, uint32_t tokens);
   bool step(std::span<const StepRequest> requests, uint32_t tokens);
+  void choose(std::span<const StepRequest> requests);
   void cut_back();
   std::span<const int32_t> some_tokens(size_t begin, size_t count) const;
 
@@ -60,6 +64,7 @@ class BenchRunner {
   const ModelWork& work_;
   BenchHooks hooks_;
   std::vector<int32_t> tokens_;
+  Sampler sampler_{SamplingParams{}};
   std::vector<std::unique_ptr<Sequence>> sequences_;  // all `depth_` long between repetitions
   uint32_t depth_ = 0;
   uint64_t measured_ = 0;  // tokens
