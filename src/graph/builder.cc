@@ -132,6 +132,8 @@ Graph GraphBuilder::finish() && {
   HEARTH_CHECK(pending_reads_.empty() && pending_writes_.empty(),
                "reads and writes precede append");
   extend_cross_reads(next_node() - 1);
+  Node& last = graph_.nodes.back();
+  if (!last.meets_after) last.barrier_after = false;
   place_values();
   return std::move(graph_);
 }

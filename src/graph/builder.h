@@ -49,6 +49,7 @@ class GraphBuilder {
   // groups.
   void meet_after();
 
+  // The last node needs no barrier: the end of the team's job is one.
   Graph finish() &&;
 
  private:

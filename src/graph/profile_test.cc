@@ -248,8 +248,9 @@ TEST(SyncCounts, AreOfOneLayer) {
   Fixture two(2), one(1);
   EXPECT_EQ(sync_counts(two.graph, -1), (SyncCounts{1, 0}));
   EXPECT_EQ(sync_counts(two.graph, 0), (SyncCounts{2, 1}));
-  EXPECT_EQ(sync_counts(two.graph, 1), (SyncCounts{4, 2}));
-  EXPECT_EQ(sync_counts(one.graph, 1), (SyncCounts{4, 0}));
+  // No barrier follows the graph's last node.
+  EXPECT_EQ(sync_counts(two.graph, 1), (SyncCounts{3, 2}));
+  EXPECT_EQ(sync_counts(one.graph, 1), (SyncCounts{3, 0}));
   EXPECT_EQ(sync_counts(two.graph, 2), (SyncCounts{0, 0}));
 }
 

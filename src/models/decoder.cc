@@ -71,21 +71,20 @@ DecoderBuilder::DecoderBuilder(GraphBuilder& graph, WeightStore& weights,
       axes_(axes),
       rope_table_(make_rope_table(config.rope)) {}
 
-Bundle DecoderBuilder::embed() {
+Reduced DecoderBuilder::embed(const std::string& norm_name) {
   const Weight& table = weights_.matrix("token_embd.weight", config_.vocabulary, config_.width,
                                         CutBy::kRows, axes_.vocabulary, kVocabularyUnit);
+  // One barrier for the three: a row's norm is made by the thread that embedded it, and angles are
+  // first read behind the projections.
   Bundle x = hearth::embed(graph_, table);
   graph_.no_barrier();
   angles_ = rope_angles(graph_, rope_table_);
-  return x;
+  graph_.no_barrier();
+  return {x, rms_norm(graph_, norm_name, x, norm_weight(norm_name))};
 }
 
 NormWeight DecoderBuilder::norm_weight(const std::string& name) {
   return {&weights_.vector(name, config_.width), config_.norm_eps};
-}
-
-Bundle DecoderBuilder::norm(const Bundle& x, const std::string& name) {
-  return rms_norm(graph_, name, x, norm_weight(name));
 }
 
 AttentionShape DecoderBuilder::attention_shape(uint32_t layer) {
@@ -159,8 +158,7 @@ void DecoderBuilder::logits(const Bundle& normed) {
 
 void dense_decoder(DecoderBuilder& model) {
   uint32_t layers = model.config().layers;
-  Bundle x = model.embed();
-  Bundle normed = model.norm(x, layer_tensor(0, "attn_norm"));
+  auto [x, normed] = model.embed(layer_tensor(0, "attn_norm"));
   for (uint32_t layer = 0; layer < layers; ++layer) {
     bool last = layer + 1 == layers;
     Partials attended = model.attention(layer, normed);

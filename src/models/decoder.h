@@ -38,8 +38,8 @@ class DecoderBuilder {
 
   const DecoderConfig& config() const { return config_; }
 
-  Bundle embed();
-  Bundle norm(const Bundle& x, const std::string& name);
+  // The tokens' embeddings and their first norm, and the angles of RoPE.
+  Reduced embed(const std::string& norm_name);
 
   // Causal self-attention of layer `layer` up to its output projection: blk.N.attn_q, _k, _v (with
   // biases where the file has them), q/k norms where the config says so, RoPE, attn_output.

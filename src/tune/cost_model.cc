@@ -35,8 +35,8 @@ class StepClock {
     if (groups_ > 1) meeting_ = 2 * hop(0, members);
   }
 
-  // The next op of the segment; a barrier follows.
-  void add(const OpLoad& load) {
+  // The next op of the segment; a barrier follows, but after the step's last.
+  void add(const OpLoad& load, bool last) {
     std::vector<double> reads = read_seconds(load);
     std::vector<double>& took = segment_.emplace_back();
     for (uint32_t g = 0; g < groups_; ++g) {
@@ -48,7 +48,11 @@ class StepClock {
       compute /= constants_.arithmetic_share;
       took.push_back(std::max({reads[g], compute, load.least[g]}));
     }
-    ++barriers_passed_;
+    if (last) {
+      ends_bare_ = true;
+    } else {
+      ++barriers_passed_;
+    }
   }
 
   // Ends the segment; the groups meet where there is another.
@@ -150,13 +154,14 @@ class StepClock {
     for (uint32_t g = 0; g < groups_; ++g) {
       double sum = 0;
       for (const std::vector<double>& op : segment_) sum += op[g] + barriers_[g];
+      if (ends_bare_) sum -= barriers_[g];
       slowest = std::max(slowest, sum);
     }
     return slowest + wait_ * std::sqrt(squares);
   }
 
   double lockstep_seconds() const {
-    double sum = 0;
+    double sum = ends_bare_ ? -barrier_all_ : 0;
     for (const std::vector<double>& op : segment_) {
       sum += *std::max_element(op.begin(), op.end()) + barrier_all_ + wait_ * mean(op);
     }
@@ -175,6 +180,7 @@ class StepClock {
   std::vector<std::vector<double>> segment_;        // seconds by op and group
   double seconds_ = 0, work_ = 0;
   uint32_t barriers_passed_ = 0, meetings_ = 0;
+  bool ends_bare_ = false;  // no barrier follows the segment's last op
 };
 
 // The bytes of all ops of a step.
@@ -239,12 +245,12 @@ StepCost predict_step(const Machine& machine, const BandwidthTable& table, const
   StepClock clock(machine, table, rates, plan, constants);
   StepCost cost;
   Totals totals(rates, &cost);
-  auto run = [&](const OpLoad& load) {
-    clock.add(load);
+  auto run = [&](const OpLoad& load, bool last = false) {
+    clock.add(load, last);
     totals.add(load);
   };
-  // The embedding with the angles, and the first norm.
-  clock.add_barriers(2);
+  // The embedding with the angles and the first norm.
+  clock.add_barriers(1);
   bool dealt = deals_rows(plan.plan);
   std::vector<LayerLoad> load;  // of the last layer seen: most are alike
   for (size_t layer = 0; layer < model.layers.size(); ++layer) {
@@ -263,7 +269,7 @@ StepCost predict_step(const Machine& machine, const BandwidthTable& table, const
     run(layer + 1 == model.layers.size() ? loader.last_reduce() : load[0].reduce_ffn);
     if (dealt) clock.end_segment(true);
   }
-  run(loader.head());
+  run(loader.head(), true);
   clock.end_segment(false);
   clock.report(&cost);
   cost.tokens_per_second = step.rows / cost.seconds;

@@ -167,8 +167,8 @@ TEST(ModelGraph, TwoCrossGroupPointsAReduceInPrefillOneInDecodeAndEightBarriersA
       for (int layer = 0; layer < static_cast<int>(kLayers); ++layer) {
         EXPECT_EQ(sync_counts(harness.graph, layer), (SyncCounts{8, meetings})) << layer;
       }
-      // After the first norm, the logits, and the embedding with the angles.
-      EXPECT_EQ(sync_counts(harness.graph, -1), (SyncCounts{3, 0}));
+      // After embedding, angles and first norm together; none after the logits.
+      EXPECT_EQ(sync_counts(harness.graph, -1), (SyncCounts{1, 0}));
       EXPECT_EQ(harness.graph.sync_count, kLayers * meetings);
     }
   }

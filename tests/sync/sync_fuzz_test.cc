@@ -22,9 +22,9 @@ namespace hearth {
 namespace {
 
 #if defined(HEARTH_FEW_ROUNDS)
-constexpr uint32_t kGraphs = 12, kRuns = 3, kRounds = 150;
+constexpr uint32_t kGraphs = 30, kRuns = 4, kRounds = 300;
 #else
-constexpr uint32_t kGraphs = 50, kRuns = 4, kRounds = 600;
+constexpr uint32_t kGraphs = 200, kRuns = 6, kRounds = 2000;
 #endif
 
 // Every thread's own chance, by a seed that the thread takes when it first asks.
@@ -73,7 +73,13 @@ class Record {
 template <typename Body>
 void on_threads(uint32_t count, const Body& body) {
   std::vector<std::thread> threads;
-  for (uint32_t i = 0; i < count; ++i) threads.emplace_back([&body, i] { body(i); });
+  Barrier start(count);
+  for (uint32_t i = 0; i < count; ++i) {
+    threads.emplace_back([&, i] {
+      start.arrive_and_wait(i);
+      body(i);
+    });
+  }
   for (std::thread& thread : threads) thread.join();
 }
 
