@@ -16,9 +16,9 @@ class EngineStep : public testing::Test {
  protected:
   EngineStep() : file_(GgufFile::parse(tiny_llama(TinyShape{}), "tiny")) {}
 
-  std::unique_ptr<Engine> make(const EngineOptions& options) {
+  std::unique_ptr<Engine> make(const EngineOptions& options, uint32_t cores = 2) {
     Isa isa = available_isas(detect_cpu_features()).back();
-    return std::make_unique<Engine>(file_, Machine::invented(1, 2), isa, options,
+    return std::make_unique<Engine>(file_, Machine::invented(1, cores), isa, options,
                                     [](size_t, size_t) {});
   }
   static EngineOptions options() {
@@ -141,6 +141,33 @@ TEST(EngineBest, IsThatOfTheWholeRowOverShardsAndGroups) {
       options.decode_rows = 4;
       expect_best_of_rows(*tiny_engine(file, options), kVocabulary);
     }
+  }
+}
+
+// Where rows are dealt to groups, the rows that something is wanted of are those of any group.
+TEST_F(EngineStep, PickedRowsAreTheSameForAnyGroups) {
+  std::vector<std::vector<int32_t>> prompts = {random_tokens(31, 11), random_tokens(20, 12),
+                                               random_tokens(9, 13)};
+  std::vector<std::vector<float>> expected;
+  for (auto [groups, sync] : {std::pair{1u, GroupSync::kAsync},
+                              {2u, GroupSync::kAsync},
+                              {3u, GroupSync::kAsync},
+                              {3u, GroupSync::kLockstep}}) {
+    EngineOptions dealt = options();
+    dealt.prefill_groups = groups;
+    dealt.sync = sync;
+    auto engine = make(dealt, 5);
+    std::vector<std::unique_ptr<Sequence>> sequences;
+    for (size_t i = 0; i < prompts.size(); ++i) sequences.push_back(engine->new_sequence());
+    StepRequest requests[] = {{sequences[0].get(), prompts[0], Want::kLast},
+                              {sequences[1].get(), prompts[1], Want::kHidden},
+                              {sequences[2].get(), prompts[2], Want::kAll}};
+    engine->step(requests);
+    std::vector<std::vector<float>> rows;
+    for (size_t i = 0; i < 1 + prompts[2].size(); ++i) rows.push_back(copy(engine->logits(i)));
+    for (size_t i = 0; i < prompts[1].size(); ++i) rows.push_back(copy(engine->hidden(i)));
+    if (expected.empty()) expected = rows;
+    EXPECT_EQ(rows, expected) << groups;
   }
 }
 

@@ -179,6 +179,9 @@ TEST_P(Golden, BitsDoNotDependOnThreadsChunksGroupsOrSync) {
                      .chunk = 9};
       EXPECT_TRUE(same_bits(two, run_model(model, run))) << isa_name(isa) << " " << groups;
     }
+    RunOptions uneven{
+        .isa = isa, .threads = 5, .prefill_groups = 3, .decode_groups = 4, .chunk = 17};
+    EXPECT_TRUE(same_bits(one, run_model(model, uneven))) << isa_name(isa);
     RunOptions lockstep{.isa = isa,
                         .threads = 4,
                         .shards = 2,
