@@ -5,8 +5,10 @@
 // that is lost hangs the test, which ends by ctest's limit.
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <random>
 #include <thread>
 
@@ -27,27 +29,27 @@ constexpr uint32_t kGraphs = 30, kRuns = 4, kRounds = 300;
 constexpr uint32_t kGraphs = 200, kRuns = 6, kRounds = 2000;
 #endif
 
-// Every thread's own chance, by a seed that the thread takes when it first asks.
-std::mt19937& chance() {
-  static std::atomic<uint32_t> seeds{1};
-  thread_local std::mt19937 random(seeds.fetch_add(1));
-  return random;
+uint32_t hash(uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+  uint64_t h = a * 0x9e3779b97f4a7c15 ^ b * 0xc2b2ae3d27d4eb4f ^ c * 0x165667b19e3779f9 ^ d;
+  h = (h ^ h >> 29) * 0xbf58476d1ce4e5b9;
+  return static_cast<uint32_t>(h >> 32);
+}
+
+// Chance that needs no state: the last digits of the clock. Orders of events are no function of a
+// seed anyway.
+uint32_t chance() noexcept {
+  auto now = std::chrono::steady_clock::now().time_since_epoch().count();
+  return hash(static_cast<uint32_t>(now), static_cast<uint32_t>(gettid()), 0, 0);
 }
 
 void dawdle() noexcept {
-  uint32_t c = static_cast<uint32_t>(chance()()) % 256;
-  if (c == 0) std::this_thread::sleep_for(std::chrono::microseconds(chance()() % 300));
+  uint32_t c = chance() % 256;
+  if (c == 0) std::this_thread::sleep_for(std::chrono::microseconds(chance() % 300));
   if (c < 24) sched_yield();
   if (c % 8 == 1) {
     std::atomic<uint32_t> work{0};
     for (uint32_t i = c; i > 0; --i) work.fetch_add(i, std::memory_order_relaxed);
   }
-}
-
-uint32_t hash(uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
-  uint64_t h = a * 0x9e3779b97f4a7c15 ^ b * 0xc2b2ae3d27d4eb4f ^ c * 0x165667b19e3779f9 ^ d;
-  h = (h ^ h >> 29) * 0xbf58476d1ce4e5b9;
-  return static_cast<uint32_t>(h >> 32);
 }
 
 // A record of plain memory that is written before a flag is posted and read behind it.
@@ -388,6 +390,6 @@ TEST(SyncFuzz, GraphsReadWhatWasWritten) {
 }  // namespace
 
 void delay_point() noexcept { dawdle(); }
-bool skips_spinning() noexcept { return chance()() % 4 == 0; }
+bool skips_spinning() noexcept { return chance() % 4 == 0; }
 
 }  // namespace hearth
