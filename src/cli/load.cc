@@ -26,6 +26,10 @@ KvType kv_type_of(const std::string& name) {
 }
 
 void tell_nodes(const Machine& machine, const Engine& engine) {
+  if (engine.options().interleave && machine.binds_memory()) {
+    fmt::print(stderr, "hearth: weights, keys and values lie on all nodes in turn\n");
+    return;
+  }
   for (const NodeMemory& node : engine.node_memory()) {
     fmt::print(stderr,
                "hearth: node {}: weights {}, keys and values {}, activations {}; {} of it in huge "
