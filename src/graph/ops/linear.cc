@@ -155,9 +155,12 @@ class PartialLinearOp : public Op {
       UnitRange blocks = segment_blocks(weight_, task.output.piece.shard, begin);
       // The kernel numbers blocks by the shard; the input holds the group's part only.
       ActView x = act_rows(context.view(x_, format_for(weight_)), tile.row, task.x_block);
+      UnitRange all = task.output.piece.segments;
       gemm_for(context,
                weight_)({weight_view(shard.spec, shard.codes, shard.scales), tile.panel0,
-                         tile.panels, blocks.begin, blocks.end, x, tile.m, out, stride, scratch});
+                         tile.panels, blocks.begin, blocks.end, x, tile.m, out, stride, scratch,
+                         segment_blocks(weight_, task.output.piece.shard, all.begin).begin,
+                         segment_blocks(weight_, task.output.piece.shard, all.end - 1).end});
       return;
     }
     uint32_t width = 1;

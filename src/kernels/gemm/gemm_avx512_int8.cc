@@ -254,22 +254,35 @@ template <typename Kind, int P, int R, int Pass>
 }
 
 // What a tile prefetches with each of its blocks: `step` bytes of the codes and of the scales of
-// each panel, one after the other.
+// each panel, one after the other; from block `split` on counted from other origins.
 struct Ahead {
   const std::byte* codes;
   const std::byte* scales;
+  const std::byte* codes_later;
+  const std::byte* scales_later;
+  size_t split;
   size_t codes_stride;
   size_t scales_stride;
   size_t codes_step;
   size_t scales_step;
 };
 
-// For the only tile of its panels: what the same tile reads a little later.
+// For the only tile of its panels: what the same tile, or the next one, reads a little later.
 template <typename Kind>
-Ahead further_on(const Weights& w, uint32_t rows) {
-  size_t blocks = (rows == 1 ? kPrefetchOneRow : kPrefetchBytes) / Kind::kCodeBytes + w.block;
-  return {.codes = w.codes + Kind::kCodeBytes * blocks,
-          .scales = w.scales + Kind::scales_start(w) + Kind::kScaleBytes * blocks,
+Ahead further_on(const GemmArgs& g, const Weights& w) {
+  size_t far = (g.m == 1 ? kPrefetchOneRow : kPrefetchBytes) / Kind::kCodeBytes;
+  const std::byte* codes = w.codes + Kind::kCodeBytes * (w.block + far);
+  const std::byte* scales = w.scales + Kind::scales_start(w) + Kind::kScaleBytes * (w.block + far);
+  // Behind the stream's end comes its beginning in the next panel.
+  size_t left = g.stream1 - w.block, length = g.stream1 - g.stream0;
+  bool known = g.stream1 != 0;
+  return {.codes = codes,
+          .scales = scales,
+          .codes_later = codes + w.codes_stride - Kind::kCodeBytes * length,
+          .scales_later = scales + w.scales_stride - Kind::kScaleBytes * length,
+          .split = !known       ? SIZE_MAX
+                   : left > far ? left - far
+                                : 0,
           .codes_stride = w.codes_stride,
           .scales_stride = w.scales_stride,
           .codes_step = Kind::kCodeBytes,
@@ -286,6 +299,9 @@ Ahead next_slice(const Weights& w, uint32_t blocks, uint32_t t, uint32_t tiles) 
   };
   Ahead ahead = {.codes = w.codes + Kind::kCodeBytes * w.block,
                  .scales = w.scales + Kind::scales_start(w) + Kind::kScaleBytes * w.block,
+                 .codes_later = nullptr,
+                 .scales_later = nullptr,
+                 .split = SIZE_MAX,
                  .codes_stride = w.codes_stride,
                  .scales_stride = w.scales_stride,
                  .codes_step = share(Kind::kCodeBytes),
@@ -305,10 +321,14 @@ template <size_t... Lines>
 
 template <typename Kind, int P>
 [[gnu::always_inline]] inline void prefetch(const Ahead& ahead, size_t i) {
+  const std::byte* codes =
+      (i < ahead.split ? ahead.codes : ahead.codes_later) + ahead.codes_step * i;
+  const std::byte* scales =
+      (i < ahead.split ? ahead.scales : ahead.scales_later) + ahead.scales_step * i;
   for (size_t p = 0; p < P; ++p) {
-    prefetch_some(ahead.codes + ahead.codes_stride * p + ahead.codes_step * i, ahead.codes_step,
+    prefetch_some(codes + ahead.codes_stride * p, ahead.codes_step,
                   std::make_index_sequence<Kind::kCodeBytes / 64>());
-    prefetch_some(ahead.scales + ahead.scales_stride * p + ahead.scales_step * i, ahead.scales_step,
+    prefetch_some(scales + ahead.scales_stride * p, ahead.scales_step,
                   std::make_index_sequence<(Kind::kScaleBytes + 63) / 64>());
   }
 }
@@ -405,7 +425,7 @@ void gemm_panels(const GemmArgs& g, uint32_t panel, float* out) {
   if (g.m <= kTileRows) {
     tiles<Kind, P>(
         g, w, g.block0, g.block1 - g.block0,
-        [&](uint32_t, uint32_t) { return further_on<Kind>(w, g.m); }, out);
+        [&](uint32_t, uint32_t) { return further_on<Kind>(g, w); }, out);
     return;
   }
   for_slices(g.block0, g.block1, kSliceBlocks<Kind>, [&](uint32_t begin, uint32_t end) {
