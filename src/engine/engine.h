@@ -109,7 +109,7 @@ class Engine {
   const MemoryUse& memory() const { return memory_; }
   // What memory() counts, every byte once: a region for each kind and shard, scratch for each
   // thread. Fixed as long as the engine lives. With options().interleave weights and KV pages lie
-  // on all nodes. Norms, biases and graphs are not in it; they lie wherever the loading thread ran.
+  // on all nodes. Graphs and pages of files are not in it; they lie wherever a thread first came.
   const std::vector<MemoryRegion>& regions() const { return regions_; }
   // The same by nodes, those with memory or threads, rising. Asks the kernel: slow.
   std::vector<NodeMemory> node_memory() const;
