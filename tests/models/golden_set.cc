@@ -2,9 +2,12 @@
 
 #include <rapidjson/document.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <sstream>
 #include <stdexcept>
 
@@ -67,6 +70,29 @@ std::vector<GoldenModel> read_golden_set() {
     set.push_back(std::move(model));
   }
   return set;
+}
+
+double GoldenModel::shard_bound() const {
+  double noise = quantised ? activation_q8_0.rms : bf16 ? activation_bf16.rms : 30 * f32.rms;
+  return noise * logit_std;
+}
+
+Difference difference(const std::vector<float>& a, const std::vector<float>& b) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  if (a.size() != b.size()) return {kNan, kNan};
+  Difference d;
+  for (size_t i = 0; i < a.size(); ++i) {
+    double e = std::abs(static_cast<double>(a[i]) - b[i]);
+    d.max = std::max(d.max, e);
+    d.rms += e * e;
+  }
+  d.rms = std::sqrt(d.rms / static_cast<double>(a.size()));
+  if (std::isnan(d.rms)) d.max = d.rms;  // which fails every comparison that follows
+  return d;
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
 }  // namespace hearth

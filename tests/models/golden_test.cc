@@ -3,8 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
-#include <map>
 
 #include "engine/engine.h"
 #include "golden_set.h"
@@ -50,26 +48,6 @@ std::vector<float> run_model(const GoldenModel& model, const RunOptions& run) {
     done += count;
   }
   return logits;
-}
-
-struct Difference {
-  double rms = 0, max = 0;
-};
-Difference difference(const std::vector<float>& a, const std::vector<float>& b) {
-  EXPECT_EQ(a.size(), b.size());
-  Difference d;
-  for (size_t i = 0; i < a.size(); ++i) {
-    double e = std::abs(static_cast<double>(a[i]) - b[i]);
-    // A NaN fails every comparison that follows.
-    d.max = e <= d.max ? d.max : e;
-    d.rms += e * e;
-  }
-  d.rms = std::sqrt(d.rms / static_cast<double>(a.size()));
-  return d;
-}
-
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
 class Golden : public testing::TestWithParam<GoldenModel> {};
@@ -218,23 +196,16 @@ TEST_P(SharedKvGolden, BitsDoNotDependOnWhoWorksOnCopies) {
   }
 }
 
-// Two shards sum their partial products in another order than one: the last bits may differ, as
-// they do between float32 and float64 evaluations of the reference (f32 noise, 1e-7 rms); integer
-// activations are quantised from such sums, so a code may flip, each flip as large as the q8_0
-// noise of one element.
 TEST_P(Golden, ShardsChangeTheLastBitsOnlyAndPlansOverThemNone) {
   const GoldenModel& model = GetParam();
   for (Isa isa : available_isas(detect_cpu_features())) {
     if (isa == Isa::kReference) continue;
     std::vector<float> one = run_model(model, {.isa = isa});
-    double bound = model.quantised ? model.activation_q8_0.rms
-                   : model.bf16    ? model.activation_bf16.rms
-                                   : 30 * model.f32.rms;
     for (uint32_t shards : {2u, 3u, 4u}) {
       SCOPED_TRACE(std::string(isa_name(isa)) + ", shards: " + std::to_string(shards));
       RunOptions run{.isa = isa, .threads = shards, .shards = shards};
       std::vector<float> cut = run_model(model, run);
-      EXPECT_LT(difference(one, cut).rms, bound * model.logit_std);
+      EXPECT_LT(difference(one, cut).rms, model.shard_bound());
       run.prefill_groups = 2;  // of several shards each, where decode has one each
       run.chunk = 9;
       EXPECT_TRUE(same_bits(cut, run_model(model, run)));
