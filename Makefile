@@ -8,6 +8,9 @@ JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 600
 export JOBS FUZZ_SECONDS MODEL PROMPT
 
+# Debian's Python has its NumPy; another one that comes first in PATH may not.
+python := $(firstword $(wildcard /usr/bin/python3) python3)
+
 launcher := $(if $(shell command -v ccache),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 ninja_flags := $(shell [ -t 2 ] || echo --quiet)
 cpp_files = git ls-files -co --exclude-standard -- '*.cc' '*.h' '*.cu' '*.cuh'
@@ -43,16 +46,25 @@ run:
 endif
 
 ##@ Test
-.PHONY: test check units house fuzz fuzz-long aarch64 asan tsan clang tidy bench-smoke
-test: deps-test  ## house rules, units, goldens, ISA sweep, fuzzers, aarch64; 15 minutes, two cores
-	@scripts/steps.sh house units fuzz aarch64
+.PHONY: test check units numa numa-long house fuzz fuzz-long aarch64 asan tsan clang tidy
+.PHONY: bench-smoke
+test: deps-test  ## house rules, units, goldens, NUMA, fuzzers, aarch64; 15 minutes, two cores
+	@scripts/steps.sh house units numa fuzz aarch64
 
 check: deps-check  ## the rest: sanitizers, clang, clang-tidy, long fuzzing, bench smoke
-	@scripts/steps.sh format-check asan tsan clang tidy bench-smoke fuzz-long
+	@scripts/steps.sh format-check asan tsan clang tidy bench-smoke numa-long fuzz-long
 
 units: build  ## every test of the release build that is not labelled slow
 	$(call say,ctest: unit golden and ISA tests of the release build)
 	@$(call run_tests,release,.)
+
+numa: build deps-numa  ## an emulated machine with four NUMA nodes: where memory lies, threads run
+	$(call say,numa: the engine on an emulated machine with four nodes)
+	@$(python) tests/numa/numa_test.py --build build/release
+
+numa-long: build deps-numa  ## more models, machines of other shapes
+	$(call say,numa-long: the engine on emulated machines of many shapes)
+	@$(python) tests/numa/numa_test.py --build build/release --all
 
 house: deps  ## layering, budgets and wording of the tree itself
 	$(call say,house: layering budgets and wording of the tree)
@@ -127,14 +139,16 @@ help:  ## this list
 	@printf '\nMissing Debian packages are installed first (scripts/install-deps.sh). %s\n' \
 	  'Builds stand in build/PRESET.'
 
-.PHONY: deps deps-clang deps-aarch64 deps-test deps-check
+.PHONY: deps deps-clang deps-aarch64 deps-numa deps-test deps-check
 deps:
 	@scripts/install-deps.sh
 deps-clang:
 	@scripts/install-deps.sh --clang
 deps-aarch64:
 	@scripts/install-deps.sh --aarch64
+deps-numa:
+	@scripts/install-deps.sh --numa
 deps-test:
-	@scripts/install-deps.sh --clang --aarch64
+	@scripts/install-deps.sh --clang --aarch64 --numa
 deps-check:
 	@scripts/install-deps.sh --check

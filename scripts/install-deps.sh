@@ -1,11 +1,13 @@
 #!/bin/bash
 # Installs the Debian 12 packages that Hearth is built and tested with; nothing else, nothing twice.
 #
-#   scripts/install-deps.sh [--clang] [--aarch64] [--check]
+#   scripts/install-deps.sh [--clang] [--aarch64] [--numa] [--check]
 #
 #   (no option)  compiler, build tools and libraries: what `make build` needs
 #   --clang      clang, its sanitizer runtimes and clang-format: the fuzzers and the format check
 #   --aarch64    cross compiler, arm64 libraries and the user-mode emulator
+#   --numa       emulator, static busybox, and a kernel image in ~/.cache/hearth: the machines with
+#                NUMA nodes; on x86-64 only
 #   --check      everything that `make check` needs
 #
 # Where all is there already, it asks dpkg, touches no network and says nothing.
@@ -17,13 +19,15 @@ wanted=(g++ cmake ninja-build make pkg-config git python3 python3-numpy
         "${libraries[@]}" rapidjson-dev libcli11-dev)
 clang=(clang libclang-rt-14-dev clang-format)
 arm64=0
+numa=0
 
 for option in "$@"; do
   case "$option" in
     --clang) wanted+=("${clang[@]}") ;;
     --aarch64) arm64=1 ;;
-    --check) wanted+=("${clang[@]}" clang-tidy clang-tools llvm); arm64=1 ;;
-    *) echo "install-deps.sh: unknown option '$option'; use --clang, --aarch64 or --check" >&2
+    --numa) numa=1 ;;
+    --check) wanted+=("${clang[@]}" clang-tidy clang-tools llvm); arm64=1; numa=1 ;;
+    *) echo "install-deps.sh: unknown option '$option'; use --clang, --aarch64, --numa, --check" >&2
        exit 2 ;;
   esac
 done
@@ -35,6 +39,8 @@ fi
 
 native=$(dpkg --print-architecture)
 [ "$native" != arm64 ] || arm64=0
+[ "$native" = amd64 ] || numa=0
+if [ "$numa" = 1 ]; then wanted+=(qemu-system-x86 busybox-static); fi
 if [ "$arm64" = 1 ]; then
   wanted+=(g++-aarch64-linux-gnu qemu-user libc6:arm64 libstdc++6:arm64)
   for library in "${libraries[@]}"; do wanted+=("$library:arm64"); done
@@ -50,15 +56,47 @@ for package in "${wanted[@]}"; do
   [ "$package" = "$name" ] || architecture=${package#*:}
   grep -qxF -e "$name:$architecture" -e "$name:all" <<< "$installed" || missing+=("$package")
 done
-[ ${#missing[@]} -gt 0 ] || exit 0
 
 as_root=()
-if [ "$(id -u)" != 0 ]; then
-  if ! command -v sudo > /dev/null; then
-    echo "install-deps.sh: missing ${missing[*]}; run this script as root" >&2
-    exit 1
+if [ "$(id -u)" != 0 ] && command -v sudo > /dev/null; then as_root=(sudo); fi
+
+# Fetched and unpacked, not installed: this machine keeps its own kernel.
+kernel=${XDG_CACHE_HOME:-$HOME/.cache}/hearth/vmlinuz
+fetch_kernel() {
+  local folder
+  folder=$(mktemp -d)
+  echo "Fetching a kernel image: $kernel"
+  # The package of that name only names the one with today's kernel.
+  kernel_package() {
+    apt-cache depends linux-image-cloud-amd64 | sed -n 's/^ *Depends: //p' | head -n 1
+  }
+  unpack() {
+    (cd "$folder" && apt-get -qq download "$(kernel_package)" && dpkg -x ./linux-image-*.deb image)
+  }
+  # The lists of packages may be missing, or older than the kernel.
+  if ! { unpack || { "${as_root[@]}" apt-get -qq update && unpack; }; } > "$folder/log" 2>&1; then
+    cat "$folder/log" >&2
+    rm -rf "$folder"
+    echo "install-deps.sh: no kernel image could be fetched; put one at $kernel" >&2
+    return 1
   fi
-  as_root=(sudo)
+  mkdir -p "$(dirname "$kernel")"
+  mv "$folder"/image/boot/vmlinuz-* "$kernel.new"
+  mv "$kernel.new" "$kernel"
+  rm -rf "$folder"
+}
+fetch_what_is_left() {
+  if [ "$numa" = 1 ] && [ ! -s "$kernel" ]; then fetch_kernel; fi
+}
+
+if [ ${#missing[@]} = 0 ]; then
+  fetch_what_is_left
+  exit
+fi
+
+if [ "$(id -u)" != 0 ] && [ ${#as_root[@]} = 0 ]; then
+  echo "install-deps.sh: missing ${missing[*]}; run this script as root" >&2
+  exit 1
 fi
 apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y
      -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3)
@@ -82,3 +120,4 @@ if ! { "${apt[@]}" update && "${apt[@]}" install --no-install-recommends "${name
   echo "install-deps.sh: apt could not install ${missing[*]}; its messages stand above" >&2
   exit 1
 fi
+fetch_what_is_left
