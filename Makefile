@@ -62,9 +62,11 @@ numa: build deps-numa  ## an emulated machine with four NUMA nodes: where memory
 	$(call say,numa: the engine on an emulated machine with four nodes)
 	@$(python) tests/numa/numa_test.py --build build/release
 
-numa-long: build deps-numa  ## more models, machines of other shapes
+numa-long: build deps-numa  ## more models, machines of other shapes, remote bytes counted
 	$(call say,numa-long: the engine on emulated machines of many shapes)
 	@$(python) tests/numa/numa_test.py --build build/release --all
+	$(call say,numa-long: remote bytes of a decode step)
+	@$(python) tools/numa/count_remote.py --build build/release --check
 
 house: deps  ## layering, budgets and wording of the tree itself
 	$(call say,house: layering budgets and wording of the tree)

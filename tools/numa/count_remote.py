@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+"""Counts the bytes that a decode step reads from the own and from other nodes' memory.
+
+    count_remote.py --build build/release [--steps 4] [--depth 16] [--check]
+
+Boots a machine of four nodes (tests/numa/vm.py) under the plugin count_bytes.c and decodes in it a
+model with layers of Qwen3-0.6B's shape in Q8_0, cut over the nodes, a group on each: once placed,
+once with weights and keys and values on all nodes in turn. Prints three pairs of figures a step:
+
+    loads      every load of the program, those too that a CPU's own cache would serve
+    fetched    64 bytes for every load of a line that a cache of 32 KiB a CPU does not hold
+    predicted  what the cost model says (`hearth topo --predict`)
+
+First a program reads known bytes of known nodes: counts that are not these fail the run. --check
+fails it as well where more than MOST_REMOTE of what is fetched is remote, or where it is further
+than MOST_APART from the prediction. Where nothing can be emulated it says so and succeeds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import dataclasses
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path += [str(ROOT / "tests/numa"), str(ROOT / "tests/golden")]
+
+import vm  # noqa: E402
+
+NODES = vm.FOUR_NODES
+GRANULES_PER_MIB = 0.25  # of count_bytes.c
+READ_BYTES = 8 << 20  # of numa_decode --read
+READS = ((1, 0), (3, 2), (6, 1))  # CPU, node
+PLACINGS = {"placed": "this plan", "interleaved": "weights unplaced"}  # and the prediction's name
+MOST_REMOTE = 0.03
+MOST_APART = 0.2
+KIB = 1024
+TIMEOUT = 3600  # seconds, many times what it takes on two free cores
+
+
+@dataclasses.dataclass
+class Bytes:
+    local: float = 0
+    remote: float = 0
+
+    @property
+    def total(self) -> float:
+        return self.local + self.remote
+
+    def add(self, is_local: bool, count: float) -> None:
+        if is_local:
+            self.local += count
+        else:
+            self.remote += count
+
+    def text(self) -> str:
+        return f"{self.local / KIB:10.1f} {self.remote / KIB:9.1f} {self.remote / self.total:7.2%}"
+
+
+def write_model(path: pathlib.Path) -> None:
+    """Two layers of Qwen3-0.6B with a small vocabulary."""
+    import gguf_io
+    import make_models
+    from model_specs import Spec
+    from quants import Type
+
+    # Width, heads, KV heads, FFN rows, vocabulary.
+    spec = Spec("qwen3-0.6b-two-layers", "qwen3", (), 1024, 16, 8, 3072, 512, tokens=1,
+                type=Type.Q8_0, key_length=128, value_length=128, tied=True)
+    gguf_io.write(str(path), make_models.metadata(spec), make_models.tensors(spec))
+
+
+def cpu_nodes() -> list[int]:
+    return [number for number, node in enumerate(NODES) for _ in range(node.cpus)]
+
+
+def granule_nodes(seen: set[int]) -> dict[int, int]:
+    """The node of every granule that was counted. Memory lies node after node from 0; QEMU 7.2 adds
+    the beginning of a node's memory twice (count_bytes.c), which shows in granules behind the end.
+    """
+    total = sum(node.mib for node in NODES)
+    twice = max(seen) >= total * GRANULES_PER_MIB
+    nodes, begin = {}, 0
+    for number, node in enumerate(NODES):
+        first = int(begin * (2 if twice else 1) * GRANULES_PER_MIB)
+        nodes.update((first + i, number) for i in range(int(node.mib * GRANULES_PER_MIB)))
+        begin += node.mib
+    if lost := seen - nodes.keys():
+        raise vm.VmError(f"granules {sorted(lost)[:8]} are of no node: another layout than 7.2's?")
+    return nodes
+
+
+def read_counts(path: pathlib.Path) -> dict[int, dict[str, Bytes]]:
+    """By stretch: loads and fetched bytes. Only odd stretches are between two marks of one program;
+    the firmware and other programs, of no interest here, are in the others.
+    """
+    rows = [tuple(map(int, line.split())) for line in path.read_text().splitlines()]
+    rows = [row for row in rows if row[0] % 2 == 1]
+    node_of, cpu_of = granule_nodes({row[2] for row in rows}), cpu_nodes()
+    counts = collections.defaultdict(lambda: {"loads": Bytes(), "fetched": Bytes()})
+    for stretch, cpu, granule, loaded, _, fetched in rows:
+        is_local = cpu_of[cpu] == node_of[granule]
+        counts[stretch]["loads"].add(is_local, loaded)
+        counts[stretch]["fetched"].add(is_local, fetched)
+    return counts
+
+
+def check_reads(counts: dict[int, dict[str, Bytes]]) -> list[str]:
+    """Reads of a whole buffer, once; what else that CPU did meanwhile is little."""
+    bad = []
+    for i, (cpu, node) in enumerate(READS):
+        is_local = cpu_nodes()[cpu] == node
+        for kind in ("loads", "fetched"):
+            told = counts[2 * i + 1][kind]
+            there, elsewhere = (told.local, told.remote)[:: 1 if is_local else -1]
+            if not (READ_BYTES <= there < 1.01 * READ_BYTES and elsewhere < 0.01 * READ_BYTES):
+                bad.append(f"CPU {cpu} read {READ_BYTES} bytes of node {node}; {kind}: {told}")
+    return bad
+
+
+def predictions(text: str) -> dict[str, Bytes]:
+    plans = {}
+    for plan in json.loads(text)["prediction"]["plans"]:
+        nodes = plan["decode"]["nodes"]
+        plans[plan["name"]] = Bytes(sum(node["local_bytes"] for node in nodes),
+                                    sum(node["remote_bytes"] for node in nodes))
+    return plans
+
+
+def count(build: pathlib.Path, steps: int, depth: int) -> tuple[dict, dict, list[str]]:
+    """By placing: figures of one step with what was predicted; and what is wrong."""
+    with tempfile.TemporaryDirectory(prefix="hearth-count-") as folder:
+        place = pathlib.Path(folder)
+        source = ROOT / "tools/numa/count_bytes.c"
+        subprocess.run(["cc", "-O2", "-shared", "-fPIC", source, "-o", place / "plugin.so"],
+                       check=True)
+        write_model(place / "model.gguf")
+        files = {"/bin/hearth": build / "hearth", "/bin/numa_decode": build / "bin/numa_decode",
+                 "/model.gguf": place / "model.gguf"}
+        commands = [f"numa_decode --read {cpu} {node}" for cpu, node in READS]
+        commands += [f"numa_decode /model.gguf {placing} {depth} {steps}" for placing in PLACINGS]
+        threads = sum(node.cpus for node in NODES)
+        commands.append(f"hearth topo --predict /model.gguf -t {threads} --depth "
+                        f"{depth + steps // 2} --json 2> /dev/null")
+        plugin = f"{place / 'plugin.so'},out={place / 'out'}"
+        results = vm.run(commands, files, NODES, plugin=plugin, timeout=TIMEOUT)
+        bad = [f"'{command}' ended with {result.status}: {result.output}"
+               for command, result in zip(commands, results) if result.status]
+        if bad:
+            return {}, {}, bad
+        counts = read_counts(place / "out")
+    figures = {}
+    for i, placing in enumerate(PLACINGS):
+        of_all = counts[2 * (len(READS) + i) + 1]
+        figures[placing] = {kind: Bytes(told.local / steps, told.remote / steps)
+                            for kind, told in of_all.items()}
+    return figures, predictions(results[-1].output), check_reads(counts)
+
+
+def beyond_bounds(figures: dict, predicted: dict) -> list[str]:
+    bad = []
+    placed = figures["placed"]["fetched"]
+    if placed.remote > MOST_REMOTE * placed.total:
+        bad.append(f"{placed.remote / placed.total:.2%} of what is fetched when placed is remote")
+    for placing, plan in PLACINGS.items():
+        fetched, model = figures[placing]["fetched"], predicted[plan]
+        # Placed, the model's remote bytes are the partial sums alone; what is small and shared (the
+        # graph, constants) is several times that.
+        for what in ("total",) if placing == "placed" else ("total", "remote"):
+            apart = getattr(fetched, what) / getattr(model, what) - 1
+            if abs(apart) > MOST_APART:
+                bad.append(f"{placing}: {what} fetched is {apart:+.0%} from the prediction")
+    return bad
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Count local and remote bytes of a decode step.")
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--steps", type=int, default=4)
+    parser.add_argument("--depth", type=int, default=16, help="tokens before the steps counted")
+    parser.add_argument("--check", action="store_true", help="fail where a bound is not kept")
+    options = parser.parse_args()
+    if reason := vm.missing():
+        return subprocess.run([ROOT / "scripts/skip.sh", reason], check=True).returncode
+    figures, predicted, bad = count(options.build, options.steps, options.depth)
+    if figures:
+        print(f"{'KiB a decode step':<22} {'local':>10} {'remote':>9} {'remote':>7}")
+    for placing, kinds in figures.items():
+        for kind, told in (*kinds.items(), ("predicted", predicted[PLACINGS[placing]])):
+            print(f"{placing + ', ' + kind:<22} {told.text()}")
+    if options.check and figures:
+        bad += beyond_bounds(figures, predicted)
+    for line in bad:
+        print(f"count_remote.py: {line}", file=sys.stderr)
+    return bool(bad)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except vm.VmError as error:
+        sys.exit(f"count_remote.py: {error}")
