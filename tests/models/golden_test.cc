@@ -73,6 +73,14 @@ std::vector<GoldenModel> shared_kv_models() {
   return models;
 }
 
+// Numbers of shards that models are cut into. All of them, but where a run costs many times as
+// much.
+#ifdef HEARTH_FEW_ROUNDS
+constexpr uint32_t kShardCounts[] = {4};
+#else
+constexpr uint32_t kShardCounts[] = {2, 3, 4};
+#endif
+
 std::string test_name(const testing::TestParamInfo<GoldenModel>& golden) {
   std::string name = golden.param.name;
   for (char& c : name) {
@@ -176,7 +184,7 @@ TEST_P(SharedKvGolden, BitsDoNotDependOnWhoWorksOnCopies) {
   const GoldenModel& model = GetParam();
   for (Isa isa : available_isas(detect_cpu_features())) {
     if (isa == Isa::kReference) continue;
-    for (uint32_t shards : {2u, 3u, 4u}) {
+    for (uint32_t shards : kShardCounts) {
       if (!share_kv_heads(model, shards)) continue;
       auto bits = [&](uint32_t threads, uint32_t prefill, uint32_t decode, size_t chunk) {
         return run_model(model, {.isa = isa,
@@ -201,7 +209,7 @@ TEST_P(Golden, ShardsChangeTheLastBitsOnlyAndPlansOverThemNone) {
   for (Isa isa : available_isas(detect_cpu_features())) {
     if (isa == Isa::kReference) continue;
     std::vector<float> one = run_model(model, {.isa = isa});
-    for (uint32_t shards : {2u, 3u, 4u}) {
+    for (uint32_t shards : kShardCounts) {
       SCOPED_TRACE(std::string(isa_name(isa)) + ", shards: " + std::to_string(shards));
       RunOptions run{.isa = isa, .threads = shards, .shards = shards};
       std::vector<float> cut = run_model(model, run);
