@@ -16,7 +16,6 @@
 
 namespace hearth {
 
-// The cases that one load of the model ran, or, without a model, the limits of a team alone.
 // How the work was shared out (engine/engine_plan.h).
 struct BenchPlan {
   uint32_t shards = 1, prefill_groups = 1, decode_groups = 1;
@@ -28,6 +27,7 @@ struct BenchPlan {
   }
 };
 
+// The cases that one load of the model ran, or, without a model, the limits of a team alone.
 struct BenchRun {
   uint32_t threads = 0;
   BenchPlan plan;

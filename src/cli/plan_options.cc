@@ -1,5 +1,7 @@
 #include "cli/plan_options.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 
 #include "base/error.h"
@@ -13,13 +15,11 @@ namespace {
 constexpr uint32_t kMaxNumber = 1u << 16;
 
 uint32_t node_index(const Machine& machine, uint32_t os_index) {
-  std::string known;
-  for (uint32_t n = 0; n < machine.nodes.size(); ++n) {
-    if (machine.nodes[n].os_index == os_index) return n;
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", machine.nodes[n].os_index);
-  }
+  if (std::optional<uint32_t> node = machine.node_numbered(os_index)) return *node;
+  std::vector<uint32_t> known;
+  for (const NumaNode& node : machine.nodes) known.push_back(node.os_index);
   fail(ErrorCode::kUsage, "--nodes {}: there is no such NUMA node; this machine has {}", os_index,
-       known);
+       fmt::join(known, ", "));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "engine/engine_plan.h"
 
 #include <algorithm>
+#include <optional>
 #include <sstream>
 
 #include "base/error.h"
@@ -49,22 +50,19 @@ Seat seat_on(const Machine& machine, uint32_t pu) {
   fail(ErrorCode::kUsage, "the plan has a thread on CPU {}, which this machine does not have", pu);
 }
 
-uint32_t node_numbered(const Machine& machine, uint32_t os_index) {
-  for (uint32_t n = 0; n < machine.nodes.size(); ++n) {
-    if (machine.nodes[n].os_index == os_index) return n;
-  }
-  fail(ErrorCode::kUsage, "the plan has a shard on node {}, which this machine does not have",
-       os_index);
-}
-
 void read_line(const Machine& machine, LineReader& line, EnginePlan* plan) {
   std::string key = line.word();
   if (key == "thread_pus") {
     for (uint32_t pu : line.numbers()) plan->placement.seats.push_back(seat_on(machine, pu));
     check_pus(machine, plan->placement.pus());
   } else if (key == "shard_nodes") {
-    for (uint32_t node : line.numbers()) {
-      plan->shard_nodes.push_back(node_numbered(machine, node));
+    for (uint32_t number : line.numbers()) {
+      std::optional<uint32_t> node = machine.node_numbered(number);
+      if (!node) {
+        fail(ErrorCode::kUsage, "the plan has a shard on node {}, which this machine does not have",
+             number);
+      }
+      plan->shard_nodes.push_back(*node);
     }
   } else if (key == "shares") {
     plan->shares = line.numbers();

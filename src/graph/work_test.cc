@@ -97,6 +97,18 @@ Bundle input(GraphBuilder& builder, uint32_t width, RowSet rows = RowSet::kToken
   return x;
 }
 
+// Q, K and V of one input, 32 wide, and attention over them.
+Asked ask_attention(const Plan& plan, const std::vector<LinearPart>& parts, const Weight& output,
+                    const AttentionShape& shape, KvType type) {
+  GraphBuilder builder(plan, kernels_for(Isa::kReference), kMaxRows);
+  LinearOut qkv = linear(builder, "qkv", input(builder, 32), parts);
+  attention(builder, "attention", qkv, shape, output);
+  KvView kv;
+  kv.type = type;
+  kv.head_dim = shape.head_dim;
+  return Asked(std::move(builder).finish(), kv);
+}
+
 // Boundaries between groups lie inside panels, and the last panel is not full.
 TEST(Work, RowCutWeights) {
   for (const Case& c : kCases) {
@@ -178,13 +190,7 @@ TEST(Work, SharedKvHeadsCountOnEveryShard) {
   Weight o = cut_weight("o", DType::kF32, 32, kHeads * kDim, CutBy::kColumns, cuts, 2 * kDim);
   AttentionShape shape{0, kKvHeads,          4,    kDim,  1,       0,
                        1, RopeLayout::kHalf, kDim, 1e-5f, nullptr, nullptr};
-  GraphBuilder builder(plan, kernels_for(Isa::kReference), kMaxRows);
-  LinearOut qkv = linear(builder, "qkv", input(builder, 32), {{&q}, {&k}, {&v}});
-  attention(builder, "attention", qkv, shape, o);
-  KvView kv;
-  kv.type = KvType::kF32;
-  kv.head_dim = kDim;
-  Asked asked(std::move(builder).finish(), kv);
+  Asked asked = ask_attention(plan, {{&q}, {&k}, {&v}}, o, shape, KvType::kF32);
   // The middle head twice.
   constexpr uint32_t kCopies = 4;
   OpWork projections = asked.work(kRows, "qkv");
@@ -230,13 +236,7 @@ TEST(Work, AttentionCountsVisiblePairs) {
     for (uint32_t window : {0u, 1u, 4u, 50u, 64u, 1000u}) {
       AttentionShape shape{0,    kHeads, kGroup,  kDim,   1, window, 1, RopeLayout::kHalf,
                            kDim, 1e-5f,  nullptr, nullptr};
-      GraphBuilder builder(plan, kernels_for(Isa::kReference), kMaxRows);
-      LinearOut qkv = linear(builder, "qkv", input(builder, 32), {{&q}, {&k}, {&v}});
-      attention(builder, "attention", qkv, shape, o);
-      KvView kv;
-      kv.type = KvType::kQ8_0;
-      kv.head_dim = kDim;
-      Asked asked(std::move(builder).finish(), kv);
+      Asked asked = ask_attention(plan, {{&q}, {&k}, {&v}}, o, shape, KvType::kQ8_0);
       for (const std::vector<StepItem>& items : steps) {
         // Codes and one f16 scale, of a key and of a value.
         EXPECT_EQ(asked.work(items, 0, "attention"), attended(items, kHeads, shape, 2 * (kDim + 2)))

@@ -48,10 +48,11 @@ void read_line(Plan& plan, LineReader& line) {
     plan.max_rows = line.number();
   } else if (key == "sync") {
     std::string name = line.word();
-    if (name != "async" && name != "lockstep") {
+    std::optional<GroupSync> sync = group_sync_named(name);
+    if (!sync) {
       fail(ErrorCode::kUsage, "the plan's sync is '{}'; it is async or lockstep", name);
     }
-    plan.sync = name == "async" ? GroupSync::kAsync : GroupSync::kLockstep;
+    plan.sync = *sync;
   } else if (key == "member_shards") {
     plan.member_shards = line.numbers();
   } else if (key == "group") {
@@ -96,6 +97,13 @@ const char* phase_name(Phase phase) { return phase == Phase::kPrefill ? "prefill
 
 const char* group_sync_name(GroupSync sync) {
   return sync == GroupSync::kAsync ? "async" : "lockstep";
+}
+
+std::optional<GroupSync> group_sync_named(std::string_view name) {
+  for (GroupSync sync : {GroupSync::kAsync, GroupSync::kLockstep}) {
+    if (name == group_sync_name(sync)) return sync;
+  }
+  return {};
 }
 
 Plan make_plan(Phase phase, uint32_t max_rows, std::vector<uint32_t> member_shards, uint32_t shards,

@@ -17,6 +17,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,8 @@ const char* phase_name(Phase phase);
 // A). Results are the same to the bit; lockstep is there to be compared with.
 enum class GroupSync : uint8_t { kAsync, kLockstep };
 const char* group_sync_name(GroupSync sync);
+// The one of that name; none where there is none.
+std::optional<GroupSync> group_sync_named(std::string_view name);
 
 // The part of the model that a group computes.
 struct GroupShare {

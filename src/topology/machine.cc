@@ -69,6 +69,13 @@ bool Machine::is_allowed(uint32_t pu) const {
   return std::binary_search(allowed_pus.begin(), allowed_pus.end(), pu);
 }
 
+std::optional<uint32_t> Machine::node_numbered(uint32_t os_index) const {
+  for (uint32_t n = 0; n < nodes.size(); ++n) {
+    if (nodes[n].os_index == os_index) return n;
+  }
+  return {};
+}
+
 uint32_t Machine::memory_node(uint32_t node) const {
   auto usable = [&](uint32_t n) { return nodes[n].memory_bytes > 0 && nodes[n].memory_allowed; };
   if (usable(node)) return node;

@@ -95,6 +95,8 @@ struct Machine {
   static Machine invented(uint32_t nodes, uint32_t cores_per_node);
 
   bool is_allowed(uint32_t pu) const;
+  // The index of the node that the operating system gives that number; none where there is none.
+  std::optional<uint32_t> node_numbered(uint32_t os_index) const;
   // Whether memory can be bound to nodes here and it matters.
   bool binds_memory() const { return source == MachineSource::kLive && nodes.size() > 1; }
   // The node nearest to `node` (itself, if it can) that has memory this process may use; ties go to
