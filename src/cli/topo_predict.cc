@@ -55,6 +55,7 @@ void json_cost(Json& json, const Machine& machine, const StepCost& cost) {
   json.key("seconds").real(cost.seconds).key("work_seconds").real(cost.work_seconds);
   json.key("weight_bytes").real(cost.weight_bytes).key("kv_bytes").real(cost.kv_bytes);
   json.key("activation_bytes").real(cost.activation_bytes);
+  json.key("embedding_bytes").real(cost.embedding_bytes);
   json.key("barriers").number(cost.barriers).key("meetings").number(cost.meetings);
   json.key("nodes").array();
   for (const StepCost::NodeTraffic& node : cost.nodes) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <map>
 
 #include "base/check.h"
@@ -30,10 +31,9 @@ const char* memory_kind_name(MemoryKind kind) {
 
 Engine::Engine(const GgufFile& file, const Machine& machine, Isa isa, const EngineOptions& options,
                const Report& report)
-    : options_(options), isa_(isa) {
-  const Architecture& architecture = architecture_for(file);
+    : options_(options), isa_(isa), architecture_(architecture_for(file)) {
   config_ = read_decoder_config(file);
-  architecture.configure(file, &config_);
+  architecture_.configure(file, &config_);
   EnginePlan layout = plan_engine(machine, options_);
   options_.shards = static_cast<uint32_t>(layout.shard_nodes.size());
   options_.prefill_rows = layout.prefill.max_rows;
@@ -46,8 +46,8 @@ Engine::Engine(const GgufFile& file, const Machine& machine, Isa isa, const Engi
   placement_ = layout.placement;
   spare_pus_ = hearth::spare_pus(machine, placement_);
 
-  cut(file, architecture, layout);
-  cut_to_fit(file, architecture, machine, &layout);
+  cut(file, layout);
+  cut_to_fit(file, machine, &layout);
   settle_kv_pages(machine);
   check_memory(memory_.total(), "the model", machine);
   for (uint32_t s = 0; machine.binds_memory() && s < options_.shards; ++s) {
@@ -63,19 +63,18 @@ Engine::Engine(const GgufFile& file, const Machine& machine, Isa isa, const Engi
 }
 
 // Axes, weights without memory, graphs, and what all of it takes.
-void Engine::cut(const GgufFile& file, const Architecture& architecture, const EnginePlan& layout) {
+void Engine::cut(const GgufFile& file, const EnginePlan& layout) {
   axes_ = std::make_unique<DecoderAxes>(cut_decoder(config_, layout.shares));
   weights_ = std::make_unique<WeightStore>(file);
-  prefill_.graph = build_graph(*weights_, architecture, layout.prefill);
-  decode_.graph = build_graph(*weights_, architecture, layout.decode);
+  prefill_.graph = build_graph(*weights_, layout.prefill);
+  decode_.graph = build_graph(*weights_, layout.decode);
   weights_->check_all_used();
   memory_ = measure();
 }
 
 // Where a node is too small for its shard, others take more. Heads are cut in coarse steps, so
 // what was cut to fit may still be too large: the next attempt aims lower.
-void Engine::cut_to_fit(const GgufFile& file, const Architecture& architecture,
-                        const Machine& machine, EnginePlan* layout) {
+void Engine::cut_to_fit(const GgufFile& file, const Machine& machine, EnginePlan* layout) {
   constexpr uint32_t kAttempts = 6;
   for (uint32_t attempt = 0; machine.binds_memory() && attempt < kAttempts; ++attempt) {
     std::vector<uint64_t> bytes, room;
@@ -92,17 +91,16 @@ void Engine::cut_to_fit(const GgufFile& file, const Architecture& architecture,
     std::vector<uint32_t> shares = shares_that_fit(layout->shares, bytes, room);
     if (shares == layout->shares) return;
     layout->shares = std::move(shares);
-    cut(file, architecture, *layout);
+    cut(file, *layout);
   }
 }
 
-Graph Engine::build_graph(WeightStore& weights, const Architecture& architecture,
-                          const Plan& plan) const {
+Graph Engine::build_graph(WeightStore& weights, const Plan& plan) const {
   // Rows of logits and of hidden states may be wanted in the same step.
   uint32_t outputs = options_.outputs + options_.hidden_rows;
   GraphBuilder graph(plan, kernels_for(isa_), std::min(outputs, plan.max_rows));
   DecoderBuilder decoder(graph, weights, config_, *axes_);
-  architecture.build(decoder);
+  architecture_.build(decoder);
   return std::move(graph).finish();
 }
 
@@ -279,7 +277,31 @@ void Engine::start_phase(PhasePart* part) {
   std::vector<size_t> taken = SyncLayout(part->graph).bytes;
   for (size_t s = 0; s < taken.size(); ++s) shard_sync_[s] += taken[s];
   part->executor = std::make_unique<Executor>(*team_, part->graph.plan, scratch_);
-  part->context = std::make_unique<ExecutionContext>(part->graph, memory, kv_);
+  for (const PlanGroup& group : part->graph.plan.groups) {
+    part->copies.push_back(copy_for(group, part->graph.plan, memory));
+    part->contexts.push_back(part->copies.back()->context.get());
+  }
+}
+
+// Made by a thread of the group: the heap it allocates from is its own, so all of it lies on its
+// node.
+std::unique_ptr<Engine::GroupCopy> Engine::copy_for(const PlanGroup& group, const Plan& plan,
+                                                    const ContextMemory& memory) {
+  std::unique_ptr<GroupCopy> copy;
+  std::exception_ptr error;
+  team_->run([&](uint32_t member) noexcept {
+    if (member != group.member_begin) return;
+    try {
+      copy = std::make_unique<GroupCopy>();
+      copy->weights = weights_->copy();
+      copy->graph = build_graph(*copy->weights, plan);
+      copy->context = std::make_unique<ExecutionContext>(copy->graph, memory, kv_);
+    } catch (...) {
+      error = std::current_exception();
+    }
+  });
+  if (error) std::rethrow_exception(error);
+  return copy;
 }
 
 std::vector<std::string> Engine::warnings() const {
@@ -356,9 +378,11 @@ bool Engine::step(std::span<const StepRequest> requests, const Abandon* abandon)
       tokens_.size() <= decode_.graph.plan.max_rows && outputs_.size() <= decode_.graph.max_outputs
           ? decode_
           : prefill_;
-  part.context->begin({tokens_, positions_, row_items_, items_, outputs_, logit_rows_,
-                       logits_->begin_step(), sampled_, hidden_});
-  if (part.executor->run(*part.context, abandon)) return true;
+  StepView view{
+      tokens_,  positions_, row_items_, items_, outputs_, logit_rows_, logits_->begin_step(),
+      sampled_, hidden_};
+  for (ExecutionContext* context : part.contexts) context->begin(view);
+  if (part.executor->run(RunContexts(part.contexts), abandon)) return true;
   for (size_t i = 0; i < requests.size(); ++i) {
     requests[i].sequence->truncate(items_[i].first_position);
   }
@@ -394,7 +418,7 @@ void Engine::prefill(Sequence& sequence, std::span<const int32_t> tokens) {
 
 void Engine::set_profiling(bool on) {
   for (PhasePart* part : {&prefill_, &decode_}) {
-    if (on) part->profile = std::make_unique<Profile>(part->graph);
+    if (on) part->profile = std::make_unique<Profile>(part->copies[0]->graph);
     part->executor->set_profile(on ? part->profile.get() : nullptr);
   }
 }

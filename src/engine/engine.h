@@ -109,7 +109,8 @@ class Engine {
   const MemoryUse& memory() const { return memory_; }
   // What memory() counts, every byte once: a region for each kind and shard, scratch for each
   // thread. Fixed as long as the engine lives. With options().interleave weights and KV pages lie
-  // on all nodes. Graphs and pages of files are not in it; they lie wherever a thread first came.
+  // on all nodes. Graphs are not in it: each group has its own on the heap of one of its threads;
+  // nor pages of files, which lie wherever a thread first came.
   const std::vector<MemoryRegion>& regions() const { return regions_; }
   // The same by nodes, those with memory or threads, rising. Asks the kernel: slow.
   std::vector<NodeMemory> node_memory() const;
@@ -157,17 +158,23 @@ class Engine {
   ProfileSummary profile(Phase phase) const;
 
  private:
+  // What a group's threads read besides weights and activations, for them alone.
+  struct GroupCopy {
+    std::unique_ptr<WeightStore> weights;
+    Graph graph;
+    std::unique_ptr<ExecutionContext> context;
+  };
   struct PhasePart {
     Graph graph;
     std::unique_ptr<Executor> executor;
-    std::unique_ptr<ExecutionContext> context;
+    std::vector<std::unique_ptr<GroupCopy>> copies;
+    std::vector<ExecutionContext*> contexts;  // theirs
     std::unique_ptr<Profile> profile;
   };
 
-  void cut(const GgufFile& file, const Architecture& architecture, const EnginePlan& layout);
-  void cut_to_fit(const GgufFile& file, const Architecture& architecture, const Machine& machine,
-                  EnginePlan* layout);
-  Graph build_graph(WeightStore& weights, const Architecture& architecture, const Plan& plan) const;
+  void cut(const GgufFile& file, const EnginePlan& layout);
+  void cut_to_fit(const GgufFile& file, const Machine& machine, EnginePlan* layout);
+  Graph build_graph(WeightStore& weights, const Plan& plan) const;
   KvView kv_layout() const;
   size_t activation_bytes(uint32_t shard) const;
   size_t sync_bytes(uint32_t shard) const;
@@ -181,12 +188,15 @@ class Engine {
   void allocate(const Machine& machine);
   std::byte* take(MemoryKind kind, uint32_t shard, Arena& arena, size_t bytes, size_t align = 64);
   void start_phase(PhasePart* part);
+  std::unique_ptr<GroupCopy> copy_for(const PlanGroup& group, const Plan& plan,
+                                      const ContextMemory& memory);
   void check(std::span<const StepRequest> requests) const;
   void lay_out(std::span<const StepRequest> requests);
   void copy_page(uint32_t from, uint32_t to);
 
   EngineOptions options_;
   Isa isa_;
+  const Architecture& architecture_;
   DecoderConfig config_;
   std::unique_ptr<DecoderAxes> axes_;
   std::unique_ptr<WeightStore> weights_;

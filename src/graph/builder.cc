@@ -9,7 +9,7 @@ namespace hearth {
 
 GraphBuilder::GraphBuilder(const Plan& plan, const Kernels& kernels, uint32_t max_outputs) {
   graph_.plan = plan;
-  graph_.kernels = &kernels;
+  graph_.kernels = kernels;
   graph_.max_outputs = max_outputs;
 }
 

@@ -27,7 +27,7 @@ class GraphBuilder {
   GraphBuilder(const Plan& plan, const Kernels& kernels, uint32_t max_outputs);
 
   const Plan& plan() const { return graph_.plan; }
-  const Kernels& kernels() const { return *graph_.kernels; }
+  const Kernels& kernels() const { return graph_.kernels; }
   uint32_t group_count() const { return graph_.plan.group_count(); }
 
   // Nodes appended from here on carry this layer; -1 outside the layers.

@@ -6,10 +6,39 @@
 #include "graph/sync_layout.h"
 
 namespace hearth {
+namespace {
+
+// A member's own slot, then those where no member of the group stands.
+std::vector<uint32_t> slots_of(const Plan& plan, const PlanGroup& group, uint32_t member) {
+  uint32_t slots = group.share.shard_end - group.share.shard_begin;
+  std::vector<bool> inhabited(slots, false);
+  for (uint32_t m = group.member_begin; m < group.member_end; ++m) {
+    uint32_t shard = plan.member_shards[m];
+    if (shard >= group.share.shard_begin && shard < group.share.shard_end) {
+      inhabited[shard - group.share.shard_begin] = true;
+    }
+  }
+  std::vector<uint32_t> order;
+  uint32_t home = plan.member_shards[member];
+  if (home >= group.share.shard_begin && home < group.share.shard_end) {
+    order.push_back(home - group.share.shard_begin);
+  }
+  for (uint32_t slot = 0; slot < slots; ++slot) {
+    if (!inhabited[slot]) order.push_back(slot);
+  }
+  return order;
+}
+
+}  // namespace
 
 ExecutionContext::ExecutionContext(const Graph& graph, const ContextMemory& memory,
                                    const KvView& kv)
     : graph_(&graph), kv_(kv), buffers_(graph.values.size()) {
+  for (const PlanGroup& group : graph.plan.groups) {
+    for (uint32_t m = group.member_begin; m < group.member_end; ++m) {
+      slots_.push_back(slots_of(graph.plan, group, m));
+    }
+  }
   place_activations(memory.activations);
   place_sync(memory.sync);
 }

@@ -27,7 +27,8 @@ struct ContextMemory {
 
 class ExecutionContext {
  public:
-  // The graph must outlive the context.
+  // The graph must outlive the context. Makes the counters, flags and barriers in the memory: of
+  // contexts over the same memory (RunContexts), all are made before the first run.
   ExecutionContext(const Graph& graph, const ContextMemory& memory, const KvView& kv);
 
   // Sets the step of the next run: at most plan.max_rows rows and max_outputs outputs. Called by
@@ -35,7 +36,7 @@ class ExecutionContext {
   void begin(const StepView& step);
 
   const Graph& graph() const { return *graph_; }
-  const Kernels& kernels() const { return *graph_->kernels; }
+  const Kernels& kernels() const { return graph_->kernels; }
   const StepView& step() const { return step_; }
   const KvView& kv() const { return kv_; }
   uint32_t rows(ValueId id) const {
@@ -56,6 +57,9 @@ class ExecutionContext {
   // The next unclaimed index in [0, count) of a counter in this run; `count` where none is left.
   uint32_t claim(uint32_t counter, uint32_t count) { return counters_[counter]->next(run_, count); }
 
+  // The slots (shards counted from its group's first) that a member serves, nearest first.
+  const std::vector<uint32_t>& slots(uint32_t member) const { return slots_[member]; }
+
   // Who meets after a node: group g, or in lockstep all members of the plan.
   Group& barrier_group(uint32_t g) { return groups_[groups_.size() == 1 ? 0 : g]; }
   // The flag by which group `from` tells `member`, who is not of it, how far it is.
@@ -75,13 +79,32 @@ class ExecutionContext {
   const Graph* graph_;
   KvView kv_;
   StepView step_;
-  uint32_t run_ = 0;  // counts begin()
+  uint32_t run_ = 0;                          // counts begin()
+  std::vector<std::vector<uint32_t>> slots_;  // by member
   std::vector<std::array<ActBuffer, kActFormats>> buffers_;
   std::vector<ChunkCounter*> counters_;
   std::vector<Group> groups_;
   std::vector<std::vector<Flag*>> stations_;  // [SyncLayout's station][group that posts]
   std::vector<uint32_t> station_of_member_;   // by member
   std::vector<std::vector<Flag*>> tells_, tells_serial_;  // by group that posts
+};
+
+// Who reads what in a run: all groups one context, or each group its own. Those are over graphs
+// that were built alike and over the same memory, so they say the same; each lies where its group
+// reads it without leaving its node. begin() is called on each.
+class RunContexts {
+ public:
+  RunContexts(ExecutionContext& one) : one_(&one) {}
+  explicit RunContexts(std::span<ExecutionContext* const> by_group)
+      : one_(by_group[0]), by_group_(by_group) {}
+
+  ExecutionContext& of(uint32_t group) const {
+    return by_group_.empty() ? *one_ : *by_group_[group];
+  }
+
+ private:
+  ExecutionContext* one_;
+  std::span<ExecutionContext* const> by_group_;
 };
 
 }  // namespace hearth

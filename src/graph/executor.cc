@@ -5,28 +5,6 @@
 namespace hearth {
 namespace {
 
-// The slots (shards counted from the group's first) that a member serves: its own, then those where
-// no member of the group stands.
-std::vector<uint32_t> slots_of(const Plan& plan, const PlanGroup& group, uint32_t member) {
-  uint32_t slots = group.share.shard_end - group.share.shard_begin;
-  std::vector<bool> inhabited(slots, false);
-  for (uint32_t m = group.member_begin; m < group.member_end; ++m) {
-    uint32_t shard = plan.member_shards[m];
-    if (shard >= group.share.shard_begin && shard < group.share.shard_end) {
-      inhabited[shard - group.share.shard_begin] = true;
-    }
-  }
-  std::vector<uint32_t> order;
-  uint32_t home = plan.member_shards[member];
-  if (home >= group.share.shard_begin && home < group.share.shard_end) {
-    order.push_back(home - group.share.shard_begin);
-  }
-  for (uint32_t slot = 0; slot < slots; ++slot) {
-    if (!inhabited[slot]) order.push_back(slot);
-  }
-  return order;
-}
-
 // A group tells whom it must, and waits for whom it must, at a cross-group point. Everything that
 // it did before lies behind its barrier.
 void meet(ExecutionContext& context, Sync sync, uint32_t index, const Worker& worker) noexcept {
@@ -59,33 +37,32 @@ uint32_t next_layer(const std::vector<Node>& nodes, uint32_t n, uint32_t end) {
 Executor::Executor(Team& team, const Plan& plan, std::vector<std::byte*> scratch) : team_(team) {
   HEARTH_CHECK(plan.member_count() <= team.size() && scratch.size() >= plan.member_count(),
                "a thread and scratch for every member of the plan");
-  shard_order_.resize(plan.member_count());
   for (uint32_t g = 0; g < plan.group_count(); ++g) {
     const PlanGroup& group = plan.groups[g];
     for (uint32_t m = group.member_begin; m < group.member_end; ++m) {
-      shard_order_[m] = slots_of(plan, group, m);
       workers_.push_back({g, m - group.member_begin, m, group.member_end - group.member_begin,
-                          &shard_order_[m], scratch[m]});
+                          nullptr, scratch[m]});
     }
   }
 }
 
-bool Executor::run(ExecutionContext& context, const Abandon* abandon) {
-  return run_nodes(context, 0, static_cast<uint32_t>(context.graph().nodes.size()), abandon);
+bool Executor::run(const RunContexts& contexts, const Abandon* abandon) {
+  auto end = static_cast<uint32_t>(contexts.of(0).graph().nodes.size());
+  return run_nodes(contexts, 0, end, abandon);
 }
 
-void Executor::run_range(ExecutionContext& context, uint32_t begin, uint32_t end) {
-  run_nodes(context, begin, end, nullptr);
+void Executor::run_range(const RunContexts& contexts, uint32_t begin, uint32_t end) {
+  run_nodes(contexts, begin, end, nullptr);
 }
 
-bool Executor::run_nodes(ExecutionContext& context, uint32_t begin, uint32_t end,
+bool Executor::run_nodes(const RunContexts& contexts, uint32_t begin, uint32_t end,
                          const Abandon* abandon) {
-  Run run{context, begin, end, abandon, end};
-  if (profile_) profile_->begin_run(context, begin);
+  Run run{contexts, begin, end, abandon, end};
+  if (profile_) profile_->begin_run(contexts.of(0), begin);
   team_.run([&](uint32_t member) noexcept {
     if (member < workers_.size()) run_member(run, member);
   });
-  if (profile_) profile_->end_run(context);
+  if (profile_) profile_->end_run(contexts.of(0));
   return run.stop_at.load(std::memory_order_relaxed) == end;
 }
 
@@ -94,28 +71,31 @@ bool Executor::run_nodes(ExecutionContext& context, uint32_t begin, uint32_t end
 // layer (in its group's barriers, and in those of the reduces), and what it wrote before that they
 // see after.
 void Executor::run_member(Run& run, uint32_t member) noexcept {
-  const Worker& worker = workers_[member];
-  const std::vector<Node>& nodes = run.context.graph().nodes;
-  Group& group = run.context.barrier_group(worker.group);
-  bool lockstep = run.context.graph().plan.sync == GroupSync::kLockstep;
+  Worker worker = workers_[member];
+  ExecutionContext& context = run.contexts.of(worker.group);
+  worker.shards = &context.slots(member);
+  const std::vector<Node>& nodes = context.graph().nodes;
+  Group& group = context.barrier_group(worker.group);
+  bool lockstep = context.graph().plan.sync == GroupSync::kLockstep;
+  const uint32_t begin = run.begin, end = run.end;
   ProfileLaps laps = profile_ ? profile_->laps(member) : ProfileLaps();
   bool decides = run.abandon != nullptr && worker.group == 0 && worker.index == 0;
-  for (uint32_t n = run.begin; n < run.end; ++n) {
+  for (uint32_t n = begin; n < end; ++n) {
     const Node& node = nodes[n];
-    if (n > run.begin && node.layer != nodes[n - 1].layer) {
+    if (n > begin && node.layer != nodes[n - 1].layer) {
       if (n >= run.stop_at.load(std::memory_order_relaxed)) return;
-      if (decides && run.stop_at.load(std::memory_order_relaxed) == run.end && (*run.abandon)()) {
-        run.stop_at.store(next_layer(nodes, n, run.end), std::memory_order_relaxed);
+      if (decides && run.stop_at.load(std::memory_order_relaxed) == end && (*run.abandon)()) {
+        run.stop_at.store(next_layer(nodes, n, end), std::memory_order_relaxed);
       }
     }
     if (node.sync != Sync::kNone) {
-      meet(run.context, node.sync, node.sync_index, worker);
+      meet(context, node.sync, node.sync_index, worker);
       laps.met(n);
     }
     bool serial = node.instances.size() == 1, works = !serial || worker.group == 0;
     if (works) {
       uint32_t instance = serial ? 0 : worker.group;
-      node.instances[instance]->run(run.context, node.counter0[instance], worker);
+      node.instances[instance]->run(context, node.counter0[instance], worker);
       laps.worked(n);
     }
     if (node.barrier_after && (works || lockstep)) {
@@ -123,7 +103,7 @@ void Executor::run_member(Run& run, uint32_t member) noexcept {
       laps.waited(n);
     }
     if (node.meets_after) {
-      meet(run.context, Sync::kAllToAll, node.sync_index + 1, worker);
+      meet(context, Sync::kAllToAll, node.sync_index + 1, worker);
       laps.met(n);
     }
   }

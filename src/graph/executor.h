@@ -26,32 +26,31 @@ class Executor {
   // Asked by one thread at every layer; must not throw.
   using Abandon = std::function<bool()>;
 
-  // Runs the whole graph over the step that context.begin() was given. Returns when all groups are
+  // Runs the whole graph over the step that begin() was given. Returns when all groups are
   // done: true, or false where `abandon` ended the run at a layer, which leaves the step's results
   // undefined.
-  bool run(ExecutionContext& context, const Abandon* abandon = nullptr);
+  bool run(const RunContexts& contexts, const Abandon* abandon = nullptr);
 
   // Runs nodes [begin, end) only: a run may be interrupted between nodes, and another context's
   // nodes run in between.
-  void run_range(ExecutionContext& context, uint32_t begin, uint32_t end);
+  void run_range(const RunContexts& contexts, uint32_t begin, uint32_t end);
 
   // Where runs from now on note their times: a profile of their graph, or null (the start).
   void set_profile(Profile* profile) { profile_ = profile; }
 
  private:
   struct Run {
-    ExecutionContext& context;
+    RunContexts contexts;
     uint32_t begin, end;
     const Abandon* abandon;
     std::atomic<uint32_t> stop_at;  // the node before which all members stop
   };
 
-  bool run_nodes(ExecutionContext& context, uint32_t begin, uint32_t end, const Abandon* abandon);
+  bool run_nodes(const RunContexts& contexts, uint32_t begin, uint32_t end, const Abandon* abandon);
   void run_member(Run& run, uint32_t member) noexcept;
 
   Team& team_;
   std::vector<Worker> workers_;
-  std::vector<std::vector<uint32_t>> shard_order_;
   Profile* profile_ = nullptr;
 };
 

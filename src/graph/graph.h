@@ -69,7 +69,7 @@ struct ValuePlace {
 
 struct Graph {
   Plan plan;
-  const Kernels* kernels;
+  Kernels kernels;
   uint32_t max_outputs;
   std::vector<Node> nodes;
   std::vector<Value> values;

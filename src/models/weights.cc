@@ -70,6 +70,16 @@ const VectorWeight* WeightStore::vector_or_null(const std::string& name, uint32_
   return has(name) ? &vector(name, n) : nullptr;
 }
 
+std::unique_ptr<WeightStore> WeightStore::copy() const {
+  auto store = std::make_unique<WeightStore>(file_);
+  for (const auto& entry : entries_) {
+    store->entries_.push_back(std::make_unique<Entry>(*entry));
+    store->by_name_[entry->weight.name] = store->entries_.back().get();
+  }
+  store->vectors_ = vectors_;
+  return store;
+}
+
 void WeightStore::check_all_used() const {
   for (const GgufTensor& tensor : file_.tensors()) {
     std::string name(tensor.name);

@@ -36,6 +36,10 @@ class WeightStore {
   // Null where the file has no such tensor.
   const VectorWeight* vector_or_null(const std::string& name, uint32_t n);
 
+  // The same weights, described in memory of the calling thread; what is packed is not copied. For
+  // graphs that a node's own thread builds. After load().
+  std::unique_ptr<WeightStore> copy() const;
+
   // Throws (kUnsupported) naming a tensor of the file that nothing declared: a model that has
   // weights which this program ignores would give wrong text.
   void check_all_used() const;

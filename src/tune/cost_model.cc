@@ -66,14 +66,6 @@ class StepClock {
     segment_.clear();
   }
 
-  // Ops that cost nothing but their barrier.
-  void add_barriers(uint32_t count) {
-    bool all = plan_.plan.sync == GroupSync::kLockstep;
-    double one = all ? barrier_all_ : *std::max_element(barriers_.begin(), barriers_.end());
-    seconds_ += count * one;
-    barriers_passed_ += count;
-  }
-
   void report(StepCost* cost) const {
     cost->seconds = seconds_;
     cost->work_seconds = work_;
@@ -196,6 +188,7 @@ class Totals {
     cost_.weight_bytes += load.weight_bytes;
     cost_.kv_bytes += load.kv_bytes;
     cost_.activation_bytes += load.activation_bytes;
+    cost_.embedding_bytes += load.embedding_bytes;
     for (uint32_t g = 0; g < load.ops.size(); ++g) {
       for (size_t u = 0; u < kUnits; ++u) cost_.ops[u] += load.ops[g][u];
       for (StepCost::NodeTraffic& node : cost_.nodes) {
@@ -249,8 +242,8 @@ StepCost predict_step(const Machine& machine, const BandwidthTable& table, const
     clock.add(load, last);
     totals.add(load);
   };
-  // The embedding with the angles and the first norm.
-  clock.add_barriers(1);
+  // With the angles and the first norm.
+  run(loader.embedding());
   bool dealt = deals_rows(plan.plan);
   std::vector<LayerLoad> load;  // of the last layer seen: most are alike
   for (size_t layer = 0; layer < model.layers.size(); ++layer) {

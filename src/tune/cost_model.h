@@ -86,9 +86,11 @@ struct StepCost {
     uint32_t node = 0, threads = 0;
     double local_bytes = 0, remote_bytes = 0;
   };
-  std::vector<NodeTraffic> nodes;                               // those with threads
-  double weight_bytes = 0, kv_bytes = 0, activation_bytes = 0;  // of all nodes
-  std::array<double, kUnits> ops{};                             // by Unit, of all groups
+  std::vector<NodeTraffic> nodes;  // those with threads
+  // Of all nodes. The embedding's are of the panels that tokens' rows lie in; where several tokens
+  // lie in one, a cache may serve all but the first.
+  double weight_bytes = 0, kv_bytes = 0, activation_bytes = 0, embedding_bytes = 0;
+  std::array<double, kUnits> ops{};  // by Unit, of all groups
 
   uint32_t barriers = 0;  // that a thread passes: of its group, or of all in lockstep
   uint32_t meetings = 0;  // cross-group points

@@ -184,7 +184,11 @@ TEST_F(Kunpeng, BytesAndOperationsAreThoseOfTheModel) {
     EXPECT_DOUBLE_EQ(cost.weight_bytes, static_cast<double>(36 * layer + head)) << groups;
     EXPECT_DOUBLE_EQ(cost.kv_bytes, 36.0 * 102 * 8 * 128 * 2 * 2) << groups;
     EXPECT_NEAR(cost.local_bytes() + cost.remote_bytes(),
-                cost.weight_bytes + cost.kv_bytes + cost.activation_bytes, 1e4);
+                cost.weight_bytes + cost.kv_bytes + cost.activation_bytes + cost.embedding_bytes,
+                1e4);
+    // Two rows, each in a panel of 16 that every group fetches.
+    EXPECT_DOUBLE_EQ(cost.embedding_bytes,
+                     2.0 * groups * static_cast<double>(packed(DType::kQ6_K, 16, 2560)));
     double all_ops = 36 * 2 * matrix_ops + 2.0 * 2560 * 151936;
     EXPECT_NEAR(cost.ops[static_cast<size_t>(Unit::kInt8Dot)] / all_ops, 1, 1e-12);
     EXPECT_DOUBLE_EQ(cost.ops[static_cast<size_t>(Unit::kF32Fma)],

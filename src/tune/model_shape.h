@@ -17,12 +17,13 @@ struct ModelShape {
   DecoderConfig config;
   std::vector<LayerTypes> layers;
   DType head;  // of output.weight, or of the embedding table where the file ties them
+  DType embedding;
 };
 
 // From the tensors that models/decoder.h names. Throws (kFile) where one is missing.
 ModelShape read_model_shape(const GgufFile& file, const DecoderConfig& config);
 
-// All matrices of one type but the head.
+// All matrices of one type but the head and the embedding table, which is tied to it.
 ModelShape uniform_shape(const DecoderConfig& config, DType type, DType head);
 
 }  // namespace hearth

@@ -137,10 +137,15 @@ std::vector<double> StepLoader::shares(uint32_t group, uint32_t shard) const {
   return parts;
 }
 
+// Where the shard's weights, keys and values lie.
+std::vector<uint32_t> StepLoader::memories_of(uint32_t shard) const {
+  if (plan_.placing == WeightPlacing::kUnplaced) return rates_.memories();
+  return {machine_.memory_node(plan_.shard_nodes[shard])};
+}
+
 void StepLoader::spread(OpLoad& load, uint32_t group, uint32_t shard, double bytes) const {
   std::vector<double> parts = shares(group, shard);
-  std::vector<uint32_t> memories{machine_.memory_node(plan_.shard_nodes[shard])};
-  if (plan_.placing == WeightPlacing::kUnplaced) memories = rates_.memories();
+  std::vector<uint32_t> memories = memories_of(shard);
   for (uint32_t i = 0; i < parts.size(); ++i) {
     for (uint32_t j : memories) {
       load.read(group, i, j) += bytes * parts[i] / static_cast<double>(memories.size());
@@ -251,6 +256,31 @@ OpLoad StepLoader::reduce(const AxisCuts& cuts, DType reader, uint32_t rows) con
     double size = plan.groups[g].member_end - plan.groups[g].member_begin;
     double part = dealt ? size / plan.member_count() : 1;
     add_activations(load, g, 0, part * (2 * kF32Bytes * width + normed_bytes), rows);
+  }
+  return load;
+}
+
+// Every group reads the rows of all tokens, wherever in the vocabulary they are. A row lies across
+// its panel (tensor/pack_spec.h), so all of the panel's lines are fetched.
+OpLoad StepLoader::embedding() const {
+  OpLoad load = empty();
+  PackSpec row{pack_kind_for(model_.embedding), 1, model_.config.width, 0};
+  auto panel_bytes = static_cast<double>(row.codes_panel_bytes() + row.scales_panel_bytes());
+  load.embedding_bytes = plan_.plan.group_count() * step_.rows * panel_bytes;
+  double units = axes_.vocabulary.units();
+  for (uint32_t s = 0; s < plan_.plan.shard_count(); ++s) {
+    double there = step_.rows * panel_bytes * axes_.vocabulary.shard(s).size() / units;
+    std::vector<uint32_t> memories = memories_of(s);
+    for (uint32_t g = 0; g < plan_.plan.group_count(); ++g) {
+      const PlanGroup& group = plan_.plan.groups[g];
+      double size = group.member_end - group.member_begin;
+      for (uint32_t i = 0; i < rates_.nodes(); ++i) {
+        double bytes = there * group_threads_[g][i] / size;
+        for (uint32_t j : memories) {
+          load.read(g, i, j) += bytes / static_cast<double>(memories.size());
+        }
+      }
+    }
   }
   return load;
 }

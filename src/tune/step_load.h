@@ -46,7 +46,7 @@ struct OpLoad {
   std::vector<double> bytes;                    // [group][threads' node][memory's node]
   std::vector<std::array<double, kUnits>> ops;  // by group
   std::vector<double> least;                    // by group: seconds it takes at least
-  double weight_bytes = 0, kv_bytes = 0, activation_bytes = 0;
+  double weight_bytes = 0, kv_bytes = 0, activation_bytes = 0, embedding_bytes = 0;
 
   double& read(uint32_t g, uint32_t i, uint32_t j) {
     return bytes[(size_t{g} * nodes + i) * nodes + j];
@@ -68,6 +68,7 @@ class StepLoader {
              const ModelShape& model, const PlacedPlan& plan, const StepShape& step,
              const CostConstants& constants);
 
+  OpLoad embedding() const;
   LayerLoad layer(const LayerTypes& types) const;
   // The reduce of the last layer, of the row whose logits are wanted.
   OpLoad last_reduce() const;
@@ -79,6 +80,7 @@ class StepLoader {
   OpLoad empty() const;
   uint32_t home(uint32_t group) const;
   std::vector<double> shares(uint32_t group, uint32_t shard) const;
+  std::vector<uint32_t> memories_of(uint32_t shard) const;
   void spread(OpLoad& load, uint32_t group, uint32_t shard, double bytes) const;
   void add_matrix(OpLoad& load, const Matrix& matrix, uint32_t rows) const;
   void add_activations(OpLoad& load, uint32_t group, double each, double shared,

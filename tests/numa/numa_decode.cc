@@ -1,6 +1,7 @@
 // What tools/numa/count_remote.py counts, in a machine of vm.py under the plugin count_bytes.c:
 //
-//   numa_decode MODEL placed|interleaved DEPTH STEPS  decodes STEPS tokens after DEPTH others
+//   numa_decode MODEL placed|interleaved DEPTH STEPS  decodes STEPS tokens after DEPTH others, the
+//                                                     last of them in a decode step too
 //   numa_decode --read CPU NODE                       CPU reads kReadBytes of the memory of NODE
 //
 // The model is cut over all nodes, a group on each, a thread on every core. Before and after what
@@ -67,13 +68,15 @@ void decode(const std::string& path, bool interleave, uint32_t depth, uint32_t s
   auto sequence = engine.new_sequence();
   std::vector<int32_t> tokens(depth + steps);
   for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<int32_t>(3 + i % 256);
-  engine.prefill(*sequence, std::span(tokens).first(depth));
+  auto step = [&](uint32_t position) {
+    StepRequest request{sequence.get(), std::span(tokens).subspan(position, 1), Want::kLast};
+    engine.step({&request, 1});
+  };
+  engine.prefill(*sequence, std::span(tokens).first(depth - 1));
+  step(depth - 1);
   Marker marker;
   marker.mark();
-  for (uint32_t i = 0; i < steps; ++i) {
-    StepRequest request{sequence.get(), std::span(tokens).subspan(depth + i, 1), Want::kLast};
-    engine.step({&request, 1});
-  }
+  for (uint32_t i = 0; i < steps; ++i) step(depth + i);
   marker.mark();
 }
 

@@ -49,7 +49,8 @@ uint64_t qemu_plugin_hwaddr_phys_addr(const struct qemu_plugin_hwaddr *place);
 EXPORT int qemu_plugin_version = 1;
 
 enum { MAX_CPUS = 64, GRANULE_BITS = 22, GRANULES = 2048 };
-enum { LINE_BITS = 6, CACHE_SETS = 64, CACHE_WAYS = 8 };
+// 512 KiB: a core's second-level cache on Kunpeng 920 and EPYC 7002.
+enum { LINE_BITS = 6, CACHE_SETS = 1024, CACHE_WAYS = 8 };
 static const uint64_t end_address = 0xe0000000, kernel_half = 1ull << 47;
 
 struct counts {

@@ -99,11 +99,16 @@ class PartialLinearOp : public Op {
       auto first_block =
           static_cast<ptrdiff_t>(columns[slot].column / kBlock) -
           static_cast<ptrdiff_t>((columns[slot].element - shard.spec.k_origin) / kBlock);
+      Part part{output.piece.shard, output.value, first_block, {}};
+      for (uint32_t s = output.piece.segments.begin; s < output.piece.segments.end; ++s) {
+        part.blocks.push_back(segment_blocks(weight, part.shard, s));
+      }
       for (PanelRange r :
            panel_ranges(0, shard.spec.panels(),
                         std::min(4u, task_panels(shard.spec, shard.spec.panels(), threads)))) {
-        tasks_[slot].push_back({output, r, first_block});
+        tasks_[slot].push_back({static_cast<uint32_t>(parts_.size()), r});
       }
+      parts_.push_back(std::move(part));
     }
   }
 
@@ -120,10 +125,16 @@ class PartialLinearOp : public Op {
   }
 
  private:
+  // A piece's sums.
+  struct Part {
+    uint32_t shard;
+    ValueId value;
+    ptrdiff_t x_block;              // where the shard's block 0 would stand in the input
+    std::vector<UnitRange> blocks;  // of each segment
+  };
   struct Task {
-    Output output;
+    uint32_t part;
     PanelRange panels;
-    ptrdiff_t x_block;  // where the shard's block 0 would stand in the input
   };
   struct Tile {
     uint32_t panel0, panels, row, m;
@@ -135,39 +146,36 @@ class PartialLinearOp : public Op {
                 const Worker& worker) const noexcept {
     uint32_t m = std::min(kTaskRows, context.rows(x_) - row);
     uint32_t step = m <= 6 ? 1 : m <= 16 ? 2 : task.panels.panels;
-    size_t stride = context.f32_stride(task.output.value);
+    const Part& part = parts_[task.part];
+    size_t stride = context.f32_stride(part.value);
     for (uint32_t p = 0; p < task.panels.panels; p += step) {
       Tile tile{task.panels.panel0 + p, std::min(step, task.panels.panels - p), row, m};
-      float* out = context.f32(task.output.value) + row * stride + tile.panel0 * kPanelRows;
-      UnitRange segments = task.output.piece.segments;
-      sum_segments(context, task, tile, segments.begin, segments.end, out, stride,
+      float* out = context.f32(part.value) + row * stride + tile.panel0 * kPanelRows;
+      sum_segments(context, part, tile, 0, static_cast<uint32_t>(part.blocks.size()), out, stride,
                    reinterpret_cast<float*>(worker.scratch), worker.scratch + kOpTileBytes);
     }
   }
 
   // The sum of tree node [begin, end): the left child goes to `out`, the right one to a tile that
   // is then added to it. `tiles` holds one tile per level.
-  void sum_segments(ExecutionContext& context, const Task& task, const Tile& tile, uint32_t begin,
+  void sum_segments(ExecutionContext& context, const Part& part, const Tile& tile, uint32_t begin,
                     uint32_t end, float* out, size_t stride, float* tiles,
                     std::byte* scratch) const noexcept {
     if (end - begin == 1) {
-      const Shard& shard = weight_.shards[task.output.piece.shard];
-      UnitRange blocks = segment_blocks(weight_, task.output.piece.shard, begin);
+      const Shard& shard = weight_.shards[part.shard];
       // The kernel numbers blocks by the shard; the input holds the group's part only.
-      ActView x = act_rows(context.view(x_, format_for(weight_)), tile.row, task.x_block);
-      UnitRange all = task.output.piece.segments;
+      ActView x = act_rows(context.view(x_, format_for(weight_)), tile.row, part.x_block);
       gemm_for(context,
                weight_)({weight_view(shard.spec, shard.codes, shard.scales), tile.panel0,
-                         tile.panels, blocks.begin, blocks.end, x, tile.m, out, stride, scratch,
-                         segment_blocks(weight_, task.output.piece.shard, all.begin).begin,
-                         segment_blocks(weight_, task.output.piece.shard, all.end - 1).end});
+                         tile.panels, part.blocks[begin].begin, part.blocks[begin].end, x, tile.m,
+                         out, stride, scratch, part.blocks.front().begin, part.blocks.back().end});
       return;
     }
     uint32_t width = 1;
     while (2 * width < end - begin) width *= 2;
     size_t columns = size_t{tile.panels} * kPanelRows;
-    sum_segments(context, task, tile, begin, begin + width, out, stride, tiles, scratch);
-    sum_segments(context, task, tile, begin + width, end, tiles, columns, tiles + tile.m * columns,
+    sum_segments(context, part, tile, begin, begin + width, out, stride, tiles, scratch);
+    sum_segments(context, part, tile, begin + width, end, tiles, columns, tiles + tile.m * columns,
                  scratch);
     for (uint32_t r = 0; r < tile.m; ++r) {
       for (size_t c = 0; c < columns; ++c) out[r * stride + c] += tiles[r * columns + c];
@@ -176,6 +184,7 @@ class PartialLinearOp : public Op {
 
   ValueId x_;
   const Weight& weight_;
+  std::vector<Part> parts_;
   std::vector<std::vector<Task>> tasks_;
   WeightWork work_;
 };
