@@ -43,6 +43,13 @@ constexpr Kernels kReference = HEARTH_LEVEL(Isa::kReference, reference);
 #if defined(__x86_64__)
 constexpr Kernels kAvx2 = HEARTH_LEVEL(Isa::kAvx2, avx2);
 constexpr Kernels kAvx512 = HEARTH_LEVEL(Isa::kAvx512, avx512);
+constexpr Kernels kAmx = [] {
+  Kernels table = kAvx512;
+  table.isa = Isa::kAmx;
+  HEARTH_AMX_GEMM_KERNELS(HEARTH_GEMM_ENTRY, amx)
+  HEARTH_AMX_UNIT_LOOPS(HEARTH_UNIT_ENTRY, amx)
+  return table;
+}();
 #elif defined(__aarch64__)
 constexpr Kernels kNeon = HEARTH_LEVEL(Isa::kNeon, neon);
 #endif
@@ -58,6 +65,8 @@ const Kernels& kernels_for(Isa isa) {
       return kAvx2;
     case Isa::kAvx512:
       return kAvx512;
+    case Isa::kAmx:
+      return kAmx;
 #elif defined(__aarch64__)
     case Isa::kNeon:
       return kNeon;

@@ -6,6 +6,8 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #elif defined(__aarch64__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
@@ -40,7 +42,7 @@ constexpr Requirement kAllFeatures[] = {
     {"sve", &CpuFeatures::sve},
 };
 
-constexpr Isa kAllIsas[] = {Isa::kReference, Isa::kAvx2, Isa::kAvx512, Isa::kNeon};
+constexpr Isa kAllIsas[] = {Isa::kReference, Isa::kAvx2, Isa::kAvx512, Isa::kAmx, Isa::kNeon};
 
 std::string join(const std::vector<std::string>& words) {
   return fmt::format("{}", fmt::join(words, ", "));
@@ -62,6 +64,12 @@ uint64_t saved_state() {
   return uint64_t{high} << 32 | low;
 }
 
+// Linux hands out AMX's registers on request (Documentation/x86/xstate.rst).
+bool may_use_tiles() {
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+
 CpuFeatures detect() {
   CpuFeatures found;
   found.arch = Arch::kX86;
@@ -71,7 +79,7 @@ CpuFeatures detect() {
   uint64_t saved = os_saves ? saved_state() : 0;
   constexpr uint64_t kYmm = 0x6, kZmm = 0xe6, kTiles = 0x60000;
   bool ymm = (saved & kYmm) == kYmm, zmm = (saved & kZmm) == kZmm;
-  bool tiles = (saved & kTiles) == kTiles;
+  bool tiles = (saved & kTiles) == kTiles && may_use_tiles();
   found.fma = ymm && bit(c, 12);
   found.f16c = ymm && bit(c, 29);
   if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return found;
@@ -119,6 +127,8 @@ const char* isa_name(Isa isa) {
       return "avx2";
     case Isa::kAvx512:
       return "avx512";
+    case Isa::kAmx:
+      return "amx";
     case Isa::kNeon:
       return "neon";
   }
@@ -143,13 +153,13 @@ std::vector<std::string> missing_for(Isa isa, const CpuFeatures& features) {
       }
     }
   };
-  if (isa == Isa::kAvx2 || isa == Isa::kAvx512) {
+  bool amx = isa == Isa::kAmx, avx512 = amx || isa == Isa::kAvx512;
+  if (avx512 || isa == Isa::kAvx2) {
     arch = Arch::kX86;
     need({"avx2", "fma", "f16c"});
   }
-  if (isa == Isa::kAvx512) {
-    need({"avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512vnni", "avx512bf16"});
-  }
+  if (avx512) need({"avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512vnni", "avx512bf16"});
+  if (amx) need({"amx_int8", "amx_bf16"});
   if (isa == Isa::kNeon) {
     arch = Arch::kArm;
     need({"fp16", "dotprod"});

@@ -4,9 +4,11 @@
 //   reference  plain C++, on any processor; only ever chosen by force
 //   avx2       AVX2, FMA, F16C
 //   avx512     avx2 and AVX-512 F, BW, VL, DQ, VNNI, BF16
+//   amx        avx512 and AMX INT8, BF16
 //   neon       AArch64 with dot product and half-precision arithmetic
 //
-// x86: CPUID leaves 1, 7.0, 7.1 and XGETBV (Intel SDM volume 1, 13.2 and 14.3). ARM: getauxval(3).
+// x86: CPUID leaves 1, 7.0, 7.1 and XGETBV (Intel SDM volume 1, 13.2 and 14.3), and for AMX the
+// kernel's permission, arch_prctl(2). ARM: getauxval(3).
 #pragma once
 
 #include <string>
@@ -15,7 +17,7 @@
 
 namespace hearth {
 
-enum class Isa { kReference, kAvx2, kAvx512, kNeon };
+enum class Isa { kReference, kAvx2, kAvx512, kAmx, kNeon };
 
 enum class Arch { kX86, kArm, kOther };
 
@@ -29,9 +31,11 @@ struct CpuFeatures {
   bool neon_fp16 = false, neon_dotprod = false, neon_i8mm = false, neon_bf16 = false, sve = false;
 };
 
+// Asks for the permission to use AMX's registers where there are any: without it they fault. It
+// holds for all threads of the process.
 CpuFeatures detect_cpu_features();
 
-// "reference", "avx2", "avx512", "neon".
+// "reference", "avx2", "avx512", "amx", "neon".
 const char* isa_name(Isa isa);
 
 // Throws kUsage for a name that is none of these, naming those that are.

@@ -21,6 +21,12 @@ CpuFeatures zen4() {
   return features;
 }
 
+CpuFeatures sapphire_rapids() {
+  CpuFeatures features = zen4();
+  features.amx_int8 = features.amx_bf16 = true;
+  return features;
+}
+
 CpuFeatures kunpeng920() {
   CpuFeatures features;
   features.arch = Arch::kArm;
@@ -45,7 +51,19 @@ void expect_error(ErrorCode code, std::initializer_list<const char*> parts, cons
 TEST(CpuFeaturesTest, BestLevel) {
   EXPECT_EQ(best_isa(haswell()), Isa::kAvx2);
   EXPECT_EQ(best_isa(zen4()), Isa::kAvx512);
+  EXPECT_EQ(best_isa(sapphire_rapids()), Isa::kAmx);
   EXPECT_EQ(best_isa(kunpeng920()), Isa::kNeon);
+}
+
+TEST(CpuFeaturesTest, AmxNeedsAllItsPartsAndAvx512) {
+  for (bool CpuFeatures::*part : {&CpuFeatures::amx_int8, &CpuFeatures::amx_bf16}) {
+    CpuFeatures features = sapphire_rapids();
+    features.*part = false;
+    EXPECT_EQ(best_isa(features), Isa::kAvx512);
+  }
+  CpuFeatures features = sapphire_rapids();
+  features.avx512bf16 = false;
+  EXPECT_EQ(best_isa(features), Isa::kAvx2);
 }
 
 TEST(CpuFeaturesTest, Avx512NeedsAllItsParts) {
@@ -88,10 +106,10 @@ TEST(CpuFeaturesTest, ForcedLevel) {
 }
 
 TEST(CpuFeaturesTest, NamesRoundTrip) {
-  for (Isa isa : {Isa::kReference, Isa::kAvx2, Isa::kAvx512, Isa::kNeon}) {
+  for (Isa isa : {Isa::kReference, Isa::kAvx2, Isa::kAvx512, Isa::kAmx, Isa::kNeon}) {
     EXPECT_EQ(parse_isa(isa_name(isa)), isa);
   }
-  expect_error(ErrorCode::kUsage, {"\"sse9\"", "reference, avx2, avx512, neon"},
+  expect_error(ErrorCode::kUsage, {"\"sse9\"", "reference, avx2, avx512, amx, neon"},
                [] { parse_isa("sse9"); });
 }
 

@@ -22,7 +22,9 @@ FUNCTION_LINES = 70
 COLUMNS = 100
 
 # An ISA fragment (*_avx512-inl.h) is part of the ISA files that include it, not an interface.
-ISA_FILE = re.compile(r"_(avx2|avx512|neon)\w*(\.cc|-inl\.h)$")
+ISA_FILE = re.compile(r"_(avx2|avx512|amx|neon)\w*(\.cc|-inl\.h)$")
+# AMX comes with AVX-512, which does what tiles cannot.
+MAY_INCLUDE = {"amx": ["amx", "avx512"]}
 INTRINSICS = re.compile(
     r"#\s*include\s*<(\w*mmintrin|immintrin|\w*intrin|arm_neon|arm_sve|arm_acle|arm_bf16)\.h>"
 )
@@ -153,14 +155,15 @@ def isa_isolation(path, text):
     found = [
         (line, f'"{included}" belongs to another instruction set than this file')
         for line, included in includes(text)
-        if (fragment := ISA_FILE.search(included)) and (not own or own[1] != fragment[1])
+        if (fragment := ISA_FILE.search(included))
+        and (not own or fragment[1] not in MAY_INCLUDE.get(own[1], [own[1]]))
     ]
     if own and own[2] == "-inl.h" and "namespace {" not in cpp.blank(text):
         found.append((1, "an ISA fragment belongs in an unnamed namespace: no ODR clashes"))
     if own:
         return found
     found += [
-        (number, "an intrinsics header outside an ISA file (*_avx2.cc, *_avx512*.cc, *_neon*.cc)")
+        (number, "an intrinsics header outside an ISA file (*_avx2.cc, *_amx*.cc and the like)")
         for number, line in enumerate(text.split("\n"), 1)
         if INTRINSICS.search(line)
     ]

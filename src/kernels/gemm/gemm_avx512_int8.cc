@@ -1,11 +1,10 @@
 // AVX-512 VNNI kernels of the quantised pack kinds.
 //
 // One lane a weight row: a register of 64 codes holds 16 rows x 4 elements of K, and vpdpbusd with
-// a broadcast of 4 activation codes adds a group's products to 16 sums. One tile function serves
-// every kind and every M; a kind says how to make the codes of a group (unsigned, with an offset
-// that the activations' bias takes back) and the scales of a block. Few rows: the tile unpacks in
-// registers, since memory is the limit. Many rows: a slice of two panels is unpacked once to the
-// 8-bit form of the same sums, and the tiles of all rows read that from L1.
+// a broadcast of 4 activation codes adds a group's products to 16 sums; the activations' bias takes
+// the codes' offset back. One tile function serves every kind and every M. Few rows: the tile
+// unpacks in registers, since memory is the limit. Many rows: a slice of two panels is unpacked
+// once to the 8-bit form of the same sums, and the tiles of all rows read that from L1.
 //
 // The limit of a tile on Zen 5: both pipes that execute vpdpbusd also execute the mul and fma that
 // end a block, so 8 of 10 slots are dot products: 80 % of the int8 peak (67 % with halves of 16,
@@ -13,7 +12,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "kernels/gemm/gemm_avx512-inl.h"
+#include "kernels/gemm/gemm_avx512_kinds-inl.h"
 #include "kernels/gemm/gemm_kernels.h"
 
 namespace hearth {
@@ -26,149 +25,6 @@ constexpr uint32_t kTilePanels = 2;
 constexpr size_t kSliceBytes = size_t{12} << 10;
 // From this many rows on unpacking to scratch pays.
 constexpr uint32_t kUnpackRows = 24;
-
-// Consecutive panels of codes and scales; a tile starts at `block` of them.
-struct Weights {
-  const std::byte* codes;
-  const std::byte* scales;
-  size_t codes_stride;
-  size_t scales_stride;
-  uint32_t phase;
-  uint32_t supers;
-  uint32_t block;
-};
-
-// Rows of activations, at the first block of the tile's K range. Those of the per-block arrays lie
-// stride / 32 apart, bias and sum have one entry a block or one a half.
-struct Rows {
-  const int8_t* codes;
-  const float* scale;
-  const int32_t* bias;
-  const float* sum;
-  size_t stride;
-};
-
-inline __m512i nibbles(const std::byte* codes, int g) {
-  __m512i x = load_codes(codes + 64 * (g % 4));
-  if (g >= 4) x = _mm512_srli_epi16(x, 4);
-  return _mm512_and_si512(x, _mm512_set1_epi8(0x0f));
-}
-
-inline __m512 load_u8(const std::byte* p) {
-  return _mm512_cvtepi32_ps(
-      _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
-}
-
-inline __m512 load_i8(const std::byte* p) {
-  return _mm512_cvtepi32_ps(
-      _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
-}
-
-inline __m512 negate(__m512 x) { return _mm512_xor_ps(x, _mm512_set1_ps(-0.0f)); }
-
-// A kind tells:
-//   kHalves          scales a block: 1, or 2 for halves of 16
-//   kMin             whether it has minima
-//   kNibbles         low and high nibbles of a byte are groups g and g + 4: taken in turn
-//   kOffset          of its codes
-//   kCodeBytes       codes of a block in a panel
-//   kScaleBytes      scales of a block in a panel, from scales_start() on
-//   Unpacked         the kind that `unpack` makes of it for many rows; itself: used in place
-//   group()          the codes of group g
-//   scale(), min()   of half h of block b
-struct KindQ8_0 {
-  static constexpr int kHalves = 1;
-  static constexpr bool kMin = false;
-  static constexpr bool kNibbles = false;
-  static constexpr int kOffset = 128;
-  static constexpr size_t kCodeBytes = 512;
-  static constexpr size_t kScaleBytes = 32;
-  using Unpacked = KindQ8_0;
-
-  static __m512i group(const std::byte* codes, int g) { return load_codes(codes + 64 * g); }
-  static size_t scales_start(const Weights&) { return 0; }
-  static __m512 scale(const Weights&, const std::byte* scales, uint32_t b, int) {
-    return load_f16(scales + kScaleBytes * b);
-  }
-};
-
-struct KindQ4_0 : KindQ8_0 {
-  static constexpr bool kNibbles = true;
-  static constexpr int kOffset = 8;
-  static constexpr size_t kCodeBytes = 256;
-  using Unpacked = KindQ4_0;
-
-  static __m512i group(const std::byte* codes, int g) { return nibbles(codes, g); }
-};
-
-template <int H, bool Min>
-struct KindI8 {
-  static constexpr int kHalves = H;
-  static constexpr bool kMin = Min;
-  static constexpr bool kNibbles = false;
-  static constexpr int kOffset = 128;
-  static constexpr size_t kCodeBytes = 512;
-  static constexpr size_t kScaleBytes = size_t{64} * H * (Min ? 2 : 1);
-  using Unpacked = KindI8;
-
-  static __m512i group(const std::byte* codes, int g) { return load_codes(codes + 64 * g); }
-  static size_t scales_start(const Weights&) { return 0; }
-  static __m512 scale(const Weights&, const std::byte* scales, uint32_t b, int h) {
-    return load_f32(scales + kScaleBytes * b + 64 * h);
-  }
-  static __m512 min(const Weights&, const std::byte* scales, uint32_t b, int h) {
-    return load_f32(scales + kScaleBytes * b + 64 * (H + h));
-  }
-};
-
-struct KindQ4_K {
-  static constexpr int kHalves = 1;
-  static constexpr bool kMin = true;
-  static constexpr bool kNibbles = true;
-  static constexpr int kOffset = 0;
-  static constexpr size_t kCodeBytes = 256;
-  static constexpr size_t kScaleBytes = 32;
-  using Unpacked = KindQ4_K;
-
-  static __m512i group(const std::byte* codes, int g) { return nibbles(codes, g); }
-  static size_t scales_start(const Weights& w) { return size_t{64} * w.supers; }
-  static const std::byte* super(const Weights& w, const std::byte* scales, uint32_t b) {
-    return scales + size_t{64} * ((b + w.phase) / kSuperBlocks);
-  }
-  static __m512 scale(const Weights& w, const std::byte* scales, uint32_t b, int) {
-    return _mm512_mul_ps(load_f16(super(w, scales, b)),
-                         load_u8(scales + scales_start(w) + kScaleBytes * b));
-  }
-  static __m512 min(const Weights& w, const std::byte* scales, uint32_t b, int) {
-    return negate(_mm512_mul_ps(load_f16(super(w, scales, b) + 32),
-                                load_u8(scales + scales_start(w) + kScaleBytes * b + 16)));
-  }
-};
-
-struct KindQ6_K {
-  static constexpr int kHalves = 2;
-  static constexpr bool kMin = false;
-  static constexpr bool kNibbles = false;  // a half at a time: two need too many registers
-  static constexpr int kOffset = 32;
-  static constexpr size_t kCodeBytes = 384;
-  static constexpr size_t kScaleBytes = 32;
-  using Unpacked = KindI8<2, false>;
-
-  static __m512i group(const std::byte* codes, int g) {
-    constexpr int kOrOfAnd = 0xf8;  // a | (b & c)
-    __m512i high = load_codes(codes + 256 + 64 * (g / 4));
-    int shift = 4 - 2 * (g % 4);
-    if (shift > 0) high = _mm512_slli_epi16(high, static_cast<unsigned>(shift));
-    if (shift < 0) high = _mm512_srli_epi16(high, static_cast<unsigned>(-shift));
-    return _mm512_ternarylogic_epi32(nibbles(codes, g), high, _mm512_set1_epi8(0x30), kOrOfAnd);
-  }
-  static size_t scales_start(const Weights& w) { return size_t{32} * w.supers; }
-  static __m512 scale(const Weights& w, const std::byte* scales, uint32_t b, int h) {
-    const std::byte* super = scales + size_t{32} * ((b + w.phase) / kSuperBlocks);
-    return _mm512_mul_ps(load_f16(super),
-                         load_i8(scales + scales_start(w) + kScaleBytes * b + 16 * h));
-  }
-};
 
 // The sums' start: what the offset of the codes adds to them, taken off.
 template <typename Kind>
@@ -253,20 +109,6 @@ template <typename Kind, int P, int R, int Pass>
   for (int h = 0; h < kAtOnce; ++h) finish<Kind>(w, a, i, Pass + h, dot[h], acc);
 }
 
-// What a tile prefetches with each of its blocks: `step` bytes of the codes and of the scales of
-// each panel, one after the other; from block `split` on counted from other origins.
-struct Ahead {
-  const std::byte* codes;
-  const std::byte* scales;
-  const std::byte* codes_later;
-  const std::byte* scales_later;
-  size_t split;
-  size_t codes_stride;
-  size_t scales_stride;
-  size_t codes_step;
-  size_t scales_step;
-};
-
 // For the only tile of its panels: what the same tile, or the next one, reads a little later.
 template <typename Kind>
 Ahead further_on(const GemmArgs& g, const Weights& w) {
@@ -287,50 +129,6 @@ Ahead further_on(const GemmArgs& g, const Weights& w) {
           .scales_stride = w.scales_stride,
           .codes_step = Kind::kCodeBytes,
           .scales_step = Kind::kScaleBytes};
-}
-
-// For tile `t` of `tiles` over the same slice: its share of the next slice, which starts at w.block
-// of w. Memory is then read evenly and not in one burst a slice.
-template <typename Kind>
-Ahead next_slice(const Weights& w, uint32_t blocks, uint32_t t, uint32_t tiles) {
-  auto share = [&](size_t bytes) {
-    size_t step = (bytes / tiles + 63) / 64 * 64;
-    return t * step < bytes ? step : 0;
-  };
-  Ahead ahead = {.codes = w.codes + Kind::kCodeBytes * w.block,
-                 .scales = w.scales + Kind::scales_start(w) + Kind::kScaleBytes * w.block,
-                 .codes_later = nullptr,
-                 .scales_later = nullptr,
-                 .split = SIZE_MAX,
-                 .codes_stride = w.codes_stride,
-                 .scales_stride = w.scales_stride,
-                 .codes_step = share(Kind::kCodeBytes),
-                 .scales_step = share(Kind::kScaleBytes)};
-  ahead.codes += ahead.codes_step * blocks * t;
-  ahead.scales += ahead.scales_step * blocks * t;
-  return ahead;
-}
-
-// The first `bytes` of at most `Lines` cache lines. Branches that always go the same way, since a
-// loop over `bytes` would cost a mispredicted exit each time.
-template <size_t... Lines>
-[[gnu::always_inline]] inline void prefetch_some(const std::byte* p, size_t bytes,
-                                                 std::index_sequence<Lines...>) {
-  ((Lines * 64 < bytes ? prefetch_bytes(p + Lines * 64, 64) : void()), ...);
-}
-
-template <typename Kind, int P>
-[[gnu::always_inline]] inline void prefetch(const Ahead& ahead, size_t i) {
-  const std::byte* codes =
-      (i < ahead.split ? ahead.codes : ahead.codes_later) + ahead.codes_step * i;
-  const std::byte* scales =
-      (i < ahead.split ? ahead.scales : ahead.scales_later) + ahead.scales_step * i;
-  for (size_t p = 0; p < P; ++p) {
-    prefetch_some(codes + ahead.codes_stride * p, ahead.codes_step,
-                  std::make_index_sequence<Kind::kCodeBytes / 64>());
-    prefetch_some(scales + ahead.scales_stride * p, ahead.scales_step,
-                  std::make_index_sequence<(Kind::kScaleBytes + 63) / 64>());
-  }
 }
 
 // Accumulates `blocks` blocks of P panels and R rows onto `out` (onto zero if first).

@@ -8,12 +8,16 @@
 #define HEARTH_GEMM_KERNELS(X, level) \
   X(kF32, f32, level)                 \
   X(kF16, f16, level)                 \
-  X(kBF16, bf16, level)               \
-  X(kQ8_0, q8_0, level)               \
-  X(kQ4_0, q4_0, level)               \
-  X(kQ4_K, q4_k, level)               \
-  X(kQ6_K, q6_k, level)               \
-  X(kI8x32, i8x32, level)             \
+  HEARTH_AMX_GEMM_KERNELS(X, level)
+
+// AMX has these alone; its level takes the others from AVX-512.
+#define HEARTH_AMX_GEMM_KERNELS(X, level) \
+  X(kBF16, bf16, level)                   \
+  X(kQ8_0, q8_0, level)                   \
+  X(kQ4_0, q4_0, level)                   \
+  X(kQ4_K, q4_k, level)                   \
+  X(kQ6_K, q6_k, level)                   \
+  X(kI8x32, i8x32, level)                 \
   X(kI8x16, i8x16, level)
 
 namespace hearth {
@@ -23,6 +27,7 @@ HEARTH_GEMM_KERNELS(HEARTH_DECLARE_GEMM, reference)
 HEARTH_GEMM_KERNELS(HEARTH_DECLARE_GEMM, avx2)
 HEARTH_GEMM_KERNELS(HEARTH_DECLARE_GEMM, avx512)
 HEARTH_GEMM_KERNELS(HEARTH_DECLARE_GEMM, neon)
+HEARTH_AMX_GEMM_KERNELS(HEARTH_DECLARE_GEMM, amx)
 #undef HEARTH_DECLARE_GEMM
 
 }  // namespace hearth

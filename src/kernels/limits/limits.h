@@ -3,10 +3,10 @@
 //
 // One loop for each unit that a GEMM may run on, in the form that this level's GEMM kernels use:
 //
-//   unit      reference       avx2                            avx512      neon
-//   f32 fma   multiply, add   vfmadd                          vfmadd      fmla
-//   bf16 dot  -               -                               vdpbf16ps   -
-//   int8 dot  multiply, add   vpmaddubsw, vpmaddwd, vpaddd    vpdpbusd    sdot
+//   unit      reference       avx2                            avx512      amx         neon
+//   f32 fma   multiply, add   vfmadd                          vfmadd      vfmadd      fmla
+//   bf16 dot  -               -                               vdpbf16ps   tdpbf16ps   -
+//   int8 dot  multiply, add   vpmaddubsw, vpmaddwd, vpaddd    vpdpbusd    tdpbssd     sdot
 //
 // Enough independent chains run side by side to hide the instruction's latency. An addition and a
 // multiplication are two operations.

@@ -7,7 +7,11 @@
 // X(Unit, name, level) for each loop ops_<name>_<level>.
 #define HEARTH_UNIT_LOOPS(X, level) \
   X(kF32Fma, f32_fma, level)        \
-  X(kBf16Dot, bf16_dot, level)      \
+  HEARTH_AMX_UNIT_LOOPS(X, level)
+
+// AMX has these alone.
+#define HEARTH_AMX_UNIT_LOOPS(X, level) \
+  X(kBf16Dot, bf16_dot, level)          \
   X(kInt8Dot, int8_dot, level)
 
 namespace hearth {
@@ -20,6 +24,7 @@ HEARTH_DECLARE_LIMITS(reference)
 HEARTH_DECLARE_LIMITS(avx2)
 HEARTH_DECLARE_LIMITS(avx512)
 HEARTH_DECLARE_LIMITS(neon)
+HEARTH_AMX_UNIT_LOOPS(HEARTH_DECLARE_UNIT, amx)
 #undef HEARTH_DECLARE_LIMITS
 #undef HEARTH_DECLARE_UNIT
 

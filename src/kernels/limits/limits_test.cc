@@ -22,7 +22,7 @@ TEST(LimitsTest, OperationsGrowWithTheRounds) {
     }
     EXPECT_GT(loop(isa, Unit::kF32Fma)(1), 0);
     EXPECT_GT(loop(isa, Unit::kInt8Dot)(1), 0);
-    EXPECT_EQ(loop(isa, Unit::kBf16Dot)(1) > 0, isa == Isa::kAvx512);
+    EXPECT_EQ(loop(isa, Unit::kBf16Dot)(1) > 0, isa == Isa::kAvx512 || isa == Isa::kAmx);
   }
 }
 
@@ -32,7 +32,7 @@ TEST(LimitsTest, AUnitThatALevelLacksIsFma) {
     EXPECT_EQ(unit_for(ActFormat::kF32, units), Unit::kF32Fma);
     EXPECT_EQ(unit_for(ActFormat::kQ8, units), Unit::kInt8Dot);
     EXPECT_EQ(unit_for(ActFormat::kBF16, units),
-              isa == Isa::kAvx512 ? Unit::kBf16Dot : Unit::kF32Fma);
+              isa == Isa::kAvx512 || isa == Isa::kAmx ? Unit::kBf16Dot : Unit::kF32Fma);
   }
 }
 

@@ -1,0 +1,235 @@
+// AMX kernel of BF16 weights (Intel SDM volume 2, TDPBF16PS): Sapphire Rapids on.
+//
+// A block of a panel as packed, 16 pairs x 16 rows, is a tile as tdpbf16ps wants its second
+// operand; 16 rows of activations x 32 elements are the first, and the 16 x 16 outputs a third. No
+// vector instruction takes part.
+//
+// Many rows: two tiles of rows by two panels, four products for four loads. A slice of K of the two
+// panels stays in the caches while 128 rows pass; between slices the outputs wait in scratch, since
+// rows of `out` that lie a power of two apart push each other out of L1. Up to one tile of rows:
+// four panels at a time over all of K, since memory is the limit then, and one stream of tiles
+// reads only two thirds of it.
+//
+// The results are the same for every M: a product adds 16 even and 16 odd elements of K, each in a
+// chain of its own, and their sum to the output.
+#include "kernels/gemm/gemm_avx512-inl.h"
+#include "kernels/gemm/gemm_kernels.h"
+#include "kernels/simd/tiles_amx-inl.h"
+
+namespace hearth {
+namespace {
+
+constexpr uint32_t kTileRows = 16;
+constexpr size_t kTileBytes = 1024;  // a block of a panel, or 16 x 16 outputs
+constexpr uint32_t kRowBlock = 128;
+constexpr uint32_t kPanelsAtOnce = 16;
+constexpr uint32_t kSliceBlocks = 40;
+// Outputs of a panel and the rows of a row block, tile after tile.
+constexpr size_t kPanelOutputs = kTileBytes * kRowBlock / kTileRows;
+static_assert(kPanelOutputs * kPanelsAtOnce <= kGemmScratchBytes);
+
+// One or two tiles of rows by one or two panels over a slice; all strides in bytes.
+struct Tiles {
+  const std::byte* a;  // the first row
+  size_t a_stride;
+  const std::byte* w;  // the first panel
+  size_t w_stride;     // of panels
+  std::byte* out;      // tiles of rows lie one after the other
+  size_t out_stride;   // of panels
+  uint32_t blocks;
+  bool first;     // of the slices
+  bool prefetch;  // the weights, which come from memory
+};
+
+// Tile numbers: outputs of row tile m and panel p are 2 m + p, activations 4 + m, weights 6 + p.
+amx::Shape shape_of(uint32_t row_tiles, uint32_t last_rows) {
+  amx::Shape shape;
+  for (uint32_t m = 0; m < row_tiles; ++m) {
+    uint32_t rows = m + 1 == row_tiles ? last_rows : kTileRows;
+    for (uint32_t tile : {2 * m, 2 * m + 1, 4 + m}) shape.set(tile, rows, 64);
+  }
+  for (uint32_t tile : {6u, 7u}) shape.set(tile, kTileRows, 64);
+  return shape;
+}
+
+template <int Tile>
+[[gnu::always_inline]] inline void start(const std::byte* out, bool first) {
+  if (first) {
+    amx::zero<Tile>();
+  } else {
+    amx::load<Tile>(out, 64);
+  }
+}
+
+template <int RowTiles, int Panels>
+void multiply(const Tiles& tiles) {
+  const Tiles t = tiles;
+  const std::byte* a0 = t.a;
+  const std::byte* a1 = t.a + t.a_stride * kTileRows;
+  const std::byte* w0 = t.w;
+  const std::byte* w1 = t.w + t.w_stride;
+  std::byte* out1 = t.out + t.out_stride;
+  start<0>(t.out, t.first);
+  if (Panels == 2) start<1>(out1, t.first);
+  if (RowTiles == 2) start<2>(t.out + kTileBytes, t.first);
+  if (RowTiles == 2 && Panels == 2) start<3>(out1 + kTileBytes, t.first);
+  for (uint32_t i = 0; i < t.blocks; ++i) {
+    if (t.prefetch) {
+      prefetch_bytes(w0 + kPrefetchBytes / 2, kTileBytes);
+      if (Panels == 2) prefetch_bytes(w1 + kPrefetchBytes / 2, kTileBytes);
+    }
+    amx::load<4>(a0, t.a_stride);
+    amx::load<6>(w0, 64);
+    amx::dot_bf16<0, 4, 6>();
+    if (Panels == 2) {
+      amx::load<7>(w1, 64);
+      amx::dot_bf16<1, 4, 7>();
+    }
+    if (RowTiles == 2) {
+      amx::load<5>(a1, t.a_stride);
+      amx::dot_bf16<2, 5, 6>();
+      if (Panels == 2) amx::dot_bf16<3, 5, 7>();
+    }
+    a0 += kBlock * sizeof(bf16_t);
+    a1 += kBlock * sizeof(bf16_t);
+    w0 += kTileBytes;
+    w1 += kTileBytes;
+  }
+  amx::store<0>(t.out, 64);
+  if (Panels == 2) amx::store<1>(out1, 64);
+  if (RowTiles == 2) amx::store<2>(t.out + kTileBytes, 64);
+  if (RowTiles == 2 && Panels == 2) amx::store<3>(out1 + kTileBytes, 64);
+}
+
+// `rows` rows of Panels panels over a slice; `t` says where the first tiles are. The shape is that
+// of two whole tiles before and after.
+template <int Panels>
+void pass_rows(Tiles t, uint32_t rows) {
+  for (; rows >= 2 * kTileRows; rows -= 2 * kTileRows) {
+    multiply<2, Panels>(t);
+    t.a += t.a_stride * 2 * kTileRows;
+    t.out += 2 * kTileBytes;
+    t.prefetch = false;
+  }
+  if (rows == 0) return;
+  if (rows > kTileRows) {
+    amx::configure(shape_of(2, rows - kTileRows));
+    multiply<2, Panels>(t);
+  } else {
+    amx::configure(shape_of(1, rows));
+    multiply<1, Panels>(t);
+  }
+  amx::configure(shape_of(2, kTileRows));
+}
+
+const std::byte* bytes_at(const GemmArgs& g, uint32_t row, uint32_t block) {
+  return reinterpret_cast<const std::byte*>(g.a.bf16 + g.a.row_stride * row +
+                                            size_t{kBlock} * block);
+}
+
+const std::byte* weights_at(const GemmArgs& g, uint32_t panel, uint32_t block) {
+  return g.w.codes + g.w.codes_panel_bytes * (g.panel0 + panel) + kTileBytes * block;
+}
+
+// At most kRowBlock rows from `row` on and kPanelsAtOnce panels from `panel` on.
+void multiply_part(const GemmArgs& g, uint32_t row, uint32_t rows, uint32_t panel,
+                   uint32_t panels) {
+  for_slices(g.block0, g.block1, kSliceBlocks, [&](uint32_t begin, uint32_t end) {
+    for (uint32_t p = 0; p < panels; p += 2) {
+      Tiles t = {.a = bytes_at(g, row, begin),
+                 .a_stride = g.a.row_stride * sizeof(bf16_t),
+                 .w = weights_at(g, panel + p, begin),
+                 .w_stride = g.w.codes_panel_bytes,
+                 .out = g.scratch + kPanelOutputs * p,
+                 .out_stride = kPanelOutputs,
+                 .blocks = end - begin,
+                 .first = begin == g.block0,
+                 .prefetch = true};
+      if (p + 2 <= panels) {
+        pass_rows<2>(t, rows);
+      } else {
+        pass_rows<1>(t, rows);
+      }
+    }
+  });
+  for (uint32_t r = 0; r < rows; ++r) {
+    float* out = g.out + g.out_stride * (row + r) + size_t{kPanelRows} * panel;
+    for (uint32_t p = 0; p < panels; ++p) {
+      _mm512_storeu_ps(out + kPanelRows * p,
+                       load_f32(g.scratch + kPanelOutputs * p + size_t{64} * r));
+    }
+  }
+}
+
+void many_rows(const GemmArgs& g) {
+  amx::configure(shape_of(2, kTileRows));
+  for (uint32_t row = 0; row < g.m; row += kRowBlock) {
+    for (uint32_t p = 0; p < g.panels; p += kPanelsAtOnce) {
+      multiply_part(g, row, std::min(kRowBlock, g.m - row), p,
+                    std::min(kPanelsAtOnce, g.panels - p));
+    }
+  }
+}
+
+// Four panels, or one; outputs are tiles 0 to 3, activations 4, and weights take 5 to 7 in turn.
+template <bool Four>
+void stream(const GemmArgs& g, uint32_t panel) {
+  constexpr size_t kAhead = Four ? kPrefetchBytes / 4 : kPrefetchBytes;
+  const std::byte* a = bytes_at(g, 0, g.block0);
+  const std::byte* w = weights_at(g, panel, g.block0);
+  const size_t a_stride = g.a.row_stride * sizeof(bf16_t), w_stride = g.w.codes_panel_bytes;
+  const uint32_t blocks = g.block1 - g.block0;
+  amx::zero<0>();
+  amx::zero<1>();
+  amx::zero<2>();
+  amx::zero<3>();
+  for (uint32_t i = 0; i < blocks; ++i) {
+    for (size_t p = 0; p < (Four ? 4 : 1); ++p) {
+      prefetch_bytes(w + w_stride * p + kAhead, kTileBytes);
+    }
+    amx::load<4>(a, a_stride);
+    amx::load<5>(w, 64);
+    amx::dot_bf16<0, 4, 5>();
+    if (Four) {
+      amx::load<6>(w + w_stride, 64);
+      amx::dot_bf16<1, 4, 6>();
+      amx::load<7>(w + w_stride * 2, 64);
+      amx::dot_bf16<2, 4, 7>();
+      amx::load<5>(w + w_stride * 3, 64);
+      amx::dot_bf16<3, 4, 5>();
+    }
+    a += kBlock * sizeof(bf16_t);
+    w += kTileBytes;
+  }
+  float* out = g.out + size_t{kPanelRows} * panel;
+  const size_t out_stride = g.out_stride * sizeof(float);
+  amx::store<0>(out, out_stride);
+  if (Four) {
+    amx::store<1>(out + kPanelRows, out_stride);
+    amx::store<2>(out + 2 * kPanelRows, out_stride);
+    amx::store<3>(out + 3 * kPanelRows, out_stride);
+  }
+}
+
+void few_rows(const GemmArgs& g) {
+  amx::Shape shape;
+  for (uint32_t tile = 0; tile < 8; ++tile) shape.set(tile, tile < 5 ? g.m : kTileRows, 64);
+  amx::configure(shape);
+  uint32_t p = 0;
+  for (; p + 4 <= g.panels; p += 4) stream<true>(g, p);
+  for (; p < g.panels; ++p) stream<false>(g, p);
+}
+
+}  // namespace
+
+void gemm_bf16_amx(const GemmArgs& g) {
+  if (g.m == 0) return;
+  if (g.m <= kTileRows) {
+    few_rows(g);
+  } else {
+    many_rows(g);
+  }
+  amx::release();
+}
+
+}  // namespace hearth

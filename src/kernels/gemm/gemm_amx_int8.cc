@@ -1,0 +1,301 @@
+// AMX kernels of the quantised pack kinds (Intel SDM volume 1, chapter 18): Sapphire Rapids on.
+//
+// A block of a panel as packed, 8 groups x 16 rows x 4 codes, is a tile as tdpbssd wants its second
+// operand; 16 rows of activations x 32 codes are the first. One instruction then gives the block's
+// 16 x 16 exact sums, where AVX-512 needs 128; what is left is the float part of the contract,
+// which each output owes once a block. Sums go through memory, since no instruction moves a tile to
+// vector registers: while one block's are multiplied, those before are added up.
+//
+//   for each slice of K, pair of panels:  unpack codes to bytes and scales to f32, in scratch
+//     for each 16 rows, panel:            the outputs in 16 registers, over the slice's blocks
+//
+// Rows beyond the last whole tile are copied to scratch and padded with zeros, to 8 or 16. Few rows
+// are left to AVX-512, which is as fast with them; the results are the same to the bit.
+//
+// The limit: a block takes 16 cycles of the tile unit, half of what it could do on a block of 64,
+// but the sums' way through memory and the float part take three times that, so about a sixth of
+// the unit's peak is the most (half of it with halves of 16).
+#include <cstring>
+#include <type_traits>
+
+#include "kernels/gemm/gemm_avx512_kinds-inl.h"
+#include "kernels/gemm/gemm_kernels.h"
+#include "kernels/simd/tiles_amx-inl.h"
+
+namespace hearth {
+namespace {
+
+constexpr uint32_t kTileRows = 16, kSmallTileRows = 8;
+// Up to this many rows AVX-512 is as fast.
+constexpr uint32_t kFewRows = 24;
+static_assert(kFewRows >= kTileRows);
+constexpr uint32_t kTilePanels = 2;
+constexpr uint32_t kSliceBlocks = 24;
+// Sums of a block, or of a half of it.
+constexpr size_t kSumBytes = size_t{kTileRows} * kPanelRows * sizeof(int32_t);
+
+// A slice of a panel: signed codes, block by block as packed; per half block 16 scales, then 16
+// minima.
+struct Slice {
+  alignas(64) int8_t codes[kSliceBlocks * kBlock * kPanelRows];
+  float scales[kSliceBlocks * 2 * kPanelRows];
+  float mins[kSliceBlocks * 2 * kPanelRows];
+};
+
+// Rows that fill no tile, with zeros behind them.
+struct Padded {
+  alignas(64) int8_t codes[kTileRows * kSliceBlocks * kBlock];
+  float scale[kTileRows * kSliceBlocks];
+  float sum[kTileRows * kSliceBlocks * 2];
+};
+
+struct Scratch {
+  Slice slices[kTilePanels];
+  Padded padded;
+  alignas(64) std::byte sums[2][kSumBytes];
+};
+static_assert(sizeof(Scratch) <= kGemmScratchBytes);
+
+// Rows of activations over a slice: codes lie `stride` bytes apart, scales stride / 32 floats, sums
+// that times the halves.
+struct TileRows {
+  const int8_t* codes;
+  const float* scale;
+  const float* sum;
+  size_t stride;
+};
+
+template <typename Kind>
+void unpack(const Weights& w, uint32_t block0, uint32_t blocks, Slice* to) {
+  const std::byte* codes = w.codes + Kind::kCodeBytes * block0;
+  const __m512i offset = _mm512_set1_epi8(static_cast<char>(Kind::kOffset));
+  int8_t* to_codes = to->codes;
+  float* to_scales = to->scales;
+  float* to_mins = to->mins;
+  for (uint32_t i = 0; i < blocks; ++i, codes += Kind::kCodeBytes) {
+    HEARTH_UNROLL
+    for (int g = 0; g < 8; ++g, to_codes += 64) {
+      _mm512_store_si512(to_codes, _mm512_sub_epi8(Kind::group(codes, g), offset));
+    }
+    for (int h = 0; h < Kind::kHalves; ++h, to_scales += kPanelRows, to_mins += kPanelRows) {
+      _mm512_store_ps(to_scales, Kind::scale(w, w.scales, block0 + i, h));
+      if constexpr (Kind::kMin) _mm512_store_ps(to_mins, Kind::min(w, w.scales, block0 + i, h));
+    }
+  }
+}
+
+// Starts the sums of step s, a block or half of one, in tile B of those that take turns.
+template <int Halves, int B>
+[[gnu::always_inline]] inline void multiply(const Slice& w, const TileRows& a, uint32_t s,
+                                            std::byte* sums) {
+  constexpr size_t kStepCodes = kBlock / Halves;
+  amx::zero<B>();
+  amx::load<2 + B>(a.codes + kStepCodes * s, a.stride);
+  amx::load<4 + B>(w.codes + kStepCodes * kPanelRows * s, 64);
+  amx::dot_signed<B, 2 + B, 4 + B>();
+  amx::store<B>(sums, 64);
+}
+
+// The float part of the contract for the sums of step s.
+template <typename Kind, int R>
+[[gnu::always_inline]] inline void add_up(const Slice& w, const TileRows& a, uint32_t s,
+                                          const std::byte* sums, __m512 (&acc)[R]) {
+  const size_t per_row = a.stride / kBlock;
+  const float* scale = a.scale + s / Kind::kHalves;
+  const float* sum = a.sum + s;
+  const __m512 ws = _mm512_load_ps(w.scales + kPanelRows * s);
+  HEARTH_UNROLL
+  for (int r = 0; r < R; ++r) {
+    __m512 dot = _mm512_cvtepi32_ps(_mm512_load_si512(sums + 64 * r));
+    __m512 as = _mm512_set1_ps(scale[per_row * static_cast<size_t>(r)]);
+    acc[r] = _mm512_fmadd_ps(dot, _mm512_mul_ps(ws, as), acc[r]);
+  }
+  if constexpr (Kind::kMin) {
+    const __m512 min = _mm512_load_ps(w.mins + kPanelRows * s);
+    HEARTH_UNROLL
+    for (int r = 0; r < R; ++r) {
+      __m512 each = _mm512_set1_ps(sum[per_row * Kind::kHalves * static_cast<size_t>(r)]);
+      acc[r] = _mm512_fmadd_ps(min, each, acc[r]);
+    }
+  }
+}
+
+// Where a tile's outputs lie, and how many of its rows are real.
+struct TileOut {
+  float* out;
+  size_t stride;
+  uint32_t rows;
+  bool first;  // of the slices
+};
+
+template <typename Kind, int R>
+void tile(const Slice& w, const TileRows& a, const Ahead& ahead, uint32_t blocks,
+          std::byte (*sums)[kSumBytes], const TileOut& to) {
+  constexpr int H = Kind::kHalves;
+  const uint32_t steps = blocks * H;
+  __m512 acc[R];
+  HEARTH_UNROLL
+  for (uint32_t r = 0; r < R; ++r) {
+    bool load = !to.first && r < to.rows;
+    acc[r] = load ? _mm512_loadu_ps(to.out + to.stride * r) : _mm512_setzero_ps();
+  }
+  multiply<H, 0>(w, a, 0, sums[0]);
+  for (uint32_t s = 0; s < steps; s += 2) {
+    if (s + 1 < steps) multiply<H, 1>(w, a, s + 1, sums[1]);
+    prefetch<Kind, 1>(ahead, s / H);
+    add_up<Kind>(w, a, s, sums[0], acc);
+    if (s + 1 == steps) break;
+    if (s + 2 < steps) multiply<H, 0>(w, a, s + 2, sums[0]);
+    if constexpr (H == 1) prefetch<Kind, 1>(ahead, s + 1);
+    add_up<Kind>(w, a, s + 1, sums[1], acc);
+  }
+  HEARTH_UNROLL
+  for (uint32_t r = 0; r < R; ++r) {
+    if (r < to.rows) _mm512_storeu_ps(to.out + to.stride * r, acc[r]);
+  }
+}
+
+// What one call does to a slice of K.
+template <typename Kind>
+class SliceWork {
+ public:
+  SliceWork(const GemmArgs& g, uint32_t begin, uint32_t end)
+      : g_(g), scratch_(*reinterpret_cast<Scratch*>(g.scratch)), begin_(begin), end_(end) {
+    uint32_t rest = g.m % kTileRows;
+    if (rest != 0) pad(g.m - rest, rest);
+  }
+
+  // `next` holds the block and the panels that are unpacked after these.
+  void panels(const Weights& w, uint32_t count, const Weights& next, float* out) {
+    for (uint32_t p = 0; p < count; ++p) {
+      unpack<Kind>(panel_of(w, p), begin_, blocks(), &scratch_.slices[p]);
+    }
+    uint32_t whole = g_.m / kTileRows, rest = g_.m % kTileRows, tiles = whole + (rest != 0);
+    for (uint32_t t = 0; t < tiles; ++t) {
+      uint32_t row = t * kTileRows;
+      bool padded = t == whole;
+      TileRows a = padded ? padded_rows() : rows_at(row);
+      bool small = padded && rest <= kSmallTileRows;
+      if (small) amx::configure(kShape<kSmallTileRows>);
+      for (uint32_t p = 0; p < count; ++p) {
+        Ahead ahead = next_slice<Kind>(panel_of(next, p), blocks(), t, tiles);
+        TileOut to{out + g_.out_stride * row + kPanelRows * p, g_.out_stride,
+                   padded ? rest : kTileRows, begin_ == g_.block0};
+        auto fn = small ? tile<Kind, kSmallTileRows> : tile<Kind, kTileRows>;
+        fn(scratch_.slices[p], a, ahead, blocks(), scratch_.sums, to);
+      }
+      if (small) amx::configure(kShape<kTileRows>);
+    }
+  }
+
+  // Tiles 0 and 1 are sums, 2 and 3 activations, 4 and 5 weights.
+  template <uint32_t R>
+  static constexpr amx::Shape kShape = [] {
+    constexpr uint16_t kStep = kBlock / Kind::kHalves;
+    amx::Shape shape;
+    for (uint32_t b = 0; b < 2; ++b) {
+      shape.set(b, R, 64);
+      shape.set(2 + b, R, kStep);
+      shape.set(4 + b, kStep / 4, 64);
+    }
+    return shape;
+  }();
+
+ private:
+  static Weights panel_of(Weights w, uint32_t p) {
+    w.codes += w.codes_stride * p;
+    w.scales += w.scales_stride * p;
+    return w;
+  }
+
+  uint32_t blocks() const { return end_ - begin_; }
+
+  TileRows rows_at(uint32_t row) const {
+    size_t at = g_.a.row_stride / kBlock * row + begin_;
+    const float* sum = Kind::kHalves == 2 ? g_.a.sum16 : g_.a.sum32;
+    return {g_.a.codes + at * kBlock, g_.a.scale + at,
+            Kind::kMin ? sum + at * Kind::kHalves : nullptr, g_.a.row_stride};
+  }
+
+  TileRows padded_rows() const {
+    const Padded& p = scratch_.padded;
+    return {p.codes, p.scale, p.sum, size_t{kBlock} * kSliceBlocks};
+  }
+
+  void pad(uint32_t row0, uint32_t rows) {
+    Padded& to = scratch_.padded;
+    for (uint32_t r = 0; r < kTileRows; ++r) {
+      int8_t* codes = to.codes + size_t{kBlock} * kSliceBlocks * r;
+      float* scale = to.scale + kSliceBlocks * r;
+      float* sum = to.sum + kSliceBlocks * Kind::kHalves * r;
+      if (r >= rows) {
+        std::memset(codes, 0, size_t{kBlock} * blocks());
+        std::memset(scale, 0, sizeof(float) * blocks());
+        std::memset(sum, 0, sizeof(float) * blocks() * Kind::kHalves);
+        continue;
+      }
+      TileRows from = rows_at(row0 + r);
+      std::memcpy(codes, from.codes, size_t{kBlock} * blocks());
+      std::memcpy(scale, from.scale, sizeof(float) * blocks());
+      if (Kind::kMin) std::memcpy(sum, from.sum, sizeof(float) * blocks() * Kind::kHalves);
+    }
+  }
+
+  const GemmArgs& g_;
+  Scratch& scratch_;
+  uint32_t begin_, end_;
+};
+
+template <typename Kind>
+void gemm(const GemmArgs& g) {
+  using Work = SliceWork<Kind>;
+  Weights w = {.codes = g.w.codes + g.w.codes_panel_bytes * g.panel0,
+               .scales = g.w.scales + g.w.scales_panel_bytes * g.panel0,
+               .codes_stride = g.w.codes_panel_bytes,
+               .scales_stride = g.w.scales_panel_bytes,
+               .phase = g.w.phase,
+               .supers = g.w.supers,
+               .block = 0};
+  auto from = [&](uint32_t panel, uint32_t block) {
+    Weights at = w;
+    at.codes += w.codes_stride * panel;
+    at.scales += w.scales_stride * panel;
+    at.block = block;
+    return at;
+  };
+  amx::configure(Work::template kShape<kTileRows>);
+  for_slices(g.block0, g.block1, kSliceBlocks, [&](uint32_t begin, uint32_t end) {
+    Work work(g, begin, end);
+    for (uint32_t p = 0; p < g.panels; p += kTilePanels) {
+      uint32_t count = std::min(kTilePanels, g.panels - p);
+      bool last = p + count == g.panels;
+      Weights next = !last             ? from(p + count, begin)
+                     : end != g.block1 ? from(0, end)
+                                       : from(g.panels, g.block0);
+      work.panels(from(p, begin), count, next, g.out + kPanelRows * p);
+    }
+  });
+  amx::release();
+}
+
+}  // namespace
+
+#define HEARTH_AMX_GEMM(name, Kind)              \
+  void gemm_##name##_amx(const GemmArgs& args) { \
+    if (args.m <= kFewRows) {                    \
+      gemm_##name##_avx512(args);                \
+    } else {                                     \
+      gemm<Kind>(args);                          \
+    }                                            \
+  }
+
+HEARTH_AMX_GEMM(q8_0, KindQ8_0)
+HEARTH_AMX_GEMM(q4_0, KindQ4_0)
+HEARTH_AMX_GEMM(q4_k, KindQ4_K)
+HEARTH_AMX_GEMM(q6_k, KindQ6_K)
+using KindI8x32 = KindI8<1, true>;
+using KindI8x16 = KindI8<2, true>;
+HEARTH_AMX_GEMM(i8x32, KindI8x32)
+HEARTH_AMX_GEMM(i8x16, KindI8x16)
+
+}  // namespace hearth

@@ -1,0 +1,66 @@
+// The AMX instructions that kernels use, by tile number. Written as assembly: GCC 12 takes stores
+// to the configuration for dead before its own _tile_loadconfig, and knows of no dependence between
+// tiles and memory. Included by AMX files only.
+//
+// A thread's tiles exist between configure() and release(). The process has asked for them
+// (topology/cpu_features.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace hearth::amx {
+namespace {
+
+// Rows and bytes a row of each tile: the 64 bytes that ldtilecfg reads.
+struct alignas(64) Shape {
+  uint8_t palette = 1;
+  uint8_t start_row = 0;
+  uint8_t reserved[14] = {};
+  uint16_t row_bytes[16] = {};
+  uint8_t rows[16] = {};
+
+  constexpr void set(uint32_t tile, uint32_t tile_rows, uint32_t bytes) {
+    rows[tile] = static_cast<uint8_t>(tile_rows);
+    row_bytes[tile] = static_cast<uint16_t>(bytes);
+  }
+};
+static_assert(sizeof(Shape) == 64);
+
+// All tiles are zero after it.
+inline void configure(const Shape& shape) { asm volatile("ldtilecfg %0" ::"m"(shape) : "memory"); }
+
+inline void release() { asm volatile("tilerelease" ::: "memory"); }
+
+template <int Tile>
+[[gnu::always_inline]] inline void zero() {
+  asm volatile("tilezero %%tmm%c0" ::"i"(Tile));
+}
+
+// Rows of memory `stride` bytes apart.
+template <int Tile>
+[[gnu::always_inline]] inline void load(const void* p, size_t stride) {
+  asm volatile("tileloadd (%0,%1,1), %%tmm%c2" ::"r"(p), "r"(stride), "i"(Tile) : "memory");
+}
+
+template <int Tile>
+[[gnu::always_inline]] inline void store(void* p, size_t stride) {
+  asm volatile("tilestored %%tmm%c2, (%0,%1,1)" ::"r"(p), "r"(stride), "i"(Tile) : "memory");
+}
+
+// Sum[m][n] += A[m][4 k + j] B[k][4 n + j] over k and j, exactly: int8 codes, int32 sums.
+template <int Sum, int A, int B>
+[[gnu::always_inline]] inline void dot_signed() {
+  asm volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(Sum), "i"(A), "i"(B));
+}
+
+// The same of pairs of BF16, in f32: of A[m][2 k] B[k][2 n] over k, of A[m][2 k + 1] B[k][2 n + 1]
+// over k, each a chain of fused multiply-adds from zero, and then Sum += first + second. Subnormals
+// count as zero.
+template <int Sum, int A, int B>
+[[gnu::always_inline]] inline void dot_bf16() {
+  asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(Sum), "i"(A), "i"(B));
+}
+
+}  // namespace
+}  // namespace hearth::amx
