@@ -5,10 +5,10 @@
 // vector instruction takes part.
 //
 // Many rows: two tiles of rows by two panels, four products for four loads. A slice of K of the two
-// panels stays in the caches while 128 rows pass; between slices the outputs wait in scratch, since
-// rows of `out` that lie a power of two apart push each other out of L1. Up to one tile of rows:
-// four panels at a time over all of K, since memory is the limit then, and one stream of tiles
-// reads only two thirds of it.
+// panels stays in the caches while 128 rows pass; between slices, if there are several, the outputs
+// wait in scratch, since rows of `out` that lie a power of two apart push each other out of L1. Up
+// to one tile of rows: four panels at a time over all of K, since memory is the limit then, and one
+// stream of tiles reads only two thirds of it.
 //
 // The results are the same for every M: a product adds 16 even and 16 odd elements of K, each in a
 // chain of its own, and their sum to the output.
@@ -28,14 +28,19 @@ constexpr uint32_t kSliceBlocks = 40;
 constexpr size_t kPanelOutputs = kTileBytes * kRowBlock / kTileRows;
 static_assert(kPanelOutputs * kPanelsAtOnce <= kGemmScratchBytes);
 
+// Where outputs lie: the first, and how far apart rows, tiles of rows and panels are, in bytes.
+struct Outputs {
+  std::byte* first;
+  size_t row, tile, panel;
+};
+
 // One or two tiles of rows by one or two panels over a slice; all strides in bytes.
 struct Tiles {
   const std::byte* a;  // the first row
   size_t a_stride;
   const std::byte* w;  // the first panel
   size_t w_stride;     // of panels
-  std::byte* out;      // tiles of rows lie one after the other
-  size_t out_stride;   // of panels
+  Outputs out;
   uint32_t blocks;
   bool first;     // of the slices
   bool prefetch;  // the weights, which come from memory
@@ -53,11 +58,11 @@ amx::Shape shape_of(uint32_t row_tiles, uint32_t last_rows) {
 }
 
 template <int Tile>
-[[gnu::always_inline]] inline void start(const std::byte* out, bool first) {
+[[gnu::always_inline]] inline void start(const std::byte* out, size_t stride, bool first) {
   if (first) {
     amx::zero<Tile>();
   } else {
-    amx::load<Tile>(out, 64);
+    amx::load<Tile>(out, stride);
   }
 }
 
@@ -68,11 +73,12 @@ void multiply(const Tiles& tiles) {
   const std::byte* a1 = t.a + t.a_stride * kTileRows;
   const std::byte* w0 = t.w;
   const std::byte* w1 = t.w + t.w_stride;
-  std::byte* out1 = t.out + t.out_stride;
-  start<0>(t.out, t.first);
-  if (Panels == 2) start<1>(out1, t.first);
-  if (RowTiles == 2) start<2>(t.out + kTileBytes, t.first);
-  if (RowTiles == 2 && Panels == 2) start<3>(out1 + kTileBytes, t.first);
+  std::byte* out0 = t.out.first;
+  std::byte* out1 = out0 + t.out.panel;
+  start<0>(out0, t.out.row, t.first);
+  if (Panels == 2) start<1>(out1, t.out.row, t.first);
+  if (RowTiles == 2) start<2>(out0 + t.out.tile, t.out.row, t.first);
+  if (RowTiles == 2 && Panels == 2) start<3>(out1 + t.out.tile, t.out.row, t.first);
   for (uint32_t i = 0; i < t.blocks; ++i) {
     if (t.prefetch) {
       prefetch_bytes(w0 + kPrefetchBytes / 2, kTileBytes);
@@ -95,10 +101,10 @@ void multiply(const Tiles& tiles) {
     w0 += kTileBytes;
     w1 += kTileBytes;
   }
-  amx::store<0>(t.out, 64);
-  if (Panels == 2) amx::store<1>(out1, 64);
-  if (RowTiles == 2) amx::store<2>(t.out + kTileBytes, 64);
-  if (RowTiles == 2 && Panels == 2) amx::store<3>(out1 + kTileBytes, 64);
+  amx::store<0>(out0, t.out.row);
+  if (Panels == 2) amx::store<1>(out1, t.out.row);
+  if (RowTiles == 2) amx::store<2>(out0 + t.out.tile, t.out.row);
+  if (RowTiles == 2 && Panels == 2) amx::store<3>(out1 + t.out.tile, t.out.row);
 }
 
 // `rows` rows of Panels panels over a slice; `t` says where the first tiles are. The shape is that
@@ -108,7 +114,7 @@ void pass_rows(Tiles t, uint32_t rows) {
   for (; rows >= 2 * kTileRows; rows -= 2 * kTileRows) {
     multiply<2, Panels>(t);
     t.a += t.a_stride * 2 * kTileRows;
-    t.out += 2 * kTileBytes;
+    t.out.first += 2 * t.out.tile;
     t.prefetch = false;
   }
   if (rows == 0) return;
@@ -134,17 +140,23 @@ const std::byte* weights_at(const GemmArgs& g, uint32_t panel, uint32_t block) {
 // At most kRowBlock rows from `row` on and kPanelsAtOnce panels from `panel` on.
 void multiply_part(const GemmArgs& g, uint32_t row, uint32_t rows, uint32_t panel,
                    uint32_t panels) {
+  float* out = g.out + g.out_stride * row + size_t{kPanelRows} * panel;
+  const size_t out_row = g.out_stride * sizeof(float);
+  const bool in_place = g.block1 - g.block0 <= kSliceBlocks;
+  const Outputs outputs =
+      in_place ? Outputs{reinterpret_cast<std::byte*>(out), out_row, out_row * kTileRows, 64}
+               : Outputs{g.scratch, 64, kTileBytes, kPanelOutputs};
   for_slices(g.block0, g.block1, kSliceBlocks, [&](uint32_t begin, uint32_t end) {
     for (uint32_t p = 0; p < panels; p += 2) {
       Tiles t = {.a = bytes_at(g, row, begin),
                  .a_stride = g.a.row_stride * sizeof(bf16_t),
                  .w = weights_at(g, panel + p, begin),
                  .w_stride = g.w.codes_panel_bytes,
-                 .out = g.scratch + kPanelOutputs * p,
-                 .out_stride = kPanelOutputs,
+                 .out = outputs,
                  .blocks = end - begin,
                  .first = begin == g.block0,
                  .prefetch = true};
+      t.out.first += outputs.panel * p;
       if (p + 2 <= panels) {
         pass_rows<2>(t, rows);
       } else {
@@ -152,8 +164,8 @@ void multiply_part(const GemmArgs& g, uint32_t row, uint32_t rows, uint32_t pane
       }
     }
   });
-  for (uint32_t r = 0; r < rows; ++r) {
-    float* out = g.out + g.out_stride * (row + r) + size_t{kPanelRows} * panel;
+  if (in_place) return;
+  for (uint32_t r = 0; r < rows; ++r, out += g.out_stride) {
     for (uint32_t p = 0; p < panels; ++p) {
       _mm512_storeu_ps(out + kPanelRows * p,
                        load_f32(g.scratch + kPanelOutputs * p + size_t{64} * r));
