@@ -1,7 +1,7 @@
 #!/bin/bash
 # Installs the Debian 12 packages that Hearth is built and tested with; nothing else, nothing twice.
 #
-#   scripts/install-deps.sh [--clang] [--aarch64] [--numa] [--check]
+#   scripts/install-deps.sh [--clang] [--aarch64] [--numa] [--check] [--train]
 #
 #   (no option)  compiler, build tools and libraries: what `make build` needs
 #   --clang      clang, its sanitizer runtimes and clang-format: the fuzzers and the format check
@@ -9,6 +9,7 @@
 #   --numa       emulator, static busybox, and a kernel image in ~/.cache/hearth: the machines with
 #                NUMA nodes; on x86-64 only
 #   --check      everything that `make check` needs
+#   --train      PyTorch and a fast BLAS, to train the demo model (tools/train_demo)
 #
 # Where all is there already, it asks dpkg, touches no network and says nothing.
 set -euo pipefail
@@ -27,7 +28,8 @@ for option in "$@"; do
     --aarch64) arm64=1 ;;
     --numa) numa=1 ;;
     --check) wanted+=("${clang[@]}" clang-tidy clang-tools llvm); arm64=1; numa=1 ;;
-    *) echo "install-deps.sh: unknown option '$option'; use --clang, --aarch64, --numa, --check" >&2
+    --train) wanted+=(python3-torch libopenblas0-pthread) ;;
+    *) echo "install-deps.sh: unknown option '$option'; the head of this script lists them" >&2
        exit 2 ;;
   esac
 done
