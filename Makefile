@@ -34,15 +34,15 @@ build: deps  ## the program, at build/release/hearth
 	$(call build_preset,release,the program and its tests with g++)
 
 ifdef MODEL
-run: build  ## generate text: make run MODEL=file.gguf [PROMPT="Once upon"] [ARGS="-n 64"]
+run: build  ## text from the demo model, or make run MODEL=file.gguf [PROMPT="Once"] [ARGS="-n 64"]
 	$(call say,hearth run $(MODEL))
 	@build/release/hearth run "$$MODEL" $${PROMPT:+-p "$$PROMPT"} $(ARGS)
 else
-run:
-	@printf '%s\n' 'make run needs a model in GGUF form:' \
-	  '  make run MODEL=path/to/file.gguf PROMPT="Once upon a time" ARGS="-n 64"' \
-	  'ARGS goes to `hearth run` as it stands; docs/run.md lists the options.' >&2
-	@exit 2
+run: build
+	$(call say,hearth topo: the machine and the plan)
+	@build/release/hearth topo
+	$(call say,hearth run: the demo model; MODEL=file.gguf takes another)
+	@build/release/hearth run $${PROMPT:+-p "$$PROMPT"} $(ARGS)
 endif
 
 ##@ Test

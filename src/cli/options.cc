@@ -1,7 +1,6 @@
 #include "cli/options.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <charconv>
 #include <limits>
@@ -93,6 +92,13 @@ void add_model(CLI::App& verb, std::string* model) {
       ->type_name("FILE");
 }
 
+CLI::Option* add_model_or_demo(CLI::App& verb, std::string* model) {
+  return verb
+      .add_option("MODEL", *model,
+                  "A model file in GGUF form; of several parts, the first; default: the demo model")
+      ->type_name("FILE");
+}
+
 void add_pre(CLI::App& verb, std::optional<std::string>* pre) {
   auto set = [pre](const std::string& name) { *pre = name; };
   verb.add_option_function<std::string>("--pre", set,
@@ -123,7 +129,7 @@ void add_text_sources(CLI::App& verb, TextSources* sources) {
 std::string read_source(const TextSource& source, const std::string& what) {
   if (source.text) return *source.text;
   if (source.path) return read_text(*source.path);
-  if (::isatty(STDIN_FILENO) != 0) {
+  if (stdin_is_terminal()) {
     print_note(fmt::format("type {} and end it with Ctrl-D on an empty line", what));
   }
   return read_text("-");

@@ -28,6 +28,8 @@ CLI::Option* add_real(CLI::App& verb, const std::string& names, float* value,
                       const std::string& help);
 
 void add_model(CLI::App& verb, std::string* model);
+// The same for verbs that take the demo model where none is named (cli/demo_model.h).
+CLI::Option* add_model_or_demo(CLI::App& verb, std::string* model);
 // The pre-tokenizer that overrides the file's.
 void add_pre(CLI::App& verb, std::optional<std::string>* pre);
 

@@ -63,6 +63,7 @@ void write_stdout(std::string_view text) {
   }
 }
 
+bool stdin_is_terminal() { return ::isatty(STDIN_FILENO) != 0; }
 bool stdout_is_terminal() { return ::isatty(STDOUT_FILENO) != 0; }
 bool stderr_is_terminal() { return ::isatty(STDERR_FILENO) != 0; }
 

@@ -16,6 +16,7 @@ std::string read_text(const std::string& path);
 
 void write_stdout(std::string_view text);
 
+bool stdin_is_terminal();
 bool stdout_is_terminal();
 bool stderr_is_terminal();
 

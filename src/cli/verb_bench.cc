@@ -13,6 +13,7 @@
 #include "bench/report.h"
 #include "bench/runner.h"
 #include "cli/bench_json.h"
+#include "cli/demo_model.h"
 #include "cli/describe.h"
 #include "cli/load.h"
 #include "cli/options.h"
@@ -204,14 +205,12 @@ std::string written(const BenchReport& report, const std::string& form) {
   return form == "csv" ? csv(report) : markdown(report);
 }
 
-int bench(const BenchArgs& args) {
-  if (args.model.empty() && !args.limits) {
-    fail(ErrorCode::kUsage, "MODEL is missing: name a model file, or ask for --limits alone");
-  }
+int bench(BenchArgs args) {
   std::string form = args.json ? "json" : args.form;
   if ((args.profile || !args.arriving.empty()) && form == "csv") {
     fail(ErrorCode::kUsage, "--profile and --arrive have no CSV form: take -o md or -o json");
   }
+  if (!args.limits) take_demo_model(&args.model);
   Session session(args);
   if (args.limits) {
     measure_limits(session);
@@ -238,8 +237,7 @@ void add_bench(CLI::App& program, Action& action) {
   CLI::App& verb = *program.add_subcommand(
       "bench", "Measure how fast a model runs, beside what the machine can do");
   auto args = std::make_shared<BenchArgs>();
-  add_model(verb, &args->model);
-  CLI::Option* model = verb.get_option("MODEL")->required(false);
+  CLI::Option* model = add_model_or_demo(verb, &args->model);
   BenchLists& lists = args->lists;
   std::vector<CLI::Option*> of_model = {
       model,
@@ -274,6 +272,7 @@ void add_bench(CLI::App& program, Action& action) {
   for (CLI::Option* option : of_model) limits->excludes(option);
   add_forms(verb, args.get());
   add_examples(verb,
+               "  hearth bench\n"
                "  hearth bench model.gguf\n"
                "  hearth bench model.gguf -p 15,300,512,2048 -n 128,256 -t 1,2\n"
                "  hearth bench model.gguf -p 0 -n 64 -b 1,2,4,8,16 -d 0,4096\n"

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "cli/demo_model.h"
 #include "cli/generate.h"
 #include "cli/load.h"
 #include "cli/options.h"
@@ -39,6 +40,8 @@ constexpr uint32_t kMostRepeats = 1024;
 // Texts that are generated at the same time; others wait for one to end.
 constexpr size_t kMostTogether = 32;
 
+constexpr const char* kDemoPrompt = "Tell me a story about a fox and a kite.";
+
 // ID=VALUE, ID+VALUE or ID-VALUE.
 std::pair<int32_t, float> parse_bias(const std::string& text) {
   const char* end = text.data() + text.size();
@@ -57,11 +60,19 @@ std::pair<int32_t, float> parse_bias(const std::string& text) {
        text);
 }
 
-std::vector<std::string> read_prompts(const RunArgs& args) {
-  if (!args.prompts.texts.empty()) return args.prompts.texts;
-  TextSource source{{}, args.prompts.path};
+// The prompts. Where neither a model nor a prompt is named, the demo model gets one of its own,
+// which is printed before the text, since nobody typed it.
+std::vector<std::string> read_prompts(RunArgs* args, bool demo) {
+  if (!args->prompts.texts.empty()) return args->prompts.texts;
+  TextSource source{{}, args->prompts.path};
+  bool ask = !demo || source.path || !stdin_is_terminal();
   // What an editor or echo put behind the text would be part of the prompt.
-  return {without_last_newline(read_source(source, "the prompt"))};
+  std::string text = ask ? without_last_newline(read_source(source, "the prompt")) : "";
+  if (demo && !source.path && text.empty()) {
+    args->echo = !args->json;
+    text = kDemoPrompt;
+  }
+  return {text};
 }
 
 std::vector<int32_t> encode_prompt(const RunArgs& args, const Tokenizer& tokenizer,
@@ -127,7 +138,8 @@ Request settle_request(const RunArgs& args, const SamplingParams& sampling) {
   return request;
 }
 
-int run(const RunArgs& args) {
+int run(RunArgs args) {
+  bool demo = take_demo_model(&args.model);
   GgufFile file = GgufFile::open(args.model);
   DecoderConfig config = read_model_config(file);
   std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(file, args.pre, args.engine.verbose);
@@ -135,7 +147,7 @@ int run(const RunArgs& args) {
   SamplingParams sampling = settle_sampling(args, *tokenizer, config);
   std::vector<std::vector<int32_t>> prompts;
   size_t longest = 0;
-  for (const std::string& text : read_prompts(args)) {
+  for (const std::string& text : read_prompts(&args, demo)) {
     prompts.push_back(encode_prompt(args, *tokenizer, text));
     longest = std::max(longest, prompts.back().size());
   }
@@ -212,7 +224,7 @@ void add_stop_options(CLI::App& verb, RunArgs* args) {
 void add_run(CLI::App& program, Action& action) {
   CLI::App& verb = *program.add_subcommand("run", "Generate text from a prompt");
   auto args = std::make_shared<RunArgs>();
-  add_model(verb, &args->model);
+  add_model_or_demo(verb, &args->model);
   add_text_sources(verb, &args->prompts);
   add_stop_options(verb, args.get());
   add_sampling_options(verb, args.get());
@@ -227,6 +239,7 @@ void add_run(CLI::App& program, Action& action) {
       ->excludes(echo);
   verb.add_flag("-q,--quiet", args->quiet, "No summary on standard error");
   add_examples(verb,
+               "  hearth run\n"
                "  hearth run model.gguf -p 'Once upon a time' -n 64\n"
                "  hearth run model.gguf -f prompt.txt --temp 0 --stop 'The end'\n"
                "  echo 'The capital of France is' | hearth run model.gguf -n 8 --seed 7\n"

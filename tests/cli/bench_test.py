@@ -159,7 +159,6 @@ class BenchTest(ProgramTest):
         self.assertIn("read GB/s", self.good("bench", "--limits", "-r", "1"))
 
     def test_what_cannot_be(self):
-        self.bad(2, "bench", says=["MODEL", "--limits"])
         self.bad(2, "bench", self.chain, "--limits", says=["--limits"])
         self.bad(2, "bench", "--limits", "-n", "3", says=["--limits", "--decode"])
         self.bad(2, "bench", self.chain, "-p", "0", "-n", "0", says=["-p 0", "nothing"])

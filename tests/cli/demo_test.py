@@ -1,0 +1,178 @@
+"""Tests of the demo model, with real weights: that it writes what it should, through everything
+that may stand between a file and a text. tools/train_demo has the grammar of its stories.
+
+Nothing here depends on the last bits: levels of kernels and types of weights may choose other
+words, and all of those have to be stories.
+"""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+from program import ProgramTest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path += [str(ROOT / "tests" / "golden"), str(ROOT / "tools" / "train_demo")]
+
+import bpe  # noqa: E402
+import chats  # noqa: E402
+import gguf_io  # noqa: E402
+import grammar  # noqa: E402
+import lexicon  # noqa: E402
+import plots  # noqa: E402
+import quants  # noqa: E402
+
+DEMO = ROOT / "assets" / "demo.gguf"
+PARSER = grammar.Parser(plots.all_templates())
+REQUESTS = [("fox", "kite"), ("bear", "boat"), ("owl", "lantern"), ("pig", "key")]
+
+
+def request(animal, thing):
+    article = lexicon.article(animal)
+    return f"Tell me a story about {article} {animal} and {lexicon.article(thing)} {thing}."
+
+
+def share_that_parses(texts):
+    sentences = [sentence for text in texts for sentence in grammar.split_sentences(text.strip())]
+    return sum(bool(PARSER.readings(sentence)) for sentence in sentences) / len(sentences)
+
+
+STORY = (
+    "Pip the fox lived under an old oak. Most of all he loved his red kite.\n\n"
+    "On a foggy day, he went to the lake with the kite. A gust of wind came up and blew the kite "
+    "onto a roof. Pip was very sad. Just then an owl named Mina came along. With a ladder, Mina "
+    "got the kite back.\n\n"
+    "Pip was happy again and gave Mina a warm pie. They laughed, and all was well."
+)
+
+
+class DemoTest(ProgramTest):
+    def generate(self, prompts, *words, model=DEMO, env=None, temperature=0):
+        """The texts, and all lines."""
+        asked = [word for prompt in prompts for word in ("-p", prompt)]
+        status, out, err = self.call("run", model, "--temp", temperature, "--seed", "1", "--json",
+                                     "-q", "--special", *asked, *words, env=env)
+        self.assertEqual(status, 0, err)
+        lines = [json.loads(line) for line in out.decode().splitlines()]
+        ends = [line["summary"] for line in lines if "summary" in line]
+        return [end["text"] for end in sorted(ends, key=lambda end: end["prompt"])], lines
+
+    def assert_stories(self, texts, least=0.9):
+        """Of every hundred sentences all but one come from the grammar; one story in six forgets
+        what it was asked for. So these bounds hold whichever words the last bits choose."""
+        held = sum(animal in text and thing in text
+                   for (animal, thing), text in zip(REQUESTS, texts))
+        self.assertGreaterEqual(held, len(REQUESTS) // 2, texts)
+        self.assertGreaterEqual(share_that_parses(texts), least, texts)
+
+    def test_tells_stories_of_what_is_asked_for_at_every_level_of_kernels(self):
+        # The reference kernels take a hundred times as long.
+        levels = set(json.loads(self.good("version", "--json"))["isa"]) - {"reference"}
+        for level in levels:
+            texts, lines = self.generate([request(*r) for r in REQUESTS], temperature=0.8,
+                                         env={"HEARTH_ISA": level})
+            self.assert_stories(texts)
+            ends = [line["summary"]["finish"] for line in lines if "summary" in line]
+            self.assertEqual(ends, ["end of text"] * len(REQUESTS))
+
+    def test_text_is_the_same_for_any_number_of_threads(self):
+        texts = [self.generate([request("fox", "kite")], "-t", t)[0] for t in (1, 2, 3)]
+        self.assertEqual(texts[0], texts[1])
+        self.assertEqual(texts[0], texts[2])
+
+    def test_chat_ends_with_the_turn_and_answers_about_its_story(self):
+        turns = [("user", request("fox", "kite"))]
+        texts, lines = self.generate([chats.render(turns, answer_next=True)])
+        self.assertIn("fox", texts[0])
+        self.assertNotIn(chats.END, texts[0])
+        *_, last, end = lines
+        self.assertEqual((last["text"], end["summary"]["finish"]), ("", "end of text"))
+        turns += [("assistant", STORY), ("user", "Who helped Pip?")]
+        answers, _ = self.generate([chats.render(turns, answer_next=True)])
+        self.assertEqual(answers, ["Mina the owl helped Pip."])
+
+    def test_stop_text_across_tokens_ends_before_it(self):
+        (text,), lines = self.generate([request("fox", "kite")])
+        pieces = [line["text"] for line in lines if "text" in line]
+        tried = 0
+        for i in range(10, 30):
+            stop = pieces[i][-2:] + pieces[i + 1][:2]
+            before = "".join(pieces[:i]) + pieces[i][:-2]
+            if text.find(stop) != len(before):
+                continue
+            tried += 1
+            (stopped,), _ = self.generate([request("fox", "kite")], "--stop", stop)
+            self.assertEqual(stopped, before)
+            if tried == 3:
+                return
+        self.fail("the text has no such place")
+
+    def test_pictures_come_as_whole_characters(self):
+        turns = [("user", request("fox", "kite")), ("assistant", STORY),
+                 ("user", "Which picture fits the story?")]
+        (text,), lines = self.generate([chats.render(turns, answer_next=True)])
+        self.assertEqual(text, "🦊🪁")
+        pieces = [line["text"] for line in lines if "text" in line]
+        # Four tokens a picture, and the one that ends the turn.
+        self.assertEqual(pieces, ["", "", "", "🦊", "", "", "", "🪁", ""])
+
+    def test_tokens_are_those_that_it_was_trained_with(self):
+        file = gguf_io.read(str(DEMO))
+        byte_of = {letter: byte for byte, letter in enumerate(bpe.byte_letters())}
+
+        def raw(word):
+            return bytes(byte_of[letter] for letter in word)
+
+        merges = [tuple(map(raw, m.split(" "))) for m in file.get("tokenizer.ggml.merges")]
+        tokens = file.get("tokenizer.ggml.tokens")
+        tokenizer = bpe.Tokenizer(merges, tokens[-3:])
+        text = ('Zoë the fox\'s kite -- 12 "quoted,"  spaced\n\nwords.\n "🦊🪁" isn\'t José\'s?\n'
+                "<|im_start|>user\nAsk.<|im_end|>\n")
+        found = json.loads(self.good("tokenize", DEMO, "--special", "--json", "-p", text))
+        self.assertEqual(found, tokenizer.encode(text))
+
+    def test_other_types_of_weights_still_tell_stories(self):
+        file = gguf_io.read(str(DEMO))
+        path = self.folder / "converted.gguf"
+        for kind, least in (("F32", 0.9), ("F16", 0.9), ("BF16", 0.9), ("Q5_0", 0.9),
+                            ("Q5_1", 0.9), ("Q4_0", 0.7), ("Q4_1", 0.7), ("IQ4_NL", 0.7),
+                            ("MXFP4", 0.5)):
+            wanted = quants.Type[kind]
+            tensors = [
+                t if t.type == quants.Type.F32 else
+                gguf_io.Tensor(t.name, wanted, t.shape, quants.quantize(wanted, t.values()))
+                for t in file.tensors.values()
+            ]
+            gguf_io.write(str(path), file.metadata, tensors)
+            texts, _ = self.generate([request(*r) for r in REQUESTS], model=path, temperature=0.8)
+            with self.subTest(kind):
+                self.assert_stories(texts, least)
+
+    def test_is_taken_where_no_model_is_named(self):
+        status, out, err = self.call("run", "--temp", "0")
+        self.assertEqual(status, 0, err)
+        asked = request("fox", "kite")
+        story = self.generate([asked])[0][0]
+        self.assertEqual(out.decode(), asked + story)
+        self.assertIn("assets/demo.gguf", err)
+        self.assertEqual(self.good("run", "--temp", "0", text=asked + "\n"), story)
+        self.assertEqual(self.good("run", "--temp", "0", "-p", asked), story)
+        told = json.loads(self.good("bench", "-p", "16", "-n", "4", "-r", "1", "--json"))
+        self.assertEqual(told["model"]["name"], "Hearth demo")
+
+    def test_is_looked_for_beside_the_program_and_where_it_is_installed(self):
+        *emulator, program = ProgramTest.command
+        there = self.folder / "elsewhere" / "bin"
+        there.mkdir(parents=True)
+        shutil.copy(program, there / "hearth")
+        self.addCleanup(setattr, ProgramTest, "command", ProgramTest.command)
+        ProgramTest.command = [*emulator, str(there / "hearth")]
+        installed = there.parent / "share" / "hearth" / "demo.gguf"
+        self.bad(2, "run", says=["MODEL", str(there / "assets" / "demo.gguf"), str(installed)])
+        self.bad(2, "bench", says=["MODEL", str(installed)])
+        installed.parent.mkdir(parents=True)
+        shutil.copy(DEMO, installed)
+        _, out, err = self.call("run", "-p", "Once", "-n", "2")
+        self.assertNotEqual(out, b"", err)
+        self.assertIn(str(installed), err)
