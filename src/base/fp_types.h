@@ -1,6 +1,8 @@
 // Narrow floating-point types as bit patterns and their exact conversions.
-// f16: IEEE 754 binary16. bf16: the upper half of binary32. Conversions to the narrow type round to
-// nearest, ties to even; NaN stays NaN, overflow goes to infinity, subnormals are kept.
+// e4m3: FP8 with sign, 4 bits of exponent (bias 7), 3 of mantissa, as in "FP8 Formats for Deep
+// Learning" (arXiv 2209.05433): no infinity, 0x7f and 0xff NaN, largest value 448, subnormals m
+// 2^-9. f16: IEEE 754 binary16. bf16: the upper half of binary32. Conversions to the narrow type
+// round to nearest, ties to even; NaN stays NaN, overflow goes to infinity, subnormals are kept.
 #pragma once
 
 #include <bit>
@@ -10,6 +12,7 @@ namespace hearth {
 
 using f16_t = uint16_t;
 using bf16_t = uint16_t;
+using e4m3_t = uint8_t;
 
 inline float bf16_to_f32(bf16_t h) { return std::bit_cast<float>(static_cast<uint32_t>(h) << 16); }
 
@@ -30,6 +33,15 @@ inline float f16_to_f32(f16_t h) {
   }
   if (exponent == 31) return std::bit_cast<float>(sign | 0x7f800000u | (mantissa << 13));
   return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (mantissa << 13));
+}
+
+constexpr float e4m3_to_f32(e4m3_t code) {
+  const uint32_t sign = static_cast<uint32_t>(code & 0x80u) << 24;
+  const uint32_t magnitude = code & 0x7fu;
+  if (magnitude == 0x7f) return std::bit_cast<float>(sign | 0x7fc00000u);
+  if (magnitude >= 8) return std::bit_cast<float>(sign | ((magnitude << 20) + (120u << 23)));
+  const float subnormal = static_cast<float>(magnitude) * 0x1p-9f;
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(subnormal) | sign);
 }
 
 inline f16_t f32_to_f16(float f) {

@@ -45,6 +45,23 @@ TEST(F16, RoundsHalfwayToEven) {
   EXPECT_EQ(f32_to_f16(65520.0f), 0x7c00);
 }
 
+TEST(E4M3, EveryCodeDecodesAndFitsBf16) {
+  for (int i = 0; i < 256; ++i) {
+    const int exponent = i >> 3 & 15, mantissa = i & 7;
+    const double sign = i & 0x80 ? -1 : 1;
+    const float f = e4m3_to_f32(static_cast<e4m3_t>(i));
+    EXPECT_EQ(std::signbit(f), sign < 0) << i;
+    if (exponent == 15 && mantissa == 7) {
+      EXPECT_TRUE(std::isnan(f)) << i;
+      continue;
+    }
+    EXPECT_EQ(f, sign * (exponent == 0 ? std::ldexp(mantissa, -9)
+                                       : std::ldexp(8 + mantissa, exponent - 10)))
+        << i;
+    EXPECT_EQ(bf16_to_f32(f32_to_bf16(f)), f) << i;
+  }
+}
+
 TEST(Bf16, RoundTripsAndRoundsToEven) {
   for (int i = 0; i < 0x7f80; ++i) {
     auto h = static_cast<bf16_t>(i);
