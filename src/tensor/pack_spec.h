@@ -24,15 +24,18 @@
 //   kI8x32 as kQ8_0                                            512 B  block: f32 scale[16], min[16]
 //   kI8x16 as kQ8_0                                            512 B  block: f32 scale[2][16],
 //                                                                            min[2][16]
+//   kFP8   u8 [8 g][4 r/4][2 j/2%2][4 r%4][2 j%2], E4M3        512 B  super: Fp8Scale
 //
 // Values: kQ8_0 d (c - 128); kQ4_0 d (c - 8); kQ4_K d sc c - dmin m; kQ6_K d sc[j/16] (c - 32);
-// kI8x32 scale (c - 128) + min; kI8x16 the same with scale and min of half j/16.
+// kI8x32 scale (c - 128) + min; kI8x16 the same with scale and min of half j/16;
+// kFP8 scale E4M3(c).
 //
-// Super-blocks hold 8 blocks (256 elements) counted from the whole tensor's K = 0. A shard whose
-// k_origin lies inside one carries that super-block's d too (lossless): block b of the shard
-// belongs to its super-block (b + phase()) / 8. In the scales of a panel all supers come first,
-// then all blocks. kI8x32 and kI8x16 carry the types that have no kernels of their own without
-// loss: Q4_1, Q5_0, Q5_1, Q5_K, IQ4_NL, MXFP4 (one scale per 32) and Q2_K, Q3_K (one per 16).
+// Super-blocks hold 8 blocks (256 elements; kFP8: 4 blocks, 128) counted from the whole tensor's
+// K = 0. A shard whose k_origin lies inside one carries that super-block's scales too (lossless):
+// block b of the shard belongs to its super-block (b + phase()) / 8 (kFP8: / 4). In the scales of a
+// panel all supers come first, then all blocks. kI8x32 and kI8x16 carry the types that have no
+// kernels of their own without loss: Q4_1, Q5_0, Q5_1, Q5_K, IQ4_NL, MXFP4 (one scale per 32) and
+// Q2_K, Q3_K (one per 16).
 #pragma once
 
 #include <cstddef>
@@ -45,12 +48,43 @@ namespace hearth {
 inline constexpr uint32_t kPanelRows = 16;
 inline constexpr uint32_t kBlock = 32;
 inline constexpr uint32_t kSuperBlocks = 8;
+inline constexpr uint32_t kFp8SuperBlocks = 4;
 
-enum class PackKind : uint8_t { kF32, kF16, kBF16, kQ8_0, kQ4_0, kQ4_K, kQ6_K, kI8x32, kI8x16 };
-inline constexpr size_t kPackKinds = 9;
+enum class PackKind : uint8_t {
+  kF32,
+  kF16,
+  kBF16,
+  kQ8_0,
+  kQ4_0,
+  kQ4_K,
+  kQ6_K,
+  kI8x32,
+  kI8x16,
+  kFP8,
+};
+inline constexpr size_t kPackKinds = 10;
+
+constexpr uint32_t super_blocks(PackKind kind) {
+  return kind == PackKind::kFP8 ? kFp8SuperBlocks : kSuperBlocks;
+}
+
+// The scale that 128 columns of a panel share: a panel lies inside one 128 x 128 block of the
+// tensor. A row with a NaN among these columns has its bit in nan_rows, so that kernels need not
+// look for NaN in the codes: they take NaN for the scale of such a row.
+struct Fp8Scale {
+  float scale;
+  uint32_t nan_rows;  // bit r of row r
+};
 
 PackKind pack_kind_for(DType dtype);
 const char* pack_kind_name(PackKind kind);  // "q4_0"
+
+// Where the kFP8 code of element j of row r lies in its block of a panel. Within 16 bytes come four
+// rows' elements 4 g, 4 g + 1 and then their 4 g + 2, 4 g + 3: interleaving the low with the high
+// bytes of what they decode to (unpack, zip) gives bf16 pairs, one row a 32-bit lane, in order.
+constexpr size_t fp8_code_at(size_t r, size_t j) {
+  return 64 * (j / 4) + 16 * (r / 4) + 8 * (j / 2 % 2) + 2 * (r % 4) + j % 2;
+}
 
 struct PackSpec {
   PackKind kind;
@@ -60,8 +94,10 @@ struct PackSpec {
 
   uint32_t panels() const { return (rows + kPanelRows - 1) / kPanelRows; }
   uint32_t blocks() const { return (k + kBlock - 1) / kBlock; }
-  uint32_t phase() const { return k_origin / kBlock % kSuperBlocks; }
-  uint32_t supers() const { return (blocks() + phase() + kSuperBlocks - 1) / kSuperBlocks; }
+  uint32_t phase() const { return k_origin / kBlock % super_blocks(kind); }
+  uint32_t supers() const {
+    return (blocks() + phase() + super_blocks(kind) - 1) / super_blocks(kind);
+  }
   size_t codes_panel_bytes() const;
   size_t scales_panel_bytes() const;
   size_t codes_bytes() const { return panels() * codes_panel_bytes(); }
@@ -71,7 +107,8 @@ struct PackSpec {
 // Packs panels [panel0, panel0 + panels) of the shard. `source` is row 0 of the shard at K = 0 of
 // the whole tensor, in the file's layout of `dtype` (pack_kind_for(dtype) == spec.kind);
 // consecutive rows lie `row_stride` bytes apart. `codes` and `scales` are the shard's bases. Pure:
-// may run on many threads for disjoint panels.
+// may run on many threads for disjoint panels. kFP8, whose scales are a tensor of their own, is
+// packed by tensor/pack_fp8.h.
 void pack_panels(const PackSpec& spec, DType dtype, const std::byte* source, size_t row_stride,
                  uint32_t panel0, uint32_t panels, std::byte* codes, std::byte* scales);
 

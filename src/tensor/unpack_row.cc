@@ -41,6 +41,14 @@ void plain_block(const Lane& lane, uint32_t b, float* out) {
   }
 }
 
+void fp8_block(const Lane& lane, uint32_t b, float* out) {
+  const std::byte* codes = lane.codes + size_t{512} * b;
+  const float scale = read<Fp8Scale>(lane.scales, (b + lane.spec.phase()) / kFp8SuperBlocks).scale;
+  for (size_t j = 0; j < kBlock; ++j) {
+    out[j] = scale * e4m3_to_f32(read<e4m3_t>(codes, fp8_code_at(lane.r, j)));
+  }
+}
+
 void read_byte_codes(const Lane& lane, uint32_t b, CodeBlock& block) {
   const std::byte* codes = lane.codes + size_t{512} * b;
   for (size_t j = 0; j < kBlock; ++j) {
@@ -142,6 +150,8 @@ void unpack_row(const PackSpec& spec, const std::byte* codes, const std::byte* s
     float values[kBlock];
     if (plain) {
       plain_block(lane, b, values);
+    } else if (spec.kind == PackKind::kFP8) {
+      fp8_block(lane, b, values);
     } else {
       code_block_values(code_block(lane, b), values);
     }

@@ -17,6 +17,7 @@ ActFormat act_format_for(PackKind kind) {
     case PackKind::kF16:
       return ActFormat::kF32;
     case PackKind::kBF16:
+    case PackKind::kFP8:
       return ActFormat::kBF16;
     default:
       return ActFormat::kQ8;

@@ -12,8 +12,11 @@
 //   kQ4_K        acc = fma(float(dot32), (d * sc) * as, acc); acc = fma(-(dmin * m), sum32, acc)
 //   kI8x32       acc = fma(float(dot32), ws * as, acc); acc = fma(min, sum32, acc)
 //   kI8x16       acc = fma(float(dot16[h]), ws[h] * as, acc); acc = fma(min[h], sum16[h], acc)
-// where dot is the sum of (weight code - its offset) * activation code, ws the weight's and as the
-// activation's scale. Every product in parentheses is rounded to f32.
+//   kFP8         dot = kBF16's chain (AMX: that of AVX-512) from 0 over what [block0, block1) has
+//                of a super-block; acc = fma(dot, ws, acc) for each, ws NaN for a row with a NaN in
+//                the super-block
+// where for the integer kinds dot is the sum of (weight code - its offset) * activation code, ws
+// the weight's and as the activation's scale. Every product in parentheses is rounded to f32.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// AVX2 kernels (gemm_float-inl.h, gemm_int8-inl.h over two registers of 8 lanes).
+// AVX2 kernels (gemm_float-inl.h, gemm_fp8-inl.h, gemm_int8-inl.h over two registers of 8 lanes).
 //
 // The integer dot product is vpmaddubsw: unsigned times signed bytes, pairs added to 16 bits with
 // saturation, which must not happen:
@@ -8,6 +8,7 @@
 #include "kernels/simd/vec16_avx2-inl.h"
 
 // What follows is written over the registers above.
+#include "kernels/gemm/gemm_fp8_tables-inl.h"
 #include "kernels/gemm/gemm_kernels.h"
 #include "kernels/gemm/gemm_vec16-inl.h"
 
@@ -141,20 +142,64 @@ inline Vec16Pair widen_pairs(__m256i a, __m256i b) {
   auto odd = [&](__m256i v) { return _mm256_castsi256_ps(_mm256_and_si256(v, upper)); };
   return {{even(a), even(b)}, {odd(a), odd(b)}};
 }
-inline Vec16Pair load_bf16_pairs(const std::byte* p) {
-  Codes x = load_codes(p);
-  return widen_pairs(x.a, x.b);
-}
-inline Vec16Pair all_bf16_pair(const bf16_t* p) {
+using Bf16Pair = Vec16Pair;
+inline Bf16Pair bf16_pairs(Codes c) { return widen_pairs(c.a, c.b); }
+inline Bf16Pair load_bf16_pairs(const std::byte* p) { return bf16_pairs(load_codes(p)); }
+inline Bf16Pair all_bf16_pair(const bf16_t* p) {
   int32_t two;
   __builtin_memcpy(&two, p, sizeof two);
   return widen_pairs(_mm256_set1_epi32(two), _mm256_set1_epi32(two));
 }
 
+inline Vec16 add_pairs(const Bf16Pair& w, const Bf16Pair& x, Vec16 acc) {
+  return fma(w.odd, x.odd, fma(w.even, x.even, acc));
+}
+
+struct Fp8Shape {
+  static constexpr int kWideRows = 1, kWidePanels = 2;
+  static constexpr int kFewRows = 4, kPanels = 1;
+  static constexpr int kTileRows = 4;
+};
+
+struct Fp8Pairs {
+  Codes first, second;
+};
+
+inline __m256i both_lanes(const Fp8Table& table) {
+  return _mm256_broadcastsi128_si256(
+      _mm_load_si128(reinterpret_cast<const __m128i*>(table.data())));
+}
+
+struct Fp8Decoder {
+  __m256i upper = both_lanes(kFp8Upper);
+  __m256i upper_small = both_lanes(kFp8UpperSmall);
+  __m256i lower_small = both_lanes(kFp8LowerSmall);
+
+  struct Bytes {
+    __m256i upper, lower;
+  };
+  Bytes bytes(__m256i c) const {
+    // The top bit is set for ttt > 0, the low nibble stays.
+    const __m256i small =
+        _mm256_add_epi8(_mm256_and_si256(c, _mm256_set1_epi8(0x7f)), _mm256_set1_epi8(0x70));
+    const __m256i top = low_four_bits(_mm256_srli_epi16(c, 4));
+    const __m256i nibbles = _mm256_slli_epi16(low_four_bits(c), 4);
+    return {
+        _mm256_or_si256(_mm256_shuffle_epi8(upper, top), _mm256_shuffle_epi8(upper_small, small)),
+        _mm256_xor_si256(nibbles, _mm256_shuffle_epi8(lower_small, small))};
+  }
+  Fp8Pairs decode(Codes c) const {
+    const Bytes a = bytes(c.a), b = bytes(c.b);
+    return {{_mm256_unpacklo_epi8(a.lower, a.upper), _mm256_unpacklo_epi8(b.lower, b.upper)},
+            {_mm256_unpackhi_epi8(a.lower, a.upper), _mm256_unpackhi_epi8(b.lower, b.upper)}};
+  }
+};
+
 }  // namespace
 }  // namespace hearth
 
 #include "kernels/gemm/gemm_float-inl.h"
+#include "kernels/gemm/gemm_fp8-inl.h"
 #include "kernels/gemm/gemm_int8-inl.h"
 
 namespace hearth {
@@ -162,6 +207,7 @@ namespace hearth {
 void gemm_f32_avx2(const GemmArgs& args) { gemm_float<FloatF32>(args); }
 void gemm_f16_avx2(const GemmArgs& args) { gemm_float<FloatF16>(args); }
 void gemm_bf16_avx2(const GemmArgs& args) { gemm_float<FloatBF16>(args); }
+void gemm_fp8_avx2(const GemmArgs& args) { gemm_fp8(args); }
 void gemm_q8_0_avx2(const GemmArgs& args) { gemm_int8<KindQ8_0>(args); }
 void gemm_q4_0_avx2(const GemmArgs& args) { gemm_int8<KindQ4_0>(args); }
 void gemm_q4_k_avx2(const GemmArgs& args) { gemm_int8<KindQ4_K>(args); }

@@ -2,6 +2,7 @@
 // defines
 //   Vec16Pair load_bf16_pairs(const std::byte* p);   bf16 [16][2]: even elements, odd elements
 //   Vec16Pair all_bf16_pair(const bf16_t* p);        both elements of a pair in all lanes
+//   Vec16 add_pairs(Vec16Pair w, Vec16Pair x, Vec16 acc)
 //
 // Every output is one chain of fma in ascending k, so few rows take several panels at a time to
 // hide the latency of fma; many rows take one panel and six rows (AVX2: 12 + 3 of 16 registers).
@@ -49,9 +50,7 @@ struct FloatBF16 {
 
   static Step load(const std::byte* codes) { return load_bf16_pairs(codes); }
   static Step all(const bf16_t* x) { return all_bf16_pair(x); }
-  static Vec16 add(const Step& w, const Step& x, Vec16 acc) {
-    return fma(w.odd, x.odd, fma(w.even, x.even, acc));
-  }
+  static Vec16 add(const Step& w, const Step& x, Vec16 acc) { return add_pairs(w, x, acc); }
   static const bf16_t* elements(const ActView& a) { return a.bf16; }
 };
 

@@ -8,6 +8,7 @@
 #define HEARTH_GEMM_KERNELS(X, level) \
   X(kF32, f32, level)                 \
   X(kF16, f16, level)                 \
+  X(kFP8, fp8, level)                 \
   HEARTH_AMX_GEMM_KERNELS(X, level)
 
 // AMX has these alone; its level takes the others from AVX-512.

@@ -1,8 +1,10 @@
-// NEON kernels (gemm_float-inl.h, gemm_int8-inl.h over four registers of 4 lanes). The integer dot
-// product is sdot, which takes signed codes: 4 and 6 bits are, 8 bits lose their offset of 128.
+// NEON kernels (gemm_float-inl.h, gemm_fp8-inl.h, gemm_int8-inl.h over four registers of 4 lanes).
+// The integer dot product is sdot, which takes signed codes: 4 and 6 bits are, 8 bits lose their
+// offset of 128.
 #include "kernels/simd/vec16_neon-inl.h"
 
 // What follows is written over the registers above.
+#include "kernels/gemm/gemm_fp8_tables-inl.h"
 #include "kernels/gemm/gemm_kernels.h"
 #include "kernels/gemm/gemm_vec16-inl.h"
 
@@ -85,24 +87,60 @@ inline float32x4_t even_of(uint32x4_t x) { return vreinterpretq_f32_u32(vshlq_n_
 inline float32x4_t odd_of(uint32x4_t x) {
   return vreinterpretq_f32_u32(vandq_u32(x, vdupq_n_u32(0xffff0000)));
 }
-inline Vec16Pair load_bf16_pairs(const std::byte* p) {
-  const auto* words = reinterpret_cast<const uint32_t*>(p);
-  uint32x4_t a = vld1q_u32(words), b = vld1q_u32(words + 4);
-  uint32x4_t c = vld1q_u32(words + 8), d = vld1q_u32(words + 12);
+using Bf16Pair = Vec16Pair;
+inline Bf16Pair bf16_pairs(const Codes& x) {
+  const uint32x4_t a = vreinterpretq_u32_u8(x.v[0]), b = vreinterpretq_u32_u8(x.v[1]);
+  const uint32x4_t c = vreinterpretq_u32_u8(x.v[2]), d = vreinterpretq_u32_u8(x.v[3]);
   return {{even_of(a), even_of(b), even_of(c), even_of(d)},
           {odd_of(a), odd_of(b), odd_of(c), odd_of(d)}};
 }
-inline Vec16Pair all_bf16_pair(const bf16_t* p) {
+inline Bf16Pair load_bf16_pairs(const std::byte* p) { return bf16_pairs(load_codes(p)); }
+inline Bf16Pair all_bf16_pair(const bf16_t* p) {
   uint32_t two;
   __builtin_memcpy(&two, p, sizeof two);
   const float32x4_t even = even_of(vdupq_n_u32(two)), odd = odd_of(vdupq_n_u32(two));
   return {{even, even, even, even}, {odd, odd, odd, odd}};
 }
+inline Vec16 add_pairs(const Bf16Pair& w, const Bf16Pair& x, Vec16 acc) {
+  return fma(w.odd, x.odd, fma(w.even, x.even, acc));
+}
+
+struct Fp8Shape {
+  static constexpr int kWideRows = 1, kWidePanels = 2;
+  static constexpr int kFewRows = 3, kPanels = 1;
+  static constexpr int kTileRows = 4;
+};
+
+struct Fp8Pairs {
+  Codes first, second;
+};
+
+struct Fp8Decoder {
+  uint8x16_t upper = vld1q_u8(kFp8Upper.data());
+  uint8x16_t upper_small = vld1q_u8(kFp8UpperSmall.data());
+  uint8x16_t lower_small = vld1q_u8(kFp8LowerSmall.data());
+
+  Fp8Pairs decode(const Codes& c) const {
+    Fp8Pairs pairs;
+    HEARTH_UNROLL
+    for (size_t i = 0; i < 4; ++i) {
+      // tbl gives 0 for every index from 16 on, which is ttt > 0.
+      const uint8x16_t small = vandq_u8(c.v[i], vdupq_n_u8(0x7f));
+      const uint8x16_t u =
+          vorrq_u8(vqtbl1q_u8(upper, vshrq_n_u8(c.v[i], 4)), vqtbl1q_u8(upper_small, small));
+      const uint8x16_t l = veorq_u8(vshlq_n_u8(c.v[i], 4), vqtbl1q_u8(lower_small, small));
+      pairs.first.v[i] = vzip1q_u8(l, u);
+      pairs.second.v[i] = vzip2q_u8(l, u);
+    }
+    return pairs;
+  }
+};
 
 }  // namespace
 }  // namespace hearth
 
 #include "kernels/gemm/gemm_float-inl.h"
+#include "kernels/gemm/gemm_fp8-inl.h"
 #include "kernels/gemm/gemm_int8-inl.h"
 
 namespace hearth {
@@ -110,6 +148,7 @@ namespace hearth {
 void gemm_f32_neon(const GemmArgs& args) { gemm_float<FloatF32>(args); }
 void gemm_f16_neon(const GemmArgs& args) { gemm_float<FloatF16>(args); }
 void gemm_bf16_neon(const GemmArgs& args) { gemm_float<FloatBF16>(args); }
+void gemm_fp8_neon(const GemmArgs& args) { gemm_fp8(args); }
 void gemm_q8_0_neon(const GemmArgs& args) { gemm_int8<KindQ8_0>(args); }
 void gemm_q4_0_neon(const GemmArgs& args) { gemm_int8<KindQ4_0>(args); }
 void gemm_q4_k_neon(const GemmArgs& args) { gemm_int8<KindQ4_K>(args); }

@@ -50,6 +50,16 @@ void fill_codes(const Problem& p, Fill fill, std::mt19937& random) {
     fill_values<f16_t>(out, bytes, [&] { return f32_to_f16(value() / 8); });
   } else if (p.kind == PackKind::kBF16) {
     fill_values<bf16_t>(out, bytes, [&] { return f32_to_bf16(value()); });
+  } else if (p.kind == PackKind::kFP8) {
+    // NaN is left to tests of its own.
+    static constexpr e4m3_t kEnds[] = {0x00, 0x80, 0x01, 0x87, 0x08, 0x88, 0x7e, 0xfe};
+    fill_random_bytes(out, bytes, random);
+    for (size_t i = 0; i < bytes; ++i) {
+      auto code = std::to_integer<e4m3_t>(out[i]);
+      if (fill == Fill::kExtreme) code = kEnds[code % std::size(kEnds)];
+      if ((code & 0x7f) == 0x7f) code = 0x3f;
+      out[i] = std::byte{code};
+    }
   } else if (fill == Fill::kExtreme) {
     static constexpr uint8_t kEnds[] = {0, 0xff, 0x0f, 0xf0, 0x80, 0x7f};
     fill_values<uint8_t>(out, bytes, [&] { return kEnds[random() % std::size(kEnds)]; });
@@ -70,6 +80,9 @@ void fill_scales(const Problem& p, Fill fill, std::mt19937& random) {
     case PackKind::kI8x32:
     case PackKind::kI8x16:
       fill_values<float>(out, bytes, value);
+      break;
+    case PackKind::kFP8:
+      fill_values<Fp8Scale>(out, bytes, [&] { return Fp8Scale{value(), 0}; });
       break;
     case PackKind::kQ4_K:
     case PackKind::kQ6_K: {

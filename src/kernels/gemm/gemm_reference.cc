@@ -1,7 +1,9 @@
 #include "kernels/gemm/gemm_reference.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "kernels/gemm/gemm_kernels.h"
 
@@ -62,13 +64,26 @@ Element element_q6_k(const WeightView& w, const Place& at) {
           d * read<int8_t>(block, 16 * at.half() + at.r), 0};
 }
 
-Element element(PackKind kind, const WeightView& w, uint32_t row, uint32_t k) {
+Place place(const WeightView& w, uint32_t row, uint32_t k) {
   size_t panel = row / kPanelRows;
-  Place at = {.codes = w.codes + w.codes_panel_bytes * panel,
-              .scales = w.scales + w.scales_panel_bytes * panel,
-              .r = row % kPanelRows,
-              .b = k / kBlock,
-              .j = k % kBlock};
+  return {.codes = w.codes + w.codes_panel_bytes * panel,
+          .scales = w.scales + w.scales_panel_bytes * panel,
+          .r = row % kPanelRows,
+          .b = k / kBlock,
+          .j = k % kBlock};
+}
+
+Fp8Scale fp8_scale(const WeightView& w, const Place& at) {
+  return read<Fp8Scale>(at.scales, (at.b + w.phase) / kFp8SuperBlocks);
+}
+
+Element element_fp8(const WeightView& w, const Place& at) {
+  e4m3_t code = read<e4m3_t>(at.codes + 512 * at.b, fp8_code_at(at.r, at.j));
+  return {e4m3_to_f32(code), fp8_scale(w, at).scale, 0};
+}
+
+Element element(PackKind kind, const WeightView& w, uint32_t row, uint32_t k) {
+  const Place at = place(w, row, k);
   auto f16_scale = [&] { return f16_to_f32(read<f16_t>(at.scales + 32 * at.b, at.r)); };
   switch (kind) {
     case PackKind::kF32:
@@ -95,6 +110,8 @@ Element element(PackKind kind, const WeightView& w, uint32_t row, uint32_t k) {
       return {byte_code(at), read<float>(block, 16 * at.half() + at.r),
               read<float>(block, 32 + 16 * at.half() + at.r)};
     }
+    case PackKind::kFP8:
+      return element_fp8(w, at);
   }
   return {};
 }
@@ -103,8 +120,25 @@ Element element(PackKind kind, const WeightView& w, uint32_t row, uint32_t k) {
 float chain_float(PackKind kind, const GemmArgs& g, const ActView& a, uint32_t row) {
   float acc = 0;
   for (uint32_t k = g.block0 * kBlock; k < g.block1 * kBlock; ++k) {
-    float x = kind == PackKind::kBF16 ? bf16_to_f32(a.bf16[k]) : a.f32[k];
+    float x = act_format_for(kind) == ActFormat::kBF16 ? bf16_to_f32(a.bf16[k]) : a.f32[k];
     acc = std::fma(element(kind, g.w, row, k).code, x, acc);
+  }
+  return acc;
+}
+
+float chain_fp8(const GemmArgs& g, const ActView& a, uint32_t row) {
+  float acc = 0;
+  for (uint32_t b = g.block0; b < g.block1;) {
+    const uint32_t super_end = b + kFp8SuperBlocks - (b + g.w.phase) % kFp8SuperBlocks;
+    GemmArgs piece = g;
+    piece.block0 = b;
+    piece.block1 = std::min(g.block1, super_end);
+    const Place at = place(g.w, row, b * kBlock);
+    const Fp8Scale s = fp8_scale(g.w, at);
+    const bool nan = (s.nan_rows >> at.r & 1) != 0;
+    acc = std::fma(chain_float(PackKind::kFP8, piece, a, row),
+                   nan ? std::numeric_limits<float>::quiet_NaN() : s.scale, acc);
+    b = piece.block1;
   }
   return acc;
 }
@@ -128,14 +162,18 @@ float chain_q8(PackKind kind, const GemmArgs& g, const ActView& a, uint32_t row)
   return acc;
 }
 
+float chain(PackKind kind, const GemmArgs& g, const ActView& a, uint32_t row) {
+  if (kind == PackKind::kFP8) return chain_fp8(g, a, row);
+  return act_format_for(kind) == ActFormat::kQ8 ? chain_q8(kind, g, a, row)
+                                                : chain_float(kind, g, a, row);
+}
+
 void gemm(PackKind kind, const GemmArgs& g) {
   for (uint32_t m = 0; m < g.m; ++m) {
     ActView a = act_rows(g.a, m, 0);
     for (uint32_t n = 0; n < g.panels * kPanelRows; ++n) {
       uint32_t row = g.panel0 * kPanelRows + n;
-      g.out[m * g.out_stride + n] = act_format_for(kind) == ActFormat::kQ8
-                                        ? chain_q8(kind, g, a, row)
-                                        : chain_float(kind, g, a, row);
+      g.out[m * g.out_stride + n] = chain(kind, g, a, row);
     }
   }
 }

@@ -1,4 +1,4 @@
-// What the GEMM files written over Vec16 (AVX2 and NEON) share: an output tile is a panel of 16
+// What the GEMM files written over Vec16 share: an output tile is a panel of 16
 // lanes, one a weight row, by R rows of activations, held in registers; these cut M and K into
 // tiles.
 #pragma once

@@ -1,0 +1,218 @@
+// The kernel of kFP8 over Vec16, for all ISA levels. Before this file a level includes its Vec16
+// and defines
+//   Codes load_codes(const std::byte* p); void store_codes(std::byte* p, Codes c);   64 bytes
+//   Fp8Decoder{}.decode(Codes c)   {first, second}: bf16 [16][2] of the elements 4 g, 4 g + 1 of 16
+//                                  rows and of 4 g + 2, 4 g + 3
+//   Bf16Pair bf16_pairs(Codes c); Bf16Pair all_bf16_pair(const bf16_t* p)
+//   Vec16 add_pairs(Bf16Pair w, Bf16Pair x, Vec16 acc)
+//   struct Fp8Shape                how many panels and rows a tile has
+//
+// A tile adds up the columns of one super-block for P panels x R rows and adds the sums, times the
+// panels' scales, to the outputs: the scale costs one fma in 128. Up to kFewRows rows every tile
+// decodes for itself; more rows share what is decoded into the scratch.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "kernels/gemm/gemm_vec16-inl.h"
+
+namespace hearth {
+namespace {
+
+constexpr size_t kFp8BlockBytes = size_t{kBlock} * kPanelRows;
+constexpr size_t kFp8GroupBytes = 64;     // codes of 4 columns of 16 rows
+constexpr size_t kFp8DecodedBytes = 128;  // the same decoded
+constexpr size_t kFp8SuperGroups = size_t{kFp8SuperBlocks} * kBlock / 4;
+
+struct FromCodes {
+  static constexpr size_t kGroupBytes = kFp8GroupBytes;
+  Fp8Decoder decoder;
+  Fp8Pairs load(const std::byte* p) const { return decoder.decode(load_codes(p)); }
+};
+
+struct FromDecoded {
+  static constexpr size_t kGroupBytes = kFp8DecodedBytes;
+  Fp8Pairs load(const std::byte* p) const { return {load_codes(p), load_codes(p + 64)}; }
+};
+
+// What the panels of a tile have of one super-block.
+struct Fp8Piece {
+  const std::byte* codes;   // of the first panel
+  const std::byte* scales;  // the super-block's Fp8Scale of the first panel
+  size_t codes_stride, scales_stride;
+  size_t groups;
+  size_t ahead, scales_ahead;  // bytes from here to what is to be prefetched meanwhile
+  bool first;                  // of the super-blocks
+};
+
+// The panels' sums of a piece are multiplied by this.
+inline Vec16 fp8_scales(const std::byte* p) {
+  Fp8Scale s;
+  std::memcpy(&s, p, sizeof s);
+  if (s.nan_rows == 0) [[likely]]
+    return Vec16::all(s.scale);
+  float lanes[kPanelRows];
+  for (uint32_t r = 0; r < kPanelRows; ++r) {
+    lanes[r] = (s.nan_rows >> r & 1) != 0 ? std::numeric_limits<float>::quiet_NaN() : s.scale;
+  }
+  return Vec16::load(lanes);
+}
+
+struct Fp8Rows {
+  const bf16_t* x;  // the first row at the piece's first column
+  size_t x_stride;
+  float* out;  // of the first panel
+  size_t out_stride;
+};
+
+// `weights`: of the first panel, as Source reads them.
+template <typename Source, bool Prefetch, int P, int R>
+void fp8_tile(const Fp8Piece& piece, const std::byte* weights, size_t weights_stride,
+              const Fp8Rows& rows) {
+  constexpr size_t kUnroll = 2;
+  const Source source;
+  Vec16 dot[P][R];
+  HEARTH_UNROLL
+  for (int p = 0; p < P; ++p) {
+    HEARTH_UNROLL
+    for (int r = 0; r < R; ++r) dot[p][r] = Vec16::zero();
+  }
+  for (size_t begin = 0; begin < piece.groups; begin += kUnroll) {
+    HEARTH_UNROLL
+    for (size_t g = begin; g < begin + kUnroll; ++g) {
+      HEARTH_UNROLL
+      for (size_t p = 0; p < P; ++p) {
+        const Fp8Pairs w = source.load(weights + weights_stride * p + Source::kGroupBytes * g);
+        if constexpr (Prefetch) {
+          prefetch(piece.codes + piece.codes_stride * p + kFp8GroupBytes * g + piece.ahead);
+        }
+        HEARTH_UNROLL
+        for (size_t r = 0; r < R; ++r) {
+          const bf16_t* x = rows.x + rows.x_stride * r + 4 * g;
+          dot[p][r] = add_pairs(bf16_pairs(w.first), all_bf16_pair(x), dot[p][r]);
+          dot[p][r] = add_pairs(bf16_pairs(w.second), all_bf16_pair(x + 2), dot[p][r]);
+        }
+      }
+    }
+  }
+  HEARTH_UNROLL
+  for (size_t p = 0; p < P; ++p) {
+    const Vec16 scales = fp8_scales(piece.scales + piece.scales_stride * p);
+    if constexpr (Prefetch) prefetch(piece.scales + piece.scales_stride * p + piece.scales_ahead);
+    HEARTH_UNROLL
+    for (size_t r = 0; r < R; ++r) {
+      float* out = rows.out + rows.out_stride * r + kPanelRows * p;
+      store(out, fma(dot[p][r], scales, start_sum(out, piece.first)));
+    }
+  }
+}
+
+template <typename Source, bool Prefetch, int P, int... R>
+void fp8_tile_of(uint32_t count, const Fp8Piece& piece, const std::byte* weights,
+                 size_t weights_stride, const Fp8Rows& rows, std::integer_sequence<int, R...>) {
+  using TileFn = decltype(&fp8_tile<Source, Prefetch, P, 1>);
+  static constexpr TileFn kTiles[] = {fp8_tile<Source, Prefetch, P, R + 1>...};
+  kTiles[count - 1](piece, weights, weights_stride, rows);
+}
+
+template <int P>
+void fp8_decode(const Fp8Piece& piece, std::byte* decoded) {
+  const FromCodes source;
+  for (size_t p = 0; p < P; ++p) {
+    for (size_t g = 0; g < piece.groups; ++g) {
+      const std::byte* codes = piece.codes + piece.codes_stride * p + kFp8GroupBytes * g;
+      std::byte* to = decoded + kFp8DecodedBytes * (kFp8SuperGroups * p + g);
+      const Fp8Pairs w = source.load(codes);
+      prefetch(codes + piece.ahead);
+      store_codes(to, w.first);
+      store_codes(to + 64, w.second);
+    }
+    prefetch(piece.scales + piece.scales_stride * p + piece.scales_ahead);
+  }
+}
+
+// Blocks [begin, end) of P panels, all in one super-block. What is prefetched lies kPrefetchBytes
+// on in each of them or, behind the end of what the caller reads of a panel, in the next P panels.
+template <int P>
+Fp8Piece fp8_piece(const GemmArgs& g, uint32_t panel, uint32_t begin, uint32_t end) {
+  constexpr uint32_t kFar = kPrefetchBytes / kFp8BlockBytes;
+  const uint32_t stream_end =
+      g.stream1 != 0 ? g.stream1 : static_cast<uint32_t>(g.w.codes_panel_bytes / kFp8BlockBytes);
+  const bool stays = begin + kFar < stream_end;
+  const uint32_t to =
+      stays ? begin + kFar : std::min(g.stream0 + begin + kFar - stream_end, stream_end - 1);
+  auto super = [&](uint32_t block) { return (block + g.w.phase) / kFp8SuperBlocks; };
+  const size_t panels = stays ? 0 : P;
+  return {.codes = g.w.codes + g.w.codes_panel_bytes * panel + kFp8BlockBytes * begin,
+          .scales = g.w.scales + g.w.scales_panel_bytes * panel + sizeof(Fp8Scale) * super(begin),
+          .codes_stride = g.w.codes_panel_bytes,
+          .scales_stride = g.w.scales_panel_bytes,
+          .groups = size_t{end - begin} * (kBlock / 4),
+          .ahead = panels * g.w.codes_panel_bytes + kFp8BlockBytes * to - kFp8BlockBytes * begin,
+          .scales_ahead = panels * g.w.scales_panel_bytes + sizeof(Fp8Scale) * super(to) -
+                          sizeof(Fp8Scale) * super(begin),
+          .first = begin == g.block0};
+}
+
+// All rows of P panels; at most FewRows where these are not 0.
+template <int P, int FewRows>
+void fp8_panels(const GemmArgs& g, uint32_t panel, float* out) {
+  for (uint32_t begin = g.block0; begin < g.block1;) {
+    const uint32_t left = kFp8SuperBlocks - (begin + g.w.phase) % kFp8SuperBlocks;
+    const uint32_t end = std::min(g.block1, begin + left);
+    const Fp8Piece piece = fp8_piece<P>(g, panel, begin, end);
+    Fp8Rows rows = {.x = g.a.bf16 + size_t{kBlock} * begin,
+                    .x_stride = g.a.row_stride,
+                    .out = out,
+                    .out_stride = g.out_stride};
+    if constexpr (FewRows != 0) {
+      fp8_tile_of<FromCodes, true, P>(g.m, piece, piece.codes, piece.codes_stride, rows,
+                                      std::make_integer_sequence<int, FewRows>());
+    } else {
+      constexpr int kRows = Fp8Shape::kTileRows;
+      fp8_decode<P>(piece, g.scratch);
+      for_even_pieces(g.m, kRows, [&](uint32_t row, uint32_t row_end) {
+        Fp8Rows some = rows;
+        some.x += g.a.row_stride * row;
+        some.out += g.out_stride * row;
+        fp8_tile_of<FromDecoded, false, P>(row_end - row, piece, g.scratch,
+                                           kFp8DecodedBytes * kFp8SuperGroups, some,
+                                           std::make_integer_sequence<int, kRows>());
+      });
+    }
+    begin = end;
+  }
+}
+
+void gemm_fp8(const GemmArgs& g) {
+  if (g.m == 0) return;
+  if (g.block0 == g.block1) {
+    for (size_t r = 0; r < g.m; ++r) {
+      std::fill_n(g.out + g.out_stride * r, size_t{kPanelRows} * g.panels, 0.0f);
+    }
+    return;
+  }
+  uint32_t p = 0;
+  auto advance = [&]<int P, int FewRows>(std::integer_sequence<int, P, FewRows>) {
+    for (; p + P <= g.panels; p += P) {
+      fp8_panels<P, FewRows>(g, g.panel0 + p, g.out + kPanelRows * p);
+    }
+  };
+  using S = Fp8Shape;
+  if (g.m <= S::kWideRows) advance(std::integer_sequence<int, S::kWidePanels, S::kWideRows>());
+  if (g.m <= S::kFewRows) {
+    advance(std::integer_sequence<int, S::kPanels, S::kFewRows>());
+    advance(std::integer_sequence<int, 1, S::kFewRows>());
+  } else {
+    advance(std::integer_sequence<int, S::kPanels, 0>());
+    advance(std::integer_sequence<int, 1, 0>());
+  }
+}
+
+}  // namespace
+}  // namespace hearth

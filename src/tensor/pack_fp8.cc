@@ -1,0 +1,96 @@
+#include "tensor/pack_fp8.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+#include "tensor/pack_panel.h"
+#include "tensor/transpose.h"
+
+namespace hearth {
+namespace {
+
+constexpr std::byte kZeros[kBlock] = {};
+
+void pack_block(const PanelRows& blocks, std::byte* out) {
+  for (size_t g = 0; g < kBlock / 4; g += 4) {
+    for (size_t r = 0; r < kPanelRows; r += 4) {
+      U32x4 v[4];
+      for (size_t i = 0; i < 4; ++i) v[i] = load_vector<U32x4>(blocks[r + i] + 4 * g);
+      transpose(v);
+      for (size_t i = 0; i < 4; ++i) {
+        U16x8 pairs;
+        std::memcpy(&pairs, &v[i], sizeof pairs);
+        store_vector(out + fp8_code_at(r, 4 * (g + i)),
+                     __builtin_shufflevector(pairs, pairs, 0, 2, 4, 6, 1, 3, 5, 7));
+      }
+    }
+  }
+}
+
+void pack_codes(const PackSpec& spec, const PanelRows& rows, std::byte* codes) {
+  const size_t origin = spec.k_origin / kBlock;
+  std::byte tails[kPanelRows][kBlock] = {};
+  for (uint32_t b = 0; b < spec.blocks(); ++b) {
+    PanelRows blocks = blocks_at(rows, origin + b, kBlock, kZeros);
+    const uint32_t left = spec.k - kBlock * b;
+    if (left < kBlock) {
+      for (size_t r = 0; r < kPanelRows; ++r) {
+        std::memcpy(tails[r], blocks[r], left);
+        blocks[r] = tails[r];
+      }
+    }
+    pack_block(blocks, codes + size_t{kBlock} * kPanelRows * b);
+  }
+}
+
+bool any_nan(const std::byte* codes, size_t count) {
+  unsigned found = 0;
+  for (size_t i = 0; i < count; ++i) {
+    found |= static_cast<unsigned>((codes[i] & std::byte{0x7f}) == std::byte{0x7f});
+  }
+  return found != 0;
+}
+
+// Columns [begin, end) of the whole tensor.
+uint32_t nan_rows(const PanelRows& rows, size_t begin, size_t end) {
+  uint32_t found = 0;
+  for (size_t r = 0; r < kPanelRows; ++r) {
+    if (rows[r] != nullptr && any_nan(rows[r] + begin, end - begin)) found |= 1u << r;
+  }
+  return found;
+}
+
+}  // namespace
+
+void pack_fp8_panels(const PackSpec& spec, const Fp8Source& source, uint32_t panel0,
+                     uint32_t panels, std::byte* codes, std::byte* scales) {
+  HEARTH_CHECK(spec.kind == PackKind::kFP8, "the kind is FP8's");
+  HEARTH_CHECK(spec.k_origin % kBlock == 0, "K is cut at multiples of 32");
+  HEARTH_CHECK(source.row_origin % kPanelRows == 0, "a panel lies inside one block of scales");
+  HEARTH_CHECK(panel0 + panels <= spec.panels(), "the panels are the shard's");
+
+  for (uint32_t panel = panel0; panel < panel0 + panels; ++panel) {
+    PanelRows rows = {};
+    const uint32_t row0 = panel * kPanelRows;
+    for (uint32_t r = 0; r < std::min(kPanelRows, spec.rows - row0); ++r) {
+      rows[r] = source.codes + source.row_stride * (row0 + r);
+    }
+    pack_codes(spec, rows, codes + spec.codes_panel_bytes() * panel);
+
+    std::byte* out = scales + spec.scales_panel_bytes() * panel;
+    std::memset(out, 0, spec.scales_panel_bytes());
+    const float* block_scales =
+        source.scales + source.scale_stride * ((source.row_origin + row0) / kFp8ScaleBlock);
+    const size_t end = size_t{spec.k_origin} + spec.k;
+    for (size_t begin = spec.k_origin; begin < end; out += sizeof(Fp8Scale)) {
+      const size_t super = begin / kFp8ScaleBlock;
+      const size_t super_end = std::min(end, (super + 1) * kFp8ScaleBlock);
+      const Fp8Scale scale = {block_scales[super], nan_rows(rows, begin, super_end)};
+      std::memcpy(out, &scale, sizeof scale);
+      begin = super_end;
+    }
+  }
+}
+
+}  // namespace hearth

@@ -1,0 +1,30 @@
+// Packs FP8 E4M3 weights with 128 x 128 block scales (the format of DeepSeek-V3's checkpoints) as
+// PackKind::kFP8 (tensor/pack_spec.h). In a file the codes are a tensor [N][K] of bytes, the scales
+// another, f32 [ceil(N / 128)][ceil(K / 128)]; a weight is its block's scale times its code's
+// value.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tensor/pack_spec.h"
+
+namespace hearth {
+
+inline constexpr uint32_t kFp8ScaleBlock = 128;
+
+struct Fp8Source {
+  const std::byte* codes;  // row 0 of the shard at K = 0 of the whole tensor
+  size_t row_stride;       // bytes from row to row
+  const float* scales;     // of the whole tensor
+  size_t scale_stride;     // floats from one row of scales to the next
+  uint32_t row_origin;     // the shard's first row in the tensor, a multiple of 16
+};
+
+// Packs panels [panel0, panel0 + panels) of the shard. k need not be a multiple of 32, nor rows of
+// 16. `codes` and `scales` are the shard's bases. Pure: may run on many threads for disjoint
+// panels.
+void pack_fp8_panels(const PackSpec& spec, const Fp8Source& source, uint32_t panel0,
+                     uint32_t panels, std::byte* codes, std::byte* scales);
+
+}  // namespace hearth
