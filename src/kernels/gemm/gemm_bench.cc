@@ -1,4 +1,5 @@
-// gemm_bench [kind] [isa]: the GEMM kernels on one core against what the core can do.
+// gemm_bench [kind] [isa] [threads]: the GEMM kernels on one core against what the core can do, or
+// with one row on several cores against what these can read together.
 //
 // For each pack kind and shape (K of real models): with one row the GB/s of weights read, and the
 // share of a plain read loop over the same bytes; with more rows the GOPS and the share of a loop
@@ -10,8 +11,12 @@
 #include <time.h>
 
 #include <algorithm>
+#include <atomic>
+#include <barrier>
 #include <cstdio>
+#include <cstdlib>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "kernels/gemm/gemm_problem.h"
@@ -23,6 +28,7 @@ namespace {
 constexpr size_t kRotatedBytes = size_t{256} << 20;
 constexpr int kRounds = 5;
 constexpr uint32_t kChunkPanels = 8;
+constexpr size_t kReadGranule = 256;  // of ReadFn
 
 // Time that this thread had the core: others' turns on a shared machine don't count.
 double thread_seconds() {
@@ -36,6 +42,23 @@ double seconds(Fn&& fn) {
   double start = thread_seconds();
   fn();
   return thread_seconds() - start;
+}
+
+// Runs fn(0), fn(1), ... at one time, each in a thread of its own; the longest time.
+template <typename Fn>
+double seconds_of_all(uint32_t threads, Fn&& fn) {
+  std::vector<double> times(threads);
+  std::barrier start(threads);
+  auto work = [&](uint32_t i) {
+    start.arrive_and_wait();
+    times[i] = seconds([&] { fn(i); });
+  };
+  {
+    std::vector<std::jthread> others;
+    for (uint32_t i = 1; i < threads; ++i) others.emplace_back(work, i);
+    work(0);
+  }
+  return *std::max_element(times.begin(), times.end());
 }
 
 double median(std::vector<double> values) {
@@ -63,15 +86,22 @@ struct Result {
   double best() const { return *std::max_element(rates.begin(), rates.end()); }
 };
 
+constexpr uint32_t kMaxRows = 512;
+
+// What a thread writes to.
+struct Desk {
+  Buffer out{kMaxRows * kChunkPanels * kPanelRows * sizeof(float)};
+  Buffer scratch{kGemmScratchBytes};
+};
+
 struct Bench {
   const Problem& problem;
   const LimitLoops& limits;
   GemmFn gemm;
-  Buffer out;
-  Buffer scratch{kGemmScratchBytes};
+  std::vector<Desk> desks;  // by thread
 
   // Panels [first, first + panels) in chunks as the engine's threads claim them.
-  void run(uint32_t m, uint32_t first, uint32_t panels) {
+  void run(Desk& desk, uint32_t m, uint32_t first, uint32_t panels) {
     for (uint32_t p = first; p < first + panels; p += kChunkPanels) {
       GemmArgs args = {.w = problem.weights(),
                        .panel0 = p,
@@ -80,9 +110,9 @@ struct Bench {
                        .block1 = problem.spec.blocks(),
                        .a = problem.a,
                        .m = m,
-                       .out = reinterpret_cast<float*>(out.data()),
+                       .out = reinterpret_cast<float*>(desk.out.data()),
                        .out_stride = kChunkPanels * kPanelRows,
-                       .scratch = scratch.data()};
+                       .scratch = desk.scratch.data()};
       gemm(args);
     }
   }
@@ -91,13 +121,23 @@ struct Bench {
     Result result;
     const PackSpec& spec = problem.spec;
     double bytes = static_cast<double>(spec.codes_bytes() + spec.scales_bytes());
-    uint64_t sink = 0;
-    for (int i = 0; i < kRounds; ++i) {
-      double read = seconds([&] {
-        sink += limits.read(problem.codes.data(), spec.codes_bytes());
-        sink += limits.read(problem.scales.data(), spec.scales_bytes());
+    const auto threads = static_cast<uint32_t>(desks.size());
+    auto first = [&](uint32_t i) {
+      return spec.panels() / kChunkPanels * i / threads * kChunkPanels;
+    };
+    std::atomic<uint64_t> sink = 0;
+    for (int round = 0; round < kRounds; ++round) {
+      double read = seconds_of_all(threads, [&](uint32_t i) {
+        const size_t panel = first(i), panels = first(i + 1) - panel;
+        auto read_panels = [&](const Buffer& buffer, size_t panel_bytes) {
+          sink += limits.read(buffer.data() + panel_bytes * panel,
+                              panel_bytes * panels / kReadGranule * kReadGranule);
+        };
+        read_panels(problem.codes, spec.codes_panel_bytes());
+        read_panels(problem.scales, spec.scales_panel_bytes());
       });
-      double t = seconds([&] { run(1, 0, spec.panels()); });
+      double t = seconds_of_all(
+          threads, [&](uint32_t i) { run(desks[i], 1, first(i), first(i + 1) - first(i)); });
       result.add(bytes / t * 1e-9, bytes / read * 1e-9);
     }
     if (sink == 1) fmt::print("\n");
@@ -115,7 +155,7 @@ struct Bench {
     for (int i = 0; i < kRounds; ++i) {
       double limit = peak_ops_per_second(limits, act_format_for(problem.kind));
       if (first + panels > spec.panels()) first = 0;
-      double t = seconds([&] { run(m, first, panels); });
+      double t = seconds([&] { run(desks[0], m, first, panels); });
       first += panels;
       result.add(panel_ops * panels / t * 1e-9, limit * 1e-9);
     }
@@ -123,23 +163,25 @@ struct Bench {
   }
 };
 
-void bench_kind(const Kernels& kernels, PackKind kind, std::string_view name) {
-  for (uint32_t k : {1024u, 2048u, 2560u, 3072u, 9728u}) {
+void bench_kind(const Kernels& kernels, PackKind kind, std::string_view name, uint32_t threads) {
+  for (uint32_t k : {1024u, 2048u, 2560u, 3072u, 7168u, 9728u}) {
     PackSpec one = {.kind = kind, .rows = kPanelRows, .k = k, .k_origin = 0};
     size_t panel_bytes = one.codes_panel_bytes() + one.scales_panel_bytes();
     auto panels = static_cast<uint32_t>(kRotatedBytes / panel_bytes / kChunkPanels * kChunkPanels);
-    constexpr uint32_t kMaxRows = 512;
     Problem problem = make_problem(kind, panels, k / kBlock, 0, kMaxRows, Fill::kRandom, 1);
     Bench bench = {.problem = problem,
                    .limits = kernels.limits,
                    .gemm = kernels.gemm[static_cast<size_t>(kind)],
-                   .out = Buffer(kMaxRows * kChunkPanels * kPanelRows * sizeof(float))};
+                   .desks = std::vector<Desk>(threads)};
     Result one_row = bench.gemv();
-    fmt::print("{:6} K={:<5} M=1: {:5.1f} GB/s {:4.0f} %  GOPS:", name, k, one_row.best(),
+    fmt::print("{:6} K={:<5} M=1: {:5.1f} GB/s {:4.0f} %", name, k, one_row.best(),
                median(one_row.shares));
-    for (uint32_t m : {4u, 8u, 16u, 64u, 512u}) {
-      Result r = bench.many(m);
-      fmt::print("  M={} {:5.0f} {:3.0f} %", m, r.best(), median(r.shares));
+    if (threads == 1) {
+      fmt::print("  GOPS:");
+      for (uint32_t m : {4u, 8u, 16u, 64u, 512u}) {
+        Result r = bench.many(m);
+        fmt::print("  M={} {:5.0f} {:3.0f} %", m, r.best(), median(r.shares));
+      }
     }
     fmt::print("\n");
     std::fflush(stdout);
@@ -153,6 +195,7 @@ int main(int argc, char** argv) {
   using namespace hearth;
   std::string_view only = argc > 1 ? argv[1] : "";
   Isa isa = choose_isa(detect_cpu_features(), argc > 2 ? argv[2] : nullptr);
+  const uint32_t threads = argc > 3 ? std::max(1, std::atoi(argv[3])) : 1;
   const Kernels& kernels = kernels_for(isa);
   fmt::print(
       "shares: M=1 of a read loop over the same bytes, else of the peak of the kind's "
@@ -160,7 +203,7 @@ int main(int argc, char** argv) {
   for (size_t i = 0; i < kPackKinds; ++i) {
     auto kind = static_cast<PackKind>(i);
     std::string_view name = pack_kind_name(kind);
-    if (only.empty() || only == name) bench_kind(kernels, kind, name);
+    if (only.empty() || only == name) bench_kind(kernels, kind, name, threads);
   }
   return 0;
 }
