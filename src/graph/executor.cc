@@ -40,8 +40,8 @@ Executor::Executor(Team& team, const Plan& plan, std::vector<std::byte*> scratch
   for (uint32_t g = 0; g < plan.group_count(); ++g) {
     const PlanGroup& group = plan.groups[g];
     for (uint32_t m = group.member_begin; m < group.member_end; ++m) {
-      workers_.push_back({g, m - group.member_begin, m, group.member_end - group.member_begin,
-                          nullptr, scratch[m]});
+      workers_.push_back(
+          {g, m - group.member_begin, m, group.member_end - group.member_begin, scratch[m]});
     }
   }
 }
@@ -71,9 +71,8 @@ bool Executor::run_nodes(const RunContexts& contexts, uint32_t begin, uint32_t e
 // layer (in its group's barriers, and in those of the reduces), and what it wrote before that they
 // see after.
 void Executor::run_member(Run& run, uint32_t member) noexcept {
-  Worker worker = workers_[member];
+  const Worker worker = workers_[member];
   ExecutionContext& context = run.contexts.of(worker.group);
-  worker.shards = &context.slots(member);
   const std::vector<Node>& nodes = context.graph().nodes;
   Group& group = context.barrier_group(worker.group);
   bool lockstep = context.graph().plan.sync == GroupSync::kLockstep;

@@ -20,11 +20,9 @@ class ExecutionContext;
 // A thread at work on a node.
 struct Worker {
   uint32_t group;
-  uint32_t index;   // within the group
-  uint32_t member;  // of the team
-  uint32_t count;   // threads of the group
-  const std::vector<uint32_t>*
-      shards;          // slots of the group's share this thread serves, nearest first
+  uint32_t index;      // within the group
+  uint32_t member;     // of the team
+  uint32_t count;      // threads of the group
   std::byte* scratch;  // kOpScratchBytes of its own, 64-byte aligned
 };
 

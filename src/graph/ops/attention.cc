@@ -56,7 +56,7 @@ class RopeStoreOp : public Op {
     // Runs of rows, so that prefill claims seldom and decode spreads its heads over the threads.
     uint32_t rows = context.rows(qkv_), run = std::min(rows, 16u);
     uint32_t runs = (rows + run - 1) / run;
-    for (uint32_t slot : *worker.shards) {
+    for (uint32_t slot : context.slots(worker.member)) {
       uint32_t heads = heads_[slot].kv.size(), count = heads * runs;
       for (uint32_t t; (t = context.claim(counter0 + slot, count)) < count;) {
         uint32_t first = t / heads * run;
@@ -146,7 +146,7 @@ class AttentionOp : public Op {
            const Worker& worker) const noexcept override {
     uint32_t tiles = 0;
     for (const StepItem& item : context.step().items) tiles += tiles_of(item);
-    for (uint32_t slot : *worker.shards) {
+    for (uint32_t slot : context.slots(worker.member)) {
       UnitRange kv = heads_[slot].kv;
       // Granules are counted from the model's first KV head, since there they fill whole blocks.
       uint32_t first = kv.begin / shape_.granule;

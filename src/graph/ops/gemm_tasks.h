@@ -51,7 +51,7 @@ void run_claimed(ExecutionContext& context, uint32_t counter0, const Worker& wor
                  const std::vector<std::vector<Task>>& tasks, uint32_t rows,
                  const Run& run) noexcept {
   uint32_t row_parts = row_tasks(rows);
-  for (uint32_t slot : *worker.shards) {
+  for (uint32_t slot : context.slots(worker.member)) {
     auto count = static_cast<uint32_t>(tasks[slot].size()) * row_parts;
     for (uint32_t t; (t = context.claim(counter0 + slot, count)) < count;) {
       run(tasks[slot][t / row_parts], t % row_parts * kTaskRows);

@@ -83,7 +83,7 @@ class LogitsOp : public Op {
   void run(ExecutionContext& context, uint32_t counter0,
            const Worker& worker) const noexcept override {
     if (context.step().logit_rows == 0) return;
-    for (uint32_t slot : *worker.shards) {
+    for (uint32_t slot : context.slots(worker.member)) {
       auto count = static_cast<uint32_t>(tasks_[slot].size());
       for (uint32_t t; (t = context.claim(counter0 + slot, count)) < count;) {
         run_task(context, tasks_[slot][t], worker);
