@@ -142,17 +142,11 @@ inline Vec16Pair widen_pairs(__m256i a, __m256i b) {
   auto odd = [&](__m256i v) { return _mm256_castsi256_ps(_mm256_and_si256(v, upper)); };
   return {{even(a), even(b)}, {odd(a), odd(b)}};
 }
-using Bf16Pair = Vec16Pair;
-inline Bf16Pair bf16_pairs(Codes c) { return widen_pairs(c.a, c.b); }
-inline Bf16Pair load_bf16_pairs(const std::byte* p) { return bf16_pairs(load_codes(p)); }
-inline Bf16Pair all_bf16_pair(const bf16_t* p) {
+inline Vec16Pair bf16_pairs(Codes c) { return widen_pairs(c.a, c.b); }
+inline Vec16Pair all_bf16_pair(const bf16_t* p) {
   int32_t two;
   __builtin_memcpy(&two, p, sizeof two);
   return widen_pairs(_mm256_set1_epi32(two), _mm256_set1_epi32(two));
-}
-
-inline Vec16 add_pairs(const Bf16Pair& w, const Bf16Pair& x, Vec16 acc) {
-  return fma(w.odd, x.odd, fma(w.even, x.even, acc));
 }
 
 struct Fp8Shape {

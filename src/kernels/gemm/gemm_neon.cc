@@ -87,24 +87,18 @@ inline float32x4_t even_of(uint32x4_t x) { return vreinterpretq_f32_u32(vshlq_n_
 inline float32x4_t odd_of(uint32x4_t x) {
   return vreinterpretq_f32_u32(vandq_u32(x, vdupq_n_u32(0xffff0000)));
 }
-using Bf16Pair = Vec16Pair;
-inline Bf16Pair bf16_pairs(const Codes& x) {
+inline Vec16Pair bf16_pairs(const Codes& x) {
   const uint32x4_t a = vreinterpretq_u32_u8(x.v[0]), b = vreinterpretq_u32_u8(x.v[1]);
   const uint32x4_t c = vreinterpretq_u32_u8(x.v[2]), d = vreinterpretq_u32_u8(x.v[3]);
   return {{even_of(a), even_of(b), even_of(c), even_of(d)},
           {odd_of(a), odd_of(b), odd_of(c), odd_of(d)}};
 }
-inline Bf16Pair load_bf16_pairs(const std::byte* p) { return bf16_pairs(load_codes(p)); }
-inline Bf16Pair all_bf16_pair(const bf16_t* p) {
+inline Vec16Pair all_bf16_pair(const bf16_t* p) {
   uint32_t two;
   __builtin_memcpy(&two, p, sizeof two);
   const float32x4_t even = even_of(vdupq_n_u32(two)), odd = odd_of(vdupq_n_u32(two));
   return {{even, even, even, even}, {odd, odd, odd, odd}};
 }
-inline Vec16 add_pairs(const Bf16Pair& w, const Bf16Pair& x, Vec16 acc) {
-  return fma(w.odd, x.odd, fma(w.even, x.even, acc));
-}
-
 struct Fp8Shape {
   static constexpr int kWideRows = 1, kWidePanels = 2;
   static constexpr int kFewRows = 3, kPanels = 1;
