@@ -16,7 +16,6 @@
 // but the sums' way through memory and the float part take three times that, so about a sixth of
 // the unit's peak is the most (half of it with halves of 16).
 #include <cstring>
-#include <type_traits>
 
 #include "kernels/gemm/gemm_avx512_kinds-inl.h"
 #include "kernels/gemm/gemm_kernels.h"
@@ -56,15 +55,6 @@ struct Scratch {
 };
 static_assert(sizeof(Scratch) <= kGemmScratchBytes);
 
-// Rows of activations over a slice: codes lie `stride` bytes apart, scales stride / 32 floats, sums
-// that times the halves.
-struct TileRows {
-  const int8_t* codes;
-  const float* scale;
-  const float* sum;
-  size_t stride;
-};
-
 template <typename Kind>
 void unpack(const Weights& w, uint32_t block0, uint32_t blocks, Slice* to) {
   const std::byte* codes = w.codes + Kind::kCodeBytes * block0;
@@ -86,7 +76,7 @@ void unpack(const Weights& w, uint32_t block0, uint32_t blocks, Slice* to) {
 
 // Starts the sums of step s, a block or half of one, in tile B of those that take turns.
 template <int Halves, int B>
-[[gnu::always_inline]] inline void multiply(const Slice& w, const TileRows& a, uint32_t s,
+[[gnu::always_inline]] inline void multiply(const Slice& w, const Rows& a, uint32_t s,
                                             std::byte* sums) {
   constexpr size_t kStepCodes = kBlock / Halves;
   amx::zero<B>();
@@ -98,7 +88,7 @@ template <int Halves, int B>
 
 // The float part of the contract for the sums of step s.
 template <typename Kind, int R>
-[[gnu::always_inline]] inline void add_up(const Slice& w, const TileRows& a, uint32_t s,
+[[gnu::always_inline]] inline void add_up(const Slice& w, const Rows& a, uint32_t s,
                                           const std::byte* sums, __m512 (&acc)[R]) {
   const size_t per_row = a.stride / kBlock;
   const float* scale = a.scale + s / Kind::kHalves;
@@ -129,7 +119,7 @@ struct TileOut {
 };
 
 template <typename Kind, int R>
-void tile(const Slice& w, const TileRows& a, const Ahead& ahead, uint32_t blocks,
+void tile(const Slice& w, const Rows& a, const Ahead& ahead, uint32_t blocks,
           std::byte (*sums)[kSumBytes], const TileOut& to) {
   constexpr int H = Kind::kHalves;
   const uint32_t steps = blocks * H;
@@ -174,7 +164,7 @@ class SliceWork {
     for (uint32_t t = 0; t < tiles; ++t) {
       uint32_t row = t * kTileRows;
       bool padded = t == whole;
-      TileRows a = padded ? padded_rows() : rows_at(row);
+      Rows a = padded ? padded_rows() : rows_from<Kind>(g_, row, begin_);
       bool small = padded && rest <= kSmallTileRows;
       if (small) amx::configure(kShape<kSmallTileRows>);
       for (uint32_t p = 0; p < count; ++p) {
@@ -210,16 +200,9 @@ class SliceWork {
 
   uint32_t blocks() const { return end_ - begin_; }
 
-  TileRows rows_at(uint32_t row) const {
-    size_t at = g_.a.row_stride / kBlock * row + begin_;
-    const float* sum = Kind::kHalves == 2 ? g_.a.sum16 : g_.a.sum32;
-    return {g_.a.codes + at * kBlock, g_.a.scale + at,
-            Kind::kMin ? sum + at * Kind::kHalves : nullptr, g_.a.row_stride};
-  }
-
-  TileRows padded_rows() const {
+  Rows padded_rows() const {
     const Padded& p = scratch_.padded;
-    return {p.codes, p.scale, p.sum, size_t{kBlock} * kSliceBlocks};
+    return {p.codes, p.scale, nullptr, p.sum, size_t{kBlock} * kSliceBlocks};
   }
 
   void pad(uint32_t row0, uint32_t rows) {
@@ -234,7 +217,7 @@ class SliceWork {
         std::memset(sum, 0, sizeof(float) * blocks() * Kind::kHalves);
         continue;
       }
-      TileRows from = rows_at(row0 + r);
+      Rows from = rows_from<Kind>(g_, row0 + r, begin_);
       std::memcpy(codes, from.codes, size_t{kBlock} * blocks());
       std::memcpy(scale, from.scale, sizeof(float) * blocks());
       if (Kind::kMin) std::memcpy(sum, from.sum, sizeof(float) * blocks() * Kind::kHalves);
@@ -249,20 +232,7 @@ class SliceWork {
 template <typename Kind>
 void gemm(const GemmArgs& g) {
   using Work = SliceWork<Kind>;
-  Weights w = {.codes = g.w.codes + g.w.codes_panel_bytes * g.panel0,
-               .scales = g.w.scales + g.w.scales_panel_bytes * g.panel0,
-               .codes_stride = g.w.codes_panel_bytes,
-               .scales_stride = g.w.scales_panel_bytes,
-               .phase = g.w.phase,
-               .supers = g.w.supers,
-               .block = 0};
-  auto from = [&](uint32_t panel, uint32_t block) {
-    Weights at = w;
-    at.codes += w.codes_stride * panel;
-    at.scales += w.scales_stride * panel;
-    at.block = block;
-    return at;
-  };
+  auto from = [&](uint32_t p, uint32_t block) { return weights_from(g, g.panel0 + p, block); };
   amx::configure(Work::template kShape<kTileRows>);
   for_slices(g.block0, g.block1, kSliceBlocks, [&](uint32_t begin, uint32_t end) {
     Work work(g, begin, end);

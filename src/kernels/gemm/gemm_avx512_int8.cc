@@ -161,13 +161,7 @@ template <typename Kind, int P, typename AheadFn>
 void tiles(const GemmArgs& g, const Weights& w, uint32_t block0, uint32_t blocks, AheadFn ahead,
            float* out) {
   for_tiles(g.m, kTileRows, [&](uint32_t row, uint32_t rows, uint32_t t, uint32_t n) {
-    const size_t at = g.a.row_stride / kBlock * row + block0;
-    constexpr bool kHalf = Kind::kHalves == 2;
-    Rows a = {.codes = g.a.codes + at * kBlock,
-              .scale = g.a.scale + at,
-              .bias = kHalf ? g.a.bias16 + 2 * at : g.a.bias32 + at,
-              .sum = kHalf ? g.a.sum16 + 2 * at : g.a.sum32 + at,
-              .stride = g.a.row_stride};
+    Rows a = rows_from<Kind>(g, row, block0);
     auto fn = tile_fn<Kind, P>(rows, std::make_integer_sequence<int, kTileRows>());
     fn(w, a, ahead(t, n), blocks, block0 == g.block0, out + row * g.out_stride, g.out_stride);
   });
@@ -213,13 +207,7 @@ Weights unpack(const Weights& w, uint32_t block0, uint32_t blocks, std::byte* sc
 template <typename Kind, int P>
 void gemm_panels(const GemmArgs& g, uint32_t panel, float* out) {
   using To = typename Kind::Unpacked;
-  Weights w = {.codes = g.w.codes + g.w.codes_panel_bytes * panel,
-               .scales = g.w.scales + g.w.scales_panel_bytes * panel,
-               .codes_stride = g.w.codes_panel_bytes,
-               .scales_stride = g.w.scales_panel_bytes,
-               .phase = g.w.phase,
-               .supers = g.w.supers,
-               .block = g.block0};
+  Weights w = weights_from(g, panel, g.block0);
   if (g.m <= kTileRows) {
     tiles<Kind, P>(
         g, w, g.block0, g.block1 - g.block0,
@@ -227,13 +215,8 @@ void gemm_panels(const GemmArgs& g, uint32_t panel, float* out) {
     return;
   }
   for_slices(g.block0, g.block1, kSliceBlocks<Kind>, [&](uint32_t begin, uint32_t end) {
-    Weights next = w;
-    next.block = end;
-    if (end == g.block1) {
-      next.block = g.block0;
-      next.codes += P * w.codes_stride;
-      next.scales += P * w.scales_stride;
-    }
+    Weights next =
+        end == g.block1 ? weights_from(g, panel + P, g.block0) : weights_from(g, panel, end);
     auto ahead = [&](uint32_t t, uint32_t n) { return next_slice<Kind>(next, end - begin, t, n); };
     if constexpr (!std::is_same_v<Kind, To>) {
       if (g.m >= kUnpackRows) {

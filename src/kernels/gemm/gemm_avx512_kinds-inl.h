@@ -32,6 +32,28 @@ struct Rows {
   size_t stride;
 };
 
+// The shard's panels from `panel` on.
+inline Weights weights_from(const GemmArgs& g, uint32_t panel, uint32_t block) {
+  return {.codes = g.w.codes + g.w.codes_panel_bytes * panel,
+          .scales = g.w.scales + g.w.scales_panel_bytes * panel,
+          .codes_stride = g.w.codes_panel_bytes,
+          .scales_stride = g.w.scales_panel_bytes,
+          .phase = g.w.phase,
+          .supers = g.w.supers,
+          .block = block};
+}
+
+template <typename Kind>
+Rows rows_from(const GemmArgs& g, uint32_t row, uint32_t block) {
+  constexpr bool kHalf = Kind::kHalves == 2;
+  const size_t at = g.a.row_stride / kBlock * row + block;
+  return {.codes = g.a.codes + at * kBlock,
+          .scale = g.a.scale + at,
+          .bias = kHalf ? g.a.bias16 + 2 * at : g.a.bias32 + at,
+          .sum = kHalf ? g.a.sum16 + 2 * at : g.a.sum32 + at,
+          .stride = g.a.row_stride};
+}
+
 inline __m512i nibbles(const std::byte* codes, int g) {
   __m512i x = load_codes(codes + 64 * (g % 4));
   if (g >= 4) x = _mm512_srli_epi16(x, 4);
