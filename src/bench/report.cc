@@ -2,29 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <utility>
-
+#include "bench/cells.h"
 #include "bench/figure_text.h"
 #include "bench/profile_report.h"
-#include "bench/table.h"
 #include "memory/arena.h"
 
 namespace hearth {
 namespace {
-
-using Cells = std::vector<std::pair<std::string, std::string>>;  // {column, cell}
-
-std::vector<std::string> column_names(const Cells& cells) {
-  std::vector<std::string> names;
-  for (const auto& [name, cell] : cells) names.push_back(name);
-  return names;
-}
-
-std::vector<std::string> cells_alone(Cells cells) {
-  std::vector<std::string> out;
-  for (auto& [name, cell] : cells) out.push_back(std::move(cell));
-  return out;
-}
 
 std::string spread_text(const Spread& spread) {
   return fmt::format("{} .. {}", rate_text(spread.least), rate_text(spread.most));
@@ -104,36 +88,21 @@ Cells arrival_cells(const BenchRun& run, const ArrivalResult& arrival) {
           {"prompt's first token", duration_figure(arrival.first_token_seconds.median)}};
 }
 
-// Rows of equal columns become one table.
-class TableWriter {
- public:
-  explicit TableWriter(std::string* out) : out_(out) {}
-  ~TableWriter() { end(); }
-  TableWriter(const TableWriter&) = delete;
-  TableWriter& operator=(const TableWriter&) = delete;
-
-  void add(Cells cells) {
-    if (!table_) table_.emplace(column_names(cells));
-    table_->add(cells_alone(std::move(cells)));
-  }
-  void end() {
-    if (table_) *out_ += "\n" + table_->markdown();
-    table_.reset();
-  }
-
- private:
-  std::string* out_;
-  std::optional<Table> table_;
-};
+// A table of its own where there are rows.
+void end_table(CellTable& table, std::string* out) {
+  std::string text = table.take_markdown();
+  if (!text.empty()) *out += "\n" + text;
+}
 
 void result_table(const BenchReport& report, Phase phase, std::string* out) {
-  TableWriter writer(out);
+  CellTable table;
   for (const BenchRun& run : report.runs) {
     for (const CaseResult& result : run.results) {
       if (result.what.phase != phase || result.repetitions.empty()) continue;
-      writer.add(phase == Phase::kPrefill ? prefill_cells(run, result) : decode_cells(run, result));
+      table.add(phase == Phase::kPrefill ? prefill_cells(run, result) : decode_cells(run, result));
     }
   }
+  end_table(table, out);
 }
 
 std::string model_line(const BenchReport& report) {
@@ -155,12 +124,13 @@ std::string machine_line(const BenchReport& report) {
 }
 
 void arrival_table(const BenchReport& report, std::string* out) {
-  TableWriter writer(out);
+  CellTable table;
   for (const BenchRun& run : report.runs) {
     for (const ArrivalResult& arrival : run.arrivals) {
-      if (arrival.repetitions > 0) writer.add(arrival_cells(run, arrival));
+      if (arrival.repetitions > 0) table.add(arrival_cells(run, arrival));
     }
   }
+  end_table(table, out);
 }
 
 void profiles(const BenchReport& report, std::string* out) {
@@ -174,33 +144,26 @@ void profiles(const BenchReport& report, std::string* out) {
   }
 }
 
-std::string number(double value) { return fmt::format("{:.6g}", value); }
-std::string number(uint64_t value) { return fmt::format("{}", value); }
-
 Cells csv_common(const BenchReport& report, const BenchRun& run) {
   return {{"version", report.version},
           {"time", report.time},
           {"cpu", report.cpu},
-          {"steal_share", report.shares ? number(report.shares->stolen) : ""},
-          {"others_share", report.shares ? number(report.shares->others) : ""},
+          {"steal_share", report.shares ? csv_number(report.shares->stolen) : ""},
+          {"others_share", report.shares ? csv_number(report.shares->others) : ""},
           {"interrupted", report.interrupted ? "true" : "false"},
-          {"threads", number(uint64_t{run.threads})}};
-}
-
-void append(Cells* cells, const Cells& more) {
-  cells->insert(cells->end(), more.begin(), more.end());
+          {"threads", csv_number(uint64_t{run.threads})}};
 }
 
 Cells csv_limits(const BenchReport& report, const BenchRun& run, const LevelLimits& level) {
   Cells cells = csv_common(report, run);
   append(&cells, {{"isa", isa_name(level.isa)},
-                  {"samples", number(uint64_t{level.samples.size()})},
-                  {"read_buffer_bytes", number(run.buffer.bytes)},
-                  {"read_gb_per_second", number(level.best.read * 1e-9)}});
+                  {"samples", csv_number(uint64_t{level.samples.size()})},
+                  {"read_buffer_bytes", csv_number(run.buffer.bytes)},
+                  {"read_gb_per_second", csv_number(level.best.read * 1e-9)}});
   const char* names[kUnits] = {"f32_fma_gops", "bf16_dot_gops", "int8_dot_gops"};
   for (size_t i = 0; i < kUnits; ++i) {
     double ops = level.best.ops[i];
-    cells.emplace_back(names[i], ops > 0 ? number(ops * 1e-9) : "");
+    cells.emplace_back(names[i], ops > 0 ? csv_number(ops * 1e-9) : "");
   }
   return cells;
 }
@@ -210,46 +173,46 @@ Cells csv_result(const BenchReport& report, const BenchRun& run, const CaseResul
   const LimitSample& best = best_of(run);
   Figures f = figures_of(result, run.unit, best);
   bool decode = f.reading.has_value();
-  auto of_decode = [&](auto value) { return decode ? number(value) : std::string(); };
+  auto of_decode = [&](auto value) { return decode ? csv_number(value) : std::string(); };
   Figures::Reading reading = f.reading.value_or(Figures::Reading{});
   Cells cells = csv_common(report, run);
   append(&cells, {{"isa", isa_name(report.isa)},
                   {"model", model.file},
                   {"architecture", model.architecture},
                   {"type", model.type},
-                  {"parameters", number(model.parameters)},
-                  {"file_bytes", number(model.file_bytes)},
+                  {"parameters", csv_number(model.parameters)},
+                  {"file_bytes", csv_number(model.file_bytes)},
                   {"kv_type", report.kv_type},
-                  {"shards", number(uint64_t{run.plan.shards})},
-                  {"groups", number(uint64_t{run.plan.groups(result.what.phase)})},
+                  {"shards", csv_number(uint64_t{run.plan.shards})},
+                  {"groups", csv_number(uint64_t{run.plan.groups(result.what.phase)})},
                   {"sync", group_sync_name(run.plan.sync)},
                   {"interleaved", run.plan.interleaved ? "true" : "false"},
                   {"phase", phase_name(result.what.phase)},
-                  {"tokens", number(uint64_t{result.what.tokens})},
-                  {"depth", number(uint64_t{result.what.depth})},
-                  {"sequences", number(uint64_t{result.what.sequences})},
-                  {"repetitions", number(uint64_t{result.repetitions.size()})},
-                  {"tokens_per_second", number(f.tokens_per_second.median)},
-                  {"tokens_per_second_min", number(f.tokens_per_second.least)},
-                  {"tokens_per_second_max", number(f.tokens_per_second.most)},
-                  {"spread", number(f.tokens_per_second.relative())},
-                  {"first_token_seconds", decode ? "" : number(f.seconds)},
+                  {"tokens", csv_number(uint64_t{result.what.tokens})},
+                  {"depth", csv_number(uint64_t{result.what.depth})},
+                  {"sequences", csv_number(uint64_t{result.what.sequences})},
+                  {"repetitions", csv_number(uint64_t{result.repetitions.size()})},
+                  {"tokens_per_second", csv_number(f.tokens_per_second.median)},
+                  {"tokens_per_second_min", csv_number(f.tokens_per_second.least)},
+                  {"tokens_per_second_max", csv_number(f.tokens_per_second.most)},
+                  {"spread", csv_number(f.tokens_per_second.relative())},
+                  {"first_token_seconds", decode ? "" : csv_number(f.seconds)},
                   {"bytes_per_step", of_decode(result.work.weight_bytes)},
                   {"kv_bytes_per_step", of_decode(result.work.kv_bytes)},
                   {"gb_per_second", of_decode(reading.bytes_per_second * 1e-9)},
                   {"read_share", of_decode(reading.share)},
                   {"read_share_with_kv", of_decode(reading.share_with_kv)},
-                  {"operations", number(result.work.ops())},
-                  {"gops", number(f.ops_per_second * 1e-9)},
+                  {"operations", csv_number(result.work.ops())},
+                  {"gops", csv_number(f.ops_per_second * 1e-9)},
                   {"unit", unit_name(run.unit)},
-                  {"peak_share", number(f.peak_share)},
-                  {"read_limit_gb_per_second", number(best.read * 1e-9)},
-                  {"unit_limit_gops", number(best.ops[static_cast<size_t>(run.unit)] * 1e-9)},
-                  {"memory_weights", number(uint64_t{run.memory.weights})},
-                  {"memory_kv", number(uint64_t{run.memory.kv})},
-                  {"memory_activations", number(uint64_t{run.memory.activations})},
-                  {"memory_scratch", number(uint64_t{run.memory.scratch})},
-                  {"memory_logits", number(uint64_t{run.memory.logits})}});
+                  {"peak_share", csv_number(f.peak_share)},
+                  {"read_limit_gb_per_second", csv_number(best.read * 1e-9)},
+                  {"unit_limit_gops", csv_number(best.ops[static_cast<size_t>(run.unit)] * 1e-9)},
+                  {"memory_weights", csv_number(uint64_t{run.memory.weights})},
+                  {"memory_kv", csv_number(uint64_t{run.memory.kv})},
+                  {"memory_activations", csv_number(uint64_t{run.memory.activations})},
+                  {"memory_scratch", csv_number(uint64_t{run.memory.scratch})},
+                  {"memory_logits", csv_number(uint64_t{run.memory.logits})}});
   return cells;
 }
 
@@ -262,17 +225,17 @@ std::string markdown(const BenchReport& report) {
   result_table(report, Phase::kDecode, &out);
   arrival_table(report, &out);
   profiles(report, &out);
-  TableWriter writer(&out);
+  CellTable table;
   for (const BenchRun& run : report.runs) {
     for (const LevelLimits& level : run.limits) {
-      if (!level.samples.empty()) writer.add(limit_cells(run, level));
+      if (!level.samples.empty()) table.add(limit_cells(run, level));
     }
   }
-  writer.end();
+  end_table(table, &out);
   for (const BenchRun& run : report.runs) {
-    if (report.model) writer.add(memory_cells(run));
+    if (report.model) table.add(memory_cells(run));
   }
-  writer.end();
+  end_table(table, &out);
   if (!report.notes.empty() || report.interrupted) out += "\n";
   for (const std::string& note : report.notes) out += "note: " + note + "\n";
   if (report.interrupted) out += "note: interrupted; what was not measured is missing\n";
@@ -280,20 +243,16 @@ std::string markdown(const BenchReport& report) {
 }
 
 std::string csv(const BenchReport& report) {
-  std::optional<Table> table;
-  auto add = [&](Cells cells) {
-    if (!table) table.emplace(column_names(cells));
-    table->add(cells_alone(std::move(cells)));
-  };
+  CellTable table;
   for (const BenchRun& run : report.runs) {
     for (const LevelLimits& level : run.limits) {
-      if (!report.model && !level.samples.empty()) add(csv_limits(report, run, level));
+      if (!report.model && !level.samples.empty()) table.add(csv_limits(report, run, level));
     }
     for (const CaseResult& result : run.results) {
-      if (!result.repetitions.empty()) add(csv_result(report, run, result));
+      if (!result.repetitions.empty()) table.add(csv_result(report, run, result));
     }
   }
-  return table ? table->csv() : "";
+  return table.take_csv();
 }
 
 }  // namespace hearth
