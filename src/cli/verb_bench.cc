@@ -1,22 +1,15 @@
 // hearth bench: how fast a model runs here, beside what this machine can do at best; or that alone.
-// The build gives HEARTH_VERSION.
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <ctime>
 #include <memory>
 
 #include "base/error.h"
 #include "base/progress.h"
-#include "bench/cpu_times.h"
-#include "bench/report.h"
 #include "bench/runner.h"
 #include "cli/bench_json.h"
+#include "cli/bench_session.h"
 #include "cli/demo_model.h"
-#include "cli/describe.h"
 #include "cli/load.h"
-#include "cli/options.h"
 #include "cli/text_io.h"
 #include "cli/verbs.h"
 #include "engine/engine_plan.h"
@@ -26,72 +19,6 @@ namespace hearth {
 namespace {
 
 constexpr uint32_t kMaxRepetitions = 1000, kMaxSequences = 1024;
-
-struct BenchArgs {
-  std::string model;
-  BenchLists lists{{512}, {128}, {0}, {1}};
-  std::vector<uint32_t> threads;  // empty: the default, or the plan's
-  uint32_t repetitions = 5;
-  std::string form = "md";
-  EngineArgs engine;
-  std::vector<uint32_t> arriving;             // lengths of prompts
-  std::vector<uint32_t> step_limits{0, 250};  // milliseconds
-  bool limits = false, profile = false, json = false;
-};
-
-// What all ways to run this verb share: what was found, and who may end it early.
-struct Session {
-  const BenchArgs& args;
-  Machine machine;
-  Interrupts interrupts;
-  BenchReport report;
-  std::optional<CpuTimes> cpu_before = read_cpu_times();
-
-  explicit Session(const BenchArgs& bench_args) : args(bench_args), machine(Machine::live()) {
-    report.version = HEARTH_VERSION;
-    report.time = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
-    report.cpu = machine.cpu_name;
-    report.repetitions = args.repetitions;
-  }
-
-  // 0: the default, or the plan's.
-  std::vector<uint32_t> thread_counts() const {
-    return args.threads.empty() ? std::vector<uint32_t>{0} : args.threads;
-  }
-  bool interrupted() {
-    report.interrupted = report.interrupted || interrupts.received();
-    return report.interrupted;
-  }
-  void note(const std::string& text) {
-    auto& notes = report.notes;
-    if (std::find(notes.begin(), notes.end(), text) == notes.end()) notes.push_back(text);
-  }
-};
-
-// Limits of the team, with notes on what makes them doubtful. Memory that is free is known anew,
-// since a model may have been loaded.
-std::unique_ptr<TeamLimits> make_limits(Session& session, Team& team, const Placement& placement,
-                                        const std::vector<Isa>& isas) {
-  auto limits = std::make_unique<TeamLimits>(team, Machine::live(), placement, isas);
-  const ReadBufferInfo& buffer = limits->buffer();
-  if (buffer.is_short()) {
-    session.note(fmt::format(
-        "memory left {} to measure reading over, less than {}, 4 times the last-level cache: part "
-        "of it may have come from the cache, and the limit be too high",
-        bytes_text(buffer.bytes), bytes_text(buffer.wanted)));
-  }
-  if (placement.oversubscribed) {
-    session.note(fmt::format("{} threads are more than the CPUs they may use", team.size()));
-  }
-  for (const std::string& warning : team.warnings()) session.note(warning);
-  return limits;
-}
-
-BenchModel describe(const GgufFile& file) {
-  ModelDescription told = describe_model(file);
-  std::string type = told.types.empty() ? "" : told.types[0].type;
-  return {file.name(), told.architecture, told.name, type, told.parameters, file.file_bytes()};
-}
 
 EngineOptions engine_options(const BenchArgs& args, const std::vector<BenchCase>& cases) {
   EngineOptions options = options_for(cases);
@@ -104,7 +31,8 @@ EngineOptions engine_options(const BenchArgs& args, const std::vector<BenchCase>
   return options;
 }
 
-void measure_arrivals(Session& session, Engine& engine, const BenchHooks& hooks, BenchRun* run) {
+void measure_arrivals(BenchSession& session, Engine& engine, const BenchHooks& hooks,
+                      BenchRun* run) {
   for (uint32_t prompt : session.args.arriving) {
     for (uint32_t limit : session.args.step_limits) {
       if (session.interrupted()) return;
@@ -115,7 +43,7 @@ void measure_arrivals(Session& session, Engine& engine, const BenchHooks& hooks,
 }
 
 // One load of the model: all cases with one number of threads. `progress` begins at `done` tokens.
-BenchRun run_cases(Session& session, const GgufFile& file, const std::vector<BenchCase>& cases,
+BenchRun run_cases(BenchSession& session, const GgufFile& file, const std::vector<BenchCase>& cases,
                    uint32_t threads, Progress& progress, uint64_t done) {
   // Loading has a line of its own, and lines that stay.
   progress.finish();
@@ -154,7 +82,7 @@ BenchRun run_cases(Session& session, const GgufFile& file, const std::vector<Ben
   return run;
 }
 
-void measure_model(Session& session) {
+void measure_model(BenchSession& session) {
   const BenchArgs& args = session.args;
   std::vector<BenchCase> cases = bench_cases(args.lists);
   if (cases.empty() && args.arriving.empty()) {
@@ -162,7 +90,7 @@ void measure_model(Session& session) {
   }
   GgufFile file = GgufFile::open(args.model);
   read_model_config(file);
-  session.report.model = describe(file);
+  session.report.model = describe_for_bench(file);
   session.report.kv_type = args.engine.kv_type;
   uint64_t tokens = 0;
   for (const BenchCase& what : cases) tokens += what.all_tokens() * args.repetitions;
@@ -174,7 +102,7 @@ void measure_model(Session& session) {
   }
 }
 
-void measure_limits(Session& session) {
+void measure_limits(BenchSession& session) {
   std::vector<Isa> isas = available_isas(detect_cpu_features());
   std::vector<uint32_t> counts = session.thread_counts();
   uint32_t repetitions = session.args.repetitions;
@@ -211,7 +139,7 @@ int bench(BenchArgs args) {
     fail(ErrorCode::kUsage, "--profile and --arrive have no CSV form: take -o md or -o json");
   }
   if (!args.limits) take_demo_model(&args.model);
-  Session session(args);
+  BenchSession session(args);
   if (args.limits) {
     measure_limits(session);
   } else {

@@ -1,0 +1,59 @@
+// The build gives HEARTH_VERSION.
+#include "cli/bench_session.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+
+#include "cli/describe.h"
+
+namespace hearth {
+
+BenchSession::BenchSession(const BenchArgs& bench_args)
+    : args(bench_args), machine(Machine::live()), cpu_before(read_cpu_times()) {
+  report.version = HEARTH_VERSION;
+  report.time = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  report.cpu = machine.cpu_name;
+  report.repetitions = args.repetitions;
+}
+
+std::vector<uint32_t> BenchSession::thread_counts() const {
+  return args.threads.empty() ? std::vector<uint32_t>{0} : args.threads;
+}
+
+bool BenchSession::interrupted() {
+  report.interrupted = report.interrupted || interrupts.received();
+  return report.interrupted;
+}
+
+void BenchSession::note(const std::string& text) {
+  auto& notes = report.notes;
+  if (std::find(notes.begin(), notes.end(), text) == notes.end()) notes.push_back(text);
+}
+
+std::unique_ptr<TeamLimits> make_limits(BenchSession& session, Team& team,
+                                        const Placement& placement, const std::vector<Isa>& isas) {
+  auto limits = std::make_unique<TeamLimits>(team, Machine::live(), placement, isas);
+  const ReadBufferInfo& buffer = limits->buffer();
+  if (buffer.is_short()) {
+    session.note(fmt::format(
+        "memory left {} to measure reading over, less than {}, 4 times the last-level cache: part "
+        "of it may have come from the cache, and the limit be too high",
+        bytes_text(buffer.bytes), bytes_text(buffer.wanted)));
+  }
+  if (placement.oversubscribed) {
+    session.note(fmt::format("{} threads are more than the CPUs they may use", team.size()));
+  }
+  for (const std::string& warning : team.warnings()) session.note(warning);
+  return limits;
+}
+
+BenchModel describe_for_bench(const GgufFile& file) {
+  ModelDescription told = describe_model(file);
+  std::string type = told.types.empty() ? "" : told.types[0].type;
+  return {file.name(), told.architecture, told.name, type, told.parameters, file.file_bytes()};
+}
+
+}  // namespace hearth

@@ -1,0 +1,58 @@
+// What all ways to run `hearth bench` share: its arguments, what was found, who may end it early,
+// and the limits of a team.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/cpu_times.h"
+#include "bench/report.h"
+#include "bench/work.h"
+#include "cli/interrupts.h"
+#include "cli/options.h"
+#include "formats/gguf.h"
+#include "threads/team.h"
+#include "topology/machine.h"
+
+namespace hearth {
+
+struct BenchArgs {
+  std::string model;
+  BenchLists lists{{512}, {128}, {0}, {1}};
+  std::vector<uint32_t> threads;  // empty: the default, or the plan's
+  uint32_t repetitions = 5;
+  std::string form = "md";
+  EngineArgs engine;
+  std::vector<uint32_t> arriving;             // lengths of prompts
+  std::vector<uint32_t> step_limits{0, 250};  // milliseconds
+  bool limits = false, profile = false, json = false;
+};
+
+struct BenchSession {
+  const BenchArgs& args;
+  Machine machine;
+  Interrupts interrupts;
+  BenchReport report;
+  std::optional<CpuTimes> cpu_before;
+
+  // `args` outlives it.
+  explicit BenchSession(const BenchArgs& args);
+
+  // 0: the default, or the plan's.
+  std::vector<uint32_t> thread_counts() const;
+  bool interrupted();
+  // Once, however often it is told.
+  void note(const std::string& text);
+};
+
+// Limits of the team, with notes on what makes them doubtful. Memory that is free is known anew,
+// since a model may have been loaded.
+std::unique_ptr<TeamLimits> make_limits(BenchSession& session, Team& team,
+                                        const Placement& placement, const std::vector<Isa>& isas);
+
+BenchModel describe_for_bench(const GgufFile& file);
+
+}  // namespace hearth
