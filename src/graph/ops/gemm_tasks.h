@@ -44,18 +44,27 @@ inline std::vector<PanelRange> panel_ranges(uint32_t panel0, uint32_t panels, ui
   return ranges;
 }
 
-// Calls run(task, row) for the tasks of the worker's slots times runs of kTaskRows rows that it
-// claims. `tasks[slot]`, one counter a slot from counter0 on.
+// Calls run(task, row) for the tasks times runs of kTaskRows rows that the caller gets:
+// claim(count) gives the next of `count`, and `count` where none is left.
+template <typename Task, typename Claim, typename Run>
+void run_tasks(const std::vector<Task>& tasks, uint32_t rows, const Claim& claim,
+               const Run& run) noexcept {
+  uint32_t row_parts = row_tasks(rows);
+  auto count = static_cast<uint32_t>(tasks.size()) * row_parts;
+  for (uint32_t t; (t = claim(count)) < count;) {
+    run(tasks[t / row_parts], t % row_parts * kTaskRows);
+  }
+}
+
+// The same over the worker's slots. `tasks[slot]`, one counter a slot from counter0 on.
 template <typename Task, typename Run>
 void run_claimed(ExecutionContext& context, uint32_t counter0, const Worker& worker,
                  const std::vector<std::vector<Task>>& tasks, uint32_t rows,
                  const Run& run) noexcept {
-  uint32_t row_parts = row_tasks(rows);
   for (uint32_t slot : context.slots(worker.member)) {
-    auto count = static_cast<uint32_t>(tasks[slot].size()) * row_parts;
-    for (uint32_t t; (t = context.claim(counter0 + slot, count)) < count;) {
-      run(tasks[slot][t / row_parts], t % row_parts * kTaskRows);
-    }
+    run_tasks(
+        tasks[slot], rows, [&](uint32_t count) { return context.claim(counter0 + slot, count); },
+        run);
   }
 }
 
