@@ -1,13 +1,14 @@
 #!/bin/bash
 # Installs the Debian 12 packages that Hearth is built and tested with; nothing else, nothing twice.
 #
-#   scripts/install-deps.sh [--clang] [--aarch64] [--numa] [--check] [--train]
+#   scripts/install-deps.sh [--clang] [--aarch64] [--numa] [--peers] [--check] [--train]
 #
 #   (no option)  compiler, build tools and libraries: what `make build` needs
 #   --clang      clang, its sanitizer runtimes and clang-format: the fuzzers and the format check
 #   --aarch64    cross compiler, arm64 libraries and the user-mode emulator
 #   --numa       emulator, static busybox, and a kernel image in ~/.cache/hearth: the machines with
 #                NUMA nodes; on x86-64 only
+#   --peers      OpenBLAS and oneDNN: what `hearth bench --kernels --against` measures beside
 #   --check      everything that `make check` needs
 #   --train      PyTorch and a fast BLAS, to train the demo model (tools/train_demo)
 #
@@ -27,6 +28,7 @@ for option in "$@"; do
     --clang) wanted+=("${clang[@]}") ;;
     --aarch64) arm64=1 ;;
     --numa) numa=1 ;;
+    --peers) wanted+=(libopenblas0-pthread libdnnl2) ;;
     --check) wanted+=("${clang[@]}" clang-tidy clang-tools llvm); arm64=1; numa=1 ;;
     --train) wanted+=(python3-torch libopenblas0-pthread) ;;
     *) echo "install-deps.sh: unknown option '$option'; the head of this script lists them" >&2

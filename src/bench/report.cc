@@ -4,6 +4,7 @@
 
 #include "bench/cells.h"
 #include "bench/figure_text.h"
+#include "bench/kernel_figures.h"
 #include "bench/profile_report.h"
 #include "memory/arena.h"
 
@@ -107,9 +108,10 @@ void result_table(const BenchReport& report, Phase phase, std::string* out) {
 
 std::string model_line(const BenchReport& report) {
   const BenchModel& model = *report.model;
-  return fmt::format("{}: {}, {}, {} parameters, {}; {} kernels, KV {}\n", model.file,
+  return fmt::format("{}: {}, {}, {} parameters, {}; {} kernels{}\n", model.file,
                      model.architecture, model.type, count_text(model.parameters),
-                     bytes_text(model.file_bytes), isa_name(report.isa), report.kv_type);
+                     bytes_text(model.file_bytes), isa_name(report.isa),
+                     report.kernels ? " alone" : ", KV " + report.kv_type);
 }
 
 std::string machine_line(const BenchReport& report) {
@@ -128,6 +130,19 @@ void arrival_table(const BenchReport& report, std::string* out) {
   for (const BenchRun& run : report.runs) {
     for (const ArrivalResult& arrival : run.arrivals) {
       if (arrival.repetitions > 0) table.add(arrival_cells(run, arrival));
+    }
+  }
+  end_table(table, out);
+}
+
+void kernel_table(const BenchReport& report, std::string* out) {
+  std::vector<std::string> peers;
+  for (const BenchRun& run : report.runs) add_peer_names(run.kernels, &peers);
+  CellTable table;
+  for (const BenchRun& run : report.runs) {
+    for (const KernelResult& result : run.kernels) {
+      if (result.seconds.empty()) continue;
+      table.add(kernel_cells(run.threads, result, best_of(run), peers));
     }
   }
   end_table(table, out);
@@ -165,6 +180,13 @@ Cells csv_limits(const BenchReport& report, const BenchRun& run, const LevelLimi
     double ops = level.best.ops[i];
     cells.emplace_back(names[i], ops > 0 ? csv_number(ops * 1e-9) : "");
   }
+  return cells;
+}
+
+Cells csv_kernel(const BenchReport& report, const BenchRun& run, const KernelResult& result) {
+  Cells cells = csv_common(report, run);
+  append(&cells, {{"isa", isa_name(report.isa)}, {"model", report.model->file}});
+  append(&cells, kernel_csv(result, best_of(run)));
   return cells;
 }
 
@@ -224,6 +246,7 @@ std::string markdown(const BenchReport& report) {
   result_table(report, Phase::kPrefill, &out);
   result_table(report, Phase::kDecode, &out);
   arrival_table(report, &out);
+  kernel_table(report, &out);
   profiles(report, &out);
   CellTable table;
   for (const BenchRun& run : report.runs) {
@@ -233,7 +256,7 @@ std::string markdown(const BenchReport& report) {
   }
   end_table(table, &out);
   for (const BenchRun& run : report.runs) {
-    if (report.model) table.add(memory_cells(run));
+    if (report.model && !report.kernels) table.add(memory_cells(run));
   }
   end_table(table, &out);
   if (!report.notes.empty() || report.interrupted) out += "\n";
@@ -250,6 +273,9 @@ std::string csv(const BenchReport& report) {
     }
     for (const CaseResult& result : run.results) {
       if (!result.repetitions.empty()) table.add(csv_result(report, run, result));
+    }
+    for (const KernelResult& result : run.kernels) {
+      if (!result.seconds.empty()) table.add(csv_kernel(report, run, result));
     }
   }
   return table.take_csv();

@@ -11,6 +11,7 @@
 #include "bench/arrival.h"
 #include "bench/cpu_times.h"
 #include "bench/figures.h"
+#include "bench/kernel_bench.h"
 #include "engine/engine.h"
 #include "topology/cpu_features.h"
 
@@ -27,7 +28,8 @@ struct BenchPlan {
   }
 };
 
-// The cases that one load of the model ran, or, without a model, the limits of a team alone.
+// The cases that one load of the model ran, or what a team alone did: products of the model's
+// matrices, or, without a model, the limits.
 struct BenchRun {
   uint32_t threads = 0;
   BenchPlan plan;
@@ -38,6 +40,7 @@ struct BenchRun {
   std::vector<LevelLimits> limits;  // with a model: of its level alone
   std::vector<CaseResult> results;
   std::vector<ArrivalResult> arrivals;
+  std::vector<KernelResult> kernels;  // where BenchReport::kernels says so, and then only these
 };
 
 struct BenchModel {
@@ -50,6 +53,7 @@ struct BenchReport {
   std::string version, time;  // of this program; of the start, UTC
   std::string cpu;
   std::optional<BenchModel> model;  // none: limits alone
+  bool kernels = false;             // the model gave its shapes only: no engine ran
   Isa isa = Isa::kReference;        // with a model: the level it ran at
   std::string kv_type;
   uint32_t repetitions = 0;

@@ -2,6 +2,7 @@
 
 #include "bench/profile_report.h"
 #include "cli/json.h"
+#include "cli/kernel_json.h"
 #include "kernels/limits/limits.h"
 
 namespace hearth {
@@ -164,7 +165,13 @@ void add_plan(Json& json, const BenchPlan& plan) {
 void add_run(Json& json, const BenchReport& report, const BenchRun& run) {
   json.object().key("threads").number(run.threads);
   add_limits(json, run);
-  if (report.model) {
+  if (report.kernels) {
+    json.key("kernels").array();
+    for (const KernelResult& result : run.kernels) {
+      if (!result.seconds.empty()) add_kernel(json, result, run.limits[0].best);
+    }
+    json.end_array();
+  } else if (report.model) {
     add_plan(json, run.plan);
     json.key("context").number(run.context);
     add_memory(json, run.memory);
@@ -189,7 +196,8 @@ std::string bench_json(const BenchReport& report) {
   json.key("time").text(report.time).key("cpu").text(report.cpu);
   if (report.model) {
     add_model(json, *report.model);
-    json.key("isa").text(isa_name(report.isa)).key("kv_type").text(report.kv_type);
+    json.key("isa").text(isa_name(report.isa));
+    if (!report.kernels) json.key("kv_type").text(report.kv_type);
   }
   json.key("repetitions").number(report.repetitions);
   if (report.shares) {

@@ -28,7 +28,9 @@ struct BenchArgs {
   EngineArgs engine;
   std::vector<uint32_t> arriving;             // lengths of prompts
   std::vector<uint32_t> step_limits{0, 250};  // milliseconds
-  bool limits = false, profile = false, json = false;
+  std::vector<uint32_t> kernel_rows{1, 4, 16, 64, 512};
+  std::vector<std::string> kernel_types;  // empty: the file's
+  bool limits = false, profile = false, json = false, kernels = false, against = false;
 };
 
 struct BenchSession {

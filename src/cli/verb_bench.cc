@@ -7,6 +7,7 @@
 #include "base/progress.h"
 #include "bench/runner.h"
 #include "cli/bench_json.h"
+#include "cli/bench_kernels.h"
 #include "cli/bench_session.h"
 #include "cli/demo_model.h"
 #include "cli/load.h"
@@ -142,6 +143,8 @@ int bench(BenchArgs args) {
   BenchSession session(args);
   if (args.limits) {
     measure_limits(session);
+  } else if (args.kernels) {
+    measure_kernels(session);
   } else {
     measure_model(session);
   }
@@ -190,7 +193,7 @@ void add_bench(CLI::App& program, Action& action) {
   CLI::Option* threads =
       add_counts(verb, "-t,--threads", &args->threads, 1, kMaxThreads,
                  "Numbers of threads; default: one per core that may be used, less one from 8 "
-                 "cores up");
+                 "cores up; with --kernels 1,2");
   add_count(verb, "-r,--repetitions", &args->repetitions, 1, kMaxRepetitions,
             "Times that each is measured")
       ->capture_default_str();
@@ -198,6 +201,14 @@ void add_bench(CLI::App& program, Action& action) {
   CLI::Option* limits =
       verb.add_flag("--limits", args->limits, "Measure the machine alone, without a model");
   for (CLI::Option* option : of_model) limits->excludes(option);
+  // The model is what both have in common.
+  std::vector<CLI::Option*> of_engine(of_model.begin() + 1, of_model.end());
+  of_engine.push_back(limits);
+  for (const char* name :
+       {"--kv-type", "--shards", "--groups", "--sync", "--plan", "--interleave"}) {
+    of_engine.push_back(verb.get_option(name));
+  }
+  add_kernel_options(verb, args.get(), of_engine);
   add_forms(verb, args.get());
   add_examples(verb,
                "  hearth bench\n"
@@ -207,7 +218,8 @@ void add_bench(CLI::App& program, Action& action) {
                "  hearth bench model.gguf --json | jq '.runs[].tests[].tokens_per_second.median'\n"
                "  hearth bench model.gguf -p 512 -n 64 -r 2 --profile\n"
                "  hearth bench model.gguf -p 0 -n 0 --arrive 2048 --step-ms 0,100,250\n"
-               "  hearth bench --limits");
+               "  hearth bench --limits\n"
+               "  hearth bench model.gguf --kernels --types f32,bf16 -m 1,64 --against");
   verb.callback([args, &action] { action = [args] { return bench(*args); }; });
 }
 

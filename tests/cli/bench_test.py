@@ -12,6 +12,9 @@ from chain_models import CONTEXT
 from program import TIMEOUT, ProgramTest
 
 UNITS = {"f32_fma_gops", "bf16_dot_gops", "int8_dot_gops"}
+KERNEL_KEYS = {"type", "roles", "rows", "k", "measured_rows", "m", "copies", "bytes", "operations",
+               "seconds", "median_seconds", "min_seconds", "gb_per_second", "read_share", "gops",
+               "unit", "peak_share", "bound", "against"}
 
 
 class BenchTest(ProgramTest):
@@ -158,7 +161,65 @@ class BenchTest(ProgramTest):
         self.assertEqual([row["isa"] for row in rows], levels)
         self.assertIn("read GB/s", self.good("bench", "--limits", "-r", "1"))
 
+    def test_kernels_over_the_shapes_of_a_model(self):
+        told = self.report(self.random, "--kernels", "-m", "1,3", "-r", "1", "-t", "1,2")
+        self.assertEqual(told["schema"], "hearth-bench-2")
+        self.assertNotIn("kv_type", told)
+        self.assertEqual([run["threads"] for run in told["runs"]], [1, 2])
+        for run in told["runs"]:
+            self.assertEqual(set(run), {"threads", "read_buffer", "limits", "kernels"})
+            [limits] = run["limits"]
+            kernels = run["kernels"]
+            vocabulary = [k["rows"] for k in kernels if k["roles"] == "head"]
+            cases = [(k["roles"], k["rows"], k["k"], k["m"]) for k in kernels]
+            shapes = [("q, k, v, o", 64, 64), ("gate, up", 32, 64), ("down", 64, 32),
+                      ("head", vocabulary[0], 64)]
+            self.assertEqual(cases, [(*shape, m) for shape in shapes for m in (1, 3)])
+            for kernel in kernels:
+                self.assertEqual(set(kernel), KERNEL_KEYS)
+                self.assertEqual((kernel["type"], kernel["unit"]), ("f32", "f32 fma"))
+                self.assertEqual(kernel["against"], [])
+                self.assertGreaterEqual(kernel["copies"] * kernel["bytes"],
+                                        run["read_buffer"]["bytes"])
+                [seconds] = kernel["seconds"]
+                speed = kernel["bytes"] / seconds * 1e-9
+                self.assertAlmostEqual(kernel["gb_per_second"] / speed, 1)
+                share = speed / limits["read_gb_per_second"]
+                self.assertAlmostEqual(kernel["read_share"] / share, 1)
+                gops = kernel["operations"] / seconds * 1e-9
+                self.assertAlmostEqual(kernel["gops"] / gops, 1)
+                self.assertAlmostEqual(kernel["peak_share"] / (gops / limits["f32_fma_gops"]), 1)
+
+    def test_kernels_in_other_types_and_forms(self):
+        words = ("bench", self.random, "--kernels", "-m", "2", "-r", "1", "-t", "1")
+        out = self.good(*words, "--types", "q8_0,q4_k", "-o", "csv")
+        rows = list(csv.DictReader(io.StringIO(out)))
+        self.assertEqual([row["weight_type"] for row in rows], ["q8_0", "q4_k"] * 4)
+        self.assertEqual({row["openblas_seconds"] for row in rows}, {""})
+        for part in ("random.gguf: llama, f32, ", "kernels alone", "| rows x k |", "read GB/s"):
+            self.assertIn(part, self.good(*words))
+
+    def test_kernels_against_libraries(self):
+        # LeakSanitizer cannot look into the threads that oneDNN starts.
+        status, out, err = self.call(
+            "bench", self.random, "--kernels", "-m", "1", "-r", "1", "-t", "1", "--types", "f32",
+            "--against", "--json", env={"ASAN_OPTIONS": "detect_leaks=0"})
+        self.assertEqual(status, 0, err)
+        told = json.loads(out)
+        missing = [note.split()[0] for note in told["notes"] if "not measured" in note]
+        for kernel in told["runs"][0]["kernels"]:
+            found = [peer["library"] for peer in kernel["against"]]
+            self.assertEqual(sorted(found + missing), ["OpenBLAS", "oneDNN"])
+            for peer in kernel["against"]:
+                share = peer["median_seconds"] / kernel["median_seconds"]
+                self.assertAlmostEqual(peer["share"] / share, 1)
+
     def test_what_cannot_be(self):
+        self.bad(2, "bench", self.chain, "--kernels", "-n", "3", says=["--kernels", "--decode"])
+        self.bad(2, "bench", self.chain, "--kernels", "--limits", says=["--limits"])
+        self.bad(2, "bench", self.chain, "--kernels", "--shards", "1", says=["--shards"])
+        self.bad(2, "bench", self.chain, "-m", "3", says=["--kernels", "--rows"])
+        self.bad(2, "bench", self.chain, "--kernels", "--types", "q8", says=["'q8'", "q8_0"])
         self.bad(2, "bench", self.chain, "--limits", says=["--limits"])
         self.bad(2, "bench", "--limits", "-n", "3", says=["--limits", "--decode"])
         self.bad(2, "bench", self.chain, "-p", "0", "-n", "0", says=["-p 0", "nothing"])

@@ -1,0 +1,92 @@
+#include "bench/kernel_bench.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "kernels/kernels.h"
+
+namespace hearth {
+namespace {
+
+class KernelBenchTest : public testing::Test {
+ protected:
+  KernelBenchTest() {
+    for (LlcGroup& llc : machine_.llcs) llc.bytes = 1 << 18;
+    machine_.memory_available = 0;
+    placement_ = place_threads(machine_, {.threads = 2});
+    limits_ = std::make_unique<TeamLimits>(team_, machine_, placement_,
+                                           std::vector{available_isas(detect_cpu_features())[0]});
+  }
+  std::vector<KernelResult> run(const Peers& peers, const MatrixShape& shape, KernelHooks hooks) {
+    KernelBench bench(team_, machine_, 0, *limits_, peers, std::move(hooks));
+    return bench.run(shape, std::vector<uint32_t>{1, 20}, 2);
+  }
+
+  Machine machine_ = Machine::invented(1, 2);
+  Placement placement_;
+  Team team_{2};
+  std::unique_ptr<TeamLimits> limits_;
+};
+
+TEST_F(KernelBenchTest, AResultForEveryNumberOfRows) {
+  uint32_t told = 0;
+  KernelHooks hooks;
+  hooks.progress = [&](std::string_view doing) {
+    told += doing.starts_with("q8_0 k, v m ") ? 1 : 0;
+  };
+  std::vector<KernelResult> results = run({}, {40, 256, DType::kQ8_0, "k, v"}, hooks);
+  ASSERT_EQ(results.size(), 2u);
+  for (const KernelResult& result : results) {
+    EXPECT_EQ(result.shape.roles, "k, v");
+    EXPECT_EQ(result.rows, 48u);
+    EXPECT_EQ(result.seconds.size(), 2u);
+    for (double seconds : result.seconds) EXPECT_GT(seconds, 0);
+    EXPECT_GE(result.copies * result.bytes, limits_->buffer().bytes);
+    EXPECT_TRUE(result.peers.empty());
+  }
+  EXPECT_EQ(results[1].operations(), 2.0 * 20 * 48 * 256);
+  EXPECT_EQ(told, 4u);
+  // Before the first repetition and after each, for both.
+  EXPECT_EQ(limits_->levels()[0].samples.size(), 6u);
+}
+
+TEST_F(KernelBenchTest, EndsWhereSomebodyInterrupts) {
+  uint32_t asked = 0;
+  KernelHooks hooks;
+  hooks.interrupted = [&] { return ++asked > 2; };
+  std::vector<KernelResult> results = run({}, {32, 64, DType::kF32, "q"}, hooks);
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_EQ(results[0].seconds.size(), 1u);
+}
+
+TEST_F(KernelBenchTest, RefusesWhatMemoryDoesNotHold) {
+  machine_.memory_available = limits_->buffer().bytes;
+  try {
+    run({}, {32, 64, DType::kF32, "q"}, {});
+    FAIL() << "was measured";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kResource);
+    EXPECT_NE(std::string(error.what()).find("f32 matrices of 32 x 64"), std::string::npos)
+        << error.what();
+  }
+}
+
+TEST_F(KernelBenchTest, LibrariesTakeTurnsWithOurs) {
+  std::vector<std::string> notes;
+  Peers peers(&notes);
+  EXPECT_EQ(peers.all().size() + notes.size(), 2u);
+  for (const std::string& note : notes) EXPECT_NE(note.find("--peers"), std::string::npos) << note;
+  peers.sit(placement_);
+  for (DType type : {DType::kF32, DType::kQ8_0}) {
+    for (const KernelResult& result : run(peers, {32, 64, type, "q"}, {})) {
+      EXPECT_EQ(result.peers.size(), type == DType::kF32 ? peers.all().size() : 0);
+      for (const PeerResult& peer : result.peers) {
+        EXPECT_EQ(peer.seconds.size(), 2u);
+        EXPECT_NE(peer.implementation, "");
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hearth

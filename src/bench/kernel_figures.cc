@@ -1,0 +1,110 @@
+#include "bench/kernel_figures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "bench/figure_text.h"
+#include "bench/statistics.h"
+
+namespace hearth {
+namespace {
+
+const PeerResult* find_peer(const KernelResult& result, const std::string& name) {
+  for (const PeerResult& peer : result.peers) {
+    if (peer.name == name && !peer.seconds.empty()) return &peer;
+  }
+  return nullptr;
+}
+
+// "12.3 us", "12.3 ms": a product may take microseconds.
+std::string short_time_text(double seconds) {
+  return seconds < 1e-3 ? fmt::format("{:.1f} us", 1e6 * seconds) : duration_figure(seconds);
+}
+
+std::string size_text(const KernelResult& result) {
+  std::string text = fmt::format("{} x {}", result.shape.rows, result.shape.k);
+  if (result.rows < result.shape.rows) text += fmt::format(" ({} of it)", result.rows);
+  return text;
+}
+
+}  // namespace
+
+KernelFigures kernel_figures(const KernelResult& result, const LimitSample& best) {
+  KernelFigures f;
+  auto bytes = static_cast<double>(result.bytes);
+  double peak = best.ops[static_cast<size_t>(result.unit)];
+  f.seconds = spread_of(result.seconds).median;
+  f.bytes_per_second = bytes / f.seconds;
+  f.ops_per_second = result.operations() / f.seconds;
+  f.read_share = f.bytes_per_second / best.read;
+  f.peak_share = f.ops_per_second / peak;
+  f.bound_by_reading = bytes / best.read > result.operations() / peak;
+  return f;
+}
+
+PeerShare share_of_peer(const KernelResult& ours, const PeerResult& theirs) {
+  Spread a = spread_of(ours.seconds), b = spread_of(theirs.seconds);
+  return {b.median / a.median, b.least / a.least};
+}
+
+Cells kernel_cells(uint32_t threads, const KernelResult& result, const LimitSample& best,
+                   const std::vector<std::string>& peers) {
+  KernelFigures f = kernel_figures(result, best);
+  bool reads = f.bound_by_reading;
+  Cells cells = {{"threads", fmt::format("{}", threads)},
+                 {"type", std::string(dtype_info(result.shape.type).name)},
+                 {"matrix", result.shape.roles},
+                 {"rows x k", size_text(result)},
+                 {"m", fmt::format("{}", result.m)},
+                 {"time", short_time_text(f.seconds)},
+                 {"rate", reads ? giga_text(f.bytes_per_second) + " GB/s"
+                                : giga_text(f.ops_per_second) + " GOPS"},
+                 {"share", percent_text(reads ? f.read_share : f.peak_share)},
+                 {"of", reads ? "read" : unit_name(result.unit)}};
+  for (const std::string& name : peers) {
+    const PeerResult* peer = find_peer(result, name);
+    cells.emplace_back("of " + name,
+                       peer != nullptr ? percent_text(share_of_peer(result, *peer).median) : "-");
+  }
+  return cells;
+}
+
+Cells kernel_csv(const KernelResult& result, const LimitSample& best) {
+  KernelFigures f = kernel_figures(result, best);
+  Cells cells = {{"weight_type", std::string(dtype_info(result.shape.type).name)},
+                 {"roles", result.shape.roles},
+                 {"rows", csv_number(uint64_t{result.shape.rows})},
+                 {"k", csv_number(uint64_t{result.shape.k})},
+                 {"measured_rows", csv_number(uint64_t{result.rows})},
+                 {"m", csv_number(uint64_t{result.m})},
+                 {"copies", csv_number(uint64_t{result.copies})},
+                 {"bytes", csv_number(result.bytes)},
+                 {"repetitions", csv_number(uint64_t{result.seconds.size()})},
+                 {"seconds", csv_number(f.seconds)},
+                 {"gb_per_second", csv_number(f.bytes_per_second * 1e-9)},
+                 {"read_share", csv_number(f.read_share)},
+                 {"gops", csv_number(f.ops_per_second * 1e-9)},
+                 {"unit", unit_name(result.unit)},
+                 {"peak_share", csv_number(f.peak_share)}};
+  for (auto [name, column] : {std::pair("OpenBLAS", "openblas"), std::pair("oneDNN", "onednn")}) {
+    const PeerResult* peer = find_peer(result, name);
+    std::string seconds = peer ? csv_number(spread_of(peer->seconds).median) : "";
+    std::string share = peer ? csv_number(share_of_peer(result, *peer).median) : "";
+    cells.emplace_back(fmt::format("{}_seconds", column), seconds);
+    cells.emplace_back(fmt::format("share_of_{}", column), share);
+  }
+  return cells;
+}
+
+void add_peer_names(const std::vector<KernelResult>& results, std::vector<std::string>* names) {
+  for (const KernelResult& result : results) {
+    for (const PeerResult& peer : result.peers) {
+      if (std::find(names->begin(), names->end(), peer.name) == names->end()) {
+        names->push_back(peer.name);
+      }
+    }
+  }
+}
+
+}  // namespace hearth

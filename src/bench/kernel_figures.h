@@ -1,0 +1,43 @@
+// What the times of a matrix product mean, and its rows in the tables of a report: rates, shares of
+// the limits that were measured beside it, and how fast other libraries are.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/cells.h"
+#include "bench/kernel_bench.h"
+#include "bench/team_limits.h"
+
+namespace hearth {
+
+// Of the medians. Shares are parts of 1, of the best sample of the limit.
+struct KernelFigures {
+  double seconds = 0;  // of one product
+  double bytes_per_second = 0, read_share = 0;
+  double ops_per_second = 0, peak_share = 0;
+  // Reading the weights takes longer at its limit than computing at the peak of its unit.
+  bool bound_by_reading = false;
+};
+
+// `result` has at least one repetition.
+KernelFigures kernel_figures(const KernelResult& result, const LimitSample& best);
+
+// Our speed as a part of the library's, by the medians of both and by the fastest repetition of
+// both, which a busy machine disturbs least. `theirs` has a repetition.
+struct PeerShare {
+  double median = 0, best = 0;
+};
+PeerShare share_of_peer(const KernelResult& ours, const PeerResult& theirs);
+
+// The row of a table for people: the rate that counts, in GB/s or GOPS. `peers`: the libraries that
+// have a column.
+Cells kernel_cells(uint32_t threads, const KernelResult& result, const LimitSample& best,
+                   const std::vector<std::string>& peers);
+// In CSV, with columns for all libraries there are.
+Cells kernel_csv(const KernelResult& result, const LimitSample& best);
+
+// The names of all libraries that any of `results` was measured beside.
+void add_peer_names(const std::vector<KernelResult>& results, std::vector<std::string>* names);
+
+}  // namespace hearth

@@ -1,0 +1,43 @@
+// Which matrix products a model is made of, and how such a matrix is laid out in memory to be
+// measured: often enough that no cache holds what is read again.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "formats/gguf.h"
+#include "tensor/dtype.h"
+#include "tensor/pack_spec.h"
+
+namespace hearth {
+
+// W[rows, k] of one type, and what matrices of that shape and type are for: "gate, up".
+struct MatrixShape {
+  uint32_t rows = 0, k = 0;
+  DType type = DType::kF32;
+  std::string roles;
+  bool operator==(const MatrixShape&) const = default;
+};
+
+// The distinct shapes of q, k, v, o, gate, up, down and head (output.weight, or the embedding table
+// that is the head too), in the order of a layer; a shape that several of them have stands once.
+// `types`: each shape in each of them; empty: in the file's own. Throws (kUnsupported) where the
+// file has none of these, or one that is longer or wider than any model's.
+std::vector<MatrixShape> matrix_shapes(const GgufFile& file, std::span<const DType> types);
+
+// What is measured of a matrix. Rows and k are padded as packing pads them. A matrix that is larger
+// than kWholeMatrix and than all that is rotated over is measured in its first rows.
+struct Rotation {
+  PackSpec spec;        // of what is measured
+  uint32_t copies = 1;  // in memory, read in turn
+
+  uint64_t copy_bytes() const { return spec.codes_bytes() + spec.scales_bytes(); }
+};
+inline constexpr uint64_t kWholeMatrix = uint64_t{256} << 20;
+
+// So many copies that all of them together hold `bytes`.
+Rotation plan_rotation(const MatrixShape& shape, uint64_t bytes);
+
+}  // namespace hearth

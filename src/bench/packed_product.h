@@ -1,0 +1,69 @@
+// One matrix product with packed weights, run by a team as a linear op of the engine runs it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "bench/matrix_shapes.h"
+#include "graph/ops/gemm_tasks.h"
+#include "kernels/gemm/gemm.h"
+#include "kernels/gemm/gemm_problem.h"
+#include "memory/arena.h"
+#include "threads/barrier.h"
+#include "threads/chunk_counter.h"
+#include "tune/timed_team.h"
+
+namespace hearth {
+
+// Copies of a matrix of random codes on one node, packed. Copies are alike: what matters is that
+// they lie at different addresses.
+class PackedCopies {
+ public:
+  // Throws kResource where there is no memory for them.
+  PackedCopies(const Machine& machine, uint32_t node, const Rotation& rotation);
+
+  const PackSpec& spec() const { return rotation_.spec; }
+  uint32_t count() const { return rotation_.copies; }
+  WeightView copy(uint32_t index) const;
+
+ private:
+  std::byte* codes(uint32_t index) const { return base_ + index * rotation_.copy_bytes(); }
+
+  Rotation rotation_;
+  Arena arena_;
+  std::byte* base_;
+};
+
+// The product of `m` rows with one of the copies after the other.
+class PackedProduct {
+ public:
+  // `weights` and `team` outlive it.
+  PackedProduct(const PackedCopies& weights, GemmFn gemm, uint32_t m, TimedTeam& team);
+
+  // Runs `count` products, each with the next copy; returns the seconds they took together.
+  double run(uint32_t count);
+  // The copy that the next product takes.
+  uint32_t next_copy() const { return next_copy_; }
+  // Of the last product: [m][stride].
+  const float* out() const { return reinterpret_cast<const float*>(out_.data()); }
+  size_t out_stride() const { return weights_.spec().rows; }
+  const ActView& activations() const { return x_.a; }
+
+ private:
+  // A member's part of a product.
+  void work(uint32_t member, uint32_t epoch, const WeightView& weights) noexcept;
+
+  const PackedCopies& weights_;
+  GemmFn gemm_;
+  TimedTeam& team_;
+  uint32_t m_;
+  Problem x_;  // for its activations
+  Buffer out_;
+  std::vector<Buffer> scratch_;  // of each member
+  std::vector<PanelRange> tasks_;
+  ChunkCounter next_;
+  Barrier done_;
+  uint32_t epoch_ = 0, next_copy_ = 0;
+};
+
+}  // namespace hearth

@@ -1,0 +1,83 @@
+#include "bench/packed_product.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/kernels.h"
+
+namespace hearth {
+namespace {
+
+class PackedProductTest : public testing::Test {
+ protected:
+  static Rotation rotation(PackKind kind, uint32_t panels, uint32_t copies) {
+    return {{.kind = kind, .rows = panels * kPanelRows, .k = 512, .k_origin = 0}, copies};
+  }
+
+  Machine machine_ = Machine::invented(1, 2);
+  Team team_{2};
+  TimedTeam timed_{team_};
+};
+
+// A kernel that multiplies nothing: it tells from which copy it was to read.
+void tell_codes(const GemmArgs& args) {
+  uint64_t address = reinterpret_cast<uintptr_t>(args.w.codes) / 64 % (1 << 20);
+  for (uint32_t row = 0; row < args.m; ++row) {
+    std::fill_n(args.out + row * args.out_stride, args.panels * kPanelRows,
+                static_cast<float>(address));
+  }
+}
+
+TEST_F(PackedProductTest, TakesTheCopiesInTurn) {
+  PackedCopies weights(machine_, 0, rotation(PackKind::kQ8_0, 5, 3));
+  PackedProduct product(weights, tell_codes, 2, timed_);
+  auto told_copy = [&] {
+    for (uint32_t c = 0; c < weights.count(); ++c) {
+      uint64_t address = reinterpret_cast<uintptr_t>(weights.copy(c).codes) / 64 % (1 << 20);
+      if (product.out()[0] == static_cast<float>(address)) return c;
+    }
+    return weights.count();
+  };
+  for (uint32_t expected : {0u, 1u, 2u, 0u}) {
+    EXPECT_EQ(product.next_copy(), expected);
+    EXPECT_GT(product.run(1), 0);
+    EXPECT_EQ(told_copy(), expected);
+  }
+  product.run(4);
+  EXPECT_EQ(told_copy(), 1u);
+}
+
+TEST_F(PackedProductTest, CopiesAreAlikeAndApart) {
+  Rotation three = rotation(PackKind::kQ4_K, 40, 3);
+  PackedCopies weights(machine_, 0, three);
+  WeightView first = weights.copy(0);
+  for (uint32_t c = 1; c < 3; ++c) {
+    WeightView copy = weights.copy(c);
+    EXPECT_EQ(copy.codes - weights.copy(c - 1).codes, static_cast<ptrdiff_t>(three.copy_bytes()));
+    EXPECT_EQ(std::memcmp(copy.codes, first.codes, three.copy_bytes()), 0);
+  }
+}
+
+// Every task is done once, whoever does it: the bits are those of one call of the kernel.
+TEST_F(PackedProductTest, ComputesTheProductAsOneCallDoes) {
+  const Kernels& kernels = kernels_for(choose_isa(detect_cpu_features(), nullptr));
+  for (PackKind kind : {PackKind::kF32, PackKind::kQ8_0, PackKind::kQ6_K}) {
+    GemmFn gemm = kernels.gemm[static_cast<size_t>(kind)];
+    PackedCopies weights(machine_, 0, rotation(kind, 11, 2));
+    for (uint32_t m : {1u, 260u}) {
+      PackedProduct product(weights, gemm, m, timed_);
+      product.run(2);
+      Buffer scratch(kGemmScratchBytes), out(sizeof(float) * m * weights.spec().rows);
+      gemm({weights.copy(0), 0, weights.spec().panels(), 0, weights.spec().blocks(),
+            product.activations(), m, reinterpret_cast<float*>(out.data()), weights.spec().rows,
+            scratch.data()});
+      EXPECT_EQ(std::memcmp(out.data(), product.out(), out.size()), 0)
+          << pack_kind_name(kind) << " m " << m;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hearth

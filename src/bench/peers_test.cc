@@ -1,0 +1,106 @@
+#include "bench/peers.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <future>
+#include <random>
+#include <thread>
+
+#include "base/fp_types.h"
+#include "bench/loaded_library.h"
+#include "threads/pin.h"
+
+namespace hearth {
+namespace {
+
+float rounded(float value, DType type) {
+  return type == DType::kBF16 ? bf16_to_f32(f32_to_bf16(value)) : value;
+}
+
+// What the libraries are given is the product that ours computes.
+void expect_product(Peer& peer, DType type, uint32_t m) {
+  constexpr uint32_t kRows = 48, kK = 96, kCopies = 3;
+  std::mt19937 random(m);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  std::vector<float> weights(kRows * kK), x(m * kK);
+  for (float& w : weights) w = uniform(random);
+  for (float& v : x) v = uniform(random);
+  peer.set_threads(2);
+  Machine machine = Machine::invented(1, 2);
+  auto product = peer.product({kRows, kK, m, kCopies, type, weights, x, machine, 0});
+  if (product == nullptr) return;
+  for (uint32_t copy = 0; copy < kCopies; ++copy) {
+    product->run(copy);
+    for (uint32_t i = 0; i < m * kRows; ++i) {
+      double sum = 0, magnitude = 0;
+      for (uint32_t k = 0; k < kK; ++k) {
+        double term = double{rounded(x[i / kRows * kK + k], type)} *
+                      rounded(weights[i % kRows * kK + k], type);
+        sum += term;
+        magnitude += std::abs(term);
+      }
+      // One rounding to f32 for each product and each sum.
+      ASSERT_NEAR(product->out()[i], sum, magnitude * (kK + 1) * 0x1p-24)
+          << peer.name() << " " << dtype_info(type).name << " m " << m << " copy " << copy;
+    }
+  }
+}
+
+TEST(Peers, ComputeTheSameProduct) {
+  std::vector<std::string> notes;
+  Peers peers(&notes);
+  if (peers.all().empty()) GTEST_SKIP() << "neither library is installed";
+  for (const auto& peer : peers.all()) {
+    for (DType type : {DType::kF32, DType::kBF16}) {
+      for (uint32_t m : {1u, 2u, 33u}) {
+        if (peer->takes(type)) expect_product(*peer, type, m);
+      }
+    }
+    EXPECT_FALSE(peer->takes(DType::kQ8_0));
+  }
+}
+
+// A thread of the test's own stands for those that a library starts.
+TEST(Peers, TheirThreadsSitWhereTheTeamDoes) {
+  std::vector<uint32_t> before = get_affinity(0);
+  std::vector<std::string> notes;
+  Peers peers(&notes);
+  std::promise<int> id;
+  std::promise<void> end;
+  std::thread other([&, ended = end.get_future()] {
+    id.set_value(static_cast<int>(gettid()));
+    ended.wait();
+  });
+  int other_id = id.get_future().get();
+  Placement placement = place_threads(Machine::live(), {.threads = 1});
+  peers.sit(placement);
+  EXPECT_EQ(get_affinity(other_id), placement.pus());
+  EXPECT_EQ(get_affinity(0), before);
+  {
+    Peers::Turn turn(peers);
+    EXPECT_EQ(get_affinity(0), placement.pus());
+  }
+  EXPECT_EQ(get_affinity(0), before);
+  end.set_value();
+  other.join();
+}
+
+TEST(LoadedLibrary, TellsWhatIsMissing) {
+  int (*function)() = nullptr;
+  LoadedLibrary none("libhearth-has-no-such.so.9");
+  none.find("zero", &function);
+  EXPECT_EQ(function, nullptr);
+  EXPECT_NE(none.error().find("libhearth-has-no-such.so.9"), std::string::npos) << none.error();
+  LoadedLibrary libc("libc.so.6");
+  libc.find("rand", &function);
+  EXPECT_NE(function, nullptr);
+  EXPECT_EQ(libc.error(), "");
+  libc.find("hearth_has_no_such", &function);
+  EXPECT_EQ(function, nullptr);
+  EXPECT_NE(libc.error().find("hearth_has_no_such"), std::string::npos) << libc.error();
+}
+
+}  // namespace
+}  // namespace hearth

@@ -1,0 +1,128 @@
+#include "cli/bench_kernels.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/progress.h"
+#include "bench/kernel_bench.h"
+#include "cli/load.h"
+#include "engine/engine.h"
+
+namespace hearth {
+namespace {
+
+constexpr uint32_t kMostRows = 1u << 14;
+
+std::vector<DType> types_named(const std::vector<std::string>& names) {
+  std::vector<DType> types;
+  for (const std::string& name : names) {
+    auto all = all_dtypes();
+    auto known = std::find_if(all.begin(), all.end(),
+                              [&](const DTypeInfo& info) { return info.name == name; });
+    if (known == all.end()) {
+      std::vector<std::string_view> choices;
+      for (const DTypeInfo& info : all) choices.push_back(info.name);
+      fail(ErrorCode::kUsage, "--types '{}' is none of {}", name, fmt::join(choices, ", "));
+    }
+    types.push_back(known->dtype);
+  }
+  return types;
+}
+
+// All on the first node that may be used.
+Placement place(const BenchSession& session, uint32_t threads) {
+  EngineOptions options;
+  set_plan(session.machine, session.args.engine.plan, &options);
+  PlacementOptions where;
+  where.policy = NodePolicy::kCompact;
+  where.nodes = options.nodes;
+  where.pus = options.pus;
+  where.threads = threads;
+  Placement placement = place_threads(session.machine, where);
+  if (placement.by_node().size() > 1) {
+    fail(ErrorCode::kUsage,
+         "{} threads are more than NUMA node {} has cores, and --kernels measures one node: lower "
+         "-t, or name one node with --nodes",
+         threads, session.machine.nodes[placement.seats[0].node].os_index);
+  }
+  return placement;
+}
+
+// One, and two where there are as many.
+std::vector<uint32_t> thread_counts(const BenchSession& session) {
+  if (!session.args.threads.empty()) return session.args.threads;
+  if (default_thread_count(session.machine) < 2) return {1};
+  return {1, 2};
+}
+
+void measure_team(BenchSession& session, const std::vector<MatrixShape>& shapes,
+                  const Placement& placement, Peers& peers, const KernelHooks& hooks) {
+  Isa isa = environment_isa(detect_cpu_features());
+  peers.sit(placement);
+  Team team(placement, TeamOptions{.pin_caller = true});
+  auto limits = make_limits(session, team, placement, {isa});
+  // Known anew: the limits took memory.
+  Machine machine = Machine::live();
+  KernelBench bench(team, machine, placement.seats[0].node, *limits, peers, hooks);
+  session.report.isa = isa;
+  BenchRun& run = session.report.runs.emplace_back();
+  run.threads = team.size();
+  for (const MatrixShape& shape : shapes) {
+    if (session.interrupted()) break;
+    for (KernelResult& result :
+         bench.run(shape, session.args.kernel_rows, session.args.repetitions)) {
+      run.kernels.push_back(std::move(result));
+    }
+  }
+  run.buffer = limits->buffer();
+  run.limits = limits->levels();
+}
+
+}  // namespace
+
+void add_kernel_options(CLI::App& verb, BenchArgs* args, const std::vector<CLI::Option*>& others) {
+  CLI::Option* kernels = verb.add_flag("--kernels", args->kernels,
+                                       "Measure the products of the model's matrices alone");
+  for (CLI::Option* other : others) kernels->excludes(other);
+  std::vector<CLI::Option*> with = {
+      add_counts(verb, "-m,--rows", &args->kernel_rows, 1, kMostRows,
+                 "With --kernels: rows of activations")
+          ->default_str("1,4,16,64,512"),
+      verb.add_option("--types", args->kernel_types,
+                      "With --kernels: types of weights, such as q8_0,bf16; default: the file's")
+          ->delimiter(',')
+          ->allow_extra_args(false)
+          ->type_name("NAME,..."),
+      verb.add_flag("--against", args->against,
+                    "With --kernels: beside OpenBLAS and oneDNN, where these are installed")};
+  for (CLI::Option* option : with) option->needs(kernels);
+}
+
+void measure_kernels(BenchSession& session) {
+  const BenchArgs& args = session.args;
+  std::vector<DType> types = types_named(args.kernel_types);
+  GgufFile file = GgufFile::open(args.model);
+  std::vector<MatrixShape> shapes = matrix_shapes(file, types);
+  session.report.model = describe_for_bench(file);
+  session.report.kernels = true;
+  std::vector<Placement> placements;
+  for (uint32_t threads : thread_counts(session)) placements.push_back(place(session, threads));
+  std::vector<std::string> missing;
+  Peers peers = args.against ? Peers(&missing) : Peers();
+  for (const std::string& note : missing) session.note(note);
+  uint64_t done = 0;
+  Progress progress("kernels",
+                    placements.size() * shapes.size() * args.kernel_rows.size() * args.repetitions,
+                    [](uint64_t n) { return fmt::format("{} measurements", n); });
+  KernelHooks hooks;
+  hooks.interrupted = [&] { return session.interrupted(); };
+  hooks.progress = [&](std::string_view doing) { progress.update(++done, doing); };
+  hooks.note = [&](const std::string& text) { session.note(text); };
+  for (const Placement& placement : placements) {
+    if (!session.interrupted()) measure_team(session, shapes, placement, peers, hooks);
+  }
+}
+
+}  // namespace hearth
