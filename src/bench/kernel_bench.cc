@@ -74,8 +74,8 @@ KernelBench::KernelBench(Team& team, const Machine& machine, uint32_t node, Team
   HEARTH_CHECK(limits.levels().size() == 1, "one level is measured");
 }
 
-uint32_t KernelBench::libraries_for(DType type) const {
-  auto takes = [&](const auto& peer) { return peer->takes(type); };
+uint32_t KernelBench::libraries_for(PackKind kind) const {
+  auto takes = [&](const auto& peer) { return peer->takes(kind); };
   return static_cast<uint32_t>(std::count_if(peers_.all().begin(), peers_.all().end(), takes));
 }
 
@@ -84,13 +84,13 @@ uint32_t KernelBench::libraries_for(DType type) const {
 void KernelBench::check_room(const Rotation& rotation, const MatrixShape& shape,
                              std::span<const uint32_t> rows) const {
   const PackSpec& spec = rotation.spec;
-  uint64_t sides = 1 + libraries_for(shape.type);
+  uint64_t sides = 1 + libraries_for(spec.kind);
   uint64_t m = rows.empty() ? 0 : *std::max_element(rows.begin(), rows.end());
   uint64_t ends = sizeof(float) * m * (uint64_t{spec.rows} + spec.k);
   uint64_t given = sides > 1 ? sizeof(float) * (spec.rows + m) * spec.k : 0;
   uint64_t needed = sides * (rotation.copies * rotation.copy_bytes() + ends) + given;
   std::string what = fmt::format("measuring {} matrices of {} x {} with up to {} rows",
-                                 dtype_info(shape.type).name, shape.rows, shape.k, m);
+                                 shape.type.name, shape.rows, shape.k, m);
   check_memory(needed, what, machine_);
   check_node_memory(needed, what, machine_, node_);
 }
@@ -104,7 +104,7 @@ std::vector<KernelResult> KernelBench::run(const MatrixShape& shape, std::span<c
   GemmFn gemm = kernels.gemm[static_cast<size_t>(spec.kind)];
   Unit unit = unit_for(act_format_for(spec.kind), units_of(kernels.limits));
   PackedCopies weights(machine_, node_, rotation);
-  bool compare = libraries_for(shape.type) > 0;
+  bool compare = libraries_for(spec.kind) > 0;
   std::vector<float> values = random_floats(compare ? size_t{spec.rows} * spec.k : 0);
   std::vector<KernelResult> results;
   for (uint32_t m : rows) {
@@ -115,7 +115,7 @@ std::vector<KernelResult> KernelBench::run(const MatrixShape& shape, std::span<c
     Side own([&](uint32_t count) { return product.run(count); });
     std::vector<float> x = random_floats(compare ? size_t{m} * spec.k : 0);
     std::vector<Side> theirs = prepare(
-        {spec.rows, spec.k, m, rotation.copies, shape.type, values, x, machine_, node_}, &result);
+        {spec.rows, spec.k, m, rotation.copies, spec.kind, values, x, machine_, node_}, &result);
     measure(own, theirs, repetitions, &result);
   }
   return results;
@@ -126,7 +126,7 @@ std::vector<KernelBench::Side> KernelBench::prepare(const PeerProblem& problem,
   std::vector<Side> theirs;
   Peers::Turn turn(peers_);
   for (const auto& peer : peers_.all()) {
-    if (!peer->takes(problem.type)) continue;
+    if (!peer->takes(problem.kind)) continue;
     std::shared_ptr<PeerProduct> product = peer->product(problem);
     if (product == nullptr) continue;
     result->peers.push_back({peer->name(), product->implementation(), {}});
@@ -144,8 +144,8 @@ void KernelBench::measure(Side& own, std::vector<Side>& theirs, uint32_t repetit
   auto pause = [&] {
     if (!theirs.empty()) wait_until_idle();
   };
-  std::string doing = fmt::format("{} {} m {}", dtype_info(result->shape.type).name,
-                                  result->shape.roles, result->m);
+  std::string doing =
+      fmt::format("{} {} m {}", result->shape.type.name, result->shape.roles, result->m);
   pause();
   limits_.sample();
   for (uint32_t r = 0; r < repetitions && !hooks_.interrupted(); ++r) {

@@ -79,7 +79,7 @@ class KernelBench {
 
   void check_room(const Rotation& rotation, const MatrixShape& shape,
                   std::span<const uint32_t> rows) const;
-  uint32_t libraries_for(DType type) const;
+  uint32_t libraries_for(PackKind kind) const;
   // The libraries' products, and a place for the figures of each in `result`.
   std::vector<Side> prepare(const PeerProblem& problem, KernelResult* result) const;
   void measure(Side& own, std::vector<Side>& theirs, uint32_t repetitions, KernelResult* result);

@@ -34,7 +34,7 @@ TEST_F(KernelBenchTest, AResultForEveryNumberOfRows) {
   hooks.progress = [&](std::string_view doing) {
     told += doing.starts_with("q8_0 k, v m ") ? 1 : 0;
   };
-  std::vector<KernelResult> results = run({}, {40, 256, DType::kQ8_0, "k, v"}, hooks);
+  std::vector<KernelResult> results = run({}, {40, 256, weight_type(DType::kQ8_0), "k, v"}, hooks);
   ASSERT_EQ(results.size(), 2u);
   for (const KernelResult& result : results) {
     EXPECT_EQ(result.shape.roles, "k, v");
@@ -54,7 +54,7 @@ TEST_F(KernelBenchTest, EndsWhereSomebodyInterrupts) {
   uint32_t asked = 0;
   KernelHooks hooks;
   hooks.interrupted = [&] { return ++asked > 2; };
-  std::vector<KernelResult> results = run({}, {32, 64, DType::kF32, "q"}, hooks);
+  std::vector<KernelResult> results = run({}, {32, 64, weight_type(DType::kF32), "q"}, hooks);
   ASSERT_EQ(results.size(), 1u);
   EXPECT_EQ(results[0].seconds.size(), 1u);
 }
@@ -62,7 +62,7 @@ TEST_F(KernelBenchTest, EndsWhereSomebodyInterrupts) {
 TEST_F(KernelBenchTest, RefusesWhatMemoryDoesNotHold) {
   machine_.memory_available = limits_->buffer().bytes;
   try {
-    run({}, {32, 64, DType::kF32, "q"}, {});
+    run({}, {32, 64, weight_type(DType::kF32), "q"}, {});
     FAIL() << "was measured";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kResource);
@@ -78,7 +78,7 @@ TEST_F(KernelBenchTest, LibrariesTakeTurnsWithOurs) {
   for (const std::string& note : notes) EXPECT_NE(note.find("--peers"), std::string::npos) << note;
   peers.sit(placement_);
   for (DType type : {DType::kF32, DType::kQ8_0}) {
-    for (const KernelResult& result : run(peers, {32, 64, type, "q"}, {})) {
+    for (const KernelResult& result : run(peers, {32, 64, weight_type(type), "q"}, {})) {
       EXPECT_EQ(result.peers.size(), type == DType::kF32 ? peers.all().size() : 0);
       for (const PeerResult& peer : result.peers) {
         EXPECT_EQ(peer.seconds.size(), 2u);

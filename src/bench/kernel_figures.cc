@@ -53,7 +53,7 @@ Cells kernel_cells(uint32_t threads, const KernelResult& result, const LimitSamp
   KernelFigures f = kernel_figures(result, best);
   bool reads = f.bound_by_reading;
   Cells cells = {{"threads", fmt::format("{}", threads)},
-                 {"type", std::string(dtype_info(result.shape.type).name)},
+                 {"type", std::string(result.shape.type.name)},
                  {"matrix", result.shape.roles},
                  {"rows x k", size_text(result)},
                  {"m", fmt::format("{}", result.m)},
@@ -72,7 +72,7 @@ Cells kernel_cells(uint32_t threads, const KernelResult& result, const LimitSamp
 
 Cells kernel_csv(const KernelResult& result, const LimitSample& best) {
   KernelFigures f = kernel_figures(result, best);
-  Cells cells = {{"weight_type", std::string(dtype_info(result.shape.type).name)},
+  Cells cells = {{"weight_type", std::string(result.shape.type.name)},
                  {"roles", result.shape.roles},
                  {"rows", csv_number(uint64_t{result.shape.rows})},
                  {"k", csv_number(uint64_t{result.shape.k})},

@@ -16,7 +16,7 @@ LimitSample limit() {
 
 KernelResult gemv() {
   KernelResult result;
-  result.shape = {4096, 2560, DType::kF32, "q"};
+  result.shape = {4096, 2560, weight_type(DType::kF32), "q"};
   result.m = 1;
   result.rows = 4096;
   result.k = 2560;
@@ -29,7 +29,7 @@ KernelResult gemv() {
 
 KernelResult gemm() {
   KernelResult result = gemv();
-  result.shape = {151936, 2560, DType::kQ8_0, "head"};
+  result.shape = {151936, 2560, weight_type(DType::kQ8_0), "head"};
   result.m = 512;
   result.rows = 16000;
   result.unit = Unit::kInt8Dot;

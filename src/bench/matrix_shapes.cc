@@ -1,7 +1,6 @@
 #include "bench/matrix_shapes.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include "base/error.h"
 
@@ -39,7 +38,16 @@ void add_role(MatrixShape shape, std::vector<MatrixShape>* shapes) {
 
 }  // namespace
 
-std::vector<MatrixShape> matrix_shapes(const GgufFile& file, std::span<const DType> types) {
+WeightType weight_type(DType dtype) { return {dtype_info(dtype).name, pack_kind_for(dtype)}; }
+
+std::vector<WeightType> weight_types() {
+  std::vector<WeightType> types;
+  for (const DTypeInfo& info : all_dtypes()) types.push_back(weight_type(info.dtype));
+  types.push_back({pack_kind_name(PackKind::kFP8), PackKind::kFP8});
+  return types;
+}
+
+std::vector<MatrixShape> matrix_shapes(const GgufFile& file, std::span<const WeightType> types) {
   bool tied = file.find_tensor(kHead) == nullptr;
   std::vector<MatrixShape> shapes;
   for (const Role& role : kRoles) {
@@ -50,8 +58,9 @@ std::vector<MatrixShape> matrix_shapes(const GgufFile& file, std::span<const DTy
              "{}: {} is {} x {}, and at most {} of each are measured: name another model file",
              file.name(), tensor.name, tensor.rows(), tensor.dims[0], kMostOfAnAxis);
       }
-      std::span<const DType> in = types.empty() ? std::span(&tensor.dtype, 1) : types;
-      for (DType type : in) {
+      WeightType own = weight_type(tensor.dtype);
+      std::span<const WeightType> in = types.empty() ? std::span(&own, 1) : types;
+      for (const WeightType& type : in) {
         add_role({static_cast<uint32_t>(tensor.rows()), static_cast<uint32_t>(tensor.dims[0]), type,
                   std::string(role.name)},
                  &shapes);
@@ -69,7 +78,7 @@ std::vector<MatrixShape> matrix_shapes(const GgufFile& file, std::span<const DTy
 
 Rotation plan_rotation(const MatrixShape& shape, uint64_t bytes) {
   Rotation rotation;
-  rotation.spec = {.kind = pack_kind_for(shape.type),
+  rotation.spec = {.kind = shape.type.kind,
                    .rows = (shape.rows + kPanelRows - 1) / kPanelRows * kPanelRows,
                    .k = (shape.k + kBlock - 1) / kBlock * kBlock,
                    .k_origin = 0};

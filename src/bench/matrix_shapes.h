@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "formats/gguf.h"
@@ -13,10 +14,20 @@
 
 namespace hearth {
 
+// What weights are measured as.
+struct WeightType {
+  std::string_view name;  // "q4_0"
+  PackKind kind = PackKind::kF32;
+  bool operator==(const WeightType&) const = default;
+};
+WeightType weight_type(DType dtype);
+// Those of files in the order of the enum, and FP8, which has kernels and no file format yet.
+std::vector<WeightType> weight_types();
+
 // W[rows, k] of one type, and what matrices of that shape and type are for: "gate, up".
 struct MatrixShape {
   uint32_t rows = 0, k = 0;
-  DType type = DType::kF32;
+  WeightType type;
   std::string roles;
   bool operator==(const MatrixShape&) const = default;
 };
@@ -25,7 +36,7 @@ struct MatrixShape {
 // that is the head too), in the order of a layer; a shape that several of them have stands once.
 // `types`: each shape in each of them; empty: in the file's own. Throws (kUnsupported) where the
 // file has none of these, or one that is longer or wider than any model's.
-std::vector<MatrixShape> matrix_shapes(const GgufFile& file, std::span<const DType> types);
+std::vector<MatrixShape> matrix_shapes(const GgufFile& file, std::span<const WeightType> types);
 
 // What is measured of a matrix. Rows and k are padded as packing pads them. A matrix that is larger
 // than kWholeMatrix and than all that is rotated over is measured in its first rows.

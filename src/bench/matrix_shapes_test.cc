@@ -9,6 +9,8 @@ namespace hearth {
 namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
+const WeightType kF32 = weight_type(DType::kF32), kBF16 = weight_type(DType::kBF16),
+                 kQ8_0 = weight_type(DType::kQ8_0), kQ4_0 = weight_type(DType::kQ4_0);
 
 class FileOfShapes {
  public:
@@ -20,7 +22,7 @@ class FileOfShapes {
     writer_.add_tensor(name, std::move(dims), type, bytes);
     return *this;
   }
-  std::vector<MatrixShape> shapes(const std::vector<DType>& types = {}) const {
+  std::vector<MatrixShape> shapes(const std::vector<WeightType>& types = {}) const {
     return matrix_shapes(GgufFile::parse(writer_.finish(), "test.gguf"), types);
   }
 
@@ -46,32 +48,32 @@ FileOfShapes two_layers() {
 }
 
 TEST(MatrixShapes, EachOnceInTheFilesTypes) {
-  EXPECT_EQ(two_layers().shapes(), (std::vector<MatrixShape>{{64, 64, DType::kQ4_0, "q, o"},
-                                                             {32, 64, DType::kQ4_0, "k, v"},
-                                                             {32, 64, DType::kQ8_0, "v"},
-                                                             {96, 64, DType::kQ4_0, "gate, up"},
-                                                             {64, 96, DType::kQ8_0, "down"},
-                                                             {100, 64, DType::kF32, "head"}}));
+  EXPECT_EQ(two_layers().shapes(), (std::vector<MatrixShape>{{64, 64, kQ4_0, "q, o"},
+                                                             {32, 64, kQ4_0, "k, v"},
+                                                             {32, 64, kQ8_0, "v"},
+                                                             {96, 64, kQ4_0, "gate, up"},
+                                                             {64, 96, kQ8_0, "down"},
+                                                             {100, 64, kF32, "head"}}));
 }
 
 TEST(MatrixShapes, EachInEveryTypeAskedFor) {
-  EXPECT_EQ(two_layers().shapes({DType::kBF16, DType::kQ4_0}),
-            (std::vector<MatrixShape>{{64, 64, DType::kBF16, "q, o"},
-                                      {64, 64, DType::kQ4_0, "q, o"},
-                                      {32, 64, DType::kBF16, "k, v"},
-                                      {32, 64, DType::kQ4_0, "k, v"},
-                                      {96, 64, DType::kBF16, "gate, up"},
-                                      {96, 64, DType::kQ4_0, "gate, up"},
-                                      {64, 96, DType::kBF16, "down"},
-                                      {64, 96, DType::kQ4_0, "down"},
-                                      {100, 64, DType::kBF16, "head"},
-                                      {100, 64, DType::kQ4_0, "head"}}));
+  EXPECT_EQ(two_layers().shapes({kBF16, kQ4_0}),
+            (std::vector<MatrixShape>{{64, 64, kBF16, "q, o"},
+                                      {64, 64, kQ4_0, "q, o"},
+                                      {32, 64, kBF16, "k, v"},
+                                      {32, 64, kQ4_0, "k, v"},
+                                      {96, 64, kBF16, "gate, up"},
+                                      {96, 64, kQ4_0, "gate, up"},
+                                      {64, 96, kBF16, "down"},
+                                      {64, 96, kQ4_0, "down"},
+                                      {100, 64, kBF16, "head"},
+                                      {100, 64, kQ4_0, "head"}}));
 }
 
 // The table is the head only where no other matrix is.
 TEST(MatrixShapes, AHeadOfItsOwn) {
   std::vector<MatrixShape> shapes = two_layers().add("output.weight", {64, 48}).shapes();
-  EXPECT_EQ(shapes.back(), (MatrixShape{48, 64, DType::kF32, "head"}));
+  EXPECT_EQ(shapes.back(), (MatrixShape{48, 64, kF32, "head"}));
   EXPECT_EQ(shapes[shapes.size() - 2].roles, "down");
 }
 
@@ -92,23 +94,30 @@ TEST(MatrixShapes, RefusesAMatrixOfAbsurdSize) {
   EXPECT_THROW(FileOfShapes().add("blk.0.attn_q.weight", {kK, 1}, DType::kQ4_0).shapes(), Error);
   FileOfShapes most;
   most.add("blk.0.attn_q.weight", {kK - 32, 1}, DType::kQ4_0);
-  EXPECT_EQ(most.shapes(), (std::vector<MatrixShape>{{1, kK - 32, DType::kQ4_0, "q"}}));
+  EXPECT_EQ(most.shapes(), (std::vector<MatrixShape>{{1, kK - 32, kQ4_0, "q"}}));
+}
+
+TEST(WeightTypes, ThoseOfFilesAndFp8) {
+  std::vector<WeightType> types = weight_types();
+  EXPECT_EQ(types.size(), all_dtypes().size() + 1);
+  EXPECT_EQ(types[static_cast<size_t>(DType::kQ4_1)], (WeightType{"q4_1", PackKind::kI8x32}));
+  EXPECT_EQ(types.back(), (WeightType{"fp8", PackKind::kFP8}));
 }
 
 TEST(PlanRotation, SoManyCopiesThatTheyFillTheBytes) {
-  for (const DTypeInfo& info : all_dtypes()) {
+  for (const WeightType& type : weight_types()) {
     for (uint64_t bytes : {kMiB, 7 * kMiB, 100 * kMiB + 1}) {
-      Rotation rotation = plan_rotation({1000, 512, info.dtype, "q"}, bytes);
-      EXPECT_EQ(rotation.spec.kind, pack_kind_for(info.dtype));
+      Rotation rotation = plan_rotation({1000, 512, type, "q"}, bytes);
+      EXPECT_EQ(rotation.spec.kind, type.kind);
       EXPECT_EQ(rotation.spec.rows, 1008u) << "whole panels";
-      EXPECT_GE(rotation.copies * rotation.copy_bytes(), bytes) << info.name;
-      EXPECT_LT((rotation.copies - 1) * rotation.copy_bytes(), bytes) << info.name;
+      EXPECT_GE(rotation.copies * rotation.copy_bytes(), bytes) << type.name;
+      EXPECT_LT((rotation.copies - 1) * rotation.copy_bytes(), bytes) << type.name;
     }
   }
 }
 
 TEST(PlanRotation, OneCopyOfPartOfAVeryLargeMatrix) {
-  MatrixShape head = {151936, 2560, DType::kF32, "head"};
+  MatrixShape head = {151936, 2560, kF32, "head"};
   Rotation rotation = plan_rotation(head, kMiB);
   constexpr uint64_t kPanel = 2560 * 4 * kPanelRows;
   EXPECT_EQ(rotation.copies, 1u);
@@ -120,7 +129,7 @@ TEST(PlanRotation, OneCopyOfPartOfAVeryLargeMatrix) {
     EXPECT_EQ(rotation.spec.panels(), 2000u);
   }
   // k is padded to whole blocks.
-  EXPECT_EQ(plan_rotation({16, 33, DType::kF32, "q"}, 1).spec.k, 64u);
+  EXPECT_EQ(plan_rotation({16, 33, kF32, "q"}, 1).spec.k, 64u);
 }
 
 }  // namespace

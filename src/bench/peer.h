@@ -10,7 +10,7 @@
 #include <span>
 #include <string>
 
-#include "tensor/dtype.h"
+#include "tensor/pack_spec.h"
 #include "topology/machine.h"
 
 namespace hearth {
@@ -19,13 +19,14 @@ namespace hearth {
 // node.
 struct PeerProblem {
   uint32_t rows = 0, k = 0, m = 0, copies = 1;
-  DType type = DType::kF32;  // of weights and x as they are multiplied; out is f32
+  PackKind kind = PackKind::kF32;  // of weights and x as they are multiplied; out is f32
   std::span<const float> weights, x;
   const Machine& machine;
   uint32_t node = 0;
 };
 
-// A product that is ready to run: weights in the library's favourite layout, x in `type`.
+// A product that is ready to run: weights in the library's favourite layout, x in the type of
+// `kind`.
 class PeerProduct {
  public:
   virtual ~PeerProduct() = default;
@@ -40,7 +41,7 @@ class Peer {
  public:
   virtual ~Peer() = default;
   virtual const char* name() const = 0;  // "oneDNN"
-  virtual bool takes(DType type) const = 0;
+  virtual bool takes(PackKind kind) const = 0;
   // From the next product() on. Throws (kUnsupported) where it cannot have so many.
   virtual void set_threads(uint32_t threads) = 0;
   // Null where the library has nothing for it on this processor. Throws kUnsupported where it

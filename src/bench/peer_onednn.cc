@@ -110,7 +110,8 @@ OwnedMemory memory_over(const DnnContext& dnn, const void* desc, const void* dat
   return memory;
 }
 
-int type_of(DType type) { return type == DType::kBF16 ? kBF16 : kF32; }
+int type_of(PackKind kind) { return kind == PackKind::kBF16 ? kBF16 : kF32; }
+size_t x_element(PackKind kind) { return kind == PackKind::kBF16 ? sizeof(bf16_t) : sizeof(float); }
 
 void execute(const DnnContext& dnn, Handle primitive, std::span<const Argument> arguments) {
   check(dnn.call.primitive_execute(primitive, dnn.stream, static_cast<int>(arguments.size()),
@@ -128,7 +129,7 @@ class DnnProduct : public PeerProduct {
         primitive_(dnn),
         wanted_(dnn.call.ask_memory_desc(matmul_.get(), kAskWeights, 0)),
         copy_bytes_(whole_lines(dnn.call.memory_desc_size(wanted_))),
-        x_bytes_(whole_lines(row_bytes(problem.type, problem.x.size()))),
+        x_bytes_(whole_lines(x_element(problem.kind) * problem.x.size())),
         outs_(size_t{problem.m} * problem.rows),
         arena_(problem.machine, problem.node,
                copy_bytes_ * problem.copies + x_bytes_ + whole_lines(sizeof(float) * outs_),
@@ -142,7 +143,7 @@ class DnnProduct : public PeerProduct {
     check(dnn.call.primitive_create(primitive_.slot(), matmul_.get()), "make a matmul");
     place_weights(problem);
     fill_x(problem);
-    Descriptor x = matrix_desc(dnn, problem.m, problem.k, type_of(problem.type), kRowMajor);
+    Descriptor x = matrix_desc(dnn, problem.m, problem.k, type_of(problem.kind), kRowMajor);
     Descriptor out = matrix_desc(dnn, problem.m, problem.rows, kF32, kRowMajor);
     ends_.push_back(memory_over(dnn, &x, x_));
     ends_.push_back(memory_over(dnn, &out, out_));
@@ -180,7 +181,7 @@ class DnnProduct : public PeerProduct {
   }
 
   void fill_x(const PeerProblem& problem) {
-    if (problem.type == DType::kF32) {
+    if (problem.kind == PackKind::kF32) {
       std::memcpy(x_, problem.x.data(), problem.x.size_bytes());
     } else {
       auto* to = reinterpret_cast<bf16_t*>(x_);
@@ -215,11 +216,13 @@ class OneDnn : public Peer {
   OneDnn& operator=(const OneDnn&) = delete;
 
   const char* name() const override { return "oneDNN"; }
-  bool takes(DType type) const override { return type == DType::kF32 || type == DType::kBF16; }
+  bool takes(PackKind kind) const override {
+    return kind == PackKind::kF32 || kind == PackKind::kBF16;
+  }
   void set_threads(uint32_t threads) override { dnn_.call.set_threads(static_cast<int>(threads)); }
 
   std::unique_ptr<PeerProduct> product(const PeerProblem& problem) override {
-    int type = type_of(problem.type);
+    int type = type_of(problem.kind);
     Descriptor x = matrix_desc(dnn_, problem.m, problem.k, type, kRowMajor);
     Descriptor weights = matrix_desc(dnn_, problem.k, problem.rows, type, kAnyLayout);
     Descriptor out = matrix_desc(dnn_, problem.m, problem.rows, kF32, kRowMajor);

@@ -73,7 +73,7 @@ class OpenBlas : public Peer {
   explicit OpenBlas(const BlasFunctions& blas) : blas_(blas) {}
 
   const char* name() const override { return "OpenBLAS"; }
-  bool takes(DType type) const override { return type == DType::kF32; }
+  bool takes(PackKind kind) const override { return kind == PackKind::kF32; }
   // Built without threads, or for few CPUs, it takes fewer than it is told, and says nothing.
   void set_threads(uint32_t threads) override {
     blas_.set_threads(static_cast<int>(threads));

@@ -15,12 +15,12 @@
 namespace hearth {
 namespace {
 
-float rounded(float value, DType type) {
-  return type == DType::kBF16 ? bf16_to_f32(f32_to_bf16(value)) : value;
+float rounded(float value, PackKind kind) {
+  return kind == PackKind::kBF16 ? bf16_to_f32(f32_to_bf16(value)) : value;
 }
 
 // What the libraries are given is the product that ours computes.
-void expect_product(Peer& peer, DType type, uint32_t m) {
+void expect_product(Peer& peer, PackKind kind, uint32_t m) {
   constexpr uint32_t kRows = 48, kK = 96, kCopies = 3;
   std::mt19937 random(m);
   std::uniform_real_distribution<float> uniform(-1, 1);
@@ -29,21 +29,21 @@ void expect_product(Peer& peer, DType type, uint32_t m) {
   for (float& v : x) v = uniform(random);
   peer.set_threads(2);
   Machine machine = Machine::invented(1, 2);
-  auto product = peer.product({kRows, kK, m, kCopies, type, weights, x, machine, 0});
+  auto product = peer.product({kRows, kK, m, kCopies, kind, weights, x, machine, 0});
   if (product == nullptr) return;
   for (uint32_t copy = 0; copy < kCopies; ++copy) {
     product->run(copy);
     for (uint32_t i = 0; i < m * kRows; ++i) {
       double sum = 0, magnitude = 0;
       for (uint32_t k = 0; k < kK; ++k) {
-        double term = double{rounded(x[i / kRows * kK + k], type)} *
-                      rounded(weights[i % kRows * kK + k], type);
+        double term = double{rounded(x[i / kRows * kK + k], kind)} *
+                      rounded(weights[i % kRows * kK + k], kind);
         sum += term;
         magnitude += std::abs(term);
       }
       // One rounding to f32 for each product and each sum.
       ASSERT_NEAR(product->out()[i], sum, magnitude * (kK + 1) * 0x1p-24)
-          << peer.name() << " " << dtype_info(type).name << " m " << m << " copy " << copy;
+          << peer.name() << " " << pack_kind_name(kind) << " m " << m << " copy " << copy;
     }
   }
 }
@@ -53,12 +53,12 @@ TEST(Peers, ComputeTheSameProduct) {
   Peers peers(&notes);
   if (peers.all().empty()) GTEST_SKIP() << "neither library is installed";
   for (const auto& peer : peers.all()) {
-    for (DType type : {DType::kF32, DType::kBF16}) {
+    for (PackKind kind : {PackKind::kF32, PackKind::kBF16}) {
       for (uint32_t m : {1u, 2u, 33u}) {
-        if (peer->takes(type)) expect_product(*peer, type, m);
+        if (peer->takes(kind)) expect_product(*peer, kind, m);
       }
     }
-    EXPECT_FALSE(peer->takes(DType::kQ8_0));
+    EXPECT_FALSE(peer->takes(PackKind::kQ8_0));
   }
 }
 

@@ -15,18 +15,18 @@ namespace {
 
 constexpr uint32_t kMostRows = 1u << 14;
 
-std::vector<DType> types_named(const std::vector<std::string>& names) {
-  std::vector<DType> types;
+std::vector<WeightType> types_named(const std::vector<std::string>& names) {
+  const std::vector<WeightType> all = weight_types();
+  std::vector<WeightType> types;
   for (const std::string& name : names) {
-    auto all = all_dtypes();
     auto known = std::find_if(all.begin(), all.end(),
-                              [&](const DTypeInfo& info) { return info.name == name; });
+                              [&](const WeightType& type) { return type.name == name; });
     if (known == all.end()) {
       std::vector<std::string_view> choices;
-      for (const DTypeInfo& info : all) choices.push_back(info.name);
+      for (const WeightType& type : all) choices.push_back(type.name);
       fail(ErrorCode::kUsage, "--types '{}' is none of {}", name, fmt::join(choices, ", "));
     }
-    types.push_back(known->dtype);
+    types.push_back(*known);
   }
   return types;
 }
@@ -90,8 +90,9 @@ void add_kernel_options(CLI::App& verb, BenchArgs* args, const std::vector<CLI::
       add_counts(verb, "-m,--rows", &args->kernel_rows, 1, kMostRows,
                  "With --kernels: rows of activations")
           ->default_str("1,4,16,64,512"),
-      verb.add_option("--types", args->kernel_types,
-                      "With --kernels: types of weights, such as q8_0,bf16; default: the file's")
+      verb.add_option(
+              "--types", args->kernel_types,
+              "With --kernels: types of weights, such as q8_0,bf16,fp8; default: the file's")
           ->delimiter(',')
           ->allow_extra_args(false)
           ->type_name("NAME,..."),
@@ -102,7 +103,7 @@ void add_kernel_options(CLI::App& verb, BenchArgs* args, const std::vector<CLI::
 
 void measure_kernels(BenchSession& session) {
   const BenchArgs& args = session.args;
-  std::vector<DType> types = types_named(args.kernel_types);
+  std::vector<WeightType> types = types_named(args.kernel_types);
   GgufFile file = GgufFile::open(args.model);
   std::vector<MatrixShape> shapes = matrix_shapes(file, types);
   session.report.model = describe_for_bench(file);

@@ -1,5 +1,6 @@
 // hearth bench --kernels: matrix products alone, over the shapes of a model's matrices.
-// Errors: a type that no file has, or threads on several nodes (kUsage); those of reading the file.
+// Errors: a type that does not exist, or threads on several nodes (kUsage); those of reading the
+// file.
 #pragma once
 
 #include "cli/bench_session.h"

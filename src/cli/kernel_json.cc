@@ -25,7 +25,7 @@ void add_peer(Json& json, const KernelResult& result, const PeerResult& peer) {
 
 void add_kernel(Json& json, const KernelResult& result, const LimitSample& best) {
   KernelFigures f = kernel_figures(result, best);
-  json.object().key("type").text(dtype_info(result.shape.type).name);
+  json.object().key("type").text(result.shape.type.name);
   json.key("roles").text(result.shape.roles);
   json.key("rows").number(result.shape.rows).key("k").number(result.shape.k);
   json.key("measured_rows").number(result.rows).key("m").number(result.m);

@@ -192,9 +192,9 @@ class BenchTest(ProgramTest):
 
     def test_kernels_in_other_types_and_forms(self):
         words = ("bench", self.random, "--kernels", "-m", "2", "-r", "1", "-t", "1")
-        out = self.good(*words, "--types", "q8_0,q4_k", "-o", "csv")
+        out = self.good(*words, "--types", "q8_0,q4_k,fp8", "-o", "csv")
         rows = list(csv.DictReader(io.StringIO(out)))
-        self.assertEqual([row["weight_type"] for row in rows], ["q8_0", "q4_k"] * 4)
+        self.assertEqual([row["weight_type"] for row in rows], ["q8_0", "q4_k", "fp8"] * 4)
         self.assertEqual({row["openblas_seconds"] for row in rows}, {""})
         for part in ("random.gguf: llama, f32, ", "kernels alone", "| rows x k |", "read GB/s"):
             self.assertIn(part, self.good(*words))

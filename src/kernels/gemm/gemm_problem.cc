@@ -21,13 +21,7 @@ float scale_value(Fill fill, std::mt19937& random) {
 }
 
 void fill_random_bytes(std::byte* out, size_t bytes, std::mt19937& random) {
-  // 64 KiB of random numbers repeated with an odd period: filling a benchmark's 256 MiB stays
-  // quick.
-  constexpr size_t kPeriod = (size_t{1} << 16) + 3;
-  for (size_t i = 0; i < bytes && i < kPeriod; ++i) out[i] = static_cast<std::byte>(random());
-  for (size_t i = kPeriod; i < bytes; i += kPeriod) {
-    std::memcpy(out + i, out + i - kPeriod, std::min(kPeriod, bytes - i));
-  }
+  for (size_t i = 0; i < bytes; ++i) out[i] = static_cast<std::byte>(random());
 }
 
 template <typename T, typename Make>

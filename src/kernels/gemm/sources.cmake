@@ -6,6 +6,3 @@ list(APPEND amx_sources gemm/gemm_amx_bf16.cc gemm/gemm_amx_int8.cc)
 list(APPEND tests gemm/gemm_fp8_test.cc gemm/gemm_test.cc)
 list(APPEND avx2_sources gemm/gemm_avx2.cc)
 list(APPEND neon_sources gemm/gemm_neon.cc)
-
-add_executable(gemm_bench EXCLUDE_FROM_ALL gemm/gemm_bench.cc)
-target_link_libraries(gemm_bench PRIVATE hearth_kernels)
