@@ -57,7 +57,7 @@ double fma_limit(const LimitLoops& limits) {
 }
 
 double read_limit(const LimitLoops& limits, const KvHead& head) {
-  size_t half = kv_half_bytes(head.type(), head.head_dim()) / 256 * 256;
+  size_t half = kv_half_bytes(head.type(), head.head_dim()) / kReadGranule * kReadGranule;
   return best_rate([&] {
     uint64_t sink = 0;
     for (const KvPage& page : head.pages()) {

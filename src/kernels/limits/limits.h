@@ -28,9 +28,14 @@ const char* unit_name(Unit unit);  // "int8 dot"
 // level has no such instruction.
 using UnitFn = double (*)(size_t rounds);
 
-// Reads bytes [p, p + bytes) in order, as weights are read: with prefetches ahead, which may go
-// beyond the end. `bytes` is a multiple of 256. Returns a value of all of them, so that no compiler
-// drops the loads: the exclusive or of all 64-bit words.
+// Parts that a read loop reads side by side, as kernels read panels: eight streams of one core
+// bring 1.4 times what one brings on Sapphire Rapids (15.6 to 11.1 GB/s), more of them no more.
+inline constexpr size_t kReadStreams = 8;
+inline constexpr size_t kReadGranule = 64 * kReadStreams;
+
+// Reads bytes [p, p + bytes), with prefetches ahead, which may go beyond the end. `bytes` is a
+// multiple of kReadGranule. Returns a value of all of them, so that no compiler drops the loads:
+// the exclusive or of all 64-bit words.
 using ReadFn = uint64_t (*)(const std::byte* p, size_t bytes);
 
 struct LimitLoops {

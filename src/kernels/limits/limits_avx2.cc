@@ -1,6 +1,7 @@
 #include <immintrin.h>
 
 #include "kernels/limits/limits_kernels.h"
+#include "kernels/limits/read-inl.h"
 
 #define HEARTH_REGISTER "+x"
 #include "kernels/limits/limits-inl.h"
@@ -31,19 +32,14 @@ double ops_int8_dot_avx2(size_t rounds) {
 }
 
 uint64_t read_avx2(const std::byte* p, size_t bytes) {
-  __m256i x[8] = {};
-  for (size_t i = 0; i + 256 <= bytes; i += 256) {
-    for (size_t j = 0; j < 8; j += 2) {
-      _mm_prefetch(reinterpret_cast<const char*>(p + i + 32 * j + 4096), _MM_HINT_T0);
-      const auto* line = reinterpret_cast<const __m256i*>(p + i + 32 * j);
-      x[j] = _mm256_xor_si256(x[j], _mm256_loadu_si256(line));
-      x[j + 1] = _mm256_xor_si256(x[j + 1], _mm256_loadu_si256(line + 1));
-    }
-  }
-  __m256i all = _mm256_setzero_si256();
-  for (__m256i part : x) all = _mm256_xor_si256(all, part);
+  __m256i low = _mm256_setzero_si256(), high = low;
+  read_streams(p, bytes, [&](const std::byte* q) {
+    const auto* line = reinterpret_cast<const __m256i*>(q);
+    low = _mm256_xor_si256(low, _mm256_loadu_si256(line));
+    high = _mm256_xor_si256(high, _mm256_loadu_si256(line + 1));
+  });
   uint64_t lanes[4];
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(lanes), all);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(lanes), _mm256_xor_si256(low, high));
   return lanes[0] ^ lanes[1] ^ lanes[2] ^ lanes[3];
 }
 

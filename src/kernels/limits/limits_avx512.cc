@@ -1,6 +1,7 @@
 #include <immintrin.h>
 
 #include "kernels/limits/limits_kernels.h"
+#include "kernels/limits/read-inl.h"
 
 #define HEARTH_REGISTER "+v"
 #include "kernels/limits/limits-inl.h"
@@ -32,16 +33,11 @@ double ops_int8_dot_avx512(size_t rounds) {
 }
 
 uint64_t read_avx512(const std::byte* p, size_t bytes) {
-  __m512i x[4] = {};
-  for (size_t i = 0; i + 256 <= bytes; i += 256) {
-    for (size_t j = 0; j < 4; ++j) {
-      _mm_prefetch(reinterpret_cast<const char*>(p + i + 64 * j + 4096), _MM_HINT_T0);
-      x[j] = _mm512_xor_si512(x[j], _mm512_loadu_si512(p + i + 64 * j));
-    }
-  }
+  __m512i x = _mm512_setzero_si512();
+  read_streams(p, bytes,
+               [&](const std::byte* q) { x = _mm512_xor_si512(x, _mm512_loadu_si512(q)); });
   uint64_t lanes[8];
-  _mm512_storeu_si512(lanes,
-                      _mm512_xor_si512(_mm512_xor_si512(x[0], x[1]), _mm512_xor_si512(x[2], x[3])));
+  _mm512_storeu_si512(lanes, x);
   return lanes[0] ^ lanes[1] ^ lanes[2] ^ lanes[3] ^ lanes[4] ^ lanes[5] ^ lanes[6] ^ lanes[7];
 }
 

@@ -1,6 +1,7 @@
 #include <arm_neon.h>
 
 #include "kernels/limits/limits_kernels.h"
+#include "kernels/limits/read-inl.h"
 
 #define HEARTH_REGISTER "+w"
 #include "kernels/limits/limits-inl.h"
@@ -30,13 +31,10 @@ double ops_int8_dot_neon(size_t rounds) {
 
 uint64_t read_neon(const std::byte* p, size_t bytes) {
   uint64x2_t x[4] = {vdupq_n_u64(0), vdupq_n_u64(0), vdupq_n_u64(0), vdupq_n_u64(0)};
-  for (size_t i = 0; i + 256 <= bytes; i += 256) {
-    for (size_t j = 0; j < 16; j += 4) {
-      const auto* line = reinterpret_cast<const uint64_t*>(p + i + 16 * j);
-      __builtin_prefetch(p + i + 16 * j + 4096);
-      for (size_t k = 0; k < 4; ++k) x[k] = veorq_u64(x[k], vld1q_u64(line + 2 * k));
-    }
-  }
+  read_streams(p, bytes, [&](const std::byte* q) {
+    const auto* line = reinterpret_cast<const uint64_t*>(q);
+    for (size_t k = 0; k < 4; ++k) x[k] = veorq_u64(x[k], vld1q_u64(line + 2 * k));
+  });
   uint64x2_t all = veorq_u64(veorq_u64(x[0], x[1]), veorq_u64(x[2], x[3]));
   return vgetq_lane_u64(all, 0) ^ vgetq_lane_u64(all, 1);
 }

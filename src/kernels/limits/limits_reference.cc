@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "kernels/limits/limits_kernels.h"
+#include "kernels/limits/read-inl.h"
 
 namespace hearth {
 namespace {
@@ -45,13 +46,13 @@ double ops_int8_dot_reference(size_t rounds) {
 }
 
 uint64_t read_reference(const std::byte* p, size_t bytes) {
-  constexpr size_t kWords = 32;
+  constexpr size_t kWords = 8;
   uint64_t x[kWords] = {}, all = 0;
-  for (size_t i = 0; i + sizeof(x) <= bytes; i += sizeof(x)) {
+  read_streams(p, bytes, [&](const std::byte* q) {
     uint64_t line[kWords];
-    std::memcpy(line, p + i, sizeof(x));
+    std::memcpy(line, q, sizeof(line));
     for (size_t j = 0; j < kWords; ++j) x[j] ^= line[j];
-  }
+  });
   for (uint64_t part : x) all ^= part;
   return all;
 }
