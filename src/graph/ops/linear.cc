@@ -140,12 +140,12 @@ class PartialLinearOp : public Op {
     uint32_t panel0, panels, row, m;
   };
 
-  // Few rows: panel by panel, so that each panel's codes are read in one stream. Some: as many
-  // panels as a kernel's tile has. Many: all panels at once, so that the kernel may unpack.
+  // Few rows: as many panels as are read side by side, so that these are read from end to end.
+  // Some: as many panels as a kernel's tile has. Many: all at once, so that the kernel may unpack.
   void run_task(ExecutionContext& context, const Task& task, uint32_t row,
                 const Worker& worker) const noexcept {
     uint32_t m = std::min(kTaskRows, context.rows(x_) - row);
-    uint32_t step = m <= 6 ? 1 : m <= 16 ? 2 : task.panels.panels;
+    uint32_t step = m <= 6 ? context.kernels().gemm_streams : m <= 16 ? 2 : task.panels.panels;
     const Part& part = parts_[task.part];
     size_t stride = context.f32_stride(part.value);
     for (uint32_t p = 0; p < task.panels.panels; p += step) {

@@ -253,7 +253,7 @@ void gemm(const GemmArgs& g) {
 #define HEARTH_AMX_GEMM(name, Kind)              \
   void gemm_##name##_amx(const GemmArgs& args) { \
     if (args.m <= kFewRows) {                    \
-      gemm_##name##_avx512(args);                \
+      gemm_##name##_avx512_streams(args);        \
     } else {                                     \
       gemm<Kind>(args);                          \
     }                                            \

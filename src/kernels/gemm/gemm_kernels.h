@@ -14,11 +14,14 @@
 // AMX has these alone; its level takes the others from AVX-512.
 #define HEARTH_AMX_GEMM_KERNELS(X, level) \
   X(kBF16, bf16, level)                   \
-  X(kQ8_0, q8_0, level)                   \
-  X(kQ4_0, q4_0, level)                   \
-  X(kQ4_K, q4_k, level)                   \
-  X(kQ6_K, q6_k, level)                   \
-  X(kI8x32, i8x32, level)                 \
+  HEARTH_INT8_GEMM_KERNELS(X, level)
+
+#define HEARTH_INT8_GEMM_KERNELS(X, level) \
+  X(kQ8_0, q8_0, level)                    \
+  X(kQ4_0, q4_0, level)                    \
+  X(kQ4_K, q4_k, level)                    \
+  X(kQ6_K, q6_k, level)                    \
+  X(kI8x32, i8x32, level)                  \
   X(kI8x16, i8x16, level)
 
 namespace hearth {
@@ -29,6 +32,9 @@ HEARTH_GEMM_KERNELS(HEARTH_DECLARE_GEMM, avx2)
 HEARTH_GEMM_KERNELS(HEARTH_DECLARE_GEMM, avx512)
 HEARTH_GEMM_KERNELS(HEARTH_DECLARE_GEMM, neon)
 HEARTH_AMX_GEMM_KERNELS(HEARTH_DECLARE_GEMM, amx)
+// The kernels of AVX-512 for processors that read several streams faster than one: the AMX level
+// has them for few rows.
+HEARTH_INT8_GEMM_KERNELS(HEARTH_DECLARE_GEMM, avx512_streams)
 #undef HEARTH_DECLARE_GEMM
 
 }  // namespace hearth
