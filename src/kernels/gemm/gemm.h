@@ -55,8 +55,8 @@ struct GemmArgs {
   size_t out_stride;  // floats, a multiple of 16
   std::byte* scratch;
   // What to prefetch: with this call and those that follow the caller reads of every panel the
-  // blocks [stream0, stream1), which hold [block0, block1), and then those of the next panels. 0, 0:
-  // it reads straight on. Changes no result, and not every level looks at it.
+  // blocks [stream0, stream1), which hold [block0, block1), and then those of the next panels.
+  // 0, 0: these are [block0, block1). Changes no result, and not every level looks at it.
   uint32_t stream0 = 0, stream1 = 0;
 };
 

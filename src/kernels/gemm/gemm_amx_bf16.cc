@@ -1,17 +1,19 @@
 // AMX kernel of BF16 weights (Intel SDM volume 2, TDPBF16PS): Sapphire Rapids on.
 //
 // A block of a panel as packed, 16 pairs x 16 rows, is a tile as tdpbf16ps wants its second
-// operand; 16 rows of activations x 32 elements are the first, and the 16 x 16 outputs a third. No
-// vector instruction takes part.
+// operand; 16 rows of activations x 32 elements are the first, and the 16 x 16 outputs a third.
 //
 // Many rows: two tiles of rows by two panels, four products for four loads. A slice of K of the two
 // panels stays in the caches while 128 rows pass; between slices, if there are several, the outputs
 // wait in scratch, since rows of `out` that lie a power of two apart push each other out of L1. Up
 // to one tile of rows: four panels at a time over all of K, since memory is the limit then, and one
-// stream of tiles reads only two thirds of it.
+// stream of tiles reads only two thirds of it. One row or two: vectors in place of tiles, which
+// read a quarter more (86 to 69 % of a read loop).
 //
 // The results are the same for every M: a product adds 16 even and 16 odd elements of K, each in a
 // chain of its own, and their sum to the output.
+#include <cstring>
+
 #include "kernels/gemm/gemm_avx512-inl.h"
 #include "kernels/gemm/gemm_kernels.h"
 #include "kernels/simd/tiles_amx-inl.h"
@@ -232,10 +234,113 @@ void few_rows(const GemmArgs& g) {
   for (; p < g.panels; ++p) stream<false>(g, p);
 }
 
+// Subnormals count as zero, and become it, as they do for tdpbf16ps.
+class NoSubnormals {
+ public:
+  NoSubnormals() : before_(_mm_getcsr()) { _mm_setcsr(before_ | kFlushToZero | kDenormalsAreZero); }
+  ~NoSubnormals() { _mm_setcsr(before_); }
+  NoSubnormals(const NoSubnormals&) = delete;
+  NoSubnormals& operator=(const NoSubnormals&) = delete;
+
+ private:
+  static constexpr uint32_t kFlushToZero = 0x8000, kDenormalsAreZero = 0x40;
+  uint32_t before_;
+};
+
+inline __m512 even_of(__m512i pairs) { return _mm512_castsi512_ps(_mm512_slli_epi32(pairs, 16)); }
+inline __m512 odd_of(__m512i pairs) {
+  return _mm512_castsi512_ps(_mm512_and_si512(pairs, _mm512_set1_epi32(INT32_C(-65536))));
+}
+
+// What a product of tiles adds to the outputs of P panels and R rows, in its order. `ahead`: what
+// to prefetch, panels w_stride apart.
+template <int P, int R>
+[[gnu::always_inline]] inline void add_block(const std::byte* a, size_t a_stride,
+                                             const std::byte* w, size_t w_stride,
+                                             const std::byte* ahead, __m512 (&acc)[P][R]) {
+  __m512 even[P][R], odd[P][R];
+  HEARTH_UNROLL
+  for (int p = 0; p < P; ++p) {
+    HEARTH_UNROLL
+    for (int r = 0; r < R; ++r) even[p][r] = odd[p][r] = _mm512_setzero_ps();
+  }
+  for (size_t k = 0; k < kBlock / 2; ++k) {
+    __m512 x_even[R], x_odd[R];
+    HEARTH_UNROLL
+    for (int r = 0; r < R; ++r) {
+      int32_t pair;
+      std::memcpy(&pair, a + a_stride * static_cast<size_t>(r) + 4 * k, sizeof pair);
+      x_even[r] = even_of(_mm512_set1_epi32(pair));
+      x_odd[r] = odd_of(_mm512_set1_epi32(pair));
+    }
+    HEARTH_UNROLL
+    for (int p = 0; p < P; ++p) {
+      const size_t at = w_stride * static_cast<size_t>(p) + 64 * k;
+      prefetch_bytes(ahead + at, 64);
+      __m512i pairs = load_codes(w + at);
+      HEARTH_UNROLL
+      for (int r = 0; r < R; ++r) {
+        even[p][r] = _mm512_fmadd_ps(x_even[r], even_of(pairs), even[p][r]);
+        odd[p][r] = _mm512_fmadd_ps(x_odd[r], odd_of(pairs), odd[p][r]);
+      }
+    }
+  }
+  HEARTH_UNROLL
+  for (int p = 0; p < P; ++p) {
+    HEARTH_UNROLL
+    for (int r = 0; r < R; ++r) {
+      acc[p][r] = _mm512_add_ps(acc[p][r], _mm512_add_ps(even[p][r], odd[p][r]));
+    }
+  }
+}
+
+// R rows of P panels. Not inline: its arithmetic stays between the changes of NoSubnormals.
+template <int P, int R>
+[[gnu::noinline]] void vectors(const GemmArgs& g, uint32_t panel) {
+  constexpr uint32_t kAheadBlocks = 3;
+  const std::byte* a = bytes_at(g, 0, g.block0);
+  const std::byte* w = weights_at(g, panel, g.block0);
+  const size_t a_stride = g.a.row_stride * sizeof(bf16_t), w_stride = g.w.codes_panel_bytes;
+  // Behind the end of what is read of these panels comes its beginning in the next.
+  const Stream stream = stream_of(g);
+  const std::byte* later = w + P * w_stride - kTileBytes * (stream.end - stream.begin);
+  __m512 acc[P][R];
+  HEARTH_UNROLL
+  for (int p = 0; p < P; ++p) {
+    HEARTH_UNROLL
+    for (int r = 0; r < R; ++r) acc[p][r] = _mm512_setzero_ps();
+  }
+  for (uint32_t b = g.block0; b < g.block1; ++b) {
+    const size_t far = kTileBytes * (b - g.block0 + kAheadBlocks);
+    add_block(a, a_stride, w + far - kTileBytes * kAheadBlocks, w_stride,
+              (b + kAheadBlocks < stream.end ? w : later) + far, acc);
+    a += kBlock * sizeof(bf16_t);
+  }
+  HEARTH_UNROLL
+  for (int p = 0; p < P; ++p) {
+    HEARTH_UNROLL
+    for (int r = 0; r < R; ++r) {
+      size_t row = static_cast<size_t>(r);
+      _mm512_storeu_ps(g.out + g.out_stride * row + kPanelRows * (panel + static_cast<size_t>(p)),
+                       acc[p][r]);
+    }
+  }
+}
+
+template <int R>
+void vector_rows(const GemmArgs& g) {
+  NoSubnormals mode;
+  uint32_t p = 0;
+  for (; p + 4 <= g.panels; p += 4) vectors<4, R>(g, p);
+  for (; p < g.panels; ++p) vectors<1, R>(g, p);
+}
+
 }  // namespace
 
 void gemm_bf16_amx(const GemmArgs& g) {
   if (g.m == 0) return;
+  if (g.m == 1) return vector_rows<1>(g);
+  if (g.m == 2) return vector_rows<2>(g);
   if (g.m <= kTileRows) {
     few_rows(g);
   } else {

@@ -123,15 +123,13 @@ Ahead further_on(const GemmArgs& g, const Weights& w) {
   const std::byte* codes = w.codes + Kind::kCodeBytes * (w.block + far);
   const std::byte* scales = w.scales + Kind::scales_start(w) + Kind::kScaleBytes * (w.block + far);
   // Behind the stream's end comes its beginning in the next P panels.
-  size_t left = g.stream1 - w.block, length = g.stream1 - g.stream0;
-  bool known = g.stream1 != 0;
+  const Stream stream = stream_of(g);
+  size_t left = stream.end - w.block, length = stream.end - stream.begin;
   return {.codes = codes,
           .scales = scales,
           .codes_later = codes + P * w.codes_stride - Kind::kCodeBytes * length,
           .scales_later = scales + P * w.scales_stride - Kind::kScaleBytes * length,
-          .split = !known       ? SIZE_MAX
-                   : left > far ? left - far
-                                : 0,
+          .split = left > far ? left - far : 0,
           .codes_stride = w.codes_stride,
           .scales_stride = w.scales_stride,
           .codes_step = Kind::kCodeBytes,
