@@ -12,6 +12,7 @@ class Figure {
  public:
   void add(uint64_t n) { value_.fetch_add(n, std::memory_order_relaxed); }
   void set(uint64_t n) { value_.store(n, std::memory_order_relaxed); }
+  // NOLINTNEXTLINE(google-explicit-constructor): a figure reads as its number
   operator uint64_t() const { return value_.load(std::memory_order_relaxed); }
 
  private:

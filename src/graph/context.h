@@ -94,6 +94,7 @@ class ExecutionContext {
 // reads it without leaving its node. begin() is called on each.
 class RunContexts {
  public:
+  // NOLINTNEXTLINE(google-explicit-constructor): one context is all groups'
   RunContexts(ExecutionContext& one) : one_(&one) {}
   explicit RunContexts(std::span<ExecutionContext* const> by_group)
       : one_(by_group[0]), by_group_(by_group) {}

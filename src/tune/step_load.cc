@@ -250,7 +250,8 @@ OpLoad StepLoader::reduce(const AxisCuts& cuts, DType reader, uint32_t rows) con
       }
       row_seconds = std::max(row_seconds, seconds);
     }
-    load.least[g] = (rows + sharers - 1) / sharers * row_seconds;
+    const uint32_t rows_of_one = (rows + sharers - 1) / sharers;
+    load.least[g] = rows_of_one * row_seconds;
   }
   for (uint32_t g = 0; g < plan.group_count(); ++g) {
     double size = plan.groups[g].member_end - plan.groups[g].member_begin;

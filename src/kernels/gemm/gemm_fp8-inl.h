@@ -84,7 +84,8 @@ void fp8_tile(const Fp8Piece& piece, const std::byte* weights, size_t weights_st
   }
   for (size_t begin = 0; begin < piece.groups; begin += kUnroll) {
     HEARTH_UNROLL
-    for (size_t g = begin; g < begin + kUnroll; ++g) {
+    for (size_t i = 0; i < kUnroll; ++i) {
+      const size_t g = begin + i;
       HEARTH_UNROLL
       for (size_t p = 0; p < P; ++p) {
         const Fp8Pairs w = source.load(weights + weights_stride * p + Source::kGroupBytes * g);
