@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "bench/report.h"
+#include "bench/squeezed.h"
 
 namespace hearth {
 namespace {
@@ -78,14 +79,6 @@ BenchReport report() {
   run.kernels = {gemv(), gemm(), nothing};
   report.runs.push_back(run);
   return report;
-}
-
-std::string squeezed(const std::string& text) {
-  std::string out;
-  for (char c : text) {
-    if (c != ' ' || !out.ends_with(' ')) out += c;
-  }
-  return out;
 }
 
 TEST(KernelReport, Markdown) {

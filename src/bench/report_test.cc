@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "bench/squeezed.h"
 #include "bench/table.h"
 
 namespace hearth {
@@ -53,15 +54,6 @@ BenchReport with_model() {
   nothing.repetitions.clear();
   run.results = {prefill, decode, nothing};
   return report;
-}
-
-// Without the padding of the cells.
-std::string squeezed(const std::string& text) {
-  std::string out;
-  for (char c : text) {
-    if (c != ' ' || !out.ends_with(' ')) out += c;
-  }
-  return out;
 }
 
 TEST(Report, MarkdownOfAModel) {

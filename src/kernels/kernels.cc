@@ -47,7 +47,7 @@ constexpr Kernels kAvx512 = HEARTH_LEVEL(Isa::kAvx512, avx512);
 constexpr Kernels kAmx = [] {
   Kernels table = kAvx512;
   table.isa = Isa::kAmx;
-  table.gemm_streams = 4;
+  table.gemm_streams = kGemmStreams;
   HEARTH_AMX_GEMM_KERNELS(HEARTH_GEMM_ENTRY, amx)
   HEARTH_AMX_UNIT_LOOPS(HEARTH_UNIT_ENTRY, amx)
   return table;

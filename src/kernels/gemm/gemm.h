@@ -60,6 +60,17 @@ struct GemmArgs {
   uint32_t stream0 = 0, stream1 = 0;
 };
 
+// What the caller reads of every panel before it goes on to the next ones.
+struct PanelStream {
+  uint32_t begin, end;  // blocks
+};
+inline PanelStream stream_of(const GemmArgs& g) {
+  return g.stream1 != 0 ? PanelStream{g.stream0, g.stream1} : PanelStream{g.block0, g.block1};
+}
+
+// Panels that kernels read side by side with few rows, where memory likes several streams.
+inline constexpr uint32_t kGemmStreams = 4;
+
 using GemmFn = void (*)(const GemmArgs&);
 
 }  // namespace hearth

@@ -12,8 +12,6 @@
 //
 // The results are the same for every M: a product adds 16 even and 16 odd elements of K, each in a
 // chain of its own, and their sum to the output.
-#include <cstring>
-
 #include "kernels/gemm/gemm_avx512-inl.h"
 #include "kernels/gemm/gemm_kernels.h"
 #include "kernels/simd/tiles_amx-inl.h"
@@ -268,10 +266,9 @@ template <int P, int R>
     __m512 x_even[R], x_odd[R];
     HEARTH_UNROLL
     for (int r = 0; r < R; ++r) {
-      int32_t pair;
-      std::memcpy(&pair, a + a_stride * static_cast<size_t>(r) + 4 * k, sizeof pair);
-      x_even[r] = even_of(_mm512_set1_epi32(pair));
-      x_odd[r] = odd_of(_mm512_set1_epi32(pair));
+      __m512i pair = broadcast4(a + a_stride * static_cast<size_t>(r) + 4 * k);
+      x_even[r] = even_of(pair);
+      x_odd[r] = odd_of(pair);
     }
     HEARTH_UNROLL
     for (int p = 0; p < P; ++p) {
@@ -302,36 +299,26 @@ template <int P, int R>
   const std::byte* w = weights_at(g, panel, g.block0);
   const size_t a_stride = g.a.row_stride * sizeof(bf16_t), w_stride = g.w.codes_panel_bytes;
   // Behind the end of what is read of these panels comes its beginning in the next.
-  const Stream stream = stream_of(g);
+  const PanelStream stream = stream_of(g);
   const std::byte* later = w + P * w_stride - kTileBytes * (stream.end - stream.begin);
+  float* out = g.out + size_t{kPanelRows} * panel;
   __m512 acc[P][R];
-  HEARTH_UNROLL
-  for (int p = 0; p < P; ++p) {
-    HEARTH_UNROLL
-    for (int r = 0; r < R; ++r) acc[p][r] = _mm512_setzero_ps();
-  }
+  load_tile(out, g.out_stride, /*first=*/true, acc);
   for (uint32_t b = g.block0; b < g.block1; ++b) {
-    const size_t far = kTileBytes * (b - g.block0 + kAheadBlocks);
-    add_block(a, a_stride, w + far - kTileBytes * kAheadBlocks, w_stride,
-              (b + kAheadBlocks < stream.end ? w : later) + far, acc);
+    const std::byte* from = b + kAheadBlocks < stream.end ? w : later;
+    add_block(a, a_stride, w, w_stride, from + kTileBytes * kAheadBlocks, acc);
     a += kBlock * sizeof(bf16_t);
+    w += kTileBytes;
+    later += kTileBytes;
   }
-  HEARTH_UNROLL
-  for (int p = 0; p < P; ++p) {
-    HEARTH_UNROLL
-    for (int r = 0; r < R; ++r) {
-      size_t row = static_cast<size_t>(r);
-      _mm512_storeu_ps(g.out + g.out_stride * row + kPanelRows * (panel + static_cast<size_t>(p)),
-                       acc[p][r]);
-    }
-  }
+  store_tile(out, g.out_stride, acc);
 }
 
 template <int R>
 void vector_rows(const GemmArgs& g) {
   NoSubnormals mode;
   uint32_t p = 0;
-  for (; p + 4 <= g.panels; p += 4) vectors<4, R>(g, p);
+  for (; p + kGemmStreams <= g.panels; p += kGemmStreams) vectors<kGemmStreams, R>(g, p);
   for (; p < g.panels; ++p) vectors<1, R>(g, p);
 }
 

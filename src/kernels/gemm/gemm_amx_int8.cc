@@ -250,22 +250,15 @@ void gemm(const GemmArgs& g) {
 
 }  // namespace
 
-#define HEARTH_AMX_GEMM(name, Kind)              \
-  void gemm_##name##_amx(const GemmArgs& args) { \
-    if (args.m <= kFewRows) {                    \
-      gemm_##name##_avx512_streams(args);        \
-    } else {                                     \
-      gemm<Kind>(args);                          \
-    }                                            \
+#define HEARTH_DEFINE(kind, name, level)             \
+  void gemm_##name##_##level(const GemmArgs& args) { \
+    if (args.m <= kFewRows) {                        \
+      gemm_##name##_avx512_streams(args);            \
+    } else {                                         \
+      gemm<KindOf<PackKind::kind>>(args);            \
+    }                                                \
   }
-
-HEARTH_AMX_GEMM(q8_0, KindQ8_0)
-HEARTH_AMX_GEMM(q4_0, KindQ4_0)
-HEARTH_AMX_GEMM(q4_k, KindQ4_K)
-HEARTH_AMX_GEMM(q6_k, KindQ6_K)
-using KindI8x32 = KindI8<1, true>;
-using KindI8x16 = KindI8<2, true>;
-HEARTH_AMX_GEMM(i8x32, KindI8x32)
-HEARTH_AMX_GEMM(i8x16, KindI8x16)
+HEARTH_INT8_GEMM_KERNELS(HEARTH_DEFINE, amx)
+#undef HEARTH_DEFINE
 
 }  // namespace hearth

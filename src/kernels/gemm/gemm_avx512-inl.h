@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 
 #include "kernels/gemm/gemm.h"
@@ -21,15 +22,13 @@ namespace {
 inline constexpr size_t kPrefetchOneRow = 6144;
 inline constexpr size_t kPrefetchBytes = 8192;
 
-// The blocks that the caller reads of every panel before it goes on to the next.
-struct Stream {
-  uint32_t begin, end;
-};
-inline Stream stream_of(const GemmArgs& g) {
-  return g.stream1 != 0 ? Stream{g.stream0, g.stream1} : Stream{g.block0, g.block1};
-}
-
 inline __m512i load_codes(const std::byte* p) { return _mm512_loadu_si512(p); }
+// Four bytes of activations in all lanes.
+inline __m512i broadcast4(const void* p) {
+  int32_t four;
+  std::memcpy(&four, p, sizeof four);
+  return _mm512_set1_epi32(four);
+}
 inline __m512 load_f32(const std::byte* p) {
   return _mm512_loadu_ps(reinterpret_cast<const float*>(p));
 }

@@ -2,8 +2,6 @@
 // a step). Each output is one chain of additions in ascending k, so a tile needs 8 outputs or more
 // to fill both pipes: a few rows take 4 panels at a time, many rows 2 panels x 12 rows, which reads
 // 14 registers for 24 FMAs.
-#include <cstring>
-
 #include "kernels/gemm/gemm_avx512-inl.h"
 #include "kernels/gemm/gemm_kernels.h"
 
@@ -44,11 +42,7 @@ struct KindBF16 {
   using Register = __m512i;
 
   static Register load(const std::byte* codes) { return load_codes(codes); }
-  static Register broadcast(const bf16_t* x) {
-    int32_t pair;
-    std::memcpy(&pair, x, sizeof pair);
-    return _mm512_set1_epi32(pair);
-  }
+  static Register broadcast(const bf16_t* x) { return broadcast4(x); }
   static __m512 add(__m512 acc, Register w, Register x) {
     return _mm512_dpbf16_ps(acc, reinterpret_cast<__m512bh>(w), reinterpret_cast<__m512bh>(x));
   }

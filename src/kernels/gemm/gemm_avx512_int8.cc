@@ -9,7 +9,6 @@
 // The limit of a tile on Zen 5: both pipes that execute vpdpbusd also execute the mul and fma that
 // end a block, so 8 of 10 slots are dot products: 80 % of the int8 peak (67 % with halves of 16,
 // 73 % and 57 % with minima).
-#include <cstring>
 #include <type_traits>
 
 #include "kernels/gemm/gemm_avx512_kinds-inl.h"
@@ -20,8 +19,7 @@ namespace {
 
 constexpr uint32_t kTileRows = 6;
 constexpr uint32_t kTilePanels = 2;
-// Panels side by side with at most kStreamRows rows, where memory likes several streams.
-constexpr uint32_t kStreams = 4;
+// Up to so many rows kGemmStreams panels fit the registers.
 constexpr uint32_t kStreamRows = 3;
 // Codes of one panel in a slice of K: two panels leave L1 (48 KiB) room for activations, scales and
 // what is prefetched.
@@ -38,12 +36,6 @@ inline __m512i start(const int32_t* bias) {
   if constexpr (Kind::kOffset == 8) x = _mm512_srai_epi32(x, 4);
   if constexpr (Kind::kOffset == 32) x = _mm512_srai_epi32(x, 2);
   return x;
-}
-
-inline __m512i broadcast4(const int8_t* codes) {
-  int32_t four;
-  std::memcpy(&four, codes, sizeof four);
-  return _mm512_set1_epi32(four);
 }
 
 // Ends half `h` of block b: the float part of the contract.
@@ -123,7 +115,7 @@ Ahead further_on(const GemmArgs& g, const Weights& w) {
   const std::byte* codes = w.codes + Kind::kCodeBytes * (w.block + far);
   const std::byte* scales = w.scales + Kind::scales_start(w) + Kind::kScaleBytes * (w.block + far);
   // Behind the stream's end comes its beginning in the next P panels.
-  const Stream stream = stream_of(g);
+  const PanelStream stream = stream_of(g);
   size_t left = stream.end - w.block, length = stream.end - stream.begin;
   return {.codes = codes,
           .scales = scales,
@@ -167,7 +159,7 @@ void tiles(const GemmArgs& g, const Weights& w, uint32_t block0, uint32_t blocks
            float* out) {
   for_tiles(g.m, kTileRows, [&](uint32_t row, uint32_t rows, uint32_t t, uint32_t n) {
     Rows a = rows_from<Kind>(g, row, block0);
-    constexpr int kMost = P == kStreams ? kStreamRows : kTileRows;
+    constexpr int kMost = P == kGemmStreams ? kStreamRows : kTileRows;
     auto fn = tile_fn<Kind, P>(rows, std::make_integer_sequence<int, kMost>());
     fn(w, a, ahead(t, n), blocks, block0 == g.block0, out + row * g.out_stride, g.out_stride);
   });
@@ -245,29 +237,24 @@ void gemm_groups(const GemmArgs& g, uint32_t* panel) {
 }
 
 // Few rows are bound by memory. Zen 5 likes one stream best: with 4 rows of kQ8_0 one panel at a
-// time is 1.5 times as fast as two. Sapphire Rapids likes kStreams of them: 1.2 to 1.35 times as
-// fast with 1 to 6 rows.
+// time is 1.5 times as fast as two. Sapphire Rapids likes kGemmStreams of them: 1.2 to 1.35 times
+// as fast with 1 to 6 rows.
 template <typename Kind, uint32_t Streams>
 void gemm(const GemmArgs& g) {
   uint32_t panel = 0;
-  if (Streams == kStreams && g.m <= kStreamRows) gemm_groups<Kind, kStreams>(g, &panel);
-  if (Streams == kStreams || g.m > kTileRows) gemm_groups<Kind, kTilePanels>(g, &panel);
+  if (Streams == kGemmStreams && g.m <= kStreamRows) gemm_groups<Kind, kGemmStreams>(g, &panel);
+  if (Streams == kGemmStreams || g.m > kTileRows) gemm_groups<Kind, kTilePanels>(g, &panel);
   gemm_groups<Kind, 1>(g, &panel);
 }
 
 }  // namespace
 
-#define HEARTH_GEMM(name, Kind)                                            \
-  void gemm_##name##_avx512(const GemmArgs& args) { gemm<Kind, 1>(args); } \
-  void gemm_##name##_avx512_streams(const GemmArgs& args) { gemm<Kind, kStreams>(args); }
-
-HEARTH_GEMM(q8_0, KindQ8_0)
-HEARTH_GEMM(q4_0, KindQ4_0)
-HEARTH_GEMM(q4_k, KindQ4_K)
-HEARTH_GEMM(q6_k, KindQ6_K)
-using KindI8x32 = KindI8<1, true>;
-using KindI8x16 = KindI8<2, true>;
-HEARTH_GEMM(i8x32, KindI8x32)
-HEARTH_GEMM(i8x16, KindI8x16)
+#define HEARTH_DEFINE(kind, name, level)                                                     \
+  void gemm_##name##_avx512(const GemmArgs& args) { gemm<KindOf<PackKind::kind>, 1>(args); } \
+  void gemm_##name##_##level(const GemmArgs& args) {                                         \
+    gemm<KindOf<PackKind::kind>, kGemmStreams>(args);                                        \
+  }
+HEARTH_INT8_GEMM_KERNELS(HEARTH_DEFINE, avx512_streams)
+#undef HEARTH_DEFINE
 
 }  // namespace hearth

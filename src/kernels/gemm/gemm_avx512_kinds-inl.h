@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "kernels/gemm/gemm_avx512-inl.h"
@@ -175,6 +176,23 @@ struct KindQ6_K {
                          load_i8(scales + scales_start(w) + kScaleBytes * b + 16 * h));
   }
 };
+
+template <PackKind>
+struct KindOfPack;
+template <>
+struct KindOfPack<PackKind::kQ8_0> : std::type_identity<KindQ8_0> {};
+template <>
+struct KindOfPack<PackKind::kQ4_0> : std::type_identity<KindQ4_0> {};
+template <>
+struct KindOfPack<PackKind::kQ4_K> : std::type_identity<KindQ4_K> {};
+template <>
+struct KindOfPack<PackKind::kQ6_K> : std::type_identity<KindQ6_K> {};
+template <>
+struct KindOfPack<PackKind::kI8x32> : std::type_identity<KindI8<1, true>> {};
+template <>
+struct KindOfPack<PackKind::kI8x16> : std::type_identity<KindI8<2, true>> {};
+template <PackKind kind>
+using KindOf = typename KindOfPack<kind>::type;
 
 // What a tile prefetches with each of its blocks: `step` bytes of the codes and of the scales of
 // each panel, one after the other; from block `split` on counted from other origins.

@@ -142,11 +142,10 @@ void fp8_decode(const Fp8Piece& piece, std::byte* decoded) {
 template <int P>
 Fp8Piece fp8_piece(const GemmArgs& g, uint32_t panel, uint32_t begin, uint32_t end) {
   constexpr uint32_t kFar = kPrefetchBytes / kFp8BlockBytes;
-  const uint32_t stream_end =
-      g.stream1 != 0 ? g.stream1 : static_cast<uint32_t>(g.w.codes_panel_bytes / kFp8BlockBytes);
-  const bool stays = begin + kFar < stream_end;
+  const PanelStream stream = stream_of(g);
+  const bool stays = begin + kFar < stream.end;
   const uint32_t to =
-      stays ? begin + kFar : std::min(g.stream0 + begin + kFar - stream_end, stream_end - 1);
+      stays ? begin + kFar : std::min(stream.begin + begin + kFar - stream.end, stream.end - 1);
   auto super = [&](uint32_t block) { return (block + g.w.phase) / kFp8SuperBlocks; };
   const size_t panels = stays ? 0 : P;
   return {.codes = g.w.codes + g.w.codes_panel_bytes * panel + kFp8BlockBytes * begin,
