@@ -24,7 +24,7 @@ struct PanelSource {
 // kF32, kF16, kBF16: the only kinds whose k need not be a multiple of 32.
 void pack_plain(const PackSpec& spec, const PanelSource& source, std::byte* codes);
 
-// kQ8_0, kQ4_0, kQ4_K, kQ6_K: the file's codes in another order.
+// kQ8_0, kQ4_0, kQ4_K, kQ5_K, kQ6_K: the file's codes in another order.
 void pack_quantised(const PackSpec& spec, const PanelSource& source, std::byte* codes,
                     std::byte* scales);
 

@@ -51,18 +51,44 @@ void pack_nibbles(const PanelRows& blocks, size_t offset, bool high, std::byte* 
   });
 }
 
+// Supers and scales are alike in Q4_K and Q5_K.
 void pack_super_q4_k(const PanelRows& blocks, std::byte* supers) {
   gather_f16(blocks, 0, supers);
   gather_f16(blocks, 2, supers + 32);
 }
 
-void pack_block_q4_k(const PanelRows& blocks, uint32_t part, std::byte* codes, std::byte* scales) {
-  pack_nibbles(blocks, 16 + 32 * (part / 2), part % 2 != 0, codes);
+void pack_scales_q4_k(const PanelRows& blocks, uint32_t part, std::byte* scales) {
   for (size_t r = 0; r < kPanelRows; ++r) {
     ScaleMin6 six = scale_min_6(blocks[r] + 4, part);
     scales[r] = std::byte{six.scale};
     scales[kPanelRows + r] = std::byte{six.min};
   }
+}
+
+void pack_block_q4_k(const PanelRows& blocks, uint32_t part, std::byte* codes, std::byte* scales) {
+  pack_nibbles(blocks, 16 + 32 * (part / 2), part % 2 != 0, codes);
+  pack_scales_q4_k(blocks, part, scales);
+}
+
+// Bit `part` of 32 bytes a row: those of bytes i, i + 4 .. i + 28 in one byte.
+void pack_fifth_bits(const PanelRows& blocks, size_t offset, uint32_t part, std::byte* codes) {
+  const U32x4 mask = splat(0x01010101);
+  for (size_t r = 0; r < kPanelRows; r += 4) {
+    U32x4 v[4];
+    for (size_t i = 0; i < 4; ++i) {
+      const std::byte* bits = blocks[r + i] + offset;
+      v[i] = (load_vector<U32x4>(bits) >> part & mask) |
+             (load_vector<U32x4>(bits + 16) >> part & mask) << 4;
+    }
+    transpose(v);
+    store_vector(codes + 4 * r, v[0] | v[1] << 1 | v[2] << 2 | v[3] << 3);
+  }
+}
+
+void pack_block_q5_k(const PanelRows& blocks, uint32_t part, std::byte* codes, std::byte* scales) {
+  pack_nibbles(blocks, 48 + 32 * (part / 2), part % 2 != 0, codes);
+  pack_fifth_bits(blocks, 16, part, codes + 256);
+  pack_scales_q4_k(blocks, part, scales);
 }
 
 // Bits [2 (part % 4), + 2) of 16 bytes a row: those of bytes i, i + 4, i + 8, i + 12 in one byte.
@@ -132,6 +158,9 @@ void pack_quantised(const PackSpec& spec, const PanelSource& source, std::byte* 
     case PackKind::kQ4_K:
       return pack_k<256, 64>(spec, source, kZeroBlock.data(), codes, scales, pack_super_q4_k,
                              pack_block_q4_k);
+    case PackKind::kQ5_K:
+      return pack_k<320, 64>(spec, source, kZeroBlock.data(), codes, scales, pack_super_q4_k,
+                             pack_block_q5_k);
     case PackKind::kQ6_K:
       return pack_k<384, 32>(spec, source, kZeroQ6_K.data(), codes, scales, pack_super_q6_k,
                              pack_block_q6_k);

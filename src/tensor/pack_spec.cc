@@ -16,11 +16,17 @@ struct KindInfo {
 };
 
 constexpr KindInfo kKinds[kPackKinds] = {
-    {"f32", 2048, 0, 0},    {"f16", 1024, 0, 0},
-    {"bf16", 1024, 0, 0},   {"q8_0", 512, 32, 0},
-    {"q4_0", 256, 32, 0},   {"q4_k", 256, 32, 64},
-    {"q6_k", 384, 32, 32},  {"i8x32", 512, 128, 0},
-    {"i8x16", 512, 256, 0}, {"fp8", 512, 0, sizeof(Fp8Scale)},
+    {"f32", 2048, 0, 0},
+    {"f16", 1024, 0, 0},
+    {"bf16", 1024, 0, 0},
+    {"q8_0", 512, 32, 0},
+    {"q4_0", 256, 32, 0},
+    {"q4_k", 256, 32, 64},
+    {"q5_k", 320, 32, 64},
+    {"q6_k", 384, 32, 32},
+    {"i8x32", 512, 128, 0},
+    {"i8x16", 512, 256, 0},
+    {"fp8", 512, 0, sizeof(Fp8Scale)},
 };
 
 const KindInfo& info(PackKind kind) { return kKinds[static_cast<size_t>(kind)]; }
@@ -49,12 +55,13 @@ PackKind pack_kind_for(DType dtype) {
       return PackKind::kQ4_0;
     case DType::kQ4_K:
       return PackKind::kQ4_K;
+    case DType::kQ5_K:
+      return PackKind::kQ5_K;
     case DType::kQ6_K:
       return PackKind::kQ6_K;
     case DType::kQ4_1:
     case DType::kQ5_0:
     case DType::kQ5_1:
-    case DType::kQ5_K:
     case DType::kIQ4_NL:
     case DType::kMXFP4:
       return PackKind::kI8x32;

@@ -19,6 +19,8 @@
 //   kQ4_0  u8 [4 g][16 r][4]: low nibble group g, high g + 4   256 B  f16 [block][16]
 //   kQ4_K  as kQ4_0                                            256 B  super: f16 d[16], dmin[16];
 //                                                                     then block: u8 sc[16], m[16]
+//   kQ5_K  256 B low nibbles as kQ4_0, then 64 B high bits     320 B  as kQ4_K
+//          u8 [16 r][4], bit g of a byte
 //   kQ6_K  256 B low nibbles as kQ4_0, then 128 B high bits    384 B  super: f16 d[16];
 //          u8 [2 g/4][16 r][4], bits 2(g%4).. of a byte               then block: i8 sc[2][16]
 //   kI8x32 as kQ8_0                                            512 B  block: f32 scale[16], min[16]
@@ -26,15 +28,15 @@
 //                                                                            min[2][16]
 //   kFP8   u8 [8 g][4 r/4][2 j/2%2][4 r%4][2 j%2], E4M3        512 B  super: Fp8Scale
 //
-// Values: kQ8_0 d (c - 128); kQ4_0 d (c - 8); kQ4_K d sc c - dmin m; kQ6_K d sc[j/16] (c - 32);
-// kI8x32 scale (c - 128) + min; kI8x16 the same with scale and min of half j/16;
-// kFP8 scale E4M3(c).
+// Values: kQ8_0 d (c - 128); kQ4_0 d (c - 8); kQ4_K, kQ5_K d sc c - dmin m;
+// kQ6_K d sc[j/16] (c - 32); kI8x32 scale (c - 128) + min; kI8x16 the same with scale and min of
+// half j/16; kFP8 scale E4M3(c).
 //
 // Super-blocks hold 8 blocks (256 elements; kFP8: 4 blocks, 128) counted from the whole tensor's
 // K = 0. A shard whose k_origin lies inside one carries that super-block's scales too (lossless):
 // block b of the shard belongs to its super-block (b + phase()) / 8 (kFP8: / 4). In the scales of a
 // panel all supers come first, then all blocks. kI8x32 and kI8x16 carry the types that have no
-// kernels of their own without loss: Q4_1, Q5_0, Q5_1, Q5_K, IQ4_NL, MXFP4 (one scale per 32) and
+// kernels of their own without loss: Q4_1, Q5_0, Q5_1, IQ4_NL, MXFP4 (one scale per 32) and
 // Q2_K, Q3_K (one per 16).
 #pragma once
 
@@ -57,12 +59,13 @@ enum class PackKind : uint8_t {
   kQ8_0,
   kQ4_0,
   kQ4_K,
+  kQ5_K,
   kQ6_K,
   kI8x32,
   kI8x16,
   kFP8,
 };
-inline constexpr size_t kPackKinds = 10;
+inline constexpr size_t kPackKinds = 11;
 
 constexpr uint32_t super_blocks(PackKind kind) {
   return kind == PackKind::kFP8 ? kFp8SuperBlocks : kSuperBlocks;

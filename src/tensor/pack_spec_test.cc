@@ -217,6 +217,17 @@ TEST(PackSpec, Q4_0BytesLieWhereTheTableSays) {
   EXPECT_EQ(p.codes[(1 * 16 + 9) * 4 + 2], t.bytes[9 * t.stride + 2 + 6]);
 }
 
+TEST(PackSpec, Q5_KBitsLieWhereTheTableSays) {
+  Tensor t(DType::kQ5_K, 16, 256, 12);
+  Packed p = pack(t, 0, 16, 0, 256);
+  // Row 3, block 1, element 25 (group 6): low bits in qs[25], the high one in bit 1 of qh[25].
+  auto file = [&](size_t i) { return std::to_integer<uint32_t>(t.bytes[3 * t.stride + i]); };
+  auto packed = [&](size_t i) { return std::to_integer<uint32_t>(p.codes[320 + i]); };
+  EXPECT_EQ(packed((2 * 16 + 3) * 4 + 1) >> 4, file(48 + 25) >> 4);
+  EXPECT_EQ(packed(256 + 3 * 4 + 1) >> 6 & 1, file(16 + 25) >> 1 & 1);
+  EXPECT_EQ(std::memcmp(&p.scales[32 + 2 * 3], &t.bytes[3 * t.stride + 2], 2), 0);  // dmin
+}
+
 TEST(PackSpec, Q6_KBitsLieWhereTheTableSays) {
   Tensor t(DType::kQ6_K, 16, 256, 8);
   Packed p = pack(t, 0, 16, 0, 256);

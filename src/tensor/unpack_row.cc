@@ -73,14 +73,32 @@ void set_scale(CodeBlock& block, float scale, float min) {
   std::fill_n(block.min, 2, min);
 }
 
-CodeBlock q4_k_block(const Lane& lane, uint32_t b) {
-  CodeBlock block;
-  read_nibbles(lane, lane.codes + size_t{256} * b, block);
-  add_to_codes(block, 128);
+// The scales of kQ4_K and kQ5_K.
+void read_scales_q4_k(const Lane& lane, uint32_t b, CodeBlock& block) {
   const std::byte* super = lane.scales + 64 * ((b + lane.spec.phase()) / kSuperBlocks);
   const std::byte* own = lane.scales + size_t{64} * lane.spec.supers() + size_t{32} * b;
   set_scale(block, f16_to_f32(read<f16_t>(super, lane.r)) * read<uint8_t>(own, lane.r),
             -(f16_to_f32(read<f16_t>(super, 16 + lane.r)) * read<uint8_t>(own, 16 + lane.r)));
+}
+
+CodeBlock q4_k_block(const Lane& lane, uint32_t b) {
+  CodeBlock block;
+  read_nibbles(lane, lane.codes + size_t{256} * b, block);
+  add_to_codes(block, 128);
+  read_scales_q4_k(lane, b, block);
+  return block;
+}
+
+CodeBlock q5_k_block(const Lane& lane, uint32_t b) {
+  CodeBlock block;
+  const std::byte* codes = lane.codes + size_t{320} * b;
+  read_nibbles(lane, codes, block);
+  for (size_t j = 0; j < kBlock; ++j) {
+    uint8_t byte = read<uint8_t>(codes + 256, Lane::in_groups(0, lane.r, j));
+    block.codes[j] = static_cast<uint8_t>(block.codes[j] | (byte >> (j / 4) & 1) << 4);
+  }
+  add_to_codes(block, 128);
+  read_scales_q4_k(lane, b, block);
   return block;
 }
 
@@ -128,6 +146,8 @@ CodeBlock code_block(const Lane& lane, uint32_t b) {
       break;
     case PackKind::kQ4_K:
       return q4_k_block(lane, b);
+    case PackKind::kQ5_K:
+      return q5_k_block(lane, b);
     case PackKind::kQ6_K:
       return q6_k_block(lane, b);
     default:

@@ -9,7 +9,7 @@
 //                (tdpbf16ps), so only their last bits differ
 //   kQ8_0, kQ4_0 acc = fma(float(dot32), ws * as, acc) for each block
 //   kQ6_K        acc = fma(float(dot16[h]), (d * sc[h]) * as, acc) for h = 0, 1 of each block
-//   kQ4_K        acc = fma(float(dot32), (d * sc) * as, acc); acc = fma(-(dmin * m), sum32, acc)
+//   kQ4_K, kQ5_K acc = fma(float(dot32), (d * sc) * as, acc); acc = fma(-(dmin * m), sum32, acc)
 //   kI8x32       acc = fma(float(dot32), ws * as, acc); acc = fma(min, sum32, acc)
 //   kI8x16       acc = fma(float(dot16[h]), ws[h] * as, acc); acc = fma(min[h], sum16[h], acc)
 //   kFP8         dot = kBF16's chain (AMX: that of AVX-512) from 0 over what [block0, block1) has

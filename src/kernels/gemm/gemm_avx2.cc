@@ -37,13 +37,17 @@ inline Codes high_nibbles(Codes c) {
   return {low_four_bits(_mm256_srli_epi16(c.a, 4)), low_four_bits(_mm256_srli_epi16(c.b, 4))};
 }
 
-inline __m256i add_high_bits(__m256i nibbles, __m256i bits, int i) {
-  const int left = 4 - 2 * i;
+// `bits` shifted left (right if negative), of every byte what the mask leaves.
+inline __m256i add_bits(__m256i nibbles, __m256i bits, int left, char mask) {
   bits = left >= 0 ? _mm256_slli_epi16(bits, left) : _mm256_srli_epi16(bits, -left);
-  return _mm256_or_si256(nibbles, _mm256_and_si256(bits, _mm256_set1_epi8(0x30)));
+  return _mm256_or_si256(nibbles, _mm256_and_si256(bits, _mm256_set1_epi8(mask)));
+}
+inline Codes with_fifth_bit(Codes nibbles, Codes bits, int i) {
+  return {add_bits(nibbles.a, bits.a, 4 - i, 0x10), add_bits(nibbles.b, bits.b, 4 - i, 0x10)};
 }
 inline Codes with_high_bits(Codes nibbles, Codes bits, int i) {
-  return {add_high_bits(nibbles.a, bits.a, i), add_high_bits(nibbles.b, bits.b, i)};
+  const int left = 4 - 2 * i;
+  return {add_bits(nibbles.a, bits.a, left, 0x30), add_bits(nibbles.b, bits.b, left, 0x30)};
 }
 
 inline __m256 eight_u8(const std::byte* p) {
@@ -205,6 +209,7 @@ void gemm_fp8_avx2(const GemmArgs& args) { gemm_fp8(args); }
 void gemm_q8_0_avx2(const GemmArgs& args) { gemm_int8<KindQ8_0>(args); }
 void gemm_q4_0_avx2(const GemmArgs& args) { gemm_int8<KindQ4_0>(args); }
 void gemm_q4_k_avx2(const GemmArgs& args) { gemm_int8<KindQ4_K>(args); }
+void gemm_q5_k_avx2(const GemmArgs& args) { gemm_int8<KindQ5_K>(args); }
 void gemm_q6_k_avx2(const GemmArgs& args) { gemm_int8<KindQ6_K>(args); }
 void gemm_i8x32_avx2(const GemmArgs& args) { gemm_int8<KindI8x32>(args); }
 void gemm_i8x16_avx2(const GemmArgs& args) { gemm_int8<KindI8x16>(args); }

@@ -172,7 +172,7 @@ constexpr uint32_t kSliceBlocks = kSliceBytes / Kind::Unpacked::kCodeBytes;
 template <typename Kind, int P>
 Weights unpack(const Weights& w, uint32_t block0, uint32_t blocks, std::byte* scratch) {
   using To = typename Kind::Unpacked;
-  static_assert(!Kind::kMin && To::kScaleBytes == 64 * Kind::kHalves);
+  static_assert(To::kScaleBytes == 64 * Kind::kHalves * (Kind::kMin ? 2 : 1));
   constexpr size_t kCodesStride = To::kCodeBytes * kSliceBlocks<Kind>;
   constexpr size_t kScalesStride = To::kScaleBytes * kSliceBlocks<Kind>;
   static_assert(P * (kCodesStride + kScalesStride) <= kGemmScratchBytes);
@@ -190,6 +190,11 @@ Weights unpack(const Weights& w, uint32_t block0, uint32_t blocks, std::byte* sc
       }
       for (int h = 0; h < Kind::kHalves; ++h, to_scales += 64) {
         _mm512_storeu_ps(to_scales, Kind::scale(w, scales, block0 + i, h));
+      }
+      if constexpr (Kind::kMin) {
+        for (int h = 0; h < Kind::kHalves; ++h, to_scales += 64) {
+          _mm512_storeu_ps(to_scales, Kind::min(w, scales, block0 + i, h));
+        }
       }
     }
   }

@@ -61,6 +61,14 @@ inline __m512i nibbles(const std::byte* codes, int g) {
   return _mm512_and_si512(x, _mm512_set1_epi8(0x0f));
 }
 
+// low | (bits shifted left by `shift`, right if negative, & mask), the mask being every byte's.
+inline __m512i with_bits(__m512i low, __m512i bits, int shift, char mask) {
+  constexpr int kOrOfAnd = 0xf8;  // a | (b & c)
+  if (shift > 0) bits = _mm512_slli_epi16(bits, static_cast<unsigned>(shift));
+  if (shift < 0) bits = _mm512_srli_epi16(bits, static_cast<unsigned>(-shift));
+  return _mm512_ternarylogic_epi32(low, bits, _mm512_set1_epi8(mask), kOrOfAnd);
+}
+
 inline __m512 load_u8(const std::byte* p) {
   return _mm512_cvtepi32_ps(
       _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
@@ -152,6 +160,15 @@ struct KindQ4_K {
   }
 };
 
+struct KindQ5_K : KindQ4_K {
+  static constexpr size_t kCodeBytes = 320;
+  using Unpacked = KindI8<1, true>;
+
+  static __m512i group(const std::byte* codes, int g) {
+    return with_bits(nibbles(codes, g), load_codes(codes + 256), 4 - g, 0x10);
+  }
+};
+
 struct KindQ6_K {
   static constexpr int kHalves = 2;
   static constexpr bool kMin = false;
@@ -162,12 +179,8 @@ struct KindQ6_K {
   using Unpacked = KindI8<2, false>;
 
   static __m512i group(const std::byte* codes, int g) {
-    constexpr int kOrOfAnd = 0xf8;  // a | (b & c)
-    __m512i high = load_codes(codes + 256 + 64 * (g / 4));
-    int shift = 4 - 2 * (g % 4);
-    if (shift > 0) high = _mm512_slli_epi16(high, static_cast<unsigned>(shift));
-    if (shift < 0) high = _mm512_srli_epi16(high, static_cast<unsigned>(-shift));
-    return _mm512_ternarylogic_epi32(nibbles(codes, g), high, _mm512_set1_epi8(0x30), kOrOfAnd);
+    return with_bits(nibbles(codes, g), load_codes(codes + 256 + 64 * (g / 4)), 4 - 2 * (g % 4),
+                     0x30);
   }
   static size_t scales_start(const Weights& w) { return size_t{32} * w.supers; }
   static __m512 scale(const Weights& w, const std::byte* scales, uint32_t b, int h) {
@@ -185,6 +198,8 @@ template <>
 struct KindOfPack<PackKind::kQ4_0> : std::type_identity<KindQ4_0> {};
 template <>
 struct KindOfPack<PackKind::kQ4_K> : std::type_identity<KindQ4_K> {};
+template <>
+struct KindOfPack<PackKind::kQ5_K> : std::type_identity<KindQ5_K> {};
 template <>
 struct KindOfPack<PackKind::kQ6_K> : std::type_identity<KindQ6_K> {};
 template <>

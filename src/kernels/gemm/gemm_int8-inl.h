@@ -3,13 +3,14 @@
 //   Codes                          16 rows x 4 codes as bytes: 64 bytes
 //   load_codes(p), store_codes(p, codes)
 //   low_nibbles(codes), high_nibbles(codes)
+//   with_fifth_bit(nibbles, bits, i)   nibbles + 16 * (bit i of each byte of `bits`)
 //   with_high_bits(nibbles, bits, i)   nibbles + 16 * (bits [2 i, 2 i + 2) of each byte of `bits`)
 //   load_u8(p)                     16 bytes as Vec16
 //   Four, load_four(p)             4 activation codes, for all 16 rows
 //   Dots<Bits>                     16 exact dot products with codes of 4, 6 (unsigned) or 8 bits
 //                                  (unsigned, their offset of 128 taken off):
 //     Prepared, prepare(codes)     what of the codes serves all rows of activations
-//     add(prepared, four)          kAtOnce groups; at most 8 in all (4 of them where Bits is 6)
+//     add(prepared, four)          kAtOnce groups; at most 8 in all
 //     sum(offset)                  float(dots + offset)
 //   kInt8TileRows                  rows of a tile that fit the registers
 //
@@ -116,6 +117,16 @@ struct KindQ4_K {
   static Vec16 min(const PanelView& w, uint32_t b, int) {
     return negate(mul(load_f16_at(super(w, b) + 32),
                       load_u8(w.scales + scales_start(w) + kScaleBytes * b + 16)));
+  }
+};
+
+struct KindQ5_K : KindQ4_K {
+  static constexpr int kBits = 6;  // for the dot product, which knows no five
+  static constexpr size_t kCodeBytes = 320;
+  using Unpacked = KindBytes<6, 0, 1, true>;
+
+  static Codes group(const std::byte* codes, int g) {
+    return with_fifth_bit(nibbles_of(codes, g), load_codes(codes + 256), g);
   }
 };
 

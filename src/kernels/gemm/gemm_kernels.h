@@ -20,6 +20,7 @@
   X(kQ8_0, q8_0, level)                    \
   X(kQ4_0, q4_0, level)                    \
   X(kQ4_K, q4_k, level)                    \
+  X(kQ5_K, q5_k, level)                    \
   X(kQ6_K, q6_k, level)                    \
   X(kI8x32, i8x32, level)                  \
   X(kI8x16, i8x16, level)

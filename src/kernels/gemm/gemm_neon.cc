@@ -37,15 +37,22 @@ inline Codes low_nibbles(const Codes& c) {
 inline Codes high_nibbles(const Codes& c) {
   return each_of(c, [](uint8x16_t x) { return vshrq_n_u8(x, 4); });
 }
-inline Codes with_high_bits(const Codes& nibbles, const Codes& bits, int i) {
-  const int8x16_t left = vdupq_n_s8(static_cast<int8_t>(4 - 2 * i));
+// `bits` shifted left (right if negative), of every byte what the mask leaves.
+inline Codes with_bits(const Codes& nibbles, const Codes& bits, int left, uint8_t mask) {
+  const int8x16_t shift = vdupq_n_s8(static_cast<int8_t>(left));
   Codes out;
   HEARTH_UNROLL
   for (size_t j = 0; j < 4; ++j) {
-    uint8x16_t two = vandq_u8(vshlq_u8(bits.v[j], left), vdupq_n_u8(0x30));
-    out.v[j] = vorrq_u8(nibbles.v[j], two);
+    uint8x16_t high = vandq_u8(vshlq_u8(bits.v[j], shift), vdupq_n_u8(mask));
+    out.v[j] = vorrq_u8(nibbles.v[j], high);
   }
   return out;
+}
+inline Codes with_fifth_bit(const Codes& nibbles, const Codes& bits, int i) {
+  return with_bits(nibbles, bits, 4 - i, 0x10);
+}
+inline Codes with_high_bits(const Codes& nibbles, const Codes& bits, int i) {
+  return with_bits(nibbles, bits, 4 - 2 * i, 0x30);
 }
 
 inline Vec16 load_u8(const std::byte* p) {
@@ -146,6 +153,7 @@ void gemm_fp8_neon(const GemmArgs& args) { gemm_fp8(args); }
 void gemm_q8_0_neon(const GemmArgs& args) { gemm_int8<KindQ8_0>(args); }
 void gemm_q4_0_neon(const GemmArgs& args) { gemm_int8<KindQ4_0>(args); }
 void gemm_q4_k_neon(const GemmArgs& args) { gemm_int8<KindQ4_K>(args); }
+void gemm_q5_k_neon(const GemmArgs& args) { gemm_int8<KindQ5_K>(args); }
 void gemm_q6_k_neon(const GemmArgs& args) { gemm_int8<KindQ6_K>(args); }
 void gemm_i8x32_neon(const GemmArgs& args) { gemm_int8<KindI8x32>(args); }
 void gemm_i8x16_neon(const GemmArgs& args) { gemm_int8<KindI8x16>(args); }

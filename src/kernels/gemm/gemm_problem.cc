@@ -79,10 +79,11 @@ void fill_scales(const Problem& p, Fill fill, std::mt19937& random) {
       fill_values<Fp8Scale>(out, bytes, [&] { return Fp8Scale{value(), 0}; });
       break;
     case PackKind::kQ4_K:
+    case PackKind::kQ5_K:
     case PackKind::kQ6_K: {
       // f16 supers before bytes that take any value.
       fill_random_bytes(out, bytes, random);
-      size_t supers = size_t{p.kind == PackKind::kQ4_K ? 64u : 32u} * p.spec.supers();
+      size_t supers = size_t{p.kind == PackKind::kQ6_K ? 32u : 64u} * p.spec.supers();
       for (uint32_t panel = 0; panel < p.spec.panels(); ++panel) {
         fill_values<f16_t>(out + p.spec.scales_panel_bytes() * panel, supers,
                            [&] { return f32_to_f16(value() / 64); });

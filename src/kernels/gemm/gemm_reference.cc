@@ -44,13 +44,19 @@ int nibble(const Place& at, size_t block_bytes) {
   return at.group() < 4 ? byte & 15 : byte >> 4;
 }
 
-Element element_q4_k(const WeightView& w, const Place& at) {
+// kQ4_K and kQ5_K: an element with its code.
+Element with_minimum(const WeightView& w, const Place& at, int code) {
   const std::byte* super = at.scales + 64 * ((at.b + w.phase) / kSuperBlocks);
   const std::byte* block = at.scales + size_t{64} * w.supers + 32 * at.b;
   float d = f16_to_f32(read<f16_t>(super, at.r));
   float dmin = f16_to_f32(read<f16_t>(super, 16 + at.r));
-  return {static_cast<float>(nibble(at, 256)), d * read<uint8_t>(block, at.r),
+  return {static_cast<float>(code), d * read<uint8_t>(block, at.r),
           -(dmin * read<uint8_t>(block, 16 + at.r))};
+}
+
+int code_q5_k(const Place& at) {
+  uint8_t high = read<uint8_t>(at.codes + 320 * at.b + 256, at.in_groups(0));
+  return nibble(at, 320) | (high >> at.group() & 1) << 4;
 }
 
 Element element_q6_k(const WeightView& w, const Place& at) {
@@ -98,7 +104,9 @@ Element element(PackKind kind, const WeightView& w, uint32_t row, uint32_t k) {
     case PackKind::kQ4_0:
       return {static_cast<float>(nibble(at, 256) - 8), f16_scale(), 0};
     case PackKind::kQ4_K:
-      return element_q4_k(w, at);
+      return with_minimum(w, at, nibble(at, 256));
+    case PackKind::kQ5_K:
+      return with_minimum(w, at, code_q5_k(at));
     case PackKind::kQ6_K:
       return element_q6_k(w, at);
     case PackKind::kI8x32: {
@@ -145,8 +153,8 @@ float chain_fp8(const GemmArgs& g, const ActView& a, uint32_t row) {
 
 float chain_q8(PackKind kind, const GemmArgs& g, const ActView& a, uint32_t row) {
   const bool halves = kind == PackKind::kQ6_K || kind == PackKind::kI8x16;
-  const bool minima =
-      kind == PackKind::kQ4_K || kind == PackKind::kI8x32 || kind == PackKind::kI8x16;
+  const bool minima = kind == PackKind::kQ4_K || kind == PackKind::kQ5_K ||
+                      kind == PackKind::kI8x32 || kind == PackKind::kI8x16;
   const uint32_t length = halves ? kBlock / 2 : kBlock;
   const float* sums = halves ? a.sum16 : a.sum32;
   float acc = 0;

@@ -11,7 +11,7 @@ namespace hearth {
 struct WeightElement {
   double code;   // the offset taken off
   double scale;  // 1 for the plain kinds
-  double min;    // what is added: -dmin m for kQ4_K
+  double min;    // what is added: -dmin m for kQ4_K, kQ5_K
 };
 
 // Element k of row `row` of the shard.
