@@ -6,6 +6,11 @@
 // rows. Rows go in tiles of up to 6: scores are 6 rows x kWidth vectors of positions, the value sum
 // 6 rows x kWidth vectors of the head, each one broadcast and one register of the page per product.
 // Every operation is elementwise between rows, so a row's bits don't depend on its tile.
+//
+// The first tile of a page prefetches: in keys the page's values, in values the next page's keys,
+// from four places in turn, which on Sapphire Rapids brings 1.3 to 1.4 times what one place does.
+// q8_0 has half the bytes for the same arithmetic: there the same half of the next page, in order,
+// is in time and costs less.
 #pragma once
 
 #include "kernels/attention/attention.h"
@@ -103,9 +108,28 @@ inline Tile tile_at(uint32_t rows, uint32_t index) {
   return {begin, rows * (index + 1) / tiles - begin};
 }
 
-inline void prefetch_bytes(const std::byte* p, size_t bytes) {
+// Inlined by force for the reason that prefetch() is.
+[[gnu::always_inline]] inline void prefetch_bytes(const std::byte* p, size_t bytes) {
   for (size_t i = 0; i < bytes; i += 64) prefetch(p + i);
 }
+
+// Of the first page, before anything is read.
+constexpr size_t kFirstBytes = 4096;
+
+// What a half of a page prefetches while it is read; no `next`: nothing.
+struct Stream {
+  const std::byte* next;
+  size_t quarter;  // where the four places that take turns lie; 0: one place
+
+  // For bytes [at, at + count) of the half that is read, multiples of 64.
+  [[gnu::always_inline]] void prefetch_for(size_t at, size_t count) const {
+    if (next == nullptr) return;
+    if (quarter == 0) return prefetch_bytes(next + at, count);
+    for (size_t line = at / 64; line < (at + count) / 64; ++line) {
+      prefetch(next + line % 4 * quarter + line / 4 * 64);
+    }
+  }
+};
 
 // Format: how a page holds keys and values (kv_format-inl.h). kWidth: vectors in a row of a tile.
 template <typename Format, int kWidth>
@@ -121,17 +145,30 @@ class Attention {
  private:
   using Element = typename Format::Element;
 
+  // Of the keys and of the values of a page.
+  struct Streams {
+    Stream k, v;
+  };
+
+  static Streams streams_of(const RowBlock& b, const KvPage& page, const KvPage* next) {
+    const KvPage after = next != nullptr ? *next : KvPage{};
+    if constexpr (Format::kBlocked) return {{after.k, 0}, {after.v, 0}};
+    const size_t quarter = kv_half_bytes(Format::kType, b.head_dim) / 4 / 64 * 64;
+    return {{page.v, quarter}, {after.k, quarter}};
+  }
+
   static void attend_block(const AttendArgs& a, uint32_t row0, uint32_t rows) {
     RowBlock b = make_block(a, row0, rows);
-    load_queries(a, row0, b);
-    fill(b.merged, size_t{rows} * b.stride, 0.0f);
-    fill(b.merged_sum, rows, 0.0f);
-    fill(b.merged_peak, rows, kMinusInfinity);
     uint32_t first = ~0u, last = 0;
     for (uint32_t i = 0; i < rows; ++i) {
       first = smaller(first, first_seen(b.last[i], b.window) / kPagePositions);
       last = larger(last, b.last[i] / kPagePositions);
     }
+    prefetch_bytes(a.pages[first].k, kFirstBytes);
+    load_queries(a, row0, b);
+    fill(b.merged, size_t{rows} * b.stride, 0.0f);
+    fill(b.merged_sum, rows, 0.0f);
+    fill(b.merged_peak, rows, kMinusInfinity);
     for (uint32_t page = first; page <= last;) {
       uint32_t span_end = smaller(page - page % kSpanPages + kSpanPages, last + 1);
       fill(b.acc, size_t{rows} * b.stride, 0.0f);
@@ -162,8 +199,7 @@ class Attention {
 
   static void visit_page(const RowBlock& b, const KvPage& page, uint32_t index,
                          const KvPage* next) {
-    const std::byte* k_ahead = next != nullptr ? next->k : nullptr;
-    const std::byte* v_ahead = next != nullptr ? next->v : nullptr;
+    Streams streams = streams_of(b, page, next);
     bool touched = false;
     for (uint32_t t = 0; t < tile_count(b.rows); ++t) {
       Tile tile = tile_at(b.rows, t);
@@ -175,10 +211,10 @@ class Attention {
         any = any || !seen[r].empty();
       }
       if (!any) continue;
-      // The first tile that reads the page brings in the next one meanwhile.
       if (!touched) load_v_scales(b, page);
-      visit_tile(b, tile, seen, page, touched ? nullptr : k_ahead, touched ? nullptr : v_ahead);
+      visit_tile(b, tile, seen, page, streams);
       touched = true;
+      streams = {};
     }
   }
 
@@ -193,10 +229,14 @@ class Attention {
   }
 
   static void visit_tile(const RowBlock& b, const Tile& tile, const SlotRange* seen,
-                         const KvPage& page, const std::byte* k_ahead, const std::byte* v_ahead) {
-    kScoreTile[tile.rows - 1](page.k, b.q + size_t{tile.row0} * b.stride, b.head_dim, b.scores,
-                              k_ahead);
-    SlotRange common{0, kPagePositions};
+                         const KvPage& page, const Streams& streams) {
+    SlotRange common{0, kPagePositions}, any{kPagePositions, 0};
+    for (uint32_t r = 0; r < tile.rows; ++r) {
+      if (seen[r].empty()) continue;
+      any = {smaller(any.begin, seen[r].begin), larger(any.end, seen[r].end)};
+    }
+    kScoreTile[tile.rows - 1](page.k, b.q + size_t{tile.row0} * b.stride, b.head_dim, any, b.scores,
+                              streams.k);
     for (uint32_t r = 0; r < tile.rows; ++r) {
       common.begin = larger(common.begin, seen[r].begin);
       common.end = smaller(common.end, seen[r].end);
@@ -207,19 +247,19 @@ class Attention {
     if (common.empty()) common = {kPagePositions, kPagePositions};
     for (uint32_t r = 0; r < tile.rows; ++r) {
       SlotRange before{seen[r].begin, smaller(seen[r].end, common.begin)};
-      if (!before.empty()) add_values(b, page, {tile.row0 + r, 1}, r, before, nullptr);
+      if (!before.empty()) add_values(b, page, {tile.row0 + r, 1}, r, before, {});
     }
-    if (!common.empty()) add_values(b, page, tile, 0, common, v_ahead);
+    if (!common.empty()) add_values(b, page, tile, 0, common, streams.v);
     for (uint32_t r = 0; r < tile.rows; ++r) {
       SlotRange after{common.end, seen[r].end};
-      if (!after.empty()) add_values(b, page, {tile.row0 + r, 1}, r, after, nullptr);
+      if (!after.empty()) add_values(b, page, {tile.row0 + r, 1}, r, after, {});
     }
   }
 
   static void add_values(const RowBlock& b, const KvPage& page, const Tile& tile,
-                         uint32_t score_row, SlotRange slots, const std::byte* ahead) {
+                         uint32_t score_row, SlotRange slots, const Stream& stream) {
     kValueTile[tile.rows - 1](b, page.v, b.scores + score_row * kPagePositions, slots,
-                              b.acc + size_t{tile.row0} * b.stride, ahead);
+                              b.acc + size_t{tile.row0} * b.stride, stream);
   }
 
   // The page's scores of a row become probabilities; its maximum and sum take them in.
@@ -293,14 +333,30 @@ class Attention {
   // Few rows have few chains of fma: where registers are left, a wider tile hides their latency.
   static constexpr int tile_width(int rows) { return kWidth == 1 && rows <= 2 ? 2 : kWidth; }
 
+  // The scores of the slots that some row sees, 16 at a time.
   template <int R>
-  static void score_tile(const std::byte* page, const float* q, uint32_t head_dim, float* scores,
-                         const std::byte* ahead) {
+  static void score_tile(const std::byte* page, const float* q, uint32_t head_dim, SlotRange slots,
+                         float* scores, const Stream& stream) {
     constexpr int kWide = tile_width(R);
-    constexpr uint32_t kColumns = static_cast<uint32_t>(kWide) * kLanes;
-    for (uint32_t column = 0; column < kPagePositions; column += kColumns) {
-      score_columns<R, kWide>(page, column, q, head_dim, scores + column,
-                              column == 0 ? ahead : nullptr);
+    const uint32_t begin = slots.begin / kLanes, end = (slots.end + kLanes - 1) / kLanes;
+    for_vectors<kWide>(begin, end, [&]<int N>(std::integral_constant<int, N>, uint32_t vector) {
+      const uint32_t column = vector * kLanes;
+      score_columns<R, N>(page, column, q, head_dim, scores + column,
+                          vector == begin ? stream : Stream{});
+    });
+  }
+
+  // Calls fn(N, vector) for the vectors from `begin` to `end`, N of them at a time: kWide, then 2,
+  // then 1.
+  template <int kWide, typename Fn>
+  static void for_vectors(uint32_t begin, uint32_t end, Fn&& fn) {
+    uint32_t n = begin;
+    for (; n + kWide <= end; n += kWide) fn(std::integral_constant<int, kWide>(), n);
+    if constexpr (kWide > 2) {
+      for (; n + 2 <= end; n += 2) fn(std::integral_constant<int, 2>(), n);
+    }
+    if constexpr (kWide > 1) {
+      for (; n < end; ++n) fn(std::integral_constant<int, 1>(), n);
     }
   }
 
@@ -309,14 +365,14 @@ class Attention {
 
   template <int R, int N>
   static void score_columns(const std::byte* page, uint32_t column, const float* q,
-                            uint32_t head_dim, float* scores, const std::byte* ahead) {
+                            uint32_t head_dim, float* scores, const Stream& stream) {
     constexpr size_t kRowBytes = kPagePositions * sizeof(Element);
     const Element* k = reinterpret_cast<const Element*>(page) + column;
     Vec16 acc[R][N];
     clear<R, N>(acc);
     for (uint32_t d0 = 0; d0 < head_dim; d0 += kChunk) {
       uint32_t d1 = smaller(d0 + kChunk, head_dim);
-      if (ahead != nullptr) prefetch_bytes(ahead + d0 * kRowBytes, (d1 - d0) * kRowBytes);
+      stream.prefetch_for(d0 * kRowBytes, (d1 - d0) * kRowBytes);
       for (uint32_t d = d0; d < d1; ++d) {
         Vec16 x[N];
         HEARTH_UNROLL
@@ -375,27 +431,18 @@ class Attention {
 
   template <int R>
   static void value_tile(const RowBlock& b, const std::byte* page, const float* p, SlotRange slots,
-                         float* acc, const std::byte* ahead) {
+                         float* acc, const Stream& stream) {
     constexpr int kWide = tile_width(R);
-    uint32_t vectors = b.stride / kLanes;
-    uint32_t n = 0;
-    for (; n + kWide <= vectors; n += kWide) {
-      value_columns<R, kWide>(b, page, p, slots, n, acc, n == 0 ? ahead : nullptr);
-    }
-    if constexpr (kWide > 2) {
-      for (; n + 2 <= vectors; n += 2) {
-        value_columns<R, 2>(b, page, p, slots, n, acc, n == 0 ? ahead : nullptr);
-      }
-    }
-    for (; n < vectors; ++n) {
-      value_columns<R, 1>(b, page, p, slots, n, acc, n == 0 ? ahead : nullptr);
-    }
+    for_vectors<kWide>(
+        0, b.stride / kLanes, [&]<int N>(std::integral_constant<int, N>, uint32_t vector) {
+          value_columns<R, N>(b, page, p, slots, vector, acc, vector == 0 ? stream : Stream{});
+        });
   }
 
   template <int R, int N>
   static void value_columns(const RowBlock& b, const std::byte* page, const float* p,
                             SlotRange slots, uint32_t vector, float* acc_rows,
-                            const std::byte* ahead) {
+                            const Stream& stream) {
     const Element* v = reinterpret_cast<const Element*>(page) + vector * kLanes;
     const size_t row_bytes = b.stride * sizeof(Element);
     float* out = acc_rows + vector * kLanes;
@@ -406,7 +453,7 @@ class Attention {
       for (int n = 0; n < N; ++n) acc[r][n] = Vec16::load(at(out, b.stride, r, n));
     }
     for (uint32_t j = slots.begin; j < slots.end; ++j) {
-      if (ahead != nullptr) prefetch_bytes(ahead + j * row_bytes, row_bytes);
+      stream.prefetch_for(j * row_bytes, row_bytes);
       Vec16 x[N];
       HEARTH_UNROLL
       for (int n = 0; n < N; ++n) {
@@ -430,9 +477,10 @@ class Attention {
     }
   }
 
-  using ScoreTile = void (*)(const std::byte*, const float*, uint32_t, float*, const std::byte*);
+  using ScoreTile = void (*)(const std::byte*, const float*, uint32_t, SlotRange, float*,
+                             const Stream&);
   using ValueTile = void (*)(const RowBlock&, const std::byte*, const float*, SlotRange, float*,
-                             const std::byte*);
+                             const Stream&);
   static constexpr ScoreTile kScoreTile[kTileRows] = {score_tile<1>, score_tile<2>, score_tile<3>,
                                                       score_tile<4>, score_tile<5>, score_tile<6>};
   static constexpr ValueTile kValueTile[kTileRows] = {value_tile<1>, value_tile<2>, value_tile<3>,

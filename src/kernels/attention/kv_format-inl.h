@@ -13,6 +13,7 @@ namespace {
 // kBlocked: codes of blocks of kKvBlock elements with a scale each, which `load` leaves out.
 struct FormatF32 {
   using Element = float;
+  static constexpr KvType kType = KvType::kF32;
   static constexpr bool kBlocked = false;
   static Vec16 load(const float* p) { return Vec16::load(p); }
   static void store16(float* p, Vec16 x) { store(p, x); }
@@ -20,6 +21,7 @@ struct FormatF32 {
 
 struct FormatF16 {
   using Element = uint16_t;
+  static constexpr KvType kType = KvType::kF16;
   static constexpr bool kBlocked = false;
   static Vec16 load(const uint16_t* p) { return Vec16::load_f16(p); }
   static void store16(uint16_t* p, Vec16 x) { store_f16(p, x); }
@@ -27,6 +29,7 @@ struct FormatF16 {
 
 struct FormatBF16 {
   using Element = uint16_t;
+  static constexpr KvType kType = KvType::kBF16;
   static constexpr bool kBlocked = false;
   static Vec16 load(const uint16_t* p) { return Vec16::load_bf16(p); }
   static void store16(uint16_t* p, Vec16 x) { store_bf16(p, x); }
@@ -34,6 +37,7 @@ struct FormatBF16 {
 
 struct FormatQ8_0 {
   using Element = int8_t;
+  static constexpr KvType kType = KvType::kQ8_0;
   static constexpr bool kBlocked = true;
   static Vec16 load(const int8_t* p) { return Vec16::load_i8(p); }
 };

@@ -132,7 +132,10 @@ inline void store_pairs(float* p, Vec16Pair a) {
   _mm512_storeu_ps(p + 16, _mm512_permutex2var_ps(a.even.x, high, a.odd.x));
 }
 
-inline void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
+// Inlined by force: GCC takes what only prefetches for a function without effect, and drops it.
+[[gnu::always_inline]] inline void prefetch(const void* p) {
+  _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0);
+}
 
 }  // namespace
 }  // namespace hearth

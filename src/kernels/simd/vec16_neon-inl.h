@@ -171,7 +171,8 @@ inline void store_pairs(float* p, Vec16Pair v) {
   vst2q_f32(p + 24, float32x4x2_t{{v.even.d, v.odd.d}});
 }
 
-inline void prefetch(const void* p) { __builtin_prefetch(p); }
+// Inlined by force: GCC takes what only prefetches for a function without effect, and drops it.
+[[gnu::always_inline]] inline void prefetch(const void* p) { __builtin_prefetch(p); }
 
 }  // namespace
 }  // namespace hearth
