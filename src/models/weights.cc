@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "models/shard_tasks.h"
 
 namespace hearth {
 namespace {
@@ -20,9 +21,6 @@ struct PackTask {
   uint32_t panel0, panels;
   size_t file_bytes;
 };
-
-// About 1 MiB of the file: long against claiming it, short against the whole.
-constexpr size_t kTaskBytes = size_t{1} << 20;
 
 }  // namespace
 
@@ -141,7 +139,7 @@ void WeightStore::load(Team& team, const std::vector<uint32_t>& member_shards,
       size_t panel_bytes =
           entries_[e]->tensor->n_bytes() / weight.rows * kPanelRows * shard.spec.k / weight.k;
       auto step = static_cast<uint32_t>(
-          std::clamp<size_t>(kTaskBytes / std::max<size_t>(panel_bytes, 1), 1, 1u << 16));
+          std::clamp<size_t>(kShardTaskBytes / std::max<size_t>(panel_bytes, 1), 1, 1u << 16));
       for (uint32_t p = 0; p < shard.spec.panels(); p += step) {
         uint32_t panels = std::min(step, shard.spec.panels() - p);
         tasks[s].push_back({e, p, panels, panels * panel_bytes});
@@ -149,11 +147,7 @@ void WeightStore::load(Team& team, const std::vector<uint32_t>& member_shards,
       }
     }
   }
-  std::vector<std::atomic<uint32_t>> next(arenas.size());
   std::atomic<size_t> done{0};
-  std::vector<bool> inhabited(arenas.size(), false);
-  for (uint32_t s : member_shards) inhabited[s] = true;
-
   auto pack = [&](size_t s, const PackTask& task) noexcept {
     Entry& entry = *entries_[task.entry];
     const Shard& shard = entry.weight.shards[s];
@@ -165,15 +159,11 @@ void WeightStore::load(Team& team, const std::vector<uint32_t>& member_shards,
       file_.release(*entry.tensor);
     }
   };
-  team.run([&](uint32_t member) noexcept {
-    for (size_t s = 0; s < arenas.size(); ++s) {
-      bool mine = member < member_shards.size() && member_shards[member] == s;
-      if (!mine && inhabited[s]) continue;
-      for (uint32_t t; (t = next[s].fetch_add(1, std::memory_order_relaxed)) < tasks[s].size();) {
-        pack(s, tasks[s][t]);
-        if (member == 0) report(std::min(done.load(std::memory_order_relaxed), file_bytes()));
-      }
-    }
+  std::vector<size_t> counts;
+  for (const std::vector<PackTask>& of_shard : tasks) counts.push_back(of_shard.size());
+  run_shard_tasks(team, member_shards, counts, [&](uint32_t member, size_t s, size_t t) noexcept {
+    pack(s, tasks[s][t]);
+    if (member == 0) report(std::min(done.load(std::memory_order_relaxed), file_bytes()));
   });
 }
 
