@@ -99,6 +99,25 @@ MappedFile::~MappedFile() {
   if (mapped_) munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }
 
+size_t MappedFile::cached_bytes() const {
+  // The system writes a byte for every page: in steps that need little memory.
+  constexpr size_t kStepPages = size_t{1} << 16;
+  if (!mapped_) return bytes_.size();
+  auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  std::vector<unsigned char> in_cache(kStepPages);
+  size_t cached = 0;
+  for (size_t at = 0; at < bytes_.size(); at += kStepPages * page) {
+    size_t length = std::min(kStepPages * page, bytes_.size() - at);
+    if (mincore(const_cast<std::byte*>(bytes_.data()) + at, length, in_cache.data()) != 0) {
+      return bytes_.size();
+    }
+    for (size_t offset = 0; offset < length; offset += page) {
+      if ((in_cache[offset / page] & 1) != 0) cached += std::min(page, length - offset);
+    }
+  }
+  return cached;
+}
+
 void MappedFile::release(size_t offset, size_t length) const {
   if (!mapped_ || offset >= bytes_.size()) return;
   size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));

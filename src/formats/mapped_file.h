@@ -34,6 +34,10 @@ class MappedFile {
   // memory.
   void release(size_t offset, size_t length) const;
 
+  // How many of the bytes can be read without the disk: those in the page cache now, in whole
+  // pages. All of them for bytes in memory, and where the system does not tell (mincore(2)).
+  size_t cached_bytes() const;
+
  private:
   MappedFile(std::string name, std::span<const std::byte> bytes, bool mapped)
       : name_(std::move(name)), bytes_(bytes), mapped_(mapped) {}

@@ -85,6 +85,26 @@ TEST(MappedFile, ReleaseDropsWholePagesAndKeepsTheContents) {
   EXPECT_TRUE(touch());
 }
 
+TEST(MappedFile, TellsWhatIsInThePageCache) {
+  TestFolder folder;
+  auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  size_t size = 1000 * page + 5;
+  std::string path = write_file(folder, {std::byte{1}});
+  // A hole at the end of a file has no pages before somebody reads it.
+  std::filesystem::resize_file(path, size);
+  MappedFile file = MappedFile::open(path);
+  size_t before = file.cached_bytes();
+  if (before == size) GTEST_SKIP() << "no mincore here";
+  EXPECT_LE(before, 100 * page);
+  unsigned sum = 0;
+  for (size_t at = 0; at < size; at += page) sum += static_cast<unsigned>(file.bytes()[at]);
+  EXPECT_EQ(sum, 1u);
+  EXPECT_EQ(file.cached_bytes(), size);
+  file.release(0, size);
+  EXPECT_EQ(file.cached_bytes(), size) << "it leaves the process, not the cache";
+  EXPECT_EQ(MappedFile::own({std::byte{1}, std::byte{2}}, "memory").cached_bytes(), 2u);
+}
+
 TEST(MappedFile, BadPathsSayWhatIsWrong) {
   TestFolder folder;
   auto error = [](const std::string& path) { return file_error([&] { MappedFile::open(path); }); };
