@@ -67,7 +67,7 @@ BenchReport report() {
   report.cpu = "Some CPU";
   report.repetitions = 3;
   report.model = BenchModel{"m.gguf", "llama", "M", "q8_0", 1'500'000'000, 3 << 20};
-  report.kernels = true;
+  report.measured = Measured::kKernels;
   report.isa = Isa::kAvx512;
   report.shares = CpuShares{0.01, 0.25};
   BenchRun run;

@@ -111,7 +111,7 @@ std::string model_line(const BenchReport& report) {
   return fmt::format("{}: {}, {}, {} parameters, {}; {} kernels{}\n", model.file,
                      model.architecture, model.type, count_text(model.parameters),
                      bytes_text(model.file_bytes), isa_name(report.isa),
-                     report.kernels ? " alone" : ", KV " + report.kv_type);
+                     report.measured == Measured::kKernels ? " alone" : ", KV " + report.kv_type);
 }
 
 std::string machine_line(const BenchReport& report) {
@@ -190,23 +190,28 @@ Cells csv_kernel(const BenchReport& report, const BenchRun& run, const KernelRes
   return cells;
 }
 
-Cells csv_result(const BenchReport& report, const BenchRun& run, const CaseResult& result) {
+// What tells models and plans apart.
+Cells csv_model(const BenchReport& report, const BenchRun& run) {
   const BenchModel& model = *report.model;
+  return {{"isa", isa_name(report.isa)},
+          {"model", model.file},
+          {"architecture", model.architecture},
+          {"type", model.type},
+          {"parameters", csv_number(model.parameters)},
+          {"file_bytes", csv_number(model.file_bytes)},
+          {"kv_type", report.kv_type},
+          {"shards", csv_number(uint64_t{run.plan.shards})}};
+}
+
+Cells csv_result(const BenchReport& report, const BenchRun& run, const CaseResult& result) {
   const LimitSample& best = best_of(run);
   Figures f = figures_of(result, run.unit, best);
   bool decode = f.reading.has_value();
   auto of_decode = [&](auto value) { return decode ? csv_number(value) : std::string(); };
   Figures::Reading reading = f.reading.value_or(Figures::Reading{});
   Cells cells = csv_common(report, run);
-  append(&cells, {{"isa", isa_name(report.isa)},
-                  {"model", model.file},
-                  {"architecture", model.architecture},
-                  {"type", model.type},
-                  {"parameters", csv_number(model.parameters)},
-                  {"file_bytes", csv_number(model.file_bytes)},
-                  {"kv_type", report.kv_type},
-                  {"shards", csv_number(uint64_t{run.plan.shards})},
-                  {"groups", csv_number(uint64_t{run.plan.groups(result.what.phase)})},
+  append(&cells, csv_model(report, run));
+  append(&cells, {{"groups", csv_number(uint64_t{run.plan.groups(result.what.phase)})},
                   {"sync", group_sync_name(run.plan.sync)},
                   {"interleaved", run.plan.interleaved ? "true" : "false"},
                   {"phase", phase_name(result.what.phase)},
@@ -256,7 +261,7 @@ std::string markdown(const BenchReport& report) {
   }
   end_table(table, &out);
   for (const BenchRun& run : report.runs) {
-    if (report.model && !report.kernels) table.add(memory_cells(run));
+    if (report.model && report.measured != Measured::kKernels) table.add(memory_cells(run));
   }
   end_table(table, &out);
   if (!report.notes.empty() || report.interrupted) out += "\n";

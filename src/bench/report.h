@@ -40,7 +40,7 @@ struct BenchRun {
   std::vector<LevelLimits> limits;  // with a model: of its level alone
   std::vector<CaseResult> results;
   std::vector<ArrivalResult> arrivals;
-  std::vector<KernelResult> kernels;  // where BenchReport::kernels says so, and then only these
+  std::vector<KernelResult> kernels;  // of Measured::kKernels: no engine ran, and only these
 };
 
 struct BenchModel {
@@ -49,12 +49,15 @@ struct BenchModel {
   uint64_t parameters = 0, file_bytes = 0;
 };
 
+// What of the model was measured.
+enum class Measured : uint8_t { kSteps, kKernels };
+
 struct BenchReport {
   std::string version, time;  // of this program; of the start, UTC
   std::string cpu;
   std::optional<BenchModel> model;  // none: limits alone
-  bool kernels = false;             // the model gave its shapes only: no engine ran
-  Isa isa = Isa::kReference;        // with a model: the level it ran at
+  Measured measured = Measured::kSteps;
+  Isa isa = Isa::kReference;  // with a model: the level it ran at
   std::string kv_type;
   uint32_t repetitions = 0;
   std::vector<BenchRun> runs;

@@ -3,6 +3,7 @@
 #include "bench/profile_report.h"
 #include "cli/json.h"
 #include "cli/kernel_json.h"
+#include "cli/spread_json.h"
 #include "kernels/limits/limits.h"
 
 namespace hearth {
@@ -17,12 +18,6 @@ void real_or_null(Json& json, double value) {
   } else {
     json.null();
   }
-}
-
-void add_spread(Json& json, const char* key, const Spread& spread) {
-  json.key(key).object().key("median").real(spread.median);
-  json.key("min").real(spread.least).key("max").real(spread.most);
-  json.key("relative").real(spread.relative()).end_object();
 }
 
 void add_model(Json& json, const BenchModel& model) {
@@ -162,28 +157,40 @@ void add_plan(Json& json, const BenchPlan& plan) {
   json.key("interleaved").boolean(plan.interleaved).end_object();
 }
 
+void add_engine(Json& json, const BenchRun& run) {
+  add_plan(json, run.plan);
+  json.key("context").number(run.context);
+  add_memory(json, run.memory);
+}
+
+void add_steps(Json& json, const BenchRun& run) {
+  json.key("tests").array();
+  for (const CaseResult& result : run.results) {
+    if (!result.repetitions.empty()) add_result(json, run, result);
+  }
+  json.end_array().key("arrivals").array();
+  for (const ArrivalResult& arrival : run.arrivals) {
+    if (arrival.repetitions > 0) add_arrival(json, arrival);
+  }
+  json.end_array();
+}
+
+void add_kernels(Json& json, const BenchRun& run) {
+  json.key("kernels").array();
+  for (const KernelResult& result : run.kernels) {
+    if (!result.seconds.empty()) add_kernel(json, result, run.limits[0].best);
+  }
+  json.end_array();
+}
+
 void add_run(Json& json, const BenchReport& report, const BenchRun& run) {
   json.object().key("threads").number(run.threads);
   add_limits(json, run);
-  if (report.kernels) {
-    json.key("kernels").array();
-    for (const KernelResult& result : run.kernels) {
-      if (!result.seconds.empty()) add_kernel(json, result, run.limits[0].best);
-    }
-    json.end_array();
+  if (report.measured == Measured::kKernels) {
+    add_kernels(json, run);
   } else if (report.model) {
-    add_plan(json, run.plan);
-    json.key("context").number(run.context);
-    add_memory(json, run.memory);
-    json.key("tests").array();
-    for (const CaseResult& result : run.results) {
-      if (!result.repetitions.empty()) add_result(json, run, result);
-    }
-    json.end_array().key("arrivals").array();
-    for (const ArrivalResult& arrival : run.arrivals) {
-      if (arrival.repetitions > 0) add_arrival(json, arrival);
-    }
-    json.end_array();
+    add_engine(json, run);
+    add_steps(json, run);
   }
   json.end_object();
 }
@@ -197,7 +204,7 @@ std::string bench_json(const BenchReport& report) {
   if (report.model) {
     add_model(json, *report.model);
     json.key("isa").text(isa_name(report.isa));
-    if (!report.kernels) json.key("kv_type").text(report.kv_type);
+    if (report.measured != Measured::kKernels) json.key("kv_type").text(report.kv_type);
   }
   json.key("repetitions").number(report.repetitions);
   if (report.shares) {

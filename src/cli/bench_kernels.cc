@@ -107,7 +107,7 @@ void measure_kernels(BenchSession& session) {
   GgufFile file = GgufFile::open(args.model);
   std::vector<MatrixShape> shapes = matrix_shapes(file, types);
   session.report.model = describe_for_bench(file);
-  session.report.kernels = true;
+  session.report.measured = Measured::kKernels;
   std::vector<Placement> placements;
   for (uint32_t threads : thread_counts(session)) placements.push_back(place(session, threads));
   std::vector<std::string> missing;

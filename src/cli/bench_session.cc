@@ -33,6 +33,14 @@ void BenchSession::note(const std::string& text) {
   if (std::find(notes.begin(), notes.end(), text) == notes.end()) notes.push_back(text);
 }
 
+void BenchSession::note_threads(const Placement& placement,
+                                const std::vector<std::string>& warnings) {
+  if (placement.oversubscribed) {
+    note(fmt::format("{} threads are more than the CPUs they may use", placement.seats.size()));
+  }
+  for (const std::string& warning : warnings) note(warning);
+}
+
 std::unique_ptr<TeamLimits> make_limits(BenchSession& session, Team& team,
                                         const Placement& placement, const std::vector<Isa>& isas) {
   auto limits = std::make_unique<TeamLimits>(team, Machine::live(), placement, isas);
@@ -43,11 +51,17 @@ std::unique_ptr<TeamLimits> make_limits(BenchSession& session, Team& team,
         "of it may have come from the cache, and the limit be too high",
         bytes_text(buffer.bytes), bytes_text(buffer.wanted)));
   }
-  if (placement.oversubscribed) {
-    session.note(fmt::format("{} threads are more than the CPUs they may use", team.size()));
-  }
-  for (const std::string& warning : team.warnings()) session.note(warning);
+  session.note_threads(placement, team.warnings());
   return limits;
+}
+
+void describe_engine(const Engine& engine, BenchRun* run) {
+  const Plan& decode = engine.graph(Phase::kDecode).plan;
+  run->threads = engine.threads();
+  run->plan = {engine.options().shards, engine.graph(Phase::kPrefill).plan.group_count(),
+               decode.group_count(), decode.sync, engine.options().interleave};
+  run->context = engine.context();
+  run->memory = engine.memory();
 }
 
 BenchModel describe_for_bench(const GgufFile& file) {

@@ -48,12 +48,17 @@ struct BenchSession {
   bool interrupted();
   // Once, however often it is told.
   void note(const std::string& text);
+  // Notes on what makes the threads' figures doubtful.
+  void note_threads(const Placement& placement, const std::vector<std::string>& warnings);
 };
 
 // Limits of the team, with notes on what makes them doubtful. Memory that is free is known anew,
 // since a model may have been loaded.
 std::unique_ptr<TeamLimits> make_limits(BenchSession& session, Team& team,
                                         const Placement& placement, const std::vector<Isa>& isas);
+
+// Threads, plan, context and memory of the run.
+void describe_engine(const Engine& engine, BenchRun* run);
 
 BenchModel describe_for_bench(const GgufFile& file);
 

@@ -86,13 +86,17 @@ void check_vocabulary(const GgufFile& file, const Tokenizer& tokenizer,
        file.name(), tokenizer.size(), config.vocabulary);
 }
 
+void set_engine(const Machine& machine, const EngineArgs& args, EngineOptions* options) {
+  set_plan(machine, args.plan, options);
+  options->kv_type = kv_type_of(args.kv_type);
+  options->interleave = args.interleave;
+}
+
 std::unique_ptr<Engine> load_engine(const GgufFile& file, const EngineArgs& args,
                                     EngineOptions options, Interrupts* interrupts) {
   Isa isa = environment_isa(detect_cpu_features());
   Machine machine = Machine::live();
-  set_plan(machine, args.plan, &options);
-  options.kv_type = kv_type_of(args.kv_type);
-  options.interleave = args.interleave;
+  set_engine(machine, args, &options);
   double start = steady_seconds();
   std::unique_ptr<Progress> progress;
   auto report = [&](size_t done, size_t total) {

@@ -33,6 +33,9 @@ std::unique_ptr<Tokenizer> load_tokenizer(const GgufFile& file,
 void check_vocabulary(const GgufFile& file, const Tokenizer& tokenizer,
                       const DecoderConfig& config);
 
+// Takes over into `options` what `args` say of an engine on this machine, but its context.
+void set_engine(const Machine& machine, const EngineArgs& args, EngineOptions* options);
+
 // `options` holds what the verb decides (context, rows, outputs); `args` the rest. Shows progress,
 // and on a terminal or with --verbose what was loaded. `interrupts`, where given, are those that
 // the verb will ask; a Ctrl-C while loading ends the process.

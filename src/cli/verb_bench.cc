@@ -65,12 +65,7 @@ BenchRun run_cases(BenchSession& session, const GgufFile& file, const std::vecto
   BenchRunner runner(*engine, *limits, work, hooks);
   runner.set_profiling(session.args.profile);
   BenchRun run;
-  run.threads = engine->threads();
-  run.plan = {engine->options().shards, engine->graph(Phase::kPrefill).plan.group_count(),
-              engine->graph(Phase::kDecode).plan.group_count(),
-              engine->graph(Phase::kDecode).plan.sync, engine->options().interleave};
-  run.context = engine->context();
-  run.memory = engine->memory();
+  describe_engine(*engine, &run);
   run.unit = work.unit();
   session.report.isa = engine->isa();
   for (const BenchCase& what : cases) {
@@ -156,22 +151,10 @@ int bench(BenchArgs args) {
   return session.report.interrupted ? kInterruptedStatus : 0;
 }
 
-void add_forms(CLI::App& verb, BenchArgs* args) {
-  CLI::Option* form =
-      add_choice(verb, "-o,--output", &args->form, {"md", "json", "csv"}, "Form of the report");
-  verb.add_flag("--json", args->json, "The same as -o json")->excludes(form);
-}
-
-}  // namespace
-
-void add_bench(CLI::App& program, Action& action) {
-  CLI::App& verb = *program.add_subcommand(
-      "bench", "Measure how fast a model runs, beside what the machine can do");
-  auto args = std::make_shared<BenchArgs>();
-  CLI::Option* model = add_model_or_demo(verb, &args->model);
+// What only steps read.
+std::vector<CLI::Option*> add_step_options(CLI::App& verb, BenchArgs* args) {
   BenchLists& lists = args->lists;
-  std::vector<CLI::Option*> of_model = {
-      model,
+  return {
       add_counts(verb, "-p,--prefill", &lists.prefill, 0, kMaxContext,
                  "Lengths of prompts; 0: none")
           ->default_str("512"),
@@ -190,6 +173,22 @@ void add_bench(CLI::App& program, Action& action) {
                  "With --arrive: limits of a step in milliseconds; 0: none")
           ->default_str("0,250"),
       verb.add_flag("--profile", args->profile, "Time of every op and thread, and their waits")};
+}
+
+void add_forms(CLI::App& verb, BenchArgs* args) {
+  CLI::Option* form =
+      add_choice(verb, "-o,--output", &args->form, {"md", "json", "csv"}, "Form of the report");
+  verb.add_flag("--json", args->json, "The same as -o json")->excludes(form);
+}
+
+}  // namespace
+
+void add_bench(CLI::App& program, Action& action) {
+  CLI::App& verb = *program.add_subcommand(
+      "bench", "Measure how fast a model runs, beside what the machine can do");
+  auto args = std::make_shared<BenchArgs>();
+  CLI::Option* model = add_model_or_demo(verb, &args->model);
+  std::vector<CLI::Option*> of_steps = add_step_options(verb, args.get());
   CLI::Option* threads =
       add_counts(verb, "-t,--threads", &args->threads, 1, kMaxThreads,
                  "Numbers of threads; default: one per core that may be used, less one from 8 "
@@ -200,15 +199,15 @@ void add_bench(CLI::App& program, Action& action) {
   add_storage_options(verb, &args->engine, threads);
   CLI::Option* limits =
       verb.add_flag("--limits", args->limits, "Measure the machine alone, without a model");
-  for (CLI::Option* option : of_model) limits->excludes(option);
-  // The model is what both have in common.
-  std::vector<CLI::Option*> of_engine(of_model.begin() + 1, of_model.end());
-  of_engine.push_back(limits);
+  limits->excludes(model);
+  for (CLI::Option* option : of_steps) limits->excludes(option);
+  std::vector<CLI::Option*> others = of_steps;
+  others.push_back(limits);
   for (const char* name :
        {"--kv-type", "--shards", "--groups", "--sync", "--plan", "--interleave"}) {
-    of_engine.push_back(verb.get_option(name));
+    others.push_back(verb.get_option(name));
   }
-  add_kernel_options(verb, args.get(), of_engine);
+  add_kernel_options(verb, args.get(), others);
   add_forms(verb, args.get());
   add_examples(verb,
                "  hearth bench\n"
