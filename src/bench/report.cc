@@ -5,6 +5,7 @@
 #include "bench/cells.h"
 #include "bench/figure_text.h"
 #include "bench/kernel_figures.h"
+#include "bench/load_figures.h"
 #include "bench/profile_report.h"
 #include "memory/arena.h"
 
@@ -148,6 +149,14 @@ void kernel_table(const BenchReport& report, std::string* out) {
   end_table(table, out);
 }
 
+void load_table(const BenchReport& report, std::string* out) {
+  CellTable table;
+  for (const BenchRun& run : report.runs) {
+    if (run.loads) table.add(load_cells(run.threads, *run.loads));
+  }
+  end_table(table, out);
+}
+
 void profiles(const BenchReport& report, std::string* out) {
   for (const BenchRun& run : report.runs) {
     for (const CaseResult& result : run.results) {
@@ -203,6 +212,14 @@ Cells csv_model(const BenchReport& report, const BenchRun& run) {
           {"shards", csv_number(uint64_t{run.plan.shards})}};
 }
 
+Cells csv_loads(const BenchReport& report, const BenchRun& run) {
+  Cells cells = csv_common(report, run);
+  append(&cells, csv_model(report, run));
+  append(&cells, {{"interleaved", run.plan.interleaved ? "true" : "false"}});
+  append(&cells, load_csv(*run.loads));
+  return cells;
+}
+
 Cells csv_result(const BenchReport& report, const BenchRun& run, const CaseResult& result) {
   const LimitSample& best = best_of(run);
   Figures f = figures_of(result, run.unit, best);
@@ -252,6 +269,7 @@ std::string markdown(const BenchReport& report) {
   result_table(report, Phase::kDecode, &out);
   arrival_table(report, &out);
   kernel_table(report, &out);
+  load_table(report, &out);
   profiles(report, &out);
   CellTable table;
   for (const BenchRun& run : report.runs) {
@@ -282,6 +300,7 @@ std::string csv(const BenchReport& report) {
     for (const KernelResult& result : run.kernels) {
       if (!result.seconds.empty()) table.add(csv_kernel(report, run, result));
     }
+    if (run.loads) table.add(csv_loads(report, run));
   }
   return table.take_csv();
 }

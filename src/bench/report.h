@@ -12,6 +12,7 @@
 #include "bench/cpu_times.h"
 #include "bench/figures.h"
 #include "bench/kernel_bench.h"
+#include "bench/load_bench.h"
 #include "engine/engine.h"
 #include "topology/cpu_features.h"
 
@@ -28,8 +29,8 @@ struct BenchPlan {
   }
 };
 
-// The cases that one load of the model ran, or what a team alone did: products of the model's
-// matrices, or, without a model, the limits.
+// The cases that one load of the model ran, or loads themselves, or what a team alone did: products
+// of the model's matrices, or, without a model, the limits.
 struct BenchRun {
   uint32_t threads = 0;
   BenchPlan plan;
@@ -41,6 +42,7 @@ struct BenchRun {
   std::vector<CaseResult> results;
   std::vector<ArrivalResult> arrivals;
   std::vector<KernelResult> kernels;  // of Measured::kKernels: no engine ran, and only these
+  std::optional<LoadResult> loads;    // of Measured::kLoads; with a repetition, and no limits
 };
 
 struct BenchModel {
@@ -50,7 +52,7 @@ struct BenchModel {
 };
 
 // What of the model was measured.
-enum class Measured : uint8_t { kSteps, kKernels };
+enum class Measured : uint8_t { kSteps, kKernels, kLoads };
 
 struct BenchReport {
   std::string version, time;  // of this program; of the start, UTC

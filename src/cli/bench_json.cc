@@ -3,6 +3,7 @@
 #include "bench/profile_report.h"
 #include "cli/json.h"
 #include "cli/kernel_json.h"
+#include "cli/load_json.h"
 #include "cli/spread_json.h"
 #include "kernels/limits/limits.h"
 
@@ -185,12 +186,17 @@ void add_kernels(Json& json, const BenchRun& run) {
 
 void add_run(Json& json, const BenchReport& report, const BenchRun& run) {
   json.object().key("threads").number(run.threads);
-  add_limits(json, run);
-  if (report.measured == Measured::kKernels) {
-    add_kernels(json, run);
-  } else if (report.model) {
+  if (run.loads) {
     add_engine(json, run);
-    add_steps(json, run);
+    add_loads(json, *run.loads);
+  } else {
+    add_limits(json, run);
+    if (report.measured == Measured::kKernels) {
+      add_kernels(json, run);
+    } else if (report.model) {
+      add_engine(json, run);
+      add_steps(json, run);
+    }
   }
   json.end_object();
 }

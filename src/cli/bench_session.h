@@ -30,7 +30,8 @@ struct BenchArgs {
   std::vector<uint32_t> step_limits{0, 250};  // milliseconds
   std::vector<uint32_t> kernel_rows{1, 4, 16, 64, 512};
   std::vector<std::string> kernel_types;  // empty: the file's
-  bool limits = false, profile = false, json = false, kernels = false, against = false;
+  bool limits = false, profile = false, json = false;
+  bool kernels = false, against = false, load = false;
 };
 
 struct BenchSession {

@@ -8,6 +8,7 @@
 #include "bench/runner.h"
 #include "cli/bench_json.h"
 #include "cli/bench_kernels.h"
+#include "cli/bench_loads.h"
 #include "cli/bench_session.h"
 #include "cli/demo_model.h"
 #include "cli/load.h"
@@ -140,6 +141,8 @@ int bench(BenchArgs args) {
     measure_limits(session);
   } else if (args.kernels) {
     measure_kernels(session);
+  } else if (args.load) {
+    measure_loads(session);
   } else {
     measure_model(session);
   }
@@ -203,6 +206,8 @@ void add_bench(CLI::App& program, Action& action) {
   for (CLI::Option* option : of_steps) limits->excludes(option);
   std::vector<CLI::Option*> others = of_steps;
   others.push_back(limits);
+  CLI::Option* load = add_load_option(verb, args.get(), others);
+  others.push_back(load);
   for (const char* name :
        {"--kv-type", "--shards", "--groups", "--sync", "--plan", "--interleave"}) {
     others.push_back(verb.get_option(name));
@@ -218,7 +223,8 @@ void add_bench(CLI::App& program, Action& action) {
                "  hearth bench model.gguf -p 512 -n 64 -r 2 --profile\n"
                "  hearth bench model.gguf -p 0 -n 0 --arrive 2048 --step-ms 0,100,250\n"
                "  hearth bench --limits\n"
-               "  hearth bench model.gguf --kernels --types f32,bf16 -m 1,64 --against");
+               "  hearth bench model.gguf --kernels --types f32,bf16 -m 1,64 --against\n"
+               "  hearth bench model.gguf --load -t 1,2");
   verb.callback([args, &action] { action = [args] { return bench(*args); }; });
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "engine/engine_plan.h"
 #include "engine/shard_shares.h"
@@ -57,7 +58,9 @@ Engine::Engine(const GgufFile& file, const Machine& machine, Isa isa, const Engi
   team_ = std::make_unique<Team>(placement_, TeamOptions{.pin_caller = true});
   allocate(machine);
   size_t total = weights_->file_bytes();
+  double start = steady_seconds();
   weights_->load(*team_, member_shards_, weight_arenas_, [&](size_t done) { report(done, total); });
+  packing_seconds_ = steady_seconds() - start;
   start_phase(&prefill_);
   start_phase(&decode_);
 }

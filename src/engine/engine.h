@@ -107,6 +107,8 @@ class Engine {
   uint32_t context() const { return options_.context; }
   const EngineOptions& options() const { return options_; }
   const MemoryUse& memory() const { return memory_; }
+  // How long making the engine spent on its weights: reading them from the file and packing them.
+  double packing_seconds() const { return packing_seconds_; }
   // What memory() counts, every byte once: a region for each kind and shard, scratch for each
   // thread. Fixed as long as the engine lives. With options().interleave weights and KV pages lie
   // on all nodes. Graphs are not in it: each group has its own on the heap of one of its threads;
@@ -206,6 +208,7 @@ class Engine {
   std::vector<uint32_t> member_shards_;
   std::vector<uint32_t> shard_nodes_;  // machine node of each shard
   MemoryUse memory_;
+  double packing_seconds_ = 0;
   std::vector<Arena> weight_arenas_, kv_arenas_, work_arenas_;  // per shard
   std::vector<MemoryRegion> regions_;
   std::vector<std::byte*> scratch_;  // per member

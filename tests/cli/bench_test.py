@@ -15,6 +15,9 @@ UNITS = {"f32_fma_gops", "bf16_dot_gops", "int8_dot_gops"}
 KERNEL_KEYS = {"type", "roles", "rows", "k", "measured_rows", "m", "copies", "bytes", "operations",
                "seconds", "median_seconds", "min_seconds", "gb_per_second", "read_share", "gops",
                "unit", "peak_share", "bound", "against"}
+LOAD_KEYS = {"matrix_bytes", "packed_bytes", "seconds", "packing_seconds", "copying_seconds",
+             "packed_gb_per_second", "copied_gb_per_second", "share_of_copy", "peak_bytes",
+             "planned_bytes", "huge_page_bytes", "copy_huge_page_bytes", "repetitions"}
 
 
 class BenchTest(ProgramTest):
@@ -214,7 +217,46 @@ class BenchTest(ProgramTest):
                 share = peer["median_seconds"] / kernel["median_seconds"]
                 self.assertAlmostEqual(peer["share"] / share, 1)
 
+    def test_loads_beside_copies(self):
+        tensors = json.loads(self.good("inspect", self.random, "--json", "--tensors"))["tensors"]
+        matrices = sum(t["bytes"] for t in tensors if len(t["dims"]) == 2)
+        told = self.report(self.random, "--load", "-r", "3", "-t", "1,2")
+        self.assertEqual((told["schema"], told["kv_type"]), ("hearth-bench-2", "f16"))
+        self.assertEqual([run["threads"] for run in told["runs"]], [1, 2])
+        for run in told["runs"]:
+            self.assertEqual(set(run), {"threads", "plan", "context", "memory_bytes", "loads"})
+            loads = run["loads"]
+            self.assertEqual(set(loads), LOAD_KEYS)
+            self.assertEqual(loads["matrix_bytes"], matrices)
+            self.assertEqual(loads["packed_bytes"], run["memory_bytes"]["weights"])
+            self.assertEqual(loads["planned_bytes"], run["memory_bytes"]["total"])
+            self.assertEqual(len(loads["repetitions"]), 3)
+            for once in loads["repetitions"]:
+                self.assertGreater(once["copying_seconds"], 0)
+                self.assertGreater(once["seconds"], once["packing_seconds"])
+            shares = [r["copying_seconds"] / r["packing_seconds"] for r in loads["repetitions"]]
+            self.assertAlmostEqual(loads["share_of_copy"]["median"] / sorted(shares)[1], 1)
+            speed = matrices / loads["packing_seconds"]["median"] * 1e-9
+            self.assertAlmostEqual(loads["packed_gb_per_second"] / speed, 1)
+            peaks = [r["peak_bytes"] for r in loads["repetitions"]]
+            self.assertEqual(loads["peak_bytes"], None if None in peaks else max(peaks))
+
+    def test_loads_in_other_forms(self):
+        words = ("bench", self.random, "--load", "-r", "1", "-t", "1", "--kv-type", "q8_0")
+        [row] = csv.DictReader(io.StringIO(self.good(*words, "-o", "csv")))
+        self.assertEqual((row["kv_type"], row["repetitions"]), ("q8_0", "1"))
+        self.assertGreater(float(row["share_of_copy"]), 0)
+        out = self.good(*words)
+        for part in ("random.gguf: llama, f32, ", "| copy GB/s |", "| of copy |",
+                     "| activations |"):
+            self.assertIn(part, out)
+
     def test_what_cannot_be(self):
+        self.bad(2, "bench", self.chain, "--load", "-n", "3", says=["--load", "--decode"])
+        self.bad(2, "bench", self.chain, "--load", "--profile", says=["--load", "--profile"])
+        self.bad(2, "bench", self.chain, "--load", "--limits", says=["--limits"])
+        self.bad(2, "bench", self.chain, "--load", "--kernels", says=["--load", "--kernels"])
+        self.bad(2, "bench", self.chain, "--load", "-m", "3", says=["--kernels", "--rows"])
         self.bad(2, "bench", self.chain, "--kernels", "-n", "3", says=["--kernels", "--decode"])
         self.bad(2, "bench", self.chain, "--kernels", "--limits", says=["--limits"])
         self.bad(2, "bench", self.chain, "--kernels", "--shards", "1", says=["--shards"])

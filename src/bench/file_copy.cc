@@ -1,0 +1,99 @@
+#include "bench/file_copy.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "models/shard_tasks.h"
+
+namespace hearth {
+namespace {
+
+// Of what is allocated, and of where a matrix is cut.
+constexpr size_t kAlign = 64;
+
+size_t align_up(size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
+
+bool is_matrix(const GgufTensor& tensor) { return tensor.dims.size() == 2; }
+
+}  // namespace
+
+uint64_t matrix_bytes(const GgufFile& file) {
+  uint64_t bytes = 0;
+  for (const GgufTensor& tensor : file.tensors()) {
+    if (is_matrix(tensor)) bytes += tensor.n_bytes();
+  }
+  return bytes;
+}
+
+FileCopy::FileCopy(const GgufFile& file, const Machine& machine,
+                   const std::vector<CopyShard>& shards, Binding binding)
+    : file_(file), pieces_(shards.size()) {
+  double all = 0;
+  for (const CopyShard& shard : shards) all += static_cast<double>(shard.share);
+  HEARTH_CHECK(all > 0, "somebody has a share");
+  double before = 0;
+  for (size_t s = 0; s < shards.size(); ++s) {
+    double until = before + static_cast<double>(shards[s].share);
+    auto cut = [&](size_t bytes, double at) {
+      if (at == all) return bytes;
+      return static_cast<size_t>(static_cast<double>(bytes) * (at / all)) / kAlign * kAlign;
+    };
+    size_t needed = 0;
+    for (const GgufTensor& tensor : file.tensors()) {
+      if (!is_matrix(tensor)) continue;
+      size_t first = cut(tensor.n_bytes(), before), last = cut(tensor.n_bytes(), until);
+      if (first == last) continue;
+      pieces_[s].push_back({&tensor, first, last - first, nullptr});
+      needed += align_up(last - first);
+    }
+    arenas_.emplace_back(machine, shards[s].node, needed, "a copy of the file", binding);
+    for (Piece& piece : pieces_[s]) piece.to = arenas_[s].allocate(piece.bytes, kAlign);
+    before = until;
+  }
+}
+
+double FileCopy::run(Team& team, const std::vector<uint32_t>& member_shards, const Report& report) {
+  struct Task {
+    const Piece* piece;
+    size_t offset, bytes;
+  };
+  double start = steady_seconds();
+  const GgufTensor* first = file_.tensors().data();
+  // Tasks of each tensor that are not done.
+  std::vector<std::atomic<uint32_t>> left(file_.tensors().size());
+  std::vector<std::vector<Task>> tasks(pieces_.size());
+  std::vector<size_t> counts;
+  for (size_t s = 0; s < pieces_.size(); ++s) {
+    for (const Piece& piece : pieces_[s]) {
+      for (size_t at = 0; at < piece.bytes; at += kShardTaskBytes) {
+        tasks[s].push_back({&piece, at, std::min(kShardTaskBytes, piece.bytes - at)});
+        left[piece.tensor - first].fetch_add(1, std::memory_order_relaxed);
+      }
+    }
+    counts.push_back(tasks[s].size());
+  }
+  std::atomic<uint64_t> done{0};
+  run_shard_tasks(team, member_shards, counts, [&](uint32_t member, size_t s, size_t t) noexcept {
+    const Task& task = tasks[s][t];
+    const Piece& piece = *task.piece;
+    const std::byte* from = piece.tensor->data.data() + piece.offset + task.offset;
+    std::memcpy(piece.to + task.offset, from, task.bytes);
+    done.fetch_add(task.bytes, std::memory_order_relaxed);
+    if (left[piece.tensor - first].fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      file_.release(*piece.tensor);
+    }
+    if (member == 0) report(done.load(std::memory_order_relaxed));
+  });
+  return steady_seconds() - start;
+}
+
+uint64_t FileCopy::huge_bytes() const {
+  uint64_t bytes = 0;
+  for (const Arena& arena : arenas_) bytes += arena.huge_bytes();
+  return bytes;
+}
+
+}  // namespace hearth

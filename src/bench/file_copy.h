@@ -1,0 +1,57 @@
+// The limit of loading: the bytes of a model's matrices copied from the mapped file into fresh
+// memory, by the threads that pack them, in tasks as large as packing's and claimed as these are.
+// Every matrix is cut over the shards, in proportion to what each holds of the packed weights. As
+// in loading, its pages leave the process as soon as it is copied.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "formats/gguf.h"
+#include "memory/arena.h"
+#include "threads/team.h"
+#include "topology/machine.h"
+
+namespace hearth {
+
+// Bytes of the tensors that loading packs: those with two axes.
+uint64_t matrix_bytes(const GgufFile& file);
+
+struct CopyShard {
+  uint32_t node = 0;   // of the machine
+  uint64_t share = 0;  // its part of all bytes, in proportion
+};
+
+class FileCopy {
+ public:
+  // What is there of the file: bytes of `tensor` from `offset` on, copied to `to`.
+  struct Piece {
+    const GgufTensor* tensor;
+    size_t offset, bytes;
+    std::byte* to;
+  };
+
+  // Maps the memory and touches none of it. Not all shares are 0. `file` outlives it. Throws as
+  // Arena does.
+  FileCopy(const GgufFile& file, const Machine& machine, const std::vector<CopyShard>& shards,
+           Binding binding);
+
+  // Copies everything, once, and returns the seconds it took. `report(bytes)`: copied so far, now
+  // and then, by member 0.
+  using Report = std::function<void(uint64_t bytes)>;
+  double run(Team& team, const std::vector<uint32_t>& member_shards, const Report& report);
+
+  // What lies in a shard, a piece for each matrix.
+  std::span<const Piece> pieces(size_t shard) const { return pieces_[shard]; }
+  // Bytes of it in huge pages. Asks the kernel: slow.
+  uint64_t huge_bytes() const;
+
+ private:
+  const GgufFile& file_;
+  std::vector<std::vector<Piece>> pieces_;
+  std::vector<Arena> arenas_;
+};
+
+}  // namespace hearth

@@ -1,0 +1,124 @@
+#include "bench/load_bench.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "bench/file_copy.h"
+#include "bench/peak_memory.h"
+#include "memory/arena.h"
+
+namespace hearth {
+namespace {
+
+// What the copy needs to know of an engine that is gone by then.
+struct Seating {
+  explicit Seating(const Engine& engine)
+      : placement(engine.placement()),
+        member_shards(engine.graph(Phase::kDecode).plan.member_shards),
+        binding(engine.options().interleave ? Binding::kInterleaved : Binding::kNode) {
+    for (const MemoryRegion& region : engine.regions()) {
+      if (region.kind == MemoryKind::kWeights) shards.push_back({region.node, region.bytes});
+    }
+  }
+
+  Placement placement;
+  std::vector<uint32_t> member_shards;
+  std::vector<CopyShard> shards;
+  Binding binding;
+};
+
+}  // namespace
+
+LoadBench::LoadBench(const GgufFile& file, Isa isa, LoadHooks hooks)
+    : file_(file), isa_(isa), hooks_(std::move(hooks)), file_bytes_(matrix_bytes(file)) {}
+
+uint64_t LoadBench::cached_bytes() const {
+  uint64_t bytes = 0;
+  for (size_t p = 0; p < file_.part_count(); ++p) bytes += file_.part(p).file.cached_bytes();
+  return bytes;
+}
+
+void LoadBench::read_through(const Machine& machine) {
+  // Packed weights take about as much as the file again.
+  uint64_t needed = 2 * file_.file_bytes();
+  if (machine.memory_available != 0 && machine.memory_available < needed) {
+    hooks_.note(fmt::format(
+        "the file and what is packed of it take about {}, and {} are available: the file "
+        "may not stay in the page cache, and the disk be measured with it",
+        bytes_text(needed), bytes_text(machine.memory_available)));
+    return;
+  }
+  // No page is smaller.
+  constexpr size_t kPage = 4096, kStep = size_t{4} << 20;
+  uint64_t sum = 0;
+  for (size_t p = 0; p < file_.part_count(); ++p) {
+    const MappedFile& file = file_.part(p).file;
+    for (size_t at = 0; at < file.bytes().size(); at += kStep) {
+      if (hooks_.interrupted()) return;
+      size_t end = std::min(at + kStep, file.bytes().size());
+      for (size_t i = at; i < end; i += kPage) sum += static_cast<uint64_t>(file.bytes()[i]);
+      file.release(at, end - at);
+      progress_ += end - at;
+      hooks_.progress(progress_, "reading the file");
+    }
+  }
+  // So that reading has a use.
+  volatile uint64_t sink = sum;
+  static_cast<void>(sink);
+  was_cached_ = true;
+}
+
+LoadResult LoadBench::run(const Machine& machine, const EngineOptions& options,
+                          uint32_t repetitions) {
+  LoadResult result;
+  result.file_bytes = file_bytes_;
+  uint64_t cached = file_.file_bytes();
+  for (uint32_t r = 0; r < repetitions && !hooks_.interrupted(); ++r) {
+    doing_ = fmt::format("{} of {}", r + 1, repetitions);
+    if (!repeat(machine, options, &result)) break;
+    cached = std::min(cached, cached_bytes());
+  }
+  if (was_cached_ && cached < file_.file_bytes()) {
+    hooks_.note(
+        fmt::format("{} of the file did not stay in the page cache: the disk is measured with it",
+                    bytes_text(file_.file_bytes() - cached)));
+  }
+  return result;
+}
+
+void LoadBench::end_turn() {
+  progress_ += file_bytes_;
+  hooks_.progress(progress_, doing_);
+}
+
+bool LoadBench::repeat(const Machine& machine, const EngineOptions& options, LoadResult* result) {
+  LoadRepetition repetition;
+  std::optional<Seating> seating;
+  auto report = [&](uint64_t bytes) { hooks_.progress(progress_ + bytes, doing_); };
+  {
+    PeakMemory peak;
+    double start = steady_seconds();
+    Engine engine(file_, machine, isa_, options, [&](size_t done, size_t) { report(done); });
+    repetition.seconds = steady_seconds() - start;
+    repetition.peak_bytes = peak.bytes();
+    repetition.packing_seconds = engine.packing_seconds();
+    for (const NodeMemory& node : engine.node_memory()) repetition.huge_bytes += node.huge;
+    result->packed_bytes = engine.memory().weights;
+    result->planned_bytes = engine.memory().total();
+    seating.emplace(engine);
+    hooks_.loaded(engine);
+  }
+  end_turn();
+  if (hooks_.interrupted()) return false;
+  Team team(seating->placement, TeamOptions{.pin_caller = true});
+  FileCopy copy(file_, machine, seating->shards, seating->binding);
+  repetition.copying_seconds = copy.run(team, seating->member_shards, report);
+  repetition.copy_huge_bytes = copy.huge_bytes();
+  end_turn();
+  result->repetitions.push_back(repetition);
+  return true;
+}
+
+}  // namespace hearth

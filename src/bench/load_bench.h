@@ -1,0 +1,84 @@
+// Measures loading a model beside its limit. In every repetition the engine is made as `hearth run`
+// makes it, which packs the weights into fresh memory; then the same threads, on the same seats,
+// copy the matrices of the file into fresh memory (file_copy.h). What a turn allocated is freed
+// before the next, so one knowledge of the machine's free memory does for all of them.
+//
+// Both read the file from the page cache, by mapping it in page by page: the file is read through
+// once before anything is measured.
+// Errors: those of making an engine.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/engine.h"
+#include "formats/gguf.h"
+#include "topology/machine.h"
+
+namespace hearth {
+
+struct LoadRepetition {
+  double seconds = 0;          // of making the engine
+  double packing_seconds = 0;  // of these: reading and packing the weights
+  double copying_seconds = 0;
+  std::optional<uint64_t> peak_bytes;  // of the process, above what it had before; none: unknown
+  uint64_t huge_bytes = 0;             // of the engine's memory, in huge pages
+  uint64_t copy_huge_bytes = 0;
+};
+
+struct LoadResult {
+  uint64_t file_bytes = 0;                  // of the matrices: what is packed, and copied
+  uint64_t packed_bytes = 0;                // of the weights
+  uint64_t planned_bytes = 0;               // Engine::memory(): keys and values included
+  std::vector<LoadRepetition> repetitions;  // fewer than asked for where somebody interrupted
+};
+
+struct LoadHooks {
+  // Asked between turns; true ends the run.
+  std::function<bool()> interrupted = [] { return false; };
+  // Now and then: bytes of the file that were read so far, of read_through() and all turns.
+  std::function<void(uint64_t bytes, std::string_view doing)> progress = [](uint64_t,
+                                                                            std::string_view) {};
+  // What makes figures doubtful; the same may be told again.
+  std::function<void(const std::string& text)> note = [](const std::string&) {};
+  // After every load, before the engine goes.
+  std::function<void(const Engine& engine)> loaded = [](const Engine&) {};
+};
+
+class LoadBench {
+ public:
+  // `file` outlives it.
+  LoadBench(const GgufFile& file, Isa isa, LoadHooks hooks);
+
+  // Reads the file once, so that it is in the page cache; where the machine has not the memory for
+  // that, notes it and reads nothing.
+  void read_through(const Machine& machine);
+
+  // Repetitions that were interrupted do not count. After read_through() notes where the file has
+  // not stayed in the page cache.
+  LoadResult run(const Machine& machine, const EngineOptions& options, uint32_t repetitions);
+
+  // What one repetition adds to the progress, and what read_through() does.
+  uint64_t repetition_bytes() const { return 2 * file_bytes_; }
+  uint64_t whole_bytes() const { return file_.file_bytes(); }
+
+ private:
+  // False where somebody interrupted between the turns.
+  bool repeat(const Machine& machine, const EngineOptions& options, LoadResult* result);
+  void end_turn();
+  uint64_t cached_bytes() const;
+
+  const GgufFile& file_;
+  Isa isa_;
+  LoadHooks hooks_;
+  uint64_t file_bytes_;
+  uint64_t progress_ = 0;  // of what is done
+  std::string doing_;
+  bool was_cached_ = false;  // all of the file
+};
+
+}  // namespace hearth

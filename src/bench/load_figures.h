@@ -1,0 +1,32 @@
+// What the times of loading mean, and its row in the tables of a report.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "bench/cells.h"
+#include "bench/load_bench.h"
+#include "bench/statistics.h"
+
+namespace hearth {
+
+// Rates are those of the medians, of the file's bytes.
+struct LoadFigures {
+  Spread seconds, packing_seconds, copying_seconds;
+  double packed_per_second = 0, copied_per_second = 0;
+  Spread share;  // of packing's rate in copying's, in each repetition
+  // The most of all repetitions; none: unknown.
+  std::optional<uint64_t> peak_bytes;
+  // The least of all repetitions.
+  uint64_t huge_bytes = 0, copy_huge_bytes = 0;
+};
+
+// `result` has at least one repetition.
+LoadFigures load_figures(const LoadResult& result);
+
+// The row of a table for people.
+Cells load_cells(uint32_t threads, const LoadResult& result);
+// In CSV.
+Cells load_csv(const LoadResult& result);
+
+}  // namespace hearth

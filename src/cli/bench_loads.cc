@@ -1,0 +1,72 @@
+#include "cli/bench_loads.h"
+
+#include "base/progress.h"
+#include "bench/load_bench.h"
+#include "cli/load.h"
+#include "memory/arena.h"
+
+namespace hearth {
+namespace {
+
+// Those of `hearth run` for one prompt.
+EngineOptions run_options(const BenchSession& session, uint32_t threads) {
+  EngineArgs args = session.args.engine;
+  args.plan.threads = threads;
+  EngineOptions options;
+  options.outputs = 1;
+  set_engine(session.machine, args, &options);
+  return options;
+}
+
+}  // namespace
+
+CLI::Option* add_load_option(CLI::App& verb, BenchArgs* args,
+                             const std::vector<CLI::Option*>& others) {
+  CLI::Option* load =
+      verb.add_flag("--load", args->load, "Measure loading the model, beside copying its bytes");
+  for (CLI::Option* other : others) load->excludes(other);
+  return load;
+}
+
+void measure_loads(BenchSession& session) {
+  GgufFile file = GgufFile::open(session.args.model);
+  read_model_config(file);
+  session.report.model = describe_for_bench(file);
+  session.report.measured = Measured::kLoads;
+  session.report.kv_type = session.args.engine.kv_type;
+  session.report.isa = environment_isa(detect_cpu_features());
+  BenchRun run;
+  bool loaded = false;
+  std::unique_ptr<Progress> progress;
+  LoadHooks hooks;
+  hooks.interrupted = [&] { return session.interrupted(); };
+  hooks.progress = [&](uint64_t bytes, std::string_view doing) {
+    // From the second turn on Ctrl-C waits for a turn to end rather than losing what there is.
+    if (!loaded) session.interrupts.die_if_received();
+    progress->update(bytes, doing);
+  };
+  hooks.note = [&](const std::string& text) { session.note(text); };
+  hooks.loaded = [&](const Engine& engine) {
+    loaded = true;
+    describe_engine(engine, &run);
+    session.note_threads(engine.placement(), engine.warnings());
+  };
+  LoadBench bench(file, session.report.isa, hooks);
+  std::vector<uint32_t> counts = session.thread_counts();
+  uint64_t loads = uint64_t{counts.size()} * session.args.repetitions;
+  progress = std::make_unique<Progress>(
+      "load", bench.whole_bytes() + loads * bench.repetition_bytes(), bytes_text);
+  bench.read_through(session.machine);
+  for (uint32_t threads : counts) {
+    if (session.interrupted()) return;
+    run = {};
+    // Known anew: what may be taken from the page cache is free memory too.
+    LoadResult result =
+        bench.run(Machine::live(), run_options(session, threads), session.args.repetitions);
+    if (result.repetitions.empty()) return;
+    run.loads = std::move(result);
+    session.report.runs.push_back(std::move(run));
+  }
+}
+
+}  // namespace hearth
