@@ -71,7 +71,7 @@ struct KvStoreArgs {
 using KvStoreFn = void (*)(const KvStoreArgs&);
 
 // Bytes of scratch (64-byte aligned) that any attend call may use.
-inline constexpr size_t kAttendScratchBytes = size_t{256} << 10;
+inline constexpr size_t kAttendScratchBytes = size_t{384} << 10;
 inline constexpr uint32_t kMaxHeadDim = 512;
 // Query rows per call, at most; callers cut longer lists.
 inline constexpr uint32_t kMaxQueryRows = 64;

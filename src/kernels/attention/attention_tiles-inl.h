@@ -1,0 +1,236 @@
+// The products of attention with half a page, over Vec16, for tiles of up to 6 rows: scores are 6
+// rows x kWidth vectors of positions, the value sum 6 rows x kWidth vectors of the head, each one
+// broadcast and one register of the page per product. Attention (attention-inl.h) says in which
+// order. For ISA files, which include it after their Vec16.
+#pragma once
+
+#include <type_traits>
+
+#include "kernels/attention/attention.h"
+#include "kernels/attention/kv_format-inl.h"
+#include "kernels/simd/unroll.h"
+
+namespace hearth {
+namespace {
+
+constexpr uint32_t kTileRows = 6;
+constexpr uint32_t kLanes = 16;
+
+inline uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
+inline uint32_t larger(uint32_t a, uint32_t b) { return a < b ? b : a; }
+
+struct SlotRange {
+  uint32_t begin, end;
+  bool empty() const { return begin >= end; }
+};
+
+// Inlined by force for the reason that prefetch() is.
+[[gnu::always_inline]] inline void prefetch_bytes(const std::byte* p, size_t bytes) {
+  for (size_t i = 0; i < bytes; i += 64) prefetch(p + i);
+}
+
+// What a half of a page prefetches while it is read; no `next`: nothing.
+struct Stream {
+  const std::byte* next;
+  size_t quarter;  // where the four places that take turns lie; 0: one place
+
+  // For bytes [at, at + count) of the half that is read, multiples of 64.
+  [[gnu::always_inline]] void prefetch_for(size_t at, size_t count) const {
+    if (next == nullptr) return;
+    if (quarter == 0) return prefetch_bytes(next + at, count);
+    for (size_t line = at / 64; line < (at + count) / 64; ++line) {
+      prefetch(next + line % 4 * quarter + line / 4 * 64);
+    }
+  }
+};
+
+// The keys of a page, as Format's elements [head_dim][64 positions].
+struct Keys {
+  const void* elements;
+  const uint16_t* scales;  // f16 [blocks][64 positions], where the format is blocked
+  uint32_t head_dim;
+};
+
+// The values of a page, as Format's elements [64 positions][stride].
+struct Values {
+  const void* elements;
+  const float* scales;  // [64 positions][blocks], where the format scales values
+  uint32_t blocks, stride;
+};
+
+inline float* at(float* p, size_t stride, int row, int vector) {
+  return p + stride * static_cast<uint32_t>(row) + kLanes * static_cast<uint32_t>(vector);
+}
+
+// Format: what the half is held in (kv_format-inl.h), as in the page or unpacked. kWidth: vectors
+// in a row of a tile.
+template <typename Format, int kWidth>
+class Tiles {
+  using Element = typename Format::Element;
+
+ public:
+  // scores[row][64] of `rows` rows, q [head_dim][rows], over the vectors of 16 positions that hold
+  // `slots`.
+  static void score(uint32_t rows, const Keys& keys, const float* q, SlotRange slots, float* scores,
+                    const Stream& stream) {
+    kScore[rows - 1](keys, q, slots, scores, stream);
+  }
+
+  // acc[row][stride] plus p[row][64] times the values of `slots`.
+  static void add(uint32_t rows, const Values& values, const float* p, SlotRange slots, float* acc,
+                  const Stream& stream) {
+    kAdd[rows - 1](values, p, slots, acc, stream);
+  }
+
+ private:
+  // Few rows have few chains of fma: where registers are left, a wider tile hides their latency.
+  static constexpr int tile_width(int rows) { return kWidth == 1 && rows <= 2 ? 2 : kWidth; }
+
+  // Calls fn(N, vector) for the vectors from `begin` to `end`, N of them at a time: kWide, then 2,
+  // then 1.
+  template <int kWide, typename Fn>
+  static void for_vectors(uint32_t begin, uint32_t end, Fn&& fn) {
+    uint32_t n = begin;
+    for (; n + kWide <= end; n += kWide) fn(std::integral_constant<int, kWide>(), n);
+    if constexpr (kWide > 2) {
+      for (; n + 2 <= end; n += 2) fn(std::integral_constant<int, 2>(), n);
+    }
+    if constexpr (kWide > 1) {
+      for (; n < end; ++n) fn(std::integral_constant<int, 1>(), n);
+    }
+  }
+
+  template <int R>
+  static void score_rows(const Keys& keys, const float* q, SlotRange slots, float* scores,
+                         const Stream& stream) {
+    constexpr int kWide = tile_width(R);
+    const uint32_t begin = slots.begin / kLanes, end = (slots.end + kLanes - 1) / kLanes;
+    for_vectors<kWide>(begin, end, [&]<int N>(std::integral_constant<int, N>, uint32_t vector) {
+      const uint32_t column = vector * kLanes;
+      score_columns<R, N>(keys, column, q, scores + column, vector == begin ? stream : Stream{});
+    });
+  }
+
+  // Rows of the head between two prefetches; a block's where keys come in blocks.
+  static constexpr uint32_t kChunk = Format::kBlocked ? kKvBlock : 16;
+
+  template <int R, int N>
+  static void score_columns(const Keys& keys, uint32_t column, const float* q, float* scores,
+                            const Stream& stream) {
+    constexpr size_t kRowBytes = kPagePositions * Format::kStoredBytes;
+    const uint32_t head_dim = keys.head_dim;
+    const Element* k = static_cast<const Element*>(keys.elements) + column;
+    Vec16 acc[R][N];
+    clear<R, N>(acc);
+    for (uint32_t d0 = 0; d0 < head_dim; d0 += kChunk) {
+      uint32_t d1 = smaller(d0 + kChunk, head_dim);
+      stream.prefetch_for(d0 * kRowBytes, (d1 - d0) * kRowBytes);
+      for (uint32_t d = d0; d < d1; ++d) {
+        Vec16 x[N];
+        HEARTH_UNROLL
+        for (int n = 0; n < N; ++n) {
+          x[n] = Format::load(k + size_t{d} * kPagePositions + static_cast<uint32_t>(n) * kLanes);
+        }
+        HEARTH_UNROLL
+        for (int r = 0; r < R; ++r) {
+          Vec16 factor = Vec16::all(q[size_t{d} * R + r]);
+          HEARTH_UNROLL
+          for (int n = 0; n < N; ++n) acc[r][n] = fma(factor, x[n], acc[r][n]);
+        }
+      }
+      if constexpr (Format::kBlocked) {
+        const uint16_t* scales = keys.scales + size_t{d0} / kKvBlock * kPagePositions + column;
+        finish_block<R, N>(scales, d0 == 0, acc, scores);
+        clear<R, N>(acc);
+      }
+    }
+    if constexpr (!Format::kBlocked) {
+      HEARTH_UNROLL
+      for (int r = 0; r < R; ++r) {
+        HEARTH_UNROLL
+        for (int n = 0; n < N; ++n) store(at(scores, kPagePositions, r, n), acc[r][n]);
+      }
+    }
+  }
+
+  template <int R, int N>
+  static void clear(Vec16 (&acc)[R][N]) {
+    HEARTH_UNROLL
+    for (int r = 0; r < R; ++r) {
+      HEARTH_UNROLL
+      for (int n = 0; n < N; ++n) acc[r][n] = Vec16::zero();
+    }
+  }
+
+  template <int R, int N>
+  static void finish_block(const uint16_t* scales, bool first, const Vec16 (&acc)[R][N],
+                           float* scores) {
+    HEARTH_UNROLL
+    for (int n = 0; n < N; ++n) {
+      Vec16 scale = Vec16::load_f16(scales + static_cast<uint32_t>(n) * kLanes);
+      HEARTH_UNROLL
+      for (int r = 0; r < R; ++r) {
+        float* s = at(scores, kPagePositions, r, n);
+        store(s, fma(acc[r][n], scale, first ? Vec16::zero() : Vec16::load(s)));
+      }
+    }
+  }
+
+  template <int R>
+  static void add_rows(const Values& values, const float* p, SlotRange slots, float* acc,
+                       const Stream& stream) {
+    constexpr int kWide = tile_width(R);
+    for_vectors<kWide>(0, values.stride / kLanes,
+                       [&]<int N>(std::integral_constant<int, N>, uint32_t vector) {
+                         add_columns<R, N>(values, p, slots, vector, acc + vector * kLanes,
+                                           vector == 0 ? stream : Stream{});
+                       });
+  }
+
+  template <int R, int N>
+  static void add_columns(const Values& values, const float* p, SlotRange slots, uint32_t vector,
+                          float* out, const Stream& stream) {
+    const uint32_t stride = values.stride;
+    const Element* v = static_cast<const Element*>(values.elements) + vector * kLanes;
+    const size_t row_bytes = stride * Format::kStoredBytes;
+    Vec16 acc[R][N];
+    HEARTH_UNROLL
+    for (int r = 0; r < R; ++r) {
+      HEARTH_UNROLL
+      for (int n = 0; n < N; ++n) acc[r][n] = Vec16::load(at(out, stride, r, n));
+    }
+    for (uint32_t j = slots.begin; j < slots.end; ++j) {
+      stream.prefetch_for(j * row_bytes, row_bytes);
+      Vec16 x[N];
+      HEARTH_UNROLL
+      for (int n = 0; n < N; ++n) {
+        x[n] = Format::load(v + size_t{j} * stride + static_cast<uint32_t>(n) * kLanes);
+        if constexpr (Format::kScalesValues) {
+          uint32_t block = (vector + static_cast<uint32_t>(n)) * kLanes / kKvBlock;
+          x[n] = mul(x[n], Vec16::all(values.scales[j * values.blocks + block]));
+        }
+      }
+      HEARTH_UNROLL
+      for (int r = 0; r < R; ++r) {
+        Vec16 factor = Vec16::all(p[kPagePositions * static_cast<uint32_t>(r) + j]);
+        HEARTH_UNROLL
+        for (int n = 0; n < N; ++n) acc[r][n] = fma(factor, x[n], acc[r][n]);
+      }
+    }
+    HEARTH_UNROLL
+    for (int r = 0; r < R; ++r) {
+      HEARTH_UNROLL
+      for (int n = 0; n < N; ++n) store(at(out, stride, r, n), acc[r][n]);
+    }
+  }
+
+  using ScoreFn = void (*)(const Keys&, const float*, SlotRange, float*, const Stream&);
+  using AddFn = void (*)(const Values&, const float*, SlotRange, float*, const Stream&);
+  static constexpr ScoreFn kScore[kTileRows] = {score_rows<1>, score_rows<2>, score_rows<3>,
+                                                score_rows<4>, score_rows<5>, score_rows<6>};
+  static constexpr AddFn kAdd[kTileRows] = {add_rows<1>, add_rows<2>, add_rows<3>,
+                                            add_rows<4>, add_rows<5>, add_rows<6>};
+};
+
+}  // namespace
+}  // namespace hearth
