@@ -56,6 +56,10 @@ class ExecutionContext {
 
   // The next unclaimed index in [0, count) of a counter in this run; `count` where none is left.
   uint32_t claim(uint32_t counter, uint32_t count) { return counters_[counter]->next(run_, count); }
+  // The same for several on end, of those that `takers` threads share (ChunkCounter::next_run).
+  ChunkRun claim_run(uint32_t counter, uint32_t count, uint32_t takers) {
+    return counters_[counter]->next_run(run_, count, takers);
+  }
 
   // The slots (shards counted from its group's first) that a member serves, nearest first.
   const std::vector<uint32_t>& slots(uint32_t member) const { return slots_[member]; }

@@ -1,12 +1,13 @@
-// ChunkCounter: chunks of work claimed one by one by whoever is free, in rounds. Nobody resets it
-// and no barrier is needed for that: a round is named by its epoch, the first claim of a newer
-// epoch starts the new round, and a thread still asking for an older one is told that nothing is
-// left. That is the truth: who started the newer round had seen the older one exhausted.
+// ChunkCounter: chunks of work claimed by whoever is free, one or several on end, in rounds. Nobody
+// resets it and no barrier is needed for that: a round is named by its epoch, the first claim of a
+// newer epoch starts the new round, and a thread still asking for an older one is told that nothing
+// is left. That is the truth: who started the newer round had seen the older one exhausted.
 //
 // Epochs rise by one and wrap (compared by signed distance); the first is 1. One compare-and-swap a
 // claim, so chunks should take microseconds.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -15,24 +16,42 @@
 
 namespace hearth {
 
+struct ChunkRun {
+  uint32_t begin, end;
+};
+
 class alignas(kLineSpacing) ChunkCounter {
  public:
   // Claims the next chunk in [0, count) of round `epoch`. Returns `count` where none is left; then
   // the work handed out may still be under way on other threads.
   uint32_t next(uint32_t epoch, uint32_t count) noexcept {
+    return claim(epoch, count, [](uint32_t) { return 1u; }).begin;
+  }
+
+  // The same for several chunks on end: half of what each of `takers` would get of those left, one
+  // at least (guided self-scheduling: Polychronopoulos and Kuck, 1987). Few runs make few places
+  // where a stream of memory begins, and the last ones are short. Empty, at `count`, where none is
+  // left.
+  ChunkRun next_run(uint32_t epoch, uint32_t count, uint32_t takers) noexcept {
+    return claim(epoch, count, [&](uint32_t left) { return std::max(1u, left / (2 * takers)); });
+  }
+
+ private:
+  template <typename Length>
+  ChunkRun claim(uint32_t epoch, uint32_t count, const Length& length) noexcept {
     uint64_t seen = state_.load(std::memory_order_relaxed);
     for (;;) {
       auto distance = static_cast<int32_t>(epoch_of(seen) - epoch);
       uint32_t index = distance == 0 ? index_of(seen) : 0;
-      if (distance > 0 || index >= count) return count;
+      if (distance > 0 || index >= count) return {count, count};
+      uint32_t end = index + length(count - index);
       delay_point();
-      if (state_.compare_exchange_weak(seen, join(epoch, index + 1), std::memory_order_relaxed)) {
-        return index;
+      if (state_.compare_exchange_weak(seen, join(epoch, end), std::memory_order_relaxed)) {
+        return {index, end};
       }
     }
   }
 
- private:
   static uint32_t epoch_of(uint64_t state) { return static_cast<uint32_t>(state >> 32); }
   static uint32_t index_of(uint64_t state) { return static_cast<uint32_t>(state); }
   static uint64_t join(uint32_t epoch, uint32_t index) { return uint64_t{epoch} << 32 | index; }

@@ -125,10 +125,28 @@ TEST(ChunkCounterTest, EmptyRound) {
   EXPECT_EQ(counter.next(1, 5), 0u) << "an empty round leaves no trace";
 }
 
+TEST(ChunkCounterTest, RunsAreHalfOfAnEvenShareOfWhatIsLeft) {
+  ChunkCounter counter;
+  std::vector<uint32_t> lengths;
+  uint32_t end = 0;
+  for (ChunkRun run; (run = counter.next_run(1, 38, 3)).begin < 38;) {
+    EXPECT_EQ(run.begin, end);
+    end = run.end;
+    lengths.push_back(run.end - run.begin);
+  }
+  EXPECT_EQ(end, 38u);
+  EXPECT_EQ(lengths,
+            (std::vector<uint32_t>{6, 5, 4, 3, 3, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}));
+  EXPECT_EQ(counter.next_run(1, 38, 3).end, 38u);
+  EXPECT_EQ(counter.next_run(2, 0, 3).end, 0u);
+  EXPECT_EQ(counter.next(2, 5), 0u) << "an empty round leaves no trace";
+}
+
 // Threads run through rounds without any barrier; every chunk of every round is had exactly once.
 TEST(ChunkCounterTest, EveryChunkOnceWithoutBarriers) {
   constexpr uint32_t kRounds = 300, kChunks = 37, kThreads = 5;
   ChunkCounter counter;
+  auto one = [](uint32_t chunk) { return ChunkRun{chunk, chunk + 1}; };
   std::vector<std::atomic<uint32_t>> claimed(kRounds * kChunks);
   std::vector<std::thread> threads;
   for (uint32_t t = 0; t < kThreads; ++t) {
@@ -136,8 +154,10 @@ TEST(ChunkCounterTest, EveryChunkOnceWithoutBarriers) {
       std::mt19937 random(t);
       for (uint32_t round = 0; round < kRounds; ++round) {
         if (random() % 16 == 0) std::this_thread::yield();
-        for (uint32_t c; (c = counter.next(round + 1, kChunks)) < kChunks;) {
-          claimed[round * kChunks + c].fetch_add(1);
+        for (ChunkRun run; (run = t % 2 == 0 ? counter.next_run(round + 1, kChunks, kThreads)
+                                             : one(counter.next(round + 1, kChunks)))
+                               .begin < kChunks;) {
+          for (uint32_t c = run.begin; c < run.end; ++c) claimed[round * kChunks + c].fetch_add(1);
         }
       }
     });

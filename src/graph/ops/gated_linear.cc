@@ -15,7 +15,7 @@ class GatedLinearOp : public Op {
   GatedLinearOp(ValueId x, ValueId out, const Weight& gate, const Weight& up,
                 const std::vector<RowSlice>& rows, const std::vector<ColumnSlice>& columns,
                 uint32_t threads)
-      : x_(x), out_(out), gate_(gate), up_(up), tasks_(rows.size()) {
+      : x_(x), out_(out), gate_(gate), up_(up), tasks_(rows.size()), threads_(threads) {
     for (size_t slot = 0; slot < rows.size(); ++slot) {
       const RowSlice& slice = rows[slot];
       work_.add(gate, slice);
@@ -39,7 +39,7 @@ class GatedLinearOp : public Op {
 
   void run(ExecutionContext& context, uint32_t counter0,
            const Worker& worker) const noexcept override {
-    run_claimed(context, counter0, worker, tasks_, context.rows(x_),
+    run_claimed(context, counter0, worker, tasks_, context.rows(x_), threads_,
                 [&](const Task& task, uint32_t row) { run_task(context, task, row, worker); });
   }
 
@@ -78,6 +78,7 @@ class GatedLinearOp : public Op {
   const Weight& gate_;
   const Weight& up_;
   std::vector<std::vector<Task>> tasks_;
+  uint32_t threads_;  // that share a slot
   WeightWork work_;
 };
 

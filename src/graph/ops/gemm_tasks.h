@@ -45,26 +45,29 @@ inline std::vector<PanelRange> panel_ranges(uint32_t panel0, uint32_t panels, ui
 }
 
 // Calls run(task, row) for the tasks times runs of kTaskRows rows that the caller gets:
-// claim(count) gives the next of `count`, and `count` where none is left.
+// claim(count) gives the next of `count`, several on end, so that what a kernel prefetches behind
+// its panels is what its thread reads next.
 template <typename Task, typename Claim, typename Run>
 void run_tasks(const std::vector<Task>& tasks, uint32_t rows, const Claim& claim,
                const Run& run) noexcept {
   uint32_t row_parts = row_tasks(rows);
   auto count = static_cast<uint32_t>(tasks.size()) * row_parts;
-  for (uint32_t t; (t = claim(count)) < count;) {
-    run(tasks[t / row_parts], t % row_parts * kTaskRows);
+  for (ChunkRun claimed; (claimed = claim(count)).begin < count;) {
+    for (uint32_t t = claimed.begin; t < claimed.end; ++t) {
+      run(tasks[t / row_parts], t % row_parts * kTaskRows);
+    }
   }
 }
 
-// The same over the worker's slots. `tasks[slot]`, one counter a slot from counter0 on.
+// The same over the worker's slots. `tasks[slot]`, one counter a slot from counter0 on, shared by
+// so many threads.
 template <typename Task, typename Run>
 void run_claimed(ExecutionContext& context, uint32_t counter0, const Worker& worker,
-                 const std::vector<std::vector<Task>>& tasks, uint32_t rows,
+                 const std::vector<std::vector<Task>>& tasks, uint32_t rows, uint32_t threads,
                  const Run& run) noexcept {
   for (uint32_t slot : context.slots(worker.member)) {
-    run_tasks(
-        tasks[slot], rows, [&](uint32_t count) { return context.claim(counter0 + slot, count); },
-        run);
+    auto claim = [&](uint32_t count) { return context.claim_run(counter0 + slot, count, threads); };
+    run_tasks(tasks[slot], rows, claim, run);
   }
 }
 

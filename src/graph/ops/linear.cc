@@ -15,7 +15,7 @@ class LinearOp : public Op {
  public:
   LinearOp(ValueId x, ValueId out, const std::vector<LinearPart>& parts,
            const std::vector<std::vector<RowSlice>>& slices, uint32_t threads)
-      : x_(x), out_(out), parts_(parts), tasks_(slices[0].size()) {
+      : x_(x), out_(out), parts_(parts), tasks_(slices[0].size()), threads_(threads) {
     for (uint32_t p = 0; p < parts.size(); ++p) {
       for (uint32_t slot = 0; slot < slices[p].size(); ++slot) {
         const RowSlice& slice = slices[p][slot];
@@ -38,7 +38,7 @@ class LinearOp : public Op {
 
   void run(ExecutionContext& context, uint32_t counter0,
            const Worker& worker) const noexcept override {
-    run_claimed(context, counter0, worker, tasks_, context.rows(x_),
+    run_claimed(context, counter0, worker, tasks_, context.rows(x_), threads_,
                 [&](const Task& task, uint32_t row) { run_task(context, task, row, worker); });
   }
 
@@ -77,6 +77,7 @@ class LinearOp : public Op {
   ValueId x_, out_;
   std::vector<LinearPart> parts_;
   std::vector<std::vector<Task>> tasks_;
+  uint32_t threads_;  // that share a slot
   WeightWork work_;
 };
 
@@ -90,7 +91,7 @@ class PartialLinearOp : public Op {
 
   PartialLinearOp(ValueId x, const Weight& weight, const std::vector<ColumnSlice>& columns,
                   const std::vector<Output>& outputs, uint32_t threads)
-      : x_(x), weight_(weight), tasks_(columns.size()) {
+      : x_(x), weight_(weight), tasks_(columns.size()), threads_(threads) {
     for (const Output& output : outputs) {
       work_.add(weight, output.piece);
       uint32_t slot = output.piece.shard - columns[0].shard;
@@ -120,7 +121,7 @@ class PartialLinearOp : public Op {
 
   void run(ExecutionContext& context, uint32_t counter0,
            const Worker& worker) const noexcept override {
-    run_claimed(context, counter0, worker, tasks_, context.rows(x_),
+    run_claimed(context, counter0, worker, tasks_, context.rows(x_), threads_,
                 [&](const Task& task, uint32_t row) { run_task(context, task, row, worker); });
   }
 
@@ -186,6 +187,7 @@ class PartialLinearOp : public Op {
   const Weight& weight_;
   std::vector<Part> parts_;
   std::vector<std::vector<Task>> tasks_;
+  uint32_t threads_;  // that share a slot
   WeightWork work_;
 };
 

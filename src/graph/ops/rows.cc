@@ -61,7 +61,7 @@ class NormOp : public Op {
 class LogitsOp : public Op {
  public:
   LogitsOp(ValueId x, const Weight& head, const std::vector<RowSlice>& slices, uint32_t threads)
-      : x_(x), head_(head), tasks_(slices.size()) {
+      : x_(x), head_(head), tasks_(slices.size()), threads_(threads) {
     for (size_t slot = 0; slot < slices.size(); ++slot) {
       const RowSlice& slice = slices[slot];
       HEARTH_CHECK(slice.lead == 0, "vocabulary units are whole panels");
@@ -85,8 +85,9 @@ class LogitsOp : public Op {
     if (context.step().logit_rows == 0) return;
     for (uint32_t slot : context.slots(worker.member)) {
       auto count = static_cast<uint32_t>(tasks_[slot].size());
-      for (uint32_t t; (t = context.claim(counter0 + slot, count)) < count;) {
-        run_task(context, tasks_[slot][t], worker);
+      for (ChunkRun run;
+           (run = context.claim_run(counter0 + slot, count, threads_)).begin < count;) {
+        for (uint32_t t = run.begin; t < run.end; ++t) run_task(context, tasks_[slot][t], worker);
       }
     }
   }
@@ -116,6 +117,7 @@ class LogitsOp : public Op {
   ValueId x_;
   const Weight& head_;
   std::vector<std::vector<Task>> tasks_;
+  uint32_t threads_;  // that share a slot
   WeightWork work_;
 };
 
