@@ -83,13 +83,9 @@ class LogitsOp : public Op {
   void run(ExecutionContext& context, uint32_t counter0,
            const Worker& worker) const noexcept override {
     if (context.step().logit_rows == 0) return;
-    for (uint32_t slot : context.slots(worker.member)) {
-      auto count = static_cast<uint32_t>(tasks_[slot].size());
-      for (ChunkRun run;
-           (run = context.claim_run(counter0 + slot, count, threads_)).begin < count;) {
-        for (uint32_t t = run.begin; t < run.end; ++t) run_task(context, tasks_[slot][t], worker);
-      }
-    }
+    // A task takes all rows, so there is one part of them.
+    run_claimed(context, counter0, worker, tasks_, 1, threads_,
+                [&](const Task& task, uint32_t) { run_task(context, task, worker); });
   }
 
  private:
