@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "bench/report.h"
+#include "bench/sample_report.h"
 #include "bench/squeezed.h"
 
 namespace hearth {
@@ -61,15 +62,10 @@ TEST(KernelFigures, ShareOfALibrary) {
 }
 
 BenchReport report() {
-  BenchReport report;
-  report.version = "1.2.3";
-  report.time = "2030-01-02T03:04:05Z";
-  report.cpu = "Some CPU";
-  report.repetitions = 3;
-  report.model = BenchModel{"m.gguf", "llama", "M", "q8_0", 1'500'000'000, 3 << 20};
+  BenchReport report = sample_report("Some CPU", 3);
+  report.model = sample_model();
   report.measured = Measured::kKernels;
   report.isa = Isa::kAvx512;
-  report.shares = CpuShares{0.01, 0.25};
   BenchRun run;
   run.threads = 2;
   run.buffer = {64 << 20, 64 << 20, 0};

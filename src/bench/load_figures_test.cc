@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "bench/report.h"
+#include "bench/sample_report.h"
 #include "bench/squeezed.h"
 
 namespace hearth {
@@ -38,16 +39,11 @@ TEST(LoadFigures, RatesAndSharesOfPairs) {
 }
 
 BenchReport report() {
-  BenchReport report;
-  report.version = "1.2.3";
-  report.time = "2030-01-02T03:04:05Z";
-  report.cpu = "Some CPU";
-  report.repetitions = 3;
-  report.model = BenchModel{"m.gguf", "llama", "M", "q8_0", 1'500'000'000, 3 << 20};
+  BenchReport report = sample_report("Some CPU", 3);
+  report.model = sample_model();
   report.measured = Measured::kLoads;
   report.isa = Isa::kAvx512;
   report.kv_type = "f16";
-  report.shares = CpuShares{0.01, 0.25};
   BenchRun run;
   run.threads = 2;
   run.memory = {1 << 20, 2 << 20, 3 << 20, 4 << 20, 5 << 20};

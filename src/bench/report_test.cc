@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "bench/sample_report.h"
 #include "bench/squeezed.h"
 #include "bench/table.h"
 
@@ -16,12 +17,7 @@ LimitSample limit() {
 }
 
 BenchReport machine_alone() {
-  BenchReport report;
-  report.version = "1.2.3";
-  report.time = "2030-01-02T03:04:05Z";
-  report.cpu = "Some CPU, fast";
-  report.repetitions = 1;
-  report.shares = CpuShares{0.01, 0.25};
+  BenchReport report = sample_report("Some CPU, fast", 1);
   BenchRun run;
   run.threads = 2;
   run.buffer = {64 << 20, 64 << 20, 0};
@@ -32,7 +28,7 @@ BenchReport machine_alone() {
 
 BenchReport with_model() {
   BenchReport report = machine_alone();
-  report.model = BenchModel{"m.gguf", "llama", "M", "q8_0", 1'500'000'000, 3 << 20};
+  report.model = sample_model();
   report.isa = Isa::kAvx2;
   report.kv_type = "f16";
   BenchRun& run = report.runs[0];
