@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/round_up.h"
 #include "models/shard_tasks.h"
 
 namespace hearth {
@@ -13,8 +14,6 @@ namespace {
 
 // Of what is allocated, and of where a matrix is cut.
 constexpr size_t kAlign = 64;
-
-size_t align_up(size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
 
 bool is_matrix(const GgufTensor& tensor) { return tensor.dims.size() == 2; }
 
@@ -47,7 +46,7 @@ FileCopy::FileCopy(const GgufFile& file, const Machine& machine,
       size_t first = cut(tensor.n_bytes(), before), last = cut(tensor.n_bytes(), until);
       if (first == last) continue;
       pieces_[s].push_back({&tensor, first, last - first, nullptr});
-      needed += align_up(last - first);
+      needed += round_up(last - first, kAlign);
     }
     arenas_.emplace_back(machine, shards[s].node, needed, "a copy of the file", binding);
     for (Piece& piece : pieces_[s]) piece.to = arenas_[s].allocate(piece.bytes, kAlign);

@@ -4,11 +4,10 @@
 #include <bit>
 
 #include "base/check.h"
+#include "base/round_up.h"
 
 namespace hearth {
 namespace {
-
-constexpr uint32_t round_up(uint32_t value, uint32_t to) { return (value + to - 1) / to * to; }
 
 // Appends the program of tree node [begin, begin + width) over leaves; `leaf_program` appends that
 // of a subtree where it is available as a whole and says whether it was.

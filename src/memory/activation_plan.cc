@@ -6,11 +6,10 @@
 #include <tuple>
 
 #include "base/check.h"
+#include "base/round_up.h"
 
 namespace hearth {
 namespace {
-
-size_t align_up(size_t value, size_t align) { return (value + align - 1) & ~(align - 1); }
 
 bool overlap_in_time(const ActivationValue& a, const ActivationValue& b) {
   return a.first_use <= b.last_use && b.first_use <= a.last_use;
@@ -35,7 +34,7 @@ ActivationPlan place_in_order(std::span<const ActivationValue> values,
     bool found = false;
     for (const Placed& other : placed) {
       if (!overlap_in_time(value, values[other.value])) continue;
-      size_t offset = align_up(free_from, value.align);
+      size_t offset = round_up(free_from, value.align);
       if (other.offset >= offset + value.bytes && other.offset - free_from < best_gap) {
         best_offset = offset;
         best_gap = other.offset - free_from;
@@ -43,7 +42,7 @@ ActivationPlan place_in_order(std::span<const ActivationValue> values,
       }
       free_from = std::max(free_from, other.end);
     }
-    if (!found) best_offset = align_up(free_from, value.align);
+    if (!found) best_offset = round_up(free_from, value.align);
     Placed entry{best_offset, best_offset + value.bytes, index};
     placed.insert(std::upper_bound(placed.begin(), placed.end(), entry,
                                    [](const Placed& a, const Placed& b) {

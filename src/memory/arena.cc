@@ -14,6 +14,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/round_up.h"
 
 // Linux 5.14; older C library headers lack the name.
 #ifndef MADV_POPULATE_WRITE
@@ -23,10 +24,8 @@
 namespace hearth {
 namespace {
 
-size_t align_up(size_t value, size_t align) { return (value + align - 1) & ~(align - 1); }
-
 std::byte* align_pointer(void* pointer, size_t align) {
-  return reinterpret_cast<std::byte*>(align_up(reinterpret_cast<uintptr_t>(pointer), align));
+  return reinterpret_cast<std::byte*>(round_up(reinterpret_cast<uintptr_t>(pointer), align));
 }
 
 // One line of /proc/self/smaps that opens a mapping: "7f00-7f80 rw-p ...".
@@ -64,7 +63,7 @@ Arena::Arena(const Machine& machine, uint32_t node, size_t bytes, std::string na
     fail(ErrorCode::kResource, "{} would need {}, more than can be addressed", name_,
          bytes_text(bytes));
   }
-  capacity_ = align_up(bytes, page);
+  capacity_ = round_up(bytes, page);
   if (capacity_ == 0) return;
   try {
     map(machine);
@@ -190,7 +189,7 @@ void Arena::bind(const Machine& machine) {
 std::byte* Arena::allocate(size_t bytes, size_t align) {
   HEARTH_CHECK(align != 0 && (align & (align - 1)) == 0 && align <= kHugePageBytes,
                "a power of two up to 2 MiB");
-  size_t offset = align_up(used_, align);
+  size_t offset = round_up(used_, align);
   HEARTH_CHECK(offset <= capacity_ && bytes <= capacity_ - offset, "arenas are planned to fit");
   used_ = offset + bytes;
   return base_ + offset;

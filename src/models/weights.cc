@@ -6,14 +6,13 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/round_up.h"
 #include "models/shard_tasks.h"
 
 namespace hearth {
 namespace {
 
 constexpr size_t kWeightAlign = 64;
-
-size_t align_up(size_t bytes) { return (bytes + kWeightAlign - 1) / kWeightAlign * kWeightAlign; }
 
 // Some panels of one shard of one weight.
 struct PackTask {
@@ -98,10 +97,11 @@ size_t WeightStore::shard_bytes(uint32_t s) const {
   size_t bytes = 0;
   for (const auto& entry : entries_) {
     const PackSpec& spec = entry->weight.shards[s].spec;
-    bytes += align_up(spec.codes_bytes()) + align_up(spec.scales_bytes());
+    bytes +=
+        round_up(spec.codes_bytes(), kWeightAlign) + round_up(spec.scales_bytes(), kWeightAlign);
   }
   for (const auto& [name, vector] : vectors_) {
-    bytes += align_up(vector.weight.size * sizeof(float));
+    bytes += round_up(vector.weight.size * sizeof(float), kWeightAlign);
   }
   return bytes;
 }

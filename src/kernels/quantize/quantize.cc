@@ -3,14 +3,13 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/round_up.h"
 
 namespace hearth {
 namespace {
 
 constexpr size_t kBlock = 32;
 constexpr size_t kAlignment = 64;
-
-size_t round_up(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
 
 // Hands out 64-byte aligned arrays one after the other; with a null base it only counts.
 class Arrays {
