@@ -34,6 +34,7 @@ namespace {
     HEARTH_GEMM_KERNELS(HEARTH_GEMM_ENTRY, level)               \
     HEARTH_QUANTIZE_KERNELS(HEARTH_QUANTIZE_ENTRY, level)       \
     HEARTH_ATTENTION_KERNELS(HEARTH_ATTENTION_ENTRY, level)     \
+    table.merge_spans = merge_spans_##level;                    \
     HEARTH_ELEMENTWISE_KERNELS(HEARTH_ELEMENTWISE_ENTRY, level) \
     HEARTH_UNIT_LOOPS(HEARTH_UNIT_ENTRY, level)                 \
     table.limits.read = read_##level;                           \

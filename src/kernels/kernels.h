@@ -25,6 +25,7 @@ struct Kernels {
   std::array<QuantizeFn, kActFormats> quantize;  // by ActFormat
   std::array<KvStoreFn, kKvTypes> kv_store;      // by KvType
   std::array<AttendFn, kKvTypes> attend;         // by KvType
+  MergeFn merge_spans;
   RmsNormFn rms_norm;
   RopeFn rope;
   SiluMulFn silu_mul;

@@ -17,9 +17,9 @@
 #include <type_traits>
 
 #include "kernels/attention/attention.h"
+#include "kernels/attention/attention_merge-inl.h"
 #include "kernels/attention/attention_tiles-inl.h"
 #include "kernels/attention/kv_format-inl.h"
-#include "kernels/simd/exp-inl.h"
 #include "kernels/simd/unroll.h"
 
 namespace hearth {
@@ -29,7 +29,6 @@ constexpr uint32_t kPageVectors = kPagePositions / kLanes;
 // From so many tiles on a page is unpacked: the conversions that each would do cost about a third
 // of one.
 constexpr uint32_t kUnpackTiles = 3;
-constexpr float kMinusInfinity = -__builtin_inff();
 
 // The slots of page `page` that a row sees whose first and last positions are given.
 inline SlotRange visible_slots(uint32_t first, uint32_t last, uint32_t page) {
@@ -42,6 +41,11 @@ inline uint32_t first_seen(uint32_t last, uint32_t window) {
   return window == 0 || last < window ? 0 : last - window + 1;
 }
 
+struct PageRange {
+  uint32_t begin, end;
+  bool empty() const { return begin >= end; }
+};
+
 // What a block of rows carries through the pages; all of it lies in the call's scratch.
 struct RowBlock {
   const uint32_t* last;
@@ -50,19 +54,16 @@ struct RowBlock {
   uint32_t head_dim;
   uint32_t stride;  // padded head_dim
   float* q;         // scaled; tile after tile [d][rows of the tile]
-  float* acc;       // [rows][stride] of the span
-  float* lanes;     // [rows][16] sums of the span
-  float* peak;      // [rows] maximum of the span
-  float* merged;    // [rows][stride] of the spans before
-  float* merged_sum;
-  float* merged_peak;
+  RowSums span;
+  float* lanes;  // [rows][16]: the span's sums
+  RowSums merged;
   float* scores;    // [rows][64], then probabilities
   float* v_scale;   // [64][blocks] of the page
   float* unpacked;  // [64][stride] of half a page
 };
 
 constexpr size_t scratch_floats(size_t rows, size_t stride) {
-  return rows * (3 * stride + kLanes + 3 + kPagePositions) +
+  return rows * (3 * stride + kLanes + 4 + kPagePositions) +
          kPagePositions * (kMaxHeadDim / kKvBlock + stride) + 4 * kLanes;
 }
 constexpr uint32_t block_rows(uint32_t stride) { return stride <= 256 ? kMaxQueryRows : 36; }
@@ -84,12 +85,10 @@ inline RowBlock make_block(const AttendArgs& a, uint32_t row0, uint32_t rows) {
   };
   size_t matrix = size_t{rows} * b.stride;
   b.q = take(matrix);
-  b.acc = take(matrix);
-  b.merged = take(matrix);
+  const size_t sums = row_sums_floats(rows, a.head_dim);
+  b.span = row_sums(take(sums), rows, a.head_dim);
+  b.merged = row_sums(take(sums), rows, a.head_dim);
   b.lanes = take(size_t{rows} * kLanes);
-  b.peak = take(rows);
-  b.merged_sum = take(rows);
-  b.merged_peak = take(rows);
   b.scores = take(size_t{rows} * kPagePositions);
   b.v_scale = take(kPagePositions * (kMaxHeadDim / kKvBlock));
   b.unpacked = take(size_t{kPagePositions} * b.stride);
@@ -160,31 +159,54 @@ class Attention {
 
   static void attend_block(const AttendArgs& a, uint32_t row0, uint32_t rows) {
     RowBlock b = make_block(a, row0, rows);
-    uint32_t first = ~0u, last = 0;
-    for (uint32_t i = 0; i < rows; ++i) {
-      first = smaller(first, first_seen(b.last[i], b.window) / kPagePositions);
-      last = larger(last, b.last[i] / kPagePositions);
-    }
-    prefetch_bytes(a.pages[first].k, kFirstBytes);
+    const PageRange pages = pages_seen(a, b);
+    if (!pages.empty()) prefetch_bytes(a.pages[pages.begin].k, kFirstBytes);
     load_queries(a, row0, b);
-    fill(b.merged, size_t{rows} * b.stride, 0.0f);
-    fill(b.merged_sum, rows, 0.0f);
-    fill(b.merged_peak, rows, kMinusInfinity);
-    for (uint32_t page = first; page <= last;) {
-      uint32_t span_end = smaller(page - page % kSpanPages + kSpanPages, last + 1);
-      fill(b.acc, size_t{rows} * b.stride, 0.0f);
-      fill(b.lanes, size_t{rows} * kLanes, 0.0f);
-      fill(b.peak, rows, kMinusInfinity);
-      for (; page < span_end; ++page) {
-        visit_page(b, a.pages[page], page, page < last ? &a.pages[page + 1] : nullptr);
+    if (a.sums != nullptr) {
+      for (uint32_t span = a.span0; span < a.span1; ++span) {
+        b.span = sums_at(a, span, row0, b.stride);
+        visit_span(b, a.pages, pages, span);
       }
-      for (uint32_t i = 0; i < rows; ++i) merge_span(b, i);
+      return;
     }
-    for (uint32_t i = 0; i < rows; ++i) write_row(b, i, a.out + a.out_offset[row0 + i]);
+    clear_sums(b.merged, rows, b.stride);
+    for (uint32_t page = pages.begin; page < pages.end; page += kSpanPages - page % kSpanPages) {
+      visit_span(b, a.pages, pages, page / kSpanPages);
+      for (uint32_t i = 0; i < rows; ++i) merge_row(b.span, b.merged, i, b.stride);
+    }
+    for (uint32_t i = 0; i < rows; ++i) {
+      write_row(b.merged, i, b.head_dim, a.out + a.out_offset[row0 + i]);
+    }
   }
 
-  static void fill(float* p, size_t n, float value) {
-    for (size_t i = 0; i < n; ++i) p[i] = value;
+  // Of those that the call visits.
+  static PageRange pages_seen(const AttendArgs& a, const RowBlock& b) {
+    PageRange pages{~0u, 0};
+    for (uint32_t i = 0; i < b.rows; ++i) {
+      pages.begin = smaller(pages.begin, first_seen(b.last[i], b.window) / kPagePositions);
+      pages.end = larger(pages.end, b.last[i] / kPagePositions + 1);
+    }
+    if (a.sums == nullptr) return pages;
+    return {larger(pages.begin, a.span0 * kSpanPages), smaller(pages.end, a.span1 * kSpanPages)};
+  }
+
+  static void visit_span(const RowBlock& b, const KvPage* all, PageRange pages, uint32_t span) {
+    clear_sums(b.span, b.rows, b.stride);
+    for (size_t i = 0; i < size_t{b.rows} * kLanes; ++i) b.lanes[i] = 0;
+    const uint32_t end = smaller((span + 1) * kSpanPages, pages.end);
+    for (uint32_t page = larger(span * kSpanPages, pages.begin); page < end; ++page) {
+      visit_page(b, all[page], page, page + 1 < pages.end ? &all[page + 1] : nullptr);
+    }
+    for (uint32_t i = 0; i < b.rows; ++i) {
+      b.span.sum[i] = sum(Vec16::load(b.lanes + size_t{i} * kLanes));
+    }
+  }
+
+  // Where the call leaves what its rows from `row0` on have of a span.
+  static RowSums sums_at(const AttendArgs& a, uint32_t span, uint32_t row0, uint32_t stride) {
+    const size_t floats = row_sums_floats(a.rows, a.head_dim);
+    RowSums all = row_sums(a.sums + floats * (span - a.span0), a.rows, a.head_dim);
+    return {all.acc + size_t{row0} * stride, all.sum + row0, all.peak + row0};
   }
 
   static void load_queries(const AttendArgs& a, uint32_t row0, const RowBlock& b) {
@@ -307,7 +329,7 @@ class Attention {
                          const Stream& stream) {
     if (slots.empty()) return;
     Tiles<Half, kWidth>::add(tile.rows, values, b.scores + size_t{tile.row0} * kPagePositions,
-                             slots, b.acc + size_t{tile.row0} * b.stride, stream);
+                             slots, b.span.acc + size_t{tile.row0} * b.stride, stream);
   }
 
   // The page's scores of a row become probabilities; its maximum and sum take them in.
@@ -324,7 +346,7 @@ class Attention {
                           Vec16::all(kMinusInfinity));
       }
     }
-    float before = b.peak[row];
+    float before = b.span.peak[row];
     float highest = maximum(max(max(s[0], s[1]), max(s[2], s[3])));
     float peak = highest > before ? highest : before;
     HEARTH_UNROLL
@@ -340,43 +362,11 @@ class Attention {
     }
     Vec16 factor = exp_nonpositive(Vec16::all(before - peak));
     store(lanes, fma(Vec16::load(lanes), factor, sums));
-    float* acc = b.acc + size_t{row} * b.stride;
+    float* acc = b.span.acc + size_t{row} * b.stride;
     for (uint32_t d = 0; d < b.stride; d += kLanes) {
       store(acc + d, mul(Vec16::load(acc + d), factor));
     }
-    b.peak[row] = peak;
-  }
-
-  static void merge_span(const RowBlock& b, uint32_t row) {
-    if (b.peak[row] == kMinusInfinity) return;
-    float before = b.merged_peak[row];
-    float peak = b.peak[row] > before ? b.peak[row] : before;
-    Vec16 old_factor = exp_nonpositive(Vec16::all(before - peak));
-    Vec16 new_factor = exp_nonpositive(Vec16::all(b.peak[row] - peak));
-    float* merged = b.merged + size_t{row} * b.stride;
-    const float* acc = b.acc + size_t{row} * b.stride;
-    for (uint32_t d = 0; d < b.stride; d += kLanes) {
-      Vec16 scaled = mul(Vec16::load(acc + d), new_factor);
-      store(merged + d, fma(Vec16::load(merged + d), old_factor, scaled));
-    }
-    Vec16 scaled = mul(Vec16::all(sum(Vec16::load(b.lanes + size_t{row} * kLanes))), new_factor);
-    Vec16 total = fma(Vec16::all(b.merged_sum[row]), old_factor, scaled);
-    store_part(b.merged_sum + row, 1, total);
-    b.merged_peak[row] = peak;
-  }
-
-  static void write_row(const RowBlock& b, uint32_t row, float* out) {
-    Vec16 inverse = Vec16::all(1.0f / b.merged_sum[row]);
-    const float* merged = b.merged + size_t{row} * b.stride;
-    for (uint32_t d = 0; d < b.head_dim; d += kLanes) {
-      Vec16 x = mul(Vec16::load(merged + d), inverse);
-      uint32_t left = b.head_dim - d;
-      if (left >= kLanes) {
-        store(out + d, x);
-      } else {
-        store_part(out + d, left, x);
-      }
-    }
+    b.span.peak[row] = peak;
   }
 };
 

@@ -1,6 +1,7 @@
 #include "kernels/attention/attention.h"
 
 #include "base/check.h"
+#include "base/round_up.h"
 
 namespace hearth {
 
@@ -30,6 +31,15 @@ size_t kv_half_bytes(KvType type, uint32_t head_dim) {
       return elements + size_t{kPagePositions} * kv_blocks(head_dim) * 2;
   }
   HEARTH_CHECK(false, "not a KvType");
+}
+
+size_t row_sums_floats(uint32_t rows, uint32_t head_dim) {
+  return size_t{rows} * padded_head_dim(head_dim) + 2 * round_up<size_t>(rows, 16);
+}
+
+RowSums row_sums(float* base, uint32_t rows, uint32_t head_dim) {
+  float* sum = base + size_t{rows} * padded_head_dim(head_dim);
+  return {base, sum, sum + round_up<size_t>(rows, 16)};
 }
 
 }  // namespace hearth

@@ -20,17 +20,18 @@
 //                      ((p[l] + p[l + 16]) + p[l + 32]) + p[l + 48]) for lanes l < 16;
 //                      acc[d] = fma(p, v[d], acc[d]) for ascending visible slots; m = m'
 //                      (v of q8_0 = float(code) * v scale)
-//   span               kSpanPages pages, counted from position 0: starts with m = -inf, sum = acc =
-//   0
-//                      and ends with L = the lanes of sum added by halves (l + l+8, then + 4, 2, 1)
+//   span               kSpanPages pages, counted from position 0: starts with m = -inf,
+//                      sum = acc = 0 and ends with L = the lanes of sum added by halves
+//                      (l + l+8, then + 4, 2, 1)
 //   merge of a span    M' = max(M, m); F = exp(M - M'); f = exp(m - M');
 //                      A[d] = fma(A[d], F, acc[d] * f); S = fma(S, F, L * f), in ascending order
-//                      from M = -inf, S = A = 0
+//                      from M = -inf, S = A = 0; a span of which the row sees nothing is left out
 //   result             out[d] = A[d] * (1 / S)
 //
 // Pages of which a row sees nothing don't touch it, and nobody reads a page that no row sees: its
 // pointers may be null. Slots that no row sees may hold anything. So the same bits come out for any
-// set of rows in a call and any order of them.
+// set of rows in a call and any order of them, and for spans that several calls visit (`sums`) and
+// merge_spans puts together.
 #pragma once
 
 #include <cstddef>
@@ -76,6 +77,16 @@ inline constexpr uint32_t kMaxHeadDim = 512;
 // Query rows per call, at most; callers cut longer lists.
 inline constexpr uint32_t kMaxQueryRows = 64;
 
+// What rows have of a span (acc, L and m of the contract), or of the spans merged so far (A, S, M).
+struct RowSums {
+  float* acc;   // [rows][D]
+  float* sum;   // [rows]
+  float* peak;  // [rows]
+};
+// Floats of the RowSums of so many rows, a multiple of 16, and the RowSums laid over them.
+size_t row_sums_floats(uint32_t rows, uint32_t head_dim);
+RowSums row_sums(float* base, uint32_t rows, uint32_t head_dim);
+
 struct AttendArgs {
   const float* q;            // row i at q + q_offset[i], head_dim floats, 4-byte aligned
   const size_t* q_offset;    // [rows]
@@ -88,7 +99,25 @@ struct AttendArgs {
   float* out;                // row i at out + out_offset[i], head_dim floats
   const size_t* out_offset;  // [rows]
   std::byte* scratch;
+  // To visit the spans [span0, span1) alone: what each of them gives is left here, one
+  // row_sums_floats(rows, head_dim) after the other, 64-byte aligned, and `out` as it is. Null:
+  // all spans, merged into `out`.
+  float* sums = nullptr;
+  uint32_t span0 = 0, span1 = 0;
 };
 using AttendFn = void (*)(const AttendArgs&);
+
+// Merges spans that attend left in `sums` with those before them.
+struct MergeArgs {
+  float* sums;  // of `spans` spans, ascending
+  uint32_t spans;
+  uint32_t rows;
+  uint32_t head_dim;
+  float* merged;             // row_sums_floats(rows, head_dim): of the spans before
+  bool first;                // there are none: `merged` holds nothing yet
+  float* out;                // null: more spans follow. Row i at out + out_offset[i]
+  const size_t* out_offset;  // [rows]
+};
+using MergeFn = void (*)(const MergeArgs&);
 
 }  // namespace hearth

@@ -15,4 +15,6 @@ HEARTH_DEFINE(FormatBF16, bf16)
 HEARTH_DEFINE(FormatQ8_0, q8_0)
 #undef HEARTH_DEFINE
 
+void merge_spans_avx512(const MergeArgs& a) { merge_spans(a); }
+
 }  // namespace hearth

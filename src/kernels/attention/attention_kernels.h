@@ -22,4 +22,9 @@ HEARTH_ATTENTION_KERNELS(HEARTH_DECLARE_ATTENTION, avx512)
 HEARTH_ATTENTION_KERNELS(HEARTH_DECLARE_ATTENTION, neon)
 #undef HEARTH_DECLARE_ATTENTION
 
+void merge_spans_reference(const MergeArgs& a);
+void merge_spans_avx2(const MergeArgs& a);
+void merge_spans_avx512(const MergeArgs& a);
+void merge_spans_neon(const MergeArgs& a);
+
 }  // namespace hearth

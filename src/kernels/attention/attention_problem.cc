@@ -119,6 +119,43 @@ Queries::Queries(uint32_t rows_, uint32_t head_dim_, uint32_t seed)
   for (uint32_t i = 0; i < rows; ++i) offset[i] = size_t{i} * (head_dim + kGap);
 }
 
+namespace {
+
+// Memory for a call with a line behind it, all garbage.
+class Guarded {
+ public:
+  explicit Guarded(size_t bytes) : lines_(bytes / sizeof(CacheLine) + 1) {
+    std::memset(lines_.data(), 0xff, lines_.size() * sizeof(CacheLine));
+    behind_ = lines_.back();
+  }
+  std::byte* bytes() { return lines_.data()->bytes; }
+  float* floats() { return reinterpret_cast<float*>(bytes()); }
+  void check() const {
+    HEARTH_CHECK(std::memcmp(&lines_.back(), &behind_, sizeof behind_) == 0,
+                 "a call wrote past its memory");
+  }
+
+ private:
+  std::vector<CacheLine> lines_;
+  CacheLine behind_;
+};
+
+}  // namespace
+
+AttendArgs Queries::args(const std::vector<KvPage>& pages) const {
+  return {.q = q.data(),
+          .q_offset = offset.data(),
+          .last = last.data(),
+          .rows = rows,
+          .window = window,
+          .pages = pages.data(),
+          .head_dim = head_dim,
+          .scale = scale,
+          .out = nullptr,
+          .out_offset = offset.data(),
+          .scratch = nullptr};
+}
+
 std::vector<float> Queries::run(AttendFn attend, const std::vector<KvPage>& pages,
                                 const std::vector<uint32_t>& chosen) const {
   std::vector<size_t> offsets;
@@ -127,24 +164,48 @@ std::vector<float> Queries::run(AttendFn attend, const std::vector<KvPage>& page
     offsets.push_back(offset[i]);
     lasts.push_back(last[i]);
   }
-  CacheLine garbage;
-  std::memset(&garbage, 0xff, sizeof garbage);
-  constexpr size_t kLines = kAttendScratchBytes / sizeof(CacheLine);
-  std::vector<CacheLine> scratch(kLines + 1, garbage);
+  Guarded scratch(kAttendScratchBytes);
   std::vector<float> out(q.size(), kPoison);
-  attend({.q = q.data(),
-          .q_offset = offsets.data(),
-          .last = lasts.data(),
-          .rows = static_cast<uint32_t>(chosen.size()),
-          .window = window,
-          .pages = pages.data(),
-          .head_dim = head_dim,
-          .scale = scale,
-          .out = out.data(),
-          .out_offset = offsets.data(),
-          .scratch = scratch.data()->bytes});
-  HEARTH_CHECK(std::memcmp(&scratch[kLines], &garbage, sizeof garbage) == 0,
-               "attend wrote past its scratch");
+  AttendArgs call = args(pages);
+  call.q_offset = offsets.data();
+  call.last = lasts.data();
+  call.rows = static_cast<uint32_t>(chosen.size());
+  call.out = out.data();
+  call.out_offset = offsets.data();
+  call.scratch = scratch.bytes();
+  attend(call);
+  scratch.check();
+  return out;
+}
+
+std::vector<float> Queries::run_spans(AttendFn attend, MergeFn merge,
+                                      const std::vector<KvPage>& pages,
+                                      const std::vector<uint32_t>& cuts) const {
+  const size_t floats = row_sums_floats(rows, head_dim);
+  Guarded scratch(kAttendScratchBytes), merged(floats * sizeof(float));
+  std::vector<float> out(q.size(), kPoison);
+  uint32_t begin = 0;
+  for (uint32_t end : cuts) {
+    Guarded sums((end - begin) * floats * sizeof(float));
+    AttendArgs call = args(pages);
+    call.scratch = scratch.bytes();
+    call.sums = sums.floats();
+    call.span0 = begin;
+    call.span1 = end;
+    attend(call);
+    sums.check();
+    merge({.sums = sums.floats(),
+           .spans = end - begin,
+           .rows = rows,
+           .head_dim = head_dim,
+           .merged = merged.floats(),
+           .first = begin == 0,
+           .out = end == cuts.back() ? out.data() : nullptr,
+           .out_offset = offset.data()});
+    begin = end;
+  }
+  scratch.check();
+  merged.check();
   return out;
 }
 

@@ -117,92 +117,124 @@ struct Page<Q8_0> {
   }
 };
 
-// One query row on its way through the pages; arrays by element of the head.
+float add_by_halves(std::array<float, 16> lanes) {
+  for (uint32_t half = 8; half > 0; half /= 2) {
+    for (uint32_t l = 0; l < half; ++l) lanes[l] += lanes[l + half];
+  }
+  return lanes[0];
+}
+
+// What one row has of a span, or of those merged so far.
+struct Sums {
+  std::array<float, kMaxHeadDim> acc{};
+  float sum = 0;
+  float peak = kMinusInfinity;
+};
+
+Sums load_sums(const RowSums& from, uint32_t row, uint32_t head_dim) {
+  Sums sums;
+  const float* acc = from.acc + size_t{row} * padded_head_dim(head_dim);
+  std::copy_n(acc, head_dim, sums.acc.begin());
+  sums.sum = from.sum[row];
+  sums.peak = from.peak[row];
+  return sums;
+}
+
+void store_sums(const Sums& sums, const RowSums& to, uint32_t row, uint32_t head_dim) {
+  uint32_t stride = padded_head_dim(head_dim);
+  std::copy_n(sums.acc.begin(), stride, to.acc + size_t{row} * stride);
+  to.sum[row] = sums.sum;
+  to.peak[row] = sums.peak;
+}
+
+void merge(const Sums& span, uint32_t head_dim, Sums* merged) {
+  if (span.peak == kMinusInfinity) return;
+  float highest = std::max(merged->peak, span.peak);
+  float old_factor = exp_nonpositive(merged->peak - highest);
+  float new_factor = exp_nonpositive(span.peak - highest);
+  for (uint32_t d = 0; d < head_dim; ++d) {
+    merged->acc[d] = std::fma(merged->acc[d], old_factor, span.acc[d] * new_factor);
+  }
+  merged->sum = std::fma(merged->sum, old_factor, span.sum * new_factor);
+  merged->peak = highest;
+}
+
+void write_out(const Sums& merged, uint32_t head_dim, float* out) {
+  float inverse = 1.0f / merged.sum;
+  for (uint32_t d = 0; d < head_dim; ++d) out[d] = merged.acc[d] * inverse;
+}
+
+// One query row; arrays by element of the head.
 struct Row {
-  const float* q;
+  std::array<float, kMaxHeadDim> q{};
   uint32_t first, last, head_dim;
-  float m;
-  std::array<float, 16> sum;
-  std::array<float, kMaxHeadDim> acc;
-  float merged_m, merged_sum;
-  std::array<float, kMaxHeadDim> merged;
+
+  Row(const AttendArgs& a, uint32_t i) : last(a.last[i]), head_dim(a.head_dim) {
+    for (uint32_t d = 0; d < head_dim; ++d) q[d] = a.q[a.q_offset[i] + d] * a.scale;
+    first = a.window == 0 || a.window > last ? 0 : last - a.window + 1;
+  }
 
   bool sees(uint32_t page, uint32_t slot) const {
     uint32_t position = page * kPagePositions + slot;
     return position >= first && position <= last;
   }
 
-  void start_span() {
-    m = kMinusInfinity;
-    sum.fill(0);
-    acc.fill(0);
+  template <typename Type>
+  Sums visit_span(const KvPage* pages, uint32_t span) const {
+    Sums sums;
+    std::array<float, 16> lanes{};
+    uint32_t begin = std::max(span * kSpanPages, first / kPagePositions);
+    uint32_t end = std::min((span + 1) * kSpanPages, last / kPagePositions + 1);
+    for (uint32_t page = begin; page < end; ++page) visit<Type>(pages[page], page, &sums, &lanes);
+    sums.sum = add_by_halves(lanes);
+    return sums;
   }
 
   template <typename Type>
-  void visit(const KvPage& page, uint32_t index) {
+  void visit(const KvPage& page, uint32_t index, Sums* sums, std::array<float, 16>* lanes) const {
     std::array<float, kPagePositions> s{}, p{};
-    float highest = m;
+    float highest = sums->peak;
     for (uint32_t slot = 0; slot < kPagePositions; ++slot) {
       if (!sees(index, slot)) continue;
-      s[slot] = Page<Type>::score(page, head_dim, slot, q);
+      s[slot] = Page<Type>::score(page, head_dim, slot, q.data());
       if (s[slot] > highest) highest = s[slot];
     }
     for (uint32_t slot = 0; slot < kPagePositions; ++slot) {
       if (sees(index, slot)) p[slot] = exp_nonpositive(s[slot] - highest);
     }
-    float factor = exp_nonpositive(m - highest);
+    float factor = exp_nonpositive(sums->peak - highest);
     for (uint32_t l = 0; l < 16; ++l) {
-      sum[l] = std::fma(sum[l], factor, ((p[l] + p[l + 16]) + p[l + 32]) + p[l + 48]);
+      (*lanes)[l] = std::fma((*lanes)[l], factor, ((p[l] + p[l + 16]) + p[l + 32]) + p[l + 48]);
     }
     for (uint32_t d = 0; d < head_dim; ++d) {
-      acc[d] *= factor;
+      float& acc = sums->acc[d];
+      acc *= factor;
       for (uint32_t slot = 0; slot < kPagePositions; ++slot) {
         if (!sees(index, slot)) continue;
-        acc[d] = std::fma(p[slot], Page<Type>::value(page, head_dim, slot, d), acc[d]);
+        acc = std::fma(p[slot], Page<Type>::value(page, head_dim, slot, d), acc);
       }
     }
-    m = highest;
-  }
-
-  void merge_span() {
-    for (uint32_t half = 8; half > 0; half /= 2) {
-      for (uint32_t l = 0; l < half; ++l) sum[l] += sum[l + half];
-    }
-    float highest = std::max(merged_m, m);
-    float old_factor = exp_nonpositive(merged_m - highest);
-    float new_factor = exp_nonpositive(m - highest);
-    for (uint32_t d = 0; d < head_dim; ++d) {
-      merged[d] = std::fma(merged[d], old_factor, acc[d] * new_factor);
-    }
-    merged_sum = std::fma(merged_sum, old_factor, sum[0] * new_factor);
-    merged_m = highest;
+    sums->peak = highest;
   }
 };
 
 template <typename Type>
 void attend_row(const AttendArgs& a, uint32_t i) {
-  std::array<float, kMaxHeadDim> q{};
-  for (uint32_t d = 0; d < a.head_dim; ++d) q[d] = a.q[a.q_offset[i] + d] * a.scale;
-  uint32_t last = a.last[i];
-  uint32_t first = a.window == 0 || a.window > last ? 0 : last - a.window + 1;
-  Row row{};
-  row.q = q.data();
-  row.first = first;
-  row.last = last;
-  row.head_dim = a.head_dim;
-  row.merged_m = kMinusInfinity;
-  uint32_t page = first / kPagePositions;
-  uint32_t end = last / kPagePositions + 1;
-  while (page < end) {
-    row.start_span();
-    do {
-      row.visit<Type>(a.pages[page], page);
-      ++page;
-    } while (page < end && page % kSpanPages != 0);
-    row.merge_span();
+  const Row row(a, i);
+  if (a.sums != nullptr) {
+    for (uint32_t span = a.span0; span < a.span1; ++span) {
+      float* to = a.sums + row_sums_floats(a.rows, a.head_dim) * (span - a.span0);
+      store_sums(row.visit_span<Type>(a.pages, span), row_sums(to, a.rows, a.head_dim), i,
+                 a.head_dim);
+    }
+    return;
   }
-  float inverse = 1.0f / row.merged_sum;
-  for (uint32_t d = 0; d < a.head_dim; ++d) a.out[a.out_offset[i] + d] = row.merged[d] * inverse;
+  Sums merged;
+  constexpr uint32_t kSpan = kSpanPages * kPagePositions;
+  for (uint32_t span = row.first / kSpan; span <= row.last / kSpan; ++span) {
+    merge(row.visit_span<Type>(a.pages, span), a.head_dim, &merged);
+  }
+  write_out(merged, a.head_dim, a.out + a.out_offset[i]);
 }
 
 template <typename Type>
@@ -211,6 +243,19 @@ void attend(const AttendArgs& a) {
 }
 
 }  // namespace
+
+void merge_spans_reference(const MergeArgs& a) {
+  const RowSums to = row_sums(a.merged, a.rows, a.head_dim);
+  for (uint32_t i = 0; i < a.rows; ++i) {
+    Sums merged = a.first ? Sums() : load_sums(to, i, a.head_dim);
+    for (uint32_t span = 0; span < a.spans; ++span) {
+      float* from = a.sums + row_sums_floats(a.rows, a.head_dim) * span;
+      merge(load_sums(row_sums(from, a.rows, a.head_dim), i, a.head_dim), a.head_dim, &merged);
+    }
+    store_sums(merged, to, i, a.head_dim);
+    if (a.out != nullptr) write_out(merged, a.head_dim, a.out + a.out_offset[i]);
+  }
+}
 
 void attend_f32_reference(const AttendArgs& a) { attend<F32>(a); }
 void attend_f16_reference(const AttendArgs& a) { attend<F16>(a); }

@@ -181,6 +181,32 @@ TEST(AttentionTest, ARowDoesNotDependOnItsCompany) {
   }
 }
 
+// `rows` rows of which some see all of 4 spans, some a part, some none of the later ones.
+void expect_spans_apart(KvType type, uint32_t head_dim, uint32_t rows, uint32_t window) {
+  constexpr uint32_t kPositions = 1700;
+  KvHead head = filled_head(type, head_dim, kPositions, head_dim);
+  Queries queries(rows, head_dim, window + 3);
+  queries.window = window;
+  for (uint32_t i = 0; i < rows; ++i) queries.last[i] = (i + 1) * 733 % kPositions;
+  for (Isa isa : levels()) {
+    AttendFn attend = attend_of(isa, type);
+    MergeFn merge = kernels_for(isa).merge_spans;
+    std::vector<float> whole = queries.run(attend, head.pages());
+    for (const std::vector<uint32_t>& cuts :
+         {std::vector<uint32_t>{4}, {1, 2, 3, 4}, {2, 2, 4}, {3, 4, 4}}) {
+      EXPECT_TRUE(same_bits(queries.run_spans(attend, merge, head.pages(), cuts), whole))
+          << isa_name(isa) << " " << kv_type_name(type) << " " << head_dim << " " << window;
+    }
+  }
+}
+
+TEST(AttentionTest, SpansVisitedApartGiveTheSameBits) {
+  for (KvType type : types()) {
+    for (uint32_t window : {0u, 700u}) expect_spans_apart(type, 40, 7, window);
+  }
+  expect_spans_apart(KvType::kQ8_0, 500, 40, 600);  // more rows than scratch holds at once
+}
+
 TEST(AttentionTest, PagesThatNoRowSeesAreNotRead) {
   for (KvType type : types()) {
     KvHead head = filled_head(type, 32, 1000, 10);

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "kernels/attention/attention.h"
+#include "kernels/attention/attention_merge-inl.h"
 #include "kernels/attention/kv_format-inl.h"
 #include "kernels/simd/unroll.h"
 
@@ -14,7 +15,6 @@ namespace hearth {
 namespace {
 
 constexpr uint32_t kTileRows = 6;
-constexpr uint32_t kLanes = 16;
 
 inline uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
 inline uint32_t larger(uint32_t a, uint32_t b) { return a < b ? b : a; }
