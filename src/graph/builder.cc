@@ -60,8 +60,9 @@ void GraphBuilder::append(Mode mode, std::string name, std::vector<std::unique_p
   }
   if (node.sync == Sync::kAllToAll) extend_cross_reads(index);
   for (const std::unique_ptr<Op>& op : node.instances) {
-    node.counter0.push_back(graph_.counter_count);
+    node.op_sync.push_back({graph_.counter_count, graph_.flag_count});
     graph_.counter_count += op->counters();
+    graph_.flag_count += op->flags();
   }
   for (ValueId id : pending_writes_) {
     graph_.values[id].first_use = index;

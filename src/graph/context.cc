@@ -62,6 +62,7 @@ void ExecutionContext::place_sync(const std::vector<std::byte*>& bases) {
   HEARTH_CHECK(bases.size() == layout.bytes.size(), "sync memory for every shard");
   auto at = [&](const SyncSpot& spot) { return bases[spot.shard] + spot.offset; };
   for (const SyncSpot& spot : layout.counters) counters_.push_back(new (at(spot)) ChunkCounter);
+  for (const SyncSpot& spot : layout.flags) flags_.push_back(new (at(spot)) Flag);
   std::vector<std::byte*> seats;
   for (const SyncSpot& spot : layout.seats) seats.push_back(at(spot));
   if (plan.sync == GroupSync::kLockstep) {

@@ -40,8 +40,15 @@ class ExecutionContext {
   const StepView& step() const { return step_; }
   const KvView& kv() const { return kv_; }
   uint32_t rows(ValueId id) const {
-    return graph_->values[id].rows == RowSet::kTokens ? step_.rows()
-                                                      : static_cast<uint32_t>(step_.outputs.size());
+    switch (graph_->values[id].rows) {
+      case RowSet::kTokens:
+        return step_.rows();
+      case RowSet::kOutputs:
+        return static_cast<uint32_t>(step_.outputs.size());
+      case RowSet::kOne:
+        return 1;
+    }
+    return 0;
   }
   bool wants(ValueId id, ActFormat format) const {
     return graph_->values[id].formats >> static_cast<unsigned>(format) & 1;
@@ -60,6 +67,10 @@ class ExecutionContext {
   ChunkRun claim_run(uint32_t counter, uint32_t count, uint32_t takers) {
     return counters_[counter]->next_run(run_, count, takers);
   }
+
+  // Within an op: says that something is done in this run, and waits until it is said.
+  void tell(uint32_t flag) { flags_[flag]->post(run_); }
+  void wait_for(uint32_t flag) { flags_[flag]->wait_at_least(run_); }
 
   // The slots (shards counted from its group's first) that a member serves, nearest first.
   const std::vector<uint32_t>& slots(uint32_t member) const { return slots_[member]; }
@@ -87,6 +98,7 @@ class ExecutionContext {
   std::vector<std::vector<uint32_t>> slots_;  // by member
   std::vector<std::array<ActBuffer, kActFormats>> buffers_;
   std::vector<ChunkCounter*> counters_;
+  std::vector<Flag*> flags_;
   std::vector<Group> groups_;
   std::vector<std::vector<Flag*>> stations_;  // [SyncLayout's station][group that posts]
   std::vector<uint32_t> station_of_member_;   // by member

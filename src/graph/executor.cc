@@ -94,7 +94,7 @@ void Executor::run_member(Run& run, uint32_t member) noexcept {
     bool serial = node.instances.size() == 1, works = !serial || worker.group == 0;
     if (works) {
       uint32_t instance = serial ? 0 : worker.group;
-      node.instances[instance]->run(context, node.counter0[instance], worker);
+      node.instances[instance]->run(context, node.op_sync[instance], worker);
       laps.worked(n);
     }
     if (node.barrier_after && (works || lockstep)) {

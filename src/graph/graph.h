@@ -32,16 +32,25 @@ inline constexpr size_t kOpScratchBytes =
     kOpTileBytes +
     (kGemmScratchBytes > kAttendScratchBytes ? kGemmScratchBytes : kAttendScratchBytes);
 
+// An op's counters and flags are counter0, counter0 + 1, ... and flag0, flag0 + 1, ... of its
+// context's.
+struct OpSync {
+  uint32_t counter0, flag0;
+};
+
 // Code that all threads of a group run; they share its items by claiming chunks from the context's
 // counters or by their index. Throws nothing, allocates nothing.
 class Op {
  public:
   virtual ~Op() = default;
-  virtual void run(ExecutionContext& context, uint32_t counter0,
+  virtual void run(ExecutionContext& context, const OpSync& sync,
                    const Worker& worker) const noexcept = 0;
-  // Counters that a run claims from, each starting at 0: the op's are counter0, counter0 + 1, ...;
-  // the i-th lies on the node of slot i, whose threads claim from it first.
+  // Counters that a run claims from, each starting at 0; with n slots the i-th lies on the node of
+  // slot i modulo n, whose threads claim from it first.
   virtual uint32_t counters() const { return 0; }
+  // Flags by which threads within the op tell each other how far they are: context.tell() and
+  // wait_for(), each once in a run. They lie as counters do.
+  virtual uint32_t flags() const { return 0; }
   // What this instance does in the context's step; those of all groups sum up to the whole.
   virtual OpWork work(const ExecutionContext&) const { return {}; }
 };
@@ -57,7 +66,7 @@ struct Node {
   bool barrier_after;                          // the group's own barrier follows
   bool meets_after;                            // and then all groups meet, at sync_index + 1
   std::vector<std::unique_ptr<Op>> instances;  // one, or one per group
-  std::vector<uint32_t> counter0;              // of each instance
+  std::vector<OpSync> op_sync;                 // of each instance
 };
 
 // Where a value lies in its group's activation memory, per format.
@@ -75,9 +84,18 @@ struct Graph {
   std::vector<size_t> activation_bytes;  // per group
   uint32_t sync_count = 0;
   uint32_t counter_count = 0;
+  uint32_t flag_count = 0;
 
   uint32_t rows_capacity(RowSet rows) const {
-    return rows == RowSet::kTokens ? plan.max_rows : max_outputs;
+    switch (rows) {
+      case RowSet::kTokens:
+        return plan.max_rows;
+      case RowSet::kOutputs:
+        return max_outputs;
+      case RowSet::kOne:
+        return 1;
+    }
+    return 0;
   }
 };
 

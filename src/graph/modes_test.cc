@@ -23,7 +23,7 @@ class SumOp : public Op {
  public:
   SumOp(std::vector<ValueId> in, ValueId out, float bias, uint32_t seed)
       : in_(std::move(in)), out_(out), bias_(bias), seed_(seed) {}
-  void run(ExecutionContext& context, uint32_t, const Worker& worker) const noexcept override {
+  void run(ExecutionContext& context, const OpSync&, const Worker& worker) const noexcept override {
     std::mt19937 random(seed_ * 31 + worker.index + 7 * worker.group +
                         static_cast<uint32_t>(context.step().tokens[0]));
     if (random() % 4 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 200));
@@ -50,7 +50,7 @@ class DealtSumOp : public Op {
   DealtSumOp(std::vector<ValueId> in, std::vector<ValueId> out, std::vector<float> biases,
              uint32_t seed)
       : in_(std::move(in)), out_(std::move(out)), biases_(std::move(biases)), seed_(seed) {}
-  void run(ExecutionContext& context, uint32_t, const Worker& worker) const noexcept override {
+  void run(ExecutionContext& context, const OpSync&, const Worker& worker) const noexcept override {
     std::mt19937 random(seed_ * 31 + worker.member);
     if (random() % 4 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 200));
     for (uint32_t r = 0; r < context.step().rows(); ++r) {

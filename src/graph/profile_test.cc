@@ -42,7 +42,7 @@ class NapOp : public Op {
  public:
   NapOp(uint32_t group, std::atomic<uint32_t>* arrived) : group_(group), arrived_(arrived) {}
 
-  void run(ExecutionContext& context, uint32_t, const Worker& worker) const noexcept override {
+  void run(ExecutionContext& context, const OpSync&, const Worker& worker) const noexcept override {
     if (!arrived_) return;
     uint32_t all = context.graph().plan.member_count();
     uint32_t round = arrived_->fetch_add(1) / all;

@@ -8,7 +8,7 @@ namespace hearth {
 SyncLayout::SyncLayout(const Graph& graph) : bytes(graph.plan.shard_count(), 0) {
   place_seats(graph.plan);
   place_stations(graph.plan);
-  place_counters(graph);
+  place_op_sync(graph);
 }
 
 SyncSpot SyncLayout::place(uint32_t shard, size_t size) {
@@ -46,15 +46,22 @@ void SyncLayout::place_stations(const Plan& plan) {
   }
 }
 
-void SyncLayout::place_counters(const Graph& graph) {
+void SyncLayout::place_op_sync(const Graph& graph) {
   counters.resize(graph.counter_count);
+  flags.resize(graph.flag_count);
   for (const Node& node : graph.nodes) {
     for (uint32_t i = 0; i < node.instances.size(); ++i) {
       // A node of one instance is group 0's.
       const GroupShare& share = graph.plan.groups[i].share;
+      auto shard = [&](uint32_t index) {
+        return share.shard_begin + index % (share.shard_end - share.shard_begin);
+      };
+      const OpSync& sync = node.op_sync[i];
       for (uint32_t c = 0; c < node.instances[i]->counters(); ++c) {
-        uint32_t shard = share.shard_begin + c % (share.shard_end - share.shard_begin);
-        counters[node.counter0[i] + c] = place(shard, sizeof(ChunkCounter));
+        counters[sync.counter0 + c] = place(shard(c), sizeof(ChunkCounter));
+      }
+      for (uint32_t f = 0; f < node.instances[i]->flags(); ++f) {
+        flags[sync.flag0 + f] = place(shard(f), sizeof(Flag));
       }
     }
   }

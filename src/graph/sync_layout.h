@@ -5,6 +5,7 @@
 //   a member's seat in its barrier        its own shard
 //   the flag by which group a tells b     every shard that a member of b stands on has one
 //   chunk counter i of an op of group g   shard i of g's share (counters beyond start over there)
+//   flag i of an op of group g            the same
 //
 // Each lies on lines of its own (kLineSpacing), so none shares one with another.
 #pragma once
@@ -37,12 +38,13 @@ struct SyncLayout {
   std::vector<Station> stations;            // in the order of groups
   std::vector<uint32_t> station_of_member;  // by member
   std::vector<SyncSpot> counters;           // by counter
+  std::vector<SyncSpot> flags;              // by flag of an op
 
  private:
   SyncSpot place(uint32_t shard, size_t size);
   void place_seats(const Plan& plan);
   void place_stations(const Plan& plan);
-  void place_counters(const Graph& graph);
+  void place_op_sync(const Graph& graph);
 };
 
 }  // namespace hearth

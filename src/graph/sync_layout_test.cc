@@ -11,16 +11,16 @@
 namespace hearth {
 namespace {
 
-// Claims from two counters a slot.
+// Claims from two counters a slot, and has three flags a slot.
 class ClaimingOp : public Op {
  public:
-  explicit ClaimingOp(const GroupShare& share)
-      : counters_(2 * (share.shard_end - share.shard_begin)) {}
-  void run(ExecutionContext&, uint32_t, const Worker&) const noexcept override {}
-  uint32_t counters() const override { return counters_; }
+  explicit ClaimingOp(const GroupShare& share) : slots_(share.shard_end - share.shard_begin) {}
+  void run(ExecutionContext&, const OpSync&, const Worker&) const noexcept override {}
+  uint32_t counters() const override { return 2 * slots_; }
+  uint32_t flags() const override { return 3 * slots_; }
 
  private:
-  uint32_t counters_;
+  uint32_t slots_;
 };
 
 // Nodes that all groups work on, and one of group 0's.
@@ -96,11 +96,12 @@ TEST(SyncLayout, EveryoneWaitsOnLinesOfTheirOwnNode) {
       }
     }
     for (const SyncSpot& counter : layout.counters) lines.take(counter, kLineSpacing);
+    for (const SyncSpot& flag : layout.flags) lines.take(flag, sizeof(Flag));
     lines.expect_all_taken();
   }
 }
 
-TEST(SyncLayout, CountersLieOnTheShardsOfTheirSlots) {
+TEST(SyncLayout, AnOpsCountersAndFlagsLieOnTheShardsOfTheirSlots) {
   for (const Plan& plan : plans()) {
     Graph graph = claiming_graph(plan);
     SyncLayout layout(graph);
@@ -109,7 +110,11 @@ TEST(SyncLayout, CountersLieOnTheShardsOfTheirSlots) {
         const GroupShare& share = plan.groups[g].share;
         uint32_t slots = share.shard_end - share.shard_begin;
         for (uint32_t c = 0; c < 2 * slots; ++c) {
-          EXPECT_EQ(layout.counters[node.counter0[g] + c].shard, share.shard_begin + c % slots);
+          EXPECT_EQ(layout.counters[node.op_sync[g].counter0 + c].shard,
+                    share.shard_begin + c % slots);
+        }
+        for (uint32_t f = 0; f < 3 * slots; ++f) {
+          EXPECT_EQ(layout.flags[node.op_sync[g].flag0 + f].shard, share.shard_begin + f % slots);
         }
       }
     }

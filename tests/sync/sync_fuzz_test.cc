@@ -180,7 +180,7 @@ class TaggedOp : public Op {
 
   uint32_t counters() const override { return static_cast<uint32_t>(out_.size()); }
 
-  void run(ExecutionContext& context, uint32_t counter0,
+  void run(ExecutionContext& context, const OpSync& sync,
            const Worker& worker) const noexcept override {
     auto run = static_cast<uint32_t>(context.step().tokens[0]);
     dawdle();
@@ -192,7 +192,7 @@ class TaggedOp : public Op {
         write(context, run, out_[o], worker.member, kWidth, members);
         continue;
       }
-      for (uint32_t c; (c = context.claim(counter0 + o, kWidth / kChunk)) < kWidth / kChunk;) {
+      for (uint32_t c; (c = context.claim(sync.counter0 + o, kWidth / kChunk)) < kWidth / kChunk;) {
         write(context, run, out_[o], c * kChunk, (c + 1) * kChunk, 1);
       }
     }

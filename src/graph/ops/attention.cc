@@ -49,7 +49,7 @@ class AttentionOp : public Op {
     return work;
   }
 
-  void run(ExecutionContext& context, uint32_t counter0,
+  void run(ExecutionContext& context, const OpSync& sync,
            const Worker& worker) const noexcept override {
     uint32_t tiles = 0;
     for (const StepItem& item : context.step().items) tiles += tiles_of(item);
@@ -59,7 +59,7 @@ class AttentionOp : public Op {
       uint32_t first = kv.begin / shape_.granule;
       uint32_t granules = (kv.end + shape_.granule - 1) / shape_.granule - first;
       uint32_t count = kv.size() == 0 ? 0 : tiles * granules;
-      for (uint32_t t; (t = context.claim(counter0 + slot, count)) < count;) {
+      for (uint32_t t; (t = context.claim(sync.counter0 + slot, count)) < count;) {
         // The last tiles of a causal prompt see the most positions: they go first.
         uint32_t head = (first + t % granules) * shape_.granule;
         UnitRange heads{std::max(kv.begin, head), std::min(kv.end, head + shape_.granule)};

@@ -59,14 +59,16 @@ void run_tasks(const std::vector<Task>& tasks, uint32_t rows, const Claim& claim
   }
 }
 
-// The same over the worker's slots. `tasks[slot]`, one counter a slot from counter0 on, shared by
+// The same over the worker's slots. `tasks[slot]`, one counter a slot, shared by
 // so many threads.
 template <typename Task, typename Run>
-void run_claimed(ExecutionContext& context, uint32_t counter0, const Worker& worker,
+void run_claimed(ExecutionContext& context, const OpSync& sync, const Worker& worker,
                  const std::vector<std::vector<Task>>& tasks, uint32_t rows, uint32_t threads,
                  const Run& run) noexcept {
   for (uint32_t slot : context.slots(worker.member)) {
-    auto claim = [&](uint32_t count) { return context.claim_run(counter0 + slot, count, threads); };
+    auto claim = [&](uint32_t count) {
+      return context.claim_run(sync.counter0 + slot, count, threads);
+    };
     run_tasks(tasks[slot], rows, claim, run);
   }
 }

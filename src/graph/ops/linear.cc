@@ -36,9 +36,9 @@ class LinearOp : public Op {
     return work_.of(context.rows(x_), units_of(context.kernels().limits));
   }
 
-  void run(ExecutionContext& context, uint32_t counter0,
+  void run(ExecutionContext& context, const OpSync& sync,
            const Worker& worker) const noexcept override {
-    run_claimed(context, counter0, worker, tasks_, context.rows(x_), threads_,
+    run_claimed(context, sync, worker, tasks_, context.rows(x_), threads_,
                 [&](const Task& task, uint32_t row) { run_task(context, task, row, worker); });
   }
 
@@ -119,9 +119,9 @@ class PartialLinearOp : public Op {
     return work_.of(context.rows(x_), units_of(context.kernels().limits));
   }
 
-  void run(ExecutionContext& context, uint32_t counter0,
+  void run(ExecutionContext& context, const OpSync& sync,
            const Worker& worker) const noexcept override {
-    run_claimed(context, counter0, worker, tasks_, context.rows(x_), threads_,
+    run_claimed(context, sync, worker, tasks_, context.rows(x_), threads_,
                 [&](const Task& task, uint32_t row) { run_task(context, task, row, worker); });
   }
 

@@ -43,7 +43,7 @@ class ReduceOp : public Op {
     }
   }
 
-  void run(ExecutionContext& context, uint32_t, const Worker& worker) const noexcept override {
+  void run(ExecutionContext& context, const OpSync&, const Worker& worker) const noexcept override {
     bool picked = plan_.rows == RowSet::kOutputs;
     uint32_t rows = context.rows(norm_.out), n = norm_.norm.weight->size;
     RowRange range = plan_.dealt

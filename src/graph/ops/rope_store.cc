@@ -15,14 +15,14 @@ class RopeStoreOp : public Op {
 
   uint32_t counters() const override { return static_cast<uint32_t>(heads_.size()); }
 
-  void run(ExecutionContext& context, uint32_t counter0,
+  void run(ExecutionContext& context, const OpSync& sync,
            const Worker& worker) const noexcept override {
     // Runs of rows, so that prefill claims seldom and decode spreads its heads over the threads.
     uint32_t rows = context.rows(qkv_), run = std::min(rows, 16u);
     uint32_t runs = (rows + run - 1) / run;
     for (uint32_t slot : context.slots(worker.member)) {
       uint32_t heads = heads_[slot].kv.size(), count = heads * runs;
-      for (uint32_t t; (t = context.claim(counter0 + slot, count)) < count;) {
+      for (uint32_t t; (t = context.claim(sync.counter0 + slot, count)) < count;) {
         uint32_t first = t / heads * run;
         for (uint32_t r = first; r < std::min(rows, first + run); ++r) {
           run_head(context, heads_[slot], t % heads, r);

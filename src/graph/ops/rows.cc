@@ -12,7 +12,7 @@ namespace {
 class EmbedOp : public Op {
  public:
   EmbedOp(const Weight& table, ValueId out) : table_(table), out_(out) {}
-  void run(ExecutionContext& context, uint32_t, const Worker& worker) const noexcept override {
+  void run(ExecutionContext& context, const OpSync&, const Worker& worker) const noexcept override {
     RowRange range = rows_of(worker, context.step().rows());
     for (uint32_t r = range.begin; r < range.end; ++r) {
       weight_row(table_, static_cast<uint32_t>(context.step().tokens[r]),
@@ -28,7 +28,7 @@ class EmbedOp : public Op {
 class RopeAnglesOp : public Op {
  public:
   RopeAnglesOp(const RopeTable& table, ValueId out) : table_(table), out_(out) {}
-  void run(ExecutionContext& context, uint32_t, const Worker& worker) const noexcept override {
+  void run(ExecutionContext& context, const OpSync&, const Worker& worker) const noexcept override {
     size_t half = table_.inverse_frequency.size();
     RowRange range = rows_of(worker, context.step().rows());
     for (uint32_t r = range.begin; r < range.end; ++r) {
@@ -45,7 +45,7 @@ class RopeAnglesOp : public Op {
 class NormOp : public Op {
  public:
   NormOp(ValueId x, const NormTarget& target) : x_(x), target_(target) {}
-  void run(ExecutionContext& context, uint32_t, const Worker& worker) const noexcept override {
+  void run(ExecutionContext& context, const OpSync&, const Worker& worker) const noexcept override {
     RowRange range = rows_of(worker, context.step().rows());
     auto* scratch = reinterpret_cast<float*>(worker.scratch);
     for (uint32_t r = range.begin; r < range.end; ++r) {
@@ -80,11 +80,11 @@ class LogitsOp : public Op {
     return work_.of(context.step().logit_rows, units_of(context.kernels().limits));
   }
 
-  void run(ExecutionContext& context, uint32_t counter0,
+  void run(ExecutionContext& context, const OpSync& sync,
            const Worker& worker) const noexcept override {
     if (context.step().logit_rows == 0) return;
     // A task takes all rows, so there is one part of them.
-    run_claimed(context, counter0, worker, tasks_, 1, threads_,
+    run_claimed(context, sync, worker, tasks_, 1, threads_,
                 [&](const Task& task, uint32_t) { run_task(context, task, worker); });
   }
 
