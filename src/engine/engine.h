@@ -56,7 +56,6 @@ struct EngineOptions {
   uint32_t hidden_rows = 64;    // rows of hidden states a step may want
 };
 inline constexpr uint32_t kDefaultContext = 4096;
-inline constexpr uint32_t kMaxContext = 1u << 20;
 
 // What a step is to give of a request's rows: logits of the last, to sample from (best()); logits
 // of all; or the hidden states of all (the final norm's output, which the LM head would read).

@@ -12,6 +12,9 @@
 
 namespace hearth {
 
+// Positions of a sequence, at most.
+inline constexpr uint32_t kMaxContext = 1u << 20;
+
 // The rows of one sequence: tokens at positions first_position, first_position + 1, ...
 struct StepItem {
   uint32_t first_row;

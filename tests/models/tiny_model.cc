@@ -43,6 +43,7 @@ std::vector<std::byte> tiny_llama(const TinyShape& shape) {
   writer.set("llama.feed_forward_length", shape.ffn);
   writer.set("llama.attention.head_count", shape.heads);
   writer.set("llama.attention.head_count_kv", shape.kv_heads);
+  if (shape.window != 0) writer.set("llama.attention.sliding_window", shape.window);
   writer.set("llama.attention.key_length", shape.head_dim);
   writer.set("llama.attention.value_length", shape.head_dim);
   ModelWriter model(writer);

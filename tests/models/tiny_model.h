@@ -11,6 +11,7 @@ namespace hearth {
 struct TinyShape {
   uint32_t layers = 2, width = 64, heads = 4, kv_heads = 2, head_dim = 16, ffn = 96;
   uint32_t vocabulary = 80;
+  uint32_t window = 0;        // sliding window of attention
   bool extra_tensor = false;  // blk.0.ffn_up.bias, which Llama does not have
 };
 

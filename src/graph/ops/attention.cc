@@ -10,27 +10,56 @@
 namespace hearth {
 namespace {
 
-// Tasks are (run of an item's rows, granule of KV heads: what the slice has of their query heads).
+// What a thread does at a time: a unit, that is a run of an item's rows and a granule of KV heads
+// (what the slice has of their query heads), or a piece of one.
+struct Task {
+  const StepItem* item;
+  uint32_t row, rows;  // of the item
+  uint32_t slot;
+  UnitRange kv_heads, queries;
+  UnitRange spans;  // that the rows see
+  uint32_t unit, piece, pieces;
+};
+
+// Where a step has few units for its threads, as one long sequence on many cores, each is cut into
+// pieces, runs of its spans (kernels/attention/attention.h): who has one visits its spans, waits
+// for the piece before, merges them behind that one's and tells the next. Pieces are claimed in
+// order, so whoever a thread waits for is at work or done.
 class AttentionOp : public Op {
  public:
-  AttentionOp(ValueId qkv, ValueId out, std::vector<HeadSlice> heads,
-              const std::vector<ColumnSlice>& columns, const AttentionShape& shape)
-      : qkv_(qkv), out_(out), heads_(std::move(heads)), shape_(shape) {
+  AttentionOp(ValueId qkv, ValueId out, ValueId merged, std::vector<HeadSlice> heads,
+              const std::vector<ColumnSlice>& columns, const AttentionShape& shape,
+              uint32_t threads)
+      : qkv_(qkv),
+        out_(out),
+        merged_(merged),
+        heads_(std::move(heads)),
+        shape_(shape),
+        enough_(enough_tasks(threads)) {
     for (const ColumnSlice& slice : columns) columns_.push_back(slice.column);
-    uint32_t most = 1;
+    most_ = 1;
     for (const HeadSlice& slice : heads_) {
       for (uint32_t head = slice.kv.begin; head < slice.kv.end; ++head) {
-        most = std::max(most, slice.queries_of(head, shape.group_size).size());
+        most_ = std::max(most_, slice.queries_of(head, shape.group_size).size());
       }
     }
     // All query heads of a KV head, at most kMaxQueryRows rows a kernel call, and a tile that fits.
-    size_t width = size_t{shape.granule} * most * shape.head_dim;
-    size_t fit = kOpTileBytes / 2 / (width * sizeof(float));
+    size_t width = size_t{shape.granule} * most_ * shape.head_dim;
+    size_t fit = kOutBytes / (width * sizeof(float));
     tile_rows_ = static_cast<uint32_t>(
-        std::clamp<size_t>(kMaxQueryRows / most, 1, std::max<size_t>(fit, 1)));
+        std::clamp<size_t>(kMaxQueryRows / most_, 1, std::max<size_t>(fit, 1)));
   }
 
-  uint32_t counters() const override { return static_cast<uint32_t>(heads_.size()); }
+  // Tasks of a slot that its threads can share evenly. Fewer units than that are cut.
+  static uint32_t enough_tasks(uint32_t threads) { return threads == 1 ? 1 : 4 * threads; }
+  // Floats that a unit's heads keep of the spans merged so far.
+  static size_t unit_floats(const AttentionShape& shape) {
+    return shape.granule * row_sums_floats(kMaxQueryRows, shape.head_dim);
+  }
+
+  uint32_t counters() const override { return slot_count(); }
+  // One a piece: enough_ of them are fewer than enough_ and another for each unit.
+  uint32_t flags() const override { return slot_count() * 2 * enough_; }
 
   // Every visible pair of a query and a position: a score and a sum over the head's elements each.
   OpWork work(const ExecutionContext& context) const override {
@@ -58,106 +87,217 @@ class AttentionOp : public Op {
       // Granules are counted from the model's first KV head, since there they fill whole blocks.
       uint32_t first = kv.begin / shape_.granule;
       uint32_t granules = (kv.end + shape_.granule - 1) / shape_.granule - first;
-      uint32_t count = kv.size() == 0 ? 0 : tiles * granules;
+      uint32_t units = kv.size() == 0 ? 0 : tiles * granules;
+      uint32_t pieces = pieces_of(context, units), count = units * pieces;
       for (uint32_t t; (t = context.claim(sync.counter0 + slot, count)) < count;) {
-        // The last tiles of a causal prompt see the most positions: they go first.
-        uint32_t head = (first + t % granules) * shape_.granule;
+        uint32_t unit = t % units;
+        uint32_t head = (first + unit % granules) * shape_.granule;
         UnitRange heads{std::max(kv.begin, head), std::min(kv.end, head + shape_.granule)};
-        run_task(context, slot, heads, tiles - 1 - t / granules, worker);
+        // The last tiles of a causal prompt see the most positions: they go first.
+        Task task = find_task(context, slot, heads, tiles - 1 - unit / granules);
+        task.unit = unit;
+        task.piece = t / units;
+        task.pieces = pieces;
+        run_task(context, task, sync.flag0, worker);
       }
     }
   }
 
  private:
+  // A worker's scratch: the output tile, the list of pages, sums of spans, then the kernel's own.
+  static constexpr size_t kOutBytes = kOpTileBytes / 4;
+  static constexpr size_t kPagesBytes = kOpTileBytes / 4;
+  static constexpr size_t kSumsBytes = kOpTileBytes / 2;
+  static constexpr uint32_t kSpanPositions = kSpanPages * kPagePositions;
+  static_assert(kMaxContext / kPagePositions * sizeof(KvPage) <= kPagesBytes);
+
+  uint32_t slot_count() const noexcept { return static_cast<uint32_t>(heads_.size()); }
+
   uint32_t tiles_of(const StepItem& item) const noexcept {
     return (item.rows + tile_rows_ - 1) / tile_rows_;
   }
 
-  struct Tile {
-    const StepItem* item;
-    uint32_t row, rows;  // of the item
-  };
+  // What rows [row, row + rows) of the item see.
+  UnitRange spans_of(const StepItem& item, uint32_t row, uint32_t rows) const noexcept {
+    uint32_t first = item.first_position + row;
+    uint32_t seen = shape_.window == 0 || first < shape_.window ? 0 : first - shape_.window + 1;
+    return {seen / kSpanPositions, (first + rows - 1) / kSpanPositions + 1};
+  }
 
-  Tile find_tile(const ExecutionContext& context, uint32_t tile) const noexcept {
+  // Pieces that each of a slot's units is cut into.
+  uint32_t pieces_of(const ExecutionContext& context, uint32_t units) const noexcept {
+    if (units == 0 || units >= enough_ || most_ > kMaxQueryRows) return 1;
+    uint32_t spans = 1;
+    for (const StepItem& item : context.step().items) {
+      spans = std::max(spans, spans_of(item, item.rows - 1, 1).size());
+    }
+    return std::min((enough_ + units - 1) / units, spans);
+  }
+
+  Task find_task(const ExecutionContext& context, uint32_t slot, UnitRange kv_heads,
+                 uint32_t tile) const noexcept {
+    const HeadSlice& slice = heads_[slot];
     for (const StepItem& item : context.step().items) {
       uint32_t count = tiles_of(item);
-      if (tile < count) {
-        uint32_t row = tile * tile_rows_;
-        return {&item, row, std::min(tile_rows_, item.rows - row)};
+      if (tile >= count) {
+        tile -= count;
+        continue;
       }
-      tile -= count;
+      Task task{};
+      task.item = &item;
+      task.row = tile * tile_rows_;
+      task.rows = std::min(tile_rows_, item.rows - task.row);
+      task.slot = slot;
+      task.kv_heads = kv_heads;
+      task.queries = {slice.queries_of(kv_heads.begin, shape_.group_size).begin,
+                      slice.queries_of(kv_heads.end - 1, shape_.group_size).end};
+      task.spans = spans_of(item, task.row, task.rows);
+      return task;
     }
     HEARTH_CHECK(false, "every tile belongs to an item");
   }
 
-  // Scratch: the output tile, then the list of pages, then the kernel's own.
-  void run_task(ExecutionContext& context, uint32_t slot, UnitRange kv_heads, uint32_t tile_index,
+  void run_task(ExecutionContext& context, const Task& task, uint32_t flag0,
                 const Worker& worker) const noexcept {
-    Tile tile = find_tile(context, tile_index);
-    const HeadSlice& slice = heads_[slot];
-    uint32_t first = slice.queries_of(kv_heads.begin, shape_.group_size).begin;
-    uint32_t end = slice.queries_of(kv_heads.end - 1, shape_.group_size).end;
-    size_t width = size_t{end - first} * shape_.head_dim;
-    auto* out = reinterpret_cast<float*>(worker.scratch);
-    for (uint32_t head = kv_heads.begin; head < kv_heads.end; ++head) {
-      UnitRange queries = slice.queries_of(head, shape_.group_size);
-      attend_head(context, slice, head, queries, tile,
-                  out + size_t{queries.begin - first} * shape_.head_dim, width, worker);
+    if (task.pieces == 1) {
+      for (uint32_t head = task.kv_heads.begin; head < task.kv_heads.end; ++head) {
+        attend(context, task, head, task.spans, nullptr, worker);
+      }
+    } else {
+      run_piece(context, task, flag0, worker);
+      if (task.piece + 1 < task.pieces) return;
     }
-    uint32_t column = columns_[slot] + (first - slice.queries.begin) * shape_.head_dim;
+    write_out(context, task, worker);
+  }
+
+  // Visits as many spans at a time as have room for their sums.
+  void run_piece(ExecutionContext& context, const Task& task, uint32_t flag0,
+                 const Worker& worker) const noexcept {
+    const uint32_t flag = flag0 + task.slot + slot_count() * (task.unit * task.pieces + task.piece);
+    const uint32_t end = cut(task, task.piece + 1);
+    const size_t floats = row_sums_floats(task.rows * most_, shape_.head_dim);
+    const auto fit = static_cast<uint32_t>(kSumsBytes / sizeof(float) / floats / shape_.granule);
+    auto* sums = reinterpret_cast<float*>(worker.scratch + kOutBytes + kPagesBytes);
+    uint32_t begin = cut(task, task.piece);
+    bool first = true;
+    do {
+      const UnitRange spans{begin, std::min(begin + fit, end)};
+      for (uint32_t head = task.kv_heads.begin, i = 0; head < task.kv_heads.end; ++head, ++i) {
+        attend(context, task, head, spans, sums + i * fit * floats, worker);
+      }
+      if (first && task.piece > 0) context.wait_for(flag - slot_count());
+      for (uint32_t head = task.kv_heads.begin, i = 0; head < task.kv_heads.end; ++head, ++i) {
+        merge(context, task, head, spans, sums + i * fit * floats, worker);
+      }
+      begin = spans.end;
+      first = false;
+    } while (begin < end);
+    context.tell(flag);
+  }
+
+  static uint32_t cut(const Task& task, uint32_t piece) noexcept {
+    return task.spans.begin + task.spans.size() * piece / task.pieces;
+  }
+
+  // One KV head's query heads over `spans`: all that the rows see, into the output tile, or those
+  // whose sums are wanted.
+  void attend(ExecutionContext& context, const Task& task, uint32_t head, UnitRange spans,
+              float* sums, const Worker& worker) const noexcept {
+    const HeadSlice& slice = heads_[task.slot];
+    auto* pages = reinterpret_cast<KvPage*>(worker.scratch + kOutBytes);
+    const uint32_t seen = (task.item->first_position + task.row + task.rows - 1) / kPagePositions;
+    for (uint32_t p = spans.begin * kSpanPages; p < spans.end * kSpanPages && p <= seen; ++p) {
+      pages[p] = context.kv().page(slice.shard, shape_.layer, task.item->pages[p],
+                                   slice.cached + head - slice.kv.begin);
+    }
+    const uint32_t total = task.rows * slice.queries_of(head, shape_.group_size).size();
+    for (uint32_t done = 0; done < total; done += kMaxQueryRows) {
+      const HeadRows rows = rows_of(context, task, head, done);
+      context.kernels().attend[static_cast<size_t>(context.kv().type)](
+          {.q = context.f32(qkv_),
+           .q_offset = rows.q_offset,
+           .last = rows.last,
+           .rows = rows.count,
+           .window = shape_.window,
+           .pages = pages,
+           .head_dim = shape_.head_dim,
+           .scale = shape_.scale,
+           .out = reinterpret_cast<float*>(worker.scratch),
+           .out_offset = rows.out_offset,
+           .scratch = worker.scratch + kOpTileBytes,
+           .sums = sums,
+           .span0 = spans.begin,
+           .span1 = spans.end});
+    }
+  }
+
+  // Behind the unit's spans before; the last ones into the output tile.
+  void merge(ExecutionContext& context, const Task& task, uint32_t head, UnitRange spans,
+             float* sums, const Worker& worker) const noexcept {
+    const size_t unit = size_t{task.slot} * enough_ + task.unit;
+    float* merged = context.f32(merged_) + unit_floats(shape_) * unit;
+    merged += row_sums_floats(kMaxQueryRows, shape_.head_dim) * (head - task.kv_heads.begin);
+    const HeadRows rows = rows_of(context, task, head, 0);
+    const bool last = spans.end == task.spans.end;
+    context.kernels().merge_spans({.sums = sums,
+                                   .spans = spans.size(),
+                                   .rows = rows.count,
+                                   .head_dim = shape_.head_dim,
+                                   .merged = merged,
+                                   .first = spans.begin == task.spans.begin,
+                                   .out = last ? reinterpret_cast<float*>(worker.scratch) : nullptr,
+                                   .out_offset = rows.out_offset});
+  }
+
+  // Rows of a kernel call: query heads of a KV head, token by token.
+  struct HeadRows {
+    uint32_t count;
+    size_t q_offset[kMaxQueryRows], out_offset[kMaxQueryRows];
+    uint32_t last[kMaxQueryRows];
+  };
+
+  // From row `done` of the task on, as many as a call takes.
+  HeadRows rows_of(const ExecutionContext& context, const Task& task, uint32_t head,
+                   uint32_t done) const noexcept {
+    const HeadSlice& slice = heads_[task.slot];
+    const UnitRange queries = slice.queries_of(head, shape_.group_size);
+    const size_t d = shape_.head_dim;
+    const size_t q_column = slice.q_column + (queries.begin - slice.queries.begin) * d;
+    const size_t out_column = (queries.begin - task.queries.begin) * d;
+    HeadRows rows;
+    rows.count = std::min(kMaxQueryRows, task.rows * queries.size() - done);
+    for (uint32_t i = 0; i < rows.count; ++i) {
+      const uint32_t r = (done + i) / queries.size(), h = (done + i) % queries.size();
+      const size_t row = size_t{task.item->first_row} + task.row + r;
+      rows.q_offset[i] = row * context.f32_stride(qkv_) + q_column + h * d;
+      rows.out_offset[i] = r * task.queries.size() * d + out_column + h * d;
+      rows.last[i] = task.item->first_position + task.row + r;
+    }
+    return rows;
+  }
+
+  // The output tile, in the formats that are read.
+  void write_out(ExecutionContext& context, const Task& task, const Worker& worker) const noexcept {
+    const uint32_t width = task.queries.size() * shape_.head_dim;
+    const uint32_t lead = (task.queries.begin - heads_[task.slot].queries.begin) * shape_.head_dim;
+    const auto* tile = reinterpret_cast<const float*>(worker.scratch);
     for (size_t f = 0; f < kActFormats; ++f) {
       auto format = static_cast<ActFormat>(f);
       if (!context.wants(out_, format)) continue;
-      for (uint32_t r = 0; r < tile.rows; ++r) {
-        context.kernels().quantize[f]({out + r * width, column, static_cast<uint32_t>(width),
+      for (uint32_t r = 0; r < task.rows; ++r) {
+        context.kernels().quantize[f]({tile + size_t{r} * width, columns_[task.slot] + lead, width,
                                        context.buffer(out_, format),
-                                       size_t{tile.item->first_row} + tile.row + r});
+                                       size_t{task.item->first_row} + task.row + r});
       }
     }
   }
 
-  void attend_head(ExecutionContext& context, const HeadSlice& slice, uint32_t head,
-                   UnitRange queries, const Tile& tile, float* out, size_t out_stride,
-                   const Worker& worker) const noexcept {
-    uint32_t last_position = tile.item->first_position + tile.row + tile.rows - 1;
-    auto* pages = reinterpret_cast<KvPage*>(worker.scratch + kOpTileBytes / 2);
-    for (uint32_t p = 0; p <= last_position / kPagePositions; ++p) {
-      pages[p] = context.kv().page(slice.shard, shape_.layer, tile.item->pages[p],
-                                   slice.cached + head - slice.kv.begin);
-    }
-    size_t q_offset[kMaxQueryRows], out_offset[kMaxQueryRows];
-    uint32_t last[kMaxQueryRows];
-    size_t stride = context.f32_stride(qkv_);
-    size_t column = slice.q_column + size_t{queries.begin - slice.queries.begin} * shape_.head_dim;
-    AttentionRows rows{q_offset, out_offset, last};
-    uint32_t total = tile.rows * queries.size();
-    uint32_t done = 0;
-    while (done < total) {
-      uint32_t count = std::min(kMaxQueryRows, total - done);
-      for (uint32_t i = 0; i < count; ++i) {
-        uint32_t r = (done + i) / queries.size(), h = (done + i) % queries.size();
-        size_t row = size_t{tile.item->first_row} + tile.row + r;
-        rows.q_offset[i] = row * stride + column + size_t{h} * shape_.head_dim;
-        rows.out_offset[i] = r * out_stride + size_t{h} * shape_.head_dim;
-        rows.last[i] = tile.item->first_position + tile.row + r;
-      }
-      context.kernels().attend[static_cast<size_t>(context.kv().type)](
-          {context.f32(qkv_), q_offset, last, count, shape_.window, pages, shape_.head_dim,
-           shape_.scale, out, out_offset, worker.scratch + kOpTileBytes});
-      done += count;
-    }
-  }
-
-  struct AttentionRows {
-    size_t* q_offset;
-    size_t* out_offset;
-    uint32_t* last;
-  };
-
-  ValueId qkv_, out_;
+  ValueId qkv_, out_, merged_;
   std::vector<HeadSlice> heads_;
   std::vector<uint32_t> columns_;
   AttentionShape shape_;
+  uint32_t enough_;
+  uint32_t most_;  // query heads of a KV head
   uint32_t tile_rows_;
 };
 
@@ -165,14 +305,22 @@ class AttentionOp : public Op {
 
 Bundle attention(GraphBuilder& builder, std::string name, const LinearOut& qkv,
                  const AttentionShape& shape, const Weight& output) {
-  Bundle out = column_values(builder, output);
+  Bundle out = column_values(builder, output), merged;
   std::vector<std::unique_ptr<Op>> ops;
   for (uint32_t g = 0; g < builder.group_count(); ++g) {
+    const PlanGroup& group = builder.plan().groups[g];
+    const uint32_t threads = threads_per_shard(group);
+    std::vector<HeadSlice> heads = head_slices(qkv, g, shape);
+    const size_t units = heads.size() * AttentionOp::enough_tasks(threads);
+    merged.values.push_back(builder.add_value(
+        RowSet::kOne, static_cast<uint32_t>(units * AttentionOp::unit_floats(shape)), g));
     ops.push_back(std::make_unique<AttentionOp>(
-        qkv.bundle.values[g], out.values[g], head_slices(qkv, g, shape),
-        column_slices(*output.cuts, output.unit, output.k, builder.plan().groups[g].share), shape));
+        qkv.bundle.values[g], out.values[g], merged.values[g], std::move(heads),
+        column_slices(*output.cuts, output.unit, output.k, group.share), shape, threads));
   }
   builder.reads(qkv.bundle, ActFormat::kF32);
+  builder.reads(merged, ActFormat::kF32);
+  builder.writes(merged);
   builder.writes(out);
   builder.append(Mode::kParallel, std::move(name), std::move(ops));
   return out;
