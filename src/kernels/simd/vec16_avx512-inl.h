@@ -2,16 +2,21 @@
 //
 // Every ISA level has a Vec16 with these functions and the same result in every lane, so that a
 // kernel written once over Vec16 gives the same bits on all of them:
-//   all, zero, load, store; load_part, store_part     the first n lanes, the others read as zero
-//   load_f16, load_bf16, load_i8; store_f16, store_bf16 (round to nearest even)
-//   load_pairs, store_pairs                           (even elements, odd elements) of 32 floats
-//   fma(a, b, c) = a b + c in one rounding; add, sub, mul, div, negate, absolute
-//   max(a, b)                                         b where unordered
-//   round(x)                                          to the nearest integer, ties to even, |x| <
-//   2^22 zero_below(x, limit, y)                           x < limit ? 0 : y select_below(x, limit,
-//   a, b)                      x < limit ? a : b keep_lanes(x, begin, end, other) lanes [begin,
-//   end) of x, other outside power_of_two(x)                                   2^n of x =
-//   kRoundMagic + n, n in [-126, 0] sum(x): by halves, lane l + lane l + 8, then + 4, + 2, + 1;
+//   all, zero, load, store; load_part, store_part   the first n lanes, the others read as zero
+//   load_f16, load_bf16, load_i8
+//   store_f16, store_bf16                           round to nearest even
+//   load_pairs, store_pairs                         (even elements, odd elements) of 32 floats
+//   fma(a, b, c)                                    a b + c in one rounding
+//   add, sub, mul, div, negate, absolute
+//   max(a, b)                                       b where unordered
+//   round(x)                                        to the nearest integer, ties to even,
+//                                                   |x| < 2^22
+//   zero_below(x, limit, y)                         x < limit ? 0 : y
+//   select_below(x, limit, a, b)                    x < limit ? a : b
+//   keep_lanes(x, begin, end, other)                lanes [begin, end) of x, other outside
+//   power_of_two(x)                                 2^n of x = kRoundMagic + n, n in [-126, 0]
+//   sum(x)                                          by halves: lane l + lane l + 8, then + 4, + 2,
+//                                                   + 1
 //   maximum(x)
 #pragma once
 
