@@ -156,7 +156,7 @@ TEST(SyncFuzz, ChunksAreClaimedOnce) {
   for (const auto& claim : claims) ASSERT_EQ(claim.load(), 1u);
 }
 
-constexpr uint32_t kWidth = 96, kChunk = 16;
+constexpr uint32_t kChunk = 16, kPieces = 6, kWidth = kChunk * kPieces;
 
 // What a value holds once it is written: the hash of the run, of the node that wrote it, of its
 // group, and of the element.
@@ -170,8 +170,8 @@ uint32_t* words(ExecutionContext& context, ValueId id) {
 }
 
 // Looks at all that it reads, then writes its part of what it writes: chunks that threads of the
-// group claim, or, of all groups' values, elements dealt to all members of the plan. Looks at what
-// it reads once more: nobody may write there before all are done.
+// group claim and tell in order, or, of all groups' values, elements dealt to all members of the
+// plan. Looks at what it reads once more: nobody may write there before all are done.
 class TaggedOp : public Op {
  public:
   TaggedOp(std::vector<Tagged> in, std::vector<Tagged> out, bool dealt,
@@ -179,12 +179,13 @@ class TaggedOp : public Op {
       : in_(std::move(in)), out_(std::move(out)), dealt_(dealt), wrong_(wrong) {}
 
   uint32_t counters() const override { return static_cast<uint32_t>(out_.size()); }
+  uint32_t flags() const override { return counters() * kPieces; }
 
   void run(ExecutionContext& context, const OpSync& sync,
            const Worker& worker) const noexcept override {
     auto run = static_cast<uint32_t>(context.step().tokens[0]);
     dawdle();
-    look(context, run);
+    for (const Tagged& in : in_) look_at(context, run, in, kWidth);
     for (uint32_t o = 0; o < out_.size(); ++o) {
       dawdle();
       if (dealt_) {
@@ -192,21 +193,25 @@ class TaggedOp : public Op {
         write(context, run, out_[o], worker.member, kWidth, members);
         continue;
       }
-      for (uint32_t c; (c = context.claim(sync.counter0 + o, kWidth / kChunk)) < kWidth / kChunk;) {
+      const uint32_t flag = sync.flag0 + o * kPieces;
+      for (uint32_t c; (c = context.claim(sync.counter0 + o, kPieces)) < kPieces;) {
         write(context, run, out_[o], c * kChunk, (c + 1) * kChunk, 1);
+        if (c > 0) context.wait_for(flag + c - 1);
+        look_at(context, run, out_[o], c * kChunk);
+        context.tell(flag + c);
       }
     }
-    look(context, run);
+    for (const Tagged& in : in_) look_at(context, run, in, kWidth);
     dawdle();
   }
 
  private:
-  void look(ExecutionContext& context, uint32_t run) const noexcept {
+  // At its first `width` elements.
+  void look_at(ExecutionContext& context, uint32_t run, const Tagged& in,
+               uint32_t width) const noexcept {
+    const uint32_t* found = words(context, in.value);
     uint64_t wrong = 0;
-    for (const Tagged& in : in_) {
-      const uint32_t* found = words(context, in.value);
-      for (uint32_t i = 0; i < kWidth; ++i) wrong += found[i] != hash(run, in.node, in.group, i);
-    }
+    for (uint32_t i = 0; i < width; ++i) wrong += found[i] != hash(run, in.node, in.group, i);
     if (wrong != 0) wrong_.fetch_add(wrong);
   }
   static void write(ExecutionContext& context, uint32_t run, const Tagged& out, uint32_t begin,

@@ -58,7 +58,7 @@ class AttentionOp : public Op {
   }
 
   uint32_t counters() const override { return slot_count(); }
-  // One a piece: enough_ of them are fewer than enough_ and another for each unit.
+  // One a piece: units * ceil(enough_ / units) < enough_ + units < 2 enough_.
   uint32_t flags() const override { return slot_count() * 2 * enough_; }
 
   // Every visible pair of a query and a position: a score and a sum over the head's elements each.

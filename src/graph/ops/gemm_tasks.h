@@ -23,9 +23,10 @@ inline uint32_t threads_per_shard(const PlanGroup& group) {
   return std::max(1u, (group.member_end - group.member_begin) / std::max(1u, shards));
 }
 
-// Panels that make a task, of `panels` that so many threads share. Long tasks are long streams of
-// memory, which kernels prefetch, so a task is as long as leaves every thread 16 of them to balance
-// with; and some 64 KiB of codes at least, so that it is long against the cost of claiming it.
+// Panels that make a task, of an op's `panels` that so many threads share. Long tasks are long
+// streams of memory, which kernels prefetch, so a task is as long as leaves every thread 16 of them
+// to balance with; and some 64 KiB of codes at least, so that it is long against the cost of
+// claiming it.
 inline uint32_t task_panels(const PackSpec& spec, uint32_t panels, uint32_t threads) {
   size_t least = (size_t{64} << 10) / std::max<size_t>(spec.codes_panel_bytes(), 1);
   size_t most = panels / (16 * threads);

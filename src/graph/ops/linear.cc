@@ -16,13 +16,15 @@ class LinearOp : public Op {
   LinearOp(ValueId x, ValueId out, const std::vector<LinearPart>& parts,
            const std::vector<std::vector<RowSlice>>& slices, uint32_t threads)
       : x_(x), out_(out), parts_(parts), tasks_(slices[0].size()), threads_(threads) {
-    for (uint32_t p = 0; p < parts.size(); ++p) {
-      for (uint32_t slot = 0; slot < slices[p].size(); ++slot) {
+    for (uint32_t slot = 0; slot < tasks_.size(); ++slot) {
+      uint32_t panels = 0;
+      for (const std::vector<RowSlice>& part : slices) panels += part[slot].panels;
+      for (uint32_t p = 0; p < parts.size(); ++p) {
         const RowSlice& slice = slices[p][slot];
         work_.add(*parts[p].weight, slice);
         const PackSpec& spec = parts[p].weight->shards[slice.shard].spec;
-        for (PanelRange r :
-             panel_ranges(slice.panel0, slice.panels, task_panels(spec, slice.panels, threads))) {
+        const uint32_t step = task_panels(spec, panels, threads);
+        for (PanelRange r : panel_ranges(slice.panel0, slice.panels, step)) {
           uint32_t column = slice.column + (r.panel0 - slice.panel0) * kPanelRows;
           tasks_[slot].push_back({p, slice.shard, r, column});
         }
