@@ -47,7 +47,7 @@ PackedProduct::PackedProduct(const PackedCopies& weights, GemmFn gemm, uint32_t 
       x_(random_problem(weights.spec(), 1, m)),
       out_(sizeof(float) * m * weights.spec().rows),
       tasks_(panel_ranges(0, weights.spec().panels(),
-                          task_panels(weights.spec(), weights.spec().panels(), team.size()))),
+                          task_panels(weights.spec(), weights.spec().panels(), team.size(), m))),
       done_(team.size()) {
   for (uint32_t i = 0; i < team.size(); ++i) scratch_.emplace_back(kGemmScratchBytes);
   std::memset(out_.data(), 0, out_.size());

@@ -14,7 +14,7 @@ class GatedLinearOp : public Op {
  public:
   GatedLinearOp(ValueId x, ValueId out, const Weight& gate, const Weight& up,
                 const std::vector<RowSlice>& rows, const std::vector<ColumnSlice>& columns,
-                uint32_t threads)
+                uint32_t threads, uint32_t max_rows)
       : x_(x), out_(out), gate_(gate), up_(up), tasks_(rows.size()), threads_(threads) {
     for (size_t slot = 0; slot < rows.size(); ++slot) {
       const RowSlice& slice = rows[slot];
@@ -22,8 +22,8 @@ class GatedLinearOp : public Op {
       work_.add(up, slice);
       HEARTH_CHECK(slice.lead == 0, "FFN units are whole panels");
       const PackSpec& spec = gate.shards[slice.shard].spec;
-      for (PanelRange r :
-           panel_ranges(slice.panel0, slice.panels, task_panels(spec, slice.panels, threads))) {
+      const uint32_t step = task_panels(spec, slice.panels, threads, max_rows);
+      for (PanelRange r : panel_ranges(slice.panel0, slice.panels, step)) {
         uint32_t first = (r.panel0 - slice.panel0) * kPanelRows;
         uint32_t count = std::min(r.panels * kPanelRows, slice.rows - first);
         tasks_[slot].push_back({slice.shard, r, columns[slot].column + first, count});
@@ -48,6 +48,12 @@ class GatedLinearOp : public Op {
     uint32_t shard;
     PanelRange panels;
     uint32_t column, count;
+
+    bool join(const Task& next) {
+      if (shard != next.shard || !panels.join(next.panels)) return false;
+      count += next.count;
+      return true;
+    }
   };
 
   void run_task(ExecutionContext& context, const Task& task, uint32_t row,
@@ -95,7 +101,8 @@ Bundle gated_linear(GraphBuilder& builder, std::string name, const Bundle& x, co
     uint32_t width = 0;
     ops.push_back(std::make_unique<GatedLinearOp>(
         x.values[g], out.values[g], gate, up, row_slices(gate, group.share, &width),
-        column_slices(*down.cuts, down.unit, down.k, group.share), threads_per_shard(group)));
+        column_slices(*down.cuts, down.unit, down.k, group.share), threads_per_shard(group),
+        builder.plan().max_rows));
   }
   builder.reads(x, format_for(gate));
   builder.reads(x, format_for(up));

@@ -23,20 +23,36 @@ inline uint32_t threads_per_shard(const PlanGroup& group) {
   return std::max(1u, (group.member_end - group.member_begin) / std::max(1u, shards));
 }
 
-// Panels that make a task, of an op's `panels` that so many threads share. Long tasks are long
-// streams of memory, which kernels prefetch, so a task is as long as leaves every thread 16 of them
-// to balance with; and some 64 KiB of codes at least, so that it is long against the cost of
-// claiming it.
-inline uint32_t task_panels(const PackSpec& spec, uint32_t panels, uint32_t threads) {
+// Up to so many rows products are bound by memory: tasks are short, so that threads end together,
+// and those that a thread claims on end are one call of the kernel, so that few streams begin.
+inline constexpr uint32_t kFewRows = 16;
+inline constexpr uint32_t kJoinedPanels = 64;
+
+// Panels that make a task, of an op's `panels` that so many threads share, in steps of at most
+// `max_rows` rows. Many rows: long tasks, which leave every thread 16 of them to balance with, and
+// some 64 KiB of codes at least, so that a task is long against the cost of claiming it.
+inline uint32_t task_panels(const PackSpec& spec, uint32_t panels, uint32_t threads,
+                            uint32_t max_rows) {
+  if (max_rows <= kFewRows) {
+    return std::clamp(panels / (4 * threads) / 2 * 2, 2u, kGemmStreams);
+  }
   size_t least = (size_t{64} << 10) / std::max<size_t>(spec.codes_panel_bytes(), 1);
   size_t most = panels / (16 * threads);
   return static_cast<uint32_t>(std::clamp<size_t>(std::max(least, most) / 2 * 2, 2, kTaskPanels));
 }
 
-// Cuts [panel0, panel0 + panels) into tasks of `step` panels.
 struct PanelRange {
   uint32_t panel0, panels;
+
+  // Takes in the range behind it, where it is one and there is room.
+  bool join(const PanelRange& next) {
+    if (next.panel0 != panel0 + panels || panels + next.panels > kJoinedPanels) return false;
+    panels += next.panels;
+    return true;
+  }
 };
+
+// Cuts [panel0, panel0 + panels) into tasks of `step` panels.
 inline std::vector<PanelRange> panel_ranges(uint32_t panel0, uint32_t panels, uint32_t step) {
   std::vector<PanelRange> ranges;
   for (uint32_t p = 0; p < panels; p += step) {
@@ -47,7 +63,7 @@ inline std::vector<PanelRange> panel_ranges(uint32_t panel0, uint32_t panels, ui
 
 // Calls run(task, row) for the tasks times runs of kTaskRows rows that the caller gets:
 // claim(count) gives the next of `count`, several on end, so that what a kernel prefetches behind
-// its panels is what its thread reads next.
+// its panels is what its thread reads next. Of few rows, tasks that join (Task::join) are one.
 template <typename Task, typename Claim, typename Run>
 void run_tasks(const std::vector<Task>& tasks, uint32_t rows, const Claim& claim,
                const Run& run) noexcept {
@@ -55,7 +71,11 @@ void run_tasks(const std::vector<Task>& tasks, uint32_t rows, const Claim& claim
   auto count = static_cast<uint32_t>(tasks.size()) * row_parts;
   for (ChunkRun claimed; (claimed = claim(count)).begin < count;) {
     for (uint32_t t = claimed.begin; t < claimed.end; ++t) {
-      run(tasks[t / row_parts], t % row_parts * kTaskRows);
+      Task task = tasks[t / row_parts];
+      if (rows <= kFewRows) {
+        while (t + 1 < claimed.end && task.join(tasks[t + 1])) ++t;
+      }
+      run(task, t % row_parts * kTaskRows);
     }
   }
 }

@@ -14,7 +14,7 @@ namespace {
 class LinearOp : public Op {
  public:
   LinearOp(ValueId x, ValueId out, const std::vector<LinearPart>& parts,
-           const std::vector<std::vector<RowSlice>>& slices, uint32_t threads)
+           const std::vector<std::vector<RowSlice>>& slices, uint32_t threads, uint32_t max_rows)
       : x_(x), out_(out), parts_(parts), tasks_(slices[0].size()), threads_(threads) {
     for (uint32_t slot = 0; slot < tasks_.size(); ++slot) {
       uint32_t panels = 0;
@@ -23,7 +23,7 @@ class LinearOp : public Op {
         const RowSlice& slice = slices[p][slot];
         work_.add(*parts[p].weight, slice);
         const PackSpec& spec = parts[p].weight->shards[slice.shard].spec;
-        const uint32_t step = task_panels(spec, panels, threads);
+        const uint32_t step = task_panels(spec, panels, threads, max_rows);
         for (PanelRange r : panel_ranges(slice.panel0, slice.panels, step)) {
           uint32_t column = slice.column + (r.panel0 - slice.panel0) * kPanelRows;
           tasks_[slot].push_back({p, slice.shard, r, column});
@@ -49,6 +49,10 @@ class LinearOp : public Op {
     uint32_t part, shard;
     PanelRange panels;
     uint32_t column;
+
+    bool join(const Task& next) {
+      return part == next.part && shard == next.shard && panels.join(next.panels);
+    }
   };
 
   void run_task(ExecutionContext& context, const Task& task, uint32_t row,
@@ -92,7 +96,7 @@ class PartialLinearOp : public Op {
   };
 
   PartialLinearOp(ValueId x, const Weight& weight, const std::vector<ColumnSlice>& columns,
-                  const std::vector<Output>& outputs, uint32_t threads)
+                  const std::vector<Output>& outputs, uint32_t threads, uint32_t max_rows)
       : x_(x), weight_(weight), tasks_(columns.size()), threads_(threads) {
     for (const Output& output : outputs) {
       work_.add(weight, output.piece);
@@ -106,9 +110,9 @@ class PartialLinearOp : public Op {
       for (uint32_t s = output.piece.segments.begin; s < output.piece.segments.end; ++s) {
         part.blocks.push_back(segment_blocks(weight, part.shard, s));
       }
-      for (PanelRange r :
-           panel_ranges(0, shard.spec.panels(),
-                        std::min(4u, task_panels(shard.spec, shard.spec.panels(), threads)))) {
+      const uint32_t panels = shard.spec.panels();
+      const uint32_t step = std::min(4u, task_panels(shard.spec, panels, threads, max_rows));
+      for (PanelRange r : panel_ranges(0, panels, step)) {
         tasks_[slot].push_back({static_cast<uint32_t>(parts_.size()), r});
       }
       parts_.push_back(std::move(part));
@@ -138,6 +142,8 @@ class PartialLinearOp : public Op {
   struct Task {
     uint32_t part;
     PanelRange panels;
+
+    bool join(const Task& next) { return part == next.part && panels.join(next.panels); }
   };
   struct Tile {
     uint32_t panel0, panels, row, m;
@@ -213,7 +219,8 @@ LinearOut linear(GraphBuilder& builder, std::string name, const Bundle& x,
     std::vector<std::vector<RowSlice>> slices;
     for (const auto& part : out.slices) slices.push_back(part[g]);
     ops.push_back(std::make_unique<LinearOp>(x.values[g], out.bundle.values[g], parts, slices,
-                                             threads_per_shard(builder.plan().groups[g])));
+                                             threads_per_shard(builder.plan().groups[g]),
+                                             builder.plan().max_rows));
   }
   builder.append(Mode::kParallel, std::move(name), std::move(ops));
   return out;
@@ -244,7 +251,7 @@ Partials partial_linear(GraphBuilder& builder, std::string name, const Bundle& x
     }
     ops.push_back(std::make_unique<PartialLinearOp>(
         x.values[g], weight, column_slices(*weight.cuts, weight.unit, weight.k, share), outputs,
-        threads_per_shard(builder.plan().groups[g])));
+        threads_per_shard(builder.plan().groups[g]), builder.plan().max_rows));
   }
   builder.reads(x, format_for(weight));
   builder.writes(partials.bundle);

@@ -60,15 +60,16 @@ class NormOp : public Op {
 
 class LogitsOp : public Op {
  public:
-  LogitsOp(ValueId x, const Weight& head, const std::vector<RowSlice>& slices, uint32_t threads)
+  LogitsOp(ValueId x, const Weight& head, const std::vector<RowSlice>& slices, uint32_t threads,
+           uint32_t max_rows)
       : x_(x), head_(head), tasks_(slices.size()), threads_(threads) {
     for (size_t slot = 0; slot < slices.size(); ++slot) {
       const RowSlice& slice = slices[slot];
       HEARTH_CHECK(slice.lead == 0, "vocabulary units are whole panels");
       work_.add(head, slice);
       const Shard& shard = head.shards[slice.shard];
-      for (PanelRange r : panel_ranges(slice.panel0, slice.panels,
-                                       task_panels(shard.spec, slice.panels, threads))) {
+      const uint32_t step = task_panels(shard.spec, slice.panels, threads, max_rows);
+      for (PanelRange r : panel_ranges(slice.panel0, slice.panels, step)) {
         tasks_[slot].push_back({slice.shard, r});
       }
     }
@@ -92,6 +93,8 @@ class LogitsOp : public Op {
   struct Task {
     uint32_t shard;
     PanelRange panels;
+
+    bool join(const Task& next) { return shard == next.shard && panels.join(next.panels); }
   };
 
   void run_task(ExecutionContext& context, const Task& task, const Worker& worker) const noexcept {
@@ -155,7 +158,7 @@ void logits(GraphBuilder& builder, const Bundle& x, const Weight& head) {
                    uint32_t width = 0;
                    return std::make_unique<LogitsOp>(
                        x.values[g], head, row_slices(head, builder.plan().groups[g].share, &width),
-                       threads_per_shard(builder.plan().groups[g]));
+                       threads_per_shard(builder.plan().groups[g]), builder.plan().max_rows);
                  }));
 }
 
