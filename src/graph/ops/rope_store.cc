@@ -36,6 +36,14 @@ class RopeStoreOp : public Op {
                 uint32_t row) const noexcept {
     uint32_t d = shape_.head_dim;
     float* base = context.f32(qkv_) + row * context.f32_stride(qkv_);
+    const StepView& step = context.step();
+    const StepItem& item = step.items[step.row_items[row]];
+    const KvType type = context.kv().type;
+    uint32_t position = step.positions[row], slot = position % kPagePositions;
+    KvPage page = context.kv().page(heads.shard, shape_.layer,
+                                    item.pages[position / kPagePositions], heads.cached + head);
+    // A prompt's rows write to the lines of the row before.
+    if (item.rows == 1) prefetch_slot(type, d, page, slot);
     UnitRange queries = heads.queries_of(heads.kv.begin + head, shape_.group_size);
     float* q = base + heads.q_column + size_t{queries.begin - heads.queries.begin} * d;
     float* k = base + heads.k_column + size_t{head} * d;
@@ -44,13 +52,7 @@ class RopeStoreOp : public Op {
       norm_and_rotate(context, q + size_t{i} * d, shape_.q_norm, heads.shard, row);
     }
     norm_and_rotate(context, k, shape_.k_norm, heads.shard, row);
-    const StepView& step = context.step();
-    const StepItem& item = step.items[step.row_items[row]];
-    uint32_t position = step.positions[row];
-    KvPage page = context.kv().page(heads.shard, shape_.layer,
-                                    item.pages[position / kPagePositions], heads.cached + head);
-    context.kernels().kv_store[static_cast<size_t>(context.kv().type)](
-        {k, v, d, page, position % kPagePositions});
+    context.kernels().kv_store[static_cast<size_t>(type)]({k, v, d, page, slot});
   }
 
   void norm_and_rotate(ExecutionContext& context, float* x, const VectorWeight* norm,

@@ -70,6 +70,8 @@ struct KvStoreArgs {
   uint32_t slot;  // position % kPagePositions
 };
 using KvStoreFn = void (*)(const KvStoreArgs&);
+// Fetches the lines that storing a position in `slot` writes, one for each element of the key.
+void prefetch_slot(KvType type, uint32_t head_dim, const KvPage& page, uint32_t slot);
 
 // Bytes of scratch (64-byte aligned) that any attend call may use.
 inline constexpr size_t kAttendScratchBytes = size_t{384} << 10;
