@@ -119,9 +119,10 @@ class AttentionOp : public Op {
 
   // What rows [row, row + rows) of the item see.
   UnitRange spans_of(const StepItem& item, uint32_t row, uint32_t rows) const noexcept {
-    uint32_t first = item.first_position + row;
-    uint32_t seen = shape_.window == 0 || first < shape_.window ? 0 : first - shape_.window + 1;
-    return {seen / kSpanPositions, (first + rows - 1) / kSpanPositions + 1};
+    uint64_t first = uint64_t{item.first_position} + row, end = first + rows;
+    uint64_t begin = end - visible(first, rows, shape_.window).positions;
+    return {static_cast<uint32_t>(begin / kSpanPositions),
+            static_cast<uint32_t>((end - 1) / kSpanPositions + 1)};
   }
 
   // Pieces that each of a slot's units is cut into.
