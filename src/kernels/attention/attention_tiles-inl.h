@@ -24,9 +24,9 @@ struct SlotRange {
   bool empty() const { return begin >= end; }
 };
 
-// Inlined by force for the reason that prefetch() is.
+// Inlined by force for the reason that prefetch_l2() is.
 [[gnu::always_inline]] inline void prefetch_bytes(const std::byte* p, size_t bytes) {
-  for (size_t i = 0; i < bytes; i += 64) prefetch(p + i);
+  for (size_t i = 0; i < bytes; i += 64) prefetch_l2(p + i);
 }
 
 // What a half of a page prefetches while it is read; no `next`: nothing.
@@ -39,7 +39,7 @@ struct Stream {
     if (next == nullptr) return;
     if (quarter == 0) return prefetch_bytes(next + at, count);
     for (size_t line = at / 64; line < (at + count) / 64; ++line) {
-      prefetch(next + line % 4 * quarter + line / 4 * 64);
+      prefetch_l2(next + line % 4 * quarter + line / 4 * 64);
     }
   }
 };

@@ -117,7 +117,8 @@ Ahead further_on(const GemmArgs& g, const Weights& w) {
   // Behind the stream's end comes its beginning in the next P panels.
   const PanelStream stream = stream_of(g);
   size_t left = stream.end - w.block, length = stream.end - stream.begin;
-  return {.codes = codes,
+  return {.to = g.m == 1 ? Cache::kL1 : Cache::kL2,
+          .codes = codes,
           .scales = scales,
           .codes_later = codes + P * w.codes_stride - Kind::kCodeBytes * length,
           .scales_later = scales + P * w.scales_stride - Kind::kScaleBytes * length,

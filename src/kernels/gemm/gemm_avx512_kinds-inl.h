@@ -212,6 +212,7 @@ using KindOf = typename KindOfPack<kind>::type;
 // What a tile prefetches with each of its blocks: `step` bytes of the codes and of the scales of
 // each panel, one after the other; from block `split` on counted from other origins.
 struct Ahead {
+  Cache to;
   const std::byte* codes;
   const std::byte* scales;
   const std::byte* codes_later;
@@ -231,7 +232,8 @@ Ahead next_slice(const Weights& w, uint32_t blocks, uint32_t t, uint32_t tiles) 
     size_t step = (bytes / tiles + 63) / 64 * 64;
     return t * step < bytes ? step : 0;
   };
-  Ahead ahead = {.codes = w.codes + Kind::kCodeBytes * w.block,
+  Ahead ahead = {.to = Cache::kL1,
+                 .codes = w.codes + Kind::kCodeBytes * w.block,
                  .scales = w.scales + Kind::scales_start(w) + Kind::kScaleBytes * w.block,
                  .codes_later = nullptr,
                  .scales_later = nullptr,
@@ -247,23 +249,32 @@ Ahead next_slice(const Weights& w, uint32_t blocks, uint32_t t, uint32_t tiles) 
 
 // The first `bytes` of at most `Lines` cache lines. Branches that always go the same way, since a
 // loop over `bytes` would cost a mispredicted exit each time.
-template <size_t... Lines>
+template <Cache To, size_t... Lines>
 [[gnu::always_inline]] inline void prefetch_some(const std::byte* p, size_t bytes,
                                                  std::index_sequence<Lines...>) {
-  ((Lines * 64 < bytes ? prefetch_bytes(p + Lines * 64, 64) : void()), ...);
+  ((Lines * 64 < bytes ? prefetch_bytes<To>(p + Lines * 64, 64) : void()), ...);
 }
 
-template <typename Kind, int P>
-[[gnu::always_inline]] inline void prefetch(const Ahead& ahead, size_t i) {
+template <typename Kind, int P, Cache To>
+[[gnu::always_inline]] inline void prefetch_to(const Ahead& ahead, size_t i) {
   const std::byte* codes =
       (i < ahead.split ? ahead.codes : ahead.codes_later) + ahead.codes_step * i;
   const std::byte* scales =
       (i < ahead.split ? ahead.scales : ahead.scales_later) + ahead.scales_step * i;
   for (size_t p = 0; p < P; ++p) {
-    prefetch_some(codes + ahead.codes_stride * p, ahead.codes_step,
-                  std::make_index_sequence<Kind::kCodeBytes / 64>());
-    prefetch_some(scales + ahead.scales_stride * p, ahead.scales_step,
-                  std::make_index_sequence<(Kind::kScaleBytes + 63) / 64>());
+    prefetch_some<To>(codes + ahead.codes_stride * p, ahead.codes_step,
+                      std::make_index_sequence<Kind::kCodeBytes / 64>());
+    prefetch_some<To>(scales + ahead.scales_stride * p, ahead.scales_step,
+                      std::make_index_sequence<(Kind::kScaleBytes + 63) / 64>());
+  }
+}
+
+template <typename Kind, int P>
+[[gnu::always_inline]] inline void prefetch(const Ahead& ahead, size_t i) {
+  if (ahead.to == Cache::kL1) {
+    prefetch_to<Kind, P, Cache::kL1>(ahead, i);
+  } else {
+    prefetch_to<Kind, P, Cache::kL2>(ahead, i);
   }
 }
 

@@ -148,9 +148,13 @@ inline void store_pairs(float* p, Vec16Pair v) {
   store_eight_pairs(p + 16, v.even.b, v.odd.b);
 }
 
-// Inlined by force: GCC takes what only prefetches for a function without effect, and drops it.
+// Into L1, or into L2. Inlined by force: GCC takes what only prefetches for a function without
+// effect, and drops it.
 [[gnu::always_inline]] inline void prefetch(const void* p) {
   _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0);
+}
+[[gnu::always_inline]] inline void prefetch_l2(const void* p) {
+  _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T1);
 }
 
 }  // namespace

@@ -137,9 +137,13 @@ inline void store_pairs(float* p, Vec16Pair a) {
   _mm512_storeu_ps(p + 16, _mm512_permutex2var_ps(a.even.x, high, a.odd.x));
 }
 
-// Inlined by force: GCC takes what only prefetches for a function without effect, and drops it.
+// Into L1, or into L2. Inlined by force: GCC takes what only prefetches for a function without
+// effect, and drops it.
 [[gnu::always_inline]] inline void prefetch(const void* p) {
   _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0);
+}
+[[gnu::always_inline]] inline void prefetch_l2(const void* p) {
+  _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T1);
 }
 
 }  // namespace

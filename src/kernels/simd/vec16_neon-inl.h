@@ -171,8 +171,10 @@ inline void store_pairs(float* p, Vec16Pair v) {
   vst2q_f32(p + 24, float32x4x2_t{{v.even.d, v.odd.d}});
 }
 
-// Inlined by force: GCC takes what only prefetches for a function without effect, and drops it.
+// Into L1, or into L2. Inlined by force: GCC takes what only prefetches for a function without
+// effect, and drops it.
 [[gnu::always_inline]] inline void prefetch(const void* p) { __builtin_prefetch(p); }
+[[gnu::always_inline]] inline void prefetch_l2(const void* p) { __builtin_prefetch(p, 0, 2); }
 
 }  // namespace
 }  // namespace hearth
