@@ -154,7 +154,8 @@ class PartialLinearOp : public Op {
   void run_task(ExecutionContext& context, const Task& task, uint32_t row,
                 const Worker& worker) const noexcept {
     uint32_t m = std::min(kTaskRows, context.rows(x_) - row);
-    uint32_t step = m <= 6 ? context.kernels().gemm_streams : m <= 16 ? 2 : task.panels.panels;
+    const uint32_t streams = context.kernels().gemm_streams;
+    uint32_t step = m <= 6 ? streams : m <= 16 ? std::min(2u, streams) : task.panels.panels;
     const Part& part = parts_[task.part];
     size_t stride = context.f32_stride(part.value);
     for (uint32_t p = 0; p < task.panels.panels; p += step) {

@@ -17,10 +17,13 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kTileRows = 6;
 constexpr uint32_t kTilePanels = 2;
-// Up to so many rows kGemmStreams panels fit the registers.
-constexpr uint32_t kStreamRows = 3;
+// From this many rows on a tile of one panel unpacks a block before any row meets it.
+constexpr int kManyRows = 5;
+// Rows of a tile: what fits the registers beside so many panels.
+constexpr uint32_t tile_rows(uint32_t panels) {
+  return panels == kGemmStreams ? 3 : panels == kTilePanels ? 6 : 16;
+}
 // Codes of one panel in a slice of K: two panels leave L1 (48 KiB) room for activations, scales and
 // what is prefetched.
 constexpr size_t kSliceBytes = size_t{12} << 10;
@@ -38,32 +41,34 @@ inline __m512i start(const int32_t* bias) {
   return x;
 }
 
-// Ends half `h` of block b: the float part of the contract.
-template <typename Kind, int P, int R>
-[[gnu::always_inline]] inline void finish(const Weights& w, const Rows& a, uint32_t i, int h,
-                                          const __m512i (&dot)[P][R], __m512 (&acc)[P][R]) {
-  size_t per_row = a.stride / kBlock;
+// Ends half `h` of block i for R rows: the float part of the contract.
+template <typename Kind, int R>
+[[gnu::always_inline]] inline void finish(const Rows& a, uint32_t i, int h, __m512 scale,
+                                          __m512 min, const __m512i* dot, __m512* acc) {
+  const size_t per_row = a.stride / kBlock;
   HEARTH_UNROLL
-  for (int p = 0; p < P; ++p) {
-    const std::byte* scales = w.scales + w.scales_stride * static_cast<size_t>(p);
-    __m512 ws = Kind::scale(w, scales, w.block + i, h);
+  for (int r = 0; r < R; ++r) {
+    __m512 as = _mm512_set1_ps(a.scale[static_cast<size_t>(r) * per_row + i]);
+    acc[r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dot[r]), _mm512_mul_ps(scale, as), acc[r]);
+  }
+  if constexpr (Kind::kMin) {
     HEARTH_UNROLL
     for (int r = 0; r < R; ++r) {
-      __m512 as = _mm512_set1_ps(a.scale[static_cast<size_t>(r) * per_row + i]);
-      acc[p][r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dot[p][r]), _mm512_mul_ps(ws, as), acc[p][r]);
-    }
-    if constexpr (Kind::kMin) {
-      __m512 min = Kind::min(w, scales, w.block + i, h);
-      HEARTH_UNROLL
-      for (int r = 0; r < R; ++r) {
-        size_t at = (static_cast<size_t>(r) * per_row + i) * Kind::kHalves + h;
-        acc[p][r] = _mm512_fmadd_ps(min, _mm512_set1_ps(a.sum[at]), acc[p][r]);
-      }
+      size_t at = (static_cast<size_t>(r) * per_row + i) * Kind::kHalves + h;
+      acc[r] = _mm512_fmadd_ps(min, _mm512_set1_ps(a.sum[at]), acc[r]);
     }
   }
 }
 
-// One block, or one of its halves where `pass` halves are taken one after the other.
+template <typename Kind>
+[[gnu::always_inline]] inline __m512 min_of(const Weights& w, const std::byte* scales, uint32_t i,
+                                            int h) {
+  if constexpr (Kind::kMin) return Kind::min(w, scales, w.block + i, h);
+  return _mm512_setzero_ps();
+}
+
+// One block of several panels, or one of its halves where `pass` halves are taken one after the
+// other: each group's codes meet all rows.
 template <typename Kind, int P, int R, int Pass>
 [[gnu::always_inline]] inline void block(const Weights& w, const Rows& a, uint32_t i,
                                          __m512 (&acc)[P][R]) {
@@ -101,7 +106,69 @@ template <typename Kind, int P, int R, int Pass>
     }
   }
   HEARTH_UNROLL
-  for (int h = 0; h < kAtOnce; ++h) finish<Kind>(w, a, i, Pass + h, dot[h], acc);
+  for (int h = 0; h < kAtOnce; ++h) {
+    HEARTH_UNROLL
+    for (int p = 0; p < P; ++p) {
+      const std::byte* scales = w.scales + w.scales_stride * static_cast<size_t>(p);
+      finish<Kind, R>(a, i, Pass + h, Kind::scale(w, scales, w.block + i, Pass + h),
+                      min_of<Kind>(w, scales, i, Pass + h), dot[h][p], acc[p]);
+    }
+  }
+}
+
+// A block of one panel, unpacked in registers.
+template <typename Kind>
+struct Unpacked {
+  __m512i codes[8];
+  __m512 scales[Kind::kHalves];
+  __m512 mins[Kind::kHalves];
+};
+
+// Rows [R0, R) with that block, a few at a time, so that their sums leave the codes their registers
+// and are chains enough to hide a dot product's latency.
+template <typename Kind, int R, int R0>
+[[gnu::always_inline]] inline void rows_with(const Unpacked<Kind>& w, const Rows& all, uint32_t i,
+                                             __m512 (&acc)[R]) {
+  constexpr int kAtOnce = 4;
+  constexpr int N = R - R0 < kAtOnce ? R - R0 : kAtOnce;
+  const Rows a = rows_behind<Kind>(all, R0);
+  const int8_t* x = a.codes + size_t{kBlock} * i;
+  HEARTH_UNROLL
+  for (int h = 0; h < Kind::kHalves; ++h) {
+    constexpr int kGroups = 8 / Kind::kHalves;
+    __m512i dot[N];
+    HEARTH_UNROLL
+    for (int r = 0; r < N; ++r) {
+      size_t at = (static_cast<size_t>(r) * (a.stride / kBlock) + i) * Kind::kHalves + h;
+      dot[r] = start<Kind>(a.bias + at);
+    }
+    HEARTH_UNROLL
+    for (int g = kGroups * h; g < kGroups * (h + 1); ++g) {
+      HEARTH_UNROLL
+      for (int r = 0; r < N; ++r) {
+        __m512i four = broadcast4(x + static_cast<size_t>(r) * a.stride + 4 * g);
+        dot[r] = _mm512_dpbusd_epi32(dot[r], w.codes[g], four);
+      }
+    }
+    finish<Kind, N>(a, i, h, w.scales[h], w.mins[h], dot, acc + R0);
+  }
+  if constexpr (R0 + N < R) rows_with<Kind, R, R0 + N>(w, all, i, acc);
+}
+
+// One block of one panel: all its codes, then all rows.
+template <typename Kind, int R>
+[[gnu::always_inline]] inline void block_of_one(const Weights& w, const Rows& a, uint32_t i,
+                                                __m512 (&acc)[R]) {
+  const std::byte* codes = w.codes + Kind::kCodeBytes * (w.block + i);
+  Unpacked<Kind> one;
+  HEARTH_UNROLL
+  for (int g = 0; g < 8; ++g) one.codes[g] = Kind::group(codes, g);
+  HEARTH_UNROLL
+  for (int h = 0; h < Kind::kHalves; ++h) {
+    one.scales[h] = Kind::scale(w, w.scales, w.block + i, h);
+    one.mins[h] = min_of<Kind>(w, w.scales, i, h);
+  }
+  rows_with<Kind, R, 0>(one, a, i, acc);
 }
 
 // For the only tile of its panels: what the same tile, or the next one, reads a little later.
@@ -139,8 +206,12 @@ void tile(const Weights& weights, const Rows& rows, const Ahead& ahead, uint32_t
   load_tile(out, out_stride, first, acc);
   for (uint32_t i = 0; i < blocks; ++i) {
     prefetch<Kind, P>(ahead, i);
-    block<Kind, P, R, 0>(w, a, i, acc);
-    if constexpr (Kind::kHalves == 2 && !Kind::kNibbles) block<Kind, P, R, 1>(w, a, i, acc);
+    if constexpr (P == 1 && R >= kManyRows) {
+      block_of_one<Kind, R>(w, a, i, acc[0]);
+    } else {
+      block<Kind, P, R, 0>(w, a, i, acc);
+      if constexpr (Kind::kHalves == 2 && !Kind::kNibbles) block<Kind, P, R, 1>(w, a, i, acc);
+    }
   }
   store_tile(out, out_stride, acc);
 }
@@ -158,10 +229,9 @@ TileFn tile_fn(uint32_t rows, std::integer_sequence<int, R...>) {
 template <typename Kind, int P, typename AheadFn>
 void tiles(const GemmArgs& g, const Weights& w, uint32_t block0, uint32_t blocks, AheadFn ahead,
            float* out) {
-  for_tiles(g.m, kTileRows, [&](uint32_t row, uint32_t rows, uint32_t t, uint32_t n) {
+  for_tiles(g.m, tile_rows(P), [&](uint32_t row, uint32_t rows, uint32_t t, uint32_t n) {
     Rows a = rows_from<Kind>(g, row, block0);
-    constexpr int kMost = P == kGemmStreams ? kStreamRows : kTileRows;
-    auto fn = tile_fn<Kind, P>(rows, std::make_integer_sequence<int, kMost>());
+    auto fn = tile_fn<Kind, P>(rows, std::make_integer_sequence<int, tile_rows(P)>());
     fn(w, a, ahead(t, n), blocks, block0 == g.block0, out + row * g.out_stride, g.out_stride);
   });
 }
@@ -212,7 +282,7 @@ template <typename Kind, int P>
 void gemm_panels(const GemmArgs& g, uint32_t panel, float* out) {
   using To = typename Kind::Unpacked;
   Weights w = weights_from(g, panel, g.block0);
-  if (g.m <= kTileRows) {
+  if (g.m <= tile_rows(P)) {
     tiles<Kind, P>(
         g, w, g.block0, g.block1 - g.block0,
         [&](uint32_t, uint32_t) { return further_on<Kind, P>(g, w); }, out);
@@ -248,8 +318,10 @@ void gemm_groups(const GemmArgs& g, uint32_t* panel) {
 template <typename Kind, uint32_t Streams>
 void gemm(const GemmArgs& g) {
   uint32_t panel = 0;
-  if (Streams == kGemmStreams && g.m <= kStreamRows) gemm_groups<Kind, kGemmStreams>(g, &panel);
-  if (Streams == kGemmStreams || g.m > kTileRows) gemm_groups<Kind, kTilePanels>(g, &panel);
+  if (Streams == kGemmStreams && g.m <= tile_rows(kGemmStreams)) {
+    gemm_groups<Kind, kGemmStreams>(g, &panel);
+  }
+  if (Streams == kGemmStreams || g.m > tile_rows(1)) gemm_groups<Kind, kTilePanels>(g, &panel);
   gemm_groups<Kind, 1>(g, &panel);
 }
 

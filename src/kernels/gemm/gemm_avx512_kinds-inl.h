@@ -55,6 +55,17 @@ Rows rows_from(const GemmArgs& g, uint32_t row, uint32_t block) {
           .stride = g.a.row_stride};
 }
 
+// The same from row `row` of them on.
+template <typename Kind>
+[[gnu::always_inline]] inline Rows rows_behind(const Rows& a, size_t row) {
+  const size_t at = a.stride / kBlock * row;
+  return {.codes = a.codes + at * kBlock,
+          .scale = a.scale + at,
+          .bias = a.bias + at * Kind::kHalves,
+          .sum = a.sum + at * Kind::kHalves,
+          .stride = a.stride};
+}
+
 inline __m512i nibbles(const std::byte* codes, int g) {
   __m512i x = load_codes(codes + 64 * (g % 4));
   if (g >= 4) x = _mm512_srli_epi16(x, 4);
