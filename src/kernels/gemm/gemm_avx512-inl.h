@@ -36,9 +36,10 @@ inline __m512 load_f16(const std::byte* p) {
   return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
 }
 
-// Where what is prefetched waits. In L2 what a single tile of several rows reads once: prefetches
-// run far ahead, and an L1 of 32 KiB loses the activations to them (Zen 4: 4 rows are 1.2 to 1.5
-// times as fast with L2, one row of kQ4_0 0.9 times on one thread).
+// Where what is prefetched waits. In L2 where prefetches run far ahead of a tile that reads its
+// weights once: an L1 of 32 KiB has no room for them beside several rows of activations (Zen 4:
+// with 4 rows of int8 L2 is 1.2 to 1.5 times as fast, with one row of kQ4_0 0.9 times on one
+// thread).
 enum class Cache { kL1, kL2 };
 
 // Inlined by force: GCC takes a function that only prefetches for one without effect and drops the

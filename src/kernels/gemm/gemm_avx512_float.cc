@@ -56,13 +56,14 @@ void tile(const std::byte* codes, size_t codes_stride, const typename Kind::Elem
           size_t out_stride) {
   constexpr size_t kUnits = kBlock / Kind::kStep;
   constexpr size_t kUnroll = 4;
+  constexpr Cache kTo = P == kWidePanels ? Cache::kL2 : Cache::kL1;
   __m512 acc[P][R];
   load_tile(out, out_stride, first, acc);
   for (size_t unit = 0; unit < blocks * kUnits; unit += kUnroll) {
     if (prefetch) {
       for (size_t p = 0; p < P; ++p) {
-        prefetch_bytes(codes + codes_stride * p + Kind::kStepBytes * unit + kPrefetchBytes,
-                       Kind::kStepBytes * kUnroll);
+        prefetch_bytes<kTo>(codes + codes_stride * p + Kind::kStepBytes * unit + kPrefetchBytes,
+                            Kind::kStepBytes * kUnroll);
       }
     }
     HEARTH_UNROLL

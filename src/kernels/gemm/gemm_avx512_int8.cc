@@ -2,13 +2,14 @@
 //
 // One lane a weight row: a register of 64 codes holds 16 rows x 4 elements of K, and vpdpbusd with
 // a broadcast of 4 activation codes adds a group's products to 16 sums; the activations' bias takes
-// the codes' offset back. One tile function serves every kind and every M. Few rows: the tile
-// unpacks in registers, since memory is the limit. Many rows: a slice of two panels is unpacked
-// once to the 8-bit form of the same sums, and the tiles of all rows read that from L1.
+// the codes' offset back. One tile function serves every kind and every M. Few rows: one tile of a
+// panel has them all and unpacks in registers, so that memory is read once and evenly. Many rows: a
+// slice of two panels is unpacked once to the 8-bit form of the same sums, and the tiles of all
+// rows read that from L1.
 //
-// The limit of a tile on Zen 5: both pipes that execute vpdpbusd also execute the mul and fma that
-// end a block, so 8 of 10 slots are dot products: 80 % of the int8 peak (67 % with halves of 16,
-// 73 % and 57 % with minima).
+// The limit of a tile on Zen 4 and 5: the pipes that execute vpdpbusd also execute the mul and fma
+// that end a block, and nothing else of it, so 8 of 10 slots are dot products: 80 % of the int8
+// peak (67 % with halves of 16, 73 % and 57 % with minima).
 #include <type_traits>
 
 #include "kernels/gemm/gemm_avx512_kinds-inl.h"
