@@ -19,8 +19,8 @@ namespace hearth {
 namespace {
 
 constexpr uint32_t kTilePanels = 2;
-// From this many rows on a tile of one panel unpacks a block before any row meets it.
-constexpr int kManyRows = 5;
+// From this many rows on a tile of one panel holds a block's codes in registers for all of them.
+constexpr int kHeldRows = 5;
 // Rows of a tile: what fits the registers beside so many panels.
 constexpr uint32_t tile_rows(uint32_t panels) {
   return panels == kGemmStreams ? 3 : panels == kTilePanels ? 6 : 16;
@@ -68,8 +68,8 @@ template <typename Kind>
   return _mm512_setzero_ps();
 }
 
-// One block of several panels, or one of its halves where `pass` halves are taken one after the
-// other: each group's codes meet all rows.
+// One block of P panels, or one of its halves where `pass` halves are taken one after the other: a
+// group's codes meet all rows as soon as they are unpacked.
 template <typename Kind, int P, int R, int Pass>
 [[gnu::always_inline]] inline void block(const Weights& w, const Rows& a, uint32_t i,
                                          __m512 (&acc)[P][R]) {
@@ -117,9 +117,9 @@ template <typename Kind, int P, int R, int Pass>
   }
 }
 
-// A block of one panel, unpacked in registers.
+// A block of one panel in registers.
 template <typename Kind>
-struct Unpacked {
+struct HeldBlock {
   __m512i codes[8];
   __m512 scales[Kind::kHalves];
   __m512 mins[Kind::kHalves];
@@ -128,7 +128,7 @@ struct Unpacked {
 // Rows [R0, R) with that block, a few at a time, so that their sums leave the codes their registers
 // and are chains enough to hide a dot product's latency.
 template <typename Kind, int R, int R0>
-[[gnu::always_inline]] inline void rows_with(const Unpacked<Kind>& w, const Rows& all, uint32_t i,
+[[gnu::always_inline]] inline void rows_with(const HeldBlock<Kind>& w, const Rows& all, uint32_t i,
                                              __m512 (&acc)[R]) {
   constexpr int kAtOnce = 4;
   constexpr int N = R - R0 < kAtOnce ? R - R0 : kAtOnce;
@@ -156,20 +156,20 @@ template <typename Kind, int R, int R0>
   if constexpr (R0 + N < R) rows_with<Kind, R, R0 + N>(w, all, i, acc);
 }
 
-// One block of one panel: all its codes, then all rows.
+// One block of one panel: first all its codes, then all rows.
 template <typename Kind, int R>
-[[gnu::always_inline]] inline void block_of_one(const Weights& w, const Rows& a, uint32_t i,
-                                                __m512 (&acc)[R]) {
+[[gnu::always_inline]] inline void held_block(const Weights& w, const Rows& a, uint32_t i,
+                                              __m512 (&acc)[R]) {
   const std::byte* codes = w.codes + Kind::kCodeBytes * (w.block + i);
-  Unpacked<Kind> one;
+  HeldBlock<Kind> held;
   HEARTH_UNROLL
-  for (int g = 0; g < 8; ++g) one.codes[g] = Kind::group(codes, g);
+  for (int g = 0; g < 8; ++g) held.codes[g] = Kind::group(codes, g);
   HEARTH_UNROLL
   for (int h = 0; h < Kind::kHalves; ++h) {
-    one.scales[h] = Kind::scale(w, w.scales, w.block + i, h);
-    one.mins[h] = min_of<Kind>(w, w.scales, i, h);
+    held.scales[h] = Kind::scale(w, w.scales, w.block + i, h);
+    held.mins[h] = min_of<Kind>(w, w.scales, i, h);
   }
-  rows_with<Kind, R, 0>(one, a, i, acc);
+  rows_with<Kind, R, 0>(held, a, i, acc);
 }
 
 // For the only tile of its panels: what the same tile, or the next one, reads a little later.
@@ -185,7 +185,7 @@ Ahead further_on(const GemmArgs& g, const Weights& w) {
   // Behind the stream's end comes its beginning in the next P panels.
   const PanelStream stream = stream_of(g);
   size_t left = stream.end - w.block, length = stream.end - stream.begin;
-  return {.to = g.m == 1 ? Cache::kL1 : Cache::kL2,
+  return {.to = P == 1 && g.m > 1 ? Cache::kL2 : Cache::kL1,
           .codes = codes,
           .scales = scales,
           .codes_later = codes + P * w.codes_stride - Kind::kCodeBytes * length,
@@ -207,8 +207,8 @@ void tile(const Weights& weights, const Rows& rows, const Ahead& ahead, uint32_t
   load_tile(out, out_stride, first, acc);
   for (uint32_t i = 0; i < blocks; ++i) {
     prefetch<Kind, P>(ahead, i);
-    if constexpr (P == 1 && R >= kManyRows) {
-      block_of_one<Kind, R>(w, a, i, acc[0]);
+    if constexpr (P == 1 && R >= kHeldRows) {
+      held_block<Kind, R>(w, a, i, acc[0]);
     } else {
       block<Kind, P, R, 0>(w, a, i, acc);
       if constexpr (Kind::kHalves == 2 && !Kind::kNibbles) block<Kind, P, R, 1>(w, a, i, acc);
