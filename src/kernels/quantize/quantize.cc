@@ -10,6 +10,8 @@ namespace {
 
 constexpr size_t kBlock = 32;
 constexpr size_t kAlignment = 64;
+// Rows that lie a multiple of this apart share a cache's sets.
+constexpr size_t kSetBytes = 2048;
 
 // Hands out 64-byte aligned arrays one after the other; with a null base it only counts.
 class Arrays {
@@ -28,9 +30,19 @@ class Arrays {
   size_t bytes_ = 0;
 };
 
+// Elements from row to row, such that the same column of the 16 rows of a tile does not lie in one
+// or two sets of an L1, which hold 8 or 12 lines each.
+size_t stride_of(ActFormat format, size_t k) {
+  const size_t bytes = format == ActFormat::kF32    ? sizeof(float)
+                       : format == ActFormat::kBF16 ? sizeof(bf16_t)
+                                                    : sizeof(int8_t);
+  const size_t stride = round_up(k, kBlock);
+  return stride * bytes % kSetBytes == 0 ? stride + 2 * kBlock : stride;
+}
+
 ActBuffer lay_out(ActFormat format, Arrays& arrays, size_t m, size_t k) {
   ActBuffer buffer = {};
-  buffer.row_stride = round_up(k, kBlock);
+  buffer.row_stride = stride_of(format, k);
   const size_t elements = m * buffer.row_stride;
   switch (format) {
     case ActFormat::kF32:

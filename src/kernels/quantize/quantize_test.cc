@@ -196,6 +196,14 @@ TEST(Activations, BuffersAreAlignedAndDoNotOverlap) {
   }
 }
 
+TEST(Activations, RowsOfATileAreSpreadOverTheSetsOfACache) {
+  for (size_t k : {size_t{512}, size_t{1024}, size_t{2048}, size_t{2560}, size_t{4096}}) {
+    EXPECT_NE(act_buffer(ActFormat::kF32, nullptr, 1, k).row_stride * sizeof(float) % 2048, 0u);
+    EXPECT_NE(act_buffer(ActFormat::kBF16, nullptr, 1, k).row_stride * sizeof(bf16_t) % 2048, 0u);
+    EXPECT_NE(act_buffer(ActFormat::kQ8, nullptr, 1, k).row_stride % 2048, 0u);
+  }
+}
+
 TEST(Activations, RowsMoveEveryArray) {
   Activations a(ActFormat::kQ8, 4, 96);
   ActView view = act_view(a.buffer);
