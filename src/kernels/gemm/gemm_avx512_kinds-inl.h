@@ -258,12 +258,16 @@ Ahead next_slice(const Weights& w, uint32_t blocks, uint32_t t, uint32_t tiles) 
   return ahead;
 }
 
-// The first `bytes` of at most `Lines` cache lines. Branches that always go the same way, since a
-// loop over `bytes` would cost a mispredicted exit each time.
+// The first `bytes` of at most `Lines` cache lines, mostly all. Branches that always go the same
+// way, since a loop over `bytes` would cost a mispredicted exit each time.
 template <Cache To, size_t... Lines>
 [[gnu::always_inline]] inline void prefetch_some(const std::byte* p, size_t bytes,
                                                  std::index_sequence<Lines...>) {
-  ((Lines * 64 < bytes ? prefetch_bytes<To>(p + Lines * 64, 64) : void()), ...);
+  if (bytes > 64 * (sizeof...(Lines) - 1)) {
+    (prefetch_bytes<To>(p + Lines * 64, 64), ...);
+  } else {
+    ((Lines * 64 < bytes ? prefetch_bytes<To>(p + Lines * 64, 64) : void()), ...);
+  }
 }
 
 template <typename Kind, int P, Cache To>
