@@ -30,7 +30,6 @@ namespace {
   [] {                                                          \
     Kernels table{};                                            \
     table.isa = isa_value;                                      \
-    table.gemm_streams = 1;                                     \
     HEARTH_GEMM_KERNELS(HEARTH_GEMM_ENTRY, level)               \
     HEARTH_QUANTIZE_KERNELS(HEARTH_QUANTIZE_ENTRY, level)       \
     HEARTH_ATTENTION_KERNELS(HEARTH_ATTENTION_ENTRY, level)     \
@@ -48,7 +47,6 @@ constexpr Kernels kAvx512 = HEARTH_LEVEL(Isa::kAvx512, avx512);
 constexpr Kernels kAmx = [] {
   Kernels table = kAvx512;
   table.isa = Isa::kAmx;
-  table.gemm_streams = kGemmStreams;
   HEARTH_AMX_GEMM_KERNELS(HEARTH_GEMM_ENTRY, amx)
   HEARTH_AMX_UNIT_LOOPS(HEARTH_UNIT_ENTRY, amx)
   return table;

@@ -18,10 +18,7 @@ namespace hearth {
 
 struct Kernels {
   Isa isa;
-  std::array<GemmFn, kPackKinds> gemm;  // by PackKind
-  // Panels that `gemm` reads side by side where rows are few: who walks over K in pieces gives it
-  // as many at a time.
-  uint32_t gemm_streams;
+  std::array<GemmFn, kPackKinds> gemm;           // by PackKind
   std::array<QuantizeFn, kActFormats> quantize;  // by ActFormat
   std::array<KvStoreFn, kKvTypes> kv_store;      // by KvType
   std::array<AttendFn, kKvTypes> attend;         // by KvType

@@ -106,9 +106,13 @@ class PartialLinearOp : public Op {
       auto first_block =
           static_cast<ptrdiff_t>(columns[slot].column / kBlock) -
           static_cast<ptrdiff_t>((columns[slot].element - shard.spec.k_origin) / kBlock);
-      Part part{output.piece.shard, output.value, first_block, {}};
-      for (uint32_t s = output.piece.segments.begin; s < output.piece.segments.end; ++s) {
-        part.blocks.push_back(segment_blocks(weight, part.shard, s));
+      static_assert(kSegments <= kMostCuts + 1);
+      const UnitRange segments = output.piece.segments;
+      const UnitRange blocks = {segment_blocks(weight, output.piece.shard, segments.begin).begin,
+                                segment_blocks(weight, output.piece.shard, segments.end - 1).end};
+      Part part{output.piece.shard, output.value, first_block, blocks, {}};
+      for (uint32_t s = segments.begin + 1; s < segments.end; ++s) {
+        part.cuts.push_back(segment_blocks(weight, part.shard, s).begin);
       }
       const uint32_t panels = shard.spec.panels();
       const uint32_t step = std::min(4u, task_panels(shard.spec, panels, threads, max_rows));
@@ -136,8 +140,9 @@ class PartialLinearOp : public Op {
   struct Part {
     uint32_t shard;
     ValueId value;
-    ptrdiff_t x_block;              // where the shard's block 0 would stand in the input
-    std::vector<UnitRange> blocks;  // of each segment
+    ptrdiff_t x_block;  // where the shard's block 0 would stand in the input
+    UnitRange blocks;
+    std::vector<uint32_t> cuts;  // of these, into segments
   };
   struct Task {
     uint32_t part;
@@ -145,51 +150,25 @@ class PartialLinearOp : public Op {
 
     bool join(const Task& next) { return part == next.part && panels.join(next.panels); }
   };
-  struct Tile {
-    uint32_t panel0, panels, row, m;
-  };
 
-  // Few rows: as many panels as are read side by side, so that these are read from end to end.
-  // Some: as many panels as a kernel's tile has. Many: all at once, so that the kernel may unpack.
   void run_task(ExecutionContext& context, const Task& task, uint32_t row,
                 const Worker& worker) const noexcept {
-    uint32_t m = std::min(kTaskRows, context.rows(x_) - row);
-    const uint32_t streams = context.kernels().gemm_streams;
-    uint32_t step = m <= 6 ? streams : m <= 16 ? std::min(2u, streams) : task.panels.panels;
     const Part& part = parts_[task.part];
+    const Shard& shard = weight_.shards[part.shard];
     size_t stride = context.f32_stride(part.value);
-    for (uint32_t p = 0; p < task.panels.panels; p += step) {
-      Tile tile{task.panels.panel0 + p, std::min(step, task.panels.panels - p), row, m};
-      float* out = context.f32(part.value) + row * stride + tile.panel0 * kPanelRows;
-      sum_segments(context, part, tile, 0, static_cast<uint32_t>(part.blocks.size()), out, stride,
-                   reinterpret_cast<float*>(worker.scratch), worker.scratch + kOpTileBytes);
-    }
-  }
-
-  // The sum of tree node [begin, end): the left child goes to `out`, the right one to a tile that
-  // is then added to it. `tiles` holds one tile per level.
-  void sum_segments(ExecutionContext& context, const Part& part, const Tile& tile, uint32_t begin,
-                    uint32_t end, float* out, size_t stride, float* tiles,
-                    std::byte* scratch) const noexcept {
-    if (end - begin == 1) {
-      const Shard& shard = weight_.shards[part.shard];
-      // The kernel numbers blocks by the shard; the input holds the group's part only.
-      ActView x = act_rows(context.view(x_, format_for(weight_)), tile.row, part.x_block);
-      gemm_for(context,
-               weight_)({weight_view(shard.spec, shard.codes, shard.scales), tile.panel0,
-                         tile.panels, part.blocks[begin].begin, part.blocks[begin].end, x, tile.m,
-                         out, stride, scratch, part.blocks.front().begin, part.blocks.back().end});
-      return;
-    }
-    uint32_t width = 1;
-    while (2 * width < end - begin) width *= 2;
-    size_t columns = size_t{tile.panels} * kPanelRows;
-    sum_segments(context, part, tile, begin, begin + width, out, stride, tiles, scratch);
-    sum_segments(context, part, tile, begin + width, end, tiles, columns, tiles + tile.m * columns,
-                 scratch);
-    for (uint32_t r = 0; r < tile.m; ++r) {
-      for (size_t c = 0; c < columns; ++c) out[r * stride + c] += tiles[r * columns + c];
-    }
+    // The kernel numbers blocks by the shard; the input holds the group's part only.
+    gemm_for(context, weight_)(
+        {.w = weight_view(shard.spec, shard.codes, shard.scales),
+         .panel0 = task.panels.panel0,
+         .panels = task.panels.panels,
+         .block0 = part.blocks.begin,
+         .block1 = part.blocks.end,
+         .a = act_rows(context.view(x_, format_for(weight_)), row, part.x_block),
+         .m = std::min(kTaskRows, context.rows(x_) - row),
+         .out = context.f32(part.value) + row * stride + size_t{task.panels.panel0} * kPanelRows,
+         .out_stride = stride,
+         .scratch = worker.scratch,
+         .cuts = part.cuts});
   }
 
   ValueId x_;

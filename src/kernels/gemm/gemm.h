@@ -17,10 +17,14 @@
 //                the super-block
 // where for the integer kinds dot is the sum of (weight code - its offset) * activation code, ws
 // the weight's and as the activation's scale. Every product in parentheses is rounded to f32.
+//
+// Where K is cut (GemmArgs::cuts) each segment is such a chain from 0, and a binary tree adds them,
+// whose left branch has as many as the largest power of two below all.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "kernels/quantize/quantize.h"
 #include "tensor/pack_spec.h"
@@ -40,7 +44,7 @@ struct WeightView {
 WeightView weight_view(const PackSpec& spec, const std::byte* codes, const std::byte* scales);
 
 // Bytes of scratch (64-byte aligned) that any gemm call may use, whatever its sizes.
-inline constexpr size_t kGemmScratchBytes = size_t{512} << 10;
+inline constexpr size_t kGemmScratchBytes = size_t{896} << 10;
 
 // Which activation format a pack kind multiplies with.
 ActFormat act_format_for(PackKind kind);
@@ -54,19 +58,11 @@ struct GemmArgs {
   float* out;         // out[row * out_stride + 16 * (panel - panel0) + lane], overwritten
   size_t out_stride;  // floats, a multiple of 16
   std::byte* scratch;
-  // What to prefetch: with this call and those that follow the caller reads of every panel the
-  // blocks [stream0, stream1), which hold [block0, block1), and then those of the next panels.
-  // 0, 0: these are [block0, block1). Changes no result, and not every level looks at it.
-  uint32_t stream0 = 0, stream1 = 0;
+  // Ascending blocks within (block0, block1), at most kMostCuts: where segments meet, each a chain.
+  std::span<const uint32_t> cuts = {};
 };
 
-// What the caller reads of every panel before it goes on to the next ones.
-struct PanelStream {
-  uint32_t begin, end;  // blocks
-};
-inline PanelStream stream_of(const GemmArgs& g) {
-  return g.stream1 != 0 ? PanelStream{g.stream0, g.stream1} : PanelStream{g.block0, g.block1};
-}
+inline constexpr uint32_t kMostCuts = 7;
 
 // Panels that kernels read side by side with few rows, where memory likes several streams.
 inline constexpr uint32_t kGemmStreams = 4;

@@ -293,19 +293,18 @@ template <int P, int R>
 
 // R rows of P panels. Not inline: its arithmetic stays between the changes of NoSubnormals.
 template <int P, int R>
-[[gnu::noinline]] void vectors(const GemmArgs& g, uint32_t panel) {
+[[gnu::noinline]] void vectors(const ChainArgs& g, uint32_t panel) {
   constexpr uint32_t kAheadBlocks = 3;
   const std::byte* a = bytes_at(g, 0, g.block0);
   const std::byte* w = weights_at(g, panel, g.block0);
   const size_t a_stride = g.a.row_stride * sizeof(bf16_t), w_stride = g.w.codes_panel_bytes;
   // Behind the end of what is read of these panels comes its beginning in the next.
-  const PanelStream stream = stream_of(g);
-  const std::byte* later = w + P * w_stride - kTileBytes * (stream.end - stream.begin);
+  const std::byte* later = w + P * w_stride - kTileBytes * (g.stream1 - g.stream0);
   float* out = g.out + size_t{kPanelRows} * panel;
   __m512 acc[P][R];
   load_tile(out, g.out_stride, /*first=*/true, acc);
   for (uint32_t b = g.block0; b < g.block1; ++b) {
-    const std::byte* from = b + kAheadBlocks < stream.end ? w : later;
+    const std::byte* from = b + kAheadBlocks < g.stream1 ? w : later;
     add_block(a, a_stride, w, w_stride, from + kTileBytes * kAheadBlocks, acc);
     a += kBlock * sizeof(bf16_t);
     w += kTileBytes;
@@ -315,17 +314,14 @@ template <int P, int R>
 }
 
 template <int R>
-void vector_rows(const GemmArgs& g) {
+void vector_rows(const ChainArgs& g) {
   NoSubnormals mode;
   uint32_t p = 0;
   for (; p + kGemmStreams <= g.panels; p += kGemmStreams) vectors<kGemmStreams, R>(g, p);
   for (; p < g.panels; ++p) vectors<1, R>(g, p);
 }
 
-}  // namespace
-
-void gemm_bf16_amx(const GemmArgs& g) {
-  if (g.m == 0) return;
+void chains(const ChainArgs& g) {
   if (g.m == 1) return vector_rows<1>(g);
   if (g.m == 2) return vector_rows<2>(g);
   if (g.m <= kTileRows) {
@@ -334,6 +330,13 @@ void gemm_bf16_amx(const GemmArgs& g) {
     many_rows(g);
   }
   amx::release();
+}
+
+}  // namespace
+
+void gemm_bf16_amx(const GemmArgs& g) {
+  if (g.m == 0) return;
+  for_segments(g, g.m <= kTileRows ? kGemmStreams : kBranchPanels, chains);
 }
 
 }  // namespace hearth

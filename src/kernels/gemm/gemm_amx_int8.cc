@@ -230,7 +230,7 @@ class SliceWork {
 };
 
 template <typename Kind>
-void gemm(const GemmArgs& g) {
+void chains(const GemmArgs& g) {
   using Work = SliceWork<Kind>;
   auto from = [&](uint32_t p, uint32_t block) { return weights_from(g, g.panel0 + p, block); };
   amx::configure(Work::template kShape<kTileRows>);
@@ -250,13 +250,13 @@ void gemm(const GemmArgs& g) {
 
 }  // namespace
 
-#define HEARTH_DEFINE(kind, name, level)             \
-  void gemm_##name##_##level(const GemmArgs& args) { \
-    if (args.m <= kFewRows) {                        \
-      gemm_##name##_avx512_streams(args);            \
-    } else {                                         \
-      gemm<KindOf<PackKind::kind>>(args);            \
-    }                                                \
+#define HEARTH_DEFINE(kind, name, level)                                 \
+  void gemm_##name##_##level(const GemmArgs& args) {                     \
+    if (args.m <= kFewRows) {                                            \
+      gemm_##name##_avx512_streams(args);                                \
+    } else {                                                             \
+      for_segments(args, kBranchPanels, chains<KindOf<PackKind::kind>>); \
+    }                                                                    \
   }
 HEARTH_INT8_GEMM_KERNELS(HEARTH_DEFINE, amx)
 #undef HEARTH_DEFINE

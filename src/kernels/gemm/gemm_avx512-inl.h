@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "kernels/gemm/gemm.h"
+#include "kernels/gemm/gemm_segments-inl.h"
 #include "kernels/simd/unroll.h"
 
 namespace hearth {
@@ -79,6 +80,19 @@ template <int P, int R>
     HEARTH_UNROLL
     for (int r = 0; r < R; ++r) {
       _mm512_storeu_ps(out + static_cast<size_t>(r) * stride + 16 * p, acc[p][r]);
+    }
+  }
+}
+
+// Adds a tile to one on its left.
+template <int P, int R>
+[[gnu::always_inline]] inline void add_tile(const float* left, size_t stride, __m512 (&acc)[P][R]) {
+  HEARTH_UNROLL
+  for (int p = 0; p < P; ++p) {
+    HEARTH_UNROLL
+    for (int r = 0; r < R; ++r) {
+      const float* from = left + static_cast<size_t>(r) * stride + 16 * p;
+      acc[p][r] = _mm512_add_ps(_mm512_loadu_ps(from), acc[p][r]);
     }
   }
 }

@@ -98,8 +98,8 @@ void gemm_panels(const GemmArgs& g, uint32_t panel, float* out) {
   constexpr size_t kBlockBytes = kBlock / Kind::kStep * Kind::kStepBytes;
   const std::byte* codes = g.w.codes + g.w.codes_panel_bytes * panel;
   // A single tile reads its weights once, whatever their size.
-  const uint32_t slice =
-      g.m <= kMaxRows ? g.block1 - g.block0 : static_cast<uint32_t>(kSliceBytes / kBlockBytes);
+  const uint32_t slice = g.m <= kMaxRows ? std::max(1u, g.block1 - g.block0)
+                                         : static_cast<uint32_t>(kSliceBytes / kBlockBytes);
   for_slices(g.block0, g.block1, slice, [&](uint32_t begin, uint32_t end) {
     for_tiles(g.m, kMaxRows, [&](uint32_t row, uint32_t rows, uint32_t, uint32_t) {
       auto fn = tile_fn<Kind, P>(rows, std::make_integer_sequence<int, kMaxRows>());
@@ -111,7 +111,7 @@ void gemm_panels(const GemmArgs& g, uint32_t panel, float* out) {
 }
 
 template <typename Kind>
-void gemm(const GemmArgs& g) {
+void chains(const GemmArgs& g) {
   uint32_t p = 0;
   auto advance = [&]<int P>(std::integral_constant<int, P>) {
     for (; p + P <= g.panels; p += P) {
@@ -121,6 +121,14 @@ void gemm(const GemmArgs& g) {
   if (g.m <= kWideRows) advance(std::integral_constant<int, kWidePanels>());
   advance(std::integral_constant<int, kTilePanels>());
   advance(std::integral_constant<int, 1>());
+}
+
+template <typename Kind>
+void gemm(const GemmArgs& g) {
+  const uint32_t panels = g.m <= kWideRows   ? kWidePanels
+                          : g.m <= kTileRows ? kTilePanels
+                                             : kBranchPanels;
+  for_segments(g, panels, chains<Kind>);
 }
 
 }  // namespace

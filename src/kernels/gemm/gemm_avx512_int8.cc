@@ -10,6 +10,8 @@
 // The limit of a tile on Zen 4 and 5: the pipes that execute vpdpbusd also execute the mul and fma
 // that end a block, and nothing else of it, so 8 of 10 slots are dot products: 80 % of the int8
 // peak (67 % with halves of 16, 73 % and 57 % with minima).
+#include <bit>
+#include <span>
 #include <type_traits>
 
 #include "kernels/gemm/gemm_avx512_kinds-inl.h"
@@ -182,42 +184,63 @@ Ahead further_on(const GemmArgs& g, const Weights& w) {
                Kind::kCodeBytes;
   const std::byte* codes = w.codes + Kind::kCodeBytes * (w.block + far);
   const std::byte* scales = w.scales + Kind::scales_start(w) + Kind::kScaleBytes * (w.block + far);
-  // Behind the stream's end comes its beginning in the next P panels.
-  const PanelStream stream = stream_of(g);
-  size_t left = stream.end - w.block, length = stream.end - stream.begin;
+  // Behind the end of these panels come the next P.
+  size_t length = g.block1 - w.block;
   return {.to = P == 1 && g.m > 1 ? Cache::kL2 : Cache::kL1,
           .codes = codes,
           .scales = scales,
           .codes_later = codes + P * w.codes_stride - Kind::kCodeBytes * length,
           .scales_later = scales + P * w.scales_stride - Kind::kScaleBytes * length,
-          .split = left > far ? left - far : 0,
+          .split = length > far ? length - far : 0,
           .codes_stride = w.codes_stride,
           .scales_stride = w.scales_stride,
           .codes_step = Kind::kCodeBytes,
           .scales_step = Kind::kScaleBytes};
 }
 
-// Accumulates `blocks` blocks of P panels and R rows onto `out` (onto zero if first).
+// The blocks of a tile; it starts with what `out` holds, or with zero if they are the first. Where
+// they are cut (GemmArgs::cuts), they are all.
+struct Run {
+  uint32_t blocks;
+  bool first;
+  std::span<const uint32_t> cuts;
+};
+
+// P panels and R rows. Sums of left branches wait on a stack, which holds as many of them behind
+// segment s as s + 1 has ones in binary.
 template <typename Kind, int P, int R>
-void tile(const Weights& weights, const Rows& rows, const Ahead& ahead, uint32_t blocks, bool first,
-          float* out, size_t out_stride) {
+void tile(const Weights& weights, const Rows& rows, const Ahead& ahead, const Run& run, float* out,
+          size_t out_stride) {
+  constexpr size_t kStride = size_t{kPanelRows} * P;
+  alignas(64) float waiting[std::bit_width(kMostCuts)][kStride * R];
   const Weights w = weights;
   const Rows a = rows;
+  const auto last = static_cast<uint32_t>(run.cuts.size());
   __m512 acc[P][R];
-  load_tile(out, out_stride, first, acc);
-  for (uint32_t i = 0; i < blocks; ++i) {
-    prefetch<Kind, P>(ahead, i);
-    if constexpr (P == 1 && R >= kHeldRows) {
-      held_block<Kind, R>(w, a, i, acc[0]);
-    } else {
-      block<Kind, P, R, 0>(w, a, i, acc);
-      if constexpr (Kind::kHalves == 2 && !Kind::kNibbles) block<Kind, P, R, 1>(w, a, i, acc);
+  load_tile(out, out_stride, run.first, acc);
+  uint32_t i = 0;
+  for (uint32_t s = 0;; ++s) {
+    const uint32_t end = s < last ? run.cuts[s] - w.block : run.blocks;
+    for (; i < end; ++i) {
+      prefetch<Kind, P>(ahead, i);
+      if constexpr (P == 1 && R >= kHeldRows) {
+        held_block<Kind, R>(w, a, i, acc[0]);
+      } else {
+        block<Kind, P, R, 0>(w, a, i, acc);
+        if constexpr (Kind::kHalves == 2 && !Kind::kNibbles) block<Kind, P, R, 1>(w, a, i, acc);
+      }
     }
+    int top = std::popcount(s);
+    const int least = s == last ? 0 : top - std::countr_one(s);
+    while (top > least) add_tile(waiting[--top], kStride, acc);
+    if (s == last) break;
+    store_tile(waiting[top], kStride, acc);
+    load_tile(out, out_stride, /*first=*/true, acc);
   }
   store_tile(out, out_stride, acc);
 }
 
-using TileFn = void (*)(const Weights&, const Rows&, const Ahead&, uint32_t, bool, float*, size_t);
+using TileFn = void (*)(const Weights&, const Rows&, const Ahead&, const Run&, float*, size_t);
 
 template <typename Kind, int P, int... R>
 TileFn tile_fn(uint32_t rows, std::integer_sequence<int, R...>) {
@@ -225,15 +248,15 @@ TileFn tile_fn(uint32_t rows, std::integer_sequence<int, R...>) {
   return kTiles[rows - 1];
 }
 
-// All rows of P panels over blocks [block0, block0 + blocks), which start at w.block. `ahead(t, n)`
+// All rows of P panels over a run of blocks from block0 on, which start at w.block. `ahead(t, n)`
 // says what tile t of n prefetches.
 template <typename Kind, int P, typename AheadFn>
-void tiles(const GemmArgs& g, const Weights& w, uint32_t block0, uint32_t blocks, AheadFn ahead,
+void tiles(const GemmArgs& g, const Weights& w, uint32_t block0, const Run& run, AheadFn ahead,
            float* out) {
   for_tiles(g.m, tile_rows(P), [&](uint32_t row, uint32_t rows, uint32_t t, uint32_t n) {
     Rows a = rows_from<Kind>(g, row, block0);
     auto fn = tile_fn<Kind, P>(rows, std::make_integer_sequence<int, tile_rows(P)>());
-    fn(w, a, ahead(t, n), blocks, block0 == g.block0, out + row * g.out_stride, g.out_stride);
+    fn(w, a, ahead(t, n), run, out + row * g.out_stride, g.out_stride);
   });
 }
 
@@ -285,7 +308,7 @@ void gemm_panels(const GemmArgs& g, uint32_t panel, float* out) {
   Weights w = weights_from(g, panel, g.block0);
   if (g.m <= tile_rows(P)) {
     tiles<Kind, P>(
-        g, w, g.block0, g.block1 - g.block0,
+        g, w, g.block0, {g.block1 - g.block0, true, g.cuts},
         [&](uint32_t, uint32_t) { return further_on<Kind, P>(g, w); }, out);
     return;
   }
@@ -293,15 +316,16 @@ void gemm_panels(const GemmArgs& g, uint32_t panel, float* out) {
     Weights next =
         end == g.block1 ? weights_from(g, panel + P, g.block0) : weights_from(g, panel, end);
     auto ahead = [&](uint32_t t, uint32_t n) { return next_slice<Kind>(next, end - begin, t, n); };
+    const Run run = {end - begin, begin == g.block0, {}};
     if constexpr (!std::is_same_v<Kind, To>) {
       if (g.m >= kUnpackRows) {
         Weights unpacked = unpack<Kind, P>(w, begin, end - begin, g.scratch);
-        tiles<To, P>(g, unpacked, begin, end - begin, ahead, out);
+        tiles<To, P>(g, unpacked, begin, run, ahead, out);
         return;
       }
     }
     w.block = begin;
-    tiles<Kind, P>(g, w, begin, end - begin, ahead, out);
+    tiles<Kind, P>(g, w, begin, run, ahead, out);
   });
 }
 
@@ -317,13 +341,20 @@ void gemm_groups(const GemmArgs& g, uint32_t* panel) {
 // time is 1.5 times as fast as two. Sapphire Rapids likes kGemmStreams of them: 1.2 to 1.35 times
 // as fast with 1 to 6 rows.
 template <typename Kind, uint32_t Streams>
-void gemm(const GemmArgs& g) {
+void panels(const GemmArgs& g) {
   uint32_t panel = 0;
   if (Streams == kGemmStreams && g.m <= tile_rows(kGemmStreams)) {
     gemm_groups<Kind, kGemmStreams>(g, &panel);
   }
   if (Streams == kGemmStreams || g.m > tile_rows(1)) gemm_groups<Kind, kTilePanels>(g, &panel);
   gemm_groups<Kind, 1>(g, &panel);
+}
+
+template <typename Kind, uint32_t Streams>
+void gemm(const GemmArgs& g) {
+  // A tile that has all rows adds segments up itself.
+  if (g.m <= tile_rows(Streams == 1 ? 1 : kTilePanels)) return panels<Kind, Streams>(g);
+  for_segments(g, g.m <= tile_rows(1) ? kTilePanels : kBranchPanels, panels<Kind, Streams>);
 }
 
 }  // namespace

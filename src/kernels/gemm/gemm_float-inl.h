@@ -142,8 +142,7 @@ void float_panels(const GemmArgs& g, uint32_t panel, float* out) {
 }
 
 template <typename Kind>
-void gemm_float(const GemmArgs& g) {
-  if (g.m == 0) return;
+void float_chains(const GemmArgs& g) {
   uint32_t p = 0;
   if (g.m == 1) {
     for (; p + 4 <= g.panels; p += 4) {
@@ -157,6 +156,17 @@ void gemm_float(const GemmArgs& g) {
   for (; p < g.panels; ++p) {
     float_panels<Kind, 1, Kind::kTileRows>(g, g.panel0 + p, g.out + kPanelRows * p);
   }
+}
+
+template <typename Kind>
+void gemm_float(const GemmArgs& g) {
+  if (g.m == 0) return;
+  for_segments(g,
+               g.m == 1                 ? 4
+               : g.m <= 3               ? 2
+               : g.m <= Kind::kTileRows ? 1
+                                        : kBranchPanels,
+               float_chains<Kind>);
 }
 
 }  // namespace

@@ -140,12 +140,11 @@ void fp8_decode(const Fp8Piece& piece, std::byte* decoded) {
 // Blocks [begin, end) of P panels, all in one super-block. What is prefetched lies kPrefetchBytes
 // on in each of them or, behind the end of what the caller reads of a panel, in the next P panels.
 template <int P>
-Fp8Piece fp8_piece(const GemmArgs& g, uint32_t panel, uint32_t begin, uint32_t end) {
+Fp8Piece fp8_piece(const ChainArgs& g, uint32_t panel, uint32_t begin, uint32_t end) {
   constexpr uint32_t kFar = kPrefetchBytes / kFp8BlockBytes;
-  const PanelStream stream = stream_of(g);
-  const bool stays = begin + kFar < stream.end;
+  const bool stays = begin + kFar < g.stream1;
   const uint32_t to =
-      stays ? begin + kFar : std::min(stream.begin + begin + kFar - stream.end, stream.end - 1);
+      stays ? begin + kFar : std::min(g.stream0 + begin + kFar - g.stream1, g.stream1 - 1);
   auto super = [&](uint32_t block) { return (block + g.w.phase) / kFp8SuperBlocks; };
   const size_t panels = stays ? 0 : P;
   return {.codes = g.w.codes + g.w.codes_panel_bytes * panel + kFp8BlockBytes * begin,
@@ -161,7 +160,7 @@ Fp8Piece fp8_piece(const GemmArgs& g, uint32_t panel, uint32_t begin, uint32_t e
 
 // All rows of P panels; at most FewRows where these are not 0.
 template <int P, int FewRows>
-void fp8_panels(const GemmArgs& g, uint32_t panel, float* out) {
+void fp8_panels(const ChainArgs& g, uint32_t panel, float* out) {
   for (uint32_t begin = g.block0; begin < g.block1;) {
     const uint32_t left = kFp8SuperBlocks - (begin + g.w.phase) % kFp8SuperBlocks;
     const uint32_t end = std::min(g.block1, begin + left);
@@ -189,8 +188,7 @@ void fp8_panels(const GemmArgs& g, uint32_t panel, float* out) {
   }
 }
 
-void gemm_fp8(const GemmArgs& g) {
-  if (g.m == 0) return;
+void fp8_chains(const ChainArgs& g) {
   if (g.block0 == g.block1) {
     for (size_t r = 0; r < g.m; ++r) {
       std::fill_n(g.out + g.out_stride * r, size_t{kPanelRows} * g.panels, 0.0f);
@@ -212,6 +210,12 @@ void gemm_fp8(const GemmArgs& g) {
     advance(std::integer_sequence<int, S::kPanels, 0>());
     advance(std::integer_sequence<int, 1, 0>());
   }
+}
+
+void gemm_fp8(const GemmArgs& g) {
+  using S = Fp8Shape;
+  const int panels = g.m <= S::kWideRows ? S::kWidePanels : g.m <= S::kFewRows ? S::kPanels : 8;
+  for_segments(g, static_cast<uint32_t>(panels), fp8_chains);
 }
 
 }  // namespace

@@ -295,9 +295,8 @@ PanelView unpack_slice(const PanelView& w, uint32_t block0, uint32_t blocks, std
 }
 
 template <typename Kind>
-void gemm_int8(const GemmArgs& g) {
+void int8_chains(const GemmArgs& g) {
   using To = typename Kind::Unpacked;
-  if (g.m == 0) return;
   for (uint32_t p = 0; p < g.panels; ++p) {
     float* out = g.out + kPanelRows * p;
     PanelView w = {.codes = g.w.codes + g.w.codes_panel_bytes * (g.panel0 + p),
@@ -322,6 +321,12 @@ void gemm_int8(const GemmArgs& g) {
       }
     });
   }
+}
+
+template <typename Kind>
+void gemm_int8(const GemmArgs& g) {
+  if (g.m == 0) return;
+  for_segments(g, g.m <= kInt8TileRows ? 1 : kBranchPanels, int8_chains<Kind>);
 }
 
 }  // namespace

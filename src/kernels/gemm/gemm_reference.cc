@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "kernels/gemm/gemm_kernels.h"
+#include "kernels/gemm/gemm_segments-inl.h"
 
 namespace hearth {
 namespace {
@@ -176,7 +177,7 @@ float chain(PackKind kind, const GemmArgs& g, const ActView& a, uint32_t row) {
                                                 : chain_float(kind, g, a, row);
 }
 
-void gemm(PackKind kind, const GemmArgs& g) {
+void gemm_chains(PackKind kind, const GemmArgs& g) {
   for (uint32_t m = 0; m < g.m; ++m) {
     ActView a = act_rows(g.a, m, 0);
     for (uint32_t n = 0; n < g.panels * kPanelRows; ++n) {
@@ -184,6 +185,10 @@ void gemm(PackKind kind, const GemmArgs& g) {
       g.out[m * g.out_stride + n] = chain(kind, g, a, row);
     }
   }
+}
+
+void gemm(PackKind kind, const GemmArgs& g) {
+  for_segments(g, kBranchPanels, [=](const ChainArgs& segment) { gemm_chains(kind, segment); });
 }
 
 }  // namespace

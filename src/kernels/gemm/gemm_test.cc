@@ -31,6 +31,7 @@ constexpr size_t kSpareColumns = 16;
 struct Range {
   uint32_t panel0, panels;
   uint32_t block0, block1;
+  std::vector<uint32_t> cuts = {};
 };
 
 // The whole shard.
@@ -74,7 +75,8 @@ Outputs run(Isa isa, const Problem& p, uint32_t m, const Range& range) {
                                                       .m = m,
                                                       .out = out.data(),
                                                       .out_stride = out.stride(),
-                                                      .scratch = scratch.data()});
+                                                      .scratch = scratch.data(),
+                                                      .cuts = range.cuts});
   return out;
 }
 
@@ -201,6 +203,40 @@ TEST_P(GemmTest, BlockRanges) {
       Range range = {0, 2, begin, end};
       expect_true(p, 2, range);
       for (uint32_t m : {1u, 7u, 25u}) expect_contract(p, m, range);
+    }
+  }
+}
+
+// Segment `first` to `last` of a row, each computed alone, added as the contract's tree says.
+float tree_sum(const std::vector<Outputs>& segments, size_t first, size_t last, uint32_t row,
+               uint32_t column) {
+  if (last - first == 1) return segments[first].value(row, column);
+  size_t left = 1;
+  while (2 * left < last - first) left *= 2;
+  return tree_sum(segments, first, first + left, row, column) +
+         tree_sum(segments, first + left, last, row, column);
+}
+
+TEST_P(GemmTest, SegmentsAreAddedByTheTree) {
+  Problem p = make_problem(kind(), 9, 15, 3, 17, Fill::kRandom, 16);
+  for (const std::vector<uint32_t>& cuts :
+       {std::vector<uint32_t>{5}, {3, 8}, {2, 5, 7, 9, 12}, {2, 3, 5, 7, 9, 11, 13}}) {
+    std::vector<uint32_t> ends = cuts;
+    ends.push_back(14);
+    for (uint32_t m : {1u, 4u, 16u, 17u}) {
+      std::vector<Outputs> segments;
+      for (uint32_t begin = 1; uint32_t end : ends) {
+        segments.push_back(run(p, m, {0, 9, begin, end}));
+        begin = end;
+      }
+      Outputs sums = run(p, m, {0, 9, 1, 14, cuts});
+      sums.expect_written_exactly();
+      for (uint32_t row = 0; row < m; ++row) {
+        for (uint32_t n = 0; n < p.spec.rows; ++n) {
+          ASSERT_EQ(sums.value(row, n), tree_sum(segments, 0, segments.size(), row, n))
+              << cuts.size() << " cuts, m " << m << " row " << row << " column " << n;
+        }
+      }
     }
   }
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "kernels/gemm/gemm.h"
+#include "kernels/gemm/gemm_segments-inl.h"
 #include "kernels/simd/unroll.h"
 
 namespace hearth {
