@@ -33,6 +33,7 @@ namespace {
     HEARTH_GEMM_KERNELS(HEARTH_GEMM_ENTRY, level)               \
     HEARTH_QUANTIZE_KERNELS(HEARTH_QUANTIZE_ENTRY, level)       \
     HEARTH_ATTENTION_KERNELS(HEARTH_ATTENTION_ENTRY, level)     \
+    table.attend_places = 1;                                    \
     table.merge_spans = merge_spans_##level;                    \
     HEARTH_ELEMENTWISE_KERNELS(HEARTH_ELEMENTWISE_ENTRY, level) \
     HEARTH_UNIT_LOOPS(HEARTH_UNIT_ENTRY, level)                 \
@@ -47,6 +48,8 @@ constexpr Kernels kAvx512 = HEARTH_LEVEL(Isa::kAvx512, avx512);
 constexpr Kernels kAmx = [] {
   Kernels table = kAvx512;
   table.isa = Isa::kAmx;
+  // Sapphire Rapids: 1.3 to 1.4 times as fast as one place, Zen 4: 0.95.
+  table.attend_places = 4;
   HEARTH_AMX_GEMM_KERNELS(HEARTH_GEMM_ENTRY, amx)
   HEARTH_AMX_UNIT_LOOPS(HEARTH_UNIT_ENTRY, amx)
   return table;

@@ -35,6 +35,7 @@ class AttentionOp : public Op {
         merged_(merged),
         heads_(std::move(heads)),
         shape_(shape),
+        threads_(threads),
         enough_(enough_tasks(threads)) {
     for (const ColumnSlice& slice : columns) columns_.push_back(slice.column);
     most_ = 1;
@@ -89,7 +90,7 @@ class AttentionOp : public Op {
       uint32_t granules = (kv.end + shape_.granule - 1) / shape_.granule - first;
       uint32_t units = kv.size() == 0 ? 0 : tiles * granules;
       uint32_t pieces = pieces_of(context, units), count = units * pieces;
-      for (uint32_t t; (t = context.claim(sync.counter0 + slot, count)) < count;) {
+      auto task_at = [&](uint32_t t) {
         uint32_t unit = t % units;
         uint32_t head = (first + unit % granules) * shape_.granule;
         UnitRange heads{std::max(kv.begin, head), std::min(kv.end, head + shape_.granule)};
@@ -98,7 +99,19 @@ class AttentionOp : public Op {
         task.unit = unit;
         task.piece = t / units;
         task.pieces = pieces;
-        run_task(context, task, sync.flag0, worker);
+        return task;
+      };
+      // Several units on end, so that one's last page fetches the next one's first; pieces one by
+      // one, since each waits for the one before.
+      const uint32_t takers = pieces > 1 ? count : threads_;
+      auto claim = [&] { return context.claim_run(sync.counter0 + slot, count, takers); };
+      for (ChunkRun run; (run = claim()).begin < count;) {
+        Task task = task_at(run.begin);
+        for (uint32_t t = run.begin + 1; t <= run.end; ++t) {
+          const Task next = t < run.end ? task_at(t) : Task{};
+          run_task(context, task, next, sync.flag0, worker);
+          task = next;
+        }
       }
     }
   }
@@ -117,12 +130,16 @@ class AttentionOp : public Op {
     return (item.rows + tile_rows_ - 1) / tile_rows_;
   }
 
-  // What rows [row, row + rows) of the item see.
-  UnitRange spans_of(const StepItem& item, uint32_t row, uint32_t rows) const noexcept {
+  // The positions that rows [row, row + rows) of the item see.
+  UnitRange seen_by(const StepItem& item, uint32_t row, uint32_t rows) const noexcept {
     uint64_t first = uint64_t{item.first_position} + row, end = first + rows;
     uint64_t begin = end - visible(first, rows, shape_.window).positions;
-    return {static_cast<uint32_t>(begin / kSpanPositions),
-            static_cast<uint32_t>((end - 1) / kSpanPositions + 1)};
+    return {static_cast<uint32_t>(begin), static_cast<uint32_t>(end)};
+  }
+
+  UnitRange spans_of(const StepItem& item, uint32_t row, uint32_t rows) const noexcept {
+    UnitRange seen = seen_by(item, row, rows);
+    return {seen.begin / kSpanPositions, (seen.end - 1) / kSpanPositions + 1};
   }
 
   // Pieces that each of a slot's units is cut into.
@@ -158,11 +175,30 @@ class AttentionOp : public Op {
     HEARTH_CHECK(false, "every tile belongs to an item");
   }
 
-  void run_task(ExecutionContext& context, const Task& task, uint32_t flag0,
+  // The first page that a KV head of the task visits, if there is a task.
+  KvPage first_page(const ExecutionContext& context, const Task& task,
+                    uint32_t head) const noexcept {
+    if (task.item == nullptr) return {};
+    return page_of(context, task, head,
+                   seen_by(*task.item, task.row, task.rows).begin / kPagePositions);
+  }
+
+  KvPage page_of(const ExecutionContext& context, const Task& task, uint32_t head,
+                 uint32_t page) const noexcept {
+    const HeadSlice& slice = heads_[task.slot];
+    return context.kv().page(slice.shard, shape_.layer, task.item->pages[page],
+                             slice.cached + head - slice.kv.begin);
+  }
+
+  // `next`: the task that the worker runs after this one.
+  void run_task(ExecutionContext& context, const Task& task, const Task& next, uint32_t flag0,
                 const Worker& worker) const noexcept {
     if (task.pieces == 1) {
       for (uint32_t head = task.kv_heads.begin; head < task.kv_heads.end; ++head) {
-        attend(context, task, head, task.spans, nullptr, worker);
+        const bool last = head + 1 == task.kv_heads.end;
+        const KvPage after = last ? first_page(context, next, next.kv_heads.begin)
+                                  : first_page(context, task, head + 1);
+        attend(context, task, head, task.spans, nullptr, after, worker);
       }
     } else {
       run_piece(context, task, flag0, worker);
@@ -184,7 +220,7 @@ class AttentionOp : public Op {
     do {
       const UnitRange spans{begin, std::min(begin + fit, end)};
       for (uint32_t head = task.kv_heads.begin, i = 0; head < task.kv_heads.end; ++head, ++i) {
-        attend(context, task, head, spans, sums + i * fit * floats, worker);
+        attend(context, task, head, spans, sums + i * fit * floats, {}, worker);
       }
       if (first && task.piece > 0) context.wait_for(flag - slot_count());
       for (uint32_t head = task.kv_heads.begin, i = 0; head < task.kv_heads.end; ++head, ++i) {
@@ -203,13 +239,12 @@ class AttentionOp : public Op {
   // One KV head's query heads over `spans`: all that the rows see, into the output tile, or those
   // whose sums are wanted.
   void attend(ExecutionContext& context, const Task& task, uint32_t head, UnitRange spans,
-              float* sums, const Worker& worker) const noexcept {
+              float* sums, const KvPage& after, const Worker& worker) const noexcept {
     const HeadSlice& slice = heads_[task.slot];
     auto* pages = reinterpret_cast<KvPage*>(worker.scratch + kOutBytes);
     const uint32_t seen = (task.item->first_position + task.row + task.rows - 1) / kPagePositions;
     for (uint32_t p = spans.begin * kSpanPages; p < spans.end * kSpanPages && p <= seen; ++p) {
-      pages[p] = context.kv().page(slice.shard, shape_.layer, task.item->pages[p],
-                                   slice.cached + head - slice.kv.begin);
+      pages[p] = page_of(context, task, head, p);
     }
     const uint32_t total = task.rows * slice.queries_of(head, shape_.group_size).size();
     for (uint32_t done = 0; done < total; done += kMaxQueryRows) {
@@ -228,7 +263,9 @@ class AttentionOp : public Op {
            .scratch = worker.scratch + kOpTileBytes,
            .sums = sums,
            .span0 = spans.begin,
-           .span1 = spans.end});
+           .span1 = spans.end,
+           .after = after,
+           .places = context.kernels().attend_places});
     }
   }
 
@@ -297,6 +334,7 @@ class AttentionOp : public Op {
   std::vector<HeadSlice> heads_;
   std::vector<uint32_t> columns_;
   AttentionShape shape_;
+  uint32_t threads_;  // that share a slot
   uint32_t enough_;
   uint32_t most_;  // query heads of a KV head
   uint32_t tile_rows_;

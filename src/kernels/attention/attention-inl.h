@@ -10,9 +10,9 @@
 //
 // The first tile of a page prefetches the next page's keys while it reads keys, its values while it
 // reads values, into L2: an L1 of 32 KiB holds one page of f16 and nothing else (Zen 4: 1.45 times
-// as fast as into L1, half a page ahead). From four places in turn, which on Sapphire Rapids brings
-// 1.3 to 1.4 times what one place does; but where keys come in blocks (q8_0), which have half the
-// bytes for the same arithmetic, in order.
+// as fast as into L1, half a page ahead). Where AttendArgs::places says so from four places in
+// turn; but where keys come in blocks (q8_0), which have half the bytes for the same arithmetic, in
+// order.
 #pragma once
 
 #include <type_traits>
@@ -61,6 +61,8 @@ struct RowBlock {
   float* scores;    // [rows][64], then probabilities
   float* v_scale;   // [64][blocks] of the page
   float* unpacked;  // [64][stride] of half a page
+  KvPage after;     // AttendArgs::after
+  uint32_t places;
 };
 
 constexpr size_t scratch_floats(size_t rows, size_t stride) {
@@ -74,6 +76,8 @@ static_assert(scratch_floats(block_rows(512), 512) * sizeof(float) <= kAttendScr
 inline RowBlock make_block(const AttendArgs& a, uint32_t row0, uint32_t rows) {
   RowBlock b{};
   b.last = a.last + row0;
+  b.after = a.after;
+  b.places = a.places;
   b.rows = rows;
   b.window = a.window;
   b.head_dim = a.head_dim;
@@ -151,11 +155,10 @@ class Attention {
     Stream k, v;
   };
 
-  static Streams streams_of(const RowBlock& b, const KvPage* next) {
-    const KvPage after = next != nullptr ? *next : KvPage{};
-    const size_t quarter =
-        Format::kBlocked ? 0 : kv_half_bytes(Format::kType, b.head_dim) / 4 / 64 * 64;
-    return {{after.k, quarter}, {after.v, quarter}};
+  static Streams streams_of(const RowBlock& b, const KvPage& next) {
+    const bool turns = b.places > 1 && !Format::kBlocked;
+    const size_t quarter = turns ? kv_half_bytes(Format::kType, b.head_dim) / 4 / 64 * 64 : 0;
+    return {{next.k, quarter}, {next.v, quarter}};
   }
 
   static void attend_block(const AttendArgs& a, uint32_t row0, uint32_t rows) {
@@ -196,7 +199,7 @@ class Attention {
     for (size_t i = 0; i < size_t{b.rows} * kLanes; ++i) b.lanes[i] = 0;
     const uint32_t end = smaller((span + 1) * kSpanPages, pages.end);
     for (uint32_t page = larger(span * kSpanPages, pages.begin); page < end; ++page) {
-      visit_page(b, all[page], page, page + 1 < pages.end ? &all[page + 1] : nullptr);
+      visit_page(b, all[page], page, page + 1 < pages.end ? all[page + 1] : b.after);
     }
     for (uint32_t i = 0; i < b.rows; ++i) {
       b.span.sum[i] = sum(Vec16::load(b.lanes + size_t{i} * kLanes));
@@ -222,7 +225,7 @@ class Attention {
   }
 
   static void visit_page(const RowBlock& b, const KvPage& page, uint32_t index,
-                         const KvPage* next) {
+                         const KvPage& next) {
     const PageView view = view_page(b, index);
     if (view.tile_count == 0) return;
     const Streams streams = streams_of(b, next);

@@ -106,6 +106,10 @@ struct AttendArgs {
   // all spans, merged into `out`.
   float* sums = nullptr;
   uint32_t span0 = 0, span1 = 0;
+  // The page that the caller visits after these, to prefetch: another head's first. Null: none.
+  KvPage after = {};
+  // Of a page, how many are prefetched from in turn.
+  uint32_t places = 1;
 };
 using AttendFn = void (*)(const AttendArgs&);
 

@@ -34,7 +34,8 @@ struct Stream {
   const std::byte* next;
   size_t quarter;  // where the four places that take turns lie; 0: one place
 
-  // For bytes [at, at + count) of the half that is read, multiples of 64.
+  // For bytes [at, at + count) of the half that is read. A few lines at a time: what waits for
+  // memory has few places in a core, and a burst that fills them stops the loads of the loop.
   [[gnu::always_inline]] void prefetch_for(size_t at, size_t count) const {
     if (next == nullptr) return;
     if (quarter == 0) return prefetch_bytes(next + at, count);
@@ -111,8 +112,9 @@ class Tiles {
     });
   }
 
-  // Rows of the head between two prefetches; a block's where keys come in blocks.
-  static constexpr uint32_t kChunk = Format::kBlocked ? kKvBlock : 16;
+  // Elements of the head between two prefetches, and those that are summed apart.
+  static constexpr uint32_t kBurst = 4;
+  static constexpr uint32_t kChunk = Format::kBlocked ? kKvBlock : kMaxHeadDim;
 
   template <int R, int N>
   static void score_columns(const Keys& keys, uint32_t column, const float* q, float* scores,
@@ -124,8 +126,8 @@ class Tiles {
     clear<R, N>(acc);
     for (uint32_t d0 = 0; d0 < head_dim; d0 += kChunk) {
       uint32_t d1 = smaller(d0 + kChunk, head_dim);
-      stream.prefetch_for(d0 * kRowBytes, (d1 - d0) * kRowBytes);
       for (uint32_t d = d0; d < d1; ++d) {
+        if (d % kBurst == 0) stream.prefetch_for(d * kRowBytes, kBurst * kRowBytes);
         Vec16 x[N];
         HEARTH_UNROLL
         for (int n = 0; n < N; ++n) {
@@ -182,8 +184,7 @@ class Tiles {
     constexpr int kWide = tile_width(R);
     for_vectors<kWide>(0, values.stride / kLanes,
                        [&]<int N>(std::integral_constant<int, N>, uint32_t vector) {
-                         add_columns<R, N>(values, p, slots, vector, acc + vector * kLanes,
-                                           vector == 0 ? stream : Stream{});
+                         add_columns<R, N>(values, p, slots, vector, acc + vector * kLanes, stream);
                        });
   }
 
@@ -192,6 +193,7 @@ class Tiles {
                           float* out, const Stream& stream) {
     const uint32_t stride = values.stride;
     const Element* v = static_cast<const Element*>(values.elements) + vector * kLanes;
+    constexpr size_t kVectorBytes = kLanes * Format::kStoredBytes;
     const size_t row_bytes = stride * Format::kStoredBytes;
     Vec16 acc[R][N];
     HEARTH_UNROLL
@@ -200,7 +202,7 @@ class Tiles {
       for (int n = 0; n < N; ++n) acc[r][n] = Vec16::load(at(out, stride, r, n));
     }
     for (uint32_t j = slots.begin; j < slots.end; ++j) {
-      stream.prefetch_for(j * row_bytes, row_bytes);
+      stream.prefetch_for(j * row_bytes + vector * kVectorBytes, N * kVectorBytes);
       Vec16 x[N];
       HEARTH_UNROLL
       for (int n = 0; n < N; ++n) {
