@@ -51,6 +51,7 @@ constexpr Kernels kAmx = [] {
   // Sapphire Rapids: 1.3 to 1.4 times as fast as one place, Zen 4: 0.95.
   table.attend_places = 4;
   HEARTH_AMX_GEMM_KERNELS(HEARTH_GEMM_ENTRY, amx)
+  HEARTH_GEMM_ENTRY(kFP8, fp8, avx512_streams)
   HEARTH_AMX_UNIT_LOOPS(HEARTH_UNIT_ENTRY, amx)
   return table;
 }();

@@ -13,10 +13,9 @@
 namespace hearth {
 namespace {
 
-// Several panels at a time: a core reads more from memory in four streams than in one, and one
-// chain of vdpbf16ps would wait for itself.
+// Several panels at a time, since one chain of vdpbf16ps would wait for itself.
 struct Fp8Shape {
-  static constexpr int kWideRows = 3, kWidePanels = 4;
+  static constexpr int kWideRows = 3, kWidePanels = 2;
   static constexpr int kFewRows = 8, kPanels = 2;
   static constexpr int kTileRows = 12;
 };
@@ -77,5 +76,6 @@ inline Vec16 add_pairs(Bf16Pair w, Bf16Pair x, Vec16 acc) {
 namespace hearth {
 
 void gemm_fp8_avx512(const GemmArgs& args) { gemm_fp8(args); }
+void gemm_fp8_avx512_streams(const GemmArgs& args) { gemm_fp8<kGemmStreams>(args); }
 
 }  // namespace hearth

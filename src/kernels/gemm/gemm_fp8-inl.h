@@ -188,6 +188,7 @@ void fp8_panels(const ChainArgs& g, uint32_t panel, float* out) {
   }
 }
 
+template <int WidePanels>
 void fp8_chains(const ChainArgs& g) {
   if (g.block0 == g.block1) {
     for (size_t r = 0; r < g.m; ++r) {
@@ -202,7 +203,7 @@ void fp8_chains(const ChainArgs& g) {
     }
   };
   using S = Fp8Shape;
-  if (g.m <= S::kWideRows) advance(std::integer_sequence<int, S::kWidePanels, S::kWideRows>());
+  if (g.m <= S::kWideRows) advance(std::integer_sequence<int, WidePanels, S::kWideRows>());
   if (g.m <= S::kFewRows) {
     advance(std::integer_sequence<int, S::kPanels, S::kFewRows>());
     advance(std::integer_sequence<int, 1, S::kFewRows>());
@@ -212,10 +213,12 @@ void fp8_chains(const ChainArgs& g) {
   }
 }
 
+// WidePanels: read side by side up to kWideRows rows.
+template <int WidePanels = Fp8Shape::kWidePanels>
 void gemm_fp8(const GemmArgs& g) {
   using S = Fp8Shape;
-  const int panels = g.m <= S::kWideRows ? S::kWidePanels : g.m <= S::kFewRows ? S::kPanels : 8;
-  for_segments(g, static_cast<uint32_t>(panels), fp8_chains);
+  const int panels = g.m <= S::kWideRows ? WidePanels : g.m <= S::kFewRows ? S::kPanels : 8;
+  for_segments(g, static_cast<uint32_t>(panels), fp8_chains<WidePanels>);
 }
 
 }  // namespace

@@ -34,8 +34,10 @@ HEARTH_GEMM_KERNELS(HEARTH_DECLARE_GEMM, avx512)
 HEARTH_GEMM_KERNELS(HEARTH_DECLARE_GEMM, neon)
 HEARTH_AMX_GEMM_KERNELS(HEARTH_DECLARE_GEMM, amx)
 // The kernels of AVX-512 for processors that read several streams faster than one: the AMX level
-// has them for few rows.
+// has them for few rows, and for kFP8. (On Zen 4 kFP8 is 1.05 to 1.14 times as fast in two streams
+// as in four.)
 HEARTH_INT8_GEMM_KERNELS(HEARTH_DECLARE_GEMM, avx512_streams)
+HEARTH_DECLARE_GEMM(kFP8, fp8, avx512_streams)
 #undef HEARTH_DECLARE_GEMM
 
 }  // namespace hearth
