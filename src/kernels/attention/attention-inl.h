@@ -63,6 +63,7 @@ struct RowBlock {
   float* unpacked;  // [64][stride] of half a page
   KvPage after;     // AttendArgs::after
   uint32_t places;
+  uint32_t seen;  // positions that any of them sees: [0, seen)
 };
 
 constexpr size_t scratch_floats(size_t rows, size_t stride) {
@@ -78,6 +79,8 @@ inline RowBlock make_block(const AttendArgs& a, uint32_t row0, uint32_t rows) {
   b.last = a.last + row0;
   b.after = a.after;
   b.places = a.places;
+  b.seen = 0;
+  for (uint32_t i = 0; i < rows; ++i) b.seen = larger(b.seen, b.last[i] + 1);
   b.rows = rows;
   b.window = a.window;
   b.head_dim = a.head_dim;
@@ -155,10 +158,16 @@ class Attention {
     Stream k, v;
   };
 
-  static Streams streams_of(const RowBlock& b, const KvPage& next) {
-    const bool turns = b.places > 1 && !Format::kBlocked;
-    const size_t quarter = turns ? kv_half_bytes(Format::kType, b.head_dim) / 4 / 64 * 64 : 0;
-    return {{next.k, quarter}, {next.v, quarter}};
+  // For the visit of a page: of `next` what rows see of it, `positions`, of `rest` the others'
+  // lines.
+  static Streams streams_of(const RowBlock& b, const KvPage& next, uint32_t positions,
+                            const KvPage& rest) {
+    constexpr size_t kWhole = size_t{1} << 31;
+    const size_t half = kv_half_bytes(Format::kType, b.head_dim);
+    const size_t quarter = b.places > 1 && !Format::kBlocked ? half / 4 / 64 * 64 : 0;
+    const size_t seen = positions * Format::kStoredBytes;
+    return {{next.k, quarter, kPagePositions * Format::kStoredBytes, seen, rest.k},
+            {next.v, quarter, kWhole, seen * b.stride, rest.v}};
   }
 
   static void attend_block(const AttendArgs& a, uint32_t row0, uint32_t rows) {
@@ -199,11 +208,22 @@ class Attention {
     for (size_t i = 0; i < size_t{b.rows} * kLanes; ++i) b.lanes[i] = 0;
     const uint32_t end = smaller((span + 1) * kSpanPages, pages.end);
     for (uint32_t page = larger(span * kSpanPages, pages.begin); page < end; ++page) {
-      visit_page(b, all[page], page, page + 1 < pages.end ? all[page + 1] : b.after);
+      visit_page(b, all[page], page, streams_at(b, all, pages, page));
     }
     for (uint32_t i = 0; i < b.rows; ++i) {
       b.span.sum[i] = sum(Vec16::load(b.lanes + size_t{i} * kLanes));
     }
+  }
+
+  // Behind the last page comes b.after. Of few positions it is visited fast: then the page before
+  // it has what it lacks of time.
+  static Streams streams_at(const RowBlock& b, const KvPage* all, PageRange pages, uint32_t page) {
+    auto seen = [&](uint32_t p) { return smaller(b.seen - p * kPagePositions, kPagePositions); };
+    if (page + 1 == pages.end) {
+      return streams_of(b, b.after, page == pages.begin ? kPagePositions : seen(page), {});
+    }
+    const bool one_left = page + 2 == pages.end;
+    return streams_of(b, all[page + 1], seen(page + 1), one_left ? b.after : KvPage{});
   }
 
   // Where the call leaves what its rows from `row0` on have of a span.
@@ -225,10 +245,9 @@ class Attention {
   }
 
   static void visit_page(const RowBlock& b, const KvPage& page, uint32_t index,
-                         const KvPage& next) {
+                         const Streams& streams) {
     const PageView view = view_page(b, index);
     if (view.tile_count == 0) return;
-    const Streams streams = streams_of(b, next);
     const bool unpack = kUnpacks && view.tile_count >= kUnpackTiles;
     Keys keys{page.k, nullptr, b.head_dim};
     if constexpr (Format::kBlocked) {
@@ -245,7 +264,7 @@ class Attention {
       if (!view.slots[r].empty()) update_row(b, r, view.slots[r]);
     }
     load_v_scales(b, page);
-    Values values{page.v, b.v_scale, kv_blocks(b.head_dim), b.stride};
+    Values values{page.v, b.v_scale, kv_blocks(b.head_dim), b.stride, kv_scales_offset(b.head_dim)};
     if (unpack) {
       unpack_values(b, page);
       values.elements = b.unpacked;

@@ -33,15 +33,33 @@ struct SlotRange {
 struct Stream {
   const std::byte* next;
   size_t quarter;  // where the four places that take turns lie; 0: one place
+  // Of every `row` bytes (a power of two) the first `wanted`, which rows see, are of `next`, the
+  // others of `rest`; null: nothing.
+  size_t row, wanted;
+  const std::byte* rest;
 
   // For bytes [at, at + count) of the half that is read. A few lines at a time: what waits for
   // memory has few places in a core, and a burst that fills them stops the loads of the loop.
   [[gnu::always_inline]] void prefetch_for(size_t at, size_t count) const {
     if (next == nullptr) return;
-    if (quarter == 0) return prefetch_bytes(next + at, count);
-    for (size_t line = at / 64; line < (at + count) / 64; ++line) {
-      prefetch_l2(next + line % 4 * quarter + line / 4 * 64);
+    if (quarter == 0) {
+      for (size_t i = at; i < at + count; i += 64) prefetch_at(i);
+      return;
     }
+    for (size_t line = at / 64; line < (at + count) / 64; ++line) {
+      prefetch_at(line % 4 * quarter + line / 4 * 64);
+    }
+  }
+
+  // The scales that lie behind what prefetch_for is for.
+  [[gnu::always_inline]] void prefetch_scales(size_t at, size_t count) const {
+    if (next != nullptr) prefetch_bytes(next + at, count);
+  }
+
+ private:
+  [[gnu::always_inline]] void prefetch_at(size_t i) const {
+    const std::byte* from = (i & (row - 1)) < wanted ? next : rest;
+    if (from != nullptr) prefetch_l2(from + i);
   }
 };
 
@@ -57,6 +75,7 @@ struct Values {
   const void* elements;
   const float* scales;  // [64 positions][blocks], where the format scales values
   uint32_t blocks, stride;
+  size_t scales_offset;  // of these in a page's half
 };
 
 inline float* at(float* p, size_t stride, int row, int vector) {
@@ -126,6 +145,11 @@ class Tiles {
     clear<R, N>(acc);
     for (uint32_t d0 = 0; d0 < head_dim; d0 += kChunk) {
       uint32_t d1 = smaller(d0 + kChunk, head_dim);
+      if constexpr (Format::kBlocked) {
+        constexpr size_t kScaleBytes = kPagePositions * sizeof(uint16_t);
+        stream.prefetch_scales(kv_scales_offset(head_dim) + d0 / kKvBlock * kScaleBytes,
+                               kScaleBytes);
+      }
       for (uint32_t d = d0; d < d1; ++d) {
         if (d % kBurst == 0) stream.prefetch_for(d * kRowBytes, kBurst * kRowBytes);
         Vec16 x[N];
@@ -203,6 +227,13 @@ class Tiles {
     }
     for (uint32_t j = slots.begin; j < slots.end; ++j) {
       stream.prefetch_for(j * row_bytes + vector * kVectorBytes, N * kVectorBytes);
+      if constexpr (Format::kBlocked) {
+        constexpr uint32_t kTogether = 8;
+        const size_t scale_bytes = values.blocks * sizeof(uint16_t);
+        if (vector == 0 && j % kTogether == 0) {
+          stream.prefetch_scales(values.scales_offset + j * scale_bytes, kTogether * scale_bytes);
+        }
+      }
       Vec16 x[N];
       HEARTH_UNROLL
       for (int n = 0; n < N; ++n) {
