@@ -22,7 +22,7 @@ struct Kernels {
   std::array<QuantizeFn, kActFormats> quantize;  // by ActFormat
   std::array<KvStoreFn, kKvTypes> kv_store;      // by KvType
   std::array<AttendFn, kKvTypes> attend;         // by KvType
-  uint32_t attend_places;                        // AttendArgs::places that memory likes best
+  bool attend_four_places;                       // AttendArgs::four_places
   MergeFn merge_spans;
   RmsNormFn rms_norm;
   RopeFn rope;

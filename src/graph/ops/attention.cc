@@ -101,9 +101,10 @@ class AttentionOp : public Op {
         task.pieces = pieces;
         return task;
       };
-      // Several units on end, so that one's last page fetches the next one's first; pieces one by
-      // one, since each waits for the one before.
-      const uint32_t takers = pieces > 1 ? count : threads_;
+      // Several units on end, so that one's last page fetches the next one's first. One by one
+      // where some take much longer than others, and pieces, since each waits for the one before.
+      const bool runs = pieces == 1 && units_are_alike(context);
+      const uint32_t takers = runs ? threads_ : count;
       auto claim = [&] { return context.claim_run(sync.counter0 + slot, count, takers); };
       for (ChunkRun run; (run = claim()).begin < count;) {
         Task task = task_at(run.begin);
@@ -140,6 +141,19 @@ class AttentionOp : public Op {
   UnitRange spans_of(const StepItem& item, uint32_t row, uint32_t rows) const noexcept {
     UnitRange seen = seen_by(item, row, rows);
     return {seen.begin / kSpanPositions, (seen.end - 1) / kSpanPositions + 1};
+  }
+
+  // No unit takes more than twice the mean.
+  bool units_are_alike(const ExecutionContext& context) const noexcept {
+    uint64_t most = 0, all = 0, tiles = 0;
+    for (const StepItem& item : context.step().items) {
+      const uint64_t seen = seen_by(item, item.rows - 1, 1).size();
+      const uint64_t pairs = seen * std::min(item.rows, tile_rows_);
+      most = std::max(most, pairs);
+      all += pairs * tiles_of(item);
+      tiles += tiles_of(item);
+    }
+    return most * tiles <= 2 * all;
   }
 
   // Pieces that each of a slot's units is cut into.
@@ -264,8 +278,8 @@ class AttentionOp : public Op {
            .sums = sums,
            .span0 = spans.begin,
            .span1 = spans.end,
-           .after = after,
-           .places = context.kernels().attend_places});
+           .after = done + rows.count == total ? after : KvPage{},
+           .four_places = context.kernels().attend_four_places});
     }
   }
 

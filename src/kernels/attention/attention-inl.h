@@ -10,9 +10,9 @@
 //
 // The first tile of a page prefetches the next page's keys while it reads keys, its values while it
 // reads values, into L2: an L1 of 32 KiB holds one page of f16 and nothing else (Zen 4: 1.45 times
-// as fast as into L1, half a page ahead). Where AttendArgs::places says so from four places in
-// turn; but where keys come in blocks (q8_0), which have half the bytes for the same arithmetic, in
-// order.
+// as fast as into L1, half a page ahead). Where AttendArgs::four_places says so, from four places
+// in turn; but where keys come in blocks (q8_0), which have half the bytes for the same arithmetic,
+// in order.
 #pragma once
 
 #include <type_traits>
@@ -62,7 +62,7 @@ struct RowBlock {
   float* v_scale;   // [64][blocks] of the page
   float* unpacked;  // [64][stride] of half a page
   KvPage after;     // AttendArgs::after
-  uint32_t places;
+  bool four_places;
   uint32_t seen;  // positions that any of them sees: [0, seen)
 };
 
@@ -77,9 +77,8 @@ static_assert(scratch_floats(block_rows(512), 512) * sizeof(float) <= kAttendScr
 inline RowBlock make_block(const AttendArgs& a, uint32_t row0, uint32_t rows) {
   RowBlock b{};
   b.last = a.last + row0;
-  b.after = a.after;
-  b.places = a.places;
-  b.seen = 0;
+  b.after = row0 + rows == a.rows ? a.after : KvPage{};
+  b.four_places = a.four_places;
   for (uint32_t i = 0; i < rows; ++i) b.seen = larger(b.seen, b.last[i] + 1);
   b.rows = rows;
   b.window = a.window;
@@ -159,12 +158,13 @@ class Attention {
   };
 
   // For the visit of a page: of `next` what rows see of it, `positions`, of `rest` the others'
-  // lines.
+  // lines. Four places take turns only for a whole page behind a whole one.
   static Streams streams_of(const RowBlock& b, const KvPage& next, uint32_t positions,
                             const KvPage& rest) {
     constexpr size_t kWhole = size_t{1} << 31;
     const size_t half = kv_half_bytes(Format::kType, b.head_dim);
-    const size_t quarter = b.places > 1 && !Format::kBlocked ? half / 4 / 64 * 64 : 0;
+    const bool turns = b.four_places && !Format::kBlocked && positions == kPagePositions;
+    const size_t quarter = turns ? half / 4 / 64 * 64 : 0;
     const size_t seen = positions * Format::kStoredBytes;
     return {{next.k, quarter, kPagePositions * Format::kStoredBytes, seen, rest.k},
             {next.v, quarter, kWhole, seen * b.stride, rest.v}};
@@ -215,8 +215,8 @@ class Attention {
     }
   }
 
-  // Behind the last page comes b.after. Of few positions it is visited fast: then the page before
-  // it has what it lacks of time.
+  // Behind the last page comes b.after. A last page of few positions leaves little time to prefetch
+  // that: then the page before fetches the rest of b.after, in place of the lines that no row sees.
   static Streams streams_at(const RowBlock& b, const KvPage* all, PageRange pages, uint32_t page) {
     auto seen = [&](uint32_t p) { return smaller(b.seen - p * kPagePositions, kPagePositions); };
     if (page + 1 == pages.end) {

@@ -108,8 +108,8 @@ struct AttendArgs {
   uint32_t span0 = 0, span1 = 0;
   // The page that the caller visits after these, to prefetch: another head's first. Null: none.
   KvPage after = {};
-  // Of a page, how many are prefetched from in turn.
-  uint32_t places = 1;
+  // Prefetch a page from four places in turn, not from its beginning to its end.
+  bool four_places = false;
 };
 using AttendFn = void (*)(const AttendArgs&);
 

@@ -84,7 +84,8 @@ void run(benchmark::State& state, const Case& c) {
                   .scale = c.queries.scale,
                   .out = out.data(),
                   .out_offset = c.queries.offset.data(),
-                  .scratch = scratch.data()->bytes};
+                  .scratch = scratch.data()->bytes,
+                  .four_places = kernels_for(c.isa).attend_four_places};
   for (auto _ : state) {
     attend(args);
     benchmark::DoNotOptimize(out.data());

@@ -153,7 +153,9 @@ AttendArgs Queries::args(const std::vector<KvPage>& pages) const {
           .scale = scale,
           .out = nullptr,
           .out_offset = offset.data(),
-          .scratch = nullptr};
+          .scratch = nullptr,
+          .after = after,
+          .four_places = four_places};
 }
 
 std::vector<float> Queries::run(AttendFn attend, const std::vector<KvPage>& pages,

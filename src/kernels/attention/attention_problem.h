@@ -54,6 +54,8 @@ struct Queries {
   std::vector<uint32_t> last;  // 0: for the caller to set
   uint32_t window = 0;
   float scale;
+  KvPage after = {};
+  bool four_places = false;
 
   // Runs `attend` on the rows named, in that order, and returns the whole output buffer, in which
   // only these rows lost their poison if all is well.

@@ -102,8 +102,13 @@ void expect_true_everywhere(const KvHead& head, const Queries& queries) {
   expect_true(head, queries, reference);
   for (Isa isa : levels()) {
     SCOPED_TRACE(isa_name(isa));
-    std::vector<float> out = queries.run(attend_of(isa, head.type()), head.pages());
-    EXPECT_TRUE(same_bits(out, reference)) << "not the bits of the reference";
+    for (bool prefetch_more : {false, true}) {
+      Queries some = queries;
+      some.four_places = prefetch_more;
+      if (prefetch_more) some.after = head.pages()[0];
+      std::vector<float> out = some.run(attend_of(isa, head.type()), head.pages());
+      EXPECT_TRUE(same_bits(out, reference)) << "not the bits of the reference";
+    }
   }
 }
 

@@ -131,7 +131,7 @@ class Tiles {
     });
   }
 
-  // Elements of the head between two prefetches, and those that are summed apart.
+  // Elements of the head between two prefetches, and those that are summed apart: a block's.
   static constexpr uint32_t kBurst = 4;
   static constexpr uint32_t kChunk = Format::kBlocked ? kKvBlock : kMaxHeadDim;
 
@@ -226,7 +226,13 @@ class Tiles {
       for (int n = 0; n < N; ++n) acc[r][n] = Vec16::load(at(out, stride, r, n));
     }
     for (uint32_t j = slots.begin; j < slots.end; ++j) {
-      stream.prefetch_for(j * row_bytes + vector * kVectorBytes, N * kVectorBytes);
+      // A line that holds several tiles' vectors is the first one's.
+      if (N * kVectorBytes >= 64 || vector * kVectorBytes % 64 == 0) {
+        const size_t at = stream.quarter == 0
+                              ? j * row_bytes + vector * kVectorBytes
+                              : vector * kVectorBytes * kPagePositions + j * N * kVectorBytes;
+        stream.prefetch_for(at, N * kVectorBytes);
+      }
       if constexpr (Format::kBlocked) {
         constexpr uint32_t kTogether = 8;
         const size_t scale_bytes = values.blocks * sizeof(uint16_t);

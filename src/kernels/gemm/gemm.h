@@ -18,8 +18,8 @@
 // where for the integer kinds dot is the sum of (weight code - its offset) * activation code, ws
 // the weight's and as the activation's scale. Every product in parentheses is rounded to f32.
 //
-// Where K is cut (GemmArgs::cuts) each segment is such a chain from 0, and a binary tree adds them,
-// whose left branch has as many as the largest power of two below all.
+// Where K is cut (GemmArgs::cuts) each segment is such a chain from 0, and a binary tree adds them:
+// of n segments the left branch has the largest power of two below n, and each is added up so too.
 #pragma once
 
 #include <cstddef>

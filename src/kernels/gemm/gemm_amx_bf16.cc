@@ -26,7 +26,7 @@ constexpr uint32_t kPanelsAtOnce = 16;
 constexpr uint32_t kSliceBlocks = 40;
 // Outputs of a panel and the rows of a row block, tile after tile.
 constexpr size_t kPanelOutputs = kTileBytes * kRowBlock / kTileRows;
-static_assert(kPanelOutputs * kPanelsAtOnce <= kGemmScratchBytes);
+static_assert(kPanelOutputs * kPanelsAtOnce <= kChainScratchBytes);
 
 // Where outputs lie: the first, and how far apart rows, tiles of rows and panels are, in bytes.
 struct Outputs {
@@ -335,7 +335,6 @@ void chains(const ChainArgs& g) {
 }  // namespace
 
 void gemm_bf16_amx(const GemmArgs& g) {
-  if (g.m == 0) return;
   for_segments(g, g.m <= kTileRows ? kGemmStreams : kBranchPanels, chains);
 }
 

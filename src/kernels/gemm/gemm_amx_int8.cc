@@ -53,7 +53,7 @@ struct Scratch {
   Padded padded;
   alignas(64) std::byte sums[2][kSumBytes];
 };
-static_assert(sizeof(Scratch) <= kGemmScratchBytes);
+static_assert(sizeof(Scratch) <= kChainScratchBytes);
 
 template <typename Kind>
 void unpack(const Weights& w, uint32_t block0, uint32_t blocks, Slice* to) {

@@ -270,7 +270,7 @@ Weights unpack(const Weights& w, uint32_t block0, uint32_t blocks, std::byte* sc
   static_assert(To::kScaleBytes == 64 * Kind::kHalves * (Kind::kMin ? 2 : 1));
   constexpr size_t kCodesStride = To::kCodeBytes * kSliceBlocks<Kind>;
   constexpr size_t kScalesStride = To::kScaleBytes * kSliceBlocks<Kind>;
-  static_assert(P * (kCodesStride + kScalesStride) <= kGemmScratchBytes);
+  static_assert(P * (kCodesStride + kScalesStride) <= kChainScratchBytes);
   const __m512i rebias = _mm512_set1_epi8(static_cast<char>(To::kOffset - Kind::kOffset));
   std::byte* all_scales = scratch + P * kCodesStride;
   for (size_t p = 0; p < P; ++p) {

@@ -258,7 +258,7 @@ Ahead next_slice(const Weights& w, uint32_t blocks, uint32_t t, uint32_t tiles) 
   return ahead;
 }
 
-// The first `bytes` of at most `Lines` cache lines, mostly all. Branches that always go the same
+// The first `bytes` of at most `Lines` cache lines, usually all. Branches that always go the same
 // way, since a loop over `bytes` would cost a mispredicted exit each time.
 template <Cache To, size_t... Lines>
 [[gnu::always_inline]] inline void prefetch_some(const std::byte* p, size_t bytes,

@@ -141,31 +141,25 @@ void float_panels(const GemmArgs& g, uint32_t panel, float* out) {
   });
 }
 
+// Panels side by side with so many rows.
+constexpr uint32_t float_panels_for(uint32_t m) { return m == 1 ? 4 : m <= 3 ? 2 : 1; }
+
 template <typename Kind>
 void float_chains(const GemmArgs& g) {
   uint32_t p = 0;
-  if (g.m == 1) {
-    for (; p + 4 <= g.panels; p += 4) {
-      float_panels<Kind, 4, 1>(g, g.panel0 + p, g.out + kPanelRows * p);
+  auto advance = [&]<int P, int Rows>(std::integer_sequence<int, P, Rows>) {
+    for (; p + P <= g.panels; p += P) {
+      float_panels<Kind, P, Rows>(g, g.panel0 + p, g.out + kPanelRows * p);
     }
-  } else if (g.m <= 3) {
-    for (; p + 2 <= g.panels; p += 2) {
-      float_panels<Kind, 2, 3>(g, g.panel0 + p, g.out + kPanelRows * p);
-    }
-  }
-  for (; p < g.panels; ++p) {
-    float_panels<Kind, 1, Kind::kTileRows>(g, g.panel0 + p, g.out + kPanelRows * p);
-  }
+  };
+  if (float_panels_for(g.m) == 4) advance(std::integer_sequence<int, 4, 1>());
+  if (float_panels_for(g.m) == 2) advance(std::integer_sequence<int, 2, 3>());
+  advance(std::integer_sequence<int, 1, Kind::kTileRows>());
 }
 
 template <typename Kind>
 void gemm_float(const GemmArgs& g) {
-  if (g.m == 0) return;
-  for_segments(g,
-               g.m == 1                 ? 4
-               : g.m <= 3               ? 2
-               : g.m <= Kind::kTileRows ? 1
-                                        : kBranchPanels,
+  for_segments(g, g.m <= Kind::kTileRows ? float_panels_for(g.m) : kBranchPanels,
                float_chains<Kind>);
 }
 

@@ -174,6 +174,7 @@ void fp8_panels(const ChainArgs& g, uint32_t panel, float* out) {
                                       std::make_integer_sequence<int, FewRows>());
     } else {
       constexpr int kRows = Fp8Shape::kTileRows;
+      static_assert(P * kFp8DecodedBytes * kFp8SuperGroups <= kChainScratchBytes);
       fp8_decode<P>(piece, g.scratch);
       for_even_pieces(g.m, kRows, [&](uint32_t row, uint32_t row_end) {
         Fp8Rows some = rows;
@@ -217,7 +218,9 @@ void fp8_chains(const ChainArgs& g) {
 template <int WidePanels = Fp8Shape::kWidePanels>
 void gemm_fp8(const GemmArgs& g) {
   using S = Fp8Shape;
-  const int panels = g.m <= S::kWideRows ? WidePanels : g.m <= S::kFewRows ? S::kPanels : 8;
+  const int panels = g.m <= S::kWideRows  ? WidePanels
+                     : g.m <= S::kFewRows ? S::kPanels
+                                          : int{kBranchPanels};
   for_segments(g, static_cast<uint32_t>(panels), fp8_chains<WidePanels>);
 }
 

@@ -325,7 +325,6 @@ void int8_chains(const GemmArgs& g) {
 
 template <typename Kind>
 void gemm_int8(const GemmArgs& g) {
-  if (g.m == 0) return;
   for_segments(g, g.m <= kInt8TileRows ? 1 : kBranchPanels, int8_chains<Kind>);
 }
 

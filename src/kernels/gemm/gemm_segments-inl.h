@@ -21,7 +21,7 @@ static_assert(std::bit_width(kMostCuts) * kBranchRows * kBranchPanels * kPanelRo
               kGemmScratchBytes - kChainScratchBytes);
 
 // A product of one chain. What a kernel prefetches goes on within the blocks [stream0, stream1),
-// which the caller reads of every panel before the next ones.
+// which the caller reads of these panels before the next ones.
 struct ChainArgs : GemmArgs {
   uint32_t stream0, stream1;
 };
@@ -53,6 +53,7 @@ void add_segments(const GemmArgs& g, uint32_t begin, uint32_t end, float* branch
 // Calls chain(ChainArgs) for each segment of so many panels at a time, and adds what they give.
 template <typename Chain>
 void for_segments(const GemmArgs& g, uint32_t panels_at_once, Chain chain) {
+  if (g.m == 0) return;
   if (g.cuts.empty()) return chain(one_chain(g));
   auto* branches = reinterpret_cast<float*>(g.scratch + kChainScratchBytes);
   const uint32_t step = std::min(panels_at_once, kBranchPanels);

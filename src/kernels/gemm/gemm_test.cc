@@ -218,12 +218,12 @@ float tree_sum(const std::vector<Outputs>& segments, size_t first, size_t last, 
 }
 
 TEST_P(GemmTest, SegmentsAreAddedByTheTree) {
-  Problem p = make_problem(kind(), 9, 15, 3, 17, Fill::kRandom, 16);
+  Problem p = make_problem(kind(), 9, 15, 3, 25, Fill::kRandom, 16);
   for (const std::vector<uint32_t>& cuts :
        {std::vector<uint32_t>{5}, {3, 8}, {2, 5, 7, 9, 12}, {2, 3, 5, 7, 9, 11, 13}}) {
     std::vector<uint32_t> ends = cuts;
     ends.push_back(14);
-    for (uint32_t m : {1u, 4u, 16u, 17u}) {
+    for (uint32_t m : {1u, 2u, 4u, 6u, 16u, 25u}) {
       std::vector<Outputs> segments;
       for (uint32_t begin = 1; uint32_t end : ends) {
         segments.push_back(run(p, m, {0, 9, begin, end}));
@@ -237,6 +237,18 @@ TEST_P(GemmTest, SegmentsAreAddedByTheTree) {
               << cuts.size() << " cuts, m " << m << " row " << row << " column " << n;
         }
       }
+    }
+  }
+}
+
+// More rows than a branch of the tree has at a time.
+TEST_P(GemmTest, SegmentsOfManyRows) {
+  Problem p = make_problem(kind(), 1, 3, 0, 260, Fill::kRandom, 17);
+  Outputs sums = run(p, 260, {0, 1, 0, 3, {2}});
+  std::vector<Outputs> segments = {run(p, 260, {0, 1, 0, 2}), run(p, 260, {0, 1, 2, 3})};
+  for (uint32_t row = 0; row < 260; ++row) {
+    for (uint32_t n = 0; n < p.spec.rows; ++n) {
+      ASSERT_EQ(sums.value(row, n), tree_sum(segments, 0, 2, row, n));
     }
   }
 }
