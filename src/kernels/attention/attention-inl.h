@@ -5,8 +5,9 @@
 // Pages are the outer loop, so that a page's keys and values are read from memory once for all
 // rows, and of a page first the scores of all rows, then the sums of all values, so that L1 holds
 // the half that they read. Rows go in tiles (attention_tiles-inl.h); where a page has kUnpackTiles
-// of them or more, each half becomes floats once, in scratch. Every operation is elementwise
-// between rows, so a row's bits don't depend on its tile.
+// of them or more, each half becomes floats in scratch while the first tile reads it, whose
+// products hide that. Every operation is elementwise between rows, so a row's bits don't depend on
+// its tile.
 //
 // The first tile of a page prefetches the next page's keys while it reads keys, its values while it
 // reads values, into L2: an L1 of 32 KiB holds one page of f16 and nothing else (Zen 4: 1.45 times
@@ -19,6 +20,7 @@
 
 #include "kernels/attention/attention.h"
 #include "kernels/attention/attention_merge-inl.h"
+#include "kernels/attention/attention_rows-inl.h"
 #include "kernels/attention/attention_tiles-inl.h"
 #include "kernels/attention/kv_format-inl.h"
 #include "kernels/simd/unroll.h"
@@ -31,112 +33,13 @@ constexpr uint32_t kPageVectors = kPagePositions / kLanes;
 // of one.
 constexpr uint32_t kUnpackTiles = 3;
 
-// The slots of page `page` that a row sees whose first and last positions are given.
-inline SlotRange visible_slots(uint32_t first, uint32_t last, uint32_t page) {
-  uint32_t origin = page * kPagePositions;
-  if (last < origin || first >= origin + kPagePositions) return {0, 0};
-  return {first > origin ? first - origin : 0, smaller(last - origin + 1, kPagePositions)};
-}
-
-inline uint32_t first_seen(uint32_t last, uint32_t window) {
-  return window == 0 || last < window ? 0 : last - window + 1;
-}
-
 struct PageRange {
   uint32_t begin, end;
   bool empty() const { return begin >= end; }
 };
 
-// What a block of rows carries through the pages; all of it lies in the call's scratch.
-struct RowBlock {
-  const uint32_t* last;
-  uint32_t rows;
-  uint32_t window;
-  uint32_t head_dim;
-  uint32_t stride;  // padded head_dim
-  float* q;         // scaled; tile after tile [d][rows of the tile]
-  RowSums span;
-  float* lanes;  // [rows][16]: the span's sums
-  RowSums merged;
-  float* scores;    // [rows][64], then probabilities
-  float* v_scale;   // [64][blocks] of the page
-  float* unpacked;  // [64][stride] of half a page
-  KvPage after;     // AttendArgs::after
-  bool four_places;
-  uint32_t seen;  // positions that any of them sees: [0, seen)
-};
-
-constexpr size_t scratch_floats(size_t rows, size_t stride) {
-  return rows * (3 * stride + kLanes + 4 + kPagePositions) +
-         kPagePositions * (kMaxHeadDim / kKvBlock + stride) + 4 * kLanes;
-}
-constexpr uint32_t block_rows(uint32_t stride) { return stride <= 256 ? kMaxQueryRows : 36; }
-static_assert(scratch_floats(block_rows(256), 256) * sizeof(float) <= kAttendScratchBytes);
-static_assert(scratch_floats(block_rows(512), 512) * sizeof(float) <= kAttendScratchBytes);
-
-inline RowBlock make_block(const AttendArgs& a, uint32_t row0, uint32_t rows) {
-  RowBlock b{};
-  b.last = a.last + row0;
-  b.after = row0 + rows == a.rows ? a.after : KvPage{};
-  b.four_places = a.four_places;
-  for (uint32_t i = 0; i < rows; ++i) b.seen = larger(b.seen, b.last[i] + 1);
-  b.rows = rows;
-  b.window = a.window;
-  b.head_dim = a.head_dim;
-  b.stride = padded_head_dim(a.head_dim);
-  float* next = reinterpret_cast<float*>(a.scratch);
-  auto take = [&](size_t floats) {
-    float* taken = next;
-    next += (floats + kLanes - 1) / kLanes * kLanes;
-    return taken;
-  };
-  size_t matrix = size_t{rows} * b.stride;
-  b.q = take(matrix);
-  const size_t sums = row_sums_floats(rows, a.head_dim);
-  b.span = row_sums(take(sums), rows, a.head_dim);
-  b.merged = row_sums(take(sums), rows, a.head_dim);
-  b.lanes = take(size_t{rows} * kLanes);
-  b.scores = take(size_t{rows} * kPagePositions);
-  b.v_scale = take(kPagePositions * (kMaxHeadDim / kKvBlock));
-  b.unpacked = take(size_t{kPagePositions} * b.stride);
-  return b;
-}
-
-struct Tile {
-  uint32_t row0, rows;
-};
-inline uint32_t tile_count(uint32_t rows) { return (rows + kTileRows - 1) / kTileRows; }
-// As even as can be: two tiles of 4 rows are faster than one of 6 and one of 2.
-inline Tile tile_at(uint32_t rows, uint32_t index) {
-  uint32_t tiles = tile_count(rows);
-  uint32_t begin = rows * index / tiles;
-  return {begin, rows * (index + 1) / tiles - begin};
-}
-
 // Of the first page, before anything is read.
 constexpr size_t kFirstBytes = 4096;
-
-// What rows see of a page.
-struct PageView {
-  SlotRange slots[kMaxQueryRows];                           // of each row
-  Tile tiles[(kMaxQueryRows + kTileRows - 1) / kTileRows];  // those that see any of it
-  uint32_t tile_count;
-};
-
-inline PageView view_page(const RowBlock& b, uint32_t index) {
-  PageView view;
-  view.tile_count = 0;
-  for (uint32_t t = 0; t < tile_count(b.rows); ++t) {
-    Tile tile = tile_at(b.rows, t);
-    bool any = false;
-    for (uint32_t r = tile.row0; r < tile.row0 + tile.rows; ++r) {
-      view.slots[r] = visible_slots(first_seen(b.last[r], b.window), b.last[r], index);
-      any = any || !view.slots[r].empty();
-    }
-    if (any) view.tiles[view.tile_count++] = tile;
-  }
-  return view;
-}
 
 // Format: how a page holds keys and values (kv_format-inl.h). kWidth: vectors in a row of a tile.
 template <typename Format, int kWidth>
@@ -233,45 +136,22 @@ class Attention {
     return {all.acc + size_t{row0} * stride, all.sum + row0, all.peak + row0};
   }
 
-  static void load_queries(const AttendArgs& a, uint32_t row0, const RowBlock& b) {
-    for (uint32_t t = 0; t < tile_count(b.rows); ++t) {
-      Tile tile = tile_at(b.rows, t);
-      float* q = b.q + size_t{tile.row0} * b.stride;
-      for (uint32_t r = 0; r < tile.rows; ++r) {
-        const float* x = a.q + a.q_offset[row0 + tile.row0 + r];
-        for (uint32_t d = 0; d < b.head_dim; ++d) q[d * tile.rows + r] = x[d] * a.scale;
-      }
-    }
-  }
-
   static void visit_page(const RowBlock& b, const KvPage& page, uint32_t index,
                          const Streams& streams) {
     const PageView view = view_page(b, index);
     if (view.tile_count == 0) return;
     const bool unpack = kUnpacks && view.tile_count >= kUnpackTiles;
-    Keys keys{page.k, nullptr, b.head_dim};
+    Keys keys{page.k, nullptr, b.head_dim, b.unpacked};
     if constexpr (Format::kBlocked) {
       keys.scales = reinterpret_cast<const uint16_t*>(page.k + kv_scales_offset(b.head_dim));
     }
-    if (unpack) {
-      unpack_keys(b, page);
-      keys.elements = b.unpacked;
-      score_page<Unpacked<Format>>(b, view, keys, streams.k);
-    } else {
-      score_page<Format>(b, view, keys, streams.k);
-    }
-    for (uint32_t r = 0; r < b.rows; ++r) {
-      if (!view.slots[r].empty()) update_row(b, r, view.slots[r]);
-    }
+    score_page(b, view, keys, unpack, streams.k);
+    update_rows(b, view);
     load_v_scales(b, page);
-    Values values{page.v, b.v_scale, kv_blocks(b.head_dim), b.stride, kv_scales_offset(b.head_dim)};
-    if (unpack) {
-      unpack_values(b, page);
-      values.elements = b.unpacked;
-      add_page<Unpacked<Format>>(b, view, values, streams.v);
-    } else {
-      add_page<Format>(b, view, values, streams.v);
-    }
+    Values values{
+        page.v,    b.v_scale, kv_blocks(b.head_dim), b.stride, kv_scales_offset(b.head_dim),
+        b.unpacked};
+    add_page(b, view, values, unpack, streams.v);
   }
 
   static constexpr bool kUnpacks = !std::is_same_v<Element, float>;
@@ -286,64 +166,80 @@ class Attention {
     }
   }
 
-  static void unpack_keys(const RowBlock& b, const KvPage& page) {
-    const auto* k = reinterpret_cast<const Element*>(page.k);
-    for (size_t i = 0; i < size_t{b.head_dim} * kPagePositions; i += kLanes) {
-      store(b.unpacked + i, Format::load(k + i));
-    }
-  }
-
-  static void unpack_values(const RowBlock& b, const KvPage& page) {
-    const auto* v = reinterpret_cast<const Element*>(page.v);
-    const float* scale = b.v_scale;
-    for (size_t j = 0; j < kPagePositions; ++j, scale += kv_blocks(b.head_dim)) {
-      for (uint32_t d = 0; d < b.stride; d += kLanes) {
-        Vec16 x = Format::load(v + j * b.stride + d);
-        if constexpr (Format::kScalesValues) x = mul(x, Vec16::all(scale[d / kKvBlock]));
-        store(b.unpacked + j * b.stride + d, x);
+  // Where a page is unpacked, the last tile does it, since its rows see the most of a prompt.
+  static void score_page(const RowBlock& b, const PageView& view, Keys keys, bool unpack,
+                         const Stream& stream) {
+    uint32_t left = view.tile_count;
+    const PageView::SeenTile& last = view.tiles[--left];
+    if (!unpack) {
+      score_tile<Format>(b, last.tile, last.any, keys, stream);
+      while (left-- > 0) {
+        score_tile<Format>(b, view.tiles[left].tile, view.tiles[left].any, keys, {});
       }
+      return;
     }
-  }
-
-  template <typename Half>
-  static void score_page(const RowBlock& b, const PageView& view, const Keys& keys, Stream stream) {
-    for (uint32_t t = 0; t < view.tile_count; ++t, stream = {}) {
-      const Tile& tile = view.tiles[t];
-      SlotRange any{kPagePositions, 0};
-      for (uint32_t r = tile.row0; r < tile.row0 + tile.rows; ++r) {
-        const SlotRange& seen = view.slots[r];
-        if (seen.empty()) continue;
-        any = {smaller(any.begin, seen.begin), larger(any.end, seen.end)};
-      }
-      Tiles<Half, kWidth>::score(tile.rows, keys, b.q + size_t{tile.row0} * b.stride, any,
-                                 b.scores + size_t{tile.row0} * kPagePositions, stream);
+    score_tile<Unpacking<Format>>(b, last.tile, view.any, keys, stream);
+    keys.elements = b.unpacked;
+    while (left-- > 0) {
+      score_tile<Unpacked<Format>>(b, view.tiles[left].tile, view.tiles[left].any, keys, {});
     }
   }
 
   template <typename Half>
-  static void add_page(const RowBlock& b, const PageView& view, const Values& values,
-                       Stream stream) {
-    for (uint32_t t = 0; t < view.tile_count; ++t) {
-      const Tile& tile = view.tiles[t];
-      SlotRange common{0, kPagePositions};
-      for (uint32_t r = tile.row0; r < tile.row0 + tile.rows; ++r) {
-        common.begin = larger(common.begin, view.slots[r].begin);
-        common.end = smaller(common.end, view.slots[r].end);
+  static void score_tile(const RowBlock& b, Tile tile, SlotRange slots, const Keys& keys,
+                         const Stream& stream) {
+    Tiles<Half, kWidth>::score(tile.rows, keys, b.q + size_t{tile.row0} * b.stride, slots,
+                               b.scores + size_t{tile.row0} * kPagePositions, stream);
+  }
+
+  static void add_page(const RowBlock& b, const PageView& view, Values values, bool unpack,
+                       const Stream& stream) {
+    uint32_t left = view.tile_count;
+    const PageView::SeenTile& last = view.tiles[--left];
+    if (!unpack) {
+      add_tile<Format, Format>(b, view, last, values, values, stream);
+      while (left-- > 0) add_tile<Format, Format>(b, view, view.tiles[left], values, values, {});
+      return;
+    }
+    const SlotRange &any = view.any, &common = last.common;
+    unpack_values(values, {any.begin, smaller(common.begin, any.end)});
+    unpack_values(values, {larger(common.end, any.begin), any.end});
+    Values unpacked = values;
+    unpacked.elements = values.unpacked;
+    add_tile<Unpacking<Format>, Unpacked<Format>>(b, view, last, values, unpacked, stream);
+    while (left-- > 0) {
+      add_tile<Unpacked<Format>, Unpacked<Format>>(b, view, view.tiles[left], unpacked, unpacked,
+                                                   {});
+    }
+  }
+
+  static void unpack_values(const Values& values, SlotRange slots) {
+    for (size_t j = slots.begin; j < slots.end; ++j) {
+      const Element* v = static_cast<const Element*>(values.elements) + j * values.stride;
+      for (uint32_t d = 0; d < values.stride; d += kLanes) {
+        Vec16 x = Format::load(v + d);
+        if constexpr (Format::kScalesValues) {
+          x = mul(x, Vec16::all(values.scales[j * values.blocks + d / kKvBlock]));
+        }
+        store(values.unpacked + j * values.stride + d, x);
       }
-      // Slots that only some of the rows see are summed row by row: were the others to add 0 v
-      // there, a v that is not finite would reach them.
-      if (common.empty()) common = {kPagePositions, kPagePositions};
-      for (uint32_t r = tile.row0; r < tile.row0 + tile.rows; ++r) {
-        const SlotRange& seen = view.slots[r];
-        add_values<Half>(b, values, {r, 1}, {seen.begin, smaller(seen.end, common.begin)}, {});
-      }
-      if (!common.empty()) {
-        add_values<Half>(b, values, tile, common, stream);
-        stream = {};
-      }
-      for (uint32_t r = tile.row0; r < tile.row0 + tile.rows; ++r) {
-        add_values<Half>(b, values, {r, 1}, {common.end, view.slots[r].end}, {});
-      }
+    }
+  }
+
+  // Slots that only some of the rows see are summed row by row, of `others`: were the rest to add
+  // 0 v there, a v that is not finite would reach them.
+  template <typename Half, typename Others>
+  static void add_tile(const RowBlock& b, const PageView& view, const PageView::SeenTile& tile,
+                       const Values& values, const Values& others, const Stream& stream) {
+    const SlotRange& common = tile.common;
+    const uint32_t end = tile.tile.row0 + tile.tile.rows;
+    for (uint32_t r = tile.tile.row0; r < end; ++r) {
+      const SlotRange& seen = view.slots[r];
+      add_values<Others>(b, others, {r, 1}, {seen.begin, smaller(seen.end, common.begin)}, {});
+    }
+    add_values<Half>(b, values, tile.tile, common, stream);
+    for (uint32_t r = tile.tile.row0; r < end; ++r) {
+      add_values<Others>(b, others, {r, 1}, {common.end, view.slots[r].end}, {});
     }
   }
 
@@ -355,8 +251,32 @@ class Attention {
                              slots, b.span.acc + size_t{tile.row0} * b.stride, stream);
   }
 
-  // The page's scores of a row become probabilities; its maximum and sum take them in.
-  static void update_row(const RowBlock& b, uint32_t row, SlotRange seen) {
+  // The page's scores become probabilities; the rows' maxima and sums take them in. Three passes,
+  // so that what a row waits for is not in the next one's way.
+  static void update_rows(const RowBlock& b, const PageView& view) {
+    float before[kMaxQueryRows] = {}, peak[kMaxQueryRows] = {}, factor[kMaxQueryRows];
+    for (uint32_t r = 0; r < b.rows; ++r) {
+      before[r] = b.span.peak[r];
+      peak[r] = view.slots[r].empty() ? kMinusInfinity : highest_score(b, r, view.slots[r]);
+    }
+    for (uint32_t r = 0; r < b.rows; r += kLanes) {
+      const Vec16 old = Vec16::load(before + r), now = max(Vec16::load(peak + r), old);
+      store(peak + r, now);
+      store(factor + r, exp_nonpositive(sub(old, now)));
+    }
+    for (uint32_t r = 0; r < b.rows; ++r) {
+      if (view.slots[r].empty()) continue;
+      b.span.peak[r] = peak[r];
+      const Vec16 f = Vec16::all(factor[r]);
+      add_probabilities(b, r, peak[r], f);
+      if (peak[r] == before[r]) continue;
+      float* acc = b.span.acc + size_t{r} * b.stride;
+      for (uint32_t d = 0; d < b.stride; d += kLanes) store(acc + d, mul(Vec16::load(acc + d), f));
+    }
+  }
+
+  // Of the page's scores of a row; those of slots that it does not see become -inf.
+  static float highest_score(const RowBlock& b, uint32_t row, SlotRange seen) {
     float* scores = b.scores + size_t{row} * kPagePositions;
     Vec16 s[kPageVectors];
     HEARTH_UNROLL
@@ -367,29 +287,24 @@ class Attention {
         s[g] = keep_lanes(s[g], static_cast<int>(seen.begin) - static_cast<int>(g * kLanes),
                           static_cast<int>(seen.end) - static_cast<int>(g * kLanes),
                           Vec16::all(kMinusInfinity));
+        store(scores + g * kLanes, s[g]);
       }
     }
-    float before = b.span.peak[row];
-    float highest = maximum(max(max(s[0], s[1]), max(s[2], s[3])));
-    float peak = highest > before ? highest : before;
+    return maximum(max(max(s[0], s[1]), max(s[2], s[3])));
+  }
+
+  static void add_probabilities(const RowBlock& b, uint32_t row, float peak, Vec16 factor) {
+    float* scores = b.scores + size_t{row} * kPagePositions;
+    Vec16 s[kPageVectors];
     HEARTH_UNROLL
     for (uint32_t g = 0; g < kPageVectors; ++g) {
-      s[g] = exp_nonpositive(sub(s[g], Vec16::all(peak)));
-      store(scores + g * kLanes, s[g]);
+      s[g] = sub(Vec16::load(scores + g * kLanes), Vec16::all(peak));
     }
+    exp_nonpositive(s);
+    HEARTH_UNROLL
+    for (uint32_t g = 0; g < kPageVectors; ++g) store(scores + g * kLanes, s[g]);
     float* lanes = b.lanes + size_t{row} * kLanes;
-    Vec16 sums = add(add(add(s[0], s[1]), s[2]), s[3]);
-    if (peak == before) {
-      store(lanes, add(Vec16::load(lanes), sums));  // what the factor exp(0) = 1 would give
-      return;
-    }
-    Vec16 factor = exp_nonpositive(Vec16::all(before - peak));
-    store(lanes, fma(Vec16::load(lanes), factor, sums));
-    float* acc = b.span.acc + size_t{row} * b.stride;
-    for (uint32_t d = 0; d < b.stride; d += kLanes) {
-      store(acc + d, mul(Vec16::load(acc + d), factor));
-    }
-    b.span.peak[row] = peak;
+    store(lanes, fma(Vec16::load(lanes), factor, add(add(add(s[0], s[1]), s[2]), s[3])));
   }
 };
 

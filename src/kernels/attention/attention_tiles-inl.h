@@ -68,6 +68,7 @@ struct Keys {
   const void* elements;
   const uint16_t* scales;  // f16 [blocks][64 positions], where the format is blocked
   uint32_t head_dim;
+  float* unpacked;  // as the elements, where the format unpacks
 };
 
 // The values of a page, as Format's elements [64 positions][stride].
@@ -76,6 +77,7 @@ struct Values {
   const float* scales;  // [64 positions][blocks], where the format scales values
   uint32_t blocks, stride;
   size_t scales_offset;  // of these in a page's half
+  float* unpacked;       // as the elements, where the format unpacks
 };
 
 inline float* at(float* p, size_t stride, int row, int vector) {
@@ -89,8 +91,8 @@ class Tiles {
   using Element = typename Format::Element;
 
  public:
-  // scores[row][64] of `rows` rows, q [head_dim][rows], over the vectors of 16 positions that hold
-  // `slots`.
+  // scores[row][64] of `rows` rows, q [head_dim / 16][rows][16], over the vectors of 16 positions
+  // that hold `slots`.
   static void score(uint32_t rows, const Keys& keys, const float* q, SlotRange slots, float* scores,
                     const Stream& stream) {
     kScore[rows - 1](keys, q, slots, scores, stream);
@@ -150,18 +152,17 @@ class Tiles {
         stream.prefetch_scales(kv_scales_offset(head_dim) + d0 / kKvBlock * kScaleBytes,
                                kScaleBytes);
       }
-      for (uint32_t d = d0; d < d1; ++d) {
-        if (d % kBurst == 0) stream.prefetch_for(d * kRowBytes, kBurst * kRowBytes);
-        Vec16 x[N];
-        HEARTH_UNROLL
-        for (int n = 0; n < N; ++n) {
-          x[n] = Format::load(k + size_t{d} * kPagePositions + static_cast<uint32_t>(n) * kLanes);
-        }
-        HEARTH_UNROLL
-        for (int r = 0; r < R; ++r) {
-          Vec16 factor = Vec16::all(q[size_t{d} * R + r]);
-          HEARTH_UNROLL
-          for (int n = 0; n < N; ++n) acc[r][n] = fma(factor, x[n], acc[r][n]);
+      auto elements = [&](uint32_t d, uint32_t count) [[gnu::always_inline]] {
+        score_elements<R, N>(k + size_t{d} * kPagePositions,
+                             keys.unpacked + size_t{d} * kPagePositions + column, count,
+                             q + size_t{d / kLanes} * R * kLanes + d % kLanes, acc);
+      };
+      if (stream.next == nullptr) {
+        for (uint32_t d = d0; d < d1; d += kLanes) elements(d, smaller(kLanes, d1 - d));
+      } else {
+        for (uint32_t d = d0; d < d1; ++d) {
+          if (d % kBurst == 0) stream.prefetch_for(d * kRowBytes, kBurst * kRowBytes);
+          elements(d, 1);
         }
       }
       if constexpr (Format::kBlocked) {
@@ -175,6 +176,29 @@ class Tiles {
       for (int r = 0; r < R; ++r) {
         HEARTH_UNROLL
         for (int n = 0; n < N; ++n) store(at(scores, kPagePositions, r, n), acc[r][n]);
+      }
+    }
+  }
+
+  // `count` elements that lie in 16.
+  template <int R, int N>
+  [[gnu::always_inline]] static void score_elements(const Element* k, float* unpacked,
+                                                    uint32_t count, const float* q,
+                                                    Vec16 (&acc)[R][N]) {
+    for (const Element* end = k + size_t{count} * kPagePositions; k != end;
+         k += kPagePositions, ++q) {
+      Vec16 x[N];
+      HEARTH_UNROLL
+      for (int n = 0; n < N; ++n) {
+        x[n] = Format::load(k + n * static_cast<int>(kLanes));
+        if constexpr (Format::kUnpacks) store(unpacked + n * static_cast<int>(kLanes), x[n]);
+      }
+      if constexpr (Format::kUnpacks) unpacked += kPagePositions;
+      HEARTH_UNROLL
+      for (int r = 0; r < R; ++r) {
+        Vec16 factor = Vec16::all(q[r * static_cast<int>(kLanes)]);
+        HEARTH_UNROLL
+        for (int n = 0; n < N; ++n) acc[r][n] = fma(factor, x[n], acc[r][n]);
       }
     }
   }
@@ -215,51 +239,71 @@ class Tiles {
   template <int R, int N>
   static void add_columns(const Values& values, const float* p, SlotRange slots, uint32_t vector,
                           float* out, const Stream& stream) {
-    const uint32_t stride = values.stride;
-    const Element* v = static_cast<const Element*>(values.elements) + vector * kLanes;
-    constexpr size_t kVectorBytes = kLanes * Format::kStoredBytes;
-    const size_t row_bytes = stride * Format::kStoredBytes;
+    const size_t stride = values.stride;
     Vec16 acc[R][N];
     HEARTH_UNROLL
     for (int r = 0; r < R; ++r) {
       HEARTH_UNROLL
       for (int n = 0; n < N; ++n) acc[r][n] = Vec16::load(at(out, stride, r, n));
     }
-    for (uint32_t j = slots.begin; j < slots.end; ++j) {
-      // A line that holds several tiles' vectors is the first one's.
-      if (N * kVectorBytes >= 64 || vector * kVectorBytes % 64 == 0) {
-        const size_t at = stream.quarter == 0
-                              ? j * row_bytes + vector * kVectorBytes
-                              : vector * kVectorBytes * kPagePositions + j * N * kVectorBytes;
-        stream.prefetch_for(at, N * kVectorBytes);
-      }
-      if constexpr (Format::kBlocked) {
-        constexpr uint32_t kTogether = 8;
-        const size_t scale_bytes = values.blocks * sizeof(uint16_t);
-        if (vector == 0 && j % kTogether == 0) {
-          stream.prefetch_scales(values.scales_offset + j * scale_bytes, kTogether * scale_bytes);
-        }
-      }
-      Vec16 x[N];
-      HEARTH_UNROLL
-      for (int n = 0; n < N; ++n) {
-        x[n] = Format::load(v + size_t{j} * stride + static_cast<uint32_t>(n) * kLanes);
-        if constexpr (Format::kScalesValues) {
-          uint32_t block = (vector + static_cast<uint32_t>(n)) * kLanes / kKvBlock;
-          x[n] = mul(x[n], Vec16::all(values.scales[j * values.blocks + block]));
-        }
-      }
-      HEARTH_UNROLL
-      for (int r = 0; r < R; ++r) {
-        Vec16 factor = Vec16::all(p[kPagePositions * static_cast<uint32_t>(r) + j]);
-        HEARTH_UNROLL
-        for (int n = 0; n < N; ++n) acc[r][n] = fma(factor, x[n], acc[r][n]);
+    // A line that holds several tiles' vectors is the first one's.
+    constexpr size_t kVectorBytes = kLanes * Format::kStoredBytes;
+    const bool first = N * kVectorBytes >= 64 || vector * kVectorBytes % 64 == 0;
+    if (stream.next == nullptr || !first) {
+      for (size_t j = slots.begin; j < slots.end; ++j) add_slot<R, N>(values, p, j, vector, acc);
+    } else {
+      for (size_t j = slots.begin; j < slots.end; ++j) {
+        prefetch_slot<N>(values, stream, vector, j);
+        add_slot<R, N>(values, p, j, vector, acc);
       }
     }
     HEARTH_UNROLL
     for (int r = 0; r < R; ++r) {
       HEARTH_UNROLL
       for (int n = 0; n < N; ++n) store(at(out, stride, r, n), acc[r][n]);
+    }
+  }
+
+  // What is read next, for N vectors of slot j.
+  template <int N>
+  [[gnu::always_inline]] static void prefetch_slot(const Values& values, const Stream& stream,
+                                                   uint32_t vector, size_t j) {
+    constexpr size_t kVectorBytes = kLanes * Format::kStoredBytes;
+    const size_t begin = vector * kVectorBytes;
+    stream.prefetch_for(stream.quarter == 0 ? j * values.stride * Format::kStoredBytes + begin
+                                            : begin * kPagePositions + j * N * kVectorBytes,
+                        N * kVectorBytes);
+    if constexpr (Format::kBlocked) {
+      constexpr uint32_t kTogether = 8;
+      const size_t scale_bytes = values.blocks * sizeof(uint16_t);
+      if (vector == 0 && j % kTogether == 0) {
+        stream.prefetch_scales(values.scales_offset + j * scale_bytes, kTogether * scale_bytes);
+      }
+    }
+  }
+
+  template <int R, int N>
+  [[gnu::always_inline]] static void add_slot(const Values& values, const float* p, size_t j,
+                                              uint32_t vector, Vec16 (&acc)[R][N]) {
+    const size_t offset = j * values.stride + vector * kLanes;
+    const Element* v = static_cast<const Element*>(values.elements) + offset;
+    Vec16 x[N];
+    HEARTH_UNROLL
+    for (int n = 0; n < N; ++n) {
+      x[n] = Format::load(v + n * static_cast<int>(kLanes));
+      if constexpr (Format::kScalesValues) {
+        uint32_t block = (vector + static_cast<uint32_t>(n)) * kLanes / kKvBlock;
+        x[n] = mul(x[n], Vec16::all(values.scales[j * values.blocks + block]));
+      }
+      if constexpr (Format::kUnpacks) {
+        store(values.unpacked + offset + n * static_cast<int>(kLanes), x[n]);
+      }
+    }
+    HEARTH_UNROLL
+    for (int r = 0; r < R; ++r) {
+      Vec16 factor = Vec16::all(p[size_t{kPagePositions} * static_cast<size_t>(r) + j]);
+      HEARTH_UNROLL
+      for (int n = 0; n < N; ++n) acc[r][n] = fma(factor, x[n], acc[r][n]);
     }
   }
 

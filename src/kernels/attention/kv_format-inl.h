@@ -15,7 +15,7 @@ namespace {
 struct FormatF32 {
   using Element = float;
   static constexpr KvType kType = KvType::kF32;
-  static constexpr bool kBlocked = false, kScalesValues = false;
+  static constexpr bool kBlocked = false, kScalesValues = false, kUnpacks = false;
   static constexpr size_t kStoredBytes = sizeof(Element);
   static Vec16 load(const float* p) { return Vec16::load(p); }
   static void store16(float* p, Vec16 x) { store(p, x); }
@@ -24,7 +24,7 @@ struct FormatF32 {
 struct FormatF16 {
   using Element = uint16_t;
   static constexpr KvType kType = KvType::kF16;
-  static constexpr bool kBlocked = false, kScalesValues = false;
+  static constexpr bool kBlocked = false, kScalesValues = false, kUnpacks = false;
   static constexpr size_t kStoredBytes = sizeof(Element);
   static Vec16 load(const uint16_t* p) { return Vec16::load_f16(p); }
   static void store16(uint16_t* p, Vec16 x) { store_f16(p, x); }
@@ -33,7 +33,7 @@ struct FormatF16 {
 struct FormatBF16 {
   using Element = uint16_t;
   static constexpr KvType kType = KvType::kBF16;
-  static constexpr bool kBlocked = false, kScalesValues = false;
+  static constexpr bool kBlocked = false, kScalesValues = false, kUnpacks = false;
   static constexpr size_t kStoredBytes = sizeof(Element);
   static Vec16 load(const uint16_t* p) { return Vec16::load_bf16(p); }
   static void store16(uint16_t* p, Vec16 x) { store_bf16(p, x); }
@@ -42,16 +42,23 @@ struct FormatBF16 {
 struct FormatQ8_0 {
   using Element = int8_t;
   static constexpr KvType kType = KvType::kQ8_0;
-  static constexpr bool kBlocked = true, kScalesValues = true;
+  static constexpr bool kBlocked = true, kScalesValues = true, kUnpacks = false;
   static constexpr size_t kStoredBytes = sizeof(Element);
   static Vec16 load(const int8_t* p) { return Vec16::load_i8(p); }
 };
 
-// A page of Format as floats: elements, codes of keys, or values with their scales multiplied in.
+// A page of Format that becomes floats while it is read: elements, codes of keys, or values with
+// their scales multiplied in.
+template <typename Format>
+struct Unpacking : Format {
+  static constexpr bool kUnpacks = true;
+};
+
+// What it became.
 template <typename Format>
 struct Unpacked {
   using Element = float;
-  static constexpr bool kBlocked = Format::kBlocked, kScalesValues = false;
+  static constexpr bool kBlocked = Format::kBlocked, kScalesValues = false, kUnpacks = false;
   static constexpr size_t kStoredBytes = Format::kStoredBytes;
   static Vec16 load(const float* p) { return Vec16::load(p); }
 };

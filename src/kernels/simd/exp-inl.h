@@ -3,23 +3,43 @@
 #pragma once
 
 #include "kernels/simd/exp.h"
+#include "kernels/simd/unroll.h"
 
 namespace hearth {
 namespace {
 
+// Of all lanes of several vectors, step by step beside each other: one alone waits for each step.
+template <typename V, size_t N>
+inline void exp_nonpositive(V (&x)[N]) {
+  V shifted[N], r[N], p[N];
+  HEARTH_UNROLL
+  for (size_t i = 0; i < N; ++i) shifted[i] = fma(x[i], V::all(kLog2E), V::all(kRoundMagic));
+  HEARTH_UNROLL
+  for (size_t i = 0; i < N; ++i) {
+    r[i] = fma(sub(shifted[i], V::all(kRoundMagic)), V::all(-kLn2High), x[i]);
+  }
+  HEARTH_UNROLL
+  for (size_t i = 0; i < N; ++i) {
+    r[i] = fma(sub(shifted[i], V::all(kRoundMagic)), V::all(-kLn2Low), r[i]);
+  }
+  HEARTH_UNROLL
+  for (size_t i = 0; i < N; ++i) p[i] = fma(V::all(kExp6), r[i], V::all(kExp5));
+  constexpr float kFactors[] = {kExp4, kExp3, kExp2, 1.0f, 1.0f};
+  for (float c : kFactors) {
+    HEARTH_UNROLL
+    for (size_t i = 0; i < N; ++i) p[i] = fma(p[i], r[i], V::all(c));
+  }
+  HEARTH_UNROLL
+  for (size_t i = 0; i < N; ++i) {
+    x[i] = zero_below(x[i], kExpFloor, mul(p[i], power_of_two(shifted[i])));
+  }
+}
+
 template <typename V>
 inline V exp_nonpositive(V x) {
-  V shifted = fma(x, V::all(kLog2E), V::all(kRoundMagic));
-  V n = sub(shifted, V::all(kRoundMagic));
-  V r = fma(n, V::all(-kLn2High), x);
-  r = fma(n, V::all(-kLn2Low), r);
-  V p = fma(V::all(kExp6), r, V::all(kExp5));
-  p = fma(p, r, V::all(kExp4));
-  p = fma(p, r, V::all(kExp3));
-  p = fma(p, r, V::all(kExp2));
-  p = fma(p, r, V::all(1.0f));
-  p = fma(p, r, V::all(1.0f));
-  return zero_below(x, kExpFloor, mul(p, power_of_two(shifted)));
+  V one[1] = {x};
+  exp_nonpositive(one);
+  return one[0];
 }
 
 }  // namespace

@@ -1,0 +1,152 @@
+// The rows of a call of attention: what is held for them in scratch, how they are cut into tiles,
+// and what they see of a page. For ISA files, which include it after their Vec16.
+#pragma once
+
+#include "kernels/attention/attention.h"
+#include "kernels/attention/attention_merge-inl.h"
+#include "kernels/attention/attention_tiles-inl.h"
+#include "kernels/attention/kv_format-inl.h"
+
+namespace hearth {
+namespace {
+
+// The slots of page `page` that a row sees whose first and last positions are given.
+inline SlotRange visible_slots(uint32_t first, uint32_t last, uint32_t page) {
+  uint32_t origin = page * kPagePositions;
+  if (last < origin || first >= origin + kPagePositions) return {0, 0};
+  return {first > origin ? first - origin : 0, smaller(last - origin + 1, kPagePositions)};
+}
+
+inline uint32_t first_seen(uint32_t last, uint32_t window) {
+  return window == 0 || last < window ? 0 : last - window + 1;
+}
+
+// What a block of rows carries through the pages; all of it lies in the call's scratch.
+struct RowBlock {
+  const uint32_t* last;
+  uint32_t rows;
+  uint32_t window;
+  uint32_t head_dim;
+  uint32_t stride;  // padded head_dim
+  float* q;         // scaled; tile after tile [d / 16][rows of the tile][16]
+  RowSums span;
+  float* lanes;  // [rows][16]: the span's sums
+  RowSums merged;
+  float* scores;    // [rows][64], then probabilities
+  float* v_scale;   // [64][blocks] of the page
+  float* unpacked;  // [64][stride] of half a page
+  KvPage after;     // AttendArgs::after
+  bool four_places;
+  uint32_t seen;  // positions that any of them sees: [0, seen)
+};
+
+constexpr size_t scratch_floats(size_t rows, size_t stride) {
+  return rows * (3 * stride + kLanes + 4 + kPagePositions) +
+         kPagePositions * (kMaxHeadDim / kKvBlock + stride) + 4 * kLanes;
+}
+constexpr uint32_t block_rows(uint32_t stride) { return stride <= 256 ? kMaxQueryRows : 36; }
+static_assert(scratch_floats(block_rows(256), 256) * sizeof(float) <= kAttendScratchBytes);
+static_assert(scratch_floats(block_rows(512), 512) * sizeof(float) <= kAttendScratchBytes);
+
+inline RowBlock make_block(const AttendArgs& a, uint32_t row0, uint32_t rows) {
+  RowBlock b{};
+  b.last = a.last + row0;
+  b.after = row0 + rows == a.rows ? a.after : KvPage{};
+  b.four_places = a.four_places;
+  for (uint32_t i = 0; i < rows; ++i) b.seen = larger(b.seen, b.last[i] + 1);
+  b.rows = rows;
+  b.window = a.window;
+  b.head_dim = a.head_dim;
+  b.stride = padded_head_dim(a.head_dim);
+  float* next = reinterpret_cast<float*>(a.scratch);
+  auto take = [&](size_t floats) {
+    float* taken = next;
+    next += (floats + kLanes - 1) / kLanes * kLanes;
+    return taken;
+  };
+  size_t matrix = size_t{rows} * b.stride;
+  b.q = take(matrix);
+  const size_t sums = row_sums_floats(rows, a.head_dim);
+  b.span = row_sums(take(sums), rows, a.head_dim);
+  b.merged = row_sums(take(sums), rows, a.head_dim);
+  b.lanes = take(size_t{rows} * kLanes);
+  b.scores = take(size_t{rows} * kPagePositions);
+  b.v_scale = take(kPagePositions * (kMaxHeadDim / kKvBlock));
+  b.unpacked = take(size_t{kPagePositions} * b.stride);
+  return b;
+}
+
+struct Tile {
+  uint32_t row0, rows;
+};
+inline uint32_t tile_count(uint32_t rows) { return (rows + kTileRows - 1) / kTileRows; }
+// As even as can be: two tiles of 4 rows are faster than one of 6 and one of 2.
+inline Tile tile_at(uint32_t rows, uint32_t index) {
+  uint32_t tiles = tile_count(rows);
+  uint32_t begin = rows * index / tiles;
+  return {begin, rows * (index + 1) / tiles - begin};
+}
+
+// Scaled. Rows lie far apart where they come from, and nothing but this says which follow.
+inline void load_queries(const AttendArgs& a, uint32_t row0, const RowBlock& b) {
+  constexpr uint32_t kAhead = 8;
+  auto fetch = [&](uint32_t r) {
+    if (r >= b.rows) return;
+    prefetch_bytes(reinterpret_cast<const std::byte*>(a.q + a.q_offset[row0 + r]),
+                   b.head_dim * sizeof(float));
+  };
+  for (uint32_t r = 0; r < kAhead; ++r) fetch(r);
+  const Vec16 scale = Vec16::all(a.scale);
+  for (uint32_t t = 0; t < tile_count(b.rows); ++t) {
+    const Tile tile = tile_at(b.rows, t);
+    float* q = b.q + size_t{tile.row0} * b.stride;
+    for (uint32_t r = 0; r < tile.rows; ++r) {
+      const float* x = a.q + a.q_offset[row0 + tile.row0 + r];
+      fetch(tile.row0 + r + kAhead);
+      for (uint32_t d = 0; d < b.stride; d += kLanes) {
+        store(q + d * tile.rows + r * kLanes, mul(head_vector(x, b.head_dim, d), scale));
+      }
+    }
+  }
+}
+
+// What rows see of a page.
+struct PageView {
+  struct SeenTile {
+    Tile tile;
+    SlotRange any, common;  // of its rows
+  };
+  SlotRange slots[kMaxQueryRows];                               // of each row
+  SeenTile tiles[(kMaxQueryRows + kTileRows - 1) / kTileRows];  // those that see any of it
+  uint32_t tile_count;
+  SlotRange any;  // of all rows
+};
+
+inline void widen(SlotRange& range, SlotRange by) {
+  range = {smaller(range.begin, by.begin), larger(range.end, by.end)};
+}
+
+inline PageView view_page(const RowBlock& b, uint32_t index) {
+  constexpr SlotRange kNone{kPagePositions, 0};
+  PageView view;
+  view.tile_count = 0;
+  view.any = kNone;
+  for (uint32_t t = 0; t < tile_count(b.rows); ++t) {
+    const Tile tile = tile_at(b.rows, t);
+    SlotRange any = kNone, common{0, kPagePositions};
+    for (uint32_t r = tile.row0; r < tile.row0 + tile.rows; ++r) {
+      const SlotRange seen = visible_slots(first_seen(b.last[r], b.window), b.last[r], index);
+      view.slots[r] = seen;
+      if (!seen.empty()) widen(any, seen);
+      common = {larger(common.begin, seen.begin), smaller(common.end, seen.end)};
+    }
+    if (any.empty()) continue;
+    if (common.empty()) common = {kPagePositions, kPagePositions};
+    view.tiles[view.tile_count++] = {tile, any, common};
+    widen(view.any, any);
+  }
+  return view;
+}
+
+}  // namespace
+}  // namespace hearth
