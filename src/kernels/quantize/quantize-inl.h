@@ -5,6 +5,9 @@
 //     static uint32_t largest_bits(const float* x);
 //     // codes[i] = x[i] * inverse, rounded to nearest even; sums[h]: those of half h.
 //     static void make_codes(const float* x, float inverse, int8_t* codes, int32_t* sums);
+//     // May be left out. Four blocks, the first at element `at` of the row buffers; false, with
+//     // nothing written, where one of them is of those that kQ8 sets apart.
+//     static bool make_four(const float* x, const ActBuffer& out, size_t at);
 //   };
 //
 // and includes that level's Vec16 before this file.
@@ -19,17 +22,32 @@ namespace hearth {
 namespace {
 
 constexpr size_t kQuantBlock = 32;
+constexpr auto kLeastBits = std::bit_cast<uint32_t>(kQ8Least);
+constexpr uint32_t kInfinityBits = 0x7f800000;
 
-// Calls fn(block's 32 floats, index of its first in the row buffers) for each block of the range.
-template <typename Fn>
-inline void for_blocks(const QuantizeArgs& q, Fn&& fn) {
+// Calls fn(block's 32 floats, index of its first in the row buffers) for each block of the range;
+// of four that are left, four(the same of the first) may do all and say so.
+template <typename Fn, typename Four>
+inline void for_blocks(const QuantizeArgs& q, Fn&& fn, Four&& four) {
   const size_t at = q.row * q.out.row_stride + q.first;
   size_t i = 0;
-  for (; i + kQuantBlock <= q.count; i += kQuantBlock) fn(q.x + i, at + i);
+  while (i + kQuantBlock <= q.count) {
+    if (i + 4 * kQuantBlock <= q.count && four(q.x + i, at + i)) {
+      i += 4 * kQuantBlock;
+    } else {
+      fn(q.x + i, at + i);
+      i += kQuantBlock;
+    }
+  }
   if (i == q.count) return;
   float tail[kQuantBlock] = {};
   std::memcpy(tail, q.x + i, (q.count - i) * sizeof(float));
   fn(tail, at + i);
+}
+
+template <typename Fn>
+inline void for_blocks(const QuantizeArgs& q, Fn&& fn) {
+  for_blocks(q, fn, [](const float*, size_t) { return false; });
 }
 
 inline void write_scale_and_sums(const ActBuffer& out, size_t block, float scale,
@@ -46,22 +64,26 @@ inline void write_scale_and_sums(const ActBuffer& out, size_t block, float scale
 
 template <typename Simd>
 void quantize_q8(const QuantizeArgs& q) {
-  constexpr auto kLeast = std::bit_cast<uint32_t>(kQ8Least);
-  constexpr uint32_t kInfinity = 0x7f800000, kQuietNan = 0x7fc00000;
-  for_blocks(q, [&](const float* x, size_t at) {
+  constexpr uint32_t kQuietNan = 0x7fc00000;
+  auto block = [&](const float* x, size_t at) {
     const uint32_t largest = Simd::largest_bits(x);
     int32_t sums[2] = {0, 0};
     float scale = 0;
-    if (largest < kLeast || largest >= kInfinity) [[unlikely]] {
+    if (largest < kLeastBits || largest >= kInfinityBits) [[unlikely]] {
       std::memset(q.out.codes + at, 0, kQuantBlock);
-      if (largest >= kInfinity) scale = std::bit_cast<float>(kQuietNan);
+      if (largest >= kInfinityBits) scale = std::bit_cast<float>(kQuietNan);
     } else {
       const auto amax = std::bit_cast<float>(largest);
       scale = amax / 127.0f;
       Simd::make_codes(x, 127.0f / amax, q.out.codes + at, sums);
     }
     write_scale_and_sums(q.out, at / kQuantBlock, scale, sums);
-  });
+  };
+  if constexpr (requires { &Simd::make_four; }) {
+    for_blocks(q, block, [&](const float* x, size_t at) { return Simd::make_four(x, q.out, at); });
+  } else {
+    for_blocks(q, block);
+  }
 }
 
 void quantize_f32(const QuantizeArgs& q) {
