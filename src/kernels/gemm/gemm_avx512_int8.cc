@@ -5,7 +5,7 @@
 // the codes' offset back. One tile function serves every kind and every M. Few rows: one tile of a
 // panel has them all and unpacks in registers, so that memory is read once and evenly. Many rows: a
 // slice of two panels is unpacked once to the 8-bit form of the same sums, and the tiles of all
-// rows read that from L1.
+// rows read that from L2.
 //
 // The limit of a tile on Zen 4 and 5: the pipes that execute vpdpbusd also execute the mul and fma
 // that end a block, and nothing else of it, so 8 of 10 slots are dot products: 80 % of the int8
@@ -27,9 +27,10 @@ constexpr int kHeldRows = 5;
 constexpr uint32_t tile_rows(uint32_t panels) {
   return panels == kGemmStreams ? 3 : panels == kTilePanels ? 6 : 16;
 }
-// Codes of one panel in a slice of K: two panels leave L1 (48 KiB) room for activations, scales and
-// what is prefetched.
-constexpr size_t kSliceBytes = size_t{12} << 10;
+// Codes of one panel in a slice of K. Two panels come from L2, a line in 7 cycles, which a tile
+// does not notice; what it notices is how often it begins and ends: 12 KiB, for which L1 has room,
+// are slower.
+constexpr size_t kSliceBytes = size_t{48} << 10;
 // From this many rows on unpacking to scratch pays.
 constexpr uint32_t kUnpackRows = 24;
 
