@@ -142,7 +142,6 @@ class Tiles {
                             const Stream& stream) {
     constexpr size_t kRowBytes = kPagePositions * Format::kStoredBytes;
     const uint32_t head_dim = keys.head_dim;
-    const Element* k = static_cast<const Element*>(keys.elements) + column;
     Vec16 acc[R][N];
     clear<R, N>(acc);
     for (uint32_t d0 = 0; d0 < head_dim; d0 += kChunk) {
@@ -152,17 +151,14 @@ class Tiles {
         stream.prefetch_scales(kv_scales_offset(head_dim) + d0 / kKvBlock * kScaleBytes,
                                kScaleBytes);
       }
-      auto elements = [&](uint32_t d, uint32_t count) [[gnu::always_inline]] {
-        score_elements<R, N>(k + size_t{d} * kPagePositions,
-                             keys.unpacked + size_t{d} * kPagePositions + column, count,
-                             q + size_t{d / kLanes} * R * kLanes + d % kLanes, acc);
-      };
       if (stream.next == nullptr) {
-        for (uint32_t d = d0; d < d1; d += kLanes) elements(d, smaller(kLanes, d1 - d));
+        for (uint32_t d = d0; d < d1; d += kLanes) {
+          score_elements<R, N>(keys, d, smaller(kLanes, d1 - d), column, q, acc);
+        }
       } else {
         for (uint32_t d = d0; d < d1; ++d) {
           if (d % kBurst == 0) stream.prefetch_for(d * kRowBytes, kBurst * kRowBytes);
-          elements(d, 1);
+          score_elements<R, N>(keys, d, 1, column, q, acc);
         }
       }
       if constexpr (Format::kBlocked) {
@@ -180,11 +176,15 @@ class Tiles {
     }
   }
 
-  // `count` elements that lie in 16.
+  // Elements [d, d + count) of the head, which lie in 16.
   template <int R, int N>
-  [[gnu::always_inline]] static void score_elements(const Element* k, float* unpacked,
-                                                    uint32_t count, const float* q,
+  [[gnu::always_inline]] static void score_elements(const Keys& keys, uint32_t d, uint32_t count,
+                                                    uint32_t column, const float* q,
                                                     Vec16 (&acc)[R][N]) {
+    const size_t offset = size_t{d} * kPagePositions + column;
+    const Element* k = static_cast<const Element*>(keys.elements) + offset;
+    float* unpacked = keys.unpacked + offset;
+    q += size_t{d / kLanes} * R * kLanes + d % kLanes;
     for (const Element* end = k + size_t{count} * kPagePositions; k != end;
          k += kPagePositions, ++q) {
       Vec16 x[N];
