@@ -169,19 +169,24 @@ class Attention {
   // Where a page is unpacked, the last tile does it, since its rows see the most of a prompt.
   static void score_page(const RowBlock& b, const PageView& view, Keys keys, bool unpack,
                          const Stream& stream) {
-    uint32_t left = view.tile_count;
-    const PageView::SeenTile& last = view.tiles[--left];
-    if (!unpack) {
-      score_tile<Format>(b, last.tile, last.any, keys, stream);
-      while (left-- > 0) {
-        score_tile<Format>(b, view.tiles[left].tile, view.tiles[left].any, keys, {});
+    const uint32_t last = view.tile_count - 1;
+    if constexpr (kUnpacks) {
+      if (unpack) {
+        score_tile<Unpacking<Format>>(b, view.tiles[last].tile, view.any, keys, stream);
+        keys.elements = keys.unpacked;
+        return score_tiles<Unpacked<Format>>(b, view, last, keys);
       }
-      return;
     }
-    score_tile<Unpacking<Format>>(b, last.tile, view.any, keys, stream);
-    keys.elements = b.unpacked;
-    while (left-- > 0) {
-      score_tile<Unpacked<Format>>(b, view.tiles[left].tile, view.tiles[left].any, keys, {});
+    score_tile<Format>(b, view.tiles[last].tile, view.tiles[last].any, keys, stream);
+    score_tiles<Format>(b, view, last, keys);
+  }
+
+  // The first `count` tiles.
+  template <typename Half>
+  static void score_tiles(const RowBlock& b, const PageView& view, uint32_t count,
+                          const Keys& keys) {
+    for (uint32_t t = 0; t < count; ++t) {
+      score_tile<Half>(b, view.tiles[t].tile, view.tiles[t].any, keys, {});
     }
   }
 
@@ -192,24 +197,31 @@ class Attention {
                                b.scores + size_t{tile.row0} * kPagePositions, stream);
   }
 
-  static void add_page(const RowBlock& b, const PageView& view, Values values, bool unpack,
+  static void add_page(const RowBlock& b, const PageView& view, const Values& values, bool unpack,
                        const Stream& stream) {
-    uint32_t left = view.tile_count;
-    const PageView::SeenTile& last = view.tiles[--left];
-    if (!unpack) {
-      add_tile<Format, Format>(b, view, last, values, values, stream);
-      while (left-- > 0) add_tile<Format, Format>(b, view, view.tiles[left], values, values, {});
-      return;
+    const uint32_t last = view.tile_count - 1;
+    if constexpr (kUnpacks) {
+      if (unpack) {
+        const SlotRange &any = view.any, &common = view.tiles[last].common;
+        unpack_values(values, {any.begin, smaller(common.begin, any.end)});
+        unpack_values(values, {larger(common.end, any.begin), any.end});
+        Values unpacked = values;
+        unpacked.elements = values.unpacked;
+        add_tile<Unpacking<Format>, Unpacked<Format>>(b, view, view.tiles[last], values, unpacked,
+                                                      stream);
+        return add_tiles<Unpacked<Format>>(b, view, last, unpacked);
+      }
     }
-    const SlotRange &any = view.any, &common = last.common;
-    unpack_values(values, {any.begin, smaller(common.begin, any.end)});
-    unpack_values(values, {larger(common.end, any.begin), any.end});
-    Values unpacked = values;
-    unpacked.elements = values.unpacked;
-    add_tile<Unpacking<Format>, Unpacked<Format>>(b, view, last, values, unpacked, stream);
-    while (left-- > 0) {
-      add_tile<Unpacked<Format>, Unpacked<Format>>(b, view, view.tiles[left], unpacked, unpacked,
-                                                   {});
+    add_tile<Format, Format>(b, view, view.tiles[last], values, values, stream);
+    add_tiles<Format>(b, view, last, values);
+  }
+
+  // The first `count` tiles.
+  template <typename Half>
+  static void add_tiles(const RowBlock& b, const PageView& view, uint32_t count,
+                        const Values& values) {
+    for (uint32_t t = 0; t < count; ++t) {
+      add_tile<Half, Half>(b, view, view.tiles[t], values, values, {});
     }
   }
 

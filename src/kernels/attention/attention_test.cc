@@ -157,6 +157,24 @@ TEST(AttentionTest, TheLargestCallAndHead) {
   }
 }
 
+// As many as make a page worth unpacking, of neighbouring tokens: their tiles end, and with a
+// window begin, within one.
+TEST(AttentionTest, RowsOfAPrompt) {
+  constexpr uint32_t kTokens = 16, kHeads = 4;
+  for (uint32_t head_dim : {80u, 128u}) {
+    for (KvType type : types()) {
+      SCOPED_TRACE(kv_type_name(type));
+      KvHead head = filled_head(type, head_dim, 200, head_dim);
+      for (uint32_t window : {0u, 70u}) {
+        Queries queries(kTokens * kHeads, head_dim, 19);
+        queries.window = window;
+        for (uint32_t i = 0; i < queries.rows; ++i) queries.last[i] = 184 + i / kHeads;
+        expect_true_everywhere(head, queries);
+      }
+    }
+  }
+}
+
 TEST(AttentionTest, ARowDoesNotDependOnItsCompany) {
   constexpr uint32_t kHeadDim = 40;
   for (KvType type : types()) {
@@ -238,18 +256,25 @@ TEST(AttentionTest, InvisibleSlotsMayHoldAnything) {
     std::vector<float> infinite(kHeadDim, INFINITY);
     dirty.put(store, 85, infinite, infinite);
     dirty.put(store, 10, infinite, infinite);
-    Queries queries(6, kHeadDim, 13);
-    queries.window = 72;
-    queries.last = {81, 82, 83, 84, 85, 86};  // the first sees slot 10, the last two slot 85
-    for (Isa isa : levels()) {
-      std::vector<float> expected = queries.run(attend_of(isa, type), clean.pages());
-      std::vector<float> got = queries.run(attend_of(isa, type), dirty.pages());
-      for (uint32_t i : {1u, 2u, 3u}) {
-        EXPECT_EQ(0, std::memcmp(&got[queries.offset[i]], &expected[queries.offset[i]],
-                                 kHeadDim * sizeof(float)))
-            << isa_name(isa) << " " << kv_type_name(type) << " row " << i;
+    // One tile, and as many as make a page worth unpacking.
+    for (uint32_t heads : {1u, 3u}) {
+      Queries queries(6 * heads, kHeadDim, 13);
+      queries.window = 72;
+      // The first token sees slot 10, the last two slot 85.
+      for (uint32_t i = 0; i < queries.rows; ++i) queries.last[i] = 81 + i / heads;
+      for (Isa isa : levels()) {
+        std::vector<float> expected = queries.run(attend_of(isa, type), clean.pages());
+        std::vector<float> got = queries.run(attend_of(isa, type), dirty.pages());
+        for (uint32_t i = 0; i < queries.rows; ++i) {
+          const float *row = &got[queries.offset[i]], *clean_row = &expected[queries.offset[i]];
+          if (queries.last[i] == 81 || queries.last[i] >= 85) {
+            EXPECT_TRUE(std::isnan(row[0]));
+          } else {
+            EXPECT_EQ(0, std::memcmp(row, clean_row, kHeadDim * sizeof(float)))
+                << isa_name(isa) << " " << kv_type_name(type) << " row " << i;
+          }
+        }
       }
-      for (uint32_t i : {0u, 4u, 5u}) EXPECT_TRUE(std::isnan(got[queries.offset[i]]));
     }
   }
 }

@@ -11,7 +11,8 @@ namespace hearth {
 namespace {
 
 // kBlocked: codes of blocks of kKvBlock elements with a scale each, which `load` leaves out;
-// kScalesValues: of values too. kStoredBytes: of an element in the page.
+// kScalesValues: of values too. kUnpacks: who reads also stores what `load` gives. kStoredBytes:
+// of an element in the page.
 struct FormatF32 {
   using Element = float;
   static constexpr KvType kType = KvType::kF32;

@@ -258,6 +258,9 @@ TEST_P(GemmTest, LongRows) {
   Problem p = make_problem(kind(), 3, 130, 3, 25, Fill::kRandom, 12);
   expect_true(p, 1, {0, 1, 0, 130});
   for (uint32_t m : {1u, 5u, 8u, 25u}) expect_contract(p, m, {0, 3, 1, 130});
+  // Three slices of the longest.
+  Problem longer = make_problem(kind(), 2, 400, 0, 25, Fill::kRandom, 18);
+  expect_contract(longer, 25, {0, 2, 1, 400});
 }
 
 TEST_P(GemmTest, ExtremeCodesAndScales) {

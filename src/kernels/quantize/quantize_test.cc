@@ -122,8 +122,9 @@ TEST_P(QuantizeTest, SameBitsAsTheReference) {
 TEST_P(QuantizeTest, PartsOfARowMakeTheRow) {
   constexpr uint32_t kCount = 333;
   const auto& functions = functions_of(GetParam());
-  std::vector<float> x = inputs(kCount, 3);
-  for (size_t format = 0; format < kActFormats; ++format) {
+  for (size_t n = 0; n < 2 * kActFormats; ++n) {
+    const size_t format = n / 2;
+    std::vector<float> x = n % 2 == 0 ? inputs(kCount, 3) : plain_inputs(kCount, 3);
     Activations whole(static_cast<ActFormat>(format), 3, kCount);
     Activations parts(static_cast<ActFormat>(format), 3, kCount);
     functions[format]({x.data(), 0, kCount, whole.buffer, 1});
