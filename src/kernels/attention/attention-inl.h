@@ -1,13 +1,11 @@
 // Attention over KV pages, written once over Vec16 (kernels/simd/) for all ISA levels: the
 // operations of attention.h in their order, arranged in register tiles. An ISA file includes its
-// Vec16, then this, and instantiates Attention with the width of its tiles.
+// Vec16, then this and its Pages, and instantiates Attention with them.
 //
 // Pages are the outer loop, so that a page's keys and values are read from memory once for all
 // rows, and of a page first the scores of all rows, then the sums of all values, so that L1 holds
-// the half that they read. Rows go in tiles (attention_tiles-inl.h); where a page has kUnpackTiles
-// of them or more, each half becomes floats in scratch while the first tile reads it, whose
-// products hide that. Every operation is elementwise between rows, so a row's bits don't depend on
-// its tile.
+// the half that they read. Rows go in tiles; every operation is elementwise between rows, so a
+// row's bits don't depend on its tile.
 //
 // The first tile of a page prefetches the next page's keys while it reads keys, its values while it
 // reads values, into L2: an L1 of 32 KiB holds one page of f16 and nothing else (Zen 4: 1.45 times
@@ -16,22 +14,16 @@
 // in order.
 #pragma once
 
-#include <type_traits>
-
 #include "kernels/attention/attention.h"
 #include "kernels/attention/attention_merge-inl.h"
 #include "kernels/attention/attention_rows-inl.h"
 #include "kernels/attention/attention_tiles-inl.h"
-#include "kernels/attention/kv_format-inl.h"
 #include "kernels/simd/unroll.h"
 
 namespace hearth {
 namespace {
 
 constexpr uint32_t kPageVectors = kPagePositions / kLanes;
-// From so many tiles on a page is unpacked: the conversions that each would do cost about a third
-// of one.
-constexpr uint32_t kUnpackTiles = 3;
 
 struct PageRange {
   uint32_t begin, end;
@@ -41,8 +33,8 @@ struct PageRange {
 // Of the first page, before anything is read.
 constexpr size_t kFirstBytes = 4096;
 
-// Format: how a page holds keys and values (kv_format-inl.h). kWidth: vectors in a row of a tile.
-template <typename Format, int kWidth>
+// Pages: what the kernel does with a page, as its format asks (attention_floats-inl.h).
+template <typename Pages>
 class Attention {
  public:
   static void attend(const AttendArgs& a) {
@@ -53,8 +45,6 @@ class Attention {
   }
 
  private:
-  using Element = typename Format::Element;
-
   // Of the keys and of the values of a page.
   struct Streams {
     Stream k, v;
@@ -65,19 +55,19 @@ class Attention {
   static Streams streams_of(const RowBlock& b, const KvPage& next, uint32_t positions,
                             const KvPage& rest) {
     constexpr size_t kWhole = size_t{1} << 31;
-    const size_t half = kv_half_bytes(Format::kType, b.head_dim);
-    const bool turns = b.four_places && !Format::kBlocked && positions == kPagePositions;
+    const size_t half = kv_half_bytes(Pages::kType, b.head_dim);
+    const bool turns = b.four_places && Pages::kTakesTurns && positions == kPagePositions;
     const size_t quarter = turns ? half / 4 / 64 * 64 : 0;
-    const size_t seen = positions * Format::kStoredBytes;
-    return {{next.k, quarter, kPagePositions * Format::kStoredBytes, seen, rest.k},
-            {next.v, quarter, kWhole, seen * b.stride, rest.v}};
+    return {
+        {next.k, quarter, Pages::key_bytes(kPagePositions), Pages::key_bytes(positions), rest.k},
+        {next.v, quarter, kWhole, Pages::value_bytes(positions, b.stride), rest.v}};
   }
 
   static void attend_block(const AttendArgs& a, uint32_t row0, uint32_t rows) {
     RowBlock b = make_block(a, row0, rows);
     const PageRange pages = pages_seen(a, b);
     if (!pages.empty()) prefetch_bytes(a.pages[pages.begin].k, kFirstBytes);
-    load_queries(a, row0, b);
+    Pages::load_queries(a, row0, b);
     if (a.sums != nullptr) {
       for (uint32_t span = a.span0; span < a.span1; ++span) {
         b.span = sums_at(a, span, row0, b.stride);
@@ -140,127 +130,9 @@ class Attention {
                          const Streams& streams) {
     const PageView view = view_page(b, index);
     if (view.tile_count == 0) return;
-    const bool unpack = kUnpacks && view.tile_count >= kUnpackTiles;
-    Keys keys{page.k, nullptr, b.head_dim, b.unpacked};
-    if constexpr (Format::kBlocked) {
-      keys.scales = reinterpret_cast<const uint16_t*>(page.k + kv_scales_offset(b.head_dim));
-    }
-    score_page(b, view, keys, unpack, streams.k);
+    Pages::score(b, view, page, streams.k);
     update_rows(b, view);
-    load_v_scales(b, page);
-    Values values{
-        page.v,    b.v_scale, kv_blocks(b.head_dim), b.stride, kv_scales_offset(b.head_dim),
-        b.unpacked};
-    add_page(b, view, values, unpack, streams.v);
-  }
-
-  static constexpr bool kUnpacks = !std::is_same_v<Element, float>;
-
-  static void load_v_scales(const RowBlock& b, const KvPage& page) {
-    if constexpr (Format::kScalesValues) {
-      const auto* scales = reinterpret_cast<const uint16_t*>(page.v + kv_scales_offset(b.head_dim));
-      uint32_t count = kPagePositions * kv_blocks(b.head_dim);
-      for (uint32_t i = 0; i < count; i += kLanes) {
-        store(b.v_scale + i, Vec16::load_f16(scales + i));
-      }
-    }
-  }
-
-  // Where a page is unpacked, the last tile does it, since its rows see the most of a prompt.
-  static void score_page(const RowBlock& b, const PageView& view, Keys keys, bool unpack,
-                         const Stream& stream) {
-    const uint32_t last = view.tile_count - 1;
-    if constexpr (kUnpacks) {
-      if (unpack) {
-        score_tile<Unpacking<Format>>(b, view.tiles[last].tile, view.any, keys, stream);
-        keys.elements = keys.unpacked;
-        return score_tiles<Unpacked<Format>>(b, view, last, keys);
-      }
-    }
-    score_tile<Format>(b, view.tiles[last].tile, view.tiles[last].any, keys, stream);
-    score_tiles<Format>(b, view, last, keys);
-  }
-
-  // The first `count` tiles.
-  template <typename Half>
-  static void score_tiles(const RowBlock& b, const PageView& view, uint32_t count,
-                          const Keys& keys) {
-    for (uint32_t t = 0; t < count; ++t) {
-      score_tile<Half>(b, view.tiles[t].tile, view.tiles[t].any, keys, {});
-    }
-  }
-
-  template <typename Half>
-  static void score_tile(const RowBlock& b, Tile tile, SlotRange slots, const Keys& keys,
-                         const Stream& stream) {
-    Tiles<Half, kWidth>::score(tile.rows, keys, b.q + size_t{tile.row0} * b.stride, slots,
-                               b.scores + size_t{tile.row0} * kPagePositions, stream);
-  }
-
-  static void add_page(const RowBlock& b, const PageView& view, const Values& values, bool unpack,
-                       const Stream& stream) {
-    const uint32_t last = view.tile_count - 1;
-    if constexpr (kUnpacks) {
-      if (unpack) {
-        const SlotRange &any = view.any, &common = view.tiles[last].common;
-        unpack_values(values, {any.begin, smaller(common.begin, any.end)});
-        unpack_values(values, {larger(common.end, any.begin), any.end});
-        Values unpacked = values;
-        unpacked.elements = values.unpacked;
-        add_tile<Unpacking<Format>, Unpacked<Format>>(b, view, view.tiles[last], values, unpacked,
-                                                      stream);
-        return add_tiles<Unpacked<Format>>(b, view, last, unpacked);
-      }
-    }
-    add_tile<Format, Format>(b, view, view.tiles[last], values, values, stream);
-    add_tiles<Format>(b, view, last, values);
-  }
-
-  // The first `count` tiles.
-  template <typename Half>
-  static void add_tiles(const RowBlock& b, const PageView& view, uint32_t count,
-                        const Values& values) {
-    for (uint32_t t = 0; t < count; ++t) {
-      add_tile<Half, Half>(b, view, view.tiles[t], values, values, {});
-    }
-  }
-
-  static void unpack_values(const Values& values, SlotRange slots) {
-    for (size_t j = slots.begin; j < slots.end; ++j) {
-      const Element* v = static_cast<const Element*>(values.elements) + j * values.stride;
-      for (uint32_t d = 0; d < values.stride; d += kLanes) {
-        Vec16 x = Format::load(v + d);
-        if constexpr (Format::kScalesValues) {
-          x = mul(x, Vec16::all(values.scales[j * values.blocks + d / kKvBlock]));
-        }
-        store(values.unpacked + j * values.stride + d, x);
-      }
-    }
-  }
-
-  // Slots that only some of the rows see are summed row by row, of `others`: were the rest to add
-  // 0 v there, a v that is not finite would reach them.
-  template <typename Half, typename Others>
-  static void add_tile(const RowBlock& b, const PageView& view, const PageView::SeenTile& tile,
-                       const Values& values, const Values& others, const Stream& stream) {
-    const SlotRange& common = tile.common;
-    const uint32_t end = tile.tile.row0 + tile.tile.rows;
-    for (uint32_t r = tile.tile.row0; r < end; ++r) {
-      const SlotRange& seen = view.slots[r];
-      add_values<Others>(b, others, {r, 1}, {seen.begin, smaller(seen.end, common.begin)}, {});
-    }
-    add_values<Half>(b, values, tile.tile, common, stream);
-    for (uint32_t r = tile.tile.row0; r < end; ++r) {
-      add_values<Others>(b, others, {r, 1}, {common.end, view.slots[r].end}, {});
-    }
-  }
-
-  template <typename Half>
-  static void add_values(const RowBlock& b, const Values& values, const Tile& tile, SlotRange slots,
-                         const Stream& stream) {
-    if (slots.empty()) return;
-    Tiles<Half, kWidth>::add(tile.rows, values, b.scores + size_t{tile.row0} * kPagePositions,
-                             slots, b.span.acc + size_t{tile.row0} * b.stride, stream);
+    Pages::add(b, view, page, streams.v);
   }
 
   // The page's scores become probabilities; the rows' maxima and sums take them in. Three passes,

@@ -3,11 +3,12 @@
 
 // After Vec16, which it is written over.
 #include "kernels/attention/attention-inl.h"
+#include "kernels/attention/attention_floats-inl.h"
 
 namespace hearth {
 
-#define HEARTH_DEFINE(format, name)                                                   \
-  void attend_##name##_neon(const AttendArgs& a) { Attention<format, 1>::attend(a); } \
+#define HEARTH_DEFINE(format, name)                                                               \
+  void attend_##name##_neon(const AttendArgs& a) { Attention<FloatPages<format, 1>>::attend(a); } \
   void kv_store_##name##_neon(const KvStoreArgs& a) { store_position<format>(a); }
 HEARTH_DEFINE(FormatF32, f32)
 HEARTH_DEFINE(FormatF16, f16)

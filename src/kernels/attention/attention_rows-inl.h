@@ -94,25 +94,6 @@ inline Tile tile_at(uint32_t rows, uint32_t index) {
                  a.head_dim * sizeof(float));
 }
 
-// Scaled. Rows lie far apart where they come from, and nothing but this says which follow.
-inline void load_queries(const AttendArgs& a, uint32_t row0, const RowBlock& b) {
-  constexpr uint32_t kAhead = 8;
-  for (uint32_t r = 0; r < kAhead; ++r) prefetch_query(a, row0 + r);
-  const Vec16 scale = Vec16::all(a.scale);
-  for (uint32_t t = 0; t < tile_count(b.rows); ++t) {
-    const Tile tile = tile_at(b.rows, t);
-    float* q = b.q + size_t{tile.row0} * b.stride;
-    for (uint32_t r = 0; r < tile.rows; ++r) {
-      const uint32_t row = row0 + tile.row0 + r;
-      const float* x = a.q + a.q_offset[row];
-      prefetch_query(a, row + kAhead);
-      for (uint32_t d = 0; d < b.stride; d += kLanes) {
-        store(q + d * tile.rows + r * kLanes, mul(head_vector(x, b.head_dim, d), scale));
-      }
-    }
-  }
-}
-
 // What rows see of a page.
 struct PageView {
   struct SeenTile {

@@ -1,0 +1,188 @@
+// What attention does with pages of floats (f32, f16, bf16) and of q8_0, over Vec16: products in
+// register tiles (attention_tiles-inl.h). Where a page has kUnpackTiles of them or more, each half
+// becomes floats in scratch while the first tile reads it, whose products hide that. For ISA files,
+// which include it after their Vec16.
+#pragma once
+
+#include <type_traits>
+
+#include "kernels/attention/attention_rows-inl.h"
+#include "kernels/attention/attention_tiles-inl.h"
+#include "kernels/attention/kv_format-inl.h"
+
+namespace hearth {
+namespace {
+
+// From so many tiles on a page is unpacked: the conversions that each would do cost about a third
+// of one.
+constexpr uint32_t kUnpackTiles = 3;
+
+// Format: how a page holds keys and values (kv_format-inl.h). kWidth: vectors in a row of a tile.
+template <typename Format, int kWidth>
+class FloatPages {
+  using Element = typename Format::Element;
+
+ public:
+  static constexpr KvType kType = Format::kType;
+  static constexpr bool kTakesTurns = !Format::kBlocked;
+
+  // Of a row of keys, and of values, so many positions: they lie at the beginning.
+  static constexpr size_t key_bytes(uint32_t positions) { return positions * sizeof(Element); }
+  static constexpr size_t value_bytes(uint32_t positions, uint32_t stride) {
+    return size_t{positions} * stride * sizeof(Element);
+  }
+
+  // Scaled. Rows lie far apart where they come from, and nothing but this says which follow.
+  static void load_queries(const AttendArgs& a, uint32_t row0, const RowBlock& b) {
+    constexpr uint32_t kAhead = 8;
+    for (uint32_t r = 0; r < kAhead; ++r) prefetch_query(a, row0 + r);
+    const Vec16 scale = Vec16::all(a.scale);
+    for (uint32_t t = 0; t < tile_count(b.rows); ++t) {
+      const Tile tile = tile_at(b.rows, t);
+      float* q = b.q + size_t{tile.row0} * b.stride;
+      for (uint32_t r = 0; r < tile.rows; ++r) {
+        const uint32_t row = row0 + tile.row0 + r;
+        const float* x = a.q + a.q_offset[row];
+        prefetch_query(a, row + kAhead);
+        for (uint32_t d = 0; d < b.stride; d += kLanes) {
+          store(q + d * tile.rows + r * kLanes, mul(head_vector(x, b.head_dim, d), scale));
+        }
+      }
+    }
+  }
+
+  // The scores of rows with the slots that they see.
+  static void score(const RowBlock& b, const PageView& view, const KvPage& page,
+                    const Stream& stream) {
+    Keys keys{page.k, nullptr, b.head_dim, b.unpacked};
+    if constexpr (Format::kBlocked) {
+      keys.scales = reinterpret_cast<const uint16_t*>(page.k + kv_scales_offset(b.head_dim));
+    }
+    score_page(b, view, keys, unpacks(view), stream);
+  }
+
+  // Adds the values of slots, times what their scores became, to the rows' sums.
+  static void add(const RowBlock& b, const PageView& view, const KvPage& page,
+                  const Stream& stream) {
+    load_v_scales(b, page);
+    Values values{
+        page.v,    b.v_scale, kv_blocks(b.head_dim), b.stride, kv_scales_offset(b.head_dim),
+        b.unpacked};
+    add_page(b, view, values, unpacks(view), stream);
+  }
+
+ private:
+  static constexpr bool kUnpacks = !std::is_same_v<Element, float>;
+
+  static bool unpacks(const PageView& view) { return kUnpacks && view.tile_count >= kUnpackTiles; }
+
+  static void load_v_scales(const RowBlock& b, const KvPage& page) {
+    if constexpr (Format::kScalesValues) {
+      const auto* scales = reinterpret_cast<const uint16_t*>(page.v + kv_scales_offset(b.head_dim));
+      uint32_t count = kPagePositions * kv_blocks(b.head_dim);
+      for (uint32_t i = 0; i < count; i += kLanes) {
+        store(b.v_scale + i, Vec16::load_f16(scales + i));
+      }
+    }
+  }
+
+  // Where a page is unpacked, the last tile does it, since its rows see the most of a prompt.
+  static void score_page(const RowBlock& b, const PageView& view, Keys keys, bool unpack,
+                         const Stream& stream) {
+    const uint32_t last = view.tile_count - 1;
+    if constexpr (kUnpacks) {
+      if (unpack) {
+        score_tile<Unpacking<Format>>(b, view.tiles[last].tile, view.any, keys, stream);
+        keys.elements = keys.unpacked;
+        return score_tiles<Unpacked<Format>>(b, view, last, keys);
+      }
+    }
+    score_tile<Format>(b, view.tiles[last].tile, view.tiles[last].any, keys, stream);
+    score_tiles<Format>(b, view, last, keys);
+  }
+
+  // The first `count` tiles.
+  template <typename Half>
+  static void score_tiles(const RowBlock& b, const PageView& view, uint32_t count,
+                          const Keys& keys) {
+    for (uint32_t t = 0; t < count; ++t) {
+      score_tile<Half>(b, view.tiles[t].tile, view.tiles[t].any, keys, {});
+    }
+  }
+
+  template <typename Half>
+  static void score_tile(const RowBlock& b, Tile tile, SlotRange slots, const Keys& keys,
+                         const Stream& stream) {
+    Tiles<Half, kWidth>::score(tile.rows, keys, b.q + size_t{tile.row0} * b.stride, slots,
+                               b.scores + size_t{tile.row0} * kPagePositions, stream);
+  }
+
+  static void add_page(const RowBlock& b, const PageView& view, const Values& values, bool unpack,
+                       const Stream& stream) {
+    const uint32_t last = view.tile_count - 1;
+    if constexpr (kUnpacks) {
+      if (unpack) {
+        const SlotRange &any = view.any, &common = view.tiles[last].common;
+        unpack_values(values, {any.begin, smaller(common.begin, any.end)});
+        unpack_values(values, {larger(common.end, any.begin), any.end});
+        Values unpacked = values;
+        unpacked.elements = values.unpacked;
+        add_tile<Unpacking<Format>, Unpacked<Format>>(b, view, view.tiles[last], values, unpacked,
+                                                      stream);
+        return add_tiles<Unpacked<Format>>(b, view, last, unpacked);
+      }
+    }
+    add_tile<Format, Format>(b, view, view.tiles[last], values, values, stream);
+    add_tiles<Format>(b, view, last, values);
+  }
+
+  // The first `count` tiles.
+  template <typename Half>
+  static void add_tiles(const RowBlock& b, const PageView& view, uint32_t count,
+                        const Values& values) {
+    for (uint32_t t = 0; t < count; ++t) {
+      add_tile<Half, Half>(b, view, view.tiles[t], values, values, {});
+    }
+  }
+
+  static void unpack_values(const Values& values, SlotRange slots) {
+    for (size_t j = slots.begin; j < slots.end; ++j) {
+      const Element* v = static_cast<const Element*>(values.elements) + j * values.stride;
+      for (uint32_t d = 0; d < values.stride; d += kLanes) {
+        Vec16 x = Format::load(v + d);
+        if constexpr (Format::kScalesValues) {
+          x = mul(x, Vec16::all(values.scales[j * values.blocks + d / kKvBlock]));
+        }
+        store(values.unpacked + j * values.stride + d, x);
+      }
+    }
+  }
+
+  // Slots that only some of the rows see are summed row by row, of `others`: were the rest to add
+  // 0 v there, a v that is not finite would reach them.
+  template <typename Half, typename Others>
+  static void add_tile(const RowBlock& b, const PageView& view, const PageView::SeenTile& tile,
+                       const Values& values, const Values& others, const Stream& stream) {
+    const SlotRange& common = tile.common;
+    const uint32_t end = tile.tile.row0 + tile.tile.rows;
+    for (uint32_t r = tile.tile.row0; r < end; ++r) {
+      const SlotRange& seen = view.slots[r];
+      add_values<Others>(b, others, {r, 1}, {seen.begin, smaller(seen.end, common.begin)}, {});
+    }
+    add_values<Half>(b, values, tile.tile, common, stream);
+    for (uint32_t r = tile.tile.row0; r < end; ++r) {
+      add_values<Others>(b, others, {r, 1}, {common.end, view.slots[r].end}, {});
+    }
+  }
+
+  template <typename Half>
+  static void add_values(const RowBlock& b, const Values& values, const Tile& tile, SlotRange slots,
+                         const Stream& stream) {
+    if (slots.empty()) return;
+    Tiles<Half, kWidth>::add(tile.rows, values, b.scores + size_t{tile.row0} * kPagePositions,
+                             slots, b.span.acc + size_t{tile.row0} * b.stride, stream);
+  }
+};
+
+}  // namespace
+}  // namespace hearth
