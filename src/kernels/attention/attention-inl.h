@@ -33,7 +33,8 @@ struct PageRange {
 // Of the first page, before anything is read.
 constexpr size_t kFirstBytes = 4096;
 
-// Pages: what the kernel does with a page, as its format asks (attention_floats-inl.h).
+// Pages: what the kernel does with a page, as its format asks (attention_floats-inl.h,
+// attention_codes-inl.h).
 template <typename Pages>
 class Attention {
  public:
@@ -144,8 +145,9 @@ class Attention {
       peak[r] = view.slots[r].empty() ? kMinusInfinity : highest_score(b, r, view.slots[r]);
     }
     for (uint32_t r = 0; r < b.rows; r += kLanes) {
-      const Vec16 old = Vec16::load(before + r), now = max(Vec16::load(peak + r), old);
+      const Vec16 old = Vec16::load(before + r), own = Vec16::load(peak + r), now = max(own, old);
       store(peak + r, now);
+      if constexpr (Pages::kSharesTop) store(b.top + r, exp_nonpositive(sub(own, now)));
       store(factor + r, exp_nonpositive(sub(old, now)));
     }
     for (uint32_t r = 0; r < b.rows; ++r) {

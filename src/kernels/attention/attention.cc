@@ -43,12 +43,14 @@ size_t kv_half_bytes(KvType type, uint32_t head_dim) {
 }
 
 void prefetch_slot(KvType type, uint32_t head_dim, const KvPage& page, uint32_t slot) {
-  const size_t element = element_bytes(type), value_bytes = element * padded_head_dim(head_dim);
-  for (size_t d = 0; d < padded_head_dim(head_dim); ++d) {
-    __builtin_prefetch(page.k + element * (kPagePositions * d + slot), 1);
+  // A row of keys holds one element of all positions, of q8_0 two; a row of values likewise.
+  const uint32_t paired = type == KvType::kQ8_0 ? 2 : 1;
+  const size_t element = element_bytes(type) * paired, stride = padded_head_dim(head_dim);
+  for (size_t row = 0; row < stride / paired; ++row) {
+    __builtin_prefetch(page.k + element * (kPagePositions * row + slot), 1);
   }
-  for (size_t at = 0; at < value_bytes; at += 64) {
-    __builtin_prefetch(page.v + value_bytes * slot + at, 1);
+  for (size_t at = 0; at < element * stride; at += 64) {
+    __builtin_prefetch(page.v + element * stride * (slot / paired) + at, 1);
   }
 }
 

@@ -1,25 +1,23 @@
 // Attention of query rows of one KV head over paged keys and values, and the KV page layout.
 //
 // A page holds kPagePositions positions of one KV head. D = head_dim padded to 16:
-//   K: T [D][64 positions]; for q8_0: i8 [D][64], then f16 scale [ceil(D / 32)][64]
-//   V: T [64 positions][D]; for q8_0: i8 [64][D], then f16 scale [64][ceil(D / 32)]
-// One SIMD lane is one position in K and one element in V, so neither product sums across lanes. A
-// q8_0 block is 32 consecutive elements of the head (the last one may be half), scale = amax / 127
-// rounded to f16, codes round-to-nearest-even(x / scale) clamped to [-127, 127], all 0 where the
-// scale is 0. Storing a position writes its padding too, as zeros.
+//   K: T [D][64 positions]     q8_0: i8 [D / 2][64][2], then f16 scale [ceil(D / 32)][64]
+//   V: T [64 positions][D]     q8_0: i8 [32][D][2],     then f16 scale [ceil(D / 32)][64]
+// One SIMD lane is one position in K and one element in V, so neither product sums across lanes; of
+// q8_0 it holds two elements of the position, and two positions of the element, which one product
+// of int16 takes in. A q8_0 block is 32 consecutive elements of the head (the last one may be
+// half), scale = amax / 127 rounded to f16, codes round-to-nearest-even(x / scale) clamped to
+// [-127, 127], all 0 where the scale is 0. Storing a position writes its padding too, as zeros.
 //
 // The numerical contract: a query's result depends on nothing but the query, the keys and values it
 // sees and their absolute positions; every ISA level gives the same bits. For one row, with
 // exp = exp_nonpositive (kernels/simd/exp.h), n-th slot of a page = position 64 page + n:
 //
-//   score of a slot    qs[d] = q[d] * scale, s = 0, then s = fma(qs[d], k[d], s) for ascending d;
-//                      q8_0: the same chain over the codes of a block from 0, then
-//                      s = fma(chain, k scale, s) for ascending blocks
+//   score of a slot    qs[d] = q[d] * scale, s = 0, then s = fma(qs[d], k[d], s) for ascending d
 //   page               m' = max(m, s of the visible slots); p = exp(s - m'), 0 for other slots;
 //                      f = exp(m - m'); acc[d] *= f; sum[l] = fma(sum[l], f,
 //                      ((p[l] + p[l + 16]) + p[l + 32]) + p[l + 48]) for lanes l < 16;
 //                      acc[d] = fma(p, v[d], acc[d]) for ascending visible slots; m = m'
-//                      (v of q8_0 = float(code) * v scale)
 //   span               kSpanPages pages, counted from position 0: starts with m = -inf,
 //                      sum = acc = 0 and ends with L = the lanes of sum added by halves
 //                      (l + l+8, then + 4, 2, 1)
@@ -28,7 +26,22 @@
 //                      from M = -inf, S = A = 0; a span of which the row sees nothing is left out
 //   result             out[d] = A[d] * (1 / S)
 //
-// Pages of which a row sees nothing don't touch it, and nobody reads a page that no row sees: its
+// For q8_0 the products are those of integers, which are exact: queries, and probabilities times
+// the scales of values, become int16 (round to nearest even), whose steps are 2^-15 of the largest
+// that they stand beside, where those of the codes are 2^-7. All else is as above:
+//
+//   query              a = max |qs[d]|, q16[d] = round(qs[d] * (32767 / a)), all 0 where
+//                      a < 2^-100; unit = a / 32767 + (the sum of 0 * qs[d])
+//   score of a slot    s = 0, then s = fma(float(sum of q16[d] * code), k scale, s) for ascending
+//                      blocks; then s *= unit
+//   values of a page   t = exp(max of the page's s - m'); S = the largest v scale of a block among
+//                      visible slots, u = v scale * (32766 / S), 0 where S = 0;
+//                      w = round(p * (1 / t) * u), 0 where t = 0 and for other slots;
+//                      acc[d] = fma(float(sum of w * code), t * (S / 32766 + Z), acc[d]), Z = the
+//                      sum of 0 * v scale over all blocks and visible slots
+//
+// The sums of zeros are there for what is not finite. Pages of which a row sees nothing don't touch
+// it, and nobody reads a page that no row sees: its
 // pointers may be null. Slots that no row sees may hold anything. So the same bits come out for any
 // set of rows in a call and any order of them, and for spans that several calls visit (`sums`) and
 // merge_spans puts together.
@@ -70,7 +83,8 @@ struct KvStoreArgs {
   uint32_t slot;  // position % kPagePositions
 };
 using KvStoreFn = void (*)(const KvStoreArgs&);
-// Fetches the lines that storing a position in `slot` writes, one for each element of the key.
+// Fetches the lines that storing a position in `slot` writes: one for each element of the key, of
+// q8_0 for two.
 void prefetch_slot(KvType type, uint32_t head_dim, const KvPage& page, uint32_t slot);
 
 // Bytes of scratch (64-byte aligned) that any attend call may use.

@@ -3,6 +3,7 @@
 
 // After Vec16, which it is written over.
 #include "kernels/attention/attention-inl.h"
+#include "kernels/attention/attention_codes-inl.h"
 #include "kernels/attention/attention_floats-inl.h"
 
 namespace hearth {
@@ -15,8 +16,10 @@ namespace hearth {
 HEARTH_DEFINE(FormatF32, f32)
 HEARTH_DEFINE(FormatF16, f16)
 HEARTH_DEFINE(FormatBF16, bf16)
-HEARTH_DEFINE(FormatQ8_0, q8_0)
 #undef HEARTH_DEFINE
+
+void attend_q8_0_avx512(const AttendArgs& a) { Attention<CodePages<4>>::attend(a); }
+void kv_store_q8_0_avx512(const KvStoreArgs& a) { store_codes(a); }
 
 void merge_spans_avx512(const MergeArgs& a) { merge_spans(a); }
 

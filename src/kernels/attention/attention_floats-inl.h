@@ -1,4 +1,4 @@
-// What attention does with pages of floats (f32, f16, bf16) and of q8_0, over Vec16: products in
+// What attention does with pages of floats (f32, f16, bf16), over Vec16: products in
 // register tiles (attention_tiles-inl.h). Where a page has kUnpackTiles of them or more, each half
 // becomes floats in scratch while the first tile reads it, whose products hide that. For ISA files,
 // which include it after their Vec16.
@@ -24,7 +24,7 @@ class FloatPages {
 
  public:
   static constexpr KvType kType = Format::kType;
-  static constexpr bool kTakesTurns = !Format::kBlocked;
+  static constexpr bool kTakesTurns = true, kSharesTop = false;
 
   // Of a row of keys, and of values, so many positions: they lie at the beginning.
   static constexpr size_t key_bytes(uint32_t positions) { return positions * sizeof(Element); }
@@ -32,59 +32,32 @@ class FloatPages {
     return size_t{positions} * stride * sizeof(Element);
   }
 
-  // Scaled. Rows lie far apart where they come from, and nothing but this says which follow.
   static void load_queries(const AttendArgs& a, uint32_t row0, const RowBlock& b) {
-    constexpr uint32_t kAhead = 8;
-    for (uint32_t r = 0; r < kAhead; ++r) prefetch_query(a, row0 + r);
     const Vec16 scale = Vec16::all(a.scale);
-    for (uint32_t t = 0; t < tile_count(b.rows); ++t) {
-      const Tile tile = tile_at(b.rows, t);
-      float* q = b.q + size_t{tile.row0} * b.stride;
-      for (uint32_t r = 0; r < tile.rows; ++r) {
-        const uint32_t row = row0 + tile.row0 + r;
-        const float* x = a.q + a.q_offset[row];
-        prefetch_query(a, row + kAhead);
-        for (uint32_t d = 0; d < b.stride; d += kLanes) {
-          store(q + d * tile.rows + r * kLanes, mul(head_vector(x, b.head_dim, d), scale));
-        }
+    for_queries(a, row0, b, [&](const Tile& tile, uint32_t r, const float* x) {
+      float* q = b.q + size_t{tile.row0} * b.stride + r * kLanes;
+      for (uint32_t d = 0; d < b.stride; d += kLanes) {
+        store(q + d * tile.rows, mul(head_vector(x, b.head_dim, d), scale));
       }
-    }
+    });
   }
 
   // The scores of rows with the slots that they see.
   static void score(const RowBlock& b, const PageView& view, const KvPage& page,
                     const Stream& stream) {
-    Keys keys{page.k, nullptr, b.head_dim, b.unpacked};
-    if constexpr (Format::kBlocked) {
-      keys.scales = reinterpret_cast<const uint16_t*>(page.k + kv_scales_offset(b.head_dim));
-    }
-    score_page(b, view, keys, unpacks(view), stream);
+    score_page(b, view, {page.k, b.head_dim, b.unpacked}, unpacks(view), stream);
   }
 
   // Adds the values of slots, times what their scores became, to the rows' sums.
   static void add(const RowBlock& b, const PageView& view, const KvPage& page,
                   const Stream& stream) {
-    load_v_scales(b, page);
-    Values values{
-        page.v,    b.v_scale, kv_blocks(b.head_dim), b.stride, kv_scales_offset(b.head_dim),
-        b.unpacked};
-    add_page(b, view, values, unpacks(view), stream);
+    add_page(b, view, {page.v, b.stride, b.unpacked}, unpacks(view), stream);
   }
 
  private:
   static constexpr bool kUnpacks = !std::is_same_v<Element, float>;
 
   static bool unpacks(const PageView& view) { return kUnpacks && view.tile_count >= kUnpackTiles; }
-
-  static void load_v_scales(const RowBlock& b, const KvPage& page) {
-    if constexpr (Format::kScalesValues) {
-      const auto* scales = reinterpret_cast<const uint16_t*>(page.v + kv_scales_offset(b.head_dim));
-      uint32_t count = kPagePositions * kv_blocks(b.head_dim);
-      for (uint32_t i = 0; i < count; i += kLanes) {
-        store(b.v_scale + i, Vec16::load_f16(scales + i));
-      }
-    }
-  }
 
   // Where a page is unpacked, the last tile does it, since its rows see the most of a prompt.
   static void score_page(const RowBlock& b, const PageView& view, Keys keys, bool unpack,
@@ -149,11 +122,7 @@ class FloatPages {
     for (size_t j = slots.begin; j < slots.end; ++j) {
       const Element* v = static_cast<const Element*>(values.elements) + j * values.stride;
       for (uint32_t d = 0; d < values.stride; d += kLanes) {
-        Vec16 x = Format::load(v + d);
-        if constexpr (Format::kScalesValues) {
-          x = mul(x, Vec16::all(values.scales[j * values.blocks + d / kKvBlock]));
-        }
-        store(values.unpacked + j * values.stride + d, x);
+        store(values.unpacked + j * values.stride + d, Format::load(v + d));
       }
     }
   }

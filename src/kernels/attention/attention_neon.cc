@@ -3,6 +3,7 @@
 
 // After Vec16, which it is written over.
 #include "kernels/attention/attention-inl.h"
+#include "kernels/attention/attention_codes-inl.h"
 #include "kernels/attention/attention_floats-inl.h"
 
 namespace hearth {
@@ -13,8 +14,10 @@ namespace hearth {
 HEARTH_DEFINE(FormatF32, f32)
 HEARTH_DEFINE(FormatF16, f16)
 HEARTH_DEFINE(FormatBF16, bf16)
-HEARTH_DEFINE(FormatQ8_0, q8_0)
 #undef HEARTH_DEFINE
+
+void attend_q8_0_neon(const AttendArgs& a) { Attention<CodePages<1>>::attend(a); }
+void kv_store_q8_0_neon(const KvStoreArgs& a) { store_codes(a); }
 
 void merge_spans_neon(const MergeArgs& a) { merge_spans(a); }
 

@@ -82,6 +82,7 @@ double KvHead::key(uint32_t position, uint32_t d) const {
       return bf16_to_f32(element<bf16_t>(half, at));
     case KvType::kQ8_0: {
       size_t scale = size_t{d / kKvBlock} * kPagePositions + slot;
+      at = (size_t{d / 2} * kPagePositions + slot) * 2 + d % 2;
       return static_cast<double>(element<int8_t>(half, at)) *
              f16_to_f32(element<f16_t>(half + kv_scales_offset(head_dim_), scale));
     }
@@ -101,7 +102,8 @@ double KvHead::value(uint32_t position, uint32_t d) const {
     case KvType::kBF16:
       return bf16_to_f32(element<bf16_t>(half, at));
     case KvType::kQ8_0: {
-      size_t scale = size_t{slot} * kv_blocks(head_dim_) + d / kKvBlock;
+      size_t scale = size_t{d / kKvBlock} * kPagePositions + slot;
+      at = (size_t{slot / 2} * padded_head_dim(head_dim_) + d) * 2 + slot % 2;
       return static_cast<double>(element<int8_t>(half, at)) *
              f16_to_f32(element<f16_t>(half + kv_scales_offset(head_dim_), scale));
     }

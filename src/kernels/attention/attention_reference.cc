@@ -35,23 +35,43 @@ struct BF16 {
 };
 struct Q8_0 {};
 
-// How to read and write one position of a page.
+using Scores = std::array<float, kPagePositions>;
+
+// What a row sees of a page: slots [begin, end).
+struct Seen {
+  uint32_t begin, end;
+};
+
+// How to read and write a page.
 template <typename Type>
 struct Page {
   using Element = typename Type::Element;
 
-  static float score(const KvPage& page, uint32_t head_dim, uint32_t slot, const float* q) {
+  // A scaled query.
+  struct Query {
+    Query(const float* q_, uint32_t head_dim_) : q(q_), head_dim(head_dim_) {}
+    const float* q;
+    uint32_t head_dim;
+  };
+
+  static float score(const KvPage& page, uint32_t slot, const Query& query) {
     const Element* k = elements<Element>(page.k) + slot;
     float s = 0;
-    for (size_t d = 0; d < head_dim; ++d) {
-      s = std::fma(q[d], Type::widen(k[d * kPagePositions]), s);
+    for (size_t d = 0; d < query.head_dim; ++d) {
+      s = std::fma(query.q[d], Type::widen(k[d * kPagePositions]), s);
     }
     return s;
   }
 
-  static float value(const KvPage& page, uint32_t head_dim, uint32_t slot, uint32_t d) {
-    size_t row = size_t{slot} * padded_head_dim(head_dim);
-    return Type::widen(elements<Element>(page.v)[row + d]);
+  // Adds the values that a row sees times p to acc[head_dim].
+  static void add(const KvPage& page, uint32_t head_dim, Seen seen, const Scores& p, float /*top*/,
+                  float* acc) {
+    for (uint32_t d = 0; d < head_dim; ++d) {
+      for (uint32_t slot = seen.begin; slot < seen.end; ++slot) {
+        Element v = elements<Element>(page.v)[size_t{slot} * padded_head_dim(head_dim) + d];
+        acc[d] = std::fma(p[slot], Type::widen(v), acc[d]);
+      }
+    }
   }
 
   static void store(const KvStoreArgs& a) {
@@ -75,44 +95,88 @@ int8_t block_code(float x, f16_t scale) {
   return static_cast<int8_t>(std::clamp(std::nearbyint(x / f16_to_f32(scale)), -127.0f, 127.0f));
 }
 
+int8_t& key_code(const KvPage& page, uint32_t slot, size_t d) {
+  return elements<int8_t>(page.k)[(d / 2 * kPagePositions + slot) * 2 + d % 2];
+}
+int8_t& value_code(const KvPage& page, uint32_t head_dim, size_t slot, uint32_t d) {
+  return elements<int8_t>(page.v)[(slot / 2 * padded_head_dim(head_dim) + d) * 2 + slot % 2];
+}
+f16_t* block_scales(std::byte* half, uint32_t head_dim, uint32_t block) {
+  return elements<f16_t>(half + kv_scales_offset(head_dim)) + size_t{block} * kPagePositions;
+}
+int32_t rounded(float x) { return static_cast<int32_t>(std::nearbyint(x)); }
+
 template <>
 struct Page<Q8_0> {
-  static float score(const KvPage& page, uint32_t head_dim, uint32_t slot, const float* q) {
-    const int8_t* k = elements<int8_t>(page.k) + slot;
-    const f16_t* scales = elements<f16_t>(page.k + kv_scales_offset(head_dim)) + slot;
-    float s = 0;
-    for (uint32_t b = 0; b < kv_blocks(head_dim); ++b) {
-      float chain = 0;
-      for (uint32_t d = b * kKvBlock; d < std::min((b + 1) * kKvBlock, head_dim); ++d) {
-        chain = std::fma(q[d], static_cast<float>(k[size_t{d} * kPagePositions]), chain);
+  struct Query {
+    std::array<int32_t, kMaxHeadDim> codes{};
+    float unit;
+    uint32_t head_dim;
+
+    Query(const float* q, uint32_t head_dim_) : head_dim(head_dim_) {
+      float highest = 0, zeros = 0;
+      for (uint32_t d = 0; d < head_dim; ++d) {
+        highest = std::max(highest, std::fabs(q[d]));
+        zeros += 0.0f * q[d];
       }
-      s = std::fma(chain, f16_to_f32(scales[size_t{b} * kPagePositions]), s);
+      unit = highest / 32767.0f + zeros;
+      if (highest < 0x1p-100f || std::isnan(unit)) return;
+      for (uint32_t d = 0; d < head_dim; ++d) codes[d] = rounded(q[d] * (32767.0f / highest));
     }
-    return s;
+  };
+
+  static float score(const KvPage& page, uint32_t slot, const Query& query) {
+    float s = 0;
+    for (uint32_t b = 0; b < kv_blocks(query.head_dim); ++b) {
+      int32_t sum = 0;
+      for (uint32_t d = b * kKvBlock; d < std::min((b + 1) * kKvBlock, query.head_dim); ++d) {
+        sum += query.codes[d] * key_code(page, slot, d);
+      }
+      f16_t scale = block_scales(page.k, query.head_dim, b)[slot];
+      s = std::fma(static_cast<float>(sum), f16_to_f32(scale), s);
+    }
+    return s * query.unit;
   }
 
-  static float value(const KvPage& page, uint32_t head_dim, uint32_t slot, uint32_t d) {
-    size_t row = size_t{slot} * padded_head_dim(head_dim);
-    const f16_t* scales = elements<f16_t>(page.v + kv_scales_offset(head_dim));
-    return static_cast<float>(elements<int8_t>(page.v)[row + d]) *
-           f16_to_f32(scales[slot * kv_blocks(head_dim) + d / kKvBlock]);
+  static void add(const KvPage& page, uint32_t head_dim, Seen seen, const Scores& p, float top,
+                  float* acc) {
+    float zeros = 0;
+    for (uint32_t b = 0; b < kv_blocks(head_dim); ++b) {
+      for (uint32_t slot = seen.begin; slot < seen.end; ++slot) {
+        zeros += 0.0f * f16_to_f32(block_scales(page.v, head_dim, b)[slot]);
+      }
+    }
+    float inverse = top > 0 ? 1.0f / top : 0.0f;
+    for (uint32_t b = 0; b < kv_blocks(head_dim); ++b) {
+      const f16_t* scales = block_scales(page.v, head_dim, b);
+      float highest = 0;
+      for (uint32_t slot = seen.begin; slot < seen.end; ++slot) {
+        highest = std::max(highest, f16_to_f32(scales[slot]));
+      }
+      float unit = top * (highest / 32766.0f + zeros);
+      float relative = highest > 0 ? 32766.0f / highest : 0.0f;
+      for (uint32_t d = b * kKvBlock; d < std::min((b + 1) * kKvBlock, head_dim); ++d) {
+        int32_t sum = 0;
+        for (uint32_t slot = seen.begin; slot < seen.end && std::isfinite(unit); ++slot) {
+          int32_t w = rounded(p[slot] * inverse * (f16_to_f32(scales[slot]) * relative));
+          sum += w * value_code(page, head_dim, slot, d);
+        }
+        acc[d] = std::fma(static_cast<float>(sum), unit, acc[d]);
+      }
+    }
   }
 
   static void store(const KvStoreArgs& a) {
-    size_t padded = padded_head_dim(a.head_dim);
-    f16_t* k_scales = elements<f16_t>(a.page.k + kv_scales_offset(a.head_dim));
-    f16_t* v_scales = elements<f16_t>(a.page.v + kv_scales_offset(a.head_dim));
-    for (uint32_t d = 0; d < padded; ++d) {
+    for (uint32_t d = 0; d < padded_head_dim(a.head_dim); ++d) {
       uint32_t b = d / kKvBlock;
       uint32_t count = std::min(kKvBlock, a.head_dim - std::min(a.head_dim, b * kKvBlock));
       f16_t k_scale = block_scale(a.k + b * kKvBlock, count);
       f16_t v_scale = block_scale(a.v + b * kKvBlock, count);
       bool inside = d < a.head_dim;
-      k_scales[b * kPagePositions + a.slot] = k_scale;
-      v_scales[a.slot * kv_blocks(a.head_dim) + b] = v_scale;
-      elements<int8_t>(a.page.k)[size_t{d} * kPagePositions + a.slot] =
-          block_code(inside ? a.k[d] : 0, k_scale);
-      elements<int8_t>(a.page.v)[a.slot * padded + d] = block_code(inside ? a.v[d] : 0, v_scale);
+      block_scales(a.page.k, a.head_dim, b)[a.slot] = k_scale;
+      block_scales(a.page.v, a.head_dim, b)[a.slot] = v_scale;
+      key_code(a.page, a.slot, d) = block_code(inside ? a.k[d] : 0, k_scale);
+      value_code(a.page, a.head_dim, a.slot, d) = block_code(inside ? a.v[d] : 0, v_scale);
     }
   }
 };
@@ -174,46 +238,45 @@ struct Row {
     first = a.window == 0 || a.window > last ? 0 : last - a.window + 1;
   }
 
-  bool sees(uint32_t page, uint32_t slot) const {
-    uint32_t position = page * kPagePositions + slot;
-    return position >= first && position <= last;
+  Seen sees(uint32_t page) const {
+    uint32_t origin = page * kPagePositions;
+    return {std::max(first, origin) - origin, std::min(last + 1 - origin, kPagePositions)};
   }
 
   template <typename Type>
   Sums visit_span(const KvPage* pages, uint32_t span) const {
+    const typename Page<Type>::Query query(q.data(), head_dim);
     Sums sums;
     std::array<float, 16> lanes{};
     uint32_t begin = std::max(span * kSpanPages, first / kPagePositions);
     uint32_t end = std::min((span + 1) * kSpanPages, last / kPagePositions + 1);
-    for (uint32_t page = begin; page < end; ++page) visit<Type>(pages[page], page, &sums, &lanes);
+    for (uint32_t page = begin; page < end; ++page) {
+      visit<Type>(pages[page], sees(page), query, &sums, &lanes);
+    }
     sums.sum = add_by_halves(lanes);
     return sums;
   }
 
   template <typename Type>
-  void visit(const KvPage& page, uint32_t index, Sums* sums, std::array<float, 16>* lanes) const {
-    std::array<float, kPagePositions> s{}, p{};
-    float highest = sums->peak;
-    for (uint32_t slot = 0; slot < kPagePositions; ++slot) {
-      if (!sees(index, slot)) continue;
-      s[slot] = Page<Type>::score(page, head_dim, slot, q.data());
-      if (s[slot] > highest) highest = s[slot];
+  void visit(const KvPage& page, Seen seen, const typename Page<Type>::Query& query, Sums* sums,
+             std::array<float, 16>* lanes) const {
+    Scores s{}, p{};
+    float page_peak = kMinusInfinity;
+    for (uint32_t slot = seen.begin; slot < seen.end; ++slot) {
+      s[slot] = Page<Type>::score(page, slot, query);
+      if (s[slot] > page_peak) page_peak = s[slot];
     }
-    for (uint32_t slot = 0; slot < kPagePositions; ++slot) {
-      if (sees(index, slot)) p[slot] = exp_nonpositive(s[slot] - highest);
+    float highest = std::max(sums->peak, page_peak);
+    for (uint32_t slot = seen.begin; slot < seen.end; ++slot) {
+      p[slot] = exp_nonpositive(s[slot] - highest);
     }
     float factor = exp_nonpositive(sums->peak - highest);
     for (uint32_t l = 0; l < 16; ++l) {
       (*lanes)[l] = std::fma((*lanes)[l], factor, ((p[l] + p[l + 16]) + p[l + 32]) + p[l + 48]);
     }
-    for (uint32_t d = 0; d < head_dim; ++d) {
-      float& acc = sums->acc[d];
-      acc *= factor;
-      for (uint32_t slot = 0; slot < kPagePositions; ++slot) {
-        if (!sees(index, slot)) continue;
-        acc = std::fma(p[slot], Page<Type>::value(page, head_dim, slot, d), acc);
-      }
-    }
+    for (uint32_t d = 0; d < head_dim; ++d) sums->acc[d] *= factor;
+    Page<Type>::add(page, head_dim, seen, p, exp_nonpositive(page_peak - highest),
+                    sums->acc.data());
     sums->peak = highest;
   }
 };

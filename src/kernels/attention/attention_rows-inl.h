@@ -28,21 +28,21 @@ struct RowBlock {
   uint32_t window;
   uint32_t head_dim;
   uint32_t stride;  // padded head_dim
-  float* q;         // scaled; tile after tile [d / 16][rows of the tile][16]
+  float* q;         // scaled, or int16 of it; tile after tile [d / 16][rows of the tile][16]
+  float* unit;      // [rows]: what one step of these int16 is worth
   RowSums span;
   float* lanes;  // [rows][16]: the span's sums
   RowSums merged;
   float* scores;    // [rows][64], then probabilities
-  float* v_scale;   // [64][blocks] of the page
-  float* unpacked;  // [64][stride] of half a page
+  float* top;       // [rows]: the highest of these, where Pages::kSharesTop
+  float* unpacked;  // [64][stride] of half a page, or what else a page is turned into
   KvPage after;     // AttendArgs::after
   bool four_places;
   uint32_t seen;  // positions that any of them sees: [0, seen)
 };
 
 constexpr size_t scratch_floats(size_t rows, size_t stride) {
-  return rows * (3 * stride + kLanes + 4 + kPagePositions) +
-         kPagePositions * (kMaxHeadDim / kKvBlock + stride) + 4 * kLanes;
+  return rows * (3 * stride + kLanes + 6 + kPagePositions) + kPagePositions * stride + 6 * kLanes;
 }
 constexpr uint32_t block_rows(uint32_t stride) { return stride <= 256 ? kMaxQueryRows : 36; }
 static_assert(scratch_floats(block_rows(256), 256) * sizeof(float) <= kAttendScratchBytes);
@@ -71,7 +71,8 @@ inline RowBlock make_block(const AttendArgs& a, uint32_t row0, uint32_t rows) {
   b.merged = row_sums(take(sums), rows, a.head_dim);
   b.lanes = take(size_t{rows} * kLanes);
   b.scores = take(size_t{rows} * kPagePositions);
-  b.v_scale = take(kPagePositions * (kMaxHeadDim / kKvBlock));
+  b.unit = take(rows);
+  b.top = take(rows);
   b.unpacked = take(size_t{kPagePositions} * b.stride);
   return b;
 }
@@ -92,6 +93,22 @@ inline Tile tile_at(uint32_t rows, uint32_t index) {
   if (row >= a.rows) return;
   prefetch_bytes(reinterpret_cast<const std::byte*>(a.q + a.q_offset[row]),
                  a.head_dim * sizeof(float));
+}
+
+// Calls fn(tile, row of the tile, query) for all rows, which lie far apart where they come from:
+// nothing but this says which follow.
+template <typename Fn>
+inline void for_queries(const AttendArgs& a, uint32_t row0, const RowBlock& b, Fn&& fn) {
+  constexpr uint32_t kAhead = 8;
+  for (uint32_t r = 0; r < kAhead; ++r) prefetch_query(a, row0 + r);
+  for (uint32_t t = 0; t < tile_count(b.rows); ++t) {
+    const Tile tile = tile_at(b.rows, t);
+    for (uint32_t r = 0; r < tile.rows; ++r) {
+      const uint32_t row = row0 + tile.row0 + r;
+      prefetch_query(a, row + kAhead);
+      fn(tile, r, a.q + a.q_offset[row]);
+    }
+  }
 }
 
 // What rows see of a page.

@@ -40,32 +40,51 @@ struct Truth {
   std::vector<double> out, bound;
 };
 
+// 2^-15 of the largest value that positions [begin, end) have in the block of d, times a code's
+// 127.
+double value_step(const KvHead& head, uint32_t begin, uint32_t end, uint32_t d) {
+  double largest = 0;
+  uint32_t block = d / kKvBlock * kKvBlock;
+  for (uint32_t j = begin; j < end; ++j) {
+    for (uint32_t i = block; i < std::min(block + kKvBlock, head.head_dim()); ++i) {
+      largest = std::max(largest, std::fabs(head.value(j, i)));
+    }
+  }
+  return largest / 32766;
+}
+
 // With u = 2^-24, n positions, h = head_dim: a score is a chain of at most h + 16 (blocks of
 // kMaxHeadDim) + 2 roundings, so its error is at most E = (h + 18) u max_j sum_d |q k scale|. A
 // probability has the relative error E, u R of the subtraction from the maximum (R: the range of
 // the scores, or 88 beyond which exp is 0), and exp's own; so has each of the at most n / 64 + n /
 // 512 + 3 factors that rescale a sum. Sums of n terms of one sign (or of |v|) add n + 64 roundings.
-// The result is a quotient of two such sums.
+// The result is a quotient of two such sums. Where keys and values are codes, a score has half a
+// step of the query's int16 for each key besides, and a sum half a step of the page's for each
+// value.
 Truth truth_of(const KvHead& head, const Queries& queries, uint32_t row) {
   uint32_t first = first_of(queries, row), last = queries.last[row], h = head.head_dim();
   const float* q = queries.q.data() + queries.offset[row];
+  const bool codes = head.type() == KvType::kQ8_0;
   std::vector<double> s;
-  double size = 0;
+  double size = 0, steps = 0, largest = 0;
+  for (uint32_t d = 0; d < h; ++d) largest = std::max(largest, std::fabs(1.0 * q[d]));
   for (uint32_t j = first; j <= last; ++j) {
-    double dot = 0, magnitude = 0;
+    double dot = 0, magnitude = 0, keys = 0;
     for (uint32_t d = 0; d < h; ++d) {
       double product = static_cast<double>(q[d]) * queries.scale * head.key(j, d);
       dot += product;
       magnitude += std::fabs(product);
+      keys += std::fabs(head.key(j, d));
     }
     s.push_back(dot);
     size = std::max(size, magnitude);
+    if (codes) steps = std::max(steps, keys * largest * queries.scale / 32767 * 0.501);
   }
   double most = *std::max_element(s.begin(), s.end());
   double range = std::min(88.0, most - *std::min_element(s.begin(), s.end()));
   double n = s.size();
   double factors = n / 64 + n / 512 + 3;
-  double each = (h + 18) * kUnit * size + range * kUnit + kExpError;
+  double each = (h + 18) * kUnit * size + steps + range * kUnit + kExpError;
   double relative = 2 * (each + factors * (range * kUnit + kExpError + kUnit) + (n + 66) * kUnit);
   Truth truth{std::vector<double>(h, 0), std::vector<double>(h, 0)};
   double total = 0;
@@ -78,6 +97,11 @@ Truth truth_of(const KvHead& head, const Queries& queries, uint32_t row) {
     }
     truth.out[d] = sum / total;
     truth.bound[d] = std::expm1(relative) * magnitude / total + n * 1e-37;
+    for (uint32_t j = first; codes && j <= last; j = (j / kPagePositions + 1) * kPagePositions) {
+      uint32_t end = std::min(last + 1, (j / kPagePositions + 1) * kPagePositions);
+      double p = *std::max_element(s.begin() + (j - first), s.begin() + (end - first));
+      truth.bound[d] += value_step(head, j, end, d) * p * (end - j) * 0.501 / total;
+    }
   }
   return truth;
 }
@@ -291,20 +315,22 @@ TEST(AttentionTest, EqualScoresGiveTheMean) {
 
 // Scores that grow with the position change the maximum in every page; scores that fall leave it.
 TEST(AttentionTest, SlopesOfScores) {
-  for (float slope : {0.3f, -0.3f, 3.0f, -3.0f, 40.0f}) {
-    KvHead head = filled_head(KvType::kF32, 16, 1100, 16);
-    KvStoreFn store = kernels_for(Isa::kReference).kv_store[0];
-    Queries queries(7, 16, 17);
-    for (uint32_t i = 0; i < 1100; ++i) {
-      std::vector<float> k(16, 0.0f), v(16, 0.0f);
-      k[3] = slope * static_cast<float>(i);
-      for (uint32_t d = 0; d < 16; ++d) v[d] = static_cast<float>((i * 7 + d) % 31) - 15.0f;
-      head.put(store, i, k, v);
+  for (KvType type : {KvType::kF32, KvType::kQ8_0}) {
+    KvStoreFn store = kernels_for(Isa::kReference).kv_store[static_cast<size_t>(type)];
+    for (float slope : {0.3f, -0.3f, 3.0f, -3.0f, 40.0f}) {
+      KvHead head = filled_head(type, 16, 1100, 16);
+      Queries queries(7, 16, 17);
+      for (uint32_t i = 0; i < 1100; ++i) {
+        std::vector<float> k(16, 0.0f), v(16, 0.0f);
+        k[3] = slope * static_cast<float>(i);
+        for (uint32_t d = 0; d < 16; ++d) v[d] = static_cast<float>((i * 7 + d) % 31) - 15.0f;
+        head.put(store, i, k, v);
+      }
+      for (uint32_t i = 0; i < 7; ++i) queries.last[i] = 1099 - 100 * i;
+      for (size_t offset : queries.offset) queries.q[offset + 3] = 1.0f / queries.scale;
+      SCOPED_TRACE(slope);
+      expect_true_everywhere(head, queries);
     }
-    for (uint32_t i = 0; i < 7; ++i) queries.last[i] = 1099 - 100 * i;
-    for (size_t offset : queries.offset) queries.q[offset + 3] = 1.0f / queries.scale;
-    SCOPED_TRACE(slope);
-    expect_true_everywhere(head, queries);
   }
 }
 

@@ -66,7 +66,6 @@ struct Stream {
 // The keys of a page, as Format's elements [head_dim][64 positions].
 struct Keys {
   const void* elements;
-  const uint16_t* scales;  // f16 [blocks][64 positions], where the format is blocked
   uint32_t head_dim;
   float* unpacked;  // as the elements, where the format unpacks
 };
@@ -74,14 +73,26 @@ struct Keys {
 // The values of a page, as Format's elements [64 positions][stride].
 struct Values {
   const void* elements;
-  const float* scales;  // [64 positions][blocks], where the format scales values
-  uint32_t blocks, stride;
-  size_t scales_offset;  // of these in a page's half
-  float* unpacked;       // as the elements, where the format unpacks
+  uint32_t stride;
+  float* unpacked;  // as the elements, where the format unpacks
 };
 
 inline float* at(float* p, size_t stride, int row, int vector) {
   return p + stride * static_cast<uint32_t>(row) + kLanes * static_cast<uint32_t>(vector);
+}
+
+// Calls fn(N, vector) for the vectors from `begin` to `end`, N of them at a time: kWide, then 2,
+// then 1.
+template <int kWide, typename Fn>
+inline void for_vectors(uint32_t begin, uint32_t end, Fn&& fn) {
+  uint32_t n = begin;
+  for (; n + kWide <= end; n += kWide) fn(std::integral_constant<int, kWide>(), n);
+  if constexpr (kWide > 2) {
+    for (; n + 2 <= end; n += 2) fn(std::integral_constant<int, 2>(), n);
+  }
+  if constexpr (kWide > 1) {
+    for (; n < end; ++n) fn(std::integral_constant<int, 1>(), n);
+  }
 }
 
 // Format: what the half is held in (kv_format-inl.h), as in the page or unpacked. kWidth: vectors
@@ -108,20 +119,6 @@ class Tiles {
   // Few rows have few chains of fma: where registers are left, a wider tile hides their latency.
   static constexpr int tile_width(int rows) { return kWidth == 1 && rows <= 2 ? 2 : kWidth; }
 
-  // Calls fn(N, vector) for the vectors from `begin` to `end`, N of them at a time: kWide, then 2,
-  // then 1.
-  template <int kWide, typename Fn>
-  static void for_vectors(uint32_t begin, uint32_t end, Fn&& fn) {
-    uint32_t n = begin;
-    for (; n + kWide <= end; n += kWide) fn(std::integral_constant<int, kWide>(), n);
-    if constexpr (kWide > 2) {
-      for (; n + 2 <= end; n += 2) fn(std::integral_constant<int, 2>(), n);
-    }
-    if constexpr (kWide > 1) {
-      for (; n < end; ++n) fn(std::integral_constant<int, 1>(), n);
-    }
-  }
-
   template <int R>
   static void score_rows(const Keys& keys, const float* q, SlotRange slots, float* scores,
                          const Stream& stream) {
@@ -133,9 +130,8 @@ class Tiles {
     });
   }
 
-  // Elements of the head between two prefetches, and those that are summed apart: a block's.
+  // Elements of the head between two prefetches.
   static constexpr uint32_t kBurst = 4;
-  static constexpr uint32_t kChunk = Format::kBlocked ? kKvBlock : kMaxHeadDim;
 
   template <int R, int N>
   static void score_columns(const Keys& keys, uint32_t column, const float* q, float* scores,
@@ -143,36 +139,25 @@ class Tiles {
     constexpr size_t kRowBytes = kPagePositions * Format::kStoredBytes;
     const uint32_t head_dim = keys.head_dim;
     Vec16 acc[R][N];
-    clear<R, N>(acc);
-    for (uint32_t d0 = 0; d0 < head_dim; d0 += kChunk) {
-      uint32_t d1 = smaller(d0 + kChunk, head_dim);
-      if constexpr (Format::kBlocked) {
-        constexpr size_t kScaleBytes = kPagePositions * sizeof(uint16_t);
-        stream.prefetch_scales(kv_scales_offset(head_dim) + d0 / kKvBlock * kScaleBytes,
-                               kScaleBytes);
+    HEARTH_UNROLL
+    for (int r = 0; r < R; ++r) {
+      HEARTH_UNROLL
+      for (int n = 0; n < N; ++n) acc[r][n] = Vec16::zero();
+    }
+    if (stream.next == nullptr) {
+      for (uint32_t d = 0; d < head_dim; d += kLanes) {
+        score_elements<R, N>(keys, d, smaller(kLanes, head_dim - d), column, q, acc);
       }
-      if (stream.next == nullptr) {
-        for (uint32_t d = d0; d < d1; d += kLanes) {
-          score_elements<R, N>(keys, d, smaller(kLanes, d1 - d), column, q, acc);
-        }
-      } else {
-        for (uint32_t d = d0; d < d1; ++d) {
-          if (d % kBurst == 0) stream.prefetch_for(d * kRowBytes, kBurst * kRowBytes);
-          score_elements<R, N>(keys, d, 1, column, q, acc);
-        }
-      }
-      if constexpr (Format::kBlocked) {
-        const uint16_t* scales = keys.scales + size_t{d0} / kKvBlock * kPagePositions + column;
-        finish_block<R, N>(scales, d0 == 0, acc, scores);
-        clear<R, N>(acc);
+    } else {
+      for (uint32_t d = 0; d < head_dim; ++d) {
+        if (d % kBurst == 0) stream.prefetch_for(d * kRowBytes, kBurst * kRowBytes);
+        score_elements<R, N>(keys, d, 1, column, q, acc);
       }
     }
-    if constexpr (!Format::kBlocked) {
+    HEARTH_UNROLL
+    for (int r = 0; r < R; ++r) {
       HEARTH_UNROLL
-      for (int r = 0; r < R; ++r) {
-        HEARTH_UNROLL
-        for (int n = 0; n < N; ++n) store(at(scores, kPagePositions, r, n), acc[r][n]);
-      }
+      for (int n = 0; n < N; ++n) store(at(scores, kPagePositions, r, n), acc[r][n]);
     }
   }
 
@@ -199,29 +184,6 @@ class Tiles {
         Vec16 factor = Vec16::all(q[r * static_cast<int>(kLanes)]);
         HEARTH_UNROLL
         for (int n = 0; n < N; ++n) acc[r][n] = fma(factor, x[n], acc[r][n]);
-      }
-    }
-  }
-
-  template <int R, int N>
-  static void clear(Vec16 (&acc)[R][N]) {
-    HEARTH_UNROLL
-    for (int r = 0; r < R; ++r) {
-      HEARTH_UNROLL
-      for (int n = 0; n < N; ++n) acc[r][n] = Vec16::zero();
-    }
-  }
-
-  template <int R, int N>
-  static void finish_block(const uint16_t* scales, bool first, const Vec16 (&acc)[R][N],
-                           float* scores) {
-    HEARTH_UNROLL
-    for (int n = 0; n < N; ++n) {
-      Vec16 scale = Vec16::load_f16(scales + static_cast<uint32_t>(n) * kLanes);
-      HEARTH_UNROLL
-      for (int r = 0; r < R; ++r) {
-        float* s = at(scores, kPagePositions, r, n);
-        store(s, fma(acc[r][n], scale, first ? Vec16::zero() : Vec16::load(s)));
       }
     }
   }
@@ -273,13 +235,6 @@ class Tiles {
     stream.prefetch_for(stream.quarter == 0 ? j * values.stride * Format::kStoredBytes + begin
                                             : begin * kPagePositions + j * N * kVectorBytes,
                         N * kVectorBytes);
-    if constexpr (Format::kBlocked) {
-      constexpr uint32_t kTogether = 8;
-      const size_t scale_bytes = values.blocks * sizeof(uint16_t);
-      if (vector == 0 && j % kTogether == 0) {
-        stream.prefetch_scales(values.scales_offset + j * scale_bytes, kTogether * scale_bytes);
-      }
-    }
   }
 
   template <int R, int N>
@@ -291,10 +246,6 @@ class Tiles {
     HEARTH_UNROLL
     for (int n = 0; n < N; ++n) {
       x[n] = Format::load(v + n * static_cast<int>(kLanes));
-      if constexpr (Format::kScalesValues) {
-        uint32_t block = (vector + static_cast<uint32_t>(n)) * kLanes / kKvBlock;
-        x[n] = mul(x[n], Vec16::all(values.scales[j * values.blocks + block]));
-      }
       if constexpr (Format::kUnpacks) {
         store(values.unpacked + offset + n * static_cast<int>(kLanes), x[n]);
       }

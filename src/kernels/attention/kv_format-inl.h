@@ -10,13 +10,11 @@
 namespace hearth {
 namespace {
 
-// kBlocked: codes of blocks of kKvBlock elements with a scale each, which `load` leaves out;
-// kScalesValues: of values too. kUnpacks: who reads also stores what `load` gives. kStoredBytes:
-// of an element in the page.
+// kUnpacks: who reads also stores what `load` gives. kStoredBytes: of an element in the page.
 struct FormatF32 {
   using Element = float;
   static constexpr KvType kType = KvType::kF32;
-  static constexpr bool kBlocked = false, kScalesValues = false, kUnpacks = false;
+  static constexpr bool kUnpacks = false;
   static constexpr size_t kStoredBytes = sizeof(Element);
   static Vec16 load(const float* p) { return Vec16::load(p); }
   static void store16(float* p, Vec16 x) { store(p, x); }
@@ -25,7 +23,7 @@ struct FormatF32 {
 struct FormatF16 {
   using Element = uint16_t;
   static constexpr KvType kType = KvType::kF16;
-  static constexpr bool kBlocked = false, kScalesValues = false, kUnpacks = false;
+  static constexpr bool kUnpacks = false;
   static constexpr size_t kStoredBytes = sizeof(Element);
   static Vec16 load(const uint16_t* p) { return Vec16::load_f16(p); }
   static void store16(uint16_t* p, Vec16 x) { store_f16(p, x); }
@@ -34,22 +32,13 @@ struct FormatF16 {
 struct FormatBF16 {
   using Element = uint16_t;
   static constexpr KvType kType = KvType::kBF16;
-  static constexpr bool kBlocked = false, kScalesValues = false, kUnpacks = false;
+  static constexpr bool kUnpacks = false;
   static constexpr size_t kStoredBytes = sizeof(Element);
   static Vec16 load(const uint16_t* p) { return Vec16::load_bf16(p); }
   static void store16(uint16_t* p, Vec16 x) { store_bf16(p, x); }
 };
 
-struct FormatQ8_0 {
-  using Element = int8_t;
-  static constexpr KvType kType = KvType::kQ8_0;
-  static constexpr bool kBlocked = true, kScalesValues = true, kUnpacks = false;
-  static constexpr size_t kStoredBytes = sizeof(Element);
-  static Vec16 load(const int8_t* p) { return Vec16::load_i8(p); }
-};
-
-// A page of Format that becomes floats while it is read: elements, codes of keys, or values with
-// their scales multiplied in.
+// A page of Format that becomes floats while it is read.
 template <typename Format>
 struct Unpacking : Format {
   static constexpr bool kUnpacks = true;
@@ -59,7 +48,7 @@ struct Unpacking : Format {
 template <typename Format>
 struct Unpacked {
   using Element = float;
-  static constexpr bool kBlocked = Format::kBlocked, kScalesValues = false, kUnpacks = false;
+  static constexpr bool kUnpacks = false;
   static constexpr size_t kStoredBytes = Format::kStoredBytes;
   static Vec16 load(const float* p) { return Vec16::load(p); }
 };
@@ -110,27 +99,25 @@ inline BlockCodes quantise_block(Vec16 low, Vec16 high) {
   return block;
 }
 
-template <>
-inline void store_position<FormatQ8_0>(const KvStoreArgs& a) {
-  uint32_t padded = padded_head_dim(a.head_dim);
-  uint32_t blocks = kv_blocks(a.head_dim);
-  int8_t* k = reinterpret_cast<int8_t*>(a.page.k) + a.slot;
-  int8_t* v = reinterpret_cast<int8_t*>(a.page.v) + size_t{a.slot} * padded;
-  uint16_t* k_scale = reinterpret_cast<uint16_t*>(a.page.k + kv_scales_offset(a.head_dim)) + a.slot;
-  uint16_t* v_scale = reinterpret_cast<uint16_t*>(a.page.v + kv_scales_offset(a.head_dim)) +
-                      size_t{a.slot} * blocks;
-  for (uint32_t b = 0; b < blocks; ++b) {
-    uint32_t d = b * kKvBlock;
-    uint32_t count = padded - d < kKvBlock ? padded - d : kKvBlock;
-    BlockCodes key =
+inline void store_codes(const KvStoreArgs& a) {
+  const uint32_t padded = padded_head_dim(a.head_dim);
+  const size_t scales = kv_scales_offset(a.head_dim);
+  int8_t* k = reinterpret_cast<int8_t*>(a.page.k) + size_t{2} * a.slot;
+  int8_t* v = reinterpret_cast<int8_t*>(a.page.v) + size_t{a.slot / 2 * 2} * padded + a.slot % 2;
+  uint16_t* k_scale = reinterpret_cast<uint16_t*>(a.page.k + scales) + a.slot;
+  uint16_t* v_scale = reinterpret_cast<uint16_t*>(a.page.v + scales) + a.slot;
+  for (uint32_t b = 0; b < kv_blocks(a.head_dim); ++b) {
+    const uint32_t d = b * kKvBlock;
+    const uint32_t count = padded - d < kKvBlock ? padded - d : kKvBlock;
+    const BlockCodes key =
         quantise_block(head_vector(a.k, a.head_dim, d), head_vector(a.k, a.head_dim, d + 16));
-    BlockCodes value =
+    const BlockCodes value =
         quantise_block(head_vector(a.v, a.head_dim, d), head_vector(a.v, a.head_dim, d + 16));
     k_scale[b * kPagePositions] = key.scale;
-    v_scale[b] = value.scale;
+    v_scale[b * kPagePositions] = value.scale;
     for (uint32_t i = 0; i < count; ++i) {
-      k[size_t{d + i} * kPagePositions] = key.codes[i];
-      v[d + i] = value.codes[i];
+      k[size_t{(d + i) / 2 * 2} * kPagePositions + i % 2] = key.codes[i];
+      v[size_t{2} * (d + i)] = value.codes[i];
     }
   }
 }

@@ -42,6 +42,33 @@ struct Vec16Pair {
   Vec16 even, odd;
 };
 
+struct Pairs16 {
+  __m256i a, b;
+
+  static Pairs16 load_i8(const int8_t* p) {
+    const __m128i* halves = reinterpret_cast<const __m128i*>(p);
+    return {_mm256_cvtepi8_epi16(_mm_loadu_si128(halves)),
+            _mm256_cvtepi8_epi16(_mm_loadu_si128(halves + 1))};
+  }
+  static Pairs16 all(const int16_t* p) {
+    int32_t pair;
+    __builtin_memcpy(&pair, p, sizeof pair);
+    return {_mm256_set1_epi32(pair), _mm256_set1_epi32(pair)};
+  }
+};
+
+struct Ints16 {
+  __m256i a, b;
+
+  static Ints16 zero() { return {_mm256_setzero_si256(), _mm256_setzero_si256()}; }
+};
+
+inline Ints16 dot(Ints16 sum, Pairs16 x, Pairs16 y) {
+  return {_mm256_add_epi32(sum.a, _mm256_madd_epi16(x.a, y.a)),
+          _mm256_add_epi32(sum.b, _mm256_madd_epi16(x.b, y.b))};
+}
+inline Vec16 to_floats(Ints16 x) { return {_mm256_cvtepi32_ps(x.a), _mm256_cvtepi32_ps(x.b)}; }
+
 inline void store(float* p, Vec16 v) {
   _mm256_storeu_ps(p, v.a);
   _mm256_storeu_ps(p + 8, v.b);
@@ -67,6 +94,11 @@ inline __m256i round_bf16(__m256 x) {
 inline void store_bf16(uint16_t* p, Vec16 v) {
   // packus works within 128-bit halves; the permutation puts the quarters back in order.
   __m256i packed = _mm256_packus_epi32(round_bf16(v.a), round_bf16(v.b));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_permute4x64_epi64(packed, 0xd8));
+}
+
+inline void store_i16(int16_t* p, Vec16 v) {
+  __m256i packed = _mm256_packs_epi32(_mm256_cvtps_epi32(v.a), _mm256_cvtps_epi32(v.b));
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_permute4x64_epi64(packed, 0xd8));
 }
 

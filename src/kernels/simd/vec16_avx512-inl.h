@@ -18,6 +18,12 @@
 //   sum(x)                                          by halves: lane l + lane l + 8, then + 4, + 2,
 //                                                   + 1
 //   maximum(x)
+// and for integers:
+//   Pairs16                                         16 lanes of two int16: load_i8 of 32 int8, in
+//                                                   order; all(p): the two at p in every lane
+//   Ints16                                          16 int32: zero; to_floats
+//   dot(sum, a, b)                                  sum + a.first b.first + a.second b.second
+//   store_i16(p, x)                                 round to nearest even, |x| < 2^15
 #pragma once
 
 // GCC 12's intrinsics pass a register they never set where they mean "any" (its bug 105593).
@@ -63,6 +69,30 @@ struct Vec16Pair {
   Vec16 even, odd;
 };
 
+struct Pairs16 {
+  __m512i x;
+
+  static Pairs16 load_i8(const int8_t* p) {
+    return {_mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
+  }
+  static Pairs16 all(const int16_t* p) {
+    int32_t pair;
+    __builtin_memcpy(&pair, p, sizeof pair);
+    return {_mm512_set1_epi32(pair)};
+  }
+};
+
+struct Ints16 {
+  __m512i x;
+
+  static Ints16 zero() { return {_mm512_setzero_si512()}; }
+};
+
+inline Ints16 dot(Ints16 sum, Pairs16 a, Pairs16 b) {
+  return {_mm512_dpwssd_epi32(sum.x, a.x, b.x)};
+}
+inline Vec16 to_floats(Ints16 a) { return {_mm512_cvtepi32_ps(a.x)}; }
+
 inline void store(float* p, Vec16 a) { _mm512_storeu_ps(p, a.x); }
 inline void store_part(float* p, uint32_t n, Vec16 a) {
   _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << n) - 1), a.x);
@@ -79,6 +109,11 @@ inline void store_bf16(uint16_t* p, Vec16 a) {
   rounded = _mm512_mask_or_epi32(rounded, nan, u, _mm512_set1_epi32(0x400000));
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
                       _mm512_cvtepi32_epi16(_mm512_srli_epi32(rounded, 16)));
+}
+
+inline void store_i16(int16_t* p, Vec16 a) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
+                      _mm512_cvtsepi32_epi16(_mm512_cvtps_epi32(a.x)));
 }
 
 inline Vec16 fma(Vec16 a, Vec16 b, Vec16 c) { return {_mm512_fmadd_ps(a.x, b.x, c.x)}; }

@@ -52,6 +52,43 @@ struct Vec16Pair {
   Vec16 even, odd;
 };
 
+struct Pairs16 {
+  int16x8_t a, b, c, d;
+
+  static Pairs16 load_i8(const int8_t* p) {
+    int8x16_t low = vld1q_s8(p), high = vld1q_s8(p + 16);
+    return {vmovl_s8(vget_low_s8(low)), vmovl_high_s8(low), vmovl_s8(vget_low_s8(high)),
+            vmovl_high_s8(high)};
+  }
+  static Pairs16 all(const int16_t* p) {
+    int32_t pair;
+    std::memcpy(&pair, p, sizeof pair);
+    int16x8_t x = vreinterpretq_s16_s32(vdupq_n_s32(pair));
+    return {x, x, x, x};
+  }
+};
+
+struct Ints16 {
+  int32x4_t a, b, c, d;
+
+  static Ints16 zero() {
+    int32x4_t x = vdupq_n_s32(0);
+    return {x, x, x, x};
+  }
+};
+
+inline int32x4_t dot_eight(int32x4_t sum, int16x8_t x, int16x8_t y) {
+  int32x4_t low = vmull_s16(vget_low_s16(x), vget_low_s16(y)), high = vmull_high_s16(x, y);
+  return vaddq_s32(sum, vpaddq_s32(low, high));
+}
+inline Ints16 dot(Ints16 sum, Pairs16 x, Pairs16 y) {
+  return {dot_eight(sum.a, x.a, y.a), dot_eight(sum.b, x.b, y.b), dot_eight(sum.c, x.c, y.c),
+          dot_eight(sum.d, x.d, y.d)};
+}
+inline Vec16 to_floats(Ints16 x) {
+  return {vcvtq_f32_s32(x.a), vcvtq_f32_s32(x.b), vcvtq_f32_s32(x.c), vcvtq_f32_s32(x.d)};
+}
+
 inline void store(float* p, Vec16 v) {
   vst1q_f32(p, v.a);
   vst1q_f32(p + 4, v.b);
@@ -81,6 +118,14 @@ inline void store_bf16(uint16_t* p, Vec16 v) {
   vst1_u16(p + 4, round_bf16(v.b));
   vst1_u16(p + 8, round_bf16(v.c));
   vst1_u16(p + 12, round_bf16(v.d));
+}
+
+inline int16x4_t round_i16(float32x4_t x) { return vqmovn_s32(vcvtnq_s32_f32(x)); }
+inline void store_i16(int16_t* p, Vec16 v) {
+  vst1_s16(p, round_i16(v.a));
+  vst1_s16(p + 4, round_i16(v.b));
+  vst1_s16(p + 8, round_i16(v.c));
+  vst1_s16(p + 12, round_i16(v.d));
 }
 
 template <typename Fn>

@@ -1,0 +1,332 @@
+// What attention does with pages of q8_0, over Vec16: the products of int16 with codes that
+// attention.h asks for, in tiles of up to 6 rows as those of floats (attention_tiles-inl.h). Keys
+// lie in pairs of elements and values in pairs of positions, so that one register of a page holds
+// 16 pairs and a product takes in a pair of each. For ISA files, which include it after their
+// Vec16.
+#pragma once
+
+#include "kernels/attention/attention_rows-inl.h"
+#include "kernels/attention/attention_tiles-inl.h"
+#include "kernels/attention/kv_format-inl.h"
+
+namespace hearth {
+namespace {
+
+// kWidth: vectors in a row of a tile.
+template <int kWidth>
+class CodePages {
+ public:
+  static constexpr KvType kType = KvType::kQ8_0;
+  // Half the bytes for the same arithmetic ask less of memory.
+  static constexpr bool kTakesTurns = false;
+  static constexpr bool kSharesTop = true;
+
+  // Of a row of keys, and of values, so many positions: they lie at the beginning.
+  static constexpr size_t key_bytes(uint32_t positions) { return size_t{2} * positions; }
+  static constexpr size_t value_bytes(uint32_t positions, uint32_t stride) {
+    return size_t{(positions + 1) / 2 * 2} * stride;
+  }
+
+  static void load_queries(const AttendArgs& a, uint32_t row0, const RowBlock& b) {
+    for_queries(a, row0, b, [&](const Tile& tile, uint32_t r, const float* x) {
+      int16_t* codes = query_codes(b, tile) + r * kLanes;
+      b.unit[tile.row0 + r] = quantise_query(x, b, Vec16::all(a.scale), codes, tile.rows);
+    });
+  }
+
+  // The scores of rows with the slots that they see.
+  static void score(const RowBlock& b, const PageView& view, const KvPage& page,
+                    const Stream& stream) {
+    for (uint32_t t = view.tile_count; t-- > 0;) {
+      const Tile& tile = view.tiles[t].tile;
+      const Keys keys{page.k, page.k + kv_scales_offset(b.head_dim), b.stride,
+                      t + 1 == view.tile_count ? stream : Stream{}};
+      kScore[tile.rows - 1](keys, query_codes(b, tile), b.unit + tile.row0, view.tiles[t].any,
+                            b.scores + size_t{tile.row0} * kPagePositions);
+    }
+  }
+
+  // Adds the values of slots, times what their scores became, to the rows' sums.
+  static void add(const RowBlock& b, const PageView& view, const KvPage& page,
+                  const Stream& stream) {
+    Shares shares(b, page);
+    for (uint32_t t = view.tile_count; t-- > 0;) {
+      const Tile& tile = view.tiles[t].tile;
+      for (uint32_t r = 0; r < tile.rows; ++r) {
+        shares.take(b, tile, r, view.slots[tile.row0 + r]);
+      }
+      const Values values{page.v, b.stride, view.tiles[t].any,
+                          t + 1 == view.tile_count ? stream : Stream{}};
+      kAdd[tile.rows - 1](values, shares, b.span.acc + size_t{tile.row0} * b.stride);
+    }
+  }
+
+ private:
+  static constexpr float kMostQuery = 32767.0f;
+  // One less, since the largest product may come out a rounding above what it is taken to be.
+  static constexpr float kMostShare = 32766.0f;
+  static constexpr float kLeastQuery = 0x1p-100f;  // whose inverse is finite
+  // Elements, and positions, between two prefetches.
+  static constexpr uint32_t kTogether = 16;
+
+  struct Keys {
+    const std::byte* codes;
+    const std::byte* scales;
+    uint32_t stride;
+    Stream stream;
+  };
+
+  struct Values {
+    const std::byte* codes;
+    uint32_t stride;
+    SlotRange slots;
+    Stream stream;
+  };
+
+  // [stride / 16][rows of the tile][16]
+  static int16_t* query_codes(const RowBlock& b, const Tile& tile) {
+    return reinterpret_cast<int16_t*>(b.q) + size_t{tile.row0} * b.stride;
+  }
+
+  // Returns what one step of the codes is worth.
+  static float quantise_query(const float* x, const RowBlock& b, Vec16 scale, int16_t* codes,
+                              uint32_t rows) {
+    Vec16 most = Vec16::zero(), zeros = Vec16::zero();
+    for (uint32_t d = 0; d < b.stride; d += kLanes) {
+      const Vec16 q = mul(head_vector(x, b.head_dim, d), scale);
+      most = max(absolute(q), most);
+      zeros = fma(q, Vec16::zero(), zeros);
+    }
+    const float highest = maximum(most);
+    const Vec16 inverse = Vec16::all(highest < kLeastQuery ? 0.0f : kMostQuery / highest);
+    for (uint32_t d = 0; d < b.stride; d += kLanes, codes += rows * kLanes) {
+      store_i16(codes, mul(mul(head_vector(x, b.head_dim, d), scale), inverse));
+    }
+    return highest / kMostQuery + sum(zeros);
+  }
+
+  // Vectors of codes side by side: few rows have few chains of products, and a wider tile hides
+  // their latency.
+  static constexpr int tile_width(int rows) {
+    if (kWidth == 1) return rows <= 2 ? 2 : 1;
+    return rows <= 4 ? kWidth : kWidth / 2;
+  }
+
+  template <int R>
+  static void score_rows(const Keys& keys, const int16_t* q, const float* unit, SlotRange slots,
+                         float* scores) {
+    const uint32_t begin = slots.begin / kLanes, end = (slots.end + kLanes - 1) / kLanes;
+    for_vectors<tile_width(R)>(begin, end,
+                               [&]<int N>(std::integral_constant<int, N>, uint32_t vector) {
+                                 score_columns<R, N>(keys, vector * kLanes, q, unit,
+                                                     vector == begin, scores + vector * kLanes);
+                               });
+  }
+
+  template <int R, int N>
+  static void score_columns(const Keys& keys, uint32_t column, const int16_t* q, const float* unit,
+                            bool first, float* scores) {
+    constexpr size_t kScaleBytes = kPagePositions * sizeof(uint16_t);
+    const Stream stream = first ? keys.stream : Stream{};
+    const auto* scales = reinterpret_cast<const uint16_t*>(keys.scales) + column;
+    for (uint32_t d0 = 0; d0 < keys.stride; d0 += kKvBlock, scales += kPagePositions) {
+      const uint32_t d1 = smaller(d0 + kKvBlock, keys.stride);
+      stream.prefetch_scales(kv_scales_offset(keys.stride) + d0 / kKvBlock * kScaleBytes,
+                             kScaleBytes);
+      Ints16 acc[R][N];
+      clear<R, N>(acc);
+      for (uint32_t d = d0; d < d1; d += kTogether) {
+        stream.prefetch_for(size_t{d} * kPagePositions, kTogether * kPagePositions);
+        const int16_t* factors = q + size_t{d / kLanes} * R * kLanes + d % kLanes;
+        HEARTH_UNROLL
+        for (uint32_t i = 0; i < kTogether; i += 2) {
+          multiply<R, N>(
+              keys.codes + size_t{d + i} * kPagePositions + 2 * column, factors + i,
+              [](int r, int) { return r * static_cast<int>(kLanes); }, acc);
+        }
+      }
+      HEARTH_UNROLL
+      for (int n = 0; n < N; ++n) {
+        const Vec16 scale = Vec16::load_f16(scales + static_cast<uint32_t>(n) * kLanes);
+        HEARTH_UNROLL
+        for (int r = 0; r < R; ++r) {
+          float* s = at(scores, kPagePositions, r, n);
+          const Vec16 before = d0 == 0 ? Vec16::zero() : Vec16::load(s);
+          const Vec16 sum = fma(to_floats(acc[r][n]), scale, before);
+          store(s, d1 == keys.stride ? mul(sum, Vec16::all(unit[r])) : sum);
+        }
+      }
+    }
+  }
+
+  template <int R, int N>
+  static void clear(Ints16 (&acc)[R][N]) {
+    HEARTH_UNROLL
+    for (int r = 0; r < R; ++r) {
+      HEARTH_UNROLL
+      for (int n = 0; n < N; ++n) acc[r][n] = Ints16::zero();
+    }
+  }
+
+  // N registers of codes times the pair at factors + offset(row, n).
+  template <int R, int N, typename Offset>
+  [[gnu::always_inline]] static void multiply(const std::byte* codes, const int16_t* factors,
+                                              const Offset& offset, Ints16 (&acc)[R][N]) {
+    Pairs16 x[N];
+    HEARTH_UNROLL
+    for (int n = 0; n < N; ++n) {
+      x[n] = Pairs16::load_i8(reinterpret_cast<const int8_t*>(codes) +
+                              n * 2 * static_cast<int>(kLanes));
+    }
+    HEARTH_UNROLL
+    for (int r = 0; r < R; ++r) {
+      HEARTH_UNROLL
+      for (int n = 0; n < N; ++n) {
+        acc[r][n] = dot(acc[r][n], x[n], Pairs16::all(factors + offset(r, n)));
+      }
+    }
+  }
+
+  // What rows of a tile take of a page's values: for each block, of each row, 64 codes.
+  class Shares {
+   public:
+    Shares(const RowBlock& b, const KvPage& page)
+        : blocks_(kv_blocks(b.head_dim)),
+          scales_(reinterpret_cast<const uint16_t*>(page.v + kv_scales_offset(b.head_dim))),
+          relative_(b.unpacked),
+          codes_(reinterpret_cast<int16_t*>(b.unpacked + size_t{blocks_} * kPagePositions)) {}
+
+    // Row r of a tile, which sees `slots`.
+    void take(const RowBlock& b, const Tile& tile, uint32_t r, SlotRange slots) {
+      const uint32_t row = tile.row0 + r;
+      if (slots.empty()) return take_nothing(r, tile.rows);
+      if (slots.begin != seen_.begin || slots.end != seen_.end) see(slots);
+      const float top = b.top[row];
+      const Vec16 inverse = Vec16::all(top > 0 ? 1.0f / top : 0.0f);
+      Vec16 p[kPageVectors];
+      HEARTH_UNROLL
+      for (uint32_t g = 0; g < kPageVectors; ++g) {
+        p[g] = mul(Vec16::load(b.scores + size_t{row} * kPagePositions + g * kLanes), inverse);
+      }
+      for (uint32_t block = 0; block < blocks_; ++block) {
+        units_[r][block] = top * block_units_[block];
+        HEARTH_UNROLL
+        for (uint32_t g = 0; g < kPageVectors; ++g) {
+          const Vec16 u = Vec16::load(relative_ + block * kPagePositions + g * kLanes);
+          store_i16(codes(block, tile.rows) + r * kPagePositions + g * kLanes, mul(p[g], u));
+        }
+      }
+    }
+
+    // [rows of the tile][64]
+    int16_t* codes(uint32_t block, uint32_t rows) const {
+      return codes_ + size_t{block} * rows * kPagePositions;
+    }
+    // What one step of a row's codes is worth.
+    float unit(int row, uint32_t block) const { return units_[row][block]; }
+
+   private:
+    // The scales beside the largest of those that a row sees.
+    void see(SlotRange slots) {
+      Vec16 zeros = Vec16::zero();
+      for (uint32_t block = 0; block < blocks_; ++block) {
+        Vec16 s[kPageVectors];
+        HEARTH_UNROLL
+        for (uint32_t g = 0; g < kPageVectors; ++g) {
+          s[g] =
+              keep_lanes(Vec16::load_f16(scales_ + block * kPagePositions + g * kLanes),
+                         static_cast<int>(slots.begin) - static_cast<int>(g * kLanes),
+                         static_cast<int>(slots.end) - static_cast<int>(g * kLanes), Vec16::zero());
+          zeros = fma(s[g], Vec16::zero(), zeros);
+        }
+        const float highest = maximum(max(max(s[0], s[1]), max(s[2], s[3])));
+        const Vec16 inverse = Vec16::all(highest > 0 ? kMostShare / highest : 0.0f);
+        block_units_[block] = highest / kMostShare;
+        HEARTH_UNROLL
+        for (uint32_t g = 0; g < kPageVectors; ++g) {
+          store(relative_ + block * kPagePositions + g * kLanes, mul(s[g], inverse));
+        }
+      }
+      const float none = sum(zeros);
+      for (uint32_t block = 0; block < blocks_; ++block) block_units_[block] += none;
+      seen_ = slots;
+    }
+
+    // Adding 0 times -0 leaves every float as it is.
+    void take_nothing(uint32_t r, uint32_t rows) {
+      for (uint32_t block = 0; block < blocks_; ++block) {
+        units_[r][block] = -0.0f;
+        for (uint32_t g = 0; g < kPageVectors; ++g) {
+          store_i16(codes(block, rows) + r * kPagePositions + g * kLanes, Vec16::zero());
+        }
+      }
+    }
+
+    uint32_t blocks_;
+    const uint16_t* scales_;
+    float* relative_;  // [blocks][64]
+    int16_t* codes_;
+    SlotRange seen_{0, 0};
+    float block_units_[kMaxHeadDim / kKvBlock];
+    float units_[kTileRows][kMaxHeadDim / kKvBlock];
+  };
+
+  template <int R>
+  static void add_rows(const Values& values, const Shares& shares, float* acc) {
+    for_vectors<tile_width(R)>(0, values.stride / kLanes,
+                               [&]<int N>(std::integral_constant<int, N>, uint32_t vector) {
+                                 add_columns<R, N>(values, shares, vector, acc + vector * kLanes);
+                               });
+  }
+
+  template <int R, int N>
+  static void add_columns(const Values& values, const Shares& shares, uint32_t vector, float* out) {
+    constexpr uint32_t kBlockVectors = kKvBlock / kLanes;
+    constexpr size_t kBytes = 2 * kLanes * N;
+    const size_t pair_bytes = size_t{2} * values.stride;
+    const uint32_t block = vector / kBlockVectors;
+    const int16_t* codes = shares.codes(block, R);
+    auto code = [](int r, int n) {
+      return (n / static_cast<int>(kBlockVectors) * R + r) * static_cast<int>(kPagePositions);
+    };
+    // A line that holds several tiles' vectors is the first one's.
+    const bool first = kBytes >= 64 || vector * 2 * kLanes % 64 == 0;
+    const Stream stream = first ? values.stream : Stream{};
+    Ints16 acc[R][N];
+    clear<R, N>(acc);
+    // Slots that a row does not see have shares of 0.
+    for (uint32_t j = values.slots.begin / kTogether * kTogether; j < values.slots.end;
+         j += kTogether) {
+      if (vector == 0 && j % kLanes == 0) {
+        const size_t bytes = kLanes * kv_blocks(values.stride) * sizeof(uint16_t);
+        stream.prefetch_scales(kv_scales_offset(values.stride) + j / kLanes * bytes, bytes);
+      }
+      HEARTH_UNROLL
+      for (uint32_t i = 0; i < kTogether; i += 2) {
+        const size_t from = (j + i) / 2 * pair_bytes + vector * 2 * kLanes;
+        stream.prefetch_for(from, kBytes);
+        multiply<R, N>(values.codes + from, codes + j + i, code, acc);
+      }
+    }
+    HEARTH_UNROLL
+    for (int r = 0; r < R; ++r) {
+      HEARTH_UNROLL
+      for (int n = 0; n < N; ++n) {
+        const Vec16 unit =
+            Vec16::all(shares.unit(r, block + static_cast<uint32_t>(n) / kBlockVectors));
+        float* sum = at(out, values.stride, r, n);
+        store(sum, fma(to_floats(acc[r][n]), unit, Vec16::load(sum)));
+      }
+    }
+  }
+
+  using ScoreFn = void (*)(const Keys&, const int16_t*, const float*, SlotRange, float*);
+  using AddFn = void (*)(const Values&, const Shares&, float*);
+  static constexpr ScoreFn kScore[kTileRows] = {score_rows<1>, score_rows<2>, score_rows<3>,
+                                                score_rows<4>, score_rows<5>, score_rows<6>};
+  static constexpr AddFn kAdd[kTileRows] = {add_rows<1>, add_rows<2>, add_rows<3>,
+                                            add_rows<4>, add_rows<5>, add_rows<6>};
+};
+
+}  // namespace
+}  // namespace hearth
