@@ -13,9 +13,9 @@ std::string csv_number(uint64_t value) { return fmt::format("{}", value); }
 
 void CellTable::add(Cells cells) {
   std::vector<std::string> names, row;
-  for (auto& [name, cell] : cells) {
-    names.push_back(std::move(name));
-    row.push_back(std::move(cell));
+  for (auto& cell : cells) {
+    names.push_back(std::move(cell.first));
+    row.push_back(std::move(cell.second));
   }
   if (!table_) table_.emplace(std::move(names));
   table_->add(std::move(row));

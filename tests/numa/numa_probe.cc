@@ -81,6 +81,9 @@ EngineOptions options_of(const Row& row) {
   options.sync = row.sync;
   options.interleave = row.interleave;
   options.context = 256;
+  // As GoldenModel::shard_bound() has it: f16 would round sums that differ in their last bits
+  // apart.
+  options.kv_type = KvType::kF32;
   // So many that each shard's pages fill transparent huge pages.
   options.sequences = 64;
   options.prefill_rows = 64;
