@@ -8,7 +8,7 @@ namespace {
 LimitSample limit(double read, double fma, double int8) {
   LimitSample sample;
   sample.read = read;
-  sample.ops = {fma, 0, int8};
+  sample.ops = {fma, 0, int8, 2 * fma};
   return sample;
 }
 
@@ -28,6 +28,9 @@ TEST(Figures, OfPrefill) {
   EXPECT_DOUBLE_EQ(f.peak_share, 0.2);
   // 6000 / 20000 and 2000 / 1000 seconds.
   EXPECT_DOUBLE_EQ(f.mixed_peak_share, 1.15);
+  result.work.attention_unit = Unit::kInt16Dot;
+  EXPECT_DOUBLE_EQ(figures_of(result, Unit::kInt8Dot, limit(1, 1000, 20000)).mixed_peak_share,
+                   0.65);
   // 4000 / 4000, 2000 / 4000, 8000 / 10000.
   EXPECT_DOUBLE_EQ(f.peak_share_beside, 0.8);
   EXPECT_FALSE(f.reading.has_value());

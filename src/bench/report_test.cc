@@ -12,7 +12,7 @@ namespace {
 LimitSample limit() {
   LimitSample sample;
   sample.read = 20e9;
-  sample.ops = {250e9, 0, 1000e9};
+  sample.ops = {250e9, 0, 1000e9, 500e9};
   return sample;
 }
 
@@ -70,11 +70,11 @@ TEST(Report, MarkdownOfAModel) {
       "| 2 | 100 | 0 | 4 | 80.0 | 50.0 .. 100.0 | 476.84 MiB | 10.0 | 50.0 % | 55.0 % | 20.0 |"
       " 2.0 % |\n"
       "\n"
-      "| threads | kernels | read GB/s | f32 fma GOPS | bf16 dot GOPS | int8 dot GOPS | best of |"
-      " read over |\n"
-      "| ------: | ------: | --------: | -----------: | ------------: | ------------: | ------: |"
-      " --------: |\n"
-      "| 2 | avx2 | 20.0 | 250 | - | 1000 | 1 | 64.00 MiB |\n"
+      "| threads | kernels | read GB/s | f32 fma GOPS | bf16 dot GOPS | int8 dot GOPS |"
+      " int16 dot GOPS | best of | read over |\n"
+      "| ------: | ------: | --------: | -----------: | ------------: | ------------: |"
+      " -------------: | ------: | --------: |\n"
+      "| 2 | avx2 | 20.0 | 250 | - | 1000 | 500 | 1 | 64.00 MiB |\n"
       "\n"
       "| threads | shards | groups | memory | weights | KV | activations | scratch | logits |\n"
       "| ------: | -----: | -----: | --------: | -------: | -------: | ----------: | -------: | "
@@ -122,9 +122,10 @@ TEST(Report, CsvOfAModel) {
 TEST(Report, CsvOfLimitsAlone) {
   EXPECT_EQ(csv(machine_alone()),
             "version,time,cpu,steal_share,others_share,interrupted,threads,isa,samples,"
-            "read_buffer_bytes,read_gb_per_second,f32_fma_gops,bf16_dot_gops,int8_dot_gops\n"
+            "read_buffer_bytes,read_gb_per_second,f32_fma_gops,bf16_dot_gops,int8_dot_gops,"
+            "int16_dot_gops\n"
             "1.2.3,2030-01-02T03:04:05Z,\"Some CPU, fast\",0.01,0.25,false,2,avx2,1,67108864,20,"
-            "250,,1000\n");
+            "250,,1000,500\n");
 }
 
 TEST(Table, EscapesWhatItsFormTakesForItsOwn) {

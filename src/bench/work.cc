@@ -77,6 +77,7 @@ ModelWork count_model(const GgufFile& file, const DecoderConfig& config, KvType 
     }
   }
   work.pair_ops = 4.0 * config.layers * config.heads * config.head_dim;
+  work.attention_unit = unit_for(kv_type, units);
   work.position_bytes = uint64_t{config.layers} * config.kv_heads * 2 *
                         kv_half_bytes(kv_type, config.head_dim) / kPagePositions;
   work.window = config.window;
@@ -95,6 +96,7 @@ CaseWork count_case(const ModelWork& model, const BenchCase& what) {
   add(&work.gemm_ops, model.body_ops, tokens);
   add(&work.gemm_ops, model.head_ops, decode ? tokens : what.sequences);
   work.attention_ops = static_cast<double>(pairs) * model.pair_ops;
+  work.attention_unit = model.attention_unit;
   if (decode && what.tokens > 0) {
     work.steps = what.tokens;
     work.weight_bytes =

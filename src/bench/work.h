@@ -56,8 +56,9 @@ struct ModelWork {
   UnitOps body_ops{};            // of a token
   UnitOps head_ops{};            // of a row of logits
   double pair_ops = 0;           // attention of a query and a key, in all layers and heads
-  uint64_t position_bytes = 0;   // keys and values of a position, in all layers and heads
-  uint32_t window = 0;           // 0: none
+  Unit attention_unit = Unit::kF32Fma;
+  uint64_t position_bytes = 0;  // keys and values of a position, in all layers and heads
+  uint32_t window = 0;          // 0: none
 
   // The unit of most operations.
   Unit unit() const;
@@ -72,7 +73,8 @@ struct CaseWork {
   uint64_t weight_bytes = 0;  // of one step
   uint64_t kv_bytes = 0;      // of one step, on average: keys and values read
   UnitOps gemm_ops{};         // of the whole case
-  double attention_ops = 0;   // of the whole case, FP32 FMA at every level
+  double attention_ops = 0;   // of the whole case
+  Unit attention_unit = Unit::kF32Fma;
 
   double ops() const;
 };

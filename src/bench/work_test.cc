@@ -39,7 +39,7 @@ DecoderConfig small_config() {
   return config;
 }
 
-constexpr UnitSet kAllUnits{true, true, true};
+constexpr UnitSet kAllUnits{true, true, true, true};
 
 size_t index(Unit unit) { return static_cast<size_t>(unit); }
 
@@ -59,6 +59,8 @@ TEST(CountModel, BytesOfTheFile) {
   EXPECT_EQ(untied.position_bytes, 3u * 2 * 2 * 32 * 2);
   ModelWork q8 = count_model(small_file(true), small_config(), KvType::kQ8_0, kAllUnits);
   EXPECT_EQ(q8.position_bytes, 3u * 2 * 2 * (32 + 2));
+  EXPECT_EQ(untied.attention_unit, Unit::kF32Fma);
+  EXPECT_EQ(q8.attention_unit, Unit::kInt16Dot);
 }
 
 TEST(CountModel, OperationsByUnit) {
@@ -86,6 +88,7 @@ ModelWork round_numbers() {
   model.body_ops = {10, 0, 500};
   model.head_ops = {0, 0, 70};
   model.pair_ops = 8;
+  model.attention_unit = Unit::kInt16Dot;
   model.position_bytes = 64;
   return model;
 }
@@ -95,6 +98,7 @@ TEST(CountCase, PrefillWantsOneRowOfLogits) {
   EXPECT_EQ(work.gemm_ops, (UnitOps{40, 0, 2070}));
   // Positions 10 to 13 see 11, 12, 13 and 14 keys.
   EXPECT_EQ(work.attention_ops, 50 * 8);
+  EXPECT_EQ(work.attention_unit, Unit::kInt16Dot);
   EXPECT_EQ(work.ops(), 40 + 2070 + 400);
   EXPECT_EQ(work.weight_bytes, 0u);
 }

@@ -11,7 +11,8 @@ namespace hearth {
 namespace {
 
 // By Unit.
-constexpr const char* kUnitKeys[kUnits] = {"f32_fma_gops", "bf16_dot_gops", "int8_dot_gops"};
+constexpr const char* kUnitKeys[kUnits] = {"f32_fma_gops", "bf16_dot_gops", "int8_dot_gops",
+                                           "int16_dot_gops"};
 
 void real_or_null(Json& json, double value) {
   if (value > 0) {

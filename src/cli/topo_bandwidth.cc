@@ -18,10 +18,12 @@ namespace hearth {
 namespace {
 
 constexpr double kGiga = 1e9;
+constexpr uint32_t kVersion = 2;  // of the file
 // Of nodes: more than any computer has.
 constexpr rapidjson::SizeType kMostNodes = 4096;
 // Keys of a unit's rate in the file.
-constexpr std::array<const char*, kUnits> kUnitKeys{"f32_gops", "bf16_gops", "int8_gops"};
+constexpr std::array<const char*, kUnits> kUnitKeys{"f32_gops", "bf16_gops", "int8_gops",
+                                                    "int16_gops"};
 
 std::string rate_text(double rate) {
   return rate > 0 ? fmt::format("{:.1f}", rate / kGiga) : std::string("-");
@@ -122,7 +124,7 @@ std::string bandwidth_text(const BandwidthTable& table) {
 }
 
 void json_bandwidth(Json& json, const Machine& machine, const BandwidthTable& table) {
-  json.object().key("hearth_bandwidth").number(1);
+  json.object().key("hearth_bandwidth").number(kVersion);
   json.key("machine").text(table.machine).key("cpu").text(table.cpu).key("nodes").array();
   for (size_t i = 0; i < table.nodes.size(); ++i) {
     json.object().key("node").number(table.nodes[i]).key("threads").number(table.threads[i]);
@@ -154,7 +156,9 @@ BandwidthTable parse_bandwidth(const std::string& text, const std::string& name)
   rapidjson::Document document;
   document.Parse<rapidjson::kParseIterativeFlag>(text.data(), text.size());
   if (document.HasParseError()) reader.refuse("it is not JSON");
-  if (reader.number(document, "hearth_bandwidth") != 1) reader.refuse("its version is not 1");
+  if (reader.number(document, "hearth_bandwidth") != kVersion) {
+    reader.refuse(fmt::format("its version is not {}", kVersion));
+  }
   BandwidthTable table;
   table.machine = printable(reader.text(document, "machine"));
   table.cpu = printable(reader.text(document, "cpu"));

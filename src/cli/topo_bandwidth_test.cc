@@ -10,7 +10,7 @@ namespace {
 BandwidthTable some_table(const Machine& machine) {
   BandwidthTable table = assumed_bandwidth(machine);
   table.core_read = 12.5e9;
-  table.core_ops = {40e9, 0, 160.25e9};
+  table.core_ops = {40e9, 0, 160.25e9, 80e9};
   return table;
 }
 
@@ -36,6 +36,7 @@ TEST(TopoBandwidth, WhatIsWrittenIsRead) {
   EXPECT_DOUBLE_EQ(read.core_read, 12.5e9);
   EXPECT_DOUBLE_EQ(read.core_ops[2], 160.25e9);
   EXPECT_EQ(read.core_ops[1], 0);
+  EXPECT_DOUBLE_EQ(read.core_ops[3], 80e9);
 }
 
 TEST(TopoBandwidth, TextHasARowForEveryNodeWithThreads) {
@@ -63,7 +64,7 @@ TEST(TopoBandwidth, OtherFilesAreRefused) {
   expect_refused("", "not JSON");
   expect_refused("[1]", "no object");
   expect_refused("{}", "no 'hearth_bandwidth'");
-  expect_refused(R"({"hearth_bandwidth":2})", "version");
+  expect_refused(R"({"hearth_bandwidth":1})", "version");
   expect_refused(std::string(100000, '['), "not JSON");
   Machine machine = Machine::from_synthetic("pack:1 core:2 pu:1");
   std::string good = json_of(machine, some_table(machine));

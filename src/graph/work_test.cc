@@ -203,7 +203,7 @@ TEST(Work, SharedKvHeadsCountOnEveryShard) {
 
 // Pair by pair and position by position.
 OpWork attended(const std::vector<StepItem>& items, uint32_t heads, const AttentionShape& shape,
-                size_t position_bytes) {
+                size_t position_bytes, Unit unit) {
   OpWork work;
   for (const StepItem& item : items) {
     uint32_t end = item.first_position + item.rows;
@@ -212,7 +212,7 @@ OpWork attended(const std::vector<StepItem>& items, uint32_t heads, const Attent
       for (uint32_t q = std::max(p, item.first_position); q < end; ++q) {
         if (shape.window != 0 && q - p >= shape.window) continue;
         seen = true;
-        work.of(Unit::kF32Fma) += uint64_t{4} * shape.head_dim * heads * shape.group_size;
+        work.of(unit) += uint64_t{4} * shape.head_dim * heads * shape.group_size;
       }
       if (seen) work.bytes += heads * position_bytes;
     }
@@ -239,7 +239,8 @@ TEST(Work, AttentionCountsVisiblePairs) {
       Asked asked = ask_attention(plan, {{&q}, {&k}, {&v}}, o, shape, KvType::kQ8_0);
       for (const std::vector<StepItem>& items : steps) {
         // Codes and one f16 scale, of a key and of a value.
-        EXPECT_EQ(asked.work(items, 0, "attention"), attended(items, kHeads, shape, 2 * (kDim + 2)))
+        EXPECT_EQ(asked.work(items, 0, "attention"),
+                  attended(items, kHeads, shape, 2 * (kDim + 2), Unit::kInt16Dot))
             << window << " " << items[0].rows << plan_text(plan);
       }
     }

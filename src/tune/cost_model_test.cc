@@ -217,10 +217,10 @@ TEST_F(Kunpeng, PrefillIsBoundByArithmetic) {
   double least = cost.ops[static_cast<size_t>(Unit::kInt8Dot)] / peak;
   EXPECT_GT(cost.seconds, least);
   EXPECT_LT(cost.seconds, 3 * least);
-  table.core_ops = {80e9, 160e9, 320e9};
+  table.core_ops = {80e9, 160e9, 320e9, 160e9};
   EXPECT_LT(this->cost(plan_on(machine, {}), {512, 0}).seconds, 0.7 * cost.seconds);
   // What a level has no unit for runs as fused multiply-adds.
-  table.core_ops = {160e9, 0, 0};
+  table.core_ops = {160e9, 0, 0, 0};
   StepCost floats = this->cost(plan_on(machine, {}), {512, 0});
   EXPECT_EQ(floats.ops[static_cast<size_t>(Unit::kInt8Dot)], 0);
   EXPECT_NEAR(floats.seconds, cost.seconds, 0.1 * cost.seconds);

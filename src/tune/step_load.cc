@@ -211,7 +211,7 @@ OpLoad StepLoader::attention() const {
       double bytes = kv_heads * static_cast<double>(seen.positions) * position_bytes;
       spread(load, g, s, bytes);
       load.kv_bytes += bytes;
-      load.ops[g][static_cast<size_t>(Unit::kF32Fma)] +=
+      load.ops[g][static_cast<size_t>(unit_for(step_.kv_type, units_))] +=
           heads * static_cast<double>(seen.pairs) * 4 * config.head_dim;
     }
   }

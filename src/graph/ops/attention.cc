@@ -70,11 +70,12 @@ class AttentionOp : public Op {
       kv_heads += slice.kv.size();
     }
     size_t position_bytes = 2 * context.kv().half_bytes() / kPagePositions;
+    Unit unit = unit_for(context.kv().type, units_of(context.kernels().limits));
     OpWork work;
     for (const StepItem& item : context.step().items) {
       Visible seen = visible(item.first_position, item.rows, shape_.window);
       work.bytes += kv_heads * seen.positions * position_bytes;
-      work.of(Unit::kF32Fma) += heads * seen.pairs * 4 * shape_.head_dim;
+      work.of(unit) += heads * seen.pairs * 4 * shape_.head_dim;
     }
     return work;
   }

@@ -19,6 +19,11 @@ const char* kv_type_name(KvType type) {
   HEARTH_CHECK(false, "not a KvType");
 }
 
+Unit unit_for(KvType type, const UnitSet& units) {
+  const bool codes = type == KvType::kQ8_0 && units[static_cast<size_t>(Unit::kInt16Dot)];
+  return codes ? Unit::kInt16Dot : Unit::kF32Fma;
+}
+
 namespace {
 
 size_t element_bytes(KvType type) {

@@ -50,6 +50,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/limits/limits.h"
+
 namespace hearth {
 
 enum class KvType : uint8_t { kF32, kF16, kBF16, kQ8_0 };
@@ -59,6 +61,9 @@ inline constexpr uint32_t kSpanPages = 8;
 inline constexpr uint32_t kKvBlock = 32;
 
 const char* kv_type_name(KvType type);  // "f16"
+// The unit that attention over keys and values of `type` runs on, where there is one; else FP32
+// FMA.
+Unit unit_for(KvType type, const UnitSet& units);
 
 constexpr uint32_t padded_head_dim(uint32_t head_dim) { return (head_dim + 15) / 16 * 16; }
 constexpr uint32_t kv_blocks(uint32_t head_dim) { return (head_dim + kKvBlock - 1) / kKvBlock; }

@@ -12,6 +12,8 @@ const char* unit_name(Unit unit) {
       return "bf16 dot";
     case Unit::kInt8Dot:
       return "int8 dot";
+    case Unit::kInt16Dot:
+      return "int16 dot";
   }
   HEARTH_CHECK(false, "not a Unit");
 }

@@ -1,12 +1,15 @@
 // What one core can do at best: loops of nothing but a multiply-add instruction, or of nothing but
 // loads. `hearth bench` and the kernels' benchmarks hold every rate against them.
 //
-// One loop for each unit that a GEMM may run on, in the form that this level's GEMM kernels use:
+// One loop for each unit that products may run on, in the form that this level's kernels use: of
+// GEMM, and int16 dot of attention over q8_0.
 //
 //   unit      reference       avx2                            avx512      amx         neon
 //   f32 fma   multiply, add   vfmadd                          vfmadd      vfmadd      fmla
 //   bf16 dot  -               -                               vdpbf16ps   tdpbf16ps   -
 //   int8 dot  multiply, add   vpmaddubsw, vpmaddwd, vpaddd    vpdpbusd    tdpbssd     sdot
+//   int16 dot multiply, add   vpmaddwd, vpaddd                vpdpwssd    vpdpwssd    smull, addp,
+//   add
 //
 // Enough independent chains run side by side to hide the instruction's latency. An addition and a
 // multiplication are two operations.
@@ -20,8 +23,8 @@
 
 namespace hearth {
 
-enum class Unit : uint8_t { kF32Fma, kBf16Dot, kInt8Dot };
-inline constexpr size_t kUnits = 3;
+enum class Unit : uint8_t { kF32Fma, kBf16Dot, kInt8Dot, kInt16Dot };
+inline constexpr size_t kUnits = 4;
 const char* unit_name(Unit unit);  // "int8 dot"
 
 // Runs the instruction in `rounds` rounds and returns the operations done; 0, at once, where the

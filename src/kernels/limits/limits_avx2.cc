@@ -31,6 +31,14 @@ double ops_int8_dot_avx2(size_t rounds) {
   });
 }
 
+double ops_int16_dot_avx2(size_t rounds) {
+  __m256i a = _mm256_set1_epi16(1);
+  return chains<kChains>(rounds, _mm256_setzero_si256(), 32, [&a](__m256i x) {
+    keep(a);
+    return _mm256_add_epi32(x, _mm256_madd_epi16(a, a));
+  });
+}
+
 uint64_t read_avx2(const std::byte* p, size_t bytes) {
   __m256i low = _mm256_setzero_si256(), high = low;
   read_streams(p, bytes, [&](const std::byte* q) {

@@ -32,6 +32,12 @@ double ops_int8_dot_avx512(size_t rounds) {
                          [a](__m512i x) { return _mm512_dpbusd_epi32(x, a, a); });
 }
 
+double ops_int16_dot_avx512(size_t rounds) {
+  __m512i a = _mm512_set1_epi16(1);
+  return chains<kChains>(rounds, _mm512_setzero_si512(), 64,
+                         [a](__m512i x) { return _mm512_dpwssd_epi32(x, a, a); });
+}
+
 uint64_t read_avx512(const std::byte* p, size_t bytes) {
   __m512i x = _mm512_setzero_si512();
   read_streams(p, bytes,

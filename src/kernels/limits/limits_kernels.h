@@ -7,6 +7,7 @@
 // X(Unit, name, level) for each loop ops_<name>_<level>.
 #define HEARTH_UNIT_LOOPS(X, level) \
   X(kF32Fma, f32_fma, level)        \
+  X(kInt16Dot, int16_dot, level)    \
   HEARTH_AMX_UNIT_LOOPS(X, level)
 
 // AMX has these alone.

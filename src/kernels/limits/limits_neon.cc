@@ -29,6 +29,16 @@ double ops_int8_dot_neon(size_t rounds) {
                          [a](int32x4_t x) { return vdotq_s32(x, a, a); });
 }
 
+double ops_int16_dot_neon(size_t rounds) {
+  int16x8_t a = vdupq_n_s16(1);
+  // The products don't depend on the sum: without keep() they would be computed once.
+  return chains<kChains>(rounds, vdupq_n_s32(0), 16, [&a](int32x4_t x) {
+    keep(a);
+    int32x4_t low = vmull_s16(vget_low_s16(a), vget_low_s16(a)), high = vmull_high_s16(a, a);
+    return vaddq_s32(x, vpaddq_s32(low, high));
+  });
+}
+
 uint64_t read_neon(const std::byte* p, size_t bytes) {
   uint64x2_t x[4] = {vdupq_n_u64(0), vdupq_n_u64(0), vdupq_n_u64(0), vdupq_n_u64(0)};
   read_streams(p, bytes, [&](const std::byte* q) {

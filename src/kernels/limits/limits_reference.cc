@@ -1,5 +1,6 @@
 // Plain loops in the form that compilers make the best of; what they make of them is this level's
 // limit.
+#include <algorithm>
 #include <cstring>
 
 #include "kernels/limits/limits_kernels.h"
@@ -17,6 +18,23 @@ void keep(T* values) {
   __asm__ volatile("" : : "r"(values) : "memory");
 }
 
+// Of kLanes integers with themselves.
+template <typename T>
+double products(size_t rounds) {
+  T a[kLanes];
+  std::fill_n(a, kLanes, T{1});
+  int32_t sum = 0;
+  for (size_t i = 0; i < rounds; ++i) {
+    // Without this the products would be computed once.
+    keep(a);
+    for (T lane : a) sum += lane * lane;
+  }
+  // A copy: a sum whose own address is known would be stored after every addition.
+  int32_t result = sum;
+  keep(&result);
+  return static_cast<double>(rounds) * kLanes * 2;
+}
+
 }  // namespace
 
 double ops_f32_fma_reference(size_t rounds) {
@@ -30,20 +48,8 @@ double ops_f32_fma_reference(size_t rounds) {
 
 double ops_bf16_dot_reference(size_t) { return 0; }
 
-double ops_int8_dot_reference(size_t rounds) {
-  int8_t a[kLanes];
-  std::memset(a, 1, sizeof(a));
-  int32_t sum = 0;
-  for (size_t i = 0; i < rounds; ++i) {
-    // Without this the products would be computed once.
-    keep(a);
-    for (int8_t lane : a) sum += lane * lane;
-  }
-  // A copy: a sum whose own address is known would be stored after every addition.
-  int32_t result = sum;
-  keep(&result);
-  return static_cast<double>(rounds) * kLanes * 2;
-}
+double ops_int8_dot_reference(size_t rounds) { return products<int8_t>(rounds); }
+double ops_int16_dot_reference(size_t rounds) { return products<int16_t>(rounds); }
 
 uint64_t read_reference(const std::byte* p, size_t bytes) {
   constexpr size_t kWords = 8;

@@ -22,6 +22,7 @@ TEST(LimitsTest, OperationsGrowWithTheRounds) {
     }
     EXPECT_GT(loop(isa, Unit::kF32Fma)(1), 0);
     EXPECT_GT(loop(isa, Unit::kInt8Dot)(1), 0);
+    EXPECT_GT(loop(isa, Unit::kInt16Dot)(1), 0);
     EXPECT_EQ(loop(isa, Unit::kBf16Dot)(1) > 0, isa == Isa::kAvx512 || isa == Isa::kAmx);
   }
 }
