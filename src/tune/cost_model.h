@@ -54,7 +54,7 @@ struct CostConstants {
   double arithmetic_share = 0.65;  // of a unit's peak that GEMM kernels reach
   double core_fill = 0.125;        // u, where one thread's rate is not known
   // Operations of a core by Unit where no rate is known: a core of 2.6 GHz with two 128-bit pipes.
-  std::array<double, kUnits> core_ops{40e9, 80e9, 160e9, 80e9};
+  std::array<double, kUnits> core_ops{40e9, 80e9, 160e9, 40e9};
   double slow_core = 0.5;
   // A message between two threads under one last-level cache (Zen 5), on one node, and between
   // nodes (a line in another socket's cache takes 380 to 450 ns on Xeon 6).

@@ -10,8 +10,7 @@
 // The first tile of a page prefetches the next page's keys while it reads keys, its values while it
 // reads values, into L2: an L1 of 32 KiB holds one page of f16 and nothing else (Zen 4: 1.45 times
 // as fast as into L1, half a page ahead). Where AttendArgs::four_places says so, from four places
-// in turn; but where keys come in blocks (q8_0), which have half the bytes for the same arithmetic,
-// in order.
+// in turn, but q8_0 in order.
 #pragma once
 
 #include "kernels/attention/attention.h"
@@ -23,8 +22,6 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kPageVectors = kPagePositions / kLanes;
-
 struct PageRange {
   uint32_t begin, end;
   bool empty() const { return begin >= end; }
@@ -34,7 +31,14 @@ struct PageRange {
 constexpr size_t kFirstBytes = 4096;
 
 // Pages: what the kernel does with a page, as its format asks (attention_floats-inl.h,
-// attention_codes-inl.h).
+// attention_codes-inl.h):
+//   kType, kTakesTurns             of the pages; whether four_places is for them
+//   key_bytes(n)                   of a row of keys: those of the first n positions
+//   value_bytes(n, stride)         of the values: those of the first n positions
+//   load_queries(args, row0, b)    what `score` needs of the rows of b
+//   score(b, view, page, stream)   the scores of rows with the slots that they see
+//   add(b, view, page, stream)     adds the values of slots, times what their scores became, to
+//                                  the rows' sums
 template <typename Pages>
 class Attention {
  public:
@@ -145,9 +149,8 @@ class Attention {
       peak[r] = view.slots[r].empty() ? kMinusInfinity : highest_score(b, r, view.slots[r]);
     }
     for (uint32_t r = 0; r < b.rows; r += kLanes) {
-      const Vec16 old = Vec16::load(before + r), own = Vec16::load(peak + r), now = max(own, old);
+      const Vec16 old = Vec16::load(before + r), now = max(Vec16::load(peak + r), old);
       store(peak + r, now);
-      if constexpr (Pages::kSharesTop) store(b.top + r, exp_nonpositive(sub(own, now)));
       store(factor + r, exp_nonpositive(sub(old, now)));
     }
     for (uint32_t r = 0; r < b.rows; ++r) {

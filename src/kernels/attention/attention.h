@@ -31,20 +31,19 @@
 // that they stand beside, where those of the codes are 2^-7. All else is as above:
 //
 //   query              a = max |qs[d]|, q16[d] = round(qs[d] * (32767 / a)), all 0 where
-//                      a < 2^-100; unit = a / 32767 + (the sum of 0 * qs[d])
+//                      a < 2^-100; unit = a * (1 / 32767) + (the sum of 0 * qs[d])
 //   score of a slot    s = 0, then s = fma(float(sum of q16[d] * code), k scale, s) for ascending
 //                      blocks; then s *= unit
-//   values of a page   t = exp(max of the page's s - m'); S = the largest v scale of a block among
-//                      visible slots, u = v scale * (32766 / S), 0 where S = 0;
-//                      w = round(p * (1 / t) * u), 0 where t = 0 and for other slots;
-//                      acc[d] = fma(float(sum of w * code), t * (S / 32766 + Z), acc[d]), Z = the
-//                      sum of 0 * v scale over all blocks and visible slots
+//   values of a page   for each block x = p * v scale of the visible slots, b = max x,
+//                      w = round(x * (32767 / b)), all 0 where b < 2^-100;
+//                      acc[d] = fma(float(sum of w * code), b * (1 / 32767) + Z, acc[d]), Z = the
+//                      sum of 0 * x over all blocks
 //
-// The sums of zeros are there for what is not finite. Pages of which a row sees nothing don't touch
-// it, and nobody reads a page that no row sees: its
-// pointers may be null. Slots that no row sees may hold anything. So the same bits come out for any
-// set of rows in a call and any order of them, and for spans that several calls visit (`sums`) and
-// merge_spans puts together.
+// What is not finite among what a row sees makes its result NaN (the sums of zeros are there for
+// that), of no certain bits. Pages of which a row sees nothing don't touch it, and nobody reads a
+// page that no row sees: its pointers may be null. Slots that no row sees may hold anything. So the
+// same bits come out for any set of rows in a call and any order of them, and for spans that
+// several calls visit (`sums`) and merge_spans puts together.
 #pragma once
 
 #include <cstddef>
@@ -88,8 +87,8 @@ struct KvStoreArgs {
   uint32_t slot;  // position % kPagePositions
 };
 using KvStoreFn = void (*)(const KvStoreArgs&);
-// Fetches the lines that storing a position in `slot` writes: one for each element of the key, of
-// q8_0 for two.
+// Fetches the lines that storing the elements of a position in `slot` writes: one for each element
+// of the key, of q8_0 for two.
 void prefetch_slot(KvType type, uint32_t head_dim, const KvPage& page, uint32_t slot);
 
 // Bytes of scratch (64-byte aligned) that any attend call may use.

@@ -1,8 +1,8 @@
 // attention_bench: attention of one KV head on one core, for every level and KV type, head_dim 128.
 //
 //   prefill/<level>/<type>/<positions>  64 rows: 16 tokens of 4 query heads, the last of so many
-//     positions; GFLOPS counts 4 x rows x positions x 128, "of FMA" is their share of a loop of
-//     nothing but FP32 FMA
+//     positions; GOPS counts 4 x rows x positions x 128, "of peak" is their share of a loop of
+//     nothing but FP32 FMA, or int16 dot for q8_0
 //   decode/<level>/<type>/<heads>/<positions>  one token of so many query heads; GB/s counts the
 //     pages, "of read" is their share of a plain read loop over the same pages
 //
@@ -51,8 +51,8 @@ double best_rate(Fn&& fn) {
   return best;
 }
 
-double fma_limit(const LimitLoops& limits) {
-  UnitFn loop = limits.unit[static_cast<size_t>(Unit::kF32Fma)];
+double peak(const LimitLoops& limits, KvType type) {
+  UnitFn loop = limits.unit[static_cast<size_t>(unit_for(type, units_of(limits)))];
   return best_rate([&] { return loop(200'000); });
 }
 
@@ -92,14 +92,14 @@ void run(benchmark::State& state, const Case& c) {
     benchmark::ClobberMemory();
   }
   auto runs = static_cast<double>(state.iterations());
-  double flops = 4.0 * c.queries.rows * c.positions * kHeadDim;
+  double ops = 4.0 * c.queries.rows * c.positions * kHeadDim;
   auto bytes = static_cast<double>(head.bytes());
   const LimitLoops& limits = kernels_for(c.isa).limits;
   auto rate = [&](const char* name, double amount) {
     state.counters[name] = benchmark::Counter(runs * amount, benchmark::Counter::kIsRate);
   };
-  rate("GFLOPS", flops * 1e-9);
-  rate("of FMA", flops / fma_limit(limits));
+  rate("GOPS", ops * 1e-9);
+  rate("of peak", ops / peak(limits, c.type));
   rate("GB/s", bytes * 1e-9);
   rate("of read", bytes / read_limit(limits, head));
 }

@@ -17,11 +17,8 @@ template <int kWidth>
 class CodePages {
  public:
   static constexpr KvType kType = KvType::kQ8_0;
-  // Half the bytes for the same arithmetic ask less of memory.
   static constexpr bool kTakesTurns = false;
-  static constexpr bool kSharesTop = true;
 
-  // Of a row of keys, and of values, so many positions: they lie at the beginning.
   static constexpr size_t key_bytes(uint32_t positions) { return size_t{2} * positions; }
   static constexpr size_t value_bytes(uint32_t positions, uint32_t stride) {
     return size_t{(positions + 1) / 2 * 2} * stride;
@@ -34,19 +31,17 @@ class CodePages {
     });
   }
 
-  // The scores of rows with the slots that they see.
   static void score(const RowBlock& b, const PageView& view, const KvPage& page,
                     const Stream& stream) {
     for (uint32_t t = view.tile_count; t-- > 0;) {
       const Tile& tile = view.tiles[t].tile;
-      const Keys keys{page.k, page.k + kv_scales_offset(b.head_dim), b.stride,
-                      t + 1 == view.tile_count ? stream : Stream{}};
+      const KeyCodes keys{page.k, page.k + kv_scales_offset(b.head_dim), b.stride,
+                          t + 1 == view.tile_count ? stream : Stream{}};
       kScore[tile.rows - 1](keys, query_codes(b, tile), b.unit + tile.row0, view.tiles[t].any,
                             b.scores + size_t{tile.row0} * kPagePositions);
     }
   }
 
-  // Adds the values of slots, times what their scores became, to the rows' sums.
   static void add(const RowBlock& b, const PageView& view, const KvPage& page,
                   const Stream& stream) {
     Shares shares(b, page);
@@ -55,28 +50,30 @@ class CodePages {
       for (uint32_t r = 0; r < tile.rows; ++r) {
         shares.take(b, tile, r, view.slots[tile.row0 + r]);
       }
-      const Values values{page.v, b.stride, view.tiles[t].any,
-                          t + 1 == view.tile_count ? stream : Stream{}};
+      const ValueCodes values{page.v, b.stride, view.tiles[t].any,
+                              t + 1 == view.tile_count ? stream : Stream{}};
       kAdd[tile.rows - 1](values, shares, b.span.acc + size_t{tile.row0} * b.stride);
     }
   }
 
  private:
-  static constexpr float kMostQuery = 32767.0f;
-  // One less, since the largest product may come out a rounding above what it is taken to be.
-  static constexpr float kMostShare = 32766.0f;
-  static constexpr float kLeastQuery = 0x1p-100f;  // whose inverse is finite
+  static constexpr float kMost = 32767.0f, kStep = 1.0f / kMost;
+  static constexpr float kLeast = 0x1p-100f;
+
+  // In the largest of what becomes int16; none where their number would not be finite.
+  static float steps_of(float largest) { return largest < kLeast ? 0.0f : kMost / largest; }
+
   // Elements, and positions, between two prefetches.
   static constexpr uint32_t kTogether = 16;
 
-  struct Keys {
+  struct KeyCodes {
     const std::byte* codes;
     const std::byte* scales;
     uint32_t stride;
     Stream stream;
   };
 
-  struct Values {
+  struct ValueCodes {
     const std::byte* codes;
     uint32_t stride;
     SlotRange slots;
@@ -98,11 +95,11 @@ class CodePages {
       zeros = fma(q, Vec16::zero(), zeros);
     }
     const float highest = maximum(most);
-    const Vec16 inverse = Vec16::all(highest < kLeastQuery ? 0.0f : kMostQuery / highest);
+    const Vec16 steps = Vec16::all(steps_of(highest));
     for (uint32_t d = 0; d < b.stride; d += kLanes, codes += rows * kLanes) {
-      store_i16(codes, mul(mul(head_vector(x, b.head_dim, d), scale), inverse));
+      store_i16(codes, mul(mul(head_vector(x, b.head_dim, d), scale), steps));
     }
-    return highest / kMostQuery + sum(zeros);
+    return highest * kStep + sum(zeros);
   }
 
   // Vectors of codes side by side: few rows have few chains of products, and a wider tile hides
@@ -113,7 +110,7 @@ class CodePages {
   }
 
   template <int R>
-  static void score_rows(const Keys& keys, const int16_t* q, const float* unit, SlotRange slots,
+  static void score_rows(const KeyCodes& keys, const int16_t* q, const float* unit, SlotRange slots,
                          float* scores) {
     const uint32_t begin = slots.begin / kLanes, end = (slots.end + kLanes - 1) / kLanes;
     for_vectors<tile_width(R)>(begin, end,
@@ -124,8 +121,8 @@ class CodePages {
   }
 
   template <int R, int N>
-  static void score_columns(const Keys& keys, uint32_t column, const int16_t* q, const float* unit,
-                            bool first, float* scores) {
+  static void score_columns(const KeyCodes& keys, uint32_t column, const int16_t* q,
+                            const float* unit, bool first, float* scores) {
     constexpr size_t kScaleBytes = kPagePositions * sizeof(uint16_t);
     const Stream stream = first ? keys.stream : Stream{};
     const auto* scales = reinterpret_cast<const uint16_t*>(keys.scales) + column;
@@ -192,30 +189,34 @@ class CodePages {
    public:
     Shares(const RowBlock& b, const KvPage& page)
         : blocks_(kv_blocks(b.head_dim)),
-          scales_(reinterpret_cast<const uint16_t*>(page.v + kv_scales_offset(b.head_dim))),
-          relative_(b.unpacked),
+          stored_(reinterpret_cast<const uint16_t*>(page.v + kv_scales_offset(b.head_dim))),
+          scales_(b.unpacked),
           codes_(reinterpret_cast<int16_t*>(b.unpacked + size_t{blocks_} * kPagePositions)) {}
 
     // Row r of a tile, which sees `slots`.
     void take(const RowBlock& b, const Tile& tile, uint32_t r, SlotRange slots) {
-      const uint32_t row = tile.row0 + r;
       if (slots.empty()) return take_nothing(r, tile.rows);
-      if (slots.begin != seen_.begin || slots.end != seen_.end) see(slots);
-      const float top = b.top[row];
-      const Vec16 inverse = Vec16::all(top > 0 ? 1.0f / top : 0.0f);
-      Vec16 p[kPageVectors];
-      HEARTH_UNROLL
-      for (uint32_t g = 0; g < kPageVectors; ++g) {
-        p[g] = mul(Vec16::load(b.scores + size_t{row} * kPagePositions + g * kLanes), inverse);
-      }
+      if (slots.begin != seen_.begin || slots.end != seen_.end) load_scales(slots);
+      const float* p = b.scores + size_t{tile.row0 + r} * kPagePositions;
+      Vec16 zeros = Vec16::zero();
       for (uint32_t block = 0; block < blocks_; ++block) {
-        units_[r][block] = top * block_units_[block];
+        Vec16 x[kPageVectors];
         HEARTH_UNROLL
         for (uint32_t g = 0; g < kPageVectors; ++g) {
-          const Vec16 u = Vec16::load(relative_ + block * kPagePositions + g * kLanes);
-          store_i16(codes(block, tile.rows) + r * kPagePositions + g * kLanes, mul(p[g], u));
+          x[g] = mul(Vec16::load(p + g * kLanes),
+                     Vec16::load(scales_ + block * kPagePositions + g * kLanes));
+          zeros = fma(x[g], Vec16::zero(), zeros);
+        }
+        const float highest = maximum(max(max(x[0], x[1]), max(x[2], x[3])));
+        const Vec16 steps = Vec16::all(steps_of(highest));
+        units_[r][block] = highest * kStep;
+        HEARTH_UNROLL
+        for (uint32_t g = 0; g < kPageVectors; ++g) {
+          store_i16(codes(block, tile.rows) + r * kPagePositions + g * kLanes, mul(x[g], steps));
         }
       }
+      const float none = sum(zeros);
+      for (uint32_t block = 0; block < blocks_; ++block) units_[r][block] += none;
     }
 
     // [rows of the tile][64]
@@ -226,29 +227,14 @@ class CodePages {
     float unit(int row, uint32_t block) const { return units_[row][block]; }
 
    private:
-    // The scales beside the largest of those that a row sees.
-    void see(SlotRange slots) {
-      Vec16 zeros = Vec16::zero();
-      for (uint32_t block = 0; block < blocks_; ++block) {
-        Vec16 s[kPageVectors];
-        HEARTH_UNROLL
-        for (uint32_t g = 0; g < kPageVectors; ++g) {
-          s[g] =
-              keep_lanes(Vec16::load_f16(scales_ + block * kPagePositions + g * kLanes),
-                         static_cast<int>(slots.begin) - static_cast<int>(g * kLanes),
-                         static_cast<int>(slots.end) - static_cast<int>(g * kLanes), Vec16::zero());
-          zeros = fma(s[g], Vec16::zero(), zeros);
-        }
-        const float highest = maximum(max(max(s[0], s[1]), max(s[2], s[3])));
-        const Vec16 inverse = Vec16::all(highest > 0 ? kMostShare / highest : 0.0f);
-        block_units_[block] = highest / kMostShare;
-        HEARTH_UNROLL
-        for (uint32_t g = 0; g < kPageVectors; ++g) {
-          store(relative_ + block * kPagePositions + g * kLanes, mul(s[g], inverse));
-        }
+    // Of slots that a row sees; 0 of others.
+    void load_scales(SlotRange slots) {
+      for (uint32_t i = 0; i < blocks_ * kPagePositions; i += kLanes) {
+        const int first = static_cast<int>(i % kPagePositions);
+        store(scales_ + i,
+              keep_lanes(Vec16::load_f16(stored_ + i), static_cast<int>(slots.begin) - first,
+                         static_cast<int>(slots.end) - first, Vec16::zero()));
       }
-      const float none = sum(zeros);
-      for (uint32_t block = 0; block < blocks_; ++block) block_units_[block] += none;
       seen_ = slots;
     }
 
@@ -263,16 +249,15 @@ class CodePages {
     }
 
     uint32_t blocks_;
-    const uint16_t* scales_;
-    float* relative_;  // [blocks][64]
+    const uint16_t* stored_;
+    float* scales_;  // [blocks][64]
     int16_t* codes_;
     SlotRange seen_{0, 0};
-    float block_units_[kMaxHeadDim / kKvBlock];
     float units_[kTileRows][kMaxHeadDim / kKvBlock];
   };
 
   template <int R>
-  static void add_rows(const Values& values, const Shares& shares, float* acc) {
+  static void add_rows(const ValueCodes& values, const Shares& shares, float* acc) {
     for_vectors<tile_width(R)>(0, values.stride / kLanes,
                                [&]<int N>(std::integral_constant<int, N>, uint32_t vector) {
                                  add_columns<R, N>(values, shares, vector, acc + vector * kLanes);
@@ -280,7 +265,8 @@ class CodePages {
   }
 
   template <int R, int N>
-  static void add_columns(const Values& values, const Shares& shares, uint32_t vector, float* out) {
+  static void add_columns(const ValueCodes& values, const Shares& shares, uint32_t vector,
+                          float* out) {
     constexpr uint32_t kBlockVectors = kKvBlock / kLanes;
     constexpr size_t kBytes = 2 * kLanes * N;
     const size_t pair_bytes = size_t{2} * values.stride;
@@ -292,15 +278,15 @@ class CodePages {
     // A line that holds several tiles' vectors is the first one's.
     const bool first = kBytes >= 64 || vector * 2 * kLanes % 64 == 0;
     const Stream stream = first ? values.stream : Stream{};
+    if (vector == 0) {
+      stream.prefetch_scales(kv_scales_offset(values.stride),
+                             kPagePositions * kv_blocks(values.stride) * sizeof(uint16_t));
+    }
     Ints16 acc[R][N];
     clear<R, N>(acc);
     // Slots that a row does not see have shares of 0.
     for (uint32_t j = values.slots.begin / kTogether * kTogether; j < values.slots.end;
          j += kTogether) {
-      if (vector == 0 && j % kLanes == 0) {
-        const size_t bytes = kLanes * kv_blocks(values.stride) * sizeof(uint16_t);
-        stream.prefetch_scales(kv_scales_offset(values.stride) + j / kLanes * bytes, bytes);
-      }
       HEARTH_UNROLL
       for (uint32_t i = 0; i < kTogether; i += 2) {
         const size_t from = (j + i) / 2 * pair_bytes + vector * 2 * kLanes;
@@ -320,8 +306,8 @@ class CodePages {
     }
   }
 
-  using ScoreFn = void (*)(const Keys&, const int16_t*, const float*, SlotRange, float*);
-  using AddFn = void (*)(const Values&, const Shares&, float*);
+  using ScoreFn = void (*)(const KeyCodes&, const int16_t*, const float*, SlotRange, float*);
+  using AddFn = void (*)(const ValueCodes&, const Shares&, float*);
   static constexpr ScoreFn kScore[kTileRows] = {score_rows<1>, score_rows<2>, score_rows<3>,
                                                 score_rows<4>, score_rows<5>, score_rows<6>};
   static constexpr AddFn kAdd[kTileRows] = {add_rows<1>, add_rows<2>, add_rows<3>,

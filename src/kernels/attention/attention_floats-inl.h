@@ -24,9 +24,8 @@ class FloatPages {
 
  public:
   static constexpr KvType kType = Format::kType;
-  static constexpr bool kTakesTurns = true, kSharesTop = false;
+  static constexpr bool kTakesTurns = true;
 
-  // Of a row of keys, and of values, so many positions: they lie at the beginning.
   static constexpr size_t key_bytes(uint32_t positions) { return positions * sizeof(Element); }
   static constexpr size_t value_bytes(uint32_t positions, uint32_t stride) {
     return size_t{positions} * stride * sizeof(Element);
@@ -42,13 +41,11 @@ class FloatPages {
     });
   }
 
-  // The scores of rows with the slots that they see.
   static void score(const RowBlock& b, const PageView& view, const KvPage& page,
                     const Stream& stream) {
     score_page(b, view, {page.k, b.head_dim, b.unpacked}, unpacks(view), stream);
   }
 
-  // Adds the values of slots, times what their scores became, to the rows' sums.
   static void add(const RowBlock& b, const PageView& view, const KvPage& page,
                   const Stream& stream) {
     add_page(b, view, {page.v, b.stride, b.unpacked}, unpacks(view), stream);

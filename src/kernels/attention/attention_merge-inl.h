@@ -21,7 +21,8 @@ inline void clear_sums(const RowSums& sums, uint32_t rows, uint32_t stride) {
 }
 
 inline void merge_row(const RowSums& span, const RowSums& merged, uint32_t row, uint32_t stride) {
-  if (span.peak[row] == kMinusInfinity) return;
+  // Of what a row sees the highest score adds 1, and what is not finite NaN.
+  if (span.sum[row] == 0) return;
   float before = merged.peak[row];
   float peak = span.peak[row] > before ? span.peak[row] : before;
   Vec16 old_factor = exp_nonpositive(Vec16::all(before - peak));

@@ -64,8 +64,7 @@ struct Page {
   }
 
   // Adds the values that a row sees times p to acc[head_dim].
-  static void add(const KvPage& page, uint32_t head_dim, Seen seen, const Scores& p, float /*top*/,
-                  float* acc) {
+  static void add(const KvPage& page, uint32_t head_dim, Seen seen, const Scores& p, float* acc) {
     for (uint32_t d = 0; d < head_dim; ++d) {
       for (uint32_t slot = seen.begin; slot < seen.end; ++slot) {
         Element v = elements<Element>(page.v)[size_t{slot} * padded_head_dim(head_dim) + d];
@@ -104,7 +103,11 @@ int8_t& value_code(const KvPage& page, uint32_t head_dim, size_t slot, uint32_t 
 f16_t* block_scales(std::byte* half, uint32_t head_dim, uint32_t block) {
   return elements<f16_t>(half + kv_scales_offset(head_dim)) + size_t{block} * kPagePositions;
 }
-int32_t rounded(float x) { return static_cast<int32_t>(std::nearbyint(x)); }
+// x in steps of 1 / 32767 of the highest; `unit` is not finite where any of them is not.
+int32_t rounded(float x, float highest, float unit) {
+  if (highest < 0x1p-100f || !std::isfinite(unit)) return 0;
+  return static_cast<int32_t>(std::nearbyint(x * (32767.0f / highest)));
+}
 
 template <>
 struct Page<Q8_0> {
@@ -119,9 +122,8 @@ struct Page<Q8_0> {
         highest = std::max(highest, std::fabs(q[d]));
         zeros += 0.0f * q[d];
       }
-      unit = highest / 32767.0f + zeros;
-      if (highest < 0x1p-100f || std::isnan(unit)) return;
-      for (uint32_t d = 0; d < head_dim; ++d) codes[d] = rounded(q[d] * (32767.0f / highest));
+      unit = highest * (1.0f / 32767.0f) + zeros;
+      for (uint32_t d = 0; d < head_dim; ++d) codes[d] = rounded(q[d], highest, unit);
     }
   };
 
@@ -138,28 +140,22 @@ struct Page<Q8_0> {
     return s * query.unit;
   }
 
-  static void add(const KvPage& page, uint32_t head_dim, Seen seen, const Scores& p, float top,
-                  float* acc) {
+  static void add(const KvPage& page, uint32_t head_dim, Seen seen, const Scores& p, float* acc) {
+    std::array<Scores, kMaxHeadDim / kKvBlock> x{};
     float zeros = 0;
     for (uint32_t b = 0; b < kv_blocks(head_dim); ++b) {
       for (uint32_t slot = seen.begin; slot < seen.end; ++slot) {
-        zeros += 0.0f * f16_to_f32(block_scales(page.v, head_dim, b)[slot]);
+        x[b][slot] = p[slot] * f16_to_f32(block_scales(page.v, head_dim, b)[slot]);
+        zeros += 0.0f * x[b][slot];
       }
     }
-    float inverse = top > 0 ? 1.0f / top : 0.0f;
     for (uint32_t b = 0; b < kv_blocks(head_dim); ++b) {
-      const f16_t* scales = block_scales(page.v, head_dim, b);
-      float highest = 0;
-      for (uint32_t slot = seen.begin; slot < seen.end; ++slot) {
-        highest = std::max(highest, f16_to_f32(scales[slot]));
-      }
-      float unit = top * (highest / 32766.0f + zeros);
-      float relative = highest > 0 ? 32766.0f / highest : 0.0f;
+      const float highest = *std::max_element(x[b].begin(), x[b].end());
+      const float unit = highest * (1.0f / 32767.0f) + zeros;
       for (uint32_t d = b * kKvBlock; d < std::min((b + 1) * kKvBlock, head_dim); ++d) {
         int32_t sum = 0;
-        for (uint32_t slot = seen.begin; slot < seen.end && std::isfinite(unit); ++slot) {
-          int32_t w = rounded(p[slot] * inverse * (f16_to_f32(scales[slot]) * relative));
-          sum += w * value_code(page, head_dim, slot, d);
+        for (uint32_t slot = seen.begin; slot < seen.end; ++slot) {
+          sum += rounded(x[b][slot], highest, unit) * value_code(page, head_dim, slot, d);
         }
         acc[d] = std::fma(static_cast<float>(sum), unit, acc[d]);
       }
@@ -212,7 +208,7 @@ void store_sums(const Sums& sums, const RowSums& to, uint32_t row, uint32_t head
 }
 
 void merge(const Sums& span, uint32_t head_dim, Sums* merged) {
-  if (span.peak == kMinusInfinity) return;
+  if (span.sum == 0) return;
   float highest = std::max(merged->peak, span.peak);
   float old_factor = exp_nonpositive(merged->peak - highest);
   float new_factor = exp_nonpositive(span.peak - highest);
@@ -261,12 +257,11 @@ struct Row {
   void visit(const KvPage& page, Seen seen, const typename Page<Type>::Query& query, Sums* sums,
              std::array<float, 16>* lanes) const {
     Scores s{}, p{};
-    float page_peak = kMinusInfinity;
+    float highest = sums->peak;
     for (uint32_t slot = seen.begin; slot < seen.end; ++slot) {
       s[slot] = Page<Type>::score(page, slot, query);
-      if (s[slot] > page_peak) page_peak = s[slot];
+      if (s[slot] > highest) highest = s[slot];
     }
-    float highest = std::max(sums->peak, page_peak);
     for (uint32_t slot = seen.begin; slot < seen.end; ++slot) {
       p[slot] = exp_nonpositive(s[slot] - highest);
     }
@@ -275,8 +270,7 @@ struct Row {
       (*lanes)[l] = std::fma((*lanes)[l], factor, ((p[l] + p[l + 16]) + p[l + 32]) + p[l + 48]);
     }
     for (uint32_t d = 0; d < head_dim; ++d) sums->acc[d] *= factor;
-    Page<Type>::add(page, head_dim, seen, p, exp_nonpositive(page_peak - highest),
-                    sums->acc.data());
+    Page<Type>::add(page, head_dim, seen, p, sums->acc.data());
     sums->peak = highest;
   }
 };

@@ -21,6 +21,8 @@ inline uint32_t first_seen(uint32_t last, uint32_t window) {
   return window == 0 || last < window ? 0 : last - window + 1;
 }
 
+constexpr uint32_t kPageVectors = kPagePositions / kLanes;
+
 // What a block of rows carries through the pages; all of it lies in the call's scratch.
 struct RowBlock {
   const uint32_t* last;
@@ -34,7 +36,6 @@ struct RowBlock {
   float* lanes;  // [rows][16]: the span's sums
   RowSums merged;
   float* scores;    // [rows][64], then probabilities
-  float* top;       // [rows]: the highest of these, where Pages::kSharesTop
   float* unpacked;  // [64][stride] of half a page, or what else a page is turned into
   KvPage after;     // AttendArgs::after
   bool four_places;
@@ -42,7 +43,7 @@ struct RowBlock {
 };
 
 constexpr size_t scratch_floats(size_t rows, size_t stride) {
-  return rows * (3 * stride + kLanes + 6 + kPagePositions) + kPagePositions * stride + 6 * kLanes;
+  return rows * (3 * stride + kLanes + 5 + kPagePositions) + kPagePositions * stride + 5 * kLanes;
 }
 constexpr uint32_t block_rows(uint32_t stride) { return stride <= 256 ? kMaxQueryRows : 36; }
 static_assert(scratch_floats(block_rows(256), 256) * sizeof(float) <= kAttendScratchBytes);
@@ -72,7 +73,6 @@ inline RowBlock make_block(const AttendArgs& a, uint32_t row0, uint32_t rows) {
   b.lanes = take(size_t{rows} * kLanes);
   b.scores = take(size_t{rows} * kPagePositions);
   b.unit = take(rows);
-  b.top = take(rows);
   b.unpacked = take(size_t{kPagePositions} * b.stride);
   return b;
 }

@@ -40,17 +40,17 @@ struct Truth {
   std::vector<double> out, bound;
 };
 
-// 2^-15 of the largest value that positions [begin, end) have in the block of d, times a code's
-// 127.
-double value_step(const KvHead& head, uint32_t begin, uint32_t end, uint32_t d) {
+// One step of the int16 that positions [begin, end) multiply the codes of the block of d by, times
+// the largest code; p: of each position.
+double value_step(const KvHead& head, uint32_t begin, uint32_t end, uint32_t d, const double* p) {
   double largest = 0;
   uint32_t block = d / kKvBlock * kKvBlock;
   for (uint32_t j = begin; j < end; ++j) {
     for (uint32_t i = block; i < std::min(block + kKvBlock, head.head_dim()); ++i) {
-      largest = std::max(largest, std::fabs(head.value(j, i)));
+      largest = std::max(largest, p[j - begin] * std::fabs(head.value(j, i)));
     }
   }
-  return largest / 32766;
+  return largest / 32767;
 }
 
 // With u = 2^-24, n positions, h = head_dim: a score is a chain of at most h + 16 (blocks of
@@ -99,8 +99,8 @@ Truth truth_of(const KvHead& head, const Queries& queries, uint32_t row) {
     truth.bound[d] = std::expm1(relative) * magnitude / total + n * 1e-37;
     for (uint32_t j = first; codes && j <= last; j = (j / kPagePositions + 1) * kPagePositions) {
       uint32_t end = std::min(last + 1, (j / kPagePositions + 1) * kPagePositions);
-      double p = *std::max_element(s.begin() + (j - first), s.begin() + (end - first));
-      truth.bound[d] += value_step(head, j, end, d) * p * (end - j) * 0.501 / total;
+      const double step = value_step(head, j, end, d, &s[j - first]);
+      truth.bound[d] += step * (end - j) * 0.501 / total;
     }
   }
   return truth;
@@ -162,11 +162,78 @@ INSTANTIATE_TEST_SUITE_P(HeadDims, AttentionSizes, testing::ValuesIn(kHeadDims))
 
 TEST(AttentionTest, EveryCountOfPositionsAndRows) {
   KvHead head = filled_head(KvType::kF16, 24, 200, 5);
+  // Of q8_0 a tile's vectors lie in one block, in two, and in half of the last one.
+  KvHead codes = filled_head(KvType::kQ8_0, 80, 200, 6);
   for (uint32_t positions = 1; positions <= 200; positions += positions < 70 ? 1 : 13) {
-    Queries queries(1 + positions % 9, 24, positions);
-    std::fill(queries.last.begin(), queries.last.end(), positions - 1);
     SCOPED_TRACE(positions);
-    expect_true_everywhere(head, queries);
+    for (const KvHead* of : {&head, &codes}) {
+      Queries queries(1 + positions % 9, of->head_dim(), positions);
+      std::fill(queries.last.begin(), queries.last.end(), positions - 1);
+      expect_true_everywhere(*of, queries);
+    }
+  }
+}
+
+// The heads of one token, as decode has them.
+TEST(AttentionTest, RowsOfAToken) {
+  for (KvType type : types()) {
+    SCOPED_TRACE(kv_type_name(type));
+    KvHead head = filled_head(type, 128, 150, 7);
+    for (uint32_t rows = 1; rows <= 12; ++rows) {
+      Queries queries(rows, 128, 20 + rows);
+      std::fill(queries.last.begin(), queries.last.end(), 149);
+      expect_true_everywhere(head, queries);
+    }
+  }
+}
+
+// Nearly all of the weight on a position of small values, as models put it on the first one: what
+// the others have is not rounded by more than that one asks.
+TEST(AttentionTest, AHeavyPositionOfSmallValues) {
+  KvHead head(KvType::kQ8_0, 64, 64);
+  KvStoreFn store = kernels_for(Isa::kReference).kv_store[static_cast<size_t>(KvType::kQ8_0)];
+  for (uint32_t i = 0; i < 64; ++i) {
+    std::vector<float> k(64, 0.0f), v(64, i == 0 ? 0.01f : 1.0f);
+    k[5] = i == 0 ? 11.2f : 0.0f;
+    head.put(store, i, k, v);
+  }
+  Queries queries(4, 64, 21);
+  std::fill(queries.last.begin(), queries.last.end(), 63);
+  for (size_t offset : queries.offset) queries.q[offset + 5] = 1.0f / queries.scale;
+  expect_true_everywhere(head, queries);
+}
+
+// What is not finite among what a row sees makes all of its result so, if only a key, a value or
+// the query is, in whichever slot.
+TEST(AttentionTest, WhatIsNotFiniteIsNotHidden) {
+  constexpr uint32_t kHeadDim = 64;
+  const std::vector<float> infinite(kHeadDim, INFINITY), finite(kHeadDim, 1.0f);
+  for (KvType type : types()) {
+    KvStoreFn store = kernels_for(Isa::kReference).kv_store[static_cast<size_t>(type)];
+    for (uint32_t slot : {64u, 100u, 127u}) {
+      KvHead key = filled_head(type, kHeadDim, 128, 8), value = filled_head(type, kHeadDim, 128, 8);
+      key.put(store, slot, infinite, finite);
+      value.put(store, slot, finite, infinite);
+      KvHead whole = filled_head(type, kHeadDim, 128, 8);
+      Queries queries(3, kHeadDim, 22), odd = queries;
+      std::fill(queries.last.begin(), queries.last.end(), 127);
+      odd.last = queries.last;
+      for (size_t offset : odd.offset) odd.q[offset + slot % kHeadDim] = INFINITY;
+      for (Isa isa : levels()) {
+        SCOPED_TRACE(isa_name(isa));
+        AttendFn attend = attend_of(isa, type);
+        for (const std::vector<float>& out :
+             {queries.run(attend, key.pages()), queries.run(attend, value.pages()),
+              odd.run(attend, whole.pages())}) {
+          for (uint32_t i = 0; i < 3; ++i) {
+            for (uint32_t d = 0; d < kHeadDim; ++d) {
+              ASSERT_FALSE(std::isfinite(out[queries.offset[i] + d]))
+                  << kv_type_name(type) << " slot " << slot << " element " << d;
+            }
+          }
+        }
+      }
+    }
   }
 }
 

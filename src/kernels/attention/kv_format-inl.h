@@ -1,4 +1,4 @@
-// How a KV page holds elements of each type, over Vec16: loading 16 of them as floats, and storing
+// How a KV page holds elements of each type, over Vec16: loading 16 of floats, and storing
 // one position. For ISA files, which include it after their Vec16.
 #pragma once
 

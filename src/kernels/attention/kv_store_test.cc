@@ -119,6 +119,27 @@ TEST(KvStoreTest, PaddingIsZeroAndOtherSlotsAreKept) {
   }
 }
 
+TEST(KvStoreTest, CodesLieInPairs) {
+  for (Isa isa : available_isas(detect_cpu_features())) {
+    KvHead head(KvType::kQ8_0, 40, 64);
+    std::vector<float> x(40, 0.0f);
+    for (uint32_t d = 0; d < 40; ++d) x[d] = d % 32 == 0 ? 127.0f : static_cast<float>(d);
+    head.put(store_of(isa, KvType::kQ8_0), 5, x, x);
+    const auto* k = reinterpret_cast<const int8_t*>(head.pages()[0].k);
+    const auto* v = reinterpret_cast<const int8_t*>(head.pages()[0].v);
+    for (uint32_t d = 0; d < 48; ++d) {
+      int code = d < 40 ? static_cast<int>(x[d]) : 0;
+      EXPECT_EQ(k[d / 2 * 128 + 5 * 2 + d % 2], code);
+      EXPECT_EQ(v[2 * 96 + d * 2 + 1], code);
+    }
+    for (const std::byte* half : {head.pages()[0].k, head.pages()[0].v}) {
+      const auto* scales = reinterpret_cast<const uint16_t*>(half + 64 * 48);
+      EXPECT_EQ(scales[5], 0x3c00);
+      EXPECT_EQ(scales[64 + 5], 0x3c00);
+    }
+  }
+}
+
 TEST(KvStoreTest, BlocksWithoutAScaleAndWithATinyOne) {
   for (Isa isa : available_isas(detect_cpu_features())) {
     KvStoreFn store = store_of(isa, KvType::kQ8_0);

@@ -8,8 +8,7 @@
 //   f32 fma   multiply, add   vfmadd                          vfmadd      vfmadd      fmla
 //   bf16 dot  -               -                               vdpbf16ps   tdpbf16ps   -
 //   int8 dot  multiply, add   vpmaddubsw, vpmaddwd, vpaddd    vpdpbusd    tdpbssd     sdot
-//   int16 dot multiply, add   vpmaddwd, vpaddd                vpdpwssd    vpdpwssd    smull, addp,
-//   add
+//   int16 dot multiply, add   vpmaddwd, vpaddd                vpdpwssd    vpdpwssd    smlal
 //
 // Enough independent chains run side by side to hide the instruction's latency. An addition and a
 // multiplication are two operations.

@@ -34,6 +34,10 @@ TEST(LimitsTest, AUnitThatALevelLacksIsFma) {
     EXPECT_EQ(unit_for(ActFormat::kQ8, units), Unit::kInt8Dot);
     EXPECT_EQ(unit_for(ActFormat::kBF16, units),
               isa == Isa::kAvx512 || isa == Isa::kAmx ? Unit::kBf16Dot : Unit::kF32Fma);
+    EXPECT_EQ(unit_for(KvType::kF16, units), Unit::kF32Fma);
+    EXPECT_EQ(unit_for(KvType::kQ8_0, units), Unit::kInt16Dot);
+    units[static_cast<size_t>(Unit::kInt16Dot)] = false;
+    EXPECT_EQ(unit_for(KvType::kQ8_0, units), Unit::kF32Fma);
   }
 }
 

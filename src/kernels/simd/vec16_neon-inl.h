@@ -52,19 +52,18 @@ struct Vec16Pair {
   Vec16 even, odd;
 };
 
+// The first of lanes 0 to 7, of 8 to 15, and the second.
 struct Pairs16 {
   int16x8_t a, b, c, d;
 
   static Pairs16 load_i8(const int8_t* p) {
-    int8x16_t low = vld1q_s8(p), high = vld1q_s8(p + 16);
-    return {vmovl_s8(vget_low_s8(low)), vmovl_high_s8(low), vmovl_s8(vget_low_s8(high)),
-            vmovl_high_s8(high)};
+    int8x16x2_t x = vld2q_s8(p);
+    return {vmovl_s8(vget_low_s8(x.val[0])), vmovl_high_s8(x.val[0]),
+            vmovl_s8(vget_low_s8(x.val[1])), vmovl_high_s8(x.val[1])};
   }
   static Pairs16 all(const int16_t* p) {
-    int32_t pair;
-    std::memcpy(&pair, p, sizeof pair);
-    int16x8_t x = vreinterpretq_s16_s32(vdupq_n_s32(pair));
-    return {x, x, x, x};
+    int16x8_t first = vdupq_n_s16(p[0]), second = vdupq_n_s16(p[1]);
+    return {first, first, second, second};
   }
 };
 
@@ -77,13 +76,16 @@ struct Ints16 {
   }
 };
 
-inline int32x4_t dot_eight(int32x4_t sum, int16x8_t x, int16x8_t y) {
-  int32x4_t low = vmull_s16(vget_low_s16(x), vget_low_s16(y)), high = vmull_high_s16(x, y);
-  return vaddq_s32(sum, vpaddq_s32(low, high));
-}
 inline Ints16 dot(Ints16 sum, Pairs16 x, Pairs16 y) {
-  return {dot_eight(sum.a, x.a, y.a), dot_eight(sum.b, x.b, y.b), dot_eight(sum.c, x.c, y.c),
-          dot_eight(sum.d, x.d, y.d)};
+  sum.a = vmlal_s16(sum.a, vget_low_s16(x.a), vget_low_s16(y.a));
+  sum.b = vmlal_high_s16(sum.b, x.a, y.a);
+  sum.c = vmlal_s16(sum.c, vget_low_s16(x.b), vget_low_s16(y.b));
+  sum.d = vmlal_high_s16(sum.d, x.b, y.b);
+  sum.a = vmlal_s16(sum.a, vget_low_s16(x.c), vget_low_s16(y.c));
+  sum.b = vmlal_high_s16(sum.b, x.c, y.c);
+  sum.c = vmlal_s16(sum.c, vget_low_s16(x.d), vget_low_s16(y.d));
+  sum.d = vmlal_high_s16(sum.d, x.d, y.d);
+  return sum;
 }
 inline Vec16 to_floats(Ints16 x) {
   return {vcvtq_f32_s32(x.a), vcvtq_f32_s32(x.b), vcvtq_f32_s32(x.c), vcvtq_f32_s32(x.d)};
