@@ -184,10 +184,9 @@ Cells csv_limits(const BenchReport& report, const BenchRun& run, const LevelLimi
                   {"samples", csv_number(uint64_t{level.samples.size()})},
                   {"read_buffer_bytes", csv_number(run.buffer.bytes)},
                   {"read_gb_per_second", csv_number(level.best.read * 1e-9)}});
-  const char* names[kUnits] = {"f32_fma_gops", "bf16_dot_gops", "int8_dot_gops", "int16_dot_gops"};
   for (size_t i = 0; i < kUnits; ++i) {
     double ops = level.best.ops[i];
-    cells.emplace_back(names[i], ops > 0 ? csv_number(ops * 1e-9) : "");
+    cells.emplace_back(kUnitKeys[i], ops > 0 ? csv_number(ops * 1e-9) : "");
   }
   return cells;
 }

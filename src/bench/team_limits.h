@@ -30,6 +30,10 @@
 
 namespace hearth {
 
+// What reports call the rates of LimitSample::ops, in 1e9 operations a second.
+inline constexpr const char* kUnitKeys[kUnits] = {"f32_fma_gops", "bf16_dot_gops", "int8_dot_gops",
+                                                  "int16_dot_gops"};
+
 struct LimitSample {
   double read = 0;                   // bytes a second
   std::array<double, kUnits> ops{};  // operations a second by Unit; 0: the level lacks it

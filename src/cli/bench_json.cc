@@ -10,10 +10,6 @@
 namespace hearth {
 namespace {
 
-// By Unit.
-constexpr const char* kUnitKeys[kUnits] = {"f32_fma_gops", "bf16_dot_gops", "int8_dot_gops",
-                                           "int16_dot_gops"};
-
 void real_or_null(Json& json, double value) {
   if (value > 0) {
     json.real(value);

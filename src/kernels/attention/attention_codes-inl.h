@@ -35,8 +35,7 @@ class CodePages {
                     const Stream& stream) {
     for (uint32_t t = view.tile_count; t-- > 0;) {
       const Tile& tile = view.tiles[t].tile;
-      const KeyCodes keys{page.k, page.k + kv_scales_offset(b.head_dim), b.stride,
-                          t + 1 == view.tile_count ? stream : Stream{}};
+      const KeyCodes keys{page.k, b.stride, t + 1 == view.tile_count ? stream : Stream{}};
       kScore[tile.rows - 1](keys, query_codes(b, tile), b.unit + tile.row0, view.tiles[t].any,
                             b.scores + size_t{tile.row0} * kPagePositions);
     }
@@ -63,12 +62,12 @@ class CodePages {
   // In the largest of what becomes int16; none where their number would not be finite.
   static float steps_of(float largest) { return largest < kLeast ? 0.0f : kMost / largest; }
 
-  // Elements, and positions, between two prefetches.
-  static constexpr uint32_t kTogether = 16;
+  // Elements, of which a tile's queries lie together, and positions whose products are one run of
+  // instructions.
+  static constexpr uint32_t kTogether = kLanes;
 
   struct KeyCodes {
     const std::byte* codes;
-    const std::byte* scales;
     uint32_t stride;
     Stream stream;
   };
@@ -125,16 +124,16 @@ class CodePages {
                             const float* unit, bool first, float* scores) {
     constexpr size_t kScaleBytes = kPagePositions * sizeof(uint16_t);
     const Stream stream = first ? keys.stream : Stream{};
-    const auto* scales = reinterpret_cast<const uint16_t*>(keys.scales) + column;
+    const size_t scales_at = kv_scales_offset(keys.stride);
+    const auto* scales = reinterpret_cast<const uint16_t*>(keys.codes + scales_at) + column;
     for (uint32_t d0 = 0; d0 < keys.stride; d0 += kKvBlock, scales += kPagePositions) {
       const uint32_t d1 = smaller(d0 + kKvBlock, keys.stride);
-      stream.prefetch_scales(kv_scales_offset(keys.stride) + d0 / kKvBlock * kScaleBytes,
-                             kScaleBytes);
+      stream.prefetch_scales(scales_at + d0 / kKvBlock * kScaleBytes, kScaleBytes);
       Ints16 acc[R][N];
-      clear<R, N>(acc);
+      clear(acc);
       for (uint32_t d = d0; d < d1; d += kTogether) {
         stream.prefetch_for(size_t{d} * kPagePositions, kTogether * kPagePositions);
-        const int16_t* factors = q + size_t{d / kLanes} * R * kLanes + d % kLanes;
+        const int16_t* factors = q + size_t{d} * R;
         HEARTH_UNROLL
         for (uint32_t i = 0; i < kTogether; i += 2) {
           multiply<R, N>(
@@ -153,15 +152,6 @@ class CodePages {
           store(s, d1 == keys.stride ? mul(sum, Vec16::all(unit[r])) : sum);
         }
       }
-    }
-  }
-
-  template <int R, int N>
-  static void clear(Ints16 (&acc)[R][N]) {
-    HEARTH_UNROLL
-    for (int r = 0; r < R; ++r) {
-      HEARTH_UNROLL
-      for (int n = 0; n < N; ++n) acc[r][n] = Ints16::zero();
     }
   }
 
@@ -283,7 +273,7 @@ class CodePages {
                              kPagePositions * kv_blocks(values.stride) * sizeof(uint16_t));
     }
     Ints16 acc[R][N];
-    clear<R, N>(acc);
+    clear(acc);
     // Slots that a row does not see have shares of 0.
     for (uint32_t j = values.slots.begin / kTogether * kTogether; j < values.slots.end;
          j += kTogether) {

@@ -81,6 +81,16 @@ inline float* at(float* p, size_t stride, int row, int vector) {
   return p + stride * static_cast<uint32_t>(row) + kLanes * static_cast<uint32_t>(vector);
 }
 
+// The sums of a tile, of floats or integers.
+template <typename Sums, int R, int N>
+inline void clear(Sums (&acc)[R][N]) {
+  HEARTH_UNROLL
+  for (int r = 0; r < R; ++r) {
+    HEARTH_UNROLL
+    for (int n = 0; n < N; ++n) acc[r][n] = Sums::zero();
+  }
+}
+
 // Calls fn(N, vector) for the vectors from `begin` to `end`, N of them at a time: kWide, then 2,
 // then 1.
 template <int kWide, typename Fn>
@@ -139,11 +149,7 @@ class Tiles {
     constexpr size_t kRowBytes = kPagePositions * Format::kStoredBytes;
     const uint32_t head_dim = keys.head_dim;
     Vec16 acc[R][N];
-    HEARTH_UNROLL
-    for (int r = 0; r < R; ++r) {
-      HEARTH_UNROLL
-      for (int n = 0; n < N; ++n) acc[r][n] = Vec16::zero();
-    }
+    clear(acc);
     if (stream.next == nullptr) {
       for (uint32_t d = 0; d < head_dim; d += kLanes) {
         score_elements<R, N>(keys, d, smaller(kLanes, head_dim - d), column, q, acc);

@@ -1,5 +1,5 @@
-// How a KV page holds elements of each type, over Vec16: loading 16 of floats, and storing
-// one position. For ISA files, which include it after their Vec16.
+// How a KV page holds elements of each type, over Vec16: loading 16 of a float type, and storing
+// one position of any. For ISA files, which include it after their Vec16.
 #pragma once
 
 #include <cstddef>
