@@ -46,11 +46,13 @@ class CodePages {
     Shares shares(b, page);
     for (uint32_t t = view.tile_count; t-- > 0;) {
       const Tile& tile = view.tiles[t].tile;
-      for (uint32_t r = 0; r < tile.rows; ++r) {
-        shares.take(b, tile, r, view.slots[tile.row0 + r]);
-      }
       const ValueCodes values{page.v, b.stride, view.tiles[t].any,
                               t + 1 == view.tile_count ? stream : Stream{}};
+      const size_t early = size_t{kEarlyPositions} * b.stride;
+      for (uint32_t r = 0; r < tile.rows; ++r) {
+        if (r < kEarlyRows) values.stream.prefetch_for(r * early, early);
+        shares.take(b, tile, r, view.slots[tile.row0 + r]);
+      }
       kAdd[tile.rows - 1](values, shares, b.span.acc + size_t{tile.row0} * b.stride);
     }
   }
@@ -65,6 +67,10 @@ class CodePages {
   // Elements, of which a tile's queries lie together, and positions whose products are one run of
   // instructions.
   static constexpr uint32_t kTogether = kLanes;
+
+  // Memory has work while shares are taken too: each of a tile's first rows prefetches the next
+  // page's values of so many positions.
+  static constexpr uint32_t kEarlyRows = 4, kEarlyPositions = 4;
 
   struct KeyCodes {
     const std::byte* codes;
@@ -268,6 +274,7 @@ class CodePages {
     // A line that holds several tiles' vectors is the first one's.
     const bool first = kBytes >= 64 || vector * 2 * kLanes % 64 == 0;
     const Stream stream = first ? values.stream : Stream{};
+    const size_t early = size_t{kEarlyPositions} * smaller(R, kEarlyRows) * values.stride;
     if (vector == 0) {
       stream.prefetch_scales(kv_scales_offset(values.stride),
                              kPagePositions * kv_blocks(values.stride) * sizeof(uint16_t));
@@ -280,7 +287,7 @@ class CodePages {
       HEARTH_UNROLL
       for (uint32_t i = 0; i < kTogether; i += 2) {
         const size_t from = (j + i) / 2 * pair_bytes + vector * 2 * kLanes;
-        stream.prefetch_for(from, kBytes);
+        if (from >= early) stream.prefetch_for(from, kBytes);
         multiply<R, N>(values.codes + from, codes + j + i, code, acc);
       }
     }
