@@ -48,9 +48,9 @@ class CodePages {
       const Tile& tile = view.tiles[t].tile;
       const ValueCodes values{page.v, b.stride, view.tiles[t].any,
                               t + 1 == view.tile_count ? stream : Stream{}};
-      const size_t early = size_t{kEarlyPositions} * b.stride;
       for (uint32_t r = 0; r < tile.rows; ++r) {
-        if (r < kEarlyRows) values.stream.prefetch_for(r * early, early);
+        const size_t early = early_bytes(r, b.stride);
+        values.stream.prefetch_for(early, early_bytes(r + 1, b.stride) - early);
         shares.take(b, tile, r, view.slots[tile.row0 + r]);
       }
       kAdd[tile.rows - 1](values, shares, b.span.acc + size_t{tile.row0} * b.stride);
@@ -68,9 +68,11 @@ class CodePages {
   // instructions.
   static constexpr uint32_t kTogether = kLanes;
 
-  // Memory has work while shares are taken too: each of a tile's first rows prefetches the next
-  // page's values of so many positions.
-  static constexpr uint32_t kEarlyRows = 4, kEarlyPositions = 4;
+  // Of the next page's values, what is prefetched by the time that so many of a tile's rows have
+  // taken their shares: memory has work then too. 4 positions for each of the first 4 rows.
+  static size_t early_bytes(uint32_t rows, uint32_t stride) {
+    return size_t{4} * smaller(rows, 4) * stride;
+  }
 
   struct KeyCodes {
     const std::byte* codes;
@@ -274,7 +276,7 @@ class CodePages {
     // A line that holds several tiles' vectors is the first one's.
     const bool first = kBytes >= 64 || vector * 2 * kLanes % 64 == 0;
     const Stream stream = first ? values.stream : Stream{};
-    const size_t early = size_t{kEarlyPositions} * smaller(R, kEarlyRows) * values.stride;
+    const size_t early = early_bytes(R, values.stride);
     if (vector == 0) {
       stream.prefetch_scales(kv_scales_offset(values.stride),
                              kPagePositions * kv_blocks(values.stride) * sizeof(uint16_t));
