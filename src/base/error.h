@@ -24,7 +24,7 @@ class Error : public std::runtime_error {
  public:
   Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
   ErrorCode code() const { return code_; }
-  // 2 for usage, 1 for the rest.
+  // Returns 2 for usage and 1 for the rest.
   int exit_status() const { return code_ == ErrorCode::kUsage ? 2 : 1; }
 
  private:
