@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "base/round_up.h"
 
-// Linux 5.14; older C library headers lack the name.
+// Linux 5.14 brought this; older C library headers lack the name.
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -28,7 +28,7 @@ std::byte* align_pointer(void* pointer, size_t align) {
   return reinterpret_cast<std::byte*>(round_up(reinterpret_cast<uintptr_t>(pointer), align));
 }
 
-// One line of /proc/self/smaps that opens a mapping: "7f00-7f80 rw-p ...".
+// Parses a line of /proc/self/smaps if it opens a mapping: "7f00-7f80 rw-p ...".
 bool parse_range(const std::string& line, uintptr_t* begin, uintptr_t* end) {
   char* rest = nullptr;
   *begin = std::strtoull(line.c_str(), &rest, 16);
