@@ -23,7 +23,8 @@ namespace hearth {
 
 class BpeEncoder : public Encoder {
  public:
-  // `index` must outlive the encoder; `vocab` need not. Adds what is odd about it to its warnings.
+  // `index` must outlive the encoder; `vocab` need not. Oddities of the vocabulary are added to its
+  // warnings.
   BpeEncoder(Vocab& vocab, const TokenIndex& index, const PreTokenizerRule& rule);
 
   void encode(std::string_view text, bool first, std::vector<int32_t>& ids) const override;

@@ -11,8 +11,8 @@ namespace hearth {
 class Encoder {
  public:
   virtual ~Encoder() = default;
-  // Appends the ids of `text` (any bytes, below 2 GiB). `first`: nothing, or a special token,
-  // stands before it.
+  // Appends the ids of `text` (any bytes, below 2 GiB). `first` says that nothing, or a special
+  // token, stands before it.
   virtual void encode(std::string_view text, bool first, std::vector<int32_t>& ids) const = 0;
 };
 

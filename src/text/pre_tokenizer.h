@@ -24,9 +24,9 @@ struct PreTokenizerRule {
   bool add_bos = false;
 };
 
-// The rule, or nullptr where the name is not known.
+// Returns the rule, or nullptr where the name is not known.
 const PreTokenizerRule* find_pre_tokenizer(std::string_view name);
-// All names, sorted, as "a, b, c": for messages.
+// Returns all names for messages, sorted, as "a, b, c".
 std::string pre_tokenizer_names();
 
 class PreTokenizer {
