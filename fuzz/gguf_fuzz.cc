@@ -98,7 +98,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     try {
       hearth::GgufFile file = hearth::GgufFile::parse(hearth::split_parts(input), unknown);
       hearth::touch_metadata(file.metadata());
-      // Volatile: the sum of the bytes must not be optimised away with the reads.
+      // The sum is volatile, so that it is not optimised away with the reads.
       [[maybe_unused]] volatile unsigned sum = hearth::touch_tensors(file);
     } catch (const hearth::Error&) {
       // Bytes that are no model leave by this exception and no other.

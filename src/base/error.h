@@ -1,6 +1,6 @@
 // The errors a user, a file or a device can cause: thrown as hearth::Error, caught at the verb or
-// the request. What only our own bug can cause is a HEARTH_CHECK (base/check.h). Kernels and worker
-// threads throw nothing: their inputs were checked before.
+// the request. A failure that only our own bug can cause is a HEARTH_CHECK (base/check.h). Kernels
+// and worker threads throw nothing: their inputs were checked before.
 #pragma once
 
 #include <fmt/format.h>
@@ -31,7 +31,7 @@ class Error : public std::runtime_error {
   ErrorCode code_;
 };
 
-// "file", "usage": stable names for machine-readable output.
+// Returns a stable name for machine-readable output: "file", "usage".
 const char* error_code_name(ErrorCode code);
 
 template <typename... Args>

@@ -18,7 +18,7 @@ namespace hearth {
 
 using AmountText = std::function<std::string(uint64_t)>;
 
-// "7 s", "3 min 05 s", "2 h 10 min".
+// Returns "7 s", "3 min 05 s" or "2 h 10 min".
 std::string duration_text(double seconds);
 
 // Returns the line after `seconds` of work, with `note` at its end where there is one. A total of 0

@@ -1,6 +1,6 @@
-// Generation: one choice of one request, from its prompt to its end. Knows its tokens, samples the
-// next one from logits, makes text of it and decides when it is over; the scheduler decides when it
-// is computed. Used by the engine's thread.
+// A Generation is one choice of one request, from its prompt to its end. It knows its tokens,
+// samples the next one from logits, makes text of it and decides when it is over; the scheduler
+// decides when it is computed. Used by the engine's thread.
 #pragma once
 
 #include <memory>
@@ -66,10 +66,11 @@ class Generation {
   // Returns the request's other choices, which continue from here; called once, when the prompt has
   // been computed.
   std::vector<std::unique_ptr<Generation>> take_siblings();
-  // How many choices part ways once the prompt has been computed, this one included.
+  // Returns how many choices part ways once the prompt has been computed, this one included.
   uint32_t choices_together() const { return siblings_ + 1; }
 
-  // How many of the likeliest tokens the next one is sampled from; 0: from all of the logits.
+  // Returns how many of the likeliest tokens the next one is sampled from; 0: from all of the
+  // logits.
   uint32_t best_needed(const GenerationLimits& limits) const;
   // Samples the next token from logits [vocabulary], or from the best_needed() likeliest, and
   // delivers it; returns the reason where that token was the last. An empty span means that the

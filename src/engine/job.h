@@ -1,4 +1,4 @@
-// Job: a request under way, shared by its client and the engine.
+// A Job is a request under way, shared by its client and the engine.
 #pragma once
 
 #include <atomic>

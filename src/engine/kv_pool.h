@@ -29,9 +29,10 @@ class KvPool {
   KvPool(uint32_t page_count, CopyPage copy);
 
   uint32_t page_count() const { return static_cast<uint32_t>(pages_.size()); }
-  // How many pages take() can give, one after another: the free ones and the kept but unused ones.
+  // Returns how many pages take() can give, one after another: the free ones and the kept but
+  // unused ones.
   uint32_t available() const { return static_cast<uint32_t>(free_.size()) + unused_count_; }
-  // How many pages are kept for their prefix, though nobody holds them.
+  // Returns how many pages are kept for their prefix, though nobody holds them.
   uint32_t unused_count() const { return unused_count_; }
   uint64_t evictions() const { return evictions_; }
 
@@ -78,7 +79,7 @@ class KvPool {
   uint64_t evictions_ = 0;
 };
 
-// How many pages hold `tokens` positions.
+// Returns how many pages hold `tokens` positions.
 constexpr uint32_t pages_for(uint32_t tokens) {
   return (tokens + kPagePositions - 1) / kPagePositions;
 }

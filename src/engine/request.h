@@ -41,7 +41,7 @@ enum class Finish : uint8_t {
   kCancelled,
   kFailed,  // Result::error says why
 };
-// "end of text", "length": stable names for machine-readable output.
+// Returns a stable name for machine-readable output: "end of text", "length".
 const char* finish_name(Finish finish);
 
 struct Result {

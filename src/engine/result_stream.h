@@ -1,6 +1,6 @@
-// ResultStream: a bounded queue of results between the engine and one client, who may have any
+// A ResultStream is a bounded queue of results between the engine and one client, who may have any
 // number of requests on it. A client that does not read holds up its own requests, nobody else's:
-// the engine computes for a request only while there is room for what comes of it.
+// the engine computes for a request only while there is room for its results.
 //
 // The client pops from any one thread and may close the stream at any time, which cancels its
 // requests. The engine's side (reserve, push) is used by the engine's thread alone.

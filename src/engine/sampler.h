@@ -4,7 +4,7 @@
 // else top-k, softmax at the temperature, top-p (Holtzman et al. 2020), min-p (Nguyen et al. 2024),
 // and one draw.
 //
-// Where only the largest logits can matter, they are enough: best_needed().
+// Where only the largest logits can matter, sample_best() takes these alone (best_needed()).
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,8 @@ class Sampler {
   // Returns the next token. Does not accept it.
   int32_t sample(std::span<const float> logits);
 
-  // How many of the largest logits are enough for the same token; 0: all of them are needed.
+  // Returns how many of the largest logits are enough for the same token; 0: all of them are
+  // needed.
   uint32_t best_needed(size_t vocabulary) const;
   // Returns the token that sample() would, given the best_needed() largest logits, the largest
   // first (top_tokens()).

@@ -97,7 +97,7 @@ void Scheduler::drop_gone() {
   waiting_.remove_if(gone);
 }
 
-// How many more pages the running sequences will take for the tokens they have.
+// Returns how many more pages the running sequences will take for the tokens they have.
 uint32_t Scheduler::promised_pages() const {
   uint32_t pages = 0;
   for (const GenerationPtr& generation : running_) {
@@ -161,7 +161,7 @@ bool Scheduler::admit() {
   return any;
 }
 
-// How many prompt tokens a step has time for beside so many decoding sequences.
+// Returns how many prompt tokens a step has time for beside so many decoding sequences.
 uint32_t Scheduler::prompt_tokens(uint32_t room, size_t decoding) const {
   if (decoding == 0 || options_.step_seconds <= 0) return room;
   double affordable = 0;
@@ -418,7 +418,7 @@ void Scheduler::update_figures() {
 void check_request(const Request& request, const Engine& engine, const Tokenizer* tokenizer,
                    const ResultStream& stream) {
   bool rows = request.deliver != Deliver::kText;
-  // Penalties and bias look up the logits of what may be sampled.
+  // Penalties and bias look up the logits of tokens that may be sampled.
   uint32_t vocabulary = rows ? engine.config().vocabulary : limits_of(engine, tokenizer).vocabulary;
   if (request.prompt.empty()) fail(ErrorCode::kRequest, "the prompt is empty: give it a token");
   if (request.prompt.size() > engine.context()) {

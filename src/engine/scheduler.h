@@ -13,8 +13,8 @@
 //
 // Sequences are admitted in order of arrival while there are KV pages for all their tokens so far.
 // When pages run out nevertheless, the youngest sequence (of those whose client doesn't read, where
-// there are any) gives up its own, waits, and is computed again later: what it generates is the
-// same to the bit, since it keeps its tokens and its sampler, and results depend on tokens alone.
+// there are any) gives up its own, waits, and is computed again later: it generates the same tokens
+// to the bit, since it keeps its tokens and its sampler, and results depend on tokens alone.
 #pragma once
 
 #include <functional>

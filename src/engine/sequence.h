@@ -1,6 +1,6 @@
-// One sequence's state: its tokens and the pages that hold their keys and values. Pages may be
-// shared with other sequences and with the pool's prefix cache; one that is shared is copied before
-// this sequence writes to it. Used by the thread that owns the pool.
+// A Sequence holds one sequence's state: its tokens and the pages that hold their keys and values.
+// Pages may be shared with other sequences and with the pool's prefix cache; one that is shared is
+// copied before this sequence writes to it. Used by the thread that owns the pool.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,8 @@ class Sequence {
   const std::vector<int32_t>& tokens() const { return tokens_; }
   const std::vector<uint32_t>& pages() const { return pages_; }
 
-  // How many pages `count` more tokens take from the pool, a copy of a shared last page included.
+  // Returns how many pages `count` more tokens take from the pool, a copy of a shared last page
+  // included.
   uint32_t pages_needed(uint32_t count) const;
   // Makes room for `tokens` and counts them in. The pool must have pages_needed() available. The
   // caller computes their keys and values, or truncates.

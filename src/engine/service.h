@@ -1,4 +1,4 @@
-// The service: the engine as clients in other threads see it, and the only way to it for them. One
+// The service is the engine as clients in other threads see it, and their only way to it. One
 // thread of its own loads the engine, works as member 0 of its team and owns all sequences; clients
 // submit requests, read results from their streams, cancel, and read figures.
 //
@@ -7,7 +7,7 @@
 //   auto job = service.submit(request, stream);
 //   while (...) stream->pop(...);
 //
-// A client may vanish at any time: closing its stream cancels what is on it. What is cancelled is
+// A client may vanish at any time: closing its stream cancels what is on it. A cancelled request is
 // gone at the next step, and a step that nobody waits for any more stops at its next layer. Every
 // choice of a submitted request gets exactly one result with `finish`, unless its stream was
 // closed.

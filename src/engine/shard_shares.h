@@ -1,4 +1,5 @@
-// How much of the model each shard gets: the shares that the axes are cut by (AxisCuts).
+// These functions decide how much of the model each shard gets: the shares that the axes are cut by
+// (AxisCuts).
 #pragma once
 
 #include <cstdint>

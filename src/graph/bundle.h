@@ -28,7 +28,7 @@ enum class Mode : uint8_t {
               // rows, it also writes into every group's value, and all wait for all once more
 };
 
-// kOne: a single row, whatever the step, for what an op's threads keep together.
+// kOne is a single row, whatever the step, for data that an op's threads keep together.
 enum class RowSet : uint8_t { kTokens, kOutputs, kOne };
 
 struct Value {

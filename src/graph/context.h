@@ -1,6 +1,7 @@
-// ExecutionContext: everything that one run of a graph changes. Several contexts over one graph may
-// be under way at once (dual batch, prefill beside decode), each with memory, counters, barriers
-// and flags of its own. The words that threads wait on or claim from lie where sync_layout.h says.
+// An ExecutionContext holds everything that one run of a graph changes. Several contexts over one
+// graph may be under way at once (dual batch, prefill beside decode), each with memory, counters,
+// barriers and flags of its own. The words that threads wait on or claim from lie where
+// sync_layout.h says.
 #pragma once
 
 #include <array>

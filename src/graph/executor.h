@@ -1,4 +1,4 @@
-// The executor: every member of the team runs the nodes of its group in order. Groups meet only
+// The executor lets every member of the team run the nodes of its group in order. Groups meet only
 // where a node's mode says so (bundle.h); between such points each group runs by itself (ArcLight's
 // asynchronous subgraphs, section 3.4), with its own barrier. A plan in lockstep has one barrier of
 // all members after every node instead, whoever worked on it.

@@ -1,4 +1,4 @@
-// Arena: one region of memory on one NUMA node, reserved at start and handed out in order. Its
+// An Arena is one region of memory on one NUMA node, reserved at start and handed out in order. Its
 // pages are bound to the node before anything touches them (mbind(2), MPOL_BIND), and are as large
 // as can be had: explicit 2 MiB pages where enough of them are free, else transparent huge pages,
 // else 4 KiB. huge_bytes() and notes() tell what was really got.

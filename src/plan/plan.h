@@ -37,7 +37,8 @@ const char* group_sync_name(GroupSync sync);
 // Returns the GroupSync of that name, or none.
 std::optional<GroupSync> group_sync_named(std::string_view name);
 
-// The part of the model that a group computes.
+// A group's share of the work: shards [shard_begin, shard_end), or part `part` of `parts` of one
+// shard.
 struct GroupShare {
   uint32_t shard_begin = 0, shard_end = 1;
   uint32_t part = 0, parts = 1;
@@ -82,7 +83,7 @@ Plan make_plan(Phase phase, uint32_t max_rows, std::vector<uint32_t> member_shar
 // Makes the plan for `members` members that are dealt evenly to the shards.
 Plan even_plan(Phase phase, uint32_t max_rows, uint32_t shards, uint32_t groups, uint32_t members);
 
-// The first line of a plan's text.
+// Returns the first line of a plan's text.
 const char* plan_head();
 std::string plan_text(const Plan& plan);
 // Throws (kUsage) with the line and its fault.

@@ -220,7 +220,8 @@ TEST(PackSpec, Q4_0BytesLieWhereTheTableSays) {
 TEST(PackSpec, Q5_KBitsLieWhereTheTableSays) {
   Tensor t(DType::kQ5_K, 16, 256, 12);
   Packed p = pack(t, 0, 16, 0, 256);
-  // Row 3, block 1, element 25 (group 6): low bits in qs[25], the high one in bit 1 of qh[25].
+  // Element 25 (group 6) of block 1 of row 3 has its low bits in qs[25], its high one in bit 1 of
+  // qh[25].
   auto file = [&](size_t i) { return std::to_integer<uint32_t>(t.bytes[3 * t.stride + i]); };
   auto packed = [&](size_t i) { return std::to_integer<uint32_t>(p.codes[320 + i]); };
   EXPECT_EQ(packed((2 * 16 + 3) * 4 + 1) >> 4, file(48 + 25) >> 4);
@@ -231,7 +232,8 @@ TEST(PackSpec, Q5_KBitsLieWhereTheTableSays) {
 TEST(PackSpec, Q6_KBitsLieWhereTheTableSays) {
   Tensor t(DType::kQ6_K, 16, 256, 8);
   Packed p = pack(t, 0, 16, 0, 256);
-  // Row 2, block 1, element 25 (group 6): low bits in ql[32 + 25], high ones in bits 2.. of qh[25].
+  // Element 25 (group 6) of block 1 of row 2 has its low bits in ql[32 + 25], its high ones in bits
+  // 2.. of qh[25].
   auto file = [&](size_t i) { return std::to_integer<uint32_t>(t.bytes[2 * t.stride + i]); };
   auto packed = [&](size_t i) { return std::to_integer<uint32_t>(p.codes[384 + i]); };
   EXPECT_EQ(packed((2 * 16 + 2) * 4 + 1) >> 4, file(32 + 25) & 15);

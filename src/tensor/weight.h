@@ -1,6 +1,6 @@
-// A weight matrix W[rows, k] as it lies in memory: cut into one Shard per NUMA node, each packed
-// for the kernels (tensor/pack_spec.h). A weight is stored once, whatever plans work on it; only
-// small vectors, which every row needs whole, have a copy on every node, and rows of a widened axis
+// A weight matrix W[rows, k] lies in memory cut into one Shard per NUMA node, each packed for the
+// kernels (tensor/pack_spec.h). A weight is stored once, whatever plans work on it; only small
+// vectors, which every row needs whole, have a copy on every node, and rows of a widened axis
 // (tensor/axis_cuts.h) that shards share are stored in each.
 #pragma once
 

@@ -5,8 +5,8 @@
 // Bytes that are not UTF-8 are kept as they are: each is a piece of its own, so every text is given
 // back byte for byte by decoding.
 //
-// A vocabulary may lack tokens for some bytes (small ones were trained on what text holds): such a
-// byte becomes the unknown token, or the text is refused (kRequest) where there is none.
+// A vocabulary may lack tokens for some bytes (small ones were trained on bytes that text holds):
+// such a byte becomes the unknown token, or the text is refused (kRequest) where there is none.
 // Construction fails (kFile) where printable ASCII, space or newline have no token: that is no
 // byte-level vocabulary. It also throws what MergeTable does.
 #pragma once

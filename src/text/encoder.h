@@ -1,5 +1,5 @@
-// The interface of the three tokenizing algorithms. An encoder turns text without special tokens
-// into ids; it is immutable, and may be used by many threads at once.
+// An Encoder is the interface of the three tokenizing algorithms. It turns text without special
+// tokens into ids; it is immutable, and may be used by many threads at once.
 #pragma once
 
 #include <cstdint>

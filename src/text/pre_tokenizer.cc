@@ -12,7 +12,7 @@ namespace hearth {
 
 namespace {
 
-// Unicode's White_Space. PCRE2's own \s adds U+180E, which is none any more.
+// This is Unicode's White_Space. PCRE2's own \s adds U+180E, which is no white space any more.
 constexpr std::string_view kWhiteSpace =
     R"(\t-\r \x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000})";
 

@@ -9,9 +9,9 @@
 // line of its own. A seat should lie in memory of its thread's node; the barrier only points to it
 // (it may be placed in an arena: nothing needs destroying).
 //
-// arrive_and_wait(index): every index in [0, size) is used by exactly one thread per round. What
-// any thread did before is visible to all after. Waiting spins for about kSpinTime, then sleeps
-// (flag.h), so more threads than CPUs are slow but safe. Nothing allocates or throws after
+// arrive_and_wait(index): every index in [0, size) is used by exactly one thread per round. All
+// that any thread did before is visible to all after. Waiting spins for about kSpinTime, then
+// sleeps (flag.h), so more threads than CPUs are slow but safe. Nothing allocates or throws after
 // construction.
 #pragma once
 

@@ -16,7 +16,7 @@ constexpr int kRounds = 200;
 // The number of batches is fixed: on a busy machine a first short run would promise far too much.
 constexpr int kBatches = 500;
 
-// The shortest of all batches is reported as ns_min: what the barrier costs when nothing
+// The shortest of all batches is reported as ns_min: the cost of the barrier when nothing
 // interferes.
 template <typename Sync>
 void measure(benchmark::State& state, Team& team, const Sync& sync) {

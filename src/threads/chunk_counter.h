@@ -29,10 +29,10 @@ class alignas(kLineSpacing) ChunkCounter {
     return claim(epoch, count, [](uint32_t) { return 1u; }).begin;
   }
 
-  // Claims several chunks on end: half of what each of `takers` would get of the chunks left, one
-  // at least (guided self-scheduling: Polychronopoulos and Kuck, 1987). Few runs make few places
-  // where a stream of memory begins, and the last ones are short. Returns an empty run at `count`
-  // where none is left.
+  // Claims several chunks on end: half of each taker's even share of the chunks left (there are
+  // `takers`), one at least (guided self-scheduling: Polychronopoulos and Kuck, 1987). Few runs
+  // make few places where a stream of memory begins, and the last ones are short. Returns an empty
+  // run at `count` where none is left.
   ChunkRun next_run(uint32_t epoch, uint32_t count, uint32_t takers) noexcept {
     return claim(epoch, count, [&](uint32_t left) { return std::max(1u, left / (2 * takers)); });
   }

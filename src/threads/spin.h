@@ -1,4 +1,4 @@
-// Spinning for a short while before a thread sleeps. A futex costs about 10 us where a spinning
+// A thread spins for a short while before it sleeps. A futex costs about 10 us where a spinning
 // thread sees a store after 50 ns, so waits between ops spin; but never for long, so that an idle
 // process uses no CPU and a machine with fewer CPUs than threads goes on.
 #pragma once
@@ -28,7 +28,7 @@ using ReadyFn = bool (*)(const void* context) noexcept;
 bool spin_and_yield(ReadyFn ready, const void* context) noexcept;
 }  // namespace spin_detail
 
-// Returns true as soon as ready() does, or what it says after about kSpinTime.
+// Returns true as soon as ready() does, or else ready()'s answer after about kSpinTime.
 template <typename Ready>
 bool spin_until(const Ready& ready) noexcept {
   // This loop takes about 1 us: most waits end here, without a look at the clock. Much longer costs

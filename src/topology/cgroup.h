@@ -17,8 +17,8 @@ namespace hearth {
 struct CgroupLimits {
   std::optional<double> cpu_quota;       // in cores
   std::optional<uint64_t> memory_limit;  // bytes
-  // How many bytes are left below the limits. The file cache does not count as usage, since the
-  // kernel drops it first.
+  // The bytes left below the limits. The file cache does not count as usage, since the kernel drops
+  // it first.
   std::optional<uint64_t> memory_left;
 };
 

@@ -55,7 +55,7 @@ struct Package {
   std::vector<uint32_t> nodes;
 };
 
-// /sys/kernel/mm/transparent_hugepage/enabled.
+// The value of /sys/kernel/mm/transparent_hugepage/enabled.
 enum class ThpMode { kUnavailable, kNever, kMadvise, kAlways };
 const char* thp_mode_name(ThpMode mode);
 

@@ -2,9 +2,9 @@
 //
 // A block of a panel as packed, 8 groups x 16 rows x 4 codes, is a tile as tdpbssd wants its second
 // operand; 16 rows of activations x 32 codes are the first. One instruction then gives the block's
-// 16 x 16 exact sums, where AVX-512 needs 128; what is left is the float part of the contract,
-// which each output owes once a block. Sums go through memory, since no instruction moves a tile to
-// vector registers: while one block's are multiplied, those before are added up.
+// 16 x 16 exact sums, where AVX-512 needs 128; the float part of the contract is left, which each
+// output owes once a block. Sums go through memory, since no instruction moves a tile to vector
+// registers: while one block's are multiplied, those before are added up.
 //
 //   for each slice of K, pair of panels:  unpack codes to bytes and scales to f32, in scratch
 //     for each 16 rows, panel:            the outputs in 16 registers, over the slice's blocks
@@ -12,9 +12,9 @@
 // Rows beyond the last whole tile are copied to scratch and padded with zeros, to 8 or 16. Few rows
 // are left to AVX-512, which is as fast with them; the results are the same to the bit.
 //
-// The limit: a block takes 16 cycles of the tile unit, half of what it could do on a block of 64,
-// but the sums' way through memory and the float part take three times that, so about a sixth of
-// the unit's peak is the most (half of it with halves of 16).
+// The limit is this: a block takes 16 cycles of the tile unit, half of what it could do on a block
+// of 64, but the sums' way through memory and the float part take three times that, so about a
+// sixth of the unit's peak is the most (half of it with halves of 16).
 #include <cstring>
 
 #include "kernels/gemm/gemm_avx512_kinds-inl.h"
@@ -110,7 +110,7 @@ template <typename Kind, int R>
   }
 }
 
-// Where a tile's outputs lie, and how many of its rows are real.
+// Says where a tile's outputs lie, and how many of its rows are real.
 struct TileOut {
   float* out;
   size_t stride;
@@ -145,7 +145,7 @@ void tile(const Slice& w, const Rows& a, const Ahead& ahead, uint32_t blocks,
   }
 }
 
-// The work of one call on one slice of K.
+// Does the work of one call on one slice of K.
 template <typename Kind>
 class SliceWork {
  public:

@@ -1,14 +1,14 @@
 // AVX-512 VNNI kernels of the quantised pack kinds.
 //
-// One lane a weight row: a register of 64 codes holds 16 rows x 4 elements of K, and vpdpbusd with
-// a broadcast of 4 activation codes adds a group's products to 16 sums; the activations' bias takes
-// the codes' offset back. One tile function serves every kind and every M. Few rows: one tile of a
-// panel has them all and unpacks in registers, so that memory is read once and evenly. Many rows: a
-// slice of two panels is unpacked once to the 8-bit form of the same sums, and the tiles of all
-// rows read that from L2.
+// Each weight row has a lane: a register of 64 codes holds 16 rows x 4 elements of K, and vpdpbusd
+// with a broadcast of 4 activation codes adds a group's products to 16 sums; the activations' bias
+// takes the codes' offset back. One tile function serves every kind and every M. Few rows: one tile
+// of a panel has them all and unpacks in registers, so that memory is read once and evenly. Many
+// rows: a slice of two panels is unpacked once to the 8-bit form of the same sums, and the tiles of
+// all rows read that from L2.
 //
-// The limit of a tile on Zen 4 and 5: the pipes that execute vpdpbusd also execute the mul and fma
-// that end a block, and nothing else of it, so 8 of 10 slots are dot products: 80 % of the int8
+// A tile's limit on Zen 4 and 5 is this: the pipes that execute vpdpbusd also execute the mul and
+// fma that end a block, and nothing else of it, so 8 of 10 slots are dot products: 80 % of the int8
 // peak (67 % with halves of 16, 73 % and 57 % with minima).
 #include <bit>
 #include <span>
@@ -21,7 +21,8 @@ namespace hearth {
 namespace {
 
 constexpr uint32_t kTilePanels = 2;
-// From this many rows on a tile of one panel holds a block's codes in registers for all of them.
+// With this many rows or more, a tile of one panel holds a block's codes in registers for all of
+// them.
 constexpr int kHeldRows = 5;
 // How many rows of a tile fit the registers beside so many panels.
 constexpr uint32_t tile_rows(uint32_t panels) {
@@ -31,7 +32,7 @@ constexpr uint32_t tile_rows(uint32_t panels) {
 // which costs a tile nothing; beginning and ending more often does: 12 KiB, for which L1 has room,
 // are slower.
 constexpr size_t kSliceBytes = size_t{48} << 10;
-// From this many rows on unpacking to scratch pays.
+// With this many rows or more, unpacking to scratch pays.
 constexpr uint32_t kUnpackRows = 24;
 
 // Returns the sums' start, which takes off what the codes' offset will add.
@@ -120,7 +121,7 @@ template <typename Kind, int P, int R, int Pass>
   }
 }
 
-// A block of one panel in registers.
+// Holds a block of one panel in registers.
 template <typename Kind>
 struct HeldBlock {
   __m512i codes[8];

@@ -46,7 +46,7 @@ struct Fp8Piece {
   const std::byte* scales;  // the super-block's Fp8Scale of the first panel
   size_t codes_stride, scales_stride;
   size_t groups;
-  size_t ahead, scales_ahead;  // bytes from here to what is to be prefetched meanwhile
+  size_t ahead, scales_ahead;  // bytes from here to the prefetched ones
   bool first;                  // of the super-blocks
 };
 

@@ -24,7 +24,7 @@ struct Element {
   float min;
 };
 
-// The place of element j of lane r in block b of a panel.
+// Says where element j of lane r in block b of a panel lies.
 struct Place {
   const std::byte* codes;   // of the panel
   const std::byte* scales;  // of the panel
@@ -32,7 +32,7 @@ struct Place {
 
   size_t half() const { return j / 16; }
   size_t group() const { return j / 4; }
-  // Index of a byte in [g][16][4], for the groups of one block.
+  // Returns the index of the element's byte in [g][16][4], the groups of one block.
   size_t in_groups(size_t g) const { return (g * kPanelRows + r) * 4 + j % 4; }
 };
 

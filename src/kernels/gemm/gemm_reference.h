@@ -7,14 +7,14 @@
 
 namespace hearth {
 
-// One weight: value = scale * code + min, as the pack's documentation gives it.
+// A weight's value is scale * code + min, as the pack's documentation says.
 struct WeightElement {
   double code;   // the offset taken off
   double scale;  // 1 for the plain kinds
   double min;    // is added: -dmin m for kQ4_K, kQ5_K
 };
 
-// Element k of row `row` of the shard.
+// Returns element k of row `row` of the shard.
 WeightElement weight_element(PackKind kind, const WeightView& w, uint32_t row, uint32_t k);
 
 struct TruthArgs {

@@ -72,7 +72,7 @@ struct QuantizeArgs {
   size_t row;
 };
 
-// One function per format (kF32 copies, kBF16 rounds, kQ8 quantises).
+// There is one function per format (kF32 copies, kBF16 rounds, kQ8 quantises).
 using QuantizeFn = void (*)(const QuantizeArgs&);
 
 }  // namespace hearth

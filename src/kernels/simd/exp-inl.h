@@ -1,5 +1,5 @@
-// exp_nonpositive (kernels/simd/exp.h) of the 16 lanes of a vector, the same bits in every lane.
-// For ISA files, which include it after their vector type.
+// Implements exp_nonpositive (kernels/simd/exp.h) over the 16 lanes of a vector, with the same bits
+// in every lane. ISA files include it after their vector type.
 #pragma once
 
 #include "kernels/simd/exp.h"

@@ -1,5 +1,5 @@
-// Vec16 (what it promises: kernels/simd/vec16_avx512-inl.h) as two AVX2 registers, with FMA and
-// F16C. For the ISA files *_avx2.cc only.
+// Vec16 in two AVX2 registers, with FMA and F16C; kernels/simd/vec16_avx512-inl.h says what it
+// promises. Only the ISA files *_avx2.cc include this.
 #pragma once
 
 #include <immintrin.h>

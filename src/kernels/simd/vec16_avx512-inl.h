@@ -1,4 +1,4 @@
-// Vec16: 16 floats as one AVX-512 register. For the ISA files *_avx512.cc only.
+// Vec16 holds 16 floats in one AVX-512 register. Only the ISA files *_avx512.cc include this.
 //
 // Every ISA level has a Vec16 with these functions and the same result in every lane, so that a
 // kernel written once over Vec16 gives the same bits on all of them:

@@ -1,5 +1,5 @@
-// Vec16 (what it promises: kernels/simd/vec16_avx512-inl.h) as four NEON registers. For the ISA
-// files *_neon.cc only.
+// Vec16 in four NEON registers; kernels/simd/vec16_avx512-inl.h says what it promises. Only the ISA
+// files *_neon.cc include this.
 #pragma once
 
 #include <arm_neon.h>
