@@ -14,7 +14,7 @@ namespace hearth {
 
 namespace {
 
-// Parts of a split model in one input are set apart by these bytes.
+// These bytes stand between the files of a split model in one input.
 constexpr std::string_view kPartMark = "=PART=";
 
 template <typename T>
@@ -29,7 +29,7 @@ void get(const GgufMetadata& metadata, std::string_view key) {
         HEARTH_CHECK(metadata.get<T>(key).has_value(), "a key that was listed is found");
       }
     } catch (const Error&) {
-      // Most values are not of most types.
+      // A value has one type, so most of these calls throw.
     }
   }
 }
@@ -80,7 +80,7 @@ std::vector<MappedFile> split_parts(std::string_view input) {
   std::vector<MappedFile> parts;
   while (true) {
     std::string_view part = input.substr(0, input.find(kPartMark));
-    // A copy of its own, so that the sanitizers see a read beyond the part.
+    // The part is copied into memory of its own, so that the sanitizers see a read beyond it.
     const auto* from = reinterpret_cast<const std::byte*>(part.data());
     parts.push_back(MappedFile::own({from, from + part.size()}, "part.gguf"));
     if (part.size() == input.size()) return parts;
@@ -98,10 +98,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     try {
       hearth::GgufFile file = hearth::GgufFile::parse(hearth::split_parts(input), unknown);
       hearth::touch_metadata(file.metadata());
-      // Volatile: the sum of the bytes must not be optimised away with the reads.
+      // The sum is volatile, so that it is not optimised away with the reads.
       [[maybe_unused]] volatile unsigned sum = hearth::touch_tensors(file);
     } catch (const hearth::Error&) {
-      // The only way out for bytes that are no model.
+      // Bytes that are no model leave by this exception and no other.
     }
   }
   return 0;

@@ -110,7 +110,7 @@ void run_text(const Tokenizer& tokenizer, size_t which, uint8_t flags, const std
   check_streams(tokenizer, ids);
 }
 
-// Lines of the text as tokens and as merges or scores.
+// Makes a vocabulary of the text: its lines are tokens and also merges or scores.
 void run_vocabulary(uint8_t flags, std::string_view text) {
   Vocab vocab = flags & 1 ? bpe_vocab({"a a"}) : flags & 2 ? spm_vocab({}) : wordpiece_vocab({});
   vocab.bos = static_cast<int32_t>(flags >> 2) * 8 - 1;

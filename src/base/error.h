@@ -1,6 +1,6 @@
 // The errors a user, a file or a device can cause: thrown as hearth::Error, caught at the verb or
-// the request. What only our own bug can cause is a HEARTH_CHECK (base/check.h). Kernels and worker
-// threads throw nothing: their inputs were checked before.
+// the request. A failure that only our own bug can cause is a HEARTH_CHECK (base/check.h). Kernels
+// and worker threads throw nothing: their inputs were checked before.
 #pragma once
 
 #include <fmt/format.h>
@@ -24,14 +24,14 @@ class Error : public std::runtime_error {
  public:
   Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
   ErrorCode code() const { return code_; }
-  // 2 for usage, 1 for the rest.
+  // Returns 2 for usage and 1 for the rest.
   int exit_status() const { return code_ == ErrorCode::kUsage ? 2 : 1; }
 
  private:
   ErrorCode code_;
 };
 
-// "file", "usage": stable names for machine-readable output.
+// Returns a stable name for machine-readable output: "file", "usage".
 const char* error_code_name(ErrorCode code);
 
 template <typename... Args>

@@ -27,7 +27,7 @@ inline float f16_to_f32(f16_t h) {
   uint32_t exponent = (h >> 10) & 0x1fu;
   uint32_t mantissa = h & 0x3ffu;
   if (exponent == 0) {
-    // Subnormal: mantissa * 2^-24, exact in binary32.
+    // A subnormal is mantissa * 2^-24, exact in binary32.
     float magnitude = static_cast<float>(mantissa) * 0x1p-24f;
     return std::bit_cast<float>(std::bit_cast<uint32_t>(magnitude) | sign);
   }
@@ -51,7 +51,7 @@ inline f16_t f32_to_f16(float f) {
   if (u > 0x7f800000u) return static_cast<f16_t>(sign | 0x7e00u);
   if (u >= 0x477ff000u) return static_cast<f16_t>(sign | 0x7c00u);  // 65520 and above round to inf
   if (u < 0x38800000u) {
-    // Below 2^-14: adding 0.5 aligns the mantissa so that the hardware rounds at 2^-24.
+    // Below 2^-14 adding 0.5 aligns the mantissa, so that the hardware rounds at 2^-24.
     float shifted = std::bit_cast<float>(u) + 0.5f;
     return static_cast<f16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000u));
   }

@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-// Independent of the code under test: the value from the fields, in double.
+// Computes the value from the fields in double, independently of the code under test.
 double f16_value(uint16_t h) {
   int exponent = (h >> 10) & 31;
   int mantissa = h & 1023;

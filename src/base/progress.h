@@ -18,11 +18,11 @@ namespace hearth {
 
 using AmountText = std::function<std::string(uint64_t)>;
 
-// "7 s", "3 min 05 s", "2 h 10 min".
+// Returns "7 s", "3 min 05 s" or "2 h 10 min".
 std::string duration_text(double seconds);
 
-// The line after `seconds` of work; `note`, where there is one, stands at its end. A total of 0 is
-// one that isn't known.
+// Returns the line after `seconds` of work, with `note` at its end where there is one. A total of 0
+// means that the total isn't known.
 std::string progress_text(std::string_view label, uint64_t done, uint64_t total, double seconds,
                           const AmountText& amount, std::string_view note = {});
 
@@ -31,7 +31,7 @@ class Progress {
   // Seconds since some fixed moment.
   using Clock = std::function<double()>;
 
-  // Writes to standard error where that is a terminal.
+  // Writes to standard error where that is a terminal, and else nowhere.
   Progress(std::string label, uint64_t total, AmountText amount);
   // Writes to `out`, whatever it is, in lines of at most `columns`.
   Progress(std::string label, uint64_t total, AmountText amount, std::FILE* out, size_t columns,

@@ -81,7 +81,7 @@ Result Generation::result(uint32_t index) const {
   return result;
 }
 
-// Log-probabilities count all tokens in.
+// A log-probability needs the logits of all tokens.
 uint32_t Generation::best_needed(const GenerationLimits& limits) const {
   if (request().logprobs || request().top_logprobs > 0) return 0;
   return sampler_.best_needed(limits.vocabulary);

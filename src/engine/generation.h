@@ -1,6 +1,6 @@
-// Generation: one choice of one request, from its prompt to its end. Knows its tokens, samples the
-// next one from logits, makes text of it and decides when it is over; the scheduler decides when it
-// is computed. Used by the engine's thread.
+// A Generation is one choice of one request, from its prompt to its end. It knows its tokens,
+// samples the next one from logits, makes text of it and decides when it is over; the scheduler
+// decides when it is computed. Used by the engine's thread.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@
 
 namespace hearth {
 
-// What generations of one engine share.
+// The facts that all generations of one engine work by.
 struct GenerationLimits {
   const Tokenizer* tokenizer;  // null: there is no text, and nothing ends one
   uint32_t vocabulary;         // ids that may be sampled: [0, vocabulary)
@@ -32,50 +32,54 @@ class Generation {
   const Job& job() const { return *job_; }
   const Request& request() const { return job_->request(); }
   uint32_t choice() const { return choice_; }
-  // By arrival; the choices of one request follow each other.
+  // Tells whether this one arrived later; the choices of one request follow each other.
   bool younger_than(const Generation& other) const {
     return std::pair(order_, choice_) > std::pair(other.order_, other.choice_);
   }
 
-  // Prompt and generated tokens; those behind the sequence's length are still to be computed.
+  // The prompt and the generated tokens; the ones behind the sequence's length are still to be
+  // computed.
   std::span<const int32_t> tokens() const { return tokens_; }
   uint32_t pending() const;
   // Past its prompt.
   bool started() const { return generated_ > 0; }
-  // Past its prompt, with one token to compute.
+  // It has passed its prompt, and one token is left to compute.
   bool decodes() const { return started() && pending() == 1; }
 
-  // The first position whose row is still to be given, where rows are wanted.
+  // The first position whose row has not been given yet, where rows are wanted.
   uint32_t next_row() const { return next_row_; }
 
-  // Null while it waits.
+  // The sequence is null while the generation waits.
   std::unique_ptr<Sequence> sequence;
   // The most tokens that its sequence ever had.
   uint32_t reached = 0;
-  // Of these, tokens that others computed.
+  // How many of the `reached` tokens others computed.
   uint32_t cached_tokens = 0;
-  // Left out when it last had its turn, since its client's stream had no room.
+  // True if it was left out at its last turn, since its client's stream had no room.
   bool held_up = false;
-  // Whether that is still so: until there is room for most_results().
+  // Whether it is still held up, which ends when there is room for most_results().
   bool still_held_up();
-  // That one step may give: all choices' first tokens, or as many rows as fill half of its client's
-  // stream, so that the client reads one half while the other is computed.
+  // The most results that one step may give: all choices' first tokens, or as many rows as fill
+  // half of its client's stream, so that the client reads one half while the other is computed.
   uint32_t most_results() const;
 
-  // The request's other choices, at the same place; given once, when the prompt has been computed.
+  // Returns the request's other choices, which continue from here; called once, when the prompt has
+  // been computed.
   std::vector<std::unique_ptr<Generation>> take_siblings();
-  // Choices that go their own way once the prompt has been computed, this one included.
+  // Returns how many choices part ways once the prompt has been computed, this one included.
   uint32_t choices_together() const { return siblings_ + 1; }
 
-  // How many of the likeliest tokens the next one is sampled from; 0: from all of the logits.
+  // Returns how many of the likeliest tokens the next one is sampled from; 0: from all of the
+  // logits.
   uint32_t best_needed(const GenerationLimits& limits) const;
   // Samples the next token from logits [vocabulary], or from the best_needed() likeliest, and
-  // delivers it; the reason where that was the last. No logits at all: they are not numbers.
+  // delivers it; returns the reason where that token was the last. An empty span means that the
+  // logits are not numbers.
   std::optional<Finish> take_logits(std::span<const float> logits, const GenerationLimits& limits);
   std::optional<Finish> take_best(std::span<const TokenLogit> best, const GenerationLimits& limits);
-  // Delivers the row of a prompt position. True where that was the last.
+  // Delivers the row of a prompt position. Returns true where that was the last row.
   bool take_row(uint32_t position, std::span<const float> row);
-  // Delivers its end without a token, and that of the choices which it stands for.
+  // Delivers its end without a token, and the end of the choices which it stands for.
   void end(Finish finish, const std::string& error = {});
 
  private:

@@ -1,4 +1,4 @@
-// Job: a request under way, shared by its client and the engine.
+// A Job is a request under way, shared by its client and the engine.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@ class Job {
   ResultStream& stream() const { return *stream_; }
 
   void cancel() const { cancelled_.store(true, std::memory_order_relaxed); }
-  // Whether nobody wants its results any more.
+  // Tells whether nobody wants its results any more.
   bool gone() const { return cancelled_.load(std::memory_order_relaxed) || stream_->closed(); }
 
  private:

@@ -7,8 +7,8 @@
 namespace hearth {
 namespace {
 
-// The finaliser of splitmix64 (Steele, Lea and Flood 2014) over parent and tokens. Tokens are
-// compared where keys agree, so the key decides nothing but speed.
+// Hashes parent and tokens with the finaliser of splitmix64 (Steele, Lea and Flood 2014). Tokens
+// are compared where keys agree, so the key decides nothing but speed.
 uint64_t key_of(uint32_t parent, std::span<const int32_t> tokens) {
   uint64_t key = parent;
   for (int32_t token : tokens) {
@@ -23,7 +23,7 @@ uint64_t key_of(uint32_t parent, std::span<const int32_t> tokens) {
 }  // namespace
 
 KvPool::KvPool(uint32_t page_count, CopyPage copy) : copy_(std::move(copy)), pages_(page_count) {
-  // The lowest ids first: a short sequence stays in few pages of memory.
+  // The lowest ids are taken first, so a short sequence stays in few pages of memory.
   for (uint32_t page = page_count; page > 0; --page) free_.push_back(page - 1);
 }
 

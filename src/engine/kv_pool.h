@@ -29,23 +29,24 @@ class KvPool {
   KvPool(uint32_t page_count, CopyPage copy);
 
   uint32_t page_count() const { return static_cast<uint32_t>(pages_.size()); }
-  // Pages that take() can give, one after another: the free ones and those kept but unused.
+  // Returns how many pages take() can give, one after another: the free ones and the kept but
+  // unused ones.
   uint32_t available() const { return static_cast<uint32_t>(free_.size()) + unused_count_; }
-  // Kept and unused.
+  // Returns how many pages are kept for their prefix, though nobody holds them.
   uint32_t unused_count() const { return unused_count_; }
   uint64_t evictions() const { return evictions_; }
 
-  // A page for one holder; available() must not be 0.
+  // Returns a page that one sequence holds from now on; available() must not be 0.
   uint32_t take();
-  // One more holder.
+  // Adds one holder to the page.
   void share(uint32_t page);
   void release(uint32_t page);
-  // Whether its holder may write to it: nobody else holds it, and nobody may find it.
+  // Tells whether its holder may write to it: nobody else holds it, and nobody can find it.
   bool is_private(uint32_t page) const { return pages_[page].holders == 1 && !pages_[page].filed; }
   void copy(uint32_t from, uint32_t to) const { copy_(from, to); }
 
-  // The page that holds `tokens` (kPagePositions of them) behind page `parent` (kNoPage: at the
-  // beginning); kNoPage where there is none.
+  // Returns the page that holds `tokens` (kPagePositions of them) behind page `parent` (kNoPage: at
+  // the beginning), or kNoPage where there is none.
   uint32_t find(uint32_t parent, std::span<const int32_t> tokens) const;
   // Files a held page; find() must not know the same tokens behind the same parent already, and the
   // parent is filed itself.
@@ -78,7 +79,7 @@ class KvPool {
   uint64_t evictions_ = 0;
 };
 
-// Pages that hold `tokens` positions.
+// Returns how many pages hold `tokens` positions.
 constexpr uint32_t pages_for(uint32_t tokens) {
   return (tokens + kPagePositions - 1) / kPagePositions;
 }

@@ -1,5 +1,5 @@
-// What a client asks of the engine, and what it gets: results, one for every token or row, the last
-// of each choice with the reason it ended.
+// A Request is all that a client asks of the engine. It is answered by Results, one for every token
+// or row; the last one of each choice says why it ended.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,8 @@ struct Request {
 
   SamplingParams sampling;
   uint32_t max_tokens = 0;  // 0: as many as the context holds
-  // Continuations of the prompt, which is computed once; choice i is sampled with seed + i.
+  // How many continuations are generated of the prompt, which is computed once; choice i is sampled
+  // with seed + i.
   uint32_t choices = 1;
   std::vector<std::string> stops;
   bool logprobs = false;      // of the chosen token
@@ -40,18 +41,19 @@ enum class Finish : uint8_t {
   kCancelled,
   kFailed,  // Result::error says why
 };
-// "end of text", "length": stable names for machine-readable output.
+// Returns a stable name for machine-readable output: "end of text", "length".
 const char* finish_name(Finish finish);
 
 struct Result {
   uint64_t request = 0;
   uint32_t choice = 0;
-  // Of a token its number, 0, 1, ...; of a row its position.
+  // A token's number, 0, 1, ..., or a row's position.
   uint32_t index = 0;
   int32_t token = kNoToken;
-  // The text that became certain with this token; all of them joined are the text generated.
+  // The text that became certain with this token; joined, these texts are the text generated.
   std::string text;
-  // Of the model's own distribution, before any sampling option; where asked for.
+  // The log-probability by the model's own distribution, before any sampling option; set where
+  // asked for.
   double logprob = 0;
   std::vector<std::pair<int32_t, double>> top_logprobs;  // the likeliest first
   std::vector<float> row;

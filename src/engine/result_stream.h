@@ -1,6 +1,6 @@
-// ResultStream: a bounded queue of results between the engine and one client, who may have any
+// A ResultStream is a bounded queue of results between the engine and one client, who may have any
 // number of requests on it. A client that does not read holds up its own requests, nobody else's:
-// the engine computes for a request only while there is room for what comes of it.
+// the engine computes for a request only while there is room for its results.
 //
 // The client pops from any one thread and may close the stream at any time, which cancels its
 // requests. The engine's side (reserve, push) is used by the engine's thread alone.
@@ -23,17 +23,18 @@ class ResultStream {
 
   uint32_t capacity() const { return capacity_; }
 
-  // The next result; waits until there is one or the stream is closed, at most `timeout`.
+  // Returns the next result; waits until there is one or the stream is closed, at most `timeout`.
   std::optional<Result> pop(std::chrono::milliseconds timeout);
   std::optional<Result> try_pop() { return pop(std::chrono::milliseconds(0)); }
-  // The client is gone: nothing more is wanted.
+  // Says that the client is gone and wants nothing more.
   void close();
 
   bool closed() const;
-  // Sets aside room for `count` results; false where there is not enough, and then whoever
-  // set_on_room() names is told once there is more.
+  // Sets aside room for `count` results. Returns false where there is not enough; then the function
+  // given to set_on_room() is called once there is more.
   bool reserve(uint32_t count);
-  // Whether that would succeed; where not, it tells likewise.
+  // Tells whether reserve() would succeed; where not, on_room is called as after a failed
+  // reserve().
   bool has_room(uint32_t count);
   // Gives back room that was set aside and not used.
   void unreserve(uint32_t count);
@@ -41,7 +42,8 @@ class ResultStream {
   void push_reserved(Result result);
   // Delivers the end of a choice, whether or not there is room.
   void push_final(Result result);
-  // Called from the client's thread when it made room that was asked for, or closed the stream.
+  // `on_room` is called from the client's thread when it made room that was asked for, or closed
+  // the stream.
   void set_on_room(std::function<void()> on_room);
 
  private:

@@ -9,7 +9,7 @@
 namespace hearth {
 namespace {
 
-// More than that are found about as fast in the whole row.
+// More tokens than these are found about as fast in the whole row.
 constexpr uint32_t kMostBest = 512;
 
 void check_range(const char* option, double value, double low, double high) {
@@ -59,7 +59,7 @@ bool Sampler::adjusts() const {
          params_.presence_penalty != 0 || params_.frequency_penalty != 0;
 }
 
-// The logits as they are, or changed, in `changed_`.
+// Returns the logits as they are or, where an option changes them, their copy in `changed_`.
 std::span<const float> Sampler::adjusted(std::span<const float> logits) {
   if (!adjusts()) return logits;
   changed_.assign(logits.begin(), logits.end());
@@ -86,7 +86,8 @@ int32_t Sampler::sample(std::span<const float> logits) {
   return draw();
 }
 
-// Without a top_p the draw goes by the order in which the top_k were found in the whole row.
+// Without a top_p the draw depends on the order in which the top_k were found in the whole row, so
+// it needs that row.
 uint32_t Sampler::best_needed(size_t vocabulary) const {
   if (adjusts()) return 0;
   if (params_.temperature == 0) return 1;
@@ -118,10 +119,11 @@ void Sampler::keep(std::span<const TokenLogit> best) {
   }
 }
 
-// Without a top_k: whatever min-p does not rule out. Only top-p needs the sum over the others.
+// Without a top_k the candidates are all tokens that min-p does not rule out. Only top-p needs the
+// sum over the others.
 void Sampler::keep_likely(std::span<const float> logits) {
   most_ = largest(logits);
-  // A little less than the bound, which keep_nucleus() takes exactly.
+  // The threshold is a little below min-p's bound, which keep_nucleus() applies exactly.
   float threshold = params_.min_p > 0
                         ? most_ + params_.temperature * (std::log(params_.min_p) - 0.001f)
                         : -INFINITY;
@@ -137,8 +139,8 @@ void Sampler::keep_likely(std::span<const float> logits) {
 
 float Sampler::weight(float logit) const { return std::exp((logit - most_) / params_.temperature); }
 
-// Of the candidates those that top-p and min-p keep: a prefix of them in falling order, at least
-// one. They are taken off a heap, so that those behind are never sorted.
+// Keeps the candidates that top-p and min-p allow: a prefix of them in falling order, at least one.
+// They are taken off a heap, so that the ones behind are never sorted.
 void Sampler::keep_nucleus() {
   std::erase_if(candidates_,
                 [this](const Candidate& c) { return c.weight < params_.min_p && c.logit < most_; });

@@ -4,7 +4,7 @@
 // else top-k, softmax at the temperature, top-p (Holtzman et al. 2020), min-p (Nguyen et al. 2024),
 // and one draw.
 //
-// Where only the largest logits can matter, they are enough: best_needed().
+// Where only the largest logits can matter, sample_best() takes these alone (best_needed()).
 #pragma once
 
 #include <cstdint>
@@ -38,15 +38,17 @@ class Sampler {
  public:
   explicit Sampler(SamplingParams params);
 
-  // A token that stands in the sequence, prompt or generated: what the penalties count.
+  // Counts a token of the sequence, prompt or generated, for the penalties.
   void accept(int32_t token);
 
-  // The next token. Does not accept it.
+  // Returns the next token. Does not accept it.
   int32_t sample(std::span<const float> logits);
 
-  // How many of the largest of so many logits give the same token; 0: it takes all of them.
+  // Returns how many of the largest logits are enough for the same token; 0: all of them are
+  // needed.
   uint32_t best_needed(size_t vocabulary) const;
-  // That token, of the best_needed() largest, the largest first (top_tokens()).
+  // Returns the token that sample() would, given the best_needed() largest logits, the largest
+  // first (top_tokens()).
   int32_t sample_best(std::span<const TokenLogit> best);
 
  private:
@@ -72,7 +74,7 @@ class Sampler {
   TopTokens top_;
   std::vector<Candidate> candidates_;
   float most_ = 0;               // the largest logit
-  double total_ = 0, kept_ = 0;  // weights: of all that top-p looks at, of what is kept
+  double total_ = 0, kept_ = 0;  // weights of all that top-p looks at; of the kept ones
 };
 
 }  // namespace hearth

@@ -47,7 +47,7 @@ bool Scheduler::step() {
   drop_gone();
   admit();
   bool any = form();
-  // Those who turned out to be held up make way.
+  // Sequences that turned out to be held up make way for others.
   while (!any && admit()) any = form();
   update_figures();
   bool complete = false;
@@ -97,7 +97,7 @@ void Scheduler::drop_gone() {
   waiting_.remove_if(gone);
 }
 
-// Pages that those who run will yet take for the tokens they have.
+// Returns how many more pages the running sequences will take for the tokens they have.
 uint32_t Scheduler::promised_pages() const {
   uint32_t pages = 0;
   for (const GenerationPtr& generation : running_) {
@@ -107,18 +107,18 @@ uint32_t Scheduler::promised_pages() const {
   return pages;
 }
 
-// Takes what the cache has of the tokens that come next. Returns their number.
+// Takes from the cache as many of the next tokens as it has. Returns their number.
 uint32_t Scheduler::adopt(Generation& generation) {
   if (!options_.prefix_cache) return 0;
   std::span<const int32_t> tokens = generation.tokens();
-  // Rows that are still wanted are computed, whatever the cache holds.
+  // A row that is still wanted has to be computed, whatever the cache holds.
   bool rows = generation.request().deliver != Deliver::kText;
   if (rows) tokens = tokens.first(generation.next_row() + 1);
   return generation.sequence->adopt_prefix(tokens);
 }
 
-// A hit is what others have computed: a sequence that comes back after a preemption also finds its
-// own pages.
+// Only tokens that others computed count as a hit: a sequence that comes back after a preemption
+// also finds its own pages.
 void Scheduler::count_cached(Generation& generation, uint32_t tokens) {
   statistics_.cached_tokens.add(tokens);
   uint32_t length = generation.sequence->length();
@@ -143,8 +143,8 @@ bool Scheduler::try_admit(Generation& generation) {
   return true;
 }
 
-// In order of arrival: a short prompt doesn't overtake a long one that waits for pages. But nobody
-// waits for a client that doesn't read. True where someone was admitted.
+// Admits in order of arrival: a short prompt doesn't overtake a long one that waits for pages. But
+// nobody waits for a client that doesn't read. Returns true where someone was admitted.
 bool Scheduler::admit() {
   bool any = false;
   auto next = waiting_.begin();
@@ -161,7 +161,7 @@ bool Scheduler::admit() {
   return any;
 }
 
-// Prompt tokens that a step with so many decoding sequences has time for.
+// Returns how many prompt tokens a step has time for beside so many decoding sequences.
 uint32_t Scheduler::prompt_tokens(uint32_t room, size_t decoding) const {
   if (decoding == 0 || options_.step_seconds <= 0) return room;
   double affordable = 0;
@@ -172,8 +172,8 @@ uint32_t Scheduler::prompt_tokens(uint32_t room, size_t decoding) const {
   return std::min(room, static_cast<uint32_t>(chunk));
 }
 
-// False where nobody could take part. Where someone could, but gave its pages away, the step may be
-// empty and the next one is not.
+// Returns false where no sequence could take part. Where one could, but gave its pages away, the
+// step may be empty, and the next one is not.
 bool Scheduler::form() {
   picks_.clear();
   auto prompts = static_cast<uint32_t>(
@@ -192,7 +192,7 @@ bool Scheduler::form() {
     // Another prompt may have computed what this one needs next.
     count_cached(*generation, adopt(*generation));
     uint32_t tokens = std::min(generation->pending(), room.tokens);
-    // Crumbs of a prompt cost more than they bring forward.
+    // A few tokens of a prompt cost more than they bring it forward.
     if (tokens == 0 || (!first && tokens < std::min(generation->pending(), options_.min_chunk))) {
       break;
     }
@@ -215,8 +215,8 @@ void Scheduler::note_turns() {
   }
 }
 
-// Sets what is wanted of up to pick->tokens tokens, and cuts them to what there are rows for. False
-// where there is none.
+// Sets what is wanted of up to pick->tokens tokens, and cuts their number to the rows there are.
+// Returns false where there is no row.
 bool Scheduler::shape(const Generation& generation, const Room& room, Pick* pick) const {
   const Request& request = generation.request();
   uint32_t at = generation.sequence->length();
@@ -282,7 +282,7 @@ void Scheduler::drop_picks() {
   while (!picks_.empty()) unpick(picks_.back().generation);
 }
 
-// The youngest of those `which` says; false where there is none.
+// Preempts the youngest sequence for which `which` is true; returns false where there is none.
 bool Scheduler::preempt_youngest(const Which& which) {
   auto youngest = running_.end();
   for (auto at = running_.begin(); at != running_.end(); ++at) {
@@ -305,7 +305,7 @@ void Scheduler::to_waiting(GenerationPtr generation) {
   waiting_.insert(after, std::move(generation));
 }
 
-// Computes the picks. False where nobody wanted them any more.
+// Computes the picks. Returns false where nobody wanted them any more.
 bool Scheduler::run() {
   requests_.clear();
   uint32_t tokens = 0;
@@ -330,7 +330,7 @@ bool Scheduler::run() {
     return false;
   }
   statistics_.computed_tokens.add(tokens);
-  // Half the weight on the last step: chunks get dearer as a prompt gets longer.
+  // The last step has half the weight, since chunks get dearer as a prompt gets longer.
   if (prompts && tokens > engine_.options().decode_rows) {
     double cost = seconds / tokens;
     token_seconds_ = token_seconds_ == 0 ? cost : (token_seconds_ + cost) / 2;
@@ -338,7 +338,7 @@ bool Scheduler::run() {
   return true;
 }
 
-// Gives out what the step computed, and sends those who took part to the end of the line.
+// Gives out the step's results, and sends the sequences that took part to the end of the line.
 void Scheduler::deliver() {
   uint32_t logit_row = 0, hidden_row = 0;
   for (const Pick& pick : picks_) {
@@ -363,7 +363,7 @@ void Scheduler::deliver() {
   }
 }
 
-// True where the pick's generation has ended.
+// Returns true where the pick's generation has ended.
 bool Scheduler::deliver_to(const Pick& pick, uint32_t* logit_row, uint32_t* hidden_row) {
   Generation& generation = *pick.generation;
   switch (pick.want) {
@@ -418,7 +418,7 @@ void Scheduler::update_figures() {
 void check_request(const Request& request, const Engine& engine, const Tokenizer* tokenizer,
                    const ResultStream& stream) {
   bool rows = request.deliver != Deliver::kText;
-  // Penalties and bias look up the logits of what may be sampled.
+  // Penalties and bias look up the logits of tokens that may be sampled.
   uint32_t vocabulary = rows ? engine.config().vocabulary : limits_of(engine, tokenizer).vocabulary;
   if (request.prompt.empty()) fail(ErrorCode::kRequest, "the prompt is empty: give it a token");
   if (request.prompt.size() > engine.context()) {

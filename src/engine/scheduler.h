@@ -1,20 +1,20 @@
-// The scheduler: which sequences take part in the next step, and with how many tokens (continuous
-// batching with chunked prefill, as in Sarathi-Serve, Agrawal et al., OSDI'24). Used by the
-// engine's thread alone.
+// The scheduler decides which sequences take part in the next step, and with how many tokens
+// (continuous batching with chunked prefill, as in Sarathi-Serve, Agrawal et al., OSDI'24). Used by
+// the engine's thread alone.
 //
 // A step holds one token of every decoding sequence and chunks of prompts, up to a number of tokens
 // and, while someone decodes, of seconds: `step_seconds` by the measured cost of a prompt token,
 // but at least `min_chunk` tokens, so that prompts come forward.
 //
-// Fair: those who decode all take part in every step that has room for them, else in turn; prompts
-// take turns by chunks. So no decoding sequence waits while another takes two turns, and no prompt
-// while another takes two; a sequence whose client doesn't read is left out meanwhile, and gives
-// its place and its pages to whoever waits for them.
+// It is fair: all decoding sequences take part in every step that has room for them, else in turn;
+// prompts take turns by chunks. So no decoding sequence waits while another takes two turns, and no
+// prompt while another takes two; a sequence whose client doesn't read is left out meanwhile, and
+// gives its place and its pages to whoever waits for them.
 //
 // Sequences are admitted in order of arrival while there are KV pages for all their tokens so far.
 // When pages run out nevertheless, the youngest sequence (of those whose client doesn't read, where
-// there are any) gives up its own, waits, and is computed again later: what it generates is the
-// same to the bit, since it keeps its tokens and its sampler, and results depend on tokens alone.
+// there are any) gives up its own, waits, and is computed again later: it generates the same tokens
+// to the bit, since it keeps its tokens and its sampler, and results depend on tokens alone.
 #pragma once
 
 #include <functional>
@@ -45,20 +45,20 @@ class Scheduler {
 
   // The job's request has been checked (check_request).
   void add(std::shared_ptr<Job> job);
-  // One step. False where there is nothing to compute now: nobody is there, or whoever is there
-  // has a client that does not read.
+  // Computes one step. Returns false where there is nothing to compute now: there is no sequence,
+  // or every sequence has a client that does not read.
   bool step();
   // Ends everything that is under way or waits.
   void end_all(Finish finish, const std::string& error = {});
 
-  // What a sequence that ran had of the last step.
+  // The part that a running sequence had in the last step.
   struct Turn {
     uint64_t request;
     uint32_t choice;
     bool decodes, held_up;
     uint32_t tokens;  // 0: it waited
   };
-  // In the order of turns.
+  // The turns of the last step, in their order.
   const std::vector<Turn>& last_turns() const { return turns_; }
 
  private:
@@ -68,9 +68,9 @@ class Scheduler {
     Generation* generation;
     uint32_t tokens;
     Want want;
-    uint32_t results;  // that its stream has set aside room for
+    uint32_t results;  // for which its stream has set aside room
   };
-  // What the step that is being formed has room for.
+  // How much more the step that is being formed has room for.
   struct Room {
     uint32_t tokens, logit_rows, hidden_rows;
   };
@@ -108,7 +108,7 @@ class Scheduler {
   Statistics& statistics_;
   uint64_t arrivals_ = 0;
   std::list<GenerationPtr> waiting_;  // by age
-  std::list<GenerationPtr> running_;  // whose turn comes first, first
+  std::list<GenerationPtr> running_;  // the next one to have a turn comes first
   std::list<GenerationPtr> newborn_;  // siblings that join after the step
   std::vector<Pick> picks_;
   std::vector<StepRequest> requests_;

@@ -75,8 +75,8 @@ void Sequence::publish() {
     if (known == KvPool::kNoPage) {
       pool_->file(page, parent, tokens);
     } else if (known != page) {
-      // The same bytes, by the numerical contract: one copy is enough, and whoever holds a page
-      // holds the page before it.
+      // By the numerical contract both pages hold the same bytes, so one copy is enough; and
+      // whoever holds a page holds the page before it.
       pool_->share(known);
       pool_->release(page);
       page = known;

@@ -1,6 +1,6 @@
-// One sequence's state: its tokens and the pages that hold their keys and values. Pages may be
-// shared with other sequences and with the pool's prefix cache; one that is shared is copied before
-// this sequence writes to it. Used by the thread that owns the pool.
+// A Sequence holds one sequence's state: its tokens and the pages that hold their keys and values.
+// Pages may be shared with other sequences and with the pool's prefix cache; one that is shared is
+// copied before this sequence writes to it. Used by the thread that owns the pool.
 #pragma once
 
 #include <cstdint>
@@ -23,26 +23,28 @@ class Sequence {
   const std::vector<int32_t>& tokens() const { return tokens_; }
   const std::vector<uint32_t>& pages() const { return pages_; }
 
-  // Pages that `count` more tokens take from the pool, a copy of a shared last page included.
+  // Returns how many pages `count` more tokens take from the pool, a copy of a shared last page
+  // included.
   uint32_t pages_needed(uint32_t count) const;
   // Makes room for `tokens` and counts them in. The pool must have pages_needed() available. The
   // caller computes their keys and values, or truncates.
   void grow(std::span<const int32_t> tokens);
   // Forgets all but the first `length` tokens; pages no longer needed are let go.
   void truncate(uint32_t length);
-  // A sequence of the same tokens, which shares all pages. Publishes first: full pages that two
-  // sequences hold are filed.
+  // Returns a sequence of the same tokens, which shares all pages. Publishes first, since full
+  // pages that two sequences hold are always filed.
   std::unique_ptr<Sequence> fork();
 
-  // Where this sequence holds a beginning of `tokens` in whole pages (or nothing yet): takes the
-  // pages that the pool keeps of what follows, and counts their tokens in. At least one token is
-  // left to compute, since that is what gives logits. Returns the tokens taken.
+  // If this sequence holds a beginning of `tokens` in whole pages (or nothing yet), it takes the
+  // pages that the pool keeps of the tokens that follow, and counts those tokens in. At least one
+  // token is left to compute, since only a computed token gives logits. Returns the number of
+  // tokens taken.
   uint32_t adopt_prefix(std::span<const int32_t> tokens);
   // Files the full pages for others to adopt. Their keys and values have been computed.
   void publish();
 
  private:
-  // Whether the next token falls into a page that others see.
+  // Tells whether the next token falls into a page that others see.
   bool must_copy() const;
 
   KvPool* pool_;

@@ -30,7 +30,7 @@ Service::Service(const Load& load, const Tokenizer* tokenizer, const ServiceOpti
       return;
     }
     serve();
-    // Its team is pinned around the thread that made it.
+    // The engine is destroyed by the thread that made it, around which its team is pinned.
     engine_.reset();
   });
   try {
@@ -74,7 +74,8 @@ void Service::cancel(const Job& job) {
   mailbox_->poke();
 }
 
-// Takes what came in; where there was nothing to do, waits for something. False at the end.
+// Takes the jobs that came in; where there was nothing to do, waits for something first. Returns
+// false at the end.
 bool Service::wait_for_work(bool idle, std::vector<std::shared_ptr<Job>>* newcomers) {
   std::unique_lock lock(mailbox_->mutex);
   if (idle) {

@@ -1,4 +1,4 @@
-// The service: the engine as clients in other threads see it, and the only way to it for them. One
+// The service is the engine as clients in other threads see it, and their only way to it. One
 // thread of its own loads the engine, works as member 0 of its team and owns all sequences; clients
 // submit requests, read results from their streams, cancel, and read figures.
 //
@@ -7,7 +7,7 @@
 //   auto job = service.submit(request, stream);
 //   while (...) stream->pop(...);
 //
-// A client may vanish at any time: closing its stream cancels what is on it. What is cancelled is
+// A client may vanish at any time: closing its stream cancels what is on it. A cancelled request is
 // gone at the next step, and a step that nobody waits for any more stops at its next layer. Every
 // choice of a submitted request gets exactly one result with `finish`, unless its stream was
 // closed.
@@ -45,19 +45,19 @@ class Service {
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
-  // Facts that do not change: config(), options(), memory(), plans.
+  // Gives the facts that do not change: config(), options(), memory(), plans.
   const Engine& engine() const { return *engine_; }
   const Statistics& statistics() const { return *statistics_; }
 
   // Throws (kRequest, kUsage) where the request cannot be served, and (kResource) where too many
   // wait already. From any thread.
   std::shared_ptr<const Job> submit(Request request, std::shared_ptr<ResultStream> stream);
-  // From any thread; at most its last result still comes.
+  // May be called from any thread; at most the job's last result still comes.
   void cancel(const Job& job);
 
  private:
-  // What the clients' threads and the service's thread share. Streams keep it alive, so that a
-  // client may read on after the service has ended.
+  // The mailbox is shared by the clients' threads and the service's thread. Streams keep it alive,
+  // so that a client may read on after the service has ended.
   struct Mailbox {
     std::mutex mutex;
     std::condition_variable changed;

@@ -6,7 +6,7 @@
 namespace hearth {
 namespace {
 
-// Shares are whole numbers; the sum of those that were fitted to memory.
+// Shares are whole numbers; the ones that were fitted to memory add up to about this.
 constexpr double kShareSum = 1 << 16;
 
 }  // namespace
@@ -32,8 +32,8 @@ std::vector<uint32_t> shares_that_fit(const std::vector<uint32_t>& shares,
   for (size_t s = 0; s < n; ++s) fits = fits && bytes[s] <= room[s];
   double all = std::accumulate(bytes.begin(), bytes.end(), 0.0);
   if (fits || all > std::accumulate(room.begin(), room.end(), 0.0)) return shares;
-  // What each gets: the full ones their room, the others the rest in proportion to their shares.
-  // Each round fills one shard at least.
+  // A full shard gets its room, and the others get the rest in proportion to their shares. Each
+  // round fills one shard at least.
   std::vector<bool> full(n, false);
   std::vector<double> parts(n);
   for (bool changed = true; changed;) {

@@ -1,4 +1,5 @@
-// What an engine has done so far and how full it is: written by its thread, read by any.
+// Counters of what an engine has done so far and of how full it is: its service writes them, and
+// any thread may read them.
 #pragma once
 
 #include <atomic>
@@ -6,8 +7,8 @@
 
 namespace hearth {
 
-// One figure of many writers' and readers' threads; each figure is exact, together they may be of
-// slightly different moments.
+// A figure is one number that several threads may write and read. Each is exact; read together,
+// they may be of slightly different moments.
 class Figure {
  public:
   void add(uint64_t n) { value_.fetch_add(n, std::memory_order_relaxed); }

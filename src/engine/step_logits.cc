@@ -60,7 +60,7 @@ std::span<const float> StepLogits::row(size_t i) {
   return {row_, vocabulary_};
 }
 
-// Columns [begin, end) of row i, all of one panel.
+// Returns columns [begin, end) of row i, all of one panel.
 std::span<const float> StepLogits::columns(size_t i, uint32_t begin, uint32_t end) const {
   auto behind = std::upper_bound(first_panel_.begin(), first_panel_.end(), begin / kPanelRows);
   auto s = static_cast<size_t>(behind - first_panel_.begin() - 1);
@@ -77,9 +77,9 @@ void StepLogits::for_each_maxima(size_t i, uint32_t below, const Call& call) con
   }
 }
 
-// No more than the count-th largest maximum of row i: the maxima of stripes are some of them. It
-// spares the search for the largest most of what it would find first and drop later. Nothing where
-// a maximum is not finite.
+// Returns a bound that is at most the count-th largest maximum of row i: the count-th largest of
+// its stripes, which are some of these maxima. It spares the search for the largest most of what it
+// would find first and drop later. Returns nothing where a maximum is not finite.
 std::optional<float> StepLogits::least_maximum(size_t i, uint32_t count, uint32_t below) const {
   std::array<float, kStripes> stripes;
   stripes.fill(kLeast);
@@ -95,8 +95,8 @@ std::optional<float> StepLogits::least_maximum(size_t i, uint32_t count, uint32_
   return *at;
 }
 
-// The tokens lie in as many panels, those with the largest maxima: whatever lies in another one
-// ranks behind the largest in each of these.
+// The tokens lie in the `count` panels with the largest maxima: a token in any other panel ranks
+// behind the largest in each of these.
 std::span<const TokenLogit> StepLogits::best(size_t i, uint32_t count, uint32_t below) {
   HEARTH_CHECK(count > 0 && below <= vocabulary_, "some tokens of the vocabulary are wanted");
   std::optional<float> least = least_maximum(i, count, below);
@@ -110,7 +110,8 @@ std::span<const TokenLogit> StepLogits::best(size_t i, uint32_t count, uint32_t 
     auto first = static_cast<uint32_t>(panel.token) * kPanelRows;
     tokens_.offer(columns(i, first, first + kPanelRows), static_cast<int32_t>(first));
   }
-  // The last panel's maximum may be that of a column from `below` on.
+  // The last panel's maximum may belong to a column from `below` on, so its columns are looked at
+  // themselves.
   if (uint32_t rest = below % kPanelRows; rest > 0) {
     std::span<const float> last = columns(i, below - rest, below);
     if (!all_finite(last)) return {};

@@ -17,23 +17,23 @@ namespace hearth {
 
 class StepLogits {
  public:
-  // Up to `rows` rows of a vocabulary, whose axis is cut in units of kPanelRows.
+  // Lays out up to `rows` rows of a vocabulary, whose axis is cut in units of kPanelRows.
   StepLogits(uint32_t vocabulary, uint32_t rows, const AxisCuts& cuts);
 
-  // What shard s takes, a multiple of 64. On shard 0 this includes a row to gather in, where there
-  // is more than one shard.
+  // The bytes that shard s takes, a multiple of 64. On shard 0 they include a row to gather in,
+  // where there is more than one shard.
   size_t bytes(uint32_t shard) const;
-  // Where that is: `base` is 64-byte aligned.
+  // Says where these bytes lie; `base` is 64-byte aligned.
   void place(uint32_t shard, std::byte* base);
 
-  // For the StepView of a new step, in which rows that were given out are no longer valid.
+  // Returns the parts for the StepView of a new step; rows that were given out are no longer valid.
   std::span<const LogitsPart> begin_step();
 
-  // Row i: [vocabulary]. Valid until another row is asked for.
+  // Returns row i: [vocabulary]. It is valid until another row is asked for.
   std::span<const float> row(size_t i);
-  // The `count` likeliest of tokens [0, below), all where there are fewer, the likeliest first;
-  // empty where a logit among all of theirs is not finite. Row i is one that tokens are sampled
-  // from. Valid until somebody asks again.
+  // Returns the `count` likeliest of tokens [0, below), or all where there are fewer, the likeliest
+  // first; empty where a logit of any of [0, below) is not finite. Row i must be one that tokens
+  // are sampled from. The result is valid until the next call.
   std::span<const TokenLogit> best(size_t i, uint32_t count, uint32_t below);
 
  private:

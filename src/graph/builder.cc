@@ -96,8 +96,8 @@ void GraphBuilder::extend_cross_reads(uint32_t node) {
   cross_read_.clear();
 }
 
-// Between two barriers of a group several nodes may run at once, so uses are counted in barriers,
-// not in nodes: nodes that no barrier parts share a time.
+// Between two barriers of a group several nodes may run at once, so lifetimes are counted in
+// barriers, not in nodes: nodes with no barrier between them share a time.
 void GraphBuilder::place_values() {
   std::vector<uint32_t> time(graph_.nodes.size());
   uint32_t now = 0;

@@ -1,13 +1,14 @@
-// GraphBuilder: ops are appended in execution order; values live from the node that writes them to
-// the last that reads them, and `finish` lays them out so that values alive at the same time don't
-// share memory. The activation memory so needed doesn't depend on the number of layers.
+// GraphBuilder appends ops in execution order. A value lives from the node that writes it to the
+// last node that reads it, and `finish` lays values out so that no two that are alive at the same
+// time share memory. So activation memory doesn't depend on the number of layers.
 //
 // A value that another group reads stays until all groups have met again (the next kReduce, the end
 // of one that says meet_after, or the end): its own group may run ahead, but no further than that.
-// So of two reduces that follow each other each has partial sums in memory of its own.
+// So two reduces that follow each other have their partial sums in different memory.
 //
-// Who writes into another group's value (only in a kReduce that says meet_after) may do so at once:
-// all groups met before it, and what a group still reads then is no longer what it writes itself.
+// A group may write into another group's value (only in a kReduce that says meet_after) at once:
+// all groups met before it, and from then on a group reads only values that it no longer writes
+// itself.
 #pragma once
 
 #include <memory>
@@ -19,7 +20,8 @@
 
 namespace hearth {
 
-// Whose values of a parallel bundle a node of a crossing mode reads.
+// Tells whose values of a parallel bundle a node of a crossing mode reads: all that its mode
+// crosses to, or its own group's.
 enum class Reads : uint8_t { kAsMode, kOwn };
 
 class GraphBuilder {
@@ -33,20 +35,20 @@ class GraphBuilder {
   // Nodes appended from here on carry this layer; -1 outside the layers.
   void set_layer(int layer) { layer_ = layer; }
 
-  // One value of one group, in no format until somebody reads it.
+  // Adds one value of one group, in no format until somebody reads it.
   ValueId add_value(RowSet rows, uint32_t width, uint32_t group);
-  // A value per group, of the widths given (one for serial).
+  // Adds a value per group, of the widths given (one for serial).
   Bundle add_values(RowSet rows, const std::vector<uint32_t>& widths, bool parallel = true);
-  // The node that is appended next reads `bundle` in `format` (the node that writes it makes every
+  // Say that the node appended next reads `bundle` in `format` (the node that writes it makes every
   // format that is asked for), or writes it.
   void reads(const Bundle& bundle, ActFormat format, Reads whose = Reads::kAsMode);
   void writes(const Bundle& bundle);
   void append(Mode mode, std::string name, std::vector<std::unique_ptr<Op>> instances);
-  // The last node appended needs no barrier of its group after it: the next one reads nothing of it
+  // Takes the barrier away that follows the node appended last: the next node reads nothing of it
   // and uses other memory.
   void no_barrier();
-  // After the last node appended, a kReduce, all groups meet again: it wrote into values of other
-  // groups.
+  // Lets all groups meet again after the node appended last, a kReduce: it wrote into values of
+  // other groups.
   void meet_after();
 
   // The last node needs no barrier: the end of the team's job is one.

@@ -16,9 +16,9 @@ struct Bundle {
   bool parallel = true;
 };
 
-// How a node is appended to a graph of P groups. Between nodes of one group stands that group's
-// barrier; what crosses groups is named here (with P = 1 nothing does). Where the plan keeps groups
-// in lockstep, that barrier is one of all groups, and nobody needs to wait for more.
+// The mode says what crosses groups at a node of a graph of P groups (with P = 1 nothing does).
+// Between two nodes of one group stands that group's barrier. Where the plan keeps groups in
+// lockstep, that barrier is one of all groups, and nobody needs to wait for more.
 enum class Mode : uint8_t {
   kSerial,    // 1 -> 1: group 0 alone
   kScatter,   // 1 -> P: every group reads the serial value; waits for group 0
@@ -28,7 +28,7 @@ enum class Mode : uint8_t {
               // rows, it also writes into every group's value, and all wait for all once more
 };
 
-// kOne: a single row, whatever the step, for what an op's threads keep together.
+// kOne is a single row, whatever the step, for data that an op's threads keep together.
 enum class RowSet : uint8_t { kTokens, kOutputs, kOne };
 
 struct Value {

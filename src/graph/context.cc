@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-// A member's own slot, then those where no member of the group stands.
+// Returns a member's own slot, then the slots where no member of the group stands.
 std::vector<uint32_t> slots_of(const Plan& plan, const PlanGroup& group, uint32_t member) {
   uint32_t slots = group.share.shard_end - group.share.shard_begin;
   std::vector<bool> inhabited(slots, false);

@@ -1,6 +1,7 @@
-// ExecutionContext: everything that one run of a graph changes. Several contexts over one graph may
-// be under way at once (dual batch, prefill beside decode), each with memory, counters, barriers
-// and flags of its own. What threads wait on or claim from lies where sync_layout.h says.
+// An ExecutionContext holds everything that one run of a graph changes. Several contexts over one
+// graph may be under way at once (dual batch, prefill beside decode), each with memory, counters,
+// barriers and flags of its own. The words that threads wait on or claim from lie where
+// sync_layout.h says.
 #pragma once
 
 #include <array>
@@ -16,7 +17,7 @@
 
 namespace hearth {
 
-// What a context works in; it must outlive it.
+// The memory that a context works in, which must outlive the context.
 struct ContextMemory {
   // By group: graph.activation_bytes[g] bytes, 64-byte aligned, on the node of group g's first
   // shard.
@@ -27,8 +28,8 @@ struct ContextMemory {
 
 class ExecutionContext {
  public:
-  // The graph must outlive the context. Makes the counters, flags and barriers in the memory: of
-  // contexts over the same memory (RunContexts), all are made before the first run.
+  // The graph must outlive the context. The constructor makes the counters, flags and barriers in
+  // the memory, so all contexts over the same memory (RunContexts) are made before the first run.
   ExecutionContext(const Graph& graph, const ContextMemory& memory, const KvView& kv);
 
   // Sets the step of the next run: at most plan.max_rows rows and max_outputs outputs. Called by
@@ -57,34 +58,37 @@ class ExecutionContext {
     return buffers_[id][static_cast<size_t>(format)];
   }
   ActView view(ValueId id, ActFormat format) const { return act_view(buffer(id, format)); }
-  // Plain f32 rows, `stride` floats apart.
+  // Returns plain f32 rows, f32_stride() floats apart.
   float* f32(ValueId id) const { return buffer(id, ActFormat::kF32).f32; }
   size_t f32_stride(ValueId id) const { return buffer(id, ActFormat::kF32).row_stride; }
 
-  // The next unclaimed index in [0, count) of a counter in this run; `count` where none is left.
+  // Claims the next index in [0, count) of a counter in this run; returns `count` where none is
+  // left.
   uint32_t claim(uint32_t counter, uint32_t count) { return counters_[counter]->next(run_, count); }
-  // The same for several on end, of those that `takers` threads share (ChunkCounter::next_run).
+  // Claims several indices on end of a counter that `takers` threads share
+  // (ChunkCounter::next_run).
   ChunkRun claim_run(uint32_t counter, uint32_t count, uint32_t takers) {
     return counters_[counter]->next_run(run_, count, takers);
   }
 
-  // Within an op: says that something is done in this run, and waits until it is said.
+  // Within an op, tell() says that something is done in this run, and wait_for() waits until it is
+  // said.
   void tell(uint32_t flag) { flags_[flag]->post(run_); }
   void wait_for(uint32_t flag) { flags_[flag]->wait_at_least(run_); }
 
   // The slots (shards counted from its group's first) that a member serves, nearest first.
   const std::vector<uint32_t>& slots(uint32_t member) const { return slots_[member]; }
 
-  // Who meets after a node: group g, or in lockstep all members of the plan.
+  // Returns the threads that meet after a node: group g, or in lockstep all members of the plan.
   Group& barrier_group(uint32_t g) { return groups_[groups_.size() == 1 ? 0 : g]; }
   // The flag by which group `from` tells `member`, who is not of it, how far it is.
   Flag& told_by(uint32_t from, uint32_t member) {
     return *stations_[station_of_member_[member]][from];
   }
-  // The flags by which group `from` tells all others, or group 0 alone.
+  // The flags by which group `from` tells all other groups, or group 0 alone.
   std::span<Flag* const> tells(uint32_t from) const { return tells_[from]; }
   std::span<Flag* const> tells_serial(uint32_t from) const { return tells_serial_[from]; }
-  // Added to a node's sync_index: what flags carry in this run.
+  // This plus a node's sync_index is the epoch that flags carry in this run.
   uint32_t sync_base() const { return run_ * graph_->sync_count; }
 
  private:
@@ -105,9 +109,9 @@ class ExecutionContext {
   std::vector<std::vector<Flag*>> tells_, tells_serial_;  // by group that posts
 };
 
-// Who reads what in a run: all groups one context, or each group its own. Those are over graphs
-// that were built alike and over the same memory, so they say the same; each lies where its group
-// reads it without leaving its node. begin() is called on each.
+// The contexts of one run: all groups read the same one, or each group reads its own. A group's own
+// contexts are over graphs that were built alike and over the same memory, so they say the same;
+// each lies where its group reads it without leaving its node. begin() is called on each.
 class RunContexts {
  public:
   // NOLINTNEXTLINE(google-explicit-constructor): one context is all groups'

@@ -5,8 +5,8 @@
 namespace hearth {
 namespace {
 
-// A group tells whom it must, and waits for whom it must, at a cross-group point. Everything that
-// it did before lies behind its barrier.
+// At a cross-group point a group tells the groups that wait for it, and waits for the groups that
+// it reads. Everything that it did before lies behind its barrier.
 void meet(ExecutionContext& context, Sync sync, uint32_t index, const Worker& worker) noexcept {
   uint32_t groups = context.graph().plan.group_count();
   uint32_t epoch = context.sync_base() + index;
@@ -25,7 +25,7 @@ void meet(ExecutionContext& context, Sync sync, uint32_t index, const Worker& wo
   }
 }
 
-// The first node behind those of node n's layer; at most `end`.
+// Returns the first node behind node n's layer; at most `end`.
 uint32_t next_layer(const std::vector<Node>& nodes, uint32_t n, uint32_t end) {
   uint32_t next = n + 1;
   while (next < end && nodes[next].layer == nodes[n].layer) ++next;
@@ -68,8 +68,8 @@ bool Executor::run_nodes(const RunContexts& contexts, uint32_t begin, uint32_t e
 
 // One thread decides for all that a run is abandoned. At the first node of a layer it names the
 // first node of the next one as the end: nobody is there yet, since all members meet it within the
-// layer (in its group's barriers, and in those of the reduces), and what it wrote before that they
-// see after.
+// layer (in its group's barriers, and in the meetings of the reduces), and after that meeting they
+// see what it wrote before.
 void Executor::run_member(Run& run, uint32_t member) noexcept {
   const Worker worker = workers_[member];
   ExecutionContext& context = run.contexts.of(worker.group);

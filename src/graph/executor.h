@@ -1,4 +1,4 @@
-// The executor: every member of the team runs the nodes of its group in order. Groups meet only
+// The executor lets every member of the team run the nodes of its group in order. Groups meet only
 // where a node's mode says so (bundle.h); between such points each group runs by itself (ArcLight's
 // asynchronous subgraphs, section 3.4), with its own barrier. A plan in lockstep has one barrier of
 // all members after every node instead, whoever worked on it.
@@ -23,7 +23,7 @@ class Executor {
   // member m, on its node.
   Executor(Team& team, const Plan& plan, std::vector<std::byte*> scratch);
 
-  // Asked by one thread at every layer; must not throw.
+  // Tells whether a run shall end at this layer; one thread asks at every layer. It must not throw.
   using Abandon = std::function<bool()>;
 
   // Runs the whole graph over the step that begin() was given. Returns when all groups are
@@ -35,7 +35,8 @@ class Executor {
   // nodes run in between.
   void run_range(const RunContexts& contexts, uint32_t begin, uint32_t end);
 
-  // Where runs from now on note their times: a profile of their graph, or null (the start).
+  // Sets the profile in which runs from now on note their times; it is one of their graph, or null,
+  // as at first.
   void set_profile(Profile* profile) { profile_ = profile; }
 
  private:

@@ -23,7 +23,7 @@ ProfileTimes times_of(const ProfileRecord& record) {
           static_cast<double>(record.barrier) * kNanosecond};
 }
 
-// Nodes by name, in the order in which names first come.
+// Returns the nodes of each name, in the order in which the names first come.
 std::vector<std::vector<uint32_t>> nodes_by_name(const Graph& graph) {
   std::vector<std::vector<uint32_t>> nodes;
   std::map<std::string, size_t> rows;
@@ -49,8 +49,8 @@ void Profile::begin_run(const ExecutionContext& context, uint32_t begin) {
   start_ = ProfileLaps::Clock::now();
 }
 
-// A run may have ended before its last node: the work is counted of nodes that were done. Member 0
-// works on every node, serial or not.
+// A run may have ended before its last node, so work is counted only of nodes that were done.
+// Member 0 works on every node, serial or not, so its calls tell.
 void Profile::end_run(const ExecutionContext& context) {
   wall_ += ProfileLaps::Clock::now() - start_;
   for (uint32_t n = 0; n < work_.size(); ++n) {

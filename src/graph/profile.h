@@ -1,13 +1,13 @@
-// Profile: where the time of a graph's runs goes. An executor that is given one (Executor::
-// set_profile) notes for every member of the team and every node how long the member met other
-// groups before the op (and after one that deals out rows), worked in it, and waited in its group's
-// barrier after it; and what the op
-// had to do in all groups (graph/op_work.h). All of it is summed over runs.
+// A Profile tells where the time of a graph's runs goes. An executor that is given one
+// (Executor::set_profile) notes for every member of the team and every node how long the member met
+// other groups before the op (and after one that deals out rows), worked in it, and waited in its
+// group's barrier after it; and how much work the op had in all groups (graph/op_work.h). All of it
+// is summed over runs.
 //
 // A member's laps follow each other without gaps: each begins where the last one ended, so that a
-// member's times add up to its time in the run, and what is missing to the wall time is the start
-// and the end of the team's job. A lap costs a look at the clock (80 ns on a virtual machine of two
-// cores; at most four a node); without a profile, a branch.
+// member's times add up to its time in the run, and the rest of the wall time is the start and the
+// end of the team's job. A lap costs a look at the clock (80 ns on a virtual machine of two cores;
+// at most four a node); without a profile, a branch.
 //
 // A member writes lines of its own, nothing is allocated while a graph runs, and nothing throws.
 // Used by the thread that calls the executor, between runs.
@@ -23,13 +23,13 @@
 
 namespace hearth {
 
-// Of one thread, or a mean over threads, or the largest of any thread.
+// The times of one thread, or their means over threads, or the largest of any thread.
 struct ProfileTimes {
   double meet = 0, work = 0, barrier = 0;  // seconds
   double total() const { return meet + work + barrier; }
 };
 
-// All nodes of one name.
+// The sums over all nodes of one name.
 struct ProfileRow {
   std::string name;
   uint64_t calls = 0;  // a node's run by all groups is one
@@ -53,13 +53,13 @@ struct ProfileRecord {
   uint64_t calls = 0;
 };
 
-// A member's walk through the nodes. Without records it does nothing.
+// Takes the times of one member's walk through the nodes. Without records it does nothing.
 class ProfileLaps {
  public:
   using Clock = std::chrono::steady_clock;
 
   ProfileLaps() = default;
-  // `records[n]` of node n.
+  // `records[n]` takes the times of node n.
   explicit ProfileLaps(ProfileRecord* records) noexcept : records_(records), last_(Clock::now()) {}
 
   void met(uint32_t node) noexcept {
@@ -75,7 +75,7 @@ class ProfileLaps {
   }
 
  private:
-  // Nanoseconds since the last lap, or since the beginning.
+  // Returns the nanoseconds since the last lap, or since the beginning.
   int64_t lap() noexcept {
     Clock::time_point now = Clock::now();
     Clock::duration passed = now - last_;
@@ -94,14 +94,15 @@ class Profile {
   Profile(const Profile&) = delete;
   Profile& operator=(const Profile&) = delete;
 
-  // For the executor: around the team's job, which runs nodes from `begin` on, and in it.
+  // The executor calls begin_run() before the team's job, which runs nodes from `begin` on, laps()
+  // in it and end_run() after it.
   void begin_run(const ExecutionContext& context, uint32_t begin);
   ProfileLaps laps(uint32_t member) noexcept {
     return ProfileLaps(records_.data() + first_record(member));
   }
   void end_run(const ExecutionContext& context);
 
-  // Of one member at one node so far.
+  // Returns the times of one member at one node so far.
   const ProfileRecord& record(uint32_t member, uint32_t node) const {
     return records_[first_record(member) + node];
   }
@@ -109,10 +110,11 @@ class Profile {
   ProfileSummary summary() const;
 
  private:
-  // Unused records before, between and after the members', so that no line holds two members'.
+  // So many unused records lie before, between and after the members' records, so that no line
+  // holds records of two members.
   static constexpr uint32_t kGap = kLineSpacing / sizeof(ProfileRecord);
   struct NodeWork {
-    uint64_t calls = 0;  // that are in `work`
+    uint64_t calls = 0;  // as many as are in `work`
     OpWork work;
   };
 

@@ -5,7 +5,7 @@
 namespace hearth {
 namespace {
 
-// 0 where nothing is measured or known.
+// Returns 0 where the divisor was not measured or is not known.
 double ratio(double a, double b) { return b > 0 ? a / b : 0; }
 
 double operations_of(const OpWork& work) {
@@ -44,7 +44,8 @@ OpRate rate_of(const ProfileRow& row, double wall, const MachineLimits& limits) 
   return rate;
 }
 
-// Ops follow each other, so their least times add up; the bound is that of most of this time.
+// Ops follow each other, so their least times add up; the bound of all is the one that rules most
+// of this time.
 OpRate rate_of_all(const ProfileSummary& summary, const std::vector<OpRate>& ops) {
   OpRate all;
   all.name = "all";

@@ -1,10 +1,10 @@
-// What a profile says beside the limits of the machine: rates, and shares of what would be
-// possible.
+// A profile's rates, and their shares of the limits of the machine.
 //
 // The least time that an op could take is the longer of two: its bytes at the machine's read
 // bandwidth, and its operations at the peaks of their units (Williams, Waterman and Patterson,
-// Roofline, 2009). Its share of the limit is that over the time that it kept the machine: working
-// and waiting in the barrier after it, as a mean over threads. Figures of nothing are 0.
+// Roofline, 2009). An op's share of the limit is this least time over the time that it kept the
+// machine: working and waiting in the barrier after it, as a mean over threads. A figure for which
+// nothing was measured is 0.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace hearth {
 
-// Of all threads of the plan together; 0: not known, and then no limit.
+// The limits of all threads of the plan together; 0: not known, and then no limit.
 struct MachineLimits {
   double bytes_per_second = 0;
   std::array<double, kUnits> operations_per_second{};  // by Unit

@@ -1,4 +1,4 @@
-// Which rows of a row-cut weight, and which columns of a column-cut one, a group computes.
+// Slices: the rows of a row-cut weight, and the columns of a column-cut one, that a group computes.
 #pragma once
 
 #include <cstdint>
@@ -22,24 +22,25 @@ struct RowSlice {
   uint32_t first_row() const { return panel0 * kPanelRows + lead; }  // in the shard
 };
 
-// A slice per shard of the group's share, columns from `column` on; `*width` is advanced past them.
+// Returns a slice per shard of the group's share, with columns from `*column` on, which is advanced
+// past them.
 std::vector<RowSlice> row_slices(const Weight& weight, const GroupShare& share, uint32_t* column);
 
-// A piece of partial sums: a node of the tree over one shard's segments, computed by one group.
+// A piece of partial sums: a subtree over one shard's segments, computed by one group.
 struct Piece {
   uint32_t shard;
   UnitRange segments;  // indices into the axis's segments(shard)
 };
 
-// The pieces of a column-cut axis that a group computes, in order.
+// Returns the pieces of a column-cut axis that a group computes, in order.
 std::vector<Piece> pieces_of(const AxisCuts& cuts, const GroupShare& share);
 
-// The blocks of a column-cut weight's shard that segment i covers.
+// Returns the blocks of a column-cut weight's shard that `segment` covers.
 UnitRange segment_blocks(const Weight& weight, uint32_t shard, uint32_t segment);
 
-// The columns of the shards of a group's share in the value that a column-cut weight multiplies
-// with: its K ranges one after the other, each padded to blocks. `column` of a slot is where the
-// group's first element of that shard stands; `element` is that element's column in the whole
+// The columns of one shard of a group's share in the value that a column-cut weight multiplies
+// with. That value holds the group's K ranges one after the other, each padded to blocks: its first
+// element of the shard stands at `column` of the value, and is column `element` of the whole
 // weight.
 struct ColumnSlice {
   uint32_t shard;
@@ -48,12 +49,12 @@ struct ColumnSlice {
 };
 std::vector<ColumnSlice> column_slices(const AxisCuts& cuts, uint32_t unit, uint32_t k,
                                        const GroupShare& share);
-// Columns of that value in all.
+// Returns how many columns that value has in all.
 uint32_t column_width(const std::vector<ColumnSlice>& slices);
 
 // The fixed order in which all groups' pieces are summed: per shard the tree over its segments,
-// then a tree over the shards. Steps of a stack machine: a piece index (in order) pushes it, kAdd
-// replaces the upper two by their sum (lower + upper).
+// then a tree over the shards. It is the program of a stack machine: a piece's index (in order)
+// pushes the piece, kAdd replaces the upper two by their sum (lower + upper).
 inline constexpr int32_t kAdd = -1;
 std::vector<int32_t> sum_program(const std::vector<Piece>& pieces, const AxisCuts& cuts);
 

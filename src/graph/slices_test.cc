@@ -7,7 +7,7 @@
 namespace hearth {
 namespace {
 
-// Evaluates a sum program over strings, so that the tree it stands for can be read.
+// Runs a sum program over strings, so that the tree it stands for can be read.
 std::string tree_text(const std::vector<int32_t>& program, const std::vector<Piece>& pieces) {
   std::vector<std::string> stack;
   for (int32_t step : program) {

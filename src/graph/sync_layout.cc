@@ -51,7 +51,7 @@ void SyncLayout::place_op_sync(const Graph& graph) {
   flags.resize(graph.flag_count);
   for (const Node& node : graph.nodes) {
     for (uint32_t i = 0; i < node.instances.size(); ++i) {
-      // A node of one instance is group 0's.
+      // A node of one instance belongs to group 0.
       const GroupShare& share = graph.plan.groups[i].share;
       auto shard = [&](uint32_t index) {
         return share.shard_begin + index % (share.shard_end - share.shard_begin);

@@ -1,13 +1,13 @@
-// Where everything lies that the threads of a run wait on or claim from: on the node of the threads
-// that do, so that a thread spins on a line of its own node only. Memory of shard s is on the node
-// of shard s; which shard a member stands on says the plan.
+// SyncLayout says where everything lies that the threads of a run wait on or claim from: on the
+// node of the threads that do so, which then spin on lines of their own node only. Memory of shard
+// s is on the node of shard s; the plan says which shard a member stands on.
 //
 //   a member's seat in its barrier        its own shard
 //   the flag by which group a tells b     every shard that a member of b stands on has one
 //   chunk counter i of an op of group g   shard i of g's share (counters beyond start over there)
 //   flag i of an op of group g            the same
 //
-// Each lies on lines of its own (kLineSpacing), so none shares one with another.
+// Each of them lies on lines of its own (kLineSpacing), so no two share a line.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace hearth {
 
-// Somewhere in a shard's memory.
+// A place in a shard's memory.
 struct SyncSpot {
   uint32_t shard;
   size_t offset;
@@ -27,10 +27,10 @@ struct SyncSpot {
 struct SyncLayout {
   explicit SyncLayout(const Graph& graph);
 
-  // The members that wait on one flag from each other group: those of a group on one shard.
+  // The members of a group on one shard, which wait on one flag from each other group.
   struct Station {
     uint32_t group, shard;
-    std::vector<SyncSpot> flags;  // by the group that posts; the own one's is no spot to use
+    std::vector<SyncSpot> flags;  // by the group that posts; its own entry is not used
   };
 
   std::vector<size_t> bytes;                // by shard, a multiple of kLineSpacing

@@ -11,7 +11,7 @@
 namespace hearth {
 namespace {
 
-// Claims from two counters a slot, and has three flags a slot.
+// An op that claims from two counters a slot, and has three flags a slot.
 class ClaimingOp : public Op {
  public:
   explicit ClaimingOp(const GroupShare& share) : slots_(share.shard_end - share.shard_begin) {}
@@ -23,7 +23,7 @@ class ClaimingOp : public Op {
   uint32_t slots_;
 };
 
-// Nodes that all groups work on, and one of group 0's.
+// Makes a graph of nodes that all groups work on, and one that only group 0 works on.
 Graph claiming_graph(const Plan& plan) {
   GraphBuilder builder(plan, kernels_for(Isa::kReference), 1);
   for (Mode mode : {Mode::kParallel, Mode::kReduce, Mode::kSerial, Mode::kParallel}) {
@@ -36,7 +36,7 @@ Graph claiming_graph(const Plan& plan) {
   return std::move(builder).finish();
 }
 
-// Groups smaller than a node, of a node, larger; uneven; in lockstep.
+// Plans whose groups are smaller than a node, as large or larger; uneven; in lockstep.
 std::vector<Plan> plans() {
   std::vector<Plan> all;
   for (auto [shards, groups, members] :
@@ -49,7 +49,7 @@ std::vector<Plan> plans() {
   return all;
 }
 
-// What overlaps with nothing else, and ends within its shard's memory.
+// Checks that spots overlap with no other spot, and end within their shard's memory.
 class Lines {
  public:
   explicit Lines(const SyncLayout& layout) : layout_(layout) {}
@@ -121,7 +121,7 @@ TEST(SyncLayout, AnOpsCountersAndFlagsLieOnTheShardsOfTheirSlots) {
   }
 }
 
-// The context uses the memory it is given, and tells those that the layout names.
+// The context uses the memory it is given, and tells the members that the layout names.
 TEST(SyncLayout, ContextStandsOnIt) {
   for (const Plan& plan : plans()) {
     Graph graph = claiming_graph(plan);

@@ -56,8 +56,8 @@ ActivationPlan place_in_order(std::span<const ActivationValue> values,
   return plan;
 }
 
-// Moves the values that end at the peak to the front of the order: placed first next time, they
-// find room further down.
+// Moves the values that end at the arena's end to the front of the order: placed first next time,
+// they find room further down.
 void put_highest_first(std::span<const ActivationValue> values, const ActivationPlan& plan,
                        std::vector<uint32_t>* order) {
   std::stable_partition(order->begin(), order->end(), [&](uint32_t i) {

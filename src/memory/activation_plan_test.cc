@@ -10,7 +10,8 @@ namespace {
 
 using Values = std::vector<ActivationValue>;
 
-// No two values that live at the same time share a byte; all lie aligned within the peak.
+// Expects that no two values that live at the same time share a byte, and that all lie aligned
+// within the peak.
 void expect_valid(const Values& values, const ActivationPlan& plan) {
   ASSERT_EQ(plan.offsets.size(), values.size());
   size_t peak = 0;
@@ -59,8 +60,8 @@ TEST(ActivationPlanTest, FillsGapsExactly) {
   EXPECT_EQ(plan.peak_bytes, max_live_bytes(values));
 }
 
-// A transformer layer as the builder sees it: the residual stream lives on, the rest dies within
-// it.
+// Makes transformer layers as the builder sees them: the residual stream lives on, the rest dies
+// within its layer.
 Values layers(uint32_t count) {
   Values values;
   for (uint32_t l = 0; l < count; ++l) {
@@ -92,7 +93,7 @@ TEST(ActivationPlanTest, MaxLiveBytes) {
   EXPECT_EQ(max_live_bytes(Values{{1, 1, 5, UINT32_MAX}}), 1u);
 }
 
-// Ratio of the peak to the lower bound for one random graph.
+// Returns the ratio of the peak to the lower bound for one random graph.
 double random_ratio(std::mt19937& random, uint32_t count) {
   Values values;
   for (uint32_t i = 0; i < count; ++i) {

@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "base/round_up.h"
 
-// Linux 5.14; older C library headers lack the name.
+// Linux 5.14 brought this; older C library headers lack the name.
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -28,7 +28,7 @@ std::byte* align_pointer(void* pointer, size_t align) {
   return reinterpret_cast<std::byte*>(round_up(reinterpret_cast<uintptr_t>(pointer), align));
 }
 
-// One line of /proc/self/smaps that opens a mapping: "7f00-7f80 rw-p ...".
+// Parses a line of /proc/self/smaps if it opens a mapping: "7f00-7f80 rw-p ...".
 bool parse_range(const std::string& line, uintptr_t* begin, uintptr_t* end) {
   char* rest = nullptr;
   *begin = std::strtoull(line.c_str(), &rest, 16);
@@ -101,8 +101,8 @@ void Arena::unmap() noexcept {
 
 void Arena::map(const Machine& machine) {
   if (machine.source == MachineSource::kLive && map_explicit_huge(machine)) return;
-  // An unreadable page behind the region: it stops overruns, and the kernel doesn't join the region
-  // with another one, so that smaps tells of this one alone.
+  // An unreadable page lies behind the region: it stops overruns, and the kernel doesn't join the
+  // region with another one, so that smaps tells of this one alone.
   mapping_bytes_ = capacity_ + kHugePageBytes + static_cast<size_t>(getpagesize());
   void* mapping =
       mmap(nullptr, mapping_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -1,11 +1,11 @@
-// Arena: one region of memory on one NUMA node, reserved at start and handed out in order. Its
+// An Arena is one region of memory on one NUMA node, reserved at start and handed out in order. Its
 // pages are bound to the node before anything touches them (mbind(2), MPOL_BIND), and are as large
 // as can be had: explicit 2 MiB pages where enough of them are free, else transparent huge pages,
-// else 4 KiB. What was got is told, not assumed: huge_bytes(), notes().
+// else 4 KiB. huge_bytes() and notes() tell what was really got.
 //
 // Binding is skipped where it means nothing (Machine::binds_memory()). A binding or a page size
-// that the system refuses is a note, not an error. Memory reads as zeros at first. Not for several
-// threads at once.
+// that the system refuses is a note, not an error. Memory reads as zeros at first. An arena is not
+// for several threads at once.
 #pragma once
 
 #include <cstddef>
@@ -52,13 +52,14 @@ class Arena {
   uint32_t node() const { return node_; }
   const std::string& name() const { return name_; }
 
-  // What was asked of the kernel; transparent huge pages are only had once touched (huge_bytes()).
+  // The kind of pages asked of the kernel; transparent huge pages are only had once touched
+  // (huge_bytes()).
   PageKind page_kind() const { return page_kind_; }
   bool bound() const { return bound_; }
-  // Why something less than the best was taken; empty where nothing was.
+  // Say why something less than the best was taken; empty where nothing was.
   const std::vector<std::string>& notes() const { return notes_; }
 
-  // Bytes of the touched part that lie in huge pages now, from /proc/self/smaps. 0 where
+  // Returns how many touched bytes lie in huge pages now, from /proc/self/smaps. 0 where
   // unreadable.
   size_t huge_bytes() const;
 
@@ -77,7 +78,7 @@ class Arena {
   Binding binding_ = Binding::kNode;
   bool bound_ = false;
   std::vector<std::string> notes_;
-  void* mapping_ = nullptr;  // what was mapped: base_ lies in it at a multiple of 2 MiB
+  void* mapping_ = nullptr;  // the mapping: base_ lies in it at a multiple of 2 MiB
   size_t mapping_bytes_ = 0;
 };
 
@@ -86,12 +87,12 @@ class Arena {
 // touched. A machine that is only described, or that does not tell, passes.
 void check_memory(uint64_t needed, const std::string& what, const Machine& machine);
 
-// The same for what is bound to one node: where that is full, the kernel kills the process even
-// though other nodes have memory left.
+// Checks memory that is bound to one node in the same way: where that node is full, the kernel
+// kills the process even though other nodes have memory left.
 void check_node_memory(uint64_t needed, const std::string& what, const Machine& machine,
                        uint32_t node);
 
-// "1.50 GiB", "320 B": bytes for people.
+// Returns bytes as text for people: "1.50 GiB", "320 B".
 std::string bytes_text(uint64_t bytes);
 
 }  // namespace hearth

@@ -49,7 +49,7 @@ TEST(ArenaTest, LargeOnesAreAlignedForHugePages) {
   if (arena.page_kind() == PageKind::kSmall) {
     EXPECT_FALSE(arena.notes().empty()) << "small pages are explained";
   }
-  // Huge pages may be used up; what is told must be possible.
+  // Huge pages may be used up, so only these bounds are certain.
   EXPECT_LE(arena.huge_bytes(), arena.capacity());
   EXPECT_EQ(arena.huge_bytes() % kHugePageBytes, 0u);
 }
@@ -111,8 +111,8 @@ TEST(ArenaDeathTest, TheEndIsGuarded) {
   EXPECT_DEATH(*end = std::byte{1}, "");
 }
 
-// A machine with several nodes whose first is the real one: on a computer with one node this binds
-// for real, and a node that isn't there is refused by the kernel.
+// Makes a machine with several nodes whose first is the real one: on a computer with one node this
+// binds for real, and the kernel refuses a node that isn't there.
 Machine two_nodes() {
   Machine machine = Machine::live();
   NumaNode other = machine.nodes[0];
@@ -130,7 +130,7 @@ TEST(ArenaTest, BindsToItsNode) {
   Arena arena(machine, 0, 1 << 20, "bound");
   if (!arena.bound()) {
     ASSERT_FALSE(arena.notes().empty());
-    // An emulator or a container without the call; anything else would be a wrong call.
+    // An emulator or a container may lack the call; any other refusal would mean a wrong call.
     bool forbidden = arena.notes()[0].find("not implemented") != std::string::npos ||
                      arena.notes()[0].find("not permitted") != std::string::npos;
     ASSERT_TRUE(forbidden) << arena.notes()[0];

@@ -1,5 +1,5 @@
-// LineReader: the words of one line of a plan's text. Throws (kUsage) with the line's number and
-// what is wrong with it.
+// LineReader reads the words of one line of a plan's text. Throws (kUsage) with the line's number
+// and its fault.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ class LineReader {
   std::string word();
   void expect(const char* wanted);
   uint32_t number();
-  // All that are left: one at least.
+  // Returns all numbers that are left, one at least.
   std::vector<uint32_t> numbers();
   bool at_end() { return (in_ >> std::ws).eof(); }
   // Throws where words are left.

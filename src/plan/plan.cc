@@ -10,7 +10,7 @@
 namespace hearth {
 namespace {
 
-// What holds for every plan, whoever wrote it.
+// Checks the rules that every plan keeps, whoever wrote it.
 void validate(const Plan& plan) {
   auto refuse = [](const std::string& why) { fail(ErrorCode::kUsage, "the plan {}", why); };
   if (plan.groups.empty()) refuse("has no groups: add a 'group' line");
@@ -73,8 +73,9 @@ void read_line(Plan& plan, LineReader& line) {
   line.finish();
 }
 
-// How many of `groups` groups work on each shard: one at least, the others one by one where a group
-// has most members. `first`: the first member on each shard, and behind the last.
+// Returns how many of `groups` groups work on each shard: one at least, and each other one where a
+// group has most members so far. `first` holds the first member on each shard, and the member count
+// at its end.
 std::vector<uint32_t> parts_by_members(const std::vector<uint32_t>& first, uint32_t groups) {
   size_t shards = first.size() - 1;
   std::vector<uint32_t> parts(shards, 1);

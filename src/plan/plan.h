@@ -10,10 +10,10 @@
 //   group members 0 2 shards 0 1 part 0 1
 //   group members 2 4 shards 1 2 part 0 1
 //
-// sync: async or lockstep (GroupSync), async where the line is missing. member_shards: on which
-// shard's node each team member stands. group: members [first, last), shards [first, last), part i
-// of n of the shard's segments (n > 1 only for a single shard). Groups cover every part of every
-// shard exactly once, in order.
+// sync is async or lockstep (GroupSync), async where the line is missing. member_shards says on
+// which shard's node each team member stands. A group has members [first, last), shards [first,
+// last) and part i of n of the shard's segments (n > 1 only for a single shard). Groups cover every
+// part of every shard exactly once, in order.
 #pragma once
 
 #include <cstdint>
@@ -29,21 +29,22 @@ namespace hearth {
 enum class Phase : uint8_t { kPrefill, kDecode };
 const char* phase_name(Phase phase);
 
-// How groups keep in step (ArcLight, section 3.4): by themselves, meeting only where one reads what
-// another wrote (its Sync B), or all threads of all groups in one barrier after every op (its Sync
-// A). Results are the same to the bit; lockstep is there to be compared with.
+// Says how groups keep in step (ArcLight, section 3.4): by themselves, meeting only where one reads
+// what another wrote (its Sync B), or all threads of all groups in one barrier after every op (its
+// Sync A). Results are the same to the bit; lockstep is there to be compared with.
 enum class GroupSync : uint8_t { kAsync, kLockstep };
 const char* group_sync_name(GroupSync sync);
-// The one of that name; none where there is none.
+// Returns the GroupSync of that name, or none.
 std::optional<GroupSync> group_sync_named(std::string_view name);
 
-// The part of the model that a group computes.
+// A group's share of the work: shards [shard_begin, shard_end), or part `part` of `parts` of one
+// shard.
 struct GroupShare {
   uint32_t shard_begin = 0, shard_end = 1;
   uint32_t part = 0, parts = 1;
   bool operator==(const GroupShare&) const = default;
 
-  // The group's units of an axis in shard s of its range.
+  // Returns the group's units of an axis in shard s of its range; segments() returns its segments.
   UnitRange units(const AxisCuts& cuts, uint32_t s) const {
     return cuts.part_units(s, part, parts);
   }
@@ -71,20 +72,21 @@ struct Plan {
   uint32_t member_count() const { return groups.back().member_end; }
 };
 
-// The plan of `groups` groups over `shards` shards, for members that stand on the shards
-// `member_shards` (rising; a shard may have none). As many groups as shards: one each. Fewer: each
-// takes whole shards, as even in number as it goes. More: shards are worked on in parts, more of
-// them where more members stand. Throws (kUsage) where a group would have no members.
+// Makes the plan of `groups` groups over `shards` shards, for members that stand on the shards
+// `member_shards` (rising; a shard may have none). Where there are as many groups as shards, each
+// takes one. Fewer groups take whole shards, as even in number as it goes. More groups take parts
+// of shards, more of them where more members stand. Throws (kUsage) where a group would have no
+// members.
 Plan make_plan(Phase phase, uint32_t max_rows, std::vector<uint32_t> member_shards, uint32_t shards,
                uint32_t groups);
 
-// The same with `members` members spread evenly over the shards.
+// Makes the plan for `members` members that are dealt evenly to the shards.
 Plan even_plan(Phase phase, uint32_t max_rows, uint32_t shards, uint32_t groups, uint32_t members);
 
-// The first line of a plan's text.
+// Returns the first line of a plan's text.
 const char* plan_head();
 std::string plan_text(const Plan& plan);
-// Throws (kUsage) with the line and what is wrong with it.
+// Throws (kUsage) with the line and its fault.
 Plan parse_plan(std::string_view text);
 
 }  // namespace hearth

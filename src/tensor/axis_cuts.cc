@@ -8,12 +8,12 @@
 namespace hearth {
 namespace {
 
-// Boundary i of `n` even parts of `total`.
+// Returns boundary i of `n` even parts of `total`.
 uint32_t even_boundary(uint32_t total, uint32_t i, uint32_t n) {
   return static_cast<uint32_t>(uint64_t{total} * i / n);
 }
 
-// Segments that meet at multiples of `step`, of as many steps each as it goes.
+// Cuts a shard into segments that meet at multiples of `step` units, as even as it goes.
 std::vector<UnitRange> cut_segments(UnitRange shard, uint32_t step) {
   std::vector<UnitRange> segments;
   if (shard.size() == 0) return segments;
@@ -47,7 +47,7 @@ AxisCuts::AxisCuts(uint32_t units, uint32_t granule, std::span<const uint32_t> s
   uint32_t begin = 0;
   for (uint32_t share : shares) {
     before += share;
-    // Rounded to nearest; the last non-empty share ends at `granules` exactly.
+    // The end is rounded to nearest; the last share that is not empty ends at `granules` exactly.
     auto end = static_cast<uint32_t>((granules * before + total / 2) / total);
     shards_.push_back({unit_at(begin), unit_at(end)});
     segments_.push_back(cut_segments(shards_.back(), std::lcm(granule, run)));
@@ -86,8 +86,8 @@ std::vector<UnitRange> tree_pieces(uint32_t begin, uint32_t end, uint32_t leaves
   std::vector<UnitRange> pieces;
   while (begin < end) {
     uint32_t width = 1;
-    // Grow while the node stays aligned and inside the range, or covers all that is left of the
-    // tree.
+    // The subtree grows while it stays aligned and inside the range, or covers all that is left of
+    // the tree.
     while (begin % (2 * width) == 0 && begin + width < end &&
            (begin + 2 * width <= end || end == leaves)) {
       width *= 2;

@@ -1,6 +1,6 @@
-// How one axis of a model is cut over the NUMA nodes: once per axis, shared by every weight on it.
-// The rows of gate and up are the columns of down; the rows of Q, K and V by KV head are the
-// columns of O.
+// AxisCuts says how one axis of a model is cut over the NUMA nodes. An axis is cut once, and every
+// weight on it shares the cuts. The rows of gate and up are the columns of down; the rows of Q, K
+// and V by KV head are the columns of O.
 //
 // An axis has `units` (some query heads, 32 FFN rows, 16 vocabulary rows). Shard s owns a
 // contiguous range of units; a shard is divided into segments, at most kSegments, which are what
@@ -33,11 +33,12 @@ struct UnitRange {
 
 class AxisCuts {
  public:
-  // Cuts `units` among `shares.size()` shards in proportion to the shares (not all zero). Where two
-  // segments of a shard meet is also a multiple of `run` units.
+  // Cuts `units` among `shares.size()` shards in proportion to the shares (not all zero). Two
+  // segments of a shard meet at a multiple of `run` units too.
   AxisCuts(uint32_t units, uint32_t granule, std::span<const uint32_t> shares, uint32_t run = 1);
 
-  // The axis of runs of `run` units, of which each range holds all that it touches.
+  // Returns the axis whose units are the runs of `run` units; each of its ranges holds every run
+  // that it touches.
   AxisCuts widened(uint32_t run) const;
 
   uint32_t units() const { return units_; }
@@ -45,9 +46,11 @@ class AxisCuts {
   UnitRange shard(uint32_t s) const { return shards_[s]; }
   std::span<const UnitRange> segments(uint32_t s) const { return segments_[s]; }
 
-  // Part `part` of `parts` of shard s: a range of indices into segments(s), as even as it goes.
+  // Returns part `part` of `parts` of shard s as a range of indices into segments(s), as even as it
+  // goes.
   UnitRange part_segments(uint32_t s, uint32_t part, uint32_t parts) const;
-  // The same as a range of units (empty where the shard has fewer segments than parts).
+  // Returns that part as a range of units (empty where the shard has too few segments for all
+  // parts).
   UnitRange part_units(uint32_t s, uint32_t part, uint32_t parts) const;
 
  private:
@@ -56,10 +59,10 @@ class AxisCuts {
   std::vector<std::vector<UnitRange>> segments_;
 };
 
-// The maximal aligned nodes of a binary tree over leaves 0, 1, 2, ... that together cover [begin,
-// end): the pieces in which a group hands over the partial sums of its segments. A node [a, b) is
-// aligned when its width is a power of two that divides a; the last one may reach past `leaves`, in
-// which case its end is cut to `leaves`.
+// Returns the largest aligned subtrees of a binary tree over leaves 0, 1, 2, ... that together
+// cover [begin, end): the pieces in which a group hands over the partial sums of its segments. A
+// subtree [a, b) is aligned when its width is a power of two that divides a; the last one may reach
+// past `leaves`, in which case its end is cut to `leaves`.
 std::vector<UnitRange> tree_pieces(uint32_t begin, uint32_t end, uint32_t leaves);
 
 }  // namespace hearth

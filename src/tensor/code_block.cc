@@ -20,7 +20,8 @@ constexpr uint8_t kMxFp4Codes[16] = {128, 129, 130, 131, 132, 134, 136, 140,
 
 uint8_t byte_at(const std::byte* p, size_t i) { return std::to_integer<uint8_t>(p[i]); }
 
-// N bytes by value: loops over them vectorise, which loops over what may alias the codes don't.
+// Holds N bytes by value: loops over them vectorise; loops over bytes that may alias the codes
+// don't.
 template <size_t N>
 struct Bytes {
   uint8_t at[N];
@@ -39,7 +40,8 @@ void set_scale(CodeBlock& b, float scale, float min) {
   b.min[0] = b.min[1] = min;
 }
 
-// The types of 32 keep element i in the low nibble of byte i and element i + 16 in the high one.
+// Types with blocks of 32 keep element i in the low nibble of byte i and element i + 16 in the high
+// one.
 void split_nibbles(const std::byte* nibbles, CodeBlock& b, int offset) {
   const Bytes<16> x(nibbles);
   const auto zero = static_cast<uint8_t>(kZero - offset);
@@ -58,7 +60,7 @@ void look_up_nibbles(const std::byte* nibbles, const uint8_t (&table)[16], CodeB
 // Q5_0 and Q5_1 keep the fifth bits in a little-endian word, bit i for element i.
 void add_fifth_bits(const std::byte* bits, CodeBlock& b) {
   for (size_t i = 0; i < kBlock; i += 8) {
-    // Every bit of a byte to the byte of its own: 0x10 where it is set.
+    // Every bit of a byte goes to a byte of its own, which is 0x10 where the bit is set.
     const uint64_t spread = byte_at(bits, i / 8) * uint64_t{0x0101010101010101};
     const uint64_t kept = spread & 0x8040201008040201;
     const uint64_t set = ((kept + 0x7f7f7f7f7f7f7f7f) | kept) >> 7 & 0x0101010101010101;
@@ -76,20 +78,21 @@ void decode_q8_0(const std::byte* p, CodeBlock& b) {
   }
 }
 
-// Q4_1: scale, min, nibbles. Q5_1: scale, min, fifth bits, nibbles.
+// Q4_1 holds scale, min and nibbles; Q5_1 holds scale, min, fifth bits and nibbles.
 void decode_with_min(const std::byte* p, bool fifth_bits, CodeBlock& b) {
   set_scale(b, f16_at(p, 0), f16_at(p, 2));
   split_nibbles(p + (fifth_bits ? 8 : 4), b, 0);
   if (fifth_bits) add_fifth_bits(p + 4, b);
 }
 
-// MXFP4: 2^(e - 127) / 2 for the doubled levels; e < 2 makes a subnormal.
+// Returns MXFP4's scale for the doubled levels, 2^(e - 127) / 2; e < 2 makes a subnormal.
 float half_e8m0(uint8_t e) {
   uint32_t bits = e < 2 ? uint32_t{0x00200000} << e : uint32_t{e - 1u} << 23;
   return std::bit_cast<float>(bits);
 }
 
-// 4-bit codes and 6-bit scales and minima of Q4_K and Q5_K: pairs of blocks share 32 bytes.
+// Decodes the 4-bit codes and the 6-bit scales and minima of Q4_K and Q5_K; pairs of blocks share
+// 32 bytes.
 void decode_q4_or_q5_k(const std::byte* p, uint32_t part, const std::byte* nibbles, CodeBlock& b) {
   ScaleMin6 six = scale_min_6(p + 4, part);
   set_scale(b, f16_at(p, 0) * six.scale, -(f16_at(p, 2) * six.min));
@@ -108,7 +111,7 @@ void decode_q5_k(const std::byte* p, uint32_t part, CodeBlock& b) {
   }
 }
 
-// Two bits an element: four blocks share 32 bytes.
+// Reads two bits an element; four blocks share 32 bytes.
 struct TwoBits {
   Bytes<kBlock> x;
   uint32_t shift;

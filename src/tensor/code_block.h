@@ -1,7 +1,7 @@
-// 32 consecutive elements of a quantised row in the one form that every block type has: 8-bit codes
-// with a scale and a minimum per half of 16. Nothing is lost: scales and minima are products of a
-// binary16 and an integer of at most 6 bits (7 and a sign in Q6_K), which binary32 holds exactly,
-// and so is scale * code; only the sum with the minimum rounds.
+// A CodeBlock holds 32 consecutive elements of a quantised row in a form that fits every block
+// type: 8-bit codes with a scale and a minimum per half of 16. Nothing is lost: scales and minima
+// are products of a binary16 and an integer of at most 6 bits (7 and a sign in Q6_K), which
+// binary32 holds exactly, and so is scale * code; only the sum with the minimum rounds.
 //
 // The file's layouts are those of the GGUF/ggml specification (block_q4_0 ... block_q6_K,
 // block_iq4_nl, block_mxfp4).
@@ -22,8 +22,8 @@ struct CodeBlock {
   float min[2];
 };
 
-// The scale and the minimum of block `part` of a Q4_K or Q5_K super-block, from its 12 bytes of
-// 6-bit numbers.
+// Holds the scale and the minimum of block `part` of a Q4_K or Q5_K super-block, from its 12 bytes
+// of 6-bit numbers.
 struct ScaleMin6 {
   uint8_t scale, min;
 };
@@ -39,7 +39,7 @@ inline ScaleMin6 scale_min_6(const std::byte* packed, uint32_t part) {
 // Decodes elements [32 part, 32 part + 32) of the block of a quantised type at `block`.
 CodeBlock decode_block(DType dtype, const std::byte* block, uint32_t part);
 
-// out[32] = the elements.
+// Writes the elements to out[32].
 void code_block_values(const CodeBlock& block, float* out);
 
 }  // namespace hearth

@@ -1,4 +1,4 @@
-// Blocks written by hand after the specification, with the values that they mean worked out on
+// Blocks are written by hand after the specification; the values that they mean were worked out on
 // paper.
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 namespace hearth {
 namespace {
 
-// Bytes of one block, all zero until set.
+// Holds the bytes of one block, all zero until set.
 class Block {
  public:
   explicit Block(DType dtype)
@@ -83,7 +83,7 @@ TEST(Dequantize, Q4_1) {
 
 TEST(Dequantize, Q5_0) {
   Block b(DType::kQ5_0);
-  // Fifth bits of elements 0 and 17.
+  // The fifth bits of elements 0 and 17 are set.
   const auto& v = b.f16(0, 2.0f).set(2, {0x01, 0x00, 0x02, 0x00}).set(6, {0x21, 0x43}).values();
   EXPECT_EQ(v[0], 2.0f);     // 16 + 1 - 16
   EXPECT_EQ(v[16], -28.0f);  // 2 - 16
@@ -140,7 +140,7 @@ TEST(Dequantize, Q3_K) {
   EXPECT_EQ(v[7 * 32], 64.0f);        // 0.5 (0 - 32) (0 - 4)
 }
 
-// The 6-bit numbers of Q4_K and Q5_K: block 1 has scale 0x2a, min 0x15; block 6 scale 0x3c, min
+// Sets 6-bit numbers of Q4_K and Q5_K: block 1 has scale 0x2a, min 0x15; block 6 scale 0x3c, min
 // 0x27.
 Block& six_bits(Block& b) {
   return b.set(4, {0x00, 0x2a, 0xc0, 0x00, 0x00, 0x15, 0x80, 0x00, 0x00, 0x00, 0x7c, 0x00});

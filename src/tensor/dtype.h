@@ -1,6 +1,6 @@
-// The element types of tensors in files: their GGUF numbers, block sizes and bytes.
-// A quantised type stores blocks of `block_elements` consecutive elements of a row in
-// `block_bytes`. The layouts are those of the GGUF/ggml specification.
+// Lists the element types of tensors in files with their GGUF numbers, block sizes and bytes. A
+// quantised type stores blocks of `block_elements` consecutive elements of a row in `block_bytes`.
+// The layouts are those of the GGUF/ggml specification.
 #pragma once
 
 #include <cstddef>
@@ -37,12 +37,12 @@ struct DTypeInfo {
   uint32_t block_bytes;
 };
 
-// All types, in the order of the enum.
+// Returns all types, in the order of the enum.
 std::span<const DTypeInfo> all_dtypes();
 const DTypeInfo& dtype_info(DType dtype);
 std::optional<DType> dtype_from_gguf(uint32_t gguf_type);
 
-// Bytes of one row of `elements`, which must be a multiple of the block size.
+// Returns the bytes of one row of `elements`, which must be a multiple of the block size.
 size_t row_bytes(DType dtype, size_t elements);
 
 // Dequantises one row of `elements` in the file's layout to `out[elements]`: the reference that

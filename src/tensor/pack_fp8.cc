@@ -52,7 +52,7 @@ bool any_nan(const std::byte* codes, size_t count) {
   return found != 0;
 }
 
-// Columns [begin, end) of the whole tensor.
+// Returns a bit for each row with a NaN in columns [begin, end) of the whole tensor.
 uint32_t nan_rows(const PanelRows& rows, size_t begin, size_t end) {
   uint32_t found = 0;
   for (size_t r = 0; r < kPanelRows; ++r) {

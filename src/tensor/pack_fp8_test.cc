@@ -14,7 +14,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-// A tensor of random bytes, NaN codes among them, and a different scale for every block.
+// Holds a tensor of random bytes, NaN codes among them, and a different scale for every block.
 struct Tensor {
   uint32_t rows, k;
   size_t scale_columns = (k + 127) / 128;

@@ -1,5 +1,5 @@
-// One panel of 16 rows from the file's layout into the packed one: what pack_panels is made of, one
-// function a family of pack kinds. The bytes that come out are those of tensor/pack_spec.h.
+// These functions pack one panel of 16 rows from the file's layout, one function a family of pack
+// kinds; pack_panels calls them. tensor/pack_spec.h defines the bytes that come out.
 //
 // Every function transposes: 16 rows that lie far apart become one stream. They work in 4 x 4 tiles
 // of 32-bit words in the vector registers that every processor has, and reach more than half the
@@ -13,7 +13,7 @@
 
 namespace hearth {
 
-// The 16 rows, each at K = 0 of the whole tensor; null: a row of padding.
+// Points to the 16 rows, each at K = 0 of the whole tensor; null is a row of padding.
 using PanelRows = std::array<const std::byte*, kPanelRows>;
 
 struct PanelSource {
@@ -21,18 +21,18 @@ struct PanelSource {
   PanelRows rows;
 };
 
-// kF32, kF16, kBF16: the only kinds whose k need not be a multiple of 32.
+// Packs kF32, kF16 and kBF16, the only kinds whose k need not be a multiple of 32.
 void pack_plain(const PackSpec& spec, const PanelSource& source, std::byte* codes);
 
-// kQ8_0, kQ4_0, kQ4_K, kQ5_K, kQ6_K: the file's codes in another order.
+// Packs kQ8_0, kQ4_0, kQ4_K, kQ5_K and kQ6_K: the file's codes in another order.
 void pack_quantised(const PackSpec& spec, const PanelSource& source, std::byte* codes,
                     std::byte* scales);
 
-// kI8x32, kI8x16: decoded to 8 bits.
+// Packs kI8x32 and kI8x16, decoded to 8 bits.
 void pack_int8(const PackSpec& spec, const PanelSource& source, std::byte* codes,
                std::byte* scales);
 
-// Where block `index` of `block_bytes` lies in each row; `padding` for rows of padding.
+// Returns where block `index` of `block_bytes` lies in each row; rows of padding get `padding`.
 inline PanelRows blocks_at(const PanelRows& rows, size_t index, size_t block_bytes,
                            const std::byte* padding) {
   PanelRows blocks;

@@ -9,7 +9,7 @@ namespace {
 constexpr size_t kMaxBlockBytes = kBlock * sizeof(float);
 constexpr std::byte kZeros[kMaxBlockBytes] = {};
 
-// 32-bit words: an f32 or a pair of bf16.
+// Packs a block of 32-bit words: a word is an f32 or a pair of bf16.
 template <size_t Words>
 void pack_words(const PanelRows& blocks, std::byte* out) {
   transpose_words<Words>(out,

@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-// Blocks of the file that mean zero with scale 0, for the rows of padding.
+// These blocks of a file mean zero with scale 0, for the rows of padding.
 constexpr std::array<std::byte, 256> kZeroBlock = {};
 constexpr std::array<std::byte, 18> kZeroQ4_0 = [] {
   std::array<std::byte, 18> block = {};
@@ -23,7 +23,7 @@ constexpr std::array<std::byte, 210> kZeroQ6_K = [] {
 
 U32x4 splat(uint32_t x) { return U32x4{x, x, x, x}; }
 
-// out[r] = the f16 at `offset` of every block.
+// Sets out[r] to the f16 at `offset` of row r's block.
 void gather_f16(const PanelRows& blocks, size_t offset, std::byte* out) {
   for (size_t r = 0; r < kPanelRows; ++r) std::memcpy(out + 2 * r, blocks[r] + offset, 2);
 }
@@ -35,13 +35,13 @@ void pack_block_q8_0(const PanelRows& blocks, std::byte* codes, std::byte* scale
   });
 }
 
-// The file has element i and i + 16 in one byte already.
+// The file has elements i and i + 16 in one byte already.
 void pack_block_q4_0(const PanelRows& blocks, std::byte* codes, std::byte* scales) {
   gather_f16(blocks, 0, scales);
   transpose_words<4>(codes, [&](size_t r, size_t) { return load_vector<U32x4>(blocks[r] + 2); });
 }
 
-// The low or the high nibbles of 32 bytes, those of bytes i and i + 16 in one.
+// Packs the low or the high nibbles of 32 bytes; the nibbles of bytes i and i + 16 share a byte.
 void pack_nibbles(const PanelRows& blocks, size_t offset, bool high, std::byte* codes) {
   const U32x4 low_mask = splat(0x0f0f0f0f);
   transpose_words<4>(codes, [&](size_t r, size_t) {
@@ -51,7 +51,7 @@ void pack_nibbles(const PanelRows& blocks, size_t offset, bool high, std::byte* 
   });
 }
 
-// Supers and scales are alike in Q4_K and Q5_K.
+// Super-blocks and scales are alike in Q4_K and Q5_K.
 void pack_super_q4_k(const PanelRows& blocks, std::byte* supers) {
   gather_f16(blocks, 0, supers);
   gather_f16(blocks, 2, supers + 32);
@@ -70,7 +70,7 @@ void pack_block_q4_k(const PanelRows& blocks, uint32_t part, std::byte* codes, s
   pack_scales_q4_k(blocks, part, scales);
 }
 
-// Bit `part` of 32 bytes a row: those of bytes i, i + 4 .. i + 28 in one byte.
+// Packs bit `part` of 32 bytes a row; the bits of bytes i, i + 4 .. i + 28 share a byte.
 void pack_fifth_bits(const PanelRows& blocks, size_t offset, uint32_t part, std::byte* codes) {
   const U32x4 mask = splat(0x01010101);
   for (size_t r = 0; r < kPanelRows; r += 4) {
@@ -91,7 +91,8 @@ void pack_block_q5_k(const PanelRows& blocks, uint32_t part, std::byte* codes, s
   pack_scales_q4_k(blocks, part, scales);
 }
 
-// Bits [2 (part % 4), + 2) of 16 bytes a row: those of bytes i, i + 4, i + 8, i + 12 in one byte.
+// Packs bits [2 (part % 4), + 2) of 16 bytes a row; the bits of bytes i, i + 4, i + 8, i + 12 share
+// a byte.
 void pack_high_bits(const PanelRows& blocks, size_t offset, uint32_t part, std::byte* codes) {
   const uint32_t shift = 2 * (part % 4);
   for (size_t r = 0; r < kPanelRows; r += 4) {

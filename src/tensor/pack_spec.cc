@@ -33,7 +33,7 @@ const KindInfo& info(PackKind kind) { return kKinds[static_cast<size_t>(kind)]; 
 
 constexpr size_t kAlignment = 64;
 
-// Of one panel, before alignment.
+// Returns the bytes of one panel's scales, before alignment.
 size_t scale_bytes(const PackSpec& spec) {
   const KindInfo& kind = info(spec.kind);
   return spec.blocks() * kind.scale_bytes + spec.supers() * kind.super_bytes;

@@ -1,6 +1,6 @@
-// PackSpec: how one shard of a weight matrix lies in memory for the kernels. A documented,
-// invertible map: any element, any row can be read back (`unpack_row`), so tied embeddings need no
-// second copy.
+// A PackSpec says how one shard of a weight matrix lies in memory for the kernels. The map is
+// documented and can be inverted: any element, any row can be read back (`unpack_row`), so tied
+// embeddings need no second copy.
 //
 // A shard holds `rows` x `k` elements of W[N, K] (y = W x), K starting at `k_origin` of the whole
 // tensor. It is cut into panels of 16 rows and blocks of 32 elements of K (the K granule of every
@@ -71,7 +71,7 @@ constexpr uint32_t super_blocks(PackKind kind) {
   return kind == PackKind::kFP8 ? kFp8SuperBlocks : kSuperBlocks;
 }
 
-// The scale that 128 columns of a panel share: a panel lies inside one 128 x 128 block of the
+// Holds the scale that 128 columns of a panel share: a panel lies inside one 128 x 128 block of the
 // tensor. A row with a NaN among these columns has its bit in nan_rows, so that kernels need not
 // look for NaN in the codes: they take NaN for the scale of such a row.
 struct Fp8Scale {
@@ -82,9 +82,10 @@ struct Fp8Scale {
 PackKind pack_kind_for(DType dtype);
 const char* pack_kind_name(PackKind kind);  // "q4_0"
 
-// Where the kFP8 code of element j of row r lies in its block of a panel. Within 16 bytes come four
-// rows' elements 4 g, 4 g + 1 and then their 4 g + 2, 4 g + 3: interleaving the low with the high
-// bytes of what they decode to (unpack, zip) gives bf16 pairs, one row a 32-bit lane, in order.
+// Returns where the kFP8 code of element j of row r lies in its block of a panel. Within 16 bytes
+// come four rows' elements 4 g, 4 g + 1 and then their 4 g + 2, 4 g + 3: interleaving the low with
+// the high bytes of what they decode to (unpack, zip) gives bf16 pairs, one row a 32-bit lane, in
+// order.
 constexpr size_t fp8_code_at(size_t r, size_t j) {
   return 64 * (j / 4) + 16 * (r / 4) + 8 * (j / 2 % 2) + 2 * (r % 4) + j % 2;
 }

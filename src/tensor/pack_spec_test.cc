@@ -13,7 +13,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-// Where the binary16 numbers of a block lie.
+// Returns where the binary16 numbers of a block lie.
 std::vector<size_t> f16_offsets(DType dtype) {
   switch (dtype) {
     case DType::kQ4_1:
@@ -37,7 +37,7 @@ std::vector<size_t> f16_offsets(DType dtype) {
   }
 }
 
-// A tensor of random bytes whose scales are finite, of both signs, some zero or subnormal.
+// Holds a tensor of random bytes whose scales are finite, of both signs, some zero or subnormal.
 struct Tensor {
   DType dtype;
   uint32_t rows, k;
@@ -133,7 +133,7 @@ TEST_P(PackTest, PaddingIsZero) {
   const uint32_t k = plain() ? 75 : 512;
   Tensor t(GetParam(), 19, k, 3);
   Packed p = pack(t, 0, 19, 0, k);
-  // Read back as a shard of whole panels and blocks.
+  // The padding is read back too, as a shard of whole panels and blocks.
   p.spec.rows = 32;
   p.spec.k = (k + kBlock - 1) / kBlock * kBlock;
   for (uint32_t r = 0; r < 32; ++r) {
@@ -200,7 +200,7 @@ TEST(PackSpec, SizesAndSupers) {
   EXPECT_EQ((PackSpec{PackKind::kF32, 16, 96, 0}.scales_panel_bytes()), 0u);
 }
 
-// The layout itself, byte by byte, for an element in the middle of each kind.
+// These tests check the layout itself, byte by byte, for an element in the middle of each kind.
 TEST(PackSpec, Q8_0BytesLieWhereTheTableSays) {
   Tensor t(DType::kQ8_0, 32, 64, 6);
   Packed p = pack(t, 0, 32, 0, 64);
@@ -220,7 +220,8 @@ TEST(PackSpec, Q4_0BytesLieWhereTheTableSays) {
 TEST(PackSpec, Q5_KBitsLieWhereTheTableSays) {
   Tensor t(DType::kQ5_K, 16, 256, 12);
   Packed p = pack(t, 0, 16, 0, 256);
-  // Row 3, block 1, element 25 (group 6): low bits in qs[25], the high one in bit 1 of qh[25].
+  // Element 25 (group 6) of block 1 of row 3 has its low bits in qs[25], its high one in bit 1 of
+  // qh[25].
   auto file = [&](size_t i) { return std::to_integer<uint32_t>(t.bytes[3 * t.stride + i]); };
   auto packed = [&](size_t i) { return std::to_integer<uint32_t>(p.codes[320 + i]); };
   EXPECT_EQ(packed((2 * 16 + 3) * 4 + 1) >> 4, file(48 + 25) >> 4);
@@ -231,7 +232,8 @@ TEST(PackSpec, Q5_KBitsLieWhereTheTableSays) {
 TEST(PackSpec, Q6_KBitsLieWhereTheTableSays) {
   Tensor t(DType::kQ6_K, 16, 256, 8);
   Packed p = pack(t, 0, 16, 0, 256);
-  // Row 2, block 1, element 25 (group 6): low bits in ql[32 + 25], high ones in bits 2.. of qh[25].
+  // Element 25 (group 6) of block 1 of row 2 has its low bits in ql[32 + 25], its high ones in bits
+  // 2.. of qh[25].
   auto file = [&](size_t i) { return std::to_integer<uint32_t>(t.bytes[2 * t.stride + i]); };
   auto packed = [&](size_t i) { return std::to_integer<uint32_t>(p.codes[384 + i]); };
   EXPECT_EQ(packed((2 * 16 + 2) * 4 + 1) >> 4, file(32 + 25) & 15);

@@ -1,5 +1,5 @@
-// Transposes of small tiles in 128-bit registers, written with the compilers' vector extension: the
-// same source for SSE2 and NEON, which every processor of their kind has.
+// Transposes small tiles in 128-bit registers. It is written with the compilers' vector extension,
+// so one source serves SSE2 and NEON, which every processor of their kind has.
 #pragma once
 
 #include <cstddef>
@@ -45,8 +45,8 @@ inline void store_vector(std::byte* p, V v) {
   std::memcpy(p, &v, sizeof v);
 }
 
-// out[c][r] = word c of row r, for 16 rows of Words words: load(r, c) gives words [c, c + 4) of row
-// r.
+// Sets out[c][r] to word c of row r, for 16 rows of Words words; load(r, c) gives words [c, c + 4)
+// of row r.
 template <size_t Words, typename Load>
 inline void transpose_words(std::byte* out, Load&& load) {
   for (size_t c = 0; c < Words; c += 4) {

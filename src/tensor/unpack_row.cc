@@ -16,14 +16,14 @@ T read(const std::byte* p, size_t index) {
   return value;
 }
 
-// One row of one panel.
+// Points to one row of one panel.
 struct Lane {
   const PackSpec& spec;
   const std::byte* codes;   // of the panel
   const std::byte* scales;  // of the panel
   size_t r;
 
-  // Byte j % 4 of group g in [g][16][4].
+  // Returns the index of byte j % 4 of group g in [g][16][4].
   static size_t in_groups(size_t g, size_t r, size_t j) { return (g * kPanelRows + r) * 4 + j % 4; }
 };
 
@@ -56,7 +56,7 @@ void read_byte_codes(const Lane& lane, uint32_t b, CodeBlock& block) {
   }
 }
 
-// 4 low bits of every code; `codes` is the block's.
+// Reads the 4 low bits of every code; `codes` points to the block.
 void read_nibbles(const Lane& lane, const std::byte* codes, CodeBlock& block) {
   for (size_t j = 0; j < kBlock; ++j) {
     uint8_t byte = read<uint8_t>(codes, Lane::in_groups(j / 4 % 4, lane.r, j));
@@ -73,7 +73,7 @@ void set_scale(CodeBlock& block, float scale, float min) {
   std::fill_n(block.min, 2, min);
 }
 
-// The scales of kQ4_K and kQ5_K.
+// Reads the scales of kQ4_K and kQ5_K.
 void read_scales_q4_k(const Lane& lane, uint32_t b, CodeBlock& block) {
   const std::byte* super = lane.scales + 64 * ((b + lane.spec.phase()) / kSuperBlocks);
   const std::byte* own = lane.scales + size_t{64} * lane.spec.supers() + size_t{32} * b;

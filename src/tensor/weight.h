@@ -1,6 +1,6 @@
-// A weight matrix W[rows, k] as it lies in memory: cut into one Shard per NUMA node, each packed
-// for the kernels (tensor/pack_spec.h). A weight is stored once, whatever plans work on it; only
-// small vectors, which every row needs whole, have a copy on every node, and rows of a widened axis
+// A weight matrix W[rows, k] lies in memory cut into one Shard per NUMA node, each packed for the
+// kernels (tensor/pack_spec.h). A weight is stored once, whatever plans work on it; only small
+// vectors, which every row needs whole, have a copy on every node, and rows of a widened axis
 // (tensor/axis_cuts.h) that shards share are stored in each.
 #pragma once
 
@@ -41,12 +41,12 @@ struct VectorWeight {
   std::vector<const float*> copies;  // by shard, once loaded
 };
 
-// The weight with empty shards (no memory yet). The axis must cover it: units * unit reaches its
-// cut dimension, and all but the last unit lie inside.
+// Returns the weight with empty shards (no memory yet). The axis must cover it: units * unit
+// reaches its cut dimension, and all but the last unit lie inside.
 Weight cut_weight(std::string name, DType dtype, uint32_t rows, uint32_t k, CutBy cut,
                   const AxisCuts& cuts, uint32_t unit);
 
-// Row `row` of a row-cut weight in f32: out[k].
+// Writes row `row` of a row-cut weight in f32 to out[k].
 void weight_row(const Weight& weight, uint32_t row, float* out);
 
 }  // namespace hearth

@@ -12,7 +12,8 @@ namespace {
 
 bool must_have_token(uint8_t byte) { return (byte >= 0x20 && byte < 0x7F) || byte == '\n'; }
 
-// A run of bytes, or of merged tokens, in the list of a piece's symbols.
+// A symbol is one byte, or the token that neighbours were merged into, in the list of a piece's
+// symbols.
 struct Symbol {
   int32_t id;  // kNone where a byte has no token
   int32_t prev;
@@ -20,7 +21,7 @@ struct Symbol {
   uint8_t byte;
 };
 
-// Two neighbours that a rule merges, as they were when this was noted.
+// A candidate notes two neighbours that a rule merges, as they were at that time.
 struct Candidate {
   uint32_t rank;
   int32_t left;
@@ -28,7 +29,7 @@ struct Candidate {
   int32_t right_id;
   int32_t merged;
 
-  // The heap's top is its greatest: the lowest rank, then the leftmost.
+  // The heap's top is its greatest, so the lowest rank is greatest, then the leftmost.
   bool operator<(const Candidate& other) const {
     return rank != other.rank ? rank > other.rank : left > other.left;
   }

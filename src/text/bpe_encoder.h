@@ -5,8 +5,8 @@
 // Bytes that are not UTF-8 are kept as they are: each is a piece of its own, so every text is given
 // back byte for byte by decoding.
 //
-// A vocabulary may lack tokens for some bytes (small ones were trained on what text holds): such a
-// byte becomes the unknown token, or the text is refused (kRequest) where there is none.
+// A vocabulary may lack tokens for some bytes (small ones were trained on bytes that text holds):
+// such a byte becomes the unknown token, or the text is refused (kRequest) where there is none.
 // Construction fails (kFile) where printable ASCII, space or newline have no token: that is no
 // byte-level vocabulary. It also throws what MergeTable does.
 #pragma once
@@ -23,7 +23,8 @@ namespace hearth {
 
 class BpeEncoder : public Encoder {
  public:
-  // `index` must outlive the encoder; `vocab` need not. Adds what is odd about it to its warnings.
+  // `index` must outlive the encoder; `vocab` need not. Oddities of the vocabulary are added to its
+  // warnings.
   BpeEncoder(Vocab& vocab, const TokenIndex& index, const PreTokenizerRule& rule);
 
   void encode(std::string_view text, bool first, std::vector<int32_t>& ids) const override;

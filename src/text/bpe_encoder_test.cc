@@ -49,7 +49,7 @@ TEST(BpeEncoder, WholeTokensOnlyWhereThePreTokenizerSaysSo) {
   }
 }
 
-// The definition, quadratic: merge the best pair until none is left.
+// Merges the best pair until none is left: the definition, in quadratic time.
 std::vector<int32_t> reference(const MergeTable& merges, std::string_view piece) {
   std::vector<int32_t> ids;
   for (char byte : piece) ids.push_back(static_cast<uint8_t>(byte));
@@ -99,7 +99,7 @@ TEST(BpeEncoder, KeepsEveryByte) {
   std::string all;
   for (int byte = 0; byte < 256; ++byte) all += static_cast<char>(byte);
   EXPECT_EQ(tokenizer->decode(tokenizer->encode(all)), all);
-  // C3 A9 is a character; the C3 before it is not, and stays alone.
+  // C3 A9 is a character; the C3 before it is none, and stays alone.
   EXPECT_EQ(texts(*tokenizer, "hi\xC3\xC3\xA9\xFFhi"), (Texts{"hi", "\xC3", "é", "\xFF", "hi"}));
 }
 
@@ -148,7 +148,7 @@ TEST(BpeEncoder, ARuleThatStandsTwiceCountsOnce) {
   EXPECT_EQ(texts(*tokenizer, "abc"), (Texts{"ab", "c"}));
 }
 
-// Quadratic merging would take hours.
+// With quadratic merging this test would take hours.
 TEST(BpeEncoder, ALongWordTakesNLogN) {
   auto tokenizer = Tokenizer::from_vocab(bpe_vocab({"a a", "aa aa", "aaaa aaaa"}));
   EXPECT_EQ(tokenizer->encode(std::string(1 << 20, 'a')).size(), size_t{1} << 17);

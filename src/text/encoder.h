@@ -1,5 +1,5 @@
-// The interface of the three tokenizing algorithms. An encoder turns text without special tokens
-// into ids; it is immutable, and may be used by many threads at once.
+// An Encoder is the interface of the three tokenizing algorithms. It turns text without special
+// tokens into ids; it is immutable, and may be used by many threads at once.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ namespace hearth {
 class Encoder {
  public:
   virtual ~Encoder() = default;
-  // Appends the ids of `text` (any bytes, below 2 GiB). `first`: nothing, or a special token,
-  // stands before it.
+  // Appends the ids of `text` (any bytes, below 2 GiB). `first` says that nothing, or a special
+  // token, stands before it.
   virtual void encode(std::string_view text, bool first, std::vector<int32_t>& ids) const = 0;
 };
 

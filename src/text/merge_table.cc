@@ -19,7 +19,7 @@ struct Rule {
 
 Rule parse_rule(const Vocab& vocab, const TokenIndex& index, size_t rank) {
   std::string_view rule = vocab.merges[rank];
-  // A token may begin with a space, so the first byte does not part.
+  // A token may begin with a space, so a space in the first byte does not separate the two.
   size_t space = rule.find(' ', 1);
   if (space == std::string_view::npos || space + 1 == rule.size()) {
     fail(ErrorCode::kFile,

@@ -1,8 +1,8 @@
-// MergeTable: the merge rules of a BPE vocabulary by token ids: (left, right) -> (rank, merged).
-// Sorted rows, one per left token; 12 bytes a rule and 4 a token.
-// Errors (kFile, naming tokenizer.ggml.merges and the rule): a rule that is not two tokens parted
-// by a space, or whose tokens or their concatenation the vocabulary does not have. Where a pair
-// stands twice, the first, better rank counts.
+// MergeTable holds the merge rules of a BPE vocabulary by token ids: (left, right) -> (rank,
+// merged). It has one sorted row per left token and takes 12 bytes a rule and 4 a token. Errors
+// (kFile, naming tokenizer.ggml.merges and the rule): a rule that is not two tokens parted by a
+// space, or whose tokens or their concatenation the vocabulary does not have. Where a pair stands
+// twice, the first, better rank counts.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +24,11 @@ class MergeTable {
  public:
   MergeTable(const Vocab& vocab, const TokenIndex& index);
 
-  // The rule, or nullptr. Ids may be -1, which nothing merges with.
+  // Returns the rule, or nullptr. Ids may be -1, which nothing merges with.
   const Merge* find(int32_t left, int32_t right) const;
 
  private:
-  std::vector<uint32_t> row_;  // of each left token, its first rule; one more at the end
+  std::vector<uint32_t> row_;  // each left token's first rule; one more at the end
   std::vector<Merge> merges_;
 };
 

@@ -12,11 +12,11 @@ namespace hearth {
 
 namespace {
 
-// Unicode's White_Space. PCRE2's own \s adds U+180E, which is none any more.
+// This is Unicode's White_Space. PCRE2's own \s adds U+180E, which is no white space any more.
 constexpr std::string_view kWhiteSpace =
     R"(\t-\r \x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000})";
 
-// The pattern with \s and \S spelled out, inside and outside of classes. \S stands outside only.
+// Spells out \s in the pattern, inside and outside of classes, and \S, which only stands outside.
 std::string spell_white_space(std::string_view pattern) {
   std::string out;
   bool in_class = false;

@@ -1,7 +1,7 @@
 // Pre-tokenizers: how byte-level BPE cuts text into pieces before it merges inside each piece. A
 // rule is a sequence of patterns: each cuts the pieces that the one before it left, at the borders
-// of its matches (what lies between matches is a piece, too). The concatenation of the pieces is
-// the text.
+// of its matches (text between matches is a piece, too). The concatenation of the pieces is the
+// text.
 //
 // Names are those of `tokenizer.ggml.pre` in GGUF files. The patterns are the ones published in the
 // models' own tokenizer.json, run by PCRE2 over UTF-8; docs/tokenizers.md lists them, and where
@@ -24,9 +24,9 @@ struct PreTokenizerRule {
   bool add_bos = false;
 };
 
-// The rule, or nullptr where the name is not known.
+// Returns the rule, or nullptr where the name is not known.
 const PreTokenizerRule* find_pre_tokenizer(std::string_view name);
-// All names, sorted, as "a, b, c": for messages.
+// Returns all names for messages, sorted, as "a, b, c".
 std::string pre_tokenizer_names();
 
 class PreTokenizer {

@@ -17,8 +17,8 @@ constexpr std::string_view kNewline = R"re([\r\n])re";
 constexpr std::string_view kHanHangul =
     R"re([\x{4E00}-\x{9FA5}\x{800}-\x{4E00}\x{AC00}-\x{D7FF}]+)re";
 
-// The families that take a contraction, then a word with the one character before it. They differ
-// in how digits are grouped and in what a word is.
+// These families take a contraction, then a word with the one character before it. They differ in
+// how digits are grouped and in the definition of a word.
 #define HEARTH_CONTRACTION R"re((?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD]))re"
 #define HEARTH_WORD R"re([^\r\n\p{L}\p{N}]?\p{L}+)re"
 #define HEARTH_SYMBOLS_AND_SPACE R"re( ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)re"
@@ -61,8 +61,8 @@ constexpr std::string_view kDeepseekLlmWord =
     R"re(\x{1E900}-\x{1E943}]+)re";
 constexpr std::string_view kDeepseekLlmPunctuation =
     R"re(\s?[!-/:-~\x{FF01}-\x{FF0F}\x{FF1A}-\x{FF5E}\x{2018}-\x{201F}\x{3000}-\x{3002}]+)re";
-// The published pattern is \s+$. Said this way, a long run of spaces inside a line is looked at
-// once, not once from each of its spaces.
+// The published pattern is \s+$. In this form a long run of spaces inside a line is looked at once,
+// not once from each of its spaces.
 constexpr std::string_view kTrailingSpace = R"re((?<!\s)\s++\z)re";
 constexpr std::string_view kSpaceWord = R"re(\s?\p{L}+)re";
 constexpr std::string_view kSpacePunctuation = R"re(\s?\p{P}+)re";
@@ -104,7 +104,7 @@ struct Named {
   PreTokenizerRule rule;
 };
 
-// Sorted by name.
+// The rules are sorted by name.
 constexpr Named kRules[] = {
     {"chatglm-bpe", kLlama3MergesRule},
     {"codeshell", kStarcoderRule},

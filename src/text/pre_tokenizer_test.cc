@@ -5,7 +5,7 @@
 namespace hearth {
 namespace {
 
-// The pieces, joined by "|".
+// Returns the pieces, joined by "|".
 std::string cut(std::string_view name, std::string_view text) {
   const PreTokenizerRule* rule = find_pre_tokenizer(name);
   if (rule == nullptr) return "no such pre-tokenizer";
@@ -129,8 +129,8 @@ TEST(PreTokenizer, KnowsItsNames) {
   EXPECT_NE(pre_tokenizer_names().find("deepseek-v3, default, exaone"), std::string::npos);
 }
 
-// Each of these is quadratic, minutes long, if a pattern is tried over the same run from each of
-// its characters.
+// Each of these texts takes quadratic time, minutes, if a pattern is tried over the same run from
+// each of its characters.
 TEST(PreTokenizer, LongRunsTakeLinearTime) {
   constexpr size_t kLength = 1 << 20;
   for (const char* name : {"gpt-2", "llama-bpe", "qwen2", "deepseek-llm", "deepseek-coder",

@@ -16,7 +16,7 @@
 
 namespace hearth {
 
-// A special token, or a run of text between them that is not empty.
+// A part is a special token, or text between special tokens that is not empty.
 struct TextPart {
   std::string_view text;
   int32_t token = Vocab::kNone;
@@ -41,7 +41,7 @@ class SpecialTokens {
   void cut(const Length& length, std::string_view text, std::vector<TextPart>& parts) const;
 
   const Vocab& vocab_;
-  // The longest first; user-defined tokens alone, and all.
+  // The longest tokens come first. There are two lists: user-defined tokens alone, and all.
   std::array<std::vector<Length>, 2> lengths_;
 };
 

@@ -24,13 +24,14 @@ struct Candidate {
   int32_t length;  // of both together, which tells whether either has changed since
   int32_t id;
 
-  // The heap's top is its greatest: the highest score, then the leftmost.
+  // The heap's top is its greatest, so the highest score is greatest, then the leftmost.
   bool operator<(const Candidate& other) const {
     return score != other.score ? score < other.score : left > other.left;
   }
 };
 
-// Where the first U+2581 stands that has another character before it; text.size() without one.
+// Returns where the first U+2581 stands that has another character before it; text.size() without
+// one.
 size_t space_inside(std::string_view text) {
   size_t at = 0;
   while (text.substr(at).starts_with(kSpaceMark)) at += kSpaceMark.size();
@@ -41,7 +42,7 @@ class Merger {
  public:
   Merger(const Vocab& vocab, const TokenIndex& index) : vocab_(vocab), index_(index) {}
 
-  // The symbols of `text`, merged; those of length 0 are gone.
+  // Returns the symbols of `text`, merged; symbols of length 0 are gone.
   const std::vector<Symbol>& run(std::string_view text) {
     text_ = text;
     symbols_.clear();

@@ -20,10 +20,10 @@
 
 namespace hearth {
 
-// U+2581, which stands for a space in tokens.
+// U+2581 stands for a space in tokens.
 inline constexpr std::string_view kSpaceMark = "\xe2\x96\x81";
 
-// The byte that a token named "<0x0A>" stands for, or -1.
+// Returns the byte that a token named like "<0x0A>" stands for, or -1.
 int byte_token_value(std::string_view token);
 
 class SpmEncoder : public Encoder {
@@ -34,7 +34,7 @@ class SpmEncoder : public Encoder {
   void encode(std::string_view text, bool first, std::vector<int32_t>& ids) const override;
 
  private:
-  // The length of the beginning of `marked` (text with its spaces marked) to merge on its own.
+  // Returns how long a beginning of `marked` (text with its spaces marked) is merged on its own.
   size_t piece_length(std::string_view marked) const;
 
   const Vocab& vocab_;

@@ -11,7 +11,7 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-// Tokens as the file spells them, without BOS; "_" for U+2581.
+// Returns tokens as the file spells them, without BOS; "_" stands for U+2581.
 Texts texts(const Tokenizer& tokenizer, std::string_view text, bool parse_special = false) {
   Texts out;
   for (int32_t id : tokenizer.encode(text, {.add_bos = false, .parse_special = parse_special})) {
@@ -46,11 +46,12 @@ Vocab small_vocab() {
 
 TEST(SpmEncoder, MergesTheHighestScoreFirst) {
   auto tokenizer = Tokenizer::from_vocab(small_vocab());
-  // ll first (-1), then he (-2), _he, and so on up to _hello, however low its own score.
+  // ll (-1) is merged first, then he (-2), _he, and so on up to _hello, however low its own score
+  // is.
   EXPECT_EQ(texts(*tokenizer, "hello"), (Texts{"_hello"}));
   EXPECT_EQ(texts(*tokenizer, "hello hello"), (Texts{"_hello", "_hello"}));
   EXPECT_EQ(texts(*tokenizer, "elo"), (Texts{"_", "e", "lo"}));
-  // Of equal scores, the left pair.
+  // Where scores are equal, the left pair is merged.
   EXPECT_EQ(texts(*tokenizer, "wo"), (Texts{"_w", "o"}));
 }
 

@@ -1,6 +1,6 @@
 // StopMatcher ends a stream of text at the first stop string, which may be spread over any number
-// of pushes. Text is given out as soon as it cannot be part of a stop string any more: held back is
-// the longest end of the text that begins one.
+// of pushes. Text is given out as soon as it cannot be part of a stop string any more: only the
+// longest end of the text that begins a stop string is held back.
 //
 // The stop string that is completed first wins; of several completed by the same byte, the longest.
 // So the result does not depend on how the text was cut into pushes. Neither the stop string nor
@@ -19,20 +19,20 @@ class StopMatcher {
  public:
   explicit StopMatcher(std::vector<std::string> stops);
 
-  // The text that is safe to give out now. Nothing once stopped.
+  // Returns the text that is safe to give out now; nothing once stopped.
   std::string push(std::string_view text);
-  // The end of the stream: what was held back. Nothing once stopped.
+  // Ends the stream and returns the text held back; nothing once stopped.
   std::string flush();
 
   bool stopped() const { return stopped_; }
-  // The stop string found; empty while not stopped.
+  // Returns the stop string found; empty while not stopped.
   const std::string& matched() const { return matched_; }
 
  private:
   // One stop string, matched by Knuth, Morris and Pratt's automaton.
   struct Pattern {
     std::string text;
-    std::vector<size_t> border;  // of each beginning: its longest end that is also a beginning
+    std::vector<size_t> border;  // for each beginning, its longest end that is also a beginning
     size_t state = 0;            // bytes of `text` that the stream ends with
 
     void advance(char c);

@@ -49,7 +49,7 @@ TEST(StopMatcher, NoStopStringsHoldNothing) {
 
 TEST(StopMatcher, RefusesAnEmptyStopString) { EXPECT_THROW(StopMatcher({"a", ""}), Error); }
 
-// The first completed stop string by trying every end in turn.
+// Finds the first completed stop string by trying every end in turn.
 std::pair<std::string, bool> reference(const std::string& text,
                                        const std::vector<std::string>& stops) {
   for (size_t end = 1; end <= text.size(); ++end) {

@@ -1,6 +1,6 @@
-// TextStream: from the bytes of one sequence's tokens to the text that may be given out:
-// well-formed UTF-8 at every moment (Utf8Stream), without a stop string or the beginning of what
-// may become one (StopMatcher).
+// TextStream turns the bytes of one sequence's tokens into the text that may be given out:
+// well-formed UTF-8 at every moment (Utf8Stream), without a stop string or the beginning of text
+// that may become one (StopMatcher).
 #pragma once
 
 #include <string>
@@ -18,14 +18,14 @@ class TextStream {
   explicit TextStream(std::vector<std::string> stops) : stops_(std::move(stops)) {}
 
   std::string push(std::string_view bytes) { return stops_.push(utf8_.push(bytes)); }
-  // The end of the stream: what was held back.
+  // Ends the stream and returns the text held back.
   std::string end() {
     std::string tail = stops_.push(utf8_.flush());
     return tail + stops_.flush();
   }
 
   bool stopped() const { return stops_.stopped(); }
-  // The stop string found; empty while not stopped.
+  // Returns the stop string found; empty while not stopped.
   const std::string& stop() const { return stops_.matched(); }
 
  private:

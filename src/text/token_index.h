@@ -22,11 +22,11 @@ class TokenIndex {
 
   explicit TokenIndex(std::span<const std::string> tokens);
 
-  // The id of the token, or kNone.
+  // Returns the id of the token, or kNone.
   int32_t find(std::string_view text) const;
-  // The longest token that `text` begins with.
+  // Returns the longest token that `text` begins with.
   Match longest_prefix(std::string_view text) const;
-  // Texts that stand more than once.
+  // Returns how many texts stand more than once.
   size_t duplicates() const { return duplicates_; }
 
  private:
@@ -36,7 +36,7 @@ class TokenIndex {
     int32_t id;
   };
 
-  // Index of the first entry above `text`.
+  // Returns the index of the first entry above `text`.
   size_t upper_bound(std::string_view text) const;
 
   std::span<const std::string> tokens_;

@@ -26,7 +26,7 @@ Lead lead_of(uint8_t byte) {
   return {0, 0, 0};
 }
 
-// How many bytes of the sequence that `lead` announces stand there, at most lead.length.
+// Returns how many bytes of the sequence that `lead` announces are there, at most lead.length.
 size_t fitting_bytes(std::string_view bytes, const Lead& lead) {
   size_t limit = std::min(lead.length, bytes.size());
   size_t count = std::min<size_t>(limit, 1);

@@ -12,9 +12,9 @@ namespace hearth {
 class Utf8Stream {
  public:
   std::string push(std::string_view bytes);
-  // The end of the stream: a character still unfinished becomes U+FFFD.
+  // Ends the stream: a character still unfinished becomes U+FFFD.
   std::string flush();
-  // Bytes held back: 0 to 3.
+  // Returns how many bytes are held back: 0 to 3.
   size_t held() const { return held_.size(); }
 
  private:

@@ -5,13 +5,13 @@
 // is contended. Two cores of one Zen 5 package take 65 ns; a collector that releases the others
 // took 120, std::barrier takes 340.
 //
-// What thread i waits on is its seat: a round that it counts by itself and a flag for every step,
-// each on a line of its own. A seat should lie in memory of its thread's node; the barrier only
-// points to it (it may be placed in an arena: nothing needs destroying).
+// A thread waits on its seat: a round that it counts by itself and a flag for every step, each on a
+// line of its own. A seat should lie in memory of its thread's node; the barrier only points to it
+// (it may be placed in an arena: nothing needs destroying).
 //
-// arrive_and_wait(index): every index in [0, size) is used by exactly one thread per round. What
-// any thread did before is visible to all after. Waiting spins for about kSpinTime, then sleeps
-// (flag.h), so more threads than CPUs are slow but safe. Nothing allocates or throws after
+// arrive_and_wait(index): every index in [0, size) is used by exactly one thread per round. All
+// that any thread did before is visible to all after. Waiting spins for about kSpinTime, then
+// sleeps (flag.h), so more threads than CPUs are slow but safe. Nothing allocates or throws after
 // construction.
 #pragma once
 
@@ -26,10 +26,10 @@ namespace hearth {
 
 class Barrier {
  public:
-  // With seats of its own, on the heap.
+  // Makes a barrier whose seats are its own, on the heap.
   explicit Barrier(uint32_t size);
-  // Thread i's seat is made at seats[i]: seat_bytes(seats.size()) bytes, kLineSpacing-aligned, that
-  // outlive the barrier.
+  // Makes thread i's seat at seats[i]: seat_bytes(seats.size()) bytes, kLineSpacing-aligned, which
+  // must outlive the barrier.
   explicit Barrier(const std::vector<std::byte*>& seats);
 
   static size_t seat_bytes(uint32_t size);
@@ -42,7 +42,7 @@ class Barrier {
   struct alignas(kLineSpacing) Line {
     std::byte bytes[kLineSpacing];
   };
-  // A Seat, then the flags of its steps.
+  // The flags of its steps follow a Seat in memory.
   struct alignas(kLineSpacing) Seat {
     uint32_t round = 0;
     Flag* flags() noexcept { return reinterpret_cast<Flag*>(this + 1); }

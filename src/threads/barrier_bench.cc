@@ -1,4 +1,4 @@
-// Nanoseconds per barrier, beside std::barrier:  barrier_bench [--benchmark_filter=...]
+// Measures nanoseconds per barrier, beside std::barrier:  barrier_bench [--benchmark_filter=...]
 // Compare within one run and by minimum: other processes on the machine disturb both.
 #include <benchmark/benchmark.h>
 
@@ -13,10 +13,10 @@ namespace hearth {
 namespace {
 
 constexpr int kRounds = 200;
-// Fixed: on a busy machine a first short run would promise far too much.
+// The number of batches is fixed: on a busy machine a first short run would promise far too much.
 constexpr int kBatches = 500;
 
-// The shortest of all batches is reported as ns_min: what the barrier costs when nothing
+// The shortest of all batches is reported as ns_min: the cost of the barrier when nothing
 // interferes.
 template <typename Sync>
 void measure(benchmark::State& state, Team& team, const Sync& sync) {

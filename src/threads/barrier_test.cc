@@ -19,7 +19,7 @@ void on_threads(uint32_t count, const Body& body) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// A thread that dawdles: nothing, a while of work, a yield, or long enough that the others sleep.
+// Does nothing, works a while, yields, or sleeps so long that the other threads sleep too.
 void dawdle(std::mt19937& random) {
   switch (random() % 64) {
     case 0:
@@ -74,14 +74,14 @@ TEST(BarrierTest, LateThreadFindsTheOthersAsleep) {
   Barrier barrier(3);
   on_threads(3, [&](uint32_t index) {
     for (uint32_t round = 0; round < 12; ++round) {
-      // Each in turn is late by far more than the others spin: 0 collects, 1 and 2 are released.
+      // Each thread in turn is late by far more than the others spin.
       if (round % 3 == index) std::this_thread::sleep_for(std::chrono::milliseconds(2));
       barrier.arrive_and_wait(index);
     }
   });
 }
 
-// A seat's memory per thread, apart from the others', as on nodes of their own.
+// Holds memory for each thread's seat, apart from the others, as if on different nodes.
 struct Places {
   explicit Places(uint32_t size) {
     for (uint32_t i = 0; i < size; ++i) {
@@ -96,7 +96,7 @@ struct Places {
   std::vector<std::byte*> seats;
 };
 
-// A flag for every step, each on its own line, and one for the round.
+// A seat has a line for every step's flag, and one for the round.
 TEST(BarrierTest, SeatsAreLinesOfTheirOwn) {
   EXPECT_EQ(Barrier::seat_bytes(1), kLineSpacing);
   EXPECT_EQ(Barrier::seat_bytes(2), 2 * kLineSpacing);
@@ -112,7 +112,8 @@ TEST(GroupTest, GroupsSynchroniseApart) {
   EXPECT_EQ(groups[1].member_begin(), 3u);
   EXPECT_EQ(groups[1].member_end(), 5u);
   EXPECT_TRUE(groups[1].has(4) && !groups[1].has(2) && !groups[1].has(5));
-  // Unequal numbers of rounds: a group that waited for the other would never end.
+  // The groups have unequal numbers of rounds, so a group that waited for the other would never
+  // end.
   std::atomic<uint32_t> rounds{0};
   on_threads(5, [&](uint32_t member) {
     Group& group = groups[member < 3 ? 0 : 1];

@@ -1,10 +1,11 @@
-// ChunkCounter: chunks of work claimed by whoever is free, one or several on end, in rounds. Nobody
-// resets it and no barrier is needed for that: a round is named by its epoch, the first claim of a
-// newer epoch starts the new round, and a thread still asking for an older one is told that nothing
-// is left. That is the truth: who started the newer round had seen the older one exhausted.
+// A ChunkCounter hands out chunks of work to whoever is free, one or several on end, in rounds.
+// Nobody resets it and no barrier is needed for that: a round is named by its epoch, the first
+// claim of a newer epoch starts the new round, and a thread still asking for an older one is told
+// that nothing is left. That is true: the thread that started the newer round had seen the older
+// one exhausted.
 //
-// Epochs rise by one and wrap (compared by signed distance); the first is 1. One compare-and-swap a
-// claim, so chunks should take microseconds.
+// Epochs rise by one and wrap (compared by signed distance); the first is 1. A claim is one
+// compare-and-swap, so chunks should take microseconds.
 #pragma once
 
 #include <algorithm>
@@ -28,10 +29,10 @@ class alignas(kLineSpacing) ChunkCounter {
     return claim(epoch, count, [](uint32_t) { return 1u; }).begin;
   }
 
-  // The same for several chunks on end: half of what each of `takers` would get of those left, one
-  // at least (guided self-scheduling: Polychronopoulos and Kuck, 1987). Few runs make few places
-  // where a stream of memory begins, and the last ones are short. Empty, at `count`, where none is
-  // left.
+  // Claims several chunks on end: half of each taker's even share of the chunks left (there are
+  // `takers`), one at least (guided self-scheduling: Polychronopoulos and Kuck, 1987). Few runs
+  // make few places where a stream of memory begins, and the last ones are short. Returns an empty
+  // run at `count` where none is left.
   ChunkRun next_run(uint32_t epoch, uint32_t count, uint32_t takers) noexcept {
     return claim(epoch, count, [&](uint32_t left) { return std::max(1u, left / (2 * takers)); });
   }

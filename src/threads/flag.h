@@ -1,6 +1,7 @@
-// Flag: an epoch word with one writer at a time. The writer posts epochs in rising order; waiters
-// wait until at least theirs was posted. Waiting spins for kSpinTime on the flag's own cache line
-// and then sleeps on a futex. What the writer did before post() is visible after wait_at_least().
+// A Flag is an epoch word with one writer at a time. The writer posts epochs in rising order;
+// waiters wait until at least theirs was posted. Waiting spins for kSpinTime on the flag's own
+// cache line and then sleeps on a futex. All that the writer did before post() is visible after
+// wait_at_least().
 //
 // Epochs wrap: they are compared by signed distance, so waits must lie within 2^31 of the posts.
 // A flag that one thread waits on should lie in memory of that thread's node (it may be placed in
@@ -15,8 +16,7 @@
 
 namespace hearth {
 
-// Distance that keeps two words from sharing a cache line: 128, since processors fetch lines in
-// pairs.
+// Words at this distance share no cache line: 128 bytes, since processors fetch lines in pairs.
 inline constexpr size_t kLineSpacing = 128;
 
 class alignas(kLineSpacing) Flag {
@@ -26,8 +26,8 @@ class alignas(kLineSpacing) Flag {
   Flag& operator=(const Flag&) = delete;
 
   void post(uint32_t epoch) noexcept {
-    // Sequentially consistent against wait_slowly(): either the sleeper sees the epoch, or it is
-    // seen.
+    // This is sequentially consistent against wait_slowly(): either the sleeper sees the epoch, or
+    // the writer sees the sleeper.
     delay_point();
     epoch_.exchange(epoch, std::memory_order_seq_cst);
     delay_point();
@@ -35,8 +35,8 @@ class alignas(kLineSpacing) Flag {
       wake();
   }
 
-  // As post() to each of them, but without waiting for one line to arrive before asking for the
-  // next: a line that a core of another package holds takes 0.4 us to fetch.
+  // Acts as post() to each of them, but without waiting for one line to arrive before asking for
+  // the next: a line that a core of another package holds takes 0.4 us to fetch.
   static void post_all(std::span<Flag* const> flags, uint32_t epoch) noexcept;
 
   void wait_at_least(uint32_t epoch) noexcept {
@@ -48,10 +48,10 @@ class alignas(kLineSpacing) Flag {
     return is_at_least(epoch_.load(std::memory_order_acquire), epoch);
   }
 
-  // The epoch posted last; exact for the writer itself.
+  // Returns the epoch posted last; exact for the writer itself.
   uint32_t posted() const noexcept { return epoch_.load(std::memory_order_relaxed); }
 
-  // How many waiters sleep now, or are about to.
+  // Returns how many waiters sleep now, or are about to.
   uint32_t sleepers() const noexcept { return sleepers_.load(std::memory_order_relaxed); }
 
  private:

@@ -39,8 +39,8 @@ TEST(FlagTest, TakesLinesOfItsOwn) {
   EXPECT_EQ(sizeof(Flag), alignof(Flag));
 }
 
-// Ping-pong with random pauses around the time when the waiter goes to sleep: a wake-up lost there
-// leaves both asleep for ever.
+// Two threads play ping-pong with random pauses around the time when the waiter goes to sleep: a
+// wake-up lost there leaves both asleep for ever.
 TEST(FlagTest, NoWakeUpIsLost) {
   constexpr uint32_t kRounds = 3000;
   Flag ping, pong;
@@ -69,7 +69,7 @@ TEST(FlagTest, NoWakeUpIsLost) {
 TEST(FlagTest, WaiterFallsAsleepAndIsWoken) {
   Flag flag;
   std::thread waiter([&] { flag.wait_at_least(1); });
-  // Ends because the waiter must fall asleep at some time.
+  // This loop ends because the waiter must fall asleep at some time.
   while (flag.sleepers() == 0) std::this_thread::yield();
   flag.post(1);
   waiter.join();

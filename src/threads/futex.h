@@ -1,5 +1,5 @@
 // The two futex calls that the waiting primitives stand on, private to the process (futex(2)).
-// Both never fail in a way a caller could use: a wait may return for no reason, so callers test
+// Neither fails in a way that a caller could use: a wait may return for no reason, so callers test
 // their condition in a loop.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Group: neighbouring members of a team that work together, with a barrier of their own, so that
+// A Group is neighbouring members of a team that work together. It has a barrier of its own, so
 // groups go on without each other.
 #pragma once
 
@@ -12,7 +12,8 @@ namespace hearth {
 
 class Group {
  public:
-  // Members [member_begin, member_begin + seats.size()) of the team; seats as for Barrier.
+  // The group is members [member_begin, member_begin + seats.size()) of the team; seats are as for
+  // Barrier.
   Group(uint32_t member_begin, const std::vector<std::byte*>& seats)
       : member_begin_(member_begin), barrier_(std::make_unique<Barrier>(seats)) {}
 

@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-// A cpu_set_t for `cpus` CPUs, freed at the end of its scope.
+// Holds a cpu_set_t for `cpus` CPUs, freed at the end of its scope.
 class CpuMask {
  public:
   explicit CpuMask(size_t cpus) : bytes_(CPU_ALLOC_SIZE(cpus)), set_(CPU_ALLOC(cpus)) {

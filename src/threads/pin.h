@@ -1,4 +1,5 @@
-// CPU affinity of single threads (sched_setaffinity(2)), for any number of CPUs. Linux only.
+// Sets and gets the CPU affinity of single threads (sched_setaffinity(2)), for any number of CPUs.
+// Linux only.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,8 @@ namespace hearth {
 // or the errno, such as EINVAL where none of them may be used.
 int set_affinity(int tid, const std::vector<uint32_t>& pus) noexcept;
 
-// The PUs that thread `tid` (0: the calling one) may run on, rising; empty where that is unknown.
+// Returns the PUs that thread `tid` (0: the calling one) may run on, rising; empty where that is
+// unknown.
 std::vector<uint32_t> get_affinity(int tid);
 
 }  // namespace hearth

@@ -1,4 +1,4 @@
-// Spinning for a short while before a thread sleeps. A futex costs about 10 us where a spinning
+// A thread spins for a short while before it sleeps. A futex costs about 10 us where a spinning
 // thread sees a store after 50 ns, so waits between ops spin; but never for long, so that an idle
 // process uses no CPU and a machine with fewer CPUs than threads goes on.
 #pragma once
@@ -7,8 +7,8 @@
 
 namespace hearth {
 
-// How long a thread spins before it sleeps: several times what the ends of an op's threads lie
-// apart.
+// A thread spins for this time before it sleeps: several times as long as the ends of an op's
+// threads lie apart.
 inline constexpr std::chrono::microseconds kSpinTime{50};
 
 // Tells the core that this is a spin loop.
@@ -22,17 +22,18 @@ inline void cpu_relax() noexcept {
 }
 
 namespace spin_detail {
-// The part of the wait that gives the CPU to other runnable threads between looks; spins until
-// kSpinTime is over. Apart, so that the hot part stays small enough to inline.
+// Goes on with the wait until kSpinTime is over, and gives the CPU to other runnable threads
+// between looks. It is a function apart, so that the hot part stays small enough to inline.
 using ReadyFn = bool (*)(const void* context) noexcept;
 bool spin_and_yield(ReadyFn ready, const void* context) noexcept;
 }  // namespace spin_detail
 
-// Returns true as soon as ready() does, or what it says after about kSpinTime.
+// Returns true as soon as ready() does, or else ready()'s answer after about kSpinTime.
 template <typename Ready>
 bool spin_until(const Ready& ready) noexcept {
-  // About 1 us: most waits end here, without a look at the clock. Much longer costs far more where
-  // threads share CPUs (8 threads on 2 busy CPUs: 240 us a barrier with 256 pauses, 85 us with 32).
+  // This loop takes about 1 us: most waits end here, without a look at the clock. Much longer costs
+  // far more where threads share CPUs (8 threads on 2 busy CPUs: 240 us a barrier with 256 pauses,
+  // 85 us with 32).
   for (int i = 0; i < 32; ++i) {
     if (ready()) return true;
     cpu_relax();

@@ -37,7 +37,7 @@ Team::Team(uint32_t size) : size_(size) {
 
 Team::~Team() {
   stop();
-  // Fails only where the thread has ended since, and then there is nothing to restore.
+  // This fails only where the thread has ended since, and then there is nothing to restore.
   if (!caller_affinity_.empty()) set_affinity(caller_tid_, caller_affinity_);
 }
 
@@ -57,7 +57,7 @@ void Team::start(const std::vector<Seat>* seats) {
          "only {} of {} threads could be started ({}); ask for fewer, or raise the process limit",
          started + 1, size_, error.what());
   }
-  // Run 1 is being pinned.
+  // In run 1 a worker pins itself.
   for (uint32_t member = 1; member < size_; ++member) done_[member].wait_at_least(1);
   start_.post(1);
 }

@@ -1,13 +1,14 @@
-// Team: a fixed set of threads that run one job together. The thread that calls run() is member 0,
-// the others are workers that the team started, so a team of two on two CPUs has no third thread in
-// its way. Between jobs workers spin for about kSpinTime and then sleep: an idle team uses no CPU.
+// A Team is a fixed set of threads that run one job together. The thread that calls run() is member
+// 0, the others are workers that the team started, so a team of two on two CPUs has no third thread
+// in its way. Between jobs workers spin for about kSpinTime and then sleep: an idle team uses no
+// CPU.
 //
 // run() neither allocates nor throws, and the job must not throw either. One run at a time: run()
 // from within a job, or from two threads at once, is a bug and checked.
 //
-// Members are pinned to the PUs of a Placement. What cannot be pinned (a PU that this process may
-// not use) runs unpinned and is told in warnings(). Workers are named "hearth-N". Throws kResource
-// where a thread cannot be started.
+// Members are pinned to the PUs of a Placement. A member that cannot be pinned (to a PU that this
+// process may not use) runs unpinned, and warnings() says so. Workers are named "hearth-N". Throws
+// kResource where a thread cannot be started.
 #pragma once
 
 #include <atomic>
@@ -31,9 +32,9 @@ struct TeamOptions {
 
 class Team {
  public:
-  // One member per seat, pinned there.
+  // Makes one member per seat, pinned there.
   explicit Team(const Placement& placement, const TeamOptions& options = {});
-  // `size` members, unpinned.
+  // Makes `size` members, unpinned.
   explicit Team(uint32_t size);
   ~Team();
   Team(const Team&) = delete;
@@ -53,7 +54,7 @@ class Team {
         const_cast<void*>(static_cast<const void*>(&job)));
   }
 
-  // How many workers sleep now for want of a job.
+  // Returns how many workers sleep now for want of a job.
   uint32_t sleepers() const { return start_.sleepers(); }
 
  private:
@@ -73,7 +74,7 @@ class Team {
   JobFn job_ = nullptr;               // null: stop
   void* context_ = nullptr;
   std::atomic<bool> running_{false};
-  std::vector<uint32_t> caller_affinity_;  // what to restore; empty: nothing
+  std::vector<uint32_t> caller_affinity_;  // restored at the end; empty: nothing is
   int caller_tid_ = 0;
 };
 

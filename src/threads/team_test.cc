@@ -84,7 +84,7 @@ TEST(TeamTest, WorkersAreNamed) {
   EXPECT_EQ(names, (std::vector<std::string>{"", "hearth-1", "hearth-2"}));
 }
 
-// The CPU clocks of the workers tell: others on this machine don't disturb them.
+// The workers' CPU clocks tell whether they sleep: other processes don't disturb these clocks.
 TEST(TeamTest, IdleTeamSleeps) {
   Team team(3);
   std::vector<clockid_t> clocks(3);

@@ -13,7 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A controller's hierarchy: the process's own directory and those above, the mount point last.
+// Holds a controller's hierarchy: the process's own directory and the ones above, the mount point
+// last.
 using Levels = std::vector<fs::path>;
 
 std::vector<std::string> split(const std::string& text, char separator) {
@@ -48,7 +49,8 @@ struct Mount {
   std::string root, point;
 };
 
-// Where the hierarchy is mounted that has `controller`, or version 2's where that is empty.
+// Finds where the hierarchy is mounted that has `controller`, or version 2's where `controller` is
+// empty.
 std::optional<Mount> find_mount(const fs::path& root, std::string_view controller) {
   std::ifstream in(root / "proc/self/mountinfo");
   for (std::string line; std::getline(in, line);) {
@@ -65,7 +67,7 @@ std::optional<Mount> find_mount(const fs::path& root, std::string_view controlle
   return {};
 }
 
-// This process's path in that hierarchy, as the kernel tells it.
+// Returns this process's path in that hierarchy, as the kernel tells it.
 std::optional<std::string> find_path(const fs::path& root, std::string_view controller) {
   std::ifstream in(root / "proc/self/cgroup");
   for (std::string line; std::getline(in, line);) {
@@ -80,7 +82,7 @@ std::optional<std::string> find_path(const fs::path& root, std::string_view cont
   return {};
 }
 
-// `path` below `base`, both absolute; empty where it isn't below.
+// Returns `path` as seen from `base`, both absolute; empty where it isn't below `base`.
 std::string relative_to(const std::string& path, const std::string& base) {
   if (base == "/") return path.size() > 1 ? path.substr(1) : "";
   if (path.starts_with(base + "/")) return path.substr(base.size() + 1);
@@ -103,7 +105,7 @@ Levels find_levels(const fs::path& root, std::string_view controller) {
   return levels;
 }
 
-// The words of a file's first line.
+// Returns the words of a file's first line.
 std::vector<std::string> read_words(const fs::path& file) {
   std::ifstream in(file);
   std::string line;
@@ -111,7 +113,7 @@ std::vector<std::string> read_words(const fs::path& file) {
   return split(line, ' ');
 }
 
-// A count, none for "max" and whatever is no number.
+// Returns the count, or none for "max" and other words that are no number.
 std::optional<uint64_t> to_count(const std::string& word) {
   if (word.empty() || word[0] < '0' || word[0] > '9') return {};
   return std::strtoull(word.c_str(), nullptr, 10);
@@ -122,8 +124,8 @@ std::optional<uint64_t> read_count(const fs::path& file) {
   return words.empty() ? std::nullopt : to_count(words[0]);
 }
 
-// Bytes of file cache charged to a cgroup; `prefix` is "total_" in version 1, which counts children
-// so.
+// Returns the bytes of file cache charged to a cgroup; `prefix` is "total_" in version 1, which
+// counts children so.
 uint64_t read_file_cache(const fs::path& stat, const std::string& prefix) {
   std::ifstream in(stat);
   uint64_t sum = 0;

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A directory that stands for "/", removed at the end.
+// Makes a directory that stands for "/", and removes it at the end.
 class CgroupTest : public testing::Test {
  protected:
   CgroupTest()

@@ -57,7 +57,7 @@ std::string names_of(const std::vector<Isa>& isas) {
 #if defined(__x86_64__)
 bool bit(uint32_t word, unsigned index) { return (word >> index & 1) != 0; }
 
-// XCR0: which registers the operating system saves when it switches threads.
+// Returns XCR0: which registers the operating system saves when it switches threads.
 uint64_t saved_state() {
   uint32_t low = 0, high = 0;
   asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));

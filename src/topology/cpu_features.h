@@ -1,5 +1,6 @@
-// Which instruction sets this processor and its operating system offer, and the level of kernels to
-// use. A level is a fixed set of features that the kernel files of that level are compiled for:
+// Finds which instruction sets this processor and its operating system offer, and chooses the level
+// of kernels. A level is a fixed set of features that the kernel files of that level are compiled
+// for:
 //
 //   reference  plain C++, on any processor; only ever chosen by force
 //   avx2       AVX2, FMA, F16C
@@ -35,29 +36,29 @@ struct CpuFeatures {
 // holds for all threads of the process.
 CpuFeatures detect_cpu_features();
 
-// "reference", "avx2", "avx512", "amx", "neon".
+// Returns "reference", "avx2", "avx512", "amx" or "neon".
 const char* isa_name(Isa isa);
 
-// Throws kUsage for a name that is none of these, naming those that are.
+// Throws kUsage for any other name, and names these.
 Isa parse_isa(std::string_view name);
 
-// What `isa` needs and `features` lacks, as names; empty where the level can run. A level of
-// another architecture lacks that architecture.
+// Returns the names of the features that `isa` needs and `features` lacks; empty where the level
+// can run. A level of another architecture lacks that architecture.
 std::vector<std::string> missing_for(Isa isa, const CpuFeatures& features);
 
-// The levels that can run here, slowest first; the reference is always one.
+// Returns the levels that can run here, slowest first; the reference is always one.
 std::vector<Isa> available_isas(const CpuFeatures& features);
 
-// The fastest level that can run. Throws kUnsupported, naming what is missing, where that would be
-// the reference: it is for checking, not for use.
+// Returns the fastest level that can run. Throws kUnsupported, naming the missing features, where
+// that would be the reference: it is for checking, not for use.
 Isa best_isa(const CpuFeatures& features);
 
-// best_isa(), or the level named by `forced` (the value of HEARTH_ISA; null or empty: not forced).
-// Throws kUsage for an unknown name, kUnsupported for a level that cannot run here; both name what
-// can.
+// Returns best_isa(), or the level named by `forced` (the value of HEARTH_ISA; null or empty: not
+// forced). Throws kUsage for an unknown name, kUnsupported for a level that cannot run here; both
+// name the levels that can.
 Isa choose_isa(const CpuFeatures& features, const char* forced);
 
-// "avx2 fma f16c ...": the features found, for people.
+// Returns the features found, for people: "avx2 fma f16c ...".
 std::string features_text(const CpuFeatures& features);
 
 }  // namespace hearth

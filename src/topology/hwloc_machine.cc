@@ -1,5 +1,5 @@
-// Machine from an hwloc topology: live, XML or synthetic. hwloc 2 attaches NUMA nodes as memory
-// children, not as levels, so cores find their node by CPU sets.
+// Makes a Machine from an hwloc topology: live, XML or synthetic. hwloc 2 attaches NUMA nodes as
+// memory children, not as levels, so cores find their node by CPU sets.
 #include <hwloc.h>
 
 #include <algorithm>
@@ -28,12 +28,13 @@ Topology init_topology() {
     fail(ErrorCode::kResource, "hwloc cannot start: {}", std::strerror(errno));
   }
   Topology owner(topology);
-  // What this process may not use still belongs to the shape: nodes keep their numbers.
+  // Nodes and CPUs that this process may not use still belong to the shape, so nodes keep their
+  // numbers.
   hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
   return owner;
 }
 
-// The largest cache around a core; null where none is known.
+// Returns the largest cache around a core; null where none is known.
 hwloc_obj_t last_level_cache(hwloc_obj_t core) {
   hwloc_obj_t last = nullptr;
   for (hwloc_obj_t at = core; at != nullptr; at = at->parent) {
@@ -88,7 +89,7 @@ class MachineBuilder {
     }
     std::sort(node_objects_.begin(), node_objects_.end(),
               [](hwloc_obj_t a, hwloc_obj_t b) { return a->os_index < b->os_index; });
-    // Packages in hwloc's order, whatever the nodes' numbers are.
+    // Packages come in hwloc's order, whatever the nodes' numbers are.
     hwloc_obj_t package = nullptr;
     while ((package = hwloc_get_next_obj_by_type(topology_, HWLOC_OBJ_PACKAGE, package)) !=
            nullptr) {
@@ -106,7 +107,8 @@ class MachineBuilder {
     }
   }
 
-  // The node nearest around: with the fewest CPUs, then with memory, then the lowest.
+  // Returns the nearest node around these CPUs: the one with the fewest CPUs, then with memory,
+  // then the lowest.
   uint32_t node_of(hwloc_const_cpuset_t cpus) const {
     using Rank = std::tuple<bool, int, bool, uint32_t>;
     Rank best{true, 0, true, 0};
@@ -223,7 +225,7 @@ class MachineBuilder {
   std::map<std::pair<hwloc_obj_t, uint32_t>, uint32_t> llcs_;  // by cache and node
 };
 
-// Throws `code`, saying `what` cannot be used, for a topology without a PU or a node.
+// Throws `code`, saying that `what` cannot be used, for a topology without a PU or a node.
 Machine build_machine(hwloc_topology_t topology, ErrorCode code, const std::string& what) {
   if (hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PU) <= 0 ||
       hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_NUMANODE) <= 0) {

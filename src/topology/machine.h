@@ -1,7 +1,7 @@
-// Machine: what this program knows of the computer, as plain data: packages > NUMA nodes > LLC
-// groups > cores > PUs (processing units, that is hardware threads), distances, memory, and the
-// limits of cgroup and affinity. It comes from the computer itself, from an hwloc XML file, from an
-// hwloc synthetic description, or is invented.
+// A Machine holds all that this program knows of the computer, as plain data: packages > NUMA nodes
+// > LLC groups > cores > PUs (processing units, that is hardware threads), distances, memory, and
+// the limits of cgroup and affinity. It comes from the computer itself, from an hwloc XML file,
+// from an hwloc synthetic description, or is invented.
 //
 // Containers refer to each other by index. Any shape is represented: nodes without cores (memory
 // expanders), nodes without memory, nodes of unequal size, cores of unequal kind.
@@ -14,7 +14,7 @@
 
 namespace hearth {
 
-// Where a Machine comes from decides what may be done on it.
+// The source of a Machine decides what may be done on it.
 enum class MachineSource {
   kLive,       // this computer: threads are pinned, memory is bound
   kDescribed,  // XML or synthetic: a plan can be made, not run
@@ -27,13 +27,13 @@ struct Core {
   std::vector<uint32_t> pus;                // operating system numbers, first hyper-thread first
 };
 
-// Cores of one efficiency class. `kinds` is sorted: the fastest is the last.
+// The cores of one efficiency class. Machine::kinds is sorted: the fastest kind is the last.
 struct CoreKind {
   std::string name;  // hwloc's CoreType such as "IntelAtom"; empty where unknown
   std::vector<uint32_t> cores;
 };
 
-// Cores that share a last-level cache.
+// The cores that share a last-level cache.
 struct LlcGroup {
   uint64_t bytes = 0;  // 0 where unknown
   uint32_t node = 0;
@@ -55,7 +55,7 @@ struct Package {
   std::vector<uint32_t> nodes;
 };
 
-// /sys/kernel/mm/transparent_hugepage/enabled.
+// The value of /sys/kernel/mm/transparent_hugepage/enabled.
 enum class ThpMode { kUnavailable, kNever, kMadvise, kAlways };
 const char* thp_mode_name(ThpMode mode);
 
@@ -70,39 +70,41 @@ struct Machine {
   std::vector<Core> cores;
   std::vector<CoreKind> kinds;
 
-  // distances[from][to] as the firmware tells (SLIT): 10 is local. Without that: 10 and 20.
+  // distances[from][to] is what the firmware tells (SLIT): 10 is local. Without it they are 10 and
+  // 20.
   std::vector<std::vector<uint32_t>> distances;
   bool distances_known = false;
 
-  // PUs that this process may use (affinity and cpuset), rising.
+  // The PUs that this process may use (affinity and cpuset), rising.
   std::vector<uint32_t> allowed_pus;
-  // CPU time this process may use, in cores; none where unlimited.
+  // The CPU time that this process may use, in cores; none where unlimited.
   std::optional<double> cpu_quota;
   // The tightest cgroup memory limit; none where unlimited.
   std::optional<uint64_t> memory_limit;
-  // What can be allocated now: MemAvailable, less where a cgroup has less left. 0 where unknown.
+  // The bytes that can be allocated now: MemAvailable, or what a cgroup has left where that is
+  // less. 0 where unknown.
   uint64_t memory_available = 0;
   ThpMode thp = ThpMode::kUnavailable;
 
-  // This computer. Throws kResource where hwloc cannot read it.
+  // Describes this computer. Throws kResource where hwloc cannot read it.
   static Machine live();
-  // A file saved by lstopo or hwloc. Throws kFile.
+  // Reads a file saved by lstopo or hwloc. Throws kFile.
   static Machine from_xml(const std::string& path);
-  // hwloc's synthetic description, such as "pack:2 numa:4 l3:1 core:16 pu:2". Throws kUsage.
+  // Takes hwloc's synthetic description, such as "pack:2 numa:4 l3:1 core:16 pu:2". Throws kUsage.
   static Machine from_synthetic(const std::string& description);
-  // `nodes` nodes of `cores_per_node` single-threaded cores, whose PUs are this computer's allowed
-  // ones in turn, so several cores may share a PU. Throws kUsage where either is 0.
+  // Invents `nodes` nodes of `cores_per_node` single-threaded cores, whose PUs are this computer's
+  // allowed ones in turn, so several cores may share a PU. Throws kUsage where either is 0.
   static Machine invented(uint32_t nodes, uint32_t cores_per_node);
 
   bool is_allowed(uint32_t pu) const;
-  // The index of the node that the operating system gives that number; none where there is none.
+  // Returns the index of the node to which the operating system gives that number, or none.
   std::optional<uint32_t> node_numbered(uint32_t os_index) const;
-  // Whether memory can be bound to nodes here and it matters.
+  // Tells whether memory can be bound to nodes here and it matters.
   bool binds_memory() const { return source == MachineSource::kLive && nodes.size() > 1; }
-  // The node nearest to `node` (itself, if it can) that has memory this process may use; ties go to
-  // the lower index. `node` itself where none has.
+  // Returns the node nearest to `node` (itself, if it can) that has memory this process may use;
+  // ties go to the lower index. Returns `node` where none has.
   uint32_t memory_node(uint32_t node) const;
-  // Cores with at least one allowed PU.
+  // Returns how many cores have at least one allowed PU.
   uint32_t allowed_core_count() const;
 };
 

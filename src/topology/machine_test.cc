@@ -16,7 +16,8 @@ const char* const kEpyc7H12Nps4 = "pack:2 numa:4 l3:4(size=16777216) core:4 pu:2
 const char* const kKunpeng920 = "pack:4 numa:2 l3:1 core:24 pu:1";
 const std::string kHybrid = HEARTH_TOPOLOGY_TESTDATA "/hybrid_memoryless.xml";
 
-// Every reference leads to something that refers back, and every PU is in one core.
+// Expects that every reference leads to something that refers back, and that every PU is in one
+// core.
 void expect_consistent(const Machine& machine) {
   std::vector<uint32_t> pus;
   ASSERT_FALSE(machine.kinds.empty());
@@ -106,7 +107,7 @@ TEST(MachineTest, Kunpeng920) {
   EXPECT_FALSE(machine.distances_known);
 }
 
-// Node 0: four P cores; node 1: four E cores and no memory; node 2: memory only.
+// Node 0 has four P cores, node 1 four E cores and no memory, node 2 memory only.
 TEST(MachineTest, HybridWithOddNodes) {
   Machine machine = Machine::from_xml(kHybrid);
   expect_consistent(machine);

@@ -9,8 +9,8 @@
 namespace hearth {
 namespace {
 
-// Seats of equal worth, by node: the first hyper-threads of the fastest cores come first, then
-// those of the next kind, then second hyper-threads.
+// Ranks the worth of a seat: the first hyper-threads of the fastest cores come first, then the
+// first ones of the next kind, then second hyper-threads.
 struct Rank {
   size_t sibling;   // which hyper-thread of its core
   size_t slowness;  // 0: the fastest kind
@@ -33,7 +33,7 @@ std::vector<uint32_t> chosen_nodes(const Machine& machine, const std::vector<uin
   return chosen;
 }
 
-// The cores of a node in turn over its LLC groups.
+// Returns the cores of a node, taken in turn from its LLC groups.
 std::vector<uint32_t> interleave_llcs(const Machine& machine, const NumaNode& node) {
   std::vector<uint32_t> order;
   for (size_t turn = 0; order.size() < node.cores.size(); ++turn) {
@@ -45,7 +45,7 @@ std::vector<uint32_t> interleave_llcs(const Machine& machine, const NumaNode& no
   return order;
 }
 
-// The allowed PUs of a core that `options` leaves.
+// Returns the allowed PUs of a core that `options` leaves.
 std::vector<uint32_t> usable_pus(const Machine& machine, const PlacementOptions& options,
                                  const Core& core) {
   std::vector<uint32_t> usable;
@@ -72,7 +72,7 @@ std::map<Rank, SeatsByNode> rank_seats(const Machine& machine, const PlacementOp
   return ranks;
 }
 
-// Takes up to `wanted` seats of one rank. `taken[n]`: how many node n has by now.
+// Takes up to `wanted` seats of one rank. `taken[n]` counts the seats taken on node n so far.
 void take(const SeatsByNode& offered, NodePolicy policy, size_t wanted,
           std::map<uint32_t, size_t>* taken, std::vector<Seat>* seats) {
   std::map<uint32_t, size_t> used;
@@ -134,7 +134,7 @@ Placement place_threads(const Machine& machine, const PlacementOptions& options)
   }
   Placement placement;
   std::map<uint32_t, size_t> taken;
-  // More than one round only where there are more threads than PUs.
+  // There is more than one round only where there are more threads than PUs.
   while (placement.seats.size() < threads) {
     for (const auto& [rank, offered] : ranks) {
       take(offered, options.policy, threads - placement.seats.size(), &taken, &placement.seats);

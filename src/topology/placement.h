@@ -1,7 +1,8 @@
-// Placement: which PU each thread of a team sits on. One hyper-thread per core before second ones,
-// faster kinds of core before slower ones (a slow core before a fast core's second hyper-thread),
-// only PUs that affinity and cpuset allow. Members of one node are neighbours, in node order;
-// within a node threads spread over its LLC groups, since each brings bandwidth of its own.
+// A Placement says which PU each thread of a team sits on. One hyper-thread per core is taken
+// before second ones, faster kinds of core before slower ones (a slow core before a fast core's
+// second hyper-thread), and only PUs that affinity and cpuset allow. Members of one node are
+// neighbours, in node order; within a node threads spread over its LLC groups, since each brings
+// bandwidth of its own.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,7 @@ struct Placement {
   // True where threads share a PU, or where cores of an invented machine do: waits will be slow.
   bool oversubscribed = false;
 
-  // The nodes that have seats, in the order of the seats, and how many each has.
+  // The nodes that have seats, in the order of the seats, and how many seats each has.
   struct NodeSeats {
     uint32_t node = 0, first = 0, count = 0;
     bool operator==(const NodeSeats&) const = default;
@@ -45,13 +46,13 @@ struct PlacementOptions {
   std::vector<uint32_t> pus = {};    // only these (operating system numbers); empty: all allowed
 };
 
-// From that many cores up, one is kept for what is not a step: requests, tokenizing, logging.
+// From so many cores up, one is kept for work beside the steps: requests, tokenizing, logging.
 inline constexpr uint32_t kCoresThatSpareOne = 8;
 
-// One thread per allowed core of those that `options` leaves, less one where these are
-// kCoresThatSpareOne or more and the process has no other; but no more than the CPU quota pays for,
-// rounded up: beyond it the kernel stops all threads in the middle of a step. `options.threads` is
-// not looked at.
+// Returns one thread per allowed core that `options` leaves. It is one less where these cores are
+// kCoresThatSpareOne or more and the process has no other; and it is no more than the CPU quota
+// pays for, rounded up: beyond it the kernel stops all threads in the middle of a step.
+// `options.threads` is not looked at.
 uint32_t default_thread_count(const Machine& machine, const PlacementOptions& options = {});
 
 // More threads than allowed PUs share them in turn. Throws kUsage for a node that does not exist, a
@@ -61,8 +62,8 @@ Placement place_threads(const Machine& machine, const PlacementOptions& options 
 // Throws kUsage for a PU that this process may not use.
 void check_pus(const Machine& machine, const std::vector<uint32_t>& pus);
 
-// The allowed PUs of cores that nobody of `placement` sits on, rising: where everything else may
-// run without disturbing it.
+// Returns the allowed PUs of cores without a seat of `placement`, rising: everything else may run
+// there without disturbing it.
 std::vector<uint32_t> spare_pus(const Machine& machine, const Placement& placement);
 
 }  // namespace hearth

@@ -9,7 +9,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The value in bytes of the line that has `name` ("MemFree:"), be it "MemFree: 1 kB" or
+// Returns the value in bytes of the line that has `name` ("MemFree:"), be it "MemFree: 1 kB" or
 // "Node 0 MemFree: 1 kB".
 uint64_t read_meminfo(const fs::path& file, const std::string& name) {
   std::ifstream in(file);

@@ -1,6 +1,7 @@
-// What the running system says of its memory: /proc/meminfo, /sys/devices/system/node and
-// /sys/kernel/mm (Linux admin-guide/mm). What is missing or unreadable reads as 0 or "unavailable";
-// nothing throws. `root` is the directory that holds proc/ and sys/; "/" but for tests.
+// Reads how much memory the running system has: /proc/meminfo, /sys/devices/system/node and
+// /sys/kernel/mm (Linux admin-guide/mm). A file that is missing or unreadable reads as 0 or
+// "unavailable"; nothing throws. `root` is the directory that holds proc/ and sys/; "/" but for
+// tests.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +11,13 @@
 
 namespace hearth {
 
-// MemAvailable, in bytes.
+// Returns MemAvailable in bytes.
 uint64_t read_available_memory(const std::filesystem::path& root);
 
 ThpMode read_thp_mode(const std::filesystem::path& root);
 
-// Fills available_bytes, free_2m and free_1g of the node with node->os_index; from the figures of
-// the whole system where the kernel knows no nodes and `only_node`.
+// Fills available_bytes, free_2m and free_1g of the node with node->os_index. Where the kernel
+// knows no nodes and `only_node` is set, they are the whole system's.
 void read_node_memory(const std::filesystem::path& root, bool only_node, NumaNode* node);
 
 }  // namespace hearth

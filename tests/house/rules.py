@@ -10,7 +10,7 @@ import re
 import cpp
 import tree
 
-# The order is the order of dependency: a module sees itself and what stands before it.
+# Modules stand in the order of dependency: a module sees itself and the modules before it.
 MODULES = (
     "base topology device memory threads tensor kernels formats text plan graph models tune engine"
     " hybrid embed server bench cli"
@@ -23,7 +23,7 @@ COLUMNS = 100
 
 # An ISA fragment (*_avx512-inl.h) is part of the ISA files that include it, not an interface.
 ISA_FILE = re.compile(r"_(avx2|avx512|amx|neon)\w*(\.cc|-inl\.h)$")
-# AMX comes with AVX-512, which does what tiles cannot.
+# AMX comes with AVX-512, which does the work that tiles cannot.
 MAY_INCLUDE = {"amx": ["amx", "avx512"]}
 INTRINSICS = re.compile(
     r"#\s*include\s*<(\w*mmintrin|immintrin|\w*intrin|arm_neon|arm_sve|arm_acle|arm_bf16)\.h>"
@@ -34,7 +34,7 @@ SIMD_TYPE = re.compile(
 )
 ISA_FLAG = re.compile(r"-m(arch=|tune=|cpu=|avx|sse|fma|f16c|amx|bmi)[\w.+-]*")
 
-# Put together here, so that this file doesn't hold what it bans.
+# The words are put together here, so that this file doesn't hold what it bans.
 BANNED = ["/wo" + "rk/", "../sha" + "red", "pe" + "er.py"]
 BANNED += ["npm" + "js", "pypi" + ".org", "deb.deb" + "ian.org", "crates" + ".io"]
 UNFINISHED = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X|HA" + r"CK)\b")

@@ -1,11 +1,12 @@
-// What tools/numa/count_remote.py counts, in a machine of vm.py under the plugin count_bytes.c:
+// The programs whose remote bytes tools/numa/count_remote.py counts, in a machine of vm.py under
+// the plugin count_bytes.c:
 //
 //   numa_decode MODEL placed|interleaved DEPTH STEPS  decodes STEPS tokens after DEPTH others, the
 //                                                     last of them in a decode step too
 //   numa_decode --read CPU NODE                       CPU reads kReadBytes of the memory of NODE
 //
-// The model is cut over all nodes, a group on each, a thread on every core. Before and after what
-// stands there a load at a physical address where nothing is tells the plugin.
+// The model is cut over all nodes, with a group on each and a thread on every core. Before and
+// after the counted work, a load at a physical address where nothing is tells the plugin.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -55,7 +56,8 @@ void read_node(uint32_t cpu, uint32_t node) {
 
 void decode(const std::string& path, bool interleave, uint32_t depth, uint32_t steps) {
   Machine machine = Machine::live();
-  // The plan's first thread is this one: what it has touched by then should lie on its node.
+  // This thread becomes the plan's first one, so the memory that it touches before that should lie
+  // on its node.
   set_affinity(0, {machine.allowed_pus.at(0)});
   GgufFile file = GgufFile::open(path);
   EngineOptions options;

@@ -4,7 +4,8 @@
 //
 //   numa_probe [--few]     the models of HEARTH_GOLDEN_DIR; --few: the marked rows only
 //
-// A line for each model and row, with what is wrong below it; status 1 if anything is.
+// It prints a line for each model and row, with the faults below it, and exits with status 1 if
+// there are any.
 #include <fmt/format.h>
 #include <linux/mempolicy.h>
 #include <sys/mman.h>
@@ -38,8 +39,8 @@ struct Row {
 };
 constexpr GroupSync kLockstep = GroupSync::kLockstep;
 
-// The first is what the others are compared with. Rows with more shards than nodes that have
-// threads, or more threads than the computer, are left out and counted.
+// All rows are compared with the first. Rows with more shards than nodes that have threads, or more
+// threads than the computer, are left out and counted.
 constexpr Row kRows[] = {
     {.shards = 1, .threads = 1, .prefill_groups = 1, .decode_groups = 1, .few = true},
     {.shards = 1, .threads = 8, .prefill_groups = 4, .decode_groups = 1, .few = true},
@@ -81,10 +82,10 @@ EngineOptions options_of(const Row& row) {
   options.sync = row.sync;
   options.interleave = row.interleave;
   options.context = 256;
-  // As GoldenModel::shard_bound() has it: f16 would round sums that differ in their last bits
-  // apart.
+  // GoldenModel::shard_bound() holds for this type: f16 would round sums that differ in their last
+  // bits apart.
   options.kv_type = KvType::kF32;
-  // So many that each shard's pages fill transparent huge pages.
+  // The sequences are so many that each shard's pages fill transparent huge pages.
   options.sequences = 64;
   options.prefill_rows = 64;
   options.decode_rows = 4;
@@ -92,7 +93,7 @@ EngineOptions options_of(const Row& row) {
   return options;
 }
 
-// What is wrong with an engine, a sentence each.
+// Collects the faults of an engine, a sentence each.
 class Faults {
  public:
   template <typename... Args>
@@ -111,9 +112,9 @@ class Faults {
   std::string list_;
 };
 
-// The nodes (the system's numbers) of all pages of a region; a negative errno for a page without
-// memory. Pages that nobody has touched are touched here, by this thread: they must come from the
-// region's node all the same.
+// Returns the nodes (the system's numbers) of all pages of a region; a negative errno for a page
+// without memory. Pages that nobody has touched are touched here, by this thread: they must come
+// from the region's node all the same.
 std::vector<int> page_nodes(const MemoryRegion& region, Faults* faults) {
   auto page = static_cast<uintptr_t>(getpagesize());
   auto begin = reinterpret_cast<uintptr_t>(region.address) & ~(page - 1);
@@ -145,7 +146,7 @@ void check_policy(const MemoryRegion& region, uint32_t node, Faults* faults) {
   }
 }
 
-// Pages of an interleaved engine are on all nodes that have memory.
+// Checks that pages of an interleaved engine are on all nodes that have memory.
 void check_spread(const std::map<int, size_t>& spread, const Machine& machine, Faults* faults) {
   for (const NumaNode& node : machine.nodes) {
     if (node.memory_bytes > 0 && !spread.contains(static_cast<int>(node.os_index))) {
@@ -154,7 +155,8 @@ void check_spread(const std::map<int, size_t>& spread, const Machine& machine, F
   }
 }
 
-// Every page of every region lies on the node of its shard. Returns how many pages there are.
+// Checks that every page of every region lies on the node of its shard. Returns how many pages
+// there are.
 size_t check_memory_nodes(const Engine& engine, const Machine& machine, const EnginePlan& plan,
                           Faults* faults) {
   size_t pages = 0, bytes = 0;
@@ -189,7 +191,8 @@ size_t check_memory_nodes(const Engine& engine, const Machine& machine, const En
   return pages;
 }
 
-// Thread ids by member: the workers by their names, this thread for member 0.
+// Returns the thread ids by member: it finds the workers by their names, and this thread is member
+// 0.
 std::map<uint32_t, int> team_tids() {
   std::map<uint32_t, int> tids{{0, gettid()}};
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -207,8 +210,9 @@ bool kernel_has_pu_on(uint32_t pu, uint32_t node) {
   return std::filesystem::exists(fmt::format("/sys/devices/system/cpu/cpu{}/node{}", pu, node));
 }
 
-// Every thread may run on its seat's PU and on no other, and that is on the node of its shard.
-// A plan of fewer shards than nodes cannot give all threads a shard beside them: says how many not.
+// Checks that every thread may run on its seat's PU and on no other, and that this PU is on the
+// node of its shard. A plan of fewer shards than nodes cannot give all threads a shard beside them;
+// returns how many have none.
 uint32_t check_threads(const Machine& machine, const EnginePlan& plan, Faults* faults) {
   std::map<uint32_t, int> tids = team_tids();
   const std::vector<Seat>& seats = plan.placement.seats;
@@ -237,8 +241,8 @@ uint32_t check_threads(const Machine& machine, const EnginePlan& plan, Faults* f
   return strangers;
 }
 
-// Logits of every position: some tokens in a step of the prefill plan, some one by one. Few, since
-// the emulator takes some 50 ns for a fused multiply-add.
+// Returns the logits of every position: some tokens go into a step of the prefill plan, some go one
+// by one. They are few, since the emulator takes some 50 ns for a fused multiply-add.
 std::vector<float> logits_of(Engine& engine, std::span<const int32_t> tokens) {
   constexpr size_t kChunk = 9, kSingle = 4;
   auto sequence = engine.new_sequence();
@@ -304,7 +308,7 @@ class Probe {
   const GoldenModel& model_;
   GgufFile file_;
   std::vector<float> first_;  // logits of the first row
-  // Of the first row whose shards have these shares, which say where the axes are cut.
+  // The logits of the first row whose shards have these shares, which say where the axes are cut.
   std::map<std::vector<uint32_t>, std::vector<float>> logits_;
 };
 

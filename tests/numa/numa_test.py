@@ -22,7 +22,8 @@ from vm import Node
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# Tied with 3 KV heads; untied with a type of its own for every tensor; 2 KV heads of 12, q/k norms.
+# The first is tied and has 3 KV heads, the second untied with a type of its own for every tensor,
+# the third has 2 KV heads of 12 heads and q/k norms.
 FEW_MODELS = ["llama-f32", "llama-mixed", "qwen3-q8_0-gqa6"]
 ALL_MODELS = [
     *FEW_MODELS, "llama-f32-mha", "llama-f32-head20", "llama-f16-bias", "llama-f16-gqa4",
@@ -31,7 +32,7 @@ ALL_MODELS = [
     "qwen3-q4_k_m",
 ]
 
-# Seconds that a machine may take: many times what it does on two free cores.
+# A machine may take so many seconds: many times as long as it takes on two free cores.
 TIMEOUT = 3600
 
 

@@ -33,7 +33,7 @@ KERNEL = CACHE / "vmlinuz"
 QEMU = "qemu-system-x86_64"
 BUSYBOX = "/bin/busybox"
 MAX_MIB = 3072  # the machine's PCI hole lies behind it
-# A kernel without a step in two minutes gives up, and is started again: under the emulator one
+# A kernel that makes no step in two minutes gives up, and is started again: under the emulator one
 # sometimes hangs while it boots, all processors waiting for another.
 KERNEL_OPTIONS = "console=ttyS0 quiet panic=-1 softlockup_panic=1 watchdog_thresh=60"
 LOCKED_UP = "soft lockup"

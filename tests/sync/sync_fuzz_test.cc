@@ -1,8 +1,8 @@
-// Schedules that chance hardly ever gives: flags, barriers, chunk counters and whole graphs run by
-// more threads than there are cores, which dawdle at random at every delay point (threads/
-// delay_point.h) and in every op. Everything written is a hash of who wrote it and when, and every
-// reader knows the hash it must find: a value that is old, new too early or torn shows. A wake-up
-// that is lost hangs the test, which ends by ctest's limit.
+// This test makes schedules that chance hardly ever gives: flags, barriers, chunk counters and
+// whole graphs are run by more threads than there are cores, which dawdle at random at every delay
+// point (threads/delay_point.h) and in every op. Everything written is a hash of who wrote it and
+// when, and every reader knows the hash it must find: a value that is old, new too early or torn
+// shows. A wake-up that is lost hangs the test, which ends by ctest's limit.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <unistd.h>
@@ -35,8 +35,8 @@ uint32_t hash(uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
   return static_cast<uint32_t>(h >> 32);
 }
 
-// Chance that needs no state: the last digits of the clock. Orders of events are no function of a
-// seed anyway.
+// Returns chance that needs no state: the last digits of the clock. Orders of events are no
+// function of a seed anyway.
 uint32_t chance() noexcept {
   auto now = std::chrono::steady_clock::now().time_since_epoch().count();
   return hash(static_cast<uint32_t>(now), static_cast<uint32_t>(gettid()), 0, 0);
@@ -158,7 +158,7 @@ TEST(SyncFuzz, ChunksAreClaimedOnce) {
 
 constexpr uint32_t kChunk = 16, kPieces = 6, kWidth = kChunk * kPieces;
 
-// What a value holds once it is written: the hash of the run, of the node that wrote it, of its
+// A tagged value holds, once it is written, the hash of the run, of the node that wrote it, of its
 // group, and of the element.
 struct Tagged {
   ValueId value;
@@ -169,9 +169,9 @@ uint32_t* words(ExecutionContext& context, ValueId id) {
   return reinterpret_cast<uint32_t*>(context.f32(id));
 }
 
-// Looks at all that it reads, then writes its part of what it writes: chunks that threads of the
-// group claim and tell in order, or, of all groups' values, elements dealt to all members of the
-// plan. Looks at what it reads once more: nobody may write there before all are done.
+// An op that looks at all its inputs, then writes its part of its outputs: chunks that threads of
+// the group claim and tell in order, or, of all groups' values, elements dealt to all members of
+// the plan. Then it looks at its inputs once more: nobody may write there before all are done.
 class TaggedOp : public Op {
  public:
   TaggedOp(std::vector<Tagged> in, std::vector<Tagged> out, bool dealt,
@@ -206,7 +206,7 @@ class TaggedOp : public Op {
   }
 
  private:
-  // At its first `width` elements.
+  // Counts the wrong ones among the first `width` elements.
   void look_at(ExecutionContext& context, uint32_t run, const Tagged& in,
                uint32_t width) const noexcept {
     const uint32_t* found = words(context, in.value);
@@ -226,7 +226,8 @@ class TaggedOp : public Op {
   std::atomic<uint64_t>& wrong_;
 };
 
-// Groups of unequal sizes, on a shard each, or parts of one, or one over all shards.
+// Makes a plan of groups of unequal sizes: each works on a shard, or on a part of one, or one group
+// on all shards.
 Plan random_plan(std::mt19937& random, uint32_t groups) {
   Plan plan;
   plan.sync = random() % 3 == 0 ? GroupSync::kLockstep : GroupSync::kAsync;
@@ -245,7 +246,7 @@ Plan random_plan(std::mt19937& random, uint32_t groups) {
   return parse_plan(plan_text(plan));
 }
 
-// Layers of random nodes, with a reduce in each, as models have.
+// Makes layers of random nodes, with a reduce in each, as models have.
 class GraphMaker {
  public:
   GraphMaker(const Plan& plan, std::mt19937& random, std::atomic<uint64_t>& wrong)
@@ -293,7 +294,7 @@ class GraphMaker {
     return std::make_unique<TaggedOp>(std::move(in), std::move(out), is_dealt, wrong_);
   }
 
-  // Each group reads its own value, or in a reduce all.
+  // Appends a node where each group reads its own value, or in a reduce all values.
   Values parallel(Mode mode, const Values& in) {
     Values out = make_values(groups());
     std::vector<std::unique_ptr<Op>> ops;
@@ -321,7 +322,7 @@ class GraphMaker {
     return out;
   }
 
-  // Two nodes that no barrier parts, since the second reads nothing of the first.
+  // Appends two nodes with no barrier between them, since the second reads nothing of the first.
   void apart() {
     Values first = parallel(Mode::kParallel, now_);
     builder_.no_barrier();
@@ -358,7 +359,7 @@ class GraphMaker {
   uint32_t node_ = 0;
 };
 
-// A run of its own number, sometimes abandoned at a layer.
+// Runs the graph with a number of its own for the run; some runs are abandoned at a layer.
 bool run_graph(Executor& executor, ExecutionContext& context, std::mt19937& random,
                int32_t number) {
   std::vector<int32_t> tokens = {number};

@@ -1,4 +1,5 @@
-// SiLU times up over Vec16 (kernels/simd/), for ISA files, which include it after their Vec16.
+// Implements SiLU times up over Vec16 (kernels/simd/), for ISA files, which include it after their
+// Vec16.
 #pragma once
 
 #include "kernels/activation/activation.h"

@@ -31,7 +31,7 @@
 
 namespace hearth {
 
-// A packed shard as kernels see it.
+// Tells a kernel where a packed shard lies.
 struct WeightView {
   const std::byte* codes;
   const std::byte* scales;
@@ -43,10 +43,10 @@ struct WeightView {
 
 WeightView weight_view(const PackSpec& spec, const std::byte* codes, const std::byte* scales);
 
-// Bytes of scratch (64-byte aligned) that any gemm call may use, whatever its sizes.
+// A gemm call may use this many bytes of scratch (64-byte aligned), whatever its sizes.
 inline constexpr size_t kGemmScratchBytes = size_t{896} << 10;
 
-// Which activation format a pack kind multiplies with.
+// Returns the activation format that a pack kind multiplies with.
 ActFormat act_format_for(PackKind kind);
 
 struct GemmArgs {
@@ -58,13 +58,14 @@ struct GemmArgs {
   float* out;         // out[row * out_stride + 16 * (panel - panel0) + lane], overwritten
   size_t out_stride;  // floats, a multiple of 16
   std::byte* scratch;
-  // Ascending blocks within (block0, block1), at most kMostCuts: where segments meet, each a chain.
+  // The blocks where two segments meet, each a chain of its own: ascending within (block0, block1),
+  // at most kMostCuts.
   std::span<const uint32_t> cuts = {};
 };
 
 inline constexpr uint32_t kMostCuts = 7;
 
-// Panels that kernels read side by side with few rows, where memory likes several streams.
+// How many panels kernels read side by side with few rows, where memory likes several streams.
 inline constexpr uint32_t kGemmStreams = 4;
 
 using GemmFn = void (*)(const GemmArgs&);

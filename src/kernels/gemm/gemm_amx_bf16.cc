@@ -24,17 +24,17 @@ constexpr size_t kTileBytes = 1024;  // a block of a panel, or 16 x 16 outputs
 constexpr uint32_t kRowBlock = 128;
 constexpr uint32_t kPanelsAtOnce = 16;
 constexpr uint32_t kSliceBlocks = 40;
-// Outputs of a panel and the rows of a row block, tile after tile.
+// The bytes of the outputs of a panel for a row block, tile after tile.
 constexpr size_t kPanelOutputs = kTileBytes * kRowBlock / kTileRows;
 static_assert(kPanelOutputs * kPanelsAtOnce <= kChainScratchBytes);
 
-// Where outputs lie: the first, and how far apart rows, tiles of rows and panels are, in bytes.
+// The place of the first output, and how far apart rows, tiles of rows and panels are, in bytes.
 struct Outputs {
   std::byte* first;
   size_t row, tile, panel;
 };
 
-// One or two tiles of rows by one or two panels over a slice; all strides in bytes.
+// One or two tiles of rows by one or two panels over a slice; all strides are in bytes.
 struct Tiles {
   const std::byte* a;  // the first row
   size_t a_stride;
@@ -46,7 +46,8 @@ struct Tiles {
   bool prefetch;  // the weights, which come from memory
 };
 
-// Tile numbers: outputs of row tile m and panel p are 2 m + p, activations 4 + m, weights 6 + p.
+// The outputs of row tile m and panel p are tile 2 m + p, activations tile 4 + m, weights tile 6 +
+// p.
 amx::Shape shape_of(uint32_t row_tiles, uint32_t last_rows) {
   amx::Shape shape;
   for (uint32_t m = 0; m < row_tiles; ++m) {
@@ -107,8 +108,8 @@ void multiply(const Tiles& tiles) {
   if (RowTiles == 2 && Panels == 2) amx::store<3>(out1 + t.out.tile, t.out.row);
 }
 
-// `rows` rows of Panels panels over a slice; `t` says where the first tiles are. The shape is that
-// of two whole tiles before and after.
+// Multiplies `rows` rows by Panels panels over a slice; `t` says where the first tiles are. Before
+// and after the call the tiles have the shape of two whole tiles.
 template <int Panels>
 void pass_rows(Tiles t, uint32_t rows) {
   for (; rows >= 2 * kTileRows; rows -= 2 * kTileRows) {
@@ -137,7 +138,7 @@ const std::byte* weights_at(const GemmArgs& g, uint32_t panel, uint32_t block) {
   return g.w.codes + g.w.codes_panel_bytes * (g.panel0 + panel) + kTileBytes * block;
 }
 
-// At most kRowBlock rows from `row` on and kPanelsAtOnce panels from `panel` on.
+// Multiplies at most kRowBlock rows from `row` on by kPanelsAtOnce panels from `panel` on.
 void multiply_part(const GemmArgs& g, uint32_t row, uint32_t rows, uint32_t panel,
                    uint32_t panels) {
   float* out = g.out + g.out_stride * row + size_t{kPanelRows} * panel;
@@ -183,7 +184,8 @@ void many_rows(const GemmArgs& g) {
   }
 }
 
-// Four panels, or one; outputs are tiles 0 to 3, activations 4, and weights take 5 to 7 in turn.
+// Multiplies one tile of rows by four panels, or by one. Outputs are tiles 0 to 3, activations tile
+// 4, and weights take tiles 5 to 7 in turn.
 template <bool Four>
 void stream(const GemmArgs& g, uint32_t panel) {
   constexpr size_t kAhead = Four ? kPrefetchBytes / 4 : kPrefetchBytes;
@@ -232,7 +234,8 @@ void few_rows(const GemmArgs& g) {
   for (; p < g.panels; ++p) stream<false>(g, p);
 }
 
-// Subnormals count as zero, and become it, as they do for tdpbf16ps.
+// While it lives, subnormal inputs count as zero and subnormal results become zero, as with
+// tdpbf16ps.
 class NoSubnormals {
  public:
   NoSubnormals() : before_(_mm_getcsr()) { _mm_setcsr(before_ | kFlushToZero | kDenormalsAreZero); }
@@ -250,8 +253,8 @@ inline __m512 odd_of(__m512i pairs) {
   return _mm512_castsi512_ps(_mm512_and_si512(pairs, _mm512_set1_epi32(INT32_C(-65536))));
 }
 
-// What a product of tiles adds to the outputs of P panels and R rows, in its order. `ahead`: what
-// to prefetch, panels w_stride apart.
+// Adds one block to the outputs of P panels and R rows in the order of a product of tiles. `ahead`
+// points to the codes to prefetch, panels w_stride apart.
 template <int P, int R>
 [[gnu::always_inline]] inline void add_block(const std::byte* a, size_t a_stride,
                                              const std::byte* w, size_t w_stride,
@@ -291,14 +294,15 @@ template <int P, int R>
   }
 }
 
-// R rows of P panels. Not inline: its arithmetic stays between the changes of NoSubnormals.
+// Multiplies R rows by P panels. It is not inline, so that its arithmetic stays between the changes
+// of NoSubnormals.
 template <int P, int R>
 [[gnu::noinline]] void vectors(const ChainArgs& g, uint32_t panel) {
   constexpr uint32_t kAheadBlocks = 3;
   const std::byte* a = bytes_at(g, 0, g.block0);
   const std::byte* w = weights_at(g, panel, g.block0);
   const size_t a_stride = g.a.row_stride * sizeof(bf16_t), w_stride = g.w.codes_panel_bytes;
-  // Behind the end of what is read of these panels comes its beginning in the next.
+  // Behind the last block that is read of these panels comes the first of the next panels.
   const std::byte* later = w + P * w_stride - kTileBytes * (g.stream1 - g.stream0);
   float* out = g.out + size_t{kPanelRows} * panel;
   __m512 acc[P][R];

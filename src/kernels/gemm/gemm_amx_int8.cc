@@ -2,9 +2,9 @@
 //
 // A block of a panel as packed, 8 groups x 16 rows x 4 codes, is a tile as tdpbssd wants its second
 // operand; 16 rows of activations x 32 codes are the first. One instruction then gives the block's
-// 16 x 16 exact sums, where AVX-512 needs 128; what is left is the float part of the contract,
-// which each output owes once a block. Sums go through memory, since no instruction moves a tile to
-// vector registers: while one block's are multiplied, those before are added up.
+// 16 x 16 exact sums, where AVX-512 needs 128; the float part of the contract is left, which each
+// output owes once a block. Sums go through memory, since no instruction moves a tile to vector
+// registers: while one block's are multiplied, those before are added up.
 //
 //   for each slice of K, pair of panels:  unpack codes to bytes and scales to f32, in scratch
 //     for each 16 rows, panel:            the outputs in 16 registers, over the slice's blocks
@@ -12,9 +12,9 @@
 // Rows beyond the last whole tile are copied to scratch and padded with zeros, to 8 or 16. Few rows
 // are left to AVX-512, which is as fast with them; the results are the same to the bit.
 //
-// The limit: a block takes 16 cycles of the tile unit, half of what it could do on a block of 64,
-// but the sums' way through memory and the float part take three times that, so about a sixth of
-// the unit's peak is the most (half of it with halves of 16).
+// The limit is this: a block takes 16 cycles of the tile unit, half of what it could do on a block
+// of 64, but the sums' way through memory and the float part take three times that, so about a
+// sixth of the unit's peak is the most (half of it with halves of 16).
 #include <cstring>
 
 #include "kernels/gemm/gemm_avx512_kinds-inl.h"
@@ -25,23 +25,23 @@ namespace hearth {
 namespace {
 
 constexpr uint32_t kTileRows = 16, kSmallTileRows = 8;
-// Up to this many rows AVX-512 is as fast.
+// Up to this many rows AVX-512 is as fast, and takes over.
 constexpr uint32_t kFewRows = 24;
 static_assert(kFewRows >= kTileRows);
 constexpr uint32_t kTilePanels = 2;
 constexpr uint32_t kSliceBlocks = 24;
-// Sums of a block, or of a half of it.
+// The bytes of the sums of a block, or of a half of it.
 constexpr size_t kSumBytes = size_t{kTileRows} * kPanelRows * sizeof(int32_t);
 
-// A slice of a panel: signed codes, block by block as packed; per half block 16 scales, then 16
-// minima.
+// A slice of a panel holds signed codes, block by block as packed, and per half block 16 scales and
+// 16 minima.
 struct Slice {
   alignas(64) int8_t codes[kSliceBlocks * kBlock * kPanelRows];
   float scales[kSliceBlocks * 2 * kPanelRows];
   float mins[kSliceBlocks * 2 * kPanelRows];
 };
 
-// Rows that fill no tile, with zeros behind them.
+// The rows that fill no whole tile, with zeros behind them.
 struct Padded {
   alignas(64) int8_t codes[kTileRows * kSliceBlocks * kBlock];
   float scale[kTileRows * kSliceBlocks];
@@ -74,7 +74,7 @@ void unpack(const Weights& w, uint32_t block0, uint32_t blocks, Slice* to) {
   }
 }
 
-// Starts the sums of step s, a block or half of one, in tile B of those that take turns.
+// Computes the sums of step s, a block or half of one, in tile B; two tiles take turns.
 template <int Halves, int B>
 [[gnu::always_inline]] inline void multiply(const Slice& w, const Rows& a, uint32_t s,
                                             std::byte* sums) {
@@ -86,7 +86,7 @@ template <int Halves, int B>
   amx::store<B>(sums, 64);
 }
 
-// The float part of the contract for the sums of step s.
+// Adds the sums of step s to the outputs: the float part of the contract.
 template <typename Kind, int R>
 [[gnu::always_inline]] inline void add_up(const Slice& w, const Rows& a, uint32_t s,
                                           const std::byte* sums, __m512 (&acc)[R]) {
@@ -110,7 +110,7 @@ template <typename Kind, int R>
   }
 }
 
-// Where a tile's outputs lie, and how many of its rows are real.
+// Says where a tile's outputs lie, and how many of its rows are real.
 struct TileOut {
   float* out;
   size_t stride;
@@ -145,7 +145,7 @@ void tile(const Slice& w, const Rows& a, const Ahead& ahead, uint32_t blocks,
   }
 }
 
-// What one call does to a slice of K.
+// Does the work of one call on one slice of K.
 template <typename Kind>
 class SliceWork {
  public:
@@ -155,7 +155,8 @@ class SliceWork {
     if (rest != 0) pad(g.m - rest, rest);
   }
 
-  // `next` holds the block and the panels that are unpacked after these.
+  // Multiplies all rows by `count` panels. `next` holds the block and the panels that are unpacked
+  // after these.
   void panels(const Weights& w, uint32_t count, const Weights& next, float* out) {
     for (uint32_t p = 0; p < count; ++p) {
       unpack<Kind>(panel_of(w, p), begin_, blocks(), &scratch_.slices[p]);

@@ -7,7 +7,7 @@
 //   8 bits: |w| times sign(a, w), 2 * 128 * 127 = 32512, so one group does
 #include "kernels/simd/vec16_avx2-inl.h"
 
-// What follows is written over the registers above.
+// The headers below need the registers above.
 #include "kernels/gemm/gemm_fp8_tables-inl.h"
 #include "kernels/gemm/gemm_kernels.h"
 #include "kernels/gemm/gemm_vec16-inl.h"
@@ -37,7 +37,8 @@ inline Codes high_nibbles(Codes c) {
   return {low_four_bits(_mm256_srli_epi16(c.a, 4)), low_four_bits(_mm256_srli_epi16(c.b, 4))};
 }
 
-// `bits` shifted left (right if negative), of every byte what the mask leaves.
+// Returns nibbles | (bits shifted left by `left`, right if negative, & mask), with the mask in
+// every byte.
 inline __m256i add_bits(__m256i nibbles, __m256i bits, int left, char mask) {
   bits = left >= 0 ? _mm256_slli_epi16(bits, left) : _mm256_srli_epi16(bits, -left);
   return _mm256_or_si256(nibbles, _mm256_and_si256(bits, _mm256_set1_epi8(mask)));
@@ -64,8 +65,8 @@ inline Four load_four(const int8_t* p) {
 
 inline __m256i pairs_to_32(__m256i x) { return _mm256_madd_epi16(x, _mm256_set1_epi16(1)); }
 
-// Adds where it stands. GCC turns a chain of integer additions into a tree, whose leaves then take
-// all registers and more (a third of the speed of a tile).
+// Adds to `sum` at this very place in the code. GCC turns a chain of integer additions into a tree,
+// whose leaves then take all registers and more (a third of the speed of a tile).
 inline void accumulate16(__m256i& sum, __m256i x) {
   sum = _mm256_add_epi16(sum, x);
   asm("" : "+x"(sum));
@@ -75,7 +76,7 @@ inline void accumulate32(__m256i& sum, __m256i x) {
   asm("" : "+x"(sum));
 }
 
-// float(x + offset) of 16 integers.
+// Returns float(x + offset) for 16 integers x.
 inline Vec16 to_float(__m256i a, __m256i b, int32_t offset) {
   const __m256i o = _mm256_set1_epi32(offset);
   return {_mm256_cvtepi32_ps(_mm256_add_epi32(a, o)), _mm256_cvtepi32_ps(_mm256_add_epi32(b, o))};

@@ -1,5 +1,5 @@
-// What the AVX-512 GEMM files share; included by them only. A tile is P panels x R rows of the
-// output held in registers; `for_tiles` cuts M rows into tiles of even height.
+// Helpers that the AVX-512 GEMM files share; only they include this file. A tile is P panels x R
+// rows of the output held in registers; `for_tiles` cuts M rows into tiles of even height.
 #pragma once
 
 #include <immintrin.h>
@@ -18,13 +18,13 @@
 namespace hearth {
 namespace {
 
-// How far ahead of the loads the codes are prefetched. On Zen 5 the hardware alone reaches 71 % of
+// The codes are prefetched this far ahead of the loads. On Zen 5 the hardware alone reaches 71 % of
 // the read bandwidth, 4 KiB ahead gives 93 %.
 inline constexpr size_t kPrefetchOneRow = 6144;
 inline constexpr size_t kPrefetchBytes = 8192;
 
 inline __m512i load_codes(const std::byte* p) { return _mm512_loadu_si512(p); }
-// Four bytes of activations in all lanes.
+// Returns four bytes of activations in all lanes.
 inline __m512i broadcast4(const void* p) {
   int32_t four;
   std::memcpy(&four, p, sizeof four);
@@ -37,14 +37,14 @@ inline __m512 load_f16(const std::byte* p) {
   return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
 }
 
-// Where what is prefetched waits. In L2 where prefetches run far ahead of a tile that reads its
-// weights once: an L1 of 32 KiB has no room for them beside several rows of activations (Zen 4:
-// with 4 rows of int8 L2 is 1.2 to 1.5 times as fast, with one row of kQ4_0 0.9 times on one
-// thread).
+// The cache that prefetched bytes wait in. It is L2 where prefetches run far ahead of a tile that
+// reads its weights once: an L1 of 32 KiB has no room for them beside several rows of activations
+// (Zen 4: with 4 rows of int8 L2 is 1.2 to 1.5 times as fast, with one row of kQ4_0 0.9 times on
+// one thread).
 enum class Cache { kL1, kL2 };
 
-// Inlined by force: GCC takes a function that only prefetches for one without effect and drops the
-// call.
+// It is inlined by force: GCC takes a function that only prefetches for one without effect and
+// drops the call.
 template <Cache To = Cache::kL1>
 [[gnu::always_inline]] inline void prefetch_bytes(const std::byte* p, size_t bytes) {
   for (size_t i = 0; i < bytes; i += 64) {
@@ -53,7 +53,7 @@ template <Cache To = Cache::kL1>
   }
 }
 
-// Starts a tile at what the slices of K before this one left in `out`, or at zero.
+// Starts a tile at the sums that earlier slices of K left in `out`, or at zero.
 template <int P, int R>
 [[gnu::always_inline]] inline void load_tile(const float* out, size_t stride, bool first,
                                              __m512 (&acc)[P][R]) {
@@ -84,7 +84,7 @@ template <int P, int R>
   }
 }
 
-// Adds a tile to one on its left.
+// Adds to a tile the stored tile on its left.
 template <int P, int R>
 [[gnu::always_inline]] inline void add_tile(const float* left, size_t stride, __m512 (&acc)[P][R]) {
   HEARTH_UNROLL
@@ -112,7 +112,7 @@ inline void for_tiles(uint32_t m, uint32_t max_rows, Fn&& fn) {
   }
 }
 
-// The same for K: calls fn(first block, end block) for slices of at most `max_blocks`.
+// Calls fn(first block, end block) for slices of K of at most `max_blocks`, as even as can be.
 template <typename Fn>
 inline void for_slices(uint32_t block0, uint32_t block1, uint32_t max_blocks, Fn&& fn) {
   uint32_t blocks = block1 - block0;

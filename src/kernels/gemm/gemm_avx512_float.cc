@@ -10,10 +10,10 @@ namespace {
 
 constexpr uint32_t kTileRows = 12;
 constexpr uint32_t kTilePanels = 2;
-// Up to these rows a tile has 4 panels.
+// Up to so many rows a tile has 4 panels.
 constexpr uint32_t kWideRows = 3;
 constexpr uint32_t kWidePanels = 4;
-// Bytes of codes in a slice of K of one panel: two of them stay in L2 for all rows.
+// The bytes of codes in a slice of K of one panel: two slices stay in L2 for all rows.
 constexpr size_t kSliceBytes = size_t{64} << 10;
 
 // A kind tells how many elements of K a step takes, the bytes of 16 rows of them, how to load those
@@ -91,7 +91,7 @@ auto tile_fn(uint32_t rows, std::integer_sequence<int, R...>) {
   return kTiles[rows - 1];
 }
 
-// All rows of P panels.
+// Multiplies all rows by P panels.
 template <typename Kind, int P>
 void gemm_panels(const GemmArgs& g, uint32_t panel, float* out) {
   constexpr uint32_t kMaxRows = P == kWidePanels ? kWideRows : kTileRows;

@@ -6,14 +6,14 @@
 
 #include "kernels/simd/vec16_avx512-inl.h"
 
-// What follows is written over the registers above.
+// The headers below need the registers above.
 #include "kernels/gemm/gemm_fp8_tables-inl.h"
 #include "kernels/gemm/gemm_kernels.h"
 
 namespace hearth {
 namespace {
 
-// Several panels at a time, since one chain of vdpbf16ps would wait for itself.
+// A tile has several panels, since one chain of vdpbf16ps would wait for itself.
 struct Fp8Shape {
   static constexpr int kWideRows = 3, kWidePanels = 2;
   static constexpr int kFewRows = 8, kPanels = 2;

@@ -1,14 +1,14 @@
 // AVX-512 VNNI kernels of the quantised pack kinds.
 //
-// One lane a weight row: a register of 64 codes holds 16 rows x 4 elements of K, and vpdpbusd with
-// a broadcast of 4 activation codes adds a group's products to 16 sums; the activations' bias takes
-// the codes' offset back. One tile function serves every kind and every M. Few rows: one tile of a
-// panel has them all and unpacks in registers, so that memory is read once and evenly. Many rows: a
-// slice of two panels is unpacked once to the 8-bit form of the same sums, and the tiles of all
-// rows read that from L2.
+// Each weight row has a lane: a register of 64 codes holds 16 rows x 4 elements of K, and vpdpbusd
+// with a broadcast of 4 activation codes adds a group's products to 16 sums; the activations' bias
+// takes the codes' offset back. One tile function serves every kind and every M. Few rows: one tile
+// of a panel has them all and unpacks in registers, so that memory is read once and evenly. Many
+// rows: a slice of two panels is unpacked once to the 8-bit form of the same sums, and the tiles of
+// all rows read that from L2.
 //
-// The limit of a tile on Zen 4 and 5: the pipes that execute vpdpbusd also execute the mul and fma
-// that end a block, and nothing else of it, so 8 of 10 slots are dot products: 80 % of the int8
+// A tile's limit on Zen 4 and 5 is this: the pipes that execute vpdpbusd also execute the mul and
+// fma that end a block, and nothing else of it, so 8 of 10 slots are dot products: 80 % of the int8
 // peak (67 % with halves of 16, 73 % and 57 % with minima).
 #include <bit>
 #include <span>
@@ -21,20 +21,21 @@ namespace hearth {
 namespace {
 
 constexpr uint32_t kTilePanels = 2;
-// From this many rows on a tile of one panel holds a block's codes in registers for all of them.
+// With this many rows or more, a tile of one panel holds a block's codes in registers for all of
+// them.
 constexpr int kHeldRows = 5;
-// Rows of a tile: what fits the registers beside so many panels.
+// How many rows of a tile fit the registers beside so many panels.
 constexpr uint32_t tile_rows(uint32_t panels) {
   return panels == kGemmStreams ? 3 : panels == kTilePanels ? 6 : 16;
 }
-// Codes of one panel in a slice of K. Two panels come from L2, a line in 7 cycles, which a tile
-// does not notice; what it notices is how often it begins and ends: 12 KiB, for which L1 has room,
+// The bytes of codes of one panel in a slice of K. Two panels come from L2, a line in 7 cycles,
+// which costs a tile nothing; beginning and ending more often does: 12 KiB, for which L1 has room,
 // are slower.
 constexpr size_t kSliceBytes = size_t{48} << 10;
-// From this many rows on unpacking to scratch pays.
+// With this many rows or more, unpacking to scratch pays.
 constexpr uint32_t kUnpackRows = 24;
 
-// The sums' start: what the offset of the codes adds to them, taken off.
+// Returns the sums' start, which takes off what the codes' offset will add.
 template <typename Kind>
 inline __m512i start(const int32_t* bias) {
   if constexpr (Kind::kOffset == 0) return _mm512_setzero_si512();
@@ -45,7 +46,7 @@ inline __m512i start(const int32_t* bias) {
   return x;
 }
 
-// Ends half `h` of block i for R rows: the float part of the contract.
+// Ends half `h` of block i for R rows, by the float part of the contract.
 template <typename Kind, int R>
 [[gnu::always_inline]] inline void finish(const Rows& a, uint32_t i, int h, __m512 scale,
                                           __m512 min, const __m512i* dot, __m512* acc) {
@@ -71,8 +72,8 @@ template <typename Kind>
   return _mm512_setzero_ps();
 }
 
-// One block of P panels, or one of its halves where `pass` halves are taken one after the other: a
-// group's codes meet all rows as soon as they are unpacked.
+// Adds one block of P panels, or half `Pass` of it where the halves are taken one after the other.
+// A group's codes meet all rows as soon as they are unpacked.
 template <typename Kind, int P, int R, int Pass>
 [[gnu::always_inline]] inline void block(const Weights& w, const Rows& a, uint32_t i,
                                          __m512 (&acc)[P][R]) {
@@ -120,7 +121,7 @@ template <typename Kind, int P, int R, int Pass>
   }
 }
 
-// A block of one panel in registers.
+// Holds a block of one panel in registers.
 template <typename Kind>
 struct HeldBlock {
   __m512i codes[8];
@@ -128,8 +129,8 @@ struct HeldBlock {
   __m512 mins[Kind::kHalves];
 };
 
-// Rows [R0, R) with that block, a few at a time, so that their sums leave the codes their registers
-// and are chains enough to hide a dot product's latency.
+// Multiplies rows [R0, R) by a held block, a few at a time: few enough that their sums leave the
+// codes their registers, and enough that their chains hide a dot product's latency.
 template <typename Kind, int R, int R0>
 [[gnu::always_inline]] inline void rows_with(const HeldBlock<Kind>& w, const Rows& all, uint32_t i,
                                              __m512 (&acc)[R]) {
@@ -159,7 +160,7 @@ template <typename Kind, int R, int R0>
   if constexpr (R0 + N < R) rows_with<Kind, R, R0 + N>(w, all, i, acc);
 }
 
-// One block of one panel: first all its codes, then all rows.
+// Adds one block of one panel: first loads all its codes, then takes all rows.
 template <typename Kind, int R>
 [[gnu::always_inline]] inline void held_block(const Weights& w, const Rows& a, uint32_t i,
                                               __m512 (&acc)[R]) {
@@ -175,7 +176,8 @@ template <typename Kind, int R>
   rows_with<Kind, R, 0>(held, a, i, acc);
 }
 
-// For the only tile of its panels: what the same tile, or the next one, reads a little later.
+// Returns the prefetches of a tile that is the only one of its panels: bytes that the same tile, or
+// the next one, reads a little later.
 template <typename Kind, int P>
 Ahead further_on(const GemmArgs& g, const Weights& w) {
   constexpr size_t kPrefetchStream = 3072;
@@ -185,7 +187,7 @@ Ahead further_on(const GemmArgs& g, const Weights& w) {
                Kind::kCodeBytes;
   const std::byte* codes = w.codes + Kind::kCodeBytes * (w.block + far);
   const std::byte* scales = w.scales + Kind::scales_start(w) + Kind::kScaleBytes * (w.block + far);
-  // Behind the end of these panels come the next P.
+  // Behind the end of these panels the next P are prefetched.
   size_t length = g.block1 - w.block;
   return {.to = P == 1 && g.m > 1 ? Cache::kL2 : Cache::kL1,
           .codes = codes,
@@ -199,16 +201,16 @@ Ahead further_on(const GemmArgs& g, const Weights& w) {
           .scales_step = Kind::kScaleBytes};
 }
 
-// The blocks of a tile; it starts with what `out` holds, or with zero if they are the first. Where
-// they are cut (GemmArgs::cuts), they are all.
+// The blocks of a tile. The tile starts with what `out` holds, or with zero if the blocks are the
+// first. Where K is cut (GemmArgs::cuts), they are all blocks of the call.
 struct Run {
   uint32_t blocks;
   bool first;
   std::span<const uint32_t> cuts;
 };
 
-// P panels and R rows. Sums of left branches wait on a stack, which holds as many of them behind
-// segment s as s + 1 has ones in binary.
+// Multiplies P panels by R rows. Sums of left branches wait on a stack; behind segment s it holds
+// as many of them as s + 1 has ones in binary.
 template <typename Kind, int P, int R>
 void tile(const Weights& weights, const Rows& rows, const Ahead& ahead, const Run& run, float* out,
           size_t out_stride) {
@@ -249,8 +251,8 @@ TileFn tile_fn(uint32_t rows, std::integer_sequence<int, R...>) {
   return kTiles[rows - 1];
 }
 
-// All rows of P panels over a run of blocks from block0 on, which start at w.block. `ahead(t, n)`
-// says what tile t of n prefetches.
+// Multiplies all rows by P panels over `run`, whose blocks start at block0 of the activations and
+// at w.block of the weights. `ahead(t, n)` returns the prefetches of tile t of n.
 template <typename Kind, int P, typename AheadFn>
 void tiles(const GemmArgs& g, const Weights& w, uint32_t block0, const Run& run, AheadFn ahead,
            float* out) {
@@ -264,7 +266,7 @@ void tiles(const GemmArgs& g, const Weights& w, uint32_t block0, const Run& run,
 template <typename Kind>
 constexpr uint32_t kSliceBlocks = kSliceBytes / Kind::Unpacked::kCodeBytes;
 
-// Blocks [block0, block0 + blocks) of P panels as Kind::Unpacked in `scratch`.
+// Unpacks blocks [block0, block0 + blocks) of P panels to Kind::Unpacked in `scratch`.
 template <typename Kind, int P>
 Weights unpack(const Weights& w, uint32_t block0, uint32_t blocks, std::byte* scratch) {
   using To = typename Kind::Unpacked;

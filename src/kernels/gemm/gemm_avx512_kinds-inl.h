@@ -1,6 +1,6 @@
 // The quantised pack kinds as the AVX-512 and AMX kernels see them: a kind says how to make the
-// codes of a group (unsigned, with an offset) and the scales of a block; and what a tile
-// prefetches.
+// codes of a group (unsigned, with an offset) and the scales of a block. Also the prefetches of a
+// tile.
 #pragma once
 
 #include <cstring>
@@ -12,7 +12,7 @@
 namespace hearth {
 namespace {
 
-// Consecutive panels of codes and scales; a tile starts at `block` of them.
+// The codes and scales of consecutive panels; a tile starts at their block `block`.
 struct Weights {
   const std::byte* codes;
   const std::byte* scales;
@@ -23,8 +23,8 @@ struct Weights {
   uint32_t block;
 };
 
-// Rows of activations, at the first block of the tile's K range. Those of the per-block arrays lie
-// stride / 32 apart, bias and sum have one entry a block or one a half.
+// Rows of activations, at the first block of the tile's K range. Rows of the per-block arrays lie
+// stride / 32 apart; bias and sum have one entry a block or one a half.
 struct Rows {
   const int8_t* codes;
   const float* scale;
@@ -33,7 +33,7 @@ struct Rows {
   size_t stride;
 };
 
-// The shard's panels from `panel` on.
+// Returns the shard's panels from `panel` on.
 inline Weights weights_from(const GemmArgs& g, uint32_t panel, uint32_t block) {
   return {.codes = g.w.codes + g.w.codes_panel_bytes * panel,
           .scales = g.w.scales + g.w.scales_panel_bytes * panel,
@@ -55,7 +55,7 @@ Rows rows_from(const GemmArgs& g, uint32_t row, uint32_t block) {
           .stride = g.a.row_stride};
 }
 
-// The same from row `row` of them on.
+// Returns the rows from row `row` of `a` on.
 template <typename Kind>
 [[gnu::always_inline]] inline Rows rows_behind(const Rows& a, size_t row) {
   const size_t at = a.stride / kBlock * row;
@@ -72,7 +72,8 @@ inline __m512i nibbles(const std::byte* codes, int g) {
   return _mm512_and_si512(x, _mm512_set1_epi8(0x0f));
 }
 
-// low | (bits shifted left by `shift`, right if negative, & mask), the mask being every byte's.
+// Returns low | (bits shifted left by `shift`, right if negative, & mask), with the mask in every
+// byte.
 inline __m512i with_bits(__m512i low, __m512i bits, int shift, char mask) {
   constexpr int kOrOfAnd = 0xf8;  // a | (b & c)
   if (shift > 0) bits = _mm512_slli_epi16(bits, static_cast<unsigned>(shift));
@@ -220,8 +221,9 @@ struct KindOfPack<PackKind::kI8x16> : std::type_identity<KindI8<2, true>> {};
 template <PackKind kind>
 using KindOf = typename KindOfPack<kind>::type;
 
-// What a tile prefetches with each of its blocks: `step` bytes of the codes and of the scales of
-// each panel, one after the other; from block `split` on counted from other origins.
+// With each of its blocks a tile prefetches codes_step bytes of the codes and scales_step bytes of
+// the scales of each panel, one after the other; from block `split` on they are counted from the
+// `later` pointers.
 struct Ahead {
   Cache to;
   const std::byte* codes;
@@ -235,8 +237,8 @@ struct Ahead {
   size_t scales_step;
 };
 
-// For tile `t` of `tiles` over the same slice: its share of the next slice, which starts at w.block
-// of w. Memory is then read evenly and not in one burst a slice.
+// Returns the prefetches of tile `t` of `tiles` over one slice: its share of the next slice, which
+// starts at block w.block. So memory is read evenly and not in one burst a slice.
 template <typename Kind>
 Ahead next_slice(const Weights& w, uint32_t blocks, uint32_t t, uint32_t tiles) {
   auto share = [&](size_t bytes) {
@@ -258,8 +260,8 @@ Ahead next_slice(const Weights& w, uint32_t blocks, uint32_t t, uint32_t tiles) 
   return ahead;
 }
 
-// The first `bytes` of at most `Lines` cache lines, usually all. Branches that always go the same
-// way, since a loop over `bytes` would cost a mispredicted exit each time.
+// Prefetches the first `bytes` of at most `Lines` cache lines, usually all. Its branches always go
+// the same way, while a loop over `bytes` would cost a mispredicted exit each time.
 template <Cache To, size_t... Lines>
 [[gnu::always_inline]] inline void prefetch_some(const std::byte* p, size_t bytes,
                                                  std::index_sequence<Lines...>) {

@@ -14,7 +14,7 @@
 namespace hearth {
 namespace {
 
-// Bytes of codes in a slice of K of one panel: it stays in L1 for the tiles of all rows.
+// The bytes of codes in a slice of K of one panel, which stays in L1 for the tiles of all rows.
 constexpr size_t kFloatSliceBytes = size_t{16} << 10;
 
 using Bf16Pair = Vec16Pair;
@@ -117,7 +117,7 @@ void float_tile_of(uint32_t rows, const FloatTile<Kind>& t, std::integer_sequenc
   kTiles[rows - 1](t);
 }
 
-// All rows of P panels, in tiles of at most Rows.
+// Multiplies all rows by P panels, in tiles of at most Rows rows.
 template <typename Kind, int P, int Rows>
 void float_panels(const GemmArgs& g, uint32_t panel, float* out) {
   constexpr size_t kBlockBytes = kBlock / Kind::kStep * Kind::kStepBytes;
@@ -141,7 +141,7 @@ void float_panels(const GemmArgs& g, uint32_t panel, float* out) {
   });
 }
 
-// Panels side by side with so many rows.
+// Returns how many panels are read side by side with m rows.
 constexpr uint32_t float_panels_for(uint32_t m) { return m == 1 ? 4 : m <= 3 ? 2 : 1; }
 
 template <typename Kind>

@@ -40,17 +40,17 @@ struct FromDecoded {
   Fp8Pairs load(const std::byte* p) const { return {load_codes(p), load_codes(p + 64)}; }
 };
 
-// What the panels of a tile have of one super-block.
+// The columns of a tile's panels that lie in one super-block.
 struct Fp8Piece {
   const std::byte* codes;   // of the first panel
   const std::byte* scales;  // the super-block's Fp8Scale of the first panel
   size_t codes_stride, scales_stride;
   size_t groups;
-  size_t ahead, scales_ahead;  // bytes from here to what is to be prefetched meanwhile
+  size_t ahead, scales_ahead;  // bytes from here to the prefetched ones
   bool first;                  // of the super-blocks
 };
 
-// The panels' sums of a piece are multiplied by this.
+// Returns the scales by which the sums of a panel over one super-block are multiplied.
 inline Vec16 fp8_scales(const std::byte* p) {
   Fp8Scale s;
   std::memcpy(&s, p, sizeof s);
@@ -70,7 +70,7 @@ struct Fp8Rows {
   size_t out_stride;
 };
 
-// `weights`: of the first panel, as Source reads them.
+// `weights` points to the first panel's weights, as Source reads them.
 template <typename Source, bool Prefetch, int P, int R>
 void fp8_tile(const Fp8Piece& piece, const std::byte* weights, size_t weights_stride,
               const Fp8Rows& rows) {
@@ -137,8 +137,9 @@ void fp8_decode(const Fp8Piece& piece, std::byte* decoded) {
   }
 }
 
-// Blocks [begin, end) of P panels, all in one super-block. What is prefetched lies kPrefetchBytes
-// on in each of them or, behind the end of what the caller reads of a panel, in the next P panels.
+// Returns the piece of blocks [begin, end) of P panels, all in one super-block. Prefetches go
+// kPrefetchBytes further on in each panel or, behind the last block that the caller reads of it,
+// into the next P panels.
 template <int P>
 Fp8Piece fp8_piece(const ChainArgs& g, uint32_t panel, uint32_t begin, uint32_t end) {
   constexpr uint32_t kFar = kPrefetchBytes / kFp8BlockBytes;
@@ -158,7 +159,7 @@ Fp8Piece fp8_piece(const ChainArgs& g, uint32_t panel, uint32_t begin, uint32_t 
           .first = begin == g.block0};
 }
 
-// All rows of P panels; at most FewRows where these are not 0.
+// Multiplies all rows by P panels; there are at most FewRows rows where FewRows is not 0.
 template <int P, int FewRows>
 void fp8_panels(const ChainArgs& g, uint32_t panel, float* out) {
   for (uint32_t begin = g.block0; begin < g.block1;) {
@@ -214,7 +215,7 @@ void fp8_chains(const ChainArgs& g) {
   }
 }
 
-// WidePanels: read side by side up to kWideRows rows.
+// WidePanels panels are read side by side with up to kWideRows rows.
 template <int WidePanels = Fp8Shape::kWidePanels>
 void gemm_fp8(const GemmArgs& g) {
   using S = Fp8Shape;

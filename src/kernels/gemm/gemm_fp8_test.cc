@@ -18,7 +18,7 @@
 namespace hearth {
 namespace {
 
-// The value of a code, from its fields.
+// Computes the value of a code from its fields.
 double code_value(uint8_t code) {
   const int exponent = code >> 3 & 15, mantissa = code & 7;
   if (exponent == 15 && mantissa == 7) return std::nan("");
@@ -144,8 +144,8 @@ class Encoder {
   double values_[256];
 };
 
-// No proof but a measure: 1e-8 to 4e-8 for data of both signs, up to 3.5e-7 where no term cancels.
-// What holds for any data, (128 + K / 128) 2^-24, is tested in gemm_test.cc.
+// The bound is measured, not proved: 1e-8 to 4e-8 for data of both signs, up to 3.5e-7 where no
+// term cancels. The bound for any data, (128 + K / 128) 2^-24, is tested in gemm_test.cc.
 TEST_P(Fp8Test, ErrorIsBelowAMillionthOfTheMagnitudes) {
   for (auto [n, k, data] : {std::tuple{200u, 300u, Data::kGaussian},
                             {33u, 2048u, Data::kAnyCode},

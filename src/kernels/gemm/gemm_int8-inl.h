@@ -26,11 +26,11 @@
 namespace hearth {
 namespace {
 
-// Blocks of K in a slice: 512 B of codes and up to 256 B of scales each, beside the activations in
-// 32 KiB of L1.
+// How many blocks of K make a slice: each has 512 B of codes and up to 256 B of scales, which lie
+// beside the activations in 32 KiB of L1.
 constexpr uint32_t kInt8SliceBlocks = 24;
 
-// A panel; `block` is where a tile starts.
+// The codes and scales of one panel; a tile starts at block `block`.
 struct PanelView {
   const std::byte* codes;
   const std::byte* scales;
@@ -171,7 +171,7 @@ struct Int8Tile {
   size_t out_stride;
 };
 
-// Half h of a block (or all of it): the exact integers, then the float part of the contract.
+// Adds half h of a block (or all of it): the exact integers, then the float part of the contract.
 template <typename Kind, int R>
 [[gnu::always_inline]] inline void int8_half(const Int8Tile& t, uint32_t i, int h,
                                              Vec16 (&acc)[R]) {
@@ -179,7 +179,7 @@ template <typename Kind, int R>
   using Dot = Dots<Kind::kBits>;
   const std::byte* codes = t.w.codes + Kind::kCodeBytes * (t.w.block + i);
   Dot dot[R];
-  // Of a whole block of nibbles, low and high are taken in turn: they share a load.
+  // The low and the high nibbles of a whole block are taken in turn, since they share a load.
   auto group = [&](int step) {
     return Kind::kHalves == 1 ? step / 2 + 4 * (step % 2) : kGroups * h + step;
   };
@@ -248,7 +248,7 @@ void int8_tile_of(uint32_t rows, const Int8Tile& t, std::integer_sequence<int, R
   kTiles[rows - 1](t);
 }
 
-// All rows over blocks [block0, block0 + blocks) of the shard, which start at w.block.
+// Multiplies all rows over blocks [block0, block0 + blocks) of the shard, which start at w.block.
 template <typename Kind>
 void int8_tiles(const GemmArgs& g, const PanelView& w, uint32_t block0, uint32_t blocks,
                 bool stream, float* out) {
@@ -270,7 +270,7 @@ void int8_tiles(const GemmArgs& g, const PanelView& w, uint32_t block0, uint32_t
   });
 }
 
-// Blocks [block0, block0 + blocks) of a panel as Kind::Unpacked in `scratch`.
+// Unpacks blocks [block0, block0 + blocks) of a panel to Kind::Unpacked in `scratch`.
 template <typename Kind>
 PanelView unpack_slice(const PanelView& w, uint32_t block0, uint32_t blocks, std::byte* scratch) {
   using To = typename Kind::Unpacked;

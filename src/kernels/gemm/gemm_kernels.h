@@ -11,7 +11,7 @@
   X(kFP8, fp8, level)                 \
   HEARTH_AMX_GEMM_KERNELS(X, level)
 
-// AMX has these alone; its level takes the others from AVX-512.
+// AMX has kernels of its own for these kinds only; its level takes the others from AVX-512.
 #define HEARTH_AMX_GEMM_KERNELS(X, level) \
   X(kBF16, bf16, level)                   \
   HEARTH_INT8_GEMM_KERNELS(X, level)
@@ -33,7 +33,7 @@ HEARTH_GEMM_KERNELS(HEARTH_DECLARE_GEMM, avx2)
 HEARTH_GEMM_KERNELS(HEARTH_DECLARE_GEMM, avx512)
 HEARTH_GEMM_KERNELS(HEARTH_DECLARE_GEMM, neon)
 HEARTH_AMX_GEMM_KERNELS(HEARTH_DECLARE_GEMM, amx)
-// The kernels of AVX-512 for processors that read several streams faster than one: the AMX level
+// These are AVX-512 kernels for processors that read several streams faster than one: the AMX level
 // has them for few rows, and for kFP8. (On Zen 4 kFP8 is 1.05 to 1.14 times as fast in two streams
 // as in four.)
 HEARTH_INT8_GEMM_KERNELS(HEARTH_DECLARE_GEMM, avx512_streams)

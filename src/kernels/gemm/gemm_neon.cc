@@ -1,9 +1,9 @@
 // NEON kernels (gemm_float-inl.h, gemm_fp8-inl.h, gemm_int8-inl.h over four registers of 4 lanes).
-// The integer dot product is sdot, which takes signed codes: 4 and 6 bits are, 8 bits lose their
-// offset of 128.
+// The integer dot product is sdot, which takes signed codes: codes of 4 and 6 bits are signed as
+// they are, codes of 8 bits lose their offset of 128.
 #include "kernels/simd/vec16_neon-inl.h"
 
-// What follows is written over the registers above.
+// The headers below need the registers above.
 #include "kernels/gemm/gemm_fp8_tables-inl.h"
 #include "kernels/gemm/gemm_kernels.h"
 #include "kernels/gemm/gemm_vec16-inl.h"
@@ -37,7 +37,8 @@ inline Codes low_nibbles(const Codes& c) {
 inline Codes high_nibbles(const Codes& c) {
   return each_of(c, [](uint8x16_t x) { return vshrq_n_u8(x, 4); });
 }
-// `bits` shifted left (right if negative), of every byte what the mask leaves.
+// Returns nibbles | (bits shifted left by `left`, right if negative, & mask), with the mask in
+// every byte.
 inline Codes with_bits(const Codes& nibbles, const Codes& bits, int left, uint8_t mask) {
   const int8x16_t shift = vdupq_n_s8(static_cast<int8_t>(left));
   Codes out;

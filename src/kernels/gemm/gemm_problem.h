@@ -12,8 +12,8 @@
 
 namespace hearth {
 
-// Uninitialised 64-byte aligned bytes (2 MiB aligned and advised to be huge pages from 2 MiB on),
-// padded so that nothing else lies within a page of their end.
+// A buffer of uninitialised 64-byte aligned bytes (2 MiB aligned and advised to be huge pages from
+// 2 MiB on), padded so that nothing else lies within a page of their end.
 class Buffer {
  public:
   explicit Buffer(size_t bytes);
@@ -46,7 +46,7 @@ struct Problem {
   WeightView weights() const { return weight_view(spec, codes.data(), scales.data()); }
 };
 
-// A shard of panels * 16 rows and blocks * 32 columns that starts `phase` blocks into a
+// Makes a shard of panels * 16 rows and blocks * 32 columns that starts `phase` blocks into a
 // super-block, and m rows of activations.
 Problem make_problem(PackKind kind, uint32_t panels, uint32_t blocks, uint32_t phase, uint32_t m,
                      Fill fill, uint32_t seed);

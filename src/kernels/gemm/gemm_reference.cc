@@ -24,7 +24,7 @@ struct Element {
   float min;
 };
 
-// Where element j of lane r in block b of a panel lies: the code's group and place.
+// Says where element j of lane r in block b of a panel lies.
 struct Place {
   const std::byte* codes;   // of the panel
   const std::byte* scales;  // of the panel
@@ -32,7 +32,7 @@ struct Place {
 
   size_t half() const { return j / 16; }
   size_t group() const { return j / 4; }
-  // Index of a byte in [g][16][4], for the groups of one block.
+  // Returns the index of the element's byte in [g][16][4], the groups of one block.
   size_t in_groups(size_t g) const { return (g * kPanelRows + r) * 4 + j % 4; }
 };
 
@@ -45,7 +45,7 @@ int nibble(const Place& at, size_t block_bytes) {
   return at.group() < 4 ? byte & 15 : byte >> 4;
 }
 
-// kQ4_K and kQ5_K: an element with its code.
+// Returns an element of kQ4_K or kQ5_K, given its code.
 Element with_minimum(const WeightView& w, const Place& at, int code) {
   const std::byte* super = at.scales + 64 * ((at.b + w.phase) / kSuperBlocks);
   const std::byte* block = at.scales + size_t{64} * w.supers + 32 * at.b;
@@ -125,7 +125,7 @@ Element element(PackKind kind, const WeightView& w, uint32_t row, uint32_t k) {
   return {};
 }
 
-// The contract's chain over one row of activations.
+// Computes the contract's chain over one row of activations.
 float chain_float(PackKind kind, const GemmArgs& g, const ActView& a, uint32_t row) {
   float acc = 0;
   for (uint32_t k = g.block0 * kBlock; k < g.block1 * kBlock; ++k) {

@@ -1,20 +1,20 @@
-// What GEMM is, from the definition of the pack alone. `gemm_truth` is what the kernels are tested
-// against; the kernels of Isa::kReference (gemm_kernels.h) follow the float chain of the contract
-// step by step, so the other levels can be compared with them bit by bit.
+// The reference defines GEMM by the pack's definition alone. The kernels are tested against
+// `gemm_truth`; the kernels of Isa::kReference (gemm_kernels.h) follow the float chain of the
+// contract step by step, so the other levels can be compared with them bit by bit.
 #pragma once
 
 #include "kernels/gemm/gemm.h"
 
 namespace hearth {
 
-// One weight: value = scale * code + min, as the pack's documentation gives it.
+// A weight's value is scale * code + min, as the pack's documentation says.
 struct WeightElement {
   double code;   // the offset taken off
   double scale;  // 1 for the plain kinds
-  double min;    // what is added: -dmin m for kQ4_K, kQ5_K
+  double min;    // is added: -dmin m for kQ4_K, kQ5_K
 };
 
-// Element k of row `row` of the shard.
+// Returns element k of row `row` of the shard.
 WeightElement weight_element(PackKind kind, const WeightView& w, uint32_t row, uint32_t k);
 
 struct TruthArgs {
@@ -30,7 +30,7 @@ struct Truth {
   double magnitude;  // the sum of (|scale code| + |min|) |a|, which bounds a kernel's error
 };
 
-// One output in double precision. Activations are what the buffers say: code * scale.
+// Computes one output in double precision. An activation is what the buffers say: code * scale.
 Truth gemm_truth(const TruthArgs& t);
 
 }  // namespace hearth

@@ -11,7 +11,7 @@
 namespace hearth {
 namespace {
 
-// Where the scratch of a kernel of one chain ends. Behind it lie the sums of right branches, one a
+// The scratch of a kernel of one chain ends here. Behind it lie the sums of right branches, one a
 // level of the tree.
 constexpr size_t kChainScratchBytes = size_t{512} << 10;
 constexpr uint32_t kBranchRows = 256;
@@ -20,8 +20,8 @@ static_assert(std::bit_width(kMostCuts) * kBranchRows * kBranchPanels * kPanelRo
                   sizeof(float) <=
               kGemmScratchBytes - kChainScratchBytes);
 
-// A product of one chain. What a kernel prefetches goes on within the blocks [stream0, stream1),
-// which the caller reads of these panels before the next ones.
+// A product of one chain. Prefetches go on within the blocks [stream0, stream1), all of which the
+// caller reads of these panels before it goes on to the next panels.
 struct ChainArgs : GemmArgs {
   uint32_t stream0, stream1;
 };
@@ -50,7 +50,8 @@ void add_segments(const GemmArgs& g, uint32_t begin, uint32_t end, float* branch
   }
 }
 
-// Calls chain(ChainArgs) for each segment of so many panels at a time, and adds what they give.
+// Calls chain(ChainArgs) for each segment of `panels_at_once` panels at a time, and adds the
+// segments' outputs.
 template <typename Chain>
 void for_segments(const GemmArgs& g, uint32_t panels_at_once, Chain chain) {
   if (g.m == 0) return;

@@ -34,10 +34,10 @@ struct Range {
   std::vector<uint32_t> cuts = {};
 };
 
-// The whole shard.
+// Returns the range that is the whole shard.
 Range all_of(const Problem& p) { return {0, p.spec.panels(), 0, p.spec.blocks()}; }
 
-// Outputs as bits, with a spare row and spare columns that must stay poisoned.
+// Outputs are kept as bits, with a spare row and spare columns that must stay poisoned.
 class Outputs {
  public:
   Outputs(uint32_t m, uint32_t columns)
@@ -113,7 +113,7 @@ class GemmTest : public testing::TestWithParam<std::tuple<Isa, PackKind>> {
     }
   }
 
-  // Equal to the contract's chain, bit by bit; AVX-512 and AMX have another one for BF16.
+  // Expects the contract's chain, bit by bit; AVX-512 and AMX have another chain for BF16.
   void expect_contract(const Problem& p, uint32_t m, const Range& range) const {
     const bool dots = isa() == Isa::kAvx512 || isa() == Isa::kAmx;
     if (dots && act_format_for(kind()) == ActFormat::kBF16) return;
@@ -152,7 +152,7 @@ TEST_P(GemmTest, SameBitsForEveryNumberOfRows) {
   }
 }
 
-// Products around the least normal number, which a unit may flush: for every number of rows, or
+// Products around the least normal number may be flushed to zero: for every number of rows, or for
 // none.
 TEST_P(GemmTest, SameBitsWhereSumsAreSubnormal) {
   if (kind() != PackKind::kBF16) GTEST_SKIP() << "scales keep other kinds from it";
@@ -195,7 +195,7 @@ TEST_P(GemmTest, SameBitsForEveryGroupingOfPanels) {
   }
 }
 
-// Slices of K, as a column-cut shard computes them, at every phase of a super-block.
+// A column-cut shard computes slices of K, which begin at any block of a super-block.
 TEST_P(GemmTest, BlockRanges) {
   for (uint32_t phase : {0u, 1u, 5u, 7u}) {
     Problem p = make_problem(kind(), 2, 19, phase, 25, Fill::kRandom, 4 + phase);
@@ -207,7 +207,7 @@ TEST_P(GemmTest, BlockRanges) {
   }
 }
 
-// Segment `first` to `last` of a row, each computed alone, added as the contract's tree says.
+// Adds segments `first` to `last` of a row, each computed alone, as the contract's tree says.
 float tree_sum(const std::vector<Outputs>& segments, size_t first, size_t last, uint32_t row,
                uint32_t column) {
   if (last - first == 1) return segments[first].value(row, column);
@@ -241,7 +241,7 @@ TEST_P(GemmTest, SegmentsAreAddedByTheTree) {
   }
 }
 
-// More rows than a branch of the tree has at a time.
+// There are more rows than a branch of the tree takes at a time.
 TEST_P(GemmTest, SegmentsOfManyRows) {
   Problem p = make_problem(kind(), 1, 3, 0, 260, Fill::kRandom, 17);
   Outputs sums = run(p, 260, {0, 1, 0, 3, {2}});
@@ -253,12 +253,12 @@ TEST_P(GemmTest, SegmentsOfManyRows) {
   }
 }
 
-// Longer than any kernel's slice of K, so that sums go through memory and back.
+// Rows are longer than any kernel's slice of K, so that sums go through memory and back.
 TEST_P(GemmTest, LongRows) {
   Problem p = make_problem(kind(), 3, 130, 3, 25, Fill::kRandom, 12);
   expect_true(p, 1, {0, 1, 0, 130});
   for (uint32_t m : {1u, 5u, 8u, 25u}) expect_contract(p, m, {0, 3, 1, 130});
-  // Three slices of the longest.
+  // These rows have three of the longest slices.
   Problem longer = make_problem(kind(), 2, 400, 0, 25, Fill::kRandom, 18);
   expect_contract(longer, 25, {0, 2, 1, 400});
 }

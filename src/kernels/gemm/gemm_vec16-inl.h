@@ -1,6 +1,5 @@
-// What the GEMM files written over Vec16 share: an output tile is a panel of 16
-// lanes, one a weight row, by R rows of activations, held in registers; these cut M and K into
-// tiles.
+// Helpers that the GEMM files written over Vec16 share. An output tile is a panel of 16 lanes, one
+// a weight row, by R rows of activations, held in registers; these helpers cut M and K into tiles.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +14,7 @@
 namespace hearth {
 namespace {
 
-// How far ahead of the loads the codes are prefetched.
+// The codes are prefetched this far ahead of the loads.
 constexpr size_t kPrefetchBytes = 4096;
 
 inline void prefetch_range(const std::byte* p, size_t bytes) {
@@ -30,7 +29,7 @@ inline void for_even_pieces(uint32_t total, uint32_t most, Fn&& fn) {
   for (uint32_t i = 0; i < pieces; ++i) fn(cut(i), cut(i + 1));
 }
 
-// Starts a row of a tile at what the K slices before this one left in `out`, or at zero.
+// Starts a row of a tile at the sums that earlier slices of K left in `out`, or at zero.
 inline Vec16 start_sum(const float* out, bool first) {
   return first ? Vec16::zero() : Vec16::load(out);
 }

@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-// Keeps the compiler from folding what does not change.
+// Keeps the compiler from folding a value that does not change.
 template <typename Register>
 void keep(Register& x) {
   __asm__ volatile("" : HEARTH_REGISTER(x));
@@ -23,7 +23,8 @@ void run_chains(size_t rounds, Register start, Step step, std::index_sequence<I.
   }
 }
 
-// `ops`: operations of one step. Returns those of all.
+// Runs `rounds` rounds of kChains chains whose step is `ops` operations. Returns the operations of
+// all.
 template <size_t kChains, typename Register, typename Step>
 double chains(size_t rounds, Register start, double ops, Step step) {
   run_chains(rounds, start, step, std::make_index_sequence<kChains>());

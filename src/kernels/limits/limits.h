@@ -1,8 +1,8 @@
-// What one core can do at best: loops of nothing but a multiply-add instruction, or of nothing but
-// loads. `hearth bench` and the kernels' benchmarks hold every rate against them.
+// Loops that measure one core at its best: of nothing but a multiply-add instruction, or of nothing
+// but loads. `hearth bench` and the kernels' benchmarks hold every rate against them.
 //
-// One loop for each unit that products may run on, in the form that this level's kernels use: of
-// GEMM, and int16 dot of attention over q8_0.
+// There is one loop for each arithmetic unit that products may run on, in the form that this
+// level's kernels use: GEMM's, and int16 dot for attention over q8_0.
 //
 //   unit      reference       avx2                            avx512      amx         neon
 //   f32 fma   multiply, add   vfmadd                          vfmadd      vfmadd      fmla
@@ -26,12 +26,13 @@ enum class Unit : uint8_t { kF32Fma, kBf16Dot, kInt8Dot, kInt16Dot };
 inline constexpr size_t kUnits = 4;
 const char* unit_name(Unit unit);  // "int8 dot"
 
-// Runs the instruction in `rounds` rounds and returns the operations done; 0, at once, where the
-// level has no such instruction.
+// Runs the instruction in `rounds` rounds and returns the operations done; returns 0 at once where
+// the level has no such instruction.
 using UnitFn = double (*)(size_t rounds);
 
-// Parts that a read loop reads side by side, as kernels read panels: eight streams of one core
-// bring 1.4 times what one brings on Sapphire Rapids (15.6 to 11.1 GB/s), more of them no more.
+// A read loop reads so many streams side by side, as kernels read panels: eight streams of one core
+// bring 1.4 times what one brings on Sapphire Rapids (15.6 to 11.1 GB/s), and more streams bring no
+// more.
 inline constexpr size_t kReadStreams = 8;
 inline constexpr size_t kReadGranule = 64 * kReadStreams;
 
@@ -45,11 +46,11 @@ struct LimitLoops {
   ReadFn read;
 };
 
-// Which units a level has, by Unit.
+// Whether a level has each unit, by Unit.
 using UnitSet = std::array<bool, kUnits>;
 UnitSet units_of(const LimitLoops& loops);
 
-// The unit that eats activations of `format`, where there is one; else FP32 FMA, which is what the
+// Returns the unit that eats activations of `format`, where there is one; else FP32 FMA, which the
 // level's kernels then use.
 Unit unit_for(ActFormat format, const UnitSet& units);
 

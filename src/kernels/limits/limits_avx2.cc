@@ -9,7 +9,7 @@
 namespace hearth {
 namespace {
 
-// Enough for a latency of 5 at two a cycle, and few enough to stay in 16 registers.
+// The chains are enough for a latency of 5 at two a cycle, and few enough to stay in 16 registers.
 constexpr size_t kChains = 12;
 
 }  // namespace

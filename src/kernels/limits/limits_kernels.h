@@ -10,7 +10,7 @@
   X(kInt16Dot, int16_dot, level)    \
   HEARTH_AMX_UNIT_LOOPS(X, level)
 
-// AMX has these alone.
+// AMX has loops of its own for these units only.
 #define HEARTH_AMX_UNIT_LOOPS(X, level) \
   X(kBf16Dot, bf16_dot, level)          \
   X(kInt8Dot, int8_dot, level)

@@ -9,7 +9,7 @@
 namespace hearth {
 namespace {
 
-// Enough for a latency of 4 at four a cycle.
+// The chains are enough for a latency of 4 at four a cycle.
 constexpr size_t kChains = 24;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Plain loops in the form that compilers make the best of; what they make of them is this level's
+// Plain loops in the form that compilers make the best of; the speed of that code is this level's
 // limit.
 #include <algorithm>
 #include <cstring>
@@ -9,16 +9,16 @@
 namespace hearth {
 namespace {
 
-// Of the usual 16 registers of four lanes, 12 for the chains.
+// The chains take 12 of the usual 16 registers of four lanes.
 constexpr size_t kLanes = 48;
 
-// Whatever `values` holds may be looked at, and changed, here.
+// Makes the compiler believe that `values` is looked at, and changed, here.
 template <typename T>
 void keep(T* values) {
   __asm__ volatile("" : : "r"(values) : "memory");
 }
 
-// Of kLanes integers with themselves.
+// Multiplies kLanes integers with themselves, round after round, and returns the operations done.
 template <typename T>
 double products(size_t rounds) {
   T a[kLanes];
@@ -29,7 +29,7 @@ double products(size_t rounds) {
     keep(a);
     for (T lane : a) sum += lane * lane;
   }
-  // A copy: a sum whose own address is known would be stored after every addition.
+  // keep() gets a copy: a sum whose own address is known would be stored after every addition.
   int32_t result = sum;
   keep(&result);
   return static_cast<double>(rounds) * kLanes * 2;

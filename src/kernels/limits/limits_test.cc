@@ -44,7 +44,7 @@ TEST(LimitsTest, AUnitThatALevelLacksIsFma) {
 TEST(LimitsTest, ReadsEveryByte) {
   std::mt19937 random(1);
   for (size_t bytes : {size_t{0}, kReadGranule, 2 * kReadGranule, 37 * kReadGranule}) {
-    // Not aligned, and the last byte is the end of what may be read.
+    // The bytes are not aligned, and nothing behind the last one may be read.
     std::vector<std::byte> memory(bytes + 1);
     for (std::byte& b : memory) b = static_cast<std::byte>(random());
     uint64_t truth = 0;

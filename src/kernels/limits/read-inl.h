@@ -1,4 +1,4 @@
-// The order in which a read loop goes through memory, for the ISA files of this folder.
+// Defines the order in which a read loop goes through memory, for the ISA files of this folder.
 #pragma once
 
 #include "kernels/limits/limits.h"
@@ -6,8 +6,9 @@
 namespace hearth {
 namespace {
 
-// Calls line(q) for every 64 bytes of [p, p + bytes): the next of each stream in turn. Streams
-// start at different places of their parts, else all would want the same set of a cache at a time.
+// Calls line(q) for every 64 bytes of [p, p + bytes), taking the next 64 of each stream in turn.
+// Streams start at different places of their parts, else all would want the same set of a cache at
+// a time.
 template <typename Line>
 void read_streams(const std::byte* p, size_t bytes, Line line) {
   constexpr size_t kAhead = 1024, kApart = 576;

@@ -7,8 +7,8 @@ namespace hearth {
 namespace {
 
 inline void panel_maxima(const PanelMaximaArgs& a) {
-  // x - x is zero, or NaN where x is not finite. Looked at once for all panels, since it hardly
-  // ever is.
+  // x - x is zero, or NaN where x is not finite. That is looked at once for all panels, since it
+  // hardly ever happens.
   Vec16 differences = Vec16::zero();
   for (uint32_t p = 0; p < a.panels; ++p) {
     Vec16 x = Vec16::load(a.x + p * 16);

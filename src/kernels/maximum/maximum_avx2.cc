@@ -1,7 +1,7 @@
 #include "kernels/elementwise_kernels.h"
 #include "kernels/simd/vec16_avx2-inl.h"
 
-// After Vec16, which it is written over.
+// The header below needs Vec16 before it.
 #include "kernels/maximum/maximum-inl.h"
 
 namespace hearth {

@@ -25,8 +25,9 @@ constexpr size_t kQuantBlock = 32;
 constexpr auto kLeastBits = std::bit_cast<uint32_t>(kQ8Least);
 constexpr uint32_t kInfinityBits = 0x7f800000;
 
-// Calls fn(block's 32 floats, index of its first in the row buffers) for each block of the range;
-// of four that are left, four(the same of the first) may do all and say so.
+// Calls fn(block's 32 floats, index of its first in the row buffers) for each block of the range.
+// Where four blocks are left, four(...) is called with the first one's arguments; it may do all
+// four and then returns true.
 template <typename Fn, typename Four>
 inline void for_blocks(const QuantizeArgs& q, Fn&& fn, Four&& four) {
   const size_t at = q.row * q.out.row_stride + q.first;

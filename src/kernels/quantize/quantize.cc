@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kBlock = 32;
 constexpr size_t kAlignment = 64;
-// Rows that lie a multiple of this apart share a cache's sets.
+// Rows that lie a multiple of this many bytes apart share a cache's sets.
 constexpr size_t kSetBytes = 2048;
 
 // Hands out 64-byte aligned arrays one after the other; with a null base it only counts.
@@ -30,8 +30,8 @@ class Arrays {
   size_t bytes_ = 0;
 };
 
-// Elements from row to row, such that the same column of the 16 rows of a tile does not lie in one
-// or two sets of an L1, which hold 8 or 12 lines each.
+// Returns the elements from row to row, such that one column of the 16 rows of a tile does not lie
+// in one or two sets of an L1, which hold 8 or 12 lines each.
 size_t stride_of(ActFormat format, size_t k) {
   const size_t bytes = format == ActFormat::kF32    ? sizeof(float)
                        : format == ActFormat::kBF16 ? sizeof(bf16_t)
@@ -63,7 +63,7 @@ ActBuffer lay_out(ActFormat format, Arrays& arrays, size_t m, size_t k) {
   return buffer;
 }
 
-// Row `row` of an array with `count` entries a row.
+// Returns row `row` of an array with `count` entries a row.
 template <typename T>
 void copy_row(const T* from, T* to, size_t row, size_t count) {
   std::memcpy(to + row * count, from + row * count, count * sizeof(T));

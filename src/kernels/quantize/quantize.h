@@ -1,4 +1,4 @@
-// Activations in the form that GEMM kernels eat, and the functions that make it.
+// Defines the formats of activations that GEMM kernels eat, and the functions that make them.
 //
 // kQ8: per 32 consecutive elements of a row (from the shard's K origin) one f32 scale
 // amax / 127 and int8 codes round-to-nearest-even(x * (127 / amax)) in [-127, 127]; an all-zero
@@ -39,7 +39,7 @@ struct ActView {
   size_t row_stride;
 };
 
-// The same, writable.
+// An ActView that can be written to.
 struct ActBuffer {
   float* f32;
   bf16_t* bf16;
@@ -52,14 +52,16 @@ struct ActBuffer {
   size_t row_stride;
 };
 
-// Bytes of `m` rows of `k` elements in `format`, and the buffer laid over `base` (64-byte aligned).
+// act_bytes() returns the bytes of `m` rows of `k` elements in `format`, and act_buffer() the
+// buffer laid over `base` (64-byte aligned).
 size_t act_bytes(ActFormat format, size_t m, size_t k);
 ActBuffer act_buffer(ActFormat format, std::byte* base, size_t m, size_t k);
 ActView act_view(const ActBuffer& buffer);
-// The view from row `row` and block `block` on; a negative block numbers the first one higher.
+// Returns the view from row `row` and block `block` on; a negative block numbers the first one
+// higher.
 ActView act_rows(const ActView& view, size_t row, ptrdiff_t block);
 
-// Row `row` as it stands in `from`, into `to`; both hold rows of one length in one format.
+// Copies row `row` from `from` to `to`; both hold rows of one length in one format.
 void copy_act_row(ActFormat format, const ActBuffer& from, const ActBuffer& to, size_t row);
 
 struct QuantizeArgs {
@@ -70,7 +72,7 @@ struct QuantizeArgs {
   size_t row;
 };
 
-// One function per format (kF32 copies, kBF16 rounds, kQ8 quantises).
+// There is one function per format (kF32 copies, kBF16 rounds, kQ8 quantises).
 using QuantizeFn = void (*)(const QuantizeArgs&);
 
 }  // namespace hearth

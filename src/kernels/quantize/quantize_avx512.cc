@@ -1,5 +1,5 @@
 #include "kernels/simd/vec16_avx512-inl.h"
-// After the registers that it is written over.
+// The header below needs Vec16 before it.
 #include "kernels/quantize/quantize-inl.h"
 
 namespace hearth {
@@ -38,7 +38,7 @@ struct Simd {
   }
 
  private:
-  // The largest magnitudes of four blocks, in each quarter of the vector.
+  // Returns the largest magnitudes of four blocks, in each quarter of the vector.
   static __m512i largest_of_four(const float* x) {
     __m512i m[4];
     for (size_t b = 0; b < 4; ++b) {
@@ -53,8 +53,8 @@ struct Simd {
     return _mm512_max_epu32(c, _mm512_shuffle_i32x4(c, c, 0b10'11'00'01));
   }
 
-  // The codes of two blocks, whose inverse scales each quarter begins with, and the sums of their
-  // four halves.
+  // Makes the codes of two blocks, whose inverse scales each quarter begins with, and returns the
+  // sums of their four halves.
   static __m128i make_two(const float* x, __m512 inverse, int8_t* codes) {
     const __m512 inverses[2] = {_mm512_permute_ps(inverse, 0b00'00'00'00),
                                 _mm512_permute_ps(inverse, 0b01'01'01'01)};
@@ -73,7 +73,7 @@ struct Simd {
     return _mm_add_epi32(_mm256_castsi256_si128(both), _mm256_extracti128_si256(both, 1));
   }
 
-  // write_scale_and_sums() of four blocks, given the sums of their halves.
+  // Does write_scale_and_sums() for four blocks, given the sums of their halves.
   static void write_four(const ActBuffer& out, size_t block, __m128 scale, __m128i sums0,
                          __m128i sums1) {
     const __m128i sum = _mm_hadd_epi32(sums0, sums1);

@@ -1,5 +1,5 @@
 #include "kernels/simd/vec16_neon-inl.h"
-// After the registers that it is written over.
+// The header below needs Vec16 before it.
 #include "kernels/quantize/quantize-inl.h"
 
 namespace hearth {

@@ -11,7 +11,7 @@ constexpr size_t kBlock = 32;
 
 size_t padded(const QuantizeArgs& q) { return (q.count + kBlock - 1) / kBlock * kBlock; }
 
-// Element i of the range, zero in the padding.
+// Returns element i of the range, zero in the padding.
 float element(const QuantizeArgs& q, size_t i) { return i < q.count ? q.x[i] : 0.0f; }
 
 float largest_magnitude(const QuantizeArgs& q, size_t begin) {

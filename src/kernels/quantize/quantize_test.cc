@@ -28,7 +28,7 @@ const std::array<QuantizeFn, kActFormats>& functions_of(Isa isa) {
   return kernels_for(isa).quantize;
 }
 
-// Activations over memory that is poisoned before use.
+// Holds activations in memory that is poisoned before use.
 class Activations {
  public:
   Activations(ActFormat format, size_t m, size_t k)
@@ -47,7 +47,7 @@ class Activations {
   std::unique_ptr<std::byte, decltype(&std::free)> memory_;
 };
 
-// Rows of a kind each, with blocks of every kind in one row.
+// Makes a row whose blocks are of one kind each, and the kinds take turns.
 std::vector<float> inputs(uint32_t count, uint32_t seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal;
@@ -82,7 +82,8 @@ std::vector<float> inputs(uint32_t count, uint32_t seed) {
   return x;
 }
 
-// Without a block that is set apart: those beside one may be taken one by one.
+// Makes a row without a block that is set apart, since blocks beside such a one may be taken one by
+// one.
 std::vector<float> plain_inputs(uint32_t count, uint32_t seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal;
@@ -138,7 +139,7 @@ TEST_P(QuantizeTest, PartsOfARowMakeTheRow) {
 
 TEST_P(QuantizeTest, KnownBlock) {
   const auto& functions = functions_of(GetParam());
-  // Scale 2: codes are halves of the values. Ties go to even.
+  // The scale is 2, so codes are halves of the values. Ties go to even.
   std::vector<float> x = {254.0f, 1.0f, 3.0f, 5.0f, -1.0f, -3.0f, -254.0f, -0.0f, 100.0f};
   Activations a(ActFormat::kQ8, 1, 40);
   functions[static_cast<size_t>(ActFormat::kQ8)]({x.data(), 0, 9, a.buffer, 0});
@@ -165,7 +166,7 @@ TEST_P(QuantizeTest, TheErrorIsHalfAStep) {
       {x.data(), 0, static_cast<uint32_t>(x.size()), a.buffer, 0});
   for (size_t i = 0; i < x.size(); ++i) {
     double scale = a.buffer.scale[i / kBlock];
-    // Four roundings of relative size 2^-24, of values up to 127 steps, come on top.
+    // Four roundings of relative size 2^-24 come on top, of values up to 127 times the scale.
     EXPECT_LE(std::abs(x[i] - scale * a.buffer.codes[i]), scale * (0.5 + 127 * 4 * 0x1p-24));
   }
 }

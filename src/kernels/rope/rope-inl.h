@@ -1,4 +1,5 @@
-// RoPE's rotation over Vec16 (kernels/simd/), for ISA files, which include it after their Vec16.
+// Implements RoPE's rotation over Vec16 (kernels/simd/), for ISA files, which include it after
+// their Vec16.
 #pragma once
 
 #include "kernels/rope/rope.h"

@@ -40,13 +40,14 @@ void check_params(const RopeParams& p) {
   }
 }
 
-// The pair that turns `rotations` times over the original context, a real number.
+// Returns the pair that turns `rotations` times over the original context, as a real number.
 double pair_of_rotations(const RopeParams& p, double rotations) {
   return p.n_rot * std::log(p.original_context / (rotations * 2 * std::numbers::pi)) /
          (2 * std::log(p.freq_base));
 }
 
-// How much of pair i's frequency stays as it was trained (1) rather than divided by the factor (0).
+// Returns how far pair i's frequency stays as it was trained (1) rather than divided by the factor
+// (0).
 double yarn_extrapolation(const RopeParams& p, uint32_t i) {
   double low = std::max(0.0, std::floor(pair_of_rotations(p, p.yarn_beta_fast)));
   double high = std::min(p.n_rot - 1.0, std::ceil(pair_of_rotations(p, p.yarn_beta_slow)));

@@ -1,6 +1,6 @@
-// Rotary position embedding (Su et al. 2021) of one head's row, in place, and its frequencies.
-// Pairs: kInterleaved (x[2i], x[2i+1]) as in Llama GGUF files, kHalf (x[i], x[i + n_rot/2]) as in
-// GPT-NeoX and Qwen. Elements from n_rot on stay as they are.
+// Rotary position embedding (Su et al. 2021) turns one head's row in place; here are the rotation
+// and its frequencies. Pairs: kInterleaved (x[2i], x[2i+1]) as in Llama GGUF files, kHalf (x[i],
+// x[i + n_rot/2]) as in GPT-NeoX and Qwen. Elements from n_rot on stay as they are.
 #pragma once
 
 #include <cstdint>
@@ -25,16 +25,16 @@ struct RopeParams {
       freq_factors;  // [n_rot / 2]: frequencies are divided by them (llama3); or empty
 };
 
-// Angle per position of each pair, [n_rot / 2], and the factor on cos and sin (YaRN's mscale:
-// attn_factor * (1 + 0.1 ln(factor)), without the parenthesis where ext_factor is 0; else 1).
-// YaRN: Peng et al. 2023. Throws kFile for parameters that no model can have.
+// Holds each pair's angle per position, [n_rot / 2], and the factor on cos and sin (YaRN's mscale:
+// attn_factor * (1 + 0.1 ln(factor)), without the parenthesis where ext_factor is 0; else 1). YaRN:
+// Peng et al. 2023. Throws kFile for parameters that no model can have.
 struct RopeTable {
   std::vector<double> inverse_frequency;
   double magnitude;
 };
 RopeTable make_rope_table(const RopeParams& params);
 
-// cos[i], sin[i] for i < n_rot / 2 at `position`, computed in double, rounded once.
+// Fills cos[i] and sin[i] for i < n_rot / 2 at `position`, computed in double, rounded once.
 void rope_angles(const RopeTable& table, uint32_t position, float* cos, float* sin);
 
 struct RopeArgs {
@@ -44,7 +44,8 @@ struct RopeArgs {
   uint32_t n_rot;
   RopeLayout layout;
 };
-// y0 = x0 c - x1 s as fma(x0, c, -(x1 * s)); y1 = fma(x0, s, x1 * c). Same bits on every ISA level.
+// y0 = x0 c - x1 s is fma(x0, c, -(x1 * s)), y1 is fma(x0, s, x1 * c). Every ISA level gives the
+// same bits.
 using RopeFn = void (*)(const RopeArgs&);
 
 }  // namespace hearth

@@ -36,8 +36,8 @@ std::vector<float> rotated(Isa isa, const RopeParams& p, std::vector<float> x, u
   return x;
 }
 
-// An output is fma(x0, c, -(x1 s)): two roundings of terms no larger than |x0| + |x1|, and c and s
-// themselves rounded.
+// An output is fma(x0, c, -(x1 s)): it has two roundings of terms no larger than |x0| + |x1|, and c
+// and s are rounded themselves.
 TEST(RopeTest, AllLevelsRotateInTheSameBits) {
   for (RopeLayout layout : {RopeLayout::kInterleaved, RopeLayout::kHalf}) {
     for (uint32_t n_rot = 2; n_rot <= 140; n_rot += 2) {

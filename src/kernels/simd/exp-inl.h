@@ -1,5 +1,5 @@
-// exp_nonpositive (kernels/simd/exp.h) of the 16 lanes of a vector, the same bits in every lane.
-// For ISA files, which include it after their vector type.
+// Implements exp_nonpositive (kernels/simd/exp.h) over the 16 lanes of a vector, with the same bits
+// in every lane. ISA files include it after their vector type.
 #pragma once
 
 #include "kernels/simd/exp.h"
@@ -8,7 +8,8 @@
 namespace hearth {
 namespace {
 
-// Of all lanes of several vectors, step by step beside each other: one alone waits for each step.
+// Replaces x by exp(x) in all lanes of several vectors, step by step side by side, since one vector
+// alone would wait for each step.
 template <typename V, size_t N>
 inline void exp_nonpositive(V (&x)[N]) {
   V shifted[N], r[N], p[N];

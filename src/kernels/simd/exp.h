@@ -1,9 +1,9 @@
-// exp on (-inf, 0], the one definition that every ISA level and the reference compute bit for bit.
+// Defines exp on (-inf, 0], which every ISA level and the reference compute to the same bits.
 //
 //   exp_nonpositive(x) = 2^n p(r) with n = round(x / ln 2), r = x - n ln 2 in two fma steps,
 //   p of degree 6 in Horner's form with p(0) = 1
 //
-// Relative error below 1.2e-7 (p alone 3.1e-9, the rest is rounding). exp_nonpositive(0) is
+// The relative error is below 1.2e-7 (p alone 3.1e-9, the rest is rounding). exp_nonpositive(0) is
 // exactly 1. Below kExpFloor, where the result would be subnormal, and at -inf it is exactly 0. NaN
 // stays NaN. The vector form is kernels/simd/exp-inl.h; ISA files take only the constants from
 // here.
@@ -19,9 +19,9 @@ inline constexpr float kExpFloor = -87.33654f;  // 126 ln 2
 inline constexpr float kLog2E = 0x1.715476p+0f;
 inline constexpr float kLn2High = 0x1.62e43p-1f;
 inline constexpr float kLn2Low = -0x1.05c61p-29f;
-// Added to a float below 2^22 it leaves the nearest integer in the low bits of the mantissa.
+// Adding this to a float below 2^22 leaves the nearest integer in the low bits of the mantissa.
 inline constexpr float kRoundMagic = 0x1.8p+23f;
-// Minimax in relative error over |r| <= ln 2 / 2, with the terms 1 + r fixed.
+// The coefficients are minimax in relative error over |r| <= ln 2 / 2, with the terms 1 + r fixed.
 inline constexpr float kExp2 = 0x1.fffffcp-2f;
 inline constexpr float kExp3 = 0x1.555492p-3f;
 inline constexpr float kExp4 = 0x1.5558f2p-5f;

@@ -12,7 +12,7 @@
 namespace hearth::amx {
 namespace {
 
-// Rows and bytes a row of each tile: the 64 bytes that ldtilecfg reads.
+// Holds the rows of each tile and the bytes of its rows: the 64 bytes that ldtilecfg reads.
 struct alignas(64) Shape {
   uint8_t palette = 1;
   uint8_t start_row = 0;
@@ -27,7 +27,7 @@ struct alignas(64) Shape {
 };
 static_assert(sizeof(Shape) == 64);
 
-// All tiles are zero after it.
+// Gives the tiles their shapes; all are zero after it.
 inline void configure(const Shape& shape) { asm volatile("ldtilecfg %0" ::"m"(shape) : "memory"); }
 
 inline void release() { asm volatile("tilerelease" ::: "memory"); }
@@ -37,7 +37,7 @@ template <int Tile>
   asm volatile("tilezero %%tmm%c0" ::"i"(Tile));
 }
 
-// Rows of memory `stride` bytes apart.
+// load() and store() move a tile whose rows lie `stride` bytes apart in memory.
 template <int Tile>
 [[gnu::always_inline]] inline void load(const void* p, size_t stride) {
   asm volatile("tileloadd (%0,%1,1), %%tmm%c2" ::"r"(p), "r"(stride), "i"(Tile) : "memory");
@@ -48,15 +48,15 @@ template <int Tile>
   asm volatile("tilestored %%tmm%c2, (%0,%1,1)" ::"r"(p), "r"(stride), "i"(Tile) : "memory");
 }
 
-// Sum[m][n] += A[m][4 k + j] B[k][4 n + j] over k and j, exactly: int8 codes, int32 sums.
+// Adds A[m][4 k + j] B[k][4 n + j] over k and j to Sum[m][n], exactly: int8 codes, int32 sums.
 template <int Sum, int A, int B>
 [[gnu::always_inline]] inline void dot_signed() {
   asm volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(Sum), "i"(A), "i"(B));
 }
 
-// The same of pairs of BF16, in f32: of A[m][2 k] B[k][2 n] over k, of A[m][2 k + 1] B[k][2 n + 1]
-// over k, each a chain of fused multiply-adds from zero, and then Sum += first + second. Subnormals
-// count as zero.
+// Adds products of pairs of BF16 to Sum[m][n] in f32. One chain of fused multiply-adds from zero
+// sums A[m][2 k] B[k][2 n] over k, another A[m][2 k + 1] B[k][2 n + 1]; then Sum += first + second.
+// Subnormals count as zero.
 template <int Sum, int A, int B>
 [[gnu::always_inline]] inline void dot_bf16() {
   asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(Sum), "i"(A), "i"(B));

@@ -1,5 +1,5 @@
-// HEARTH_UNROLL before a loop over the registers of a tile: unrolls it whole, so that the tile
-// lives in registers and not in an array in memory.
+// HEARTH_UNROLL stands before a loop over the registers of a tile and unrolls it whole, so that the
+// tile lives in registers and not in an array in memory.
 #pragma once
 
 #if defined(__clang__)

@@ -1,5 +1,5 @@
-// Vec16 (what it promises: kernels/simd/vec16_avx512-inl.h) as two AVX2 registers, with FMA and
-// F16C. For the ISA files *_avx2.cc only.
+// Vec16 in two AVX2 registers, with FMA and F16C; kernels/simd/vec16_avx512-inl.h says what it
+// promises. Only the ISA files *_avx2.cc include this.
 #pragma once
 
 #include <immintrin.h>
@@ -180,8 +180,8 @@ inline void store_pairs(float* p, Vec16Pair v) {
   store_eight_pairs(p + 16, v.even.b, v.odd.b);
 }
 
-// Into L1, or into L2. Inlined by force: GCC takes what only prefetches for a function without
-// effect, and drops it.
+// These prefetch into L1, or into L2. They are inlined by force: GCC takes a function that only
+// prefetches for one without effect, and drops it.
 [[gnu::always_inline]] inline void prefetch(const void* p) {
   _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0);
 }

@@ -1,4 +1,4 @@
-// Vec16: 16 floats as one AVX-512 register. For the ISA files *_avx512.cc only.
+// Vec16 holds 16 floats in one AVX-512 register. Only the ISA files *_avx512.cc include this.
 //
 // Every ISA level has a Vec16 with these functions and the same result in every lane, so that a
 // kernel written once over Vec16 gives the same bits on all of them:
@@ -172,8 +172,8 @@ inline void store_pairs(float* p, Vec16Pair a) {
   _mm512_storeu_ps(p + 16, _mm512_permutex2var_ps(a.even.x, high, a.odd.x));
 }
 
-// Into L1, or into L2. Inlined by force: GCC takes what only prefetches for a function without
-// effect, and drops it.
+// These prefetch into L1, or into L2. They are inlined by force: GCC takes a function that only
+// prefetches for one without effect, and drops it.
 [[gnu::always_inline]] inline void prefetch(const void* p) {
   _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0);
 }

@@ -1,5 +1,5 @@
-// Vec16 (what it promises: kernels/simd/vec16_avx512-inl.h) as four NEON registers. For the ISA
-// files *_neon.cc only.
+// Vec16 in four NEON registers; kernels/simd/vec16_avx512-inl.h says what it promises. Only the ISA
+// files *_neon.cc include this.
 #pragma once
 
 #include <arm_neon.h>
@@ -52,7 +52,7 @@ struct Vec16Pair {
   Vec16 even, odd;
 };
 
-// The first of lanes 0 to 7, of 8 to 15, and the second.
+// a and b hold the first numbers of lanes 0 to 7 and 8 to 15, c and d the second ones.
 struct Pairs16 {
   int16x8_t a, b, c, d;
 
@@ -218,8 +218,8 @@ inline void store_pairs(float* p, Vec16Pair v) {
   vst2q_f32(p + 24, float32x4x2_t{{v.even.d, v.odd.d}});
 }
 
-// Into L1, or into L2. Inlined by force: GCC takes what only prefetches for a function without
-// effect, and drops it.
+// These prefetch into L1, or into L2. They are inlined by force: GCC takes a function that only
+// prefetches for one without effect, and drops it.
 [[gnu::always_inline]] inline void prefetch(const void* p) { __builtin_prefetch(p); }
 [[gnu::always_inline]] inline void prefetch_l2(const void* p) { __builtin_prefetch(p, 0, 2); }
 
