@@ -43,7 +43,7 @@ class RopeStoreOp : public Op {
     KvPage page = context.kv().page(heads.shard, shape_.layer,
                                     item.pages[position / kPagePositions], heads.cached + head);
     // A prompt's rows write to the lines of the row before.
-    if (item.rows == 1) prefetch_slot(type, d, page, slot);
+    if (item.rows == 1) prefetch_slot(type, d, d, page, slot);
     UnitRange queries = heads.queries_of(heads.kv.begin + head, shape_.group_size);
     float* q = base + heads.q_column + size_t{queries.begin - heads.queries.begin} * d;
     float* k = base + heads.k_column + size_t{head} * d;
@@ -52,7 +52,7 @@ class RopeStoreOp : public Op {
       norm_and_rotate(context, q + size_t{i} * d, shape_.q_norm, heads.shard, row);
     }
     norm_and_rotate(context, k, shape_.k_norm, heads.shard, row);
-    context.kernels().kv_store[static_cast<size_t>(type)]({k, v, d, page, slot});
+    context.kernels().kv_store[static_cast<size_t>(type)]({k, v, d, d, page, slot});
   }
 
   void norm_and_rotate(ExecutionContext& context, float* x, const VectorWeight* norm,

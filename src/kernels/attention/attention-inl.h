@@ -43,7 +43,7 @@ template <typename Pages>
 class Attention {
  public:
   static void attend(const AttendArgs& a) {
-    uint32_t most = block_rows(padded_head_dim(a.head_dim));
+    const uint32_t most = block_rows(padded_length(larger(a.key_length, a.value_length)));
     for (uint32_t row0 = 0; row0 < a.rows; row0 += most) {
       attend_block(a, row0, smaller(most, a.rows - row0));
     }
@@ -60,12 +60,14 @@ class Attention {
   static Streams streams_of(const RowBlock& b, const KvPage& next, uint32_t positions,
                             const KvPage& rest) {
     constexpr size_t kWhole = size_t{1} << 31;
-    const size_t half = kv_half_bytes(Pages::kType, b.head_dim);
     const bool turns = b.four_places && Pages::kTakesTurns && positions == kPagePositions;
-    const size_t quarter = turns ? half / 4 / 64 * 64 : 0;
-    return {
-        {next.k, quarter, Pages::key_bytes(kPagePositions), Pages::key_bytes(positions), rest.k},
-        {next.v, quarter, kWhole, Pages::value_bytes(positions, b.stride), rest.v}};
+    auto quarter = [&](uint32_t length) {
+      return turns ? kv_half_bytes(Pages::kType, length) / 4 / 64 * 64 : 0;
+    };
+    return {{next.k, quarter(b.key_length), Pages::key_bytes(kPagePositions),
+             Pages::key_bytes(positions), rest.k},
+            {next.v, quarter(b.value_length), kWhole, Pages::value_bytes(positions, b.value_stride),
+             rest.v}};
   }
 
   static void attend_block(const AttendArgs& a, uint32_t row0, uint32_t rows) {
@@ -75,18 +77,18 @@ class Attention {
     Pages::load_queries(a, row0, b);
     if (a.sums != nullptr) {
       for (uint32_t span = a.span0; span < a.span1; ++span) {
-        b.span = sums_at(a, span, row0, b.stride);
+        b.span = sums_at(a, span, row0, b.value_stride);
         visit_span(b, a.pages, pages, span);
       }
       return;
     }
-    clear_sums(b.merged, rows, b.stride);
+    clear_sums(b.merged, rows, b.value_stride);
     for (uint32_t page = pages.begin; page < pages.end; page += kSpanPages - page % kSpanPages) {
       visit_span(b, a.pages, pages, page / kSpanPages);
-      for (uint32_t i = 0; i < rows; ++i) merge_row(b.span, b.merged, i, b.stride);
+      for (uint32_t i = 0; i < rows; ++i) merge_row(b.span, b.merged, i, b.value_stride);
     }
     for (uint32_t i = 0; i < rows; ++i) {
-      write_row(b.merged, i, b.head_dim, a.out + a.out_offset[row0 + i]);
+      write_row(b.merged, i, b.value_length, a.out + a.out_offset[row0 + i]);
     }
   }
 
@@ -102,7 +104,7 @@ class Attention {
   }
 
   static void visit_span(const RowBlock& b, const KvPage* all, PageRange pages, uint32_t span) {
-    clear_sums(b.span, b.rows, b.stride);
+    clear_sums(b.span, b.rows, b.value_stride);
     for (size_t i = 0; i < size_t{b.rows} * kLanes; ++i) b.lanes[i] = 0;
     const uint32_t end = smaller((span + 1) * kSpanPages, pages.end);
     for (uint32_t page = larger(span * kSpanPages, pages.begin); page < end; ++page) {
@@ -126,8 +128,8 @@ class Attention {
 
   // Where the call leaves what its rows from `row0` on have of a span.
   static RowSums sums_at(const AttendArgs& a, uint32_t span, uint32_t row0, uint32_t stride) {
-    const size_t floats = row_sums_floats(a.rows, a.head_dim);
-    RowSums all = row_sums(a.sums + floats * (span - a.span0), a.rows, a.head_dim);
+    const size_t floats = row_sums_floats(a.rows, a.value_length);
+    RowSums all = row_sums(a.sums + floats * (span - a.span0), a.rows, a.value_length);
     return {all.acc + size_t{row0} * stride, all.sum + row0, all.peak + row0};
   }
 
@@ -159,8 +161,9 @@ class Attention {
       const Vec16 f = Vec16::all(factor[r]);
       add_probabilities(b, r, peak[r], f);
       if (peak[r] == before[r]) continue;
-      float* acc = b.span.acc + size_t{r} * b.stride;
-      for (uint32_t d = 0; d < b.stride; d += kLanes) store(acc + d, mul(Vec16::load(acc + d), f));
+      float* acc = b.span.acc + size_t{r} * b.value_stride;
+      for (uint32_t d = 0; d < b.value_stride; d += kLanes)
+        store(acc + d, mul(Vec16::load(acc + d), f));
     }
   }
 

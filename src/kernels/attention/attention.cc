@@ -41,17 +41,18 @@ size_t element_bytes(KvType type) {
 
 }  // namespace
 
-size_t kv_half_bytes(KvType type, uint32_t head_dim) {
-  const size_t elements = element_bytes(type) * kPagePositions * padded_head_dim(head_dim);
+size_t kv_half_bytes(KvType type, uint32_t length) {
+  const size_t elements = element_bytes(type) * kPagePositions * padded_length(length);
   const bool scaled = type == KvType::kQ8_0;
-  return elements + (scaled ? size_t{kPagePositions} * kv_blocks(head_dim) * 2 : 0);
+  return elements + (scaled ? size_t{kPagePositions} * kv_blocks(length) * 2 : 0);
 }
 
-void prefetch_slot(KvType type, uint32_t head_dim, const KvPage& page, uint32_t slot) {
+void prefetch_slot(KvType type, uint32_t key_length, uint32_t value_length, const KvPage& page,
+                   uint32_t slot) {
   // A row of keys holds one element of all positions, of q8_0 two; a row of values likewise.
   const uint32_t paired = type == KvType::kQ8_0 ? 2 : 1;
-  const size_t element = element_bytes(type) * paired, stride = padded_head_dim(head_dim);
-  for (size_t row = 0; row < stride / paired; ++row) {
+  const size_t element = element_bytes(type) * paired, stride = padded_length(value_length);
+  for (size_t row = 0; row < padded_length(key_length) / paired; ++row) {
     __builtin_prefetch(page.k + element * (kPagePositions * row + slot), 1);
   }
   for (size_t at = 0; at < element * stride; at += 64) {
@@ -59,12 +60,12 @@ void prefetch_slot(KvType type, uint32_t head_dim, const KvPage& page, uint32_t 
   }
 }
 
-size_t row_sums_floats(uint32_t rows, uint32_t head_dim) {
-  return size_t{rows} * padded_head_dim(head_dim) + 2 * round_up<size_t>(rows, 16);
+size_t row_sums_floats(uint32_t rows, uint32_t value_length) {
+  return size_t{rows} * padded_length(value_length) + 2 * round_up<size_t>(rows, 16);
 }
 
-RowSums row_sums(float* base, uint32_t rows, uint32_t head_dim) {
-  float* sum = base + size_t{rows} * padded_head_dim(head_dim);
+RowSums row_sums(float* base, uint32_t rows, uint32_t value_length) {
+  float* sum = base + size_t{rows} * padded_length(value_length);
   return {base, sum, sum + round_up<size_t>(rows, 16)};
 }
 

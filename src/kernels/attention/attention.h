@@ -1,13 +1,15 @@
 // Attention of query rows of one KV head over paged keys and values, and the KV page layout.
 //
-// A page holds kPagePositions positions of one KV head. D = head_dim padded to 16:
+// A page holds kPagePositions positions of one KV head: a half of keys and a half of values, whose
+// lengths need not be alike. D = key_length, E = value_length, each padded to 16:
 //   K: T [D][64 positions]     q8_0: i8 [D / 2][64][2], then f16 scale [ceil(D / 32)][64]
-//   V: T [64 positions][D]     q8_0: i8 [32][D][2],     then f16 scale [ceil(D / 32)][64]
-// One SIMD lane is one position in K and one element in V, so neither product sums across lanes; of
-// q8_0 it holds two elements of the position, and two positions of the element, which one product
-// of int16 takes in. A q8_0 block is 32 consecutive elements of the head (the last one may be
-// half), scale = amax / 127 rounded to f16, codes round-to-nearest-even(x / scale) clamped to
-// [-127, 127], all 0 where the scale is 0. Storing a position writes its padding too, as zeros.
+//   V: T [64 positions][E]     q8_0: i8 [32][E][2],     then f16 scale [ceil(E / 32)][64]
+// Queries are as long as keys, results as values. One SIMD lane is one position in K and one
+// element in V, so neither product sums across lanes; of q8_0 it holds two elements of the
+// position, and two positions of the element, which one product of int16 takes in. A q8_0 block is
+// 32 consecutive elements of a key or a value (the last one may be half), scale = amax / 127
+// rounded to f16, codes round-to-nearest-even(x / scale) clamped to [-127, 127], all 0 where the
+// scale is 0. Storing a position writes its padding too, as zeros.
 //
 // The numerical contract: a query's result depends on nothing but the query, the keys and values it
 // sees and their absolute positions; every ISA level gives the same bits. For one row, with
@@ -64,15 +66,16 @@ const char* kv_type_name(KvType type);  // "f16"
 // FMA.
 Unit unit_for(KvType type, const UnitSet& units);
 
-constexpr uint32_t padded_head_dim(uint32_t head_dim) { return (head_dim + 15) / 16 * 16; }
-constexpr uint32_t kv_blocks(uint32_t head_dim) { return (head_dim + kKvBlock - 1) / kKvBlock; }
-// Where the scales start in either half of a q8_0 page.
-constexpr size_t kv_scales_offset(uint32_t head_dim) {
-  return size_t{kPagePositions} * padded_head_dim(head_dim);
+// Of a key or a value of `length` elements.
+constexpr uint32_t padded_length(uint32_t length) { return (length + 15) / 16 * 16; }
+constexpr uint32_t kv_blocks(uint32_t length) { return (length + kKvBlock - 1) / kKvBlock; }
+// Where the scales start in a half of a q8_0 page.
+constexpr size_t kv_scales_offset(uint32_t length) {
+  return size_t{kPagePositions} * padded_length(length);
 }
 
-// Bytes of the K half and of the V half of a page for one head: multiples of 64.
-size_t kv_half_bytes(KvType type, uint32_t head_dim);
+// Bytes of the half of a page, for one head, whose keys or values are so long: a multiple of 64.
+size_t kv_half_bytes(KvType type, uint32_t length);
 
 struct KvPage {
   std::byte* k;
@@ -80,47 +83,49 @@ struct KvPage {
 };
 
 struct KvStoreArgs {
-  const float* k;  // [head_dim], after norm and RoPE
-  const float* v;  // [head_dim]
-  uint32_t head_dim;
+  const float* k;  // [key_length], after norm and RoPE
+  const float* v;  // [value_length]
+  uint32_t key_length, value_length;
   KvPage page;
   uint32_t slot;  // position % kPagePositions
 };
 using KvStoreFn = void (*)(const KvStoreArgs&);
 // Fetches the lines that storing the elements of a position in `slot` writes: one for each element
 // of the key, of q8_0 for two.
-void prefetch_slot(KvType type, uint32_t head_dim, const KvPage& page, uint32_t slot);
+void prefetch_slot(KvType type, uint32_t key_length, uint32_t value_length, const KvPage& page,
+                   uint32_t slot);
 
 // Bytes of scratch (64-byte aligned) that any attend call may use.
 inline constexpr size_t kAttendScratchBytes = size_t{384} << 10;
-inline constexpr uint32_t kMaxHeadDim = 512;
+inline constexpr uint32_t kMaxHeadDim = 512;  // of keys and of values
 // Query rows per call, at most; callers cut longer lists.
 inline constexpr uint32_t kMaxQueryRows = 64;
 
 // What rows have of a span (acc, L and m of the contract), or of the spans merged so far (A, S, M).
 struct RowSums {
-  float* acc;   // [rows][D]
+  float* acc;   // [rows][E]
   float* sum;   // [rows]
   float* peak;  // [rows]
 };
 // Floats of the RowSums of so many rows, a multiple of 16, and the RowSums laid over them.
-size_t row_sums_floats(uint32_t rows, uint32_t head_dim);
-RowSums row_sums(float* base, uint32_t rows, uint32_t head_dim);
+size_t row_sums_floats(uint32_t rows, uint32_t value_length);
+RowSums row_sums(float* base, uint32_t rows, uint32_t value_length);
 
 struct AttendArgs {
-  const float* q;            // row i at q + q_offset[i], head_dim floats, 4-byte aligned
+  const float* q;            // row i at q + q_offset[i], key_length floats, 4-byte aligned
   const size_t* q_offset;    // [rows]
   const uint32_t* last;      // [rows]: the last position row i sees
   uint32_t rows;             // 1 .. kMaxQueryRows
   uint32_t window;           // row i sees (last - window, last]; 0: from position 0
   const KvPage* pages;       // pages[p / kPagePositions] holds position p of this head
-  uint32_t head_dim;         // 1 .. kMaxHeadDim
-  float scale;               // 1 / sqrt(head_dim), or what the model says
-  float* out;                // row i at out + out_offset[i], head_dim floats
+  uint32_t key_length;       // 1 .. kMaxHeadDim
+  uint32_t value_length;     // 1 .. kMaxHeadDim
+  float scale;               // 1 / sqrt(key_length), or what the model says
+  float* out;                // row i at out + out_offset[i], value_length floats
   const size_t* out_offset;  // [rows]
   std::byte* scratch;
   // To visit the spans [span0, span1) alone: what each of them gives is left here, one
-  // row_sums_floats(rows, head_dim) after the other, 64-byte aligned, and `out` as it is. Null:
+  // row_sums_floats(rows, value_length) after the other, 64-byte aligned, and `out` as it is. Null:
   // all spans, merged into `out`.
   float* sums = nullptr;
   uint32_t span0 = 0, span1 = 0;
@@ -136,8 +141,8 @@ struct MergeArgs {
   float* sums;  // of `spans` spans, ascending
   uint32_t spans;
   uint32_t rows;
-  uint32_t head_dim;
-  float* merged;             // row_sums_floats(rows, head_dim): of the spans before
+  uint32_t value_length;
+  float* merged;             // row_sums_floats(rows, value_length): of the spans before
   bool first;                // there are none: `merged` holds nothing yet
   float* out;                // null: more spans follow. Row i at out + out_offset[i]
   const size_t* out_offset;  // [rows]

@@ -1,4 +1,5 @@
-// attention_bench: attention of one KV head on one core, for every level and KV type, head_dim 128.
+// attention_bench: attention of one KV head on one core, for every level and KV type, keys and
+// values of 128.
 //
 //   prefill/<level>/<type>/<positions>  64 rows: 16 tokens of 4 query heads, the last of so many
 //     positions; GOPS counts 4 x rows x positions x 128, "of peak" is their share of a loop of
@@ -57,7 +58,7 @@ double peak(const LimitLoops& limits, KvType type) {
 }
 
 double read_limit(const LimitLoops& limits, const KvHead& head) {
-  size_t half = kv_half_bytes(head.type(), head.head_dim()) / kReadGranule * kReadGranule;
+  size_t half = kv_half_bytes(head.type(), head.key_length()) / kReadGranule * kReadGranule;
   return best_rate([&] {
     uint64_t sink = 0;
     for (const KvPage& page : head.pages()) {
@@ -80,10 +81,11 @@ void run(benchmark::State& state, const Case& c) {
                   .rows = c.queries.rows,
                   .window = 0,
                   .pages = head.pages().data(),
-                  .head_dim = kHeadDim,
+                  .key_length = kHeadDim,
+                  .value_length = kHeadDim,
                   .scale = c.queries.scale,
                   .out = out.data(),
-                  .out_offset = c.queries.offset.data(),
+                  .out_offset = c.queries.out_offset.data(),
                   .scratch = scratch.data()->bytes,
                   .four_places = kernels_for(c.isa).attend_four_places};
   for (auto _ : state) {

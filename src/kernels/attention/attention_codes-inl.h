@@ -35,7 +35,7 @@ class CodePages {
                     const Stream& stream) {
     for (uint32_t t = view.tile_count; t-- > 0;) {
       const Tile& tile = view.tiles[t].tile;
-      const KeyCodes keys{page.k, b.stride, t + 1 == view.tile_count ? stream : Stream{}};
+      const KeyCodes keys{page.k, b.key_stride, t + 1 == view.tile_count ? stream : Stream{}};
       kScore[tile.rows - 1](keys, query_codes(b, tile), b.unit + tile.row0, view.tiles[t].any,
                             b.scores + size_t{tile.row0} * kPagePositions);
     }
@@ -46,14 +46,14 @@ class CodePages {
     Shares shares(b, page);
     for (uint32_t t = view.tile_count; t-- > 0;) {
       const Tile& tile = view.tiles[t].tile;
-      const ValueCodes values{page.v, b.stride, view.tiles[t].any,
+      const ValueCodes values{page.v, b.value_stride, view.tiles[t].any,
                               t + 1 == view.tile_count ? stream : Stream{}};
       for (uint32_t r = 0; r < tile.rows; ++r) {
-        const size_t early = early_bytes(r, b.stride);
-        values.stream.prefetch_for(early, early_bytes(r + 1, b.stride) - early);
+        const size_t early = early_bytes(r, b.value_stride);
+        values.stream.prefetch_for(early, early_bytes(r + 1, b.value_stride) - early);
         shares.take(b, tile, r, view.slots[tile.row0 + r]);
       }
-      kAdd[tile.rows - 1](values, shares, b.span.acc + size_t{tile.row0} * b.stride);
+      kAdd[tile.rows - 1](values, shares, b.span.acc + size_t{tile.row0} * b.value_stride);
     }
   }
 
@@ -87,24 +87,24 @@ class CodePages {
     Stream stream;
   };
 
-  // [stride / 16][rows of the tile][16]
+  // [key_stride / 16][rows of the tile][16]
   static int16_t* query_codes(const RowBlock& b, const Tile& tile) {
-    return reinterpret_cast<int16_t*>(b.q) + size_t{tile.row0} * b.stride;
+    return reinterpret_cast<int16_t*>(b.q) + size_t{tile.row0} * b.key_stride;
   }
 
   // Returns what one step of the codes is worth.
   static float quantise_query(const float* x, const RowBlock& b, Vec16 scale, int16_t* codes,
                               uint32_t rows) {
     Vec16 most = Vec16::zero(), zeros = Vec16::zero();
-    for (uint32_t d = 0; d < b.stride; d += kLanes) {
-      const Vec16 q = mul(head_vector(x, b.head_dim, d), scale);
+    for (uint32_t d = 0; d < b.key_stride; d += kLanes) {
+      const Vec16 q = mul(head_vector(x, b.key_length, d), scale);
       most = max(absolute(q), most);
       zeros = fma(q, Vec16::zero(), zeros);
     }
     const float highest = maximum(most);
     const Vec16 steps = Vec16::all(steps_of(highest));
-    for (uint32_t d = 0; d < b.stride; d += kLanes, codes += rows * kLanes) {
-      store_i16(codes, mul(mul(head_vector(x, b.head_dim, d), scale), steps));
+    for (uint32_t d = 0; d < b.key_stride; d += kLanes, codes += rows * kLanes) {
+      store_i16(codes, mul(mul(head_vector(x, b.key_length, d), scale), steps));
     }
     return highest * kStep + sum(zeros);
   }
@@ -186,8 +186,8 @@ class CodePages {
   class Shares {
    public:
     Shares(const RowBlock& b, const KvPage& page)
-        : blocks_(kv_blocks(b.head_dim)),
-          stored_(reinterpret_cast<const uint16_t*>(page.v + kv_scales_offset(b.head_dim))),
+        : blocks_(kv_blocks(b.value_length)),
+          stored_(reinterpret_cast<const uint16_t*>(page.v + kv_scales_offset(b.value_length))),
           scales_(b.unpacked),
           codes_(reinterpret_cast<int16_t*>(b.unpacked + size_t{blocks_} * kPagePositions)) {}
 

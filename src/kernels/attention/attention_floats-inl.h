@@ -34,21 +34,21 @@ class FloatPages {
   static void load_queries(const AttendArgs& a, uint32_t row0, const RowBlock& b) {
     const Vec16 scale = Vec16::all(a.scale);
     for_queries(a, row0, b, [&](const Tile& tile, uint32_t r, const float* x) {
-      float* q = b.q + size_t{tile.row0} * b.stride + r * kLanes;
-      for (uint32_t d = 0; d < b.stride; d += kLanes) {
-        store(q + d * tile.rows, mul(head_vector(x, b.head_dim, d), scale));
+      float* q = b.q + size_t{tile.row0} * b.key_stride + r * kLanes;
+      for (uint32_t d = 0; d < b.key_stride; d += kLanes) {
+        store(q + d * tile.rows, mul(head_vector(x, b.key_length, d), scale));
       }
     });
   }
 
   static void score(const RowBlock& b, const PageView& view, const KvPage& page,
                     const Stream& stream) {
-    score_page(b, view, {page.k, b.head_dim, b.unpacked}, unpacks(view), stream);
+    score_page(b, view, {page.k, b.key_length, b.unpacked}, unpacks(view), stream);
   }
 
   static void add(const RowBlock& b, const PageView& view, const KvPage& page,
                   const Stream& stream) {
-    add_page(b, view, {page.v, b.stride, b.unpacked}, unpacks(view), stream);
+    add_page(b, view, {page.v, b.value_stride, b.unpacked}, unpacks(view), stream);
   }
 
  private:
@@ -83,7 +83,7 @@ class FloatPages {
   template <typename Half>
   static void score_tile(const RowBlock& b, Tile tile, SlotRange slots, const Keys& keys,
                          const Stream& stream) {
-    Tiles<Half, kWidth>::score(tile.rows, keys, b.q + size_t{tile.row0} * b.stride, slots,
+    Tiles<Half, kWidth>::score(tile.rows, keys, b.q + size_t{tile.row0} * b.key_stride, slots,
                                b.scores + size_t{tile.row0} * kPagePositions, stream);
   }
 
@@ -146,7 +146,7 @@ class FloatPages {
                          const Stream& stream) {
     if (slots.empty()) return;
     Tiles<Half, kWidth>::add(tile.rows, values, b.scores + size_t{tile.row0} * kPagePositions,
-                             slots, b.span.acc + size_t{tile.row0} * b.stride, stream);
+                             slots, b.span.acc + size_t{tile.row0} * b.value_stride, stream);
   }
 };
 

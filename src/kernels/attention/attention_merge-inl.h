@@ -39,12 +39,12 @@ inline void merge_row(const RowSums& span, const RowSums& merged, uint32_t row, 
   merged.peak[row] = peak;
 }
 
-inline void write_row(const RowSums& merged, uint32_t row, uint32_t head_dim, float* out) {
+inline void write_row(const RowSums& merged, uint32_t row, uint32_t value_length, float* out) {
   Vec16 inverse = Vec16::all(1.0f / merged.sum[row]);
-  const float* acc = merged.acc + size_t{row} * padded_head_dim(head_dim);
-  for (uint32_t d = 0; d < head_dim; d += kLanes) {
+  const float* acc = merged.acc + size_t{row} * padded_length(value_length);
+  for (uint32_t d = 0; d < value_length; d += kLanes) {
     Vec16 x = mul(Vec16::load(acc + d), inverse);
-    uint32_t left = head_dim - d;
+    uint32_t left = value_length - d;
     if (left >= kLanes) {
       store(out + d, x);
     } else {
@@ -54,16 +54,17 @@ inline void write_row(const RowSums& merged, uint32_t row, uint32_t head_dim, fl
 }
 
 inline void merge_spans(const MergeArgs& a) {
-  const uint32_t stride = padded_head_dim(a.head_dim);
-  const size_t floats = row_sums_floats(a.rows, a.head_dim);
-  const RowSums merged = row_sums(a.merged, a.rows, a.head_dim);
+  const uint32_t stride = padded_length(a.value_length);
+  const size_t floats = row_sums_floats(a.rows, a.value_length);
+  const RowSums merged = row_sums(a.merged, a.rows, a.value_length);
   if (a.first) clear_sums(merged, a.rows, stride);
   for (uint32_t s = 0; s < a.spans; ++s) {
-    const RowSums span = row_sums(a.sums + floats * s, a.rows, a.head_dim);
+    const RowSums span = row_sums(a.sums + floats * s, a.rows, a.value_length);
     for (uint32_t i = 0; i < a.rows; ++i) merge_row(span, merged, i, stride);
   }
   if (a.out == nullptr) return;
-  for (uint32_t i = 0; i < a.rows; ++i) write_row(merged, i, a.head_dim, a.out + a.out_offset[i]);
+  for (uint32_t i = 0; i < a.rows; ++i)
+    write_row(merged, i, a.value_length, a.out + a.out_offset[i]);
 }
 
 }  // namespace

@@ -40,32 +40,35 @@ void advise_huge_pages(void* p, size_t bytes) {
 
 }  // namespace
 
-KvHead::KvHead(KvType type, uint32_t head_dim, uint32_t positions)
-    : type_(type), head_dim_(head_dim), positions_(positions) {
-  size_t half = kv_half_bytes(type, head_dim);
-  size_t count = (positions + kPagePositions - 1) / kPagePositions;
+KvHead::KvHead(KvType type, HeadLengths lengths, uint32_t positions)
+    : type_(type), lengths_(lengths), positions_(positions) {
+  const size_t key_bytes = kv_half_bytes(type, lengths.key);
+  const size_t page_bytes = key_bytes + kv_half_bytes(type, lengths.value);
+  const size_t count = (positions + kPagePositions - 1) / kPagePositions;
   CacheLine unset;
   std::memset(&unset, 0xff, sizeof unset);
-  memory_.reserve(count * 2 * half / sizeof(CacheLine));
-  advise_huge_pages(memory_.data(), count * 2 * half);
-  memory_.assign(count * 2 * half / sizeof(CacheLine), unset);
+  memory_.reserve(count * page_bytes / sizeof(CacheLine));
+  advise_huge_pages(memory_.data(), count * page_bytes);
+  memory_.assign(count * page_bytes / sizeof(CacheLine), unset);
   for (size_t i = 0; i < count; ++i) {
-    std::byte* page = memory_.data()->bytes + i * 2 * half;
-    pages_.push_back({page, page + half});
+    std::byte* page = memory_.data()->bytes + i * page_bytes;
+    pages_.push_back({page, page + key_bytes});
   }
 }
 
 void KvHead::fill(KvStoreFn store, uint32_t seed) {
-  std::vector<float> all = normal_floats(size_t{positions_} * 2 * head_dim_, seed);
+  const size_t both = size_t{lengths_.key} + lengths_.value;
+  std::vector<float> all = normal_floats(positions_ * both, seed);
   for (uint32_t i = 0; i < positions_; ++i) {
-    const float* k = all.data() + size_t{i} * 2 * head_dim_;
-    store({k, k + head_dim_, head_dim_, pages_[i / kPagePositions], i % kPagePositions});
+    const float* k = all.data() + i * both;
+    store({k, k + lengths_.key, lengths_.key, lengths_.value, pages_[i / kPagePositions],
+           i % kPagePositions});
   }
 }
 
 void KvHead::put(KvStoreFn store, uint32_t position, const std::vector<float>& k,
                  const std::vector<float>& v) {
-  store({k.data(), v.data(), head_dim_, pages_[position / kPagePositions],
+  store({k.data(), v.data(), lengths_.key, lengths_.value, pages_[position / kPagePositions],
          position % kPagePositions});
 }
 
@@ -84,7 +87,7 @@ double KvHead::key(uint32_t position, uint32_t d) const {
       size_t scale = size_t{d / kKvBlock} * kPagePositions + slot;
       at = (size_t{d / 2} * kPagePositions + slot) * 2 + d % 2;
       return static_cast<double>(element<int8_t>(half, at)) *
-             f16_to_f32(element<f16_t>(half + kv_scales_offset(head_dim_), scale));
+             f16_to_f32(element<f16_t>(half + kv_scales_offset(lengths_.key), scale));
     }
   }
   HEARTH_CHECK(false, "not a KvType");
@@ -93,7 +96,7 @@ double KvHead::key(uint32_t position, uint32_t d) const {
 double KvHead::value(uint32_t position, uint32_t d) const {
   const std::byte* half = pages_[position / kPagePositions].v;
   uint32_t slot = position % kPagePositions;
-  size_t at = size_t{slot} * padded_head_dim(head_dim_) + d;
+  size_t at = size_t{slot} * padded_length(lengths_.value) + d;
   switch (type_) {
     case KvType::kF32:
       return element<float>(half, at);
@@ -103,22 +106,24 @@ double KvHead::value(uint32_t position, uint32_t d) const {
       return bf16_to_f32(element<bf16_t>(half, at));
     case KvType::kQ8_0: {
       size_t scale = size_t{d / kKvBlock} * kPagePositions + slot;
-      at = (size_t{slot / 2} * padded_head_dim(head_dim_) + d) * 2 + slot % 2;
+      at = (size_t{slot / 2} * padded_length(lengths_.value) + d) * 2 + slot % 2;
       return static_cast<double>(element<int8_t>(half, at)) *
-             f16_to_f32(element<f16_t>(half + kv_scales_offset(head_dim_), scale));
+             f16_to_f32(element<f16_t>(half + kv_scales_offset(lengths_.value), scale));
     }
   }
   HEARTH_CHECK(false, "not a KvType");
 }
 
-Queries::Queries(uint32_t rows_, uint32_t head_dim_, uint32_t seed)
+Queries::Queries(uint32_t rows_, HeadLengths lengths_, uint32_t seed)
     : rows(rows_),
-      head_dim(head_dim_),
-      q(normal_floats(size_t{rows_} * (head_dim_ + kGap), seed)),
-      offset(rows_),
+      lengths(lengths_),
+      q(normal_floats(size_t{rows_} * (lengths_.key + kGap), seed)),
       last(rows_, 0),
-      scale(1.0f / std::sqrt(static_cast<float>(head_dim_))) {
-  for (uint32_t i = 0; i < rows; ++i) offset[i] = size_t{i} * (head_dim + kGap);
+      scale(1.0f / std::sqrt(static_cast<float>(lengths_.key))) {
+  for (size_t i = 0; i < rows; ++i) {
+    offset.push_back(i * (lengths.key + kGap));
+    out_offset.push_back(i * (lengths.value + kGap));
+  }
 }
 
 namespace {
@@ -144,6 +149,10 @@ class Guarded {
 
 }  // namespace
 
+std::vector<float> Queries::poison() const {
+  return std::vector<float>(size_t{rows} * (lengths.value + kGap), kPoison);
+}
+
 AttendArgs Queries::args(const std::vector<KvPage>& pages) const {
   return {.q = q.data(),
           .q_offset = offset.data(),
@@ -151,10 +160,11 @@ AttendArgs Queries::args(const std::vector<KvPage>& pages) const {
           .rows = rows,
           .window = window,
           .pages = pages.data(),
-          .head_dim = head_dim,
+          .key_length = lengths.key,
+          .value_length = lengths.value,
           .scale = scale,
           .out = nullptr,
-          .out_offset = offset.data(),
+          .out_offset = out_offset.data(),
           .scratch = nullptr,
           .after = after,
           .four_places = four_places};
@@ -162,20 +172,21 @@ AttendArgs Queries::args(const std::vector<KvPage>& pages) const {
 
 std::vector<float> Queries::run(AttendFn attend, const std::vector<KvPage>& pages,
                                 const std::vector<uint32_t>& chosen) const {
-  std::vector<size_t> offsets;
+  std::vector<size_t> offsets, out_offsets;
   std::vector<uint32_t> lasts;
   for (uint32_t i : chosen) {
     offsets.push_back(offset[i]);
+    out_offsets.push_back(out_offset[i]);
     lasts.push_back(last[i]);
   }
   Guarded scratch(kAttendScratchBytes);
-  std::vector<float> out(q.size(), kPoison);
+  std::vector<float> out = poison();
   AttendArgs call = args(pages);
   call.q_offset = offsets.data();
   call.last = lasts.data();
   call.rows = static_cast<uint32_t>(chosen.size());
   call.out = out.data();
-  call.out_offset = offsets.data();
+  call.out_offset = out_offsets.data();
   call.scratch = scratch.bytes();
   attend(call);
   scratch.check();
@@ -185,9 +196,9 @@ std::vector<float> Queries::run(AttendFn attend, const std::vector<KvPage>& page
 std::vector<float> Queries::run_spans(AttendFn attend, MergeFn merge,
                                       const std::vector<KvPage>& pages,
                                       const std::vector<uint32_t>& cuts) const {
-  const size_t floats = row_sums_floats(rows, head_dim);
+  const size_t floats = row_sums_floats(rows, lengths.value);
   Guarded scratch(kAttendScratchBytes), merged(floats * sizeof(float));
-  std::vector<float> out(q.size(), kPoison);
+  std::vector<float> out = poison();
   uint32_t begin = 0;
   for (uint32_t end : cuts) {
     Guarded sums((end - begin) * floats * sizeof(float));
@@ -201,11 +212,11 @@ std::vector<float> Queries::run_spans(AttendFn attend, MergeFn merge,
     merge({.sums = sums.floats(),
            .spans = end - begin,
            .rows = rows,
-           .head_dim = head_dim,
+           .value_length = lengths.value,
            .merged = merged.floats(),
            .first = begin == 0,
            .out = end == cuts.back() ? out.data() : nullptr,
-           .out_offset = offset.data()});
+           .out_offset = out_offset.data()});
     begin = end;
   }
   scratch.check();

@@ -13,10 +13,18 @@ struct alignas(64) CacheLine {
   std::byte bytes[64];
 };
 
+// Elements of a key and of a value.
+struct HeadLengths {
+  // NOLINTNEXTLINE(google-explicit-constructor): both are as long
+  HeadLengths(uint32_t both) : key(both), value(both) {}
+  HeadLengths(uint32_t key_, uint32_t value_) : key(key_), value(value_) {}
+  uint32_t key, value;
+};
+
 // The cache of one head. Slots that were never stored hold bytes of 0xff: NaN as f32, f16 and bf16.
 class KvHead {
  public:
-  KvHead(KvType type, uint32_t head_dim, uint32_t positions);
+  KvHead(KvType type, HeadLengths lengths, uint32_t positions);
 
   // Keys and values of all positions, normally distributed, by `store`.
   void fill(KvStoreFn store, uint32_t seed);
@@ -28,7 +36,8 @@ class KvHead {
   double value(uint32_t position, uint32_t d) const;
 
   KvType type() const { return type_; }
-  uint32_t head_dim() const { return head_dim_; }
+  uint32_t key_length() const { return lengths_.key; }
+  uint32_t value_length() const { return lengths_.value; }
   uint32_t positions() const { return positions_; }
   std::vector<KvPage>& pages() { return pages_; }
   const std::vector<KvPage>& pages() const { return pages_; }
@@ -36,21 +45,23 @@ class KvHead {
 
  private:
   KvType type_;
-  uint32_t head_dim_, positions_;
+  HeadLengths lengths_;
+  uint32_t positions_;
   std::vector<CacheLine> memory_;
   std::vector<KvPage> pages_;
 };
 
-// Query rows, head_dim + kGap floats apart, and their output, poisoned with kPoison all over.
+// Query rows, kGap floats apart, and their output, likewise, poisoned with kPoison all over.
 struct Queries {
   static constexpr uint32_t kGap = 3;
   static constexpr float kPoison = -12345.0f;
 
-  Queries(uint32_t rows, uint32_t head_dim, uint32_t seed);
+  Queries(uint32_t rows, HeadLengths lengths, uint32_t seed);
 
-  uint32_t rows, head_dim;
+  uint32_t rows;
+  HeadLengths lengths;
   std::vector<float> q;
-  std::vector<size_t> offset;
+  std::vector<size_t> offset, out_offset;
   std::vector<uint32_t> last;  // 0: for the caller to set
   uint32_t window = 0;
   float scale;
@@ -67,6 +78,7 @@ struct Queries {
                                const std::vector<uint32_t>& cuts) const;
 
  private:
+  std::vector<float> poison() const;
   // A call of all rows, without memory to write to.
   AttendArgs args(const std::vector<KvPage>& pages) const;
 };

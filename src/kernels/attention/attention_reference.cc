@@ -49,36 +49,39 @@ struct Page {
 
   // A scaled query.
   struct Query {
-    Query(const float* q_, uint32_t head_dim_) : q(q_), head_dim(head_dim_) {}
+    Query(const float* q_, uint32_t length_) : q(q_), length(length_) {}
     const float* q;
-    uint32_t head_dim;
+    uint32_t length;
   };
 
   static float score(const KvPage& page, uint32_t slot, const Query& query) {
     const Element* k = elements<Element>(page.k) + slot;
     float s = 0;
-    for (size_t d = 0; d < query.head_dim; ++d) {
+    for (size_t d = 0; d < query.length; ++d) {
       s = std::fma(query.q[d], Type::widen(k[d * kPagePositions]), s);
     }
     return s;
   }
 
-  // Adds the values that a row sees times p to acc[head_dim].
-  static void add(const KvPage& page, uint32_t head_dim, Seen seen, const Scores& p, float* acc) {
-    for (uint32_t d = 0; d < head_dim; ++d) {
+  // Adds the values that a row sees times p to acc[length].
+  static void add(const KvPage& page, uint32_t length, Seen seen, const Scores& p, float* acc) {
+    for (uint32_t d = 0; d < length; ++d) {
       for (uint32_t slot = seen.begin; slot < seen.end; ++slot) {
-        Element v = elements<Element>(page.v)[size_t{slot} * padded_head_dim(head_dim) + d];
+        Element v = elements<Element>(page.v)[size_t{slot} * padded_length(length) + d];
         acc[d] = std::fma(p[slot], Type::widen(v), acc[d]);
       }
     }
   }
 
   static void store(const KvStoreArgs& a) {
-    size_t padded = padded_head_dim(a.head_dim);
+    for (size_t d = 0; d < padded_length(a.key_length); ++d) {
+      const float x = d < a.key_length ? a.k[d] : 0;
+      elements<Element>(a.page.k)[d * kPagePositions + a.slot] = Type::narrow(x);
+    }
+    const size_t padded = padded_length(a.value_length);
     for (size_t d = 0; d < padded; ++d) {
-      bool inside = d < a.head_dim;
-      elements<Element>(a.page.k)[d * kPagePositions + a.slot] = Type::narrow(inside ? a.k[d] : 0);
-      elements<Element>(a.page.v)[a.slot * padded + d] = Type::narrow(inside ? a.v[d] : 0);
+      const float x = d < a.value_length ? a.v[d] : 0;
+      elements<Element>(a.page.v)[a.slot * padded + d] = Type::narrow(x);
     }
   }
 };
@@ -97,11 +100,11 @@ int8_t block_code(float x, f16_t scale) {
 int8_t& key_code(const KvPage& page, uint32_t slot, size_t d) {
   return elements<int8_t>(page.k)[(d / 2 * kPagePositions + slot) * 2 + d % 2];
 }
-int8_t& value_code(const KvPage& page, uint32_t head_dim, size_t slot, uint32_t d) {
-  return elements<int8_t>(page.v)[(slot / 2 * padded_head_dim(head_dim) + d) * 2 + slot % 2];
+int8_t& value_code(const KvPage& page, uint32_t length, size_t slot, uint32_t d) {
+  return elements<int8_t>(page.v)[(slot / 2 * padded_length(length) + d) * 2 + slot % 2];
 }
-f16_t* block_scales(std::byte* half, uint32_t head_dim, uint32_t block) {
-  return elements<f16_t>(half + kv_scales_offset(head_dim)) + size_t{block} * kPagePositions;
+f16_t* block_scales(std::byte* half, uint32_t length, uint32_t block) {
+  return elements<f16_t>(half + kv_scales_offset(length)) + size_t{block} * kPagePositions;
 }
 // x in steps of 1 / 32767 of the highest; `unit` is not finite where any of them is not.
 int32_t rounded(float x, float highest, float unit) {
@@ -114,48 +117,48 @@ struct Page<Q8_0> {
   struct Query {
     std::array<int32_t, kMaxHeadDim> codes{};
     float unit;
-    uint32_t head_dim;
+    uint32_t length;
 
-    Query(const float* q, uint32_t head_dim_) : head_dim(head_dim_) {
+    Query(const float* q, uint32_t length_) : length(length_) {
       float highest = 0, zeros = 0;
-      for (uint32_t d = 0; d < head_dim; ++d) {
+      for (uint32_t d = 0; d < length; ++d) {
         highest = std::max(highest, std::fabs(q[d]));
         zeros += 0.0f * q[d];
       }
       unit = highest * (1.0f / 32767.0f) + zeros;
-      for (uint32_t d = 0; d < head_dim; ++d) codes[d] = rounded(q[d], highest, unit);
+      for (uint32_t d = 0; d < length; ++d) codes[d] = rounded(q[d], highest, unit);
     }
   };
 
   static float score(const KvPage& page, uint32_t slot, const Query& query) {
     float s = 0;
-    for (uint32_t b = 0; b < kv_blocks(query.head_dim); ++b) {
+    for (uint32_t b = 0; b < kv_blocks(query.length); ++b) {
       int32_t sum = 0;
-      for (uint32_t d = b * kKvBlock; d < std::min((b + 1) * kKvBlock, query.head_dim); ++d) {
+      for (uint32_t d = b * kKvBlock; d < std::min((b + 1) * kKvBlock, query.length); ++d) {
         sum += query.codes[d] * key_code(page, slot, d);
       }
-      f16_t scale = block_scales(page.k, query.head_dim, b)[slot];
+      f16_t scale = block_scales(page.k, query.length, b)[slot];
       s = std::fma(static_cast<float>(sum), f16_to_f32(scale), s);
     }
     return s * query.unit;
   }
 
-  static void add(const KvPage& page, uint32_t head_dim, Seen seen, const Scores& p, float* acc) {
+  static void add(const KvPage& page, uint32_t length, Seen seen, const Scores& p, float* acc) {
     std::array<Scores, kMaxHeadDim / kKvBlock> x{};
     float zeros = 0;
-    for (uint32_t b = 0; b < kv_blocks(head_dim); ++b) {
+    for (uint32_t b = 0; b < kv_blocks(length); ++b) {
       for (uint32_t slot = seen.begin; slot < seen.end; ++slot) {
-        x[b][slot] = p[slot] * f16_to_f32(block_scales(page.v, head_dim, b)[slot]);
+        x[b][slot] = p[slot] * f16_to_f32(block_scales(page.v, length, b)[slot]);
         zeros += 0.0f * x[b][slot];
       }
     }
-    for (uint32_t b = 0; b < kv_blocks(head_dim); ++b) {
+    for (uint32_t b = 0; b < kv_blocks(length); ++b) {
       const float highest = *std::max_element(x[b].begin(), x[b].end());
       const float unit = highest * (1.0f / 32767.0f) + zeros;
-      for (uint32_t d = b * kKvBlock; d < std::min((b + 1) * kKvBlock, head_dim); ++d) {
+      for (uint32_t d = b * kKvBlock; d < std::min((b + 1) * kKvBlock, length); ++d) {
         int32_t sum = 0;
         for (uint32_t slot = seen.begin; slot < seen.end; ++slot) {
-          sum += rounded(x[b][slot], highest, unit) * value_code(page, head_dim, slot, d);
+          sum += rounded(x[b][slot], highest, unit) * value_code(page, length, slot, d);
         }
         acc[d] = std::fma(static_cast<float>(sum), unit, acc[d]);
       }
@@ -163,16 +166,25 @@ struct Page<Q8_0> {
   }
 
   static void store(const KvStoreArgs& a) {
-    for (uint32_t d = 0; d < padded_head_dim(a.head_dim); ++d) {
-      uint32_t b = d / kKvBlock;
-      uint32_t count = std::min(kKvBlock, a.head_dim - std::min(a.head_dim, b * kKvBlock));
-      f16_t k_scale = block_scale(a.k + b * kKvBlock, count);
-      f16_t v_scale = block_scale(a.v + b * kKvBlock, count);
-      bool inside = d < a.head_dim;
-      block_scales(a.page.k, a.head_dim, b)[a.slot] = k_scale;
-      block_scales(a.page.v, a.head_dim, b)[a.slot] = v_scale;
-      key_code(a.page, a.slot, d) = block_code(inside ? a.k[d] : 0, k_scale);
-      value_code(a.page, a.head_dim, a.slot, d) = block_code(inside ? a.v[d] : 0, v_scale);
+    for_codes(a.k, a.key_length, [&](uint32_t d, f16_t scale, int8_t code) {
+      block_scales(a.page.k, a.key_length, d / kKvBlock)[a.slot] = scale;
+      key_code(a.page, a.slot, d) = code;
+    });
+    for_codes(a.v, a.value_length, [&](uint32_t d, f16_t scale, int8_t code) {
+      block_scales(a.page.v, a.value_length, d / kKvBlock)[a.slot] = scale;
+      value_code(a.page, a.value_length, a.slot, d) = code;
+    });
+  }
+
+ private:
+  // Calls fn(d, scale, code) for each element of x and of its padding.
+  template <typename Fn>
+  static void for_codes(const float* x, uint32_t length, Fn&& fn) {
+    for (uint32_t d = 0; d < padded_length(length); ++d) {
+      const uint32_t begin = d / kKvBlock * kKvBlock;
+      const f16_t scale =
+          block_scale(x + begin, std::min(kKvBlock, length - std::min(length, begin)));
+      fn(d, scale, block_code(d < length ? x[d] : 0, scale));
     }
   }
 };
@@ -191,46 +203,47 @@ struct Sums {
   float peak = kMinusInfinity;
 };
 
-Sums load_sums(const RowSums& from, uint32_t row, uint32_t head_dim) {
+Sums load_sums(const RowSums& from, uint32_t row, uint32_t value_length) {
   Sums sums;
-  const float* acc = from.acc + size_t{row} * padded_head_dim(head_dim);
-  std::copy_n(acc, head_dim, sums.acc.begin());
+  const float* acc = from.acc + size_t{row} * padded_length(value_length);
+  std::copy_n(acc, value_length, sums.acc.begin());
   sums.sum = from.sum[row];
   sums.peak = from.peak[row];
   return sums;
 }
 
-void store_sums(const Sums& sums, const RowSums& to, uint32_t row, uint32_t head_dim) {
-  uint32_t stride = padded_head_dim(head_dim);
+void store_sums(const Sums& sums, const RowSums& to, uint32_t row, uint32_t value_length) {
+  uint32_t stride = padded_length(value_length);
   std::copy_n(sums.acc.begin(), stride, to.acc + size_t{row} * stride);
   to.sum[row] = sums.sum;
   to.peak[row] = sums.peak;
 }
 
-void merge(const Sums& span, uint32_t head_dim, Sums* merged) {
+void merge(const Sums& span, uint32_t value_length, Sums* merged) {
   if (span.sum == 0) return;
   float highest = std::max(merged->peak, span.peak);
   float old_factor = exp_nonpositive(merged->peak - highest);
   float new_factor = exp_nonpositive(span.peak - highest);
-  for (uint32_t d = 0; d < head_dim; ++d) {
+  for (uint32_t d = 0; d < value_length; ++d) {
     merged->acc[d] = std::fma(merged->acc[d], old_factor, span.acc[d] * new_factor);
   }
   merged->sum = std::fma(merged->sum, old_factor, span.sum * new_factor);
   merged->peak = highest;
 }
 
-void write_out(const Sums& merged, uint32_t head_dim, float* out) {
+void write_out(const Sums& merged, uint32_t value_length, float* out) {
   float inverse = 1.0f / merged.sum;
-  for (uint32_t d = 0; d < head_dim; ++d) out[d] = merged.acc[d] * inverse;
+  for (uint32_t d = 0; d < value_length; ++d) out[d] = merged.acc[d] * inverse;
 }
 
 // One query row; arrays by element of the head.
 struct Row {
   std::array<float, kMaxHeadDim> q{};
-  uint32_t first, last, head_dim;
+  uint32_t first, last, key_length, value_length;
 
-  Row(const AttendArgs& a, uint32_t i) : last(a.last[i]), head_dim(a.head_dim) {
-    for (uint32_t d = 0; d < head_dim; ++d) q[d] = a.q[a.q_offset[i] + d] * a.scale;
+  Row(const AttendArgs& a, uint32_t i)
+      : last(a.last[i]), key_length(a.key_length), value_length(a.value_length) {
+    for (uint32_t d = 0; d < key_length; ++d) q[d] = a.q[a.q_offset[i] + d] * a.scale;
     first = a.window == 0 || a.window > last ? 0 : last - a.window + 1;
   }
 
@@ -241,7 +254,7 @@ struct Row {
 
   template <typename Type>
   Sums visit_span(const KvPage* pages, uint32_t span) const {
-    const typename Page<Type>::Query query(q.data(), head_dim);
+    const typename Page<Type>::Query query(q.data(), key_length);
     Sums sums;
     std::array<float, 16> lanes{};
     uint32_t begin = std::max(span * kSpanPages, first / kPagePositions);
@@ -269,8 +282,8 @@ struct Row {
     for (uint32_t l = 0; l < 16; ++l) {
       (*lanes)[l] = std::fma((*lanes)[l], factor, ((p[l] + p[l + 16]) + p[l + 32]) + p[l + 48]);
     }
-    for (uint32_t d = 0; d < head_dim; ++d) sums->acc[d] *= factor;
-    Page<Type>::add(page, head_dim, seen, p, sums->acc.data());
+    for (uint32_t d = 0; d < value_length; ++d) sums->acc[d] *= factor;
+    Page<Type>::add(page, value_length, seen, p, sums->acc.data());
     sums->peak = highest;
   }
 };
@@ -280,18 +293,18 @@ void attend_row(const AttendArgs& a, uint32_t i) {
   const Row row(a, i);
   if (a.sums != nullptr) {
     for (uint32_t span = a.span0; span < a.span1; ++span) {
-      float* to = a.sums + row_sums_floats(a.rows, a.head_dim) * (span - a.span0);
-      store_sums(row.visit_span<Type>(a.pages, span), row_sums(to, a.rows, a.head_dim), i,
-                 a.head_dim);
+      float* to = a.sums + row_sums_floats(a.rows, a.value_length) * (span - a.span0);
+      store_sums(row.visit_span<Type>(a.pages, span), row_sums(to, a.rows, a.value_length), i,
+                 a.value_length);
     }
     return;
   }
   Sums merged;
   constexpr uint32_t kSpan = kSpanPages * kPagePositions;
   for (uint32_t span = row.first / kSpan; span <= row.last / kSpan; ++span) {
-    merge(row.visit_span<Type>(a.pages, span), a.head_dim, &merged);
+    merge(row.visit_span<Type>(a.pages, span), a.value_length, &merged);
   }
-  write_out(merged, a.head_dim, a.out + a.out_offset[i]);
+  write_out(merged, a.value_length, a.out + a.out_offset[i]);
 }
 
 template <typename Type>
@@ -302,15 +315,16 @@ void attend(const AttendArgs& a) {
 }  // namespace
 
 void merge_spans_reference(const MergeArgs& a) {
-  const RowSums to = row_sums(a.merged, a.rows, a.head_dim);
+  const RowSums to = row_sums(a.merged, a.rows, a.value_length);
   for (uint32_t i = 0; i < a.rows; ++i) {
-    Sums merged = a.first ? Sums() : load_sums(to, i, a.head_dim);
+    Sums merged = a.first ? Sums() : load_sums(to, i, a.value_length);
     for (uint32_t span = 0; span < a.spans; ++span) {
-      float* from = a.sums + row_sums_floats(a.rows, a.head_dim) * span;
-      merge(load_sums(row_sums(from, a.rows, a.head_dim), i, a.head_dim), a.head_dim, &merged);
+      float* from = a.sums + row_sums_floats(a.rows, a.value_length) * span;
+      merge(load_sums(row_sums(from, a.rows, a.value_length), i, a.value_length), a.value_length,
+            &merged);
     }
-    store_sums(merged, to, i, a.head_dim);
-    if (a.out != nullptr) write_out(merged, a.head_dim, a.out + a.out_offset[i]);
+    store_sums(merged, to, i, a.value_length);
+    if (a.out != nullptr) write_out(merged, a.value_length, a.out + a.out_offset[i]);
   }
 }
 

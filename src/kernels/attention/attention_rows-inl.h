@@ -28,20 +28,21 @@ struct RowBlock {
   const uint32_t* last;
   uint32_t rows;
   uint32_t window;
-  uint32_t head_dim;
-  uint32_t stride;  // padded head_dim
-  float* q;         // scaled, or int16 of it; tile after tile [d / 16][rows of the tile][16]
-  float* unit;      // [rows]: what one step of these int16 is worth
+  uint32_t key_length, value_length;
+  uint32_t key_stride, value_stride;  // the same, padded
+  float* q;     // scaled, or int16 of it; tile after tile [d / 16][rows of the tile][16]
+  float* unit;  // [rows]: what one step of these int16 is worth
   RowSums span;
   float* lanes;  // [rows][16]: the span's sums
   RowSums merged;
   float* scores;    // [rows][64], then probabilities
-  float* unpacked;  // [64][stride] of half a page, or what else a page is turned into
+  float* unpacked;  // [64][stride] of either half of a page, or what else a page is turned into
   KvPage after;     // AttendArgs::after
   bool four_places;
   uint32_t seen;  // positions that any of them sees: [0, seen)
 };
 
+// `stride`: the larger of the two.
 constexpr size_t scratch_floats(size_t rows, size_t stride) {
   return rows * (3 * stride + kLanes + 5 + kPagePositions) + kPagePositions * stride + 5 * kLanes;
 }
@@ -57,23 +58,24 @@ inline RowBlock make_block(const AttendArgs& a, uint32_t row0, uint32_t rows) {
   for (uint32_t i = 0; i < rows; ++i) b.seen = larger(b.seen, b.last[i] + 1);
   b.rows = rows;
   b.window = a.window;
-  b.head_dim = a.head_dim;
-  b.stride = padded_head_dim(a.head_dim);
+  b.key_length = a.key_length;
+  b.value_length = a.value_length;
+  b.key_stride = padded_length(a.key_length);
+  b.value_stride = padded_length(a.value_length);
   float* next = reinterpret_cast<float*>(a.scratch);
   auto take = [&](size_t floats) {
     float* taken = next;
     next += (floats + kLanes - 1) / kLanes * kLanes;
     return taken;
   };
-  size_t matrix = size_t{rows} * b.stride;
-  b.q = take(matrix);
-  const size_t sums = row_sums_floats(rows, a.head_dim);
-  b.span = row_sums(take(sums), rows, a.head_dim);
-  b.merged = row_sums(take(sums), rows, a.head_dim);
+  b.q = take(size_t{rows} * b.key_stride);
+  const size_t sums = row_sums_floats(rows, a.value_length);
+  b.span = row_sums(take(sums), rows, a.value_length);
+  b.merged = row_sums(take(sums), rows, a.value_length);
   b.lanes = take(size_t{rows} * kLanes);
   b.scores = take(size_t{rows} * kPagePositions);
   b.unit = take(rows);
-  b.unpacked = take(size_t{kPagePositions} * b.stride);
+  b.unpacked = take(size_t{kPagePositions} * larger(b.key_stride, b.value_stride));
   return b;
 }
 
@@ -92,7 +94,7 @@ inline Tile tile_at(uint32_t rows, uint32_t index) {
 [[gnu::always_inline]] inline void prefetch_query(const AttendArgs& a, uint32_t row) {
   if (row >= a.rows) return;
   prefetch_bytes(reinterpret_cast<const std::byte*>(a.q + a.q_offset[row]),
-                 a.head_dim * sizeof(float));
+                 a.key_length * sizeof(float));
 }
 
 // Calls fn(tile, row of the tile, query) for all rows, which lie far apart where they come from:

@@ -13,7 +13,10 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kHeadDims[] = {8, 16, 20, 24, 40, 64, 80, 128, 256};
+// Of keys and values; of unlike ones either is the longer, by whole blocks and by less.
+const HeadLengths kLengths[] = {8,        16,       20,       24,         40,         64,
+                                80,       128,      256,      {192, 128}, {128, 192}, {24, 16},
+                                {16, 24}, {80, 96}, {96, 80}, {8, 40},    {33, 1},    {512, 20}};
 constexpr double kUnit = 0x1p-24;     // half an ulp of 1 in binary32
 constexpr double kExpError = 1.2e-7;  // kernels/simd/exp.h
 
@@ -22,8 +25,8 @@ std::vector<KvType> types() { return {KvType::kF32, KvType::kF16, KvType::kBF16,
 AttendFn attend_of(Isa isa, KvType type) {
   return kernels_for(isa).attend[static_cast<size_t>(type)];
 }
-KvHead filled_head(KvType type, uint32_t head_dim, uint32_t positions, uint32_t seed) {
-  KvHead head(type, head_dim, positions);
+KvHead filled_head(KvType type, HeadLengths lengths, uint32_t positions, uint32_t seed) {
+  KvHead head(type, lengths, positions);
   head.fill(kernels_for(Isa::kReference).kv_store[static_cast<size_t>(type)], seed);
   return head;
 }
@@ -46,14 +49,14 @@ double value_step(const KvHead& head, uint32_t begin, uint32_t end, uint32_t d, 
   double largest = 0;
   uint32_t block = d / kKvBlock * kKvBlock;
   for (uint32_t j = begin; j < end; ++j) {
-    for (uint32_t i = block; i < std::min(block + kKvBlock, head.head_dim()); ++i) {
+    for (uint32_t i = block; i < std::min(block + kKvBlock, head.value_length()); ++i) {
       largest = std::max(largest, p[j - begin] * std::fabs(head.value(j, i)));
     }
   }
   return largest / 32767;
 }
 
-// With u = 2^-24, n positions, h = head_dim: a score is a chain of at most h + 16 (blocks of
+// With u = 2^-24, n positions, h = key_length: a score is a chain of at most h + 16 (blocks of
 // kMaxHeadDim) + 2 roundings, so its error is at most E = (h + 18) u max_j sum_d |q k scale|. A
 // probability has the relative error E, u R of the subtraction from the maximum (R: the range of
 // the scores, or 88 beyond which exp is 0), and exp's own; so has each of the at most n / 64 + n /
@@ -62,7 +65,7 @@ double value_step(const KvHead& head, uint32_t begin, uint32_t end, uint32_t d, 
 // step of the query's int16 for each key besides, and a sum half a step of the page's for each
 // value.
 Truth truth_of(const KvHead& head, const Queries& queries, uint32_t row) {
-  uint32_t first = first_of(queries, row), last = queries.last[row], h = head.head_dim();
+  uint32_t first = first_of(queries, row), last = queries.last[row], h = head.key_length();
   const float* q = queries.q.data() + queries.offset[row];
   const bool codes = head.type() == KvType::kQ8_0;
   std::vector<double> s;
@@ -86,10 +89,11 @@ Truth truth_of(const KvHead& head, const Queries& queries, uint32_t row) {
   double factors = n / 64 + n / 512 + 3;
   double each = (h + 18) * kUnit * size + steps + range * kUnit + kExpError;
   double relative = 2 * (each + factors * (range * kUnit + kExpError + kUnit) + (n + 66) * kUnit);
-  Truth truth{std::vector<double>(h, 0), std::vector<double>(h, 0)};
+  const std::vector<double> zeros(head.value_length(), 0);
+  Truth truth{zeros, zeros};
   double total = 0;
   for (double& x : s) total += x = std::exp(x - most);
-  for (uint32_t d = 0; d < h; ++d) {
+  for (uint32_t d = 0; d < head.value_length(); ++d) {
     double sum = 0, magnitude = 0;
     for (uint32_t j = first; j <= last; ++j) {
       sum += s[j - first] * head.value(j, d);
@@ -109,13 +113,13 @@ Truth truth_of(const KvHead& head, const Queries& queries, uint32_t row) {
 void expect_true(const KvHead& head, const Queries& queries, const std::vector<float>& out) {
   for (uint32_t i = 0; i < queries.rows; ++i) {
     Truth truth = truth_of(head, queries, i);
-    for (uint32_t d = 0; d < head.head_dim(); ++d) {
-      float got = out[queries.offset[i] + d];
+    for (uint32_t d = 0; d < head.value_length(); ++d) {
+      float got = out[queries.out_offset[i] + d];
       ASSERT_LE(std::fabs(got - truth.out[d]), truth.bound[d])
           << "row " << i << " element " << d << ": " << got << " for " << truth.out[d];
     }
-    for (size_t at = queries.offset[i] + head.head_dim();
-         at < out.size() && (i + 1 == queries.rows || at < queries.offset[i + 1]); ++at) {
+    for (size_t at = queries.out_offset[i] + head.value_length();
+         at < out.size() && (i + 1 == queries.rows || at < queries.out_offset[i + 1]); ++at) {
       ASSERT_EQ(out[at], Queries::kPoison) << "written past row " << i;
     }
   }
@@ -138,18 +142,18 @@ void expect_true_everywhere(const KvHead& head, const Queries& queries) {
 
 // Each size of head with every type: rows that see from 1 to all 700 positions, with and without
 // a window; among them the ends of pages and of spans.
-class AttentionSizes : public testing::TestWithParam<uint32_t> {};
+class AttentionSizes : public testing::TestWithParam<HeadLengths> {};
 
 TEST_P(AttentionSizes, AllLevelsGiveTheTruthInTheSameBits) {
-  uint32_t head_dim = GetParam();
+  const HeadLengths lengths = GetParam();
   constexpr uint32_t kPositions = 700;
-  std::mt19937 random(head_dim);
+  std::mt19937 random(lengths.key);
   for (KvType type : types()) {
     SCOPED_TRACE(kv_type_name(type));
-    KvHead head = filled_head(type, head_dim, kPositions, head_dim);
+    KvHead head = filled_head(type, lengths, kPositions, lengths.key);
     for (uint32_t window : {0u, 1u + static_cast<uint32_t>(random() % 130)}) {
       SCOPED_TRACE(window);
-      Queries queries(11, head_dim, head_dim + window);
+      Queries queries(11, lengths, lengths.key + window);
       queries.window = window;
       queries.last = {0, 1, 15, 63, 64, 511, 512, kPositions - 1};
       while (queries.last.size() < queries.rows) queries.last.push_back(random() % kPositions);
@@ -158,7 +162,7 @@ TEST_P(AttentionSizes, AllLevelsGiveTheTruthInTheSameBits) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(HeadDims, AttentionSizes, testing::ValuesIn(kHeadDims));
+INSTANTIATE_TEST_SUITE_P(Lengths, AttentionSizes, testing::ValuesIn(kLengths));
 
 TEST(AttentionTest, EveryCountOfPositionsAndRows) {
   KvHead head = filled_head(KvType::kF16, 24, 200, 5);
@@ -167,7 +171,8 @@ TEST(AttentionTest, EveryCountOfPositionsAndRows) {
   for (uint32_t positions = 1; positions <= 200; positions += positions < 70 ? 1 : 13) {
     SCOPED_TRACE(positions);
     for (const KvHead* of : {&head, &codes}) {
-      Queries queries(1 + positions % 9, of->head_dim(), positions);
+      Queries queries(1 + positions % 9, HeadLengths(of->key_length(), of->value_length()),
+                      positions);
       std::fill(queries.last.begin(), queries.last.end(), positions - 1);
       expect_true_everywhere(*of, queries);
     }
@@ -227,7 +232,7 @@ TEST(AttentionTest, WhatIsNotFiniteIsNotHidden) {
               odd.run(attend, whole.pages())}) {
           for (uint32_t i = 0; i < 3; ++i) {
             for (uint32_t d = 0; d < kHeadDim; ++d) {
-              ASSERT_FALSE(std::isfinite(out[queries.offset[i] + d]))
+              ASSERT_FALSE(std::isfinite(out[queries.out_offset[i] + d]))
                   << kv_type_name(type) << " slot " << slot << " element " << d;
             }
           }
@@ -238,10 +243,11 @@ TEST(AttentionTest, WhatIsNotFiniteIsNotHidden) {
 }
 
 TEST(AttentionTest, TheLargestCallAndHead) {
-  for (uint32_t head_dim : {500u, kMaxHeadDim}) {
+  for (HeadLengths lengths : {HeadLengths(500), HeadLengths(kMaxHeadDim),
+                              HeadLengths(kMaxHeadDim, 8), HeadLengths(8, kMaxHeadDim)}) {
     for (KvType type : {KvType::kF32, KvType::kQ8_0}) {
-      KvHead head = filled_head(type, head_dim, 150, 5);
-      Queries queries(kMaxQueryRows, head_dim, 6);
+      KvHead head = filled_head(type, lengths, 150, 5);
+      Queries queries(kMaxQueryRows, lengths, 6);
       for (uint32_t i = 0; i < queries.rows; ++i) queries.last[i] = 100 + i / 2;
       expect_true_everywhere(head, queries);
     }
@@ -252,12 +258,13 @@ TEST(AttentionTest, TheLargestCallAndHead) {
 // window begin, within one.
 TEST(AttentionTest, RowsOfAPrompt) {
   constexpr uint32_t kTokens = 16, kHeads = 4;
-  for (uint32_t head_dim : {80u, 128u}) {
+  for (HeadLengths lengths :
+       {HeadLengths(80), HeadLengths(128), HeadLengths(192, 128), HeadLengths(24, 48)}) {
     for (KvType type : types()) {
       SCOPED_TRACE(kv_type_name(type));
-      KvHead head = filled_head(type, head_dim, 200, head_dim);
+      KvHead head = filled_head(type, lengths, 200, lengths.key);
       for (uint32_t window : {0u, 70u}) {
-        Queries queries(kTokens * kHeads, head_dim, 19);
+        Queries queries(kTokens * kHeads, lengths, 19);
         queries.window = window;
         for (uint32_t i = 0; i < queries.rows; ++i) queries.last[i] = 184 + i / kHeads;
         expect_true_everywhere(head, queries);
@@ -286,7 +293,7 @@ TEST(AttentionTest, ARowDoesNotDependOnItsCompany) {
         EXPECT_TRUE(same_bits(queries.run(attend, head.pages(), backwards), together));
         for (uint32_t i = 0; i < queries.rows; i += 5) {
           std::vector<float> alone = queries.run(attend, head.pages(), {i});
-          EXPECT_EQ(0, std::memcmp(&alone[queries.offset[i]], &together[queries.offset[i]],
+          EXPECT_EQ(0, std::memcmp(&alone[queries.out_offset[i]], &together[queries.out_offset[i]],
                                    kHeadDim * sizeof(float)))
               << isa_name(isa) << " " << kv_type_name(type) << " row " << i;
         }
@@ -296,10 +303,10 @@ TEST(AttentionTest, ARowDoesNotDependOnItsCompany) {
 }
 
 // `rows` rows of which some see all of 4 spans, some a part, some none of the later ones.
-void expect_spans_apart(KvType type, uint32_t head_dim, uint32_t rows, uint32_t window) {
+void expect_spans_apart(KvType type, HeadLengths lengths, uint32_t rows, uint32_t window) {
   constexpr uint32_t kPositions = 1700;
-  KvHead head = filled_head(type, head_dim, kPositions, head_dim);
-  Queries queries(rows, head_dim, window + 3);
+  KvHead head = filled_head(type, lengths, kPositions, lengths.key);
+  Queries queries(rows, lengths, window + 3);
   queries.window = window;
   for (uint32_t i = 0; i < rows; ++i) queries.last[i] = (i + 1) * 733 % kPositions;
   for (Isa isa : levels()) {
@@ -309,7 +316,7 @@ void expect_spans_apart(KvType type, uint32_t head_dim, uint32_t rows, uint32_t 
     for (const std::vector<uint32_t>& cuts :
          {std::vector<uint32_t>{4}, {1, 2, 3, 4}, {2, 2, 4}, {3, 4, 4}}) {
       EXPECT_TRUE(same_bits(queries.run_spans(attend, merge, head.pages(), cuts), whole))
-          << isa_name(isa) << " " << kv_type_name(type) << " " << head_dim << " " << window;
+          << isa_name(isa) << " " << kv_type_name(type) << " " << lengths.key << " " << window;
     }
   }
 }
@@ -317,6 +324,8 @@ void expect_spans_apart(KvType type, uint32_t head_dim, uint32_t rows, uint32_t 
 TEST(AttentionTest, SpansVisitedApartGiveTheSameBits) {
   for (KvType type : types()) {
     for (uint32_t window : {0u, 700u}) expect_spans_apart(type, 40, 7, window);
+    expect_spans_apart(type, {48, 20}, 7, 0);
+    expect_spans_apart(type, {20, 72}, 7, 700);
   }
   expect_spans_apart(KvType::kQ8_0, 500, 40, 600);  // more rows than scratch holds at once
 }
@@ -357,7 +366,8 @@ TEST(AttentionTest, InvisibleSlotsMayHoldAnything) {
         std::vector<float> expected = queries.run(attend_of(isa, type), clean.pages());
         std::vector<float> got = queries.run(attend_of(isa, type), dirty.pages());
         for (uint32_t i = 0; i < queries.rows; ++i) {
-          const float *row = &got[queries.offset[i]], *clean_row = &expected[queries.offset[i]];
+          const float* row = &got[queries.out_offset[i]];
+          const float* clean_row = &expected[queries.out_offset[i]];
           if (queries.last[i] == 81 || queries.last[i] >= 85) {
             EXPECT_TRUE(std::isnan(row[0]));
           } else {
@@ -416,7 +426,7 @@ TEST(AttentionTest, HugeScoresPickTheirMaximum) {
   for (Isa isa : levels()) {
     std::vector<float> out = queries.run(attend_of(isa, KvType::kF32), head.pages());
     for (uint32_t i = 0; i < 4; ++i) {
-      for (uint32_t d = 0; d < 16; ++d) EXPECT_EQ(out[queries.offset[i] + d], 313.0f);
+      for (uint32_t d = 0; d < 16; ++d) EXPECT_EQ(out[queries.out_offset[i] + d], 313.0f);
     }
   }
 }

@@ -63,10 +63,10 @@ struct Stream {
   }
 };
 
-// The keys of a page, as Format's elements [head_dim][64 positions].
+// The keys of a page, as Format's elements [length][64 positions].
 struct Keys {
   const void* elements;
-  uint32_t head_dim;
+  uint32_t length;
   float* unpacked;  // as the elements, where the format unpacks
 };
 
@@ -112,7 +112,7 @@ class Tiles {
   using Element = typename Format::Element;
 
  public:
-  // scores[row][64] of `rows` rows, q [head_dim / 16][rows][16], over the vectors of 16 positions
+  // scores[row][64] of `rows` rows, q [length / 16][rows][16], over the vectors of 16 positions
   // that hold `slots`.
   static void score(uint32_t rows, const Keys& keys, const float* q, SlotRange slots, float* scores,
                     const Stream& stream) {
@@ -147,15 +147,15 @@ class Tiles {
   static void score_columns(const Keys& keys, uint32_t column, const float* q, float* scores,
                             const Stream& stream) {
     constexpr size_t kRowBytes = kPagePositions * Format::kStoredBytes;
-    const uint32_t head_dim = keys.head_dim;
+    const uint32_t length = keys.length;
     Vec16 acc[R][N];
     clear(acc);
     if (stream.next == nullptr) {
-      for (uint32_t d = 0; d < head_dim; d += kLanes) {
-        score_elements<R, N>(keys, d, smaller(kLanes, head_dim - d), column, q, acc);
+      for (uint32_t d = 0; d < length; d += kLanes) {
+        score_elements<R, N>(keys, d, smaller(kLanes, length - d), column, q, acc);
       }
     } else {
-      for (uint32_t d = 0; d < head_dim; ++d) {
+      for (uint32_t d = 0; d < length; ++d) {
         if (d % kBurst == 0) stream.prefetch_for(d * kRowBytes, kBurst * kRowBytes);
         score_elements<R, N>(keys, d, 1, column, q, acc);
       }

@@ -53,23 +53,26 @@ struct Unpacked {
   static Vec16 load(const float* p) { return Vec16::load(p); }
 };
 
-// Elements [d, d + 16) of a head, the padding as zero.
-inline Vec16 head_vector(const float* x, uint32_t head_dim, uint32_t d) {
-  if (d >= head_dim) return Vec16::zero();
-  return head_dim - d >= 16 ? Vec16::load(x + d) : Vec16::load_part(x + d, head_dim - d);
+// Elements [d, d + 16) of a key, a value or a query, the padding as zero.
+inline Vec16 head_vector(const float* x, uint32_t length, uint32_t d) {
+  if (d >= length) return Vec16::zero();
+  return length - d >= 16 ? Vec16::load(x + d) : Vec16::load_part(x + d, length - d);
 }
 
 template <typename Format>
 inline void store_position(const KvStoreArgs& a) {
   using Element = typename Format::Element;
-  uint32_t padded = padded_head_dim(a.head_dim);
+  const uint32_t key_stride = padded_length(a.key_length);
+  const uint32_t value_stride = padded_length(a.value_length);
   Element* k = reinterpret_cast<Element*>(a.page.k) + a.slot;
-  Element* v = reinterpret_cast<Element*>(a.page.v) + size_t{a.slot} * padded;
-  for (uint32_t d = 0; d < padded; d += 16) {
+  Element* v = reinterpret_cast<Element*>(a.page.v) + size_t{a.slot} * value_stride;
+  for (uint32_t d = 0; d < key_stride; d += 16) {
     Element column[16];
-    Format::store16(column, head_vector(a.k, a.head_dim, d));
+    Format::store16(column, head_vector(a.k, a.key_length, d));
     for (uint32_t i = 0; i < 16; ++i) k[size_t{d + i} * kPagePositions] = column[i];
-    Format::store16(v + d, head_vector(a.v, a.head_dim, d));
+  }
+  for (uint32_t d = 0; d < value_stride; d += 16) {
+    Format::store16(v + d, head_vector(a.v, a.value_length, d));
   }
 }
 
@@ -99,27 +102,37 @@ inline BlockCodes quantise_block(Vec16 low, Vec16 high) {
   return block;
 }
 
-inline void store_codes(const KvStoreArgs& a) {
-  const uint32_t padded = padded_head_dim(a.head_dim);
-  const size_t scales = kv_scales_offset(a.head_dim);
-  int8_t* k = reinterpret_cast<int8_t*>(a.page.k) + size_t{2} * a.slot;
-  int8_t* v = reinterpret_cast<int8_t*>(a.page.v) + size_t{a.slot / 2 * 2} * padded + a.slot % 2;
-  uint16_t* k_scale = reinterpret_cast<uint16_t*>(a.page.k + scales) + a.slot;
-  uint16_t* v_scale = reinterpret_cast<uint16_t*>(a.page.v + scales) + a.slot;
-  for (uint32_t b = 0; b < kv_blocks(a.head_dim); ++b) {
+// Calls fn(block, codes, first element, elements) for each block of x.
+template <typename Fn>
+inline void for_blocks(const float* x, uint32_t length, Fn&& fn) {
+  const uint32_t padded = padded_length(length);
+  for (uint32_t b = 0; b < kv_blocks(length); ++b) {
     const uint32_t d = b * kKvBlock;
     const uint32_t count = padded - d < kKvBlock ? padded - d : kKvBlock;
-    const BlockCodes key =
-        quantise_block(head_vector(a.k, a.head_dim, d), head_vector(a.k, a.head_dim, d + 16));
-    const BlockCodes value =
-        quantise_block(head_vector(a.v, a.head_dim, d), head_vector(a.v, a.head_dim, d + 16));
+    fn(b, quantise_block(head_vector(x, length, d), head_vector(x, length, d + 16)), d, count);
+  }
+}
+
+inline void store_codes(const KvStoreArgs& a) {
+  const size_t pair = size_t{a.slot / 2 * 2} * padded_length(a.value_length);
+  int8_t* k = reinterpret_cast<int8_t*>(a.page.k) + size_t{2} * a.slot;
+  int8_t* v = reinterpret_cast<int8_t*>(a.page.v) + pair + a.slot % 2;
+  auto scales = [&](std::byte* half, uint32_t length) {
+    return reinterpret_cast<uint16_t*>(half + kv_scales_offset(length)) + a.slot;
+  };
+  uint16_t* k_scale = scales(a.page.k, a.key_length);
+  uint16_t* v_scale = scales(a.page.v, a.value_length);
+  for_blocks(a.k, a.key_length, [&](uint32_t b, const BlockCodes& key, uint32_t d, uint32_t count) {
     k_scale[b * kPagePositions] = key.scale;
-    v_scale[b * kPagePositions] = value.scale;
     for (uint32_t i = 0; i < count; ++i) {
       k[size_t{(d + i) / 2 * 2} * kPagePositions + i % 2] = key.codes[i];
-      v[size_t{2} * (d + i)] = value.codes[i];
     }
-  }
+  });
+  for_blocks(a.v, a.value_length,
+             [&](uint32_t b, const BlockCodes& value, uint32_t d, uint32_t count) {
+               v_scale[b * kPagePositions] = value.scale;
+               for (uint32_t i = 0; i < count; ++i) v[size_t{2} * (d + i)] = value.codes[i];
+             });
 }
 
 }  // namespace

@@ -29,6 +29,21 @@ std::vector<float> wide_floats(uint32_t n, uint32_t seed) {
   return x;
 }
 
+// Of keys and values; of unlike ones either is the longer.
+const HeadLengths kLengths[] = {1,        8,        15,       16,      20,      24,  32,
+                                40,       64,       72,       80,      128,     256, {192, 128},
+                                {24, 16}, {16, 24}, {80, 96}, {1, 40}, {72, 15}};
+
+// The largest of the block that element d is of.
+double block_max(const std::vector<float>& x, uint32_t d) {
+  double most = 0;
+  const size_t begin = d / kKvBlock * kKvBlock;
+  for (size_t i = begin; i < std::min<size_t>(x.size(), begin + kKvBlock); ++i) {
+    most = std::max(most, std::fabs(static_cast<double>(x[i])));
+  }
+  return most;
+}
+
 // The largest distance of a stored x from x; `amax` is its block's.
 double bound(KvType type, double x, double amax) {
   switch (type) {
@@ -61,23 +76,20 @@ TEST(KvStoreTest, HalvesAreWholeLines) {
 
 TEST(KvStoreTest, WhatIsStoredIsRead) {
   for (KvType type : types()) {
-    for (uint32_t head_dim : {1u, 8u, 16u, 20u, 24u, 40u, 64u, 80u, 128u, 256u}) {
-      KvHead head(type, head_dim, 130);
+    for (HeadLengths lengths : kLengths) {
+      KvHead head(type, lengths, 130);
       for (uint32_t position = 0; position < 130; ++position) {
-        head.put(store_of(Isa::kReference, type), position, wide_floats(head_dim, position),
-                 wide_floats(head_dim, position + 1000));
+        head.put(store_of(Isa::kReference, type), position, wide_floats(lengths.key, position),
+                 wide_floats(lengths.value, position + 1000));
       }
       for (uint32_t position = 0; position < 130; ++position) {
-        std::vector<float> k = wide_floats(head_dim, position);
-        std::vector<float> v = wide_floats(head_dim, position + 1000);
-        for (uint32_t d = 0; d < head_dim; ++d) {
-          double k_max = 0, v_max = 0;
-          for (uint32_t i = d / 32 * 32; i < std::min(head_dim, d / 32 * 32 + 32); ++i) {
-            k_max = std::max(k_max, std::fabs(static_cast<double>(k[i])));
-            v_max = std::max(v_max, std::fabs(static_cast<double>(v[i])));
-          }
-          ASSERT_LE(std::fabs(head.key(position, d) - k[d]), bound(type, k[d], k_max));
-          ASSERT_LE(std::fabs(head.value(position, d) - v[d]), bound(type, v[d], v_max));
+        std::vector<float> k = wide_floats(lengths.key, position);
+        std::vector<float> v = wide_floats(lengths.value, position + 1000);
+        for (uint32_t d = 0; d < lengths.key; ++d) {
+          ASSERT_LE(std::fabs(head.key(position, d) - k[d]), bound(type, k[d], block_max(k, d)));
+        }
+        for (uint32_t d = 0; d < lengths.value; ++d) {
+          ASSERT_LE(std::fabs(head.value(position, d) - v[d]), bound(type, v[d], block_max(v, d)));
         }
       }
     }
@@ -87,14 +99,15 @@ TEST(KvStoreTest, WhatIsStoredIsRead) {
 TEST(KvStoreTest, AllLevelsWriteTheSameBytesAndOnlyTheirSlot) {
   for (Isa isa : available_isas(detect_cpu_features())) {
     for (KvType type : types()) {
-      for (uint32_t head_dim : {1u, 15u, 16u, 20u, 32u, 40u, 72u, 128u, 256u}) {
-        KvHead expected(type, head_dim, 64), got(type, head_dim, 64);
+      for (HeadLengths lengths : kLengths) {
+        KvHead expected(type, lengths, 64), got(type, lengths, 64);
         for (uint32_t slot : {0u, 1u, 37u, 63u}) {
-          std::vector<float> k = wide_floats(head_dim, slot), v = wide_floats(head_dim, slot + 64);
+          std::vector<float> k = wide_floats(lengths.key, slot);
+          std::vector<float> v = wide_floats(lengths.value, slot + 64);
           expected.put(store_of(Isa::kReference, type), slot, k, v);
           got.put(store_of(isa, type), slot, k, v);
-          ASSERT_TRUE(same_bytes(got, expected))
-              << isa_name(isa) << " " << kv_type_name(type) << " " << head_dim << " slot " << slot;
+          ASSERT_TRUE(same_bytes(got, expected)) << isa_name(isa) << " " << kv_type_name(type)
+                                                 << " " << lengths.key << " slot " << slot;
         }
       }
     }
