@@ -108,15 +108,14 @@ Graph Engine::build_graph(WeightStore& weights, const Plan& plan) const {
 }
 
 KvView Engine::kv_layout() const {
-  KvView kv;
-  kv.type = options_.kv_type;
-  kv.head_dim = config_.head_dim;
-  kv.page_count =
-      options_.kv_pages != 0 ? options_.kv_pages : options_.sequences * pages_for(options_.context);
+  KvLayer layer{config_.head_dim, config_.head_dim, {}};
   for (uint32_t s = 0; s < options_.shards; ++s) {
-    kv.shards.push_back({nullptr, axes_->kv.shard(s).size()});
+    layer.heads.push_back(axes_->kv.shard(s).size());
   }
-  return kv;
+  const uint32_t pages =
+      options_.kv_pages != 0 ? options_.kv_pages : options_.sequences * pages_for(options_.context);
+  return KvView(options_.kv_type, pages, options_.shards,
+                std::vector<KvLayer>(config_.layers, layer));
 }
 
 // Activations of the groups that live on shard s: the larger of the two phases, which never run at
@@ -158,7 +157,7 @@ MemoryUse Engine::measure() {
 // Where the pages asked for by default are more than memory holds, there are fewer of them.
 // Sequences then take turns in a smaller pool.
 void Engine::settle_kv_pages(const Machine& machine) {
-  uint32_t least = pages_for(options_.context), most = kv_.page_count;
+  uint32_t least = pages_for(options_.context), most = kv_.page_count();
   uint32_t fits = most;
   auto limit = [&](uint64_t available, size_t needed, size_t kv) {
     if (kv == 0 || needed <= available) return;
@@ -173,19 +172,17 @@ void Engine::settle_kv_pages(const Machine& machine) {
     uint64_t there = machine.nodes[machine.memory_node(shard_nodes_[s])].available_bytes;
     if (there != 0) limit(there, shard_bytes(s), kv_bytes(s));
   }
-  if (options_.kv_pages == 0) kv_.page_count = std::max(fits, least);
-  options_.kv_pages = kv_.page_count;
-  memory_.kv = memory_.kv / most * kv_.page_count;
+  if (options_.kv_pages == 0) kv_.set_page_count(std::max(fits, least));
+  options_.kv_pages = kv_.page_count();
+  memory_.kv = memory_.kv / most * kv_.page_count();
 }
 
-size_t Engine::kv_bytes(uint32_t shard) const {
-  return kv_.shard_bytes(config_.layers, kv_.shards[shard].heads);
-}
+size_t Engine::kv_bytes(uint32_t shard) const { return kv_.shard_bytes(shard); }
 
 // With as few pages as may be.
 size_t Engine::least_kv_bytes(uint32_t shard) const {
   uint32_t least = options_.kv_pages != 0 ? options_.kv_pages : pages_for(options_.context);
-  return kv_bytes(shard) / kv_.page_count * least;
+  return kv_.page_bytes(shard) * least;
 }
 
 size_t Engine::hidden_bytes() const {
@@ -216,7 +213,7 @@ void Engine::allocate(const Machine& machine) {
     // The store takes it piece by piece, all of it.
     regions_.push_back(
         {MemoryKind::kWeights, s, weight_arenas_[s].node(), weight_arenas_[s].data(), weights});
-    kv_.shards[s].base = take(MemoryKind::kKv, s, kv_arenas_[s], kv_bytes(s));
+    kv_.set_base(s, take(MemoryKind::kKv, s, kv_arenas_[s], kv_bytes(s)));
     shard_sync_.push_back(
         take(MemoryKind::kScratch, s, work_arenas_[s], sync_bytes(s), kLineSpacing));
     shard_activations_.push_back(
@@ -228,7 +225,7 @@ void Engine::allocate(const Machine& machine) {
   }
   std::byte* hidden = take(MemoryKind::kLogits, 0, work_arenas_[0], hidden_bytes());
   hidden_ = reinterpret_cast<float*>(hidden);
-  pool_ = std::make_unique<KvPool>(kv_.page_count,
+  pool_ = std::make_unique<KvPool>(kv_.page_count(),
                                    [this](uint32_t from, uint32_t to) { copy_page(from, to); });
 }
 
@@ -261,8 +258,9 @@ std::vector<NodeMemory> Engine::node_memory() const {
 
 void Engine::copy_page(uint32_t from, uint32_t to) {
   for (uint32_t s = 0; s < options_.shards; ++s) {
-    size_t bytes = size_t{kv_.shards[s].heads} * 2 * kv_.half_bytes();
-    for (uint32_t layer = 0; bytes > 0 && layer < config_.layers; ++layer) {
+    for (uint32_t layer = 0; layer < config_.layers; ++layer) {
+      const size_t bytes = kv_.page_bytes(s, layer);
+      if (bytes == 0) continue;
       std::memcpy(kv_.page(s, layer, to, 0).k, kv_.page(s, layer, from, 0).k, bytes);
     }
   }

@@ -51,28 +51,58 @@ struct StepView {
   uint32_t rows() const { return static_cast<uint32_t>(tokens.size()); }
 };
 
-// Where the pages of keys and values lie: per shard one region, pages of all layers and of the
-// shard's KV heads in it. Page ids are shared by layers and shards.
-struct KvView {
-  struct ShardRegion {
-    std::byte* base = nullptr;
-    uint32_t heads = 0;
-  };
-  KvType type = KvType::kF16;
-  uint32_t head_dim = 0;
-  uint32_t page_count = 0;
-  std::vector<ShardRegion> shards;
+// What a layer keeps for each position: keys and values of so many elements, of so many KV heads on
+// each shard. Where a shard has none, the layer takes nothing there.
+struct KvLayer {
+  uint32_t key_length = 0, value_length = 0;
+  std::vector<uint32_t> heads;  // by shard
+};
 
-  size_t half_bytes() const { return kv_half_bytes(type, head_dim); }
-  size_t shard_bytes(uint32_t layers, uint32_t heads) const {
-    return size_t{layers} * page_count * heads * 2 * half_bytes();
+// Where the pages of keys and values lie: per shard one region, in it layer after layer
+// [page_count][the shard's KV heads][half of keys, half of values]. Layers need not be alike. Page
+// ids are shared by layers and shards.
+class KvView {
+ public:
+  KvView() = default;
+  KvView(KvType type, uint32_t page_count, uint32_t shards, const std::vector<KvLayer>& layers);
+
+  KvType type() const { return type_; }
+  uint32_t page_count() const { return page_count_; }
+  // Before the shards have their memory.
+  void set_page_count(uint32_t count) { page_count_ = count; }
+  // shard_bytes(shard) bytes, 64-byte aligned.
+  void set_base(uint32_t shard, std::byte* base) { shards_[shard].base = base; }
+
+  // Of a page, what a layer has of it on a shard: its heads on end.
+  size_t page_bytes(uint32_t shard, uint32_t layer) const {
+    return shards_[shard].layers[layer].page_bytes;
   }
+  // Of a page, all layers on a shard.
+  size_t page_bytes(uint32_t shard) const { return shards_[shard].page_bytes; }
+  size_t shard_bytes(uint32_t shard) const { return page_bytes(shard) * page_count_; }
+
+  // `head` is counted from the first that the shard has.
   KvPage page(uint32_t shard, uint32_t layer, uint32_t page_id, uint32_t head) const {
-    const ShardRegion& region = shards[shard];
-    size_t index = (size_t{layer} * page_count + page_id) * region.heads + head;
-    std::byte* k = region.base + index * 2 * half_bytes();
-    return {k, k + half_bytes()};
+    const LayerPlace& place = shards_[shard].layers[layer];
+    std::byte* k = shards_[shard].base + place.before * page_count_ + place.page_bytes * page_id +
+                   place.head_bytes * head;
+    return {k, k + place.key_bytes};
   }
+
+ private:
+  struct LayerPlace {
+    size_t key_bytes = 0, head_bytes = 0;  // of a head's page: its keys, and all of it
+    size_t page_bytes = 0;                 // of all heads
+    size_t before = 0;                     // of a page, what the layers before have of it
+  };
+  struct ShardPlace {
+    std::byte* base = nullptr;
+    size_t page_bytes = 0;
+    std::vector<LayerPlace> layers;
+  };
+  KvType type_ = KvType::kF16;
+  uint32_t page_count_ = 0;
+  std::vector<ShardPlace> shards_;
 };
 
 }  // namespace hearth

@@ -103,10 +103,7 @@ Asked ask_attention(const Plan& plan, const std::vector<LinearPart>& parts, cons
   GraphBuilder builder(plan, kernels_for(Isa::kReference), kMaxRows);
   LinearOut qkv = linear(builder, "qkv", input(builder, 32), parts);
   attention(builder, "attention", qkv, shape, output);
-  KvView kv;
-  kv.type = type;
-  kv.head_dim = shape.head_dim;
-  return Asked(std::move(builder).finish(), kv);
+  return Asked(std::move(builder).finish(), KvView(type, 0, 0, {}));
 }
 
 // Boundaries between groups lie inside panels, and the last panel is not full.
@@ -188,7 +185,7 @@ TEST(Work, SharedKvHeadsCountOnEveryShard) {
   Weight k = cut_weight("k", DType::kF32, kKvHeads * kDim, 32, CutBy::kRows, kv_cuts, kDim);
   Weight v = cut_weight("v", DType::kF32, kKvHeads * kDim, 32, CutBy::kRows, kv_cuts, kDim);
   Weight o = cut_weight("o", DType::kF32, 32, kHeads * kDim, CutBy::kColumns, cuts, 2 * kDim);
-  AttentionShape shape{0, kKvHeads,          4,    kDim,  1,       0,
+  AttentionShape shape{0, kKvHeads,          4,    kDim,  kDim,    1,      0,
                        1, RopeLayout::kHalf, kDim, 1e-5f, nullptr, nullptr};
   Asked asked = ask_attention(plan, {{&q}, {&k}, {&v}}, o, shape, KvType::kF32);
   // The middle head twice.
@@ -212,7 +209,8 @@ OpWork attended(const std::vector<StepItem>& items, uint32_t heads, const Attent
       for (uint32_t q = std::max(p, item.first_position); q < end; ++q) {
         if (shape.window != 0 && q - p >= shape.window) continue;
         seen = true;
-        work.of(unit) += uint64_t{4} * shape.head_dim * heads * shape.group_size;
+        const uint64_t elements = uint64_t{shape.key_length} + shape.value_length;
+        work.of(unit) += 2 * elements * heads * shape.group_size;
       }
       if (seen) work.bytes += heads * position_bytes;
     }
@@ -220,8 +218,10 @@ OpWork attended(const std::vector<StepItem>& items, uint32_t heads, const Attent
   return work;
 }
 
+// Keys and values of unlike length.
 TEST(Work, AttentionCountsVisiblePairs) {
-  constexpr uint32_t kHeads = 6, kDim = 16, kGroup = 2;
+  constexpr uint32_t kHeads = 6, kKey = 16, kValue = 48, kGroup = 2;
+  constexpr uint32_t kQueries = kHeads * kGroup;
   std::vector<std::vector<StepItem>> steps = {{{0, 1, 0, nullptr}},
                                               {{0, 1, 99, nullptr}},
                                               {{0, 70, 0, nullptr}},
@@ -229,18 +229,19 @@ TEST(Work, AttentionCountsVisiblePairs) {
                                               {{0, 40, 60, nullptr}, {40, 5, 5, nullptr}}};
   for (const Plan& plan : plans()) {
     AxisCuts cuts = cut(kHeads, plan);
-    Weight q = cut_weight("q", DType::kF32, kHeads * kGroup * kDim, 32, CutBy::kRows, cuts, 32);
-    Weight k = cut_weight("k", DType::kF32, kHeads * kDim, 32, CutBy::kRows, cuts, kDim);
-    Weight v = cut_weight("v", DType::kF32, kHeads * kDim, 32, CutBy::kRows, cuts, kDim);
-    Weight o = cut_weight("o", DType::kF32, 32, kHeads * kGroup * kDim, CutBy::kColumns, cuts, 32);
+    Weight q = cut_weight("q", DType::kF32, kQueries * kKey, 32, CutBy::kRows, cuts, kGroup * kKey);
+    Weight k = cut_weight("k", DType::kF32, kHeads * kKey, 32, CutBy::kRows, cuts, kKey);
+    Weight v = cut_weight("v", DType::kF32, kHeads * kValue, 32, CutBy::kRows, cuts, kValue);
+    Weight o =
+        cut_weight("o", DType::kF32, 32, kQueries * kValue, CutBy::kColumns, cuts, kGroup * kValue);
     for (uint32_t window : {0u, 1u, 4u, 50u, 64u, 1000u}) {
-      AttentionShape shape{0,    kHeads, kGroup,  kDim,   1, window, 1, RopeLayout::kHalf,
-                           kDim, 1e-5f,  nullptr, nullptr};
+      AttentionShape shape{0,    kHeads, kGroup,  kKey,   kValue, 1, window, 1, RopeLayout::kHalf,
+                           kKey, 1e-5f,  nullptr, nullptr};
       Asked asked = ask_attention(plan, {{&q}, {&k}, {&v}}, o, shape, KvType::kQ8_0);
       for (const std::vector<StepItem>& items : steps) {
-        // Codes and one f16 scale, of a key and of a value.
+        // Codes and f16 scales of blocks: a key has one, a value two.
         EXPECT_EQ(asked.work(items, 0, "attention"),
-                  attended(items, kHeads, shape, 2 * (kDim + 2), Unit::kInt16Dot))
+                  attended(items, kHeads, shape, kKey + 2 + kValue + 4, Unit::kInt16Dot))
             << window << " " << items[0].rows << plan_text(plan);
       }
     }

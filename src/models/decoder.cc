@@ -96,6 +96,7 @@ AttentionShape DecoderBuilder::attention_shape(uint32_t layer) {
           config_.kv_heads,
           config_.group_size(),
           config_.head_dim,
+          config_.head_dim,
           config_.block_granule(config_.group_size()),
           config_.window,
           config_.attention_scale,

@@ -67,15 +67,13 @@ class Harness {
       run->arenas.emplace_back(machine_, 0, bytes, "flags");
       memory.sync.push_back(run->arenas.back().allocate(bytes, kLineSpacing));
     }
-    KvView kv;
-    kv.type = KvType::kF32;
-    kv.head_dim = config_.head_dim;
-    kv.page_count = 2;
-    for (uint32_t s = 0; s < axes_->kv.shard_count(); ++s) {
-      uint32_t heads = axes_->kv.shard(s).size();
-      size_t bytes = kv.shard_bytes(config_.layers, heads);
-      run->arenas.emplace_back(machine_, 0, bytes, "kv");
-      kv.shards.push_back({run->arenas.back().allocate(bytes), heads});
+    const uint32_t shards = axes_->kv.shard_count();
+    KvLayer layer{config_.head_dim, config_.head_dim, {}};
+    for (uint32_t s = 0; s < shards; ++s) layer.heads.push_back(axes_->kv.shard(s).size());
+    KvView kv(KvType::kF32, 2, shards, std::vector<KvLayer>(config_.layers, layer));
+    for (uint32_t s = 0; s < shards; ++s) {
+      run->arenas.emplace_back(machine_, 0, kv.shard_bytes(s), "kv");
+      kv.set_base(s, run->arenas.back().allocate(kv.shard_bytes(s)));
     }
     run->context = std::make_unique<ExecutionContext>(graph, memory, kv);
     run->tokens = tokens;

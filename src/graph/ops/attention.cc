@@ -45,17 +45,16 @@ class AttentionOp : public Op {
       }
     }
     // All query heads of a KV head, at most kMaxQueryRows rows a kernel call, and a tile that fits.
-    size_t width = size_t{shape.granule} * most_ * shape.head_dim;
-    size_t fit = kOutBytes / (width * sizeof(float));
-    tile_rows_ = static_cast<uint32_t>(
-        std::clamp<size_t>(kMaxQueryRows / most_, 1, std::max<size_t>(fit, 1)));
+    const size_t fit = kAttentionTileFloats / (size_t{shape.granule} * most_ * shape.value_length);
+    HEARTH_CHECK(fit > 0, "a row of results fits into a tile");
+    tile_rows_ = static_cast<uint32_t>(std::clamp<size_t>(kMaxQueryRows / most_, 1, fit));
   }
 
   // Tasks of a slot that its threads can share evenly. Fewer units than that are cut.
   static uint32_t enough_tasks(uint32_t threads) { return threads == 1 ? 1 : 4 * threads; }
   // Floats that a unit's heads keep of the spans merged so far.
   static size_t unit_floats(const AttentionShape& shape) {
-    return shape.granule * row_sums_floats(kMaxQueryRows, shape.head_dim);
+    return shape.granule * row_sums_floats(kMaxQueryRows, shape.value_length);
   }
 
   uint32_t counters() const override { return slot_count(); }
@@ -69,13 +68,15 @@ class AttentionOp : public Op {
       heads += slice.queries.size();
       kv_heads += slice.kv.size();
     }
-    size_t position_bytes = 2 * context.kv().half_bytes() / kPagePositions;
-    Unit unit = unit_for(context.kv().type, units_of(context.kernels().limits));
+    const KvType type = context.kv().type();
+    const size_t page_bytes =
+        kv_half_bytes(type, shape_.key_length) + kv_half_bytes(type, shape_.value_length);
+    const Unit unit = unit_for(type, units_of(context.kernels().limits));
     OpWork work;
     for (const StepItem& item : context.step().items) {
       Visible seen = visible(item.first_position, item.rows, shape_.window);
-      work.bytes += kv_heads * seen.positions * position_bytes;
-      work.of(unit) += heads * seen.pairs * 4 * shape_.head_dim;
+      work.bytes += kv_heads * seen.positions * (page_bytes / kPagePositions);
+      work.of(unit) += heads * seen.pairs * 2 * (shape_.key_length + shape_.value_length);
     }
     return work;
   }
@@ -120,7 +121,7 @@ class AttentionOp : public Op {
 
  private:
   // A worker's scratch: the output tile, the list of pages, sums of spans, then the kernel's own.
-  static constexpr size_t kOutBytes = kOpTileBytes / 4;
+  static constexpr size_t kOutBytes = kAttentionTileFloats * sizeof(float);
   static constexpr size_t kPagesBytes = kOpTileBytes / 4;
   static constexpr size_t kSumsBytes = kOpTileBytes / 2;
   static constexpr uint32_t kSpanPositions = kSpanPages * kPagePositions;
@@ -227,7 +228,7 @@ class AttentionOp : public Op {
                  const Worker& worker) const noexcept {
     const uint32_t flag = flag0 + task.slot + slot_count() * (task.unit * task.pieces + task.piece);
     const uint32_t end = cut(task, task.piece + 1);
-    const size_t floats = row_sums_floats(task.rows * most_, shape_.head_dim);
+    const size_t floats = row_sums_floats(task.rows * most_, shape_.value_length);
     const auto fit = static_cast<uint32_t>(kSumsBytes / sizeof(float) / floats / shape_.granule);
     auto* sums = reinterpret_cast<float*>(worker.scratch + kOutBytes + kPagesBytes);
     uint32_t begin = cut(task, task.piece);
@@ -264,15 +265,15 @@ class AttentionOp : public Op {
     const uint32_t total = task.rows * slice.queries_of(head, shape_.group_size).size();
     for (uint32_t done = 0; done < total; done += kMaxQueryRows) {
       const HeadRows rows = rows_of(context, task, head, done);
-      context.kernels().attend[static_cast<size_t>(context.kv().type)](
+      context.kernels().attend[static_cast<size_t>(context.kv().type())](
           {.q = context.f32(qkv_),
            .q_offset = rows.q_offset,
            .last = rows.last,
            .rows = rows.count,
            .window = shape_.window,
            .pages = pages,
-           .key_length = shape_.head_dim,
-           .value_length = shape_.head_dim,
+           .key_length = shape_.key_length,
+           .value_length = shape_.value_length,
            .scale = shape_.scale,
            .out = reinterpret_cast<float*>(worker.scratch),
            .out_offset = rows.out_offset,
@@ -290,13 +291,13 @@ class AttentionOp : public Op {
              float* sums, const Worker& worker) const noexcept {
     const size_t unit = size_t{task.slot} * enough_ + task.unit;
     float* merged = context.f32(merged_) + unit_floats(shape_) * unit;
-    merged += row_sums_floats(kMaxQueryRows, shape_.head_dim) * (head - task.kv_heads.begin);
+    merged += row_sums_floats(kMaxQueryRows, shape_.value_length) * (head - task.kv_heads.begin);
     const HeadRows rows = rows_of(context, task, head, 0);
     const bool last = spans.end == task.spans.end;
     context.kernels().merge_spans({.sums = sums,
                                    .spans = spans.size(),
                                    .rows = rows.count,
-                                   .value_length = shape_.head_dim,
+                                   .value_length = shape_.value_length,
                                    .merged = merged,
                                    .first = spans.begin == task.spans.begin,
                                    .out = last ? reinterpret_cast<float*>(worker.scratch) : nullptr,
@@ -315,16 +316,16 @@ class AttentionOp : public Op {
                    uint32_t done) const noexcept {
     const HeadSlice& slice = heads_[task.slot];
     const UnitRange queries = slice.queries_of(head, shape_.group_size);
-    const size_t d = shape_.head_dim;
-    const size_t q_column = slice.q_column + (queries.begin - slice.queries.begin) * d;
-    const size_t out_column = (queries.begin - task.queries.begin) * d;
+    const size_t q_length = shape_.key_length, out_length = shape_.value_length;
+    const size_t q_column = slice.q_column + (queries.begin - slice.queries.begin) * q_length;
+    const size_t out_column = (queries.begin - task.queries.begin) * out_length;
     HeadRows rows;
     rows.count = std::min(kMaxQueryRows, task.rows * queries.size() - done);
     for (uint32_t i = 0; i < rows.count; ++i) {
       const uint32_t r = (done + i) / queries.size(), h = (done + i) % queries.size();
       const size_t row = size_t{task.item->first_row} + task.row + r;
-      rows.q_offset[i] = row * context.f32_stride(qkv_) + q_column + h * d;
-      rows.out_offset[i] = r * task.queries.size() * d + out_column + h * d;
+      rows.q_offset[i] = row * context.f32_stride(qkv_) + q_column + h * q_length;
+      rows.out_offset[i] = (r * task.queries.size() + h) * out_length + out_column;
       rows.last[i] = task.item->first_position + task.row + r;
     }
     return rows;
@@ -332,8 +333,9 @@ class AttentionOp : public Op {
 
   // The output tile, in the formats that are read.
   void write_out(ExecutionContext& context, const Task& task, const Worker& worker) const noexcept {
-    const uint32_t width = task.queries.size() * shape_.head_dim;
-    const uint32_t lead = (task.queries.begin - heads_[task.slot].queries.begin) * shape_.head_dim;
+    const uint32_t width = task.queries.size() * shape_.value_length;
+    const uint32_t lead =
+        (task.queries.begin - heads_[task.slot].queries.begin) * shape_.value_length;
     const auto* tile = reinterpret_cast<const float*>(worker.scratch);
     for (size_t f = 0; f < kActFormats; ++f) {
       auto format = static_cast<ActFormat>(f);

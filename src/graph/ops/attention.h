@@ -1,5 +1,9 @@
 // Attention over the paged KV cache, tensor parallel by query head: a shard holds the keys and
 // values of every KV head that it has query heads of, so that it reads no other shard's.
+//
+// A thread computes the results of a granule of KV heads for some rows in a tile of
+// kAttentionTileFloats; a shape of which one row is larger has no attention
+// (attention_tile_fits()).
 #pragma once
 
 #include <vector>
@@ -11,19 +15,26 @@
 namespace hearth {
 
 struct AttentionShape {
-  uint32_t layer;       // of the KV cache
-  uint32_t kv_heads;    // of the whole model
-  uint32_t group_size;  // query heads per KV head (GQA, Ainslie et al. 2023)
-  uint32_t head_dim;
-  uint32_t granule;  // KV heads whose outputs together are whole blocks of 32
-  uint32_t window;   // 0: none
+  uint32_t layer;         // of the KV cache
+  uint32_t kv_heads;      // of the whole model
+  uint32_t group_size;    // query heads per KV head (GQA, Ainslie et al. 2023)
+  uint32_t key_length;    // elements of a head's keys and queries
+  uint32_t value_length;  // of its values and results
+  uint32_t granule;       // KV heads whose results together are whole blocks of 32
+  uint32_t window;        // 0: none
   float scale;
   RopeLayout rope;
   uint32_t n_rot;
   float norm_eps;
-  const VectorWeight* q_norm;  // [head_dim] or null: RMS norm of every head's row
+  const VectorWeight* q_norm;  // [key_length] or null: RMS norm of every head's row
   const VectorWeight* k_norm;
 };
+
+// Whether a row of a granule's results fits into a thread's tile.
+inline constexpr size_t kAttentionTileFloats = kOpTileBytes / 4 / sizeof(float);
+constexpr bool attention_tile_fits(const AttentionShape& shape) {
+  return uint64_t{shape.granule} * shape.group_size * shape.value_length <= kAttentionTileFloats;
+}
 
 // In place on the fused Q, K, V rows (parts 0, 1, 2 of `qkv`): q/k norms, RoPE by the angles of
 // each row, and keys and values into their pages. Parallel.

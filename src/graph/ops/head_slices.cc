@@ -9,7 +9,7 @@ std::vector<HeadSlice> head_slices(const LinearOut& qkv, uint32_t group,
     const RowSlice& q = qkv.slices[0][group][slot];
     const RowSlice& k = qkv.slices[1][group][slot];
     const RowSlice& v = qkv.slices[2][group][slot];
-    uint32_t d = shape.head_dim;
+    const uint32_t d = shape.key_length;
     heads.push_back({k.shard,
                      {q.row / d, (q.row + q.rows) / d},
                      {k.row / d, (k.row + k.rows) / d},

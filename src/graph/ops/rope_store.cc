@@ -34,31 +34,31 @@ class RopeStoreOp : public Op {
  private:
   void run_head(ExecutionContext& context, const HeadSlice& heads, uint32_t head,
                 uint32_t row) const noexcept {
-    uint32_t d = shape_.head_dim;
+    const uint32_t d = shape_.key_length, value_length = shape_.value_length;
     float* base = context.f32(qkv_) + row * context.f32_stride(qkv_);
     const StepView& step = context.step();
     const StepItem& item = step.items[step.row_items[row]];
-    const KvType type = context.kv().type;
+    const KvType type = context.kv().type();
     uint32_t position = step.positions[row], slot = position % kPagePositions;
     KvPage page = context.kv().page(heads.shard, shape_.layer,
                                     item.pages[position / kPagePositions], heads.cached + head);
     // A prompt's rows write to the lines of the row before.
-    if (item.rows == 1) prefetch_slot(type, d, d, page, slot);
+    if (item.rows == 1) prefetch_slot(type, d, value_length, page, slot);
     UnitRange queries = heads.queries_of(heads.kv.begin + head, shape_.group_size);
     float* q = base + heads.q_column + size_t{queries.begin - heads.queries.begin} * d;
     float* k = base + heads.k_column + size_t{head} * d;
-    float* v = base + heads.v_column + size_t{head} * d;
+    float* v = base + heads.v_column + size_t{head} * value_length;
     for (uint32_t i = 0; i < queries.size(); ++i) {
       norm_and_rotate(context, q + size_t{i} * d, shape_.q_norm, heads.shard, row);
     }
     norm_and_rotate(context, k, shape_.k_norm, heads.shard, row);
-    context.kernels().kv_store[static_cast<size_t>(type)]({k, v, d, d, page, slot});
+    context.kernels().kv_store[static_cast<size_t>(type)]({k, v, d, value_length, page, slot});
   }
 
   void norm_and_rotate(ExecutionContext& context, float* x, const VectorWeight* norm,
                        uint32_t shard, uint32_t row) const noexcept {
     if (norm) {
-      context.kernels().rms_norm({x, norm->copies[shard], shape_.head_dim, shape_.norm_eps, x});
+      context.kernels().rms_norm({x, norm->copies[shard], shape_.key_length, shape_.norm_eps, x});
     }
     const float* cos = context.f32(angles_) + row * context.f32_stride(angles_);
     context.kernels().rope({x, cos, cos + shape_.n_rot / 2, shape_.n_rot, shape_.rope});
