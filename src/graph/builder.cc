@@ -7,10 +7,12 @@
 
 namespace hearth {
 
-GraphBuilder::GraphBuilder(const Plan& plan, const Kernels& kernels, uint32_t max_outputs) {
+GraphBuilder::GraphBuilder(const Plan& plan, const Kernels& kernels, uint32_t max_outputs,
+                           uint32_t max_items) {
   graph_.plan = plan;
   graph_.kernels = kernels;
   graph_.max_outputs = max_outputs;
+  graph_.max_items = max_items;
 }
 
 Bundle GraphBuilder::add_values(RowSet rows, const std::vector<uint32_t>& widths, bool parallel) {
@@ -24,6 +26,8 @@ Bundle GraphBuilder::add_values(RowSet rows, const std::vector<uint32_t>& widths
 }
 
 ValueId GraphBuilder::add_value(RowSet rows, uint32_t width, uint32_t group) {
+  HEARTH_CHECK(rows != RowSet::kPages || graph_.max_items > 0,
+               "pages are of a known number of items");
   Value value;
   value.group = group;
   value.width = width;

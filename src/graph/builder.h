@@ -26,7 +26,9 @@ enum class Reads : uint8_t { kAsMode, kOwn };
 
 class GraphBuilder {
  public:
-  GraphBuilder(const Plan& plan, const Kernels& kernels, uint32_t max_outputs);
+  // `max_items`: of a step, where the graph has values of RowSet::kPages.
+  GraphBuilder(const Plan& plan, const Kernels& kernels, uint32_t max_outputs,
+               uint32_t max_items = 0);
 
   const Plan& plan() const { return graph_.plan; }
   const Kernels& kernels() const { return graph_.kernels; }

@@ -28,8 +28,9 @@ enum class Mode : uint8_t {
               // rows, it also writes into every group's value, and all wait for all once more
 };
 
-// kOne is a single row, whatever the step, for data that an op's threads keep together.
-enum class RowSet : uint8_t { kTokens, kOutputs, kOne };
+// kOne: a single row, whatever the step, for what an op's threads keep together. kPages: a row for
+// each page of keys and values of the step itself, of which every item begins one of its own.
+enum class RowSet : uint8_t { kTokens, kOutputs, kOne, kPages };
 
 struct Value {
   uint32_t group = 0;

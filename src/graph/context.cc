@@ -88,10 +88,19 @@ void ExecutionContext::place_sync(const std::vector<std::byte*>& bases) {
   }
 }
 
+void ExecutionContext::count_pages() {
+  HEARTH_CHECK(step_.items.size() <= graph_->max_items, "a step's items fit its graph");
+  first_pages_.assign(1, 0);
+  for (const StepItem& item : step_.items) {
+    first_pages_.push_back(first_pages_.back() + (item.rows + kPagePositions - 1) / kPagePositions);
+  }
+}
+
 void ExecutionContext::begin(const StepView& step) {
   HEARTH_CHECK(step.rows() > 0 && step.rows() <= graph_->plan.max_rows, "a step fits its graph");
   HEARTH_CHECK(step.outputs.size() <= graph_->max_outputs, "a step's outputs fit its graph");
   step_ = step;
+  if (graph_->max_items > 0) count_pages();
   ++run_;
 }
 

@@ -32,8 +32,8 @@ class ExecutionContext {
   // the memory, so all contexts over the same memory (RunContexts) are made before the first run.
   ExecutionContext(const Graph& graph, const ContextMemory& memory, const KvView& kv);
 
-  // Sets the step of the next run: at most plan.max_rows rows and max_outputs outputs. Called by
-  // one thread while no run of this context is under way.
+  // Sets the step of the next run: at most plan.max_rows rows, max_outputs outputs and, where it is
+  // not 0, max_items items. Called by one thread while no run of this context is under way.
   void begin(const StepView& step);
 
   const Graph& graph() const { return *graph_; }
@@ -48,8 +48,15 @@ class ExecutionContext {
         return static_cast<uint32_t>(step_.outputs.size());
       case RowSet::kOne:
         return 1;
+      case RowSet::kPages:
+        return first_pages_.back();
     }
     return 0;
+  }
+  // Where an item of the step has its pages among those of RowSet::kPages: items' pages follow each
+  // other.
+  uint32_t first_page(const StepItem& item) const {
+    return first_pages_[static_cast<size_t>(&item - step_.items.data())];
   }
   bool wants(ValueId id, ActFormat format) const {
     return graph_->values[id].formats >> static_cast<unsigned>(format) & 1;
@@ -94,10 +101,12 @@ class ExecutionContext {
  private:
   void place_activations(const std::vector<std::byte*>& bases);
   void place_sync(const std::vector<std::byte*>& bases);
+  void count_pages();
 
   const Graph* graph_;
   KvView kv_;
   StepView step_;
+  std::vector<uint32_t> first_pages_;         // by item, then all; where there are pages
   uint32_t run_ = 0;                          // counts begin()
   std::vector<std::vector<uint32_t>> slots_;  // by member
   std::vector<std::array<ActBuffer, kActFormats>> buffers_;

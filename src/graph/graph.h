@@ -3,6 +3,7 @@
 // ExecutionContext, so several runs of one graph can be under way at once.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -78,6 +79,7 @@ struct Graph {
   Plan plan;
   Kernels kernels;
   uint32_t max_outputs;
+  uint32_t max_items;  // of a step; 0: any, and no value of pages
   std::vector<Node> nodes;
   std::vector<Value> values;
   std::vector<ValuePlace> places;
@@ -94,6 +96,8 @@ struct Graph {
         return max_outputs;
       case RowSet::kOne:
         return 1;
+      case RowSet::kPages:
+        return plan.max_rows / kPagePositions + std::min(max_items, plan.max_rows);
     }
     return 0;
   }

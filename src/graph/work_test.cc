@@ -100,9 +100,10 @@ Bundle input(GraphBuilder& builder, uint32_t width, RowSet rows = RowSet::kToken
 // Q, K and V of one input, 32 wide, and attention over them.
 Asked ask_attention(const Plan& plan, const std::vector<LinearPart>& parts, const Weight& output,
                     const AttentionShape& shape, KvType type) {
-  GraphBuilder builder(plan, kernels_for(Isa::kReference), kMaxRows);
+  GraphBuilder builder(plan, kernels_for(Isa::kReference), kMaxRows, 2);
   LinearOut qkv = linear(builder, "qkv", input(builder, 32), parts);
-  attention(builder, "attention", qkv, shape, output);
+  const Bundle kv = rope_and_store(builder, "store", qkv, {}, shape);
+  attention(builder, "attention", qkv, kv, shape, output);
   return Asked(std::move(builder).finish(), KvView(type, 0, 0, {}));
 }
 
@@ -185,8 +186,8 @@ TEST(Work, SharedKvHeadsCountOnEveryShard) {
   Weight k = cut_weight("k", DType::kF32, kKvHeads * kDim, 32, CutBy::kRows, kv_cuts, kDim);
   Weight v = cut_weight("v", DType::kF32, kKvHeads * kDim, 32, CutBy::kRows, kv_cuts, kDim);
   Weight o = cut_weight("o", DType::kF32, 32, kHeads * kDim, CutBy::kColumns, cuts, 2 * kDim);
-  AttentionShape shape{0, kKvHeads,          4,    kDim,  kDim,    1,      0,
-                       1, RopeLayout::kHalf, kDim, 1e-5f, nullptr, nullptr};
+  AttentionShape shape{0, kKvHeads,          4, kDim,  kDim,    1,      0,
+                       1, RopeLayout::kHalf, 0, 1e-5f, nullptr, nullptr};
   Asked asked = ask_attention(plan, {{&q}, {&k}, {&v}}, o, shape, KvType::kF32);
   // The middle head twice.
   constexpr uint32_t kCopies = 4;
@@ -235,8 +236,8 @@ TEST(Work, AttentionCountsVisiblePairs) {
     Weight o =
         cut_weight("o", DType::kF32, 32, kQueries * kValue, CutBy::kColumns, cuts, kGroup * kValue);
     for (uint32_t window : {0u, 1u, 4u, 50u, 64u, 1000u}) {
-      AttentionShape shape{0,    kHeads, kGroup,  kKey,   kValue, 1, window, 1, RopeLayout::kHalf,
-                           kKey, 1e-5f,  nullptr, nullptr};
+      AttentionShape shape{0, kHeads, kGroup,  kKey,   kValue, 1, window, 1, RopeLayout::kHalf,
+                           0, 1e-5f,  nullptr, nullptr};
       Asked asked = ask_attention(plan, {{&q}, {&k}, {&v}}, o, shape, KvType::kQ8_0);
       for (const std::vector<StepItem>& items : steps) {
         // Codes and f16 scales of blocks: a key has one, a value two.

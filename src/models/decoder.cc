@@ -124,8 +124,8 @@ Partials DecoderBuilder::attention(uint32_t layer, const Bundle& normed) {
              {part("attn_q", q_rows, axes_.heads, q_unit), part("attn_k", kv_rows, axes_.kv, d),
               part("attn_v", kv_rows, axes_.kv, d)});
   AttentionShape shape = attention_shape(layer);
-  rope_and_store(graph_, "rope_kv", qkv, angles_, shape);
-  Bundle heads = hearth::attention(graph_, "attention", qkv, shape, output);
+  Bundle kv = rope_and_store(graph_, "rope_kv", qkv, angles_, shape);
+  Bundle heads = hearth::attention(graph_, "attention", qkv, kv, shape, output);
   Partials partials = partial_linear(graph_, "attn_output", heads, output);
   partials.bias =
       weights_.vector_or_null(fmt::format("blk.{}.attn_output.bias", layer), config_.width);

@@ -5,7 +5,7 @@
 #include "base/check.h"
 #include "graph/context.h"
 #include "graph/ops/gemm_tasks.h"
-#include "graph/ops/head_slices.h"
+#include "graph/ops/kv_pages.h"
 
 namespace hearth {
 namespace {
@@ -27,12 +27,13 @@ struct Task {
 // order, so whoever a thread waits for is at work or done.
 class AttentionOp : public Op {
  public:
-  AttentionOp(ValueId qkv, ValueId out, ValueId merged, std::vector<HeadSlice> heads,
+  AttentionOp(ValueId qkv, ValueId out, ValueId merged, KvPages pages, std::vector<HeadSlice> heads,
               const std::vector<ColumnSlice>& columns, const AttentionShape& shape,
               uint32_t threads)
       : qkv_(qkv),
         out_(out),
         merged_(merged),
+        pages_(std::move(pages)),
         heads_(std::move(heads)),
         shape_(shape),
         threads_(threads),
@@ -62,19 +63,23 @@ class AttentionOp : public Op {
   uint32_t flags() const override { return slot_count() * 2 * enough_; }
 
   // Every visible pair of a query and a position: a score and a sum over the head's elements each.
+  // Keys and values that are not cached are activations.
   OpWork work(const ExecutionContext& context) const override {
     uint64_t heads = 0, kv_heads = 0;
     for (const HeadSlice& slice : heads_) {
       heads += slice.queries.size();
       kv_heads += slice.kv.size();
     }
-    const KvType type = context.kv().type();
-    const size_t page_bytes =
-        kv_half_bytes(type, shape_.key_length) + kv_half_bytes(type, shape_.value_length);
+    const KvType type = pages_.type(context);
+    size_t page_bytes = 0;
+    if (pages_.cached()) {
+      page_bytes =
+          kv_half_bytes(type, shape_.key_length) + kv_half_bytes(type, shape_.value_length);
+    }
     const Unit unit = unit_for(type, units_of(context.kernels().limits));
     OpWork work;
     for (const StepItem& item : context.step().items) {
-      Visible seen = visible(item.first_position, item.rows, shape_.window);
+      const Visible seen = visible_to(item, 0, item.rows);
       work.bytes += kv_heads * seen.positions * (page_bytes / kPagePositions);
       work.of(unit) += heads * seen.pairs * 2 * (shape_.key_length + shape_.value_length);
     }
@@ -133,11 +138,24 @@ class AttentionOp : public Op {
     return (item.rows + tile_rows_ - 1) / tile_rows_;
   }
 
+  // What rows [row, row + rows) of the item see.
+  Visible visible_to(const StepItem& item, uint32_t row, uint32_t rows) const noexcept {
+    if (shape_.mask == Mask::kCausal) {
+      return visible(uint64_t{pages_.first_position(item)} + row, rows, shape_.window);
+    }
+    const uint64_t all = uint64_t{last_seen(item, row)} + 1;
+    return {all, all * rows};
+  }
+
+  // The last position that row `row` of the item sees.
+  uint32_t last_seen(const StepItem& item, uint32_t row) const noexcept {
+    return pages_.first_position(item) + (shape_.mask == Mask::kCausal ? row : item.rows - 1);
+  }
+
   // The positions that rows [row, row + rows) of the item see.
   UnitRange seen_by(const StepItem& item, uint32_t row, uint32_t rows) const noexcept {
-    uint64_t first = uint64_t{item.first_position} + row, end = first + rows;
-    uint64_t begin = end - visible(first, rows, shape_.window).positions;
-    return {static_cast<uint32_t>(begin), static_cast<uint32_t>(end)};
+    const uint32_t end = last_seen(item, row + rows - 1) + 1;
+    return {end - static_cast<uint32_t>(visible_to(item, row, rows).positions), end};
   }
 
   UnitRange spans_of(const StepItem& item, uint32_t row, uint32_t rows) const noexcept {
@@ -202,8 +220,7 @@ class AttentionOp : public Op {
   KvPage page_of(const ExecutionContext& context, const Task& task, uint32_t head,
                  uint32_t page) const noexcept {
     const HeadSlice& slice = heads_[task.slot];
-    return context.kv().page(slice.shard, shape_.layer, task.item->pages[page],
-                             slice.cached + head - slice.kv.begin);
+    return pages_.page(context, task.slot, *task.item, page, head - slice.kv.begin);
   }
 
   // `next`: the task that the worker runs after this one.
@@ -258,14 +275,14 @@ class AttentionOp : public Op {
               float* sums, const KvPage& after, const Worker& worker) const noexcept {
     const HeadSlice& slice = heads_[task.slot];
     auto* pages = reinterpret_cast<KvPage*>(worker.scratch + kOutBytes);
-    const uint32_t seen = (task.item->first_position + task.row + task.rows - 1) / kPagePositions;
+    const uint32_t seen = last_seen(*task.item, task.row + task.rows - 1) / kPagePositions;
     for (uint32_t p = spans.begin * kSpanPages; p < spans.end * kSpanPages && p <= seen; ++p) {
       pages[p] = page_of(context, task, head, p);
     }
     const uint32_t total = task.rows * slice.queries_of(head, shape_.group_size).size();
     for (uint32_t done = 0; done < total; done += kMaxQueryRows) {
       const HeadRows rows = rows_of(context, task, head, done);
-      context.kernels().attend[static_cast<size_t>(context.kv().type())](
+      context.kernels().attend[static_cast<size_t>(pages_.type(context))](
           {.q = context.f32(qkv_),
            .q_offset = rows.q_offset,
            .last = rows.last,
@@ -326,7 +343,7 @@ class AttentionOp : public Op {
       const size_t row = size_t{task.item->first_row} + task.row + r;
       rows.q_offset[i] = row * context.f32_stride(qkv_) + q_column + h * q_length;
       rows.out_offset[i] = (r * task.queries.size() + h) * out_length + out_column;
-      rows.last[i] = task.item->first_position + task.row + r;
+      rows.last[i] = last_seen(*task.item, task.row + r);
     }
     return rows;
   }
@@ -349,6 +366,7 @@ class AttentionOp : public Op {
   }
 
   ValueId qkv_, out_, merged_;
+  KvPages pages_;
   std::vector<HeadSlice> heads_;
   std::vector<uint32_t> columns_;
   AttentionShape shape_;
@@ -360,22 +378,26 @@ class AttentionOp : public Op {
 
 }  // namespace
 
-Bundle attention(GraphBuilder& builder, std::string name, const LinearOut& qkv,
+Bundle attention(GraphBuilder& builder, std::string name, const LinearOut& qkv, const Bundle& kv,
                  const AttentionShape& shape, const Weight& output) {
+  HEARTH_CHECK(kv.values.empty() == (shape.kept == KvKept::kCached), "keys and values of the step");
+  HEARTH_CHECK(shape.window == 0 || shape.mask == Mask::kCausal, "a window ends at its row");
   Bundle out = column_values(builder, output), merged;
   std::vector<std::unique_ptr<Op>> ops;
   for (uint32_t g = 0; g < builder.group_count(); ++g) {
     const PlanGroup& group = builder.plan().groups[g];
     const uint32_t threads = threads_per_shard(group);
     std::vector<HeadSlice> heads = head_slices(qkv, g, shape);
+    KvPages pages(kv, g, heads, shape);
     const size_t units = heads.size() * AttentionOp::enough_tasks(threads);
     merged.values.push_back(builder.add_value(
         RowSet::kOne, static_cast<uint32_t>(units * AttentionOp::unit_floats(shape)), g));
     ops.push_back(std::make_unique<AttentionOp>(
-        qkv.bundle.values[g], out.values[g], merged.values[g], std::move(heads),
+        qkv.bundle.values[g], out.values[g], merged.values[g], std::move(pages), std::move(heads),
         column_slices(*output.cuts, output.unit, output.k, group.share), shape, threads));
   }
   builder.reads(qkv.bundle, ActFormat::kF32);
+  builder.reads(kv, ActFormat::kF32);
   builder.reads(merged, ActFormat::kF32);
   builder.writes(merged);
   builder.writes(out);

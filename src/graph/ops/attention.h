@@ -1,5 +1,8 @@
-// Attention over the paged KV cache, tensor parallel by query head: a shard holds the keys and
+// Attention over paged keys and values, tensor parallel by query head: a shard holds the keys and
 // values of every KV head that it has query heads of, so that it reads no other shard's.
+//
+// Keys and values are cached for steps to come, in the KV cache's pages and type, or kept for the
+// step alone, as f32 in activation memory: then a row sees rows of its own item and no others.
 //
 // A thread computes the results of a granule of KV heads for some rows in a tile of
 // kAttentionTileFloats; a shape of which one row is larger has no attention
@@ -14,20 +17,26 @@
 
 namespace hearth {
 
+enum class KvKept : uint8_t { kCached, kForStep };
+// What a row sees: the positions up to its own, or all of its item up to the last row's.
+enum class Mask : uint8_t { kCausal, kBidirectional };
+
 struct AttentionShape {
-  uint32_t layer;         // of the KV cache
+  uint32_t layer;         // of the KV cache, where keys and values are cached
   uint32_t kv_heads;      // of the whole model
   uint32_t group_size;    // query heads per KV head (GQA, Ainslie et al. 2023)
   uint32_t key_length;    // elements of a head's keys and queries
   uint32_t value_length;  // of its values and results
   uint32_t granule;       // KV heads whose results together are whole blocks of 32
-  uint32_t window;        // 0: none
+  uint32_t window;        // of a causal mask; 0: none
   float scale;
   RopeLayout rope;
-  uint32_t n_rot;
+  uint32_t n_rot;  // 0: no RoPE
   float norm_eps;
   const VectorWeight* q_norm;  // [key_length] or null: RMS norm of every head's row
   const VectorWeight* k_norm;
+  KvKept kept = KvKept::kCached;
+  Mask mask = Mask::kCausal;
 };
 
 // Whether a row of a granule's results fits into a thread's tile.
@@ -37,13 +46,15 @@ constexpr bool attention_tile_fits(const AttentionShape& shape) {
 }
 
 // In place on the fused Q, K, V rows (parts 0, 1, 2 of `qkv`): q/k norms, RoPE by the angles of
-// each row, and keys and values into their pages. Parallel.
-void rope_and_store(GraphBuilder& builder, std::string name, const LinearOut& qkv,
-                    const Bundle& angles, const AttentionShape& shape);
+// each row (none where n_rot is 0), and keys and values into their pages. Returns these where they
+// are kept for the step: [pages] of all of a group's KV heads; else a bundle of nothing. Parallel.
+Bundle rope_and_store(GraphBuilder& builder, std::string name, const LinearOut& qkv,
+                      const Bundle& angles, const AttentionShape& shape);
 
-// softmax(scale Q K^T) V of every row, causal, in the columns and format that `output` (column-cut
-// on the axis of Q's rows) reads. Parallel.
-Bundle attention(GraphBuilder& builder, std::string name, const LinearOut& qkv,
+// softmax(scale Q K^T) V of every row over what the mask lets it see, in the columns and format
+// that `output` (column-cut on the axis of Q's rows) reads. `kv`: what rope_and_store() returned.
+// Parallel.
+Bundle attention(GraphBuilder& builder, std::string name, const LinearOut& qkv, const Bundle& kv,
                  const AttentionShape& shape, const Weight& output);
 
 }  // namespace hearth

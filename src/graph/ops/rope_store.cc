@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "graph/context.h"
-#include "graph/ops/head_slices.h"
+#include "graph/ops/kv_pages.h"
 
 namespace hearth {
 namespace {
@@ -9,9 +9,13 @@ namespace {
 // Tasks are (row, KV head): its query heads here, its key, its value.
 class RopeStoreOp : public Op {
  public:
-  RopeStoreOp(ValueId qkv, ValueId angles, std::vector<HeadSlice> heads,
-              const AttentionShape& shape)
-      : qkv_(qkv), angles_(angles), heads_(std::move(heads)), shape_(shape) {}
+  RopeStoreOp(ValueId qkv, std::optional<ValueId> angles, KvPages pages,
+              std::vector<HeadSlice> heads, const AttentionShape& shape)
+      : qkv_(qkv),
+        angles_(angles),
+        pages_(std::move(pages)),
+        heads_(std::move(heads)),
+        shape_(shape) {}
 
   uint32_t counters() const override { return static_cast<uint32_t>(heads_.size()); }
 
@@ -25,23 +29,24 @@ class RopeStoreOp : public Op {
       for (uint32_t t; (t = context.claim(sync.counter0 + slot, count)) < count;) {
         uint32_t first = t / heads * run;
         for (uint32_t r = first; r < std::min(rows, first + run); ++r) {
-          run_head(context, heads_[slot], t % heads, r);
+          run_head(context, slot, t % heads, r);
         }
       }
     }
   }
 
  private:
-  void run_head(ExecutionContext& context, const HeadSlice& heads, uint32_t head,
+  void run_head(ExecutionContext& context, uint32_t shard_slot, uint32_t head,
                 uint32_t row) const noexcept {
+    const HeadSlice& heads = heads_[shard_slot];
     const uint32_t d = shape_.key_length, value_length = shape_.value_length;
     float* base = context.f32(qkv_) + row * context.f32_stride(qkv_);
     const StepView& step = context.step();
     const StepItem& item = step.items[step.row_items[row]];
-    const KvType type = context.kv().type();
-    uint32_t position = step.positions[row], slot = position % kPagePositions;
-    KvPage page = context.kv().page(heads.shard, shape_.layer,
-                                    item.pages[position / kPagePositions], heads.cached + head);
+    const KvType type = pages_.type(context);
+    const uint32_t position = pages_.first_position(item) + row - item.first_row;
+    const uint32_t slot = position % kPagePositions;
+    const KvPage page = pages_.page(context, shard_slot, item, position / kPagePositions, head);
     // A prompt's rows write to the lines of the row before.
     if (item.rows == 1) prefetch_slot(type, d, value_length, page, slot);
     UnitRange queries = heads.queries_of(heads.kv.begin + head, shape_.group_size);
@@ -60,27 +65,41 @@ class RopeStoreOp : public Op {
     if (norm) {
       context.kernels().rms_norm({x, norm->copies[shard], shape_.key_length, shape_.norm_eps, x});
     }
-    const float* cos = context.f32(angles_) + row * context.f32_stride(angles_);
+    if (!angles_) return;
+    const float* cos = context.f32(*angles_) + row * context.f32_stride(*angles_);
     context.kernels().rope({x, cos, cos + shape_.n_rot / 2, shape_.n_rot, shape_.rope});
   }
 
-  ValueId qkv_, angles_;
+  ValueId qkv_;
+  std::optional<ValueId> angles_;
+  KvPages pages_;
   std::vector<HeadSlice> heads_;
   AttentionShape shape_;
 };
 
 }  // namespace
 
-void rope_and_store(GraphBuilder& builder, std::string name, const LinearOut& qkv,
-                    const Bundle& angles, const AttentionShape& shape) {
+Bundle rope_and_store(GraphBuilder& builder, std::string name, const LinearOut& qkv,
+                      const Bundle& angles, const AttentionShape& shape) {
+  const bool rotates = shape.n_rot > 0;
+  Bundle kv;
+  std::vector<std::vector<HeadSlice>> heads;
+  for (uint32_t g = 0; g < builder.group_count(); ++g) {
+    heads.push_back(head_slices(qkv, g, shape));
+    if (shape.kept == KvKept::kCached) continue;
+    kv.values.push_back(builder.add_value(RowSet::kPages, KvPages::row_floats(heads[g], shape), g));
+  }
   std::vector<std::unique_ptr<Op>> ops;
   for (uint32_t g = 0; g < builder.group_count(); ++g) {
-    ops.push_back(std::make_unique<RopeStoreOp>(qkv.bundle.values[g], angles.values[g],
-                                                head_slices(qkv, g, shape), shape));
+    ops.push_back(std::make_unique<RopeStoreOp>(
+        qkv.bundle.values[g], rotates ? std::optional(angles.values[g]) : std::nullopt,
+        KvPages(kv, g, heads[g], shape), heads[g], shape));
   }
   builder.reads(qkv.bundle, ActFormat::kF32);
-  builder.reads(angles, ActFormat::kF32);
+  if (rotates) builder.reads(angles, ActFormat::kF32);
+  builder.writes(kv);
   builder.append(Mode::kParallel, std::move(name), std::move(ops));
+  return kv;
 }
 
 }  // namespace hearth

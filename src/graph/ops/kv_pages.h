@@ -1,0 +1,52 @@
+// Where an attention's keys and values lie in a step: in pages of the KV cache, or in those of a
+// value of its graph (RowSet::kPages), whose rows hold a page of each KV head of the group.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "graph/context.h"
+#include "graph/ops/head_slices.h"
+
+namespace hearth {
+
+class KvPages {
+ public:
+  // Group g's; `kv`: the values of all groups, or nothing where keys and values are cached.
+  KvPages(const Bundle& kv, uint32_t g, const std::vector<HeadSlice>& heads,
+          const AttentionShape& shape);
+
+  // Floats of a row of the group's value.
+  static uint32_t row_floats(const std::vector<HeadSlice>& heads, const AttentionShape& shape);
+
+  bool cached() const { return !value_; }
+  KvType type(const ExecutionContext& context) const {
+    return cached() ? context.kv().type() : KvType::kF32;
+  }
+  // The position of an item's first row among those that the pages hold.
+  uint32_t first_position(const StepItem& item) const { return cached() ? item.first_position : 0; }
+  // The page of positions from kPagePositions * page on. `head`: counted from the slot's first.
+  KvPage page(const ExecutionContext& context, uint32_t slot, const StepItem& item, uint32_t page,
+              uint32_t head) const {
+    const Slot& place = slots_[slot];
+    if (cached()) {
+      return context.kv().page(place.shard, layer_, item.pages[page], place.head + head);
+    }
+    const size_t row = size_t{context.first_page(item)} + page;
+    float* k = context.f32(*value_) + row * context.f32_stride(*value_) +
+               size_t{place.head + head} * head_floats_;
+    return {reinterpret_cast<std::byte*>(k), reinterpret_cast<std::byte*>(k + key_floats_)};
+  }
+
+ private:
+  struct Slot {
+    uint32_t shard;
+    uint32_t head;  // the first: of those that the shard caches, or of the group's
+  };
+  std::optional<ValueId> value_;
+  uint32_t layer_;
+  uint32_t key_floats_, head_floats_;  // of a page: a head's keys, and all of it
+  std::vector<Slot> slots_;
+};
+
+}  // namespace hearth
