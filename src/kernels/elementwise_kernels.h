@@ -10,6 +10,7 @@
 // X(name, arguments, level) for each kernel <name>_<level>; the name is its place in Kernels too.
 #define HEARTH_ELEMENTWISE_KERNELS(X, level) \
   X(rms_norm, RmsNormArgs, level)            \
+  X(layer_norm, LayerNormArgs, level)        \
   X(rope, RopeArgs, level)                   \
   X(silu_mul, SiluMulArgs, level)            \
   X(panel_maxima, PanelMaximaArgs, level)

@@ -25,6 +25,7 @@ struct Kernels {
   bool attend_four_places;                       // AttendArgs::four_places
   MergeFn merge_spans;
   RmsNormFn rms_norm;
+  LayerNormFn layer_norm;
   RopeFn rope;
   SiluMulFn silu_mul;
   PanelMaximaFn panel_maxima;

@@ -8,4 +8,6 @@ namespace hearth {
 
 void rms_norm_avx512(const RmsNormArgs& a) { rms_norm(a); }
 
+void layer_norm_avx512(const LayerNormArgs& a) { layer_norm(a); }
+
 }  // namespace hearth

@@ -8,4 +8,6 @@ namespace hearth {
 
 void rms_norm_neon(const RmsNormArgs& a) { rms_norm(a); }
 
+void layer_norm_neon(const LayerNormArgs& a) { layer_norm(a); }
+
 }  // namespace hearth

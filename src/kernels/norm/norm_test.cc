@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -69,17 +71,127 @@ TEST(NormTest, AllLevelsGiveTheTruthInTheSameBits) {
   }
 }
 
+// The same of a layer norm; `bias` may be empty.
+std::vector<float> layer_normed(Isa isa, const std::vector<float>& x,
+                                const std::vector<float>& weight, const std::vector<float>& bias,
+                                float eps) {
+  auto n = static_cast<uint32_t>(x.size());
+  std::vector<float> out(n + 20, kPoison);
+  const float* b = bias.empty() ? nullptr : bias.data();
+  kernels_for(isa).layer_norm({x.data(), weight.data(), b, n, eps, out.data()});
+  for (uint32_t i = n; i < out.size(); ++i) EXPECT_EQ(out[i], kPoison);
+  out.resize(n);
+  return out;
+}
+
+// The mean is off by at most n / 16 + 1 + 4 roundings of its sum and one more, each of the mean of
+// |x|: `shift` in all. Around it the squares' mean is exactly shift^2 more than the variance. It
+// has two roundings of d, n / 16 + 5 of the sum, one of the mean and one of + eps, and a root
+// halves these; the root, its inverse, d and two products add one each, and the bias one of the
+// result.
+void expect_layer_norm(const std::vector<float>& out, const std::vector<float>& x,
+                       const std::vector<float>& weight, const std::vector<float>& bias,
+                       float eps) {
+  const double u = 0x1p-24, second_order = 1.001;
+  auto n = static_cast<uint32_t>(x.size());
+  double mean = 0, size = 0, variance = 0;
+  for (float f : x) mean += static_cast<double>(f) / n;
+  for (float f : x) size += std::fabs(static_cast<double>(f)) / n;
+  for (float f : x) variance += (f - mean) * (f - mean) / n;
+  double r = 1 / std::sqrt(variance + eps), shift = (n / 16 + 6) * u * size * second_order;
+  double relative = 0.5 * shift * shift * r * r + ((n / 16 + 9) * 0.5 + 5) * u;
+  for (uint32_t i = 0; i < n; ++i) {
+    double scaled = (x[i] - mean) * r * weight[i];
+    double truth = scaled + (bias.empty() ? 0 : bias[i]);
+    double slack = (shift * r * std::fabs(weight[i]) * (1 + relative) +
+                    std::fabs(scaled) * relative + std::fabs(truth) * u) *
+                   second_order;
+    ASSERT_LE(std::fabs(out[i] - truth), slack + 1e-37) << n << " element " << i;
+  }
+}
+
+void expect_same_layer_norms(const std::vector<float>& x, const std::vector<float>& weight,
+                             const std::vector<float>& bias, float eps) {
+  std::vector<float> reference = layer_normed(Isa::kReference, x, weight, bias, eps);
+  ASSERT_NO_FATAL_FAILURE(expect_layer_norm(reference, x, weight, bias, eps));
+  for (Isa isa : levels()) {
+    std::vector<float> out = layer_normed(isa, x, weight, bias, eps);
+    ASSERT_EQ(0, std::memcmp(out.data(), reference.data(), x.size() * sizeof(float)))
+        << isa_name(isa) << " " << x.size();
+    std::vector<float> in_place = x;
+    kernels_for(isa).layer_norm({in_place.data(), weight.data(),
+                                 bias.empty() ? nullptr : bias.data(),
+                                 static_cast<uint32_t>(x.size()), eps, in_place.data()});
+    ASSERT_EQ(in_place, reference);
+  }
+}
+
+TEST(NormTest, LayerNormGivesTheTruthInTheSameBitsOnAllLevels) {
+  for (uint32_t n : sizes()) {
+    for (double size : {1e-12, 1e-3, 1.0, 300.0, 1e17}) {
+      // Around zero, and around means of the same size and far larger.
+      for (double mean : {0.0, -0.7, 1000.0}) {
+        std::vector<float> x = waves(n, 0.7, size);
+        for (float& f : x) f += static_cast<float>(mean * size);
+        std::vector<float> weight = waves(n, 1.3, 2.0), bias = waves(n, 0.3, 0.5);
+        ASSERT_NO_FATAL_FAILURE(expect_same_layer_norms(x, weight, bias, 1e-5f)) << size;
+        ASSERT_NO_FATAL_FAILURE(expect_same_layer_norms(x, weight, {}, 1e-5f)) << size;
+      }
+    }
+  }
+}
+
 TEST(NormTest, ZerosStayZeros) {
   for (Isa isa : levels()) {
     std::vector<float> zeros(50, 0.0f), ones(50, 1.0f);
     EXPECT_EQ(normed(isa, zeros, ones, 1e-6f), zeros);
+    EXPECT_EQ(layer_normed(isa, zeros, ones, {}, 1e-6f), zeros);
+    EXPECT_EQ(layer_normed(isa, zeros, ones, ones, 1e-6f), ones);
   }
 }
 
-TEST(NormTest, ARowTooLargeToSquareGivesZeros) {
+// Of either sign, so that a mean is small.
+std::vector<float> alternating(uint32_t n, float size) {
+  std::vector<float> x(n, size);
+  for (uint32_t i = 1; i < n; i += 2) x[i] = -size;
+  return x;
+}
+
+bool all_nan(const std::vector<float>& row) {
+  return std::all_of(row.begin(), row.end(), [](float f) { return std::isnan(f); });
+}
+
+// A square that overflows, lanes that do, and their sum: 16 lanes of three or four 2e37 are finite.
+TEST(NormTest, ARowTooLargeToSquareIsNoNumber) {
   for (Isa isa : levels()) {
-    std::vector<float> huge(50, 1e30f), ones(50, 1.0f);
-    EXPECT_EQ(normed(isa, huge, ones, 1e-6f), std::vector<float>(50, 0.0f));
+    std::vector<float> ones(50, 1.0f);
+    for (float size : {1e30f, 1e19f, 4.5e18f}) {
+      std::vector<float> huge = alternating(50, size);
+      EXPECT_TRUE(all_nan(normed(isa, huge, ones, 1e-6f))) << isa_name(isa) << " " << size;
+      EXPECT_TRUE(all_nan(layer_normed(isa, huge, ones, ones, 1e-6f))) << isa_name(isa) << size;
+      EXPECT_TRUE(all_nan(layer_normed(isa, huge, ones, {}, 1e-6f))) << isa_name(isa) << size;
+    }
+    std::vector<float> one_huge(50, 1.0f);
+    one_huge[49] = 1e30f;
+    EXPECT_TRUE(all_nan(normed(isa, one_huge, ones, 1e-6f))) << isa_name(isa);
+    EXPECT_TRUE(all_nan(layer_normed(isa, one_huge, ones, ones, 1e-6f))) << isa_name(isa);
+    std::vector<float> large = alternating(50, 2e18f);
+    for (float f : normed(isa, large, ones, 1e-6f)) EXPECT_NEAR(std::fabs(f), 1, 1e-5);
+    for (float f : layer_normed(isa, large, ones, {}, 1e-6f)) EXPECT_NEAR(std::fabs(f), 1, 1e-5);
+  }
+}
+
+TEST(NormTest, ARowWithSomethingElseThanNumbersIsNone) {
+  for (Isa isa : levels()) {
+    for (float odd :
+         {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+      for (uint32_t at : {0u, 17u, 49u}) {
+        std::vector<float> x(50, 1.0f), ones(50, 1.0f);
+        x[at] = odd;
+        EXPECT_TRUE(all_nan(normed(isa, x, ones, 1e-6f))) << isa_name(isa) << " " << at;
+        EXPECT_TRUE(all_nan(layer_normed(isa, x, ones, ones, 1e-6f))) << isa_name(isa) << at;
+      }
+    }
   }
 }
 
