@@ -80,11 +80,11 @@ Reduced DecoderBuilder::embed(const std::string& norm_name) {
   graph_.no_barrier();
   angles_ = rope_angles(graph_, rope_table_);
   graph_.no_barrier();
-  return {x, rms_norm(graph_, norm_name, x, norm_weight(norm_name))};
+  return {x, norm(graph_, norm_name, x, norm_weight(norm_name))};
 }
 
 NormWeight DecoderBuilder::norm_weight(const std::string& name) {
-  return {&weights_.vector(name, config_.width), config_.norm_eps};
+  return {.weight = &weights_.vector(name, config_.width), .eps = config_.norm_eps};
 }
 
 AttentionShape DecoderBuilder::attention_shape(uint32_t layer) {

@@ -1,6 +1,7 @@
 #include "graph/ops/reduce.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 #include "graph/ops/row_tasks.h"
@@ -8,7 +9,8 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kMostDepth = 8;
+// Of a binary tree over as many as 2^15 pieces.
+constexpr uint32_t kMostDepth = 16;
 
 // What every group's reduce sums, and how.
 struct ReducePlan {
@@ -17,7 +19,9 @@ struct ReducePlan {
   std::vector<int32_t> program;
   const VectorWeight* bias;
   RowSet rows;
+  NormPlace place;
   bool dealt;
+  uint32_t columns;  // that the stack of sums has room for, a multiple of 32
 };
 
 uint32_t stack_depth(const std::vector<int32_t>& program) {
@@ -29,14 +33,21 @@ uint32_t stack_depth(const std::vector<int32_t>& program) {
   return most;
 }
 
-// Scratch: the row's sum where it goes nowhere else, its norm, then the stack of sums.
+// Scratch: a row, of sums that nobody reads or of a norm beside them, then the stack of sums.
+uint32_t stack_columns(uint32_t width, uint32_t depth) {
+  HEARTH_CHECK(width <= kMostReduceWidth, "a row of a reduce fits a thread's scratch");
+  HEARTH_CHECK(depth > 0 && depth <= kMostDepth, "the reduce's stack is deep enough");
+  auto room = static_cast<uint32_t>(kOpTileBytes / sizeof(float)) - width;
+  return room / depth / 32 * 32;
+}
+
 class ReduceOp : public Op {
  public:
-  // `sums` takes x' (not with kOutputs); `normed` are all groups' copies.
-  ReduceOp(const ReducePlan& plan, uint32_t group, const NormTarget& norm, const Bundle& sums,
+  // `next` takes x' (not with kOutputs); `normed` are all groups' copies.
+  ReduceOp(const ReducePlan& plan, uint32_t group, const NormTarget& norm, const Bundle& next,
            const Bundle& normed)
       : plan_(plan), group_(group), norm_(norm) {
-    if (plan.rows == RowSet::kTokens) sum_ = sums.values[group];
+    if (plan.rows == RowSet::kTokens) next_ = next.values[group];
     auto groups = static_cast<uint32_t>(normed.values.size());
     for (uint32_t shift = 1; plan.dealt && shift < groups; ++shift) {
       copies_.push_back(normed.values[(group + shift) % groups]);
@@ -45,16 +56,17 @@ class ReduceOp : public Op {
 
   void run(ExecutionContext& context, const OpSync&, const Worker& worker) const noexcept override {
     bool picked = plan_.rows == RowSet::kOutputs;
+    bool kept = !picked && context.wants(next_, ActFormat::kF32);
     uint32_t rows = context.rows(norm_.out), n = norm_.norm.weight->size;
     RowRange range = plan_.dealt
                          ? deal_rows(rows, worker.member, context.graph().plan.member_count())
                          : rows_of(worker, rows);
     auto* scratch = reinterpret_cast<float*>(worker.scratch);
-    float* normed = scratch + n;
     for (uint32_t r = range.begin; r < range.end; ++r) {
       uint32_t from = picked ? context.step().outputs[r] : r;
-      float* sum = picked ? scratch : context.f32(sum_) + r * context.f32_stride(sum_);
-      sum_row(context, from, sum, normed + n);
+      float* sum = kept ? context.f32(next_) + r * context.f32_stride(next_) : scratch;
+      float* normed = plan_.place == NormPlace::kAfterResidual ? sum : scratch;
+      sum_row(context, from, sum, scratch + n);
       norm_.write(context, sum, r, normed);
       copy_row(context, r);
       if (picked) give_hidden(context, normed, r);
@@ -71,7 +83,9 @@ class ReduceOp : public Op {
     for (uint32_t i = 0; i < slices; ++i) {
       uint32_t slice = (group_ + i) % slices;
       uint32_t begin = column(n, slice, slices), end = column(n, slice + 1, slices);
-      sum_columns(context, row, {begin, end}, x, out, stack);
+      for (; begin < end; begin += plan_.columns) {
+        sum_columns(context, row, {begin, std::min(end, begin + plan_.columns)}, x, out, stack);
+      }
     }
   }
 
@@ -143,7 +157,7 @@ class ReduceOp : public Op {
   ReducePlan plan_;
   uint32_t group_;
   NormTarget norm_;
-  ValueId sum_ = 0;
+  ValueId next_ = 0;
   std::vector<ValueId> copies_;  // of the other groups, the next one's first
 };
 
@@ -154,17 +168,19 @@ bool deals_rows(const Plan& plan) {
 }
 
 Reduced reduce_add_norm(GraphBuilder& builder, const std::string& name, const Bundle& x,
-                        const Partials& partials, const NormWeight& norm, RowSet rows) {
+                        const Partials& partials, const NormWeight& norm, RowSet rows,
+                        NormPlace place) {
   uint32_t width = partials.weight->rows;
+  std::vector<int32_t> program = sum_program(partials.pieces, *partials.weight->cuts);
+  uint32_t columns = stack_columns(width, stack_depth(program));
   ReducePlan plan{x,
                   partials.bundle.values,
-                  sum_program(partials.pieces, *partials.weight->cuts),
+                  std::move(program),
                   partials.bias,
                   rows,
-                  deals_rows(builder.plan())};
-  uint32_t depth = stack_depth(plan.program);
-  HEARTH_CHECK(depth <= kMostDepth && (depth + 2) * width * sizeof(float) <= kOpTileBytes,
-               "the reduce's stack fits");
+                  place,
+                  deals_rows(builder.plan()),
+                  columns};
   Reduced out;
   if (rows == RowSet::kTokens) out.x = builder.add_values(rows, same_width(builder, width));
   out.normed = builder.add_values(rows, same_width(builder, width));

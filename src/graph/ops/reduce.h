@@ -1,6 +1,7 @@
-// Reduce: x' = x + bias + all groups' partial sums, in the fixed order of `sum_program`, and its
-// RMS norm, which every group gets a copy of. A row's bits do not depend on who sums it, so the two
-// ways give the same:
+// Reduce: x + bias + all groups' partial sums, in the fixed order of `sum_program`, and its norm,
+// which every group gets a copy of. The residual x' that the next reduce adds to is that sum, or
+// where the norm stands after the residual (as in BERT) the norm itself, in f32. A row's bits do
+// not depend on who sums it, so the two ways give the same:
 //
 //   all to all  Every group sums all rows: one cross-group point. The plan of decode, whose rows
 //               are few.
@@ -25,15 +26,24 @@ namespace hearth {
 
 bool deals_rows(const Plan& plan);
 
+// The widest rows: one in a thread's scratch takes half of it, and the other half is enough for the
+// stack of sums of some columns at a time.
+inline constexpr uint32_t kMostReduceWidth = kOpTileBytes / sizeof(float) / 2;
+
+// Where the norm stands: before the block that reads it, beside the residual, which is not normed;
+// or after the block and its residual, which both go on as their norm.
+enum class NormPlace : uint8_t { kBeforeBlock, kAfterResidual };
+
 struct Reduced {
-  Bundle x;  // empty with kOutputs
+  Bundle x;  // x' in f32; where rows are dealt each at its owner; empty with kOutputs
   Bundle normed;
 };
 
-// With RowSet::kOutputs only the step's output rows are summed and normed, packed: it is then the
-// model's last norm, nobody reads x' any more, and the hidden states that the step wants are given.
+// Rows are at most kMostReduceWidth wide. With RowSet::kOutputs only the step's output rows are
+// summed and normed, packed: it is then the model's last norm, nobody reads x' any more, and the
+// hidden states that the step wants are given.
 Reduced reduce_add_norm(GraphBuilder& builder, const std::string& name, const Bundle& x,
                         const Partials& partials, const NormWeight& norm,
-                        RowSet rows = RowSet::kTokens);
+                        RowSet rows = RowSet::kTokens, NormPlace place = NormPlace::kBeforeBlock);
 
 }  // namespace hearth

@@ -18,21 +18,27 @@ inline RowRange rows_of(const Worker& worker, uint32_t rows) {
   return deal_rows(rows, worker.index, worker.count);
 }
 
-// The RMS norm of one row of x, through a row of scratch, into every format of `out` that is
-// wanted. `shard`: whose copy of the weights is read.
+// The norm of one row of x, through a row `normed` (which may be x) into every format of `out` that
+// is wanted. `shard`: whose copy of the weights is read.
 struct NormTarget {
   NormWeight norm;
   uint32_t shard;
   ValueId out;
 
   void write(ExecutionContext& context, const float* x, uint32_t row,
-             float* scratch) const noexcept {
+             float* normed) const noexcept {
     uint32_t n = norm.weight->size;
-    context.kernels().rms_norm({x, norm.weight->copies[shard], n, norm.eps, scratch});
+    const float* weight = norm.weight->copies[shard];
+    if (norm.kind == NormKind::kRms) {
+      context.kernels().rms_norm({x, weight, n, norm.eps, normed});
+    } else {
+      const float* bias = norm.bias ? norm.bias->copies[shard] : nullptr;
+      context.kernels().layer_norm({x, weight, bias, n, norm.eps, normed});
+    }
     for (size_t f = 0; f < kActFormats; ++f) {
       auto format = static_cast<ActFormat>(f);
       if (!context.wants(out, format)) continue;
-      context.kernels().quantize[f]({scratch, 0, n, context.buffer(out, format), row});
+      context.kernels().quantize[f]({normed, 0, n, context.buffer(out, format), row});
     }
   }
 };

@@ -141,12 +141,12 @@ Bundle rope_angles(GraphBuilder& builder, const RopeTable& table) {
   return out;
 }
 
-Bundle rms_norm(GraphBuilder& builder, std::string name, const Bundle& x, const NormWeight& norm) {
-  Bundle out = builder.add_values(RowSet::kTokens, same_width(builder, norm.weight->size));
+Bundle norm(GraphBuilder& builder, std::string name, const Bundle& x, const NormWeight& by) {
+  Bundle out = builder.add_values(RowSet::kTokens, same_width(builder, by.weight->size));
   builder.reads(x, ActFormat::kF32);
   builder.writes(out);
   builder.append(Mode::kParallel, std::move(name), op_per_group(builder, [&](uint32_t g) {
-                   NormTarget target{norm, first_shard(builder, g), out.values[g]};
+                   NormTarget target{by, first_shard(builder, g), out.values[g]};
                    return std::make_unique<NormOp>(x.values[g], target);
                  }));
   return out;

@@ -19,13 +19,18 @@ Bundle embed(GraphBuilder& builder, const Weight& table);
 // f32 [tokens][n_rot]: n_rot / 2 cosines, then as many sines, of each token's position.
 Bundle rope_angles(GraphBuilder& builder, const RopeTable& table);
 
+// kernels/norm/norm.h has both.
+enum class NormKind : uint8_t { kRms, kLayer };
+
 struct NormWeight {
+  NormKind kind = NormKind::kRms;
   const VectorWeight* weight;
+  const VectorWeight* bias = nullptr;  // of a layer norm, or null
   float eps;
 };
 
-// RMS norm of every row, in the formats its readers ask for.
-Bundle rms_norm(GraphBuilder& builder, std::string name, const Bundle& x, const NormWeight& norm);
+// The norm of every row, in the formats its readers ask for.
+Bundle norm(GraphBuilder& builder, std::string name, const Bundle& x, const NormWeight& by);
 
 // The vocabulary's logits of the output rows, by row-cut head: every group writes its columns of
 // the step's logits, each to its shard's part, and the maxima of their panels with them, while they

@@ -1,0 +1,424 @@
+// Reduces with the norm before the next block and after the residual: the same bits whatever the
+// groups, how they keep in step and who sums a row, and near what double gives.
+#include "graph/ops/reduce.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "graph/context.h"
+#include "graph/executor.h"
+#include "graph/ops/row_tasks.h"
+#include "graph/test_memory.h"
+
+namespace hearth {
+namespace {
+
+constexpr int kReduces = 3;  // the last one picks the output rows
+constexpr double kU = 0x1p-24;
+
+struct Layout {
+  NormKind kind;
+  NormPlace place;
+  ActFormat format;  // that the blocks read
+  uint32_t width;
+  uint32_t cut_shards, segments;  // of the axis whose partial sums are reduced, in each shard
+};
+
+float wave(double step, uint64_t i) {
+  return static_cast<float>(std::sin(step * static_cast<double>(i + 1)));
+}
+
+struct TestVector {
+  TestVector(uint32_t n, double step, float offset, uint32_t shards) : data(n) {
+    for (uint32_t i = 0; i < n; ++i) data[i] = offset + wave(step, i);
+    weight.size = n;
+    weight.copies.assign(shards, data.data());
+  }
+  std::vector<float> data;
+  VectorWeight weight;
+};
+
+// x[r][i] in every group.
+class StartOp : public Op {
+ public:
+  StartOp(ValueId x, uint32_t width) : x_(x), width_(width) {}
+  void run(ExecutionContext& context, const OpSync&, const Worker& worker) const noexcept override {
+    RowRange range = rows_of(worker, context.step().rows());
+    for (uint32_t r = range.begin; r < range.end; ++r) {
+      float* row = context.f32(x_) + r * context.f32_stride(x_);
+      for (uint32_t i = 0; i < width_; ++i) row[i] = 2 * wave(0.37 + r, i) + 0.25f;
+    }
+  }
+
+ private:
+  ValueId x_;
+  uint32_t width_;
+};
+
+// A block: piece p of the partial sums is x, turned by 11 p + 3 elements, times 0.1 p - 0.3.
+class BlockOp : public Op {
+ public:
+  BlockOp(ValueId x, ActFormat format, uint32_t first, std::vector<ValueId> pieces, uint32_t width)
+      : x_(x), format_(format), first_(first), pieces_(std::move(pieces)), width_(width) {}
+  void run(ExecutionContext& context, const OpSync&, const Worker& worker) const noexcept override {
+    RowRange range = rows_of(worker, context.step().rows());
+    for (size_t p = 0; p < pieces_.size(); ++p) {
+      uint32_t piece = first_ + static_cast<uint32_t>(p), turn = (11 * piece + 3) % width_;
+      float factor = 0.1f * static_cast<float>(piece % 8) - 0.3f;
+      for (uint32_t r = range.begin; r < range.end; ++r) {
+        float* out = context.f32(pieces_[p]) + r * context.f32_stride(pieces_[p]);
+        for (uint32_t i = 0; i < width_; ++i) {
+          out[i] = factor * element(context, r, i + turn < width_ ? i + turn : i + turn - width_);
+        }
+      }
+    }
+  }
+
+ private:
+  float element(const ExecutionContext& context, size_t r, uint32_t i) const {
+    const ActBuffer& x = context.buffer(x_, format_);
+    if (format_ == ActFormat::kF32) return x.f32[r * x.row_stride + i];
+    return x.scale[(r * x.row_stride + i) / 32] * x.codes[r * x.row_stride + i];
+  }
+
+  ValueId x_;
+  ActFormat format_;
+  uint32_t first_;
+  std::vector<ValueId> pieces_;
+  uint32_t width_;
+};
+
+// Keeps what it reads alive.
+class LastOp : public Op {
+  void run(ExecutionContext&, const OpSync&, const Worker&) const noexcept override {}
+};
+
+// Blocks and reduces, of which one can look at every reduce's operands and results.
+class Stack {
+ public:
+  Stack(const Plan& plan, const Layout& layout, uint32_t max_outputs)
+      : layout_(layout),
+        weight_(layout.width, 0.9, 1.5f, plan.shard_count()),
+        norm_bias_(layout.width, 1.7, 0.1f, plan.shard_count()),
+        bias_(layout.width, 2.3, 0.0f, plan.shard_count()),
+        cuts_(layout.cut_shards * layout.segments, 1, std::vector<uint32_t>(layout.cut_shards, 1)),
+        matrix_(cut_weight("w", DType::kF32, layout.width, layout.cut_shards * layout.segments * 32,
+                           CutBy::kColumns, cuts_, 32)),
+        builder_(plan, kernels_for(available_isas(detect_cpu_features()).back()), max_outputs) {
+    norm_ = {.kind = layout.kind, .weight = &weight_.weight, .eps = 1e-5f};
+    if (layout.kind == NormKind::kLayer) norm_.bias = &norm_bias_.weight;
+    build();
+  }
+
+  Graph finish() && { return std::move(builder_).finish(); }
+
+  const Layout& layout() const { return layout_; }
+  // The residual before reduce i, its partial sums, and what it gives.
+  const Bundle& x(int i) const { return x_[i]; }
+  const Partials& partials(int i) const { return partials_[i]; }
+  const Reduced& reduced(int i) const { return reduced_[i]; }
+  const std::vector<float>& weight() const { return weight_.data; }
+  const std::vector<float>& norm_bias() const { return norm_bias_.data; }
+  const std::vector<float>& bias() const { return bias_.data; }
+
+ private:
+  void build() {
+    Bundle x = builder_.add_values(RowSet::kTokens, same_width(builder_, layout_.width));
+    builder_.writes(x);
+    builder_.append(Mode::kParallel, "start", op_per_group(builder_, [&](uint32_t g) {
+                      return std::make_unique<StartOp>(x.values[g], layout_.width);
+                    }));
+    Bundle normed = norm(builder_, "norm", x, norm_);
+    if (layout_.place == NormPlace::kAfterResidual) x = normed;
+    for (int i = 0; i < kReduces; ++i) {
+      bool last = i + 1 == kReduces;
+      x_.push_back(x);
+      partials_.push_back(block(normed));
+      reduced_.push_back(reduce_add_norm(builder_, "reduce" + std::to_string(i), x,
+                                         partials_.back(), norm_,
+                                         last ? RowSet::kOutputs : RowSet::kTokens, layout_.place));
+      x = reduced_.back().x;
+      normed = reduced_.back().normed;
+    }
+    builder_.reads(normed, ActFormat::kF32);
+    builder_.append(Mode::kParallel, "last",
+                    op_per_group(builder_, [&](uint32_t) { return std::make_unique<LastOp>(); }));
+  }
+
+  // Pieces are single segments, those of a group on end.
+  Partials block(const Bundle& normed) {
+    Partials partials{{}, {}, &matrix_, &bias_.weight};
+    std::vector<std::vector<ValueId>> of_group(builder_.group_count());
+    std::vector<uint32_t> first;
+    for (uint32_t s = 0; s < layout_.cut_shards; ++s) {
+      for (uint32_t i = 0; i < layout_.segments; ++i) partials.pieces.push_back({s, {i, i + 1}});
+    }
+    auto pieces = static_cast<uint32_t>(partials.pieces.size());
+    for (uint32_t g = 0; g < builder_.group_count(); ++g) {
+      RowRange range = deal_rows(pieces, g, builder_.group_count());
+      first.push_back(range.begin);
+      for (uint32_t p = range.begin; p < range.end; ++p) {
+        of_group[g].push_back(builder_.add_value(RowSet::kTokens, layout_.width, g));
+        partials.bundle.values.push_back(of_group[g].back());
+      }
+    }
+    builder_.reads(normed, layout_.format);
+    builder_.writes(partials.bundle);
+    builder_.append(Mode::kParallel, "block", op_per_group(builder_, [&](uint32_t g) {
+                      return std::make_unique<BlockOp>(normed.values[g], layout_.format, first[g],
+                                                       of_group[g], layout_.width);
+                    }));
+    return partials;
+  }
+
+  Layout layout_;
+  TestVector weight_, norm_bias_, bias_;
+  AxisCuts cuts_;
+  Weight matrix_;
+  NormWeight norm_;
+  GraphBuilder builder_;
+  std::vector<Bundle> x_;
+  std::vector<Partials> partials_;
+  std::vector<Reduced> reduced_;
+};
+
+// The group that has row r of a residual.
+uint32_t owner(const ExecutionContext& context, uint32_t r) {
+  const Plan& plan = context.graph().plan;
+  uint32_t g = 0;
+  if (!deals_rows(plan)) return g;
+  while (r >=
+         deal_rows(context.step().rows(), plan.groups[g].member_end - 1, plan.member_count()).end) {
+    ++g;
+  }
+  return g;
+}
+
+const float* row_of(const ExecutionContext& context, ValueId id, uint32_t r) {
+  return context.f32(id) + r * context.f32_stride(id);
+}
+
+// What reduce i must make of row r, in double, and by how much it may miss it.
+struct Truth {
+  std::vector<double> sum, sum_slack, normed, normed_slack;
+};
+
+// Of n + 2 summands, pieces in a tree of at most `levels`: each is rounded with its partial sums at
+// most levels + 2 times.
+void add_up(const Stack& stack, const ExecutionContext& context, int i, uint32_t r, Truth* truth) {
+  uint32_t levels = 2 + stack.layout().segments + stack.layout().cut_shards;
+  const float* x = row_of(context, stack.x(i).values[owner(context, r)], r);
+  for (uint32_t e = 0; e < stack.layout().width; ++e) {
+    double sum = x[e] + static_cast<double>(stack.bias()[e]);
+    double size = std::fabs(x[e]) + std::fabs(stack.bias()[e]);
+    for (ValueId id : stack.partials(i).bundle.values) {
+      sum += row_of(context, id, r)[e];
+      size += std::fabs(row_of(context, id, r)[e]);
+    }
+    truth->sum.push_back(sum);
+    truth->sum_slack.push_back(size * levels * kU * 1.001);
+  }
+}
+
+// The kernel's own error is as kernels/norm/norm_test.cc derives it. It starts from sums that are
+// off by e: that moves the distance from the mean by at most e and the mean of e, and the root of
+// the mean square (with eps) by at most the root mean square of e, which is no more than the
+// largest e (a norm is 1-Lipschitz, and subtracting means is a contraction).
+void norm_truth(const Stack& stack, Truth* truth) {
+  uint32_t n = stack.layout().width;
+  bool layer = stack.layout().kind == NormKind::kLayer;
+  double mean = 0, size = 0, squares = 0, mean_slack = 0, most_slack = 0;
+  for (uint32_t e = 0; e < n; ++e) {
+    if (layer) mean += truth->sum[e] / n;
+    if (layer) mean_slack += truth->sum_slack[e] / n;
+    size += std::fabs(truth->sum[e]) / n;
+    most_slack = std::max(most_slack, truth->sum_slack[e]);
+  }
+  for (double sum : truth->sum) squares += (sum - mean) * (sum - mean) / n;
+  double root = std::sqrt(squares + 1e-5f), shift = layer ? (n / 16 + 6) * kU * size : 0;
+  double relative = most_slack / (root - most_slack) + 0.5 * shift * shift / (root * root) +
+                    ((n / 16 + 9) * 0.5 + 5) * kU;
+  for (uint32_t e = 0; e < n; ++e) {
+    double weight = stack.weight()[e], scaled = (truth->sum[e] - mean) / root * weight;
+    double moved = (truth->sum_slack[e] + mean_slack + shift) / root * std::fabs(weight);
+    truth->normed.push_back(layer ? scaled + stack.norm_bias()[e] : scaled);
+    truth->normed_slack.push_back(
+        (moved * (1 + relative) + std::fabs(scaled) * relative + std::fabs(truth->normed[e]) * kU) *
+        1.01);
+  }
+}
+
+void expect_near(const float* row, const std::vector<double>& truth,
+                 const std::vector<double>& slack) {
+  for (size_t e = 0; e < truth.size(); ++e) {
+    ASSERT_LE(std::fabs(row[e] - truth[e]), slack[e]) << "element " << e;
+  }
+}
+
+// Memory and threads of one plan's stack.
+class Runner {
+ public:
+  Runner(const Plan& plan, const Layout& layout)
+      : stack_(plan, layout, 3),
+        graph_(std::move(stack_).finish()),
+        memory_(graph_),
+        context_(graph_, memory_, {}),
+        team_(plan.member_count()),
+        scratch_(plan.member_count() * kOpScratchBytes / sizeof(Line)),
+        executor_(team_, plan, scratch_of_members(plan.member_count())) {}
+
+  // The bits of every residual, of the output rows' norms and of the hidden states; `check`: what
+  // the reduces give is also held against double.
+  std::vector<float> run(uint32_t rows, bool check) {
+    std::vector<int32_t> tokens(rows);
+    std::vector<uint32_t> outputs = {rows - 1, 0, rows / 2};
+    std::vector<float> hidden(2 * width()), bits;
+    StepView step;
+    step.tokens = tokens;
+    step.outputs = outputs;
+    step.logit_rows = 1;
+    step.hidden = hidden.data();
+    context_.begin(step);
+    uint32_t at = 0;
+    for (int i = 0; i < kReduces; ++i) {
+      while (graph_.nodes[at].name != "reduce" + std::to_string(i)) run_node(&at);
+      run_node(&at);
+      bool last = i + 1 == kReduces;
+      for (uint32_t r = 0; r < (last ? outputs.size() : rows); ++r) {
+        const float* row = result(i, r);
+        bits.insert(bits.end(), row, row + width());
+        if (check) check_row(i, last ? outputs[r] : r, r);
+      }
+    }
+    EXPECT_EQ(0, std::memcmp(hidden.data(), result(kReduces - 1, 1), width() * sizeof(float)));
+    bits.insert(bits.end(), hidden.begin(), hidden.end());
+    run_node(&at);
+    // Without a pause between nodes.
+    hidden.assign(hidden.size(), 0.0f);
+    context_.begin(step);
+    executor_.run(context_);
+    EXPECT_EQ(
+        0, std::memcmp(hidden.data(), &*(bits.end() - 2 * width()), 2 * width() * sizeof(float)));
+    return bits;
+  }
+
+ private:
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+
+  uint32_t width() const { return stack_.layout().width; }
+  void run_node(uint32_t* at) {
+    executor_.run_range(context_, *at, *at + 1);
+    ++*at;
+  }
+
+  std::vector<std::byte*> scratch_of_members(uint32_t members) {
+    std::vector<std::byte*> of_members;
+    for (uint32_t m = 0; m < members; ++m) {
+      of_members.push_back(scratch_[m * (kOpScratchBytes / sizeof(Line))].bytes);
+    }
+    return of_members;
+  }
+
+  // The residual that reduce i gives, or of the last the norm.
+  const float* result(int i, uint32_t r) const {
+    const Reduced& reduced = stack_.reduced(i);
+    if (i + 1 == kReduces) return row_of(context_, reduced.normed.values[0], r);
+    return row_of(context_, reduced.x.values[owner(context_, r)], r);
+  }
+
+  void check_row(int i, uint32_t token, uint32_t r) {
+    Truth truth;
+    add_up(stack_, context_, i, token, &truth);
+    norm_truth(stack_, &truth);
+    const Reduced& reduced = stack_.reduced(i);
+    bool last = i + 1 == kReduces;
+    bool sums = !last && stack_.layout().place == NormPlace::kBeforeBlock;
+    ASSERT_NO_FATAL_FAILURE(expect_near(result(i, r), sums ? truth.sum : truth.normed,
+                                        sums ? truth.sum_slack : truth.normed_slack))
+        << "reduce " << i << " row " << r;
+    for (ValueId copy : reduced.normed.values) {
+      if (!last && stack_.layout().format != ActFormat::kF32) continue;
+      ASSERT_NO_FATAL_FAILURE(
+          expect_near(row_of(context_, copy, r), truth.normed, truth.normed_slack))
+          << "reduce " << i << " row " << r;
+    }
+  }
+
+  Stack stack_;
+  Graph graph_;
+  TestMemory memory_;
+  ExecutionContext context_;
+  Team team_;
+  std::vector<Line> scratch_;
+  Executor executor_;
+};
+
+void expect_same(const std::vector<float>& a, const std::vector<float>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  ASSERT_EQ(0, std::memcmp(a.data(), b.data(), a.size() * sizeof(float)));
+}
+
+// Against one group's decode plan.
+void expect_the_same_of_all_plans(const Layout& layout, const std::vector<uint32_t>& row_counts) {
+  uint32_t max_rows = row_counts.back();
+  std::vector<std::vector<float>> expected;
+  Runner first(even_plan(Phase::kDecode, max_rows, 1, 1, 2), layout);
+  for (uint32_t rows : row_counts) expected.push_back(first.run(rows, true));
+  for (Phase phase : {Phase::kDecode, Phase::kPrefill}) {
+    for (GroupSync sync : {GroupSync::kAsync, GroupSync::kLockstep}) {
+      for (uint32_t groups : {1u, 2u, 3u, 4u}) {
+        Plan plan = even_plan(phase, max_rows, 1, groups, groups + 1);
+        plan.sync = sync;
+        Runner runner(plan, layout);
+        for (size_t i = 0; i < row_counts.size(); ++i) {
+          ASSERT_NO_FATAL_FAILURE(expect_same(runner.run(row_counts[i], true), expected[i]))
+              << plan_text(plan) << row_counts[i] << " rows";
+        }
+      }
+    }
+  }
+}
+
+std::vector<Layout> layouts() {
+  std::vector<Layout> all;
+  for (NormKind kind : {NormKind::kRms, NormKind::kLayer}) {
+    for (NormPlace place : {NormPlace::kBeforeBlock, NormPlace::kAfterResidual}) {
+      for (ActFormat format : {ActFormat::kF32, ActFormat::kQ8}) {
+        all.push_back({kind, place, format, 208, 1, 5});
+      }
+    }
+  }
+  return all;
+}
+
+TEST(ReduceTest, PlansAgreeToTheBitAndComeNearDouble) {
+  for (const Layout& layout : layouts()) {
+    ASSERT_NO_FATAL_FAILURE(expect_the_same_of_all_plans(layout, {1, 2, 7, 13}))
+        << "kind " << static_cast<int>(layout.kind) << " place " << static_cast<int>(layout.place)
+        << " format " << static_cast<int>(layout.format);
+  }
+}
+
+// 128 pieces are a stack 8 deep, so that columns are summed some at a time; and the groups' columns
+// do not begin where those ranges do.
+TEST(ReduceTest, TheWidestRowsFit) {
+  for (NormPlace place : {NormPlace::kBeforeBlock, NormPlace::kAfterResidual}) {
+    Layout layout{NormKind::kLayer, place, ActFormat::kF32, kMostReduceWidth, 16, 8};
+    std::vector<float> expected =
+        Runner(even_plan(Phase::kDecode, 1, 1, 1, 1), layout).run(1, true);
+    for (Phase phase : {Phase::kDecode, Phase::kPrefill}) {
+      Runner runner(even_plan(phase, 1, 1, 3, 3), layout);
+      ASSERT_NO_FATAL_FAILURE(expect_same(runner.run(1, false), expected));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hearth
