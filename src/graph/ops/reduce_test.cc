@@ -67,21 +67,21 @@ class BlockOp : public Op {
       : x_(x), format_(format), first_(first), pieces_(std::move(pieces)), width_(width) {}
   void run(ExecutionContext& context, const OpSync&, const Worker& worker) const noexcept override {
     RowRange range = rows_of(worker, context.step().rows());
+    const ActBuffer& x = context.buffer(x_, format_);
     for (size_t p = 0; p < pieces_.size(); ++p) {
       uint32_t piece = first_ + static_cast<uint32_t>(p), turn = (11 * piece + 3) % width_;
       float factor = 0.1f * static_cast<float>(piece % 8) - 0.3f;
       for (uint32_t r = range.begin; r < range.end; ++r) {
         float* out = context.f32(pieces_[p]) + r * context.f32_stride(pieces_[p]);
         for (uint32_t i = 0; i < width_; ++i) {
-          out[i] = factor * element(context, r, i + turn < width_ ? i + turn : i + turn - width_);
+          out[i] = factor * element(x, r, i + turn < width_ ? i + turn : i + turn - width_);
         }
       }
     }
   }
 
  private:
-  float element(const ExecutionContext& context, size_t r, uint32_t i) const {
-    const ActBuffer& x = context.buffer(x_, format_);
+  float element(const ActBuffer& x, size_t r, uint32_t i) const {
     if (format_ == ActFormat::kF32) return x.f32[r * x.row_stride + i];
     return x.scale[(r * x.row_stride + i) / 32] * x.codes[r * x.row_stride + i];
   }
@@ -406,13 +406,16 @@ TEST(ReduceTest, PlansAgreeToTheBitAndComeNearDouble) {
   }
 }
 
-// 128 pieces are a stack 8 deep, so that columns are summed some at a time; and the groups' columns
-// do not begin where those ranges do.
+// Columns are summed some at a time, and the groups' do not begin where those ranges do. 128 pieces
+// are a stack 8 deep.
 TEST(ReduceTest, TheWidestRowsFit) {
-  for (NormPlace place : {NormPlace::kBeforeBlock, NormPlace::kAfterResidual}) {
-    Layout layout{NormKind::kLayer, place, ActFormat::kF32, kMostReduceWidth, 16, 8};
-    std::vector<float> expected =
-        Runner(even_plan(Phase::kDecode, 1, 1, 1, 1), layout).run(1, true);
+  const Layout deep{
+      NormKind::kLayer, NormPlace::kBeforeBlock, ActFormat::kF32, kMostReduceWidth, 16, 8};
+  const Layout flat{
+      NormKind::kLayer, NormPlace::kAfterResidual, ActFormat::kF32, kMostReduceWidth, 1, 8};
+  for (const Layout& layout : {deep, flat}) {
+    Runner one(even_plan(Phase::kDecode, 1, 1, 1, 1), layout);
+    std::vector<float> expected = one.run(1, true);
     for (Phase phase : {Phase::kDecode, Phase::kPrefill}) {
       Runner runner(even_plan(phase, 1, 1, 3, 3), layout);
       ASSERT_NO_FATAL_FAILURE(expect_same(runner.run(1, false), expected));
