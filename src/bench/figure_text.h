@@ -1,15 +1,22 @@
-// Figures as they stand in tables for people.
+// Figures as they stand in the forms of a report.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
+#include "bench/statistics.h"
+#include "text/json.h"
+
 namespace hearth {
 
+// In tables for people.
 std::string giga_text(double value);          // of 1.234e9: "1.23"
 std::string percent_text(double part);        // of 0.123: "12.3 %"
 std::string rate_text(double rate);           // "123.4"
 std::string duration_figure(double seconds);  // "12.3 ms", "1.23 s"
 std::string count_text(uint64_t count);       // "596.05 M"
+
+// In JSON, a key with an object: median, min, max, relative.
+void add_spread(Json& json, const char* key, const Spread& spread);
 
 }  // namespace hearth

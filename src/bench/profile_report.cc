@@ -8,37 +8,49 @@
 namespace hearth {
 namespace {
 
+ProfileRates rates_of(const ProfileSummary& summary, const LimitSample& best) {
+  return profile_rates(summary, {best.read, best.ops});
+}
+
 const char* bound_text(Bound bound) {
-  switch (bound) {
-    case Bound::kBandwidth:
-      return "reading";
-    case Bound::kArithmetic:
-      return "arithmetic";
-    case Bound::kNone:
-      break;
-  }
-  return "-";
+  return bound == Bound::kBandwidth ? "reading" : "arithmetic";
 }
 
 std::string rate_or_dash(double value) { return value > 0 ? giga_text(value) : "-"; }
 
 void add_op(const OpRate& op, uint64_t runs, Table* table) {
+  bool bounded = op.bound != Bound::kNone;
   double per_run = runs > 0 ? op.seconds / static_cast<double>(runs) : 0;
   table->add({op.name, fmt::format("{}", op.calls), fmt::format("{:.3f}", 1e3 * per_run),
               percent_text(op.share.work), percent_text(op.share.barrier),
               percent_text(op.share.meet), percent_text(op.imbalance),
               rate_or_dash(op.bytes_per_second), rate_or_dash(op.operations_per_second),
-              op.bound == Bound::kNone ? "-" : percent_text(op.share_of_limit),
-              bound_text(op.bound)});
+              bounded ? percent_text(op.share_of_limit) : "-",
+              bounded ? bound_text(op.bound) : "-"});
+}
+
+void add_op(const OpRate& op, Json& json) {
+  json.object().key("op").text(op.name).key("calls").number(op.calls);
+  json.key("seconds").real(op.seconds).key("work_share").real(op.share.work);
+  json.key("barrier_share").real(op.share.barrier).key("groups_share").real(op.share.meet);
+  json.key("imbalance").real(op.imbalance);
+  json.key("gb_per_second").real(op.bytes_per_second * 1e-9);
+  json.key("gops").real(op.operations_per_second * 1e-9);
+  json.key("limit_seconds").real(op.limit_seconds).key("share").real(op.share_of_limit);
+  json.key("bound");
+  if (op.bound == Bound::kNone) {
+    json.null();
+  } else {
+    json.text(bound_text(op.bound));
+  }
+  json.end_object();
 }
 
 }  // namespace
 
-MachineLimits machine_limits(const LimitSample& best) { return {best.read, best.ops}; }
-
 std::string profile_markdown(const std::string& title, const ProfileSummary& summary,
                              const LimitSample& best) {
-  ProfileRates rates = profile_rates(summary, machine_limits(best));
+  ProfileRates rates = rates_of(summary, best);
   std::string out = fmt::format("\n{}: {} steps, {} tokens, {}\n\n", title, summary.runs,
                                 summary.tokens, duration_figure(summary.seconds));
   Table ops({"op", "calls", "ms a step", "work", "barrier", "groups", "imbalance", "GB/s", "GOPS",
@@ -53,6 +65,21 @@ std::string profile_markdown(const std::string& title, const ProfileSummary& sum
     threads.add({fmt::format("{}", t), part(times.work), part(times.barrier), part(times.meet)});
   }
   return out + threads.markdown();
+}
+
+void profile_json(Json& json, const ProfileSummary& summary, const LimitSample& best) {
+  ProfileRates rates = rates_of(summary, best);
+  json.object().key("steps").number(summary.runs).key("tokens").number(summary.tokens);
+  json.key("seconds").real(summary.seconds).key("ops").array();
+  for (const OpRate& op : rates.ops) add_op(op, json);
+  json.end_array().key("all");
+  add_op(rates.all, json);
+  json.key("threads").array();
+  for (const ProfileTimes& times : summary.by_threads) {
+    json.object().key("work_seconds").real(times.work).key("barrier_seconds").real(times.barrier);
+    json.key("groups_seconds").real(times.meet).end_object();
+  }
+  json.end_array().end_object();
 }
 
 }  // namespace hearth

@@ -1,17 +1,19 @@
-// Where the time of a test went, op by op and thread by thread, for people: Markdown tables.
+// Where the time of a test went, op by op and thread by thread, and its forms in a report. There is
+// none in CSV.
 #pragma once
 
 #include <string>
 
 #include "bench/figures.h"
+#include "text/json.h"
 
 namespace hearth {
 
-// The limits that ops are held against: those of the run that the profile is of.
-MachineLimits machine_limits(const LimitSample& best);
-
+// `best`: the limits that ops are held against, those of the run that the profile is of.
 // `title` stands above the tables.
 std::string profile_markdown(const std::string& title, const ProfileSummary& summary,
                              const LimitSample& best);
+// An object.
+void profile_json(Json& json, const ProfileSummary& summary, const LimitSample& best);
 
 }  // namespace hearth

@@ -1,6 +1,9 @@
-// What `hearth bench` found, and its forms for people (Markdown tables, aligned to be read as they
-// stand) and for spreadsheets (CSV, RFC 4180; a cell without a value is empty). docs/bench.md says
-// what every figure means. GB and GOPS are powers of ten.
+// What `hearth bench` found, and its forms: Markdown for people (tables, aligned to be read as they
+// stand), CSV for spreadsheets (RFC 4180; a cell without a value is empty), JSON for programs (one
+// object on one line). docs/bench.md says what every figure means. GB and GOPS are powers of ten.
+//
+// Each form has a file of its own, report_FORM.cc. What a report holds of kernels, loads and
+// profiles brings all its forms along: kernel_report.h, load_report.h, profile_report.h.
 #pragma once
 
 #include <cstdint>
@@ -43,6 +46,9 @@ struct BenchRun {
   std::vector<ArrivalResult> arrivals;
   std::vector<KernelResult> kernels;  // of Measured::kKernels: no engine ran, and only these
   std::optional<LoadResult> loads;    // of Measured::kLoads; with a repetition, and no limits
+
+  // Of the model's level, which is the only one that a run with a model has.
+  const LimitSample& best() const { return limits[0].best; }
 };
 
 struct BenchModel {
@@ -70,5 +76,6 @@ struct BenchReport {
 
 std::string markdown(const BenchReport& report);
 std::string csv(const BenchReport& report);
+std::string json(const BenchReport& report);
 
 }  // namespace hearth

@@ -119,6 +119,22 @@ TEST(Report, CsvOfAModel) {
             "10,0.5,0.55,1e+11,20,int8 dot,0.02,20,1000,1048576,2097152,3145728,4194304,5242880");
 }
 
+TEST(Report, JsonOfAModelAndOfLimitsAlone) {
+  std::string told = json(with_model());
+  EXPECT_TRUE(told.starts_with("{\"schema\":\"hearth-bench-2\",\"version\":\"1.2.3\",")) << told;
+  for (const char* part :
+       {"\"model\":{\"file\":\"m.gguf\",", "\"tokens_per_second\":{\"median\":80.0,\"min\":50.0,",
+        "\"first_token_seconds\":1.6,\"reading\":null,", "\"share_with_kv\":0.55,",
+        "\"bf16_dot_gops\":null,"}) {
+    EXPECT_NE(told.find(part), std::string::npos) << part << " in " << told;
+  }
+  // What has no repetition is left out.
+  EXPECT_EQ(told.find("\"tokens\":77"), std::string::npos);
+  told = json(machine_alone());
+  EXPECT_EQ(told.find("\"model\""), std::string::npos);
+  EXPECT_EQ(told.find("\"tests\""), std::string::npos);
+}
+
 TEST(Report, CsvOfLimitsAlone) {
   EXPECT_EQ(csv(machine_alone()),
             "version,time,cpu,steal_share,others_share,interrupted,threads,isa,samples,"

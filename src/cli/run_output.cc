@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "cli/json.h"
 #include "cli/text_io.h"
+#include "text/json.h"
 
 namespace hearth {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "cli/json.h"
 #include "cli/text_io.h"
+#include "text/json.h"
 #include "topology/machine.h"
 #include "tune/bandwidth.h"
 

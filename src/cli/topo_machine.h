@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/json.h"
+#include "text/json.h"
 #include "topology/machine.h"
 
 namespace hearth {

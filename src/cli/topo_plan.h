@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "cli/json.h"
 #include "engine/engine_plan.h"
+#include "text/json.h"
 #include "topology/machine.h"
 
 namespace hearth {

@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "bench/runner.h"
-#include "cli/bench_json.h"
 #include "cli/bench_kernels.h"
 #include "cli/bench_loads.h"
 #include "cli/bench_session.h"
@@ -126,7 +125,7 @@ void measure_limits(BenchSession& session) {
 }
 
 std::string written(const BenchReport& report, const std::string& form) {
-  if (form == "json") return bench_json(report);
+  if (form == "json") return json(report);
   return form == "csv" ? csv(report) : markdown(report);
 }
 

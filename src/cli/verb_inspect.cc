@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "cli/describe.h"
-#include "cli/json.h"
 #include "cli/options.h"
 #include "cli/text_io.h"
 #include "cli/verbs.h"
@@ -13,6 +12,7 @@
 #include "formats/printable.h"
 #include "memory/arena.h"
 #include "models/registry.h"
+#include "text/json.h"
 
 namespace hearth {
 namespace {

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "base/progress.h"
-#include "cli/json.h"
 #include "cli/load.h"
 #include "cli/npy.h"
 #include "cli/options.h"
@@ -14,6 +13,7 @@
 #include "cli/verbs.h"
 #include "engine/logits.h"
 #include "formats/printable.h"
+#include "text/json.h"
 #include "text/vocab_gguf.h"
 
 namespace hearth {

@@ -3,7 +3,6 @@
 
 #include <memory>
 
-#include "cli/json.h"
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/text_io.h"
@@ -12,6 +11,7 @@
 #include "cli/topo_plan.h"
 #include "cli/topo_predict.h"
 #include "cli/verbs.h"
+#include "text/json.h"
 
 namespace hearth {
 namespace {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "cli/json.h"
 #include "cli/options.h"
 #include "cli/text_io.h"
 #include "cli/verbs.h"
+#include "text/json.h"
 #include "topology/cpu_features.h"
 
 namespace hearth {

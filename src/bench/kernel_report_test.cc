@@ -1,4 +1,4 @@
-#include "bench/kernel_figures.h"
+#include "bench/kernel_report.h"
 
 #include <gtest/gtest.h>
 

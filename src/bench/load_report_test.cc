@@ -1,4 +1,4 @@
-#include "bench/load_figures.h"
+#include "bench/load_report.h"
 
 #include <gtest/gtest.h>
 
@@ -84,6 +84,17 @@ TEST(LoadReport, Csv) {
             "1.2.3,2030-01-02T03:04:05Z,Some CPU,0.01,0.25,false,2,avx512,m.gguf,llama,q8_0,"
             "1500000000,3145728,f16,1,false,400000000,420000000,3,0.4,0.3,0.5,0.25,0.2,1.6,2,0.9,"
             "450000000,500000000,2097152,6291456\n");
+}
+
+TEST(LoadReport, JsonTellsWhatIsUnknown) {
+  std::string told = json(report());
+  EXPECT_NE(told.find("\"loads\":{\"matrix_bytes\":400000000,\"packed_bytes\":420000000,"
+                      "\"seconds\":{\"median\":0.4,\"min\":0.3,\"max\":0.5,\"relative\":0.5},"),
+            std::string::npos)
+      << told;
+  EXPECT_NE(told.find("\"copying_seconds\":0.25,\"peak_bytes\":null}]}}],\"notes\":[]}\n"),
+            std::string::npos)
+      << told;
 }
 
 }  // namespace

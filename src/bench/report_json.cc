@@ -1,11 +1,9 @@
-#include "cli/bench_json.h"
-
+#include "bench/figure_text.h"
+#include "bench/kernel_report.h"
+#include "bench/load_report.h"
 #include "bench/profile_report.h"
-#include "cli/json.h"
-#include "cli/kernel_json.h"
-#include "cli/load_json.h"
-#include "cli/spread_json.h"
-#include "kernels/limits/limits.h"
+#include "bench/report.h"
+#include "text/json.h"
 
 namespace hearth {
 namespace {
@@ -77,42 +75,8 @@ void add_computing(Json& json, const BenchRun& run, const CaseResult& result, co
   json.key("share_beside").real(f.peak_share_beside).end_object();
 }
 
-void add_op(Json& json, const OpRate& op) {
-  const char* bounds[] = {nullptr, "reading", "arithmetic"};
-  const char* bound = bounds[static_cast<size_t>(op.bound)];
-  json.object().key("op").text(op.name).key("calls").number(op.calls);
-  json.key("seconds").real(op.seconds).key("work_share").real(op.share.work);
-  json.key("barrier_share").real(op.share.barrier).key("groups_share").real(op.share.meet);
-  json.key("imbalance").real(op.imbalance);
-  json.key("gb_per_second").real(op.bytes_per_second * 1e-9);
-  json.key("gops").real(op.operations_per_second * 1e-9);
-  json.key("limit_seconds").real(op.limit_seconds).key("share").real(op.share_of_limit);
-  json.key("bound");
-  if (bound != nullptr) {
-    json.text(bound);
-  } else {
-    json.null();
-  }
-  json.end_object();
-}
-
-void add_profile(Json& json, const BenchRun& run, const ProfileSummary& summary) {
-  ProfileRates rates = profile_rates(summary, machine_limits(run.limits[0].best));
-  json.object().key("steps").number(summary.runs).key("tokens").number(summary.tokens);
-  json.key("seconds").real(summary.seconds).key("ops").array();
-  for (const OpRate& op : rates.ops) add_op(json, op);
-  json.end_array().key("all");
-  add_op(json, rates.all);
-  json.key("threads").array();
-  for (const ProfileTimes& times : summary.by_threads) {
-    json.object().key("work_seconds").real(times.work).key("barrier_seconds").real(times.barrier);
-    json.key("groups_seconds").real(times.meet).end_object();
-  }
-  json.end_array().end_object();
-}
-
 void add_result(Json& json, const BenchRun& run, const CaseResult& result) {
-  Figures f = figures_of(result, run.unit, run.limits[0].best);
+  Figures f = figures_of(result, run.unit, run.best());
   json.object().key("phase").text(phase_name(result.what.phase));
   json.key("tokens").number(result.what.tokens).key("depth").number(result.what.depth);
   json.key("sequences").number(result.what.sequences);
@@ -132,7 +96,7 @@ void add_result(Json& json, const BenchRun& run, const CaseResult& result) {
   }
   add_computing(json, run, result, f);
   json.key("profiles").array();
-  for (const ProfileSummary& profile : result.profiles) add_profile(json, run, profile);
+  for (const ProfileSummary& profile : result.profiles) profile_json(json, profile, run.best());
   json.end_array().end_object();
 }
 
@@ -176,7 +140,7 @@ void add_steps(Json& json, const BenchRun& run) {
 void add_kernels(Json& json, const BenchRun& run) {
   json.key("kernels").array();
   for (const KernelResult& result : run.kernels) {
-    if (!result.seconds.empty()) add_kernel(json, result, run.limits[0].best);
+    if (!result.seconds.empty()) kernel_json(json, result, run.best());
   }
   json.end_array();
 }
@@ -185,7 +149,7 @@ void add_run(Json& json, const BenchReport& report, const BenchRun& run) {
   json.object().key("threads").number(run.threads);
   if (run.loads) {
     add_engine(json, run);
-    add_loads(json, *run.loads);
+    load_json(json.key("loads"), *run.loads);
   } else {
     add_limits(json, run);
     if (report.measured == Measured::kKernels) {
@@ -200,7 +164,7 @@ void add_run(Json& json, const BenchReport& report, const BenchRun& run) {
 
 }  // namespace
 
-std::string bench_json(const BenchReport& report) {
+std::string json(const BenchReport& report) {
   Json json;
   json.object().key("schema").text("hearth-bench-2").key("version").text(report.version);
   json.key("time").text(report.time).key("cpu").text(report.cpu);

@@ -1,4 +1,4 @@
-// What the times of loading mean, and its row in the tables of a report.
+// What the times of loading mean, and its forms in a report.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include "bench/cells.h"
 #include "bench/load_bench.h"
 #include "bench/statistics.h"
+#include "text/json.h"
 
 namespace hearth {
 
@@ -28,5 +29,7 @@ LoadFigures load_figures(const LoadResult& result);
 Cells load_cells(uint32_t threads, const LoadResult& result);
 // In CSV.
 Cells load_csv(const LoadResult& result);
+// An object.
+void load_json(Json& json, const LoadResult& result);
 
 }  // namespace hearth

@@ -1,5 +1,5 @@
-// What the times of a matrix product mean, and its rows in the tables of a report: rates, shares of
-// the limits that were measured beside it, and how fast other libraries are.
+// What the times of a matrix product mean (rates, shares of the limits that were measured beside
+// it, and how fast other libraries are), and its forms in a report.
 #pragma once
 
 #include <string>
@@ -8,6 +8,7 @@
 #include "bench/cells.h"
 #include "bench/kernel_bench.h"
 #include "bench/team_limits.h"
+#include "text/json.h"
 
 namespace hearth {
 
@@ -36,6 +37,8 @@ Cells kernel_cells(uint32_t threads, const KernelResult& result, const LimitSamp
                    const std::vector<std::string>& peers);
 // In CSV, with columns for all libraries there are.
 Cells kernel_csv(const KernelResult& result, const LimitSample& best);
+// An object.
+void kernel_json(Json& json, const KernelResult& result, const LimitSample& best);
 
 // The names of all libraries that any of `results` was measured beside.
 void add_peer_names(const std::vector<KernelResult>& results, std::vector<std::string>* names);
