@@ -8,7 +8,7 @@
 #   --aarch64    cross compiler, arm64 libraries and the user-mode emulator
 #   --numa       emulator, static busybox, and a kernel image in ~/.cache/hearth: the machines with
 #                NUMA nodes; on x86-64 only
-#   --peers      OpenBLAS and oneDNN: what `hearth bench --kernels --against` measures beside
+#   --peers      OpenBLAS and oneDNN: what tools/kernel_peers measures beside
 #   --check      everything that `make check` needs
 #   --train      PyTorch and a fast BLAS, to train the demo model (tools/train_demo)
 #

@@ -1,18 +1,14 @@
 // Measures matrix products alone, kernel by kernel, as the engine's linear ops run them
 // (graph/ops/gemm_tasks.h cuts them into tasks, threads claim these, a barrier ends each product),
-// and beside them what other libraries take for the same product.
+// and beside them what others take for the same product, where there are any (contenders.h).
 //
 // Weights are random codes in packed layout, in as many copies as hold the bytes that the read
 // limit is measured over (4 times the last-level cache); products take the copies in turn, so that
 // every one reads its weights from memory. Activations are there in the format that the kernels
-// eat, and stay in the cache; so does what comes out, as far as it fits. The libraries have the
-// same: copies in an arena on the same node, activations in the type that they multiply, as many
-// threads on the same CPUs.
+// eat, and stay in the cache; so does what comes out, as far as it fits.
 //
 // A repetition is so many products one after the other as take kLeastSeconds. Limits are sampled
-// before the first repetition and after each; within a repetition ours comes first, then each
-// library's. Their threads spin for a while after a product, so before every turn the process is
-// left alone until it uses no CPU, and a turn begins with a product that does not count.
+// before the first repetition and after each. A turn begins with a product that does not count.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +19,14 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/contenders.h"
 #include "bench/matrix_shapes.h"
-#include "bench/peers.h"
 #include "bench/team_limits.h"
 #include "topology/machine.h"
 
 namespace hearth {
 
-struct PeerResult {
+struct ContenderResult {
   std::string name, implementation;
   std::vector<double> seconds;  // of one product, each repetition
 };
@@ -44,7 +40,7 @@ struct KernelResult {
   uint64_t bytes = 0;   // of packed weights that a product reads
   Unit unit = Unit::kF32Fma;
   std::vector<double> seconds;  // of one product, each repetition
-  std::vector<PeerResult> peers;
+  std::vector<ContenderResult> others;
 
   // An addition and a multiplication are two.
   double operations() const { return 2.0 * m * rows * k; }
@@ -55,8 +51,6 @@ struct KernelHooks {
   std::function<bool()> interrupted = [] { return false; };
   // After every repetition.
   std::function<void(std::string_view doing)> progress = [](std::string_view) {};
-  // What makes figures doubtful; the same may be told again.
-  std::function<void(const std::string& text)> note = [](const std::string&) {};
 };
 
 // Runs products of one team, all of whose members sit on one node. Used by member 0.
@@ -65,9 +59,9 @@ class KernelBench {
   static constexpr double kLeastSeconds = 10e-3;
 
   // Weights lie on `node` of `machine`, which tells what memory is free now. `limits` are the
-  // team's, of one level, which is measured. `peers` sit where the team does.
+  // team's, of one level, which is measured. `contenders` sit where the team does.
   KernelBench(Team& team, const Machine& machine, uint32_t node, TeamLimits& limits,
-              const Peers& peers, KernelHooks hooks);
+              Contenders& contenders, KernelHooks hooks);
 
   // A result for each of `rows` (M). Fewer results, or fewer repetitions of the last one, where
   // somebody interrupted. Throws kResource where there is no memory for the copies.
@@ -79,17 +73,15 @@ class KernelBench {
 
   void check_room(const Rotation& rotation, const MatrixShape& shape,
                   std::span<const uint32_t> rows) const;
-  uint32_t libraries_for(PackKind kind) const;
-  // The libraries' products, and a place for the figures of each in `result`.
-  std::vector<Side> prepare(const PeerProblem& problem, KernelResult* result) const;
+  // A place for the figures of each stands in `result`.
+  std::vector<Side> others(PackKind kind, KernelResult* result);
   void measure(Side& own, std::vector<Side>& theirs, uint32_t repetitions, KernelResult* result);
-  void wait_until_idle() const;
 
   TimedTeam team_;
   const Machine& machine_;
   uint32_t node_;
   TeamLimits& limits_;
-  const Peers& peers_;
+  Contenders& contenders_;
   KernelHooks hooks_;
 };
 

@@ -1,5 +1,6 @@
 #include "bench/kernel_bench.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/error.h"
@@ -17,9 +18,15 @@ class KernelBenchTest : public testing::Test {
     limits_ = std::make_unique<TeamLimits>(team_, machine_, placement_,
                                            std::vector{available_isas(detect_cpu_features())[0]});
   }
-  std::vector<KernelResult> run(const Peers& peers, const MatrixShape& shape, KernelHooks hooks) {
-    KernelBench bench(team_, machine_, 0, *limits_, peers, std::move(hooks));
+  std::vector<KernelResult> run(const MatrixShape& shape, KernelHooks hooks,
+                                Contenders& contenders) {
+    KernelBench bench(team_, machine_, 0, *limits_, contenders, std::move(hooks));
     return bench.run(shape, std::vector<uint32_t>{1, 20}, 2);
+  }
+
+  std::vector<KernelResult> run(const MatrixShape& shape, KernelHooks hooks) {
+    Contenders nobody;
+    return run(shape, std::move(hooks), nobody);
   }
 
   Machine machine_ = Machine::invented(1, 2);
@@ -34,7 +41,7 @@ TEST_F(KernelBenchTest, AResultForEveryNumberOfRows) {
   hooks.progress = [&](std::string_view doing) {
     told += doing.starts_with("q8_0 k, v m ") ? 1 : 0;
   };
-  std::vector<KernelResult> results = run({}, {40, 256, weight_type(DType::kQ8_0), "k, v"}, hooks);
+  std::vector<KernelResult> results = run({40, 256, weight_type(DType::kQ8_0), "k, v"}, hooks);
   ASSERT_EQ(results.size(), 2u);
   for (const KernelResult& result : results) {
     EXPECT_EQ(result.shape.roles, "k, v");
@@ -42,7 +49,7 @@ TEST_F(KernelBenchTest, AResultForEveryNumberOfRows) {
     EXPECT_EQ(result.seconds.size(), 2u);
     for (double seconds : result.seconds) EXPECT_GT(seconds, 0);
     EXPECT_GE(result.copies * result.bytes, limits_->buffer().bytes);
-    EXPECT_TRUE(result.peers.empty());
+    EXPECT_TRUE(result.others.empty());
   }
   EXPECT_EQ(results[1].operations(), 2.0 * 20 * 48 * 256);
   EXPECT_EQ(told, 4u);
@@ -54,7 +61,7 @@ TEST_F(KernelBenchTest, EndsWhereSomebodyInterrupts) {
   uint32_t asked = 0;
   KernelHooks hooks;
   hooks.interrupted = [&] { return ++asked > 2; };
-  std::vector<KernelResult> results = run({}, {32, 64, weight_type(DType::kF32), "q"}, hooks);
+  std::vector<KernelResult> results = run({32, 64, weight_type(DType::kF32), "q"}, hooks);
   ASSERT_EQ(results.size(), 1u);
   EXPECT_EQ(results[0].seconds.size(), 1u);
 }
@@ -62,7 +69,7 @@ TEST_F(KernelBenchTest, EndsWhereSomebodyInterrupts) {
 TEST_F(KernelBenchTest, RefusesWhatMemoryDoesNotHold) {
   machine_.memory_available = limits_->buffer().bytes;
   try {
-    run({}, {32, 64, weight_type(DType::kF32), "q"}, {});
+    run({32, 64, weight_type(DType::kF32), "q"}, {});
     FAIL() << "was measured";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kResource);
@@ -71,21 +78,35 @@ TEST_F(KernelBenchTest, RefusesWhatMemoryDoesNotHold) {
   }
 }
 
-TEST_F(KernelBenchTest, LibrariesTakeTurnsWithOurs) {
-  std::vector<std::string> notes;
-  Peers peers(&notes);
-  EXPECT_EQ(peers.all().size() + notes.size(), 2u);
-  for (const std::string& note : notes) EXPECT_NE(note.find("--peers"), std::string::npos) << note;
-  peers.sit(placement_);
-  for (DType type : {DType::kF32, DType::kQ8_0}) {
-    for (const KernelResult& result : run(peers, {32, 64, weight_type(type), "q"}, {})) {
-      EXPECT_EQ(result.peers.size(), type == DType::kF32 ? peers.all().size() : 0);
-      for (const PeerResult& peer : result.peers) {
-        EXPECT_EQ(peer.seconds.size(), 2u);
-        EXPECT_NE(peer.implementation, "");
-      }
-    }
+// Takes whatever it is given, without doing it.
+class Idle : public Contenders {
+ public:
+  std::vector<Contender> ready(const ContenderTask& task) override {
+    if (task.kind != PackKind::kF32) return {};
+    auto run = [this](uint32_t count) {
+      order += 'b';
+      return 1.0 * count;
+    };
+    return {{"Idle", fmt::format("{} x {}", task.rows, task.copies > 1), run}};
   }
+  void before_turn() override { order += '.'; }
+
+  std::string order;
+};
+
+TEST_F(KernelBenchTest, ContendersTakeTurnsWithOurs) {
+  Idle idle;
+  std::vector<KernelResult> results = run({32, 64, weight_type(DType::kF32), "q"}, {}, idle);
+  ASSERT_EQ(results.size(), 2u);
+  for (const KernelResult& result : results) {
+    ASSERT_EQ(result.others.size(), 1u);
+    EXPECT_EQ(result.others[0].implementation, "32 x true");
+    EXPECT_EQ(result.others[0].seconds, (std::vector<double>{1, 1}));
+  }
+  // Once to see how long it takes; then limits, and twice ours, theirs, limits.
+  EXPECT_EQ(idle.order, "b...b...b.b...b...b.");
+  EXPECT_TRUE(run({32, 64, weight_type(DType::kQ8_0), "q"}, {}, idle)[0].others.empty());
+  EXPECT_EQ(idle.order.size(), 20u);
 }
 
 }  // namespace

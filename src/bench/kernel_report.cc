@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <cctype>
 
 #include "bench/figure_text.h"
 #include "bench/statistics.h"
@@ -10,9 +10,9 @@
 namespace hearth {
 namespace {
 
-const PeerResult* find_peer(const KernelResult& result, const std::string& name) {
-  for (const PeerResult& peer : result.peers) {
-    if (peer.name == name && !peer.seconds.empty()) return &peer;
+const ContenderResult* find_other(const KernelResult& result, const std::string& name) {
+  for (const ContenderResult& other : result.others) {
+    if (other.name == name && !other.seconds.empty()) return &other;
   }
   return nullptr;
 }
@@ -35,11 +35,11 @@ void add_times(Json& json, const std::vector<double>& seconds) {
   json.end_array().key("median_seconds").real(spread.median).key("min_seconds").real(spread.least);
 }
 
-void add_peer(Json& json, const KernelResult& result, const PeerResult& peer) {
-  json.object().key("library").text(peer.name);
-  json.key("implementation").text(peer.implementation);
-  add_times(json, peer.seconds);
-  PeerShare share = share_of_peer(result, peer);
+void add_other(Json& json, const KernelResult& result, const ContenderResult& other) {
+  json.object().key("library").text(other.name);
+  json.key("implementation").text(other.implementation);
+  add_times(json, other.seconds);
+  ContenderShare share = share_of(result, other);
   json.key("share").real(share.median).key("best_share").real(share.best).end_object();
 }
 
@@ -58,13 +58,13 @@ KernelFigures kernel_figures(const KernelResult& result, const LimitSample& best
   return f;
 }
 
-PeerShare share_of_peer(const KernelResult& ours, const PeerResult& theirs) {
+ContenderShare share_of(const KernelResult& ours, const ContenderResult& theirs) {
   Spread a = spread_of(ours.seconds), b = spread_of(theirs.seconds);
   return {b.median / a.median, b.least / a.least};
 }
 
 Cells kernel_cells(uint32_t threads, const KernelResult& result, const LimitSample& best,
-                   const std::vector<std::string>& peers) {
+                   const std::vector<std::string>& others) {
   KernelFigures f = kernel_figures(result, best);
   bool reads = f.bound_by_reading;
   Cells cells = {{"threads", fmt::format("{}", threads)},
@@ -77,15 +77,15 @@ Cells kernel_cells(uint32_t threads, const KernelResult& result, const LimitSamp
                                 : giga_text(f.ops_per_second) + " GOPS"},
                  {"share", percent_text(reads ? f.read_share : f.peak_share)},
                  {"of", reads ? "read" : unit_name(result.unit)}};
-  for (const std::string& name : peers) {
-    const PeerResult* peer = find_peer(result, name);
-    cells.emplace_back("of " + name,
-                       peer != nullptr ? percent_text(share_of_peer(result, *peer).median) : "-");
+  for (const std::string& name : others) {
+    const ContenderResult* other = find_other(result, name);
+    cells.emplace_back("of " + name, other ? percent_text(share_of(result, *other).median) : "-");
   }
   return cells;
 }
 
-Cells kernel_csv(const KernelResult& result, const LimitSample& best) {
+Cells kernel_csv(const KernelResult& result, const LimitSample& best,
+                 const std::vector<std::string>& others) {
   KernelFigures f = kernel_figures(result, best);
   Cells cells = {{"weight_type", std::string(result.shape.type.name)},
                  {"roles", result.shape.roles},
@@ -102,10 +102,12 @@ Cells kernel_csv(const KernelResult& result, const LimitSample& best) {
                  {"gops", csv_number(f.ops_per_second * 1e-9)},
                  {"unit", unit_name(result.unit)},
                  {"peak_share", csv_number(f.peak_share)}};
-  for (auto [name, column] : {std::pair("OpenBLAS", "openblas"), std::pair("oneDNN", "onednn")}) {
-    const PeerResult* peer = find_peer(result, name);
-    std::string seconds = peer ? csv_number(spread_of(peer->seconds).median) : "";
-    std::string share = peer ? csv_number(share_of_peer(result, *peer).median) : "";
+  for (const std::string& name : others) {
+    const ContenderResult* other = find_other(result, name);
+    std::string seconds = other ? csv_number(spread_of(other->seconds).median) : "";
+    std::string share = other ? csv_number(share_of(result, *other).median) : "";
+    std::string column = name;
+    for (char& c : column) c = static_cast<char>(std::tolower(c));
     cells.emplace_back(fmt::format("{}_seconds", column), seconds);
     cells.emplace_back(fmt::format("share_of_{}", column), share);
   }
@@ -126,20 +128,10 @@ void kernel_json(Json& json, const KernelResult& result, const LimitSample& best
   json.key("peak_share").real(f.peak_share);
   json.key("bound").text(f.bound_by_reading ? "reading" : "arithmetic");
   json.key("against").array();
-  for (const PeerResult& peer : result.peers) {
-    if (!peer.seconds.empty()) add_peer(json, result, peer);
+  for (const ContenderResult& other : result.others) {
+    if (!other.seconds.empty()) add_other(json, result, other);
   }
   json.end_array().end_object();
-}
-
-void add_peer_names(const std::vector<KernelResult>& results, std::vector<std::string>* names) {
-  for (const KernelResult& result : results) {
-    for (const PeerResult& peer : result.peers) {
-      if (std::find(names->begin(), names->end(), peer.name) == names->end()) {
-        names->push_back(peer.name);
-      }
-    }
-  }
 }
 
 }  // namespace hearth

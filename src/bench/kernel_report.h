@@ -1,5 +1,5 @@
 // What the times of a matrix product mean (rates, shares of the limits that were measured beside
-// it, and how fast other libraries are), and its forms in a report.
+// it, and how fast others are at it), and its forms in a report.
 #pragma once
 
 #include <string>
@@ -24,23 +24,21 @@ struct KernelFigures {
 // `result` has at least one repetition.
 KernelFigures kernel_figures(const KernelResult& result, const LimitSample& best);
 
-// Our speed as a part of the library's, by the medians of both and by the fastest repetition of
+// Our speed as a part of theirs, by the medians of both and by the fastest repetition of
 // both, which a busy machine disturbs least. `theirs` has a repetition.
-struct PeerShare {
+struct ContenderShare {
   double median = 0, best = 0;
 };
-PeerShare share_of_peer(const KernelResult& ours, const PeerResult& theirs);
+ContenderShare share_of(const KernelResult& ours, const ContenderResult& theirs);
 
-// The row of a table for people: the rate that counts, in GB/s or GOPS. `peers`: the libraries that
-// have a column.
+// The row of a table for people: the rate that counts, in GB/s or GOPS. `others` have a column each
+// (Contenders::names()).
 Cells kernel_cells(uint32_t threads, const KernelResult& result, const LimitSample& best,
-                   const std::vector<std::string>& peers);
-// In CSV, with columns for all libraries there are.
-Cells kernel_csv(const KernelResult& result, const LimitSample& best);
+                   const std::vector<std::string>& others);
+// In CSV, where each of `others` has two.
+Cells kernel_csv(const KernelResult& result, const LimitSample& best,
+                 const std::vector<std::string>& others);
 // An object.
 void kernel_json(Json& json, const KernelResult& result, const LimitSample& best);
-
-// The names of all libraries that any of `results` was measured beside.
-void add_peer_names(const std::vector<KernelResult>& results, std::vector<std::string>* names);
 
 }  // namespace hearth

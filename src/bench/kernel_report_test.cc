@@ -25,7 +25,7 @@ KernelResult gemv() {
   result.copies = 11;
   result.bytes = 40'000'000;
   result.seconds = {5e-3, 4e-3, 2.5e-3};
-  result.peers = {{"OpenBLAS", "sgemv Some", {6e-3, 8e-3, 5e-3}}, {"oneDNN", "brg:some", {}}};
+  result.others = {{"OneLib", "sgemv Some", {6e-3, 8e-3, 5e-3}}, {"other", "brg:some", {}}};
   return result;
 }
 
@@ -36,7 +36,7 @@ KernelResult gemm() {
   result.rows = 16000;
   result.unit = Unit::kInt8Dot;
   result.seconds = {0.1};
-  result.peers.clear();
+  result.others.clear();
   return result;
 }
 
@@ -54,9 +54,9 @@ TEST(KernelFigures, RatesAndShares) {
   EXPECT_FALSE(f.bound_by_reading);
 }
 
-TEST(KernelFigures, ShareOfALibrary) {
+TEST(KernelFigures, ShareOfAContender) {
   KernelResult result = gemv();
-  PeerShare share = share_of_peer(result, result.peers[0]);
+  ContenderShare share = share_of(result, result.others[0]);
   EXPECT_DOUBLE_EQ(share.median, 1.5);
   EXPECT_DOUBLE_EQ(share.best, 2);
 }
@@ -66,6 +66,7 @@ BenchReport report() {
   report.model = sample_model();
   report.measured = Measured::kKernels;
   report.isa = Isa::kAvx512;
+  report.contenders = {"OneLib", "other"};
   BenchRun run;
   run.threads = 2;
   run.buffer = {64 << 20, 64 << 20, 0};
@@ -82,10 +83,10 @@ TEST(KernelReport, Markdown) {
             "m.gguf: llama, q8_0, 1.50 B parameters, 3.00 MiB; avx512 kernels alone\n"
             "Some CPU; CPU time stolen 1.0 %, others' 25.0 %; 3 repetitions\n"
             "\n"
-            "| threads | type | matrix | rows x k | m | time | rate | share | of | of OpenBLAS |"
-            " of oneDNN |\n"
+            "| threads | type | matrix | rows x k | m | time | rate | share | of | of OneLib |"
+            " of other |\n"
             "| ------: | ---: | -----: | --------------------------: | --: | -------: | --------: |"
-            " -----: | -------: | ----------: | --------: |\n"
+            " -----: | -------: | --------: | -------: |\n"
             "| 2 | f32 | q | 4096 x 2560 | 1 | 4.0 ms | 10.0 GB/s | 50.0 % | read | 150.0 % |"
             " - |\n"
             "| 2 | q8_0 | head | 151936 x 2560 (16000 of it) | 512 | 100.0 ms | 419 GOPS | 52.4 % |"
@@ -102,12 +103,32 @@ TEST(KernelReport, Csv) {
   EXPECT_EQ(csv(report()),
             "version,time,cpu,steal_share,others_share,interrupted,threads,isa,model,weight_type,"
             "roles,rows,k,measured_rows,m,copies,bytes,repetitions,seconds,gb_per_second,"
-            "read_share,gops,unit,peak_share,openblas_seconds,share_of_openblas,onednn_seconds,"
-            "share_of_onednn\n"
+            "read_share,gops,unit,peak_share,onelib_seconds,share_of_onelib,other_seconds,"
+            "share_of_other\n"
             "1.2.3,2030-01-02T03:04:05Z,Some CPU,0.01,0.25,false,2,avx512,m.gguf,f32,q,4096,2560,"
             "4096,1,11,40000000,3,0.004,10,0.5,5.24288,f32 fma,0.0262144,0.006,1.5,,\n"
             "1.2.3,2030-01-02T03:04:05Z,Some CPU,0.01,0.25,false,2,avx512,m.gguf,q8_0,head,151936,"
             "2560,16000,512,11,40000000,1,0.1,0.4,0.02,419.43,int8 dot,0.524288,,,,\n");
+}
+
+TEST(KernelReport, Json) {
+  std::string told = json(report());
+  EXPECT_NE(told.find("{\"type\":\"f32\",\"roles\":\"q\",\"rows\":4096,\"k\":2560,"),
+            std::string::npos);
+  EXPECT_NE(told.find("\"bound\":\"reading\",\"against\":[{\"library\":\"OneLib\","
+                      "\"implementation\":\"sgemv Some\",\"seconds\":[0.006,0.008,0.005],"
+                      "\"median_seconds\":0.006,\"min_seconds\":0.005,\"share\":1.5,"
+                      "\"best_share\":2.0}]}"),
+            std::string::npos)
+      << told;
+  EXPECT_NE(told.find("\"bound\":\"arithmetic\",\"against\":[]}]"), std::string::npos) << told;
+}
+
+TEST(KernelReport, NobodyElseHasNoColumns) {
+  BenchReport alone = report();
+  alone.contenders.clear();
+  EXPECT_EQ(markdown(alone).find("OneLib"), std::string::npos);
+  EXPECT_NE(csv(alone).find("unit,peak_share\n"), std::string::npos);
 }
 
 }  // namespace

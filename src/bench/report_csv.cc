@@ -32,7 +32,7 @@ Cells csv_limits(const BenchReport& report, const BenchRun& run, const LevelLimi
 Cells csv_kernel(const BenchReport& report, const BenchRun& run, const KernelResult& result) {
   Cells cells = csv_common(report, run);
   append(&cells, {{"isa", isa_name(report.isa)}, {"model", report.model->file}});
-  append(&cells, kernel_csv(result, run.best()));
+  append(&cells, kernel_csv(result, run.best(), report.contenders));
   return cells;
 }
 

@@ -135,13 +135,11 @@ void arrival_table(const BenchReport& report, std::string* out) {
 }
 
 void kernel_table(const BenchReport& report, std::string* out) {
-  std::vector<std::string> peers;
-  for (const BenchRun& run : report.runs) add_peer_names(run.kernels, &peers);
   CellTable table;
   for (const BenchRun& run : report.runs) {
     for (const KernelResult& result : run.kernels) {
       if (result.seconds.empty()) continue;
-      table.add(kernel_cells(run.threads, result, run.best(), peers));
+      table.add(kernel_cells(run.threads, result, run.best(), report.contenders));
     }
   }
   end_table(table, out);

@@ -58,14 +58,14 @@ std::vector<uint32_t> thread_counts(const BenchSession& session) {
 }
 
 void measure_team(BenchSession& session, const std::vector<MatrixShape>& shapes,
-                  const Placement& placement, Peers& peers, const KernelHooks& hooks) {
+                  const Placement& placement, Contenders& contenders, const KernelHooks& hooks) {
   Isa isa = environment_isa(detect_cpu_features());
-  peers.sit(placement);
+  contenders.sit(placement);
   Team team(placement, TeamOptions{.pin_caller = true});
   auto limits = make_limits(session, team, placement, {isa});
   // Known anew: the limits took memory.
   Machine machine = Machine::live();
-  KernelBench bench(team, machine, placement.seats[0].node, *limits, peers, hooks);
+  KernelBench bench(team, machine, placement.seats[0].node, *limits, contenders, hooks);
   session.report.isa = isa;
   BenchRun& run = session.report.runs.emplace_back();
   run.threads = team.size();
@@ -86,33 +86,31 @@ void add_kernel_options(CLI::App& verb, BenchArgs* args, const std::vector<CLI::
   CLI::Option* kernels = verb.add_flag("--kernels", args->kernels,
                                        "Measure the products of the model's matrices alone");
   for (CLI::Option* other : others) kernels->excludes(other);
-  std::vector<CLI::Option*> with = {
-      add_counts(verb, "-m,--rows", &args->kernel_rows, 1, kMostRows,
-                 "With --kernels: rows of activations")
-          ->default_str("1,4,16,64,512"),
-      verb.add_option(
-              "--types", args->kernel_types,
-              "With --kernels: types of weights, such as q8_0,bf16,fp8; default: the file's")
-          ->delimiter(',')
-          ->allow_extra_args(false)
-          ->type_name("NAME,..."),
-      verb.add_flag("--against", args->against,
-                    "With --kernels: beside OpenBLAS and oneDNN, where these are installed")};
-  for (CLI::Option* option : with) option->needs(kernels);
+  for (CLI::Option* option : add_product_options(verb, args)) {
+    option->needs(kernels)->description("With --kernels: " + option->get_description());
+  }
 }
 
-void measure_kernels(BenchSession& session) {
+std::vector<CLI::Option*> add_product_options(CLI::App& verb, BenchArgs* args) {
+  return {add_counts(verb, "-m,--rows", &args->kernel_rows, 1, kMostRows, "rows of activations")
+              ->default_str("1,4,16,64,512"),
+          verb.add_option("--types", args->kernel_types,
+                          "types of weights, such as q8_0,bf16,fp8; default: the file's")
+              ->delimiter(',')
+              ->allow_extra_args(false)
+              ->type_name("NAME,...")};
+}
+
+void measure_kernels(BenchSession& session, Contenders& contenders) {
   const BenchArgs& args = session.args;
   std::vector<WeightType> types = types_named(args.kernel_types);
   GgufFile file = GgufFile::open(args.model);
   std::vector<MatrixShape> shapes = matrix_shapes(file, types);
   session.report.model = describe_for_bench(file);
   session.report.measured = Measured::kKernels;
+  session.report.contenders = contenders.names();
   std::vector<Placement> placements;
   for (uint32_t threads : thread_counts(session)) placements.push_back(place(session, threads));
-  std::vector<std::string> missing;
-  Peers peers = args.against ? Peers(&missing) : Peers();
-  for (const std::string& note : missing) session.note(note);
   uint64_t done = 0;
   Progress progress("kernels",
                     placements.size() * shapes.size() * args.kernel_rows.size() * args.repetitions,
@@ -120,9 +118,8 @@ void measure_kernels(BenchSession& session) {
   KernelHooks hooks;
   hooks.interrupted = [&] { return session.interrupted(); };
   hooks.progress = [&](std::string_view doing) { progress.update(++done, doing); };
-  hooks.note = [&](const std::string& text) { session.note(text); };
   for (const Placement& placement : placements) {
-    if (!session.interrupted()) measure_team(session, shapes, placement, peers, hooks);
+    if (!session.interrupted()) measure_team(session, shapes, placement, contenders, hooks);
   }
 }
 

@@ -3,6 +3,7 @@
 // file.
 #pragma once
 
+#include "bench/contenders.h"
 #include "cli/bench_session.h"
 
 namespace hearth {
@@ -10,6 +11,9 @@ namespace hearth {
 // Adds --kernels and the options that go with it; `others` are those that do not.
 void add_kernel_options(CLI::App& verb, BenchArgs* args, const std::vector<CLI::Option*>& others);
 
-void measure_kernels(BenchSession& session);
+// Those that say which products: -m, --types.
+std::vector<CLI::Option*> add_product_options(CLI::App& verb, BenchArgs* args);
+
+void measure_kernels(BenchSession& session, Contenders& contenders);
 
 }  // namespace hearth

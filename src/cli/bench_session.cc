@@ -8,8 +8,14 @@
 #include <ctime>
 
 #include "cli/describe.h"
+#include "cli/text_io.h"
 
 namespace hearth {
+namespace {
+
+constexpr uint32_t kMaxRepetitions = 1000;
+
+}  // namespace
 
 BenchSession::BenchSession(const BenchArgs& bench_args)
     : args(bench_args), machine(Machine::live()), cpu_before(read_cpu_times()) {
@@ -39,6 +45,35 @@ void BenchSession::note_threads(const Placement& placement,
     note(fmt::format("{} threads are more than the CPUs they may use", placement.seats.size()));
   }
   for (const std::string& warning : warnings) note(warning);
+}
+
+CLI::Option* add_team_options(CLI::App& verb, BenchArgs* args, const std::string& default_threads) {
+  CLI::Option* threads = add_counts(verb, "-t,--threads", &args->threads, 1, kMaxThreads,
+                                    "Numbers of threads; default: " + default_threads);
+  add_count(verb, "-r,--repetitions", &args->repetitions, 1, kMaxRepetitions,
+            "Times that each is measured")
+      ->capture_default_str();
+  return threads;
+}
+
+void add_forms(CLI::App& verb, BenchArgs* args) {
+  CLI::Option* form =
+      add_choice(verb, "-o,--output", &args->form, {"md", "json", "csv"}, "Form of the report");
+  verb.add_flag("--json", args->json, "The same as -o json")->excludes(form);
+}
+
+int tell_report(BenchSession& session) {
+  BenchReport& report = session.report;
+  report.shares = cpu_shares(session.cpu_before, read_cpu_times());
+  if (session.args.json || session.args.form == "json") {
+    write_stdout(json(report));
+  } else if (session.args.form == "csv") {
+    for (const std::string& note : report.notes) print_note(note);
+    write_stdout(csv(report));
+  } else {
+    write_stdout(markdown(report));
+  }
+  return report.interrupted ? kInterruptedStatus : 0;
 }
 
 std::unique_ptr<TeamLimits> make_limits(BenchSession& session, Team& team,

@@ -31,7 +31,7 @@ struct BenchArgs {
   std::vector<uint32_t> kernel_rows{1, 4, 16, 64, 512};
   std::vector<std::string> kernel_types;  // empty: the file's
   bool limits = false, profile = false, json = false;
-  bool kernels = false, against = false, load = false;
+  bool kernels = false, load = false;
 };
 
 struct BenchSession {
@@ -52,6 +52,14 @@ struct BenchSession {
   // Notes on what makes the threads' figures doubtful.
   void note_threads(const Placement& placement, const std::vector<std::string>& warnings);
 };
+
+// -t and -r; returns the first.
+CLI::Option* add_team_options(CLI::App& verb, BenchArgs* args, const std::string& default_threads);
+// -o and --json.
+void add_forms(CLI::App& verb, BenchArgs* args);
+
+// Writes the report in the form that was asked for; returns the exit status.
+int tell_report(BenchSession& session);
 
 // Limits of the team, with notes on what makes them doubtful. Memory that is free is known anew,
 // since a model may have been loaded.

@@ -11,7 +11,6 @@
 #include "cli/bench_session.h"
 #include "cli/demo_model.h"
 #include "cli/load.h"
-#include "cli/text_io.h"
 #include "cli/verbs.h"
 #include "engine/engine_plan.h"
 #include "kernels/kernels.h"
@@ -19,7 +18,7 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kMaxRepetitions = 1000, kMaxSequences = 1024;
+constexpr uint32_t kMaxSequences = 1024;
 
 EngineOptions engine_options(const BenchArgs& args, const std::vector<BenchCase>& cases) {
   EngineOptions options = options_for(cases);
@@ -124,14 +123,8 @@ void measure_limits(BenchSession& session) {
   }
 }
 
-std::string written(const BenchReport& report, const std::string& form) {
-  if (form == "json") return json(report);
-  return form == "csv" ? csv(report) : markdown(report);
-}
-
 int bench(BenchArgs args) {
-  std::string form = args.json ? "json" : args.form;
-  if ((args.profile || !args.arriving.empty()) && form == "csv") {
+  if ((args.profile || !args.arriving.empty()) && args.form == "csv") {
     fail(ErrorCode::kUsage, "--profile and --arrive have no CSV form: take -o md or -o json");
   }
   if (!args.limits) take_demo_model(&args.model);
@@ -139,18 +132,14 @@ int bench(BenchArgs args) {
   if (args.limits) {
     measure_limits(session);
   } else if (args.kernels) {
-    measure_kernels(session);
+    Contenders nobody;
+    measure_kernels(session, nobody);
   } else if (args.load) {
     measure_loads(session);
   } else {
     measure_model(session);
   }
-  session.report.shares = cpu_shares(session.cpu_before, read_cpu_times());
-  if (form == "csv") {
-    for (const std::string& note : session.report.notes) print_note(note);
-  }
-  write_stdout(written(session.report, form));
-  return session.report.interrupted ? kInterruptedStatus : 0;
+  return tell_report(session);
 }
 
 // What only steps read.
@@ -177,12 +166,6 @@ std::vector<CLI::Option*> add_step_options(CLI::App& verb, BenchArgs* args) {
       verb.add_flag("--profile", args->profile, "Time of every op and thread, and their waits")};
 }
 
-void add_forms(CLI::App& verb, BenchArgs* args) {
-  CLI::Option* form =
-      add_choice(verb, "-o,--output", &args->form, {"md", "json", "csv"}, "Form of the report");
-  verb.add_flag("--json", args->json, "The same as -o json")->excludes(form);
-}
-
 }  // namespace
 
 void add_bench(CLI::App& program, Action& action) {
@@ -191,13 +174,9 @@ void add_bench(CLI::App& program, Action& action) {
   auto args = std::make_shared<BenchArgs>();
   CLI::Option* model = add_model_or_demo(verb, &args->model);
   std::vector<CLI::Option*> of_steps = add_step_options(verb, args.get());
-  CLI::Option* threads =
-      add_counts(verb, "-t,--threads", &args->threads, 1, kMaxThreads,
-                 "Numbers of threads; default: one per core that may be used, less one from 8 "
-                 "cores up; with --kernels 1,2");
-  add_count(verb, "-r,--repetitions", &args->repetitions, 1, kMaxRepetitions,
-            "Times that each is measured")
-      ->capture_default_str();
+  CLI::Option* threads = add_team_options(
+      verb, args.get(),
+      "one per core that may be used, less one from 8 cores up; with --kernels 1,2");
   add_storage_options(verb, &args->engine, threads);
   CLI::Option* limits =
       verb.add_flag("--limits", args->limits, "Measure the machine alone, without a model");
@@ -222,7 +201,7 @@ void add_bench(CLI::App& program, Action& action) {
                "  hearth bench model.gguf -p 512 -n 64 -r 2 --profile\n"
                "  hearth bench model.gguf -p 0 -n 0 --arrive 2048 --step-ms 0,100,250\n"
                "  hearth bench --limits\n"
-               "  hearth bench model.gguf --kernels --types f32,bf16 -m 1,64 --against\n"
+               "  hearth bench model.gguf --kernels --types f32,bf16 -m 1,64\n"
                "  hearth bench model.gguf --load -t 1,2");
   verb.callback([args, &action] { action = [args] { return bench(*args); }; });
 }

@@ -10,9 +10,9 @@
 
 #include "base/error.h"
 #include "base/fp_types.h"
-#include "bench/loaded_library.h"
-#include "bench/peer.h"
+#include "loaded_library.h"
 #include "memory/arena.h"
+#include "peer.h"
 
 namespace hearth {
 namespace {
@@ -63,8 +63,7 @@ struct DnnFunctions {
 void check(int status, const char* what) {
   if (status != 0) {
     fail(ErrorCode::kUnsupported,
-         "oneDNN fails to {} (status {}): measure without it, or take another version of libdnnl2",
-         what, status);
+         "oneDNN fails to {} (status {}): take another version of libdnnl2, or none", what, status);
   }
 }
 

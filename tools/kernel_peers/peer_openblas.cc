@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "bench/loaded_library.h"
-#include "bench/peer.h"
+#include "loaded_library.h"
 #include "memory/arena.h"
+#include "peer.h"
 
 namespace hearth {
 namespace {
@@ -79,8 +79,8 @@ class OpenBlas : public Peer {
     blas_.set_threads(static_cast<int>(threads));
     if (int taken = blas_.threads(); taken != static_cast<int>(threads)) {
       fail(ErrorCode::kUnsupported,
-           "OpenBLAS takes {} threads where {} are measured: lower -t, install "
-           "libopenblas0-pthread, or leave out --against",
+           "OpenBLAS takes {} threads where {} are measured: lower -t, or install "
+           "libopenblas0-pthread",
            taken, threads);
     }
   }

@@ -1,4 +1,4 @@
-#include "bench/peers.h"
+#include "peers.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -9,7 +9,9 @@
 #include <thread>
 
 #include "base/fp_types.h"
-#include "bench/loaded_library.h"
+#include "bench/kernel_bench.h"
+#include "kernels/kernels.h"
+#include "loaded_library.h"
 #include "threads/pin.h"
 
 namespace hearth {
@@ -48,9 +50,10 @@ void expect_product(Peer& peer, PackKind kind, uint32_t m) {
   }
 }
 
+void ignore(const std::string&) {}
+
 TEST(Peers, ComputeTheSameProduct) {
-  std::vector<std::string> notes;
-  Peers peers(&notes);
+  Peers peers(ignore);
   if (peers.all().empty()) GTEST_SKIP() << "neither library is installed";
   for (const auto& peer : peers.all()) {
     for (PackKind kind : {PackKind::kF32, PackKind::kBF16}) {
@@ -65,8 +68,7 @@ TEST(Peers, ComputeTheSameProduct) {
 // A thread of the test's own stands for those that a library starts.
 TEST(Peers, TheirThreadsSitWhereTheTeamDoes) {
   std::vector<uint32_t> before = get_affinity(0);
-  std::vector<std::string> notes;
-  Peers peers(&notes);
+  Peers peers(ignore);
   std::promise<int> id;
   std::promise<void> end;
   std::thread other([&, ended = end.get_future()] {
@@ -85,6 +87,31 @@ TEST(Peers, TheirThreadsSitWhereTheTeamDoes) {
   EXPECT_EQ(get_affinity(0), before);
   end.set_value();
   other.join();
+}
+
+TEST(Peers, TakeTurnsWithOurs) {
+  Machine machine = Machine::invented(1, 2);
+  for (LlcGroup& llc : machine.llcs) llc.bytes = 1 << 18;
+  machine.memory_available = 0;
+  Placement placement = place_threads(machine, {.threads = 2});
+  std::vector<std::string> notes;
+  Peers peers([&](const std::string& note) { notes.push_back(note); });
+  EXPECT_EQ(peers.all().size() + notes.size(), peers.names().size());
+  for (const std::string& note : notes) EXPECT_NE(note.find("--peers"), std::string::npos) << note;
+  peers.sit(placement);
+  Team team(2);
+  TeamLimits limits(team, machine, placement, {available_isas(detect_cpu_features())[0]});
+  KernelBench bench(team, machine, 0, limits, peers, {});
+  for (DType type : {DType::kF32, DType::kQ8_0}) {
+    for (const KernelResult& result :
+         bench.run({32, 64, weight_type(type), "q"}, std::vector<uint32_t>{1, 20}, 2)) {
+      EXPECT_EQ(result.others.size(), type == DType::kF32 ? peers.all().size() : 0);
+      for (const ContenderResult& other : result.others) {
+        EXPECT_EQ(other.seconds.size(), 2u);
+        EXPECT_NE(other.implementation, "");
+      }
+    }
+  }
 }
 
 TEST(LoadedLibrary, TellsWhatIsMissing) {

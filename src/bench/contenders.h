@@ -1,0 +1,43 @@
+// Others that compute the same matrix products, to be measured in turns with ours (kernel_bench.h):
+// within every repetition ours comes first, then each of them. By itself there are none.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tensor/pack_spec.h"
+#include "topology/placement.h"
+
+namespace hearth {
+
+// `m` rows of activations times weights[rows, k]^T, with `copies` copies of the weights in memory
+// of a node, which products take in turn. `bytes` are those of a copy of ours.
+struct ContenderTask {
+  uint32_t rows = 0, k = 0, m = 0, copies = 1;
+  PackKind kind = PackKind::kF32;
+  uint64_t bytes = 0;
+  uint32_t node = 0;
+};
+
+struct Contender {
+  std::string name, implementation;
+  // Does so many products one after the other; returns the seconds that they took.
+  std::function<double(uint32_t count)> run;
+};
+
+class Contenders {
+ public:
+  virtual ~Contenders() = default;
+  // Of all that may be ready for some product: the columns of a report.
+  virtual std::vector<std::string> names() const { return {}; }
+  // Called before the team is made that sits there.
+  virtual void sit(const Placement&) {}
+  // Those that can do the product. They stay usable as long as this object.
+  virtual std::vector<Contender> ready(const ContenderTask&) { return {}; }
+  // Called before every turn, theirs, ours or the limits', where any of them was ready.
+  virtual void before_turn() {}
+};
+
+}  // namespace hearth
