@@ -8,6 +8,7 @@
 #include "base/progress.h"
 #include "bench/kernel_bench.h"
 #include "cli/load.h"
+#include "cli/topo_machine.h"
 #include "engine/engine.h"
 
 namespace hearth {
@@ -57,12 +58,27 @@ std::vector<uint32_t> thread_counts(const BenchSession& session) {
   return {1, 2};
 }
 
+void tell_team(const Machine& machine, const Placement& placement, const TeamLimits& limits) {
+  std::vector<uint32_t> pus = placement.pus();
+  std::sort(pus.begin(), pus.end());
+  pus.erase(std::unique(pus.begin(), pus.end()), pus.end());
+  const ReadBufferInfo& buffer = limits.buffer();
+  fmt::print(stderr,
+             "hearth: {} on node {}, CPUs {}; {} kernels\n"
+             "hearth: the read limit is measured over {}, {} of it in huge pages\n",
+             count_text(placement.seats.size(), "thread"),
+             machine.nodes[placement.seats[0].node].os_index, ranges_text(pus),
+             isa_name(limits.levels()[0].isa), bytes_text(buffer.bytes),
+             bytes_text(buffer.huge_bytes));
+}
+
 void measure_team(BenchSession& session, const std::vector<MatrixShape>& shapes,
                   const Placement& placement, Contenders& contenders, const KernelHooks& hooks) {
   Isa isa = environment_isa(detect_cpu_features());
   contenders.sit(placement);
   Team team(placement, TeamOptions{.pin_caller = true});
   auto limits = make_limits(session, team, placement, {isa});
+  if (session.args.engine.verbose) tell_team(session.machine, placement, *limits);
   // Known anew: the limits took memory.
   Machine machine = Machine::live();
   KernelBench bench(team, machine, placement.seats[0].node, *limits, contenders, hooks);
@@ -119,6 +135,8 @@ void measure_kernels(BenchSession& session, Contenders& contenders) {
   hooks.interrupted = [&] { return session.interrupted(); };
   hooks.progress = [&](std::string_view doing) { progress.update(++done, doing); };
   for (const Placement& placement : placements) {
+    // Lines that stay may come.
+    progress.finish();
     if (!session.interrupted()) measure_team(session, shapes, placement, contenders, hooks);
   }
 }

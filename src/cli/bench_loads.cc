@@ -48,6 +48,11 @@ void measure_loads(BenchSession& session) {
   hooks.note = [&](const std::string& text) { session.note(text); };
   hooks.loaded = [&](const Engine& engine) {
     loaded = true;
+    // Once for each number of threads.
+    if (session.args.engine.verbose && run.threads == 0) {
+      progress->finish();
+      tell_loaded(file, session.machine, engine, std::nullopt);
+    }
     describe_engine(engine, &run);
     session.note_threads(engine.placement(), engine.warnings());
   };

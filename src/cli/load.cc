@@ -40,21 +40,22 @@ void tell_nodes(const Machine& machine, const Engine& engine) {
   }
 }
 
+}  // namespace
+
 void tell_loaded(const GgufFile& file, const Machine& machine, const Engine& engine,
-                 double seconds) {
+                 std::optional<double> seconds) {
   const MemoryUse& memory = engine.memory();
   fmt::print(stderr,
-             "hearth: {}: {}, {}, loaded in {:.1f} s\n"
+             "hearth: {}: {}, {}{}\n"
              "hearth: {} threads, {} kernels, context {}\n"
              "hearth: memory {}: weights {}, keys and values {}, the rest {}\n",
-             file.name(), engine.config().architecture, bytes_text(file.file_bytes()), seconds,
-             engine.threads(), isa_name(engine.isa()), engine.context(), bytes_text(memory.total()),
+             file.name(), engine.config().architecture, bytes_text(file.file_bytes()),
+             seconds ? fmt::format(", loaded in {:.1f} s", *seconds) : "", engine.threads(),
+             isa_name(engine.isa()), engine.context(), bytes_text(memory.total()),
              bytes_text(memory.weights), bytes_text(memory.kv),
              bytes_text(memory.total() - memory.weights - memory.kv));
   tell_nodes(machine, engine);
 }
-
-}  // namespace
 
 Isa environment_isa(const CpuFeatures& features) {
   return choose_isa(features, std::getenv("HEARTH_ISA"));

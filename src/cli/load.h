@@ -33,6 +33,11 @@ std::unique_ptr<Tokenizer> load_tokenizer(const GgufFile& file,
 void check_vocabulary(const GgufFile& file, const Tokenizer& tokenizer,
                       const DecoderConfig& config);
 
+// What --verbose tells of an engine: what it is made of, and how much lies where. `seconds`: that
+// loading took, where somebody knows.
+void tell_loaded(const GgufFile& file, const Machine& machine, const Engine& engine,
+                 std::optional<double> seconds);
+
 // Takes over into `options` what `args` say of an engine on this machine, but its context.
 void set_engine(const Machine& machine, const EngineArgs& args, EngineOptions* options);
 

@@ -145,7 +145,7 @@ int bench(BenchArgs args) {
 // What only steps read.
 std::vector<CLI::Option*> add_step_options(CLI::App& verb, BenchArgs* args) {
   BenchLists& lists = args->lists;
-  return {
+  std::vector<CLI::Option*> options = {
       add_counts(verb, "-p,--prefill", &lists.prefill, 0, kMaxContext,
                  "Lengths of prompts; 0: none")
           ->default_str("512"),
@@ -164,6 +164,8 @@ std::vector<CLI::Option*> add_step_options(CLI::App& verb, BenchArgs* args) {
                  "With --arrive: limits of a step in milliseconds; 0: none")
           ->default_str("0,250"),
       verb.add_flag("--profile", args->profile, "Time of every op and thread, and their waits")};
+  verb.get_option("--step-ms")->needs(verb.get_option("--arrive"));
+  return options;
 }
 
 }  // namespace
@@ -182,6 +184,10 @@ void add_bench(CLI::App& program, Action& action) {
       verb.add_flag("--limits", args->limits, "Measure the machine alone, without a model");
   limits->excludes(model);
   for (CLI::Option* option : of_steps) limits->excludes(option);
+  // They say how an engine stores what it has, and tell of it.
+  for (const char* name : {"--kv-type", "--interleave", "--verbose"}) {
+    limits->excludes(verb.get_option(name));
+  }
   std::vector<CLI::Option*> others = of_steps;
   others.push_back(limits);
   CLI::Option* load = add_load_option(verb, args.get(), others);

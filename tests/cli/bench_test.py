@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 
@@ -235,6 +236,21 @@ class BenchTest(ProgramTest):
                      "| activations |"):
             self.assertIn(part, out)
 
+    def test_verbose(self):
+        words = ("bench", self.random, "-t", "1,2")
+        for more, once in (
+                (("-p", "3", "-n", "0", "-r", "1"), "loaded in"),
+                (("--load", "-r", "2"), "memory .*: weights .*, keys and values"),
+                (("--kernels", "-m", "1", "-r", "1"), "threads? on node .*, CPUs .* kernels")):
+            status, plain, err = self.call(*words, *more, "--json")
+            self.assertEqual(status, 0, err)
+            self.assertNotRegex(err, once)
+            status, told, err = self.call(*words, *more, "--json", "-v")
+            self.assertEqual(status, 0, err)
+            self.assertEqual(len(re.findall(once, err)), 2, err)
+            self.assertEqual(set(json.loads(plain)), set(json.loads(told)))
+        self.assertIn("in huge pages", err)
+
     def test_what_cannot_be(self):
         self.bad(2, "bench", self.chain, "--load", "-n", "3", says=["--load", "--decode"])
         self.bad(2, "bench", self.chain, "--load", "--profile", says=["--load", "--profile"])
@@ -248,6 +264,11 @@ class BenchTest(ProgramTest):
         self.bad(2, "bench", self.chain, "--kernels", "--types", "q8", says=["'q8'", "q8_0"])
         self.bad(2, "bench", self.chain, "--limits", says=["--limits"])
         self.bad(2, "bench", "--limits", "-n", "3", says=["--limits", "--decode"])
+        self.bad(2, "bench", "--limits", "--kv-type", "f32", says=["--limits", "--kv-type"])
+        self.bad(2, "bench", "--limits", "--interleave", says=["--limits", "--interleave"])
+        self.bad(2, "bench", "--limits", "-v", says=["--limits", "--verbose"])
+        self.bad(2, "bench", self.chain, "--step-ms", "9", says=["--step-ms", "--arrive"])
+        self.bad(2, "bench", self.chain, "--kernels", "--against", says=["--against"])
         self.bad(2, "bench", self.chain, "-p", "0", "-n", "0", says=["-p 0", "nothing"])
         self.bad(2, "bench", self.chain, "-p", "5,x", says=["--prefill", "'x'"])
         self.bad(2, "bench", self.chain, "-b", "0", says=["--batch", "'0'"])
