@@ -1,7 +1,9 @@
 # What every module's CMakeLists.txt is written with:
 #   hearth_module(NAME SOURCES a.cc ... DEPS hearth_base ... LIBS fmt::fmt ...)
 #   hearth_test(NAME SOURCES a_test.cc ... DEPS hearth_x ... [LABELS unit])
-# One folder is one static library; its link list is the dependency order.
+#   hearth_bench(NAME SOURCES a_bench.cc ... DEPS hearth_x ...)
+# One folder is one static library; its link list is the dependency order. Benchmarks are built by
+# the target `benches` only.
 
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
@@ -28,18 +30,25 @@ if(HEARTH_FUZZ)
   target_compile_options(hearth_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# GoogleTest's macros compare and convert on the user's behalf.
+# GoogleTest's macros compare and convert on the user's behalf. What a test computes by itself is
+# little beside what all those macros cost an optimiser.
 add_library(hearth_test_flags INTERFACE)
-target_compile_options(hearth_test_flags INTERFACE -Wno-conversion)
+target_compile_options(hearth_test_flags INTERFACE -Wno-conversion -O1)
 # Random tests run fewer rounds where each costs many times as much.
 if(HEARTH_SANITIZE OR CMAKE_CROSSCOMPILING)
   target_compile_definitions(hearth_test_flags INTERFACE HEARTH_FEW_ROUNDS)
 endif()
 
+include(hearth_headers)
+
 function(hearth_module name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "" "HEADERS" "SOURCES;DEPS;LIBS" ${ARGN})
+  if(NOT ARG_HEADERS)
+    set(ARG_HEADERS hearth_std_headers)
+  endif()
   add_library(hearth_${name} STATIC ${ARG_SOURCES})
   target_link_libraries(hearth_${name} PUBLIC hearth_flags ${ARG_DEPS} ${ARG_LIBS})
+  target_precompile_headers(hearth_${name} REUSE_FROM ${ARG_HEADERS})
 endfunction()
 
 function(hearth_test name)
@@ -50,6 +59,19 @@ function(hearth_test name)
   add_executable(${name} ${ARG_SOURCES})
   # The test's flags come last, so that they win over those that the modules bring along.
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest_main hearth_test_flags)
+  target_precompile_headers(${name} REUSE_FROM hearth_test_headers)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 900)
+endfunction()
+
+find_package(benchmark QUIET)
+add_custom_target(benches)
+
+function(hearth_bench name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  if(benchmark_FOUND)
+    add_executable(${name} EXCLUDE_FROM_ALL ${ARG_SOURCES})
+    target_link_libraries(${name} PRIVATE ${ARG_DEPS} benchmark::benchmark)
+    add_dependencies(benches ${name})
+  endif()
 endfunction()

@@ -5,9 +5,5 @@ list(APPEND avx512_sources attention/attention_avx512.cc)
 list(APPEND neon_sources attention/attention_neon.cc)
 list(APPEND tests attention/attention_problem.cc attention/attention_test.cc
      attention/kv_store_test.cc)
-
-find_package(benchmark QUIET)
-if(benchmark_FOUND)
-  add_executable(attention_bench attention/attention_bench.cc attention/attention_problem.cc)
-  target_link_libraries(attention_bench PRIVATE hearth_kernels benchmark::benchmark)
-endif()
+hearth_bench(attention_bench SOURCES attention/attention_bench.cc attention/attention_problem.cc
+             DEPS hearth_kernels)
