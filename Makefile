@@ -13,25 +13,28 @@ python := $(firstword $(wildcard /usr/bin/python3) python3)
 
 launcher := $(if $(shell command -v ccache),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 ninja_flags := $(shell [ -t 2 ] || echo --quiet)
+numa_programs := hearth numa_decode numa_probe
+# What the tests with the label `few` run.
+few_programs := hearth golden_test kernels_test threads_test
 cpp_files = git ls-files -co --exclude-standard -- '*.cc' '*.h' '*.cu' '*.cuh'
 
 say = @printf '==> %s\n' "$(1)"
 
-# $(call build_preset,preset,what for)
+# $(call build_preset,preset,what for,targets)
 define build_preset
 $(call say,build/$(1): $(2))
 @scripts/quiet.sh cmake --preset $(1) $(launcher)
-@cmake --build build/$(1) -j $(JOBS) -- $(ninja_flags)
+@cmake --build build/$(1) -j $(JOBS) --target $(3) -- $(ninja_flags)
 endef
 
 # $(call run_tests,preset,labels)
-run_tests = ctest --test-dir build/$(1) -L '$(2)' -LE 'slow|house' --no-tests=error \
+run_tests = ctest --test-dir build/$(1) -L '$(2)' -LE house --no-tests=error \
             --output-on-failure -j $(JOBS)
 
 ##@ Use
 .PHONY: build run
 build: deps  ## the program, at build/release/hearth
-	$(call build_preset,release,the program and its tests with g++)
+	$(call build_preset,release,the program with g++,hearth)
 
 ifdef MODEL
 run: build  ## text from the demo model, or make run MODEL=file.gguf [PROMPT="Once"] [ARGS="-n 64"]
@@ -46,23 +49,27 @@ run: build
 endif
 
 ##@ Test
-.PHONY: test check units numa numa-long house fuzz fuzz-long aarch64 asan tsan clang tidy
-.PHONY: bench-smoke
+.PHONY: test check units numa numa-long house fuzz fuzz-long aarch64 aarch64-long
+.PHONY: asan tsan clang tidy bench-smoke
 test: deps-test  ## house rules, units, goldens, NUMA, fuzzers, aarch64; 15 minutes, two cores
 	@scripts/steps.sh house units numa fuzz aarch64
 
-check: deps-check  ## the rest: sanitizers, clang, clang-tidy, long fuzzing, bench smoke
-	@scripts/steps.sh format-check asan tsan clang tidy bench-smoke numa-long fuzz-long
+check: deps-check  ## the rest: sanitizers, clang, clang-tidy, all of aarch64, fuzzing, bench smoke
+	@scripts/steps.sh format-check asan tsan clang tidy bench-smoke numa-long aarch64-long \
+	  fuzz-long
 
-units: build  ## every test of the release build that is not labelled slow
+units: deps  ## every test of the release build
+	$(call build_preset,release,the program and its tests with g++,all)
 	$(call say,ctest: unit golden and ISA tests of the release build)
 	@$(call run_tests,release,.)
 
-numa: build deps-numa  ## an emulated machine with four NUMA nodes: where memory lies, threads run
+numa: deps-numa  ## an emulated machine with four NUMA nodes: where memory lies, threads run
+	$(call build_preset,release,the program and what probes it,$(numa_programs))
 	$(call say,numa: the engine on an emulated machine with four nodes)
 	@$(python) tests/numa/numa_test.py --build build/release
 
-numa-long: build deps-numa  ## more models, machines of other shapes, remote bytes counted
+numa-long: deps-numa  ## more models, machines of other shapes, remote bytes counted
+	$(call build_preset,release,the program and what probes it,$(numa_programs))
 	$(call say,numa-long: the engine on emulated machines of many shapes)
 	@$(python) tests/numa/numa_test.py --build build/release --all
 	$(call say,numa-long: remote bytes of a decode step)
@@ -81,31 +88,36 @@ fuzz-long: deps-clang  ## the fuzzers for FUZZ_SECONDS each, learning into build
 	@scripts/fuzz.sh seconds $(FUZZ_SECONDS)
 
 ifeq ($(shell uname -m),aarch64)
-aarch64:
+aarch64 aarch64-long:
 	@scripts/skip.sh 'this machine is aarch64: its release build is that test'
 else ifeq ($(shell command -v apt-get aarch64-linux-gnu-g++),)
-aarch64:
+aarch64 aarch64-long:
 	@scripts/skip.sh 'there is no aarch64-linux-gnu-g++, and no apt to install it with'
 else
-aarch64: deps-aarch64  ## cross build for 64-bit ARM; units and goldens under qemu-user
-	$(call build_preset,aarch64,cross build for 64-bit ARM)
+aarch64: deps-aarch64  ## 64-bit ARM under qemu-user: kernels, threads, three goldens, the program
+	$(call build_preset,aarch64,cross build for 64-bit ARM of what the few tests need,$(few_programs))
+	$(call say,ctest: a few tests of build/aarch64 under qemu-user)
+	@$(call run_tests,aarch64,few)
+
+aarch64-long: deps-aarch64  ## cross build of the whole tree; all units and goldens under qemu-user
+	$(call build_preset,aarch64,cross build for 64-bit ARM,all)
 	$(call say,ctest: unit and golden tests of build/aarch64 under qemu-user)
 	@$(call run_tests,aarch64,unit|golden)
 endif
 
 asan: deps  ## units and three golden models under Address- and UndefinedBehaviorSanitizer
-	$(call build_preset,asan,with AddressSanitizer and UndefinedBehaviorSanitizer)
+	$(call build_preset,asan,with AddressSanitizer and UndefinedBehaviorSanitizer,all)
 	$(call say,ctest: unit tests and three golden models of build/asan)
 	@UBSAN_OPTIONS=print_stacktrace=1 $(call run_tests,asan,unit|few)
 
 # ThreadSanitizer of GCC 12 cannot map its shadow where the kernel randomises 32 bits of an address.
 tsan: deps  ## units and three golden models under ThreadSanitizer
-	$(call build_preset,tsan,with ThreadSanitizer)
+	$(call build_preset,tsan,with ThreadSanitizer,all)
 	$(call say,ctest: unit tests and three golden models of build/tsan)
 	@$$(setarch -R true 2> /dev/null && echo setarch -R) $(call run_tests,tsan,unit|few)
 
 clang: deps-clang  ## the whole tree with clang, warnings as errors, and its unit tests
-	$(call build_preset,clang,the whole tree with clang)
+	$(call build_preset,clang,the whole tree with clang,all benches)
 	$(call say,ctest: unit tests of build/clang)
 	@$(call run_tests,clang,unit)
 
@@ -116,7 +128,8 @@ tidy: deps-check  ## clang-tidy over the sources
 	@scripts/quiet.sh run-clang-tidy -quiet -p build/tidy -j $(JOBS) \
 	  '$(CURDIR)/(src|tools)/(?!.*_(test|bench)\.cc).*\.cc$$'
 
-bench-smoke: build  ## every micro-benchmark once, to see that it still runs
+bench-smoke: deps  ## every micro-benchmark once, to see that it still runs
+	$(call build_preset,release,the micro-benchmarks,benches)
 	$(call say,bench-smoke: every micro-benchmark for a moment)
 	@scripts/bench-smoke.sh build/release/bin
 
