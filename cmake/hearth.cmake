@@ -17,7 +17,7 @@ target_compile_options(hearth_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow 
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GNU attaches ABI notes and false positives of -O3's value tracking to correct code.
   target_compile_options(hearth_flags INTERFACE -Wno-psabi -Wno-stringop-overflow
-                         -Wno-array-bounds -Wno-maybe-uninitialized)
+                         -Wno-stringop-overread -Wno-array-bounds -Wno-maybe-uninitialized)
 endif()
 target_include_directories(hearth_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
 target_link_libraries(hearth_flags INTERFACE Threads::Threads)
