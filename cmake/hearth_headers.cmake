@@ -16,10 +16,10 @@ function(hearth_headers name)
   target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
 endfunction()
 
-set(std_headers <fmt/format.h> <algorithm> <array> <atomic> <bit> <charconv> <chrono> <cmath>
+set(headers <fmt/format.h> <algorithm> <array> <atomic> <bit> <charconv> <chrono> <cmath>
     <cstdint> <cstring> <filesystem> <fstream> <functional> <limits> <map> <memory> <mutex>
     <numeric> <optional> <random> <set> <span> <sstream> <string> <string_view> <thread> <utility>
     <vector>)
-hearth_headers(hearth_std_headers HEADERS ${std_headers} LIBS hearth_flags fmt::fmt)
-hearth_headers(hearth_test_headers HEADERS ${std_headers} <gtest/gtest.h>
+hearth_headers(hearth_std_headers HEADERS ${headers} LIBS hearth_flags fmt::fmt)
+hearth_headers(hearth_test_headers HEADERS ${headers} <gtest/gtest.h>
                LIBS hearth_flags fmt::fmt GTest::gtest hearth_test_flags)

@@ -1,5 +1,7 @@
 #include "cli/bench_loads.h"
 
+#include <CLI/CLI.hpp>
+
 #include "base/progress.h"
 #include "bench/load_bench.h"
 #include "cli/load.h"

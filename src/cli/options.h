@@ -3,12 +3,12 @@
 // range.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/cli11.h"
 #include "cli/plan_options.h"
 
 namespace hearth {

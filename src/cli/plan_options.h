@@ -3,13 +3,13 @@
 // Numbers of nodes and CPUs are the operating system's, as `hearth topo` shows them.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "cli/cli11.h"
 #include "engine/engine.h"
 #include "topology/machine.h"
 

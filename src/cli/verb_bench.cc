@@ -1,6 +1,7 @@
 // hearth bench: how fast a model runs here, beside what this machine can do at best; or that alone.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "base/error.h"

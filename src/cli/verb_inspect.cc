@@ -1,6 +1,7 @@
 // hearth inspect: what is in a model file.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 

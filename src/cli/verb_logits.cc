@@ -1,6 +1,7 @@
 // hearth logits: what a model makes of every position of a sequence, for comparing programs.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <charconv>
 #include <memory>
 

@@ -3,6 +3,7 @@
 // a window before it, and figures of both programs compare.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <memory>

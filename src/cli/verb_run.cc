@@ -1,6 +1,7 @@
 // hearth run: text from a prompt.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cmath>

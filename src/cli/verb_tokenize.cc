@@ -1,6 +1,7 @@
 // hearth tokenize: text to token ids and back.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <charconv>
 #include <memory>
 

@@ -1,6 +1,7 @@
 // hearth topo: the machine as this program sees it, and what it would do on it.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/load.h"

@@ -2,6 +2,7 @@
 // HEARTH_VERSION, HEARTH_COMPILER and HEARTH_BUILD_TYPE.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>

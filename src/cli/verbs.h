@@ -3,8 +3,9 @@
 // parsing, returns the exit status and throws hearth::Error.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
+
+#include "cli/cli11.h"
 
 namespace hearth {
 
