@@ -1,9 +1,10 @@
 # What every module's CMakeLists.txt is written with:
 #   hearth_module(NAME SOURCES a.cc ... DEPS hearth_base ... LIBS fmt::fmt ...)
-#   hearth_test(NAME SOURCES a_test.cc ... DEPS hearth_x ... [LABELS unit])
+#   hearth_test(NAME SOURCES a_test.cc ... DEPS hearth_x ... [LABELS unit] [SHARDS n])
 #   hearth_bench(NAME SOURCES a_bench.cc ... DEPS hearth_x ...)
-# One folder is one static library; its link list is the dependency order. Benchmarks are built by
-# the target `benches` only.
+# One folder is one static library; its link list is the dependency order. A test of n shards runs
+# as n processes, NAME and NAME_more_1 and so on, each with a share of its cases. Benchmarks are
+# built by the target `benches` only.
 
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
@@ -49,7 +50,7 @@ function(hearth_module name)
 endfunction()
 
 function(hearth_test name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "SHARDS" "SOURCES;DEPS;LABELS" ${ARGN})
   if(NOT ARG_LABELS)
     set(ARG_LABELS unit)
   endif()
@@ -57,8 +58,17 @@ function(hearth_test name)
   # The test's flags come last, so that they win over those that the modules bring along.
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest_main hearth_test_flags)
   target_precompile_headers(${name} REUSE_FROM hearth_test_headers)
-  add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 900)
+  if(NOT ARG_SHARDS)
+    set(ARG_SHARDS 1)
+  endif()
+  set(test ${name})
+  foreach(shard RANGE 1 ${ARG_SHARDS})
+    add_test(NAME ${test} COMMAND ${name})
+    math(EXPR index "${shard} - 1")
+    set_tests_properties(${test} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 900 ENVIRONMENT
+                         "GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${index}")
+    set(test ${name}_more_${shard})
+  endforeach()
 endfunction()
 
 find_package(benchmark QUIET)
