@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kPartMark = "=PART=";
 
 template <typename T>
-void get(const GgufMetadata& metadata, std::string_view key) {
+void get(const Metadata& metadata, std::string_view key) {
   for (bool as_array : {false, true}) {
     try {
       if (as_array) {
@@ -34,8 +34,8 @@ void get(const GgufMetadata& metadata, std::string_view key) {
   }
 }
 
-void touch_metadata(const GgufMetadata& metadata) {
-  for (const GgufEntry& entry : metadata.entries()) {
+void touch_metadata(const Metadata& metadata) {
+  for (const MetaEntry& entry : metadata.entries()) {
     get<bool>(metadata, entry.key);
     get<int8_t>(metadata, entry.key);
     get<uint8_t>(metadata, entry.key);
@@ -49,8 +49,8 @@ void touch_metadata(const GgufMetadata& metadata) {
     get<double>(metadata, entry.key);
     get<std::string>(metadata, entry.key);
     get<std::string_view>(metadata, entry.key);
-    gguf_value_text(entry.value, 64);
-    gguf_value_type_text(entry.value);
+    meta_value_text(entry.value, 64);
+    meta_value_type_text(entry.value);
   }
   try {
     metadata.require<uint32_t>("no.such.key");
@@ -59,9 +59,9 @@ void touch_metadata(const GgufMetadata& metadata) {
   }
 }
 
-unsigned touch_tensors(const GgufFile& file) {
+unsigned touch_tensors(const ModelSource& file) {
   unsigned sum = 0;
-  for (const GgufTensor& tensor : file.tensors()) {
+  for (const SourceTensor& tensor : file.tensors()) {
     HEARTH_CHECK(file.find_tensor(tensor.name) == &tensor, "a tensor that was listed is found");
     HEARTH_CHECK(tensor.n_elements % tensor.dims[0] == 0, "rows are whole");
     if (tensor.type_known) {
@@ -70,7 +70,7 @@ unsigned touch_tensors(const GgufFile& file) {
       HEARTH_CHECK(reinterpret_cast<uintptr_t>(tensor.data.data()) % 8 == 0, "data is aligned");
     }
     for (std::byte b : tensor.data) sum += std::to_integer<unsigned>(b);
-    gguf_tensor_type_text(tensor.gguf_type);
+    HEARTH_CHECK(!tensor.type_text.empty(), "every type has a text, known or not");
     file.release(tensor);
   }
   return sum;
@@ -94,9 +94,9 @@ std::vector<MappedFile> split_parts(std::string_view input) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string_view input(reinterpret_cast<const char*>(data), size);
-  for (auto unknown : {hearth::GgufUnknownTypes::kRefuse, hearth::GgufUnknownTypes::kKeep}) {
+  for (auto unknown : {hearth::UnknownTypes::kRefuse, hearth::UnknownTypes::kKeep}) {
     try {
-      hearth::GgufFile file = hearth::GgufFile::parse(hearth::split_parts(input), unknown);
+      hearth::ModelSource file = hearth::parse_gguf(hearth::split_parts(input), unknown);
       hearth::touch_metadata(file.metadata());
       // The sum is volatile, so that it is not optimised away with the reads.
       [[maybe_unused]] volatile unsigned sum = hearth::touch_tensors(file);

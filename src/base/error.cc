@@ -4,6 +4,10 @@
 
 namespace hearth {
 
+std::string Error::text_naming(std::string_view name) const {
+  return std::string(name) + std::string(what()).substr(field_.size());
+}
+
 const char* error_code_name(ErrorCode code) {
   switch (code) {
     case ErrorCode::kUsage:

@@ -7,6 +7,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace hearth {
@@ -19,16 +20,26 @@ enum class ErrorCode {
   kRequest,      // a request that cannot be served, such as a prompt longer than the context
 };
 
-// One sentence that names the thing and the remedy, without a trailing newline.
+// One sentence that names the thing and the remedy, without a trailing newline. Where one field of
+// a request or of options is at fault, the sentence begins with its name ("temperature is 200; it
+// must lie between 0 and 100"), so that who calls the field otherwise can say so: text_naming().
 class Error : public std::runtime_error {
  public:
   Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  Error(ErrorCode code, std::string_view field, std::string_view predicate)
+      : std::runtime_error(fmt::format("{} {}", field, predicate)), code_(code), field_(field) {}
+
   ErrorCode code() const { return code_; }
+  // The field at fault ("temperature"); empty where it is none.
+  const std::string& field() const { return field_; }
+  // The sentence with `name` in place of the field's: "--temp is 200; ...".
+  std::string text_naming(std::string_view name) const;
   // Returns 2 for usage and 1 for the rest.
   int exit_status() const { return code_ == ErrorCode::kUsage ? 2 : 1; }
 
  private:
   ErrorCode code_;
+  std::string field_;
 };
 
 // Returns a stable name for machine-readable output: "file", "usage".
@@ -37,6 +48,13 @@ const char* error_code_name(ErrorCode code);
 template <typename... Args>
 [[noreturn]] void fail(ErrorCode code, fmt::format_string<Args...> format, Args&&... args) {
   throw Error(code, fmt::format(format, std::forward<Args>(args)...));
+}
+
+// The same of a field and what is said of it: fail_field(ErrorCode::kUsage, "top_p", "is 7; ...").
+template <typename... Args>
+[[noreturn]] void fail_field(ErrorCode code, std::string_view field,
+                             fmt::format_string<Args...> predicate, Args&&... args) {
+  throw Error(code, field, fmt::format(predicate, std::forward<Args>(args)...));
 }
 
 }  // namespace hearth

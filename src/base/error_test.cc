@@ -24,5 +24,24 @@ TEST(Error, OnlyUsageExitsWithTwo) {
   }
 }
 
+TEST(Error, OfAFieldBeginsWithItsName) {
+  try {
+    fail_field(ErrorCode::kRequest, "top_p", "is {}; it must lie between 0 and 1", 7);
+    FAIL() << "fail_field() returned";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::kRequest);
+    EXPECT_EQ(e.field(), "top_p");
+    EXPECT_STREQ(e.what(), "top_p is 7; it must lie between 0 and 1");
+    EXPECT_EQ(e.text_naming("--top-p"), "--top-p is 7; it must lie between 0 and 1");
+    EXPECT_EQ(e.text_naming("p"), "p is 7; it must lie between 0 and 1");
+  }
+}
+
+TEST(Error, OfNoFieldNamesNone) {
+  Error error(ErrorCode::kFile, "'a' is {} no format");
+  EXPECT_EQ(error.field(), "");
+  EXPECT_STREQ(error.what(), "'a' is {} no format");
+}
+
 }  // namespace
 }  // namespace hearth

@@ -66,7 +66,7 @@ std::optional<Arrival> run_once(Engine& engine, const ArrivalCase& what, const B
   options.step_seconds = what.step_seconds;
   options.prefix_cache = false;
   Scheduler scheduler(engine, nullptr, options, statistics);
-  uint32_t vocabulary = engine.config().vocabulary;
+  uint32_t vocabulary = engine.spec().hyper.vocabulary;
   Watched decoding(scheduler, bench_tokens(kDecodedPrompt, vocabulary, 1),
                    decoded_tokens(what.prompt));
   std::optional<Watched> prompt;

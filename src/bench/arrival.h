@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "bench/runner.h"
-#include "bench/statistics.h"
+#include "bench/spread.h"
 #include "engine/engine.h"
 
 namespace hearth {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "bench/statistics.h"
+#include "bench/spread.h"
 #include "text/json.h"
 
 namespace hearth {

@@ -10,7 +10,7 @@ double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 // Seconds that the operations take at the peak of each one's own unit.
 double least_seconds(const CaseWork& work, const LimitSample& best) {
   double seconds = ratio(work.attention_ops, best.ops[static_cast<size_t>(work.attention_unit)]);
-  for (size_t i = 0; i < kUnits; ++i) seconds += ratio(work.gemm_ops[i], best.ops[i]);
+  for (size_t i = 0; i < kArithmeticUnits; ++i) seconds += ratio(work.gemm_ops[i], best.ops[i]);
   return seconds;
 }
 
@@ -28,7 +28,7 @@ Figures::Reading reading_of(const CaseResult& result, double seconds, const Limi
 
 }  // namespace
 
-Figures figures_of(const CaseResult& result, Unit unit, const LimitSample& best) {
+Figures figures_of(const CaseResult& result, ArithmeticUnit unit, const LimitSample& best) {
   HEARTH_CHECK(!result.repetitions.empty(), "figures come from repetitions");
   auto which = static_cast<size_t>(unit);
   double ops = result.work.ops();

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "bench/statistics.h"
+#include "bench/spread.h"
 #include "bench/team_limits.h"
 #include "bench/work.h"
 #include "graph/profile_rates.h"
@@ -43,6 +43,6 @@ struct Figures {
 };
 
 // `result` has at least one repetition.
-Figures figures_of(const CaseResult& result, Unit unit, const LimitSample& best);
+Figures figures_of(const CaseResult& result, ArithmeticUnit unit, const LimitSample& best);
 
 }  // namespace hearth

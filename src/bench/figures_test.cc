@@ -19,7 +19,7 @@ TEST(Figures, OfPrefill) {
   result.work.attention_ops = 2000;
   result.repetitions = {
       {2, limit(1, 500, 4000)}, {4, limit(1, 500, 4000)}, {1, limit(1, 500, 10000)}};
-  Figures f = figures_of(result, Unit::kInt8Dot, limit(1, 1000, 20000));
+  Figures f = figures_of(result, ArithmeticUnit::kInt8Dot, limit(1, 1000, 20000));
   EXPECT_EQ(f.tokens_per_second.median, 50);
   EXPECT_EQ(f.tokens_per_second.least, 25);
   EXPECT_EQ(f.tokens_per_second.most, 100);
@@ -28,9 +28,9 @@ TEST(Figures, OfPrefill) {
   EXPECT_DOUBLE_EQ(f.peak_share, 0.2);
   // 6000 / 20000 and 2000 / 1000 seconds.
   EXPECT_DOUBLE_EQ(f.mixed_peak_share, 1.15);
-  result.work.attention_unit = Unit::kInt16Dot;
-  EXPECT_DOUBLE_EQ(figures_of(result, Unit::kInt8Dot, limit(1, 1000, 20000)).mixed_peak_share,
-                   0.65);
+  result.work.attention_unit = ArithmeticUnit::kInt16Dot;
+  EXPECT_DOUBLE_EQ(
+      figures_of(result, ArithmeticUnit::kInt8Dot, limit(1, 1000, 20000)).mixed_peak_share, 0.65);
   // 4000 / 4000, 2000 / 4000, 8000 / 10000.
   EXPECT_DOUBLE_EQ(f.peak_share_beside, 0.8);
   EXPECT_FALSE(f.reading.has_value());
@@ -44,7 +44,7 @@ TEST(Figures, OfDecode) {
   result.work.kv_bytes = 100;
   result.work.gemm_ops = {0, 0, 6000};
   result.repetitions = {{2, limit(6000, 1, 1)}, {4, limit(2000, 1, 1)}};
-  Figures f = figures_of(result, Unit::kInt8Dot, limit(8000, 1000, 20000));
+  Figures f = figures_of(result, ArithmeticUnit::kInt8Dot, limit(8000, 1000, 20000));
   EXPECT_EQ(f.tokens_per_second.median, 15) << "of 20 and 10, of all sequences together";
   ASSERT_TRUE(f.reading.has_value());
   EXPECT_DOUBLE_EQ(f.reading->bytes_per_second, 2000);

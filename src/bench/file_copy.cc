@@ -15,21 +15,11 @@ namespace {
 // Of what is allocated, and of where a matrix is cut.
 constexpr size_t kAlign = 64;
 
-bool is_matrix(const GgufTensor& tensor) { return tensor.dims.size() == 2; }
-
 }  // namespace
 
-uint64_t matrix_bytes(const GgufFile& file) {
-  uint64_t bytes = 0;
-  for (const GgufTensor& tensor : file.tensors()) {
-    if (is_matrix(tensor)) bytes += tensor.n_bytes();
-  }
-  return bytes;
-}
-
-FileCopy::FileCopy(const GgufFile& file, const Machine& machine,
+FileCopy::FileCopy(const ModelSource& source, const ModelSpec& spec, const Machine& machine,
                    const std::vector<CopyShard>& shards, Binding binding)
-    : file_(file), pieces_(shards.size()) {
+    : source_(source), pieces_(shards.size()) {
   double all = 0;
   for (const CopyShard& shard : shards) all += static_cast<double>(shard.share);
   HEARTH_CHECK(all > 0, "somebody has a share");
@@ -41,8 +31,9 @@ FileCopy::FileCopy(const GgufFile& file, const Machine& machine,
       return static_cast<size_t>(static_cast<double>(bytes) * (at / all)) / kAlign * kAlign;
     };
     size_t needed = 0;
-    for (const GgufTensor& tensor : file.tensors()) {
-      if (!is_matrix(tensor)) continue;
+    for (const WeightSpec& weight : spec.weights) {
+      if (!weight.is_matrix()) continue;
+      const SourceTensor& tensor = *weight.data;
       size_t first = cut(tensor.n_bytes(), before), last = cut(tensor.n_bytes(), until);
       if (first == last) continue;
       pieces_[s].push_back({&tensor, first, last - first, nullptr});
@@ -60,9 +51,9 @@ double FileCopy::run(Team& team, const std::vector<uint32_t>& member_shards, con
     size_t offset, bytes;
   };
   double start = steady_seconds();
-  const GgufTensor* first = file_.tensors().data();
+  const SourceTensor* first = source_.tensors().data();
   // Tasks of each tensor that are not done.
-  std::vector<std::atomic<uint32_t>> left(file_.tensors().size());
+  std::vector<std::atomic<uint32_t>> left(source_.tensors().size());
   std::vector<std::vector<Task>> tasks(pieces_.size());
   std::vector<size_t> counts;
   for (size_t s = 0; s < pieces_.size(); ++s) {
@@ -82,7 +73,7 @@ double FileCopy::run(Team& team, const std::vector<uint32_t>& member_shards, con
     std::memcpy(piece.to + task.offset, from, task.bytes);
     done.fetch_add(task.bytes, std::memory_order_relaxed);
     if (left[piece.tensor - first].fetch_sub(1, std::memory_order_acq_rel) == 1) {
-      file_.release(*piece.tensor);
+      source_.release(*piece.tensor);
     }
     if (member == 0) report(done.load(std::memory_order_relaxed));
   });

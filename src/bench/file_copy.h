@@ -9,15 +9,12 @@
 #include <span>
 #include <vector>
 
-#include "formats/gguf.h"
 #include "memory/arena.h"
+#include "models/model_spec.h"
 #include "threads/team.h"
 #include "topology/machine.h"
 
 namespace hearth {
-
-// Bytes of the tensors that loading packs: those with two axes.
-uint64_t matrix_bytes(const GgufFile& file);
 
 struct CopyShard {
   uint32_t node = 0;   // of the machine
@@ -28,15 +25,15 @@ class FileCopy {
  public:
   // What is there of the file: bytes of `tensor` from `offset` on, copied to `to`.
   struct Piece {
-    const GgufTensor* tensor;
+    const SourceTensor* tensor;
     size_t offset, bytes;
     std::byte* to;
   };
 
-  // Maps the memory and touches none of it. Not all shares are 0. `file` outlives it. Throws as
+  // Maps the memory and touches none of it. Not all shares are 0. `source` outlives it. Throws as
   // Arena does.
-  FileCopy(const GgufFile& file, const Machine& machine, const std::vector<CopyShard>& shards,
-           Binding binding);
+  FileCopy(const ModelSource& source, const ModelSpec& spec, const Machine& machine,
+           const std::vector<CopyShard>& shards, Binding binding);
 
   // Copies everything, once, and returns the seconds it took. `report(bytes)`: copied so far, now
   // and then, by member 0.
@@ -49,7 +46,7 @@ class FileCopy {
   uint64_t huge_bytes() const;
 
  private:
-  const GgufFile& file_;
+  const ModelSource& source_;
   std::vector<std::vector<Piece>> pieces_;
   std::vector<Arena> arenas_;
 };

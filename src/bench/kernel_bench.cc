@@ -73,7 +73,7 @@ std::vector<KernelResult> KernelBench::run(const MatrixShape& shape, std::span<c
   const PackSpec& spec = rotation.spec;
   const Kernels& kernels = kernels_for(limits_.levels()[0].isa);
   GemmFn gemm = kernels.gemm[static_cast<size_t>(spec.kind)];
-  Unit unit = unit_for(act_format_for(spec.kind), units_of(kernels.limits));
+  ArithmeticUnit unit = arithmetic_unit_for(act_format_for(spec.kind), units_of(kernels.limits));
   PackedCopies weights(machine_, node_, rotation);
   std::vector<KernelResult> results;
   for (uint32_t m : rows) {

@@ -38,7 +38,7 @@ struct KernelResult {
   uint32_t k = 0;       // padded
   uint32_t copies = 0;  // of the weights in memory
   uint64_t bytes = 0;   // of packed weights that a product reads
-  Unit unit = Unit::kF32Fma;
+  ArithmeticUnit unit = ArithmeticUnit::kF32Fma;
   std::vector<double> seconds;  // of one product, each repetition
   std::vector<ContenderResult> others;
 

@@ -5,7 +5,7 @@
 #include <cctype>
 
 #include "bench/figure_text.h"
-#include "bench/statistics.h"
+#include "bench/spread.h"
 
 namespace hearth {
 namespace {
@@ -76,7 +76,7 @@ Cells kernel_cells(uint32_t threads, const KernelResult& result, const LimitSamp
                  {"rate", reads ? giga_text(f.bytes_per_second) + " GB/s"
                                 : giga_text(f.ops_per_second) + " GOPS"},
                  {"share", percent_text(reads ? f.read_share : f.peak_share)},
-                 {"of", reads ? "read" : unit_name(result.unit)}};
+                 {"of", reads ? "read" : arithmetic_unit_name(result.unit)}};
   for (const std::string& name : others) {
     const ContenderResult* other = find_other(result, name);
     cells.emplace_back("of " + name, other ? percent_text(share_of(result, *other).median) : "-");
@@ -100,7 +100,7 @@ Cells kernel_csv(const KernelResult& result, const LimitSample& best,
                  {"gb_per_second", csv_number(f.bytes_per_second * 1e-9)},
                  {"read_share", csv_number(f.read_share)},
                  {"gops", csv_number(f.ops_per_second * 1e-9)},
-                 {"unit", unit_name(result.unit)},
+                 {"unit", arithmetic_unit_name(result.unit)},
                  {"peak_share", csv_number(f.peak_share)}};
   for (const std::string& name : others) {
     const ContenderResult* other = find_other(result, name);
@@ -124,7 +124,10 @@ void kernel_json(Json& json, const KernelResult& result, const LimitSample& best
   json.key("operations").real(result.operations());
   add_times(json, result.seconds);
   json.key("gb_per_second").real(f.bytes_per_second * 1e-9).key("read_share").real(f.read_share);
-  json.key("gops").real(f.ops_per_second * 1e-9).key("unit").text(unit_name(result.unit));
+  json.key("gops")
+      .real(f.ops_per_second * 1e-9)
+      .key("unit")
+      .text(arithmetic_unit_name(result.unit));
   json.key("peak_share").real(f.peak_share);
   json.key("bound").text(f.bound_by_reading ? "reading" : "arithmetic");
   json.key("against").array();

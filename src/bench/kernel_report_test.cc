@@ -34,7 +34,7 @@ KernelResult gemm() {
   result.shape = {151936, 2560, weight_type(DType::kQ8_0), "head"};
   result.m = 512;
   result.rows = 16000;
-  result.unit = Unit::kInt8Dot;
+  result.unit = ArithmeticUnit::kInt8Dot;
   result.seconds = {0.1};
   result.others.clear();
   return result;

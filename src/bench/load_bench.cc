@@ -31,18 +31,18 @@ struct Seating {
 
 }  // namespace
 
-LoadBench::LoadBench(const GgufFile& file, Isa isa, LoadHooks hooks)
-    : file_(file), isa_(isa), hooks_(std::move(hooks)), file_bytes_(matrix_bytes(file)) {}
+LoadBench::LoadBench(const OpenedModel& model, Isa isa, LoadHooks hooks)
+    : model_(model), isa_(isa), hooks_(std::move(hooks)) {}
 
 uint64_t LoadBench::cached_bytes() const {
   uint64_t bytes = 0;
-  for (size_t p = 0; p < file_.part_count(); ++p) bytes += file_.part(p).file.cached_bytes();
+  for (const MappedFile& file : model_.source.files()) bytes += file.cached_bytes();
   return bytes;
 }
 
 void LoadBench::read_through(const Machine& machine) {
   // Packed weights take about as much as the file again.
-  uint64_t needed = 2 * file_.file_bytes();
+  uint64_t needed = 2 * model_.source.file_bytes();
   if (machine.memory_available != 0 && machine.memory_available < needed) {
     hooks_.note(fmt::format(
         "the file and what is packed of it take about {}, and {} are available: the file "
@@ -53,8 +53,7 @@ void LoadBench::read_through(const Machine& machine) {
   // No page is smaller.
   constexpr size_t kPage = 4096, kStep = size_t{4} << 20;
   uint64_t sum = 0;
-  for (size_t p = 0; p < file_.part_count(); ++p) {
-    const MappedFile& file = file_.part(p).file;
+  for (const MappedFile& file : model_.source.files()) {
     for (size_t at = 0; at < file.bytes().size(); at += kStep) {
       if (hooks_.interrupted()) return;
       size_t end = std::min(at + kStep, file.bytes().size());
@@ -73,23 +72,23 @@ void LoadBench::read_through(const Machine& machine) {
 LoadResult LoadBench::run(const Machine& machine, const EngineOptions& options,
                           uint32_t repetitions) {
   LoadResult result;
-  result.file_bytes = file_bytes_;
-  uint64_t cached = file_.file_bytes();
+  result.file_bytes = model_.spec.matrix_bytes();
+  uint64_t cached = model_.source.file_bytes();
   for (uint32_t r = 0; r < repetitions && !hooks_.interrupted(); ++r) {
     doing_ = fmt::format("{} of {}", r + 1, repetitions);
     if (!repeat(machine, options, &result)) break;
     cached = std::min(cached, cached_bytes());
   }
-  if (was_cached_ && cached < file_.file_bytes()) {
+  if (was_cached_ && cached < model_.source.file_bytes()) {
     hooks_.note(
         fmt::format("{} of the file did not stay in the page cache: the disk is measured with it",
-                    bytes_text(file_.file_bytes() - cached)));
+                    bytes_text(model_.source.file_bytes() - cached)));
   }
   return result;
 }
 
 void LoadBench::end_turn() {
-  progress_ += file_bytes_;
+  progress_ += model_.spec.matrix_bytes();
   hooks_.progress(progress_, doing_);
 }
 
@@ -100,10 +99,11 @@ bool LoadBench::repeat(const Machine& machine, const EngineOptions& options, Loa
   {
     PeakMemory peak;
     double start = steady_seconds();
-    Engine engine(file_, machine, isa_, options, [&](size_t done, size_t) { report(done); });
+    Engine engine(model_.source, model_.spec, machine, isa_, options,
+                  [&](size_t done, size_t) { report(done); });
     repetition.seconds = steady_seconds() - start;
     repetition.peak_bytes = peak.bytes();
-    repetition.packing_seconds = engine.packing_seconds();
+    repetition.packing_seconds = engine.model()->packing_seconds();
     for (const NodeMemory& node : engine.node_memory()) repetition.huge_bytes += node.huge;
     result->packed_bytes = engine.memory().weights;
     result->planned_bytes = engine.memory().total();
@@ -113,7 +113,7 @@ bool LoadBench::repeat(const Machine& machine, const EngineOptions& options, Loa
   end_turn();
   if (hooks_.interrupted()) return false;
   Team team(seating->placement, TeamOptions{.pin_caller = true});
-  FileCopy copy(file_, machine, seating->shards, seating->binding);
+  FileCopy copy(model_.source, model_.spec, machine, seating->shards, seating->binding);
   repetition.copying_seconds = copy.run(team, seating->member_shards, report);
   repetition.copy_huge_bytes = copy.huge_bytes();
   end_turn();

@@ -15,8 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/engine.h"
-#include "formats/gguf.h"
+#include "engine/open_model.h"
 #include "topology/machine.h"
 
 namespace hearth {
@@ -51,8 +50,8 @@ struct LoadHooks {
 
 class LoadBench {
  public:
-  // `file` outlives it.
-  LoadBench(const GgufFile& file, Isa isa, LoadHooks hooks);
+  // `model` outlives it.
+  LoadBench(const OpenedModel& model, Isa isa, LoadHooks hooks);
 
   // Reads the file once, so that it is in the page cache; where the machine has not the memory for
   // that, notes it and reads nothing.
@@ -63,8 +62,8 @@ class LoadBench {
   LoadResult run(const Machine& machine, const EngineOptions& options, uint32_t repetitions);
 
   // What one repetition adds to the progress, and what read_through() does.
-  uint64_t repetition_bytes() const { return 2 * file_bytes_; }
-  uint64_t whole_bytes() const { return file_.file_bytes(); }
+  uint64_t repetition_bytes() const { return 2 * model_.spec.matrix_bytes(); }
+  uint64_t whole_bytes() const { return model_.source.file_bytes(); }
 
  private:
   // False where somebody interrupted between the turns.
@@ -72,10 +71,9 @@ class LoadBench {
   void end_turn();
   uint64_t cached_bytes() const;
 
-  const GgufFile& file_;
+  const OpenedModel& model_;
   Isa isa_;
   LoadHooks hooks_;
-  uint64_t file_bytes_;
   uint64_t progress_ = 0;  // of what is done
   std::string doing_;
   bool was_cached_ = false;  // all of the file

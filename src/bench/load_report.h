@@ -6,7 +6,7 @@
 
 #include "bench/cells.h"
 #include "bench/load_bench.h"
-#include "bench/statistics.h"
+#include "bench/spread.h"
 #include "text/json.h"
 
 namespace hearth {

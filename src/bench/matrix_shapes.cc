@@ -2,29 +2,8 @@
 
 #include <algorithm>
 
-#include "base/error.h"
-
 namespace hearth {
 namespace {
-
-struct Role {
-  std::string_view tensor;  // after "blk.N."; whole for the head
-  std::string_view name;
-};
-constexpr std::string_view kHead = "output.weight", kTable = "token_embd.weight";
-constexpr Role kRoles[] = {{"attn_q.weight", "q"},      {"attn_k.weight", "k"},
-                           {"attn_v.weight", "v"},      {"attn_output.weight", "o"},
-                           {"ffn_gate.weight", "gate"}, {"ffn_up.weight", "up"},
-                           {"ffn_down.weight", "down"}, {kHead, "head"}};
-// More than any model has, and padded sizes stay far from the ends of 32 bits.
-constexpr uint64_t kMostOfAnAxis = uint64_t{1} << 24;
-
-bool is_role(const GgufTensor& tensor, const Role& role, bool tied) {
-  if (tensor.dims.size() != 2) return false;
-  if (role.tensor == kHead) return tensor.name == (tied ? kTable : kHead);
-  return tensor.name.starts_with("blk.") && tensor.name.ends_with(role.tensor) &&
-         tensor.name[tensor.name.size() - role.tensor.size() - 1] == '.';
-}
 
 void add_role(MatrixShape shape, std::vector<MatrixShape>* shapes) {
   for (MatrixShape& known : *shapes) {
@@ -47,31 +26,25 @@ std::vector<WeightType> weight_types() {
   return types;
 }
 
-std::vector<MatrixShape> matrix_shapes(const GgufFile& file, std::span<const WeightType> types) {
-  bool tied = file.find_tensor(kHead) == nullptr;
-  std::vector<MatrixShape> shapes;
-  for (const Role& role : kRoles) {
-    for (const GgufTensor& tensor : file.tensors()) {
-      if (!is_role(tensor, role, tied)) continue;
-      if (std::max(tensor.rows(), tensor.dims[0]) > kMostOfAnAxis) {
-        fail(ErrorCode::kUnsupported,
-             "{}: {} is {} x {}, and at most {} of each are measured: name another model file",
-             file.name(), tensor.name, tensor.rows(), tensor.dims[0], kMostOfAnAxis);
-      }
-      WeightType own = weight_type(tensor.dtype);
-      std::span<const WeightType> in = types.empty() ? std::span(&own, 1) : types;
-      for (const WeightType& type : in) {
-        add_role({static_cast<uint32_t>(tensor.rows()), static_cast<uint32_t>(tensor.dims[0]), type,
-                  std::string(role.name)},
-                 &shapes);
-      }
-    }
+std::vector<MatrixShape> matrix_shapes(const ModelSpec& spec, std::span<const WeightType> types) {
+  std::vector<const WeightSpec*> matrices;
+  for (const WeightSpec& weight : spec.weights) {
+    bool table = weight.role == WeightRole::kEmbedding;
+    if (weight.is_matrix() && !table) matrices.push_back(&weight);
   }
-  if (shapes.empty()) {
-    fail(ErrorCode::kUnsupported,
-         "{} has no matrices by the names of a dense decoder (blk.0.attn_q.weight and so on): "
-         "name another model file",
-         file.name());
+  if (spec.head().role == WeightRole::kEmbedding) matrices.push_back(&spec.head());
+  auto order = [](const WeightSpec* weight) {
+    return weight->role == WeightRole::kEmbedding ? WeightRole::kHead : weight->role;
+  };
+  std::stable_sort(matrices.begin(), matrices.end(),
+                   [&](const WeightSpec* a, const WeightSpec* b) { return order(a) < order(b); });
+  std::vector<MatrixShape> shapes;
+  for (const WeightSpec* weight : matrices) {
+    WeightType own = weight_type(weight->dtype);
+    std::span<const WeightType> in = types.empty() ? std::span(&own, 1) : types;
+    for (const WeightType& type : in) {
+      add_role({weight->rows, weight->k, type, role_name(order(weight))}, &shapes);
+    }
   }
   return shapes;
 }

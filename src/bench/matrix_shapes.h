@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/gguf.h"
+#include "models/model_spec.h"
 #include "tensor/dtype.h"
 #include "tensor/pack_spec.h"
 
@@ -32,11 +32,10 @@ struct MatrixShape {
   bool operator==(const MatrixShape&) const = default;
 };
 
-// The distinct shapes of q, k, v, o, gate, up, down and head (output.weight, or the embedding table
-// that is the head too), in the order of a layer; a shape that several of them have stands once.
-// `types`: each shape in each of them; empty: in the file's own. Throws (kUnsupported) where the
-// file has none of these, or one that is longer or wider than any model's.
-std::vector<MatrixShape> matrix_shapes(const GgufFile& file, std::span<const WeightType> types);
+// The distinct shapes of the model's matrices but the embedding table (which is there as the head
+// where it is one), by role in the order of WeightRole; a shape that several roles have stands
+// once. `types`: each shape in each of them; empty: in the source's own.
+std::vector<MatrixShape> matrix_shapes(const ModelSpec& spec, std::span<const WeightType> types);
 
 // What is measured of a matrix. Rows and k are padded as packing pads them. A matrix that is larger
 // than kWholeMatrix and than all that is rotated over is measured in its first rows.

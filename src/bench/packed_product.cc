@@ -68,7 +68,7 @@ double PackedProduct::run(uint32_t count) {
 void PackedProduct::work(uint32_t member, uint32_t epoch, const WeightView& weights) noexcept {
   auto* out = reinterpret_cast<float*>(out_.data());
   run_tasks(
-      tasks_, m_, [&](uint32_t count) { return next_.next_run(epoch, count, team_.size()); },
+      tasks_, m_, [&](uint32_t count) { return next_.next_several(epoch, count, team_.size()); },
       [&](const PanelRange& panels, uint32_t row) {
         gemm_({weights, panels.panel0, panels.panels, 0, weights_.spec().blocks(),
                act_rows(x_.a, row, 0), std::min(kTaskRows, m_ - row),

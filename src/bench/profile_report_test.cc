@@ -8,7 +8,7 @@ namespace {
 TEST(ProfileReport, ShowsOpsAndThreads) {
   ProfileRow head{"logits", 4, {0, 0.5, 0.25}, {0, 0.6, 0.25}, {}};
   head.work.bytes = 30'000'000'000;
-  head.work.of(Unit::kInt8Dot) = 60'000'000'000;
+  head.work.of(ArithmeticUnit::kInt8Dot) = 60'000'000'000;
   ProfileSummary summary;
   summary.runs = 2;
   summary.tokens = 8;
@@ -18,7 +18,7 @@ TEST(ProfileReport, ShowsOpsAndThreads) {
   summary.by_threads = {{0, 0.6, 0.15}, {0.05, 0.4, 0.35}};
   LimitSample best;
   best.read = 80e9;
-  best.ops[static_cast<size_t>(Unit::kInt8Dot)] = 1000e9;
+  best.ops[static_cast<size_t>(ArithmeticUnit::kInt8Dot)] = 1000e9;
   std::string text = profile_markdown("decode of 4", summary, best);
   EXPECT_NE(text.find("decode of 4: 2 steps, 8 tokens, 1.00 s"), std::string::npos) << text;
   // 30 GB in 0.75 s: half of 80 GB/s; 60 GOP at 1000 GOPS would take less.

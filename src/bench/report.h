@@ -37,9 +37,9 @@ struct BenchPlan {
 struct BenchRun {
   uint32_t threads = 0;
   BenchPlan plan;
-  uint32_t context = 0;       // positions of a sequence
-  MemoryUse memory;           // of the engine
-  Unit unit = Unit::kF32Fma;  // of the model at this level
+  uint32_t context = 0;                           // positions of a sequence
+  MemoryUse memory;                               // of the engine
+  ArithmeticUnit unit = ArithmeticUnit::kF32Fma;  // of the model at this level
   ReadBufferInfo buffer;
   std::vector<LevelLimits> limits;  // with a model: of its level alone
   std::vector<CaseResult> results;

@@ -22,7 +22,7 @@ Cells csv_limits(const BenchReport& report, const BenchRun& run, const LevelLimi
                   {"samples", csv_number(uint64_t{level.samples.size()})},
                   {"read_buffer_bytes", csv_number(run.buffer.bytes)},
                   {"read_gb_per_second", csv_number(level.best.read * 1e-9)}});
-  for (size_t i = 0; i < kUnits; ++i) {
+  for (size_t i = 0; i < kArithmeticUnits; ++i) {
     double ops = level.best.ops[i];
     cells.emplace_back(kUnitKeys[i], ops > 0 ? csv_number(ops * 1e-9) : "");
   }
@@ -85,7 +85,7 @@ Cells csv_result(const BenchReport& report, const BenchRun& run, const CaseResul
                   {"read_share_with_kv", of_decode(reading.share_with_kv)},
                   {"operations", csv_number(result.work.ops())},
                   {"gops", csv_number(f.ops_per_second * 1e-9)},
-                  {"unit", unit_name(run.unit)},
+                  {"unit", arithmetic_unit_name(run.unit)},
                   {"peak_share", csv_number(f.peak_share)},
                   {"read_limit_gb_per_second", csv_number(best.read * 1e-9)},
                   {"unit_limit_gops", csv_number(best.ops[static_cast<size_t>(run.unit)] * 1e-9)},

@@ -35,13 +35,13 @@ void add_level(Json& json, const LevelLimits& level) {
   for (const LimitSample& sample : level.samples) rates.push_back(sample.read * 1e-9);
   json.object().key("isa").text(isa_name(level.isa)).key("samples").number(level.samples.size());
   json.key("read_gb_per_second").real(level.best.read * 1e-9);
-  for (size_t i = 0; i < kUnits; ++i) {
+  for (size_t i = 0; i < kArithmeticUnits; ++i) {
     json.key(kUnitKeys[i]);
     real_or_null(json, level.best.ops[i] * 1e-9);
   }
   json.key("sampled").object();
   add_spread(json, "read_gb_per_second", spread_of(std::move(rates)));
-  for (size_t i = 0; i < kUnits; ++i) {
+  for (size_t i = 0; i < kArithmeticUnits; ++i) {
     if (level.best.ops[i] == 0) continue;
     std::vector<double> ops;
     for (const LimitSample& sample : level.samples) ops.push_back(sample.ops[i] * 1e-9);
@@ -70,7 +70,7 @@ void add_reading(Json& json, const CaseResult& result, const Figures::Reading& r
 void add_computing(Json& json, const BenchRun& run, const CaseResult& result, const Figures& f) {
   json.key("computing").object().key("operations").real(result.work.ops());
   json.key("attention_operations").real(result.work.attention_ops);
-  json.key("gops").real(f.ops_per_second * 1e-9).key("unit").text(unit_name(run.unit));
+  json.key("gops").real(f.ops_per_second * 1e-9).key("unit").text(arithmetic_unit_name(run.unit));
   json.key("share").real(f.peak_share).key("mixed_share").real(f.mixed_peak_share);
   json.key("share_beside").real(f.peak_share_beside).end_object();
 }

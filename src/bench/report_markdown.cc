@@ -25,7 +25,7 @@ Cells prefill_cells(const BenchRun& run, const CaseResult& result) {
           {"min .. max", spread_text(f.tokens_per_second)},
           {"first token", duration_figure(f.seconds)},
           {"GOPS", giga_text(f.ops_per_second)},
-          {fmt::format("of {}", unit_name(run.unit)), percent_text(f.peak_share)}};
+          {fmt::format("of {}", arithmetic_unit_name(run.unit)), percent_text(f.peak_share)}};
 }
 
 Cells decode_cells(const BenchRun& run, const CaseResult& result) {
@@ -41,16 +41,16 @@ Cells decode_cells(const BenchRun& run, const CaseResult& result) {
           {"of read", percent_text(f.reading->share)},
           {"with KV", percent_text(f.reading->share_with_kv)},
           {"GOPS", giga_text(f.ops_per_second)},
-          {fmt::format("of {}", unit_name(run.unit)), percent_text(f.peak_share)}};
+          {fmt::format("of {}", arithmetic_unit_name(run.unit)), percent_text(f.peak_share)}};
 }
 
 Cells limit_cells(const BenchRun& run, const LevelLimits& level) {
   Cells cells = {{"threads", fmt::format("{}", run.threads)},
                  {"kernels", isa_name(level.isa)},
                  {"read GB/s", giga_text(level.best.read)}};
-  for (size_t i = 0; i < kUnits; ++i) {
+  for (size_t i = 0; i < kArithmeticUnits; ++i) {
     double ops = level.best.ops[i];
-    cells.emplace_back(fmt::format("{} GOPS", unit_name(static_cast<Unit>(i))),
+    cells.emplace_back(fmt::format("{} GOPS", arithmetic_unit_name(static_cast<ArithmeticUnit>(i))),
                        ops > 0 ? giga_text(ops) : "-");
   }
   cells.emplace_back("best of", fmt::format("{}", level.samples.size()));

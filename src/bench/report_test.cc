@@ -32,7 +32,7 @@ BenchReport with_model() {
   report.isa = Isa::kAvx2;
   report.kv_type = "f16";
   BenchRun& run = report.runs[0];
-  run.unit = Unit::kInt8Dot;
+  run.unit = ArithmeticUnit::kInt8Dot;
   run.memory = {1 << 20, 2 << 20, 3 << 20, 4 << 20, 5 << 20};
   CaseResult prefill;
   prefill.what = {Phase::kPrefill, 512, 1, 64};

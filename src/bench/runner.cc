@@ -14,7 +14,7 @@ namespace {
 LimitSample mean(const LimitSample& a, const LimitSample& b) {
   LimitSample sample;
   sample.read = (a.read + b.read) / 2;
-  for (size_t i = 0; i < kUnits; ++i) sample.ops[i] = (a.ops[i] + b.ops[i]) / 2;
+  for (size_t i = 0; i < kArithmeticUnits; ++i) sample.ops[i] = (a.ops[i] + b.ops[i]) / 2;
   return sample;
 }
 
@@ -41,10 +41,10 @@ EngineOptions options_for(std::span<const BenchCase> cases) {
   return options;
 }
 
-BenchRunner::BenchRunner(Engine& engine, TeamLimits& limits, const ModelWork& work,
+BenchRunner::BenchRunner(Engine& engine, TeamLimits& limits, const WorkGraph& work,
                          BenchHooks hooks)
     : engine_(engine), limits_(limits), work_(work), hooks_(std::move(hooks)) {
-  tokens_ = bench_tokens(engine.options().prefill_rows, engine.config().vocabulary, 1);
+  tokens_ = bench_tokens(engine.options().prefill_rows, engine.spec().hyper.vocabulary, 1);
 }
 
 CaseResult BenchRunner::run(const BenchCase& what, uint32_t repetitions) {
@@ -140,7 +140,7 @@ bool BenchRunner::step(std::span<const StepRequest> requests, uint32_t tokens) {
 
 // No token where the logits are no numbers: what such a model costs can be told nevertheless.
 void BenchRunner::choose(std::span<const StepRequest> requests) {
-  uint32_t vocabulary = engine_.config().vocabulary, row = 0;
+  uint32_t vocabulary = engine_.spec().hyper.vocabulary, row = 0;
   uint32_t needed = sampler_.best_needed(vocabulary);
   for (const StepRequest& request : requests) {
     if (request.want != Want::kLast) continue;

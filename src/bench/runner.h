@@ -39,7 +39,7 @@ EngineOptions options_for(std::span<const BenchCase> cases);
 class BenchRunner {
  public:
   // The engine was made with options_for() the cases it is to run; `limits` measures its team.
-  BenchRunner(Engine& engine, TeamLimits& limits, const ModelWork& work, BenchHooks hooks);
+  BenchRunner(Engine& engine, TeamLimits& limits, const WorkGraph& work, BenchHooks hooks);
 
   // Cases that run from now on are profiled.
   void set_profiling(bool on) { profiling_ = on; }
@@ -61,7 +61,7 @@ class BenchRunner {
 
   Engine& engine_;
   TeamLimits& limits_;
-  const ModelWork& work_;
+  WorkGraph work_;
   BenchHooks hooks_;
   std::vector<int32_t> tokens_;
   Sampler sampler_{SamplingParams{}};

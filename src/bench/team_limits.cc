@@ -74,8 +74,8 @@ TeamLimits::TeamLimits(Team& team, const Machine& machine, const Placement& plac
   }
   touch();
   for (Isa isa : isas) {
-    std::array<size_t, kUnits>& rounds = rounds_.emplace_back();
-    for (size_t i = 0; i < kUnits; ++i) {
+    std::array<size_t, kArithmeticUnits>& rounds = rounds_.emplace_back();
+    for (size_t i = 0; i < kArithmeticUnits; ++i) {
       rounds[i] = rounds_of_a_chunk(kernels_for(isa).limits.unit[i]);
     }
     levels_.push_back({isa, {}, {}});
@@ -129,7 +129,7 @@ void TeamLimits::sample() {
     LimitSample& best = levels_[i].best;
     LimitSample sample;
     sample.read = read_rate(loops.read, &best.read);
-    for (size_t u = 0; u < kUnits; ++u) {
+    for (size_t u = 0; u < kArithmeticUnits; ++u) {
       if (rounds_[i][u] > 0) {
         sample.ops[u] = ops_rate(loops.unit[u], rounds_[i][u], &best.ops[u]);
       }

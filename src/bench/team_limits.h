@@ -31,12 +31,13 @@
 namespace hearth {
 
 // What reports call the rates of LimitSample::ops, in 1e9 operations a second.
-inline constexpr const char* kUnitKeys[kUnits] = {"f32_fma_gops", "bf16_dot_gops", "int8_dot_gops",
-                                                  "int16_dot_gops"};
+inline constexpr const char* kUnitKeys[kArithmeticUnits] = {"f32_fma_gops", "bf16_dot_gops",
+                                                            "int8_dot_gops", "int16_dot_gops"};
 
 struct LimitSample {
-  double read = 0;                   // bytes a second
-  std::array<double, kUnits> ops{};  // operations a second by Unit; 0: the level lacks it
+  double read = 0;  // bytes a second
+  std::array<double, kArithmeticUnits>
+      ops{};  // operations a second by arithmetic unit; 0: the level lacks it
 };
 
 // Of one ISA level.
@@ -89,8 +90,8 @@ class TeamLimits {
   std::vector<uint32_t> member_buffers_;
   std::vector<std::unique_ptr<ReadBuffer>> buffers_;
   ReadBufferInfo buffer_;
-  ChunkCounter next_;                               // of operations
-  std::vector<std::array<size_t, kUnits>> rounds_;  // of a chunk, by level and unit
+  ChunkCounter next_;                                         // of operations
+  std::vector<std::array<size_t, kArithmeticUnits>> rounds_;  // of a chunk, by level and unit
   std::vector<LevelLimits> levels_;
 };
 

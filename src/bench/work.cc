@@ -3,32 +3,50 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
-#include <string_view>
 
 #include "graph/op_work.h"
-#include "kernels/gemm/gemm.h"
+#include "graph/step_view.h"
 
 namespace hearth {
 namespace {
 
-constexpr std::string_view kTable = "token_embd.weight", kHead = "output.weight";
+// The work of all nodes in a step of `sequences` sequences of `rows` tokens each behind `depth`.
+struct StepWork {
+  double source_bytes = 0;
+  uint64_t kv_bytes = 0;
+  UnitOps gemm_ops{};
+  double attention_ops = 0;
+};
 
-// Tables that are read with the configuration, not by a step.
-bool is_frequencies(std::string_view name) {
-  return name == "rope_freqs.weight" || name.find("attn_rot_embd") != std::string_view::npos;
-}
-
-UnitOps matrix_ops(const GgufTensor& tensor, const UnitSet& units) {
-  UnitOps ops{};
-  if (tensor.dims.size() < 2) return ops;
-  Unit unit = unit_for(act_format_for(pack_kind_for(tensor.dtype)), units);
-  ops[static_cast<size_t>(unit)] = 2.0 * static_cast<double>(tensor.n_elements);
-  return ops;
-}
-
-void add(UnitOps* sum, const UnitOps& ops, double times) {
-  for (size_t i = 0; i < kUnits; ++i) (*sum)[i] += times * ops[i];
+StepWork count_step(const WorkGraph& model, const BenchCase& what, uint32_t rows,
+                    uint32_t logit_rows) {
+  std::vector<StepItem> items;
+  for (uint32_t s = 0; s < what.sequences; ++s) items.push_back({s * rows, rows, what.depth, {}});
+  StepSizes step{.graph = model.graph,
+                 .items = items,
+                 .rows = rows * what.sequences,
+                 .outputs = logit_rows,
+                 .logit_rows = logit_rows,
+                 .kv_type = model.kv_type,
+                 .units = model.units};
+  StepWork work;
+  for (const GraphNode& node : model.graph.nodes) {
+    for (const auto& op : node.instances) {
+      OpLoad load = op->load(step);
+      work.source_bytes += load.source_bytes;
+      for (const OpLoad::Reads& reads : load.reads) work.kv_bytes += reads.kv;
+      if (load.attention_operations > 0) {
+        work.attention_ops += static_cast<double>(load.attention_operations);
+        continue;
+      }
+      for (size_t u = 0; u < kArithmeticUnits; ++u) {
+        work.gemm_ops[u] += static_cast<double>(load.operations[u]);
+      }
+    }
+  }
+  return work;
 }
 
 }  // namespace
@@ -55,54 +73,32 @@ std::string case_text(const BenchCase& what) {
   return text;
 }
 
-Unit ModelWork::unit() const {
-  UnitOps ops = body_ops;
-  add(&ops, head_ops, 1);
-  return static_cast<Unit>(std::max_element(ops.begin(), ops.end()) - ops.begin());
-}
-
-ModelWork count_model(const GgufFile& file, const DecoderConfig& config, KvType kv_type,
-                      const UnitSet& units) {
-  ModelWork work;
-  bool tied = file.find_tensor(kHead) == nullptr;
-  for (const GgufTensor& tensor : file.tensors()) {
-    if (tensor.name == (tied ? kTable : kHead)) {
-      work.head_bytes = tensor.n_bytes();
-      work.head_ops = matrix_ops(tensor, units);
-    } else if (tensor.name == kTable) {
-      work.table_row_bytes = tensor.n_bytes() / tensor.rows();
-    } else if (!is_frequencies(tensor.name)) {
-      work.body_bytes += tensor.n_bytes();
-      add(&work.body_ops, matrix_ops(tensor, units), 1);
-    }
-  }
-  work.pair_ops = 4.0 * config.layers * config.heads * config.head_dim;
-  work.attention_unit = unit_for(kv_type, units);
-  work.position_bytes = uint64_t{config.layers} * config.kv_heads * 2 *
-                        kv_half_bytes(kv_type, config.head_dim) / kPagePositions;
-  work.window = config.window;
-  return work;
+ArithmeticUnit WorkGraph::unit() const {
+  UnitOps ops = count_step(*this, {}, 1, 1).gemm_ops;
+  return static_cast<ArithmeticUnit>(std::max_element(ops.begin(), ops.end()) - ops.begin());
 }
 
 double CaseWork::ops() const {
   return std::accumulate(gemm_ops.begin(), gemm_ops.end(), attention_ops);
 }
 
-CaseWork count_case(const ModelWork& model, const BenchCase& what) {
+CaseWork count_case(const WorkGraph& model, const BenchCase& what) {
   CaseWork work;
   bool decode = what.phase == Phase::kDecode;
-  auto tokens = static_cast<double>(what.all_tokens());
-  uint64_t pairs = what.sequences * visible(what.depth, what.tokens, model.window).pairs;
-  add(&work.gemm_ops, model.body_ops, tokens);
-  add(&work.gemm_ops, model.head_ops, decode ? tokens : what.sequences);
-  work.attention_ops = static_cast<double>(pairs) * model.pair_ops;
-  work.attention_unit = model.attention_unit;
-  if (decode && what.tokens > 0) {
-    work.steps = what.tokens;
-    work.weight_bytes =
-        model.body_bytes + model.head_bytes + what.sequences * model.table_row_bytes;
-    work.kv_bytes = pairs * model.position_bytes / what.tokens;
+  // Operations add up over rows, whatever steps these come in.
+  StepWork all = count_step(model, what, what.tokens, what.sequences * (decode ? what.tokens : 1));
+  work.gemm_ops = all.gemm_ops;
+  work.attention_ops = all.attention_ops;
+  work.attention_unit = arithmetic_unit_for(model.kv_type, model.units);
+  if (!decode || what.tokens == 0) return work;
+  work.steps = what.tokens;
+  work.weight_bytes =
+      static_cast<uint64_t>(std::llround(count_step(model, what, 1, what.sequences).source_bytes));
+  BenchCase at = what;
+  for (uint32_t step = 0; step < what.tokens; ++step, ++at.depth) {
+    work.kv_bytes += count_step(model, at, 1, what.sequences).kv_bytes;
   }
+  work.kv_bytes /= what.tokens;
   return work;
 }
 

@@ -2,123 +2,140 @@
 
 #include <gtest/gtest.h>
 
-#include "formats/gguf_writer.h"
 #include "kernels/kernels.h"
+#include "models/layers.h"
+#include "models/test_source.h"
 
 namespace hearth {
 namespace {
 
-constexpr uint32_t kWidth = 256, kVocabulary = 100;
+constexpr ArithmeticUnitSet kAllUnits{true, true, true, true};
 
-void add(GgufWriter* writer, const char* name, uint32_t rows, uint32_t k, DType dtype) {
-  std::vector<std::byte> bytes(rows * row_bytes(dtype, k));
-  writer->add_tensor(name, {k, rows}, dtype, bytes);
+size_t index(ArithmeticUnit unit) { return static_cast<size_t>(unit); }
+
+// Two layers with matrices of every kind: Q8_0 has 34 bytes for 32 weights, Q4_K 144 and Q6_K 210
+// for 256.
+TestSource small_source(bool tied, uint32_t window = 0) {
+  TestSource source = llama_source({.layers = 2,
+                                    .width = 256,
+                                    .key_length = 32,
+                                    .value_length = 64,
+                                    .window = window,
+                                    .tied = tied});
+  for (uint32_t layer : {0, 1}) {
+    source.add(layer_tensor(layer, "attn_q.weight"), {256, 128}, DType::kQ8_0);
+    source.add(layer_tensor(layer, "attn_k.weight"), {256, 64}, DType::kQ8_0);
+    source.add(layer_tensor(layer, "attn_v.weight"), {256, 128}, DType::kQ8_0);
+    source.add(layer_tensor(layer, "attn_output.weight"), {256, 256}, DType::kF32);
+    source.add(layer_tensor(layer, "ffn_gate.weight"), {256, 96}, DType::kQ4_K);
+    source.add(layer_tensor(layer, "ffn_up.weight"), {256, 96}, DType::kQ4_K);
+    source.add(layer_tensor(layer, "ffn_down.weight"), {96, 256}, DType::kBF16);
+  }
+  source.add("token_embd.weight", {256, 100}, DType::kF16);
+  if (!tied) source.add("output.weight", {256, 100}, DType::kQ6_K);
+  source.add("blk.0.attn_rot_embd.weight", {16});  // a table that no step reads
+  return source;
 }
 
-// One matrix of each kind, a norm, a table of frequencies, the embedding; a head where not tied.
-GgufFile small_file(bool tied) {
-  GgufWriter writer;
-  writer.set("general.architecture", "llama");
-  add(&writer, "token_embd.weight", kVocabulary, kWidth, DType::kF16);
-  add(&writer, "blk.0.attn_q.weight", 64, kWidth, DType::kQ8_0);
-  add(&writer, "blk.0.ffn_up.weight", 96, kWidth, DType::kQ4_K);
-  add(&writer, "blk.0.ffn_down.weight", 32, kWidth, DType::kBF16);
-  std::vector<float> norm(kWidth), frequencies(8);
-  writer.add_tensor("output_norm.weight", {kWidth}, norm);
-  writer.add_tensor("rope_freqs.weight", {8}, frequencies);
-  if (!tied) add(&writer, "output.weight", kVocabulary, kWidth, DType::kQ6_K);
-  return GgufFile::parse(writer.finish(), "small");
+constexpr uint64_t kLayerBytes = 320 * 8 * 34 + 256 * 1024 + 192 * 144 + 256 * 192;
+// Of a token, in both layers.
+constexpr double kInt8Ops = 2 * 2.0 * 256 * (320 + 192), kBf16Ops = 2 * 2.0 * 256 * 96,
+                 kF32Ops = 2 * 2.0 * 256 * 256, kHeadOps = 2.0 * 256 * 100;
+// Of a query and a key in all layers and heads; of a position's keys and values in f16.
+constexpr double kPairOps = 2 * 4 * 2.0 * (32 + 64);
+constexpr uint64_t kPositionBytes = 2 * 2 * (32 + 64) * 2;
+
+class CountCase : public testing::Test {
+ protected:
+  CaseWork count(const BenchCase& what, bool tied = false, uint32_t window = 0) {
+    TestModel model(small_source(tied, window));
+    std::vector<CutAxis> axes = cut_axes(model.spec(), std::vector<uint32_t>(shards, 1));
+    WeightTable weights(model.spec(), axes);
+    Graph graph = build_graph(model.spec(), weights, even_plan(what.phase, 16, shards, groups, 4),
+                              kernels_for(Isa::kReference), {.outputs = 16});
+    WorkGraph walked{graph, kv_type, units};
+    unit = walked.unit();
+    return count_case(walked, what);
+  }
+
+  uint32_t shards = 1, groups = 1;
+  KvType kv_type = KvType::kF16;
+  ArithmeticUnitSet units = kAllUnits;
+  ArithmeticUnit unit = ArithmeticUnit::kF32Fma;  // of the last count
+};
+
+TEST_F(CountCase, BytesOfTheSource) {
+  constexpr BenchCase kDecode{Phase::kDecode, 1, 1, 9};
+  CaseWork untied = count(kDecode);
+  EXPECT_EQ(untied.weight_bytes, 2 * kLayerBytes + 100 * 210 + 512);
+  EXPECT_EQ(untied.kv_bytes, 10 * kPositionBytes);
+  EXPECT_EQ(untied.attention_unit, ArithmeticUnit::kF32Fma);
+  // The table is read whole, and a row of it once more.
+  EXPECT_EQ(count(kDecode, true).weight_bytes, 2 * kLayerBytes + 100 * 512 + 512);
+  kv_type = KvType::kQ8_0;
+  CaseWork q8 = count(kDecode);
+  EXPECT_EQ(q8.kv_bytes, 10u * 2 * 2 * (34 + 2 * 34));
+  EXPECT_EQ(q8.attention_unit, ArithmeticUnit::kInt16Dot);
 }
 
-DecoderConfig small_config() {
-  DecoderConfig config;
-  config.layers = 3;
-  config.heads = 4;
-  config.kv_heads = 2;
-  config.head_dim = 32;
-  return config;
-}
-
-constexpr UnitSet kAllUnits{true, true, true, true};
-
-size_t index(Unit unit) { return static_cast<size_t>(unit); }
-
-// Q8_0 has 34 bytes for 32 weights, Q4_K 144 and Q6_K 210 for 256.
-constexpr uint64_t kBody = 64 * 8 * 34 + 96 * 144 + 32 * 512 + 256 * 4;
-
-TEST(CountModel, BytesOfTheFile) {
-  ModelWork untied = count_model(small_file(false), small_config(), KvType::kF16, kAllUnits);
-  EXPECT_EQ(untied.body_bytes, kBody);
-  EXPECT_EQ(untied.head_bytes, 100u * 210);
-  EXPECT_EQ(untied.table_row_bytes, 512u);
-  ModelWork tied = count_model(small_file(true), small_config(), KvType::kF16, kAllUnits);
-  EXPECT_EQ(tied.body_bytes, kBody);
-  EXPECT_EQ(tied.head_bytes, 100u * 512);
-  EXPECT_EQ(tied.table_row_bytes, 0u);
-  // K and V of 3 layers and 2 heads of 32 elements.
-  EXPECT_EQ(untied.position_bytes, 3u * 2 * 2 * 32 * 2);
-  ModelWork q8 = count_model(small_file(true), small_config(), KvType::kQ8_0, kAllUnits);
-  EXPECT_EQ(q8.position_bytes, 3u * 2 * 2 * (32 + 2));
-  EXPECT_EQ(untied.attention_unit, Unit::kF32Fma);
-  EXPECT_EQ(q8.attention_unit, Unit::kInt16Dot);
-}
-
-TEST(CountModel, OperationsByUnit) {
-  ModelWork work = count_model(small_file(false), small_config(), KvType::kF16, kAllUnits);
-  EXPECT_EQ(work.body_ops[index(Unit::kInt8Dot)], 2.0 * 256 * (64 + 96));
-  EXPECT_EQ(work.body_ops[index(Unit::kBf16Dot)], 2.0 * 256 * 32);
-  EXPECT_EQ(work.body_ops[index(Unit::kF32Fma)], 0);
-  EXPECT_EQ(work.head_ops[index(Unit::kInt8Dot)], 2.0 * 256 * 100);
-  EXPECT_EQ(work.pair_ops, 4.0 * 3 * 4 * 32);
-  EXPECT_EQ(work.unit(), Unit::kInt8Dot);
+TEST_F(CountCase, OperationsByUnit) {
+  constexpr BenchCase kDecode{Phase::kDecode, 1, 1, 0};
+  CaseWork work = count(kDecode);
+  EXPECT_EQ(work.gemm_ops[index(ArithmeticUnit::kInt8Dot)], kInt8Ops + kHeadOps);
+  EXPECT_EQ(work.gemm_ops[index(ArithmeticUnit::kBf16Dot)], kBf16Ops);
+  EXPECT_EQ(work.gemm_ops[index(ArithmeticUnit::kF32Fma)], kF32Ops);
+  EXPECT_EQ(work.attention_ops, kPairOps);
+  EXPECT_EQ(unit, ArithmeticUnit::kInt8Dot);
 
   // The embedding as the head is F16. A level without BF16 dot does BF16 by FMA too.
-  UnitSet reference = units_of(kernels_for(Isa::kReference).limits);
-  ModelWork tied = count_model(small_file(true), small_config(), KvType::kF16, reference);
-  EXPECT_EQ(tied.body_ops[index(Unit::kBf16Dot)], 0);
-  EXPECT_EQ(tied.body_ops[index(Unit::kF32Fma)], 2.0 * 256 * 32);
-  EXPECT_EQ(tied.head_ops[index(Unit::kF32Fma)], 2.0 * 256 * 100);
+  units = units_of(kernels_for(Isa::kReference).limits);
+  CaseWork tied = count(kDecode, true);
+  EXPECT_EQ(tied.gemm_ops[index(ArithmeticUnit::kBf16Dot)], 0);
+  EXPECT_EQ(tied.gemm_ops[index(ArithmeticUnit::kInt8Dot)], kInt8Ops);
+  EXPECT_EQ(tied.gemm_ops[index(ArithmeticUnit::kF32Fma)], kF32Ops + kBf16Ops + kHeadOps);
 }
 
-ModelWork round_numbers() {
-  ModelWork model;
-  model.body_bytes = 1000;
-  model.head_bytes = 200;
-  model.table_row_bytes = 3;
-  model.body_ops = {10, 0, 500};
-  model.head_ops = {0, 0, 70};
-  model.pair_ops = 8;
-  model.attention_unit = Unit::kInt16Dot;
-  model.position_bytes = 64;
-  return model;
-}
-
-TEST(CountCase, PrefillWantsOneRowOfLogits) {
-  CaseWork work = count_case(round_numbers(), {Phase::kPrefill, 4, 1, 10});
-  EXPECT_EQ(work.gemm_ops, (UnitOps{40, 0, 2070}));
+TEST_F(CountCase, PrefillWantsOneRowOfLogits) {
+  CaseWork work = count({Phase::kPrefill, 4, 1, 10});
+  EXPECT_EQ(work.gemm_ops, (UnitOps{4 * kF32Ops, 4 * kBf16Ops, 4 * kInt8Ops + kHeadOps}));
   // Positions 10 to 13 see 11, 12, 13 and 14 keys.
-  EXPECT_EQ(work.attention_ops, 50 * 8);
-  EXPECT_EQ(work.attention_unit, Unit::kInt16Dot);
-  EXPECT_EQ(work.ops(), 40 + 2070 + 400);
+  EXPECT_EQ(work.attention_ops, 50 * kPairOps);
+  EXPECT_EQ(work.ops(), 4 * (kF32Ops + kBf16Ops + kInt8Ops) + kHeadOps + 50 * kPairOps);
   EXPECT_EQ(work.weight_bytes, 0u);
 }
 
-TEST(CountCase, DecodeReadsWeightsOnceForAllSequences) {
-  CaseWork work = count_case(round_numbers(), {Phase::kDecode, 3, 4, 5});
+TEST_F(CountCase, DecodeReadsWeightsOnceForAllSequences) {
+  CaseWork work = count({Phase::kDecode, 3, 4, 5});
   EXPECT_EQ(work.steps, 3u);
-  EXPECT_EQ(work.weight_bytes, 1000u + 200 + 4 * 3);
-  EXPECT_EQ(work.gemm_ops, (UnitOps{120, 0, 12 * 570}));
+  EXPECT_EQ(work.weight_bytes, 2 * kLayerBytes + 100 * 210 + 4 * 512);
+  EXPECT_EQ(work.gemm_ops, (UnitOps{12 * kF32Ops, 12 * kBf16Ops, 12 * (kInt8Ops + kHeadOps)}));
   // Four sequences, positions 5 to 7 seeing 6, 7 and 8 keys: 21 pairs each, 28 keys a step.
-  EXPECT_EQ(work.attention_ops, 4 * 21 * 8);
-  EXPECT_EQ(work.kv_bytes, 28u * 64);
+  EXPECT_EQ(work.attention_ops, 4 * 21 * kPairOps);
+  EXPECT_EQ(work.kv_bytes, 28 * kPositionBytes);
 }
 
-TEST(CountCase, ASlidingWindowBoundsTheKeys) {
-  ModelWork model = round_numbers();
-  model.window = 7;
+TEST_F(CountCase, ASlidingWindowBoundsTheKeys) {
   // 6, 7, 7, 7 keys.
-  EXPECT_EQ(count_case(model, {Phase::kPrefill, 4, 1, 5}).attention_ops, 27 * 8);
-  EXPECT_EQ(count_case(model, {Phase::kDecode, 4, 1, 100}).kv_bytes, 7u * 64);
+  EXPECT_EQ(count({Phase::kPrefill, 4, 1, 5}, false, 7).attention_ops, 27 * kPairOps);
+  EXPECT_EQ(count({Phase::kDecode, 4, 1, 100}, false, 7).kv_bytes, 7 * kPositionBytes);
+}
+
+// Neither the source nor the step grows with who works on it.
+TEST_F(CountCase, GroupsAndShardsChangeNothing) {
+  for (BenchCase what :
+       {BenchCase{Phase::kPrefill, 4, 1, 10}, BenchCase{Phase::kDecode, 3, 4, 5}}) {
+    shards = groups = 1;
+    CaseWork whole = count(what);
+    for (auto [s, g] : {std::pair{2u, 1u}, std::pair{2u, 2u}, std::pair{2u, 4u}}) {
+      shards = s;
+      groups = g;
+      CaseWork cut = count(what);
+      EXPECT_EQ(cut.weight_bytes, whole.weight_bytes) << s << " " << g;
+      EXPECT_EQ(cut.kv_bytes, whole.kv_bytes) << s << " " << g;
+      EXPECT_EQ(cut.gemm_ops, whole.gemm_ops) << s << " " << g;
+      EXPECT_EQ(cut.attention_ops, whole.attention_ops) << s << " " << g;
+    }
+  }
 }
 
 TEST(BenchCases, EveryLengthAtEveryDepth) {

@@ -121,9 +121,9 @@ std::vector<CLI::Option*> add_product_options(CLI::App& verb, BenchArgs* args) {
 void measure_kernels(BenchSession& session, Contenders& contenders) {
   const BenchArgs& args = session.args;
   std::vector<WeightType> types = types_named(args.kernel_types);
-  GgufFile file = GgufFile::open(args.model);
-  std::vector<MatrixShape> shapes = matrix_shapes(file, types);
-  session.report.model = describe_for_bench(file);
+  OpenedModel model = open_named_model(args.model, {}, args.engine.verbose, TokenizerUse::kNone);
+  std::vector<MatrixShape> shapes = matrix_shapes(model.spec, types);
+  session.report.model = describe_for_bench(model.source);
   session.report.measured = Measured::kKernels;
   session.report.contenders = contenders.names();
   std::vector<Placement> placements;

@@ -31,9 +31,9 @@ CLI::Option* add_load_option(CLI::App& verb, BenchArgs* args,
 }
 
 void measure_loads(BenchSession& session) {
-  GgufFile file = GgufFile::open(session.args.model);
-  read_model_config(file);
-  session.report.model = describe_for_bench(file);
+  OpenedModel model =
+      open_named_model(session.args.model, {}, session.args.engine.verbose, TokenizerUse::kNone);
+  session.report.model = describe_for_bench(model.source);
   session.report.measured = Measured::kLoads;
   session.report.kv_type = session.args.engine.kv_type;
   session.report.isa = environment_isa(detect_cpu_features());
@@ -53,12 +53,12 @@ void measure_loads(BenchSession& session) {
     // Once for each number of threads.
     if (session.args.engine.verbose && run.threads == 0) {
       progress->finish();
-      tell_loaded(file, session.machine, engine, std::nullopt);
+      tell_loaded(model.source, session.machine, engine, std::nullopt);
     }
     describe_engine(engine, &run);
     session.note_threads(engine.placement(), engine.warnings());
   };
-  LoadBench bench(file, session.report.isa, hooks);
+  LoadBench bench(model, session.report.isa, hooks);
   std::vector<uint32_t> counts = session.thread_counts();
   uint64_t loads = uint64_t{counts.size()} * session.args.repetitions;
   progress = std::make_unique<Progress>(

@@ -4,6 +4,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <ctime>
 
@@ -99,7 +100,7 @@ void describe_engine(const Engine& engine, BenchRun* run) {
   run->memory = engine.memory();
 }
 
-BenchModel describe_for_bench(const GgufFile& file) {
+BenchModel describe_for_bench(const ModelSource& file) {
   ModelDescription told = describe_model(file);
   std::string type = told.types.empty() ? "" : told.types[0].type;
   return {file.name(), told.architecture, told.name, type, told.parameters, file.file_bytes()};

@@ -13,7 +13,7 @@
 #include "bench/work.h"
 #include "cli/interrupts.h"
 #include "cli/options.h"
-#include "formats/gguf.h"
+#include "formats/model_source.h"
 #include "threads/team.h"
 #include "topology/machine.h"
 
@@ -69,6 +69,6 @@ std::unique_ptr<TeamLimits> make_limits(BenchSession& session, Team& team,
 // Threads, plan, context and memory of the run.
 void describe_engine(const Engine& engine, BenchRun* run);
 
-BenchModel describe_for_bench(const GgufFile& file);
+BenchModel describe_for_bench(const ModelSource& file);
 
 }  // namespace hearth

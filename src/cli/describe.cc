@@ -14,7 +14,7 @@ namespace {
 
 // A value of another type than expected, as unknown architectures have, counts as missing.
 template <typename T>
-std::optional<T> lenient(const GgufFile& file, const std::string& key) {
+std::optional<T> lenient(const ModelSource& file, const std::string& key) {
   try {
     return file.metadata().get<T>(key);
   } catch (const Error&) {
@@ -22,11 +22,11 @@ std::optional<T> lenient(const GgufFile& file, const std::string& key) {
   }
 }
 
-std::vector<TypeTotal> total_types(const GgufFile& file) {
-  std::map<uint32_t, TypeTotal> by_type;
-  for (const GgufTensor& tensor : file.tensors()) {
-    TypeTotal& total = by_type[tensor.gguf_type];
-    total.type = gguf_tensor_type_text(tensor.gguf_type);
+std::vector<TypeTotal> total_types(const ModelSource& file) {
+  std::map<std::string, TypeTotal> by_type;
+  for (const SourceTensor& tensor : file.tensors()) {
+    TypeTotal& total = by_type[tensor.type_text];
+    total.type = tensor.type_text;
     ++total.tensors;
     total.elements += tensor.n_elements;
     total.bytes += tensor.n_bytes();
@@ -38,40 +38,68 @@ std::vector<TypeTotal> total_types(const GgufFile& file) {
   return totals;
 }
 
-std::optional<uint64_t> vocabulary_of(const GgufFile& file, const std::string& prefix) {
-  const GgufValue* tokens = file.metadata().find("tokenizer.ggml.tokens");
+std::optional<uint64_t> vocabulary_of(const ModelSource& file, const std::string& prefix) {
+  const MetaValue* tokens = file.metadata().find("tokenizer.ggml.tokens");
   if (tokens != nullptr && tokens->is_array()) return tokens->count;
   return lenient<uint64_t>(file, prefix + "vocab_size");
 }
 
+// By the model's spec; false where the source has none.
+bool read_spec(const ModelSource& file, ModelDescription* model) {
+  try {
+    const HyperParameters hyper = make_spec(file).hyper;
+    model->context = hyper.context;
+    model->layers = hyper.layers;
+    model->width = hyper.width;
+    model->ffn = hyper.ffn;
+    model->heads = hyper.heads;
+    model->kv_heads = hyper.kv_heads;
+    model->head_dim = hyper.key_length;
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+// By the usual keys, as far as they go.
+void read_keys(const ModelSource& file, ModelDescription* model) {
+  auto number = [&](const char* key) {
+    return lenient<uint64_t>(file, model->architecture + "." + key);
+  };
+  model->context = number("context_length");
+  model->layers = number("block_count");
+  model->width = number("embedding_length");
+  model->ffn = number("feed_forward_length");
+  model->heads = number("attention.head_count");
+  model->kv_heads = number("attention.head_count_kv");
+  if (!model->kv_heads) model->kv_heads = model->heads;
+  model->head_dim = number("attention.key_length");
+  if (!model->head_dim && model->width && model->heads.value_or(0) > 0) {
+    model->head_dim = *model->width / *model->heads;
+  }
+}
+
 }  // namespace
 
-ModelDescription describe_model(const GgufFile& file) {
+ModelDescription describe_model(const ModelSource& file) {
   ModelDescription model;
   model.architecture = lenient<std::string>(file, "general.architecture").value_or("");
   model.name = lenient<std::string>(file, "general.name").value_or("");
   for (const Architecture& known : all_architectures()) {
     model.runs = model.runs || model.architecture == known.name;
   }
-  for (const GgufTensor& tensor : file.tensors()) model.parameters += tensor.n_elements;
+  for (const SourceTensor& tensor : file.tensors()) model.parameters += tensor.n_elements;
   model.types = total_types(file);
 
-  std::string prefix = model.architecture + ".";
-  auto number = [&](const char* key) { return lenient<uint64_t>(file, prefix + key); };
-  model.context = number("context_length");
-  model.layers = number("block_count");
-  model.width = number("embedding_length");
-  model.ffn = number("feed_forward_length");
-  model.heads = number("attention.head_count");
-  model.kv_heads = number("attention.head_count_kv");
-  if (!model.kv_heads) model.kv_heads = model.heads;
-  model.head_dim = number("attention.key_length");
-  if (!model.head_dim && model.width && model.heads.value_or(0) > 0) {
-    model.head_dim = *model.width / *model.heads;
-  }
-  model.vocabulary = vocabulary_of(file, prefix);
+  model.vocabulary = vocabulary_of(file, model.architecture + ".");
+  if (!model.runs || !read_spec(file, &model)) read_keys(file, &model);
   model.tokenizer = lenient<std::string>(file, "tokenizer.ggml.model").value_or("");
   model.pre = lenient<std::string>(file, "tokenizer.ggml.pre").value_or("");
+  try {
+    if (auto text = file.chat_template()) model.template_bytes = text->size();
+  } catch (const Error&) {
+    // Not a text: as if there were none.
+  }
   return model;
 }
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/gguf.h"
+#include "formats/model_source.h"
 
 namespace hearth {
 
@@ -24,10 +24,11 @@ struct ModelDescription {
   uint64_t parameters = 0;
   std::vector<TypeTotal> types;  // most bytes first
   std::optional<uint64_t> context, layers, width, ffn, heads, kv_heads, head_dim, vocabulary;
-  std::string tokenizer, pre;  // tokenizer.ggml.model and .pre
+  std::string tokenizer, pre;              // tokenizer.ggml.model and .pre
+  std::optional<uint64_t> template_bytes;  // of the chat template
 };
 
-ModelDescription describe_model(const GgufFile& file);
+ModelDescription describe_model(const ModelSource& file);
 
 // "1.24 B", "260.03 K": a number of parameters for people.
 std::string parameters_text(uint64_t parameters);

@@ -2,13 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include "formats/gguf.h"
 #include "formats/gguf_writer.h"
 
 namespace hearth {
 namespace {
 
-GgufFile parse(const GgufWriter& writer) {
-  return GgufFile::parse(writer.finish(), "test.gguf", GgufUnknownTypes::kKeep);
+ModelSource parse(const GgufWriter& writer) {
+  return parse_gguf(writer.finish(), "test.gguf", UnknownTypes::kKeep);
 }
 
 TEST(DescribeModel, ReadsWhatTheFileSays) {

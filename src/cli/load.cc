@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/progress.h"
 #include "cli/text_io.h"
 #include "engine/logits.h"
 #include "memory/arena.h"
@@ -42,14 +41,14 @@ void tell_nodes(const Machine& machine, const Engine& engine) {
 
 }  // namespace
 
-void tell_loaded(const GgufFile& file, const Machine& machine, const Engine& engine,
+void tell_loaded(const ModelSource& source, const Machine& machine, const Engine& engine,
                  std::optional<double> seconds) {
   const MemoryUse& memory = engine.memory();
   fmt::print(stderr,
              "hearth: {}: {}, {}{}\n"
              "hearth: {} threads, {} kernels, context {}\n"
              "hearth: memory {}: weights {}, keys and values {}, the rest {}\n",
-             file.name(), engine.config().architecture, bytes_text(file.file_bytes()),
+             source.name(), engine.spec().architecture->name, bytes_text(source.file_bytes()),
              seconds ? fmt::format(", loaded in {:.1f} s", *seconds) : "", engine.threads(),
              isa_name(engine.isa()), engine.context(), bytes_text(memory.total()),
              bytes_text(memory.weights), bytes_text(memory.kv),
@@ -61,30 +60,21 @@ Isa environment_isa(const CpuFeatures& features) {
   return choose_isa(features, std::getenv("HEARTH_ISA"));
 }
 
-DecoderConfig read_model_config(const GgufFile& file) {
-  const Architecture& architecture = architecture_for(file);
-  DecoderConfig config = read_decoder_config(file);
-  architecture.configure(file, &config);
-  return config;
+ConsoleListener::ConsoleListener(bool verbose, Interrupts* interrupts) {
+  listener_.warn = print_note;
+  if (verbose) listener_.detail = print_note;
+  listener_.progress = [this, interrupts](std::string_view doing, uint64_t done, uint64_t total) {
+    if (interrupts != nullptr) interrupts->die_if_received();
+    if (!progress_) progress_ = std::make_unique<Progress>(std::string(doing), total, bytes_text);
+    progress_->update(done);
+    if (done == total) progress_->finish();
+  };
 }
 
-std::unique_ptr<Tokenizer> load_tokenizer(const GgufFile& file,
-                                          const std::optional<std::string>& pre, bool verbose) {
-  std::unique_ptr<Tokenizer> tokenizer = Tokenizer::from_gguf(file, pre);
-  bool guessed = tokenizer->vocab().kind == VocabKind::kBpe && !pre &&
-                 file.metadata().find("tokenizer.ggml.pre") == nullptr;
-  if (verbose || guessed) {
-    for (const std::string& warning : tokenizer->warnings()) print_note(warning);
-  }
-  return tokenizer;
-}
-
-void check_vocabulary(const GgufFile& file, const Tokenizer& tokenizer,
-                      const DecoderConfig& config) {
-  if (tokenizer.size() <= config.vocabulary) return;
-  fail(ErrorCode::kFile,
-       "'{}': the vocabulary has {} tokens and token_embd.weight rows for {}: the file is damaged",
-       file.name(), tokenizer.size(), config.vocabulary);
+OpenedModel open_named_model(const std::string& path, const std::optional<std::string>& pre,
+                             bool verbose, TokenizerUse tokenizer) {
+  ConsoleListener console(verbose);
+  return open_model({path, pre, tokenizer}, console);
 }
 
 void set_engine(const Machine& machine, const EngineArgs& args, EngineOptions* options) {
@@ -93,38 +83,23 @@ void set_engine(const Machine& machine, const EngineArgs& args, EngineOptions* o
   options->interleave = args.interleave;
 }
 
-std::unique_ptr<Engine> load_engine(const GgufFile& file, const EngineArgs& args,
+std::unique_ptr<Engine> load_engine(const OpenedModel& model, const EngineArgs& args,
                                     EngineOptions options, Interrupts* interrupts) {
-  Isa isa = environment_isa(detect_cpu_features());
   Machine machine = Machine::live();
   set_engine(machine, args, &options);
+  ConsoleListener console(args.verbose, interrupts);
   double start = steady_seconds();
-  std::unique_ptr<Progress> progress;
-  auto report = [&](size_t done, size_t total) {
-    if (interrupts != nullptr) interrupts->die_if_received();
-    if (!progress) progress = std::make_unique<Progress>("loading", total, bytes_text);
-    progress->update(done);
-  };
-  auto engine = std::make_unique<Engine>(file, machine, isa, options, report);
-  progress.reset();
+  std::unique_ptr<Engine> engine =
+      start_engine(model, machine, environment_isa(detect_cpu_features()), options, console);
   double took = steady_seconds() - start;
-  if (args.verbose || stderr_is_terminal()) tell_loaded(file, machine, *engine, took);
-  // Where nodes matter, what is not in its place costs speed that nobody would find otherwise.
-  if (args.verbose || machine.binds_memory()) {
-    for (const std::string& warning : engine->warnings()) print_note(warning);
-  }
-  if (engine->context() > engine->config().context) {
-    print_note(fmt::format("a context of {} goes beyond the {} positions the model was trained for",
-                           engine->context(), engine->config().context));
-  }
+  if (args.verbose || stderr_is_terminal()) tell_loaded(model.source, machine, *engine, took);
   return engine;
 }
 
-std::unique_ptr<Service> load_service(const GgufFile& file, const EngineArgs& args,
-                                      const EngineOptions& options, const Tokenizer* tokenizer,
-                                      Interrupts* interrupts) {
-  auto load = [&] { return load_engine(file, args, options, interrupts); };
-  auto service = std::make_unique<Service>(load, tokenizer, ServiceOptions{});
+std::unique_ptr<Service> load_service(const OpenedModel& model, const EngineArgs& args,
+                                      const EngineOptions& options, Interrupts* interrupts) {
+  auto load = [&] { return load_engine(model, args, options, interrupts); };
+  auto service = std::make_unique<Service>(load, model.tokenizer.get(), ServiceOptions{});
   // What this thread does from now on (tokenizing, printing) stays off the cores that steps run on.
   // A refusal changes nothing but that.
   const std::vector<uint32_t>& spare = service->engine().spare_pus();
@@ -132,7 +107,7 @@ std::unique_ptr<Service> load_service(const GgufFile& file, const EngineArgs& ar
   return service;
 }
 
-void for_each_row(Service& service, const GgufFile& file, std::span<const int32_t> tokens,
+void for_each_row(Service& service, const ModelSource& source, std::span<const int32_t> tokens,
                   uint32_t from, const RowCallback& on_row) {
   // Room for one step's rows while the last one's are read.
   auto stream = std::make_shared<ResultStream>(2 * service.engine().options().outputs);
@@ -149,7 +124,7 @@ void for_each_row(Service& service, const GgufFile& file, std::span<const int32_
       fail(ErrorCode::kResource, "the model could not be run: {}", result->error);
     }
     if (!all_finite(result->row)) {
-      fail(ErrorCode::kFile, "'{}': {}", file.name(), kNotNumbers);
+      fail(ErrorCode::kFile, "'{}': {}", source.name(), kNotNumbers);
     }
     on_row(result->index, result->row);
   }

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "base/error.h"
+#include "cli/field_options.h"
 #include "cli/suggest.h"
 #include "cli/text_io.h"
 #include "cli/verbs.h"
@@ -118,7 +119,7 @@ int run_program(const std::vector<std::string>& words) {
   try {
     return parse_and_run(words);
   } catch (const Error& error) {
-    print_error(error.what());
+    print_error(command_line_text(error));
     return error.exit_status();
   } catch (const std::bad_alloc&) {
     print_error("there is not enough memory: take a smaller model or context, or free memory");

@@ -22,8 +22,8 @@ constexpr uint32_t kVersion = 2;  // of the file
 // Of nodes: more than any computer has.
 constexpr rapidjson::SizeType kMostNodes = 4096;
 // Keys of a unit's rate in the file.
-constexpr std::array<const char*, kUnits> kUnitKeys{"f32_gops", "bf16_gops", "int8_gops",
-                                                    "int16_gops"};
+constexpr std::array<const char*, kArithmeticUnits> kUnitKeys{"f32_gops", "bf16_gops", "int8_gops",
+                                                              "int16_gops"};
 
 std::string rate_text(double rate) {
   return rate > 0 ? fmt::format("{:.1f}", rate / kGiga) : std::string("-");
@@ -109,9 +109,9 @@ std::string bandwidth_text(const BandwidthTable& table) {
   }
   if (table.core_read > 0) {
     out += fmt::format("one thread: {} GB/s", rate_text(table.core_read));
-    for (size_t u = 0; u < kUnits; ++u) {
+    for (size_t u = 0; u < kArithmeticUnits; ++u) {
       if (table.core_ops[u] <= 0) continue;
-      out += fmt::format(", {} {} GOPS", unit_name(static_cast<Unit>(u)),
+      out += fmt::format(", {} {} GOPS", arithmetic_unit_name(static_cast<ArithmeticUnit>(u)),
                          rate_text(table.core_ops[u]));
     }
     out += "\n";
@@ -138,7 +138,8 @@ void json_bandwidth(Json& json, const Machine& machine, const BandwidthTable& ta
   }
   json.end_array().key("one_thread").object().key("gb_per_second");
   json_rate(json, table.core_read);
-  for (size_t u = 0; u < kUnits; ++u) json_rate(json.key(kUnitKeys[u]), table.core_ops[u]);
+  for (size_t u = 0; u < kArithmeticUnits; ++u)
+    json_rate(json.key(kUnitKeys[u]), table.core_ops[u]);
   json.end_object().key("buffer_bytes").number(table.buffer_bytes);
   json.key("caches_want_bytes").number(table.wanted_bytes).end_object();
 }
@@ -175,7 +176,7 @@ BandwidthTable parse_bandwidth(const std::string& text, const std::string& name)
   if (table.read.size() != table.nodes.size()) reader.refuse("'nodes' is not as long as the table");
   const rapidjson::Value& one = reader.member(document, "one_thread");
   table.core_read = reader.rate(reader.member(one, rates));
-  for (size_t u = 0; u < kUnits; ++u) {
+  for (size_t u = 0; u < kArithmeticUnits; ++u) {
     table.core_ops[u] = reader.rate(reader.member(one, kUnitKeys[u]));
   }
   return table;

@@ -83,7 +83,7 @@ std::string step_text(const Machine& machine, const std::string& name, const Ste
 }  // namespace
 
 std::vector<Prediction> predict(const Machine& machine, const BandwidthTable& table,
-                                const ModelShape& model, const EnginePlan& plan,
+                                const ModelSpec& model, const EnginePlan& plan,
                                 const PredictArgs& args) {
   std::vector<Prediction> all{of_plan("this plan", plan)};
   auto vary = [&](const char* name, GroupSync sync, WeightPlacing placing) {

@@ -28,7 +28,7 @@ struct PredictArgs {
 // node that has threads alone, on the first two, four and so on. Those that make no difference are
 // left out.
 std::vector<Prediction> predict(const Machine& machine, const BandwidthTable& table,
-                                const ModelShape& model, const EnginePlan& plan,
+                                const ModelSpec& model, const EnginePlan& plan,
                                 const PredictArgs& args);
 
 std::string predictions_text(const Machine& machine, const std::vector<Prediction>& predictions,

@@ -10,7 +10,6 @@
 #include "cli/bench_kernels.h"
 #include "cli/bench_loads.h"
 #include "cli/bench_session.h"
-#include "cli/demo_model.h"
 #include "cli/load.h"
 #include "cli/verbs.h"
 #include "engine/engine_plan.h"
@@ -44,8 +43,9 @@ void measure_arrivals(BenchSession& session, Engine& engine, const BenchHooks& h
 }
 
 // One load of the model: all cases with one number of threads. `progress` begins at `done` tokens.
-BenchRun run_cases(BenchSession& session, const GgufFile& file, const std::vector<BenchCase>& cases,
-                   uint32_t threads, Progress& progress, uint64_t done) {
+BenchRun run_cases(BenchSession& session, const OpenedModel& model,
+                   const std::vector<BenchCase>& cases, uint32_t threads, Progress& progress,
+                   uint64_t done) {
   // Loading has a line of its own, and lines that stay.
   progress.finish();
   EngineArgs engine_args = session.args.engine;
@@ -53,10 +53,10 @@ BenchRun run_cases(BenchSession& session, const GgufFile& file, const std::vecto
   // Where there are results already, Ctrl-C waits for the load to end rather than losing them.
   Interrupts* while_loading = session.report.runs.empty() ? &session.interrupts : nullptr;
   std::unique_ptr<Engine> engine =
-      load_engine(file, engine_args, engine_options(session.args, cases), while_loading);
+      load_engine(model, engine_args, engine_options(session.args, cases), while_loading);
   auto limits = make_limits(session, engine->team(), engine->placement(), {engine->isa()});
-  ModelWork work = count_model(file, engine->config(), engine->options().kv_type,
-                               units_of(kernels_for(engine->isa()).limits));
+  WorkGraph work{engine->graph(Phase::kDecode), engine->options().kv_type,
+                 units_of(kernels_for(engine->isa()).limits)};
   BenchHooks hooks;
   hooks.interrupted = [&] { return session.interrupted(); };
   hooks.progress = [&](uint64_t tokens, std::string_view doing) {
@@ -84,9 +84,8 @@ void measure_model(BenchSession& session) {
   if (cases.empty() && args.arriving.empty()) {
     fail(ErrorCode::kUsage, "-p 0 and -n 0 leave nothing to measure: give a length");
   }
-  GgufFile file = GgufFile::open(args.model);
-  read_model_config(file);
-  session.report.model = describe_for_bench(file);
+  OpenedModel model = open_named_model(args.model, {}, args.engine.verbose, TokenizerUse::kNone);
+  session.report.model = describe_for_bench(model.source);
   session.report.kv_type = args.engine.kv_type;
   uint64_t tokens = 0;
   for (const BenchCase& what : cases) tokens += what.all_tokens() * args.repetitions;
@@ -94,7 +93,8 @@ void measure_model(BenchSession& session) {
   Progress progress("bench", tokens * counts.size(),
                     [](uint64_t n) { return fmt::format("{} tokens", n); });
   for (size_t i = 0; i < counts.size() && !session.interrupted(); ++i) {
-    session.report.runs.push_back(run_cases(session, file, cases, counts[i], progress, i * tokens));
+    session.report.runs.push_back(
+        run_cases(session, model, cases, counts[i], progress, i * tokens));
   }
 }
 
@@ -128,7 +128,6 @@ int bench(BenchArgs args) {
   if ((args.profile || !args.arriving.empty()) && args.form == "csv") {
     fail(ErrorCode::kUsage, "--profile and --arrive have no CSV form: take -o md or -o json");
   }
-  if (!args.limits) take_demo_model(&args.model);
   BenchSession session(args);
   if (args.limits) {
     measure_limits(session);

@@ -9,7 +9,7 @@
 #include "cli/options.h"
 #include "cli/text_io.h"
 #include "cli/verbs.h"
-#include "formats/gguf.h"
+#include "formats/model_source.h"
 #include "formats/printable.h"
 #include "memory/arena.h"
 #include "models/registry.h"
@@ -54,12 +54,13 @@ void add_number(std::string& out, std::string_view label, const std::optional<ui
   if (value) add_line(out, label, fmt::format("{}", *value));
 }
 
-std::string summary_text(const GgufFile& file, const ModelDescription& model) {
+std::string summary_text(const ModelSource& file, const ModelDescription& model) {
   std::string out, parts;
-  if (file.part_count() > 1) parts = fmt::format(" in {} parts", file.part_count());
-  add_line(out, "file",
-           fmt::format("{}, {}{}, GGUF version {}", printable(file.name(), 4096),
-                       bytes_text(file.file_bytes()), parts, file.version()));
+  if (file.files().size() > 1) parts = fmt::format(" in {} parts", file.files().size());
+  add_line(
+      out, "file",
+      fmt::format("{}, {}{}, {} version {}", printable(file.name(), 4096),
+                  bytes_text(file.file_bytes()), parts, file.format_name(), file.format_version()));
   if (!model.name.empty()) add_line(out, "name", printable(model.name));
   std::string architecture = model.architecture.empty() ? "none" : printable(model.architecture);
   if (!model.runs) {
@@ -79,10 +80,11 @@ std::string summary_text(const GgufFile& file, const ModelDescription& model) {
   }
   add_number(out, "vocabulary", model.vocabulary);
   add_line(out, "tokenizer", tokenizer_text(model));
+  add_number(out, "template", model.template_bytes);
   return out;
 }
 
-std::string types_text(const GgufFile& file, const ModelDescription& model) {
+std::string types_text(const ModelSource& file, const ModelDescription& model) {
   std::string out = fmt::format("\ntensors: {}\n", file.tensors().size());
   for (const TypeTotal& total : model.types) {
     std::string bytes = "unknown size";
@@ -96,87 +98,57 @@ std::string types_text(const GgufFile& file, const ModelDescription& model) {
   return out;
 }
 
-std::string metadata_text(const GgufFile& file) {
+std::string metadata_text(const ModelSource& file) {
   std::string out = fmt::format("\nmetadata: {} keys\n", file.metadata().entries().size());
-  for (const GgufEntry& entry : file.metadata().entries()) {
-    out += fmt::format("  {} ({}) = {}\n", printable(entry.key), gguf_value_type_text(entry.value),
-                       gguf_value_text(entry.value, kShownElements, kShownBytes));
+  for (const MetaEntry& entry : file.metadata().entries()) {
+    out += fmt::format("  {} ({}) = {}\n", printable(entry.key), meta_value_type_text(entry.value),
+                       meta_value_text(entry.value, kShownElements, kShownBytes));
   }
   return out;
 }
 
-std::string tensors_text(const GgufFile& file) {
+std::string tensors_text(const ModelSource& file) {
   std::string out = "\n";
-  for (const GgufTensor& tensor : file.tensors()) {
+  for (const SourceTensor& tensor : file.tensors()) {
     std::string bytes = tensor.type_known ? bytes_text(tensor.n_bytes()) : "unknown size";
-    out += fmt::format("{:<32} {:<8} {:<20} {}\n", printable(tensor.name),
-                       gguf_tensor_type_text(tensor.gguf_type),
+    out += fmt::format("{:<32} {:<8} {:<20} {}\n", printable(tensor.name), tensor.type_text,
                        fmt::format("{}", fmt::join(tensor.dims, " x ")), bytes);
   }
   return out;
 }
 
-// One element of `type`; moves `at` behind it.
-void json_element(Json& json, GgufType type, const std::byte*& at) {
-  auto take = [&at]<typename T>(T) {
-    T value = gguf_load<T>(at);
-    at += sizeof(T);
-    return value;
-  };
-  switch (type) {
-    case GgufType::kUint8:
-      json.number(take(uint8_t{}));
-      break;
-    case GgufType::kInt8:
-      json.integer(take(int8_t{}));
-      break;
-    case GgufType::kUint16:
-      json.number(take(uint16_t{}));
-      break;
-    case GgufType::kInt16:
-      json.integer(take(int16_t{}));
-      break;
-    case GgufType::kUint32:
-      json.number(take(uint32_t{}));
-      break;
-    case GgufType::kInt32:
-      json.integer(take(int32_t{}));
-      break;
-    case GgufType::kUint64:
-      json.number(take(uint64_t{}));
-      break;
-    case GgufType::kInt64:
-      json.integer(take(int64_t{}));
-      break;
-    case GgufType::kFloat32:
-      json.real(take(float{}));
-      break;
-    case GgufType::kFloat64:
-      json.real(take(double{}));
-      break;
-    case GgufType::kBool:
-      json.boolean(take(uint8_t{}) != 0);
-      break;
-    case GgufType::kString: {
-      uint64_t length = take(uint64_t{});
-      json.text({reinterpret_cast<const char*>(at), length});
-      at += length;
-      break;
-    }
-    case GgufType::kArray:
-      json.null();
-      break;
+// Writes one element of `type`, which is not an array, and moves `at` behind it.
+void json_element(Json& json, MetaType type, const std::byte*& at) {
+  if (type == MetaType::kString) {
+    auto length = load_number<uint64_t>(at);
+    at += sizeof(length);
+    json.text({reinterpret_cast<const char*>(at), length});
+    at += length;
+    return;
   }
+  with_number(type, at, [&json](auto number) {
+    using Number = decltype(number);
+    if constexpr (std::is_same_v<Number, bool>) {
+      json.boolean(number);
+    } else if constexpr (std::is_floating_point_v<Number>) {
+      json.real(number);
+    } else if constexpr (std::is_signed_v<Number>) {
+      json.integer(number);
+    } else {
+      json.number(number);
+    }
+  });
+  at += meta_type_bytes(type);
 }
 
-void json_value(Json& json, const GgufValue& value) {
+void json_value(Json& json, const MetaValue& value) {
   const std::byte* at = value.payload.data();
-  if (value.type == GgufType::kString) {
+  if (value.type == MetaType::kString) {
     json.text({reinterpret_cast<const char*>(at), value.payload.size()});
   } else if (!value.is_array()) {
     json_element(json, value.type, at);
   } else {
-    json.object().key("array").text(gguf_type_name(value.element_type));
+    json.object().key("array").text(meta_type_name(value.element_type));
     json.key("count").number(value.count).key("first").array();
     for (uint64_t i = 0; i < std::min(value.count, kShownElements); ++i) {
       json_element(json, value.element_type, at);
@@ -203,9 +175,10 @@ void json_text(Json& json, const char* key, const std::string& value) {
   }
 }
 
-void json_summary(Json& json, const GgufFile& file, const ModelDescription& model) {
+void json_summary(Json& json, const ModelSource& file, const ModelDescription& model) {
   json.key("file").text(file.name()).key("file_bytes").number(file.file_bytes());
-  json.key("parts").number(file.part_count()).key("version").number(file.version());
+  json.key("parts").number(file.files().size());
+  json.key("version").number(file.format_version());
   json_text(json, "name", model.name);
   json_text(json, "architecture", model.architecture);
   json.key("runs").boolean(model.runs).key("parameters").number(model.parameters);
@@ -219,6 +192,7 @@ void json_summary(Json& json, const GgufFile& file, const ModelDescription& mode
   json_number(json, "vocabulary", model.vocabulary);
   json_text(json, "tokenizer", model.tokenizer);
   json_text(json, "pre", model.pre);
+  json_number(json, "template_bytes", model.template_bytes);
   json.key("tensor_types").array();
   for (const TypeTotal& total : model.types) {
     json.object().key("type").text(total.type).key("tensors").number(total.tensors);
@@ -229,11 +203,11 @@ void json_summary(Json& json, const GgufFile& file, const ModelDescription& mode
   json.end_array();
 }
 
-void json_tensors(Json& json, const GgufFile& file) {
+void json_tensors(Json& json, const ModelSource& file) {
   json.key("tensors").array();
-  for (const GgufTensor& tensor : file.tensors()) {
+  for (const SourceTensor& tensor : file.tensors()) {
     json.object().key("name").text(tensor.name);
-    json.key("type").text(gguf_tensor_type_text(tensor.gguf_type)).key("dims").array();
+    json.key("type").text(tensor.type_text).key("dims").array();
     for (uint64_t dim : tensor.dims) json.number(dim);
     json.end_array();
     json_number(json, "bytes", tensor.type_known ? std::optional(tensor.n_bytes()) : std::nullopt);
@@ -243,14 +217,14 @@ void json_tensors(Json& json, const GgufFile& file) {
 }
 
 int inspect(const InspectArgs& args) {
-  GgufFile file = GgufFile::open(args.model, GgufUnknownTypes::kKeep);
+  ModelSource file = ModelSource::open(args.model, UnknownTypes::kKeep);
   ModelDescription model = describe_model(file);
   if (args.json) {
     Json json;
     json.object();
     json_summary(json, file, model);
     json.key("metadata").object();
-    for (const GgufEntry& entry : file.metadata().entries()) {
+    for (const MetaEntry& entry : file.metadata().entries()) {
       json.key(entry.key);
       json_value(json, entry.value);
     }

@@ -15,7 +15,6 @@
 #include "engine/logits.h"
 #include "formats/printable.h"
 #include "text/json.h"
-#include "text/vocab_gguf.h"
 
 namespace hearth {
 namespace {
@@ -100,14 +99,8 @@ class TopOutput : public Output {
   bool json_;
 };
 
-// Null where the file has no vocabulary and none is needed.
-std::unique_ptr<Tokenizer> tokenizer_for(const LogitsArgs& args, const GgufFile& file) {
-  if (!args.prompt && !has_vocabulary(file)) return nullptr;
-  return load_tokenizer(file, args.pre, args.engine.verbose);
-}
-
 std::vector<int32_t> read_tokens(const LogitsArgs& args, const Tokenizer* tokenizer,
-                                 const DecoderConfig& config) {
+                                 const HyperParameters& hyper) {
   std::vector<int32_t> tokens = args.tokens;
   if (args.prompt) {
     EncodeOptions encode;
@@ -118,29 +111,31 @@ std::vector<int32_t> read_tokens(const LogitsArgs& args, const Tokenizer* tokeni
   }
   if (tokens.empty()) fail(ErrorCode::kUsage, "there are no tokens: give --tokens or --prompt");
   for (int32_t token : tokens) {
-    if (token < 0 || static_cast<uint32_t>(token) >= config.vocabulary) {
+    if (token < 0 || static_cast<uint32_t>(token) >= hyper.vocabulary) {
       fail(ErrorCode::kUsage, "--tokens names token {}; the vocabulary has 0 to {}", token,
-           config.vocabulary - 1);
+           hyper.vocabulary - 1);
     }
   }
   return tokens;
 }
 
-void run_tokens(Service& service, const GgufFile& file, std::span<const int32_t> tokens,
+void run_tokens(Service& service, const ModelSource& source, std::span<const int32_t> tokens,
                 Output& output) {
   Progress progress("logits", tokens.size(),
                     [](uint64_t n) { return fmt::format("{} tokens", n); });
-  for_each_row(service, file, tokens, 0, [&](uint32_t position, std::span<const float> logits) {
+  for_each_row(service, source, tokens, 0, [&](uint32_t position, std::span<const float> logits) {
     output.position(position, tokens[position], logits);
     progress.update(position + 1);
   });
 }
 
 int logits(const LogitsArgs& args) {
-  GgufFile file = GgufFile::open(args.model);
-  DecoderConfig config = read_model_config(file);
-  std::unique_ptr<Tokenizer> tokenizer = tokenizer_for(args, file);
-  std::vector<int32_t> tokens = read_tokens(args, tokenizer.get(), config);
+  OpenedModel model =
+      open_named_model(args.model, args.pre, args.engine.verbose,
+                       args.prompt ? TokenizerUse::kNeeded : TokenizerUse::kIfThere);
+  const Tokenizer* tokenizer = model.tokenizer.get();
+  const HyperParameters& hyper = model.spec.hyper;
+  std::vector<int32_t> tokens = read_tokens(args, tokenizer, hyper);
   uint32_t context = args.engine.context;
   if (context != 0 && tokens.size() > context) {
     fail(ErrorCode::kRequest, "there are {} tokens and the context holds {}: raise --ctx",
@@ -149,17 +144,17 @@ int logits(const LogitsArgs& args) {
   std::unique_ptr<Output> output;
   if (args.out) {
     auto npy = std::make_unique<NpyOutput>(*args.out);
-    npy->begin(tokens.size(), config.vocabulary);
+    npy->begin(tokens.size(), hyper.vocabulary);
     output = std::move(npy);
   } else {
-    output = std::make_unique<TopOutput>(tokenizer.get(), args.top, args.json);
+    output = std::make_unique<TopOutput>(tokenizer, args.top, args.json);
   }
 
   EngineOptions options;
   options.context = context != 0 ? context : static_cast<uint32_t>(tokens.size());
   options.prefill_rows = options.outputs = args.chunk;
-  std::unique_ptr<Service> service = load_service(file, args.engine, options, tokenizer.get());
-  run_tokens(*service, file, tokens, *output);
+  std::unique_ptr<Service> service = load_service(model, args.engine, options);
+  run_tokens(*service, model.source, tokens, *output);
   output->end();
   return 0;
 }

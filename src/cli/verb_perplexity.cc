@@ -57,10 +57,10 @@ class Score {
 };
 
 // Scores what tokens [size / 2, size - 1) foretell.
-void score_window(Service& service, const GgufFile& file, std::span<const int32_t> tokens,
+void score_window(Service& service, const ModelSource& source, std::span<const int32_t> tokens,
                   Score* score) {
   auto first = static_cast<uint32_t>(tokens.size() / 2);
-  for_each_row(service, file, tokens.first(tokens.size() - 1), first,
+  for_each_row(service, source, tokens.first(tokens.size() - 1), first,
                [&](uint32_t position, std::span<const float> logits) {
                  score->add(log_sum_exp(logits) - logits[tokens[position + 1]]);
                });
@@ -81,13 +81,11 @@ void print_score(const PerplexityArgs& args, const Score& score, size_t windows)
 }
 
 int perplexity(const PerplexityArgs& args) {
-  GgufFile file = GgufFile::open(args.model);
-  DecoderConfig config = read_model_config(file);
-  std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(file, args.pre, args.engine.verbose);
-  check_vocabulary(file, *tokenizer, config);
+  OpenedModel model = open_named_model(args.model, args.pre, args.engine.verbose);
+  const Tokenizer& tokenizer = *model.tokenizer;
   EncodeOptions encode;
   encode.add_eos = false;
-  std::vector<int32_t> tokens = tokenizer->encode(read_source(args.source, "the text"), encode);
+  std::vector<int32_t> tokens = tokenizer.encode(read_source(args.source, "the text"), encode);
   uint32_t window = args.engine.context;
   size_t windows = tokens.size() / window;
   if (windows == 0) {
@@ -99,14 +97,14 @@ int perplexity(const PerplexityArgs& args) {
   EngineOptions options;
   options.context = window;
   options.outputs = kOutputs;
-  std::unique_ptr<Service> service = load_service(file, args.engine, options, tokenizer.get());
-  bool begins_with_bos = tokenizer->vocab().add_bos && tokenizer->bos() != Vocab::kNone;
+  std::unique_ptr<Service> service = load_service(model, args.engine, options);
+  bool begins_with_bos = tokenizer.adds_bos() && tokenizer.bos() != Vocab::kNone;
   Score score;
   Progress progress("scoring", windows, [](uint64_t n) { return fmt::format("{} windows", n); });
   for (size_t w = 0; w < windows; ++w) {
     std::span<int32_t> part(tokens.data() + w * window, window);
-    if (begins_with_bos) part[0] = tokenizer->bos();
-    score_window(*service, file, part, &score);
+    if (begins_with_bos) part[0] = tokenizer.bos();
+    score_window(*service, model.source, part, &score);
     progress.update(w + 1, fmt::format("perplexity {:.4f}", score.perplexity()));
   }
   progress.finish();

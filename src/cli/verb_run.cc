@@ -10,7 +10,6 @@
 #include <random>
 
 #include "base/error.h"
-#include "cli/demo_model.h"
 #include "cli/generate.h"
 #include "cli/load.h"
 #include "cli/options.h"
@@ -92,9 +91,9 @@ std::vector<int32_t> encode_prompt(const RunArgs& args, const Tokenizer& tokeniz
 }
 
 // Throws where the prompt does not fit.
-uint32_t choose_context(const RunArgs& args, const DecoderConfig& config, size_t prompt) {
+uint32_t choose_context(const RunArgs& args, const HyperParameters& hyper, size_t prompt) {
   uint32_t asked = args.engine.context;
-  uint32_t most = std::min(config.context, kMaxContext);
+  uint32_t most = std::min(hyper.context, kMaxContext);
   if (asked == 0 && prompt > most) {
     fail(ErrorCode::kRequest,
          "the prompt has {} tokens and the model was made for {}: shorten the prompt, or force "
@@ -110,13 +109,13 @@ uint32_t choose_context(const RunArgs& args, const DecoderConfig& config, size_t
     fail(ErrorCode::kRequest,
          "the prompt has {} tokens and the context holds {}: raise --ctx (the model was made for "
          "{}) or shorten the prompt",
-         prompt, asked, config.context);
+         prompt, asked, hyper.context);
   }
   return asked;
 }
 
 SamplingParams settle_sampling(const RunArgs& args, const Tokenizer& tokenizer,
-                               const DecoderConfig& config) {
+                               const HyperParameters& hyper) {
   SamplingParams params = args.sampling;
   params.seed =
       args.seed ? *args.seed : (uint64_t{std::random_device()()} << 32) | std::random_device()();
@@ -125,7 +124,7 @@ SamplingParams settle_sampling(const RunArgs& args, const Tokenizer& tokenizer,
     float never = -std::numeric_limits<float>::infinity();
     for (int32_t id : tokenizer.vocab().eog) params.logit_bias.emplace_back(id, never);
   }
-  check_sampling(params, config.vocabulary);
+  check_sampling(params, hyper.vocabulary);
   return params;
 }
 
@@ -140,36 +139,34 @@ Request settle_request(const RunArgs& args, const SamplingParams& sampling) {
 }
 
 int run(RunArgs args) {
-  bool demo = take_demo_model(&args.model);
-  GgufFile file = GgufFile::open(args.model);
-  DecoderConfig config = read_model_config(file);
-  std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(file, args.pre, args.engine.verbose);
-  check_vocabulary(file, *tokenizer, config);
-  SamplingParams sampling = settle_sampling(args, *tokenizer, config);
+  bool demo = args.model.empty();
+  OpenedModel model = open_named_model(args.model, args.pre, args.engine.verbose);
+  const HyperParameters& hyper = model.spec.hyper;
+  const Tokenizer& tokenizer = *model.tokenizer;
+  SamplingParams sampling = settle_sampling(args, tokenizer, hyper);
   std::vector<std::vector<int32_t>> prompts;
   size_t longest = 0;
   for (const std::string& text : read_prompts(&args, demo)) {
-    prompts.push_back(encode_prompt(args, *tokenizer, text));
+    prompts.push_back(encode_prompt(args, tokenizer, text));
     longest = std::max(longest, prompts.back().size());
   }
 
   size_t texts = prompts.size() * args.repeat;
   EngineOptions options;
-  options.context = choose_context(args, config, longest);
+  options.context = choose_context(args, hyper, longest);
   options.sequences = options.outputs =
       static_cast<uint32_t>(std::min<size_t>(texts, kMostTogether));
   Interrupts interrupts;
-  std::unique_ptr<Service> service =
-      load_service(file, args.engine, options, tokenizer.get(), &interrupts);
+  std::unique_ptr<Service> service = load_service(model, args.engine, options, &interrupts);
 
   RunOutputOptions print{args.json, sampling.seed, service->engine().context(), {}};
   for (size_t p = 0; args.echo && p < prompts.size(); ++p) {
-    print.echoes.push_back(tokenizer->decode(prompts[p], args.special));
+    print.echoes.push_back(tokenizer.decode(prompts[p], args.special));
   }
   RunOutput output(print, texts, args.repeat);
   auto on_result = [&](const Completion& completion, const Result& result) {
     if (result.finish == Finish::kFailed) {
-      fail(ErrorCode::kFile, "'{}': {}", file.name(), result.error);
+      fail(ErrorCode::kFile, "'{}': {}", model.source.name(), result.error);
     }
     output.add(completion, result);
   };

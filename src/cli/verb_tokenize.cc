@@ -20,7 +20,8 @@ struct TokenizeArgs {
   std::string model;
   TextSource source;
   std::optional<std::string> pre;
-  bool special = false, no_bos = false, json = false, decode = false, verbose = false;
+  bool special = false, no_bos = false, no_special = false, json = false, decode = false,
+       verbose = false;
 };
 
 // Tokens are short; this only keeps a hostile vocabulary off the screen.
@@ -57,7 +58,8 @@ void decode(const TokenizeArgs& args, const Tokenizer& tokenizer) {
 
 void encode(const TokenizeArgs& args, const Tokenizer& tokenizer) {
   EncodeOptions options;
-  if (args.no_bos) options.add_bos = false;
+  if (args.no_bos || args.no_special) options.add_bos = false;
+  if (args.no_special) options.add_eos = false;
   options.parse_special = args.special;
   std::vector<int32_t> ids = tokenizer.encode(read_source(args.source, "the text"), options);
   if (args.json) {
@@ -75,8 +77,9 @@ void encode(const TokenizeArgs& args, const Tokenizer& tokenizer) {
 }
 
 int tokenize(const TokenizeArgs& args) {
-  GgufFile file = GgufFile::open(args.model, GgufUnknownTypes::kKeep);
-  std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(file, args.pre, args.verbose);
+  ModelSource source = ModelSource::open(args.model, UnknownTypes::kKeep);
+  ConsoleListener console(args.verbose);
+  std::unique_ptr<Tokenizer> tokenizer = open_tokenizer(source, args.pre, console);
   if (args.decode) {
     decode(args, *tokenizer);
   } else {
@@ -99,6 +102,9 @@ void add_tokenize(CLI::App& program, Action& action) {
   verb.add_flag("--special", args->special,
                 "Take control tokens in the text for what they are; with --decode, show them");
   verb.add_flag("--no-bos", args->no_bos, "Put no beginning-of-text token before the text")
+      ->excludes(decode_flag);
+  verb.add_flag("--no-special", args->no_special,
+                "Put no token before or behind the text that is not in it")
       ->excludes(decode_flag);
   verb.add_flag("--json", args->json, "Print one JSON array of ids; with --decode, a JSON string");
   verb.add_flag("-v,--verbose", args->verbose, "Tell what is odd about the vocabulary");

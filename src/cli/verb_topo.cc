@@ -55,10 +55,9 @@ Findings find_all(const TopoArgs& args) {
     file.write(std::as_bytes(std::span(text)));
     file.commit();
   }
-  std::optional<ModelShape> model;
+  std::optional<OpenedModel> model;
   if (args.model) {
-    GgufFile file = GgufFile::open(*args.model);
-    model = read_model_shape(file, read_model_config(file));
+    model = open_named_model(*args.model, {}, false, TokenizerUse::kNone);
   }
   if (args.table) {
     found.bandwidth = parse_bandwidth(read_text(*args.table), *args.table);
@@ -76,7 +75,7 @@ Findings find_all(const TopoArgs& args) {
         "--bandwidth, or give --bandwidth-table");
   }
   BandwidthTable table = found.bandwidth ? *found.bandwidth : assumed_bandwidth(found.machine);
-  found.predictions = predict(found.machine, table, *model, found.plan, args.predict);
+  found.predictions = predict(found.machine, table, model->spec, found.plan, args.predict);
   return found;
 }
 

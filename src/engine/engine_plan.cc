@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <sstream>
 
 #include "base/error.h"
@@ -13,12 +14,10 @@ namespace {
 
 constexpr const char* kHead = "hearth-engine-plan 1";
 
-// Settles where the shards lie (0: on every node with threads and memory), puts the seats into
-// their order, and gives the shard of each.
-std::vector<uint32_t> settle_shards(const Machine& machine, uint32_t shards, EnginePlan* plan) {
-  std::vector<Seat>& seats = plan->placement.seats;
+// Chooses where so many shards lie (0: on every node with threads and memory).
+void place_shards(const Machine& machine, uint32_t shards, EnginePlan* plan) {
   std::vector<uint32_t> nodes;  // with memory, near the seats
-  for (const Seat& seat : seats) nodes.push_back(machine.memory_node(seat.node));
+  for (const Seat& seat : plan->placement.seats) nodes.push_back(machine.memory_node(seat.node));
   std::sort(nodes.begin(), nodes.end());
   nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
   auto count = static_cast<uint32_t>(nodes.size());
@@ -28,11 +27,18 @@ std::vector<uint32_t> settle_shards(const Machine& machine, uint32_t shards, Eng
          count);
   }
   for (uint32_t s = 0; s < shards; ++s) plan->shard_nodes.push_back(nodes[s * count / shards]);
+}
+
+// Puts the seats into the order of their shards, each the last whose node is not behind the seat's,
+// and gives the shard of each.
+std::vector<uint32_t> seat_by_shards(const Machine& machine, EnginePlan* plan) {
   auto shard_of = [&](const Seat& seat) {
-    auto at = std::lower_bound(nodes.begin(), nodes.end(), machine.memory_node(seat.node));
-    auto shard = std::upper_bound(plan->shard_nodes.begin(), plan->shard_nodes.end(), *at);
-    return static_cast<uint32_t>(shard - plan->shard_nodes.begin() - 1);
+    auto shard = std::upper_bound(plan->shard_nodes.begin(), plan->shard_nodes.end(),
+                                  machine.memory_node(seat.node));
+    auto before = static_cast<uint32_t>(shard - plan->shard_nodes.begin());
+    return before > 0 ? before - 1 : 0;
   };
+  std::vector<Seat>& seats = plan->placement.seats;
   std::stable_sort(seats.begin(), seats.end(),
                    [&](const Seat& a, const Seat& b) { return shard_of(a) < shard_of(b); });
   std::vector<uint32_t> member_shards;
@@ -95,38 +101,37 @@ void validate(const EnginePlan& plan) {
 
 }  // namespace
 
-void settle_options(const DecoderConfig& config, EngineOptions* options) {
-  if (options->context == 0) options->context = std::min(config.context, kDefaultContext);
-  if (options->context > kMaxContext) {
-    fail(ErrorCode::kUsage, "--ctx {} is more than the {} positions this program handles",
-         options->context, kMaxContext);
+EnginePlan plan_engine(const Machine& machine, const EngineOptions& options,
+                       const ModelPlacement* model) {
+  if (!options.plan.empty()) {
+    EnginePlan saved = parse_engine_plan(options.plan, machine);
+    if (model != nullptr &&
+        (saved.shard_nodes != model->shard_nodes || saved.shares != model->shares)) {
+      fail(ErrorCode::kUsage, "the plan cuts the model otherwise than it was loaded");
+    }
+    return saved;
   }
-  // More rows than a context holds are never used.
-  options->prefill_rows =
-      std::clamp(options->prefill_rows, 1u, std::max(1u, options->context * options->sequences));
-  options->decode_rows = std::min(options->decode_rows, options->prefill_rows);
-  options->outputs = std::clamp(options->outputs, 1u, options->prefill_rows);
-  options->hidden_rows = std::min(options->hidden_rows, options->prefill_rows);
-  uint32_t least = pages_for(options->context);
-  if (options->kv_pages != 0 && options->kv_pages < least) {
-    fail(ErrorCode::kUsage, "{} KV pages do not hold one context of {}, which takes {}",
-         options->kv_pages, options->context, least);
-  }
-}
-
-EnginePlan plan_engine(const Machine& machine, const EngineOptions& options) {
-  if (!options.plan.empty()) return parse_engine_plan(options.plan, machine);
   EnginePlan plan;
   PlacementOptions where;
   where.threads = options.threads;
   where.nodes = options.nodes;
   where.pus = options.pus;
   plan.placement = place_threads(machine, where);
-  std::vector<uint32_t> member_shards = settle_shards(machine, options.shards, &plan);
+  if (model != nullptr) {
+    plan.shard_nodes = model->shard_nodes;
+  } else {
+    place_shards(machine, options.shards, &plan);
+  }
+  std::vector<uint32_t> member_shards = seat_by_shards(machine, &plan);
   auto shards = static_cast<uint32_t>(plan.shard_nodes.size());
-  plan.shares = shares_by_threads(machine, plan.placement, member_shards, shards);
+  plan.shares = model != nullptr
+                    ? model->shares
+                    : shares_by_threads(machine, plan.placement, member_shards, shards);
+  // A group takes several shards where threads do not stand on each.
+  std::set<uint32_t> inhabited(member_shards.begin(), member_shards.end());
+  auto usual = inhabited.size() == shards ? shards : 1;
   auto phase = [&](Phase which, uint32_t rows, uint32_t groups) {
-    return make_plan(which, rows, member_shards, shards, groups != 0 ? groups : shards);
+    return make_plan(which, rows, member_shards, shards, groups != 0 ? groups : usual);
   };
   plan.prefill = phase(Phase::kPrefill, options.prefill_rows, options.prefill_groups);
   plan.decode = phase(Phase::kDecode, options.decode_rows, options.decode_groups);

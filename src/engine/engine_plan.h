@@ -22,14 +22,12 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/engine.h"
+#include "engine/engine_options.h"
+#include "models/model.h"
 #include "plan/plan.h"
 #include "topology/placement.h"
 
 namespace hearth {
-
-// Replaces zeros by defaults and throws (kUsage) for what cannot be.
-void settle_options(const DecoderConfig& config, EngineOptions* options);
 
 struct EnginePlan {
   Placement placement;                // seats in the order of their shards
@@ -41,8 +39,10 @@ struct EnginePlan {
 // The plan that `options` ask for: the saved one where they have one; else the threads are placed
 // and each node with threads and memory gets a shard. Threads of a node without memory work on the
 // shard of the nearest that has some. Fewer shards than nodes: neighbouring nodes share one. Shards
-// are cut in proportion to the threads beside them. Throws (kUsage) for what cannot be.
-EnginePlan plan_engine(const Machine& machine, const EngineOptions& options);
+// are cut in proportion to the threads beside them. With a `model`, shards are cut and lie as its
+// own are, and threads work on the nearest. Throws (kUsage) for what cannot be.
+EnginePlan plan_engine(const Machine& machine, const EngineOptions& options,
+                       const ModelPlacement* model = nullptr);
 
 std::string engine_plan_text(const Machine& machine, const EnginePlan& plan);
 // Throws (kUsage) with the line, or with what of the plan this machine does not have.

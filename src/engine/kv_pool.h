@@ -26,8 +26,10 @@ class KvPool {
   using CopyPage = std::function<void(uint32_t from, uint32_t to)>;
   static constexpr uint32_t kNoPage = UINT32_MAX;
 
+  // No pages at all: nothing is kept of a sequence but its tokens.
   KvPool(uint32_t page_count, CopyPage copy);
 
+  bool keeps_pages() const { return !pages_.empty(); }
   uint32_t page_count() const { return static_cast<uint32_t>(pages_.size()); }
   // Returns how many pages take() can give, one after another: the free ones and the kept but
   // unused ones.

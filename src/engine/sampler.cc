@@ -12,29 +12,29 @@ namespace {
 // More tokens than these are found about as fast in the whole row.
 constexpr uint32_t kMostBest = 512;
 
-void check_range(const char* option, double value, double low, double high) {
+void check_range(const char* field, double value, double low, double high) {
   if (!(value >= low && value <= high)) {
-    fail(ErrorCode::kUsage, "{} is {}; it must lie between {} and {}", option, value, low, high);
+    fail_field(ErrorCode::kUsage, field, "is {}; it must lie between {} and {}", value, low, high);
   }
 }
 
 }  // namespace
 
 void check_sampling(const SamplingParams& params, uint32_t vocabulary) {
-  check_range("--temp", params.temperature, 0, 100);
-  check_range("--top-p", params.top_p, 0, 1);
-  check_range("--min-p", params.min_p, 0, 1);
-  check_range("--repeat-penalty", params.repeat_penalty, 0.01, 100);
-  check_range("--presence-penalty", params.presence_penalty, -100, 100);
-  check_range("--frequency-penalty", params.frequency_penalty, -100, 100);
+  check_range("temperature", params.temperature, 0, 100);
+  check_range("top_p", params.top_p, 0, 1);
+  check_range("min_p", params.min_p, 0, 1);
+  check_range("repeat_penalty", params.repeat_penalty, 0.01, 100);
+  check_range("presence_penalty", params.presence_penalty, -100, 100);
+  check_range("frequency_penalty", params.frequency_penalty, -100, 100);
   for (auto [token, bias] : params.logit_bias) {
     if (token < 0 || static_cast<uint32_t>(token) >= vocabulary) {
-      fail(ErrorCode::kUsage, "--logit-bias names token {}; the vocabulary has 0 to {}", token,
-           vocabulary - 1);
+      fail_field(ErrorCode::kUsage, "logit_bias", "names token {}; the vocabulary has 0 to {}",
+                 token, vocabulary - 1);
     }
     if (std::isnan(bias) || bias == INFINITY) {
-      fail(ErrorCode::kUsage, "--logit-bias of token {} is {}; it must be a number or -inf", token,
-           bias);
+      fail_field(ErrorCode::kUsage, "logit_bias", "of token {} is {}; it must be a number or -inf",
+                 token, bias);
     }
   }
 }

@@ -31,7 +31,7 @@ struct SamplingParams {
   std::vector<std::pair<int32_t, float>> logit_bias;  // -inf forbids
 };
 
-// Throws (kUsage) naming the option that is out of range; `vocabulary` bounds logit_bias's ids.
+// Throws (kUsage) naming the field that is out of range; `vocabulary` bounds logit_bias's ids.
 void check_sampling(const SamplingParams& params, uint32_t vocabulary);
 
 class Sampler {

@@ -187,29 +187,33 @@ TEST(Sampler, BiasForbids) {
   EXPECT_EQ(sampler.sample(std::vector<float>{50, 0, 0}), 2);
 }
 
-TEST(CheckSampling, NamesTheOption) {
+TEST(CheckSampling, NamesTheField) {
+  // The field, and what is said.
   auto refused = [](auto change) {
     SamplingParams params;
     change(params);
     try {
       check_sampling(params, 10);
-      return std::string();
+      return std::pair<std::string, std::string>();
     } catch (const Error& e) {
       EXPECT_EQ(e.code(), ErrorCode::kUsage);
-      return std::string(e.what());
+      EXPECT_TRUE(std::string(e.what()).starts_with(e.field() + " ")) << e.what();
+      return std::pair(e.field(), std::string(e.what()));
     }
   };
-  EXPECT_EQ(refused([](SamplingParams&) {}), "");
-  EXPECT_NE(refused([](SamplingParams& p) { p.temperature = -1; }).find("--temp"),
-            std::string::npos);
-  EXPECT_NE(refused([](SamplingParams& p) { p.top_p = NAN; }).find("--top-p"), std::string::npos);
-  EXPECT_NE(refused([](SamplingParams& p) { p.min_p = 2; }).find("--min-p"), std::string::npos);
-  EXPECT_NE(refused([](SamplingParams& p) { p.repeat_penalty = 0; }).find("--repeat-penalty"),
-            std::string::npos);
-  EXPECT_NE(refused([](SamplingParams& p) {
-              p.logit_bias = {{10, 1}};
-            }).find("token 10"),
-            std::string::npos);
+  EXPECT_EQ(refused([](SamplingParams&) {}).first, "");
+  EXPECT_EQ(refused([](SamplingParams& p) { p.temperature = 200; }).second,
+            "temperature is 200; it must lie between 0 and 100");
+  EXPECT_EQ(refused([](SamplingParams& p) { p.temperature = -1; }).first, "temperature");
+  EXPECT_EQ(refused([](SamplingParams& p) { p.top_p = NAN; }).first, "top_p");
+  EXPECT_EQ(refused([](SamplingParams& p) { p.min_p = 2; }).first, "min_p");
+  EXPECT_EQ(refused([](SamplingParams& p) { p.repeat_penalty = 0; }).first, "repeat_penalty");
+  auto bias = [&](int32_t token, float value) {
+    return refused([&](SamplingParams& p) { p.logit_bias = {{token, value}}; });
+  };
+  EXPECT_EQ(bias(10, 1).first, "logit_bias");
+  EXPECT_NE(bias(10, 1).second.find("token 10"), std::string::npos);
+  EXPECT_EQ(bias(5, NAN).first, "logit_bias");
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace hearth {
 namespace {
 
 GenerationLimits limits_of(const Engine& engine, const Tokenizer* tokenizer) {
-  GenerationLimits limits{tokenizer, engine.config().vocabulary, engine.context()};
+  GenerationLimits limits{tokenizer, engine.spec().hyper.vocabulary, engine.context()};
   // Rows that pad the embedding table have logits, but are no tokens.
   if (tokenizer != nullptr) {
     limits.vocabulary = std::min(limits.vocabulary, static_cast<uint32_t>(tokenizer->size()));
@@ -35,12 +35,12 @@ Scheduler::Scheduler(Engine& engine, const Tokenizer* tokenizer, SchedulerOption
   options_.max_running = settle(options_.max_running, limits.outputs);
   options_.min_chunk = std::clamp(options_.min_chunk, 1u, options_.step_tokens);
   if (!options_.clock) options_.clock = steady_seconds;
-  update_figures();
+  update_gauges();
 }
 
 void Scheduler::add(std::shared_ptr<Job> job) {
   waiting_.push_back(std::make_unique<Generation>(std::move(job), 0, arrivals_++));
-  update_figures();
+  update_gauges();
 }
 
 bool Scheduler::step() {
@@ -49,7 +49,7 @@ bool Scheduler::step() {
   bool any = form();
   // Sequences that turned out to be held up make way for others.
   while (!any && admit()) any = form();
-  update_figures();
+  update_gauges();
   bool complete = false;
   try {
     complete = !picks_.empty() && run();
@@ -62,7 +62,7 @@ bool Scheduler::step() {
   } else {
     drop_picks();
   }
-  update_figures();
+  update_gauges();
   return any;
 }
 
@@ -84,7 +84,7 @@ void Scheduler::end_all(Finish finish, const std::string& error) {
     }
     list->clear();
   }
-  update_figures();
+  update_gauges();
 }
 
 void Scheduler::drop_gone() {
@@ -405,7 +405,7 @@ void Scheduler::take_in_siblings(Generation& generation, uint32_t logit_row) {
   }
 }
 
-void Scheduler::update_figures() {
+void Scheduler::update_gauges() {
   KvPool& pool = engine_.pool();
   statistics_.running.set(running_.size());
   statistics_.waiting.set(waiting_.size());
@@ -419,12 +419,14 @@ void check_request(const Request& request, const Engine& engine, const Tokenizer
                    const ResultStream& stream) {
   bool rows = request.deliver != Deliver::kText;
   // Penalties and bias look up the logits of tokens that may be sampled.
-  uint32_t vocabulary = rows ? engine.config().vocabulary : limits_of(engine, tokenizer).vocabulary;
+  uint32_t vocabulary =
+      rows ? engine.spec().hyper.vocabulary : limits_of(engine, tokenizer).vocabulary;
   if (request.prompt.empty()) fail(ErrorCode::kRequest, "the prompt is empty: give it a token");
   if (request.prompt.size() > engine.context()) {
-    fail(ErrorCode::kRequest,
-         "the prompt has {} tokens and the context holds {}: shorten it or raise --ctx",
-         request.prompt.size(), engine.context());
+    fail_field(ErrorCode::kRequest, "context",
+               "of {} positions does not hold the prompt's {} tokens: raise it or shorten the "
+               "prompt",
+               engine.context(), request.prompt.size());
   }
   for (int32_t token : request.prompt) {
     if (token < 0 || static_cast<uint32_t>(token) >= vocabulary) {

@@ -100,7 +100,7 @@ class Scheduler {
   void to_waiting(GenerationPtr generation);
   void end(Generation& generation, Finish finish, const std::string& error = {});
   void count_end(Finish finish);
-  void update_figures();
+  void update_gauges();
 
   Engine& engine_;
   GenerationLimits limits_;

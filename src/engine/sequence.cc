@@ -7,11 +7,12 @@
 namespace hearth {
 
 bool Sequence::must_copy() const {
-  return length() % kPagePositions != 0 && !pool_->is_private(pages_.back());
+  return pool_->keeps_pages() && length() % kPagePositions != 0 &&
+         !pool_->is_private(pages_.back());
 }
 
 uint32_t Sequence::pages_needed(uint32_t count) const {
-  if (count == 0) return 0;
+  if (count == 0 || !pool_->keeps_pages()) return 0;
   return pages_for(length() + count) - static_cast<uint32_t>(pages_.size()) + must_copy();
 }
 
@@ -23,7 +24,7 @@ void Sequence::grow(std::span<const int32_t> tokens) {
     pool_->release(pages_.back());
     pages_.back() = copy;
   }
-  while (pages_.size() < pages_for(length() + count)) pages_.push_back(pool_->take());
+  for (uint32_t left = pages_needed(count); left > 0; --left) pages_.push_back(pool_->take());
   tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
 }
 
@@ -49,7 +50,7 @@ std::unique_ptr<Sequence> Sequence::fork() {
 
 uint32_t Sequence::adopt_prefix(std::span<const int32_t> tokens) {
   uint32_t before = length();
-  if (before % kPagePositions != 0) return 0;
+  if (!pool_->keeps_pages() || before % kPagePositions != 0) return 0;
   publish();
   uint32_t parent = pages_.empty() ? KvPool::kNoPage : pages_.back();
   while (tokens_.size() + kPagePositions < tokens.size()) {
@@ -66,6 +67,7 @@ uint32_t Sequence::adopt_prefix(std::span<const int32_t> tokens) {
 }
 
 void Sequence::publish() {
+  if (!pool_->keeps_pages()) return;
   for (; published_ < length() / kPagePositions; ++published_) {
     uint32_t parent = published_ == 0 ? KvPool::kNoPage : pages_[published_ - 1];
     std::span<const int32_t> tokens =

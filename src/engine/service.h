@@ -45,7 +45,7 @@ class Service {
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
-  // Gives the facts that do not change: config(), options(), memory(), plans.
+  // Gives the facts that do not change: spec(), options(), memory(), plans.
   const Engine& engine() const { return *engine_; }
   const Statistics& statistics() const { return *statistics_; }
 

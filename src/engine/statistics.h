@@ -9,7 +9,7 @@ namespace hearth {
 
 // A figure is one number that several threads may write and read. Each is exact; read together,
 // they may be of slightly different moments.
-class Figure {
+class Counter {
  public:
   void add(uint64_t n) { value_.fetch_add(n, std::memory_order_relaxed); }
   void set(uint64_t n) { value_.store(n, std::memory_order_relaxed); }
@@ -22,18 +22,18 @@ class Figure {
 
 struct Statistics {
   // Since the start.
-  Figure requests;          // submitted
-  Figure finished_choices;  // for whatever reason
-  Figure cancelled_choices, failed_choices;
-  Figure computed_tokens;  // rows computed: prompts, and what was recomputed after preemption
-  Figure cached_tokens;    // not computed, since the prefix cache had them
-  Figure cache_hits;       // prompts of which the cache had something
-  Figure generated_tokens;
-  Figure steps, abandoned_steps, preemptions, evicted_pages;
-  Figure step_nanoseconds;  // spent in steps
+  Counter requests;          // submitted
+  Counter finished_choices;  // for whatever reason
+  Counter cancelled_choices, failed_choices;
+  Counter computed_tokens;  // rows computed: prompts, and what was recomputed after preemption
+  Counter cached_tokens;    // not computed, since the prefix cache had them
+  Counter cache_hits;       // prompts of which the cache had something
+  Counter generated_tokens;
+  Counter steps, abandoned_steps, preemptions, evicted_pages;
+  Counter step_nanoseconds;  // spent in steps
   // Now.
-  Figure running, waiting;                    // sequences
-  Figure pages, available_pages, kept_pages;  // kept: unused, with a prefix someone may want
+  Counter running, waiting;                    // sequences
+  Counter pages, available_pages, kept_pages;  // kept: unused, with a prefix someone may want
 };
 
 }  // namespace hearth

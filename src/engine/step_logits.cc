@@ -27,7 +27,7 @@ StepLogits::StepLogits(uint32_t vocabulary, uint32_t rows, const AxisCuts& cuts)
 }
 
 size_t StepLogits::part_bytes(uint32_t shard) const {
-  const LogitsPart& part = parts_[shard];
+  const ShardLogits& part = parts_[shard];
   return rows_ * part.columns() * sizeof(float) + in_lines(rows_ * part.panels * sizeof(float));
 }
 
@@ -40,13 +40,13 @@ size_t StepLogits::bytes(uint32_t shard) const {
 }
 
 void StepLogits::place(uint32_t shard, std::byte* base) {
-  LogitsPart& part = parts_[shard];
+  ShardLogits& part = parts_[shard];
   part.logits = reinterpret_cast<float*>(base);
   part.maxima = part.logits + rows_ * part.columns();
   if (shard == 0) row_ = reinterpret_cast<float*>(base + part_bytes(0));
 }
 
-std::span<const LogitsPart> StepLogits::begin_step() {
+std::span<const ShardLogits> StepLogits::begin_step() {
   gathered_.reset();
   return parts_;
 }

@@ -27,7 +27,7 @@ class StepLogits {
   void place(uint32_t shard, std::byte* base);
 
   // Returns the parts for the StepView of a new step; rows that were given out are no longer valid.
-  std::span<const LogitsPart> begin_step();
+  std::span<const ShardLogits> begin_step();
 
   // Returns row i: [vocabulary]. It is valid until another row is asked for.
   std::span<const float> row(size_t i);
@@ -45,7 +45,7 @@ class StepLogits {
   std::span<const float> columns(size_t i, uint32_t begin, uint32_t end) const;
 
   uint32_t vocabulary_, rows_;
-  std::vector<LogitsPart> parts_;      // by shard
+  std::vector<ShardLogits> parts_;     // by shard
   std::vector<uint32_t> first_panel_;  // of each, and the number of all
   float* row_ = nullptr;
   std::optional<size_t> gathered_;  // which row that is

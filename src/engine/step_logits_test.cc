@@ -31,7 +31,7 @@ class Step {
   }
   // As of now; what pads the last panel is larger than everything.
   void fill() {
-    std::span<const LogitsPart> parts = logits.begin_step();
+    std::span<const ShardLogits> parts = logits.begin_step();
     for (uint32_t s = 0; s < parts.size(); ++s) {
       for (uint32_t r = 0; r < kRows; ++r) {
         size_t first = size_t{cuts_.shard(s).begin} * kPanelRows;

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "base/error.h"
-#include "formats/gguf_types.h"
 #include "formats/mapped_file.h"
+#include "formats/metadata_types.h"
 #include "formats/printable.h"
 
 namespace hearth {
@@ -39,7 +39,7 @@ class GgufCursor {
   // `field` of `owner` in messages, such as "the length of the name".
   template <typename T>
   T read(const GgufOwner& owner, std::string_view field) {
-    return gguf_load<T>(take(sizeof(T), owner, field).data());
+    return load_number<T>(take(sizeof(T), owner, field).data());
   }
 
   std::span<const std::byte> take(uint64_t length, const GgufOwner& owner, std::string_view field) {

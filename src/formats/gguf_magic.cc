@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "formats/gguf_types.h"
+#include "formats/metadata_types.h"
 #include "formats/printable.h"
 
 namespace hearth {
@@ -44,7 +44,7 @@ constexpr std::array kLookalikes = {
 // A safetensors file: the length of a JSON header in 64 bits, then the header.
 bool looks_like_safetensors(std::span<const std::byte> bytes) {
   if (bytes.size() < 9) return false;
-  uint64_t length = gguf_load<uint64_t>(bytes.data());
+  uint64_t length = load_number<uint64_t>(bytes.data());
   return length >= 2 && length <= bytes.size() - 8 && static_cast<char>(bytes[8]) == '{';
 }
 
@@ -79,7 +79,7 @@ uint32_t check_gguf_magic(std::span<const std::byte> bytes, const std::string& n
         "again",
         name, kGgufHeaderBytes, bytes.size());
   }
-  uint32_t version = gguf_load<uint32_t>(&bytes[4]);
+  uint32_t version = load_number<uint32_t>(&bytes[4]);
   if (version == 1) {
     fail(ErrorCode::kFile,
          "'{}' has GGUF version 1, which was replaced in 2023; download or convert the model again",

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "formats/gguf_cursor.h"
 #include "formats/gguf_magic.h"
+#include "formats/gguf_types.h"
 
 namespace hearth {
 
@@ -49,15 +50,15 @@ std::string_view read_name(GgufCursor& cursor, const GgufOwner& owner) {
   return name;
 }
 
-GgufType read_type(GgufCursor& cursor, const GgufOwner& owner, std::string_view field) {
+MetaType read_type(GgufCursor& cursor, const GgufOwner& owner, std::string_view field) {
   uint32_t number = cursor.read<uint32_t>(owner, field);
-  if (number >= kGgufTypeCount) {
+  if (number >= kMetaTypeCount) {
     cursor.fail_at(
         "{}: {} is {} where 0 to {} are defined; the file is corrupt or from a newer "
         "format, download or convert it again",
-        owner.text(), field, number, kGgufTypeCount - 1);
+        owner.text(), field, number, kMetaTypeCount - 1);
   }
-  return static_cast<GgufType>(number);
+  return static_cast<MetaType>(number);
 }
 
 void check_bools(const GgufCursor& cursor, const GgufOwner& owner,
@@ -72,15 +73,15 @@ void check_bools(const GgufCursor& cursor, const GgufOwner& owner,
   }
 }
 
-GgufValue read_array(GgufCursor& cursor, const GgufOwner& owner) {
-  GgufType type = read_type(cursor, owner, "the type of its elements");
-  if (type == GgufType::kArray) {
+MetaValue read_array(GgufCursor& cursor, const GgufOwner& owner) {
+  MetaType type = read_type(cursor, owner, "the type of its elements");
+  if (type == MetaType::kArray) {
     cursor.fail_at("{}: it is an array of arrays, which no model uses; convert the model again",
                    owner.text());
   }
   uint64_t count = cursor.read<uint64_t>(owner, "the length of its array");
-  bool is_string = type == GgufType::kString;
-  uint64_t min_bytes = is_string ? sizeof(uint64_t) : gguf_type_bytes(type);
+  bool is_string = type == MetaType::kString;
+  uint64_t min_bytes = is_string ? sizeof(uint64_t) : meta_type_bytes(type);
   if (count > cursor.left() / min_bytes) {
     cursor.fail_at(
         "{}: the length of its array is {}, but only {} bytes follow in the file; it is truncated "
@@ -94,20 +95,20 @@ GgufValue read_array(GgufCursor& cursor, const GgufOwner& owner) {
     cursor.take(count * min_bytes, owner, "its array");
   }
   std::span<const std::byte> payload(start, cursor.here());
-  if (type == GgufType::kBool) check_bools(cursor, owner, payload);
-  return {GgufType::kArray, type, count, payload};
+  if (type == MetaType::kBool) check_bools(cursor, owner, payload);
+  return {MetaType::kArray, type, count, payload};
 }
 
-GgufEntry read_entry(GgufCursor& cursor, uint64_t index) {
+MetaEntry read_entry(GgufCursor& cursor, uint64_t index) {
   std::string_view key = read_name(cursor, {"metadata key number", {}, index});
   GgufOwner owner{"metadata key", key};
-  GgufType type = read_type(cursor, owner, "the type of its value");
-  if (type == GgufType::kArray) return {key, read_array(cursor, owner)};
-  uint64_t length = type == GgufType::kString
+  MetaType type = read_type(cursor, owner, "the type of its value");
+  if (type == MetaType::kArray) return {key, read_array(cursor, owner)};
+  uint64_t length = type == MetaType::kString
                         ? cursor.read<uint64_t>(owner, "the length of its string")
-                        : gguf_type_bytes(type);
+                        : meta_type_bytes(type);
   auto payload = cursor.take(length, owner, "its value");
-  if (type == GgufType::kBool) check_bools(cursor, owner, payload);
+  if (type == MetaType::kBool) check_bools(cursor, owner, payload);
   return {key, {type, type, 1, payload}};
 }
 
@@ -148,18 +149,18 @@ uint64_t count_elements(const GgufCursor& cursor, const GgufOwner& owner,
 
 // Everything but `data` and an `offset` that counts from the beginning of the file: these need the
 // end of the header.
-GgufTensor read_tensor(GgufCursor& cursor, uint64_t index, uint32_t part,
-                       GgufUnknownTypes unknown) {
-  GgufTensor tensor = {};
+SourceTensor read_tensor(GgufCursor& cursor, uint64_t index, uint32_t part, UnknownTypes unknown) {
+  SourceTensor tensor = {};
   tensor.part = part;
   tensor.name = read_name(cursor, {"tensor number", {}, index});
   GgufOwner owner{"tensor", tensor.name};
   tensor.dims = read_dims(cursor, owner);
   tensor.n_elements = count_elements(cursor, owner, tensor.dims);
-  tensor.gguf_type = cursor.read<uint32_t>(owner, "its type");
+  auto type = cursor.read<uint32_t>(owner, "its type");
   tensor.offset = cursor.read<uint64_t>(owner, "its offset");
-  std::optional<DType> dtype = dtype_from_gguf(tensor.gguf_type);
+  std::optional<DType> dtype = dtype_from_gguf(type);
   tensor.type_known = dtype.has_value();
+  tensor.type_text = gguf_tensor_type_text(type);
   if (dtype) {
     tensor.dtype = *dtype;
     uint64_t block = dtype_info(*dtype).block_elements;
@@ -169,16 +170,16 @@ GgufTensor read_tensor(GgufCursor& cursor, uint64_t index, uint32_t part,
           "download or convert it again",
           owner.text(), tensor.dims[0], block, dtype_info(*dtype).name);
     }
-  } else if (unknown == GgufUnknownTypes::kRefuse) {
+  } else if (unknown == UnknownTypes::kRefuse) {
     cursor.fail_at(
         "{}: it is stored as {}, and this program reads only {}; use the model in one of these "
         "types",
-        owner.text(), gguf_tensor_type_text(tensor.gguf_type), gguf_known_tensor_types());
+        owner.text(), tensor.type_text, gguf_known_tensor_types());
   }
   return tensor;
 }
 
-uint64_t read_alignment(const GgufCursor& cursor, const GgufMetadata& metadata) {
+uint64_t read_alignment(const GgufCursor& cursor, const Metadata& metadata) {
   uint64_t alignment = metadata.get<uint64_t>("general.alignment").value_or(kGgufDefaultAlignment);
   if (!std::has_single_bit(alignment) || alignment < kMinAlignment || alignment > kMaxAlignment) {
     cursor.fail_at(
@@ -191,7 +192,7 @@ uint64_t read_alignment(const GgufCursor& cursor, const GgufMetadata& metadata) 
 
 // Turns the offset into one from the beginning of the file and finds the data.
 void place_tensor(const GgufCursor& cursor, std::span<const std::byte> file, uint64_t data_start,
-                  uint64_t alignment, GgufTensor& tensor) {
+                  uint64_t alignment, SourceTensor& tensor) {
   GgufOwner owner{"tensor", tensor.name};
   if (tensor.offset % alignment != 0) {
     cursor.fail_at(
@@ -218,15 +219,15 @@ void place_tensor(const GgufCursor& cursor, std::span<const std::byte> file, uin
   if (tensor.type_known) tensor.data = file.subspan(tensor.offset, n_bytes);
 }
 
-void check_overlaps(const GgufCursor& cursor, const std::vector<GgufTensor>& tensors) {
+void check_overlaps(const GgufCursor& cursor, const std::vector<SourceTensor>& tensors) {
   std::vector<uint32_t> order(tensors.size());
   std::iota(order.begin(), order.end(), 0u);
   std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
     return std::pair(tensors[a].offset, a) < std::pair(tensors[b].offset, b);
   });
   for (size_t i = 1; i < order.size(); ++i) {
-    const GgufTensor& before = tensors[order[i - 1]];
-    const GgufTensor& after = tensors[order[i]];
+    const SourceTensor& before = tensors[order[i - 1]];
+    const SourceTensor& after = tensors[order[i]];
     uint64_t n_bytes = std::max<uint64_t>(before.n_bytes(), 1);
     if (after.offset - before.offset >= n_bytes) continue;
     cursor.fail_at(
@@ -238,7 +239,7 @@ void check_overlaps(const GgufCursor& cursor, const std::vector<GgufTensor>& ten
 
 }  // namespace
 
-GgufPart read_gguf_part(MappedFile file, uint32_t part_index, GgufUnknownTypes unknown) {
+GgufPart read_gguf_part(MappedFile file, uint32_t part_index, UnknownTypes unknown) {
   uint32_t version = check_gguf_magic(file.bytes(), file.name());
   GgufCursor cursor(file);
   GgufOwner header{"the header"};
@@ -246,17 +247,17 @@ GgufPart read_gguf_part(MappedFile file, uint32_t part_index, GgufUnknownTypes u
   uint64_t n_tensors = read_count(cursor, "the number of tensors", kMinTensorBytes);
   uint64_t n_keys = read_count(cursor, "the number of metadata keys", kMinEntryBytes);
 
-  std::vector<GgufEntry> entries;
+  std::vector<MetaEntry> entries;
   for (uint64_t i = 0; i < n_keys; ++i) entries.push_back(read_entry(cursor, i));
-  GgufMetadata metadata(file.name(), std::move(entries));
+  Metadata metadata(file.name(), std::move(entries));
   uint64_t alignment = read_alignment(cursor, metadata);
 
-  std::vector<GgufTensor> tensors;
+  std::vector<SourceTensor> tensors;
   for (uint64_t i = 0; i < n_tensors; ++i) {
     tensors.push_back(read_tensor(cursor, i, part_index, unknown));
   }
   uint64_t data_start = (cursor.at() + alignment - 1) / alignment * alignment;
-  for (GgufTensor& tensor : tensors) {
+  for (SourceTensor& tensor : tensors) {
     place_tensor(cursor, file.bytes(), data_start, alignment, tensor);
   }
   check_overlaps(cursor, tensors);

@@ -7,13 +7,13 @@
 #include <span>
 #include <string>
 
-#include "formats/gguf_metadata.h"
 #include "formats/gguf_part.h"
+#include "formats/metadata.h"
 
 namespace hearth {
 
 // Number of parts of the model that `metadata` of file `name` belongs to: 1 where it is not split.
-uint32_t gguf_part_count(const GgufMetadata& metadata, const std::string& name);
+uint32_t gguf_part_count(const Metadata& metadata, const std::string& name);
 
 // The path of part `index` (from 0) of `count`, from the path of the first. Throws where `first`
 // does not end as a first part does.

@@ -32,22 +32,22 @@ class GgufSplit : public ::testing::Test {
     return writer;
   }
   std::string open_error(uint32_t index = 0) const {
-    return file_error([&] { GgufFile::open(path(index)); });
+    return file_error([&] { ModelSource::open(path(index)); });
   }
 
   TestFolder folder_;
 };
 
 TEST_F(GgufSplit, OpeningTheFirstPartOpensAll) {
-  GgufFile file = GgufFile::open(path(0));
-  EXPECT_EQ(file.part_count(), 3u);
-  EXPECT_EQ(file.part(2).file.name(), path(2));
+  ModelSource file = ModelSource::open(path(0));
+  EXPECT_EQ(file.files().size(), 3u);
+  EXPECT_EQ(file.files()[2].name(), path(2));
   EXPECT_EQ(file.metadata().require<std::string>("general.architecture"), "llama");
   ASSERT_EQ(file.tensors().size(), 3u);
-  const GgufTensor& last = file.require_tensor("t2");
+  const SourceTensor& last = file.require_tensor("t2");
   EXPECT_EQ(last.part, 2u);
-  EXPECT_EQ(gguf_load<float>(last.data.data()), 2.0f);
-  EXPECT_EQ(file.part(2).file.bytes().data() + last.offset, last.data.data());
+  EXPECT_EQ(load_number<float>(last.data.data()), 2.0f);
+  EXPECT_EQ(file.files()[2].bytes().data() + last.offset, last.data.data());
   uint64_t sum = 0;
   for (uint32_t i = 0; i < 3; ++i) sum += std::filesystem::file_size(path(i));
   EXPECT_EQ(file.file_bytes(), sum);
@@ -69,7 +69,7 @@ TEST_F(GgufSplit, OpeningALaterPartNamesTheFirst) {
 TEST_F(GgufSplit, ARenamedFirstPartIsNamed) {
   std::string renamed = folder_.path() + "model.gguf";
   std::filesystem::rename(path(0), renamed);
-  std::string error = file_error([&] { GgufFile::open(renamed); });
+  std::string error = file_error([&] { ModelSource::open(renamed); });
   EXPECT_NE(error.find("its name does not end in '-00001-of-00003.gguf'"), std::string::npos);
 }
 
@@ -117,7 +117,7 @@ TEST_F(GgufSplit, CountsThatCannotBeAreErrors) {
 TEST_F(GgufSplit, AMergedModelIsOneFile) {
   for (uint16_t count : {uint16_t{0}, uint16_t{1}}) {
     part(0, count, 3).save(path(0));
-    EXPECT_EQ(GgufFile::open(path(0)).part_count(), 1u);
+    EXPECT_EQ(ModelSource::open(path(0)).files().size(), 1u);
   }
 }
 

@@ -20,40 +20,40 @@ bool says(const std::string& message, std::string_view part) {
   return message.find(part) != std::string::npos;
 }
 
-TEST(GgufTensor, DataIsFoundWhereTheTableSays) {
+TEST(SourceTensor, DataIsFoundWhereTheTableSays) {
   GgufWriter writer;
   std::vector<float> a = {1, 2, 3, 4, 5, 6};
   std::vector<std::byte> b(34 * 4, std::byte{3});
   writer.add_tensor("a", {3, 2}, a);
   writer.add_tensor("b", {64, 2}, DType::kQ8_0, b);
-  GgufFile file = GgufFile::parse(writer.finish(), "m.gguf");
+  ModelSource file = parse_gguf(writer.finish(), "m.gguf");
   ASSERT_EQ(file.tensors().size(), 2u);
-  const GgufTensor& first = file.require_tensor("a");
+  const SourceTensor& first = file.require_tensor("a");
   EXPECT_EQ(&first, &file.tensors()[0]);
   EXPECT_EQ(first.dtype, DType::kF32);
   EXPECT_EQ(first.dims, (std::vector<uint64_t>{3, 2}));
   EXPECT_EQ(first.rows(), 2u);
   EXPECT_EQ(first.n_bytes(), 24u);
   EXPECT_EQ(std::memcmp(first.data.data(), a.data(), 24), 0);
-  const GgufTensor* second = file.find_tensor("b");
+  const SourceTensor* second = file.find_tensor("b");
   ASSERT_NE(second, nullptr);
   EXPECT_EQ(second->n_elements, 128u);
-  EXPECT_EQ(second->gguf_type, kQ8_0);
+  EXPECT_EQ(second->type_text, "q8_0");
   EXPECT_EQ(second->offset, first.offset + 32);
   EXPECT_TRUE(std::equal(b.begin(), b.end(), second->data.begin(), second->data.end()));
   EXPECT_EQ(reinterpret_cast<uintptr_t>(second->data.data()) % 8, 0u);
   file.release(*second);
 }
 
-TEST(GgufTensor, MissingTensorsAreNamed) {
-  GgufFile file = GgufFile::parse(GgufWriter().finish(), "m.gguf");
+TEST(SourceTensor, MissingTensorsAreNamed) {
+  ModelSource file = parse_gguf(GgufWriter().finish(), "m.gguf");
   EXPECT_EQ(file.find_tensor("output.weight"), nullptr);
   EXPECT_EQ(file_error([&] { file.require_tensor("output.weight"); }),
             "'m.gguf': tensor 'output.weight' is missing; the file is incomplete, download or "
             "convert the model again");
 }
 
-TEST(GgufTensor, BadShapesNameTheTensor) {
+TEST(SourceTensor, BadShapesNameTheTensor) {
   EXPECT_EQ(parse_error(one_tensor({8}, kF32, 0, 32)), "");
   EXPECT_EQ(
       parse_error(one_tensor({8, 1, 1, 1, 1}, kF32, 0, 32)),
@@ -71,7 +71,7 @@ TEST(GgufTensor, BadShapesNameTheTensor) {
                    "tensor 't': its more than 2^64 bytes"));
 }
 
-TEST(GgufTensor, RowsAreWholeBlocks) {
+TEST(SourceTensor, RowsAreWholeBlocks) {
   EXPECT_EQ(parse_error(one_tensor({32, 3}, kQ8_0, 0, 102)), "");
   EXPECT_EQ(
       parse_error(one_tensor({48, 2}, kQ8_0, 0, 102)),
@@ -79,7 +79,7 @@ TEST(GgufTensor, RowsAreWholeBlocks) {
       "the file is corrupt, download or convert it again");
 }
 
-TEST(GgufTensor, UnknownTypesAreNamedWithThoseKnown) {
+TEST(SourceTensor, UnknownTypesAreNamedWithThoseKnown) {
   std::string error = parse_error(one_tensor({256}, 16, 0, 66));
   EXPECT_TRUE(
       says(error, "tensor 't': it is stored as iq2_xxs (type 16), and this program reads only"));
@@ -87,18 +87,18 @@ TEST(GgufTensor, UnknownTypesAreNamedWithThoseKnown) {
   EXPECT_TRUE(says(parse_error(one_tensor({256}, 12345, 0, 66)), "it is stored as type 12345,"));
 }
 
-TEST(GgufTensor, UnknownTypesCanBeKeptWithoutData) {
+TEST(SourceTensor, UnknownTypesCanBeKeptWithoutData) {
   GgufBytes bytes = one_tensor({256}, 16, 0, 66);
-  GgufFile file = GgufFile::parse(bytes.bytes(), "m.gguf", GgufUnknownTypes::kKeep);
-  const GgufTensor& tensor = file.require_tensor("t");
+  ModelSource file = parse_gguf(bytes.bytes(), "m.gguf", UnknownTypes::kKeep);
+  const SourceTensor& tensor = file.require_tensor("t");
   EXPECT_FALSE(tensor.type_known);
-  EXPECT_EQ(tensor.gguf_type, 16u);
+  EXPECT_EQ(tensor.type_text, "iq2_xxs (type 16)");
   EXPECT_EQ(tensor.n_elements, 256u);
   EXPECT_TRUE(tensor.data.empty());
   file.release(tensor);
 }
 
-TEST(GgufTensor, OffsetsOutsideTheFileNameTheTensor) {
+TEST(SourceTensor, OffsetsOutsideTheFileNameTheTensor) {
   EXPECT_EQ(
       parse_error(one_tensor({8}, kF32, 32, 63)),
       "'m.gguf': tensor 't': its 32 bytes at offset 32 of the data end beyond the file, which "
@@ -110,7 +110,7 @@ TEST(GgufTensor, OffsetsOutsideTheFileNameTheTensor) {
   EXPECT_TRUE(says(parse_error(unpadded), "which has 0 bytes of data"));
 }
 
-TEST(GgufTensor, OffsetsAreAligned) {
+TEST(SourceTensor, OffsetsAreAligned) {
   EXPECT_EQ(parse_error(one_tensor({2}, kF32, 8, 64)),
             "'m.gguf': tensor 't': its offset 8 is not a multiple of the alignment 32; the file is "
             "corrupt, download or convert it again");
@@ -120,7 +120,7 @@ TEST(GgufTensor, OffsetsAreAligned) {
   EXPECT_EQ(parse_error(eight), "");
 }
 
-TEST(GgufTensor, DataMustNotOverlap) {
+TEST(SourceTensor, DataMustNotOverlap) {
   auto two = [](uint64_t offset_a, uint64_t offset_b) {
     return parse_error(GgufBytes()
                            .header(2, 0)
@@ -135,14 +135,14 @@ TEST(GgufTensor, DataMustNotOverlap) {
   EXPECT_TRUE(says(two(32, 64), "overlaps"));
 }
 
-TEST(GgufTensor, NamesThatStandTwiceAreNamed) {
+TEST(SourceTensor, NamesThatStandTwiceAreNamed) {
   GgufBytes bytes;
   bytes.header(2, 0).tensor("t", {8}, kF32, 0).tensor("t", {8}, kF32, 32).data(64);
   EXPECT_EQ(parse_error(bytes),
             "'m.gguf': tensor 't' stands twice in the model; download or convert it again");
 }
 
-TEST(GgufTensor, TruncatedTablesSayWhichField) {
+TEST(SourceTensor, TruncatedTablesSayWhichField) {
   // Three tensors' worth of bytes for a count of two, so that the count is believed.
   GgufBytes bytes;
   bytes.header(2, 0).tensor("a", {1, 1, 1, 1}, kF32, 0).u64(1).raw("b").u32(2).u64(4);

@@ -83,7 +83,7 @@ std::string file_error(Act act) {
 }
 
 inline std::string parse_error(std::span<const std::byte> bytes) {
-  return file_error([&] { GgufFile::parse(bytes, "m.gguf"); });
+  return file_error([&] { parse_gguf(bytes, "m.gguf"); });
 }
 inline std::string parse_error(const GgufBytes& file) { return parse_error(file.bytes()); }
 

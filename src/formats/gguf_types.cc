@@ -5,37 +5,11 @@
 #include <array>
 #include <optional>
 
-#include "base/check.h"
 #include "tensor/dtype.h"
 
 namespace hearth {
 
 namespace {
-
-struct TypeInfo {
-  std::string_view name;
-  size_t bytes;
-};
-
-constexpr std::array<TypeInfo, kGgufTypeCount> kTypes = {{{"uint8", 1},
-                                                          {"int8", 1},
-                                                          {"uint16", 2},
-                                                          {"int16", 2},
-                                                          {"uint32", 4},
-                                                          {"int32", 4},
-                                                          {"float32", 4},
-                                                          {"bool", 1},
-                                                          {"string", 0},
-                                                          {"array", 0},
-                                                          {"uint64", 8},
-                                                          {"int64", 8},
-                                                          {"float64", 8}}};
-
-const TypeInfo& type_info(GgufType type) {
-  auto number = static_cast<uint32_t>(type);
-  HEARTH_CHECK(number < kGgufTypeCount, "not a GGUF value type");
-  return kTypes[number];
-}
 
 // ggml_type by number, those withdrawn from the format included.
 constexpr std::array<std::string_view, 43> kTensorTypes = {
@@ -48,10 +22,6 @@ constexpr std::array<std::string_view, 43> kTensorTypes = {
     "q2_0"};
 
 }  // namespace
-
-std::string_view gguf_type_name(GgufType type) { return type_info(type).name; }
-
-size_t gguf_type_bytes(GgufType type) { return type_info(type).bytes; }
 
 std::string gguf_tensor_type_text(uint32_t gguf_type) {
   if (std::optional<DType> dtype = dtype_from_gguf(gguf_type)) {

@@ -1,4 +1,5 @@
 #include "formats/gguf_types.h"
+#include "formats/metadata_types.h"
 
 #include <gtest/gtest.h>
 
@@ -6,23 +7,23 @@ namespace hearth {
 namespace {
 
 TEST(GgufTypes, NumbersMapToTheTypesOfTheFormat) {
-  EXPECT_EQ(gguf_type_of<bool>(), GgufType::kBool);
-  EXPECT_EQ(gguf_type_of<uint8_t>(), GgufType::kUint8);
-  EXPECT_EQ(gguf_type_of<int16_t>(), GgufType::kInt16);
-  EXPECT_EQ(gguf_type_of<uint32_t>(), GgufType::kUint32);
-  EXPECT_EQ(gguf_type_of<int64_t>(), GgufType::kInt64);
-  EXPECT_EQ(gguf_type_of<size_t>(), GgufType::kUint64);
-  EXPECT_EQ(gguf_type_of<float>(), GgufType::kFloat32);
-  EXPECT_EQ(gguf_type_of<double>(), GgufType::kFloat64);
+  EXPECT_EQ(meta_type_of<bool>(), MetaType::kBool);
+  EXPECT_EQ(meta_type_of<uint8_t>(), MetaType::kUint8);
+  EXPECT_EQ(meta_type_of<int16_t>(), MetaType::kInt16);
+  EXPECT_EQ(meta_type_of<uint32_t>(), MetaType::kUint32);
+  EXPECT_EQ(meta_type_of<int64_t>(), MetaType::kInt64);
+  EXPECT_EQ(meta_type_of<size_t>(), MetaType::kUint64);
+  EXPECT_EQ(meta_type_of<float>(), MetaType::kFloat32);
+  EXPECT_EQ(meta_type_of<double>(), MetaType::kFloat64);
 }
 
 TEST(GgufTypes, NamesAndSizesFollowTheNumbers) {
-  EXPECT_EQ(gguf_type_name(static_cast<GgufType>(0)), "uint8");
-  EXPECT_EQ(gguf_type_name(static_cast<GgufType>(9)), "array");
-  EXPECT_EQ(gguf_type_name(static_cast<GgufType>(12)), "float64");
-  EXPECT_EQ(gguf_type_bytes(GgufType::kString), 0u);
-  EXPECT_EQ(gguf_type_bytes(GgufType::kInt16), 2u);
-  EXPECT_EQ(gguf_type_bytes(GgufType::kUint64), 8u);
+  EXPECT_EQ(meta_type_name(static_cast<MetaType>(0)), "uint8");
+  EXPECT_EQ(meta_type_name(static_cast<MetaType>(9)), "array");
+  EXPECT_EQ(meta_type_name(static_cast<MetaType>(12)), "float64");
+  EXPECT_EQ(meta_type_bytes(MetaType::kString), 0u);
+  EXPECT_EQ(meta_type_bytes(MetaType::kInt16), 2u);
+  EXPECT_EQ(meta_type_bytes(MetaType::kUint64), 8u);
 }
 
 TEST(GgufTypes, TensorTypesAreNamedWhetherReadOrNot) {

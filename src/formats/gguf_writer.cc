@@ -28,15 +28,15 @@ void GgufWriter::append_string(std::vector<std::byte>& out, std::string_view tex
 void GgufWriter::set(std::string_view key, std::string_view value) {
   std::vector<std::byte> bytes;
   append_string(bytes, value);
-  set_raw(key, static_cast<uint32_t>(GgufType::kString), std::move(bytes));
+  set_raw(key, static_cast<uint32_t>(MetaType::kString), std::move(bytes));
 }
 
 void GgufWriter::set(std::string_view key, const std::vector<std::string>& values) {
   std::vector<std::byte> bytes;
-  append(bytes, static_cast<uint32_t>(GgufType::kString));
+  append(bytes, static_cast<uint32_t>(MetaType::kString));
   append(bytes, static_cast<uint64_t>(values.size()));
   for (const std::string& value : values) append_string(bytes, value);
-  set_raw(key, static_cast<uint32_t>(GgufType::kArray), std::move(bytes));
+  set_raw(key, static_cast<uint32_t>(MetaType::kArray), std::move(bytes));
 }
 
 void GgufWriter::set_raw(std::string_view key, uint32_t type, std::vector<std::byte> bytes) {
@@ -61,7 +61,7 @@ void GgufWriter::add_tensor(std::string_view name, std::vector<uint64_t> dims, D
 uint64_t GgufWriter::alignment() const {
   for (const Entry& entry : entries_) {
     if (entry.key != "general.alignment" || entry.bytes.size() != sizeof(uint32_t)) continue;
-    uint32_t value = gguf_load<uint32_t>(entry.bytes.data());
+    uint32_t value = load_number<uint32_t>(entry.bytes.data());
     if (std::has_single_bit(value)) return value;
   }
   return kGgufDefaultAlignment;

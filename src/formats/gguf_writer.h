@@ -1,7 +1,7 @@
 // Writes GGUF files (version 3, little endian), for tools and tests.
 // Metadata and tensors come out in the order they were added; setting a key again replaces its
 // value in place. `general.alignment`, where set, is honoured. Tensor data is copied when added.
-// What is written can be read by GgufFile, save for what the caller sets wrongly on purpose
+// What is written can be read by ModelSource, save for what the caller sets wrongly on purpose
 // (metadata values are not judged). Errors: save() throws kFile; a tensor whose bytes do not fit
 // its dimensions is a bug of the caller and checked.
 #pragma once
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "formats/gguf_types.h"
+#include "formats/metadata_types.h"
 #include "tensor/dtype.h"
 
 namespace hearth {
@@ -30,17 +31,17 @@ class GgufWriter {
   void set(std::string_view key, T value) {
     std::vector<std::byte> bytes;
     append(bytes, value);
-    set_raw(key, static_cast<uint32_t>(gguf_type_of<T>()), std::move(bytes));
+    set_raw(key, static_cast<uint32_t>(meta_type_of<T>()), std::move(bytes));
   }
   void set(std::string_view key, std::string_view value);
   template <typename T>
   requires std::is_arithmetic_v<T>
   void set(std::string_view key, const std::vector<T>& values) {
     std::vector<std::byte> bytes;
-    append(bytes, static_cast<uint32_t>(gguf_type_of<T>()));
+    append(bytes, static_cast<uint32_t>(meta_type_of<T>()));
     append(bytes, static_cast<uint64_t>(values.size()));
     for (T value : values) append(bytes, value);
-    set_raw(key, static_cast<uint32_t>(GgufType::kArray), std::move(bytes));
+    set_raw(key, static_cast<uint32_t>(MetaType::kArray), std::move(bytes));
   }
   void set(std::string_view key, const std::vector<std::string>& values);
   // A value as its type number and its bytes in the file, whatever they are.

@@ -22,7 +22,7 @@ TEST(GgufWriter, SettingAKeyAgainReplacesItInPlace) {
   writer.set("a", 1);
   writer.set("b", 2);
   writer.set("a", "text");
-  GgufFile file = GgufFile::parse(writer.finish(), "m.gguf");
+  ModelSource file = parse_gguf(writer.finish(), "m.gguf");
   ASSERT_EQ(file.metadata().entries().size(), 2u);
   EXPECT_EQ(file.metadata().entries()[0].key, "a");
   EXPECT_EQ(file.metadata().get<std::string>("a"), "text");
@@ -34,9 +34,9 @@ TEST(GgufWriter, HonoursTheAlignment) {
   std::vector<float> values(3, 1.0f);
   writer.add_tensor("a", {3}, values);
   writer.add_tensor("b", {3}, values);
-  GgufFile file = GgufFile::parse(writer.finish(), "m.gguf");
-  EXPECT_EQ(file.version(), 2u);
-  EXPECT_EQ(file.alignment(), 256u);
+  ModelSource file = parse_gguf(writer.finish(), "m.gguf");
+  EXPECT_EQ(file.format_version(), 2u);
+  EXPECT_EQ(file.metadata().get<uint32_t>("general.alignment"), 256u);
   EXPECT_EQ(file.tensors()[0].offset % 256, 0u);
   EXPECT_EQ(file.tensors()[1].offset, file.tensors()[0].offset + 256);
 }
@@ -47,10 +47,10 @@ TEST(GgufWriter, EveryTensorTypeRoundTrips) {
     std::vector<std::byte> bytes(row_bytes(info.dtype, 256) * 3, std::byte{0x11});
     writer.add_tensor(info.name, {256, 3}, info.dtype, bytes);
   }
-  GgufFile file = GgufFile::parse(writer.finish(), "m.gguf");
+  ModelSource file = parse_gguf(writer.finish(), "m.gguf");
   ASSERT_EQ(file.tensors().size(), all_dtypes().size());
   for (const DTypeInfo& info : all_dtypes()) {
-    const GgufTensor& tensor = file.require_tensor(info.name);
+    const SourceTensor& tensor = file.require_tensor(info.name);
     EXPECT_EQ(tensor.dtype, info.dtype);
     EXPECT_EQ(tensor.n_bytes(), row_bytes(info.dtype, 256) * 3);
     EXPECT_EQ(tensor.data.back(), std::byte{0x11});
@@ -63,7 +63,7 @@ TEST(GgufWriter, SavedFilesOpen) {
   TestFolder folder;
   std::string path = folder.path() + "writer.gguf";
   writer.save(path);
-  EXPECT_EQ(GgufFile::open(path).metadata().get<std::string>("general.name"), "saved");
+  EXPECT_EQ(ModelSource::open(path).metadata().get<std::string>("general.name"), "saved");
 }
 
 TEST(GgufWriter, APlaceThatCannotBeWrittenIsNamed) {

@@ -51,7 +51,8 @@ void GraphBuilder::append(Mode mode, std::string name, std::vector<std::unique_p
   bool one = mode == Mode::kSerial || mode == Mode::kGather;
   HEARTH_CHECK(instances.size() == (one ? 1 : group_count()), "an instance per group at work");
   uint32_t index = next_node();
-  Node node{std::move(name), layer_, mode, Sync::kNone, 0, true, false, std::move(instances), {}};
+  GraphNode node{std::move(name),      layer_, mode, Sync::kNone, 0, true, false,
+                 std::move(instances), {}};
   if (group_count() > 1 && graph_.plan.sync == GroupSync::kAsync) {
     if (mode == Mode::kScatter) node.sync = Sync::kFromSerial;
     if (mode == Mode::kGather) node.sync = Sync::kToSerial;
@@ -85,7 +86,7 @@ void GraphBuilder::append(Mode mode, std::string name, std::vector<std::unique_p
 void GraphBuilder::no_barrier() { graph_.nodes.back().barrier_after = false; }
 
 void GraphBuilder::meet_after() {
-  Node& node = graph_.nodes.back();
+  GraphNode& node = graph_.nodes.back();
   HEARTH_CHECK(node.mode == Mode::kReduce && node.barrier_after, "a reduce may meet after it");
   if (node.sync == Sync::kNone) return;  // the barrier is one of all groups
   node.meets_after = true;
@@ -137,7 +138,7 @@ Graph GraphBuilder::finish() && {
   HEARTH_CHECK(pending_reads_.empty() && pending_writes_.empty(),
                "reads and writes precede append");
   extend_cross_reads(next_node() - 1);
-  Node& last = graph_.nodes.back();
+  GraphNode& last = graph_.nodes.back();
   if (!last.meets_after) last.barrier_after = false;
   place_values();
   return std::move(graph_);

@@ -8,10 +8,10 @@
 namespace hearth {
 namespace {
 
-// Returns a member's own slot, then the slots where no member of the group stands.
-std::vector<uint32_t> slots_of(const Plan& plan, const PlanGroup& group, uint32_t member) {
-  uint32_t slots = group.share.shard_end - group.share.shard_begin;
-  std::vector<bool> inhabited(slots, false);
+// Returns a member's own local shard, then the local shards where no member of the group stands.
+std::vector<uint32_t> local_shards_of(const Plan& plan, const PlanGroup& group, uint32_t member) {
+  uint32_t local_shards = group.share.shard_end - group.share.shard_begin;
+  std::vector<bool> inhabited(local_shards, false);
   for (uint32_t m = group.member_begin; m < group.member_end; ++m) {
     uint32_t shard = plan.member_shards[m];
     if (shard >= group.share.shard_begin && shard < group.share.shard_end) {
@@ -23,8 +23,8 @@ std::vector<uint32_t> slots_of(const Plan& plan, const PlanGroup& group, uint32_
   if (home >= group.share.shard_begin && home < group.share.shard_end) {
     order.push_back(home - group.share.shard_begin);
   }
-  for (uint32_t slot = 0; slot < slots; ++slot) {
-    if (!inhabited[slot]) order.push_back(slot);
+  for (uint32_t local_shard = 0; local_shard < local_shards; ++local_shard) {
+    if (!inhabited[local_shard]) order.push_back(local_shard);
   }
   return order;
 }
@@ -36,7 +36,7 @@ ExecutionContext::ExecutionContext(const Graph& graph, const ContextMemory& memo
     : graph_(&graph), kv_(kv), buffers_(graph.values.size()) {
   for (const PlanGroup& group : graph.plan.groups) {
     for (uint32_t m = group.member_begin; m < group.member_end; ++m) {
-      slots_.push_back(slots_of(graph.plan, group, m));
+      local_shards_.push_back(local_shards_of(graph.plan, group, m));
     }
   }
   place_activations(memory.activations);
@@ -94,6 +94,16 @@ void ExecutionContext::count_pages() {
   for (const StepItem& item : step_.items) {
     first_pages_.push_back(first_pages_.back() + (item.rows + kPagePositions - 1) / kPagePositions);
   }
+}
+
+StepSizes ExecutionContext::sizes() const {
+  return {.graph = *graph_,
+          .items = step_.items,
+          .rows = step_.rows(),
+          .outputs = static_cast<uint32_t>(step_.outputs.size()),
+          .logit_rows = step_.logit_rows,
+          .kv_type = kv_.type(),
+          .units = units_of(kernels().limits)};
 }
 
 void ExecutionContext::begin(const StepView& step) {

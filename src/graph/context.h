@@ -39,6 +39,8 @@ class ExecutionContext {
   const Graph& graph() const { return *graph_; }
   const Kernels& kernels() const { return graph_->kernels; }
   const StepView& step() const { return step_; }
+  // The step as far as its work goes.
+  StepSizes sizes() const;
   const KvView& kv() const { return kv_; }
   uint32_t rows(ValueId id) const {
     switch (graph_->values[id].rows) {
@@ -73,9 +75,9 @@ class ExecutionContext {
   // left.
   uint32_t claim(uint32_t counter, uint32_t count) { return counters_[counter]->next(run_, count); }
   // Claims several indices on end of a counter that `takers` threads share
-  // (ChunkCounter::next_run).
-  ChunkRun claim_run(uint32_t counter, uint32_t count, uint32_t takers) {
-    return counters_[counter]->next_run(run_, count, takers);
+  // (ChunkCounter::next_several).
+  ChunkClaim claim_several(uint32_t counter, uint32_t count, uint32_t takers) {
+    return counters_[counter]->next_several(run_, count, takers);
   }
 
   // Within an op, tell() says that something is done in this run, and wait_for() waits until it is
@@ -83,8 +85,8 @@ class ExecutionContext {
   void tell(uint32_t flag) { flags_[flag]->post(run_); }
   void wait_for(uint32_t flag) { flags_[flag]->wait_at_least(run_); }
 
-  // The slots (shards counted from its group's first) that a member serves, nearest first.
-  const std::vector<uint32_t>& slots(uint32_t member) const { return slots_[member]; }
+  // The local shards (shards counted from its group's first) that a member serves, nearest first.
+  const std::vector<uint32_t>& local_shards(uint32_t member) const { return local_shards_[member]; }
 
   // Returns the threads that meet after a node: group g, or in lockstep all members of the plan.
   Group& barrier_group(uint32_t g) { return groups_[groups_.size() == 1 ? 0 : g]; }
@@ -106,9 +108,9 @@ class ExecutionContext {
   const Graph* graph_;
   KvView kv_;
   StepView step_;
-  std::vector<uint32_t> first_pages_;         // by item, then all; where there are pages
-  uint32_t run_ = 0;                          // counts begin()
-  std::vector<std::vector<uint32_t>> slots_;  // by member
+  std::vector<uint32_t> first_pages_;                // by item, then all; where there are pages
+  uint32_t run_ = 0;                                 // counts begin()
+  std::vector<std::vector<uint32_t>> local_shards_;  // by member
   std::vector<std::array<ActBuffer, kActFormats>> buffers_;
   std::vector<ChunkCounter*> counters_;
   std::vector<Flag*> flags_;

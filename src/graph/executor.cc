@@ -26,7 +26,7 @@ void meet(ExecutionContext& context, Sync sync, uint32_t index, const Worker& wo
 }
 
 // Returns the first node behind node n's layer; at most `end`.
-uint32_t next_layer(const std::vector<Node>& nodes, uint32_t n, uint32_t end) {
+uint32_t next_layer(const std::vector<GraphNode>& nodes, uint32_t n, uint32_t end) {
   uint32_t next = n + 1;
   while (next < end && nodes[next].layer == nodes[n].layer) ++next;
   return next;
@@ -73,14 +73,14 @@ bool Executor::run_nodes(const RunContexts& contexts, uint32_t begin, uint32_t e
 void Executor::run_member(Run& run, uint32_t member) noexcept {
   const Worker worker = workers_[member];
   ExecutionContext& context = run.contexts.of(worker.group);
-  const std::vector<Node>& nodes = context.graph().nodes;
+  const std::vector<GraphNode>& nodes = context.graph().nodes;
   Group& group = context.barrier_group(worker.group);
   bool lockstep = context.graph().plan.sync == GroupSync::kLockstep;
   const uint32_t begin = run.begin, end = run.end;
   ProfileLaps laps = profile_ ? profile_->laps(member) : ProfileLaps();
   bool decides = run.abandon != nullptr && worker.group == 0 && worker.index == 0;
   for (uint32_t n = begin; n < end; ++n) {
-    const Node& node = nodes[n];
+    const GraphNode& node = nodes[n];
     if (n > begin && node.layer != nodes[n - 1].layer) {
       if (n >= run.stop_at.load(std::memory_order_relaxed)) return;
       if (decides && run.stop_at.load(std::memory_order_relaxed) == end && (*run.abandon)()) {

@@ -5,7 +5,7 @@ namespace hearth {
 SyncCounts sync_counts(const Graph& graph, int layer) {
   SyncCounts counts;
   bool lockstep = graph.plan.sync == GroupSync::kLockstep && graph.plan.group_count() > 1;
-  for (const Node& node : graph.nodes) {
+  for (const GraphNode& node : graph.nodes) {
     if (node.layer != layer) continue;
     if (node.barrier_after) ++counts.barriers;
     if (node.sync != Sync::kNone || (lockstep && node.barrier_after)) ++counts.cross_group;

@@ -46,19 +46,19 @@ class Op {
   virtual ~Op() = default;
   virtual void run(ExecutionContext& context, const OpSync& sync,
                    const Worker& worker) const noexcept = 0;
-  // Counters that a run claims from, each starting at 0; with n slots the i-th lies on the node of
-  // slot i modulo n, whose threads claim from it first.
+  // Counters that a run claims from, each starting at 0; with n local shards the i-th lies on the
+  // node of local shard i modulo n, whose threads claim from it first.
   virtual uint32_t counters() const { return 0; }
   // Flags by which threads within the op tell each other how far they are: context.tell() and
   // wait_for(), each once in a run. They lie as counters do.
   virtual uint32_t flags() const { return 0; }
   // What this instance does in the context's step; those of all groups sum up to the whole.
-  virtual OpWork work(const ExecutionContext&) const { return {}; }
+  virtual OpLoad load(const StepSizes&) const { return {}; }
 };
 
 enum class Sync : uint8_t { kNone, kFromSerial, kToSerial, kAllToAll };
 
-struct Node {
+struct GraphNode {
   std::string name;
   int layer;  // -1 outside the layers
   Mode mode;
@@ -80,7 +80,7 @@ struct Graph {
   Kernels kernels;
   uint32_t max_outputs;
   uint32_t max_items;  // of a step; 0: any, and no value of pages
-  std::vector<Node> nodes;
+  std::vector<GraphNode> nodes;
   std::vector<Value> values;
   std::vector<ValuePlace> places;
   std::vector<size_t> activation_bytes;  // per group

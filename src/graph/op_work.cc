@@ -2,7 +2,53 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+#include "graph/graph.h"
+
 namespace hearth {
+
+OpLoad::Reads& OpLoad::of_shard(uint32_t shard) {
+  for (Reads& known : reads) {
+    if (known.shard == shard) return known;
+  }
+  reads.push_back({.shard = shard});
+  return reads.back();
+}
+
+OpWork OpLoad::total() const {
+  OpWork work;
+  for (const Reads& of : reads) work.bytes += of.weights + of.kv;
+  work.operations = operations;
+  return work;
+}
+
+OpWork graph_work(const StepSizes& step) {
+  OpWork sum;
+  for (const GraphNode& node : step.graph.nodes) {
+    for (const auto& op : node.instances) sum += op->load(step).total();
+  }
+  return sum;
+}
+
+double act_element_bytes(ActFormat format) {
+  switch (format) {
+    case ActFormat::kQ8:
+      return 1.375;
+    case ActFormat::kBF16:
+      return 2;
+    case ActFormat::kF32:
+      return 4;
+  }
+  HEARTH_CHECK(false, "not an ActFormat");
+}
+
+double act_element_bytes_of(uint8_t formats) {
+  double bytes = 0;
+  for (size_t f = 0; f < kActFormats; ++f) {
+    if (formats >> f & 1) bytes += act_element_bytes(static_cast<ActFormat>(f));
+  }
+  return bytes;
+}
 
 Visible visible(uint64_t first_position, uint64_t rows, uint64_t window) {
   uint64_t first = first_position + 1, last = first_position + rows;

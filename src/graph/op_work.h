@@ -1,31 +1,93 @@
-// OpWork: what an op has to do in a step, to be held against what the machine could do. Bytes are
-// those of packed weights and of the KV cache that it must read from memory, each counted once
-// however many tasks read it again from a cache; activations stay in caches and are not counted.
-// Operations are those of matrix products and of attention, a multiplication and an addition being
-// two, by the unit that they run on; padding is not counted.
+// What ops have to do in a step, to be held against what the machine could do. Each op tells it of
+// each of its instances, from the graph and the step's sizes alone: the profile of a run, the bench
+// and the cost model (tune/cost_model.h) all walk a graph and add it up.
+//
+// Bytes are those of packed weights and of the KV cache that must be read from memory, each counted
+// once however many tasks read it again from a cache. Operations are those of matrix products and
+// of attention, a multiplication and an addition being two, by the unit that they run on; padding
+// is not counted, nor are norms, RoPE, activations and the embedding: a thousandth of the rest.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <vector>
 
+#include "kernels/attention/attention.h"
 #include "kernels/limits/limits.h"
+#include "kernels/quantize/quantize.h"
 
 namespace hearth {
 
+struct Graph;
+struct StepItem;
+
+// A step of a graph, as far as its work goes: one that a context is about to run, or one that
+// nobody will.
+struct StepSizes {
+  const Graph& graph;
+  std::span<const StepItem> items;  // their pages are not looked at
+  uint32_t rows = 0, outputs = 0, logit_rows = 0;
+  KvType kv_type = KvType::kF16;
+  ArithmeticUnitSet units;  // that the kernels have
+};
+
+// The sum of an op's work, or of several.
 struct OpWork {
   uint64_t bytes = 0;
-  std::array<uint64_t, kUnits> operations{};  // by Unit
+  std::array<uint64_t, kArithmeticUnits> operations{};  // by arithmetic unit
 
-  uint64_t& of(Unit unit) { return operations[static_cast<size_t>(unit)]; }
-  uint64_t of(Unit unit) const { return operations[static_cast<size_t>(unit)]; }
+  uint64_t& of(ArithmeticUnit unit) { return operations[static_cast<size_t>(unit)]; }
+  uint64_t of(ArithmeticUnit unit) const { return operations[static_cast<size_t>(unit)]; }
   OpWork& operator+=(const OpWork& other) {
     bytes += other.bytes;
-    for (size_t u = 0; u < kUnits; ++u) operations[u] += other.operations[u];
+    for (size_t u = 0; u < kArithmeticUnits; ++u) operations[u] += other.operations[u];
     return *this;
   }
   bool operator==(const OpWork&) const = default;
 };
+
+// What one group does in an op, by where it reads.
+struct OpLoad {
+  struct Reads {
+    uint32_t shard = 0;
+    uint64_t weights = 0;  // packed
+    uint64_t kv = 0;       // of the KV cache
+    uint64_t table = 0;    // panels of the embedding table that hold the tokens' rows
+  };
+  std::vector<Reads> reads;
+  std::array<uint64_t, kArithmeticUnits> operations{};  // by arithmetic unit
+  uint64_t attention_operations = 0;                    // of them
+  // What the weights take that are read, as they stand in the model's source.
+  double source_bytes = 0;
+
+  // Activations, which lie on the group's first node: bytes that the threads of every node read,
+  // and bytes that the group's threads read or write between them.
+  double each_bytes = 0, shared_bytes = 0;
+
+  // Rows that are each summed by one thread, of every group or, where rows are dealt, of all.
+  struct Rows {
+    uint32_t rows = 0, elements = 0;
+    bool dealt = false;
+    std::vector<double> read_bytes;  // of a row, by the group that it lies with
+    double copy_bytes = 0;           // of a row dealt, written into every other group's copy
+  };
+  Rows rows;
+
+  Reads& of_shard(uint32_t shard);
+  uint64_t& of(ArithmeticUnit unit) { return operations[static_cast<size_t>(unit)]; }
+  // Without the embedding table.
+  OpWork total() const;
+};
+
+// All groups' work in a step.
+OpWork graph_work(const StepSizes& step);
+
+// Bytes of an element of activations in a format, with scales and sums; of several formats, a bit
+// each (graph/bundle.h), together.
+double act_element_bytes(ActFormat format);
+double act_element_bytes_of(uint8_t formats);
 
 // What rows at positions first_position, first_position + 1, ... see by causal attention: each the
 // positions up to its own, or the last `window` of them (0: all).

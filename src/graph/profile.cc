@@ -58,7 +58,7 @@ void Profile::end_run(const ExecutionContext& context) {
     if (calls == work_[n].calls) continue;
     work_[n].calls = calls;
     for (const std::unique_ptr<Op>& op : graph_.nodes[n].instances) {
-      work_[n].work += op->work(context);
+      work_[n].work += op->load(context.sizes()).total();
     }
   }
 }

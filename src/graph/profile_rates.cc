@@ -16,7 +16,7 @@ double operations_of(const OpWork& work) {
 
 void set_limit(const OpWork& work, const MachineLimits& limits, OpRate* rate) {
   double read = ratio(static_cast<double>(work.bytes), limits.bytes_per_second), computed = 0;
-  for (size_t u = 0; u < kUnits; ++u) {
+  for (size_t u = 0; u < kArithmeticUnits; ++u) {
     computed += ratio(static_cast<double>(work.operations[u]), limits.operations_per_second[u]);
   }
   rate->limit_seconds = std::max(read, computed);

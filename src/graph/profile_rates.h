@@ -19,7 +19,7 @@ namespace hearth {
 // The limits of all threads of the plan together; 0: not known, and then no limit.
 struct MachineLimits {
   double bytes_per_second = 0;
-  std::array<double, kUnits> operations_per_second{};  // by Unit
+  std::array<double, kArithmeticUnits> operations_per_second{};  // by arithmetic unit
 };
 
 enum class Bound : uint8_t { kNone, kBandwidth, kArithmetic };

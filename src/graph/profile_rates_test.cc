@@ -10,11 +10,11 @@ namespace {
 ProfileSummary summary() {
   ProfileRow reads{"reads", 7, {0, 3, 1}, {0, 4, 1.5}, {}};
   reads.work.bytes = 200;
-  reads.work.of(Unit::kInt8Dot) = 400;
+  reads.work.of(ArithmeticUnit::kInt8Dot) = 400;
   ProfileRow computes{"computes", 9, {0.5, 2, 0}, {0.75, 2, 0}, {}};
   computes.work.bytes = 20;
-  computes.work.of(Unit::kInt8Dot) = 500;
-  computes.work.of(Unit::kF32Fma) = 40;
+  computes.work.of(ArithmeticUnit::kInt8Dot) = 500;
+  computes.work.of(ArithmeticUnit::kF32Fma) = 40;
   ProfileRow other{"other", 1, {0, 1, 0}, {0, 1, 0}, {}};
   ProfileSummary all;
   all.runs = 5;

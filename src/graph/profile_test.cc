@@ -50,11 +50,12 @@ class NapOp : public Op {
     while (arrived_->load() < (round + 1) * all) std::this_thread::yield();
     std::this_thread::sleep_for(kNap);
   }
-  OpWork work(const ExecutionContext& context) const override {
-    OpWork work;
-    work.bytes = 100 + group_;
-    work.of(Unit::kBf16Dot) = context.step().rows();
-    return work;
+  OpLoad load(const StepSizes& step) const override {
+    OpLoad load;
+    load.of_shard(0).weights = 90 + group_;
+    load.of_shard(1).kv = 10;
+    load.of(ArithmeticUnit::kBf16Dot) = step.rows;
+    return load;
   }
 
  private:
@@ -151,7 +152,7 @@ TEST(Profile, WaitsAreOnlyWhereTheGraphHasThem) {
     f.run(1);
     for (uint32_t m = 0; m < kMembers; ++m) {
       for (uint32_t n = 0; n < f.graph.nodes.size(); ++n) {
-        const Node& node = f.graph.nodes[n];
+        const GraphNode& node = f.graph.nodes[n];
         if (node.sync == Sync::kNone) {
           EXPECT_EQ(f.profile.record(m, n).meet, 0) << node.name;
         }
@@ -218,7 +219,7 @@ TEST(Profile, SummaryIsByNameInOrder) {
   // and group.
   EXPECT_EQ(summary.rows[0].calls, 4u);
   EXPECT_EQ(summary.rows[0].work.bytes, 4u * 201);
-  EXPECT_EQ(summary.rows[0].work.of(Unit::kBf16Dot), 2u * 2 * (3 + 5));
+  EXPECT_EQ(summary.rows[0].work.of(ArithmeticUnit::kBf16Dot), 2u * 2 * (3 + 5));
   EXPECT_EQ(summary.rows[5].calls, 2u);
   EXPECT_EQ(summary.rows[5].work.bytes, 2u * 100);
 }

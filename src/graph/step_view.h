@@ -24,7 +24,7 @@ struct StepItem {
 };
 
 // A shard's columns of the step's logits, on its node.
-struct LogitsPart {
+struct ShardLogits {
   uint32_t panels = 0;      // the shard's rows of the LM head
   float* logits = nullptr;  // [logit_rows][panels x 16]
   // [logit_rows][panels]: the largest of each (kernels/maximum/maximum.h), in sampled rows.
@@ -44,9 +44,9 @@ struct StepView {
   // states (the final norm's output).
   std::span<const uint32_t> outputs;
   uint32_t logit_rows = 0;
-  std::span<const LogitsPart> logits;  // by shard
-  std::span<const uint8_t> sampled;    // [logit_rows]: 1 where tokens are sampled from the row
-  float* hidden = nullptr;             // [outputs - logit_rows][width]
+  std::span<const ShardLogits> logits;  // by shard
+  std::span<const uint8_t> sampled;     // [logit_rows]: 1 where tokens are sampled from the row
+  float* hidden = nullptr;              // [outputs - logit_rows][width]
 
   uint32_t rows() const { return static_cast<uint32_t>(tokens.size()); }
 };

@@ -49,7 +49,7 @@ void SyncLayout::place_stations(const Plan& plan) {
 void SyncLayout::place_op_sync(const Graph& graph) {
   counters.resize(graph.counter_count);
   flags.resize(graph.flag_count);
-  for (const Node& node : graph.nodes) {
+  for (const GraphNode& node : graph.nodes) {
     for (uint32_t i = 0; i < node.instances.size(); ++i) {
       // A node of one instance belongs to group 0.
       const GroupShare& share = graph.plan.groups[i].share;

@@ -105,7 +105,7 @@ TEST(SyncLayout, AnOpsCountersAndFlagsLieOnTheShardsOfTheirSlots) {
   for (const Plan& plan : plans()) {
     Graph graph = claiming_graph(plan);
     SyncLayout layout(graph);
-    for (const Node& node : graph.nodes) {
+    for (const GraphNode& node : graph.nodes) {
       for (uint32_t g = 0; g < node.instances.size(); ++g) {
         const GroupShare& share = plan.groups[g].share;
         uint32_t slots = share.shard_end - share.shard_begin;

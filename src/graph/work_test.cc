@@ -5,11 +5,10 @@
 #include <memory>
 #include <string>
 
-#include "graph/context.h"
 #include "graph/ops/attention.h"
 #include "graph/ops/linear.h"
 #include "graph/ops/rows.h"
-#include "graph/test_memory.h"
+#include "graph/step_view.h"
 
 namespace hearth {
 namespace {
@@ -18,13 +17,14 @@ constexpr uint32_t kMaxRows = 300;
 
 struct Case {
   DType dtype;
-  Unit unit;
+  ArithmeticUnit unit;
 };
 // At the reference level, which has no BF16 dot.
-constexpr Case kCases[] = {{DType::kF32, Unit::kF32Fma},   {DType::kF16, Unit::kF32Fma},
-                           {DType::kBF16, Unit::kF32Fma},  {DType::kQ8_0, Unit::kInt8Dot},
-                           {DType::kQ4_0, Unit::kInt8Dot}, {DType::kQ4_K, Unit::kInt8Dot},
-                           {DType::kQ6_K, Unit::kInt8Dot}, {DType::kQ3_K, Unit::kInt8Dot}};
+constexpr Case kCases[] = {
+    {DType::kF32, ArithmeticUnit::kF32Fma},   {DType::kF16, ArithmeticUnit::kF32Fma},
+    {DType::kBF16, ArithmeticUnit::kF32Fma},  {DType::kQ8_0, ArithmeticUnit::kInt8Dot},
+    {DType::kQ4_0, ArithmeticUnit::kInt8Dot}, {DType::kQ4_K, ArithmeticUnit::kInt8Dot},
+    {DType::kQ6_K, ArithmeticUnit::kInt8Dot}, {DType::kQ3_K, ArithmeticUnit::kInt8Dot}};
 
 std::vector<Plan> plans() {
   std::vector<Plan> all;
@@ -50,45 +50,52 @@ uint64_t packed_bytes(const Weight& weight) {
 }
 
 // What a product with the whole weight comes to.
-OpWork product(const Weight& weight, uint32_t rows, Unit unit) {
+OpWork product(const Weight& weight, uint32_t rows, ArithmeticUnit unit) {
   OpWork work;
   work.bytes = packed_bytes(weight);
   work.of(unit) = uint64_t{2} * rows * weight.rows * weight.k;
   return work;
 }
 
-// A graph's work in a step that it is asked for but does not run: nothing has weights.
+// A graph's work in a step that it is asked for but does not run: nothing has memory.
 class Asked {
  public:
-  Asked(Graph graph, const KvView& kv)
-      : graph_(std::move(graph)), memory_(graph_), context_(graph_, memory_, kv) {}
+  explicit Asked(Graph graph, KvType type = KvType::kF32) : graph_(std::move(graph)), type_(type) {}
 
-  OpWork work(const std::vector<StepItem>& items, uint32_t outputs, const std::string& name) {
+  // Of each instance of the nodes of that name.
+  std::vector<OpLoad> loads(const std::vector<StepItem>& items, uint32_t outputs,
+                            const std::string& name) const {
     uint32_t rows = 0;
     for (const StepItem& item : items) rows += item.rows;
-    std::vector<int32_t> tokens(rows);
-    std::vector<uint32_t> wanted(outputs);
-    StepView step;
-    step.tokens = tokens;
-    step.items = items;
-    step.outputs = wanted;
-    step.logit_rows = static_cast<uint32_t>(step.outputs.size());
-    context_.begin(step);
-    OpWork sum;
-    for (const Node& node : graph_.nodes) {
+    StepSizes step{.graph = graph_,
+                   .items = items,
+                   .rows = rows,
+                   .outputs = outputs,
+                   .logit_rows = outputs,
+                   .kv_type = type_,
+                   .units = units_of(graph_.kernels.limits)};
+    std::vector<OpLoad> all;
+    for (const GraphNode& node : graph_.nodes) {
       if (node.name != name) continue;
-      for (const auto& op : node.instances) sum += op->work(context_);
+      for (const auto& op : node.instances) all.push_back(op->load(step));
     }
+    return all;
+  }
+  std::vector<OpLoad> loads(uint32_t rows, const std::string& name) const {
+    return loads({{0, rows, 0, nullptr}}, rows, name);
+  }
+  OpWork work(const std::vector<StepItem>& items, uint32_t outputs, const std::string& name) const {
+    OpWork sum;
+    for (const OpLoad& load : loads(items, outputs, name)) sum += load.total();
     return sum;
   }
-  OpWork work(uint32_t rows, const std::string& name) {
+  OpWork work(uint32_t rows, const std::string& name) const {
     return work({{0, rows, 0, nullptr}}, rows, name);
   }
 
  private:
   Graph graph_;
-  TestMemory memory_;
-  ExecutionContext context_;
+  KvType type_;
 };
 
 Bundle input(GraphBuilder& builder, uint32_t width, RowSet rows = RowSet::kTokens) {
@@ -98,13 +105,13 @@ Bundle input(GraphBuilder& builder, uint32_t width, RowSet rows = RowSet::kToken
 }
 
 // Q, K and V of one input, 32 wide, and attention over them.
-Asked ask_attention(const Plan& plan, const std::vector<LinearPart>& parts, const Weight& output,
+Asked ask_attention(const Plan& plan, const std::vector<LinearMatrix>& parts, const Weight& output,
                     const AttentionShape& shape, KvType type) {
   GraphBuilder builder(plan, kernels_for(Isa::kReference), kMaxRows, 2);
   LinearOut qkv = linear(builder, "qkv", input(builder, 32), parts);
   const Bundle kv = rope_and_store(builder, "store", qkv, {}, shape);
   attention(builder, "attention", qkv, kv, shape, output);
-  return Asked(std::move(builder).finish(), KvView(type, 0, 0, {}));
+  return Asked(std::move(builder).finish(), type);
 }
 
 // Boundaries between groups lie inside panels, and the last panel is not full.
@@ -116,7 +123,7 @@ TEST(Work, RowCutWeights) {
       Weight b = cut_weight("b", c.dtype, 19 * 8, 512, CutBy::kRows, cuts, 8);
       GraphBuilder builder(plan, kernels_for(Isa::kReference), kMaxRows);
       linear(builder, "linear", input(builder, 512), {{&a, nullptr}, {&b, nullptr}});
-      Asked asked(std::move(builder).finish(), {});
+      Asked asked(std::move(builder).finish());
       for (uint32_t rows : {1u, 3u, kMaxRows}) {
         OpWork whole = product(a, rows, c.unit);
         whole += product(b, rows, c.unit);
@@ -137,7 +144,7 @@ TEST(Work, GatedAndColumnCutWeights) {
       GraphBuilder builder(plan, kernels_for(Isa::kReference), kMaxRows);
       Bundle hidden = gated_linear(builder, "gated", input(builder, 256), gate, up, down);
       partial_linear(builder, "partial", hidden, down);
-      Asked asked(std::move(builder).finish(), {});
+      Asked asked(std::move(builder).finish());
       for (uint32_t rows : {1u, kMaxRows}) {
         OpWork whole = product(gate, rows, c.unit);
         whole += product(up, rows, c.unit);
@@ -148,6 +155,57 @@ TEST(Work, GatedAndColumnCutWeights) {
   }
 }
 
+// What lies on a shard is read there, by whichever groups, and once; in the source it takes what it
+// takes, however it is cut.
+TEST(Work, EveryShardIsReadOnce) {
+  for (const Case& c : kCases) {
+    for (const Plan& plan : plans()) {
+      AxisCuts cuts = cut(24, plan);
+      Weight up = cut_weight("up", c.dtype, 768, 256, CutBy::kRows, cuts, 32);
+      Weight down = cut_weight("down", c.dtype, 250, 768, CutBy::kColumns, cuts, 32);
+      GraphBuilder builder(plan, kernels_for(Isa::kReference), kMaxRows);
+      linear(builder, "linear", input(builder, 256), {{&up, nullptr}});
+      partial_linear(builder, "partial",
+                     gated_linear(builder, "gated", input(builder, 256), up, up, down), down);
+      Asked asked(std::move(builder).finish());
+      for (auto [name, weight] : {std::pair{"linear", &up}, std::pair{"partial", &down}}) {
+        std::vector<uint64_t> bytes(plan.shard_count());
+        uint64_t source_bytes = 0;
+        for (const OpLoad& load : asked.loads(3, name)) {
+          for (const OpLoad::Reads& reads : load.reads) bytes[reads.shard] += reads.weights;
+          source_bytes += load.source_bytes;
+        }
+        for (uint32_t s = 0; s < plan.shard_count(); ++s) {
+          const PackSpec& spec = weight->shards[s].spec;
+          EXPECT_EQ(bytes[s], spec.codes_bytes() + spec.scales_bytes()) << plan_text(plan);
+        }
+        EXPECT_EQ(source_bytes, row_bytes(c.dtype, weight->k) * weight->rows) << plan_text(plan);
+      }
+    }
+  }
+}
+
+// Every group looks up every token, in panels that may lie on any shard; it is no work of theirs.
+TEST(Work, TheTableIsReadByPanels) {
+  for (const Plan& plan : plans()) {
+    AxisCuts cuts = cut(12, plan);
+    Weight table = cut_weight("table", DType::kF16, 12 * 16, 64, CutBy::kRows, cuts, 16);
+    GraphBuilder builder(plan, kernels_for(Isa::kReference), kMaxRows);
+    embed(builder, table);
+    Asked asked(std::move(builder).finish());
+    EXPECT_EQ(asked.work(6, "embed"), OpWork{});
+    uint64_t source_bytes = 0;
+    for (const OpLoad& load : asked.loads(6, "embed")) {
+      uint64_t bytes = 0;
+      for (const OpLoad::Reads& reads : load.reads) bytes += reads.table;
+      EXPECT_EQ(bytes, 6u * 16 * 64 * 2) << plan_text(plan);
+      source_bytes += load.source_bytes;
+    }
+    EXPECT_NEAR(static_cast<double>(source_bytes), 6.0 * 64 * 2, plan.group_count())
+        << "each group counts a whole number of bytes";
+  }
+}
+
 TEST(Work, PartsOfDifferentTypesCountApart) {
   Plan plan = even_plan(Phase::kDecode, kMaxRows, 1, 1, 1);
   AxisCuts cuts = cut(4, plan);
@@ -155,10 +213,10 @@ TEST(Work, PartsOfDifferentTypesCountApart) {
   Weight b = cut_weight("b", DType::kF32, 32, 64, CutBy::kRows, cuts, 8);
   GraphBuilder builder(plan, kernels_for(Isa::kReference), kMaxRows);
   linear(builder, "linear", input(builder, 64), {{&a, nullptr}, {&b, nullptr}});
-  OpWork work = Asked(std::move(builder).finish(), {}).work(5, "linear");
-  EXPECT_EQ(work.of(Unit::kInt8Dot), 2u * 5 * 64 * 64);
-  EXPECT_EQ(work.of(Unit::kF32Fma), 2u * 5 * 32 * 64);
-  EXPECT_EQ(work.of(Unit::kBf16Dot), 0u);
+  OpWork work = Asked(std::move(builder).finish()).work(5, "linear");
+  EXPECT_EQ(work.of(ArithmeticUnit::kInt8Dot), 2u * 5 * 64 * 64);
+  EXPECT_EQ(work.of(ArithmeticUnit::kF32Fma), 2u * 5 * 32 * 64);
+  EXPECT_EQ(work.of(ArithmeticUnit::kBf16Dot), 0u);
   // Q4_0: half a byte and 2 / 32 of a scale an element.
   EXPECT_EQ(work.bytes, 64u * 64 / 2 + 64 * 64 / 16 + 32 * 64 * 4);
 }
@@ -169,8 +227,9 @@ TEST(Work, LogitsOfWantedRowsOnly) {
     Weight head = cut_weight("head", DType::kQ8_0, 11 * 16 - 3, 64, CutBy::kRows, cuts, 16);
     GraphBuilder builder(plan, kernels_for(Isa::kReference), kMaxRows);
     logits(builder, input(builder, 64, RowSet::kOutputs), head);
-    Asked asked(std::move(builder).finish(), {});
-    EXPECT_EQ(asked.work({{0, 40, 0, nullptr}}, 3, "logits"), product(head, 3, Unit::kInt8Dot));
+    Asked asked(std::move(builder).finish());
+    EXPECT_EQ(asked.work({{0, 40, 0, nullptr}}, 3, "logits"),
+              product(head, 3, ArithmeticUnit::kInt8Dot));
     EXPECT_EQ(asked.work({{0, 40, 0, nullptr}}, 0, "logits"), OpWork{});
   }
 }
@@ -192,16 +251,17 @@ TEST(Work, SharedKvHeadsCountOnEveryShard) {
   // The middle head twice.
   constexpr uint32_t kCopies = 4;
   OpWork projections = asked.work(kRows, "qkv");
-  EXPECT_EQ(projections.of(Unit::kF32Fma), 2u * kRows * (kHeads + 2 * kCopies) * kDim * 32);
+  EXPECT_EQ(projections.of(ArithmeticUnit::kF32Fma),
+            2u * kRows * (kHeads + 2 * kCopies) * kDim * 32);
   EXPECT_EQ(projections.bytes, (kHeads + 2 * kCopies) * kDim * 32 * sizeof(float));
   OpWork attended = asked.work({{0, 1, 9, nullptr}}, 0, "attention");
-  EXPECT_EQ(attended.of(Unit::kF32Fma), uint64_t{kHeads} * 10 * 4 * kDim);
+  EXPECT_EQ(attended.of(ArithmeticUnit::kF32Fma), uint64_t{kHeads} * 10 * 4 * kDim);
   EXPECT_EQ(attended.bytes, uint64_t{kCopies} * 10 * 2 * kDim * sizeof(float));
 }
 
 // Pair by pair and position by position.
 OpWork attended(const std::vector<StepItem>& items, uint32_t heads, const AttentionShape& shape,
-                size_t position_bytes, Unit unit) {
+                size_t position_bytes, ArithmeticUnit unit) {
   OpWork work;
   for (const StepItem& item : items) {
     uint32_t end = item.first_position + item.rows;
@@ -242,7 +302,7 @@ TEST(Work, AttentionCountsVisiblePairs) {
       for (const std::vector<StepItem>& items : steps) {
         // Codes and f16 scales of blocks: a key has one, a value two.
         EXPECT_EQ(asked.work(items, 0, "attention"),
-                  attended(items, kHeads, shape, kKey + 2 + kValue + 4, Unit::kInt16Dot))
+                  attended(items, kHeads, shape, kKey + 2 + kValue + 4, ArithmeticUnit::kInt16Dot))
             << window << " " << items[0].rows << plan_text(plan);
       }
     }

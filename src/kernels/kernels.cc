@@ -23,7 +23,7 @@ namespace {
 #define HEARTH_ELEMENTWISE_ENTRY(name, args, level) table.name = name##_##level;
 
 #define HEARTH_UNIT_ENTRY(which, name, level) \
-  table.limits.unit[static_cast<size_t>(Unit::which)] = ops_##name##_##level;
+  table.limits.unit[static_cast<size_t>(ArithmeticUnit::which)] = ops_##name##_##level;
 
 // Makes the table of one level from the lines of every family's table.
 #define HEARTH_LEVEL(isa_value, level)                          \

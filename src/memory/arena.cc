@@ -244,16 +244,16 @@ void check_node_memory(uint64_t needed, const std::string& what, const Machine& 
 }
 
 std::string bytes_text(uint64_t bytes) {
-  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  constexpr const char* kArithmeticUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   if (bytes < 1024) return fmt::format("{} B", bytes);
   auto value = static_cast<double>(bytes);
   size_t unit = 0;
   // 1023.995 and above would print as 1024.00 of the smaller unit.
-  while (value >= 1023.995 && unit + 1 < std::size(kUnits)) {
+  while (value >= 1023.995 && unit + 1 < std::size(kArithmeticUnits)) {
     value /= 1024;
     ++unit;
   }
-  return fmt::format("{:.2f} {}", value, kUnits[unit]);
+  return fmt::format("{:.2f} {}", value, kArithmeticUnits[unit]);
 }
 
 }  // namespace hearth

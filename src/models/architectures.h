@@ -1,13 +1,12 @@
-// What is each architecture's own, one short file each: set on a config that holds what all share.
+// What each architecture says of itself, one short file each.
 #pragma once
 
-#include "formats/gguf.h"
-#include "models/config.h"
+#include "models/model_spec.h"
 
 namespace hearth {
 
-void configure_llama(const GgufFile& file, DecoderConfig* config);
-void configure_qwen2(const GgufFile& file, DecoderConfig* config);
-void configure_qwen3(const GgufFile& file, DecoderConfig* config);
+void describe_llama(SpecBuilder& spec);
+void describe_qwen2(SpecBuilder& spec);
+void describe_qwen3(SpecBuilder& spec);
 
 }  // namespace hearth

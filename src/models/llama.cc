@@ -2,11 +2,13 @@
 // GGUF files hold Q and K permuted so that RoPE's pairs are neighbours. Llama 3's long-context
 // factors come as the tensor rope_freqs, Mistral's sliding window as a key.
 #include "models/architectures.h"
+#include "models/dense_decoder.h"
 
 namespace hearth {
 
-void configure_llama(const GgufFile&, DecoderConfig* config) {
-  config->rope.layout = RopeLayout::kInterleaved;
+void describe_llama(SpecBuilder& spec) {
+  spec.hyper().rope.layout = RopeLayout::kInterleaved;
+  describe_dense_decoder(spec);
 }
 
 }  // namespace hearth

@@ -27,16 +27,17 @@ std::vector<UnitRange> cut_segments(UnitRange shard, uint32_t step) {
   return segments;
 }
 
-UnitRange widen(UnitRange range, uint32_t run) {
-  uint32_t begin = range.begin / run;
-  return {begin, range.size() == 0 ? begin : (range.end + run - 1) / run};
+UnitRange widen(UnitRange range, uint32_t coarse) {
+  uint32_t begin = range.begin / coarse;
+  return {begin, range.size() == 0 ? begin : (range.end + coarse - 1) / coarse};
 }
 
 }  // namespace
 
-AxisCuts::AxisCuts(uint32_t units, uint32_t granule, std::span<const uint32_t> shares, uint32_t run)
+AxisCuts::AxisCuts(uint32_t units, uint32_t granule, std::span<const uint32_t> shares,
+                   uint32_t coarse)
     : units_(units) {
-  HEARTH_CHECK(units > 0 && granule > 0 && run > 0 && !shares.empty(),
+  HEARTH_CHECK(units > 0 && granule > 0 && coarse > 0 && !shares.empty(),
                "an axis has units and shards");
   uint64_t total = std::accumulate(shares.begin(), shares.end(), uint64_t{0});
   HEARTH_CHECK(total > 0, "some shard takes a share");
@@ -50,20 +51,21 @@ AxisCuts::AxisCuts(uint32_t units, uint32_t granule, std::span<const uint32_t> s
     // The end is rounded to nearest; the last share that is not empty ends at `granules` exactly.
     auto end = static_cast<uint32_t>((granules * before + total / 2) / total);
     shards_.push_back({unit_at(begin), unit_at(end)});
-    segments_.push_back(cut_segments(shards_.back(), std::lcm(granule, run)));
+    segments_.push_back(cut_segments(shards_.back(), std::lcm(granule, coarse)));
     begin = end;
   }
   HEARTH_CHECK(shards_.back().end == units_, "the shards cover the axis");
 }
 
-AxisCuts AxisCuts::widened(uint32_t run) const {
+AxisCuts AxisCuts::widened(uint32_t coarse) const {
   AxisCuts wide = *this;
-  wide.units_ = (units_ + run - 1) / run;
-  for (UnitRange& shard : wide.shards_) shard = widen(shard, run);
+  wide.units_ = (units_ + coarse - 1) / coarse;
+  for (UnitRange& shard : wide.shards_) shard = widen(shard, coarse);
   for (std::vector<UnitRange>& segments : wide.segments_) {
-    for (UnitRange& segment : segments) segment = widen(segment, run);
+    for (UnitRange& segment : segments) segment = widen(segment, coarse);
     for (size_t i = 1; i < segments.size(); ++i) {
-      HEARTH_CHECK(segments[i - 1].end == segments[i].begin, "segments of a shard share no run");
+      HEARTH_CHECK(segments[i - 1].end == segments[i].begin,
+                   "segments of a shard share no coarse unit");
     }
   }
   return wide;

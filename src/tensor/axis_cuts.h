@@ -11,10 +11,10 @@
 // Every boundary but the end is a multiple of `granule` units, so that K ranges start at multiples
 // of 32 elements. Shards may be empty or of unequal size.
 //
-// Some weights of an axis come in runs of several units (K and V have one head where Q has a group
-// of them). Shards may meet inside a run, segments of one shard may not. The widened axis has the
-// runs as its units; a run that shards divide is then in each of them: their ranges overlap, and
-// those of a shard's segments still do not.
+// Some weights of an axis come in coarse units, several units on end (K and V have one head where Q
+// has a group of them). Shards may meet inside a coarse unit, segments of one shard may not. The
+// widened axis has the coarse units as its own; one that shards divide is then in each of them:
+// their ranges overlap, and those of a shard's segments still do not.
 #pragma once
 
 #include <cstdint>
@@ -34,12 +34,12 @@ struct UnitRange {
 class AxisCuts {
  public:
   // Cuts `units` among `shares.size()` shards in proportion to the shares (not all zero). Two
-  // segments of a shard meet at a multiple of `run` units too.
-  AxisCuts(uint32_t units, uint32_t granule, std::span<const uint32_t> shares, uint32_t run = 1);
+  // segments of a shard meet at a multiple of `coarse` units too.
+  AxisCuts(uint32_t units, uint32_t granule, std::span<const uint32_t> shares, uint32_t coarse = 1);
 
-  // Returns the axis whose units are the runs of `run` units; each of its ranges holds every run
+  // Returns the axis whose units are `coarse` of these; each of its ranges holds every one
   // that it touches.
-  AxisCuts widened(uint32_t run) const;
+  AxisCuts widened(uint32_t coarse) const;
 
   uint32_t units() const { return units_; }
   uint32_t shard_count() const { return static_cast<uint32_t>(shards_.size()); }

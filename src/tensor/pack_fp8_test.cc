@@ -127,7 +127,7 @@ TEST(PackFp8, RowsWithNanAreMarked) {
 
 TEST(PackFp8, SizesAndSupers) {
   PackSpec spec{PackKind::kFP8, 33, 320, 224};
-  EXPECT_EQ(spec.phase(), 3u);
+  EXPECT_EQ(spec.super_offset(), 3u);
   EXPECT_EQ(spec.supers(), 4u);  // 1 + 4 + 4 + 1 blocks
   EXPECT_EQ(spec.codes_panel_bytes(), 5120u);
   EXPECT_EQ(spec.scales_panel_bytes(), 64u);

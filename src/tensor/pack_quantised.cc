@@ -140,8 +140,8 @@ void pack_k(const PackSpec& spec, const PanelSource& source, const std::byte* pa
   for (uint32_t s = 0; s < spec.supers(); ++s) {
     PanelRows supers = blocks_at(source.rows, first_super + s, block_bytes, padding);
     pack_super(supers, scales + SuperBytes * s);
-    for (; b < spec.blocks() && (b + spec.phase()) / kSuperBlocks == s; ++b) {
-      pack_block(supers, (b + spec.phase()) % kSuperBlocks, codes + CodeBytes * b,
+    for (; b < spec.blocks() && (b + spec.super_offset()) / kSuperBlocks == s; ++b) {
+      pack_block(supers, (b + spec.super_offset()) % kSuperBlocks, codes + CodeBytes * b,
                  block_scales + 2 * kPanelRows * b);
     }
   }

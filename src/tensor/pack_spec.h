@@ -34,9 +34,9 @@
 //
 // Super-blocks hold 8 blocks (256 elements; kFP8: 4 blocks, 128) counted from the whole tensor's
 // K = 0. A shard whose k_origin lies inside one carries that super-block's scales too (lossless):
-// block b of the shard belongs to its super-block (b + phase()) / 8 (kFP8: / 4). In the scales of a
-// panel all supers come first, then all blocks. kI8x32 and kI8x16 carry the types that have no
-// kernels of their own without loss: Q4_1, Q5_0, Q5_1, IQ4_NL, MXFP4 (one scale per 32) and
+// block b of the shard belongs to its super-block (b + super_offset()) / 8 (kFP8: / 4). In the
+// scales of a panel all supers come first, then all blocks. kI8x32 and kI8x16 carry the types that
+// have no kernels of their own without loss: Q4_1, Q5_0, Q5_1, IQ4_NL, MXFP4 (one scale per 32) and
 // Q2_K, Q3_K (one per 16).
 #pragma once
 
@@ -98,9 +98,9 @@ struct PackSpec {
 
   uint32_t panels() const { return (rows + kPanelRows - 1) / kPanelRows; }
   uint32_t blocks() const { return (k + kBlock - 1) / kBlock; }
-  uint32_t phase() const { return k_origin / kBlock % super_blocks(kind); }
+  uint32_t super_offset() const { return k_origin / kBlock % super_blocks(kind); }
   uint32_t supers() const {
-    return (blocks() + phase() + super_blocks(kind) - 1) / super_blocks(kind);
+    return (blocks() + super_offset() + super_blocks(kind) - 1) / super_blocks(kind);
   }
   size_t codes_panel_bytes() const;
   size_t scales_panel_bytes() const;

@@ -192,7 +192,7 @@ TEST(PackSpec, SizesAndSupers) {
   PackSpec spec{PackKind::kQ4_K, 33, 320, 224};
   EXPECT_EQ(spec.panels(), 3u);
   EXPECT_EQ(spec.blocks(), 10u);
-  EXPECT_EQ(spec.phase(), 7u);
+  EXPECT_EQ(spec.super_offset(), 7u);
   EXPECT_EQ(spec.supers(), 3u);  // 1 + 8 + 1 blocks
   EXPECT_EQ(spec.codes_panel_bytes(), 2560u);
   EXPECT_EQ(spec.scales_panel_bytes(), 512u);

@@ -43,7 +43,8 @@ void plain_block(const Lane& lane, uint32_t b, float* out) {
 
 void fp8_block(const Lane& lane, uint32_t b, float* out) {
   const std::byte* codes = lane.codes + size_t{512} * b;
-  const float scale = read<Fp8Scale>(lane.scales, (b + lane.spec.phase()) / kFp8SuperBlocks).scale;
+  const float scale =
+      read<Fp8Scale>(lane.scales, (b + lane.spec.super_offset()) / kFp8SuperBlocks).scale;
   for (size_t j = 0; j < kBlock; ++j) {
     out[j] = scale * e4m3_to_f32(read<e4m3_t>(codes, fp8_code_at(lane.r, j)));
   }
@@ -75,7 +76,7 @@ void set_scale(CodeBlock& block, float scale, float min) {
 
 // Reads the scales of kQ4_K and kQ5_K.
 void read_scales_q4_k(const Lane& lane, uint32_t b, CodeBlock& block) {
-  const std::byte* super = lane.scales + 64 * ((b + lane.spec.phase()) / kSuperBlocks);
+  const std::byte* super = lane.scales + 64 * ((b + lane.spec.super_offset()) / kSuperBlocks);
   const std::byte* own = lane.scales + size_t{64} * lane.spec.supers() + size_t{32} * b;
   set_scale(block, f16_to_f32(read<f16_t>(super, lane.r)) * read<uint8_t>(own, lane.r),
             -(f16_to_f32(read<f16_t>(super, 16 + lane.r)) * read<uint8_t>(own, 16 + lane.r)));
@@ -112,7 +113,7 @@ CodeBlock q6_k_block(const Lane& lane, uint32_t b) {
     block.codes[j] = static_cast<uint8_t>(block.codes[j] | (byte >> (2 * (g % 4)) & 3) << 4);
   }
   add_to_codes(block, 128 - 32);
-  const std::byte* super = lane.scales + 32 * ((b + lane.spec.phase()) / kSuperBlocks);
+  const std::byte* super = lane.scales + 32 * ((b + lane.spec.super_offset()) / kSuperBlocks);
   const std::byte* own = lane.scales + size_t{32} * lane.spec.supers() + size_t{32} * b;
   for (size_t h = 0; h < 2; ++h) {
     block.scale[h] = f16_to_f32(read<f16_t>(super, lane.r)) * read<int8_t>(own, 16 * h + lane.r);

@@ -13,11 +13,11 @@
 
 #include <array>
 
+#include "formats/vocab.h"
 #include "text/encoder.h"
 #include "text/merge_table.h"
 #include "text/pre_tokenizer.h"
 #include "text/token_index.h"
-#include "text/vocab.h"
 
 namespace hearth {
 

@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "formats/vocab.h"
 #include "text/token_index.h"
-#include "text/vocab.h"
 
 namespace hearth {
 

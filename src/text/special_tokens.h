@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "text/vocab.h"
+#include "formats/vocab.h"
 
 namespace hearth {
 

@@ -14,9 +14,9 @@
 
 #include <array>
 
+#include "formats/vocab.h"
 #include "text/encoder.h"
 #include "text/token_index.h"
-#include "text/vocab.h"
 
 namespace hearth {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "formats/vocab.h"
 #include "text/byte_level.h"
-#include "text/vocab.h"
 
 namespace hearth {
 

@@ -8,7 +8,7 @@
 #include "text/bpe_encoder.h"
 #include "text/byte_level.h"
 #include "text/spm_encoder.h"
-#include "text/vocab_gguf.h"
+#include "text/vocabulary.h"
 #include "text/wordpiece_encoder.h"
 
 namespace hearth {
@@ -37,9 +37,9 @@ std::unique_ptr<Encoder> make_encoder(Vocab& vocab, const TokenIndex& index) {
 
 }  // namespace
 
-std::unique_ptr<Tokenizer> Tokenizer::from_gguf(const GgufFile& file,
-                                                const std::optional<std::string>& pre) {
-  return from_vocab(vocab_from_gguf(file, pre));
+std::unique_ptr<Tokenizer> Tokenizer::from_source(const ModelSource& source,
+                                                  const std::optional<std::string>& pre) {
+  return from_vocab(read_vocabulary(source, pre));
 }
 
 std::unique_ptr<Tokenizer> Tokenizer::from_vocab(Vocab vocab) {
@@ -68,7 +68,7 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text, const EncodeOption
          text.size());
   }
   std::vector<int32_t> ids;
-  if (options.add_bos.value_or(vocab_.add_bos) && vocab_.bos != Vocab::kNone) {
+  if (options.add_bos.value_or(adds_bos()) && vocab_.bos != Vocab::kNone) {
     ids.push_back(vocab_.bos);
   }
   bool first = true;

@@ -1,9 +1,9 @@
 // Tokenizer: text to token ids and back, by the vocabulary of a model's file. Immutable: one object
 // serves any number of threads.
 //
-//   auto tokenizer = Tokenizer::from_gguf(file);
-//   std::vector<int32_t> ids = tokenizer->encode(prompt);             // BOS and EOS as the file
-//   says stream.push(tokenizer->token_bytes(id));                          // text/utf8_stream.h
+//   auto tokenizer = Tokenizer::from_source(source);
+//   std::vector<int32_t> ids = tokenizer->encode(prompt);  // BOS and EOS as the source says
+//   stream.push(tokenizer->token_bytes(id));                // text/utf8_stream.h
 //
 // Text may be any bytes, below 2 GiB. What does not count as UTF-8 is kept byte for byte by
 // byte-level BPE and by SentencePiece with byte tokens, and dropped by WordPiece, as are characters
@@ -21,11 +21,11 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/gguf.h"
+#include "formats/model_source.h"
+#include "formats/vocab.h"
 #include "text/encoder.h"
 #include "text/special_tokens.h"
 #include "text/token_index.h"
-#include "text/vocab.h"
 
 namespace hearth {
 
@@ -40,9 +40,9 @@ struct EncodeOptions {
 
 class Tokenizer {
  public:
-  // Throws as vocab_from_gguf() and the encoders' constructors do.
-  static std::unique_ptr<Tokenizer> from_gguf(const GgufFile& file,
-                                              const std::optional<std::string>& pre = std::nullopt);
+  // Throws as read_vocabulary() and the encoders' constructors do.
+  static std::unique_ptr<Tokenizer> from_source(
+      const ModelSource& source, const std::optional<std::string>& pre = std::nullopt);
   // Throws as check_vocab() and the encoders' constructors do.
   static std::unique_ptr<Tokenizer> from_vocab(Vocab vocab);
 
@@ -66,6 +66,8 @@ class Tokenizer {
   int32_t bos() const { return vocab_.bos; }
   int32_t eos() const { return vocab_.eos; }
   int32_t eot() const { return vocab_.eot; }
+  // Whether BOS is put first where EncodeOptions do not say.
+  bool adds_bos() const { return vocab_.add_bos.value_or(false); }
   // Whether the token ends a generation.
   bool is_eog(int32_t id) const;
   bool is_control(int32_t id) const;

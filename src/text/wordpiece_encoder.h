@@ -15,9 +15,9 @@
 
 #include <string>
 
+#include "formats/vocab.h"
 #include "text/encoder.h"
 #include "text/token_index.h"
-#include "text/vocab.h"
 
 namespace hearth {
 

@@ -17,7 +17,7 @@
 
 namespace hearth {
 
-struct ChunkRun {
+struct ChunkClaim {
   uint32_t begin, end;
 };
 
@@ -33,13 +33,13 @@ class alignas(kLineSpacing) ChunkCounter {
   // `takers`), one at least (guided self-scheduling: Polychronopoulos and Kuck, 1987). Few runs
   // make few places where a stream of memory begins, and the last ones are short. Returns an empty
   // run at `count` where none is left.
-  ChunkRun next_run(uint32_t epoch, uint32_t count, uint32_t takers) noexcept {
+  ChunkClaim next_several(uint32_t epoch, uint32_t count, uint32_t takers) noexcept {
     return claim(epoch, count, [&](uint32_t left) { return std::max(1u, left / (2 * takers)); });
   }
 
  private:
   template <typename Length>
-  ChunkRun claim(uint32_t epoch, uint32_t count, const Length& length) noexcept {
+  ChunkClaim claim(uint32_t epoch, uint32_t count, const Length& length) noexcept {
     uint64_t seen = state_.load(std::memory_order_relaxed);
     for (;;) {
       auto distance = static_cast<int32_t>(epoch_of(seen) - epoch);

@@ -129,7 +129,7 @@ TEST(ChunkCounterTest, RunsAreHalfOfAnEvenShareOfWhatIsLeft) {
   ChunkCounter counter;
   std::vector<uint32_t> lengths;
   uint32_t end = 0;
-  for (ChunkRun run; (run = counter.next_run(1, 38, 3)).begin < 38;) {
+  for (ChunkClaim run; (run = counter.next_several(1, 38, 3)).begin < 38;) {
     EXPECT_EQ(run.begin, end);
     end = run.end;
     lengths.push_back(run.end - run.begin);
@@ -137,8 +137,8 @@ TEST(ChunkCounterTest, RunsAreHalfOfAnEvenShareOfWhatIsLeft) {
   EXPECT_EQ(end, 38u);
   EXPECT_EQ(lengths,
             (std::vector<uint32_t>{6, 5, 4, 3, 3, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}));
-  EXPECT_EQ(counter.next_run(1, 38, 3).end, 38u);
-  EXPECT_EQ(counter.next_run(2, 0, 3).end, 0u);
+  EXPECT_EQ(counter.next_several(1, 38, 3).end, 38u);
+  EXPECT_EQ(counter.next_several(2, 0, 3).end, 0u);
   EXPECT_EQ(counter.next(2, 5), 0u) << "an empty round leaves no trace";
 }
 
@@ -146,7 +146,7 @@ TEST(ChunkCounterTest, RunsAreHalfOfAnEvenShareOfWhatIsLeft) {
 TEST(ChunkCounterTest, EveryChunkOnceWithoutBarriers) {
   constexpr uint32_t kRounds = 300, kChunks = 37, kThreads = 5;
   ChunkCounter counter;
-  auto one = [](uint32_t chunk) { return ChunkRun{chunk, chunk + 1}; };
+  auto one = [](uint32_t chunk) { return ChunkClaim{chunk, chunk + 1}; };
   std::vector<std::atomic<uint32_t>> claimed(kRounds * kChunks);
   std::vector<std::thread> threads;
   for (uint32_t t = 0; t < kThreads; ++t) {
@@ -154,9 +154,9 @@ TEST(ChunkCounterTest, EveryChunkOnceWithoutBarriers) {
       std::mt19937 random(t);
       for (uint32_t round = 0; round < kRounds; ++round) {
         if (random() % 16 == 0) std::this_thread::yield();
-        for (ChunkRun run; (run = t % 2 == 0 ? counter.next_run(round + 1, kChunks, kThreads)
-                                             : one(counter.next(round + 1, kChunks)))
-                               .begin < kChunks;) {
+        for (ChunkClaim run; (run = t % 2 == 0 ? counter.next_several(round + 1, kChunks, kThreads)
+                                               : one(counter.next(round + 1, kChunks)))
+                                 .begin < kChunks;) {
           for (uint32_t c = run.begin; c < run.end; ++c) claimed[round * kChunks + c].fetch_add(1);
         }
       }

@@ -152,7 +152,7 @@ BandwidthTable measure_bandwidth(const Machine& machine, Isa isa, const Bandwidt
     if (table.core_read == 0 && owner == memory) {
       Readers alone(one_seat(machine, memory));
       table.core_read = alone.best_rate(loops.read, buffer, options.passes);
-      for (size_t u = 0; u < kUnits; ++u) {
+      for (size_t u = 0; u < kArithmeticUnits; ++u) {
         table.core_ops[u] = core_ops(loops.unit[u], options.passes);
       }
     }

@@ -29,10 +29,10 @@ struct BandwidthTable {
   std::vector<uint32_t> threads;  // of each node, that measured; 0 for a node without
   // [threads' node][memory's node]; 0 where there are no threads or is no memory.
   std::vector<std::vector<double>> read;
-  // Of one thread: reading its own node's memory, and operations by Unit. 0: not known, or, where
-  // another unit is known, that the level lacks it.
+  // Of one thread: reading its own node's memory, and operations by arithmetic unit. 0: not known,
+  // or, where another unit is known, that the level lacks it.
   double core_read = 0;
-  std::array<double, kUnits> core_ops{};
+  std::array<double, kArithmeticUnits> core_ops{};
   uint64_t buffer_bytes = 0, wanted_bytes = 0;  // of the shortest buffer; 0: not measured
 
   // Too small for the caches: what was read may partly have come from there.

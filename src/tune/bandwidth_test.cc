@@ -27,7 +27,7 @@ TEST(Bandwidth, EveryPairOfNodesIsMeasured) {
   }
   EXPECT_EQ(table.threads, (std::vector<uint32_t>{1, 1, 1}));
   EXPECT_GT(table.core_read, 0);
-  EXPECT_GT(table.core_ops[static_cast<size_t>(Unit::kF32Fma)], 0);
+  EXPECT_GT(table.core_ops[static_cast<size_t>(ArithmeticUnit::kF32Fma)], 0);
   EXPECT_EQ(table.buffer_bytes, 4u << 20);
   EXPECT_TRUE(table.is_short()) << "an unknown cache counts 32 MiB";
   check_bandwidth(table, machine);

@@ -5,15 +5,12 @@
 #include <cmath>
 #include <set>
 
+#include "graph/step_view.h"
+#include "models/layers.h"
 #include "tune/step_load.h"
 
 namespace hearth {
 namespace {
-
-bool same_types(const LayerTypes& a, const LayerTypes& b) {
-  return a.q == b.q && a.k == b.k && a.v == b.v && a.output == b.output && a.gate == b.gate &&
-         a.up == b.up && a.down == b.down;
-}
 
 // Times of ops and what waits between them, added up in the order of execution.
 class StepClock {
@@ -36,13 +33,13 @@ class StepClock {
   }
 
   // The next op of the segment; a barrier follows, but after the step's last.
-  void add(const OpLoad& load, bool last) {
+  void add(const NodeLoad& load, bool last) {
     std::vector<double> reads = read_seconds(load);
     std::vector<double>& took = segment_.emplace_back();
     for (uint32_t g = 0; g < groups_; ++g) {
       double compute = 0;
       // What the level lacks a unit for was counted as fused multiply-adds.
-      for (size_t u = 0; u < kUnits; ++u) {
+      for (size_t u = 0; u < kArithmeticUnits; ++u) {
         if (load.ops[g][u] > 0) compute += load.ops[g][u] / speeds_[g][u];
       }
       compute /= constants_.arithmetic_share;
@@ -97,8 +94,9 @@ class StepClock {
     return std::bit_width(end - begin - 1) * hop(begin, end);
   }
 
-  // Operations a second of all cores of a group, by Unit.
-  std::array<double, kUnits> speed(const BandwidthTable& table, const PlanGroup& group) const {
+  // Operations a second of all cores of a group, by arithmetic unit.
+  std::array<double, kArithmeticUnits> speed(const BandwidthTable& table,
+                                             const PlanGroup& group) const {
     std::set<uint32_t> cores;
     for (uint32_t m = group.member_begin; m < group.member_end; ++m) {
       cores.insert(plan_.placement.seats[m].core);
@@ -108,13 +106,13 @@ class StepClock {
       bool fast = machine_.cores[core].kind + 1 == machine_.kinds.size();
       count += fast ? 1 : constants_.slow_core;
     }
-    bool known = table.core_ops[static_cast<size_t>(Unit::kF32Fma)] > 0;
-    std::array<double, kUnits> speed = known ? table.core_ops : constants_.core_ops;
+    bool known = table.core_ops[static_cast<size_t>(ArithmeticUnit::kF32Fma)] > 0;
+    std::array<double, kArithmeticUnits> speed = known ? table.core_ops : constants_.core_ops;
     for (double& rate : speed) rate *= count;
     return speed;
   }
 
-  std::vector<double> read_seconds(const OpLoad& load) const {
+  std::vector<double> read_seconds(const NodeLoad& load) const {
     uint32_t n = rates_.nodes();
     std::vector<double> into(n, 0), out(n, 0), memory(n, 0);
     for (uint32_t i = 0; i < n; ++i) {
@@ -167,9 +165,9 @@ class StepClock {
   uint32_t groups_;
   double wait_;  // standard deviations that P groups wait, times the deviation of one op
   double barrier_all_ = 0, meeting_ = 0;
-  std::vector<double> barriers_;                    // by group
-  std::vector<std::array<double, kUnits>> speeds_;  // by group
-  std::vector<std::vector<double>> segment_;        // seconds by op and group
+  std::vector<double> barriers_;                              // by group
+  std::vector<std::array<double, kArithmeticUnits>> speeds_;  // by group
+  std::vector<std::vector<double>> segment_;                  // seconds by op and group
   double seconds_ = 0, work_ = 0;
   uint32_t barriers_passed_ = 0, meetings_ = 0;
   bool ends_bare_ = false;  // no barrier follows the segment's last op
@@ -184,13 +182,13 @@ class Totals {
     }
   }
 
-  void add(const OpLoad& load) {
+  void add(const NodeLoad& load) {
     cost_.weight_bytes += load.weight_bytes;
     cost_.kv_bytes += load.kv_bytes;
     cost_.activation_bytes += load.activation_bytes;
     cost_.embedding_bytes += load.embedding_bytes;
     for (uint32_t g = 0; g < load.ops.size(); ++g) {
-      for (size_t u = 0; u < kUnits; ++u) cost_.ops[u] += load.ops[g][u];
+      for (size_t u = 0; u < kArithmeticUnits; ++u) cost_.ops[u] += load.ops[g][u];
       for (StepCost::NodeTraffic& node : cost_.nodes) {
         for (uint32_t j = 0; j < rates_.nodes(); ++j) {
           (j == node.node ? node.local_bytes : node.remote_bytes) += load.read(g, node.node, j);
@@ -230,39 +228,42 @@ double mean_greatest(uint32_t n) {
   return sum * kStep;
 }
 
-StepCost predict_step(const Machine& machine, const BandwidthTable& table, const ModelShape& model,
+// Walks the graph of the plan: nodes that no barrier parts are one op, and groups meet where a node
+// says so.
+StepCost predict_step(const Machine& machine, const BandwidthTable& table, const ModelSpec& model,
                       const PlacedPlan& plan, const StepShape& step,
                       const CostConstants& constants) {
+  std::vector<CutAxis> axes = cut_axes(model, plan.shares);
+  WeightTable weights(model, axes);
+  // What is counted depends on no level's kernels.
+  Graph graph =
+      build_graph(model, weights, plan.plan, kernels_for(Isa::kReference), {.outputs = 1});
+  StepItem item{0, step.rows, step.depth, nullptr};
+  StepSizes sizes{.graph = graph,
+                  .items = {&item, 1},
+                  .rows = step.rows,
+                  .outputs = 1,
+                  .logit_rows = 1,
+                  .kv_type = step.kv_type,
+                  .units = measured_units(table)};
   ReadRates rates(machine, table, plan.placement, constants);
-  StepLoader loader(machine, table, rates, model, plan, step, constants);
+  LoadSpreader spreader(machine, rates, plan, constants);
   StepClock clock(machine, table, rates, plan, constants);
   StepCost cost;
   Totals totals(rates, &cost);
-  auto run = [&](const OpLoad& load, bool last = false) {
+  NodeLoad load = spreader.empty();
+  for (const GraphNode& node : graph.nodes) {
+    if (node.sync != Sync::kNone) clock.end_segment(true);
+    for (uint32_t g = 0; g < node.instances.size(); ++g) {
+      spreader.add(node.instances[g]->load(sizes), g, &load);
+    }
+    bool last = &node == &graph.nodes.back();
+    if (!node.barrier_after && !last) continue;
     clock.add(load, last);
     totals.add(load);
-  };
-  // With the angles and the first norm.
-  run(loader.embedding());
-  bool dealt = deals_rows(plan.plan);
-  std::vector<LayerLoad> load;  // of the last layer seen: most are alike
-  for (size_t layer = 0; layer < model.layers.size(); ++layer) {
-    if (layer == 0 || !same_types(model.layers[layer], model.layers[layer - 1])) {
-      load.assign(1, loader.layer(model.layers[layer]));
-    }
-    for (const OpLoad* op : {&load[0].qkv, &load[0].rope, &load[0].attention, &load[0].output}) {
-      run(*op);
-    }
-    clock.end_segment(true);
-    run(load[0].reduce_attention);
-    if (dealt) clock.end_segment(true);
-    run(load[0].gate_up);
-    run(load[0].down);
-    clock.end_segment(true);
-    run(layer + 1 == model.layers.size() ? loader.last_reduce() : load[0].reduce_ffn);
-    if (dealt) clock.end_segment(true);
+    load = spreader.empty();
+    if (node.meets_after) clock.end_segment(true);
   }
-  run(loader.head(), true);
   clock.end_segment(false);
   clock.report(&cost);
   cost.tokens_per_second = step.rows / cost.seconds;

@@ -40,11 +40,11 @@
 #include <vector>
 
 #include "kernels/attention/attention.h"
+#include "models/model_spec.h"
 #include "plan/plan.h"
 #include "topology/machine.h"
 #include "topology/placement.h"
 #include "tune/bandwidth.h"
-#include "tune/model_shape.h"
 
 namespace hearth {
 
@@ -53,8 +53,9 @@ struct CostConstants {
   double read_share = 0.9;         // of a read loop's rate that GEMV kernels reach
   double arithmetic_share = 0.65;  // of a unit's peak that GEMM kernels reach
   double core_fill = 0.125;        // u, where one thread's rate is not known
-  // Operations of a core by Unit where no rate is known: a core of 2.6 GHz with two 128-bit pipes.
-  std::array<double, kUnits> core_ops{40e9, 80e9, 160e9, 40e9};
+  // Operations of a core by arithmetic unit where no rate is known: a core of 2.6 GHz with two
+  // 128-bit pipes.
+  std::array<double, kArithmeticUnits> core_ops{40e9, 80e9, 160e9, 40e9};
   double slow_core = 0.5;
   // A message between two threads under one last-level cache (Zen 5), on one node, and between
   // nodes (a line in another socket's cache takes 380 to 450 ns on Xeon 6).
@@ -90,7 +91,7 @@ struct StepCost {
   // Of all nodes. The embedding's are of the panels that tokens' rows lie in; where several tokens
   // lie in one, a cache may serve all but the first.
   double weight_bytes = 0, kv_bytes = 0, activation_bytes = 0, embedding_bytes = 0;
-  std::array<double, kUnits> ops{};  // by Unit, of all groups
+  std::array<double, kArithmeticUnits> ops{};  // by arithmetic unit, of all groups
 
   uint32_t barriers = 0;  // that a thread passes: of its group, or of all in lockstep
   uint32_t meetings = 0;  // cross-group points
@@ -103,7 +104,7 @@ struct StepCost {
 };
 
 // `table` passed check_bandwidth(); the plan's members have seats on nodes with threads.
-StepCost predict_step(const Machine& machine, const BandwidthTable& table, const ModelShape& model,
+StepCost predict_step(const Machine& machine, const BandwidthTable& table, const ModelSpec& model,
                       const PlacedPlan& plan, const StepShape& step,
                       const CostConstants& constants = {});
 

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "models/test_source.h"
 #include "tensor/pack_spec.h"
 
 namespace hearth {
@@ -21,20 +22,22 @@ BandwidthTable kunpeng_table(const Machine& machine) {
   return table;
 }
 
-DecoderConfig qwen3_4b() {
-  DecoderConfig config;
-  config.layers = 36;
-  config.width = 2560;
-  config.heads = 32;
-  config.kv_heads = 8;
-  config.head_dim = 128;
-  config.ffn = 9728;
-  config.vocabulary = 151936;
-  config.context = 40960;
-  return config;
+// Of the size of Qwen3 4B.
+LlamaShape qwen3_4b(DType type, DType table_type) {
+  return {.layers = 36,
+          .width = 2560,
+          .heads = 32,
+          .kv_heads = 8,
+          .key_length = 128,
+          .value_length = 128,
+          .ffn = 9728,
+          .vocabulary = 151936,
+          .context = 40960,
+          .type = type,
+          .table_type = table_type};
 }
 
-ModelShape qwen3_4b_q4_0() { return uniform_shape(qwen3_4b(), DType::kQ4_0, DType::kQ6_K); }
+TestModel qwen3_4b_q4_0() { return TestModel(qwen3_4b(DType::kQ4_0, DType::kQ6_K)); }
 
 // `nodes` as for PlacementOptions; a thread a core, one shard a node, `groups` groups (0: one a
 // node).
@@ -54,7 +57,7 @@ PlacedPlan plan_on(const Machine& machine, std::vector<uint32_t> nodes, uint32_t
 class Kunpeng : public testing::Test {
  protected:
   StepCost cost(const PlacedPlan& plan, const StepShape& step = {1, 256}) const {
-    return predict_step(machine, table, model, plan, step);
+    return predict_step(machine, table, model.spec(), plan, step);
   }
   double rate(const PlacedPlan& plan, const StepShape& step = {1, 256}) const {
     return cost(plan, step).tokens_per_second;
@@ -62,7 +65,7 @@ class Kunpeng : public testing::Test {
 
   Machine machine = Machine::from_synthetic(kKunpeng);
   BandwidthTable table = kunpeng_table(machine);
-  ModelShape model = qwen3_4b_q4_0();
+  TestModel model = qwen3_4b_q4_0();
 };
 
 // Figure 10.
@@ -132,9 +135,9 @@ TEST_F(Kunpeng, OneThreadAddsUpARow) {
   PlacedPlan plan = plan_on(machine, {});
   CostConstants slow;
   slow.row_element = 1e-6;
-  double slower = predict_step(machine, table, model, plan, {1, 256}, slow).seconds;
+  double slower = predict_step(machine, table, model.spec(), plan, {1, 256}, slow).seconds;
   EXPECT_NEAR(slower - cost(plan).seconds, 2 * 36 * 2560 * 1e-6, 0.1 * slower);
-  double shared = predict_step(machine, table, model, plan, {48, 0}, slow).seconds;
+  double shared = predict_step(machine, table, model.spec(), plan, {48, 0}, slow).seconds;
   EXPECT_NEAR(shared, slower, 0.2 * slower) << "a row for every thread of a group";
 }
 
@@ -190,8 +193,8 @@ TEST_F(Kunpeng, BytesAndOperationsAreThoseOfTheModel) {
     EXPECT_DOUBLE_EQ(cost.embedding_bytes,
                      2.0 * groups * static_cast<double>(packed(DType::kQ6_K, 16, 2560)));
     double all_ops = 36 * 2 * matrix_ops + 2.0 * 2560 * 151936;
-    EXPECT_NEAR(cost.ops[static_cast<size_t>(Unit::kInt8Dot)] / all_ops, 1, 1e-12);
-    EXPECT_DOUBLE_EQ(cost.ops[static_cast<size_t>(Unit::kF32Fma)],
+    EXPECT_NEAR(cost.ops[static_cast<size_t>(ArithmeticUnit::kInt8Dot)] / all_ops, 1, 1e-12);
+    EXPECT_DOUBLE_EQ(cost.ops[static_cast<size_t>(ArithmeticUnit::kF32Fma)],
                      36.0 * 32 * 4 * 128 * (101 + 102));
     EXPECT_EQ(cost.barriers, 36u * 8 + 1);
   }
@@ -213,8 +216,8 @@ TEST_F(Kunpeng, ReducesMoveLessWhereRowsAreDealt) {
 
 TEST_F(Kunpeng, PrefillIsBoundByArithmetic) {
   StepCost cost = this->cost(plan_on(machine, {}), {512, 0});
-  double peak = 192 * CostConstants{}.core_ops[static_cast<size_t>(Unit::kInt8Dot)];
-  double least = cost.ops[static_cast<size_t>(Unit::kInt8Dot)] / peak;
+  double peak = 192 * CostConstants{}.core_ops[static_cast<size_t>(ArithmeticUnit::kInt8Dot)];
+  double least = cost.ops[static_cast<size_t>(ArithmeticUnit::kInt8Dot)] / peak;
   EXPECT_GT(cost.seconds, least);
   EXPECT_LT(cost.seconds, 3 * least);
   table.core_ops = {80e9, 160e9, 320e9, 160e9};
@@ -222,26 +225,28 @@ TEST_F(Kunpeng, PrefillIsBoundByArithmetic) {
   // What a level has no unit for runs as fused multiply-adds.
   table.core_ops = {160e9, 0, 0, 0};
   StepCost floats = this->cost(plan_on(machine, {}), {512, 0});
-  EXPECT_EQ(floats.ops[static_cast<size_t>(Unit::kInt8Dot)], 0);
+  EXPECT_EQ(floats.ops[static_cast<size_t>(ArithmeticUnit::kInt8Dot)], 0);
   EXPECT_NEAR(floats.seconds, cost.seconds, 0.1 * cost.seconds);
 }
 
 TEST(CostModel, OneNode) {
   Machine machine = Machine::from_synthetic("pack:1 l3:1(size=33554432) core:8 pu:2");
   BandwidthTable table = assumed_bandwidth(machine);
-  ModelShape model = qwen3_4b_q4_0();
+  TestModel model = qwen3_4b_q4_0();
   PlacedPlan plan = plan_on(machine, {}), unplaced = plan;
   unplaced.placing = WeightPlacing::kUnplaced;
-  StepCost cost = predict_step(machine, table, model, plan, {1, 256});
+  StepCost cost = predict_step(machine, table, model.spec(), plan, {1, 256});
   EXPECT_EQ(cost.remote_bytes(), 0);
   EXPECT_EQ(cost.meetings, 0u);
-  EXPECT_DOUBLE_EQ(cost.seconds, predict_step(machine, table, model, unplaced, {1, 256}).seconds);
+  EXPECT_DOUBLE_EQ(cost.seconds,
+                   predict_step(machine, table, model.spec(), unplaced, {1, 256}).seconds);
   double limit = 100e9 * 0.9 / (cost.weight_bytes + cost.kv_bytes);
   EXPECT_LT(cost.tokens_per_second, limit);
   EXPECT_GT(cost.tokens_per_second, 0.9 * limit);
   // Second hyper-threads bring no arithmetic.
-  double cores = predict_step(machine, table, model, plan, {512, 0}).seconds;
-  double threads = predict_step(machine, table, model, plan_on(machine, {}, 16), {512, 0}).seconds;
+  double cores = predict_step(machine, table, model.spec(), plan, {512, 0}).seconds;
+  double threads =
+      predict_step(machine, table, model.spec(), plan_on(machine, {}, 16), {512, 0}).seconds;
   EXPECT_NEAR(threads / cores, 1, 0.02);
 }
 
@@ -253,9 +258,9 @@ TEST(CostModel, TwoSocketsOfFourNodesEach) {
       table.read[i][j] = i == j ? 40e9 : i / 4 == j / 4 ? 35e9 : 18e9;
     }
   }
-  ModelShape model = qwen3_4b_q4_0();
+  TestModel model = qwen3_4b_q4_0();
   auto rate = [&](const PlacedPlan& plan) {
-    return predict_step(machine, table, model, plan, {1, 256}).tokens_per_second;
+    return predict_step(machine, table, model.spec(), plan, {1, 256}).tokens_per_second;
   };
   PlacedPlan eight = plan_on(machine, {}), wide = plan_on(machine, {}, 0, 2), unplaced = eight;
   unplaced.placing = WeightPlacing::kUnplaced;
@@ -271,16 +276,17 @@ TEST(CostModel, TwoSocketsOfFourNodesEach) {
 TEST(CostModel, NodesWithoutMemoryAndWithoutCores) {
   Machine machine = Machine::from_xml(HEARTH_TOPOLOGY_TESTDATA "/hybrid_memoryless.xml");
   BandwidthTable table = assumed_bandwidth(machine);
-  ModelShape model = qwen3_4b_q4_0();
-  StepCost cost = predict_step(machine, table, model, plan_on(machine, {}), {1, 256});
+  TestModel model = qwen3_4b_q4_0();
+  StepCost cost = predict_step(machine, table, model.spec(), plan_on(machine, {}), {1, 256});
   ASSERT_EQ(cost.nodes.size(), 2u);
   EXPECT_EQ(cost.nodes[1].local_bytes, 0);
   EXPECT_GT(cost.nodes[1].remote_bytes, 0.4 * cost.weight_bytes);
   EXPECT_LT(cost.nodes[0].remote_bytes, 0.01 * cost.nodes[0].local_bytes);
   EXPECT_TRUE(std::isfinite(cost.seconds));
   // A slow core prefills half as much as a fast one.
-  double all = predict_step(machine, table, model, plan_on(machine, {}, 0, 1), {512, 0}).seconds;
-  double fast = predict_step(machine, table, model, plan_on(machine, {0}), {512, 0}).seconds;
+  double all =
+      predict_step(machine, table, model.spec(), plan_on(machine, {}, 0, 1), {512, 0}).seconds;
+  double fast = predict_step(machine, table, model.spec(), plan_on(machine, {0}), {512, 0}).seconds;
   EXPECT_NEAR(fast / all, 1.5, 0.1);
 }
 
@@ -291,9 +297,9 @@ TEST(CostModel, CpusetThatCutsANode) {
   machine.allowed_pus = {0, 4, 5, 6, 7};
   BandwidthTable table = assumed_bandwidth(machine);
   EXPECT_EQ(table.threads, (std::vector<uint32_t>{1, 4}));
-  ModelShape model = qwen3_4b_q4_0();
+  TestModel model = qwen3_4b_q4_0();
   PlacedPlan plan = plan_on(machine, {});
-  StepCost cost = predict_step(machine, table, model, plan, {1, 256});
+  StepCost cost = predict_step(machine, table, model.spec(), plan, {1, 256});
   EXPECT_EQ(cost.nodes[0].threads, 1u);
   EXPECT_EQ(cost.nodes[1].threads, 4u);
   EXPECT_GT(cost.nodes[1].remote_bytes, 0.05 * cost.weight_bytes);
@@ -301,7 +307,7 @@ TEST(CostModel, CpusetThatCutsANode) {
   PlacedPlan fits = plan;
   fits.plan.groups[0].member_end = fits.plan.groups[1].member_begin = 1;
   fits.plan.member_shards = {0, 1, 1, 1, 1};
-  StepCost good = predict_step(machine, table, model, fits, {1, 256});
+  StepCost good = predict_step(machine, table, model.spec(), fits, {1, 256});
   EXPECT_LT(good.remote_bytes(), 0.01 * good.local_bytes());
 }
 
@@ -309,12 +315,12 @@ TEST(CostModel, CpusetThatCutsANode) {
 TEST(CostModel, ThreadsReadTheShardTheyStandOn) {
   Machine machine = Machine::from_synthetic("pack:2 numa:1 l3:1 core:4 pu:1");
   BandwidthTable table = assumed_bandwidth(machine);
-  ModelShape model = qwen3_4b_q4_0();
+  TestModel model = qwen3_4b_q4_0();
   PlacedPlan plan = plan_on(machine, {}, 0, 1);
-  StepCost beside = predict_step(machine, table, model, plan, {1, 256});
+  StepCost beside = predict_step(machine, table, model.spec(), plan, {1, 256});
   EXPECT_LT(beside.remote_bytes(), 0.01 * beside.local_bytes());
   plan.plan.member_shards.assign(8, 0);
-  StepCost first = predict_step(machine, table, model, plan, {1, 256});
+  StepCost first = predict_step(machine, table, model.spec(), plan, {1, 256});
   // Both shards are read by all threads, those of a node at half the rate where it is not theirs.
   EXPECT_NEAR(first.remote_bytes(), first.weight_bytes / 3, 0.02 * first.weight_bytes);
 }
@@ -328,7 +334,7 @@ TEST(CostModel, AMemoryGivesNoMoreThanItHas) {
   plan.shard_nodes = {0};
   plan.shares = {1};
   plan.plan = even_plan(Phase::kDecode, 16, 1, 1, 8);
-  StepCost cost = predict_step(machine, table, qwen3_4b_q4_0(), plan, {1, 256});
+  StepCost cost = predict_step(machine, table, qwen3_4b_q4_0().spec(), plan, {1, 256});
   EXPECT_GT(cost.seconds, cost.weight_bytes / 100e9);
   EXPECT_LT(cost.seconds, 1.25 * cost.weight_bytes / 100e9);
 }
@@ -338,11 +344,12 @@ TEST(CostModel, AMemoryGivesNoMoreThanItHas) {
 TEST(CostModel, FewerKvHeadsThanNodes) {
   Machine machine = Machine::from_synthetic("pack:4 numa:1 l3:1 core:4 pu:1");
   auto cost = [&](uint32_t heads) {
-    DecoderConfig config = qwen3_4b();
-    config.heads = heads;
-    config.kv_heads = 2;
-    ModelShape model = uniform_shape(config, DType::kQ8_0, DType::kQ8_0);
-    return predict_step(machine, assumed_bandwidth(machine), model, plan_on(machine, {}), {1, 256});
+    LlamaShape shape = qwen3_4b(DType::kQ8_0, DType::kQ8_0);
+    shape.heads = heads;
+    shape.kv_heads = 2;
+    TestModel model(shape);
+    return predict_step(machine, assumed_bandwidth(machine), model.spec(), plan_on(machine, {}),
+                        {1, 256});
   };
   StepCost shared = cost(32), idle = cost(2);
   EXPECT_DOUBLE_EQ(shared.kv_bytes, 36.0 * 257 * 4 * 128 * 2 * 2);
@@ -362,10 +369,11 @@ TEST(CostModel, FewerKvHeadsThanNodes) {
 
 TEST(CostModel, SlidingWindowBoundsWhatAttentionReads) {
   Machine machine = Machine::from_synthetic("pack:1 core:4 pu:1");
-  ModelShape model = qwen3_4b_q4_0();
-  model.config.window = 128;
-  StepCost cost =
-      predict_step(machine, assumed_bandwidth(machine), model, plan_on(machine, {}), {1, 10000});
+  LlamaShape shape = qwen3_4b(DType::kQ4_0, DType::kQ6_K);
+  shape.window = 128;
+  TestModel model(shape);
+  StepCost cost = predict_step(machine, assumed_bandwidth(machine), model.spec(),
+                               plan_on(machine, {}), {1, 10000});
   EXPECT_DOUBLE_EQ(cost.kv_bytes, 36.0 * 128 * 8 * 128 * 2 * 2);
 }
 

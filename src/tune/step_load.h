@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "graph/op_work.h"
-#include "models/decoder.h"
 #include "tune/cost_model.h"
 
 namespace hearth {
@@ -38,14 +37,15 @@ class ReadRates {
   std::vector<double> fill_, alone_;  // by node: f(n) / f(N); u
 };
 
-struct OpLoad {
-  OpLoad(uint32_t groups, uint32_t node_count)
+// What an op makes every group read and compute, by nodes.
+struct NodeLoad {
+  NodeLoad(uint32_t groups, uint32_t node_count)
       : nodes(node_count), bytes(size_t{groups} * nodes * nodes), ops(groups), least(groups) {}
 
   uint32_t nodes;
-  std::vector<double> bytes;                    // [group][threads' node][memory's node]
-  std::vector<std::array<double, kUnits>> ops;  // by group
-  std::vector<double> least;                    // by group: seconds it takes at least
+  std::vector<double> bytes;                              // [group][threads' node][memory's node]
+  std::vector<std::array<double, kArithmeticUnits>> ops;  // by group
+  std::vector<double> least;                              // by group: seconds it takes at least
   double weight_bytes = 0, kv_bytes = 0, activation_bytes = 0, embedding_bytes = 0;
 
   double& read(uint32_t g, uint32_t i, uint32_t j) {
@@ -56,50 +56,35 @@ struct OpLoad {
   }
 };
 
-// In the order of execution.
-struct LayerLoad {
-  OpLoad qkv, rope, attention, output, reduce_attention, gate_up, down, reduce_ffn;
-};
-
-class StepLoader {
+class LoadSpreader {
  public:
-  // References must outlive the loader.
-  StepLoader(const Machine& machine, const BandwidthTable& table, const ReadRates& rates,
-             const ModelShape& model, const PlacedPlan& plan, const StepShape& step,
-             const CostConstants& constants);
+  // References must outlive the spreader.
+  LoadSpreader(const Machine& machine, const ReadRates& rates, const PlacedPlan& plan,
+               const CostConstants& constants);
 
-  OpLoad embedding() const;
-  LayerLoad layer(const LayerTypes& types) const;
-  // The reduce of the last layer, of the row whose logits are wanted.
-  OpLoad last_reduce() const;
-  OpLoad head() const;
+  NodeLoad empty() const { return {plan_.plan.group_count(), rates_.nodes()}; }
+  // Adds what a group has to do in an op.
+  void add(const OpLoad& load, uint32_t group, NodeLoad* sum) const;
 
  private:
-  struct Matrix;
-
-  OpLoad empty() const;
   uint32_t home(uint32_t group) const;
   std::vector<double> shares(uint32_t group, uint32_t shard) const;
   std::vector<uint32_t> memories_of(uint32_t shard) const;
-  void spread(OpLoad& load, uint32_t group, uint32_t shard, double bytes) const;
-  void add_matrix(OpLoad& load, const Matrix& matrix, uint32_t rows) const;
-  void add_activations(OpLoad& load, uint32_t group, double each, double shared,
-                       uint32_t rows) const;
-  void add_layer_activations(LayerLoad& load, const LayerTypes& types, uint32_t group) const;
-  OpLoad attention() const;
-  OpLoad reduce(const AxisCuts& cuts, DType reader, uint32_t rows) const;
-  void add_row(OpLoad& load, uint32_t group, uint32_t node, double bytes, uint32_t home,
-               double rows, double* seconds) const;
+  void add_reads(double bytes, uint32_t group, uint32_t shard, NodeLoad* sum) const;
+  void add_table(double bytes, uint32_t group, uint32_t shard, NodeLoad* sum) const;
+  void add_activations(const OpLoad& load, uint32_t group, NodeLoad* sum) const;
+  void add_rows(const OpLoad::Rows& rows, uint32_t group, NodeLoad* sum) const;
+  void add_row(uint32_t group, uint32_t node, double bytes, uint32_t home, double rows,
+               double* seconds, NodeLoad* sum) const;
 
   const Machine& machine_;
   const ReadRates& rates_;
-  const ModelShape& model_;
   const PlacedPlan& plan_;
-  StepShape step_;
   CostConstants constants_;
-  UnitSet units_;
-  DecoderAxes axes_;
   std::vector<std::vector<uint32_t>> group_threads_;  // [group][node]
 };
+
+// All, where the table knows of none.
+ArithmeticUnitSet measured_units(const BandwidthTable& table);
 
 }  // namespace hearth

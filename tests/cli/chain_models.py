@@ -182,6 +182,22 @@ def write_wide(path):
     gguf_io.write(str(path), keys, tensors)
 
 
+WORDPIECE = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "\u2581hello", "\u2581world", "s"]
+
+
+def write_wordpiece(path):
+    """A vocabulary of WordPiece and nothing else."""
+    control, unknown, normal = 3, 2, 1
+    types = [control, unknown, control, control, control] + [normal] * (len(WORDPIECE) - 5)
+    keys = {
+        "general.architecture": string("bert"),
+        "tokenizer.ggml.model": string("bert"),
+        "tokenizer.ggml.tokens": array(ValueType.STRING, WORDPIECE),
+        "tokenizer.ggml.token_type": array(ValueType.INT32, types),
+    }
+    gguf_io.write(str(path), keys, [tensor("token_embd.weight", np.zeros((len(WORDPIECE), 32)))])
+
+
 def write_unknown_type(path):
     """A chain model whose output matrix has the tensor type 99."""
     write_chain(path)

@@ -167,6 +167,24 @@ class TokenizeTest(ProgramTest):
         self.assertNotIn(EOS, self.encode("-p", "a</s>"))
         self.assertEqual(self.encode("-p", "", "--no-bos"), [])
 
+    def test_no_special_leaves_out_what_is_put_on_both_ends(self):
+        path = self.folder / "wordpiece.gguf"
+        chain_models.write_wordpiece(path)
+        words = [chain_models.WORDPIECE.index(word) for word in ("\u2581hello", "\u2581world", "s")]
+        cls, sep = (chain_models.WORDPIECE.index(word) for word in ("[CLS]", "[SEP]"))
+
+        def encode(*options):
+            return json.loads(self.good("tokenize", path, "-p", "Hello worlds", "--json", *options))
+
+        self.assertEqual(encode(), [cls, *words, sep])
+        self.assertEqual(encode("--no-bos"), [*words, sep])
+        self.assertEqual(encode("--no-special"), words)
+        # What is in the text stays.
+        self.assertEqual(json.loads(self.good("tokenize", path, "-p", "[SEP]hello", "--json",
+                                              "--special", "--no-special")), [sep, words[0]])
+        self.assertEqual(self.encode("-p", "ab", "--no-special"), ids("ab"))
+        self.bad(2, "tokenize", path, "--decode", "--no-special", text="1", says=["--no-special"])
+
     def test_plain_text(self):
         self.assertEqual(self.good("tokenize", self.chain, "-p", "b\n"),
                          f"1\t<s>\n{letter('b')}\tb\n{chain_models.byte(10)}\t\\x0a\n")
@@ -182,7 +200,8 @@ class TokenizeTest(ProgramTest):
         self.bad(1, *decode, text="1 99999", says=["99999"])
 
     def test_pre_tokenizer_of_another_kind(self):
-        self.bad(2, "tokenize", self.chain, "-p", "a", "--pre", "llama-bpe", says=["llama-bpe"])
+        self.bad(2, "tokenize", self.chain, "-p", "a", "--pre", "llama-bpe",
+                 says=["--pre llama-bpe is for byte-level BPE"])
 
 
 class PerplexityTest(ProgramTest):

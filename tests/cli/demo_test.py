@@ -66,6 +66,11 @@ class DemoTest(ProgramTest):
         self.assertGreaterEqual(held, len(REQUESTS) // 2, texts)
         self.assertGreaterEqual(share_that_parses(texts), least, texts)
 
+    def test_pre_tokenizers_that_nobody_knows(self):
+        for words in (("tokenize", DEMO, "-p", "a"), ("run", DEMO, "-p", "a", "-n", "1")):
+            said = self.bad(2, *words, "--pre", "martian", says=["qwen2"])
+            self.assertTrue(said.startswith("hearth: --pre martian is no pre-tokenizer"), said)
+
     def test_tells_stories_of_what_is_asked_for_at_every_level_of_kernels(self):
         # The reference kernels take a hundred times as long.
         levels = set(json.loads(self.good("version", "--json"))["isa"]) - {"reference"}

@@ -184,6 +184,12 @@ class RunTest(ProgramTest):
             self.bad(2, "run", self.chain, "-p", "a", *words, says=[option, words[1]])
         self.bad(2, "run", self.chain, "-p", "a", "-f", "b", says=["--prompt"])
 
+    def test_errors_of_the_library_name_options(self):
+        for words, says in ((["--temp", "200"], "hearth: --temp is 200; it must lie between"),
+                            (["--presence-penalty", "-200"], "hearth: --presence-penalty is -200;"),
+                            (["--pre", "qwen2"], "hearth: --pre qwen2 is for byte-level BPE")):
+            self.assertTrue(self.bad(2, "run", self.chain, "-p", "a", *words).startswith(says))
+
     def test_prompt_file_that_is_missing(self):
         self.bad(1, "run", self.chain, "-f", "/no/such/prompt", says=["/no/such/prompt"])
 

@@ -312,7 +312,7 @@ class ReferenceTest(unittest.TestCase):
         r = np.random.Generator(np.random.PCG64(5))
         q, k, v = (r.standard_normal(shape) for shape in ((9, 6, 5), (9, 2, 5), (9, 2, 7)))
         for window in (0, 4):
-            actual = reference.attention(q, k, v, window)
+            actual = reference.attention(q, k, v, reference.visible(9, window))
             for p in range(9):
                 keys = range(max(0, p - window + 1) if window else 0, p + 1)
                 for h in range(6):
@@ -323,6 +323,10 @@ class ReferenceTest(unittest.TestCase):
     def test_norm_and_activation(self):
         np.testing.assert_allclose(
             reference.rms_norm(np.array([[3.0, 4.0]]), np.array([1.0, 2.0]), 12.5), [[0.6, 1.6]]
+        )
+        weight, bias = np.array([2.0, 1.0]), np.array([0.0, 1.0])
+        np.testing.assert_allclose(
+            reference.layer_norm(np.array([[1.0, 3.0]]), weight, bias, 3.0), [[-1.0, 1.5]]
         )
         one = reference.silu(np.array([1.0]))[0]
         self.assertAlmostEqual(one, 1 / (1 + math.exp(-1)), places=15)
@@ -336,6 +340,20 @@ class ReferenceTest(unittest.TestCase):
             np.testing.assert_allclose(whole[:15], part, rtol=0, atol=1e-11)
             tokens[0] = 5
             self.assertGreater(np.abs(model.logits(tokens)[-1] - whole[-1]).max(), 1e-3)
+
+    def test_an_encoder_sees_all(self):
+        spec = spec_named("test-encoder-q8_0")
+        model, tokens = reference.Model(file_of(spec)), make_models.prompt(spec)[:24]
+        before = model.hidden(tokens)
+        tokens[23] = 5
+        self.assertGreater(np.abs(model.hidden(tokens) - before).max(axis=1).min(), 1e-3)
+
+    def test_without_rope_order_means_nothing(self):
+        spec = spec_named("test-encoder-f32")
+        model, tokens = reference.Model(file_of(spec)), make_models.prompt(spec)[:20]
+        order = np.random.Generator(np.random.PCG64(7)).permutation(20)
+        shuffled = model.hidden([tokens[i] for i in order])
+        np.testing.assert_allclose(shuffled, model.hidden(tokens)[order], rtol=0, atol=1e-11)
 
     def test_a_window_is_a_shorter_prompt(self):
         """With one layer, relative positions and no scaling of them, the logits at the end of a
@@ -390,6 +408,7 @@ class ModelsTest(unittest.TestCase):
             with self.subTest(spec.name):
                 self.assertEqual(spec.heads % spec.kv_heads, 0)
                 self.assertLess(spec.tokens, make_models.CONTEXT)
+                self.assertEqual(sum(map(len, make_models.texts(spec))), spec.tokens)
                 pieces = make_models.vocabulary(spec.vocab)["tokenizer.ggml.tokens"].data
                 self.assertEqual(len(set(pieces)), spec.vocab)
 

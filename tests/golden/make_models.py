@@ -8,6 +8,10 @@ Per model NAME.gguf, NAME.tokens.txt (one prompt, ids separated by spaces) and N
 The logits come from reference.py: float64 on the weights as the file holds them, so a quantised
 file's golden is that file dequantised. Fixed seeds make the set the same on every run.
 
+An encoder has NAME.hidden.npy ([tokens, embedding]) in place of logits, and its tokens are several
+texts, whose lengths the manifest has (`texts`). Models of architectures that only tests know stand
+in a list of their own (`test_models`).
+
 How near an engine must come depends on what it rounds. The manifest tells, per model, how far the
 logits move when reference.py rounds likewise (`noise`): the root mean square of the difference over
 all logits and its maximum, both divided by the logits' standard deviation. `activation` rounds what
@@ -111,14 +115,15 @@ def metadata(spec: Spec) -> dict[str, gguf_io.Value]:
         "vocab_size": u32(spec.vocab),
         "attention.head_count": u32(spec.heads),
         "attention.head_count_kv": u32(spec.kv_heads),
-        "attention.layer_norm_rms_epsilon": f32(EPSILON),
     }
+    epsilon = "layer_norm_epsilon" if spec.encoder else "layer_norm_rms_epsilon"
+    own[f"attention.{epsilon}"] = f32(EPSILON)
     if spec.key_length:
         own["attention.key_length"] = u32(spec.key_length)
         own["attention.value_length"] = u32(spec.value_length)
     if spec.window:
         own["attention.sliding_window"] = u32(spec.window)
-    rope_values = {"dimension_count": spec.key, **spec.rope}
+    rope_values = spec.rope if spec.encoder else {"dimension_count": spec.key, **spec.rope}
     own.update({f"rope.{k}": _plain_value(x) for k, x in rope_values.items()})
     if spec.lean:
         for key in ("vocab_size", "attention.head_count_kv", "rope.dimension_count"):
@@ -138,6 +143,11 @@ def _norm(r: np.random.Generator, n: int, gain: float) -> np.ndarray:
     return gain * r.uniform(0.6, 1.4, n)
 
 
+def _layer_norm(r: np.random.Generator, name: str, n: int):
+    yield name + ".weight", _norm(r, n, 1.0)
+    yield name + ".bias", 0.5 * r.standard_normal(n)
+
+
 def layer_weights(spec: Spec, r: np.random.Generator, prefix: str):
     """Yields (name, values). Gains keep attention sharp and the residual stream near unit size."""
     qk = 1.0 if spec.arch == "qwen3" else 1.4
@@ -153,8 +163,12 @@ def layer_weights(spec: Spec, r: np.random.Generator, prefix: str):
         ("ffn_up", d, spec.ffn, 1.5),
         ("ffn_down", spec.ffn, d, out),
     ]
-    yield prefix + "attn_norm.weight", _norm(r, d, 1.0)
-    yield prefix + "ffn_norm.weight", _norm(r, d, 1.0)
+    if spec.encoder:
+        yield from _layer_norm(r, prefix + "attn_output_norm", d)
+        yield from _layer_norm(r, prefix + "layer_output_norm", d)
+    else:
+        yield prefix + "attn_norm.weight", _norm(r, d, 1.0)
+        yield prefix + "ffn_norm.weight", _norm(r, d, 1.0)
     if spec.arch == "qwen3":
         yield prefix + "attn_q_norm.weight", _norm(r, spec.key, 1.5)
         yield prefix + "attn_k_norm.weight", _norm(r, spec.key, 1.5)
@@ -170,7 +184,9 @@ def weights(spec: Spec):
     yield "token_embd.weight", _matrix(r, d, spec.vocab, math.sqrt(d))
     for i in range(spec.layers):
         yield from layer_weights(spec, r, f"blk.{i}.")
-    if spec.tied:
+    if spec.encoder:
+        yield from _layer_norm(r, "token_embd_norm", d)
+    elif spec.tied:
         # Random signs: the head must not simply find the token that came in.
         signs = np.where(r.random(d) < 0.5, -1.0, 1.0)
         yield "output_norm.weight", signs * _norm(r, d, LOGIT_STD / math.sqrt(d))
@@ -197,10 +213,22 @@ def prompt(spec: Spec) -> list[int]:
     return [1] + ids.tolist()
 
 
-def measure_noise(file: gguf_io.Gguf, tokens: list[int], exact: np.ndarray) -> dict:
+def texts(spec: Spec) -> list[list[int]]:
+    ends = np.cumsum(spec.texts or [spec.tokens]).tolist()
+    tokens = prompt(spec)
+    return [tokens[begin:end] for begin, end in zip([0, *ends], ends)]
+
+
+def given(spec: Spec, model: reference.Model) -> np.ndarray:
+    """The rows that an engine is held against, text after text."""
+    rows = model.hidden if spec.encoder else model.logits
+    return np.concatenate([rows(text) for text in texts(spec)])
+
+
+def measure_noise(spec: Spec, file: gguf_io.Gguf, exact: np.ndarray) -> dict:
     out = {}
     for name, noise in NOISES.items():
-        difference = reference.Model(file, noise).logits(tokens) - exact
+        difference = given(spec, reference.Model(file, noise)) - exact
         relative = np.abs(difference) / exact.std()
         rms, peak = np.sqrt(np.mean(relative**2)), relative.max()
         out[name] = {"rms": float(f"{rms:.2e}"), "max": float(f"{peak:.2e}")}
@@ -212,8 +240,9 @@ def make(spec: Spec, folder: pathlib.Path) -> dict:
     path = folder / f"{spec.name}.gguf"
     gguf_io.write(str(path), metadata(spec), tensors(spec))
     file, tokens = gguf_io.read(str(path)), prompt(spec)
-    exact = reference.Model(file).logits(tokens)
-    np.save(folder / f"{spec.name}.logits.npy", exact.astype("<f4"))
+    exact = given(spec, reference.Model(file))
+    rows = "hidden" if spec.encoder else "logits"
+    np.save(folder / f"{spec.name}.{rows}.npy", exact.astype("<f4"))
     (folder / f"{spec.name}.tokens.txt").write_text(" ".join(map(str, tokens)) + "\n")
     types = collections.Counter(t.type.name for t in file.tensors.values() if len(t.shape) > 1)
     return {
@@ -221,16 +250,19 @@ def make(spec: Spec, folder: pathlib.Path) -> dict:
         "arch": spec.arch,
         "types": dict(sorted(types.items())),
         "n_tokens": len(tokens),
+        "texts": [len(text) for text in texts(spec)],
         "n_vocab": spec.vocab,
+        "n_embd": spec.embedding,
         "features": list(spec.features),
-        "logit_std": round(float(exact.std()), 4),
-        "noise": measure_noise(file, tokens, exact),
+        "hidden_std" if spec.encoder else "logit_std": round(float(exact.std()), 4),
+        "noise": measure_noise(spec, file, exact),
     }
 
 
 TOLERANCE_NOTE = (
-    "Divide |engine - golden| by logit_std. Compare its rms and maximum with a few times the noise "
-    "entries for whatever the engine rounds; entries of several roundings add as squares."
+    "Divide |engine - golden| by logit_std (hidden_std). Compare its rms and maximum with a few "
+    "times the noise entries for whatever the engine rounds; entries of several roundings add as "
+    "squares."
 )
 
 
@@ -243,8 +275,9 @@ def main() -> None:
     if missing := set(options.names) - {s.name for s in chosen}:
         parser.error(f"no model is called {', '.join(sorted(missing))}")
     options.outdir.mkdir(parents=True, exist_ok=True)
-    models = [make(spec, options.outdir) for spec in chosen]
-    manifest = {"tolerance": TOLERANCE_NOTE, "models": models}
+    models = [make(spec, options.outdir) for spec in chosen if not spec.of_tests]
+    of_tests = [make(spec, options.outdir) for spec in chosen if spec.of_tests]
+    manifest = {"tolerance": TOLERANCE_NOTE, "models": models, "test_models": of_tests}
     text = json.dumps(manifest, indent=1) + "\n"
     (options.outdir / "manifest.json").write_text(text)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 
+import reference
 from quants import Type, block_length
 
 
@@ -35,6 +36,16 @@ class Spec:
     llama3_factor: float = 0.0
     overrides: dict[str, Type] = dataclasses.field(default_factory=dict)
     lean: bool = False  # leaves out every key that has a default
+    texts: tuple[int, ...] = ()  # the prompt's tokens are texts of these lengths; (): one
+
+    @property
+    def encoder(self) -> bool:
+        return self.arch in reference.ENCODERS
+
+    @property
+    def of_tests(self) -> bool:
+        """Whether its architecture is one that tests alone know, and not the engine."""
+        return self.arch.startswith("test-")
 
     @property
     def key(self) -> int:
@@ -165,5 +176,28 @@ def _block_models() -> list[Spec]:
     ]
 
 
+# Lengths around those of a page and of several threads' rows; one step takes all of them.
+_TEXTS = (33, 1, 200, 64, 65, 5, 13)
+
+
+def _test_models() -> list[Spec]:
+    """Of architectures that a test writes for itself (tests/models/architecture_test.cc)."""
+    return [
+        Spec("test-encoder-f32", "test-encoder", ("mha", "biases", "no rope"), 84, 7, 7, 172, 301,
+             sum(_TEXTS), texts=_TEXTS, biases=(*_QKV, "attn_output", "ffn_down")),
+        Spec("test-encoder-bf16", "test-encoder", ("rope", "biases"), 120, 5, 5, 172, 301,
+             sum(_TEXTS), texts=_TEXTS, type=Type.BF16, biases=(*_QKV, "attn_output"),
+             rope={"dimension_count": 24}),
+        Spec("test-encoder-q8_0", "test-encoder", ("gqa", "rope 12 of 24 dimensions", "lengths of "
+                                                   "keys and values differ"), 96, 6, 3, 224, 301,
+             sum(_TEXTS), texts=_TEXTS, type=Type.Q8_0, key_length=24, value_length=16,
+             rope={"dimension_count": 12}),
+        Spec("test-decoder-f32", "test-decoder", ("keys of 24, values of 16", "gqa"), 84, 6, 3, 172,
+             301, 150, key_length=24, value_length=16),
+        Spec("test-decoder-q8_0", "test-decoder", ("keys of 20, values of 32", "mqa", "tied"), 96,
+             5, 1, 224, 301, 150, type=Type.Q8_0, key_length=20, value_length=32, tied=True),
+    ]
+
+
 def specs() -> list[Spec]:
-    return _float_models() + _block_models()
+    return _float_models() + _block_models() + _test_models()

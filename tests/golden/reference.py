@@ -3,14 +3,24 @@
 
     reference.py MODEL.gguf --tokens 1,2,3 -o out.npy    logits of all positions, [n, vocab] float64
 
-Architectures `llama` (Llama 2 and 3, Mistral), `qwen2` and `qwen3`. Every weight is dequantised
-exactly and every operation is float64, so the only errors are float64's own. Written from the
-models' papers and from the meaning that GGUF gives to its keys; it shares nothing with the engine.
+Architectures `llama` (Llama 2 and 3, Mistral), `qwen2` and `qwen3`, and two that only tests know.
+Every weight is dequantised exactly and every operation is float64, so the only errors are float64's
+own. Written from the models' papers and from the meaning that GGUF gives to its keys; it shares
+nothing with the engine.
 
     x = embedding[token]
     per layer:  x += Wo attention(rope(Wq n), rope(Wk n), Wv n),   n = rms_norm(x, attn_norm)
                 x += Wdown (silu(Wgate n) * Wup n),                n = rms_norm(x, ffn_norm)
-    logits = Whead rms_norm(x, output_norm)
+    hidden = rms_norm(x, output_norm)
+    logits = Whead hidden
+
+`test-decoder` is such a one. `test-encoder` norms what BERT norms (Devlin et al. 2019), and every
+position sees all others; without the key rope.dimension_count it does not turn at all:
+
+    x = layer_norm(embedding[token], token_embd_norm)
+    per layer:  x = layer_norm(x + Wo attention(rope(Wq x), rope(Wk x), Wv x), attn_output_norm)
+                x = layer_norm(x + Wdown (silu(Wgate x) * Wup x), layer_output_norm)
+    hidden = x
 
 `Noise` rounds the activations that enter a matrix product, and K and V, to a narrower type. It
 models no engine: it measures how far an engine that computes so may lie from the exact logits.
@@ -27,7 +37,14 @@ import gguf_io
 import quants
 import rope
 
-LAYOUTS = {"llama": rope.NORM, "qwen2": rope.NEOX, "qwen3": rope.NEOX}
+ENCODERS = ("test-encoder",)
+LAYOUTS = {
+    "llama": rope.NORM,
+    "qwen2": rope.NEOX,
+    "qwen3": rope.NEOX,
+    "test-decoder": rope.NEOX,
+    "test-encoder": rope.NEOX,
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,6 +67,10 @@ class Config:
     window: int
     rope: rope.RopeConfig
 
+    @property
+    def encoder(self) -> bool:
+        return self.arch in ENCODERS
+
 
 def _rope_config(file: gguf_io.Gguf, arch: str, key_length: int) -> rope.RopeConfig:
     def get(key, default):
@@ -59,7 +80,7 @@ def _rope_config(file: gguf_io.Gguf, arch: str, key_length: int) -> rope.RopeCon
     trained = file.get(f"{arch}.context_length", 0)
     return rope.RopeConfig(
         layout=LAYOUTS[arch],
-        dimensions=get("dimension_count", key_length),
+        dimensions=get("dimension_count", 0 if arch in ENCODERS else key_length),
         base=get("freq_base", 10000.0),
         scaling=get("scaling.type", "linear"),
         factor=factor,
@@ -78,6 +99,7 @@ def read_config(file: gguf_io.Gguf) -> Config:
     heads = file.get(f"{arch}.attention.head_count")
     default_length = file.get(f"{arch}.embedding_length") // heads
     key_length = file.get(f"{arch}.attention.key_length", default_length)
+    epsilon = "layer_norm_epsilon" if arch in ENCODERS else "layer_norm_rms_epsilon"
     return Config(
         arch=arch,
         layers=file.get(f"{arch}.block_count"),
@@ -85,7 +107,7 @@ def read_config(file: gguf_io.Gguf) -> Config:
         kv_heads=file.get(f"{arch}.attention.head_count_kv", heads),
         key_length=key_length,
         value_length=file.get(f"{arch}.attention.value_length", default_length),
-        epsilon=file.get(f"{arch}.attention.layer_norm_rms_epsilon"),
+        epsilon=file.get(f"{arch}.attention.{epsilon}"),
         window=file.get(f"{arch}.attention.sliding_window", 0),
         rope=_rope_config(file, arch, key_length),
     )
@@ -93,6 +115,12 @@ def read_config(file: gguf_io.Gguf) -> Config:
 
 def rms_norm(x: np.ndarray, weight: np.ndarray, epsilon: float) -> np.ndarray:
     return x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + epsilon) * weight
+
+
+def layer_norm(
+    x: np.ndarray, weight: np.ndarray, bias: np.ndarray, epsilon: float
+) -> np.ndarray:
+    return rms_norm(x - np.mean(x, axis=-1, keepdims=True), weight, epsilon) + bias
 
 
 def silu(x: np.ndarray) -> np.ndarray:
@@ -112,11 +140,10 @@ def visible(n: int, window: int) -> np.ndarray:
     return mask & (key > query - window) if window else mask
 
 
-def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, window: int) -> np.ndarray:
+def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray) -> np.ndarray:
     """q: [n, heads, key_length], k and v: [n, kv_heads, ...] -> [n, heads, value_length].
-    Query head h reads KV head h // (heads / kv_heads)."""
+    Query head h reads KV head h // (heads / kv_heads); mask: [query, key], what is seen."""
     n, heads, length = q.shape
-    mask = visible(n, window)
     out = np.empty((n, heads, v.shape[2]))
     for h in range(heads):
         g = h // (heads // k.shape[1])
@@ -151,7 +178,10 @@ class Model:
         return y if bias is None else y + bias
 
     def norm(self, x: np.ndarray, name: str) -> np.ndarray:
-        return rms_norm(x, self.vector(name + ".weight"), self.config.epsilon)
+        weight = self.vector(name + ".weight")
+        if self.config.encoder:
+            return layer_norm(x, weight, self.vector(name + ".bias"), self.config.epsilon)
+        return rms_norm(x, weight, self.config.epsilon)
 
     def _attend(self, x: np.ndarray, prefix: str) -> np.ndarray:
         c, n = self.config, len(x)
@@ -166,7 +196,8 @@ class Model:
         q = rope.rotate(q, positions, c.rope, divisors)
         k = rope.rotate(k, positions, c.rope, divisors)
         k, v = self._rounded(k, self.noise.kv), self._rounded(v, self.noise.kv)
-        out = attention(q, k, v, c.window).reshape(n, -1)
+        mask = np.full((n, n), True) if c.encoder else visible(n, c.window)
+        out = attention(q, k, v, mask).reshape(n, -1)
         return self.linear(out, prefix + "attn_output")
 
     def _feed_forward(self, x: np.ndarray, prefix: str) -> np.ndarray:
@@ -174,15 +205,30 @@ class Model:
         up = self.linear(x, prefix + "ffn_up")
         return self.linear(silu(gate) * up, prefix + "ffn_down")
 
-    def logits(self, tokens: list[int]) -> np.ndarray:
-        """Row i: the logits after tokens[0] .. tokens[i]; [len(tokens), vocab]."""
-        x = self.weights["token_embd.weight"][tokens]
+    def _decode(self, x: np.ndarray) -> np.ndarray:
         for i in range(self.config.layers):
             prefix = f"blk.{i}."
             x = x + self._attend(self.norm(x, prefix + "attn_norm"), prefix)
             x = x + self._feed_forward(self.norm(x, prefix + "ffn_norm"), prefix)
+        return self.norm(x, "output_norm")
+
+    def _encode(self, x: np.ndarray) -> np.ndarray:
+        x = self.norm(x, "token_embd_norm")
+        for i in range(self.config.layers):
+            prefix = f"blk.{i}."
+            x = self.norm(x + self._attend(x, prefix), prefix + "attn_output_norm")
+            x = self.norm(x + self._feed_forward(x, prefix), prefix + "layer_output_norm")
+        return x
+
+    def hidden(self, tokens: list[int]) -> np.ndarray:
+        """Row i: what the head reads at position i of the text; [len(tokens), embedding]."""
+        x = self.weights["token_embd.weight"][tokens]
+        return self._encode(x) if self.config.encoder else self._decode(x)
+
+    def logits(self, tokens: list[int]) -> np.ndarray:
+        """Row i: the logits after tokens[0] .. tokens[i]; [len(tokens), vocab]."""
         head = "output" if "output.weight" in self.weights else "token_embd"
-        return self.linear(self.norm(x, "output_norm"), head)
+        return self.linear(self.hidden(tokens), head)
 
 
 def main() -> None:

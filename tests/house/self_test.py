@@ -107,11 +107,6 @@ class FileRuleTest(unittest.TestCase):
         self.assertEqual(lines_of(rules.header_contract, "a.h", "// a.h\n#pragma once\n"), [1])
         self.assertEqual(lines_of(rules.header_contract, "a.h", CONTRACT.split("#")[0]), [1])
 
-    def test_conditional_cuda(self):
-        text = "int a;\n#ifdef HEARTH_CUDA\n#endif\n"
-        self.assertEqual(lines_of(rules.conditional_cuda, "src/engine/e.cc", text), [2])
-        self.assertEqual(lines_of(rules.conditional_cuda, "src/device/cuda/d.cc", text), [])
-
     def test_isa_isolation(self):
         include = "#include <immintrin.h>\n"
         self.assertEqual(lines_of(rules.isa_isolation, "src/kernels/k.cc", include), [1])
@@ -215,6 +210,14 @@ class TreeRuleTest(unittest.TestCase):
                  "fuzz/f.cc": '#include "f.h"\n#include "base/a.h"\n#include "g.h"\n'}
         wrong = [("fuzz/f.cc", 3), ("src/base/a.cc", 2), ("src/base/a.cc", 3)]
         self.assertEqual(self.found(tree_rules.includes_exist, files), wrong)
+
+    def test_modules_exist(self):
+        for built, wrong in [(rules.MODULES, []), (rules.MODULES[:-1], [("CMakeLists.txt", 2)]),
+                             (rules.MODULES[::-1], [("CMakeLists.txt", 2)])]:
+            text = f"project(p)\nforeach(module {' '.join(built)})\nendforeach()\n"
+            found = self.found(tree_rules.modules_exist, {"CMakeLists.txt": text})
+            self.assertEqual(found, wrong)
+        self.assertEqual(self.found(tree_rules.modules_exist, {}), [("CMakeLists.txt", 1)])
 
     def test_links_exist(self):
         page = "[a](run.md#x) [b](none.md)\n```\n[c](none.md)\n```\n[d](https://x.y) [e](../src)\n"

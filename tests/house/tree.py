@@ -6,8 +6,8 @@ import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-CPP = (".cc", ".h", ".cu", ".cuh")
-SCRIPT = (".py", ".sh", ".cmake", ".js", ".css")
+CPP = (".cc", ".h")
+SCRIPT = (".py", ".sh", ".cmake")
 
 
 def list_files(root=ROOT):

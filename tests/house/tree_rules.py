@@ -23,6 +23,18 @@ def includes_exist(root, files):
     return found
 
 
+def modules_exist(root, files):
+    """The modules of the layering rule are those that are built, in the same order."""
+    text = tree.read_text("CMakeLists.txt", root) if "CMakeLists.txt" in files else ""
+    match = re.search(r"foreach\(module ([^)]*)\)", text)
+    built = match.group(1).split() if match else []
+    if built == rules.MODULES:
+        return []
+    line = text.count("\n", 0, match.start()) + 1 if match else 1
+    return [("CMakeLists.txt", line, "other modules than MODULES of tests/house/rules.py, or in "
+                                     "another order")]
+
+
 def links_exist(root, files):
     """Every relative link of a page leads to a file or folder of the project."""
     found = []
@@ -88,4 +100,4 @@ def formatted(root, files):
     return [(p, line, "not as clang-format has it: make format") for p, line in first_lines.items()]
 
 
-TREE_RULES = [includes_exist, links_exist, verbs_have_pages, formatted]
+TREE_RULES = [includes_exist, modules_exist, links_exist, verbs_have_pages, formatted]

@@ -3,6 +3,7 @@
 // threads.
 #include <gtest/gtest.h>
 
+#include "formats/gguf.h"
 #include "tiny_engine.h"
 
 namespace hearth {
@@ -51,7 +52,7 @@ class Abandon : public testing::TestWithParam<Shape> {
     return !complete;
   }
 
-  GgufFile file_ = GgufFile::parse(tiny_llama(model()), "tiny");
+  ModelSource file_ = parse_gguf(tiny_llama(model()), "tiny");
 };
 
 TEST_P(Abandon, TheNextStepIsAsIfItHadNeverBeen) {

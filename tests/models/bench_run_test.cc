@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "bench/runner.h"
+#include "formats/gguf.h"
 #include "kernels/kernels.h"
 #include "tiny_model.h"
 
@@ -11,7 +12,7 @@ namespace {
 class BenchRunTest : public testing::Test {
  protected:
   BenchRunTest()
-      : file_(GgufFile::parse(tiny_llama(TinyShape{}), "tiny")), machine_(Machine::invented(1, 2)) {
+      : file_(parse_gguf(tiny_llama(TinyShape{}), "tiny")), machine_(Machine::invented(1, 2)) {
     for (LlcGroup& llc : machine_.llcs) llc.bytes = 1 << 18;
   }
 
@@ -19,11 +20,13 @@ class BenchRunTest : public testing::Test {
     EngineOptions options = options_for(cases);
     options.threads = 2;
     isa_ = available_isas(detect_cpu_features()).back();
-    engine_ = std::make_unique<Engine>(file_, machine_, isa_, options, [](size_t, size_t) {});
+    engine_ = std::make_unique<Engine>(file_, make_spec(file_), machine_, isa_, options);
     limits_ = std::make_unique<TeamLimits>(
         engine_->team(), machine_, place_threads(machine_, {.threads = 2}), std::vector<Isa>{isa_});
-    work_ = count_model(file_, engine_->config(), engine_->options().kv_type,
-                        units_of(kernels_for(isa_).limits));
+  }
+  WorkGraph work() const {
+    return {engine_->graph(Phase::kDecode), engine_->options().kv_type,
+            units_of(kernels_for(isa_).limits)};
   }
   // What it tells of its progress: tokens measured after each step.
   BenchHooks watched() {
@@ -35,12 +38,11 @@ class BenchRunTest : public testing::Test {
     return hooks;
   }
 
-  GgufFile file_;
+  ModelSource file_;
   Machine machine_;
   Isa isa_ = Isa::kReference;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<TeamLimits> limits_;
-  ModelWork work_;
   std::vector<uint64_t> steps_;
   std::string doing_;
 };
@@ -59,7 +61,7 @@ TEST_F(BenchRunTest, OptionsHoldEveryCase) {
 TEST_F(BenchRunTest, PrefillOfSeveralSteps) {
   std::vector<BenchCase> cases = {{Phase::kPrefill, 600, 1, 40}};
   load(cases);
-  BenchRunner runner(*engine_, *limits_, work_, watched());
+  BenchRunner runner(*engine_, *limits_, work(), watched());
   CaseResult result = runner.run(cases[0], 3);
   ASSERT_EQ(result.repetitions.size(), 3u);
   for (const Repetition& repetition : result.repetitions) {
@@ -78,7 +80,7 @@ TEST_F(BenchRunTest, DecodeFillsEachSequenceOnce) {
   std::vector<BenchCase> cases = {
       {Phase::kDecode, 2, 2, 30}, {Phase::kDecode, 3, 3, 30}, {Phase::kDecode, 1, 1, 0}};
   load(cases);
-  BenchRunner runner(*engine_, *limits_, work_, watched());
+  BenchRunner runner(*engine_, *limits_, work(), watched());
   // Two contexts, a step unmeasured, twice two steps of two tokens.
   EXPECT_EQ(runner.run(cases[0], 2).repetitions.size(), 2u);
   EXPECT_EQ(steps_, (std::vector<uint64_t>{0, 0, 0, 2, 4, 6, 8}));
@@ -98,7 +100,7 @@ TEST_F(BenchRunTest, AnInterruptKeepsWholeRepetitions) {
   BenchHooks hooks = watched();
   // In the middle of the third repetition: one step unmeasured, then four each.
   hooks.interrupted = [this] { return steps_.size() == 1 + 4 + 4 + 2; };
-  BenchRunner runner(*engine_, *limits_, work_, hooks);
+  BenchRunner runner(*engine_, *limits_, work(), hooks);
   EXPECT_EQ(runner.run(cases[0], 5).repetitions.size(), 2u);
   EXPECT_TRUE(runner.interrupted());
   EXPECT_EQ(steps_.size(), 11u);
@@ -109,12 +111,17 @@ TEST_F(BenchRunTest, CountsTheTinyModel) {
   load({{Phase::kPrefill, 1, 1, 0}});
   // TinyShape: 2 layers, width 64, 4 heads over 2 of 16, FFN 96, 80 tokens, tied, F32.
   double matrices = 2 * (64 * 64 + 2 * 32 * 64 + 64 * 64 + 3 * 96 * 64);
-  auto fma = static_cast<size_t>(Unit::kF32Fma);
-  EXPECT_EQ(work_.body_ops[fma], 2 * matrices);
-  EXPECT_EQ(work_.head_ops[fma], 2.0 * 80 * 64);
-  EXPECT_EQ(work_.head_bytes, 80u * 64 * 4);
-  EXPECT_EQ(static_cast<double>(work_.body_bytes), 4 * (matrices + 5 * 64));
-  EXPECT_EQ(work_.pair_ops, 4.0 * 2 * 4 * 16);
+  auto fma = static_cast<size_t>(ArithmeticUnit::kF32Fma);
+  CaseWork one = count_case(work(), {Phase::kPrefill, 1, 1, 0});
+  EXPECT_EQ(one.gemm_ops[fma], 2 * (matrices + 80 * 64));
+  EXPECT_EQ(one.attention_ops, 4.0 * 2 * 4 * 16);
+  // The head's are of the last row alone.
+  CaseWork two = count_case(work(), {Phase::kPrefill, 2, 1, 0});
+  EXPECT_EQ(two.gemm_ops[fma], 2 * (2 * matrices + 80 * 64));
+  EXPECT_EQ(two.attention_ops, 3 * one.attention_ops);
+  // The head is the table, of which the embedding reads a row.
+  CaseWork step = count_case(work(), {Phase::kDecode, 1, 1, 0});
+  EXPECT_EQ(static_cast<double>(step.weight_bytes), 4 * (matrices + 80 * 64 + 64));
 }
 
 }  // namespace

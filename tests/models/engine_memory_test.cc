@@ -5,19 +5,20 @@
 #include <map>
 
 #include "engine/engine.h"
+#include "formats/gguf.h"
 #include "tiny_model.h"
 
 namespace hearth {
 namespace {
 
 TEST(EngineMemory, RegionsHoldWhatMemoryCounts) {
-  GgufFile file = GgufFile::parse(tiny_llama(TinyShape{}), "tiny");
+  ModelSource file = parse_gguf(tiny_llama(TinyShape{}), "tiny");
   EngineOptions options;
   options.context = 200;
   options.threads = 6;
   options.shards = 3;
   Isa isa = available_isas(detect_cpu_features()).back();
-  Engine engine(file, Machine::invented(3, 2), isa, options, [](size_t, size_t) {});
+  Engine engine(file, make_spec(file), Machine::invented(3, 2), isa, options);
   std::map<MemoryKind, size_t> bytes;
   std::vector<std::pair<const std::byte*, const std::byte*>> ranges;
   for (const MemoryRegion& region : engine.regions()) {

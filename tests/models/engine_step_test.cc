@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "engine/engine.h"
+#include "formats/gguf.h"
 #include "tiny_engine.h"
 
 namespace hearth {
@@ -14,12 +15,12 @@ namespace {
 
 class EngineStep : public testing::Test {
  protected:
-  EngineStep() : file_(GgufFile::parse(tiny_llama(TinyShape{}), "tiny")) {}
+  EngineStep() : file_(parse_gguf(tiny_llama(TinyShape{}), "tiny")) {}
 
   std::unique_ptr<Engine> make(const EngineOptions& options, uint32_t cores = 2) {
     Isa isa = available_isas(detect_cpu_features()).back();
-    return std::make_unique<Engine>(file_, Machine::invented(1, cores), isa, options,
-                                    [](size_t, size_t) {});
+    return std::make_unique<Engine>(file_, make_spec(file_), Machine::invented(1, cores), isa,
+                                    options);
   }
   static EngineOptions options() {
     EngineOptions options;
@@ -38,7 +39,7 @@ class EngineStep : public testing::Test {
   }
   static std::vector<float> copy(std::span<const float> row) { return {row.begin(), row.end()}; }
 
-  GgufFile file_;
+  ModelSource file_;
 };
 
 TEST_F(EngineStep, RaggedBatchesGiveWhatEachSequenceGetsAlone) {
@@ -127,8 +128,8 @@ void expect_best_of_rows(Engine& engine, uint32_t vocabulary) {
 
 TEST(EngineBest, IsThatOfTheWholeRowOverShardsAndGroups) {
   constexpr uint32_t kVocabulary = 1003;
-  GgufFile file =
-      GgufFile::parse(tiny_llama({.heads = 8, .kv_heads = 4, .vocabulary = kVocabulary}), "tiny");
+  ModelSource file =
+      parse_gguf(tiny_llama({.heads = 8, .kv_heads = 4, .vocabulary = kVocabulary}), "tiny");
   for (uint32_t shards : {1u, 2u, 3u, 4u}) {
     for (uint32_t groups : {1u, shards, 2 * shards}) {
       SCOPED_TRACE(std::to_string(shards) + " shards, groups: " + std::to_string(groups));
@@ -220,9 +221,9 @@ TEST_F(EngineStep, OptionsThatCannotBeAreRefused) {
 }
 
 TEST_F(EngineStep, ATensorThatNothingUsesIsRefused) {
-  GgufFile file = GgufFile::parse(tiny_llama(TinyShape{.extra_tensor = true}), "tiny");
+  ModelSource file = parse_gguf(tiny_llama(TinyShape{.extra_tensor = true}), "tiny");
   try {
-    Engine engine(file, Machine::invented(1, 1), Isa::kReference, options(), [](size_t, size_t) {});
+    Engine engine(file, make_spec(file), Machine::invented(1, 1), Isa::kReference, options());
     FAIL() << "loaded";
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), ErrorCode::kUnsupported);

@@ -40,22 +40,31 @@ GoldenModel::Noise noise_of(const rapidjson::Value& model, const char* kind) {
 
 }  // namespace
 
-std::vector<GoldenModel> read_golden_set() {
+std::vector<GoldenModel> read_golden_set(const char* list) {
   const char* folder = std::getenv("HEARTH_GOLDEN_DIR");
   std::string dir = std::string(folder ? folder : "golden") + "/";
   rapidjson::Document manifest;
   manifest.Parse(slurp(dir + "manifest.json").c_str());
   std::vector<GoldenModel> set;
-  for (const rapidjson::Value& entry : manifest["models"].GetArray()) {
+  for (const rapidjson::Value& entry : manifest[list].GetArray()) {
     GoldenModel model;
     model.name = entry["name"].GetString();
     model.path = dir + model.name + ".gguf";
     std::istringstream tokens(slurp(dir + model.name + ".tokens.txt"));
     for (int32_t token; tokens >> token;) model.tokens.push_back(token);
+    for (const rapidjson::Value& length : entry["texts"].GetArray()) {
+      model.texts.push_back(length.GetUint());
+    }
     model.vocabulary = entry["n_vocab"].GetUint();
-    model.logits =
-        read_npy(dir + model.name + ".logits.npy", model.tokens.size() * model.vocabulary);
-    model.logit_std = entry["logit_std"].GetDouble();
+    model.width = entry["n_embd"].GetUint();
+    std::string rows = dir + model.name;
+    if (entry.HasMember("hidden_std")) {
+      model.hidden = read_npy(rows + ".hidden.npy", model.tokens.size() * model.width);
+      model.hidden_std = entry["hidden_std"].GetDouble();
+    } else {
+      model.logits = read_npy(rows + ".logits.npy", model.tokens.size() * model.vocabulary);
+      model.logit_std = entry["logit_std"].GetDouble();
+    }
     model.f32 = noise_of(entry, "f32");
     model.activation_bf16 = noise_of(entry, "activation bf16");
     model.activation_q8_0 = noise_of(entry, "activation q8_0");
@@ -74,7 +83,19 @@ std::vector<GoldenModel> read_golden_set() {
 
 double GoldenModel::shard_bound() const {
   double noise = quantised ? activation_q8_0.rms : bf16 ? activation_bf16.rms : 30 * f32.rms;
-  return noise * logit_std;
+  return noise * std();
+}
+
+GoldenModel::Noise GoldenModel::reference_bound() const {
+  if (quantised || bf16) {
+    const Noise& noise = quantised ? activation_q8_0 : activation_bf16;
+    return {2.83 * noise.rms * std(), 2.83 * noise.max * std()};
+  }
+  double largest = 0;
+  for (float value : encoder() ? hidden : logits) {
+    largest = std::max(largest, std::abs(static_cast<double>(value)));
+  }
+  return {1e-4 * largest, 1e-4 * largest};
 }
 
 Difference difference(const std::vector<float>& a, const std::vector<float>& b) {
@@ -89,6 +110,34 @@ Difference difference(const std::vector<float>& a, const std::vector<float>& b) 
   d.rms = std::sqrt(d.rms / static_cast<double>(a.size()));
   if (std::isnan(d.rms)) d.max = d.rms;  // which fails every comparison that follows
   return d;
+}
+
+std::vector<float> golden_rows(Engine& engine, const GoldenModel& model, size_t at_once) {
+  const bool encoder = model.encoder();
+  std::vector<std::unique_ptr<Sequence>> sequences;
+  std::vector<StepRequest> requests;
+  std::span<const int32_t> left = model.tokens;
+  while (!left.empty()) {
+    if (encoder || sequences.empty()) sequences.push_back(engine.new_sequence());
+    size_t count = encoder ? model.texts[requests.size()] : std::min(at_once, left.size());
+    requests.push_back(
+        {sequences.back().get(), left.first(count), encoder ? Want::kHidden : Want::kAll});
+    left = left.subspan(count);
+  }
+  std::vector<float> rows;
+  std::span<const StepRequest> steps = requests;
+  while (!steps.empty()) {
+    std::span<const StepRequest> step = steps.first(encoder ? std::min(at_once, steps.size()) : 1);
+    engine.step(step);
+    size_t given = 0;
+    for (const StepRequest& request : step) given += request.tokens.size();
+    for (size_t r = 0; r < given; ++r) {
+      std::span<const float> row = encoder ? engine.hidden(r) : engine.logits(r);
+      rows.insert(rows.end(), row.begin(), row.end());
+    }
+    steps = steps.subspan(step.size());
+  }
+  return rows;
 }
 
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {

@@ -19,7 +19,7 @@ struct RunOptions {
 };
 
 std::vector<float> run_model(const GoldenModel& model, const RunOptions& run) {
-  GgufFile file = GgufFile::open(model.path);
+  ModelSource file = ModelSource::open(model.path);
   EngineOptions options;
   options.threads = run.threads;
   options.shards = run.shards;
@@ -33,7 +33,7 @@ std::vector<float> run_model(const GoldenModel& model, const RunOptions& run) {
   options.outputs = 64;
   uint32_t per_node = (run.threads + run.shards - 1) / run.shards;
   Machine machine = Machine::invented(run.shards, per_node);
-  Engine engine(file, machine, run.isa, options, [](size_t, size_t) {});
+  Engine engine(file, make_spec(file), machine, run.isa, options);
   auto sequence = engine.new_sequence();
   std::vector<float> logits;
   std::span<const int32_t> tokens = model.tokens;
@@ -61,8 +61,11 @@ std::vector<GoldenModel> float_models() {
 }
 
 bool share_kv_heads(const GoldenModel& model, uint32_t shards) {
-  DecoderConfig config = read_decoder_config(GgufFile::open(model.path));
-  return cut_decoder(config, std::vector<uint32_t>(shards, 1)).unit_heads < config.group_size();
+  ModelSource file = ModelSource::open(model.path);
+  ModelSpec spec = make_spec(file);
+  AxisId heads = spec.find(0, WeightRole::kQuery)->axis;
+  uint32_t unit_heads = cut_axes(spec, std::vector<uint32_t>(shards, 1))[heads].unit_items;
+  return unit_heads < spec.hyper.group_size();
 }
 
 std::vector<GoldenModel> shared_kv_models() {

@@ -7,36 +7,35 @@
 #include <random>
 
 #include "engine/kv_pool.h"
+#include "formats/gguf.h"
 #include "graph/executor.h"
 #include "graph/sync_layout.h"
-#include "models/registry.h"
+#include "models/layers.h"
+#include "models/model.h"
 #include "tiny_model.h"
 
 namespace hearth {
 namespace {
+
+// Even shards, one a node.
+ModelPlacement even_placement(uint32_t shards) {
+  ModelPlacement placement{{}, std::vector<uint32_t>(shards, 1)};
+  for (uint32_t s = 0; s < shards; ++s) placement.shard_nodes.push_back(s);
+  return placement;
+}
 
 // A loaded model with everything in plain sight, over as many shards and groups as the plan says.
 class Harness {
  public:
   Harness(const TinyShape& shape, const Plan& plan)
       : machine_(Machine::invented(plan.shard_count(), 1)),
-        file_(GgufFile::parse(tiny_llama(shape), "tiny")),
-        weights_(file_),
+        file_(parse_gguf(tiny_llama(shape), "tiny")),
+        model_(make_spec(file_), machine_, even_placement(plan.shard_count())),
         team_(plan.member_count()) {
-    const Architecture& architecture = architecture_for(file_);
-    config_ = read_decoder_config(file_);
-    architecture.configure(file_, &config_);
-    axes_ = std::make_unique<DecoderAxes>(
-        cut_decoder(config_, std::vector<uint32_t>(plan.shard_count(), 1)));
     Isa isa = available_isas(detect_cpu_features()).back();
-    GraphBuilder builder(plan, kernels_for(isa), plan.max_rows);
-    DecoderBuilder decoder(builder, weights_, config_, *axes_);
-    architecture.build(decoder);
-    graph = std::move(builder).finish();
-    for (uint32_t s = 0; s < plan.shard_count(); ++s) {
-      arenas_.emplace_back(machine_, s, weights_.shard_bytes(s), "weights");
-    }
-    weights_.load(team_, plan.member_shards, arenas_, [](size_t) {});
+    graph = build_graph(model_.spec(), model_.weights(), plan, kernels_for(isa),
+                        {.outputs = plan.max_rows});
+    model_.load(file_, team_, plan.member_shards, [](size_t) {});
     for (uint32_t m = 0; m < plan.member_count(); ++m) {
       scratch_.emplace_back(machine_, 0, kOpScratchBytes, "scratch");
       scratch_bases_.push_back(scratch_.back().allocate(kOpScratchBytes));
@@ -53,7 +52,7 @@ class Harness {
     std::vector<StepItem> items;
     std::vector<uint8_t> sampled;
     std::vector<float> logits, maxima;  // shard by shard
-    std::vector<LogitsPart> parts;
+    std::vector<ShardLogits> parts;
   };
 
   std::unique_ptr<Run> start(const std::vector<int32_t>& tokens) {
@@ -67,10 +66,13 @@ class Harness {
       run->arenas.emplace_back(machine_, 0, bytes, "flags");
       memory.sync.push_back(run->arenas.back().allocate(bytes, kLineSpacing));
     }
-    const uint32_t shards = axes_->kv.shard_count();
-    KvLayer layer{config_.head_dim, config_.head_dim, {}};
-    for (uint32_t s = 0; s < shards; ++s) layer.heads.push_back(axes_->kv.shard(s).size());
-    KvView kv(KvType::kF32, 2, shards, std::vector<KvLayer>(config_.layers, layer));
+    const ModelSpec& spec = model_.spec();
+    const AxisCuts& kv_heads = model_.axes()[spec.find(0, WeightRole::kKey)->axis].cuts;
+    const AxisCuts& vocabulary = model_.axes()[spec.vocabulary_axis].cuts;
+    const uint32_t shards = kv_heads.shard_count();
+    KvLayer layer{spec.hyper.key_length, spec.hyper.value_length, {}};
+    for (uint32_t s = 0; s < shards; ++s) layer.heads.push_back(kv_heads.shard(s).size());
+    KvView kv(KvType::kF32, 2, shards, std::vector<KvLayer>(spec.hyper.layers, layer));
     for (uint32_t s = 0; s < shards; ++s) {
       run->arenas.emplace_back(machine_, 0, kv.shard_bytes(s), "kv");
       kv.set_base(s, run->arenas.back().allocate(kv.shard_bytes(s)));
@@ -84,12 +86,12 @@ class Harness {
       run->outputs.push_back(i);
     }
     run->items = {{0, n, 0, run->pages.data()}};
-    size_t panels = axes_->vocabulary.units();
+    size_t panels = vocabulary.units();
     run->sampled.assign(n, 1);
     run->logits.assign(n * panels * kPanelRows, -1);
     run->maxima.assign(n * panels, -1);
-    for (uint32_t s = 0; s < axes_->vocabulary.shard_count(); ++s) {
-      UnitRange shard = axes_->vocabulary.shard(s);
+    for (uint32_t s = 0; s < shards; ++s) {
+      UnitRange shard = vocabulary.shard(s);
       size_t before = size_t{n} * shard.begin;
       run->parts.push_back(
           {shard.size(), run->logits.data() + before * kPanelRows, run->maxima.data() + before});
@@ -104,12 +106,10 @@ class Harness {
 
  private:
   Machine machine_;
-  GgufFile file_;
-  WeightStore weights_;
+  ModelSource file_;
+  Model model_;
   Team team_;
-  DecoderConfig config_;
-  std::unique_ptr<DecoderAxes> axes_;
-  std::vector<Arena> arenas_, scratch_;
+  std::vector<Arena> scratch_;
   std::vector<std::byte*> scratch_bases_;
 };
 
@@ -121,25 +121,30 @@ std::vector<int32_t> random_tokens(uint32_t n, uint32_t seed) {
 }
 
 TEST(ModelWeights, EveryShardHasItsOwnCopyOfVectors) {
-  Machine machine = Machine::invented(3, 1);
-  GgufFile file = GgufFile::parse(tiny_llama(TinyShape{}), "tiny");
-  WeightStore weights(file);
-  DecoderConfig config = read_decoder_config(file);
-  const VectorWeight& norm = weights.vector("output_norm.weight", config.width);
-  std::vector<Arena> arenas;
-  for (uint32_t s = 0; s < 3; ++s) {
-    EXPECT_EQ(weights.shard_bytes(s), (config.width * sizeof(float) + 63) / 64 * 64);
-    arenas.emplace_back(machine, s, weights.shard_bytes(s), "weights");
-  }
+  ModelSource file = parse_gguf(tiny_llama(TinyShape{}), "tiny");
+  Model model(make_spec(file), Machine::invented(3, 1), even_placement(3));
   Team team(1);
-  weights.load(team, {0}, arenas, [](size_t) {});
-  std::vector<float> expected(config.width);
-  const GgufTensor& source = file.require_tensor("output_norm.weight");
-  dequantize_row(source.dtype, source.data.data(), config.width, expected.data());
-  ASSERT_EQ(norm.copies.size(), 3u);
+  model.load(file, team, {0}, [](size_t) {});
+  const size_t width = model.spec().hyper.width;
+  size_t at = 0;  // vectors come first in every arena
+  for (const WeightSpec& spec : model.spec().weights) {
+    if (spec.is_matrix()) continue;
+    SCOPED_TRACE(spec.name);
+    std::vector<float> expected(width);
+    const SourceTensor& source = file.require_tensor(spec.name);
+    dequantize_row(source.dtype, source.data.data(), width, expected.data());
+    const VectorWeight& vector = model.weights().vector(spec.layer, spec.role);
+    ASSERT_EQ(vector.copies.size(), 3u);
+    for (uint32_t s = 0; s < 3; ++s) {
+      EXPECT_EQ(reinterpret_cast<const std::byte*>(vector.copies[s]),
+                model.arenas()[s].data() + at);
+      EXPECT_EQ(0, std::memcmp(vector.copies[s], expected.data(), width * sizeof(float)));
+    }
+    at += (width * sizeof(float) + 63) / 64 * 64;
+  }
+  EXPECT_GT(at, 0u);
   for (uint32_t s = 0; s < 3; ++s) {
-    EXPECT_EQ(reinterpret_cast<const std::byte*>(norm.copies[s]), arenas[s].data());
-    EXPECT_EQ(0, std::memcmp(norm.copies[s], expected.data(), config.width * sizeof(float)));
+    EXPECT_EQ(model.arenas()[s].used(), model.weights().shard_bytes(s));
   }
 }
 

@@ -9,15 +9,22 @@
 
 #include "base/error.h"
 #include "bench/file_copy.h"
+#include "formats/gguf.h"
 #include "models/shard_tasks.h"
 #include "tiny_model.h"
 
 namespace hearth {
 namespace {
 
+OpenedModel tiny_model(const TinyShape& shape) {
+  ModelSource source = parse_gguf(tiny_llama(shape), "tiny");
+  ModelSpec spec = make_spec(source);
+  return {std::move(source), std::move(spec), nullptr};
+}
+
 class LoadBenchTest : public testing::Test {
  protected:
-  LoadBenchTest() : file_(GgufFile::parse(tiny_llama(TinyShape{}), "tiny")) {
+  LoadBenchTest() : model_(tiny_model(TinyShape{})) {
     options_.context = 64;
     hooks_.progress = [this](uint64_t bytes, std::string_view doing) {
       rises_ = rises_ && bytes >= told_;
@@ -34,12 +41,12 @@ class LoadBenchTest : public testing::Test {
   }
 
   LoadResult run(const Machine& machine, uint32_t repetitions) {
-    LoadBench bench(file_, Isa::kReference, hooks_);
+    LoadBench bench(model_, Isa::kReference, hooks_);
     bench.read_through(machine);
     return bench.run(machine, options_, repetitions);
   }
 
-  GgufFile file_;
+  OpenedModel model_;
   EngineOptions options_;
   LoadHooks hooks_;
   std::vector<std::string> notes_;
@@ -66,16 +73,16 @@ TEST_F(LoadBenchTest, LoadsAndCopiesTakeTurns) {
   EXPECT_EQ(loads_, 3u);
   EXPECT_TRUE(notes_.empty()) << notes_[0];
   EXPECT_TRUE(rises_);
-  EXPECT_EQ(told_, file_.file_bytes() + 6 * result.file_bytes);
+  EXPECT_EQ(told_, model_.source.file_bytes() + 6 * result.file_bytes);
   EXPECT_EQ(doing_, "3 of 3");
 }
 
 TEST_F(LoadBenchTest, PackingIsOfWhatIsCopied) {
   size_t total = 0;
-  Engine engine(file_, Machine::invented(1, 1), Isa::kReference, options_,
+  Engine engine(model_.source, model_.spec, Machine::invented(1, 1), Isa::kReference, options_,
                 [&](size_t, size_t of) { total = of; });
-  EXPECT_EQ(total, matrix_bytes(file_));
-  EXPECT_GT(engine.packing_seconds(), 0);
+  EXPECT_EQ(total, model_.spec.matrix_bytes());
+  EXPECT_GT(engine.model()->packing_seconds(), 0);
 }
 
 TEST_F(LoadBenchTest, OverSeveralNodes) {
@@ -94,8 +101,8 @@ TEST_F(LoadBenchTest, AnInterruptKeepsWholePairs) {
 
 TEST_F(LoadBenchTest, TellsWhereThePageCacheIsTooSmall) {
   Machine machine = Machine::invented(1, 1);
-  machine.memory_available = file_.file_bytes();
-  LoadBench bench(file_, Isa::kReference, hooks_);
+  machine.memory_available = model_.source.file_bytes();
+  LoadBench bench(model_, Isa::kReference, hooks_);
   bench.read_through(machine);
   ASSERT_EQ(notes_.size(), 1u);
   EXPECT_NE(notes_[0].find("may not stay in the page cache"), std::string::npos) << notes_[0];
@@ -104,18 +111,18 @@ TEST_F(LoadBenchTest, TellsWhereThePageCacheIsTooSmall) {
 
 // Every byte of every matrix, in one place. The table is larger than a task.
 TEST_F(LoadBenchTest, ACopyIsTheFile) {
-  GgufFile file = GgufFile::parse(tiny_llama(TinyShape{.vocabulary = 20'000}), "larger");
-  uint64_t all = matrix_bytes(file);
+  OpenedModel model = tiny_model(TinyShape{.vocabulary = 20'000});
+  uint64_t all = model.spec.matrix_bytes();
   ASSERT_GT(all, 4 * kShardTaskBytes);
   Machine machine = Machine::invented(3, 1);
   Team team(2);
   std::vector<CopyShard> shards = {{0, 3}, {1, 0}, {2, 2}};
-  FileCopy copy(file, machine, shards, Binding::kNode);
+  FileCopy copy(model.source, model.spec, machine, shards, Binding::kNode);
   uint64_t reported = 0;
   auto report = [&](uint64_t bytes) { reported = std::max(reported, bytes); };
   EXPECT_GT(copy.run(team, {0, 2}, report), 0);
   EXPECT_LE(reported, all);
-  std::map<const GgufTensor*, size_t> ends;
+  std::map<const SourceTensor*, size_t> ends;
   uint64_t bytes = 0;
   for (size_t s = 0; s < shards.size(); ++s) {
     uint64_t here = 0;

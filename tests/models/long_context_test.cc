@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "formats/gguf.h"
 #include "tiny_engine.h"
 
 namespace hearth {
@@ -15,7 +16,7 @@ using Logits = std::vector<std::vector<float>>;
 
 // Of a long prompt in steps of several sizes, of tokens after it, alone and beside a short sequence
 // and the last tokens of a prompt of one span.
-Logits logits_of(const GgufFile& file, const EngineOptions& options) {
+Logits logits_of(const ModelSource& file, const EngineOptions& options) {
   auto engine = tiny_engine(file, options);
   std::mt19937 random(3);
   std::vector<int32_t> tokens = random_tokens(random, kContext, 80);
@@ -59,7 +60,7 @@ EngineOptions options_for(KvType type, uint32_t shards, uint32_t threads) {
 
 void expect_threads_share(uint32_t head_dim, uint32_t window, KvType type, uint32_t shards) {
   TinyShape shape{.head_dim = head_dim, .window = window};
-  GgufFile file = GgufFile::parse(tiny_llama(shape), "tiny");
+  ModelSource file = parse_gguf(tiny_llama(shape), "tiny");
   Logits one = logits_of(file, options_for(type, shards, shards));
   for (uint32_t threads : {2u, 5u}) {
     EXPECT_TRUE(logits_of(file, options_for(type, shards, shards * threads)) == one)

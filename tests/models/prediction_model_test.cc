@@ -6,6 +6,7 @@
 
 #include "engine/engine.h"
 #include "engine/engine_plan.h"
+#include "formats/gguf.h"
 #include "tiny_model.h"
 #include "tune/cost_model.h"
 
@@ -28,8 +29,9 @@ OpWork work_of_step(Engine& engine, Sequence& sequence, uint32_t tokens) {
 }
 
 uint32_t barriers_of(const Graph& graph) {
-  return static_cast<uint32_t>(std::count_if(graph.nodes.begin(), graph.nodes.end(),
-                                             [](const Node& node) { return node.barrier_after; }));
+  return static_cast<uint32_t>(
+      std::count_if(graph.nodes.begin(), graph.nodes.end(),
+                    [](const GraphNode& node) { return node.barrier_after; }));
 }
 
 // Of all layers, and of what stands outside them.
@@ -44,7 +46,7 @@ uint32_t meetings_of(const Graph& graph, uint32_t layers) {
 void expect_predicted(const StepCost& cost, const OpWork& work, const Graph& graph,
                       uint32_t layers) {
   EXPECT_DOUBLE_EQ(cost.weight_bytes + cost.kv_bytes, static_cast<double>(work.bytes));
-  for (size_t u = 0; u < kUnits; ++u) {
+  for (size_t u = 0; u < kArithmeticUnits; ++u) {
     EXPECT_DOUBLE_EQ(cost.ops[u], static_cast<double>(work.operations[u])) << u;
   }
   EXPECT_EQ(cost.barriers, barriers_of(graph));
@@ -57,8 +59,8 @@ struct Layout {
 };
 
 void expect_predicted(const TinyShape& shape, const std::vector<Layout>& layouts) {
-  GgufFile file = GgufFile::parse(tiny_llama(shape), "tiny");
-  ModelShape model = read_model_shape(file, read_decoder_config(file));
+  ModelSource file = parse_gguf(tiny_llama(shape), "tiny");
+  ModelSpec model = make_spec(file);
   Isa isa = available_isas(detect_cpu_features()).back();
   for (auto [threads, shards, groups, sync] : layouts) {
     SCOPED_TRACE(std::to_string(shards) + " shards, groups: " + std::to_string(groups));
@@ -70,7 +72,7 @@ void expect_predicted(const TinyShape& shape, const std::vector<Layout>& layouts
     options.context = 128;
     options.decode_rows = 4;
     Machine machine = Machine::invented(shards, threads / shards);
-    Engine engine(file, machine, isa, options, [](size_t, size_t) {});
+    Engine engine(file, model, machine, isa, options);
     EnginePlan plan = plan_engine(machine, engine.options());
     BandwidthTable table = assumed_bandwidth(machine);
     auto cost = [&](const Plan& phase, const StepShape& step) {

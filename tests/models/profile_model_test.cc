@@ -5,6 +5,7 @@
 #include <map>
 
 #include "engine/engine.h"
+#include "formats/gguf.h"
 #include "tiny_model.h"
 
 namespace hearth {
@@ -15,7 +16,7 @@ constexpr uint32_t kPrompt = 20, kDecodes = 5;
 
 std::unique_ptr<Engine> make_engine(uint32_t threads, uint32_t shards, uint32_t prefill_groups,
                                     uint32_t decode_groups) {
-  GgufFile file = GgufFile::parse(tiny_llama(kShape), "tiny");
+  ModelSource file = parse_gguf(tiny_llama(kShape), "tiny");
   EngineOptions options;
   options.threads = threads;
   options.shards = shards;
@@ -26,8 +27,8 @@ std::unique_ptr<Engine> make_engine(uint32_t threads, uint32_t shards, uint32_t 
   options.prefill_rows = 64;
   options.decode_rows = 4;
   Machine machine = Machine::invented(shards, threads / shards);
-  return std::make_unique<Engine>(file, machine, available_isas(detect_cpu_features()).back(),
-                                  options, [](size_t, size_t) {});
+  return std::make_unique<Engine>(file, make_spec(file), machine,
+                                  available_isas(detect_cpu_features()).back(), options);
 }
 
 // A prompt in one step, then tokens one by one; the last logits.
@@ -53,15 +54,15 @@ std::map<std::string, ProfileRow> by_name(const ProfileSummary& summary) {
 OpWork products(uint64_t elements, uint64_t steps, uint64_t tokens) {
   OpWork work;
   work.bytes = steps * elements * sizeof(float);
-  work.of(Unit::kF32Fma) = 2 * tokens * elements;
+  work.of(ArithmeticUnit::kF32Fma) = 2 * tokens * elements;
   return work;
 }
 
 // Queries at positions [first, end), by `steps` steps that together read `positions`.
 OpWork attended(uint64_t first, uint64_t end, uint64_t positions) {
   OpWork work;
-  for (uint64_t p = first; p < end; ++p) work.of(Unit::kF32Fma) += p + 1;
-  work.of(Unit::kF32Fma) *= uint64_t{4} * kShape.layers * kShape.heads * kShape.head_dim;
+  for (uint64_t p = first; p < end; ++p) work.of(ArithmeticUnit::kF32Fma) += p + 1;
+  work.of(ArithmeticUnit::kF32Fma) *= uint64_t{4} * kShape.layers * kShape.heads * kShape.head_dim;
   work.bytes = positions * kShape.layers * kShape.kv_heads * kShape.head_dim * 2 * 2;  // f16 K, V
   return work;
 }

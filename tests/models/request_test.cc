@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "engine/scheduler.h"
+#include "formats/gguf.h"
 #include "text/test_vocab.h"
 #include "tiny_engine.h"
 
@@ -37,7 +38,7 @@ class RequestTest : public testing::Test {
   RequestTest() { start(tiny_llama(padded_shape())); }
 
   void start(std::vector<std::byte> bytes) {
-    file_ = std::make_unique<GgufFile>(GgufFile::parse(std::move(bytes), "tiny"));
+    file_ = std::make_unique<ModelSource>(parse_gguf(std::move(bytes), "tiny"));
     EngineOptions options;
     options.threads = 1;
     options.context = kContext;
@@ -96,7 +97,7 @@ class RequestTest : public testing::Test {
   }
 
   std::unique_ptr<Tokenizer> tokenizer_ = Tokenizer::from_vocab(vocab());
-  std::unique_ptr<GgufFile> file_;
+  std::unique_ptr<ModelSource> file_;
   std::unique_ptr<Engine> engine_;
   Statistics statistics_;
   std::unique_ptr<Scheduler> scheduler_;
@@ -228,7 +229,7 @@ TEST_F(RequestTest, WhatCannotBeServedIsRefused) {
   says_so(with([](Request& r) { r.choices = 0; }), "0 continuations");
   says_so(with([](Request& r) { r.choices = 9; }), "9 continuations");
   says_so(with([](Request& r) { r.stops = {"a", ""}; }), "stop text is empty");
-  says_so(with([](Request& r) { r.sampling.temperature = -1; }), "--temp");
+  says_so(with([](Request& r) { r.sampling.temperature = -1; }), "temperature is -1");
   for (Deliver deliver : {Deliver::kLogits, Deliver::kHidden}) {
     good.deliver = deliver;
     EXPECT_EQ(refused(good), "");

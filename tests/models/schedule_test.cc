@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "engine/scheduler.h"
+#include "formats/gguf.h"
 #include "schedule_watch.h"
 #include "tiny_engine.h"
 
@@ -32,7 +33,7 @@ struct Dish {
 class Menu {
  public:
   Menu(Engine& engine, uint32_t seed) : random_(seed) {
-    uint32_t vocabulary = engine.config().vocabulary;
+    uint32_t vocabulary = engine.spec().hyper.vocabulary;
     for (int i = 0; i < 4; ++i) {
       std::vector<int32_t> tokens = random_tokens(random_, kContext, vocabulary);
       if (i > 0) std::copy_n(bases_[0].begin(), 40 * i, tokens.begin());
@@ -310,7 +311,7 @@ struct Variant {
 
 class Schedules : public testing::TestWithParam<Variant> {
  protected:
-  Schedules() : file_(GgufFile::parse(tiny_llama(kTiniest), "tiny")) {}
+  Schedules() : file_(parse_gguf(tiny_llama(kTiniest), "tiny")) {}
 
   EngineOptions roomy() const {
     EngineOptions options;
@@ -331,7 +332,7 @@ class Schedules : public testing::TestWithParam<Variant> {
     return options;
   }
 
-  GgufFile file_;
+  ModelSource file_;
 };
 
 TEST_P(Schedules, EveryoneGetsWhatItGetsAlone) {

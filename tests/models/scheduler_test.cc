@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "base/error.h"
+#include "formats/gguf.h"
 #include "tiny_engine.h"
 
 namespace hearth {
@@ -93,7 +94,7 @@ class SchedulerTest : public testing::Test {
     return tokens;
   }
 
-  GgufFile file_ = GgufFile::parse(tiny_llama(kTiniest), "tiny");
+  ModelSource file_ = parse_gguf(tiny_llama(kTiniest), "tiny");
   std::mt19937 random_{5};
   std::unique_ptr<Engine> engine_;
   Statistics statistics_;

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "base/error.h"
+#include "formats/gguf.h"
 #include "tiny_engine.h"
 
 namespace hearth {
@@ -60,7 +61,7 @@ class ServiceTest : public testing::Test {
     return results;
   }
 
-  GgufFile file_ = GgufFile::parse(tiny_llama(kTiniest), "tiny");
+  ModelSource file_ = parse_gguf(tiny_llama(kTiniest), "tiny");
 };
 
 struct Dish {

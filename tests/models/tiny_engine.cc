@@ -53,12 +53,12 @@ std::vector<std::vector<float>> rows_alone(Engine& engine, const Request& reques
 
 }  // namespace
 
-std::unique_ptr<Engine> tiny_engine(const GgufFile& file, const EngineOptions& options) {
+std::unique_ptr<Engine> tiny_engine(const ModelSource& file, const EngineOptions& options) {
   Isa isa = available_isas(detect_cpu_features()).back();
   uint32_t shards = std::max(1u, options.shards);
   uint32_t cores = std::max(1u, options.threads / shards);
-  return std::make_unique<Engine>(file, Machine::invented(shards, cores), isa, options,
-                                  [](size_t, size_t) {});
+  return std::make_unique<Engine>(file, make_spec(file), Machine::invented(shards, cores), isa,
+                                  options);
 }
 
 Alone get_alone(Engine& engine, const Request& request) {

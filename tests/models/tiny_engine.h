@@ -17,7 +17,7 @@ namespace hearth {
 constexpr TinyShape kTiniest{.width = 32, .heads = 2, .kv_heads = 2, .head_dim = 16, .ffn = 32};
 
 // The best ISA level, on as many invented nodes as there are shards. `file` must outlive it.
-std::unique_ptr<Engine> tiny_engine(const GgufFile& file, const EngineOptions& options);
+std::unique_ptr<Engine> tiny_engine(const ModelSource& file, const EngineOptions& options);
 
 struct TokenAlone {
   int32_t token;

@@ -59,14 +59,14 @@ void decode(const std::string& path, bool interleave, uint32_t depth, uint32_t s
   // This thread becomes the plan's first one, so the memory that it touches before that should lie
   // on its node.
   set_affinity(0, {machine.allowed_pus.at(0)});
-  GgufFile file = GgufFile::open(path);
+  ModelSource file = ModelSource::open(path);
   EngineOptions options;
   options.threads = machine.allowed_core_count();
   options.interleave = interleave;
   options.context = 256;
   options.prefill_rows = 64;
   Isa isa = available_isas(detect_cpu_features()).back();
-  Engine engine(file, machine, isa, options, [](size_t, size_t) {});
+  Engine engine(file, make_spec(file), machine, isa, options);
   auto sequence = engine.new_sequence();
   std::vector<int32_t> tokens(depth + steps);
   for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<int32_t>(3 + i % 256);

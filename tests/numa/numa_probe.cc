@@ -263,7 +263,7 @@ std::vector<float> logits_of(Engine& engine, std::span<const int32_t> tokens) {
 
 class Probe {
  public:
-  explicit Probe(const GoldenModel& model) : model_(model), file_(GgufFile::open(model.path)) {}
+  explicit Probe(const GoldenModel& model) : model_(model), file_(ModelSource::open(model.path)) {}
 
   bool run(const Row& row) {
     Machine machine = Machine::live();
@@ -283,7 +283,7 @@ class Probe {
  private:
   std::string check(const Row& row, const Machine& machine, Faults* faults) {
     Isa isa = available_isas(detect_cpu_features()).back();
-    Engine engine(file_, machine, isa, options_of(row), [](size_t, size_t) {});
+    Engine engine(file_, make_spec(file_), machine, isa, options_of(row));
     EnginePlan plan = plan_engine(machine, engine.options());
     std::vector<float> logits = logits_of(engine, model_.tokens);
     size_t pages = check_memory_nodes(engine, machine, plan, faults);
@@ -306,7 +306,7 @@ class Probe {
   }
 
   const GoldenModel& model_;
-  GgufFile file_;
+  ModelSource file_;
   std::vector<float> first_;  // logits of the first row
   // The logits of the first row whose shards have these shares, which say where the axes are cut.
   std::map<std::vector<uint32_t>, std::vector<float>> logits_;

@@ -2,6 +2,8 @@
 // libraries: OpenBLAS and oneDNN, where these are installed. README.md says how.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+
 #include "base/error.h"
 #include "cli/bench_kernels.h"
 #include "peers.h"

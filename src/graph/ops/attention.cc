@@ -15,7 +15,7 @@ namespace {
 struct Task {
   const StepItem* item;
   uint32_t row, rows;  // of the item
-  uint32_t slot;
+  uint32_t local_shard;
   UnitRange kv_heads, queries;
   UnitRange spans;  // that the rows see
   uint32_t unit, piece, pieces;
@@ -51,47 +51,51 @@ class AttentionOp : public Op {
     tile_rows_ = static_cast<uint32_t>(std::clamp<size_t>(kMaxQueryRows / most_, 1, fit));
   }
 
-  // Tasks of a slot that its threads can share evenly. Fewer units than that are cut.
+  // Tasks of a local shard that its threads can share evenly. Fewer units than that are cut.
   static uint32_t enough_tasks(uint32_t threads) { return threads == 1 ? 1 : 4 * threads; }
   // Floats that a unit's heads keep of the spans merged so far.
   static size_t unit_floats(const AttentionShape& shape) {
     return shape.granule * row_sums_floats(kMaxQueryRows, shape.value_length);
   }
 
-  uint32_t counters() const override { return slot_count(); }
+  uint32_t counters() const override { return local_shard_count(); }
   // One a piece: units * ceil(enough_ / units) < enough_ + units < 2 enough_.
-  uint32_t flags() const override { return slot_count() * 2 * enough_; }
+  uint32_t flags() const override { return local_shard_count() * 2 * enough_; }
 
   // Every visible pair of a query and a position: a score and a sum over the head's elements each.
   // Keys and values that are not cached are activations.
-  OpWork work(const ExecutionContext& context) const override {
-    uint64_t heads = 0, kv_heads = 0;
+  OpLoad load(const StepSizes& step) const override {
+    const KvType type = pages_.cached() ? step.kv_type : KvType::kF32;
+    const ArithmeticUnit unit = arithmetic_unit_for(type, step.units);
+    const size_t page_bytes =
+        kv_half_bytes(type, shape_.key_length) + kv_half_bytes(type, shape_.value_length);
+    OpLoad load;
+    uint64_t queries = 0;
     for (const HeadSlice& slice : heads_) {
-      heads += slice.queries.size();
-      kv_heads += slice.kv.size();
+      queries += slice.queries.size();
+      for (const StepItem& item : step.items) {
+        const Visible seen = visible_to(item, 0, item.rows);
+        if (pages_.cached()) {
+          load.of_shard(slice.shard).kv +=
+              slice.kv.size() * seen.positions * (page_bytes / kPagePositions);
+        }
+        load.attention_operations +=
+            slice.queries.size() * seen.pairs * 2 * (shape_.key_length + shape_.value_length);
+      }
     }
-    const KvType type = pages_.type(context);
-    size_t page_bytes = 0;
-    if (pages_.cached()) {
-      page_bytes =
-          kv_half_bytes(type, shape_.key_length) + kv_half_bytes(type, shape_.value_length);
-    }
-    const Unit unit = unit_for(type, units_of(context.kernels().limits));
-    OpWork work;
-    for (const StepItem& item : context.step().items) {
-      const Visible seen = visible_to(item, 0, item.rows);
-      work.bytes += kv_heads * seen.positions * (page_bytes / kPagePositions);
-      work.of(unit) += heads * seen.pairs * 2 * (shape_.key_length + shape_.value_length);
-    }
-    return work;
+    load.of(unit) = load.attention_operations;
+    const double result_bytes = shape_.value_length * written_bytes(step.graph, out_);
+    load.shared_bytes = static_cast<double>(queries) * step.rows *
+                        (shape_.key_length * sizeof(float) + result_bytes);
+    return load;
   }
 
   void run(ExecutionContext& context, const OpSync& sync,
            const Worker& worker) const noexcept override {
     uint32_t tiles = 0;
     for (const StepItem& item : context.step().items) tiles += tiles_of(item);
-    for (uint32_t slot : context.slots(worker.member)) {
-      UnitRange kv = heads_[slot].kv;
+    for (uint32_t local_shard : context.local_shards(worker.member)) {
+      UnitRange kv = heads_[local_shard].kv;
       // Granules are counted from the model's first KV head, since there they fill whole blocks.
       uint32_t first = kv.begin / shape_.granule;
       uint32_t granules = (kv.end + shape_.granule - 1) / shape_.granule - first;
@@ -102,7 +106,7 @@ class AttentionOp : public Op {
         uint32_t head = (first + unit % granules) * shape_.granule;
         UnitRange heads{std::max(kv.begin, head), std::min(kv.end, head + shape_.granule)};
         // The last tiles of a causal prompt see the most positions: they go first.
-        Task task = find_task(context, slot, heads, tiles - 1 - unit / granules);
+        Task task = find_task(context, local_shard, heads, tiles - 1 - unit / granules);
         task.unit = unit;
         task.piece = t / units;
         task.pieces = pieces;
@@ -112,8 +116,10 @@ class AttentionOp : public Op {
       // where some take much longer than others, and pieces, since each waits for the one before.
       const bool runs = pieces == 1 && units_are_alike(context);
       const uint32_t takers = runs ? threads_ : count;
-      auto claim = [&] { return context.claim_run(sync.counter0 + slot, count, takers); };
-      for (ChunkRun run; (run = claim()).begin < count;) {
+      auto claim = [&] {
+        return context.claim_several(sync.counter0 + local_shard, count, takers);
+      };
+      for (ChunkClaim run; (run = claim()).begin < count;) {
         Task task = task_at(run.begin);
         for (uint32_t t = run.begin + 1; t <= run.end; ++t) {
           const Task next = t < run.end ? task_at(t) : Task{};
@@ -132,7 +138,7 @@ class AttentionOp : public Op {
   static constexpr uint32_t kSpanPositions = kSpanPages * kPagePositions;
   static_assert(kMaxContext / kPagePositions * sizeof(KvPage) <= kPagesBytes);
 
-  uint32_t slot_count() const noexcept { return static_cast<uint32_t>(heads_.size()); }
+  uint32_t local_shard_count() const noexcept { return static_cast<uint32_t>(heads_.size()); }
 
   uint32_t tiles_of(const StepItem& item) const noexcept {
     return (item.rows + tile_rows_ - 1) / tile_rows_;
@@ -176,7 +182,7 @@ class AttentionOp : public Op {
     return most * tiles <= 2 * all;
   }
 
-  // Pieces that each of a slot's units is cut into.
+  // Pieces that each of a local shard's units is cut into.
   uint32_t pieces_of(const ExecutionContext& context, uint32_t units) const noexcept {
     if (units == 0 || units >= enough_ || most_ > kMaxQueryRows) return 1;
     uint32_t spans = 1;
@@ -186,9 +192,9 @@ class AttentionOp : public Op {
     return std::min((enough_ + units - 1) / units, spans);
   }
 
-  Task find_task(const ExecutionContext& context, uint32_t slot, UnitRange kv_heads,
+  Task find_task(const ExecutionContext& context, uint32_t local_shard, UnitRange kv_heads,
                  uint32_t tile) const noexcept {
-    const HeadSlice& slice = heads_[slot];
+    const HeadSlice& slice = heads_[local_shard];
     for (const StepItem& item : context.step().items) {
       uint32_t count = tiles_of(item);
       if (tile >= count) {
@@ -199,7 +205,7 @@ class AttentionOp : public Op {
       task.item = &item;
       task.row = tile * tile_rows_;
       task.rows = std::min(tile_rows_, item.rows - task.row);
-      task.slot = slot;
+      task.local_shard = local_shard;
       task.kv_heads = kv_heads;
       task.queries = {slice.queries_of(kv_heads.begin, shape_.group_size).begin,
                       slice.queries_of(kv_heads.end - 1, shape_.group_size).end};
@@ -219,8 +225,8 @@ class AttentionOp : public Op {
 
   KvPage page_of(const ExecutionContext& context, const Task& task, uint32_t head,
                  uint32_t page) const noexcept {
-    const HeadSlice& slice = heads_[task.slot];
-    return pages_.page(context, task.slot, *task.item, page, head - slice.kv.begin);
+    const HeadSlice& slice = heads_[task.local_shard];
+    return pages_.page(context, task.local_shard, *task.item, page, head - slice.kv.begin);
   }
 
   // `next`: the task that the worker runs after this one.
@@ -243,7 +249,8 @@ class AttentionOp : public Op {
   // Visits as many spans at a time as have room for their sums.
   void run_piece(ExecutionContext& context, const Task& task, uint32_t flag0,
                  const Worker& worker) const noexcept {
-    const uint32_t flag = flag0 + task.slot + slot_count() * (task.unit * task.pieces + task.piece);
+    const uint32_t flag =
+        flag0 + task.local_shard + local_shard_count() * (task.unit * task.pieces + task.piece);
     const uint32_t end = cut(task, task.piece + 1);
     const size_t floats = row_sums_floats(task.rows * most_, shape_.value_length);
     const auto fit = static_cast<uint32_t>(kSumsBytes / sizeof(float) / floats / shape_.granule);
@@ -255,7 +262,7 @@ class AttentionOp : public Op {
       for (uint32_t head = task.kv_heads.begin, i = 0; head < task.kv_heads.end; ++head, ++i) {
         attend(context, task, head, spans, sums + i * fit * floats, {}, worker);
       }
-      if (first && task.piece > 0) context.wait_for(flag - slot_count());
+      if (first && task.piece > 0) context.wait_for(flag - local_shard_count());
       for (uint32_t head = task.kv_heads.begin, i = 0; head < task.kv_heads.end; ++head, ++i) {
         merge(context, task, head, spans, sums + i * fit * floats, worker);
       }
@@ -273,7 +280,7 @@ class AttentionOp : public Op {
   // whose sums are wanted.
   void attend(ExecutionContext& context, const Task& task, uint32_t head, UnitRange spans,
               float* sums, const KvPage& after, const Worker& worker) const noexcept {
-    const HeadSlice& slice = heads_[task.slot];
+    const HeadSlice& slice = heads_[task.local_shard];
     auto* pages = reinterpret_cast<KvPage*>(worker.scratch + kOutBytes);
     const uint32_t seen = last_seen(*task.item, task.row + task.rows - 1) / kPagePositions;
     for (uint32_t p = spans.begin * kSpanPages; p < spans.end * kSpanPages && p <= seen; ++p) {
@@ -306,7 +313,7 @@ class AttentionOp : public Op {
   // Behind the unit's spans before; the last ones into the output tile.
   void merge(ExecutionContext& context, const Task& task, uint32_t head, UnitRange spans,
              float* sums, const Worker& worker) const noexcept {
-    const size_t unit = size_t{task.slot} * enough_ + task.unit;
+    const size_t unit = size_t{task.local_shard} * enough_ + task.unit;
     float* merged = context.f32(merged_) + unit_floats(shape_) * unit;
     merged += row_sums_floats(kMaxQueryRows, shape_.value_length) * (head - task.kv_heads.begin);
     const HeadRows rows = rows_of(context, task, head, 0);
@@ -331,7 +338,7 @@ class AttentionOp : public Op {
   // From row `done` of the task on, as many as a call takes.
   HeadRows rows_of(const ExecutionContext& context, const Task& task, uint32_t head,
                    uint32_t done) const noexcept {
-    const HeadSlice& slice = heads_[task.slot];
+    const HeadSlice& slice = heads_[task.local_shard];
     const UnitRange queries = slice.queries_of(head, shape_.group_size);
     const size_t q_length = shape_.key_length, out_length = shape_.value_length;
     const size_t q_column = slice.q_column + (queries.begin - slice.queries.begin) * q_length;
@@ -352,14 +359,14 @@ class AttentionOp : public Op {
   void write_out(ExecutionContext& context, const Task& task, const Worker& worker) const noexcept {
     const uint32_t width = task.queries.size() * shape_.value_length;
     const uint32_t lead =
-        (task.queries.begin - heads_[task.slot].queries.begin) * shape_.value_length;
+        (task.queries.begin - heads_[task.local_shard].queries.begin) * shape_.value_length;
     const auto* tile = reinterpret_cast<const float*>(worker.scratch);
     for (size_t f = 0; f < kActFormats; ++f) {
       auto format = static_cast<ActFormat>(f);
       if (!context.wants(out_, format)) continue;
       for (uint32_t r = 0; r < task.rows; ++r) {
-        context.kernels().quantize[f]({tile + size_t{r} * width, columns_[task.slot] + lead, width,
-                                       context.buffer(out_, format),
+        context.kernels().quantize[f]({tile + size_t{r} * width, columns_[task.local_shard] + lead,
+                                       width, context.buffer(out_, format),
                                        size_t{task.item->first_row} + task.row + r});
       }
     }
@@ -370,7 +377,7 @@ class AttentionOp : public Op {
   std::vector<HeadSlice> heads_;
   std::vector<uint32_t> columns_;
   AttentionShape shape_;
-  uint32_t threads_;  // that share a slot
+  uint32_t threads_;  // that share a local shard
   uint32_t enough_;
   uint32_t most_;  // query heads of a KV head
   uint32_t tile_rows_;

@@ -128,10 +128,10 @@ class AttentionGraph {
   // Of each layer's attention in the last run, all groups.
   std::vector<OpWork> work() const {
     std::vector<OpWork> all;
-    for (const Node& node : graph.nodes) {
+    for (const GraphNode& node : graph.nodes) {
       if (node.name != "attention") continue;
       OpWork& sum = all.emplace_back();
-      for (const auto& op : node.instances) sum += op->work(*context_);
+      for (const auto& op : node.instances) sum += op->load(context_->sizes()).total();
     }
     return all;
   }
@@ -393,11 +393,11 @@ TEST(Attention, CountsTheirWork) {
   graph.run({7, 100});
   std::vector<OpWork> work = graph.work();
   constexpr uint64_t kPairOps = 2 * (24 + 40) * 8;
-  EXPECT_EQ(work[0].of(Unit::kF32Fma), (7 * 8 / 2 + 100 * 101 / 2) * kPairOps);
+  EXPECT_EQ(work[0].of(ArithmeticUnit::kF32Fma), (7 * 8 / 2 + 100 * 101 / 2) * kPairOps);
   EXPECT_EQ(work[0].bytes, 0u);
-  EXPECT_EQ(work[1].of(Unit::kF32Fma), (7 * 7 + 100 * 100) * kPairOps);
+  EXPECT_EQ(work[1].of(ArithmeticUnit::kF32Fma), (7 * 7 + 100 * 100) * kPairOps);
   EXPECT_EQ(work[1].bytes, 0u);
-  EXPECT_EQ(work[2].of(Unit::kF32Fma), work[1].of(Unit::kF32Fma));
+  EXPECT_EQ(work[2].of(ArithmeticUnit::kF32Fma), work[1].of(ArithmeticUnit::kF32Fma));
   EXPECT_EQ(work[2].bytes, uint64_t{107} * 4 * (32 + 48) * 2);
 }
 

@@ -16,25 +16,31 @@ class GatedLinearOp : public Op {
                 const std::vector<RowSlice>& rows, const std::vector<ColumnSlice>& columns,
                 uint32_t threads, uint32_t max_rows)
       : x_(x), out_(out), gate_(gate), up_(up), tasks_(rows.size()), threads_(threads) {
-    for (size_t slot = 0; slot < rows.size(); ++slot) {
-      const RowSlice& slice = rows[slot];
+    for (size_t local_shard = 0; local_shard < rows.size(); ++local_shard) {
+      const RowSlice& slice = rows[local_shard];
       work_.add(gate, slice);
       work_.add(up, slice);
+      elements_ += slice.rows;
       HEARTH_CHECK(slice.lead == 0, "FFN units are whole panels");
       const PackSpec& spec = gate.shards[slice.shard].spec;
       const uint32_t step = task_panels(spec, slice.panels, threads, max_rows);
       for (PanelRange r : panel_ranges(slice.panel0, slice.panels, step)) {
         uint32_t first = (r.panel0 - slice.panel0) * kPanelRows;
         uint32_t count = std::min(r.panels * kPanelRows, slice.rows - first);
-        tasks_[slot].push_back({slice.shard, r, columns[slot].column + first, count});
+        tasks_[local_shard].push_back({slice.shard, r, columns[local_shard].column + first, count});
       }
     }
   }
 
   uint32_t counters() const override { return static_cast<uint32_t>(tasks_.size()); }
 
-  OpWork work(const ExecutionContext& context) const override {
-    return work_.of(context.rows(x_), units_of(context.kernels().limits));
+  OpLoad load(const StepSizes& step) const override {
+    OpLoad load;
+    work_.add_to(step.rows, step.units, &load);
+    load.each_bytes = static_cast<double>(gate_.k) * step.rows * input_bytes({&gate_, &up_});
+    load.shared_bytes =
+        static_cast<double>(elements_) * step.rows * written_bytes(step.graph, out_);
+    return load;
   }
 
   void run(ExecutionContext& context, const OpSync& sync,
@@ -84,8 +90,9 @@ class GatedLinearOp : public Op {
   const Weight& gate_;
   const Weight& up_;
   std::vector<std::vector<Task>> tasks_;
-  uint32_t threads_;  // that share a slot
+  uint32_t threads_;  // that share a local shard
   WeightWork work_;
+  uint32_t elements_ = 0;  // of the group's columns
 };
 
 }  // namespace

@@ -69,7 +69,7 @@ void run_tasks(const std::vector<Task>& tasks, uint32_t rows, const Claim& claim
                const Run& run) noexcept {
   uint32_t row_parts = row_tasks(rows);
   auto count = static_cast<uint32_t>(tasks.size()) * row_parts;
-  for (ChunkRun claimed; (claimed = claim(count)).begin < count;) {
+  for (ChunkClaim claimed; (claimed = claim(count)).begin < count;) {
     for (uint32_t t = claimed.begin; t < claimed.end; ++t) {
       Task task = tasks[t / row_parts];
       if (rows <= kFewRows) {
@@ -80,17 +80,17 @@ void run_tasks(const std::vector<Task>& tasks, uint32_t rows, const Claim& claim
   }
 }
 
-// The same over the worker's slots. `tasks[slot]`, one counter a slot, shared by
-// so many threads.
+// The same over the worker's local shards. `tasks[local_shard]`, one counter a local shard, shared
+// by so many threads.
 template <typename Task, typename Run>
 void run_claimed(ExecutionContext& context, const OpSync& sync, const Worker& worker,
                  const std::vector<std::vector<Task>>& tasks, uint32_t rows, uint32_t threads,
                  const Run& run) noexcept {
-  for (uint32_t slot : context.slots(worker.member)) {
+  for (uint32_t local_shard : context.local_shards(worker.member)) {
     auto claim = [&](uint32_t count) {
-      return context.claim_run(sync.counter0 + slot, count, threads);
+      return context.claim_several(sync.counter0 + local_shard, count, threads);
     };
-    run_tasks(tasks[slot], rows, claim, run);
+    run_tasks(tasks[local_shard], rows, claim, run);
   }
 }
 
@@ -100,6 +100,20 @@ inline GemmFn gemm_for(const ExecutionContext& context, const Weight& weight) {
 
 inline ActFormat format_for(const Weight& weight) {
   return act_format_for(pack_kind_for(weight.dtype));
+}
+
+// Bytes of an element of the input, in all formats that the weights' kernels read.
+inline double input_bytes(const std::vector<const Weight*>& weights) {
+  uint8_t formats = 0;
+  for (const Weight* weight : weights) {
+    formats |= static_cast<uint8_t>(1u << static_cast<unsigned>(format_for(*weight)));
+  }
+  return act_element_bytes_of(formats);
+}
+
+// Bytes of an element of a value, in all formats that are read of it.
+inline double written_bytes(const Graph& graph, ValueId value) {
+  return act_element_bytes_of(graph.values[value].formats);
 }
 
 }  // namespace hearth

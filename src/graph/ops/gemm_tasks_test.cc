@@ -23,7 +23,8 @@ std::vector<Call> calls_by(const std::vector<PanelRange>& tasks, uint32_t rows, 
 // Where one thread of `takers` claims everything.
 std::vector<Call> calls_of(const std::vector<PanelRange>& tasks, uint32_t rows, uint32_t takers) {
   ChunkCounter counter;
-  return calls_by(tasks, rows, [&](uint32_t count) { return counter.next_run(1, count, takers); });
+  return calls_by(tasks, rows,
+                  [&](uint32_t count) { return counter.next_several(1, count, takers); });
 }
 
 TEST(GemmTasks, OfFewRowsThoseOnEndAreOneCall) {
@@ -47,7 +48,7 @@ TEST(GemmTasks, MatricesAreNotJoined) {
   tasks.push_back({16, 4});
   bool first = true;
   std::vector<Call> calls = calls_by(tasks, 3, [&](uint32_t count) {
-    return std::exchange(first, false) ? ChunkRun{0, count} : ChunkRun{count, count};
+    return std::exchange(first, false) ? ChunkClaim{0, count} : ChunkClaim{count, count};
   });
   EXPECT_EQ(calls, (std::vector<Call>{{0, 8, 0}, {16, 4, 0}}));
 }

@@ -5,10 +5,10 @@ namespace hearth {
 std::vector<HeadSlice> head_slices(const LinearOut& qkv, uint32_t group,
                                    const AttentionShape& shape) {
   std::vector<HeadSlice> heads;
-  for (size_t slot = 0; slot < qkv.slices[0][group].size(); ++slot) {
-    const RowSlice& q = qkv.slices[0][group][slot];
-    const RowSlice& k = qkv.slices[1][group][slot];
-    const RowSlice& v = qkv.slices[2][group][slot];
+  for (size_t local_shard = 0; local_shard < qkv.slices[0][group].size(); ++local_shard) {
+    const RowSlice& q = qkv.slices[0][group][local_shard];
+    const RowSlice& k = qkv.slices[1][group][local_shard];
+    const RowSlice& v = qkv.slices[2][group][local_shard];
     const uint32_t d = shape.key_length;
     heads.push_back({k.shard,
                      {q.row / d, (q.row + q.rows) / d},

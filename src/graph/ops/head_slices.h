@@ -22,7 +22,7 @@ struct HeadSlice {
   }
 };
 
-// By slot, of a group's part of `qkv`.
+// By local shard, of a group's part of `qkv`.
 std::vector<HeadSlice> head_slices(const LinearOut& qkv, uint32_t group,
                                    const AttentionShape& shape);
 

@@ -9,24 +9,25 @@
 namespace hearth {
 namespace {
 
-// One group's rows of several weights. Per slot (shard of the group) one counter; tasks are panel
-// ranges of all parts times row ranges.
+// One group's rows of several weights. Per local shard (shard of the group) one counter; tasks are
+// panel ranges of all parts times row ranges.
 class LinearOp : public Op {
  public:
-  LinearOp(ValueId x, ValueId out, const std::vector<LinearPart>& parts,
+  LinearOp(ValueId x, ValueId out, const std::vector<LinearMatrix>& parts,
            const std::vector<std::vector<RowSlice>>& slices, uint32_t threads, uint32_t max_rows)
       : x_(x), out_(out), parts_(parts), tasks_(slices[0].size()), threads_(threads) {
-    for (uint32_t slot = 0; slot < tasks_.size(); ++slot) {
+    for (uint32_t local_shard = 0; local_shard < tasks_.size(); ++local_shard) {
       uint32_t panels = 0;
-      for (const std::vector<RowSlice>& part : slices) panels += part[slot].panels;
+      for (const std::vector<RowSlice>& part : slices) panels += part[local_shard].panels;
       for (uint32_t p = 0; p < parts.size(); ++p) {
-        const RowSlice& slice = slices[p][slot];
+        const RowSlice& slice = slices[p][local_shard];
         work_.add(*parts[p].weight, slice);
+        outputs_ += slice.rows;
         const PackSpec& spec = parts[p].weight->shards[slice.shard].spec;
         const uint32_t step = task_panels(spec, panels, threads, max_rows);
         for (PanelRange r : panel_ranges(slice.panel0, slice.panels, step)) {
           uint32_t column = slice.column + (r.panel0 - slice.panel0) * kPanelRows;
-          tasks_[slot].push_back({p, slice.shard, r, column});
+          tasks_[local_shard].push_back({p, slice.shard, r, column});
         }
       }
     }
@@ -34,8 +35,14 @@ class LinearOp : public Op {
 
   uint32_t counters() const override { return static_cast<uint32_t>(tasks_.size()); }
 
-  OpWork work(const ExecutionContext& context) const override {
-    return work_.of(context.rows(x_), units_of(context.kernels().limits));
+  OpLoad load(const StepSizes& step) const override {
+    OpLoad load;
+    work_.add_to(step.rows, step.units, &load);
+    std::vector<const Weight*> weights;
+    for (const LinearMatrix& part : parts_) weights.push_back(part.weight);
+    load.each_bytes = static_cast<double>(weights[0]->k) * step.rows * input_bytes(weights);
+    load.shared_bytes = static_cast<double>(outputs_) * step.rows * sizeof(float);
+    return load;
   }
 
   void run(ExecutionContext& context, const OpSync& sync,
@@ -81,10 +88,11 @@ class LinearOp : public Op {
   }
 
   ValueId x_, out_;
-  std::vector<LinearPart> parts_;
+  std::vector<LinearMatrix> parts_;
   std::vector<std::vector<Task>> tasks_;
-  uint32_t threads_;  // that share a slot
+  uint32_t threads_;  // that share a local shard
   WeightWork work_;
+  uint32_t outputs_ = 0;  // of the group's rows of all weights
 };
 
 // One group's pieces of a column-cut weight.
@@ -98,14 +106,15 @@ class PartialLinearOp : public Op {
   PartialLinearOp(ValueId x, const Weight& weight, const std::vector<ColumnSlice>& columns,
                   const std::vector<Output>& outputs, uint32_t threads, uint32_t max_rows)
       : x_(x), weight_(weight), tasks_(columns.size()), threads_(threads) {
+    for (const ColumnSlice& slice : columns) elements_ += slice.elements;
     for (const Output& output : outputs) {
       work_.add(weight, output.piece);
-      uint32_t slot = output.piece.shard - columns[0].shard;
+      uint32_t local_shard = output.piece.shard - columns[0].shard;
       const Shard& shard = weight.shards[output.piece.shard];
       // The shard's block 0 as a block of the input, which starts at the group's first element.
       auto first_block =
-          static_cast<ptrdiff_t>(columns[slot].column / kBlock) -
-          static_cast<ptrdiff_t>((columns[slot].element - shard.spec.k_origin) / kBlock);
+          static_cast<ptrdiff_t>(columns[local_shard].column / kBlock) -
+          static_cast<ptrdiff_t>((columns[local_shard].element - shard.spec.k_origin) / kBlock);
       static_assert(kSegments <= kMostCuts + 1);
       const UnitRange segments = output.piece.segments;
       const UnitRange blocks = {segment_blocks(weight, output.piece.shard, segments.begin).begin,
@@ -117,7 +126,7 @@ class PartialLinearOp : public Op {
       const uint32_t panels = shard.spec.panels();
       const uint32_t step = std::min(4u, task_panels(shard.spec, panels, threads, max_rows));
       for (PanelRange r : panel_ranges(0, panels, step)) {
-        tasks_[slot].push_back({static_cast<uint32_t>(parts_.size()), r});
+        tasks_[local_shard].push_back({static_cast<uint32_t>(parts_.size()), r});
       }
       parts_.push_back(std::move(part));
     }
@@ -125,8 +134,15 @@ class PartialLinearOp : public Op {
 
   uint32_t counters() const override { return static_cast<uint32_t>(tasks_.size()); }
 
-  OpWork work(const ExecutionContext& context) const override {
-    return work_.of(context.rows(x_), units_of(context.kernels().limits));
+  OpLoad load(const StepSizes& step) const override {
+    OpLoad load;
+    work_.add_to(step.rows, step.units, &load);
+    // A thread multiplies with the columns of its own shard only.
+    load.each_bytes = static_cast<double>(elements_) * step.rows * input_bytes({&weight_}) /
+                      static_cast<double>(tasks_.size());
+    load.shared_bytes =
+        static_cast<double>(parts_.size()) * weight_.rows * step.rows * sizeof(float);
+    return load;
   }
 
   void run(ExecutionContext& context, const OpSync& sync,
@@ -175,17 +191,18 @@ class PartialLinearOp : public Op {
   const Weight& weight_;
   std::vector<Part> parts_;
   std::vector<std::vector<Task>> tasks_;
-  uint32_t threads_;  // that share a slot
+  uint32_t threads_;  // that share a local shard
   WeightWork work_;
+  uint32_t elements_ = 0;  // of the group's columns
 };
 
 }  // namespace
 
 LinearOut linear(GraphBuilder& builder, std::string name, const Bundle& x,
-                 const std::vector<LinearPart>& parts) {
+                 const std::vector<LinearMatrix>& parts) {
   LinearOut out;
   std::vector<uint32_t> widths(builder.group_count(), 0);
-  for (const LinearPart& part : parts) {
+  for (const LinearMatrix& part : parts) {
     std::vector<std::vector<RowSlice>>& slices = out.slices.emplace_back();
     for (uint32_t g = 0; g < builder.group_count(); ++g) {
       slices.push_back(row_slices(*part.weight, builder.plan().groups[g].share, &widths[g]));

@@ -11,7 +11,7 @@
 namespace hearth {
 
 // y = W x + bias for one weight of a fused layer; bias is [rows] or null.
-struct LinearPart {
+struct LinearMatrix {
   const Weight* weight;
   const VectorWeight* bias = nullptr;
 };
@@ -25,7 +25,7 @@ struct LinearOut {
 
 // Parallel: every group computes its rows of every part.
 LinearOut linear(GraphBuilder& builder, std::string name, const Bundle& x,
-                 const std::vector<LinearPart>& parts);
+                 const std::vector<LinearMatrix>& parts);
 
 // SwiGLU: h = silu(gate x) * (up x), in the format and the columns that `down` reads.
 // gate and up are row-cut and down column-cut on the same axis. Parallel.

@@ -54,6 +54,30 @@ class ReduceOp : public Op {
     }
   }
 
+  OpLoad load(const StepSizes& step) const override {
+    const Plan& plan = step.graph.plan;
+    const PlanGroup& group = plan.groups[group_];
+    const uint32_t n = norm_.norm.weight->size;
+    const double normed_bytes = n * act_element_bytes_of(step.graph.values[norm_.out].formats);
+    OpLoad load;
+    load.rows.rows = plan_.rows == RowSet::kOutputs ? step.outputs : step.rows;
+    load.rows.elements = n;
+    load.rows.dealt = plan_.dealt;
+    load.rows.copy_bytes = normed_bytes;
+    load.rows.read_bytes.assign(plan.group_count(), 0);
+    for (ValueId partial : plan_.partials) {
+      load.rows.read_bytes[step.graph.values[partial].group] +=
+          static_cast<double>(sizeof(float)) * n;
+    }
+    double part = 1;
+    if (plan_.dealt) {
+      part = static_cast<double>(group.member_end - group.member_begin) / plan.member_count();
+    }
+    // The residual is read and written.
+    load.shared_bytes = part * load.rows.rows * (2.0 * sizeof(float) * n + normed_bytes);
+    return load;
+  }
+
   void run(ExecutionContext& context, const OpSync&, const Worker& worker) const noexcept override {
     bool picked = plan_.rows == RowSet::kOutputs;
     bool kept = !picked && context.wants(next_, ActFormat::kF32);
@@ -110,22 +134,22 @@ class ReduceOp : public Op {
   void sum_columns(ExecutionContext& context, uint32_t row, const RowRange& columns, const float* x,
                    float* out, float* stack) const noexcept {
     uint32_t begin = columns.begin, count = columns.end - columns.begin;
-    const float* slots[kMostDepth];
+    const float* operands[kMostDepth];
     uint32_t depth = 0;
     for (int32_t step : plan_.program) {
       if (step != kAdd) {
         ValueId partial = plan_.partials[static_cast<size_t>(step)];
-        slots[depth++] = context.f32(partial) + row * context.f32_stride(partial) + begin;
+        operands[depth++] = context.f32(partial) + row * context.f32_stride(partial) + begin;
         continue;
       }
       --depth;
       float* sum = stack + size_t{depth - 1} * count;
-      const float* a = slots[depth - 1];
-      const float* b = slots[depth];
+      const float* a = operands[depth - 1];
+      const float* b = operands[depth];
       for (uint32_t i = 0; i < count; ++i) sum[i] = a[i] + b[i];
-      slots[depth - 1] = sum;
+      operands[depth - 1] = sum;
     }
-    const float* total = slots[0];
+    const float* total = operands[0];
     x += begin;
     out += begin;
     if (plan_.bias) {

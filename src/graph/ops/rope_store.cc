@@ -17,6 +17,16 @@ class RopeStoreOp : public Op {
         heads_(std::move(heads)),
         shape_(shape) {}
 
+  OpLoad load(const StepSizes& step) const override {
+    OpLoad load;
+    for (const HeadSlice& slice : heads_) {
+      // Rotated in place: read and written.
+      load.shared_bytes += 2.0 * sizeof(float) * step.rows * shape_.key_length *
+                           (slice.queries.size() + slice.kv.size());
+    }
+    return load;
+  }
+
   uint32_t counters() const override { return static_cast<uint32_t>(heads_.size()); }
 
   void run(ExecutionContext& context, const OpSync& sync,
@@ -24,21 +34,21 @@ class RopeStoreOp : public Op {
     // Runs of rows, so that prefill claims seldom and decode spreads its heads over the threads.
     uint32_t rows = context.rows(qkv_), run = std::min(rows, 16u);
     uint32_t runs = (rows + run - 1) / run;
-    for (uint32_t slot : context.slots(worker.member)) {
-      uint32_t heads = heads_[slot].kv.size(), count = heads * runs;
-      for (uint32_t t; (t = context.claim(sync.counter0 + slot, count)) < count;) {
+    for (uint32_t local_shard : context.local_shards(worker.member)) {
+      uint32_t heads = heads_[local_shard].kv.size(), count = heads * runs;
+      for (uint32_t t; (t = context.claim(sync.counter0 + local_shard, count)) < count;) {
         uint32_t first = t / heads * run;
         for (uint32_t r = first; r < std::min(rows, first + run); ++r) {
-          run_head(context, slot, t % heads, r);
+          run_head(context, local_shard, t % heads, r);
         }
       }
     }
   }
 
  private:
-  void run_head(ExecutionContext& context, uint32_t shard_slot, uint32_t head,
+  void run_head(ExecutionContext& context, uint32_t local_shard, uint32_t head,
                 uint32_t row) const noexcept {
-    const HeadSlice& heads = heads_[shard_slot];
+    const HeadSlice& heads = heads_[local_shard];
     const uint32_t d = shape_.key_length, value_length = shape_.value_length;
     float* base = context.f32(qkv_) + row * context.f32_stride(qkv_);
     const StepView& step = context.step();
@@ -46,7 +56,7 @@ class RopeStoreOp : public Op {
     const KvType type = pages_.type(context);
     const uint32_t position = pages_.first_position(item) + row - item.first_row;
     const uint32_t slot = position % kPagePositions;
-    const KvPage page = pages_.page(context, shard_slot, item, position / kPagePositions, head);
+    const KvPage page = pages_.page(context, local_shard, item, position / kPagePositions, head);
     // A prompt's rows write to the lines of the row before.
     if (item.rows == 1) prefetch_slot(type, d, value_length, page, slot);
     UnitRange queries = heads.queries_of(heads.kv.begin + head, shape_.group_size);

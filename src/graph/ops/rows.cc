@@ -12,6 +12,21 @@ namespace {
 class EmbedOp : public Op {
  public:
   EmbedOp(const Weight& table, ValueId out) : table_(table), out_(out) {}
+
+  // Every group reads the rows of all tokens, wherever in the vocabulary they are. A row lies
+  // across its panel (tensor/pack_spec.h), so all of the panel's lines are fetched.
+  OpLoad load(const StepSizes& step) const override {
+    OpLoad load;
+    const PackSpec row{pack_kind_for(table_.dtype), 1, table_.k, 0};
+    const uint64_t panel = row.codes_panel_bytes() + row.scales_panel_bytes();
+    for (uint32_t s = 0; s < table_.shards.size(); ++s) {
+      load.of_shard(s).table = step.rows * panel * table_.shards[s].spec.rows / table_.rows;
+    }
+    // The source's rows count once for all groups.
+    load.source_bytes = static_cast<double>(step.rows * row_bytes(table_.dtype, table_.k)) /
+                        step.graph.plan.group_count();
+    return load;
+  }
   void run(ExecutionContext& context, const OpSync&, const Worker& worker) const noexcept override {
     RowRange range = rows_of(worker, context.step().rows());
     for (uint32_t r = range.begin; r < range.end; ++r) {
@@ -63,22 +78,25 @@ class LogitsOp : public Op {
   LogitsOp(ValueId x, const Weight& head, const std::vector<RowSlice>& slices, uint32_t threads,
            uint32_t max_rows)
       : x_(x), head_(head), tasks_(slices.size()), threads_(threads) {
-    for (size_t slot = 0; slot < slices.size(); ++slot) {
-      const RowSlice& slice = slices[slot];
+    for (size_t local_shard = 0; local_shard < slices.size(); ++local_shard) {
+      const RowSlice& slice = slices[local_shard];
       HEARTH_CHECK(slice.lead == 0, "vocabulary units are whole panels");
       work_.add(head, slice);
       const Shard& shard = head.shards[slice.shard];
       const uint32_t step = task_panels(shard.spec, slice.panels, threads, max_rows);
       for (PanelRange r : panel_ranges(slice.panel0, slice.panels, step)) {
-        tasks_[slot].push_back({slice.shard, r});
+        tasks_[local_shard].push_back({slice.shard, r});
       }
     }
   }
 
   uint32_t counters() const override { return static_cast<uint32_t>(tasks_.size()); }
 
-  OpWork work(const ExecutionContext& context) const override {
-    return work_.of(context.step().logit_rows, units_of(context.kernels().limits));
+  OpLoad load(const StepSizes& step) const override {
+    OpLoad load;
+    work_.add_to(step.logit_rows, step.units, &load);
+    load.each_bytes = static_cast<double>(head_.k) * step.logit_rows * input_bytes({&head_});
+    return load;
   }
 
   void run(ExecutionContext& context, const OpSync& sync,
@@ -99,7 +117,7 @@ class LogitsOp : public Op {
 
   void run_task(ExecutionContext& context, const Task& task, const Worker& worker) const noexcept {
     const StepView& step = context.step();
-    const LogitsPart& part = step.logits[task.shard];
+    const ShardLogits& part = step.logits[task.shard];
     const Shard& shard = head_.shards[task.shard];
     auto [panel0, panels] = task.panels;
     size_t column = size_t{panel0} * kPanelRows;
@@ -116,7 +134,7 @@ class LogitsOp : public Op {
   ValueId x_;
   const Weight& head_;
   std::vector<std::vector<Task>> tasks_;
-  uint32_t threads_;  // that share a slot
+  uint32_t threads_;  // that share a local shard
   WeightWork work_;
 };
 

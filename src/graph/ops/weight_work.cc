@@ -20,7 +20,8 @@ void WeightWork::add(const Weight& weight, const RowSlice& slice) {
   // The padding of the last panel is read by whoever reads the last row.
   uint32_t read = (end == spec.rows ? spec.panels() * kPanelRows : end) - slice.first_row();
   size_t row_bytes = (spec.codes_panel_bytes() + spec.scales_panel_bytes()) / kPanelRows;
-  bytes_ += read * row_bytes;
+  bytes_.push_back({slice.shard, read * row_bytes,
+                    uint64_t{slice.rows} * hearth::row_bytes(weight.dtype, weight.k)});
   row_operations_[format_of(weight)] += uint64_t{2} * slice.rows * spec.k;
 }
 
@@ -32,19 +33,25 @@ void WeightWork::add(const Weight& weight, const Piece& piece) {
   // In proportion, since super-blocks need not end where segments do.
   size_t panel_bytes = spec.codes_panel_bytes() + spec.scales_panel_bytes();
   auto bytes_before = [&](uint32_t block) { return panel_bytes * block / spec.blocks(); };
-  bytes_ += spec.panels() * (bytes_before(end) - bytes_before(begin));
-  uint32_t elements = std::min(end * kBlock, spec.k) - begin * kBlock;
+  size_t source_bytes = row_bytes(weight.dtype, weight.k) * spec.rows;
+  auto source_before = [&](uint32_t column) {
+    return source_bytes * (spec.k_origin + column) / weight.k;
+  };
+  uint32_t first = begin * kBlock, last = std::min(end * kBlock, spec.k), elements = last - first;
+  bytes_.push_back({piece.shard, spec.panels() * (bytes_before(end) - bytes_before(begin)),
+                    source_before(last) - source_before(first)});
   row_operations_[format_of(weight)] += uint64_t{2} * spec.rows * elements;
 }
 
-OpWork WeightWork::of(uint32_t rows, const UnitSet& units) const {
-  OpWork work;
-  if (rows == 0) return work;
-  work.bytes = bytes_;
-  for (size_t f = 0; f < kActFormats; ++f) {
-    work.of(unit_for(static_cast<ActFormat>(f), units)) += rows * row_operations_[f];
+void WeightWork::add_to(uint32_t rows, const ArithmeticUnitSet& units, OpLoad* load) const {
+  if (rows == 0) return;
+  for (const ShardBytes& of : bytes_) {
+    load->of_shard(of.shard).weights += of.packed;
+    load->source_bytes += static_cast<double>(of.source);
   }
-  return work;
+  for (size_t f = 0; f < kActFormats; ++f) {
+    load->of(arithmetic_unit_for(static_cast<ActFormat>(f), units)) += rows * row_operations_[f];
+  }
 }
 
 }  // namespace hearth

@@ -4,6 +4,9 @@
 // that several shards hold count for each.
 #pragma once
 
+#include <array>
+#include <vector>
+
 #include "graph/op_work.h"
 #include "graph/slices.h"
 #include "tensor/weight.h"
@@ -17,12 +20,16 @@ class WeightWork {
   // All rows of a column-cut weight over the piece's segments.
   void add(const Weight& weight, const Piece& piece);
 
-  // In a step of `rows` rows, with kernels of a level that has `units`; nothing where there are
-  // none.
-  OpWork of(uint32_t rows, const UnitSet& units) const;
+  // Adds what a step of `rows` rows comes to, with kernels of a level that has `units`; nothing
+  // where there are no rows.
+  void add_to(uint32_t rows, const ArithmeticUnitSet& units, OpLoad* load) const;
 
  private:
-  uint64_t bytes_ = 0;
+  struct ShardBytes {
+    uint32_t shard;
+    uint64_t packed, source;
+  };
+  std::vector<ShardBytes> bytes_;
   std::array<uint64_t, kActFormats> row_operations_{};  // of one row, by ActFormat
 };
 

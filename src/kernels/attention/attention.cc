@@ -19,9 +19,9 @@ const char* kv_type_name(KvType type) {
   HEARTH_CHECK(false, "not a KvType");
 }
 
-Unit unit_for(KvType type, const UnitSet& units) {
-  const bool codes = type == KvType::kQ8_0 && units[static_cast<size_t>(Unit::kInt16Dot)];
-  return codes ? Unit::kInt16Dot : Unit::kF32Fma;
+ArithmeticUnit arithmetic_unit_for(KvType type, const ArithmeticUnitSet& units) {
+  const bool codes = type == KvType::kQ8_0 && units[static_cast<size_t>(ArithmeticUnit::kInt16Dot)];
+  return codes ? ArithmeticUnit::kInt16Dot : ArithmeticUnit::kF32Fma;
 }
 
 namespace {

@@ -64,7 +64,7 @@ inline constexpr uint32_t kKvBlock = 32;
 const char* kv_type_name(KvType type);  // "f16"
 // The unit that attention over keys and values of `type` runs on, where there is one; else FP32
 // FMA.
-Unit unit_for(KvType type, const UnitSet& units);
+ArithmeticUnit arithmetic_unit_for(KvType type, const ArithmeticUnitSet& units);
 
 // Of a key or a value of `length` elements.
 constexpr uint32_t padded_length(uint32_t length) { return (length + 15) / 16 * 16; }

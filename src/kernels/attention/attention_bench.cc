@@ -53,7 +53,7 @@ double best_rate(Fn&& fn) {
 }
 
 double peak(const LimitLoops& limits, KvType type) {
-  UnitFn loop = limits.unit[static_cast<size_t>(unit_for(type, units_of(limits)))];
+  UnitFn loop = limits.unit[static_cast<size_t>(arithmetic_unit_for(type, units_of(limits)))];
   return best_rate([&] { return loop(200'000); });
 }
 
@@ -109,7 +109,7 @@ void run(benchmark::State& state, const Case& c) {
 void add(const std::string& name, Case c) {
   benchmark::RegisterBenchmark(name.c_str(), [c](benchmark::State& state) {
     run(state, c);
-  })->Unit(benchmark::kMicrosecond);
+  })->ArithmeticUnit(benchmark::kMicrosecond);
 }
 
 void add_all(Isa isa, KvType type) {

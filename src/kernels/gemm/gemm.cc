@@ -7,7 +7,7 @@ WeightView weight_view(const PackSpec& spec, const std::byte* codes, const std::
           .scales = scales,
           .codes_panel_bytes = spec.codes_panel_bytes(),
           .scales_panel_bytes = spec.scales_panel_bytes(),
-          .phase = spec.phase(),
+          .super_offset = spec.super_offset(),
           .supers = spec.supers()};
 }
 

@@ -37,7 +37,7 @@ struct WeightView {
   const std::byte* scales;
   size_t codes_panel_bytes;
   size_t scales_panel_bytes;
-  uint32_t phase;
+  uint32_t super_offset;
   uint32_t supers;
 };
 

@@ -54,12 +54,12 @@ template <typename Kind, int P, int R>
 void tile(const std::byte* codes, size_t codes_stride, const typename Kind::Element* x,
           size_t x_stride, uint32_t blocks, bool first, bool prefetch, float* out,
           size_t out_stride) {
-  constexpr size_t kUnits = kBlock / Kind::kStep;
+  constexpr size_t kArithmeticUnits = kBlock / Kind::kStep;
   constexpr size_t kUnroll = 4;
   constexpr Cache kTo = P == kWidePanels ? Cache::kL2 : Cache::kL1;
   __m512 acc[P][R];
   load_tile(out, out_stride, first, acc);
-  for (size_t unit = 0; unit < blocks * kUnits; unit += kUnroll) {
+  for (size_t unit = 0; unit < blocks * kArithmeticUnits; unit += kUnroll) {
     if (prefetch) {
       for (size_t p = 0; p < P; ++p) {
         prefetch_bytes<kTo>(codes + codes_stride * p + Kind::kStepBytes * unit + kPrefetchBytes,

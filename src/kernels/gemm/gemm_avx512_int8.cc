@@ -300,7 +300,7 @@ Weights unpack(const Weights& w, uint32_t block0, uint32_t blocks, std::byte* sc
           .scales = all_scales,
           .codes_stride = kCodesStride,
           .scales_stride = kScalesStride,
-          .phase = 0,
+          .super_offset = 0,
           .supers = 0,
           .block = 0};
 }

@@ -18,7 +18,7 @@ struct Weights {
   const std::byte* scales;
   size_t codes_stride;
   size_t scales_stride;
-  uint32_t phase;
+  uint32_t super_offset;
   uint32_t supers;
   uint32_t block;
 };
@@ -39,7 +39,7 @@ inline Weights weights_from(const GemmArgs& g, uint32_t panel, uint32_t block) {
           .scales = g.w.scales + g.w.scales_panel_bytes * panel,
           .codes_stride = g.w.codes_panel_bytes,
           .scales_stride = g.w.scales_panel_bytes,
-          .phase = g.w.phase,
+          .super_offset = g.w.super_offset,
           .supers = g.w.supers,
           .block = block};
 }
@@ -160,7 +160,7 @@ struct KindQ4_K {
   static __m512i group(const std::byte* codes, int g) { return nibbles(codes, g); }
   static size_t scales_start(const Weights& w) { return size_t{64} * w.supers; }
   static const std::byte* super(const Weights& w, const std::byte* scales, uint32_t b) {
-    return scales + size_t{64} * ((b + w.phase) / kSuperBlocks);
+    return scales + size_t{64} * ((b + w.super_offset) / kSuperBlocks);
   }
   static __m512 scale(const Weights& w, const std::byte* scales, uint32_t b, int) {
     return _mm512_mul_ps(load_f16(super(w, scales, b)),
@@ -196,7 +196,7 @@ struct KindQ6_K {
   }
   static size_t scales_start(const Weights& w) { return size_t{32} * w.supers; }
   static __m512 scale(const Weights& w, const std::byte* scales, uint32_t b, int h) {
-    const std::byte* super = scales + size_t{32} * ((b + w.phase) / kSuperBlocks);
+    const std::byte* super = scales + size_t{32} * ((b + w.super_offset) / kSuperBlocks);
     return _mm512_mul_ps(load_f16(super),
                          load_i8(scales + scales_start(w) + kScaleBytes * b + 16 * h));
   }

@@ -146,7 +146,7 @@ Fp8Piece fp8_piece(const ChainArgs& g, uint32_t panel, uint32_t begin, uint32_t 
   const bool stays = begin + kFar < g.stream1;
   const uint32_t to =
       stays ? begin + kFar : std::min(g.stream0 + begin + kFar - g.stream1, g.stream1 - 1);
-  auto super = [&](uint32_t block) { return (block + g.w.phase) / kFp8SuperBlocks; };
+  auto super = [&](uint32_t block) { return (block + g.w.super_offset) / kFp8SuperBlocks; };
   const size_t panels = stays ? 0 : P;
   return {.codes = g.w.codes + g.w.codes_panel_bytes * panel + kFp8BlockBytes * begin,
           .scales = g.w.scales + g.w.scales_panel_bytes * panel + sizeof(Fp8Scale) * super(begin),
@@ -163,7 +163,7 @@ Fp8Piece fp8_piece(const ChainArgs& g, uint32_t panel, uint32_t begin, uint32_t 
 template <int P, int FewRows>
 void fp8_panels(const ChainArgs& g, uint32_t panel, float* out) {
   for (uint32_t begin = g.block0; begin < g.block1;) {
-    const uint32_t left = kFp8SuperBlocks - (begin + g.w.phase) % kFp8SuperBlocks;
+    const uint32_t left = kFp8SuperBlocks - (begin + g.w.super_offset) % kFp8SuperBlocks;
     const uint32_t end = std::min(g.block1, begin + left);
     const Fp8Piece piece = fp8_piece<P>(g, panel, begin, end);
     Fp8Rows rows = {.x = g.a.bf16 + size_t{kBlock} * begin,

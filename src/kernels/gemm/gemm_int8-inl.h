@@ -34,7 +34,7 @@ constexpr uint32_t kInt8SliceBlocks = 24;
 struct PanelView {
   const std::byte* codes;
   const std::byte* scales;
-  uint32_t phase;
+  uint32_t super_offset;
   uint32_t supers;
   uint32_t block;
 };
@@ -109,7 +109,7 @@ struct KindQ4_K {
   static Codes group(const std::byte* codes, int g) { return nibbles_of(codes, g); }
   static size_t scales_start(const PanelView& w) { return size_t{64} * w.supers; }
   static const std::byte* super(const PanelView& w, uint32_t b) {
-    return w.scales + size_t{64} * ((b + w.phase) / kSuperBlocks);
+    return w.scales + size_t{64} * ((b + w.super_offset) / kSuperBlocks);
   }
   static Vec16 scale(const PanelView& w, uint32_t b, int) {
     return mul(load_f16_at(super(w, b)), load_u8(w.scales + scales_start(w) + kScaleBytes * b));
@@ -144,7 +144,7 @@ struct KindQ6_K {
   }
   static size_t scales_start(const PanelView& w) { return size_t{32} * w.supers; }
   static Vec16 scale(const PanelView& w, uint32_t b, int h) {
-    const std::byte* super = w.scales + size_t{32} * ((b + w.phase) / kSuperBlocks);
+    const std::byte* super = w.scales + size_t{32} * ((b + w.super_offset) / kSuperBlocks);
     const std::byte* own = w.scales + scales_start(w) + kScaleBytes * b + 16 * h;
     return mul(load_f16_at(super), Vec16::load_i8(reinterpret_cast<const int8_t*>(own)));
   }
@@ -276,7 +276,8 @@ PanelView unpack_slice(const PanelView& w, uint32_t block0, uint32_t blocks, std
   using To = typename Kind::Unpacked;
   std::byte* to_codes = scratch;
   std::byte* to_scales = scratch + To::kCodeBytes * kInt8SliceBlocks;
-  PanelView to = {.codes = to_codes, .scales = to_scales, .phase = 0, .supers = 0, .block = 0};
+  PanelView to = {
+      .codes = to_codes, .scales = to_scales, .super_offset = 0, .supers = 0, .block = 0};
   auto put = [&](Vec16 x) {
     store(reinterpret_cast<float*>(to_scales), x);
     to_scales += 64;
@@ -301,7 +302,7 @@ void int8_chains(const GemmArgs& g) {
     float* out = g.out + kPanelRows * p;
     PanelView w = {.codes = g.w.codes + g.w.codes_panel_bytes * (g.panel0 + p),
                    .scales = g.w.scales + g.w.scales_panel_bytes * (g.panel0 + p),
-                   .phase = g.w.phase,
+                   .super_offset = g.w.super_offset,
                    .supers = g.w.supers,
                    .block = g.block0};
     if (g.m <= kInt8TileRows) {

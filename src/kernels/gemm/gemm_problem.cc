@@ -147,11 +147,13 @@ Buffer::Buffer(size_t bytes) : size_(bytes) {
 
 void Buffer::Free::operator()(std::byte* p) const { std::free(p); }
 
-Problem make_problem(PackKind kind, uint32_t panels, uint32_t blocks, uint32_t phase, uint32_t m,
-                     Fill fill, uint32_t seed) {
+Problem make_problem(PackKind kind, uint32_t panels, uint32_t blocks, uint32_t super_offset,
+                     uint32_t m, Fill fill, uint32_t seed) {
   std::mt19937 random(seed);
-  PackSpec spec = {
-      .kind = kind, .rows = panels * kPanelRows, .k = blocks * kBlock, .k_origin = phase * kBlock};
+  PackSpec spec = {.kind = kind,
+                   .rows = panels * kPanelRows,
+                   .k = blocks * kBlock,
+                   .k_origin = super_offset * kBlock};
   ActFormat format = act_format_for(kind);
   Problem p = {.kind = kind,
                .spec = spec,

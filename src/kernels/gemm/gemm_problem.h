@@ -46,9 +46,9 @@ struct Problem {
   WeightView weights() const { return weight_view(spec, codes.data(), scales.data()); }
 };
 
-// Makes a shard of panels * 16 rows and blocks * 32 columns that starts `phase` blocks into a
-// super-block, and m rows of activations.
-Problem make_problem(PackKind kind, uint32_t panels, uint32_t blocks, uint32_t phase, uint32_t m,
-                     Fill fill, uint32_t seed);
+// Makes a shard of panels * 16 rows and blocks * 32 columns that starts `super_offset` blocks into
+// a super-block, and m rows of activations.
+Problem make_problem(PackKind kind, uint32_t panels, uint32_t blocks, uint32_t super_offset,
+                     uint32_t m, Fill fill, uint32_t seed);
 
 }  // namespace hearth

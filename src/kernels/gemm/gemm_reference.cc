@@ -47,7 +47,7 @@ int nibble(const Place& at, size_t block_bytes) {
 
 // Returns an element of kQ4_K or kQ5_K, given its code.
 Element with_minimum(const WeightView& w, const Place& at, int code) {
-  const std::byte* super = at.scales + 64 * ((at.b + w.phase) / kSuperBlocks);
+  const std::byte* super = at.scales + 64 * ((at.b + w.super_offset) / kSuperBlocks);
   const std::byte* block = at.scales + size_t{64} * w.supers + 32 * at.b;
   float d = f16_to_f32(read<f16_t>(super, at.r));
   float dmin = f16_to_f32(read<f16_t>(super, 16 + at.r));
@@ -64,7 +64,7 @@ Element element_q6_k(const WeightView& w, const Place& at) {
   const std::byte* high = at.codes + 384 * at.b + 256;
   size_t g = at.group();
   int bits = read<uint8_t>(high, at.in_groups(g / 4)) >> (2 * (g % 4)) & 3;
-  const std::byte* super = at.scales + 32 * ((at.b + w.phase) / kSuperBlocks);
+  const std::byte* super = at.scales + 32 * ((at.b + w.super_offset) / kSuperBlocks);
   const std::byte* block = at.scales + size_t{32} * w.supers + 32 * at.b;
   float d = f16_to_f32(read<f16_t>(super, at.r));
   return {static_cast<float>((nibble(at, 384) | bits << 4) - 32),
@@ -81,7 +81,7 @@ Place place(const WeightView& w, uint32_t row, uint32_t k) {
 }
 
 Fp8Scale fp8_scale(const WeightView& w, const Place& at) {
-  return read<Fp8Scale>(at.scales, (at.b + w.phase) / kFp8SuperBlocks);
+  return read<Fp8Scale>(at.scales, (at.b + w.super_offset) / kFp8SuperBlocks);
 }
 
 Element element_fp8(const WeightView& w, const Place& at) {
@@ -138,7 +138,7 @@ float chain_float(PackKind kind, const GemmArgs& g, const ActView& a, uint32_t r
 float chain_fp8(const GemmArgs& g, const ActView& a, uint32_t row) {
   float acc = 0;
   for (uint32_t b = g.block0; b < g.block1;) {
-    const uint32_t super_end = b + kFp8SuperBlocks - (b + g.w.phase) % kFp8SuperBlocks;
+    const uint32_t super_end = b + kFp8SuperBlocks - (b + g.w.super_offset) % kFp8SuperBlocks;
     GemmArgs piece = g;
     piece.block0 = b;
     piece.block1 = std::min(g.block1, super_end);

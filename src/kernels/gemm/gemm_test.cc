@@ -197,8 +197,8 @@ TEST_P(GemmTest, SameBitsForEveryGroupingOfPanels) {
 
 // A column-cut shard computes slices of K, which begin at any block of a super-block.
 TEST_P(GemmTest, BlockRanges) {
-  for (uint32_t phase : {0u, 1u, 5u, 7u}) {
-    Problem p = make_problem(kind(), 2, 19, phase, 25, Fill::kRandom, 4 + phase);
+  for (uint32_t super_offset : {0u, 1u, 5u, 7u}) {
+    Problem p = make_problem(kind(), 2, 19, super_offset, 25, Fill::kRandom, 4 + super_offset);
     for (auto [begin, end] : {std::pair{0u, 1u}, {0u, 8u}, {3u, 12u}, {18u, 19u}, {0u, 19u}}) {
       Range range = {0, 2, begin, end};
       expect_true(p, 2, range);

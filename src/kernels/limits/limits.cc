@@ -4,31 +4,31 @@
 
 namespace hearth {
 
-const char* unit_name(Unit unit) {
+const char* arithmetic_unit_name(ArithmeticUnit unit) {
   switch (unit) {
-    case Unit::kF32Fma:
+    case ArithmeticUnit::kF32Fma:
       return "f32 fma";
-    case Unit::kBf16Dot:
+    case ArithmeticUnit::kBf16Dot:
       return "bf16 dot";
-    case Unit::kInt8Dot:
+    case ArithmeticUnit::kInt8Dot:
       return "int8 dot";
-    case Unit::kInt16Dot:
+    case ArithmeticUnit::kInt16Dot:
       return "int16 dot";
   }
-  HEARTH_CHECK(false, "not a Unit");
+  HEARTH_CHECK(false, "not a ArithmeticUnit");
 }
 
-UnitSet units_of(const LimitLoops& loops) {
-  UnitSet units;
-  for (size_t u = 0; u < kUnits; ++u) units[u] = loops.unit[u](1) > 0;
+ArithmeticUnitSet units_of(const LimitLoops& loops) {
+  ArithmeticUnitSet units;
+  for (size_t u = 0; u < kArithmeticUnits; ++u) units[u] = loops.unit[u](1) > 0;
   return units;
 }
 
-Unit unit_for(ActFormat format, const UnitSet& units) {
-  Unit unit = format == ActFormat::kQ8     ? Unit::kInt8Dot
-              : format == ActFormat::kBF16 ? Unit::kBf16Dot
-                                           : Unit::kF32Fma;
-  return units[static_cast<size_t>(unit)] ? unit : Unit::kF32Fma;
+ArithmeticUnit arithmetic_unit_for(ActFormat format, const ArithmeticUnitSet& units) {
+  ArithmeticUnit unit = format == ActFormat::kQ8     ? ArithmeticUnit::kInt8Dot
+                        : format == ActFormat::kBF16 ? ArithmeticUnit::kBf16Dot
+                                                     : ArithmeticUnit::kF32Fma;
+  return units[static_cast<size_t>(unit)] ? unit : ArithmeticUnit::kF32Fma;
 }
 
 }  // namespace hearth

@@ -22,9 +22,9 @@
 
 namespace hearth {
 
-enum class Unit : uint8_t { kF32Fma, kBf16Dot, kInt8Dot, kInt16Dot };
-inline constexpr size_t kUnits = 4;
-const char* unit_name(Unit unit);  // "int8 dot"
+enum class ArithmeticUnit : uint8_t { kF32Fma, kBf16Dot, kInt8Dot, kInt16Dot };
+inline constexpr size_t kArithmeticUnits = 4;
+const char* arithmetic_unit_name(ArithmeticUnit unit);  // "int8 dot"
 
 // Runs the instruction in `rounds` rounds and returns the operations done; returns 0 at once where
 // the level has no such instruction.
@@ -42,16 +42,16 @@ inline constexpr size_t kReadGranule = 64 * kReadStreams;
 using ReadFn = uint64_t (*)(const std::byte* p, size_t bytes);
 
 struct LimitLoops {
-  std::array<UnitFn, kUnits> unit;  // by Unit
+  std::array<UnitFn, kArithmeticUnits> unit;  // by arithmetic unit
   ReadFn read;
 };
 
-// Whether a level has each unit, by Unit.
-using UnitSet = std::array<bool, kUnits>;
-UnitSet units_of(const LimitLoops& loops);
+// Whether a level has each arithmetic unit.
+using ArithmeticUnitSet = std::array<bool, kArithmeticUnits>;
+ArithmeticUnitSet units_of(const LimitLoops& loops);
 
 // Returns the unit that eats activations of `format`, where there is one; else FP32 FMA, which the
 // level's kernels then use.
-Unit unit_for(ActFormat format, const UnitSet& units);
+ArithmeticUnit arithmetic_unit_for(ActFormat format, const ArithmeticUnitSet& units);
 
 }  // namespace hearth

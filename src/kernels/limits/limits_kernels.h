@@ -4,7 +4,7 @@
 
 #include "kernels/limits/limits.h"
 
-// X(Unit, name, level) for each loop ops_<name>_<level>.
+// X(ArithmeticUnit, name, level) for each loop ops_<name>_<level>.
 #define HEARTH_UNIT_LOOPS(X, level) \
   X(kF32Fma, f32_fma, level)        \
   X(kInt16Dot, int16_dot, level)    \

@@ -11,33 +11,36 @@
 namespace hearth {
 namespace {
 
-UnitFn loop(Isa isa, Unit unit) { return kernels_for(isa).limits.unit[static_cast<size_t>(unit)]; }
+UnitFn loop(Isa isa, ArithmeticUnit unit) {
+  return kernels_for(isa).limits.unit[static_cast<size_t>(unit)];
+}
 
 TEST(LimitsTest, OperationsGrowWithTheRounds) {
   for (Isa isa : available_isas(detect_cpu_features())) {
-    for (size_t i = 0; i < kUnits; ++i) {
-      UnitFn ops = loop(isa, static_cast<Unit>(i));
+    for (size_t i = 0; i < kArithmeticUnits; ++i) {
+      UnitFn ops = loop(isa, static_cast<ArithmeticUnit>(i));
       EXPECT_EQ(ops(0), 0) << isa_name(isa);
       EXPECT_EQ(ops(1000), 1000 * ops(1)) << isa_name(isa);
     }
-    EXPECT_GT(loop(isa, Unit::kF32Fma)(1), 0);
-    EXPECT_GT(loop(isa, Unit::kInt8Dot)(1), 0);
-    EXPECT_GT(loop(isa, Unit::kInt16Dot)(1), 0);
-    EXPECT_EQ(loop(isa, Unit::kBf16Dot)(1) > 0, isa == Isa::kAvx512 || isa == Isa::kAmx);
+    EXPECT_GT(loop(isa, ArithmeticUnit::kF32Fma)(1), 0);
+    EXPECT_GT(loop(isa, ArithmeticUnit::kInt8Dot)(1), 0);
+    EXPECT_GT(loop(isa, ArithmeticUnit::kInt16Dot)(1), 0);
+    EXPECT_EQ(loop(isa, ArithmeticUnit::kBf16Dot)(1) > 0, isa == Isa::kAvx512 || isa == Isa::kAmx);
   }
 }
 
 TEST(LimitsTest, AUnitThatALevelLacksIsFma) {
   for (Isa isa : available_isas(detect_cpu_features())) {
-    UnitSet units = units_of(kernels_for(isa).limits);
-    EXPECT_EQ(unit_for(ActFormat::kF32, units), Unit::kF32Fma);
-    EXPECT_EQ(unit_for(ActFormat::kQ8, units), Unit::kInt8Dot);
-    EXPECT_EQ(unit_for(ActFormat::kBF16, units),
-              isa == Isa::kAvx512 || isa == Isa::kAmx ? Unit::kBf16Dot : Unit::kF32Fma);
-    EXPECT_EQ(unit_for(KvType::kF16, units), Unit::kF32Fma);
-    EXPECT_EQ(unit_for(KvType::kQ8_0, units), Unit::kInt16Dot);
-    units[static_cast<size_t>(Unit::kInt16Dot)] = false;
-    EXPECT_EQ(unit_for(KvType::kQ8_0, units), Unit::kF32Fma);
+    ArithmeticUnitSet units = units_of(kernels_for(isa).limits);
+    EXPECT_EQ(arithmetic_unit_for(ActFormat::kF32, units), ArithmeticUnit::kF32Fma);
+    EXPECT_EQ(arithmetic_unit_for(ActFormat::kQ8, units), ArithmeticUnit::kInt8Dot);
+    EXPECT_EQ(arithmetic_unit_for(ActFormat::kBF16, units), isa == Isa::kAvx512 || isa == Isa::kAmx
+                                                                ? ArithmeticUnit::kBf16Dot
+                                                                : ArithmeticUnit::kF32Fma);
+    EXPECT_EQ(arithmetic_unit_for(KvType::kF16, units), ArithmeticUnit::kF32Fma);
+    EXPECT_EQ(arithmetic_unit_for(KvType::kQ8_0, units), ArithmeticUnit::kInt16Dot);
+    units[static_cast<size_t>(ArithmeticUnit::kInt16Dot)] = false;
+    EXPECT_EQ(arithmetic_unit_for(KvType::kQ8_0, units), ArithmeticUnit::kF32Fma);
   }
 }
 

@@ -1,0 +1,197 @@
+#include "engine/engine_layout.h"
+
+#include <algorithm>
+
+#include "engine/kv_pool.h"
+#include "engine/shard_shares.h"
+#include "engine/step_logits.h"
+#include "graph/sync_layout.h"
+
+namespace hearth {
+
+namespace {
+
+PhaseSizes measure_phase(const ModelSpec& spec, const WeightTable& weights, const Plan& plan,
+                         Isa isa, const GraphLimits& limits) {
+  Graph graph = build_graph(spec, weights, plan, kernels_for(isa), limits);
+  return {graph.activation_bytes, SyncLayout(graph).bytes};
+}
+
+KvView lay_out_kv(const ModelSpec& spec, const std::vector<CutAxis>& axes, uint32_t shards,
+                  const EngineOptions& options) {
+  std::vector<KvLayer> layers;
+  for (uint32_t layer = 0; layer < spec.layers.size(); ++layer) {
+    const LayerSpec& of = spec.layers[layer];
+    KvLayer& kv = layers.emplace_back(KvLayer{of.key_length, of.value_length, {}});
+    // Keys are cut along the axis of KV heads.
+    const WeightSpec* keys = spec.find(static_cast<int>(layer), WeightRole::kKey);
+    bool cached = of.kept == KvKept::kCached && keys != nullptr;
+    for (uint32_t s = 0; s < shards; ++s) {
+      kv.heads.push_back(cached ? axes[keys->axis].cuts.shard(s).size() : 0);
+    }
+  }
+  uint32_t pages =
+      options.kv_pages != 0 ? options.kv_pages : options.sequences * pages_for(options.context);
+  return {options.kv_type, pages, shards, layers};
+}
+
+// Sizes of everything, with the weights cut by the plan's shares.
+void measure(const ModelSpec& spec, Isa isa, EngineLayout* layout) {
+  std::vector<CutAxis> axes = cut_axes(spec, layout->plan.shares);
+  WeightTable weights(spec, axes);
+  const EngineOptions& options = layout->options;
+  // Rows of logits and of hidden states may be wanted in the same step.
+  layout->limits = {options.outputs + options.hidden_rows, options.items};
+  layout->prefill = measure_phase(spec, weights, layout->plan.prefill, isa, layout->limits);
+  layout->decode = measure_phase(spec, weights, layout->plan.decode, isa, layout->limits);
+  layout->kv = lay_out_kv(spec, axes, layout->shard_count(), options);
+  layout->weight_bytes.clear();
+  layout->logit_bytes.clear();
+  StepLogits logits(spec.hyper.vocabulary, options.outputs, axes[spec.vocabulary_axis].cuts);
+  for (uint32_t s = 0; s < layout->shard_count(); ++s) {
+    layout->weight_bytes.push_back(weights.shard_bytes(s));
+    layout->logit_bytes.push_back(logits.bytes(s));
+  }
+  layout->hidden_bytes = options.hidden_rows * size_t{spec.hyper.width} * sizeof(float);
+}
+
+// Where a node is too small for its shard, others take more. Heads are cut in coarse steps, so
+// what was cut to fit may still be too large: the next attempt aims lower.
+void cut_to_fit(const ModelSpec& spec, const Machine& machine, Isa isa, EngineLayout* layout) {
+  constexpr uint32_t kAttempts = 6;
+  const EngineOptions& options = layout->options;
+  const uint32_t least_pages =
+      options.kv_pages != 0 ? options.kv_pages : pages_for(options.context);
+  for (uint32_t attempt = 0; machine.binds_memory() && attempt < kAttempts; ++attempt) {
+    std::vector<uint64_t> bytes, room;
+    bool fits = true;
+    for (uint32_t s = 0; s < layout->shard_count(); ++s) {
+      uint32_t node = machine.memory_node(layout->plan.shard_nodes[s]);
+      uint64_t there = machine.nodes[node].available_bytes;
+      if (there == 0) return;  // unknown
+      uint64_t work = layout->work_bytes(s), left = there > work ? there - work : 0;
+      bytes.push_back(layout->weight_bytes[s] + layout->kv.page_bytes(s) * least_pages);
+      fits = fits && bytes[s] <= left;
+      room.push_back(left - left / 16 * attempt);
+    }
+    if (fits) return;
+    std::vector<uint32_t> shares = shares_that_fit(layout->plan.shares, bytes, room);
+    if (shares == layout->plan.shares) return;
+    layout->plan.shares = std::move(shares);
+    measure(spec, isa, layout);
+  }
+}
+
+// Where the pages asked for by default are more than memory holds, there are fewer of them.
+// Sequences then take turns in a smaller pool.
+void settle_kv_pages(const Machine& machine, EngineLayout* layout) {
+  EngineOptions& options = layout->options;
+  KvView& kv = layout->kv;
+  uint32_t least = pages_for(options.context), fits = kv.page_count();
+  auto limit = [&](uint64_t available, uint64_t needed, uint64_t page_bytes) {
+    if (page_bytes == 0 || needed <= available) return;
+    uint64_t others = needed - page_bytes * kv.page_count();
+    uint64_t room = available > others ? (available - others) / page_bytes : 0;
+    fits = static_cast<uint32_t>(std::min<uint64_t>(fits, room));
+  };
+  uint64_t page_bytes = 0;
+  for (uint32_t s = 0; s < layout->shard_count(); ++s) page_bytes += kv.page_bytes(s);
+  if (machine.source != MachineSource::kDescribed && machine.memory_available != 0) {
+    limit(machine.memory_available, layout->memory().total(), page_bytes);
+  }
+  for (uint32_t s = 0; machine.binds_memory() && s < layout->shard_count(); ++s) {
+    uint32_t node = machine.memory_node(layout->plan.shard_nodes[s]);
+    uint64_t there = machine.nodes[node].available_bytes;
+    if (there != 0) limit(there, layout->shard_bytes(s), kv.page_bytes(s));
+  }
+  if (options.kv_pages == 0) kv.set_page_count(std::max(fits, least));
+  options.kv_pages = kv.page_count();
+}
+
+void settle(const ModelSpec& spec, EngineLayout* layout) {
+  EngineOptions& options = layout->options;
+  options.shards = layout->shard_count();
+  options.prefill_rows = layout->plan.prefill.max_rows;
+  options.decode_rows = layout->plan.decode.max_rows;
+  settle_options(spec, &options);
+  layout->plan.prefill.max_rows = options.prefill_rows;
+  layout->plan.decode.max_rows = options.decode_rows;
+}
+
+}  // namespace
+
+size_t EngineLayout::activation_bytes(uint32_t shard) const {
+  size_t most = 0;
+  for (Phase phase : {Phase::kPrefill, Phase::kDecode}) {
+    size_t bytes = 0;
+    for (uint32_t g = 0; g < plan_of(phase).group_count(); ++g) {
+      if (plan_of(phase).groups[g].share.shard_begin == shard) bytes += sizes(phase).activations[g];
+    }
+    most = std::max(most, bytes);
+  }
+  return most;
+}
+
+size_t EngineLayout::sync_bytes(uint32_t shard) const {
+  return prefill.sync[shard] + decode.sync[shard];
+}
+
+size_t EngineLayout::work_bytes(uint32_t shard) const {
+  auto members =
+      static_cast<size_t>(std::count(member_shards().begin(), member_shards().end(), shard));
+  return sync_bytes(shard) + activation_bytes(shard) + members * kOpScratchBytes +
+         logit_bytes[shard] + (shard == 0 ? hidden_bytes : 0);
+}
+
+size_t EngineLayout::shard_bytes(uint32_t shard) const {
+  return weight_bytes[shard] + kv.shard_bytes(shard) + work_bytes(shard);
+}
+
+MemoryUse EngineLayout::memory() const {
+  MemoryUse use;
+  use.scratch = member_shards().size() * kOpScratchBytes;
+  for (uint32_t s = 0; s < shard_count(); ++s) {
+    use.weights += weight_bytes[s];
+    use.kv += kv.shard_bytes(s);
+    use.activations += activation_bytes(s);
+    use.scratch += sync_bytes(s);
+    use.logits += logit_bytes[s];
+  }
+  use.logits += hidden_bytes;
+  return use;
+}
+
+EngineLayout lay_out_engine(const ModelSpec& spec, const Machine& machine, Isa isa,
+                            const EngineOptions& options) {
+  EngineLayout layout;
+  layout.options = options;
+  layout.plan = plan_engine(machine, options);
+  settle(spec, &layout);
+  measure(spec, isa, &layout);
+  cut_to_fit(spec, machine, isa, &layout);
+  settle_kv_pages(machine, &layout);
+  check_memory(layout.memory().total(), "the model", machine);
+  for (uint32_t s = 0; machine.binds_memory() && s < layout.shard_count(); ++s) {
+    check_node_memory(layout.shard_bytes(s), "a node's part of the model", machine,
+                      layout.plan.shard_nodes[s]);
+  }
+  return layout;
+}
+
+EngineLayout lay_out_engine(const Model& model, const Machine& machine, Isa isa,
+                            const EngineOptions& options) {
+  EngineLayout layout;
+  layout.options = options;
+  layout.plan = plan_engine(machine, options, &model.placement());
+  settle(model.spec(), &layout);
+  measure(model.spec(), isa, &layout);
+  // The weights are there already.
+  std::vector<size_t> weights = std::move(layout.weight_bytes);
+  layout.weight_bytes.assign(layout.shard_count(), 0);
+  settle_kv_pages(machine, &layout);
+  check_memory(layout.memory().total(), "one more engine on the model", machine);
+  layout.weight_bytes = std::move(weights);
+  return layout;
+}
+
+}  // namespace hearth

@@ -1,0 +1,71 @@
+// EngineLayout: what an engine settles before it touches memory: options, seats, shards and plans,
+// how large everything is, and how many KV pages there is room for. Where a node is too small for
+// its shard, the others get more of the model.
+//
+// Errors: memory is short (kResource, with both figures); options that cannot be (kUsage).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include "engine/engine_options.h"
+#include "engine/engine_plan.h"
+#include "graph/step_view.h"
+#include "models/layers.h"
+#include "models/model.h"
+#include "topology/cpu_features.h"
+#include "topology/machine.h"
+
+namespace hearth {
+
+struct MemoryUse {
+  size_t weights = 0, kv = 0, activations = 0;
+  size_t scratch = 0;  // of threads, and what they wait on
+  size_t logits = 0;   // and hidden states
+  size_t total() const { return weights + kv + activations + scratch + logits; }
+};
+
+// What the graph of a phase needs.
+struct PhaseSizes {
+  std::vector<size_t> activations;  // by group
+  std::vector<size_t> sync;         // by shard
+};
+
+struct EngineLayout {
+  EngineOptions options;  // settled
+  EnginePlan plan;
+  GraphLimits limits;
+  PhaseSizes prefill, decode;
+  KvView kv;                         // without memory
+  std::vector<size_t> weight_bytes;  // by shard
+  std::vector<size_t> logit_bytes;   // by shard
+  size_t hidden_bytes = 0;           // on shard 0
+
+  const Plan& plan_of(Phase phase) const {
+    return phase == Phase::kPrefill ? plan.prefill : plan.decode;
+  }
+  const PhaseSizes& sizes(Phase phase) const { return phase == Phase::kPrefill ? prefill : decode; }
+  const std::vector<uint32_t>& member_shards() const { return plan.decode.member_shards; }
+  uint32_t shard_count() const { return static_cast<uint32_t>(plan.shard_nodes.size()); }
+
+  // Of the groups that live on the shard: the larger of the two phases, which never run at the same
+  // time.
+  size_t activation_bytes(uint32_t shard) const;
+  // Flags and counters on the shard, of both phases: epochs go on from run to run, so they share
+  // nothing.
+  size_t sync_bytes(uint32_t shard) const;
+  // All that lies on the shard's node besides weights, keys and values.
+  size_t work_bytes(uint32_t shard) const;
+  size_t shard_bytes(uint32_t shard) const;
+  MemoryUse memory() const;
+};
+
+// For an engine that loads the model itself.
+EngineLayout lay_out_engine(const ModelSpec& spec, const Machine& machine, Isa isa,
+                            const EngineOptions& options);
+// For one more engine on a model that is there: its shards stay where they are.
+EngineLayout lay_out_engine(const Model& model, const Machine& machine, Isa isa,
+                            const EngineOptions& options);
+
+}  // namespace hearth

@@ -1,0 +1,114 @@
+#include "engine/engine_memory.h"
+
+#include <map>
+
+#include "threads/flag.h"
+
+namespace hearth {
+
+const char* memory_kind_name(MemoryKind kind) {
+  switch (kind) {
+    case MemoryKind::kWeights:
+      return "weights";
+    case MemoryKind::kKv:
+      return "keys and values";
+    case MemoryKind::kActivations:
+      return "activations";
+    case MemoryKind::kScratch:
+      return "scratch";
+    case MemoryKind::kLogits:
+      return "logits";
+  }
+  return "unknown";
+}
+
+EngineMemory::EngineMemory(const Machine& machine, const EngineLayout& layout, const Model& model)
+    : model_(model), kv_(layout.kv) {
+  Binding binding = layout.options.interleave ? Binding::kInterleaved : Binding::kNode;
+  std::vector<std::byte*> activations;
+  for (uint32_t s = 0; s < layout.shard_count(); ++s) {
+    const Arena& weights = model.arenas()[s];
+    // The model takes its arena piece by piece, all of it.
+    regions_.push_back(
+        {MemoryKind::kWeights, s, weights.node(), weights.data(), layout.weight_bytes[s]});
+    uint32_t node = layout.plan.shard_nodes[s];
+    size_t kv_bytes = layout.kv.shard_bytes(s);
+    kv_arenas_.emplace_back(machine, node, kv_bytes, "KV cache", binding);
+    work_arenas_.emplace_back(machine, node, layout.work_bytes(s), "activations");
+    Arena& work = work_arenas_[s];
+    kv_.set_base(s, take(MemoryKind::kKv, s, kv_arenas_[s], kv_bytes));
+    divide_sync(layout, s, take(MemoryKind::kScratch, s, work, layout.sync_bytes(s), kLineSpacing));
+    activations.push_back(take(MemoryKind::kActivations, s, work, layout.activation_bytes(s)));
+    logits_.push_back(take(MemoryKind::kLogits, s, work, layout.logit_bytes[s]));
+  }
+  for (uint32_t s : layout.member_shards()) {
+    lane_.scratch.push_back(take(MemoryKind::kScratch, s, work_arenas_[s], kOpScratchBytes));
+  }
+  std::byte* hidden = take(MemoryKind::kLogits, 0, work_arenas_[0], layout.hidden_bytes);
+  hidden_ = reinterpret_cast<float*>(hidden);
+  divide_activations(layout, activations);
+}
+
+std::byte* EngineMemory::take(MemoryKind kind, uint32_t shard, Arena& arena, size_t bytes,
+                              size_t align) {
+  std::byte* address = arena.allocate(bytes, align);
+  regions_.push_back({kind, shard, arena.node(), address, bytes});
+  return address;
+}
+
+void EngineMemory::divide_sync(const EngineLayout& layout, uint32_t shard, std::byte* base) {
+  lane_.prefill.sync.push_back(base);
+  lane_.decode.sync.push_back(base + layout.prefill.sync[shard]);
+}
+
+// Both phases use the same memory, one at a time.
+void EngineMemory::divide_activations(const EngineLayout& layout,
+                                      const std::vector<std::byte*>& bases) {
+  for (Phase phase : {Phase::kPrefill, Phase::kDecode}) {
+    ContextMemory& memory = phase == Phase::kPrefill ? lane_.prefill : lane_.decode;
+    std::vector<std::byte*> next = bases;
+    const Plan& plan = layout.plan_of(phase);
+    for (uint32_t g = 0; g < plan.group_count(); ++g) {
+      uint32_t shard = plan.groups[g].share.shard_begin;
+      memory.activations.push_back(next[shard]);
+      next[shard] += layout.sizes(phase).activations[g];
+    }
+  }
+}
+
+std::vector<const Arena*> EngineMemory::arenas() const {
+  std::vector<const Arena*> all;
+  for (const auto* arenas : {&model_.arenas(), &kv_arenas_, &work_arenas_}) {
+    for (const Arena& arena : *arenas) all.push_back(&arena);
+  }
+  return all;
+}
+
+std::vector<NodeMemory> EngineMemory::by_node(const Placement& placement) const {
+  std::map<uint32_t, NodeMemory> nodes;
+  for (const MemoryRegion& region : regions_) {
+    NodeMemory& node = nodes[region.node];
+    size_t* kind = region.kind == MemoryKind::kWeights ? &node.weights
+                   : region.kind == MemoryKind::kKv    ? &node.kv
+                                                       : &node.others;
+    *kind += region.bytes;
+  }
+  for (const Arena* arena : arenas()) nodes[arena->node()].huge += arena->huge_bytes();
+  for (const Seat& seat : placement.seats) ++nodes[seat.node].threads;
+  std::vector<NodeMemory> all;
+  for (auto& [number, node] : nodes) {
+    node.node = number;
+    all.push_back(node);
+  }
+  return all;
+}
+
+std::vector<std::string> EngineMemory::notes() const {
+  std::vector<std::string> all;
+  for (const Arena* arena : arenas()) {
+    all.insert(all.end(), arena->notes().begin(), arena->notes().end());
+  }
+  return all;
+}
+
+}  // namespace hearth

@@ -1,0 +1,74 @@
+// EngineMemory: the memory of one engine besides its model's weights, allocated at once, on the
+// nodes of the shards that it serves; and what lies where.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/engine_layout.h"
+#include "engine/lane.h"
+#include "memory/arena.h"
+
+namespace hearth {
+
+// A piece of the engine's memory and where it was asked to lie.
+enum class MemoryKind : uint8_t { kWeights, kKv, kActivations, kScratch, kLogits };
+const char* memory_kind_name(MemoryKind kind);
+struct MemoryRegion {
+  MemoryKind kind;
+  uint32_t shard;  // whose node it is for
+  uint32_t node;   // index of Machine: that node, or the nearest with memory
+  const std::byte* address;
+  size_t bytes;
+};
+
+// What lies on a node, and who works there.
+struct NodeMemory {
+  uint32_t node = 0;  // index of Machine
+  size_t weights = 0, kv = 0;
+  size_t others = 0;  // activations, scratch, flags, logits
+  size_t huge = 0;    // of all of it, in huge pages as the kernel tells; 0 where it doesn't
+  uint32_t threads = 0;
+};
+
+class EngineMemory {
+ public:
+  EngineMemory(const Machine& machine, const EngineLayout& layout, const Model& model);
+
+  // The layout's, with memory.
+  const KvView& kv() const { return kv_; }
+  const LaneMemory& lane() const { return lane_; }
+  // By shard: StepLogits::bytes().
+  std::byte* logits(uint32_t shard) const { return logits_[shard]; }
+  // [hidden rows][width].
+  float* hidden() const { return hidden_; }
+
+  // Everything, the model's weights included, every byte once: a region for each kind and shard,
+  // scratch for each thread. With EngineOptions::interleave weights and KV pages lie on all nodes.
+  // Graphs are not in it: each group has its own on the heap of one of its threads; nor pages of
+  // files, which lie wherever a thread first came.
+  const std::vector<MemoryRegion>& regions() const { return regions_; }
+  // The same by nodes, those with memory or threads, rising. Asks the kernel: slow.
+  std::vector<NodeMemory> by_node(const Placement& placement) const;
+  // What the system refused.
+  std::vector<std::string> notes() const;
+
+ private:
+  std::byte* take(MemoryKind kind, uint32_t shard, Arena& arena, size_t bytes, size_t align = 64);
+  void divide_sync(const EngineLayout& layout, uint32_t shard, std::byte* base);
+  void divide_activations(const EngineLayout& layout, const std::vector<std::byte*>& bases);
+  std::vector<const Arena*> arenas() const;
+
+  const Model& model_;
+  std::vector<Arena> kv_arenas_, work_arenas_;  // by shard
+  std::vector<MemoryRegion> regions_;
+  KvView kv_;
+  LaneMemory lane_;
+  std::vector<std::byte*> logits_;
+  float* hidden_ = nullptr;
+};
+
+}  // namespace hearth

@@ -1,0 +1,66 @@
+#include "engine/lane.h"
+
+#include <exception>
+
+namespace hearth {
+
+Lane::Lane(std::unique_ptr<Team> team, std::shared_ptr<const Model> model, Isa isa,
+           const LanePlans& plans, const LaneMemory& memory, const KvView& kv)
+    : team_(std::move(team)), model_(std::move(model)) {
+  start(plans.prefill, plans, isa, memory.prefill, memory.scratch, kv, &prefill_);
+  start(plans.decode, plans, isa, memory.decode, memory.scratch, kv, &decode_);
+}
+
+// Lets one thread of the team make something: the heap it allocates from is its own, so all of that
+// lies on its node.
+template <typename Make>
+void Lane::on_member(uint32_t member, const Make& make) {
+  std::exception_ptr error;
+  team_->run([&](uint32_t m) noexcept {
+    if (m != member) return;
+    try {
+      make();
+    } catch (...) {
+      error = std::current_exception();
+    }
+  });
+  if (error) std::rethrow_exception(error);
+}
+
+void Lane::start(const Plan& plan, const LanePlans& plans, Isa isa, const ContextMemory& memory,
+                 const std::vector<std::byte*>& scratch, const KvView& kv, PhaseRun* phase) {
+  phase->executor = std::make_unique<Executor>(*team_, plan, scratch);
+  for (const PlanGroup& group : plan.groups) {
+    std::unique_ptr<GroupCopy>& copy = phase->copies.emplace_back();
+    on_member(group.member_begin, [&] {
+      copy = std::make_unique<GroupCopy>();
+      copy->weights = std::make_unique<WeightTable>(model_->weights());
+      copy->graph =
+          build_graph(model_->spec(), *copy->weights, plan, kernels_for(isa), plans.limits);
+      copy->context = std::make_unique<ExecutionContext>(copy->graph, memory, kv);
+    });
+    phase->contexts.push_back(copy->context.get());
+  }
+}
+
+bool Lane::run(const StepView& step, const Executor::Abandon* abandon) {
+  const Graph& small = graph(Phase::kDecode);
+  bool few = step.rows() <= small.plan.max_rows && step.outputs.size() <= small.max_outputs;
+  PhaseRun& phase = few ? decode_ : prefill_;
+  for (ExecutionContext* context : phase.contexts) context->begin(step);
+  return phase.executor->run(RunContexts(phase.contexts), abandon);
+}
+
+void Lane::set_profiling(bool on) {
+  for (PhaseRun* phase : {&prefill_, &decode_}) {
+    if (on) phase->profile = std::make_unique<Profile>(phase->copies[0]->graph);
+    phase->executor->set_profile(on ? phase->profile.get() : nullptr);
+  }
+}
+
+ProfileSummary Lane::profile(Phase phase) const {
+  const PhaseRun& run = phase_of(phase);
+  return run.profile ? run.profile->summary() : ProfileSummary();
+}
+
+}  // namespace hearth

@@ -1,0 +1,76 @@
+// Lane: a team of threads at work on a model: for each phase a plan, the graphs and contexts of its
+// groups, and an executor. Several lanes may share one model and run at the same time; one lane
+// runs one step at a time. Used by the thread that is member 0 of the team.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "graph/executor.h"
+#include "graph/profile.h"
+#include "models/layers.h"
+#include "models/model.h"
+#include "threads/team.h"
+#include "topology/cpu_features.h"
+
+namespace hearth {
+
+struct LanePlans {
+  Plan prefill, decode;
+  GraphLimits limits;  // of both
+};
+
+// What a lane works in; it outlives the lane. The phases never run at the same time, so their
+// activations may lie in the same memory; what threads wait on may not.
+struct LaneMemory {
+  std::vector<std::byte*> scratch;  // of each member: kOpScratchBytes on its node
+  ContextMemory prefill, decode;
+};
+
+class Lane {
+ public:
+  Lane(std::unique_ptr<Team> team, std::shared_ptr<const Model> model, Isa isa,
+       const LanePlans& plans, const LaneMemory& memory, const KvView& kv);
+
+  Team& team() { return *team_; }
+  const Team& team() const { return *team_; }
+  const Model& model() const { return *model_; }
+  const Graph& graph(Phase phase) const { return phase_of(phase).copies[0]->graph; }
+
+  // Runs the step under the decode plan, or under the prefill plan where it has more rows or
+  // outputs than that takes. False where `abandon` ended it at a layer.
+  bool run(const StepView& step, const Executor::Abandon* abandon = nullptr);
+
+  // Turned on, every step that follows is timed, from zero (graph/profile.h).
+  void set_profiling(bool on);
+  // Of the steps timed since that ran on this phase's graph; empty where profiling never was on.
+  ProfileSummary profile(Phase phase) const;
+
+ private:
+  // What a group's threads read besides packed weights and activations, for them alone.
+  struct GroupCopy {
+    std::unique_ptr<WeightTable> weights;
+    Graph graph;
+    std::unique_ptr<ExecutionContext> context;
+  };
+  struct PhaseRun {
+    std::unique_ptr<Executor> executor;
+    std::vector<std::unique_ptr<GroupCopy>> copies;
+    std::vector<ExecutionContext*> contexts;  // theirs
+    std::unique_ptr<Profile> profile;
+  };
+
+  const PhaseRun& phase_of(Phase phase) const {
+    return phase == Phase::kPrefill ? prefill_ : decode_;
+  }
+  void start(const Plan& plan, const LanePlans& plans, Isa isa, const ContextMemory& memory,
+             const std::vector<std::byte*>& scratch, const KvView& kv, PhaseRun* phase);
+  template <typename Make>
+  void on_member(uint32_t member, const Make& make);
+
+  std::unique_ptr<Team> team_;
+  std::shared_ptr<const Model> model_;
+  PhaseRun prefill_, decode_;
+};
+
+}  // namespace hearth

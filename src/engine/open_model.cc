@@ -1,0 +1,91 @@
+#include "engine/open_model.h"
+
+#include <fmt/format.h>
+
+#include <system_error>
+
+#include "base/error.h"
+
+namespace hearth {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+void check_vocabulary(const OpenedModel& model) {
+  if (model.tokenizer->size() <= model.spec.hyper.vocabulary) return;
+  fail(ErrorCode::kFile,
+       "'{}': the vocabulary has {} tokens and token_embd.weight rows for {}: the file is damaged",
+       model.source.name(), model.tokenizer->size(), model.spec.hyper.vocabulary);
+}
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> open_tokenizer(const ModelSource& source,
+                                          const std::optional<std::string>& pre,
+                                          const Listener& listener) {
+  std::unique_ptr<Tokenizer> tokenizer = Tokenizer::from_source(source, pre);
+  // Text would be cut otherwise than the model learnt it.
+  bool guessed = tokenizer->vocab().kind == VocabKind::kBpe && !pre &&
+                 source.metadata().find("tokenizer.ggml.pre") == nullptr;
+  for (const std::string& warning : tokenizer->warnings()) {
+    (guessed ? listener.warn : listener.detail)(warning);
+  }
+  return tokenizer;
+}
+
+OpenedModel open_model(const OpenOptions& options, const Listener& listener) {
+  std::string path = options.path;
+  if (path.empty()) {
+    path = find_demo_model().native();
+    listener.warn(fmt::format("no MODEL is named: taking the demo model, {}", path));
+  }
+  ModelSource source = ModelSource::open(path);
+  ModelSpec spec = make_spec(source);
+  OpenedModel model{std::move(source), std::move(spec), nullptr};
+  bool there = options.tokenizer == TokenizerUse::kIfThere && model.source.has_vocabulary();
+  if (there || options.tokenizer == TokenizerUse::kNeeded) {
+    model.tokenizer = open_tokenizer(model.source, options.pre, listener);
+    check_vocabulary(model);
+  }
+  return model;
+}
+
+std::unique_ptr<Engine> start_engine(const OpenedModel& model, const Machine& machine, Isa isa,
+                                     const EngineOptions& options, const Listener& listener) {
+  auto engine = std::make_unique<Engine>(
+      model.source, model.spec, machine, isa, options,
+      [&](size_t done, size_t total) { listener.progress("loading", done, total); });
+  // Where nodes matter, what is not in its place costs speed that nobody would find otherwise.
+  for (const std::string& warning : engine->warnings()) {
+    (machine.binds_memory() ? listener.warn : listener.detail)(warning);
+  }
+  if (engine->context() > model.spec.hyper.context) {
+    listener.warn(
+        fmt::format("a context of {} goes beyond the {} positions the model was trained for",
+                    engine->context(), model.spec.hyper.context));
+  }
+  return engine;
+}
+
+fs::path find_demo_model(const fs::path& program_folder) {
+  fs::path built = program_folder / "assets" / "demo.gguf";
+  fs::path installed = program_folder.parent_path() / "share" / "hearth" / "demo.gguf";
+  std::error_code error;
+  for (const fs::path& path : {built, installed}) {
+    if (fs::is_regular_file(path, error)) return path;
+  }
+  fail_field(ErrorCode::kUsage, "model",
+             "is missing, and the demo model that comes with the program is neither at '{}' nor at "
+             "'{}': name a model file",
+             built.native(), installed.native());
+}
+
+fs::path find_demo_model() {
+  std::error_code error;
+  fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (error) fail_field(ErrorCode::kUsage, "model", "is missing: name a model file");
+  return find_demo_model(program.parent_path());
+}
+
+}  // namespace hearth

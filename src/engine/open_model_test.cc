@@ -1,0 +1,171 @@
+#include "engine/open_model.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "base/error.h"
+#include "models/test_source.h"
+#include "text/test_vocab.h"
+
+namespace hearth {
+namespace {
+
+namespace fs = std::filesystem;
+
+class DemoModelTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::path(testing::TempDir()) / "hearth_demo_model";
+    fs::remove_all(folder_);
+    fs::create_directories(folder_ / "bin");
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  fs::path put(const fs::path& relative) {
+    fs::create_directories((folder_ / relative).parent_path());
+    std::ofstream(folder_ / relative) << "GGUF";
+    return folder_ / relative;
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(DemoModelTest, IsFoundInTheShareFolderOfAnInstallation) {
+  fs::path model = put("share/hearth/demo.gguf");
+  EXPECT_EQ(find_demo_model(folder_ / "bin"), model);
+}
+
+TEST_F(DemoModelTest, BesideTheProgramComesFirst) {
+  put("share/hearth/demo.gguf");
+  fs::path model = put("bin/assets/demo.gguf");
+  EXPECT_EQ(find_demo_model(folder_ / "bin"), model);
+}
+
+TEST_F(DemoModelTest, NamesBothPlacesWhereItIsMissing) {
+  fs::create_directories(folder_ / "bin/assets/demo.gguf");  // a folder is no model
+  try {
+    find_demo_model(folder_ / "bin");
+    FAIL() << "nothing thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUsage);
+    EXPECT_EQ(error.field(), "model");
+    std::string sentence = error.what();
+    EXPECT_NE(sentence.find((folder_ / "bin/assets/demo.gguf").native()), std::string::npos);
+    EXPECT_NE(sentence.find((folder_ / "share/hearth/demo.gguf").native()), std::string::npos);
+  }
+}
+
+// A file with a model of zeros and a vocabulary of the 256 bytes, which names no pre-tokenizer.
+class OpenModelTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    Vocab vocab = bpe_vocab({});
+    source_ = llama_source({.vocabulary = 256, .context = 128});
+    source_.set("tokenizer.ggml.model", "gpt2");
+    source_.set("tokenizer.ggml.tokens", vocab.tokens);
+    source_.set("tokenizer.ggml.merges", vocab.merges);
+    listener_.warn = [this](const std::string& text) { warnings_.push_back(text); };
+    listener_.detail = [this](const std::string& text) { details_.push_back(text); };
+    listener_.progress = [this](std::string_view doing, uint64_t done, uint64_t total) {
+      EXPECT_EQ(doing, "loading");
+      EXPECT_LE(done, total);
+      if (!progress_.empty()) {
+        EXPECT_GE(done, progress_.back());
+      }
+      progress_.push_back(done);
+      total_ = total;
+    };
+    testing::internal::CaptureStderr();
+  }
+  void TearDown() override {
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "") << "the listener is told, nobody else";
+    std::filesystem::remove(path_);
+  }
+
+  OpenedModel open(TokenizerUse use = TokenizerUse::kNeeded,
+                   const std::optional<std::string>& pre = std::nullopt) {
+    std::vector<std::byte> bytes = source_.gguf();
+    std::ofstream(path_, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+    return open_model({path_, pre, use}, listener_);
+  }
+  std::unique_ptr<Engine> start(const OpenedModel& model, uint32_t context) {
+    EngineOptions options;
+    options.threads = 1;
+    options.context = context;
+    return start_engine(model, Machine::invented(1, 1), Isa::kReference, options, listener_);
+  }
+
+  std::string path_ = testing::TempDir() + "hearth_open_model.gguf";
+  TestSource source_;
+  Listener listener_;
+  std::vector<std::string> warnings_, details_;
+  std::vector<uint64_t> progress_;
+  uint64_t total_ = 0;
+};
+
+TEST_F(OpenModelTest, TellsTheListenerOfWarningsAndProgress) {
+  OpenedModel model = open();
+  ASSERT_EQ(warnings_.size(), 1u);
+  EXPECT_NE(warnings_[0].find("tokenizer.ggml.pre is missing"), std::string::npos) << warnings_[0];
+  EXPECT_EQ(model.tokenizer->size(), 256u);
+  EXPECT_EQ(model.spec.hyper.vocabulary, 256u);
+
+  std::unique_ptr<Engine> engine = start(model, 256);
+  ASSERT_EQ(warnings_.size(), 2u);
+  EXPECT_EQ(warnings_[1],
+            "a context of 256 goes beyond the 128 positions the model was trained for");
+  ASSERT_FALSE(progress_.empty());
+  EXPECT_EQ(progress_.back(), total_);
+  EXPECT_EQ(total_, model.spec.matrix_bytes());
+}
+
+TEST_F(OpenModelTest, SaysNothingWhereNothingIsOdd) {
+  OpenedModel model = open(TokenizerUse::kNeeded, "qwen2");
+  EXPECT_EQ(model.tokenizer->vocab().pre, "qwen2");
+  start(model, 128);
+  EXPECT_EQ(warnings_, std::vector<std::string>{});
+}
+
+// What is odd about a vocabulary that is no guess matters only to who looks for it.
+TEST_F(OpenModelTest, TellsDetails) {
+  Vocab vocab = bpe_vocab({});
+  vocab.tokens[200] = vocab.tokens[100];
+  source_.set("tokenizer.ggml.tokens", vocab.tokens).set("tokenizer.ggml.pre", "qwen2");
+  open();
+  EXPECT_EQ(warnings_, std::vector<std::string>{});
+  EXPECT_EQ(std::count_if(details_.begin(), details_.end(),
+                          [](const std::string& detail) {
+                            return detail.find("whose text another token has") != std::string::npos;
+                          }),
+            1);
+}
+
+TEST_F(OpenModelTest, ATokenizerIsMadeWhereOneIsWanted) {
+  EXPECT_EQ(open(TokenizerUse::kNone).tokenizer, nullptr);
+  EXPECT_NE(open(TokenizerUse::kIfThere).tokenizer, nullptr);
+  source_.set("tokenizer.ggml.model", "no_vocab");
+  EXPECT_EQ(open(TokenizerUse::kIfThere).tokenizer, nullptr);
+  EXPECT_THROW(open(TokenizerUse::kNeeded), Error);
+}
+
+TEST_F(OpenModelTest, AVocabularyLargerThanTheTableIsRefused) {
+  source_.add("token_embd.weight", {64, 255});
+  try {
+    open();
+    ADD_FAILURE() << "nothing thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kFile);
+    EXPECT_EQ(
+        std::string(error.what()),
+        "'" + path_ +
+            "': the vocabulary has 256 tokens and token_embd.weight rows for 255: the file is "
+            "damaged");
+  }
+}
+
+}  // namespace
+}  // namespace hearth

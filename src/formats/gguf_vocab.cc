@@ -1,0 +1,209 @@
+#include "formats/gguf_vocab.h"
+
+#include <algorithm>
+#include <limits>
+#include <string_view>
+
+#include "base/error.h"
+#include "formats/printable.h"
+
+namespace hearth {
+
+namespace {
+
+constexpr std::string_view kModel = "tokenizer.ggml.model";
+constexpr std::string_view kPre = "tokenizer.ggml.pre";
+
+[[noreturn]] void fail_no_vocabulary(const ModelSource& file, std::string_view why) {
+  fail(
+      ErrorCode::kFile,
+      "{}: the file has no vocabulary ({}): text cannot be turned into tokens; use a file that was "
+      "converted with its vocabulary",
+      file.name(), why);
+}
+
+VocabKind kind_of(const ModelSource& file) {
+  auto model = file.metadata().get<std::string_view>(kModel);
+  if (!model) fail_no_vocabulary(file, "tokenizer.ggml.model is missing");
+  if (!gguf_has_vocabulary(file)) {
+    fail_no_vocabulary(file, fmt::format("tokenizer.ggml.model is {}", *model));
+  }
+  if (*model == "gpt2") return VocabKind::kBpe;
+  if (*model == "llama") return VocabKind::kSpm;
+  if (*model == "bert") return VocabKind::kWordPiece;
+  fail(ErrorCode::kUnsupported,
+       "{}: tokenizer.ggml.model is '{}', which this program cannot tokenize with; it knows gpt2 "
+       "(byte-level BPE), llama (SentencePiece) and bert (WordPiece)",
+       file.name(), printable(*model));
+}
+
+// An id, or kNone where the key is missing or says -1.
+int32_t read_id(const ModelSource& file, std::string_view key) {
+  auto id = file.metadata().get<int64_t>(key);
+  if (!id || *id == -1 || *id == std::numeric_limits<uint32_t>::max()) return Vocab::kNone;
+  if (*id < 0 || *id > std::numeric_limits<int32_t>::max()) {
+    fail(ErrorCode::kFile, "{}: {} is {}, which is no token's id; the file is damaged", file.name(),
+         key, *id);
+  }
+  return static_cast<int32_t>(*id);
+}
+
+int32_t id_by_name(const Vocab& vocab, std::string_view name) {
+  auto found = std::find(vocab.tokens.begin(), vocab.tokens.end(), name);
+  return found == vocab.tokens.end() ? Vocab::kNone
+                                     : static_cast<int32_t>(found - vocab.tokens.begin());
+}
+
+int32_t if_in_range(const Vocab& vocab, int32_t id) {
+  return static_cast<size_t>(id) < vocab.tokens.size() ? id : Vocab::kNone;
+}
+
+void read_types(const ModelSource& file, Vocab& vocab) {
+  auto types = file.metadata().get<std::vector<int32_t>>("tokenizer.ggml.token_type");
+  if (!types) {
+    vocab.types.assign(vocab.tokens.size(), TokenType::kNormal);
+    return;
+  }
+  vocab.types.reserve(types->size());
+  for (size_t i = 0; i < types->size(); ++i) {
+    int32_t type = (*types)[i];
+    if (type < 0 || type > static_cast<int32_t>(TokenType::kByte)) {
+      fail(ErrorCode::kFile, "{}: tokenizer.ggml.token_type[{}] is {}; types are 1 to 6",
+           file.name(), i, type);
+    }
+    vocab.types.push_back(static_cast<TokenType>(type));
+  }
+}
+
+void read_ids(const ModelSource& file, Vocab& vocab) {
+  vocab.bos = read_id(file, "tokenizer.ggml.bos_token_id");
+  vocab.eos = read_id(file, "tokenizer.ggml.eos_token_id");
+  vocab.eot = read_id(file, "tokenizer.ggml.eot_token_id");
+  vocab.eom = read_id(file, "tokenizer.ggml.eom_token_id");
+  vocab.unk = read_id(file, "tokenizer.ggml.unknown_token_id");
+  vocab.sep = read_id(file, "tokenizer.ggml.seperator_token_id");  // the format's own spelling
+  vocab.pad = read_id(file, "tokenizer.ggml.padding_token_id");
+  vocab.mask = read_id(file, "tokenizer.ggml.mask_token_id");
+  // Fine-tuned files often name a padding token that was never added; nothing here pads.
+  for (int32_t* id : {&vocab.pad, &vocab.mask}) {
+    if (*id == Vocab::kNone || static_cast<size_t>(*id) < vocab.tokens.size()) continue;
+    vocab.warnings.push_back(fmt::format(
+        "{}: {} is {}, beyond the {} tokens of the vocabulary, and is not used", file.name(),
+        id == &vocab.pad ? "tokenizer.ggml.padding_token_id" : "tokenizer.ggml.mask_token_id", *id,
+        vocab.tokens.size()));
+    *id = Vocab::kNone;
+  }
+}
+
+void read_bpe(const ModelSource& file, Vocab& vocab) {
+  auto merges = file.metadata().get<std::vector<std::string>>("tokenizer.ggml.merges");
+  if (!merges) {
+    fail(ErrorCode::kFile,
+         "{}: tokenizer.ggml.merges is missing, which a byte-level BPE vocabulary needs; convert "
+         "the model again",
+         file.name());
+  }
+  vocab.merges = *std::move(merges);
+  vocab.pre = file.metadata().get<std::string>(kPre).value_or("");
+}
+
+void read_spm(const ModelSource& file, Vocab& vocab) {
+  auto scores = file.metadata().get<std::vector<float>>("tokenizer.ggml.scores");
+  if (!scores) {
+    fail(
+        ErrorCode::kFile,
+        "{}: tokenizer.ggml.scores is missing, which a SentencePiece vocabulary needs; convert the "
+        "model again",
+        file.name());
+  }
+  vocab.scores = *std::move(scores);
+  // Llama's ids, which old files take for granted.
+  if (vocab.unk == Vocab::kNone) vocab.unk = if_in_range(vocab, 0);
+  if (vocab.bos == Vocab::kNone) vocab.bos = if_in_range(vocab, 1);
+  if (vocab.eos == Vocab::kNone) vocab.eos = if_in_range(vocab, 2);
+  vocab.add_bos = true;
+  vocab.add_space_prefix =
+      file.metadata().get<bool>("tokenizer.ggml.add_space_prefix").value_or(true);
+}
+
+void read_wordpiece(const ModelSource& file, Vocab& vocab) {
+  auto or_named = [&](int32_t id, std::string_view name) {
+    return id != Vocab::kNone ? id : id_by_name(vocab, name);
+  };
+  const Metadata& metadata = file.metadata();
+  int32_t cls = read_id(file, "tokenizer.ggml.cls_token_id");
+  vocab.bos = or_named(cls != Vocab::kNone ? cls : vocab.bos, "[CLS]");
+  vocab.sep = or_named(vocab.sep, "[SEP]");
+  vocab.unk = or_named(vocab.unk, "[UNK]");
+  vocab.mask = or_named(vocab.mask, "[MASK]");
+  vocab.eos = vocab.sep;
+  vocab.add_bos = true;
+  vocab.lowercase = metadata.get<bool>("tokenizer.ggml.normalizer.lowercase").value_or(true);
+  // BERT strips accents wherever it lowers the case.
+  vocab.strip_accents =
+      metadata.get<bool>("tokenizer.ggml.normalizer.strip_accents").value_or(vocab.lowercase);
+}
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+// Phi-3's special tokens take the white space after them; its GGUF files do not say so.
+void find_strip_right(const ModelSource& file, Vocab& vocab) {
+  std::string name = file.metadata().get<std::string>("general.name").value_or("");
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  if (!contains(name, "phi-3") && !contains(name, "phi3")) return;
+  for (size_t id = 0; id < vocab.tokens.size(); ++id) {
+    const std::string& token = vocab.tokens[id];
+    TokenType type = vocab.types[id];
+    bool special = type == TokenType::kControl || type == TokenType::kUserDefined;
+    bool keeps_space = token == "<unk>" || token == "<s>" || token == "<|endoftext|>";
+    if ((special && !keeps_space) || token == "</s>") {
+      vocab.strip_right.push_back(static_cast<int32_t>(id));
+    }
+  }
+}
+
+}  // namespace
+
+bool gguf_has_vocabulary(const ModelSource& file) {
+  auto model = file.metadata().get<std::string_view>(kModel);
+  return model && *model != "no_vocab" && *model != "none";
+}
+
+Vocab gguf_vocabulary(const ModelSource& file) {
+  const Metadata& metadata = file.metadata();
+  Vocab vocab;
+  vocab.source = file.name();
+  vocab.kind = kind_of(file);
+  auto tokens = metadata.get<std::vector<std::string>>("tokenizer.ggml.tokens");
+  if (!tokens) fail_no_vocabulary(file, "tokenizer.ggml.tokens is missing");
+  vocab.tokens = *std::move(tokens);
+  read_types(file, vocab);
+  read_ids(file, vocab);
+  switch (vocab.kind) {
+    case VocabKind::kBpe:
+      read_bpe(file, vocab);
+      break;
+    case VocabKind::kSpm:
+      read_spm(file, vocab);
+      break;
+    case VocabKind::kWordPiece:
+      read_wordpiece(file, vocab);
+      break;
+  }
+  if (auto add_bos = metadata.get<bool>("tokenizer.ggml.add_bos_token")) vocab.add_bos = add_bos;
+  if (vocab.kind == VocabKind::kWordPiece) {
+    // The key that tells of EOS means generation's; [SEP] has its own.
+    vocab.add_eos = metadata.get<bool>("tokenizer.ggml.add_sep_token").value_or(true);
+  } else {
+    vocab.add_eos = metadata.get<bool>("tokenizer.ggml.add_eos_token").value_or(false);
+  }
+  check_vocab(vocab);
+  find_end_tokens(vocab);
+  find_strip_right(file, vocab);
+  return vocab;
+}
+
+}  // namespace hearth

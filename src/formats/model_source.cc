@@ -1,0 +1,69 @@
+#include "formats/model_source.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "formats/gguf.h"
+#include "formats/printable.h"
+
+namespace hearth {
+
+ModelSource ModelSource::open(const std::string& path, UnknownTypes unknown) {
+  return open_gguf(path, unknown);
+}
+
+ModelSource::ModelSource(const SourceFormat& format, uint32_t version,
+                         std::vector<MappedFile> files, Metadata metadata,
+                         std::vector<SourceTensor> tensors)
+    : format_(&format),
+      version_(version),
+      files_(std::move(files)),
+      metadata_(std::move(metadata)),
+      tensors_(std::move(tensors)),
+      by_name_(tensors_.size()) {
+  HEARTH_CHECK(!files_.empty(), "a model has at least one file");
+  std::iota(by_name_.begin(), by_name_.end(), 0u);
+  std::sort(by_name_.begin(), by_name_.end(),
+            [&](uint32_t a, uint32_t b) { return tensors_[a].name < tensors_[b].name; });
+  for (size_t i = 1; i < by_name_.size(); ++i) {
+    const SourceTensor& tensor = tensors_[by_name_[i]];
+    if (tensor.name != tensors_[by_name_[i - 1]].name) continue;
+    fail(ErrorCode::kFile,
+         "'{}': tensor '{}' stands twice in the model; download or convert it again",
+         files_[tensor.part].name(), printable(tensor.name));
+  }
+}
+
+uint64_t ModelSource::file_bytes() const {
+  uint64_t sum = 0;
+  for (const MappedFile& file : files_) sum += file.bytes().size();
+  return sum;
+}
+
+std::optional<std::string_view> ModelSource::chat_template() const {
+  return metadata_.get<std::string_view>("tokenizer.chat_template");
+}
+
+const SourceTensor* ModelSource::find_tensor(std::string_view name) const {
+  auto at = std::lower_bound(
+      by_name_.begin(), by_name_.end(), name,
+      [&](uint32_t index, std::string_view wanted) { return tensors_[index].name < wanted; });
+  if (at == by_name_.end() || tensors_[*at].name != name) return nullptr;
+  return &tensors_[*at];
+}
+
+const SourceTensor& ModelSource::require_tensor(std::string_view name) const {
+  if (const SourceTensor* tensor = find_tensor(name)) return *tensor;
+  fail(ErrorCode::kFile,
+       "'{}': tensor '{}' is missing; the file is incomplete, download or convert the model again",
+       this->name(), printable(name));
+}
+
+void ModelSource::release(const SourceTensor& tensor) const {
+  files_[tensor.part].release(tensor.offset, tensor.n_bytes());
+}
+
+}  // namespace hearth

@@ -1,0 +1,142 @@
+#include "formats/vocab.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "base/error.h"
+#include "formats/printable.h"
+
+namespace hearth {
+
+namespace {
+
+struct EndName {
+  std::string_view name;
+  // Some converters give the token another type than control; a name that cannot be anything else
+  // is believed over the type. "</s>" is an ordinary word of some vocabularies: HTML ends a tag so.
+  bool certain;
+};
+
+// The names under which model families publish the token that ends a turn, a message or a text.
+// The last three part the files of a code model's repository, which ends a completion, too.
+constexpr std::array<EndName, 24> kEndNames = {{
+    {"<|eot_id|>", true},
+    {"<|im_end|>", true},
+    {"<|end|>", true},
+    {"<|return|>", true},
+    {"<|call|>", true},
+    {"<|flush|>", true},
+    {"<|calls|>", true},
+    {"<end_of_turn>", true},
+    {"<turn|>", true},
+    {"<|endoftext|>", true},
+    {"<|end_of_text|>", true},
+    {"<|eom_id|>", true},
+    {"<|END_OF_TURN_TOKEN|>", true},
+    {"<\xef\xbd\x9c"
+     "end\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>",
+     true},
+    {"<end_of_utterance>", true},
+    {"_<EOT>", false},
+    {"<EOT>", false},
+    {"[EOT]", false},
+    {"[EOS]", false},
+    {"<eos>", false},
+    {"</s>", false},
+    {"<|fim_pad|>", true},
+    {"<|repo_name|>", true},
+    {"<|file_sep|>", true},
+}};
+
+size_t end_name_index(std::string_view name) {
+  const auto* found = std::find_if(kEndNames.begin(), kEndNames.end(),
+                                   [&](const EndName& end) { return end.name == name; });
+  return static_cast<size_t>(found - kEndNames.begin());
+}
+
+void check_id(const Vocab& vocab, std::string_view field, int32_t id) {
+  if (id == Vocab::kNone) return;
+  if (id < 0 || static_cast<size_t>(id) >= vocab.tokens.size()) {
+    fail(ErrorCode::kFile,
+         "{}: {} is {}, but the vocabulary has {} tokens; the file is damaged: get or convert it "
+         "again",
+         vocab.source, field, id, vocab.tokens.size());
+  }
+}
+
+void check_count(const Vocab& vocab, std::string_view field, size_t count) {
+  if (count == vocab.tokens.size()) return;
+  fail(ErrorCode::kFile,
+       "{}: {} has {} values for the {} of tokenizer.ggml.tokens; the file is damaged: get or "
+       "convert it again",
+       vocab.source, field, count, vocab.tokens.size());
+}
+
+}  // namespace
+
+void find_end_tokens(Vocab& vocab) {
+  std::vector<int32_t> ends;
+  for (int32_t id : {vocab.eos, vocab.eot, vocab.eom}) {
+    if (id != Vocab::kNone) ends.push_back(id);
+  }
+  std::array<int32_t, kEndNames.size()> found;
+  found.fill(Vocab::kNone);
+  for (size_t id = 0; id < vocab.tokens.size(); ++id) {
+    size_t index = end_name_index(vocab.tokens[id]);
+    if (index < kEndNames.size()) found[index] = static_cast<int32_t>(id);
+  }
+  // Where messages end with <|return|> and <|call|> (gpt-oss), <|end|> only ends a channel.
+  bool end_is_inner = found[end_name_index("<|return|>")] != Vocab::kNone &&
+                      found[end_name_index("<|call|>")] != Vocab::kNone;
+  for (size_t i = 0; i < found.size(); ++i) {
+    int32_t id = found[i];
+    if (id == Vocab::kNone) continue;
+    if (vocab.types[id] != TokenType::kControl) {
+      if (!kEndNames[i].certain) continue;
+      vocab.types[id] = TokenType::kControl;
+      vocab.warnings.push_back(
+          fmt::format("{}: token {} '{}' is taken as a control token, as its name says",
+                      vocab.source, id, printable(vocab.tokens[id])));
+    }
+    if (!(end_is_inner && kEndNames[i].name == "<|end|>")) ends.push_back(id);
+  }
+  std::sort(ends.begin(), ends.end());
+  ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+  vocab.eog = std::move(ends);
+}
+
+void check_vocab(const Vocab& vocab) {
+  if (vocab.tokens.empty()) {
+    fail(ErrorCode::kFile, "{}: tokenizer.ggml.tokens is empty: the file has no vocabulary",
+         vocab.source);
+  }
+  if (vocab.tokens.size() > static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
+    fail(ErrorCode::kFile, "{}: tokenizer.ggml.tokens has {} tokens, more than 31-bit ids can name",
+         vocab.source, vocab.tokens.size());
+  }
+  check_count(vocab, "tokenizer.ggml.token_type", vocab.types.size());
+  if (vocab.kind == VocabKind::kSpm || !vocab.scores.empty()) {
+    check_count(vocab, "tokenizer.ggml.scores", vocab.scores.size());
+  }
+  for (size_t i = 0; i < vocab.scores.size(); ++i) {
+    if (std::isnan(vocab.scores[i])) {
+      fail(ErrorCode::kFile, "{}: tokenizer.ggml.scores[{}] is not a number", vocab.source, i);
+    }
+  }
+  const std::pair<std::string_view, int32_t> ids[] = {
+      {"tokenizer.ggml.bos_token_id", vocab.bos},
+      {"tokenizer.ggml.eos_token_id", vocab.eos},
+      {"tokenizer.ggml.eot_token_id", vocab.eot},
+      {"tokenizer.ggml.eom_token_id", vocab.eom},
+      {"tokenizer.ggml.unknown_token_id", vocab.unk},
+      {"tokenizer.ggml.seperator_token_id", vocab.sep},
+      {"tokenizer.ggml.padding_token_id", vocab.pad},
+      {"tokenizer.ggml.mask_token_id", vocab.mask},
+  };
+  for (const auto& [field, id] : ids) check_id(vocab, field, id);
+}
+
+}  // namespace hearth

@@ -1,0 +1,76 @@
+// Vocab: a model's vocabulary as plain data, with the rules that its file states, or that follow
+// from the kind of the vocabulary where the file states none. Made from a model's source
+// (ModelSource::vocabulary()) or by hand; check_vocab() makes sure that it can be
+// tokenized with.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hearth {
+
+enum class VocabKind {
+  kBpe,        // byte-level BPE ("gpt2")
+  kSpm,        // SentencePiece: scores, merged greedily ("llama")
+  kWordPiece,  // ("bert")
+};
+
+// With the numbers of tokenizer.ggml.token_type.
+enum class TokenType : uint8_t {
+  kUndefined = 0,
+  kNormal = 1,
+  kUnknown = 2,
+  kControl = 3,      // found in text only where special tokens are parsed; not rendered by default
+  kUserDefined = 4,  // found in text always
+  kUnused = 5,
+  kByte = 6,  // "<0x0A>"
+};
+
+struct Vocab {
+  static constexpr int32_t kNone = -1;
+
+  std::string source;  // the file, for messages
+  VocabKind kind = VocabKind::kBpe;
+  std::string pre;  // kBpe: the pre-tokenizer's name
+
+  std::vector<std::string> tokens;  // by id, as the file spells them
+  std::vector<TokenType> types;     // by id
+  std::vector<float> scores;        // kSpm: by id; empty otherwise
+  std::vector<std::string> merges;  // kBpe: "left right", the first is merged first
+
+  int32_t bos = kNone;  // [CLS] of a WordPiece vocabulary
+  int32_t eos = kNone;  // [SEP] of a WordPiece vocabulary
+  int32_t eot = kNone;
+  int32_t eom = kNone;
+  int32_t unk = kNone;
+  int32_t sep = kNone;
+  int32_t pad = kNone;
+  int32_t mask = kNone;
+  std::vector<int32_t> eog;  // ids that end a generation, ascending
+
+  std::optional<bool> add_bos = std::nullopt;  // kBpe: unset, as its pre-tokenizer says
+  bool add_eos = false;
+  bool add_space_prefix = false;  // kSpm
+  bool lowercase = true;          // kWordPiece
+  bool strip_accents = true;      // kWordPiece
+  // Special tokens, ascending, that swallow the white space after them in the text.
+  std::vector<int32_t> strip_right;
+
+  // What was odd but harmless, a sentence each; for the log.
+  std::vector<std::string> warnings;
+};
+
+// Tokens known by their names, whatever the file's ids say: those that end a turn or a generation
+// are added to vocab.eog, with eos, eot and eom, and are control tokens even where the file gives
+// them another type (converters get that wrong; a chat would show them, and never end).
+void find_end_tokens(Vocab& vocab);
+
+// Throws (kFile, naming the field) where sizes do not fit the number of tokens, an id lies outside
+// the vocabulary or a score is not a number. What only concerns one kind's own algorithm is checked
+// by its encoder.
+void check_vocab(const Vocab& vocab);
+
+}  // namespace hearth

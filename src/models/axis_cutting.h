@@ -1,0 +1,35 @@
+// Cuts the axes of a model over shards: each once, for all weights on it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "models/model_spec.h"
+#include "tensor/axis_cuts.h"
+
+namespace hearth {
+
+struct CutAxis {
+  AxisCuts cuts;
+  uint32_t unit_items;  // items of the axis in a unit of the cuts
+};
+
+// By AxisId, in proportion to `shares` (one a shard). An axis of query heads is cut by KV head, or
+// finer, where that makes the busiest shard's work an eighth less: then every shard that has some
+// of a KV head's query heads computes its keys and values and caches them. MHA has nothing to cut
+// finer.
+std::vector<CutAxis> cut_axes(const ModelSpec& spec, std::span<const uint32_t> shares);
+
+// Query heads and the KV heads that they belong to, cut together. A head has `columns` columns in
+// the output projection.
+struct CutHeads {
+  CutAxis heads, kv;
+};
+CutHeads cut_heads(uint32_t heads, uint32_t kv_heads, uint32_t columns,
+                   std::span<const uint32_t> shares);
+
+// So many runs of `heads` query heads, `columns` wide each, make whole blocks of 32 columns.
+uint32_t block_granule(uint32_t heads, uint32_t columns);
+
+}  // namespace hearth

@@ -1,0 +1,115 @@
+#include "models/dense_decoder.h"
+
+#include "tensor/pack_spec.h"
+
+namespace hearth {
+
+TransformerAxes add_transformer_axes(SpecBuilder& spec) {
+  const HyperParameters& hyper = spec.hyper();
+  TransformerAxes axes{};
+  axes.kv_heads = spec.axis({.name = "kv_heads", .items = hyper.kv_heads});
+  axes.heads = spec.axis({.name = "heads",
+                          .items = hyper.heads,
+                          .kv_axis = axes.kv_heads,
+                          .item_columns = hyper.value_length});
+  axes.ffn = spec.axis({.name = "ffn", .items = hyper.ffn, .unit_items = kBlock});
+  axes.vocabulary =
+      spec.axis({.name = "vocabulary", .items = hyper.vocabulary, .unit_items = kPanelRows});
+  spec.set_vocabulary_axis(axes.vocabulary);
+  return axes;
+}
+
+LayerSpec layer_of(const HyperParameters& hyper) {
+  LayerSpec layer;
+  layer.heads = hyper.heads;
+  layer.kv_heads = hyper.kv_heads;
+  layer.key_length = hyper.key_length;
+  layer.value_length = hyper.value_length;
+  layer.window = hyper.window;
+  layer.scale = hyper.attention_scale;
+  return layer;
+}
+
+void describe_attention(SpecBuilder& spec, const TransformerAxes& axes, uint32_t layer) {
+  const HyperParameters& hyper = spec.hyper();
+  auto l = static_cast<int>(layer);
+  auto projection = [&](WeightRole role, WeightRole bias, const char* name, uint32_t heads,
+                        AxisId axis, uint32_t length) {
+    std::string base = layer_tensor(layer, name);
+    spec.matrix(role, l, base + ".weight", heads * length, hyper.width, WeightCut::kRows, axis,
+                length);
+    spec.vector_if_there(bias, l, base + ".bias", heads * length);
+  };
+  projection(WeightRole::kQuery, WeightRole::kQueryBias, "attn_q", hyper.heads, axes.heads,
+             hyper.key_length);
+  projection(WeightRole::kKey, WeightRole::kKeyBias, "attn_k", hyper.kv_heads, axes.kv_heads,
+             hyper.key_length);
+  projection(WeightRole::kValue, WeightRole::kValueBias, "attn_v", hyper.kv_heads, axes.kv_heads,
+             hyper.value_length);
+  spec.matrix(WeightRole::kAttentionOutput, l, layer_tensor(layer, "attn_output.weight"),
+              hyper.width, hyper.heads * hyper.value_length, WeightCut::kColumns, axes.heads,
+              hyper.value_length);
+  spec.vector_if_there(WeightRole::kAttentionOutputBias, l, layer_tensor(layer, "attn_output.bias"),
+                       hyper.width);
+}
+
+void describe_swiglu(SpecBuilder& spec, const TransformerAxes& axes, uint32_t layer) {
+  const HyperParameters& hyper = spec.hyper();
+  auto l = static_cast<int>(layer);
+  spec.matrix(WeightRole::kGate, l, layer_tensor(layer, "ffn_gate.weight"), hyper.ffn, hyper.width,
+              WeightCut::kRows, axes.ffn, 1);
+  spec.matrix(WeightRole::kUp, l, layer_tensor(layer, "ffn_up.weight"), hyper.ffn, hyper.width,
+              WeightCut::kRows, axes.ffn, 1);
+  spec.matrix(WeightRole::kDown, l, layer_tensor(layer, "ffn_down.weight"), hyper.width, hyper.ffn,
+              WeightCut::kColumns, axes.ffn, 1);
+}
+
+void describe_vocabulary(SpecBuilder& spec, const TransformerAxes& axes) {
+  const HyperParameters& hyper = spec.hyper();
+  auto table = [&](WeightRole role, const char* name) {
+    spec.matrix(role, -1, name, hyper.vocabulary, hyper.width, WeightCut::kRows, axes.vocabulary,
+                1);
+  };
+  table(WeightRole::kEmbedding, "token_embd.weight");
+  if (spec.source().find_tensor("output.weight")) table(WeightRole::kHead, "output.weight");
+}
+
+void describe_dense_decoder(SpecBuilder& spec, bool qk_norm) {
+  const HyperParameters& hyper = spec.hyper();
+  TransformerAxes axes = add_transformer_axes(spec);
+  describe_vocabulary(spec, axes);
+  for (uint32_t layer = 0; layer < hyper.layers; ++layer) {
+    auto norm = [&](WeightRole role, const char* name, uint32_t size) {
+      spec.vector(role, static_cast<int>(layer), layer_tensor(layer, name), size);
+    };
+    norm(WeightRole::kAttentionNorm, "attn_norm.weight", hyper.width);
+    describe_attention(spec, axes, layer);
+    if (qk_norm) {
+      norm(WeightRole::kQueryNorm, "attn_q_norm.weight", hyper.key_length);
+      norm(WeightRole::kKeyNorm, "attn_k_norm.weight", hyper.key_length);
+    }
+    norm(WeightRole::kFfnNorm, "ffn_norm.weight", hyper.width);
+    describe_swiglu(spec, axes, layer);
+    spec.layer(layer_of(hyper));
+  }
+  spec.vector(WeightRole::kFinalNorm, -1, "output_norm.weight", hyper.width);
+}
+
+void build_dense_decoder(Layers& layers) {
+  auto [x, normed] = layers.embed(0, WeightRole::kAttentionNorm);
+  auto count = static_cast<int>(layers.count());
+  for (int layer = 0; layer < count; ++layer) {
+    auto l = static_cast<uint32_t>(layer);
+    bool last = layer + 1 == count;
+    Partials attended = layers.attention(l, normed);
+    Reduced middle = layers.reduce(x, attended, layer, WeightRole::kFfnNorm);
+    Partials fed = layers.swiglu(l, middle.normed);
+    Reduced end = last ? layers.reduce(middle.x, fed, -1, WeightRole::kFinalNorm, RowSet::kOutputs)
+                       : layers.reduce(middle.x, fed, layer + 1, WeightRole::kAttentionNorm);
+    x = end.x;
+    normed = end.normed;
+  }
+  layers.logits(normed);
+}
+
+}  // namespace hearth

@@ -1,0 +1,148 @@
+#include "models/hyper_parameters.h"
+
+#include <cmath>
+
+#include "base/error.h"
+#include "kernels/attention/attention.h"
+#include "tensor/pack_spec.h"
+
+namespace hearth {
+namespace {
+
+// The keys of one architecture, with their errors.
+class KeyReader {
+ public:
+  KeyReader(const ModelSource& source, std::string prefix)
+      : source_(source), prefix_(std::move(prefix) + ".") {}
+
+  uint32_t count(const char* key, uint32_t most) const {
+    auto value = source_.metadata().require<uint32_t>(prefix_ + key);
+    return checked(key, value, most);
+  }
+  uint32_t count_or(const char* key, uint32_t otherwise, uint32_t most) const {
+    return checked(key, source_.metadata().get<uint32_t>(prefix_ + key).value_or(otherwise), most);
+  }
+  uint32_t number_or(const char* key, uint32_t otherwise) const {
+    return source_.metadata().get<uint32_t>(prefix_ + key).value_or(otherwise);
+  }
+  // A finite number above zero.
+  double real_or(const char* key, double otherwise) const {
+    double value =
+        source_.metadata().get<float>(prefix_ + key).value_or(static_cast<float>(otherwise));
+    if (!std::isfinite(value) || value <= 0) refuse(key, value, "a positive number");
+    return value;
+  }
+  std::string text_or(const char* key, const char* otherwise) const {
+    return source_.metadata().get<std::string>(prefix_ + key).value_or(otherwise);
+  }
+  template <typename T>
+  [[noreturn]] void refuse(const char* key, const T& value, const std::string& wanted) const {
+    fail(ErrorCode::kFile,
+         "'{}' says {}{} = {}, where {} is needed: the file is damaged or made for another program",
+         source_.name(), prefix_, key, value, wanted);
+  }
+
+ private:
+  uint32_t checked(const char* key, uint32_t value, uint32_t most) const {
+    if (value == 0 || value > most) refuse(key, value, fmt::format("1 to {}", most));
+    return value;
+  }
+
+  const ModelSource& source_;
+  std::string prefix_;
+};
+
+constexpr uint32_t kMostLayers = 1024, kMostWidth = 1u << 17, kMostFfn = 1u << 20,
+                   kMostHeads = 1024, kMostContext = 1u << 24;
+
+void read_heads(const KeyReader& reader, HyperParameters* hyper) {
+  hyper->heads = reader.count("attention.head_count", kMostHeads);
+  hyper->kv_heads = reader.count_or("attention.head_count_kv", hyper->heads, kMostHeads);
+  if (hyper->heads % hyper->kv_heads != 0) {
+    reader.refuse("attention.head_count_kv", hyper->kv_heads,
+                  fmt::format("a divisor of the {} heads", hyper->heads));
+  }
+  uint32_t even = std::max(1u, hyper->width / hyper->heads);
+  hyper->key_length = reader.count_or("attention.key_length", even, kMaxHeadDim);
+  hyper->value_length = reader.count_or("attention.value_length", hyper->key_length, kMaxHeadDim);
+  hyper->attention_scale = static_cast<float>(
+      reader.real_or("attention.scale", 1.0 / std::sqrt(static_cast<double>(hyper->key_length))));
+  hyper->window = reader.number_or("attention.sliding_window", 0);
+}
+
+void read_rope(const KeyReader& reader, const ModelSource& source, HyperParameters* hyper) {
+  RopeParams& rope = hyper->rope;
+  rope.n_rot = reader.count_or("rope.dimension_count", hyper->key_length, kMaxHeadDim);
+  if (rope.n_rot > hyper->key_length || rope.n_rot % 2 != 0) {
+    reader.refuse("rope.dimension_count", rope.n_rot,
+                  fmt::format("an even number up to the head's {}", hyper->key_length));
+  }
+  rope.freq_base = reader.real_or("rope.freq_base", 10000);
+  std::string scaling = reader.text_or("rope.scaling.type", "");
+  // Files from before the type was written say only how much (rope.scale_linear).
+  double linear = reader.real_or("rope.scale_linear", 1);
+  if (scaling.empty()) scaling = linear == 1 ? "none" : "linear";
+  rope.factor = reader.real_or("rope.scaling.factor", linear);
+  if (scaling == "none") rope.factor = 1;
+  if (scaling == "linear") {
+    rope.scaling = RopeScaling::kLinear;
+  } else if (scaling == "yarn") {
+    rope.scaling = RopeScaling::kYarn;
+    rope.original_context =
+        reader.count_or("rope.scaling.original_context_length", hyper->context, kMostContext);
+    rope.yarn_attn_factor = reader.real_or("rope.scaling.attn_factor", 1);
+    rope.yarn_ext_factor = reader.real_or("rope.scaling.yarn_ext_factor", 1);
+    rope.yarn_attn_factor *= reader.real_or("rope.scaling.yarn_attn_factor", 1);
+    rope.yarn_beta_fast = reader.real_or("rope.scaling.yarn_beta_fast", 32);
+    rope.yarn_beta_slow = reader.real_or("rope.scaling.yarn_beta_slow", 1);
+  } else if (scaling != "none") {
+    fail(ErrorCode::kUnsupported,
+         "'{}' asks for RoPE scaling '{}'; known are none, linear, yarn, and llama3's factors",
+         source.name(), scaling);
+  }
+  if (const SourceTensor* factors = source.find_tensor("rope_freqs.weight")) {
+    if (factors->n_elements != rope.n_rot / 2 || factors->dtype != DType::kF32) {
+      fail(ErrorCode::kFile, "'{}': tensor rope_freqs.weight must hold {} values of f32",
+           source.name(), rope.n_rot / 2);
+    }
+    rope.freq_factors.resize(rope.n_rot / 2);
+    dequantize_row(DType::kF32, factors->data.data(), rope.n_rot / 2, rope.freq_factors.data());
+    for (float factor : rope.freq_factors) {
+      if (!std::isfinite(factor) || factor <= 0) {
+        fail(ErrorCode::kFile, "'{}': tensor rope_freqs.weight holds {}, not a positive number",
+             source.name(), factor);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+HyperParameters read_hyper_parameters(const ModelSource& source) {
+  HyperParameters hyper;
+  KeyReader reader(source, source.metadata().require<std::string>("general.architecture"));
+  if (uint32_t experts = reader.number_or("expert_count", 0)) {
+    fail(ErrorCode::kUnsupported,
+         "'{}' is a mixture of {} experts, which this version cannot run: use a dense model",
+         source.name(), experts);
+  }
+  hyper.layers = reader.count("block_count", kMostLayers);
+  hyper.width = reader.count("embedding_length", kMostWidth);
+  hyper.ffn = reader.count("feed_forward_length", kMostFfn);
+  hyper.context = reader.count("context_length", kMostContext);
+  // Files of models with layer norms have the second.
+  double layer_eps = reader.real_or("attention.layer_norm_epsilon", 1e-5);
+  hyper.norm_eps =
+      static_cast<float>(reader.real_or("attention.layer_norm_rms_epsilon", layer_eps));
+  const SourceTensor& table = source.require_tensor("token_embd.weight");
+  if (table.dims.size() != 2 || table.dims[1] > (1u << 24)) {
+    fail(ErrorCode::kFile, "'{}': tensor token_embd.weight is no table of token rows",
+         source.name());
+  }
+  hyper.vocabulary = static_cast<uint32_t>(table.dims[1]);
+  read_heads(reader, &hyper);
+  read_rope(reader, source, &hyper);
+  return hyper;
+}
+
+}  // namespace hearth

@@ -1,0 +1,123 @@
+#include "models/layers.h"
+
+#include "base/check.h"
+#include "models/registry.h"
+
+namespace hearth {
+
+namespace {
+
+WeightRole bias_of(WeightRole norm) {
+  switch (norm) {
+    case WeightRole::kEmbeddingNorm:
+      return WeightRole::kEmbeddingNormBias;
+    case WeightRole::kAttentionNorm:
+      return WeightRole::kAttentionNormBias;
+    case WeightRole::kFfnNorm:
+      return WeightRole::kFfnNormBias;
+    case WeightRole::kFinalNorm:
+      return WeightRole::kFinalNormBias;
+    default:
+      HEARTH_CHECK(false, "not a norm over the model's width");
+  }
+}
+
+}  // namespace
+
+Layers::Layers(GraphBuilder& graph, const ModelSpec& spec, const WeightTable& weights)
+    : graph_(graph), spec_(spec), weights_(weights) {}
+
+Reduced Layers::embed(int norm_layer, WeightRole norm) {
+  // One barrier for the three: a row's norm is made by the thread that embedded it, and angles are
+  // first read behind the projections.
+  Bundle x = hearth::embed(graph_, weights_.matrix(-1, WeightRole::kEmbedding));
+  graph_.no_barrier();
+  if (spec_.hyper.rope.n_rot > 0) {
+    angles_ = rope_angles(graph_, make_rope_table(spec_.hyper.rope));
+    graph_.no_barrier();
+  }
+  Bundle normed = hearth::norm(graph_, "first_norm", x, norm_weight(norm_layer, norm));
+  return {spec_.norm.place == NormPlace::kAfterResidual ? normed : x, normed};
+}
+
+NormWeight Layers::norm_weight(int layer, WeightRole role) const {
+  const VectorWeight* bias = nullptr;
+  if (spec_.norm.kind == NormKind::kLayer) bias = weights_.vector_or_null(layer, bias_of(role));
+  return {.kind = spec_.norm.kind,
+          .weight = &weights_.vector(layer, role),
+          .bias = bias,
+          .eps = spec_.hyper.norm_eps};
+}
+
+AttentionShape Layers::attention_shape(uint32_t layer) const {
+  const LayerSpec& of = spec_.layers[layer];
+  auto l = static_cast<int>(layer);
+  return {.layer = layer,
+          .kv_heads = of.kv_heads,
+          .group_size = of.group_size(),
+          .key_length = of.key_length,
+          .value_length = of.value_length,
+          .granule = block_granule(of.group_size(), of.value_length),
+          .window = of.window,
+          .scale = of.scale,
+          .rope = spec_.hyper.rope.layout,
+          .n_rot = spec_.hyper.rope.n_rot,
+          .norm_eps = spec_.hyper.norm_eps,
+          .q_norm = weights_.vector_or_null(l, WeightRole::kQueryNorm),
+          .k_norm = weights_.vector_or_null(l, WeightRole::kKeyNorm),
+          .kept = of.kept,
+          .mask = of.mask};
+}
+
+Partials Layers::attention(uint32_t layer, const Bundle& normed) {
+  auto l = static_cast<int>(layer);
+  graph_.set_layer(l);
+  auto part = [&](WeightRole matrix, WeightRole bias) -> LinearMatrix {
+    return {&weights_.matrix(l, matrix), weights_.vector_or_null(l, bias)};
+  };
+  LinearOut qkv = linear(graph_, "attn_qkv", normed,
+                         {part(WeightRole::kQuery, WeightRole::kQueryBias),
+                          part(WeightRole::kKey, WeightRole::kKeyBias),
+                          part(WeightRole::kValue, WeightRole::kValueBias)});
+  AttentionShape shape = attention_shape(layer);
+  Bundle kv = rope_and_store(graph_, "rope_kv", qkv, angles_, shape);
+  const Weight& output = weights_.matrix(l, WeightRole::kAttentionOutput);
+  Bundle heads = hearth::attention(graph_, "attention", qkv, kv, shape, output);
+  Partials partials = partial_linear(graph_, "attn_output", heads, output);
+  partials.bias = weights_.vector_or_null(l, WeightRole::kAttentionOutputBias);
+  return partials;
+}
+
+Partials Layers::swiglu(uint32_t layer, const Bundle& normed) {
+  auto l = static_cast<int>(layer);
+  const Weight& down = weights_.matrix(l, WeightRole::kDown);
+  Bundle hidden = gated_linear(graph_, "ffn_gate_up", normed, weights_.matrix(l, WeightRole::kGate),
+                               weights_.matrix(l, WeightRole::kUp), down);
+  Partials partials = partial_linear(graph_, "ffn_down", hidden, down);
+  partials.bias = weights_.vector_or_null(l, WeightRole::kDownBias);
+  return partials;
+}
+
+Reduced Layers::reduce(const Bundle& x, const Partials& partials, int norm_layer, WeightRole norm,
+                       RowSet norm_rows) {
+  return reduce_add_norm(graph_, "reduce", x, partials, norm_weight(norm_layer, norm), norm_rows,
+                         spec_.norm.place);
+}
+
+void Layers::logits(const Bundle& normed) {
+  graph_.set_layer(-1);
+  const Weight* head = weights_.matrix_or_null(-1, WeightRole::kHead);
+  hearth::logits(graph_, normed,
+                 head != nullptr ? *head : weights_.matrix(-1, WeightRole::kEmbedding));
+}
+
+Graph build_graph(const ModelSpec& spec, const WeightTable& weights, const Plan& plan,
+                  const Kernels& kernels, const GraphLimits& limits) {
+  GraphBuilder graph(plan, kernels, std::min(limits.outputs, plan.max_rows),
+                     spec.has_kv_cache() ? 0 : std::min(limits.items, plan.max_rows));
+  Layers layers(graph, spec, weights);
+  spec.architecture->build(layers);
+  return std::move(graph).finish();
+}
+
+}  // namespace hearth

@@ -1,0 +1,102 @@
+#include "models/model.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "base/clock.h"
+#include "models/shard_tasks.h"
+#include "tensor/dtype.h"
+
+namespace hearth {
+
+namespace {
+
+// Some panels of one shard of one matrix.
+struct PackTask {
+  size_t matrix;
+  uint32_t panel0, panels;
+  size_t source_bytes;
+};
+
+}  // namespace
+
+Model::Model(ModelSpec spec, const Machine& machine, ModelPlacement placement)
+    : spec_(std::move(spec)),
+      placement_(std::move(placement)),
+      axes_(cut_axes(spec_, placement_.shares)),
+      weights_(spec_, axes_) {
+  for (uint32_t s = 0; s < weights_.shard_count(); ++s) {
+    arenas_.emplace_back(machine, placement_.shard_nodes[s], weights_.shard_bytes(s), "weights",
+                         placement_.binding);
+  }
+}
+
+void Model::load(const ModelSource& source, Team& team, const std::vector<uint32_t>& member_shards,
+                 const Report& report) {
+  double start = steady_seconds();
+  load_vectors();
+  load_matrices(source, team, member_shards, report);
+  packing_seconds_ = steady_seconds() - start;
+}
+
+void Model::load_vectors() {
+  auto vector = weights_.vectors().begin();
+  for (const WeightSpec& weight : spec_.weights) {
+    if (weight.is_matrix()) continue;
+    for (Arena& arena : arenas_) {
+      auto* copy = reinterpret_cast<float*>(arena.allocate(weight.k * sizeof(float), kWeightAlign));
+      dequantize_row(weight.dtype, weight.data->data.data(), weight.k, copy);
+      vector->copies.push_back(copy);
+    }
+    ++vector;
+  }
+}
+
+void Model::load_matrices(const ModelSource& source, Team& team,
+                          const std::vector<uint32_t>& member_shards, const Report& report) {
+  std::vector<const SourceTensor*> tensors;
+  for (const WeightSpec& weight : spec_.weights) {
+    if (weight.is_matrix()) tensors.push_back(weight.data);
+  }
+  std::vector<Weight>& matrices = weights_.matrices();
+  std::vector<std::vector<PackTask>> tasks(arenas_.size());
+  std::vector<std::atomic<uint32_t>> left(matrices.size());
+  for (size_t m = 0; m < matrices.size(); ++m) {
+    for (size_t s = 0; s < arenas_.size(); ++s) {
+      Shard& shard = matrices[m].shards[s];
+      if (shard.spec.rows == 0 || shard.spec.k == 0) continue;
+      shard.codes = arenas_[s].allocate(shard.spec.codes_bytes(), kWeightAlign);
+      shard.scales = arenas_[s].allocate(shard.spec.scales_bytes(), kWeightAlign);
+      size_t panel_bytes =
+          tensors[m]->n_bytes() / matrices[m].rows * kPanelRows * shard.spec.k / matrices[m].k;
+      auto step = static_cast<uint32_t>(
+          std::clamp<size_t>(kShardTaskBytes / std::max<size_t>(panel_bytes, 1), 1, 1u << 16));
+      for (uint32_t p = 0; p < shard.spec.panels(); p += step) {
+        uint32_t panels = std::min(step, shard.spec.panels() - p);
+        tasks[s].push_back({m, p, panels, panels * panel_bytes});
+        left[m].fetch_add(1, std::memory_order_relaxed);
+      }
+    }
+  }
+
+  std::atomic<size_t> done{0};
+  const size_t all = spec_.matrix_bytes();
+  auto pack = [&](size_t s, const PackTask& task) noexcept {
+    const Weight& weight = matrices[task.matrix];
+    const Shard& shard = weight.shards[s];
+    const SourceTensor& tensor = *tensors[task.matrix];
+    size_t stride = tensor.n_bytes() / weight.rows;
+    pack_panels(shard.spec, weight.dtype, tensor.data.data() + shard.row0 * stride, stride,
+                task.panel0, task.panels, shard.codes, shard.scales);
+    done.fetch_add(task.source_bytes, std::memory_order_relaxed);
+    if (left[task.matrix].fetch_sub(1, std::memory_order_acq_rel) == 1) source.release(tensor);
+  };
+  std::vector<size_t> counts;
+  for (const std::vector<PackTask>& of_shard : tasks) counts.push_back(of_shard.size());
+  run_shard_tasks(team, member_shards, counts, [&](uint32_t member, size_t s, size_t t) noexcept {
+    pack(s, tasks[s][t]);
+    if (member == 0) report(std::min(done.load(std::memory_order_relaxed), all));
+  });
+}
+
+}  // namespace hearth

@@ -1,0 +1,173 @@
+#include "models/model_spec.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "models/axis_cutting.h"
+#include "models/registry.h"
+
+namespace hearth {
+
+namespace {
+
+// Holds the sizes of a file against what kernels, ops and buffers were built for, before anything
+// is allocated.
+void check_sizes(const ModelSpec& spec) {
+  auto refuse = [&](const std::string& what) {
+    fail(ErrorCode::kUnsupported, "'{}' has {}: this version cannot run it", spec.source, what);
+  };
+  if (spec.hyper.width > kMostReduceWidth) {
+    refuse(fmt::format("rows of {} elements, more than {}", spec.hyper.width, kMostReduceWidth));
+  }
+  for (const LayerSpec& layer : spec.layers) {
+    AttentionShape shape{};
+    shape.group_size = layer.group_size();
+    shape.value_length = layer.value_length;
+    shape.granule = block_granule(layer.group_size(), layer.value_length);
+    if (attention_tile_fits(shape)) continue;
+    refuse(
+        fmt::format("{} query heads for {} KV heads of {} elements, whose results of a position "
+                    "are worked on together and are more than {} elements",
+                    layer.heads, layer.kv_heads, layer.value_length, kAttentionTileFloats));
+  }
+}
+
+// Tables of frequencies are read with the hyper-parameters, or older converters wrote what these
+// give as well.
+bool is_frequencies(std::string_view name) {
+  return name == "rope_freqs.weight" || name.ends_with(".attn_rot_embd.weight") ||
+         name.ends_with(".attn_rot_embd");
+}
+
+}  // namespace
+
+const char* role_name(WeightRole role) {
+  switch (role) {
+    case WeightRole::kEmbedding:
+      return "embedding";
+    case WeightRole::kQuery:
+      return "q";
+    case WeightRole::kKey:
+      return "k";
+    case WeightRole::kValue:
+      return "v";
+    case WeightRole::kAttentionOutput:
+      return "o";
+    case WeightRole::kGate:
+      return "gate";
+    case WeightRole::kUp:
+      return "up";
+    case WeightRole::kDown:
+      return "down";
+    case WeightRole::kHead:
+      return "head";
+    default:
+      return "";
+  }
+}
+
+const WeightSpec* ModelSpec::find(int layer, WeightRole role) const {
+  auto at = std::find_if(weights.begin(), weights.end(), [&](const WeightSpec& weight) {
+    return weight.layer == layer && weight.role == role;
+  });
+  return at == weights.end() ? nullptr : &*at;
+}
+
+const WeightSpec& ModelSpec::head() const {
+  const WeightSpec* head = find(-1, WeightRole::kHead);
+  if (head == nullptr) head = find(-1, WeightRole::kEmbedding);
+  HEARTH_CHECK(head != nullptr, "a model has an embedding table");
+  return *head;
+}
+
+bool ModelSpec::has_kv_cache() const {
+  return std::any_of(layers.begin(), layers.end(),
+                     [](const LayerSpec& layer) { return layer.kept == KvKept::kCached; });
+}
+
+uint64_t ModelSpec::matrix_bytes() const {
+  uint64_t bytes = 0;
+  for (const WeightSpec& weight : weights) {
+    if (weight.is_matrix()) bytes += weight.rows * row_bytes(weight.dtype, weight.k);
+  }
+  return bytes;
+}
+
+ModelSpec make_spec(const ModelSource& source) {
+  return make_spec(source, architecture_for(source));
+}
+
+ModelSpec make_spec(const ModelSource& source, const Architecture& architecture) {
+  SpecBuilder builder(source, read_hyper_parameters(source));
+  architecture.describe(builder);
+  return std::move(builder).finish(architecture);
+}
+
+SpecBuilder::SpecBuilder(const ModelSource& source, HyperParameters hyper) : source_(source) {
+  spec_.source = source.name();
+  spec_.hyper = std::move(hyper);
+}
+
+AxisId SpecBuilder::axis(AxisSpec axis) {
+  spec_.axes.push_back(std::move(axis));
+  return static_cast<AxisId>(spec_.axes.size() - 1);
+}
+
+const SourceTensor& SpecBuilder::tensor(const std::string& name, uint32_t rows, uint32_t k) const {
+  const SourceTensor& tensor = source_.require_tensor(name);
+  bool vector = rows == 1 && tensor.dims.size() == 1 && tensor.dims[0] == k;
+  bool matrix = tensor.dims.size() == 2 && tensor.dims[0] == k && tensor.dims[1] == rows;
+  if (!vector && !matrix) {
+    fail(ErrorCode::kFile,
+         "'{}': tensor {} is {}, but the file's metadata calls for {} x {}: the file is damaged or "
+         "its metadata was edited",
+         source_.name(), name, fmt::join(tensor.dims, " x "), k, rows);
+  }
+  return tensor;
+}
+
+void SpecBuilder::matrix(WeightRole role, int layer, std::string name, uint32_t rows, uint32_t k,
+                         WeightCut cut, AxisId axis, uint32_t item_size) {
+  const SourceTensor& data = tensor(name, rows, k);
+  spec_.weights.push_back(
+      {std::move(name), role, layer, rows, k, cut, axis, item_size, data.dtype, &data});
+}
+
+void SpecBuilder::vector(WeightRole role, int layer, std::string name, uint32_t size) {
+  const SourceTensor& data = tensor(name, 1, size);
+  spec_.weights.push_back(
+      {std::move(name), role, layer, 1, size, WeightCut::kReplicated, 0, 0, data.dtype, &data});
+}
+
+void SpecBuilder::vector_if_there(WeightRole role, int layer, std::string name, uint32_t size) {
+  if (source_.find_tensor(name) != nullptr) vector(role, layer, std::move(name), size);
+}
+
+void SpecBuilder::check_all_used() const {
+  std::set<const SourceTensor*> used;
+  for (const WeightSpec& weight : spec_.weights) {
+    used.insert(weight.data);
+    used.insert(weight.scales);
+  }
+  for (const SourceTensor& tensor : source_.tensors()) {
+    if (used.contains(&tensor) || is_frequencies(tensor.name)) continue;
+    fail(ErrorCode::kUnsupported,
+         "'{}' has a tensor {} that its architecture does not use here: the text would be wrong",
+         source_.name(), tensor.name);
+  }
+}
+
+ModelSpec SpecBuilder::finish(const Architecture& architecture) && {
+  spec_.architecture = &architecture;
+  check_all_used();
+  check_sizes(spec_);
+  return std::move(spec_);
+}
+
+std::string layer_tensor(uint32_t layer, const char* name) {
+  return fmt::format("blk.{}.{}", layer, name);
+}
+
+}  // namespace hearth

@@ -1,0 +1,172 @@
+// ModelSpec: what an architecture says about a model, as data: the axes that weights are cut along,
+// every weight with its role, shape and cut, and each layer's attention with the layout of its keys
+// and values. Sizes, packing, placement, graphs, predictions and reports are made from it. It takes
+// no graph and no machine, and is made in milliseconds.
+//
+// Errors: a tensor that is missing or has another shape than the hyper-parameters say (kFile,
+// naming it); an architecture, or a tensor of the source, that this program does not know
+// (kUnsupported).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "formats/model_source.h"
+#include "graph/ops/attention.h"
+#include "graph/ops/reduce.h"
+#include "models/hyper_parameters.h"
+
+namespace hearth {
+
+struct Architecture;
+
+// Index into ModelSpec::axes.
+using AxisId = uint32_t;
+
+// An axis of the model along which weights are cut over NUMA nodes, all in the same places.
+struct AxisSpec {
+  std::string name;         // "heads"
+  uint32_t items = 0;       // heads, FFN columns, tokens
+  uint32_t unit_items = 1;  // cuts lie at multiples of so many items
+  // Set for an axis of query heads: the axis of the KV heads that they belong to, in equal groups.
+  // It is cut with this one (models/axis_cutting.h), in units that the cutting chooses.
+  std::optional<AxisId> kv_axis = {};
+  // Columns that an item of an axis of query heads has in the output projection. Cuts lie at
+  // multiples of 32 of them.
+  uint32_t item_columns = 1;
+};
+
+enum class WeightRole : uint8_t {
+  kEmbedding,
+  kQuery,
+  kKey,
+  kValue,
+  kAttentionOutput,
+  kGate,
+  kUp,
+  kDown,
+  kHead,  // missing where the embedding table is the head too
+  kQueryBias,
+  kKeyBias,
+  kValueBias,
+  kAttentionOutputBias,
+  kDownBias,
+  kQueryNorm,
+  kKeyNorm,
+  kEmbeddingNorm,
+  kEmbeddingNormBias,
+  kAttentionNorm,
+  kAttentionNormBias,
+  kFfnNorm,
+  kFfnNormBias,
+  kFinalNorm,
+  kFinalNormBias,
+};
+// "q", "gate", "head": as reports name matrices; "" for vectors.
+const char* role_name(WeightRole role);
+
+enum class WeightCut : uint8_t {
+  kRows,        // every shard has rows of it and computes its own outputs
+  kColumns,     // every shard has columns of it and computes partial sums of all outputs
+  kReplicated,  // a small vector in f32: every shard's node has a copy
+};
+
+struct WeightSpec {
+  std::string name;  // its tensor's
+  WeightRole role;
+  int layer;         // -1 outside the layers
+  uint32_t rows, k;  // W[rows, k]; a vector is one row
+  WeightCut cut;
+  AxisId axis = 0;         // that it is cut along
+  uint32_t item_size = 0;  // rows or columns that an item of the axis has
+  DType dtype;             // in the source
+  // Its parts, in the source, which outlives their use: a model needs them no more when it is
+  // loaded. Types that do not hold their own scales have these in another tensor.
+  const SourceTensor* data = nullptr;
+  const SourceTensor* scales = nullptr;
+
+  bool is_matrix() const { return cut != WeightCut::kReplicated; }
+};
+
+// A layer's attention, and how its keys and values are kept.
+struct LayerSpec {
+  uint32_t heads = 0, kv_heads = 0;
+  uint32_t key_length = 0, value_length = 0;  // of a head
+  uint32_t window = 0;                        // sliding window; 0: none
+  float scale = 0;                            // of scores
+  Mask mask = Mask::kCausal;
+  KvKept kept = KvKept::kCached;
+
+  uint32_t group_size() const { return heads / kv_heads; }
+};
+
+// The norms of a model's width.
+struct NormSpec {
+  NormKind kind = NormKind::kRms;
+  NormPlace place = NormPlace::kBeforeBlock;
+};
+
+struct ModelSpec {
+  const Architecture* architecture = nullptr;
+  std::string source;  // its name, for messages
+  HyperParameters hyper;
+  NormSpec norm;
+  std::vector<AxisSpec> axes;
+  AxisId vocabulary_axis = 0;
+  std::vector<LayerSpec> layers;
+  std::vector<WeightSpec> weights;  // in the order in which they were declared
+
+  // The weight, or nullptr.
+  const WeightSpec* find(int layer, WeightRole role) const;
+  // The one that gives logits: the head, or the embedding table.
+  const WeightSpec& head() const;
+  // Whether any layer keeps keys and values from step to step.
+  bool has_kv_cache() const;
+  // Bytes of all matrices in the source.
+  uint64_t matrix_bytes() const;
+};
+
+// Takes the architecture that the source names. The spec points into the source.
+ModelSpec make_spec(const ModelSource& source);
+// Takes this one, whatever the source names. `architecture` must outlive the spec.
+ModelSpec make_spec(const ModelSource& source, const Architecture& architecture);
+
+// What an architecture describes a model with.
+class SpecBuilder {
+ public:
+  SpecBuilder(const ModelSource& source, HyperParameters hyper);
+
+  const ModelSource& source() const { return source_; }
+  // An architecture may change them before it declares anything.
+  HyperParameters& hyper() { return spec_.hyper; }
+  NormSpec& norm() { return spec_.norm; }
+
+  AxisId axis(AxisSpec axis);
+  void set_vocabulary_axis(AxisId axis) { spec_.vocabulary_axis = axis; }
+
+  // Along `axis`, an item of which has `item_size` rows (kRows) or columns (kColumns).
+  void matrix(WeightRole role, int layer, std::string name, uint32_t rows, uint32_t k,
+              WeightCut cut, AxisId axis, uint32_t item_size);
+  void vector(WeightRole role, int layer, std::string name, uint32_t size);
+  // The same where the source has it.
+  void vector_if_there(WeightRole role, int layer, std::string name, uint32_t size);
+  void layer(const LayerSpec& layer) { spec_.layers.push_back(layer); }
+
+  // Throws (kUnsupported) naming a tensor of the source that nothing declared: a model that has
+  // weights which this program ignores would give wrong text.
+  ModelSpec finish(const Architecture& architecture) &&;
+
+ private:
+  const SourceTensor& tensor(const std::string& name, uint32_t rows, uint32_t k) const;
+  void check_all_used() const;
+
+  const ModelSource& source_;
+  ModelSpec spec_;
+};
+
+// The tensor `blk.<layer>.<name>`.
+std::string layer_tensor(uint32_t layer, const char* name);
+
+}  // namespace hearth

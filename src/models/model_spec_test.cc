@@ -1,0 +1,266 @@
+// What a spec says of a model, and what it refuses: all of it without a tensor's data, so before
+// anything is allocated.
+#include "models/model_spec.h"
+
+#include <gtest/gtest.h>
+
+#include "models/axis_cutting.h"
+#include "models/registry.h"
+#include "models/test_source.h"
+#include "models/weight_table.h"
+
+namespace hearth {
+namespace {
+
+// "name role layer rows x k, cut along axis by item_size".
+std::string text_of(const ModelSpec& spec, const WeightSpec& weight) {
+  std::string text = fmt::format("{} '{}' {} {}x{}", weight.name, role_name(weight.role),
+                                 weight.layer, weight.rows, weight.k);
+  if (!weight.is_matrix()) return text;
+  return text + fmt::format(" {} of {} by {}", weight.cut == WeightCut::kRows ? "rows" : "columns",
+                            spec.axes[weight.axis].name, weight.item_size);
+}
+
+std::vector<std::string> texts_of(const ModelSpec& spec) {
+  std::vector<std::string> texts;
+  for (const WeightSpec& weight : spec.weights) texts.push_back(text_of(spec, weight));
+  return texts;
+}
+
+constexpr LlamaShape kTiny{.layers = 1,
+                           .width = 64,
+                           .heads = 4,
+                           .kv_heads = 2,
+                           .key_length = 16,
+                           .value_length = 24,
+                           .ffn = 96,
+                           .vocabulary = 100,
+                           .window = 50};
+
+TEST(ModelSpec, WeightsOfALlama) {
+  TestModel model(kTiny);
+  EXPECT_EQ(texts_of(model.spec()),
+            (std::vector<std::string>{
+                "token_embd.weight 'embedding' -1 100x64 rows of vocabulary by 1",
+                "blk.0.attn_norm.weight '' 0 1x64",
+                "blk.0.attn_q.weight 'q' 0 64x64 rows of heads by 16",
+                "blk.0.attn_k.weight 'k' 0 32x64 rows of kv_heads by 16",
+                "blk.0.attn_v.weight 'v' 0 48x64 rows of kv_heads by 24",
+                "blk.0.attn_output.weight 'o' 0 64x96 columns of heads by 24",
+                "blk.0.ffn_norm.weight '' 0 1x64",
+                "blk.0.ffn_gate.weight 'gate' 0 96x64 rows of ffn by 1",
+                "blk.0.ffn_up.weight 'up' 0 96x64 rows of ffn by 1",
+                "blk.0.ffn_down.weight 'down' 0 64x96 columns of ffn by 1",
+                "output_norm.weight '' -1 1x64",
+            }));
+  for (const WeightSpec& weight : model.spec().weights) {
+    EXPECT_EQ(weight.data, model.source().find_tensor(weight.name));
+    EXPECT_EQ(weight.scales, nullptr);
+  }
+}
+
+TEST(ModelSpec, AxesLayersAndNorms) {
+  TestModel model(kTiny);
+  const ModelSpec& spec = model.spec();
+  EXPECT_STREQ(spec.architecture->name, "llama");
+  EXPECT_EQ(spec.source, "test.gguf");
+  ASSERT_EQ(spec.axes.size(), 4u);
+  for (const AxisSpec& axis : spec.axes) {
+    uint32_t items = axis.name == "heads"      ? 4
+                     : axis.name == "kv_heads" ? 2
+                     : axis.name == "ffn"      ? 96
+                                               : 100;
+    EXPECT_EQ(axis.items, items) << axis.name;
+    EXPECT_EQ(axis.kv_axis.has_value(), axis.name == "heads");
+  }
+  EXPECT_EQ(spec.axes[spec.vocabulary_axis].name, "vocabulary");
+  EXPECT_EQ(spec.axes[spec.vocabulary_axis].unit_items, kPanelRows);
+  const AxisSpec& heads = spec.axes[spec.find(0, WeightRole::kQuery)->axis];
+  EXPECT_EQ(spec.axes[*heads.kv_axis].name, "kv_heads");
+  EXPECT_EQ(heads.item_columns, 24u);
+
+  ASSERT_EQ(spec.layers.size(), 1u);
+  const LayerSpec& layer = spec.layers[0];
+  EXPECT_EQ(layer.heads, 4u);
+  EXPECT_EQ(layer.kv_heads, 2u);
+  EXPECT_EQ(layer.group_size(), 2u);
+  EXPECT_EQ(layer.key_length, 16u);
+  EXPECT_EQ(layer.value_length, 24u);
+  EXPECT_EQ(layer.window, 50u);
+  EXPECT_EQ(layer.scale, 0.25f);
+  EXPECT_EQ(layer.mask, Mask::kCausal);
+  EXPECT_EQ(layer.kept, KvKept::kCached);
+  EXPECT_TRUE(spec.has_kv_cache());
+  EXPECT_EQ(spec.norm.kind, NormKind::kRms);
+  EXPECT_EQ(spec.norm.place, NormPlace::kBeforeBlock);
+}
+
+// Cut over two shards, each of the weights is whole again, and what is on one axis lies together.
+TEST(ModelSpec, CutsCoverEveryWeight) {
+  LlamaShape shape = kTiny;
+  shape.value_length = 32;
+  TestModel model(shape);
+  std::vector<CutAxis> axes = cut_axes(model.spec(), std::vector<uint32_t>{1, 1});
+  WeightTable weights(model.spec(), axes);
+  for (const WeightSpec& weight : model.spec().weights) {
+    if (!weight.is_matrix()) continue;
+    const Weight& cut = weights.matrix(weight.layer, weight.role);
+    bool rows = weight.cut == WeightCut::kRows;
+    uint32_t covered = 0;
+    for (const Shard& shard : cut.shards) {
+      EXPECT_EQ(rows ? shard.row0 : shard.spec.k_origin, covered) << weight.name;
+      covered += rows ? shard.spec.rows : shard.spec.k;
+    }
+    EXPECT_EQ(covered, rows ? weight.rows : weight.k) << weight.name;
+  }
+  EXPECT_EQ(weights.matrix(0, WeightRole::kQuery).shards[0].spec.rows, 32u);
+  EXPECT_EQ(weights.matrix(0, WeightRole::kKey).shards[0].spec.rows, 16u);
+  EXPECT_EQ(weights.matrix(0, WeightRole::kValue).shards[0].spec.rows, 32u);
+  EXPECT_EQ(weights.matrix(0, WeightRole::kAttentionOutput).shards[0].spec.k, 64u);
+}
+
+TEST(ModelSpec, TheHeadIsTheTableWhereThereIsNone) {
+  TestModel tied(kTiny);
+  EXPECT_EQ(tied.spec().head().name, "token_embd.weight");
+  EXPECT_EQ(tied.spec().find(-1, WeightRole::kHead), nullptr);
+  LlamaShape shape = kTiny;
+  shape.tied = false;
+  TestModel untied(shape);
+  EXPECT_EQ(untied.spec().head().name, "output.weight");
+}
+
+TEST(ModelSpec, BiasesWhereThereAreSome) {
+  TestSource source = llama_source(kTiny);
+  source.add("blk.0.attn_q.bias", {64}).add("blk.0.attn_v.bias", {48});
+  source.add("blk.0.attn_output.bias", {64});
+  TestModel model(std::move(source));
+  const ModelSpec& spec = model.spec();
+  EXPECT_EQ(spec.find(0, WeightRole::kQueryBias)->k, 64u);
+  EXPECT_EQ(spec.find(0, WeightRole::kKeyBias), nullptr);
+  EXPECT_EQ(spec.find(0, WeightRole::kValueBias)->k, 48u);
+  EXPECT_EQ(spec.find(0, WeightRole::kAttentionOutputBias)->cut, WeightCut::kReplicated);
+}
+
+TEST(ModelSpec, MatrixBytesAreThoseOfTheSource) {
+  LlamaShape shape = kTiny;
+  shape.type = DType::kQ8_0;
+  shape.value_length = 16;
+  ModelSource source = parse_gguf(llama_source(shape).gguf(), "zeros.gguf");
+  EXPECT_EQ(make_spec(source).matrix_bytes(),
+            100u * 64 * 4 + (64 + 32 + 32 + 64 + 3 * 96) * 64u / 32 * 34);
+}
+
+// The code and the sentence that making a spec ends with.
+std::string refusal(TestSource source, ErrorCode code, const Architecture* architecture = nullptr) {
+  ModelSource model = source.source();
+  try {
+    architecture == nullptr ? make_spec(model) : make_spec(model, *architecture);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code) << error.what();
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(ModelSpec, AMissingTensorIsNamed) {
+  for (const char* name : {"token_embd.weight", "blk.0.attn_v.weight", "blk.0.ffn_norm.weight",
+                           "output_norm.weight"}) {
+    std::string error = refusal(llama_source(kTiny).remove(name), ErrorCode::kFile);
+    EXPECT_NE(error.find(fmt::format("'test.gguf': tensor '{}' is missing", name)),
+              std::string::npos)
+        << error;
+  }
+  // A layer more than there is.
+  EXPECT_NE(refusal(llama_source(kTiny).set("llama.block_count", 2u), ErrorCode::kFile)
+                .find("'blk.1.attn_norm.weight' is missing"),
+            std::string::npos);
+}
+
+TEST(ModelSpec, AWrongShapeIsNamed) {
+  EXPECT_EQ(refusal(llama_source(kTiny).add("blk.0.attn_k.weight", {64, 33}), ErrorCode::kFile),
+            "'test.gguf': tensor blk.0.attn_k.weight is 64 x 33, but the file's metadata calls for "
+            "64 x 32: the file is damaged or its metadata was edited");
+  for (std::vector<uint64_t> dims : {std::vector<uint64_t>{32, 64}, {64}, {64, 32, 1}, {2048}}) {
+    EXPECT_NE(refusal(llama_source(kTiny).add("blk.0.attn_k.weight", dims), ErrorCode::kFile)
+                  .find("calls for 64 x 32"),
+              std::string::npos);
+  }
+  EXPECT_NE(refusal(llama_source(kTiny).add("blk.0.ffn_norm.weight", {32}), ErrorCode::kFile)
+                .find("blk.0.ffn_norm.weight is 32,"),
+            std::string::npos);
+  EXPECT_NE(refusal(llama_source(kTiny).add("token_embd.weight", {6400}), ErrorCode::kFile)
+                .find("no table of token rows"),
+            std::string::npos);
+}
+
+TEST(ModelSpec, ATensorThatNothingUsesIsRefused) {
+  for (const char* name :
+       {"blk.0.ffn_up.bias", "blk.0.attn_q_norm.weight", "blk.1.ffn_up.weight"}) {
+    EXPECT_EQ(
+        refusal(llama_source(kTiny).add(name, {64}), ErrorCode::kUnsupported),
+        fmt::format("'test.gguf' has a tensor {} that its architecture does not use here: the "
+                    "text would be wrong",
+                    name));
+  }
+  // Tables of frequencies that older converters wrote say nothing new.
+  TestSource old = llama_source(kTiny);
+  old.add("blk.0.attn_rot_embd.weight", {8});
+  EXPECT_EQ(TestModel(std::move(old)).spec().weights.size(), 11u);
+}
+
+// Each says something of its own, whatever the source names.
+const Architecture kWide{"wide",
+                         [](SpecBuilder& spec) {
+                           spec.hyper().width = kMostReduceWidth + 32;
+                           spec.matrix(WeightRole::kEmbedding, -1, "token_embd.weight", 4,
+                                       kMostReduceWidth + 32, WeightCut::kRows,
+                                       spec.axis({.name = "vocabulary", .items = 4}), 1);
+                         },
+                         nullptr};
+
+TEST(ModelSpec, RowsThatNoReduceHoldsAreRefused) {
+  TestSource source = llama_source({.width = 64, .vocabulary = 4});
+  for (const char* name : {"attn_norm", "attn_q", "attn_k", "attn_v", "attn_output", "ffn_norm",
+                           "ffn_gate", "ffn_up", "ffn_down"}) {
+    source.remove(fmt::format("blk.0.{}.weight", name));
+  }
+  source.remove("output_norm.weight").add("token_embd.weight", {kMostReduceWidth + 32, 4});
+  EXPECT_EQ(
+      refusal(std::move(source), ErrorCode::kUnsupported, &kWide),
+      "'test.gguf' has rows of 131104 elements, more than 131072: this version cannot run it");
+  // The metadata may not even say so.
+  EXPECT_NE(refusal(llama_source({.width = kMostReduceWidth + 32}), ErrorCode::kFile)
+                .find("llama.embedding_length = 131104, where 1 to 131072 is needed"),
+            std::string::npos);
+  LlamaShape widest{.width = kMostReduceWidth};
+  EXPECT_EQ(TestModel(widest).spec().hyper.width, kMostReduceWidth);
+}
+
+// A thread has a position's results of a granule of KV heads in one tile: of all query heads of a
+// KV head, and of as many KV heads as make whole blocks of 32.
+TEST(ModelSpec, ResultsThatNoTileHoldsAreRefused) {
+  LlamaShape one{.heads = 1024, .kv_heads = 1, .key_length = 128, .value_length = 128};
+  EXPECT_EQ(refusal(llama_source(one), ErrorCode::kUnsupported),
+            "'test.gguf' has 1024 query heads for 1 KV heads of 128 elements, whose results of a "
+            "position are worked on together and are more than 65536 elements: this version cannot "
+            "run it");
+  LlamaShape odd{.heads = 160, .kv_heads = 32, .key_length = 511, .value_length = 511};
+  EXPECT_NE(refusal(llama_source(odd), ErrorCode::kUnsupported).find("of 511 elements"),
+            std::string::npos);
+  // Where they fit.
+  one.heads = 512;
+  odd.key_length = odd.value_length = 510;
+  for (const LlamaShape& fits : {one, odd}) {
+    EXPECT_EQ(TestModel(fits).spec().layers.size(), 1u);
+  }
+}
+
+TEST(ModelSpec, AnArchitectureThatNobodyKnows) {
+  EXPECT_NE(
+      refusal(llama_source(kTiny).set("general.architecture", "martian"), ErrorCode::kUnsupported)
+          .find("is of architecture 'martian', which this version cannot run; it runs llama"),
+      std::string::npos);
+}
+
+}  // namespace
+}  // namespace hearth

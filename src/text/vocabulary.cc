@@ -1,0 +1,60 @@
+#include "text/vocabulary.h"
+
+#include "base/error.h"
+#include "formats/printable.h"
+#include "text/pre_tokenizer.h"
+
+namespace hearth {
+
+namespace {
+
+void settle_pre_tokenizer(const std::optional<std::string>& pre, Vocab* vocab) {
+  if (pre) vocab->pre = *pre;
+  if (vocab->pre.empty()) {
+    vocab->pre = "default";
+    vocab->warnings.push_back(fmt::format(
+        "{}: tokenizer.ggml.pre is missing: text is cut by the pre-tokenizer 'default', which may "
+        "not be the one the model was trained with; name the right one",
+        vocab->source));
+  }
+  const PreTokenizerRule* rule = find_pre_tokenizer(vocab->pre);
+  if (rule == nullptr && pre) {
+    fail_field(ErrorCode::kUsage, "pre",
+               "{} is no pre-tokenizer that this program knows; it knows {}", printable(vocab->pre),
+               pre_tokenizer_names());
+  }
+  if (rule == nullptr) {
+    fail_field(ErrorCode::kUnsupported, "pre",
+               "must name a pre-tokenizer: tokenizer.ggml.pre of {} names '{}', which this program "
+               "does not know; it knows {}",
+               vocab->source, printable(vocab->pre), pre_tokenizer_names());
+  }
+  if (!vocab->add_bos) vocab->add_bos = rule->add_bos;
+}
+
+const char* kind_name(VocabKind kind) {
+  switch (kind) {
+    case VocabKind::kBpe:
+      return "byte-level BPE";
+    case VocabKind::kSpm:
+      return "SentencePiece";
+    case VocabKind::kWordPiece:
+      break;
+  }
+  return "WordPiece";
+}
+
+}  // namespace
+
+Vocab read_vocabulary(const ModelSource& source, const std::optional<std::string>& pre) {
+  Vocab vocab = source.vocabulary();
+  if (pre && vocab.kind != VocabKind::kBpe) {
+    fail_field(ErrorCode::kUsage, "pre",
+               "{} is for byte-level BPE vocabularies, but that of {} is {}: leave it out", *pre,
+               vocab.source, kind_name(vocab.kind));
+  }
+  if (vocab.kind == VocabKind::kBpe) settle_pre_tokenizer(pre, &vocab);
+  return vocab;
+}
+
+}  // namespace hearth
