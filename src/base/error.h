@@ -42,9 +42,6 @@ class Error : public std::runtime_error {
   std::string field_;
 };
 
-// Returns a stable name for machine-readable output: "file", "usage".
-const char* error_code_name(ErrorCode code);
-
 template <typename... Args>
 [[noreturn]] void fail(ErrorCode code, fmt::format_string<Args...> format, Args&&... args) {
   throw Error(code, fmt::format(format, std::forward<Args>(args)...));

@@ -20,7 +20,7 @@ TEST(Error, OnlyUsageExitsWithTwo) {
   EXPECT_EQ(Error(ErrorCode::kUsage, "").exit_status(), 2);
   for (ErrorCode code :
        {ErrorCode::kFile, ErrorCode::kUnsupported, ErrorCode::kResource, ErrorCode::kRequest}) {
-    EXPECT_EQ(Error(code, "").exit_status(), 1) << error_code_name(code);
+    EXPECT_EQ(Error(code, "").exit_status(), 1) << static_cast<int>(code);
   }
 }
 

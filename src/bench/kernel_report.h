@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/cells.h"
 #include "bench/kernel_bench.h"
+#include "bench/table.h"
 #include "bench/team_limits.h"
 #include "text/json.h"
 

@@ -9,19 +9,6 @@
 #include "memory/arena.h"
 
 namespace hearth {
-namespace {
-
-void add_peak(Json& json, const std::optional<uint64_t>& peak) {
-  json.key("peak_bytes");
-  if (peak) {
-    json.number(*peak);
-  } else {
-    json.null();
-  }
-}
-
-}  // namespace
-
 LoadFigures load_figures(const LoadResult& result) {
   HEARTH_CHECK(!result.repetitions.empty(), "figures come from repetitions");
   LoadFigures f;
@@ -95,7 +82,7 @@ void load_json(Json& json, const LoadResult& result) {
   json.key("packed_gb_per_second").real(f.packed_per_second * 1e-9);
   json.key("copied_gb_per_second").real(f.copied_per_second * 1e-9);
   add_spread(json, "share_of_copy", f.share);
-  add_peak(json, f.peak_bytes);
+  json.key("peak_bytes").number(f.peak_bytes);
   json.key("planned_bytes").number(result.planned_bytes);
   json.key("huge_page_bytes").number(f.huge_bytes);
   json.key("copy_huge_page_bytes").number(f.copy_huge_bytes);
@@ -104,8 +91,7 @@ void load_json(Json& json, const LoadResult& result) {
     json.object().key("seconds").real(repetition.seconds);
     json.key("packing_seconds").real(repetition.packing_seconds);
     json.key("copying_seconds").real(repetition.copying_seconds);
-    add_peak(json, repetition.peak_bytes);
-    json.end_object();
+    json.key("peak_bytes").number(repetition.peak_bytes).end_object();
   }
   json.end_array().end_object();
 }

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <optional>
 
-#include "bench/cells.h"
 #include "bench/load_bench.h"
 #include "bench/spread.h"
+#include "bench/table.h"
 #include "text/json.h"
 
 namespace hearth {

@@ -21,12 +21,17 @@ std::string rate_or_dash(double value) { return value > 0 ? giga_text(value) : "
 void add_op(const OpRate& op, uint64_t runs, Table* table) {
   bool bounded = op.bound != Bound::kNone;
   double per_run = runs > 0 ? op.seconds / static_cast<double>(runs) : 0;
-  table->add({op.name, fmt::format("{}", op.calls), fmt::format("{:.3f}", 1e3 * per_run),
-              percent_text(op.share.work), percent_text(op.share.barrier),
-              percent_text(op.share.meet), percent_text(op.imbalance),
-              rate_or_dash(op.bytes_per_second), rate_or_dash(op.operations_per_second),
-              bounded ? percent_text(op.share_of_limit) : "-",
-              bounded ? bound_text(op.bound) : "-"});
+  table->add({{"op", op.name},
+              {"calls", fmt::format("{}", op.calls)},
+              {"ms a step", fmt::format("{:.3f}", 1e3 * per_run)},
+              {"work", percent_text(op.share.work)},
+              {"barrier", percent_text(op.share.barrier)},
+              {"groups", percent_text(op.share.meet)},
+              {"imbalance", percent_text(op.imbalance)},
+              {"GB/s", rate_or_dash(op.bytes_per_second)},
+              {"GOPS", rate_or_dash(op.operations_per_second)},
+              {"of limit", bounded ? percent_text(op.share_of_limit) : "-"},
+              {"bound by", bounded ? bound_text(op.bound) : "-"}});
 }
 
 void add_op(const OpRate& op, Json& json) {
@@ -37,13 +42,9 @@ void add_op(const OpRate& op, Json& json) {
   json.key("gb_per_second").real(op.bytes_per_second * 1e-9);
   json.key("gops").real(op.operations_per_second * 1e-9);
   json.key("limit_seconds").real(op.limit_seconds).key("share").real(op.share_of_limit);
-  json.key("bound");
-  if (op.bound == Bound::kNone) {
-    json.null();
-  } else {
-    json.text(bound_text(op.bound));
-  }
-  json.end_object();
+  std::optional<std::string> bound;
+  if (op.bound != Bound::kNone) bound = bound_text(op.bound);
+  json.key("bound").text_or_null(bound).end_object();
 }
 
 }  // namespace
@@ -53,16 +54,17 @@ std::string profile_markdown(const std::string& title, const ProfileSummary& sum
   ProfileRates rates = rates_of(summary, best);
   std::string out = fmt::format("\n{}: {} steps, {} tokens, {}\n\n", title, summary.runs,
                                 summary.tokens, duration_figure(summary.seconds));
-  Table ops({"op", "calls", "ms a step", "work", "barrier", "groups", "imbalance", "GB/s", "GOPS",
-             "of limit", "bound by"});
+  Table ops, threads;
   for (const OpRate& op : rates.ops) add_op(op, summary.runs, &ops);
   add_op(rates.all, summary.runs, &ops);
   out += ops.markdown() + "\n";
-  Table threads({"thread", "work", "barrier", "groups"});
   for (size_t t = 0; t < summary.by_threads.size(); ++t) {
     const ProfileTimes& times = summary.by_threads[t];
     auto part = [&](double seconds) { return percent_text(seconds / summary.seconds); };
-    threads.add({fmt::format("{}", t), part(times.work), part(times.barrier), part(times.meet)});
+    threads.add({{"thread", fmt::format("{}", t)},
+                 {"work", part(times.work)},
+                 {"barrier", part(times.barrier)},
+                 {"groups", part(times.meet)}});
   }
   return out + threads.markdown();
 }

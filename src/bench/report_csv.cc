@@ -1,7 +1,7 @@
-#include "bench/cells.h"
 #include "bench/kernel_report.h"
 #include "bench/load_report.h"
 #include "bench/report.h"
+#include "bench/table.h"
 
 namespace hearth {
 namespace {
@@ -100,7 +100,7 @@ Cells csv_result(const BenchReport& report, const BenchRun& run, const CaseResul
 }  // namespace
 
 std::string csv(const BenchReport& report) {
-  CellTable table;
+  Table table;
   for (const BenchRun& run : report.runs) {
     for (const LevelLimits& level : run.limits) {
       if (!report.model && !level.samples.empty()) table.add(csv_limits(report, run, level));
@@ -113,7 +113,7 @@ std::string csv(const BenchReport& report) {
     }
     if (run.loads) table.add(csv_loads(report, run));
   }
-  return table.take_csv();
+  return table.csv();
 }
 
 }  // namespace hearth

@@ -8,14 +8,6 @@
 namespace hearth {
 namespace {
 
-void real_or_null(Json& json, double value) {
-  if (value > 0) {
-    json.real(value);
-  } else {
-    json.null();
-  }
-}
-
 void add_model(Json& json, const BenchModel& model) {
   json.key("model").object().key("file").text(model.file);
   json.key("architecture").text(model.architecture).key("name").text(model.name);
@@ -36,8 +28,8 @@ void add_level(Json& json, const LevelLimits& level) {
   json.object().key("isa").text(isa_name(level.isa)).key("samples").number(level.samples.size());
   json.key("read_gb_per_second").real(level.best.read * 1e-9);
   for (size_t i = 0; i < kArithmeticUnits; ++i) {
-    json.key(kUnitKeys[i]);
-    real_or_null(json, level.best.ops[i] * 1e-9);
+    double ops = level.best.ops[i];
+    json.key(kUnitKeys[i]).real(ops > 0 ? std::optional(ops * 1e-9) : std::nullopt);
   }
   json.key("sampled").object();
   add_spread(json, "read_gb_per_second", spread_of(std::move(rates)));
@@ -83,12 +75,9 @@ void add_result(Json& json, const BenchRun& run, const CaseResult& result) {
   add_spread(json, "tokens_per_second", f.tokens_per_second);
   json.key("seconds").array();
   for (const Repetition& repetition : result.repetitions) json.real(repetition.seconds);
+  bool prefill = result.what.phase == Phase::kPrefill;
   json.end_array().key("first_token_seconds");
-  if (result.what.phase == Phase::kPrefill) {
-    json.real(f.seconds);
-  } else {
-    json.null();
-  }
+  json.real(prefill ? std::optional(f.seconds) : std::nullopt);
   if (f.reading) {
     add_reading(json, result, *f.reading);
   } else {

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include "bench/cells.h"
 #include "bench/figure_text.h"
 #include "bench/kernel_report.h"
 #include "bench/load_report.h"
 #include "bench/profile_report.h"
+#include "bench/table.h"
 #include "memory/arena.h"
 
 namespace hearth {
@@ -88,21 +88,22 @@ Cells arrival_cells(const BenchRun& run, const ArrivalResult& arrival) {
           {"prompt's first token", duration_figure(arrival.first_token_seconds.median)}};
 }
 
-// A table of its own where there are rows.
-void end_table(CellTable& table, std::string* out) {
-  std::string text = table.take_markdown();
+// A table of what add(run, table) adds of every run, where that is something.
+template <typename Add>
+void add_table(const BenchReport& report, std::string* out, const Add& add) {
+  Table table;
+  for (const BenchRun& run : report.runs) add(run, table);
+  std::string text = table.markdown();
   if (!text.empty()) *out += "\n" + text;
 }
 
 void result_table(const BenchReport& report, Phase phase, std::string* out) {
-  CellTable table;
-  for (const BenchRun& run : report.runs) {
+  add_table(report, out, [&](const BenchRun& run, Table& table) {
     for (const CaseResult& result : run.results) {
       if (result.what.phase != phase || result.repetitions.empty()) continue;
       table.add(phase == Phase::kPrefill ? prefill_cells(run, result) : decode_cells(run, result));
     }
-  }
-  end_table(table, out);
+  });
 }
 
 std::string model_line(const BenchReport& report) {
@@ -124,33 +125,23 @@ std::string machine_line(const BenchReport& report) {
                      report.repetitions, report.repetitions == 1 ? "" : "s");
 }
 
-void arrival_table(const BenchReport& report, std::string* out) {
-  CellTable table;
-  for (const BenchRun& run : report.runs) {
+void measured_tables(const BenchReport& report, std::string* out) {
+  result_table(report, Phase::kPrefill, out);
+  result_table(report, Phase::kDecode, out);
+  add_table(report, out, [](const BenchRun& run, Table& table) {
     for (const ArrivalResult& arrival : run.arrivals) {
       if (arrival.repetitions > 0) table.add(arrival_cells(run, arrival));
     }
-  }
-  end_table(table, out);
-}
-
-void kernel_table(const BenchReport& report, std::string* out) {
-  CellTable table;
-  for (const BenchRun& run : report.runs) {
+  });
+  add_table(report, out, [&](const BenchRun& run, Table& table) {
     for (const KernelResult& result : run.kernels) {
       if (result.seconds.empty()) continue;
       table.add(kernel_cells(run.threads, result, run.best(), report.contenders));
     }
-  }
-  end_table(table, out);
-}
-
-void load_table(const BenchReport& report, std::string* out) {
-  CellTable table;
-  for (const BenchRun& run : report.runs) {
+  });
+  add_table(report, out, [](const BenchRun& run, Table& table) {
     if (run.loads) table.add(load_cells(run.threads, *run.loads));
-  }
-  end_table(table, out);
+  });
 }
 
 void profiles(const BenchReport& report, std::string* out) {
@@ -169,23 +160,17 @@ void profiles(const BenchReport& report, std::string* out) {
 std::string markdown(const BenchReport& report) {
   std::string out = report.model ? model_line(report) : "";
   out += machine_line(report);
-  result_table(report, Phase::kPrefill, &out);
-  result_table(report, Phase::kDecode, &out);
-  arrival_table(report, &out);
-  kernel_table(report, &out);
-  load_table(report, &out);
+  measured_tables(report, &out);
   profiles(report, &out);
-  CellTable table;
-  for (const BenchRun& run : report.runs) {
+  add_table(report, &out, [](const BenchRun& run, Table& table) {
     for (const LevelLimits& level : run.limits) {
       if (!level.samples.empty()) table.add(limit_cells(run, level));
     }
+  });
+  if (report.model && report.measured != Measured::kKernels) {
+    add_table(report, &out,
+              [](const BenchRun& run, Table& table) { table.add(memory_cells(run)); });
   }
-  end_table(table, &out);
-  for (const BenchRun& run : report.runs) {
-    if (report.model && report.measured != Measured::kKernels) table.add(memory_cells(run));
-  }
-  end_table(table, &out);
   if (!report.notes.empty() || report.interrupted) out += "\n";
   for (const std::string& note : report.notes) out += "note: " + note + "\n";
   if (report.interrupted) out += "note: interrupted; what was not measured is missing\n";

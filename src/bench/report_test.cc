@@ -145,8 +145,8 @@ TEST(Report, CsvOfLimitsAlone) {
 }
 
 TEST(Table, EscapesWhatItsFormTakesForItsOwn) {
-  Table table({"a", "b"});
-  table.add({"x|y", "say \"hi\""});
+  Table table;
+  table.add({{"a", "x|y"}, {"b", "say \"hi\""}});
   EXPECT_EQ(table.markdown(), "|    a |        b |\n| ---: | -------: |\n| x\\|y | say \"hi\" |\n");
   EXPECT_EQ(table.csv(), "a,b\nx|y,\"say \"\"hi\"\"\"\n");
 }

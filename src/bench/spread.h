@@ -1,6 +1,7 @@
 // What repeated measurements come to.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 namespace hearth {
@@ -12,6 +13,12 @@ struct Spread {
 };
 
 // The median of an even number is the mean of the two in the middle. Zeros where there are none.
-Spread spread_of(std::vector<double> values);
+inline Spread spread_of(std::vector<double> values) {
+  if (values.empty()) return {};
+  std::sort(values.begin(), values.end());
+  size_t half = values.size() / 2;
+  double median = values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+  return {median, values.front(), values.back()};
+}
 
 }  // namespace hearth

@@ -39,35 +39,50 @@ std::string csv_line(const std::vector<std::string>& cells) {
 
 }  // namespace
 
-void Table::add(std::vector<std::string> cells) {
-  HEARTH_CHECK(cells.size() == head_.size(), "a row has a cell for every column");
-  rows_.push_back(std::move(cells));
+void append(Cells* cells, const Cells& more) {
+  cells->insert(cells->end(), more.begin(), more.end());
+}
+
+std::string csv_number(double value) { return fmt::format("{:.6g}", value); }
+std::string csv_number(uint64_t value) { return fmt::format("{}", value); }
+
+void Table::add(const Cells& row) {
+  std::vector<std::string> names, cells;
+  for (const auto& [name, cell] : row) {
+    names.push_back(name);
+    cells.push_back(cell);
+  }
+  if (lines_.empty()) lines_.push_back(std::move(names));
+  HEARTH_CHECK(cells.size() == lines_[0].size(), "a row has a cell for every column");
+  lines_.push_back(std::move(cells));
 }
 
 std::string Table::markdown() const {
-  std::vector<size_t> widths;
-  for (size_t c = 0; c < head_.size(); ++c) {
-    size_t width = markdown_cell(head_[c]).size();
-    for (const auto& row : rows_) width = std::max(width, markdown_cell(row[c]).size());
-    widths.push_back(width);
-  }
-  auto line = [&](const std::vector<std::string>& cells) {
-    std::string text = "|";
-    for (size_t c = 0; c < cells.size(); ++c) {
-      text += fmt::format(" {:>{}} |", markdown_cell(cells[c]), widths[c]);
+  if (lines_.empty()) return "";
+  std::vector<size_t> widths(lines_[0].size(), 0);
+  for (const auto& line : lines_) {
+    for (size_t c = 0; c < widths.size(); ++c) {
+      widths[c] = std::max(widths[c], markdown_cell(line[c]).size());
     }
-    return text + "\n";
-  };
-  std::string out = line(head_) + "|";
-  for (size_t width : widths) out += fmt::format(" {:->{}}: |", "", width - 1);
-  out += "\n";
-  for (const auto& row : rows_) out += line(row);
+  }
+  std::string out;
+  for (const auto& line : lines_) {
+    out += "|";
+    for (size_t c = 0; c < widths.size(); ++c) {
+      out += fmt::format(" {:>{}} |", markdown_cell(line[c]), widths[c]);
+    }
+    out += "\n";
+    if (&line != lines_.data()) continue;
+    out += "|";
+    for (size_t width : widths) out += fmt::format(" {:->{}}: |", "", width - 1);
+    out += "\n";
+  }
   return out;
 }
 
 std::string Table::csv() const {
-  std::string out = csv_line(head_);
-  for (const auto& row : rows_) out += csv_line(row);
+  std::string out;
+  for (const auto& line : lines_) out += csv_line(line);
   return out;
 }
 

@@ -1,27 +1,34 @@
-// A table in the making: Markdown with cells padded to columns, so that it reads well in a terminal
-// too, or CSV (RFC 4180).
+// A table in the making, of rows of equal columns: each cell stands beside the name of its column,
+// so that nobody keeps a second list of names. Its forms are Markdown, with cells padded to columns
+// so that it reads well in a terminal too, and CSV (RFC 4180).
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hearth {
 
+using Cells = std::vector<std::pair<std::string, std::string>>;  // {column, cell}
+
+void append(Cells* cells, const Cells& more);
+
+// As they stand in CSV: six digits, or all of a whole number's.
+std::string csv_number(double value);
+std::string csv_number(uint64_t value);
+
 class Table {
  public:
-  explicit Table(std::vector<std::string> head) : head_(std::move(head)) {}
-
-  // As many cells as the head has.
-  void add(std::vector<std::string> cells);
-  bool empty() const { return rows_.empty(); }
-
-  // All columns are aligned to the right. '|' in a cell is escaped.
+  // A row of the columns that the first one has.
+  void add(const Cells& row);
+  // Each empty where there is no row. All columns are aligned to the right. '|' in a cell is
+  // escaped.
   std::string markdown() const;
   std::string csv() const;
 
  private:
-  std::vector<std::string> head_;
-  std::vector<std::vector<std::string>> rows_;
+  std::vector<std::vector<std::string>> lines_;  // the names of the columns first
 };
 
 }  // namespace hearth

@@ -42,6 +42,11 @@ CLI::Validator any_number() {
   return CLI::Validator(check, "");
 }
 
+CLI::Option* add_text_file(CLI::App& verb, std::optional<std::string>* path) {
+  return add_text(verb, "-f,--file", path, "FILE",
+                  "Read the text from FILE (default: standard input)");
+}
+
 }  // namespace
 
 CLI::Option* add_count(CLI::App& verb, const std::string& names, uint32_t* value, uint32_t low,
@@ -87,6 +92,12 @@ CLI::Option* add_choice(CLI::App& verb, const std::string& names, std::string* v
       ->capture_default_str();
 }
 
+CLI::Option* add_text(CLI::App& verb, const std::string& names, std::optional<std::string>* value,
+                      const char* type, const std::string& help) {
+  auto set = [value](const std::string& text) { *value = text; };
+  return verb.add_option_function<std::string>(names, set, help)->type_name(type);
+}
+
 void add_model(CLI::App& verb, std::string* model) {
   verb.add_option("MODEL", *model, "A model file in GGUF form; of several parts, the first")
       ->required()
@@ -101,30 +112,19 @@ CLI::Option* add_model_or_demo(CLI::App& verb, std::string* model) {
 }
 
 void add_pre(CLI::App& verb, std::optional<std::string>* pre) {
-  auto set = [pre](const std::string& name) { *pre = name; };
-  verb.add_option_function<std::string>("--pre", set,
-                                        "Pre-tokenizer, where the file names none or a wrong one")
-      ->type_name("NAME");
+  add_text(verb, "--pre", pre, "NAME", "Pre-tokenizer, where the file names none or a wrong one");
 }
 
 void add_text_source(CLI::App& verb, TextSource* source) {
-  auto set_text = [source](const std::string& text) { source->text = text; };
-  auto set_path = [source](const std::string& path) { source->path = path; };
-  CLI::Option* text = verb.add_option_function<std::string>("-p,--prompt", set_text, "The text");
-  CLI::Option* file = verb.add_option_function<std::string>(
-      "-f,--file", set_path, "Read the text from FILE (default: standard input)");
-  text->type_name("TEXT");
-  file->type_name("FILE")->excludes(text);
+  CLI::Option* text = add_text(verb, "-p,--prompt", &source->text, "TEXT", "The text");
+  add_text_file(verb, &source->path)->excludes(text);
 }
 
 void add_text_sources(CLI::App& verb, TextSources* sources) {
-  auto set_path = [sources](const std::string& path) { sources->path = path; };
   CLI::Option* text = verb.add_option("-p,--prompt", sources->texts,
                                       "The text; several run together, as one batch");
-  CLI::Option* file = verb.add_option_function<std::string>(
-      "-f,--file", set_path, "Read the text from FILE (default: standard input)");
   text->allow_extra_args(false)->type_name("TEXT");
-  file->type_name("FILE")->excludes(text);
+  add_text_file(verb, &sources->path)->excludes(text);
 }
 
 std::string read_source(const TextSource& source, const std::string& what) {

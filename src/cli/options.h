@@ -27,6 +27,10 @@ CLI::Option* add_choice(CLI::App& verb, const std::string& names, std::string* v
 CLI::Option* add_real(CLI::App& verb, const std::string& names, float* value,
                       const std::string& help);
 
+// An option that takes a text of `type`, which may be empty.
+CLI::Option* add_text(CLI::App& verb, const std::string& names, std::optional<std::string>* value,
+                      const char* type, const std::string& help);
+
 void add_model(CLI::App& verb, std::string* model);
 // The same for verbs that take the demo model where none is named (cli/demo_model.h).
 CLI::Option* add_model_or_demo(CLI::App& verb, std::string* model);

@@ -70,17 +70,14 @@ void add_plan_options(CLI::App& verb, PlanArgs* args, CLI::Option* threads) {
           ->type_name("N[,N]"),
       add_counts(verb, "--nodes", &args->nodes, 0, kMaxNumber,
                  "Only the threads of these NUMA nodes; default: all"),
-      verb.add_option_function<std::string>(
-              "--cpus", [args](const std::string& text) { args->cpus = text; },
-              "Only these CPUs, as in 0-7,16; default: all that may be used")
-          ->type_name("LIST"),
+      add_text(verb, "--cpus", &args->cpus, "LIST",
+               "Only these CPUs, as in 0-7,16; default: all that may be used"),
       add_choice(verb, "--sync", &args->sync,
                  {group_sync_name(GroupSync::kAsync), group_sync_name(GroupSync::kLockstep)},
                  "How groups wait for each other: at sums alone, or after every operation")};
-  CLI::Option* plan = verb.add_option_function<std::string>(
-      "--plan", [args](const std::string& path) { args->file = path; },
-      "Work by the plan in FILE, which `hearth topo --write-plan FILE` makes");
-  plan->type_name("FILE");
+  CLI::Option* plan =
+      add_text(verb, "--plan", &args->file, "FILE",
+               "Work by the plan in FILE, which `hearth topo --write-plan FILE` makes");
   for (CLI::Option* part : parts) plan->excludes(part);
 }
 

@@ -16,14 +16,11 @@ const char* end_name(Finish finish) {
 }
 
 std::string end_text(const Completion& completion, uint32_t context) {
-  switch (*completion.finish) {
-    case Finish::kContext:
-      return fmt::format("the context of {} is full: raise --ctx for more", context);
-    case Finish::kLength:
-      return fmt::format("-n {} reached", completion.tokens);
-    default:
-      return end_name(*completion.finish);
+  if (completion.finish == Finish::kContext) {
+    return fmt::format("the context of {} is full: raise --ctx for more", context);
   }
+  if (completion.finish == Finish::kLength) return fmt::format("-n {} reached", completion.tokens);
+  return end_name(*completion.finish);
 }
 
 void summarise_one(const Completion& c, const RunOutputOptions& options) {
@@ -101,12 +98,9 @@ void RunOutput::print_end(const Completion& c) const {
   Json json;
   json.object().key("summary").object();
   json.key("prompt").number(c.prompt).key("choice").number(c.choice);
-  json.key("finish").text(end_name(*c.finish)).key("stop");
-  if (c.finish == Finish::kStopString) {
-    json.text(c.stop);
-  } else {
-    json.null();
-  }
+  json.key("finish").text(end_name(*c.finish));
+  json.key("stop").text_or_null(c.finish == Finish::kStopString ? std::optional(c.stop)
+                                                                : std::nullopt);
   json.key("text").text(c.text).key("prompt_tokens").number(c.prompt_tokens);
   json.key("cached_tokens").number(c.cached_tokens);
   json.key("tokens").number(c.tokens).key("context").number(options_.context);

@@ -30,11 +30,7 @@ std::string rate_text(double rate) {
 }
 
 void json_rate(Json& json, double rate) {
-  if (rate > 0) {
-    json.real(rate / kGiga);
-  } else {
-    json.null();
-  }
+  json.real(rate > 0 ? std::optional(rate / kGiga) : std::nullopt);
 }
 
 // What is asked of a document is checked: RapidJSON itself aborts where a type is wrong.

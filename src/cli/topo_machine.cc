@@ -51,12 +51,9 @@ std::string pus_text(const Machine& machine, const LlcGroup& llc) {
   }
 }
 
-// Cores with a PU that this process may use.
 size_t allowed_cores(const Machine& machine, const LlcGroup& llc) {
-  return std::count_if(llc.cores.begin(), llc.cores.end(), [&](uint32_t core) {
-    const std::vector<uint32_t>& pus = machine.cores[core].pus;
-    return std::any_of(pus.begin(), pus.end(), [&](uint32_t pu) { return machine.is_allowed(pu); });
-  });
+  return std::count_if(llc.cores.begin(), llc.cores.end(),
+                       [&](uint32_t core) { return machine.core_allowed(core); });
 }
 
 std::string kinds_text(const Machine& machine, const LlcGroup& llc) {
@@ -120,18 +117,7 @@ void json_node(Json& json, const Machine& machine, const NumaNode& node) {
 
 void json_limits(Json& json, const Machine& machine) {
   json_numbers(json, "allowed_pus", machine.allowed_pus);
-  json.key("cpu_quota");
-  if (machine.cpu_quota) {
-    json.real(*machine.cpu_quota);
-  } else {
-    json.null();
-  }
-  json.key("memory_limit");
-  if (machine.memory_limit) {
-    json.number(*machine.memory_limit);
-  } else {
-    json.null();
-  }
+  json.key("cpu_quota").real(machine.cpu_quota).key("memory_limit").number(machine.memory_limit);
   json.key("memory_available").number(machine.memory_available);
   json.key("transparent_huge_pages").text(thp_mode_name(machine.thp));
   json.key("default_threads").number(default_thread_count(machine));

@@ -157,22 +157,8 @@ void json_value(Json& json, const MetaValue& value) {
   }
 }
 
-void json_number(Json& json, const char* key, const std::optional<uint64_t>& value) {
-  json.key(key);
-  if (value) {
-    json.number(*value);
-  } else {
-    json.null();
-  }
-}
-
 void json_text(Json& json, const char* key, const std::string& value) {
-  json.key(key);
-  if (value.empty()) {
-    json.null();
-  } else {
-    json.text(value);
-  }
+  json.key(key).text_or_null(value.empty() ? std::nullopt : std::optional(value));
 }
 
 void json_summary(Json& json, const ModelSource& file, const ModelDescription& model) {
@@ -182,22 +168,17 @@ void json_summary(Json& json, const ModelSource& file, const ModelDescription& m
   json_text(json, "name", model.name);
   json_text(json, "architecture", model.architecture);
   json.key("runs").boolean(model.runs).key("parameters").number(model.parameters);
-  json_number(json, "context", model.context);
-  json_number(json, "layers", model.layers);
-  json_number(json, "width", model.width);
-  json_number(json, "ffn", model.ffn);
-  json_number(json, "heads", model.heads);
-  json_number(json, "kv_heads", model.kv_heads);
-  json_number(json, "head_dim", model.head_dim);
-  json_number(json, "vocabulary", model.vocabulary);
+  json.key("context").number(model.context).key("layers").number(model.layers);
+  json.key("width").number(model.width).key("ffn").number(model.ffn);
+  json.key("heads").number(model.heads).key("kv_heads").number(model.kv_heads);
+  json.key("head_dim").number(model.head_dim).key("vocabulary").number(model.vocabulary);
   json_text(json, "tokenizer", model.tokenizer);
   json_text(json, "pre", model.pre);
-  json_number(json, "template_bytes", model.template_bytes);
-  json.key("tensor_types").array();
+  json.key("template_bytes").number(model.template_bytes).key("tensor_types").array();
   for (const TypeTotal& total : model.types) {
     json.object().key("type").text(total.type).key("tensors").number(total.tensors);
     json.key("elements").number(total.elements);
-    json_number(json, "bytes", total.bytes > 0 ? std::optional(total.bytes) : std::nullopt);
+    json.key("bytes").number(total.bytes > 0 ? std::optional(total.bytes) : std::nullopt);
     json.end_object();
   }
   json.end_array();
@@ -210,7 +191,7 @@ void json_tensors(Json& json, const ModelSource& file) {
     json.key("type").text(tensor.type_text).key("dims").array();
     for (uint64_t dim : tensor.dims) json.number(dim);
     json.end_array();
-    json_number(json, "bytes", tensor.type_known ? std::optional(tensor.n_bytes()) : std::nullopt);
+    json.key("bytes").number(tensor.type_known ? std::optional(tensor.n_bytes()) : std::nullopt);
     json.key("part").number(tensor.part).key("offset").number(tensor.offset).end_object();
   }
   json.end_array();

@@ -176,10 +176,8 @@ void add_token_options(CLI::App& verb, LogitsArgs* args) {
       ->allow_extra_args(false)
       ->transform(CLI::Validator(is_id, ""))
       ->type_name("IDS");
-  auto set_prompt = [args](const std::string& text) { args->prompt = text; };
-  verb.add_option_function<std::string>("-p,--prompt", set_prompt, "Text instead of token ids")
-      ->excludes(tokens)
-      ->type_name("TEXT");
+  add_text(verb, "-p,--prompt", &args->prompt, "TEXT", "Text instead of token ids")
+      ->excludes(tokens);
   verb.add_flag("--no-bos", args->no_bos, "Put no beginning-of-text token before the text");
   verb.add_flag("--special", args->special, "Take control tokens in the text for what they are");
   add_pre(verb, &args->pre);
@@ -192,10 +190,8 @@ void add_logits(CLI::App& program, Action& action) {
   auto args = std::make_shared<LogitsArgs>();
   add_model(verb, &args->model);
   add_token_options(verb, args.get());
-  auto set_out = [args](const std::string& path) { args->out = path; };
-  CLI::Option* out = verb.add_option_function<std::string>(
-      "-o,--output", set_out, "Save all of them as float32 [tokens, vocabulary]");
-  out->type_name("FILE.npy");
+  CLI::Option* out = add_text(verb, "-o,--output", &args->out, "FILE.npy",
+                              "Save all of them as float32 [tokens, vocabulary]");
   add_count(verb, "--top", &args->top, 1, 1u << 24, "Without -o: the likeliest tokens to print")
       ->excludes(out)
       ->capture_default_str();

@@ -102,24 +102,17 @@ int topo(const TopoArgs& args) {
   return 0;
 }
 
-void add_measuring(CLI::App& verb, const std::shared_ptr<TopoArgs>& args) {
+void add_measuring(CLI::App& verb, TopoArgs* args) {
   CLI::Option* measure = verb.add_flag("--bandwidth", args->bandwidth,
                                        "Measure how fast each node reads the memory of each");
-  verb.add_option_function<std::string>(
-          "-o,--output", [args](const std::string& path) { args->out = path; },
-          "Write the measured table to FILE")
-      ->type_name("FILE")
+  add_text(verb, "-o,--output", &args->out, "FILE", "Write the measured table to FILE")
       ->needs(measure);
-  verb.add_option_function<std::string>(
-          "--bandwidth-table", [args](const std::string& path) { args->table = path; },
-          "Take the table from FILE instead of measuring")
-      ->type_name("FILE")
+  add_text(verb, "--bandwidth-table", &args->table, "FILE",
+           "Take the table from FILE instead of measuring")
       ->excludes(measure);
   CLI::Option* predict =
-      verb.add_option_function<std::string>(
-              "--predict", [args](const std::string& path) { args->model = path; },
-              "Predict the rates of a model in GGUF form, under this plan and others")
-          ->type_name("MODEL");
+      add_text(verb, "--predict", &args->model, "MODEL",
+               "Predict the rates of a model in GGUF form, under this plan and others");
   add_count(verb, "--depth", &args->predict.depth, 0, kMaxContext,
             "Positions before the token that --predict decodes")
       ->capture_default_str()
@@ -136,16 +129,11 @@ void add_topo(CLI::App& program, Action& action) {
   CLI::App& verb = *program.add_subcommand(
       "topo", "Show the machine: nodes, caches, cores, limits, and who would work where");
   auto args = std::make_shared<TopoArgs>();
-  auto set = [args](const std::string& text) { args->machine = text; };
-  verb.add_option_function<std::string>(
-          "--machine", set, "Another machine: hwloc's XML file, or 'synthetic DESCRIPTION'")
-      ->type_name("MACHINE");
+  add_text(verb, "--machine", &args->machine, "MACHINE",
+           "Another machine: hwloc's XML file, or 'synthetic DESCRIPTION'");
   add_plan_options(verb, &args->plan, add_threads(verb, &args->plan));
-  verb.add_option_function<std::string>(
-          "--write-plan", [args](const std::string& path) { args->plan_out = path; },
-          "Write the plan to FILE, for --plan")
-      ->type_name("FILE");
-  add_measuring(verb, args);
+  add_text(verb, "--write-plan", &args->plan_out, "FILE", "Write the plan to FILE, for --plan");
+  add_measuring(verb, args.get());
   verb.add_flag("--json", args->json, "Print one JSON object");
   add_examples(verb,
                "  hearth topo\n"

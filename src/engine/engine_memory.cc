@@ -2,24 +2,14 @@
 
 #include <map>
 
+#include "base/enum_name.h"
 #include "threads/flag.h"
 
 namespace hearth {
 
 const char* memory_kind_name(MemoryKind kind) {
-  switch (kind) {
-    case MemoryKind::kWeights:
-      return "weights";
-    case MemoryKind::kKv:
-      return "keys and values";
-    case MemoryKind::kActivations:
-      return "activations";
-    case MemoryKind::kScratch:
-      return "scratch";
-    case MemoryKind::kLogits:
-      return "logits";
-  }
-  return "unknown";
+  return enum_name<MemoryKind::kLogits>(
+      {"weights", "keys and values", "activations", "scratch", "logits"}, kind);
 }
 
 EngineMemory::EngineMemory(const Machine& machine, const EngineLayout& layout, const Model& model)

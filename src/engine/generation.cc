@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/enum_name.h"
 #include "engine/logits.h"
 
 namespace hearth {
@@ -16,23 +17,9 @@ SamplingParams params_of(const Request& request, uint32_t choice) {
 }  // namespace
 
 const char* finish_name(Finish finish) {
-  switch (finish) {
-    case Finish::kEndOfText:
-      return "end of text";
-    case Finish::kLength:
-      return "length";
-    case Finish::kContext:
-      return "context";
-    case Finish::kStopString:
-      return "stop string";
-    case Finish::kComplete:
-      return "complete";
-    case Finish::kCancelled:
-      return "cancelled";
-    case Finish::kFailed:
-      break;
-  }
-  return "failed";
+  return enum_name<Finish::kFailed>(
+      {"end of text", "length", "context", "stop string", "complete", "cancelled", "failed"},
+      finish);
 }
 
 Generation::Generation(std::shared_ptr<Job> job, uint32_t choice, uint64_t order)

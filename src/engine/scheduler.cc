@@ -366,17 +366,11 @@ void Scheduler::deliver() {
 // Returns true where the pick's generation has ended.
 bool Scheduler::deliver_to(const Pick& pick, uint32_t* logit_row, uint32_t* hidden_row) {
   Generation& generation = *pick.generation;
-  switch (pick.want) {
-    case Want::kNothing:
-      return false;
-    case Want::kLast: {
-      uint32_t row = (*logit_row)++;
-      take_in_siblings(generation, row);
-      return deliver_token(generation, row);
-    }
-    case Want::kAll:
-    case Want::kHidden:
-      break;
+  if (pick.want == Want::kNothing) return false;
+  if (pick.want == Want::kLast) {
+    uint32_t row = (*logit_row)++;
+    take_in_siblings(generation, row);
+    return deliver_token(generation, row);
   }
   bool over = false;
   uint32_t first = generation.sequence->length() - pick.tokens;

@@ -68,6 +68,14 @@ class GgufCursor {
          fmt::format(format, std::forward<Args>(args)...));
   }
 
+  // The same of what only a corrupt file can have, said of `owner`.
+  template <typename... Args>
+  [[noreturn]] void fail_corrupt(const GgufOwner& owner, fmt::format_string<Args...> format,
+                                 Args&&... args) const {
+    fail_at("{}: {}; the file is corrupt, download or convert it again", owner.text(),
+            fmt::format(format, std::forward<Args>(args)...));
+  }
+
  private:
   const MappedFile& file_;
   std::span<const std::byte> bytes_;

@@ -42,10 +42,8 @@ uint64_t read_count(GgufCursor& cursor, std::string_view what, uint64_t min_byte
 std::string_view read_name(GgufCursor& cursor, const GgufOwner& owner) {
   std::string_view name = cursor.read_string(owner, "its name");
   if (name.empty() || name.size() > kMaxKeyBytes) {
-    cursor.fail_at(
-        "{}: its name is {} bytes long where 1 to {} are allowed; the file is corrupt, "
-        "download or convert it again",
-        owner.text(), name.size(), kMaxKeyBytes);
+    cursor.fail_corrupt(owner, "its name is {} bytes long where 1 to {} are allowed", name.size(),
+                        kMaxKeyBytes);
   }
   return name;
 }
@@ -65,10 +63,8 @@ void check_bools(const GgufCursor& cursor, const GgufOwner& owner,
                  std::span<const std::byte> bytes) {
   for (std::byte b : bytes) {
     if (b > std::byte{1}) {
-      cursor.fail_at(
-          "{}: a bool is the byte {} where 0 or 1 is wanted; the file is corrupt, "
-          "download or convert it again",
-          owner.text(), std::to_integer<int>(b));
+      cursor.fail_corrupt(owner, "a bool is the byte {} where 0 or 1 is wanted",
+                          std::to_integer<int>(b));
     }
   }
 }
@@ -115,19 +111,14 @@ MetaEntry read_entry(GgufCursor& cursor, uint64_t index) {
 std::vector<uint64_t> read_dims(GgufCursor& cursor, const GgufOwner& owner) {
   uint32_t n_dims = cursor.read<uint32_t>(owner, "the number of dimensions");
   if (n_dims < 1 || n_dims > kGgufMaxDims) {
-    cursor.fail_at(
-        "{}: the number of dimensions is {} where 1 to {} are allowed; the file is "
-        "corrupt, download or convert it again",
-        owner.text(), n_dims, kGgufMaxDims);
+    cursor.fail_corrupt(owner, "the number of dimensions is {} where 1 to {} are allowed", n_dims,
+                        kGgufMaxDims);
   }
   std::vector<uint64_t> dims(n_dims);
   for (uint64_t& dim : dims) {
     dim = cursor.read<uint64_t>(owner, "one of its dimensions");
     if (dim == 0) {
-      cursor.fail_at(
-          "{}: one of its dimensions is 0; the file is corrupt, download or convert it "
-          "again",
-          owner.text());
+      cursor.fail_corrupt(owner, "one of its dimensions is 0");
     }
   }
   return dims;
@@ -165,10 +156,8 @@ SourceTensor read_tensor(GgufCursor& cursor, uint64_t index, uint32_t part, Unkn
     tensor.dtype = *dtype;
     uint64_t block = dtype_info(*dtype).block_elements;
     if (tensor.dims[0] % block != 0) {
-      cursor.fail_at(
-          "{}: its rows have {} elements, not whole blocks of {} as {} wants; the file is corrupt, "
-          "download or convert it again",
-          owner.text(), tensor.dims[0], block, dtype_info(*dtype).name);
+      cursor.fail_corrupt(owner, "its rows have {} elements, not whole blocks of {} as {} wants",
+                          tensor.dims[0], block, dtype_info(*dtype).name);
     }
   } else if (unknown == UnknownTypes::kRefuse) {
     cursor.fail_at(
@@ -195,10 +184,8 @@ void place_tensor(const GgufCursor& cursor, std::span<const std::byte> file, uin
                   uint64_t alignment, SourceTensor& tensor) {
   GgufOwner owner{"tensor", tensor.name};
   if (tensor.offset % alignment != 0) {
-    cursor.fail_at(
-        "{}: its offset {} is not a multiple of the alignment {}; the file is corrupt, "
-        "download or convert it again",
-        owner.text(), tensor.offset, alignment);
+    cursor.fail_corrupt(owner, "its offset {} is not a multiple of the alignment {}", tensor.offset,
+                        alignment);
   }
   uint64_t room = file.size() > data_start ? file.size() - data_start : 0;
   // No tensor is without bytes, so even one of an unknown type cannot begin at the end.
@@ -230,10 +217,8 @@ void check_overlaps(const GgufCursor& cursor, const std::vector<SourceTensor>& t
     const SourceTensor& after = tensors[order[i]];
     uint64_t n_bytes = std::max<uint64_t>(before.n_bytes(), 1);
     if (after.offset - before.offset >= n_bytes) continue;
-    cursor.fail_at(
-        "tensor '{}': its data overlaps that of tensor '{}'; the file is corrupt, "
-        "download or convert it again",
-        printable(after.name), printable(before.name));
+    cursor.fail_corrupt({"tensor", after.name}, "its data overlaps that of tensor '{}'",
+                        printable(before.name));
   }
 }
 

@@ -76,22 +76,15 @@ void read_types(const ModelSource& file, Vocab& vocab) {
 }
 
 void read_ids(const ModelSource& file, Vocab& vocab) {
-  vocab.bos = read_id(file, "tokenizer.ggml.bos_token_id");
-  vocab.eos = read_id(file, "tokenizer.ggml.eos_token_id");
-  vocab.eot = read_id(file, "tokenizer.ggml.eot_token_id");
-  vocab.eom = read_id(file, "tokenizer.ggml.eom_token_id");
-  vocab.unk = read_id(file, "tokenizer.ggml.unknown_token_id");
-  vocab.sep = read_id(file, "tokenizer.ggml.seperator_token_id");  // the format's own spelling
-  vocab.pad = read_id(file, "tokenizer.ggml.padding_token_id");
-  vocab.mask = read_id(file, "tokenizer.ggml.mask_token_id");
-  // Fine-tuned files often name a padding token that was never added; nothing here pads.
-  for (int32_t* id : {&vocab.pad, &vocab.mask}) {
-    if (*id == Vocab::kNone || static_cast<size_t>(*id) < vocab.tokens.size()) continue;
-    vocab.warnings.push_back(fmt::format(
-        "{}: {} is {}, beyond the {} tokens of the vocabulary, and is not used", file.name(),
-        id == &vocab.pad ? "tokenizer.ggml.padding_token_id" : "tokenizer.ggml.mask_token_id", *id,
-        vocab.tokens.size()));
-    *id = Vocab::kNone;
+  for (const auto& [key, id] : kVocabIdKeys) {
+    vocab.*id = read_id(file, key);
+    // Fine-tuned files often name a padding token that was never added; nothing here pads.
+    bool unused = id == &Vocab::pad || id == &Vocab::mask;
+    if (!unused || vocab.*id == if_in_range(vocab, vocab.*id)) continue;
+    vocab.warnings.push_back(
+        fmt::format("{}: {} is {}, beyond the {} tokens of the vocabulary, and is not used",
+                    file.name(), key, vocab.*id, vocab.tokens.size()));
+    vocab.*id = Vocab::kNone;
   }
 }
 
@@ -182,17 +175,9 @@ Vocab gguf_vocabulary(const ModelSource& file) {
   vocab.tokens = *std::move(tokens);
   read_types(file, vocab);
   read_ids(file, vocab);
-  switch (vocab.kind) {
-    case VocabKind::kBpe:
-      read_bpe(file, vocab);
-      break;
-    case VocabKind::kSpm:
-      read_spm(file, vocab);
-      break;
-    case VocabKind::kWordPiece:
-      read_wordpiece(file, vocab);
-      break;
-  }
+  if (vocab.kind == VocabKind::kBpe) read_bpe(file, vocab);
+  if (vocab.kind == VocabKind::kSpm) read_spm(file, vocab);
+  if (vocab.kind == VocabKind::kWordPiece) read_wordpiece(file, vocab);
   if (auto add_bos = metadata.get<bool>("tokenizer.ggml.add_bos_token")) vocab.add_bos = add_bos;
   if (vocab.kind == VocabKind::kWordPiece) {
     // The key that tells of EOS means generation's; [SEP] has its own.

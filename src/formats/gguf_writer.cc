@@ -8,16 +8,9 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/round_up.h"
 
 namespace hearth {
-
-namespace {
-
-uint64_t padded(uint64_t size, uint64_t alignment) {
-  return (size + alignment - 1) / alignment * alignment;
-}
-
-}  // namespace
 
 void GgufWriter::append_string(std::vector<std::byte>& out, std::string_view text) {
   append(out, static_cast<uint64_t>(text.size()));
@@ -85,12 +78,12 @@ std::vector<std::byte> GgufWriter::finish() const {
     for (uint64_t dim : tensor.dims) append(out, dim);
     append(out, dtype_info(tensor.dtype).gguf_type);
     append(out, offset);
-    offset += padded(tensor.bytes.size(), alignment());
+    offset += round_up(tensor.bytes.size(), alignment());
   }
-  out.resize(padded(out.size(), alignment()));
+  out.resize(round_up(out.size(), alignment()));
   for (const Tensor& tensor : tensors_) {
     out.insert(out.end(), tensor.bytes.begin(), tensor.bytes.end());
-    out.resize(padded(out.size(), alignment()));
+    out.resize(round_up(out.size(), alignment()));
   }
   return out;
 }

@@ -212,31 +212,22 @@ void Metadata::fail_missing(std::string_view key) const {
        printable(key));
 }
 
-template std::optional<bool> Metadata::get(std::string_view) const;
-template std::optional<int8_t> Metadata::get(std::string_view) const;
-template std::optional<uint8_t> Metadata::get(std::string_view) const;
-template std::optional<int16_t> Metadata::get(std::string_view) const;
-template std::optional<uint16_t> Metadata::get(std::string_view) const;
-template std::optional<int32_t> Metadata::get(std::string_view) const;
-template std::optional<uint32_t> Metadata::get(std::string_view) const;
-template std::optional<int64_t> Metadata::get(std::string_view) const;
-template std::optional<uint64_t> Metadata::get(std::string_view) const;
-template std::optional<float> Metadata::get(std::string_view) const;
-template std::optional<double> Metadata::get(std::string_view) const;
-template std::optional<std::string> Metadata::get(std::string_view) const;
-template std::optional<std::string_view> Metadata::get(std::string_view) const;
-template std::optional<std::vector<bool>> Metadata::get(std::string_view) const;
-template std::optional<std::vector<int8_t>> Metadata::get(std::string_view) const;
-template std::optional<std::vector<uint8_t>> Metadata::get(std::string_view) const;
-template std::optional<std::vector<int16_t>> Metadata::get(std::string_view) const;
-template std::optional<std::vector<uint16_t>> Metadata::get(std::string_view) const;
-template std::optional<std::vector<int32_t>> Metadata::get(std::string_view) const;
-template std::optional<std::vector<uint32_t>> Metadata::get(std::string_view) const;
-template std::optional<std::vector<int64_t>> Metadata::get(std::string_view) const;
-template std::optional<std::vector<uint64_t>> Metadata::get(std::string_view) const;
-template std::optional<std::vector<float>> Metadata::get(std::string_view) const;
-template std::optional<std::vector<double>> Metadata::get(std::string_view) const;
-template std::optional<std::vector<std::string>> Metadata::get(std::string_view) const;
-template std::optional<std::vector<std::string_view>> Metadata::get(std::string_view) const;
+#define HEARTH_METADATA_GET(T)                                         \
+  template std::optional<T> Metadata::get(std::string_view key) const; \
+  template std::optional<std::vector<T>> Metadata::get(std::string_view key) const;
+HEARTH_METADATA_GET(bool)
+HEARTH_METADATA_GET(int8_t)
+HEARTH_METADATA_GET(uint8_t)
+HEARTH_METADATA_GET(int16_t)
+HEARTH_METADATA_GET(uint16_t)
+HEARTH_METADATA_GET(int32_t)
+HEARTH_METADATA_GET(uint32_t)
+HEARTH_METADATA_GET(int64_t)
+HEARTH_METADATA_GET(uint64_t)
+HEARTH_METADATA_GET(float)
+HEARTH_METADATA_GET(double)
+HEARTH_METADATA_GET(std::string)
+HEARTH_METADATA_GET(std::string_view)
+#undef HEARTH_METADATA_GET
 
 }  // namespace hearth

@@ -44,16 +44,10 @@ constexpr MetaType meta_type_of() {
   if (std::is_same_v<T, bool>) return MetaType::kBool;
   if (std::is_floating_point_v<T>) return sizeof(T) == 4 ? MetaType::kFloat32 : MetaType::kFloat64;
   constexpr bool is_signed = std::is_signed_v<T>;
-  switch (sizeof(T)) {
-    case 1:
-      return is_signed ? MetaType::kInt8 : MetaType::kUint8;
-    case 2:
-      return is_signed ? MetaType::kInt16 : MetaType::kUint16;
-    case 4:
-      return is_signed ? MetaType::kInt32 : MetaType::kUint32;
-    default:
-      return is_signed ? MetaType::kInt64 : MetaType::kUint64;
-  }
+  if (sizeof(T) == 1) return is_signed ? MetaType::kInt8 : MetaType::kUint8;
+  if (sizeof(T) == 2) return is_signed ? MetaType::kInt16 : MetaType::kUint16;
+  if (sizeof(T) == 4) return is_signed ? MetaType::kInt32 : MetaType::kUint32;
+  return is_signed ? MetaType::kInt64 : MetaType::kUint64;
 }
 
 // A number from unaligned bytes.
@@ -67,33 +61,17 @@ T load_number(const std::byte* from) {
 // Calls use(number) with the value at `from` in its own type; not for strings and arrays.
 template <typename Use>
 auto with_number(MetaType type, const std::byte* from, Use use) {
-  switch (type) {
-    case MetaType::kUint8:
-      return use(load_number<uint8_t>(from));
-    case MetaType::kInt8:
-      return use(load_number<int8_t>(from));
-    case MetaType::kUint16:
-      return use(load_number<uint16_t>(from));
-    case MetaType::kInt16:
-      return use(load_number<int16_t>(from));
-    case MetaType::kUint32:
-      return use(load_number<uint32_t>(from));
-    case MetaType::kInt32:
-      return use(load_number<int32_t>(from));
-    case MetaType::kUint64:
-      return use(load_number<uint64_t>(from));
-    case MetaType::kInt64:
-      return use(load_number<int64_t>(from));
-    case MetaType::kFloat32:
-      return use(load_number<float>(from));
-    case MetaType::kFloat64:
-      return use(load_number<double>(from));
-    case MetaType::kBool:
-      return use(load_number<uint8_t>(from) != 0);
-    case MetaType::kString:
-    case MetaType::kArray:
-      break;
-  }
+  if (type == MetaType::kUint8) return use(load_number<uint8_t>(from));
+  if (type == MetaType::kInt8) return use(load_number<int8_t>(from));
+  if (type == MetaType::kUint16) return use(load_number<uint16_t>(from));
+  if (type == MetaType::kInt16) return use(load_number<int16_t>(from));
+  if (type == MetaType::kUint32) return use(load_number<uint32_t>(from));
+  if (type == MetaType::kInt32) return use(load_number<int32_t>(from));
+  if (type == MetaType::kUint64) return use(load_number<uint64_t>(from));
+  if (type == MetaType::kInt64) return use(load_number<int64_t>(from));
+  if (type == MetaType::kFloat32) return use(load_number<float>(from));
+  if (type == MetaType::kFloat64) return use(load_number<double>(from));
+  if (type == MetaType::kBool) return use(load_number<uint8_t>(from) != 0);
   HEARTH_CHECK(false, "not the type of a number");
 }
 

@@ -4,24 +4,17 @@
 #include <utf8proc.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace hearth {
 
 namespace {
 
 bool is_visible(utf8proc_int32_t codepoint) {
-  switch (utf8proc_category(codepoint)) {
-    case UTF8PROC_CATEGORY_CN:
-    case UTF8PROC_CATEGORY_CC:
-    case UTF8PROC_CATEGORY_CF:
-    case UTF8PROC_CATEGORY_CS:
-    case UTF8PROC_CATEGORY_CO:
-    case UTF8PROC_CATEGORY_ZL:
-    case UTF8PROC_CATEGORY_ZP:
-      return false;
-    default:
-      return true;
-  }
+  constexpr utf8proc_category_t kHidden[] = {
+      UTF8PROC_CATEGORY_CN, UTF8PROC_CATEGORY_CC, UTF8PROC_CATEGORY_CF, UTF8PROC_CATEGORY_CS,
+      UTF8PROC_CATEGORY_CO, UTF8PROC_CATEGORY_ZL, UTF8PROC_CATEGORY_ZP};
+  return std::ranges::find(kHidden, utf8proc_category(codepoint)) == std::end(kHidden);
 }
 
 }  // namespace

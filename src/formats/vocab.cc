@@ -126,17 +126,7 @@ void check_vocab(const Vocab& vocab) {
       fail(ErrorCode::kFile, "{}: tokenizer.ggml.scores[{}] is not a number", vocab.source, i);
     }
   }
-  const std::pair<std::string_view, int32_t> ids[] = {
-      {"tokenizer.ggml.bos_token_id", vocab.bos},
-      {"tokenizer.ggml.eos_token_id", vocab.eos},
-      {"tokenizer.ggml.eot_token_id", vocab.eot},
-      {"tokenizer.ggml.eom_token_id", vocab.eom},
-      {"tokenizer.ggml.unknown_token_id", vocab.unk},
-      {"tokenizer.ggml.seperator_token_id", vocab.sep},
-      {"tokenizer.ggml.padding_token_id", vocab.pad},
-      {"tokenizer.ggml.mask_token_id", vocab.mask},
-  };
-  for (const auto& [field, id] : ids) check_id(vocab, field, id);
+  for (const auto& [key, id] : kVocabIdKeys) check_id(vocab, key, vocab.*id);
 }
 
 }  // namespace hearth

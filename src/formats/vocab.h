@@ -63,6 +63,22 @@ struct Vocab {
   std::vector<std::string> warnings;
 };
 
+// The ids by the keys that files give them in.
+struct VocabIdKey {
+  std::string_view key;
+  int32_t Vocab::*id;
+};
+inline constexpr VocabIdKey kVocabIdKeys[] = {
+    {"tokenizer.ggml.bos_token_id", &Vocab::bos},
+    {"tokenizer.ggml.eos_token_id", &Vocab::eos},
+    {"tokenizer.ggml.eot_token_id", &Vocab::eot},
+    {"tokenizer.ggml.eom_token_id", &Vocab::eom},
+    {"tokenizer.ggml.unknown_token_id", &Vocab::unk},
+    {"tokenizer.ggml.seperator_token_id", &Vocab::sep},  // the format's own spelling
+    {"tokenizer.ggml.padding_token_id", &Vocab::pad},
+    {"tokenizer.ggml.mask_token_id", &Vocab::mask},
+};
+
 // Tokens known by their names, whatever the file's ids say: those that end a turn or a generation
 // are added to vocab.eog, with eos, eot and eom, and are control tokens even where the file gives
 // them another type (converters get that wrong; a chat would show them, and never end).

@@ -43,17 +43,10 @@ class ExecutionContext {
   StepSizes sizes() const;
   const KvView& kv() const { return kv_; }
   uint32_t rows(ValueId id) const {
-    switch (graph_->values[id].rows) {
-      case RowSet::kTokens:
-        return step_.rows();
-      case RowSet::kOutputs:
-        return static_cast<uint32_t>(step_.outputs.size());
-      case RowSet::kOne:
-        return 1;
-      case RowSet::kPages:
-        return first_pages_.back();
-    }
-    return 0;
+    const RowSet rows = graph_->values[id].rows;
+    if (rows == RowSet::kTokens) return step_.rows();
+    if (rows == RowSet::kOutputs) return static_cast<uint32_t>(step_.outputs.size());
+    return rows == RowSet::kOne ? 1 : first_pages_.back();
   }
   // Where an item of the step has its pages among those of RowSet::kPages: items' pages follow each
   // other.

@@ -89,26 +89,11 @@ struct Graph {
   uint32_t flag_count = 0;
 
   uint32_t rows_capacity(RowSet rows) const {
-    switch (rows) {
-      case RowSet::kTokens:
-        return plan.max_rows;
-      case RowSet::kOutputs:
-        return max_outputs;
-      case RowSet::kOne:
-        return 1;
-      case RowSet::kPages:
-        return plan.max_rows / kPagePositions + std::min(max_items, plan.max_rows);
-    }
-    return 0;
+    if (rows == RowSet::kTokens) return plan.max_rows;
+    if (rows == RowSet::kOutputs) return max_outputs;
+    if (rows == RowSet::kOne) return 1;
+    return plan.max_rows / kPagePositions + std::min(max_items, plan.max_rows);
   }
 };
-
-// How often threads wait for each other in a layer; -1: outside the layers.
-struct SyncCounts {
-  uint32_t barriers = 0;     // of a group, or in lockstep of all
-  uint32_t cross_group = 0;  // points where groups meet; in lockstep every barrier is one
-  bool operator==(const SyncCounts&) const = default;
-};
-SyncCounts sync_counts(const Graph& graph, int layer);
 
 }  // namespace hearth

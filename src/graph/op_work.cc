@@ -2,9 +2,6 @@
 
 #include <algorithm>
 
-#include "base/check.h"
-#include "graph/graph.h"
-
 namespace hearth {
 
 OpLoad::Reads& OpLoad::of_shard(uint32_t shard) {
@@ -22,24 +19,8 @@ OpWork OpLoad::total() const {
   return work;
 }
 
-OpWork graph_work(const StepSizes& step) {
-  OpWork sum;
-  for (const GraphNode& node : step.graph.nodes) {
-    for (const auto& op : node.instances) sum += op->load(step).total();
-  }
-  return sum;
-}
-
 double act_element_bytes(ActFormat format) {
-  switch (format) {
-    case ActFormat::kQ8:
-      return 1.375;
-    case ActFormat::kBF16:
-      return 2;
-    case ActFormat::kF32:
-      return 4;
-  }
-  HEARTH_CHECK(false, "not an ActFormat");
+  return format == ActFormat::kQ8 ? 1.375 : format == ActFormat::kBF16 ? 2 : 4;
 }
 
 double act_element_bytes_of(uint8_t formats) {

@@ -81,9 +81,6 @@ struct OpLoad {
   OpWork total() const;
 };
 
-// All groups' work in a step.
-OpWork graph_work(const StepSizes& step);
-
 // Bytes of an element of activations in a format, with scales and sums; of several formats, a bit
 // each (graph/bundle.h), together.
 double act_element_bytes(ActFormat format);

@@ -10,6 +10,7 @@
 #include "graph/builder.h"
 #include "graph/executor.h"
 #include "graph/test_memory.h"
+#include "graph/test_sync_counts.h"
 
 namespace hearth {
 namespace {

@@ -1,10 +1,11 @@
-# The families of element-wise kernels, appended to the lists of CMakeLists.txt.
+# The element-wise kernels, appended to the lists of CMakeLists.txt: a reference for each family,
+# and one source a level with all of them.
 foreach(kernel norm/norm rope/rope activation/activation maximum/maximum)
   list(APPEND sources ${kernel}_reference.cc)
-  list(APPEND avx2_sources ${kernel}_avx2.cc)
-  list(APPEND avx512_sources ${kernel}_avx512.cc)
-  list(APPEND neon_sources ${kernel}_neon.cc)
   list(APPEND tests ${kernel}_test.cc)
 endforeach()
 list(APPEND sources rope/rope.cc)
+list(APPEND avx2_sources elementwise_avx2.cc)
+list(APPEND avx512_sources elementwise_avx512.cc)
+list(APPEND neon_sources elementwise_neon.cc)
 list(APPEND tests simd/exp_test.cc)

@@ -61,23 +61,14 @@ constexpr Kernels kNeon = HEARTH_LEVEL(Isa::kNeon, neon);
 }  // namespace
 
 const Kernels& kernels_for(Isa isa) {
-  switch (isa) {
-    case Isa::kReference:
-      return kReference;
+  if (isa == Isa::kReference) return kReference;
 #if defined(__x86_64__)
-    case Isa::kAvx2:
-      return kAvx2;
-    case Isa::kAvx512:
-      return kAvx512;
-    case Isa::kAmx:
-      return kAmx;
+  if (isa == Isa::kAvx2) return kAvx2;
+  if (isa == Isa::kAvx512) return kAvx512;
+  if (isa == Isa::kAmx) return kAmx;
 #elif defined(__aarch64__)
-    case Isa::kNeon:
-      return kNeon;
+  if (isa == Isa::kNeon) return kNeon;
 #endif
-    default:
-      break;
-  }
   HEARTH_CHECK(false, "this build has no kernels for that ISA level");
 }
 

@@ -39,18 +39,6 @@ bool parse_range(const std::string& line, uintptr_t* begin, uintptr_t* end) {
 
 }  // namespace
 
-const char* page_kind_name(PageKind kind) {
-  switch (kind) {
-    case PageKind::kSmall:
-      return "small pages";
-    case PageKind::kTransparentHuge:
-      return "transparent huge pages";
-    case PageKind::kExplicitHuge:
-      return "2 MiB pages";
-  }
-  return "unknown";
-}
-
 Arena::Arena(const Machine& machine, uint32_t node, size_t bytes, std::string name, Binding binding)
     : name_(std::move(name)), node_(machine.memory_node(node)), binding_(binding) {
   if (node_ != node) {
@@ -244,16 +232,16 @@ void check_node_memory(uint64_t needed, const std::string& what, const Machine& 
 }
 
 std::string bytes_text(uint64_t bytes) {
-  constexpr const char* kArithmeticUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  constexpr const char* kByteUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   if (bytes < 1024) return fmt::format("{} B", bytes);
   auto value = static_cast<double>(bytes);
   size_t unit = 0;
   // 1023.995 and above would print as 1024.00 of the smaller unit.
-  while (value >= 1023.995 && unit + 1 < std::size(kArithmeticUnits)) {
+  while (value >= 1023.995 && unit + 1 < std::size(kByteUnits)) {
     value /= 1024;
     ++unit;
   }
-  return fmt::format("{:.2f} {}", value, kArithmeticUnits[unit]);
+  return fmt::format("{:.2f} {}", value, kByteUnits[unit]);
 }
 
 }  // namespace hearth

@@ -20,7 +20,6 @@ namespace hearth {
 inline constexpr size_t kHugePageBytes = size_t{2} << 20;
 
 enum class PageKind { kSmall, kTransparentHuge, kExplicitHuge };
-const char* page_kind_name(PageKind kind);
 
 enum class Binding {
   kNode,         // all pages on the arena's node

@@ -7,19 +7,10 @@ namespace hearth {
 
 namespace {
 
+// A norm over the model's width has its bias behind it in the enum.
 WeightRole bias_of(WeightRole norm) {
-  switch (norm) {
-    case WeightRole::kEmbeddingNorm:
-      return WeightRole::kEmbeddingNormBias;
-    case WeightRole::kAttentionNorm:
-      return WeightRole::kAttentionNormBias;
-    case WeightRole::kFfnNorm:
-      return WeightRole::kFfnNormBias;
-    case WeightRole::kFinalNorm:
-      return WeightRole::kFinalNormBias;
-    default:
-      HEARTH_CHECK(false, "not a norm over the model's width");
-  }
+  HEARTH_CHECK(norm >= WeightRole::kEmbeddingNorm, "a norm over the model's width");
+  return static_cast<WeightRole>(static_cast<uint8_t>(norm) + 1);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "models/model_spec.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "base/check.h"
@@ -44,28 +45,10 @@ bool is_frequencies(std::string_view name) {
 }  // namespace
 
 const char* role_name(WeightRole role) {
-  switch (role) {
-    case WeightRole::kEmbedding:
-      return "embedding";
-    case WeightRole::kQuery:
-      return "q";
-    case WeightRole::kKey:
-      return "k";
-    case WeightRole::kValue:
-      return "v";
-    case WeightRole::kAttentionOutput:
-      return "o";
-    case WeightRole::kGate:
-      return "gate";
-    case WeightRole::kUp:
-      return "up";
-    case WeightRole::kDown:
-      return "down";
-    case WeightRole::kHead:
-      return "head";
-    default:
-      return "";
-  }
+  constexpr const char* kMatrices[] = {"embedding", "q",  "k",    "v",   "o",
+                                       "gate",      "up", "down", "head"};
+  static_assert(std::size(kMatrices) == static_cast<size_t>(WeightRole::kHead) + 1);
+  return role <= WeightRole::kHead ? kMatrices[static_cast<size_t>(role)] : "";
 }
 
 const WeightSpec* ModelSpec::find(int layer, WeightRole role) const {

@@ -1,6 +1,7 @@
 #include "tensor/pack_spec.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/check.h"
 #include "tensor/pack_panel.h"
@@ -42,34 +43,13 @@ size_t scale_bytes(const PackSpec& spec) {
 }  // namespace
 
 PackKind pack_kind_for(DType dtype) {
-  switch (dtype) {
-    case DType::kF32:
-      return PackKind::kF32;
-    case DType::kF16:
-      return PackKind::kF16;
-    case DType::kBF16:
-      return PackKind::kBF16;
-    case DType::kQ8_0:
-      return PackKind::kQ8_0;
-    case DType::kQ4_0:
-      return PackKind::kQ4_0;
-    case DType::kQ4_K:
-      return PackKind::kQ4_K;
-    case DType::kQ5_K:
-      return PackKind::kQ5_K;
-    case DType::kQ6_K:
-      return PackKind::kQ6_K;
-    case DType::kQ4_1:
-    case DType::kQ5_0:
-    case DType::kQ5_1:
-    case DType::kIQ4_NL:
-    case DType::kMXFP4:
-      return PackKind::kI8x32;
-    case DType::kQ2_K:
-    case DType::kQ3_K:
-      return PackKind::kI8x16;
-  }
-  HEARTH_CHECK(false, "not a DType");
+  // From kF32 to kMXFP4, in the order of DType.
+  constexpr PackKind kKindOf[] = {
+      PackKind::kF32,   PackKind::kF16,   PackKind::kBF16, PackKind::kQ4_0,  PackKind::kI8x32,
+      PackKind::kI8x32, PackKind::kI8x32, PackKind::kQ8_0, PackKind::kI8x16, PackKind::kI8x16,
+      PackKind::kQ4_K,  PackKind::kQ5_K,  PackKind::kQ6_K, PackKind::kI8x32, PackKind::kI8x32};
+  static_assert(std::size(kKindOf) == static_cast<size_t>(DType::kMXFP4) + 1);
+  return kKindOf[static_cast<size_t>(dtype)];
 }
 
 const char* pack_kind_name(PackKind kind) { return info(kind).name; }

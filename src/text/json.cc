@@ -20,58 +20,17 @@ std::string well_formed(std::string_view text) {
 
 }  // namespace
 
-Json& Json::object() {
-  writer_.StartObject();
-  return *this;
-}
-
-Json& Json::end_object() {
-  writer_.EndObject();
-  return *this;
-}
-
-Json& Json::array() {
-  writer_.StartArray();
-  return *this;
-}
-
-Json& Json::end_array() {
-  writer_.EndArray();
-  return *this;
-}
-
-Json& Json::key(std::string_view name) { return text(name); }
-
 Json& Json::text(std::string_view value) {
   std::string clean = well_formed(value);
-  writer_.String(clean.data(), static_cast<rapidjson::SizeType>(clean.size()));
-  return *this;
+  return written(writer_.String(clean.data(), static_cast<rapidjson::SizeType>(clean.size())));
 }
 
-Json& Json::boolean(bool value) {
-  writer_.Bool(value);
-  return *this;
-}
-
-Json& Json::null() {
-  writer_.Null();
-  return *this;
-}
-
-Json& Json::number(uint64_t value) {
-  writer_.Uint64(value);
-  return *this;
-}
-
-Json& Json::integer(int64_t value) {
-  writer_.Int64(value);
-  return *this;
+Json& Json::text_or_null(const std::optional<std::string>& value) {
+  return value ? text(*value) : null();
 }
 
 Json& Json::real(double value) {
-  if (!std::isfinite(value)) return null();
-  writer_.Double(value);
-  return *this;
+  return std::isfinite(value) ? written(writer_.Double(value)) : null();
 }
 
 Json& Json::real(float value) {

@@ -11,6 +11,7 @@
 #include <rapidjson/writer.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,25 +19,33 @@ namespace hearth {
 
 class Json {
  public:
-  Json& object();
-  Json& end_object();
-  Json& array();
-  Json& end_array();
-  Json& key(std::string_view name);
+  Json& object() { return written(writer_.StartObject()); }
+  Json& end_object() { return written(writer_.EndObject()); }
+  Json& array() { return written(writer_.StartArray()); }
+  Json& end_array() { return written(writer_.EndArray()); }
+  Json& key(std::string_view name) { return text(name); }
 
   Json& text(std::string_view value);
-  Json& boolean(bool value);
-  Json& null();
-  Json& number(uint64_t value);
-  Json& integer(int64_t value);
+  Json& boolean(bool value) { return written(writer_.Bool(value)); }
+  Json& null() { return written(writer_.Null()); }
+  Json& number(uint64_t value) { return written(writer_.Uint64(value)); }
+  Json& integer(int64_t value) { return written(writer_.Int64(value)); }
   Json& real(double value);
   // With the digits that tell a float from its neighbours, not those of its double.
   Json& real(float value);
+
+  // null where there is none.
+  Json& text_or_null(const std::optional<std::string>& value);
+  Json& number(const std::optional<uint64_t>& value) { return value ? number(*value) : null(); }
+  Json& real(const std::optional<double>& value) { return value ? real(*value) : null(); }
 
   // The value and a newline. It must be complete.
   std::string line() const;
 
  private:
+  // Takes what the writer returns: false where the order of calls makes no value, as line() finds.
+  Json& written(bool) { return *this; }
+
   rapidjson::StringBuffer buffer_;
   rapidjson::Writer<rapidjson::StringBuffer> writer_{buffer_};
 };

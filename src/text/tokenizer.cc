@@ -19,14 +19,8 @@ namespace {
 constexpr size_t kMaxTextBytes = std::numeric_limits<int32_t>::max() / 4;
 
 std::unique_ptr<Encoder> make_encoder(Vocab& vocab, const TokenIndex& index) {
-  switch (vocab.kind) {
-    case VocabKind::kSpm:
-      return std::make_unique<SpmEncoder>(vocab, index);
-    case VocabKind::kWordPiece:
-      return std::make_unique<WordPieceEncoder>(vocab, index);
-    case VocabKind::kBpe:
-      break;
-  }
+  if (vocab.kind == VocabKind::kSpm) return std::make_unique<SpmEncoder>(vocab, index);
+  if (vocab.kind == VocabKind::kWordPiece) return std::make_unique<WordPieceEncoder>(vocab, index);
   const PreTokenizerRule* rule = find_pre_tokenizer(vocab.pre);
   if (rule == nullptr) {
     fail(ErrorCode::kUnsupported, "{}: no pre-tokenizer is named '{}'; there are {}", vocab.source,
@@ -112,21 +106,12 @@ std::string Tokenizer::normal_bytes(const std::string& token) const {
 std::string Tokenizer::token_bytes(int32_t id, bool render_special) const {
   check_id(id);
   const std::string& token = vocab_.tokens[id];
-  switch (vocab_.types[id]) {
-    case TokenType::kNormal:
-      return normal_bytes(token);
-    case TokenType::kUserDefined:
-      return token;
-    case TokenType::kByte: {
-      int value = byte_token_value(token);
-      return value < 0 ? normal_bytes(token) : std::string(1, static_cast<char>(value));
-    }
-    case TokenType::kUndefined:
-    case TokenType::kUnknown:
-    case TokenType::kControl:
-    case TokenType::kUnused:
-      break;
+  const TokenType type = vocab_.types[id];
+  if (type == TokenType::kUserDefined) return token;
+  if (int value = type == TokenType::kByte ? byte_token_value(token) : -1; value >= 0) {
+    return std::string(1, static_cast<char>(value));
   }
+  if (type == TokenType::kNormal || type == TokenType::kByte) return normal_bytes(token);
   return render_special ? token : std::string();
 }
 

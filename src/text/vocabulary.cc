@@ -1,5 +1,6 @@
 #include "text/vocabulary.h"
 
+#include "base/enum_name.h"
 #include "base/error.h"
 #include "formats/printable.h"
 #include "text/pre_tokenizer.h"
@@ -33,15 +34,7 @@ void settle_pre_tokenizer(const std::optional<std::string>& pre, Vocab* vocab) {
 }
 
 const char* kind_name(VocabKind kind) {
-  switch (kind) {
-    case VocabKind::kBpe:
-      return "byte-level BPE";
-    case VocabKind::kSpm:
-      return "SentencePiece";
-    case VocabKind::kWordPiece:
-      break;
-  }
-  return "WordPiece";
+  return enum_name<VocabKind::kWordPiece>({"byte-level BPE", "SentencePiece", "WordPiece"}, kind);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "base/enum_name.h"
 #include "base/error.h"
 
 #if defined(__x86_64__)
@@ -120,27 +121,7 @@ CpuFeatures detect() { return {}; }
 CpuFeatures detect_cpu_features() { return detect(); }
 
 const char* isa_name(Isa isa) {
-  switch (isa) {
-    case Isa::kReference:
-      return "reference";
-    case Isa::kAvx2:
-      return "avx2";
-    case Isa::kAvx512:
-      return "avx512";
-    case Isa::kAmx:
-      return "amx";
-    case Isa::kNeon:
-      return "neon";
-  }
-  return "unknown";
-}
-
-Isa parse_isa(std::string_view name) {
-  for (Isa isa : kAllIsas) {
-    if (name == isa_name(isa)) return isa;
-  }
-  fail(ErrorCode::kUsage, "unknown instruction set level \"{}\"; the levels are {}", name,
-       names_of({std::begin(kAllIsas), std::end(kAllIsas)}));
+  return enum_name<Isa::kNeon>({"reference", "avx2", "avx512", "amx", "neon"}, isa);
 }
 
 std::vector<std::string> missing_for(Isa isa, const CpuFeatures& features) {

@@ -39,9 +39,6 @@ CpuFeatures detect_cpu_features();
 // Returns "reference", "avx2", "avx512", "amx" or "neon".
 const char* isa_name(Isa isa);
 
-// Throws kUsage for any other name, and names these.
-Isa parse_isa(std::string_view name);
-
 // Returns the names of the features that `isa` needs and `features` lacks; empty where the level
 // can run. A level of another architecture lacks that architecture.
 std::vector<std::string> missing_for(Isa isa, const CpuFeatures& features);

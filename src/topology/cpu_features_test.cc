@@ -105,14 +105,6 @@ TEST(CpuFeaturesTest, ForcedLevel) {
                [] { choose_isa(zen4(), "AVX2"); });
 }
 
-TEST(CpuFeaturesTest, NamesRoundTrip) {
-  for (Isa isa : {Isa::kReference, Isa::kAvx2, Isa::kAvx512, Isa::kAmx, Isa::kNeon}) {
-    EXPECT_EQ(parse_isa(isa_name(isa)), isa);
-  }
-  expect_error(ErrorCode::kUsage, {"\"sse9\"", "reference, avx2, avx512, amx, neon"},
-               [] { parse_isa("sse9"); });
-}
-
 TEST(CpuFeaturesTest, ThisProcessor) {
   CpuFeatures features = detect_cpu_features();
 #if defined(__x86_64__)

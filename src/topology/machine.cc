@@ -2,22 +2,13 @@
 
 #include <algorithm>
 
+#include "base/enum_name.h"
 #include "base/error.h"
 
 namespace hearth {
 
 const char* thp_mode_name(ThpMode mode) {
-  switch (mode) {
-    case ThpMode::kUnavailable:
-      return "unavailable";
-    case ThpMode::kNever:
-      return "never";
-    case ThpMode::kMadvise:
-      return "madvise";
-    case ThpMode::kAlways:
-      return "always";
-  }
-  return "unknown";
+  return enum_name<ThpMode::kAlways>({"unavailable", "never", "madvise", "always"}, mode);
 }
 
 Machine Machine::invented(uint32_t nodes, uint32_t cores_per_node) {
@@ -89,11 +80,15 @@ uint32_t Machine::memory_node(uint32_t node) const {
   return best;
 }
 
+bool Machine::core_allowed(uint32_t core) const {
+  const std::vector<uint32_t>& pus = cores[core].pus;
+  return std::any_of(pus.begin(), pus.end(), [&](uint32_t pu) { return is_allowed(pu); });
+}
+
 uint32_t Machine::allowed_core_count() const {
-  return static_cast<uint32_t>(std::count_if(cores.begin(), cores.end(), [&](const Core& core) {
-    return std::any_of(core.pus.begin(), core.pus.end(),
-                       [&](uint32_t pu) { return is_allowed(pu); });
-  }));
+  uint32_t count = 0;
+  for (uint32_t c = 0; c < cores.size(); ++c) count += core_allowed(c);
+  return count;
 }
 
 }  // namespace hearth

@@ -104,7 +104,8 @@ struct Machine {
   // Returns the node nearest to `node` (itself, if it can) that has memory this process may use;
   // ties go to the lower index. Returns `node` where none has.
   uint32_t memory_node(uint32_t node) const;
-  // Returns how many cores have at least one allowed PU.
+  // Tells whether the core has at least one allowed PU; returns how many cores have.
+  bool core_allowed(uint32_t core) const;
   uint32_t allowed_core_count() const;
 };
 

@@ -113,10 +113,8 @@ BandwidthTable empty_table(const Machine& machine) {
 
 uint32_t node_core_count(const Machine& machine, uint32_t node) {
   const std::vector<uint32_t>& cores = machine.nodes[node].cores;
-  return static_cast<uint32_t>(std::count_if(cores.begin(), cores.end(), [&](uint32_t core) {
-    const std::vector<uint32_t>& pus = machine.cores[core].pus;
-    return std::any_of(pus.begin(), pus.end(), [&](uint32_t pu) { return machine.is_allowed(pu); });
-  }));
+  return static_cast<uint32_t>(std::count_if(
+      cores.begin(), cores.end(), [&](uint32_t core) { return machine.core_allowed(core); }));
 }
 
 BandwidthTable measure_bandwidth(const Machine& machine, Isa isa, const BandwidthOptions& options) {

@@ -10,6 +10,7 @@
 #include "formats/gguf.h"
 #include "graph/executor.h"
 #include "graph/sync_layout.h"
+#include "graph/test_sync_counts.h"
 #include "models/layers.h"
 #include "models/model.h"
 #include "tiny_model.h"

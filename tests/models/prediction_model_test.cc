@@ -7,6 +7,7 @@
 #include "engine/engine.h"
 #include "engine/engine_plan.h"
 #include "formats/gguf.h"
+#include "graph/test_sync_counts.h"
 #include "tiny_model.h"
 #include "tune/cost_model.h"
 

@@ -3,19 +3,30 @@
 #include "base/check.h"
 #include "graph/ops/gemm_tasks.h"
 #include "graph/ops/linear.h"
-#include "graph/ops/weight_work.h"
 
 namespace hearth {
 namespace {
 
+struct GatedTask {
+  uint32_t shard;
+  PanelRange panels;
+  uint32_t column, count;
+
+  bool join(const GatedTask& next) {
+    if (shard != next.shard || !panels.join(next.panels)) return false;
+    count += next.count;
+    return true;
+  }
+};
+
 // One group's part of the FFN axis: panel ranges of gate and up into tiles, their product quantised
 // into the columns that `down` reads. A task's rows are whole blocks of those columns.
-class GatedLinearOp : public Op {
+class GatedLinearOp : public GemmOp<GatedTask> {
  public:
   GatedLinearOp(ValueId x, ValueId out, const Weight& gate, const Weight& up,
                 const std::vector<RowSlice>& rows, const std::vector<ColumnSlice>& columns,
                 uint32_t threads, uint32_t max_rows)
-      : x_(x), out_(out), gate_(gate), up_(up), tasks_(rows.size()), threads_(threads) {
+      : GemmOp(x, rows.size(), threads), out_(out), gate_(gate), up_(up) {
     for (size_t local_shard = 0; local_shard < rows.size(); ++local_shard) {
       const RowSlice& slice = rows[local_shard];
       work_.add(gate, slice);
@@ -32,8 +43,6 @@ class GatedLinearOp : public Op {
     }
   }
 
-  uint32_t counters() const override { return static_cast<uint32_t>(tasks_.size()); }
-
   OpLoad load(const StepSizes& step) const override {
     OpLoad load;
     work_.add_to(step.rows, step.units, &load);
@@ -43,27 +52,9 @@ class GatedLinearOp : public Op {
     return load;
   }
 
-  void run(ExecutionContext& context, const OpSync& sync,
-           const Worker& worker) const noexcept override {
-    run_claimed(context, sync, worker, tasks_, context.rows(x_), threads_,
-                [&](const Task& task, uint32_t row) { run_task(context, task, row, worker); });
-  }
-
  private:
-  struct Task {
-    uint32_t shard;
-    PanelRange panels;
-    uint32_t column, count;
-
-    bool join(const Task& next) {
-      if (shard != next.shard || !panels.join(next.panels)) return false;
-      count += next.count;
-      return true;
-    }
-  };
-
-  void run_task(ExecutionContext& context, const Task& task, uint32_t row,
-                const Worker& worker) const noexcept {
+  void run_task(ExecutionContext& context, const GatedTask& task, uint32_t row,
+                const Worker& worker) const noexcept override {
     uint32_t m = std::min(kTaskRows, context.rows(x_) - row);
     size_t columns = size_t{task.panels.panels} * kPanelRows;
     auto* gate = reinterpret_cast<float*>(worker.scratch);
@@ -86,12 +77,9 @@ class GatedLinearOp : public Op {
     }
   }
 
-  ValueId x_, out_;
+  ValueId out_;
   const Weight& gate_;
   const Weight& up_;
-  std::vector<std::vector<Task>> tasks_;
-  uint32_t threads_;  // that share a local shard
-  WeightWork work_;
   uint32_t elements_ = 0;  // of the group's columns
 };
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "graph/context.h"
+#include "graph/ops/weight_work.h"
 #include "tensor/weight.h"
 
 namespace hearth {
@@ -80,19 +81,39 @@ void run_tasks(const std::vector<Task>& tasks, uint32_t rows, const Claim& claim
   }
 }
 
-// The same over the worker's local shards. `tasks[local_shard]`, one counter a local shard, shared
-// by so many threads.
-template <typename Task, typename Run>
-void run_claimed(ExecutionContext& context, const OpSync& sync, const Worker& worker,
-                 const std::vector<std::vector<Task>>& tasks, uint32_t rows, uint32_t threads,
-                 const Run& run) noexcept {
-  for (uint32_t local_shard : context.local_shards(worker.member)) {
-    auto claim = [&](uint32_t count) {
-      return context.claim_several(sync.counter0 + local_shard, count, threads);
-    };
-    run_tasks(tasks[local_shard], rows, claim, run);
+// What the ops of products share: tasks of every local shard, which its threads claim from a
+// counter of its own, and the work of the weights.
+template <typename Task>
+class GemmOp : public Op {
+ public:
+  uint32_t counters() const override { return static_cast<uint32_t>(tasks_.size()); }
+  void run(ExecutionContext& context, const OpSync& sync,
+           const Worker& worker) const noexcept override {
+    const uint32_t rows = task_rows(context);
+    if (rows == 0) return;
+    for (uint32_t local_shard : context.local_shards(worker.member)) {
+      auto claim = [&](uint32_t count) {
+        return context.claim_several(sync.counter0 + local_shard, count, threads_);
+      };
+      run_tasks(tasks_[local_shard], rows, claim,
+                [&](const Task& task, uint32_t row) { run_task(context, task, row, worker); });
+    }
   }
-}
+
+ protected:
+  GemmOp(ValueId x, size_t local_shards, uint32_t threads)
+      : x_(x), tasks_(local_shards), threads_(threads) {}
+  virtual uint32_t task_rows(const ExecutionContext& context) const noexcept {
+    return context.rows(x_);
+  }
+  virtual void run_task(ExecutionContext& context, const Task& task, uint32_t row,
+                        const Worker& worker) const noexcept = 0;
+
+  ValueId x_;
+  std::vector<std::vector<Task>> tasks_;  // by local shard
+  uint32_t threads_;                      // that share a local shard
+  WeightWork work_;
+};
 
 inline GemmFn gemm_for(const ExecutionContext& context, const Weight& weight) {
   return context.kernels().gemm[static_cast<size_t>(pack_kind_for(weight.dtype))];

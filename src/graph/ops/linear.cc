@@ -4,18 +4,27 @@
 
 #include "base/check.h"
 #include "graph/ops/gemm_tasks.h"
-#include "graph/ops/weight_work.h"
 
 namespace hearth {
 namespace {
 
+struct LinearTask {
+  uint32_t part, shard;
+  PanelRange panels;
+  uint32_t column;
+
+  bool join(const LinearTask& next) {
+    return part == next.part && shard == next.shard && panels.join(next.panels);
+  }
+};
+
 // One group's rows of several weights. Per local shard (shard of the group) one counter; tasks are
 // panel ranges of all parts times row ranges.
-class LinearOp : public Op {
+class LinearOp : public GemmOp<LinearTask> {
  public:
   LinearOp(ValueId x, ValueId out, const std::vector<LinearMatrix>& parts,
            const std::vector<std::vector<RowSlice>>& slices, uint32_t threads, uint32_t max_rows)
-      : x_(x), out_(out), parts_(parts), tasks_(slices[0].size()), threads_(threads) {
+      : GemmOp(x, slices[0].size(), threads), out_(out), parts_(parts) {
     for (uint32_t local_shard = 0; local_shard < tasks_.size(); ++local_shard) {
       uint32_t panels = 0;
       for (const std::vector<RowSlice>& part : slices) panels += part[local_shard].panels;
@@ -33,8 +42,6 @@ class LinearOp : public Op {
     }
   }
 
-  uint32_t counters() const override { return static_cast<uint32_t>(tasks_.size()); }
-
   OpLoad load(const StepSizes& step) const override {
     OpLoad load;
     work_.add_to(step.rows, step.units, &load);
@@ -45,25 +52,9 @@ class LinearOp : public Op {
     return load;
   }
 
-  void run(ExecutionContext& context, const OpSync& sync,
-           const Worker& worker) const noexcept override {
-    run_claimed(context, sync, worker, tasks_, context.rows(x_), threads_,
-                [&](const Task& task, uint32_t row) { run_task(context, task, row, worker); });
-  }
-
  private:
-  struct Task {
-    uint32_t part, shard;
-    PanelRange panels;
-    uint32_t column;
-
-    bool join(const Task& next) {
-      return part == next.part && shard == next.shard && panels.join(next.panels);
-    }
-  };
-
-  void run_task(ExecutionContext& context, const Task& task, uint32_t row,
-                const Worker& worker) const noexcept {
+  void run_task(ExecutionContext& context, const LinearTask& task, uint32_t row,
+                const Worker& worker) const noexcept override {
     const Weight& weight = *parts_[task.part].weight;
     const Shard& shard = weight.shards[task.shard];
     uint32_t m = std::min(kTaskRows, context.rows(x_) - row);
@@ -87,16 +78,20 @@ class LinearOp : public Op {
     }
   }
 
-  ValueId x_, out_;
+  ValueId out_;
   std::vector<LinearMatrix> parts_;
-  std::vector<std::vector<Task>> tasks_;
-  uint32_t threads_;  // that share a local shard
-  WeightWork work_;
   uint32_t outputs_ = 0;  // of the group's rows of all weights
 };
 
+struct PartialTask {
+  uint32_t part;
+  PanelRange panels;
+
+  bool join(const PartialTask& next) { return part == next.part && panels.join(next.panels); }
+};
+
 // One group's pieces of a column-cut weight.
-class PartialLinearOp : public Op {
+class PartialLinearOp : public GemmOp<PartialTask> {
  public:
   struct Output {
     Piece piece;
@@ -105,7 +100,7 @@ class PartialLinearOp : public Op {
 
   PartialLinearOp(ValueId x, const Weight& weight, const std::vector<ColumnSlice>& columns,
                   const std::vector<Output>& outputs, uint32_t threads, uint32_t max_rows)
-      : x_(x), weight_(weight), tasks_(columns.size()), threads_(threads) {
+      : GemmOp(x, columns.size(), threads), weight_(weight) {
     for (const ColumnSlice& slice : columns) elements_ += slice.elements;
     for (const Output& output : outputs) {
       work_.add(weight, output.piece);
@@ -132,8 +127,6 @@ class PartialLinearOp : public Op {
     }
   }
 
-  uint32_t counters() const override { return static_cast<uint32_t>(tasks_.size()); }
-
   OpLoad load(const StepSizes& step) const override {
     OpLoad load;
     work_.add_to(step.rows, step.units, &load);
@@ -145,12 +138,6 @@ class PartialLinearOp : public Op {
     return load;
   }
 
-  void run(ExecutionContext& context, const OpSync& sync,
-           const Worker& worker) const noexcept override {
-    run_claimed(context, sync, worker, tasks_, context.rows(x_), threads_,
-                [&](const Task& task, uint32_t row) { run_task(context, task, row, worker); });
-  }
-
  private:
   // A piece's sums.
   struct Part {
@@ -160,15 +147,8 @@ class PartialLinearOp : public Op {
     UnitRange blocks;
     std::vector<uint32_t> cuts;  // of these, into segments
   };
-  struct Task {
-    uint32_t part;
-    PanelRange panels;
-
-    bool join(const Task& next) { return part == next.part && panels.join(next.panels); }
-  };
-
-  void run_task(ExecutionContext& context, const Task& task, uint32_t row,
-                const Worker& worker) const noexcept {
+  void run_task(ExecutionContext& context, const PartialTask& task, uint32_t row,
+                const Worker& worker) const noexcept override {
     const Part& part = parts_[task.part];
     const Shard& shard = weight_.shards[part.shard];
     size_t stride = context.f32_stride(part.value);
@@ -187,12 +167,8 @@ class PartialLinearOp : public Op {
          .cuts = part.cuts});
   }
 
-  ValueId x_;
   const Weight& weight_;
   std::vector<Part> parts_;
-  std::vector<std::vector<Task>> tasks_;
-  uint32_t threads_;  // that share a local shard
-  WeightWork work_;
   uint32_t elements_ = 0;  // of the group's columns
 };
 

@@ -4,7 +4,6 @@
 #include "graph/context.h"
 #include "graph/ops/gemm_tasks.h"
 #include "graph/ops/row_tasks.h"
-#include "graph/ops/weight_work.h"
 
 namespace hearth {
 namespace {
@@ -73,11 +72,18 @@ class NormOp : public Op {
   NormTarget target_;
 };
 
-class LogitsOp : public Op {
+struct LogitsTask {
+  uint32_t shard;
+  PanelRange panels;
+
+  bool join(const LogitsTask& next) { return shard == next.shard && panels.join(next.panels); }
+};
+
+class LogitsOp : public GemmOp<LogitsTask> {
  public:
   LogitsOp(ValueId x, const Weight& head, const std::vector<RowSlice>& slices, uint32_t threads,
            uint32_t max_rows)
-      : x_(x), head_(head), tasks_(slices.size()), threads_(threads) {
+      : GemmOp(x, slices.size(), threads), head_(head) {
     for (size_t local_shard = 0; local_shard < slices.size(); ++local_shard) {
       const RowSlice& slice = slices[local_shard];
       HEARTH_CHECK(slice.lead == 0, "vocabulary units are whole panels");
@@ -90,8 +96,6 @@ class LogitsOp : public Op {
     }
   }
 
-  uint32_t counters() const override { return static_cast<uint32_t>(tasks_.size()); }
-
   OpLoad load(const StepSizes& step) const override {
     OpLoad load;
     work_.add_to(step.logit_rows, step.units, &load);
@@ -99,23 +103,13 @@ class LogitsOp : public Op {
     return load;
   }
 
-  void run(ExecutionContext& context, const OpSync& sync,
-           const Worker& worker) const noexcept override {
-    if (context.step().logit_rows == 0) return;
-    // A task takes all rows, so there is one part of them.
-    run_claimed(context, sync, worker, tasks_, 1, threads_,
-                [&](const Task& task, uint32_t) { run_task(context, task, worker); });
-  }
-
  private:
-  struct Task {
-    uint32_t shard;
-    PanelRange panels;
-
-    bool join(const Task& next) { return shard == next.shard && panels.join(next.panels); }
-  };
-
-  void run_task(ExecutionContext& context, const Task& task, const Worker& worker) const noexcept {
+  // A task takes all rows, so there is one part of them.
+  uint32_t task_rows(const ExecutionContext& context) const noexcept override {
+    return std::min(context.step().logit_rows, 1u);
+  }
+  void run_task(ExecutionContext& context, const LogitsTask& task, uint32_t,
+                const Worker& worker) const noexcept override {
     const StepView& step = context.step();
     const ShardLogits& part = step.logits[task.shard];
     const Shard& shard = head_.shards[task.shard];
@@ -131,11 +125,7 @@ class LogitsOp : public Op {
     }
   }
 
-  ValueId x_;
   const Weight& head_;
-  std::vector<std::vector<Task>> tasks_;
-  uint32_t threads_;  // that share a local shard
-  WeightWork work_;
 };
 
 }  // namespace

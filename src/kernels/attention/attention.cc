@@ -1,22 +1,12 @@
 #include "kernels/attention/attention.h"
 
-#include "base/check.h"
+#include "base/enum_name.h"
 #include "base/round_up.h"
 
 namespace hearth {
 
 const char* kv_type_name(KvType type) {
-  switch (type) {
-    case KvType::kF32:
-      return "f32";
-    case KvType::kF16:
-      return "f16";
-    case KvType::kBF16:
-      return "bf16";
-    case KvType::kQ8_0:
-      return "q8_0";
-  }
-  HEARTH_CHECK(false, "not a KvType");
+  return enum_name<KvType::kQ8_0>({"f32", "f16", "bf16", "q8_0"}, type);
 }
 
 ArithmeticUnit arithmetic_unit_for(KvType type, const ArithmeticUnitSet& units) {
@@ -27,16 +17,7 @@ ArithmeticUnit arithmetic_unit_for(KvType type, const ArithmeticUnitSet& units) 
 namespace {
 
 size_t element_bytes(KvType type) {
-  switch (type) {
-    case KvType::kF32:
-      return 4;
-    case KvType::kF16:
-    case KvType::kBF16:
-      return 2;
-    case KvType::kQ8_0:
-      return 1;
-  }
-  HEARTH_CHECK(false, "not a KvType");
+  return type == KvType::kF32 ? 4 : type == KvType::kQ8_0 ? 1 : 2;
 }
 
 }  // namespace

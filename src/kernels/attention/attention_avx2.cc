@@ -1,24 +1,10 @@
-#include "kernels/attention/attention_kernels.h"
 #include "kernels/simd/vec16_avx2-inl.h"
 
 // After Vec16, which it is written over.
-#include "kernels/attention/attention-inl.h"
-#include "kernels/attention/attention_codes-inl.h"
-#include "kernels/attention/attention_floats-inl.h"
+#include "kernels/attention/attention_level-inl.h"
 
 namespace hearth {
 
-#define HEARTH_DEFINE(format, name)                                                               \
-  void attend_##name##_avx2(const AttendArgs& a) { Attention<FloatPages<format, 1>>::attend(a); } \
-  void kv_store_##name##_avx2(const KvStoreArgs& a) { store_position<format>(a); }
-HEARTH_DEFINE(FormatF32, f32)
-HEARTH_DEFINE(FormatF16, f16)
-HEARTH_DEFINE(FormatBF16, bf16)
-#undef HEARTH_DEFINE
-
-void attend_q8_0_avx2(const AttendArgs& a) { Attention<CodePages<1>>::attend(a); }
-void kv_store_q8_0_avx2(const KvStoreArgs& a) { store_codes(a); }
-
-void merge_spans_avx2(const MergeArgs& a) { merge_spans(a); }
+HEARTH_DEFINE_ATTENTION(avx2, 1)
 
 }  // namespace hearth

@@ -72,46 +72,41 @@ void KvHead::put(KvStoreFn store, uint32_t position, const std::vector<float>& k
          position % kPagePositions});
 }
 
-double KvHead::key(uint32_t position, uint32_t d) const {
-  const std::byte* half = pages_[position / kPagePositions].k;
-  uint32_t slot = position % kPagePositions;
-  size_t at = size_t{d} * kPagePositions + slot;
-  switch (type_) {
+namespace {
+
+// The element at `at` of a half of a page; of q8_0 the code at `code_at`, times the scale at
+// `scale_at` of the scales of `length` elements.
+double stored(KvType type, const std::byte* half, size_t at, size_t code_at, size_t scale_at,
+              uint32_t length) {
+  switch (type) {
     case KvType::kF32:
       return element<float>(half, at);
     case KvType::kF16:
       return f16_to_f32(element<f16_t>(half, at));
     case KvType::kBF16:
       return bf16_to_f32(element<bf16_t>(half, at));
-    case KvType::kQ8_0: {
-      size_t scale = size_t{d / kKvBlock} * kPagePositions + slot;
-      at = (size_t{d / 2} * kPagePositions + slot) * 2 + d % 2;
-      return static_cast<double>(element<int8_t>(half, at)) *
-             f16_to_f32(element<f16_t>(half + kv_scales_offset(lengths_.key), scale));
-    }
+    case KvType::kQ8_0:
+      return static_cast<double>(element<int8_t>(half, code_at)) *
+             f16_to_f32(element<f16_t>(half + kv_scales_offset(length), scale_at));
   }
   HEARTH_CHECK(false, "not a KvType");
 }
 
+}  // namespace
+
+double KvHead::key(uint32_t position, uint32_t d) const {
+  const uint32_t slot = position % kPagePositions;
+  return stored(type_, pages_[position / kPagePositions].k, size_t{d} * kPagePositions + slot,
+                (size_t{d / 2} * kPagePositions + slot) * 2 + d % 2,
+                size_t{d / kKvBlock} * kPagePositions + slot, lengths_.key);
+}
+
 double KvHead::value(uint32_t position, uint32_t d) const {
-  const std::byte* half = pages_[position / kPagePositions].v;
-  uint32_t slot = position % kPagePositions;
-  size_t at = size_t{slot} * padded_length(lengths_.value) + d;
-  switch (type_) {
-    case KvType::kF32:
-      return element<float>(half, at);
-    case KvType::kF16:
-      return f16_to_f32(element<f16_t>(half, at));
-    case KvType::kBF16:
-      return bf16_to_f32(element<bf16_t>(half, at));
-    case KvType::kQ8_0: {
-      size_t scale = size_t{d / kKvBlock} * kPagePositions + slot;
-      at = (size_t{slot / 2} * padded_length(lengths_.value) + d) * 2 + slot % 2;
-      return static_cast<double>(element<int8_t>(half, at)) *
-             f16_to_f32(element<f16_t>(half + kv_scales_offset(lengths_.value), scale));
-    }
-  }
-  HEARTH_CHECK(false, "not a KvType");
+  const uint32_t slot = position % kPagePositions;
+  const size_t stride = padded_length(lengths_.value);
+  return stored(type_, pages_[position / kPagePositions].v, slot * stride + d,
+                (slot / 2 * stride + d) * 2 + slot % 2,
+                size_t{d / kKvBlock} * kPagePositions + slot, lengths_.value);
 }
 
 Queries::Queries(uint32_t rows_, HeadLengths lengths_, uint32_t seed)

@@ -1,21 +1,12 @@
 #include "kernels/limits/limits.h"
 
-#include "base/check.h"
+#include "base/enum_name.h"
 
 namespace hearth {
 
 const char* arithmetic_unit_name(ArithmeticUnit unit) {
-  switch (unit) {
-    case ArithmeticUnit::kF32Fma:
-      return "f32 fma";
-    case ArithmeticUnit::kBf16Dot:
-      return "bf16 dot";
-    case ArithmeticUnit::kInt8Dot:
-      return "int8 dot";
-    case ArithmeticUnit::kInt16Dot:
-      return "int16 dot";
-  }
-  HEARTH_CHECK(false, "not a ArithmeticUnit");
+  return enum_name<ArithmeticUnit::kInt16Dot>({"f32 fma", "bf16 dot", "int8 dot", "int16 dot"},
+                                              unit);
 }
 
 ArithmeticUnitSet units_of(const LimitLoops& loops) {

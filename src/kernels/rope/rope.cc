@@ -64,17 +64,10 @@ RopeTable make_rope_table(const RopeParams& params) {
     double frequency = std::pow(params.freq_base, -2.0 * i / params.n_rot);
     if (!params.freq_factors.empty()) frequency /= static_cast<double>(params.freq_factors[i]);
     double interpolated = frequency / params.factor;
-    switch (params.scaling) {
-      case RopeScaling::kNone:
-        break;
-      case RopeScaling::kLinear:
-        frequency = interpolated;
-        break;
-      case RopeScaling::kYarn: {
-        double kept = yarn_extrapolation(params, i);
-        frequency = interpolated * (1 - kept) + frequency * kept;
-        break;
-      }
+    if (params.scaling == RopeScaling::kLinear) frequency = interpolated;
+    if (params.scaling == RopeScaling::kYarn) {
+      double kept = yarn_extrapolation(params, i);
+      frequency = interpolated * (1 - kept) + frequency * kept;
     }
     table.inverse_frequency[i] = frequency;
   }

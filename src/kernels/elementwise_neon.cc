@@ -1,11 +1,10 @@
-#include "kernels/elementwise_kernels.h"
 #include "kernels/simd/vec16_neon-inl.h"
 
 // The header below needs Vec16 before it.
-#include "kernels/rope/rope-inl.h"
+#include "kernels/elementwise-inl.h"
 
 namespace hearth {
 
-void rope_neon(const RopeArgs& a) { rope(a); }
+HEARTH_ELEMENTWISE_KERNELS(HEARTH_DEFINE_ELEMENTWISE, neon)
 
 }  // namespace hearth

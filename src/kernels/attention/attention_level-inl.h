@@ -1,0 +1,23 @@
+// All attention kernels of an ISA level over Vec16 (kernels/simd/), for ISA files, which include
+// this after their Vec16 and define them with HEARTH_DEFINE_ATTENTION.
+#pragma once
+
+#include "kernels/attention/attention-inl.h"
+#include "kernels/attention/attention_codes-inl.h"
+#include "kernels/attention/attention_floats-inl.h"
+#include "kernels/attention/attention_kernels.h"
+
+#define HEARTH_DEFINE_FLOAT_ATTENTION(format, name, level, places) \
+  void attend_##name##_##level(const AttendArgs& a) {              \
+    Attention<FloatPages<format, places>>::attend(a);              \
+  }                                                                \
+  void kv_store_##name##_##level(const KvStoreArgs& a) { store_position<format>(a); }
+
+// `places`: as FloatPages and CodePages take them.
+#define HEARTH_DEFINE_ATTENTION(level, places)                                               \
+  HEARTH_DEFINE_FLOAT_ATTENTION(FormatF32, f32, level, places)                               \
+  HEARTH_DEFINE_FLOAT_ATTENTION(FormatF16, f16, level, places)                               \
+  HEARTH_DEFINE_FLOAT_ATTENTION(FormatBF16, bf16, level, places)                             \
+  void attend_q8_0_##level(const AttendArgs& a) { Attention<CodePages<places>>::attend(a); } \
+  void kv_store_q8_0_##level(const KvStoreArgs& a) { store_codes(a); }                       \
+  void merge_spans_##level(const MergeArgs& a) { merge_spans(a); }

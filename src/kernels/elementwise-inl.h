@@ -1,0 +1,12 @@
+// The small kernels over Vec16 (kernels/simd/), for ISA files, which include this after their Vec16
+// and define all of a level's with HEARTH_ELEMENTWISE_KERNELS(HEARTH_DEFINE_ELEMENTWISE, level).
+#pragma once
+
+#include "kernels/activation/activation-inl.h"
+#include "kernels/elementwise_kernels.h"
+#include "kernels/maximum/maximum-inl.h"
+#include "kernels/norm/norm-inl.h"
+#include "kernels/rope/rope-inl.h"
+
+#define HEARTH_DEFINE_ELEMENTWISE(name, args, level) \
+  void name##_##level(const args& a) { name(a); }
