@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/gguf_writer.h"
+#include "formats/test_gguf_writer.h"
 
 namespace {
 

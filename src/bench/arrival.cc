@@ -37,7 +37,7 @@ struct Watched {
   std::vector<double> times;
 };
 
-// What one repetition came to.
+// The times of one repetition.
 struct Arrival {
   double usual = 0, longest = 0, first_token = 0;
   size_t tokens = 0;

@@ -30,11 +30,11 @@ struct Contender {
 class Contenders {
  public:
   virtual ~Contenders() = default;
-  // Of all that may be ready for some product: the columns of a report.
+  // Names all that may be ready for some product: the columns of a report.
   virtual std::vector<std::string> names() const { return {}; }
   // Called before the team is made that sits there.
   virtual void sit(const Placement&) {}
-  // Those that can do the product. They stay usable as long as this object.
+  // Returns those that can do the product. They stay usable as long as this object.
   virtual std::vector<Contender> ready(const ContenderTask&) { return {}; }
   // Called before every turn, theirs, ours or the limits', where any of them was ready.
   virtual void before_turn() {}

@@ -17,7 +17,7 @@ struct CpuTimes {
   uint64_t own = 0;  // of busy: this process
 };
 
-// Of a file in the form of /proc/stat; none where it does not tell. `own` is left 0.
+// Reads a file in the form of /proc/stat; none where it does not tell. `own` is left 0.
 std::optional<CpuTimes> parse_cpu_times(std::string_view stat);
 std::optional<CpuTimes> read_cpu_times();
 

@@ -20,7 +20,7 @@ struct CaseResult {
   BenchCase what;
   CaseWork work;
   std::vector<Repetition> repetitions;  // fewer than asked for where somebody interrupted
-  // Of these, where asked for: of each phase's graph that ran.
+  // Where asked for, a profile of each phase's graph that ran in them.
   std::vector<ProfileSummary> profiles;
 };
 

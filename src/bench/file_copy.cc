@@ -12,7 +12,7 @@
 namespace hearth {
 namespace {
 
-// Of what is allocated, and of where a matrix is cut.
+// Allocations and the places where a matrix is cut are multiples of it.
 constexpr size_t kAlign = 64;
 
 }  // namespace

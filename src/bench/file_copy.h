@@ -23,7 +23,7 @@ struct CopyShard {
 
 class FileCopy {
  public:
-  // What is there of the file: bytes of `tensor` from `offset` on, copied to `to`.
+  // A piece of the file that is copied: bytes of `tensor` from `offset` on, copied to `to`.
   struct Piece {
     const SourceTensor* tensor;
     size_t offset, bytes;
@@ -40,7 +40,7 @@ class FileCopy {
   using Report = std::function<void(uint64_t bytes)>;
   double run(Team& team, const std::vector<uint32_t>& member_shards, const Report& report);
 
-  // What lies in a shard, a piece for each matrix.
+  // A shard has a piece of each matrix.
   std::span<const Piece> pieces(size_t shard) const { return pieces_[shard]; }
   // Bytes of it in huge pages. Asks the kernel: slow.
   uint64_t huge_bytes() const;

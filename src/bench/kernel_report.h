@@ -1,5 +1,5 @@
-// What the times of a matrix product mean (rates, shares of the limits that were measured beside
-// it, and how fast others are at it), and its forms in a report.
+// The meaning of the times of a matrix product (rates, shares of the limits that were measured
+// beside it, and how fast others are at it), and its forms in a report.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace hearth {
 
-// Of the medians. Shares are parts of 1, of the best sample of the limit.
+// Figures of the medians. Shares are parts of 1, of the best sample of the limit.
 struct KernelFigures {
   double seconds = 0;  // of one product
   double bytes_per_second = 0, read_share = 0;

@@ -12,7 +12,7 @@
 namespace hearth {
 namespace {
 
-// What the copy needs to know of an engine that is gone by then.
+// The copy needs to know this of an engine that is gone by then.
 struct Seating {
   explicit Seating(const Engine& engine)
       : placement(engine.placement()),

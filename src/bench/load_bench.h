@@ -42,7 +42,7 @@ struct LoadHooks {
   // Now and then: bytes of the file that were read so far, of read_through() and all turns.
   std::function<void(uint64_t bytes, std::string_view doing)> progress = [](uint64_t,
                                                                             std::string_view) {};
-  // What makes figures doubtful; the same may be told again.
+  // Gets a sentence for everything that makes figures doubtful; the same may be told again.
   std::function<void(const std::string& text)> note = [](const std::string&) {};
   // After every load, before the engine goes.
   std::function<void(const Engine& engine)> loaded = [](const Engine&) {};
@@ -61,7 +61,7 @@ class LoadBench {
   // not stayed in the page cache.
   LoadResult run(const Machine& machine, const EngineOptions& options, uint32_t repetitions);
 
-  // What one repetition adds to the progress, and what read_through() does.
+  // One repetition adds the first to the progress, read_through() the second.
   uint64_t repetition_bytes() const { return 2 * model_.spec.matrix_bytes(); }
   uint64_t whole_bytes() const { return model_.source.file_bytes(); }
 

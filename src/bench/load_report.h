@@ -1,4 +1,4 @@
-// What the times of loading mean, and its forms in a report.
+// The meaning of the times of loading, and its forms in a report.
 #pragma once
 
 #include <cstdint>

@@ -3,8 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "bench/report.h"
-#include "bench/sample_report.h"
-#include "bench/squeezed.h"
+#include "bench/test_report.h"
 
 namespace hearth {
 namespace {

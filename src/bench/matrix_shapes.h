@@ -14,14 +14,15 @@
 
 namespace hearth {
 
-// What weights are measured as.
+// The type that weights are measured as.
 struct WeightType {
   std::string_view name;  // "q4_0"
   PackKind kind = PackKind::kF32;
   bool operator==(const WeightType&) const = default;
 };
 WeightType weight_type(DType dtype);
-// Those of files in the order of the enum, and FP8, which has kernels and no file format yet.
+// Returns the types of files in the order of the enum, and FP8, which has kernels and no file
+// format yet.
 std::vector<WeightType> weight_types();
 
 // W[rows, k] of one type, and what matrices of that shape and type are for: "gate, up".
@@ -37,8 +38,8 @@ struct MatrixShape {
 // once. `types`: each shape in each of them; empty: in the source's own.
 std::vector<MatrixShape> matrix_shapes(const ModelSpec& spec, std::span<const WeightType> types);
 
-// What is measured of a matrix. Rows and k are padded as packing pads them. A matrix that is larger
-// than kWholeMatrix and than all that is rotated over is measured in its first rows.
+// The part of a matrix that is measured. Rows and k are padded as packing pads them. A matrix that
+// is larger than kWholeMatrix and than all that is rotated over is measured in its first rows.
 struct Rotation {
   PackSpec spec;        // of what is measured
   uint32_t copies = 1;  // in memory, read in turn

@@ -44,7 +44,7 @@ class PackedProduct {
   double run(uint32_t count);
   // The copy that the next product takes.
   uint32_t next_copy() const { return next_copy_; }
-  // Of the last product: [m][stride].
+  // Returns the last product: [m][stride].
   const float* out() const { return reinterpret_cast<const float*>(out_.data()); }
   size_t out_stride() const { return weights_.spec().rows; }
   const ActView& activations() const { return x_.a; }

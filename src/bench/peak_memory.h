@@ -16,7 +16,7 @@ struct ProcessMemory {
   uint64_t huge = 0;                // explicit huge pages, now
 };
 
-// Of a file in the form of /proc/self/status; none where it does not tell.
+// Reads a file in the form of /proc/self/status; none where it does not tell.
 std::optional<ProcessMemory> parse_process_memory(std::string_view status);
 
 // Begins anew when it is made; one at a time.

@@ -1,6 +1,7 @@
-// What `hearth bench` found, and its forms: Markdown for people (tables, aligned to be read as they
-// stand), CSV for spreadsheets (RFC 4180; a cell without a value is empty), JSON for programs (one
-// object on one line). docs/bench.md says what every figure means. GB and GOPS are powers of ten.
+// The findings of `hearth bench`, and their forms: Markdown for people (tables, aligned to be read
+// as they stand), CSV for spreadsheets (RFC 4180; a cell without a value is empty), JSON for
+// programs (one object on one line). docs/bench.md says what every figure means. GB and GOPS are
+// powers of ten.
 //
 // Each form has a file of its own, report_FORM.cc. What a report holds of kernels, loads and
 // profiles brings all its forms along: kernel_report.h, load_report.h, profile_report.h.
@@ -47,7 +48,7 @@ struct BenchRun {
   std::vector<KernelResult> kernels;  // of Measured::kKernels: no engine ran, and only these
   std::optional<LoadResult> loads;    // of Measured::kLoads; with a repetition, and no limits
 
-  // Of the model's level, which is the only one that a run with a model has.
+  // A run with a model has only that model's level.
   const LimitSample& best() const { return limits[0].best; }
 };
 
@@ -57,7 +58,7 @@ struct BenchModel {
   uint64_t parameters = 0, file_bytes = 0;
 };
 
-// What of the model was measured.
+// Says which side of the model was measured.
 enum class Measured : uint8_t { kSteps, kKernels, kLoads };
 
 struct BenchReport {

@@ -36,7 +36,7 @@ Cells csv_kernel(const BenchReport& report, const BenchRun& run, const KernelRes
   return cells;
 }
 
-// What tells models and plans apart.
+// These columns tell models and plans apart.
 Cells csv_model(const BenchReport& report, const BenchRun& run) {
   const BenchModel& model = *report.model;
   return {{"isa", isa_name(report.isa)},

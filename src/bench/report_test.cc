@@ -2,9 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "bench/sample_report.h"
-#include "bench/squeezed.h"
 #include "bench/table.h"
+#include "bench/test_report.h"
 
 namespace hearth {
 namespace {

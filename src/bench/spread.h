@@ -1,4 +1,4 @@
-// What repeated measurements come to.
+// The median, the least and the most of repeated measurements.
 #pragma once
 
 #include <algorithm>

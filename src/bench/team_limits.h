@@ -30,7 +30,7 @@
 
 namespace hearth {
 
-// What reports call the rates of LimitSample::ops, in 1e9 operations a second.
+// Reports call the rates of LimitSample::ops by these names, in 1e9 operations a second.
 inline constexpr const char* kUnitKeys[kArithmeticUnits] = {"f32_fma_gops", "bf16_dot_gops",
                                                             "int8_dot_gops", "int16_dot_gops"};
 
@@ -40,14 +40,14 @@ struct LimitSample {
       ops{};  // operations a second by arithmetic unit; 0: the level lacks it
 };
 
-// Of one ISA level.
+// The limits of one ISA level.
 struct LevelLimits {
   Isa isa;
   LimitSample best;
   std::vector<LimitSample> samples;
 };
 
-// What was read over.
+// The buffer that was read over.
 struct ReadBufferInfo {
   uint64_t bytes = 0, wanted = 0;
   uint64_t huge_bytes = 0;  // of them in huge pages
@@ -55,7 +55,7 @@ struct ReadBufferInfo {
   bool is_short() const { return bytes < wanted; }
 };
 
-// What 4 times the last-level caches under the seats of each node takes: {node, bytes}, in the
+// A buffer of 4 times the last-level caches under the seats of a node: {node, bytes}, in the
 // order of Placement::by_node(). A cache of unknown size counts as 32 MiB.
 struct NodeBytes {
   uint32_t node = 0;

@@ -1,4 +1,4 @@
-// What the steps of a case must read and compute, by what the ops of the engine's graph tell
+// Counts the bytes and operations of a case's steps, as the ops of the engine's graph tell them
 // (graph/op_work.h), so that a rate over it tells how well the code does.
 //
 //   bytes       of the weights as they stand in the source. A step reads every matrix once, however
@@ -30,7 +30,7 @@ struct BenchCase {
   bool operator==(const BenchCase&) const = default;
 };
 
-// What is asked for: every length at every depth, decode also with every number of sequences.
+// A run measures every length at every depth, decode also with every number of sequences.
 // Lengths of 0 are left out.
 struct BenchLists {
   std::vector<uint32_t> prefill, decode, depths, sequences;
@@ -43,7 +43,7 @@ std::string case_text(const BenchCase& what);
 
 using UnitOps = std::array<double, kArithmeticUnits>;  // by arithmetic unit
 
-// What a graph is walked for: of the engine that runs the cases, in either phase.
+// The graph that is walked: of the engine that runs the cases, in either phase.
 struct WorkGraph {
   const Graph& graph;
   KvType kv_type;

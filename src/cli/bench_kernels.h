@@ -11,7 +11,7 @@ namespace hearth {
 // Adds --kernels and the options that go with it; `others` are those that do not.
 void add_kernel_options(CLI::App& verb, BenchArgs* args, const std::vector<CLI::Option*>& others);
 
-// Those that say which products: -m, --types.
+// Declares the options that say which products: -m, --types.
 std::vector<CLI::Option*> add_product_options(CLI::App& verb, BenchArgs* args);
 
 void measure_kernels(BenchSession& session, Contenders& contenders);

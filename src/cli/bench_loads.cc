@@ -10,7 +10,7 @@
 namespace hearth {
 namespace {
 
-// Those of `hearth run` for one prompt.
+// Returns the options of `hearth run` for one prompt.
 EngineOptions run_options(const BenchSession& session, uint32_t threads) {
   EngineArgs args = session.args.engine;
   args.plan.threads = threads;

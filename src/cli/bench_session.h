@@ -1,4 +1,4 @@
-// What all ways to run `hearth bench` share: its arguments, what was found, who may end it early,
+// All ways to run `hearth bench` share this: its arguments, what was found, who may end it early,
 // and the limits of a team.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What a model file says about itself, for `hearth inspect`: read leniently, since the file may be
+// Tells for `hearth inspect` what a model file says about itself: read leniently, since it may be
 // of an architecture or with tensor types that this version does not know.
 #pragma once
 
@@ -17,7 +17,7 @@ struct TypeTotal {
   uint64_t bytes = 0;  // 0 for a type this version does not know
 };
 
-// What is missing from the file is none here.
+// A value that the file does not give is none here.
 struct ModelDescription {
   std::string architecture, name;  // empty where the file does not say
   bool runs = false;               // whether this version knows the architecture

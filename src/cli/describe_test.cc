@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "formats/gguf.h"
-#include "formats/gguf_writer.h"
+#include "formats/test_gguf_writer.h"
 
 namespace hearth {
 namespace {

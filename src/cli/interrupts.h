@@ -25,7 +25,7 @@ class Interrupts {
   bool received_ = false;
 };
 
-// What a shell reports for a program that SIGINT ended: 128 + 2.
+// A shell reports this status for a program that SIGINT ended: 128 + 2.
 inline constexpr int kInterruptedStatus = 130;
 
 }  // namespace hearth

@@ -100,7 +100,7 @@ std::unique_ptr<Service> load_service(const OpenedModel& model, const EngineArgs
                                       const EngineOptions& options, Interrupts* interrupts) {
   auto load = [&] { return load_engine(model, args, options, interrupts); };
   auto service = std::make_unique<Service>(load, model.tokenizer.get(), ServiceOptions{});
-  // What this thread does from now on (tokenizing, printing) stays off the cores that steps run on.
+  // This thread's work from now on (tokenizing, printing) stays off the cores that steps run on.
   // A refusal changes nothing but that.
   const std::vector<uint32_t>& spare = service->engine().spare_pus();
   if (!spare.empty()) set_affinity(0, spare);

@@ -1,4 +1,4 @@
-// What the verbs add to opening and loading a model (engine/open_model.h): options, and words on
+// The verbs add this to opening and loading a model (engine/open_model.h): options, and words on
 // the terminal. Errors: those of the parts, and the ones named below.
 #pragma once
 
@@ -38,7 +38,7 @@ class ConsoleListener {
 OpenedModel open_named_model(const std::string& path, const std::optional<std::string>& pre,
                              bool verbose, TokenizerUse tokenizer = TokenizerUse::kNeeded);
 
-// What --verbose tells of an engine: what it is made of, and how much lies where. `seconds`: that
+// Tells of an engine, for --verbose, what it is made of, and how much lies where. `seconds`: that
 // loading took, where somebody knows.
 void tell_loaded(const ModelSource& source, const Machine& machine, const Engine& engine,
                  std::optional<double> seconds);

@@ -1,4 +1,4 @@
-// What the verbs' options have in common: how they are declared, checked and named in errors.
+// The verbs' options have this in common: how they are declared, checked and named in errors.
 // A value that is no number or out of range becomes a parse error that names option, value and
 // range.
 #pragma once
@@ -60,7 +60,7 @@ struct EngineArgs {
   bool verbose = false;
 };
 void add_engine_options(CLI::App& verb, EngineArgs* args, const std::string& context_help);
-// Those of them that a verb has which chooses threads (its option) and context itself.
+// Declares those of them that a verb has which chooses threads (its option) and context itself.
 void add_storage_options(CLI::App& verb, EngineArgs* args, CLI::Option* threads);
 
 // "hearth run MODEL -p 'Once'" and the like: examples at the end of a verb's help.

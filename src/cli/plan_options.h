@@ -18,7 +18,7 @@ namespace hearth {
 // The most that --threads and --shards take.
 inline constexpr uint32_t kMaxThreads = 4096, kMaxShards = 64;
 
-// What the user asked for; 0 and empty: the default.
+// The user asked for these; 0 and empty: the default.
 struct PlanArgs {
   uint32_t threads = 0;
   uint32_t shards = 0;

@@ -1,4 +1,4 @@
-// What `hearth run` prints: text in the order of the prompts, whatever order it comes in, or JSON
+// Prints for `hearth run`: text in the order of the prompts, whatever order it comes in, or JSON
 // as it comes; summaries.
 #pragma once
 

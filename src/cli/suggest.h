@@ -11,8 +11,8 @@ namespace hearth {
 // `b` (optimal string alignment).
 size_t edit_distance(std::string_view a, std::string_view b);
 
-// Those of `names` that begin with `typed` or are at most a third of its length (and one edit) away
-// from it, the nearest first.
+// Returns those of `names` that begin with `typed` or are at most a third of its length (and one
+// edit) away from it, the nearest first.
 std::vector<std::string> near_names(std::string_view typed, const std::vector<std::string>& names);
 
 // "; did you mean 'run' or 'topo'?", or nothing.

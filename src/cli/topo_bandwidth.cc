@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kGiga = 1e9;
 constexpr uint32_t kVersion = 2;  // of the file
-// Of nodes: more than any computer has.
+// More nodes than any computer has.
 constexpr rapidjson::SizeType kMostNodes = 4096;
 // Keys of a unit's rate in the file.
 constexpr std::array<const char*, kArithmeticUnits> kUnitKeys{"f32_gops", "bf16_gops", "int8_gops",
@@ -33,7 +33,7 @@ void json_rate(Json& json, double rate) {
   json.real(rate > 0 ? std::optional(rate / kGiga) : std::nullopt);
 }
 
-// What is asked of a document is checked: RapidJSON itself aborts where a type is wrong.
+// Checks whatever it asks of a document: RapidJSON itself aborts where a type is wrong.
 class TableReader {
  public:
   explicit TableReader(const std::string& name) : name_(name) {}

@@ -17,7 +17,7 @@ Prediction of_plan(std::string name, const EnginePlan& plan) {
   return {std::move(name), placed(plan.decode), placed(plan.prefill), {}, {}};
 }
 
-// What an engine would do with other options, at the rows of `plan`.
+// Plans as an engine would with other options, at the rows of `plan`.
 EnginePlan like(const Machine& machine, const EnginePlan& plan, EngineOptions options) {
   options.prefill_rows = plan.prefill.max_rows;
   options.decode_rows = plan.decode.max_rows;

@@ -142,7 +142,7 @@ int bench(BenchArgs args) {
   return tell_report(session);
 }
 
-// What only steps read.
+// Declares the options that only steps read.
 std::vector<CLI::Option*> add_step_options(CLI::App& verb, BenchArgs* args) {
   BenchLists& lists = args->lists;
   std::vector<CLI::Option*> options = {

@@ -42,7 +42,7 @@ class Score {
   }
   uint64_t count() const { return count_; }
   double perplexity() const { return std::exp(mean()); }
-  // Of the perplexity: the standard error of the mean, carried through exp.
+  // The perplexity's is the standard error of the mean, carried through exp.
   double error() const {
     if (count_ < 2) return 0;
     double variance = sum_of_squares_ / static_cast<double>(count_) - mean() * mean();

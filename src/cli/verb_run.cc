@@ -66,7 +66,7 @@ std::vector<std::string> read_prompts(RunArgs* args, bool demo) {
   if (!args->prompts.texts.empty()) return args->prompts.texts;
   TextSource source{{}, args->prompts.path};
   bool ask = !demo || source.path || !stdin_is_terminal();
-  // What an editor or echo put behind the text would be part of the prompt.
+  // A newline that an editor or echo put behind the text would be part of the prompt.
   std::string text = ask ? without_last_newline(read_source(source, "the prompt")) : "";
   if (demo && !source.path && text.empty()) {
     args->echo = !args->json;

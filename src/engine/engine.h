@@ -55,7 +55,7 @@ class Engine {
   const EngineOptions& options() const { return options_; }
   uint32_t context() const { return options_.context; }
   Isa isa() const { return isa_; }
-  // What lies where, and how much.
+  // These tell what lies where, and how much.
   const MemoryUse& memory() const { return memory_use_; }
   const std::vector<MemoryRegion>& regions() const { return memory_->regions(); }
   std::vector<NodeMemory> node_memory() const { return memory_->by_node(placement_); }
@@ -66,7 +66,7 @@ class Engine {
   const std::vector<uint32_t>& spare_pus() const { return spare_pus_; }
   // The threads, for who works on them between steps.
   Team& team() { return lane_->team(); }
-  // What did not go as planned, such as a thread that could not be pinned.
+  // Tells what did not go as planned, such as a thread that could not be pinned.
   std::vector<std::string> warnings() const;
 
   KvPool& pool() { return *pool_; }
@@ -97,7 +97,7 @@ class Engine {
 
   // Turned on, every step that follows is timed, from zero (graph/profile.h).
   void set_profiling(bool on) { lane_->set_profiling(on); }
-  // Of the steps timed since that ran on this phase's graph; empty where profiling never was on.
+  // Sums up the steps timed since on this phase's graph; empty where profiling never was on.
   ProfileSummary profile(Phase phase) const { return lane_->profile(phase); }
 
  private:

@@ -26,7 +26,7 @@ struct MemoryUse {
   size_t total() const { return weights + kv + activations + scratch + logits; }
 };
 
-// What the graph of a phase needs.
+// Bytes that the graph of a phase needs.
 struct PhaseSizes {
   std::vector<size_t> activations;  // by group
   std::vector<size_t> sync;         // by shard
@@ -49,8 +49,8 @@ struct EngineLayout {
   const std::vector<uint32_t>& member_shards() const { return plan.decode.member_shards; }
   uint32_t shard_count() const { return static_cast<uint32_t>(plan.shard_nodes.size()); }
 
-  // Of the groups that live on the shard: the larger of the two phases, which never run at the same
-  // time.
+  // Activations of the groups that live on the shard: the larger of the two phases, which never run
+  // at the same time.
   size_t activation_bytes(uint32_t shard) const;
   // Flags and counters on the shard, of both phases: epochs go on from run to run, so they share
   // nothing.

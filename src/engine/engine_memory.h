@@ -25,7 +25,7 @@ struct MemoryRegion {
   size_t bytes;
 };
 
-// What lies on a node, and who works there.
+// The memory of a node, and the threads that work there.
 struct NodeMemory {
   uint32_t node = 0;  // index of Machine
   size_t weights = 0, kv = 0;
@@ -53,7 +53,7 @@ class EngineMemory {
   const std::vector<MemoryRegion>& regions() const { return regions_; }
   // The same by nodes, those with memory or threads, rising. Asks the kernel: slow.
   std::vector<NodeMemory> by_node(const Placement& placement) const;
-  // What the system refused.
+  // Tells what the system refused.
   std::vector<std::string> notes() const;
 
  private:

@@ -1,4 +1,4 @@
-// What an engine settles before it touches memory: who sits where, how the weights are cut and
+// An engine settles this before it touches memory: who sits where, how the weights are cut and
 // where the shards lie, and the plan of each phase. Plain data with a text form, so that a plan can
 // be kept, changed by hand and loaded back:
 //

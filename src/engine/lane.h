@@ -20,8 +20,8 @@ struct LanePlans {
   GraphLimits limits;  // of both
 };
 
-// What a lane works in; it outlives the lane. The phases never run at the same time, so their
-// activations may lie in the same memory; what threads wait on may not.
+// The memory that a lane works in; it outlives the lane. The phases never run at the same time, so
+// their activations may lie in the same memory; what threads wait on may not.
 struct LaneMemory {
   std::vector<std::byte*> scratch;  // of each member: kOpScratchBytes on its node
   ContextMemory prefill, decode;
@@ -43,11 +43,11 @@ class Lane {
 
   // Turned on, every step that follows is timed, from zero (graph/profile.h).
   void set_profiling(bool on);
-  // Of the steps timed since that ran on this phase's graph; empty where profiling never was on.
+  // Sums up the steps timed since on this phase's graph; empty where profiling never was on.
   ProfileSummary profile(Phase phase) const;
 
  private:
-  // What a group's threads read besides packed weights and activations, for them alone.
+  // A group's threads read these besides packed weights and activations, and nobody else does.
   struct GroupCopy {
     std::unique_ptr<WeightTable> weights;
     Graph graph;

@@ -47,7 +47,7 @@ std::unique_ptr<Engine> start_engine(const OpenedModel& model, const Machine& ma
 // folder, as in a build folder, or share/hearth/demo.gguf beside that folder, as installed. Throws
 // (kUsage) for the field `model` where neither is a file, and names both.
 std::filesystem::path find_demo_model(const std::filesystem::path& program_folder);
-// Of the program that runs.
+// Looks beside the program that runs.
 std::filesystem::path find_demo_model();
 
 }  // namespace hearth

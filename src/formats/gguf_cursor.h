@@ -15,7 +15,7 @@
 
 namespace hearth {
 
-// What a field belongs to, for messages: "the header", "metadata key number 3", "tensor 'output'".
+// The owner of a field, for messages: "the header", "metadata key number 3", "tensor 'output'".
 struct GgufOwner {
   std::string_view kind;
   std::string_view name = {};

@@ -149,7 +149,7 @@ SourceTensor read_tensor(GgufCursor& cursor, uint64_t index, uint32_t part, Unkn
   tensor.n_elements = count_elements(cursor, owner, tensor.dims);
   auto type = cursor.read<uint32_t>(owner, "its type");
   tensor.offset = cursor.read<uint64_t>(owner, "its offset");
-  std::optional<DType> dtype = dtype_from_gguf(type);
+  std::optional<DType> dtype = dtype_of_gguf(type);
   tensor.type_known = dtype.has_value();
   tensor.type_text = gguf_tensor_type_text(type);
   if (dtype) {

@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
-#include <optional>
-
-#include "tensor/dtype.h"
 
 namespace hearth {
 
@@ -23,8 +21,21 @@ constexpr std::array<std::string_view, 43> kTensorTypes = {
 
 }  // namespace
 
+// The two tables name types alike.
+std::optional<DType> dtype_of_gguf(uint32_t gguf_type) {
+  for (const DTypeInfo& info : all_dtypes()) {
+    if (gguf_type < kTensorTypes.size() && info.name == kTensorTypes[gguf_type]) return info.dtype;
+  }
+  return std::nullopt;
+}
+
+uint32_t gguf_type_of(DType dtype) {
+  const auto* type = std::find(kTensorTypes.begin(), kTensorTypes.end(), dtype_info(dtype).name);
+  return static_cast<uint32_t>(type - kTensorTypes.begin());
+}
+
 std::string gguf_tensor_type_text(uint32_t gguf_type) {
-  if (std::optional<DType> dtype = dtype_from_gguf(gguf_type)) {
+  if (std::optional<DType> dtype = dtype_of_gguf(gguf_type)) {
     return std::string(dtype_info(*dtype).name);
   }
   if (gguf_type >= kTensorTypes.size()) return fmt::format("type {}", gguf_type);
@@ -34,7 +45,7 @@ std::string gguf_tensor_type_text(uint32_t gguf_type) {
 std::string gguf_known_tensor_types() {
   std::string text;
   for (const DTypeInfo& info : all_dtypes()) {
-    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", info.name, info.gguf_type);
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", info.name, gguf_type_of(info.dtype));
   }
   return text;
 }

@@ -5,13 +5,19 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+
+#include "tensor/dtype.h"
 
 namespace hearth {
 
 inline constexpr uint32_t kGgufDefaultAlignment = 32;
 inline constexpr size_t kGgufMaxDims = 4;
 
+// Returns the type of that number in a file (ggml_type), where this program reads it.
+std::optional<DType> dtype_of_gguf(uint32_t gguf_type);
+uint32_t gguf_type_of(DType dtype);
 // The name of a tensor type, whether this program reads it or not: "q4_0", "iq2_xxs (type 16)",
 // "type 99".
 std::string gguf_tensor_type_text(uint32_t gguf_type);

@@ -1,7 +1,10 @@
 #include "formats/gguf_types.h"
-#include "formats/metadata_types.h"
 
 #include <gtest/gtest.h>
+
+#include <iterator>
+
+#include "formats/metadata_types.h"
 
 namespace hearth {
 namespace {
@@ -24,6 +27,19 @@ TEST(GgufTypes, NamesAndSizesFollowTheNumbers) {
   EXPECT_EQ(meta_type_bytes(MetaType::kString), 0u);
   EXPECT_EQ(meta_type_bytes(MetaType::kInt16), 2u);
   EXPECT_EQ(meta_type_bytes(MetaType::kUint64), 8u);
+}
+
+TEST(GgufTypes, TensorTypesHaveTheFormatsNumbers) {
+  // In the order of DType.
+  constexpr uint32_t kNumbers[] = {0, 1, 30, 2, 3, 6, 7, 8, 10, 11, 12, 13, 14, 20, 39};
+  ASSERT_EQ(std::size(kNumbers), all_dtypes().size());
+  for (const DTypeInfo& info : all_dtypes()) {
+    uint32_t number = kNumbers[static_cast<size_t>(info.dtype)];
+    EXPECT_EQ(gguf_type_of(info.dtype), number) << info.name;
+    EXPECT_EQ(dtype_of_gguf(number), info.dtype) << info.name;
+  }
+  EXPECT_EQ(dtype_of_gguf(4), std::nullopt);  // Q4_2, gone from the specification
+  EXPECT_EQ(dtype_of_gguf(1000), std::nullopt);
 }
 
 TEST(GgufTypes, TensorTypesAreNamedWhetherReadOrNot) {

@@ -1,4 +1,4 @@
-#include "formats/gguf_writer.h"
+#include "formats/test_gguf_writer.h"
 
 #include <gtest/gtest.h>
 

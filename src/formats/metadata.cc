@@ -53,7 +53,7 @@ std::string_view whole_string(const MetaValue& value) {
   return {reinterpret_cast<const char*>(value.payload.data()), value.payload.size()};
 }
 
-// What get<T> reads: the name for messages and the types of the file that will do.
+// Tells for get<T> the name in messages and the types of the file that will do.
 template <typename T>
 struct Wanted;
 

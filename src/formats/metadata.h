@@ -29,7 +29,7 @@ namespace hearth {
 
 struct MetaValue {
   MetaType type;
-  // Of an array's elements, never an array; equal to `type` otherwise.
+  // The type of an array's elements, never an array; equal to `type` otherwise.
   MetaType element_type;
   // Elements of an array; 1 otherwise.
   uint64_t count;

@@ -30,7 +30,7 @@ namespace hearth {
 
 class ModelSource;
 
-// What a format does with a source of its own.
+// A format handles a source of its own with these.
 struct SourceFormat {
   const char* name;  // "GGUF"
   // Whether there is a vocabulary at all; some files are made for weights alone.
@@ -45,7 +45,7 @@ class ModelSource {
   // A model in one file, or the first file of several. GGUF is the one format there is.
   static ModelSource open(const std::string& path, UnknownTypes unknown = UnknownTypes::kRefuse);
 
-  // What a reader found. `files` are not empty; tensors lie in them. Throws (kFile) where two
+  // Takes what a reader found. `files` are not empty; tensors lie in them. Throws (kFile) where two
   // tensors have one name.
   ModelSource(const SourceFormat& format, uint32_t version, std::vector<MappedFile> files,
               Metadata metadata, std::vector<SourceTensor> tensors);
@@ -55,7 +55,7 @@ class ModelSource {
   const char* format_name() const { return format_->name; }
   uint32_t format_version() const { return version_; }
   std::span<const MappedFile> files() const { return files_; }
-  // Of all files together.
+  // Bytes of all files together.
   uint64_t file_bytes() const;
 
   const Metadata& metadata() const { return metadata_; }

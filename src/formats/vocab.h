@@ -59,7 +59,7 @@ struct Vocab {
   // Special tokens, ascending, that swallow the white space after them in the text.
   std::vector<int32_t> strip_right;
 
-  // What was odd but harmless, a sentence each; for the log.
+  // Sentences about what was odd but harmless, for the log.
   std::vector<std::string> warnings;
 };
 

@@ -52,7 +52,7 @@ class Op {
   // Flags by which threads within the op tell each other how far they are: context.tell() and
   // wait_for(), each once in a run. They lie as counters do.
   virtual uint32_t flags() const { return 0; }
-  // What this instance does in the context's step; those of all groups sum up to the whole.
+  // Tells what this instance does in a step; the instances of all groups sum up to the whole.
   virtual OpLoad load(const StepSizes&) const { return {}; }
 };
 

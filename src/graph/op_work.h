@@ -1,5 +1,5 @@
-// What ops have to do in a step, to be held against what the machine could do. Each op tells it of
-// each of its instances, from the graph and the step's sizes alone: the profile of a run, the bench
+// The work of ops in a step, to be held against what the machine could do. Each op tells it of each
+// of its instances, from the graph and the step's sizes alone: the profile of a run, the bench
 // and the cost model (tune/cost_model.h) all walk a graph and add it up.
 //
 // Bytes are those of packed weights and of the KV cache that must be read from memory, each counted
@@ -48,7 +48,7 @@ struct OpWork {
   bool operator==(const OpWork&) const = default;
 };
 
-// What one group does in an op, by where it reads.
+// The work of one group in an op, by where it reads.
 struct OpLoad {
   struct Reads {
     uint32_t shard = 0;
@@ -59,7 +59,7 @@ struct OpLoad {
   std::vector<Reads> reads;
   std::array<uint64_t, kArithmeticUnits> operations{};  // by arithmetic unit
   uint64_t attention_operations = 0;                    // of them
-  // What the weights take that are read, as they stand in the model's source.
+  // Bytes of the weights that are read, as they stand in the model's source.
   double source_bytes = 0;
 
   // Activations, which lie on the group's first node: bytes that the threads of every node read,
@@ -86,8 +86,8 @@ struct OpLoad {
 double act_element_bytes(ActFormat format);
 double act_element_bytes_of(uint8_t formats);
 
-// What rows at positions first_position, first_position + 1, ... see by causal attention: each the
-// positions up to its own, or the last `window` of them (0: all).
+// Counts what rows at positions first_position, first_position + 1, ... see by causal attention:
+// each the positions up to its own, or the last `window` of them (0: all).
 struct Visible {
   uint64_t positions;  // that some row sees
   uint64_t pairs;      // of a row and a position

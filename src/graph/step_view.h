@@ -51,7 +51,7 @@ struct StepView {
   uint32_t rows() const { return static_cast<uint32_t>(tokens.size()); }
 };
 
-// What a layer keeps for each position: keys and values of so many elements, of so many KV heads on
+// A layer keeps this for each position: keys and values of so many elements, of so many KV heads on
 // each shard. Where a shard has none, the layer takes nothing there.
 struct KvLayer {
   uint32_t key_length = 0, value_length = 0;
@@ -73,11 +73,11 @@ class KvView {
   // shard_bytes(shard) bytes, 64-byte aligned.
   void set_base(uint32_t shard, std::byte* base) { shards_[shard].base = base; }
 
-  // Of a page, what a layer has of it on a shard: its heads on end.
+  // Bytes of a page that one layer has on a shard: its heads on end.
   size_t page_bytes(uint32_t shard, uint32_t layer) const {
     return shards_[shard].layers[layer].page_bytes;
   }
-  // Of a page, all layers on a shard.
+  // Bytes of a page that all layers have on a shard.
   size_t page_bytes(uint32_t shard) const { return shards_[shard].page_bytes; }
   size_t shard_bytes(uint32_t shard) const { return page_bytes(shard) * page_count_; }
 

@@ -1,4 +1,4 @@
-// What each architecture says of itself, one short file each.
+// Each architecture describes itself, in a short file of its own.
 #pragma once
 
 #include "models/model_spec.h"

@@ -22,7 +22,7 @@ void describe_vocabulary(SpecBuilder& spec, const TransformerAxes& axes);
 // A layer's attention as the hyper-parameters say.
 LayerSpec layer_of(const HyperParameters& hyper);
 
-// What of all this a dense decoder has. `qk_norm`: every query and key head is normed.
+// Describes a whole dense decoder. `qk_norm`: every query and key head is normed.
 void describe_dense_decoder(SpecBuilder& spec, bool qk_norm = false);
 void build_dense_decoder(Layers& layers);
 

@@ -133,7 +133,7 @@ ModelSpec make_spec(const ModelSource& source);
 // Takes this one, whatever the source names. `architecture` must outlive the spec.
 ModelSpec make_spec(const ModelSource& source, const Architecture& architecture);
 
-// What an architecture describes a model with.
+// An architecture describes a model with it.
 class SpecBuilder {
  public:
   SpecBuilder(const ModelSource& source, HyperParameters hyper);

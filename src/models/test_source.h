@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "formats/gguf.h"
-#include "formats/gguf_writer.h"
+#include "formats/test_gguf_writer.h"
 #include "models/model_spec.h"
 
 namespace hearth {
@@ -85,7 +85,7 @@ class TestSource {
   std::vector<std::byte> bytes_;
 };
 
-// Of architecture llama, every layer alike.
+// The shape of a llama model, every layer alike.
 struct LlamaShape {
   uint32_t layers = 1, width = 64, heads = 4, kv_heads = 2;
   uint32_t key_length = 16, value_length = 16;

@@ -45,7 +45,7 @@ class WeightTable {
   std::map<Key, size_t> matrix_index_, vector_index_;
 };
 
-// What each weight's bytes begin at a multiple of.
+// Each weight's bytes begin at a multiple of it.
 inline constexpr size_t kWeightAlign = 64;
 
 }  // namespace hearth

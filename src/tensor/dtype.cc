@@ -8,21 +8,21 @@ namespace hearth {
 namespace {
 
 constexpr std::array<DTypeInfo, 15> kInfos = {{
-    {DType::kF32, "f32", 0, 1, 4},
-    {DType::kF16, "f16", 1, 1, 2},
-    {DType::kBF16, "bf16", 30, 1, 2},
-    {DType::kQ4_0, "q4_0", 2, 32, 18},
-    {DType::kQ4_1, "q4_1", 3, 32, 20},
-    {DType::kQ5_0, "q5_0", 6, 32, 22},
-    {DType::kQ5_1, "q5_1", 7, 32, 24},
-    {DType::kQ8_0, "q8_0", 8, 32, 34},
-    {DType::kQ2_K, "q2_k", 10, 256, 84},
-    {DType::kQ3_K, "q3_k", 11, 256, 110},
-    {DType::kQ4_K, "q4_k", 12, 256, 144},
-    {DType::kQ5_K, "q5_k", 13, 256, 176},
-    {DType::kQ6_K, "q6_k", 14, 256, 210},
-    {DType::kIQ4_NL, "iq4_nl", 20, 32, 18},
-    {DType::kMXFP4, "mxfp4", 39, 32, 17},
+    {DType::kF32, "f32", 1, 4},
+    {DType::kF16, "f16", 1, 2},
+    {DType::kBF16, "bf16", 1, 2},
+    {DType::kQ4_0, "q4_0", 32, 18},
+    {DType::kQ4_1, "q4_1", 32, 20},
+    {DType::kQ5_0, "q5_0", 32, 22},
+    {DType::kQ5_1, "q5_1", 32, 24},
+    {DType::kQ8_0, "q8_0", 32, 34},
+    {DType::kQ2_K, "q2_k", 256, 84},
+    {DType::kQ3_K, "q3_k", 256, 110},
+    {DType::kQ4_K, "q4_k", 256, 144},
+    {DType::kQ5_K, "q5_k", 256, 176},
+    {DType::kQ6_K, "q6_k", 256, 210},
+    {DType::kIQ4_NL, "iq4_nl", 32, 18},
+    {DType::kMXFP4, "mxfp4", 32, 17},
 }};
 
 }  // namespace
@@ -33,13 +33,6 @@ const DTypeInfo& dtype_info(DType dtype) {
   const DTypeInfo& info = kInfos[static_cast<size_t>(dtype)];
   HEARTH_CHECK(info.dtype == dtype, "the table follows the enum");
   return info;
-}
-
-std::optional<DType> dtype_from_gguf(uint32_t gguf_type) {
-  for (const DTypeInfo& info : kInfos) {
-    if (info.gguf_type == gguf_type) return info.dtype;
-  }
-  return std::nullopt;
 }
 
 size_t row_bytes(DType dtype, size_t elements) {

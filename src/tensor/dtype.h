@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string_view>
 
@@ -32,7 +31,6 @@ enum class DType : uint8_t {
 struct DTypeInfo {
   DType dtype;
   std::string_view name;    // "q4_0", as llama.cpp's tools print it, in lower case
-  uint32_t gguf_type;       // ggml_type in a GGUF file
   uint32_t block_elements;  // 1 for the plain types
   uint32_t block_bytes;
 };
@@ -40,7 +38,6 @@ struct DTypeInfo {
 // Returns all types, in the order of the enum.
 std::span<const DTypeInfo> all_dtypes();
 const DTypeInfo& dtype_info(DType dtype);
-std::optional<DType> dtype_from_gguf(uint32_t gguf_type);
 
 // Returns the bytes of one row of `elements`, which must be a multiple of the block size.
 size_t row_bytes(DType dtype, size_t elements);

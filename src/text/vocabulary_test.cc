@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "formats/gguf.h"
-#include "formats/gguf_writer.h"
+#include "formats/test_gguf_writer.h"
 #include "text/test_vocab.h"
 #include "text/tokenizer.h"
 

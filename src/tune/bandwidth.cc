@@ -29,7 +29,7 @@ struct BufferSize {
   uint64_t wanted, bytes;  // whole MiB, at least one
 };
 
-// Of a buffer on `node` that the threads of any node may read.
+// Sizes a buffer on `node` that the threads of any node may read.
 BufferSize buffer_size(const Machine& machine, uint32_t node, uint64_t most) {
   uint64_t caches = 0;
   for (uint32_t n = 0; n < machine.nodes.size(); ++n) {

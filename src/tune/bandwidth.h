@@ -1,4 +1,4 @@
-// What one machine can read and compute, measured: how fast all threads of a node read the memory
+// Measures what one machine can read and compute: how fast all threads of a node read the memory
 // of each node (ArcLight, table 1), and what one thread can do alone.
 //
 // For every node with memory a buffer is bound there (Arena): 4 times the last-level caches of the
@@ -29,8 +29,8 @@ struct BandwidthTable {
   std::vector<uint32_t> threads;  // of each node, that measured; 0 for a node without
   // [threads' node][memory's node]; 0 where there are no threads or is no memory.
   std::vector<std::vector<double>> read;
-  // Of one thread: reading its own node's memory, and operations by arithmetic unit. 0: not known,
-  // or, where another unit is known, that the level lacks it.
+  // The rates of one thread: reading its own node's memory, and operations by arithmetic unit. 0:
+  // not known, or, where another unit is known, that the level lacks it.
   double core_read = 0;
   std::array<double, kArithmeticUnits> core_ops{};
   uint64_t buffer_bytes = 0, wanted_bytes = 0;  // of the shortest buffer; 0: not measured

@@ -38,7 +38,7 @@ class StepClock {
     std::vector<double>& took = segment_.emplace_back();
     for (uint32_t g = 0; g < groups_; ++g) {
       double compute = 0;
-      // What the level lacks a unit for was counted as fused multiply-adds.
+      // Operations that the level has no unit for were counted as fused multiply-adds.
       for (size_t u = 0; u < kArithmeticUnits; ++u) {
         if (load.ops[g][u] > 0) compute += load.ops[g][u] / speeds_[g][u];
       }
@@ -235,7 +235,7 @@ StepCost predict_step(const Machine& machine, const BandwidthTable& table, const
                       const CostConstants& constants) {
   std::vector<CutAxis> axes = cut_axes(model, plan.shares);
   WeightTable weights(model, axes);
-  // What is counted depends on no level's kernels.
+  // The counts depend on no level's kernels.
   Graph graph =
       build_graph(model, weights, plan.plan, kernels_for(Isa::kReference), {.outputs = 1});
   StepItem item{0, step.rows, step.depth, nullptr};

@@ -48,7 +48,7 @@
 
 namespace hearth {
 
-// What is neither measured nor counted. Times in seconds.
+// Constants that are neither measured nor counted. Times in seconds.
 struct CostConstants {
   double read_share = 0.9;         // of a read loop's rate that GEMV kernels reach
   double arithmetic_share = 0.65;  // of a unit's peak that GEMM kernels reach
@@ -82,14 +82,14 @@ struct StepShape {
 };
 
 struct StepCost {
-  // What the threads of a node read, by where it lay.
+  // Bytes that the threads of a node read, by where they lay.
   struct NodeTraffic {
     uint32_t node = 0, threads = 0;
     double local_bytes = 0, remote_bytes = 0;
   };
   std::vector<NodeTraffic> nodes;  // those with threads
-  // Of all nodes. The embedding's are of the panels that tokens' rows lie in; where several tokens
-  // lie in one, a cache may serve all but the first.
+  // Bytes of all nodes. The embedding's are of the panels that tokens' rows lie in; where several
+  // tokens lie in one, a cache may serve all but the first.
   double weight_bytes = 0, kv_bytes = 0, activation_bytes = 0, embedding_bytes = 0;
   std::array<double, kArithmeticUnits> ops{};  // by arithmetic unit, of all groups
 

@@ -17,7 +17,7 @@ inline constexpr uint64_t kReadChunk = uint64_t{1} << 20;
 inline constexpr uint64_t kTimesCache = 4;
 inline constexpr uint32_t kReadParts = 8;
 
-// Of a last-level cache; one of unknown size counts as 32 MiB.
+// The size of a last-level cache; one of unknown size counts as 32 MiB.
 uint64_t cache_bytes(const Machine& machine, uint32_t llc);
 // Whole chunks that hold `bytes`.
 uint64_t rounded_up(uint64_t bytes);

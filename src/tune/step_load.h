@@ -1,5 +1,5 @@
-// What every op of a step makes the groups of a placed plan read and compute: the counting part of
-// the cost model (tune/cost_model.h says by which rules).
+// Spreads what the ops of a step make groups read and compute over the nodes of a machine, by the
+// rules that tune/cost_model.h gives.
 #pragma once
 
 #include <array>
@@ -24,9 +24,9 @@ class ReadRates {
   double threads_read(uint32_t i, uint32_t j) const { return table_.read[i][j] * fill_[i]; }
   // B_ij, of all cores of node i.
   double node_reads(uint32_t i, uint32_t j) const { return table_.read[i][j]; }
-  // What memory j gives at most.
+  // Memory j gives so much at most.
   double memory_gives(uint32_t j) const;
-  // Of one thread on node i alone.
+  // The rate of one thread on node i alone.
   double one_reads(uint32_t i, uint32_t j) const;
   // Nodes with memory that anybody can read.
   const std::vector<uint32_t>& memories() const { return memories_; }
@@ -37,7 +37,7 @@ class ReadRates {
   std::vector<double> fill_, alone_;  // by node: f(n) / f(N); u
 };
 
-// What an op makes every group read and compute, by nodes.
+// An op makes every group read and compute this, by nodes.
 struct NodeLoad {
   NodeLoad(uint32_t groups, uint32_t node_count)
       : nodes(node_count), bytes(size_t{groups} * nodes * nodes), ops(groups), least(groups) {}

@@ -4,7 +4,7 @@
 #include <random>
 #include <string>
 
-#include "formats/gguf_writer.h"
+#include "formats/test_gguf_writer.h"
 
 namespace hearth {
 namespace {

@@ -10,7 +10,7 @@
 namespace hearth {
 namespace {
 
-// What a thread does at a time: a unit, that is a run of an item's rows and a granule of KV heads
+// A thread does this at a time: a unit, that is a run of an item's rows and a granule of KV heads
 // (what the slice has of their query heads), or a piece of one.
 struct Task {
   const StepItem* item;
@@ -144,7 +144,7 @@ class AttentionOp : public Op {
     return (item.rows + tile_rows_ - 1) / tile_rows_;
   }
 
-  // What rows [row, row + rows) of the item see.
+  // Counts what rows [row, row + rows) of the item see.
   Visible visible_to(const StepItem& item, uint32_t row, uint32_t rows) const noexcept {
     if (shape_.mask == Mask::kCausal) {
       return visible(uint64_t{pages_.first_position(item)} + row, rows, shape_.window);

@@ -18,7 +18,7 @@
 namespace hearth {
 
 enum class KvKept : uint8_t { kCached, kForStep };
-// What a row sees: the positions up to its own, or all of its item up to the last row's.
+// A row sees the positions up to its own, or all of its item up to the last row's.
 enum class Mask : uint8_t { kCausal, kBidirectional };
 
 struct AttentionShape {

@@ -1,4 +1,4 @@
-// What the linear ops share: how a shard's panels and a step's rows are cut into tasks.
+// The linear ops share this: how a shard's panels and a step's rows are cut into tasks.
 #pragma once
 
 #include <algorithm>
@@ -81,7 +81,7 @@ void run_tasks(const std::vector<Task>& tasks, uint32_t rows, const Claim& claim
   }
 }
 
-// What the ops of products share: tasks of every local shard, which its threads claim from a
+// The ops of products share this: tasks of every local shard, which its threads claim from a
 // counter of its own, and the work of the weights.
 template <typename Task>
 class GemmOp : public Op {

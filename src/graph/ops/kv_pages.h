@@ -1,4 +1,4 @@
-// What the ops over the fused Q, K, V rows share: which heads a group works on, and where an
+// The ops over the fused Q, K, V rows share this: which heads a group works on, and where an
 // attention's keys and values lie in a step: in pages of the KV cache, or in those of a value of
 // its graph (RowSet::kPages), whose rows hold a page of each KV head of the group.
 #pragma once

@@ -9,10 +9,10 @@
 namespace hearth {
 namespace {
 
-// Of a binary tree over as many as 2^15 pieces.
+// The depth of a binary tree over as many as 2^15 pieces.
 constexpr uint32_t kMostDepth = 16;
 
-// What every group's reduce sums, and how.
+// Every group's reduce sums these, in this way.
 struct ReducePlan {
   Bundle x;
   std::vector<ValueId> partials;
@@ -208,7 +208,7 @@ Reduced reduce_add_norm(GraphBuilder& builder, const std::string& name, const Bu
   Reduced out;
   if (rows == RowSet::kTokens) out.x = builder.add_values(rows, same_width(builder, width));
   out.normed = builder.add_values(rows, same_width(builder, width));
-  // Of another group's rows x is read only where rows are picked.
+  // x of another group is read only where rows are picked.
   bool own = !plan.dealt || rows == RowSet::kTokens;
   builder.reads(x, ActFormat::kF32, own ? Reads::kOwn : Reads::kAsMode);
   builder.reads(partials.bundle, ActFormat::kF32);

@@ -1,4 +1,4 @@
-// What the ops over rows share: how rows are dealt out, and the norm of a row.
+// The ops over rows share this: how rows are dealt out, and the norm of a row.
 #pragma once
 
 #include "graph/context.h"

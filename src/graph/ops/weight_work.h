@@ -1,4 +1,4 @@
-// What a group does with its part of a weight in a step of so many rows (graph/op_work.h), counted
+// Counts what a group does with its part of a weight in a step of so many rows (graph/op_work.h),
 // when the graph is built. The parts of all groups sum up to the packed bytes of all shards and to
 // 2 x rows x weight.rows x weight.k operations, wherever the boundaries between groups lie; rows
 // that several shards hold count for each.

@@ -27,7 +27,7 @@ struct PageRange {
   bool empty() const { return begin >= end; }
 };
 
-// Of the first page, before anything is read.
+// Bytes of the first page that are fetched before anything is read.
 constexpr size_t kFirstBytes = 4096;
 
 // Pages: what the kernel does with a page, as its format asks (attention_floats-inl.h,
@@ -50,7 +50,7 @@ class Attention {
   }
 
  private:
-  // Of the keys and of the values of a page.
+  // The streams of the keys and of the values of a page.
   struct Streams {
     Stream k, v;
   };
@@ -92,7 +92,7 @@ class Attention {
     }
   }
 
-  // Of those that the call visits.
+  // Finds the pages among those that the call visits.
   static PageRange pages_seen(const AttendArgs& a, const RowBlock& b) {
     PageRange pages{~0u, 0};
     for (uint32_t i = 0; i < b.rows; ++i) {
@@ -167,7 +167,8 @@ class Attention {
     }
   }
 
-  // Of the page's scores of a row; those of slots that it does not see become -inf.
+  // Returns the highest of a row's scores of the page; those of slots that it does not see become
+  // -inf.
   static float highest_score(const RowBlock& b, uint32_t row, SlotRange seen) {
     float* scores = b.scores + size_t{row} * kPagePositions;
     Vec16 s[kPageVectors];

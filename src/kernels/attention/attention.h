@@ -41,11 +41,11 @@
 //                      acc[d] = fma(float(sum of w * code), b * (1 / 32767) + Z, acc[d]), Z = the
 //                      sum of 0 * x over all blocks
 //
-// What is not finite among what a row sees makes its result NaN (the sums of zeros are there for
-// that), of no certain bits. Pages of which a row sees nothing don't touch it, and nobody reads a
-// page that no row sees: its pointers may be null. Slots that no row sees may hold anything. So the
-// same bits come out for any set of rows in a call and any order of them, and for spans that
-// several calls visit (`sums`) and merge_spans puts together.
+// Anything that is not finite among what a row sees makes its result NaN (the sums of zeros are
+// there for that), of no certain bits. Pages of which a row sees nothing don't touch it, and nobody
+// reads a page that no row sees: its pointers may be null. Slots that no row sees may hold
+// anything. So the same bits come out for any set of rows in a call and any order of them, and for
+// spans that several calls visit (`sums`) and merge_spans puts together.
 #pragma once
 
 #include <cstddef>
@@ -66,7 +66,7 @@ const char* kv_type_name(KvType type);  // "f16"
 // FMA.
 ArithmeticUnit arithmetic_unit_for(KvType type, const ArithmeticUnitSet& units);
 
-// Of a key or a value of `length` elements.
+// The padding and the blocks of a key or a value of `length` elements.
 constexpr uint32_t padded_length(uint32_t length) { return (length + 15) / 16 * 16; }
 constexpr uint32_t kv_blocks(uint32_t length) { return (length + kKvBlock - 1) / kKvBlock; }
 // Where the scales start in a half of a q8_0 page.
@@ -101,7 +101,8 @@ inline constexpr uint32_t kMaxHeadDim = 512;  // of keys and of values
 // Query rows per call, at most; callers cut longer lists.
 inline constexpr uint32_t kMaxQueryRows = 64;
 
-// What rows have of a span (acc, L and m of the contract), or of the spans merged so far (A, S, M).
+// The sums that rows have of a span (acc, L and m of the contract), or of the spans merged so far
+// (A, S, M).
 struct RowSums {
   float* acc;   // [rows][E]
   float* sum;   // [rows]

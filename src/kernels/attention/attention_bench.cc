@@ -16,7 +16,7 @@
 #include <algorithm>
 #include <string>
 
-#include "kernels/attention/attention_problem.h"
+#include "kernels/attention/test_attention_problem.h"
 #include "kernels/kernels.h"
 
 namespace hearth {

@@ -1,4 +1,4 @@
-// What attention does with pages of q8_0, over Vec16: the products of int16 with codes that
+// Attention over pages of q8_0, over Vec16: the products of int16 with codes that
 // attention.h asks for, in tiles of up to 6 rows as those of floats (attention_tiles-inl.h). Keys
 // lie in pairs of elements and values in pairs of positions, so that one register of a page holds
 // 16 pairs and a product takes in a pair of each. For ISA files, which include it after their
@@ -68,8 +68,9 @@ class CodePages {
   // instructions.
   static constexpr uint32_t kTogether = kLanes;
 
-  // Of the next page's values, what is prefetched by the time that so many of a tile's rows have
-  // taken their shares: memory has work then too. 4 positions for each of the first 4 rows.
+  // Counts the bytes of the next page's values that are prefetched by the time that so many of a
+  // tile's rows have taken their shares: memory has work then too. 4 positions for each of the
+  // first 4 rows.
   static size_t early_bytes(uint32_t rows, uint32_t stride) {
     return size_t{4} * smaller(rows, 4) * stride;
   }
@@ -182,7 +183,7 @@ class CodePages {
     }
   }
 
-  // What rows of a tile take of a page's values: for each block, of each row, 64 codes.
+  // The shares that rows of a tile take of a page's values: for each block, of each row, 64 codes.
   class Shares {
    public:
     Shares(const RowBlock& b, const KvPage& page)
@@ -221,11 +222,11 @@ class CodePages {
     int16_t* codes(uint32_t block, uint32_t rows) const {
       return codes_ + size_t{block} * rows * kPagePositions;
     }
-    // What one step of a row's codes is worth.
+    // Tells what one step of a row's codes is worth.
     float unit(int row, uint32_t block) const { return units_[row][block]; }
 
    private:
-    // Of slots that a row sees; 0 of others.
+    // Loads the scales of slots that a row sees, and 0 for others.
     void load_scales(SlotRange slots) {
       for (uint32_t i = 0; i < blocks_ * kPagePositions; i += kLanes) {
         const int first = static_cast<int>(i % kPagePositions);

@@ -1,4 +1,4 @@
-// What attention does with pages of floats (f32, f16, bf16), over Vec16: products in register tiles
+// Attention over pages of floats (f32, f16, bf16), over Vec16: products in register tiles
 // (attention_tiles-inl.h). Where a page has kUnpackTiles of them or more, each half becomes floats
 // in scratch while the first tile reads it, whose products hide that. For ISA files, which include
 // it after their Vec16.

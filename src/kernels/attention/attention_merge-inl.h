@@ -21,7 +21,7 @@ inline void clear_sums(const RowSums& sums, uint32_t rows, uint32_t stride) {
 }
 
 inline void merge_row(const RowSums& span, const RowSums& merged, uint32_t row, uint32_t stride) {
-  // Of what a row sees the highest score adds 1, and what is not finite NaN.
+  // The highest score that a row sees adds 1, and anything that is not finite NaN.
   if (span.sum[row] == 0) return;
   float before = merged.peak[row];
   float peak = span.peak[row] > before ? span.peak[row] : before;

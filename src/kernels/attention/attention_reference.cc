@@ -37,7 +37,7 @@ struct Q8_0 {};
 
 using Scores = std::array<float, kPagePositions>;
 
-// What a row sees of a page: slots [begin, end).
+// A row sees slots [begin, end) of a page.
 struct Seen {
   uint32_t begin, end;
 };
@@ -196,7 +196,7 @@ float add_by_halves(std::array<float, 16> lanes) {
   return lanes[0];
 }
 
-// What one row has of a span, or of those merged so far.
+// The sums that one row has of a span, or of those merged so far.
 struct Sums {
   std::array<float, kMaxHeadDim> acc{};
   float sum = 0;

@@ -23,7 +23,7 @@ inline uint32_t first_seen(uint32_t last, uint32_t window) {
 
 constexpr uint32_t kPageVectors = kPagePositions / kLanes;
 
-// What a block of rows carries through the pages; all of it lies in the call's scratch.
+// A block of rows carries this through the pages; all of it lies in the call's scratch.
 struct RowBlock {
   const uint32_t* last;
   uint32_t rows;
@@ -113,7 +113,7 @@ inline void for_queries(const AttendArgs& a, uint32_t row0, const RowBlock& b, F
   }
 }
 
-// What rows see of a page.
+// The part of a page that rows see.
 struct PageView {
   struct SeenTile {
     Tile tile;

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <random>
 
-#include "kernels/attention/attention_problem.h"
+#include "kernels/attention/test_attention_problem.h"
 #include "kernels/kernels.h"
 
 namespace hearth {

@@ -29,11 +29,11 @@ struct SlotRange {
   for (size_t i = 0; i < bytes; i += 64) prefetch_l2(p + i);
 }
 
-// What a half of a page prefetches while it is read; no `next`: nothing.
+// A half of a page prefetches this while it is read; no `next`: nothing.
 struct Stream {
   const std::byte* next;
   size_t quarter;  // where the four places that take turns lie; 0: one place
-  // Of every `row` bytes (a power of two) the first `wanted`, which rows see, are of `next`, the
+  // The first `wanted` of every `row` bytes (a power of two), which rows see, are of `next`, the
   // others of `rest`; null: nothing.
   size_t row, wanted;
   const std::byte* rest;
@@ -232,7 +232,7 @@ class Tiles {
     }
   }
 
-  // What is read next, for N vectors of slot j.
+  // Fetches what is read next, for N vectors of slot j.
   template <int N>
   [[gnu::always_inline]] static void prefetch_slot(const Values& values, const Stream& stream,
                                                    uint32_t vector, size_t j) {

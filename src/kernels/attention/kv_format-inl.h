@@ -44,7 +44,7 @@ struct Unpacking : Format {
   static constexpr bool kUnpacks = true;
 };
 
-// What it became.
+// The unpacked form.
 template <typename Format>
 struct Unpacked {
   using Element = float;

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "kernels/attention/attention_problem.h"
+#include "kernels/attention/test_attention_problem.h"
 #include "kernels/kernels.h"
 
 namespace hearth {

@@ -1,7 +1,7 @@
-// Writes GGUF files (version 3, little endian), for tools and tests.
+// Writes GGUF files (version 3, little endian), for tests and fuzzers.
 // Metadata and tensors come out in the order they were added; setting a key again replaces its
 // value in place. `general.alignment`, where set, is honoured. Tensor data is copied when added.
-// What is written can be read by ModelSource, save for what the caller sets wrongly on purpose
+// ModelSource reads what is written, save for what the caller sets wrongly on purpose
 // (metadata values are not judged). Errors: save() throws kFile; a tensor whose bytes do not fit
 // its dimensions is a bug of the caller and checked.
 #pragma once

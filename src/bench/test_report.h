@@ -1,4 +1,4 @@
-// Reports that tests of their forms begin with.
+// Reports that tests of their forms begin with, and tables compared by their cells.
 #pragma once
 
 #include <string>
@@ -20,6 +20,15 @@ inline BenchReport sample_report(std::string cpu, uint32_t repetitions) {
 
 inline BenchModel sample_model() {
   return {"m.gguf", "llama", "M", "q8_0", 1'500'000'000, 3 << 20};
+}
+
+// Takes the padding of a table's cells away.
+inline std::string squeezed(const std::string& text) {
+  std::string out;
+  for (char c : text) {
+    if (c != ' ' || !out.ends_with(' ')) out += c;
+  }
+  return out;
 }
 
 }  // namespace hearth

@@ -1,4 +1,4 @@
-#include "formats/gguf_writer.h"
+#include "formats/test_gguf_writer.h"
 
 #include <bit>
 #include <cerrno>
@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/round_up.h"
+#include "formats/gguf_types.h"
 
 namespace hearth {
 
@@ -76,7 +77,7 @@ std::vector<std::byte> GgufWriter::finish() const {
     append_string(out, tensor.name);
     append(out, static_cast<uint32_t>(tensor.dims.size()));
     for (uint64_t dim : tensor.dims) append(out, dim);
-    append(out, dtype_info(tensor.dtype).gguf_type);
+    append(out, gguf_type_of(tensor.dtype));
     append(out, offset);
     offset += round_up(tensor.bytes.size(), alignment());
   }

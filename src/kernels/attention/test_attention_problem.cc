@@ -1,4 +1,4 @@
-#include "kernels/attention/attention_problem.h"
+#include "kernels/attention/test_attention_problem.h"
 
 #include <sys/mman.h>
 

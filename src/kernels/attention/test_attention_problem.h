@@ -31,7 +31,7 @@ class KvHead {
   void put(KvStoreFn store, uint32_t position, const std::vector<float>& k,
            const std::vector<float>& v);
 
-  // What the pages hold, exactly.
+  // The pages hold exactly these.
   double key(uint32_t position, uint32_t d) const;
   double value(uint32_t position, uint32_t d) const;
 
