@@ -1,46 +1,34 @@
 #include "cli/interrupts.h"
 
-#include <ctime>
-
 namespace hearth {
 namespace {
 
-sigset_t only_sigint() {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGINT);
-  return set;
-}
+// Whether a signal came is kept where the kernel keeps what becomes of the next one: this function
+// stands there until the first, the usual effect from then on.
+void become_usual(int) { std::signal(SIGINT, SIG_DFL); }
 
 }  // namespace
 
 Interrupts::Interrupts() {
-  sigset_t held = only_sigint();
-  pthread_sigmask(SIG_BLOCK, &held, &before_);
-}
-
-Interrupts::~Interrupts() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
-bool Interrupts::received() {
-  if (received_) return true;
-  struct sigaction usual {};
-  sigaction(SIGINT, nullptr, &usual);
+  sigaction(SIGINT, nullptr, &before_);
   // A job in the background of a script is not for the terminal to interrupt.
-  if (usual.sa_handler == SIG_IGN) return false;
-  sigset_t held = only_sigint();
-  timespec no_time{};
-  if (sigtimedwait(&held, nullptr, &no_time) != SIGINT) return false;
-  received_ = true;
-  pthread_sigmask(SIG_UNBLOCK, &held, nullptr);
-  return true;
+  if (before_.sa_handler == SIG_IGN) return;
+  struct sigaction once {};
+  once.sa_handler = become_usual;
+  once.sa_flags = SA_RESTART;
+  sigaction(SIGINT, &once, nullptr);
 }
 
-void Interrupts::die_if_received() {
-  sigset_t pending;
-  sigpending(&pending);
-  if (sigismember(&pending, SIGINT) != 1) return;
-  sigset_t held = only_sigint();
-  pthread_sigmask(SIG_UNBLOCK, &held, nullptr);
+Interrupts::~Interrupts() { sigaction(SIGINT, &before_, nullptr); }
+
+bool Interrupts::received() const {
+  struct sigaction now {};
+  sigaction(SIGINT, nullptr, &now);
+  return now.sa_handler == SIG_DFL;
+}
+
+void Interrupts::die_if_received() const {
+  if (received()) raise(SIGINT);
 }
 
 }  // namespace hearth

@@ -1,7 +1,7 @@
 // Interrupts: Ctrl-C as a question that a loop asks, not as an end at any point. While the object
-// lives, SIGINT is held back from the thread that made it and from the threads which that starts
-// afterwards; received() tells whether one came. After the first, the signal has its usual effect
-// again: a second Ctrl-C ends the process at once.
+// lives, the first SIGINT only lets received() tell that one came. From then on the signal has its
+// usual effect again: a second Ctrl-C ends the process at once, also where all threads wait, such
+// as for somebody to read what is printed. One object lives at a time; any thread may ask it.
 #pragma once
 
 #include <csignal>
@@ -15,14 +15,12 @@ class Interrupts {
   Interrupts(const Interrupts&) = delete;
   Interrupts& operator=(const Interrupts&) = delete;
 
-  bool received();
-  // Ends the process by the signal, as if nothing held it back, where one came. For times when
-  // there is nothing to lose yet.
-  void die_if_received();
+  bool received() const;
+  // Ends the process by the signal where one came. For times when there is nothing to lose yet.
+  void die_if_received() const;
 
  private:
-  sigset_t before_;
-  bool received_ = false;
+  struct sigaction before_ {};
 };
 
 // A shell reports this status for a program that SIGINT ended: 128 + 2.

@@ -1,14 +1,24 @@
 """Tests of `hearth run`: what it prints, which token it takes, when it ends."""
 
+import fcntl
 import json
 import math
+import mmap
 import os
 import pty
 import signal
+import struct
 import subprocess
+import termios
+import time
 
 from chain_models import CONTEXT, GAP, VOCABULARY, ids, letter
 from program import TIMEOUT, ProgramTest
+
+
+def waiting_bytes(pipe):
+    """How many bytes lie in a pipe that nobody has read yet."""
+    return struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))[0]
 
 
 class RunTest(ProgramTest):
@@ -201,6 +211,23 @@ class RunTest(ProgramTest):
         _, err = process.communicate(timeout=TIMEOUT)
         self.assertEqual(process.returncode, 130)
         self.assertRegex(err.decode(), r"generated \d+ tokens, .*; interrupted; seed \d+\n")
+
+    def test_the_second_interrupt_ends_it_though_nobody_reads(self):
+        process = self.start("run", self.chain, "-p", "a", "--temp", "0", "--ctx", "200000",
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        pipe = process.stdout.fileno()
+        room = fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, mmap.PAGESIZE)
+        deadline = time.monotonic() + TIMEOUT
+        while waiting_bytes(pipe) < room and time.monotonic() < deadline:
+            time.sleep(0.01)
+        # The second counts from when the first was taken, which cannot be seen from here.
+        while process.poll() is None and time.monotonic() < deadline:
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.1)
+        ended = process.poll()
+        process.kill()
+        process.communicate(timeout=TIMEOUT)
+        self.assertEqual(ended, -signal.SIGINT)
 
     def test_a_reader_that_goes_away(self):
         process = self.start("run", self.chain, "-p", "a", "--temp", "0", "--ctx", "200000",
