@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <utility>
 
@@ -17,6 +17,9 @@ namespace hearth {
 namespace {
 
 constexpr size_t kReadBytes = 1 << 16;
+constexpr mode_t kUsualMode = 0666;  // less what the umask forbids
+constexpr mode_t kPermissions = 0777;
+constexpr int kMostLinks = 40;  // what the kernel follows
 
 // errno, or 0 once all is written.
 int write_all(int fd, const char* data, size_t size) {
@@ -30,6 +33,15 @@ int write_all(int fd, const char* data, size_t size) {
     size -= static_cast<size_t>(written);
   }
   return 0;
+}
+
+// Where a path leads in the end, whether or not there is anything.
+std::string behind_links(std::filesystem::path path) {
+  std::error_code none;
+  for (int links = 0; links < kMostLinks && std::filesystem::is_symlink(path, none); ++links) {
+    path = path.parent_path() / std::filesystem::read_symlink(path, none);
+  }
+  return path;
 }
 
 std::string read_all(int fd, const std::string& name) {
@@ -75,33 +87,35 @@ std::string without_last_newline(std::string text) {
   return text;
 }
 
-AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), target_(path_) {
+AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
   struct stat status {};
-  if (::stat(path_.c_str(), &status) == 0) {
+  bool exists = ::stat(path_.c_str(), &status) == 0;
+  // Links that lead round in a circle lead nowhere.
+  if (!exists && errno != ENOENT) fail_to_write(errno);
+  if (exists) {
     if (S_ISDIR(status.st_mode)) fail_to_write(EISDIR);
     if (::access(path_.c_str(), W_OK) != 0) fail_to_write(errno);
     direct_ = !S_ISREG(status.st_mode);
-    if (char* real = ::realpath(path_.c_str(), nullptr)) {
-      target_ = real;
-      std::free(real);
-    }
   }
   if (direct_) {
     fd_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
   } else {
-    open_beside();
+    target_ = behind_links(path_);
+    open_beside(exists ? status.st_mode & kPermissions : kUsualMode);
   }
   if (fd_ < 0) fail_to_write(errno);
+  // The umask is for new files. A file system that has no modes gives all files the same anyway.
+  if (exists && !direct_) ::fchmod(fd_, status.st_mode & kPermissions);
 }
 
 // A file without a name vanishes whatever ends the process; not every file system has them.
-void AtomicFile::open_beside() {
+void AtomicFile::open_beside(mode_t mode) {
   size_t slash = target_.rfind('/');
   std::string folder = slash == std::string::npos ? "." : target_.substr(0, slash + 1);
   temporary_ = fmt::format("{}.{}.tmp", target_, ::getpid());
-  fd_ = ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+  fd_ = ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
   if (fd_ >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)) return;
-  fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   named_ = fd_ >= 0;
 }
 

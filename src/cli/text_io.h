@@ -4,6 +4,8 @@
 // more ends the process by SIGPIPE, as it does other tools.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <span>
 #include <string>
@@ -27,8 +29,9 @@ void print_note(std::string_view text);
 std::string without_last_newline(std::string text);
 
 // A file that is written beside its place and put there by commit(). The constructor fails where
-// the place cannot be written, so that nobody works for hours first. A device or a pipe at that
-// place is written directly.
+// the place cannot be written, so that nobody works for hours first. A file that was there gives
+// its mode to the one that replaces it; a link stays and what it points to is replaced or made. A
+// device or a pipe at that place is written directly.
 class AtomicFile {
  public:
   explicit AtomicFile(std::string path);
@@ -41,7 +44,7 @@ class AtomicFile {
   void commit();
 
  private:
-  void open_beside();
+  void open_beside(mode_t mode);
   [[noreturn]] void fail_to_write(int error) const;
 
   std::string path_;       // what the user said

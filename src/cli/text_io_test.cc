@@ -61,6 +61,38 @@ TEST_F(AtomicFileTest, ReplacesWhatALinkPointsTo) {
   EXPECT_TRUE(fs::is_symlink(folder_ / "link"));
 }
 
+TEST_F(AtomicFileTest, MakesWhatALinkPointsTo) {
+  fs::create_directory(folder_ / "far");
+  fs::create_symlink("far/near", folder_ / "link");
+  fs::create_symlink("real", folder_ / "far" / "near");
+  AtomicFile file(folder_ / "link");
+  write(file, "new");
+  file.commit();
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link"));
+  EXPECT_TRUE(fs::is_symlink(folder_ / "far" / "near"));
+  EXPECT_EQ(read_text(folder_ / "far" / "real"), "new");
+}
+
+TEST_F(AtomicFileTest, KeepsTheModeOfWhatItReplaces) {
+  fs::path path = folder_ / "out";
+  for (unsigned mode : {0600u, 0666u, 0755u}) {
+    std::ofstream(path) << "old";
+    fs::permissions(path, fs::perms{mode});
+    AtomicFile file(path);
+    write(file, "new");
+    file.commit();
+    EXPECT_EQ(read_text(path), "new");
+    EXPECT_EQ(static_cast<unsigned>(fs::status(path).permissions()), mode);
+  }
+}
+
+TEST_F(AtomicFileTest, RefusesLinksInACircle) {
+  fs::create_symlink("b", folder_ / "a");
+  fs::create_symlink("a", folder_ / "b");
+  EXPECT_THROW(AtomicFile(folder_ / "a"), Error);
+  EXPECT_EQ(files(), 2u);
+}
+
 TEST_F(AtomicFileTest, RefusesAPlaceThatCannotBeWritten) {
   EXPECT_THROW(AtomicFile(folder_ / "missing" / "out"), Error);
   EXPECT_THROW(AtomicFile(folder_.string()), Error);
