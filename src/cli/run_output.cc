@@ -42,7 +42,7 @@ RunOutput::RunOutput(RunOutputOptions options, size_t texts, uint32_t choices)
 
 void RunOutput::add(const Completion& completion, const Result& result) {
   if (options_.json) {
-    if (result.has_token()) print_token(completion, result);
+    if (result.has_token() || !result.text.empty()) print_token(completion, result);
     if (result.finish) print_end(completion);
     return;
   }
@@ -89,9 +89,11 @@ void RunOutput::end_text() {
 void RunOutput::print_token(const Completion& completion, const Result& result) const {
   Json json;
   json.object().key("prompt").number(completion.prompt).key("choice").number(completion.choice);
-  json.key("index").number(result.index).key("id").integer(result.token);
-  json.key("text").text(result.text).key("logprob").real(result.logprob).end_object();
-  write_stdout(json.line());
+  json.key("index").number(result.index).key("id");
+  result.has_token() ? json.integer(result.token) : json.null();
+  json.key("text").text(result.text).key("logprob");
+  result.has_token() ? json.real(result.logprob) : json.null();
+  write_stdout(json.end_object().line());
 }
 
 void RunOutput::print_end(const Completion& c) const {

@@ -25,6 +25,17 @@ class RunTest(ProgramTest):
     def run_text(self, *words, model=None, text=""):
         return self.good("run", model or self.chain, "--temp", "0", *words, text=text)
 
+    def interrupted_lines(self, *words):
+        """The JSON lines of a run that is interrupted after its first."""
+        # Without a buffer here, what follows the first line is not read with it.
+        process = self.start("run", self.chain, "--temp", "0", "--ctx", "20000", "--json", *words,
+                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0)
+        out = process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        out += process.communicate(timeout=TIMEOUT)[0]
+        self.assertEqual(process.returncode, 130)
+        return [json.loads(line) for line in out.splitlines()]
+
     def test_prompt_from_option_file_and_standard_input(self):
         path = self.folder / "prompt.txt"
         path.write_text("xa\n")
@@ -94,6 +105,16 @@ class RunTest(ProgramTest):
         self.assertEqual((summary["finish"], summary["stop"]), ("stop string", "d"))
         self.assertEqual((summary["prompt_tokens"], summary["tokens"]), (2, 3))
         self.assertEqual(summary["seed"], 5)
+
+    def test_interrupt_gives_what_was_held_back(self):
+        # The text goes round in the alphabet, and only the last letter of the stop text is another.
+        stop = "bcdefghijklmnopqrstuvwxyza" * 2000 + "!"
+        *tokens, held, last = self.interrupted_lines("-p", "a", "--stop", stop)
+        self.assertEqual({token["text"] for token in tokens}, {""})
+        self.assertEqual((held["id"], held["logprob"]), (None, None))
+        self.assertEqual(held["index"], len(tokens))
+        self.assertEqual(held["text"], last["summary"]["text"])
+        self.assertEqual(last["summary"]["tokens"], len(tokens))
 
     def test_several_prompts_come_in_their_order(self):
         out = self.run_text("-p", "a", "-p", "x", "-p", "U", "-n", "4")
