@@ -33,36 +33,37 @@ void add_result(const Result& result, double seconds, Completion* completion) {
 // The batch while it is under way.
 class Batch {
  public:
-  Batch(Service& service, const std::vector<std::vector<int32_t>>& prompts, const Request& request)
+  Batch(Service& service, const std::vector<std::vector<int32_t>>& prompts, const Request& request,
+        const ResultCallback& on_result)
       : service_(service),
-        choices_(request.choices),
+        prompts_(prompts),
+        request_(request),
+        on_result_(on_result),
+        most_jobs_(std::max(1u, service.options().max_waiting / request.choices)),
         stream_(std::make_shared<ResultStream>(
-            kResultsAhead * static_cast<uint32_t>(prompts.size() * request.choices))),
+            kResultsAhead * request.choices *
+            static_cast<uint32_t>(std::min<size_t>(prompts.size(), most_jobs_)))),
         start_(steady_seconds()) {
     for (size_t p = 0; p < prompts.size(); ++p) {
-      for (uint32_t choice = 0; choice < choices_; ++choice) {
+      for (uint32_t choice = 0; choice < request.choices; ++choice) {
         Completion& completion = completions.emplace_back();
         completion.prompt = p;
         completion.choice = choice;
         completion.prompt_tokens = prompts[p].size();
       }
-      Request one = request;
-      one.prompt = prompts[p];
-      jobs_.push_back(service.submit(std::move(one), stream_));
-      first_of_job_[jobs_.back()->id()] = p * choices_;
     }
+    submit();
   }
   ~Batch() { stream_->close(); }
 
-  void run(Interrupts& interrupts, const ResultCallback& on_result) {
-    size_t tokens = std::accumulate(completions.begin(), completions.end(), size_t{0},
-                                    [](size_t sum, auto& c) { return sum + c.prompt_tokens; }) /
-                    choices_;
+  void run(const Interrupts& interrupts) {
+    size_t tokens = std::accumulate(prompts_.begin(), prompts_.end(), size_t{0},
+                                    [](size_t sum, auto& prompt) { return sum + prompt.size(); });
     Progress progress("prompt", tokens, [](uint64_t n) { return fmt::format("{} tokens", n); });
     bool cancelled = false, reading = true;
-    for (size_t left = completions.size(); left > 0;) {
+    while (!jobs_.empty()) {
       if (!cancelled && interrupts.received()) {
-        for (const auto& job : jobs_) service_.cancel(*job);
+        cancel();
         cancelled = true;
       }
       std::optional<Result> result = stream_->pop(kLookUp);
@@ -74,22 +75,65 @@ class Batch {
       if (!result) continue;
       if (reading) progress.finish();
       reading = false;
-      Completion& completion = completions[first_of_job_.at(result->request) + result->choice];
-      add_result(*result, steady_seconds() - start_, &completion);
-      on_result(completion, *result);
-      if (result->finish) --left;
+      take(*result);
     }
   }
 
   std::vector<Completion> completions;
 
  private:
+  // A prompt in the service.
+  struct Submitted {
+    std::shared_ptr<const Job> job;
+    size_t prompt;
+    uint32_t left;  // choices under way
+  };
+
+  // Submits as many of the prompts that are left as the service is sure to take: until they end,
+  // all their choices may have to wait.
+  void submit() {
+    for (; next_ < prompts_.size() && jobs_.size() < most_jobs_; ++next_) {
+      Request one = request_;
+      one.prompt = prompts_[next_];
+      auto job = service_.submit(std::move(one), stream_);
+      jobs_[job->id()] = {job, next_, request_.choices};
+    }
+  }
+
+  void take(const Result& result) {
+    auto at = jobs_.find(result.request);
+    give(at->second.prompt, result);
+    if (result.finish && --at->second.left == 0) {
+      jobs_.erase(at);
+      submit();
+    }
+  }
+
+  void give(size_t prompt, const Result& result) {
+    Completion& completion = completions[prompt * request_.choices + result.choice];
+    add_result(result, steady_seconds() - start_, &completion);
+    on_result_(completion, result);
+  }
+
+  // Ends the prompts that the service does not know yet here.
+  void cancel() {
+    for (const auto& [id, submitted] : jobs_) service_.cancel(*submitted.job);
+    Result end;
+    end.finish = Finish::kCancelled;
+    for (; next_ < prompts_.size(); ++next_) {
+      for (end.choice = 0; end.choice < request_.choices; ++end.choice) give(next_, end);
+    }
+  }
+
   Service& service_;
-  uint32_t choices_;
+  const std::vector<std::vector<int32_t>>& prompts_;
+  const Request& request_;
+  const ResultCallback& on_result_;
+  size_t most_jobs_;
   std::shared_ptr<ResultStream> stream_;
   double start_;
-  std::vector<std::shared_ptr<const Job>> jobs_;
-  std::unordered_map<uint64_t, size_t> first_of_job_;  // completions, by the job's id
+  size_t next_ = 0;                               // prompt to submit
+  std::unordered_map<uint64_t, Submitted> jobs_;  // by their ids
 };
 
 }  // namespace
@@ -104,10 +148,10 @@ double Completion::rate() const {
 }
 
 std::vector<Completion> generate(Service& service, const std::vector<std::vector<int32_t>>& prompts,
-                                 const Request& request, Interrupts& interrupts,
+                                 const Request& request, const Interrupts& interrupts,
                                  const ResultCallback& on_result) {
-  Batch batch(service, prompts, request);
-  batch.run(interrupts, on_result);
+  Batch batch(service, prompts, request, on_result);
+  batch.run(interrupts);
   return std::move(batch.completions);
 }
 

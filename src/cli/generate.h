@@ -1,4 +1,5 @@
-// Prompts through the service, all at once, until each of their continuations has ended.
+// Prompts through the service, as many at once as it takes, until each of their continuations has
+// ended.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +36,7 @@ using ResultCallback = std::function<void(const Completion&, const Result&)>;
 // `request` holds what is the same for all prompts; its `choices` are the continuations of each.
 // Completions are returned by prompt, then choice. Ctrl-C cancels what is under way.
 std::vector<Completion> generate(Service& service, const std::vector<std::vector<int32_t>>& prompts,
-                                 const Request& request, Interrupts& interrupts,
+                                 const Request& request, const Interrupts& interrupts,
                                  const ResultCallback& on_result);
 
 }  // namespace hearth

@@ -47,6 +47,7 @@ class Service {
 
   // Gives the facts that do not change: spec(), options(), memory(), plans.
   const Engine& engine() const { return *engine_; }
+  const ServiceOptions& options() const { return options_; }
   const Statistics& statistics() const { return *statistics_; }
 
   // Throws (kRequest, kUsage) where the request cannot be served, and (kResource) where too many

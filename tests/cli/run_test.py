@@ -140,6 +140,20 @@ class RunTest(ProgramTest):
         tokens = [line for line in lines if "index" in line and line["choice"] == 39]
         self.assertEqual("".join(token["text"] for token in tokens), texts[39]["text"])
 
+    def test_more_prompts_than_the_service_takes_at_once(self):
+        words = [word for _ in range(4200) for word in ("-p", "a")]
+        lines = self.run_text(*words, "-n", "1", "--json").splitlines()
+        ends = [end for end in map(json.loads, lines) if "summary" in end]
+        self.assertEqual(sorted(end["summary"]["prompt"] for end in ends), list(range(4200)))
+        self.assertEqual({end["summary"]["text"] for end in ends}, {"b"})
+
+    def test_interrupt_ends_the_prompts_that_still_wait(self):
+        words = [word for _ in range(5) for word in ("-p", "a")]
+        lines = self.interrupted_lines(*words, "--repeat", "1024")
+        ends = [end["summary"] for end in lines if "summary" in end]
+        self.assertEqual(sorted((end["prompt"], end["choice"]) for end in ends),
+                         [(p, c) for p in range(5) for c in range(1024)])
+
     def test_prompts_that_begin_alike_share_what_is_alike(self):
         long = "hallo " * 200
         out = self.run_text("-p", long + "a", "-p", long + "x", "-n", "2", "--json", "--ctx",
