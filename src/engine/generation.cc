@@ -77,30 +77,31 @@ uint32_t Generation::best_needed(const GenerationLimits& limits) const {
 std::optional<Finish> Generation::take_logits(std::span<const float> logits,
                                               const GenerationLimits& limits) {
   logits = logits.first(limits.vocabulary);
-  if (!all_finite(logits)) return fail_without_numbers();
+  if (!all_finite(logits)) return end_without_token(kNotNumbers);
   Result out = result(generated_);
-  int32_t token = sampler_.sample(logits);
+  std::optional<int32_t> token = sampler_.sample(logits);
+  if (!token) return end_without_token(kAllForbidden);
   if (request().logprobs || request().top_logprobs > 0) {
     double norm = log_sum_exp(logits);
-    out.logprob = logits[static_cast<size_t>(token)] - norm;
+    out.logprob = logits[static_cast<size_t>(*token)] - norm;
     out.top_logprobs = top_logprobs(logits, norm, request().top_logprobs);
   }
-  add_token(token, limits, &out);
+  add_token(*token, limits, &out);
   return deliver(std::move(out));
 }
 
 std::optional<Finish> Generation::take_best(std::span<const TokenLogit> best,
                                             const GenerationLimits& limits) {
-  if (best.empty()) return fail_without_numbers();
+  if (best.empty()) return end_without_token(kNotNumbers);
   Result out = result(generated_);
   add_token(sampler_.sample_best(best), limits, &out);
   return deliver(std::move(out));
 }
 
-std::optional<Finish> Generation::fail_without_numbers() {
+std::optional<Finish> Generation::end_without_token(const char* error) {
   Result out = result(generated_);
   out.finish = Finish::kFailed;
-  out.error = kNotNumbers;
+  out.error = error;
   out.text = text_.end();
   return deliver(std::move(out));
 }

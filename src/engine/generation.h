@@ -73,8 +73,8 @@ class Generation {
   // logits.
   uint32_t best_needed(const GenerationLimits& limits) const;
   // Samples the next token from logits [vocabulary], or from the best_needed() likeliest, and
-  // delivers it; returns the reason where that token was the last. An empty span means that the
-  // logits are not numbers.
+  // delivers it; returns the reason where that token was the last, or kFailed where none may
+  // come. An empty span means that the logits are not numbers.
   std::optional<Finish> take_logits(std::span<const float> logits, const GenerationLimits& limits);
   std::optional<Finish> take_best(std::span<const TokenLogit> best, const GenerationLimits& limits);
   // Delivers the row of a prompt position. Returns true where that was the last row.
@@ -86,7 +86,7 @@ class Generation {
   Result result(uint32_t index) const;
   void add_token(int32_t token, const GenerationLimits& limits, Result* result);
   std::optional<Finish> deliver(Result result);
-  std::optional<Finish> fail_without_numbers();
+  std::optional<Finish> end_without_token(const char* error);
 
   std::shared_ptr<Job> job_;
   uint32_t choice_;

@@ -102,6 +102,18 @@ TEST_F(GenerationTest, WhoFailsGivesWhatWasHeldBack) {
   EXPECT_EQ(result.text, "ab");
 }
 
+TEST_F(GenerationTest, FailsWhereEveryTokenIsForbidden) {
+  Request forbidden = request();
+  for (int32_t token = 0; token < 256; ++token) {
+    forbidden.sampling.logit_bias.emplace_back(token, -INFINITY);
+  }
+  start(forbidden);
+  Result result = take(for_token('a'));
+  EXPECT_EQ(result.finish, Finish::kFailed);
+  EXPECT_FALSE(result.has_token());
+  EXPECT_NE(result.error.find("forbids every one"), std::string::npos) << result.error;
+}
+
 TEST_F(GenerationTest, WithoutATokenizerThereIsNoText) {
   limits_.tokenizer = nullptr;
   start(request());

@@ -72,9 +72,10 @@ std::span<const float> Sampler::adjusted(std::span<const float> logits) {
   return changed_;
 }
 
-int32_t Sampler::sample(std::span<const float> logits) {
+std::optional<int32_t> Sampler::sample(std::span<const float> logits) {
   HEARTH_CHECK(!logits.empty(), "a vocabulary has tokens");
   logits = adjusted(logits);
+  if (adjusts() && largest(logits) == -INFINITY) return {};
   if (params_.temperature == 0) return argmax(logits);
   bool all = params_.top_k == 0 || params_.top_k >= logits.size();
   if (all) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <span>
 #include <unordered_map>
@@ -31,6 +32,10 @@ struct SamplingParams {
   std::vector<std::pair<int32_t, float>> logit_bias;  // -inf forbids
 };
 
+// The message where sample() returns nothing.
+inline constexpr const char* kAllForbidden =
+    "no token may come next: the logit bias forbids every one; leave one without -inf";
+
 // Throws (kUsage) naming the field that is out of range; `vocabulary` bounds logit_bias's ids.
 void check_sampling(const SamplingParams& params, uint32_t vocabulary);
 
@@ -41,8 +46,8 @@ class Sampler {
   // Counts a token of the sequence, prompt or generated, for the penalties.
   void accept(int32_t token);
 
-  // Returns the next token. Does not accept it.
-  int32_t sample(std::span<const float> logits);
+  // Returns the next token, or nothing where the options forbid every one. Does not accept it.
+  std::optional<int32_t> sample(std::span<const float> logits);
 
   // Returns how many of the largest logits are enough for the same token; 0: all of them are
   // needed.

@@ -24,7 +24,7 @@ SamplingParams plain(float temperature) {
 
 std::map<int32_t, int> histogram(Sampler& sampler, const std::vector<float>& logits, int draws) {
   std::map<int32_t, int> counts;
-  for (int i = 0; i < draws; ++i) ++counts[sampler.sample(logits)];
+  for (int i = 0; i < draws; ++i) ++counts[sampler.sample(logits).value()];
   return counts;
 }
 
@@ -47,7 +47,7 @@ TEST(Sampler, SameSeedSameDrawsOtherSeedOthers) {
     params.seed = seed;
     Sampler sampler(params);
     std::vector<int32_t> tokens;
-    for (int i = 0; i < 20; ++i) tokens.push_back(sampler.sample(logits));
+    for (int i = 0; i < 20; ++i) tokens.push_back(sampler.sample(logits).value());
     return tokens;
   };
   EXPECT_EQ(draws(1), draws(1));
@@ -185,6 +185,24 @@ TEST(Sampler, BiasForbids) {
   params.logit_bias = {{0, -std::numeric_limits<float>::infinity()}, {2, 100}};
   Sampler sampler(params);
   EXPECT_EQ(sampler.sample(std::vector<float>{50, 0, 0}), 2);
+}
+
+TEST(Sampler, NothingIsLeftWhereEverythingIsForbidden) {
+  float never = -std::numeric_limits<float>::infinity();
+  for (float temperature : {0.0f, 1.0f}) {
+    for (uint32_t top_k : {0u, 2u}) {
+      for (float top_p : {0.5f, 1.0f}) {
+        SamplingParams params = plain(temperature);
+        params.top_k = top_k;
+        params.top_p = top_p;
+        params.repeat_penalty = 2;
+        params.logit_bias = {{0, never}, {1, never}, {2, never}};
+        Sampler sampler(params);
+        sampler.accept(0);
+        EXPECT_FALSE(sampler.sample(std::vector<float>{3, 2, -1}));
+      }
+    }
+  }
 }
 
 TEST(CheckSampling, NamesTheField) {

@@ -17,7 +17,7 @@ Alone::Choice continue_alone(Engine& engine, const Request& request, uint32_t ch
   Alone::Choice got;
   for (;;) {
     std::span<const float> logits = engine.logits(0);
-    TokenAlone next{sampler.sample(logits), 0, {}};
+    TokenAlone next{sampler.sample(logits).value(), 0, {}};
     if (request.logprobs || request.top_logprobs > 0) {
       double norm = log_sum_exp(logits);
       next.logprob = logits[static_cast<size_t>(next.token)] - norm;
