@@ -242,7 +242,7 @@ void add_run(CLI::App& program, Action& action) {
                "  hearth run model.gguf -f prompt.txt --temp 0 --stop 'The end'\n"
                "  echo 'The capital of France is' | hearth run model.gguf -n 8 --seed 7\n"
                "  hearth run model.gguf -p 'A cat' -p 'A dog' -n 32 --repeat 4\n"
-               "  hearth run model.gguf -p 'Hi' --json | jq -r .text");
+               "  hearth run model.gguf -p 'Hi' --json | jq -j 'select(.text).text'");
   verb.callback([args, &action] { action = [args] { return run(*args); }; });
 }
 

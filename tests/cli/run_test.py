@@ -6,11 +6,14 @@ import math
 import mmap
 import os
 import pty
+import re
+import shutil
 import signal
 import struct
 import subprocess
 import termios
 import time
+import unittest
 
 from chain_models import CONTEXT, GAP, VOCABULARY, ids, letter
 from program import TIMEOUT, ProgramTest
@@ -115,6 +118,15 @@ class RunTest(ProgramTest):
         self.assertEqual(held["index"], len(tokens))
         self.assertEqual(held["text"], last["summary"]["text"])
         self.assertEqual(last["summary"]["tokens"], len(tokens))
+
+    @unittest.skipUnless(shutil.which("jq"), "the example needs jq")
+    def test_the_example_with_jq_gives_the_text(self):
+        out = self.good("run", "--help")
+        [command] = re.findall(r"--json \| (jq .*)", out)
+        lines = self.run_text("-p", "U", "--json")
+        text = subprocess.run(command, shell=True, input=lines.encode(), capture_output=True,
+                              timeout=TIMEOUT, check=True).stdout
+        self.assertEqual(text.decode(), "é€!")
 
     def test_several_prompts_come_in_their_order(self):
         out = self.run_text("-p", "a", "-p", "x", "-p", "U", "-n", "4")
