@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "engine/scheduler.h"
 
 namespace hearth {
@@ -27,9 +28,15 @@ struct Watched {
     request.max_tokens = tokens;
     scheduler.add(std::make_shared<Job>(1, std::move(request), stream));
   }
-  void look() {
+  // Notes the tokens that came. Throws where no more will come, since the model, named `model`,
+  // gives none.
+  void look(const std::string& model) {
     double time = steady_seconds();
-    while (stream->try_pop()) times.push_back(time);
+    while (std::optional<Result> result = stream->try_pop()) {
+      if (result->finish == Finish::kFailed)
+        fail(ErrorCode::kFile, "'{}': {}", model, result->error);
+      times.push_back(time);
+    }
   }
 
   std::shared_ptr<ResultStream> stream;
@@ -60,7 +67,8 @@ Arrival arrival_of(const Watched& decoding, size_t before, const Watched& prompt
   return arrival;
 }
 
-std::optional<Arrival> run_once(Engine& engine, const ArrivalCase& what, const BenchHooks& hooks) {
+std::optional<Arrival> run_once(Engine& engine, const std::string& model, const ArrivalCase& what,
+                                const BenchHooks& hooks) {
   Statistics statistics;
   SchedulerOptions options;
   options.step_seconds = what.step_seconds;
@@ -73,8 +81,8 @@ std::optional<Arrival> run_once(Engine& engine, const ArrivalCase& what, const B
   while (!prompt || prompt->times.size() < 2) {
     if (hooks.interrupted()) return std::nullopt;
     scheduler.step();
-    decoding.look();
-    if (prompt) prompt->look();
+    decoding.look(model);
+    if (prompt) prompt->look(model);
     hooks.progress(0, fmt::format("a prompt of {} arrives", what.prompt));
     if (!prompt && decoding.times.size() == kTokensBefore) {
       prompt.emplace(scheduler, bench_tokens(what.prompt, vocabulary, 2), 2);
@@ -92,13 +100,13 @@ void fit_arrival(uint32_t prompt, EngineOptions* options) {
   options->outputs = std::max(options->outputs, 2u);
 }
 
-ArrivalResult measure_arrival(Engine& engine, const ArrivalCase& what, uint32_t repetitions,
-                              const BenchHooks& hooks) {
+ArrivalResult measure_arrival(Engine& engine, const std::string& model, const ArrivalCase& what,
+                              uint32_t repetitions, const BenchHooks& hooks) {
   ArrivalResult result;
   result.what = what;
   std::vector<double> usual, longest, first, tokens;
   for (; result.repetitions < repetitions; ++result.repetitions) {
-    std::optional<Arrival> arrival = run_once(engine, what, hooks);
+    std::optional<Arrival> arrival = run_once(engine, model, what, hooks);
     if (!arrival) break;
     usual.push_back(arrival->usual);
     longest.push_back(arrival->longest);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "bench/runner.h"
 #include "bench/spread.h"
@@ -28,8 +29,9 @@ struct ArrivalResult {
 // Makes `options` fit a case as well.
 void fit_arrival(uint32_t prompt, EngineOptions* options);
 
-// Runs the case so often; repetitions that somebody interrupted don't count.
-ArrivalResult measure_arrival(Engine& engine, const ArrivalCase& what, uint32_t repetitions,
-                              const BenchHooks& hooks);
+// Runs the case so often; repetitions that somebody interrupted don't count. Throws (kFile), with
+// the model's name, where its logits are not numbers: it generates nothing.
+ArrivalResult measure_arrival(Engine& engine, const std::string& model, const ArrivalCase& what,
+                              uint32_t repetitions, const BenchHooks& hooks);
 
 }  // namespace hearth

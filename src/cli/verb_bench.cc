@@ -31,13 +31,13 @@ EngineOptions engine_options(const BenchArgs& args, const std::vector<BenchCase>
   return options;
 }
 
-void measure_arrivals(BenchSession& session, Engine& engine, const BenchHooks& hooks,
-                      BenchRun* run) {
+void measure_arrivals(BenchSession& session, Engine& engine, const std::string& model,
+                      const BenchHooks& hooks, BenchRun* run) {
   for (uint32_t prompt : session.args.arriving) {
     for (uint32_t limit : session.args.step_limits) {
       if (session.interrupted()) return;
       run->arrivals.push_back(
-          measure_arrival(engine, {prompt, limit * 1e-3}, session.args.repetitions, hooks));
+          measure_arrival(engine, model, {prompt, limit * 1e-3}, session.args.repetitions, hooks));
     }
   }
 }
@@ -72,7 +72,7 @@ BenchRun run_cases(BenchSession& session, const OpenedModel& model,
     run.results.push_back(runner.run(what, session.args.repetitions));
     if (runner.interrupted()) break;
   }
-  measure_arrivals(session, *engine, hooks, &run);
+  measure_arrivals(session, *engine, model.source.name(), hooks, &run);
   run.buffer = limits->buffer();
   run.limits = limits->levels();
   return run;

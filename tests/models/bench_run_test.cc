@@ -1,7 +1,10 @@
 // Measurements over a whole model: what is run, how often, and what remains of it.
 #include <gtest/gtest.h>
 
+#include "base/error.h"
+#include "bench/arrival.h"
 #include "bench/runner.h"
+#include "engine/logits.h"
 #include "formats/gguf.h"
 #include "kernels/kernels.h"
 #include "tiny_model.h"
@@ -105,6 +108,35 @@ TEST_F(BenchRunTest, AnInterruptKeepsWholeRepetitions) {
   EXPECT_TRUE(runner.interrupted());
   EXPECT_EQ(steps_.size(), 11u);
   EXPECT_TRUE(runner.run(cases[0], 5).repetitions.empty()) << "it stays interrupted";
+}
+
+TEST_F(BenchRunTest, APromptArrivesAsOftenAsAsked) {
+  EngineOptions options;
+  options.threads = 2;
+  fit_arrival(100, &options);
+  Engine engine(file_, make_spec(file_), machine_, Isa::kReference, options);
+  ArrivalResult result = measure_arrival(engine, "tiny", {100, 0.001}, 2, {});
+  EXPECT_EQ(result.repetitions, 2u);
+  EXPECT_GT(result.longest_seconds.median, 0);
+  EXPECT_GE(result.tokens_meanwhile.least, 1);
+}
+
+TEST_F(BenchRunTest, AModelWithoutNumbersEndsTheArrival) {
+  ModelSource damaged = parse_gguf(tiny_llama(TinyShape{.scale = 1e20f}), "tiny");
+  EngineOptions options;
+  options.threads = 2;
+  fit_arrival(100, &options);
+  Engine engine(damaged, make_spec(damaged), machine_, Isa::kReference, options);
+  // No more than it takes; else it would go on for ever.
+  BenchHooks hooks = watched();
+  hooks.interrupted = [this] { return steps_.size() > 1000; };
+  try {
+    measure_arrival(engine, "tiny", {100, 0}, 1, hooks);
+    FAIL() << "it measures " << steps_.size() << " steps";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kFile);
+    EXPECT_EQ(std::string(error.what()), std::string("'tiny': ") + kNotNumbers);
+  }
 }
 
 TEST_F(BenchRunTest, CountsTheTinyModel) {

@@ -11,10 +11,10 @@ namespace {
 
 class ModelWriter {
  public:
-  explicit ModelWriter(GgufWriter& writer) : writer_(writer) {}
+  ModelWriter(GgufWriter& writer, float scale) : writer_(writer), scale_(scale) {}
 
   void matrix(const std::string& name, uint32_t rows, uint32_t k) {
-    add(name, {k, rows}, size_t{rows} * k, 1 / std::sqrt(static_cast<float>(k)), 0);
+    add(name, {k, rows}, size_t{rows} * k, scale_ / std::sqrt(static_cast<float>(k)), 0);
   }
   void norm(const std::string& name, uint32_t n) { add(name, {n}, n, 0.1f, 1); }
 
@@ -29,6 +29,7 @@ class ModelWriter {
   }
 
   GgufWriter& writer_;
+  float scale_;
   std::mt19937 random_{1};
 };
 
@@ -46,7 +47,7 @@ std::vector<std::byte> tiny_llama(const TinyShape& shape) {
   if (shape.window != 0) writer.set("llama.attention.sliding_window", shape.window);
   writer.set("llama.attention.key_length", shape.head_dim);
   writer.set("llama.attention.value_length", shape.head_dim);
-  ModelWriter model(writer);
+  ModelWriter model(writer, shape.scale);
   model.matrix("token_embd.weight", shape.vocabulary, shape.width);
   for (uint32_t l = 0; l < shape.layers; ++l) {
     std::string layer = "blk." + std::to_string(l) + ".";

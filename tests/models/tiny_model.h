@@ -12,6 +12,7 @@ struct TinyShape {
   uint32_t layers = 2, width = 64, heads = 4, kv_heads = 2, head_dim = 16, ffn = 96;
   uint32_t vocabulary = 80;
   uint32_t window = 0;        // sliding window of attention
+  float scale = 1;            // by which the values of all matrices are multiplied
   bool extra_tensor = false;  // blk.0.ffn_up.bias, which Llama does not have
 };
 
