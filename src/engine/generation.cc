@@ -1,6 +1,7 @@
 #include "engine/generation.h"
 
 #include <algorithm>
+#include <new>
 
 #include "base/enum_name.h"
 #include "engine/logits.h"
@@ -47,8 +48,8 @@ uint32_t Generation::most_results() const {
   return std::max(choices_together(), job_->stream().capacity() / 2);
 }
 
-std::vector<std::unique_ptr<Generation>> Generation::take_siblings() {
-  std::vector<std::unique_ptr<Generation>> others;
+std::list<std::unique_ptr<Generation>> Generation::take_siblings() {
+  std::list<std::unique_ptr<Generation>> others;
   for (uint32_t choice = 1; choice <= siblings_; ++choice) {
     auto& other = others.emplace_back(std::make_unique<Generation>(job_, choice, order_));
     other->reached = reached;
@@ -144,17 +145,19 @@ bool Generation::take_row(uint32_t position, std::span<const float> row) {
   return last;
 }
 
-void Generation::end(Finish finish, const std::string& error) {
-  Result out = result(generated_);
-  out.finish = finish;
-  out.error = error;
+void Generation::end(Finish finish, std::string_view error) noexcept {
   for (uint32_t choice = 1; choice <= siblings_; ++choice) {
+    Result out = result(generated_);
     out.choice = choice;
-    job_->stream().push_final(out);
+    job_->end(std::move(out), finish, error);
   }
-  out.choice = choice_;
-  out.text = text_.end();
-  job_->stream().push_final(std::move(out));
+  Result out = result(generated_);
+  try {
+    out.text = text_.end();
+  } catch (const std::bad_alloc&) {
+    // The text lacks its last bytes; that it ended is more.
+  }
+  job_->end(std::move(out), finish, error);
 }
 
 }  // namespace hearth

@@ -3,10 +3,11 @@
 // decides when it is computed. Used by the engine's thread.
 #pragma once
 
+#include <list>
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/engine.h"
@@ -65,7 +66,7 @@ class Generation {
 
   // Returns the request's other choices, which continue from here; called once, when the prompt has
   // been computed.
-  std::vector<std::unique_ptr<Generation>> take_siblings();
+  std::list<std::unique_ptr<Generation>> take_siblings();
   // Returns how many choices part ways once the prompt has been computed, this one included.
   uint32_t choices_together() const { return siblings_ + 1; }
 
@@ -80,7 +81,7 @@ class Generation {
   // Delivers the row of a prompt position. Returns true where that was the last row.
   bool take_row(uint32_t position, std::span<const float> row);
   // Delivers its end without a token, and the end of the choices which it stands for.
-  void end(Finish finish, const std::string& error = {});
+  void end(Finish finish, std::string_view error = {}) noexcept;
 
  private:
   Result result(uint32_t index) const;

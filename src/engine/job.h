@@ -1,8 +1,11 @@
-// A Job is a request under way, shared by its client and the engine.
+// A Job is a request under way, shared by its client and the engine. It comes with the memory for
+// the last result of every choice, so that each gets one even where memory has run out.
 #pragma once
 
 #include <atomic>
+#include <list>
 #include <memory>
+#include <string_view>
 
 #include "engine/request.h"
 #include "engine/result_stream.h"
@@ -12,13 +15,18 @@ namespace hearth {
 class Job {
  public:
   Job(uint64_t id, Request request, std::shared_ptr<ResultStream> stream)
-      : id_(id), request_(std::move(request)), stream_(std::move(stream)) {}
+      : id_(id),
+        request_(std::move(request)),
+        stream_(std::move(stream)),
+        ends_(request_.choices) {}
 
   uint64_t id() const { return id_; }
   const Request& request() const { return request_; }
   ResultStream& stream() const { return *stream_; }
 
   void cancel() const { cancelled_.store(true, std::memory_order_relaxed); }
+  // Delivers the last result of a choice, `result` with what is said here. By the engine's thread.
+  void end(Result result, Finish finish, std::string_view error) noexcept;
   // Tells whether nobody wants its results any more.
   bool gone() const { return cancelled_.load(std::memory_order_relaxed) || stream_->closed(); }
 
@@ -27,6 +35,7 @@ class Job {
   const Request request_;
   const std::shared_ptr<ResultStream> stream_;
   mutable std::atomic<bool> cancelled_{false};
+  std::list<Result> ends_;  // of choices that have not ended by end()
 };
 
 }  // namespace hearth

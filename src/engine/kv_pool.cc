@@ -70,12 +70,12 @@ void KvPool::file(uint32_t page, uint32_t parent, std::span<const int32_t> token
                "a held, full page is filed once");
   HEARTH_CHECK(parent == kNoPage || (pages_[parent].filed && pages_[parent].holders > 0),
                "the page before it is filed and held");
+  filed.key = key_of(parent, tokens);
+  by_key_.emplace(filed.key, page);
   filed.filed = true;
   filed.parent = parent;
-  filed.key = key_of(parent, tokens);
   std::ranges::copy(tokens, filed.tokens.begin());
   if (parent != kNoPage) ++pages_[parent].children;
-  by_key_.emplace(filed.key, page);
 }
 
 void KvPool::drop_unused() {

@@ -62,17 +62,20 @@ void ResultStream::unreserve(uint32_t count) {
 }
 
 void ResultStream::push_reserved(Result result) {
-  unreserve(1);
-  push(std::move(result));
+  {
+    std::lock_guard lock(mutex_);
+    HEARTH_CHECK(reserved_ > 0, "room was set aside");
+    if (!closed_) results_.push_back(std::move(result));
+    --reserved_;
+  }
+  arrived_.notify_one();
 }
 
-void ResultStream::push_final(Result result) { push(std::move(result)); }
-
-void ResultStream::push(Result result) {
+void ResultStream::push_final(std::list<Result> end) noexcept {
   {
     std::lock_guard lock(mutex_);
     if (closed_) return;
-    results_.push_back(std::move(result));
+    results_.splice(results_.end(), end);
   }
   arrived_.notify_one();
 }

@@ -8,8 +8,8 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <deque>
 #include <functional>
+#include <list>
 #include <mutex>
 #include <optional>
 
@@ -38,22 +38,21 @@ class ResultStream {
   bool has_room(uint32_t count);
   // Gives back room that was set aside and not used.
   void unreserve(uint32_t count);
-  // Delivers a result into room set aside for it.
+  // Delivers a result into room set aside for it; the room stays set aside where that throws.
   void push_reserved(Result result);
-  // Delivers the end of a choice, whether or not there is room.
-  void push_final(Result result);
+  // Delivers the end of a choice, whether or not there is room or memory.
+  void push_final(std::list<Result> end) noexcept;
   // `on_room` is called from the client's thread when it made room that was asked for, or closed
   // the stream.
   void set_on_room(std::function<void()> on_room);
 
  private:
   bool fits(uint32_t count);
-  void push(Result result);
 
   const uint32_t capacity_;
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
-  std::deque<Result> results_;
+  std::list<Result> results_;
   uint32_t reserved_ = 0;
   bool room_wanted_ = false;
   bool closed_ = false;

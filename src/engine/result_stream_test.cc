@@ -41,8 +41,8 @@ TEST(ResultStream, AnEndNeedsNoRoom) {
   ResultStream stream(1);
   ASSERT_TRUE(stream.reserve(1));
   stream.push_reserved(numbered(0));
-  stream.push_final(numbered(1));
-  stream.push_final(numbered(2));
+  stream.push_final({numbered(1)});
+  stream.push_final({numbered(2)});
   for (uint32_t i = 0; i < 3; ++i) EXPECT_EQ(stream.try_pop()->index, i);
 }
 
@@ -73,7 +73,7 @@ TEST(ResultStream, AClosedOneDropsEverything) {
   stream.close();
   EXPECT_TRUE(stream.closed());
   stream.push_reserved(numbered(1));
-  stream.push_final(numbered(2));
+  stream.push_final({numbered(2)});
   EXPECT_FALSE(stream.try_pop());
 }
 

@@ -38,31 +38,40 @@ Scheduler::Scheduler(Engine& engine, const Tokenizer* tokenizer, SchedulerOption
   update_gauges();
 }
 
-void Scheduler::add(std::shared_ptr<Job> job) {
-  waiting_.push_back(std::make_unique<Generation>(std::move(job), 0, arrivals_++));
+void Scheduler::add(std::shared_ptr<Job> job) noexcept {
+  try {
+    waiting_.push_back(std::make_unique<Generation>(job, 0, arrivals_++));
+  } catch (const std::exception& error) {
+    for (uint32_t choice = 0; choice < job->request().choices; ++choice) {
+      Result out;
+      out.choice = choice;
+      count_end(Finish::kFailed);
+      job->end(std::move(out), Finish::kFailed, error.what());
+    }
+  }
   update_gauges();
 }
 
 bool Scheduler::step() {
   drop_gone();
+  try {
+    bool any = compute();
+    drop_picks();
+    update_gauges();
+    return any;
+  } catch (...) {
+    drop_picks();
+    throw;
+  }
+}
+
+bool Scheduler::compute() {
   admit();
   bool any = form();
   // Sequences that turned out to be held up make way for others.
   while (!any && admit()) any = form();
   update_gauges();
-  bool complete = false;
-  try {
-    complete = !picks_.empty() && run();
-  } catch (...) {
-    drop_picks();
-    throw;
-  }
-  if (complete) {
-    deliver();
-  } else {
-    drop_picks();
-  }
-  update_gauges();
+  if (!picks_.empty() && run()) deliver();
   return any;
 }
 
@@ -72,13 +81,13 @@ void Scheduler::count_end(Finish finish) {
   if (finish == Finish::kFailed) statistics_.failed_choices.add(1);
 }
 
-void Scheduler::end(Generation& generation, Finish finish, const std::string& error) {
+void Scheduler::end(Generation& generation, Finish finish, std::string_view error) {
   for (uint32_t i = 0; i < generation.choices_together(); ++i) count_end(finish);
   generation.end(finish, error);
 }
 
-void Scheduler::end_all(Finish finish, const std::string& error) {
-  for (auto* list : {&running_, &waiting_}) {
+void Scheduler::end_all(Finish finish, std::string_view error) noexcept {
+  for (auto* list : {&running_, &newborn_, &waiting_}) {
     for (const GenerationPtr& generation : *list) {
       end(*generation, finish, error);
     }
@@ -176,6 +185,7 @@ uint32_t Scheduler::prompt_tokens(uint32_t room, size_t decoding) const {
 // step may be empty, and the next one is not.
 bool Scheduler::form() {
   picks_.clear();
+  picks_.reserve(running_.size());
   auto prompts = static_cast<uint32_t>(
       std::ranges::count_if(running_, [](const GenerationPtr& g) { return !g->decodes(); }));
   // A step full of decoding sequences still leaves room for prompts.
@@ -278,8 +288,12 @@ void Scheduler::unpick(Generation* generation) {
   });
 }
 
+// Gives back the room for results that did not come. Who has given all of them may be gone.
 void Scheduler::drop_picks() {
-  while (!picks_.empty()) unpick(picks_.back().generation);
+  for (const Pick& pick : picks_) {
+    if (pick.results > 0) pick.generation->job().stream().unreserve(pick.results);
+  }
+  picks_.clear();
 }
 
 // Preempts the youngest sequence for which `which` is true; returns false where there is none.
@@ -291,18 +305,16 @@ bool Scheduler::preempt_youngest(const Which& which) {
   }
   if (youngest == running_.end()) return false;
   unpick(youngest->get());
-  GenerationPtr generation = std::move(*youngest);
-  running_.erase(youngest);
-  to_waiting(std::move(generation));
+  to_waiting(running_, youngest);
   statistics_.preemptions.add(1);
   return true;
 }
 
-void Scheduler::to_waiting(GenerationPtr generation) {
-  generation->sequence.reset();
+void Scheduler::to_waiting(std::list<GenerationPtr>& from, std::list<GenerationPtr>::iterator at) {
+  (*at)->sequence.reset();
   auto after = std::ranges::find_if(
-      waiting_, [&](const GenerationPtr& other) { return other->younger_than(*generation); });
-  waiting_.insert(after, std::move(generation));
+      waiting_, [&](const GenerationPtr& other) { return other->younger_than(**at); });
+  waiting_.splice(after, from, at);
 }
 
 // Computes the picks. Returns false where nobody wanted them any more.
@@ -341,7 +353,7 @@ bool Scheduler::run() {
 // Gives out the step's results, and sends the sequences that took part to the end of the line.
 void Scheduler::deliver() {
   uint32_t logit_row = 0, hidden_row = 0;
-  for (const Pick& pick : picks_) {
+  for (Pick& pick : picks_) {
     Generation* generation = pick.generation;
     if (options_.prefix_cache) generation->sequence->publish();
     generation->reached = std::max(generation->reached, generation->sequence->length());
@@ -357,20 +369,19 @@ void Scheduler::deliver() {
     if (running_.size() < options_.max_running) {
       running_.splice(running_.end(), newborn_, newborn_.begin());
     } else {
-      to_waiting(std::move(newborn_.front()));
-      newborn_.pop_front();
+      to_waiting(newborn_, newborn_.begin());
     }
   }
 }
 
 // Returns true where the pick's generation has ended.
-bool Scheduler::deliver_to(const Pick& pick, uint32_t* logit_row, uint32_t* hidden_row) {
+bool Scheduler::deliver_to(Pick& pick, uint32_t* logit_row, uint32_t* hidden_row) {
   Generation& generation = *pick.generation;
   if (pick.want == Want::kNothing) return false;
   if (pick.want == Want::kLast) {
     uint32_t row = (*logit_row)++;
-    take_in_siblings(generation, row);
-    return deliver_token(generation, row);
+    take_in_siblings(pick, row);
+    return deliver_token(generation, row, &pick);
   }
   bool over = false;
   uint32_t first = generation.sequence->length() - pick.tokens;
@@ -378,24 +389,31 @@ bool Scheduler::deliver_to(const Pick& pick, uint32_t* logit_row, uint32_t* hidd
     bool hidden = pick.want == Want::kHidden;
     over = generation.take_row(
         first + i, hidden ? engine_.hidden((*hidden_row)++) : engine_.logits((*logit_row)++));
+    --pick.results;
   }
   if (over) count_end(Finish::kComplete);
   return over;
 }
 
-bool Scheduler::deliver_token(Generation& generation, uint32_t logit_row) {
+// `generation` is the pick's own or one of its siblings. Returns true where it has ended.
+bool Scheduler::deliver_token(Generation& generation, uint32_t logit_row, Pick* pick) {
   uint32_t best = generation.best_needed(limits_);
   std::optional<Finish> finish =
       best > 0 ? generation.take_best(engine_.best(logit_row, best, limits_.vocabulary), limits_)
                : generation.take_logits(engine_.logits(logit_row), limits_);
+  --pick->results;
   if (finish != Finish::kFailed) statistics_.generated_tokens.add(1);
   if (finish) count_end(*finish);
   return finish.has_value();
 }
 
-void Scheduler::take_in_siblings(Generation& generation, uint32_t logit_row) {
-  for (GenerationPtr& sibling : generation.take_siblings()) {
-    if (!deliver_token(*sibling, logit_row)) newborn_.push_back(std::move(sibling));
+void Scheduler::take_in_siblings(Pick& pick, uint32_t logit_row) {
+  std::list<GenerationPtr> siblings = pick.generation->take_siblings();
+  auto at = siblings.empty() ? newborn_.end() : siblings.begin();
+  // From here on end_all() knows them, whatever is thrown.
+  newborn_.splice(newborn_.end(), siblings);
+  while (at != newborn_.end()) {
+    at = deliver_token(**at, logit_row, &pick) ? newborn_.erase(at) : std::next(at);
   }
 }
 

@@ -20,6 +20,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "engine/engine.h"
@@ -43,13 +44,15 @@ class Scheduler {
   Scheduler(Engine& engine, const Tokenizer* tokenizer, SchedulerOptions options,
             Statistics& statistics);
 
-  // The job's request has been checked (check_request).
-  void add(std::shared_ptr<Job> job);
+  // The job's request has been checked (check_request). Where there is no memory for it, it ends
+  // here.
+  void add(std::shared_ptr<Job> job) noexcept;
   // Computes one step. Returns false where there is nothing to compute now: there is no sequence,
-  // or every sequence has a client that does not read.
+  // or every sequence has a client that does not read. Where it throws, the next call must be
+  // end_all().
   bool step();
   // Ends everything that is under way or waits.
-  void end_all(Finish finish, const std::string& error = {});
+  void end_all(Finish finish, std::string_view error = {}) noexcept;
 
   // The part that a running sequence had in the last step.
   struct Turn {
@@ -68,7 +71,7 @@ class Scheduler {
     Generation* generation;
     uint32_t tokens;
     Want want;
-    uint32_t results;  // for which its stream has set aside room
+    uint32_t results;  // still to come, for which its stream has set aside room
   };
   // How much more the step that is being formed has room for.
   struct Room {
@@ -91,14 +94,15 @@ class Scheduler {
   bool preempt_youngest(const Which& which);
   void unpick(Generation* generation);
   void drop_picks();
+  bool compute();
   void note_turns();
   bool run();
   void deliver();
-  bool deliver_to(const Pick& pick, uint32_t* logit_row, uint32_t* hidden_row);
-  bool deliver_token(Generation& generation, uint32_t logit_row);
-  void take_in_siblings(Generation& generation, uint32_t logit_row);
-  void to_waiting(GenerationPtr generation);
-  void end(Generation& generation, Finish finish, const std::string& error = {});
+  bool deliver_to(Pick& pick, uint32_t* logit_row, uint32_t* hidden_row);
+  bool deliver_token(Generation& generation, uint32_t logit_row, Pick* pick);
+  void take_in_siblings(Pick& pick, uint32_t logit_row);
+  void to_waiting(std::list<GenerationPtr>& from, std::list<GenerationPtr>::iterator at);
+  void end(Generation& generation, Finish finish, std::string_view error = {});
   void count_end(Finish finish);
   void update_gauges();
 

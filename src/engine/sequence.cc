@@ -18,14 +18,19 @@ uint32_t Sequence::pages_needed(uint32_t count) const {
 
 void Sequence::grow(std::span<const int32_t> tokens) {
   auto count = static_cast<uint32_t>(tokens.size());
-  if (count > 0 && must_copy()) {
+  bool copies = count > 0 && must_copy();
+  uint32_t needed = pages_needed(count);
+  // What may throw comes first, so that no page is lost.
+  pages_.reserve(pages_.size() + needed);
+  tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
+  if (copies) {
     uint32_t copy = pool_->take();
     pool_->copy(pages_.back(), copy);
     pool_->release(pages_.back());
     pages_.back() = copy;
+    --needed;
   }
-  for (uint32_t left = pages_needed(count); left > 0; --left) pages_.push_back(pool_->take());
-  tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
+  for (; needed > 0; --needed) pages_.push_back(pool_->take());
 }
 
 void Sequence::truncate(uint32_t length) {
@@ -41,9 +46,9 @@ void Sequence::truncate(uint32_t length) {
 std::unique_ptr<Sequence> Sequence::fork() {
   publish();
   auto other = std::make_unique<Sequence>(*pool_);
-  for (uint32_t page : pages_) pool_->share(page);
   other->tokens_ = tokens_;
   other->pages_ = pages_;
+  for (uint32_t page : pages_) pool_->share(page);
   other->published_ = published_;
   return other;
 }
@@ -57,9 +62,9 @@ uint32_t Sequence::adopt_prefix(std::span<const int32_t> tokens) {
     std::span<const int32_t> next = tokens.subspan(tokens_.size(), kPagePositions);
     uint32_t page = pool_->find(parent, next);
     if (page == KvPool::kNoPage) break;
-    pool_->share(page);
-    pages_.push_back(page);
     tokens_.insert(tokens_.end(), next.begin(), next.end());
+    pages_.push_back(page);
+    pool_->share(page);
     parent = page;
   }
   published_ = static_cast<uint32_t>(pages_.size());

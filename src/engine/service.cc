@@ -22,14 +22,20 @@ Service::Service(const Load& load, const Tokenizer* tokenizer, const ServiceOpti
   std::promise<void> loaded;
   std::future<void> done = loaded.get_future();
   thread_ = std::thread([this, &load, &loaded] {
+    std::unique_ptr<Scheduler> scheduler;
     try {
       engine_ = load();
+      scheduler =
+          std::make_unique<Scheduler>(*engine_, tokenizer_, options_.scheduler, *statistics_);
       loaded.set_value();
     } catch (...) {
+      scheduler.reset();
+      engine_.reset();
       loaded.set_exception(std::current_exception());
       return;
     }
-    serve();
+    serve(*scheduler);
+    scheduler.reset();
     // The engine is destroyed by the thread that made it, around which its team is pinned.
     engine_.reset();
   });
@@ -86,8 +92,7 @@ bool Service::wait_for_work(bool idle, std::vector<std::shared_ptr<Job>>* newcom
   return !mailbox_->stopping;
 }
 
-void Service::serve() {
-  Scheduler scheduler(*engine_, tokenizer_, options_.scheduler, *statistics_);
+void Service::serve(Scheduler& scheduler) {
   bool idle = true;
   for (;;) {
     std::vector<std::shared_ptr<Job>> newcomers;

@@ -69,7 +69,7 @@ class Service {
     void poke();
   };
 
-  void serve();
+  void serve(Scheduler& scheduler);
   bool wait_for_work(bool idle, std::vector<std::shared_ptr<Job>>* newcomers);
 
   ServiceOptions options_;

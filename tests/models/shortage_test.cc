@@ -1,0 +1,156 @@
+// The scheduler where memory runs out: at every allocation of a run in turn one fails, and every
+// choice of every request nevertheless gets one last result.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <map>
+#include <new>
+#include <thread>
+
+#include "engine/scheduler.h"
+#include "formats/gguf.h"
+#include "text/test_vocab.h"
+#include "tiny_engine.h"
+
+namespace {
+
+// Which allocation fails: of one thread, after so many others.
+struct Shortage {
+  mutable std::atomic<std::thread::id> thread{};
+  mutable std::atomic<uint64_t> allocations{0}, failing{0};
+};
+
+const Shortage& shortage() {
+  static const Shortage kShortage;
+  return kShortage;
+}
+
+}  // namespace
+
+// Inlined, they would not look to g++ like a pair.
+[[gnu::noinline]] void* operator new(size_t bytes) {
+  const Shortage& now = shortage();
+  if (now.thread.load() == std::this_thread::get_id() && ++now.allocations == now.failing) {
+    throw std::bad_alloc();
+  }
+  void* got = std::malloc(bytes > 0 ? bytes : 1);
+  if (got == nullptr) throw std::bad_alloc();
+  return got;
+}
+[[gnu::noinline]] void operator delete(void* at) noexcept { std::free(at); }
+[[gnu::noinline]] void operator delete(void* at, size_t) noexcept { std::free(at); }
+
+namespace hearth {
+namespace {
+
+#if defined(HEARTH_FEW_ROUNDS)
+constexpr uint64_t kStride = 7;
+#else
+constexpr uint64_t kStride = 1;
+#endif
+
+constexpr uint32_t kTokens = 260;
+
+Vocab vocab() {
+  Vocab vocab = bpe_vocab({});
+  while (vocab.tokens.size() < kTokens) add_token(vocab, "w" + std::to_string(vocab.tokens.size()));
+  return vocab;
+}
+
+class ShortageTest : public testing::Test {
+ protected:
+  ShortageTest() {
+    TinyShape shape = kTiniest;
+    shape.layers = 1;
+    shape.vocabulary = kTokens;
+    file_ = std::make_unique<ModelSource>(parse_gguf(tiny_llama(shape), "tiny"));
+    tokenizer_ = Tokenizer::from_vocab(vocab());
+    EngineOptions options;
+    options.threads = 1;
+    options.context = 192;
+    options.kv_pages = 3;
+    options.prefill_rows = 64;
+    engine_ = tiny_engine(*file_, options);
+  }
+  // One text of several choices, with stop texts and log-probabilities, one that takes the pages of
+  // others, rows, and one whose text is over at its first token.
+  static std::vector<Request> requests() {
+    std::mt19937 random(1);
+    std::vector<Request> all(4);
+    for (Request& request : all) {
+      request.prompt = random_tokens(random, 70, kTokens);
+      request.max_tokens = 4;
+      request.sampling.temperature = 1;
+    }
+    all[0].choices = 3;
+    all[0].stops = {"a rather long text that never comes", "another one"};
+    all[0].top_logprobs = 3;
+    all[1].prompt.resize(10);
+    all[1].max_tokens = 60;
+    all[2].deliver = Deliver::kLogits;
+    all[2].rows_from = 65;
+    all[3].choices = 2;
+    all[3].max_tokens = 1;
+    return all;
+  }
+  // Serves the requests as the service does while its `failing`th allocation fails. Returns how
+  // many there were.
+  uint64_t serve(Scheduler& scheduler, const std::shared_ptr<ResultStream>& stream,
+                 uint64_t failing) {
+    std::vector<std::shared_ptr<Job>> jobs;
+    for (const Request& request : requests()) {
+      jobs.push_back(std::make_shared<Job>(jobs.size(), request, stream));
+    }
+    const Shortage& now = shortage();
+    now.allocations = 0;
+    now.failing = failing;
+    now.thread = std::this_thread::get_id();
+    try {
+      for (const std::shared_ptr<Job>& job : jobs) scheduler.add(job);
+      while (scheduler.step()) {
+      }
+    } catch (const std::exception& error) {
+      scheduler.end_all(Finish::kFailed, error.what());
+    }
+    now.thread = std::thread::id();
+    return now.allocations;
+  }
+
+  std::unique_ptr<ModelSource> file_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+  std::unique_ptr<Engine> engine_;
+};
+
+TEST_F(ShortageTest, EveryChoiceEndsOnceWhicheverAllocationFails) {
+  uint64_t failing = 1, failures = 0;
+  for (bool failed = true; failed; failing += kStride) {
+    Statistics statistics;
+    Scheduler scheduler(*engine_, tokenizer_.get(), {}, statistics);
+    auto stream = std::make_shared<ResultStream>(1024);
+    failed = serve(scheduler, stream, failing) >= failing;
+    std::map<std::pair<uint64_t, uint32_t>, int> ends;
+    while (std::optional<Result> result = stream->try_pop()) {
+      int& ended = ends[{result->request, result->choice}];
+      EXPECT_EQ(ended, 0) << "a result behind the last, at allocation " << failing;
+      ended += result->finish.has_value();
+      failures += result->finish == Finish::kFailed;
+      EXPECT_EQ(result->finish == Finish::kFailed, !result->error.empty());
+    }
+    ASSERT_EQ(ends.size(), 7u) << "at allocation " << failing;
+    for (const auto& [choice, ended] : ends) {
+      ASSERT_EQ(ended, 1) << "request " << choice.first << ", choice " << choice.second
+                          << ", at allocation " << failing;
+    }
+    ASSERT_EQ(statistics.finished_choices, 7u) << "at allocation " << failing;
+    ASSERT_TRUE(stream->reserve(1024)) << "its room was given back, at allocation " << failing;
+    ASSERT_FALSE(scheduler.step()) << "nothing is left";
+    ASSERT_EQ(engine_->pool().available(), engine_->pool().page_count())
+        << "at allocation " << failing;
+  }
+  EXPECT_GT(failing, 500u);
+  EXPECT_GT(failures, failing / kStride);
+}
+
+}  // namespace
+}  // namespace hearth
