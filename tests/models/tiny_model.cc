@@ -4,6 +4,7 @@
 #include <random>
 #include <string>
 
+#include "base/fp_types.h"
 #include "formats/test_gguf_writer.h"
 
 namespace hearth {
@@ -11,10 +12,22 @@ namespace {
 
 class ModelWriter {
  public:
-  ModelWriter(GgufWriter& writer, float scale) : writer_(writer), scale_(scale) {}
+  ModelWriter(GgufWriter& writer, const TinyShape& shape)
+      : writer_(writer), scale_(shape.scale), codes_(shape.codes) {}
 
   void matrix(const std::string& name, uint32_t rows, uint32_t k) {
     add(name, {k, rows}, size_t{rows} * k, scale_ / std::sqrt(static_cast<float>(k)), 0);
+  }
+  void layer_matrix(const std::string& name, uint32_t rows, uint32_t k) {
+    if (!codes_) return matrix(name, rows, k);
+    std::vector<std::byte> blocks;
+    f16_t scale = f32_to_f16(1 / (127 * std::sqrt(static_cast<float>(k))));
+    for (uint32_t block = 0; block < rows * k / 32; ++block) {
+      blocks.push_back(static_cast<std::byte>(scale & 0xff));
+      blocks.push_back(static_cast<std::byte>(scale >> 8));
+      for (int i = 0; i < 32; ++i) blocks.push_back(static_cast<std::byte>(random_() >> 24));
+    }
+    writer_.add_tensor(name, {k, rows}, DType::kQ8_0, blocks);
   }
   void norm(const std::string& name, uint32_t n) { add(name, {n}, n, 0.1f, 1); }
 
@@ -30,6 +43,7 @@ class ModelWriter {
 
   GgufWriter& writer_;
   float scale_;
+  bool codes_;
   std::mt19937 random_{1};
 };
 
@@ -47,19 +61,19 @@ std::vector<std::byte> tiny_llama(const TinyShape& shape) {
   if (shape.window != 0) writer.set("llama.attention.sliding_window", shape.window);
   writer.set("llama.attention.key_length", shape.head_dim);
   writer.set("llama.attention.value_length", shape.head_dim);
-  ModelWriter model(writer, shape.scale);
+  ModelWriter model(writer, shape);
   model.matrix("token_embd.weight", shape.vocabulary, shape.width);
   for (uint32_t l = 0; l < shape.layers; ++l) {
     std::string layer = "blk." + std::to_string(l) + ".";
     model.norm(layer + "attn_norm.weight", shape.width);
-    model.matrix(layer + "attn_q.weight", shape.heads * shape.head_dim, shape.width);
-    model.matrix(layer + "attn_k.weight", shape.kv_heads * shape.head_dim, shape.width);
-    model.matrix(layer + "attn_v.weight", shape.kv_heads * shape.head_dim, shape.width);
-    model.matrix(layer + "attn_output.weight", shape.width, shape.heads * shape.head_dim);
+    model.layer_matrix(layer + "attn_q.weight", shape.heads * shape.head_dim, shape.width);
+    model.layer_matrix(layer + "attn_k.weight", shape.kv_heads * shape.head_dim, shape.width);
+    model.layer_matrix(layer + "attn_v.weight", shape.kv_heads * shape.head_dim, shape.width);
+    model.layer_matrix(layer + "attn_output.weight", shape.width, shape.heads * shape.head_dim);
     model.norm(layer + "ffn_norm.weight", shape.width);
-    model.matrix(layer + "ffn_gate.weight", shape.ffn, shape.width);
-    model.matrix(layer + "ffn_up.weight", shape.ffn, shape.width);
-    model.matrix(layer + "ffn_down.weight", shape.width, shape.ffn);
+    model.layer_matrix(layer + "ffn_gate.weight", shape.ffn, shape.width);
+    model.layer_matrix(layer + "ffn_up.weight", shape.ffn, shape.width);
+    model.layer_matrix(layer + "ffn_down.weight", shape.width, shape.ffn);
   }
   model.norm("output_norm.weight", shape.width);
   if (shape.extra_tensor) model.norm("blk.0.ffn_up.bias", shape.ffn);

@@ -12,11 +12,12 @@ struct TinyShape {
   uint32_t layers = 2, width = 64, heads = 4, kv_heads = 2, head_dim = 16, ffn = 96;
   uint32_t vocabulary = 80;
   uint32_t window = 0;        // sliding window of attention
-  float scale = 1;            // by which the values of all matrices are multiplied
+  float scale = 1;            // by which the values of all matrices of floats are multiplied
+  bool codes = false;         // the layers' matrices are Q8_0
   bool extra_tensor = false;  // blk.0.ffn_up.bias, which Llama does not have
 };
 
-// A Llama-architecture F32 file without a vocabulary; the same bytes for the same shape.
+// A Llama-architecture file of F32 without a vocabulary; the same bytes for the same shape.
 std::vector<std::byte> tiny_llama(const TinyShape& shape);
 
 }  // namespace hearth

@@ -1,0 +1,80 @@
+// Weights so large that no sum of their products is a number: a file like that ends in the error
+// for it, wherever the weights are and whatever they are stored as, never in zeros that look like a
+// result.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <tuple>
+
+#include "engine/logits.h"
+#include "engine/scheduler.h"
+#include "formats/gguf.h"
+#include "tiny_engine.h"
+
+namespace hearth {
+namespace {
+
+constexpr uint32_t kVocabulary = 80;
+
+class DamagedWeights : public testing::TestWithParam<std::tuple<Isa, KvType, bool>> {
+ protected:
+  // What a prompt of 20 tokens gets.
+  std::vector<Result> ask(float scale, Deliver deliver) {
+    auto [isa, kv_type, codes] = GetParam();
+    TinyShape shape;
+    shape.scale = scale;
+    shape.codes = codes;
+    ModelSource file = parse_gguf(tiny_llama(shape), "tiny");
+    EngineOptions options;
+    options.threads = 1;
+    options.context = 64;
+    options.kv_type = kv_type;
+    Engine engine(file, make_spec(file), Machine::invented(1, 1), isa, options);
+    Statistics statistics;
+    Scheduler scheduler(engine, nullptr, {}, statistics);
+    std::mt19937 random(1);
+    Request request;
+    request.prompt = random_tokens(random, 20, kVocabulary);
+    request.max_tokens = 3;
+    request.deliver = deliver;
+    auto stream = std::make_shared<ResultStream>(64);
+    scheduler.add(std::make_shared<Job>(1, request, stream));
+    while (scheduler.step()) {
+    }
+    std::vector<Result> results;
+    while (std::optional<Result> result = stream->try_pop()) results.push_back(std::move(*result));
+    return results;
+  }
+};
+
+TEST_P(DamagedWeights, GenerateNothing) {
+  EXPECT_EQ(ask(1, Deliver::kText).back().finish, Finish::kLength);
+  std::vector<Result> results = ask(1e20f, Deliver::kText);
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_EQ(results[0].finish, Finish::kFailed);
+  EXPECT_EQ(results[0].error, kNotNumbers);
+}
+
+TEST_P(DamagedWeights, GiveNoRowOfNumbers) {
+  std::vector<Result> sound = ask(1, Deliver::kLogits), damaged = ask(1e20f, Deliver::kLogits);
+  ASSERT_EQ(sound.size(), 20u);
+  ASSERT_EQ(damaged.size(), 20u);
+  for (const Result& result : sound) EXPECT_TRUE(all_finite(result.row)) << result.index;
+  for (const Result& result : damaged) EXPECT_FALSE(all_finite(result.row)) << result.index;
+}
+
+std::string case_name(const testing::TestParamInfo<DamagedWeights::ParamType>& which) {
+  auto [isa, kv_type, codes] = which.param;
+  return fmt::format("{}_{}_{}", isa_name(isa), kv_type == KvType::kF16 ? "f16" : "q8_0",
+                     codes ? "codes" : "floats");
+}
+
+INSTANTIATE_TEST_SUITE_P(All, DamagedWeights,
+                         testing::Combine(testing::ValuesIn(available_isas(detect_cpu_features())),
+                                          testing::Values(KvType::kF16, KvType::kQ8_0),
+                                          testing::Bool()),
+                         case_name);
+
+}  // namespace
+}  // namespace hearth
