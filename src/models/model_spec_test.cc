@@ -255,6 +255,43 @@ TEST(ModelSpec, ResultsThatNoTileHoldsAreRefused) {
   }
 }
 
+// Three experts of 32 rows in one tensor.
+const Architecture kExperts{
+    "experts",
+    [](SpecBuilder& spec) {
+      spec.set_vocabulary_axis(spec.axis({.name = "vocabulary", .items = 4}));
+      spec.matrix(WeightRole::kEmbedding, -1, "token_embd.weight", 4, 64, WeightCut::kRows, 0, 1);
+      spec.matrix(WeightRole::kUp, 0, "blk.0.ffn_up_exps.weight", 96, 64, WeightCut::kRows,
+                  spec.axis({.name = "experts", .items = 3}), 32);
+    },
+    nullptr};
+
+TEST(ModelSpec, ExpertsStayWhole) {
+  TestSource source;
+  source.set("general.architecture", "experts").add("token_embd.weight", {64, 4});
+  for (const char* key : {"block_count", "attention.head_count"}) {
+    source.set(std::string("experts.") + key, uint32_t{1});
+  }
+  source.set("experts.embedding_length", uint32_t{64});
+  source.set("experts.feed_forward_length", uint32_t{32});
+  source.set("experts.context_length", uint32_t{8});
+  source.add("blk.0.ffn_up_exps.weight", {64, 32, 3});
+  ModelSource experts = source.source();
+  ModelSpec spec = make_spec(experts, kExperts);
+  std::vector<CutAxis> axes = cut_axes(spec, std::vector<uint32_t>{1, 1});
+  const std::vector<Shard> shards = WeightTable(spec, axes).matrix(0, WeightRole::kUp).shards;
+  ASSERT_EQ(shards.size(), 2u);
+  EXPECT_EQ(shards[1].row0 % 32, 0u);
+  EXPECT_EQ(shards[0].spec.rows + shards[1].spec.rows, 96u);
+  EXPECT_GT(shards[0].spec.rows, 0u);
+  EXPECT_GT(shards[1].spec.rows, 0u);
+  // Another number of rows an expert is another model.
+  EXPECT_NE(refusal(std::move(source.add("blk.0.ffn_up_exps.weight", {64, 24, 4})),
+                    ErrorCode::kFile, &kExperts)
+                .find("64 x 24 x 4, but the file's metadata calls for 64 x 96"),
+            std::string::npos);
+}
+
 TEST(ModelSpec, AnArchitectureThatNobodyKnows) {
   EXPECT_NE(
       refusal(llama_source(kTiny).set("general.architecture", "martian"), ErrorCode::kUnsupported)
