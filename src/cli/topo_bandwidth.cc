@@ -1,81 +1,24 @@
 #include "cli/topo_bandwidth.h"
 
 #include <fmt/format.h>
-#include <rapidjson/document.h>
 
-#include <array>
 #include <memory>
 #include <span>
 
-#include "base/error.h"
 #include "base/progress.h"
 #include "cli/load.h"
-#include "formats/printable.h"
 #include "memory/arena.h"
 #include "topology/cpu_features.h"
+#include "tune/bandwidth_file.h"
 
 namespace hearth {
 namespace {
 
 constexpr double kGiga = 1e9;
-constexpr uint32_t kVersion = 2;  // of the file
-// More nodes than any computer has.
-constexpr rapidjson::SizeType kMostNodes = 4096;
-// Keys of a unit's rate in the file.
-constexpr std::array<const char*, kArithmeticUnits> kUnitKeys{"f32_gops", "bf16_gops", "int8_gops",
-                                                              "int16_gops"};
 
 std::string rate_text(double rate) {
   return rate > 0 ? fmt::format("{:.1f}", rate / kGiga) : std::string("-");
 }
-
-void json_rate(Json& json, double rate) {
-  json.real(rate > 0 ? std::optional(rate / kGiga) : std::nullopt);
-}
-
-// Checks whatever it asks of a document: RapidJSON itself aborts where a type is wrong.
-class TableReader {
- public:
-  explicit TableReader(const std::string& name) : name_(name) {}
-
-  [[noreturn]] void refuse(const std::string& why) const {
-    fail(ErrorCode::kFile,
-         "'{}' is no bandwidth table: {}; 'hearth topo --bandwidth -o' writes one", name_, why);
-  }
-  const rapidjson::Value& member(const rapidjson::Value& object, const char* key) const {
-    if (!object.IsObject()) refuse(fmt::format("there is no object around '{}'", key));
-    auto found = object.FindMember(key);
-    if (found == object.MemberEnd()) refuse(fmt::format("it has no '{}'", key));
-    return found->value;
-  }
-  std::string text(const rapidjson::Value& object, const char* key) const {
-    const rapidjson::Value& value = member(object, key);
-    if (!value.IsString()) refuse(fmt::format("'{}' is no text", key));
-    return {value.GetString(), value.GetStringLength()};
-  }
-  uint32_t number(const rapidjson::Value& object, const char* key) const {
-    const rapidjson::Value& value = member(object, key);
-    if (!value.IsUint()) refuse(fmt::format("'{}' is no number", key));
-    return value.GetUint();
-  }
-  std::span<const rapidjson::Value> array(const rapidjson::Value& value, const char* what) const {
-    if (!value.IsArray() || value.Empty() || value.Size() > kMostNodes) {
-      refuse(fmt::format("'{}' is no list of 1 to {}", what, kMostNodes));
-    }
-    return {value.Begin(), value.Size()};
-  }
-  // Billions a second; null is 0.
-  double rate(const rapidjson::Value& value) const {
-    if (value.IsNull()) return 0;
-    if (!value.IsNumber() || !(value.GetDouble() > 0) || value.GetDouble() > 1e9) {
-      refuse("a rate is neither null nor a positive number");
-    }
-    return value.GetDouble() * kGiga;
-  }
-
- private:
-  const std::string& name_;
-};
 
 }  // namespace
 
@@ -119,63 +62,12 @@ std::string bandwidth_text(const BandwidthTable& table) {
   return out;
 }
 
-void json_bandwidth(Json& json, const Machine& machine, const BandwidthTable& table) {
-  json.object().key("hearth_bandwidth").number(kVersion);
-  json.key("machine").text(table.machine).key("cpu").text(table.cpu).key("nodes").array();
-  for (size_t i = 0; i < table.nodes.size(); ++i) {
-    json.object().key("node").number(table.nodes[i]).key("threads").number(table.threads[i]);
-    json.key("memory_bytes").number(machine.nodes[i].memory_bytes).end_object();
-  }
-  json.end_array().key("gb_per_second").array();
-  for (const std::vector<double>& row : table.read) {
-    json.array();
-    for (double rate : row) json_rate(json, rate);
-    json.end_array();
-  }
-  json.end_array().key("one_thread").object().key("gb_per_second");
-  json_rate(json, table.core_read);
-  for (size_t u = 0; u < kArithmeticUnits; ++u)
-    json_rate(json.key(kUnitKeys[u]), table.core_ops[u]);
-  json.end_object().key("buffer_bytes").number(table.buffer_bytes);
-  json.key("caches_want_bytes").number(table.wanted_bytes).end_object();
-}
-
 void write_bandwidth(AtomicFile& file, const Machine& machine, const BandwidthTable& table) {
   Json json;
   json_bandwidth(json, machine, table);
   std::string line = json.line();
   file.write(std::as_bytes(std::span(line)));
   file.commit();
-}
-
-BandwidthTable parse_bandwidth(const std::string& text, const std::string& name) {
-  TableReader reader(name);
-  rapidjson::Document document;
-  document.Parse<rapidjson::kParseIterativeFlag>(text.data(), text.size());
-  if (document.HasParseError()) reader.refuse("it is not JSON");
-  if (reader.number(document, "hearth_bandwidth") != kVersion) {
-    reader.refuse(fmt::format("its version is not {}", kVersion));
-  }
-  BandwidthTable table;
-  table.machine = printable(reader.text(document, "machine"));
-  table.cpu = printable(reader.text(document, "cpu"));
-  for (const rapidjson::Value& node : reader.array(reader.member(document, "nodes"), "nodes")) {
-    table.nodes.push_back(reader.number(node, "node"));
-    table.threads.push_back(reader.number(node, "threads"));
-  }
-  const char* rates = "gb_per_second";
-  for (const rapidjson::Value& row : reader.array(reader.member(document, rates), rates)) {
-    std::vector<double>& read = table.read.emplace_back();
-    for (const rapidjson::Value& rate : reader.array(row, rates)) read.push_back(reader.rate(rate));
-    if (read.size() != table.nodes.size()) reader.refuse("a row is longer or shorter than 'nodes'");
-  }
-  if (table.read.size() != table.nodes.size()) reader.refuse("'nodes' is not as long as the table");
-  const rapidjson::Value& one = reader.member(document, "one_thread");
-  table.core_read = reader.rate(reader.member(one, rates));
-  for (size_t u = 0; u < kArithmeticUnits; ++u) {
-    table.core_ops[u] = reader.rate(reader.member(one, kUnitKeys[u]));
-  }
-  return table;
 }
 
 }  // namespace hearth

@@ -13,6 +13,7 @@
 #include "cli/topo_predict.h"
 #include "cli/verbs.h"
 #include "text/json.h"
+#include "tune/bandwidth_file.h"
 
 namespace hearth {
 namespace {
