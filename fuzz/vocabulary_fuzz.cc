@@ -11,7 +11,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "formats/gguf.h"
-#include "formats/gguf_writer.h"
+#include "formats/test_gguf_writer.h"
 #include "text/tokenizer.h"
 #include "text/vocabulary.h"
 
