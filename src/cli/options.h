@@ -32,7 +32,7 @@ CLI::Option* add_text(CLI::App& verb, const std::string& names, std::optional<st
                       const char* type, const std::string& help);
 
 void add_model(CLI::App& verb, std::string* model);
-// The same for verbs that take the demo model where none is named (cli/demo_model.h).
+// The same for verbs that take the demo model where none is named (engine/open_model.h).
 CLI::Option* add_model_or_demo(CLI::App& verb, std::string* model);
 // The pre-tokenizer that overrides the file's.
 void add_pre(CLI::App& verb, std::optional<std::string>* pre);
