@@ -98,32 +98,38 @@ AxisId SpecBuilder::axis(AxisSpec axis) {
   return static_cast<AxisId>(spec_.axes.size() - 1);
 }
 
-// The rows may be counted in two dimensions, items of `item_rows` each.
-const SourceTensor& SpecBuilder::tensor(const std::string& name, uint32_t rows, uint32_t k,
-                                        uint32_t item_rows) const {
+// One row may be stored without its second dimension.
+const SourceTensor& SpecBuilder::tensor(const std::string& name,
+                                        const std::vector<uint64_t>& dims) const {
   const SourceTensor& tensor = source_.require_tensor(name);
-  bool vector = rows == 1 && tensor.dims.size() == 1 && tensor.dims[0] == k;
-  bool matrix = tensor.dims.size() == 2 && tensor.dims[0] == k && tensor.dims[1] == rows;
-  bool items = tensor.dims.size() == 3 && tensor.dims[0] == k && tensor.dims[1] == item_rows &&
-               tensor.rows() == rows;
-  if (!vector && !matrix && !items) {
+  bool vector =
+      dims.size() == 2 && dims[1] == 1 && tensor.dims.size() == 1 && tensor.dims[0] == dims[0];
+  if (!vector && tensor.dims != dims) {
     fail(ErrorCode::kFile,
-         "'{}': tensor {} is {}, but the file's metadata calls for {} x {}: the file is damaged or "
-         "its metadata was edited",
-         source_.name(), name, fmt::join(tensor.dims, " x "), k, rows);
+         "'{}': tensor {} is {}, but the file's metadata calls for {}: the file is damaged or its "
+         "metadata was edited",
+         source_.name(), name, fmt::join(tensor.dims, " x "), fmt::join(dims, " x "));
   }
   return tensor;
 }
 
 void SpecBuilder::matrix(WeightRole role, int layer, std::string name, uint32_t rows, uint32_t k,
                          WeightCut cut, AxisId axis, uint32_t item_size) {
-  const SourceTensor& data = tensor(name, rows, k, cut == WeightCut::kRows ? item_size : rows);
+  const SourceTensor& data = tensor(name, {k, rows});
   spec_.weights.push_back(
       {std::move(name), role, layer, rows, k, cut, axis, item_size, data.dtype, &data});
 }
 
+void SpecBuilder::experts(WeightRole role, int layer, std::string name, uint32_t rows, uint32_t k,
+                          AxisId axis) {
+  uint32_t count = spec_.axes[axis].items;
+  const SourceTensor& data = tensor(name, {k, rows, count});
+  spec_.weights.push_back({std::move(name), role, layer, rows * count, k, WeightCut::kRows, axis,
+                           rows, data.dtype, &data});
+}
+
 void SpecBuilder::vector(WeightRole role, int layer, std::string name, uint32_t size) {
-  const SourceTensor& data = tensor(name, 1, size, 1);
+  const SourceTensor& data = tensor(name, {size, 1});
   spec_.weights.push_back(
       {std::move(name), role, layer, 1, size, WeightCut::kReplicated, 0, 0, data.dtype, &data});
 }

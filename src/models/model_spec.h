@@ -67,8 +67,8 @@ enum class WeightRole : uint8_t {
 // "q", "gate", "head": as reports name matrices; "" for vectors.
 const char* role_name(WeightRole role);
 
-// The matrices of all experts, one above the other in a tensor of three dimensions, are cut by rows
-// along an axis of experts: every shard has whole experts.
+// The matrices of all experts, one above the other, are cut by rows along an axis of experts: every
+// shard has whole experts.
 enum class WeightCut : uint8_t {
   kRows,        // every shard has rows of it and computes its own outputs
   kColumns,     // every shard has columns of it and computes partial sums of all outputs
@@ -148,10 +148,12 @@ class SpecBuilder {
   AxisId axis(AxisSpec axis);
   void set_vocabulary_axis(AxisId axis) { spec_.vocabulary_axis = axis; }
 
-  // Along `axis`, an item of which has `item_size` rows (kRows) or columns (kColumns). The tensor
-  // has two dimensions, or a third that counts the items.
+  // Along `axis`, an item of which has `item_size` rows (kRows) or columns (kColumns).
   void matrix(WeightRole role, int layer, std::string name, uint32_t rows, uint32_t k,
               WeightCut cut, AxisId axis, uint32_t item_size);
+  // W[rows, k] of every expert on `axis`, in a tensor whose third dimension counts them.
+  void experts(WeightRole role, int layer, std::string name, uint32_t rows, uint32_t k,
+               AxisId axis);
   void vector(WeightRole role, int layer, std::string name, uint32_t size);
   // The same where the source has it.
   void vector_if_there(WeightRole role, int layer, std::string name, uint32_t size);
@@ -162,8 +164,7 @@ class SpecBuilder {
   ModelSpec finish(const Architecture& architecture) &&;
 
  private:
-  const SourceTensor& tensor(const std::string& name, uint32_t rows, uint32_t k,
-                             uint32_t item_rows) const;
+  const SourceTensor& tensor(const std::string& name, const std::vector<uint64_t>& dims) const;
   void check_all_used() const;
 
   const ModelSource& source_;

@@ -261,8 +261,8 @@ const Architecture kExperts{
     [](SpecBuilder& spec) {
       spec.set_vocabulary_axis(spec.axis({.name = "vocabulary", .items = 4}));
       spec.matrix(WeightRole::kEmbedding, -1, "token_embd.weight", 4, 64, WeightCut::kRows, 0, 1);
-      spec.matrix(WeightRole::kUp, 0, "blk.0.ffn_up_exps.weight", 96, 64, WeightCut::kRows,
-                  spec.axis({.name = "experts", .items = 3}), 32);
+      spec.experts(WeightRole::kUp, 0, "blk.0.ffn_up_exps.weight", 32, 64,
+                   spec.axis({.name = "experts", .items = 3}));
     },
     nullptr};
 
@@ -288,8 +288,22 @@ TEST(ModelSpec, ExpertsStayWhole) {
   // Another number of rows an expert is another model.
   EXPECT_NE(refusal(std::move(source.add("blk.0.ffn_up_exps.weight", {64, 24, 4})),
                     ErrorCode::kFile, &kExperts)
-                .find("64 x 24 x 4, but the file's metadata calls for 64 x 96"),
+                .find("64 x 24 x 4, but the file's metadata calls for 64 x 32 x 3:"),
             std::string::npos);
+}
+
+// A third dimension is of experts alone, even where it counts one.
+TEST(ModelSpec, AThirdDimensionIsRefusedWhereThereAreNoExperts) {
+  std::vector<std::pair<std::string, std::vector<uint64_t>>> tensors = {
+      {"blk.0.ffn_down.weight", {96, 64, 1}},
+      {"blk.0.ffn_up.weight", {64, 1, 96}},
+      {"blk.0.ffn_norm.weight", {64, 1, 1}},
+      {"blk.0.attn_q.weight", {64, 16, 4}}};
+  for (const auto& [name, dims] : tensors) {
+    EXPECT_NE(refusal(llama_source(kTiny).add(name, dims), ErrorCode::kFile).find("calls for"),
+              std::string::npos)
+        << name;
+  }
 }
 
 TEST(ModelSpec, AnArchitectureThatNobodyKnows) {
