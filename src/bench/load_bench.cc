@@ -17,7 +17,7 @@ struct Seating {
   explicit Seating(const Engine& engine)
       : placement(engine.placement()),
         member_shards(engine.graph(Phase::kDecode).plan.member_shards),
-        binding(engine.options().interleave ? Binding::kInterleaved : Binding::kNode) {
+        binding(engine.options().binding()) {
     for (const MemoryRegion& region : engine.regions()) {
       if (region.kind == MemoryKind::kWeights) shards.push_back({region.node, region.bytes});
     }

@@ -5,16 +5,11 @@
 namespace hearth {
 namespace {
 
-BandwidthTable some_table(const Machine& machine) {
+TEST(TopoBandwidth, TextHasARowForEveryNodeWithThreads) {
+  Machine machine = Machine::from_synthetic("pack:1 numa:2 core:3 pu:1");
   BandwidthTable table = assumed_bandwidth(machine);
   table.core_read = 12.5e9;
   table.core_ops = {40e9, 0, 160.25e9, 80e9};
-  return table;
-}
-
-TEST(TopoBandwidth, TextHasARowForEveryNodeWithThreads) {
-  Machine machine = Machine::from_synthetic("pack:1 numa:2 core:3 pu:1");
-  BandwidthTable table = some_table(machine);
   table.read[1][0] = 0;
   std::string text = bandwidth_text(table);
   EXPECT_NE(text.find("  node 0 (3)                  100.0     50.0\n"), std::string::npos) << text;

@@ -13,9 +13,9 @@ Engine::Engine(const ModelSource& source, const ModelSpec& spec, const Machine& 
     : isa_(isa) {
   EngineLayout layout = lay_out_engine(spec, machine, isa, options);
   auto team = std::make_unique<Team>(layout.plan.placement, TeamOptions{.pin_caller = true});
-  Binding binding = options.interleave ? Binding::kInterleaved : Binding::kNode;
   auto model = std::make_shared<Model>(
-      spec, machine, ModelPlacement{layout.plan.shard_nodes, layout.plan.shares, binding});
+      spec, machine,
+      ModelPlacement{layout.plan.shard_nodes, layout.plan.shares, options.binding()});
   size_t total = spec.matrix_bytes();
   model->load(source, *team, layout.member_shards(), [&](size_t done) {
     if (report) report(done, total);

@@ -14,7 +14,7 @@ const char* memory_kind_name(MemoryKind kind) {
 
 EngineMemory::EngineMemory(const Machine& machine, const EngineLayout& layout, const Model& model)
     : model_(model), kv_(layout.kv) {
-  Binding binding = layout.options.interleave ? Binding::kInterleaved : Binding::kNode;
+  Binding binding = layout.options.binding();
   std::vector<std::byte*> activations;
   for (uint32_t s = 0; s < layout.shard_count(); ++s) {
     const Arena& weights = model.arenas()[s];

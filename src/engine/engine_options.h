@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/attention/attention.h"
+#include "memory/arena.h"
 #include "models/model_spec.h"
 #include "plan/plan.h"
 
@@ -25,6 +26,7 @@ struct EngineOptions {
   // Weights and KV pages lie on all nodes in turn, page by page, instead of beside their threads:
   // to measure what placing them is worth.
   bool interleave = false;
+  Binding binding() const { return interleave ? Binding::kInterleaved : Binding::kNode; }
 
   uint32_t context = 0;  // positions per sequence; 0: the model's, at most kDefaultContext
   // KV pages, at least enough for one full context; 0: for `sequences` full contexts, or as many
