@@ -15,9 +15,9 @@
 # Where all is there already, it asks dpkg, touches no network and says nothing.
 set -euo pipefail
 
-libraries=(libhwloc-dev libpcre2-dev libutf8proc-dev libfmt-dev libgtest-dev
-           libgmock-dev libbenchmark-dev)
-wanted=(g++ cmake ninja-build make pkg-config git python3 python3-numpy
+libraries=(libhwloc-dev libpcre2-dev libutf8proc-dev libfmt-dev libspdlog-dev libboost1.81-dev
+           libgtest-dev libgmock-dev libbenchmark-dev)
+wanted=(g++ cmake ninja-build make pkg-config git python3 python3-numpy python3-jinja2
         "${libraries[@]}" rapidjson-dev libcli11-dev)
 clang=(clang libclang-rt-14-dev clang-format)
 arm64=0
