@@ -18,6 +18,7 @@ enum class ErrorCode {
   kUnsupported,  // well-formed, but not something this program can do
   kResource,     // not enough memory, threads or permissions
   kRequest,      // a request that cannot be served, such as a prompt longer than the context
+  kBusy,         // a request that could be served later: too many wait already
 };
 
 // One sentence that names the thing and the remedy, without a trailing newline. Where one field of

@@ -18,8 +18,8 @@ TEST(Error, CarriesCodeAndSentence) {
 
 TEST(Error, OnlyUsageExitsWithTwo) {
   EXPECT_EQ(Error(ErrorCode::kUsage, "").exit_status(), 2);
-  for (ErrorCode code :
-       {ErrorCode::kFile, ErrorCode::kUnsupported, ErrorCode::kResource, ErrorCode::kRequest}) {
+  for (ErrorCode code : {ErrorCode::kFile, ErrorCode::kUnsupported, ErrorCode::kResource,
+                         ErrorCode::kRequest, ErrorCode::kBusy}) {
     EXPECT_EQ(Error(code, "").exit_status(), 1) << static_cast<int>(code);
   }
 }

@@ -12,14 +12,17 @@ struct FieldOption {
   std::string_view field, option;
 };
 
-constexpr FieldOption kOptions[] = {{"context", "--ctx"},
+constexpr FieldOption kOptions[] = {{"choices", "--repeat"},
+                                    {"context", "--ctx"},
                                     {"frequency_penalty", "--frequency-penalty"},
                                     {"logit_bias", "--logit-bias"},
                                     {"min_p", "--min-p"},
                                     {"model", "MODEL"},
                                     {"pre", "--pre"},
                                     {"presence_penalty", "--presence-penalty"},
+                                    {"prompt", "the prompt"},
                                     {"repeat_penalty", "--repeat-penalty"},
+                                    {"stops", "--stop"},
                                     {"temperature", "--temp"},
                                     {"top_p", "--top-p"}};
 

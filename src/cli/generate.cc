@@ -84,7 +84,7 @@ class Batch {
  private:
   // A prompt in the service.
   struct Submitted {
-    std::shared_ptr<const Job> job;
+    JobHandle job;
     size_t prompt;
     uint32_t left;  // choices under way
   };
@@ -95,8 +95,9 @@ class Batch {
     for (; next_ < prompts_.size() && jobs_.size() < most_jobs_; ++next_) {
       Request one = request_;
       one.prompt = prompts_[next_];
-      auto job = service_.submit(std::move(one), stream_);
-      jobs_[job->id()] = {job, next_, request_.choices};
+      JobHandle job = service_.submit(std::move(one), stream_);
+      uint64_t id = job.id();
+      jobs_[id] = {std::move(job), next_, request_.choices};
     }
   }
 
@@ -117,7 +118,7 @@ class Batch {
 
   // Ends the prompts that the service does not know yet here.
   void cancel() {
-    for (const auto& [id, submitted] : jobs_) service_.cancel(*submitted.job);
+    for (auto& [id, submitted] : jobs_) submitted.job.cancel();
     Result end;
     end.finish = Finish::kCancelled;
     for (; next_ < prompts_.size(); ++next_) {

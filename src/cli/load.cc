@@ -115,7 +115,7 @@ void for_each_row(Service& service, const ModelSource& source, std::span<const i
   request.prompt.assign(tokens.begin(), tokens.end());
   request.deliver = Deliver::kLogits;
   request.rows_from = from;
-  service.submit(std::move(request), stream);
+  JobHandle job = service.submit(std::move(request), stream);
   for (bool more = true; more;) {
     std::optional<Result> result = stream->pop(std::chrono::hours(1));
     if (!result) continue;

@@ -54,6 +54,8 @@ std::list<std::unique_ptr<Generation>> Generation::take_siblings() {
     auto& other = others.emplace_back(std::make_unique<Generation>(job_, choice, order_));
     other->reached = reached;
     other->cached_tokens = cached_tokens;
+    other->admitted_seconds = admitted_seconds;
+    other->computed_seconds_ = computed_seconds_;
     other->sequence = sequence->fork();
   }
   siblings_ = 0;
@@ -66,7 +68,15 @@ Result Generation::result(uint32_t index) const {
   result.choice = choice_;
   result.index = index;
   result.cached_tokens = cached_tokens;
+  result.admitted_seconds = admitted_seconds;
+  result.first_token_seconds = first_token_seconds_;
   return result;
+}
+
+// `result` has a token or a row.
+void Generation::note_computed(Result* result) {
+  if (first_token_seconds_ == 0) first_token_seconds_ = computed_seconds_;
+  result->first_token_seconds = first_token_seconds_;
 }
 
 // A log-probability needs the logits of all tokens.
@@ -117,6 +127,7 @@ void Generation::add_token(int32_t token, const GenerationLimits& limits, Result
   sampler_.accept(token);
   tokens_.push_back(token);
   ++generated_;
+  note_computed(result);
   result->token = token;
   bool end = limits.tokenizer != nullptr && limits.tokenizer->is_eog(token);
   if (!end && limits.tokenizer != nullptr) {
@@ -137,6 +148,7 @@ void Generation::add_token(int32_t token, const GenerationLimits& limits, Result
 
 bool Generation::take_row(uint32_t position, std::span<const float> row) {
   Result out = result(position);
+  note_computed(&out);
   out.row.assign(row.begin(), row.end());
   next_row_ = position + 1;
   bool last = next_row_ == tokens_.size();

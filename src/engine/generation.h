@@ -47,6 +47,9 @@ class Generation {
   // It has passed its prompt, and one token is left to compute.
   bool decodes() const { return started() && pending() == 1; }
 
+  // Tells when the step ended whose results it takes next.
+  void computed_at(double seconds) { computed_seconds_ = seconds; }
+
   // The first position whose row has not been given yet, where rows are wanted.
   uint32_t next_row() const { return next_row_; }
 
@@ -56,6 +59,8 @@ class Generation {
   uint32_t reached = 0;
   // How many of the `reached` tokens others computed.
   uint32_t cached_tokens = 0;
+  // When it first had a place in a step; 0: not yet.
+  double admitted_seconds = 0;
   // True if it was left out at its last turn, since its client's stream had no room.
   bool held_up = false;
   // Whether it is still held up, which ends when there is room for most_results().
@@ -85,6 +90,7 @@ class Generation {
 
  private:
   Result result(uint32_t index) const;
+  void note_computed(Result* result);
   void add_token(int32_t token, const GenerationLimits& limits, Result* result);
   std::optional<Finish> deliver(Result result);
   std::optional<Finish> end_without_token(const char* error);
@@ -96,6 +102,8 @@ class Generation {
   std::vector<int32_t> tokens_;
   uint32_t generated_ = 0;
   uint32_t next_row_;
+  double computed_seconds_ = 0;  // when the last step was
+  double first_token_seconds_ = 0;
   Sampler sampler_;
   TextStream text_;
 };

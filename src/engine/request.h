@@ -58,6 +58,9 @@ struct Result {
   std::vector<std::pair<int32_t, double>> top_logprobs;  // the likeliest first
   std::vector<float> row;
   uint32_t cached_tokens = 0;  // of the prompt, taken from the prefix cache
+  // Moments by the scheduler's clock, steady_seconds() where it has no other; 0 before they come.
+  double admitted_seconds = 0;     // when the first step began that the request was admitted to
+  double first_token_seconds = 0;  // when the choice's first token, or row, had been computed
 
   std::optional<Finish> finish;  // set in a choice's last result
   std::string stop;              // the stop string found

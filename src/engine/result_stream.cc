@@ -22,11 +22,13 @@ std::optional<Result> ResultStream::pop(std::chrono::milliseconds timeout) {
 
 void ResultStream::close() {
   std::function<void()> tell;
+  std::shared_ptr<const std::function<void()>> dropped;  // dies without the lock
   {
     std::lock_guard lock(mutex_);
     closed_ = true;
     results_.clear();
     tell = on_room_;
+    dropped = std::move(on_results_);
   }
   arrived_.notify_all();
   if (tell) tell();
@@ -65,7 +67,10 @@ void ResultStream::push_reserved(Result result) {
   {
     std::lock_guard lock(mutex_);
     HEARTH_CHECK(reserved_ > 0, "room was set aside");
-    if (!closed_) results_.push_back(std::move(result));
+    if (!closed_) {
+      results_.push_back(std::move(result));
+      untold_ = true;
+    }
     --reserved_;
   }
   arrived_.notify_one();
@@ -76,8 +81,26 @@ void ResultStream::push_final(std::list<Result> end) noexcept {
     std::lock_guard lock(mutex_);
     if (closed_) return;
     results_.splice(results_.end(), end);
+    untold_ = true;
   }
   arrived_.notify_one();
+}
+
+void ResultStream::tell_results() noexcept {
+  std::shared_ptr<const std::function<void()>> tell;
+  {
+    std::lock_guard lock(mutex_);
+    if (untold_) tell = on_results_;
+    untold_ = false;
+  }
+  if (tell) (*tell)();
+}
+
+void ResultStream::set_on_results(std::function<void()> on_results) {
+  std::shared_ptr<const std::function<void()>> shared;
+  if (on_results) shared = std::make_shared<const std::function<void()>>(std::move(on_results));
+  std::lock_guard lock(mutex_);
+  on_results_.swap(shared);
 }
 
 void ResultStream::set_on_room(std::function<void()> on_room) {

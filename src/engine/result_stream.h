@@ -2,14 +2,20 @@
 // number of requests on it. A client that does not read holds up its own requests, nobody else's:
 // the engine computes for a request only while there is room for its results.
 //
-// The client pops from any one thread and may close the stream at any time, which cancels its
-// requests. The engine's side (reserve, push) is used by the engine's thread alone.
+// The client pops from any one thread, waiting in pop() or told by on_results, and may close the
+// stream at any time, which cancels its requests. The engine's side (reserve, push, tell_results)
+// is used by the engine's thread alone.
+//
+// A step may give a result of every choice of a request at once, so a stream needs room for as
+// many; result_room() lets the client fall a few steps behind before it holds up itself.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <list>
+#include <memory>
 #include <mutex>
 #include <optional>
 
@@ -17,17 +23,30 @@
 
 namespace hearth {
 
+// The room that a stream should have for one request of so many choices.
+constexpr uint32_t result_room(uint32_t choices) {
+  constexpr uint32_t kLeast = 64, kEach = 8;
+  return std::max(kLeast, kEach * std::min(choices, UINT32_MAX / kEach));
+}
+
 class ResultStream {
  public:
-  explicit ResultStream(uint32_t capacity = 64) : capacity_(capacity) {}
+  explicit ResultStream(uint32_t capacity = result_room(1)) : capacity_(capacity) {}
 
   uint32_t capacity() const { return capacity_; }
 
   // Returns the next result; waits until there is one or the stream is closed, at most `timeout`.
   std::optional<Result> pop(std::chrono::milliseconds timeout);
   std::optional<Result> try_pop() { return pop(std::chrono::milliseconds(0)); }
-  // Says that the client is gone and wants nothing more.
+  // Says that the client is gone and wants nothing more. Lets go of on_results, which may be under
+  // way still.
   void close();
+  // `on_results` is called by the engine's thread when results came: at most once a step, when all
+  // that the step gives are there, and once more where a request ends between two steps. It may
+  // pop, close, submit and cancel; it must be quick, since everybody's next step waits for it, and
+  // not throw. Set before the first request. Who is kept alive by it keeps the stream in a circle
+  // until the stream is closed.
+  void set_on_results(std::function<void()> on_results);
 
   bool closed() const;
   // Sets aside room for `count` results. Returns false where there is not enough; then the function
@@ -42,6 +61,8 @@ class ResultStream {
   void push_reserved(Result result);
   // Delivers the end of a choice, whether or not there is room or memory.
   void push_final(std::list<Result> end) noexcept;
+  // Calls on_results where results came since the last call.
+  void tell_results() noexcept;
   // `on_room` is called from the client's thread when it made room that was asked for, or closed
   // the stream.
   void set_on_room(std::function<void()> on_room);
@@ -55,8 +76,11 @@ class ResultStream {
   std::list<Result> results_;
   uint32_t reserved_ = 0;
   bool room_wanted_ = false;
+  bool untold_ = false;  // results came of which on_results knows nothing
   bool closed_ = false;
   std::function<void()> on_room_;
+  // Shared, since it may be called while it is replaced, and a copy would need memory.
+  std::shared_ptr<const std::function<void()>> on_results_;
 };
 
 }  // namespace hearth

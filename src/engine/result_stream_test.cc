@@ -65,6 +65,61 @@ TEST(ResultStream, TellsOfRoomThatWasAskedForAndOfItsEnd) {
   EXPECT_EQ(told, 2);
 }
 
+TEST(ResultStream, TellsOfResultsOnceForAllThatCame) {
+  ResultStream stream(4);
+  int told = 0;
+  size_t got = 0;
+  stream.set_on_results([&] {
+    ++told;
+    while (stream.try_pop()) ++got;
+  });
+  stream.tell_results();
+  EXPECT_EQ(told, 0) << "nothing came";
+  ASSERT_TRUE(stream.reserve(2));
+  stream.push_reserved(numbered(0));
+  stream.push_reserved(numbered(1));
+  stream.push_final({numbered(2)});
+  EXPECT_EQ(told, 0) << "more may come";
+  stream.tell_results();
+  EXPECT_EQ(told, 1);
+  EXPECT_EQ(got, 3u);
+  stream.tell_results();
+  EXPECT_EQ(told, 1);
+}
+
+TEST(ResultStream, AClosedOneTellsNothingAndLetsGoOfItsClient) {
+  auto client = std::make_shared<int>(0);
+  ResultStream stream(4);
+  stream.set_on_results([client] { ++*client; });
+  EXPECT_EQ(client.use_count(), 2);
+  ASSERT_TRUE(stream.reserve(1));
+  stream.push_reserved(numbered(0));
+  stream.close();
+  stream.push_final({numbered(1)});
+  stream.tell_results();
+  EXPECT_EQ(*client, 0);
+  EXPECT_EQ(client.use_count(), 1);
+}
+
+TEST(ResultStream, MayBeClosedByWhoIsTold) {
+  auto stream = std::make_shared<ResultStream>(4);
+  stream->set_on_results([held = stream] { held->close(); });
+  std::weak_ptr<ResultStream> weak = stream;
+  ASSERT_TRUE(stream->reserve(1));
+  stream->push_reserved(numbered(0));
+  stream->tell_results();
+  EXPECT_TRUE(stream->closed());
+  stream.reset();
+  EXPECT_TRUE(weak.expired()) << "it held itself until it was closed";
+}
+
+TEST(ResultStream, RoomIsForSomeSteps) {
+  EXPECT_EQ(result_room(0), 64u);
+  EXPECT_EQ(result_room(8), 64u);
+  EXPECT_EQ(result_room(9), 72u);
+  EXPECT_GE(result_room(UINT32_MAX), 1u << 31);
+}
+
 TEST(ResultStream, AClosedOneDropsEverything) {
   ResultStream stream(2);
   ASSERT_TRUE(stream.reserve(2));

@@ -48,6 +48,7 @@ void Scheduler::add(std::shared_ptr<Job> job) noexcept {
       count_end(Finish::kFailed);
       job->end(std::move(out), Finish::kFailed, error.what());
     }
+    job->stream().tell_results();
   }
   update_gauges();
 }
@@ -56,13 +57,25 @@ bool Scheduler::step() {
   drop_gone();
   try {
     bool any = compute();
-    drop_picks();
-    update_gauges();
+    finish_step();
     return any;
   } catch (...) {
-    drop_picks();
+    finish_step();
     throw;
   }
+}
+
+// Everything is settled before the first client hears of it.
+void Scheduler::finish_step() noexcept {
+  drop_picks();
+  for (const GenerationPtr& generation : over_) generation->sequence.reset();
+  update_gauges();
+  for (const auto* list : {&running_, &newborn_, &over_}) tell(*list);
+  over_.clear();
+}
+
+void Scheduler::tell(const std::list<GenerationPtr>& generations) noexcept {
+  for (const GenerationPtr& generation : generations) generation->job().stream().tell_results();
 }
 
 bool Scheduler::compute() {
@@ -88,22 +101,25 @@ void Scheduler::end(Generation& generation, Finish finish, std::string_view erro
 
 void Scheduler::end_all(Finish finish, std::string_view error) noexcept {
   for (auto* list : {&running_, &newborn_, &waiting_}) {
-    for (const GenerationPtr& generation : *list) {
-      end(*generation, finish, error);
-    }
-    list->clear();
+    for (const GenerationPtr& generation : *list) end(*generation, finish, error);
+    over_.splice(over_.end(), *list);
   }
-  update_gauges();
+  finish_step();
 }
 
+// Who is cancelled hears of it now, and not after a step of others.
 void Scheduler::drop_gone() {
-  auto gone = [this](const GenerationPtr& generation) {
-    if (!generation->job().gone()) return false;
-    end(*generation, Finish::kCancelled);
-    return true;
-  };
-  running_.remove_if(gone);
-  waiting_.remove_if(gone);
+  for (auto* list : {&running_, &waiting_}) {
+    for (auto at = list->begin(); at != list->end();) {
+      auto next = std::next(at);
+      if ((*at)->job().gone()) {
+        end(**at, Finish::kCancelled);
+        over_.splice(over_.end(), *list, at);
+      }
+      at = next;
+    }
+  }
+  if (!over_.empty()) finish_step();
 }
 
 // Returns how many more pages the running sequences will take for the tokens they have.
@@ -288,7 +304,7 @@ void Scheduler::unpick(Generation* generation) {
   });
 }
 
-// Gives back the room for results that did not come. Who has given all of them may be gone.
+// Gives back the room for results that did not come.
 void Scheduler::drop_picks() {
   for (const Pick& pick : picks_) {
     if (pick.results > 0) pick.generation->job().stream().unreserve(pick.results);
@@ -333,8 +349,12 @@ bool Scheduler::run() {
     return std::ranges::all_of(picks_, [](const Pick& p) { return p.generation->job().gone(); });
   };
   double start = options_.clock();
+  for (const GenerationPtr& generation : running_) {
+    if (generation->admitted_seconds == 0) generation->admitted_seconds = start;
+  }
   bool complete = engine_.step(requests_, &abandon);
-  double seconds = options_.clock() - start;
+  step_end_ = options_.clock();
+  double seconds = step_end_ - start;
   statistics_.steps.add(1);
   statistics_.step_nanoseconds.add(static_cast<uint64_t>(seconds * 1e9));
   if (!complete) {
@@ -342,6 +362,8 @@ bool Scheduler::run() {
     return false;
   }
   statistics_.computed_tokens.add(tokens);
+  statistics_.step_seconds.observe(seconds);
+  statistics_.step_tokens.observe(tokens);
   // The last step has half the weight, since chunks get dearer as a prompt gets longer.
   if (prompts && tokens > engine_.options().decode_rows) {
     double cost = seconds / tokens;
@@ -357,10 +379,11 @@ void Scheduler::deliver() {
     Generation* generation = pick.generation;
     if (options_.prefix_cache) generation->sequence->publish();
     generation->reached = std::max(generation->reached, generation->sequence->length());
+    generation->computed_at(step_end_);
     bool over = deliver_to(pick, &logit_row, &hidden_row);
     auto at = std::ranges::find_if(running_, [&](auto& g) { return g.get() == generation; });
     if (over) {
-      running_.erase(at);
+      over_.splice(over_.end(), running_, at);
     } else {
       running_.splice(running_.end(), running_, at);
     }
@@ -433,7 +456,9 @@ void check_request(const Request& request, const Engine& engine, const Tokenizer
   // Penalties and bias look up the logits of tokens that may be sampled.
   uint32_t vocabulary =
       rows ? engine.spec().hyper.vocabulary : limits_of(engine, tokenizer).vocabulary;
-  if (request.prompt.empty()) fail(ErrorCode::kRequest, "the prompt is empty: give it a token");
+  if (request.prompt.empty()) {
+    fail_field(ErrorCode::kRequest, "prompt", "is empty: give it a token");
+  }
   if (request.prompt.size() > engine.context()) {
     fail_field(ErrorCode::kRequest, "context",
                "of {} positions does not hold the prompt's {} tokens: raise it or shorten the "
@@ -442,27 +467,32 @@ void check_request(const Request& request, const Engine& engine, const Tokenizer
   }
   for (int32_t token : request.prompt) {
     if (token < 0 || static_cast<uint32_t>(token) >= vocabulary) {
-      fail(ErrorCode::kRequest, "token {} is outside the vocabulary of {}", token, vocabulary);
+      fail_field(ErrorCode::kRequest, "prompt", "has token {}; the vocabulary has 0 to {}", token,
+                 vocabulary - 1);
     }
   }
   if (rows && request.rows_from >= request.prompt.size()) {
-    fail(ErrorCode::kRequest, "rows are wanted from position {} on and the prompt has {} tokens",
-         request.rows_from, request.prompt.size());
+    fail_field(ErrorCode::kRequest, "rows_from", "is position {} and the prompt has {} tokens",
+               request.rows_from, request.prompt.size());
   }
   if (request.deliver == Deliver::kHidden && engine.options().hidden_rows == 0) {
-    fail(ErrorCode::kRequest, "this engine was loaded without room for hidden states");
+    fail_field(ErrorCode::kRequest, "deliver",
+               "asks for hidden states, and the engine was loaded without room for them: load it "
+               "with hidden_rows");
   }
-  if (request.choices == 0 || request.choices > stream.capacity()) {
-    fail(ErrorCode::kRequest, "{} continuations are asked for; 1 to {} can be had", request.choices,
-         stream.capacity());
-  }
+  if (request.choices == 0) fail_field(ErrorCode::kRequest, "choices", "is 0; ask for 1 at least");
   if (rows && request.choices != 1) {
-    fail(ErrorCode::kRequest, "rows of a prompt come once, and {} continuations are asked for",
-         request.choices);
+    fail_field(ErrorCode::kRequest, "choices", "is {}; rows of a prompt come once",
+               request.choices);
+  }
+  if (request.choices > stream.capacity()) {
+    fail_field(ErrorCode::kRequest, "choices",
+               "is {}, and the stream has room for {} results: it needs {}, better {}",
+               request.choices, stream.capacity(), request.choices, result_room(request.choices));
   }
   check_sampling(request.sampling, vocabulary);
   for (const std::string& stop : request.stops) {
-    if (stop.empty()) fail(ErrorCode::kRequest, "a stop text is empty");
+    if (stop.empty()) fail_field(ErrorCode::kRequest, "stops", "has a text that is empty");
   }
 }
 

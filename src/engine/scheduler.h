@@ -47,9 +47,9 @@ class Scheduler {
   // The job's request has been checked (check_request). Where there is no memory for it, it ends
   // here.
   void add(std::shared_ptr<Job> job) noexcept;
-  // Computes one step. Returns false where there is nothing to compute now: there is no sequence,
-  // or every sequence has a client that does not read. Where it throws, the next call must be
-  // end_all().
+  // Computes one step, and tells the streams of the results that came. Returns false where there is
+  // nothing to compute now: there is no sequence, or every sequence has a client that does not
+  // read. Where it throws, the next call must be end_all().
   bool step();
   // Ends everything that is under way or waits.
   void end_all(Finish finish, std::string_view error = {}) noexcept;
@@ -94,6 +94,7 @@ class Scheduler {
   bool preempt_youngest(const Which& which);
   void unpick(Generation* generation);
   void drop_picks();
+  void finish_step() noexcept;
   bool compute();
   void note_turns();
   bool run();
@@ -104,6 +105,7 @@ class Scheduler {
   void to_waiting(std::list<GenerationPtr>& from, std::list<GenerationPtr>::iterator at);
   void end(Generation& generation, Finish finish, std::string_view error = {});
   void count_end(Finish finish);
+  static void tell(const std::list<GenerationPtr>& generations) noexcept;
   void update_gauges();
 
   Engine& engine_;
@@ -114,14 +116,16 @@ class Scheduler {
   std::list<GenerationPtr> waiting_;  // by age
   std::list<GenerationPtr> running_;  // the next one to have a turn comes first
   std::list<GenerationPtr> newborn_;  // siblings that join after the step
+  std::list<GenerationPtr> over_;  // have ended in this step; whoever reads them is still to know
   std::vector<Pick> picks_;
   std::vector<StepRequest> requests_;
   std::vector<Turn> turns_;
   double token_seconds_ = 0;  // measured cost of a prompt token; 0: not yet
+  double step_end_ = 0;       // of the last step, by the clock
 };
 
-// Throws (kRequest, kUsage) where the engine cannot serve the request, whatever else it does.
-// `tokenizer` as above.
+// Throws (kRequest, kUsage), naming the field, where the engine cannot serve the request, whatever
+// else it does; also where `stream` has no room for a result of each choice. `tokenizer` as above.
 void check_request(const Request& request, const Engine& engine, const Tokenizer* tokenizer,
                    const ResultStream& stream);
 

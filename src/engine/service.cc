@@ -56,28 +56,30 @@ Service::~Service() {
   thread_.join();
 }
 
-std::shared_ptr<const Job> Service::submit(Request request, std::shared_ptr<ResultStream> stream) {
+JobHandle Service::submit(Request request, std::shared_ptr<ResultStream> stream) {
   check_request(request, *engine_, tokenizer_, *stream);
   stream->set_on_room([mailbox = mailbox_] { mailbox->poke(); });
-  std::shared_ptr<Job> job;
+  JobHandle handle;  // it may die here, and then takes the lock itself
   {
     std::lock_guard lock(mailbox_->mutex);
     uint64_t waiting = statistics_->waiting + mailbox_->newcomers.size();
     if (waiting >= options_.max_waiting) {
-      fail(ErrorCode::kResource, "{} requests wait already: try again later", waiting);
+      fail(ErrorCode::kBusy, "{} requests wait already: try again later", waiting);
     }
-    job = std::make_shared<Job>(++last_id_, std::move(request), std::move(stream));
-    mailbox_->newcomers.push_back(job);
+    auto job = std::make_shared<Job>(++last_id_, std::move(request), std::move(stream));
+    // A job that has ended is gone.
+    handle = {job->id(), [mailbox = mailbox_, weak = std::weak_ptr(job)] {
+                if (auto under_way = weak.lock()) {
+                  under_way->cancel();
+                  mailbox->poke();
+                }
+              }};
+    mailbox_->newcomers.push_back(std::move(job));
     mailbox_->poked = true;
   }
   statistics_->requests.add(1);
   mailbox_->changed.notify_one();
-  return job;
-}
-
-void Service::cancel(const Job& job) {
-  job.cancel();
-  mailbox_->poke();
+  return handle;
 }
 
 // Takes the jobs that came in; where there was nothing to do, waits for something first. Returns

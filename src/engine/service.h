@@ -4,13 +4,13 @@
 //
 //   Service service(load, tokenizer, {});
 //   auto stream = std::make_shared<ResultStream>();
-//   auto job = service.submit(request, stream);
+//   JobHandle job = service.submit(request, stream);
 //   while (...) stream->pop(...);
 //
-// A client may vanish at any time: closing its stream cancels what is on it. A cancelled request is
-// gone at the next step, and a step that nobody waits for any more stops at its next layer. Every
-// choice of a submitted request gets exactly one result with `finish`, unless its stream was
-// closed.
+// A client may vanish at any time: a request is cancelled when its handle dies, and closing a
+// stream cancels what is on it. A cancelled request is gone at the next step, and a step that
+// nobody waits for any more stops at its next layer. Every choice of a submitted request gets
+// exactly one result with `finish`, unless its stream was closed.
 //
 // Grammars and speculative decoding will hook into Generation (which tokens are allowed, which are
 // proposed) and Sequence (truncate), not here.
@@ -23,6 +23,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/job_handle.h"
 #include "engine/scheduler.h"
 
 namespace hearth {
@@ -50,11 +51,10 @@ class Service {
   const ServiceOptions& options() const { return options_; }
   const Statistics& statistics() const { return *statistics_; }
 
-  // Throws (kRequest, kUsage) where the request cannot be served, and (kResource) where too many
-  // wait already. From any thread.
-  std::shared_ptr<const Job> submit(Request request, std::shared_ptr<ResultStream> stream);
-  // May be called from any thread; at most the job's last result still comes.
-  void cancel(const Job& job);
+  // Throws (kRequest, kUsage) where the request cannot be served (check_request), and (kBusy) where
+  // too many wait already. From any thread. Once the handle cancelled the request, at most the step
+  // under way and its last results still come. The handle may outlive the service.
+  [[nodiscard]] JobHandle submit(Request request, std::shared_ptr<ResultStream> stream);
 
  private:
   // The mailbox is shared by the clients' threads and the service's thread. Streams keep it alive,

@@ -1,9 +1,11 @@
-// Counters of what an engine has done so far and of how full it is: its service writes them, and
-// any thread may read them.
+// Counters and histograms of what an engine has done so far and of how full it is: its service
+// writes them, and any thread may read them.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+
+#include "base/histogram.h"
 
 namespace hearth {
 
@@ -31,6 +33,9 @@ struct Statistics {
   Counter generated_tokens;
   Counter steps, abandoned_steps, preemptions, evicted_pages;
   Counter step_nanoseconds;  // spent in steps
+  // Of the steps that were not abandoned: how long each took, and how many tokens it computed.
+  Histogram step_seconds{{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}};
+  Histogram step_tokens{{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096}};
   // Now.
   Counter running, waiting;                    // sequences
   Counter pages, available_pages, kept_pages;  // kept: unused, with a prefix someone may want

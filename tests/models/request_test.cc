@@ -220,21 +220,22 @@ TEST_F(RequestTest, WhatCannotBeServedIsRefused) {
   auto says_so = [](const std::string& message, const char* part) {
     EXPECT_NE(message.find(part), std::string::npos) << message << " | " << part;
   };
-  says_so(with([](Request& r) { r.prompt.clear(); }), "the prompt is empty");
+  says_so(with([](Request& r) { r.prompt.clear(); }), "prompt is empty");
   says_so(with([](Request& r) { r.prompt.assign(129, 1); }), "129 tokens");
   says_so(with([](Request& r) { r.prompt = {1, -1}; }), "token -1");
-  says_so(with([](Request& r) { r.prompt = {kPadded}; }), "token 272");
-  says_so(with([](Request& r) { r.prompt = {kTokens}; }), "token 260");
+  says_so(with([](Request& r) { r.prompt = {kPadded}; }), "prompt has token 272");
+  says_so(with([](Request& r) { r.prompt = {kTokens}; }), "token 260; the vocabulary has 0 to 259");
   says_so(with([](Request& r) { r.sampling.logit_bias = {{kTokens, 1}}; }), "token 260");
-  says_so(with([](Request& r) { r.choices = 0; }), "0 continuations");
-  says_so(with([](Request& r) { r.choices = 9; }), "9 continuations");
-  says_so(with([](Request& r) { r.stops = {"a", ""}; }), "stop text is empty");
+  says_so(with([](Request& r) { r.choices = 0; }), "choices is 0");
+  says_so(with([](Request& r) { r.choices = 9; }),
+          "choices is 9, and the stream has room for 8 results: it needs 9, better 72");
+  says_so(with([](Request& r) { r.stops = {"a", ""}; }), "stops has a text");
   says_so(with([](Request& r) { r.sampling.temperature = -1; }), "temperature is -1");
   for (Deliver deliver : {Deliver::kLogits, Deliver::kHidden}) {
     good.deliver = deliver;
     EXPECT_EQ(refused(good), "");
-    says_so(with([](Request& r) { r.rows_from = 3; }), "from position 3");
-    says_so(with([](Request& r) { r.choices = 2; }), "2 continuations");
+    says_so(with([](Request& r) { r.rows_from = 3; }), "rows_from is position 3");
+    says_so(with([](Request& r) { r.choices = 2; }), "choices is 2");
     EXPECT_EQ(with([](Request& r) { r.prompt = {kTokens}; }), "") << "padding has rows, too";
     says_so(with([](Request& r) { r.prompt = {kPadded}; }), "token 272");
   }
@@ -249,7 +250,7 @@ TEST_F(RequestTest, HiddenStatesNeedRoom) {
   Request request = says("a");
   EXPECT_EQ(refused(request), "");
   request.deliver = Deliver::kHidden;
-  EXPECT_NE(refused(request).find("without room for hidden states"), std::string::npos);
+  EXPECT_NE(refused(request).find("deliver asks for hidden states"), std::string::npos);
 }
 
 TEST(FinishNames, AreStable) {

@@ -1,177 +1,13 @@
-// The scheduler's policies, one at a time: who is admitted, who gives its pages away, how large
-// chunks are, how requests end and what is refused.
-#include "engine/scheduler.h"
-
-#include <gtest/gtest.h>
-
+// The scheduler's policies, one at a time: who is admitted, who gives its pages away, who is told,
+// how requests end.
 #include <algorithm>
+#include <numeric>
 #include <stdexcept>
 
-#include "base/error.h"
-#include "formats/gguf.h"
-#include "tiny_engine.h"
+#include "scheduler_fixture.h"
 
 namespace hearth {
 namespace {
-
-class SchedulerTest : public testing::Test {
- protected:
-  static constexpr uint32_t kVocabulary = 80;
-
-  struct Asked {
-    std::shared_ptr<ResultStream> stream;
-    std::shared_ptr<Job> job;
-  };
-
-  // Three pages: one context.
-  static EngineOptions small() {
-    EngineOptions options;
-    options.threads = 1;
-    options.context = 192;
-    options.kv_pages = 3;
-    options.prefill_rows = 64;
-    options.decode_rows = 4;
-    return options;
-  }
-  static EngineOptions large() {
-    EngineOptions options = small();
-    options.context = 512;
-    options.kv_pages = 100;
-    options.prefill_rows = 128;
-    return options;
-  }
-  void start(const EngineOptions& options, const SchedulerOptions& scheduler = {}) {
-    engine_ = tiny_engine(file_, options);
-    scheduler_ = std::make_unique<Scheduler>(*engine_, nullptr, scheduler, statistics_);
-  }
-  Request text(uint32_t prompt, uint32_t max_tokens) {
-    Request request;
-    request.prompt = random_tokens(random_, prompt, kVocabulary);
-    request.max_tokens = max_tokens;
-    request.logprobs = true;
-    request.sampling.temperature = 1;
-    return request;
-  }
-  Asked ask(const Request& request, uint32_t capacity = 1024) {
-    return ask(request, std::make_shared<ResultStream>(capacity));
-  }
-  Asked ask(const Request& request, std::shared_ptr<ResultStream> stream) {
-    check_request(request, *engine_, nullptr, *stream);
-    Asked asked{stream, std::make_shared<Job>(next_id_++, request, stream)};
-    scheduler_->add(asked.job);
-    return asked;
-  }
-  void run() {
-    for (int step = 0; scheduler_->step(); ++step) ASSERT_LT(step, 10000);
-  }
-  static std::vector<Result> read(const Asked& asked) {
-    std::vector<Result> results;
-    while (std::optional<Result> result = asked.stream->try_pop()) {
-      results.push_back(std::move(*result));
-    }
-    return results;
-  }
-  static std::vector<int32_t> tokens_of(const std::vector<Result>& results, uint32_t choice = 0) {
-    std::vector<int32_t> tokens;
-    for (const Result& result : results) {
-      if (result.choice == choice && result.has_token()) tokens.push_back(result.token);
-    }
-    return tokens;
-  }
-  // The turn that a request's first choice had of the last step; none where it did not run.
-  std::optional<Scheduler::Turn> turn(const Asked& asked) const {
-    for (const Scheduler::Turn& turn : scheduler_->last_turns()) {
-      if (turn.request == asked.job->id() && turn.choice == 0) return turn;
-    }
-    return std::nullopt;
-  }
-  uint32_t tokens_in_step(const Asked& asked) const {
-    return turn(asked).value_or(Scheduler::Turn{}).tokens;
-  }
-  uint32_t step_tokens() const {
-    uint32_t tokens = 0;
-    for (const Scheduler::Turn& turn : scheduler_->last_turns()) tokens += turn.tokens;
-    return tokens;
-  }
-
-  ModelSource file_ = parse_gguf(tiny_llama(kTiniest), "tiny");
-  std::mt19937 random_{5};
-  std::unique_ptr<Engine> engine_;
-  Statistics statistics_;
-  std::unique_ptr<Scheduler> scheduler_;
-  uint64_t next_id_ = 0;
-};
-
-// A clock by which every token costs `token_seconds`: it moves while a step is computed.
-class SchedulerTime : public SchedulerTest {
- protected:
-  SchedulerOptions options(double step_seconds) {
-    SchedulerOptions options;
-    options.step_seconds = step_seconds;
-    options.min_chunk = 8;
-    options.clock = [this] {
-      if ((calls_++ & 1) != 0) now_ += token_seconds_ * step_tokens();
-      return now_;
-    };
-    return options;
-  }
-
-  double token_seconds_ = 1e-3;
-
- private:
-  uint32_t calls_ = 0;
-  double now_ = 0;
-};
-
-TEST_F(SchedulerTime, ChunksFitTheTimeWhileSomeoneDecodes) {
-  start(large(), options(0.0505));
-  Asked talk = ask(text(20, 12));
-  scheduler_->step();
-  ASSERT_EQ(tokens_in_step(talk), 20u);
-  Asked prompt = ask(text(500, 1));
-  scheduler_->step();
-  EXPECT_EQ(tokens_in_step(talk), 1u);
-  EXPECT_EQ(tokens_in_step(prompt), 49u) << "50 tokens' time, less the one that is decoded";
-  token_seconds_ = 10e-3;
-  scheduler_->step();
-  EXPECT_EQ(tokens_in_step(prompt), 49u) << "known only when it has been measured";
-  scheduler_->step();
-  EXPECT_EQ(tokens_in_step(prompt), 8u) << "(1 + 10) / 2 ms a token";
-  token_seconds_ = 1;
-  for (int i = 0; i < 6; ++i) {
-    scheduler_->step();
-    EXPECT_EQ(tokens_in_step(prompt), 8u) << "never less than min_chunk";
-  }
-  token_seconds_ = 1e-3;
-  while (tokens_in_step(talk) > 0) scheduler_->step();
-  EXPECT_EQ(tokens_in_step(prompt), 128u) << "nobody decodes: as much as a step takes";
-  run();
-  EXPECT_EQ(read(prompt).back().finish, Finish::kLength);
-}
-
-TEST_F(SchedulerTime, AnUnknownCostIsTakenForHigh) {
-  start(large(), options(1000));
-  Asked talk = ask(text(3, 5));  // as few tokens as the decode plan takes: it tells nothing
-  scheduler_->step();
-  Asked prompt = ask(text(500, 1));
-  scheduler_->step();
-  EXPECT_EQ(tokens_in_step(prompt), 8u);
-  scheduler_->step();
-  EXPECT_EQ(tokens_in_step(prompt), 127u);
-}
-
-TEST_F(SchedulerTime, WithoutALimitChunksAreAsLargeAsAStep) {
-  start(large(), options(0));
-  Asked talk = ask(text(3, 5));
-  scheduler_->step();
-  Asked prompt = ask(text(500, 1));
-  token_seconds_ = 1000;
-  for (int i = 0; i < 3; ++i) {
-    scheduler_->step();
-    EXPECT_EQ(tokens_in_step(talk), 1u);
-    EXPECT_EQ(tokens_in_step(prompt), 127u);
-  }
-}
 
 TEST_F(SchedulerTest, StepsHoldNoMoreThanTheirTokens) {
   SchedulerOptions options;
@@ -266,6 +102,53 @@ TEST_F(SchedulerTest, ChoicesShareThePromptAndDifferBySeed) {
       EXPECT_NE(tokens_of(results, other), expected);
     }
   }
+}
+
+TEST_F(SchedulerTest, AStreamIsToldOnceAStep) {
+  start(large());
+  auto stream = std::make_shared<ResultStream>(1024), other = std::make_shared<ResultStream>(1024);
+  int told = 0, told_other = 0;
+  stream->set_on_results([&] { ++told; });
+  other->set_on_results([&] { ++told_other; });
+  Request request = text(150, 4);
+  request.choices = 3;
+  Asked asked = ask(request, stream);
+  ask(text(10, 2), stream);
+  Asked rows = ask(request_of_rows(100), other);
+  std::vector<int> results, calls;
+  for (bool any = true; any;) {
+    int before = told, before_other = told_other;
+    any = scheduler_->step();
+    results.push_back(static_cast<int>(read(asked).size()));
+    EXPECT_EQ(told - before, results.back() > 0 ? 1 : 0) << results.back() << " results";
+    EXPECT_EQ(told_other - before_other, read(rows).empty() ? 0 : 1);
+  }
+  EXPECT_GE(std::ranges::max(results), 3);
+  EXPECT_EQ(std::accumulate(results.begin(), results.end(), 0), 3 * 4 + 2);
+  EXPECT_GT(told_other, 1);
+}
+
+TEST_F(SchedulerTest, AStreamIsToldOfItsEndWithoutAStep) {
+  start(small());
+  auto stream = std::make_shared<ResultStream>(1024);
+  std::vector<size_t> told;
+  stream->set_on_results([&] {
+    told.push_back(0);
+    while (stream->try_pop()) ++told.back();
+    EXPECT_EQ(statistics_.finished_choices, 3u) << "it is counted already";
+    EXPECT_EQ(statistics_.waiting, 0u);
+  });
+  Request request = text(20, 0);
+  request.choices = 3;
+  Asked asked = ask(request, stream);
+  asked.job->cancel();
+  EXPECT_FALSE(scheduler_->step());
+  EXPECT_EQ(told, std::vector<size_t>{3});
+  ask(text(20, 0), stream);
+  ask(text(20, 0), stream);
+  stream->set_on_results([&] { told.push_back(statistics_.finished_choices); });
+  scheduler_->end_all(Finish::kFailed, "the reason");
+  EXPECT_EQ(told, (std::vector<size_t>{3, 5}));
 }
 
 TEST_F(SchedulerTest, MoreChoicesThanMayRunTakeTurns) {

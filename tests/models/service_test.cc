@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <future>
 #include <map>
 #include <stdexcept>
 
@@ -88,9 +89,10 @@ class Client {
       if (orders_.empty()) continue;
       auto order = std::next(orders_.begin(), random_() % orders_.size());
       Order& chosen = order->second;
-      if (random_() % 40 == 0) service_.cancel(*chosen.job);
+      if (random_() % 40 == 0) chosen.job.cancel();
       if (random_() % 60 == 0) {
-        chosen.stream->close();
+        // Its handle dies without a word otherwise.
+        if (random_() % 2 == 0) chosen.stream->close();
         ++counts_.closed;
         orders_.erase(order);
         continue;
@@ -108,7 +110,7 @@ class Client {
   struct Order {
     const Dish* dish;
     std::shared_ptr<ResultStream> stream;
-    std::shared_ptr<const Job> job;
+    JobHandle job;
     std::vector<uint32_t> received;
     uint32_t open_choices;
   };
@@ -118,15 +120,15 @@ class Client {
   void submit() {
     const Dish& dish = menu_[random_() % menu_.size()];
     auto stream = std::make_shared<ResultStream>(3 + random_() % 8);
-    auto job = service_.submit(dish.request, stream);
-    uint64_t id = job->id();
-    orders_[id] = {&dish, stream, job, std::vector<uint32_t>(dish.request.choices),
-                   dish.request.choices};
+    JobHandle job = service_.submit(dish.request, stream);
+    uint64_t id = job.id();
+    orders_[id] = {&dish, std::move(stream), std::move(job),
+                   std::vector<uint32_t>(dish.request.choices), dish.request.choices};
   }
 
   // True where that was the order's last result.
   bool take(const Result& result, Order* order) {
-    if (result.request != order->job->id()) fail("another's result");
+    if (result.request != order->job.id()) fail("another's result");
     uint32_t index = order->received[result.choice]++;
     const Alone::Choice* alone =
         order->dish->alone.choices.empty() ? nullptr : &order->dish->alone.choices[result.choice];
@@ -218,11 +220,12 @@ TEST_F(ServiceTest, AnEndGivesEveryChoiceItsLastResult) {
   Request request = endless(random);
   request.choices = 2;
   std::vector<std::shared_ptr<ResultStream>> streams;
+  std::vector<JobHandle> jobs;  // live on
   {
     Service service(load(), nullptr, {});
     for (int i = 0; i < 9; ++i) {
       streams.push_back(std::make_shared<ResultStream>(4));
-      service.submit(request, streams.back());
+      jobs.push_back(service.submit(request, streams.back()));
     }
     // Some run, some wait, some are held up by now; one gave something for sure.
     ASSERT_TRUE(streams[0]->pop(kLong));
@@ -256,7 +259,11 @@ TEST_F(ServiceTest, AStreamServesManyRequests) {
   Service service(load(), nullptr, {});
   auto stream = std::make_shared<ResultStream>(3);
   std::map<uint64_t, uint32_t> received;
-  for (int i = 0; i < 5; ++i) received[service.submit(text(random, 20, 10), stream)->id()] = 0;
+  std::vector<JobHandle> jobs;
+  for (int i = 0; i < 5; ++i) {
+    jobs.push_back(service.submit(text(random, 20, 10), stream));
+    received[jobs.back().id()] = 0;
+  }
   for (uint32_t ends = 0; ends < 5;) {
     std::optional<Result> result = stream->pop(kLong);
     ASSERT_TRUE(result);
@@ -270,15 +277,92 @@ TEST_F(ServiceTest, WhatIsCancelledEnds) {
   std::mt19937 random(5);
   Service service(load(), nullptr, {});
   auto reads = std::make_shared<ResultStream>(), asleep = std::make_shared<ResultStream>(1);
-  auto first = service.submit(endless(random), reads);
-  auto second = service.submit(endless(random), asleep);
+  JobHandle first = service.submit(endless(random), reads);
+  JobHandle second = service.submit(endless(random), asleep);
   ASSERT_TRUE(reads->pop(kLong));
-  service.cancel(*first);
-  service.cancel(*second);
+  first.cancel();
+  second.cancel();
   std::vector<Result> results = read_all(*reads);
   EXPECT_TRUE(results.back().finish == Finish::kCancelled ||
               results.back().finish == Finish::kContext);
   EXPECT_EQ(read_all(*asleep).back().finish, Finish::kCancelled) << "it had room for one token";
+}
+
+// Who is left finds place and pages free. The figures are those of the step that gave its result.
+TEST_F(ServiceTest, WhoseHandleDiesIsGoneThoughItsStreamIsOpen) {
+  std::mt19937 random(8);
+  ServiceOptions options;
+  options.scheduler.max_running = 2;
+  options.max_waiting = 1;
+  Service service(load(), nullptr, options);
+  auto left = std::make_shared<ResultStream>(1), dropped = std::make_shared<ResultStream>(1);
+  {
+    JobHandle one = service.submit(text(random, 150, 0), left);
+    ASSERT_TRUE(left->pop(kLong));
+    JobHandle other = service.submit(text(random, 150, 0), dropped);
+    ASSERT_TRUE(dropped->pop(kLong));
+    dropped.reset();
+  }
+  auto stream = std::make_shared<ResultStream>();
+  JobHandle last = service.submit(endless(random), stream);
+  ASSERT_TRUE(stream->pop(kLong));
+  EXPECT_EQ(service.statistics().running, 1u);
+  EXPECT_EQ(service.statistics().waiting, 0u);
+  EXPECT_EQ(service.statistics().cancelled_choices, 2u);
+  EXPECT_GE(service.statistics().available_pages, 5u) << "a context has three of eight pages";
+  EXPECT_EQ(read_all(*left).back().finish, Finish::kCancelled);
+}
+
+TEST_F(ServiceTest, WhoIsForgottenGoesOn) {
+  std::mt19937 random(9);
+  Service service(load(), nullptr, {});
+  auto stream = std::make_shared<ResultStream>();
+  service.submit(text(random, 10, 5), stream).forget();
+  EXPECT_EQ(read_all(*stream).back().finish, Finish::kLength);
+}
+
+TEST_F(ServiceTest, AHandleOutlivesTheService) {
+  std::mt19937 random(10);
+  JobHandle job;
+  auto stream = std::make_shared<ResultStream>();
+  {
+    Service service(load(), nullptr, {});
+    job = service.submit(endless(random), stream);
+  }
+  job.cancel();
+  EXPECT_EQ(read_all(*stream).back().finish, Finish::kCancelled);
+}
+
+// A client without a thread of its own: it is told, pops, asks for more and lets go of itself.
+TEST_F(ServiceTest, AClientThatIsToldNeedsNoThread) {
+  struct Chat {
+    std::shared_ptr<ResultStream> stream = std::make_shared<ResultStream>();
+    JobHandle job;
+    int rounds = 0;
+    size_t tokens = 0;
+  };
+  std::mt19937 random(11);
+  std::promise<void> done;
+  Service service(load(), nullptr, {});
+  auto chat = std::make_shared<Chat>();
+  chat->stream->set_on_results([&, chat] {
+    bool over = false;
+    while (std::optional<Result> result = chat->stream->try_pop()) {
+      ++chat->tokens;
+      over = result->finish.has_value();
+    }
+    if (!over) return;
+    if (++chat->rounds < 3) {
+      chat->job = service.submit(text(random, 20, 7), chat->stream);
+    } else {
+      chat->stream->close();
+      done.set_value();
+    }
+  });
+  // Its handle would be written here and by whoever is told.
+  service.submit(text(random, 20, 7), chat->stream).forget();
+  done.get_future().get();
+  EXPECT_EQ(chat->tokens, 21u);
 }
 
 TEST_F(ServiceTest, TooManyWhoWaitAreRefused) {
@@ -306,9 +390,10 @@ TEST_F(ServiceTest, TooManyWhoWaitAreRefused) {
   // However the test ends, before the service does.
   std::shared_ptr<void> at_end(nullptr, [&](void*) { release(); });
   std::vector<std::shared_ptr<ResultStream>> streams;
+  std::vector<JobHandle> jobs;
   auto submit = [&] {
     streams.push_back(std::make_shared<ResultStream>());
-    service.submit(text(random, 10, 3), streams.back());
+    jobs.push_back(service.submit(text(random, 10, 3), streams.back()));
   };
   submit();
   {
@@ -322,7 +407,7 @@ TEST_F(ServiceTest, TooManyWhoWaitAreRefused) {
     submit();
     FAIL() << "a third waits";
   } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kResource);
+    EXPECT_EQ(error.code(), ErrorCode::kBusy);
     EXPECT_NE(std::string(error.what()).find("2 requests wait"), std::string::npos);
     streams.pop_back();
   }
@@ -332,7 +417,7 @@ TEST_F(ServiceTest, TooManyWhoWaitAreRefused) {
 
 TEST_F(ServiceTest, WhatCannotBeServedIsRefusedToItsClient) {
   Service service(load(), nullptr, {});
-  EXPECT_THROW(service.submit(Request{}, std::make_shared<ResultStream>()), Error);
+  EXPECT_THROW(JobHandle job = service.submit(Request{}, std::make_shared<ResultStream>()), Error);
   EXPECT_EQ(service.statistics().requests, 0u);
   EXPECT_EQ(service.engine().context(), 192u);
 }
@@ -348,14 +433,14 @@ TEST_F(ServiceTest, AStepThatThrowsEndsWhatIsUnderWayAndNothingElse) {
   Service service(load(), nullptr, options);
   auto stream = std::make_shared<ResultStream>(2);
   for (int i = 0; i < 3; ++i) {
-    service.submit(text(random, 10, 3), stream);
+    JobHandle job = service.submit(text(random, 10, 3), stream);
     std::vector<Result> results = read_all(*stream);
     ASSERT_EQ(results.size(), 1u);
     EXPECT_EQ(results[0].finish, Finish::kFailed);
     EXPECT_EQ(results[0].error, "no memory");
   }
   fails = false;
-  service.submit(text(random, 10, 3), stream);
+  JobHandle job = service.submit(text(random, 10, 3), stream);
   EXPECT_EQ(read_all(*stream).size(), 3u);
   EXPECT_EQ(service.statistics().failed_choices, 3u);
 }

@@ -1,0 +1,43 @@
+// A JobHandle stands for a request under way and cancels it when it dies, unless the request has
+// ended. Whoever wants the request to go on without it calls forget().
+//
+// The handle may be used and die on any thread, by one at a time. It keeps neither the request nor
+// its stream alive, so a stream's callback may own it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <utility>
+
+namespace hearth {
+
+class JobHandle {
+ public:
+  JobHandle() = default;  // of nothing
+  // `cancel` is called once at most and must not throw; it does nothing where the request has
+  // ended.
+  JobHandle(uint64_t id, std::function<void()> cancel) : id_(id), cancel_(std::move(cancel)) {}
+  ~JobHandle() { cancel(); }
+  JobHandle(JobHandle&& other) noexcept
+      : id_(other.id_), cancel_(std::exchange(other.cancel_, nullptr)) {}
+  // What it stood for before is cancelled.
+  JobHandle& operator=(JobHandle&& other) noexcept {
+    JobHandle old = std::move(*this);
+    id_ = other.id_;
+    cancel_ = std::exchange(other.cancel_, nullptr);
+    return *this;
+  }
+
+  // Its results carry it (Result::request).
+  uint64_t id() const { return id_; }
+  void cancel() {
+    if (auto cancel = std::exchange(cancel_, nullptr)) cancel();
+  }
+  void forget() { cancel_ = nullptr; }
+
+ private:
+  uint64_t id_ = 0;
+  std::function<void()> cancel_;
+};
+
+}  // namespace hearth

@@ -1,0 +1,112 @@
+// Tests of the scheduler have this in common: an engine over the tiny model, requests of random
+// tokens, and what a step gave to whom.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "engine/scheduler.h"
+#include "formats/gguf.h"
+#include "tiny_engine.h"
+
+namespace hearth {
+
+class SchedulerTest : public testing::Test {
+ protected:
+  static constexpr uint32_t kVocabulary = 80;
+
+  struct Asked {
+    std::shared_ptr<ResultStream> stream;
+    std::shared_ptr<Job> job;
+  };
+
+  // Three pages: one context.
+  static EngineOptions small() {
+    EngineOptions options;
+    options.threads = 1;
+    options.context = 192;
+    options.kv_pages = 3;
+    options.prefill_rows = 64;
+    options.decode_rows = 4;
+    return options;
+  }
+  static EngineOptions large() {
+    EngineOptions options = small();
+    options.context = 512;
+    options.kv_pages = 100;
+    options.prefill_rows = 128;
+    return options;
+  }
+  void start(const EngineOptions& options, const SchedulerOptions& scheduler = {}) {
+    engine_ = tiny_engine(file_, options);
+    scheduler_ = std::make_unique<Scheduler>(*engine_, nullptr, scheduler, statistics_);
+  }
+  Request text(uint32_t prompt, uint32_t max_tokens) {
+    Request request;
+    request.prompt = random_tokens(random_, prompt, kVocabulary);
+    request.max_tokens = max_tokens;
+    request.logprobs = true;
+    request.sampling.temperature = 1;
+    return request;
+  }
+  Request request_of_rows(uint32_t prompt) {
+    Request request = text(prompt, 0);
+    request.deliver = Deliver::kLogits;
+    return request;
+  }
+  Asked ask(const Request& request, uint32_t capacity = 1024) {
+    return ask(request, std::make_shared<ResultStream>(capacity));
+  }
+  Asked ask(const Request& request, std::shared_ptr<ResultStream> stream) {
+    check_request(request, *engine_, nullptr, *stream);
+    Asked asked{stream, std::make_shared<Job>(next_id_++, request, stream)};
+    scheduler_->add(asked.job);
+    return asked;
+  }
+  void run() {
+    for (int step = 0; scheduler_->step(); ++step) ASSERT_LT(step, 10000);
+  }
+  static std::vector<Result> read(const Asked& asked) {
+    std::vector<Result> results;
+    while (std::optional<Result> result = asked.stream->try_pop()) {
+      results.push_back(std::move(*result));
+    }
+    return results;
+  }
+  static std::vector<int32_t> tokens_of(const std::vector<Result>& results, uint32_t choice = 0) {
+    std::vector<int32_t> tokens;
+    for (const Result& result : results) {
+      if (result.choice == choice && result.has_token()) tokens.push_back(result.token);
+    }
+    return tokens;
+  }
+  // The turn that a request's first choice had of the last step; none where it did not run.
+  std::optional<Scheduler::Turn> turn(const Asked& asked) const {
+    for (const Scheduler::Turn& turn : scheduler_->last_turns()) {
+      if (turn.request == asked.job->id() && turn.choice == 0) return turn;
+    }
+    return std::nullopt;
+  }
+  uint32_t tokens_in_step(const Asked& asked) const {
+    return turn(asked).value_or(Scheduler::Turn{}).tokens;
+  }
+  uint32_t step_tokens() const {
+    uint32_t tokens = 0;
+    for (const Scheduler::Turn& turn : scheduler_->last_turns()) tokens += turn.tokens;
+    return tokens;
+  }
+
+  ModelSource file_ = parse_gguf(tiny_llama(kTiniest), "tiny");
+  std::mt19937 random_{5};
+  std::unique_ptr<Engine> engine_;
+  Statistics statistics_;
+  std::unique_ptr<Scheduler> scheduler_;
+  uint64_t next_id_ = 0;
+};
+
+}  // namespace hearth
