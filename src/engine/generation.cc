@@ -23,6 +23,15 @@ const char* finish_name(Finish finish) {
       finish);
 }
 
+GenerationLimits generation_limits(const Engine& engine, const Tokenizer* tokenizer) {
+  GenerationLimits limits{tokenizer, engine.spec().hyper.vocabulary, engine.context()};
+  // Rows that pad the embedding table have logits, but are no tokens.
+  if (tokenizer != nullptr) {
+    limits.vocabulary = std::min(limits.vocabulary, static_cast<uint32_t>(tokenizer->size()));
+  }
+  return limits;
+}
+
 Generation::Generation(std::shared_ptr<Job> job, uint32_t choice, uint64_t order)
     : job_(std::move(job)),
       choice_(choice),
@@ -32,7 +41,7 @@ Generation::Generation(std::shared_ptr<Job> job, uint32_t choice, uint64_t order
       next_row_(job_->request().rows_from),
       sampler_(params_of(job_->request(), choice)),
       text_(job_->request().stops) {
-  for (int32_t token : tokens_) sampler_.accept(token);
+  for (int32_t token : tokens_) sampler_.accept_prompt(token);
 }
 
 uint32_t Generation::pending() const {

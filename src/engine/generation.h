@@ -25,6 +25,8 @@ struct GenerationLimits {
   uint32_t context;
 };
 
+GenerationLimits generation_limits(const Engine& engine, const Tokenizer* tokenizer);
+
 class Generation {
  public:
   // `order` rises with the time of arrival. Choice 0 stands for all until take_siblings().

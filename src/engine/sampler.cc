@@ -42,6 +42,11 @@ void check_sampling(const SamplingParams& params, uint32_t vocabulary) {
 Sampler::Sampler(SamplingParams params) : params_(std::move(params)), random_(params_.seed) {}
 
 void Sampler::accept(int32_t token) {
+  accept_prompt(token);
+  if (params_.penalise_generated && adjusts()) ++generated_[token];
+}
+
+void Sampler::accept_prompt(int32_t token) {
   if (params_.penalty_window == 0) return;
   if (recent_.size() < params_.penalty_window) {
     recent_.push_back(token);
@@ -67,7 +72,10 @@ std::span<const float> Sampler::adjusted(std::span<const float> logits) {
   for (auto [token, count] : counts_) {
     float& logit = changed_[static_cast<size_t>(token)];
     logit = logit > 0 ? logit / params_.repeat_penalty : logit * params_.repeat_penalty;
-    logit -= params_.presence_penalty + params_.frequency_penalty * static_cast<float>(count);
+  }
+  for (auto [token, count] : params_.penalise_generated ? generated_ : counts_) {
+    changed_[static_cast<size_t>(token)] -=
+        params_.presence_penalty + params_.frequency_penalty * static_cast<float>(count);
   }
   return changed_;
 }

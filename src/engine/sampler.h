@@ -28,6 +28,8 @@ struct SamplingParams {
   float presence_penalty = 0;
   float frequency_penalty = 0;
   uint32_t penalty_window = 64;  // the last tokens that the penalties look at
+  // Presence and frequency penalties count all generated tokens and no others, whatever the window.
+  bool penalise_generated = false;
   uint64_t seed = 0;
   std::vector<std::pair<int32_t, float>> logit_bias;  // -inf forbids
 };
@@ -43,7 +45,8 @@ class Sampler {
  public:
   explicit Sampler(SamplingParams params);
 
-  // Counts a token of the sequence, prompt or generated, for the penalties.
+  // Count a token of the sequence for the penalties: one of the prompt, one that was generated.
+  void accept_prompt(int32_t token);
   void accept(int32_t token);
 
   // Returns the next token, or nothing where the options forbid every one. Does not accept it.
@@ -74,7 +77,8 @@ class Sampler {
   std::mt19937_64 random_;
   std::vector<int32_t> recent_;  // ring of the last penalty_window tokens
   size_t next_recent_ = 0;
-  std::unordered_map<int32_t, uint32_t> counts_;  // of the tokens in recent_
+  std::unordered_map<int32_t, uint32_t> counts_;     // of the tokens in recent_
+  std::unordered_map<int32_t, uint32_t> generated_;  // of all of them, where penalties count these
   std::vector<float> changed_;
   TopTokens top_;
   std::vector<Candidate> candidates_;

@@ -180,6 +180,41 @@ TEST(Sampler, PenaltiesCountTheWindowOnly) {
   EXPECT_EQ(frequency.sample(logits), 1);  // 3 - 1.3
 }
 
+TEST(Sampler, PenaltiesMayCountAllThatWasGeneratedAndNothingElse) {
+  SamplingParams params = plain(0);
+  params.frequency_penalty = 0.4f;
+  params.presence_penalty = 0.1f;
+  params.penalise_generated = true;
+  for (uint32_t window : {0u, 1u, 64u}) {
+    params.penalty_window = window;
+    Sampler sampler(params);
+    std::vector<float> logits = {3, 2.2f, -1};
+    for (int i = 0; i < 5; ++i) sampler.accept_prompt(0);
+    EXPECT_EQ(sampler.sample(logits), 0) << "the prompt does not count";
+    sampler.accept(0);
+    EXPECT_EQ(sampler.sample(logits), 0);  // 3 - 0.5 against 2.2
+    sampler.accept(1);
+    sampler.accept(0);
+    EXPECT_EQ(sampler.sample(logits), 0) << "window " << window;  // 3 - 0.9 against 2.2 - 0.5
+    sampler.accept(0);
+    sampler.accept(0);
+    EXPECT_EQ(sampler.sample(logits), 1);  // 3 - 1.7 against 1.7
+  }
+}
+
+TEST(Sampler, TheRepeatPenaltyKeepsItsWindowWhateverTheOthersCount) {
+  SamplingParams params = plain(0);
+  params.repeat_penalty = 2;
+  params.penalty_window = 1;
+  params.penalise_generated = true;
+  Sampler sampler(params);
+  std::vector<float> logits = {3, 2, -1};
+  sampler.accept_prompt(0);
+  EXPECT_EQ(sampler.sample(logits), 1);  // 1.5 against 2
+  sampler.accept(1);
+  EXPECT_EQ(sampler.sample(logits), 0);  // token 0 leaves the window
+}
+
 TEST(Sampler, BiasForbids) {
   SamplingParams params = plain(1);
   params.logit_bias = {{0, -std::numeric_limits<float>::infinity()}, {2, 100}};

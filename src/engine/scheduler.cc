@@ -7,25 +7,17 @@
 #include "base/error.h"
 
 namespace hearth {
-namespace {
-
-GenerationLimits limits_of(const Engine& engine, const Tokenizer* tokenizer) {
-  GenerationLimits limits{tokenizer, engine.spec().hyper.vocabulary, engine.context()};
-  // Rows that pad the embedding table have logits, but are no tokens.
-  if (tokenizer != nullptr) {
-    limits.vocabulary = std::min(limits.vocabulary, static_cast<uint32_t>(tokenizer->size()));
-  }
-  return limits;
-}
-
-}  // namespace
 
 Scheduler::Scheduler(Engine& engine, const Tokenizer* tokenizer, SchedulerOptions options,
                      Statistics& statistics)
     : engine_(engine),
-      limits_(limits_of(engine, tokenizer)),
+      limits_(generation_limits(engine, tokenizer)),
       options_(std::move(options)),
       statistics_(statistics) {
+  if (options_.step_tokens == 1) {
+    fail_field(ErrorCode::kUsage, "step_tokens",
+               "is 1, which leaves prompts nothing while somebody decodes: give 2 or more");
+  }
   const EngineOptions& limits = engine.options();
   auto settle = [](uint32_t asked, uint32_t most) {
     return asked == 0 ? most : std::min(asked, most);
@@ -33,6 +25,7 @@ Scheduler::Scheduler(Engine& engine, const Tokenizer* tokenizer, SchedulerOption
   options_.step_tokens = settle(options_.step_tokens, limits.prefill_rows);
   // Everybody who runs may need a row of logits in the same step.
   options_.max_running = settle(options_.max_running, limits.outputs);
+  if (options_.step_tokens == 1) options_.max_running = 1;
   options_.min_chunk = std::clamp(options_.min_chunk, 1u, options_.step_tokens);
   if (!options_.clock) options_.clock = steady_seconds;
   update_gauges();
@@ -186,12 +179,14 @@ bool Scheduler::admit() {
   return any;
 }
 
-// Returns how many prompt tokens a step has time for beside so many decoding sequences.
+// Returns how many prompt tokens a step has time for beside so many decoding sequences. A model
+// that keeps nothing of a text from step to step takes it whole.
 uint32_t Scheduler::prompt_tokens(uint32_t room, size_t decoding) const {
-  if (decoding == 0 || options_.step_seconds <= 0) return room;
-  double affordable = 0;
+  if (options_.step_seconds <= 0 || !engine_.pool().keeps_pages()) return room;
+  double affordable = engine_.options().decode_rows + 1;
   if (token_seconds_ > 0) {
-    affordable = options_.step_seconds / token_seconds_ - static_cast<double>(decoding);
+    double seconds = options_.step_seconds * (decoding == 0 ? kAloneFactor : 1);
+    affordable = seconds / token_seconds_ - static_cast<double>(decoding);
   }
   double chunk = std::clamp<double>(affordable, options_.min_chunk, options_.step_tokens);
   return std::min(room, static_cast<uint32_t>(chunk));
@@ -448,52 +443,6 @@ void Scheduler::update_gauges() {
   statistics_.available_pages.set(pool.available());
   statistics_.kept_pages.set(pool.unused_count());
   statistics_.evicted_pages.set(pool.evictions());
-}
-
-void check_request(const Request& request, const Engine& engine, const Tokenizer* tokenizer,
-                   const ResultStream& stream) {
-  bool rows = request.deliver != Deliver::kText;
-  // Penalties and bias look up the logits of tokens that may be sampled.
-  uint32_t vocabulary =
-      rows ? engine.spec().hyper.vocabulary : limits_of(engine, tokenizer).vocabulary;
-  if (request.prompt.empty()) {
-    fail_field(ErrorCode::kRequest, "prompt", "is empty: give it a token");
-  }
-  if (request.prompt.size() > engine.context()) {
-    fail_field(ErrorCode::kRequest, "context",
-               "of {} positions does not hold the prompt's {} tokens: raise it or shorten the "
-               "prompt",
-               engine.context(), request.prompt.size());
-  }
-  for (int32_t token : request.prompt) {
-    if (token < 0 || static_cast<uint32_t>(token) >= vocabulary) {
-      fail_field(ErrorCode::kRequest, "prompt", "has token {}; the vocabulary has 0 to {}", token,
-                 vocabulary - 1);
-    }
-  }
-  if (rows && request.rows_from >= request.prompt.size()) {
-    fail_field(ErrorCode::kRequest, "rows_from", "is position {} and the prompt has {} tokens",
-               request.rows_from, request.prompt.size());
-  }
-  if (request.deliver == Deliver::kHidden && engine.options().hidden_rows == 0) {
-    fail_field(ErrorCode::kRequest, "deliver",
-               "asks for hidden states, and the engine was loaded without room for them: load it "
-               "with hidden_rows");
-  }
-  if (request.choices == 0) fail_field(ErrorCode::kRequest, "choices", "is 0; ask for 1 at least");
-  if (rows && request.choices != 1) {
-    fail_field(ErrorCode::kRequest, "choices", "is {}; rows of a prompt come once",
-               request.choices);
-  }
-  if (request.choices > stream.capacity()) {
-    fail_field(ErrorCode::kRequest, "choices",
-               "is {}, and the stream has room for {} results: it needs {}, better {}",
-               request.choices, stream.capacity(), request.choices, result_room(request.choices));
-  }
-  check_sampling(request.sampling, vocabulary);
-  for (const std::string& stop : request.stops) {
-    if (stop.empty()) fail_field(ErrorCode::kRequest, "stops", "has a text that is empty");
-  }
 }
 
 }  // namespace hearth

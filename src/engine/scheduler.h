@@ -3,8 +3,10 @@
 // the engine's thread alone.
 //
 // A step holds one token of every decoding sequence and chunks of prompts, up to a number of tokens
-// and, while someone decodes, of seconds: `step_seconds` by the measured cost of a prompt token,
-// but at least `min_chunk` tokens, so that prompts come forward.
+// and of seconds by the measured cost of a prompt token: `step_seconds` while someone decodes, else
+// kAloneFactor times as many, since only newcomers and cancels wait for it then; but at least
+// `min_chunk` tokens, so that prompts come forward. Before anything was measured chunks are as
+// small as can tell what a token costs.
 //
 // It is fair: all decoding sequences take part in every step that has room for them, else in turn;
 // prompts take turns by chunks. So no decoding sequence waits while another takes two turns, and no
@@ -30,7 +32,9 @@
 namespace hearth {
 
 struct SchedulerOptions {
-  uint32_t step_tokens = 0;    // of a step, at most; 0: what the engine takes
+  // Of a step, at most; 0: what the engine takes. One alone would leave prompts nothing beside a
+  // sequence that decodes, so it is refused; an engine whose steps have one runs one sequence.
+  uint32_t step_tokens = 0;
   double step_seconds = 0.25;  // of a step with prompts while someone decodes; 0: no limit
   uint32_t min_chunk = 64;     // tokens of a prompt in a step, where it has as many
   uint32_t max_running = 0;    // sequences that hold pages; 0: as many as a step gives logits of
@@ -38,9 +42,12 @@ struct SchedulerOptions {
   std::function<double()> clock;  // seconds; empty: the steady clock
 };
 
+// How much longer steps may be in which nobody decodes.
+inline constexpr double kAloneFactor = 4;
+
 class Scheduler {
  public:
-  // `tokenizer` may be null (GenerationLimits).
+  // `tokenizer` may be null (GenerationLimits). Throws (kUsage) for `step_tokens`.
   Scheduler(Engine& engine, const Tokenizer* tokenizer, SchedulerOptions options,
             Statistics& statistics);
 
@@ -123,10 +130,5 @@ class Scheduler {
   double token_seconds_ = 0;  // measured cost of a prompt token; 0: not yet
   double step_end_ = 0;       // of the last step, by the clock
 };
-
-// Throws (kRequest, kUsage), naming the field, where the engine cannot serve the request, whatever
-// else it does; also where `stream` has no room for a result of each choice. `tokenizer` as above.
-void check_request(const Request& request, const Engine& engine, const Tokenizer* tokenizer,
-                   const ResultStream& stream);
 
 }  // namespace hearth

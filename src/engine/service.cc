@@ -3,6 +3,7 @@
 #include <future>
 
 #include "base/error.h"
+#include "engine/check_request.h"
 
 namespace hearth {
 

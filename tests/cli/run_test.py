@@ -173,9 +173,10 @@ class RunTest(ProgramTest):
         ends = {end["prompt"]: end for end in
                 (json.loads(line)["summary"] for line in out.splitlines() if "summary" in line)}
         self.assertEqual([ends[p]["text"] for p in (0, 1)], ["bc", "yz"])
-        # They take turns by steps of 512 tokens, and each begins where the other has come to; the
-        # 178 tokens that are left fit one step for both.
-        self.assertEqual(sum(ends[p]["cached_tokens"] for p in (0, 1)), 1024)
+        # They take turns by steps of at most 512 tokens, and each begins where the other has come
+        # to, until what is left fits one step for both: at most 256 of 1202 tokens. Pages hold 64.
+        cached = sum(ends[p]["cached_tokens"] for p in (0, 1))
+        self.assertIn(cached, range(896, 1152 + 1, 64))
 
     def test_seed_decides(self):
         def sample(seed):

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "engine/check_request.h"
 #include "engine/scheduler.h"
 #include "formats/gguf.h"
 #include "text/test_vocab.h"

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "engine/check_request.h"
 #include "engine/scheduler.h"
 #include "formats/gguf.h"
 #include "schedule_watch.h"
@@ -67,6 +68,8 @@ class Menu {
     request.sampling.seed = random_();
     request.sampling.temperature = random_() % 4 == 0 ? 0.0f : 1.0f;
     if (random_() % 2 == 0) request.sampling.repeat_penalty = 1.3f;
+    request.sampling.penalise_generated = random_() % 4 == 0;
+    if (request.sampling.penalise_generated) request.sampling.frequency_penalty = 0.5f;
     return request;
   }
 
@@ -325,7 +328,7 @@ class Schedules : public testing::TestWithParam<Variant> {
     if (random() % 4 == 0) options.threads = 2;
     if (random() % 2 == 0) options.prefill_groups = options.decode_groups = 1;
     options.kv_pages = pages_for(kContext) + random() % (random() % 2 == 0 ? 4 : 40);
-    options.prefill_rows = 2 + random() % 90;
+    options.prefill_rows = 1 + random() % 90;
     options.decode_rows = 1 + random() % 16;
     options.outputs = 1 + random() % 12;
     options.hidden_rows = 1 + random() % 64;

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/check_request.h"
 #include "engine/scheduler.h"
 #include "formats/gguf.h"
 #include "tiny_engine.h"

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "base/error.h"
 #include "scheduler_fixture.h"
 
 namespace hearth {
@@ -25,6 +26,47 @@ TEST_F(SchedulerTest, StepsHoldNoMoreThanTheirTokens) {
     EXPECT_EQ(tokens_in_step(prompt), 4u) << "those who decode leave room for it";
   }
   EXPECT_EQ(read(prompt).size(), 1u);
+}
+
+TEST_F(SchedulerTest, StepsOfOneTokenAreRefused) {
+  SchedulerOptions options;
+  options.step_tokens = 1;
+  try {
+    start(large(), options);
+    FAIL() << "it would starve prompts";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUsage);
+    EXPECT_EQ(error.field(), "step_tokens");
+  }
+}
+
+TEST_F(SchedulerTest, TwoTokensAreAPromptsAndADecodingSequences) {
+  SchedulerOptions options;
+  options.step_tokens = 2;
+  start(large(), options);
+  Asked talk = ask(text(1, 60));
+  scheduler_->step();
+  Asked prompt = ask(text(20, 1));
+  for (int i = 0; i < 20; ++i) {
+    scheduler_->step();
+    EXPECT_EQ(tokens_in_step(talk), 1u);
+    EXPECT_EQ(tokens_in_step(prompt), 1u);
+  }
+  EXPECT_EQ(read(prompt).size(), 1u);
+}
+
+TEST_F(SchedulerTest, AnEngineOfOneRowRunsOneSequence) {
+  EngineOptions one_row = large();
+  one_row.prefill_rows = 1;
+  start(one_row);
+  Asked first = ask(text(10, 5)), second = ask(text(10, 5));
+  for (int i = 0; i < 12; ++i) {
+    scheduler_->step();
+    EXPECT_EQ(statistics_.running, 1u);
+  }
+  run();
+  EXPECT_EQ(read(first).size(), 5u);
+  EXPECT_EQ(read(second).size(), 5u);
 }
 
 TEST_F(SchedulerTest, AShortPromptDoesNotOvertakeALongOne) {
@@ -289,6 +331,7 @@ TEST_F(SchedulerTest, WhoIsCancelledIsGoneAtTheNextStep) {
 
 TEST_F(SchedulerTest, AStepThatNobodyWaitsForIsAbandoned) {
   SchedulerOptions options;
+  options.step_seconds = 0;
   std::vector<Asked> all;
   bool leave = false;
   options.clock = [&] {

@@ -30,7 +30,9 @@ TEST_F(SchedulerTime, ChunksFitTheTimeWhileSomeoneDecodes) {
   start(large(), options(0.0505));
   Asked talk = ask(text(20, 12));
   scheduler_->step();
-  ASSERT_EQ(tokens_in_step(talk), 20u);
+  ASSERT_EQ(tokens_in_step(talk), 8u) << "nothing was measured";
+  scheduler_->step();
+  ASSERT_EQ(tokens_in_step(talk), 12u);
   Asked prompt = ask(text(500, 1));
   scheduler_->step();
   EXPECT_EQ(tokens_in_step(talk), 1u);
@@ -47,9 +49,39 @@ TEST_F(SchedulerTime, ChunksFitTheTimeWhileSomeoneDecodes) {
   }
   token_seconds_ = 1e-3;
   while (tokens_in_step(talk) > 0) scheduler_->step();
-  EXPECT_EQ(tokens_in_step(prompt), 128u) << "nobody decodes: as much as a step takes";
   run();
   EXPECT_EQ(read(prompt).back().finish, Finish::kLength);
+}
+
+TEST_F(SchedulerTime, WhileNobodyDecodesChunksFitFourTimesTheTime) {
+  start(large(), options(0.0206));
+  Asked prompt = ask(text(500, 3));
+  scheduler_->step();
+  EXPECT_EQ(tokens_in_step(prompt), 8u) << "nothing was measured";
+  scheduler_->step();
+  EXPECT_EQ(tokens_in_step(prompt), 82u);
+  Asked other = ask(text(9, 1));
+  scheduler_->step();
+  EXPECT_EQ(step_tokens(), 82u);
+  scheduler_->step();
+  EXPECT_EQ(tokens_in_step(prompt), 73u);
+  EXPECT_EQ(tokens_in_step(other), 9u) << "both within the time";
+  token_seconds_ = 0.1e-3;
+  while (tokens_in_step(prompt) < 128 && statistics_.finished_choices < 2) scheduler_->step();
+  EXPECT_EQ(tokens_in_step(prompt), 128u) << "as much as a step takes";
+  run();
+}
+
+// The decode plan's steps tell nothing of a prompt's.
+TEST_F(SchedulerTime, TheFirstChunkIsSoLargeThatItTells) {
+  EngineOptions engine = large();
+  engine.decode_rows = 16;
+  start(engine, options(1000));
+  Asked prompt = ask(text(300, 1));
+  scheduler_->step();
+  EXPECT_EQ(tokens_in_step(prompt), 17u);
+  scheduler_->step();
+  EXPECT_EQ(tokens_in_step(prompt), 128u);
 }
 
 TEST_F(SchedulerTime, AnUnknownCostIsTakenForHigh) {

@@ -11,7 +11,7 @@ Alone::Choice continue_alone(Engine& engine, const Request& request, uint32_t ch
   SamplingParams params = request.sampling;
   params.seed += choice;
   Sampler sampler(params);
-  for (int32_t token : request.prompt) sampler.accept(token);
+  for (int32_t token : request.prompt) sampler.accept_prompt(token);
   auto sequence = engine.new_sequence();
   engine.prefill(*sequence, request.prompt);
   Alone::Choice got;
