@@ -15,6 +15,7 @@ struct FieldOption {
 constexpr FieldOption kOptions[] = {{"choices", "--repeat"},
                                     {"context", "--ctx"},
                                     {"frequency_penalty", "--frequency-penalty"},
+                                    {"kv_bytes", "--kv-cache"},
                                     {"logit_bias", "--logit-bias"},
                                     {"min_p", "--min-p"},
                                     {"model", "MODEL"},

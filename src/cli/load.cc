@@ -41,16 +41,25 @@ void tell_nodes(const Machine& machine, const Engine& engine) {
 
 }  // namespace
 
+std::string context_text(const Engine& engine) {
+  std::string text = fmt::format("context {}", engine.context());
+  if (engine.spec().has_kv_cache()) {
+    text += fmt::format(", room for {} positions of keys and values",
+                        uint64_t{engine.options().kv_pages} * kPagePositions);
+  }
+  return text;
+}
+
 void tell_loaded(const ModelSource& source, const Machine& machine, const Engine& engine,
                  std::optional<double> seconds) {
   const MemoryUse& memory = engine.memory();
   fmt::print(stderr,
              "hearth: {}: {}, {}{}\n"
-             "hearth: {} threads, {} kernels, context {}\n"
+             "hearth: {} threads, {} kernels, {}\n"
              "hearth: memory {}: weights {}, keys and values {}, the rest {}\n",
              source.name(), engine.spec().architecture->name, bytes_text(source.file_bytes()),
              seconds ? fmt::format(", loaded in {:.1f} s", *seconds) : "", engine.threads(),
-             isa_name(engine.isa()), engine.context(), bytes_text(memory.total()),
+             isa_name(engine.isa()), context_text(engine), bytes_text(memory.total()),
              bytes_text(memory.weights), bytes_text(memory.kv),
              bytes_text(memory.total() - memory.weights - memory.kv));
   tell_nodes(machine, engine);
@@ -80,6 +89,7 @@ OpenedModel open_named_model(const std::string& path, const std::optional<std::s
 void set_engine(const Machine& machine, const EngineArgs& args, EngineOptions* options) {
   set_plan(machine, args.plan, options);
   options->kv_type = kv_type_of(args.kv_type);
+  options->kv_bytes = args.kv_bytes;
   options->interleave = args.interleave;
 }
 

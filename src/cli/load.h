@@ -38,6 +38,9 @@ class ConsoleListener {
 OpenedModel open_named_model(const std::string& path, const std::optional<std::string>& pre,
                              bool verbose, TokenizerUse tokenizer = TokenizerUse::kNeeded);
 
+// "context 4096, room for 8192 positions of keys and values": what an engine settled on.
+std::string context_text(const Engine& engine);
+
 // Tells of an engine, for --verbose, what it is made of, and how much lies where. `seconds`: that
 // loading took, where somebody knows.
 void tell_loaded(const ModelSource& source, const Machine& machine, const Engine& engine,

@@ -4,7 +4,9 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <cmath>
 #include <limits>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -40,6 +42,20 @@ CLI::Validator any_number() {
     return fmt::format("'{}' is no number", input);
   };
   return CLI::Validator(check, "");
+}
+
+// Bytes of "512MiB", "1.5G" or "4096"; 0 where it is none of these.
+uint64_t parse_size(const std::string& text) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{}) return 0;
+  std::string_view unit(stop, end);
+  if (unit.ends_with("iB")) unit.remove_suffix(2);
+  size_t power = std::string_view("KMGT").find(unit);
+  if (unit.size() > 1 || power == std::string_view::npos || (unit.empty() && stop != end)) return 0;
+  if (!unit.empty()) value = std::ldexp(value, 10 * static_cast<int>(power + 1));
+  return value >= 1 && value < 0x1p62 ? static_cast<uint64_t>(value) : 0;
 }
 
 CLI::Option* add_text_file(CLI::App& verb, std::optional<std::string>* path) {
@@ -78,6 +94,19 @@ CLI::Option* add_real(CLI::App& verb, const std::string& names, float* value,
       ->check(any_number())
       ->type_name("X")
       ->default_str(fmt::format("{}", *value));
+}
+
+CLI::Option* add_size(CLI::App& verb, const std::string& names, uint64_t* bytes,
+                      const std::string& help) {
+  auto check = [](std::string& input) -> std::string {
+    uint64_t parsed = parse_size(input);
+    if (parsed == 0) return fmt::format("'{}' is no size, such as 512MiB, 1.5G or 1000000", input);
+    input = fmt::format("{}", parsed);
+    return {};
+  };
+  return verb.add_option(names, *bytes, help)
+      ->transform(CLI::Validator(std::move(check), ""))
+      ->type_name("SIZE");
 }
 
 CLI::Option* add_choice(CLI::App& verb, const std::string& names, std::string* value,
@@ -139,6 +168,10 @@ std::string read_source(const TextSource& source, const std::string& what) {
 void add_engine_options(CLI::App& verb, EngineArgs* args, const std::string& context_help) {
   CLI::Option* threads = add_threads(verb, &args->plan);
   add_count(verb, "--ctx", &args->context, 1, kMaxContext, context_help);
+  add_size(
+      verb, "--kv-cache", &args->kv_bytes,
+      "Memory for keys and values, as 512MiB or 2G; a context that was not asked for is lowered "
+      "to what it holds");
   add_storage_options(verb, args, threads);
 }
 

@@ -20,6 +20,9 @@ CLI::Option* add_count(CLI::App& verb, const std::string& names, uint32_t* value
 CLI::Option* add_counts(CLI::App& verb, const std::string& names, std::vector<uint32_t>* values,
                         uint32_t low, uint32_t high, const std::string& help);
 CLI::Option* add_seed(CLI::App& verb, std::optional<uint64_t>* seed);
+// An option that takes a number of bytes, as 512MiB or 1.5G; K, M, G and T are powers of 1024.
+CLI::Option* add_size(CLI::App& verb, const std::string& names, uint64_t* bytes,
+                      const std::string& help);
 // An option that takes one of `choices`; they are added to `help`.
 CLI::Option* add_choice(CLI::App& verb, const std::string& names, std::string* value,
                         const std::vector<std::string>& choices, const std::string& help);
@@ -54,7 +57,8 @@ std::string read_source(const TextSource& source, const std::string& what);
 // Options of every verb that runs a model.
 struct EngineArgs {
   PlanArgs plan;
-  uint32_t context = 0;  // 0: the verb's default
+  uint32_t context = 0;   // 0: the verb's default
+  uint64_t kv_bytes = 0;  // 0: the verb's default
   std::string kv_type = "f16";
   bool interleave = false;
   bool verbose = false;

@@ -52,6 +52,30 @@ TEST(Options, NamesOptionValueAndRange) {
             "--kv-type: 'f12' is none of f32, f16, bf16, q8_0");
 }
 
+TEST(Options, ReadsSizes) {
+  constexpr uint64_t kMiB = 1 << 20;
+  for (auto [text, bytes] : std::vector<std::pair<std::string, uint64_t>>{{"4096", 4096},
+                                                                          {"2K", 2048},
+                                                                          {"3KiB", 3072},
+                                                                          {"1.5M", 3 * kMiB / 2},
+                                                                          {"512MiB", 512 * kMiB},
+                                                                          {"2G", 2048 * kMiB},
+                                                                          {"0.25GiB", 256 * kMiB},
+                                                                          {"1TiB", kMiB * kMiB}}) {
+    Parsed parsed;
+    EXPECT_EQ(parse({"--kv-cache", text}, &parsed), "");
+    EXPECT_EQ(parsed.engine.kv_bytes, bytes) << text;
+  }
+  for (const char* text : {"0", "-1", "much", "1X", "1KB", "1 G", "1GiBs", "1iB", "0.5", "nan",
+                           "inf", "1e300", "M", ""}) {
+    Parsed parsed;
+    EXPECT_NE(parse({"--kv-cache", text}, &parsed), "") << text;
+  }
+  Parsed parsed;
+  EXPECT_EQ(parse({"--kv-cache", "1KB"}, &parsed),
+            "--kv-cache: '1KB' is no size, such as 512MiB, 1.5G or 1000000");
+}
+
 TEST(Options, ReadsListsOfNumbers) {
   Parsed parsed;
   EXPECT_EQ(parse({"--counts", "15,010,0,2048"}, &parsed), "");

@@ -154,6 +154,8 @@ int run(RunArgs args) {
   size_t texts = prompts.size() * args.repeat;
   EngineOptions options;
   options.context = choose_context(args, hyper, longest);
+  bool insists = args.engine.context != 0 || args.engine.kv_bytes == 0;
+  options.least_context = insists ? 0 : static_cast<uint32_t>(longest);
   options.sequences = options.outputs =
       static_cast<uint32_t>(std::min<size_t>(texts, kMostTogether));
   Interrupts interrupts;

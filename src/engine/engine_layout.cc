@@ -1,7 +1,9 @@
 #include "engine/engine_layout.h"
 
 #include <algorithm>
+#include <optional>
 
+#include "base/error.h"
 #include "engine/kv_pool.h"
 #include "engine/shard_shares.h"
 #include "engine/step_logits.h"
@@ -55,13 +57,42 @@ void measure(const ModelSpec& spec, Isa isa, EngineLayout* layout) {
   layout->hidden_bytes = options.hidden_rows * size_t{spec.hyper.width} * sizeof(float);
 }
 
+// Of all shards.
+uint64_t kv_page_bytes(const EngineLayout& layout) {
+  uint64_t bytes = 0;
+  for (uint32_t s = 0; s < layout.shard_count(); ++s) bytes += layout.kv.page_bytes(s);
+  return bytes;
+}
+
+// How many pages were asked for, or else are needed at least.
+uint32_t least_kv_pages(const EngineLayout& layout) {
+  const EngineOptions& options = layout.options;
+  if (options.kv_pages != 0) return options.kv_pages;
+  uint32_t least = pages_for(options.least_context);
+  uint64_t page_bytes = kv_page_bytes(layout);
+  if (options.kv_bytes == 0 || page_bytes == 0) return least;
+  constexpr uint64_t kMost = UINT32_MAX - 1;
+  auto held = static_cast<uint32_t>(std::min(kMost, options.kv_bytes / page_bytes));
+  if (held < least) {
+    fail_field(ErrorCode::kUsage, "kv_bytes",
+               "of {} holds {} positions and one context of {} takes {}: raise it or lower the "
+               "context",
+               bytes_text(options.kv_bytes), uint64_t{held} * kPagePositions, options.least_context,
+               bytes_text(least * page_bytes));
+  }
+  return held;
+}
+
 // Where a node is too small for its shard, others take more. Heads are cut in coarse steps, so
 // what was cut to fit may still be too large: the next attempt aims lower.
 void cut_to_fit(const ModelSpec& spec, const Machine& machine, Isa isa, EngineLayout* layout) {
   constexpr uint32_t kAttempts = 6;
   const EngineOptions& options = layout->options;
-  const uint32_t least_pages =
-      options.kv_pages != 0 ? options.kv_pages : pages_for(options.context);
+  uint32_t least_pages = least_kv_pages(*layout);
+  // A share of what is left on the fullest node should hold something.
+  if (options.asks_kv_size() && options.kv_bytes == 0) {
+    least_pages = std::max(least_pages, pages_for(std::min(options.context, kDefaultContext)));
+  }
   for (uint32_t attempt = 0; machine.binds_memory() && attempt < kAttempts; ++attempt) {
     std::vector<uint64_t> bytes, room;
     bool fits = true;
@@ -82,29 +113,65 @@ void cut_to_fit(const ModelSpec& spec, const Machine& machine, Isa isa, EngineLa
   }
 }
 
+// Returns how many pages, `most` at most, this share of the memory holds that everything else
+// leaves, on every node; nothing where nobody knows how much memory there is.
+std::optional<uint32_t> kv_pages_that_fit(const Machine& machine, const EngineLayout& layout,
+                                          double share, uint64_t most) {
+  bool known = false;
+  auto limit = [&](uint64_t available, uint64_t needed, uint64_t page_bytes) {
+    if (available == 0 || page_bytes == 0) return;
+    known = true;
+    uint64_t others = needed - page_bytes * layout.kv.page_count();
+    double room = available > others ? static_cast<double>(available - others) * share : 0;
+    most = std::min(most, static_cast<uint64_t>(room) / page_bytes);
+  };
+  if (machine.source != MachineSource::kDescribed) {
+    limit(machine.memory_available, layout.memory().total(), kv_page_bytes(layout));
+  }
+  for (uint32_t s = 0; machine.binds_memory() && s < layout.shard_count(); ++s) {
+    uint32_t node = machine.memory_node(layout.plan.shard_nodes[s]);
+    limit(machine.nodes[node].available_bytes, layout.shard_bytes(s), layout.kv.page_bytes(s));
+  }
+  if (!known) return std::nullopt;
+  return static_cast<uint32_t>(most);
+}
+
+// As many pages as were asked for in bytes, or as a share of what is left.
+uint32_t sized_kv_pages(const Machine& machine, const EngineLayout& layout) {
+  constexpr uint64_t kMost = UINT32_MAX - 1;
+  const EngineOptions& options = layout.options;
+  uint32_t least = least_kv_pages(layout);
+  if (options.kv_bytes == 0) {
+    uint32_t unknown = options.sequences * pages_for(std::min(options.context, kDefaultContext));
+    return std::max(least,
+                    kv_pages_that_fit(machine, layout, options.kv_share, kMost).value_or(unknown));
+  }
+  std::optional<uint32_t> fits = kv_pages_that_fit(machine, layout, 1, least);
+  if (fits && *fits < least) {
+    fail_field(ErrorCode::kResource, "kv_bytes",
+               "of {} is more than the {} that weights and activations leave: lower it, or free "
+               "memory",
+               bytes_text(options.kv_bytes), bytes_text(*fits * kv_page_bytes(layout)));
+  }
+  return least;
+}
+
 // Where the pages asked for by default are more than memory holds, there are fewer of them.
-// Sequences then take turns in a smaller pool.
+// Sequences then take turns in a smaller pool. A context that nobody insists on is lowered to what
+// the pages hold.
 void settle_kv_pages(const Machine& machine, EngineLayout* layout) {
   EngineOptions& options = layout->options;
   KvView& kv = layout->kv;
-  uint32_t least = pages_for(options.context), fits = kv.page_count();
-  auto limit = [&](uint64_t available, uint64_t needed, uint64_t page_bytes) {
-    if (page_bytes == 0 || needed <= available) return;
-    uint64_t others = needed - page_bytes * kv.page_count();
-    uint64_t room = available > others ? (available - others) / page_bytes : 0;
-    fits = static_cast<uint32_t>(std::min<uint64_t>(fits, room));
-  };
-  uint64_t page_bytes = 0;
-  for (uint32_t s = 0; s < layout->shard_count(); ++s) page_bytes += kv.page_bytes(s);
-  if (machine.source != MachineSource::kDescribed && machine.memory_available != 0) {
-    limit(machine.memory_available, layout->memory().total(), page_bytes);
+  if (kv_page_bytes(*layout) != 0) {
+    if (options.asks_kv_size()) {
+      kv.set_page_count(sized_kv_pages(machine, *layout));
+    } else if (options.kv_pages == 0) {
+      std::optional<uint32_t> fits = kv_pages_that_fit(machine, *layout, 1, kv.page_count());
+      kv.set_page_count(std::max(fits.value_or(kv.page_count()), least_kv_pages(*layout)));
+    }
+    uint64_t held = uint64_t{kv.page_count()} * kPagePositions;
+    options.context = static_cast<uint32_t>(std::min<uint64_t>(options.context, held));
   }
-  for (uint32_t s = 0; machine.binds_memory() && s < layout->shard_count(); ++s) {
-    uint32_t node = machine.memory_node(layout->plan.shard_nodes[s]);
-    uint64_t there = machine.nodes[node].available_bytes;
-    if (there != 0) limit(there, layout->shard_bytes(s), kv.page_bytes(s));
-  }
-  if (options.kv_pages == 0) kv.set_page_count(std::max(fits, least));
   options.kv_pages = kv.page_count();
 }
 

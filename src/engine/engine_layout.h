@@ -2,7 +2,8 @@
 // how large everything is, and how many KV pages there is room for. Where a node is too small for
 // its shard, the others get more of the model.
 //
-// Errors: memory is short (kResource, with both figures); options that cannot be (kUsage).
+// Errors: memory is short (kResource, with both figures); options that cannot be (kUsage), such as
+// KV pages that hold no context.
 #pragma once
 
 #include <array>

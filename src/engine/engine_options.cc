@@ -9,7 +9,17 @@
 namespace hearth {
 
 void settle_options(const ModelSpec& spec, EngineOptions* options) {
-  if (options->context == 0) options->context = std::min(spec.hyper.context, kDefaultContext);
+  if (!(options->kv_share >= 0 && options->kv_share <= 1)) {
+    fail_field(ErrorCode::kUsage, "kv_share", "is {}; it must lie between 0 and 1",
+               options->kv_share);
+  }
+  if (options->context == 0) {
+    bool sized = options->asks_kv_size();
+    options->context = std::min(spec.hyper.context, sized ? kMaxContext : kDefaultContext);
+    if (sized && options->least_context == 0) options->least_context = 1;
+  }
+  if (options->least_context == 0) options->least_context = options->context;
+  options->least_context = std::min(options->least_context, options->context);
   if (options->context > kMaxContext) {
     fail_field(ErrorCode::kUsage, "context",
                "of {} is more than the {} positions this program handles", options->context,
@@ -24,10 +34,11 @@ void settle_options(const ModelSpec& spec, EngineOptions* options) {
   options->decode_rows = std::min(options->decode_rows, options->prefill_rows);
   options->outputs = std::clamp(options->outputs, 1u, options->prefill_rows);
   options->hidden_rows = std::min(options->hidden_rows, options->prefill_rows);
-  uint32_t least = pages_for(options->context);
+  uint32_t least = pages_for(options->least_context);
   if (options->kv_pages != 0 && options->kv_pages < least) {
-    fail(ErrorCode::kUsage, "{} KV pages do not hold one context of {}, which takes {}",
-         options->kv_pages, options->context, least);
+    fail_field(ErrorCode::kUsage, "kv_pages",
+               "is {}, and one context of {} takes {}: raise it or lower the context",
+               options->kv_pages, options->least_context, least);
   }
 }
 

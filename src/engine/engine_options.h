@@ -28,10 +28,19 @@ struct EngineOptions {
   bool interleave = false;
   Binding binding() const { return interleave ? Binding::kInterleaved : Binding::kNode; }
 
-  uint32_t context = 0;  // positions per sequence; 0: the model's, at most kDefaultContext
-  // KV pages, at least enough for one full context; 0: for `sequences` full contexts, or as many
-  // pages as there is memory for.
+  // Positions per sequence; 0: the model's, at most kDefaultContext, or, where kv_bytes or kv_share
+  // is given, the model's or as many as these hold.
+  uint32_t context = 0;
+  // What the context may be lowered to where the KV pages hold no more; 0: not at all.
+  uint32_t least_context = 0;
+  // KV pages, at least enough for one full context. The first that is not 0 decides: a number of
+  // pages; as many as these bytes hold; as many as this share holds of the memory that everything
+  // else leaves, and more where one context needs it. Else there are pages for `sequences` full
+  // contexts, or as many as there is memory for. Settled, kv_pages says how many there are.
   uint32_t kv_pages = 0;
+  uint64_t kv_bytes = 0;
+  double kv_share = 0;  // 0 to 1
+  bool asks_kv_size() const { return kv_pages == 0 && (kv_bytes != 0 || kv_share > 0); }
   uint32_t sequences = 1;
   KvType kv_type = KvType::kF16;
 
@@ -43,6 +52,8 @@ struct EngineOptions {
 };
 
 inline constexpr uint32_t kDefaultContext = 4096;
+// The kv_share of a server: whatever it leaves free is also what others on the machine have left.
+inline constexpr double kServingKvShare = 0.25;
 
 // Replaces zeros by defaults and throws (kUsage) for what cannot be.
 void settle_options(const ModelSpec& spec, EngineOptions* options);

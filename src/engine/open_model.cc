@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <system_error>
 
 #include "base/error.h"
@@ -59,6 +60,12 @@ std::unique_ptr<Engine> start_engine(const OpenedModel& model, const Machine& ma
   // Where nodes matter, what is not in its place costs speed that nobody would find otherwise.
   for (const std::string& warning : engine->warnings()) {
     (machine.binds_memory() ? listener.warn : listener.detail)(warning);
+  }
+  uint32_t wanted =
+      options.context != 0 ? options.context : std::min(model.spec.hyper.context, kMaxContext);
+  if (options.asks_kv_size() && engine->context() < wanted) {
+    listener.warn(fmt::format("{} of keys and values hold a context of {} instead of {}",
+                              bytes_text(engine->memory().kv), engine->context(), wanted));
   }
   if (engine->context() > model.spec.hyper.context) {
     listener.warn(

@@ -39,7 +39,7 @@ std::unique_ptr<Tokenizer> open_tokenizer(const ModelSource& source,
                                           const std::optional<std::string>& pre,
                                           const Listener& listener = {});
 
-// Loads it. `model` outlives the making of the engine.
+// Loads it. `model` outlives the making of the engine. Warns of a context that had to be lowered.
 std::unique_ptr<Engine> start_engine(const OpenedModel& model, const Machine& machine, Isa isa,
                                      const EngineOptions& options, const Listener& listener = {});
 

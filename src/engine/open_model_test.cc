@@ -123,6 +123,19 @@ TEST_F(OpenModelTest, TellsTheListenerOfWarningsAndProgress) {
   EXPECT_EQ(total_, model.spec.matrix_bytes());
 }
 
+TEST_F(OpenModelTest, TellsOfAContextThatIsSmallerThanTheModels) {
+  OpenedModel model = open(TokenizerUse::kNeeded, "qwen2");
+  EngineOptions options;
+  options.threads = 1;
+  options.kv_bytes = start(model, 64)->memory().kv;
+  progress_.clear();
+  std::unique_ptr<Engine> engine =
+      start_engine(model, Machine::invented(1, 1), Isa::kReference, options, listener_);
+  EXPECT_EQ(engine->context(), 64u);
+  ASSERT_EQ(warnings_.size(), 1u);
+  EXPECT_NE(warnings_[0].find("hold a context of 64 instead of 128"), std::string::npos);
+}
+
 TEST_F(OpenModelTest, SaysNothingWhereNothingIsOdd) {
   OpenedModel model = open(TokenizerUse::kNeeded, "qwen2");
   EXPECT_EQ(model.tokenizer->vocab().pre, "qwen2");

@@ -1,0 +1,154 @@
+#include "engine/engine_layout.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "base/error.h"
+#include "engine/kv_pool.h"
+#include "models/test_source.h"
+
+namespace hearth {
+namespace {
+
+// Of a model that was made for 40960 positions: how many KV pages there are, and with them the
+// context.
+class KvSize : public testing::Test {
+ protected:
+  KvSize() {
+    machine_.memory_available = 0;  // unknown
+    options_.threads = 1;
+    page_bytes_ = lay_out().memory().kv / lay_out().options.kv_pages;
+    others_ = lay_out().memory().total() - lay_out().memory().kv;
+  }
+
+  EngineLayout lay_out() const {
+    return lay_out_engine(spec_, machine_, Isa::kReference, options_);
+  }
+  void expect(uint32_t pages, uint32_t context) {
+    EngineLayout layout = lay_out();
+    EXPECT_EQ(layout.options.kv_pages, pages);
+    EXPECT_EQ(layout.kv.page_count(), pages);
+    EXPECT_EQ(layout.options.context, context);
+  }
+  // The error is of that kind and field, and says this.
+  void expect_refused(ErrorCode code, const char* field, const std::vector<std::string>& says) {
+    try {
+      lay_out();
+      FAIL() << "it is taken";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), code);
+      EXPECT_EQ(error.field(), field);
+      for (const std::string& part : says) {
+        EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+      }
+    }
+  }
+
+  TestSource made_ = llama_source({.context = 40960});
+  ModelSource source_ = made_.source();
+  ModelSpec spec_ = make_spec(source_);
+  Machine machine_ = Machine::invented(1, 1);
+  EngineOptions options_;
+  uint64_t page_bytes_ = 0, others_ = 0;
+};
+
+TEST_F(KvSize, IsFourThousandPositionsOfEverySequenceByDefault) {
+  expect(64, 4096);
+  options_.sequences = 3;
+  expect(192, 4096);
+  machine_.memory_available = others_ + 100 * page_bytes_ + 7;
+  expect(100, 4096);
+  options_.context = 300;
+  expect(15, 300);
+}
+
+TEST_F(KvSize, InBytesIsAsManyPagesAsTheyHold) {
+  options_.kv_bytes = 100 * page_bytes_ + page_bytes_ - 1;
+  expect(100, 6400);
+  options_.kv_bytes = 1000 * page_bytes_;
+  expect(1000, 40960);
+  options_.context = 300;
+  expect(1000, 300);
+  options_.kv_pages = 9;
+  expect(9, 300);
+}
+
+TEST_F(KvSize, InBytesThatHoldNoContextIsRefused) {
+  options_.kv_bytes = 100 * page_bytes_;
+  options_.context = 6401;
+  expect_refused(ErrorCode::kUsage, "kv_bytes",
+                 {bytes_text(100 * page_bytes_), "holds 6400 positions", "one context of 6401",
+                  bytes_text(101 * page_bytes_), "raise it or lower the context"});
+  options_.least_context = 6400;
+  expect(100, 6400);
+  options_.context = 0;
+  options_.least_context = 0;
+  options_.kv_bytes = page_bytes_ - 1;
+  expect_refused(ErrorCode::kUsage, "kv_bytes", {"holds 0 positions"});
+}
+
+TEST_F(KvSize, InBytesBeyondTheMemoryIsRefused) {
+  options_.kv_bytes = 100 * page_bytes_;
+  machine_.memory_available = others_ + 100 * page_bytes_;
+  expect(100, 6400);
+  machine_.memory_available -= 1;
+  expect_refused(ErrorCode::kResource, "kv_bytes",
+                 {bytes_text(100 * page_bytes_), bytes_text(99 * page_bytes_), "lower it"});
+}
+
+TEST_F(KvSize, AsAShareIsOfWhatEverythingElseLeaves) {
+  options_.kv_share = kServingKvShare;
+  machine_.memory_available = others_ + 4 * 100 * page_bytes_ + 3;
+  expect(100, 6400);
+  machine_.memory_available = others_ + 4 * 1000 * page_bytes_;
+  expect(1000, 40960);
+  options_.kv_bytes = 5 * page_bytes_;
+  expect(5, 320);
+}
+
+TEST_F(KvSize, AsAShareGrowsForAContextThatWasAskedFor) {
+  options_.kv_share = kServingKvShare;
+  options_.context = 8192;
+  machine_.memory_available = others_ + 4 * 100 * page_bytes_;
+  expect(128, 8192);
+  machine_.memory_available = others_ + 127 * page_bytes_;
+  expect_refused(ErrorCode::kResource, "", {"are available"});
+}
+
+TEST_F(KvSize, AsAShareOfNobodyKnowsWhatIsTheDefault) {
+  options_.kv_share = kServingKvShare;
+  options_.sequences = 2;
+  expect(128, 8192);
+  options_.context = 300;
+  expect(10, 300);
+}
+
+TEST_F(KvSize, TheSmallestNodeDecides) {
+  machine_ = Machine::invented(2, 1);
+  machine_.source = MachineSource::kLive;
+  machine_.memory_available = 0;
+  options_.threads = 2;
+  EngineLayout usual = lay_out();
+  ASSERT_EQ(usual.shard_count(), 2u);
+  for (uint32_t s = 0; s < 2; ++s) {
+    uint64_t others = usual.shard_bytes(s) - usual.kv.shard_bytes(s);
+    machine_.nodes[s].available_bytes = others + (s == 0 ? 900 : 400) * usual.kv.page_bytes(s);
+  }
+  options_.kv_share = kServingKvShare;
+  expect(100, 6400);
+}
+
+TEST_F(KvSize, WhatIsNoShareIsRefused) {
+  for (double share : {-0.1, 1.1, std::numeric_limits<double>::quiet_NaN()}) {
+    options_.kv_share = share;
+    expect_refused(ErrorCode::kUsage, "kv_share", {"between 0 and 1"});
+  }
+  options_.kv_share = 0;
+  options_.kv_pages = 63;
+  options_.context = 4096;
+  expect_refused(ErrorCode::kUsage, "kv_pages", {"is 63", "4096 takes 64"});
+}
+
+}  // namespace
+}  // namespace hearth
