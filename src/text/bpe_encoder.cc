@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "text/byte_level.h"
+#include "text/special_tokens.h"
 #include "text/utf8.h"
 
 namespace hearth {
@@ -46,7 +47,8 @@ struct BpeEncoder::Work {
 };
 
 BpeEncoder::BpeEncoder(Vocab& vocab, const TokenIndex& index, const PreTokenizerRule& rule)
-    : index_(index),
+    : vocab_(vocab),
+      index_(index),
       merges_(vocab, index),
       pre_tokenizer_(rule),
       unk_(vocab.unk),
@@ -90,7 +92,7 @@ void BpeEncoder::encode(std::string_view text, bool /*first*/, std::vector<int32
 void BpeEncoder::encode_piece(std::string_view piece, Work& work, std::vector<int32_t>& ids) const {
   if (whole_tokens_) {
     int32_t id = index_.find(byte_level_encode(piece));
-    if (id != TokenIndex::kNone) {
+    if (id != TokenIndex::kNone && !is_guarded_token(vocab_, id)) {
       ids.push_back(id);
       return;
     }

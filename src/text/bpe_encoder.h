@@ -23,7 +23,7 @@ namespace hearth {
 
 class BpeEncoder : public Encoder {
  public:
-  // `index` must outlive the encoder; `vocab` need not. Oddities of the vocabulary are added to its
+  // `vocab` and `index` must outlive the encoder. Oddities of the vocabulary are added to its
   // warnings.
   BpeEncoder(Vocab& vocab, const TokenIndex& index, const PreTokenizerRule& rule);
 
@@ -36,6 +36,7 @@ class BpeEncoder : public Encoder {
   void merge(Work& work) const;
   void push(uint8_t byte, int32_t id, std::vector<int32_t>& ids) const;
 
+  const Vocab& vocab_;
   const TokenIndex& index_;
   MergeTable merges_;
   PreTokenizer pre_tokenizer_;

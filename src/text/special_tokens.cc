@@ -1,6 +1,7 @@
 #include "text/special_tokens.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 namespace hearth {
@@ -9,7 +10,38 @@ namespace {
 
 bool is_ascii_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
+bool is_between(std::string_view text, std::string_view begin, std::string_view end) {
+  return text.size() > begin.size() + end.size() && text.starts_with(begin) && text.ends_with(end);
+}
+
+// "[INST]", "[/INST]", "[SYSTEM_PROMPT]"
+bool is_bracketed_name(std::string_view text) {
+  return is_between(text, "[", "]") &&
+         std::ranges::all_of(text.substr(1, text.size() - 2),
+                             [](char c) { return (c >= 'A' && c <= 'Z') || c == '_' || c == '/'; });
+}
+
+bool looks_like_marker(std::string_view text) {
+  constexpr std::string_view kWideBar = "\xEF\xBD\x9C";  // U+FF5C, in DeepSeek's tokens
+  if (is_between(text, "<|", "|>") || is_between(text, "<", "_of_turn>")) return true;
+  return is_bracketed_name(text) ||
+         is_between(text, "<" + std::string(kWideBar), std::string(kWideBar) + ">");
+}
+
+bool touches(SpecialTokens::ByteRanges ranges, size_t begin, size_t end) {
+  auto range = std::ranges::upper_bound(ranges, begin, {}, &std::pair<size_t, size_t>::second);
+  return range != ranges.end() && range->first < end;
+}
+
 }  // namespace
+
+bool is_guarded_token(const Vocab& vocab, int32_t id) {
+  TokenType type = vocab.types[id];
+  if (type == TokenType::kControl || type == TokenType::kUnknown) return true;
+  if (type != TokenType::kUserDefined) return false;
+  bool ends = std::binary_search(vocab.eog.begin(), vocab.eog.end(), id);
+  return ends || id == vocab.bos || looks_like_marker(vocab.tokens[id]);
+}
 
 SpecialTokens::SpecialTokens(const Vocab& vocab)
     : vocab_(vocab), lengths_{lengths_of(false), lengths_of(true)} {}
@@ -50,13 +82,17 @@ int32_t SpecialTokens::find(const Length& length, std::string_view text) const {
   return found != length.ids.end() && vocab_.tokens[*found] == text ? *found : Vocab::kNone;
 }
 
-void SpecialTokens::cut(const Length& length, std::string_view text,
-                        std::vector<TextPart>& parts) const {
+void SpecialTokens::cut(const Length& length, std::string_view text, size_t offset,
+                        ByteRanges foreign, std::vector<TextPart>& parts) const {
   size_t done = 0;
   for (size_t at = 0; at + length.bytes <= text.size();) {
     int32_t id = Vocab::kNone;
     if (length.first.test(static_cast<uint8_t>(text[at]))) {
       id = find(length, text.substr(at, length.bytes));
+    }
+    if (id != Vocab::kNone && touches(foreign, offset + at, offset + at + length.bytes) &&
+        is_guarded_token(vocab_, id)) {
+      id = Vocab::kNone;
     }
     if (id == Vocab::kNone) {
       ++at;
@@ -73,7 +109,8 @@ void SpecialTokens::cut(const Length& length, std::string_view text,
   if (done < text.size()) parts.push_back({text.substr(done), Vocab::kNone});
 }
 
-std::vector<TextPart> SpecialTokens::partition(std::string_view text, bool parse_special) const {
+std::vector<TextPart> SpecialTokens::partition(std::string_view text, bool parse_special,
+                                               ByteRanges foreign) const {
   std::vector<TextPart> parts;
   if (!text.empty()) parts.push_back({text, Vocab::kNone});
   std::vector<TextPart> next;
@@ -81,7 +118,8 @@ std::vector<TextPart> SpecialTokens::partition(std::string_view text, bool parse
     next.clear();
     for (const TextPart& part : parts) {
       if (part.token == Vocab::kNone) {
-        cut(length, part.text, next);
+        auto offset = static_cast<size_t>(part.text.data() - text.data());
+        cut(length, part.text, offset, foreign, next);
       } else {
         next.push_back(part);
       }

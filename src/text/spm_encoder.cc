@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "base/error.h"
+#include "text/special_tokens.h"
 #include "text/utf8.h"
 
 namespace hearth {
@@ -51,7 +52,7 @@ class Merger {
       size_t length = std::max<size_t>(utf8_sequence(text.substr(offset)), 1);
       auto here = static_cast<int32_t>(symbols_.size());
       symbols_.push_back({static_cast<int32_t>(offset), static_cast<int32_t>(length), here - 1,
-                          here + 1, index_.find(text.substr(offset, length))});
+                          here + 1, find(text.substr(offset, length))});
       offset += length;
     }
     if (!symbols_.empty()) symbols_.back().next = -1;
@@ -77,12 +78,18 @@ class Merger {
   }
 
  private:
+  // Text that spells a control token is none, whoever wrote it.
+  int32_t find(std::string_view piece) const {
+    int32_t id = index_.find(piece);
+    return id != TokenIndex::kNone && is_guarded_token(vocab_, id) ? TokenIndex::kNone : id;
+  }
+
   // Notes the merge of a symbol with its right neighbour, where there is one.
   bool consider(int32_t left) {
     const Symbol& symbol = symbols_[left];
     if (symbol.next < 0) return false;
     int32_t length = symbol.length + symbols_[symbol.next].length;
-    int32_t id = index_.find(text_.substr(symbol.offset, length));
+    int32_t id = find(text_.substr(symbol.offset, length));
     if (id == TokenIndex::kNone) return false;
     heap_.push_back({vocab_.scores[id], left, length, id});
     return true;

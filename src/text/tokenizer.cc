@@ -66,7 +66,7 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text, const EncodeOption
     ids.push_back(vocab_.bos);
   }
   bool first = true;
-  for (const TextPart& part : special_.partition(text, options.parse_special)) {
+  for (const TextPart& part : special_.partition(text, options.parse_special, options.foreign)) {
     if (part.token != Vocab::kNone) {
       ids.push_back(part.token);
     } else {

@@ -19,6 +19,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "formats/model_source.h"
@@ -36,6 +37,11 @@ struct EncodeOptions {
   // Take "<|im_end|>" and the like in the text as control tokens: for text that the program wrote,
   // such as a rendered chat template, never for a stranger's words.
   bool parse_special = false;
+  // With parse_special: [begin, end) of bytes of the text that a stranger wrote, sorted and
+  // disjoint. A control token whose match touches one is none. So are user-defined tokens that look
+  // like turn markers (SpecialTokens says which). Everything else sees the whole text, so that
+  // where no such token stands in these bytes the ids are the same as without.
+  std::span<const std::pair<size_t, size_t>> foreign = {};
 };
 
 class Tokenizer {

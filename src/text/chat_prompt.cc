@@ -1,0 +1,84 @@
+#include "text/chat_prompt.h"
+
+#include <boost/json/value.hpp>
+
+#include "base/error.h"
+#include "text/template_text.h"
+
+namespace hearth {
+namespace {
+
+struct SpecialName {
+  const char* name;
+  int32_t Vocab::*id;
+};
+
+constexpr SpecialName kSpecialNames[] = {{"bos_token", &Vocab::bos},  {"eos_token", &Vocab::eos},
+                                         {"unk_token", &Vocab::unk},  {"sep_token", &Vocab::sep},
+                                         {"pad_token", &Vocab::pad},  {"cls_token", &Vocab::bos},
+                                         {"mask_token", &Vocab::mask}};
+
+boost::json::object special_names(const Tokenizer& tokenizer) {
+  boost::json::object names;
+  for (const auto& [name, id] : kSpecialNames) {
+    int32_t token = tokenizer.vocab().*id;
+    bool always = id == &Vocab::bos || id == &Vocab::eos;
+    if (token == Vocab::kNone) {
+      if (always) names[name] = "";
+    } else if (is_well_formed(tokenizer.token_text(token))) {
+      names[name] = tokenizer.token_text(token);
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+ChatPrompt::ChatPrompt(const ModelSource& source, const Tokenizer& tokenizer,
+                       const std::optional<std::string>& template_text)
+    : tokenizer_(tokenizer), source_name_(source.name()), own_(special_names(tokenizer)) {
+  if (template_text) {
+    template_.emplace(*template_text);
+    return;
+  }
+  std::optional<std::string_view> text = source.chat_template();
+  if (!text) return;
+  try {
+    template_.emplace(*text);
+  } catch (const Error& error) {
+    problem_ = error.what();
+  }
+}
+
+RenderedChat ChatPrompt::render(const boost::json::array& messages,
+                                const boost::json::object& kwargs) const {
+  if (!template_ && problem_.empty()) {
+    fail(ErrorCode::kUnsupported,
+         "'{}' has no chat template: give one with --chat-template FILE, or a prompt as plain text",
+         source_name_);
+  }
+  if (!template_) {
+    fail(ErrorCode::kUnsupported, "'{}': {}; give another one with --chat-template FILE",
+         source_name_, problem_);
+  }
+  boost::json::object request = {
+      {"tools", nullptr}, {"documents", nullptr}, {"add_generation_prompt", true}};
+  for (const auto& member : kwargs) request[member.key()] = member.value();
+  request["messages"] = messages;
+  return template_->render(request, own_);
+}
+
+std::vector<int32_t> ChatPrompt::encode(const RenderedChat& chat) const {
+  EncodeOptions options;
+  options.add_bos = options.add_eos = false;
+  options.parse_special = true;
+  options.foreign = chat.foreign;
+  std::vector<int32_t> ids = tokenizer_.encode(chat.text, options);
+  int32_t bos = tokenizer_.bos();
+  if (tokenizer_.adds_bos() && bos != Vocab::kNone && (ids.empty() || ids.front() != bos)) {
+    ids.insert(ids.begin(), bos);
+  }
+  return ids;
+}
+
+}  // namespace hearth

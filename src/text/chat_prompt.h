@@ -1,0 +1,49 @@
+// ChatPrompt: from a conversation to a prompt's tokens, by the chat template of a model's source or
+// of a file. Server and command line share it. Immutable: any number of threads.
+//
+//   ChatPrompt prompt(source, tokenizer, {});
+//   RenderedChat chat = prompt.render(messages, {});
+//   std::vector<int32_t> ids = prompt.encode(chat);
+#pragma once
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "formats/model_source.h"
+#include "text/chat_template.h"
+#include "text/tokenizer.h"
+
+namespace hearth {
+
+class ChatPrompt {
+ public:
+  // `tokenizer` must outlive the object. `template_text`: instead of the source's. Throws as
+  // ChatTemplate does for a `template_text`; what is wrong with the source's own is kept for
+  // render(), since the model may be used without it.
+  ChatPrompt(const ModelSource& source, const Tokenizer& tokenizer,
+             const std::optional<std::string>& template_text);
+
+  bool has_template() const { return template_.has_value(); }
+
+  // A turn's generation follows. `kwargs`: further variables of the template, a stranger's as the
+  // messages are; they cannot replace the names of special tokens (bos_token, ...). `tools` and
+  // `documents` are None and `add_generation_prompt` is true where they do not say. Throws Error:
+  // as ChatTemplate does, and (kUnsupported), naming --chat-template, where there is no template.
+  RenderedChat render(const boost::json::array& messages, const boost::json::object& kwargs) const;
+
+  // The tokens: control tokens where the template wrote them, BOS once, and no EOS behind.
+  std::vector<int32_t> encode(const RenderedChat& chat) const;
+
+ private:
+  const Tokenizer& tokenizer_;
+  std::string source_name_;
+  std::string problem_;  // of the source's own template
+  std::optional<ChatTemplate> template_;
+  boost::json::object own_;
+};
+
+}  // namespace hearth

@@ -1,0 +1,108 @@
+// The tests of templates (`x is defined`).
+#include <algorithm>
+#include <array>
+
+#include "text/template_calls.h"
+#include "text/template_parser.h"
+
+namespace hearth {
+namespace {
+
+using Test = bool (*)(TemplateHeap& heap, const Value& subject, const Value& other);
+
+struct TestEntry {
+  std::string_view name;
+  size_t arguments;  // 0 or 1
+  Test test;
+};
+
+template <ValueKind... kKinds>
+bool is_one_of(TemplateHeap&, const Value& subject, const Value&) {
+  return (subject.is(kKinds) || ...);
+}
+
+bool test_defined(TemplateHeap&, const Value& subject, const Value&) {
+  return !subject.is_undefined();
+}
+
+bool test_true(TemplateHeap&, const Value& subject, const Value&) {
+  return subject.is(ValueKind::kBool) && subject.whole != 0;
+}
+
+bool test_false(TemplateHeap&, const Value& subject, const Value&) {
+  return subject.is(ValueKind::kBool) && subject.whole == 0;
+}
+
+bool test_iterable(TemplateHeap&, const Value& subject, const Value&) {
+  return is_iterable(subject);
+}
+
+bool test_equal(TemplateHeap& heap, const Value& subject, const Value& other) {
+  return equal_values(heap.budget(), subject, other);
+}
+
+bool test_unequal(TemplateHeap& heap, const Value& subject, const Value& other) {
+  return !equal_values(heap.budget(), subject, other);
+}
+
+bool test_in(TemplateHeap& heap, const Value& subject, const Value& other) {
+  return contains(heap, other, subject);
+}
+
+template <OrderOp kOp>
+bool test_ordered(TemplateHeap& heap, const Value& subject, const Value& other) {
+  return ordered(heap.budget(), kOp, subject, other);
+}
+
+using Kind = ValueKind;
+constexpr std::array kTests = {
+    TestEntry{"defined", 0, test_defined},
+    TestEntry{"undefined", 0, is_one_of<Kind::kUndefined>},
+    TestEntry{"none", 0, is_one_of<Kind::kNone>},
+    TestEntry{"string", 0, is_one_of<Kind::kString>},
+    TestEntry{"mapping", 0, is_one_of<Kind::kDict>},
+    TestEntry{"iterable", 0, test_iterable},
+    TestEntry{"sequence", 0,
+              is_one_of<Kind::kString, Kind::kList, Kind::kTuple, Kind::kDict, Kind::kRange,
+                        Kind::kUndefined>},
+    TestEntry{"boolean", 0, is_one_of<Kind::kBool>},
+    TestEntry{"true", 0, test_true},
+    TestEntry{"false", 0, test_false},
+    TestEntry{"integer", 0, is_one_of<Kind::kInt>},
+    TestEntry{"float", 0, is_one_of<Kind::kFloat>},
+    TestEntry{"number", 0, is_one_of<Kind::kBool, Kind::kInt, Kind::kFloat>},
+    TestEntry{"in", 1, test_in},
+    TestEntry{"equalto", 1, test_equal},
+    TestEntry{"eq", 1, test_equal},
+    TestEntry{"==", 1, test_equal},
+    TestEntry{"ne", 1, test_unequal},
+    TestEntry{"!=", 1, test_unequal},
+    TestEntry{"lt", 1, test_ordered<OrderOp::kLess>},
+    TestEntry{"<", 1, test_ordered<OrderOp::kLess>},
+    TestEntry{"lessthan", 1, test_ordered<OrderOp::kLess>},
+    TestEntry{"le", 1, test_ordered<OrderOp::kLessEqual>},
+    TestEntry{"<=", 1, test_ordered<OrderOp::kLessEqual>},
+    TestEntry{"gt", 1, test_ordered<OrderOp::kGreater>},
+    TestEntry{">", 1, test_ordered<OrderOp::kGreater>},
+    TestEntry{"greaterthan", 1, test_ordered<OrderOp::kGreater>},
+    TestEntry{"ge", 1, test_ordered<OrderOp::kGreaterEqual>},
+    TestEntry{">=", 1, test_ordered<OrderOp::kGreaterEqual>}};
+
+}  // namespace
+
+bool is_test_name(std::string_view name) {
+  return std::ranges::find(kTests, name, &TestEntry::name) != kTests.end();
+}
+
+bool apply_test(TemplateHeap& heap, std::string_view name, const Value& subject,
+                const Arguments& arguments) {
+  auto test = std::ranges::find(kTests, name, &TestEntry::name);
+  if (test == kTests.end()) fault("the test '{}' is not supported", name.substr(0, 100));
+  heap.budget().step();
+  if (!arguments.named.empty() || arguments.positional.size() != test->arguments) {
+    fault("the test '{}' takes {} arguments", name, test->arguments);
+  }
+  return test->test(heap, subject, test->arguments > 0 ? arguments.positional[0] : Value());
+}
+
+}  // namespace hearth

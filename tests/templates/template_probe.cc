@@ -1,0 +1,95 @@
+// What template_test.py holds against Jinja: reads lines of JSON from the file named first,
+//   {"source": "...", "request": {...}, "own": {...}}
+// and writes one to the file named second for each: {"text": "...", "foreign": [[begin, end], ...]}
+// or {"error": "..."}. The clock stands still. Where the environment's HEARTH_PROBE_VOCABULARY
+// names a GGUF file, "ids" are the text's tokens with these foreign bytes and "whole" those
+// without.
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+#include <boost/json/value_from.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/error.h"
+#include "text/chat_template.h"
+#include "text/json_reader.h"
+#include "text/tokenizer.h"
+
+namespace hearth {
+namespace {
+
+std::tm fixed_time() {
+  std::tm time{};
+  time.tm_year = 124;
+  time.tm_mon = 6;
+  time.tm_mday = 5;
+  time.tm_wday = 5;
+  time.tm_yday = 186;
+  time.tm_hour = 14;
+  time.tm_min = 3;
+  time.tm_sec = 9;
+  return time;
+}
+
+class Probe {
+ public:
+  explicit Probe(const char* vocabulary) {
+    if (vocabulary != nullptr) tokenizer_ = Tokenizer::from_source(ModelSource::open(vocabulary));
+  }
+
+  boost::json::object answer(const boost::json::object& line) {
+    try {
+      std::string source(line.at("source").as_string());
+      auto found = templates_.find(source);
+      if (found == templates_.end()) {
+        found = templates_.try_emplace(source, source, fixed_time).first;
+      }
+      RenderedChat chat =
+          found->second.render(line.at("request").as_object(), line.at("own").as_object());
+      boost::json::array foreign;
+      for (auto [begin, end] : chat.foreign) foreign.push_back(boost::json::array{begin, end});
+      boost::json::object answer = {{"text", chat.text}, {"foreign", foreign}};
+      if (tokenizer_ != nullptr) add_ids(chat, &answer);
+      return answer;
+    } catch (const Error& error) {
+      return {{"error", error.what()}};
+    }
+  }
+
+ private:
+  void add_ids(const RenderedChat& chat, boost::json::object* answer) const {
+    EncodeOptions options;
+    options.parse_special = true;
+    (*answer)["whole"] = boost::json::value_from(tokenizer_->encode(chat.text, options));
+    options.foreign = chat.foreign;
+    (*answer)["ids"] = boost::json::value_from(tokenizer_->encode(chat.text, options));
+  }
+
+  std::unique_ptr<Tokenizer> tokenizer_;
+  std::map<std::string, ChatTemplate> templates_;
+};
+
+int run(const char* from, const char* to) {
+  Probe probe(std::getenv("HEARTH_PROBE_VOCABULARY"));
+  std::ifstream in(from);
+  std::ofstream out(to);
+  for (std::string line; std::getline(in, line);) {
+    out << boost::json::serialize(probe.answer(read_json(line, 200).as_object())) << '\n';
+  }
+  return in.eof() && out.flush() ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace hearth
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    std::fputs("template_probe FROM TO\n", stderr);
+    return 2;
+  }
+  return hearth::run(argv[1], argv[2]);
+}
