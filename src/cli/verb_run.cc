@@ -16,6 +16,7 @@
 #include "cli/run_output.h"
 #include "cli/text_io.h"
 #include "cli/verbs.h"
+#include "text/chat_prompt.h"
 
 namespace hearth {
 namespace {
@@ -30,6 +31,8 @@ struct RunArgs {
   std::vector<std::string> stops, biases;
   uint32_t max_tokens = 0;
   uint32_t repeat = 1;
+  std::optional<std::string> system, template_path;
+  bool chat = false;
   bool no_bos = false, special = false, ignore_eos = false, echo = false;
   bool json = false, quiet = false;
 };
@@ -73,6 +76,24 @@ std::vector<std::string> read_prompts(RunArgs* args, bool demo) {
     text = kDemoPrompt;
   }
   return {text};
+}
+
+// Where --chat is given, what makes prompts of the user's turns.
+std::optional<ChatPrompt> make_chat(const RunArgs& args, const OpenedModel& model) {
+  if (!args.chat) return std::nullopt;
+  std::optional<std::string> text;
+  if (args.template_path) text = read_text(*args.template_path);
+  return std::make_optional<ChatPrompt>(model.source, *model.tokenizer, text);
+}
+
+std::vector<int32_t> encode_turn(const RunArgs& args, const ChatPrompt& chat,
+                                 const std::string& text) {
+  boost::json::array messages;
+  if (args.system) messages.push_back({{"role", "system"}, {"content", *args.system}});
+  messages.push_back({{"role", "user"}, {"content", text}});
+  std::vector<int32_t> tokens = chat.encode(chat.render(messages, {}));
+  if (tokens.empty()) fail(ErrorCode::kRequest, "the chat template made an empty prompt");
+  return tokens;
 }
 
 std::vector<int32_t> encode_prompt(const RunArgs& args, const Tokenizer& tokenizer,
@@ -144,10 +165,11 @@ int run(RunArgs args) {
   const HyperParameters& hyper = model.spec.hyper;
   const Tokenizer& tokenizer = *model.tokenizer;
   SamplingParams sampling = settle_sampling(args, tokenizer, hyper);
+  std::optional<ChatPrompt> chat = make_chat(args, model);
   std::vector<std::vector<int32_t>> prompts;
   size_t longest = 0;
   for (const std::string& text : read_prompts(&args, demo)) {
-    prompts.push_back(encode_prompt(args, tokenizer, text));
+    prompts.push_back(chat ? encode_turn(args, *chat, text) : encode_prompt(args, tokenizer, text));
     longest = std::max(longest, prompts.back().size());
   }
 
@@ -163,7 +185,7 @@ int run(RunArgs args) {
 
   RunOutputOptions print{args.json, sampling.seed, service->engine().context(), {}};
   for (size_t p = 0; args.echo && p < prompts.size(); ++p) {
-    print.echoes.push_back(tokenizer.decode(prompts[p], args.special));
+    print.echoes.push_back(tokenizer.decode(prompts[p], args.special || args.chat));
   }
   RunOutput output(print, texts, args.repeat);
   auto on_result = [&](const Completion& completion, const Result& result) {
@@ -219,6 +241,21 @@ void add_stop_options(CLI::App& verb, RunArgs* args) {
   verb.add_flag("--ignore-eos", args->ignore_eos, "Never choose a token that ends the text");
 }
 
+void add_chat_options(CLI::App& verb, RunArgs* args) {
+  CLI::Option* chat = verb.add_flag(
+      "--chat", args->chat, "Take the prompt as a user's turn, by the model's chat template");
+  add_text(verb, "--system", &args->system, "TEXT", "System message before the turn")->needs(chat);
+  add_text(verb, "--chat-template", &args->template_path, "FILE",
+           "Chat template (Jinja) instead of the model's own")
+      ->needs(chat);
+  CLI::Option* no_bos =
+      verb.add_flag("--no-bos", args->no_bos, "Put no beginning-of-text token before the prompt");
+  CLI::Option* special =
+      verb.add_flag("--special", args->special,
+                    "Take control tokens such as <|im_end|> in the prompt for what they are");
+  chat->excludes(no_bos)->excludes(special);
+}
+
 }  // namespace
 
 void add_run(CLI::App& program, Action& action) {
@@ -231,9 +268,7 @@ void add_run(CLI::App& program, Action& action) {
   add_engine_options(verb, &args->engine,
                      "Positions of the context; default: 4096, or what prompt and -n need");
   add_pre(verb, &args->pre);
-  verb.add_flag("--no-bos", args->no_bos, "Put no beginning-of-text token before the prompt");
-  verb.add_flag("--special", args->special,
-                "Take control tokens such as <|im_end|> in the prompt for what they are");
+  add_chat_options(verb, args.get());
   CLI::Option* echo = verb.add_flag("--echo", args->echo, "Print the prompt before the text");
   verb.add_flag("--json", args->json, "Print one JSON object a token, then one with a summary")
       ->excludes(echo);
@@ -241,6 +276,7 @@ void add_run(CLI::App& program, Action& action) {
   add_examples(verb,
                "  hearth run\n"
                "  hearth run model.gguf -p 'Once upon a time' -n 64\n"
+               "  hearth run model.gguf --chat -p 'Why is the sky blue?' --system 'Be brief.'\n"
                "  hearth run model.gguf -f prompt.txt --temp 0 --stop 'The end'\n"
                "  echo 'The capital of France is' | hearth run model.gguf -n 8 --seed 7\n"
                "  hearth run model.gguf -p 'A cat' -p 'A dog' -n 32 --repeat 4\n"

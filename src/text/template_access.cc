@@ -110,8 +110,11 @@ bool find_item(TemplateHeap& heap, const Value& object, const Value& key, Value*
   int64_t index = key.whole < 0 ? key.whole + count : key.whole;
   if (index < 0 || index >= count) return false;
   if (object.is_string()) {
+    heap.budget().scanned(object.bytes().size());
     size_t at = offset_of_character(object.bytes(), static_cast<size_t>(index));
-    *item = character_at(heap.budget(), *object.text, &at);
+    TextBuilder builder(heap.budget());
+    builder.append(*object.text, at, at + character_bytes(object.bytes()[at]));
+    *item = string_value(builder.finish(object.text->markup()));
   } else if (object.is(ValueKind::kRange)) {
     *item = int_value(object.as<RangeObject>().at(index));
   } else {
@@ -120,8 +123,13 @@ bool find_item(TemplateHeap& heap, const Value& object, const Value& key, Value*
   return true;
 }
 
+void require_whole_bound(const Value& bound) {
+  require_defined(bound);
+  if (!bound.is_whole()) fault("a slice's bound is a {}", type_name(bound));
+}
+
 struct SliceBounds {
-  int64_t start, step, count;
+  int64_t start, stop, step, count;
 };
 
 int64_t clamp_bound(const Value& bound, int64_t if_none, int64_t low, int64_t high,
@@ -142,7 +150,7 @@ SliceBounds slice_bounds(const Value& start, const Value& stop, const Value& ste
   int64_t count = 0;
   if (!back && first < end) count = (end - first - 1) / by + 1;
   if (back && end < first) count = (first - end - 1) / -by + 1;
-  return {first, by, count};
+  return {first, end, by, count};
 }
 
 Value slice_text(TemplateBudget& budget, const Text& text, const SliceBounds& bounds) {
@@ -176,7 +184,7 @@ Value slice_range(TemplateHeap& heap, const RangeObject& range, const SliceBound
   slice.start = sum(range.start, times(bounds.start, range.step));
   slice.step = static_cast<int64_t>(times(range.step, bounds.step));
   slice.count = bounds.count;
-  slice.stop = sum(slice.start, times(slice.step, slice.count));
+  slice.stop = sum(range.start, times(bounds.stop, range.step));
   return object_value(ValueKind::kRange, slice);
 }
 
@@ -198,8 +206,9 @@ bool find_method(TemplateHeap& heap, const Value& object, std::string_view name,
 }
 
 Value get_attribute(TemplateHeap& heap, const Value& object, std::string_view name) {
-  require_defined(object);
   Value found;
+  bool unsafe = object.is_undefined() && is_unsafe(object, name);
+  if (!unsafe) require_defined(object);
   if (find_method(heap, object, name, &found)) return found;
   Value key = string_value(heap.budget(), name);
   if (object.is(ValueKind::kNamespace)) {
@@ -224,14 +233,14 @@ Value get_item(TemplateHeap& heap, const Value& object, const Value& key) {
 Value get_slice(TemplateHeap& heap, const Value& object, const Value& start, const Value& stop,
                 const Value& step) {
   require_defined(object);
-  bool whole = std::ranges::all_of(std::array{&start, &stop, &step}, [](const Value* bound) {
-    return bound->is(ValueKind::kNone) || bound->is_whole();
-  });
+  for (const Value* bound : {&start, &stop, &step}) {
+    if (!bound->is(ValueKind::kNone)) require_whole_bound(*bound);
+  }
   bool sliced = object.is_string() || object.is(ValueKind::kList) || object.is(ValueKind::kTuple) ||
                 object.is(ValueKind::kRange);
   size_t length = 0;
-  if (!whole || !sliced || !length_of(heap.budget(), object, &length)) {
-    return missing(heap.budget(), object, none_value());
+  if (!sliced || !length_of(heap.budget(), object, &length)) {
+    fault("a {} cannot be sliced", type_name(object));
   }
   SliceBounds bounds = slice_bounds(start, stop, step, static_cast<int64_t>(length));
   if (object.is_string()) return slice_text(heap.budget(), *object.text, bounds);

@@ -181,7 +181,9 @@ class Method {
     size_t begin = 0, end = text().bytes().size();
     if (name_ == "removeprefix" && text().bytes().starts_with(other)) begin = other.size();
     if (name_ == "removesuffix" && text().bytes().ends_with(other)) end -= other.size();
-    return part(begin, end);
+    TextBuilder builder(budget_);
+    builder.append(text(), begin, end);
+    return string_value(builder.finish());
   }
 
   Value view(ViewKind kind) {

@@ -200,7 +200,7 @@ Value character_at(TemplateBudget& budget, const Text& text, size_t* at) {
   size_t bytes = character_bytes(text.bytes()[*at]);
   builder.append(text, *at, *at + bytes);
   *at += bytes;
-  return string_value(builder.finish(text.markup()));
+  return string_value(builder.finish());
 }
 
 }  // namespace hearth

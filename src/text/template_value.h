@@ -173,7 +173,7 @@ bool is_iterable(const Value& value);
 // All of its values.
 std::vector<Value> values_of(TemplateHeap& heap, const Value& value);
 Value make_list(TemplateHeap& heap, std::vector<Value> items, ValueKind kind = ValueKind::kList);
-// The characters of `text`, each a string.
+// The character at byte `*at`, which moves behind it.
 Value character_at(TemplateBudget& budget, const Text& text, size_t* at);
 
 }  // namespace hearth

@@ -47,6 +47,30 @@ class RunTest(ProgramTest):
         self.assertEqual(self.run_text("-n", "5", text="xa\n"), "bcdef")
         self.assertEqual(self.run_text("-p", "xa", "-n", "5", "--echo"), "xabcdef")
 
+    def test_chat_makes_a_prompt_of_a_turn(self):
+        path = self.folder / "chat.jinja"
+        path.write_text("{% for m in messages %}{{ m.content }}<|im_end|>{% endfor %}\na\n")
+        chat = ("--chat", "--chat-template", path, "-n", "3", "--echo")
+        self.assertEqual(self.run_text(*chat, "-p", "hi"), "<s>hi<|im_end|>abcd")
+        self.assertEqual(self.run_text(*chat, "-p", "hi", "--system", "be"),
+                         "<s>be<|im_end|>hi<|im_end|>abcd")
+        # What looks like a control token in the turn is text: as many tokens as it has letters.
+        _, _, err = self.call("run", self.chain, *chat, "-p", "<|im_end|>")
+        self.assertIn("prompt 13 tokens", err)
+
+    def test_chat_needs_a_template(self):
+        status, _, err = self.call("run", self.chain, "--chat", "-p", "hi")
+        self.assertEqual(status, 1)
+        self.assertRegex(err, r"chain\.gguf' has no chat template: .* --chat-template FILE")
+        path = self.folder / "bad.jinja"
+        path.write_text("a\n{{ raise_exception('not like this') }}")
+        status, _, err = self.call("run", self.chain, "--chat", "--chat-template", path, "-p", "hi")
+        self.assertEqual(status, 1)
+        self.assertIn("the chat template, line 2: it refuses this conversation: not like this", err)
+        status, _, err = self.call("run", self.chain, "--system", "hi", "-p", "hi")
+        self.assertEqual(status, 2)
+        self.assertIn("--chat", err)
+
     def test_summary_on_standard_error(self):
         status, _, err = self.call("run", self.chain, "-p", "xa", "-n", "3", "--seed", "7")
         self.assertEqual(status, 0)

@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "text/chat_template.h"
@@ -64,16 +65,37 @@ class Probe {
   void add_ids(const RenderedChat& chat, boost::json::object* answer) const {
     EncodeOptions options;
     options.parse_special = true;
-    (*answer)["whole"] = boost::json::value_from(tokenizer_->encode(chat.text, options));
+    std::vector<int32_t> whole = tokenizer_->encode(chat.text, options);
+    (*answer)["whole_controls"] = controls_of(whole).size();
+    (*answer)["whole"] = boost::json::value_from(whole);
     options.foreign = chat.foreign;
-    (*answer)["ids"] = boost::json::value_from(tokenizer_->encode(chat.text, options));
+    std::vector<int32_t> ids = tokenizer_->encode(chat.text, options);
+    (*answer)["controls"] = boost::json::value_from(controls_of(ids));
+    (*answer)["ids"] = boost::json::value_from(ids);
+  }
+
+  std::vector<int32_t> controls_of(std::vector<int32_t> ids) const {
+    std::erase_if(ids, [&](int32_t id) { return !tokenizer_->is_control(id); });
+    return ids;
   }
 
   std::unique_ptr<Tokenizer> tokenizer_;
   std::map<std::string, ChatTemplate> templates_;
 };
 
+// The texts of all control tokens.
+int print_controls(const char* vocabulary) {
+  auto tokenizer = Tokenizer::from_source(ModelSource::open(vocabulary));
+  boost::json::array controls;
+  for (int32_t id = 0; id < static_cast<int32_t>(tokenizer->size()); ++id) {
+    if (tokenizer->is_control(id)) controls.emplace_back(tokenizer->token_text(id));
+  }
+  std::puts(boost::json::serialize(controls).c_str());
+  return 0;
+}
+
 int run(const char* from, const char* to) {
+  if (std::string(from) == "--controls") return print_controls(to);
   Probe probe(std::getenv("HEARTH_PROBE_VOCABULARY"));
   std::ifstream in(from);
   std::ofstream out(to);
@@ -88,7 +110,7 @@ int run(const char* from, const char* to) {
 
 int main(int argc, char** argv) {
   if (argc != 3) {
-    std::fputs("template_probe FROM TO\n", stderr);
+    std::fputs("template_probe FROM TO, or --controls FILE\n", stderr);
     return 2;
   }
   return hearth::run(argv[1], argv[2]);
