@@ -26,8 +26,8 @@ def text(rng):
 
 
 def scalar(rng):
-    return rng.choice([text(rng), 0, 1, -7, 42, 3.5, 1e20, 1e-7, -0.0, 0.1, 100.0, True, False, None,
-                       2**40])
+    return rng.choice([text(rng), 0, 1, -7, 42, 3.5, 1e20, 1e-7, -0.0, 0.1, 100.0, True, False,
+                       None, 2**40])
 
 
 def tree(rng, depth=0):

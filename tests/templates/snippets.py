@@ -1,15 +1,15 @@
 """Small random templates over everything that is supported, with arguments at the edges."""
 
 ATOMS = [
-    "0", "1", "-1", "2", "7", "-7", "3.0", "2.5", "-0.5", "1e16", "1e-5", "123456789012", "true",
+    "0", "1", "-1", "2", "7", "-7", "3.0", "2.5", "-0.5", "1e16", "1e-5", "1000", "true",
     "false", "none", "''", "'a'", "'Straße ǅ'", "'  pad\\t\\n'", "'a,b,,c'", "'ΑΣ Σ'", "'1_0'",
     "'0x1F'", "' 42 '", "'42.9'", "'nan'", "\"it's\"", "[]", "[1]", "[3,1,2]", "['b','A','a']",
     "(1,)", "(1,'x')", "{}", "{'a':1,'b':[2]}", "{'B':2,'a':3}", "nothing", "s", "u", "n", "items",
     "users", "deep", "range(4)", "range(5,0,-2)", "range(0)", "[1,[2,[3]]]", "[true,1,1.0]",
     "{1:'x',none:2}", "'a\\nb\\n\\nc'", "'<b>&'", "f", "[none, 1]", "['x', 'X', 'y']",
 ]
-BINARY = ["+", "-", "*", "/", "//", "%", "**", "~", "==", "!=", "<", "<=", ">", ">=", "in", "not in",
-          "and", "or"]
+BINARY = ["+", "-", "*", "/", "//", "%", "**", "~", "==", "!=", "<", "<=", ">", ">=", "in",
+          "not in", "and", "or"]
 FILTERS = [
     "tojson", "tojson(indent=2)", "tojson(separators=(',',':'))", "tojson(sort_keys=true)",
     "tojson(ensure_ascii=true)", "trim", "trim('a ')", "length", "string", "items", "items|list",

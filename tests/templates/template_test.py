@@ -57,8 +57,9 @@ class TemplateTest(unittest.TestCase):
             kind, expected = reference.render(case)
             counts[kind] += 1
             # Jinja computes constants beforehand, where slices of numbers are undefined; the text
-            # of functions and generators holds an address.
-            if re.search("is not supported|cannot be sliced|has no text", answer.get("error", "")):
+            # of functions and generators holds an address; there are no complex numbers.
+            unlike = "is not supported|cannot be sliced|has no text|raised to a fraction"
+            if re.search(unlike, answer.get("error", "")):
                 counts["unsupported"] += 1
                 continue
             if kind not in answer or (kind == "text" and answer["text"] != expected):
@@ -72,7 +73,7 @@ class TemplateTest(unittest.TestCase):
         return counts
 
     def conversations(self):
-        rng = random.Random(23)
+        rng = random.Random(OPTIONS.seed)
         sources = templates()
         names = list(sources)
         cases = []
