@@ -1,0 +1,51 @@
+// One request and its answer. Every member function may be called from any thread, and nothing
+// happens where the client is gone. Where an Exchange dies unanswered, the client gets 500; where it
+// dies in the middle of its events, an event with an error, and the end. HEAD gets the same head
+// without the body.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "server/http_request.h"
+
+namespace hearth {
+
+class ExchangeState;
+
+class Exchange {
+ public:
+  explicit Exchange(std::shared_ptr<ExchangeState> state);
+  ~Exchange();
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+
+  const HttpRequest& request() const;
+  // The body, which counts towards `all_body_bytes` no longer. By one thread, once.
+  std::string take_body();
+
+  // The whole answer; once, and no events.
+  void reply(HttpReply reply);
+
+  // 200 text/event-stream, chunked (for HTTP/1.0 up to the connection's end), with a comment where
+  // there was no event for `silence_seconds`. Once; then any number of send(), and end().
+  void begin_events(HttpFields fields = {});
+  void send(std::string bytes);  // "data: {...}\n\n", one or several
+  void end();
+
+  // Bytes of events that wait for the client.
+  size_t unsent() const;
+  // Once, where the client left or stalled before it was given the whole answer; at once where it
+  // has. By the reactor's thread (by the caller's after the server's death). What it holds is let
+  // go when the answer was written or the client is gone, so it may hold this Exchange.
+  void on_gone(std::function<void()> call);
+  // Each time unsent() fell to 0 after a send; by the reactor's thread.
+  void on_drained(std::function<void()> call);
+
+ private:
+  std::shared_ptr<ExchangeState> state_;
+};
+
+}  // namespace hearth

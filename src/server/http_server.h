@@ -1,0 +1,56 @@
+// HTTP/1.1 and 1.0 (RFC 9110, 9112), on one thread: the reactor. Every connection always has a read
+// pending, so a client that leaves is seen at once, also while its answer is computed or written.
+// Half a connection closed by the client counts as left. Requests of one connection are answered in
+// order; what is malformed, ambiguous or beyond a limit gets an answer in the form of api_error.h, and
+// then the connection ends. Framing is stricter than RFC 9112 asks for: see http_framing.h.
+//
+// Descriptors: the process's soft limit is raised as far as the connections need it and the hard
+// limit lets; where that does not suffice, accepting pauses until a connection ends.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "server/http_exchange.h"
+#include "server/http_options.h"
+#include "server/http_request.h"
+
+namespace hearth {
+
+// Looks at a request before its body is read, which is empty: 401, 403, 404, 405, 503. Nothing: go
+// on. By the reactor's thread; must be quick.
+using HttpCheck = std::function<std::optional<HttpReply>(const HttpRequest& head)>;
+// By the reactor's thread; must be quick. What it throws is answered by 500.
+using HttpHandler = std::function<void(std::shared_ptr<Exchange>)>;
+
+class HttpServer {
+ public:
+  // Binds and listens. Errors: kUsage where there is no such host, kResource where its port cannot
+  // be had.
+  HttpServer(const HttpOptions& options, HttpCheck check, HttpHandler handler);
+  ~HttpServer();  // not while run() is under way
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  uint16_t port() const;
+  // What it accepts at most: options.connections, or what descriptors allow.
+  size_t connection_limit() const;
+
+  void run();  // the reactor; returns after stop()
+  // The following from any thread.
+  void stop();                                       // closes everything at once
+  void stop_accepting();                             // open connections end with their next answer
+  void post(std::function<void()> call);             // onto the reactor; dropped after stop()
+  void after(double seconds, std::function<void()> call);  // the same, later
+  size_t connections() const;                        // open
+  size_t exchanges() const;                          // given to the handler, not yet written
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace hearth
