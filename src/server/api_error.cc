@@ -7,8 +7,8 @@
 namespace hearth {
 namespace {
 
-// The beginning of a text; what is left of a character that was cut is no UTF-8, and the writer puts
-// U+FFFD in its place.
+// The beginning of a text; what is left of a character that was cut is no UTF-8, and the writer
+// puts U+FFFD in its place.
 std::string shortened(const std::string& text, size_t most) {
   if (text.size() <= most) return text;
   while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) --most;

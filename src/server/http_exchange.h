@@ -1,6 +1,6 @@
 // One request and its answer. Every member function may be called from any thread, and nothing
-// happens where the client is gone. Where an Exchange dies unanswered, the client gets 500; where it
-// dies in the middle of its events, an event with an error, and the end. HEAD gets the same head
+// happens where the client is gone. Where an Exchange dies unanswered, the client gets 500; where
+// it dies in the middle of its events, an event with an error, and the end. HEAD gets the same head
 // without the body.
 #pragma once
 

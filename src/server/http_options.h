@@ -1,6 +1,6 @@
 // What an HTTP server listens at and the limits it keeps (server/http_server.h). Beyond a limit:
-// header_bytes and header_fields 431 (414 where the request line alone is too long), body_bytes 413,
-// all_body_bytes 503, header_seconds and body_seconds 408, idle_seconds and write_seconds the
+// header_bytes and header_fields 431 (414 where the request line alone is too long), body_bytes
+// 413, all_body_bytes 503, header_seconds and body_seconds 408, idle_seconds and write_seconds the
 // connection is cut, connections: accepting pauses.
 #pragma once
 

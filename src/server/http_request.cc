@@ -45,8 +45,8 @@ const std::string* HttpRequest::find(std::string_view lower_case_name) const {
 }
 
 std::string_view status_text(unsigned status) {
-  auto found = std::ranges::find(kStatusTexts, status,
-                                 &std::pair<unsigned, std::string_view>::first);
+  auto found =
+      std::ranges::find(kStatusTexts, status, &std::pair<unsigned, std::string_view>::first);
   return found == kStatusTexts.end() ? "Unknown" : found->second;
 }
 

@@ -12,7 +12,7 @@ namespace hearth {
 using HttpFields = std::vector<std::pair<std::string, std::string>>;
 
 struct HttpRequest {
-  std::string id;  // unique, also sent back as X-Request-Id
+  std::string id;                   // unique, also sent back as X-Request-Id
   std::string method, path, query;  // the query without its '?'
   unsigned minor = 1;               // of HTTP/1.x
   HttpFields fields;                // in the order in which they came

@@ -1,8 +1,8 @@
 // HTTP/1.1 and 1.0 (RFC 9110, 9112), on one thread: the reactor. Every connection always has a read
 // pending, so a client that leaves is seen at once, also while its answer is computed or written.
 // Half a connection closed by the client counts as left. Requests of one connection are answered in
-// order; what is malformed, ambiguous or beyond a limit gets an answer in the form of api_error.h, and
-// then the connection ends. Framing is stricter than RFC 9112 asks for: see http_framing.h.
+// order; what is malformed, ambiguous or beyond a limit gets an answer in the form of api_error.h,
+// and then the connection ends. Framing is stricter than RFC 9112 asks for: see http_framing.h.
 //
 // Descriptors: the process's soft limit is raised as far as the connections need it and the hard
 // limit lets; where that does not suffice, accepting pauses until a connection ends.
@@ -41,12 +41,12 @@ class HttpServer {
 
   void run();  // the reactor; returns after stop()
   // The following from any thread.
-  void stop();                                       // closes everything at once
-  void stop_accepting();                             // open connections end with their next answer
-  void post(std::function<void()> call);             // onto the reactor; dropped after stop()
+  void stop();                            // closes everything at once
+  void stop_accepting();                  // open connections end with their next answer
+  void post(std::function<void()> call);  // onto the reactor; dropped after stop()
   void after(double seconds, std::function<void()> call);  // the same, later
-  size_t connections() const;                        // open
-  size_t exchanges() const;                          // given to the handler, not yet written
+  size_t connections() const;                              // open
+  size_t exchanges() const;                                // given to the handler, not yet written
 
  private:
   struct Parts;

@@ -13,7 +13,7 @@ import tree
 # Modules stand in the order of dependency: a module sees itself and the modules before it.
 MODULES = (
     "base topology memory threads tensor kernels formats text plan graph models tune engine bench"
-    " cli"
+    " server cli"
 ).split()
 
 FILE_LINES = 500

@@ -1,0 +1,459 @@
+#include "server/http_connection.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <exception>
+#include <random>
+#include <utility>
+
+#include "base/clock.h"
+
+namespace hearth {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr size_t kReadBytes = 64 << 10;
+// What a client may still send behind the last answer.
+constexpr uint64_t kLingerBytes = 64 << 20;
+constexpr std::chrono::milliseconds kPauseCheck(200);
+
+std::chrono::nanoseconds duration(double seconds) {
+  return std::chrono::nanoseconds(static_cast<int64_t>(std::clamp(seconds, 0.0, 1e8) * 1e9));
+}
+
+ApiError failure() {
+  return http_error(500, "internal_error", "The server failed to answer this request.");
+}
+
+}  // namespace
+
+HttpShared::HttpShared(asio::io_context& reactor, const HttpOptions& limits, HttpCheck first,
+                       HttpHandler then)
+    : context(reactor),
+      options(limits),
+      check(std::move(first)),
+      handler(std::move(then)),
+      bodies(std::make_shared<BodyBudget>(limits.all_body_bytes)),
+      read_buffer(kReadBytes) {
+  mailbox = std::make_shared<AnswerMailbox>([this] {
+    asio::post(context, [box = std::weak_ptr<AnswerMailbox>(mailbox)] {
+      if (auto open_box = box.lock()) open_box->deliver();
+    });
+  });
+  std::random_device random;
+  next_id = static_cast<uint64_t>(random()) << 32;
+}
+
+std::string HttpShared::make_id() { return fmt::format("req_{:016x}", next_id++); }
+
+void HttpShared::close_all() {
+  std::vector<std::shared_ptr<HttpConnection>> all;
+  for (HttpConnection* connection : open) all.push_back(connection->shared_from_this());
+  for (const auto& connection : all) connection->close();
+}
+
+void HttpConnection::start(HttpShared& shared, Socket socket, std::string peer) {
+  auto connection = std::make_shared<HttpConnection>(shared, std::move(socket), std::move(peer));
+  connection->arm();
+  asio::co_spawn(
+      shared.context, [connection]() -> asio::awaitable<void> { co_await connection->read(); },
+      asio::detached);
+}
+
+HttpConnection::HttpConnection(HttpShared& shared, Socket socket, std::string peer)
+    : shared_(shared),
+      socket_(std::move(socket)),
+      peer_(std::move(peer)),
+      since_(Clock::now()),
+      timer_(shared.context),
+      resume_(shared.context),
+      reader_(shared.options, shared.bodies) {
+  Error ignored;
+  socket_.non_blocking(true, ignored);
+  shared_.open.insert(this);
+  ++shared_.connections;
+}
+
+HttpConnection::~HttpConnection() {
+  if (phase_ != Phase::kClosed) --shared_.connections;
+  shared_.open.erase(this);
+}
+
+void HttpConnection::close() {
+  if (phase_ == Phase::kClosed) return;
+  phase_ = Phase::kClosed;
+  Error ignored;
+  socket_.close(ignored);
+  timer_.cancel();
+  resume_.cancel();
+  unread_ = {};
+  reader_.reset();
+  shared_.open.erase(this);
+  --shared_.connections;
+  if (auto state = std::exchange(state_, nullptr)) {
+    --shared_.exchanges;
+    state->set_gone();
+  }
+  shared_.on_closed();
+}
+
+// The client takes nothing: what the kernel holds for it is dropped too.
+void HttpConnection::cut() {
+  Error ignored;
+  socket_.set_option(asio::socket_base::linger(true, 0), ignored);
+  close();
+}
+
+asio::awaitable<void> HttpConnection::read() {
+  while (phase_ != Phase::kClosed && !ended_) {
+    if (phase_ == Phase::kAnswering && unread_.size() >= shared_.options.pipeline_bytes) {
+      co_await pause();
+      continue;
+    }
+    Error error;
+    auto token = asio::redirect_error(asio::use_awaitable, error);
+    co_await socket_.async_wait(asio::socket_base::wait_read, token);
+    if (error || phase_ == Phase::kClosed) co_return;
+    if (!read_once()) co_return;
+  }
+}
+
+// Nothing more is read, so only a look at the socket tells that the client left.
+asio::awaitable<void> HttpConnection::pause() {
+  Error error;
+  auto token = asio::redirect_error(asio::use_awaitable, error);
+  resume_.expires_after(kPauseCheck);
+  co_await resume_.async_wait(token);
+  if (phase_ != Phase::kAnswering) co_return;
+  pollfd look{socket_.native_handle(), POLLRDHUP, 0};
+  if (::poll(&look, 1, 0) > 0) on_end();
+}
+
+bool HttpConnection::read_once() {
+  Error error;
+  auto buffer = asio::buffer(shared_.read_buffer);
+  size_t bytes = socket_.read_some(buffer, error);
+  if (error == asio::error::would_block || error == asio::error::try_again) return true;
+  if (error == asio::error::eof) {
+    on_end();
+    return false;
+  }
+  if (error) {
+    close();
+    return false;
+  }
+  on_bytes({shared_.read_buffer.data(), bytes});
+  return true;
+}
+
+void HttpConnection::on_bytes(std::string_view bytes) {
+  if (phase_ == Phase::kLingering) {
+    lingered_ += bytes.size();
+    if (lingered_ > kLingerBytes) close();
+    return;
+  }
+  if (phase_ == Phase::kAnswering) {
+    unread_.append(bytes);
+    return;
+  }
+  pump(bytes);
+  arm();
+}
+
+void HttpConnection::on_end() {
+  ended_ = true;
+  // What is complete is still written.
+  if (phase_ == Phase::kAnswering && answer_complete_) return;
+  if (phase_ == Phase::kReading && reader_.stage() != HttpReader::Stage::kStart) {
+    return refuse(http_error(400, "incomplete_request", "The request ended before it was whole."));
+  }
+  close();
+}
+
+void HttpConnection::pump(std::string_view fresh) {
+  if (pumping_) return;  // the loop below goes on
+  pumping_ = true;
+  std::string kept = std::exchange(unread_, {});
+  if (!kept.empty()) kept.append(fresh);
+  std::string_view rest = kept.empty() ? fresh : kept;
+  while (phase_ == Phase::kReading && !rest.empty()) {
+    bool first = reader_.stage() == HttpReader::Stage::kStart;
+    rest.remove_prefix(reader_.take(rest));
+    if (first) since_ = Clock::now();
+    on_stage(!rest.empty());
+  }
+  pumping_ = false;
+  if (phase_ != Phase::kAnswering || rest.empty()) return;
+  if (kept.empty()) {
+    unread_ = rest;
+  } else {
+    kept.erase(0, kept.size() - rest.size());
+    unread_ = std::move(kept);
+  }
+}
+
+void HttpConnection::on_stage(bool more_bytes) {
+  using Stage = HttpReader::Stage;
+  if (reader_.stage() == Stage::kHeadDone) on_head(more_bytes);
+  if (phase_ != Phase::kReading) return;
+  if (reader_.stage() == Stage::kDone) return hand_over();
+  if (reader_.stage() == Stage::kRefused) refuse(reader_.refusal());
+}
+
+void HttpConnection::on_head(bool more_bytes) {
+  HttpHead& head = reader_.head();
+  since_ = Clock::now();
+  head.request.received_seconds = steady_seconds();
+  head.request.id = shared_.make_id();
+  head.request.peer = peer_;
+  answered_ = {head.request.id, head.request.minor, head.request.method == "HEAD", false};
+  std::optional<HttpReply> refused;
+  try {
+    refused = shared_.check(head.request);
+  } catch (const std::exception&) {
+    refused = error_reply(failure());
+  }
+  if (phase_ == Phase::kClosed) return;  // by the check, which may stop the server
+  if (refused) {
+    bool keep_alive = head.keep_alive && !head.has_body();
+    if (keep_alive) reader_.reset();
+    return answer(*refused, keep_alive);
+  }
+  reader_.begin_body();
+  if (reader_.stage() == HttpReader::Stage::kBody && head.expects_continue && !more_bytes) {
+    out_ += "HTTP/1.1 100 Continue\r\n\r\n";
+    flush();
+  }
+}
+
+void HttpConnection::hand_over() {
+  bool keep_alive = reader_.head().keep_alive;
+  BodyLease lease;
+  HttpRequest request = reader_.release(lease);
+  begin_answer(keep_alive);
+  state_ = std::make_shared<ExchangeState>(std::move(request), std::move(lease), shared_.mailbox,
+                                           weak_from_this());
+  ++shared_.exchanges;
+  auto exchange = std::make_shared<Exchange>(state_);
+  try {
+    shared_.handler(std::move(exchange));
+  } catch (const std::exception&) {
+    // The exchange died, or dies, unanswered.
+  }
+}
+
+void HttpConnection::begin_answer(bool keep_alive) {
+  phase_ = Phase::kAnswering;
+  since_ = Clock::now();
+  answered_.keep_alive = keep_alive && !shared_.draining;
+  streaming_ = answer_complete_ = false;
+}
+
+// What the connection itself has to say.
+void HttpConnection::answer(const HttpReply& reply, bool keep_alive) {
+  begin_answer(keep_alive);
+  out_ += reply_bytes(reply, answered_, shared_.date.now());
+  answer_complete_ = true;
+  flush();
+}
+
+// Where the next request begins is not known any more.
+void HttpConnection::refuse(const ApiError& error) {
+  // The head was not read, or not wholly.
+  if (answered_.id.empty()) answered_.id = shared_.make_id();
+  answer(error_reply(error), false);
+}
+
+void HttpConnection::answer_ready() {
+  if (!state_) return;
+  format(state_->take());
+  flush();
+  if (phase_ != Phase::kClosed) arm();
+}
+
+void HttpConnection::format(ExchangeState::Output output) {
+  answered_.keep_alive = answered_.keep_alive && !shared_.draining;
+  if (output.reply) {
+    out_ += reply_bytes(*output.reply, answered_, shared_.date.now());
+  }
+  if (output.events) {
+    streaming_ = true;
+    // Only the connection's end tells HTTP/1.0 where the events end.
+    answered_.keep_alive = answered_.keep_alive && answered_.minor == 1;
+    out_ += events_head(*output.events, answered_, shared_.date.now());
+    if (answered_.head_only) output.ended = true;
+  }
+  bool chunked = streaming_ && answered_.minor == 1;
+  if (!output.bytes.empty()) {
+    if (!writing_) since_ = Clock::now();  // else it tells when the client last took something
+    event_bytes_ += output.bytes.size();
+    if (!answered_.head_only) {
+      if (chunked) {
+        append_chunk(out_, output.bytes);
+      } else {
+        out_ += output.bytes;
+      }
+    }
+  }
+  if (!output.ended) return;
+  if (chunked && !answered_.head_only) out_ += kLastChunk;
+  answer_complete_ = true;
+}
+
+void HttpConnection::flush() {
+  if (writing_ || phase_ == Phase::kClosed) return;
+  if (write_some()) return on_written();
+  if (phase_ == Phase::kClosed) return;
+  writing_ = true;
+  since_ = Clock::now();
+  asio::co_spawn(
+      shared_.context,
+      [self = shared_from_this()]() -> asio::awaitable<void> { co_await self->write(); },
+      asio::detached);
+  arm();
+}
+
+// Whether nothing is left to write. May close the connection.
+bool HttpConnection::write_some() {
+  while (out_sent_ < out_.size()) {
+    Error error;
+    auto rest = asio::buffer(out_.data() + out_sent_, out_.size() - out_sent_);
+    size_t bytes = socket_.write_some(rest, error);
+    if (error == asio::error::would_block || error == asio::error::try_again) return false;
+    if (error) {
+      close();
+      return false;
+    }
+    out_sent_ += bytes;
+    since_ = Clock::now();
+  }
+  return true;
+}
+
+asio::awaitable<void> HttpConnection::write() {
+  while (phase_ != Phase::kClosed) {
+    Error error;
+    auto token = asio::redirect_error(asio::use_awaitable, error);
+    co_await socket_.async_wait(asio::socket_base::wait_write, token);
+    if (error || phase_ == Phase::kClosed) co_return;
+    if (write_some()) {
+      writing_ = false;
+      on_written();
+      if (phase_ != Phase::kClosed) arm();
+      co_return;
+    }
+  }
+}
+
+void HttpConnection::on_written() {
+  out_sent_ = 0;
+  if (out_.capacity() > kReadBytes || !streaming_) {
+    out_ = {};
+  } else {
+    out_.clear();
+  }
+  if (state_) state_->wrote(std::exchange(event_bytes_, 0));
+  if (phase_ == Phase::kAnswering && answer_complete_) end_answer();
+}
+
+void HttpConnection::end_answer() {
+  if (auto state = std::exchange(state_, nullptr)) {
+    --shared_.exchanges;
+    state->set_written();
+  }
+  out_ = {};
+  streaming_ = false;
+  if (ended_) return close();
+  if (!answered_.keep_alive) return linger();
+  answered_ = {};
+  phase_ = Phase::kReading;
+  since_ = Clock::now();
+  pump({});
+  resume_.cancel();
+}
+
+// Closing while bytes of the client are unread would throw away the answer on its way to it.
+void HttpConnection::linger() {
+  phase_ = Phase::kLingering;
+  since_ = Clock::now();
+  unread_ = {};
+  reader_.reset();
+  Error error;
+  socket_.shutdown(asio::socket_base::shutdown_send, error);
+  if (error) return close();
+  resume_.cancel();
+  arm();
+}
+
+HttpConnection::Clock::time_point HttpConnection::deadline() const {
+  const HttpOptions& options = shared_.options;
+  switch (phase_) {
+    case Phase::kReading:
+      switch (reader_.stage()) {
+        case HttpReader::Stage::kStart:
+          return since_ + duration(options.idle_seconds);
+        case HttpReader::Stage::kHead:
+          return since_ + duration(options.header_seconds);
+        default:
+          return since_ + duration(options.body_seconds);
+      }
+    case Phase::kAnswering:
+      if (writing_) return since_ + duration(options.write_seconds);
+      if (streaming_) return since_ + duration(options.silence_seconds);
+      return Clock::time_point::max();
+    case Phase::kLingering:
+      return since_ + duration(options.linger_seconds);
+    default:
+      return Clock::time_point::max();
+  }
+}
+
+// A timer that fires too early looks again; so it is set anew only where it would fire too late.
+void HttpConnection::arm() {
+  if (phase_ == Phase::kClosed) return;
+  Clock::time_point due = deadline();
+  if (due >= armed_) return;
+  armed_ = due;
+  timer_.expires_at(due);
+  timer_.async_wait([self = shared_from_this()](Error error) {
+    if (!error) self->on_timer();
+  });
+}
+
+void HttpConnection::on_timer() {
+  armed_ = Clock::time_point::max();
+  if (phase_ == Phase::kClosed) return;
+  if (Clock::now() < deadline()) return arm();
+  if (phase_ == Phase::kAnswering && !writing_) {
+    since_ = Clock::now();
+    // HEAD has no body to put comments into.
+    if (!answered_.head_only) {
+      constexpr std::string_view kSilence = ": silence\n\n";
+      if (answered_.minor == 1) {
+        append_chunk(out_, kSilence);
+      } else {
+        out_ += kSilence;
+      }
+    }
+    flush();
+  } else if (phase_ == Phase::kAnswering) {
+    return cut();
+  } else if (phase_ == Phase::kReading && reader_.stage() != HttpReader::Stage::kStart) {
+    refuse(http_error(408, "request_timeout", "The request took too long to arrive."));
+  } else {
+    return close();
+  }
+  arm();
+}
+
+}  // namespace hearth

@@ -1,0 +1,126 @@
+// One connection: reads requests, hands them over, writes their answers, in order. Everything here
+// happens on the reactor's thread. A coroutine always waits for bytes; another one writes where the
+// client is slower than the answer. Between requests a connection keeps no buffers: it reads into
+// one that all share.
+//
+// Left are: a connection whose client closed its side, or the whole. Answers that are complete by
+// then are still written.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "server/http_exchange_state.h"
+#include "server/http_reader.h"
+#include "server/http_reply.h"
+#include "server/http_server.h"
+
+namespace hearth {
+
+class HttpConnection;
+
+// What the connections of a server share.
+struct HttpShared {
+  HttpShared(boost::asio::io_context& reactor, const HttpOptions& options, HttpCheck check,
+             HttpHandler handler);
+
+  boost::asio::io_context& context;
+  const HttpOptions options;
+  HttpCheck check;
+  HttpHandler handler;
+  std::function<void()> on_closed = [] {};  // a connection has ended
+  std::shared_ptr<BodyBudget> bodies;
+  std::shared_ptr<AnswerMailbox> mailbox;
+  std::unordered_set<HttpConnection*> open;
+  bool draining = false;  // answers end their connections
+  std::atomic<size_t> connections = 0, exchanges = 0;
+  std::vector<char> read_buffer;
+  DateText date;
+  uint64_t next_id;
+
+  std::string make_id();
+  void close_all();
+};
+
+class HttpConnection : public AnswerSink, public std::enable_shared_from_this<HttpConnection> {
+ public:
+  using Socket = boost::asio::generic::stream_protocol::socket;
+
+  // Lives until its client or the server ends it.
+  static void start(HttpShared& shared, Socket socket, std::string peer);
+  HttpConnection(HttpShared& shared, Socket socket, std::string peer);
+  ~HttpConnection() override;
+
+  void answer_ready() override;
+  // At once; what is under way is told that its client is gone.
+  void close();
+
+ private:
+  enum class Phase { kReading, kAnswering, kLingering, kClosed };
+  using Clock = std::chrono::steady_clock;
+  using Error = boost::system::error_code;
+
+  // Reading.
+  boost::asio::awaitable<void> read();
+  boost::asio::awaitable<void> pause();
+  bool read_once();
+  void on_bytes(std::string_view bytes);
+  void on_end();
+  void pump(std::string_view fresh);
+  void on_stage(bool more_bytes);
+  void on_head(bool more_bytes);
+  void hand_over();
+
+  // Answering.
+  void begin_answer(bool keep_alive);
+  void answer(const HttpReply& reply, bool keep_alive);
+  void refuse(const ApiError& error);
+  void format(ExchangeState::Output output);
+  void end_answer();
+  void linger();
+
+  // Writing.
+  void flush();
+  bool write_some();
+  boost::asio::awaitable<void> write();
+  void on_written();
+
+  // Time.
+  Clock::time_point deadline() const;
+  void arm();
+  void on_timer();
+  void cut();
+
+  HttpShared& shared_;
+  Socket socket_;
+  std::string peer_;
+  Phase phase_ = Phase::kReading;
+  Clock::time_point since_;  // the phase's start, or that of a part of it
+  boost::asio::steady_timer timer_, resume_;
+  Clock::time_point armed_ = Clock::time_point::max();
+
+  HttpReader reader_;
+  std::string unread_;  // behind the request that is being answered
+  bool pumping_ = false;
+  bool ended_ = false;  // the client sends no more
+  uint64_t lingered_ = 0;
+
+  AnsweredRequest answered_;
+  std::shared_ptr<ExchangeState> state_;
+  bool streaming_ = false, answer_complete_ = false;
+
+  std::string out_;
+  size_t out_sent_ = 0;
+  size_t event_bytes_ = 0;  // of out_, as unsent() counts them
+  bool writing_ = false;    // a coroutine writes
+};
+
+}  // namespace hearth

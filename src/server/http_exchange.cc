@@ -1,0 +1,192 @@
+#include "server/http_exchange.h"
+
+#include <utility>
+
+#include "base/check.h"
+#include "server/api_error.h"
+#include "server/http_exchange_state.h"
+
+namespace hearth {
+namespace {
+
+ApiError no_answer() {
+  return http_error(500, "internal_error", "The server failed to answer this request.");
+}
+
+}  // namespace
+
+bool AnswerMailbox::add(std::shared_ptr<ExchangeState> state) {
+  std::lock_guard lock(mutex_);
+  if (!wake_) return false;
+  ready_.push_back(std::move(state));
+  if (ready_.size() == 1) wake_();
+  return true;
+}
+
+void AnswerMailbox::deliver() {
+  std::vector<std::shared_ptr<ExchangeState>> ready;
+  {
+    std::lock_guard lock(mutex_);
+    ready.swap(ready_);
+  }
+  for (const auto& state : ready) {
+    if (auto sink = state->sink()) sink->answer_ready();
+    state->call_if_gone();
+  }
+}
+
+void AnswerMailbox::close() {
+  std::vector<std::shared_ptr<ExchangeState>> ready;
+  std::lock_guard lock(mutex_);
+  wake_ = nullptr;
+  ready.swap(ready_);
+}
+
+ExchangeState::ExchangeState(HttpRequest request, BodyLease lease,
+                             std::shared_ptr<AnswerMailbox> mailbox, std::weak_ptr<AnswerSink> sink)
+    : request_(std::move(request)),
+      lease_(std::move(lease)),
+      mailbox_(std::move(mailbox)),
+      sink_(std::move(sink)) {}
+
+std::string ExchangeState::take_body() {
+  lease_.release();
+  return std::exchange(request_.body, {});
+}
+
+void ExchangeState::leave(std::unique_lock<std::mutex>& lock) {
+  bool add = !std::exchange(in_mailbox_, true);
+  lock.unlock();
+  if (add) mailbox_->add(shared_from_this());
+}
+
+void ExchangeState::reply(HttpReply reply) {
+  std::unique_lock lock(mutex_);
+  if (over()) return;
+  HEARTH_CHECK(phase_ == Phase::kWaiting, "a request is answered once");
+  phase_ = Phase::kEnded;
+  output_.reply = std::move(reply);
+  output_.ended = true;
+  leave(lock);
+}
+
+void ExchangeState::begin_events(HttpFields fields) {
+  std::unique_lock lock(mutex_);
+  if (over()) return;
+  HEARTH_CHECK(phase_ == Phase::kWaiting, "a request is answered once");
+  phase_ = Phase::kEvents;
+  output_.events = std::move(fields);
+  leave(lock);
+}
+
+void ExchangeState::send(std::string bytes) {
+  std::unique_lock lock(mutex_);
+  if (over() || bytes.empty()) return;
+  HEARTH_CHECK(phase_ == Phase::kEvents, "events are sent between begin_events() and end()");
+  unsent_ += bytes.size();
+  if (output_.bytes.empty()) {
+    output_.bytes = std::move(bytes);
+  } else {
+    output_.bytes += bytes;
+  }
+  leave(lock);
+}
+
+void ExchangeState::end() {
+  std::unique_lock lock(mutex_);
+  if (over()) return;
+  HEARTH_CHECK(phase_ == Phase::kEvents, "events end once");
+  phase_ = Phase::kEnded;
+  output_.ended = true;
+  leave(lock);
+}
+
+void ExchangeState::abandon() {
+  Phase phase;
+  {
+    std::lock_guard lock(mutex_);
+    phase = phase_;
+  }
+  if (phase == Phase::kWaiting) return reply(error_reply(no_answer()));
+  if (phase != Phase::kEvents) return;
+  send("data: " + error_body(no_answer()) + "\n\n");
+  end();
+}
+
+void ExchangeState::on_gone(std::function<void()> call) {
+  std::unique_lock lock(mutex_);
+  if (phase_ == Phase::kWritten) return;
+  on_gone_ = std::move(call);
+  if (phase_ != Phase::kGone) return;
+  lock.unlock();
+  if (!mailbox_->add(shared_from_this())) call_if_gone();
+}
+
+void ExchangeState::on_drained(std::function<void()> call) {
+  auto shared = std::make_shared<std::function<void()>>(std::move(call));
+  std::lock_guard lock(mutex_);
+  if (!over()) on_drained_.swap(shared);
+}
+
+ExchangeState::Output ExchangeState::take() {
+  std::lock_guard lock(mutex_);
+  in_mailbox_ = false;
+  return std::exchange(output_, {});
+}
+
+void ExchangeState::wrote(size_t bytes) {
+  if (bytes == 0 || unsent_.fetch_sub(bytes) != bytes) return;
+  std::shared_ptr<std::function<void()>> call;
+  {
+    std::lock_guard lock(mutex_);
+    call = on_drained_;
+  }
+  if (call && *call) (*call)();
+}
+
+void ExchangeState::set_gone() {
+  {
+    std::lock_guard lock(mutex_);
+    if (over()) return;
+    phase_ = Phase::kGone;
+  }
+  call_if_gone();
+}
+
+void ExchangeState::call_if_gone() {
+  std::function<void()> call;
+  std::shared_ptr<std::function<void()>> drained;  // dies without the lock
+  {
+    std::lock_guard lock(mutex_);
+    if (phase_ != Phase::kGone) return;
+    call.swap(on_gone_);
+    drained.swap(on_drained_);
+    output_ = {};
+    unsent_ = 0;
+  }
+  if (call) call();
+}
+
+void ExchangeState::set_written() {
+  std::function<void()> call;
+  std::shared_ptr<std::function<void()>> drained;
+  std::lock_guard lock(mutex_);
+  if (over()) return;
+  phase_ = Phase::kWritten;
+  call.swap(on_gone_);
+  drained.swap(on_drained_);
+}
+
+Exchange::Exchange(std::shared_ptr<ExchangeState> state) : state_(std::move(state)) {}
+Exchange::~Exchange() { state_->abandon(); }
+const HttpRequest& Exchange::request() const { return state_->request(); }
+std::string Exchange::take_body() { return state_->take_body(); }
+void Exchange::reply(HttpReply reply) { state_->reply(std::move(reply)); }
+void Exchange::begin_events(HttpFields fields) { state_->begin_events(std::move(fields)); }
+void Exchange::send(std::string bytes) { state_->send(std::move(bytes)); }
+void Exchange::end() { state_->end(); }
+size_t Exchange::unsent() const { return state_->unsent(); }
+void Exchange::on_gone(std::function<void()> call) { state_->on_gone(std::move(call)); }
+void Exchange::on_drained(std::function<void()> call) { state_->on_drained(std::move(call)); }
+
+}  // namespace hearth

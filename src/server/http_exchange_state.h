@@ -1,0 +1,100 @@
+// What an Exchange (any thread) and its connection (the reactor's thread) share: the answer on its
+// way. The sending side leaves bytes here and, where the connection does not know yet, puts itself
+// into the mailbox, which wakes the reactor once for however many answers; so many small events
+// become few writes.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/http_exchange.h"
+#include "server/http_reader.h"
+
+namespace hearth {
+
+// The connection, as an answer sees it. By the reactor's thread.
+class AnswerSink {
+ public:
+  virtual ~AnswerSink() = default;
+  virtual void answer_ready() = 0;
+};
+
+class AnswerMailbox {
+ public:
+  // `wake` makes the reactor call deliver(); any thread calls it.
+  explicit AnswerMailbox(std::function<void()> wake) : wake_(std::move(wake)) {}
+
+  // Any thread. False where the reactor is no more.
+  bool add(std::shared_ptr<ExchangeState> state);
+  // The reactor's thread.
+  void deliver();
+  void close();
+
+ private:
+  std::mutex mutex_;
+  std::function<void()> wake_;  // empty: closed
+  std::vector<std::shared_ptr<ExchangeState>> ready_;
+};
+
+class ExchangeState : public std::enable_shared_from_this<ExchangeState> {
+ public:
+  struct Output {
+    std::optional<HttpReply> reply;
+    std::optional<HttpFields> events;  // they begin, with these fields
+    std::string bytes;                 // of events
+    bool ended = false;
+  };
+
+  ExchangeState(HttpRequest request, BodyLease lease, std::shared_ptr<AnswerMailbox> mailbox,
+                std::weak_ptr<AnswerSink> sink);
+
+  // For Exchange, with the contracts that stand there.
+  const HttpRequest& request() const { return request_; }
+  std::string take_body();
+  void reply(HttpReply reply);
+  void begin_events(HttpFields fields);
+  void send(std::string bytes);
+  void end();
+  void abandon();
+  size_t unsent() const { return unsent_; }
+  void on_gone(std::function<void()> call);
+  void on_drained(std::function<void()> call);
+
+  // For the reactor's thread.
+  std::shared_ptr<AnswerSink> sink() const { return sink_.lock(); }
+  Output take();
+  // So many bytes of events have left.
+  void wrote(size_t bytes);
+  // The client is gone, or the answer was written: nothing is taken any more, and no call is made
+  // after.
+  void set_gone();
+  void set_written();
+  // Tells a client that asks late.
+  void call_if_gone();
+
+ private:
+  enum class Phase { kWaiting, kEvents, kEnded, kWritten, kGone };
+
+  bool over() const { return phase_ == Phase::kWritten || phase_ == Phase::kGone; }
+  void leave(std::unique_lock<std::mutex>& lock);
+
+  HttpRequest request_;
+  BodyLease lease_;
+  std::shared_ptr<AnswerMailbox> mailbox_;
+  std::weak_ptr<AnswerSink> sink_;
+  std::atomic<size_t> unsent_ = 0;
+
+  std::mutex mutex_;
+  Phase phase_ = Phase::kWaiting;
+  bool in_mailbox_ = false;
+  Output output_;
+  std::function<void()> on_gone_;
+  std::shared_ptr<std::function<void()>> on_drained_;
+};
+
+}  // namespace hearth

@@ -1,0 +1,99 @@
+// Makes requests of a connection's bytes, in whatever pieces they come; knows no sockets and no
+// time.
+//
+//   size_t taken = reader.take(bytes);      // again with the rest, as long as the stage is
+//   kHead... if (reader.stage() == Stage::kHeadDone) // look at head(), then begin_body() or
+//   reset() if (reader.stage() == Stage::kDone)     // release() the request; then the next one may
+//   begin if (reader.stage() == Stage::kRefused)  // answer refusal(); the bytes behind it mean
+//   nothing
+//
+// A body is counted as it comes, by the room that it takes, towards the budget of all bodies.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "server/http_chunks.h"
+#include "server/http_framing.h"
+#include "server/http_options.h"
+
+namespace hearth {
+
+// The bytes that all bodies together may take. Any thread.
+class BodyBudget {
+ public:
+  explicit BodyBudget(uint64_t bytes) : bytes_(bytes) {}
+  bool take(uint64_t bytes);  // false, and nothing taken, where they are too many
+  void give(uint64_t bytes) { used_ -= bytes; }
+  bool has_room(uint64_t bytes) const { return bytes <= bytes_ - used_; }
+  uint64_t used() const { return used_; }
+
+ private:
+  uint64_t bytes_;
+  std::atomic<uint64_t> used_ = 0;
+};
+
+// What one body has taken of a budget; given back when it dies.
+class BodyLease {
+ public:
+  BodyLease() = default;
+  explicit BodyLease(std::shared_ptr<BodyBudget> budget) : budget_(std::move(budget)) {}
+  BodyLease(BodyLease&& other) noexcept
+      : budget_(std::move(other.budget_)), bytes_(std::exchange(other.bytes_, 0)) {}
+  BodyLease& operator=(BodyLease&& other) noexcept;
+  ~BodyLease() { release(); }
+
+  bool grow_to(uint64_t bytes);
+  void release();
+
+ private:
+  std::shared_ptr<BodyBudget> budget_;
+  uint64_t bytes_ = 0;
+};
+
+class HttpReader {
+ public:
+  enum class Stage { kStart, kHead, kHeadDone, kBody, kDone, kRefused };
+
+  HttpReader(const HttpOptions& options, std::shared_ptr<BodyBudget> budget)
+      : options_(options), budget_(std::move(budget)) {}
+
+  size_t take(std::string_view bytes);
+  Stage stage() const { return stage_; }
+
+  HttpHead& head() { return head_; }
+  const ApiError& refusal() const { return refusal_; }
+
+  // From kHeadDone to kBody, kDone or kRefused: the body may be known to be too large.
+  void begin_body();
+  // From kDone to kStart.
+  HttpRequest release(BodyLease& lease);
+  void reset();
+
+ private:
+  size_t take_head(std::string_view bytes);
+  size_t take_body(std::string_view bytes);
+  size_t take_chunks(std::string_view bytes);
+  void take_head_byte(char c);
+  void end_head_line();
+  void add_body(std::string_view data);
+  void refuse(unsigned status, std::string_view code, std::string_view message);
+
+  const HttpOptions& options_;
+  std::shared_ptr<BodyBudget> budget_;
+  Stage stage_ = Stage::kStart;
+  std::string block_;   // the head's bytes so far
+  uint32_t blank_ = 0;  // bytes of empty lines before it
+  uint32_t lines_ = 0;  // whole ones in it
+  size_t line_start_ = 0;
+  HttpHead head_;
+  ChunkDecoder chunks_;
+  BodyLease lease_;
+  ApiError refusal_;
+};
+
+}  // namespace hearth

@@ -1,0 +1,80 @@
+#include "server/http_server.h"
+
+#include <algorithm>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <utility>
+
+#include "server/http_connection.h"
+#include "server/http_listener.h"
+
+namespace hearth {
+
+namespace asio = boost::asio;
+
+struct HttpServer::Parts {
+  Parts(const HttpOptions& options, HttpCheck check, HttpHandler handler)
+      : limit(room_for_connections(std::max<uint32_t>(options.connections, 1))) {
+    shared = std::make_unique<HttpShared>(context, options, std::move(check), std::move(handler));
+    listener = std::make_unique<HttpListener>(*shared, limit);
+    shared->on_closed = [this] { listener->on_closed(); };
+    listener->start();
+  }
+
+  size_t limit;
+  // Dies after the context: what waits there holds connections, which look at what they share.
+  std::unique_ptr<HttpShared> shared;
+  asio::io_context context{1};
+  std::unique_ptr<HttpListener> listener;
+};
+
+HttpServer::HttpServer(const HttpOptions& options, HttpCheck check, HttpHandler handler)
+    : parts_(std::make_unique<Parts>(options, std::move(check), std::move(handler))) {}
+
+HttpServer::~HttpServer() {
+  parts_->listener->stop();
+  parts_->shared->close_all();
+  parts_->shared->on_closed = [] {};
+  parts_->shared->mailbox->close();
+}
+
+uint16_t HttpServer::port() const { return parts_->listener->port(); }
+size_t HttpServer::connection_limit() const { return parts_->limit; }
+
+void HttpServer::run() {
+  auto work = asio::make_work_guard(parts_->context);
+  parts_->context.run();
+}
+
+void HttpServer::stop() {
+  asio::post(parts_->context, [parts = parts_.get()] {
+    parts->listener->stop();
+    parts->shared->close_all();
+    parts->context.stop();
+  });
+}
+
+void HttpServer::stop_accepting() {
+  asio::post(parts_->context, [parts = parts_.get()] {
+    parts->shared->draining = true;
+    parts->listener->stop();
+  });
+}
+
+void HttpServer::post(std::function<void()> call) { asio::post(parts_->context, std::move(call)); }
+
+void HttpServer::after(double seconds, std::function<void()> call) {
+  auto wait = std::chrono::nanoseconds(static_cast<int64_t>(std::clamp(seconds, 0.0, 1e8) * 1e9));
+  auto timer = std::make_shared<asio::steady_timer>(parts_->context, wait);
+  timer->async_wait([timer, call = std::move(call)](boost::system::error_code error) {
+    if (!error) call();
+  });
+}
+
+size_t HttpServer::connections() const { return parts_->shared->connections; }
+size_t HttpServer::exchanges() const { return parts_->shared->exchanges; }
+
+}  // namespace hearth
