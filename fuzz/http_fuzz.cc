@@ -11,6 +11,7 @@
 #include <boost/asio/local/stream_protocol.hpp>
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -56,8 +57,9 @@ class Handler {
       waiting.push_back(std::move(exchange));
       return;
     }
-    exchange->on_gone([exchange] {});
     if (kind == 'e') {
+      // Who holds an exchange by its own call answers it.
+      if (request.query.empty()) exchange->on_gone([exchange] {});
       exchange->begin_events({{"X-Path", request.path}});
       exchange->send(request.body);
       if (request.query.empty()) {

@@ -30,7 +30,7 @@ TEST(ApiErrorTest, TypesGoByTheStatusUnlessTold) {
 }
 
 TEST(ApiErrorTest, IsShortAndWellFormedWhateverItSays) {
-  for (const std::string& part : {"a", "\x01", "\"", "\xe2\x82\xac", "\xff", "\xe2\x82"}) {
+  for (const char* part : {"a", "\x01", "\"", "\xe2\x82\xac", "\xff", "\xe2\x82"}) {
     std::string text;
     for (int i = 0; i < 3000; ++i) text += part;
     for (const std::optional<std::string>& param : {std::optional<std::string>(), {text}}) {
