@@ -3,8 +3,9 @@
 // client is slower than the answer. Between requests a connection keeps no buffers: it reads into
 // one that all share.
 //
-// Left are: a connection whose client closed its side, or the whole. Answers that are complete by
-// then are still written.
+// A client has left that closed its side, or the whole connection; an answer that is complete by
+// then is still written. Behind more requests than are read ahead (pipeline_bytes) that is looked
+// for a few times a second, and seen where the kernel has room for all that the client sent.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>

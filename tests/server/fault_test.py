@@ -2,7 +2,7 @@
 
 import os
 
-from raw_client import PATIENCE, StubTest
+from raw_client import PATIENCE, RawClient, StubTest
 
 
 class GoneTest(StubTest):
@@ -96,8 +96,6 @@ class GoneTest(StubTest):
             self.finish(stub)
 
     def client_of(self, port):
-        from raw_client import RawClient
-
         client = RawClient(port)
         self.addCleanup(client.socket.close)
         return client
@@ -152,6 +150,21 @@ class DescriptorTest(StubTest):
                 client.socket.close()
         self.assert_alive()
 
+    def test_none_left_at_all(self):
+        """Others hold every descriptor; one more client waits until they are free."""
+        asking = self.client()
+        asking.get("/hog")
+        self.assertGreater(int(asking.reply().body), 0)
+        late = self.client()
+        late.get("/hello/late")
+        for _ in range(3):
+            self.assert_alive(asking)
+        asking.get("/status")
+        self.assertEqual(asking.reply().body.split()[0], b"1")
+        asking.get("/unhog")
+        self.assertEqual(asking.reply().status, 200)
+        self.assertEqual(late.reply().body, b"hello late")
+
     def test_rounds(self):
         for _ in range(5):
             limit = int(self.ask("/status").body.split()[2])
@@ -190,8 +203,6 @@ class DrainTest(StubTest):
 
     def test_its_end_ends_everything(self):
         stub, port = self.start("host=::1")
-        from raw_client import RawClient
-
         with RawClient(port, host="::1") as client:
             client.get("/wait/for-ever")
             client.get("/hello")

@@ -6,6 +6,7 @@
 // The keys are HttpOptions' (header_seconds=0.2), and descriptors=N for RLIMIT_NOFILE.
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -65,7 +66,7 @@ class Stub {
         {"throw", &Stub::throws},    {"drop", &Stub::drop},     {"drop-events", &Stub::drop_events},
         {"thread", &Stub::thread},   {"status", &Stub::status}, {"drain", &Stub::drain},
         {"stop", &Stub::stop},       {"empty", &Stub::empty},   {"large", &Stub::large},
-        {"waiting", &Stub::waiting},
+        {"waiting", &Stub::waiting}, {"hog", &Stub::hog},       {"unhog", &Stub::unhog},
     };
     const std::string& path = exchange->request().path;
     size_t slash = std::min(path.find('/', 1), path.size());
@@ -185,6 +186,16 @@ class Stub {
     if (server_.connections() <= std::stoul(most)) return exchange->reply(text_reply(most));
     server_.after(0.01, [this, exchange, most] { waiting(exchange, most); });
   }
+  // Takes every descriptor that is left, and gives them back.
+  void hog(const std::shared_ptr<Exchange>& exchange, const std::string&) {
+    for (int taken = dup(0); taken >= 0; taken = dup(0)) hogged_.push_back(taken);
+    exchange->reply(text_reply(std::to_string(hogged_.size())));
+  }
+  void unhog(const std::shared_ptr<Exchange>& exchange, const std::string&) {
+    for (int taken : hogged_) close(taken);
+    hogged_.clear();
+    exchange->reply(text_reply("free"));
+  }
   void drain(const std::shared_ptr<Exchange>& exchange, const std::string&) {
     server_.stop_accepting();
     server_.post([exchange] { exchange->reply(text_reply("draining")); });
@@ -197,6 +208,7 @@ class Stub {
   // The server dies first, and tells those that wait here that their clients are gone.
   std::map<std::string, std::shared_ptr<Exchange>> open_;
   std::map<std::string, int> events_;
+  std::vector<int> hogged_;
   std::map<std::string, std::vector<std::shared_ptr<Exchange>>> asks_;
   HttpServer server_;
 };

@@ -118,7 +118,8 @@ class TimeTest(StubTest):
         self.check_timeout(client)
 
     def test_body(self):
-        for fields in ("Content-Length: 10\r\n\r\nhello", "Transfer-Encoding: chunked\r\n\r\n5\r\nhe"):
+        for fields in ("Content-Length: 10\r\n\r\nhello",
+                       "Transfer-Encoding: chunked\r\n\r\n5\r\nhe"):
             client = self.client()
             client.send("POST /echo HTTP/1.1\r\nHost: a\r\n" + fields)
             self.check_timeout(client)

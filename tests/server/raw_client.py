@@ -29,7 +29,11 @@ class RawClient:
         self.socket.settimeout(PATIENCE)
         if receive_buffer:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        self.socket.connect((host, port))
+        try:
+            self.socket.connect((host, port))
+        except OSError:
+            self.socket.close()
+            raise
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.buffer = b""
 
@@ -47,7 +51,8 @@ class RawClient:
 
     def post(self, path, body=b"", fields=""):
         length = f"Content-Length: {len(body)}\r\n"
-        self.send(f"POST {path} HTTP/1.1\r\nHost: localhost\r\n{length}{fields}\r\n".encode() + body)
+        head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\n{length}{fields}\r\n"
+        self.send(head.encode() + body)
 
     def end(self):
         self.socket.shutdown(socket.SHUT_WR)

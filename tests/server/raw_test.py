@@ -188,8 +188,9 @@ class ConnectionTest(StubTest):
         self.assert_alive(client)
 
     def test_close_is_kept(self):
-        for fields, version in (("Connection: close\r\n", "1.1"), ("Connection: Foo, CLOSE\r\n", "1.1"),
-                                ("", "1.0"), ("Connection: close, keep-alive\r\n", "1.0")):
+        for fields, version in (("Connection: close\r\n", "1.1"),
+                                ("Connection: Foo, CLOSE\r\n", "1.1"), ("", "1.0"),
+                                ("Connection: close, keep-alive\r\n", "1.0")):
             client = self.client()
             client.get("/hello/end", fields, version=version)
             client.get("/hello/never", version=version)
