@@ -36,9 +36,8 @@ HttpReply text_reply(std::string text) {
 class Stub {
  public:
   explicit Stub(const HttpOptions& options)
-      : server_(
-            options, [this](const HttpRequest& head) { return check(head); },
-            [this](std::shared_ptr<Exchange> exchange) { handle(std::move(exchange)); }) {}
+      : server_(options, &Stub::check,
+                [this](std::shared_ptr<Exchange> exchange) { handle(std::move(exchange)); }) {}
 
   HttpServer& server() { return server_; }
 
