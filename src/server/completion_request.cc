@@ -1,0 +1,309 @@
+#include "server/completion_request.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <span>
+
+#include "server/chat_messages.h"
+#include "server/json_fields.h"
+#include "server/sampling_fields.h"
+
+namespace hearth {
+namespace {
+
+using boost::json::value;
+
+constexpr std::string_view kLeaveOut = "leave it out";
+
+// What one field's reader works on; readers run in the order of their table, so that one may look
+// at what those before it read.
+struct Reading {
+  const boost::json::object& body;
+  const RequestLimits& limits;
+  uint32_t vocabulary;
+  CompletionCall call;
+};
+
+using ReadField = void (*)(const value& field, const std::string& name, Reading& reading);
+
+struct FieldRule {
+  std::string_view name;
+  ReadField read;
+};
+
+void read_model(const value& field, const std::string& name, Reading& reading) {
+  reading.call.model = text_field(field, name);
+}
+
+void read_max_tokens(const value& field, const std::string& name, Reading& reading) {
+  reading.call.request.max_tokens =
+      static_cast<uint32_t>(integer_field(field, name, 1, std::numeric_limits<uint32_t>::max()));
+}
+
+void read_temperature(const value& field, const std::string& name, Reading& reading) {
+  reading.call.request.sampling.temperature = static_cast<float>(real_field(field, name, 0, 2));
+}
+
+void read_top_p(const value& field, const std::string& name, Reading& reading) {
+  reading.call.request.sampling.top_p = static_cast<float>(real_field(field, name, 0, 1));
+}
+
+// -1 is what some servers have for all tokens.
+void read_top_k(const value& field, const std::string& name, Reading& reading) {
+  int64_t top_k = integer_field(field, name, -1, std::numeric_limits<uint32_t>::max());
+  reading.call.request.sampling.top_k = static_cast<uint32_t>(std::max<int64_t>(top_k, 0));
+}
+
+void read_min_p(const value& field, const std::string& name, Reading& reading) {
+  reading.call.request.sampling.min_p = static_cast<float>(real_field(field, name, 0, 1));
+}
+
+void read_repetition(const value& field, const std::string& name, Reading& reading) {
+  reading.call.request.sampling.repeat_penalty =
+      static_cast<float>(real_field(field, name, 0.01, 100));
+}
+
+void read_presence(const value& field, const std::string& name, Reading& reading) {
+  reading.call.request.sampling.presence_penalty =
+      static_cast<float>(real_field(field, name, -2, 2));
+}
+
+void read_frequency(const value& field, const std::string& name, Reading& reading) {
+  reading.call.request.sampling.frequency_penalty =
+      static_cast<float>(real_field(field, name, -2, 2));
+}
+
+void read_seed(const value& field, const std::string& name, Reading& reading) {
+  reading.call.request.sampling.seed = static_cast<uint64_t>(integer_field(field, name));
+  reading.call.seed_given = true;
+}
+
+void read_stop(const value& field, const std::string& name, Reading& reading) {
+  reading.call.request.stops =
+      stop_fields(field, name, reading.limits.stops, reading.limits.stop_bytes);
+}
+
+void read_bias(const value& field, const std::string& name, Reading& reading) {
+  reading.call.request.sampling.logit_bias =
+      bias_fields(field, name, reading.limits.biases, reading.vocabulary);
+}
+
+void read_choices(const value& field, const std::string& name, Reading& reading) {
+  reading.call.request.choices =
+      static_cast<uint32_t>(integer_field(field, name, 1, reading.limits.choices));
+}
+
+void read_ignore_eos(const value& field, const std::string& name, Reading& reading) {
+  reading.call.ignore_eos = bool_field(field, name);
+}
+
+void read_stream(const value& field, const std::string& name, Reading& reading) {
+  reading.call.stream = bool_field(field, name);
+}
+
+// Behind `stream`.
+void read_stream_options(const value& field, const std::string& name, Reading& reading) {
+  const boost::json::object& options = object_field(field, name);
+  if (!reading.call.stream) {
+    throw RequestError(kInvalidValue, name, "is given without stream; set stream to true");
+  }
+  if (const value* usage = find_field(options, "include_usage")) {
+    reading.call.include_usage = bool_field(*usage, name + ".include_usage");
+  }
+}
+
+void read_chat_logprobs(const value& field, const std::string& name, Reading& reading) {
+  reading.call.request.logprobs = bool_field(field, name);
+}
+
+// Behind `logprobs`.
+void read_top_logprobs(const value& field, const std::string& name, Reading& reading) {
+  auto top = static_cast<uint32_t>(integer_field(field, name, 0, reading.limits.top_logprobs));
+  if (top > 0 && !reading.call.request.logprobs) {
+    throw RequestError(kInvalidValue, name, "is given without logprobs; set logprobs to true");
+  }
+  reading.call.request.top_logprobs = top;
+}
+
+void read_text_logprobs(const value& field, const std::string& name, Reading& reading) {
+  reading.call.request.top_logprobs =
+      static_cast<uint32_t>(integer_field(field, name, 0, reading.limits.top_logprobs));
+  reading.call.request.logprobs = true;
+}
+
+// Behind `logprobs`.
+void read_echo(const value& field, const std::string& name, Reading& reading) {
+  reading.call.echo = bool_field(field, name);
+  if (reading.call.echo && reading.call.request.logprobs) {
+    refuse_unsupported("echo", "log-probabilities of a prompt are not given: leave out logprobs");
+  }
+}
+
+// Behind `n`.
+void read_best_of(const value& field, const std::string& name, Reading& reading) {
+  if (integer_field(field, name) != int64_t{reading.call.request.choices}) {
+    refuse_unsupported(name, "leave it out, or give n the same value");
+  }
+}
+
+void read_template_kwargs(const value& field, const std::string& name, Reading& reading) {
+  reading.call.template_kwargs = object_field(field, name);
+}
+
+void read_chat_messages(const value&, const std::string&, Reading& reading) {
+  reading.call.messages = read_messages(reading.body, reading.limits.messages);
+}
+
+void read_prompt(const value& field, const std::string& name, Reading& reading) {
+  reading.call.prompts = prompt_fields(field, name, reading.limits.prompts, reading.vocabulary);
+}
+
+bool is_empty(const value& field) {
+  switch (field.kind()) {
+    case boost::json::kind::bool_:
+      return !field.get_bool();
+    case boost::json::kind::string:
+      return field.get_string().empty();
+    case boost::json::kind::array:
+      return field.get_array().empty();
+    case boost::json::kind::object:
+      return field.get_object().empty();
+    default:
+      return field.is_number() && field.to_number<double>() == 0;
+  }
+}
+
+void refuse(const value&, const std::string& name, Reading&) {
+  refuse_unsupported(name, kLeaveOut);
+}
+
+// false, 0, "", [] and {} ask for nothing.
+void refuse_unless_empty(const value& field, const std::string& name, Reading&) {
+  if (!is_empty(field)) refuse_unsupported(name, kLeaveOut);
+}
+
+// Without tools both mean the same.
+void refuse_choice(const value& field, const std::string& name, Reading&) {
+  if (field.is_string() && (field.get_string() == "none" || field.get_string() == "auto")) return;
+  refuse_unsupported(name, kLeaveOut);
+}
+
+void refuse_format(const value& field, const std::string& name, Reading&) {
+  const boost::json::object& format = object_field(field, name);
+  std::string param = name + ".type";
+  if (text_field(require_field(format, "type", param), param) != "text") {
+    refuse_unsupported(name, "leave it out, or give it the type text");
+  }
+}
+
+void refuse_modalities(const value& field, const std::string& name, Reading&) {
+  constexpr size_t kModalities = 16;
+  const boost::json::array& modalities = array_field(field, name, 0, kModalities);
+  for (size_t i = 0; i < modalities.size(); ++i) {
+    if (text_field(modalities[i], entry_name(name, i)) != "text") {
+      refuse_unsupported(name, "leave it out, or ask for text alone");
+    }
+  }
+}
+
+constexpr FieldRule kBothRules[] = {
+    {"model", read_model},
+    {"max_tokens", read_max_tokens},
+    {"max_completion_tokens", read_max_tokens},  // the newer name counts where both are given
+    {"temperature", read_temperature},
+    {"top_p", read_top_p},
+    {"top_k", read_top_k},
+    {"min_p", read_min_p},
+    {"repetition_penalty", read_repetition},
+    {"presence_penalty", read_presence},
+    {"frequency_penalty", read_frequency},
+    {"seed", read_seed},
+    {"stop", read_stop},
+    {"logit_bias", read_bias},
+    {"n", read_choices},
+    {"ignore_eos", read_ignore_eos},
+    {"stream", read_stream},
+    {"stream_options", read_stream_options},
+    {"response_format", refuse_format},
+    {"structured_outputs", refuse_unless_empty},
+    {"guided_json", refuse_unless_empty},
+    {"guided_regex", refuse_unless_empty},
+    {"guided_choice", refuse_unless_empty},
+    {"guided_grammar", refuse_unless_empty},
+    {"grammar", refuse_unless_empty},
+    {"json_schema", refuse_unless_empty},
+    {"min_tokens", refuse_unless_empty},
+    {"stop_token_ids", refuse_unless_empty},
+};
+
+constexpr FieldRule kChatRules[] = {
+    {"messages", read_chat_messages},
+    {"chat_template_kwargs", read_template_kwargs},
+    {"logprobs", read_chat_logprobs},
+    {"top_logprobs", read_top_logprobs},
+    {"tools", refuse_unless_empty},
+    {"tool_choice", refuse_choice},
+    {"functions", refuse_unless_empty},
+    {"function_call", refuse_choice},
+    {"modalities", refuse_modalities},
+    {"audio", refuse},
+    {"prediction", refuse},
+    {"web_search_options", refuse},
+    {"moderation", refuse},
+    {"continue_final_message", refuse_unless_empty},
+};
+
+constexpr FieldRule kTextRules[] = {
+    {"prompt", read_prompt},         {"logprobs", read_text_logprobs}, {"echo", read_echo},
+    {"suffix", refuse_unless_empty}, {"best_of", read_best_of},
+};
+
+void apply(std::span<const FieldRule> rules, Reading& reading) {
+  for (const FieldRule& rule : rules) {
+    const value* field = find_field(reading.body, rule.name);
+    if (field != nullptr) rule.read(*field, std::string(rule.name), reading);
+  }
+}
+
+CompletionCall read_call(std::string_view body, std::span<const FieldRule> rules,
+                         const char* required, const SamplingParams& defaults,
+                         const RequestLimits& limits, uint32_t vocabulary) {
+  boost::json::object object = read_object(body, limits.depth);
+  require_field(object, required, required);
+  Reading reading{object, limits, vocabulary, {}};
+  reading.call.request.sampling = defaults;
+  reading.call.request.sampling.seed = 0;
+  apply(kBothRules, reading);
+  apply(rules, reading);
+  return std::move(reading.call);
+}
+
+std::vector<std::string_view> names(std::span<const FieldRule> rules) {
+  std::vector<std::string_view> all;
+  for (const FieldRule& rule : kBothRules) all.push_back(rule.name);
+  for (const FieldRule& rule : rules) all.push_back(rule.name);
+  return all;
+}
+
+}  // namespace
+
+CompletionCall read_chat_call(std::string_view body, const SamplingParams& defaults,
+                              const RequestLimits& limits, uint32_t vocabulary) {
+  CompletionCall call = read_call(body, kChatRules, "messages", defaults, limits, vocabulary);
+  call.chat = true;
+  return call;
+}
+
+CompletionCall read_text_call(std::string_view body, const SamplingParams& defaults,
+                              const RequestLimits& limits, uint32_t vocabulary) {
+  CompletionCall call = read_call(body, kTextRules, "prompt", defaults, limits, vocabulary);
+  if (call.request.max_tokens == 0) call.request.max_tokens = kTextMaxTokens;
+  return call;
+}
+
+std::vector<std::string_view> chat_field_names() { return names(kChatRules); }
+std::vector<std::string_view> text_field_names() { return names(kTextRules); }
+
+}  // namespace hearth

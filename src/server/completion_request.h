@@ -1,0 +1,66 @@
+// What a body of POST /v1/chat/completions or /v1/completions asks for. docs/api.md has every
+// field with its default and range.
+//
+// Fields that are null count as missing. Fields that would change the answer and are not built are
+// refused, other unknown ones ignored.
+#pragma once
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "engine/request.h"
+#include "server/request_error.h"
+
+namespace hearth {
+
+struct RequestLimits {
+  uint32_t messages = 2048;
+  uint32_t stops = 16;
+  uint32_t stop_bytes = 1024;  // of one stop string
+  uint32_t biases = 1024;
+  uint32_t choices = 16;
+  uint32_t top_logprobs = 20;
+  uint32_t depth = 64;    // of the JSON
+  uint32_t prompts = 64;  // of one request
+};
+
+// Where /v1/completions is not told how many tokens to generate, as OpenAI has it. Chat goes on to
+// the end of the context.
+inline constexpr uint32_t kTextMaxTokens = 16;
+
+// Text, or the ids of tokens.
+using Prompt = std::variant<std::string, std::vector<int32_t>>;
+
+struct CompletionCall {
+  bool chat = false;
+  std::string model;  // as given; empty: none
+  // Of chat: objects with a `role` (system, user or assistant; `developer` became system) and a
+  // `content`, a string; and whatever else they had.
+  boost::json::array messages;
+  boost::json::object template_kwargs;
+  std::vector<Prompt> prompts;  // of /v1/completions; at least one, and none without ids
+  // All but `prompt`. The seed is 0 where none was given.
+  Request request;
+  bool seed_given = false;
+  bool echo = false;
+  bool stream = false;
+  bool include_usage = false;
+  bool ignore_eos = false;
+};
+
+// Throw RequestError. `vocabulary`: ids of tokens lie in [0, vocabulary).
+CompletionCall read_chat_call(std::string_view body, const SamplingParams& defaults,
+                              const RequestLimits& limits, uint32_t vocabulary);
+CompletionCall read_text_call(std::string_view body, const SamplingParams& defaults,
+                              const RequestLimits& limits, uint32_t vocabulary);
+
+// The names of all fields that these two look at, refused ones included.
+std::vector<std::string_view> chat_field_names();
+std::vector<std::string_view> text_field_names();
+
+}  // namespace hearth

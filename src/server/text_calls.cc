@@ -1,0 +1,44 @@
+#include "server/text_calls.h"
+
+#include "server/chat_messages.h"
+#include "server/json_fields.h"
+#include "server/sampling_fields.h"
+
+namespace hearth {
+
+TokenizeCall read_tokenize_call(std::string_view body, const RequestLimits& limits) {
+  boost::json::object object = read_object(body, limits.depth);
+  TokenizeCall call;
+  const char* name =
+      find_field(object, "content") == nullptr && find_field(object, "prompt") != nullptr
+          ? "prompt"
+          : "content";
+  call.text = text_field(require_field(object, name, name), name);
+  if (const boost::json::value* add = find_field(object, "add_special")) {
+    call.add_special = bool_field(*add, "add_special");
+  }
+  if (const boost::json::value* parse = find_field(object, "parse_special")) {
+    call.parse_special = bool_field(*parse, "parse_special");
+  }
+  return call;
+}
+
+std::vector<int32_t> read_detokenize_call(std::string_view body, const RequestLimits& limits,
+                                          uint32_t vocabulary) {
+  boost::json::object object = read_object(body, limits.depth);
+  const boost::json::value& tokens = require_field(object, "tokens", "tokens");
+  if (!tokens.is_array()) refuse_type(tokens, "tokens", "an array of ids");
+  return ids_field(tokens.get_array(), "tokens", vocabulary);
+}
+
+TemplateCall read_template_call(std::string_view body, const RequestLimits& limits) {
+  boost::json::object object = read_object(body, limits.depth);
+  TemplateCall call;
+  call.messages = read_messages(object, limits.messages);
+  if (const boost::json::value* kwargs = find_field(object, "chat_template_kwargs")) {
+    call.template_kwargs = object_field(*kwargs, "chat_template_kwargs");
+  }
+  return call;
+}
+
+}  // namespace hearth
