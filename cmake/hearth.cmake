@@ -40,6 +40,7 @@ if(HEARTH_SANITIZE OR CMAKE_CROSSCOMPILING)
   target_compile_definitions(hearth_test_flags INTERFACE HEARTH_FEW_ROUNDS)
 endif()
 
+include(hearth_embed)
 include(hearth_headers)
 
 function(hearth_module name)

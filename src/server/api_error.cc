@@ -26,7 +26,9 @@ std::string body_of(const ApiError& error, size_t message, size_t param) {
   json.key("message").text(clipped(error.message, message)).key("type").text(error.type);
   json.key("param").text_or_null(name).key("code").text(error.code);
   json.end_object().end_object();
-  return json.line();
+  std::string line = json.line();
+  line.pop_back();
+  return line;
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ struct ApiError {
   std::vector<std::pair<std::string, std::string>> fields;  // of the header, as Retry-After
 };
 
-// JSON, always below 1 KiB: a longer text ends in "...".
+// JSON without a newline, always below 1 KiB: a longer text ends in "...".
 std::string error_body(const ApiError& error);
 
 }  // namespace hearth

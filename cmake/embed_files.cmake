@@ -1,0 +1,28 @@
+# Writes OUTPUT, a C++ source with the bytes of the files NAMES ("a|b") in FOLDER: hearth_embed.
+string(REPLACE "|" ";" names "${NAMES}")
+set(arrays "")
+set(table "")
+set(index 0)
+foreach(name IN LISTS names)
+  file(READ ${FOLDER}/${name} hex HEX)
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
+  # A zero behind the bytes, so that an empty file has an array too.
+  string(APPEND arrays "constexpr unsigned char kFile${index}[] = {${bytes}0};\n")
+  string(APPEND table "      {\"${name}\", {reinterpret_cast<const char*>(kFile${index}), "
+                      "sizeof(kFile${index}) - 1}},\n")
+  math(EXPR index "${index} + 1")
+endforeach()
+file(WRITE ${OUTPUT} "#include \"base/embedded_file.h\"
+
+namespace hearth {
+namespace {
+${arrays}}  // namespace
+
+std::span<const EmbeddedFile> ${FUNCTION}();
+std::span<const EmbeddedFile> ${FUNCTION}() {
+  static const EmbeddedFile kFiles[] = {
+${table}  };
+  return kFiles;
+}
+}  // namespace hearth
+")

@@ -1,0 +1,226 @@
+#include "server/choice_text.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <random>
+
+#include "text/test_vocab.h"
+#include "text/text_stream.h"
+#include "text/utf8.h"
+
+namespace hearth {
+namespace {
+
+// Tokens 0 to 255 are the bytes, then these; 256 ends a text and 257 is a control token.
+std::unique_ptr<Tokenizer> tokenizer_of(const std::vector<std::string>& texts) {
+  Vocab vocab = bpe_vocab({});
+  vocab.eos = add_token(vocab, "<end>", TokenType::kControl);
+  vocab.eog = {vocab.eos};
+  add_token(vocab, "<mark>", TokenType::kControl);
+  for (const std::string& text : texts) {
+    std::string spelled;
+    for (char byte : text) spelled += byte_level_character(static_cast<uint8_t>(byte));
+    add_token(vocab, spelled);
+  }
+  return Tokenizer::from_vocab(std::move(vocab));
+}
+constexpr int32_t kEnd = 256, kMark = 257, kFirst = 258;
+
+// What Generation does, in brief: the results of these tokens, the last one with its finish.
+std::vector<Result> results_of(const Tokenizer& tokenizer, const std::vector<int32_t>& tokens,
+                               const std::vector<std::string>& stops) {
+  TextStream stream(stops);
+  std::vector<Result> results;
+  for (int32_t token : tokens) {
+    Result& result = results.emplace_back();
+    result.index = static_cast<uint32_t>(results.size()) - 1;
+    result.token = token;
+    result.logprob = -static_cast<double>(results.size());
+    if (tokenizer.is_eog(token)) {
+      result.finish = Finish::kEndOfText;
+    } else {
+      result.text = stream.push(tokenizer.token_bytes(token));
+      if (stream.stopped()) result.finish = Finish::kStopString;
+    }
+    if (results.size() == tokens.size() && !result.finish) result.finish = Finish::kLength;
+    if (!result.finish) continue;
+    result.text += stream.end();
+    break;
+  }
+  return results;
+}
+
+// Each part as "text|entry,entry".
+std::vector<std::string> parts_of(const Tokenizer& tokenizer, const std::vector<int32_t>& tokens,
+                                  const std::vector<std::string>& stops = {}) {
+  ChoiceText choice(tokenizer, 0, true);
+  std::vector<std::string> parts;
+  for (const Result& result : results_of(tokenizer, tokens, stops)) {
+    ChoicePart part = choice.take(result);
+    std::string& shown = parts.emplace_back(part.text + "|");
+    for (const TokenEntry& entry : part.entries) {
+      shown += (shown.back() == '|' ? "" : ",") + entry.bytes;
+    }
+  }
+  return parts;
+}
+
+using Parts = std::vector<std::string>;
+
+TEST(ChoiceText, EveryTokenComesWithItsText) {
+  auto tokenizer = tokenizer_of({"He", "llo"});
+  EXPECT_EQ(parts_of(*tokenizer, {kFirst, kFirst + 1, '!'}), (Parts{"He|He", "llo|llo", "!|!"}));
+}
+
+TEST(ChoiceText, EndsAndControlTokensHaveNoEntry) {
+  auto tokenizer = tokenizer_of({});
+  EXPECT_EQ(parts_of(*tokenizer, {'a', kMark, 'b', kEnd}), (Parts{"a|a", "|", "b|b", "|"}));
+}
+
+TEST(ChoiceText, TokensOfOneCharacterComeTogetherWithIt) {
+  auto tokenizer = tokenizer_of({"x\xE2", "\x82", "\xAC!"});
+  EXPECT_EQ(parts_of(*tokenizer, {kFirst, kFirst + 1, kFirst + 2}),
+            (Parts{"x|x\xE2", "|", "\xE2\x82\xAC!|\x82,\xAC!"}));
+  // A character that never becomes whole.
+  EXPECT_EQ(parts_of(*tokenizer, {0xE2, 0x82, kEnd}), (Parts{"|", "|", "\xEF\xBF\xBD|\xE2,\x82"}));
+  EXPECT_EQ(parts_of(*tokenizer, {0xE2, 'a'}), (Parts{"|",
+                                                      "\xEF\xBF\xBD"
+                                                      "a|\xE2,a"}));
+}
+
+TEST(ChoiceText, TextHeldForAStopStringHoldsItsEntries) {
+  auto tokenizer = tokenizer_of({"o##"});
+  // "##" may become the stop string, and does not; its token gave its first character at once.
+  EXPECT_EQ(parts_of(*tokenizer, {'f', kFirst, '!'}, {"###"}), (Parts{"f|f", "o|o##", "##!|!"}));
+  EXPECT_EQ(parts_of(*tokenizer, {'#', '#', 'x'}, {"###"}), (Parts{"|", "|", "##x|#,#,x"}));
+  EXPECT_EQ(parts_of(*tokenizer, {'#', '#', kEnd}, {"###"}), (Parts{"|", "|", "##|#,#"}));
+}
+
+TEST(ChoiceText, TokensThatAStopStringCutOffHaveNoEntry) {
+  auto tokenizer = tokenizer_of({"o##", "##b"});
+  EXPECT_EQ(parts_of(*tokenizer, {'a', '#', '#', '#'}, {"###"}), (Parts{"a|a", "|", "|", "|"}));
+  EXPECT_EQ(parts_of(*tokenizer, {'a', kFirst, kFirst + 1}, {"###"}), (Parts{"a|a", "o|o##", "|"}));
+}
+
+TEST(ChoiceText, CountsTokensAndKeepsTheFinishAndTheIndex) {
+  auto tokenizer = tokenizer_of({});
+  ChoiceText choice(*tokenizer, 7, false);
+  ChoicePart whole;
+  for (const Result& result : results_of(*tokenizer, {'a', kMark, 'b', kEnd}, {})) {
+    ChoicePart part = choice.take(result);
+    EXPECT_EQ(part.index, 7u);
+    EXPECT_TRUE(part.entries.empty()) << "nobody asked";
+    EXPECT_EQ(part.empty(), result.token == kMark);
+    whole.append(std::move(part));
+  }
+  EXPECT_EQ(choice.tokens(), 4u);
+  EXPECT_EQ(whole.text, "ab");
+  EXPECT_EQ(whole.finish, Finish::kEndOfText);
+  EXPECT_EQ(choice.finish(), Finish::kEndOfText);
+}
+
+TEST(ChoiceText, AnEndWithoutATokenGivesWhatWasHeld) {
+  auto tokenizer = tokenizer_of({});
+  ChoiceText choice(*tokenizer, 0, true);
+  Result half;
+  half.token = 0xE2;
+  EXPECT_TRUE(choice.take(half).empty());
+  Result end;
+  end.text = kReplacementCharacter;
+  end.finish = Finish::kCancelled;
+  ChoicePart part = choice.take(end);
+  ASSERT_EQ(part.entries.size(), 1u);
+  EXPECT_EQ(part.entries[0].bytes, "\xE2");
+  EXPECT_EQ(choice.tokens(), 1u);
+}
+
+TEST(ChoiceText, NamesTheLikeliestTokensByTheirBytes) {
+  auto tokenizer = tokenizer_of({"yes"});
+  ChoiceText choice(*tokenizer, 0, true);
+  Result result;
+  result.token = 'n';
+  result.text = "n";
+  result.logprob = -2;
+  result.top_logprobs = {{kFirst, -0.5}, {0xE2, -1.5}};
+  ChoicePart part = choice.take(result);
+  ASSERT_EQ(part.entries.size(), 1u);
+  EXPECT_EQ(part.entries[0].logprob, -2);
+  EXPECT_EQ(part.entries[0].top,
+            (std::vector<std::pair<std::string, double>>{{"yes", -0.5}, {"\xE2", -1.5}}));
+}
+
+TEST(ChoiceText, OffsetsAreCodePoints) {
+  auto tokenizer = tokenizer_of({"\xC3\xA9z", "\xE2\x82"});
+  ChoiceText choice(*tokenizer, 0, true);
+  std::vector<uint64_t> offsets;
+  for (const Result& result : results_of(*tokenizer, {kFirst, kFirst + 1, 0xAC, 'x'}, {})) {
+    for (const TokenEntry& entry : choice.take(result).entries) offsets.push_back(entry.offset);
+  }
+  EXPECT_EQ(offsets, (std::vector<uint64_t>{0, 2, 2, 3}));
+}
+
+// For each byte, where in the text the character begins that it is part of.
+std::vector<size_t> begins_of(std::string_view bytes) {
+  std::vector<size_t> begins;
+  size_t at = 0;
+  while (!bytes.empty()) {
+    size_t length = utf8_sequence(bytes);
+    size_t text = length;
+    if (length == 0) {
+      length = std::max<size_t>(utf8_partial(bytes), 1);
+      text = kReplacementCharacter.size();
+    }
+    begins.insert(begins.end(), length, at);
+    at += text;
+    bytes.remove_prefix(length);
+  }
+  return begins;
+}
+
+TEST(ChoiceText, AtEveryMomentTheEntriesAreThoseOfTheTextGiven) {
+  std::mt19937 random(5);
+  const std::string alphabet = "ab\x80\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\xFF\xE0\xED\xEF\xBF\xBD";
+  std::vector<std::string> texts;
+  for (int i = 0; i < 60; ++i) {
+    std::string& text = texts.emplace_back();
+    for (uint32_t n = 1 + random() % 4; n > 0; --n) text += alphabet[random() % alphabet.size()];
+  }
+  auto tokenizer = tokenizer_of(texts);
+  for (int round = 0; round < 3000; ++round) {
+    std::vector<int32_t> tokens(1 + random() % 12);
+    for (int32_t& token : tokens) {
+      token = random() % 40 == 0 ? kMark : kFirst + static_cast<int32_t>(random() % texts.size());
+    }
+    if (random() % 3 == 0) tokens.push_back(kEnd);
+    std::string bytes;
+    std::vector<size_t> firsts;
+    for (int32_t token : tokens) {
+      std::string own = token < kFirst ? "" : tokenizer->token_bytes(token);
+      if (!own.empty()) firsts.push_back(bytes.size());
+      bytes += own;
+    }
+    std::vector<size_t> begins = begins_of(bytes);
+    ChoiceText choice(*tokenizer, 0, true);
+    std::string text;
+    size_t entries = 0;
+    for (const Result& result : results_of(*tokenizer, tokens, {"ab", "a\xC3\xA9", "bbb"})) {
+      ChoicePart part = choice.take(result);
+      text += part.text;
+      for (const TokenEntry& entry : part.entries) {
+        ASSERT_EQ(bytes.compare(firsts[entries], entry.bytes.size(), entry.bytes), 0);
+        size_t begin = begins[firsts[entries]];
+        ASSERT_LT(begin, text.size());
+        ASSERT_EQ(entry.offset, count_code_points(text.substr(0, begin)));
+        ++entries;
+      }
+      if (entries < firsts.size()) {
+        ASSERT_GE(begins[firsts[entries]], text.size());
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hearth

@@ -1,0 +1,314 @@
+#include "server/completion_request.h"
+
+#include <gtest/gtest.h>
+
+#include <boost/json/serialize.hpp>
+#include <cmath>
+
+#include "server/sampling_defaults.h"
+
+namespace hearth {
+namespace {
+
+constexpr uint32_t kVocabulary = 1000;
+
+CompletionCall chat(const std::string& fields,
+                    const std::string& messages = R"([{"role":"user","content":"Hi"}])") {
+  return read_chat_call("{\"messages\":" + messages + fields + "}", openai_sampling(), {},
+                        kVocabulary);
+}
+
+CompletionCall text(const std::string& fields, const std::string& prompt = "\"Hi\"") {
+  return read_text_call("{\"prompt\":" + prompt + fields + "}", openai_sampling(), {}, kVocabulary);
+}
+
+// "code: message", with the field in "[]" where it does not begin the message.
+template <typename Call>
+std::string error_of(Call call) {
+  try {
+    call();
+  } catch (const RequestError& error) {
+    EXPECT_EQ(error.api().status, 400u);
+    EXPECT_EQ(error.api().type, "invalid_request_error");
+    EXPECT_EQ(error.api().message.find(error.api().param.value_or("")), 0u);
+    return error.api().code + ": " + error.api().message;
+  }
+  return "none";
+}
+std::string chat_error(const std::string& fields) {
+  return error_of([&] { chat(fields); });
+}
+std::string messages_error(const std::string& messages) {
+  return error_of([&] { chat("", messages); });
+}
+std::string text_error(const std::string& fields) {
+  return error_of([&] { text(fields); });
+}
+std::string prompt_error(const std::string& prompt) {
+  return error_of([&] { text("", prompt); });
+}
+
+TEST(CompletionRequest, Defaults) {
+  CompletionCall call = chat("");
+  EXPECT_TRUE(call.chat);
+  EXPECT_EQ(call.model, "");
+  EXPECT_EQ(call.request.max_tokens, 0u);
+  EXPECT_EQ(call.request.choices, 1u);
+  EXPECT_EQ(call.request.sampling.temperature, 1);
+  EXPECT_EQ(call.request.sampling.top_k, 0u);
+  EXPECT_FALSE(call.seed_given || call.stream || call.include_usage || call.ignore_eos);
+  EXPECT_FALSE(call.request.logprobs);
+  EXPECT_EQ(text("").request.max_tokens, 16u);
+  EXPECT_FALSE(text("").chat);
+}
+
+TEST(CompletionRequest, ReadsEveryField) {
+  CompletionCall call = chat(R"(,"model":"m","max_tokens":5,"max_completion_tokens":7.0,
+      "temperature":0.5,"top_p":0.25,"top_k":9,"min_p":0.125,"repetition_penalty":1.5,
+      "presence_penalty":-2,"frequency_penalty":2,"seed":-1,"stop":["a","b"],
+      "logit_bias":{"7":1.5,"0":-100},"n":3,"ignore_eos":true,"stream":true,
+      "stream_options":{"include_usage":true,"include_obfuscation":false},
+      "logprobs":true,"top_logprobs":4,"chat_template_kwargs":{"enable_thinking":false},
+      "user":"u","metadata":{"a":1},"store":false,"new_field":[1])");
+  EXPECT_EQ(call.model, "m");
+  const Request& request = call.request;
+  EXPECT_EQ(request.max_tokens, 7u);
+  EXPECT_EQ(request.sampling.temperature, 0.5f);
+  EXPECT_EQ(request.sampling.top_p, 0.25f);
+  EXPECT_EQ(request.sampling.top_k, 9u);
+  EXPECT_EQ(request.sampling.min_p, 0.125f);
+  EXPECT_EQ(request.sampling.repeat_penalty, 1.5f);
+  EXPECT_EQ(request.sampling.presence_penalty, -2);
+  EXPECT_EQ(request.sampling.frequency_penalty, 2);
+  EXPECT_TRUE(call.seed_given);
+  EXPECT_EQ(request.sampling.seed, ~uint64_t{0});
+  EXPECT_EQ(request.stops, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(request.sampling.logit_bias,
+            (std::vector<std::pair<int32_t, float>>{{7, 1.5f}, {0, -INFINITY}}));
+  EXPECT_EQ(request.choices, 3u);
+  EXPECT_TRUE(call.ignore_eos && call.stream && call.include_usage);
+  EXPECT_TRUE(request.logprobs);
+  EXPECT_EQ(request.top_logprobs, 4u);
+  EXPECT_EQ(boost::json::serialize(call.template_kwargs), R"({"enable_thinking":false})");
+}
+
+TEST(CompletionRequest, NullIsAbsent) {
+  CompletionCall call = chat(R"(,"model":null,"max_tokens":null,"temperature":null,"seed":null,
+      "stop":null,"logit_bias":null,"n":null,"stream":null,"stream_options":null,"logprobs":null,
+      "top_logprobs":null,"tools":null,"response_format":null,"chat_template_kwargs":null)");
+  EXPECT_EQ(call.request.sampling.temperature, 1);
+  EXPECT_FALSE(call.seed_given);
+  EXPECT_EQ(messages_error("null"), "missing_required_parameter: messages is missing");
+  EXPECT_EQ(prompt_error("null"), "missing_required_parameter: prompt is missing");
+}
+
+TEST(CompletionRequest, BodiesThatAreNone) {
+  auto error = [](std::string_view body) {
+    return error_of([&] { read_chat_call(body, openai_sampling(), {}, kVocabulary); });
+  };
+  EXPECT_EQ(
+      error("{\"messages\":"),
+      "invalid_json: the body cannot be read: the JSON ends at byte 12 before it is complete");
+  EXPECT_EQ(error("[]"), "invalid_type: the body is an array; it must be an object");
+  EXPECT_EQ(error("{}"), "missing_required_parameter: messages is missing");
+  EXPECT_EQ(error("{\"seed\":1e999}").substr(0, 13), "invalid_json:");
+  std::string deep = "{\"a\":" + std::string(64, '[') + std::string(64, ']') + "}";
+  EXPECT_EQ(error(deep).substr(0, 13), "invalid_json:");
+}
+
+TEST(CompletionRequest, TypesAreStrict) {
+  EXPECT_EQ(chat_error(R"(,"temperature":"1")"),
+            "invalid_type: temperature is a string; it must be a number");
+  EXPECT_EQ(chat_error(R"(,"n":true)"), "invalid_type: n is a boolean; it must be an integer");
+  EXPECT_EQ(chat_error(R"(,"n":1.5)"), "invalid_type: n is 1.5; it must be an integer");
+  EXPECT_EQ(chat_error(R"(,"stream":1)"),
+            "invalid_type: stream is a number; it must be true or false");
+  EXPECT_EQ(chat_error(R"(,"logprobs":3)"),
+            "invalid_type: logprobs is a number; it must be true or false");
+  EXPECT_EQ(text_error(R"(,"logprobs":true)"),
+            "invalid_type: logprobs is a boolean; it must be an integer");
+  EXPECT_EQ(chat_error(R"(,"stop":1)"),
+            "invalid_type: stop is a number; it must be a string or an array of strings");
+  EXPECT_EQ(chat_error(R"(,"stop":["a",null])"),
+            "invalid_type: stop[1] is null; it must be a string");
+  EXPECT_EQ(chat_error(R"(,"logit_bias":[])"),
+            "invalid_type: logit_bias is an array; it must be an object");
+  EXPECT_EQ(chat_error(R"(,"logit_bias":{"1":"2"})"),
+            "invalid_type: logit_bias.1 is a string; it must be a number");
+  EXPECT_EQ(chat_error(R"(,"chat_template_kwargs":"x")"),
+            "invalid_type: chat_template_kwargs is a string; it must be an object");
+  EXPECT_EQ(chat_error(R"(,"model":{})"), "invalid_type: model is an object; it must be a string");
+}
+
+TEST(CompletionRequest, RangesAreHeld) {
+  EXPECT_EQ(chat_error(R"(,"temperature":2.5)"),
+            "invalid_value: temperature is 2.5; it must lie between 0 and 2");
+  EXPECT_EQ(chat_error(R"(,"max_tokens":0)"),
+            "invalid_value: max_tokens is 0; it must lie between 1 and 4294967295");
+  EXPECT_EQ(chat_error(R"(,"n":17)"), "invalid_value: n is 17; it must lie between 1 and 16");
+  EXPECT_EQ(chat_error(R"(,"n":0)"), "invalid_value: n is 0; it must lie between 1 and 16");
+  EXPECT_EQ(chat_error(R"(,"logprobs":true,"top_logprobs":21)"),
+            "invalid_value: top_logprobs is 21; it must lie between 0 and 20");
+  EXPECT_EQ(text_error(R"(,"logprobs":21)"),
+            "invalid_value: logprobs is 21; it must lie between 0 and 20");
+  for (const char* field :
+       {R"("top_p":1.1)", R"("top_p":-0.1)", R"("min_p":2)", R"("top_k":-2)",
+        R"("repetition_penalty":0)", R"("presence_penalty":2.1)", R"("frequency_penalty":-3)",
+        R"("seed":9223372036854775808)", R"("seed":1e300)", R"("max_tokens":-1)",
+        R"("logit_bias":{"5":101})", R"("logit_bias":{"1000":1})", R"("logit_bias":{"-1":1})",
+        R"("logit_bias":{"01":1})", R"("logit_bias":{"":1})", R"("logit_bias":{"1 ":1})",
+        R"("stop":"")", R"("stop":["a",""])"}) {
+    EXPECT_EQ(chat_error(std::string(",") + field).substr(0, 14), "invalid_value:") << field;
+  }
+  EXPECT_EQ(chat(R"(,"top_k":-1)").request.sampling.top_k, 0u);
+  EXPECT_EQ(chat(R"(,"seed":9223372036854775807)").request.sampling.seed, INT64_MAX + uint64_t{0});
+  EXPECT_EQ(chat(R"(,"seed":-9223372036854775808)").request.sampling.seed, uint64_t{1} << 63);
+}
+
+TEST(CompletionRequest, LimitsAreHeld) {
+  auto repeated = [](const std::string& entry, int count) {
+    std::string all = entry;
+    for (int i = 1; i < count; ++i) all += "," + entry;
+    return "[" + all + "]";
+  };
+  std::string message = R"({"role":"user","content":"x"})";
+  EXPECT_EQ(messages_error(repeated(message, 2048)), "none");
+  EXPECT_EQ(messages_error(repeated(message, 2049)),
+            "invalid_value: messages has 2049 entries; it may have at most 2048");
+  EXPECT_EQ(chat_error(",\"stop\":" + repeated("\"x\"", 16)), "none");
+  EXPECT_EQ(chat_error(",\"stop\":" + repeated("\"x\"", 17)),
+            "invalid_value: stop has 17 entries; it may have at most 16");
+  EXPECT_EQ(chat_error(",\"stop\":\"" + std::string(1024, 'x') + "\""), "none");
+  EXPECT_EQ(chat_error(",\"stop\":\"" + std::string(1025, 'x') + "\""),
+            "invalid_value: stop has 1025 bytes; it may have at most 1024");
+  EXPECT_EQ(prompt_error(repeated("\"x\"", 64)), "none");
+  EXPECT_EQ(prompt_error(repeated("\"x\"", 65)),
+            "invalid_value: prompt has 65 entries; it may have at most 64");
+  std::string biases;
+  for (int i = 0; i < 1025; ++i) biases += (i ? ",\"" : "\"") + std::to_string(i) + "\":1";
+  EXPECT_EQ(error_of([&] {
+              read_text_call("{\"prompt\":\"\",\"logit_bias\":{" + biases + "}}", openai_sampling(),
+                             {}, 5000);
+            }),
+            "invalid_value: logit_bias has 1025 entries; it may have at most 1024");
+}
+
+TEST(CompletionRequest, FieldsThatNeedEachOther) {
+  EXPECT_EQ(chat_error(R"(,"top_logprobs":2)"),
+            "invalid_value: top_logprobs is given without logprobs; set logprobs to true");
+  EXPECT_EQ(chat_error(R"(,"top_logprobs":0)"), "none");
+  EXPECT_EQ(chat_error(R"(,"stream_options":{"include_usage":true})"),
+            "invalid_value: stream_options is given without stream; set stream to true");
+  EXPECT_EQ(chat_error(R"(,"stream":true,"stream_options":{"include_usage":1})"),
+            "invalid_type: stream_options.include_usage is a number; it must be true or false");
+  EXPECT_EQ(text_error(R"(,"n":2,"best_of":2)"), "none");
+  EXPECT_EQ(text_error(R"(,"best_of":2)"),
+            "unsupported_parameter: best_of asks for something that this server does not do; leave "
+            "it out, or give n the same value");
+  EXPECT_EQ(text_error(R"(,"echo":true,"logprobs":0)").substr(0, 27),
+            "unsupported_parameter: echo");
+}
+
+TEST(CompletionRequest, WhatIsNotBuiltIsRefused) {
+  const char* refused[] = {R"("tools":[{"type":"function"}])",
+                           R"("tool_choice":"required")",
+                           R"("tool_choice":{"type":"function"})",
+                           R"("functions":[{}])",
+                           R"("function_call":{"name":"f"})",
+                           R"("response_format":{"type":"json_object"})",
+                           R"("modalities":["text","audio"])",
+                           R"("audio":{"voice":"x"})",
+                           R"("prediction":{"type":"content"})",
+                           R"("web_search_options":{})",
+                           R"("guided_json":{"a":1})",
+                           R"("grammar":"root ::= x")",
+                           R"("min_tokens":3)",
+                           R"("stop_token_ids":[1])",
+                           R"("continue_final_message":true)"};
+  for (std::string field : refused) {
+    std::string name = field.substr(1, field.find('"', 1) - 1);
+    EXPECT_EQ(chat_error("," + field).find("unsupported_parameter: " + name + " "), 0u) << field;
+  }
+  EXPECT_EQ(text_error(R"(,"suffix":"x")").find("unsupported_parameter: suffix "), 0u);
+  EXPECT_EQ(chat_error(R"(,"tools":[],"tool_choice":"auto","functions":[],"function_call":"none",
+      "response_format":{"type":"text"},"modalities":["text"],"audio":null,"min_tokens":0,
+      "stop_token_ids":[],"grammar":"","continue_final_message":false)"),
+            "none");
+  EXPECT_EQ(text_error(R"(,"suffix":"")"), "none");
+}
+
+TEST(CompletionRequest, MessagesBecomeWhatTemplatesTake) {
+  CompletionCall call = chat("", R"([
+      {"role":"developer","content":"Be brief."},
+      {"role":"user","name":"Ann",
+       "content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},
+      {"content":"","role":"assistant","refusal":null,"tool_calls":[],"reasoning_content":"hm"}])");
+  EXPECT_EQ(boost::json::serialize(call.messages),
+            R"([{"role":"system","content":"Be brief."},)"
+            R"({"role":"user","content":"a\nb","name":"Ann"},)"
+            R"({"role":"assistant","content":"","reasoning_content":"hm"}])");
+}
+
+TEST(CompletionRequest, MessagesThatAreNone) {
+  EXPECT_EQ(messages_error("[]"), "invalid_value: messages has 0 entries; it must have at least 1");
+  EXPECT_EQ(messages_error("\"Hi\""), "invalid_type: messages is a string; it must be an array");
+  EXPECT_EQ(messages_error("[7]"), "invalid_type: messages[0] is a number; it must be an object");
+  EXPECT_EQ(messages_error(R"([{"content":"x"}])"),
+            "missing_required_parameter: messages[0].role is missing");
+  EXPECT_EQ(messages_error(R"([{"role":"user"}])"),
+            "missing_required_parameter: messages[0].content is missing");
+  EXPECT_EQ(
+      messages_error(R"([{"role":"wizard\n","content":"x"}])"),
+      "invalid_value: messages[0].role is 'wizard\\x0a'; it must be system, developer, user or "
+      "assistant");
+  EXPECT_EQ(
+      messages_error(R"([{"role":"user","content":3}])"),
+      "invalid_type: messages[0].content is a number; it must be a string or an array of text "
+      "parts");
+  EXPECT_EQ(
+      messages_error(R"([{"role":"user","content":[{"type":"text","text":"a"},{"type":"text"}]}])"),
+      "missing_required_parameter: messages[0].content[1].text is missing");
+  for (const char* message : {R"({"role":"tool","content":"x","tool_call_id":"1"})",
+                              R"({"role":"assistant","tool_calls":[{}]})",
+                              R"({"role":"assistant","content":"x","audio":{"id":"1"}})",
+                              R"({"role":"user","content":[{"type":"image_url"}]})",
+                              R"({"role":"user","content":[{"type":"input_audio"}]})"}) {
+    EXPECT_EQ(messages_error(std::string("[") + message + "]")
+                  .find("unsupported_parameter: messages[0]."),
+              0u)
+        << message;
+  }
+}
+
+TEST(CompletionRequest, PromptsAreTextsOrIds) {
+  auto prompts = [](const char* prompt) { return text("", prompt).prompts; };
+  using Ids = std::vector<int32_t>;
+  EXPECT_EQ(prompts("\"a\""), (std::vector<Prompt>{"a"}));
+  EXPECT_EQ(prompts("[\"a\",\"\"]"), (std::vector<Prompt>{"a", ""}));
+  EXPECT_EQ(prompts("[1,2.0,999]"), (std::vector<Prompt>{Ids{1, 2, 999}}));
+  EXPECT_EQ(prompts("[[1],[2,3]]"), (std::vector<Prompt>{Ids{1}, Ids{2, 3}}));
+  EXPECT_EQ(prompt_error("[]"), "invalid_value: prompt has 0 entries; it must have at least 1");
+  EXPECT_EQ(prompt_error("[[]]"),
+            "invalid_value: prompt[0] has 0 entries; it must have at least 1");
+  EXPECT_EQ(prompt_error("[1,1000]"),
+            "invalid_value: prompt[1] is 1000; it must lie between 0 and 999");
+  EXPECT_EQ(prompt_error("[[1],[-1]]"),
+            "invalid_value: prompt[1][0] is -1; it must lie between 0 and 999");
+  EXPECT_EQ(prompt_error("[1,\"a\"]"),
+            "invalid_type: prompt[1] is a string; it must be an integer");
+  EXPECT_EQ(prompt_error("[\"a\",1]"),
+            "invalid_type: prompt[1] is a number; it must be a string or an array of ids");
+  EXPECT_EQ(prompt_error("{}"),
+            "invalid_type: prompt is an object; it must be a string or an array");
+}
+
+TEST(CompletionRequest, LogprobsOfTextAreANumber) {
+  Request request = text(R"(,"logprobs":5)").request;
+  EXPECT_TRUE(request.logprobs);
+  EXPECT_EQ(request.top_logprobs, 5u);
+  EXPECT_TRUE(text(R"(,"logprobs":0)").request.logprobs);
+  EXPECT_TRUE(text(R"(,"echo":true)").echo);
+}
+
+}  // namespace
+}  // namespace hearth

@@ -1,0 +1,179 @@
+#include "server/openapi.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <set>
+
+#include "server/completion_request.h"
+#include "server/sampling_defaults.h"
+#include "server/test_schema.h"
+#include "text/json_reader.h"
+
+namespace hearth {
+namespace {
+
+namespace json = boost::json;
+
+using Names = std::set<std::string, std::less<>>;
+
+const json::object& schema_of(const json::value& document, const char* name) {
+  return document.at("components").at("schemas").at(name).as_object();
+}
+
+Names names_of(const json::object& object) {
+  Names names;
+  for (const auto& member : object) names.emplace(member.key());
+  return names;
+}
+
+// The fields of both kinds of completion, and those of one.
+Names described(const json::value& document, const char* request) {
+  Names names = names_of(schema_of(document, "CommonFields").at("properties").as_object());
+  const json::value& own = schema_of(document, request).at("allOf").at(1).at("properties");
+  names.merge(names_of(own.as_object()));
+  return names;
+}
+
+Names set_of(const std::vector<std::string_view>& names) { return {names.begin(), names.end()}; }
+
+TEST(OpenApi, DescribesExactlyTheFieldsThatAreRead) {
+  json::value document = read_json(openapi_json());
+  EXPECT_EQ(described(document, "ChatRequest"), set_of(chat_field_names()));
+  EXPECT_EQ(described(document, "CompletionRequest"), set_of(text_field_names()));
+}
+
+TEST(OpenApi, HasEveryRoute) {
+  json::value document = read_json(openapi_json());
+  EXPECT_EQ(names_of(document.at("paths").as_object()),
+            (Names{"/", "/apply-template", "/detokenize", "/health", "/live", "/metrics",
+                   "/openapi.json", "/tokenize", "/v1/chat/completions", "/v1/completions",
+                   "/v1/models", "/v1/models/{id}", "/v1/plan"}));
+}
+
+// Goes through all of a document.
+void each_object(const json::value& value, const std::function<void(const json::object&)>& call) {
+  if (value.is_array()) {
+    for (const json::value& entry : value.get_array()) each_object(entry, call);
+  }
+  if (!value.is_object()) return;
+  call(value.get_object());
+  for (const auto& member : value.get_object()) each_object(member.value(), call);
+}
+
+TEST(OpenApi, ReferencesLeadSomewhereAndRepliesAreClosed) {
+  json::value document = read_json(openapi_json());
+  size_t references = 0;
+  each_object(document, [&](const json::object& object) {
+    if (const json::value* reference = object.if_contains("$ref")) {
+      std::string path = std::string(reference->as_string()).substr(1);
+      EXPECT_NO_THROW(document.at_pointer(path)) << path;
+      ++references;
+    }
+    if (object.contains("properties") &&
+        !object.at("properties").as_object().contains("properties")) {
+      EXPECT_TRUE(object.contains("additionalProperties"));
+    }
+  });
+  EXPECT_GT(references, 50u);
+}
+
+constexpr const char* kFields[] = {
+    R"("n":1)",
+    R"("n":16)",
+    R"("n":17)",
+    R"("n":0)",
+    R"("n":"1")",
+    R"("n":null)",
+    R"("temperature":2)",
+    R"("temperature":2.1)",
+    R"("temperature":true)",
+    R"("top_p":1)",
+    R"("top_p":1.5)",
+    R"("top_k":-1)",
+    R"("top_k":-2)",
+    R"("min_p":-0.5)",
+    R"("max_tokens":0)",
+    R"("max_tokens":4294967295)",
+    R"("max_tokens":4294967296)",
+    R"("repetition_penalty":0.01)",
+    R"("repetition_penalty":101)",
+    R"("presence_penalty":-2)",
+    R"("frequency_penalty":2.5)",
+    R"("seed":-5)",
+    R"("seed":"x")",
+    R"("stop":"")",
+    R"("stop":"x")",
+    R"("stop":["x"])",
+    R"("stop":[])",
+    R"("stop":[1])",
+    R"("logit_bias":{"5":100})",
+    R"("logit_bias":{"5":-101})",
+    R"("logit_bias":{"5":null})",
+    R"("stream":false)",
+    R"("stream":"yes")",
+    R"("tools":[])",
+    R"("tools":[{}])",
+    R"("tools":null)",
+    R"("tool_choice":"none")",
+    R"("tool_choice":"required")",
+    R"("response_format":{"type":"text"})",
+    R"("response_format":{"type":"json_object"})",
+    R"("response_format":{})",
+    R"("modalities":["text"])",
+    R"("modalities":["audio"])",
+    R"("audio":{})",
+    R"("audio":null)",
+    R"("grammar":"")",
+    R"("grammar":"x")",
+    R"("min_tokens":0)",
+    R"("min_tokens":1)",
+    R"("logprobs":true)",
+    R"("logprobs":1)",
+    R"("top_logprobs":0)",
+    R"("top_logprobs":21)",
+    R"("chat_template_kwargs":{"a":[]})",
+    R"("chat_template_kwargs":[])",
+    R"("anything":{})",
+    R"("model":3)",
+    R"("messages":[])",
+    R"("messages":[{"role":"user"}])",
+    R"("messages":[{"content":"x"}])",
+    R"("messages":[{"role":"tool","content":"x"}])",
+    R"("messages":[{"role":"developer","content":[{"type":"text","text":"x"}]}])",
+    R"("messages":[{"role":"user","content":[{"type":"image_url"}]}])",
+    R"("messages":[{"role":"assistant","content":"x","tool_calls":[{}]}])",
+    R"("messages":[{"role":"assistant","content":"x","tool_calls":[]}])"};
+
+// Whatever a schema of a request allows is read, and what it forbids is refused.
+TEST(OpenApi, SchemasAndReadersAgree) {
+  json::value document = read_json(openapi_json());
+  for (const char* field : kFields) {
+    std::string body = std::string(R"({"messages":[{"role":"user","content":"x"}],)") + field + "}";
+    bool good = schema_error(document, "ChatRequest", read_json(body)).empty();
+    bool read = true;
+    try {
+      read_chat_call(body, openai_sampling(), {}, 1000);
+    } catch (const RequestError&) {
+      read = false;
+    }
+    EXPECT_EQ(good, read) << field;
+  }
+}
+
+TEST(OpenApi, TheCheckerFindsWhatIsMissingAndTooMuch) {
+  json::value document = read_json(openapi_json());
+  auto error = [&](const char* body) { return schema_error(document, "Model", read_json(body)); };
+  EXPECT_EQ(error(R"({"id":"a","object":"model","created":1,"owned_by":"x","max_model_len":1})"),
+            "");
+  EXPECT_EQ(error(R"({"id":"a","object":"model","created":1,"owned_by":"x"})"),
+            ": max_model_len is missing");
+  EXPECT_EQ(error(R"({"id":"a","object":"m","created":1,"owned_by":"x","max_model_len":1})"),
+            "/object: is another constant");
+  EXPECT_EQ(
+      error(R"({"id":"a","object":"model","created":1,"owned_by":"x","max_model_len":1,"y":2})"),
+      ": y is too much");
+}
+
+}  // namespace
+}  // namespace hearth

@@ -1,0 +1,69 @@
+// The bodies of the server's replies, whole and as events of a stream, in the forms of OpenAI's
+// API 2.3.0 (src/server/openapi.json describes each). JSON whatever the texts hold: bytes that are
+// not UTF-8 become U+FFFD.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/api_error.h"
+#include "server/choice_text.h"
+
+namespace hearth {
+
+// What stands at the head of every body and chunk of one completion.
+struct ReplyHead {
+  bool chat = true;
+  std::string id;       // chatcmpl-... or cmpl-...: reply_id()
+  int64_t created = 0;  // seconds since 1970
+  std::string model;
+  std::string fingerprint;
+  bool logprobs = false;       // they were asked for
+  bool include_usage = false;  // a stream's last chunk has it, and all others a null
+};
+
+// Returns "chatcmpl-" or "cmpl-" and `unique`, the id of the HTTP request.
+std::string reply_id(bool chat, std::string_view unique);
+
+// Sums over all choices; a prompt counts once for all choices of it.
+struct Usage {
+  uint64_t prompt_tokens = 0;
+  uint64_t completion_tokens = 0;
+  uint64_t cached_tokens = 0;
+};
+
+// "stop" or "length"; nothing where the choice failed or was cancelled, which is no answer.
+std::optional<std::string_view> finish_reason(Finish finish);
+
+// Every choice's part is whole, with a finish that has a reason.
+std::string completion_body(const ReplyHead& head, std::span<const ChoicePart> choices,
+                            const Usage& usage);
+
+// The events of a stream, "data: {...}\n\n" each. first_event() comes first for every choice, with
+// the role in a chat and empty otherwise; a finish in an event of its own, or in none where it has
+// no reason: then error_event() does.
+std::string first_event(const ReplyHead& head, uint32_t choice);
+std::string part_events(const ReplyHead& head, const ChoicePart& part);
+std::string usage_event(const ReplyHead& head, const Usage& usage);
+std::string error_event(const ApiError& error);
+inline constexpr std::string_view kDoneEvent = "data: [DONE]\n\n";
+
+struct ModelInfo {
+  std::string id;
+  int64_t created = 0;
+  uint32_t context = 0;
+};
+std::string model_body(const ModelInfo& model);
+std::string model_list_body(std::span<const ModelInfo> models);
+
+std::string tokenize_body(std::span<const int32_t> tokens);
+std::string detokenize_body(std::string_view text);
+std::string template_body(std::string_view prompt);
+// `status`: "ok", "loading", "draining".
+std::string health_body(std::string_view status);
+
+}  // namespace hearth

@@ -1,0 +1,180 @@
+#include "server/reply_bodies.h"
+
+#include <gtest/gtest.h>
+
+#include <boost/json/serialize.hpp>
+#include <cmath>
+
+#include "server/openapi.h"
+#include "server/test_schema.h"
+#include "text/json_reader.h"
+
+namespace hearth {
+namespace {
+
+namespace json = boost::json;
+
+class ReplyBodies : public testing::Test {
+ protected:
+  // Checks a body against the schema of that name.
+  json::value checked(const std::string& body, const char* schema) {
+    json::value value = read_json(body);
+    EXPECT_EQ(schema_error(document_, schema, value), "") << body;
+    return value;
+  }
+  // Checks every event and returns what the events carry.
+  std::vector<json::value> events(std::string_view stream, const char* schema) {
+    std::vector<json::value> values;
+    while (!stream.empty()) {
+      size_t end = stream.find("\n\n");
+      EXPECT_EQ(stream.substr(0, 6), "data: ");
+      values.push_back(checked(std::string(stream.substr(6, end - 6)), schema));
+      stream.remove_prefix(end + 2);
+    }
+    return values;
+  }
+  static std::string dump(const json::value& value) { return json::serialize(value); }
+
+  json::value document_ = read_json(openapi_json());
+  ReplyHead chat_{true, "chatcmpl-1", 1700000000, "demo", "fp_1", false, false};
+  ReplyHead text_{false, "cmpl-1", 1700000000, "demo", "fp_1", false, false};
+  TokenEntry entry_{"a\xE2", -0.5, {{"a\xE2", -0.5}, {"\xE3", -INFINITY}}, 3};
+};
+
+TEST_F(ReplyBodies, WholeChat) {
+  std::vector<ChoicePart> choices = {{0, "Hi", {}, Finish::kEndOfText},
+                                     {1, "Ho", {}, Finish::kContext}};
+  json::value body = checked(completion_body(chat_, choices, {9, 4, 3}), "ChatCompletion");
+  EXPECT_EQ(dump(body),
+            R"({"id":"chatcmpl-1","object":"chat.completion","created":1700000000,"model":"demo",)"
+            R"("system_fingerprint":"fp_1","choices":[{"index":0,"message":{"role":"assistant",)"
+            R"("content":"Hi","refusal":null},"logprobs":null,"finish_reason":"stop"},)"
+            R"({"index":1,"message":{"role":"assistant","content":"Ho","refusal":null},)"
+            R"("logprobs":null,"finish_reason":"length"}],"usage":{"prompt_tokens":9,)"
+            R"("completion_tokens":4,"total_tokens":13,"prompt_tokens_details":{"cached_tokens":3,)"
+            R"("audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":0,)"
+            R"("audio_tokens":0,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}}})");
+}
+
+TEST_F(ReplyBodies, WholeText) {
+  std::vector<ChoicePart> choices = {{0, "Hi", {}, Finish::kStopString}};
+  json::value body = checked(completion_body(text_, choices, {1, 2, 0}), "Completion");
+  EXPECT_EQ(dump(body.at("choices")),
+            R"([{"index":0,"text":"Hi","logprobs":null,"finish_reason":"stop"}])");
+  EXPECT_EQ(body.at("object"), "text_completion");
+}
+
+TEST_F(ReplyBodies, ChatLogprobs) {
+  chat_.logprobs = true;
+  std::vector<ChoicePart> choices = {{0, "a", {entry_}, Finish::kLength}};
+  json::value body = checked(completion_body(chat_, choices, {}), "ChatCompletion");
+  EXPECT_EQ(dump(body.at("choices").at(0).at("logprobs")),
+            "{\"content\":[{\"token\":\"a\xEF\xBF\xBD\",\"logprob\":-5E-1,\"bytes\":[97,226],"
+            "\"top_logprobs\":[{\"token\":\"a\xEF\xBF\xBD\",\"logprob\":-5E-1,\"bytes\":[97,226]},"
+            "{\"token\":\"\xEF\xBF\xBD\",\"logprob\":-9.999E3,\"bytes\":[227]}]}],"
+            "\"refusal\":null}");
+  choices[0].entries.clear();
+  body = checked(completion_body(chat_, choices, {}), "ChatCompletion");
+  EXPECT_EQ(dump(body.at("choices").at(0).at("logprobs")), R"({"content":[],"refusal":null})");
+}
+
+TEST_F(ReplyBodies, TextLogprobs) {
+  text_.logprobs = true;
+  // Two tokens that look alike have one name; the chosen token is always among them.
+  TokenEntry other{"b", -3, {{"\xE2", -1}, {"\xE3", -2}}, 5};
+  std::vector<ChoicePart> choices = {{0, "ab", {entry_, other}, Finish::kLength}};
+  json::value body = checked(completion_body(text_, choices, {}), "Completion");
+  EXPECT_EQ(dump(body.at("choices").at(0).at("logprobs")),
+            "{\"tokens\":[\"a\xEF\xBF\xBD\",\"b\"],\"token_logprobs\":[-5E-1,-3E0],"
+            "\"top_logprobs\":[{\"a\xEF\xBF\xBD\":-5E-1,\"\xEF\xBF\xBD\":-9.999E3},"
+            "{\"\xEF\xBF\xBD\":-1E0,\"b\":-3E0}],\"text_offset\":[3,5]}");
+}
+
+TEST_F(ReplyBodies, ChatStream) {
+  chat_.logprobs = true;
+  auto first = events(first_event(chat_, 1), "ChatCompletionChunk");
+  EXPECT_EQ(dump(first.at(0).at("choices")),
+            R"([{"index":1,"delta":{"role":"assistant","content":"","refusal":null},)"
+            R"("logprobs":null,"finish_reason":null}])");
+  EXPECT_FALSE(first[0].as_object().contains("usage"));
+  auto parts =
+      events(part_events(chat_, {1, "Hi", {entry_}, Finish::kLength}), "ChatCompletionChunk");
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_EQ(dump(parts[0].at("choices").at(0).at("delta")), R"({"content":"Hi"})");
+  EXPECT_EQ(parts[0].at("choices").at(0).at("logprobs").at("content").as_array().size(), 1u);
+  EXPECT_EQ(dump(parts[1].at("choices")),
+            R"([{"index":1,"delta":{},"logprobs":null,"finish_reason":"length"}])");
+  EXPECT_EQ(part_events(chat_, {1, "", {}, {}}), "");
+}
+
+TEST_F(ReplyBodies, TextStream) {
+  EXPECT_EQ(first_event(text_, 0), "");
+  auto parts = events(part_events(text_, {2, "Hi", {}, Finish::kEndOfText}), "CompletionChunk");
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_EQ(dump(parts[0].at("choices")),
+            R"([{"index":2,"text":"Hi","logprobs":null,"finish_reason":null}])");
+  EXPECT_EQ(dump(parts[1].at("choices")),
+            R"([{"index":2,"text":"","logprobs":null,"finish_reason":"stop"}])");
+  text_.logprobs = true;
+  events(part_events(text_, {2, "Hi", {entry_}, Finish::kEndOfText}), "CompletionChunk");
+}
+
+TEST_F(ReplyBodies, UsageIsNullUntilTheLastChunk) {
+  for (ReplyHead* head : {&chat_, &text_}) {
+    const char* schema = head->chat ? "ChatCompletionChunk" : "CompletionChunk";
+    head->include_usage = true;
+    for (const json::value& part :
+         events(part_events(*head, {0, "x", {}, Finish::kLength}), schema)) {
+      EXPECT_TRUE(part.at("usage").is_null());
+    }
+    auto last = events(usage_event(*head, {5, 6, 2}), schema);
+    ASSERT_EQ(last.size(), 1u);
+    EXPECT_TRUE(last[0].at("choices").as_array().empty());
+    EXPECT_EQ(last[0].at("usage").at("total_tokens").as_int64(), 11);
+    EXPECT_EQ(last[0].at("usage").at("prompt_tokens_details").at("cached_tokens").as_int64(), 2);
+  }
+}
+
+TEST_F(ReplyBodies, AFailureEndsAStreamAsAnError) {
+  EXPECT_EQ(finish_reason(Finish::kFailed), std::nullopt);
+  EXPECT_EQ(finish_reason(Finish::kCancelled), std::nullopt);
+  EXPECT_EQ(events(part_events(chat_, {0, "x", {}, Finish::kFailed}), "ChatCompletionChunk").size(),
+            1u);
+  auto errors = events(error_event({500, "server_error", "failed", "it broke", {}, {}}), "Error");
+  EXPECT_EQ(errors.at(0).at("error").at("code"), "failed");
+}
+
+TEST_F(ReplyBodies, HostileTextStaysJson) {
+  std::string hostile("\0\x1F\"\\\xFF\xED\xA0\x80</script>\n\ndata: x\r\n", 30);
+  TokenEntry entry{hostile, NAN, {{hostile, INFINITY}}, 0};
+  for (bool chat : {true, false}) {
+    ReplyHead head{chat, hostile, 0, hostile, hostile, true, true};
+    std::vector<ChoicePart> choices = {{0, hostile, {entry}, Finish::kLength}};
+    checked(completion_body(head, choices, {}), chat ? "ChatCompletion" : "Completion");
+    EXPECT_EQ(
+        events(part_events(head, choices[0]), chat ? "ChatCompletionChunk" : "CompletionChunk")
+            .size(),
+        2u);
+  }
+}
+
+TEST_F(ReplyBodies, TheSmallOnes) {
+  ModelInfo model{"demo", 1700000000, 4096};
+  EXPECT_EQ(model_body(model),
+            "{\"id\":\"demo\",\"object\":\"model\",\"created\":1700000000,\"owned_by\":\"hearth\","
+            "\"max_model_len\":4096}\n");
+  checked(model_body(model), "Model");
+  checked(model_list_body(std::vector<ModelInfo>{model, model}), "ModelList");
+  EXPECT_EQ(tokenize_body(std::vector<int32_t>{3, 1}), "{\"tokens\":[3,1],\"count\":2}\n");
+  checked(tokenize_body({}), "TokenizeReply");
+  EXPECT_EQ(detokenize_body("a\xFF"), "{\"content\":\"a\xEF\xBF\xBD\"}\n");
+  checked(detokenize_body(""), "DetokenizeReply");
+  EXPECT_EQ(template_body("<s>"), "{\"prompt\":\"<s>\"}\n");
+  checked(template_body(""), "ApplyTemplateReply");
+  checked(health_body("loading"), "Health");
+  EXPECT_EQ(reply_id(true, "7"), "chatcmpl-7");
+  EXPECT_EQ(reply_id(false, "7"), "cmpl-7");
+}
+
+}  // namespace
+}  // namespace hearth

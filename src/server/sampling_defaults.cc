@@ -1,0 +1,101 @@
+#include "server/sampling_defaults.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "base/error.h"
+
+namespace hearth {
+namespace {
+
+struct FileReader {
+  const Metadata& metadata;
+  const Listener& listener;
+
+  // Nothing where the file has none that will do.
+  std::optional<double> number(std::string_view name, double low, double high) const {
+    std::string key = fmt::format("general.sampling.{}", name);
+    const MetaValue* value = metadata.find(key);
+    if (value == nullptr) return {};
+    try {
+      bool real = value->type == MetaType::kFloat32 || value->type == MetaType::kFloat64;
+      double number =
+          real ? *metadata.get<double>(key) : static_cast<double>(*metadata.get<int64_t>(key));
+      if (number >= low && number <= high) return number;
+      listener.warn(fmt::format("{} of the file is {}, not between {} and {}; it is left out", key,
+                                number, low, high));
+    } catch (const Error& error) {
+      listener.warn(fmt::format("{}; it is left out", error.what()));
+    }
+    return {};
+  }
+
+  void warn_of(std::string_view name) const {
+    std::string key = fmt::format("general.sampling.{}", name);
+    listener.warn(
+        fmt::format("{} of the file asks for a sampler that is not built; "
+                    "it is left out",
+                    key));
+  }
+};
+
+template <typename T>
+void replace(T* target, std::optional<T> value) {
+  if (value) *target = *value;
+}
+
+void replace(float* target, std::optional<double> value) {
+  if (value) *target = static_cast<float>(*value);
+}
+
+}  // namespace
+
+SamplingParams openai_sampling() {
+  SamplingParams params;
+  params.temperature = 1;
+  params.top_k = 0;
+  params.top_p = 1;
+  params.min_p = 0;
+  return params;
+}
+
+SamplingParams file_sampling(const Metadata& metadata, const SamplingParams& otherwise,
+                             const Listener& listener) {
+  constexpr double kMost = std::numeric_limits<int32_t>::max();
+  FileReader reader{metadata, listener};
+  SamplingParams params = otherwise;
+  replace(&params.temperature, reader.number("temp", 0, 100));
+  replace(&params.top_p, reader.number("top_p", 0, 1));
+  replace(&params.min_p, reader.number("min_p", 0, 1));
+  replace(&params.repeat_penalty, reader.number("penalty_repeat", 0.01, 100));
+  // Below 1 is all tokens.
+  if (auto top_k = reader.number("top_k", -1, kMost)) {
+    params.top_k = static_cast<uint32_t>(std::max(*top_k, 0.0));
+  }
+  // -1 is the whole context.
+  if (auto window = reader.number("penalty_last_n", -1, kMost)) {
+    params.penalty_window = static_cast<uint32_t>(*window < 0 ? kMost : *window);
+  }
+  if (reader.number("mirostat", 0, 2).value_or(0) != 0) reader.warn_of("mirostat");
+  if (reader.number("xtc_probability", 0, 1).value_or(0) > 0) reader.warn_of("xtc_probability");
+  return params;
+}
+
+SamplingParams sampling_defaults(const SamplingOptions& options, const Metadata& metadata,
+                                 const Listener& listener) {
+  SamplingParams params = file_sampling(metadata, openai_sampling(), listener);
+  replace(&params.temperature, options.temperature);
+  replace(&params.top_k, options.top_k);
+  replace(&params.top_p, options.top_p);
+  replace(&params.min_p, options.min_p);
+  replace(&params.repeat_penalty, options.repeat_penalty);
+  replace(&params.presence_penalty, options.presence_penalty);
+  replace(&params.frequency_penalty, options.frequency_penalty);
+  replace(&params.penalty_window, options.penalty_window);
+  return params;
+}
+
+}  // namespace hearth

@@ -1,0 +1,82 @@
+#include "server/sampling_defaults.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "formats/gguf.h"
+#include "formats/test_gguf_writer.h"
+
+namespace hearth {
+namespace {
+
+struct Read {
+  SamplingParams params;
+  std::vector<std::string> warnings;
+};
+
+Read read(const GgufWriter& writer, const SamplingOptions& options = {}) {
+  Read read;
+  Listener listener;
+  listener.warn = [&](const std::string& text) { read.warnings.push_back(text); };
+  ModelSource source = parse_gguf(writer.finish(), "m.gguf");
+  read.params = sampling_defaults(options, source.metadata(), listener);
+  return read;
+}
+
+TEST(SamplingDefaults, AreOpenAisWhereNobodySays) {
+  SamplingParams params = read(GgufWriter()).params;
+  EXPECT_EQ(params.temperature, 1);
+  EXPECT_EQ(params.top_k, 0u);
+  EXPECT_EQ(params.top_p, 1);
+  EXPECT_EQ(params.min_p, 0);
+  EXPECT_EQ(params.repeat_penalty, 1);
+}
+
+TEST(SamplingDefaults, OptionsComeBeforeTheFile) {
+  GgufWriter writer;
+  writer.set("general.sampling.temp", 0.5f);
+  writer.set("general.sampling.top_k", 20);
+  writer.set("general.sampling.top_p", 0.75f);
+  writer.set("general.sampling.min_p", 0.0);
+  writer.set("general.sampling.penalty_repeat", 1.25f);
+  writer.set("general.sampling.penalty_last_n", -1);
+  SamplingOptions options;
+  options.top_k = 7;
+  options.presence_penalty = 1.5f;
+  Read got = read(writer, options);
+  EXPECT_EQ(got.params.temperature, 0.5f);
+  EXPECT_EQ(got.params.top_k, 7u);
+  EXPECT_EQ(got.params.top_p, 0.75f);
+  EXPECT_EQ(got.params.min_p, 0);
+  EXPECT_EQ(got.params.repeat_penalty, 1.25f);
+  EXPECT_EQ(got.params.penalty_window, 2147483647u);
+  EXPECT_EQ(got.params.presence_penalty, 1.5f);
+  EXPECT_TRUE(got.warnings.empty());
+}
+
+TEST(SamplingDefaults, WhatCannotBeUsedIsToldAndLeftOut) {
+  GgufWriter writer;
+  writer.set("general.sampling.temp", "hot");
+  writer.set("general.sampling.top_p", 1.5f);
+  writer.set("general.sampling.min_p", std::numeric_limits<float>::quiet_NaN());
+  writer.set("general.sampling.top_k", 0);
+  writer.set("general.sampling.penalty_repeat", 1u);
+  writer.set("general.sampling.mirostat", 2);
+  writer.set("general.sampling.xtc_probability", 0.5f);
+  Read got = read(writer);
+  EXPECT_EQ(got.params.temperature, 1);
+  EXPECT_EQ(got.params.top_p, 1);
+  EXPECT_EQ(got.params.min_p, 0);
+  EXPECT_EQ(got.params.repeat_penalty, 1) << "an integer will do";
+  ASSERT_EQ(got.warnings.size(), 5u);
+  EXPECT_NE(got.warnings[0].find("general.sampling.temp"), std::string::npos);
+  EXPECT_EQ(got.warnings[1],
+            "general.sampling.top_p of the file is 1.5, not between 0 and 1; it is left out");
+  EXPECT_EQ(got.warnings[3],
+            "general.sampling.mirostat of the file asks for a sampler that is not built; it is "
+            "left out");
+}
+
+}  // namespace
+}  // namespace hearth
