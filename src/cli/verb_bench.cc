@@ -9,6 +9,7 @@
 #include "bench/runner.h"
 #include "cli/bench_kernels.h"
 #include "cli/bench_loads.h"
+#include "cli/bench_serve.h"
 #include "cli/bench_session.h"
 #include "cli/load.h"
 #include "cli/verbs.h"
@@ -124,11 +125,12 @@ void measure_limits(BenchSession& session) {
   }
 }
 
-int bench(BenchArgs args) {
+int bench(const BenchArgs& args, const BenchServeArgs& serve) {
   if ((args.profile || !args.arriving.empty()) && args.form == "csv") {
     fail(ErrorCode::kUsage, "--profile and --arrive have no CSV form: take -o md or -o json");
   }
   BenchSession session(args);
+  if (!serve.url.empty()) return measure_serve(session, serve);
   if (args.limits) {
     measure_limits(session);
   } else if (args.kernels) {
@@ -168,12 +170,25 @@ std::vector<CLI::Option*> add_step_options(CLI::App& verb, BenchArgs* args) {
   return options;
 }
 
+// Returns the options that say what is measured in this process, and how.
+std::vector<CLI::Option*> not_with_serve(CLI::App& verb, CLI::Option* model) {
+  std::vector<CLI::Option*> options = {model};
+  for (const char* name :
+       {"--depth", "--batch", "--arrive", "--profile", "--threads", "--repetitions", "--limits",
+        "--kernels", "--load", "--kv-type", "--shards", "--groups", "--nodes", "--cpus", "--sync",
+        "--plan", "--interleave", "--verbose"}) {
+    options.push_back(verb.get_option(name));
+  }
+  return options;
+}
+
 }  // namespace
 
 void add_bench(CLI::App& program, Action& action) {
   CLI::App& verb = *program.add_subcommand(
       "bench", "Measure how fast a model runs, beside what the machine can do");
   auto args = std::make_shared<BenchArgs>();
+  auto serve = std::make_shared<BenchServeArgs>();
   CLI::Option* model = add_model_or_demo(verb, &args->model);
   std::vector<CLI::Option*> of_steps = add_step_options(verb, args.get());
   CLI::Option* threads = add_team_options(
@@ -197,6 +212,8 @@ void add_bench(CLI::App& program, Action& action) {
     others.push_back(verb.get_option(name));
   }
   add_kernel_options(verb, args.get(), others);
+  add_bench_serve_options(verb, serve.get(), not_with_serve(verb, model),
+                          {of_steps[0], of_steps[1]});
   add_forms(verb, args.get());
   add_examples(verb,
                "  hearth bench\n"
@@ -208,8 +225,12 @@ void add_bench(CLI::App& program, Action& action) {
                "  hearth bench model.gguf -p 0 -n 0 --arrive 2048 --step-ms 0,100,250\n"
                "  hearth bench --limits\n"
                "  hearth bench model.gguf --kernels --types f32,bf16 -m 1,64\n"
-               "  hearth bench model.gguf --load -t 1,2");
-  verb.callback([args, &action] { action = [args] { return bench(*args); }; });
+               "  hearth bench model.gguf --load -t 1,2\n"
+               "  hearth bench --serve http://127.0.0.1:8080 -p 512 -n 128 --concurrency 1,16\n"
+               "  hearth bench --serve http://127.0.0.1:8080 --lengths lengths.csv --rate 1,2,4"
+               " --slo-ttft-ms 2000 --slo-tpot-ms 100");
+  verb.callback(
+      [args, serve, &action] { action = [args, serve] { return bench(*args, *serve); }; });
 }
 
 }  // namespace hearth

@@ -1,0 +1,79 @@
+// What a load on a server is made of: when requests come, how long they are, and what they ask.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hearth {
+
+struct RequestShape {
+  uint32_t prompt = 1, output = 1;  // tokens
+  bool operator==(const RequestShape&) const = default;
+};
+
+inline constexpr uint32_t kMostShapeTokens = 1u << 20;
+
+// Reads lines of "PROMPT_TOKENS,OUTPUT_TOKENS" (CSV; a first line that begins with a letter is a
+// head, empty lines are skipped). Errors (kFile): name, line and what is wrong with it.
+std::vector<RequestShape> read_shapes(std::string_view csv, const std::string& name);
+
+// Pseudo-random numbers that are the same on every machine (splitmix64).
+class LoadRandom {
+ public:
+  explicit LoadRandom(uint64_t seed) : state_(seed) {}
+  uint64_t next();
+  // In [0, 1).
+  double real();
+  // In [0, limit).
+  uint32_t below(uint32_t limit);
+
+ private:
+  uint64_t state_;
+};
+
+// Moments of a Poisson process: gaps are independent and exponential, `rate` a second on average.
+class PoissonArrivals {
+ public:
+  PoissonArrivals(double rate, uint64_t seed) : random_(seed), rate_(rate) {}
+  // Seconds from the start to the next one.
+  double next();
+
+ private:
+  LoadRandom random_;
+  double rate_, last_ = 0;
+};
+
+// How a server is asked.
+struct ServeCall {
+  bool chat = false;  // /v1/chat/completions, and prompts as text
+  bool text = false;  // prompts as text and not as token ids
+  std::string model;
+  uint32_t shared_prefix = 0;              // tokens that all prompts begin with
+  uint32_t first_id = 300, last_id = 999;  // of the ids that prompts are made of
+
+  std::string_view path() const { return chat ? "/v1/chat/completions" : "/v1/completions"; }
+};
+
+// Makes bodies of requests whose prompts nobody has seen before: no two begin alike (but for the
+// prefix that all share), also in different runs where `salt` differs, so that a cache of prefixes
+// cannot help. As text a token is a word of English, which is a token or two for most models.
+class RequestMaker {
+ public:
+  RequestMaker(ServeCall call, uint64_t salt) : call_(std::move(call)), salt_(salt) {}
+
+  const ServeCall& call() const { return call_; }
+  // JSON: a stream, greedy, that goes on to `shape.output` tokens whatever the model says.
+  std::string next(const RequestShape& shape);
+
+ private:
+  std::vector<uint32_t> prompt(uint32_t tokens, uint32_t first, uint32_t last);
+
+  ServeCall call_;
+  uint64_t salt_;
+  uint64_t made_ = 0;
+};
+
+}  // namespace hearth

@@ -1,0 +1,37 @@
+// Where the requests of a load go, and what comes back: sockets (serve_client.h), or whatever a
+// test puts there. Used by one thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace hearth {
+
+// Of the answer to request `id`, at `when` seconds of the client's clock.
+struct ServeEvent {
+  enum class Kind : uint8_t {
+    kBody,    // `text` is the next piece of the body
+    kEnd,     // it was the last one
+    kFailed,  // there will be none: `failure` is the kind of failure, `text` says more
+  };
+  uint64_t id = 0;
+  double when = 0;
+  Kind kind = Kind::kEnd;
+  unsigned status = 0;     // of HTTP
+  bool is_stream = false;  // whether the body is text/event-stream
+  std::string text, failure;
+};
+
+class ServeTransport {
+ public:
+  virtual ~ServeTransport() = default;
+  // Sends the bytes of a request; its answer comes from wait(), a failure to send too.
+  virtual void start(uint64_t id, std::string request) = 0;
+  // Waits until something came or `seconds` have passed; appends what came.
+  virtual void wait(double seconds, std::vector<ServeEvent>* events) = 0;
+  // Nobody wants its answer any more. Nothing where that has ended.
+  virtual void abandon(uint64_t id) = 0;
+};
+
+}  // namespace hearth

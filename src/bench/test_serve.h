@@ -1,0 +1,20 @@
+// Requests that tests of a served load begin with.
+#pragma once
+
+#include "bench/serve_answer.h"
+
+namespace hearth {
+
+// One that was due at 0 and completed: `ttft` and `tpot` in seconds.
+inline ServedRequest served(double ttft, double tpot, uint32_t output_tokens) {
+  ServedRequest request;
+  request.asked = {10, output_tokens};
+  request.first = ttft;
+  request.end = ttft + tpot * (output_tokens - 1);
+  request.prompt_tokens = 10;
+  request.output_tokens = output_tokens;
+  request.counted_by_server = true;
+  return request;
+}
+
+}  // namespace hearth

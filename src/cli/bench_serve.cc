@@ -1,0 +1,292 @@
+#include "cli/bench_serve.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <random>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/progress.h"
+#include "bench/serve_client.h"
+#include "bench/serve_report.h"
+#include "bench/serve_runner.h"
+#include "cli/text_io.h"
+
+namespace hearth {
+namespace {
+
+constexpr uint32_t kMostAtOnce = 100'000;
+constexpr uint32_t kMostRequests = 100'000'000;
+constexpr double kMostSeconds = 1e6;
+
+CLI::Validator number_above_zero() {
+  auto check = [](std::string& input) -> std::string {
+    double value = 0;
+    const char* end = input.data() + input.size();
+    auto [stop, error] = std::from_chars(input.data(), end, value);
+    if (error == std::errc{} && stop == end && value > 0 && value <= kMostSeconds) return {};
+    return fmt::format("'{}' is no number above 0, up to {}", input, kMostSeconds);
+  };
+  return CLI::Validator(check, "");
+}
+
+CLI::Option* add_amount(CLI::App& verb, const std::string& name, std::optional<double>* value,
+                        const std::string& help) {
+  auto set = [value](const double& amount) { *value = amount; };
+  return verb.add_option_function<double>(name, set, help)
+      ->check(number_above_zero())
+      ->type_name("X");
+}
+
+// Of the first line, without blanks at its ends.
+std::string read_key(const std::string& path) {
+  std::string text = read_text(path);
+  text.resize(std::min(text.find_first_of("\r\n"), text.size()));
+  size_t first = text.find_first_not_of(" \t");
+  if (first == std::string::npos) fail(ErrorCode::kFile, "{} begins with no key", path);
+  text = text.substr(first, text.find_last_not_of(" \t") - first + 1);
+  for (char c : text) {
+    if (c <= ' ' || c > '~') fail(ErrorCode::kFile, "{}: the key has other than ASCII", path);
+  }
+  return text;
+}
+
+uint32_t only_length(const std::vector<uint32_t>& lengths, const char* option) {
+  if (lengths.size() == 1 && lengths[0] > 0) return lengths[0];
+  fail(ErrorCode::kUsage, "{} takes one length above 0 with --serve; --lengths takes many", option);
+}
+
+// One --serve: what is asked of whom, and what has come of it.
+class ServeMeasurement {
+ public:
+  ServeMeasurement(BenchSession& session, const BenchServeArgs& args)
+      : session_(session),
+        args_(args),
+        url_(parse_serve_url(args.url)),
+        key_(args.key_file ? read_key(*args.key_file) : ""),
+        progress_("serve", 0, [](uint64_t n) { return fmt::format("{} requests", n); }) {
+    set_lengths();
+    report_.url = "http://" + url_.authority + url_.base;
+    report_.version = session.report.version;
+    report_.time = session.report.time;
+    report_.cpu = session.report.cpu;
+    report_.call = args.call;
+    report_.seed = args.seed;
+    report_.slo = {in_seconds(args.ttft_ms), in_seconds(args.tpot_ms)};
+  }
+
+  const ServeReport& run() {
+    // It may run for a while, with nothing to lose yet.
+    ServeClient client(url_, steady_seconds);
+    if (report_.call.model.empty()) {
+      report_.call.model = ask_model(client, url_, key_, steady_seconds);
+    }
+    // Which tokens it are changes no time, but tokens that a server has seen would.
+    std::random_device entropy;
+    RequestMaker maker(report_.call, (uint64_t{entropy()} << 32) | entropy());
+    ServeHooks hooks;
+    hooks.clock = steady_seconds;
+    hooks.request = [&](const RequestShape& shape) {
+      return http_request(url_, report_.call.path(), key_, maker.next(shape));
+    };
+    hooks.interrupted = [&] { return session_.interrupted(); };
+    hooks.progress = [&](uint64_t ended, uint64_t under_way) {
+      progress_.update(before_ + ended, fmt::format("{} under way", under_way));
+    };
+    ServeRunner runner(client, hooks);
+    warm_up(runner);
+    if (args_.find_rate) {
+      find_rate(runner);
+    } else {
+      run_loads(runner);
+    }
+    progress_.finish();
+    report_.interrupted = session_.interrupted();
+    report_.shares = cpu_shares(session_.cpu_before, read_cpu_times());
+    note_doubts(&report_);
+    return report_;
+  }
+
+ private:
+  static std::optional<double> in_seconds(const std::optional<double>& ms) {
+    return ms ? std::optional(*ms * 1e-3) : std::nullopt;
+  }
+
+  void set_lengths() {
+    const BenchLists& lists = session_.args.lists;
+    if (args_.lengths) {
+      load_.shapes = read_shapes(read_text(*args_.lengths), *args_.lengths);
+      report_.lengths = fmt::format("lengths of {}", *args_.lengths);
+    } else {
+      load_.shapes = {{only_length(lists.prefill, "-p"), only_length(lists.decode, "-n")}};
+      report_.lengths = fmt::format("{} prompt tokens, {} output tokens", load_.shapes[0].prompt,
+                                    load_.shapes[0].output);
+    }
+    if (args_.call.shared_prefix > 0) {
+      report_.lengths += fmt::format(", {} of the prompt shared", args_.call.shared_prefix);
+    }
+    load_.seed = args_.seed;
+    load_.timeout = args_.timeout;
+    load_.requests = args_.requests;
+    if (args_.seconds > 0) {
+      load_.seconds = args_.seconds;
+      load_.requests = kMostRequests;
+    }
+  }
+
+  void warm_up(ServeRunner& runner) {
+    ServeLoad load = load_;
+    load.requests = args_.warmup;
+    load.seconds = kMostSeconds;
+    for (const ServedRequest& request : runner.run(load).requests) {
+      if (request.completed()) continue;
+      fail(ErrorCode::kResource, "{}{} does not serve the first request: {}{}{}", report_.url,
+           report_.call.path(), request.failure, request.said.empty() ? "" : ": ", request.said);
+    }
+  }
+
+  void add(ServedLoad served) {
+    before_ += served.requests.size();
+    if (!served.requests.empty()) report_.loads.push_back(std::move(served));
+  }
+
+  void run_loads(ServeRunner& runner) {
+    for (double rate : args_.rates) {
+      load_.rate = rate;
+      if (!session_.interrupted()) add(runner.run(load_));
+    }
+    if (!args_.rates.empty()) return;
+    std::vector<uint32_t> counts = args_.concurrency;
+    if (counts.empty()) counts = {1};
+    for (uint32_t count : counts) {
+      load_.concurrency = count;
+      if (!session_.interrupted()) add(runner.run(load_));
+    }
+  }
+
+  void find_rate(ServeRunner& runner) {
+    RateSearch search(args_.rates.empty() ? 1 : args_.rates[0]);
+    for (auto rate = search.next(); rate && !session_.interrupted(); rate = search.next()) {
+      load_.rate = rate;
+      ServedLoad served = runner.run(load_);
+      double reached = serve_figures(served, report_.slo).attainment.value_or(0);
+      search.tell(*rate, reached >= kGoodputAttainment);
+      add(std::move(served));
+    }
+  }
+
+  BenchSession& session_;
+  const BenchServeArgs& args_;
+  ServeUrl url_;
+  std::string key_;
+  ServeLoad load_;
+  ServeReport report_;
+  Progress progress_;
+  uint64_t before_ = 0;  // requests of loads that have ended
+};
+
+void add_loads(CLI::App& verb, BenchServeArgs* args, std::vector<CLI::Option*>* options) {
+  CLI::Option* rate =
+      verb.add_option("--rate", args->rates,
+                      "With --serve: requests a second on average, at random moments (Poisson)")
+          ->delimiter(',')
+          ->allow_extra_args(false)
+          ->check(number_above_zero())
+          ->type_name("X,X,...");
+  CLI::Option* find = verb.add_flag("--find-rate", args->find_rate,
+                                    "With --serve: look for the highest rate at which 90 % of the "
+                                    "requests meet the objectives, from --rate (1) on");
+  CLI::Option* at_once =
+      add_counts(verb, "--concurrency", &args->concurrency, 1, kMostAtOnce,
+                 "With --serve: requests under way, each answer starting the next; default: 1")
+          ->excludes(rate)
+          ->excludes(find);
+  CLI::Option* requests = add_count(verb, "--requests", &args->requests, 1, kMostRequests,
+                                    "With --serve: requests of each load")
+                              ->capture_default_str();
+  CLI::Option* seconds = verb.add_option("--seconds", args->seconds,
+                                         "With --serve: start requests for so long, however many")
+                             ->check(number_above_zero())
+                             ->excludes(requests)
+                             ->type_name("X");
+  CLI::Option* timeout = verb.add_option("--timeout", args->timeout,
+                                         "With --serve: seconds after which a request has failed")
+                             ->check(number_above_zero())
+                             ->capture_default_str()
+                             ->type_name("X");
+  CLI::Option* warmup = add_count(verb, "--warmup", &args->warmup, 0, kMostRequests,
+                                  "With --serve: requests before, one by one, that do not count")
+                            ->capture_default_str();
+  CLI::Option* seed =
+      add_count(verb, "--seed", &args->seed, 0, UINT32_MAX, "With --serve: of the random moments")
+          ->capture_default_str();
+  options->insert(options->end(), {rate, find, at_once, requests, seconds, timeout, warmup, seed});
+}
+
+void add_calls(CLI::App& verb, BenchServeArgs* args, std::vector<CLI::Option*>* options) {
+  ServeCall& call = args->call;
+  CLI::Option* text =
+      verb.add_flag("--text", call.text, "With --serve: prompts as text and not as token ids");
+  CLI::Option* chat =
+      verb.add_flag("--chat", call.chat, "With --serve: /v1/chat/completions, prompts as text")
+          ->excludes(text);
+  CLI::Option* model =
+      verb.add_option("--model", call.model,
+                      "With --serve: name of the model; default: the first of /v1/models")
+          ->type_name("NAME");
+  CLI::Option* key = add_text(verb, "--api-key-file", &args->key_file, "FILE",
+                              "With --serve: send the key in FILE's first line");
+  CLI::Option* prefix = add_count(verb, "--shared-prefix", &call.shared_prefix, 0, kMostShapeTokens,
+                                  "With --serve: tokens that all prompts begin with");
+  CLI::Option* ttft = add_amount(verb, "--slo-ttft-ms", &args->ttft_ms,
+                                 "With --serve: objective for the time to the first token");
+  CLI::Option* tpot =
+      add_amount(verb, "--slo-tpot-ms", &args->tpot_ms,
+                 "With --serve: objective for the time of each token after the first");
+  options->insert(options->end(), {text, chat, model, key, prefix, ttft, tpot});
+}
+
+}  // namespace
+
+void add_bench_serve_options(CLI::App& verb, BenchServeArgs* args,
+                             const std::vector<CLI::Option*>& others,
+                             const std::vector<CLI::Option*>& lengths) {
+  CLI::Option* serve =
+      verb.add_option("--serve", args->url,
+                      "Measure a server of OpenAI's interface instead, such as "
+                      "http://127.0.0.1:8080: -p and -n are the lengths of its requests")
+          ->type_name("URL");
+  for (CLI::Option* other : others) serve->excludes(other);
+  std::vector<CLI::Option*> options;
+  add_loads(verb, args, &options);
+  add_calls(verb, args, &options);
+  CLI::Option* file = add_text(verb, "--lengths", &args->lengths, "FILE",
+                               "With --serve: lengths of requests, PROMPT,OUTPUT tokens a line");
+  for (CLI::Option* length : lengths) file->excludes(length);
+  options.push_back(file);
+  for (CLI::Option* option : options) option->needs(serve);
+}
+
+int measure_serve(BenchSession& session, const BenchServeArgs& args) {
+  if (args.find_rate && !args.ttft_ms && !args.tpot_ms) {
+    fail(ErrorCode::kUsage, "--find-rate needs an objective: --slo-ttft-ms or --slo-tpot-ms");
+  }
+  if (args.find_rate && args.rates.size() > 1) {
+    fail(ErrorCode::kUsage, "--find-rate begins with one --rate");
+  }
+  ServeMeasurement measurement(session, args);
+  const ServeReport& report = measurement.run();
+  if (session.args.json || session.args.form == "json") {
+    write_stdout(json(report));
+  } else if (session.args.form == "csv") {
+    for (const std::string& note : report.notes) print_note(note);
+    write_stdout(csv(report));
+  } else {
+    write_stdout(markdown(report));
+  }
+  return report.interrupted ? kInterruptedStatus : 0;
+}
+
+}  // namespace hearth
