@@ -6,7 +6,9 @@ SHELL := /bin/bash
 JOBS ?= $(shell nproc)
 # How long `make check` and `make fuzz-long` run each fuzzer.
 FUZZ_SECONDS ?= 600
-export JOBS FUZZ_SECONDS MODEL PROMPT
+# How long `make soak` loads the server.
+SOAK_SECONDS ?= 1800
+export JOBS FUZZ_SECONDS SOAK_SECONDS MODEL PROMPT
 
 # Debian's Python has its NumPy; another one that comes first in PATH may not.
 python := $(firstword $(wildcard /usr/bin/python3) python3)
@@ -50,7 +52,7 @@ endif
 
 ##@ Test
 .PHONY: test check units numa numa-long house fuzz fuzz-long aarch64 aarch64-long
-.PHONY: asan tsan clang tidy bench-smoke
+.PHONY: asan tsan clang tidy bench-smoke soak
 test: deps-test  ## house rules, units, goldens, NUMA, fuzzers, aarch64; 15 minutes, two cores
 	@scripts/steps.sh house units numa fuzz aarch64
 
@@ -132,6 +134,11 @@ bench-smoke: deps  ## every micro-benchmark once, to see that it still runs
 	$(call build_preset,release,the micro-benchmarks,benches)
 	$(call say,bench-smoke: every micro-benchmark for a moment)
 	@scripts/bench-smoke.sh build/release/bin
+
+soak: deps  ## hearth serve under a mixed load with disconnects, for SOAK_SECONDS (1800)
+	$(call build_preset,release,the program with g++,hearth)
+	$(call say,soak: a mixed load with disconnects for $(SOAK_SECONDS) seconds)
+	@$(python) tests/server/soak.py --hearth build/release/hearth --seconds $(SOAK_SECONDS)
 
 ##@ Write
 .PHONY: format format-check clean help

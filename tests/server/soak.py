@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""Mixed load with disconnects on `hearth serve`: it must hold no more, and say what it said alone.
+
+    soak.py --hearth build/release/hearth [--seconds 1800 | --requests 200] [--seed N] [MODEL]
+
+Clients ask for texts of all kinds, leave at any point, send what is no request, or sit idle. Now
+and then all pause until the server has nothing to do; then it must have as many descriptors as at
+the first pause, and every KV page free. Greedy texts must be those that the server gave when it was
+asked alone. At the end SIGTERM ends it with status 0.
+
+With --seconds resident memory must not grow either: its medians over the first and the last third
+of the pauses may differ by MEMORY_BOUND. The KV pages have all been written before the first pause,
+and what requests hold at once is bounded by the number of clients, so more than that is kept for
+good: at 20,000 requests between the two medians, a leak of 200 bytes a request.
+"""
+
+import argparse
+import asyncio
+import random
+import statistics
+import sys
+import time
+
+from async_http import fetch, metrics
+from served import Served
+from soak_clients import TEXT, Clients, alone
+
+MEMORY_BOUND = 4 << 20
+PAUSES, FEW_PAUSES = 60, 4
+# The server lets everything go at once; this only ends a wait that would never end.
+PATIENCE = 60
+# Small, so that KV pages are soon all written, run out, and are taken from sequences under way; and
+# so that the queue is full now and then.
+OPTIONS = ("--kv-cache", "1536KiB", "--max-running", "8", "--max-queue", "12", "--idle-timeout", "20")
+
+
+def figures(told):
+    """What must come back when nobody asks for anything."""
+    return {
+        "running": told["hearth_requests_running"],
+        "waiting": told["hearth_requests_waiting"],
+        "pages taken": told["hearth_kv_pages"] - told["hearth_kv_pages_available"],
+        # The request that asks for this is one.
+        "connections": told["hearth_connections"] - 1,
+    }
+
+
+class Soak:
+    def __init__(self, server, options):
+        self.server, self.options = server, options
+        self.samples = []  # (requests so far, resident bytes)
+        self.faults = []
+        self.started = time.monotonic()
+
+    def share_done(self, requests):
+        if self.options.seconds:
+            return (time.monotonic() - self.started) / self.options.seconds
+        return requests / self.options.requests
+
+    async def rest(self):
+        """Waits until the server has nothing to do, and looks at it."""
+        until = time.monotonic() + PATIENCE
+        while any((left := figures(await metrics(self.server.url))).values()):
+            if time.monotonic() > until:
+                self.faults.append(f"with nobody asking there stay {left}")
+                return
+            await asyncio.sleep(0.02)
+        # The connection that asked is gone a moment after the reply.
+        if not self.samples:
+            await asyncio.sleep(1)
+            self.descriptors = self.server.descriptors()
+        while (found := self.server.descriptors()) > self.descriptors:
+            if time.monotonic() > until:
+                self.faults.append(f"{found} descriptors, {self.descriptors} at the first pause")
+                break
+            await asyncio.sleep(0.02)
+        self.samples.append((self.clients.requests, self.server.resident_bytes()))
+
+    async def fill_pages(self):
+        """Until KV pages have been given to a second owner: then all have been written."""
+        ids = random.Random(self.options.seed)
+        while not (await metrics(self.server.url))["hearth_evicted_kv_pages_total"]:
+            prompt = [ids.randrange(300, 1000) for _ in range(400)]
+            status, said = await fetch(self.server.url, TEXT, {"prompt": prompt, "max_tokens": 1})
+            if status != 200:
+                raise SystemExit(f"a prompt of {len(prompt)} ids is answered {status}: {said}")
+
+    async def run(self):
+        known = await alone(self.server.url)
+        self.clients = Clients(self.server.url, known, self.options.clients, self.options.seed)
+        await self.fill_pages()
+        self.started = time.monotonic()
+        await self.rest()
+        pause, pauses = 0, PAUSES if self.options.seconds else FEW_PAUSES
+        while (share := self.share_done(self.clients.requests)) < 1 and not self.faults:
+            pause = max(pause + 1, int(share * pauses) + 1)
+            await self.clients.run(until=lambda: self.clients.faults or self.share_done(
+                self.clients.requests) >= min(1, pause / pauses))
+            self.faults += self.clients.faults
+            await self.rest()
+            if self.server.process.poll() is not None:
+                self.faults.append("the server has ended")
+        self.told = await metrics(self.server.url)
+
+    def judge(self):
+        third = max(1, len(self.samples) // 3)
+        early = statistics.median(sample[1] for sample in self.samples[:third])
+        late = statistics.median(sample[1] for sample in self.samples[-third:])
+        grown = late - early
+        if self.options.seconds and grown > MEMORY_BOUND:
+            self.faults.append(f"memory grew by {grown / (1 << 20):.1f} MiB")
+        seconds = time.monotonic() - self.started
+        print(f"soak: {self.clients.requests} requests in {seconds:.0f} s, seed "
+              f"{self.options.seed}, {self.options.clients} clients")
+        for kind, count in sorted(self.clients.counts.items()):
+            print(f"  {kind:24} {count}")
+        print(f"  greedy texts compared    {self.clients.compared}")
+        print(f"  preemptions              {self.told.get('hearth_preemptions_total', 0):.0f}")
+        print(f"memory {early / (1 << 20):.1f} MiB early, {late / (1 << 20):.1f} MiB late; "
+              f"{self.descriptors} descriptors when idle; "
+              f"{len(self.samples)} pauses")
+
+
+def main():
+    parser = argparse.ArgumentParser(description="A long mixed load on hearth serve.")
+    parser.add_argument("model", nargs="*", help="default: the demo model")
+    parser.add_argument("--hearth", required=True)
+    how_long = parser.add_mutually_exclusive_group()
+    how_long.add_argument("--seconds", type=float, default=0)
+    how_long.add_argument("--requests", type=int, default=200)
+    parser.add_argument("--clients", type=int, default=24)
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
+    options = parser.parse_args()
+    with Served(options.hearth, *options.model, *OPTIONS) as server:
+        soak = Soak(server, options)
+        try:
+            asyncio.run(soak.run())
+            soak.judge()
+            status = server.stop()
+            if status != 0:
+                soak.faults.append(f"SIGTERM ended it with status {status}")
+        except BaseException:
+            print(server.last_words(), file=sys.stderr)
+            raise
+        for fault in soak.faults:
+            print(f"FAILED: {fault} (--seed {options.seed})", file=sys.stderr)
+        if soak.faults:
+            print(server.last_words(), file=sys.stderr)
+            sys.exit(1)
+    print("soak: flat, and greedy texts as alone")
+
+
+if __name__ == "__main__":
+    main()
