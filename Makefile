@@ -34,7 +34,7 @@ run_tests = ctest --test-dir build/$(1) -L '$(2)' -LE house --no-tests=error \
             --output-on-failure -j $(JOBS)
 
 ##@ Use
-.PHONY: build run
+.PHONY: build run serve
 build: deps  ## the program, at build/release/hearth
 	$(call build_preset,release,the program with g++,hearth)
 
@@ -50,11 +50,15 @@ run: build
 	@build/release/hearth run $${PROMPT:+-p "$$PROMPT"} $(ARGS)
 endif
 
+serve: build  ## the demo model on a page and its API, or make serve MODEL=... [ARGS="--port 80"]
+	$(call say,hearth serve: $(or $(MODEL),the demo model); Ctrl+C ends it)
+	@build/release/hearth serve $${MODEL:+"$$MODEL"} $(ARGS)
+
 ##@ Test
-.PHONY: test check units numa numa-long house fuzz fuzz-long aarch64 aarch64-long
-.PHONY: asan tsan clang tidy bench-smoke soak
-test: deps-test  ## house rules, units, goldens, NUMA, fuzzers, aarch64; 15 minutes, two cores
-	@scripts/steps.sh house units numa fuzz aarch64
+.PHONY: test check units web numa numa-long house fuzz fuzz-long aarch64 aarch64-long
+.PHONY: asan tsan clang tidy bench-smoke
+test: deps-test  ## house rules, units, goldens, web, NUMA, fuzzers, aarch64; 15 minutes, two cores
+	@scripts/steps.sh house units web numa fuzz aarch64
 
 check: deps-check  ## the rest: sanitizers, clang, clang-tidy, all of aarch64, fuzzing, bench smoke
 	@scripts/steps.sh format-check asan tsan clang tidy bench-smoke numa-long aarch64-long \
@@ -64,6 +68,11 @@ units: deps  ## every test of the release build
 	$(call build_preset,release,the program and its tests with g++,all)
 	$(call say,ctest: unit golden and ISA tests of the release build)
 	@$(call run_tests,release,.)
+
+web: deps-web  ## published clients of the API, and the page in Chromium
+	$(call build_preset,release,the program with g++,hearth)
+	$(call say,web: published clients and a browser against hearth serve)
+	@scripts/web.sh
 
 numa: deps-numa  ## an emulated machine with four NUMA nodes: where memory lies, threads run
 	$(call build_preset,release,the program and what probes it,$(numa_programs))
@@ -161,7 +170,7 @@ help:  ## this list
 	@printf '\nMissing Debian packages are installed first (scripts/install-deps.sh). %s\n' \
 	  'Builds stand in build/PRESET.'
 
-.PHONY: deps deps-clang deps-aarch64 deps-numa deps-test deps-check
+.PHONY: deps deps-clang deps-aarch64 deps-numa deps-web deps-test deps-check
 deps:
 	@scripts/install-deps.sh
 deps-clang:
@@ -170,7 +179,9 @@ deps-aarch64:
 	@scripts/install-deps.sh --aarch64
 deps-numa:
 	@scripts/install-deps.sh --numa
+deps-web:
+	@scripts/install-deps.sh --web
 deps-test:
-	@scripts/install-deps.sh --clang --aarch64 --numa
+	@scripts/install-deps.sh --clang --aarch64 --numa --web
 deps-check:
 	@scripts/install-deps.sh --check

@@ -1,13 +1,14 @@
 #!/bin/bash
 # Installs the Debian 12 packages that Hearth is built and tested with; nothing else, nothing twice.
 #
-#   scripts/install-deps.sh [--clang] [--aarch64] [--numa] [--peers] [--check] [--train]
+#   scripts/install-deps.sh [--clang] [--aarch64] [--numa] [--web] [--peers] [--check] [--train]
 #
 #   (no option)  compiler, build tools and libraries: what `make build` needs
 #   --clang      clang, its sanitizer runtimes and clang-format: the fuzzers and the format check
 #   --aarch64    cross compiler, arm64 libraries and the user-mode emulator
 #   --numa       emulator, static busybox, and a kernel image in ~/.cache/hearth: the machines with
 #                NUMA nodes; on x86-64 only
+#   --web        node, npm, Chromium and curl, where there are none: published clients, the page
 #   --peers      OpenBLAS and oneDNN: what tools/kernel_peers measures beside
 #   --check      everything that `make check` needs
 #   --train      PyTorch and a fast BLAS, to train the demo model (tools/train_demo)
@@ -22,12 +23,14 @@ wanted=(g++ cmake ninja-build make pkg-config git python3 python3-numpy python3-
 clang=(clang libclang-rt-14-dev clang-format)
 arm64=0
 numa=0
+web=0
 
 for option in "$@"; do
   case "$option" in
     --clang) wanted+=("${clang[@]}") ;;
     --aarch64) arm64=1 ;;
     --numa) numa=1 ;;
+    --web) web=1 ;;
     --peers) wanted+=(libopenblas0-pthread libdnnl2) ;;
     --check) wanted+=("${clang[@]}" clang-tidy clang-tools llvm); arm64=1; numa=1 ;;
     --train) wanted+=(python3-torch libopenblas0-pthread) ;;
@@ -44,6 +47,13 @@ fi
 native=$(dpkg --print-architecture)
 [ "$native" != arm64 ] || arm64=0
 [ "$native" = amd64 ] || numa=0
+# Another node than Debian's serves as well, and has an npm of its own.
+if [ "$web" = 1 ]; then
+  command -v node > /dev/null || wanted+=(nodejs)
+  command -v npm > /dev/null || wanted+=(npm)
+  command -v chromium > /dev/null || wanted+=(chromium)
+  command -v curl > /dev/null || wanted+=(curl)
+fi
 if [ "$numa" = 1 ]; then wanted+=(qemu-system-x86 busybox-static); fi
 if [ "$arm64" = 1 ]; then
   wanted+=(g++-aarch64-linux-gnu qemu-user libc6:arm64 libstdc++6:arm64)

@@ -7,7 +7,7 @@ import subprocess
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 CPP = (".cc", ".h")
-SCRIPT = (".py", ".sh", ".cmake")
+SCRIPT = (".py", ".sh", ".cmake", ".js", ".mjs", ".css")
 
 
 def list_files(root=ROOT):

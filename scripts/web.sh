@@ -1,0 +1,55 @@
+#!/bin/bash
+# scripts/web.sh [NAME...]: runs tests/web/NAME.test.mjs, or all of them, with node and Chromium
+# against the program that HEARTH names, build/release/hearth where it is not set.
+#
+# The packages are those of tests/web/package-lock.json. They are installed into build/web, once,
+# and the tests run there, where node finds them. Logs and screenshots are left there too.
+set -euo pipefail
+export HEARTH=${HEARTH:-$PWD/build/release/hearth}
+jobs=${JOBS:-$(nproc)}
+folder=build/web
+
+for program in node npm chromium curl; do
+  if ! command -v $program > /dev/null; then
+    exec scripts/skip.sh "there is no $program, and no apt to install it with"
+  fi
+done
+if [ "$(node -p 'Number(process.versions.node.split(".")[0]) >= 18')" != true ]; then
+  echo "web.sh: $(command -v node) is $(node --version); the tests need 18 or later" >&2
+  exit 1
+fi
+
+install_packages() {
+  local key
+  key="$(node -p 'process.version + process.arch') $(sha256sum < tests/web/package-lock.json)"
+  cp tests/web/package.json tests/web/package-lock.json $folder/
+  if [ -d $folder/node_modules ] && [ "$(cat $folder/installed 2> /dev/null)" = "$key" ]; then
+    return
+  fi
+  echo "  npm ci: the packages of tests/web/package-lock.json"
+  rm -f $folder/installed
+  (cd $folder && ../../scripts/quiet.sh npm ci --no-fund --no-audit --loglevel=error)
+  echo "$key" > $folder/installed
+}
+
+run_test() {
+  local name=$1 log=$folder/logs/$1.log
+  if ! node --test --test-reporter=spec "$folder/$name.test.mjs" > "$log" 2>&1; then
+    cat "$log" >&2
+    echo "  $name: FAILED; the log is $log"
+    return 1
+  fi
+  echo "  $name: $(sed -n 's/^ℹ pass //p' "$log") tests passed"
+}
+
+mkdir -p $folder/logs
+rm -f $folder/*.mjs
+install_packages
+cp tests/web/*.mjs $folder/
+if [ $# = 0 ]; then
+  for file in tests/web/*.test.mjs; do set -- "$@" "$(basename "$file" .test.mjs)"; done
+fi
+CHROMIUM=$(command -v chromium)
+export CHROMIUM folder
+export -f run_test
+printf '%s\n' "$@" | xargs -P "$jobs" -n 1 bash -euc 'run_test "$1"' web

@@ -1,0 +1,131 @@
+// The server as the page sees it: who is served, and a chat answer as a stream of events. What goes
+// wrong is thrown as `Trouble`, a sentence for people with what to do about it.
+
+export class Trouble extends Error {
+  // remedy: "retry", "key", "new" or "none"; detail: the server's own sentence, where it has one.
+  constructor(message, {remedy = "retry", detail = "", status = 0} = {}) {
+    super(message);
+    this.remedy = remedy;
+    this.detail = detail;
+    this.status = status;
+  }
+}
+
+function headers(key) {
+  const fields = {"Content-Type": "application/json"};
+  if (key) fields.Authorization = `Bearer ${key}`;
+  return fields;
+}
+
+async function request(path, options) {
+  let reply;
+  try {
+    reply = await fetch(path, {cache: "no-store", credentials: "omit", ...options});
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Trouble("The server can’t be reached. Is it still running?");
+  }
+  if (!reply.ok) throw await troubleOf(reply);
+  return reply;
+}
+
+async function troubleOf(reply) {
+  let error = {};
+  try {
+    error = (await reply.json()).error || {};
+  } catch {
+    // A body that is no JSON has nothing to add.
+  }
+  const about = {detail: error.message || "", status: reply.status};
+  const wait = Number(reply.headers.get("Retry-After"));
+  const later = wait > 0 ? `Try again in ${wait === 1 ? "a second" : `${wait} seconds`}.`
+                         : "Try again in a moment.";
+  if (error.code === "context_length_exceeded") {
+    return new Trouble("This conversation has become longer than the model can read. Start a new " +
+                       "chat, or shorten it.", {...about, remedy: "new"});
+  }
+  switch (reply.status) {
+    case 401:
+      return new Trouble("This server asks for an API key.", {...about, remedy: "key"});
+    case 403:
+      return new Trouble("The server takes no messages from this address.", about);
+    case 404:
+      return new Trouble("The server doesn’t know this model. Reload the page.", about);
+    case 408:
+      return new Trouble("The server waited too long for the message.", about);
+    case 413:
+      return new Trouble("The conversation is too large for the server.",
+                         {...about, remedy: "new"});
+    case 429:
+      return new Trouble(`The server is busy. ${later}`, about);
+    case 503:
+      if (error.code === "loading") {
+        return new Trouble(`The model is still loading. ${later}`, about);
+      }
+      if (error.code === "draining") return new Trouble("The server is shutting down.", about);
+      return new Trouble(`The server has too much to do. ${later}`, about);
+  }
+  if (reply.status >= 500) return new Trouble("The server failed to answer.", about);
+  return new Trouble("The server refused the message.", about);
+}
+
+// The first model of the list.
+export async function firstModel(key) {
+  const reply = await request("/v1/models", {headers: headers(key)});
+  const list = await reply.json();
+  return list.data[0];
+}
+
+// Lines of `data:` as an event each; comments are skipped, as are fields that nobody sends.
+export async function* readEvents(body) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  let data = [];
+  try {
+    for (;;) {
+      const {value, done} = await reader.read();
+      if (done) return;
+      const lines = (rest + value).split("\n");
+      rest = lines.pop();
+      for (const raw of lines) {
+        const line = raw.endsWith("\r") ? raw.slice(0, -1) : raw;
+        if (line.startsWith("data:")) data.push(line.slice(line[5] === " " ? 6 : 5));
+        if (line === "" && data.length > 0) {
+          yield data.join("\n");
+          data = [];
+        }
+      }
+    }
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}
+
+// Yields {text}, {finish} and {usage} of one answer, in the order they come. A stream that ends
+// before its last event is trouble, as is an error within it.
+export async function* chat(body, key, signal) {
+  const reply = await request("/v1/chat/completions", {
+    method: "POST",
+    headers: headers(key),
+    body: JSON.stringify({...body, stream: true, stream_options: {include_usage: true}}),
+    signal,
+  });
+  const lost = "The connection was lost before the answer was complete.";
+  try {
+    for await (const event of readEvents(reply.body)) {
+      if (event === "[DONE]") return;
+      const chunk = JSON.parse(event);
+      if (chunk.error) {
+        throw new Trouble("The server could not finish the answer.", {detail: chunk.error.message});
+      }
+      const choice = chunk.choices && chunk.choices[0];
+      if (choice && choice.delta && choice.delta.content) yield {text: choice.delta.content};
+      if (choice && choice.finish_reason) yield {finish: choice.finish_reason};
+      if (chunk.usage) yield {usage: chunk.usage};
+    }
+  } catch (error) {
+    if (error instanceof Trouble || error.name === "AbortError") throw error;
+    throw new Trouble(lost);
+  }
+  throw new Trouble(lost);
+}

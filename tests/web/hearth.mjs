@@ -1,0 +1,95 @@
+// Starts `hearth serve` for a test, and reads its metrics. HEARTH names the program.
+
+import assert from "node:assert/strict";
+import {spawn} from "node:child_process";
+import {createInterface} from "node:readline";
+import {fileURLToPath} from "node:url";
+
+// For tests that hang; none depends on how long anything takes.
+export const limit = {timeout: 300000};
+
+const program = process.env.HEARTH ||
+                fileURLToPath(new URL("../../build/release/hearth", import.meta.url));
+const children = new Set();
+process.on("exit", () => children.forEach((child) => child.kill("SIGKILL")));
+
+// A server on a port that was free, with the demo model where `args` name no other.
+export class Hearth {
+  static async start(...args) {
+    const server = new Hearth();
+    server.child = spawn(program, ["serve", "--port", "0", ...args],
+                         {stdio: ["ignore", "ignore", "pipe"]});
+    children.add(server.child);
+    server.log = [];
+    server.ended = new Promise((resolve) => {
+      server.child.once("error", (error) => resolve(error.message));
+      server.child.once("exit", (code, signal) => resolve(code ?? signal));
+    });
+    server.ended.then(() => children.delete(server.child));
+    const listening = new Promise((resolve) => {
+      createInterface({input: server.child.stderr}).on("line", (line) => {
+        server.log.push(line);
+        const match = line.match(/serving (.+) at (http:\/\/\S+?)\/?$/);
+        if (match) resolve(match);
+      });
+    });
+    const match = await Promise.race([listening, server.ended]);
+    assert.ok(Array.isArray(match), `hearth serve ended with ${match}:\n${server.log.join("\n")}`);
+    [, server.model, server.url] = match;
+    return server;
+  }
+
+  async stop() {
+    this.child.kill("SIGTERM");
+    assert.equal(await this.ended, 0, `the server's end:\n${this.log.join("\n")}`);
+  }
+
+  fetch(path, options) {
+    return fetch(this.url + path, options);
+  }
+
+  // POST of a value as JSON.
+  post(path, body, headers = {}) {
+    return this.fetch(path, {
+      method: "POST",
+      headers: {"Content-Type": "application/json", ...headers},
+      body: JSON.stringify(body),
+    });
+  }
+
+  // The value of a metric, the sum where it has several labels.
+  async metric(name) {
+    const text = await (await this.fetch("/metrics")).text();
+    const values = text.split("\n").filter((line) => line.startsWith(name + " ") ||
+                                                     line.startsWith(name + "{"));
+    assert.ok(values.length > 0, `no metric ${name} in:\n${text}`);
+    return values.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
+  }
+
+  // Asks until the metric is as wanted.
+  async until(name, wanted) {
+    while (!wanted(await this.metric(name)));
+  }
+
+  // Waits until the server has nothing to do.
+  async idle() {
+    await this.until("hearth_requests_waiting", (waiting) => waiting === 0);
+    await this.until("hearth_requests_running", (running) => running === 0);
+  }
+}
+
+// The events of an SSE answer as parsed JSON, "[DONE]" as it is.
+export async function* events(reply) {
+  let rest = "";
+  for await (const bytes of reply.body.pipeThrough(new TextDecoderStream())) {
+    const parts = (rest + bytes).split("\n\n");
+    rest = parts.pop();
+    for (const part of parts) {
+      if (part.startsWith(":")) continue;
+      assert.match(part, /^data: [^\n]*$/);
+      const data = part.slice(6);
+      yield data === "[DONE]" ? data : JSON.parse(data);
+    }
+  }
+  assert.equal(rest, "");
+}

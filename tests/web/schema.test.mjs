@@ -1,0 +1,195 @@
+// Every body, chunk and error of `hearth serve` against what its own /openapi.json says of them,
+// strictly: ajv refuses a schema that it does not fully understand.
+
+import assert from "node:assert/strict";
+import {after, before, test} from "node:test";
+import Ajv from "ajv/dist/2020.js";
+import addFormats from "ajv-formats";
+import {events, Hearth, limit} from "./hearth.mjs";
+
+const messages = [{role: "user", content: "Tell me a story about a fox and a kite."}];
+let server;
+let api;
+let ajv;
+const seen = new Set();   // "METHOD /route status"
+
+before(async () => {
+  server = await Hearth.start();
+  api = await (await server.fetch("/openapi.json")).json();
+  ajv = new Ajv.default({strict: true, allowUnionTypes: true, allErrors: true});
+  addFormats.default(ajv, ["int64"]);
+  // Schemas refer to each other as parts of the whole document; to ajv only they are one.
+  const schemas = JSON.parse(JSON.stringify(api.components.schemas)
+      .replaceAll("#/components/schemas/", "#/$defs/"));
+  ajv.addSchema({$id: "hearth", $defs: schemas});
+});
+after(() => server?.stop());
+
+function follow(node) {
+  if (!node.$ref) return node;
+  return node.$ref.slice(2).split("/").reduce((at, name) => at[name], api);
+}
+
+const validators = new Map();
+function check(schema, value, what) {
+  const text = JSON.stringify(schema).replaceAll("#/components/schemas/", "hearth#/$defs/");
+  if (!validators.has(text)) validators.set(text, ajv.compile(JSON.parse(text)));
+  const validate = validators.get(text);
+  assert.ok(validate(value), `${what}: ${ajv.errorsText(validate.errors)}\n` +
+                             JSON.stringify(value).slice(0, 2000));
+}
+
+function routeOf(path) {
+  const names = Object.keys(api.paths);
+  const plain = names.find((name) => name === path);
+  return plain ?? names.find((name) => name.includes("{") && path.startsWith(name.split("{")[0]));
+}
+
+// Asks, and holds the answer against the document. Gives the body, or the chunks of a stream.
+async function ask(method, path, body, expected = 200, to = server) {
+  const reply = body === undefined ? await to.fetch(path, {method}) : await to.post(path, body);
+  const what = `${method} ${path} ${JSON.stringify(body)?.slice(0, 200)}`;
+  assert.equal(reply.status, expected, what);
+  assert.match(reply.headers.get("x-request-id"), /./, what);
+  const [type] = reply.headers.get("content-type").split(";");
+  const route = routeOf(path);
+  const error = {$ref: "#/components/schemas/Error"};
+  if (!route) {
+    const told = await reply.json();
+    check(error, told, what);
+    return told;
+  }
+  const operation = api.paths[route][method.toLowerCase()];
+  assert.ok(operation, `${what} is not in the document`);
+  const told = operation.responses[expected];
+  assert.ok(told, `${what}: status ${expected} is not in the document`);
+  seen.add(`${method} ${route} ${expected}`);
+  const content = follow(told).content[type];
+  assert.ok(content, `${what}: ${type} is not in the document`);
+  if (type === "text/event-stream") return checkStream(reply, content.schema, what);
+  if (type !== "application/json") return reply.text();
+  const text = await reply.text();
+  const value = JSON.parse(text);
+  check(content.schema, value, what);
+  if (expected >= 400 && route !== "/health") assert.ok(text.length < 1024, what);
+  return value;
+}
+
+async function checkStream(reply, schema, what) {
+  const chunks = [];
+  for await (const event of events(reply)) {
+    if (event === "[DONE]") return chunks;
+    check(schema, event, what);
+    chunks.push(event);
+  }
+  assert.fail(`${what}: no [DONE]`);
+}
+
+test("the document is of OpenAPI 3.1, and each of its schemas compiles", limit, () => {
+  assert.match(api.openapi, /^3\.1\./);
+  for (const name of Object.keys(api.components.schemas)) {
+    assert.ok(ajv.getSchema(`hearth#/$defs/${name}`), name);
+  }
+});
+
+test("whatever chat and completions answer is as described", limit, async () => {
+  for (const fields of [
+    {}, {n: 3}, {logprobs: true}, {logprobs: true, top_logprobs: 20, n: 2}, {stop: ["fox"]},
+    {temperature: 0, top_k: 5, min_p: 0.1, top_p: 0.9, repetition_penalty: 1.1},
+    {seed: -1, frequency_penalty: 1, presence_penalty: -1, logit_bias: {"5": 2}, user: "me"},
+    {stop: null, n: null, logprobs: null, max_tokens: null, stream_options: null, tools: null},
+    {max_completion_tokens: 3, response_format: {type: "text"}, unknown_field: {a: [1]}},
+    {chat_template_kwargs: {enable_thinking: false}},
+  ]) {
+    await ask("POST", "/v1/chat/completions", {max_tokens: 12, messages, ...fields});
+    const stream = {max_tokens: 12, messages, ...fields, stream: true};
+    const bare = await ask("POST", "/v1/chat/completions", {...stream, stream_options: null});
+    assert.ok(bare.every((chunk) => chunk.choices.length > 0));
+    const counted = await ask("POST", "/v1/chat/completions",
+                              {...stream, stream_options: {include_usage: true}});
+    assert.ok(counted.at(-1).usage.total_tokens > 0);
+  }
+  for (const fields of [
+    {prompt: "Once"}, {prompt: ["Once", "The owl"], n: 2}, {prompt: [5, 6]}, {prompt: [[5], [6]]},
+    {prompt: "Once", echo: true}, {prompt: "Once", logprobs: 0}, {prompt: "Once", logprobs: 5},
+    {prompt: "Once", stop: "a", ignore_eos: true}, {prompt: "Once", model: server.model},
+  ]) {
+    await ask("POST", "/v1/completions", {max_tokens: 12, ...fields});
+    await ask("POST", "/v1/completions", {max_tokens: 12, ...fields, stream: true,
+                                          stream_options: {include_usage: true}});
+  }
+});
+
+test("so is every other route", limit, async () => {
+  const {tokens, count} = await ask("POST", "/tokenize", {content: "A fox, a kité and 🦊."});
+  assert.equal(tokens.length, count);
+  const {content} = await ask("POST", "/detokenize", {tokens});
+  assert.equal(content, "A fox, a kité and 🦊.");
+  const {prompt} = await ask("POST", "/apply-template", {messages});
+  assert.ok(prompt.includes(messages[0].content) && prompt.length > messages[0].content.length);
+  const list = await ask("GET", "/v1/models");
+  assert.deepEqual(await ask("GET", `/v1/models/${list.data[0].id}`), list.data[0]);
+  assert.deepEqual(await ask("GET", "/health"), {status: "ok"});
+  await ask("GET", "/live");
+  await ask("GET", "/v1/plan");
+  await ask("GET", "/openapi.json");
+  assert.match(await ask("GET", "/"), /^<!doctype html>/);
+  assert.match(await ask("GET", "/metrics"), /^# (HELP|TYPE) hearth_/);
+});
+
+test("so are errors, each below a kilobyte", limit, async () => {
+  const chat = (fields) => ({messages, ...fields});
+  const long = "x".repeat(5000);
+  for (const body of [
+    {}, [], chat({messages: long}), chat({messages: [{role: long, content: ""}]}),
+    chat({temperature: long}), chat({tools: [{type: "function"}]}), chat({n: 17}),
+    chat({stop: Array(17).fill("a")}), chat({logit_bias: {[long]: 1}}), chat({top_logprobs: 5}),
+    chat({messages: [{role: "user", content: "fox ".repeat(3000)}]}), chat({stream: "yes"}),
+    chat({logprobs: true, top_logprobs: 21}), chat({max_tokens: 0}), chat({seed: 0.5}),
+    chat({messages: [{role: "user", content: [{type: "image_url", image_url: {url: long}}]}]}),
+    chat({audio: {voice: "a"}}), chat({prediction: {type: "content", content: "a"}}),
+  ]) {
+    await ask("POST", "/v1/chat/completions", body, 400);
+  }
+  for (const body of [{}, {prompt: 5}, {prompt: "a", suffix: "b"}, {prompt: [99999999]},
+                      {prompt: "a", echo: 1}]) {
+    await ask("POST", "/v1/completions", body, 400);
+  }
+  for (const route of ["/v1/chat/completions", "/v1/completions"]) {
+    const body = {messages, prompt: "Once", model: long};
+    const {error} = await ask("POST", route, body, 404);
+    assert.equal(error.code, "model_not_found");
+  }
+  await ask("POST", "/tokenize", {content: 5}, 400);
+  await ask("POST", "/detokenize", {tokens: [-1]}, 400);
+  await ask("POST", "/apply-template", {messages: 5}, 400);
+  await ask("GET", "/v1/models/nobody", undefined, 404);
+  await ask("GET", "/nowhere", undefined, 404);
+  const broken = await server.fetch("/v1/chat/completions", {method: "POST", body: "{\"a\":"});
+  assert.equal(broken.status, 400);
+  check({$ref: "#/components/schemas/Error"}, await broken.json(), "broken JSON");
+  const method = await server.fetch("/v1/chat/completions");
+  assert.equal(method.status, 405);
+  assert.equal(method.headers.get("allow"), "POST");
+  check({$ref: "#/components/schemas/Error"}, await method.json(), "GET of a POST");
+  const large = await server.fetch("/tokenize", {method: "POST", body: " ".repeat(9 << 20)})
+      .then((reply) => reply.status, () => 413);   // cut while it was still being sent
+  assert.equal(large, 413);
+});
+
+test("HEAD has the head of GET, and nothing is left out", limit, async () => {
+  for (const [route, operations] of Object.entries(api.paths)) {
+    const path = route.replace("{id}", server.model);
+    if (operations.get) {
+      const [get, head] = [await server.fetch(path), await server.fetch(path, {method: "HEAD"})];
+      assert.equal(head.status, get.status, path);
+      assert.equal(head.headers.get("content-type"), get.headers.get("content-type"), path);
+      assert.equal((await head.text()).length, 0, path);
+      await get.text();
+    }
+    for (const method of Object.keys(operations)) {
+      const asked = `${method.toUpperCase()} ${route} 200`;
+      assert.ok(seen.has(asked), `${asked} was not seen`);
+    }
+  }
+});

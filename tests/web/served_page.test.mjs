@@ -1,0 +1,61 @@
+// The page as `hearth serve` gives it: the files of the source tree with their policy, and a
+// conversation with the demo model.
+
+import assert from "node:assert/strict";
+import {readdir, readFile} from "node:fs/promises";
+import {after, before, test} from "node:test";
+import {Browser, ended, send, shoot} from "./browser.mjs";
+import {Hearth, limit} from "./hearth.mjs";
+import {PAGE, POLICY} from "./stub.mjs";
+
+let server;
+let browser;
+before(async () => {
+  server = await Hearth.start();
+  browser = await Browser.start();
+});
+after(async () => {
+  await browser?.stop();
+  await server?.stop();
+});
+
+test("every file of the page is served as it is, with a strict policy", limit, async () => {
+  for (const name of await readdir(PAGE)) {
+    const reply = await server.fetch(name === "index.html" ? "/" : `/page/${name}`);
+    assert.equal(reply.status, 200, name);
+    assert.ok(await reply.text() === await readFile(PAGE + name, "utf8"), `${name} is another one`);
+    assert.equal(reply.headers.get("content-security-policy"), POLICY);
+    assert.equal(reply.headers.get("x-content-type-options"), "nosniff");
+    assert.equal(reply.headers.get("access-control-allow-origin"), null);
+  }
+  assert.equal((await server.fetch("/page/none.js")).status, 404);
+  assert.equal((await server.fetch("/page/%2e%2e/page.h")).status, 404);
+});
+
+test("a conversation: type, stream, stop, go on, reload", limit, async () => {
+  const page = await browser.open(server.url);
+  await page.getByText(server.model, {exact: true}).waitFor();
+  await page.getByRole("button", {name: "Tell me a story about a fox and a kite."}).click();
+  await ended(page);
+  const told = page.locator(".figures", {hasText: /^.*\d+ tokens · .* tokens\/s · first after/});
+  await told.first().waitFor();
+
+  // A story that its end does not end is stopped, or reaches the end of the context before.
+  await page.route("**/chat/completions", (route) => route.continue({
+    postData: JSON.stringify({...route.request().postDataJSON(), ignore_eos: true}),
+  }));
+  await send(page, "Who found it?");
+  await page.locator("article.model").nth(1).locator(".said", {hasText: /\w/}).waitFor();
+  await page.keyboard.press("Escape");
+  await ended(page);
+  await server.idle();
+
+  const texts = await page.locator(".said").allTextContents();
+  assert.equal(texts.length, 4);
+  assert.match(texts[1], /\w{3}/);
+  await page.reload();
+  await page.getByText(server.model, {exact: true}).waitFor();
+  assert.deepEqual(await page.locator(".said").allTextContents(), texts);
+  await shoot(page, "served");
+  assert.deepEqual(page.faults, []);
+});

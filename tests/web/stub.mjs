@@ -1,0 +1,122 @@
+// A server that answers as a test tells it: the page's files with the policy that `hearth serve`
+// sends, one model, and chat requests that are handed to the test one by one. So every state that a
+// page can be in is reached by what happens, never by waiting.
+
+import {once} from "node:events";
+import {readFile} from "node:fs/promises";
+import http from "node:http";
+import {fileURLToPath} from "node:url";
+
+export const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; " +
+    "connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; " +
+    "frame-ancestors 'none'";
+export const PAGE = fileURLToPath(new URL("../../src/server/page/", import.meta.url));
+const TYPES = {html: "text/html; charset=utf-8", css: "text/css; charset=utf-8",
+               js: "text/javascript; charset=utf-8"};
+
+// A chat request whose answer the test gives.
+class Ask {
+  constructor(request, reply, body) {
+    this.request = request;
+    this.reply = reply;
+    this.body = body;
+    this.gone = once(reply, "close");
+  }
+
+  begin() {
+    this.reply.writeHead(200, {"Content-Type": "text/event-stream"});
+    this.send({choices: [{index: 0, delta: {role: "assistant", content: ""}}]});
+  }
+
+  send(chunk) {
+    this.reply.write(`data: ${JSON.stringify(chunk)}\n\n`);
+  }
+
+  say(...pieces) {
+    if (!this.reply.headersSent) this.begin();
+    for (const content of pieces) {
+      this.send({choices: [{index: 0, delta: {content}, finish_reason: null}]});
+    }
+  }
+
+  end({finish = "stop", usage} = {}) {
+    this.send({choices: [{index: 0, delta: {}, finish_reason: finish}]});
+    this.send({choices: [], usage: usage || {
+      prompt_tokens: 31, completion_tokens: 42, total_tokens: 73,
+      prompt_tokens_details: {cached_tokens: 16},
+    }});
+    this.reply.end("data: [DONE]\n\n");
+  }
+
+  cut() {
+    this.reply.destroy();
+  }
+
+  refuse(status, error, headers = {}) {
+    this.reply.writeHead(status, {"Content-Type": "application/json", ...headers});
+    this.reply.end(JSON.stringify({error: {type: "x", param: null, code: "x", ...error}}));
+  }
+}
+
+export class Stub {
+  // loading: no model yet; key: the one that is asked for.
+  static async start({loading = false, key = ""} = {}) {
+    const stub = new Stub();
+    stub.asks = [];      // that came, and no test has taken
+    stub.takers = [];    // tests that wait for one
+    stub.loading = loading;
+    stub.key = key;
+    stub.server = http.createServer((request, reply) => stub.handle(request, reply));
+    stub.server.listen(0, "127.0.0.1");
+    await once(stub.server, "listening");
+    stub.url = `http://127.0.0.1:${stub.server.address().port}`;
+    return stub;
+  }
+
+  stop() {
+    this.server.closeAllConnections();
+    this.server.close();
+  }
+
+  // The next chat request, as soon as it is there.
+  next() {
+    if (this.asks.length > 0) return Promise.resolve(this.asks.shift());
+    return new Promise((resolve) => this.takers.push(resolve));
+  }
+
+  async handle(request, reply) {
+    const path = request.url;
+    if (path === "/") return this.file("index.html", reply);
+    if (path.startsWith("/page/")) return this.file(path.slice("/page/".length), reply);
+    const ask = new Ask(request, reply, null);
+    if (this.key && request.headers.authorization !== `Bearer ${this.key}`) {
+      return ask.refuse(401, {message: "no such key", code: "invalid_api_key"});
+    }
+    if (this.loading) {
+      return ask.refuse(503, {message: "loading", code: "loading"}, {"Retry-After": "1"});
+    }
+    if (path === "/v1/models") {
+      reply.writeHead(200, {"Content-Type": "application/json"});
+      return reply.end(JSON.stringify({object: "list", data: [{id: "stub", max_model_len: 4096}]}));
+    }
+    if (path !== "/v1/chat/completions") return ask.refuse(404, {message: "no such route"});
+    let text = "";
+    for await (const bytes of request) text += bytes;
+    ask.body = JSON.parse(text);
+    const taker = this.takers.shift();
+    if (taker) taker(ask);
+    else this.asks.push(ask);
+  }
+
+  async file(name, reply) {
+    try {
+      const bytes = await readFile(PAGE + name);
+      reply.writeHead(200, {"Content-Type": TYPES[name.split(".").pop()],
+                            "Content-Security-Policy": POLICY});
+      reply.end(bytes);
+    } catch {
+      reply.writeHead(404);
+      reply.end();
+    }
+  }
+}
