@@ -126,14 +126,21 @@ TEST(MappedFile, AFifoIsRefusedWithoutWaitingForAWriter) {
   EXPECT_NE(error.find("is not a regular file"), std::string::npos);
 }
 
-TEST(MappedFile, AFileWithoutReadPermissionIsNamed) {
-  if (geteuid() == 0) GTEST_SKIP() << "root reads everything";
+// Root reads everything, so a child process of another user opens the file.
+TEST(MappedFileDeathTest, AFileWithoutReadPermissionIsNamed) {
   TestFolder folder;
   std::string path = write_file(folder, {std::byte{1}});
-  chmod(path.c_str(), 0);
-  std::string error = file_error([&] { MappedFile::open(path); });
-  chmod(path.c_str(), 0600);
-  EXPECT_NE(error.find("may not be read by this user"), std::string::npos);
+  std::filesystem::permissions(folder.path(), std::filesystem::perms{0755});
+  std::filesystem::permissions(path, std::filesystem::perms::none);
+  auto open_as_another = [&] {
+    constexpr uid_t kNobody = 65534;
+    bool dropped = geteuid() != 0 || (setgid(kNobody) == 0 && setuid(kNobody) == 0);
+    std::string error = dropped ? file_error([&] { MappedFile::open(path); }) : "still root";
+    std::fputs(error.c_str(), stderr);
+    _exit(0);
+  };
+  EXPECT_EXIT(open_as_another(), testing::ExitedWithCode(0), "may not be read by this user");
+  std::filesystem::permissions(path, std::filesystem::perms{0600});
 }
 
 }  // namespace
