@@ -31,7 +31,7 @@ endef
 
 # $(call run_tests,preset,labels)
 run_tests = ctest --test-dir build/$(1) -L '$(2)' -LE house --no-tests=error \
-            --output-on-failure -j $(JOBS)
+            --output-on-failure -j $(JOBS) && scripts/what_ran.py build/$(1)
 
 ##@ Use
 .PHONY: build run serve
@@ -55,7 +55,7 @@ serve: build  ## the demo model on a page and its API, or make serve MODEL=... [
 	@build/release/hearth serve $${MODEL:+"$$MODEL"} $(ARGS)
 
 ##@ Test
-.PHONY: test check units web numa numa-long house fuzz fuzz-long aarch64 aarch64-long
+.PHONY: test check units tested-levels numa numa-long house fuzz fuzz-long aarch64 aarch64-long
 .PHONY: asan tsan clang tidy bench-smoke
 test: deps-test  ## house rules, units, goldens, web, NUMA, fuzzers, aarch64; 15 minutes, two cores
 	@scripts/steps.sh house units web numa fuzz aarch64
@@ -64,7 +64,7 @@ check: deps-check  ## the rest: sanitizers, clang, clang-tidy, all of aarch64, f
 	@scripts/steps.sh format-check asan tsan clang tidy bench-smoke numa-long aarch64-long \
 	  fuzz-long
 
-units: deps  ## every test of the release build
+units: deps-units  ## every test of the release build
 	$(call build_preset,release,the program and its tests with g++,all)
 	$(call say,ctest: unit golden and ISA tests of the release build)
 	@$(call run_tests,release,.)
@@ -85,6 +85,9 @@ numa-long: deps-numa  ## more models, machines of other shapes, remote bytes cou
 	@$(python) tests/numa/numa_test.py --build build/release --all
 	$(call say,numa-long: remote bytes of a decode step)
 	@$(python) tools/numa/count_remote.py --build build/release --check
+
+tested-levels:  ## writes docs/tested-levels.md from the last units and aarch64
+	@scripts/what_ran.py --page docs/tested-levels.md build/release build/aarch64
 
 house: deps  ## layering, budgets and wording of the tree itself
 	$(call say,house: layering budgets and wording of the tree)
@@ -119,7 +122,7 @@ endif
 asan: deps  ## units and three golden models under Address- and UndefinedBehaviorSanitizer
 	$(call build_preset,asan,with AddressSanitizer and UndefinedBehaviorSanitizer,all)
 	$(call say,ctest: unit tests and three golden models of build/asan)
-	@UBSAN_OPTIONS=print_stacktrace=1 $(call run_tests,asan,unit|few)
+	@export UBSAN_OPTIONS=print_stacktrace=1; $(call run_tests,asan,unit|few)
 
 # ThreadSanitizer of GCC 12 cannot map its shadow where the kernel randomises 32 bits of an address.
 tsan: deps  ## units and three golden models under ThreadSanitizer
@@ -170,9 +173,11 @@ help:  ## this list
 	@printf '\nMissing Debian packages are installed first (scripts/install-deps.sh). %s\n' \
 	  'Builds stand in build/PRESET.'
 
-.PHONY: deps deps-clang deps-aarch64 deps-numa deps-web deps-test deps-check
+.PHONY: deps deps-units deps-clang deps-aarch64 deps-numa deps-test deps-check
 deps:
 	@scripts/install-deps.sh
+deps-units:
+	@scripts/install-deps.sh --units
 deps-clang:
 	@scripts/install-deps.sh --clang
 deps-aarch64:
@@ -182,6 +187,6 @@ deps-numa:
 deps-web:
 	@scripts/install-deps.sh --web
 deps-test:
-	@scripts/install-deps.sh --clang --aarch64 --numa --web
+	@scripts/install-deps.sh --units --clang --aarch64 --numa
 deps-check:
 	@scripts/install-deps.sh --check

@@ -1,12 +1,14 @@
 #!/bin/bash
 # scripts/steps.sh TARGET...: makes each target in turn, goes on after a failure, and ends with a
-# table of what ran. Status 1 if any failed. A target skips itself with scripts/skip.sh.
+# table of what ran, what tests that passed skipped, and the ISA levels that they went through.
+# Status 1 if any failed. A target skips itself with scripts/skip.sh.
 set -uo pipefail
 # The steps are makes of their own; the variables that they need are in the environment.
 unset MAKEFLAGS MFLAGS MAKELEVEL
 HEARTH_SKIP_FILE=$(mktemp)
-export HEARTH_SKIP_FILE
-trap 'rm -f "$HEARTH_SKIP_FILE"' EXIT
+HEARTH_RAN_FILE=$(mktemp)
+export HEARTH_SKIP_FILE HEARTH_RAN_FILE
+trap 'rm -f "$HEARTH_SKIP_FILE" "$HEARTH_RAN_FILE"' EXIT
 
 failed=0
 table=()
@@ -26,5 +28,8 @@ done
 
 printf '==> summary\n'
 printf '%s\n' "${table[@]}"
+mapfile -t ran < <(awk '!seen[$0]++' "$HEARTH_RAN_FILE")
 [ "$failed" = 0 ] || echo "Repeat a failed step with \`make STEP\`."
+unset HEARTH_RAN_FILE
+if [ ${#ran[@]} != 0 ]; then scripts/what_ran.py "${ran[@]}"; fi
 exit "$failed"

@@ -16,6 +16,7 @@ import rules  # noqa: E402
 import tree  # noqa: E402
 import tree_rules  # noqa: E402
 from self_test import CppTest, FileRuleTest, TreeRuleTest  # noqa: E402,F401
+from what_ran_test import WhatRanTest  # noqa: E402,F401
 
 
 def violations(rule):

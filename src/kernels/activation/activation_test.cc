@@ -7,13 +7,12 @@
 #include <vector>
 
 #include "kernels/kernels.h"
+#include "kernels/test_levels.h"
 
 namespace hearth {
 namespace {
 
 constexpr float kPoison = -777.0f;
-
-std::vector<Isa> levels() { return available_isas(detect_cpu_features()); }
 
 std::vector<float> silu_mul(Isa isa, const std::vector<float>& gate, const std::vector<float>& up) {
   auto n = static_cast<uint32_t>(gate.size());
@@ -42,7 +41,7 @@ TEST(ActivationTest, AllLevelsGiveTheTruthInTheSameBits) {
     double truth = g / (1 + std::exp(-g)) * up[i];
     ASSERT_LE(std::fabs(reference[i] - truth), std::fabs(truth) * 4.9e-7 + 3e-45) << g;
   }
-  for (Isa isa : levels()) {
+  for (Isa isa : test_levels()) {
     std::vector<float> out = silu_mul(isa, gate, up);
     EXPECT_EQ(0, std::memcmp(out.data(), reference.data(), out.size() * sizeof(float)))
         << isa_name(isa);
@@ -57,7 +56,7 @@ TEST(ActivationTest, EveryTailAndInPlace) {
       up[i] = 1.0f / static_cast<float>(i + 1);
     }
     std::vector<float> reference = silu_mul(Isa::kReference, gate, up);
-    for (Isa isa : levels()) {
+    for (Isa isa : test_levels()) {
       EXPECT_EQ(silu_mul(isa, gate, up), reference);
       std::vector<float> over_gate = gate, over_up = up;
       kernels_for(isa).silu_mul({over_gate.data(), up.data(), n, over_gate.data()});
@@ -69,7 +68,7 @@ TEST(ActivationTest, EveryTailAndInPlace) {
 }
 
 TEST(ActivationTest, Ends) {
-  for (Isa isa : levels()) {
+  for (Isa isa : test_levels()) {
     std::vector<float> gate = {-INFINITY, -1e30f, -88.0f, -0.0f, 0.0f, 17.0f, 1e30f, INFINITY, NAN};
     std::vector<float> out = silu_mul(isa, gate, std::vector<float>(gate.size(), 1.0f));
     for (size_t i = 0; i < 5; ++i) EXPECT_EQ(out[i], 0.0f) << isa_name(isa) << " " << gate[i];

@@ -9,6 +9,7 @@
 
 #include "kernels/attention/test_attention_problem.h"
 #include "kernels/kernels.h"
+#include "kernels/test_levels.h"
 
 namespace hearth {
 namespace {
@@ -20,7 +21,6 @@ const HeadLengths kLengths[] = {8,        16,       20,       24,         40,   
 constexpr double kUnit = 0x1p-24;     // half an ulp of 1 in binary32
 constexpr double kExpError = 1.2e-7;  // kernels/simd/exp.h
 
-std::vector<Isa> levels() { return available_isas(detect_cpu_features()); }
 std::vector<KvType> types() { return {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0}; }
 AttendFn attend_of(Isa isa, KvType type) {
   return kernels_for(isa).attend[static_cast<size_t>(type)];
@@ -128,7 +128,7 @@ void expect_true(const KvHead& head, const Queries& queries, const std::vector<f
 void expect_true_everywhere(const KvHead& head, const Queries& queries) {
   std::vector<float> reference = queries.run(attend_of(Isa::kReference, head.type()), head.pages());
   expect_true(head, queries, reference);
-  for (Isa isa : levels()) {
+  for (Isa isa : test_levels()) {
     SCOPED_TRACE(isa_name(isa));
     for (bool prefetch_more : {false, true}) {
       Queries some = queries;
@@ -224,7 +224,7 @@ TEST(AttentionTest, WhatIsNotFiniteIsNotHidden) {
       std::fill(queries.last.begin(), queries.last.end(), 127);
       odd.last = queries.last;
       for (size_t offset : odd.offset) odd.q[offset + slot % kHeadDim] = INFINITY;
-      for (Isa isa : levels()) {
+      for (Isa isa : test_levels()) {
         SCOPED_TRACE(isa_name(isa));
         AttendFn attend = attend_of(isa, type);
         for (const std::vector<float>& out :
@@ -285,7 +285,7 @@ TEST(AttentionTest, ARowDoesNotDependOnItsCompany) {
         // Half of them neighbours, as in a prefill, half anywhere.
         queries.last[i] = i < 32 ? 1000 + i / 4 : random() % 1200;
       }
-      for (Isa isa : levels()) {
+      for (Isa isa : test_levels()) {
         AttendFn attend = attend_of(isa, type);
         std::vector<float> together = queries.run(attend, head.pages());
         std::vector<uint32_t> backwards;
@@ -309,7 +309,7 @@ void expect_spans_apart(KvType type, HeadLengths lengths, uint32_t rows, uint32_
   Queries queries(rows, lengths, window + 3);
   queries.window = window;
   for (uint32_t i = 0; i < rows; ++i) queries.last[i] = (i + 1) * 733 % kPositions;
-  for (Isa isa : levels()) {
+  for (Isa isa : test_levels()) {
     AttendFn attend = attend_of(isa, type);
     MergeFn merge = kernels_for(isa).merge_spans;
     std::vector<float> whole = queries.run(attend, head.pages());
@@ -336,7 +336,7 @@ TEST(AttentionTest, PagesThatNoRowSeesAreNotRead) {
     Queries queries(3, 32, 11);
     queries.window = 100;
     queries.last = {130, 140, 700};  // pages 0..2 and 9..10
-    for (Isa isa : levels()) {
+    for (Isa isa : test_levels()) {
       std::vector<float> all = queries.run(attend_of(isa, type), head.pages());
       std::vector<KvPage> some(head.pages().begin(), head.pages().begin() + 11);
       for (uint32_t i = 3; i < 9; ++i) some[i] = {nullptr, nullptr};
@@ -362,7 +362,7 @@ TEST(AttentionTest, InvisibleSlotsMayHoldAnything) {
       queries.window = 72;
       // The first token sees slot 10, the last two slot 85.
       for (uint32_t i = 0; i < queries.rows; ++i) queries.last[i] = 81 + i / heads;
-      for (Isa isa : levels()) {
+      for (Isa isa : test_levels()) {
         std::vector<float> expected = queries.run(attend_of(isa, type), clean.pages());
         std::vector<float> got = queries.run(attend_of(isa, type), dirty.pages());
         for (uint32_t i = 0; i < queries.rows; ++i) {
@@ -423,7 +423,7 @@ TEST(AttentionTest, HugeScoresPickTheirMaximum) {
   std::fill(queries.q.begin(), queries.q.end(), 0.0f);
   for (uint32_t i = 0; i < 4; ++i) queries.q[queries.offset[i]] = i < 2 ? 4e19f : 1e-3f;
   queries.last = {599, 400, 599, 350};
-  for (Isa isa : levels()) {
+  for (Isa isa : test_levels()) {
     std::vector<float> out = queries.run(attend_of(isa, KvType::kF32), head.pages());
     for (uint32_t i = 0; i < 4; ++i) {
       for (uint32_t d = 0; d < 16; ++d) EXPECT_EQ(out[queries.out_offset[i] + d], 313.0f);

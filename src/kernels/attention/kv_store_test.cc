@@ -5,6 +5,7 @@
 
 #include "kernels/attention/test_attention_problem.h"
 #include "kernels/kernels.h"
+#include "kernels/test_levels.h"
 
 namespace hearth {
 namespace {
@@ -97,7 +98,7 @@ TEST(KvStoreTest, WhatIsStoredIsRead) {
 }
 
 TEST(KvStoreTest, AllLevelsWriteTheSameBytesAndOnlyTheirSlot) {
-  for (Isa isa : available_isas(detect_cpu_features())) {
+  for (Isa isa : test_levels()) {
     for (KvType type : types()) {
       for (HeadLengths lengths : kLengths) {
         KvHead expected(type, lengths, 64), got(type, lengths, 64);
@@ -116,7 +117,7 @@ TEST(KvStoreTest, AllLevelsWriteTheSameBytesAndOnlyTheirSlot) {
 
 // The bytes of a position lie where the layout says, padding is zero and other slots keep theirs.
 TEST(KvStoreTest, PaddingIsZeroAndOtherSlotsAreKept) {
-  for (Isa isa : available_isas(detect_cpu_features())) {
+  for (Isa isa : test_levels()) {
     KvHead head(KvType::kF16, 20, 64);
     head.put(store_of(isa, KvType::kF16), 5, std::vector<float>(20, 1.0f),
              std::vector<float>(20, 2.0f));
@@ -133,7 +134,7 @@ TEST(KvStoreTest, PaddingIsZeroAndOtherSlotsAreKept) {
 }
 
 TEST(KvStoreTest, CodesLieInPairs) {
-  for (Isa isa : available_isas(detect_cpu_features())) {
+  for (Isa isa : test_levels()) {
     KvHead head(KvType::kQ8_0, 40, 64);
     std::vector<float> x(40, 0.0f);
     for (uint32_t d = 0; d < 40; ++d) x[d] = d % 32 == 0 ? 127.0f : static_cast<float>(d);
@@ -154,7 +155,7 @@ TEST(KvStoreTest, CodesLieInPairs) {
 }
 
 TEST(KvStoreTest, BlocksWithoutAScaleAndWithATinyOne) {
-  for (Isa isa : available_isas(detect_cpu_features())) {
+  for (Isa isa : test_levels()) {
     KvStoreFn store = store_of(isa, KvType::kQ8_0);
     KvHead head(KvType::kQ8_0, 64, 64);
     std::vector<float> x(64, 0.0f);
@@ -171,7 +172,7 @@ TEST(KvStoreTest, BlocksWithoutAScaleAndWithATinyOne) {
 
 // Ties go to even, both where a level divides and where it converts.
 TEST(KvStoreTest, CodesRoundHalfToEven) {
-  for (Isa isa : available_isas(detect_cpu_features())) {
+  for (Isa isa : test_levels()) {
     KvHead head(KvType::kQ8_0, 32, 64);
     std::vector<float> x(32, 0.0f);
     x[0] = -127;  // scale 1

@@ -12,8 +12,8 @@
 
 #include "kernels/gemm/gemm_problem.h"
 #include "kernels/kernels.h"
+#include "kernels/test_levels.h"
 #include "tensor/pack_fp8.h"
-#include "topology/cpu_features.h"
 
 namespace hearth {
 namespace {
@@ -201,7 +201,7 @@ TEST_P(Fp8Test, PaddingAddsNothing) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, Fp8Test, testing::ValuesIn(available_isas(detect_cpu_features())),
+INSTANTIATE_TEST_SUITE_P(Kernels, Fp8Test, testing::ValuesIn(test_levels()),
                          [](const auto& instance) {
                            return std::string(isa_name(instance.param));
                          });

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/kernels.h"
+#include "kernels/test_levels.h"
 
 namespace hearth {
 namespace {
@@ -16,7 +17,7 @@ UnitFn loop(Isa isa, ArithmeticUnit unit) {
 }
 
 TEST(LimitsTest, OperationsGrowWithTheRounds) {
-  for (Isa isa : available_isas(detect_cpu_features())) {
+  for (Isa isa : test_levels()) {
     for (size_t i = 0; i < kArithmeticUnits; ++i) {
       UnitFn ops = loop(isa, static_cast<ArithmeticUnit>(i));
       EXPECT_EQ(ops(0), 0) << isa_name(isa);
@@ -30,7 +31,7 @@ TEST(LimitsTest, OperationsGrowWithTheRounds) {
 }
 
 TEST(LimitsTest, AUnitThatALevelLacksIsFma) {
-  for (Isa isa : available_isas(detect_cpu_features())) {
+  for (Isa isa : test_levels()) {
     ArithmeticUnitSet units = units_of(kernels_for(isa).limits);
     EXPECT_EQ(arithmetic_unit_for(ActFormat::kF32, units), ArithmeticUnit::kF32Fma);
     EXPECT_EQ(arithmetic_unit_for(ActFormat::kQ8, units), ArithmeticUnit::kInt8Dot);
@@ -56,7 +57,7 @@ TEST(LimitsTest, ReadsEveryByte) {
       std::memcpy(&word, memory.data() + 1 + i, 8);
       truth ^= word;
     }
-    for (Isa isa : available_isas(detect_cpu_features())) {
+    for (Isa isa : test_levels()) {
       EXPECT_EQ(kernels_for(isa).limits.read(memory.data() + 1, bytes), truth)
           << isa_name(isa) << " " << bytes;
     }

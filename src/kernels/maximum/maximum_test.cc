@@ -9,13 +9,12 @@
 #include <vector>
 
 #include "kernels/kernels.h"
+#include "kernels/test_levels.h"
 
 namespace hearth {
 namespace {
 
 constexpr float kPoison = -777.0f;
-
-std::vector<Isa> levels() { return available_isas(detect_cpu_features()); }
 
 std::vector<float> noise(uint32_t panels, uint32_t seed) {
   std::mt19937 random(seed);
@@ -42,7 +41,7 @@ TEST(MaximumTest, TheLargestOfEveryPanelWhereverItStands) {
         x[p * 16 + lane] += 6;
         expected[p] = *std::max_element(&x[p * 16], &x[p * 16] + 16);
       }
-      for (Isa isa : levels()) EXPECT_EQ(maxima(isa, x), expected) << isa_name(isa) << panels;
+      for (Isa isa : test_levels()) EXPECT_EQ(maxima(isa, x), expected) << isa_name(isa) << panels;
     }
   }
 }
@@ -51,7 +50,8 @@ TEST(MaximumTest, ExtremesAreNumbers) {
   float most = std::numeric_limits<float>::max();
   for (float f : {most, -most, std::numeric_limits<float>::denorm_min(), -0.0f}) {
     std::vector<float> x(32, f);
-    for (Isa isa : levels()) EXPECT_EQ(maxima(isa, x), std::vector<float>(2, f)) << isa_name(isa);
+    for (Isa isa : test_levels())
+      EXPECT_EQ(maxima(isa, x), std::vector<float>(2, f)) << isa_name(isa);
   }
 }
 
@@ -60,7 +60,7 @@ TEST(MaximumTest, WhatIsNoNumberShowsInItsPanelAlone) {
     for (uint32_t at = 0; at < 48; ++at) {
       std::vector<float> x = noise(3, at);
       x[at] = bad;
-      for (Isa isa : levels()) {
+      for (Isa isa : test_levels()) {
         std::vector<float> out = maxima(isa, x);
         for (uint32_t p = 0; p < 3; ++p) {
           EXPECT_EQ(std::isnan(out[p]), p == at / 16) << isa_name(isa) << " " << bad << " " << at;

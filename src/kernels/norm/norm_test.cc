@@ -10,13 +10,12 @@
 #include <vector>
 
 #include "kernels/kernels.h"
+#include "kernels/test_levels.h"
 
 namespace hearth {
 namespace {
 
 constexpr float kPoison = -777.0f;
-
-std::vector<Isa> levels() { return available_isas(detect_cpu_features()); }
 
 std::vector<uint32_t> sizes() {
   std::vector<uint32_t> n(70);
@@ -59,7 +58,7 @@ TEST(NormTest, AllLevelsGiveTheTruthInTheSameBits) {
         ASSERT_LE(std::fabs(reference[i] - truth), std::fabs(truth) * relative + 1e-37)
             << n << " " << size;
       }
-      for (Isa isa : levels()) {
+      for (Isa isa : test_levels()) {
         std::vector<float> out = normed(isa, x, weight, eps);
         ASSERT_EQ(0, std::memcmp(out.data(), reference.data(), n * sizeof(float)))
             << isa_name(isa) << " " << n;
@@ -114,7 +113,7 @@ void expect_same_layer_norms(const std::vector<float>& x, const std::vector<floa
                              const std::vector<float>& bias, float eps) {
   std::vector<float> reference = layer_normed(Isa::kReference, x, weight, bias, eps);
   ASSERT_NO_FATAL_FAILURE(expect_layer_norm(reference, x, weight, bias, eps));
-  for (Isa isa : levels()) {
+  for (Isa isa : test_levels()) {
     std::vector<float> out = layer_normed(isa, x, weight, bias, eps);
     ASSERT_EQ(0, std::memcmp(out.data(), reference.data(), x.size() * sizeof(float)))
         << isa_name(isa) << " " << x.size();
@@ -142,7 +141,7 @@ TEST(NormTest, LayerNormGivesTheTruthInTheSameBitsOnAllLevels) {
 }
 
 TEST(NormTest, ZerosStayZeros) {
-  for (Isa isa : levels()) {
+  for (Isa isa : test_levels()) {
     std::vector<float> zeros(50, 0.0f), ones(50, 1.0f);
     EXPECT_EQ(normed(isa, zeros, ones, 1e-6f), zeros);
     EXPECT_EQ(layer_normed(isa, zeros, ones, {}, 1e-6f), zeros);
@@ -163,7 +162,7 @@ bool all_nan(const std::vector<float>& row) {
 
 // A square that overflows, lanes that do, and their sum: 16 lanes of three or four 2e37 are finite.
 TEST(NormTest, ARowTooLargeToSquareIsNoNumber) {
-  for (Isa isa : levels()) {
+  for (Isa isa : test_levels()) {
     std::vector<float> ones(50, 1.0f);
     for (float size : {1e30f, 1e19f, 4.5e18f}) {
       std::vector<float> huge = alternating(50, size);
@@ -182,7 +181,7 @@ TEST(NormTest, ARowTooLargeToSquareIsNoNumber) {
 }
 
 TEST(NormTest, ARowWithSomethingElseThanNumbersIsNone) {
-  for (Isa isa : levels()) {
+  for (Isa isa : test_levels()) {
     for (float odd :
          {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
       for (uint32_t at : {0u, 17u, 49u}) {

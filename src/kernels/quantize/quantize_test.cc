@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "kernels/kernels.h"
-#include "topology/cpu_features.h"
+#include "kernels/test_levels.h"
 
 namespace hearth {
 namespace {
@@ -191,8 +191,7 @@ TEST_P(QuantizeTest, WhatIsNotFiniteShowsAndWhatIsTinyIsZero) {
   EXPECT_EQ(a.buffer.codes[0], 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Isas, QuantizeTest,
-                         testing::ValuesIn(available_isas(detect_cpu_features())),
+INSTANTIATE_TEST_SUITE_P(Isas, QuantizeTest, testing::ValuesIn(test_levels()),
                          [](const auto& test) { return std::string(isa_name(test.param)); });
 
 TEST(Activations, BuffersAreAlignedAndDoNotOverlap) {

@@ -9,11 +9,10 @@
 
 #include "base/error.h"
 #include "kernels/kernels.h"
+#include "kernels/test_levels.h"
 
 namespace hearth {
 namespace {
-
-std::vector<Isa> levels() { return available_isas(detect_cpu_features()); }
 
 std::vector<float> waves(uint32_t n, double step) {
   std::vector<float> x(n);
@@ -55,7 +54,7 @@ TEST(RopeTest, AllLevelsRotateInTheSameBits) {
         ASSERT_NEAR(reference[second], x0 * std::sin(angle) + x1 * std::cos(angle), bound);
       }
       for (uint32_t i = n_rot; i < x.size(); ++i) ASSERT_EQ(reference[i], x[i]);
-      for (Isa isa : levels()) {
+      for (Isa isa : test_levels()) {
         std::vector<float> out = rotated(isa, p, x, kPosition);
         ASSERT_EQ(0, std::memcmp(out.data(), reference.data(), out.size() * sizeof(float)))
             << isa_name(isa) << " " << n_rot;

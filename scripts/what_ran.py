@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Tells what tests that passed went through, and what they left out.
+
+    scripts/what_ran.py BUILD...              builds whose tests ctest has just run
+    scripts/what_ran.py --page PAGE BUILD...  puts their ISA levels into a page's table instead
+
+Tests tell of it themselves: those that skip, in the output that ctest keeps; those that go through
+the ISA levels, in isa_levels.csv (src/kernels/test_levels.h). The last line names the levels that
+were tested and those that were not. Where HEARTH_RAN_FILE names a file, the builds are added to it,
+so that scripts/steps.sh can tell of all of them at the end.
+"""
+
+import argparse
+import csv
+import os
+import re
+from pathlib import Path
+
+PYTHON_SKIP = re.compile(r"^(\w+ \(\S+\))(?:\n.*)? \.\.\. skipped (.*)$", re.M)
+ROW = re.compile(r"^\| `(\w+)` \| (.*) \| (.*) \|\n", re.M)
+
+
+def outputs(build):
+    """What ctest kept of its last run: the output of every test by name."""
+    log = Path(build, "Testing", "Temporary", "LastTest.log").read_text(errors="replace")
+    parts = re.split(r"^\d+/\d+ Testing: ", log, flags=re.M)[1:]
+    return dict(part.split("\n", 1) for part in parts)
+
+
+def skips(output):
+    """Name and reason of what a test's output says was skipped."""
+    for case in re.split(r"^\[ RUN      \] ", output, flags=re.M)[1:]:
+        name = case.split("\n", 1)[0]
+        if f"[  SKIPPED ] {name} (" in case:
+            reason = re.search(r": Skipped\n(.*)", case)
+            yield f"{name}: {reason[1] if reason else 'no reason given'}"
+    for name, reason in PYTHON_SKIP.findall(output):
+        yield f"{name}: {reason}"
+
+
+def all_skips(build):
+    for test, output in outputs(build).items():
+        yield from skips(output)
+        if re.search(r"^Test (Not Run|Skipped|Disabled)", output, re.M):
+            yield f"{test}: did not run"
+
+
+def levels(builds):
+    """The rows of the levels that were tested, by level, and the names of those that were not.
+    Builds that come first count more."""
+    rows = []
+    for build in builds:
+        path = Path(build, "isa_levels.csv")
+        if "kernels_test" in outputs(build) and path.exists():
+            with path.open(newline="") as file:
+                rows += csv.DictReader(file)
+    tested = {}
+    for row in rows:
+        if row["tested"] == "yes":
+            tested.setdefault(row["level"], row)
+    names = dict.fromkeys(row["level"] for row in rows)
+    return tested, [name for name in names if name not in tested]
+
+
+def tell(builds):
+    for build in builds:
+        found = list(all_skips(build))
+        print(f"{build}: tests passed, skipped within them: {len(found)}")
+        for line in found:
+            print(f"  skipped: {line}")
+    tested, missing = levels(builds)
+    if tested:
+        where = {}
+        for name, row in tested.items():
+            where.setdefault(row["processor"], []).append(name)
+        there = "; ".join(f"{', '.join(names)} on {cpu}" for cpu, names in where.items())
+        print(f"ISA levels tested: {there}. Not tested: {', '.join(missing) or 'none'}.")
+
+
+def write_page(page, builds):
+    """A level's row is replaced where it was tested now; other rows stay."""
+    text = page.read_text()
+    tested, _ = levels(builds)
+    rows = {name: (cpu, date) for name, cpu, date in ROW.findall(text)}
+    rows.update({name: (row["processor"], row["date"]) for name, row in tested.items()})
+    table = "".join(f"| `{name}` | {cpu} | {date} |\n" for name, (cpu, date) in rows.items())
+    first = ROW.search(text).start()
+    page.write_text(text[:first] + table + ROW.sub("", text[first:]))
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Tells what tests went through.")
+    parser.add_argument("--page", type=Path, help="a page with a table of levels")
+    parser.add_argument("builds", nargs="+", metavar="BUILD")
+    options = parser.parse_args()
+    if options.page:
+        write_page(options.page, [b for b in options.builds if Path(b, "isa_levels.csv").exists()])
+        return
+    tell(options.builds)
+    if os.environ.get("HEARTH_RAN_FILE"):
+        with open(os.environ["HEARTH_RAN_FILE"], "a") as file:
+            file.writelines(f"{build}\n" for build in options.builds)
+
+
+if __name__ == "__main__":
+    main()
