@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "cli/text_io.h"
+#include "cli/topo_machine.h"
 #include "engine/logits.h"
 #include "memory/arena.h"
 #include "models/registry.h"
@@ -22,6 +24,21 @@ KvType kv_type_of(const std::string& name) {
     if (name == kv_type_name(type)) return type;
   }
   fail(ErrorCode::kUsage, "--kv-type {} is not known", name);
+}
+
+void tell_plan(const Engine& engine) {
+  std::vector<uint32_t> pus = engine.placement().pus();
+  std::sort(pus.begin(), pus.end());
+  const Plan& prefill = engine.graph(Phase::kPrefill).plan;
+  const Plan& decode = engine.graph(Phase::kDecode).plan;
+  std::string groups = count_text(prefill.group_count(), "group");
+  if (prefill.group_count() != decode.group_count()) {
+    groups = fmt::format("{} in prefill, {} in decode", groups, decode.group_count());
+  }
+  fmt::print(stderr, "hearth: CPUs {}; {}, {}{}{}\n", ranges_text(pus),
+             count_text(prefill.shard_count(), "shard"), groups,
+             prefill.sync == GroupSync::kLockstep ? ", in lockstep" : "",
+             engine.options().interleave ? ", memory interleaved" : "");
 }
 
 void tell_nodes(const Machine& machine, const Engine& engine) {
@@ -62,6 +79,7 @@ void tell_loaded(const ModelSource& source, const Machine& machine, const Engine
              isa_name(engine.isa()), context_text(engine), bytes_text(memory.total()),
              bytes_text(memory.weights), bytes_text(memory.kv),
              bytes_text(memory.total() - memory.weights - memory.kv));
+  tell_plan(engine);
   tell_nodes(machine, engine);
 }
 

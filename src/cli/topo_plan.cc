@@ -63,13 +63,15 @@ std::string group_text(const Machine& machine, const EnginePlan& plan, const Pla
 
 std::string phase_text(const Machine& machine, const EnginePlan& plan, const Plan& phase,
                        const std::string& name) {
-  std::string out = fmt::format("{}: {}\n", name, count_text(phase.group_count(), "group"));
+  std::string out = fmt::format("{}: {}{}\n", name, count_text(phase.group_count(), "group"),
+                                phase.sync == GroupSync::kLockstep ? ", in lockstep" : "");
   for (uint32_t g = 0; g < phase.group_count(); ++g) out += group_text(machine, plan, phase, g);
   return out;
 }
 
 void json_phase(Json& json, const Plan& phase) {
   json.key(phase_name(phase.phase)).object();
+  json.key("sync").text(group_sync_name(phase.sync));
   json_numbers(json, "thread_shards", phase.member_shards);
   json.key("groups").array();
   for (const PlanGroup& group : phase.groups) {

@@ -199,8 +199,9 @@ void add_bench(CLI::App& program, Action& action) {
       verb.add_flag("--limits", args->limits, "Measure the machine alone, without a model");
   limits->excludes(model);
   for (CLI::Option* option : of_steps) limits->excludes(option);
-  // They say how an engine stores what it has, and tell of it.
-  for (const char* name : {"--kv-type", "--interleave", "--verbose"}) {
+  // They say how an engine stores and shares what it has, and tell of it.
+  for (const char* name :
+       {"--kv-type", "--shards", "--groups", "--sync", "--interleave", "--verbose"}) {
     limits->excludes(verb.get_option(name));
   }
   std::vector<CLI::Option*> others = of_steps;

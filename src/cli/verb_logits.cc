@@ -178,8 +178,10 @@ void add_token_options(CLI::App& verb, LogitsArgs* args) {
       ->type_name("IDS");
   add_text(verb, "-p,--prompt", &args->prompt, "TEXT", "Text instead of token ids")
       ->excludes(tokens);
-  verb.add_flag("--no-bos", args->no_bos, "Put no beginning-of-text token before the text");
-  verb.add_flag("--special", args->special, "Take control tokens in the text for what they are");
+  verb.add_flag("--no-bos", args->no_bos, "Put no beginning-of-text token before the text")
+      ->excludes(tokens);
+  verb.add_flag("--special", args->special, "Take control tokens in the text for what they are")
+      ->excludes(tokens);
   add_pre(verb, &args->pre);
 }
 

@@ -64,6 +64,35 @@ class TopoTest(ProgramTest):
         self.bad(2, "topo", "--machine", machine, "--plan", path, "-t", "2", says=["--plan"])
         self.bad(2, "topo", "--machine", "synthetic core:2 pu:1", "--plan", path, says=["CPU 2"])
 
+    def test_topo_in_lockstep(self):
+        machine = "synthetic pack:2 numa:2 l3:1 core:4 pu:1"
+        words = ("topo", "--machine", machine, "-t", "8")
+        lockstep = ("--sync", "lockstep")
+        self.assertIn("prefill and decode: 4 groups\n", self.good(*words, "--sync", "async"))
+        text = self.good(*words, *lockstep)
+        self.assertIn("prefill and decode: 4 groups, in lockstep\n", text)
+        path = self.folder / "lockstep.plan"
+        told = json.loads(self.good(*words, *lockstep, "--json", "--write-plan", path))
+        self.assertEqual([told["plan"][phase]["sync"] for phase in ("prefill", "decode")],
+                         ["lockstep"] * 2)
+        self.assertEqual(path.read_text().count("sync lockstep\n"), 2)
+        self.assertEqual(text, self.good("topo", "--machine", machine, "--plan", path))
+        self.bad(2, *words, "--sync", "both", says=["--sync", "'both'", "lockstep"])
+
+    def test_topo_predicts_the_prompt_it_is_told(self):
+        words = ("topo", "--machine", "synthetic core:4 pu:1", "--predict", self.random, "--json")
+
+        def prefill(prompt):
+            told = json.loads(self.good(*words, "--prompt", prompt))["prediction"]
+            self.assertEqual(told["prompt"], prompt)
+            return told["plans"][0]["prefill"]
+
+        one, many = prefill(1), prefill(512)
+        self.assertGreater(many["seconds"], one["seconds"])
+        self.assertGreater(many["tokens_per_second"], one["tokens_per_second"])
+        self.bad(2, *words, "--prompt", "513", says=["--prompt", "512"])
+        self.bad(2, "topo", "--prompt", "3", says=["--predict"])
+
     def test_topo_plan_as_json(self):
         machine = "synthetic pack:2 numa:2 l3:1 core:4 pu:1"
         plan = json.loads(self.good("topo", "--machine", machine, "--json", "-t", "6"))["plan"]
