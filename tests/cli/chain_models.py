@@ -142,10 +142,13 @@ def chain_tensors():
     ]
 
 
-def write_chain(path, arch="llama", vocabulary=True):
+def write_chain(path, arch="llama", vocabulary=True, odd=False):
+    """An odd one names a padding token that it doesn't have."""
     keys = metadata(arch)
     if vocabulary:
         keys.update(tokenizer())
+    if odd:
+        keys["tokenizer.ggml.padding_token_id"] = u32(99999)
     gguf_io.write(str(path), keys, chain_tensors())
 
 

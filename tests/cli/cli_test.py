@@ -21,6 +21,8 @@ from bench_serve_test import BenchServeTest  # noqa: F401 (its tests run with th
 from bench_test import BenchTest  # noqa: F401
 from chain_models import BOS, EOS, GAP, VOCABULARY, ids, letter
 from demo_test import DemoTest  # noqa: F401
+from engine_options_test import EngineOptionsTest  # noqa: F401
+from options_test import OptionsTest  # noqa: F401
 from program import ProgramTest
 from run_test import RunTest  # noqa: F401
 from topo_test import TopoTest  # noqa: F401
@@ -186,6 +188,25 @@ class TokenizeTest(ProgramTest):
         self.assertEqual(self.encode("-p", "ab", "--no-special"), ids("ab"))
         self.bad(2, "tokenize", path, "--decode", "--no-special", text="1", says=["--no-special"])
 
+    def test_a_file(self):
+        path = self.folder / "words.txt"
+        path.write_bytes("ab cé\n".encode())
+        self.assertEqual(self.encode("-f", path), self.encode(text="ab cé\n"))
+        self.assertEqual(self.encode("-f", "-", text="ab"), self.encode("-p", "ab"))
+        ids_file = self.folder / "ids.json"
+        ids_file.write_text(json.dumps(ids("cab")))
+        self.assertEqual(self.good("tokenize", self.chain, "--decode", "-f", ids_file), "cab")
+        self.bad(1, "tokenize", self.chain, "-f", "/no/such/text", says=["/no/such/text"])
+
+    def test_verbose_tells_what_is_odd(self):
+        path = self.folder / "odd.gguf"
+        chain_models.write_chain(path, odd=True)
+        status, plain, err = self.call("tokenize", path, "-p", "ab", "--json")
+        self.assertEqual((status, err), (0, ""))
+        status, told, err = self.call("tokenize", path, "-p", "ab", "--json", "-v")
+        self.assertEqual((status, told), (0, plain))
+        self.assertIn("padding_token_id is 99999", err)
+
     def test_plain_text(self):
         self.assertEqual(self.good("tokenize", self.chain, "-p", "b\n"),
                          f"1\t<s>\n{letter('b')}\tb\n{chain_models.byte(10)}\t\\x0a\n")
@@ -217,6 +238,7 @@ class PerplexityTest(ProgramTest):
         path = self.folder / "text.txt"
         path.write_text("abc" * 30)
         out = self.good("perplexity", self.random, "-f", path, "--ctx", "32")
+        self.assertEqual(out, self.good("perplexity", self.random, "-p", "abc" * 30, "--ctx", "32"))
         self.assertRegex(out, r"^perplexity [\d.]+ \+/- [\d.]+ "
                               r"\(30 tokens scored in 2 windows of 32\)\n$")
 
@@ -256,6 +278,19 @@ class LogitsTest(ProgramTest):
         self.assertRegex(self.good("logits", self.chain, "-p", "a"),
                          r"(?m)^1 260 'a':  261 'b' [56]\.")
 
+    def test_what_belongs_to_text(self):
+        def tokens(*words):
+            lines = self.good("logits", self.chain, "-p", "a</s>", "--json", *words).splitlines()
+            return [json.loads(line)["token"] for line in lines]
+
+        whole = [BOS, letter("a"), EOS]
+        self.assertEqual(tokens("--special"), whole)
+        self.assertEqual(tokens("--special", "--no-bos"), whole[1:])
+        self.assertEqual(tokens("--no-bos"), tokens()[1:])
+        self.assertNotIn(EOS, tokens())
+        for option in ("--no-bos", "--special"):
+            self.bad(2, "logits", self.chain, "--tokens", "1", option, says=["--tokens", option])
+
     def test_places_that_cannot_be_written(self):
         tokens = ("--tokens", "1,260")
         missing = self.folder / "no" / "such.npy"
@@ -280,13 +315,21 @@ class LogitsTest(ProgramTest):
                  says=["3 tokens", "--ctx"])
 
 
+def load_tests(loader, tests, _):
+    """All tests in the usual order, but last those that look at what the others called."""
+    last = loader.loadTestsFromTestCase(OptionsTest)
+    first = [suite for suite in tests if not isinstance(next(iter(suite), None), OptionsTest)]
+    return unittest.TestSuite([*first, last])
+
+
 def main():
     parser = argparse.ArgumentParser(description="Tests of the built program.")
     parser.add_argument("--hearth", required=True, type=Path, help="the program")
     parser.add_argument("--emulator", default="", help="runs the program, such as qemu-aarch64")
     options, rest = parser.parse_known_args()
     ProgramTest.command = [*shlex.split(options.emulator), str(options.hearth.resolve())]
-    unittest.main(argv=[sys.argv[0], *rest])
+    # What is skipped is told, for scripts/what_ran.py.
+    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
 
 
 if __name__ == "__main__":

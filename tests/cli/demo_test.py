@@ -71,6 +71,29 @@ class DemoTest(ProgramTest):
             said = self.bad(2, *words, "--pre", "martian", says=["qwen2"])
             self.assertTrue(said.startswith("hearth: --pre martian is no pre-tokenizer"), said)
 
+    def test_another_pre_tokenizer_cuts_otherwise(self):
+        # qwen2 takes line ends to the symbol before them, and the demo has a token for all three.
+        text = "He said.\n\nYes."
+
+        def tokens(*words):
+            tokenized = json.loads(self.good("tokenize", DEMO, "-p", text, "--json", *words))
+            told = self.good("run", DEMO, "-p", text, "-n", "1", "--json", "-q", *words)
+            count = json.loads(told.splitlines()[-1])["summary"]["prompt_tokens"]
+            self.assertEqual(count, len(tokenized))
+            rows = self.good("logits", DEMO, "-p", text, "--json", *words).splitlines()
+            self.assertEqual([json.loads(row)["token"] for row in rows], tokenized)
+            told = json.loads(self.good("perplexity", DEMO, "-p", text * 8, "--ctx", "32",
+                                        "--json", *words))
+            return tokenized, told["perplexity"]
+
+        given, perplexity = tokens()
+        self.assertEqual(tokens("--pre", "qwen2"), (given, perplexity))
+        others, other_perplexity = tokens("--pre", "gpt-2")
+        self.assertEqual(len(others), len(given) + 2)
+        self.assertNotEqual(other_perplexity, perplexity)
+        for tokenized in (given, others):
+            self.assertEqual(self.good("tokenize", DEMO, "--decode", text=str(tokenized)), text)
+
     def test_tells_stories_of_what_is_asked_for_at_every_level_of_kernels(self):
         # The reference kernels take a hundred times as long.
         levels = set(json.loads(self.good("version", "--json"))["isa"]) - {"reference"}

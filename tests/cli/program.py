@@ -15,6 +15,7 @@ class ProgramTest(unittest.TestCase):
     """Models in a folder of their own, and the program."""
 
     command = []  # what runs the program: an emulator where needed, and its path
+    calls = []  # the words of every call, with its status; None where it was started only
 
     @classmethod
     def setUpClass(cls):
@@ -30,6 +31,7 @@ class ProgramTest(unittest.TestCase):
         cls.temporary.cleanup()
 
     def start(self, *words, **how):
+        ProgramTest.calls.append((None, [str(word) for word in words]))
         return subprocess.Popen([*ProgramTest.command, *map(str, words)], **how)
 
     def call(self, *words, text="", env=None):
@@ -42,6 +44,7 @@ class ProgramTest(unittest.TestCase):
             env={**os.environ, **(env or {})},
             check=False,
         )
+        ProgramTest.calls.append((done.returncode, [str(word) for word in words]))
         return done.returncode, done.stdout, done.stderr.decode()
 
     def good(self, *words, text=""):

@@ -240,6 +240,30 @@ class RunTest(ProgramTest):
         self.assertEqual(out[:25], "bcdefghijklmnopqrstuvwxyz")
         self.assertNotEqual(out[25:26], "a")
 
+    def test_penalties_count_or_divide(self):
+        # The alphabet's next letter leads by GAP over all others, which are alike.
+        def letters(*words):
+            return self.run_text("-p", "a", "-n", "110", "--ignore-eos", "--penalty-window",
+                                 "1000", *words)[:-2]
+
+        def rounds(text):
+            """How often the whole alphabet came before it broke off."""
+            ring = "bcdefghijklmnopqrstuvwxyza" * 5
+            return next((i for i, (a, b) in enumerate(zip(text, ring)) if a != b), len(text)) // 26
+
+        # Each time that a letter was seen takes 0.4 GAP; a letter seen three times does not lead.
+        each = ("--frequency-penalty", 0.4 * GAP)
+        self.assertEqual([rounds(letters()), rounds(letters(*each))], [4, 2])
+        # Seen once or often, a letter loses the same, and not its lead.
+        self.assertEqual(rounds(letters("--presence-penalty", 0.4 * GAP)), 4)
+        # Divided by 2 a letter still leads, whatever the others are divided by.
+        self.assertEqual(rounds(letters("--repeat-penalty", "2")), 4)
+        line = json.loads(self.run_text("-p", "ab", "-n", "1", "--json", "--logit-bias",
+                                        f"{letter('c')}=-100", "--logit-bias",
+                                        f"{letter('b')}=1", "--repeat-penalty", "4",
+                                        "--logit-bias", f"{letter('z')}=0.5").splitlines()[0])
+        self.assertEqual(line["id"], letter("z"), "a quarter of 1 is less than a half")
+
     def test_special_tokens_of_the_prompt(self):
         def prompt_tokens(*words):
             out = self.run_text("-p", "a<|im_end|>", "-n", "1", "--json", *words)

@@ -1,0 +1,113 @@
+"""Tests of the options that every verb has which runs a model: who works where, what is stored how,
+which pre-tokenizer cuts. Those that say who works change what -v tells, and nothing else."""
+
+import json
+import re
+
+from program import ProgramTest
+
+PROMPT = "the quick brown fox "
+
+
+class EngineOptionsTest(ProgramTest):
+    # Verbs with the words that a call needs; what they print does not depend on time.
+    VERBS = {
+        "run": ("-p", PROMPT, "-n", "6", "--temp", "0"),
+        "logits": ("-p", PROMPT, "--json"),
+        "perplexity": ("-p", PROMPT * 3, "--ctx", "16", "--json"),
+    }
+    BENCH = ("-p", "2", "-n", "1", "-r", "1", "--json")
+
+    def setUp(self):
+        told = json.loads(self.good("topo", "--json"))
+        self.pu = told["allowed_pus"][-1]
+        # The node that this CPU belongs to.
+        self.node = next(node["node"] for package in told["packages"]
+                         for node in package["nodes"] for cache in node["caches"]
+                         for core in cache["cores"] if self.pu in core["pus"])
+        self.plan = self.folder / "two-groups.plan"
+        self.good("topo", "-t", "2", "--shards", "1", "--groups", "2,1", "--sync", "lockstep",
+                  "--write-plan", self.plan)
+
+    def cases(self):
+        """Options, and what -v says of them."""
+        one = ("--shards", "1")
+        return (
+            (("-t", "2", *one), r"(?s)2 threads, .*; 1 shard, 1 group\n"),
+            (("-t", "3", *one, "--groups", "3"), r"; 1 shard, 3 groups\n"),
+            (("-t", "3", *one, "--groups", "1,3"), r"1 group in prefill, 3 in decode\n"),
+            (("-t", "2", *one, "--groups", "2", "--sync", "lockstep"), r"2 groups, in lockstep\n"),
+            (("--cpus", self.pu), rf"(?s)1 threads, .*hearth: CPUs {self.pu}; "),
+            (("-t", "1", "--nodes", self.node), r"1 threads, "),
+            (("-t", "1", *one, "--interleave"), r"1 group, memory interleaved\n"),
+            (("--plan", self.plan), r"2 groups in prefill, 1 in decode, in lockstep\n"),
+        )
+
+    def told(self, verb, *words):
+        status, out, err = self.call(verb, self.random, *words, "-v")
+        self.assertEqual(status, 0, err)
+        return out, err
+
+    def test_who_works_changes_no_output_and_is_told(self):
+        for verb, words in self.VERBS.items():
+            expected, _ = self.told(verb, *words, "-t", "1", "--shards", "1")
+            for options, says in self.cases():
+                with self.subTest(verb=verb, options=options):
+                    out, err = self.told(verb, *words, *options)
+                    self.assertEqual(out, expected)
+                    self.assertRegex(err, says)
+
+    def test_who_works_in_bench(self):
+        for options, says in self.cases():
+            with self.subTest(options=options):
+                out, err = self.told("bench", *self.BENCH, *options)
+                self.assertRegex(err, says)
+                plan = json.loads(out)["runs"][0]["plan"]
+                self.assertEqual(plan["interleaved"], "--interleave" in options)
+                lockstep = "--sync" in options or "--plan" in options
+                self.assertEqual(plan["sync"], "lockstep" if lockstep else "async")
+
+    def test_nodes_and_cpus_that_are_not_there(self):
+        words = {**self.VERBS, "bench": self.BENCH}
+        for verb in words:
+            self.bad(2, verb, self.random, *words[verb], "--nodes", "999", says=["--nodes 999"])
+            self.bad(2, verb, self.random, *words[verb], "--cpus", "60000", says=["CPU 60000"])
+            self.bad(2, verb, self.random, *words[verb], "--plan", self.plan, "-t", "1",
+                     says=["--plan"])
+            self.bad(1, verb, self.random, *words[verb], "--plan", "/no/such.plan",
+                     says=["/no/such.plan"])
+
+    def test_the_type_of_keys_and_values_moves_results_a_little(self):
+        def logits(kind):
+            out = self.good("logits", self.random, *self.VERBS["logits"], "--kv-type", kind)
+            return [top["logit"] for line in out.splitlines() for top in json.loads(line)["top"]]
+
+        def perplexity(kind):
+            out = self.good("perplexity", self.random, *self.VERBS["perplexity"], "--kv-type",
+                            kind)
+            return json.loads(out)["perplexity"]
+
+        for results in (logits, lambda kind: [perplexity(kind)]):
+            exact = results("f32")
+            # q8_0's codes are off by 1/254 of the largest at most, bf16 by 1/256 of each.
+            for kind in ("f16", "bf16", "q8_0"):
+                found = results(kind)
+                self.assertNotEqual(found, exact, kind)
+                for a, b in zip(found, exact):
+                    self.assertLess(abs(a - b), 0.05 * max(map(abs, exact)), kind)
+            self.assertEqual(results("f32"), exact)
+
+    def test_memory_told_follows_the_type_of_keys_and_values(self):
+        def kib(kind):
+            _, err = self.told("run", *self.VERBS["run"], "--kv-type", kind, "--shards", "1")
+            return float(re.search(r"memory .*keys and values ([\d.]+) KiB", err)[1])
+
+        self.assertAlmostEqual(kib("f32") / kib("f16"), 2)
+        self.assertLess(kib("q8_0"), 0.6 * kib("f16"))
+
+    def test_the_context_of_logits(self):
+        words = self.VERBS["logits"]
+        self.assertEqual(self.good("logits", self.random, *words, "--ctx", "500"),
+                         self.good("logits", self.random, *words))
+        _, err = self.told("logits", *words, "--ctx", "500")
+        self.assertRegex(err, r"context 500\n")
