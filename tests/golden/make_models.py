@@ -56,6 +56,8 @@ NOISES = {
     "activation bf16": reference.Noise(activation=Type.BF16),
     "activation q8_0": reference.Noise(activation=Type.Q8_0),
     "kv f16": reference.Noise(kv=Type.F16),
+    "kv bf16": reference.Noise(kv=Type.BF16),
+    "kv q8_0": reference.Noise(kv=Type.Q8_0),
 }
 
 

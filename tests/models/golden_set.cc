@@ -69,6 +69,8 @@ std::vector<GoldenModel> read_golden_set(const char* list) {
     model.activation_bf16 = noise_of(entry, "activation bf16");
     model.activation_q8_0 = noise_of(entry, "activation q8_0");
     model.kv_f16 = noise_of(entry, "kv f16");
+    model.kv_bf16 = noise_of(entry, "kv bf16");
+    model.kv_q8_0 = noise_of(entry, "kv q8_0");
     model.quantised = false;
     model.bf16 = false;
     for (const auto& type : entry["types"].GetObject()) {
@@ -84,6 +86,14 @@ std::vector<GoldenModel> read_golden_set(const char* list) {
 double GoldenModel::shard_bound() const {
   double noise = quantised ? activation_q8_0.rms : bf16 ? activation_bf16.rms : 30 * f32.rms;
   return noise * std();
+}
+
+double GoldenModel::kv_move(KvType type) const {
+  const Noise& noise = type == KvType::kF16    ? kv_f16
+                       : type == KvType::kBF16 ? kv_bf16
+                       : type == KvType::kQ8_0 ? kv_q8_0
+                                               : f32;
+  return noise.rms * std();
 }
 
 GoldenModel::Noise GoldenModel::reference_bound() const {

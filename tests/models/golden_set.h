@@ -27,8 +27,9 @@ struct GoldenModel {
   struct Noise {
     double rms, max;
   };
-  Noise f32, activation_bf16, activation_q8_0, kv_f16;
-  bool quantised;  // some matrix is of an integer type
+  Noise f32, activation_bf16, activation_q8_0;
+  Noise kv_f16, kv_bf16, kv_q8_0;  // keys and values alone
+  bool quantised;                  // some matrix is of an integer type
   bool bf16;
 
   bool encoder() const { return !hidden.empty(); }
@@ -39,6 +40,16 @@ struct GoldenModel {
   // activations are quantised from such sums, so a code may flip, each flip as large as the q8_0
   // noise of one element.
   double shard_bound() const;
+  // How far the logits of a float model move where keys and values are of a type and not f32, root
+  // mean square. The reference rounds them to the same codes in the same blocks. The engine's are
+  // the same numbers up to f32's noise (2^-22 of a value, which is 2^-11 of f16's rounding step and
+  // less of the others'), so one value in 2^11 at most falls on the other side of a boundary, where
+  // it is one step off: 12 times the mean square of a rounding error. Queries and probabilities,
+  // which meet q8_0 as int16, are rounded in steps of 2^-8 of those of codes. All add as squares:
+  // (1 + 12 / 2^11 + 2 / 2^16)^(1/2) is 1.003. Tests allow 1 +- kKvSlack, since a step in a large
+  // value counts for more than one in a mean one.
+  static constexpr double kKvSlack = 0.05;
+  double kv_move(KvType type) const;
   // And how far they may be from the reference's. F32: within 1e-4 of the largest. Else the
   // reference tells how far they move when it rounds what the engine rounds (activations to bf16 or
   // to q8_0); the two roundings are independent draws of that size, so their difference is sqrt(2)
