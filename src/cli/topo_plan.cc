@@ -69,21 +69,6 @@ std::string phase_text(const Machine& machine, const EnginePlan& plan, const Pla
   return out;
 }
 
-void json_phase(Json& json, const Plan& phase) {
-  json.key(phase_name(phase.phase)).object();
-  json.key("sync").text(group_sync_name(phase.sync));
-  json_numbers(json, "thread_shards", phase.member_shards);
-  json.key("groups").array();
-  for (const PlanGroup& group : phase.groups) {
-    json.object().key("first_thread").number(group.member_begin);
-    json.key("threads").number(group.member_end - group.member_begin);
-    json.key("first_shard").number(group.share.shard_begin);
-    json.key("shards").number(group.share.shard_end - group.share.shard_begin);
-    json.key("part").number(group.share.part).key("parts").number(group.share.parts).end_object();
-  }
-  json.end_array().end_object();
-}
-
 }  // namespace
 
 std::string plan_tree_text(const Machine& machine, const EnginePlan& plan) {
@@ -99,24 +84,6 @@ std::string plan_tree_text(const Machine& machine, const EnginePlan& plan) {
   }
   return out + phase_text(machine, plan, plan.prefill, "prefill") +
          phase_text(machine, plan, plan.decode, "decode");
-}
-
-void json_plan(Json& json, const Machine& machine, const EnginePlan& plan) {
-  json.key("plan").object().key("threads").array();
-  for (const Seat& seat : plan.placement.seats) {
-    json.object().key("pu").number(seat.pu).key("core").number(seat.core);
-    json.key("node").number(node_number(machine, seat.node)).end_object();
-  }
-  json.end_array().key("oversubscribed").boolean(plan.placement.oversubscribed);
-  json.key("shards").array();
-  for (size_t s = 0; s < plan.shard_nodes.size(); ++s) {
-    json.object().key("node").number(node_number(machine, plan.shard_nodes[s]));
-    json.key("share").number(plan.shares[s]).end_object();
-  }
-  json.end_array();
-  json_phase(json, plan.prefill);
-  json_phase(json, plan.decode);
-  json.end_object();
 }
 
 }  // namespace hearth

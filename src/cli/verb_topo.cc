@@ -12,6 +12,7 @@
 #include "cli/topo_plan.h"
 #include "cli/topo_predict.h"
 #include "cli/verbs.h"
+#include "engine/engine_plan_json.h"
 #include "text/json.h"
 #include "tune/bandwidth_file.h"
 
