@@ -55,8 +55,8 @@ serve: build  ## the demo model on a page and its API, or make serve MODEL=... [
 	@build/release/hearth serve $${MODEL:+"$$MODEL"} $(ARGS)
 
 ##@ Test
-.PHONY: test check units tested-levels numa numa-long house fuzz fuzz-long aarch64 aarch64-long
-.PHONY: asan tsan clang tidy bench-smoke
+.PHONY: test check units tested-levels web numa numa-long house fuzz fuzz-long aarch64 aarch64-long
+.PHONY: asan tsan clang tidy bench-smoke soak
 test: deps-test  ## house rules, units, goldens, web, NUMA, fuzzers, aarch64; 15 minutes, two cores
 	@scripts/steps.sh house units web numa fuzz aarch64
 
@@ -173,7 +173,7 @@ help:  ## this list
 	@printf '\nMissing Debian packages are installed first (scripts/install-deps.sh). %s\n' \
 	  'Builds stand in build/PRESET.'
 
-.PHONY: deps deps-units deps-clang deps-aarch64 deps-numa deps-test deps-check
+.PHONY: deps deps-units deps-clang deps-aarch64 deps-numa deps-web deps-test deps-check
 deps:
 	@scripts/install-deps.sh
 deps-units:
@@ -187,6 +187,6 @@ deps-numa:
 deps-web:
 	@scripts/install-deps.sh --web
 deps-test:
-	@scripts/install-deps.sh --units --clang --aarch64 --numa
+	@scripts/install-deps.sh --units --clang --aarch64 --numa --web
 deps-check:
 	@scripts/install-deps.sh --check

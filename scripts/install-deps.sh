@@ -1,11 +1,11 @@
 #!/bin/bash
 # Installs the Debian 12 packages that Hearth is built and tested with; nothing else, nothing twice.
 #
-#   scripts/install-deps.sh [--units] [--clang] [--aarch64] [--numa] [--peers] [--check]
+#   scripts/install-deps.sh [--units] [--clang] [--aarch64] [--numa] [--web] [--peers] [--check]
 #                           [--train]
 #
 #   (no option)  compiler, build tools and libraries: what `make build` needs
-#   --units      what some tests would skip without: jq and what --peers brings
+#   --units      what tests need or would skip without: jq, Jinja, and what --peers brings
 #   --clang      clang, its sanitizer runtimes and clang-format: the fuzzers and the format check
 #   --aarch64    cross compiler, arm64 libraries and the user-mode emulator
 #   --numa       emulator, static busybox, and a kernel image in ~/.cache/hearth: the machines with
@@ -20,10 +20,10 @@ set -euo pipefail
 
 libraries=(libhwloc-dev libpcre2-dev libutf8proc-dev libfmt-dev libspdlog-dev libboost1.81-dev
            libgtest-dev libgmock-dev libbenchmark-dev)
-wanted=(g++ cmake ninja-build make pkg-config git python3 python3-numpy python3-jinja2
+wanted=(g++ cmake ninja-build make pkg-config git python3 python3-numpy
         "${libraries[@]}" rapidjson-dev libcli11-dev)
 peers=(libopenblas0-pthread libdnnl2)
-units=(jq "${peers[@]}")
+units=(jq python3-jinja2 "${peers[@]}")
 clang=(clang libclang-rt-14-dev clang-format)
 arm64=0
 numa=0
@@ -35,8 +35,10 @@ for option in "$@"; do
     --clang) wanted+=("${clang[@]}") ;;
     --aarch64) arm64=1 ;;
     --numa) numa=1 ;;
+    --web) web=1 ;;
     --peers) wanted+=("${peers[@]}") ;;
-    --check) wanted+=("${units[@]}" "${clang[@]}" clang-tidy clang-tools llvm); arm64=1; numa=1 ;;
+    --check) wanted+=("${units[@]}" "${clang[@]}" clang-tidy clang-tools llvm)
+             arm64=1; numa=1; web=1 ;;
     --train) wanted+=(python3-torch libopenblas0-pthread) ;;
     *) echo "install-deps.sh: unknown option '$option'; the head of this script lists them" >&2
        exit 2 ;;

@@ -125,9 +125,10 @@ std::unique_ptr<Engine> load_engine(const OpenedModel& model, const EngineArgs& 
 }
 
 std::unique_ptr<Service> load_service(const OpenedModel& model, const EngineArgs& args,
-                                      const EngineOptions& options, Interrupts* interrupts) {
+                                      const EngineOptions& options, Interrupts* interrupts,
+                                      const ServiceOptions& service_options) {
   auto load = [&] { return load_engine(model, args, options, interrupts); };
-  auto service = std::make_unique<Service>(load, model.tokenizer.get(), ServiceOptions{});
+  auto service = std::make_unique<Service>(load, model.tokenizer.get(), service_options);
   // This thread's work from now on (tokenizing, printing) stays off the cores that steps run on.
   // A refusal changes nothing but that.
   const std::vector<uint32_t>& spare = service->engine().spare_pus();

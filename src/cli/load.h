@@ -58,7 +58,8 @@ std::unique_ptr<Engine> load_engine(const OpenedModel& model, const EngineArgs& 
 // The same behind a service.
 std::unique_ptr<Service> load_service(const OpenedModel& model, const EngineArgs& args,
                                       const EngineOptions& options,
-                                      Interrupts* interrupts = nullptr);
+                                      Interrupts* interrupts = nullptr,
+                                      const ServiceOptions& service_options = {});
 
 // Rows of logits of `tokens` from position `from` on, in order, as the service computes them.
 // Throws (kFile) where a value is not a number: the file is damaged, or the model overflows.

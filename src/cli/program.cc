@@ -23,6 +23,7 @@ void print_error(const std::string& sentence) { fmt::print(stderr, "hearth: {}\n
 void add_verbs(CLI::App& program, Action& action) {
   program.name("hearth");
   program.get_formatter()->column_width(kHelpColumn);
+  add_serve(program, action);
   add_run(program, action);
   add_inspect(program, action);
   add_tokenize(program, action);
@@ -35,6 +36,7 @@ void add_verbs(CLI::App& program, Action& action) {
   program.footer(
       "`hearth VERB --help` tells a verb's options.\n"
       "Examples:\n"
+      "  hearth serve model.gguf\n"
       "  hearth run model.gguf -p 'Once upon a time'\n"
       "  hearth inspect model.gguf");
 }

@@ -14,6 +14,7 @@
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/run_output.h"
+#include "cli/sampling_options.h"
 #include "cli/text_io.h"
 #include "cli/verbs.h"
 #include "text/chat_prompt.h"
@@ -201,22 +202,8 @@ int run(RunArgs args) {
   return std::ranges::any_of(completions, cancelled) ? kInterruptedStatus : 0;
 }
 
-void add_sampling_options(CLI::App& verb, RunArgs* args) {
-  SamplingParams& sampling = args->sampling;
-  add_real(verb, "--temp", &sampling.temperature, "Temperature; 0 takes the likeliest token");
-  add_count(verb, "--top-k", &sampling.top_k, 0, 1u << 24, "Among the K likeliest; 0: all")
-      ->capture_default_str();
-  add_real(verb, "--top-p", &sampling.top_p, "Among the likeliest that sum up to P; 1: all");
-  add_real(verb, "--min-p", &sampling.min_p, "Among those at least P times as likely as the first");
-  add_real(verb, "--repeat-penalty", &sampling.repeat_penalty,
-           "Divides the logits of tokens seen lately; 1: off");
-  add_real(verb, "--presence-penalty", &sampling.presence_penalty,
-           "Taken from the logits of tokens seen lately; 0: off");
-  add_real(verb, "--frequency-penalty", &sampling.frequency_penalty,
-           "The same for every time they were seen; 0: off");
-  add_count(verb, "--penalty-window", &sampling.penalty_window, 0, 1u << 20,
-            "The last tokens that the penalties look at")
-      ->capture_default_str();
+void add_choice_options(CLI::App& verb, RunArgs* args) {
+  add_sampling_options(verb, &args->sampling);
   add_seed(verb, &args->seed);
   verb.add_option("--logit-bias", args->biases,
                   "Added to a token's logit: ID=VALUE, ID+VALUE or ID-VALUE; -inf forbids it; may "
@@ -264,7 +251,7 @@ void add_run(CLI::App& program, Action& action) {
   add_model_or_demo(verb, &args->model);
   add_text_sources(verb, &args->prompts);
   add_stop_options(verb, args.get());
-  add_sampling_options(verb, args.get());
+  add_choice_options(verb, args.get());
   add_engine_options(verb, &args->engine,
                      "Positions of the context; default: 4096, or what prompt and -n need");
   add_pre(verb, &args->pre);

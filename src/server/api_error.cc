@@ -1,30 +1,32 @@
 #include "server/api_error.h"
 
-#include <string_view>
+#include <algorithm>
 
 #include "text/json.h"
 
 namespace hearth {
 namespace {
 
-// A byte may take six in JSON ("\u0001").
-constexpr size_t kMostMessage = 480, kMostParam = 160;
-constexpr size_t kMostBody = 1023;
-
-std::string clipped(std::string_view text, size_t most) {
-  if (text.size() <= most) return std::string(text);
-  size_t end = most;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-  return std::string(text.substr(0, end)) + "...";
+// The beginning of a text; what is left of a character that was cut is no UTF-8, and the writer
+// puts U+FFFD in its place.
+std::string shortened(const std::string& text, size_t most) {
+  if (text.size() <= most) return text;
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) --most;
+  return text.substr(0, most) + "...";
 }
 
-std::string body_of(const ApiError& error, size_t message, size_t param) {
-  std::optional<std::string> name;
-  if (error.param) name = clipped(*error.param, param);
+std::string write_error(const ApiError& error, size_t most) {
   Json json;
   json.object().key("error").object();
-  json.key("message").text(clipped(error.message, message)).key("type").text(error.type);
-  json.key("param").text_or_null(name).key("code").text(error.code);
+  json.key("message").text(shortened(error.message, most));
+  json.key("type").text(error.type.empty() ? error_type(error.status) : error.type);
+  json.key("param");
+  if (error.param) {
+    json.text(shortened(*error.param, most / 4));
+  } else {
+    json.null();
+  }
+  json.key("code").text(error.code);
   json.end_object().end_object();
   std::string line = json.line();
   line.pop_back();
@@ -33,9 +35,30 @@ std::string body_of(const ApiError& error, size_t message, size_t param) {
 
 }  // namespace
 
+std::string_view error_type(unsigned status) {
+  if (status == 401 || status == 403) return "authentication_error";
+  if (status == 404) return "not_found_error";
+  if (status == 429) return "rate_limit_error";
+  return status >= 500 ? "server_error" : "invalid_request_error";
+}
+
 std::string error_body(const ApiError& error) {
-  std::string body = body_of(error, kMostMessage, kMostParam);
-  return body.size() <= kMostBody ? body : body_of(error, kMostMessage / 6, kMostParam / 6);
+  // A character may become six.
+  size_t most = 800;
+  std::string body = write_error(error, most);
+  while (body.size() > kErrorBytes && most > 0) {
+    most /= 2;
+    body = write_error(error, most);
+  }
+  return body;
+}
+
+HttpReply error_reply(const ApiError& error) {
+  HttpReply reply;
+  reply.status = error.status;
+  reply.fields = error.fields;
+  reply.body = error_body(error) + "\n";
+  return reply;
 }
 
 }  // namespace hearth

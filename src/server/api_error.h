@@ -1,26 +1,30 @@
-// ApiError: a refusal or failure as a client of the server sees it, with the HTTP status and the
-// body of OpenAI's API: {"error":{"message","type","param","code"}}. `message` is one sentence that
-// names the thing and the remedy.
+// An error as OpenAI's API has them: {"error": {"message", "type", "param", "code"}}, under 1 KiB
+// whatever the message holds: what is too long is cut, with "..." in its place.
 #pragma once
 
 #include <optional>
 #include <string>
-#include <utility>
-#include <vector>
+
+#include "server/http_request.h"
 
 namespace hearth {
 
+inline constexpr size_t kErrorBytes = 1023;
+
 struct ApiError {
   unsigned status = 500;
-  // invalid_request_error, authentication_error, not_found_error, rate_limit_error, server_error
-  std::string type;
+  std::string type;  // "invalid_request_error", ...; empty: by the status, as error_type() has it
   std::string code;
   std::string message;
-  std::optional<std::string> param;                         // the field at fault
-  std::vector<std::pair<std::string, std::string>> fields;  // of the header, as Retry-After
+  std::optional<std::string> param = {};  // the field at fault
+  HttpFields fields = {};                 // of the reply's header: Retry-After
 };
 
-// JSON without a newline, always below 1 KiB: a longer text ends in "...".
+// authentication_error for 401 and 403, not_found_error for 404, rate_limit_error for 429,
+// server_error from 500 on, else invalid_request_error.
+std::string_view error_type(unsigned status);
 std::string error_body(const ApiError& error);
+// With a newline behind the JSON.
+HttpReply error_reply(const ApiError& error);
 
 }  // namespace hearth

@@ -31,9 +31,9 @@ struct TokenEntry {
 // A piece of a choice, or all of it.
 struct ChoicePart {
   uint32_t index = 0;
-  std::string text;
-  std::vector<TokenEntry> entries;
-  std::optional<Finish> finish;
+  std::string text = {};
+  std::vector<TokenEntry> entries = {};
+  std::optional<Finish> finish = {};
 
   // Whether a client needs to hear of it.
   bool empty() const { return text.empty() && entries.empty() && !finish; }

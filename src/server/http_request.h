@@ -16,7 +16,7 @@ struct HttpRequest {
   std::string method, path, query;  // the query without its '?'
   unsigned minor = 1;               // of HTTP/1.x
   HttpFields fields;                // in the order in which they came
-  std::string body;
+  std::string body = {};
   std::string peer;             // the client's address
   double received_seconds = 0;  // steady_seconds() when its header was complete
 
@@ -27,8 +27,8 @@ struct HttpRequest {
 struct HttpReply {
   unsigned status = 200;
   std::string content_type = "application/json";  // empty: no such field
-  HttpFields fields;
-  std::string body;
+  HttpFields fields = {};
+  std::string body = {};
 };
 
 // "Not Found" for 404.

@@ -59,6 +59,7 @@ SamplingParams openai_sampling() {
   params.top_k = 0;
   params.top_p = 1;
   params.min_p = 0;
+  params.penalise_generated = true;
   return params;
 }
 
@@ -81,20 +82,6 @@ SamplingParams file_sampling(const Metadata& metadata, const SamplingParams& oth
   }
   if (reader.number("mirostat", 0, 2).value_or(0) != 0) reader.warn_of("mirostat");
   if (reader.number("xtc_probability", 0, 1).value_or(0) > 0) reader.warn_of("xtc_probability");
-  return params;
-}
-
-SamplingParams sampling_defaults(const SamplingOptions& options, const Metadata& metadata,
-                                 const Listener& listener) {
-  SamplingParams params = file_sampling(metadata, openai_sampling(), listener);
-  replace(&params.temperature, options.temperature);
-  replace(&params.top_k, options.top_k);
-  replace(&params.top_p, options.top_p);
-  replace(&params.min_p, options.min_p);
-  replace(&params.repeat_penalty, options.repeat_penalty);
-  replace(&params.presence_penalty, options.presence_penalty);
-  replace(&params.frequency_penalty, options.frequency_penalty);
-  replace(&params.penalty_window, options.penalty_window);
   return params;
 }
 

@@ -1,9 +1,6 @@
-// How tokens are sampled where a request does not say: the server's options, else what the model's
-// file recommends (general.sampling.*), else what OpenAI's API has.
+// How tokens are sampled where neither a request nor the server's options say: as the model's file
+// recommends (general.sampling.*), else as OpenAI's API has it.
 #pragma once
-
-#include <cstdint>
-#include <optional>
 
 #include "base/listener.h"
 #include "engine/sampler.h"
@@ -11,7 +8,7 @@
 
 namespace hearth {
 
-// Temperature 1 and nothing else.
+// Temperature 1 and nothing else; presence and frequency penalties count generated tokens alone.
 SamplingParams openai_sampling();
 
 // Replaces what the file recommends: temp, top_k, top_p, min_p, penalty_repeat and penalty_last_n.
@@ -19,20 +16,5 @@ SamplingParams openai_sampling();
 // is not built.
 SamplingParams file_sampling(const Metadata& metadata, const SamplingParams& otherwise,
                              const Listener& listener);
-
-// Unset ones leave the value as it is.
-struct SamplingOptions {
-  std::optional<float> temperature = std::nullopt;
-  std::optional<uint32_t> top_k = std::nullopt;
-  std::optional<float> top_p = std::nullopt;
-  std::optional<float> min_p = std::nullopt;
-  std::optional<float> repeat_penalty = std::nullopt;
-  std::optional<float> presence_penalty = std::nullopt;
-  std::optional<float> frequency_penalty = std::nullopt;
-  std::optional<uint32_t> penalty_window = std::nullopt;
-};
-
-SamplingParams sampling_defaults(const SamplingOptions& options, const Metadata& metadata,
-                                 const Listener& listener);
 
 }  // namespace hearth

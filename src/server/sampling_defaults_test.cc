@@ -15,12 +15,12 @@ struct Read {
   std::vector<std::string> warnings;
 };
 
-Read read(const GgufWriter& writer, const SamplingOptions& options = {}) {
+Read read(const GgufWriter& writer) {
   Read read;
   Listener listener;
   listener.warn = [&](const std::string& text) { read.warnings.push_back(text); };
   ModelSource source = parse_gguf(writer.finish(), "m.gguf");
-  read.params = sampling_defaults(options, source.metadata(), listener);
+  read.params = file_sampling(source.metadata(), openai_sampling(), listener);
   return read;
 }
 
@@ -31,9 +31,10 @@ TEST(SamplingDefaults, AreOpenAisWhereNobodySays) {
   EXPECT_EQ(params.top_p, 1);
   EXPECT_EQ(params.min_p, 0);
   EXPECT_EQ(params.repeat_penalty, 1);
+  EXPECT_TRUE(params.penalise_generated);
 }
 
-TEST(SamplingDefaults, OptionsComeBeforeTheFile) {
+TEST(SamplingDefaults, TheFileComesBeforeOpenAis) {
   GgufWriter writer;
   writer.set("general.sampling.temp", 0.5f);
   writer.set("general.sampling.top_k", 20);
@@ -41,17 +42,13 @@ TEST(SamplingDefaults, OptionsComeBeforeTheFile) {
   writer.set("general.sampling.min_p", 0.0);
   writer.set("general.sampling.penalty_repeat", 1.25f);
   writer.set("general.sampling.penalty_last_n", -1);
-  SamplingOptions options;
-  options.top_k = 7;
-  options.presence_penalty = 1.5f;
-  Read got = read(writer, options);
+  Read got = read(writer);
   EXPECT_EQ(got.params.temperature, 0.5f);
-  EXPECT_EQ(got.params.top_k, 7u);
+  EXPECT_EQ(got.params.top_k, 20u);
   EXPECT_EQ(got.params.top_p, 0.75f);
   EXPECT_EQ(got.params.min_p, 0);
   EXPECT_EQ(got.params.repeat_penalty, 1.25f);
   EXPECT_EQ(got.params.penalty_window, 2147483647u);
-  EXPECT_EQ(got.params.presence_penalty, 1.5f);
   EXPECT_TRUE(got.warnings.empty());
 }
 

@@ -1,0 +1,148 @@
+#include "cli/serve_options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <initializer_list>
+
+#include "base/error.h"
+#include "cli/sampling_options.h"
+#include "server/sampling_defaults.h"
+
+namespace hearth {
+namespace {
+
+constexpr uint32_t kMost = 1u << 20;
+constexpr double kMostSeconds = 86'400;
+
+CLI::Option* add_seconds(CLI::App& verb, const std::string& name, double* value,
+                         const std::string& help) {
+  return verb.add_option(name, *value, help)
+      ->check(CLI::Range(0.001, kMostSeconds))
+      ->type_name("SECONDS")
+      ->default_str(fmt::format("{}", *value));
+}
+
+void add_address_options(CLI::App& verb, ServeArgs* args) {
+  HttpOptions& http = args->app.http;
+  verb.add_option("--host", http.host, "Name or address to listen at; 0.0.0.0 is every one")
+      ->capture_default_str()
+      ->type_name("HOST");
+  verb.add_option("--port", http.port, "Port to listen at; 0 is any free one, which is printed")
+      ->capture_default_str()
+      ->type_name("PORT");
+  add_text(verb, "--alias", &args->alias, "NAME",
+           "What requests call the model; default: the "
+           "file's name");
+  add_text(verb, "--chat-template", &args->template_path, "FILE",
+           "Chat template (Jinja) in place of the model's own");
+  add_text(verb, "--api-key-file", &args->key_file, "FILE",
+           "Keys, one a line; every request but for the page and health needs one");
+  verb.add_flag("--no-auth", args->no_auth, "Let others than this machine ask without a key");
+  verb.add_option("--allow-host", args->app.names,
+                  "Name by which clients may ask besides localhost and addresses; may be given "
+                  "several times")
+      ->allow_extra_args(false)
+      ->type_name("NAME");
+}
+
+void add_load_options(CLI::App& verb, ServeArgs* args) {
+  CompletionOptions& options = args->app.completions;
+  add_count(verb, "--max-running", &options.max_running, 1, 4096,
+            "Texts that are generated at the same time")
+      ->capture_default_str();
+  add_count(verb, "--max-queue", &options.max_queue, 0, kMost,
+            "Texts that may wait for a place; beyond, 429")
+      ->capture_default_str();
+  add_seconds(verb, "--drain-timeout", &args->app.drain_seconds,
+              "How long requests under way have after SIGTERM");
+  verb.add_flag("--log-json", args->log_json, "Log requests as JSON");
+  verb.add_flag("--no-log", args->no_log, "Log no requests");
+}
+
+void add_http_limits(CLI::App& verb, HttpOptions* http) {
+  add_count(verb, "--max-connections", &http->connections, 1, kMost,
+            "Open connections; beyond, others wait to be accepted")
+      ->capture_default_str();
+  add_count(verb, "--max-header", &http->header_bytes, 1u << 10, 1u << 24,
+            "Bytes of a request's header; beyond, 431")
+      ->capture_default_str();
+  add_count(verb, "--max-header-fields", &http->header_fields, 1, kMost,
+            "Fields of it; beyond, 431")
+      ->capture_default_str();
+  add_size(verb, "--max-body", &http->body_bytes, "Bytes of a request's body; beyond, 413");
+  add_size(verb, "--max-bodies", &http->all_body_bytes,
+           "Bytes of all bodies under way; beyond, 503");
+  add_seconds(verb, "--header-timeout", &http->header_seconds, "For a request's header; 408");
+  add_seconds(verb, "--body-timeout", &http->body_seconds, "For its body; 408");
+  add_seconds(verb, "--idle-timeout", &http->idle_seconds,
+              "A connection without requests is closed after that");
+  add_seconds(verb, "--write-timeout", &http->write_seconds,
+              "A client that reads nothing is cut off after that");
+}
+
+void add_body_limits(CLI::App& verb, RequestLimits* limits) {
+  struct Limit {
+    const char* name;
+    uint32_t RequestLimits::*value;
+    const char* help;
+  };
+  for (const Limit& limit : std::initializer_list<Limit>{
+           {"--max-depth", &RequestLimits::depth, "How deep JSON may be nested"},
+           {"--max-messages", &RequestLimits::messages, "Messages of a chat"},
+           {"--max-prompts", &RequestLimits::prompts, "Prompts of one request"},
+           {"--max-stops", &RequestLimits::stops, "Stop strings"},
+           {"--max-biases", &RequestLimits::biases, "Entries of logit_bias"},
+           {"--max-choices", &RequestLimits::choices, "`n`"},
+           {"--max-top-logprobs", &RequestLimits::top_logprobs, "`top_logprobs`"}}) {
+    add_count(verb, limit.name, &(limits->*limit.value), 1, kMost,
+              std::string(limit.help) + "; beyond, 400")
+        ->capture_default_str();
+  }
+}
+
+}  // namespace
+
+void add_serve_options(CLI::App& verb, ServeArgs* args) {
+  add_model_or_demo(verb, &args->model);
+  add_address_options(verb, args);
+  add_load_options(verb, args);
+  args->sampling = openai_sampling();
+  add_sampling_options(verb, &args->sampling);
+  args->take_sampling = [&verb, args](SamplingParams* sampling) {
+    take_given_options(verb, args->sampling, sampling);
+  };
+  add_engine_options(verb, &args->engine,
+                     "Positions of a text, its prompt included; default: the model's own, or what "
+                     "--kv-cache holds");
+  add_pre(verb, &args->pre);
+  add_http_limits(verb, &args->app.http);
+  add_body_limits(verb, &args->app.completions.limits);
+}
+
+AppOptions settle_app(const ServeArgs& args) {
+  AppOptions app = args.app;
+  if (args.key_file) app.keys = read_keys(*args.key_file);
+  if (!is_loopback(app.http.host) && app.keys.empty() && !args.no_auth) {
+    fail(ErrorCode::kUsage,
+         "--host {} lets others than this machine ask: give --api-key-file FILE, or --no-auth "
+         "where anybody may",
+         app.http.host);
+  }
+  // The name it listens at is one of its own.
+  app.names.push_back(app.http.host);
+  app.log = args.no_log     ? RequestLog::Form::kNone
+            : args.log_json ? RequestLog::Form::kJson
+                            : RequestLog::Form::kText;
+  return app;
+}
+
+ServiceOptions service_options(const ServeArgs& args) {
+  const CompletionOptions& completions = args.app.completions;
+  ServiceOptions options;
+  options.scheduler.max_running = completions.max_running;
+  options.max_waiting = completions.max_running + completions.max_queue;
+  return options;
+}
+
+}  // namespace hearth

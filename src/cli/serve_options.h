@@ -1,0 +1,36 @@
+// The options of `hearth serve`: what it listens at, who may ask, how much at once, and the limits.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/cli11.h"
+#include "cli/options.h"
+#include "engine/sampler.h"
+#include "engine/service.h"
+#include "server/app.h"
+
+namespace hearth {
+
+struct ServeArgs {
+  std::string model;
+  EngineArgs engine;
+  std::optional<std::string> pre, alias, template_path, key_file;
+  bool no_auth = false, log_json = false, no_log = false;
+  AppOptions app;
+  SamplingParams sampling;
+  // Copies what the command line says of sampling over what it is told.
+  std::function<void(SamplingParams*)> take_sampling;
+};
+
+void add_serve_options(CLI::App& verb, ServeArgs* args);
+
+// Throws (kUsage) where others than this machine could ask without a key and --no-auth was not
+// given; and what reading the keys throws.
+AppOptions settle_app(const ServeArgs& args);
+
+ServiceOptions service_options(const ServeArgs& args);
+
+}  // namespace hearth

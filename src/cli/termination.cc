@@ -1,0 +1,62 @@
+#include "cli/termination.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/error.h"
+
+namespace hearth {
+namespace {
+
+// A signal handler knows nothing but what is global; this is the end of the pipe that it writes to.
+volatile sig_atomic_t signal_writer = -1;
+
+void tell(int) {
+  int error = errno;
+  std::signal(SIGINT, SIG_DFL);
+  std::signal(SIGTERM, SIG_DFL);
+  char byte = 0;
+  [[maybe_unused]] ssize_t written = write(signal_writer, &byte, 1);
+  errno = error;
+}
+
+void handle(int signal, struct sigaction* before) {
+  sigaction(signal, nullptr, before);
+  // A job in the background of a script is not for the terminal to interrupt.
+  if (before->sa_handler == SIG_IGN) return;
+  struct sigaction once {};
+  once.sa_handler = tell;
+  once.sa_flags = SA_RESTART;
+  sigaction(signal, &once, nullptr);
+}
+
+}  // namespace
+
+Termination::Termination() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) {
+    fail(ErrorCode::kResource, "no pipe could be made: raise the limit on open files");
+  }
+  reader_ = ends[0];
+  signal_writer = ends[1];
+  handle(SIGINT, &interrupt_before_);
+  handle(SIGTERM, &terminate_before_);
+}
+
+Termination::~Termination() {
+  sigaction(SIGINT, &interrupt_before_, nullptr);
+  sigaction(SIGTERM, &terminate_before_, nullptr);
+  close(signal_writer);
+  close(reader_);
+  signal_writer = -1;
+}
+
+void Termination::wait() const {
+  char byte = 0;
+  while (read(reader_, &byte, 1) < 0 && errno == EINTR) {
+  }
+}
+
+}  // namespace hearth

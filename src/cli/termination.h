@@ -1,0 +1,27 @@
+// Termination: SIGTERM and Ctrl-C as something to wait for, for a program that serves others. The
+// first of either only lets wait() return; from then on both have their usual effect, so that a
+// second one ends the process at once. One object lives at a time.
+#pragma once
+
+#include <csignal>
+
+namespace hearth {
+
+class Termination {
+ public:
+  // Throws (kResource) where the system gives no descriptor.
+  Termination();
+  ~Termination();
+  Termination(const Termination&) = delete;
+  Termination& operator=(const Termination&) = delete;
+
+  // Returns once a signal came.
+  void wait() const;
+
+ private:
+  int reader_ = -1;
+  struct sigaction interrupt_before_ {
+  }, terminate_before_{};
+};
+
+}  // namespace hearth

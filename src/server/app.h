@@ -1,0 +1,88 @@
+// App: the server before a model that may still be loading, from the first request to the last.
+//
+// One thread runs the reactor (run()); it moves bytes and gives out results as they come. A
+// RequestWorker reads bodies, renders templates, makes tokens and large answers. The engine's own
+// thread only says that there are results.
+//
+//   App app(options);                          // listens; answers 503 where a model is needed
+//   std::thread reactor([&] { app.run(); });
+//   app.serve(model);                          // now there is one
+//   ...
+//   app.drain();                               // run() returns when the last request has its end
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/completions.h"
+#include "server/guard.h"
+#include "server/http_server.h"
+#include "server/request_log.h"
+#include "server/request_worker.h"
+#include "server/routes.h"
+#include "server/served_model.h"
+
+namespace hearth {
+
+struct AppOptions {
+  HttpOptions http;
+  CompletionOptions completions;
+  std::vector<std::string> keys;   // empty: nobody needs one
+  std::vector<std::string> names;  // that Host may give (Guard)
+  double drain_seconds = 30;
+  RequestLog::Form log = RequestLog::Form::kText;
+};
+
+class App {
+ public:
+  // Listens. Throws as HttpServer does.
+  explicit App(const AppOptions& options);
+  // Not while run() is under way.
+  ~App();
+  App(const App&) = delete;
+  App& operator=(const App&) = delete;
+
+  uint16_t port() const { return server_.port(); }
+  size_t connection_limit() const { return server_.connection_limit(); }
+
+  // The reactor; returns after drain() or stop(). By one thread.
+  void run() { server_.run(); }
+
+  // The following from any thread.
+  // The model outlives run().
+  void serve(const ServedModel& model) { model_.store(&model); }
+  // Keeps reactor and worker on these PUs.
+  void pin(const std::vector<uint32_t>& pus);
+  // Takes no new requests, and ends once those under way have ended or `drain_seconds` are over:
+  // what is left then gets an error.
+  void drain();
+  // Ends everything at once.
+  void stop() { server_.stop(); }
+
+ private:
+  std::optional<HttpReply> check(const HttpRequest& head);
+  std::optional<ApiError> refuse(const HttpRequest& head, const Route* route) const;
+  HttpReply refused(const HttpRequest& head, const ApiError& error);
+  void handle(const std::shared_ptr<Exchange>& exchange);
+  void answer(const std::shared_ptr<Exchange>& exchange, HttpReply reply);
+  void answer_later(const std::shared_ptr<Exchange>& exchange);
+  std::string metrics() const;
+  const char* state() const;
+  void end_drain(double until);
+
+  const AppOptions options_;
+  const Guard guard_;
+  RequestLog log_;
+  std::atomic<const ServedModel*> model_{nullptr};
+  std::atomic<bool> draining_{false};
+  bool last_words_ = false;  // what was left when the time for draining was over got its error
+  HttpServer server_;
+  Completions completions_;
+  RequestWorker worker_;  // goes first, with its tasks
+};
+
+}  // namespace hearth

@@ -1,0 +1,101 @@
+#include "server/app_metrics.h"
+
+#include "base/enum_name.h"
+#include "server/metrics_text.h"
+
+namespace hearth {
+namespace {
+
+std::vector<double> second_bounds() {
+  return {0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300};
+}
+
+void add_requests(const AppMetrics& metrics, MetricsText* text) {
+  text->family("hearth_requests_total", "counter", "Requests for text, by how they ended.");
+  for (size_t i = 0; i < kOutcomes; ++i) {
+    text->sample({{"outcome", outcome_name(static_cast<Outcome>(i))}},
+                 static_cast<double>(uint64_t{metrics.requests[i]}));
+  }
+  text->histogram("hearth_time_to_first_token_seconds", "From a request's head to its first token.",
+                  metrics.first_token_seconds);
+  text->histogram("hearth_time_per_output_token_seconds", "Between tokens of a choice, its mean.",
+                  metrics.token_seconds);
+  text->histogram("hearth_e2e_request_latency_seconds",
+                  "From a request's head to the end of its answer.", metrics.request_seconds);
+  text->histogram("hearth_request_queue_time_seconds",
+                  "From submission until a request has KV pages.", metrics.queue_seconds);
+  text->histogram("hearth_request_prefill_time_seconds", "From then to its first token.",
+                  metrics.prefill_seconds);
+}
+
+void add_engine(const Statistics& figures, MetricsText* text) {
+  struct Figure {
+    const char *name, *help;
+    const Counter& value;
+  };
+  for (const auto& [name, help, value] : std::initializer_list<Figure>{
+           {"hearth_generation_tokens_total", "Tokens generated.", figures.generated_tokens},
+           {"hearth_computed_tokens_total", "Rows computed, of prompts and of generated tokens.",
+            figures.computed_tokens},
+           {"hearth_prefix_cache_hit_tokens_total", "Tokens of prompts that the prefix cache had.",
+            figures.cached_tokens},
+           {"hearth_prefix_cache_hits_total", "Prompts of which the prefix cache had something.",
+            figures.cache_hits},
+           {"hearth_preemptions_total", "Sequences that gave up their KV pages for a while.",
+            figures.preemptions},
+           {"hearth_evicted_kv_pages_total", "Kept pages that were given to somebody else.",
+            figures.evicted_pages},
+           {"hearth_cancelled_choices_total", "Choices that were cancelled.",
+            figures.cancelled_choices},
+           {"hearth_failed_choices_total", "Choices that failed.", figures.failed_choices},
+           {"hearth_steps_total", "Steps of the engine.", figures.steps},
+           {"hearth_abandoned_steps_total", "Steps that nobody waited for any more.",
+            figures.abandoned_steps}}) {
+    text->counter(name, help, static_cast<double>(uint64_t{value}));
+  }
+  for (const auto& [name, help, value] : std::initializer_list<Figure>{
+           {"hearth_requests_running", "Sequences that hold KV pages.", figures.running},
+           {"hearth_requests_waiting", "Sequences that wait for them.", figures.waiting},
+           {"hearth_kv_pages", "KV pages in all.", figures.pages},
+           {"hearth_kv_pages_available", "Those that may be taken, kept ones among them.",
+            figures.available_pages},
+           {"hearth_kv_pages_kept", "Unused pages that keep a prefix someone may want.",
+            figures.kept_pages}}) {
+    text->gauge(name, help, static_cast<double>(uint64_t{value}));
+  }
+  auto pages = static_cast<double>(uint64_t{figures.pages});
+  auto available = static_cast<double>(uint64_t{figures.available_pages});
+  text->gauge("hearth_kv_cache_usage_ratio", "Share of the KV pages that sequences hold.",
+              pages > 0 ? 1 - available / pages : 0);
+  text->histogram("hearth_step_seconds", "How long steps take.", figures.step_seconds);
+  text->histogram("hearth_step_tokens", "How many tokens they compute.", figures.step_tokens);
+}
+
+}  // namespace
+
+const char* outcome_name(Outcome outcome) {
+  return enum_name<Outcome::kFailed>({"stop", "length", "cancelled", "refused", "busy", "failed"},
+                                     outcome);
+}
+
+AppMetrics::AppMetrics()
+    : first_token_seconds(second_bounds()),
+      token_seconds({0.001, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1}),
+      request_seconds(second_bounds()),
+      queue_seconds(second_bounds()),
+      prefill_seconds(second_bounds()) {}
+
+std::string metrics_text(const AppMetrics& metrics, const AppGauges& gauges,
+                         const Statistics* statistics) {
+  MetricsText text;
+  add_requests(metrics, &text);
+  text.counter("hearth_prompt_tokens_total", "Tokens of the prompts of admitted requests.",
+               static_cast<double>(uint64_t{metrics.prompt_tokens}));
+  text.gauge("hearth_connections", "Open connections.", static_cast<double>(gauges.connections));
+  text.gauge("hearth_exchanges", "Requests of any kind that wait for their answer.",
+             static_cast<double>(gauges.exchanges));
+  if (statistics != nullptr) add_engine(*statistics, &text);
+  return text.take();
+}
+
+}  // namespace hearth

@@ -1,0 +1,41 @@
+// Backend: what the server needs of an engine, so that a test can put something else in its place.
+#pragma once
+
+#include <memory>
+
+#include "engine/job_handle.h"
+#include "engine/service.h"
+#include "text/tokenizer.h"
+
+namespace hearth {
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  virtual const Tokenizer& tokenizer() const = 0;
+  virtual uint32_t context() const = 0;
+  virtual const Statistics& statistics() const = 0;
+  // As Service::submit().
+  [[nodiscard]] virtual JobHandle submit(Request request, std::shared_ptr<ResultStream> stream) = 0;
+};
+
+class ServiceBackend : public Backend {
+ public:
+  // Both outlive it.
+  ServiceBackend(Service& service, const Tokenizer& tokenizer)
+      : service_(service), tokenizer_(tokenizer) {}
+
+  const Tokenizer& tokenizer() const override { return tokenizer_; }
+  uint32_t context() const override { return service_.engine().context(); }
+  const Statistics& statistics() const override { return service_.statistics(); }
+  JobHandle submit(Request request, std::shared_ptr<ResultStream> stream) override {
+    return service_.submit(std::move(request), std::move(stream));
+  }
+
+ private:
+  Service& service_;
+  const Tokenizer& tokenizer_;
+};
+
+}  // namespace hearth

@@ -1,0 +1,285 @@
+#include "server/completion.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <random>
+
+#include "base/clock.h"
+#include "server/exception_error.h"
+
+namespace hearth {
+namespace {
+
+// A client that is so many bytes behind gets no more results for now; its sequences then wait.
+constexpr size_t kMostUnsent = 256 << 10;
+
+uint64_t random_seed() {
+  std::random_device random;
+  return (uint64_t{random()} << 32) | random();
+}
+
+const char* log_word(Outcome outcome, const std::string& finish) {
+  return finish.empty() ? outcome_name(outcome) : finish.c_str();
+}
+
+}  // namespace
+
+Completion::Completion(Completions& all, std::shared_ptr<Exchange> exchange,
+                       const ServedModel& model, bool chat)
+    : all_(all), exchange_(std::move(exchange)), model_(model), chat_(chat) {}
+
+void Completion::start() {
+  exchange_->on_gone([self = shared_from_this()] { self->leave(); });
+  all_.worker_.post([self = shared_from_this()] {
+    std::optional<ApiError> error;
+    try {
+      self->read();
+    } catch (const std::exception& thrown) {
+      error = api_error_of(thrown);
+    }
+    self->all_.server_.post([self, error] { error ? self->fail(*error) : self->submit(); });
+  });
+}
+
+void Completion::read() {
+  auto vocabulary = static_cast<uint32_t>(model_.backend.tokenizer().size());
+  std::string body = exchange_->take_body();
+  const RequestLimits& limits = all_.options_.limits;
+  call_ = chat_ ? read_chat_call(body, model_.sampling, limits, vocabulary)
+                : read_text_call(body, model_.sampling, limits, vocabulary);
+  if (!call_.model.empty() && call_.model != model_.name) {
+    throw RequestError(no_such_model(call_.model, model_.name));
+  }
+  settle_request();
+  read_prompts();
+  const HttpRequest& http = exchange_->request();
+  head_ = {.chat = chat_,
+           .id = reply_id(chat_, http.id),
+           .created = std::time(nullptr),
+           .model = model_.name,
+           .fingerprint = model_.fingerprint,
+           .logprobs = call_.request.logprobs,
+           .include_usage = call_.include_usage};
+}
+
+void Completion::settle_request() {
+  SamplingParams& sampling = call_.request.sampling;
+  if (!call_.seed_given) sampling.seed = random_seed();
+  if (!call_.ignore_eos) return;
+  for (int32_t id : model_.backend.tokenizer().vocab().eog) {
+    sampling.logit_bias.emplace_back(id, -std::numeric_limits<float>::infinity());
+  }
+}
+
+void Completion::read_prompts() {
+  const Tokenizer& tokenizer = model_.backend.tokenizer();
+  if (chat_) {
+    RenderedChat rendered = model_.chat.render(call_.messages, call_.template_kwargs);
+    return add_prompt(model_.chat.encode(rendered), "");
+  }
+  for (const Prompt& prompt : call_.prompts) {
+    const auto* text = std::get_if<std::string>(&prompt);
+    std::vector<int32_t> tokens = text != nullptr ? tokenizer.encode(*text, {.add_eos = false})
+                                                  : std::get<std::vector<int32_t>>(prompt);
+    std::string echo;
+    if (call_.echo) echo = text != nullptr ? *text : tokenizer.decode(tokens);
+    add_prompt(std::move(tokens), std::move(echo));
+  }
+}
+
+void Completion::add_prompt(std::vector<int32_t> tokens, std::string echo) {
+  const char* field = chat_ ? "messages" : "prompt";
+  if (tokens.empty()) {
+    throw RequestError(kInvalidValue, field, "is empty and no token stands before it");
+  }
+  if (tokens.size() > model_.backend.context()) {
+    throw RequestError({400,
+                        "",
+                        "context_length_exceeded",
+                        fmt::format("the prompt has {} tokens and the context holds {}: shorten it",
+                                    tokens.size(), model_.backend.context()),
+                        field,
+                        {}});
+  }
+  parts_.push_back({std::move(tokens), std::move(echo)});
+}
+
+uint32_t Completion::texts() const {
+  return static_cast<uint32_t>(parts_.size()) * call_.request.choices;
+}
+
+void Completion::submit() {
+  if (ended_) return;
+  if (std::optional<ApiError> error = all_.take_places(texts())) return fail(*error);
+  places_ = texts();
+  stream_ = std::make_shared<ResultStream>(result_room(texts()));
+  stream_->set_on_results([weak = weak_from_this()] {
+    std::shared_ptr<Completion> self = weak.lock();
+    if (!self || self->told_.exchange(true)) return;
+    self->all_.server_.post([self] {
+      self->told_ = false;
+      self->take_results();
+    });
+  });
+  for (uint32_t choice = 0; choice < texts(); ++choice) {
+    const std::string& echo = parts_[choice / call_.request.choices].echo;
+    choices_.emplace_back(model_.backend.tokenizer(), choice, call_.request.logprobs);
+    whole_.push_back({.index = choice, .text = echo});
+  }
+  submitted_seconds_ = steady_seconds();
+  try {
+    submit_prompts();
+  } catch (const std::exception& error) {
+    return fail(api_error_of(error));
+  }
+  if (call_.stream) begin_events();
+}
+
+void Completion::submit_prompts() {
+  for (uint32_t i = 0; i < parts_.size(); ++i) {
+    Request request = call_.request;
+    request.prompt = parts_[i].tokens;
+    jobs_.push_back(model_.backend.submit(std::move(request), stream_));
+    prompt_of_[jobs_.back().id()] = i;
+    all_.metrics_.prompt_tokens.add(parts_[i].tokens.size());
+  }
+}
+
+void Completion::begin_events() {
+  streaming_ = true;
+  exchange_->begin_events();
+  exchange_->on_drained([weak = weak_from_this()] {
+    if (std::shared_ptr<Completion> self = weak.lock()) self->take_results();
+  });
+  std::string events;
+  for (const ChoicePart& part : whole_) {
+    if (chat_) events += first_event(head_, part.index);
+    if (!part.empty()) events += part_events(head_, part);
+  }
+  if (!events.empty()) exchange_->send(std::move(events));
+}
+
+void Completion::take_results() {
+  std::string events;
+  while (!ended_ && (!streaming_ || exchange_->unsent() + events.size() < kMostUnsent)) {
+    std::optional<Result> result = stream_->try_pop();
+    if (!result) break;
+    if (result->finish && !finish_reason(*result->finish)) {
+      bool cancelled = *result->finish == Finish::kCancelled;
+      if (!events.empty()) exchange_->send(std::move(events));
+      return fail({cancelled ? 503u : 500u, "", cancelled ? "cancelled" : "generation_failed",
+                   cancelled ? "the server ended before this answer did" : result->error});
+    }
+    ChoicePart part = take(*result);
+    if (!streaming_) {
+      whole_[part.index].append(std::move(part));
+    } else if (!part.empty()) {
+      events += part_events(head_, part);
+    }
+  }
+  if (!events.empty()) exchange_->send(std::move(events));
+  if (!ended_ && finished_ == texts()) finish();
+}
+
+ChoicePart Completion::take(const Result& result) {
+  uint32_t prompt = prompt_of_.at(result.request);
+  ChoiceText& choice = choices_[prompt * call_.request.choices + result.choice];
+  parts_[prompt].cached = result.cached_tokens;
+  note_times(result);
+  ChoicePart part = choice.take(result);
+  if (!part.finish) return part;
+  ++finished_;
+  if (choice.tokens() > 1) {
+    double seconds = steady_seconds() - result.first_token_seconds;
+    all_.metrics_.token_seconds.observe(seconds / (choice.tokens() - 1));
+  }
+  return part;
+}
+
+void Completion::note_times(const Result& result) {
+  if (!queue_seconds_ && result.admitted_seconds > 0) {
+    queue_seconds_ = result.admitted_seconds - submitted_seconds_;
+    all_.metrics_.queue_seconds.observe(*queue_seconds_);
+  }
+  if (!first_token_seconds_ && result.first_token_seconds > 0) {
+    first_token_seconds_ = result.first_token_seconds - exchange_->request().received_seconds;
+    all_.metrics_.first_token_seconds.observe(*first_token_seconds_);
+    all_.metrics_.prefill_seconds.observe(result.first_token_seconds - result.admitted_seconds);
+  }
+}
+
+Usage Completion::usage() const {
+  Usage usage;
+  for (const Part& part : parts_) {
+    usage.prompt_tokens += part.tokens.size();
+    usage.cached_tokens += part.cached;
+  }
+  for (const ChoiceText& choice : choices_) usage.completion_tokens += choice.tokens();
+  return usage;
+}
+
+void Completion::finish() {
+  bool stopped = true;
+  for (const ChoiceText& choice : choices_) {
+    stopped &= finish_reason(*choice.finish()) == "stop";
+  }
+  if (streaming_) {
+    std::string events;
+    if (call_.include_usage) events = usage_event(head_, usage());
+    exchange_->send(events + std::string(kDoneEvent));
+    exchange_->end();
+  } else {
+    // Log-probabilities may make it large.
+    all_.worker_.post([self = shared_from_this()] {
+      self->exchange_->reply({.body = completion_body(self->head_, self->whole_, self->usage())});
+    });
+  }
+  end(stopped ? Outcome::kStop : Outcome::kLength, 200, "");
+}
+
+void Completion::fail(const ApiError& error) {
+  if (ended_) return;
+  if (streaming_) {
+    exchange_->send(error_event(error));
+    exchange_->end();
+  } else {
+    exchange_->reply(error_reply(error));
+  }
+  end(Completions::outcome_of(error.status), error.status, error.code);
+}
+
+void Completion::leave() {
+  if (ended_) return;
+  constexpr unsigned kClientClosedRequest = 499;  // as nginx logs it
+  end(Outcome::kCancelled, kClientClosedRequest, "");
+}
+
+void Completion::end(Outcome outcome, unsigned status, const std::string& finish) {
+  ended_ = true;
+  jobs_.clear();  // cancels what is left
+  if (stream_) stream_->close();
+  all_.give_back(places_);
+  all_.metrics_.count(outcome);
+
+  const HttpRequest& http = exchange_->request();
+  LogEntry entry{.id = http.id, .peer = http.peer, .method = http.method, .path = http.path};
+  entry.status = status;
+  entry.seconds = steady_seconds() - http.received_seconds;
+  if (outcome == Outcome::kStop || outcome == Outcome::kLength) {
+    all_.metrics_.request_seconds.observe(entry.seconds);
+  }
+  if (submitted_seconds_ > 0) {
+    Usage sums = usage();
+    entry.prompt_tokens = sums.prompt_tokens;
+    entry.cached_tokens = sums.cached_tokens;
+    entry.generated_tokens = sums.completion_tokens;
+  }
+  entry.queue_seconds = queue_seconds_;
+  entry.first_token_seconds = first_token_seconds_;
+  entry.finish = log_word(outcome, finish);
+  all_.log_.write(entry);
+  all_.under_way_.erase(shared_from_this());
+}
+
+}  // namespace hearth

@@ -1,0 +1,19 @@
+// What a client is told of an error that was thrown while its request was served, and of others
+// that several routes have in common.
+#pragma once
+
+#include <exception>
+#include <string>
+
+#include "server/api_error.h"
+
+namespace hearth {
+
+// RequestError says it itself; of the other Errors, requests that cannot be are 400, those that
+// came at a bad time 429; memory that ran out is 503. All else is 500.
+ApiError api_error_of(const std::exception& error);
+
+// 404: the server has the model `own`.
+ApiError no_such_model(const std::string& asked, const std::string& own);
+
+}  // namespace hearth

@@ -1,0 +1,116 @@
+#include "server/guard.h"
+
+#include <algorithm>
+#include <boost/asio/ip/address.hpp>
+#include <fstream>
+
+#include "base/error.h"
+
+namespace hearth {
+namespace {
+
+std::string lower(std::string_view text) {
+  std::string low(text);
+  for (char& c : low) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return low;
+}
+
+std::string_view without_brackets(std::string_view name) {
+  bool bracketed = name.size() > 2 && name.front() == '[' && name.back() == ']';
+  return bracketed ? name.substr(1, name.size() - 2) : name;
+}
+
+// Looks at every byte of `given`, whatever the first ones are.
+bool same_key(std::string_view known, std::string_view given) {
+  size_t differs = known.size() ^ given.size();
+  for (size_t i = 0; i < given.size(); ++i) {
+    differs |= static_cast<unsigned char>(known[i % known.size()] ^ given[i]);
+  }
+  return differs == 0;
+}
+
+}  // namespace
+
+std::string host_name(std::string_view host) {
+  size_t colon = host.rfind(':');
+  bool port = colon != std::string_view::npos && host.find(']', colon) == std::string_view::npos;
+  return lower(port ? host.substr(0, colon) : host);
+}
+
+bool is_address(std::string_view name) {
+  bool bracketed = without_brackets(name).size() != name.size();
+  boost::system::error_code error;
+  auto address = boost::asio::ip::make_address(without_brackets(name), error);
+  return !error && address.is_v6() == bracketed;
+}
+
+bool is_loopback(std::string_view host) {
+  if (lower(host) == "localhost") return true;
+  boost::system::error_code error;
+  auto address = boost::asio::ip::make_address(without_brackets(host), error);
+  return !error && address.is_loopback();
+}
+
+Guard::Guard(std::vector<std::string> keys, std::vector<std::string> names)
+    : keys_(std::move(keys)), names_(std::move(names)) {
+  for (std::string& name : names_) name = lower(name);
+}
+
+bool Guard::knows(std::string_view key) const {
+  bool known = false;
+  for (const std::string& own : keys_) known |= same_key(own, key);
+  return known;
+}
+
+bool Guard::knows_key(const HttpRequest& request) const {
+  if (!needs_key()) return true;
+  constexpr std::string_view kBearer = "bearer ";
+  const std::string* authorization = request.find("authorization");
+  if (authorization != nullptr && authorization->size() > kBearer.size() &&
+      lower(std::string_view(*authorization).substr(0, kBearer.size())) == kBearer) {
+    return knows(std::string_view(*authorization).substr(kBearer.size()));
+  }
+  const std::string* key = request.find("x-api-key");
+  return key != nullptr && knows(*key);
+}
+
+bool Guard::knows_host(const HttpRequest& request) const {
+  const std::string* host = request.find("host");
+  if (host == nullptr) return true;  // HTTP/1.0, which no browser speaks
+  std::string name = host_name(*host);
+  return name == "localhost" || is_address(name) || std::ranges::count(names_, name) > 0;
+}
+
+bool Guard::from_elsewhere(const HttpRequest& request) {
+  const std::string* origin = request.find("origin");
+  const std::string* host = request.find("host");
+  if (origin == nullptr) return false;
+  size_t scheme = origin->find("://");
+  return host == nullptr || scheme == std::string::npos ||
+         lower(origin->substr(scheme + 3)) != lower(*host);
+}
+
+std::vector<std::string> read_keys(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) fail(ErrorCode::kFile, "'{}' cannot be read: it should hold a key a line", path);
+  std::vector<std::string> keys;
+  size_t number = 0;
+  for (std::string line; std::getline(file, line);) {
+    ++number;
+    if (line.ends_with('\r')) line.pop_back();
+    if (line.empty() || line[0] == '#') continue;
+    auto visible = [](char c) { return c > ' ' && c < 0x7f; };
+    if (!std::ranges::all_of(line, visible)) {
+      fail(ErrorCode::kFile, "'{}', line {}: a key holds visible ASCII characters and no space",
+           path, number);
+    }
+    keys.push_back(line);
+  }
+  if (file.bad()) fail(ErrorCode::kFile, "'{}' cannot be read to its end", path);
+  if (keys.empty()) fail(ErrorCode::kFile, "'{}' holds no key: put one on a line of its own", path);
+  return keys;
+}
+
+}  // namespace hearth

@@ -1,0 +1,55 @@
+// RequestLog writes a line for every request, of what was asked by whom, how it ended and how long
+// it took, never of what was said: prompts and texts are nobody else's business. Lines are written
+// by a thread of spdlog's; where they come faster than they can be written the oldest are dropped.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace spdlog {
+class async_logger;
+namespace details {
+class thread_pool;
+}
+}  // namespace spdlog
+
+namespace hearth {
+
+struct LogEntry {
+  std::string id, peer, method, path;
+  unsigned status = 0;
+  double seconds = 0;  // from its head to the end of its answer
+  // Of requests for text.
+  std::optional<uint64_t> prompt_tokens = {}, cached_tokens = {}, generated_tokens = {};
+  std::optional<double> queue_seconds = {}, first_token_seconds = {};
+  std::string finish = {};  // "stop", "length", "cancelled", or an error's code
+};
+
+// "127.0.0.1 POST /v1/completions 200 1.203 s, 12 + 64 tokens ... stop [ID]"
+std::string log_line(const LogEntry& entry);
+// The same as one JSON object.
+std::string log_json(const LogEntry& entry);
+
+class RequestLog {
+ public:
+  enum class Form : uint8_t { kNone, kText, kJson };
+
+  // Writes to standard error.
+  explicit RequestLog(Form form);
+  // Writes what is left.
+  ~RequestLog();
+  RequestLog(const RequestLog&) = delete;
+  RequestLog& operator=(const RequestLog&) = delete;
+
+  // From any thread; never waits.
+  void write(const LogEntry& entry);
+
+ private:
+  Form form_;
+  std::shared_ptr<spdlog::details::thread_pool> writers_;
+  std::shared_ptr<spdlog::async_logger> logger_;
+};
+
+}  // namespace hearth

@@ -1,0 +1,97 @@
+#include "server/served_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+
+#include "engine/engine_plan_json.h"
+#include "models/registry.h"
+#include "text/json.h"
+
+namespace hearth {
+namespace {
+
+// FNV-1a, 64 bits.
+class Hash {
+ public:
+  void add(std::span<const std::byte> bytes) {
+    for (std::byte byte : bytes) {
+      value_ = (value_ ^ std::to_integer<uint64_t>(byte)) * 0x100000001b3;
+    }
+  }
+  void add(std::string_view text) {
+    add(std::as_bytes(std::span(text)));
+    add(std::as_bytes(std::span("", 1)));  // "ab", "c" is not "a", "bc"
+  }
+  void add(uint64_t number) { add(std::as_bytes(std::span(&number, 1))); }
+
+  uint64_t value() const { return value_; }
+
+ private:
+  uint64_t value_ = 0xcbf29ce484222325;
+};
+
+constexpr size_t kEndBytes = 4096;
+
+void add_tensor(const SourceTensor& tensor, Hash* hash) {
+  hash->add(tensor.name);
+  hash->add(tensor.type_text);
+  for (uint64_t length : tensor.dims) hash->add(length);
+  size_t end = std::min(kEndBytes, tensor.data.size());
+  hash->add(tensor.data.first(end));
+  hash->add(tensor.data.last(end));
+}
+
+void add_memory(const Engine& engine, const Machine& machine, Json* json) {
+  const MemoryUse& memory = engine.memory();
+  json->key("memory").object();
+  json->key("weights").number(uint64_t{memory.weights}).key("kv").number(uint64_t{memory.kv});
+  json->key("total").number(uint64_t{memory.total()}).key("nodes").array();
+  for (const NodeMemory& node : engine.node_memory()) {
+    json->object().key("node").number(uint64_t{machine.nodes[node.node].os_index});
+    json->key("threads").number(uint64_t{node.threads});
+    json->key("weights").number(uint64_t{node.weights}).key("kv").number(uint64_t{node.kv});
+    json->key("others").number(uint64_t{node.others}).key("huge").number(uint64_t{node.huge});
+    json->end_object();
+  }
+  json->end_array().end_object();
+}
+
+}  // namespace
+
+std::string make_fingerprint(const ModelSource& source, const Engine& engine,
+                             std::string_view version) {
+  Hash hash;
+  hash.add(version);
+  hash.add(isa_name(engine.isa()));
+  hash.add(kv_type_name(engine.options().kv_type));
+  for (uint32_t share : engine.model()->placement().shares) hash.add(uint64_t{share});
+  for (const MetaEntry& entry : source.metadata().entries()) {
+    hash.add(entry.key);
+    hash.add(entry.value.payload);
+  }
+  for (const SourceTensor& tensor : source.tensors()) add_tensor(tensor, &hash);
+  return fmt::format("fp_{:012x}", hash.value() >> 16);
+}
+
+std::string plan_json(const std::string& name, const Engine& engine, const Machine& machine) {
+  const ModelPlacement& placement = engine.model()->placement();
+  EnginePlan plan{engine.placement(), placement.shard_nodes, placement.shares,
+                  engine.graph(Phase::kPrefill).plan, engine.graph(Phase::kDecode).plan};
+  Json json;
+  json.object().key("model").text(name);
+  json.key("architecture").text(engine.spec().architecture->name);
+  json.key("isa").text(isa_name(engine.isa())).key("context").number(uint64_t{engine.context()});
+  json.key("kv_type").text(kv_type_name(engine.options().kv_type));
+  json.key("kv_pages").number(uint64_t{engine.options().kv_pages});
+  json.key("page_positions").number(uint64_t{kPagePositions});
+  json.key("spare_pus").array();
+  for (uint32_t pu : engine.spare_pus()) json.number(uint64_t{pu});
+  json.end_array();
+  add_memory(engine, machine, &json);
+  json_plan(json, machine, plan);
+  return json.end_object().line();
+}
+
+}  // namespace hearth

@@ -1,0 +1,34 @@
+// ServedModel: a model as the server's clients see it, made once it is loaded.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "engine/engine.h"
+#include "formats/model_source.h"
+#include "server/backend.h"
+#include "text/chat_prompt.h"
+
+namespace hearth {
+
+struct ServedModel {
+  std::string name;         // what requests call it
+  int64_t created = 0;      // Unix time of the file
+  std::string fingerprint;  // the same seed under the same fingerprint gives the same text
+  std::string plan;         // GET /v1/plan
+  Backend& backend;
+  const ChatPrompt& chat;
+  SamplingParams sampling;  // where a request says nothing
+};
+
+// "fp_0123456789ab", from all that decides on a result's bits: the version, the model's tensors and
+// metadata, the level of kernels, how the weights are cut and how keys and values are kept. Of each
+// tensor's data the two ends count, since reading all of it would take as long as loading.
+std::string make_fingerprint(const ModelSource& source, const Engine& engine,
+                             std::string_view version);
+
+// Who works on what, and what lies where, as one JSON object.
+std::string plan_json(const std::string& name, const Engine& engine, const Machine& machine);
+
+}  // namespace hearth

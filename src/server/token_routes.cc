@@ -1,0 +1,36 @@
+#include "server/token_routes.h"
+
+#include "server/reply_bodies.h"
+#include "server/text_calls.h"
+
+namespace hearth {
+namespace {
+
+std::string tokenize(std::string_view body, const Tokenizer& tokenizer,
+                     const RequestLimits& limits) {
+  TokenizeCall call = read_tokenize_call(body, limits);
+  EncodeOptions options;
+  options.add_eos = false;
+  options.parse_special = call.parse_special;
+  if (!call.add_special) options.add_bos = false;
+  return tokenize_body(tokenizer.encode(call.text, options));
+}
+
+std::string detokenize(std::string_view body, const Tokenizer& tokenizer,
+                       const RequestLimits& limits) {
+  auto vocabulary = static_cast<uint32_t>(tokenizer.size());
+  return detokenize_body(tokenizer.decode(read_detokenize_call(body, limits, vocabulary)));
+}
+
+}  // namespace
+
+std::string token_route_body(RouteId route, std::string_view body, const ServedModel& model,
+                             const RequestLimits& limits) {
+  const Tokenizer& tokenizer = model.backend.tokenizer();
+  if (route == RouteId::kTokenize) return tokenize(body, tokenizer, limits);
+  if (route == RouteId::kDetokenize) return detokenize(body, tokenizer, limits);
+  TemplateCall call = read_template_call(body, limits);
+  return template_body(model.chat.render(call.messages, call.template_kwargs).text);
+}
+
+}  // namespace hearth

@@ -1,0 +1,250 @@
+"""Faults: what a server does where clients, limits and signals do their worst. Each test waits for
+events; what must not have happened is read from figures that an event has made final.
+
+    python3 tests/server/engine_faults_test.py --hearth build/release/hearth
+"""
+
+import argparse
+import json
+import resource
+import signal
+import socket
+import sys
+import unittest
+
+from serving import Server, ServerTest, events, stream_text, wait_for
+
+STORY = "Once upon a time there was a fox"
+LONG = 16384  # positions, for texts that are under way as long as a test needs them
+
+
+def greedy(tokens, **more):
+    return {"prompt": STORY, "max_tokens": tokens, "temperature": 0, "ignore_eos": True, **more}
+
+
+class LeavingTest(ServerTest):
+    """Clients that go away."""
+
+    options = ["--ctx", str(LONG), "--max-running", "1", "--kv-cache", "256MiB"]
+
+    def assert_no_token_more(self):
+        """All is free, and the only tokens generated from here on are those that are asked for."""
+        before = self.server.wait_idle()["hearth_generation_tokens_total"]
+        self.server.text(**greedy(5))
+        after = self.server.wait_idle()["hearth_generation_tokens_total"]
+        self.assertEqual(after - before, 5)
+
+    def wait_for_tokens(self):
+        self.server.wait_until(
+            lambda f: f["hearth_requests_running"] == 1, "a text is being generated"
+        )
+
+    def test_while_tokens_stream(self):
+        connection, reply = self.server.open_stream(**greedy(LONG - 100))
+        self.assertIn(b"data: ", reply.readline())
+        connection.close()
+        self.assert_no_token_more()
+
+    def test_while_it_waits_for_the_whole_text(self):
+        connection = self.server.connect()
+        connection.request("POST", "/v1/completions", json.dumps(greedy(LONG - 100)))
+        self.wait_for_tokens()
+        connection.close()
+        self.assert_no_token_more()
+
+    def test_while_its_prompt_is_read(self):
+        prompt = [300 + i % 700 for i in range(LONG - 10)]
+        before = self.server.wait_idle()
+        connection = self.server.connect()
+        connection.request("POST", "/v1/completions", json.dumps({"prompt": prompt}))
+        self.server.wait_until(
+            lambda f: f["hearth_computed_tokens_total"] > before["hearth_computed_tokens_total"],
+            "some of the prompt has been read",
+        )
+        connection.close()
+        after = self.server.wait_idle()
+        read = after["hearth_computed_tokens_total"] - before["hearth_computed_tokens_total"]
+        self.assertLess(read, len(prompt))
+        self.assertEqual(
+            after["hearth_generation_tokens_total"], before["hearth_generation_tokens_total"]
+        )
+        self.assert_no_token_more()
+
+    def test_while_it_waits_in_the_queue(self):
+        alone = self.server.text(**greedy(400))
+        self.server.wait_idle()
+        first, reply = self.server.open_stream(**greedy(400))
+        reply.readline()
+        second, _ = self.server.open_stream(**greedy(LONG - 100))
+        self.server.wait_until(lambda f: f["hearth_requests_waiting"] == 1, "one waits")
+        second.close()
+        self.server.wait_until(lambda f: f["hearth_requests_waiting"] == 0, "nobody waits")
+        rest = events(reply)
+        self.assertEqual(rest[-1], "[DONE]")
+        self.assertTrue(alone.endswith(stream_text(rest)))
+        first.close()
+        self.assert_no_token_more()
+
+    def test_at_once_after_asking(self):
+        for _ in range(50):
+            connection = self.server.connect()
+            connection.request("POST", "/v1/completions", json.dumps(greedy(LONG - 100)))
+            connection.close()
+        self.assert_no_token_more()
+
+
+class SlowReaderTest(ServerTest):
+    """A client that stops reading."""
+
+    options = ["--ctx", str(LONG), "--write-timeout", "1"]
+
+    def test_is_cut_off_and_changes_nobody_elses_text(self):
+        alone = self.server.text(**greedy(2000))
+        slow = socket.socket()
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        slow.connect(("127.0.0.1", self.server.port))
+        body = json.dumps(greedy(LONG - 100, stream=True, logprobs=20)).encode()
+        head = f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}"
+        slow.sendall(head.encode() + b"\r\n\r\n" + body)
+        self.server.wait_until(lambda f: f["hearth_requests_running"] == 1, "it is under way")
+        self.assertEqual(self.server.text(**greedy(2000)), alone)
+        self.server.wait_until(
+            lambda f: f['hearth_requests_total{outcome="cancelled"}'] == 1, "it is cut off"
+        )
+        self.server.wait_idle()
+        slow.close()
+
+
+class DescriptorTest(ServerTest):
+    """More connections than the process may have open."""
+
+    def test_connections_wait_and_are_served(self):
+        def few():
+            resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+
+        server = self.start(before=few)
+        taken = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(150)]
+        for connection in taken:
+            connection.close()
+        self.assertEqual(server.ask("GET", "/health"), (200, {"status": "ok"}))
+        self.assertEqual(server.stop(), 0)
+
+
+class EndTest(ServerTest):
+    """Signals."""
+
+    options = ["--ctx", str(LONG)]
+
+    @classmethod
+    def setUpClass(cls):
+        pass
+
+    @classmethod
+    def tearDownClass(cls):
+        pass
+
+    def test_streams_end_and_newcomers_are_refused(self):
+        server = self.start()
+        _, reply = server.open_stream(**greedy(3000))
+        first = reply.readline()
+        server.process.send_signal(signal.SIGTERM)
+        health = wait_for(
+            lambda: (answer := server.ask("GET", "/health"))[0] == 503 and answer, "health is 503"
+        )
+        self.assertEqual(health[1], {"status": "draining"})
+        status, body = server.ask("POST", "/v1/completions", greedy(1))
+        self.assertEqual((status, body["error"]["code"]), (503, "draining"))
+        rest = events(reply)
+        self.assertIn(b"data: ", first)
+        self.assertEqual(rest[-1], "[DONE]")
+        self.assertEqual(rest[-2]["choices"][0]["finish_reason"], "length")
+        self.assertEqual(server.end(), 0)
+
+    def test_what_takes_too_long_gets_an_error(self):
+        server = self.start("--drain-timeout", "0.01")
+        _, streamed = server.open_stream(**greedy(LONG - 100))
+        streamed.readline()
+        whole = server.connect()
+        whole.request("POST", "/v1/completions", json.dumps(greedy(LONG - 100)))
+        server.wait_until(lambda f: f["hearth_requests_running"] == 2, "both are under way")
+        server.process.send_signal(signal.SIGTERM)
+        self.assertEqual(events(streamed)[-1]["error"]["code"], "draining")
+        answer = whole.getresponse()
+        self.assertEqual(answer.status, 503)
+        self.assertEqual(json.load(answer)["error"]["code"], "draining")
+        self.assertEqual(server.end(), 0)
+
+    def test_a_second_signal_ends_at_once(self):
+        server = self.start()
+        _, reply = server.open_stream(**greedy(LONG - 100))
+        reply.readline()
+        server.process.send_signal(signal.SIGTERM)
+        wait_for(lambda: server.ask("GET", "/health")[0] == 503, "health is 503")
+        self.assertEqual(server.stop(signal.SIGINT), -signal.SIGINT)
+
+    def test_killed_it_leaves_the_port_to_the_next(self):
+        server = self.start()
+        connection, reply = server.open_stream(**greedy(LONG - 100))
+        reply.readline()
+        self.assertEqual(server.stop(signal.SIGKILL), -signal.SIGKILL)
+        self.assertNotIn("[DONE]", events(reply))
+        connection.close()
+        again = self.start(port=server.port)
+        self.assertEqual(again.ask("GET", "/health"), (200, {"status": "ok"}))
+        self.assertEqual(again.stop(), 0)
+
+
+class BrokenEngineTest(unittest.TestCase):
+    """An engine, put in place of the real one, that fails in every way."""
+
+    stub = []
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server(BrokenEngineTest.stub)
+
+    @classmethod
+    def tearDownClass(cls):
+        assert cls.server.stop() == 0
+
+    def test_what_is_thrown_is_an_answer(self):
+        for prompt, status, code in [
+            ("throw", 500, "internal_error"),
+            ("no memory", 503, "no_memory"),
+            ("busy", 429, "queue_full"),
+            ("refuse", 400, "invalid_value"),
+            ("fail", 500, "generation_failed"),
+        ]:
+            for stream in [False, True]:
+                with self.subTest(prompt=prompt, stream=stream):
+                    if stream and prompt == "fail":
+                        continue
+                    found, body = self.server.ask(
+                        "POST", "/v1/completions", {"prompt": prompt, "stream": stream}
+                    )
+                    self.assertEqual((found, body["error"]["code"]), (status, code))
+
+    def test_a_failure_within_a_stream_is_its_last_event(self):
+        _, reply = self.server.open_stream(prompt="fail", max_tokens=8)
+        self.assertEqual(reply.status, 200)
+        self.assertEqual(events(reply)[-1]["error"]["code"], "generation_failed")
+
+    def test_it_goes_on(self):
+        self.assertEqual(self.server.ask("GET", "/health"), (200, {"status": "ok"}))
+        status, _ = self.server.ask("POST", "/v1/completions", {"prompt": "x", "max_tokens": 8})
+        self.assertEqual(status, 200)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--hearth", required=True)
+    parser.add_argument("--stub", required=True, help="the program stub_serve")
+    parser.add_argument("tests", nargs="*")
+    args = parser.parse_args()
+    ServerTest.hearth = [args.hearth]
+    BrokenEngineTest.stub = [args.stub]
+    unittest.main(argv=[sys.argv[0], *args.tests])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+// stub_serve [PORT]: the server before an engine that computes nothing: tokens are there as soon as
+// there is room for them. It shows what the HTTP side can do by itself, and what it does where an
+// engine fails: the prompts "throw", "no memory", "busy", "refuse" and "fail" do as they say.
+#include <fmt/format.h>
+
+#include <csignal>
+#include <deque>
+#include <new>
+#include <stdexcept>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "cli/termination.h"
+#include "engine/open_model.h"
+#include "server/app.h"
+#include "server/sampling_defaults.h"
+
+namespace hearth {
+namespace {
+
+class StubBackend : public Backend {
+ public:
+  explicit StubBackend(const Tokenizer& tokenizer)
+      : tokenizer_(tokenizer), token_(tokenizer.encode(" the", {.add_bos = false}).at(0)) {
+    thread_ = std::thread([this] { work(); });
+  }
+  ~StubBackend() override {
+    {
+      std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    changed_.notify_one();
+    thread_.join();
+  }
+
+  const Tokenizer& tokenizer() const override { return tokenizer_; }
+  uint32_t context() const override { return 1u << 20; }
+  const Statistics& statistics() const override { return statistics_; }
+
+  JobHandle submit(Request request, std::shared_ptr<ResultStream> stream) override {
+    std::string prompt = tokenizer_.decode(request.prompt);
+    if (prompt == "throw") throw std::runtime_error("the stub was told to throw");
+    if (prompt == "no memory") throw std::bad_alloc();
+    if (prompt == "busy") fail(ErrorCode::kBusy, "the stub was told to be busy");
+    if (prompt == "refuse") fail_field(ErrorCode::kRequest, "prompt", "was told to be refused");
+    stream->set_on_room([this] { poke(); });
+    std::lock_guard lock(mutex_);
+    auto text = std::make_shared<Text>();
+    text->id = ++last_id_;
+    text->fails = prompt == "fail";
+    text->request = std::move(request);
+    text->stream = std::move(stream);
+    texts_.push_back(text);
+    poked_ = true;
+    changed_.notify_one();
+    return {text->id, [text] { text->cancelled = true; }};
+  }
+
+ private:
+  struct Text {
+    uint64_t id = 0;
+    Request request;
+    std::shared_ptr<ResultStream> stream;
+    bool fails = false;
+    uint32_t generated = 0;
+    std::atomic<bool> cancelled{false};
+  };
+
+  void poke() {
+    {
+      std::lock_guard lock(mutex_);
+      poked_ = true;
+    }
+    changed_.notify_one();
+  }
+
+  // Steps, each of a token for every text that has room for one.
+  void work() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [&] { return stopping_ || poked_ || !texts_.empty(); });
+      if (stopping_) return;
+      poked_ = false;
+      std::deque<std::shared_ptr<Text>> texts = texts_;
+      lock.unlock();
+      bool any = false;
+      for (const auto& text : texts) any |= step(*text);
+      lock.lock();
+      std::erase_if(texts_, [](const auto& text) {
+        return text->cancelled || text->generated == text->request.max_tokens;
+      });
+      if (!any) changed_.wait(lock, [&] { return stopping_ || poked_; });
+    }
+  }
+
+  bool step(Text& text) {
+    uint32_t choices = text.request.choices;
+    if (text.cancelled || !text.stream->reserve(choices)) return false;
+    double now = steady_seconds();
+    ++text.generated;
+    for (uint32_t choice = 0; choice < choices; ++choice) {
+      Result result;
+      result.request = text.id;
+      result.choice = choice;
+      result.index = text.generated - 1;
+      result.token = token_;
+      result.text = " the";
+      result.admitted_seconds = result.first_token_seconds = now;
+      if (text.generated == text.request.max_tokens) {
+        result.finish = text.fails ? Finish::kFailed : Finish::kLength;
+        if (text.fails) result.error = "the stub was told to fail";
+      }
+      text.stream->push_reserved(std::move(result));
+    }
+    text.stream->tell_results();
+    return true;
+  }
+
+  const Tokenizer& tokenizer_;
+  const int32_t token_;
+  Statistics statistics_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stopping_ = false, poked_ = false;
+  uint64_t last_id_ = 0;
+  std::deque<std::shared_ptr<Text>> texts_;
+  std::thread thread_;
+};
+
+int serve(uint16_t port) {
+  std::signal(SIGPIPE, SIG_IGN);
+  OpenedModel model = open_model({.path = find_demo_model().string(), .pre = {}});
+  ChatPrompt chat(model.source, *model.tokenizer, {});
+  AppOptions options;
+  options.http.port = port;
+  options.log = RequestLog::Form::kNone;
+  options.completions.max_running = options.completions.max_queue = 4096;
+  App app(options);
+  std::thread reactor([&] { app.run(); });
+  StubBackend backend(*model.tokenizer);
+  ServedModel served{"stub", 0, "fp_stub", "{}", backend, chat, openai_sampling()};
+  Termination termination;
+  app.serve(served);
+  fmt::print(stderr, "hearth: serving stub at http://127.0.0.1:{}/\n", app.port());
+  termination.wait();
+  app.drain();
+  reactor.join();
+  return 0;
+}
+
+}  // namespace
+}  // namespace hearth
+
+int main(int argc, char** argv) {
+  return hearth::serve(static_cast<uint16_t>(argc > 1 ? std::atoi(argv[1]) : 0));
+}
