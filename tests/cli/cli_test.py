@@ -47,7 +47,7 @@ class ProgramItselfTest(ProgramTest):
 
     def test_wrong_words_get_a_hint(self):
         self.bad(2, "rnu", says=["'rnu'", "did you mean 'run'"])
-        self.bad(2, "banana", says=["'banana'", "there are run, "])
+        self.bad(2, "banana", says=["'banana'", "there are serve, run, "])
         self.bad(2, "help", "banana", says=["'banana'"])
         self.bad(2, "run", self.chain, "--tmep", "1", says=["--tmep", "did you mean '--temp'"])
         self.bad(2, "run", self.chain, "another", says=["'another'"])
