@@ -60,6 +60,14 @@ class BenchServeTest(ProgramTest):
         self.assertEqual((load["rate"], load["concurrency"]), (500, None))
         self.assertEqual((load["completed"], server.most_at_once), (30, 30))
 
+    def test_requests_start_for_a_time(self):
+        with StubServer() as server:
+            load = self.report(server, "-p", "1", "-n", "1", "--warmup", "0", "--seconds", "0.2",
+                               "--rate", "200", "--seed", "3")["loads"][0]
+        # Poisson: what the seed gives, whenever it runs.
+        self.assertEqual(load["requests"], len(server.requests))
+        self.assertGreater(load["requests"], 10)
+
     def test_lengths_of_a_file(self):
         path = self.folder / "lengths.csv"
         path.write_text("prompt_tokens,output_tokens\n3,1\n5,2\n")

@@ -105,6 +105,14 @@ class EngineOptionsTest(ProgramTest):
         self.assertAlmostEqual(kib("f32") / kib("f16"), 2)
         self.assertLess(kib("q8_0"), 0.6 * kib("f16"))
 
+    def test_memory_for_keys_and_values(self):
+        for verb, words in self.VERBS.items():
+            with self.subTest(verb=verb):
+                expected, _ = self.told(verb, *words)
+                out, err = self.told(verb, *words, "--kv-cache", "1MiB", "--shards", "1")
+                self.assertEqual(out, expected)
+                self.assertIn("keys and values 1.00 MiB", err)
+
     def test_the_context_of_logits(self):
         words = self.VERBS["logits"]
         self.assertEqual(self.good("logits", self.random, *words, "--ctx", "500"),
