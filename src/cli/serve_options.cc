@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <initializer_list>
 
 #include "base/error.h"
@@ -141,7 +142,9 @@ ServiceOptions service_options(const ServeArgs& args) {
   const CompletionOptions& completions = args.app.completions;
   ServiceOptions options;
   options.scheduler.max_running = completions.max_running;
-  options.max_waiting = completions.max_running + completions.max_queue;
+  // The server bounds them itself; those that were cancelled count here until the next step.
+  options.max_waiting =
+      std::max(options.max_waiting, 2 * (completions.max_running + completions.max_queue));
   return options;
 }
 

@@ -84,6 +84,12 @@ int serve(const ServeArgs& args) {
   Reactor reactor(app);
   std::string address = address_text(options.http.host, app.port());
   fmt::print(stderr, "hearth: listening at {}\n", address);
+  if (app.connection_limit() < options.http.connections) {
+    print_note(
+        fmt::format("the limit on open files leaves {} connections; raise it (ulimit -n) for "
+                    "more",
+                    app.connection_limit()));
+  }
   std::unique_ptr<Service> service =
       load_service(model, args.engine, engine_options(args), nullptr, service_options(args));
   const Engine& engine = service->engine();
@@ -95,9 +101,10 @@ int serve(const ServeArgs& args) {
 
   ServiceBackend backend(*service, *model.tokenizer);
   std::string name = name_of(args, model.source);
+  std::string others[] = {HEARTH_VERSION, args.pre.value_or(""), template_text.value_or("")};
   ServedModel served{name,
                      file_time(model.source.name()),
-                     make_fingerprint(model.source, engine, HEARTH_VERSION),
+                     make_fingerprint(model.source, engine, sampling, others),
                      plan_json(name, engine, Machine::live()),
                      backend,
                      chat,

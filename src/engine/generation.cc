@@ -86,6 +86,7 @@ Result Generation::result(uint32_t index) const {
 void Generation::note_computed(Result* result) {
   if (first_token_seconds_ == 0) first_token_seconds_ = computed_seconds_;
   result->first_token_seconds = first_token_seconds_;
+  result->computed_seconds = computed_seconds_;
 }
 
 // A log-probability needs the logits of all tokens.

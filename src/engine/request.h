@@ -61,6 +61,7 @@ struct Result {
   // Moments by the scheduler's clock, steady_seconds() where it has no other; 0 before they come.
   double admitted_seconds = 0;     // when the first step began that the request was admitted to
   double first_token_seconds = 0;  // when the choice's first token, or row, had been computed
+  double computed_seconds = 0;     // when this one had
 
   std::optional<Finish> finish;  // set in a choice's last result
   std::string stop;              // the stop string found

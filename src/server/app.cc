@@ -17,6 +17,8 @@ constexpr double kLookAgainSeconds = 0.05;
 // For the last errors to reach their clients.
 constexpr double kLastWordsSeconds = 2;
 
+ApiError ended() { return {503, "", "draining", "the server ended before this answer did"}; }
+
 LogEntry entry_of(const HttpRequest& request, unsigned status) {
   LogEntry entry;
   entry.id = request.id;
@@ -40,7 +42,8 @@ App::App(const AppOptions& options)
       log_(options.log),
       server_(
           options.http, [this](const HttpRequest& head) { return check(head); },
-          [this](const std::shared_ptr<Exchange>& exchange) { handle(exchange); }),
+          [this](const std::shared_ptr<Exchange>& exchange) { handle(exchange); },
+          [this](const HttpRequest& head, const ApiError& error) { note_refusal(head, error); }),
       completions_(options.completions, server_, worker_, log_) {}
 
 App::~App() { server_.stop(); }
@@ -62,8 +65,12 @@ std::optional<ApiError> App::refuse(const HttpRequest& head, const Route* route)
                     "a page of another origin may not ask this server"};
   }
   if ((route == nullptr || !route->open) && !guard_.knows_key(head)) {
-    return ApiError{401, "", "invalid_api_key",
-                    "this server wants one of its keys, as `Authorization: Bearer KEY`"};
+    return ApiError{401,
+                    "",
+                    "invalid_api_key",
+                    "this server wants one of its keys, as `Authorization: Bearer KEY`",
+                    {},
+                    {{"WWW-Authenticate", "Bearer"}}};
   }
   if (route == nullptr) {
     return ApiError{404, "", "not_found",
@@ -90,10 +97,18 @@ std::optional<ApiError> App::refuse(const HttpRequest& head, const Route* route)
   return {};
 }
 
-HttpReply App::refused(const HttpRequest& head, const ApiError& error) {
+void App::note_refusal(const HttpRequest& head, const ApiError& error) {
   LogEntry entry = entry_of(head, error.status);
   entry.finish = error.code;
   log_.write(entry);
+  const Route* route = find_route(head.path);
+  if (route == nullptr) return;
+  bool completion = route->id == RouteId::kChat || route->id == RouteId::kText;
+  if (completion) completions_.count_refusal(error.status);
+}
+
+HttpReply App::refused(const HttpRequest& head, const ApiError& error) {
+  note_refusal(head, error);
   return error_reply(error);
 }
 
@@ -101,9 +116,6 @@ std::optional<HttpReply> App::check(const HttpRequest& head) {
   const Route* route = find_route(head.path);
   std::optional<ApiError> error = refuse(head, route);
   if (!error) return {};
-  bool completion =
-      route != nullptr && (route->id == RouteId::kChat || route->id == RouteId::kText);
-  if (completion) completions_.count_refusal(error->status);
   return refused(head, *error);
 }
 
@@ -123,6 +135,8 @@ std::string App::metrics() const {
 void App::handle(const std::shared_ptr<Exchange>& exchange) {
   const HttpRequest& request = exchange->request();
   const Route* route = find_route(request.path);
+  // Its body came too late.
+  if (last_words_ && !route->early) return exchange->reply(refused(request, ended()));
   switch (route->id) {
     case RouteId::kChat:
     case RouteId::kText:
@@ -165,8 +179,11 @@ void App::handle(const std::shared_ptr<Exchange>& exchange) {
 
 // What takes time is the worker's.
 void App::answer_later(const std::shared_ptr<Exchange>& exchange) {
-  worker_.post([this, exchange, &model = *model_.load()] {
+  auto gone = std::make_shared<std::atomic<bool>>(false);
+  exchange->on_gone([gone] { *gone = true; });
+  worker_.post([this, exchange, gone, &model = *model_.load()] {
     const HttpRequest& request = exchange->request();
+    if (*gone) return;
     try {
       RouteId route = find_route(request.path)->id;
       answer(exchange, {.body = token_route_body(route, exchange->take_body(), model,
@@ -186,6 +203,7 @@ void App::pin(const std::vector<uint32_t>& pus) {
 
 void App::drain() {
   draining_ = true;
+  server_.drain();
   double until = steady_seconds() + options_.drain_seconds;
   server_.post([this, until] { end_drain(until); });
 }
@@ -195,7 +213,7 @@ void App::end_drain(double until) {
   if (steady_seconds() >= until) {
     if (last_words_) return server_.stop();
     last_words_ = true;
-    completions_.fail_all({503, "", "draining", "the server ended before this answer did"});
+    completions_.fail_all(ended());
     until = steady_seconds() + kLastWordsSeconds;
   }
   server_.after(kLookAgainSeconds, [this, until] { end_drain(until); });

@@ -50,7 +50,10 @@ class App {
   size_t connection_limit() const { return server_.connection_limit(); }
 
   // The reactor; returns after drain() or stop(). By one thread.
-  void run() { server_.run(); }
+  void run() {
+    server_.run();
+    worker_.end();
+  }
 
   // The following from any thread.
   // The model outlives run().
@@ -66,6 +69,7 @@ class App {
  private:
   std::optional<HttpReply> check(const HttpRequest& head);
   std::optional<ApiError> refuse(const HttpRequest& head, const Route* route) const;
+  void note_refusal(const HttpRequest& head, const ApiError& error);
   HttpReply refused(const HttpRequest& head, const ApiError& error);
   void handle(const std::shared_ptr<Exchange>& exchange);
   void answer(const std::shared_ptr<Exchange>& exchange, HttpReply reply);

@@ -32,14 +32,24 @@ Completion::Completion(Completions& all, std::shared_ptr<Exchange> exchange,
 void Completion::start() {
   exchange_->on_gone([self = shared_from_this()] { self->leave(); });
   all_.worker_.post([self = shared_from_this()] {
+    if (self->ended_) return;
     std::optional<ApiError> error;
     try {
       self->read();
     } catch (const std::exception& thrown) {
       error = api_error_of(thrown);
     }
-    self->all_.server_.post([self, error] { error ? self->fail(*error) : self->submit(); });
+    self->all_.server_.post(
+        [self, error] { error ? self->fail(*error) : self->guarded(&Completion::submit); });
   });
+}
+
+void Completion::guarded(void (Completion::*part)()) {
+  try {
+    (this->*part)();
+  } catch (const std::exception& error) {
+    fail(api_error_of(error));
+  }
 }
 
 void Completion::read() {
@@ -53,6 +63,10 @@ void Completion::read() {
   }
   settle_request();
   read_prompts();
+  // They may be large, and are tokens now.
+  call_.messages = {};
+  call_.template_kwargs = {};
+  call_.prompts = {};
   const HttpRequest& http = exchange_->request();
   head_ = {.chat = chat_,
            .id = reply_id(chat_, http.id),
@@ -79,6 +93,7 @@ void Completion::read_prompts() {
     return add_prompt(model_.chat.encode(rendered), "");
   }
   for (const Prompt& prompt : call_.prompts) {
+    if (ended_) return;
     const auto* text = std::get_if<std::string>(&prompt);
     std::vector<int32_t> tokens = text != nullptr ? tokenizer.encode(*text, {.add_eos = false})
                                                   : std::get<std::vector<int32_t>>(prompt);
@@ -119,7 +134,7 @@ void Completion::submit() {
     if (!self || self->told_.exchange(true)) return;
     self->all_.server_.post([self] {
       self->told_ = false;
-      self->take_results();
+      self->guarded(&Completion::take_results);
     });
   });
   for (uint32_t choice = 0; choice < texts(); ++choice) {
@@ -128,11 +143,7 @@ void Completion::submit() {
     whole_.push_back({.index = choice, .text = echo});
   }
   submitted_seconds_ = steady_seconds();
-  try {
-    submit_prompts();
-  } catch (const std::exception& error) {
-    return fail(api_error_of(error));
-  }
+  submit_prompts();
   if (call_.stream) begin_events();
 }
 
@@ -150,7 +161,7 @@ void Completion::begin_events() {
   streaming_ = true;
   exchange_->begin_events();
   exchange_->on_drained([weak = weak_from_this()] {
-    if (std::shared_ptr<Completion> self = weak.lock()) self->take_results();
+    if (std::shared_ptr<Completion> self = weak.lock()) self->guarded(&Completion::take_results);
   });
   std::string events;
   for (const ChoicePart& part : whole_) {
@@ -191,7 +202,7 @@ ChoicePart Completion::take(const Result& result) {
   if (!part.finish) return part;
   ++finished_;
   if (choice.tokens() > 1) {
-    double seconds = steady_seconds() - result.first_token_seconds;
+    double seconds = result.computed_seconds - result.first_token_seconds;
     all_.metrics_.token_seconds.observe(seconds / (choice.tokens() - 1));
   }
   return part;
@@ -232,7 +243,13 @@ void Completion::finish() {
   } else {
     // Log-probabilities may make it large.
     all_.worker_.post([self = shared_from_this()] {
-      self->exchange_->reply({.body = completion_body(self->head_, self->whole_, self->usage())});
+      HttpReply reply;
+      try {
+        reply.body = completion_body(self->head_, self->whole_, self->usage());
+      } catch (const std::exception& error) {
+        reply = error_reply(api_error_of(error));
+      }
+      self->exchange_->reply(std::move(reply));
     });
   }
   end(stopped ? Outcome::kStop : Outcome::kLength, 200, "");

@@ -43,6 +43,8 @@ class Completion : public std::enable_shared_from_this<Completion> {
     uint32_t cached = 0;
   };
 
+  // Ends the request with what `part` throws.
+  void guarded(void (Completion::*part)());
   void read();
   void read_prompts();
   void add_prompt(std::vector<int32_t> tokens, std::string echo);
@@ -77,7 +79,8 @@ class Completion : public std::enable_shared_from_this<Completion> {
   std::vector<ChoicePart> whole_;  // what came so far, where it is not streamed
   uint32_t finished_ = 0;          // choices
   std::atomic<bool> told_{false};  // take_results() is on its way to the reactor
-  bool streaming_ = false, ended_ = false;
+  bool streaming_ = false;
+  std::atomic<bool> ended_{false};  // the worker asks too: nobody waits for it any more
 
   double submitted_seconds_ = 0;
   std::optional<double> queue_seconds_, first_token_seconds_;

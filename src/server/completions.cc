@@ -33,6 +33,8 @@ void Completions::start(const std::shared_ptr<Exchange>& exchange, const ServedM
                         bool chat) {
   auto completion = std::make_shared<Completion>(*this, exchange, model, chat);
   under_way_.insert(completion);
+  // Before its body costs anything.
+  if (texts_ >= options_.max_running + options_.max_queue) return completion->fail(queue_full());
   completion->start();
 }
 
@@ -54,7 +56,11 @@ std::optional<ApiError> Completions::take_places(uint32_t texts) {
     texts_ += texts;
     return {};
   }
-  // As long as a place takes to become free, by the requests so far.
+  return queue_full();
+}
+
+// Says to wait as long as a place takes to become free, by the requests so far.
+ApiError Completions::queue_full() const {
   const Histogram& past = metrics_.request_seconds;
   double mean = past.count() > 0 ? past.sum() / static_cast<double>(past.count()) : 1;
   double wait = mean * (1 + static_cast<double>(texts_) / options_.max_running);

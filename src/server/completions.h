@@ -49,6 +49,7 @@ class Completions {
   static Outcome outcome_of(unsigned status);
   // Takes places for so many texts. Nothing where they may be had; else what to tell the client.
   std::optional<ApiError> take_places(uint32_t texts);
+  ApiError queue_full() const;
   void give_back(uint32_t texts) { texts_ -= texts; }
 
   const CompletionOptions options_;

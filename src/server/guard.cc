@@ -55,7 +55,7 @@ bool is_loopback(std::string_view host) {
 
 Guard::Guard(std::vector<std::string> keys, std::vector<std::string> names)
     : keys_(std::move(keys)), names_(std::move(names)) {
-  for (std::string& name : names_) name = lower(name);
+  for (std::string& name : names_) name = host_name(name);
 }
 
 bool Guard::knows(std::string_view key) const {

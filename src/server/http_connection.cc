@@ -38,11 +38,12 @@ ApiError failure() {
 }  // namespace
 
 HttpShared::HttpShared(asio::io_context& reactor, const HttpOptions& limits, HttpCheck first,
-                       HttpHandler then)
+                       HttpHandler then, HttpRefused otherwise)
     : context(reactor),
       options(limits),
       check(std::move(first)),
       handler(std::move(then)),
+      refused(std::move(otherwise)),
       bodies(std::make_shared<BodyBudget>(limits.all_body_bytes)),
       read_buffer(kReadBytes) {
   mailbox = std::make_shared<AnswerMailbox>([this] {
@@ -67,7 +68,9 @@ void HttpConnection::start(HttpShared& shared, Socket socket, std::string peer) 
   connection->arm();
   asio::co_spawn(
       shared.context, [connection]() -> asio::awaitable<void> { co_await connection->read(); },
-      asio::detached);
+      [connection](const std::exception_ptr& thrown) {
+        if (thrown) connection->close();  // there was no memory for what it read
+      });
 }
 
 HttpConnection::HttpConnection(HttpShared& shared, Socket socket, std::string peer)
@@ -100,10 +103,8 @@ void HttpConnection::close() {
   reader_.reset();
   shared_.open.erase(this);
   --shared_.connections;
-  if (auto state = std::exchange(state_, nullptr)) {
-    --shared_.exchanges;
-    state->set_gone();
-  }
+  count(false);
+  if (auto state = std::exchange(state_, nullptr)) state->set_gone();
   shared_.on_closed();
 }
 
@@ -229,6 +230,7 @@ void HttpConnection::on_head(bool more_bytes) {
     if (keep_alive) reader_.reset();
     return answer(*refused, keep_alive);
   }
+  count(true);
   reader_.begin_body();
   if (reader_.stage() == HttpReader::Stage::kBody && head.expects_continue && !more_bytes) {
     out_ += "HTTP/1.1 100 Continue\r\n\r\n";
@@ -243,13 +245,18 @@ void HttpConnection::hand_over() {
   begin_answer(keep_alive);
   state_ = std::make_shared<ExchangeState>(std::move(request), std::move(lease), shared_.mailbox,
                                            weak_from_this());
-  ++shared_.exchanges;
   auto exchange = std::make_shared<Exchange>(state_);
   try {
     shared_.handler(std::move(exchange));
   } catch (const std::exception&) {
     // The exchange died, or dies, unanswered.
   }
+}
+
+void HttpConnection::count(bool under_way) {
+  if (under_way == counted_) return;
+  counted_ = under_way;
+  under_way ? ++shared_.exchanges : --shared_.exchanges;
 }
 
 void HttpConnection::begin_answer(bool keep_alive) {
@@ -271,6 +278,11 @@ void HttpConnection::answer(const HttpReply& reply, bool keep_alive) {
 void HttpConnection::refuse(const ApiError& error) {
   // The head was not read, or not wholly.
   if (answered_.id.empty()) answered_.id = shared_.make_id();
+  HttpRequest& request = reader_.head().request;
+  request.id = answered_.id;
+  request.peer = peer_;
+  if (request.received_seconds == 0) request.received_seconds = steady_seconds();
+  shared_.refused(request, error);
   answer(error_reply(error), false);
 }
 
@@ -367,10 +379,8 @@ void HttpConnection::on_written() {
 }
 
 void HttpConnection::end_answer() {
-  if (auto state = std::exchange(state_, nullptr)) {
-    --shared_.exchanges;
-    state->set_written();
-  }
+  count(false);
+  if (auto state = std::exchange(state_, nullptr)) state->set_written();
   out_ = {};
   streaming_ = false;
   if (ended_) return close();

@@ -31,13 +31,14 @@ class HttpConnection;
 // What the connections of a server share.
 struct HttpShared {
   HttpShared(boost::asio::io_context& reactor, const HttpOptions& options, HttpCheck check,
-             HttpHandler handler);
+             HttpHandler handler, HttpRefused refused);
 
   boost::asio::io_context& context;
   const HttpOptions options;
   HttpCheck check;
   HttpHandler handler;
   std::function<void()> on_closed = [] {};  // a connection has ended
+  HttpRefused refused;
   std::shared_ptr<BodyBudget> bodies;
   std::shared_ptr<AnswerMailbox> mailbox;
   std::unordered_set<HttpConnection*> open;
@@ -79,6 +80,7 @@ class HttpConnection : public AnswerSink, public std::enable_shared_from_this<Ht
   void on_stage(bool more_bytes);
   void on_head(bool more_bytes);
   void hand_over();
+  void count(bool under_way);
 
   // Answering.
   void begin_answer(bool keep_alive);
@@ -115,6 +117,7 @@ class HttpConnection : public AnswerSink, public std::enable_shared_from_this<Ht
   uint64_t lingered_ = 0;
 
   AnsweredRequest answered_;
+  bool counted_ = false;  // among the exchanges
   std::shared_ptr<ExchangeState> state_;
   bool streaming_ = false, answer_complete_ = false;
 

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -106,10 +107,9 @@ asio::awaitable<void> HttpListener::accept() {
     auto token = asio::redirect_error(asio::use_awaitable, error);
     co_await acceptor_.async_accept(socket, peer, token);
     if (!acceptor_.is_open()) co_return;
-    if (!error) {
-      begin(std::move(socket), peer);
-    } else if (error != asio::error::connection_aborted) {
-      co_await pause();  // no descriptor, or no memory in the kernel
+    bool begun = !error && begin(std::move(socket), peer);
+    if (!begun && error != asio::error::connection_aborted) {
+      co_await pause();  // no descriptor, or no memory
     }
   }
 }
@@ -121,11 +121,16 @@ asio::awaitable<void> HttpListener::pause() {
   co_await resume_.async_wait(token);
 }
 
-void HttpListener::begin(Tcp::socket socket, const Tcp::endpoint& peer) {
+bool HttpListener::begin(Tcp::socket socket, const Tcp::endpoint& peer) {
   boost::system::error_code ignored;
   socket.set_option(Tcp::no_delay(true), ignored);
-  HttpConnection::start(shared_, HttpConnection::Socket(std::move(socket)),
-                        peer.address().to_string());
+  try {
+    HttpConnection::start(shared_, HttpConnection::Socket(std::move(socket)),
+                          peer.address().to_string());
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
 }
 
 }  // namespace hearth

@@ -29,7 +29,7 @@ class HttpListener {
 
   boost::asio::awaitable<void> accept();
   boost::asio::awaitable<void> pause();
-  void begin(Tcp::socket socket, const Tcp::endpoint& peer);
+  bool begin(Tcp::socket socket, const Tcp::endpoint& peer);
 
   HttpShared& shared_;
   size_t most_connections_;

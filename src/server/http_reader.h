@@ -1,11 +1,10 @@
 // Makes requests of a connection's bytes, in whatever pieces they come; knows no sockets and no
 // time.
 //
-//   size_t taken = reader.take(bytes);      // again with the rest, as long as the stage is
-//   kHead... if (reader.stage() == Stage::kHeadDone) // look at head(), then begin_body() or
-//   reset() if (reader.stage() == Stage::kDone)     // release() the request; then the next one may
-//   begin if (reader.stage() == Stage::kRefused)  // answer refusal(); the bytes behind it mean
-//   nothing
+//   size_t taken = reader.take(bytes);  // again with the rest, until the stage is one of these:
+//
+// kHeadDone: look at head(), then begin_body() or reset(). kDone: release() the request; then the
+// next one may begin. kRefused: answer refusal(); the bytes behind it mean nothing.
 //
 // A body is counted as it comes, by the room that it takes, towards the budget of all bodies.
 #pragma once

@@ -16,9 +16,10 @@ namespace hearth {
 namespace asio = boost::asio;
 
 struct HttpServer::Parts {
-  Parts(const HttpOptions& options, HttpCheck check, HttpHandler handler)
+  Parts(const HttpOptions& options, HttpCheck check, HttpHandler handler, HttpRefused refused)
       : limit(room_for_connections(std::max<uint32_t>(options.connections, 1))) {
-    shared = std::make_unique<HttpShared>(context, options, std::move(check), std::move(handler));
+    shared = std::make_unique<HttpShared>(context, options, std::move(check), std::move(handler),
+                                          std::move(refused));
     listener = std::make_unique<HttpListener>(*shared, limit);
     shared->on_closed = [this] { listener->on_closed(); };
     listener->start();
@@ -31,8 +32,10 @@ struct HttpServer::Parts {
   std::unique_ptr<HttpListener> listener;
 };
 
-HttpServer::HttpServer(const HttpOptions& options, HttpCheck check, HttpHandler handler)
-    : parts_(std::make_unique<Parts>(options, std::move(check), std::move(handler))) {}
+HttpServer::HttpServer(const HttpOptions& options, HttpCheck check, HttpHandler handler,
+                       HttpRefused refused)
+    : parts_(std::make_unique<Parts>(options, std::move(check), std::move(handler),
+                                     std::move(refused))) {}
 
 HttpServer::~HttpServer() {
   parts_->listener->stop();
@@ -46,7 +49,13 @@ size_t HttpServer::connection_limit() const { return parts_->limit; }
 
 void HttpServer::run() {
   auto work = asio::make_work_guard(parts_->context);
-  parts_->context.run();
+  while (!parts_->context.stopped()) {
+    try {
+      parts_->context.run();
+    } catch (const std::exception&) {
+      // Whatever it was about has died with it; the others go on.
+    }
+  }
 }
 
 void HttpServer::stop() {
@@ -57,11 +66,8 @@ void HttpServer::stop() {
   });
 }
 
-void HttpServer::stop_accepting() {
-  asio::post(parts_->context, [parts = parts_.get()] {
-    parts->shared->draining = true;
-    parts->listener->stop();
-  });
+void HttpServer::drain() {
+  asio::post(parts_->context, [parts = parts_.get()] { parts->shared->draining = true; });
 }
 
 void HttpServer::post(std::function<void()> call) { asio::post(parts_->context, std::move(call)); }

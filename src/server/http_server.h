@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 
+#include "server/api_error.h"
 #include "server/http_exchange.h"
 #include "server/http_options.h"
 #include "server/http_request.h"
@@ -26,11 +27,17 @@ using HttpCheck = std::function<std::optional<HttpReply>(const HttpRequest& head
 // By the reactor's thread; must be quick. What it throws is answered by 500.
 using HttpHandler = std::function<void(std::shared_ptr<Exchange>)>;
 
+// Hears of a request that is refused for its form or a limit; what could not be read of it is
+// empty. By the reactor's thread.
+using HttpRefused = std::function<void(const HttpRequest& head, const ApiError& error)>;
+
 class HttpServer {
  public:
   // Binds and listens. Errors: kUsage where there is no such host, kResource where its port cannot
   // be had.
-  HttpServer(const HttpOptions& options, HttpCheck check, HttpHandler handler);
+  HttpServer(
+      const HttpOptions& options, HttpCheck check, HttpHandler handler,
+      HttpRefused refused = [](const HttpRequest&, const ApiError&) {});
   ~HttpServer();  // not while run() is under way
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
@@ -39,14 +46,17 @@ class HttpServer {
   // What it accepts at most: options.connections, or what descriptors allow.
   size_t connection_limit() const;
 
-  void run();  // the reactor; returns after stop()
+  // The reactor; returns after stop(). What is thrown on it, as where memory is short, ends the
+  // call that threw and nothing else.
+  void run();
   // The following from any thread.
-  void stop();                            // closes everything at once
-  void stop_accepting();                  // open connections end with their next answer
-  void post(std::function<void()> call);  // onto the reactor; dropped after stop()
+  void stop();                                             // closes everything at once
+  void drain();                                            // connections end with their next answer
+  void post(std::function<void()> call);                   // onto the reactor; dropped after stop()
   void after(double seconds, std::function<void()> call);  // the same, later
   size_t connections() const;                              // open
-  size_t exchanges() const;                                // given to the handler, not yet written
+  // Whose head was accepted, and whose answer is not yet written.
+  size_t exchanges() const;
 
  private:
   struct Parts;

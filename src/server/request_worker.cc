@@ -6,18 +6,21 @@ namespace hearth {
 
 RequestWorker::RequestWorker() : thread_([this] { work(); }) {}
 
-RequestWorker::~RequestWorker() {
+void RequestWorker::end() {
+  std::deque<std::function<void()>> dropped;  // dies without the lock
   {
     std::lock_guard lock(mutex_);
     stopping_ = true;
+    dropped.swap(tasks_);
   }
   changed_.notify_one();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void RequestWorker::post(std::function<void()> task) {
   {
     std::lock_guard lock(mutex_);
+    if (stopping_) return;
     tasks_.push_back(std::move(task));
   }
   changed_.notify_one();

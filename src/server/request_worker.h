@@ -14,12 +14,14 @@ namespace hearth {
 class RequestWorker {
  public:
   RequestWorker();
-  // Does what has been posted first.
-  ~RequestWorker();
+  ~RequestWorker() { end(); }
   RequestWorker(const RequestWorker&) = delete;
   RequestWorker& operator=(const RequestWorker&) = delete;
 
+  // Nothing after end().
   void post(std::function<void()> task);
+  // Waits for the task under way and drops the others.
+  void end();
 
  private:
   void work();

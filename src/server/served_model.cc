@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <span>
+#include <string_view>
 
 #include "engine/engine_plan_json.h"
 #include "models/registry.h"
@@ -61,9 +62,13 @@ void add_memory(const Engine& engine, const Machine& machine, Json* json) {
 }  // namespace
 
 std::string make_fingerprint(const ModelSource& source, const Engine& engine,
-                             std::string_view version) {
+                             const SamplingParams& sampling, std::span<const std::string> others) {
   Hash hash;
-  hash.add(version);
+  for (const std::string& other : others) hash.add(other);
+  hash.add(fmt::format("{} {} {} {} {} {} {} {}", sampling.temperature, sampling.top_k,
+                       sampling.top_p, sampling.min_p, sampling.repeat_penalty,
+                       sampling.presence_penalty, sampling.frequency_penalty,
+                       sampling.penalty_window));
   hash.add(isa_name(engine.isa()));
   hash.add(kv_type_name(engine.options().kv_type));
   for (uint32_t share : engine.model()->placement().shares) hash.add(uint64_t{share});

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
-#include <string_view>
 
 #include "engine/engine.h"
 #include "formats/model_source.h"
@@ -22,11 +22,13 @@ struct ServedModel {
   SamplingParams sampling;  // where a request says nothing
 };
 
-// "fp_0123456789ab", from all that decides on a result's bits: the version, the model's tensors and
-// metadata, the level of kernels, how the weights are cut and how keys and values are kept. Of each
-// tensor's data the two ends count, since reading all of it would take as long as loading.
+// "fp_0123456789ab", from all that decides on a text besides the request: the version, the model's
+// tensors and metadata, the level of kernels, how the weights are cut, how keys and values are
+// kept, how tokens are sampled where a request does not say, and `others`: options that change
+// prompts. Of each tensor's data the two ends count, since reading all of it would take as long as
+// loading.
 std::string make_fingerprint(const ModelSource& source, const Engine& engine,
-                             std::string_view version);
+                             const SamplingParams& sampling, std::span<const std::string> others);
 
 // Who works on what, and what lies where, as one JSON object.
 std::string plan_json(const std::string& name, const Engine& engine, const Machine& machine);

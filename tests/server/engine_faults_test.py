@@ -160,6 +160,20 @@ class EndTest(ServerTest):
         self.assertEqual(rest[-2]["choices"][0]["finish_reason"], "length")
         self.assertEqual(server.end(), 0)
 
+    def test_a_body_under_way_is_waited_for(self):
+        server = self.start()
+        body = json.dumps(greedy(3)).encode()
+        late = socket.create_connection(("127.0.0.1", server.port))
+        head = f"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
+        late.sendall(head.replace("x", "localhost", 1).encode() + body[:5])
+        server.wait_until(lambda f: f["hearth_exchanges"] == 2, "its head has come")
+        server.process.send_signal(signal.SIGTERM)
+        wait_for(lambda: server.ask("GET", "/health")[0] == 503, "health is 503")
+        late.sendall(body[5:])
+        self.assertTrue(late.makefile("rb").readline().startswith(b"HTTP/1.1 200"))
+        late.close()
+        self.assertEqual(server.end(), 0)
+
     def test_what_takes_too_long_gets_an_error(self):
         server = self.start("--drain-timeout", "0.01")
         _, streamed = server.open_stream(**greedy(LONG - 100))
@@ -223,6 +237,22 @@ class BrokenEngineTest(unittest.TestCase):
                         "POST", "/v1/completions", {"prompt": prompt, "stream": stream}
                     )
                     self.assertEqual((found, body["error"]["code"]), (status, code))
+
+    def test_what_cannot_be_told_is_an_error(self):
+        body = {"prompt": "absurd", "max_tokens": 4, "logprobs": 1}
+        status, found = self.server.ask("POST", "/v1/completions", body)
+        self.assertGreaterEqual(status, 400)
+        self.assertIn("code", found["error"])
+        _, reply = self.server.open_stream(**body)
+        self.assertIn("error", events(reply)[-1])
+
+    def test_a_worker_that_throws(self):
+        server = Server([*BrokenEngineTest.stub, "0", "worker"])
+        for stream in [False, True]:
+            status, body = server.ask("POST", "/v1/completions", {"prompt": "x", "stream": stream})
+            self.assertEqual((status, body["error"]["code"]), (500, "internal_error"))
+        self.assertEqual(server.ask("GET", "/health"), (200, {"status": "ok"}))
+        self.assertEqual(server.stop(), 0)
 
     def test_a_failure_within_a_stream_is_its_last_event(self):
         _, reply = self.server.open_stream(prompt="fail", max_tokens=8)

@@ -196,7 +196,7 @@ class Stub {
     exchange->reply(text_reply("free"));
   }
   void drain(const std::shared_ptr<Exchange>& exchange, const std::string&) {
-    server_.stop_accepting();
+    server_.drain();
     server_.post([exchange] { exchange->reply(text_reply("draining")); });
   }
   void stop(const std::shared_ptr<Exchange>& exchange, const std::string&) {

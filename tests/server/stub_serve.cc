@@ -1,6 +1,8 @@
-// stub_serve [PORT]: the server before an engine that computes nothing: tokens are there as soon as
-// there is room for them. It shows what the HTTP side can do by itself, and what it does where an
-// engine fails: the prompts "throw", "no memory", "busy", "refuse" and "fail" do as they say.
+// stub_serve [PORT [worker]]: the server before an engine that computes nothing: tokens are there
+// as soon as there is room for them. It shows what the HTTP side can do by itself, and what it does
+// where an engine fails: the prompts "throw", "no memory", "busy", "refuse" and "fail" do as they
+// say, "absurd" gives a token that there is not. With a second word, `worker`, what the server's
+// worker asks of it throws.
 #include <fmt/format.h>
 
 #include <csignal>
@@ -20,8 +22,10 @@ namespace {
 
 class StubBackend : public Backend {
  public:
-  explicit StubBackend(const Tokenizer& tokenizer)
-      : tokenizer_(tokenizer), token_(tokenizer.encode(" the", {.add_bos = false}).at(0)) {
+  StubBackend(const Tokenizer& tokenizer, bool throws)
+      : tokenizer_(tokenizer),
+        throws_(throws),
+        token_(tokenizer.encode(" the", {.add_bos = false}).at(0)) {
     thread_ = std::thread([this] { work(); });
   }
   ~StubBackend() override {
@@ -34,7 +38,10 @@ class StubBackend : public Backend {
   }
 
   const Tokenizer& tokenizer() const override { return tokenizer_; }
-  uint32_t context() const override { return 1u << 20; }
+  uint32_t context() const override {
+    if (throws_) throw std::runtime_error("the stub was told to throw");
+    return 1u << 20;
+  }
   const Statistics& statistics() const override { return statistics_; }
 
   JobHandle submit(Request request, std::shared_ptr<ResultStream> stream) override {
@@ -48,6 +55,7 @@ class StubBackend : public Backend {
     auto text = std::make_shared<Text>();
     text->id = ++last_id_;
     text->fails = prompt == "fail";
+    text->absurd = prompt == "absurd";
     text->request = std::move(request);
     text->stream = std::move(stream);
     texts_.push_back(text);
@@ -61,7 +69,7 @@ class StubBackend : public Backend {
     uint64_t id = 0;
     Request request;
     std::shared_ptr<ResultStream> stream;
-    bool fails = false;
+    bool fails = false, absurd = false;
     uint32_t generated = 0;
     std::atomic<bool> cancelled{false};
   };
@@ -103,9 +111,9 @@ class StubBackend : public Backend {
       result.request = text.id;
       result.choice = choice;
       result.index = text.generated - 1;
-      result.token = token_;
+      result.token = text.absurd ? 1 << 30 : token_;
       result.text = " the";
-      result.admitted_seconds = result.first_token_seconds = now;
+      result.admitted_seconds = result.first_token_seconds = result.computed_seconds = now;
       if (text.generated == text.request.max_tokens) {
         result.finish = text.fails ? Finish::kFailed : Finish::kLength;
         if (text.fails) result.error = "the stub was told to fail";
@@ -117,6 +125,7 @@ class StubBackend : public Backend {
   }
 
   const Tokenizer& tokenizer_;
+  const bool throws_;
   const int32_t token_;
   Statistics statistics_;
   std::mutex mutex_;
@@ -127,7 +136,7 @@ class StubBackend : public Backend {
   std::thread thread_;
 };
 
-int serve(uint16_t port) {
+int serve(uint16_t port, bool throws) {
   std::signal(SIGPIPE, SIG_IGN);
   OpenedModel model = open_model({.path = find_demo_model().string(), .pre = {}});
   ChatPrompt chat(model.source, *model.tokenizer, {});
@@ -137,7 +146,7 @@ int serve(uint16_t port) {
   options.completions.max_running = options.completions.max_queue = 4096;
   App app(options);
   std::thread reactor([&] { app.run(); });
-  StubBackend backend(*model.tokenizer);
+  StubBackend backend(*model.tokenizer, throws);
   ServedModel served{"stub", 0, "fp_stub", "{}", backend, chat, openai_sampling()};
   Termination termination;
   app.serve(served);
@@ -152,5 +161,6 @@ int serve(uint16_t port) {
 }  // namespace hearth
 
 int main(int argc, char** argv) {
-  return hearth::serve(static_cast<uint16_t>(argc > 1 ? std::atoi(argv[1]) : 0));
+  return hearth::serve(static_cast<uint16_t>(argc > 1 ? std::atoi(argv[1]) : 0),
+                       argc > 2 && std::string_view(argv[2]) == "worker");
 }

@@ -34,7 +34,7 @@ class Peer:
         for name in ("package.json", "package-lock.json", "server.mjs"):
             shutil.copy(HERE / name, self.folder)
         if not (self.folder / "node_modules" / "node-llama-cpp").is_dir():
-            subprocess.run(["npm", "ci", "--omit=optional", "--ignore-scripts", "--no-audit",
+            subprocess.run(["npm", "install", "--omit=optional", "--ignore-scripts", "--no-audit",
                             "--no-fund", "--loglevel=error"], cwd=self.folder, check=True)
         self.command = ["node", "server.mjs", os.path.abspath(model), "--port", "0",
                         "--sequences", str(options.sequences), "--context", str(options.context)]
