@@ -9,7 +9,8 @@
 // position, and two positions of the element, which one product of int16 takes in. A q8_0 block is
 // 32 consecutive elements of a key or a value (the last one may be half), scale = amax / 127
 // rounded to f16, codes round-to-nearest-even(x / scale) clamped to [-127, 127], all 0 where the
-// scale is 0. Storing a position writes its padding too, as zeros.
+// scale is 0 and where an element is not finite: then the scale is NaN. Storing a position writes
+// its padding too, as zeros.
 //
 // The numerical contract: a query's result depends on nothing but the query, the keys and values it
 // sees and their absolute positions; every ISA level gives the same bits. For one row, with

@@ -87,13 +87,16 @@ struct Page {
 };
 
 f16_t block_scale(const float* x, uint32_t count) {
-  float amax = 0;
-  for (uint32_t i = 0; i < count; ++i) amax = std::max(amax, std::fabs(x[i]));
-  return f32_to_f16(amax / 127.0f);
+  float amax = 0, zeros = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    amax = std::max(amax, std::fabs(x[i]));
+    zeros += 0.0f * x[i];
+  }
+  return f32_to_f16(amax / 127.0f + zeros);
 }
 
 int8_t block_code(float x, f16_t scale) {
-  if (f16_to_f32(scale) == 0) return 0;
+  if (!(f16_to_f32(scale) > 0)) return 0;
   return static_cast<int8_t>(std::clamp(std::nearbyint(x / f16_to_f32(scale)), -127.0f, 127.0f));
 }
 

@@ -83,13 +83,15 @@ struct BlockCodes {
 
 inline BlockCodes quantise_block(Vec16 low, Vec16 high) {
   float amax = maximum(max(absolute(low), absolute(high)));
+  // Zero, or NaN where an element is not finite.
+  float zeros = sum(fma(Vec16::zero(), low, mul(Vec16::zero(), high)));
   uint16_t halves[16];
-  store_f16(halves, Vec16::all(amax / 127.0f));
+  store_f16(halves, Vec16::all(amax / 127.0f + zeros));
   BlockCodes block{halves[0], {}};
   Vec16 scale = Vec16::load_f16(halves);
   float scale_lanes[16];
   store(scale_lanes, scale);
-  if (scale_lanes[0] == 0.0f) return block;
+  if (!(scale_lanes[0] > 0.0f)) return block;
   float rounded[kKvBlock];
   Vec16 limit = Vec16::all(127.0f);
   for (uint32_t h = 0; h < 2; ++h) {

@@ -170,6 +170,26 @@ TEST(KvStoreTest, BlocksWithoutAScaleAndWithATinyOne) {
   }
 }
 
+// Else a key or a value that is no number would be forgotten, and results be wrong without a sign.
+TEST(KvStoreTest, WhatIsNotFiniteStaysSo) {
+  for (Isa isa : test_levels()) {
+    for (KvType type : types()) {
+      for (float wrong : {NAN, -NAN, INFINITY, -INFINITY}) {
+        for (uint32_t at : {0u, 7u, 15u, 16u, 31u, 39u}) {
+          std::vector<float> x = wide_floats(40, 1);
+          x[at] = wrong;
+          KvHead head(type, 40, 64);
+          head.put(store_of(isa, type), 3, x, x);
+          // Of q8_0 the whole block is, as it has one scale.
+          EXPECT_FALSE(std::isfinite(head.key(3, at)))
+              << isa_name(isa) << " " << kv_type_name(type);
+          EXPECT_FALSE(std::isfinite(head.value(3, at)));
+        }
+      }
+    }
+  }
+}
+
 // Ties go to even, both where a level divides and where it converts.
 TEST(KvStoreTest, CodesRoundHalfToEven) {
   for (Isa isa : test_levels()) {
