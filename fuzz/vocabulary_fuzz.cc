@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "choices.h"
 #include "formats/gguf.h"
 #include "formats/test_gguf_writer.h"
 #include "text/tokenizer.h"
@@ -26,23 +27,6 @@ constexpr std::array<const char*, 10> kIds = {
 constexpr std::array<const char*, 6> kFlags = {"add_bos_token",        "add_eos_token",
                                                "add_sep_token",        "add_space_prefix",
                                                "normalizer.lowercase", "normalizer.strip_accents"};
-
-// Bytes that make choices; zeros behind their end.
-class Choices {
- public:
-  explicit Choices(std::string_view bytes) : bytes_(bytes) {}
-
-  uint8_t byte() {
-    if (bytes_.empty()) return 0;
-    auto first = static_cast<uint8_t>(bytes_.front());
-    bytes_.remove_prefix(1);
-    return first;
-  }
-  std::string_view rest() const { return bytes_; }
-
- private:
-  std::string_view bytes_;
-};
 
 std::string key(const char* name) { return std::string("tokenizer.ggml.") + name; }
 

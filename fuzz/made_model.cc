@@ -1,0 +1,332 @@
+#include "made_model.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <string>
+
+#include "base/fp_types.h"
+#include "formats/test_gguf_writer.h"
+#include "tensor/dtype.h"
+
+namespace hearth {
+namespace {
+
+// Elements of all matrices together, mostly and at most: what would have more is made smaller.
+constexpr uint64_t kMostElements = 1u << 13, kEvenMore = 1u << 18;
+
+constexpr std::array<const char*, 3> kArchitectures = {"llama", "qwen2", "qwen3"};
+// Usual numbers come first and more than once; among the others are the ends of what is built.
+constexpr std::array<uint32_t, 16> kHeads = {2, 1,  4,  2, 3,  4,  8,   5,
+                                             6, 12, 16, 7, 32, 64, 160, 288};
+constexpr std::array<uint32_t, 8> kGroups = {1, 2, 1, 4, 3, 8, 5, 16};
+constexpr std::array<uint32_t, 16> kLengths = {16, 32, 64,  8,   20,  2,   40,  16,
+                                               32, 48, 128, 256, 100, 511, 512, 513};
+constexpr std::array<uint32_t, 16> kWidths = {32, 64, 96, 32,  64,  256, 33,  20,
+                                              1,  48, 31, 128, 512, 160, 320, 288};
+constexpr std::array<uint32_t, 8> kTables = {16, 17, 40, 1, 64, 5, 33, 100};
+constexpr std::array<const char*, 6> kScalings = {"none", "linear", "yarn", "longrope", "", "su"};
+constexpr std::array<float, 16> kReals = {1,     0.5f,  2,      10000, 8,  1e-5f, 32,       1e6f,
+                                          1e-3f, 1e30f, 1e-30f, 0,     -1, NAN,   INFINITY, 4};
+
+struct Shape {
+  uint32_t layers = 1, heads = 1, kv_heads = 1, key = 16, value = 16, width = 32, ffn = 32;
+  uint32_t vocabulary = 16;
+
+  uint64_t elements() const {
+    uint64_t attention = uint64_t{width} * (heads + kv_heads) * (key + value);
+    return layers * (attention + uint64_t{3} * width * ffn) + uint64_t{2} * width * vocabulary;
+  }
+};
+
+// Halves what is largest.
+void shrink(Shape& shape) {
+  uint32_t* sizes[] = {&shape.width, &shape.ffn, &shape.vocabulary, &shape.key, &shape.value};
+  uint32_t* largest = *std::max_element(std::begin(sizes), std::end(sizes),
+                                        [](auto* a, auto* b) { return *a < *b; });
+  if (shape.kv_heads % 2 == 0 && shape.heads > *largest / 4) {
+    shape.heads /= 2;
+    shape.kv_heads /= 2;
+  } else {
+    *largest = (*largest + 1) / 2;
+  }
+}
+
+Shape choose_shape(Choices& choices) {
+  Shape shape;
+  shape.layers = 1 + choices.byte() % 2;
+  uint32_t group = choices.of(kGroups);
+  shape.heads = choices.of(kHeads);
+  shape.kv_heads = shape.heads % group == 0 ? shape.heads / group : shape.heads;
+  shape.key = choices.of(kLengths);
+  shape.value = choices.once_in(4) ? choices.of(kLengths) : shape.key;
+  shape.width = choices.of(kWidths);
+  shape.ffn = choices.of(kWidths);
+  shape.vocabulary = choices.of(kTables);
+  uint64_t most = choices.once_in(16) ? kEvenMore : kMostElements;
+  while (shape.elements() > most) shrink(shape);
+  return shape;
+}
+
+// A random number generator that costs nothing to seed.
+class Noise {
+ public:
+  explicit Noise(uint32_t seed) : state_(seed | uint64_t{1} << 32) {}
+  uint32_t next() {
+    state_ ^= state_ << 13;
+    state_ ^= state_ >> 7;
+    state_ ^= state_ << 17;
+    return static_cast<uint32_t>(state_ >> 16);
+  }
+  // From -1 to 1.
+  float real() { return static_cast<float>(next()) * 0x1p-31f - 1; }
+
+ private:
+  uint64_t state_;
+};
+
+// Where a block of the type has its scales in f16.
+std::vector<size_t> scale_places(DType type) {
+  switch (type) {
+    case DType::kQ2_K:
+      return {80, 82};
+    case DType::kQ3_K:
+      return {108};
+    case DType::kQ6_K:
+      return {208};
+    case DType::kQ4_1:
+    case DType::kQ5_1:
+    case DType::kQ4_K:
+    case DType::kQ5_K:
+      return {0, 2};
+    default:
+      return {0};
+  }
+}
+
+void put(std::vector<std::byte>& bytes, size_t at, const void* value, size_t size) {
+  std::memcpy(bytes.data() + at, value, size);
+}
+
+// Rows of any type whose values are about `size`, some of both signs.
+std::vector<std::byte> make_rows(DType type, uint64_t rows, uint64_t k, float size, Noise& noise) {
+  const DTypeInfo& info = dtype_info(type);
+  std::vector<std::byte> bytes(rows * row_bytes(type, k));
+  if (info.block_elements == 1) {
+    for (size_t i = 0; i < rows * k; ++i) {
+      float value = size * noise.real();
+      uint16_t half = type == DType::kF16 ? f32_to_f16(value) : f32_to_bf16(value);
+      if (type == DType::kF32) {
+        put(bytes, i * 4, &value, 4);
+      } else {
+        put(bytes, i * 2, &half, 2);
+      }
+    }
+    return bytes;
+  }
+  for (std::byte& b : bytes) b = static_cast<std::byte>(noise.next());
+  for (size_t block = 0; block < bytes.size(); block += info.block_bytes) {
+    // Of powers of two from about size / 2048, as codes and the scales of sub-blocks are large.
+    int exponent = std::ilogb(size) - 7 - static_cast<int>(noise.next() % 4);
+    if (type == DType::kMXFP4) {
+      bytes[block] = static_cast<std::byte>(127 + exponent);
+      continue;
+    }
+    for (size_t place : scale_places(type)) {
+      f16_t scale = f32_to_f16(std::ldexp(1.0f, std::max(exponent, -24)));
+      put(bytes, block + place, &scale, 2);
+    }
+  }
+  return bytes;
+}
+
+class Maker {
+ public:
+  explicit Maker(Choices& choices) : choices_(choices) {}
+
+  MadeModel make() {
+    architecture_ = choices_.of(kArchitectures);
+    shape_ = choose_shape(choices_);
+    noise_ = Noise(choices_.byte());
+    model_.vocabulary = shape_.vocabulary;
+    model_.layers = shape_.layers;
+    damage_ = choices_.once_in(8);
+    wild_ = choices_.once_in(4);
+    writer_.set("general.architecture", architecture_);
+    set_sizes();
+    if (choices_.once_in(2)) set_others();
+    add_tensors();
+    if (damage_) damage_keys();
+    model_.file = writer_.finish();
+    if (damage_) damage_bytes();
+    model_.tame = !damage_ && !wild_ && !strange_;
+    return std::move(model_);
+  }
+
+ private:
+  std::string key(const char* name) const { return std::string(architecture_) + "." + name; }
+
+  void set_sizes() {
+    writer_.set(key("block_count"), shape_.layers);
+    writer_.set(key("context_length"), 512u);
+    writer_.set(key("embedding_length"), shape_.width);
+    writer_.set(key("feed_forward_length"), shape_.ffn);
+    writer_.set(key("attention.head_count"), shape_.heads);
+    writer_.set(key("attention.head_count_kv"), shape_.kv_heads);
+    writer_.set(key("attention.key_length"), shape_.key);
+    writer_.set(key("attention.value_length"), shape_.value);
+  }
+
+  void set_real(const char* name) {
+    if (!choices_.once_in(4)) return;
+    strange_ = true;
+    writer_.set(key(name), choices_.of(kReals));
+  }
+
+  void set_others() {
+    if (choices_.once_in(4)) {
+      writer_.set(key("rope.dimension_count"), choices_.byte() % (shape_.key + 3));
+    }
+    if (choices_.once_in(4)) {
+      writer_.set(key("attention.sliding_window"), uint32_t{choices_.byte()} % 4);
+    }
+    set_real("attention.scale");
+    set_real("attention.layer_norm_rms_epsilon");
+    set_real("rope.freq_base");
+    if (!choices_.once_in(3)) return;
+    strange_ = true;
+    writer_.set(key("rope.scaling.type"), choices_.of(kScalings));
+    for (const char* name :
+         {"rope.scaling.factor", "rope.scaling.attn_factor", "rope.scaling.yarn_ext_factor",
+          "rope.scaling.yarn_attn_factor", "rope.scaling.yarn_beta_fast",
+          "rope.scaling.yarn_beta_slow", "rope.scale_linear"}) {
+      set_real(name);
+    }
+    if (choices_.once_in(2)) {
+      writer_.set(key("rope.scaling.original_context_length"), uint32_t{choices_.byte()});
+    }
+  }
+
+  void add_tensors() {
+    // One type for all, or one for each.
+    mixed_ = choices_.once_in(4);
+    type_ = choose_type();
+    matrix("token_embd.weight", shape_.vocabulary, shape_.width);
+    if (choices_.once_in(2)) matrix("output.weight", shape_.vocabulary, shape_.width);
+    bool biases = choices_.once_in(3), qk_norm = std::string_view(architecture_) == "qwen3";
+    for (uint32_t l = 0; l < shape_.layers; ++l) {
+      std::string layer = "blk." + std::to_string(l) + ".";
+      vector(layer + "attn_norm.weight", shape_.width, 1);
+      matrix(layer + "attn_q.weight", shape_.heads * shape_.key, shape_.width);
+      matrix(layer + "attn_k.weight", shape_.kv_heads * shape_.key, shape_.width);
+      matrix(layer + "attn_v.weight", shape_.kv_heads * shape_.value, shape_.width);
+      matrix(layer + "attn_output.weight", shape_.width, shape_.heads * shape_.value);
+      if (biases) {
+        vector(layer + "attn_q.bias", shape_.heads * shape_.key, 0);
+        vector(layer + "attn_k.bias", shape_.kv_heads * shape_.key, 0);
+        vector(layer + "attn_v.bias", shape_.kv_heads * shape_.value, 0);
+        vector(layer + "attn_output.bias", shape_.width, 0);
+      }
+      if (qk_norm) {
+        vector(layer + "attn_q_norm.weight", shape_.key, 1);
+        vector(layer + "attn_k_norm.weight", shape_.key, 1);
+      }
+      vector(layer + "ffn_norm.weight", shape_.width, 1);
+      matrix(layer + "ffn_gate.weight", shape_.ffn, shape_.width);
+      matrix(layer + "ffn_up.weight", shape_.ffn, shape_.width);
+      matrix(layer + "ffn_down.weight", shape_.width, shape_.ffn);
+    }
+    vector("output_norm.weight", shape_.width, 1);
+    if (choices_.once_in(8)) vector("rope_freqs.weight", std::max(1u, shape_.key / 2), 2);
+  }
+
+  DType choose_type() { return choices_.of(all_dtypes()).dtype; }
+
+  void matrix(const std::string& name, uint64_t rows, uint64_t k) {
+    DType type = mixed_ ? choose_type() : type_;
+    if (k % dtype_info(type).block_elements != 0) type = k % 2 == 0 ? DType::kF32 : DType::kF16;
+    if (k % 32 == 0 && k % dtype_info(type).block_elements != 0) type = DType::kQ8_0;
+    model_.bf16 |= type == DType::kBF16;
+    add(name, {k, rows}, type,
+        make_rows(type, rows, k, 2 / std::sqrt(static_cast<float>(k)), noise_));
+  }
+
+  // Around `mean`.
+  void vector(const std::string& name, uint32_t n, float mean) {
+    std::vector<float> values(n);
+    for (float& v : values) v = mean + 0.2f * noise_.real();
+    auto bytes = std::as_bytes(std::span(values));
+    add(name, {n}, DType::kF32, {bytes.begin(), bytes.end()});
+  }
+
+  void add(const std::string& name, std::vector<uint64_t> dims, DType type,
+           std::vector<std::byte> bytes) {
+    if (wild_ && choices_.once_in(4)) overwrite(bytes);
+    if (damage_ && choices_.once_in(32)) {
+      // Another shape of as many elements, or no tensor at all.
+      if (choices_.once_in(2)) return;
+      if (dims.size() == 2 && dims[1] % dtype_info(type).block_elements == 0) {
+        std::swap(dims[0], dims[1]);
+      }
+    }
+    writer_.add_tensor(name, std::move(dims), type, bytes);
+  }
+
+  // Some bytes, or all of them, as the input has them.
+  void overwrite(std::vector<std::byte>& bytes) {
+    size_t at = choices_.word() % bytes.size(), step = 1 + choices_.byte();
+    auto value = static_cast<std::byte>(choices_.byte());
+    for (; at < bytes.size(); at += step) bytes[at] = value;
+  }
+
+  // Numbers that the tensors were not made for.
+  void damage_keys() {
+    constexpr std::array<const char*, 8> kNames = {
+        "block_count",          "context_length",        "embedding_length",
+        "feed_forward_length",  "attention.head_count",  "attention.head_count_kv",
+        "attention.key_length", "attention.value_length"};
+    for (int i = choices_.byte() % 3; i > 0; --i) {
+      const char* name = choices_.of(kNames);
+      switch (choices_.byte() % 4) {
+        case 0:
+          writer_.set(key(name), uint32_t{choices_.byte()});
+          break;
+        case 1:
+          writer_.set(key(name), choices_.word());
+          break;
+        case 2:
+          writer_.set(key(name), static_cast<int64_t>(choices_.word()) << 32);
+          break;
+        default:
+          writer_.set(key(name), choices_.of(kReals));
+      }
+    }
+    if (choices_.once_in(4)) vector("blk.0.another.weight", 8, 0);
+  }
+
+  void damage_bytes() {
+    std::vector<std::byte>& file = model_.file;
+    for (int i = choices_.byte() % 4; i > 0; --i) {
+      // Most of a file's meaning stands at its beginning.
+      size_t at = choices_.word() % (choices_.once_in(4) ? file.size() : 2000);
+      if (at < file.size()) file[at] = static_cast<std::byte>(choices_.byte());
+    }
+    if (choices_.once_in(8)) file.resize(choices_.word() % file.size());
+  }
+
+  Choices& choices_;
+  GgufWriter writer_;
+  MadeModel model_;
+  const char* architecture_ = "";
+  Shape shape_;
+  Noise noise_{0};
+  DType type_ = DType::kF32;
+  bool mixed_ = false, damage_ = false, wild_ = false, strange_ = false;
+};
+
+}  // namespace
+
+MadeModel make_model(Choices& choices) { return Maker(choices).make(); }
+
+}  // namespace hearth
