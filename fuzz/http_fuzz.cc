@@ -111,7 +111,8 @@ void run(uint8_t seed, std::string_view input) {
     if (!head.path.starts_with("/f")) return std::nullopt;
     return error_reply(http_error(403, "forbidden", head.path));
   };
-  shared = std::make_unique<HttpShared>(context, limits(), check, std::ref(handler));
+  shared = std::make_unique<HttpShared>(context, limits(), check, std::ref(handler),
+                                        [](const HttpRequest&, const ApiError&) {});
   Peer peer(context);
   Local::socket ours(context);
   asio::local::connect_pair(ours, peer.socket());

@@ -23,7 +23,8 @@ void add_requests(const AppMetrics& metrics, MetricsText* text) {
   text->histogram("hearth_e2e_request_latency_seconds",
                   "From a request's head to the end of its answer.", metrics.request_seconds);
   text->histogram("hearth_request_queue_time_seconds",
-                  "From submission until a request has KV pages.", metrics.queue_seconds);
+                  "From submission to the step that a request first took part in.",
+                  metrics.queue_seconds);
   text->histogram("hearth_request_prefill_time_seconds", "From then to its first token.",
                   metrics.prefill_seconds);
 }
@@ -39,8 +40,8 @@ void add_engine(const Statistics& figures, MetricsText* text) {
             figures.computed_tokens},
            {"hearth_prefix_cache_hit_tokens_total", "Tokens of prompts that the prefix cache had.",
             figures.cached_tokens},
-           {"hearth_prefix_cache_hits_total", "Prompts of which the prefix cache had something.",
-            figures.cache_hits},
+           {"hearth_prefix_cache_hit_prompts_total",
+            "Prompts of which the prefix cache had something.", figures.cache_hits},
            {"hearth_preemptions_total", "Sequences that gave up their KV pages for a while.",
             figures.preemptions},
            {"hearth_evicted_kv_pages_total", "Kept pages that were given to somebody else.",
@@ -92,7 +93,8 @@ std::string metrics_text(const AppMetrics& metrics, const AppGauges& gauges,
   text.counter("hearth_prompt_tokens_total", "Tokens of the prompts of admitted requests.",
                static_cast<double>(uint64_t{metrics.prompt_tokens}));
   text.gauge("hearth_connections", "Open connections.", static_cast<double>(gauges.connections));
-  text.gauge("hearth_exchanges", "Requests of any kind that wait for their answer.",
+  text.gauge("hearth_exchanges",
+             "Requests of any kind, from their header to the end of their answer.",
              static_cast<double>(gauges.exchanges));
   if (statistics != nullptr) add_engine(*statistics, &text);
   return text.take();
