@@ -1,6 +1,7 @@
 #include "cli/termination.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -54,8 +55,10 @@ Termination::~Termination() {
 }
 
 void Termination::wait() const {
-  char byte = 0;
-  while (read(reader_, &byte, 1) < 0 && errno == EINTR) {
+  // Not read(), which is begun anew behind a signal: ThreadSanitizer, which runs handlers only
+  // between calls or within those that it knows to block, would never come to the handler.
+  pollfd look{reader_, POLLIN, 0};
+  while (poll(&look, 1, -1) < 0 && errno == EINTR) {
   }
 }
 
