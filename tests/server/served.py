@@ -46,7 +46,7 @@ class Served:
 
     def last_words(self):
         self.log.seek(0)
-        return self.log.read()[-2000:].decode(errors="replace")
+        return self.log.read()[-8000:].decode(errors="replace")
 
     def resident_bytes(self):
         pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])

@@ -12,6 +12,8 @@ import time
 import unittest
 
 GIVE_UP = 120  # seconds after which what was waited for is said not to come
+# What sanitizers begin their reports with. A signal may end a program before its exit status tells.
+REPORT = re.compile(r"WARNING: \w+Sanitizer|ERROR: \w+Sanitizer|: runtime error: ")
 
 
 def wait_for(what, said):
@@ -117,6 +119,8 @@ class Server:
             raise
         self.reader.join()
         self.process.stderr.close()
+        if any(REPORT.search(line) for line in self.lines):
+            raise AssertionError("a sanitizer reports:\n" + "".join(self.lines))
         return status
 
 
@@ -154,7 +158,9 @@ class ServerTest(unittest.TestCase):
 
     @classmethod
     def tearDownClass(cls):
-        cls.server.stop()
+        status = cls.server.stop()
+        if status != 0:
+            raise AssertionError(f"the server ended with {status}:\n" + "".join(cls.server.lines))
 
 
 def environment_command(name):
