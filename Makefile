@@ -33,6 +33,13 @@ endef
 run_tests = ctest --test-dir build/$(1) -L '$(2)' -LE house --no-tests=error \
             --output-on-failure -j $(JOBS) && scripts/what_ran.py build/$(1)
 
+# $(call web_with,preset)
+define web_with
+$(call build_preset,$(1),the program with sanitizers,hearth)
+$(call say,web-$(1): published clients and a browser against hearth serve of build/$(1))
+@HEARTH=$(CURDIR)/build/$(1)/hearth $(fixed_addresses) scripts/web.sh
+endef
+
 ##@ Use
 .PHONY: build run serve
 build: deps  ## the program, at build/release/hearth
@@ -56,13 +63,13 @@ serve: build  ## the demo model on a page and its API, or make serve MODEL=... [
 
 ##@ Test
 .PHONY: test check units tested-levels web numa numa-long house fuzz fuzz-long aarch64 aarch64-long
-.PHONY: asan tsan clang tidy bench-smoke soak
+.PHONY: asan tsan web-asan web-tsan clang tidy bench-smoke soak
 test: deps-test  ## house rules, units, goldens, web, NUMA, fuzzers, aarch64; 15 minutes, two cores
 	@scripts/steps.sh house units web numa fuzz aarch64
 
 check: deps-check  ## the rest: sanitizers, clang, clang-tidy, all of aarch64, fuzzing, bench smoke
-	@scripts/steps.sh format-check asan tsan clang tidy bench-smoke numa-long aarch64-long \
-	  fuzz-long
+	@scripts/steps.sh format-check asan tsan web-asan web-tsan clang tidy bench-smoke numa-long \
+	  aarch64-long fuzz-long
 
 units: deps-units  ## every test of the release build
 	$(call build_preset,release,the program and its tests with g++,all)
@@ -122,13 +129,23 @@ endif
 asan: deps  ## units and three golden models under Address- and UndefinedBehaviorSanitizer
 	$(call build_preset,asan,with AddressSanitizer and UndefinedBehaviorSanitizer,all)
 	$(call say,ctest: unit tests and three golden models of build/asan)
-	@export UBSAN_OPTIONS=print_stacktrace=1; $(call run_tests,asan,unit|few)
+	@$(call run_tests,asan,unit|few)
 
 # ThreadSanitizer of GCC 12 cannot map its shadow where the kernel randomises 32 bits of an address.
+# A report ends the program, so that a client or a signal sees it too.
+fixed_addresses := $$(setarch -R true 2> /dev/null && echo setarch -R)
+tsan web-tsan: export TSAN_OPTIONS := halt_on_error=1
+asan web-asan: export UBSAN_OPTIONS := print_stacktrace=1
 tsan: deps  ## units and three golden models under ThreadSanitizer
 	$(call build_preset,tsan,with ThreadSanitizer,all)
 	$(call say,ctest: unit tests and three golden models of build/tsan)
-	@$$(setarch -R true 2> /dev/null && echo setarch -R) $(call run_tests,tsan,unit|few)
+	@$(fixed_addresses) $(call run_tests,tsan,unit|few)
+
+web-asan: deps-web  ## the clients and the page against build/asan
+	$(call web_with,asan)
+
+web-tsan: deps-web  ## the same against build/tsan
+	$(call web_with,tsan)
 
 clang: deps-clang  ## the whole tree with clang, warnings as errors, and its unit tests
 	$(call build_preset,clang,the whole tree with clang,all benches)
