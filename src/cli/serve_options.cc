@@ -19,7 +19,7 @@ constexpr double kMostSeconds = 86'400;
 CLI::Option* add_seconds(CLI::App& verb, const std::string& name, double* value,
                          const std::string& help) {
   return verb.add_option(name, *value, help)
-      ->check(CLI::Range(0.001, kMostSeconds))
+      ->check(CLI::Range(0.001, kMostSeconds).description(""))
       ->type_name("SECONDS")
       ->default_str(fmt::format("{}", *value));
 }
@@ -29,7 +29,8 @@ void add_address_options(CLI::App& verb, ServeArgs* args) {
   verb.add_option("--host", http.host, "Name or address to listen at; 0.0.0.0 is every one")
       ->capture_default_str()
       ->type_name("HOST");
-  verb.add_option("--port", http.port, "Port to listen at; 0 is any free one, which is printed")
+  add_count(verb, "--port", &args->port, 0, 65'535,
+            "Port to listen at; 0 is any free one, which is printed")
       ->capture_default_str()
       ->type_name("PORT");
   add_text(verb, "--alias", &args->alias, "NAME",
@@ -123,6 +124,7 @@ void add_serve_options(CLI::App& verb, ServeArgs* args) {
 
 AppOptions settle_app(const ServeArgs& args) {
   AppOptions app = args.app;
+  app.http.port = static_cast<uint16_t>(args.port);
   if (args.key_file) app.keys = read_keys(*args.key_file);
   if (!is_loopback(app.http.host) && app.keys.empty() && !args.no_auth) {
     fail(ErrorCode::kUsage,

@@ -19,6 +19,7 @@ struct ServeArgs {
   EngineArgs engine;
   std::optional<std::string> pre, alias, template_path, key_file;
   bool no_auth = false, log_json = false, no_log = false;
+  uint32_t port = HttpOptions{}.port;
   AppOptions app;
   SamplingParams sampling;
   // Copies what the command line says of sampling over what it is told.

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "base/error.h"
+#include "formats/printable.h"
 #include "server/request_error.h"
 
 namespace hearth {
@@ -37,7 +38,8 @@ ApiError api_error_of(const std::exception& error) {
 
 ApiError no_such_model(const std::string& asked, const std::string& own) {
   return {404, "", "model_not_found",
-          fmt::format("there is no model '{}' here; this server has '{}'", asked, own), "model"};
+          fmt::format("there is no model '{}' here; this server has '{}'", printable(asked), own),
+          "model"};
 }
 
 }  // namespace hearth
