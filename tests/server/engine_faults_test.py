@@ -6,9 +6,11 @@ events; what must not have happened is read from figures that an event has made 
 
 import argparse
 import json
+import re
 import resource
 import signal
 import socket
+import subprocess
 import sys
 import unittest
 
@@ -263,6 +265,32 @@ class BrokenEngineTest(unittest.TestCase):
         self.assertEqual(self.server.ask("GET", "/health"), (200, {"status": "ok"}))
         status, _ = self.server.ask("POST", "/v1/completions", {"prompt": "x", "max_tokens": 8})
         self.assertEqual(status, 200)
+
+
+class LoadingTest(unittest.TestCase):
+    """A server whose model is being loaded until it is told to go on."""
+
+    LISTENING = re.compile(r"^hearth: (listening) at http://(.*):(\d+)/$", re.M)
+
+    def test_it_answers_and_refuses(self):
+        command = [*BrokenEngineTest.stub, "0", "hold"]
+        with Server(command, until=self.LISTENING, stdin=subprocess.PIPE) as server:
+            for _ in range(2):
+                self.assertEqual(server.ask("GET", "/live"), (200, {"status": "ok"}))
+                self.assertEqual(server.ask("GET", "/health"), (503, {"status": "loading"}))
+            for path in ["/v1/completions", "/v1/chat/completions", "/tokenize"]:
+                status, fields, body = server.exchange("POST", path, {"prompt": "a"})
+                self.assertEqual((status, fields["Retry-After"]), (503, "2"))
+                self.assertEqual(json.loads(body)["error"]["code"], "loading")
+            self.assertEqual(server.ask("GET", "/v1/models")[0], 503)
+            figures = server.figures()
+            self.assertEqual(figures['hearth_requests_total{outcome="busy"}'], 2)
+            self.assertNotIn("hearth_steps_total", figures)
+            self.assertEqual(server.ask("GET", "/")[0], 200)
+            server.process.stdin.close()
+            wait_for(lambda: server.ask("GET", "/health")[0] == 200, "the model is loaded")
+            self.assertEqual(server.ask("POST", "/v1/completions", {"prompt": "a"})[0], 200)
+            self.assertEqual(server.stop(), 0)
 
 
 def main():

@@ -7,9 +7,10 @@ import os
 import re
 import signal
 import subprocess
-import threading
+import tempfile
 import time
 import unittest
+from pathlib import Path
 
 GIVE_UP = 120  # seconds after which what was waited for is said not to come
 # What sanitizers begin their reports with. A signal may end a program before its exit status tells.
@@ -28,52 +29,87 @@ def wait_for(what, said):
 
 
 class Server:
-    """A process that prints where it serves; `command` starts it at any free port."""
+    """A process that prints where it serves; `command` starts it at any free port. It ends with
+    `with`, if not before."""
 
-    def __init__(self, command, before=None):
+    # The line to wait for, with the address that the server tells in it.
+    SERVING = re.compile(r"^hearth: serving (.*) at http://(.*):(\d+)/$", re.M)
+
+    def __init__(self, command, before=None, until=SERVING, stdin=subprocess.DEVNULL):
+        # A file takes whatever is said, and needs nobody to read it.
+        self._log = tempfile.TemporaryFile()
+        self._said = None
         self.process = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, preexec_fn=before
+            [*map(str, command)],
+            stdin=stdin,
+            stdout=subprocess.DEVNULL,
+            stderr=self._log,
+            preexec_fn=before,
         )
-        self.lines = []
-        self.port = None
-        for line in self.process.stderr:
-            self.lines.append(line.decode())
-            found = re.search(r"hearth: serving (.*) at http://.*:(\d+)/$", line.decode().strip())
-            if found:
-                self.name, self.port = found[1], int(found[2])
-                break
-        # Somebody must read on, or the log would fill the pipe.
-        self.reader = threading.Thread(target=self._read_on, daemon=True)
-        self.reader.start()
-        if self.port is None:
-            self.process.wait()
-            raise AssertionError("the server did not start:\n" + "".join(self.lines))
+        self.pid = self.process.pid
+        # However long the model takes to be loaded.
+        while not (found := until.search(self.said())):
+            if self.process.poll() is not None:
+                raise AssertionError("the server did not start:\n" + self.said())
+            time.sleep(0.005)
+        self.name, self.host, self.port = found[1], found[2], int(found[3])
+        # Every address is one at which the server can't be asked.
+        self.url = f"http://{self.host.replace('0.0.0.0', '127.0.0.1')}:{self.port}"
 
-    def _read_on(self):
-        for line in self.process.stderr:
-            self.lines.append(line.decode())
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.end()
+
+    def said(self):
+        """What it has written so far."""
+        if self._said is not None:
+            return self._said
+        size = os.fstat(self._log.fileno()).st_size
+        return os.pread(self._log.fileno(), size, 0).decode(errors="replace")
+
+    def last_words(self):
+        return self.said()[-8000:]
+
+    def resident_bytes(self):
+        pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.pid}/fd"))
 
     def connect(self):
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=GIVE_UP)
+        return http.client.HTTPConnection(self.url.partition("//")[2], timeout=GIVE_UP)
 
-    def ask(self, method, path, body=None, headers=None):
-        """(status, body): JSON where it is any."""
+    def exchange(self, method, path, body=None, headers=None):
+        """(status, header, body as bytes)."""
         connection = self.connect()
         try:
             text = None if body is None else json.dumps(body)
             connection.request(method, path, text, headers or {})
             reply = connection.getresponse()
-            data = reply.read()
-            kind = reply.headers.get("Content-Type", "")
-            return reply.status, json.loads(data) if kind == "application/json" else data.decode()
+            return reply.status, reply.headers, reply.read()
         finally:
             connection.close()
 
+    def ask(self, method, path, body=None, headers=None):
+        """(status, body): JSON where it is any."""
+        status, fields, data = self.exchange(method, path, body, headers)
+        kind = fields.get("Content-Type", "")
+        return status, json.loads(data) if kind == "application/json" else data.decode()
+
+    def good(self, path, body=None):
+        """The body of an answer that must be 200."""
+        status, found = self.ask("GET" if body is None else "POST", path, body)
+        assert status == 200, (status, found)
+        return found
+
     def text(self, **fields):
         """The text of one completion."""
-        status, body = self.ask("POST", "/v1/completions", fields)
-        assert status == 200, (status, body)
-        return body["choices"][0]["text"]
+        return self.good("/v1/completions", fields)["choices"][0]["text"]
 
     def open_stream(self, **fields):
         """A stream's connection and reply; the status line has come."""
@@ -117,10 +153,10 @@ class Server:
         except subprocess.TimeoutExpired:
             self.process.kill()
             raise
-        self.reader.join()
-        self.process.stderr.close()
-        if any(REPORT.search(line) for line in self.lines):
-            raise AssertionError("a sanitizer reports:\n" + "".join(self.lines))
+        self._said = self.said()
+        self._log.close()
+        if REPORT.search(self._said):
+            raise AssertionError("a sanitizer reports:\n" + self._said)
         return status
 
 
@@ -139,6 +175,11 @@ def stream_text(found):
     return "".join(
         choice["text"] for event in found if event != "[DONE]" for choice in event["choices"]
     )
+
+
+def serve_command(program, *words):
+    """`hearth serve` at any free port."""
+    return [program, "serve", *words, "--port", "0"]
 
 
 class ServerTest(unittest.TestCase):
@@ -160,9 +201,4 @@ class ServerTest(unittest.TestCase):
     def tearDownClass(cls):
         status = cls.server.stop()
         if status != 0:
-            raise AssertionError(f"the server ended with {status}:\n" + "".join(cls.server.lines))
-
-
-def environment_command(name):
-    """The command in an environment variable, as words."""
-    return os.environ[name].split()
+            raise AssertionError(f"the server ended with {status}:\n" + cls.server.last_words())

@@ -22,7 +22,7 @@ import sys
 import time
 
 from async_http import fetch, metrics
-from served import Served
+from serving import Server, serve_command
 from soak_clients import TEXT, Clients, alone
 
 MEMORY_BOUND = 4 << 20
@@ -132,7 +132,7 @@ def main():
     parser.add_argument("--clients", type=int, default=24)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
     options = parser.parse_args()
-    with Served(options.hearth, *options.model, *OPTIONS) as server:
+    with Server(serve_command(options.hearth, *options.model, *OPTIONS)) as server:
         soak = Soak(server, options)
         try:
             asyncio.run(soak.run())

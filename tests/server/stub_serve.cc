@@ -1,14 +1,17 @@
-// stub_serve [PORT [worker]]: the server before an engine that computes nothing: tokens are there
-// as soon as there is room for them. It shows what the HTTP side can do by itself, and what it does
-// where an engine fails: the prompts "throw", "no memory", "busy", "refuse" and "fail" do as they
-// say, "absurd" gives a token that there is not. With a second word, `worker`, what the server's
-// worker asks of it throws.
+// stub_serve [PORT [worker|hold]]: the server before an engine that computes nothing: tokens are
+// there as soon as there is room for them. It shows what the HTTP side can do by itself, and what
+// it does where an engine fails: the prompts "throw", "no memory", "busy", "refuse" and "fail" do
+// as they say, "absurd" gives a token that there is not. With the second word `worker` what the
+// server's worker asks of it throws; with `hold` its model is being loaded until standard input
+// says or ends.
 #include <fmt/format.h>
 
 #include <csignal>
+#include <cstdio>
 #include <deque>
 #include <new>
 #include <stdexcept>
+#include <string_view>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -136,7 +139,7 @@ class StubBackend : public Backend {
   std::thread thread_;
 };
 
-int serve(uint16_t port, bool throws) {
+int serve(uint16_t port, std::string_view how) {
   std::signal(SIGPIPE, SIG_IGN);
   OpenedModel model = open_model({.path = find_demo_model().string(), .pre = {}});
   ChatPrompt chat(model.source, *model.tokenizer, {});
@@ -146,7 +149,9 @@ int serve(uint16_t port, bool throws) {
   options.completions.max_running = options.completions.max_queue = 4096;
   App app(options);
   std::thread reactor([&] { app.run(); });
-  StubBackend backend(*model.tokenizer, throws);
+  fmt::print(stderr, "hearth: listening at http://127.0.0.1:{}/\n", app.port());
+  if (how == "hold") std::getchar();
+  StubBackend backend(*model.tokenizer, how == "worker");
   ServedModel served{"stub", 0, "fp_stub", "{}", backend, chat, openai_sampling()};
   Termination termination;
   app.serve(served);
@@ -162,5 +167,5 @@ int serve(uint16_t port, bool throws) {
 
 int main(int argc, char** argv) {
   return hearth::serve(static_cast<uint16_t>(argc > 1 ? std::atoi(argv[1]) : 0),
-                       argc > 2 && std::string_view(argv[2]) == "worker");
+                       argc > 2 ? argv[2] : "");
 }

@@ -21,7 +21,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "server"))
 
 from async_http import Exchange, fetch, metrics  # noqa: E402
-from served import Served  # noqa: E402
+from serving import Server, serve_command  # noqa: E402
 
 FIRST_ID, KINDS = 300, 700
 
@@ -262,7 +262,7 @@ def main():
     words = ["--max-running", max(options.streams + 1, 16), *options.serve.split()]
     kv_cache = options.kv_cache or (KV_CACHE if options.what == "health" else None)
     words += ["--kv-cache", kv_cache] if kv_cache else []
-    with Served(options.hearth, options.model, *words) as server:
+    with Server(serve_command(options.hearth, options.model, *words)) as server:
         rows, runs = asyncio.run(WHAT[options.what](server, options))
         server.stop()
     print(json.dumps({"what": options.what, "runs": runs}) if options.json else table(rows))

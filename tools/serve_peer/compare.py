@@ -22,7 +22,7 @@ ROOT = HERE.parents[1]
 
 sys.path.insert(0, str(ROOT / "tests" / "server"))
 
-from served import Served  # noqa: E402
+from serving import Server, serve_command  # noqa: E402
 
 
 class Peer:
@@ -128,8 +128,8 @@ def main():
     rounds = []
     serve = ("--max-running", options.sequences, "--max-queue", 100_000, "--ctx", options.context,
              "--no-log")
-    with Served(options.hearth, options.model, *serve) as ours, Peer(options.model,
-                                                                     options) as theirs:
+    command = serve_command(options.hearth, options.model, *serve)
+    with Server(command) as ours, Peer(options.model, options) as theirs:
         for number in range(options.rounds):
             order = [("hearth", ours.url), ("peer", theirs.url)]
             rounds.append({name: measure(options, url, number)
