@@ -1,0 +1,241 @@
+"""The limits of `hearth serve`, each with what is due beyond it. Waiting ends by an answer, by the
+end of a connection or by what the server's figures tell."""
+
+import json
+
+from raw_client import RawClient
+from serve_case import DEMO, ServeCase, SharedCase
+
+CHAT = "/v1/chat/completions"
+TEXT = "/v1/completions"
+# Shorter than anybody waits; nothing is expected to be quicker.
+SOON = "0.05"
+
+
+def message(count):
+    return {"messages": [{"role": "user", "content": "a"}] * count}
+
+
+class BodyLimitTest(ServeCase):
+    """What a body may hold: by default, and by the options."""
+
+    # Option, default, what is asked for with so many, the field that is told.
+    LIMITS = (
+        ("--max-messages", 2048, "/apply-template", message, "messages"),
+        ("--max-prompts", 64, TEXT, lambda n: {"prompt": ["a"] * n}, "prompt"),
+        ("--max-stops", 16, TEXT, lambda n: {"prompt": "a", "stop": ["x"] * n}, "stop"),
+        ("--max-choices", 16, TEXT, lambda n: {"prompt": "a", "n": n}, "n"),
+        ("--max-choices", 16, CHAT, lambda n: message(1) | {"n": n}, "n"),
+        ("--max-top-logprobs", 20, TEXT, lambda n: {"prompt": "a", "logprobs": n}, "logprobs"),
+        ("--max-top-logprobs", 20, CHAT,
+         lambda n: message(1) | {"logprobs": True, "top_logprobs": n}, "top_logprobs"),
+        ("--max-biases", 1024, TEXT,
+         lambda n: {"prompt": "a", "logit_bias": {str(i): 1 for i in range(n)}}, "logit_bias"),
+    )
+
+    def check(self, server, most, path, body, param):
+        more = {} if path == "/apply-template" else {"max_tokens": 1}
+        status, told = server.ask("POST", path, body(most) | more)
+        self.assertEqual(status, 200, told)
+        self.assert_error(server.ask("POST", path, body(most + 1) | more), 400, "invalid_value",
+                          param, [str(most)])
+
+    def test_defaults(self):
+        # The demo has more tokens than may be biased.
+        server = self.start("serve", DEMO)
+        for option, most, path, body, param in self.LIMITS:
+            with self.subTest(option=option, path=path):
+                self.check(server, most, path, body, param)
+
+    def test_options(self):
+        for most in (2, 33):
+            options = dict.fromkeys(limit[0] for limit in self.LIMITS)
+            server = self.start("serve", self.talker, *(word for option in options
+                                                        for word in (option, most)))
+            for option, _, path, body, param in self.LIMITS:
+                with self.subTest(option=option, path=path, most=most):
+                    self.check(server, most, path, body, param)
+        for option in options:
+            self.bad(2, "serve", self.talker, option, "0", says=[option])
+
+    def test_depth(self):
+        def nested(depth):
+            value = 1
+            for _ in range(depth - 1):
+                value = [value]
+            return {"content": "a", "ignored": value}
+
+        for words, most in (((), 64), (("--max-depth", "5"), 5), (("--max-depth", "100"), 100)):
+            server = self.start("serve", self.talker, *words)
+            self.assertEqual(server.ask("POST", "/tokenize", nested(most))[0], 200)
+            self.assert_error(server.ask("POST", "/tokenize", nested(most + 1)), 400,
+                              "invalid_json", says=[str(most)])
+
+
+class ContextTest(ServeCase):
+    def test_a_prompt_longer_than_the_context(self):
+        server = self.start("serve", self.talker, "--ctx", "100")
+        self.assertEqual(server.good("/v1/models")["data"][0]["max_model_len"], 100)
+        # With the token at the start they are as many as the context has.
+        body = {"prompt": "a" * 99, "max_tokens": 1}
+        self.assertEqual(server.good(TEXT, body)["usage"]["prompt_tokens"], 100)
+        for path, more, param in ((TEXT, {"prompt": "a" * 100}, "prompt"),
+                                  (TEXT, {"prompt": [5] * 101}, "prompt"),
+                                  (TEXT, {"prompt": ["a", "a" * 100]}, "prompt")):
+            self.assert_error(server.ask("POST", path, more), 400, "context_length_exceeded",
+                              param, ["101", "100"])
+        body = {"messages": [{"role": "user", "content": "a" * 98}]}
+        self.assert_error(server.ask("POST", CHAT, body), 400, "context_length_exceeded",
+                          "messages", ["101", "100"])
+
+    def test_a_text_ends_where_the_context_does(self):
+        server = self.start("serve", self.talker, "--ctx", "40")
+        choice = server.good(TEXT, {"prompt": "a", "temperature": 0, "max_tokens": 1000})
+        self.assertEqual(choice["choices"][0]["finish_reason"], "length")
+        usage = choice["usage"]
+        self.assertIn(usage["total_tokens"], (40, 41))  # the last token needs no position
+
+
+class QueueTest(ServeCase):
+    """A text whose client reads nothing stays under way, however much time passes."""
+
+    LONG = 16384
+
+    def open_unread(self, server):
+        """A stream of more than the kernel holds; its status line has come."""
+        body = {"prompt": "a", "max_tokens": self.LONG - 10, "ignore_eos": True, "stream": True,
+                "logprobs": 20, "n": 1}
+        client = self.enterContext(RawClient(server.port, receive_buffer=4096))
+        client.post(TEXT, json.dumps(body).encode())
+        self.assertEqual(client.socket.recv(12), b"HTTP/1.1 200")
+        return client.socket
+
+    def serve(self, *words):
+        return self.start("serve", DEMO, "--ctx", self.LONG, "--kv-cache", "128MiB",
+                          "--write-timeout", "600", *words)
+
+    def test_full(self):
+        server = self.serve("--max-running", "1", "--max-queue", "1")
+        running = self.open_unread(server)
+        waiting = self.open_unread(server)
+        figures = server.wait_until(lambda f: f["hearth_requests_waiting"] == 1, "one waits")
+        self.assertEqual(figures["hearth_requests_running"], 1)
+        for stream in (False, True):
+            status, fields, body = server.exchange("POST", TEXT, {"prompt": "a", "stream": stream})
+            self.assert_error((status, json.loads(body)), 429, "queue_full")
+            self.assertEqual(json.loads(body)["error"]["type"], "rate_limit_error")
+            self.assertTrue(1 <= int(fields["Retry-After"]) <= 60)
+        waiting.close()
+        running.close()
+        server.wait_idle()
+        server.text(prompt="a")
+        self.assertEqual(server.figures()['hearth_requests_total{outcome="busy"}'], 2)
+
+    def test_none_may_wait(self):
+        server = self.serve("--max-running", "2", "--max-queue", "0")
+        self.open_unread(server)
+        self.assertEqual(server.ask("POST", TEXT, {"prompt": "a"})[0], 200)
+        self.assert_error(server.ask("POST", TEXT, {"prompt": "a", "n": 2}), 429, "queue_full")
+        self.assert_error(server.ask("POST", TEXT, {"prompt": ["a", "b", "c"]}), 400,
+                          "too_many_texts", says=["3 texts", "for 2"])
+
+
+class HttpLimitTest(SharedCase):
+    @classmethod
+    def words(cls):
+        return ("serve", cls.talker, "--max-header", "1024", "--max-header-fields", "9",
+                "--max-body", "3KiB", "--max-bodies", "2000")
+
+    def client(self):
+        return self.enterContext(RawClient(self.server.port))
+
+    def check(self, client, status, code):
+        reply = client.reply()
+        self.assertEqual(reply.status, status)
+        self.assertEqual(json.loads(reply.body)["error"]["code"], code)
+        self.assertEqual((reply.field("connection"), client.rest()), ("close", b""))
+
+    def test_header(self):
+        client = self.client()
+        client.get("/live", "X: " + "x" * 900 + "\r\n")
+        self.assertEqual(client.reply().status, 200)
+        client.get("/live", "X: " + "x" * 1000 + "\r\n")
+        self.check(client, 431, "header_too_large")
+
+    def test_fields(self):
+        client = self.client()
+        client.get("/live", "X: x\r\n" * 8)
+        self.assertEqual(client.reply().status, 200)
+        client.get("/live", "X: x\r\n" * 9)
+        self.check(client, 431, "header_too_large")
+
+    def test_body(self):
+        client = self.client()
+        body = json.dumps({"content": "a" * 1500}).encode()
+        client.post("/tokenize", body)
+        self.assertEqual(json.loads(client.reply().body)["count"], 1501)
+        # More than one may have is refused unread; more than all may have together, where it is
+        # less than that, for want of memory.
+        client.send("POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3073\r\n\r\n")
+        self.check(client, 413, "body_too_large")
+        client = self.client()
+        client.send("POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3072\r\n\r\n")
+        self.check(client, 503, "bodies_too_large")
+
+    def test_wrong_values(self):
+        for option, value in (("--max-header", "1000"), ("--max-header-fields", "0"),
+                              ("--max-body", "0"), ("--max-bodies", "1 MiB"),
+                              ("--max-connections", "0"), ("--max-running", "5000"),
+                              ("--max-queue", "-1"), ("--idle-timeout", "x")):
+            self.bad(2, "serve", self.talker, option, value, says=[option])
+
+
+class TimeTest(ServeCase):
+    """Clients that let the server wait."""
+
+    def serve(self, *words):
+        server = self.start("serve", self.talker, *words)
+        return server, self.enterContext(RawClient(server.port))
+
+    def check(self, client):
+        reply = client.reply()
+        self.assertEqual((reply.status, reply.field("connection")), (408, "close"))
+        self.assertEqual(client.rest(), b"")
+
+    def test_header(self):
+        _, client = self.serve("--header-timeout", SOON)
+        client.send("GET /live HTTP/1.1\r\nHost")
+        self.check(client)
+
+    def test_body(self):
+        _, client = self.serve("--body-timeout", SOON)
+        client.send("POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{")
+        self.check(client)
+
+    def test_idle(self):
+        _, client = self.serve("--idle-timeout", SOON)
+        self.assertEqual(client.rest(), b"")
+
+    def test_a_client_that_reads_nothing(self):
+        server, _ = self.serve("--write-timeout", SOON)
+        client = self.enterContext(RawClient(server.port, receive_buffer=4096))
+        # Answers of more than the kernel holds.
+        client.send("GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 1000)
+        # The first client of this test stays; who asks for the figures is one.
+        server.wait_until(lambda f: f["hearth_connections"] == 2, "it is cut off")
+        with self.assertRaises(ConnectionResetError):
+            while client.socket.recv(65536):
+                pass
+
+
+class ConnectionsTest(ServeCase):
+    def test_others_wait_to_be_accepted(self):
+        server = self.start("serve", self.talker, "--max-connections", "3")
+        clients = [self.enterContext(RawClient(server.port)) for _ in range(6)]
+        for client in clients:
+            client.get("/metrics")
+        for client in clients[:3]:
+            self.assertRegex(client.reply().body, rb"hearth_connections [1-3]\n")
+        for i in range(3):
+            clients[i].socket.close()
+            self.assertRegex(clients[i + 3].reply().body, rb"hearth_connections [1-3]\n")

@@ -1,0 +1,41 @@
+#!/usr/bin/env python3
+"""Tests of `hearth serve`: every option, and what it does.
+
+    serve_test.py --hearth build/release/hearth [TestCase.test...]
+
+The models are tiny and their every logit is known (tests/cli/chain_models.py).
+"""
+
+import argparse
+
+from serve_access_test import (  # noqa: F401
+    AddressTest,
+    DrainTest,
+    HostTest,
+    KeyTest,
+    LogTest,
+    RouteTest,
+    TemplateTest,
+)
+from serve_case import run
+from serve_engine_test import EngineTest  # noqa: F401
+from serve_limits_test import (  # noqa: F401
+    BodyLimitTest,
+    ConnectionsTest,
+    ContextTest,
+    HttpLimitTest,
+    QueueTest,
+    TimeTest,
+)
+from serve_sampling_test import DefaultsTest, FieldTest, FiguresTest, SeedTest  # noqa: F401
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--hearth", required=True)
+    arguments, names = parser.parse_known_args()
+    run(arguments.hearth, names)
+
+
+if __name__ == "__main__":
+    main()
