@@ -18,6 +18,8 @@ from serving import Server, ServerTest, events, stream_text, wait_for
 
 STORY = "Once upon a time there was a fox"
 LONG = 16384  # positions, for texts that are under way as long as a test needs them
+# Longer than any text takes, also where a sanitizer makes every token many times as slow.
+PATIENT = ["--drain-timeout", "3600"]
 
 
 def greedy(tokens, **more):
@@ -146,7 +148,7 @@ class EndTest(ServerTest):
         pass
 
     def test_streams_end_and_newcomers_are_refused(self):
-        server = self.start()
+        server = self.start(*PATIENT)
         _, reply = server.open_stream(**greedy(3000))
         first = reply.readline()
         server.process.send_signal(signal.SIGTERM)
@@ -163,7 +165,7 @@ class EndTest(ServerTest):
         self.assertEqual(server.end(), 0)
 
     def test_a_body_under_way_is_waited_for(self):
-        server = self.start()
+        server = self.start(*PATIENT)
         body = json.dumps(greedy(3)).encode()
         late = socket.create_connection(("127.0.0.1", server.port))
         head = f"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
