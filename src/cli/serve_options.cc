@@ -58,8 +58,8 @@ void add_load_options(CLI::App& verb, ServeArgs* args) {
       ->capture_default_str();
   add_seconds(verb, "--drain-timeout", &args->app.drain_seconds,
               "How long requests under way have after SIGTERM");
-  verb.add_flag("--log-json", args->log_json, "Log requests as JSON");
-  verb.add_flag("--no-log", args->no_log, "Log no requests");
+  CLI::Option* as_json = verb.add_flag("--log-json", args->log_json, "Log requests as JSON");
+  verb.add_flag("--no-log", args->no_log, "Log no requests")->excludes(as_json);
 }
 
 void add_http_limits(CLI::App& verb, HttpOptions* http) {
