@@ -331,5 +331,3 @@ class DrainTest(ServeCase):
         self.assertEqual(events(reply)[-1]["error"]["code"], "draining")
         self.assertEqual(server.end(), 0)
         self.bad(2, "serve", self.chain, "--drain-timeout", "0", says=["--drain-timeout"])
-
-
