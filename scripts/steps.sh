@@ -30,6 +30,5 @@ printf '==> summary\n'
 printf '%s\n' "${table[@]}"
 mapfile -t ran < <(awk '!seen[$0]++' "$HEARTH_RAN_FILE")
 [ "$failed" = 0 ] || echo "Repeat a failed step with \`make STEP\`."
-unset HEARTH_RAN_FILE
-if [ ${#ran[@]} != 0 ]; then scripts/what_ran.py "${ran[@]}"; fi
+if [ ${#ran[@]} != 0 ]; then env -u HEARTH_RAN_FILE scripts/what_ran.py "${ran[@]}"; fi
 exit "$failed"
