@@ -17,7 +17,7 @@ constexpr std::chrono::milliseconds kLookUp(50);  // for Ctrl-C and the progress
 // Results that may wait for this thread, per continuation.
 constexpr uint32_t kResultsAhead = 16;
 
-void add_result(const Result& result, double seconds, Completion* completion) {
+void add_result(const Result& result, double seconds, Continuation* completion) {
   completion->cached_tokens = result.cached_tokens;
   completion->text += result.text;
   completion->total_seconds = seconds;
@@ -46,7 +46,7 @@ class Batch {
         start_(steady_seconds()) {
     for (size_t p = 0; p < prompts.size(); ++p) {
       for (uint32_t choice = 0; choice < request.choices; ++choice) {
-        Completion& completion = completions.emplace_back();
+        Continuation& completion = completions.emplace_back();
         completion.prompt = p;
         completion.choice = choice;
         completion.prompt_tokens = prompts[p].size();
@@ -79,7 +79,7 @@ class Batch {
     }
   }
 
-  std::vector<Completion> completions;
+  std::vector<Continuation> completions;
 
  private:
   // A prompt in the service.
@@ -111,7 +111,7 @@ class Batch {
   }
 
   void give(size_t prompt, const Result& result) {
-    Completion& completion = completions[prompt * request_.choices + result.choice];
+    Continuation& completion = completions[prompt * request_.choices + result.choice];
     add_result(result, steady_seconds() - start_, &completion);
     on_result_(completion, result);
   }
@@ -139,18 +139,19 @@ class Batch {
 
 }  // namespace
 
-double Completion::prompt_rate() const {
+double Continuation::prompt_rate() const {
   return first_token_seconds > 0 ? static_cast<double>(prompt_tokens) / first_token_seconds : 0;
 }
 
-double Completion::rate() const {
+double Continuation::rate() const {
   double seconds = total_seconds - first_token_seconds;
   return tokens > 1 && seconds > 0 ? (tokens - 1) / seconds : 0;
 }
 
-std::vector<Completion> generate(Service& service, const std::vector<std::vector<int32_t>>& prompts,
-                                 const Request& request, const Interrupts& interrupts,
-                                 const ResultCallback& on_result) {
+std::vector<Continuation> generate(Service& service,
+                                   const std::vector<std::vector<int32_t>>& prompts,
+                                   const Request& request, const Interrupts& interrupts,
+                                   const ResultCallback& on_result) {
   Batch batch(service, prompts, request, on_result);
   batch.run(interrupts);
   return std::move(batch.completions);

@@ -13,7 +13,7 @@
 namespace hearth {
 
 // One continuation of one prompt, as far as it is known.
-struct Completion {
+struct Continuation {
   size_t prompt = 0;
   uint32_t choice = 0;
   size_t prompt_tokens = 0;
@@ -31,12 +31,13 @@ struct Completion {
 };
 
 // Called after each result has been added to its completion.
-using ResultCallback = std::function<void(const Completion&, const Result&)>;
+using ResultCallback = std::function<void(const Continuation&, const Result&)>;
 
 // `request` holds what is the same for all prompts; its `choices` are the continuations of each.
 // Completions are returned by prompt, then choice. Ctrl-C cancels what is under way.
-std::vector<Completion> generate(Service& service, const std::vector<std::vector<int32_t>>& prompts,
-                                 const Request& request, const Interrupts& interrupts,
-                                 const ResultCallback& on_result);
+std::vector<Continuation> generate(Service& service,
+                                   const std::vector<std::vector<int32_t>>& prompts,
+                                   const Request& request, const Interrupts& interrupts,
+                                   const ResultCallback& on_result);
 
 }  // namespace hearth

@@ -15,7 +15,7 @@ const char* end_name(Finish finish) {
   return finish == Finish::kCancelled ? "interrupted" : finish_name(finish);
 }
 
-std::string end_text(const Completion& completion, uint32_t context) {
+std::string end_text(const Continuation& completion, uint32_t context) {
   if (completion.finish == Finish::kContext) {
     return fmt::format("the context of {} is full: raise --ctx for more", context);
   }
@@ -23,7 +23,7 @@ std::string end_text(const Completion& completion, uint32_t context) {
   return end_name(*completion.finish);
 }
 
-void summarise_one(const Completion& c, const RunOutputOptions& options) {
+void summarise_one(const Continuation& c, const RunOutputOptions& options) {
   std::string prompt_speed, speed;
   if (c.tokens > 0) {
     prompt_speed = fmt::format(", {:.1f} tokens/s, first token after {:.3f} s", c.prompt_rate(),
@@ -40,7 +40,7 @@ void summarise_one(const Completion& c, const RunOutputOptions& options) {
 RunOutput::RunOutput(RunOutputOptions options, size_t texts, uint32_t choices)
     : options_(std::move(options)), choices_(choices), texts_(texts) {}
 
-void RunOutput::add(const Completion& completion, const Result& result) {
+void RunOutput::add(const Continuation& completion, const Result& result) {
   if (options_.json) {
     if (result.has_token() || !result.text.empty()) print_token(completion, result);
     if (result.finish) print_end(completion);
@@ -86,7 +86,7 @@ void RunOutput::end_text() {
   if (ends_line || (texts_.size() == 1 && stdout_is_terminal())) write_stdout("\n");
 }
 
-void RunOutput::print_token(const Completion& completion, const Result& result) const {
+void RunOutput::print_token(const Continuation& completion, const Result& result) const {
   Json json;
   json.object().key("prompt").number(completion.prompt).key("choice").number(completion.choice);
   json.key("index").number(result.index).key("id");
@@ -96,7 +96,7 @@ void RunOutput::print_token(const Completion& completion, const Result& result) 
   write_stdout(json.end_object().line());
 }
 
-void RunOutput::print_end(const Completion& c) const {
+void RunOutput::print_end(const Continuation& c) const {
   Json json;
   json.object().key("summary").object();
   json.key("prompt").number(c.prompt).key("choice").number(c.choice);
@@ -114,11 +114,11 @@ void RunOutput::print_end(const Completion& c) const {
   write_stdout(json.end_object().end_object().line());
 }
 
-void RunOutput::summarise(const std::vector<Completion>& completions) const {
+void RunOutput::summarise(const std::vector<Continuation>& completions) const {
   if (completions.size() == 1) return summarise_one(completions[0], options_);
   size_t prompt_tokens = 0, cached = 0, tokens = 0;
   double first = 0, total = 0;
-  for (const Completion& c : completions) {
+  for (const Continuation& c : completions) {
     if (c.choice == 0) prompt_tokens += c.prompt_tokens, cached += c.cached_tokens;
     tokens += c.tokens;
     first = std::max(first, c.first_token_seconds);

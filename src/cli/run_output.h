@@ -23,9 +23,9 @@ class RunOutput {
   // `texts` continuations in all, `choices` of each prompt.
   RunOutput(RunOutputOptions options, size_t texts, uint32_t choices);
 
-  void add(const Completion& completion, const Result& result);
+  void add(const Continuation& completion, const Result& result);
   // The summary of all on standard error.
-  void summarise(const std::vector<Completion>& completions) const;
+  void summarise(const std::vector<Continuation>& completions) const;
 
  private:
   struct Text {
@@ -36,8 +36,8 @@ class RunOutput {
   void print_in_order();
   void begin_text();
   void end_text();
-  void print_token(const Completion& completion, const Result& result) const;
-  void print_end(const Completion& completion) const;
+  void print_token(const Continuation& completion, const Result& result) const;
+  void print_end(const Continuation& completion) const;
 
   RunOutputOptions options_;
   uint32_t choices_;

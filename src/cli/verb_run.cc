@@ -189,16 +189,16 @@ int run(RunArgs args) {
     print.echoes.push_back(tokenizer.decode(prompts[p], args.special || args.chat));
   }
   RunOutput output(print, texts, args.repeat);
-  auto on_result = [&](const Completion& completion, const Result& result) {
+  auto on_result = [&](const Continuation& completion, const Result& result) {
     if (result.finish == Finish::kFailed) {
       fail(ErrorCode::kFile, "'{}': {}", model.source.name(), result.error);
     }
     output.add(completion, result);
   };
-  std::vector<Completion> completions =
+  std::vector<Continuation> completions =
       generate(*service, prompts, settle_request(args, sampling), interrupts, on_result);
   if (!args.quiet) output.summarise(completions);
-  auto cancelled = [](const Completion& c) { return c.finish == Finish::kCancelled; };
+  auto cancelled = [](const Continuation& c) { return c.finish == Finish::kCancelled; };
   return std::ranges::any_of(completions, cancelled) ? kInterruptedStatus : 0;
 }
 

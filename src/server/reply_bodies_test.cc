@@ -145,7 +145,7 @@ TEST_F(ReplyBodies, AFailureEndsAStreamAsAnError) {
 }
 
 TEST_F(ReplyBodies, HostileTextStaysJson) {
-  std::string hostile("\0\x1F\"\\\xFF\xED\xA0\x80</script>\n\ndata: x\r\n", 30);
+  std::string hostile("\0\x1F\"\\\xFF\xED\xA0\x80</script>\n\ndata: x\r\n", 28);
   TokenEntry entry{hostile, NAN, {{hostile, INFINITY}}, 0};
   for (bool chat : {true, false}) {
     ReplyHead head{chat, hostile, 0, hostile, hostile, true, true};

@@ -28,12 +28,12 @@ class Importer {
  public:
   Importer(TemplateHeap& heap, bool foreign) : heap_(heap), foreign_(foreign) {}
 
-  Value import(const boost::json::value& json, uint32_t depth = 0) {
+  TemplateValue import(const boost::json::value& json, uint32_t depth = 0) {
     check_value_depth(depth);
     heap_.budget().add_elements(1);
     switch (json.kind()) {
       case boost::json::kind::null: {
-        Value value = none_value();
+        TemplateValue value = none_value();
         value.foreign = foreign_;
         return value;
       }
@@ -48,7 +48,7 @@ class Importer {
       case boost::json::kind::string:
         return import_string(json.get_string());
       case boost::json::kind::array: {
-        std::vector<Value> items;
+        std::vector<TemplateValue> items;
         for (const auto& item : json.get_array()) items.push_back(import(item, depth + 1));
         return make_list(heap_, std::move(items));
       }
@@ -58,10 +58,10 @@ class Importer {
   }
 
   // Messages, where a role that everyone knows is nobody's words.
-  Value import_messages(const boost::json::value& json) {
-    Value messages = import(json);
+  TemplateValue import_messages(const boost::json::value& json) {
+    TemplateValue messages = import(json);
     if (!messages.is(ValueKind::kList)) return messages;
-    for (const Value& message : messages.as<ListObject>().items) {
+    for (const TemplateValue& message : messages.as<ListObject>().items) {
       if (!message.is(ValueKind::kDict)) continue;
       for (auto& [key, value] : message.as<DictObject>().entries) {
         bool known = key.bytes() == "role" && value.is_string() &&
@@ -74,23 +74,23 @@ class Importer {
 
  private:
   // Beyond 63 bits Python would go on exactly.
-  Value import_unsigned(uint64_t number) const {
+  TemplateValue import_unsigned(uint64_t number) const {
     if (number <= INT64_MAX) return int_value(static_cast<int64_t>(number), foreign_);
     return float_value(static_cast<double>(number), foreign_);
   }
 
-  Value import_string(std::string_view bytes) {
+  TemplateValue import_string(std::string_view bytes) {
     if (!is_well_formed(bytes)) fault("a string that it is given is not UTF-8");
     TextBuilder builder(heap_.budget());
     builder.append(bytes, foreign_);
     return string_value(builder.finish());
   }
 
-  Value import_object(const boost::json::object& object, uint32_t depth) {
+  TemplateValue import_object(const boost::json::object& object, uint32_t depth) {
     auto& dict = heap_.make<DictObject>();
     for (const auto& member : object) {
       heap_.budget().add_elements(2);
-      Value key = import_string(member.key());
+      TemplateValue key = import_string(member.key());
       dict.entries.emplace_back(std::move(key), import(member.value(), depth + 1));
     }
     return object_value(ValueKind::kDict, dict);

@@ -49,7 +49,7 @@ bool has(Names names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-bool has_method(const Value& object, std::string_view name) {
+bool has_method(const TemplateValue& object, std::string_view name) {
   switch (object.kind) {
     case ValueKind::kString:
       return has(kStringNames, name) || (object.text->markup() && has(kMarkupNames, name));
@@ -75,13 +75,14 @@ bool has_method(const Value& object, std::string_view name) {
   }
 }
 
-bool is_unsafe(const Value& object, std::string_view name) {
+bool is_unsafe(const TemplateValue& object, std::string_view name) {
   if (name.starts_with("__") && name.ends_with("__")) return true;
   return (object.is(ValueKind::kList) && has(kUnsafeListNames, name)) ||
          (object.is(ValueKind::kDict) && has(kUnsafeDictNames, name));
 }
 
-Value missing(TemplateBudget& budget, const Value& object, const Value& key) {
+TemplateValue missing(TemplateBudget& budget, const TemplateValue& object,
+                      const TemplateValue& key) {
   TextBuilder why(budget);
   why.append(fmt::format("a {} has no attribute or item ", type_name(object)), false);
   if (key.is_number() || (key.is_string() && key.bytes().size() <= 100)) {
@@ -89,16 +90,17 @@ Value missing(TemplateBudget& budget, const Value& object, const Value& key) {
   } else {
     why.append("that was asked for", false);
   }
-  Value value = string_value(why.finish());
+  TemplateValue value = string_value(why.finish());
   value.kind = ValueKind::kUndefined;
   return value;
 }
 
 // Whether there is an item: an index in the range, a key that is there.
-bool find_item(TemplateHeap& heap, const Value& object, const Value& key, Value* item) {
+bool find_item(TemplateHeap& heap, const TemplateValue& object, const TemplateValue& key,
+               TemplateValue* item) {
   if (object.is(ValueKind::kDict)) {
     if (!is_hashable(key)) return false;
-    const Value* found = find_entry(heap.budget(), object.as<DictObject>(), key);
+    const TemplateValue* found = find_entry(heap.budget(), object.as<DictObject>(), key);
     if (found != nullptr) *item = *found;
     return found != nullptr;
   }
@@ -123,7 +125,7 @@ bool find_item(TemplateHeap& heap, const Value& object, const Value& key, Value*
   return true;
 }
 
-void require_whole_bound(const Value& bound) {
+void require_whole_bound(const TemplateValue& bound) {
   require_defined(bound);
   if (!bound.is_whole()) fault("a slice's bound is a {}", type_name(bound));
 }
@@ -132,14 +134,15 @@ struct SliceBounds {
   int64_t start, stop, step, count;
 };
 
-int64_t clamp_bound(const Value& bound, int64_t if_none, int64_t low, int64_t high,
+int64_t clamp_bound(const TemplateValue& bound, int64_t if_none, int64_t low, int64_t high,
                     int64_t length) {
   if (bound.is(ValueKind::kNone)) return if_none;
   int64_t at = bound.whole < 0 ? bound.whole + length : bound.whole;
   return std::clamp(at, low, high);
 }
 
-SliceBounds slice_bounds(const Value& start, const Value& stop, const Value& step, int64_t length) {
+SliceBounds slice_bounds(const TemplateValue& start, const TemplateValue& stop,
+                         const TemplateValue& step, int64_t length) {
   int64_t by = step.is(ValueKind::kNone) ? 1 : step.whole;
   if (by == 0) fault("a slice's step is zero");
   by = std::clamp<int64_t>(by, -INT64_MAX, INT64_MAX);
@@ -153,7 +156,7 @@ SliceBounds slice_bounds(const Value& start, const Value& stop, const Value& ste
   return {first, end, by, count};
 }
 
-Value slice_text(TemplateBudget& budget, const Text& text, const SliceBounds& bounds) {
+TemplateValue slice_text(TemplateBudget& budget, const Text& text, const SliceBounds& bounds) {
   TextBuilder builder(budget);
   std::string_view bytes = text.bytes();
   if (bounds.count > 0 && bounds.step == 1) {
@@ -172,7 +175,7 @@ Value slice_text(TemplateBudget& budget, const Text& text, const SliceBounds& bo
   return string_value(builder.finish(text.markup()));
 }
 
-Value slice_range(TemplateHeap& heap, const RangeObject& range, const SliceBounds& bounds) {
+TemplateValue slice_range(TemplateHeap& heap, const RangeObject& range, const SliceBounds& bounds) {
   auto& slice = heap.make<RangeObject>();
   // Ends that nothing lies at may be beyond 64 bits.
   auto times = [](int64_t a, int64_t b) {
@@ -190,7 +193,8 @@ Value slice_range(TemplateHeap& heap, const RangeObject& range, const SliceBound
 
 }  // namespace
 
-bool find_method(TemplateHeap& heap, const Value& object, std::string_view name, Value* method) {
+bool find_method(TemplateHeap& heap, const TemplateValue& object, std::string_view name,
+                 TemplateValue* method) {
   if (is_unsafe(object, name)) {
     *method = undefined_value(
         heap.budget(), fmt::format("the attribute '{}' of a {} is not safe to use in a template",
@@ -205,35 +209,36 @@ bool find_method(TemplateHeap& heap, const Value& object, std::string_view name,
   return true;
 }
 
-Value get_attribute(TemplateHeap& heap, const Value& object, std::string_view name) {
-  Value found;
+TemplateValue get_attribute(TemplateHeap& heap, const TemplateValue& object,
+                            std::string_view name) {
+  TemplateValue found;
   bool unsafe = object.is_undefined() && is_unsafe(object, name);
   if (!unsafe) require_defined(object);
   if (find_method(heap, object, name, &found)) return found;
-  Value key = string_value(heap.budget(), name);
+  TemplateValue key = string_value(heap.budget(), name);
   if (object.is(ValueKind::kNamespace)) {
-    const Value* held = find_entry(heap.budget(), object.as<DictObject>(), key);
+    const TemplateValue* held = find_entry(heap.budget(), object.as<DictObject>(), key);
     return held != nullptr ? *held : missing(heap.budget(), object, key);
   }
   if (find_item(heap, object, key, &found)) return found;
   return missing(heap.budget(), object, key);
 }
 
-Value get_item(TemplateHeap& heap, const Value& object, const Value& key) {
+TemplateValue get_item(TemplateHeap& heap, const TemplateValue& object, const TemplateValue& key) {
   require_defined(object);
   if (object.is(ValueKind::kNamespace) && key.is_string()) {
     return get_attribute(heap, object, key.bytes());
   }
-  Value found;
+  TemplateValue found;
   if (find_item(heap, object, key, &found)) return found;
   if (key.is_string() && find_method(heap, object, key.bytes(), &found)) return found;
   return missing(heap.budget(), object, key);
 }
 
-Value get_slice(TemplateHeap& heap, const Value& object, const Value& start, const Value& stop,
-                const Value& step) {
+TemplateValue get_slice(TemplateHeap& heap, const TemplateValue& object, const TemplateValue& start,
+                        const TemplateValue& stop, const TemplateValue& step) {
   require_defined(object);
-  for (const Value* bound : {&start, &stop, &step}) {
+  for (const TemplateValue* bound : {&start, &stop, &step}) {
     if (!bound->is(ValueKind::kNone)) require_whole_bound(*bound);
   }
   bool sliced = object.is_string() || object.is(ValueKind::kList) || object.is(ValueKind::kTuple) ||
@@ -249,7 +254,7 @@ Value get_slice(TemplateHeap& heap, const Value& object, const Value& start, con
   }
   const auto& items = object.as<ListObject>().items;
   heap.budget().add_elements(static_cast<uint64_t>(bounds.count));
-  std::vector<Value> slice;
+  std::vector<TemplateValue> slice;
   for (int64_t i = 0; i < bounds.count; ++i) {
     slice.push_back(items[static_cast<size_t>(bounds.start + i * bounds.step)]);
   }

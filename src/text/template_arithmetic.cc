@@ -54,7 +54,7 @@ std::pair<double, double> divide_floats(double a, double b) {
   return {quotient - floor > 0.5 ? floor + 1 : floor, rest};
 }
 
-Value whole_result(BinaryOp op, int64_t a, int64_t b, bool foreign) {
+TemplateValue whole_result(BinaryOp op, int64_t a, int64_t b, bool foreign) {
   int64_t result = 0;
   bool over = false;
   switch (op) {
@@ -91,7 +91,7 @@ double float_power(double a, double b) {
   return result;
 }
 
-Value float_result(BinaryOp op, double a, double b, bool foreign) {
+TemplateValue float_result(BinaryOp op, double a, double b, bool foreign) {
   switch (op) {
     case BinaryOp::kAdd:
       return float_value(a + b, foreign);
@@ -110,7 +110,7 @@ Value float_result(BinaryOp op, double a, double b, bool foreign) {
   }
 }
 
-Value number_result(BinaryOp op, const Value& a, const Value& b) {
+TemplateValue number_result(BinaryOp op, const TemplateValue& a, const TemplateValue& b) {
   bool foreign = a.foreign || b.foreign;
   bool divides = op == BinaryOp::kDivide || op == BinaryOp::kFloorDivide || op == BinaryOp::kModulo;
   if (divides && b.number() == 0) fault("a number is divided by zero");
@@ -121,7 +121,7 @@ Value number_result(BinaryOp op, const Value& a, const Value& b) {
   return float_result(op, a.number(), b.number(), foreign);
 }
 
-Value repeat_text(TemplateBudget& budget, const Value& value, int64_t times) {
+TemplateValue repeat_text(TemplateBudget& budget, const TemplateValue& value, int64_t times) {
   const Text& text = *value.text;
   TextBuilder builder(budget);
   if (times > 0 && !text.bytes().empty()) {
@@ -135,9 +135,9 @@ Value repeat_text(TemplateBudget& budget, const Value& value, int64_t times) {
   return string_value(builder.finish(text.markup()));
 }
 
-Value repeat_list(TemplateHeap& heap, const Value& value, int64_t times) {
+TemplateValue repeat_list(TemplateHeap& heap, const TemplateValue& value, int64_t times) {
   const auto& items = value.as<ListObject>().items;
-  std::vector<Value> result;
+  std::vector<TemplateValue> result;
   if (times > 0 && !items.empty()) {
     auto most = static_cast<int64_t>(TemplateBudget::kElements);
     heap.budget().add_elements(static_cast<size_t>(std::min(times, most)) * items.size());
@@ -146,16 +146,16 @@ Value repeat_list(TemplateHeap& heap, const Value& value, int64_t times) {
   return make_list(heap, std::move(result), value.kind);
 }
 
-bool is_list(const Value& value) {
+bool is_list(const TemplateValue& value) {
   return value.is(ValueKind::kList) || value.is(ValueKind::kTuple);
 }
 
-Value repeated(TemplateHeap& heap, const Value& value, const Value& times) {
+TemplateValue repeated(TemplateHeap& heap, const TemplateValue& value, const TemplateValue& times) {
   if (value.is_string()) return repeat_text(heap.budget(), value, times.whole);
   return repeat_list(heap, value, times.whole);
 }
 
-Value join_texts(TemplateBudget& budget, const Value& a, const Value& b) {
+TemplateValue join_texts(TemplateBudget& budget, const TemplateValue& a, const TemplateValue& b) {
   bool markup = a.text->markup() || b.text->markup();
   TextBuilder builder(budget);
   builder.append(markup ? *escape_markup(budget, a.text) : *a.text);
@@ -163,11 +163,11 @@ Value join_texts(TemplateBudget& budget, const Value& a, const Value& b) {
   return string_value(builder.finish(markup));
 }
 
-Value join_lists(TemplateHeap& heap, const Value& a, const Value& b) {
+TemplateValue join_lists(TemplateHeap& heap, const TemplateValue& a, const TemplateValue& b) {
   const auto& left = a.as<ListObject>().items;
   const auto& right = b.as<ListObject>().items;
   heap.budget().add_elements(left.size() + right.size());
-  std::vector<Value> items = left;
+  std::vector<TemplateValue> items = left;
   items.insert(items.end(), right.begin(), right.end());
   return make_list(heap, std::move(items), a.kind);
 }
@@ -192,7 +192,8 @@ TextRef escape_markup(TemplateBudget& budget, const TextRef& text) {
   return builder.finish(true);
 }
 
-Value apply_binary(TemplateHeap& heap, BinaryOp op, const Value& a, const Value& b) {
+TemplateValue apply_binary(TemplateHeap& heap, BinaryOp op, const TemplateValue& a,
+                           const TemplateValue& b) {
   if (a.is_number() && b.is_number()) return number_result(op, a, b);
   if (op == BinaryOp::kModulo && a.is_string()) return format_percent(heap, a, b);
   require_defined(a);
@@ -209,7 +210,7 @@ Value apply_binary(TemplateHeap& heap, BinaryOp op, const Value& a, const Value&
         type_name(b));
 }
 
-Value negate(const Value& value) {
+TemplateValue negate(const TemplateValue& value) {
   if (value.is(ValueKind::kFloat)) return float_value(-value.real, value.foreign);
   if (value.is_whole()) {
     return whole_result(BinaryOp::kSubtract, 0, value.whole, value.foreign);
@@ -218,7 +219,7 @@ Value negate(const Value& value) {
   fault("'-' is not there for a {}", type_name(value));
 }
 
-Value plus(const Value& value) {
+TemplateValue plus(const TemplateValue& value) {
   if (value.is(ValueKind::kFloat)) return value;
   if (value.is_whole()) return int_value(value.whole, value.foreign);
   require_defined(value);

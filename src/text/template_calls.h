@@ -15,36 +15,37 @@ namespace hearth {
 // What strftime_now() reads.
 using TemplateClock = std::function<std::tm()>;
 
-Value apply_filter(TemplateHeap& heap, std::string_view name, const Value& subject,
-                   const Arguments& arguments);
-bool apply_test(TemplateHeap& heap, std::string_view name, const Value& subject,
+TemplateValue apply_filter(TemplateHeap& heap, std::string_view name, const TemplateValue& subject,
+                           const Arguments& arguments);
+bool apply_test(TemplateHeap& heap, std::string_view name, const TemplateValue& subject,
                 const Arguments& arguments);
-Value call_method(TemplateHeap& heap, const FunctionObject& method, const Arguments& arguments);
-Value call_function(TemplateHeap& heap, std::string_view name, const Arguments& arguments,
-                    const TemplateClock& clock);
+TemplateValue call_method(TemplateHeap& heap, const FunctionObject& method,
+                          const Arguments& arguments);
+TemplateValue call_function(TemplateHeap& heap, std::string_view name, const Arguments& arguments,
+                            const TemplateClock& clock);
 
 // A function that takes the arguments `names`, the first `required` of which must be there; a name
 // that begins with '/' cannot be used by the caller. Returns them in that order.
-using BoundArguments = std::vector<std::optional<Value>>;
+using BoundArguments = std::vector<std::optional<TemplateValue>>;
 BoundArguments bind_arguments(std::string_view what, const Arguments& arguments,
                               std::initializer_list<std::string_view> names, size_t required = 0);
 // Throw where the value is of another kind.
-const TextRef& require_text(std::string_view what, const Value& value);
-int64_t require_whole(std::string_view what, const Value& value);
+const TextRef& require_text(std::string_view what, const TemplateValue& value);
+int64_t require_whole(std::string_view what, const TemplateValue& value);
 
 // json.dumps() with ensure_ascii, indent, separators, sort_keys.
-Value to_json(TemplateHeap& heap, const Value& subject, const Arguments& arguments);
+TemplateValue to_json(TemplateHeap& heap, const TemplateValue& subject, const Arguments& arguments);
 
 enum class CaseMapping : uint8_t { kUpper, kLower, kCapitalize };
-Value map_case(TemplateBudget& budget, const TextRef& text, CaseMapping mapping);
+TemplateValue map_case(TemplateBudget& budget, const TextRef& text, CaseMapping mapping);
 
 // str.strip(), lstrip(), rstrip(): `characters` is null for white space.
-Value strip_text(TemplateBudget& budget, const Text& text, const Text* characters, bool left,
-                 bool right);
-Value replace_text(TemplateBudget& budget, const Text& text, const Text& old, const Text& by,
-                   int64_t most);
-Value join_values(TemplateHeap& heap, const Text& between, const std::vector<Value>& values,
-                  bool strings_only);
+TemplateValue strip_text(TemplateBudget& budget, const Text& text, const Text* characters,
+                         bool left, bool right);
+TemplateValue replace_text(TemplateBudget& budget, const Text& text, const Text& old,
+                           const Text& by, int64_t most);
+TemplateValue join_values(TemplateHeap& heap, const Text& between,
+                          const std::vector<TemplateValue>& values, bool strings_only);
 // The lines, without their ends.
 std::vector<TextRef> split_lines(TemplateBudget& budget, const Text& text);
 

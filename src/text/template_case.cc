@@ -198,7 +198,7 @@ std::string lower_at(TemplateBudget& budget, std::string_view bytes, size_t at) 
 
 }  // namespace
 
-Value map_case(TemplateBudget& budget, const TextRef& text, CaseMapping mapping) {
+TemplateValue map_case(TemplateBudget& budget, const TextRef& text, CaseMapping mapping) {
   TextBuilder builder(budget);
   std::string_view bytes = text->bytes();
   budget.mapped(bytes.size());

@@ -9,7 +9,7 @@ namespace hearth {
 namespace {
 
 // Exact, where a double would round a whole number.
-std::partial_ordering compare_numbers(const Value& a, const Value& b) {
+std::partial_ordering compare_numbers(const TemplateValue& a, const TemplateValue& b) {
   if (a.is_whole() && b.is_whole()) return a.whole <=> b.whole;
   if (!a.is_whole() && !b.is_whole()) return a.real <=> b.real;
   if (!a.is_whole()) return 0 <=> compare_numbers(b, a);
@@ -23,21 +23,23 @@ std::partial_ordering compare_numbers(const Value& a, const Value& b) {
   return floor < real ? std::partial_ordering::less : std::partial_ordering::equivalent;
 }
 
-bool equal_lists(TemplateBudget& budget, const Value& a, const Value& b, uint32_t depth) {
+bool equal_lists(TemplateBudget& budget, const TemplateValue& a, const TemplateValue& b,
+                 uint32_t depth) {
   const auto& left = a.as<ListObject>().items;
   const auto& right = b.as<ListObject>().items;
   budget.scanned(std::min(left.size(), right.size()) * 8);
-  return std::ranges::equal(left, right, [&](const Value& x, const Value& y) {
+  return std::ranges::equal(left, right, [&](const TemplateValue& x, const TemplateValue& y) {
     return equal_values(budget, x, y, depth + 1);
   });
 }
 
-bool equal_dicts(TemplateBudget& budget, const Value& a, const Value& b, uint32_t depth) {
+bool equal_dicts(TemplateBudget& budget, const TemplateValue& a, const TemplateValue& b,
+                 uint32_t depth) {
   const auto& left = a.as<DictObject>();
   const auto& right = b.as<DictObject>();
   if (left.entries.size() != right.entries.size()) return false;
   return std::ranges::all_of(left.entries, [&](const auto& entry) {
-    const Value* other = find_entry(budget, right, entry.first);
+    const TemplateValue* other = find_entry(budget, right, entry.first);
     return other != nullptr && equal_values(budget, entry.second, *other, depth + 1);
   });
 }
@@ -62,7 +64,8 @@ bool holds(OrderOp op, std::partial_ordering order) {
 
 }  // namespace
 
-bool equal_values(TemplateBudget& budget, const Value& a, const Value& b, uint32_t depth) {
+bool equal_values(TemplateBudget& budget, const TemplateValue& a, const TemplateValue& b,
+                  uint32_t depth) {
   check_value_depth(depth);
   if (a.is_number() && b.is_number()) return compare_numbers(a, b) == 0;
   if (a.kind != b.kind) return false;
@@ -85,7 +88,8 @@ bool equal_values(TemplateBudget& budget, const Value& a, const Value& b, uint32
   }
 }
 
-bool ordered(TemplateBudget& budget, OrderOp op, const Value& a, const Value& b, uint32_t depth) {
+bool ordered(TemplateBudget& budget, OrderOp op, const TemplateValue& a, const TemplateValue& b,
+             uint32_t depth) {
   check_value_depth(depth);
   if (a.is_number() && b.is_number()) return holds(op, compare_numbers(a, b));
   require_defined(a);
@@ -111,7 +115,7 @@ bool ordered(TemplateBudget& budget, OrderOp op, const Value& a, const Value& b,
         type_name(b));
 }
 
-bool contains(TemplateHeap& heap, const Value& container, const Value& item) {
+bool contains(TemplateHeap& heap, const TemplateValue& container, const TemplateValue& item) {
   TemplateBudget& budget = heap.budget();
   if (container.is_string()) {
     if (!item.is_string()) {
@@ -131,7 +135,7 @@ bool contains(TemplateHeap& heap, const Value& container, const Value& item) {
     return find_entry(budget, *dict, item) != nullptr;
   }
   IteratorObject& iterator = iterate(heap, container);
-  for (Value value; iterator.next(value);) {
+  for (TemplateValue value; iterator.next(value);) {
     budget.scanned(32);
     if (equal_values(budget, value, item)) return true;
   }

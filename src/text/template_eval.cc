@@ -14,8 +14,8 @@ namespace hearth {
 namespace {
 
 struct FilteredIterator : IteratorObject {
-  std::function<bool(Value*)> step;
-  bool next(Value& value) override { return step(&value); }
+  std::function<bool(TemplateValue*)> step;
+  bool next(TemplateValue& value) override { return step(&value); }
 };
 
 }  // namespace
@@ -30,7 +30,7 @@ class TemplateEvaluator::Capture {
   ~Capture() { evaluator_.out_ = outer_; }
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
-  Value finish() { return string_value(builder_.finish()); }
+  TemplateValue finish() { return string_value(builder_.finish()); }
 
  private:
   TemplateEvaluator& evaluator_;
@@ -80,7 +80,7 @@ TemplateEvaluator::Flow TemplateEvaluator::run_statement(const Statement& statem
       out_->append(*statement.text);
       break;
     case StatementKind::kOutput: {
-      Value value = evaluate(*statement.expression, scope);
+      TemplateValue value = evaluate(*statement.expression, scope);
       line_ = statement.line;
       print_value(*out_, budget_, value);
       break;
@@ -121,7 +121,7 @@ TemplateEvaluator::Flow TemplateEvaluator::run_if(const Statement& statement,
 
 TemplateEvaluator::Flow TemplateEvaluator::run_for(const Statement& statement,
                                                    TemplateScope& scope) {
-  Value iterable = evaluate(*statement.expression, scope);
+  TemplateValue iterable = evaluate(*statement.expression, scope);
   line_ = statement.line;
   auto& loop = heap_.make<LoopObject>();
   loop.source = &iterate(heap_, iterable);
@@ -129,7 +129,7 @@ TemplateEvaluator::Flow TemplateEvaluator::run_for(const Statement& statement,
   if (statement.condition == nullptr) loop.iterable = iterable;
   if (statement.condition != nullptr) {
     auto& filtered = heap_.make<FilteredIterator>();
-    filtered.step = [&, source = loop.source](Value* item) {
+    filtered.step = [&, source = loop.source](TemplateValue* item) {
       return next_of(statement, *source, scope, item);
     };
     loop.source = &filtered;
@@ -150,7 +150,7 @@ TemplateEvaluator::Flow TemplateEvaluator::run_for(const Statement& statement,
 
 // The next item that the loop's condition lets through.
 bool TemplateEvaluator::next_of(const Statement& statement, IteratorObject& source,
-                                TemplateScope& outer, Value* item) {
+                                TemplateScope& outer, TemplateValue* item) {
   while (source.next(*item)) {
     budget_.step();
     TemplateScope inner;
@@ -161,9 +161,10 @@ bool TemplateEvaluator::next_of(const Statement& statement, IteratorObject& sour
   return false;
 }
 
-void TemplateEvaluator::assign(const Target& target, const Value& value, TemplateScope& scope) {
+void TemplateEvaluator::assign(const Target& target, const TemplateValue& value,
+                               TemplateScope& scope) {
   if (!target.attribute.empty()) {
-    Value holder;
+    TemplateValue holder;
     for (TemplateScope* at = &scope; at != nullptr && holder.is_undefined(); at = at->outer) {
       auto found = at->names.find(target.name);
       if (found != at->names.end()) holder = found->second;
@@ -177,7 +178,7 @@ void TemplateEvaluator::assign(const Target& target, const Value& value, Templat
     scope.names[target.name] = value;
   } else {
     require_defined(value);
-    std::vector<Value> values = values_of(heap_, value);
+    std::vector<TemplateValue> values = values_of(heap_, value);
     if (values.size() != target.targets.size()) {
       fault("{} values are assigned to {} variables", values.size(), target.targets.size());
     }
@@ -185,9 +186,10 @@ void TemplateEvaluator::assign(const Target& target, const Value& value, Templat
   }
 }
 
-Value TemplateEvaluator::filtered(const Expression& filters, Value subject, TemplateScope& scope) {
+TemplateValue TemplateEvaluator::filtered(const Expression& filters, TemplateValue subject,
+                                          TemplateScope& scope) {
   std::swap(subject_, subject);
-  Value result = evaluate(filters, scope);
+  TemplateValue result = evaluate(filters, scope);
   std::swap(subject_, subject);
   return result;
 }
@@ -198,14 +200,14 @@ TemplateEvaluator::Flow TemplateEvaluator::run_set_block(const Statement& statem
   Flow flow = run(statement.body, inner_scope(scope));
   if (flow != Flow::kOn) return flow;
   line_ = statement.line;
-  Value value = filtered(*statement.expression, capture.finish(), scope);
+  TemplateValue value = filtered(*statement.expression, capture.finish(), scope);
   assign(statement.target, value, scope);
   return flow;
 }
 
 TemplateEvaluator::Flow TemplateEvaluator::run_filter_block(const Statement& statement,
                                                             TemplateScope& scope) {
-  Value value;
+  TemplateValue value;
   {
     Capture capture(*this);
     Flow flow = run(statement.body, inner_scope(scope));
@@ -224,7 +226,8 @@ void TemplateEvaluator::define_macro(const Statement& statement, TemplateScope& 
   scope.names[statement.name] = object_value(ValueKind::kMacro, macro);
 }
 
-Value TemplateEvaluator::call_macro(const Value& value, const Arguments& arguments) {
+TemplateValue TemplateEvaluator::call_macro(const TemplateValue& value,
+                                            const Arguments& arguments) {
   const auto& macro = value.as<MacroObject>();
   const Statement& statement = *macro.statement;
   if (macros_ >= kTemplateDepth)
@@ -247,7 +250,7 @@ Value TemplateEvaluator::call_macro(const Value& value, const Arguments& argumen
       scope.names[parameter.name] = found->second;
       ++named;
     } else if (parameter.otherwise != nullptr) {
-      Value otherwise = evaluate(*parameter.otherwise, scope);
+      TemplateValue otherwise = evaluate(*parameter.otherwise, scope);
       scope.names[parameter.name] = otherwise;
     } else {
       scope.names[parameter.name] =

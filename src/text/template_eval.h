@@ -17,7 +17,7 @@ inline constexpr size_t kRenderedBytes = size_t{4} << 20;
 
 // The names of one scope, and the scope around it.
 struct TemplateScope {
-  std::unordered_map<std::string, Value> names;
+  std::unordered_map<std::string, TemplateValue> names;
   TemplateScope* outer = nullptr;
 };
 
@@ -28,7 +28,9 @@ class TemplateEvaluator {
   TemplateEvaluator(TemplateHeap& heap, const TemplateClock& clock);
 
   // A variable of the outermost scope.
-  void set(const std::string& name, Value value) { globals_.names[name] = std::move(value); }
+  void set(const std::string& name, TemplateValue value) {
+    globals_.names[name] = std::move(value);
+  }
   TextRef render(const Body& body);
   uint32_t line() const { return line_; }
 
@@ -44,37 +46,37 @@ class TemplateEvaluator {
   Flow run_set_block(const Statement& statement, TemplateScope& scope);
   Flow run_filter_block(const Statement& statement, TemplateScope& scope);
   void define_macro(const Statement& statement, TemplateScope& scope);
-  void assign(const Target& target, const Value& value, TemplateScope& scope);
-  Value filtered(const Expression& filters, Value subject, TemplateScope& scope);
+  void assign(const Target& target, const TemplateValue& value, TemplateScope& scope);
+  TemplateValue filtered(const Expression& filters, TemplateValue subject, TemplateScope& scope);
 
-  Value evaluate(const Expression& expression, TemplateScope& scope);
-  Value evaluate_parts(const Expression& expression, TemplateScope& scope);
-  Value look_up(const Expression& expression, TemplateScope& scope);
-  Value make_sequence(const Expression& expression, TemplateScope& scope);
-  Value make_dict(const Expression& expression, TemplateScope& scope);
-  Value slice(const Expression& expression, TemplateScope& scope);
-  Value either(const Expression& expression, TemplateScope& scope);
-  Value compare(const Expression& expression, TemplateScope& scope);
-  bool compare_one(CompareOp op, const Value& a, const Value& b);
-  Value chain(const Expression& expression, TemplateScope& scope);
-  Value concat(const Expression& expression, TemplateScope& scope);
-  Value condition(const Expression& expression, TemplateScope& scope);
+  TemplateValue evaluate(const Expression& expression, TemplateScope& scope);
+  TemplateValue evaluate_parts(const Expression& expression, TemplateScope& scope);
+  TemplateValue look_up(const Expression& expression, TemplateScope& scope);
+  TemplateValue make_sequence(const Expression& expression, TemplateScope& scope);
+  TemplateValue make_dict(const Expression& expression, TemplateScope& scope);
+  TemplateValue slice(const Expression& expression, TemplateScope& scope);
+  TemplateValue either(const Expression& expression, TemplateScope& scope);
+  TemplateValue compare(const Expression& expression, TemplateScope& scope);
+  bool compare_one(CompareOp op, const TemplateValue& a, const TemplateValue& b);
+  TemplateValue chain(const Expression& expression, TemplateScope& scope);
+  TemplateValue concat(const Expression& expression, TemplateScope& scope);
+  TemplateValue condition(const Expression& expression, TemplateScope& scope);
   Arguments arguments_of(const Expression& expression, TemplateScope& scope);
-  Value call(const Expression& expression, TemplateScope& scope);
-  Value call_macro(const Value& macro, const Arguments& arguments);
-  Value attribute(const Value& object, const Expression& expression);
+  TemplateValue call(const Expression& expression, TemplateScope& scope);
+  TemplateValue call_macro(const TemplateValue& macro, const Arguments& arguments);
+  TemplateValue attribute(const TemplateValue& object, const Expression& expression);
 
   bool next_of(const Statement& statement, IteratorObject& source, TemplateScope& outer,
-               Value* item);
-  Value loop_attribute(LoopObject& loop, std::string_view name);
-  Value call_loop(const FunctionObject& method, const Arguments& arguments);
+               TemplateValue* item);
+  TemplateValue loop_attribute(LoopObject& loop, std::string_view name);
+  TemplateValue call_loop(const FunctionObject& method, const Arguments& arguments);
 
   TemplateHeap& heap_;
   TemplateBudget& budget_;
   const TemplateClock& clock_;
   TemplateScope globals_, top_;
   TextBuilder* out_ = nullptr;
-  Value subject_;
+  TemplateValue subject_;
   uint32_t line_ = 0, depth_ = 0, macros_ = 0;
 };
 

@@ -41,13 +41,13 @@ struct MacroObject : TemplateObject {
 struct LoopObject : TemplateObject {
   TemplateHeap* heap = nullptr;
   IteratorObject* source = nullptr;
-  Value iterable;  // undefined where its length is not to be had from it
+  TemplateValue iterable;  // undefined where its length is not to be had from it
   int64_t index0 = -1;
-  Value previous, current, next;
+  TemplateValue previous, current, next;
   bool has_next = false;
   std::optional<int64_t> length;
   bool asked_changed = false;
-  std::vector<Value> changed;  // what it was asked last
+  std::vector<TemplateValue> changed;  // what it was asked last
 
   // To the next item; false at the end.
   bool advance();

@@ -10,7 +10,7 @@
 namespace hearth {
 
 bool LoopObject::advance() {
-  Value item;
+  TemplateValue item;
   if (has_next) {
     item = next;
     has_next = false;
@@ -37,7 +37,7 @@ int64_t LoopObject::count() {
   }
   // As Jinja does, walk through the rest, and keep it.
   auto& rest = heap->make<ListObject>();
-  for (Value item; source->next(item);) {
+  for (TemplateValue item; source->next(item);) {
     heap->budget().add_elements(1);
     rest.items.push_back(item);
   }
@@ -46,7 +46,7 @@ int64_t LoopObject::count() {
   return *length;
 }
 
-Value TemplateEvaluator::evaluate(const Expression& expression, TemplateScope& scope) {
+TemplateValue TemplateEvaluator::evaluate(const Expression& expression, TemplateScope& scope) {
   Nesting depth(&depth_);
   budget_.step();
   line_ = expression.line;
@@ -83,13 +83,14 @@ Value TemplateEvaluator::evaluate(const Expression& expression, TemplateScope& s
 }
 
 // Those that begin with their first part.
-Value TemplateEvaluator::evaluate_parts(const Expression& expression, TemplateScope& scope) {
-  Value first = evaluate(*expression.children[0], scope);
+TemplateValue TemplateEvaluator::evaluate_parts(const Expression& expression,
+                                                TemplateScope& scope) {
+  TemplateValue first = evaluate(*expression.children[0], scope);
   switch (expression.kind) {
     case ExpressionKind::kAttribute:
       return attribute(first, expression);
     case ExpressionKind::kItem: {
-      Value key = evaluate(*expression.children[1], scope);
+      TemplateValue key = evaluate(*expression.children[1], scope);
       line_ = expression.line;
       if (first.is(ValueKind::kLoop) && key.is_string()) {
         return loop_attribute(first.as<LoopObject>(), key.bytes());
@@ -117,7 +118,7 @@ Value TemplateEvaluator::evaluate_parts(const Expression& expression, TemplateSc
   }
 }
 
-Value TemplateEvaluator::look_up(const Expression& expression, TemplateScope& scope) {
+TemplateValue TemplateEvaluator::look_up(const Expression& expression, TemplateScope& scope) {
   for (TemplateScope* at = &scope; at != nullptr; at = at->outer) {
     auto found = at->names.find(expression.name);
     if (found != at->names.end()) return found->second;
@@ -131,18 +132,18 @@ Value TemplateEvaluator::look_up(const Expression& expression, TemplateScope& sc
   return undefined_value(budget_, fmt::format("'{}' is undefined", expression.name.substr(0, 100)));
 }
 
-Value TemplateEvaluator::make_sequence(const Expression& expression, TemplateScope& scope) {
-  std::vector<Value> items;
+TemplateValue TemplateEvaluator::make_sequence(const Expression& expression, TemplateScope& scope) {
+  std::vector<TemplateValue> items;
   for (const ExpressionPtr& child : expression.children) items.push_back(evaluate(*child, scope));
   bool list = expression.kind == ExpressionKind::kList;
   return make_list(heap_, std::move(items), list ? ValueKind::kList : ValueKind::kTuple);
 }
 
-Value TemplateEvaluator::make_dict(const Expression& expression, TemplateScope& scope) {
+TemplateValue TemplateEvaluator::make_dict(const Expression& expression, TemplateScope& scope) {
   auto& dict = heap_.make<DictObject>();
   for (size_t i = 0; i < expression.children.size(); i += 2) {
-    Value key = evaluate(*expression.children[i], scope);
-    Value value = evaluate(*expression.children[i + 1], scope);
+    TemplateValue key = evaluate(*expression.children[i], scope);
+    TemplateValue value = evaluate(*expression.children[i + 1], scope);
     line_ = expression.line;
     if (!is_hashable(key)) fault("a {} is no key", type_name(key));
     set_entry(budget_, dict, key, std::move(value));
@@ -150,8 +151,8 @@ Value TemplateEvaluator::make_dict(const Expression& expression, TemplateScope& 
   return object_value(ValueKind::kDict, dict);
 }
 
-Value TemplateEvaluator::slice(const Expression& expression, TemplateScope& scope) {
-  std::array<Value, 4> parts;
+TemplateValue TemplateEvaluator::slice(const Expression& expression, TemplateScope& scope) {
+  std::array<TemplateValue, 4> parts;
   for (size_t i = 0; i < parts.size(); ++i) {
     const ExpressionPtr& child = expression.children[i];
     parts[i] = child != nullptr ? evaluate(*child, scope) : none_value();
@@ -160,9 +161,9 @@ Value TemplateEvaluator::slice(const Expression& expression, TemplateScope& scop
   return get_slice(heap_, parts[0], parts[1], parts[2], parts[3]);
 }
 
-Value TemplateEvaluator::either(const Expression& expression, TemplateScope& scope) {
+TemplateValue TemplateEvaluator::either(const Expression& expression, TemplateScope& scope) {
   bool ends = expression.kind == ExpressionKind::kOr;
-  Value value;
+  TemplateValue value;
   for (const ExpressionPtr& child : expression.children) {
     value = evaluate(*child, scope);
     if (is_truthy(value) == ends) break;
@@ -170,7 +171,7 @@ Value TemplateEvaluator::either(const Expression& expression, TemplateScope& sco
   return value;
 }
 
-bool TemplateEvaluator::compare_one(CompareOp op, const Value& a, const Value& b) {
+bool TemplateEvaluator::compare_one(CompareOp op, const TemplateValue& a, const TemplateValue& b) {
   switch (op) {
     case CompareOp::kEqual:
       return equal_values(budget_, a, b);
@@ -185,10 +186,10 @@ bool TemplateEvaluator::compare_one(CompareOp op, const Value& a, const Value& b
   }
 }
 
-Value TemplateEvaluator::compare(const Expression& expression, TemplateScope& scope) {
-  Value left = evaluate(*expression.children[0], scope);
+TemplateValue TemplateEvaluator::compare(const Expression& expression, TemplateScope& scope) {
+  TemplateValue left = evaluate(*expression.children[0], scope);
   for (size_t i = 0; i < expression.compares.size(); ++i) {
-    Value right = evaluate(*expression.children[i + 1], scope);
+    TemplateValue right = evaluate(*expression.children[i + 1], scope);
     line_ = expression.line;
     if (!compare_one(expression.compares[i], left, right)) return bool_value(false);
     left = std::move(right);
@@ -196,26 +197,26 @@ Value TemplateEvaluator::compare(const Expression& expression, TemplateScope& sc
   return bool_value(true);
 }
 
-Value TemplateEvaluator::chain(const Expression& expression, TemplateScope& scope) {
-  Value left = evaluate(*expression.children[0], scope);
+TemplateValue TemplateEvaluator::chain(const Expression& expression, TemplateScope& scope) {
+  TemplateValue left = evaluate(*expression.children[0], scope);
   for (size_t i = 0; i < expression.operators.size(); ++i) {
-    Value right = evaluate(*expression.children[i + 1], scope);
+    TemplateValue right = evaluate(*expression.children[i + 1], scope);
     line_ = expression.line;
     left = apply_binary(heap_, expression.operators[i], left, right);
   }
   return left;
 }
 
-Value TemplateEvaluator::concat(const Expression& expression, TemplateScope& scope) {
-  std::vector<Value> values;
+TemplateValue TemplateEvaluator::concat(const Expression& expression, TemplateScope& scope) {
+  std::vector<TemplateValue> values;
   for (const ExpressionPtr& child : expression.children) values.push_back(evaluate(*child, scope));
   line_ = expression.line;
   TextBuilder builder(budget_);
-  for (const Value& value : values) print_value(builder, budget_, value);
+  for (const TemplateValue& value : values) print_value(builder, budget_, value);
   return string_value(builder.finish());
 }
 
-Value TemplateEvaluator::condition(const Expression& expression, TemplateScope& scope) {
+TemplateValue TemplateEvaluator::condition(const Expression& expression, TemplateScope& scope) {
   if (is_truthy(evaluate(*expression.children[0], scope))) {
     return evaluate(*expression.children[1], scope);
   }
@@ -234,8 +235,8 @@ Arguments TemplateEvaluator::arguments_of(const Expression& expression, Template
   return arguments;
 }
 
-Value TemplateEvaluator::call(const Expression& expression, TemplateScope& scope) {
-  Value callee = evaluate(*expression.children[0], scope);
+TemplateValue TemplateEvaluator::call(const Expression& expression, TemplateScope& scope) {
+  TemplateValue callee = evaluate(*expression.children[0], scope);
   Arguments arguments = arguments_of(expression, scope);
   line_ = expression.line;
   require_defined(callee);
@@ -251,7 +252,8 @@ Value TemplateEvaluator::call(const Expression& expression, TemplateScope& scope
   fault("a {} cannot be called", type_name(callee));
 }
 
-Value TemplateEvaluator::attribute(const Value& object, const Expression& expression) {
+TemplateValue TemplateEvaluator::attribute(const TemplateValue& object,
+                                           const Expression& expression) {
   line_ = expression.line;
   if (object.is(ValueKind::kLoop)) {
     return loop_attribute(object.as<LoopObject>(), expression.name);
@@ -262,7 +264,7 @@ Value TemplateEvaluator::attribute(const Value& object, const Expression& expres
   return get_attribute(heap_, object, expression.name);
 }
 
-Value TemplateEvaluator::loop_attribute(LoopObject& loop, std::string_view name) {
+TemplateValue TemplateEvaluator::loop_attribute(LoopObject& loop, std::string_view name) {
   if (name == "index") return int_value(loop.index0 + 1);
   if (name == "index0") return int_value(loop.index0);
   if (name == "first") return bool_value(loop.index0 == 0);
@@ -287,15 +289,18 @@ Value TemplateEvaluator::loop_attribute(LoopObject& loop, std::string_view name)
   return undefined_value(budget_, fmt::format("'loop' has no '{}'", name.substr(0, 100)));
 }
 
-Value TemplateEvaluator::call_loop(const FunctionObject& method, const Arguments& arguments) {
+TemplateValue TemplateEvaluator::call_loop(const FunctionObject& method,
+                                           const Arguments& arguments) {
   auto& loop = method.self.as<LoopObject>();
   if (!arguments.named.empty()) fault("'loop.{}' takes no named arguments", method.name);
-  const std::vector<Value>& values = arguments.positional;
+  const std::vector<TemplateValue>& values = arguments.positional;
   if (method.name == "cycle") {
     if (values.empty()) fault("'loop.cycle' needs an argument");
     return values[static_cast<size_t>(loop.index0) % values.size()];
   }
-  auto same = [&](const Value& a, const Value& b) { return equal_values(budget_, a, b); };
+  auto same = [&](const TemplateValue& a, const TemplateValue& b) {
+    return equal_values(budget_, a, b);
+  };
   bool changed = !loop.asked_changed || !std::ranges::equal(loop.changed, values, same);
   loop.asked_changed = true;
   loop.changed = values;

@@ -35,7 +35,7 @@ ExpressionPtr ExpressionParser::make(ExpressionKind kind) const {
   return expression;
 }
 
-ExpressionPtr ExpressionParser::constant(Value value) const {
+ExpressionPtr ExpressionParser::constant(TemplateValue value) const {
   ExpressionPtr expression = make(ExpressionKind::kConstant);
   expression->constant = std::move(value);
   return expression;

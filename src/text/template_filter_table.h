@@ -10,7 +10,8 @@ namespace hearth {
 
 struct FilterEntry {
   std::string_view name;
-  Value (*apply)(TemplateHeap& heap, const Value& subject, const Arguments& arguments);
+  TemplateValue (*apply)(TemplateHeap& heap, const TemplateValue& subject,
+                         const Arguments& arguments);
 };
 
 // Those of lists and mappings.

@@ -14,16 +14,20 @@
 namespace hearth {
 namespace {
 
-bool given(const std::optional<Value>& value) { return value && !value->is(ValueKind::kNone); }
+bool given(const std::optional<TemplateValue>& value) {
+  return value && !value->is(ValueKind::kNone);
+}
 
-Value filter_trim(TemplateHeap& heap, const Value& subject, const Arguments& arguments) {
+TemplateValue filter_trim(TemplateHeap& heap, const TemplateValue& subject,
+                          const Arguments& arguments) {
   BoundArguments bound = bind_arguments("trim", arguments, {"chars"});
   TextRef text = text_of(heap.budget(), subject);
   const Text* characters = given(bound[0]) ? require_text("chars", *bound[0]).get() : nullptr;
   return strip_text(heap.budget(), *text, characters, true, true);
 }
 
-Value filter_length(TemplateHeap& heap, const Value& subject, const Arguments& arguments) {
+TemplateValue filter_length(TemplateHeap& heap, const TemplateValue& subject,
+                            const Arguments& arguments) {
   bind_arguments("length", arguments, {});
   size_t length = 0;
   if (!length_of(heap.budget(), subject, &length)) {
@@ -32,23 +36,26 @@ Value filter_length(TemplateHeap& heap, const Value& subject, const Arguments& a
   return int_value(static_cast<int64_t>(length));
 }
 
-Value filter_string(TemplateHeap& heap, const Value& subject, const Arguments& arguments) {
+TemplateValue filter_string(TemplateHeap& heap, const TemplateValue& subject,
+                            const Arguments& arguments) {
   bind_arguments("string", arguments, {});
   return string_value(text_of(heap.budget(), subject));
 }
 
-Value with_markup(TemplateBudget& budget, const TextRef& text, bool markup) {
+TemplateValue with_markup(TemplateBudget& budget, const TextRef& text, bool markup) {
   TextBuilder builder(budget);
   builder.append(*text);
   return string_value(builder.finish(markup));
 }
 
-Value filter_safe(TemplateHeap& heap, const Value& subject, const Arguments& arguments) {
+TemplateValue filter_safe(TemplateHeap& heap, const TemplateValue& subject,
+                          const Arguments& arguments) {
   bind_arguments("safe", arguments, {});
   return with_markup(heap.budget(), text_of(heap.budget(), subject), true);
 }
 
-Value filter_default(TemplateHeap&, const Value& subject, const Arguments& arguments) {
+TemplateValue filter_default(TemplateHeap&, const TemplateValue& subject,
+                             const Arguments& arguments) {
   BoundArguments bound = bind_arguments("default", arguments, {"default_value", "boolean"});
   bool falsy = bound[1] && is_truthy(*bound[1]) && !is_truthy(subject);
   if (!subject.is_undefined() && !falsy) return subject;
@@ -56,36 +63,40 @@ Value filter_default(TemplateHeap&, const Value& subject, const Arguments& argum
   return string_value(std::make_shared<const Text>("", std::vector<ByteRange>(), false, nullptr));
 }
 
-Value filter_case(TemplateHeap& heap, const Value& subject, const Arguments& arguments,
-                  CaseMapping mapping) {
+TemplateValue filter_case(TemplateHeap& heap, const TemplateValue& subject,
+                          const Arguments& arguments, CaseMapping mapping) {
   bind_arguments("a filter of upper or lower case", arguments, {});
   return map_case(heap.budget(), text_of(heap.budget(), subject), mapping);
 }
 
-Value filter_upper(TemplateHeap& heap, const Value& subject, const Arguments& arguments) {
+TemplateValue filter_upper(TemplateHeap& heap, const TemplateValue& subject,
+                           const Arguments& arguments) {
   return filter_case(heap, subject, arguments, CaseMapping::kUpper);
 }
 
-Value filter_lower(TemplateHeap& heap, const Value& subject, const Arguments& arguments) {
+TemplateValue filter_lower(TemplateHeap& heap, const TemplateValue& subject,
+                           const Arguments& arguments) {
   return filter_case(heap, subject, arguments, CaseMapping::kLower);
 }
 
-Value filter_capitalize(TemplateHeap& heap, const Value& subject, const Arguments& arguments) {
+TemplateValue filter_capitalize(TemplateHeap& heap, const TemplateValue& subject,
+                                const Arguments& arguments) {
   return filter_case(heap, subject, arguments, CaseMapping::kCapitalize);
 }
 
-Value filter_replace(TemplateHeap& heap, const Value& subject, const Arguments& arguments) {
+TemplateValue filter_replace(TemplateHeap& heap, const TemplateValue& subject,
+                             const Arguments& arguments) {
   BoundArguments bound = bind_arguments("replace", arguments, {"old", "new", "count"}, 2);
   TemplateBudget& budget = heap.budget();
   int64_t most = given(bound[2]) ? require_whole("replace's count", *bound[2]) : -1;
   TextRef text = text_of(budget, subject);
   TextRef old = text_of(budget, *bound[0]);
   TextRef by = text_of(budget, *bound[1]);
-  Value result = replace_text(budget, *text, *old, *by, most);
+  TemplateValue result = replace_text(budget, *text, *old, *by, most);
   return result.text->markup() ? with_markup(budget, result.text, false) : result;
 }
 
-TextRef indentation(TemplateBudget& budget, const std::optional<Value>& width) {
+TextRef indentation(TemplateBudget& budget, const std::optional<TemplateValue>& width) {
   if (width && width->is_string()) return width->text;
   int64_t spaces = width ? require_whole("indent's width", *width) : 4;
   TextBuilder builder(budget);
@@ -96,7 +107,8 @@ TextRef indentation(TemplateBudget& budget, const std::optional<Value>& width) {
   return builder.finish();
 }
 
-Value filter_indent(TemplateHeap& heap, const Value& subject, const Arguments& arguments) {
+TemplateValue filter_indent(TemplateHeap& heap, const TemplateValue& subject,
+                            const Arguments& arguments) {
   BoundArguments bound = bind_arguments("indent", arguments, {"width", "first", "blank"});
   TemplateBudget& budget = heap.budget();
   TextRef text = require_text("what indent is given", subject);
@@ -177,9 +189,10 @@ bool read_float(std::string_view text, double* real) {
   return true;
 }
 
-Value filter_int(TemplateHeap& heap, const Value& subject, const Arguments& arguments) {
+TemplateValue filter_int(TemplateHeap& heap, const TemplateValue& subject,
+                         const Arguments& arguments) {
   BoundArguments bound = bind_arguments("int", arguments, {"default", "base"});
-  Value otherwise = bound[0].value_or(int_value(0));
+  TemplateValue otherwise = bound[0].value_or(int_value(0));
   require_defined(subject);
   if (subject.is_whole()) return int_value(subject.whole, subject.foreign);
   double real = 0;
@@ -224,8 +237,8 @@ const FilterEntry* find_filter(std::string_view name) {
 
 bool is_filter_name(std::string_view name) { return find_filter(name) != nullptr; }
 
-Value apply_filter(TemplateHeap& heap, std::string_view name, const Value& subject,
-                   const Arguments& arguments) {
+TemplateValue apply_filter(TemplateHeap& heap, std::string_view name, const TemplateValue& subject,
+                           const Arguments& arguments) {
   const FilterEntry* filter = find_filter(name);
   if (filter == nullptr) fault("the filter '{}' is not supported", name.substr(0, 100));
   heap.budget().step();

@@ -18,7 +18,7 @@ struct Directive {
 
 class PercentFormat {
  public:
-  PercentFormat(TemplateHeap& heap, const Text& format, const Value& value)
+  PercentFormat(TemplateHeap& heap, const Text& format, const TemplateValue& value)
       : budget_(heap.budget()), format_(format), value_(value), out_(budget_) {
     if (value.is(ValueKind::kTuple)) {
       values_ = value.as<ListObject>().items;
@@ -27,7 +27,7 @@ class PercentFormat {
     }
   }
 
-  Value run() {
+  TemplateValue run() {
     std::string_view bytes = format_.bytes();
     budget_.scanned(bytes.size());
     while (at_ < bytes.size()) {
@@ -61,26 +61,26 @@ class PercentFormat {
     return number;
   }
 
-  Value next_value() {
+  TemplateValue next_value() {
     if (used_ >= values_.size()) fault("there are not enough values for the format of '%'");
     return values_[used_++];
   }
 
-  Value named_value() {
+  TemplateValue named_value() {
     size_t end = format_.bytes().find(')', at_);
     if (end == std::string_view::npos) fault("the format of '%' is incomplete");
     if (!value_.is(ValueKind::kDict)) fault("the format of '%' takes a mapping");
-    Value key = string_value(budget_, format_.bytes().substr(at_, end - at_));
+    TemplateValue key = string_value(budget_, format_.bytes().substr(at_, end - at_));
     at_ = end + 1;
     named_ = true;
-    const Value* found = find_entry(budget_, value_.as<DictObject>(), key);
+    const TemplateValue* found = find_entry(budget_, value_.as<DictObject>(), key);
     if (found == nullptr) fault("the format of '%' names a key that is not there");
     return *found;
   }
 
   void write_directive() {
     size_t begin = at_++;
-    std::optional<Value> value;
+    std::optional<TemplateValue> value;
     if (peek() == '(') {
       ++at_;
       value = named_value();
@@ -114,7 +114,7 @@ class PercentFormat {
     write(directive, *value);
   }
 
-  void write(const Directive& directive, const Value& value) {
+  void write(const Directive& directive, const TemplateValue& value) {
     switch (directive.kind) {
       case 's':
       case 'r':
@@ -138,7 +138,7 @@ class PercentFormat {
     }
   }
 
-  void write_text(const Directive& directive, const Value& value) {
+  void write_text(const Directive& directive, const TemplateValue& value) {
     TextRef text;
     if (directive.kind == 's') {
       text = text_of(budget_, value);
@@ -170,10 +170,10 @@ class PercentFormat {
     out_.append(directive.left ? sign + digits + fill : fill + sign + digits, foreign);
   }
 
-  void write_whole(const Directive& directive, const Value& value) {
+  void write_whole(const Directive& directive, const TemplateValue& value) {
     bool decimal = directive.kind == 'd' || directive.kind == 'i' || directive.kind == 'u';
     require_defined(value);
-    Value whole = value;
+    TemplateValue whole = value;
     if (value.is(ValueKind::kFloat) && decimal && std::fabs(value.real) < 0x1p63) {
       whole = int_value(static_cast<int64_t>(value.real), value.foreign);
     }
@@ -190,7 +190,7 @@ class PercentFormat {
     write_padded(directive, whole.whole < 0, digits, value.foreign, true);
   }
 
-  void write_real(const Directive& directive, const Value& value) {
+  void write_real(const Directive& directive, const TemplateValue& value) {
     require_defined(value);
     if (!value.is_number()) fault("a format of '%' needs a number, not a {}", type_name(value));
     double real = value.number();
@@ -215,16 +215,17 @@ class PercentFormat {
 
   TemplateBudget& budget_;
   const Text& format_;
-  const Value& value_;
+  const TemplateValue& value_;
   TextBuilder out_;
-  std::vector<Value> values_;
+  std::vector<TemplateValue> values_;
   size_t at_ = 0, used_ = 0;
   bool named_ = false;
 };
 
 }  // namespace
 
-Value format_percent(TemplateHeap& heap, const Value& format, const Value& value) {
+TemplateValue format_percent(TemplateHeap& heap, const TemplateValue& format,
+                             const TemplateValue& value) {
   if (format.text->markup()) fault("'%' is not supported on a string that `safe` made");
   return PercentFormat(heap, *format.text, value).run();
 }

@@ -9,11 +9,11 @@ namespace {
 
 constexpr int64_t kMostOfRange = 100'000;
 
-Value make_namespace(TemplateHeap& heap, const Arguments& arguments) {
+TemplateValue make_namespace(TemplateHeap& heap, const Arguments& arguments) {
   auto& dict = heap.make<DictObject>();
   TemplateBudget& budget = heap.budget();
   if (arguments.positional.size() > 1) fault("namespace() takes one mapping at most");
-  for (const Value& first : arguments.positional) {
+  for (const TemplateValue& first : arguments.positional) {
     if (!first.is(ValueKind::kDict))
       fault("namespace() takes a mapping, not a {}", type_name(first));
     for (const auto& [key, value] : first.as<DictObject>().entries) {
@@ -35,7 +35,7 @@ uint64_t count_of(int64_t start, int64_t stop, int64_t step) {
   return (high - low - 1) / by + 1;
 }
 
-Value make_range(TemplateHeap& heap, const Arguments& arguments) {
+TemplateValue make_range(TemplateHeap& heap, const Arguments& arguments) {
   BoundArguments bound = bind_arguments("range()", arguments, {"/a", "/b", "/c"}, 1);
   std::array<int64_t, 3> given = {0, 0, 1};
   for (size_t i = 0; i < given.size(); ++i) {
@@ -88,7 +88,8 @@ std::string format_time(std::string_view format, const std::tm& time) {
   return text;
 }
 
-Value strftime_now(TemplateHeap& heap, const Arguments& arguments, const TemplateClock& clock) {
+TemplateValue strftime_now(TemplateHeap& heap, const Arguments& arguments,
+                           const TemplateClock& clock) {
   BoundArguments bound = bind_arguments("strftime_now()", arguments, {"format"}, 1);
   const TextRef& format = require_text("strftime_now()'s format", *bound[0]);
   heap.budget().mapped(format->bytes().size() * 16);
@@ -100,8 +101,8 @@ Value strftime_now(TemplateHeap& heap, const Arguments& arguments, const Templat
 
 }  // namespace
 
-Value call_function(TemplateHeap& heap, std::string_view name, const Arguments& arguments,
-                    const TemplateClock& clock) {
+TemplateValue call_function(TemplateHeap& heap, std::string_view name, const Arguments& arguments,
+                            const TemplateClock& clock) {
   if (name == "namespace") return make_namespace(heap, arguments);
   if (name == "range") return make_range(heap, arguments);
   if (name == "raise_exception") raise_exception(heap, arguments);

@@ -9,7 +9,7 @@ namespace {
 struct ListIterator : IteratorObject {
   const ListObject* list = nullptr;
   size_t index = 0;
-  bool next(Value& value) override {
+  bool next(TemplateValue& value) override {
     if (index >= list->items.size()) return false;
     value = list->items[index++];
     return true;
@@ -20,7 +20,7 @@ struct CharacterIterator : IteratorObject {
   TemplateBudget* budget = nullptr;
   TextRef text;
   size_t at = 0;
-  bool next(Value& value) override {
+  bool next(TemplateValue& value) override {
     if (at >= text->bytes().size()) return false;
     value = character_at(*budget, *text, &at);
     return true;
@@ -30,7 +30,7 @@ struct CharacterIterator : IteratorObject {
 struct RangeIterator : IteratorObject {
   const RangeObject* range = nullptr;
   int64_t index = 0;
-  bool next(Value& value) override {
+  bool next(TemplateValue& value) override {
     if (index >= range->count) return false;
     value = int_value(range->at(index++));
     return true;
@@ -42,7 +42,7 @@ struct EntryIterator : IteratorObject {
   const DictObject* dict = nullptr;
   ViewKind view = ViewKind::kKeys;
   size_t index = 0;
-  bool next(Value& value) override {
+  bool next(TemplateValue& value) override {
     if (index >= dict->entries.size()) return false;
     const auto& [key, held] = dict->entries[index++];
     if (view == ViewKind::kItems) {
@@ -55,7 +55,7 @@ struct EntryIterator : IteratorObject {
 };
 
 struct NothingIterator : IteratorObject {
-  bool next(Value&) override { return false; }
+  bool next(TemplateValue&) override { return false; }
 };
 
 IteratorObject& iterate_entries(TemplateHeap& heap, const DictObject& dict, ViewKind view) {
@@ -68,7 +68,7 @@ IteratorObject& iterate_entries(TemplateHeap& heap, const DictObject& dict, View
 
 }  // namespace
 
-bool is_iterable(const Value& value) {
+bool is_iterable(const TemplateValue& value) {
   switch (value.kind) {
     case ValueKind::kUndefined:
     case ValueKind::kString:
@@ -84,7 +84,7 @@ bool is_iterable(const Value& value) {
   }
 }
 
-IteratorObject& iterate(TemplateHeap& heap, const Value& value) {
+IteratorObject& iterate(TemplateHeap& heap, const TemplateValue& value) {
   switch (value.kind) {
     case ValueKind::kUndefined:
       return heap.make<NothingIterator>();
@@ -118,10 +118,10 @@ IteratorObject& iterate(TemplateHeap& heap, const Value& value) {
   }
 }
 
-std::vector<Value> values_of(TemplateHeap& heap, const Value& value) {
-  std::vector<Value> values;
+std::vector<TemplateValue> values_of(TemplateHeap& heap, const TemplateValue& value) {
+  std::vector<TemplateValue> values;
   IteratorObject& iterator = iterate(heap, value);
-  for (Value next; iterator.next(next);) {
+  for (TemplateValue next; iterator.next(next);) {
     heap.budget().add_elements(1);
     values.push_back(next);
   }

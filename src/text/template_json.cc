@@ -24,19 +24,19 @@ class JsonWriter {
       colon_ = string_value(budget_, ": ").text;
       return;
     }
-    std::vector<Value> parts = values_of(heap, *bound[2]);
+    std::vector<TemplateValue> parts = values_of(heap, *bound[2]);
     if (parts.size() != 2) fault("tojson's separators must be two strings");
     between_ = require_text("tojson's separator", parts[0]);
     colon_ = require_text("tojson's separator", parts[1]);
   }
 
-  Value write(const Value& value) {
+  TemplateValue write(const TemplateValue& value) {
     write_value(value, 0);
     return string_value(out_.finish());
   }
 
  private:
-  void set_indent(const Value& indent) {
+  void set_indent(const TemplateValue& indent) {
     if (indent.is_string()) {
       indent_ = indent.text;
       return;
@@ -48,7 +48,7 @@ class JsonWriter {
     indent_ = spaces.finish();
   }
 
-  void write_value(const Value& value, uint32_t depth) {
+  void write_value(const TemplateValue& value, uint32_t depth) {
     check_value_depth(depth);
     budget_.scanned(64);
     switch (value.kind) {
@@ -142,7 +142,7 @@ class JsonWriter {
     out_.append("]", false);
   }
 
-  void write_key(const Value& key, uint32_t depth) {
+  void write_key(const TemplateValue& key, uint32_t depth) {
     if (key.is_string()) return write_string(*key.text);
     if (!key.is_number() && !key.is(ValueKind::kNone)) {
       fault("tojson cannot write a {} as a key", type_name(key));
@@ -153,7 +153,7 @@ class JsonWriter {
   }
 
   void write_dict(const DictObject& dict, uint32_t depth) {
-    std::vector<const std::pair<Value, Value>*> entries;
+    std::vector<const std::pair<TemplateValue, TemplateValue>*> entries;
     for (const auto& entry : dict.entries) entries.push_back(&entry);
     if (sort_) {
       std::ranges::stable_sort(entries, [&](const auto* a, const auto* b) {
@@ -181,7 +181,8 @@ class JsonWriter {
 
 }  // namespace
 
-Value to_json(TemplateHeap& heap, const Value& subject, const Arguments& arguments) {
+TemplateValue to_json(TemplateHeap& heap, const TemplateValue& subject,
+                      const Arguments& arguments) {
   return JsonWriter(heap, arguments).write(subject);
 }
 

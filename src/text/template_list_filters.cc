@@ -17,8 +17,8 @@ bool is_digits(std::string_view part) {
 }
 
 // The parts of "a.b.0", or of another value by itself.
-std::vector<Value> attribute_parts(TemplateBudget& budget, const Value& attribute) {
-  std::vector<Value> parts;
+std::vector<TemplateValue> attribute_parts(TemplateBudget& budget, const TemplateValue& attribute) {
+  std::vector<TemplateValue> parts;
   if (attribute.is(ValueKind::kNone)) return parts;
   if (!attribute.is_string()) return {attribute};
   std::string_view rest = attribute.bytes();
@@ -33,9 +33,9 @@ std::vector<Value> attribute_parts(TemplateBudget& budget, const Value& attribut
   }
 }
 
-Value walk(TemplateHeap& heap, Value item, const std::vector<Value>& parts,
-           const std::optional<Value>& otherwise = std::nullopt) {
-  for (const Value& part : parts) {
+TemplateValue walk(TemplateHeap& heap, TemplateValue item, const std::vector<TemplateValue>& parts,
+                   const std::optional<TemplateValue>& otherwise = std::nullopt) {
+  for (const TemplateValue& part : parts) {
     heap.budget().step();
     item = get_item(heap, item, part);
     if (otherwise && item.is_undefined()) item = *otherwise;
@@ -43,14 +43,15 @@ Value walk(TemplateHeap& heap, Value item, const std::vector<Value>& parts,
   return item;
 }
 
-Value fold_case(TemplateHeap& heap, const Value& value, bool case_sensitive) {
+TemplateValue fold_case(TemplateHeap& heap, const TemplateValue& value, bool case_sensitive) {
   if (case_sensitive || !value.is_string()) return value;
   return map_case(heap.budget(), value.text, CaseMapping::kLower);
 }
 
-bool is_set(const std::optional<Value>& value) { return value && is_truthy(*value); }
+bool is_set(const std::optional<TemplateValue>& value) { return value && is_truthy(*value); }
 
-void sort_pairs(TemplateHeap& heap, std::vector<std::pair<Value, Value>>& pairs, bool reverse) {
+void sort_pairs(TemplateHeap& heap, std::vector<std::pair<TemplateValue, TemplateValue>>& pairs,
+                bool reverse) {
   std::ranges::stable_sort(pairs, [&](const auto& a, const auto& b) {
     heap.budget().step();
     return reverse ? ordered(heap.budget(), OrderOp::kLess, b.first, a.first)
@@ -58,17 +59,19 @@ void sort_pairs(TemplateHeap& heap, std::vector<std::pair<Value, Value>>& pairs,
   });
 }
 
-Value second_of(TemplateHeap& heap, const std::vector<std::pair<Value, Value>>& pairs) {
-  std::vector<Value> items;
+TemplateValue second_of(TemplateHeap& heap,
+                        const std::vector<std::pair<TemplateValue, TemplateValue>>& pairs) {
+  std::vector<TemplateValue> items;
   for (const auto& [key, value] : pairs) items.push_back(value);
   return make_list(heap, std::move(items));
 }
 
-Value filter_sort(TemplateHeap& heap, const Value& subject, const Arguments& arguments) {
+TemplateValue filter_sort(TemplateHeap& heap, const TemplateValue& subject,
+                          const Arguments& arguments) {
   BoundArguments bound =
       bind_arguments("sort", arguments, {"reverse", "case_sensitive", "attribute"});
-  std::vector<std::vector<Value>> attributes;
-  Value attribute = bound[2].value_or(none_value());
+  std::vector<std::vector<TemplateValue>> attributes;
+  TemplateValue attribute = bound[2].value_or(none_value());
   std::string_view rest = attribute.is_string() ? attribute.bytes() : "";
   for (size_t comma = 0; attribute.is_string() && comma != std::string_view::npos;) {
     comma = rest.find(',');
@@ -77,9 +80,9 @@ Value filter_sort(TemplateHeap& heap, const Value& subject, const Arguments& arg
     if (comma != std::string_view::npos) rest.remove_prefix(comma + 1);
   }
   if (!attribute.is_string()) attributes.push_back(attribute_parts(heap.budget(), attribute));
-  std::vector<std::pair<Value, Value>> pairs;
-  for (Value& item : values_of(heap, subject)) {
-    std::vector<Value> keys;
+  std::vector<std::pair<TemplateValue, TemplateValue>> pairs;
+  for (TemplateValue& item : values_of(heap, subject)) {
+    std::vector<TemplateValue> keys;
     for (const auto& parts : attributes) {
       keys.push_back(fold_case(heap, walk(heap, item, parts), is_set(bound[1])));
     }
@@ -89,7 +92,8 @@ Value filter_sort(TemplateHeap& heap, const Value& subject, const Arguments& arg
   return second_of(heap, pairs);
 }
 
-Value filter_dictsort(TemplateHeap& heap, const Value& subject, const Arguments& arguments) {
+TemplateValue filter_dictsort(TemplateHeap& heap, const TemplateValue& subject,
+                              const Arguments& arguments) {
   BoundArguments bound = bind_arguments("dictsort", arguments, {"case_sensitive", "by", "reverse"});
   bool by_key = !bound[1] || (bound[1]->is_string() && bound[1]->bytes() == "key");
   if (!by_key && !(bound[1]->is_string() && bound[1]->bytes() == "value")) {
@@ -97,9 +101,9 @@ Value filter_dictsort(TemplateHeap& heap, const Value& subject, const Arguments&
   }
   require_defined(subject);
   if (!subject.is(ValueKind::kDict)) fault("dictsort sorts no {}", type_name(subject));
-  std::vector<std::pair<Value, Value>> pairs;
+  std::vector<std::pair<TemplateValue, TemplateValue>> pairs;
   for (const auto& [key, value] : subject.as<DictObject>().entries) {
-    Value item = make_list(heap, {key, value}, ValueKind::kTuple);
+    TemplateValue item = make_list(heap, {key, value}, ValueKind::kTuple);
     pairs.emplace_back(fold_case(heap, by_key ? key : value, is_set(bound[0])), std::move(item));
   }
   sort_pairs(heap, pairs, is_set(bound[2]));
@@ -108,20 +112,22 @@ Value filter_dictsort(TemplateHeap& heap, const Value& subject, const Arguments&
 
 struct UniqueIterator : IteratorObject {
   TemplateHeap* heap = nullptr;
-  Value subject;
-  std::vector<Value> parts;
+  TemplateValue subject;
+  std::vector<TemplateValue> parts;
   bool case_sensitive = false;
   IteratorObject* source = nullptr;
-  std::vector<Value> seen;
+  std::vector<TemplateValue> seen;
 
-  bool next(Value& value) override {
+  bool next(TemplateValue& value) override {
     if (source == nullptr) source = &iterate(*heap, subject);
     while (source->next(value)) {
-      Value key = fold_case(*heap, walk(*heap, value, parts), case_sensitive);
+      TemplateValue key = fold_case(*heap, walk(*heap, value, parts), case_sensitive);
       if (!is_hashable(key)) fault("unique cannot compare a {}", type_name(key));
       heap->budget().step();
       heap->budget().scanned(seen.size() * 16);
-      auto same = [&](const Value& other) { return equal_values(heap->budget(), other, key); };
+      auto same = [&](const TemplateValue& other) {
+        return equal_values(heap->budget(), other, key);
+      };
       if (std::ranges::any_of(seen, same)) continue;
       heap->budget().add_elements(1);
       seen.push_back(std::move(key));
@@ -131,7 +137,8 @@ struct UniqueIterator : IteratorObject {
   }
 };
 
-Value filter_unique(TemplateHeap& heap, const Value& subject, const Arguments& arguments) {
+TemplateValue filter_unique(TemplateHeap& heap, const TemplateValue& subject,
+                            const Arguments& arguments) {
   BoundArguments bound = bind_arguments("unique", arguments, {"case_sensitive", "attribute"});
   auto& iterator = heap.make<UniqueIterator>();
   iterator.heap = &heap;
@@ -146,14 +153,14 @@ struct PickIterator : IteratorObject {
   enum class Kind : uint8_t { kSelect, kReject, kSelectAttribute, kRejectAttribute, kMap };
   TemplateHeap* heap = nullptr;
   Kind kind = Kind::kSelect;
-  Value subject;
+  TemplateValue subject;
   Arguments arguments;
   IteratorObject* source = nullptr;
-  std::vector<Value> parts;         // of the attribute to look at
-  std::optional<Value> otherwise;   // map: where there is no such attribute
+  std::vector<TemplateValue> parts;        // of the attribute to look at
+  std::optional<TemplateValue> otherwise;  // map: where there is no such attribute
   std::optional<std::string> name;  // of the test or the filter; none: whether the item is truthy
 
-  bool next(Value& value) override {
+  bool next(TemplateValue& value) override {
     if (!is_truthy(subject)) return false;
     if (source == nullptr) start();
     while (source->next(value)) {
@@ -170,23 +177,23 @@ struct PickIterator : IteratorObject {
   }
 
  private:
-  bool picks(const Value& value) const {
+  bool picks(const TemplateValue& value) const {
     return name ? apply_test(*heap, *name, value, arguments) : is_truthy(value);
   }
 
-  Value take_argument(const char* what) {
+  TemplateValue take_argument(const char* what) {
     if (arguments.positional.empty()) fault("{}", what);
-    Value first = arguments.positional.front();
+    TemplateValue first = arguments.positional.front();
     arguments.positional.erase(arguments.positional.begin());
     return first;
   }
 
-  std::optional<Value> take_named(std::string_view wanted) {
+  std::optional<TemplateValue> take_named(std::string_view wanted) {
     auto found = std::ranges::find(arguments.named, wanted, [](const auto& argument) {
       return std::string_view(argument.first);
     });
     if (found == arguments.named.end()) return std::nullopt;
-    Value value = found->second;
+    TemplateValue value = found->second;
     arguments.named.erase(found);
     return value;
   }
@@ -195,7 +202,7 @@ struct PickIterator : IteratorObject {
     if (kind == Kind::kSelectAttribute || kind == Kind::kRejectAttribute) {
       parts = attribute_parts(heap->budget(), take_argument("the name of an attribute is missing"));
     }
-    std::optional<Value> attribute;
+    std::optional<TemplateValue> attribute;
     if (kind == Kind::kMap && arguments.positional.empty()) attribute = take_named("attribute");
     if (attribute) {
       parts = attribute_parts(heap->budget(), *attribute);
@@ -203,7 +210,7 @@ struct PickIterator : IteratorObject {
       if (otherwise && otherwise->is(ValueKind::kNone)) otherwise.reset();
       if (!arguments.named.empty()) fault("map takes no argument '{}'", arguments.named[0].first);
     } else if (kind == Kind::kMap || !arguments.positional.empty()) {
-      Value wanted = take_argument("map needs the name of a filter");
+      TemplateValue wanted = take_argument("map needs the name of a filter");
       name = std::string(require_text("the name of a filter or a test", wanted)->bytes());
     }
     source = &iterate(*heap, subject);
@@ -211,7 +218,8 @@ struct PickIterator : IteratorObject {
 };
 
 template <PickIterator::Kind kKind>
-Value filter_pick(TemplateHeap& heap, const Value& subject, const Arguments& arguments) {
+TemplateValue filter_pick(TemplateHeap& heap, const TemplateValue& subject,
+                          const Arguments& arguments) {
   auto& iterator = heap.make<PickIterator>();
   iterator.heap = &heap;
   iterator.kind = kKind;
@@ -222,10 +230,10 @@ Value filter_pick(TemplateHeap& heap, const Value& subject, const Arguments& arg
 
 struct ItemsIterator : IteratorObject {
   TemplateHeap* heap = nullptr;
-  Value subject;
+  TemplateValue subject;
   IteratorObject* source = nullptr;
 
-  bool next(Value& value) override {
+  bool next(TemplateValue& value) override {
     if (subject.is_undefined()) return false;
     if (!subject.is(ValueKind::kDict)) fault("items takes a mapping, not a {}", type_name(subject));
     if (source == nullptr) {
@@ -238,7 +246,8 @@ struct ItemsIterator : IteratorObject {
   }
 };
 
-Value filter_items(TemplateHeap& heap, const Value& subject, const Arguments& arguments) {
+TemplateValue filter_items(TemplateHeap& heap, const TemplateValue& subject,
+                           const Arguments& arguments) {
   bind_arguments("items", arguments, {});
   auto& iterator = heap.make<ItemsIterator>();
   iterator.heap = &heap;
@@ -246,39 +255,43 @@ Value filter_items(TemplateHeap& heap, const Value& subject, const Arguments& ar
   return object_value(ValueKind::kIterator, iterator);
 }
 
-Value filter_join(TemplateHeap& heap, const Value& subject, const Arguments& arguments) {
+TemplateValue filter_join(TemplateHeap& heap, const TemplateValue& subject,
+                          const Arguments& arguments) {
   BoundArguments bound = bind_arguments("join", arguments, {"d", "attribute"});
-  std::vector<Value> values = values_of(heap, subject);
+  std::vector<TemplateValue> values = values_of(heap, subject);
   if (bound[1] && !bound[1]->is(ValueKind::kNone)) {
-    std::vector<Value> parts = attribute_parts(heap.budget(), *bound[1]);
-    for (Value& value : values) value = walk(heap, value, parts);
+    std::vector<TemplateValue> parts = attribute_parts(heap.budget(), *bound[1]);
+    for (TemplateValue& value : values) value = walk(heap, value, parts);
   }
   TextRef between =
       bound[0] ? text_of(heap.budget(), *bound[0]) : string_value(heap.budget(), "").text;
   return join_values(heap, *between, values, false);
 }
 
-Value filter_list(TemplateHeap& heap, const Value& subject, const Arguments& arguments) {
+TemplateValue filter_list(TemplateHeap& heap, const TemplateValue& subject,
+                          const Arguments& arguments) {
   bind_arguments("list", arguments, {});
   return make_list(heap, values_of(heap, subject));
 }
 
-Value filter_first(TemplateHeap& heap, const Value& subject, const Arguments& arguments) {
+TemplateValue filter_first(TemplateHeap& heap, const TemplateValue& subject,
+                           const Arguments& arguments) {
   bind_arguments("first", arguments, {});
-  Value value;
+  TemplateValue value;
   if (iterate(heap, subject).next(value)) return value;
   return undefined_value(heap.budget(), "there is no first item, the sequence is empty");
 }
 
-Value filter_last(TemplateHeap& heap, const Value& subject, const Arguments& arguments) {
+TemplateValue filter_last(TemplateHeap& heap, const TemplateValue& subject,
+                          const Arguments& arguments) {
   bind_arguments("last", arguments, {});
   if (subject.is_string() || subject.is(ValueKind::kRange)) {
-    Value last = get_item(heap, subject, int_value(-1));
+    TemplateValue last = get_item(heap, subject, int_value(-1));
     if (!last.is_undefined()) return last;
   } else if (subject.is(ValueKind::kIterator) || !is_iterable(subject)) {
     fault("a {} cannot be walked through from its end", type_name(subject));
   } else if (!subject.is_undefined()) {
-    std::vector<Value> values = values_of(heap, subject);
+    std::vector<TemplateValue> values = values_of(heap, subject);
     if (!values.empty()) return values.back();
   }
   return undefined_value(heap.budget(), "there is no last item, the sequence is empty");

@@ -8,7 +8,9 @@
 namespace hearth {
 namespace {
 
-bool given(const std::optional<Value>& value) { return value && !value->is(ValueKind::kNone); }
+bool given(const std::optional<TemplateValue>& value) {
+  return value && !value->is(ValueKind::kNone);
+}
 
 class Method {
  public:
@@ -19,7 +21,7 @@ class Method {
         self_(function.self),
         arguments_(arguments) {}
 
-  Value call() {
+  TemplateValue call() {
     if (self_.is_string()) return call_string();
     if (self_.is(ValueKind::kDict)) return call_dict();
     if (self_.is(ValueKind::kList)) return call_list();
@@ -42,7 +44,7 @@ class Method {
     return text().markup() ? escape_markup(budget_, other) : std::move(other);
   }
 
-  Value call_string() {
+  TemplateValue call_string() {
     if (name_ == "strip" || name_ == "lstrip" || name_ == "rstrip") return strip();
     if (name_ == "split") return split();
     if (name_ == "splitlines") return lines();
@@ -61,18 +63,18 @@ class Method {
     unsupported();
   }
 
-  static void require_iterable(const Value& value) {
+  static void require_iterable(const TemplateValue& value) {
     if (!is_iterable(value)) fault("a {} has no values to walk through", type_name(value));
   }
 
-  Value strip() {
+  TemplateValue strip() {
     BoundArguments bound = bind({"/chars"});
     const Text* characters = given(bound[0]) ? require_text("chars", *bound[0]).get() : nullptr;
     TextRef escaped = characters == nullptr ? nullptr : like_self(bound[0]->text);
     return strip_text(budget_, text(), escaped.get(), name_ != "rstrip", name_ != "lstrip");
   }
 
-  Value split() {
+  TemplateValue split() {
     BoundArguments bound = bind({"sep", "maxsplit"});
     int64_t most = bound[1] ? require_whole("maxsplit", *bound[1]) : -1;
     if (most < 0) most = INT64_MAX;
@@ -80,7 +82,7 @@ class Method {
     if (!given(bound[0])) return split_at_space(most);
     const TextRef& separator = require_text("sep", *bound[0]);
     if (separator->bytes().empty()) fault("split() is given an empty separator");
-    std::vector<Value> parts;
+    std::vector<TemplateValue> parts;
     size_t done = 0;
     for (; most > 0; --most) {
       size_t at = text().bytes().find(separator->bytes(), done);
@@ -92,16 +94,16 @@ class Method {
     return make_list(heap_, std::move(parts));
   }
 
-  Value part(size_t begin, size_t end) {
+  TemplateValue part(size_t begin, size_t end) {
     budget_.add_elements(1);
     TextBuilder builder(budget_);
     builder.append(text(), begin, end);
     return string_value(builder.finish(text().markup()));
   }
 
-  Value split_at_space(int64_t most) {
+  TemplateValue split_at_space(int64_t most) {
     std::string_view bytes = text().bytes();
-    std::vector<Value> parts;
+    std::vector<TemplateValue> parts;
     size_t at = leading_space(bytes);
     while (at < bytes.size()) {
       size_t end = at;
@@ -116,10 +118,10 @@ class Method {
     return make_list(heap_, std::move(parts));
   }
 
-  Value lines() {
+  TemplateValue lines() {
     BoundArguments bound = bind({"keepends"});
     if (bound[0] && is_truthy(*bound[0])) fault("splitlines() with keepends is not supported");
-    std::vector<Value> values;
+    std::vector<TemplateValue> values;
     for (TextRef& line : split_lines(budget_, text())) {
       values.push_back(string_value(std::move(line)));
     }
@@ -130,9 +132,9 @@ class Method {
     BoundArguments bound = bind({"/prefix", "/start", "/end"}, 1);
     std::string_view bytes = text().bytes();
     if (given(bound[1]) || given(bound[2])) fault("{}() with bounds is not supported", name_);
-    std::vector<Value> wanted = {*bound[0]};
+    std::vector<TemplateValue> wanted = {*bound[0]};
     if (bound[0]->is(ValueKind::kTuple)) wanted = bound[0]->as<ListObject>().items;
-    for (const Value& one : wanted) {
+    for (const TemplateValue& one : wanted) {
       std::string_view other = require_text(name_ + "()'s argument", one)->bytes();
       budget_.copied(other.size());
       if (start ? bytes.starts_with(other) : bytes.ends_with(other)) return true;
@@ -140,7 +142,7 @@ class Method {
     return false;
   }
 
-  Value replace() {
+  TemplateValue replace() {
     BoundArguments bound = bind({"/old", "/new", "/count"}, 2);
     TextRef old = like_self(require_text("replace()'s argument", *bound[0]));
     TextRef by = like_self(require_text("replace()'s argument", *bound[1]));
@@ -148,7 +150,7 @@ class Method {
     return replace_text(budget_, text(), *old, *by, most);
   }
 
-  Value change_case() {
+  TemplateValue change_case() {
     bind({});
     return map_case(budget_, self_.text,
                     name_ == "upper"   ? CaseMapping::kUpper
@@ -156,7 +158,7 @@ class Method {
                                        : CaseMapping::kCapitalize);
   }
 
-  Value search() {
+  TemplateValue search() {
     BoundArguments bound = bind({"/sub", "/start", "/end"}, 1);
     if (given(bound[1]) || given(bound[2])) fault("{}() with bounds is not supported", name_);
     std::string_view other = require_text(name_ + "()'s argument", *bound[0])->bytes();
@@ -175,7 +177,7 @@ class Method {
     return int_value(count);
   }
 
-  Value remove() {
+  TemplateValue remove() {
     BoundArguments bound = bind({"/affix"}, 1);
     std::string_view other = require_text(name_ + "()'s argument", *bound[0])->bytes();
     size_t begin = 0, end = text().bytes().size();
@@ -186,7 +188,7 @@ class Method {
     return string_value(builder.finish());
   }
 
-  Value view(ViewKind kind) {
+  TemplateValue view(ViewKind kind) {
     bind({});
     auto& made = heap_.make<ViewObject>();
     made.dict = &self_.as<DictObject>();
@@ -194,37 +196,37 @@ class Method {
     return object_value(ValueKind::kView, made);
   }
 
-  Value call_dict() {
+  TemplateValue call_dict() {
     if (name_ == "items") return view(ViewKind::kItems);
     if (name_ == "keys") return view(ViewKind::kKeys);
     if (name_ == "values") return view(ViewKind::kValues);
     if (name_ == "get") {
       BoundArguments bound = bind({"/key", "/default"}, 1);
       require_key(*bound[0]);
-      const Value* found = find_entry(budget_, self_.as<DictObject>(), *bound[0]);
+      const TemplateValue* found = find_entry(budget_, self_.as<DictObject>(), *bound[0]);
       return found != nullptr ? *found : bound[1].value_or(none_value());
     }
     if (name_ == "pop") return pop_entry();
     unsupported();
   }
 
-  static void require_key(const Value& key) {
+  static void require_key(const TemplateValue& key) {
     if (!is_hashable(key)) fault("a {} is no key", type_name(key));
   }
 
-  Value pop_entry() {
+  TemplateValue pop_entry() {
     BoundArguments bound = bind({"/key", "/default"}, 1);
     require_key(*bound[0]);
     auto& entries = self_.as<DictObject>().entries;
-    const Value* found = find_entry(budget_, self_.as<DictObject>(), *bound[0]);
+    const TemplateValue* found = find_entry(budget_, self_.as<DictObject>(), *bound[0]);
     if (found == nullptr && !bound[1]) fault("pop() is given a key that is not there");
     if (found == nullptr) return *bound[1];
-    Value value = *found;
+    TemplateValue value = *found;
     std::erase_if(entries, [&](const auto& entry) { return &entry.second == found; });
     return value;
   }
 
-  Value call_list() {
+  TemplateValue call_list() {
     auto& items = self_.as<ListObject>().items;
     if (name_ == "append") {
       BoundArguments bound = bind({"/object"}, 1);
@@ -238,8 +240,8 @@ class Method {
       int64_t index = bound[0] ? require_whole("pop()'s index", *bound[0]) : -1;
       if (index < 0) index += count;
       if (index < 0 || index >= count) fault("pop() finds nothing at that index");
-      Value value = items[static_cast<size_t>(index)];
-      budget_.copied(items.size() * sizeof(Value));
+      TemplateValue value = items[static_cast<size_t>(index)];
+      budget_.copied(items.size() * sizeof(TemplateValue));
       items.erase(items.begin() + index);
       return value;
     }
@@ -249,13 +251,14 @@ class Method {
   TemplateHeap& heap_;
   TemplateBudget& budget_;
   const std::string& name_;
-  const Value& self_;
+  const TemplateValue& self_;
   const Arguments& arguments_;
 };
 
 }  // namespace
 
-Value call_method(TemplateHeap& heap, const FunctionObject& method, const Arguments& arguments) {
+TemplateValue call_method(TemplateHeap& heap, const FunctionObject& method,
+                          const Arguments& arguments) {
   return Method(heap, method, arguments).call();
 }
 

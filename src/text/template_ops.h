@@ -19,21 +19,23 @@ enum class BinaryOp : uint8_t {
   kPower
 };
 
-Value apply_binary(TemplateHeap& heap, BinaryOp op, const Value& a, const Value& b);
-Value negate(const Value& value);
-Value plus(const Value& value);
+TemplateValue apply_binary(TemplateHeap& heap, BinaryOp op, const TemplateValue& a,
+                           const TemplateValue& b);
+TemplateValue negate(const TemplateValue& value);
+TemplateValue plus(const TemplateValue& value);
 
 // `object.name`: a method before a key of that name.
-Value get_attribute(TemplateHeap& heap, const Value& object, std::string_view name);
+TemplateValue get_attribute(TemplateHeap& heap, const TemplateValue& object, std::string_view name);
 // `object[key]`: an item before a method of that name.
-Value get_item(TemplateHeap& heap, const Value& object, const Value& key);
+TemplateValue get_item(TemplateHeap& heap, const TemplateValue& object, const TemplateValue& key);
 // `object[start:stop:step]`; parts that were left out are None.
-Value get_slice(TemplateHeap& heap, const Value& object, const Value& start, const Value& stop,
-                const Value& step);
+TemplateValue get_slice(TemplateHeap& heap, const TemplateValue& object, const TemplateValue& start,
+                        const TemplateValue& stop, const TemplateValue& step);
 
 // A method of that name as Python has it, whether this program supports it or not, or undefined.
 // Throws where the sandbox forbids it.
-bool find_method(TemplateHeap& heap, const Value& object, std::string_view name, Value* method);
+bool find_method(TemplateHeap& heap, const TemplateValue& object, std::string_view name,
+                 TemplateValue* method);
 
 // HTML's special characters escaped, as what `safe` made does with all that joins it.
 TextRef escape_markup(TemplateBudget& budget, const TextRef& text);

@@ -64,7 +64,7 @@ class ExpressionParser {
 
  private:
   ExpressionPtr make(ExpressionKind kind) const;
-  ExpressionPtr constant(Value value) const;
+  ExpressionPtr constant(TemplateValue value) const;
   ExpressionPtr parse_either();
   ExpressionPtr parse_or();
   ExpressionPtr parse_and();

@@ -59,7 +59,8 @@ void print_string_repr(TextBuilder& out, TemplateBudget& budget, const Text& tex
   if (text.markup()) out.append(")", false);
 }
 
-void print_items(TextBuilder& out, TemplateBudget& budget, const Value& value, uint32_t depth) {
+void print_items(TextBuilder& out, TemplateBudget& budget, const TemplateValue& value,
+                 uint32_t depth) {
   bool tuple = value.is(ValueKind::kTuple);
   const auto& items = value.as<ListObject>().items;
   out.append(tuple ? "(" : "[", false);
@@ -70,8 +71,9 @@ void print_items(TextBuilder& out, TemplateBudget& budget, const Value& value, u
   out.append(tuple ? items.size() == 1 ? ",)" : ")" : "]", false);
 }
 
-void print_entry(TextBuilder& out, TemplateBudget& budget, const std::pair<Value, Value>& entry,
-                 const char* between, uint32_t depth) {
+void print_entry(TextBuilder& out, TemplateBudget& budget,
+                 const std::pair<TemplateValue, TemplateValue>& entry, const char* between,
+                 uint32_t depth) {
   print_repr(out, budget, entry.first, depth + 1);
   out.append(between, false);
   print_repr(out, budget, entry.second, depth + 1);
@@ -97,7 +99,7 @@ void print_view(TextBuilder& out, TemplateBudget& budget, const ViewObject& view
       print_entry(out, budget, entry, ", ", depth + 1);
       out.append(")", false);
     } else {
-      const Value& shown = view.view == ViewKind::kKeys ? entry.first : entry.second;
+      const TemplateValue& shown = view.view == ViewKind::kKeys ? entry.first : entry.second;
       print_repr(out, budget, shown, depth + 1);
     }
   }
@@ -124,7 +126,8 @@ std::string float_text(double value) {
   return text;
 }
 
-void print_repr(TextBuilder& out, TemplateBudget& budget, const Value& value, uint32_t depth) {
+void print_repr(TextBuilder& out, TemplateBudget& budget, const TemplateValue& value,
+                uint32_t depth) {
   check_value_depth(depth);
   budget.scanned(64);
   switch (value.kind) {
@@ -158,7 +161,7 @@ void print_repr(TextBuilder& out, TemplateBudget& budget, const Value& value, ui
   }
 }
 
-void print_value(TextBuilder& out, TemplateBudget& budget, const Value& value) {
+void print_value(TextBuilder& out, TemplateBudget& budget, const TemplateValue& value) {
   if (value.is_string()) {
     out.append(*value.text);
   } else if (!value.is_undefined()) {
@@ -166,7 +169,7 @@ void print_value(TextBuilder& out, TemplateBudget& budget, const Value& value) {
   }
 }
 
-TextRef text_of(TemplateBudget& budget, const Value& value) {
+TextRef text_of(TemplateBudget& budget, const TemplateValue& value) {
   if (value.is_string()) return value.text;
   TextBuilder builder(budget);
   print_value(builder, budget, value);

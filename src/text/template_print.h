@@ -8,15 +8,17 @@
 namespace hearth {
 
 // str(value). Throws where the value has no text that would be the same every time.
-void print_value(TextBuilder& out, TemplateBudget& budget, const Value& value);
+void print_value(TextBuilder& out, TemplateBudget& budget, const TemplateValue& value);
 // repr(value).
-void print_repr(TextBuilder& out, TemplateBudget& budget, const Value& value, uint32_t depth = 0);
+void print_repr(TextBuilder& out, TemplateBudget& budget, const TemplateValue& value,
+                uint32_t depth = 0);
 // str(value) as a string; strings as they are.
-TextRef text_of(TemplateBudget& budget, const Value& value);
+TextRef text_of(TemplateBudget& budget, const TemplateValue& value);
 // As Python writes it: the shortest that reads back, "1.0", "1e+16", "nan".
 std::string float_text(double value);
 
 // `format % value`.
-Value format_percent(TemplateHeap& heap, const Value& format, const Value& value);
+TemplateValue format_percent(TemplateHeap& heap, const TemplateValue& format,
+                             const TemplateValue& value);
 
 }  // namespace hearth

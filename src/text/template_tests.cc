@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-using Test = bool (*)(TemplateHeap& heap, const Value& subject, const Value& other);
+using Test = bool (*)(TemplateHeap& heap, const TemplateValue& subject, const TemplateValue& other);
 
 struct TestEntry {
   std::string_view name;
@@ -17,40 +17,40 @@ struct TestEntry {
 };
 
 template <ValueKind... kKinds>
-bool is_one_of(TemplateHeap&, const Value& subject, const Value&) {
+bool is_one_of(TemplateHeap&, const TemplateValue& subject, const TemplateValue&) {
   return (subject.is(kKinds) || ...);
 }
 
-bool test_defined(TemplateHeap&, const Value& subject, const Value&) {
+bool test_defined(TemplateHeap&, const TemplateValue& subject, const TemplateValue&) {
   return !subject.is_undefined();
 }
 
-bool test_true(TemplateHeap&, const Value& subject, const Value&) {
+bool test_true(TemplateHeap&, const TemplateValue& subject, const TemplateValue&) {
   return subject.is(ValueKind::kBool) && subject.whole != 0;
 }
 
-bool test_false(TemplateHeap&, const Value& subject, const Value&) {
+bool test_false(TemplateHeap&, const TemplateValue& subject, const TemplateValue&) {
   return subject.is(ValueKind::kBool) && subject.whole == 0;
 }
 
-bool test_iterable(TemplateHeap&, const Value& subject, const Value&) {
+bool test_iterable(TemplateHeap&, const TemplateValue& subject, const TemplateValue&) {
   return is_iterable(subject);
 }
 
-bool test_equal(TemplateHeap& heap, const Value& subject, const Value& other) {
+bool test_equal(TemplateHeap& heap, const TemplateValue& subject, const TemplateValue& other) {
   return equal_values(heap.budget(), subject, other);
 }
 
-bool test_unequal(TemplateHeap& heap, const Value& subject, const Value& other) {
+bool test_unequal(TemplateHeap& heap, const TemplateValue& subject, const TemplateValue& other) {
   return !equal_values(heap.budget(), subject, other);
 }
 
-bool test_in(TemplateHeap& heap, const Value& subject, const Value& other) {
+bool test_in(TemplateHeap& heap, const TemplateValue& subject, const TemplateValue& other) {
   return contains(heap, other, subject);
 }
 
 template <OrderOp kOp>
-bool test_ordered(TemplateHeap& heap, const Value& subject, const Value& other) {
+bool test_ordered(TemplateHeap& heap, const TemplateValue& subject, const TemplateValue& other) {
   return ordered(heap.budget(), kOp, subject, other);
 }
 
@@ -94,7 +94,7 @@ bool is_test_name(std::string_view name) {
   return std::ranges::find(kTests, name, &TestEntry::name) != kTests.end();
 }
 
-bool apply_test(TemplateHeap& heap, std::string_view name, const Value& subject,
+bool apply_test(TemplateHeap& heap, std::string_view name, const TemplateValue& subject,
                 const Arguments& arguments) {
   auto test = std::ranges::find(kTests, name, &TestEntry::name);
   if (test == kTests.end()) fault("the test '{}' is not supported", name.substr(0, 100));
@@ -102,7 +102,7 @@ bool apply_test(TemplateHeap& heap, std::string_view name, const Value& subject,
   if (!arguments.named.empty() || arguments.positional.size() != test->arguments) {
     fault("the test '{}' takes {} arguments", name, test->arguments);
   }
-  return test->test(heap, subject, test->arguments > 0 ? arguments.positional[0] : Value());
+  return test->test(heap, subject, test->arguments > 0 ? arguments.positional[0] : TemplateValue());
 }
 
 }  // namespace hearth

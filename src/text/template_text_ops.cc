@@ -19,7 +19,8 @@ bool ends_line(char32_t c) {
 }
 
 // `by` before every character and at the end, as Python replaces the empty string.
-Value replace_nothing(TemplateBudget& budget, const Text& text, const Text& by, int64_t most) {
+TemplateValue replace_nothing(TemplateBudget& budget, const Text& text, const Text& by,
+                              int64_t most) {
   TextBuilder builder(budget);
   std::string_view bytes = text.bytes();
   size_t at = 0;
@@ -37,8 +38,8 @@ Value replace_nothing(TemplateBudget& budget, const Text& text, const Text& by, 
 
 }  // namespace
 
-Value strip_text(TemplateBudget& budget, const Text& text, const Text* characters, bool left,
-                 bool right) {
+TemplateValue strip_text(TemplateBudget& budget, const Text& text, const Text* characters,
+                         bool left, bool right) {
   std::string_view bytes = text.bytes();
   size_t begin = 0, end = bytes.size();
   if (characters == nullptr) {
@@ -65,8 +66,8 @@ Value strip_text(TemplateBudget& budget, const Text& text, const Text* character
   return string_value(builder.finish(text.markup()));
 }
 
-Value replace_text(TemplateBudget& budget, const Text& text, const Text& old, const Text& by,
-                   int64_t most) {
+TemplateValue replace_text(TemplateBudget& budget, const Text& text, const Text& old,
+                           const Text& by, int64_t most) {
   if (most < 0) most = INT64_MAX;
   if (old.bytes().empty()) return replace_nothing(budget, text, by, most);
   TextBuilder builder(budget);
@@ -85,8 +86,8 @@ Value replace_text(TemplateBudget& budget, const Text& text, const Text& old, co
   return string_value(builder.finish(text.markup()));
 }
 
-Value join_values(TemplateHeap& heap, const Text& between, const std::vector<Value>& values,
-                  bool strings_only) {
+TemplateValue join_values(TemplateHeap& heap, const Text& between,
+                          const std::vector<TemplateValue>& values, bool strings_only) {
   TextBuilder builder(heap.budget());
   for (size_t i = 0; i < values.size(); ++i) {
     heap.budget().scanned(32);
@@ -146,13 +147,13 @@ BoundArguments bind_arguments(std::string_view what, const Arguments& arguments,
   return bound;
 }
 
-const TextRef& require_text(std::string_view what, const Value& value) {
+const TextRef& require_text(std::string_view what, const TemplateValue& value) {
   require_defined(value);
   if (!value.is_string()) fault("{} must be a string, not a {}", what, type_name(value));
   return value.text;
 }
 
-int64_t require_whole(std::string_view what, const Value& value) {
+int64_t require_whole(std::string_view what, const TemplateValue& value) {
   require_defined(value);
   if (!value.is_whole()) fault("{} must be a whole number, not a {}", what, type_name(value));
   return value.whole;

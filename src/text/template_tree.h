@@ -55,7 +55,7 @@ struct Expression {
   ExpressionKind kind;
   uint32_t line;
   std::string name;
-  Value constant;
+  TemplateValue constant;
   std::vector<ExpressionPtr> children;
   std::vector<std::pair<std::string, ExpressionPtr>> named;
   std::vector<BinaryOp> operators;

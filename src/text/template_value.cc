@@ -5,63 +5,63 @@
 
 namespace hearth {
 
-Value none_value() {
-  Value value;
+TemplateValue none_value() {
+  TemplateValue value;
   value.kind = ValueKind::kNone;
   return value;
 }
 
-Value bool_value(bool of, bool foreign) {
-  Value value;
+TemplateValue bool_value(bool of, bool foreign) {
+  TemplateValue value;
   value.kind = ValueKind::kBool;
   value.whole = of ? 1 : 0;
   value.foreign = foreign;
   return value;
 }
 
-Value int_value(int64_t of, bool foreign) {
-  Value value;
+TemplateValue int_value(int64_t of, bool foreign) {
+  TemplateValue value;
   value.kind = ValueKind::kInt;
   value.whole = of;
   value.foreign = foreign;
   return value;
 }
 
-Value float_value(double of, bool foreign) {
-  Value value;
+TemplateValue float_value(double of, bool foreign) {
+  TemplateValue value;
   value.kind = ValueKind::kFloat;
   value.real = of;
   value.foreign = foreign;
   return value;
 }
 
-Value object_value(ValueKind kind, TemplateObject& object) {
-  Value value;
+TemplateValue object_value(ValueKind kind, TemplateObject& object) {
+  TemplateValue value;
   value.kind = kind;
   value.object = &object;
   return value;
 }
 
-Value string_value(TextRef text) {
-  Value value;
+TemplateValue string_value(TextRef text) {
+  TemplateValue value;
   value.kind = ValueKind::kString;
   value.text = std::move(text);
   return value;
 }
 
-Value string_value(TemplateBudget& budget, std::string_view bytes) {
+TemplateValue string_value(TemplateBudget& budget, std::string_view bytes) {
   TextBuilder builder(budget);
   builder.append(bytes, false);
   return string_value(builder.finish());
 }
 
-Value undefined_value(TemplateBudget& budget, std::string_view why) {
-  Value value = string_value(budget, why);
+TemplateValue undefined_value(TemplateBudget& budget, std::string_view why) {
+  TemplateValue value = string_value(budget, why);
   value.kind = ValueKind::kUndefined;
   return value;
 }
 
-const char* type_name(const Value& value) {
+const char* type_name(const TemplateValue& value) {
   switch (value.kind) {
     case ValueKind::kUndefined:
       return "Undefined";
@@ -100,7 +100,7 @@ const char* type_name(const Value& value) {
   return "?";
 }
 
-void fault_undefined(const Value& undefined) {
+void fault_undefined(const TemplateValue& undefined) {
   if (undefined.text == nullptr) fault("a value is undefined");
   fault("{}", undefined.bytes());
 }
@@ -111,7 +111,7 @@ void check_value_depth(uint32_t depth) {
   }
 }
 
-bool is_truthy(const Value& value) {
+bool is_truthy(const TemplateValue& value) {
   switch (value.kind) {
     case ValueKind::kUndefined:
     case ValueKind::kNone:
@@ -137,14 +137,15 @@ bool is_truthy(const Value& value) {
   }
 }
 
-bool is_hashable(const Value& value) {
+bool is_hashable(const TemplateValue& value) {
   if (value.is(ValueKind::kTuple)) {
     return std::ranges::all_of(value.as<ListObject>().items, is_hashable);
   }
   return !value.is(ValueKind::kList) && !value.is(ValueKind::kDict);
 }
 
-const Value* find_entry(TemplateBudget& budget, const DictObject& dict, const Value& key) {
+const TemplateValue* find_entry(TemplateBudget& budget, const DictObject& dict,
+                                const TemplateValue& key) {
   budget.scanned(dict.entries.size() * 8);
   for (const auto& [name, value] : dict.entries) {
     if (equal_values(budget, name, key)) return &value;
@@ -152,16 +153,17 @@ const Value* find_entry(TemplateBudget& budget, const DictObject& dict, const Va
   return nullptr;
 }
 
-void set_entry(TemplateBudget& budget, DictObject& dict, const Value& key, Value value) {
-  if (const Value* found = find_entry(budget, dict, key)) {
-    *const_cast<Value*>(found) = std::move(value);
+void set_entry(TemplateBudget& budget, DictObject& dict, const TemplateValue& key,
+               TemplateValue value) {
+  if (const TemplateValue* found = find_entry(budget, dict, key)) {
+    *const_cast<TemplateValue*>(found) = std::move(value);
     return;
   }
   budget.add_elements(2);
   dict.entries.emplace_back(key, std::move(value));
 }
 
-bool length_of(TemplateBudget& budget, const Value& value, size_t* length) {
+bool length_of(TemplateBudget& budget, const TemplateValue& value, size_t* length) {
   switch (value.kind) {
     case ValueKind::kUndefined:
       *length = 0;
@@ -188,14 +190,14 @@ bool length_of(TemplateBudget& budget, const Value& value, size_t* length) {
   }
 }
 
-Value make_list(TemplateHeap& heap, std::vector<Value> items, ValueKind kind) {
+TemplateValue make_list(TemplateHeap& heap, std::vector<TemplateValue> items, ValueKind kind) {
   heap.budget().add_elements(items.size());
   auto& list = heap.make<ListObject>();
   list.items = std::move(items);
   return object_value(kind, list);
 }
 
-Value character_at(TemplateBudget& budget, const Text& text, size_t* at) {
+TemplateValue character_at(TemplateBudget& budget, const Text& text, size_t* at) {
   TextBuilder builder(budget);
   size_t bytes = character_bytes(text.bytes()[*at]);
   builder.append(text, *at, *at + bytes);

@@ -1,7 +1,7 @@
-// Value: what a chat template computes with, as Python has it: undefined, None, booleans, whole
-// numbers (of 64 bits), floats, strings, lists, tuples, mappings, and what functions and loops are.
-// Values are small and copied; lists and the like live in the TemplateHeap until the rendering's
-// end, whoever refers to them.
+// TemplateValue: what a chat template computes with, as Python has it: undefined, None, booleans,
+// whole numbers (of 64 bits), floats, strings, lists, tuples, mappings, and what functions and
+// loops are. Values are small and copied; lists and the like live in the TemplateHeap until the
+// rendering's end, whoever refers to them.
 #pragma once
 
 #include <cstddef>
@@ -44,7 +44,7 @@ struct TemplateObject {
   virtual ~TemplateObject() = default;
 };
 
-struct Value {
+struct TemplateValue {
   ValueKind kind = ValueKind::kUndefined;
   bool foreign =
       false;  // a number, a boolean or None of the request; strings know it by themselves
@@ -71,12 +71,12 @@ struct Value {
 
 // Of lists and tuples.
 struct ListObject : TemplateObject {
-  std::vector<Value> items;
+  std::vector<TemplateValue> items;
 };
 
 // In the order in which keys were put in.
 struct DictObject : TemplateObject {
-  std::vector<std::pair<Value, Value>> entries;
+  std::vector<std::pair<TemplateValue, TemplateValue>> entries;
 };
 
 struct RangeObject : TemplateObject {
@@ -94,13 +94,13 @@ struct ViewObject : TemplateObject {
 
 // Something that gives values once, one after the other.
 struct IteratorObject : TemplateObject {
-  virtual bool next(Value& value) = 0;
+  virtual bool next(TemplateValue& value) = 0;
 };
 
 // A function by its name: one of the program's, or a method of `self`.
 struct FunctionObject : TemplateObject {
   std::string name;
-  Value self;
+  TemplateValue self;
 };
 
 class TemplateHeap {
@@ -124,26 +124,26 @@ class TemplateHeap {
 
 // The arguments of a call.
 struct Arguments {
-  std::vector<Value> positional;
-  std::vector<std::pair<std::string, Value>> named;
+  std::vector<TemplateValue> positional;
+  std::vector<std::pair<std::string, TemplateValue>> named;
 };
 
-Value none_value();
-Value bool_value(bool value, bool foreign = false);
-Value int_value(int64_t value, bool foreign = false);
-Value float_value(double value, bool foreign = false);
-Value object_value(ValueKind kind, TemplateObject& object);
-Value string_value(TextRef text);
+TemplateValue none_value();
+TemplateValue bool_value(bool value, bool foreign = false);
+TemplateValue int_value(int64_t value, bool foreign = false);
+TemplateValue float_value(double value, bool foreign = false);
+TemplateValue object_value(ValueKind kind, TemplateObject& object);
+TemplateValue string_value(TextRef text);
 // Of bytes of the program's own.
-Value string_value(TemplateBudget& budget, std::string_view bytes);
+TemplateValue string_value(TemplateBudget& budget, std::string_view bytes);
 // `why`: as "'x' is undefined".
-Value undefined_value(TemplateBudget& budget, std::string_view why);
+TemplateValue undefined_value(TemplateBudget& budget, std::string_view why);
 
 // The type's name in Python, for messages.
-const char* type_name(const Value& value);
-[[noreturn]] void fault_undefined(const Value& undefined);
+const char* type_name(const TemplateValue& value);
+[[noreturn]] void fault_undefined(const TemplateValue& undefined);
 // Throws where the value is undefined.
-inline void require_defined(const Value& value) {
+inline void require_defined(const TemplateValue& value) {
   if (value.is_undefined()) fault_undefined(value);
 }
 
@@ -151,29 +151,33 @@ inline void require_defined(const Value& value) {
 inline constexpr uint32_t kValueDepth = 128;
 void check_value_depth(uint32_t depth);
 
-bool is_truthy(const Value& value);
-bool equal_values(TemplateBudget& budget, const Value& a, const Value& b, uint32_t depth = 0);
+bool is_truthy(const TemplateValue& value);
+bool equal_values(TemplateBudget& budget, const TemplateValue& a, const TemplateValue& b,
+                  uint32_t depth = 0);
 enum class OrderOp : uint8_t { kLess, kLessEqual, kGreater, kGreaterEqual };
 // Throws where the two have no order.
-bool ordered(TemplateBudget& budget, OrderOp op, const Value& a, const Value& b,
+bool ordered(TemplateBudget& budget, OrderOp op, const TemplateValue& a, const TemplateValue& b,
              uint32_t depth = 0);
-bool contains(TemplateHeap& heap, const Value& container, const Value& item);
+bool contains(TemplateHeap& heap, const TemplateValue& container, const TemplateValue& item);
 
 // The entry's value, or nullptr. Throws where the key is of a kind that is none.
-const Value* find_entry(TemplateBudget& budget, const DictObject& dict, const Value& key);
-void set_entry(TemplateBudget& budget, DictObject& dict, const Value& key, Value value);
-bool is_hashable(const Value& value);
+const TemplateValue* find_entry(TemplateBudget& budget, const DictObject& dict,
+                                const TemplateValue& key);
+void set_entry(TemplateBudget& budget, DictObject& dict, const TemplateValue& key,
+               TemplateValue value);
+bool is_hashable(const TemplateValue& value);
 
 // The number of elements (characters, keys), where the value has one.
-bool length_of(TemplateBudget& budget, const Value& value, size_t* length);
+bool length_of(TemplateBudget& budget, const TemplateValue& value, size_t* length);
 
 // Throws where the value cannot be walked through.
-IteratorObject& iterate(TemplateHeap& heap, const Value& value);
-bool is_iterable(const Value& value);
+IteratorObject& iterate(TemplateHeap& heap, const TemplateValue& value);
+bool is_iterable(const TemplateValue& value);
 // All of its values.
-std::vector<Value> values_of(TemplateHeap& heap, const Value& value);
-Value make_list(TemplateHeap& heap, std::vector<Value> items, ValueKind kind = ValueKind::kList);
+std::vector<TemplateValue> values_of(TemplateHeap& heap, const TemplateValue& value);
+TemplateValue make_list(TemplateHeap& heap, std::vector<TemplateValue> items,
+                        ValueKind kind = ValueKind::kList);
 // The character at byte `*at`, which moves behind it.
-Value character_at(TemplateBudget& budget, const Text& text, size_t* at);
+TemplateValue character_at(TemplateBudget& budget, const Text& text, size_t* at);
 
 }  // namespace hearth

@@ -11,6 +11,8 @@ import re
 # name: the text before the body on one line; first and last: line numbers from 1.
 Function = collections.namedtuple("Function", "name first last")
 Variable = collections.namedtuple("Variable", "text line")
+# name: with its namespaces, "hearth::Graph".
+Type = collections.namedtuple("Type", "name line")
 
 TOKEN = re.compile(
     r"""(?P<raw>(?:u8|[uUL])?R"(?P<tag>[^()\\\s]{0,16})\((?:.*?)\)(?P=tag)")
@@ -106,14 +108,24 @@ def kind_of_brace(head):
     return "function"
 
 
+def name_of_scope(head):
+    """The name of the namespace or type that this head opens; empty for one without a name."""
+    head = re.sub(r"\balignas\s*\([^()]*\)", "", without_template_prefix(head))
+    match = re.match(r"(?:inline\s+)?(?:namespace|(?:class|struct|union|enum)+(?:\s+class)?)"
+                     r"\s+([\w:]+)", head)
+    return match.group(1) if match else ""
+
+
 class Scanner:
-    """Walks blanked text once and collects functions and the variables of namespaces and types."""
+    """Walks blanked text once and collects functions, the types that namespaces with a name hold,
+    and the variables of namespaces and types."""
 
     def __init__(self, text):
         self.text = blank(text)
         self.line_starts = [0] + [m.end() for m in re.finditer("\n", self.text)]
         self.functions = []
         self.variables = []
+        self.types = []
         self.balanced = True
         self.scan()
 
@@ -130,7 +142,7 @@ class Scanner:
         return len(self.text) - 1
 
     def scan(self):
-        scopes, start, parentheses, i = [], 0, 0, 0
+        scopes, names, start, parentheses, i = [], [], 0, 0, 0
         while i < len(self.text):
             c = self.text[i]
             if c in "()":
@@ -140,6 +152,9 @@ class Scanner:
             elif c == "{":
                 kind = kind_of_brace(self.text[start:i])
                 if kind in ("namespace", "type"):
+                    names.append(name_of_scope(self.text[start:i]))
+                    if kind == "type" and "type" not in scopes and all(names):
+                        self.types.append(Type("::".join(names), self.line_of(i)))
                     scopes.append(kind)
                     start = i + 1
                 else:
@@ -150,7 +165,7 @@ class Scanner:
                     i = closing
             elif c == "}":
                 self.balanced = self.balanced and bool(scopes)
-                scopes = scopes[:-1]
+                scopes, names = scopes[:-1], names[:-1]
                 start = i + 1
             elif c == ";" and parentheses == 0:
                 self.add_variable(start, i, "type" in scopes)

@@ -231,6 +231,17 @@ class TreeRuleTest(unittest.TestCase):
                  "src/cli/main.cc": 'app.add_subcommand("bench", "x");\n'}
         self.assertEqual(self.found(tree_rules.verbs_have_pages, files), [("docs/bench.md", 1)])
 
+    def test_types_have_names_of_their_own(self):
+        a = ("namespace n {\nclass A;\nstruct A {\n  struct In {};\n};\n"
+             "namespace {\nstruct B {};\n}\n}\n")
+        b = "namespace n {\nstruct A::Out {};\nenum class B { k };\nstruct alignas(8) A {};\n}\n"
+        c = "namespace n {\nstruct In {};\n}\nnamespace m {\ntemplate <int n>\nstruct A {};\n}\n"
+        files = {"src/a.h": a, "src/b.h": b, "src/c.h": c, "tests/d.cc": b, "tests/e.cc": a}
+        wrong = [("src/b.h", 4), ("tests/d.cc", 2), ("tests/d.cc", 3), ("tests/d.cc", 4),
+                 ("tests/e.cc", 3)]
+        rule = tree_rules.types_have_names_of_their_own
+        self.assertEqual(self.found(rule, files), wrong)
+
     @unittest.skipUnless(tree_rules.shutil.which("clang-format"), "no clang-format here")
     def test_formatted(self):
         files = {".clang-format": "BasedOnStyle: Google\n", "a.cc": "int a;\n",

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 
+import cpp
 import rules
 import tree
 
@@ -86,6 +87,21 @@ def verbs_have_pages(root, files):
     ]
 
 
+def types_have_names_of_their_own(root, files):
+    """No two types of the library share a name, and none elsewhere has the name of one of these.
+
+    Types of one name that meet in a program are undefined behaviour, which no linker tells.
+    """
+    first, found = {}, []
+    for path in sorted(filter(tree.is_cpp, files), key=lambda path: not path.startswith("src/")):
+        for name, line in cpp.Scanner(tree.read_text(path, root) or "").types:
+            if name in first:
+                found.append((path, line, f"{name} is defined in {first[name]} too"))
+            elif path.startswith("src/"):
+                first[name] = path
+    return found
+
+
 def formatted(root, files):
     """What clang-format would change; nothing where there is no clang-format."""
     program = shutil.which("clang-format")
@@ -100,4 +116,5 @@ def formatted(root, files):
     return [(p, line, "not as clang-format has it: make format") for p, line in first_lines.items()]
 
 
-TREE_RULES = [includes_exist, modules_exist, links_exist, verbs_have_pages, formatted]
+TREE_RULES = [includes_exist, modules_exist, links_exist, verbs_have_pages,
+              types_have_names_of_their_own, formatted]
