@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/ascii.h"
 #include "base/error.h"
 
 namespace hearth {
@@ -17,14 +18,6 @@ std::string_view trimmed(std::string_view text) {
   size_t first = text.find_first_not_of(" \t");
   if (first == text.npos) return {};
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
-std::string lower_case(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
 }
 
 template <typename T>
@@ -139,8 +132,8 @@ void HttpReplyReader::take_head_line(std::string_view line) {
 void HttpReplyReader::take_field(std::string_view line) {
   size_t colon = line.find(':');
   if (colon == line.npos) return break_off("a field of its header has no colon");
-  std::string name = lower_case(line.substr(0, colon));
-  std::string value = lower_case(trimmed(line.substr(colon + 1)));
+  std::string name = ascii_lower(line.substr(0, colon));
+  std::string value = ascii_lower(trimmed(line.substr(colon + 1)));
   if (name == "transfer-encoding") {
     chunked_ = value == "chunked";
     if (!chunked_) break_off(fmt::format("its transfer encoding is '{}'", value));

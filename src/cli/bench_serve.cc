@@ -277,16 +277,7 @@ int measure_serve(BenchSession& session, const BenchServeArgs& args) {
     fail(ErrorCode::kUsage, "--find-rate begins with one --rate");
   }
   ServeMeasurement measurement(session, args);
-  const ServeReport& report = measurement.run();
-  if (session.args.json || session.args.form == "json") {
-    write_stdout(json(report));
-  } else if (session.args.form == "csv") {
-    for (const std::string& note : report.notes) print_note(note);
-    write_stdout(csv(report));
-  } else {
-    write_stdout(markdown(report));
-  }
-  return report.interrupted ? kInterruptedStatus : 0;
+  return write_report(session.args, measurement.run());
 }
 
 }  // namespace hearth

@@ -9,7 +9,6 @@
 #include <ctime>
 
 #include "cli/describe.h"
-#include "cli/text_io.h"
 
 namespace hearth {
 namespace {
@@ -66,15 +65,7 @@ void add_forms(CLI::App& verb, BenchArgs* args) {
 int tell_report(BenchSession& session) {
   BenchReport& report = session.report;
   report.shares = cpu_shares(session.cpu_before, read_cpu_times());
-  if (session.args.json || session.args.form == "json") {
-    write_stdout(json(report));
-  } else if (session.args.form == "csv") {
-    for (const std::string& note : report.notes) print_note(note);
-    write_stdout(csv(report));
-  } else {
-    write_stdout(markdown(report));
-  }
-  return report.interrupted ? kInterruptedStatus : 0;
+  return write_report(session.args, report);
 }
 
 std::unique_ptr<TeamLimits> make_limits(BenchSession& session, Team& team,

@@ -13,6 +13,7 @@
 #include "bench/work.h"
 #include "cli/interrupts.h"
 #include "cli/options.h"
+#include "cli/text_io.h"
 #include "formats/model_source.h"
 #include "threads/team.h"
 #include "topology/machine.h"
@@ -58,7 +59,20 @@ CLI::Option* add_team_options(CLI::App& verb, BenchArgs* args, const std::string
 // -o and --json.
 void add_forms(CLI::App& verb, BenchArgs* args);
 
-// Writes the report in the form that was asked for; returns the exit status.
+// Writes a report in the form that was asked for; returns the exit status.
+template <typename Report>
+int write_report(const BenchArgs& args, const Report& report) {
+  if (args.json || args.form == "json") {
+    write_stdout(json(report));
+  } else if (args.form == "csv") {
+    for (const std::string& note : report.notes) print_note(note);
+    write_stdout(csv(report));
+  } else {
+    write_stdout(markdown(report));
+  }
+  return report.interrupted ? kInterruptedStatus : 0;
+}
+// The session's own.
 int tell_report(BenchSession& session);
 
 // Limits of the team, with notes on what makes them doubtful. Memory that is free is known anew,

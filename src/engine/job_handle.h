@@ -1,5 +1,5 @@
 // A JobHandle stands for a request under way and cancels it when it dies, unless the request has
-// ended. Whoever wants the request to go on without it calls forget().
+// ended.
 //
 // The handle may be used and die on any thread, by one at a time. It keeps neither the request nor
 // its stream alive, so a stream's callback may own it.
@@ -33,7 +33,6 @@ class JobHandle {
   void cancel() {
     if (auto cancel = std::exchange(cancel_, nullptr)) cancel();
   }
-  void forget() { cancel_ = nullptr; }
 
  private:
   uint64_t id_ = 0;

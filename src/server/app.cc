@@ -144,7 +144,7 @@ void App::handle(const std::shared_ptr<Exchange>& exchange) {
     case RouteId::kTokenize:
     case RouteId::kDetokenize:
     case RouteId::kTemplate:
-      return answer_later(exchange);
+      return answer_later(exchange, route->id);
     case RouteId::kModels:
       return answer(exchange, {.body = model_list_body({{info_of(*model_.load())}})});
     case RouteId::kModel: {
@@ -178,14 +178,13 @@ void App::handle(const std::shared_ptr<Exchange>& exchange) {
 }
 
 // What takes time is the worker's.
-void App::answer_later(const std::shared_ptr<Exchange>& exchange) {
+void App::answer_later(const std::shared_ptr<Exchange>& exchange, RouteId route) {
   auto gone = std::make_shared<std::atomic<bool>>(false);
   exchange->on_gone([gone] { *gone = true; });
-  worker_.post([this, exchange, gone, &model = *model_.load()] {
+  worker_.post([this, exchange, route, gone, &model = *model_.load()] {
     const HttpRequest& request = exchange->request();
     if (*gone) return;
     try {
-      RouteId route = find_route(request.path)->id;
       answer(exchange, {.body = token_route_body(route, exchange->take_body(), model,
                                                  options_.completions.limits)});
     } catch (const std::exception& error) {

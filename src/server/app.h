@@ -73,7 +73,7 @@ class App {
   HttpReply refused(const HttpRequest& head, const ApiError& error);
   void handle(const std::shared_ptr<Exchange>& exchange);
   void answer(const std::shared_ptr<Exchange>& exchange, HttpReply reply);
-  void answer_later(const std::shared_ptr<Exchange>& exchange);
+  void answer_later(const std::shared_ptr<Exchange>& exchange, RouteId route);
   std::string metrics() const;
   const char* state() const;
   void end_drain(double until);

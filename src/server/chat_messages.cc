@@ -52,14 +52,14 @@ std::string read_content(const boost::json::object& message, const std::string& 
   return text;
 }
 
-bool is_empty(const boost::json::value& value) {
+bool is_empty_array(const boost::json::value& value) {
   return value.is_array() && value.get_array().empty();
 }
 
 void refuse_tools(const boost::json::object& message, const std::string& name) {
   for (std::string_view field : {"tool_calls", "function_call", "tool_call_id"}) {
     const boost::json::value* value = find_field(message, field);
-    if (value != nullptr && !is_empty(*value)) {
+    if (value != nullptr && !is_empty_array(*value)) {
       refuse_unsupported(fmt::format("{}.{}", name, field), kNoTools);
     }
   }

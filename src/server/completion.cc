@@ -117,7 +117,8 @@ void Completion::add_prompt(std::vector<int32_t> tokens, std::string echo) {
                         field,
                         {}});
   }
-  parts_.push_back({std::move(tokens), std::move(echo)});
+  uint64_t count = tokens.size();
+  parts_.push_back({std::move(tokens), count, std::move(echo)});
 }
 
 uint32_t Completion::texts() const {
@@ -150,10 +151,10 @@ void Completion::submit() {
 void Completion::submit_prompts() {
   for (uint32_t i = 0; i < parts_.size(); ++i) {
     Request request = call_.request;
-    request.prompt = parts_[i].tokens;
+    request.prompt = std::move(parts_[i].tokens);
     jobs_.push_back(model_.backend.submit(std::move(request), stream_));
     prompt_of_[jobs_.back().id()] = i;
-    all_.metrics_.prompt_tokens.add(parts_[i].tokens.size());
+    all_.metrics_.prompt_tokens.add(parts_[i].token_count);
   }
 }
 
@@ -223,7 +224,7 @@ void Completion::note_times(const Result& result) {
 Usage Completion::usage() const {
   Usage usage;
   for (const Part& part : parts_) {
-    usage.prompt_tokens += part.tokens.size();
+    usage.prompt_tokens += part.token_count;
     usage.cached_tokens += part.cached;
   }
   for (const ChoiceText& choice : choices_) usage.completion_tokens += choice.tokens();

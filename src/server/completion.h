@@ -38,7 +38,8 @@ class Completion : public std::enable_shared_from_this<Completion> {
  private:
   // One of the prompts.
   struct Part {
-    std::vector<int32_t> tokens;
+    std::vector<int32_t> tokens;  // until it is submitted
+    uint64_t token_count = 0;
     std::string echo;  // the prompt's text, where it is asked for
     uint32_t cached = 0;
   };

@@ -4,18 +4,11 @@
 #include <boost/asio/ip/address.hpp>
 #include <fstream>
 
+#include "base/ascii.h"
 #include "base/error.h"
 
 namespace hearth {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string low(text);
-  for (char& c : low) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return low;
-}
 
 std::string_view without_brackets(std::string_view name) {
   bool bracketed = name.size() > 2 && name.front() == '[' && name.back() == ']';
@@ -36,7 +29,7 @@ bool same_key(std::string_view known, std::string_view given) {
 std::string host_name(std::string_view host) {
   size_t colon = host.rfind(':');
   bool port = colon != std::string_view::npos && host.find(']', colon) == std::string_view::npos;
-  return lower(port ? host.substr(0, colon) : host);
+  return ascii_lower(port ? host.substr(0, colon) : host);
 }
 
 bool is_address(std::string_view name) {
@@ -47,7 +40,7 @@ bool is_address(std::string_view name) {
 }
 
 bool is_loopback(std::string_view host) {
-  if (lower(host) == "localhost") return true;
+  if (ascii_lower(host) == "localhost") return true;
   boost::system::error_code error;
   auto address = boost::asio::ip::make_address(without_brackets(host), error);
   return !error && address.is_loopback();
@@ -69,7 +62,7 @@ bool Guard::knows_key(const HttpRequest& request) const {
   constexpr std::string_view kBearer = "bearer ";
   const std::string* authorization = request.find("authorization");
   if (authorization != nullptr && authorization->size() > kBearer.size() &&
-      lower(std::string_view(*authorization).substr(0, kBearer.size())) == kBearer) {
+      ascii_lower(std::string_view(*authorization).substr(0, kBearer.size())) == kBearer) {
     return knows(std::string_view(*authorization).substr(kBearer.size()));
   }
   const std::string* key = request.find("x-api-key");
@@ -89,7 +82,7 @@ bool Guard::from_elsewhere(const HttpRequest& request) {
   if (origin == nullptr) return false;
   size_t scheme = origin->find("://");
   return host == nullptr || scheme == std::string::npos ||
-         lower(origin->substr(scheme + 3)) != lower(*host);
+         ascii_lower(origin->substr(scheme + 3)) != ascii_lower(*host);
 }
 
 std::vector<std::string> read_keys(const std::string& path) {

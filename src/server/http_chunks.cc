@@ -2,18 +2,13 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
+
 namespace hearth {
 namespace {
 
 constexpr uint32_t kSizeDigits = 16;
 constexpr uint32_t kExtensionBytes = 256, kAllExtensionBytes = 4096, kTrailerBytes = 4096;
-
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 bool is_text(char c) {
   auto byte = static_cast<unsigned char>(c);

@@ -8,6 +8,8 @@
 #include <limits>
 #include <string>
 
+#include "base/ascii.h"
+
 namespace hearth {
 namespace {
 
@@ -19,11 +21,10 @@ constexpr size_t kMethodLetters = 32;
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 bool is_letter(char c) { return is_upper(c) || (c >= 'a' && c <= 'z'); }
-bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
-char lower(char c) { return is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c; }
+bool is_hex(char c) { return hex_value(c) >= 0; }
 
 bool same_text(std::string_view text, std::string_view lower_case) {
-  return std::ranges::equal(text, lower_case, {}, lower);
+  return std::ranges::equal(text, lower_case, {}, [](char c) { return ascii_lower(c); });
 }
 
 std::string_view view(beast::string_view text) { return {text.data(), text.size()}; }
@@ -48,9 +49,7 @@ class HeadParser : public http::basic_parser<true> {
   }
   void on_field_impl(http::field, beast::string_view name, beast::string_view value,
                      beast::error_code&) override {
-    std::string low(view(name));
-    std::ranges::transform(low, low.begin(), lower);
-    request_.fields.emplace_back(std::move(low), std::string(view(value)));
+    request_.fields.emplace_back(ascii_lower(view(name)), std::string(view(value)));
   }
   void on_header_impl(beast::error_code&) override {}
   void on_response_impl(int, beast::string_view, int, beast::error_code&) override {}

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "base/ascii.h"
+
 namespace hearth {
 namespace {
 
@@ -28,8 +30,6 @@ bool leads_to(const Route& route, std::string_view path) {
   return prefix ? path.size() > route.path.size() && path.starts_with(route.path)
                 : path == route.path;
 }
-
-int hex_value(char digit) { return digit <= '9' ? digit - '0' : (digit | 0x20) - 'a' + 10; }
 
 }  // namespace
 

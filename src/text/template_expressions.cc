@@ -286,10 +286,7 @@ ExpressionPtr ExpressionParser::parse_postfix(ExpressionPtr object) {
     } else if (tokens_.current().is_operator("[")) {
       object = parse_subscript(std::move(object));
     } else if (tokens_.current().is_operator("(")) {
-      ExpressionPtr call = make(ExpressionKind::kCall);
-      call->children.push_back(std::move(object));
-      parse_arguments(*call);
-      object = std::move(call);
+      object = parse_call(std::move(object));
     } else {
       return object;
     }
@@ -305,14 +302,18 @@ ExpressionPtr ExpressionParser::parse_tail(ExpressionPtr subject) {
     } else if (tokens_.current().is_name("is")) {
       subject = parse_test(std::move(subject));
     } else if (tokens_.current().is_operator("(")) {
-      ExpressionPtr call = make(ExpressionKind::kCall);
-      call->children.push_back(std::move(subject));
-      parse_arguments(*call);
-      subject = std::move(call);
+      subject = parse_call(std::move(subject));
     } else {
       return subject;
     }
   }
+}
+
+ExpressionPtr ExpressionParser::parse_call(ExpressionPtr function) {
+  ExpressionPtr call = make(ExpressionKind::kCall);
+  call->children.push_back(std::move(function));
+  parse_arguments(*call);
+  return call;
 }
 
 ExpressionPtr ExpressionParser::parse_attribute(ExpressionPtr object) {

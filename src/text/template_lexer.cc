@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 
+#include "base/ascii.h"
 #include "text/utf8.h"
 
 namespace hearth {
@@ -44,13 +45,6 @@ constexpr std::array<std::string_view, 26> kOperators = {
     "]",  "(",  ")",  "{",  "}",  ">",  "<", "=", ".", ":", "|", ",", ";"};
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-int hex_digit(char c) {
-  if (is_digit(c)) return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 bool is_word(std::string_view character) {
   char32_t c = utf8_decode(character);
@@ -218,7 +212,7 @@ class Lexer {
     size_t end = at;
     while (end < rest_.size()) {
       size_t digit = rest_[end] == '_' && end > at ? end + 1 : end;
-      int value = digit < rest_.size() ? hex_digit(rest_[digit]) : -1;
+      int value = digit < rest_.size() ? hex_value(rest_[digit]) : -1;
       if (value < 0 || value >= base) break;
       end = digit + 1;
     }
@@ -347,7 +341,7 @@ class Lexer {
                        std::string* text) const {
     uint32_t code = 0;
     for (size_t i = 0; i < digits; ++i) {
-      int digit = at + i < written.size() ? hex_digit(written[at + i]) : -1;
+      int digit = at + i < written.size() ? hex_value(written[at + i]) : -1;
       if (digit < 0) refuse("a string has an escape with too few digits");
       code = code * 16 + static_cast<uint32_t>(digit);
     }

@@ -86,6 +86,7 @@ class ExpressionParser {
   ExpressionPtr parse_dict();
   ExpressionPtr parse_postfix(ExpressionPtr object);
   ExpressionPtr parse_tail(ExpressionPtr subject);
+  ExpressionPtr parse_call(ExpressionPtr function);
   ExpressionPtr parse_attribute(ExpressionPtr object);
   ExpressionPtr parse_subscript(ExpressionPtr object);
   ExpressionPtr parse_test(ExpressionPtr subject);

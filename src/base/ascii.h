@@ -1,0 +1,26 @@
+// Letters and digits of ASCII, whatever the locale is.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace hearth {
+
+constexpr char ascii_lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+inline std::string ascii_lower(std::string_view text) {
+  std::string low(text);
+  for (char& c : low) c = ascii_lower(c);
+  return low;
+}
+
+// The value of a hexadecimal digit; -1 where it is none.
+constexpr int hex_value(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  char low = ascii_lower(c);
+  return low >= 'a' && low <= 'f' ? low - 'a' + 10 : -1;
+}
+
+}  // namespace hearth
