@@ -6,6 +6,7 @@
 #include <set>
 
 #include "server/completion_request.h"
+#include "server/embedding_request.h"
 #include "server/sampling_defaults.h"
 #include "server/test_schema.h"
 #include "text/json_reader.h"
@@ -41,6 +42,8 @@ TEST(OpenApi, DescribesExactlyTheFieldsThatAreRead) {
   json::value document = read_json(openapi_json());
   EXPECT_EQ(described(document, "ChatRequest"), set_of(chat_field_names()));
   EXPECT_EQ(described(document, "CompletionRequest"), set_of(text_field_names()));
+  const json::value& embedding = schema_of(document, "EmbeddingRequest").at("properties");
+  EXPECT_EQ(names_of(embedding.as_object()), set_of(embedding_field_names()));
 }
 
 TEST(OpenApi, HasEveryRoute) {
@@ -48,7 +51,7 @@ TEST(OpenApi, HasEveryRoute) {
   EXPECT_EQ(names_of(document.at("paths").as_object()),
             (Names{"/", "/apply-template", "/detokenize", "/health", "/live", "/metrics",
                    "/openapi.json", "/tokenize", "/v1/chat/completions", "/v1/completions",
-                   "/v1/models", "/v1/models/{id}", "/v1/plan"}));
+                   "/v1/embeddings", "/v1/models", "/v1/models/{id}", "/v1/plan"}));
 }
 
 // Goes through all of a document.

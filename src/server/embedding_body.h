@@ -1,0 +1,31 @@
+// The body of the reply to POST /v1/embeddings, in the form of OpenAI's API 2.3.0
+// (src/server/openapi.json describes it), written one vector at a time.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "text/json.h"
+
+namespace hearth {
+
+class EmbeddingBody {
+ public:
+  // base64: each vector's floats in little-endian order, as OpenAI's clients ask for; else numbers
+  // with the digits that tell a float from its neighbours.
+  EmbeddingBody(std::string_view model, bool base64);
+
+  void add(std::span<const float> vector);
+  // After the last vector.
+  std::string finish(uint64_t prompt_tokens);
+
+ private:
+  const std::string model_;
+  const bool base64_;
+  uint64_t count_ = 0;
+  Json json_;
+};
+
+}  // namespace hearth

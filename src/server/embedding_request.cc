@@ -1,0 +1,48 @@
+#include "server/embedding_request.h"
+
+#include "server/json_fields.h"
+#include "server/sampling_fields.h"
+
+namespace hearth {
+namespace {
+
+std::vector<Prompt> read_inputs(const boost::json::value& field, const std::string& name,
+                                const EmbeddingLimits& limits, uint32_t vocabulary) {
+  std::vector<Prompt> inputs = prompt_fields(field, name, limits.inputs, vocabulary);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto* text = std::get_if<std::string>(&inputs[i]);
+    if (text == nullptr || !text->empty()) continue;
+    throw RequestError(kInvalidValue, field.is_array() ? entry_name(name, i) : name,
+                       "is empty: an embedding needs a text");
+  }
+  return inputs;
+}
+
+bool read_format(const boost::json::value& field, const std::string& name) {
+  std::string format = text_field(field, name);
+  if (format == "base64" || format == "float") return format == "base64";
+  throw RequestError(kInvalidValue, name, "must be float or base64");
+}
+
+}  // namespace
+
+EmbeddingCall read_embedding_call(std::string_view body, const EmbeddingLimits& limits,
+                                  uint32_t vocabulary, uint32_t width) {
+  boost::json::object object = read_object(body, limits.depth);
+  EmbeddingCall call;
+  call.inputs = read_inputs(require_field(object, "input", "input"), "input", limits, vocabulary);
+  if (const auto* model = find_field(object, "model")) call.model = text_field(*model, "model");
+  if (const auto* format = find_field(object, "encoding_format")) {
+    call.base64 = read_format(*format, "encoding_format");
+  }
+  if (const auto* dimensions = find_field(object, "dimensions")) {
+    call.dimensions = static_cast<uint32_t>(integer_field(*dimensions, "dimensions", 1, width));
+  }
+  return call;
+}
+
+std::vector<std::string_view> embedding_field_names() {
+  return {"input", "model", "encoding_format", "dimensions"};
+}
+
+}  // namespace hearth

@@ -1,0 +1,34 @@
+// What a body of POST /v1/embeddings asks for. docs/api.md has every field with its range.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/completion_request.h"
+
+namespace hearth {
+
+struct EmbeddingCall {
+  std::string model;           // as given; empty: none
+  std::vector<Prompt> inputs;  // at least one; none empty
+  bool base64 = false;         // else arrays of numbers
+  std::optional<uint32_t> dimensions;
+};
+
+struct EmbeddingLimits {
+  uint32_t inputs = 2048;  // of one request, as OpenAI has it
+  uint32_t depth = 64;     // of the JSON
+};
+
+// Throws RequestError. `vocabulary`: ids of tokens lie in [0, vocabulary); `width`: the most
+// dimensions.
+EmbeddingCall read_embedding_call(std::string_view body, const EmbeddingLimits& limits,
+                                  uint32_t vocabulary, uint32_t width);
+
+// The names of all fields that it looks at.
+std::vector<std::string_view> embedding_field_names();
+
+}  // namespace hearth
