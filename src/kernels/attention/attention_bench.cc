@@ -109,7 +109,7 @@ void run(benchmark::State& state, const Case& c) {
 void add(const std::string& name, Case c) {
   benchmark::RegisterBenchmark(name.c_str(), [c](benchmark::State& state) {
     run(state, c);
-  })->ArithmeticUnit(benchmark::kMicrosecond);
+  })->Unit(benchmark::kMicrosecond);
 }
 
 void add_all(Isa isa, KvType type) {
