@@ -13,6 +13,7 @@
   X(layer_norm, LayerNormArgs, level)        \
   X(rope, RopeArgs, level)                   \
   X(silu_mul, SiluMulArgs, level)            \
+  X(gelu, GeluArgs, level)                   \
   X(panel_maxima, PanelMaximaArgs, level)
 
 namespace hearth {

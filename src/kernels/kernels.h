@@ -28,6 +28,7 @@ struct Kernels {
   LayerNormFn layer_norm;
   RopeFn rope;
   SiluMulFn silu_mul;
+  GeluFn gelu;
   PanelMaximaFn panel_maxima;
   LimitLoops limits;
 };

@@ -1,8 +1,9 @@
-// Implements SiLU times up over Vec16 (kernels/simd/), for ISA files, which include it after their
-// Vec16.
+// Implements SiLU times up, and GELU, over Vec16 (kernels/simd/), for ISA files, which include it
+// after their Vec16.
 #pragma once
 
 #include "kernels/activation/activation.h"
+#include "kernels/activation/gelu.h"
 #include "kernels/simd/exp-inl.h"
 
 namespace hearth {
@@ -23,6 +24,35 @@ inline void silu_mul(const SiluMulArgs& a) {
   store_part(
       a.out + whole, rest,
       mul(silu(Vec16::load_part(a.gate + whole, rest)), Vec16::load_part(a.up + whole, rest)));
+}
+
+inline Vec16 gelu(Vec16 g) {
+  const Vec16 below = negate(absolute(g));
+  const Vec16 n = max(Vec16::all(-kGeluEnd), below);
+  Vec16 p = Vec16::all(kGelu[kGeluDegree]);
+  HEARTH_UNROLL
+  for (int k = kGeluDegree - 1; k >= 0; --k) p = fma(p, n, Vec16::all(kGelu[k]));
+  const Vec16 tail = zero_below(below, -kGeluEnd, exp_nonpositive(p));
+  return fma(n, tail, max(Vec16::zero(), g));
+}
+
+// The args' 16 elements from `i` on, as load(p + i) reads them.
+template <typename Load>
+inline Vec16 gelu_at(const GeluArgs& a, uint32_t i, const Load& load) {
+  Vec16 g = load(a.x + i);
+  if (a.bias != nullptr) g = add(g, load(a.bias + i));
+  g = gelu(g);
+  return a.up == nullptr ? g : mul(g, load(a.up + i));
+}
+
+inline void gelu(const GeluArgs& a) {
+  const uint32_t whole = a.n / 16 * 16, rest = a.n - whole;
+  for (uint32_t i = 0; i < whole; i += 16) {
+    store(a.out + i, gelu_at(a, i, [](const float* p) { return Vec16::load(p); }));
+  }
+  if (rest == 0) return;
+  store_part(a.out + whole, rest,
+             gelu_at(a, whole, [rest](const float* p) { return Vec16::load_part(p, rest); }));
 }
 
 }  // namespace
