@@ -27,6 +27,9 @@ struct PageRange {
   bool empty() const { return begin >= end; }
 };
 
+alignas(64) constexpr float kLaneNumbers[kLanes] = {0, 1, 2,  3,  4,  5,  6,  7,
+                                                    8, 9, 10, 11, 12, 13, 14, 15};
+
 // Bytes of the first page that are fetched before anything is read.
 constexpr size_t kFirstBytes = 4096;
 
@@ -138,17 +141,23 @@ class Attention {
     const PageView view = view_page(b, index);
     if (view.tile_count == 0) return;
     Pages::score(b, view, page, streams.k);
-    update_rows(b, view);
+    if (b.slope == nullptr) {
+      update_rows<false>(b, view, index);
+    } else {
+      update_rows<true>(b, view, index);
+    }
     Pages::add(b, view, page, streams.v);
   }
 
   // The page's scores become probabilities; the rows' maxima and sums take them in. Three passes,
   // so that what a row waits for is not in the next one's way.
-  static void update_rows(const RowBlock& b, const PageView& view) {
+  template <bool kSloped>
+  static void update_rows(const RowBlock& b, const PageView& view, uint32_t page) {
     float before[kMaxQueryRows] = {}, peak[kMaxQueryRows] = {}, factor[kMaxQueryRows];
     for (uint32_t r = 0; r < b.rows; ++r) {
       before[r] = b.span.peak[r];
-      peak[r] = view.slots[r].empty() ? kMinusInfinity : highest_score(b, r, view.slots[r]);
+      peak[r] = kMinusInfinity;
+      if (!view.slots[r].empty()) peak[r] = highest_score<kSloped>(b, r, view.slots[r], page);
     }
     for (uint32_t r = 0; r < b.rows; r += kLanes) {
       const Vec16 old = Vec16::load(before + r), now = max(Vec16::load(peak + r), old);
@@ -167,13 +176,32 @@ class Attention {
     }
   }
 
-  // Returns the highest of a row's scores of the page; those of slots that it does not see become
-  // -inf.
-  static float highest_score(const RowBlock& b, uint32_t row, SlotRange seen) {
+  // Adds a row's slope times the distances to the page's slots. Positions and distances are whole
+  // numbers below 2^24, so they are exact.
+  static void add_slope(const RowBlock& b, uint32_t row, uint32_t page, Vec16 (&s)[kPageVectors]) {
+    const Vec16 lane = Vec16::load(kLaneNumbers), factor = Vec16::all(-b.slope[row]);
+    const float first =
+        static_cast<float>(page * kPagePositions) - static_cast<float>(b.position[row]);
+    HEARTH_UNROLL
+    for (uint32_t g = 0; g < kPageVectors; ++g) {
+      const Vec16 apart = add(lane, Vec16::all(first + static_cast<float>(g * kLanes)));
+      s[g] = fma(factor, absolute(apart), s[g]);
+    }
+  }
+
+  // Returns the highest of a row's scores of the page, which take its slope in; those of slots that
+  // it does not see become -inf.
+  template <bool kSloped>
+  static float highest_score(const RowBlock& b, uint32_t row, SlotRange seen, uint32_t page) {
     float* scores = b.scores + size_t{row} * kPagePositions;
     Vec16 s[kPageVectors];
     HEARTH_UNROLL
     for (uint32_t g = 0; g < kPageVectors; ++g) s[g] = Vec16::load(scores + g * kLanes);
+    if constexpr (kSloped) {
+      add_slope(b, row, page, s);
+      HEARTH_UNROLL
+      for (uint32_t g = 0; g < kPageVectors; ++g) store(scores + g * kLanes, s[g]);
+    }
     if (seen.begin > 0 || seen.end < kPagePositions) {
       HEARTH_UNROLL
       for (uint32_t g = 0; g < kPageVectors; ++g) {

@@ -16,7 +16,9 @@
 // sees and their absolute positions; every ISA level gives the same bits. For one row, with
 // exp = exp_nonpositive (kernels/simd/exp.h), n-th slot of a page = position 64 page + n:
 //
-//   score of a slot    qs[d] = q[d] * scale, s = 0, then s = fma(qs[d], k[d], s) for ascending d
+//   score of a slot    qs[d] = q[d] * scale, s = 0, then s = fma(qs[d], k[d], s) for ascending d;
+//                      where rows have slopes, then s = fma(-slope, |i - j|, s), i the row's own
+//                      position and j the slot's, before them, at them or behind them
 //   page               m' = max(m, s of the visible slots); p = exp(s - m'), 0 for other slots;
 //                      f = exp(m - m'); acc[d] *= f; sum[l] = fma(sum[l], f,
 //                      ((p[l] + p[l + 16]) + p[l + 32]) + p[l + 48]) for lanes l < 16;
@@ -36,7 +38,7 @@
 //   query              a = max |qs[d]|, q16[d] = round(qs[d] * (32767 / a)), all 0 where
 //                      a < 2^-100; unit = a * (1 / 32767) + (the sum of 0 * qs[d])
 //   score of a slot    s = 0, then s = fma(float(sum of q16[d] * code), k scale, s) for ascending
-//                      blocks; then s *= unit
+//                      blocks; then s *= unit, and the slope's part as above
 //   values of a page   for each block x = p * v scale of the visible slots, b = max x,
 //                      w = round(x * (32767 / b)), all 0 where b < 2^-100;
 //                      acc[d] = fma(float(sum of w * code), b * (1 / 32767) + Z, acc[d]), Z = the
@@ -135,6 +137,10 @@ struct AttendArgs {
   KvPage after = {};
   // Prefetch a page from four places in turn, not from its beginning to its end.
   bool four_places = false;
+  // ALiBi (Press et al. 2022), [rows] each: a row's slope, which is finite, and its own position,
+  // which may lie outside what it sees. Both null: none. Positions are below 2^24.
+  const float* slope = nullptr;
+  const uint32_t* position = nullptr;
 };
 using AttendFn = void (*)(const AttendArgs&);
 

@@ -243,16 +243,29 @@ void write_out(const Sums& merged, uint32_t value_length, float* out) {
 struct Row {
   std::array<float, kMaxHeadDim> q{};
   uint32_t first, last, key_length, value_length;
+  bool sloped = false;
+  float slope = 0;
+  uint32_t position = 0;
 
   Row(const AttendArgs& a, uint32_t i)
       : last(a.last[i]), key_length(a.key_length), value_length(a.value_length) {
     for (uint32_t d = 0; d < key_length; ++d) q[d] = a.q[a.q_offset[i] + d] * a.scale;
     first = a.window == 0 || a.window > last ? 0 : last - a.window + 1;
+    if (a.slope == nullptr) return;
+    slope = a.slope[i];
+    position = a.position[i];
+    sloped = true;
   }
 
   Seen sees(uint32_t page) const {
     uint32_t origin = page * kPagePositions;
     return {std::max(first, origin) - origin, std::min(last + 1 - origin, kPagePositions)};
+  }
+
+  float with_slope(float score, uint32_t of) const {
+    if (!sloped) return score;
+    const uint32_t apart = of < position ? position - of : of - position;
+    return std::fma(-slope, static_cast<float>(apart), score);
   }
 
   template <typename Type>
@@ -263,19 +276,20 @@ struct Row {
     uint32_t begin = std::max(span * kSpanPages, first / kPagePositions);
     uint32_t end = std::min((span + 1) * kSpanPages, last / kPagePositions + 1);
     for (uint32_t page = begin; page < end; ++page) {
-      visit<Type>(pages[page], sees(page), query, &sums, &lanes);
+      visit<Type>(pages[page], page, query, &sums, &lanes);
     }
     sums.sum = add_by_halves(lanes);
     return sums;
   }
 
   template <typename Type>
-  void visit(const KvPage& page, Seen seen, const typename Page<Type>::Query& query, Sums* sums,
-             std::array<float, 16>* lanes) const {
+  void visit(const KvPage& page, uint32_t index, const typename Page<Type>::Query& query,
+             Sums* sums, std::array<float, 16>* lanes) const {
+    const Seen seen = sees(index);
     Scores s{}, p{};
     float highest = sums->peak;
     for (uint32_t slot = seen.begin; slot < seen.end; ++slot) {
-      s[slot] = Page<Type>::score(page, slot, query);
+      s[slot] = with_slope(Page<Type>::score(page, slot, query), index * kPagePositions + slot);
       if (s[slot] > highest) highest = s[slot];
     }
     for (uint32_t slot = seen.begin; slot < seen.end; ++slot) {

@@ -39,6 +39,8 @@ struct RowBlock {
   float* unpacked;  // [64][stride] of either half of a page, or what else a page is turned into
   KvPage after;     // AttendArgs::after
   bool four_places;
+  const float* slope;  // AttendArgs::slope and position, from the block's first row on
+  const uint32_t* position;
   uint32_t seen;  // positions that any of them sees: [0, seen)
 };
 
@@ -55,6 +57,10 @@ inline RowBlock make_block(const AttendArgs& a, uint32_t row0, uint32_t rows) {
   b.last = a.last + row0;
   b.after = row0 + rows == a.rows ? a.after : KvPage{};
   b.four_places = a.four_places;
+  if (a.slope != nullptr) {
+    b.slope = a.slope + row0;
+    b.position = a.position + row0;
+  }
   for (uint32_t i = 0; i < rows; ++i) b.seen = larger(b.seen, b.last[i] + 1);
   b.rows = rows;
   b.window = a.window;

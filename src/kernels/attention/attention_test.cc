@@ -8,7 +8,7 @@
 #include <random>
 
 #include "kernels/attention/test_attention_problem.h"
-#include "kernels/kernels.h"
+#include "kernels/attention/test_attention_truth.h"
 #include "kernels/test_levels.h"
 
 namespace hearth {
@@ -18,127 +18,8 @@ namespace {
 const HeadLengths kLengths[] = {8,        16,       20,       24,         40,         64,
                                 80,       128,      256,      {192, 128}, {128, 192}, {24, 16},
                                 {16, 24}, {80, 96}, {96, 80}, {8, 40},    {33, 1},    {512, 20}};
-constexpr double kUnit = 0x1p-24;     // half an ulp of 1 in binary32
-constexpr double kExpError = 1.2e-7;  // kernels/simd/exp.h
 
 std::vector<KvType> types() { return {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0}; }
-AttendFn attend_of(Isa isa, KvType type) {
-  return kernels_for(isa).attend[static_cast<size_t>(type)];
-}
-KvHead filled_head(KvType type, HeadLengths lengths, uint32_t positions, uint32_t seed) {
-  KvHead head(type, lengths, positions);
-  head.fill(kernels_for(Isa::kReference).kv_store[static_cast<size_t>(type)], seed);
-  return head;
-}
-uint32_t first_of(const Queries& queries, uint32_t row) {
-  uint32_t end = queries.last[row] + 1;
-  return queries.window == 0 || queries.window > end ? 0 : end - queries.window;
-}
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-}
-
-// Attention of a row as its definition has it, in double, and how far binary32 may be from it.
-struct Truth {
-  std::vector<double> out, bound;
-};
-
-// One step of the int16 that positions [begin, end) multiply the codes of the block of d by, times
-// the largest code; p: of each position.
-double value_step(const KvHead& head, uint32_t begin, uint32_t end, uint32_t d, const double* p) {
-  double largest = 0;
-  uint32_t block = d / kKvBlock * kKvBlock;
-  for (uint32_t j = begin; j < end; ++j) {
-    for (uint32_t i = block; i < std::min(block + kKvBlock, head.value_length()); ++i) {
-      largest = std::max(largest, p[j - begin] * std::fabs(head.value(j, i)));
-    }
-  }
-  return largest / 32767;
-}
-
-// With u = 2^-24, n positions, h = key_length: a score is a chain of at most h + 16 (blocks of
-// kMaxHeadDim) + 2 roundings, so its error is at most E = (h + 18) u max_j sum_d |q k scale|. A
-// probability has the relative error E, u R of the subtraction from the maximum (R: the range of
-// the scores, or 88 beyond which exp is 0), and exp's own; so has each of the at most n / 64 + n /
-// 512 + 3 factors that rescale a sum. Sums of n terms of one sign (or of |v|) add n + 64 roundings.
-// The result is a quotient of two such sums. Where keys and values are codes, a score has half a
-// step of the query's int16 for each key besides, and a sum half a step of the page's for each
-// value.
-Truth truth_of(const KvHead& head, const Queries& queries, uint32_t row) {
-  uint32_t first = first_of(queries, row), last = queries.last[row], h = head.key_length();
-  const float* q = queries.q.data() + queries.offset[row];
-  const bool codes = head.type() == KvType::kQ8_0;
-  std::vector<double> s;
-  double size = 0, steps = 0, largest = 0;
-  for (uint32_t d = 0; d < h; ++d) largest = std::max(largest, std::fabs(1.0 * q[d]));
-  for (uint32_t j = first; j <= last; ++j) {
-    double dot = 0, magnitude = 0, keys = 0;
-    for (uint32_t d = 0; d < h; ++d) {
-      double product = static_cast<double>(q[d]) * queries.scale * head.key(j, d);
-      dot += product;
-      magnitude += std::fabs(product);
-      keys += std::fabs(head.key(j, d));
-    }
-    s.push_back(dot);
-    size = std::max(size, magnitude);
-    if (codes) steps = std::max(steps, keys * largest * queries.scale / 32767 * 0.501);
-  }
-  double most = *std::max_element(s.begin(), s.end());
-  double range = std::min(88.0, most - *std::min_element(s.begin(), s.end()));
-  double n = s.size();
-  double factors = n / 64 + n / 512 + 3;
-  double each = (h + 18) * kUnit * size + steps + range * kUnit + kExpError;
-  double relative = 2 * (each + factors * (range * kUnit + kExpError + kUnit) + (n + 66) * kUnit);
-  const std::vector<double> zeros(head.value_length(), 0);
-  Truth truth{zeros, zeros};
-  double total = 0;
-  for (double& x : s) total += x = std::exp(x - most);
-  for (uint32_t d = 0; d < head.value_length(); ++d) {
-    double sum = 0, magnitude = 0;
-    for (uint32_t j = first; j <= last; ++j) {
-      sum += s[j - first] * head.value(j, d);
-      magnitude += s[j - first] * std::fabs(head.value(j, d));
-    }
-    truth.out[d] = sum / total;
-    truth.bound[d] = std::expm1(relative) * magnitude / total + n * 1e-37;
-    for (uint32_t j = first; codes && j <= last; j = (j / kPagePositions + 1) * kPagePositions) {
-      uint32_t end = std::min(last + 1, (j / kPagePositions + 1) * kPagePositions);
-      const double step = value_step(head, j, end, d, &s[j - first]);
-      truth.bound[d] += step * (end - j) * 0.501 / total;
-    }
-  }
-  return truth;
-}
-
-void expect_true(const KvHead& head, const Queries& queries, const std::vector<float>& out) {
-  for (uint32_t i = 0; i < queries.rows; ++i) {
-    Truth truth = truth_of(head, queries, i);
-    for (uint32_t d = 0; d < head.value_length(); ++d) {
-      float got = out[queries.out_offset[i] + d];
-      ASSERT_LE(std::fabs(got - truth.out[d]), truth.bound[d])
-          << "row " << i << " element " << d << ": " << got << " for " << truth.out[d];
-    }
-    for (size_t at = queries.out_offset[i] + head.value_length();
-         at < out.size() && (i + 1 == queries.rows || at < queries.out_offset[i + 1]); ++at) {
-      ASSERT_EQ(out[at], Queries::kPoison) << "written past row " << i;
-    }
-  }
-}
-
-void expect_true_everywhere(const KvHead& head, const Queries& queries) {
-  std::vector<float> reference = queries.run(attend_of(Isa::kReference, head.type()), head.pages());
-  expect_true(head, queries, reference);
-  for (Isa isa : test_levels()) {
-    SCOPED_TRACE(isa_name(isa));
-    for (bool prefetch_more : {false, true}) {
-      Queries some = queries;
-      some.four_places = prefetch_more;
-      if (prefetch_more) some.after = head.pages()[0];
-      std::vector<float> out = some.run(attend_of(isa, head.type()), head.pages());
-      EXPECT_TRUE(same_bits(out, reference)) << "not the bits of the reference";
-    }
-  }
-}
 
 // Each size of head with every type: rows that see from 1 to all 700 positions, with and without
 // a window; among them the ends of pages and of spans.

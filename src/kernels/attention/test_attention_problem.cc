@@ -162,23 +162,33 @@ AttendArgs Queries::args(const std::vector<KvPage>& pages) const {
           .out_offset = out_offset.data(),
           .scratch = nullptr,
           .after = after,
-          .four_places = four_places};
+          .four_places = four_places,
+          .slope = slope.empty() ? nullptr : slope.data(),
+          .position = slope.empty() ? nullptr : position.data()};
 }
 
 std::vector<float> Queries::run(AttendFn attend, const std::vector<KvPage>& pages,
                                 const std::vector<uint32_t>& chosen) const {
   std::vector<size_t> offsets, out_offsets;
-  std::vector<uint32_t> lasts;
+  std::vector<uint32_t> lasts, positions;
+  std::vector<float> slopes;
   for (uint32_t i : chosen) {
     offsets.push_back(offset[i]);
     out_offsets.push_back(out_offset[i]);
     lasts.push_back(last[i]);
+    if (slope.empty()) continue;
+    slopes.push_back(slope[i]);
+    positions.push_back(position[i]);
   }
   Guarded scratch(kAttendScratchBytes);
   std::vector<float> out = poison();
   AttendArgs call = args(pages);
   call.q_offset = offsets.data();
   call.last = lasts.data();
+  if (!slope.empty()) {
+    call.slope = slopes.data();
+    call.position = positions.data();
+  }
   call.rows = static_cast<uint32_t>(chosen.size());
   call.out = out.data();
   call.out_offset = out_offsets.data();

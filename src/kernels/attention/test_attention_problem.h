@@ -65,6 +65,9 @@ struct Queries {
   std::vector<uint32_t> last;  // 0: for the caller to set
   uint32_t window = 0;
   float scale;
+  // ALiBi's, of each row; empty: none.
+  std::vector<float> slope;
+  std::vector<uint32_t> position;
   KvPage after = {};
   bool four_places = false;
 
