@@ -142,7 +142,8 @@ TEST(Work, GatedAndColumnCutWeights) {
       Weight up = cut_weight("up", c.dtype, 768, 256, CutBy::kRows, cuts, 32);
       Weight down = cut_weight("down", c.dtype, 250, 768, CutBy::kColumns, cuts, 32);
       GraphBuilder builder(plan, kernels_for(Isa::kReference), kMaxRows);
-      Bundle hidden = gated_linear(builder, "gated", input(builder, 256), gate, up, down);
+      Bundle hidden = gated_linear(builder, "gated", input(builder, 256), {&gate}, {&up}, down,
+                                   Activation::kSilu);
       partial_linear(builder, "partial", hidden, down);
       Asked asked(std::move(builder).finish());
       for (uint32_t rows : {1u, kMaxRows}) {
@@ -166,7 +167,9 @@ TEST(Work, EveryShardIsReadOnce) {
       GraphBuilder builder(plan, kernels_for(Isa::kReference), kMaxRows);
       linear(builder, "linear", input(builder, 256), {{&up, nullptr}});
       partial_linear(builder, "partial",
-                     gated_linear(builder, "gated", input(builder, 256), up, up, down), down);
+                     gated_linear(builder, "gated", input(builder, 256), {&up}, {&up}, down,
+                                  Activation::kSilu),
+                     down);
       Asked asked(std::move(builder).finish());
       for (auto [name, weight] : {std::pair{"linear", &up}, std::pair{"partial", &down}}) {
         std::vector<uint64_t> bytes(plan.shard_count());
@@ -191,7 +194,7 @@ TEST(Work, TheTableIsReadByPanels) {
     AxisCuts cuts = cut(12, plan);
     Weight table = cut_weight("table", DType::kF16, 12 * 16, 64, CutBy::kRows, cuts, 16);
     GraphBuilder builder(plan, kernels_for(Isa::kReference), kMaxRows);
-    embed(builder, table);
+    embed(builder, {&table});
     Asked asked(std::move(builder).finish());
     EXPECT_EQ(asked.work(6, "embed"), OpWork{});
     uint64_t source_bytes = 0;

@@ -21,7 +21,7 @@ Layers::Layers(GraphBuilder& graph, const ModelSpec& spec, const WeightTable& we
 Reduced Layers::embed(int norm_layer, WeightRole norm) {
   // One barrier for the three: a row's norm is made by the thread that embedded it, and angles are
   // first read behind the projections.
-  Bundle x = hearth::embed(graph_, weights_.matrix(-1, WeightRole::kEmbedding));
+  Bundle x = hearth::embed(graph_, {&weights_.matrix(-1, WeightRole::kEmbedding)});
   graph_.no_barrier();
   if (spec_.hyper.rope.n_rot > 0) {
     angles_ = rope_angles(graph_, make_rope_table(spec_.hyper.rope));
@@ -82,8 +82,9 @@ Partials Layers::attention(uint32_t layer, const Bundle& normed) {
 Partials Layers::swiglu(uint32_t layer, const Bundle& normed) {
   auto l = static_cast<int>(layer);
   const Weight& down = weights_.matrix(l, WeightRole::kDown);
-  Bundle hidden = gated_linear(graph_, "ffn_gate_up", normed, weights_.matrix(l, WeightRole::kGate),
-                               weights_.matrix(l, WeightRole::kUp), down);
+  Bundle hidden =
+      gated_linear(graph_, "ffn_gate_up", normed, {&weights_.matrix(l, WeightRole::kGate)},
+                   {&weights_.matrix(l, WeightRole::kUp)}, down, Activation::kSilu);
   Partials partials = partial_linear(graph_, "ffn_down", hidden, down);
   partials.bias = weights_.vector_or_null(l, WeightRole::kDownBias);
   return partials;

@@ -1,6 +1,8 @@
 #include "graph/ops/attention.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 
 #include "base/check.h"
 #include "graph/context.h"
@@ -306,7 +308,9 @@ class AttentionOp : public Op {
            .span0 = spans.begin,
            .span1 = spans.end,
            .after = done + rows.count == total ? after : KvPage{},
-           .four_places = context.kernels().attend_four_places});
+           .four_places = context.kernels().attend_four_places,
+           .slope = shape_.slopes.empty() ? nullptr : rows.slope,
+           .position = shape_.slopes.empty() ? nullptr : rows.position});
     }
   }
 
@@ -333,6 +337,8 @@ class AttentionOp : public Op {
     uint32_t count;
     size_t q_offset[kMaxQueryRows], out_offset[kMaxQueryRows];
     uint32_t last[kMaxQueryRows];
+    float slope[kMaxQueryRows];  // where there are slopes
+    uint32_t position[kMaxQueryRows];
   };
 
   // From row `done` of the task on, as many as a call takes.
@@ -351,6 +357,9 @@ class AttentionOp : public Op {
       rows.q_offset[i] = row * context.f32_stride(qkv_) + q_column + h * q_length;
       rows.out_offset[i] = (r * task.queries.size() + h) * out_length + out_column;
       rows.last[i] = last_seen(*task.item, task.row + r);
+      if (shape_.slopes.empty()) continue;
+      rows.slope[i] = shape_.slopes[queries.begin + h];
+      rows.position[i] = pages_.first_position(*task.item) + task.row + r;
     }
     return rows;
   }
@@ -385,10 +394,22 @@ class AttentionOp : public Op {
 
 }  // namespace
 
+std::vector<float> alibi_slopes(uint32_t heads, float max_bias) {
+  const uint32_t whole = std::bit_floor(heads);
+  std::vector<float> slopes;
+  for (uint32_t h = 0; h < heads; ++h) {
+    const double step = h < whole ? h + 1 : (2.0 * (h - whole) + 1) / 2;
+    slopes.push_back(static_cast<float>(std::exp2(-double{max_bias} * step / whole)));
+  }
+  return slopes;
+}
+
 Bundle attention(GraphBuilder& builder, std::string name, const LinearOut& qkv, const Bundle& kv,
                  const AttentionShape& shape, const Weight& output) {
   HEARTH_CHECK(kv.values.empty() == (shape.kept == KvKept::kCached), "keys and values of the step");
   HEARTH_CHECK(shape.window == 0 || shape.mask == Mask::kCausal, "a window ends at its row");
+  HEARTH_CHECK(shape.slopes.empty() || shape.slopes.size() == shape.kv_heads * shape.group_size,
+               "a slope of each query head");
   Bundle out = column_values(builder, output), merged;
   std::vector<std::unique_ptr<Op>> ops;
   for (uint32_t g = 0; g < builder.group_count(); ++g) {

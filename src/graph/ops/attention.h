@@ -37,7 +37,15 @@ struct AttentionShape {
   const VectorWeight* k_norm;
   KvKept kept = KvKept::kCached;
   Mask mask = Mask::kCausal;
+  // ALiBi's slope of each of the model's query heads (alibi_slopes()): a score loses that much for
+  // each position between its row and its key, on either side. Empty: none.
+  std::vector<float> slopes = {};
 };
+
+// The slopes of so many heads (Press et al. 2022), as powers of 2: with n the largest power of 2
+// not above `heads`, 2^(-max_bias (h + 1) / n) for the first n heads h; then, for heads n + i,
+// 2^(-max_bias (2 i + 1) / (2 n)). max_bias: 8 in the paper.
+std::vector<float> alibi_slopes(uint32_t heads, float max_bias);
 
 // Whether a row of a granule's results fits into a thread's tile.
 inline constexpr size_t kAttentionTileFloats = kOpTileBytes / 4 / sizeof(float);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include "graph/context.h"
@@ -60,6 +61,20 @@ inline std::vector<PanelRange> panel_ranges(uint32_t panel0, uint32_t panels, ui
     ranges.push_back({panel0 + p, std::min(step, panels - p)});
   }
   return ranges;
+}
+
+// The part of a weight's bias, [weight.rows], that belongs to panels of a shard, without padding.
+inline std::span<const float> bias_of(const VectorWeight& bias, const Weight& weight,
+                                      uint32_t shard, const PanelRange& panels) {
+  const size_t first = weight.shards[shard].row0 + size_t{panels.panel0} * kPanelRows;
+  const size_t columns = std::min<size_t>(size_t{panels.panels} * kPanelRows, bias.size - first);
+  return {bias.copies[shard] + first, columns};
+}
+
+inline void add_bias(std::span<const float> bias, uint32_t m, float* out, size_t stride) noexcept {
+  for (uint32_t r = 0; r < m; ++r) {
+    for (size_t c = 0; c < bias.size(); ++c) out[r * stride + c] += bias[c];
+  }
 }
 
 // Calls run(task, row) for the tasks times runs of kTaskRows rows that the caller gets:

@@ -65,16 +65,7 @@ class LinearOp : public GemmOp<LinearTask> {
                                act_rows(context.view(x_, format_for(weight)), row, 0), m, out,
                                stride, worker.scratch});
     if (const VectorWeight* bias = parts_[task.part].bias) {
-      size_t first = shard.row0 + task.panels.panel0 * kPanelRows;
-      size_t columns = std::min<size_t>(task.panels.panels * kPanelRows, bias->size - first);
-      add_bias(bias->copies[task.shard] + first, columns, m, out, stride);
-    }
-  }
-
-  static void add_bias(const float* bias, size_t columns, uint32_t m, float* out,
-                       size_t stride) noexcept {
-    for (uint32_t r = 0; r < m; ++r) {
-      for (size_t c = 0; c < columns; ++c) out[r * stride + c] += bias[c];
+      add_bias(bias_of(*bias, weight, task.shard, task.panels), m, out, stride);
     }
   }
 

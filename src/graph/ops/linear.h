@@ -27,10 +27,18 @@ struct LinearOut {
 LinearOut linear(GraphBuilder& builder, std::string name, const Bundle& x,
                  const std::vector<LinearMatrix>& parts);
 
-// SwiGLU: h = silu(gate x) * (up x), in the format and the columns that `down` reads.
-// gate and up are row-cut and down column-cut on the same axis. Parallel.
-Bundle gated_linear(GraphBuilder& builder, std::string name, const Bundle& x, const Weight& gate,
-                    const Weight& up, const Weight& down);
+// What makes the inner half of a feed-forward layer not linear (kernels/activation/activation.h).
+enum class Activation : uint8_t { kSilu, kGelu };
+
+// SwiGLU or GEGLU: h = activation(gate x + bias) * (up x + bias), in the format and the columns
+// that `down` reads. gate and up are row-cut and down column-cut on the same axis. Parallel.
+Bundle gated_linear(GraphBuilder& builder, std::string name, const Bundle& x,
+                    const LinearMatrix& gate, const LinearMatrix& up, const Weight& down,
+                    Activation activation);
+
+// h = gelu(up x + bias), otherwise as above.
+Bundle gelu_linear(GraphBuilder& builder, std::string name, const Bundle& x, const LinearMatrix& up,
+                   const Weight& down);
 
 // A value that a column-cut weight multiplies with: the columns of the groups' shares, padded.
 Bundle column_values(GraphBuilder& builder, const Weight& weight);

@@ -1,5 +1,7 @@
 #include "graph/ops/rows.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "graph/context.h"
 #include "graph/ops/gemm_tasks.h"
@@ -10,32 +12,63 @@ namespace {
 
 class EmbedOp : public Op {
  public:
-  EmbedOp(const Weight& table, ValueId out) : table_(table), out_(out) {}
+  // `shard`: whose copy of the type's row is read.
+  EmbedOp(const EmbeddingTables& tables, uint32_t shard, ValueId out)
+      : tables_(tables), shard_(shard), out_(out) {}
 
   // Every group reads the rows of all tokens, wherever in the vocabulary they are. A row lies
-  // across its panel (tensor/pack_spec.h), so all of the panel's lines are fetched.
+  // across its panel (tensor/pack_spec.h), so all of the panel's lines are fetched. Positions are
+  // neighbours, and texts have the same ones.
   OpLoad load(const StepSizes& step) const override {
     OpLoad load;
-    const PackSpec row{pack_kind_for(table_.dtype), 1, table_.k, 0};
-    const uint64_t panel = row.codes_panel_bytes() + row.scales_panel_bytes();
-    for (uint32_t s = 0; s < table_.shards.size(); ++s) {
-      load.of_shard(s).table = step.rows * panel * table_.shards[s].spec.rows / table_.rows;
+    add_rows(*tables_.token, step.rows, step.rows, step, &load);
+    if (tables_.position == nullptr || step.rows == 0) return load;
+    uint32_t begin = ~0u, end = 0;
+    for (const StepItem& item : step.items) {
+      begin = std::min(begin, item.first_position);
+      end = std::max(end, item.first_position + item.rows);
     }
-    // The source's rows count once for all groups.
-    load.source_bytes = static_cast<double>(step.rows * row_bytes(table_.dtype, table_.k)) /
-                        step.graph.plan.group_count();
+    const uint32_t panels = (end - 1) / kPanelRows + 1 - begin / kPanelRows;
+    add_rows(*tables_.position, end - begin, panels, step, &load);
     return load;
   }
+
   void run(ExecutionContext& context, const OpSync&, const Worker& worker) const noexcept override {
-    RowRange range = rows_of(worker, context.step().rows());
+    const StepView& step = context.step();
+    const uint32_t width = tables_.token->k;
+    auto* position = reinterpret_cast<float*>(worker.scratch);
+    RowRange range = rows_of(worker, step.rows());
     for (uint32_t r = range.begin; r < range.end; ++r) {
-      weight_row(table_, static_cast<uint32_t>(context.step().tokens[r]),
-                 context.f32(out_) + r * context.f32_stride(out_));
+      float* row = context.f32(out_) + r * context.f32_stride(out_);
+      weight_row(*tables_.token, static_cast<uint32_t>(step.tokens[r]), row);
+      if (tables_.position != nullptr) {
+        weight_row(*tables_.position, step.positions[r], position);
+        add_to(row, position, width);
+      }
+      if (tables_.type != nullptr) add_to(row, tables_.type->copies[shard_], width);
     }
   }
 
  private:
-  const Weight& table_;
+  static void add_to(float* row, const float* other, uint32_t width) noexcept {
+    for (uint32_t i = 0; i < width; ++i) row[i] += other[i];
+  }
+
+  // So many rows of a table, in so many of its panels.
+  static void add_rows(const Weight& table, uint64_t rows, uint64_t panels, const StepSizes& step,
+                       OpLoad* load) {
+    const PackSpec row{pack_kind_for(table.dtype), 1, table.k, 0};
+    const uint64_t panel = row.codes_panel_bytes() + row.scales_panel_bytes();
+    for (uint32_t s = 0; s < table.shards.size(); ++s) {
+      load->of_shard(s).table += panels * panel * table.shards[s].spec.rows / table.rows;
+    }
+    // The source's rows count once for all groups.
+    load->source_bytes +=
+        static_cast<double>(rows * row_bytes(table.dtype, table.k)) / step.graph.plan.group_count();
+  }
+
+  EmbeddingTables tables_;
+  uint32_t shard_;
   ValueId out_;
 };
 
@@ -130,11 +163,15 @@ class LogitsOp : public GemmOp<LogitsTask> {
 
 }  // namespace
 
-Bundle embed(GraphBuilder& builder, const Weight& table) {
-  Bundle out = builder.add_values(RowSet::kTokens, same_width(builder, table.k));
+Bundle embed(GraphBuilder& builder, const EmbeddingTables& tables) {
+  const uint32_t width = tables.token->k;
+  HEARTH_CHECK(tables.position == nullptr || tables.position->k == width, "rows are as wide");
+  HEARTH_CHECK(tables.type == nullptr || tables.type->size == width, "rows are as wide");
+  HEARTH_CHECK(width * sizeof(float) <= kOpScratchBytes, "scratch holds a row");
+  Bundle out = builder.add_values(RowSet::kTokens, same_width(builder, width));
   builder.writes(out);
   builder.append(Mode::kParallel, "embed", op_per_group(builder, [&](uint32_t g) {
-                   return std::make_unique<EmbedOp>(table, out.values[g]);
+                   return std::make_unique<EmbedOp>(tables, first_shard(builder, g), out.values[g]);
                  }));
   return out;
 }

@@ -13,8 +13,16 @@
 
 namespace hearth {
 
-// f32 [tokens][d]: the rows of a row-cut embedding table that the step's tokens name.
-Bundle embed(GraphBuilder& builder, const Weight& table);
+// Row-cut tables of rows that are as wide, and a row of them.
+struct EmbeddingTables {
+  const Weight* token;
+  const Weight* position = nullptr;    // learned positions, or null; it has a row for every one
+  const VectorWeight* type = nullptr;  // of the only token type that occurs, or null
+};
+
+// f32 [tokens][d]: the row of each of the step's tokens, plus that of its position, plus that of
+// its type, added in this order.
+Bundle embed(GraphBuilder& builder, const EmbeddingTables& tables);
 
 // f32 [tokens][n_rot]: n_rot / 2 cosines, then as many sines, of each token's position.
 Bundle rope_angles(GraphBuilder& builder, const RopeTable& table);

@@ -1,0 +1,158 @@
+#include <algorithm>
+
+#include "base/check.h"
+#include "graph/ops/gemm_tasks.h"
+#include "graph/ops/linear.h"
+
+namespace hearth {
+namespace {
+
+struct ActivatedTask {
+  uint32_t shard;
+  PanelRange panels;
+  uint32_t column, count;
+
+  bool join(const ActivatedTask& next) {
+    if (shard != next.shard || !panels.join(next.panels)) return false;
+    count += next.count;
+    return true;
+  }
+};
+
+// One group's part of the FFN axis: panel ranges of one weight, or of gate and up, into tiles; what
+// the activation makes of them quantised into the columns that `down` reads. A task's rows are
+// whole blocks of those columns.
+class ActivatedLinearOp : public GemmOp<ActivatedTask> {
+ public:
+  // `parts`: gate and up, or one weight.
+  ActivatedLinearOp(ValueId x, ValueId out, const std::vector<LinearMatrix>& parts,
+                    Activation activation, const std::vector<RowSlice>& rows,
+                    const std::vector<ColumnSlice>& columns, uint32_t threads, uint32_t max_rows)
+      : GemmOp(x, rows.size(), threads), out_(out), parts_(parts), activation_(activation) {
+    for (size_t local_shard = 0; local_shard < rows.size(); ++local_shard) {
+      const RowSlice& slice = rows[local_shard];
+      for (const LinearMatrix& part : parts_) work_.add(*part.weight, slice);
+      elements_ += slice.rows;
+      HEARTH_CHECK(slice.lead == 0, "FFN units are whole panels");
+      const PackSpec& spec = parts_[0].weight->shards[slice.shard].spec;
+      const uint32_t step = task_panels(spec, slice.panels, threads, max_rows);
+      for (PanelRange r : panel_ranges(slice.panel0, slice.panels, step)) {
+        uint32_t first = (r.panel0 - slice.panel0) * kPanelRows;
+        uint32_t count = std::min(r.panels * kPanelRows, slice.rows - first);
+        tasks_[local_shard].push_back({slice.shard, r, columns[local_shard].column + first, count});
+      }
+    }
+  }
+
+  OpLoad load(const StepSizes& step) const override {
+    OpLoad load;
+    work_.add_to(step.rows, step.units, &load);
+    std::vector<const Weight*> weights;
+    for (const LinearMatrix& part : parts_) weights.push_back(part.weight);
+    load.each_bytes = static_cast<double>(weights[0]->k) * step.rows * input_bytes(weights);
+    load.shared_bytes =
+        static_cast<double>(elements_) * step.rows * written_bytes(step.graph, out_);
+    return load;
+  }
+
+ private:
+  void run_task(ExecutionContext& context, const ActivatedTask& task, uint32_t row,
+                const Worker& worker) const noexcept override {
+    const uint32_t m = std::min(kTaskRows, context.rows(x_) - row);
+    const size_t columns = size_t{task.panels.panels} * kPanelRows;
+    auto* tile = reinterpret_cast<float*>(worker.scratch);
+    float* up = parts_.size() == 2 ? tile + m * columns : nullptr;
+    multiply(context, task, parts_[0], row, m, tile, worker);
+    if (up != nullptr) {
+      multiply(context, task, parts_[1], row, m, up, worker);
+      if (const VectorWeight* bias = parts_[1].bias) {
+        add_bias(bias_of(*bias, *parts_[1].weight, task.shard, task.panels), m, up, columns);
+      }
+    }
+    activate(context.kernels(), task, m, tile, up);
+    for (size_t f = 0; f < kActFormats; ++f) {
+      auto format = static_cast<ActFormat>(f);
+      if (!context.wants(out_, format)) continue;
+      for (uint32_t r = 0; r < m; ++r) {
+        context.kernels().quantize[f](
+            {tile + r * columns, task.column, task.count, context.buffer(out_, format), row + r});
+      }
+    }
+  }
+
+  void multiply(ExecutionContext& context, const ActivatedTask& task, const LinearMatrix& part,
+                uint32_t row, uint32_t m, float* out, const Worker& worker) const noexcept {
+    const Shard& shard = part.weight->shards[task.shard];
+    gemm_for(context, *part.weight)(
+        {weight_view(shard.spec, shard.codes, shard.scales), task.panels.panel0, task.panels.panels,
+         0, shard.spec.blocks(), act_rows(context.view(x_, format_for(*part.weight)), row, 0), m,
+         out, size_t{task.panels.panels} * kPanelRows, worker.scratch + kOpTileBytes});
+  }
+
+  // The first weight's tile [m][columns of the panels] in place, times that of the second.
+  void activate(const Kernels& kernels, const ActivatedTask& task, uint32_t m, float* tile,
+                const float* up) const noexcept {
+    const uint32_t columns = task.panels.panels * kPanelRows;
+    std::span<const float> bias;
+    if (parts_[0].bias != nullptr) {
+      bias = bias_of(*parts_[0].bias, *parts_[0].weight, task.shard, task.panels);
+    }
+    if (activation_ == Activation::kSilu) {
+      add_bias(bias, m, tile, columns);
+      kernels.silu_mul({tile, up, m * columns, tile});
+    } else if (bias.empty()) {
+      kernels.gelu({tile, nullptr, up, m * columns, tile});
+    } else {
+      for (uint32_t r = 0; r < m; ++r) {
+        float* x = tile + size_t{r} * columns;
+        const float* times = up == nullptr ? nullptr : up + size_t{r} * columns;
+        kernels.gelu({x, bias.data(), times, static_cast<uint32_t>(bias.size()), x});
+      }
+    }
+  }
+
+  ValueId out_;
+  std::vector<LinearMatrix> parts_;
+  Activation activation_;
+  uint32_t elements_ = 0;  // of the group's columns
+};
+
+Bundle append_activated(GraphBuilder& builder, std::string name, const Bundle& x,
+                        const std::vector<LinearMatrix>& parts, const Weight& down,
+                        Activation activation) {
+  for (const LinearMatrix& part : parts) {
+    HEARTH_CHECK(part.weight->cuts == down.cuts && part.weight->unit == down.unit,
+                 "a feed-forward layer's weights share an axis");
+    HEARTH_CHECK(part.bias == nullptr || part.bias->size == part.weight->rows, "a bias for a row");
+    builder.reads(x, format_for(*part.weight));
+  }
+  Bundle out = column_values(builder, down);
+  std::vector<std::unique_ptr<Op>> ops;
+  for (uint32_t g = 0; g < builder.group_count(); ++g) {
+    const PlanGroup& group = builder.plan().groups[g];
+    uint32_t width = 0;
+    ops.push_back(std::make_unique<ActivatedLinearOp>(
+        x.values[g], out.values[g], parts, activation,
+        row_slices(*parts[0].weight, group.share, &width),
+        column_slices(*down.cuts, down.unit, down.k, group.share), threads_per_shard(group),
+        builder.plan().max_rows));
+  }
+  builder.writes(out);
+  builder.append(Mode::kParallel, std::move(name), std::move(ops));
+  return out;
+}
+
+}  // namespace
+
+Bundle gated_linear(GraphBuilder& builder, std::string name, const Bundle& x,
+                    const LinearMatrix& gate, const LinearMatrix& up, const Weight& down,
+                    Activation activation) {
+  return append_activated(builder, std::move(name), x, {gate, up}, down, activation);
+}
+
+Bundle gelu_linear(GraphBuilder& builder, std::string name, const Bundle& x, const LinearMatrix& up,
+                   const Weight& down) {
+  return append_activated(builder, std::move(name), x, {up}, down, Activation::kGelu);
+}
+
+}  // namespace hearth
