@@ -209,6 +209,48 @@ TEST(Work, TheTableIsReadByPanels) {
   }
 }
 
+// Items have their positions in common: those from 20 to 40 lie in two panels.
+TEST(Work, PositionsAreReadOnce) {
+  for (const Plan& plan : plans()) {
+    AxisCuts cuts = cut(12, plan), position_cuts = cut(6, plan);
+    Weight table = cut_weight("table", DType::kF16, 12 * 16, 64, CutBy::kRows, cuts, 16);
+    Weight positions =
+        cut_weight("positions", DType::kF32, 6 * 16, 64, CutBy::kRows, position_cuts, 16);
+    GraphBuilder builder(plan, kernels_for(Isa::kReference), kMaxRows);
+    embed(builder, {&table, &positions, nullptr});
+    Asked asked(std::move(builder).finish());
+    double source_bytes = 0;
+    for (const OpLoad& load : asked.loads({{0, 5, 20, nullptr}, {5, 9, 32, nullptr}}, 0, "embed")) {
+      uint64_t bytes = 0;
+      for (const OpLoad::Reads& reads : load.reads) bytes += reads.table;
+      EXPECT_NEAR(static_cast<double>(bytes), 14 * 16 * 64 * 2 + 2 * 16 * 64 * 4,
+                  2 * plan.shard_count())
+          << "each shard counts a whole number of bytes";
+      source_bytes += load.source_bytes;
+    }
+    EXPECT_NEAR(source_bytes, 14.0 * 64 * 2 + 21 * 64 * 4, 1e-6 * source_bytes);
+    EXPECT_EQ(asked.work(0, "embed"), OpWork{});
+  }
+}
+
+// A feed-forward layer without a gate has one weight's work; biases and activations count nothing.
+TEST(Work, WithoutAGate) {
+  for (const Case& c : kCases) {
+    for (const Plan& plan : plans()) {
+      AxisCuts cuts = cut(24, plan);
+      Weight up = cut_weight("up", c.dtype, 768, 256, CutBy::kRows, cuts, 32);
+      Weight down = cut_weight("down", c.dtype, 250, 768, CutBy::kColumns, cuts, 32);
+      const VectorWeight bias{768, {}};
+      GraphBuilder builder(plan, kernels_for(Isa::kReference), kMaxRows);
+      gelu_linear(builder, "ffn", input(builder, 256), {&up, &bias}, down);
+      Asked asked(std::move(builder).finish());
+      for (uint32_t rows : {1u, kMaxRows}) {
+        EXPECT_EQ(asked.work(rows, "ffn"), product(up, rows, c.unit)) << plan_text(plan);
+      }
+    }
+  }
+}
+
 TEST(Work, PartsOfDifferentTypesCountApart) {
   Plan plan = even_plan(Phase::kDecode, kMaxRows, 1, 1, 1);
   AxisCuts cuts = cut(4, plan);

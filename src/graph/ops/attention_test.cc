@@ -261,6 +261,7 @@ std::vector<double> truth(const Layer& layer, RowRange seen, uint32_t row, uint3
       score += 1.0 * layer.q.row(row)[head * s.key_length + d] * s.scale *
                layer.k.row(j)[kv * s.key_length + d];
     }
+    if (!s.slopes.empty()) score -= 1.0 * s.slopes[head] * (j < row ? row - j : j - row);
     weights.push_back(score);
     most = std::max(most, score);
   }
@@ -332,6 +333,28 @@ TEST(Attention, KeysAndValuesOfTheStep) {
                           shape_of(3, 40, 8, KvKept::kForStep, Mask::kBidirectional)});
 }
 
+// Every query head has its own slope, on whichever shard it is.
+TEST(Attention, SlopesOfTheHeads) {
+  AttentionShape text = shape_of(0, 64, 64, KvKept::kForStep, Mask::kBidirectional);
+  AttentionShape window = shape_of(1, 24, 40);
+  window.window = 70;
+  AttentionShape cached = shape_of(2, 16, 16);
+  for (AttentionShape* shape : {&text, &window, &cached}) shape->slopes = alibi_slopes(8, 8);
+  expect_true_everywhere({text, window, cached});
+}
+
+// The paper's slopes of 8 and 16 heads, and of 12, which is no power of 2.
+TEST(Attention, AlibiSlopes) {
+  EXPECT_EQ(alibi_slopes(8, 8), (std::vector<float>{0.5f, 0.25f, 0x1p-3f, 0x1p-4f, 0x1p-5f, 0x1p-6f,
+                                                    0x1p-7f, 0x1p-8f}));
+  const std::vector<float> sixteen = alibi_slopes(16, 8), twelve = alibi_slopes(12, 8);
+  EXPECT_FLOAT_EQ(sixteen[0], 0.70710678f);
+  EXPECT_EQ(sixteen[15], 0x1p-8f);
+  EXPECT_EQ(twelve[7], 0x1p-8f);
+  for (uint32_t i = 0; i < 4; ++i) EXPECT_EQ(twelve[8 + i], sixteen[2 * i]);
+  EXPECT_EQ(alibi_slopes(1, 4), std::vector<float>{0x1p-4f});
+}
+
 // Wherever an item stands in its sequence, it sees what the step has of it.
 TEST(Attention, ItemsOfTheStepSeeThemselves) {
   for (Mask mask : {Mask::kCausal, Mask::kBidirectional}) {
@@ -352,6 +375,7 @@ TEST(Attention, SpansSharedByThreads) {
   constexpr uint32_t kRows = 1310;
   for (KvType type : {KvType::kF32, KvType::kQ8_0}) {
     std::vector<Layer> layers = {{shape_of(0, 80, 40), 1}, {shape_of(1, 24, 96), 2}};
+    layers[1].shape.slopes = alibi_slopes(8, 8);
     AttentionGraph graph(even_plan(Phase::kPrefill, kMaxRows, 1, 1, 3), &layers, type);
     graph.run({kRows});
     std::vector<std::vector<float>> last;
