@@ -141,23 +141,18 @@ class Attention {
     const PageView view = view_page(b, index);
     if (view.tile_count == 0) return;
     Pages::score(b, view, page, streams.k);
-    if (b.slope == nullptr) {
-      update_rows<false>(b, view, index);
-    } else {
-      update_rows<true>(b, view, index);
-    }
+    if (b.slope != nullptr) add_slopes(b, view, index);
+    update_rows(b, view);
     Pages::add(b, view, page, streams.v);
   }
 
   // The page's scores become probabilities; the rows' maxima and sums take them in. Three passes,
   // so that what a row waits for is not in the next one's way.
-  template <bool kSloped>
-  static void update_rows(const RowBlock& b, const PageView& view, uint32_t page) {
+  static void update_rows(const RowBlock& b, const PageView& view) {
     float before[kMaxQueryRows] = {}, peak[kMaxQueryRows] = {}, factor[kMaxQueryRows];
     for (uint32_t r = 0; r < b.rows; ++r) {
       before[r] = b.span.peak[r];
-      peak[r] = kMinusInfinity;
-      if (!view.slots[r].empty()) peak[r] = highest_score<kSloped>(b, r, view.slots[r], page);
+      peak[r] = view.slots[r].empty() ? kMinusInfinity : highest_score(b, r, view.slots[r]);
     }
     for (uint32_t r = 0; r < b.rows; r += kLanes) {
       const Vec16 old = Vec16::load(before + r), now = max(Vec16::load(peak + r), old);
@@ -176,32 +171,33 @@ class Attention {
     }
   }
 
-  // Adds a row's slope times the distances to the page's slots. Positions and distances are whole
-  // numbers below 2^24, so they are exact.
-  static void add_slope(const RowBlock& b, uint32_t row, uint32_t page, Vec16 (&s)[kPageVectors]) {
-    const Vec16 lane = Vec16::load(kLaneNumbers), factor = Vec16::all(-b.slope[row]);
-    const float first =
-        static_cast<float>(page * kPagePositions) - static_cast<float>(b.position[row]);
-    HEARTH_UNROLL
-    for (uint32_t g = 0; g < kPageVectors; ++g) {
-      const Vec16 apart = add(lane, Vec16::all(first + static_cast<float>(g * kLanes)));
-      s[g] = fma(factor, absolute(apart), s[g]);
+  // Adds the rows' slopes times the distances to the page's slots. Positions and distances are
+  // whole numbers below 2^24, so they are exact. A function of its own, out of the way of rows
+  // without slopes.
+  [[gnu::noinline]] static void add_slopes(const RowBlock& b, const PageView& view, uint32_t page) {
+    const Vec16 lane = Vec16::load(kLaneNumbers);
+    for (uint32_t r = 0; r < b.rows; ++r) {
+      if (view.slots[r].empty()) continue;
+      float* scores = b.scores + size_t{r} * kPagePositions;
+      const Vec16 factor = Vec16::all(-b.slope[r]);
+      const float first =
+          static_cast<float>(page * kPagePositions) - static_cast<float>(b.position[r]);
+      HEARTH_UNROLL
+      for (uint32_t g = 0; g < kPageVectors; ++g) {
+        const Vec16 apart = add(lane, Vec16::all(first + static_cast<float>(g * kLanes)));
+        const Vec16 s = Vec16::load(scores + g * kLanes);
+        store(scores + g * kLanes, fma(factor, absolute(apart), s));
+      }
     }
   }
 
-  // Returns the highest of a row's scores of the page, which take its slope in; those of slots that
-  // it does not see become -inf.
-  template <bool kSloped>
-  static float highest_score(const RowBlock& b, uint32_t row, SlotRange seen, uint32_t page) {
+  // Returns the highest of a row's scores of the page; those of slots that it does not see become
+  // -inf.
+  static float highest_score(const RowBlock& b, uint32_t row, SlotRange seen) {
     float* scores = b.scores + size_t{row} * kPagePositions;
     Vec16 s[kPageVectors];
     HEARTH_UNROLL
     for (uint32_t g = 0; g < kPageVectors; ++g) s[g] = Vec16::load(scores + g * kLanes);
-    if constexpr (kSloped) {
-      add_slope(b, row, page, s);
-      HEARTH_UNROLL
-      for (uint32_t g = 0; g < kPageVectors; ++g) store(scores + g * kLanes, s[g]);
-    }
     if (seen.begin > 0 || seen.end < kPagePositions) {
       HEARTH_UNROLL
       for (uint32_t g = 0; g < kPageVectors; ++g) {

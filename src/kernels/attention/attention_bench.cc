@@ -4,6 +4,7 @@
 //   prefill/<level>/<type>/<positions>  64 rows: 16 tokens of 4 query heads, the last of so many
 //     positions; GOPS counts 4 x rows x positions x 128, "of peak" is their share of a loop of
 //     nothing but FP32 FMA, or int16 dot for q8_0
+//   alibi/<level>/<type>/<positions>  the same with slopes
 //   decode/<level>/<type>/<heads>/<positions>  one token of so many query heads; GB/s counts the
 //     pages, "of read" is their share of a plain read loop over the same pages
 //
@@ -87,7 +88,9 @@ void run(benchmark::State& state, const Case& c) {
                   .out = out.data(),
                   .out_offset = c.queries.out_offset.data(),
                   .scratch = scratch.data()->bytes,
-                  .four_places = kernels_for(c.isa).attend_four_places};
+                  .four_places = kernels_for(c.isa).attend_four_places,
+                  .slope = c.queries.slope.empty() ? nullptr : c.queries.slope.data(),
+                  .position = c.queries.slope.empty() ? nullptr : c.queries.last.data()};
   for (auto _ : state) {
     attend(args);
     benchmark::DoNotOptimize(out.data());
@@ -120,6 +123,8 @@ void add_all(Isa isa, KvType type) {
       queries.last[i] = positions - kTokens + i / kHeads;
     }
     add(fmt::format("prefill/{}/{}", kernel, positions), {isa, type, positions, queries});
+    queries.slope.assign(queries.rows, 0.1f);
+    add(fmt::format("alibi/{}/{}", kernel, positions), {isa, type, positions, queries});
   }
   for (uint32_t heads : {1u, 4u, 8u}) {
     for (uint32_t positions : {4096u, 65536u}) {
