@@ -7,6 +7,7 @@
 #include "kernels/maximum/maximum-inl.h"
 #include "kernels/norm/norm-inl.h"
 #include "kernels/rope/rope-inl.h"
+#include "kernels/sum/sum-inl.h"
 
 #define HEARTH_DEFINE_ELEMENTWISE(name, args, level) \
   void name##_##level(const args& a) { name(a); }

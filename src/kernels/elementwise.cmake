@@ -1,6 +1,7 @@
 # The element-wise kernels, appended to the lists of CMakeLists.txt: a reference for each family,
 # and one source a level with all of them.
-foreach(kernel norm/norm rope/rope activation/activation maximum/maximum)
+foreach(kernel norm/norm rope/rope activation/activation maximum/maximum
+        sum/sum)
   list(APPEND sources ${kernel}_reference.cc)
   list(APPEND tests ${kernel}_test.cc)
 endforeach()

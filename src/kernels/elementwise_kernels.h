@@ -1,4 +1,4 @@
-// The table of the small kernels (norm, rope, activation, maximum): one line a kernel; every
+// The table of the small kernels (norm, rope, activation, maximum, sum): one line a kernel; every
 // ISA level has all of them. The line makes the declarations below and the dispatch (kernels.cc).
 #pragma once
 
@@ -6,6 +6,7 @@
 #include "kernels/maximum/maximum.h"
 #include "kernels/norm/norm.h"
 #include "kernels/rope/rope.h"
+#include "kernels/sum/sum.h"
 
 // X(name, arguments, level) for each kernel <name>_<level>; the name is its place in Kernels too.
 #define HEARTH_ELEMENTWISE_KERNELS(X, level) \
@@ -14,7 +15,8 @@
   X(rope, RopeArgs, level)                   \
   X(silu_mul, SiluMulArgs, level)            \
   X(gelu, GeluArgs, level)                   \
-  X(panel_maxima, PanelMaximaArgs, level)
+  X(panel_maxima, PanelMaximaArgs, level)    \
+  X(add_vectors, AddVectorsArgs, level)
 
 namespace hearth {
 

@@ -12,6 +12,7 @@
 #include "kernels/norm/norm.h"
 #include "kernels/quantize/quantize.h"
 #include "kernels/rope/rope.h"
+#include "kernels/sum/sum.h"
 #include "topology/cpu_features.h"
 
 namespace hearth {
@@ -30,6 +31,7 @@ struct Kernels {
   SiluMulFn silu_mul;
   GeluFn gelu;
   PanelMaximaFn panel_maxima;
+  AddVectorsFn add_vectors;
   LimitLoops limits;
 };
 

@@ -66,7 +66,8 @@ class ActivatedLinearOp : public GemmOp<ActivatedTask> {
     if (up != nullptr) {
       multiply(context, task, parts_[1], row, m, up, worker);
       if (const VectorWeight* bias = parts_[1].bias) {
-        add_bias(bias_of(*bias, *parts_[1].weight, task.shard, task.panels), m, up, columns);
+        add_bias(context.kernels(), bias_of(*bias, *parts_[1].weight, task.shard, task.panels), m,
+                 up, columns);
       }
     }
     activate(context.kernels(), task, m, tile, up);
@@ -98,7 +99,7 @@ class ActivatedLinearOp : public GemmOp<ActivatedTask> {
       bias = bias_of(*parts_[0].bias, *parts_[0].weight, task.shard, task.panels);
     }
     if (activation_ == Activation::kSilu) {
-      add_bias(bias, m, tile, columns);
+      add_bias(kernels, bias, m, tile, columns);
       kernels.silu_mul({tile, up, m * columns, tile});
     } else if (bias.empty()) {
       kernels.gelu({tile, nullptr, up, m * columns, tile});

@@ -71,9 +71,12 @@ inline std::span<const float> bias_of(const VectorWeight& bias, const Weight& we
   return {bias.copies[shard] + first, columns};
 }
 
-inline void add_bias(std::span<const float> bias, uint32_t m, float* out, size_t stride) noexcept {
-  for (uint32_t r = 0; r < m; ++r) {
-    for (size_t c = 0; c < bias.size(); ++c) out[r * stride + c] += bias[c];
+// Adds it to m rows, `stride` floats apart.
+inline void add_bias(const Kernels& kernels, std::span<const float> bias, uint32_t m, float* out,
+                     size_t stride) noexcept {
+  const auto n = static_cast<uint32_t>(bias.size());
+  for (uint32_t r = 0; r < m; ++r, out += stride) {
+    kernels.add_vectors({out, bias.data(), nullptr, n, out});
   }
 }
 

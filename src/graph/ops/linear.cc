@@ -65,7 +65,7 @@ class LinearOp : public GemmOp<LinearTask> {
                                act_rows(context.view(x_, format_for(weight)), row, 0), m, out,
                                stride, worker.scratch});
     if (const VectorWeight* bias = parts_[task.part].bias) {
-      add_bias(bias_of(*bias, weight, task.shard, task.panels), m, out, stride);
+      add_bias(context.kernels(), bias_of(*bias, weight, task.shard, task.panels), m, out, stride);
     }
   }
 

@@ -144,20 +144,11 @@ class ReduceOp : public Op {
       }
       --depth;
       float* sum = stack + size_t{depth - 1} * count;
-      const float* a = operands[depth - 1];
-      const float* b = operands[depth];
-      for (uint32_t i = 0; i < count; ++i) sum[i] = a[i] + b[i];
+      context.kernels().add_vectors({operands[depth - 1], operands[depth], nullptr, count, sum});
       operands[depth - 1] = sum;
     }
-    const float* total = operands[0];
-    x += begin;
-    out += begin;
-    if (plan_.bias) {
-      const float* bias = plan_.bias->copies[norm_.shard] + begin;
-      for (uint32_t i = 0; i < count; ++i) out[i] = x[i] + (total[i] + bias[i]);
-    } else {
-      for (uint32_t i = 0; i < count; ++i) out[i] = x[i] + total[i];
-    }
+    const float* bias = plan_.bias ? plan_.bias->copies[norm_.shard] + begin : nullptr;
+    context.kernels().add_vectors({x + begin, operands[0], bias, count, out + begin});
   }
 
   void copy_row(ExecutionContext& context, uint32_t row) const noexcept {

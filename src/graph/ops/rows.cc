@@ -43,17 +43,14 @@ class EmbedOp : public Op {
       weight_row(*tables_.token, static_cast<uint32_t>(step.tokens[r]), row);
       if (tables_.position != nullptr) {
         weight_row(*tables_.position, step.positions[r], position);
-        add_to(row, position, width);
+        context.kernels().add_vectors({row, position, nullptr, width, row});
       }
-      if (tables_.type != nullptr) add_to(row, tables_.type->copies[shard_], width);
+      if (tables_.type == nullptr) continue;
+      context.kernels().add_vectors({row, tables_.type->copies[shard_], nullptr, width, row});
     }
   }
 
  private:
-  static void add_to(float* row, const float* other, uint32_t width) noexcept {
-    for (uint32_t i = 0; i < width; ++i) row[i] += other[i];
-  }
-
   // So many rows of a table, in so many of its panels.
   static void add_rows(const Weight& table, uint64_t rows, uint64_t panels, const StepSizes& step,
                        OpLoad* load) {
