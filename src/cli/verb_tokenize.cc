@@ -21,7 +21,7 @@ struct TokenizeArgs {
   TextSource source;
   std::optional<std::string> pre;
   bool special = false, no_bos = false, no_special = false, json = false, decode = false,
-       verbose = false;
+       lines = false, verbose = false;
 };
 
 // Tokens are short; this only keeps a hostile vocabulary off the screen.
@@ -46,7 +46,33 @@ std::vector<int32_t> parse_ids(std::string_view text) {
   return ids;
 }
 
+// Calls of(line) for every line of the source's text and writes what it returns, in pieces, so that
+// nothing large is held twice.
+template <typename Of>
+void for_each_line(const TokenizeArgs& args, const std::string& what, Of of) {
+  constexpr size_t kPieceBytes = 1 << 16;
+  const std::string text = read_source(args.source, what);
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    size_t end = std::min(text.find('\n', at), text.size());
+    out += of(std::string_view(text).substr(at, end - at));
+    at = end + 1;
+    if (out.size() < kPieceBytes) continue;
+    write_stdout(out);
+    out.clear();
+  }
+  write_stdout(out);
+}
+
+void decode_lines(const TokenizeArgs& args, const Tokenizer& tokenizer) {
+  for_each_line(args, "the ids", [&](std::string_view line) {
+    std::string text = tokenizer.decode(parse_ids(line), args.special);
+    return args.json ? Json().text(text).line() : text + "\n";
+  });
+}
+
 void decode(const TokenizeArgs& args, const Tokenizer& tokenizer) {
+  if (args.lines) return decode_lines(args, tokenizer);
   std::string text = tokenizer.decode(parse_ids(read_source(args.source, "the ids")), args.special);
   if (args.json) {
     write_stdout(Json().text(text).line());
@@ -61,6 +87,14 @@ void encode(const TokenizeArgs& args, const Tokenizer& tokenizer) {
   if (args.no_bos || args.no_special) options.add_bos = false;
   if (args.no_special) options.add_eos = false;
   options.parse_special = args.special;
+  if (args.lines) {
+    for_each_line(args, "the texts", [&](std::string_view line) {
+      std::vector<int32_t> ids = tokenizer.encode(line, options);
+      return args.json ? fmt::format("[{}]\n", fmt::join(ids, ","))
+                       : fmt::format("{}\n", fmt::join(ids, " "));
+    });
+    return;
+  }
   std::vector<int32_t> ids = tokenizer.encode(read_source(args.source, "the text"), options);
   if (args.json) {
     Json json;
@@ -107,11 +141,14 @@ void add_tokenize(CLI::App& program, Action& action) {
                 "Put no token before or behind the text that is not in it")
       ->excludes(decode_flag);
   verb.add_flag("--json", args->json, "Print one JSON array of ids; with --decode, a JSON string");
+  verb.add_flag("--lines", args->lines,
+                "Take every line for a text of its own, or the ids of one; print a line for each");
   verb.add_flag("-v,--verbose", args->verbose, "Tell what is odd about the vocabulary");
   add_examples(verb,
                "  hearth tokenize model.gguf -p 'Hello, world'\n"
                "  hearth tokenize model.gguf --json < page.txt > ids.json\n"
-               "  hearth tokenize model.gguf --decode < ids.json");
+               "  hearth tokenize model.gguf --decode < ids.json\n"
+               "  hearth tokenize model.gguf --lines --json < texts.txt > ids.jsonl");
   verb.callback([args, &action] { action = [args] { return tokenize(*args); }; });
 }
 

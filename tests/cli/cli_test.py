@@ -198,6 +198,24 @@ class TokenizeTest(ProgramTest):
         self.assertEqual(self.good("tokenize", self.chain, "--decode", "-f", ids_file), "cab")
         self.bad(1, "tokenize", self.chain, "-f", "/no/such/text", says=["/no/such/text"])
 
+    def test_lines(self):
+        self.assertEqual(self.good("tokenize", self.chain, "--lines", "--json", "--no-bos",
+                                   text="ab\n\nc\r\nd"),
+                         "".join(json.dumps(ids(line), separators=(",", ":")) + "\n"
+                                 for line in ("ab", "")) +
+                         f"[{letter('c')},{chain_models.byte(13)}]\n[{letter('d')}]\n")
+        self.assertEqual(self.good("tokenize", self.chain, "--lines", text="ab\n"),
+                         f"{BOS} {letter('a')} {letter('b')}\n")
+        self.assertEqual(self.good("tokenize", self.chain, "--lines", text=""), "")
+        rows = f"{letter('a')} {letter('b')}\n\n[{letter('c')},{chain_models.byte(10)}]\n"
+        self.assertEqual(self.good("tokenize", self.chain, "--decode", "--lines", text=rows),
+                         "ab\n\nc\n\n")
+        self.assertEqual(self.good("tokenize", self.chain, "--decode", "--lines", "--json",
+                                   text=rows), '"ab"\n""\n"c\\n"\n')
+        long = "ab\n" * 100_000
+        self.assertEqual(self.good("tokenize", self.chain, "--lines", "--no-bos", text=long),
+                         f"{letter('a')} {letter('b')}\n" * 100_000)
+
     def test_verbose_tells_what_is_odd(self):
         path = self.folder / "odd.gguf"
         chain_models.write_chain(path, odd=True)
