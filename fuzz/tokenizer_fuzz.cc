@@ -1,6 +1,7 @@
-// Tokenizers of all three kinds over any bytes, and vocabularies made of any bytes. The first byte
+// Tokenizers of all four kinds over any bytes, and vocabularies made of any bytes. The first byte
 // chooses the tokenizer, the second its options; the rest is the text.
-//   - byte-level BPE gives every text back byte for byte, SentencePiece but for U+2581
+//   - byte-level BPE gives every text back byte for byte, SentencePiece but for U+2581, and its
+//     unigram model the normalised text
 //   - ids lie inside the vocabulary; a stream of single tokens is well-formed UTF-8 and equals the
 //     stream of the whole; a stop string is never given out
 //   - a vocabulary that lies is refused by an Error
@@ -17,6 +18,7 @@
 #include "base/error.h"
 #include "text/spm_encoder.h"
 #include "text/stop_strings.h"
+#include "text/test_charsmap.h"
 #include "text/test_vocab.h"
 #include "text/tokenizer.h"
 #include "text/utf8.h"
@@ -29,11 +31,34 @@ constexpr std::array<const char*, 12> kPre = {
     "default",     "gpt-2",  "llama-bpe", "qwen2",  "deepseek-llm", "deepseek-coder",
     "deepseek-v3", "falcon", "starcoder", "gpt-4o", "tekken",       "qwen35"};
 constexpr size_t kBpe = kPre.size();
+constexpr size_t kUnigramBytes = kBpe + 4;
 
 void add_special(Vocab& vocab) {
   add_token(vocab, "<|im_end|>", TokenType::kControl);
   add_token(vocab, "<|im", TokenType::kUserDefined);
   add_token(vocab, "   ", TokenType::kUserDefined);
+}
+
+Vocab small_unigram() {
+  Vocab vocab = unigram_vocab(
+      {{"_", -2}, {"a", -8}, {"aa", -9}, {"_a", -9.5}, {"\xC3\xA9", -3}, {"_the", -7}, {"th", -6}});
+  add_special(vocab);
+  return vocab;
+}
+
+// With a character map and an unknown token, and with byte tokens and nothing taken away.
+void add_unigram(std::vector<std::unique_ptr<Tokenizer>>* tokenizers) {
+  Vocab mapped = small_unigram();
+  mapped.charsmap = CharsmapMaker::make(
+      {{"e\xCC\x81", "\xC3\xA9"}, {"\t", " "}, {"A", "a"}, {"AA", ""}, {"\xC2\xBD", " a "}});
+  tokenizers->push_back(Tokenizer::from_vocab(std::move(mapped)));
+  Vocab bytes = small_unigram();
+  constexpr char kHex[] = "0123456789ABCDEF";
+  for (uint32_t byte = 0; byte < 256; ++byte) {
+    add_token(bytes, {'<', '0', 'x', kHex[byte / 16], kHex[byte % 16], '>'}, TokenType::kByte);
+  }
+  bytes.add_space_prefix = bytes.remove_extra_whitespaces = false;
+  tokenizers->push_back(Tokenizer::from_vocab(std::move(bytes)));
 }
 
 std::vector<std::unique_ptr<Tokenizer>> make_tokenizers() {
@@ -55,6 +80,7 @@ std::vector<std::unique_ptr<Tokenizer>> make_tokenizers() {
   tokenizers.push_back(Tokenizer::from_vocab(std::move(phi)));
   tokenizers.push_back(Tokenizer::from_vocab(
       wordpiece_vocab({"_a", "a", "aa", "_the", "e", "_\xE6\x97\xA5", "_,", "_e"})));
+  add_unigram(&tokenizers);
   return tokenizers;
 }
 
@@ -107,12 +133,33 @@ void run_text(const Tokenizer& tokenizer, size_t which, uint8_t flags, const std
   if (which == kBpe && (flags & 1) && !(flags & 2)) {
     HEARTH_CHECK(decoded == spaces_for_marks(text), "SentencePiece lost something");
   }
+  if (which == kUnigramBytes && (flags & 1) && !(flags & 2) && well_formed(text)) {
+    HEARTH_CHECK(decoded == spaces_for_marks(text), "a unigram model with bytes lost something");
+  }
   check_streams(tokenizer, ids);
+}
+
+// Makes a character map of the first bytes, which may lie, and tokenizes all of them with it.
+void run_charsmap(uint8_t flags, const std::string& text) {
+  Vocab vocab = small_unigram();
+  size_t units = std::min<size_t>(flags, text.size() / sizeof(uint32_t));
+  vocab.charsmap = CharsmapMaker::bytes_of({static_cast<uint32_t>(units * sizeof(uint32_t))});
+  vocab.charsmap += text;
+  vocab.charsmap += '\0';
+  try {
+    std::unique_ptr<Tokenizer> tokenizer = Tokenizer::from_vocab(std::move(vocab));
+    check_streams(*tokenizer, tokenizer->encode(text));
+  } catch (const Error&) {
+    return;
+  }
 }
 
 // Makes a vocabulary of the text: its lines are tokens and also merges or scores.
 void run_vocabulary(uint8_t flags, std::string_view text) {
-  Vocab vocab = flags & 1 ? bpe_vocab({"a a"}) : flags & 2 ? spm_vocab({}) : wordpiece_vocab({});
+  Vocab vocab = flags % 4 == 1   ? bpe_vocab({"a a"})
+                : flags % 4 == 2 ? spm_vocab({})
+                : flags % 4 == 3 ? unigram_vocab({})
+                                 : wordpiece_vocab({});
   vocab.bos = static_cast<int32_t>(flags >> 2) * 8 - 1;
   for (size_t line = 0; !text.empty(); ++line) {
     size_t end = std::min(text.find('\n'), text.size());
@@ -139,12 +186,14 @@ void run_vocabulary(uint8_t flags, std::string_view text) {
 void run(const uint8_t* data, size_t size) {
   static const std::vector<std::unique_ptr<Tokenizer>> kTokenizers = make_tokenizers();
   if (size < 2) return;
-  size_t which = data[0] % (kTokenizers.size() + 2);
+  size_t which = data[0] % (kTokenizers.size() + 4);
   std::string text(reinterpret_cast<const char*>(data) + 2, size - 2);
   if (which < kTokenizers.size()) {
     run_text(*kTokenizers[which], which, data[1], text);
-  } else {
+  } else if (which < kTokenizers.size() + 2) {
     run_vocabulary(data[1], text);
+  } else {
+    run_charsmap(data[1], text);
   }
 }
 

@@ -13,6 +13,7 @@
 #include "choices.h"
 #include "formats/gguf.h"
 #include "formats/test_gguf_writer.h"
+#include "text/test_charsmap.h"
 #include "text/tokenizer.h"
 #include "text/vocabulary.h"
 
@@ -24,9 +25,10 @@ constexpr std::array<const char*, 6> kPre = {"default", "llama-bpe", "qwen2", "t
 constexpr std::array<const char*, 10> kIds = {
     "bos_token_id",       "eos_token_id",     "eot_token_id",  "eom_token_id", "unknown_token_id",
     "seperator_token_id", "padding_token_id", "mask_token_id", "cls_token_id", "no_token_id"};
-constexpr std::array<const char*, 6> kFlags = {"add_bos_token",        "add_eos_token",
-                                               "add_sep_token",        "add_space_prefix",
-                                               "normalizer.lowercase", "normalizer.strip_accents"};
+constexpr std::array<const char*, 7> kFlags = {
+    "add_bos_token",           "add_eos_token",        "add_sep_token",
+    "add_space_prefix",        "normalizer.lowercase", "normalizer.strip_accents",
+    "remove_extra_whitespaces"};
 
 std::string key(const char* name) { return std::string("tokenizer.ggml.") + name; }
 
@@ -59,6 +61,32 @@ std::vector<std::string> lines_of(std::string_view text) {
   return lines;
 }
 
+// A character map that replaces tokens by their neighbours, or bytes and strings that are none.
+void set_charsmap(GgufWriter& writer, uint8_t choice, const std::vector<std::string>& tokens) {
+  constexpr size_t kMostRules = 16;
+  CharsmapMaker::Rules rules;
+  for (size_t i = 0; i + 1 < tokens.size() && i < kMostRules; ++i) {
+    rules[tokens[i].substr(0, kMostRules)] = tokens[i + 1];
+  }
+  std::string bytes = CharsmapMaker::make(rules);
+  if (choice & 8 && !tokens.empty()) bytes = tokens.front();
+  const std::string name = key("precompiled_charsmap");
+  switch (choice & 7) {
+    case 0:
+      return;
+    case 1:
+      return writer.set(name, std::vector<int8_t>(bytes.begin(), bytes.end()));
+    case 2:
+      return writer.set(name, bytes);
+    case 3:
+      return writer.set(name, "BAAAAAAAAABhAA==");
+    case 4:
+      return writer.set(name, std::vector<int32_t>{4, 0, 0, 0});
+    default:
+      return writer.set(name, std::vector<uint8_t>(bytes.begin(), bytes.end()));
+  }
+}
+
 std::vector<std::byte> make_file(Choices choices) {
   GgufWriter writer;
   uint8_t kinds = choices.byte(), lists = choices.byte(), flags = choices.byte();
@@ -70,7 +98,9 @@ std::vector<std::byte> make_file(Choices choices) {
   for (size_t i = 0; i < kFlags.size(); ++i) {
     if (flags >> i & 1) writer.set(key(kFlags[i]), (lists >> i & 1) != 0);
   }
+  uint8_t charsmap = choices.byte();
   std::vector<std::string> tokens = lines_of(choices.rest());
+  set_charsmap(writer, charsmap, tokens);
   std::vector<std::string> merges;
   std::vector<int32_t> types;
   std::vector<float> scores;
@@ -96,8 +126,8 @@ void check_id(const Vocab& vocab, int32_t id) {
 
 void check_read(const Vocab& vocab) {
   HEARTH_CHECK(vocab.types.size() == vocab.tokens.size(), "every token has a type");
-  HEARTH_CHECK(vocab.kind != VocabKind::kSpm || vocab.scores.size() == vocab.tokens.size(),
-               "every token has a score");
+  bool scored = vocab.kind == VocabKind::kSpm || vocab.kind == VocabKind::kUnigram;
+  HEARTH_CHECK(!scored || vocab.scores.size() == vocab.tokens.size(), "every token has a score");
   for (int32_t id :
        {vocab.bos, vocab.eos, vocab.eot, vocab.eom, vocab.unk, vocab.sep, vocab.pad, vocab.mask}) {
     check_id(vocab, id);

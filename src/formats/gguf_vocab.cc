@@ -4,6 +4,7 @@
 #include <limits>
 #include <string_view>
 
+#include "base/base64.h"
 #include "base/error.h"
 #include "formats/printable.h"
 
@@ -31,9 +32,10 @@ VocabKind kind_of(const ModelSource& file) {
   if (*model == "gpt2") return VocabKind::kBpe;
   if (*model == "llama") return VocabKind::kSpm;
   if (*model == "bert") return VocabKind::kWordPiece;
+  if (*model == "t5") return VocabKind::kUnigram;
   fail(ErrorCode::kUnsupported,
        "{}: tokenizer.ggml.model is '{}', which this program cannot tokenize with; it knows gpt2 "
-       "(byte-level BPE), llama (SentencePiece) and bert (WordPiece)",
+       "(byte-level BPE), llama (SentencePiece), bert (WordPiece) and t5 (SentencePiece unigram)",
        file.name(), printable(*model));
 }
 
@@ -100,7 +102,7 @@ void read_bpe(const ModelSource& file, Vocab& vocab) {
   vocab.pre = file.metadata().get<std::string>(kPre).value_or("");
 }
 
-void read_spm(const ModelSource& file, Vocab& vocab) {
+void read_scores(const ModelSource& file, Vocab& vocab) {
   auto scores = file.metadata().get<std::vector<float>>("tokenizer.ggml.scores");
   if (!scores) {
     fail(
@@ -110,6 +112,10 @@ void read_spm(const ModelSource& file, Vocab& vocab) {
         file.name());
   }
   vocab.scores = *std::move(scores);
+}
+
+void read_spm(const ModelSource& file, Vocab& vocab) {
+  read_scores(file, vocab);
   // Llama's ids, which old files take for granted.
   if (vocab.unk == Vocab::kNone) vocab.unk = if_in_range(vocab, 0);
   if (vocab.bos == Vocab::kNone) vocab.bos = if_in_range(vocab, 1);
@@ -135,6 +141,46 @@ void read_wordpiece(const ModelSource& file, Vocab& vocab) {
   // BERT strips accents wherever it lowers the case.
   vocab.strip_accents =
       metadata.get<bool>("tokenizer.ggml.normalizer.strip_accents").value_or(vocab.lowercase);
+}
+
+// The bytes of the character map; some converters write them in base64.
+std::string read_charsmap(const ModelSource& file) {
+  constexpr std::string_view kKey = "tokenizer.ggml.precompiled_charsmap";
+  const MetaValue* value = file.metadata().find(kKey);
+  if (value == nullptr) return {};
+  if (value->is_array() &&
+      (value->element_type == MetaType::kUint8 || value->element_type == MetaType::kInt8)) {
+    return {reinterpret_cast<const char*>(value->payload.data()), value->payload.size()};
+  }
+  if (value->type != MetaType::kString) {
+    fail(ErrorCode::kFile,
+         "{}: {} is {}; it must be an array of uint8 or int8, or a string in base64", file.name(),
+         kKey, meta_value_type_text(*value));
+  }
+  auto bytes = base64_decode(*file.metadata().get<std::string_view>(kKey));
+  if (!bytes) {
+    fail(ErrorCode::kFile, "{}: {} is a string, but not base64; the file is damaged", file.name(),
+         kKey);
+  }
+  return *std::move(bytes);
+}
+
+void read_unigram(const ModelSource& file, Vocab& vocab) {
+  const Metadata& metadata = file.metadata();
+  read_scores(file, vocab);
+  vocab.charsmap = read_charsmap(file);
+  if (vocab.bos == Vocab::kNone) vocab.bos = read_id(file, "tokenizer.ggml.cls_token_id");
+  if (vocab.eos == Vocab::kNone) vocab.eos = vocab.sep;
+  if (vocab.eos == Vocab::kNone) vocab.eos = id_by_name(vocab, "</s>");
+  if (vocab.unk == Vocab::kNone) {
+    auto unknown = std::find(vocab.types.begin(), vocab.types.end(), TokenType::kUnknown);
+    vocab.unk = if_in_range(vocab, static_cast<int32_t>(unknown - vocab.types.begin()));
+  }
+  vocab.add_bos = false;
+  // SentencePiece's own defaults.
+  vocab.add_space_prefix = metadata.get<bool>("tokenizer.ggml.add_space_prefix").value_or(true);
+  vocab.remove_extra_whitespaces =
+      metadata.get<bool>("tokenizer.ggml.remove_extra_whitespaces").value_or(true);
 }
 
 bool contains(std::string_view text, std::string_view part) {
@@ -178,12 +224,14 @@ Vocab gguf_vocabulary(const ModelSource& file) {
   if (vocab.kind == VocabKind::kBpe) read_bpe(file, vocab);
   if (vocab.kind == VocabKind::kSpm) read_spm(file, vocab);
   if (vocab.kind == VocabKind::kWordPiece) read_wordpiece(file, vocab);
+  if (vocab.kind == VocabKind::kUnigram) read_unigram(file, vocab);
   if (auto add_bos = metadata.get<bool>("tokenizer.ggml.add_bos_token")) vocab.add_bos = add_bos;
   if (vocab.kind == VocabKind::kWordPiece) {
     // The key that tells of EOS means generation's; [SEP] has its own.
     vocab.add_eos = metadata.get<bool>("tokenizer.ggml.add_sep_token").value_or(true);
   } else {
-    vocab.add_eos = metadata.get<bool>("tokenizer.ggml.add_eos_token").value_or(false);
+    bool by_kind = vocab.kind == VocabKind::kUnigram;
+    vocab.add_eos = metadata.get<bool>("tokenizer.ggml.add_eos_token").value_or(by_kind);
   }
   check_vocab(vocab);
   find_end_tokens(vocab);

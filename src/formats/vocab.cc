@@ -118,7 +118,8 @@ void check_vocab(const Vocab& vocab) {
          vocab.source, vocab.tokens.size());
   }
   check_count(vocab, "tokenizer.ggml.token_type", vocab.types.size());
-  if (vocab.kind == VocabKind::kSpm || !vocab.scores.empty()) {
+  bool scored = vocab.kind == VocabKind::kSpm || vocab.kind == VocabKind::kUnigram;
+  if (scored || !vocab.scores.empty()) {
     check_count(vocab, "tokenizer.ggml.scores", vocab.scores.size());
   }
   for (size_t i = 0; i < vocab.scores.size(); ++i) {

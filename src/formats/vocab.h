@@ -16,6 +16,7 @@ enum class VocabKind {
   kBpe,        // byte-level BPE ("gpt2")
   kSpm,        // SentencePiece: scores, merged greedily ("llama")
   kWordPiece,  // ("bert")
+  kUnigram,    // SentencePiece: log-probabilities, the likeliest tokens ("t5")
 };
 
 // With the numbers of tokenizer.ggml.token_type.
@@ -38,8 +39,9 @@ struct Vocab {
 
   std::vector<std::string> tokens;  // by id, as the file spells them
   std::vector<TokenType> types;     // by id
-  std::vector<float> scores;        // kSpm: by id; empty otherwise
+  std::vector<float> scores;        // kSpm, kUnigram: by id; empty otherwise
   std::vector<std::string> merges;  // kBpe: "left right", the first is merged first
+  std::string charsmap;  // kUnigram: the bytes of SentencePiece's map (text/character_map.h)
 
   int32_t bos = kNone;  // [CLS] of a WordPiece vocabulary
   int32_t eos = kNone;  // [SEP] of a WordPiece vocabulary
@@ -53,9 +55,10 @@ struct Vocab {
 
   std::optional<bool> add_bos = std::nullopt;  // kBpe: unset, as its pre-tokenizer says
   bool add_eos = false;
-  bool add_space_prefix = false;  // kSpm
-  bool lowercase = true;          // kWordPiece
-  bool strip_accents = true;      // kWordPiece
+  bool add_space_prefix = false;          // kSpm, kUnigram
+  bool remove_extra_whitespaces = false;  // kUnigram
+  bool lowercase = true;                  // kWordPiece
+  bool strip_accents = true;              // kWordPiece
   // Special tokens, ascending, that swallow the white space after them in the text.
   std::vector<int32_t> strip_right;
 

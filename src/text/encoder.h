@@ -1,4 +1,4 @@
-// An Encoder is the interface of the three tokenizing algorithms. It turns text without special
+// An Encoder is the interface of the four tokenizing algorithms. It turns text without special
 // tokens into ids; it is immutable, and may be used by many threads at once.
 #pragma once
 

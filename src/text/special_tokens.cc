@@ -52,6 +52,8 @@ std::vector<SpecialTokens::Length> SpecialTokens::lengths_of(bool with_control) 
     TokenType type = vocab_.types[id];
     bool control = type == TokenType::kControl || type == TokenType::kUnknown;
     if (type != TokenType::kUserDefined && !(control && with_control)) continue;
+    bool text = vocab_.kind == VocabKind::kUnigram && type == TokenType::kUserDefined;
+    if (text && !is_guarded_token(vocab_, static_cast<int32_t>(id))) continue;
     if (!vocab_.tokens[id].empty()) ids.push_back(static_cast<int32_t>(id));
   }
   auto text = [&](int32_t id) -> const std::string& { return vocab_.tokens[id]; };

@@ -1,5 +1,7 @@
 // SpecialTokens cuts text at the tokens that are matched as they are written: user-defined ones
-// always, control and unknown tokens where the caller trusts the text to hold them.
+// always, control and unknown tokens where the caller trusts the text to hold them. In a unigram
+// vocabulary the encoder finds user-defined tokens itself, as SentencePiece does, but for those
+// that nobody may forge.
 //
 // Longer tokens are looked for first, over the whole text, and each from left to right: a token
 // never takes a part of a longer one's match. Tokens in vocab.strip_right swallow the white space

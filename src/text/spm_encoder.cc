@@ -31,14 +31,6 @@ struct Candidate {
   }
 };
 
-// Returns where the first U+2581 stands that has another character before it; text.size() without
-// one.
-size_t space_inside(std::string_view text) {
-  size_t at = 0;
-  while (text.substr(at).starts_with(kSpaceMark)) at += kSpaceMark.size();
-  return std::min(text.find(kSpaceMark, at), text.size());
-}
-
 class Merger {
  public:
   Merger(const Vocab& vocab, const TokenIndex& index) : vocab_(vocab), index_(index) {}
@@ -103,6 +95,12 @@ class Merger {
 };
 
 }  // namespace
+
+size_t space_inside(std::string_view text) {
+  size_t at = 0;
+  while (text.substr(at).starts_with(kSpaceMark)) at += kSpaceMark.size();
+  return std::min(text.find(kSpaceMark, at), text.size());
+}
 
 int byte_token_value(std::string_view token) {
   if (token.size() != 6 || !token.starts_with("<0x") || token.back() != '>') return -1;

@@ -23,6 +23,10 @@ namespace hearth {
 // U+2581 stands for a space in tokens.
 inline constexpr std::string_view kSpaceMark = "\xe2\x96\x81";
 
+// Returns where the first U+2581 stands that has another character before it; text.size() without
+// one.
+size_t space_inside(std::string_view text);
+
 // Returns the byte that a token named like "<0x0A>" stands for, or -1.
 int byte_token_value(std::string_view token);
 

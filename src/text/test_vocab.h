@@ -14,7 +14,8 @@ inline int32_t add_token(Vocab& vocab, std::string text, TokenType type = TokenT
                          float score = 0) {
   vocab.tokens.push_back(std::move(text));
   vocab.types.push_back(type);
-  if (vocab.kind == VocabKind::kSpm) vocab.scores.push_back(score);
+  bool scored = vocab.kind == VocabKind::kSpm || vocab.kind == VocabKind::kUnigram;
+  if (scored) vocab.scores.push_back(score);
   return static_cast<int32_t>(vocab.tokens.size()) - 1;
 }
 
@@ -41,6 +42,13 @@ struct SpmPiece {
   float score;
 };
 
+// With U+2581 for every "_".
+inline std::string with_space_marks(const std::string& text) {
+  std::string marked;
+  for (char c : text) marked += c == '_' ? std::string("\xe2\x96\x81") : std::string(1, c);
+  return marked;
+}
+
 // 0 <unk>, 1 <s>, 2 </s>, 3 to 258 the byte tokens, then the pieces; U+2581 is written as "_".
 inline Vocab spm_vocab(std::initializer_list<SpmPiece> pieces) {
   Vocab vocab;
@@ -57,9 +65,24 @@ inline Vocab spm_vocab(std::initializer_list<SpmPiece> pieces) {
     add_token(vocab, name, TokenType::kByte);
   }
   for (const SpmPiece& piece : pieces) {
-    std::string text;
-    for (char c : piece.text) text += c == '_' ? std::string("\xe2\x96\x81") : std::string(1, c);
-    add_token(vocab, text, TokenType::kNormal, piece.score);
+    add_token(vocab, with_space_marks(piece.text), TokenType::kNormal, piece.score);
+  }
+  return vocab;
+}
+
+// 0 <s>, 1 <pad>, 2 </s>, 3 <unk>, then the pieces; U+2581 is written as "_".
+inline Vocab unigram_vocab(std::initializer_list<SpmPiece> pieces) {
+  Vocab vocab;
+  vocab.source = "test.gguf";
+  vocab.kind = VocabKind::kUnigram;
+  vocab.bos = add_token(vocab, "<s>", TokenType::kControl);
+  vocab.pad = add_token(vocab, "<pad>", TokenType::kControl);
+  vocab.eos = add_token(vocab, "</s>", TokenType::kControl);
+  vocab.unk = add_token(vocab, "<unk>", TokenType::kUnknown);
+  vocab.add_bos = vocab.add_eos = true;
+  vocab.add_space_prefix = vocab.remove_extra_whitespaces = true;
+  for (const SpmPiece& piece : pieces) {
+    add_token(vocab, with_space_marks(piece.text), TokenType::kNormal, piece.score);
   }
   return vocab;
 }

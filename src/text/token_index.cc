@@ -40,6 +40,13 @@ TokenIndex::TokenIndex(std::span<const std::string> tokens) : tokens_(tokens) {
   entries_.erase(last, entries_.end());
 }
 
+std::vector<int32_t> TokenIndex::sorted_ids() const {
+  std::vector<int32_t> ids;
+  ids.reserve(entries_.size());
+  for (const Entry& entry : entries_) ids.push_back(entry.id);
+  return ids;
+}
+
 size_t TokenIndex::upper_bound(std::string_view text) const {
   uint64_t head = head_of(text);
   auto above = std::upper_bound(entries_.begin(), entries_.end(), text,

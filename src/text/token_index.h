@@ -26,6 +26,8 @@ class TokenIndex {
   int32_t find(std::string_view text) const;
   // Returns the longest token that `text` begins with.
   Match longest_prefix(std::string_view text) const;
+  // Returns the ids of all texts in the order of their bytes; of those that stand twice the last.
+  std::vector<int32_t> sorted_ids() const;
   // Returns how many texts stand more than once.
   size_t duplicates() const { return duplicates_; }
 

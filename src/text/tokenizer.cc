@@ -8,6 +8,7 @@
 #include "text/bpe_encoder.h"
 #include "text/byte_level.h"
 #include "text/spm_encoder.h"
+#include "text/unigram_encoder.h"
 #include "text/vocabulary.h"
 #include "text/wordpiece_encoder.h"
 
@@ -15,12 +16,16 @@ namespace hearth {
 
 namespace {
 
+// What SentencePiece shows for the unknown token: U+2047 between spaces.
+constexpr std::string_view kUnknownSurface = " \xe2\x81\x87 ";
+
 // Symbols are counted in 32 bits, and a space becomes three bytes.
 constexpr size_t kMaxTextBytes = std::numeric_limits<int32_t>::max() / 4;
 
 std::unique_ptr<Encoder> make_encoder(Vocab& vocab, const TokenIndex& index) {
   if (vocab.kind == VocabKind::kSpm) return std::make_unique<SpmEncoder>(vocab, index);
   if (vocab.kind == VocabKind::kWordPiece) return std::make_unique<WordPieceEncoder>(vocab, index);
+  if (vocab.kind == VocabKind::kUnigram) return std::make_unique<UnigramEncoder>(vocab, index);
   const PreTokenizerRule* rule = find_pre_tokenizer(vocab.pre);
   if (rule == nullptr) {
     fail(ErrorCode::kUnsupported, "{}: no pre-tokenizer is named '{}'; there are {}", vocab.source,
@@ -48,6 +53,8 @@ Tokenizer::Tokenizer(Vocab vocab)
       encoder_(make_encoder(vocab_, index_)) {
   vocab_.merges.clear();
   vocab_.merges.shrink_to_fit();
+  vocab_.charsmap.clear();
+  vocab_.charsmap.shrink_to_fit();
   if (index_.duplicates() > 0) {
     vocab_.warnings.push_back(
         fmt::format("{}: tokenizer.ggml.tokens holds {} tokens whose text another token has, too; "
@@ -107,24 +114,35 @@ std::string Tokenizer::token_bytes(int32_t id, bool render_special) const {
   check_id(id);
   const std::string& token = vocab_.tokens[id];
   const TokenType type = vocab_.types[id];
+  const bool unigram = vocab_.kind == VocabKind::kUnigram;
+  if (unigram && (type == TokenType::kUserDefined || type == TokenType::kUnused)) {
+    return normal_bytes(token);
+  }
   if (type == TokenType::kUserDefined) return token;
   if (int value = type == TokenType::kByte ? byte_token_value(token) : -1; value >= 0) {
     return std::string(1, static_cast<char>(value));
   }
   if (type == TokenType::kNormal || type == TokenType::kByte) return normal_bytes(token);
-  return render_special ? token : std::string();
+  if (render_special) return token;
+  return std::string(unigram && type == TokenType::kUnknown ? kUnknownSurface : "");
 }
 
 std::string Tokenizer::decode(std::span<const int32_t> ids, bool render_special) const {
   std::string text;
-  bool strip = vocab_.kind == VocabKind::kWordPiece || vocab_.add_space_prefix;
+  const bool unigram = vocab_.kind == VocabKind::kUnigram;
+  bool strip = vocab_.kind == VocabKind::kWordPiece || vocab_.add_space_prefix ||
+               vocab_.remove_extra_whitespaces;
   for (int32_t id : ids) {
     std::string bytes = token_bytes(id, render_special);
     TokenType type = vocab_.types[id];
-    bool word = type == TokenType::kNormal || type == TokenType::kByte;
+    bool word = type == TokenType::kNormal || type == TokenType::kByte ||
+                (unigram && (type == TokenType::kUserDefined || type == TokenType::kUnused));
     if (strip && word && bytes.starts_with(' ')) bytes.erase(0, 1);
-    // A special token before the first word keeps it the first.
-    if (word || type == TokenType::kUserDefined) strip = false;
+    // A special token before the first word keeps it the first, and where no space may stand
+    // before the text so does a word that was only that.
+    bool shown = word || type == TokenType::kUserDefined ||
+                 (unigram && type == TokenType::kUnknown && !render_special);
+    if (shown && !(vocab_.remove_extra_whitespaces && bytes.empty())) strip = false;
     text += bytes;
   }
   return text;

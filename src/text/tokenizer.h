@@ -8,7 +8,9 @@
 // Text may be any bytes, below 2 GiB. What does not count as UTF-8 is kept byte for byte by
 // byte-level BPE and by SentencePiece with byte tokens, and dropped by WordPiece, as are characters
 // its cleaning drops (text/wordpiece_encoder.h). So decode(encode(text)) is `text` for byte-level
-// BPE always, and for SentencePiece but for U+2581, which is its space; special tokens aside.
+// BPE always, and for SentencePiece but for U+2581, which is its space; special tokens aside. From
+// SentencePiece's unigram model comes the normalised text (text/unigram_normalizer.h), in which
+// U+FFFD stands for what is not UTF-8.
 //
 // Ids given to a function must lie in [0, size()): one that does not is refused (kRequest).
 #pragma once
@@ -58,7 +60,9 @@ class Tokenizer {
   std::vector<int32_t> encode(std::string_view text, const EncodeOptions& options = {}) const;
 
   // The text of `ids`. Control, unknown and unused tokens show as their names or not at all. The
-  // space that SentencePiece and WordPiece put before the first word is taken away.
+  // space that SentencePiece and WordPiece put before the first word is taken away. As SentencePiece
+  // has it, the unknown token of a unigram vocabulary shows as U+2047 between spaces, and its unused
+  // ones are text.
   std::string decode(std::span<const int32_t> ids, bool render_special = false) const;
 
   // The bytes of one token inside a stream: maybe part of a character, maybe none; nothing is taken

@@ -34,7 +34,8 @@ void settle_pre_tokenizer(const std::optional<std::string>& pre, Vocab* vocab) {
 }
 
 const char* kind_name(VocabKind kind) {
-  return enum_name<VocabKind::kWordPiece>({"byte-level BPE", "SentencePiece", "WordPiece"}, kind);
+  return enum_name<VocabKind::kUnigram>(
+      {"byte-level BPE", "SentencePiece", "WordPiece", "SentencePiece unigram"}, kind);
 }
 
 }  // namespace

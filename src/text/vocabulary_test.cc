@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "formats/gguf.h"
 #include "formats/test_gguf_writer.h"
+#include "text/test_charsmap.h"
 #include "text/test_vocab.h"
 #include "text/tokenizer.h"
 
@@ -26,7 +27,7 @@ GgufWriter writer_of(const Vocab& vocab, std::string_view model) {
     writer.set("tokenizer.ggml.merges", vocab.merges);
     writer.set("tokenizer.ggml.pre", vocab.pre);
   }
-  if (vocab.kind == VocabKind::kSpm) writer.set("tokenizer.ggml.scores", vocab.scores);
+  if (!vocab.scores.empty()) writer.set("tokenizer.ggml.scores", vocab.scores);
   return writer;
 }
 
@@ -110,6 +111,48 @@ TEST(Vocabulary, SentencePieceDefaults) {
   expect_error(writer, ErrorCode::kUsage, "pre qwen2 is for byte-level BPE", "qwen2");
 }
 
+TEST(Vocabulary, UnigramDefaults) {
+  GgufWriter writer = writer_of(unigram_vocab({{"_a", -1}, {"_", -2}, {"a", -2}}), "t5");
+  auto tokenizer = Tokenizer::from_source(file_of(writer));
+  EXPECT_EQ(tokenizer->encode(" a  b "), (std::vector<int32_t>{4, 5, 3, 2}));
+  EXPECT_EQ(tokenizer->vocab().unk, 3);
+  EXPECT_TRUE(tokenizer->is_eog(2));
+  writer.set("tokenizer.ggml.cls_token_id", 0u);
+  writer.set("tokenizer.ggml.seperator_token_id", 1u);
+  writer.set("tokenizer.ggml.add_bos_token", true);
+  writer.set("tokenizer.ggml.add_space_prefix", false);
+  writer.set("tokenizer.ggml.remove_extra_whitespaces", false);
+  EXPECT_EQ(Tokenizer::from_source(file_of(writer))->encode("a  "),
+            (std::vector<int32_t>{0, 6, 5, 5, 1}));
+  expect_error(writer, ErrorCode::kUsage, "that of test.gguf is SentencePiece unigram", "qwen2");
+}
+
+TEST(Vocabulary, CharacterMapsAreBytesOrBase64) {
+  GgufWriter writer = writer_of(unigram_vocab({{"_", -2}, {"a", -2}}), "t5");
+  constexpr std::string_view kKey = "tokenizer.ggml.precompiled_charsmap";
+  const std::string map = CharsmapMaker::make({{"b", "a"}, {"c", ""}});
+  auto expect_it_is_read = [&] {
+    EXPECT_EQ(read_vocabulary(file_of(writer)).charsmap, map);
+    EXPECT_EQ(Tokenizer::from_source(file_of(writer))->encode("cbc"),
+              (std::vector<int32_t>{4, 5, 2}));
+  };
+  writer.set(kKey, std::vector<uint8_t>(map.begin(), map.end()));
+  expect_it_is_read();
+  writer.set(kKey, std::vector<int8_t>(map.begin(), map.end()));
+  expect_it_is_read();
+  writer.set(kKey, "AAAAAA==");
+  EXPECT_EQ(read_vocabulary(file_of(writer)).charsmap, std::string(4, '\0'));
+  expect_error(writer, ErrorCode::kFile, "precompiled_charsmap has 0 bytes for a trie of 0");
+  writer.set(kKey, "A");
+  expect_error(writer, ErrorCode::kFile, "precompiled_charsmap is a string, but not base64");
+  writer.set(kKey, std::vector<int32_t>{1, 2});
+  expect_error(writer, ErrorCode::kFile, "precompiled_charsmap is array of int32");
+  writer.set(kKey, 7u);
+  expect_error(writer, ErrorCode::kFile, "precompiled_charsmap is uint32");
+  writer.set(kKey, std::vector<uint8_t>{});
+  EXPECT_EQ(read_vocabulary(file_of(writer)).charsmap, "");
+}
+
 TEST(Vocabulary, WordPieceFindsItsTokensByName) {
   GgufWriter writer = writer_of(wordpiece_vocab({"_a"}), "bert");
   auto tokenizer = Tokenizer::from_source(file_of(writer));
@@ -144,8 +187,8 @@ TEST(Vocabulary, NoVocabulary) {
   writer.set("tokenizer.ggml.tokens", std::vector<std::string>{});
   writer.set("tokenizer.ggml.merges", std::vector<std::string>{});
   expect_error(writer, ErrorCode::kFile, "the file has no vocabulary");
-  writer.set("tokenizer.ggml.model", "t5");
-  expect_error(writer, ErrorCode::kUnsupported, "'t5'");
+  writer.set("tokenizer.ggml.model", "rwkv");
+  expect_error(writer, ErrorCode::kUnsupported, "'rwkv'");
 }
 
 TEST(Vocabulary, RefusesFieldsThatContradictEachOther) {
@@ -198,6 +241,8 @@ TEST(Vocabulary, MissingFieldsAreNamed) {
   writer.set("tokenizer.ggml.model", "gpt2");
   expect_error(writer, ErrorCode::kFile, "tokenizer.ggml.merges is missing");
   writer.set("tokenizer.ggml.model", "llama");
+  expect_error(writer, ErrorCode::kFile, "tokenizer.ggml.scores is missing");
+  writer.set("tokenizer.ggml.model", "t5");
   expect_error(writer, ErrorCode::kFile, "tokenizer.ggml.scores is missing");
   writer.set("tokenizer.ggml.model", "bert");
   expect_error(writer, ErrorCode::kFile, "tokenizer.ggml.unknown_token_id is missing");

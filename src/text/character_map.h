@@ -1,0 +1,66 @@
+// CharacterMap: the table that a SentencePiece model normalises its text with
+// (`precompiled_charsmap`; Kudo and Richardson, arXiv 1808.06226, section 3.2): sequences of
+// characters and what stands for each. In a file it is
+//   4 bytes: N, little endian
+//   N bytes: a double-array trie over the bytes of the sequences, in units of 32 bits as
+//   Darts-clone
+//            writes them: bits 0 to 7 and 31 the label, bit 8 whether a sequence ends here, bits 10
+//            to 30 the offset to the children, times 256 where bit 9 is set. The child of the unit
+//            at i by byte b is at i ^ offset ^ b and has the label b; that by no byte holds the
+//            value in its low 31 bits, so no sequence holds a NUL.
+//   the rest: the replacements, each ended by a NUL; a value is the place where one begins
+//
+// The bytes may lie: every step is held against the bounds. A trie that leads out of itself, or to
+// no replacement, has no sequence there; one that goes in circles ends after kMaxSequenceBytes.
+// Construction fails (kFile) where sizes contradict each other, the last replacement has no end, or
+// one is longer than kMaxReplacementBytes: a short text would become a huge one.
+#pragma once
+
+#include <bitset>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hearth {
+
+class CharacterMap {
+ public:
+  // Those of NFKC end at 18 and 33.
+  static constexpr size_t kMaxSequenceBytes = 128;
+  static constexpr size_t kMaxReplacementBytes = 256;
+
+  struct Match {
+    size_t length = 0;             // of the sequence in the text; 0: there is none
+    std::string_view replacement;  // the map's own memory
+  };
+
+  // An empty map, which replaces nothing.
+  CharacterMap() = default;
+  // `bytes` as in the file, or none at all; `source` is for messages.
+  CharacterMap(std::string_view bytes, const std::string& source);
+
+  // The longest sequence that `text` begins with.
+  Match longest_prefix(std::string_view text) const;
+
+  // Whether no sequence begins with the ASCII character `c` but such as go on beyond ASCII: before
+  // another ASCII character, or none, it stays as it is.
+  bool keeps(uint8_t c) const { return !taken_.test(c); }
+
+ private:
+  struct Place {
+    uint32_t children;  // where they are counted from: the child by b is at children ^ b
+    bool ends;          // a sequence ends here
+  };
+
+  Place root() const;
+  // Goes on by one byte; false where there is no such child.
+  bool step(Place* place, uint8_t byte) const;
+  void find_taken();
+
+  std::vector<uint32_t> units_;
+  std::string replacements_;
+  std::bitset<128> taken_;
+};
+
+}  // namespace hearth
