@@ -60,9 +60,9 @@ class Tokenizer {
   std::vector<int32_t> encode(std::string_view text, const EncodeOptions& options = {}) const;
 
   // The text of `ids`. Control, unknown and unused tokens show as their names or not at all. The
-  // space that SentencePiece and WordPiece put before the first word is taken away. As SentencePiece
-  // has it, the unknown token of a unigram vocabulary shows as U+2047 between spaces, and its unused
-  // ones are text.
+  // space that SentencePiece and WordPiece put before the first word is taken away. As
+  // SentencePiece has it, the unknown token of a unigram vocabulary shows as U+2047 between spaces,
+  // and its unused ones are text.
   std::string decode(std::span<const int32_t> ids, bool render_special = false) const;
 
   // The bytes of one token inside a stream: maybe part of a character, maybe none; nothing is taken
