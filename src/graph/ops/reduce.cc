@@ -18,6 +18,7 @@ struct ReducePlan {
   std::vector<ValueId> partials;
   std::vector<int32_t> program;
   const VectorWeight* bias;
+  std::optional<NormWeight> inner;
   RowSet rows;
   NormPlace place;
   bool dealt;
@@ -91,6 +92,7 @@ class ReduceOp : public Op {
       float* sum = kept ? context.f32(next_) + r * context.f32_stride(next_) : scratch;
       float* normed = plan_.place == NormPlace::kAfterResidual ? sum : scratch;
       sum_row(context, from, sum, scratch + n);
+      if (plan_.inner) norm_and_add(context, from, sum);
       norm_.write(context, sum, r, normed);
       copy_row(context, r);
       if (picked) give_hidden(context, normed, r);
@@ -111,6 +113,12 @@ class ReduceOp : public Op {
         sum_columns(context, row, {begin, std::min(end, begin + plan_.columns)}, x, out, stack);
       }
     }
+  }
+
+  void norm_and_add(ExecutionContext& context, uint32_t row, float* sum) const noexcept {
+    norm_row(context, *plan_.inner, norm_.shard, sum, sum);
+    const float* x = residual(context, row);
+    for (uint32_t i = 0; i < norm_.norm.weight->size; ++i) sum[i] += x[i];
   }
 
   // Where slice i begins: at a multiple of 32 columns, two cache lines.
@@ -184,7 +192,7 @@ bool deals_rows(const Plan& plan) {
 
 Reduced reduce_add_norm(GraphBuilder& builder, const std::string& name, const Bundle& x,
                         const Partials& partials, const NormWeight& norm, RowSet rows,
-                        NormPlace place) {
+                        NormPlace place, const std::optional<NormWeight>& inner) {
   uint32_t width = partials.weight->rows;
   std::vector<int32_t> program = sum_program(partials.pieces, *partials.weight->cuts);
   uint32_t columns = stack_columns(width, stack_depth(program));
@@ -192,6 +200,7 @@ Reduced reduce_add_norm(GraphBuilder& builder, const std::string& name, const Bu
                   partials.bundle.values,
                   std::move(program),
                   partials.bias,
+                  inner,
                   rows,
                   place,
                   deals_rows(builder.plan()),

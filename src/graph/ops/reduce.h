@@ -18,6 +18,7 @@
 // bf16; for f32 they are even, and summing and norming once decides.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "graph/ops/rows.h"
@@ -39,11 +40,13 @@ struct Reduced {
   Bundle normed;
 };
 
-// Rows are at most kMostReduceWidth wide. With RowSet::kOutputs only the step's output rows are
+// Rows are at most kMostReduceWidth wide. With `inner` the norm is that of x plus the inner norm of
+// the sum, as of jina-bert-v2 for code. With RowSet::kOutputs only the step's output rows are
 // summed and normed, packed: it is then the model's last norm, nobody reads x' any more, and the
 // hidden states that the step wants are given.
 Reduced reduce_add_norm(GraphBuilder& builder, const std::string& name, const Bundle& x,
                         const Partials& partials, const NormWeight& norm,
-                        RowSet rows = RowSet::kTokens, NormPlace place = NormPlace::kBeforeBlock);
+                        RowSet rows = RowSet::kTokens, NormPlace place = NormPlace::kBeforeBlock,
+                        const std::optional<NormWeight>& inner = {});
 
 }  // namespace hearth

@@ -18,6 +18,19 @@ inline RowRange rows_of(const Worker& worker, uint32_t rows) {
   return deal_rows(rows, worker.index, worker.count);
 }
 
+// The norm of one row of x, which `normed` may be. `shard`: whose copy of the weights is read.
+inline void norm_row(const ExecutionContext& context, const NormWeight& norm, uint32_t shard,
+                     const float* x, float* normed) noexcept {
+  const uint32_t n = norm.weight->size;
+  const float* weight = norm.weight->copies[shard];
+  if (norm.kind == NormKind::kRms) {
+    context.kernels().rms_norm({x, weight, n, norm.eps, normed});
+  } else {
+    const float* bias = norm.bias ? norm.bias->copies[shard] : nullptr;
+    context.kernels().layer_norm({x, weight, bias, n, norm.eps, normed});
+  }
+}
+
 // The norm of one row of x, through a row `normed` (which may be x) into every format of `out` that
 // is wanted. `shard`: whose copy of the weights is read.
 struct NormTarget {
@@ -27,14 +40,8 @@ struct NormTarget {
 
   void write(ExecutionContext& context, const float* x, uint32_t row,
              float* normed) const noexcept {
-    uint32_t n = norm.weight->size;
-    const float* weight = norm.weight->copies[shard];
-    if (norm.kind == NormKind::kRms) {
-      context.kernels().rms_norm({x, weight, n, norm.eps, normed});
-    } else {
-      const float* bias = norm.bias ? norm.bias->copies[shard] : nullptr;
-      context.kernels().layer_norm({x, weight, bias, n, norm.eps, normed});
-    }
+    const uint32_t n = norm.weight->size;
+    norm_row(context, norm, shard, x, normed);
     for (size_t f = 0; f < kActFormats; ++f) {
       auto format = static_cast<ActFormat>(f);
       if (!context.wants(out, format)) continue;

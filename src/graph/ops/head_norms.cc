@@ -1,0 +1,210 @@
+#include "graph/ops/head_norms.h"
+
+#include <cmath>
+
+#include "base/check.h"
+#include "graph/context.h"
+#include "graph/ops/kv_pages.h"
+#include "graph/ops/row_tasks.h"
+
+namespace hearth {
+namespace {
+
+// A head's place in its group's row of Q, K and V, in that group's row of moments, and among the
+// model's heads.
+struct HeadPlace {
+  uint32_t column, moments, head, shard;
+};
+
+// Of queries and of keys.
+struct GroupHeads {
+  std::vector<HeadPlace> queries, keys;
+
+  uint32_t count() const { return static_cast<uint32_t>(queries.size() + keys.size()); }
+};
+
+GroupHeads heads_of(const std::vector<HeadSlice>& slices, uint32_t length) {
+  GroupHeads heads;
+  uint32_t moments = 0;
+  auto add = [&](std::vector<HeadPlace>* to, UnitRange range, uint32_t column, uint32_t shard) {
+    for (uint32_t i = 0; i < range.size(); ++i) {
+      to->push_back({column + i * length, moments, range.begin + i, shard});
+      moments += 2;
+    }
+  };
+  for (const HeadSlice& slice : slices) {
+    add(&heads.queries, slice.queries, slice.q_column, slice.shard);
+    add(&heads.keys, slice.kv, slice.k_column, slice.shard);
+  }
+  return heads;
+}
+
+// Four sums, so that no addition waits for the one before; the order is the same everywhere.
+template <typename Summand>
+double sum_of(uint32_t n, const Summand& summand) noexcept {
+  double a = 0, b = 0, c = 0, d = 0;
+  uint32_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    a += summand(i);
+    b += summand(i + 1);
+    c += summand(i + 2);
+    d += summand(i + 3);
+  }
+  for (; i < n; ++i) a += summand(i);
+  return (a + b) + (c + d);
+}
+
+class HeadMomentsOp : public Op {
+ public:
+  HeadMomentsOp(ValueId qkv, ValueId moments, GroupHeads heads, uint32_t length)
+      : qkv_(qkv), moments_(moments), heads_(std::move(heads)), length_(length) {}
+
+  OpLoad load(const StepSizes& step) const override {
+    OpLoad load;
+    load.shared_bytes = sizeof(float) * double(step.rows) * heads_.count() * (length_ + 2);
+    return load;
+  }
+  void run(ExecutionContext& context, const OpSync&, const Worker& worker) const noexcept override {
+    RowRange range = rows_of(worker, context.rows(qkv_));
+    for (uint32_t r = range.begin; r < range.end; ++r) {
+      const float* row = context.f32(qkv_) + r * context.f32_stride(qkv_);
+      float* moments = context.f32(moments_) + r * context.f32_stride(moments_);
+      for (const HeadPlace& head : heads_.queries) measure(row, head, moments);
+      for (const HeadPlace& head : heads_.keys) measure(row, head, moments);
+    }
+  }
+
+ private:
+  void measure(const float* row, const HeadPlace& head, float* moments) const noexcept {
+    const float* x = row + head.column;
+    const double mean = sum_of(length_, [&](uint32_t i) { return double{x[i]}; }) / length_;
+    moments[head.moments] = static_cast<float>(mean);
+    moments[head.moments + 1] = static_cast<float>(sum_of(length_, [&](uint32_t i) {
+      const double distance = x[i] - mean;
+      return distance * distance;
+    }));
+  }
+
+  ValueId qkv_, moments_;
+  GroupHeads heads_;
+  uint32_t length_;
+};
+
+// Where the moments of the model's heads lie, head after head.
+struct MomentsPlace {
+  ValueId value;
+  uint32_t column;
+};
+
+struct NormPart {
+  NormWeight norm;
+  std::vector<HeadPlace> own;
+  std::vector<MomentsPlace> all;
+};
+
+class HeadNormOp : public Op {
+ public:
+  HeadNormOp(ValueId qkv, NormPart queries, NormPart keys, uint32_t length)
+      : qkv_(qkv), parts_{std::move(queries), std::move(keys)}, length_(length) {}
+
+  OpLoad load(const StepSizes& step) const override {
+    OpLoad load;
+    load.rows.rows = step.rows;
+    load.rows.read_bytes.assign(step.graph.plan.group_count(), 0);
+    for (const NormPart& part : parts_) {
+      load.rows.elements += static_cast<uint32_t>(part.own.size()) * length_;
+      for (const MomentsPlace& place : part.all) {
+        load.rows.read_bytes[step.graph.values[place.value].group] += 2 * sizeof(float);
+      }
+    }
+    load.shared_bytes = 2.0 * sizeof(float) * step.rows * load.rows.elements;
+    return load;
+  }
+  void run(ExecutionContext& context, const OpSync&, const Worker& worker) const noexcept override {
+    RowRange range = rows_of(worker, context.rows(qkv_));
+    for (uint32_t r = range.begin; r < range.end; ++r) {
+      for (const NormPart& part : parts_) norm_row(context, part, r);
+    }
+  }
+
+ private:
+  const float* moments(ExecutionContext& context, const MomentsPlace& place,
+                       uint32_t row) const noexcept {
+    return context.f32(place.value) + row * context.f32_stride(place.value) + place.column;
+  }
+
+  void norm_row(ExecutionContext& context, const NormPart& part, uint32_t row) const noexcept {
+    double mean = 0, squares = 0;
+    for (const MomentsPlace& place : part.all) mean += moments(context, place, row)[0];
+    mean /= static_cast<double>(part.all.size());
+    for (const MomentsPlace& place : part.all) {
+      const float* of_head = moments(context, place, row);
+      squares += of_head[1] + length_ * (of_head[0] - mean) * (of_head[0] - mean);
+    }
+    const double count = static_cast<double>(part.all.size()) * length_;
+    const auto scale = static_cast<float>(1 / std::sqrt(squares / count + double{part.norm.eps}));
+    const auto middle = static_cast<float>(mean);
+    for (const HeadPlace& head : part.own) {
+      float* x = context.f32(qkv_) + row * context.f32_stride(qkv_) + head.column;
+      const size_t first = size_t{head.head} * length_;
+      const float* weight = part.norm.weight->copies[head.shard] + first;
+      const float* bias = part.norm.bias ? part.norm.bias->copies[head.shard] + first : nullptr;
+      for (uint32_t i = 0; i < length_; ++i) x[i] = (x[i] - middle) * scale * weight[i];
+      if (bias) context.kernels().add_vectors({x, bias, nullptr, length_, x});
+    }
+  }
+
+  ValueId qkv_;
+  NormPart parts_[2];
+  uint32_t length_;
+};
+
+// Shards that share a KV head have the same of it: the first one's are taken.
+std::vector<MomentsPlace> places_of(const std::vector<GroupHeads>& groups,
+                                    std::vector<HeadPlace> GroupHeads::*kind, const Bundle& moments,
+                                    uint32_t count) {
+  std::vector<MomentsPlace> places(count);
+  std::vector<bool> there(count, false);
+  for (size_t g = 0; g < groups.size(); ++g) {
+    for (const HeadPlace& head : groups[g].*kind) {
+      if (there[head.head]) continue;
+      there[head.head] = true;
+      places[head.head] = {moments.values[g], head.moments};
+    }
+  }
+  for (bool found : there) HEARTH_CHECK(found, "some group has each head");
+  return places;
+}
+
+}  // namespace
+
+void whole_head_norms(GraphBuilder& builder, const std::string& name, const LinearOut& qkv,
+                      const AttentionShape& shape, const NormWeight& queries,
+                      const NormWeight& keys) {
+  std::vector<GroupHeads> groups;
+  std::vector<uint32_t> widths;
+  for (uint32_t g = 0; g < builder.group_count(); ++g) {
+    groups.push_back(heads_of(head_slices(qkv, g, shape), shape.key_length));
+    widths.push_back(2 * std::max(1u, groups[g].count()));
+  }
+  Bundle moments = builder.add_values(RowSet::kTokens, widths);
+  builder.reads(qkv.bundle, ActFormat::kF32);
+  builder.writes(moments);
+  builder.append(Mode::kParallel, name + "_moments", op_per_group(builder, [&](uint32_t g) {
+                   return std::make_unique<HeadMomentsOp>(qkv.bundle.values[g], moments.values[g],
+                                                          groups[g], shape.key_length);
+                 }));
+  auto all_queries =
+      places_of(groups, &GroupHeads::queries, moments, shape.kv_heads * shape.group_size);
+  auto all_keys = places_of(groups, &GroupHeads::keys, moments, shape.kv_heads);
+  builder.reads(qkv.bundle, ActFormat::kF32, Reads::kOwn);
+  builder.reads(moments, ActFormat::kF32);
+  builder.append(Mode::kReduce, name, op_per_group(builder, [&](uint32_t g) {
+                   NormPart q{queries, groups[g].queries, all_queries};
+                   NormPart k{keys, groups[g].keys, all_keys};
+                   return std::make_unique<HeadNormOp>(qkv.bundle.values[g], std::move(q),
+                                                       std::move(k), shape.key_length);
+                 }));
+}
+
+}  // namespace hearth

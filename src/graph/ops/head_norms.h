@@ -1,0 +1,23 @@
+// Layer norms of queries and keys over all heads of a row together, as jina-bert-v2 for code has
+// them; norms of each head by itself are part of rope_and_store() (graph/ops/attention.h).
+//
+// A row's heads lie with all groups, so each group computes mean and sum of squared deviations of
+// every head that it has, and the groups meet; then each merges those of all heads, in the order of
+// the model's heads (Chan et al. 1983), and norms its own. So the result depends on the heads
+// alone, not on who has them. Bytes that cross groups: 8 a head and row to each other group.
+#pragma once
+
+#include <string>
+
+#include "graph/ops/attention.h"
+#include "graph/ops/rows.h"
+
+namespace hearth {
+
+// In place on the Q and K rows (parts 0 and 1 of `qkv`). Weights and biases: [heads * key_length]
+// and [kv_heads * key_length]. A cross-group point stands between the two nodes that it appends.
+void whole_head_norms(GraphBuilder& builder, const std::string& name, const LinearOut& qkv,
+                      const AttentionShape& shape, const NormWeight& queries,
+                      const NormWeight& keys);
+
+}  // namespace hearth
