@@ -33,10 +33,11 @@ FileCopy::FileCopy(const ModelSource& source, const ModelSpec& spec, const Machi
     size_t needed = 0;
     for (const WeightSpec& weight : spec.weights) {
       if (!weight.is_matrix()) continue;
-      const SourceTensor& tensor = *weight.data;
-      size_t first = cut(tensor.n_bytes(), before), last = cut(tensor.n_bytes(), until);
+      const std::span<const std::byte> bytes = weight.bytes();
+      size_t first = cut(bytes.size(), before), last = cut(bytes.size(), until);
       if (first == last) continue;
-      pieces_[s].push_back({&tensor, first, last - first, nullptr});
+      const auto begin = static_cast<size_t>(bytes.data() - weight.data->data.data());
+      pieces_[s].push_back({weight.data, begin + first, last - first, nullptr});
       needed += round_up(last - first, kAlign);
     }
     arenas_.emplace_back(machine, shards[s].node, needed, "a copy of the file", binding);

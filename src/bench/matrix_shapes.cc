@@ -29,10 +29,13 @@ std::vector<WeightType> weight_types() {
 std::vector<MatrixShape> matrix_shapes(const ModelSpec& spec, std::span<const WeightType> types) {
   std::vector<const WeightSpec*> matrices;
   for (const WeightSpec& weight : spec.weights) {
-    bool table = weight.role == WeightRole::kEmbedding;
+    bool table = weight.role == WeightRole::kEmbedding || weight.role == WeightRole::kPositions;
     if (weight.is_matrix() && !table) matrices.push_back(&weight);
   }
-  if (spec.head().role == WeightRole::kEmbedding) matrices.push_back(&spec.head());
+  // An encoder has no head.
+  if (!spec.is_encoder() && spec.head().role == WeightRole::kEmbedding) {
+    matrices.push_back(&spec.head());
+  }
   auto order = [](const WeightSpec* weight) {
     return weight->role == WeightRole::kEmbedding ? WeightRole::kHead : weight->role;
   };

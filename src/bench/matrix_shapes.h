@@ -33,9 +33,9 @@ struct MatrixShape {
   bool operator==(const MatrixShape&) const = default;
 };
 
-// The distinct shapes of the model's matrices but the embedding table (which is there as the head
-// where it is one), by role in the order of WeightRole; a shape that several roles have stands
-// once. `types`: each shape in each of them; empty: in the source's own.
+// The distinct shapes of the model's matrices but the tables of tokens (which is there as the head
+// where it is one) and positions, by role in the order of WeightRole; a shape that several roles
+// have stands once. `types`: each shape in each of them; empty: in the source's own.
 std::vector<MatrixShape> matrix_shapes(const ModelSpec& spec, std::span<const WeightType> types);
 
 // The part of a matrix that is measured. Rows and k are padded as packing pads them. A matrix that

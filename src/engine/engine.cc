@@ -81,6 +81,9 @@ void Engine::check(std::span<const StepRequest> requests) const {
              spec().hyper.vocabulary);
       }
     }
+    if (spec().is_encoder() && (request.want == Want::kLast || request.want == Want::kAll)) {
+      fail(ErrorCode::kRequest, "the model is an encoder: it gives hidden states and no logits");
+    }
     if (!spec().has_kv_cache() && request.sequence->length() > 0) {
       fail(ErrorCode::kRequest,
            "the model keeps nothing of a text from step to step: give all its tokens at once");

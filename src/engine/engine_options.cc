@@ -25,6 +25,11 @@ void settle_options(const ModelSpec& spec, EngineOptions* options) {
                "of {} is more than the {} positions this program handles", options->context,
                kMaxContext);
   }
+  if (spec.hyper.positions == PositionKind::kTable && options->context > spec.hyper.context) {
+    fail_field(ErrorCode::kUsage, "context",
+               "of {} is more than the {} positions that the model has a row for", options->context,
+               spec.hyper.context);
+  }
   // More rows than the contexts of a step's sequences hold are never used.
   options->items = std::max(1u, options->items);
   uint64_t sequences = spec.has_kv_cache() ? options->sequences : options->items;

@@ -27,25 +27,41 @@ LayerSpec layer_of(const HyperParameters& hyper) {
   layer.value_length = hyper.value_length;
   layer.window = hyper.window;
   layer.scale = hyper.attention_scale;
+  if (!hyper.causal) {
+    layer.mask = Mask::kBidirectional;
+    layer.kept = KvKept::kForStep;
+  }
   return layer;
 }
 
 void describe_attention(SpecBuilder& spec, const TransformerAxes& axes, uint32_t layer) {
   const HyperParameters& hyper = spec.hyper();
   auto l = static_cast<int>(layer);
-  auto projection = [&](WeightRole role, WeightRole bias, const char* name, uint32_t heads,
-                        AxisId axis, uint32_t length) {
-    std::string base = layer_tensor(layer, name);
-    spec.matrix(role, l, base + ".weight", heads * length, hyper.width, WeightCut::kRows, axis,
-                length);
-    spec.vector_if_there(bias, l, base + ".bias", heads * length);
+  const uint32_t queries = hyper.heads * hyper.key_length;
+  const uint32_t keys = hyper.kv_heads * hyper.key_length;
+  const uint32_t values = hyper.kv_heads * hyper.value_length;
+  const uint32_t all = queries + keys + values;
+  const std::string fused = layer_tensor(layer, "attn_qkv");
+  const bool in_one = spec.source().find_tensor(fused + ".weight") != nullptr;
+  auto projection = [&](WeightRole role, WeightRole bias, const char* name, uint32_t first,
+                        uint32_t rows, AxisId axis, uint32_t length) {
+    std::string base = in_one ? fused : layer_tensor(layer, name);
+    if (!in_one) {
+      spec.matrix(role, l, base + ".weight", rows, hyper.width, WeightCut::kRows, axis, length);
+      spec.vector_if_there(bias, l, base + ".bias", rows);
+      return;
+    }
+    spec.matrix_part(role, l, base + ".weight", rows, hyper.width, axis, length, first, all);
+    if (spec.source().find_tensor(base + ".bias") != nullptr) {
+      spec.vector_part(bias, l, base + ".bias", rows, first, {all, 1});
+    }
   };
-  projection(WeightRole::kQuery, WeightRole::kQueryBias, "attn_q", hyper.heads, axes.heads,
+  projection(WeightRole::kQuery, WeightRole::kQueryBias, "attn_q", 0, queries, axes.heads,
              hyper.key_length);
-  projection(WeightRole::kKey, WeightRole::kKeyBias, "attn_k", hyper.kv_heads, axes.kv_heads,
+  projection(WeightRole::kKey, WeightRole::kKeyBias, "attn_k", queries, keys, axes.kv_heads,
              hyper.key_length);
-  projection(WeightRole::kValue, WeightRole::kValueBias, "attn_v", hyper.kv_heads, axes.kv_heads,
-             hyper.value_length);
+  projection(WeightRole::kValue, WeightRole::kValueBias, "attn_v", queries + keys, values,
+             axes.kv_heads, hyper.value_length);
   spec.matrix(WeightRole::kAttentionOutput, l, layer_tensor(layer, "attn_output.weight"),
               hyper.width, hyper.heads * hyper.value_length, WeightCut::kColumns, axes.heads,
               hyper.value_length);
@@ -103,13 +119,13 @@ void build_dense_decoder(Layers& layers) {
     bool last = layer + 1 == count;
     Partials attended = layers.attention(l, normed);
     Reduced middle = layers.reduce(x, attended, layer, WeightRole::kFfnNorm);
-    Partials fed = layers.swiglu(l, middle.normed);
+    Partials fed = layers.ffn(l, middle.normed);
     Reduced end = last ? layers.reduce(middle.x, fed, -1, WeightRole::kFinalNorm, RowSet::kOutputs)
                        : layers.reduce(middle.x, fed, layer + 1, WeightRole::kAttentionNorm);
     x = end.x;
     normed = end.normed;
   }
-  layers.logits(normed);
+  if (!layers.spec().is_encoder()) layers.logits(normed);
 }
 
 }  // namespace hearth

@@ -13,7 +13,8 @@ struct TransformerAxes {
 };
 TransformerAxes add_transformer_axes(SpecBuilder& spec);
 
-// Q, K, V and the output projection of a layer, with the biases and q/k norms that the source has.
+// Q, K, V (each a tensor of its own, or the three above each other in attn_qkv) and the output
+// projection of a layer, with the biases that the source has.
 void describe_attention(SpecBuilder& spec, const TransformerAxes& axes, uint32_t layer);
 // Gate, up and down of a layer.
 void describe_swiglu(SpecBuilder& spec, const TransformerAxes& axes, uint32_t layer);

@@ -1,6 +1,7 @@
 #include "models/hyper_parameters.h"
 
 #include <cmath>
+#include <iterator>
 
 #include "base/error.h"
 #include "kernels/attention/attention.h"
@@ -32,6 +33,10 @@ class KeyReader {
     if (!std::isfinite(value) || value <= 0) refuse(key, value, "a positive number");
     return value;
   }
+  bool flag_or(const char* key, bool otherwise) const {
+    return source_.metadata().get<bool>(prefix_ + key).value_or(otherwise);
+  }
+  void need(const char* key) const { source_.metadata().require<float>(prefix_ + key); }
   std::string text_or(const char* key, const char* otherwise) const {
     return source_.metadata().get<std::string>(prefix_ + key).value_or(otherwise);
   }
@@ -53,7 +58,9 @@ class KeyReader {
 };
 
 constexpr uint32_t kMostLayers = 1024, kMostWidth = 1u << 17, kMostFfn = 1u << 20,
-                   kMostHeads = 1024, kMostContext = 1u << 24;
+                   kMostHeads = 1024, kMostContext = 1u << 24, kMostTokenTypes = 1u << 16;
+// Slopes of 2^-64 and less are none at all.
+constexpr double kMostAlibi = 64;
 
 void read_heads(const KeyReader& reader, HyperParameters* hyper) {
   hyper->heads = reader.count("attention.head_count", kMostHeads);
@@ -116,9 +123,58 @@ void read_rope(const KeyReader& reader, const ModelSource& source, HyperParamete
   }
 }
 
+// A row sees all of its text, or none that comes after it; windows are cut out of the latter.
+void read_mask(const KeyReader& reader, const ModelSource& source, const ArchitectureKind& kind,
+               HyperParameters* hyper) {
+  hyper->causal = reader.flag_or("attention.causal", !kind.encoder);
+  if (hyper->causal && kind.encoder) reader.refuse("attention.causal", true, "false");
+  if (!hyper->causal && hyper->window != 0) {
+    fail(ErrorCode::kUnsupported,
+         "'{}' has a sliding window of {} positions in attention that is not causal: this version "
+         "cannot run it",
+         source.name(), hyper->window);
+  }
+  constexpr auto kLast = static_cast<uint32_t>(PoolingType::kRank);
+  uint32_t pooling = reader.number_or("pooling_type", 0);
+  if (pooling > kLast) reader.refuse("pooling_type", pooling, fmt::format("0 to {}", kLast));
+  hyper->pooling = static_cast<PoolingType>(pooling);
+}
+
+void read_positions(const KeyReader& reader, const ModelSource& source,
+                    const ArchitectureKind& kind, HyperParameters* hyper) {
+  hyper->positions = kind.positions;
+  if (kind.positions == PositionKind::kRope) return read_rope(reader, source, hyper);
+  hyper->rope.n_rot = 0;
+  if (kind.positions == PositionKind::kTable) return;
+  double most = reader.real_or("attention.max_alibi_bias", 8);
+  if (most > kMostAlibi) reader.refuse("attention.max_alibi_bias", most, "64 at most");
+  hyper->max_alibi = static_cast<float>(most);
+}
+
+// The table's first row is of the only type that occurs. One row may have one dimension.
+void read_token_types(const ModelSource& source, HyperParameters* hyper) {
+  const SourceTensor* table = source.find_tensor("token_types.weight");
+  if (table == nullptr) return;
+  uint64_t rows = table->dims.size() == 1 ? 1 : table->dims[1];
+  uint64_t said = source.metadata().get<uint32_t>("tokenizer.ggml.token_type_count").value_or(rows);
+  if (table->dims.size() > 2 || rows > kMostTokenTypes || rows != said) {
+    fail(ErrorCode::kFile,
+         "'{}': tensor token_types.weight is {}, where a row for each of {} token types is needed: "
+         "the file is damaged or its metadata was edited",
+         source.name(), fmt::join(table->dims, " x "), said);
+  }
+  hyper->token_types = static_cast<uint32_t>(rows);
+}
+
 }  // namespace
 
-HyperParameters read_hyper_parameters(const ModelSource& source) {
+const char* pooling_name(PoolingType pooling) {
+  constexpr const char* kNames[] = {"none", "mean", "cls", "last", "rank"};
+  static_assert(std::size(kNames) == static_cast<size_t>(PoolingType::kRank) + 1);
+  return kNames[static_cast<size_t>(pooling)];
+}
+
+HyperParameters read_hyper_parameters(const ModelSource& source, const ArchitectureKind& kind) {
   HyperParameters hyper;
   KeyReader reader(source, source.metadata().require<std::string>("general.architecture"));
   if (uint32_t experts = reader.number_or("expert_count", 0)) {
@@ -130,10 +186,11 @@ HyperParameters read_hyper_parameters(const ModelSource& source) {
   hyper.width = reader.count("embedding_length", kMostWidth);
   hyper.ffn = reader.count("feed_forward_length", kMostFfn);
   hyper.context = reader.count("context_length", kMostContext);
+  if (kind.encoder) reader.need("attention.layer_norm_epsilon");
   // Files of models with layer norms have the second.
   double layer_eps = reader.real_or("attention.layer_norm_epsilon", 1e-5);
-  hyper.norm_eps =
-      static_cast<float>(reader.real_or("attention.layer_norm_rms_epsilon", layer_eps));
+  hyper.norm_eps = static_cast<float>(
+      kind.encoder ? layer_eps : reader.real_or("attention.layer_norm_rms_epsilon", layer_eps));
   const SourceTensor& table = source.require_tensor("token_embd.weight");
   if (table.dims.size() != 2 || table.dims[1] > (1u << 24)) {
     fail(ErrorCode::kFile, "'{}': tensor token_embd.weight is no table of token rows",
@@ -141,7 +198,9 @@ HyperParameters read_hyper_parameters(const ModelSource& source) {
   }
   hyper.vocabulary = static_cast<uint32_t>(table.dims[1]);
   read_heads(reader, &hyper);
-  read_rope(reader, source, &hyper);
+  read_mask(reader, source, kind, &hyper);
+  read_positions(reader, source, kind, &hyper);
+  read_token_types(source, &hyper);
   return hyper;
 }
 

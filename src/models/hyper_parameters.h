@@ -1,5 +1,8 @@
 // The hyper-parameters of a transformer, read from the metadata of its source and checked against
 // what kernels and ops were built for.
+//
+// Keys of encoders are those that llama.cpp's converter writes: attention.causal (false),
+// attention.layer_norm_epsilon, pooling_type; attention.max_alibi_bias is read where it is there.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +12,21 @@
 #include "kernels/rope/rope.h"
 
 namespace hearth {
+
+// How an architecture tells positions apart: by turning queries and keys (RoPE), by a learned row
+// for each (position_embd), or by what a score loses for the distance (ALiBi).
+enum class PositionKind : uint8_t { kRope, kTable, kAlibi };
+
+// How a text's hidden states become one vector, by GGUF's numbers: nothing is said, their mean, the
+// first one, the last one, or a score of how well two texts fit (of rerankers).
+enum class PoolingType : uint8_t { kNone, kMean, kCls, kLast, kRank };
+const char* pooling_name(PoolingType pooling);  // "mean"
+
+// What an architecture says of itself before its hyper-parameters are read.
+struct ArchitectureKind {
+  bool encoder = false;  // layer norms, and no causal mask
+  PositionKind positions = PositionKind::kRope;
+};
 
 struct HyperParameters {
   uint32_t layers = 0;
@@ -22,7 +40,12 @@ struct HyperParameters {
   uint32_t window = 0;   // sliding attention window; 0: none
   float norm_eps = 1e-5f;
   float attention_scale = 0;
-  RopeParams rope;
+  bool causal = true;  // a row sees nothing that comes after it
+  PoolingType pooling = PoolingType::kNone;
+  uint32_t token_types = 0;  // rows of token_types.weight; 0: there is no such tensor
+  PositionKind positions = PositionKind::kRope;
+  RopeParams rope;      // of kRope; else n_rot is 0
+  float max_alibi = 0;  // of kAlibi: the exponent of the last head's slope, negated
 
   uint32_t group_size() const { return heads / kv_heads; }
 };
@@ -30,6 +53,6 @@ struct HyperParameters {
 // Reads what all architectures share from the keys `<architecture>.*`; an architecture then sets
 // what is its own (the layout of RoPE). Throws (kFile) naming the key and what is wrong with it,
 // and (kUnsupported) for what this engine cannot run, such as a mixture of experts.
-HyperParameters read_hyper_parameters(const ModelSource& source);
+HyperParameters read_hyper_parameters(const ModelSource& source, const ArchitectureKind& kind = {});
 
 }  // namespace hearth

@@ -1,19 +1,9 @@
 #include "models/layers.h"
 
-#include "base/check.h"
+#include "graph/ops/head_norms.h"
 #include "models/registry.h"
 
 namespace hearth {
-
-namespace {
-
-// A norm over the model's width has its bias behind it in the enum.
-WeightRole bias_of(WeightRole norm) {
-  HEARTH_CHECK(norm >= WeightRole::kEmbeddingNorm, "a norm over the model's width");
-  return static_cast<WeightRole>(static_cast<uint8_t>(norm) + 1);
-}
-
-}  // namespace
 
 Layers::Layers(GraphBuilder& graph, const ModelSpec& spec, const WeightTable& weights)
     : graph_(graph), spec_(spec), weights_(weights) {}
@@ -21,7 +11,9 @@ Layers::Layers(GraphBuilder& graph, const ModelSpec& spec, const WeightTable& we
 Reduced Layers::embed(int norm_layer, WeightRole norm) {
   // One barrier for the three: a row's norm is made by the thread that embedded it, and angles are
   // first read behind the projections.
-  Bundle x = hearth::embed(graph_, {&weights_.matrix(-1, WeightRole::kEmbedding)});
+  Bundle x = hearth::embed(graph_, {&weights_.matrix(-1, WeightRole::kEmbedding),
+                                    weights_.matrix_or_null(-1, WeightRole::kPositions),
+                                    weights_.vector_or_null(-1, WeightRole::kTokenType)});
   graph_.no_barrier();
   if (spec_.hyper.rope.n_rot > 0) {
     angles_ = rope_angles(graph_, make_rope_table(spec_.hyper.rope));
@@ -43,21 +35,29 @@ NormWeight Layers::norm_weight(int layer, WeightRole role) const {
 AttentionShape Layers::attention_shape(uint32_t layer) const {
   const LayerSpec& of = spec_.layers[layer];
   auto l = static_cast<int>(layer);
-  return {.layer = layer,
-          .kv_heads = of.kv_heads,
-          .group_size = of.group_size(),
-          .key_length = of.key_length,
-          .value_length = of.value_length,
-          .granule = block_granule(of.group_size(), of.value_length),
-          .window = of.window,
-          .scale = of.scale,
-          .rope = spec_.hyper.rope.layout,
-          .n_rot = spec_.hyper.rope.n_rot,
-          .norm_eps = spec_.hyper.norm_eps,
-          .q_norm = weights_.vector_or_null(l, WeightRole::kQueryNorm),
-          .k_norm = weights_.vector_or_null(l, WeightRole::kKeyNorm),
-          .kept = of.kept,
-          .mask = of.mask};
+  AttentionShape shape{.layer = layer,
+                       .kv_heads = of.kv_heads,
+                       .group_size = of.group_size(),
+                       .key_length = of.key_length,
+                       .value_length = of.value_length,
+                       .granule = block_granule(of.group_size(), of.value_length),
+                       .window = of.window,
+                       .scale = of.scale,
+                       .rope = spec_.hyper.rope.layout,
+                       .n_rot = spec_.hyper.rope.n_rot,
+                       .norm_eps = spec_.hyper.norm_eps,
+                       .q_norm = nullptr,
+                       .k_norm = nullptr,
+                       .kept = of.kept,
+                       .mask = of.mask};
+  if (spec_.norm.kind == NormKind::kRms) {
+    shape.q_norm = weights_.vector_or_null(l, WeightRole::kQueryNorm);
+    shape.k_norm = weights_.vector_or_null(l, WeightRole::kKeyNorm);
+  }
+  if (spec_.hyper.positions == PositionKind::kAlibi) {
+    shape.slopes = alibi_slopes(of.heads, spec_.hyper.max_alibi);
+  }
+  return shape;
 }
 
 Partials Layers::attention(uint32_t layer, const Bundle& normed) {
@@ -71,6 +71,12 @@ Partials Layers::attention(uint32_t layer, const Bundle& normed) {
                           part(WeightRole::kKey, WeightRole::kKeyBias),
                           part(WeightRole::kValue, WeightRole::kValueBias)});
   AttentionShape shape = attention_shape(layer);
+  const bool whole = spec_.norm.kind == NormKind::kLayer &&
+                     weights_.vector_or_null(l, WeightRole::kQueryNorm) != nullptr;
+  if (whole) {
+    whole_head_norms(graph_, "qk_norm", qkv, shape, norm_weight(l, WeightRole::kQueryNorm),
+                     norm_weight(l, WeightRole::kKeyNorm));
+  }
   Bundle kv = rope_and_store(graph_, "rope_kv", qkv, angles_, shape);
   const Weight& output = weights_.matrix(l, WeightRole::kAttentionOutput);
   Bundle heads = hearth::attention(graph_, "attention", qkv, kv, shape, output);
@@ -79,12 +85,17 @@ Partials Layers::attention(uint32_t layer, const Bundle& normed) {
   return partials;
 }
 
-Partials Layers::swiglu(uint32_t layer, const Bundle& normed) {
+Partials Layers::ffn(uint32_t layer, const Bundle& normed) {
   auto l = static_cast<int>(layer);
   const Weight& down = weights_.matrix(l, WeightRole::kDown);
-  Bundle hidden =
-      gated_linear(graph_, "ffn_gate_up", normed, {&weights_.matrix(l, WeightRole::kGate)},
-                   {&weights_.matrix(l, WeightRole::kUp)}, down, Activation::kSilu);
+  const LinearMatrix up{&weights_.matrix(l, WeightRole::kUp),
+                        weights_.vector_or_null(l, WeightRole::kUpBias)};
+  const Weight* gate = weights_.matrix_or_null(l, WeightRole::kGate);
+  Bundle hidden = gate == nullptr
+                      ? gelu_linear(graph_, "ffn_up", normed, up, down)
+                      : gated_linear(graph_, "ffn_gate_up", normed,
+                                     {gate, weights_.vector_or_null(l, WeightRole::kGateBias)}, up,
+                                     down, spec_.activation);
   Partials partials = partial_linear(graph_, "ffn_down", hidden, down);
   partials.bias = weights_.vector_or_null(l, WeightRole::kDownBias);
   return partials;
@@ -92,8 +103,13 @@ Partials Layers::swiglu(uint32_t layer, const Bundle& normed) {
 
 Reduced Layers::reduce(const Bundle& x, const Partials& partials, int norm_layer, WeightRole norm,
                        RowSet norm_rows) {
-  return reduce_add_norm(graph_, "reduce", x, partials, norm_weight(norm_layer, norm), norm_rows,
-                         spec_.norm.place);
+  const bool second = norm == WeightRole::kAttentionNorm &&
+                      weights_.vector_or_null(norm_layer, WeightRole::kSecondNorm) != nullptr;
+  std::optional<NormWeight> inner;
+  if (second) inner = norm_weight(norm_layer, norm);
+  return reduce_add_norm(graph_, "reduce", x, partials,
+                         norm_weight(norm_layer, second ? WeightRole::kSecondNorm : norm),
+                         norm_rows, spec_.norm.place, inner);
 }
 
 void Layers::logits(const Bundle& normed) {

@@ -21,14 +21,16 @@ class Layers {
   const ModelSpec& spec() const { return spec_; }
   uint32_t count() const { return static_cast<uint32_t>(spec_.layers.size()); }
 
-  // The tokens' embeddings and the norm of them that the first layer reads, and RoPE's angles.
+  // The tokens' embeddings, with those of positions and token types where there are some, and the
+  // norm of them that the first layer reads, and RoPE's angles.
   Reduced embed(int norm_layer, WeightRole norm);
   // Self-attention of layer `layer` up to its output projection: Q, K and V (with biases where
-  // there are some), q/k norms where there are some, RoPE, output projection.
+  // there are some), q/k norms where there are some, RoPE or ALiBi, output projection.
   Partials attention(uint32_t layer, const Bundle& normed);
-  // Gate, up and down of the layer.
-  Partials swiglu(uint32_t layer, const Bundle& normed);
-  // x + the sum of the partials (+ their bias where there is one), and its norm.
+  // Up and down of the layer with the model's activation, and the gate where there is one.
+  Partials ffn(uint32_t layer, const Bundle& normed);
+  // x + the sum of the partials (+ their bias where there is one), and its norm; behind attention
+  // also the norm of x plus that, where the layer has a second one.
   Reduced reduce(const Bundle& x, const Partials& partials, int norm_layer, WeightRole norm,
                  RowSet norm_rows = RowSet::kTokens);
   // The logits of the step's output rows.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 
 #include "base/clock.h"
 #include "models/shard_tasks.h"
@@ -45,7 +46,7 @@ void Model::load_vectors() {
     if (weight.is_matrix()) continue;
     for (Arena& arena : arenas_) {
       auto* copy = reinterpret_cast<float*>(arena.allocate(weight.k * sizeof(float), kWeightAlign));
-      dequantize_row(weight.dtype, weight.data->data.data(), weight.k, copy);
+      dequantize_row(weight.dtype, weight.bytes().data(), weight.k, copy);
       vector->copies.push_back(copy);
     }
     ++vector;
@@ -54,13 +55,14 @@ void Model::load_vectors() {
 
 void Model::load_matrices(const ModelSource& source, Team& team,
                           const std::vector<uint32_t>& member_shards, const Report& report) {
-  std::vector<const SourceTensor*> tensors;
+  std::vector<const WeightSpec*> specs;
   for (const WeightSpec& weight : spec_.weights) {
-    if (weight.is_matrix()) tensors.push_back(weight.data);
+    if (weight.is_matrix()) specs.push_back(&weight);
   }
   std::vector<Weight>& matrices = weights_.matrices();
   std::vector<std::vector<PackTask>> tasks(arenas_.size());
-  std::vector<std::atomic<uint32_t>> left(matrices.size());
+  // Tasks of each tensor, which several matrices may lie in.
+  std::map<const SourceTensor*, std::atomic<uint32_t>> left;
   for (size_t m = 0; m < matrices.size(); ++m) {
     for (size_t s = 0; s < arenas_.size(); ++s) {
       Shard& shard = matrices[m].shards[s];
@@ -68,13 +70,13 @@ void Model::load_matrices(const ModelSource& source, Team& team,
       shard.codes = arenas_[s].allocate(shard.spec.codes_bytes(), kWeightAlign);
       shard.scales = arenas_[s].allocate(shard.spec.scales_bytes(), kWeightAlign);
       size_t panel_bytes =
-          tensors[m]->n_bytes() / matrices[m].rows * kPanelRows * shard.spec.k / matrices[m].k;
+          row_bytes(specs[m]->dtype, specs[m]->k) * kPanelRows * shard.spec.k / specs[m]->k;
       auto step = static_cast<uint32_t>(
           std::clamp<size_t>(kShardTaskBytes / std::max<size_t>(panel_bytes, 1), 1, 1u << 16));
       for (uint32_t p = 0; p < shard.spec.panels(); p += step) {
         uint32_t panels = std::min(step, shard.spec.panels() - p);
         tasks[s].push_back({m, p, panels, panels * panel_bytes});
-        left[m].fetch_add(1, std::memory_order_relaxed);
+        left[specs[m]->data].fetch_add(1, std::memory_order_relaxed);
       }
     }
   }
@@ -84,12 +86,13 @@ void Model::load_matrices(const ModelSource& source, Team& team,
   auto pack = [&](size_t s, const PackTask& task) noexcept {
     const Weight& weight = matrices[task.matrix];
     const Shard& shard = weight.shards[s];
-    const SourceTensor& tensor = *tensors[task.matrix];
-    size_t stride = tensor.n_bytes() / weight.rows;
-    pack_panels(shard.spec, weight.dtype, tensor.data.data() + shard.row0 * stride, stride,
+    const WeightSpec& spec = *specs[task.matrix];
+    size_t stride = row_bytes(spec.dtype, spec.k);
+    pack_panels(shard.spec, weight.dtype, spec.bytes().data() + shard.row0 * stride, stride,
                 task.panel0, task.panels, shard.codes, shard.scales);
     done.fetch_add(task.source_bytes, std::memory_order_relaxed);
-    if (left[task.matrix].fetch_sub(1, std::memory_order_acq_rel) == 1) source.release(tensor);
+    std::atomic<uint32_t>& of_tensor = left.find(spec.data)->second;
+    if (of_tensor.fetch_sub(1, std::memory_order_acq_rel) == 1) source.release(*spec.data);
   };
   std::vector<size_t> counts;
   for (const std::vector<PackTask>& of_shard : tasks) counts.push_back(of_shard.size());

@@ -45,10 +45,23 @@ bool is_frequencies(std::string_view name) {
 }  // namespace
 
 const char* role_name(WeightRole role) {
-  constexpr const char* kMatrices[] = {"embedding", "q",  "k",    "v",   "o",
-                                       "gate",      "up", "down", "head"};
-  static_assert(std::size(kMatrices) == static_cast<size_t>(WeightRole::kHead) + 1);
-  return role <= WeightRole::kHead ? kMatrices[static_cast<size_t>(role)] : "";
+  constexpr const char* kMatrices[] = {"embedding", "q",  "k",    "v",    "o",
+                                       "gate",      "up", "down", "head", "positions"};
+  static_assert(std::size(kMatrices) == static_cast<size_t>(WeightRole::kPositions) + 1);
+  return role <= WeightRole::kPositions ? kMatrices[static_cast<size_t>(role)] : "";
+}
+
+WeightRole bias_of(WeightRole norm) {
+  HEARTH_CHECK(norm >= WeightRole::kQueryNorm, "a norm has its bias behind it");
+  return static_cast<WeightRole>(static_cast<uint8_t>(norm) + 1);
+}
+
+std::span<const std::byte> WeightSpec::bytes() const {
+  if (is_matrix()) {
+    size_t stride = row_bytes(dtype, k);
+    return data->data.subspan(first * stride, rows * stride);
+  }
+  return data->data.subspan(row_bytes(dtype, first), row_bytes(dtype, k));
 }
 
 const WeightSpec* ModelSpec::find(int layer, WeightRole role) const {
@@ -70,6 +83,11 @@ bool ModelSpec::has_kv_cache() const {
                      [](const LayerSpec& layer) { return layer.kept == KvKept::kCached; });
 }
 
+bool ModelSpec::is_encoder() const {
+  return std::any_of(layers.begin(), layers.end(),
+                     [](const LayerSpec& layer) { return layer.mask == Mask::kBidirectional; });
+}
+
 uint64_t ModelSpec::matrix_bytes() const {
   uint64_t bytes = 0;
   for (const WeightSpec& weight : weights) {
@@ -83,7 +101,7 @@ ModelSpec make_spec(const ModelSource& source) {
 }
 
 ModelSpec make_spec(const ModelSource& source, const Architecture& architecture) {
-  SpecBuilder builder(source, read_hyper_parameters(source));
+  SpecBuilder builder(source, read_hyper_parameters(source, architecture.kind));
   architecture.describe(builder);
   return std::move(builder).finish(architecture);
 }
@@ -120,6 +138,23 @@ void SpecBuilder::matrix(WeightRole role, int layer, std::string name, uint32_t 
       {std::move(name), role, layer, rows, k, cut, axis, item_size, data.dtype, &data});
 }
 
+void SpecBuilder::matrix_part(WeightRole role, int layer, std::string name, uint32_t rows,
+                              uint32_t k, AxisId axis, uint32_t item_size, uint32_t first,
+                              uint32_t all_rows) {
+  const SourceTensor& data = tensor(name, {k, all_rows});
+  spec_.weights.push_back({.name = std::move(name),
+                           .role = role,
+                           .layer = layer,
+                           .rows = rows,
+                           .k = k,
+                           .cut = WeightCut::kRows,
+                           .axis = axis,
+                           .item_size = item_size,
+                           .dtype = data.dtype,
+                           .data = &data,
+                           .first = first});
+}
+
 void SpecBuilder::experts(WeightRole role, int layer, std::string name, uint32_t rows, uint32_t k,
                           AxisId axis) {
   uint32_t count = spec_.axes[axis].items;
@@ -136,6 +171,28 @@ void SpecBuilder::vector(WeightRole role, int layer, std::string name, uint32_t 
 
 void SpecBuilder::vector_if_there(WeightRole role, int layer, std::string name, uint32_t size) {
   if (source_.find_tensor(name) != nullptr) vector(role, layer, std::move(name), size);
+}
+
+void SpecBuilder::vector_part(WeightRole role, int layer, std::string name, uint32_t size,
+                              uint32_t first, const std::vector<uint64_t>& dims) {
+  const SourceTensor& data = tensor(name, dims);
+  // A part that begins inside of a block could be read, but nobody stores biases so.
+  if (first % dtype_info(data.dtype).block_elements != 0 ||
+      size % dtype_info(data.dtype).block_elements != 0) {
+    fail(ErrorCode::kUnsupported,
+         "'{}': tensor {} is of type {}, whose blocks lie across the vectors in it: this version "
+         "cannot read it",
+         source_.name(), name, data.type_text);
+  }
+  spec_.weights.push_back({.name = std::move(name),
+                           .role = role,
+                           .layer = layer,
+                           .rows = 1,
+                           .k = size,
+                           .cut = WeightCut::kReplicated,
+                           .dtype = data.dtype,
+                           .data = &data,
+                           .first = first});
 }
 
 void SpecBuilder::check_all_used() const {

@@ -8,13 +8,16 @@
 // (kUnsupported).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "formats/model_source.h"
 #include "graph/ops/attention.h"
+#include "graph/ops/linear.h"
 #include "graph/ops/reduce.h"
 #include "models/hyper_parameters.h"
 
@@ -47,18 +50,27 @@ enum class WeightRole : uint8_t {
   kGate,
   kUp,
   kDown,
-  kHead,  // missing where the embedding table is the head too
+  kHead,       // missing where the embedding table is the head too, and in encoders
+  kPositions,  // a row for each position
+  kTokenType,  // the row of the only token type that occurs
   kQueryBias,
   kKeyBias,
   kValueBias,
   kAttentionOutputBias,
+  kGateBias,
+  kUpBias,
   kDownBias,
   kQueryNorm,
+  kQueryNormBias,
   kKeyNorm,
+  kKeyNormBias,
+  // Norms of the model's width, each with its bias behind it.
   kEmbeddingNorm,
   kEmbeddingNormBias,
   kAttentionNorm,
   kAttentionNormBias,
+  kSecondNorm,  // of the attention's norm and its input (jina-bert-v2 for code)
+  kSecondNormBias,
   kFfnNorm,
   kFfnNormBias,
   kFinalNorm,
@@ -66,6 +78,8 @@ enum class WeightRole : uint8_t {
 };
 // "q", "gate", "head": as reports name matrices; "" for vectors.
 const char* role_name(WeightRole role);
+// The bias of a norm.
+WeightRole bias_of(WeightRole norm);
 
 // The matrices of all experts, one above the other, are cut by rows along an axis of experts: every
 // shard has whole experts.
@@ -75,6 +89,8 @@ enum class WeightCut : uint8_t {
   kReplicated,  // a small vector in f32: every shard's node has a copy
 };
 
+// All of a tensor, or as many of its rows as are the weight's: Q, K and V may stand above each
+// other in one.
 struct WeightSpec {
   std::string name;  // its tensor's
   WeightRole role;
@@ -88,7 +104,11 @@ struct WeightSpec {
   // loaded. Types that do not hold their own scales have these in another tensor.
   const SourceTensor* data = nullptr;
   const SourceTensor* scales = nullptr;
+  // Where it begins in `data`: a matrix at a row, a vector at an element.
+  uint32_t first = 0;
 
+  // Its own bytes of `data`.
+  std::span<const std::byte> bytes() const;
   bool is_matrix() const { return cut != WeightCut::kReplicated; }
 };
 
@@ -115,6 +135,7 @@ struct ModelSpec {
   std::string source;  // its name, for messages
   HyperParameters hyper;
   NormSpec norm;
+  Activation activation = Activation::kSilu;  // of the FFN
   std::vector<AxisSpec> axes;
   AxisId vocabulary_axis = 0;
   std::vector<LayerSpec> layers;
@@ -126,6 +147,8 @@ struct ModelSpec {
   const WeightSpec& head() const;
   // Whether any layer keeps keys and values from step to step.
   bool has_kv_cache() const;
+  // Whether a row sees what comes after it: such a model gives vectors and no text.
+  bool is_encoder() const;
   // Bytes of all matrices in the source.
   uint64_t matrix_bytes() const;
 };
@@ -144,6 +167,7 @@ class SpecBuilder {
   // An architecture may change them before it declares anything.
   HyperParameters& hyper() { return spec_.hyper; }
   NormSpec& norm() { return spec_.norm; }
+  void set_activation(Activation activation) { spec_.activation = activation; }
 
   AxisId axis(AxisSpec axis);
   void set_vocabulary_axis(AxisId axis) { spec_.vocabulary_axis = axis; }
@@ -151,12 +175,18 @@ class SpecBuilder {
   // Along `axis`, an item of which has `item_size` rows (kRows) or columns (kColumns).
   void matrix(WeightRole role, int layer, std::string name, uint32_t rows, uint32_t k,
               WeightCut cut, AxisId axis, uint32_t item_size);
+  // Rows [first, first + rows) of a tensor that has `all_rows`.
+  void matrix_part(WeightRole role, int layer, std::string name, uint32_t rows, uint32_t k,
+                   AxisId axis, uint32_t item_size, uint32_t first, uint32_t all_rows);
   // W[rows, k] of every expert on `axis`, in a tensor whose third dimension counts them.
   void experts(WeightRole role, int layer, std::string name, uint32_t rows, uint32_t k,
                AxisId axis);
   void vector(WeightRole role, int layer, std::string name, uint32_t size);
   // The same where the source has it.
   void vector_if_there(WeightRole role, int layer, std::string name, uint32_t size);
+  // Elements [first, first + size) of a tensor of `dims`.
+  void vector_part(WeightRole role, int layer, std::string name, uint32_t size, uint32_t first,
+                   const std::vector<uint64_t>& dims);
   void layer(const LayerSpec& layer) { spec_.layers.push_back(layer); }
 
   // Throws (kUnsupported) naming a tensor of the source that nothing declared: a model that has

@@ -14,6 +14,7 @@ struct Architecture {
   void (*describe)(SpecBuilder& spec);
   // Calls its layers.
   void (*build)(Layers& layers);
+  ArchitectureKind kind = {};
 };
 
 std::span<const Architecture> all_architectures();

@@ -9,8 +9,8 @@ The logits come from reference.py: float64 on the weights as the file holds them
 file's golden is that file dequantised. Fixed seeds make the set the same on every run.
 
 An encoder has NAME.hidden.npy ([tokens, embedding]) in place of logits, and its tokens are several
-texts, whose lengths the manifest has (`texts`). Models of architectures that only tests know stand
-in a list of their own (`test_models`).
+texts, whose lengths the manifest has (`texts`). The encoders stand in a list of their own
+(`encoders`), and so do models of architectures that only tests know (`test_models`).
 
 How near an engine must come depends on what it rounds. The manifest tells, per model, how far the
 logits move when reference.py rounds likewise (`noise`): the root mean square of the difference over
@@ -44,7 +44,7 @@ from gguf_io import ValueType, array, boolean, f32, string, u32
 from model_specs import Spec
 from quants import Type
 
-CONTEXT = 2048
+POOLINGS = ("none", "mean", "cls", "last", "rank")
 LLAMA3 = {"low": 1.0, "high": 4.0, "original_context": 64}
 EPSILON = 1e-5
 LOGIT_STD = 2.0
@@ -111,26 +111,34 @@ def metadata(spec: Spec) -> dict[str, gguf_io.Value]:
     }
     own = {
         "block_count": u32(spec.layers),
-        "context_length": u32(CONTEXT),
+        "context_length": u32(spec.context),
         "embedding_length": u32(spec.embedding),
         "feed_forward_length": u32(spec.ffn),
         "vocab_size": u32(spec.vocab),
         "attention.head_count": u32(spec.heads),
         "attention.head_count_kv": u32(spec.kv_heads),
     }
-    epsilon = "layer_norm_epsilon" if spec.encoder else "layer_norm_rms_epsilon"
+    epsilon = "layer_norm_epsilon" if spec.layer_norms else "layer_norm_rms_epsilon"
     own[f"attention.{epsilon}"] = f32(EPSILON)
+    if spec.encoder and not spec.of_tests and not spec.lean:
+        own["attention.causal"] = boolean(False)
+    if spec.pooling:
+        own["pooling_type"] = u32(POOLINGS.index(spec.pooling))
+    if spec.alibi:
+        own["attention.max_alibi_bias"] = f32(spec.alibi)
     if spec.key_length:
         own["attention.key_length"] = u32(spec.key_length)
         own["attention.value_length"] = u32(spec.value_length)
     if spec.window:
         own["attention.sliding_window"] = u32(spec.window)
-    rope_values = spec.rope if spec.encoder else {"dimension_count": spec.key, **spec.rope}
+    rope_values = spec.rope if spec.layer_norms else {"dimension_count": spec.key, **spec.rope}
     own.update({f"rope.{k}": _plain_value(x) for k, x in rope_values.items()})
     if spec.lean:
         for key in ("vocab_size", "attention.head_count_kv", "rope.dimension_count"):
-            del own[key]
+            own.pop(key, None)
     out.update({f"{spec.arch}.{k}": v for k, v in own.items()})
+    if spec.types:
+        out["tokenizer.ggml.token_type_count"] = u32(spec.types)
     return {**out, **vocabulary(spec.vocab)}
 
 
@@ -150,31 +158,43 @@ def _layer_norm(r: np.random.Generator, name: str, n: int):
     yield name + ".bias", 0.5 * r.standard_normal(n)
 
 
-def layer_weights(spec: Spec, r: np.random.Generator, prefix: str):
-    """Yields (name, values). Gains keep attention sharp and the residual stream near unit size."""
+def linears(spec: Spec) -> list[tuple[str, int, int, float]]:
+    """(name, columns, rows, gain) of a layer's matrices. Gains keep attention sharp and the
+    residual stream near unit size."""
     qk = 1.0 if spec.arch == "qwen3" else 1.4
     out = 2.0 / math.sqrt(2 * spec.layers)
     q, k = spec.heads * spec.key, spec.kv_heads * spec.key
     v, d = spec.kv_heads * spec.value, spec.embedding
-    linears = [
-        ("attn_q", d, q, qk),
-        ("attn_k", d, k, qk),
-        ("attn_v", d, v, 1.0),
-        ("attn_output", spec.heads * spec.value, d, out),
-        ("ffn_gate", d, spec.ffn, 1.5),
-        ("ffn_up", d, spec.ffn, 1.5),
-        ("ffn_down", spec.ffn, d, out),
-    ]
-    if spec.encoder:
+    attention = [("attn_q", d, q, qk), ("attn_k", d, k, qk), ("attn_v", d, v, 1.0)]
+    if "attn_qkv" in spec.fused:
+        attention = [("attn_qkv", d, q + k + v, qk)]
+    gate = [("ffn_gate", d, spec.ffn, 1.5)]
+    up = [("ffn_up", d, spec.ffn, 1.5)]
+    if spec.arch == "bert" or (spec.arch == "jina-bert-v2" and not spec.gated):
+        gate = []
+    if "ffn_up" in spec.fused:
+        gate, up = [], [("ffn_up", d, 2 * spec.ffn, 1.5)]
+    output = [("attn_output", spec.heads * spec.value, d, out)]
+    return attention + output + gate + up + [("ffn_down", spec.ffn, d, out)]
+
+
+def layer_weights(spec: Spec, r: np.random.Generator, prefix: str):
+    """Yields (name, values)."""
+    d = spec.embedding
+    if spec.layer_norms:
         yield from _layer_norm(r, prefix + "attn_output_norm", d)
         yield from _layer_norm(r, prefix + "layer_output_norm", d)
     else:
         yield prefix + "attn_norm.weight", _norm(r, d, 1.0)
         yield prefix + "ffn_norm.weight", _norm(r, d, 1.0)
+    if spec.code:
+        yield from _layer_norm(r, prefix + "attn_q_norm", d)
+        yield from _layer_norm(r, prefix + "attn_k_norm", d)
+        yield from _layer_norm(r, prefix + "attn_norm_2", d)
     if spec.arch == "qwen3":
         yield prefix + "attn_q_norm.weight", _norm(r, spec.key, 1.5)
         yield prefix + "attn_k_norm.weight", _norm(r, spec.key, 1.5)
-    for name, n, rows, gain in linears:
+    for name, n, rows, gain in linears(spec):
         yield f"{prefix}{name}.weight", _matrix(r, n, rows, gain)
         if name in spec.biases:
             yield f"{prefix}{name}.bias", 0.5 * r.standard_normal(rows)
@@ -186,8 +206,12 @@ def weights(spec: Spec):
     yield "token_embd.weight", _matrix(r, d, spec.vocab, math.sqrt(d))
     for i in range(spec.layers):
         yield from layer_weights(spec, r, f"blk.{i}.")
-    if spec.encoder:
+    if spec.layer_norms:
         yield from _layer_norm(r, "token_embd_norm", d)
+        if spec.types:
+            yield "token_types.weight", np.squeeze(_matrix(r, d, spec.types, math.sqrt(d)))
+        if spec.arch == "bert":
+            yield "position_embd.weight", _matrix(r, d, spec.context, math.sqrt(d))
     elif spec.tied:
         # Random signs: the head must not simply find the token that came in.
         signs = np.where(r.random(d) < 0.5, -1.0, 1.0)
@@ -277,9 +301,10 @@ def main() -> None:
     if missing := set(options.names) - {s.name for s in chosen}:
         parser.error(f"no model is called {', '.join(sorted(missing))}")
     options.outdir.mkdir(parents=True, exist_ok=True)
-    models = [make(spec, options.outdir) for spec in chosen if not spec.of_tests]
-    of_tests = [make(spec, options.outdir) for spec in chosen if spec.of_tests]
-    manifest = {"tolerance": TOLERANCE_NOTE, "models": models, "test_models": of_tests}
+    manifest = {"tolerance": TOLERANCE_NOTE, "models": [], "encoders": [], "test_models": []}
+    for spec in chosen:
+        kind = "test_models" if spec.of_tests else "encoders" if spec.encoder else "models"
+        manifest[kind].append(make(spec, options.outdir))
     text = json.dumps(manifest, indent=1) + "\n"
     (options.outdir / "manifest.json").write_text(text)
 

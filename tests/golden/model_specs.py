@@ -37,9 +37,22 @@ class Spec:
     overrides: dict[str, Type] = dataclasses.field(default_factory=dict)
     lean: bool = False  # leaves out every key that has a default
     texts: tuple[int, ...] = ()  # the prompt's tokens are texts of these lengths; (): one
+    causal: bool = True  # of a decoder
+    context: int = 2048
+    pooling: str = ""  # what the file says of it; "": nothing
+    types: int = 0  # rows of token_types; 0: no such tensor, 1: it has one dimension
+    fused: tuple[str, ...] = ()  # attn_qkv, ffn_up: tensors that hold what others have apart
+    gated: bool = False  # an FFN of jina-bert-v2 has a gate
+    code: bool = False  # jina-bert-v2 for code: norms of queries and keys, and a second one
+    alibi: float = 0.0  # attention.max_alibi_bias; 0: not in the file
 
     @property
     def encoder(self) -> bool:
+        """Whether every position sees all others."""
+        return self.arch in reference.ENCODERS or not self.causal
+
+    @property
+    def layer_norms(self) -> bool:
         return self.arch in reference.ENCODERS
 
     @property
@@ -70,6 +83,8 @@ def tensor_type(spec: Spec, name: str, shape: tuple[int, ...]) -> Type:
     if len(shape) == 1:
         return Type.F32
     stem = name.removesuffix(".weight")
+    if stem in ("position_embd", "token_types") and stem not in spec.overrides:
+        return Type.F32
     kind = next((t for end, t in spec.overrides.items() if stem.endswith(end)), spec.type)
     while shape[0] % block_length(kind):
         kind = _FALLBACK.get(kind, Type.F16)
@@ -180,6 +195,84 @@ def _block_models() -> list[Spec]:
 _TEXTS = (33, 1, 200, 64, 65, 5, 13)
 
 
+_BERT_BIASES = (*_QKV, "attn_qkv", "attn_output", "ffn_up", "ffn_down")
+
+
+def _bert_models() -> list[Spec]:
+    def bert(name: str, features: tuple[str, ...], *sizes: int, **more) -> Spec:
+        return Spec(name, "bert", features, *sizes, sum(_TEXTS), texts=_TEXTS,
+                    **{"context": 219, "types": 2, "pooling": "cls", **more})
+
+    return [
+        bert("bert-f32", ("3 heads", "biases"), 84, 3, 3, 172, 301, biases=_BERT_BIASES),
+        bert("bert-f32-fused", ("one head", "fused QKV with bias", "one type"), 52, 1, 1, 100, 301,
+             layers=3, types=1, fused=("attn_qkv",), biases=_BERT_BIASES, context=512),
+        bert("bert-f32-plain", ("12 heads of 7", "fused QKV", "no biases", "no types"), 84, 12, 12,
+             150, 301, types=0, fused=("attn_qkv",), lean=True, pooling=""),
+        bert("bert-f16", ("12 heads", "F16 positions"), 96, 12, 12, 200, 301, type=Type.F16,
+             biases=_BERT_BIASES, overrides={"position_embd": Type.F16}, pooling="mean"),
+        bert("bert-bf16", ("5 heads", "fused QKV"), 120, 5, 5, 172, 301, type=Type.BF16,
+             fused=("attn_qkv",), biases=_BERT_BIASES),
+        bert("bert-q8_0", ("12 heads", "biases"), 96, 12, 12, 224, 301, type=Type.Q8_0,
+             biases=_BERT_BIASES),
+        bert("bert-q4_k", ("4 heads", "fused QKV"), 256, 4, 4, 512, 301, type=Type.Q4_K,
+             fused=("attn_qkv",), biases=_BERT_BIASES, overrides={"ffn_down": Type.Q6_K}),
+    ]
+
+
+def _nomic_models() -> list[Spec]:
+    def nomic(name: str, features: tuple[str, ...], *sizes: int, **more) -> Spec:
+        return Spec(name, "nomic-bert", features, *sizes, sum(_TEXTS), texts=_TEXTS,
+                    **{"rope": {"freq_base": 1000.0}, "fused": ("attn_qkv",), "types": 2,
+                       "pooling": "mean", **more})
+
+    return [
+        nomic("nomic-f32", ("3 heads", "fused QKV"), 84, 3, 3, 172, 301),
+        nomic("nomic-f32-apart", ("one head", "biases", "rope 12 of 52 dimensions"), 52, 1, 1, 100,
+              301, fused=(), biases=(*_QKV, "attn_output", "ffn_gate", "ffn_up", "ffn_down"),
+              rope={"freq_base": 1000.0, "dimension_count": 12}, types=1),
+        nomic("nomic-f16", ("12 heads of 8",), 96, 12, 12, 200, 301, type=Type.F16),
+        nomic("nomic-bf16", ("3 heads of 40",), 120, 3, 3, 172, 301, type=Type.BF16),
+        nomic("nomic-q8_0", ("3 heads",), 96, 3, 3, 224, 301, type=Type.Q8_0),
+        nomic("nomic-q5_k", ("4 heads",), 256, 4, 4, 512, 301, type=Type.Q5_K, types=1),
+    ]
+
+
+def _jina_models() -> list[Spec]:
+    biases = (*_QKV, "attn_output", "ffn_down")
+
+    def jina(name: str, features: tuple[str, ...], *sizes: int, **more) -> Spec:
+        return Spec(name, "jina-bert-v2", features, *sizes, sum(_TEXTS), texts=_TEXTS,
+                    **{"biases": biases, "gated": True, "types": 2, "pooling": "mean", **more})
+
+    return [
+        jina("jina-f32", ("12 heads of 7",), 84, 12, 12, 172, 301),
+        jina("jina-f32-fused", ("3 heads", "gate and up in one", "fused QKV", "ALiBi of 6"), 84, 3,
+             3, 150, 301, fused=("attn_qkv", "ffn_up"), types=1, alibi=6.0),
+        jina("jina-f32-plain", ("one head", "no gate"), 52, 1, 1, 100, 301, gated=False,
+             biases=(*biases, "ffn_up")),
+        jina("jina-f32-code", ("3 heads", "norms of queries and keys", "a second norm"), 84, 3, 3,
+             172, 301, fused=("ffn_up",), code=True),
+        jina("jina-f16", ("3 heads",), 96, 3, 3, 200, 301, type=Type.F16),
+        jina("jina-bf16-code", ("12 heads of 10", "norms of queries and keys"), 120, 12, 12, 172,
+             301, type=Type.BF16, code=True),
+        jina("jina-q8_0", ("12 heads", "gate and up in one"), 96, 12, 12, 224, 301, type=Type.Q8_0,
+             fused=("ffn_up",)),
+        jina("jina-q6_k", ("4 heads",), 256, 4, 4, 512, 301, type=Type.Q6_K),
+    ]
+
+
+def _embedders() -> list[Spec]:
+    """Decoders in which every position sees all others."""
+    return [
+        Spec("qwen2-f32-both-ways", "qwen2", ("not causal", "qkv bias"), 96, 6, 3, 172, 301,
+             sum(_TEXTS), texts=_TEXTS, biases=_QKV, causal=False, pooling="last"),
+        Spec("qwen3-q8_0-both-ways", "qwen3", ("not causal", "qk norm"), 96, 5, 5, 224, 301,
+             sum(_TEXTS), texts=_TEXTS, type=Type.Q8_0, key_length=32, value_length=32, tied=True,
+             causal=False, pooling="mean"),
+    ]
+
+
 def _test_models() -> list[Spec]:
     """Of architectures that a test writes for itself (tests/models/architecture_test.cc)."""
     return [
@@ -200,4 +293,5 @@ def _test_models() -> list[Spec]:
 
 
 def specs() -> list[Spec]:
-    return _float_models() + _block_models() + _test_models()
+    encoders = _bert_models() + _nomic_models() + _jina_models() + _embedders()
+    return _float_models() + _block_models() + encoders + _test_models()

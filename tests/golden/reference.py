@@ -3,7 +3,8 @@
 
     reference.py MODEL.gguf --tokens 1,2,3 -o out.npy    logits of all positions, [n, vocab] float64
 
-Architectures `llama` (Llama 2 and 3, Mistral), `qwen2` and `qwen3`, and two that only tests know.
+Architectures `llama` (Llama 2 and 3, Mistral), `qwen2` and `qwen3`, the encoders `bert`,
+`nomic-bert` and `jina-bert-v2`, and two that only tests know.
 Every weight is dequantised exactly and every operation is float64, so the only errors are float64's
 own. Written from the models' papers and from the meaning that GGUF gives to its keys; it shares
 nothing with the engine.
@@ -14,13 +15,23 @@ nothing with the engine.
     hidden = rms_norm(x, output_norm)
     logits = Whead hidden
 
-`test-decoder` is such a one. `test-encoder` norms what BERT norms (Devlin et al. 2019), and every
-position sees all others; without the key rope.dimension_count it does not turn at all:
+`test-decoder` is such a one. Encoders norm what BERT norms (Devlin et al. 2019), and every position
+sees all others, as it does in decoders whose key attention.causal is false:
 
-    x = layer_norm(embedding[token], token_embd_norm)
-    per layer:  x = layer_norm(x + Wo attention(rope(Wq x), rope(Wk x), Wv x), attn_output_norm)
-                x = layer_norm(x + Wdown (silu(Wgate x) * Wup x), layer_output_norm)
+    x = layer_norm(embedding[token] + position[i] + type[0], token_embd_norm)
+    per layer:  x = layer_norm(x + Wo attention(q, k, v) + bo, attn_output_norm)
+                x = layer_norm(x + Wdown act(x) + bdown, layer_output_norm)
     hidden = x
+
+    bert          q, k, v = W x + b; positions from a table; act(x) = gelu(Wup x + bup)
+    nomic-bert    as bert without that table: RoPE; act(x) = silu(Wgate x) * Wup x
+    jina-bert-v2  as bert without that table: ALiBi; act(x) = gelu(Wgate x) * Wup x, or bert's.
+                  For code: q = layer_norm(Wq x + bq, attn_q_norm) over all heads together, k alike,
+                  and a second norm, x' = layer_norm(x' + x, attn_norm_2), after attention's
+    test-encoder  RoPE, or nothing without the key rope.dimension_count; act as nomic-bert's
+
+Q, K and V may stand above each other in one tensor, attn_qkv, and jina's gate above its up in
+ffn_up, which then has twice feed_forward_length rows.
 
 `Noise` rounds the activations that enter a matrix product, and K and V, to a narrower type. It
 models no engine: it measures how far an engine that computes so may lie from the exact logits.
@@ -30,6 +41,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import math
 
 import numpy as np
 
@@ -37,11 +49,14 @@ import gguf_io
 import quants
 import rope
 
-ENCODERS = ("test-encoder",)
+ENCODERS = ("bert", "nomic-bert", "jina-bert-v2", "test-encoder")
 LAYOUTS = {
     "llama": rope.NORM,
     "qwen2": rope.NEOX,
     "qwen3": rope.NEOX,
+    "bert": rope.NEOX,
+    "nomic-bert": rope.NEOX,
+    "jina-bert-v2": rope.NEOX,
     "test-decoder": rope.NEOX,
     "test-encoder": rope.NEOX,
 }
@@ -66,10 +81,32 @@ class Config:
     epsilon: float
     window: int
     rope: rope.RopeConfig
+    ffn: int
+    causal: bool
+    alibi: tuple[float, ...]  # slopes by head; (): none
 
     @property
     def encoder(self) -> bool:
         return self.arch in ENCODERS
+
+
+def alibi_slopes(heads: int, most: float) -> tuple[float, ...]:
+    """Press et al. 2022: of n heads, n a power of two, head h has 2^(-most (h + 1) / n), `most`
+    being 8. Other numbers of heads take those of the largest power of two below, and then every
+    second one of twice that."""
+    even = 2 ** int(math.log2(heads))
+
+    def slope(h: int, n: int) -> float:
+        return 2.0 ** (-most * (h + 1) / n)
+
+    first = [slope(h, even) for h in range(even)]
+    return tuple(first + [slope(2 * h, 2 * even) for h in range(heads - even)])
+
+
+def _rope_dimensions(get, arch: str, key_length: int) -> int:
+    if arch in ("bert", "jina-bert-v2"):
+        return 0
+    return get("dimension_count", 0 if arch == "test-encoder" else key_length)
 
 
 def _rope_config(file: gguf_io.Gguf, arch: str, key_length: int) -> rope.RopeConfig:
@@ -80,7 +117,7 @@ def _rope_config(file: gguf_io.Gguf, arch: str, key_length: int) -> rope.RopeCon
     trained = file.get(f"{arch}.context_length", 0)
     return rope.RopeConfig(
         layout=LAYOUTS[arch],
-        dimensions=get("dimension_count", 0 if arch in ENCODERS else key_length),
+        dimensions=_rope_dimensions(get, arch, key_length),
         base=get("freq_base", 10000.0),
         scaling=get("scaling.type", "linear"),
         factor=factor,
@@ -100,6 +137,7 @@ def read_config(file: gguf_io.Gguf) -> Config:
     default_length = file.get(f"{arch}.embedding_length") // heads
     key_length = file.get(f"{arch}.attention.key_length", default_length)
     epsilon = "layer_norm_epsilon" if arch in ENCODERS else "layer_norm_rms_epsilon"
+    alibi = arch == "jina-bert-v2"
     return Config(
         arch=arch,
         layers=file.get(f"{arch}.block_count"),
@@ -110,6 +148,9 @@ def read_config(file: gguf_io.Gguf) -> Config:
         epsilon=file.get(f"{arch}.attention.{epsilon}"),
         window=file.get(f"{arch}.attention.sliding_window", 0),
         rope=_rope_config(file, arch, key_length),
+        ffn=file.get(f"{arch}.feed_forward_length"),
+        causal=file.get(f"{arch}.attention.causal", arch not in ENCODERS),
+        alibi=alibi_slopes(heads, file.get(f"{arch}.attention.max_alibi_bias", 8.0)) * alibi,
     )
 
 
@@ -118,7 +159,7 @@ def rms_norm(x: np.ndarray, weight: np.ndarray, epsilon: float) -> np.ndarray:
 
 
 def layer_norm(
-    x: np.ndarray, weight: np.ndarray, bias: np.ndarray, epsilon: float
+    x: np.ndarray, weight: np.ndarray, bias: np.ndarray | float, epsilon: float
 ) -> np.ndarray:
     return rms_norm(x - np.mean(x, axis=-1, keepdims=True), weight, epsilon) + bias
 
@@ -126,6 +167,14 @@ def layer_norm(
 def silu(x: np.ndarray) -> np.ndarray:
     """x * sigmoid(x); the sigmoid through tanh, which never overflows."""
     return x * 0.5 * (1 + np.tanh(0.5 * x))
+
+
+_erf = np.vectorize(math.erf, otypes=[np.float64])
+
+
+def gelu(x: np.ndarray) -> np.ndarray:
+    """x times the normal distribution's probability of less than x (Hendrycks, Gimpel 2016)."""
+    return x * 0.5 * (1 + _erf(x / math.sqrt(2)))
 
 
 def softmax(x: np.ndarray) -> np.ndarray:
@@ -140,14 +189,20 @@ def visible(n: int, window: int) -> np.ndarray:
     return mask & (key > query - window) if window else mask
 
 
-def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray) -> np.ndarray:
+def attention(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray, slopes: tuple[float, ...] = ()
+) -> np.ndarray:
     """q: [n, heads, key_length], k and v: [n, kv_heads, ...] -> [n, heads, value_length].
-    Query head h reads KV head h // (heads / kv_heads); mask: [query, key], what is seen."""
+    Query head h reads KV head h // (heads / kv_heads); mask: [query, key], what is seen. A score
+    of head h loses slopes[h] for every position between query and key (ALiBi)."""
     n, heads, length = q.shape
     out = np.empty((n, heads, v.shape[2]))
+    distance = np.abs(np.arange(n)[:, None] - np.arange(n)[None, :])
     for h in range(heads):
         g = h // (heads // k.shape[1])
         scores = q[:, h] @ k[:, g].T / np.sqrt(length)
+        if slopes:
+            scores = scores - slopes[h] * distance
         out[:, h] = softmax(np.where(mask, scores, -np.inf)) @ v[:, g]
     return out
 
@@ -180,14 +235,27 @@ class Model:
     def norm(self, x: np.ndarray, name: str) -> np.ndarray:
         weight = self.vector(name + ".weight")
         if self.config.encoder:
-            return layer_norm(x, weight, self.vector(name + ".bias"), self.config.epsilon)
+            bias = self.vector(name + ".bias")
+            return layer_norm(x, weight, 0.0 if bias is None else bias, self.config.epsilon)
         return rms_norm(x, weight, self.config.epsilon)
+
+    def _queries_keys_values(self, x: np.ndarray, prefix: str) -> list[np.ndarray]:
+        c, n = self.config, len(x)
+        widths = (c.heads * c.key_length, c.kv_heads * c.key_length, c.kv_heads * c.value_length)
+        if prefix + "attn_qkv.weight" in self.weights:
+            fused = self.linear(x, prefix + "attn_qkv")
+            parts = np.split(fused, np.cumsum(widths)[:2], axis=1)
+        else:
+            parts = [self.linear(x, prefix + name) for name in ("attn_q", "attn_k", "attn_v")]
+        if c.encoder and prefix + "attn_q_norm.weight" in self.weights:
+            parts[0] = self.norm(parts[0], prefix + "attn_q_norm")
+            parts[1] = self.norm(parts[1], prefix + "attn_k_norm")
+        lengths = (c.key_length, c.key_length, c.value_length)
+        return [part.reshape(n, -1, length) for part, length in zip(parts, lengths)]
 
     def _attend(self, x: np.ndarray, prefix: str) -> np.ndarray:
         c, n = self.config, len(x)
-        q = self.linear(x, prefix + "attn_q").reshape(n, c.heads, c.key_length)
-        k = self.linear(x, prefix + "attn_k").reshape(n, c.kv_heads, c.key_length)
-        v = self.linear(x, prefix + "attn_v").reshape(n, c.kv_heads, c.value_length)
+        q, k, v = self._queries_keys_values(x, prefix)
         if c.arch == "qwen3":
             q = self.norm(q, prefix + "attn_q_norm")
             k = self.norm(k, prefix + "attn_k_norm")
@@ -196,14 +264,21 @@ class Model:
         q = rope.rotate(q, positions, c.rope, divisors)
         k = rope.rotate(k, positions, c.rope, divisors)
         k, v = self._rounded(k, self.noise.kv), self._rounded(v, self.noise.kv)
-        mask = np.full((n, n), True) if c.encoder else visible(n, c.window)
-        out = attention(q, k, v, mask).reshape(n, -1)
+        mask = visible(n, c.window) if c.causal else np.full((n, n), True)
+        out = attention(q, k, v, mask, c.alibi).reshape(n, -1)
         return self.linear(out, prefix + "attn_output")
 
     def _feed_forward(self, x: np.ndarray, prefix: str) -> np.ndarray:
-        gate = self.linear(x, prefix + "ffn_gate")
+        act = gelu if self.config.arch in ("bert", "jina-bert-v2") else silu
         up = self.linear(x, prefix + "ffn_up")
-        return self.linear(silu(gate) * up, prefix + "ffn_down")
+        if prefix + "ffn_gate.weight" in self.weights:
+            hidden = act(self.linear(x, prefix + "ffn_gate")) * up
+        elif up.shape[1] == 2 * self.config.ffn:
+            gate, up = np.split(up, 2, axis=1)
+            hidden = act(gate) * up
+        else:
+            hidden = act(up)
+        return self.linear(hidden, prefix + "ffn_down")
 
     def _decode(self, x: np.ndarray) -> np.ndarray:
         for i in range(self.config.layers):
@@ -216,13 +291,20 @@ class Model:
         x = self.norm(x, "token_embd_norm")
         for i in range(self.config.layers):
             prefix = f"blk.{i}."
-            x = self.norm(x + self._attend(x, prefix), prefix + "attn_output_norm")
+            attended = self.norm(x + self._attend(x, prefix), prefix + "attn_output_norm")
+            if prefix + "attn_norm_2.weight" in self.weights:
+                attended = self.norm(x + attended, prefix + "attn_norm_2")
+            x = attended
             x = self.norm(x + self._feed_forward(x, prefix), prefix + "layer_output_norm")
         return x
 
     def hidden(self, tokens: list[int]) -> np.ndarray:
         """Row i: what the head reads at position i of the text; [len(tokens), embedding]."""
         x = self.weights["token_embd.weight"][tokens]
+        if "position_embd.weight" in self.weights:
+            x = x + self.weights["position_embd.weight"][: len(tokens)]
+        if "token_types.weight" in self.weights:
+            x = x + self.weights["token_types.weight"].reshape(-1, x.shape[1])[0]
         return self._encode(x) if self.config.encoder else self._decode(x)
 
     def logits(self, tokens: list[int]) -> np.ndarray:

@@ -50,7 +50,7 @@ void build_encoder(Layers& layers) {
     RowSet rows = layer + 1 == layers.count() ? RowSet::kOutputs : RowSet::kTokens;
     Partials attended = layers.attention(layer, state.normed);
     state = layers.reduce(state.x, attended, l, WeightRole::kAttentionNorm);
-    Partials fed = layers.swiglu(layer, state.normed);
+    Partials fed = layers.ffn(layer, state.normed);
     state = layers.reduce(state.x, fed, l, WeightRole::kFfnNorm, rows);
   }
   layers.logits(state.normed);

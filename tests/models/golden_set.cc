@@ -105,7 +105,8 @@ GoldenModel::Noise GoldenModel::reference_bound() const {
   for (float value : encoder() ? hidden : logits) {
     largest = std::max(largest, std::abs(static_cast<double>(value)));
   }
-  return {1e-4 * largest, 1e-4 * largest};
+  const double part = encoder() ? 1e-5 : 1e-4;
+  return {part * largest, part * largest};
 }
 
 Difference difference(const std::vector<float>& a, const std::vector<float>& b) {

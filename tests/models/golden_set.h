@@ -50,7 +50,8 @@ struct GoldenModel {
   // value counts for more than one in a mean one.
   static constexpr double kKvSlack = 0.05;
   double kv_move(KvType type) const;
-  // And how far they may be from the reference's. F32: within 1e-4 of the largest. Else the
+  // And how far they may be from the reference's. F32: within 1e-4 of the largest, hidden states,
+  // which have been normed, within 1e-5. Else the
   // reference tells how far they move when it rounds what the engine rounds (activations to bf16 or
   // to q8_0); the two roundings are independent draws of that size, so their difference is sqrt(2)
   // of it, and the bound is twice that. F16 weights take f32 activations.
@@ -72,8 +73,8 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b);
 // What a failing test prints of its parameter.
 inline void PrintTo(const GoldenModel& model, std::ostream* out) { *out << model.name; }
 
-// Those that the engine knows, or of `list` "test_models" those of architectures that tests alone
-// know.
+// Those that the engine knows and that give logits, or of `list` "encoders" those that do not, or
+// of "test_models" those of architectures that tests alone know.
 std::vector<GoldenModel> read_golden_set(const char* list = "models");
 
 }  // namespace hearth

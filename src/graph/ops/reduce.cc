@@ -117,8 +117,8 @@ class ReduceOp : public Op {
 
   void norm_and_add(ExecutionContext& context, uint32_t row, float* sum) const noexcept {
     norm_row(context, *plan_.inner, norm_.shard, sum, sum);
-    const float* x = residual(context, row);
-    for (uint32_t i = 0; i < norm_.norm.weight->size; ++i) sum[i] += x[i];
+    const uint32_t n = norm_.norm.weight->size;
+    context.kernels().add_vectors({residual(context, row), sum, nullptr, n, sum});
   }
 
   // Where slice i begins: at a multiple of 32 columns, two cache lines.

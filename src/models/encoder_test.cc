@@ -1,0 +1,269 @@
+// What specs say of encoders, and what is refused of them: without a tensor's data, so before
+// anything is allocated.
+#include "models/encoder.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "models/axis_cutting.h"
+#include "models/test_encoder_source.h"
+#include "models/weight_table.h"
+
+namespace hearth {
+namespace {
+
+// "name role layer rows x k of its tensor from first".
+std::vector<std::string> texts_of(const ModelSpec& spec) {
+  std::vector<std::string> texts;
+  for (const WeightSpec& weight : spec.weights) {
+    texts.push_back(fmt::format("{} '{}' {}x{}{}", weight.name, role_name(weight.role), weight.rows,
+                                weight.k,
+                                weight.first > 0 ? fmt::format(" from {}", weight.first) : ""));
+  }
+  return texts;
+}
+
+const WeightSpec& weight_of(const ModelSpec& spec, WeightRole role) {
+  const WeightSpec* weight = spec.find(0, role);
+  if (weight == nullptr) throw std::runtime_error("no such weight");
+  return *weight;
+}
+
+TEST(Encoder, WeightsOfABert) {
+  TestModel model(encoder_source({}));
+  EXPECT_EQ(texts_of(model.spec()), (std::vector<std::string>{
+                                        "token_embd.weight 'embedding' 100x48",
+                                        "token_types.weight '' 1x48",
+                                        "position_embd.weight 'positions' 40x48",
+                                        "token_embd_norm.weight '' 1x48",
+                                        "token_embd_norm.bias '' 1x48",
+                                        "blk.0.attn_q.weight 'q' 48x48",
+                                        "blk.0.attn_q.bias '' 1x48",
+                                        "blk.0.attn_k.weight 'k' 48x48",
+                                        "blk.0.attn_k.bias '' 1x48",
+                                        "blk.0.attn_v.weight 'v' 48x48",
+                                        "blk.0.attn_v.bias '' 1x48",
+                                        "blk.0.attn_output.weight 'o' 48x48",
+                                        "blk.0.attn_output.bias '' 1x48",
+                                        "blk.0.attn_output_norm.weight '' 1x48",
+                                        "blk.0.attn_output_norm.bias '' 1x48",
+                                        "blk.0.ffn_up.weight 'up' 70x48",
+                                        "blk.0.ffn_up.bias '' 1x70",
+                                        "blk.0.ffn_down.weight 'down' 48x70",
+                                        "blk.0.ffn_down.bias '' 1x48",
+                                        "blk.0.layer_output_norm.weight '' 1x48",
+                                        "blk.0.layer_output_norm.bias '' 1x48",
+                                    }));
+}
+
+TEST(Encoder, WhatItSaysOfItself) {
+  TestModel bert(encoder_source({}));
+  const ModelSpec& spec = bert.spec();
+  EXPECT_TRUE(spec.is_encoder());
+  EXPECT_FALSE(spec.has_kv_cache());
+  EXPECT_EQ(spec.norm.kind, NormKind::kLayer);
+  EXPECT_EQ(spec.norm.place, NormPlace::kAfterResidual);
+  EXPECT_EQ(spec.activation, Activation::kGelu);
+  EXPECT_EQ(spec.layers.at(0).mask, Mask::kBidirectional);
+  EXPECT_EQ(spec.layers.at(0).kept, KvKept::kForStep);
+  EXPECT_EQ(spec.hyper.pooling, PoolingType::kCls);
+  EXPECT_EQ(spec.hyper.token_types, 2u);
+  EXPECT_EQ(spec.hyper.norm_eps, 1e-12f);
+  EXPECT_EQ(spec.hyper.rope.n_rot, 0u);
+
+  TestSource source = encoder_source({.architecture = "nomic-bert"});
+  TestModel nomic(std::move(source.set("nomic-bert.rope.freq_base", 1000.0f)));
+  EXPECT_EQ(nomic.spec().activation, Activation::kSilu);
+  EXPECT_EQ(nomic.spec().hyper.rope.n_rot, 16u);
+  EXPECT_EQ(nomic.spec().hyper.rope.freq_base, 1000);
+  EXPECT_EQ(nomic.spec().hyper.rope.layout, RopeLayout::kHalf);
+
+  TestModel jina(encoder_source({.architecture = "jina-bert-v2"}));
+  EXPECT_EQ(jina.spec().activation, Activation::kGelu);
+  EXPECT_EQ(jina.spec().hyper.positions, PositionKind::kAlibi);
+  EXPECT_EQ(jina.spec().hyper.max_alibi, 8);
+}
+
+TEST(Encoder, QueriesKeysAndValuesInOneTensor) {
+  TestSource source = encoder_source({.architecture = "nomic-bert", .type = DType::kF16});
+  TestModel model(std::move(source.add("blk.0.attn_qkv.bias", {144})));
+  const ModelSpec& spec = model.spec();
+  uint32_t first = 0;
+  for (auto [role, bias] : {std::pair{WeightRole::kQuery, WeightRole::kQueryBias},
+                            std::pair{WeightRole::kKey, WeightRole::kKeyBias},
+                            std::pair{WeightRole::kValue, WeightRole::kValueBias}}) {
+    const WeightSpec& weight = weight_of(spec, role);
+    EXPECT_EQ(weight.data, model.source().find_tensor("blk.0.attn_qkv.weight"));
+    EXPECT_EQ(weight.rows, 48u);
+    EXPECT_EQ(weight.first, first);
+    EXPECT_EQ(weight.item_size, 16u);
+    EXPECT_EQ(weight_of(spec, bias).first, first);
+    EXPECT_EQ(weight_of(spec, bias).k, 48u);
+    first += 48;
+  }
+  EXPECT_EQ(spec.axes[weight_of(spec, WeightRole::kQuery).axis].name, "heads");
+  EXPECT_EQ(spec.axes[weight_of(spec, WeightRole::kValue).axis].name, "kv_heads");
+}
+
+// Each part is cut as a tensor of its own would be.
+TEST(Encoder, PartsHaveTheirBytes) {
+  TestSource test_source = encoder_source({.architecture = "nomic-bert", .width = 64, .heads = 2});
+  test_source.add("blk.0.attn_qkv.weight", {64, 192}, DType::kQ8_0);
+  ModelSource source = parse_gguf(test_source.gguf(), "zeros.gguf");
+  ModelSpec spec = make_spec(source);
+  const std::byte* data = source.require_tensor("blk.0.attn_qkv.weight").data.data();
+  const WeightSpec& value = weight_of(spec, WeightRole::kValue);
+  EXPECT_EQ(value.bytes().data(), data + 128 * 68);
+  EXPECT_EQ(value.bytes().size(), 64u * 68);
+  const WeightSpec* type = spec.find(-1, WeightRole::kTokenType);
+  EXPECT_EQ(type->bytes().data(), source.require_tensor("token_types.weight").data.data());
+  EXPECT_EQ(type->bytes().size(), 64u * 4);
+  std::vector<CutAxis> axes = cut_axes(spec, std::vector<uint32_t>{1, 1});
+  WeightTable weights(spec, axes);
+  EXPECT_EQ(weights.matrix(0, WeightRole::kValue).rows, 64u);
+  EXPECT_EQ(weights.matrix(0, WeightRole::kValue).shards[1].row0, 32u);
+}
+
+TEST(Encoder, GateAndUpOfJina) {
+  const EncoderShape shape{.architecture = "jina-bert-v2"};
+  TestModel apart(encoder_source(shape));
+  EXPECT_EQ(weight_of(apart.spec(), WeightRole::kGate).name, "blk.0.ffn_gate.weight");
+  TestSource source = encoder_source(shape);
+  source.remove("blk.0.ffn_gate.weight").add("blk.0.ffn_up.weight", {48, 140});
+  TestModel fused(std::move(source.add("blk.0.ffn_up.bias", {140})));
+  EXPECT_EQ(weight_of(fused.spec(), WeightRole::kGate).first, 0u);
+  EXPECT_EQ(weight_of(fused.spec(), WeightRole::kUp).first, 70u);
+  EXPECT_EQ(weight_of(fused.spec(), WeightRole::kUp).name, "blk.0.ffn_up.weight");
+  EXPECT_EQ(weight_of(fused.spec(), WeightRole::kUpBias).first, 70u);
+  TestModel none(encoder_source(shape).remove("blk.0.ffn_gate.weight"));
+  EXPECT_EQ(none.spec().find(0, WeightRole::kGate), nullptr);
+  EXPECT_EQ(weight_of(none.spec(), WeightRole::kUp).rows, 70u);
+}
+
+TEST(Encoder, NormsOfJinaForCode) {
+  TestSource source = encoder_source({.architecture = "jina-bert-v2"});
+  for (const char* name : {"attn_q_norm", "attn_k_norm", "attn_norm_2"}) {
+    source.add(fmt::format("blk.0.{}.weight", name), {48});
+    source.add(fmt::format("blk.0.{}.bias", name), {48});
+  }
+  TestModel model(std::move(source));
+  EXPECT_EQ(weight_of(model.spec(), WeightRole::kQueryNormBias).name, "blk.0.attn_q_norm.bias");
+  EXPECT_EQ(weight_of(model.spec(), WeightRole::kKeyNorm).k, 48u);
+  EXPECT_EQ(weight_of(model.spec(), WeightRole::kSecondNormBias).name, "blk.0.attn_norm_2.bias");
+}
+
+// What one row may be stored as, and what is optional.
+TEST(Encoder, FilesMayHaveLess) {
+  TestSource source = encoder_source({.types = 1});
+  source.add("token_types.weight", {48}).remove("blk.0.attn_q.bias");
+  source.remove("blk.0.layer_output_norm.bias").remove("blk.0.ffn_up.bias");
+  TestModel model(std::move(source));
+  EXPECT_EQ(model.spec().hyper.token_types, 1u);
+  EXPECT_EQ(model.spec().find(0, WeightRole::kQueryBias), nullptr);
+  TestModel none(encoder_source({}).remove("token_types.weight"));
+  EXPECT_EQ(none.spec().hyper.token_types, 0u);
+  EXPECT_EQ(none.spec().find(-1, WeightRole::kTokenType), nullptr);
+}
+
+std::string refusal(TestSource source, ErrorCode code) {
+  ModelSource model = source.source();
+  try {
+    make_spec(model);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code) << error.what();
+    return error.what();
+  }
+  return "no error";
+}
+
+template <typename T>
+void expect_refused(const char* key, T value, const char* says, const char* architecture = "bert") {
+  TestSource source = encoder_source({.architecture = architecture});
+  source.set(std::string(architecture) + "." + key, value);
+  EXPECT_NE(refusal(std::move(source), ErrorCode::kFile).find(says), std::string::npos)
+      << key << ": " << refusal(std::move(source), ErrorCode::kFile);
+}
+
+TEST(Encoder, KeysThatCannotBe) {
+  expect_refused("attention.causal", true, "attention.causal = true, where false is needed");
+  expect_refused("attention.causal", uint32_t{0}, "attention.causal");
+  expect_refused("pooling_type", uint32_t{5}, "pooling_type = 5, where 0 to 4 is needed");
+  expect_refused("attention.layer_norm_epsilon", 0.0f, "a positive number");
+  expect_refused("context_length", uint32_t{41}, "position_embd.weight is 48 x 40");
+  expect_refused("context_length", uint32_t{1} << 24, "position_embd.weight is 48 x 40");
+  for (float most : {0.0f, -1.0f, 65.0f, std::nanf(""), std::numeric_limits<float>::infinity()}) {
+    expect_refused("attention.max_alibi_bias", most, "attention.max_alibi_bias", "jina-bert-v2");
+  }
+  TestSource source = encoder_source({});
+  for (uint32_t types : {0u, 1u, 3u, 0xffffffffu}) {
+    source.set("tokenizer.ggml.token_type_count", types);
+    EXPECT_NE(refusal(source, ErrorCode::kFile).find("tensor token_types.weight is 48 x 2, where"),
+              std::string::npos);
+  }
+}
+
+TEST(Encoder, TensorsThatCannotBe) {
+  auto says = [](TestSource source, ErrorCode code, const char* what) {
+    std::string error = refusal(std::move(source), code);
+    EXPECT_NE(error.find(what), std::string::npos) << error;
+  };
+  const EncoderShape nomic{.architecture = "nomic-bert"}, jina{.architecture = "jina-bert-v2"};
+  says(encoder_source({}).remove("position_embd.weight"), ErrorCode::kFile,
+       "'position_embd.weight' is missing");
+  says(encoder_source({}).remove("token_embd_norm.weight"), ErrorCode::kFile, "is missing");
+  says(encoder_source({}).add("token_types.weight", {48, 2, 2}), ErrorCode::kFile, "48 x 2 x 2");
+  says(encoder_source({}).add("token_types.weight", {24, 2}), ErrorCode::kFile, "calls for 48 x 2");
+  says(encoder_source(nomic).add("blk.0.attn_qkv.weight", {48, 143}), ErrorCode::kFile,
+       "calls for 48 x 144");
+  says(encoder_source(nomic).add("blk.0.attn_qkv.bias", {48}), ErrorCode::kFile,
+       "calls for 144 x 1");
+  says(encoder_source(nomic).remove("blk.0.ffn_gate.weight"), ErrorCode::kFile,
+       "calls for 48 x 140");
+  says(encoder_source(nomic).add("position_embd.weight", {48, 40}), ErrorCode::kUnsupported,
+       "position_embd.weight");
+  // Beside one tensor for all three, their own are too many.
+  says(encoder_source({}).add("blk.0.attn_qkv.weight", {48, 144}), ErrorCode::kUnsupported,
+       "blk.0.attn_q.weight");
+  says(encoder_source(jina).add("blk.0.attn_q_norm.weight", {48}), ErrorCode::kFile,
+       "norms queries of layer 0 and not keys");
+  says(encoder_source(jina).remove("blk.0.ffn_gate.weight").add("blk.0.ffn_up.weight", {48, 71}),
+       ErrorCode::kFile, "calls for 48 x 140");
+  // A block of 32 that holds the end of one vector and the beginning of the next.
+  says(encoder_source(nomic).add("blk.0.attn_qkv.bias", {144}, DType::kQ8_0),
+       ErrorCode::kUnsupported, "whose blocks lie across the vectors in it");
+}
+
+TEST(Encoder, RerankersAreNamed) {
+  TestSource source = encoder_source({});
+  EXPECT_NE(refusal(source.set("bert.pooling_type", uint32_t{4}), ErrorCode::kUnsupported)
+                .find("is a reranker"),
+            std::string::npos);
+  EXPECT_NE(refusal(encoder_source({}).add("cls.weight", {48, 48}), ErrorCode::kUnsupported)
+                .find("is a reranker"),
+            std::string::npos);
+}
+
+TEST(Encoder, DecodersThatGiveVectors) {
+  TestModel last(llama_source({}).set("llama.pooling_type", uint32_t{3}));
+  EXPECT_EQ(last.spec().hyper.pooling, PoolingType::kLast);
+  EXPECT_FALSE(last.spec().is_encoder());
+  TestModel both(llama_source({}).set("llama.attention.causal", false));
+  EXPECT_TRUE(both.spec().is_encoder());
+  EXPECT_FALSE(both.spec().has_kv_cache());
+  EXPECT_EQ(both.spec().norm.kind, NormKind::kRms);
+  TestSource window = llama_source({.window = 9});
+  EXPECT_NE(refusal(window.set("llama.attention.causal", false), ErrorCode::kUnsupported)
+                .find("a sliding window of 9 positions"),
+            std::string::npos);
+}
+
+TEST(Encoder, PoolingHasNames) {
+  EXPECT_STREQ(pooling_name(PoolingType::kNone), "none");
+  EXPECT_STREQ(pooling_name(PoolingType::kMean), "mean");
+  EXPECT_STREQ(pooling_name(PoolingType::kRank), "rank");
+}
+
+}  // namespace
+}  // namespace hearth
