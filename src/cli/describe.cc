@@ -38,6 +38,12 @@ std::vector<TypeTotal> total_types(const ModelSource& file) {
   return totals;
 }
 
+std::string pooling_of(const ModelSource& file, const std::string& prefix) {
+  std::optional<uint64_t> pooling = lenient<uint64_t>(file, prefix + "pooling_type");
+  if (!pooling || *pooling > static_cast<uint64_t>(PoolingType::kRank)) return {};
+  return pooling_name(static_cast<PoolingType>(*pooling));
+}
+
 std::optional<uint64_t> vocabulary_of(const ModelSource& file, const std::string& prefix) {
   const MetaValue* tokens = file.metadata().find("tokenizer.ggml.tokens");
   if (tokens != nullptr && tokens->is_array()) return tokens->count;
@@ -47,7 +53,9 @@ std::optional<uint64_t> vocabulary_of(const ModelSource& file, const std::string
 // By the model's spec; false where the source has none.
 bool read_spec(const ModelSource& file, ModelDescription* model) {
   try {
-    const HyperParameters hyper = make_spec(file).hyper;
+    const ModelSpec spec = make_spec(file);
+    const HyperParameters& hyper = spec.hyper;
+    model->encoder = spec.is_encoder();
     model->context = hyper.context;
     model->layers = hyper.layers;
     model->width = hyper.width;
@@ -92,6 +100,7 @@ ModelDescription describe_model(const ModelSource& file) {
   model.types = total_types(file);
 
   model.vocabulary = vocabulary_of(file, model.architecture + ".");
+  model.pooling = pooling_of(file, model.architecture + ".");
   if (!model.runs || !read_spec(file, &model)) read_keys(file, &model);
   model.tokenizer = lenient<std::string>(file, "tokenizer.ggml.model").value_or("");
   model.pre = lenient<std::string>(file, "tokenizer.ggml.pre").value_or("");

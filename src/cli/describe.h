@@ -21,6 +21,8 @@ struct TypeTotal {
 struct ModelDescription {
   std::string architecture, name;  // empty where the file does not say
   bool runs = false;               // whether this version knows the architecture
+  bool encoder = false;            // it gives vectors and no text; of one that runs
+  std::string pooling;             // "mean"; empty where the file does not say
   uint64_t parameters = 0;
   std::vector<TypeTotal> types;  // most bytes first
   std::optional<uint64_t> context, layers, width, ffn, heads, kv_heads, head_dim, vocabulary;

@@ -99,9 +99,9 @@ ConsoleListener::ConsoleListener(bool verbose, Interrupts* interrupts) {
 }
 
 OpenedModel open_named_model(const std::string& path, const std::optional<std::string>& pre,
-                             bool verbose, TokenizerUse tokenizer) {
+                             bool verbose, TokenizerUse tokenizer, ModelUse use) {
   ConsoleListener console(verbose);
-  return open_model({path, pre, tokenizer}, console);
+  return open_model({path, pre, tokenizer, use}, console);
 }
 
 void set_engine(const Machine& machine, const EngineArgs& args, EngineOptions* options) {

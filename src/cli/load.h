@@ -36,7 +36,8 @@ class ConsoleListener {
 
 // Opens the model that a verb names, the demo model where it names none.
 OpenedModel open_named_model(const std::string& path, const std::optional<std::string>& pre,
-                             bool verbose, TokenizerUse tokenizer = TokenizerUse::kNeeded);
+                             bool verbose, TokenizerUse tokenizer = TokenizerUse::kNeeded,
+                             ModelUse use = ModelUse::kAny);
 
 // "context 4096, room for 8192 positions of keys and values": what an engine settled on.
 std::string context_text(const Engine& engine);

@@ -125,10 +125,15 @@ std::string predictions_text(const Machine& machine, const std::vector<Predictio
                        amount(one.decode_cost.remote_bytes()));
   }
   const Prediction& asked = predictions.front();
-  return out + "\nthis plan\n" +
-         step_text(machine, fmt::format("decode of a token after {}", args.depth),
-                   asked.decode_cost) +
-         step_text(machine, fmt::format("prefill of {} tokens", args.prompt), asked.prefill_cost);
+  auto tokens = [](uint32_t n) { return fmt::format("{} token{}", n, n == 1 ? "" : "s"); };
+  std::string few = fmt::format("decode of a token after {}", args.depth);
+  std::string many = "prefill of " + tokens(args.prompt);
+  if (args.encoder) {
+    few = "a text of 1 token";
+    many = "a text of " + tokens(args.prompt);
+  }
+  return out + "\nthis plan\n" + step_text(machine, few, asked.decode_cost) +
+         step_text(machine, many, asked.prefill_cost);
 }
 
 void json_predictions(Json& json, const Machine& machine,

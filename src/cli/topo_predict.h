@@ -22,6 +22,7 @@ struct Prediction {
 struct PredictArgs {
   uint32_t depth = 512;   // positions that decode finds
   uint32_t prompt = 512;  // tokens of a prefill step
+  bool encoder = false;   // then a step is of a whole text, of one token or of `prompt`
 };
 
 // The plan itself; in lockstep; with weights unplaced; with all of them on one node; on the first

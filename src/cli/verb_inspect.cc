@@ -66,6 +66,7 @@ std::string summary_text(const ModelSource& file, const ModelDescription& model)
   if (!model.runs) {
     architecture += fmt::format(" (this version cannot run it; it runs {})", architectures_text());
   }
+  if (model.encoder) architecture += " (an encoder: it gives vectors and no text)";
   add_line(out, "architecture", architecture);
   add_line(out, "parameters",
            fmt::format("{} ({})", parameters_text(model.parameters), model.parameters));
@@ -78,6 +79,7 @@ std::string summary_text(const ModelSource& file, const ModelDescription& model)
              fmt::format("{}, {} of keys and values{}", *model.heads, *model.kv_heads,
                          model.head_dim ? fmt::format(", {} wide", *model.head_dim) : ""));
   }
+  if (!model.pooling.empty()) add_line(out, "pooling", model.pooling);
   add_number(out, "vocabulary", model.vocabulary);
   add_line(out, "tokenizer", tokenizer_text(model));
   add_number(out, "template", model.template_bytes);
@@ -167,7 +169,9 @@ void json_summary(Json& json, const ModelSource& file, const ModelDescription& m
   json.key("version").number(file.format_version());
   json_text(json, "name", model.name);
   json_text(json, "architecture", model.architecture);
-  json.key("runs").boolean(model.runs).key("parameters").number(model.parameters);
+  json.key("runs").boolean(model.runs).key("encoder").boolean(model.encoder);
+  json_text(json, "pooling", model.pooling);
+  json.key("parameters").number(model.parameters);
   json.key("context").number(model.context).key("layers").number(model.layers);
   json.key("width").number(model.width).key("ffn").number(model.ffn);
   json.key("heads").number(model.heads).key("kv_heads").number(model.kv_heads);

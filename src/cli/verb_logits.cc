@@ -130,9 +130,9 @@ void run_tokens(Service& service, const ModelSource& source, std::span<const int
 }
 
 int logits(const LogitsArgs& args) {
-  OpenedModel model =
-      open_named_model(args.model, args.pre, args.engine.verbose,
-                       args.prompt ? TokenizerUse::kNeeded : TokenizerUse::kIfThere);
+  OpenedModel model = open_named_model(args.model, args.pre, args.engine.verbose,
+                                       args.prompt ? TokenizerUse::kNeeded : TokenizerUse::kIfThere,
+                                       ModelUse::kText);
   const Tokenizer* tokenizer = model.tokenizer.get();
   const HyperParameters& hyper = model.spec.hyper;
   std::vector<int32_t> tokens = read_tokens(args, tokenizer, hyper);

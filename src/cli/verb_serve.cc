@@ -71,7 +71,8 @@ int serve(const ServeArgs& args) {
   // A client that leaves must not end the server.
   std::signal(SIGPIPE, SIG_IGN);
   AppOptions options = settle_app(args);
-  OpenedModel model = open_named_model(args.model, args.pre, args.engine.verbose);
+  OpenedModel model = open_named_model(args.model, args.pre, args.engine.verbose,
+                                       TokenizerUse::kNeeded, ModelUse::kText);
   ConsoleListener console(args.engine.verbose);
   SamplingParams sampling = file_sampling(model.source.metadata(), openai_sampling(), console);
   args.take_sampling(&sampling);

@@ -44,10 +44,11 @@ struct Findings {
   EnginePlan plan;
   std::optional<BandwidthTable> bandwidth;
   std::vector<Prediction> predictions;
+  PredictArgs predict;
 };
 
 Findings find_all(const TopoArgs& args) {
-  Findings found{find_machine(args), {}, {}, {}};
+  Findings found{find_machine(args), {}, {}, {}, args.predict};
   EngineOptions options;
   set_plan(found.machine, args.plan, &options);
   found.plan = plan_engine(found.machine, options);
@@ -60,6 +61,8 @@ Findings find_all(const TopoArgs& args) {
   std::optional<OpenedModel> model;
   if (args.model) {
     model = open_named_model(*args.model, {}, false, TokenizerUse::kNone);
+    found.predict.encoder = model->spec.is_encoder();
+    if (found.predict.encoder) found.predict.depth = 0;
   }
   if (args.table) {
     found.bandwidth = parse_bandwidth(read_text(*args.table), *args.table);
@@ -77,7 +80,7 @@ Findings find_all(const TopoArgs& args) {
         "--bandwidth, or give --bandwidth-table");
   }
   BandwidthTable table = found.bandwidth ? *found.bandwidth : assumed_bandwidth(found.machine);
-  found.predictions = predict(found.machine, table, model->spec, found.plan, args.predict);
+  found.predictions = predict(found.machine, table, model->spec, found.plan, found.predict);
   return found;
 }
 
@@ -90,7 +93,7 @@ int topo(const TopoArgs& args) {
     json_plan(json, found.machine, found.plan);
     if (found.bandwidth) json_bandwidth(json.key("bandwidth"), found.machine, *found.bandwidth);
     if (!found.predictions.empty()) {
-      json_predictions(json.key("prediction"), found.machine, found.predictions, args.predict);
+      json_predictions(json.key("prediction"), found.machine, found.predictions, found.predict);
     }
     write_stdout(json.end_object().line());
     return 0;
@@ -98,7 +101,7 @@ int topo(const TopoArgs& args) {
   std::string out = machine_text(found.machine) + "\n" + plan_tree_text(found.machine, found.plan);
   if (found.bandwidth) out += "\n" + bandwidth_text(*found.bandwidth);
   if (!found.predictions.empty()) {
-    out += "\n" + predictions_text(found.machine, found.predictions, args.predict);
+    out += "\n" + predictions_text(found.machine, found.predictions, found.predict);
   }
   write_stdout(out);
   return 0;

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "models/registry.h"
 
 namespace hearth {
 
@@ -18,6 +19,14 @@ void check_vocabulary(const OpenedModel& model) {
   fail(ErrorCode::kFile,
        "'{}': the vocabulary has {} tokens and token_embd.weight rows for {}: the file is damaged",
        model.source.name(), model.tokenizer->size(), model.spec.hyper.vocabulary);
+}
+
+// Before the vocabulary is looked at, which may be of a kind that only encoders have.
+void check_use(const ModelSource& source, const ModelSpec& spec, ModelUse use) {
+  if (use != ModelUse::kText || !spec.is_encoder()) return;
+  fail(ErrorCode::kUnsupported,
+       "'{}' is an encoder ({}), which gives vectors and no text: use `hearth embed`",
+       source.name(), spec.architecture->name);
 }
 
 }  // namespace
@@ -43,6 +52,7 @@ OpenedModel open_model(const OpenOptions& options, const Listener& listener) {
   }
   ModelSource source = ModelSource::open(path);
   ModelSpec spec = make_spec(source);
+  check_use(source, spec, options.use);
   OpenedModel model{std::move(source), std::move(spec), nullptr};
   bool there = options.tokenizer == TokenizerUse::kIfThere && model.source.has_vocabulary();
   if (there || options.tokenizer == TokenizerUse::kNeeded) {

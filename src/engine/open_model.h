@@ -2,7 +2,8 @@
 // tokenizer, then an engine. The order saves time: what can be refused is refused before a weight
 // is read. Nothing is printed: a Listener is told.
 //
-// Errors: those of the parts; a vocabulary that is larger than the embedding table (kFile).
+// Errors: those of the parts; a vocabulary that is larger than the embedding table (kFile); an
+// encoder where text is wanted (kUnsupported).
 #pragma once
 
 #include <filesystem>
@@ -19,10 +20,14 @@ namespace hearth {
 // Whether a source without a vocabulary is an error, or its vocabulary is not even looked at.
 enum class TokenizerUse : uint8_t { kNeeded, kIfThere, kNone };
 
+// What the model is wanted for. An encoder gives vectors and no text.
+enum class ModelUse : uint8_t { kAny, kText };
+
 struct OpenOptions {
   std::string path;                // of the model; empty: the demo model's
   std::optional<std::string> pre;  // the pre-tokenizer that overrides the source's
   TokenizerUse tokenizer = TokenizerUse::kNeeded;
+  ModelUse use = ModelUse::kAny;
 };
 
 struct OpenedModel {

@@ -238,12 +238,13 @@ StepCost predict_step(const Machine& machine, const BandwidthTable& table, const
   // The counts depend on no level's kernels.
   Graph graph =
       build_graph(model, weights, plan.plan, kernels_for(Isa::kReference), {.outputs = 1});
-  StepItem item{0, step.rows, step.depth, nullptr};
+  const bool encoder = model.is_encoder();
+  StepItem item{0, step.rows, encoder ? 0 : step.depth, nullptr};
   StepSizes sizes{.graph = graph,
                   .items = {&item, 1},
                   .rows = step.rows,
-                  .outputs = 1,
-                  .logit_rows = 1,
+                  .outputs = encoder ? step.rows : 1,
+                  .logit_rows = encoder ? 0u : 1u,
                   .kv_type = step.kv_type,
                   .units = measured_units(table)};
   ReadRates rates(machine, table, plan.placement, constants);
@@ -259,7 +260,8 @@ StepCost predict_step(const Machine& machine, const BandwidthTable& table, const
     }
     bool last = &node == &graph.nodes.back();
     if (!node.barrier_after && !last) continue;
-    clock.add(load, last);
+    // The last one has a barrier where groups meet after it.
+    clock.add(load, !node.barrier_after);
     totals.add(load);
     load = spreader.empty();
     if (node.meets_after) clock.end_segment(true);

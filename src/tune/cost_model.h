@@ -75,7 +75,8 @@ struct PlacedPlan {
   WeightPlacing placing = WeightPlacing::kPlaced;
 };
 
-// `rows` tokens of one sequence that holds `depth` positions already; logits of the last one.
+// `rows` tokens of one sequence that holds `depth` positions already; logits of the last one, or of
+// an encoder, which holds none, the hidden states of all.
 struct StepShape {
   uint32_t rows = 1, depth = 0;
   KvType kv_type = KvType::kF16;

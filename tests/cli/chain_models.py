@@ -185,6 +185,29 @@ def write_wide(path):
     gguf_io.write(str(path), keys, tensors)
 
 
+def write_encoder(path, pooling=2):
+    """A BERT of one layer; pooling: as GGUF numbers it, 2 is the first token's state."""
+    r = np.random.Generator(np.random.PCG64(9))
+    width, positions = 32, 24
+    shapes = {"attn_q": (width, width), "attn_k": (width, width), "attn_v": (width, width)}
+    shapes.update(attn_output=(width, width), ffn_up=(FFN, width), ffn_down=(width, FFN))
+    tensors = [tensor("token_embd.weight", r.standard_normal((VOCABULARY, width)))]
+    tensors += [tensor("position_embd.weight", r.standard_normal((positions, width)))]
+    tensors += [tensor("token_types.weight", r.standard_normal((2, width)))]
+    for name, (rows, columns) in shapes.items():
+        values = r.standard_normal((rows, columns)) / math.sqrt(columns)
+        tensors += [tensor(f"blk.0.{name}.weight", values)]
+        tensors += [tensor(f"blk.0.{name}.bias", 0.1 * r.standard_normal(rows))]
+    for name in ("token_embd_norm", "blk.0.attn_output_norm", "blk.0.layer_output_norm"):
+        tensors += [tensor(f"{name}.weight", np.ones(width)), tensor(f"{name}.bias", np.zeros(width))]
+    keys = {**metadata("bert", heads=2, head=width // 2, width=width), **tokenizer()}
+    keys["bert.context_length"] = u32(positions)
+    keys["bert.attention.layer_norm_epsilon"] = f32(1e-12)
+    keys["bert.attention.causal"] = boolean(False)
+    keys["bert.pooling_type"] = u32(pooling)
+    gguf_io.write(str(path), keys, tensors)
+
+
 WORDPIECE = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "\u2581hello", "\u2581world", "s"]
 
 

@@ -97,12 +97,28 @@ class FileTest(ProgramTest):
     def test_unknown_architecture(self):
         path = self.folder / "martian.gguf"
         chain_models.write_chain(path, arch="martian")
-        says = ["'martian'", "llama", "qwen2", "qwen3"]
+        says = ["'martian'", "llama", "qwen2", "qwen3", "bert", "nomic-bert", "jina-bert-v2"]
         self.refused(path, says, verbs=(("run", "-p", "a"), ("logits", "--tokens", "1"),
                                         ("perplexity", "-p", "a")))
         self.assertIn("cannot run it; it runs llama", self.good("inspect", path))
         self.assertEqual(self.good("tokenize", path, "-p", "ab", "--json"),
                          json.dumps([BOS, *ids("ab")], separators=(",", ":")) + "\n")
+
+    def test_encoders_give_no_text(self):
+        path = self.folder / "encoder.gguf"
+        chain_models.write_encoder(path)
+        says = ["encoder.gguf", "an encoder (bert)", "no text", "`hearth embed`"]
+        self.refused(path, says, verbs=(
+            ("run", "-p", "a"), ("logits", "--tokens", "1"), ("perplexity", "-p", "a"),
+            ("bench", "-p", "8", "-n", "2"), ("serve",)))
+        out = self.good("inspect", path)
+        self.assertIn("architecture  bert (an encoder", out)
+        self.assertIn("pooling       cls\n", out)
+        told = json.loads(self.good("inspect", path, "--json"))
+        self.assertEqual((told["encoder"], told["pooling"], told["context"]), (True, "cls", 24))
+        chain_models.write_encoder(path, pooling=4)
+        self.refused(path, ["encoder.gguf", "a reranker"], verbs=(("run", "-p", "a"),))
+        self.assertIn("pooling       rank\n", self.good("inspect", path))
 
     def test_unknown_tensor_type(self):
         path = self.folder / "type99.gguf"

@@ -2,6 +2,7 @@
 
 import json
 
+import chain_models
 from program import ProgramTest
 
 
@@ -146,5 +147,10 @@ class TopoTest(ProgramTest):
         text = self.good(*words, "--groups", "1")
         self.assertRegex(text, r"this plan +15 +4 +1 +[\d.]+ +[\d.]+ ")
         self.assertNotIn("in lockstep", text)
+        encoder = self.folder / "encoder.gguf"
+        chain_models.write_encoder(encoder)
+        out = self.good("topo", "--machine", machine, "--predict", encoder, "--prompt", "20")
+        self.assertIn("a text of 1 token: ", out)
+        self.assertIn("a text of 20 tokens: ", out)
         self.bad(1, "topo", "--predict", "/no/such/model.gguf", says=["/no/such/model.gguf"])
         self.bad(2, "topo", "--depth", "3", says=["--predict"])

@@ -3,11 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
 
 #include "engine/engine.h"
 #include "engine/engine_plan.h"
 #include "formats/gguf.h"
 #include "graph/test_sync_counts.h"
+#include "models/test_encoder_source.h"
 #include "tiny_model.h"
 #include "tune/cost_model.h"
 
@@ -21,6 +25,20 @@ OpWork work_of_step(Engine& engine, Sequence& sequence, uint32_t tokens) {
   engine.set_profiling(true);
   std::vector<int32_t> ids(tokens, 7);
   StepRequest request{&sequence, ids, Want::kLast};
+  engine.step({&request, 1});
+  OpWork work;
+  Phase phase = tokens > engine.options().decode_rows ? Phase::kPrefill : Phase::kDecode;
+  for (const ProfileRow& row : engine.profile(phase).rows) work += row.work;
+  engine.set_profiling(false);
+  return work;
+}
+
+// A text of an encoder.
+OpWork work_of_text(Engine& engine, uint32_t tokens) {
+  engine.set_profiling(true);
+  auto sequence = engine.new_sequence();
+  std::vector<int32_t> ids(tokens, 7);
+  StepRequest request{sequence.get(), ids, Want::kHidden};
   engine.step({&request, 1});
   OpWork work;
   Phase phase = tokens > engine.options().decode_rows ? Phase::kPrefill : Phase::kDecode;
@@ -105,6 +123,42 @@ TEST(PredictedModel, CountsWhatTheEngineDoes) {
 TEST(PredictedModel, CountsKvHeadsOnSeveralShards) {
   expect_predicted({.layers = 3, .heads = 8, .kv_heads = 2}, {{4, 4, 1}, {4, 4, 4}, {8, 4, 8}});
   expect_predicted({.layers = 2, .heads = 12, .kv_heads = 3}, {{2, 2, 1}, {2, 2, 2}, {4, 2, 4}});
+}
+
+TEST(PredictedModel, CountsWhatAnEncoderDoes) {
+  for (const char* architecture : {"bert", "nomic-bert", "jina-bert-v2"}) {
+    SCOPED_TRACE(architecture);
+    TestSource test_source = encoder_source(
+        {.architecture = architecture, .layers = 2, .width = 64, .heads = 4, .ffn = 96});
+    if (std::string_view(architecture) == "jina-bert-v2") {
+      for (const char* name : {"blk.0.attn_q_norm", "blk.0.attn_k_norm", "blk.1.attn_norm_2"}) {
+        test_source.add(std::string(name) + ".weight", {64});
+      }
+    }
+    ModelSource file = parse_gguf(test_source.gguf(), "zeros");
+    ModelSpec model = make_spec(file);
+    for (auto [threads, shards, groups] : {std::array{1u, 1u, 1u}, {4u, 2u, 1u}, {4u, 2u, 4u}}) {
+      EngineOptions options;
+      options.threads = threads;
+      options.shards = shards;
+      options.prefill_groups = options.decode_groups = groups;
+      options.decode_rows = 4;
+      options.context = 40;
+      Machine machine = Machine::invented(shards, threads / shards);
+      Isa isa = available_isas(detect_cpu_features()).back();
+      Engine engine(file, model, machine, isa, options);
+      EnginePlan plan = plan_engine(machine, engine.options());
+      BandwidthTable table = assumed_bandwidth(machine);
+      auto cost = [&](const Plan& phase, uint32_t tokens) {
+        return predict_step(machine, table, model,
+                            {phase, plan.placement, plan.shard_nodes, plan.shares}, {tokens, 0});
+      };
+      expect_predicted(cost(plan.prefill, kPrompt), work_of_text(engine, kPrompt),
+                       engine.graph(Phase::kPrefill), 2);
+      expect_predicted(cost(plan.decode, 1), work_of_text(engine, 1), engine.graph(Phase::kDecode),
+                       2);
+    }
+  }
 }
 
 }  // namespace
