@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <string>
+#include <string_view>
 
 #include "base/fp_types.h"
 #include "formats/test_gguf_writer.h"
@@ -16,7 +17,8 @@ namespace {
 // Elements of all matrices together, mostly and at most: what would have more is made smaller.
 constexpr uint64_t kMostElements = 1u << 13, kEvenMore = 1u << 18;
 
-constexpr std::array<const char*, 3> kArchitectures = {"llama", "qwen2", "qwen3"};
+constexpr std::array<const char*, 6> kArchitectures = {"llama", "qwen2",      "qwen3",
+                                                       "bert",  "nomic-bert", "jina-bert-v2"};
 // Usual numbers come first and more than once; among the others are the ends of what is built.
 constexpr std::array<uint32_t, 16> kHeads = {2, 1,  4,  2, 3,  4,  8,   5,
                                              6, 12, 16, 7, 32, 64, 160, 288};
@@ -33,10 +35,13 @@ constexpr std::array<float, 16> kReals = {1,     0.5f,  2,      10000, 8,  1e-5f
 struct Shape {
   uint32_t layers = 1, heads = 1, kv_heads = 1, key = 16, value = 16, width = 32, ffn = 32;
   uint32_t vocabulary = 16;
+  uint32_t context = 512, types = 0;
+  bool table = false;  // of positions
 
   uint64_t elements() const {
     uint64_t attention = uint64_t{width} * (heads + kv_heads) * (key + value);
-    return layers * (attention + uint64_t{3} * width * ffn) + uint64_t{2} * width * vocabulary;
+    uint64_t tables = uint64_t{2} * vocabulary + types + (table ? context : 0);
+    return layers * (attention + uint64_t{3} * width * ffn) + tables * width;
   }
 };
 
@@ -53,8 +58,16 @@ void shrink(Shape& shape) {
   }
 }
 
-Shape choose_shape(Choices& choices) {
+// The rows of the tables that encoders add.
+constexpr std::array<uint32_t, 8> kContexts = {16, 64, 17, 40, 2, 5, 1, 200};
+
+Shape choose_shape(Choices& choices, std::string_view architecture) {
   Shape shape;
+  if (architecture.ends_with("bert") || architecture.starts_with("jina")) {
+    shape.context = choices.of(kContexts);
+    shape.types = choices.byte() % 3;
+    shape.table = architecture == "bert";
+  }
   shape.layers = 1 + choices.byte() % 2;
   uint32_t group = choices.of(kGroups);
   shape.heads = choices.of(kHeads);
@@ -147,7 +160,7 @@ class Maker {
 
   MadeModel make() {
     architecture_ = choices_.of(kArchitectures);
-    shape_ = choose_shape(choices_);
+    shape_ = choose_shape(choices_, architecture_);
     noise_ = Noise(choices_.byte());
     model_.vocabulary = shape_.vocabulary;
     model_.layers = shape_.layers;
@@ -166,16 +179,19 @@ class Maker {
 
  private:
   std::string key(const char* name) const { return std::string(architecture_) + "." + name; }
+  bool is(std::string_view architecture) const { return architecture == architecture_; }
+  bool encoder() const { return is("bert") || is("nomic-bert") || is("jina-bert-v2"); }
 
   void set_sizes() {
     writer_.set(key("block_count"), shape_.layers);
-    writer_.set(key("context_length"), 512u);
+    writer_.set(key("context_length"), shape_.context);
     writer_.set(key("embedding_length"), shape_.width);
     writer_.set(key("feed_forward_length"), shape_.ffn);
     writer_.set(key("attention.head_count"), shape_.heads);
     writer_.set(key("attention.head_count_kv"), shape_.kv_heads);
     writer_.set(key("attention.key_length"), shape_.key);
     writer_.set(key("attention.value_length"), shape_.value);
+    if (encoder()) writer_.set(key("attention.layer_norm_epsilon"), 1e-12f);
   }
 
   void set_real(const char* name) {
@@ -192,7 +208,10 @@ class Maker {
       writer_.set(key("attention.sliding_window"), uint32_t{choices_.byte()} % 4);
     }
     set_real("attention.scale");
-    set_real("attention.layer_norm_rms_epsilon");
+    if (choices_.once_in(8)) writer_.set(key("attention.causal"), choices_.once_in(2));
+    if (choices_.once_in(8)) writer_.set(key("pooling_type"), uint32_t{choices_.byte()} % 6);
+    set_real(encoder() ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon");
+    if (is("jina-bert-v2")) set_real("attention.max_alibi_bias");
     set_real("rope.freq_base");
     if (!choices_.once_in(3)) return;
     strange_ = true;
@@ -213,32 +232,79 @@ class Maker {
     mixed_ = choices_.once_in(4);
     type_ = choose_type();
     matrix("token_embd.weight", shape_.vocabulary, shape_.width);
-    if (choices_.once_in(2)) matrix("output.weight", shape_.vocabulary, shape_.width);
-    bool biases = choices_.once_in(3), qk_norm = std::string_view(architecture_) == "qwen3";
+    if (encoder()) {
+      add_tables();
+    } else if (choices_.once_in(2)) {
+      matrix("output.weight", shape_.vocabulary, shape_.width);
+    }
+    biases_ = choices_.once_in(3);
+    fused_ = encoder() && choices_.once_in(2);
     for (uint32_t l = 0; l < shape_.layers; ++l) {
       std::string layer = "blk." + std::to_string(l) + ".";
-      vector(layer + "attn_norm.weight", shape_.width, 1);
-      matrix(layer + "attn_q.weight", shape_.heads * shape_.key, shape_.width);
-      matrix(layer + "attn_k.weight", shape_.kv_heads * shape_.key, shape_.width);
-      matrix(layer + "attn_v.weight", shape_.kv_heads * shape_.value, shape_.width);
-      matrix(layer + "attn_output.weight", shape_.width, shape_.heads * shape_.value);
-      if (biases) {
-        vector(layer + "attn_q.bias", shape_.heads * shape_.key, 0);
-        vector(layer + "attn_k.bias", shape_.kv_heads * shape_.key, 0);
-        vector(layer + "attn_v.bias", shape_.kv_heads * shape_.value, 0);
-        vector(layer + "attn_output.bias", shape_.width, 0);
+      if (!encoder()) vector(layer + "attn_norm.weight", shape_.width, 1);
+      add_attention(layer);
+      if (encoder()) {
+        add_encoder_ffn(layer);
+      } else {
+        vector(layer + "ffn_norm.weight", shape_.width, 1);
+        matrix(layer + "ffn_gate.weight", shape_.ffn, shape_.width);
+        matrix(layer + "ffn_up.weight", shape_.ffn, shape_.width);
+        matrix(layer + "ffn_down.weight", shape_.width, shape_.ffn);
       }
-      if (qk_norm) {
-        vector(layer + "attn_q_norm.weight", shape_.key, 1);
-        vector(layer + "attn_k_norm.weight", shape_.key, 1);
-      }
-      vector(layer + "ffn_norm.weight", shape_.width, 1);
-      matrix(layer + "ffn_gate.weight", shape_.ffn, shape_.width);
-      matrix(layer + "ffn_up.weight", shape_.ffn, shape_.width);
-      matrix(layer + "ffn_down.weight", shape_.width, shape_.ffn);
     }
-    vector("output_norm.weight", shape_.width, 1);
+    if (!encoder()) vector("output_norm.weight", shape_.width, 1);
     if (choices_.once_in(8)) vector("rope_freqs.weight", std::max(1u, shape_.key / 2), 2);
+  }
+
+  void add_tables() {
+    if (shape_.types > 0) {
+      matrix("token_types.weight", shape_.types, shape_.width);
+      if (choices_.once_in(2)) writer_.set("tokenizer.ggml.token_type_count", shape_.types);
+    }
+    if (shape_.table) matrix("position_embd.weight", shape_.context, shape_.width);
+    layer_norm("token_embd_norm", shape_.width);
+  }
+
+  void add_attention(const std::string& layer) {
+    const uint32_t queries = shape_.heads * shape_.key, keys = shape_.kv_heads * shape_.key;
+    const uint32_t values = shape_.kv_heads * shape_.value;
+    if (fused_) {
+      linear(layer + "attn_qkv", queries + keys + values, shape_.width);
+    } else {
+      linear(layer + "attn_q", queries, shape_.width);
+      linear(layer + "attn_k", keys, shape_.width);
+      linear(layer + "attn_v", values, shape_.width);
+    }
+    linear(layer + "attn_output", shape_.width, shape_.heads * shape_.value);
+    if (is("qwen3")) {
+      vector(layer + "attn_q_norm.weight", shape_.key, 1);
+      vector(layer + "attn_k_norm.weight", shape_.key, 1);
+    }
+    if (!encoder()) return;
+    layer_norm(layer + "attn_output_norm", shape_.width);
+    if (!is("jina-bert-v2") || !choices_.once_in(3)) return;
+    layer_norm(layer + "attn_q_norm", queries);
+    layer_norm(layer + "attn_k_norm", keys);
+    layer_norm(layer + "attn_norm_2", shape_.width);
+  }
+
+  // A gate of its own, above ffn_up, or none.
+  void add_encoder_ffn(const std::string& layer) {
+    const uint32_t gate = is("bert") ? 2 : is("nomic-bert") ? 0 : choices_.byte() % 3;
+    if (gate == 0) linear(layer + "ffn_gate", shape_.ffn, shape_.width);
+    linear(layer + "ffn_up", gate == 1 ? 2 * shape_.ffn : shape_.ffn, shape_.width);
+    linear(layer + "ffn_down", shape_.width, shape_.ffn);
+    layer_norm(layer + "layer_output_norm", shape_.width);
+  }
+
+  void linear(const std::string& name, uint32_t rows, uint32_t k) {
+    matrix(name + ".weight", rows, k);
+    if (biases_) vector(name + ".bias", rows, 0);
+  }
+
+  void layer_norm(const std::string& name, uint32_t n) {
+    vector(name + ".weight", n, 1);
+    vector(name + ".bias", n, 0);
   }
 
   DType choose_type() { return choices_.of(all_dtypes()).dtype; }
@@ -322,6 +388,7 @@ class Maker {
   Shape shape_;
   Noise noise_{0};
   DType type_ = DType::kF32;
+  bool biases_ = false, fused_ = false;
   bool mixed_ = false, damage_ = false, wild_ = false, strange_ = false;
 };
 

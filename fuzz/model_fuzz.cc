@@ -1,11 +1,13 @@
 // Whole models: bytes become a GGUF file (made_model.h), and that a source, a spec, weights, two
 // engines over them and a step of two tokens. One engine works at the level `reference`, alone and
 // token by token; the other at a level of the input's choice, or the one that HEARTH_ISA names,
-// with other threads and groups, both tokens in a step. Only hearth::Error may come out, from both
+// with other threads and groups, both tokens in a step. An encoder has two texts instead, of both
+// tokens and of one of them, alone or in one step. Only hearth::Error may come out, from both
 // or from neither; the numbers are the same to the bit, as the numerical contract says
 // (docs/numerics.md), but for BF16 on levels with instructions of their own for it.
 #include <sys/prctl.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -26,6 +28,7 @@ namespace {
 using Rows = std::vector<std::vector<float>>;
 
 constexpr uint32_t kTokens = 2;
+constexpr uint32_t kTextTokens = kTokens + 1;  // of an encoder's two texts
 
 std::vector<Isa> all_levels() {
   CpuFeatures features = detect_cpu_features();
@@ -56,10 +59,10 @@ Work choose_work(Choices& choices, const std::vector<Isa>& levels) {
   options.threads = options.shards;
   options.context = 64;
   options.kv_type = static_cast<KvType>(choices.byte() % kKvTypes);
-  options.prefill_rows = kTokens;
+  options.prefill_rows = kTextTokens;
   options.decode_rows = 1;
   options.outputs = kTokens;
-  options.hidden_rows = 1;
+  options.hidden_rows = kTextTokens;
   work.other = options;
   work.other.threads = options.shards * 2;
   work.other.prefill_groups = 1 + choices.byte() % work.other.threads;
@@ -80,6 +83,32 @@ Rows run_tokens(Engine& engine, const std::vector<int32_t>& tokens, size_t at_on
     }
   }
   return rows;
+}
+
+// The hidden states of two texts, both in a step or one after the other.
+Rows run_texts(Engine& engine, const std::vector<int32_t>& tokens, bool together) {
+  Rows rows;
+  std::unique_ptr<Sequence> first = engine.new_sequence(), second = engine.new_sequence();
+  const std::vector<StepRequest> texts = {
+      {first.get(), tokens, Want::kHidden},
+      {second.get(), std::span(tokens).first(1), Want::kHidden}};
+  const size_t at_once = together ? 2 : 1;
+  for (size_t done = 0; done < texts.size(); done += at_once) {
+    std::span<const StepRequest> step = std::span(texts).subspan(done, at_once);
+    engine.step(step);
+    size_t given = 0;
+    for (const StepRequest& text : step) given += text.tokens.size();
+    for (size_t i = 0; i < given; ++i) {
+      std::span<const float> row = engine.hidden(i);
+      rows.emplace_back(row.begin(), row.end());
+    }
+  }
+  return rows;
+}
+
+Rows run_some(Engine& engine, const std::vector<int32_t>& tokens, bool together) {
+  if (engine.spec().is_encoder()) return run_texts(engine, tokens, together);
+  return run_tokens(engine, tokens, together ? kTokens : 1);
 }
 
 bool finite(const std::vector<float>& row) {
@@ -124,13 +153,16 @@ void run_model(Choices& choices) {
   for (uint8_t token : work.tokens) tokens.push_back(static_cast<int>(token % made.vocabulary));
   ModelSource source = parse_gguf(std::move(made.file), "made.gguf");
   ModelSpec spec = make_spec(source);
+  // A row of a table may be needed for every position.
+  work.reference.context = std::min(work.reference.context, spec.hyper.context);
+  work.other.context = work.reference.context;
   const Machine& machine = host.machines[work.reference.shards - 1];
   Engine reference(source, spec, machine, Isa::kReference, work.reference);
-  Rows first = run_tokens(reference, tokens, 1);
+  Rows first = run_some(reference, tokens, false);
   bool exact = !made.bf16 || (work.isa != Isa::kAvx512 && work.isa != Isa::kAmx);
   try {
     Engine other(reference.model(), machine, work.isa, work.other);
-    compare(made, exact, first, run_tokens(other, tokens, kTokens));
+    compare(made, exact, first, run_some(other, tokens, true));
   } catch (const Error& error) {
     HEARTH_CHECK(false, error.what());
   }

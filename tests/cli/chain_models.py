@@ -199,7 +199,8 @@ def write_encoder(path, pooling=2):
         tensors += [tensor(f"blk.0.{name}.weight", values)]
         tensors += [tensor(f"blk.0.{name}.bias", 0.1 * r.standard_normal(rows))]
     for name in ("token_embd_norm", "blk.0.attn_output_norm", "blk.0.layer_output_norm"):
-        tensors += [tensor(f"{name}.weight", np.ones(width)), tensor(f"{name}.bias", np.zeros(width))]
+        tensors += [tensor(f"{name}.weight", np.ones(width))]
+        tensors += [tensor(f"{name}.bias", np.zeros(width))]
     keys = {**metadata("bert", heads=2, head=width // 2, width=width), **tokenizer()}
     keys["bert.context_length"] = u32(positions)
     keys["bert.attention.layer_norm_epsilon"] = f32(1e-12)
