@@ -1,0 +1,49 @@
+// EmbedDevice: something that turns texts into vectors: a pool of CPU cores, a server elsewhere
+// that drives an accelerator, a simulation. One thread uses it, its queue's own
+// (embed/queue_manager.h).
+//
+// How long a device takes is a line (WindVE, Huang et al. 2025, equation 12): t = alpha C + beta
+// for C queries of equal length together. Here C is counted in tokens, since lengths differ.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hearth {
+
+// A text to embed. An endpoint is sent the text, or the ids where there is no text; a pool takes
+// the ids.
+struct EmbedQuery {
+  std::string text;
+  std::vector<int32_t> tokens;
+};
+
+// As slots count it: the ids, or where there are none a guess, a token for every 4 bytes and two
+// more. At least 1.
+uint64_t query_tokens(const EmbedQuery& query);
+
+enum class DeviceKind : uint8_t { kAccelerator, kCpu };
+std::string_view device_kind_name(DeviceKind kind);  // "accelerator", "cpu"
+
+// Pooled and normalised, [width].
+using EmbedVector = std::vector<float>;
+
+class EmbedDevice {
+ public:
+  virtual ~EmbedDevice() = default;
+
+  // As users know it; unique among the devices of a program.
+  virtual const std::string& name() const = 0;
+  virtual DeviceKind kind() const = 0;
+  virtual uint32_t width() const = 0;
+  // Blocks until all are there: vectors in the order of `batch`, which is not empty.
+  //
+  // Errors: kRequest where a text is at fault, which any other device would refuse as well; kBusy
+  // where the device is well and has too much to do; any other means that the device has failed.
+  virtual std::vector<EmbedVector> run(std::span<const EmbedQuery* const> batch) = 0;
+};
+
+}  // namespace hearth

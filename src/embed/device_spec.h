@@ -1,0 +1,56 @@
+// What a user says of a device: `--device SPEC`, once for each.
+//
+//   cpu                              a pool of the cores that the process may use; of the maker
+//   cpu:nodes=1,threads=8            are what follows: keys and values, read by who makes the pool
+//   http://host:port/v1              an endpoint of OpenAI's interface, also https
+//   https://host/v1,model=bge,key=NAME,timeout=10,encoding=base64,kind=cpu,name=gpu0
+//   sim:alpha=0.018,beta=0.27,kind=accelerator,noise=0.05,seed=1,tokens=75,width=8,name=v100
+//
+// alpha and beta are seconds, alpha for each `tokens` tokens. `key` names a variable of the
+// environment that holds the endpoint's key; a key itself stands nowhere else. An endpoint is an
+// accelerator unless it says kind=cpu; a simulation says what it is, an accelerator by default.
+//
+// Errors (kUsage): the spec, the part that is wrong, and what can stand there.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "embed/device.h"
+#include "embed/device_clock.h"
+#include "embed/endpoint_options.h"
+#include "embed/sim_device.h"
+
+namespace hearth {
+
+// Keys and values as given; who makes the pool reads them and refuses what it does not know.
+struct PoolSpec {
+  std::map<std::string, std::string> settings;
+};
+
+struct DeviceSpec {
+  std::string text;  // as given
+  std::string name;  // "cpu", "host:port", "sim" or what `name=` says
+  DeviceKind kind = DeviceKind::kCpu;
+  std::variant<PoolSpec, EndpointOptions, SimOptions> what;
+};
+
+DeviceSpec parse_device_spec(std::string_view text);
+
+// As parse_device_spec() each; where two have one name, the later ones become NAME-2, NAME-3.
+std::vector<DeviceSpec> parse_device_specs(const std::vector<std::string>& texts);
+
+// Makes pools; called for specs with a PoolSpec.
+using PoolMaker = std::function<std::unique_ptr<EmbedDevice>(const DeviceSpec&)>;
+
+// Makes the device, which for an endpoint asks it for its width. `clock` outlives it.
+std::unique_ptr<EmbedDevice> make_device(const DeviceSpec& spec, DeviceClock& clock,
+                                         const PoolMaker& pool);
+
+}  // namespace hearth

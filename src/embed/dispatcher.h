@@ -1,0 +1,149 @@
+// The decisions of the queue manager, without threads and without a clock: who is told the time
+// decides (WindVE, Huang et al. 2025, Algorithm 1 and section IV).
+//
+// A query goes to the first device in the list that admits it; the list has accelerators first and
+// then CPU pools, each kind by its alpha. A device works on one batch at a time: all that waits
+// when it begins, up to its most tokens.
+//
+// Admission by depth, the paper's: the tokens that wait and run stay within the device's slots.
+// By deadline: with the query, the batch that waits is predicted to end before the deadlines of all
+// that is in it. The prediction is the rest of the running batch and the line of what waits, times
+// what batches took lately beside their prediction (the mean and 2.5 standard deviations). A query
+// that would make an earlier one late begins a batch of its own behind, where that is in time.
+//
+// A device that fails leaves the list until a probe goes well; its queries are the caller's to
+// offer again. A device that runs long beyond its prediction is stalled: it admits nothing.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "embed/device.h"
+#include "embed/latency_line.h"
+
+namespace hearth {
+
+enum class Admission : uint8_t { kDepth, kDeadline };
+
+struct QueueOptions {
+  std::string name;
+  DeviceKind kind = DeviceKind::kCpu;
+  LatencyLine line;                                       // of tokens
+  uint64_t slots = 0;                                     // tokens; 0: no queue
+  uint64_t batch = std::numeric_limits<uint64_t>::max();  // most tokens of a batch
+};
+
+struct DispatchOptions {
+  Admission admission = Admission::kDeadline;
+  double slo = std::numeric_limits<double>::infinity();  // seconds from offer to reply
+  double first_probe = 5;  // seconds from a failure to the first probe; then twice as long each
+  double last_probe = 60;
+};
+
+enum class Admitted : uint8_t {
+  kAccepted,
+  kBusy,     // later perhaps
+  kTooLong,  // no device that is there could, were it idle
+};
+
+struct DispatchResult {
+  Admitted admitted = Admitted::kBusy;
+  size_t device = 0;       // of kAccepted
+  double retry_after = 0;  // seconds, of kBusy
+};
+
+// Of one device; counters are of queries.
+struct DeviceStatistics {
+  std::string name;
+  DeviceKind kind = DeviceKind::kCpu;
+  bool up = true;
+  LatencyLine line;
+  uint64_t slots = 0, held = 0;        // tokens
+  uint64_t waiting = 0, running = 0;   // now
+  uint64_t done = 0, late = 0;         // late ones are done too
+  uint64_t batches = 0, failures = 0;  // failures of the device
+  double busy_seconds = 0;             // in which it ran
+};
+
+class Dispatcher {
+ public:
+  // Devices keep the numbers of `queues`; the order of the list is its own matter.
+  Dispatcher(std::vector<QueueOptions> queues, const DispatchOptions& options);
+
+  // `id` is new. `refused`: a bit for each device that must not take it.
+  DispatchResult offer(uint64_t id, uint64_t tokens, double now, double deadline,
+                       uint64_t refused = 0);
+  // Takes back what waits; false where it does not.
+  bool withdraw(uint64_t id);
+
+  // The next batch of an idle device, in the order of offers; empty: nothing waits, or it is down.
+  std::vector<uint64_t> begin(size_t device, double now);
+  // The running batch was answered. Tells how many were late.
+  uint64_t finish(size_t device, double now);
+  // The running batch is to be run again, each of its queries by itself, before all that waits:
+  // one of them is at fault.
+  void part(size_t device, double now);
+  // The device failed. Returns what ran, then what waited.
+  std::vector<uint64_t> fail(size_t device, double now);
+  // What waits behind devices that are stalled, which waits no longer.
+  std::vector<uint64_t> stalled(double now);
+
+  // Whether a device that is down should be tried.
+  bool probe_due(size_t device, double now) const;
+  // What came of it: `seconds` for `tokens`; none: it failed again.
+  void probed(size_t device, double now, std::optional<double> seconds, uint64_t tokens);
+
+  // When the device, idle, or what it knows of others has to be looked at again; infinity: never.
+  double wake_at(size_t device, double now) const;
+
+  size_t size() const { return devices_.size(); }
+  bool up(size_t device) const { return devices_[device].up; }
+  DeviceStatistics statistics(size_t device) const;
+  // Seconds that the device's next batch, of so many tokens, would take.
+  double predict(size_t device, uint64_t tokens) const;
+
+ private:
+  struct Waiting {
+    uint64_t id, tokens;
+    double deadline;
+    bool alone = false;  // nothing joins it
+    bool first = false;  // begins a batch
+  };
+  struct Device {
+    QueueOptions options;
+    DeviceStatistics counts;
+    bool up = true;
+    std::deque<Waiting> waiting;
+    std::vector<Waiting> running;
+    double started = 0, predicted = 0;  // of the running batch: moment, seconds
+    double mean = 1, variance = 0;      // of times beside the line
+    uint64_t seen = 0;
+    uint64_t held = 0;
+    double probe_at = 0, probe_gap = 0;
+  };
+
+  bool admits(const Device& device, uint64_t tokens, double now, double deadline,
+              bool* own_batch) const;
+  bool in_time(const Device& device, uint64_t tokens, double now, double deadline,
+               bool* own_batch) const;
+  bool fits_idle(const Device& device, uint64_t tokens, double span) const;
+  double rest(const Device& device, double now) const;
+  double scaled(const Device& device, uint64_t tokens) const;
+  bool is_stalled(const Device& device, double now) const;
+  double stall_at(const Device& device) const;
+  double retry_after(double now) const;
+  void learn(Device& device, double ratio);
+  void take_down(Device& device, double now);
+
+  DispatchOptions options_;
+  std::vector<Device> devices_;
+  std::vector<size_t> order_;
+};
+
+}  // namespace hearth

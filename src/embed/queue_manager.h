@@ -1,0 +1,81 @@
+// QueueManager: queries over several devices (WindVE, Huang et al. 2025, figure 3). One queue and
+// one thread a device; embed/dispatcher.h decides who takes what. Every query that was accepted is
+// answered once, whatever devices do.
+//
+//   QueueManager manager(std::move(queues), options, clock);
+//   manager.submit(query, [](EmbedOutcome outcome) { ... });
+//
+// When it dies, it waits for batches under way, and answers what waits as BUSY.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "embed/device.h"
+#include "embed/device_clock.h"
+#include "embed/dispatcher.h"
+
+namespace hearth {
+
+// Of one query that was accepted: a vector, or an error, of which kBusy says that it may be sent
+// again after `retry_after` seconds.
+struct EmbedOutcome {
+  EmbedVector vector;
+  std::optional<Error> error;
+  double retry_after = 0;
+  std::string device;  // that answered; empty: none
+};
+
+// Called once, from a device's thread, without a lock held. Throws nothing, and does little: the
+// device waits meanwhile.
+using EmbedDone = std::function<void(EmbedOutcome)>;
+
+struct SubmitResult {
+  Admitted admitted = Admitted::kBusy;
+  double retry_after = 0;  // seconds, of kBusy
+  uint64_t ticket = 0;     // of kAccepted, for cancel(); the first one's of several
+};
+
+struct DeviceQueue {
+  std::unique_ptr<EmbedDevice> device;
+  LatencyLine line;    // of tokens
+  uint64_t slots = 0;  // tokens; see Estimate (embed/estimator.h)
+  uint64_t batch = std::numeric_limits<uint64_t>::max();  // most tokens of a batch
+};
+
+class QueueManager {
+ public:
+  // 64 queues at most, one at least. `clock` outlives it and goes as fast as this machine's.
+  QueueManager(std::vector<DeviceQueue> queues, const DispatchOptions& options, DeviceClock& clock);
+  ~QueueManager();
+  QueueManager(const QueueManager&) = delete;
+  QueueManager& operator=(const QueueManager&) = delete;
+
+  // `done` is called only where the query was accepted. Any thread may submit.
+  SubmitResult submit(EmbedQuery query, EmbedDone done);
+  // All of them or none, at one moment; tickets count up from the first one's.
+  SubmitResult submit_all(std::vector<EmbedQuery> queries,
+                          const std::function<void(size_t index, EmbedOutcome)>& done);
+  // Waits until there is room. Throws the last failure (its own code) where no device has been
+  // there for `patience` seconds, and kRequest where the query is too long for all.
+  void submit_waiting(EmbedQuery query, EmbedDone done, double patience = 60);
+  // Whether it still waited: then `done` will not be called. What runs is answered all the same.
+  bool cancel(uint64_t ticket);
+
+  // In the order of the queues that were given.
+  std::vector<DeviceStatistics> statistics() const;
+  // Queries refused as BUSY or too long.
+  uint64_t refused() const;
+  uint32_t width() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace hearth
