@@ -8,11 +8,13 @@
 // Admission by depth, the paper's: the tokens that wait and run stay within the device's slots.
 // By deadline: with the query, the batch that waits is predicted to end before the deadlines of all
 // that is in it. The prediction is the rest of the running batch and the line of what waits, times
-// what batches took lately beside their prediction (the mean and 2.5 standard deviations). A query
-// that would make an earlier one late begins a batch of its own behind, where that is in time.
+// what batches took lately beside the line (the mean and 1.5 standard deviations). A query never
+// begins a batch of its own behind one that it would make late: many small batches do less than few
+// large ones. Where there is no objective, or the line is zero, admission is by depth.
 //
 // A device that fails leaves the list until a probe goes well; its queries are the caller's to
-// offer again. A device that runs long beyond its prediction is stalled: it admits nothing.
+// offer again. One that runs long beyond its prediction is stalled: it admits nothing until it
+// answers.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +22,6 @@
 #include <limits>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "embed/device.h"
@@ -99,8 +99,9 @@ class Dispatcher {
   // What came of it: `seconds` for `tokens`; none: it failed again.
   void probed(size_t device, double now, std::optional<double> seconds, uint64_t tokens);
 
-  // When the device, idle, or what it knows of others has to be looked at again; infinity: never.
-  double wake_at(size_t device, double now) const;
+  // When an idle device has something to do though nothing is offered: to be probed, or to look for
+  // stalled ones. Infinity: never.
+  double wake_at(size_t device) const;
 
   size_t size() const { return devices_.size(); }
   bool up(size_t device) const { return devices_[device].up; }
@@ -113,33 +114,40 @@ class Dispatcher {
     uint64_t id, tokens;
     double deadline;
     bool alone = false;  // nothing joins it
-    bool first = false;  // begins a batch
   };
   struct Device {
     QueueOptions options;
-    DeviceStatistics counts;
     bool up = true;
     std::deque<Waiting> waiting;
     std::vector<Waiting> running;
-    double started = 0, predicted = 0;  // of the running batch: moment, seconds
-    double mean = 1, variance = 0;      // of times beside the line
-    uint64_t seen = 0;
-    uint64_t held = 0;
-    double probe_at = 0, probe_gap = 0;
+    uint64_t held = 0;                   // tokens of both
+    double started = 0, predicted = 0;   // of the running batch: moment, seconds
+    double mean = 1, variance = 0;       // of times beside the line
+    uint64_t seen = 0;                   // batches in them
+    double relaxed_at = 0;               // the last moment that those were brought nearer to 1
+    double probe_at = 0, probe_gap = 0;  // while it is down
+    uint64_t done = 0, late = 0, batches = 0, failures = 0;
+    double busy_seconds = 0;
+
+    // Of a batch, by what batches took lately.
+    double seconds(uint64_t tokens) const;
+    // Until the running batch is predicted to end; as long as it is overdue where it is.
+    double rest(double now) const;
+    // The moment from which on the running batch has run too long.
+    double stall_at(double slo) const;
+    void learn(double ratio);
+    // Nobody knows how fast it would be now: believes a little more in the line again.
+    void relax(double now);
   };
 
-  bool admits(const Device& device, uint64_t tokens, double now, double deadline,
-              bool* own_batch) const;
-  bool in_time(const Device& device, uint64_t tokens, double now, double deadline,
-               bool* own_batch) const;
-  bool fits_idle(const Device& device, uint64_t tokens, double span) const;
-  double rest(const Device& device, double now) const;
-  double scaled(const Device& device, uint64_t tokens) const;
+  bool by_deadline(const Device& device) const;
+  bool admits(const Device& device, uint64_t tokens, double now, double deadline) const;
+  bool in_time(const Device& device, uint64_t tokens, double now, double deadline) const;
+  bool could_ever(const Device& device, uint64_t tokens) const;
   bool is_stalled(const Device& device, double now) const;
-  double stall_at(const Device& device) const;
   double retry_after(double now) const;
-  void learn(Device& device, double ratio);
   void take_down(Device& device, double now);
+  double account(Device& device, double now);
 
   DispatchOptions options_;
   std::vector<Device> devices_;

@@ -50,8 +50,11 @@ struct DeviceQueue {
 
 class QueueManager {
  public:
-  // 64 queues at most, one at least. `clock` outlives it and goes as fast as this machine's.
-  QueueManager(std::vector<DeviceQueue> queues, const DispatchOptions& options, DeviceClock& clock);
+  // 64 queues at most, one at least, of one width (else Error kUnsupported). `clock` outlives it
+  // and goes as fast as this machine's. A device that failed is tried with `probe`, which has
+  // tokens where a pool is among the devices.
+  QueueManager(std::vector<DeviceQueue> queues, const DispatchOptions& options, DeviceClock& clock,
+               EmbedQuery probe = {"hearth", {}});
   ~QueueManager();
   QueueManager(const QueueManager&) = delete;
   QueueManager& operator=(const QueueManager&) = delete;

@@ -1,0 +1,32 @@
+// Which devices get a queue, and why (WindVE, Huang et al. 2025, section IV-C): one each, where all
+// are of one kind; where there are two kinds the accelerators alone, unless offloading was asked
+// for. A device that is in trouble gets none: it does not answer, does not agree with the others,
+// or misses the objective with a single query (equation 11).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "embed/device.h"
+#include "embed/latency_line.h"
+
+namespace hearth {
+
+struct DeviceSight {
+  std::string name;
+  DeviceKind kind = DeviceKind::kCpu;
+  std::string trouble;  // empty: none
+};
+
+struct QueueDecision {
+  bool queue = false;
+  std::string why;
+};
+
+// One for each device, in their order.
+std::vector<QueueDecision> decide_queues(const std::vector<DeviceSight>& devices, bool offload);
+
+// The trouble of a device that misses the objective alone; empty where it does not.
+std::string trouble_of_slo(double seconds_alone, double slo);
+
+}  // namespace hearth

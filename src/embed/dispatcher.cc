@@ -1,0 +1,299 @@
+#include "embed/dispatcher.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "base/check.h"
+
+namespace hearth {
+namespace {
+
+constexpr double kForever = std::numeric_limits<double>::infinity();
+// Sums of seconds are compared up to their rounding.
+constexpr double kRounding = 1e-9;
+constexpr double kDeviations = 1.5;
+// A batch weighs at least that much in the mean of what batches took.
+constexpr double kLeastWeight = 1.0 / 32;
+constexpr double kMostRatio = 8;
+constexpr double kRelaxSeconds = 1;
+constexpr double kStallFactor = 4;
+// Where there is no objective, or a long one.
+constexpr double kStallSeconds = 10;
+constexpr double kLeastRetry = 1e-3;
+
+}  // namespace
+
+Dispatcher::Dispatcher(std::vector<QueueOptions> queues, const DispatchOptions& options)
+    : options_(options) {
+  HEARTH_CHECK(!queues.empty() && queues.size() <= 64, "1 to 64 queues");
+  devices_.resize(queues.size());
+  order_.resize(queues.size());
+  std::iota(order_.begin(), order_.end(), size_t{0});
+  for (size_t i = 0; i < queues.size(); ++i) devices_[i].options = std::move(queues[i]);
+  std::stable_sort(order_.begin(), order_.end(), [&](size_t a, size_t b) {
+    const QueueOptions &x = devices_[a].options, &y = devices_[b].options;
+    return std::pair(x.kind, x.line.alpha) < std::pair(y.kind, y.line.alpha);
+  });
+}
+
+double Dispatcher::Device::seconds(uint64_t tokens) const {
+  double factor = std::clamp(mean + kDeviations * std::sqrt(variance), 1 / kMostRatio, kMostRatio);
+  return options.line.seconds(static_cast<double>(tokens)) * factor;
+}
+
+double Dispatcher::Device::rest(double now) const {
+  return running.empty() ? 0 : std::abs(started + predicted - now);
+}
+
+double Dispatcher::Device::stall_at(double slo) const {
+  if (running.empty() || predicted == 0) return kForever;
+  return started + std::max(kStallFactor * predicted, predicted + std::min(slo, kStallSeconds));
+}
+
+void Dispatcher::Device::learn(double ratio) {
+  ratio = std::min(ratio, kMostRatio);
+  ++seen;
+  // The line counts as one batch.
+  double weight = std::max(1.0 / static_cast<double>(seen + 1), kLeastWeight);
+  double difference = ratio - mean;
+  mean += weight * difference;
+  variance = (1 - weight) * (variance + weight * difference * difference);
+}
+
+void Dispatcher::Device::relax(double now) {
+  if (now < relaxed_at + kRelaxSeconds) return;
+  relaxed_at = now;
+  mean += (1 - mean) / 8;
+  variance *= 7.0 / 8;
+}
+
+bool Dispatcher::by_deadline(const Device& device) const {
+  const LatencyLine& line = device.options.line;
+  return options_.admission == Admission::kDeadline && options_.slo < kForever &&
+         line.alpha + line.beta > 0;
+}
+
+bool Dispatcher::could_ever(const Device& device, uint64_t tokens) const {
+  if (tokens > device.options.slots) return false;
+  return !by_deadline(device) ||
+         device.options.line.seconds(static_cast<double>(tokens)) <= options_.slo + kRounding;
+}
+
+bool Dispatcher::is_stalled(const Device& device, double now) const {
+  return now >= device.stall_at(options_.slo);
+}
+
+bool Dispatcher::in_time(const Device& device, uint64_t tokens, double now, double deadline) const {
+  // When the batches that wait begin, each as begin() will take it, and what is in the last one.
+  double begins = now + device.rest(now);
+  uint64_t last = 0;
+  double earliest = deadline;
+  bool alone = false;
+  auto next_batch = [&] {
+    begins += device.seconds(last);
+    last = 0;
+    earliest = deadline;
+  };
+  for (const Waiting& waiting : device.waiting) {
+    bool joins = !waiting.alone && !alone && last + waiting.tokens <= device.options.batch;
+    if (last > 0 && !joins) next_batch();
+    last += waiting.tokens;
+    earliest = std::min(earliest, waiting.deadline);
+    alone = waiting.alone;
+  }
+  if (last > 0 && (alone || last + tokens > device.options.batch)) next_batch();
+  return begins + device.seconds(last + tokens) <= earliest + kRounding;
+}
+
+bool Dispatcher::admits(const Device& device, uint64_t tokens, double now, double deadline) const {
+  if (!device.up || is_stalled(device, now) || !could_ever(device, tokens)) return false;
+  const uint64_t slots = device.options.slots;
+  if (!by_deadline(device)) return device.held + tokens <= slots;
+  // A batch runs and one waits, each as long as the objective at most.
+  return device.held + tokens <= 2 * slots && in_time(device, tokens, now, deadline);
+}
+
+DispatchResult Dispatcher::offer(uint64_t id, uint64_t tokens, double now, double deadline,
+                                 uint64_t refused) {
+  HEARTH_CHECK(tokens > 0, "a query holds a slot");
+  bool possible = false;
+  for (size_t i : order_) {
+    Device& device = devices_[i];
+    if ((refused >> i & 1) != 0) continue;
+    possible = possible || could_ever(device, tokens);
+    if (admits(device, tokens, now, deadline)) {
+      device.waiting.push_back({id, tokens, deadline});
+      device.held += tokens;
+      return {Admitted::kAccepted, i, 0};
+    }
+    if (device.up && device.held == 0) device.relax(now);
+  }
+  if (!possible && refused == 0) return {Admitted::kTooLong, 0, 0};
+  return {Admitted::kBusy, 0, retry_after(now)};
+}
+
+double Dispatcher::retry_after(double now) const {
+  double soonest = kForever;
+  for (const Device& device : devices_) {
+    if (device.options.slots == 0) continue;
+    soonest = std::min(soonest, device.up ? device.rest(now) : device.probe_at - now);
+  }
+  return soonest == kForever ? options_.last_probe : std::max(soonest, kLeastRetry);
+}
+
+bool Dispatcher::withdraw(uint64_t id) {
+  for (Device& device : devices_) {
+    auto& waiting = device.waiting;
+    auto found = std::find_if(waiting.begin(), waiting.end(),
+                              [&](const Waiting& one) { return one.id == id; });
+    if (found == waiting.end()) continue;
+    device.held -= found->tokens;
+    waiting.erase(found);
+    return true;
+  }
+  return false;
+}
+
+std::vector<uint64_t> Dispatcher::begin(size_t index, double now) {
+  Device& device = devices_[index];
+  std::vector<uint64_t> ids;
+  if (!device.up || !device.running.empty()) return ids;
+  uint64_t tokens = 0;
+  while (!device.waiting.empty()) {
+    const Waiting& next = device.waiting.front();
+    bool joins = !next.alone && tokens + next.tokens <= device.options.batch;
+    if (tokens > 0 && (!joins || device.running.back().alone)) break;
+    tokens += next.tokens;
+    ids.push_back(next.id);
+    device.running.push_back(next);
+    device.waiting.pop_front();
+  }
+  device.started = now;
+  device.predicted = ids.empty() ? 0 : device.seconds(tokens);
+  return ids;
+}
+
+// Counts the time of the running batch, and returns its ratio to the line, 0 where the line is.
+double Dispatcher::account(Device& device, double now) {
+  HEARTH_CHECK(!device.running.empty(), "a batch runs");
+  uint64_t tokens = 0;
+  for (const Waiting& one : device.running) tokens += one.tokens;
+  double took = now - device.started;
+  device.busy_seconds += took;
+  ++device.batches;
+  double line = device.options.line.seconds(static_cast<double>(tokens));
+  return line > 0 ? took / line : 0;
+}
+
+uint64_t Dispatcher::finish(size_t index, double now) {
+  Device& device = devices_[index];
+  double ratio = account(device, now);
+  uint64_t late = 0;
+  for (const Waiting& one : device.running) {
+    device.held -= one.tokens;
+    if (now > one.deadline + kRounding) ++late;
+  }
+  device.done += device.running.size();
+  device.late += late;
+  device.running.clear();
+  if (ratio > 0) device.learn(ratio);
+  return late;
+}
+
+void Dispatcher::part(size_t index, double now) {
+  Device& device = devices_[index];
+  account(device, now);
+  for (Waiting& one : device.running) one.alone = true;
+  device.waiting.insert(device.waiting.begin(), device.running.begin(), device.running.end());
+  device.running.clear();
+}
+
+void Dispatcher::take_down(Device& device, double now) {
+  device.up = false;
+  device.probe_gap = options_.first_probe;
+  device.probe_at = now + device.probe_gap;
+}
+
+std::vector<uint64_t> Dispatcher::fail(size_t index, double now) {
+  Device& device = devices_[index];
+  if (!device.running.empty()) account(device, now);
+  ++device.failures;
+  std::vector<uint64_t> ids;
+  for (const Waiting& one : device.running) ids.push_back(one.id);
+  for (const Waiting& one : device.waiting) ids.push_back(one.id);
+  device.running.clear();
+  device.waiting.clear();
+  device.held = 0;
+  take_down(device, now);
+  return ids;
+}
+
+std::vector<uint64_t> Dispatcher::stalled(double now) {
+  std::vector<uint64_t> ids;
+  for (Device& device : devices_) {
+    if (!is_stalled(device, now)) continue;
+    for (const Waiting& one : device.waiting) {
+      ids.push_back(one.id);
+      device.held -= one.tokens;
+    }
+    device.waiting.clear();
+  }
+  return ids;
+}
+
+bool Dispatcher::probe_due(size_t index, double now) const {
+  const Device& device = devices_[index];
+  return !device.up && now >= device.probe_at;
+}
+
+void Dispatcher::probed(size_t index, double now, std::optional<double> seconds, uint64_t tokens) {
+  Device& device = devices_[index];
+  if (!seconds) {
+    device.probe_gap = std::min(2 * device.probe_gap, options_.last_probe);
+    device.probe_at = now + device.probe_gap;
+    return;
+  }
+  device.up = true;
+  device.mean = 1;
+  device.variance = 0;
+  device.seen = 0;
+  double line = device.options.line.seconds(static_cast<double>(tokens));
+  if (line > 0) device.learn(*seconds / line);
+}
+
+double Dispatcher::wake_at(size_t index) const {
+  const Device& device = devices_[index];
+  if (!device.up) return device.probe_at;
+  double soonest = kForever;
+  for (const Device& other : devices_) {
+    if (!other.waiting.empty()) soonest = std::min(soonest, other.stall_at(options_.slo));
+  }
+  return soonest;
+}
+
+DeviceStatistics Dispatcher::statistics(size_t index) const {
+  const Device& device = devices_[index];
+  DeviceStatistics out;
+  out.name = device.options.name;
+  out.kind = device.options.kind;
+  out.up = device.up;
+  out.line = device.options.line;
+  out.slots = device.options.slots;
+  out.held = device.held;
+  out.waiting = device.waiting.size();
+  out.running = device.running.size();
+  out.done = device.done;
+  out.late = device.late;
+  out.batches = device.batches;
+  out.failures = device.failures;
+  out.busy_seconds = device.busy_seconds;
+  return out;
+}
+
+double Dispatcher::predict(size_t index, uint64_t tokens) const {
+  return devices_[index].seconds(tokens);
+}
+
+}  // namespace hearth

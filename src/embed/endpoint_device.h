@@ -1,0 +1,51 @@
+// A server elsewhere that embeds, over OpenAI's interface: POST BASE/embeddings. Any GPU or NPU
+// server that has it is an accelerator to the queues. Spoken to with libcurl, over TLS where the
+// address says https; certificates are checked, redirects not followed. A reply may have as many
+// bytes as vectors of the known width can take.
+//
+// Errors name the device. kRequest: the endpoint says that a text is at fault (400, 413, 422), or
+// the texts are more than a request may hold; kBusy: 429 and 503; kResource: it cannot be reached,
+// is too slow, or replies something else. kUsage: the variable of the key is not set.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "embed/device.h"
+#include "embed/endpoint_options.h"
+
+namespace hearth {
+
+inline constexpr uint64_t kMostRequestBytes = 64u << 20;
+
+class EndpointDevice : public EmbedDevice {
+ public:
+  // Asks the endpoint for a model, where none is named, and for a vector, to know its width.
+  EndpointDevice(std::string name, DeviceKind kind, const EndpointOptions& options);
+  ~EndpointDevice() override;
+
+  const std::string& name() const override { return name_; }
+  DeviceKind kind() const override { return kind_; }
+  uint32_t width() const override { return width_; }
+  const std::string& model() const { return options_.model; }
+  std::vector<EmbedVector> run(std::span<const EmbedQuery* const> batch) override;
+
+ private:
+  class Connection;
+
+  std::vector<EmbedVector> embed(const std::string& body, size_t count);
+  [[noreturn]] void refuse(long status, const std::string& body) const;
+
+  std::string name_;
+  DeviceKind kind_;
+  EndpointOptions options_;
+  uint32_t width_ = 0;
+  std::unique_ptr<Connection> connection_;
+};
+
+// The body of a request: texts, or lists of ids where there is no text.
+std::string endpoint_body(std::span<const EmbedQuery* const> batch, const EndpointOptions& options);
+
+}  // namespace hearth

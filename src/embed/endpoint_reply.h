@@ -1,0 +1,32 @@
+// Replies of an endpoint of OpenAI's interface, read as what anyone may have sent. Vectors come as
+// arrays of numbers or as base64 of little-endian floats (`encoding_format`), and are normalised
+// here: double sums, in order.
+//
+// Errors (kResource): one sentence without the endpoint's name.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "embed/device.h"
+
+namespace hearth {
+
+// The vectors of `count` texts in the order of the texts, whatever order they come in, each of
+// `width` elements; 0: any width, the same for all. Refuses other counts and widths, elements that
+// are not finite, and zero vectors.
+std::vector<EmbedVector> read_embeddings(std::string_view json, size_t count, uint32_t width);
+
+// The first model of a reply to GET /models.
+std::string read_first_model(std::string_view json);
+
+// What the body of a refusal says, in printable ASCII and cut where it is long; empty: nothing.
+std::string refusal_text(std::string_view body);
+
+// RFC 4648, section 4, with padding; none: it is no base64.
+std::optional<std::vector<uint8_t>> read_base64(std::string_view text);
+
+}  // namespace hearth

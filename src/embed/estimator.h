@@ -1,0 +1,58 @@
+// How deep a device's queue may be (WindVE, Huang et al. 2025, section IV-B2): the time of a batch
+// is measured at few sizes, a line is laid through the times, and the depth is the most queries
+// that it gives within the objective. Then all devices run together, and each depth moves until no
+// reply is late (DepthTuner).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "embed/latency_line.h"
+
+namespace hearth {
+
+struct EstimateOptions {
+  double slo = 1;              // seconds
+  uint32_t concurrencies = 6;  // sizes of batches that are measured, at most
+  uint32_t repetitions = 3;    // of each
+  uint32_t most = 1024;        // queries of a batch
+};
+
+// All in queries of one length.
+struct Estimate {
+  LatencyLine line;
+  uint64_t depth = 0;  // 0: one query alone takes longer than the objective (equation 11)
+  std::vector<LatencySample> samples;
+};
+
+// `measure` runs a batch of so many queries and returns the seconds it took. The sizes: 1, 4, 16
+// and so on as long as the time is far from the objective, then those that the line gives for it.
+Estimate estimate_depth(const std::function<double(uint32_t count)>& measure,
+                        const EstimateOptions& options);
+
+// Depths of several devices, tuned while all run: each round they take a batch of their depth at
+// one moment, and the longest that one took says whether its depth falls or may rise. A depth that
+// was too much is never tried again, so rounds end.
+class DepthTuner {
+ public:
+  struct Device {
+    LatencyLine line;
+    uint64_t depth = 0;
+  };
+  DepthTuner(std::vector<Device> devices, double slo, uint64_t most);
+
+  // Of each device in the next round.
+  const std::vector<uint64_t>& depths() const { return depths_; }
+  // The longest time of each in that round. Returns whether another round is needed.
+  bool tell(const std::vector<double>& seconds);
+  bool done() const { return done_; }
+
+ private:
+  std::vector<Device> devices_;
+  std::vector<uint64_t> depths_, held_, most_;  // the most that was in time; the most to try
+  double slo_;
+  bool done_ = false;
+};
+
+}  // namespace hearth

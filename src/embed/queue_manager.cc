@@ -1,0 +1,360 @@
+#include "embed/queue_manager.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+
+#include "base/check.h"
+
+namespace hearth {
+namespace {
+
+// Waiting goes by the machine's clock, decisions by the manager's; so nobody sleeps longer.
+constexpr double kLongestWait = 1;
+
+// What a device's thread came back with.
+struct BatchResult {
+  std::vector<EmbedVector> vectors;
+  std::optional<Error> error;
+};
+
+BatchResult run_batch(EmbedDevice& device, const std::vector<const EmbedQuery*>& batch) {
+  BatchResult result;
+  try {
+    result.vectors = device.run(batch);
+    bool whole = result.vectors.size() == batch.size();
+    for (const EmbedVector& vector : result.vectors)
+      whole = whole && vector.size() == device.width();
+    if (!whole) {
+      result.error.emplace(
+          ErrorCode::kResource,
+          fmt::format("{} gave other vectors than it was asked for", device.name()));
+    }
+  } catch (const Error& error) {
+    result.error = error;
+  } catch (const std::exception& error) {
+    result.error.emplace(ErrorCode::kResource,
+                         fmt::format("{} failed: {}", device.name(), error.what()));
+  }
+  return result;
+}
+
+}  // namespace
+
+struct QueueManager::State {
+  struct Pending {
+    EmbedQuery query;
+    EmbedDone done;
+    uint64_t tokens;
+    double deadline;
+    uint64_t refused = 0;  // by a bit each, the devices that failed with it
+  };
+  // What is told once the lock is let go.
+  struct Answer {
+    EmbedDone done;
+    EmbedOutcome outcome;
+  };
+
+  State(std::vector<DeviceQueue> queues, const DispatchOptions& dispatch_options,
+        DeviceClock& device_clock, EmbedQuery probe_query)
+      : options(dispatch_options),
+        clock(device_clock),
+        probe_with(std::move(probe_query)),
+        dispatcher(queue_options(queues), dispatch_options),
+        down_since(queues.size(), std::numeric_limits<double>::infinity()) {
+    for (DeviceQueue& queue : queues) devices.push_back(std::move(queue.device));
+    for (size_t i = 0; i < devices.size(); ++i) threads.emplace_back([this, i] { serve(i); });
+  }
+
+  static std::vector<QueueOptions> queue_options(const std::vector<DeviceQueue>& queues) {
+    std::vector<QueueOptions> out;
+    for (const DeviceQueue& queue : queues) {
+      if (queue.device->width() != queues[0].device->width()) {
+        fail(ErrorCode::kUnsupported,
+             "{} gives vectors of {} elements and {} of {}: they embed with different models",
+             queues[0].device->name(), queues[0].device->width(), queue.device->name(),
+             queue.device->width());
+      }
+      out.push_back(
+          {queue.device->name(), queue.device->kind(), queue.line, queue.slots, queue.batch});
+    }
+    return out;
+  }
+
+  void serve(size_t index);
+  void run(size_t index, const std::vector<uint64_t>& ids, std::unique_lock<std::mutex>& lock);
+  void probe(size_t index, std::unique_lock<std::mutex>& lock);
+  void take(size_t index, const std::vector<uint64_t>& ids, BatchResult result, double now,
+            std::vector<Answer>* answers);
+  void take_failure(size_t index, const std::vector<uint64_t>& ids, const Error& error, double now,
+                    std::vector<Answer>* answers);
+  void place_again(const std::vector<uint64_t>& ids, const Error& error, double now,
+                   std::vector<Answer>* answers);
+  void answer(uint64_t id, EmbedOutcome outcome, std::vector<Answer>* answers);
+  void wait(size_t index, std::unique_lock<std::mutex>& lock);
+  SubmitResult offer(EmbedQuery* query, EmbedDone done, double now);
+  bool nobody_for(double patience, double now) const;
+
+  const DispatchOptions options;
+  DeviceClock& clock;
+  const EmbedQuery probe_with;
+  mutable std::mutex mutex;
+  // Under the mutex.
+  Dispatcher dispatcher;
+  std::unordered_map<uint64_t, Pending> pending;
+  uint64_t next_id = 1, refused = 0;
+  bool closing = false;
+  std::vector<double> down_since;
+  std::optional<Error> last_failure;
+  std::condition_variable work, room;
+
+  std::vector<std::unique_ptr<EmbedDevice>> devices;
+  std::vector<std::thread> threads;
+};
+
+void QueueManager::State::answer(uint64_t id, EmbedOutcome outcome, std::vector<Answer>* answers) {
+  auto found = pending.find(id);
+  HEARTH_CHECK(found != pending.end(), "a query is answered once");
+  answers->push_back({std::move(found->second.done), std::move(outcome)});
+  pending.erase(found);
+}
+
+// Offers what a device did not do to the others; what nobody takes is BUSY.
+void QueueManager::State::place_again(const std::vector<uint64_t>& ids, const Error& error,
+                                      double now, std::vector<Answer>* answers) {
+  for (uint64_t id : ids) {
+    Pending& one = pending.at(id);
+    DispatchResult offered;
+    if (!closing) offered = dispatcher.offer(id, one.tokens, now, one.deadline, one.refused);
+    if (offered.admitted == Admitted::kAccepted) continue;
+    EmbedOutcome outcome;
+    outcome.error.emplace(ErrorCode::kBusy,
+                          fmt::format("no device has room for the text now; {}", error.what()));
+    outcome.retry_after = offered.retry_after;
+    answer(id, std::move(outcome), answers);
+  }
+  work.notify_all();
+}
+
+void QueueManager::State::take_failure(size_t index, const std::vector<uint64_t>& ids,
+                                       const Error& error, double now,
+                                       std::vector<Answer>* answers) {
+  if (error.code() == ErrorCode::kRequest) {
+    if (ids.size() > 1) {
+      dispatcher.part(index, now);
+      return;
+    }
+    dispatcher.finish(index, now);
+    EmbedOutcome outcome;
+    outcome.error = error;
+    outcome.device = devices[index]->name();
+    answer(ids[0], std::move(outcome), answers);
+    return;
+  }
+  last_failure = error;
+  down_since[index] = now;
+  std::vector<uint64_t> left = dispatcher.fail(index, now);
+  for (uint64_t id : ids) pending.at(id).refused |= uint64_t{1} << index;
+  place_again(left, error, now, answers);
+}
+
+void QueueManager::State::take(size_t index, const std::vector<uint64_t>& ids, BatchResult result,
+                               double now, std::vector<Answer>* answers) {
+  if (result.error) {
+    take_failure(index, ids, *result.error, now, answers);
+    return;
+  }
+  dispatcher.finish(index, now);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    EmbedOutcome outcome;
+    outcome.vector = std::move(result.vectors[i]);
+    outcome.device = devices[index]->name();
+    answer(ids[i], std::move(outcome), answers);
+  }
+}
+
+void QueueManager::State::run(size_t index, const std::vector<uint64_t>& ids,
+                              std::unique_lock<std::mutex>& lock) {
+  std::vector<const EmbedQuery*> batch;
+  for (uint64_t id : ids) batch.push_back(&pending.at(id).query);
+  lock.unlock();
+  // An element of that map stays where it is until it is erased, which only this thread does now.
+  BatchResult result = run_batch(*devices[index], batch);
+  std::vector<Answer> answers;
+  lock.lock();
+  take(index, ids, std::move(result), clock.now(), &answers);
+  lock.unlock();
+  room.notify_all();
+  for (Answer& one : answers) one.done(std::move(one.outcome));
+  lock.lock();
+}
+
+void QueueManager::State::probe(size_t index, std::unique_lock<std::mutex>& lock) {
+  lock.unlock();
+  double began = clock.now();
+  BatchResult result = run_batch(*devices[index], {&probe_with});
+  double now = clock.now();
+  lock.lock();
+  if (result.error) {
+    last_failure = result.error;
+    dispatcher.probed(index, now, std::nullopt, 0);
+    return;
+  }
+  dispatcher.probed(index, now, now - began, query_tokens(probe_with));
+  down_since[index] = std::numeric_limits<double>::infinity();
+  room.notify_all();
+}
+
+void QueueManager::State::wait(size_t index, std::unique_lock<std::mutex>& lock) {
+  double left = dispatcher.wake_at(index) - clock.now();
+  if (left == std::numeric_limits<double>::infinity()) {
+    work.wait(lock);
+  } else if (left > 0) {
+    work.wait_for(lock, std::chrono::duration<double>(std::min(left, kLongestWait)));
+  }
+}
+
+void QueueManager::State::serve(size_t index) {
+  std::unique_lock lock(mutex);
+  while (!closing) {
+    double now = clock.now();
+    std::vector<uint64_t> ids = dispatcher.begin(index, now);
+    if (!ids.empty()) {
+      run(index, ids, lock);
+    } else if (dispatcher.probe_due(index, now)) {
+      probe(index, lock);
+    } else if (std::vector<uint64_t> left = dispatcher.stalled(now); !left.empty()) {
+      std::vector<Answer> answers;
+      place_again(left, Error(ErrorCode::kBusy, "a device does not answer"), now, &answers);
+      lock.unlock();
+      for (Answer& one : answers) one.done(std::move(one.outcome));
+      lock.lock();
+    } else {
+      wait(index, lock);
+    }
+  }
+}
+
+SubmitResult QueueManager::State::offer(EmbedQuery* query, EmbedDone done, double now) {
+  uint64_t tokens = query_tokens(*query);
+  uint64_t id = next_id;
+  double deadline = now + options.slo;
+  DispatchResult offered = dispatcher.offer(id, tokens, now, deadline);
+  SubmitResult result{offered.admitted, offered.retry_after, 0};
+  if (offered.admitted != Admitted::kAccepted) return result;
+  ++next_id;
+  result.ticket = id;
+  pending.emplace(id, Pending{std::move(*query), std::move(done), tokens, deadline});
+  return result;
+}
+
+bool QueueManager::State::nobody_for(double patience, double now) const {
+  for (size_t i = 0; i < devices.size(); ++i) {
+    if (dispatcher.up(i) || now < down_since[i] + patience) return false;
+  }
+  return true;
+}
+
+QueueManager::QueueManager(std::vector<DeviceQueue> queues, const DispatchOptions& options,
+                           DeviceClock& clock, EmbedQuery probe)
+    : state_(std::make_unique<State>(std::move(queues), options, clock, std::move(probe))) {}
+
+QueueManager::~QueueManager() {
+  {
+    std::lock_guard lock(state_->mutex);
+    state_->closing = true;
+  }
+  state_->work.notify_all();
+  for (std::thread& thread : state_->threads) thread.join();
+  std::vector<State::Answer> answers;
+  while (!state_->pending.empty()) {
+    EmbedOutcome outcome;
+    outcome.error.emplace(ErrorCode::kBusy, "the program is ending");
+    state_->answer(state_->pending.begin()->first, std::move(outcome), &answers);
+  }
+  for (State::Answer& one : answers) one.done(std::move(one.outcome));
+}
+
+SubmitResult QueueManager::submit(EmbedQuery query, EmbedDone done) {
+  SubmitResult result;
+  {
+    std::lock_guard lock(state_->mutex);
+    result = state_->offer(&query, std::move(done), state_->clock.now());
+    if (result.admitted != Admitted::kAccepted) ++state_->refused;
+  }
+  if (result.admitted == Admitted::kAccepted) state_->work.notify_all();
+  return result;
+}
+
+SubmitResult QueueManager::submit_all(std::vector<EmbedQuery> queries,
+                                      const std::function<void(size_t index, EmbedOutcome)>& done) {
+  SubmitResult first;
+  auto shared = std::make_shared<std::function<void(size_t, EmbedOutcome)>>(done);
+  {
+    std::lock_guard lock(state_->mutex);
+    double now = state_->clock.now();
+    uint64_t begin = state_->next_id;
+    for (size_t i = 0; i < queries.size(); ++i) {
+      EmbedDone one = [shared, i](EmbedOutcome outcome) { (*shared)(i, std::move(outcome)); };
+      SubmitResult result = state_->offer(&queries[i], std::move(one), now);
+      if (i == 0) first = result;
+      if (result.admitted == Admitted::kAccepted) continue;
+      for (uint64_t id = begin; id < state_->next_id; ++id) {
+        HEARTH_CHECK(state_->dispatcher.withdraw(id), "no batch began meanwhile");
+        state_->pending.erase(id);
+      }
+      state_->refused += queries.size();
+      return result;
+    }
+  }
+  state_->work.notify_all();
+  return first;
+}
+
+void QueueManager::submit_waiting(EmbedQuery query, EmbedDone done, double patience) {
+  std::unique_lock lock(state_->mutex);
+  while (true) {
+    double now = state_->clock.now();
+    SubmitResult result = state_->offer(&query, done, now);
+    if (result.admitted == Admitted::kAccepted) break;
+    if (result.admitted == Admitted::kTooLong) {
+      fail(ErrorCode::kRequest, "a text of {} tokens is longer than the queue of any device",
+           query_tokens(query));
+    }
+    if (state_->nobody_for(patience, now)) throw *state_->last_failure;
+    double wait = std::clamp(result.retry_after, 1e-3, kLongestWait);
+    state_->room.wait_for(lock, std::chrono::duration<double>(wait));
+  }
+  lock.unlock();
+  state_->work.notify_all();
+}
+
+bool QueueManager::cancel(uint64_t ticket) {
+  std::lock_guard lock(state_->mutex);
+  if (!state_->dispatcher.withdraw(ticket)) return false;
+  state_->pending.erase(ticket);
+  return true;
+}
+
+std::vector<DeviceStatistics> QueueManager::statistics() const {
+  std::lock_guard lock(state_->mutex);
+  std::vector<DeviceStatistics> out;
+  for (size_t i = 0; i < state_->devices.size(); ++i) {
+    out.push_back(state_->dispatcher.statistics(i));
+  }
+  return out;
+}
+
+uint64_t QueueManager::refused() const {
+  std::lock_guard lock(state_->mutex);
+  return state_->refused;
+}
+
+uint32_t QueueManager::width() const { return state_->devices[0]->width(); }
+
+}  // namespace hearth
