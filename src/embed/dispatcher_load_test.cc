@@ -1,0 +1,227 @@
+// The queues under load, in virtual time.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+#include <vector>
+
+#include "embed/dispatcher.h"
+#include "embed/test_virtual_time.h"
+
+namespace hearth {
+namespace {
+
+constexpr double kSeconds = 2000;
+
+DispatchOptions options_of(Admission admission) {
+  DispatchOptions options;
+  options.admission = admission;
+  options.slo = 1;
+  return options;
+}
+
+// 35 queries a second, an objective of one: Poisson's law says that of 70,000 arrivals a rate is
+// within 1 % of its mean; where the tests below leave more, it is for the queues' own chance.
+TEST(DispatcherLoad, DepthsAloneLetRepliesBeLate) {
+  VirtualResult result = run_virtually({kV100, kXeon}, options_of(Admission::kDepth),
+                                       poisson_arrivals(35, kSeconds, 75, 1));
+  EXPECT_NEAR(result.share_in_time(), 0.56, 0.02);
+  EXPECT_NEAR(result.rate(), 34, 0.5);
+}
+
+TEST(DispatcherLoad, DeadlinesKeepAllRepliesInTime) {
+  VirtualResult result = run_virtually({kV100, kXeon}, options_of(Admission::kDeadline),
+                                       poisson_arrivals(35, kSeconds, 75, 1));
+  EXPECT_EQ(result.in_time, result.accepted);
+  EXPECT_NEAR(result.rate(), 29.3, 0.5);
+}
+
+// The most that the two could take if queries came evenly: a query waits for a batch and runs in
+// the next, so batches take half the objective: 0.23 / 0.018 and 0.18 / 0.084 queries each 0.5 s.
+constexpr double kCapacity = 2 * (0.23 / 0.018 + 0.18 / 0.084);
+
+TEST(DispatcherLoad, RepliesAreInTimeAtAnyRateUnderNoise) {
+  for (double part : {0.5, 0.75, 1.0, 1.25, 1.5}) {
+    for (double noise : {0.0, 0.05, 0.1}) {
+      VirtualDevice accelerator = kV100, pool = kXeon;
+      accelerator.sim.noise = pool.sim.noise = noise;
+      pool.sim.seed = 1;
+      VirtualResult result = run_virtually({accelerator, pool}, options_of(Admission::kDeadline),
+                                           poisson_arrivals(part * kCapacity, kSeconds, 75, 2));
+      EXPECT_GE(result.share_in_time(), 0.99) << part << " " << noise;
+      double offered = static_cast<double>(result.offered) / result.seconds;
+      EXPECT_GE(result.rate(), 0.85 * std::min(offered, kCapacity)) << part << " " << noise;
+    }
+  }
+}
+
+TEST(DispatcherLoad, TextsOfAllLengthsAreInTime) {
+  std::vector<VirtualArrival> arrivals = poisson_arrivals(12, kSeconds, 75, 3);
+  std::mt19937_64 random(4);
+  for (VirtualArrival& arrival : arrivals) arrival.tokens = 20 + random() % 400;
+  VirtualResult result = run_virtually({kV100, kXeon}, options_of(Admission::kDeadline), arrivals);
+  EXPECT_GE(result.share_in_time(), 0.99);
+  EXPECT_GE(result.rate(), 8);
+}
+
+// Devices fail, stall, part batches and come back at random moments, clients take queries back:
+// each query is where the list below says, once, in the order of its offers, and slots are theirs
+// alone.
+class RandomRun {
+ public:
+  explicit RandomRun(uint64_t seed) : random_(seed) {
+    uint64_t devices = 1 + random_() % 4;
+    std::vector<QueueOptions> queues;
+    for (uint64_t i = 0; i < devices; ++i) {
+      QueueOptions queue;
+      queue.kind = random_() % 2 == 0 ? DeviceKind::kCpu : DeviceKind::kAccelerator;
+      queue.line = {1e-3 * static_cast<double>(1 + random_() % 9), 0.1};
+      queue.slots = 50 + random_() % 300;
+      if (random_() % 2 == 0) queue.batch = 40 + random_() % 100;
+      queues.push_back(queue);
+    }
+    DispatchOptions options =
+        options_of(random_() % 2 == 0 ? Admission::kDepth : Admission::kDeadline);
+    dispatcher_ = std::make_unique<Dispatcher>(queues, options);
+    queues_ = queues;
+    waiting_.resize(devices);
+    running_.resize(devices);
+  }
+
+  void step() {
+    now_ += static_cast<double>(random_() % 100) * 1e-3;
+    size_t device = random_() % queues_.size();
+    switch (random_() % 10) {
+      case 0:
+        withdraw(device);
+        break;
+      case 1:
+        if (random_() % 4 == 0) fail(device);
+        break;
+      case 2:
+        for (uint64_t id : dispatcher_->stalled(now_)) take_out(id);
+        break;
+      case 3:
+        probe(device);
+        break;
+      case 4:
+      case 5:
+        finish(device);
+        break;
+      case 6:
+        begin(device);
+        break;
+      default:
+        offer();
+    }
+    check();
+  }
+
+ private:
+  void offer() {
+    uint64_t id = ++last_, tokens = 1 + random_() % 60;
+    DispatchResult result = dispatcher_->offer(id, tokens, now_, now_ + 1);
+    if (result.admitted != Admitted::kAccepted) return;
+    tokens_[id] = tokens;
+    waiting_[result.device].push_back(id);
+    ASSERT_TRUE(dispatcher_->up(result.device));
+  }
+  void begin(size_t device) {
+    std::vector<uint64_t> batch = dispatcher_->begin(device, now_);
+    if (batch.empty()) {
+      ASSERT_TRUE(waiting_[device].empty() || !running_[device].empty() ||
+                  !dispatcher_->up(device));
+      return;
+    }
+    ASSERT_TRUE(running_[device].empty());
+    ASSERT_LE(batch.size(), waiting_[device].size());
+    ASSERT_TRUE(std::equal(batch.begin(), batch.end(), waiting_[device].begin()));
+    uint64_t sum = 0;
+    for (uint64_t id : batch) sum += tokens_[id];
+    ASSERT_TRUE(batch.size() == 1 || sum <= queues_[device].batch);
+    auto& waiting = waiting_[device];
+    waiting.erase(waiting.begin(), waiting.begin() + static_cast<ptrdiff_t>(batch.size()));
+    running_[device] = batch;
+  }
+  void finish(size_t device) {
+    if (running_[device].empty()) return;
+    if (running_[device].size() > 1 && random_() % 8 == 0) {
+      dispatcher_->part(device, now_);
+      waiting_[device].insert(waiting_[device].begin(), running_[device].begin(),
+                              running_[device].end());
+    } else {
+      dispatcher_->finish(device, now_);
+      done_ += running_[device].size();
+    }
+    running_[device].clear();
+  }
+  void fail(size_t device) {
+    if (!dispatcher_->up(device)) return;
+    std::vector<uint64_t> expected = running_[device];
+    expected.insert(expected.end(), waiting_[device].begin(), waiting_[device].end());
+    ASSERT_EQ(dispatcher_->fail(device, now_), expected);
+    waiting_[device].clear();
+    running_[device].clear();
+    for (uint64_t id : expected) {
+      DispatchResult result = dispatcher_->offer(id, tokens_[id], now_, now_ + 1, 1u << device);
+      if (result.admitted != Admitted::kAccepted) continue;
+      ASSERT_NE(result.device, device);
+      waiting_[result.device].push_back(id);
+    }
+  }
+  void probe(size_t device) {
+    if (!dispatcher_->probe_due(device, now_)) return;
+    dispatcher_->probed(device, now_, random_() % 2 == 0 ? std::optional(0.1) : std::nullopt, 1);
+  }
+  void withdraw(size_t device) {
+    if (waiting_[device].empty()) return;
+    uint64_t id = waiting_[device][random_() % waiting_[device].size()];
+    ASSERT_TRUE(dispatcher_->withdraw(id));
+    take_out(id);
+    ASSERT_FALSE(dispatcher_->withdraw(id));
+  }
+  void take_out(uint64_t id) {
+    size_t found = 0;
+    for (std::vector<uint64_t>& waiting : waiting_) found += std::erase(waiting, id);
+    ASSERT_EQ(found, 1u);
+  }
+  void check() {
+    for (size_t i = 0; i < queues_.size(); ++i) {
+      uint64_t held = 0;
+      for (uint64_t id : waiting_[i]) held += tokens_[id];
+      for (uint64_t id : running_[i]) held += tokens_[id];
+      DeviceStatistics counts = dispatcher_->statistics(i);
+      ASSERT_EQ(counts.held, held);
+      ASSERT_EQ(counts.waiting, waiting_[i].size());
+      ASSERT_EQ(counts.running, running_[i].size());
+      ASSERT_LE(held, 2 * queues_[i].slots);
+    }
+  }
+
+  std::mt19937_64 random_;
+  std::unique_ptr<Dispatcher> dispatcher_;
+  std::vector<QueueOptions> queues_;
+  std::vector<std::vector<uint64_t>> waiting_, running_;
+  std::map<uint64_t, uint64_t> tokens_;
+  uint64_t last_ = 0, done_ = 0;
+  double now_ = 0;
+};
+
+TEST(DispatcherLoad, KeepsEveryQueryOnceUnderFailures) {
+#ifdef HEARTH_FEW_ROUNDS
+  constexpr int kRuns = 10;
+#else
+  constexpr int kRuns = 100;
+#endif
+  for (int seed = 0; seed < kRuns; ++seed) {
+    RandomRun run(seed);
+    for (int i = 0; i < 2000; ++i) {
+      ASSERT_NO_FATAL_FAILURE(run.step()) << "seed " << seed << ", step " << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hearth

@@ -1,0 +1,246 @@
+#include "embed/dispatcher.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace hearth {
+namespace {
+
+using Ids = std::vector<uint64_t>;
+constexpr double kForever = std::numeric_limits<double>::infinity();
+
+QueueOptions queue_of(DeviceKind kind, double alpha, double beta, uint64_t slots) {
+  QueueOptions queue;
+  queue.kind = kind;
+  queue.line = {alpha, beta};
+  queue.slots = slots;
+  return queue;
+}
+
+DispatchOptions by_depth() {
+  DispatchOptions options;
+  options.admission = Admission::kDepth;
+  options.slo = 1;
+  return options;
+}
+
+DispatchOptions by_deadline() {
+  DispatchOptions options;
+  options.slo = 1;
+  return options;
+}
+
+// Offers queries of one token, from `first` on, and returns who took each; -1: BUSY.
+std::vector<int> offer_some(Dispatcher& dispatcher, uint64_t first, int count, double now) {
+  std::vector<int> out;
+  for (int i = 0; i < count; ++i) {
+    DispatchResult result = dispatcher.offer(first + i, 1, now, now + 1);
+    out.push_back(result.admitted == Admitted::kAccepted ? static_cast<int>(result.device) : -1);
+  }
+  return out;
+}
+
+TEST(Dispatcher, FillsAcceleratorsThenPoolsByAlphaThenIsBusy) {
+  Dispatcher dispatcher(
+      {queue_of(DeviceKind::kCpu, 0.3, 0, 1), queue_of(DeviceKind::kCpu, 0.2, 0, 2),
+       queue_of(DeviceKind::kAccelerator, 0.5, 0, 3)},
+      by_depth());
+  EXPECT_EQ(offer_some(dispatcher, 1, 7, 0), (std::vector<int>{2, 2, 2, 1, 1, 0, -1}));
+}
+
+TEST(Dispatcher, HoldsSlotsUntilTheReply) {
+  Dispatcher dispatcher({queue_of(DeviceKind::kCpu, 0.1, 0, 2)}, by_depth());
+  EXPECT_EQ(offer_some(dispatcher, 1, 3, 0), (std::vector<int>{0, 0, -1}));
+  EXPECT_EQ(dispatcher.begin(0, 0), (Ids{1, 2}));
+  EXPECT_EQ(offer_some(dispatcher, 3, 1, 0.1), (std::vector<int>{-1}));
+  EXPECT_EQ(dispatcher.statistics(0).held, 2u);
+  EXPECT_EQ(dispatcher.finish(0, 0.2), 0u);
+  EXPECT_EQ(dispatcher.statistics(0).held, 0u);
+  EXPECT_EQ(offer_some(dispatcher, 4, 1, 0.2), (std::vector<int>{0}));
+}
+
+TEST(Dispatcher, CountsSlotsInTokens) {
+  Dispatcher dispatcher({queue_of(DeviceKind::kCpu, 0.001, 0, 100)}, by_depth());
+  EXPECT_EQ(dispatcher.offer(1, 60, 0, 1).admitted, Admitted::kAccepted);
+  EXPECT_EQ(dispatcher.offer(2, 41, 0, 1).admitted, Admitted::kBusy);
+  EXPECT_EQ(dispatcher.offer(3, 40, 0, 1).admitted, Admitted::kAccepted);
+  EXPECT_EQ(dispatcher.offer(4, 101, 0, 1).admitted, Admitted::kTooLong);
+}
+
+TEST(Dispatcher, TellsWhenToTryAgain) {
+  Dispatcher dispatcher({queue_of(DeviceKind::kCpu, 0.25, 0.25, 2)}, by_depth());
+  offer_some(dispatcher, 1, 2, 10);
+  dispatcher.begin(0, 10);
+  DispatchResult busy = dispatcher.offer(3, 1, 10.5, 11.5);
+  EXPECT_EQ(busy.admitted, Admitted::kBusy);
+  EXPECT_DOUBLE_EQ(busy.retry_after, 0.25);  // the batch takes 0.75 s
+}
+
+TEST(Dispatcher, MakesBatchesOfSoManyTokensAtMost) {
+  QueueOptions queue = queue_of(DeviceKind::kCpu, 0.001, 0, 1000);
+  queue.batch = 100;
+  Dispatcher dispatcher({queue}, by_depth());
+  for (uint64_t id : {1, 2, 3}) dispatcher.offer(id, 50, 0, 1);
+  dispatcher.offer(4, 300, 0, 1);
+  dispatcher.offer(5, 10, 0, 1);
+  for (const Ids& batch : {Ids{1, 2}, Ids{3}, Ids{4}, Ids{5}}) {
+    EXPECT_EQ(dispatcher.begin(0, 0), batch);
+    EXPECT_EQ(dispatcher.begin(0, 0), Ids{});  // it is not idle
+    dispatcher.finish(0, 0.1);
+  }
+}
+
+TEST(Dispatcher, AdmitsWhatEndsBeforeTheEarliestDeadlineOfItsBatch) {
+  // A batch of n takes 0.1 n + 0.2 seconds.
+  Dispatcher dispatcher({queue_of(DeviceKind::kCpu, 0.1, 0.2, 8)}, by_deadline());
+  ASSERT_EQ(offer_some(dispatcher, 1, 1, 0), (std::vector<int>{0}));
+  dispatcher.begin(0, 0);  // until 0.3
+  // A batch of n ends at 0.5 + 0.1 n; the first one must be there by 1.
+  EXPECT_EQ(offer_some(dispatcher, 2, 6, 0), (std::vector<int>{0, 0, 0, 0, 0, -1}));
+  // This one has time by itself, and would make the first ones late.
+  EXPECT_EQ(dispatcher.offer(8, 1, 0.2, 1.2).admitted, Admitted::kBusy);
+  EXPECT_EQ(dispatcher.finish(0, 0.3), 0u);
+  EXPECT_EQ(dispatcher.begin(0, 0.3).size(), 5u);
+  EXPECT_EQ(offer_some(dispatcher, 9, 1, 0.3), (std::vector<int>{0}));
+  EXPECT_EQ(dispatcher.finish(0, 1), 0u);
+}
+
+TEST(Dispatcher, LearnsWhatBatchesTakeBesideTheLine) {
+  Dispatcher dispatcher({queue_of(DeviceKind::kCpu, 0.1, 0.2, 8)}, by_deadline());
+  EXPECT_DOUBLE_EQ(dispatcher.predict(0, 3), 0.5);
+  double now = 0;
+  for (uint64_t id = 1; id < 200; ++id) {
+    dispatcher.offer(id, 1, now, now + 1);
+    ASSERT_EQ(dispatcher.begin(0, now), Ids{id});
+    now += 0.6;  // twice the line
+    dispatcher.finish(0, now);
+  }
+  // What the line still weighs in the mean, and the deviations from that, both fall by 1/32 a
+  // batch.
+  EXPECT_NEAR(dispatcher.predict(0, 3), 1, 0.1);
+}
+
+TEST(Dispatcher, TriesAgainWhoWasTooSlowForAnyDeadline) {
+  Dispatcher dispatcher({queue_of(DeviceKind::kCpu, 0.1, 0.2, 8)}, by_deadline());
+  double now = 0;
+  uint64_t id = 1;
+  while (dispatcher.offer(id, 1, now, now + 1).admitted == Admitted::kAccepted && id < 100) {
+    dispatcher.begin(0, now);
+    now += 3;
+    dispatcher.finish(0, now);
+    ++id;
+  }
+  ASSERT_LT(id, 100u);
+  int seconds = 0;
+  while (dispatcher.offer(++id, 1, now, now + 1).admitted != Admitted::kAccepted && seconds < 100) {
+    now += 1;
+    ++seconds;
+  }
+  EXPECT_GT(seconds, 0);
+  EXPECT_LT(seconds, 100);
+}
+
+TEST(Dispatcher, WithoutAnObjectiveGoesByDepth) {
+  DispatchOptions options;
+  Dispatcher dispatcher({queue_of(DeviceKind::kCpu, 10, 10, 2)}, options);
+  EXPECT_EQ(offer_some(dispatcher, 1, 3, 0), (std::vector<int>{0, 0, -1}));
+  EXPECT_EQ(dispatcher.offer(4, 3, 0, kForever).admitted, Admitted::kTooLong);
+}
+
+TEST(Dispatcher, SaysWhatNoDeviceCouldDoInTime) {
+  Dispatcher dispatcher({queue_of(DeviceKind::kCpu, 0.1, 0.2, 8)}, by_deadline());
+  EXPECT_EQ(dispatcher.offer(1, 9, 0, 1).admitted, Admitted::kTooLong);
+  EXPECT_EQ(dispatcher.offer(2, 8, 0, 1).admitted, Admitted::kAccepted);
+}
+
+TEST(Dispatcher, CountsLateReplies) {
+  Dispatcher dispatcher({queue_of(DeviceKind::kCpu, 0.1, 0.2, 8)}, by_depth());
+  dispatcher.offer(1, 1, 0, 1);
+  dispatcher.offer(2, 1, 0.5, 1.5);
+  dispatcher.begin(0, 0.5);
+  EXPECT_EQ(dispatcher.finish(0, 1.2), 1u);
+  DeviceStatistics counts = dispatcher.statistics(0);
+  EXPECT_EQ(counts.done, 2u);
+  EXPECT_EQ(counts.late, 1u);
+  EXPECT_EQ(counts.batches, 1u);
+  EXPECT_DOUBLE_EQ(counts.busy_seconds, 0.7);
+}
+
+TEST(Dispatcher, TakesBackWhatWaits) {
+  Dispatcher dispatcher({queue_of(DeviceKind::kCpu, 0.1, 0, 2)}, by_depth());
+  offer_some(dispatcher, 1, 2, 0);
+  EXPECT_TRUE(dispatcher.withdraw(1));
+  EXPECT_FALSE(dispatcher.withdraw(1));
+  EXPECT_EQ(offer_some(dispatcher, 3, 2, 0), (std::vector<int>{0, -1}));
+  EXPECT_EQ(dispatcher.begin(0, 0), (Ids{2, 3}));
+  EXPECT_FALSE(dispatcher.withdraw(2));
+}
+
+TEST(Dispatcher, PartsABatchIntoQueriesByThemselves) {
+  Dispatcher dispatcher({queue_of(DeviceKind::kCpu, 0.1, 0, 9)}, by_depth());
+  offer_some(dispatcher, 1, 3, 0);
+  dispatcher.begin(0, 0);
+  offer_some(dispatcher, 4, 2, 0);
+  dispatcher.part(0, 0.1);
+  EXPECT_EQ(dispatcher.statistics(0).held, 5u);
+  for (const Ids& batch : {Ids{1}, Ids{2}, Ids{3}, Ids{4, 5}}) {
+    EXPECT_EQ(dispatcher.begin(0, 0.1), batch);
+    dispatcher.finish(0, 0.1);
+  }
+}
+
+TEST(Dispatcher, LeavesAFailedDeviceOutUntilAProbeGoesWell) {
+  DispatchOptions options = by_depth();
+  options.first_probe = 5;
+  options.last_probe = 15;
+  Dispatcher dispatcher(
+      {queue_of(DeviceKind::kAccelerator, 0.1, 0, 9), queue_of(DeviceKind::kCpu, 0.1, 0, 2)},
+      options);
+  offer_some(dispatcher, 1, 2, 0);
+  dispatcher.begin(0, 0);
+  offer_some(dispatcher, 3, 2, 0);
+  EXPECT_EQ(dispatcher.fail(0, 1), (Ids{1, 2, 3, 4}));
+  EXPECT_EQ(dispatcher.statistics(0).held, 0u);
+  EXPECT_EQ(offer_some(dispatcher, 1, 3, 1), (std::vector<int>{1, 1, -1}));
+  EXPECT_EQ(dispatcher.begin(0, 1), Ids{});
+  EXPECT_FALSE(dispatcher.probe_due(0, 5.9));
+  EXPECT_TRUE(dispatcher.probe_due(0, 6));
+  EXPECT_EQ(dispatcher.wake_at(0), 6);
+  dispatcher.probed(0, 6, std::nullopt, 0);
+  EXPECT_FALSE(dispatcher.probe_due(0, 15.9));
+  EXPECT_TRUE(dispatcher.probe_due(0, 16));
+  dispatcher.probed(0, 16, std::nullopt, 0);
+  EXPECT_TRUE(dispatcher.probe_due(0, 31));  // 15 seconds at most
+  dispatcher.probed(0, 31, 0.1, 1);
+  EXPECT_TRUE(dispatcher.up(0));
+  EXPECT_EQ(offer_some(dispatcher, 10, 1, 31), (std::vector<int>{0}));
+}
+
+TEST(Dispatcher, OffersNothingToWhoRefusedIt) {
+  Dispatcher dispatcher(
+      {queue_of(DeviceKind::kAccelerator, 0.1, 0, 9), queue_of(DeviceKind::kCpu, 0.1, 0, 9)},
+      by_depth());
+  EXPECT_EQ(dispatcher.offer(1, 1, 0, 1, 1).device, 1u);
+  EXPECT_EQ(dispatcher.offer(2, 1, 0, 1, 3).admitted, Admitted::kBusy);
+}
+
+TEST(Dispatcher, GivesNothingToADeviceThatStalls) {
+  Dispatcher dispatcher(
+      {queue_of(DeviceKind::kAccelerator, 0.1, 0, 9), queue_of(DeviceKind::kCpu, 0.1, 0, 9)},
+      by_depth());
+  offer_some(dispatcher, 1, 1, 0);
+  dispatcher.begin(0, 0);
+  offer_some(dispatcher, 2, 1, 0);
+  // Predicted: 0.1 s. Too long: an objective more.
+  EXPECT_EQ(dispatcher.wake_at(1), 1.1);
+  EXPECT_EQ(dispatcher.stalled(1), Ids{});
+  EXPECT_EQ(dispatcher.stalled(1.1), Ids{2});
+  EXPECT_EQ(dispatcher.wake_at(1), kForever);
+  EXPECT_EQ(offer_some(dispatcher, 3, 1, 1.2), (std::vector<int>{1}));
+  dispatcher.finish(0, 2);
+  EXPECT_EQ(offer_some(dispatcher, 4, 1, 2), (std::vector<int>{0}));
+}
+
+}  // namespace
+}  // namespace hearth
