@@ -39,6 +39,9 @@ class EmbedDevice {
   virtual const std::string& name() const = 0;
   virtual DeviceKind kind() const = 0;
   virtual uint32_t width() const = 0;
+  // Whether a failure means that it may be gone for a while. What is part of the program goes on
+  // with its next batch.
+  virtual bool remote() const { return false; }
   // Blocks until all are there: vectors in the order of `batch`, which is not empty.
   //
   // Errors: kRequest where a text is at fault, which any other device would refuse as well; kBusy

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <unordered_map>
 #include <utility>
 
 #include "base/check.h"
@@ -38,9 +39,43 @@ Dispatcher::Dispatcher(std::vector<QueueOptions> queues, const DispatchOptions& 
   });
 }
 
-double Dispatcher::Device::seconds(uint64_t tokens) const {
+double Dispatcher::Device::seconds(uint64_t tokens, uint64_t in_batches) const {
   double factor = std::clamp(mean + kDeviations * std::sqrt(variance), 1 / kMostRatio, kMostRatio);
-  return options.line.seconds(static_cast<double>(tokens)) * factor;
+  return (options.line.alpha * static_cast<double>(tokens) +
+          options.line.beta * static_cast<double>(in_batches)) *
+         factor;
+}
+
+void Dispatcher::Device::look_ahead(const Waiting& next) {
+  bool joins = !next.alone && !outlook.alone && outlook.last + next.tokens <= options.batch;
+  if (outlook.last > 0 && !joins) {
+    outlook.tokens += outlook.last;
+    ++outlook.batches;
+    outlook.last = 0;
+    outlook.earliest = kForever;
+  }
+  outlook.last += next.tokens;
+  outlook.earliest = std::min(outlook.earliest, next.deadline);
+  outlook.alone = next.alone;
+}
+
+void Dispatcher::Device::look_again() {
+  outlook = {};
+  for (const Waiting& one : waiting) look_ahead(one);
+}
+
+void Dispatcher::Device::take_places(const std::vector<size_t>& places) {
+  std::deque<Waiting> left;
+  auto next = places.begin();
+  for (size_t i = 0; i < waiting.size(); ++i) {
+    if (next != places.end() && *next == i) {
+      ++next;
+    } else {
+      left.push_back(waiting[i]);
+    }
+  }
+  waiting = std::move(left);
+  look_again();
 }
 
 double Dispatcher::Device::rest(double now) const {
@@ -85,53 +120,58 @@ bool Dispatcher::is_stalled(const Device& device, double now) const {
   return now >= device.stall_at(options_.slo);
 }
 
-bool Dispatcher::in_time(const Device& device, uint64_t tokens, double now, double deadline) const {
-  // When the batches that wait begin, each as begin() will take it, and what is in the last one.
-  double begins = now + device.rest(now);
-  uint64_t last = 0;
-  double earliest = deadline;
-  bool alone = false;
-  auto next_batch = [&] {
-    begins += device.seconds(last);
-    last = 0;
-    earliest = deadline;
-  };
-  for (const Waiting& waiting : device.waiting) {
-    bool joins = !waiting.alone && !alone && last + waiting.tokens <= device.options.batch;
-    if (last > 0 && !joins) next_batch();
-    last += waiting.tokens;
-    earliest = std::min(earliest, waiting.deadline);
-    alone = waiting.alone;
+bool Dispatcher::in_time(const Device& device, const DispatchQuery& query, double now) const {
+  Outlook outlook = device.outlook;
+  double earliest = query.deadline;
+  bool joins = !outlook.alone && outlook.last + query.tokens <= device.options.batch;
+  if (outlook.last > 0 && !joins) {
+    outlook.tokens += outlook.last;
+    ++outlook.batches;
+    outlook.last = 0;
+  } else {
+    earliest = std::min(earliest, outlook.earliest);
   }
-  if (last > 0 && (alone || last + tokens > device.options.batch)) next_batch();
-  return begins + device.seconds(last + tokens) <= earliest + kRounding;
+  double end = now + device.rest(now) +
+               device.seconds(outlook.tokens + outlook.last + query.tokens, outlook.batches + 1);
+  return end <= earliest + kRounding;
 }
 
-bool Dispatcher::admits(const Device& device, uint64_t tokens, double now, double deadline) const {
-  if (!device.up || is_stalled(device, now) || !could_ever(device, tokens)) return false;
+bool Dispatcher::admits(const Device& device, const DispatchQuery& query, double now) const {
+  if (!device.up || is_stalled(device, now) || !could_ever(device, query.tokens)) return false;
   const uint64_t slots = device.options.slots;
-  if (!by_deadline(device)) return device.held + tokens <= slots;
+  if (!by_deadline(device)) return device.held + query.tokens <= slots;
   // A batch runs and one waits, each as long as the objective at most.
-  return device.held + tokens <= 2 * slots && in_time(device, tokens, now, deadline);
+  return device.held + query.tokens <= 2 * slots && in_time(device, query, now);
 }
 
-DispatchResult Dispatcher::offer(uint64_t id, uint64_t tokens, double now, double deadline,
-                                 uint64_t refused) {
-  HEARTH_CHECK(tokens > 0, "a query holds a slot");
+DispatchResult Dispatcher::offer(const DispatchQuery& query, double now, uint64_t refused) {
+  HEARTH_CHECK(query.tokens > 0, "a query holds a slot");
   bool possible = false;
   for (size_t i : order_) {
     Device& device = devices_[i];
     if ((refused >> i & 1) != 0) continue;
-    possible = possible || could_ever(device, tokens);
-    if (admits(device, tokens, now, deadline)) {
-      device.waiting.push_back({id, tokens, deadline});
-      device.held += tokens;
+    possible = possible || could_ever(device, query.tokens);
+    if (admits(device, query, now)) {
+      device.waiting.push_back({query});
+      device.look_ahead(device.waiting.back());
+      device.held += query.tokens;
       return {Admitted::kAccepted, i, 0};
     }
     if (device.up && device.held == 0) device.relax(now);
   }
   if (!possible && refused == 0) return {Admitted::kTooLong, 0, 0};
   return {Admitted::kBusy, 0, retry_after(now)};
+}
+
+bool Dispatcher::could_take(const std::vector<uint64_t>& tokens) const {
+  std::vector<QueueOptions> queues;
+  for (const Device& device : devices_) queues.push_back(device.options);
+  Dispatcher idle(std::move(queues), options_);
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    DispatchQuery query{i, tokens[i], options_.slo, 0};
+    if (idle.offer(query, 0).admitted != Admitted::kAccepted) return false;
+  }
+  return true;
 }
 
 double Dispatcher::retry_after(double now) const {
@@ -143,35 +183,65 @@ double Dispatcher::retry_after(double now) const {
   return soonest == kForever ? options_.last_probe : std::max(soonest, kLeastRetry);
 }
 
-bool Dispatcher::withdraw(uint64_t id) {
+std::vector<uint64_t> Dispatcher::withdraw(uint64_t first, uint64_t count) {
+  std::vector<uint64_t> ids;
   for (Device& device : devices_) {
-    auto& waiting = device.waiting;
-    auto found = std::find_if(waiting.begin(), waiting.end(),
-                              [&](const Waiting& one) { return one.id == id; });
-    if (found == waiting.end()) continue;
-    device.held -= found->tokens;
-    waiting.erase(found);
-    return true;
+    std::vector<size_t> places;
+    for (size_t i = 0; i < device.waiting.size(); ++i) {
+      const Waiting& one = device.waiting[i];
+      if (one.id < first || one.id - first >= count) continue;
+      places.push_back(i);
+      ids.push_back(one.id);
+      device.held -= one.tokens;
+    }
+    if (!places.empty()) device.take_places(places);
   }
-  return false;
+  return ids;
+}
+
+// The places of the next batch in what waits, rising.
+std::vector<size_t> Dispatcher::next_batch(const Device& device) const {
+  const auto& waiting = device.waiting;
+  if (waiting.front().alone) return {0};
+  std::vector<size_t> order(waiting.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  if (!by_deadline(device)) {
+    // The first of every group, then the second of every group, and so on.
+    std::unordered_map<uint64_t, size_t> taken;
+    std::vector<size_t> turn(waiting.size());
+    for (size_t i = 0; i < waiting.size(); ++i) turn[i] = taken[waiting[i].group]++;
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      return std::pair(turn[a], a) < std::pair(turn[b], b);
+    });
+  }
+  uint64_t tokens = 0;
+  std::vector<size_t> places;
+  for (size_t place : order) {
+    const Waiting& next = waiting[place];
+    bool joins = !next.alone && tokens + next.tokens <= device.options.batch;
+    if (!places.empty() && !joins) break;
+    tokens += next.tokens;
+    places.push_back(place);
+  }
+  std::sort(places.begin(), places.end());
+  return places;
 }
 
 std::vector<uint64_t> Dispatcher::begin(size_t index, double now) {
   Device& device = devices_[index];
   std::vector<uint64_t> ids;
-  if (!device.up || !device.running.empty()) return ids;
+  if (!device.up || !device.running.empty() || device.waiting.empty()) return ids;
+  std::vector<size_t> places = next_batch(device);
   uint64_t tokens = 0;
-  while (!device.waiting.empty()) {
-    const Waiting& next = device.waiting.front();
-    bool joins = !next.alone && tokens + next.tokens <= device.options.batch;
-    if (tokens > 0 && (!joins || device.running.back().alone)) break;
+  for (size_t place : places) {
+    const Waiting& next = device.waiting[place];
     tokens += next.tokens;
     ids.push_back(next.id);
     device.running.push_back(next);
-    device.waiting.pop_front();
   }
+  device.take_places(places);
   device.started = now;
-  device.predicted = ids.empty() ? 0 : device.seconds(tokens);
+  device.predicted = device.seconds(tokens);
   return ids;
 }
 
@@ -208,12 +278,26 @@ void Dispatcher::part(size_t index, double now) {
   for (Waiting& one : device.running) one.alone = true;
   device.waiting.insert(device.waiting.begin(), device.running.begin(), device.running.end());
   device.running.clear();
+  device.look_again();
 }
 
 void Dispatcher::take_down(Device& device, double now) {
   device.up = false;
   device.probe_gap = options_.first_probe;
   device.probe_at = now + device.probe_gap;
+}
+
+std::vector<uint64_t> Dispatcher::give_up(size_t index, double now) {
+  Device& device = devices_[index];
+  account(device, now);
+  ++device.failures;
+  std::vector<uint64_t> ids;
+  for (const Waiting& one : device.running) {
+    ids.push_back(one.id);
+    device.held -= one.tokens;
+  }
+  device.running.clear();
+  return ids;
 }
 
 std::vector<uint64_t> Dispatcher::fail(size_t index, double now) {
@@ -225,6 +309,7 @@ std::vector<uint64_t> Dispatcher::fail(size_t index, double now) {
   for (const Waiting& one : device.waiting) ids.push_back(one.id);
   device.running.clear();
   device.waiting.clear();
+  device.outlook = {};
   device.held = 0;
   take_down(device, now);
   return ids;
@@ -239,6 +324,7 @@ std::vector<uint64_t> Dispatcher::stalled(double now) {
       device.held -= one.tokens;
     }
     device.waiting.clear();
+    device.outlook = {};
   }
   return ids;
 }

@@ -12,6 +12,10 @@
 // begins a batch of its own behind one that it would make late: many small batches do less than few
 // large ones. Where there is no objective, or the line is zero, admission is by depth.
 //
+// Where admission is by depth groups of queries take turns in batches, so that a few texts behind
+// thousands of one request wait for a batch. By deadline queries run in the order of their offers,
+// which is that of their deadlines, as predicted.
+//
 // A device that fails leaves the list until a probe goes well; its queries are the caller's to
 // offer again. One that runs long beyond its prediction is stalled: it admits nothing until it
 // answers.
@@ -52,6 +56,13 @@ enum class Admitted : uint8_t {
   kTooLong,  // no device that is there could, were it idle
 };
 
+struct DispatchQuery {
+  uint64_t id = 0;
+  uint64_t tokens = 1;
+  double deadline = std::numeric_limits<double>::infinity();
+  uint64_t group = 0;  // queries of one request have one, of two requests never
+};
+
 struct DispatchResult {
   Admitted admitted = Admitted::kBusy;
   size_t device = 0;       // of kAccepted
@@ -76,11 +87,13 @@ class Dispatcher {
   // Devices keep the numbers of `queues`; the order of the list is its own matter.
   Dispatcher(std::vector<QueueOptions> queues, const DispatchOptions& options);
 
-  // `id` is new. `refused`: a bit for each device that must not take it.
-  DispatchResult offer(uint64_t id, uint64_t tokens, double now, double deadline,
-                       uint64_t refused = 0);
-  // Takes back what waits; false where it does not.
-  bool withdraw(uint64_t id);
+  // `query.id` is new. `refused`: a bit for each device that must not take it.
+  DispatchResult offer(const DispatchQuery& query, double now, uint64_t refused = 0);
+  // Whether all of these sizes together, offered at one moment, would be admitted if every device
+  // were there and idle.
+  bool could_take(const std::vector<uint64_t>& tokens) const;
+  // Takes back what waits of `count` ids from `first` on, and returns it.
+  std::vector<uint64_t> withdraw(uint64_t first, uint64_t count);
 
   // The next batch of an idle device, in the order of offers; empty: nothing waits, or it is down.
   std::vector<uint64_t> begin(size_t device, double now);
@@ -89,6 +102,8 @@ class Dispatcher {
   // The running batch is to be run again, each of its queries by itself, before all that waits:
   // one of them is at fault.
   void part(size_t device, double now);
+  // The running batch was not done, and the device goes on. Returns the batch.
+  std::vector<uint64_t> give_up(size_t device, double now);
   // The device failed. Returns what ran, then what waited.
   std::vector<uint64_t> fail(size_t device, double now);
   // What waits behind devices that are stalled, which waits no longer.
@@ -110,16 +125,22 @@ class Dispatcher {
   double predict(size_t device, uint64_t tokens) const;
 
  private:
-  struct Waiting {
-    uint64_t id, tokens;
-    double deadline;
+  struct Waiting : DispatchQuery {
     bool alone = false;  // nothing joins it
+  };
+  // What waits, as the batches that begin() would make of it in the order of offers.
+  struct Outlook {
+    uint64_t batches = 0, tokens = 0;                           // of those before the last
+    uint64_t last = 0;                                          // tokens of the last batch
+    double earliest = std::numeric_limits<double>::infinity();  // deadline in it
+    bool alone = false;
   };
   struct Device {
     QueueOptions options;
     bool up = true;
     std::deque<Waiting> waiting;
     std::vector<Waiting> running;
+    Outlook outlook;
     uint64_t held = 0;                   // tokens of both
     double started = 0, predicted = 0;   // of the running batch: moment, seconds
     double mean = 1, variance = 0;       // of times beside the line
@@ -129,8 +150,12 @@ class Dispatcher {
     uint64_t done = 0, late = 0, batches = 0, failures = 0;
     double busy_seconds = 0;
 
-    // Of a batch, by what batches took lately.
-    double seconds(uint64_t tokens) const;
+    // Of batches, by what they took lately.
+    double seconds(uint64_t tokens, uint64_t in_batches = 1) const;
+    void look_ahead(const Waiting& next);
+    void look_again();
+    // Takes places out of what waits.
+    void take_places(const std::vector<size_t>& places);
     // Until the running batch is predicted to end; as long as it is overdue where it is.
     double rest(double now) const;
     // The moment from which on the running batch has run too long.
@@ -141,8 +166,9 @@ class Dispatcher {
   };
 
   bool by_deadline(const Device& device) const;
-  bool admits(const Device& device, uint64_t tokens, double now, double deadline) const;
-  bool in_time(const Device& device, uint64_t tokens, double now, double deadline) const;
+  bool admits(const Device& device, const DispatchQuery& query, double now) const;
+  bool in_time(const Device& device, const DispatchQuery& query, double now) const;
+  std::vector<size_t> next_batch(const Device& device) const;
   bool could_ever(const Device& device, uint64_t tokens) const;
   bool is_stalled(const Device& device, double now) const;
   double retry_after(double now) const;

@@ -122,7 +122,7 @@ class RandomRun {
  private:
   void offer() {
     uint64_t id = ++last_, tokens = 1 + random_() % 60;
-    DispatchResult result = dispatcher_->offer(id, tokens, now_, now_ + 1);
+    DispatchResult result = dispatcher_->offer({id, tokens, now_ + 1, id}, now_);
     if (result.admitted != Admitted::kAccepted) return;
     tokens_[id] = tokens;
     waiting_[result.device].push_back(id);
@@ -165,7 +165,8 @@ class RandomRun {
     waiting_[device].clear();
     running_[device].clear();
     for (uint64_t id : expected) {
-      DispatchResult result = dispatcher_->offer(id, tokens_[id], now_, now_ + 1, 1u << device);
+      DispatchResult result =
+          dispatcher_->offer({id, tokens_[id], now_ + 1, id}, now_, 1u << device);
       if (result.admitted != Admitted::kAccepted) continue;
       ASSERT_NE(result.device, device);
       waiting_[result.device].push_back(id);
@@ -178,9 +179,9 @@ class RandomRun {
   void withdraw(size_t device) {
     if (waiting_[device].empty()) return;
     uint64_t id = waiting_[device][random_() % waiting_[device].size()];
-    ASSERT_TRUE(dispatcher_->withdraw(id));
+    ASSERT_EQ(dispatcher_->withdraw(id, 1), std::vector<uint64_t>{id});
     take_out(id);
-    ASSERT_FALSE(dispatcher_->withdraw(id));
+    ASSERT_TRUE(dispatcher_->withdraw(id, 1).empty());
   }
   void take_out(uint64_t id) {
     size_t found = 0;

@@ -31,11 +31,15 @@ DispatchOptions by_deadline() {
   return options;
 }
 
+DispatchQuery query_of(uint64_t id, uint64_t tokens, double deadline) {
+  return {id, tokens, deadline, id};
+}
+
 // Offers queries of one token, from `first` on, and returns who took each; -1: BUSY.
 std::vector<int> offer_some(Dispatcher& dispatcher, uint64_t first, int count, double now) {
   std::vector<int> out;
   for (int i = 0; i < count; ++i) {
-    DispatchResult result = dispatcher.offer(first + i, 1, now, now + 1);
+    DispatchResult result = dispatcher.offer(query_of(first + i, 1, now + 1), now);
     out.push_back(result.admitted == Admitted::kAccepted ? static_cast<int>(result.device) : -1);
   }
   return out;
@@ -62,17 +66,17 @@ TEST(Dispatcher, HoldsSlotsUntilTheReply) {
 
 TEST(Dispatcher, CountsSlotsInTokens) {
   Dispatcher dispatcher({queue_of(DeviceKind::kCpu, 0.001, 0, 100)}, by_depth());
-  EXPECT_EQ(dispatcher.offer(1, 60, 0, 1).admitted, Admitted::kAccepted);
-  EXPECT_EQ(dispatcher.offer(2, 41, 0, 1).admitted, Admitted::kBusy);
-  EXPECT_EQ(dispatcher.offer(3, 40, 0, 1).admitted, Admitted::kAccepted);
-  EXPECT_EQ(dispatcher.offer(4, 101, 0, 1).admitted, Admitted::kTooLong);
+  EXPECT_EQ(dispatcher.offer(query_of(1, 60, 1), 0).admitted, Admitted::kAccepted);
+  EXPECT_EQ(dispatcher.offer(query_of(2, 41, 1), 0).admitted, Admitted::kBusy);
+  EXPECT_EQ(dispatcher.offer(query_of(3, 40, 1), 0).admitted, Admitted::kAccepted);
+  EXPECT_EQ(dispatcher.offer(query_of(4, 101, 1), 0).admitted, Admitted::kTooLong);
 }
 
 TEST(Dispatcher, TellsWhenToTryAgain) {
   Dispatcher dispatcher({queue_of(DeviceKind::kCpu, 0.25, 0.25, 2)}, by_depth());
   offer_some(dispatcher, 1, 2, 10);
   dispatcher.begin(0, 10);
-  DispatchResult busy = dispatcher.offer(3, 1, 10.5, 11.5);
+  DispatchResult busy = dispatcher.offer(query_of(3, 1, 11.5), 10.5);
   EXPECT_EQ(busy.admitted, Admitted::kBusy);
   EXPECT_DOUBLE_EQ(busy.retry_after, 0.25);  // the batch takes 0.75 s
 }
@@ -81,9 +85,9 @@ TEST(Dispatcher, MakesBatchesOfSoManyTokensAtMost) {
   QueueOptions queue = queue_of(DeviceKind::kCpu, 0.001, 0, 1000);
   queue.batch = 100;
   Dispatcher dispatcher({queue}, by_depth());
-  for (uint64_t id : {1, 2, 3}) dispatcher.offer(id, 50, 0, 1);
-  dispatcher.offer(4, 300, 0, 1);
-  dispatcher.offer(5, 10, 0, 1);
+  for (uint64_t id : {1, 2, 3}) dispatcher.offer(query_of(id, 50, 1), 0);
+  dispatcher.offer(query_of(4, 300, 1), 0);
+  dispatcher.offer(query_of(5, 10, 1), 0);
   for (const Ids& batch : {Ids{1, 2}, Ids{3}, Ids{4}, Ids{5}}) {
     EXPECT_EQ(dispatcher.begin(0, 0), batch);
     EXPECT_EQ(dispatcher.begin(0, 0), Ids{});  // it is not idle
@@ -99,7 +103,7 @@ TEST(Dispatcher, AdmitsWhatEndsBeforeTheEarliestDeadlineOfItsBatch) {
   // A batch of n ends at 0.5 + 0.1 n; the first one must be there by 1.
   EXPECT_EQ(offer_some(dispatcher, 2, 6, 0), (std::vector<int>{0, 0, 0, 0, 0, -1}));
   // This one has time by itself, and would make the first ones late.
-  EXPECT_EQ(dispatcher.offer(8, 1, 0.2, 1.2).admitted, Admitted::kBusy);
+  EXPECT_EQ(dispatcher.offer(query_of(8, 1, 1.2), 0.2).admitted, Admitted::kBusy);
   EXPECT_EQ(dispatcher.finish(0, 0.3), 0u);
   EXPECT_EQ(dispatcher.begin(0, 0.3).size(), 5u);
   EXPECT_EQ(offer_some(dispatcher, 9, 1, 0.3), (std::vector<int>{0}));
@@ -111,7 +115,7 @@ TEST(Dispatcher, LearnsWhatBatchesTakeBesideTheLine) {
   EXPECT_DOUBLE_EQ(dispatcher.predict(0, 3), 0.5);
   double now = 0;
   for (uint64_t id = 1; id < 200; ++id) {
-    dispatcher.offer(id, 1, now, now + 1);
+    dispatcher.offer(query_of(id, 1, now + 1), now);
     ASSERT_EQ(dispatcher.begin(0, now), Ids{id});
     now += 0.6;  // twice the line
     dispatcher.finish(0, now);
@@ -125,7 +129,8 @@ TEST(Dispatcher, TriesAgainWhoWasTooSlowForAnyDeadline) {
   Dispatcher dispatcher({queue_of(DeviceKind::kCpu, 0.1, 0.2, 8)}, by_deadline());
   double now = 0;
   uint64_t id = 1;
-  while (dispatcher.offer(id, 1, now, now + 1).admitted == Admitted::kAccepted && id < 100) {
+  while (dispatcher.offer(query_of(id, 1, now + 1), now).admitted == Admitted::kAccepted &&
+         id < 100) {
     dispatcher.begin(0, now);
     now += 3;
     dispatcher.finish(0, now);
@@ -133,7 +138,8 @@ TEST(Dispatcher, TriesAgainWhoWasTooSlowForAnyDeadline) {
   }
   ASSERT_LT(id, 100u);
   int seconds = 0;
-  while (dispatcher.offer(++id, 1, now, now + 1).admitted != Admitted::kAccepted && seconds < 100) {
+  while (dispatcher.offer(query_of(++id, 1, now + 1), now).admitted != Admitted::kAccepted &&
+         seconds < 100) {
     now += 1;
     ++seconds;
   }
@@ -145,19 +151,19 @@ TEST(Dispatcher, WithoutAnObjectiveGoesByDepth) {
   DispatchOptions options;
   Dispatcher dispatcher({queue_of(DeviceKind::kCpu, 10, 10, 2)}, options);
   EXPECT_EQ(offer_some(dispatcher, 1, 3, 0), (std::vector<int>{0, 0, -1}));
-  EXPECT_EQ(dispatcher.offer(4, 3, 0, kForever).admitted, Admitted::kTooLong);
+  EXPECT_EQ(dispatcher.offer(query_of(4, 3, kForever), 0).admitted, Admitted::kTooLong);
 }
 
 TEST(Dispatcher, SaysWhatNoDeviceCouldDoInTime) {
   Dispatcher dispatcher({queue_of(DeviceKind::kCpu, 0.1, 0.2, 8)}, by_deadline());
-  EXPECT_EQ(dispatcher.offer(1, 9, 0, 1).admitted, Admitted::kTooLong);
-  EXPECT_EQ(dispatcher.offer(2, 8, 0, 1).admitted, Admitted::kAccepted);
+  EXPECT_EQ(dispatcher.offer(query_of(1, 9, 1), 0).admitted, Admitted::kTooLong);
+  EXPECT_EQ(dispatcher.offer(query_of(2, 8, 1), 0).admitted, Admitted::kAccepted);
 }
 
 TEST(Dispatcher, CountsLateReplies) {
   Dispatcher dispatcher({queue_of(DeviceKind::kCpu, 0.1, 0.2, 8)}, by_depth());
-  dispatcher.offer(1, 1, 0, 1);
-  dispatcher.offer(2, 1, 0.5, 1.5);
+  dispatcher.offer(query_of(1, 1, 1), 0);
+  dispatcher.offer(query_of(2, 1, 1.5), 0.5);
   dispatcher.begin(0, 0.5);
   EXPECT_EQ(dispatcher.finish(0, 1.2), 1u);
   DeviceStatistics counts = dispatcher.statistics(0);
@@ -170,11 +176,42 @@ TEST(Dispatcher, CountsLateReplies) {
 TEST(Dispatcher, TakesBackWhatWaits) {
   Dispatcher dispatcher({queue_of(DeviceKind::kCpu, 0.1, 0, 2)}, by_depth());
   offer_some(dispatcher, 1, 2, 0);
-  EXPECT_TRUE(dispatcher.withdraw(1));
-  EXPECT_FALSE(dispatcher.withdraw(1));
+  EXPECT_EQ(dispatcher.withdraw(1, 1), Ids{1});
+  EXPECT_EQ(dispatcher.withdraw(1, 1), Ids{});
   EXPECT_EQ(offer_some(dispatcher, 3, 2, 0), (std::vector<int>{0, -1}));
   EXPECT_EQ(dispatcher.begin(0, 0), (Ids{2, 3}));
-  EXPECT_FALSE(dispatcher.withdraw(2));
+  EXPECT_EQ(dispatcher.withdraw(0, 100), Ids{});  // both run
+}
+
+TEST(Dispatcher, LetsGroupsTakeTurnsWithoutDeadlines) {
+  QueueOptions queue = queue_of(DeviceKind::kCpu, 0.1, 0, 100);
+  queue.batch = 4;
+  Dispatcher dispatcher({queue}, by_depth());
+  for (uint64_t id = 1; id <= 6; ++id) dispatcher.offer({id, 1, 1, 1}, 0);
+  dispatcher.offer({7, 1, 1, 2}, 0);
+  dispatcher.offer({8, 1, 1, 2}, 0);
+  for (const Ids& batch : {Ids{1, 2, 7, 8}, Ids{3, 4, 5, 6}}) {
+    EXPECT_EQ(dispatcher.begin(0, 0), batch);
+    dispatcher.finish(0, 0);
+  }
+}
+
+TEST(Dispatcher, SaysWhatIdleDevicesCouldTake) {
+  Dispatcher dispatcher({queue_of(DeviceKind::kCpu, 0.1, 0.2, 8)}, by_deadline());
+  offer_some(dispatcher, 1, 8, 0);
+  EXPECT_TRUE(dispatcher.could_take({4, 4}));
+  EXPECT_FALSE(dispatcher.could_take({4, 4, 1}));
+}
+
+TEST(Dispatcher, GoesOnWhereABatchIsGivenUp) {
+  Dispatcher dispatcher({queue_of(DeviceKind::kCpu, 0.1, 0, 9)}, by_depth());
+  offer_some(dispatcher, 1, 2, 0);
+  dispatcher.begin(0, 0);
+  offer_some(dispatcher, 3, 1, 0);
+  EXPECT_EQ(dispatcher.give_up(0, 1), (Ids{1, 2}));
+  EXPECT_EQ(dispatcher.statistics(0).failures, 1u);
+  EXPECT_EQ(dispatcher.statistics(0).held, 1u);
+  EXPECT_EQ(dispatcher.begin(0, 1), Ids{3});
 }
 
 TEST(Dispatcher, PartsABatchIntoQueriesByThemselves) {
@@ -221,8 +258,8 @@ TEST(Dispatcher, OffersNothingToWhoRefusedIt) {
   Dispatcher dispatcher(
       {queue_of(DeviceKind::kAccelerator, 0.1, 0, 9), queue_of(DeviceKind::kCpu, 0.1, 0, 9)},
       by_depth());
-  EXPECT_EQ(dispatcher.offer(1, 1, 0, 1, 1).device, 1u);
-  EXPECT_EQ(dispatcher.offer(2, 1, 0, 1, 3).admitted, Admitted::kBusy);
+  EXPECT_EQ(dispatcher.offer(query_of(1, 1, 1), 0, 1).device, 1u);
+  EXPECT_EQ(dispatcher.offer(query_of(2, 1, 1), 0, 3).admitted, Admitted::kBusy);
 }
 
 TEST(Dispatcher, GivesNothingToADeviceThatStalls) {

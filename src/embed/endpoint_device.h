@@ -29,6 +29,7 @@ class EndpointDevice : public EmbedDevice {
   const std::string& name() const override { return name_; }
   DeviceKind kind() const override { return kind_; }
   uint32_t width() const override { return width_; }
+  bool remote() const override { return true; }
   const std::string& model() const { return options_.model; }
   std::vector<EmbedVector> run(std::span<const EmbedQuery* const> batch) override;
 

@@ -9,9 +9,13 @@
 #include <boost/json/string.hpp>
 #include <boost/json/value.hpp>
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <optional>
+#include <string>
 #include <utility>
 
+#include "base/base64.h"
 #include "base/error.h"
 #include "text/json_reader.h"
 
@@ -62,17 +66,13 @@ EmbedVector vector_of_numbers(const json::array& numbers) {
 }
 
 EmbedVector vector_of_base64(std::string_view text) {
-  std::optional<std::vector<uint8_t>> bytes = read_base64(text);
+  std::optional<std::string> bytes = base64_decode(text);
   if (!bytes || bytes->size() % sizeof(float) != 0) {
     fail(ErrorCode::kResource, "a vector is no base64 of floats");
   }
   EmbedVector vector(bytes->size() / sizeof(float));
-  for (size_t i = 0; i < vector.size(); ++i) {
-    const uint8_t* b = bytes->data() + i * sizeof(float);
-    uint32_t bits =
-        uint32_t{b[0]} | uint32_t{b[1]} << 8 | uint32_t{b[2]} << 16 | uint32_t{b[3]} << 24;
-    vector[i] = std::bit_cast<float>(bits);
-  }
+  static_assert(std::endian::native == std::endian::little);
+  std::memcpy(vector.data(), bytes->data(), bytes->size());
   return vector;
 }
 
@@ -114,34 +114,7 @@ size_t index_of(const json::object& item, size_t place, size_t count) {
   return static_cast<size_t>(*index);
 }
 
-int base64_digit(char c) {
-  if (c >= 'A' && c <= 'Z') return c - 'A';
-  if (c >= 'a' && c <= 'z') return c - 'a' + 26;
-  if (c >= '0' && c <= '9') return c - '0' + 52;
-  if (c == '+') return 62;
-  return c == '/' ? 63 : -1;
-}
-
 }  // namespace
-
-std::optional<std::vector<uint8_t>> read_base64(std::string_view text) {
-  if (text.size() % 4 != 0) return std::nullopt;
-  size_t padding = 0;
-  while (padding < 2 && padding < text.size() && text[text.size() - 1 - padding] == '=') ++padding;
-  std::string_view digits = text.substr(0, text.size() - padding);
-  std::vector<uint8_t> bytes;
-  bytes.reserve(text.size() / 4 * 3);
-  uint32_t bits = 0;
-  for (size_t i = 0; i < digits.size(); ++i) {
-    int digit = base64_digit(digits[i]);
-    if (digit < 0) return std::nullopt;
-    bits = bits << 6 | static_cast<uint32_t>(digit);
-    if (i % 4 > 0) bytes.push_back(static_cast<uint8_t>(bits >> (6 - 2 * (i % 4))));
-  }
-  // Bits that padding cuts off are zero.
-  if (padding > 0 && (bits & ((1u << (2 * padding)) - 1)) != 0) return std::nullopt;
-  return bytes;
-}
 
 std::vector<EmbedVector> read_embeddings(std::string_view text, size_t count, uint32_t width) {
   json::value reply = read_reply(text);

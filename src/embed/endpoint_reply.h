@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,8 +24,5 @@ std::string read_first_model(std::string_view json);
 
 // What the body of a refusal says, in printable ASCII and cut where it is long; empty: nothing.
 std::string refusal_text(std::string_view body);
-
-// RFC 4648, section 4, with padding; none: it is no base64.
-std::optional<std::vector<uint8_t>> read_base64(std::string_view text);
 
 }  // namespace hearth

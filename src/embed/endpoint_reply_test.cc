@@ -81,23 +81,6 @@ TEST(EndpointReply, RefusesIndicesThatAreNone) {
       "two items of the reply have one index");
 }
 
-TEST(EndpointReply, ReadsBase64) {
-  auto text_of = [](std::string_view base64) -> std::string {
-    auto bytes = read_base64(base64);
-    return bytes ? std::string(bytes->begin(), bytes->end()) : "none";
-  };
-  // RFC 4648, section 10.
-  EXPECT_EQ(text_of(""), "");
-  EXPECT_EQ(text_of("Zg=="), "f");
-  EXPECT_EQ(text_of("Zm8="), "fo");
-  EXPECT_EQ(text_of("Zm9v"), "foo");
-  EXPECT_EQ(text_of("Zm9vYmFy"), "foobar");
-  for (const char* wrong :
-       {"Z", "Zg=", "Zg", "Z===", "====", "Zh==", "Zm9=", "Zm9v\n", "Zm-v", "Zg==Zg=="}) {
-    EXPECT_EQ(text_of(wrong), "none") << wrong;
-  }
-}
-
 TEST(EndpointReply, NamesTheFirstModel) {
   EXPECT_EQ(read_first_model(R"({"data":[{"id":"bge"},{"id":"other"}]})"), "bge");
   EXPECT_THROW(read_first_model(R"({"data":[]})"), Error);

@@ -50,8 +50,7 @@ struct QueueManager::State {
   struct Pending {
     EmbedQuery query;
     EmbedDone done;
-    uint64_t tokens;
-    double deadline;
+    DispatchQuery place;
     uint64_t refused = 0;  // by a bit each, the devices that failed with it
   };
   // What is told once the lock is let go.
@@ -93,11 +92,12 @@ struct QueueManager::State {
             std::vector<Answer>* answers);
   void take_failure(size_t index, const std::vector<uint64_t>& ids, const Error& error, double now,
                     std::vector<Answer>* answers);
-  void place_again(const std::vector<uint64_t>& ids, const Error& error, double now,
+  void place_again(const std::vector<uint64_t>& ids, const Error& error, bool gone, double now,
                    std::vector<Answer>* answers);
   void answer(uint64_t id, EmbedOutcome outcome, std::vector<Answer>* answers);
   void wait(size_t index, std::unique_lock<std::mutex>& lock);
-  SubmitResult offer(EmbedQuery* query, EmbedDone done, double now);
+  SubmitResult offer(EmbedQuery* query, EmbedDone done, uint64_t group, double now);
+  void take_back(uint64_t first, uint64_t count, uint64_t* taken);
   bool nobody_for(double patience, double now) const;
 
   const DispatchOptions options;
@@ -124,18 +124,23 @@ void QueueManager::State::answer(uint64_t id, EmbedOutcome outcome, std::vector<
   pending.erase(found);
 }
 
-// Offers what a device did not do to the others; what nobody takes is BUSY.
+// Offers what a device did not do to the others; what nobody takes is BUSY where the device is
+// gone, else it has the error.
 void QueueManager::State::place_again(const std::vector<uint64_t>& ids, const Error& error,
-                                      double now, std::vector<Answer>* answers) {
+                                      bool gone, double now, std::vector<Answer>* answers) {
   for (uint64_t id : ids) {
     Pending& one = pending.at(id);
     DispatchResult offered;
-    if (!closing) offered = dispatcher.offer(id, one.tokens, now, one.deadline, one.refused);
+    if (!closing) offered = dispatcher.offer(one.place, now, one.refused);
     if (offered.admitted == Admitted::kAccepted) continue;
     EmbedOutcome outcome;
-    outcome.error.emplace(ErrorCode::kBusy,
-                          fmt::format("no device has room for the text now; {}", error.what()));
-    outcome.retry_after = offered.retry_after;
+    if (gone) {
+      outcome.error.emplace(ErrorCode::kBusy,
+                            fmt::format("no device has room for the text now; {}", error.what()));
+      outcome.retry_after = offered.retry_after;
+    } else {
+      outcome.error = error;
+    }
     answer(id, std::move(outcome), answers);
   }
   work.notify_all();
@@ -157,10 +162,13 @@ void QueueManager::State::take_failure(size_t index, const std::vector<uint64_t>
     return;
   }
   last_failure = error;
-  down_since[index] = now;
-  std::vector<uint64_t> left = dispatcher.fail(index, now);
   for (uint64_t id : ids) pending.at(id).refused |= uint64_t{1} << index;
-  place_again(left, error, now, answers);
+  if (!devices[index]->remote()) {
+    place_again(dispatcher.give_up(index, now), error, false, now, answers);
+    return;
+  }
+  down_since[index] = now;
+  place_again(dispatcher.fail(index, now), error, true, now, answers);
 }
 
 void QueueManager::State::take(size_t index, const std::vector<uint64_t>& ids, BatchResult result,
@@ -230,7 +238,7 @@ void QueueManager::State::serve(size_t index) {
       probe(index, lock);
     } else if (std::vector<uint64_t> left = dispatcher.stalled(now); !left.empty()) {
       std::vector<Answer> answers;
-      place_again(left, Error(ErrorCode::kBusy, "a device does not answer"), now, &answers);
+      place_again(left, Error(ErrorCode::kBusy, "a device does not answer"), true, now, &answers);
       lock.unlock();
       for (Answer& one : answers) one.done(std::move(one.outcome));
       lock.lock();
@@ -240,17 +248,22 @@ void QueueManager::State::serve(size_t index) {
   }
 }
 
-SubmitResult QueueManager::State::offer(EmbedQuery* query, EmbedDone done, double now) {
-  uint64_t tokens = query_tokens(*query);
-  uint64_t id = next_id;
-  double deadline = now + options.slo;
-  DispatchResult offered = dispatcher.offer(id, tokens, now, deadline);
+SubmitResult QueueManager::State::offer(EmbedQuery* query, EmbedDone done, uint64_t group,
+                                        double now) {
+  DispatchQuery place{next_id, query_tokens(*query), now + options.slo, group};
+  DispatchResult offered = dispatcher.offer(place, now);
   SubmitResult result{offered.admitted, offered.retry_after, 0};
   if (offered.admitted != Admitted::kAccepted) return result;
-  ++next_id;
-  result.ticket = id;
-  pending.emplace(id, Pending{std::move(*query), std::move(done), tokens, deadline});
+  result.ticket = next_id++;
+  pending.emplace(place.id, Pending{std::move(*query), std::move(done), place});
   return result;
+}
+
+void QueueManager::State::take_back(uint64_t first, uint64_t count, uint64_t* taken) {
+  for (uint64_t id : dispatcher.withdraw(first, count)) {
+    pending.erase(id);
+    ++*taken;
+  }
 }
 
 bool QueueManager::State::nobody_for(double patience, double now) const {
@@ -284,7 +297,7 @@ SubmitResult QueueManager::submit(EmbedQuery query, EmbedDone done) {
   SubmitResult result;
   {
     std::lock_guard lock(state_->mutex);
-    result = state_->offer(&query, std::move(done), state_->clock.now());
+    result = state_->offer(&query, std::move(done), state_->next_id, state_->clock.now());
     if (result.admitted != Admitted::kAccepted) ++state_->refused;
   }
   if (result.admitted == Admitted::kAccepted) state_->work.notify_all();
@@ -299,16 +312,19 @@ SubmitResult QueueManager::submit_all(std::vector<EmbedQuery> queries,
     std::lock_guard lock(state_->mutex);
     double now = state_->clock.now();
     uint64_t begin = state_->next_id;
+    std::vector<uint64_t> tokens;
+    for (const EmbedQuery& query : queries) tokens.push_back(query_tokens(query));
     for (size_t i = 0; i < queries.size(); ++i) {
       EmbedDone one = [shared, i](EmbedOutcome outcome) { (*shared)(i, std::move(outcome)); };
-      SubmitResult result = state_->offer(&queries[i], std::move(one), now);
+      SubmitResult result = state_->offer(&queries[i], std::move(one), begin, now);
       if (i == 0) first = result;
       if (result.admitted == Admitted::kAccepted) continue;
-      for (uint64_t id = begin; id < state_->next_id; ++id) {
-        HEARTH_CHECK(state_->dispatcher.withdraw(id), "no batch began meanwhile");
-        state_->pending.erase(id);
-      }
+      uint64_t taken = 0;
+      state_->take_back(begin, state_->next_id - begin, &taken);
+      HEARTH_CHECK(taken == i, "no batch began meanwhile");
       state_->refused += queries.size();
+      result.ticket = 0;
+      if (!state_->dispatcher.could_take(tokens)) result.admitted = Admitted::kTooLong;
       return result;
     }
   }
@@ -320,7 +336,7 @@ void QueueManager::submit_waiting(EmbedQuery query, EmbedDone done, double patie
   std::unique_lock lock(state_->mutex);
   while (true) {
     double now = state_->clock.now();
-    SubmitResult result = state_->offer(&query, done, now);
+    SubmitResult result = state_->offer(&query, done, 0, now);
     if (result.admitted == Admitted::kAccepted) break;
     if (result.admitted == Admitted::kTooLong) {
       fail(ErrorCode::kRequest, "a text of {} tokens is longer than the queue of any device",
@@ -334,11 +350,14 @@ void QueueManager::submit_waiting(EmbedQuery query, EmbedDone done, double patie
   state_->work.notify_all();
 }
 
-bool QueueManager::cancel(uint64_t ticket) {
-  std::lock_guard lock(state_->mutex);
-  if (!state_->dispatcher.withdraw(ticket)) return false;
-  state_->pending.erase(ticket);
-  return true;
+uint64_t QueueManager::cancel(uint64_t ticket, uint64_t count) {
+  uint64_t taken = 0;
+  {
+    std::lock_guard lock(state_->mutex);
+    state_->take_back(ticket, count, &taken);
+  }
+  if (taken > 0) state_->room.notify_all();
+  return taken;
 }
 
 std::vector<DeviceStatistics> QueueManager::statistics() const {

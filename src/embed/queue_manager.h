@@ -23,7 +23,8 @@
 namespace hearth {
 
 // Of one query that was accepted: a vector, or an error, of which kBusy says that it may be sent
-// again after `retry_after` seconds.
+// again after `retry_after` seconds. A query whose device failed goes to another; where that has no
+// room it is BUSY if the device was remote, and has the device's own error if not.
 struct EmbedOutcome {
   EmbedVector vector;
   std::optional<Error> error;
@@ -61,14 +62,16 @@ class QueueManager {
 
   // `done` is called only where the query was accepted. Any thread may submit.
   SubmitResult submit(EmbedQuery query, EmbedDone done);
-  // All of them or none, at one moment; tickets count up from the first one's.
+  // All of them or none, at one moment: the texts of one request. Tickets count up from the first
+  // one's. kTooLong where idle devices could not take them all.
   SubmitResult submit_all(std::vector<EmbedQuery> queries,
                           const std::function<void(size_t index, EmbedOutcome)>& done);
   // Waits until there is room. Throws the last failure (its own code) where no device has been
   // there for `patience` seconds, and kRequest where the query is too long for all.
   void submit_waiting(EmbedQuery query, EmbedDone done, double patience = 60);
-  // Whether it still waited: then `done` will not be called. What runs is answered all the same.
-  bool cancel(uint64_t ticket);
+  // Takes back what still waits of `count` tickets and returns how many that were: `done` is not
+  // called for these. What runs is answered all the same.
+  uint64_t cancel(uint64_t ticket, uint64_t count = 1);
 
   // In the order of the queues that were given.
   std::vector<DeviceStatistics> statistics() const;

@@ -40,6 +40,7 @@ class ScriptedDevice : public EmbedDevice {
   const std::string& name() const override { return name_; }
   DeviceKind kind() const override { return kind_; }
   uint32_t width() const override { return kWidth; }
+  bool remote() const override { return true; }
   std::vector<EmbedVector> run(std::span<const EmbedQuery* const> batch) override {
     script_(batch);
     std::vector<EmbedVector> out;
@@ -195,11 +196,12 @@ TEST(QueueManager, TakesAllOrNone) {
                        by_depth(), clock);
   auto take = [&](size_t index, EmbedOutcome outcome) { outcomes.take(index, std::move(outcome)); };
   std::vector<EmbedQuery> four = {query_of(0), query_of(1), query_of(2), query_of(3)};
-  EXPECT_EQ(manager.submit_all(four, take).admitted, Admitted::kBusy);
+  EXPECT_EQ(manager.submit_all(four, take).admitted, Admitted::kTooLong);
   EXPECT_EQ(manager.statistics()[0].held, 0u);
   EXPECT_EQ(manager.refused(), 4u);
   std::vector<EmbedQuery> three = {query_of(0), query_of(1), query_of(2)};
   EXPECT_EQ(manager.submit_all(three, take).admitted, Admitted::kAccepted);
+  EXPECT_EQ(manager.submit_all(three, take).admitted, Admitted::kBusy);
   gate.open();
   outcomes.wait_for(3);
   EXPECT_EQ(outcomes.of(2).vector, simulated_vector(query_of(2), kWidth));
@@ -214,9 +216,9 @@ TEST(QueueManager, CancelsWhatWaits) {
   uint64_t runs = manager.submit(query_of(0), outcomes.done(0)).ticket;
   gate.wait_for(1);
   uint64_t waits = manager.submit(query_of(1), outcomes.done(1)).ticket;
-  EXPECT_TRUE(manager.cancel(waits));
-  EXPECT_FALSE(manager.cancel(waits));
-  EXPECT_FALSE(manager.cancel(runs));
+  EXPECT_EQ(manager.cancel(waits), 1u);
+  EXPECT_EQ(manager.cancel(waits), 0u);
+  EXPECT_EQ(manager.cancel(runs), 0u);
   gate.open();
   outcomes.wait_for(1);
   EXPECT_EQ(outcomes.of(0).device, "device");
@@ -273,10 +275,34 @@ TEST(QueueManager, MovesTheQueriesOfAFailedDevice) {
   EXPECT_FALSE(manager.statistics()[0].up);
 }
 
+TEST(QueueManager, GoesOnWithADeviceOfItsOwnThatFailedOnce) {
+  class Own : public ScriptedDevice {
+   public:
+    using ScriptedDevice::ScriptedDevice;
+    bool remote() const override { return false; }
+  };
+  HandClock clock;
+  Outcomes outcomes;
+  std::vector<DeviceQueue> queues;
+  auto script = [](auto batch) {
+    if (batch[0]->tokens[0] == 0) throw std::bad_alloc();
+  };
+  queues.push_back({std::make_unique<Own>("own", DeviceKind::kCpu, script), {1e-3, 1e-3}, 100});
+  QueueManager manager(std::move(queues), by_depth(), clock);
+  manager.submit(query_of(0), outcomes.done(0));
+  outcomes.wait_for(1);
+  ASSERT_TRUE(outcomes.of(0).error);
+  EXPECT_EQ(outcomes.of(0).error->code(), ErrorCode::kResource);
+  manager.submit(query_of(1), outcomes.done(1));
+  outcomes.wait_for(2);
+  EXPECT_EQ(outcomes.of(1).vector, simulated_vector(query_of(1), kWidth));
+}
+
 TEST(QueueManager, TakesAWrongNumberOfVectorsForAFailure) {
   class Short : public ScriptedDevice {
    public:
     using ScriptedDevice::ScriptedDevice;
+    bool remote() const override { return true; }
     std::vector<EmbedVector> run(std::span<const EmbedQuery* const>) override { return {}; }
   };
   HandClock clock;
@@ -391,7 +417,7 @@ TEST(QueueManager, LosesAndDoublesNothingUnderFailuresOnManyThreads) {
           };
           SubmitResult result = manager.submit(query_of(i), done);
           if (result.admitted != Admitted::kAccepted) continue;
-          bool cancelled = i % 16 == 0 && manager.cancel(result.ticket);
+          bool cancelled = i % 16 == 0 && manager.cancel(result.ticket) > 0;
           if (cancelled) {
             ++answers[i];
           }

@@ -82,7 +82,8 @@ inline VirtualResult run_virtually(const std::vector<VirtualDevice>& devices,
       dispatcher.finish(who, now);
       ends[who] = kNever;
     } else {
-      DispatchResult offer = dispatcher.offer(next, arrivals[next].tokens, now, now + options.slo);
+      DispatchResult offer =
+          dispatcher.offer({next, arrivals[next].tokens, now + options.slo, next}, now);
       result.accepted += offer.admitted == Admitted::kAccepted ? 1 : 0;
       ++next;
     }
