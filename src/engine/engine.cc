@@ -7,6 +7,14 @@
 #include "base/error.h"
 
 namespace hearth {
+namespace {
+
+bool wants_hidden(Want want, bool first, bool last) {
+  return want == Want::kHidden || (want == Want::kHiddenFirst && first) ||
+         (want == Want::kHiddenLast && last);
+}
+
+}  // namespace
 
 Engine::Engine(const ModelSource& source, const ModelSpec& spec, const Machine& machine, Isa isa,
                const EngineOptions& options, const Report& report)
@@ -116,12 +124,12 @@ void Engine::lay_out(std::span<const StepRequest> requests) {
       tokens_.push_back(request.tokens[r]);
       positions_.push_back(first_position + r);
       row_items_.push_back(static_cast<uint32_t>(items_.size()));
-      bool last = request.want == Want::kLast && r + 1 == rows;
-      if (last || request.want == Want::kAll) {
+      bool last = r + 1 == rows, sampled = request.want == Want::kLast && last;
+      if (sampled || request.want == Want::kAll) {
         outputs_.push_back(first_row + r);
-        sampled_.push_back(last ? 1 : 0);
+        sampled_.push_back(sampled ? 1 : 0);
       }
-      if (request.want == Want::kHidden) hidden.push_back(first_row + r);
+      if (wants_hidden(request.want, r == 0, last)) hidden.push_back(first_row + r);
     }
     items_.push_back({first_row, rows, first_position, request.sequence->pages().data()});
   }

@@ -27,8 +27,9 @@
 namespace hearth {
 
 // Says what a step gives for a request's rows: logits of the last, to sample from (best()); logits
-// of all; or the hidden states of all (the final norm's output, which the LM head would read).
-enum class Want : uint8_t { kNothing, kLast, kAll, kHidden };
+// of all; or the hidden states (the final norm's output, which the LM head would read) of all, of
+// the first or of the last.
+enum class Want : uint8_t { kNothing, kLast, kAll, kHidden, kHiddenFirst, kHiddenLast };
 
 struct StepRequest {
   Sequence* sequence;
