@@ -30,6 +30,7 @@ class ModelWriter {
     writer_.add_tensor(name, {k, rows}, DType::kQ8_0, blocks);
   }
   void norm(const std::string& name, uint32_t n) { add(name, {n}, n, 0.1f, 1); }
+  void bias(const std::string& name, uint32_t n) { add(name, {n}, n, 0.1f, 0); }
 
  private:
   void add(const std::string& name, std::vector<uint64_t> dims, size_t count, float spread,
@@ -77,6 +78,44 @@ std::vector<std::byte> tiny_llama(const TinyShape& shape) {
   }
   model.norm("output_norm.weight", shape.width);
   if (shape.extra_tensor) model.norm("blk.0.ffn_up.bias", shape.ffn);
+  return writer.finish();
+}
+
+std::vector<std::byte> tiny_bert(const TinyShape& shape) {
+  constexpr uint32_t kPositions = 512;
+  GgufWriter writer;
+  writer.set("general.architecture", "bert");
+  writer.set("bert.block_count", shape.layers);
+  writer.set("bert.context_length", kPositions);
+  writer.set("bert.embedding_length", shape.width);
+  writer.set("bert.feed_forward_length", shape.ffn);
+  writer.set("bert.attention.head_count", shape.heads);
+  writer.set("bert.attention.layer_norm_epsilon", 1e-12f);
+  writer.set("bert.attention.causal", false);
+  writer.set("tokenizer.ggml.token_type_count", 1u);
+  ModelWriter model(writer, shape);
+  auto linear = [&](const std::string& name, uint32_t rows, uint32_t k) {
+    model.layer_matrix(name + ".weight", rows, k);
+    model.bias(name + ".bias", rows);
+  };
+  auto norm = [&](const std::string& name) {
+    model.norm(name + ".weight", shape.width);
+    model.bias(name + ".bias", shape.width);
+  };
+  model.matrix("token_embd.weight", shape.vocabulary, shape.width);
+  model.matrix("position_embd.weight", kPositions, shape.width);
+  model.matrix("token_types.weight", 1, shape.width);
+  norm("token_embd_norm");
+  for (uint32_t l = 0; l < shape.layers; ++l) {
+    std::string layer = "blk." + std::to_string(l) + ".";
+    for (const char* part : {"attn_q", "attn_k", "attn_v", "attn_output"}) {
+      linear(layer + part, shape.width, shape.width);
+    }
+    norm(layer + "attn_output_norm");
+    linear(layer + "ffn_up", shape.ffn, shape.width);
+    linear(layer + "ffn_down", shape.width, shape.ffn);
+    norm(layer + "layer_output_norm");
+  }
   return writer.finish();
 }
 

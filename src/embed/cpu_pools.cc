@@ -1,0 +1,98 @@
+#include "embed/cpu_pools.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <future>
+
+#include "base/clock.h"
+#include "base/error.h"
+
+namespace hearth {
+namespace {
+
+std::vector<std::unique_ptr<CpuPool>> make_pools(const Machine& machine,
+                                                 const PoolsOptions& options, PoolSplit split,
+                                                 const MakeEngine& make) {
+  std::vector<PoolPlace> places = place_pools(machine, options.where, split);
+  std::vector<std::unique_ptr<CpuPool>> pools;
+  for (const PoolPlace& place : places) {
+    EngineOptions engine = options.engine;
+    engine.threads = place.threads;
+    engine.nodes = place.nodes;
+    engine.pus = place.pus;
+    std::string name =
+        places.size() > 1 ? fmt::format("{}{}", options.name, pools.size()) : options.name;
+    pools.push_back(std::make_unique<CpuPool>(
+        std::move(name), [&] { return make(engine); }, options.embed));
+  }
+  return pools;
+}
+
+// As long as the texts that the paper measures with.
+constexpr size_t kProbeTokens = 75;
+
+std::vector<EmbedQuery> probe_queries(const CpuPool& pool) {
+  size_t length = std::min<size_t>(kProbeTokens, pool.context());
+  size_t count = std::max<size_t>(1, pool.batch_tokens() / length);
+  uint32_t vocabulary = pool.engine().spec().hyper.vocabulary;
+  std::vector<EmbedQuery> queries(count);
+  uint32_t token = 0;
+  for (EmbedQuery& query : queries) {
+    for (size_t i = 0; i < length; ++i) {
+      // Any order in which neighbours differ.
+      token = (token + 7919) % vocabulary;
+      query.tokens.push_back(static_cast<int32_t>(token));
+    }
+  }
+  return queries;
+}
+
+}  // namespace
+
+double measure_pools(const std::vector<std::unique_ptr<CpuPool>>& pools) {
+  constexpr int kRepetitions = 3;
+  // The first batch warms up.
+  auto run = [&](CpuPool& pool) {
+    std::vector<EmbedQuery> queries = probe_queries(pool);
+    std::vector<const EmbedQuery*> batch;
+    for (const EmbedQuery& query : queries) batch.push_back(&query);
+    pool.run(batch);
+    double start = steady_seconds();
+    for (int i = 0; i < kRepetitions; ++i) pool.run(batch);
+    double tokens = static_cast<double>(queries.size() * queries[0].tokens.size()) * kRepetitions;
+    return tokens / (steady_seconds() - start);
+  };
+  std::vector<std::future<double>> rates;
+  for (const auto& pool : pools) {
+    rates.push_back(std::async(std::launch::async, [&run, &pool] { return run(*pool); }));
+  }
+  double sum = 0;
+  for (std::future<double>& rate : rates) sum += rate.get();
+  return sum;
+}
+
+CpuPools make_cpu_pools(const Machine& machine, const PoolsOptions& options,
+                        const MakeEngine& make) {
+  bool several = place_pools(machine, options.where, PoolSplit::kNodes).size() > 1;
+  CpuPools made;
+  made.split = options.split.value_or(several ? PoolSplit::kNodes : PoolSplit::kOne);
+  made.pools = make_pools(machine, options, made.split, make);
+  if (options.split || !several) return made;
+  std::vector<std::unique_ptr<CpuPool>> one;
+  try {
+    one = make_pools(machine, options, PoolSplit::kOne, make);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kResource) throw;
+    return made;
+  }
+  made.nodes_rate = measure_pools(made.pools);
+  made.one_rate = measure_pools(one);
+  if (made.one_rate > made.nodes_rate) {
+    made.pools = std::move(one);
+    made.split = PoolSplit::kOne;
+  }
+  return made;
+}
+
+}  // namespace hearth

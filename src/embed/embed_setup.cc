@@ -1,0 +1,344 @@
+#include "embed/embed_setup.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <future>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "embed/agreement.h"
+#include "embed/detector.h"
+#include "embed/estimator.h"
+
+namespace hearth {
+namespace {
+
+// An endpoint's batches where nothing was measured: it makes smaller ones of them as it likes.
+constexpr uint64_t kEndpointBatch = 8192;
+// Batches that a queue holds where there is no objective, beside the longest text: one runs, one
+// waits.
+constexpr uint64_t kBatchesAhead = 2;
+// Of a text that devices are measured with.
+constexpr size_t kProbeTokens = 75;
+constexpr uint32_t kMostNumber = 1u << 16;
+
+// The numbers of "0-1+3".
+std::vector<uint32_t> read_numbers(const DeviceSpec& spec, const std::string& key,
+                                   const std::string& text) {
+  std::vector<uint32_t> numbers;
+  const char* at = text.data();
+  const char* end = at + text.size();
+  auto refuse = [&] {
+    fail(ErrorCode::kUsage, "device '{}': {}={} is no list of numbers such as 0-3+8", spec.text,
+         key, text);
+  };
+  auto number = [&] {
+    uint32_t value = 0;
+    auto [stop, error] = std::from_chars(at, end, value);
+    if (error != std::errc{} || value >= kMostNumber) refuse();
+    at = stop;
+    return value;
+  };
+  for (bool more = true; more;) {
+    uint32_t first = number(), last = first;
+    if (at != end && *at == '-') {
+      ++at;
+      last = number();
+    }
+    if (last < first || (at != end && *at != '+')) refuse();
+    for (uint32_t n = first; n <= last; ++n) numbers.push_back(n);
+    more = at != end;
+    if (more) ++at;
+  }
+  return numbers;
+}
+
+struct Candidate {
+  DeviceSpec spec;
+  std::unique_ptr<EmbedDevice> device;  // null: not made, or could not be
+  DeviceReport report;
+  std::string trouble;
+  uint64_t batch = kEndpointBatch, slots = 0;
+  uint64_t context = kMaxContext;  // of one text
+
+  bool pool() const { return std::holds_alternative<PoolSpec>(spec.what); }
+  bool made() const { return device != nullptr && trouble.empty(); }
+};
+
+class Setup {
+ public:
+  Setup(const Machine& machine, const SetupOptions& options, const MakeQuery& make_query,
+        DeviceClock& clock, const Listener& listener)
+      : machine_(machine),
+        options_(options),
+        make_query_(make_query),
+        clock_(clock),
+        listener_(listener) {
+    std::vector<std::string> texts = options.devices;
+    if (texts.empty()) texts.emplace_back("cpu");
+    for (DeviceSpec& spec : parse_device_specs(texts)) {
+      Candidate candidate{std::move(spec), nullptr, {}, {}};
+      candidate.report.name = candidate.spec.name;
+      candidate.report.kind = candidate.spec.kind;
+      candidates_.push_back(std::move(candidate));
+    }
+  }
+
+  void make_others();
+  void make_pools(const MakeEngine& make_engine);
+  void check_they_agree();
+  void measure();
+  void decide();
+  EmbedSetup take();
+
+ private:
+  bool has_objective() const { return std::isfinite(options_.slo); }
+  EmbedQuery probe(uint64_t* tokens) const;
+  void estimate(Candidate& candidate, const EmbedQuery& query, uint64_t tokens);
+  void tune(uint64_t tokens, const EmbedQuery& query);
+  static double time_batch(EmbedDevice& device, const EmbedQuery& query, uint64_t count);
+
+  const Machine& machine_;
+  const SetupOptions& options_;
+  const MakeQuery& make_query_;
+  DeviceClock& clock_;
+  const Listener& listener_;
+  std::vector<Candidate> candidates_;
+  std::vector<uint32_t> pus_;
+  uint32_t context_ = 0;
+};
+
+void Setup::make_others() {
+  for (Candidate& candidate : candidates_) {
+    if (candidate.pool()) continue;
+    try {
+      candidate.device = make_device(candidate.spec, clock_, {});
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::kUsage) throw;
+      candidate.trouble = error.what();
+    }
+  }
+}
+
+void Setup::make_pools(const MakeEngine& make_engine) {
+  decide();
+  std::vector<Candidate> all;
+  for (Candidate& candidate : candidates_) {
+    if (!candidate.pool() || !candidate.report.queue) {
+      all.push_back(std::move(candidate));
+      continue;
+    }
+    PoolsOptions pools = options_.pools;
+    pools.name = candidate.spec.name;
+    pools.where = pool_placement(candidate.spec, machine_, pools.where);
+    CpuPools made = make_cpu_pools(machine_, pools, make_engine);
+    if (made.nodes_rate > 0) {
+      listener_.detail(fmt::format("a pool for every node does {:.0f} tokens/s, one for all {:.0f}",
+                                   made.nodes_rate, made.one_rate));
+    }
+    for (std::unique_ptr<CpuPool>& pool : made.pools) {
+      Candidate own{candidate.spec, nullptr, candidate.report, {}};
+      std::vector<uint32_t> pus = pool->engine().placement().pus();
+      pus_.insert(pus_.end(), pus.begin(), pus.end());
+      own.report.name = pool->name();
+      std::sort(pus.begin(), pus.end());
+      own.report.pus = std::move(pus);
+      own.batch = pool->batch_tokens();
+      own.context = pool->context();
+      context_ = context_ == 0 ? pool->context() : std::min(context_, pool->context());
+      own.device = std::move(pool);
+      all.push_back(std::move(own));
+    }
+  }
+  candidates_ = std::move(all);
+}
+
+void Setup::check_they_agree() {
+  std::vector<EmbedDevice*> devices;
+  std::vector<Candidate*> owners;
+  for (Candidate& candidate : candidates_) {
+    if (!candidate.made()) continue;
+    devices.push_back(candidate.device.get());
+    owners.push_back(&candidate);
+  }
+  if (devices.size() < 2) return;
+  std::vector<std::string> troubles = check_agreement(devices, make_query_);
+  for (size_t i = 0; i < owners.size(); ++i) owners[i]->trouble = troubles[i];
+}
+
+// A text of kProbeTokens tokens at least, and how many it has.
+EmbedQuery Setup::probe(uint64_t* tokens) const {
+  std::string text;
+  EmbedQuery query;
+  while (query.tokens.size() < kProbeTokens) {
+    for (std::string_view part : agreement_texts()) {
+      text += text.empty() ? "" : " ";
+      text += part;
+      EmbedQuery longer = make_query_(text);
+      bool grew = longer.tokens.size() > query.tokens.size();
+      query = std::move(longer);
+      // A short context holds no more.
+      if (query.tokens.size() >= kProbeTokens || !grew) break;
+    }
+    if (query.tokens.size() < kProbeTokens &&
+        make_query_(text + " a").tokens.size() == query.tokens.size()) {
+      break;
+    }
+  }
+  *tokens = query_tokens(query);
+  return query;
+}
+
+double Setup::time_batch(EmbedDevice& device, const EmbedQuery& query, uint64_t count) {
+  std::vector<const EmbedQuery*> batch(count, &query);
+  double start = steady_seconds();
+  device.run(batch);
+  return steady_seconds() - start;
+}
+
+void Setup::estimate(Candidate& candidate, const EmbedQuery& query, uint64_t tokens) {
+  EmbedDevice& device = *candidate.device;
+  try {
+    time_batch(device, query, 1);  // warms up
+    EstimateOptions options;
+    options.slo = options_.slo;
+    Estimate estimate =
+        estimate_depth([&](uint32_t count) { return time_batch(device, query, count); }, options);
+    candidate.report.line = estimate.line.per(static_cast<double>(tokens));
+    candidate.report.depth = estimate.depth;
+    candidate.trouble = trouble_of_slo(estimate.line.seconds(1), options_.slo);
+  } catch (const Error& error) {
+    candidate.trouble = error.what();
+  }
+}
+
+// All devices that get a queue at once, until no reply is late.
+void Setup::tune(uint64_t tokens, const EmbedQuery& query) {
+  std::vector<Candidate*> queues;
+  std::vector<DepthTuner::Device> devices;
+  for (Candidate& candidate : candidates_) {
+    if (!candidate.report.queue) continue;
+    queues.push_back(&candidate);
+    devices.push_back(
+        {candidate.report.line.per(1.0 / static_cast<double>(tokens)), candidate.report.depth});
+  }
+  if (queues.size() > 1) {
+    DepthTuner tuner(std::move(devices), options_.slo, EstimateOptions{}.most);
+    for (bool more = true; more;) {
+      std::vector<std::future<double>> times;
+      for (size_t i = 0; i < queues.size(); ++i) {
+        times.push_back(std::async(std::launch::async, [&, i] {
+          return time_batch(*queues[i]->device, query, std::max<uint64_t>(1, tuner.depths()[i]));
+        }));
+      }
+      std::vector<double> seconds;
+      for (std::future<double>& time : times) seconds.push_back(time.get());
+      more = tuner.tell(seconds);
+    }
+    for (size_t i = 0; i < queues.size(); ++i) queues[i]->report.depth = tuner.depths()[i];
+  }
+  for (Candidate* queue : queues) {
+    queue->slots = std::max<uint64_t>(1, queue->report.depth) * tokens;
+    queue->batch = queue->slots;
+  }
+}
+
+void Setup::measure() {
+  if (!has_objective()) return;
+  uint64_t tokens = 0;
+  EmbedQuery query = probe(&tokens);
+  for (Candidate& candidate : candidates_) {
+    if (candidate.made()) estimate(candidate, query, tokens);
+  }
+  decide();
+  tune(tokens, query);
+}
+
+void Setup::decide() {
+  std::vector<DeviceSight> sights;
+  for (const Candidate& candidate : candidates_) {
+    sights.push_back({candidate.report.name, candidate.report.kind, candidate.trouble});
+  }
+  std::vector<QueueDecision> decisions = decide_queues(sights, options_.offload);
+  for (size_t i = 0; i < candidates_.size(); ++i) {
+    candidates_[i].report.queue = decisions[i].queue;
+    candidates_[i].report.why = decisions[i].why;
+  }
+}
+
+EmbedSetup Setup::take() {
+  decide();
+  EmbedSetup setup;
+  for (Candidate& candidate : candidates_) {
+    if (candidate.report.queue && candidate.device != nullptr) {
+      DeviceQueue queue{std::move(candidate.device), candidate.report.line, candidate.slots,
+                        candidate.batch};
+      if (queue.slots == 0) queue.slots = kBatchesAhead * candidate.batch + candidate.context;
+      setup.texts = setup.texts || !candidate.pool();
+      setup.queues.push_back(std::move(queue));
+    } else if (!candidate.trouble.empty()) {
+      listener_.warn(
+          fmt::format("{} is left out: {}", candidate.report.name, candidate.report.why));
+    }
+    setup.reports.push_back(std::move(candidate.report));
+  }
+  setup.pus = std::move(pus_);
+  setup.context = context_;
+  return setup;
+}
+
+}  // namespace
+
+void require_queue(const EmbedSetup& setup) {
+  if (!setup.queues.empty()) return;
+  fail(ErrorCode::kResource, "no device can be used: {}: {}", setup.reports[0].name,
+       setup.reports[0].why);
+}
+
+PlacementOptions pool_placement(const DeviceSpec& spec, const Machine& machine,
+                                PlacementOptions where) {
+  for (const auto& [key, value] : std::get<PoolSpec>(spec.what).settings) {
+    std::vector<uint32_t> numbers;
+    if (key == "nodes" || key == "cpus" || key == "threads") {
+      numbers = read_numbers(spec, key, value);
+    }
+    if (key == "nodes") {
+      where.nodes.clear();
+      for (uint32_t number : numbers) {
+        std::optional<uint32_t> node = machine.node_numbered(number);
+        if (!node) {
+          fail(ErrorCode::kUsage, "device '{}': there is no NUMA node {}; this machine has {}",
+               spec.text, number, machine.nodes.size());
+        }
+        where.nodes.push_back(*node);
+      }
+    } else if (key == "cpus") {
+      where.pus = numbers;
+    } else if (key == "threads" && numbers.size() == 1 && numbers[0] > 0) {
+      where.threads = numbers[0];
+    } else {
+      fail(ErrorCode::kUsage,
+           "device '{}': {}={} says nothing of a pool; name, nodes, cpus and "
+           "threads do",
+           spec.text, key, value);
+    }
+  }
+  return where;
+}
+
+EmbedSetup set_up_devices(const Machine& machine, const SetupOptions& options,
+                          const MakeEngine& make_engine, const MakeQuery& make_query,
+                          DeviceClock& clock, const Listener& listener) {
+  Setup setup(machine, options, make_query, clock, listener);
+  setup.make_others();
+  setup.make_pools(make_engine);
+  setup.check_they_agree();
+  setup.measure();
+  return setup.take();
+}
+
+}  // namespace hearth

@@ -1,0 +1,64 @@
+// From what a user says of devices to queues over them (WindVE, Huang et al. 2025, sections IV-B
+// and IV-C): devices are made, must agree with each other, are measured where there is an
+// objective, and get a queue or a reason why not. Pools that would get none are not loaded.
+//
+// Errors: specs and settings that cannot be (kUsage); what making a pool throws.
+#pragma once
+
+#include <functional>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/listener.h"
+#include "embed/cpu_pools.h"
+#include "embed/device_clock.h"
+#include "embed/device_spec.h"
+#include "embed/queue_manager.h"
+
+namespace hearth {
+
+struct SetupOptions {
+  std::vector<std::string> devices;  // specs; empty: `cpu`
+  bool offload = false;
+  double slo = std::numeric_limits<double>::infinity();  // seconds
+  PoolsOptions pools;                                    // of a `cpu` without settings of its own
+};
+
+// What became of a device.
+struct DeviceReport {
+  std::string name;
+  DeviceKind kind = DeviceKind::kCpu;
+  bool queue = false;
+  std::string why;
+  // With an objective: seconds of so many tokens, and how many texts of 75 tokens are within it.
+  LatencyLine line;
+  uint64_t depth = 0;
+  std::vector<uint32_t> pus;  // of a pool's threads, rising
+};
+
+struct EmbedSetup {
+  std::vector<DeviceReport> reports;
+  std::vector<DeviceQueue> queues;
+  bool texts = false;         // queries need their text: there is an endpoint
+  std::vector<uint32_t> pus;  // that pools work on
+  uint32_t context = 0;       // the least of the pools'; 0: there is none
+};
+
+// Makes queries of texts, with their tokens.
+using MakeQuery = std::function<EmbedQuery(std::string_view text)>;
+
+// Reads what a `cpu` spec says (nodes=0-1+3, cpus=8-15, threads=8; numbers are the operating
+// system's) over `where`.
+PlacementOptions pool_placement(const DeviceSpec& spec, const Machine& machine,
+                                PlacementOptions where);
+
+// Throws (kResource, with the first device's reason) where no device has a queue.
+void require_queue(const EmbedSetup& setup);
+
+EmbedSetup set_up_devices(const Machine& machine, const SetupOptions& options,
+                          const MakeEngine& make_engine, const MakeQuery& make_query,
+                          DeviceClock& clock, const Listener& listener = {});
+
+}  // namespace hearth

@@ -1,0 +1,75 @@
+#include "embed/embed_text.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "text/test_vocab.h"
+
+namespace hearth {
+namespace {
+
+std::string refusal(const Tokenizer& tokenizer, std::string_view text, uint32_t context) {
+  try {
+    embed_tokens(tokenizer, text, context);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// <s> and </s> around letters.
+std::unique_ptr<Tokenizer> around() {
+  Vocab vocab = spm_vocab({{"a", -1}, {"b", -1}, {"c", -1}, {"_", -1}});
+  vocab.add_space_prefix = false;
+  vocab.add_eos = true;
+  return Tokenizer::from_vocab(vocab);
+}
+
+TEST(EmbedText, HasItsSpecialTokens) {
+  auto tokenizer = around();
+  EmbedTokens tokens = embed_tokens(*tokenizer, "ab", 10);
+  ASSERT_EQ(tokens.ids.size(), 4u);
+  EXPECT_EQ(tokens.ids.front(), tokenizer->bos());
+  EXPECT_EQ(tokens.ids.back(), tokenizer->eos());
+  EXPECT_EQ(tokens.whole, 4u);
+  EXPECT_FALSE(tokens.was_cut());
+}
+
+TEST(EmbedText, IsCutBeforeTheLastSpecialToken) {
+  auto tokenizer = around();
+  EmbedTokens whole = embed_tokens(*tokenizer, "abcabc", 8);
+  EXPECT_FALSE(whole.was_cut());
+  EmbedTokens cut = embed_tokens(*tokenizer, "abcabc", 5);
+  EXPECT_TRUE(cut.was_cut());
+  EXPECT_EQ(cut.whole, 8u);
+  std::vector<int32_t> expected(whole.ids.begin(), whole.ids.begin() + 4);
+  expected.push_back(tokenizer->eos());
+  EXPECT_EQ(cut.ids, expected);
+  EXPECT_NE(refusal(*tokenizer, "abc", 2).find("context of 2"), std::string::npos);
+}
+
+TEST(EmbedText, WithoutTokensIsRefused) {
+  auto tokenizer = around();
+  EXPECT_EQ(refusal(*tokenizer, "", 9), "the text is empty");
+  // WordPiece drops white space.
+  Vocab vocab = wordpiece_vocab({"hello"});
+  auto bert = Tokenizer::from_vocab(vocab);
+  EXPECT_EQ(refusal(*bert, " \n ", 9), "the text has no tokens");
+  EXPECT_GE(embed_tokens(*bert, "hello", 9).ids.size(), 1u);
+}
+
+// A decoder's vocabulary that adds nothing, and one that ends a text with EOS, as Qwen3-Embedding's
+// does.
+TEST(EmbedText, FollowsTheVocabularysRule) {
+  Vocab vocab = bpe_vocab({});
+  vocab.eos = add_token(vocab, "<|end|>", TokenType::kControl);
+  EXPECT_EQ(embed_tokens(*Tokenizer::from_vocab(vocab), "ab", 9).ids.size(), 2u);
+  vocab.add_eos = true;
+  EmbedTokens tokens = embed_tokens(*Tokenizer::from_vocab(vocab), "ab<|end|>", 99);
+  EXPECT_EQ(tokens.ids.back(), vocab.eos);
+  // What spells a control token is text.
+  EXPECT_EQ(std::count(tokens.ids.begin(), tokens.ids.end(), vocab.eos), 1);
+}
+
+}  // namespace
+}  // namespace hearth

@@ -1,0 +1,197 @@
+#include "embed/embedder.h"
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "engine/kv_pool.h"
+#include "engine/logits.h"
+
+namespace hearth {
+
+EngineOptions embed_engine_options(const ModelSpec& spec, PoolingType pooling,
+                                   EngineOptions options) {
+  bool whole = !spec.has_kv_cache();
+  if (options.context == 0) {
+    uint32_t most = std::min(spec.hyper.context, kMaxContext);
+    options.context = whole ? most : std::min(most, kDefaultContext);
+  }
+  if (whole) options.prefill_rows = std::max(options.prefill_rows, options.context);
+  options.items = std::min(options.items, options.prefill_rows);
+  options.outputs = 1;  // what an engine has at least; nothing is generated
+  options.hidden_rows = pooling == PoolingType::kMean ? options.prefill_rows : options.items;
+  if (!whole) {
+    // A text that goes on from step to step holds a context; the others of a step have pages that
+    // are full, but for the last of each.
+    options.sequences = options.items;
+    if (!options.asks_kv_size()) {
+      options.kv_pages =
+          pages_for(options.context) + options.prefill_rows / kPagePositions + options.items;
+    }
+  }
+  return options;
+}
+
+namespace {
+
+// A text under way.
+struct OpenText {
+  std::unique_ptr<Sequence> sequence;
+  std::span<const int32_t> left;
+  size_t index;
+  Pooler pooler;
+  bool begun = false;
+  size_t taken = 0;  // tokens in the step that is being formed
+};
+
+Want want_of(PoolingType pooling, bool first, bool last) {
+  if (pooling == PoolingType::kMean) return Want::kHidden;
+  if (pooling == PoolingType::kCls) return first ? Want::kHiddenFirst : Want::kNothing;
+  return last ? Want::kHiddenLast : Want::kNothing;
+}
+
+size_t wanted_rows(Want want, size_t tokens) {
+  return want == Want::kHidden ? tokens : want == Want::kNothing ? 0 : 1;
+}
+
+}  // namespace
+
+// The texts of one call, step by step. All but the last of a step end in it, so that one text at
+// most goes on in the next, and what that may need of the pages is there.
+class Embedder::Batch {
+ public:
+  using Texts = std::span<const std::span<const int32_t>>;
+
+  Batch(Embedder& embedder, Texts texts)
+      : embedder_(embedder),
+        engine_(embedder.engine_),
+        texts_(texts),
+        vectors_(texts.size()),
+        aim_(embedder.step_tokens(texts)) {}
+
+  bool done() const { return next_ == texts_.size() && open_.empty(); }
+  void step();
+  std::vector<std::vector<float>> take() && { return std::move(vectors_); }
+
+ private:
+  void form();
+  bool take_part(OpenText& text, size_t room);
+  void compute();
+
+  Embedder& embedder_;
+  Engine& engine_;
+  Texts texts_;
+  std::vector<std::vector<float>> vectors_;
+  size_t aim_;                 // tokens of a step
+  size_t next_ = 0;            // the first text that has not begun
+  std::deque<OpenText> open_;  // in this step; between steps one at most
+  uint32_t pages_ = 0;         // that are free beside those of this step
+};
+
+// How many tokens of the text this step has: false where it has none.
+bool Embedder::Batch::take_part(OpenText& text, size_t room) {
+  bool whole = !engine_.pool().keeps_pages();
+  if (whole && text.left.size() > room) return false;
+  text.taken = std::min(text.left.size(), room);
+  if (whole) return true;
+  while (text.taken > 0 &&
+         text.sequence->pages_needed(static_cast<uint32_t>(text.taken)) > pages_) {
+    // One page less.
+    size_t end = text.sequence->length() + text.taken;
+    size_t less = (end - 1) / kPagePositions * kPagePositions;
+    text.taken = less > text.sequence->length() ? less - text.sequence->length() : 0;
+  }
+  pages_ -= text.sequence->pages_needed(static_cast<uint32_t>(text.taken));
+  return text.taken > 0;
+}
+
+void Embedder::Batch::form() {
+  const EngineOptions& options = engine_.options();
+  size_t most = options.prefill_rows, tokens = 0;
+  pages_ = engine_.pool().available();
+  bool whole = !engine_.pool().keeps_pages();
+  if (!open_.empty() && take_part(open_.front(), aim_)) tokens = open_.front().taken;
+  while (next_ < texts_.size() && tokens < aim_ && open_.size() < options.items) {
+    if (!open_.empty() && open_.back().taken < open_.back().left.size()) return;
+    OpenText text{engine_.new_sequence(), texts_[next_], next_,
+                  Pooler(embedder_.options_.pooling, embedder_.width())};
+    if (!take_part(text, (whole ? most : aim_) - tokens)) return;
+    tokens += text.taken;
+    open_.push_back(std::move(text));
+    ++next_;
+  }
+}
+
+void Embedder::Batch::compute() {
+  std::vector<StepRequest> requests;
+  for (const OpenText& text : open_) {
+    Want want = want_of(embedder_.options_.pooling, !text.begun, text.taken == text.left.size());
+    requests.push_back({text.sequence.get(), text.left.first(text.taken), want});
+  }
+  engine_.step(requests);
+  size_t row = 0;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    size_t rows = wanted_rows(requests[i].want, requests[i].tokens.size());
+    for (; rows > 0; --rows) open_[i].pooler.add(engine_.hidden(row++));
+  }
+}
+
+void Embedder::Batch::step() {
+  form();
+  HEARTH_CHECK(!open_.empty() && open_.front().taken > 0, "a step has tokens");
+  compute();
+  while (!open_.empty()) {
+    OpenText& text = open_.front();
+    text.left = text.left.subspan(text.taken);
+    text.begun = true;
+    if (!text.left.empty()) break;
+    vectors_[text.index] = embedder_.finish(&text.pooler);
+    open_.pop_front();
+  }
+}
+
+void Embedder::check(std::span<const std::span<const int32_t>> texts) const {
+  for (std::span<const int32_t> text : texts) {
+    if (text.empty()) fail(ErrorCode::kRequest, "the text has no tokens");
+    if (text.size() > context()) {
+      fail(ErrorCode::kRequest, "the text has {} tokens and the context holds {}", text.size(),
+           context());
+    }
+    for (int32_t token : text) {
+      if (token >= 0 && static_cast<uint32_t>(token) < engine_.spec().hyper.vocabulary) continue;
+      fail(ErrorCode::kRequest, "token {} is outside the vocabulary of {}", token,
+           engine_.spec().hyper.vocabulary);
+    }
+  }
+}
+
+// As few steps as their tokens take, of about equal size: a short last one would use the machine
+// badly.
+size_t Embedder::step_tokens(std::span<const std::span<const int32_t>> texts) const {
+  size_t all = 0, most = engine_.options().prefill_rows;
+  for (std::span<const int32_t> text : texts) all += text.size();
+  size_t steps = std::max<size_t>(1, (all + most - 1) / most);
+  return (all + steps - 1) / steps;
+}
+
+std::vector<float> Embedder::finish(Pooler* pooler) const {
+  std::vector<float> vector = pooler->take();
+  if (!all_finite(vector)) {
+    fail(ErrorCode::kFile,
+         "the model gives a vector whose elements are not all numbers: its weights are damaged, or "
+         "too large for it; get the file again");
+  }
+  if (options_.normalise) normalise(vector);
+  return vector;
+}
+
+std::vector<std::vector<float>> Embedder::run(std::span<const std::span<const int32_t>> texts) {
+  check(texts);
+  Batch batch(*this, texts);
+  while (!batch.done()) batch.step();
+  return std::move(batch).take();
+}
+
+}  // namespace hearth

@@ -1,0 +1,80 @@
+#include "embed/pool_places.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/enum_name.h"
+
+namespace hearth {
+namespace {
+
+// Of a core that has some, the PUs that `where` leaves.
+std::vector<uint32_t> usable_pus(const Machine& machine, const PlacementOptions& where,
+                                 const Core& core) {
+  std::vector<uint32_t> usable;
+  for (uint32_t pu : core.pus) {
+    bool chosen =
+        where.pus.empty() || std::find(where.pus.begin(), where.pus.end(), pu) != where.pus.end();
+    if (chosen && machine.is_allowed(pu)) usable.push_back(pu);
+  }
+  return usable;
+}
+
+// The usable cores of a node, the highest first: by their PUs, and where these are shared, as cores
+// of an invented machine share them, by their own number.
+std::vector<uint32_t> cores_down(const Machine& machine, const PlacementOptions& where,
+                                 uint32_t node) {
+  std::vector<uint32_t> cores;
+  for (uint32_t core : machine.nodes[node].cores) {
+    if (!usable_pus(machine, where, machine.cores[core]).empty()) cores.push_back(core);
+  }
+  bool invented = machine.source == MachineSource::kInvented;
+  std::stable_sort(cores.begin(), cores.end(), [&](uint32_t a, uint32_t b) {
+    uint32_t pu_a = machine.cores[a].pus[0], pu_b = machine.cores[b].pus[0];
+    return invented || pu_a == pu_b ? a > b : pu_a > pu_b;
+  });
+  return cores;
+}
+
+}  // namespace
+
+const char* pool_split_name(PoolSplit split) {
+  return enum_name<PoolSplit::kOne>({"nodes", "one"}, split);
+}
+
+std::vector<PoolPlace> place_pools(const Machine& machine, const PlacementOptions& where,
+                                   PoolSplit split) {
+  place_threads(machine, where);  // refuses what cannot be
+  uint32_t threads = where.threads != 0 ? where.threads : default_thread_count(machine, where);
+  std::vector<uint32_t> nodes = where.nodes;
+  if (nodes.empty()) {
+    for (uint32_t n = 0; n < machine.nodes.size(); ++n) nodes.push_back(n);
+  }
+  std::sort(nodes.begin(), nodes.end());
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  std::vector<PoolPlace> places;
+  uint32_t left = threads;
+  for (auto node = nodes.rbegin(); node != nodes.rend() && left > 0; ++node) {
+    std::vector<uint32_t> cores = cores_down(machine, where, *node);
+    cores.resize(std::min<size_t>(cores.size(), left));
+    if (cores.empty()) continue;
+    left -= static_cast<uint32_t>(cores.size());
+    if (places.empty() || split == PoolSplit::kNodes) places.emplace_back();
+    PoolPlace& place = places.back();
+    place.nodes.push_back(*node);
+    place.threads += static_cast<uint32_t>(cores.size());
+    for (uint32_t core : cores) {
+      for (uint32_t pu : usable_pus(machine, where, machine.cores[core])) place.pus.push_back(pu);
+    }
+  }
+  for (size_t turn = 0; left > 0; --left) ++places[turn++ % places.size()].threads;
+  for (PoolPlace& place : places) {
+    std::sort(place.nodes.begin(), place.nodes.end());
+    std::sort(place.pus.begin(), place.pus.end());
+    place.pus.erase(std::unique(place.pus.begin(), place.pus.end()), place.pus.end());
+  }
+  std::reverse(places.begin(), places.end());
+  return places;
+}
+
+}  // namespace hearth

@@ -1,0 +1,32 @@
+// Where CPU pools sit (WindVE, Huang et al. 2025, section IV-D): they take cores from the highest
+// number down, and no pool's part crosses a node; the lowest cores stay for reading, tokenizing and
+// sending.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "topology/machine.h"
+#include "topology/placement.h"
+
+namespace hearth {
+
+enum class PoolSplit : uint8_t {
+  kNodes,  // a pool for every node, each with a copy of the model
+  kOne,    // one pool for all, whose copy is cut over the nodes
+};
+const char* pool_split_name(PoolSplit split);  // "nodes", "one"
+
+struct PoolPlace {
+  std::vector<uint32_t> nodes;  // machine nodes, rising
+  std::vector<uint32_t> pus;    // of the cores taken, rising
+  uint32_t threads = 0;
+};
+
+// The places of `where.threads` threads (0: default_thread_count()) on what `where` leaves of the
+// machine: a core for each, from the last node and its highest core on. More threads than cores are
+// dealt out to the places in turn. Never empty. Throws (kUsage) as place_threads() does.
+std::vector<PoolPlace> place_pools(const Machine& machine, const PlacementOptions& where,
+                                   PoolSplit split);
+
+}  // namespace hearth

@@ -1,0 +1,60 @@
+// Pooling: a text's hidden states (rows [width] of the final norm's output) become its one vector.
+//
+//   cls   the first row (BERT's [CLS])
+//   mean  the mean of all rows: summed in double in the order of positions, divided by their
+//         number in double, rounded to float once
+//   last  the last row (of a decoder: what has seen the whole text)
+//
+// The vector is then divided by its Euclidean length: squares are summed in double in the order of
+// dimensions, and each quotient is rounded once. So its bits follow from the rows alone. Fewer
+// dimensions (Matryoshka representations, Kusupati et al., 2022) are the first ones of the vector,
+// divided by their own length.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/model_spec.h"
+
+namespace hearth {
+
+// What a text's rows can be pooled by; of PoolingType, the others are refused.
+inline constexpr PoolingType kPoolings[] = {PoolingType::kCls, PoolingType::kMean,
+                                            PoolingType::kLast};
+
+// How the model's texts are pooled: as asked for, else as the file says. Throws (kUnsupported) for
+// a reranker (`rank`), whatever is asked for, and (kUsage, of the field `pooling`) where neither
+// says: llama.cpp's converters write what a model's own files say, and give nothing its place.
+PoolingType settle_pooling(const ModelSpec& spec, std::optional<PoolingType> asked);
+
+// Collects the rows of one text, in the order of their positions.
+class Pooler {
+ public:
+  Pooler(PoolingType pooling, uint32_t width) : pooling_(pooling), width_(width) {}
+
+  // Takes a row that belongs to the vector: of kCls and kLast the one, of kMean every one.
+  void add(std::span<const float> row);
+  // Gives the vector, not normalised, and starts anew. There was a row.
+  std::vector<float> take();
+
+ private:
+  PoolingType pooling_;
+  uint32_t width_;
+  uint64_t rows_ = 0;
+  std::vector<double> sum_;  // kMean
+  std::vector<float> row_;   // the others
+};
+
+// Divides by the length. A vector of zeros stays one. All elements are finite.
+void normalise(std::span<float> vector);
+
+// Leaves the first `dimensions`, and normalises them where `normalised` says so. Throws (kUsage, of
+// the field `dimensions`) where it is 0 or the vector has fewer.
+void cut_dimensions(uint32_t dimensions, bool normalised, std::vector<float>* vector);
+void check_dimensions(uint32_t dimensions, uint32_t width);
+
+}  // namespace hearth
