@@ -25,6 +25,7 @@ void add_verbs(CLI::App& program, Action& action) {
   program.get_formatter()->column_width(kHelpColumn);
   add_serve(program, action);
   add_run(program, action);
+  add_embed(program, action);
   add_inspect(program, action);
   add_tokenize(program, action);
   add_perplexity(program, action);

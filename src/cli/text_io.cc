@@ -129,6 +129,22 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
   if (error != 0) fail_to_write(error);
 }
 
+void AtomicFile::write_at_start(std::span<const std::byte> bytes) {
+  off_t at = 0;
+  while (!bytes.empty()) {
+    // The file's own position stays.
+    ssize_t written = ::pwrite(fd_, bytes.data(), bytes.size(), at);
+    if (written < 0 && errno != EINTR) fail_to_write(errno);
+    if (written <= 0) continue;
+    bytes = bytes.subspan(static_cast<size_t>(written));
+    at += written;
+  }
+}
+
+void AtomicFile::require_seekable() const {
+  if (direct_) fail_to_write(ESPIPE);
+}
+
 void AtomicFile::commit() {
   if (!direct_ && !named_) {
     std::string self = fmt::format("/proc/self/fd/{}", fd_);

@@ -41,6 +41,10 @@ class AtomicFile {
   AtomicFile& operator=(const AtomicFile&) = delete;
 
   void write(std::span<const std::byte> bytes);
+  // Writes over what was written first; write() goes on at the end. Not of a device or a pipe.
+  void write_at_start(std::span<const std::byte> bytes);
+  // Fails where the place is a device or a pipe.
+  void require_seekable() const;
   void commit();
 
  private:

@@ -13,6 +13,7 @@ using Action = std::function<int()>;
 
 void add_run(CLI::App& program, Action& action);
 void add_serve(CLI::App& program, Action& action);
+void add_embed(CLI::App& program, Action& action);
 void add_inspect(CLI::App& program, Action& action);
 void add_tokenize(CLI::App& program, Action& action);
 void add_perplexity(CLI::App& program, Action& action);

@@ -152,8 +152,8 @@ def write_chain(path, arch="llama", vocabulary=True, odd=False):
     gguf_io.write(str(path), keys, chain_tensors())
 
 
-def write_random(path):
-    """A model whose attention and FFN do work."""
+def write_random(path, more=None):
+    """A model whose attention and FFN do work, with `more` keys. Returns its output matrix."""
     r = np.random.Generator(np.random.PCG64(7))
     width, heads, layers = 64, 2, 2
 
@@ -164,9 +164,11 @@ def write_random(path):
     for index in range(layers):
         tensors += layer(index, width, heads * HEAD, normal)
     tensors += [tensor("output_norm.weight", np.ones(width))]
-    tensors += [tensor("output.weight", 3 * normal(VOCABULARY, width))]
-    keys = {**metadata(layers=layers, heads=heads, width=width), **tokenizer()}
+    head = 3 * normal(VOCABULARY, width)
+    tensors += [tensor("output.weight", head)]
+    keys = {**metadata(layers=layers, heads=heads, width=width), **tokenizer(), **(more or {})}
     gguf_io.write(str(path), keys, tensors)
+    return head
 
 
 # Heads, length of a head, layers of the model that write_wide() makes.

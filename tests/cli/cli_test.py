@@ -21,6 +21,7 @@ from bench_serve_test import BenchServeTest  # noqa: F401 (its tests run with th
 from bench_test import BenchTest  # noqa: F401
 from chain_models import BOS, EOS, GAP, VOCABULARY, ids, letter
 from demo_test import DemoTest  # noqa: F401
+from embed_test import EmbedTest  # noqa: F401
 from engine_options_test import EngineOptionsTest  # noqa: F401
 from options_test import OptionsTest  # noqa: F401
 from program import ProgramTest
@@ -38,8 +39,8 @@ class ProgramItselfTest(ProgramTest):
         overview = self.good("--help")
         self.assertEqual(overview, self.good("help"))
         verbs = re.findall(r"^  ([a-z]+)  +[A-Z]", overview, re.M)
-        self.assertGreaterEqual(set(verbs), {"run", "inspect", "tokenize", "perplexity", "logits",
-                                                   "bench"})
+        self.assertGreaterEqual(set(verbs), {"run", "embed", "inspect", "tokenize", "perplexity",
+                                             "logits", "bench"})
         for verb in verbs:
             page = self.good("help", verb)
             self.assertEqual(page, self.good(verb, "--help"))

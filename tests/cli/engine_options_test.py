@@ -13,6 +13,7 @@ class EngineOptionsTest(ProgramTest):
     # Verbs with the words that a call needs; what they print does not depend on time.
     VERBS = {
         "run": ("-p", PROMPT, "-n", "6", "--temp", "0"),
+        "embed": ("-p", PROMPT, "--pooling", "mean"),
         "logits": ("-p", PROMPT, "--json"),
         "perplexity": ("-p", PROMPT * 3, "--ctx", "16", "--json"),
     }

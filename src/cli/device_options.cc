@@ -1,0 +1,104 @@
+#include "cli/device_options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "cli/load.h"
+#include "cli/topo_machine.h"
+
+namespace hearth {
+
+double parse_seconds(const std::string& text) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || !std::isfinite(value) || value <= 0) return 0;
+  std::string_view unit(stop, static_cast<size_t>(end - stop));
+  if (unit == "ms") return value / 1000;
+  return unit.empty() || unit == "s" ? value : 0;
+}
+
+void add_device_options(CLI::App& verb, DeviceArgs* args) {
+  verb.add_option(
+          "--device", args->devices,
+          "What computes, once for each: cpu, cpu:nodes=0-1+3,threads=8, "
+          "http://host:port/v1,model=NAME,key=VARIABLE (a server of OpenAI's interface with "
+          "the same model), sim:alpha=0.018,beta=0.27; default: cpu")
+      ->allow_extra_args(false)
+      ->type_name("SPEC");
+  verb.add_flag("--offload", args->offload,
+                "Give the processors what accelerators have no room for; else accelerators work "
+                "alone where there are some");
+  verb.add_flag("--list-devices", args->list, "Tell which devices get texts, and why, and end");
+  auto is_seconds = [](std::string& input) -> std::string {
+    double seconds = parse_seconds(input);
+    if (seconds == 0) return fmt::format("'{}' is no time, such as 1s or 500ms", input);
+    input = fmt::format("{}", seconds);
+    return {};
+  };
+  verb.add_option("--slo", args->slo,
+                  "Time within which a text is to be answered, as 1s or 500ms: devices are "
+                  "measured first, and take no more than they can do within it")
+      ->transform(CLI::Validator(is_seconds, ""))
+      ->type_name("TIME");
+  add_choice(
+      verb, "--admission", &args->admission, {"deadline", "depth"},
+      "With --slo: when a device takes a text, by the predicted end or by the queue's depth");
+  add_choice(verb, "--pools", &args->pools, {"auto", "nodes", "one"},
+             "On machines with several NUMA nodes: a copy of the model for each, one for all, or "
+             "whichever measures better");
+}
+
+SetupOptions setup_options(const Machine& machine, const DeviceArgs& args, const EngineArgs& engine,
+                           const EngineOptions& options, const EmbedOptions& embed) {
+  SetupOptions setup;
+  setup.devices = args.devices;
+  setup.offload = args.offload;
+  setup.slo = args.slo;
+  setup.pools.embed = embed;
+  setup.pools.engine = options;
+  EngineOptions& own = setup.pools.engine;
+  set_engine(machine, engine, &own);
+  setup.pools.where.threads = own.threads;
+  setup.pools.where.nodes = own.nodes;
+  setup.pools.where.pus = own.pus;
+  // Who says how one engine is cut means one engine.
+  bool cut = !own.plan.empty() || own.shards != 0 || own.prefill_groups != 0;
+  if (args.pools == "nodes") {
+    setup.pools.split = PoolSplit::kNodes;
+  } else if (args.pools == "one" || cut) {
+    setup.pools.split = PoolSplit::kOne;
+  }
+  return setup;
+}
+
+DispatchOptions dispatch_options(const DeviceArgs& args) {
+  DispatchOptions options;
+  options.slo = args.slo;
+  options.admission = args.admission == "depth" ? Admission::kDepth : Admission::kDeadline;
+  return options;
+}
+
+std::string device_table(const std::vector<DeviceReport>& reports) {
+  size_t widest = 6;
+  for (const DeviceReport& report : reports) widest = std::max(widest, report.name.size());
+  std::string text =
+      fmt::format("{:{}}  {:11}  {:5}  {}\n", "device", widest, "kind", "queue", "why");
+  for (const DeviceReport& report : reports) {
+    std::string why = report.why;
+    if (!report.pus.empty()) why += fmt::format("; CPUs {}", ranges_text(report.pus));
+    if (report.line.alpha > 0) {
+      why += fmt::format("; {:.3g} s a text of 75 tokens and {:.3g} s a batch, {} within the time",
+                         report.line.alpha * 75, report.line.beta, report.depth);
+    }
+    text += fmt::format("{:{}}  {:11}  {:5}  {}\n", report.name, widest,
+                        device_kind_name(report.kind), report.queue ? "yes" : "no", why);
+  }
+  return text;
+}
+
+}  // namespace hearth

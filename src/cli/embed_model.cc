@@ -1,0 +1,101 @@
+#include "cli/embed_model.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "base/error.h"
+#include "cli/load.h"
+#include "embed/embed_text.h"
+#include "threads/pin.h"
+
+namespace hearth {
+namespace {
+
+constexpr uint32_t kMostBatch = 1u << 16;
+// Texts that a step may have: each holds a page of keys and values at least.
+constexpr uint32_t kStepTexts = 128;
+
+EmbedOptions settle_embedding(const EmbedModelArgs& args, const ModelSpec& spec) {
+  std::optional<PoolingType> asked;
+  for (PoolingType pooling : kPoolings) {
+    if (args.pooling == pooling_name(pooling)) asked = pooling;
+  }
+  EmbedOptions embed{settle_pooling(spec, asked), !args.no_normalise};
+  for (const std::string& device : args.devices.devices) {
+    if (embed.normalise || device.starts_with("cpu")) continue;
+    fail(ErrorCode::kUsage,
+         "--no-normalize goes with processors alone: '{}' gives vectors of length 1", device);
+  }
+  return embed;
+}
+
+EngineOptions settle_engine(const EmbedModelArgs& args, const ModelSpec& spec,
+                            PoolingType pooling) {
+  EngineOptions options;
+  options.context = args.engine.context;
+  options.kv_bytes = args.engine.kv_bytes;
+  options.prefill_rows = args.batch;
+  options.items = kStepTexts;
+  return embed_engine_options(spec, pooling, options);
+}
+
+}  // namespace
+
+void add_embed_model_options(CLI::App& verb, EmbedModelArgs* args) {
+  std::vector<std::string> poolings;
+  for (PoolingType pooling : kPoolings) poolings.emplace_back(pooling_name(pooling));
+  add_text(verb, "--pooling", &args->pooling, "NAME",
+           "How a text's vector is made of its tokens': the first one's (cls), their mean, or the "
+           "last one's (last); default: as the file says")
+      ->check(CLI::IsMember(poolings));
+  verb.add_flag("--no-normalize", args->no_normalise,
+                "Leave vectors as pooled, instead of giving them the length 1");
+  add_count(verb, "-b,--batch", &args->batch, 1, kMostBatch, "Tokens a step; changes no bit")
+      ->capture_default_str();
+  add_device_options(verb, &args->devices);
+  add_engine_options(verb, &args->engine,
+                     "Tokens a text may have; default: the model's own, of a decoder at most 4096");
+  add_pre(verb, &args->pre);
+}
+
+EmbedQuery EmbedModel::query(std::string_view text) const {
+  return {std::string(text), embed_tokens(*model.tokenizer, text, engine.context).ids};
+}
+
+EmbedModel open_embed_model(const EmbedModelArgs& args) {
+  EmbedModel opened{open_named_model(args.model, args.pre, args.engine.verbose), {}, {}};
+  const ModelSpec& spec = opened.model.spec;
+  opened.options = settle_embedding(args, spec);
+  opened.engine = settle_engine(args, spec, opened.options.pooling);
+  return opened;
+}
+
+EmbedSetup load_devices(const EmbedModelArgs& args, const EmbedModel& model, const Machine& machine,
+                        DeviceClock& clock, Interrupts* interrupts) {
+  Isa isa = environment_isa(detect_cpu_features());
+  bool verbose = args.engine.verbose;
+  ConsoleListener console(verbose, interrupts);
+  auto make_engine = [&](const EngineOptions& own) {
+    ConsoleListener loading(verbose, interrupts);
+    std::unique_ptr<Engine> made = start_engine(model.model, machine, isa, own, loading);
+    if (verbose) tell_loaded(model.model.source, machine, *made, std::nullopt);
+    return made;
+  };
+  SetupOptions options =
+      setup_options(machine, args.devices, args.engine, model.engine, model.options);
+  return set_up_devices(
+      machine, options, make_engine, [&](std::string_view text) { return model.query(text); },
+      clock, console);
+}
+
+void leave_to_pools(const Machine& machine, const EmbedSetup& setup) {
+  std::vector<uint32_t> spare;
+  for (uint32_t pu : machine.allowed_pus) {
+    if (std::find(setup.pus.begin(), setup.pus.end(), pu) == setup.pus.end()) spare.push_back(pu);
+  }
+  if (!spare.empty() && !setup.pus.empty()) set_affinity(0, spare);
+}
+
+}  // namespace hearth

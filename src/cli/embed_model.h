@@ -1,0 +1,51 @@
+// A model that embeds, as the verbs open it which turn texts into vectors: options, what they and
+// the file settle before a weight is read, and the devices that compute.
+//
+// Errors: those of the parts (kUsage, kFile, kUnsupported, kResource).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "cli/device_options.h"
+#include "cli/interrupts.h"
+#include "cli/options.h"
+#include "embed/embedder.h"
+#include "engine/open_model.h"
+
+namespace hearth {
+
+struct EmbedModelArgs {
+  std::string model;
+  std::optional<std::string> pre, pooling;
+  uint32_t batch = kEmbedStepTokens;
+  bool no_normalise = false;
+  DeviceArgs devices;
+  EngineArgs engine;
+};
+// --pooling, --no-normalize, --batch, --pre and the options of devices and engines; MODEL is the
+// verb's own.
+void add_embed_model_options(CLI::App& verb, EmbedModelArgs* args);
+
+struct EmbedModel {
+  OpenedModel model;
+  EmbedOptions options;
+  EngineOptions engine;  // of every pool
+
+  uint32_t width() const { return model.spec.hyper.width; }
+  // The text as devices take it to be measured and compared, cut to the context.
+  EmbedQuery query(std::string_view text) const;
+};
+EmbedModel open_embed_model(const EmbedModelArgs& args);
+
+// Loads what gets a queue, with words on the terminal. A Ctrl-C meanwhile ends the process, where
+// `interrupts` are given. `clock` and the model outlive the devices.
+EmbedSetup load_devices(const EmbedModelArgs& args, const EmbedModel& model, const Machine& machine,
+                        DeviceClock& clock, Interrupts* interrupts = nullptr);
+
+// Keeps this thread (reading, tokenizing, writing) off the PUs that pools compute on, where others
+// are left.
+void leave_to_pools(const Machine& machine, const EmbedSetup& setup);
+
+}  // namespace hearth

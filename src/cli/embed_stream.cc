@@ -1,0 +1,205 @@
+#include "cli/embed_stream.h"
+
+#include <fmt/format.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/progress.h"
+#include "embed/embed_text.h"
+#include "embed/pooling.h"
+#include "memory/arena.h"
+
+namespace hearth {
+namespace {
+
+constexpr std::chrono::milliseconds kLookUp(
+    50);  // for Ctrl-C, finished texts and the progress line
+// Texts under way, so that a device that is late with one does not stop the others at once.
+constexpr size_t kWindow = 4096;
+
+std::string texts_text(uint64_t count) { return fmt::format("{} texts", count); }
+
+[[noreturn]] void fail_at(const std::string& place, const Error& error) {
+  throw Error(error.code(), fmt::format("{}: {}", place, error.what()));
+}
+
+// What devices' threads and this one share.
+struct Mailbox {
+  std::mutex mutex;
+  std::condition_variable changed;
+};
+
+// A text under way.
+struct Pending {
+  EmbedQuery query;
+  std::string id, place;
+  size_t whole = 0;
+  std::optional<EmbedOutcome> outcome;  // guarded by the mailbox
+};
+
+class Stream {
+ public:
+  Stream(TextRows& rows, const Tokenizer& tokenizer, QueueManager& manager,
+         const StreamOptions& options, VectorOutput& output)
+      : rows_(rows),
+        tokenizer_(tokenizer),
+        manager_(manager),
+        options_(options),
+        output_(output),
+        mailbox_(std::make_shared<Mailbox>()),
+        progress_("embedding", rows.total(),
+                  rows.counts_bytes() ? AmountText(bytes_text) : AmountText(texts_text)) {}
+
+  StreamTotals run(const Interrupts& interrupts);
+
+ private:
+  bool read_one();
+  void submit(const std::shared_ptr<Pending>& pending);
+  bool write_ready(std::chrono::milliseconds wait);
+  void write(Pending& pending);
+
+  TextRows& rows_;
+  const Tokenizer& tokenizer_;
+  QueueManager& manager_;
+  const StreamOptions& options_;
+  VectorOutput& output_;
+  std::shared_ptr<Mailbox> mailbox_;
+  std::deque<std::shared_ptr<Pending>> window_;  // in the order of the texts
+  bool ended_ = false;
+  StreamTotals totals_;
+  Progress progress_;
+};
+
+void Stream::submit(const std::shared_ptr<Pending>& pending) {
+  auto done = [pending, box = mailbox_](EmbedOutcome outcome) {
+    std::lock_guard lock(box->mutex);
+    pending->outcome = std::move(outcome);
+    box->changed.notify_all();
+  };
+  try {
+    manager_.submit_waiting(pending->query, done);
+  } catch (const Error& error) {
+    fail_at(pending->place, error);
+  }
+}
+
+// Takes the next text, where there is one by now.
+bool Stream::read_one() {
+  TextRow row;
+  FileLines::Got got = rows_.next(&row, window_.empty() ? kLookUp : std::chrono::milliseconds(0));
+  if (got == FileLines::Got::kEnd) ended_ = true;
+  if (got != FileLines::Got::kLine) return false;
+  auto pending = std::make_shared<Pending>();
+  StreamQuery made = make_query(tokenizer_, options_, row);
+  pending->query = std::move(made.query);
+  pending->whole = made.whole;
+  pending->id = std::move(row.id);
+  pending->place = std::move(row.place);
+  submit(pending);
+  window_.push_back(std::move(pending));
+  return true;
+}
+
+void Stream::write(Pending& pending) {
+  EmbedOutcome& outcome = *pending.outcome;
+  if (outcome.error) fail_at(pending.place, *outcome.error);
+  size_t tokens = pending.query.tokens.size();
+  if (options_.dimensions) {
+    cut_dimensions(*options_.dimensions, options_.normalise, &outcome.vector);
+  }
+  output_.write({totals_.texts, pending.id, tokens, pending.whole, outcome.vector});
+  ++totals_.texts;
+  totals_.tokens += tokens;
+  totals_.cut += pending.whole > tokens ? 1 : 0;
+}
+
+// Writes what is ready at the front, and waits so long for the first.
+bool Stream::write_ready(std::chrono::milliseconds wait) {
+  bool any = false;
+  while (!window_.empty()) {
+    std::shared_ptr<Pending> front = window_.front();
+    {
+      std::unique_lock lock(mailbox_->mutex);
+      auto ready = [&] { return front->outcome.has_value(); };
+      if (!mailbox_->changed.wait_for(lock, any ? std::chrono::milliseconds(0) : wait, ready))
+        break;
+    }
+    if (front->outcome->error && front->outcome->error->code() == ErrorCode::kBusy) {
+      // Its device failed, or the others had no room.
+      front->outcome.reset();
+      submit(front);
+      continue;
+    }
+    window_.pop_front();
+    write(*front);
+    any = true;
+  }
+  return any;
+}
+
+StreamTotals Stream::run(const Interrupts& interrupts) {
+  double start = steady_seconds();
+  std::optional<Error> failure;
+  while (!(ended_ && window_.empty())) {
+    if (interrupts.received()) {
+      totals_.interrupted = true;
+      write_ready(std::chrono::milliseconds(0));
+      break;
+    }
+    bool read = false;
+    if (!ended_ && window_.size() < kWindow) {
+      try {
+        read = read_one();
+      } catch (const Error& error) {
+        // The texts before it come first.
+        failure = error;
+        ended_ = true;
+      }
+    }
+    write_ready(read ? std::chrono::milliseconds(0) : kLookUp);
+    progress_.update(rows_.done(), fmt::format("{} vectors", totals_.texts));
+  }
+  progress_.finish();
+  totals_.seconds = steady_seconds() - start;
+  if (failure && !totals_.interrupted) throw Error(*failure);
+  return totals_;
+}
+
+}  // namespace
+
+StreamQuery make_query(const Tokenizer& tokenizer, const StreamOptions& options,
+                       const TextRow& row) {
+  StreamQuery made;
+  EmbedTokens tokens;
+  std::string text = options.prefix + row.text;
+  try {
+    if (row.text.empty()) fail(ErrorCode::kRequest, "the text is empty");
+    tokens = embed_tokens(tokenizer, text, options.context);
+  } catch (const Error& error) {
+    fail_at(row.place, error);
+  }
+  if (tokens.was_cut() && !options.truncate) {
+    fail(ErrorCode::kRequest,
+         "{}: the text has {} tokens and the context holds {}: part it, raise --ctx "
+         "where the "
+         "model allows it, or cut it with --truncate",
+         row.place, tokens.whole, options.context);
+  }
+  made.whole = tokens.whole;
+  // An endpoint that was sent the text would read all of it.
+  if (options.texts && !tokens.was_cut()) made.query.text = std::move(text);
+  made.query.tokens = std::move(tokens.ids);
+  return made;
+}
+
+StreamTotals stream_vectors(TextRows& rows, const Tokenizer& tokenizer, QueueManager& manager,
+                            const StreamOptions& options, const Interrupts& interrupts,
+                            VectorOutput& output) {
+  return Stream(rows, tokenizer, manager, options, output).run(interrupts);
+}
+
+}  // namespace hearth

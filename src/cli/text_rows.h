@@ -1,0 +1,86 @@
+// The texts of `hearth embed`, one by one, from where a user has them: options, a file or standard
+// input with a text on every line, or a JSON object on every line. Memory does not grow with their
+// number.
+//
+// Errors: what cannot be read (kFile); a line that is no JSON object, has no text or is longer than
+// kMostLineBytes (kRequest, naming the line).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hearth {
+
+inline constexpr size_t kMostLineBytes = 64u << 20;
+
+struct TextRow {
+  std::string text;
+  std::string id;     // as JSON, of JSON lines where an id is asked for; else empty
+  std::string place;  // "line 3 of 'texts.txt'"
+};
+
+// Lines of a file or of standard input, without "\n" or "\r\n".
+class FileLines {
+ public:
+  // "-" is standard input.
+  explicit FileLines(const std::string& path);
+  ~FileLines();
+  FileLines(const FileLines&) = delete;
+  FileLines& operator=(const FileLines&) = delete;
+
+  enum class Got : uint8_t { kLine, kNothingYet, kEnd };
+  // Waits so long at most for what a pipe or a terminal has not sent.
+  Got next(std::string* line, std::chrono::milliseconds wait);
+
+  uint64_t line_number() const { return line_; }  // of the last line, from 1 on
+  const std::string& name() const { return name_; }
+  uint64_t bytes_read() const { return bytes_read_; }
+  uint64_t file_bytes() const { return file_bytes_; }  // 0 where unknown
+
+ private:
+  bool take_line(std::string* line);
+  Got read_more(std::chrono::milliseconds wait);
+
+  std::string name_, buffer_;
+  size_t begin_ = 0, searched_ = 0;  // of what is not taken yet, and of it what has no end of line
+  int fd_ = -1;
+  bool ended_ = false;
+  uint64_t line_ = 0, bytes_read_ = 0, file_bytes_ = 0;
+};
+
+// How a line of JSON says its text.
+struct JsonFields {
+  std::string text = "text";
+  std::optional<std::string> id;
+};
+
+class TextRows {
+ public:
+  // Texts of -p, "prompt 1" and so on.
+  explicit TextRows(std::vector<std::string> texts) : texts_(std::move(texts)) {}
+  // Lines of a file; of JSON where `fields` are given.
+  TextRows(const std::string& path, std::optional<JsonFields> fields)
+      : lines_(std::in_place, path), fields_(std::move(fields)) {}
+
+  FileLines::Got next(TextRow* row, std::chrono::milliseconds wait);
+
+  // How far it has come, in bytes of a file or in texts, and of how much (0: unknown).
+  uint64_t done() const { return lines_ ? lines_->bytes_read() : next_; }
+  uint64_t total() const { return lines_ ? lines_->file_bytes() : texts_.size(); }
+  bool counts_bytes() const { return lines_.has_value(); }
+
+ private:
+  std::vector<std::string> texts_;
+  size_t next_ = 0;
+  std::optional<FileLines> lines_;
+  std::optional<JsonFields> fields_;
+};
+
+// What a line of JSON says. `place` is for messages.
+TextRow read_json_row(std::string_view line, const JsonFields& fields, std::string place);
+
+}  // namespace hearth

@@ -1,0 +1,272 @@
+"""Tests of `hearth embed`: what it prints and saves, what it refuses, how it ends."""
+
+import json
+import math
+import os
+import signal
+import stat
+import subprocess
+import time
+from pathlib import Path
+
+import chain_models
+import numpy as np
+from chain_models import BOS, CONTEXT, ids
+from program import TIMEOUT, ProgramTest
+
+MEAN = ("--pooling", "mean")
+WIDTH = 64
+
+
+def rows_of(out):
+    return [json.loads(line) for line in out.splitlines()]
+
+
+class EmbedTest(ProgramTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.last = cls.folder / "last.gguf"
+        cls.head = chain_models.write_random(cls.last, {
+            "llama.pooling_type": chain_models.u32(3),
+            "tokenizer.ggml.add_eos_token": chain_models.boolean(True)})
+        cls.bare = cls.folder / "bare.gguf"
+        chain_models.write_random(cls.bare, {
+            "tokenizer.ggml.add_bos_token": chain_models.boolean(False)})
+        cls.rank = cls.folder / "rank.gguf"
+        chain_models.write_random(cls.rank, {"llama.pooling_type": chain_models.u32(4)})
+
+    def embed(self, *words, model=None, text=""):
+        return rows_of(self.good("embed", model or self.random, *words, text=text))
+
+    def vectors(self, *words, text=""):
+        return [row["embedding"] for row in self.embed(*MEAN, *words, text=text)]
+
+    def mean_logits(self, text):
+        path = self.folder / "logits.npy"
+        tokens = ",".join(map(str, [BOS, *ids(text)]))
+        self.good("logits", self.random, "--tokens", tokens, "-o", path)
+        return np.load(path).mean(axis=0)
+
+    def test_vectors_have_length_one_and_their_order(self):
+        rows = self.embed(*MEAN, "-p", "abc", "-p", "hello")
+        self.assertEqual([row["index"] for row in rows], [0, 1])
+        self.assertEqual([row["tokens"] for row in rows], [4, 6])
+        self.assertEqual([list(row) for row in rows], [["index", "tokens", "embedding"]] * 2)
+        for row in rows:
+            self.assertEqual(len(row["embedding"]), WIDTH)
+            # A sum of 64 squares of floats, each rounded by 2^-24 of itself.
+            self.assertAlmostEqual(sum(x * x for x in row["embedding"]), 1, delta=2**-22)
+
+    def test_poolings(self):
+        by_name = {name: self.embed("--pooling", name, "-p", "abc")[0]["embedding"]
+                   for name in ("cls", "mean", "last")}
+        self.assertEqual(len({tuple(vector) for vector in by_name.values()}), 3)
+        # BOS comes first whatever follows, so its own state does not depend on the text.
+        self.assertEqual(by_name["cls"], self.embed("--pooling", "cls", "-p", "x")[0]["embedding"])
+        # Of one token all are the same.
+        one = [self.embed("--pooling", name, "-p", "a", model=self.bare)[0]["embedding"]
+               for name in ("cls", "mean", "last")]
+        self.assertEqual(one[0], one[1])
+        self.assertEqual(one[0], one[2])
+
+    def test_the_head_maps_the_vector_to_the_logits(self):
+        # The mean of the logits is the head's product with the mean of the hidden states.
+        [plain] = self.vectors("-p", "abc", "--no-normalize")
+        [unit] = self.vectors("-p", "abc")
+        length = math.sqrt(sum(x * x for x in plain))
+        for x, u in zip(plain, unit):
+            self.assertAlmostEqual(x / length, u, delta=1e-6)
+        # Sums of 64 products in f32, whose terms are about 1.
+        np.testing.assert_allclose(self.head @ np.array(plain), self.mean_logits("abc"), atol=1e-4)
+
+    def test_the_file_says_pooling_and_eos(self):
+        [row] = self.embed("-p", "abc", model=self.last)
+        self.assertEqual(row["tokens"], 5)
+        [cut] = self.embed("-p", "abc", "--dimensions", "8", model=self.last)
+        length = math.sqrt(sum(x * x for x in row["embedding"][:8]))
+        for x, full in zip(cut["embedding"], row["embedding"]):
+            self.assertAlmostEqual(x, full / length, delta=1e-6)
+        [plain] = self.embed("-p", "abc", "--dimensions", "8", "--no-normalize", model=self.last)
+        [whole] = self.embed("-p", "abc", "--no-normalize", model=self.last)
+        self.assertEqual(plain["embedding"], whole["embedding"][:8])
+
+    def test_bits_depend_on_the_text_alone(self):
+        texts = ["a" * n for n in (1, 3, 40, 200, 7, 64)] + ["hello", "bye"]
+        alone = [self.vectors("-p", text)[0] for text in texts]
+        self.assertEqual(self.vectors(text="\n".join(texts)), alone)
+        for words in (("-t", "1"), ("-t", "3", "--groups", "3"), ("-b", "16"), ("--batch", "100")):
+            self.assertEqual(self.vectors(*words, text="\n".join(reversed(texts))), alone[::-1])
+
+    def test_lines_of_a_file_and_of_standard_input(self):
+        path = self.folder / "lines.txt"
+        path.write_bytes(b"\xef\xbb\xbfabc\r\nhello")
+        expected = self.vectors("-p", "abc", "-p", "hello")
+        self.assertEqual(self.vectors(path), expected)
+        self.assertEqual(self.vectors(text="abc\nhello\n"), expected)
+        self.assertEqual(self.vectors("-", text="abc\nhello\n"), expected)
+        self.assertEqual(self.vectors("--prefix", "ab", text="c\n"), expected[:1])
+        self.assertEqual(self.good("embed", self.random, *MEAN, text=""), "")
+
+    def test_json_lines(self):
+        lines = [{"id": "x", "body": "abc"}, {"id": 7, "body": "hello", "more": [1]}]
+        path = self.folder / "lines.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        rows = self.embed(*MEAN, path, "--field", "body", "--id", "id")
+        self.assertEqual([row["id"] for row in rows], ["x", 7])
+        self.assertEqual([row["embedding"] for row in rows],
+                         self.vectors("-p", "abc", "-p", "hello"))
+        [row] = self.embed(*MEAN, "--id", "k", text='{"k": "\\u00e9\\n", "text": "abc"}')
+        self.assertEqual(row["id"], "é\n")
+        status, _, err = self.call("embed", self.random, *MEAN, path)
+        self.assertEqual(status, 0)
+        self.assertIn("--field text reads JSON objects", err)
+
+    def test_broken_lines_are_named_and_what_came_before_stays(self):
+        for line, says in (("{", ["line 2 of standard input", "the JSON ends at byte 1"]),
+                           ("[1]", ["line 2", "no JSON object"]),
+                           ('{"a": 1}', ["line 2", "'text'", "--field"]),
+                           ('{"text": 1}', ["line 2", "'text'"]),
+                           ('{"text": "a", "id": null}', ["line 2", "'id'", "--id"]),
+                           ('{"text": "", "id": 2}', ["line 2", "empty"])):
+            text = '{"text": "abc", "id": 1}\n' + line + "\n"
+            status, out, err = self.call("embed", self.random, *MEAN, "--field", "text", "--id",
+                                         "id", text=text)
+            self.assertEqual((status, len(rows_of(out.decode()))), (1, 1), err)
+            for part in says:
+                self.assertIn(part, err)
+        path = self.folder / "part.npy"
+        status, _, err = self.call("embed", self.random, *MEAN, "-o", path, text="abc\n\nabc\n")
+        self.assertEqual(status, 1)
+        self.assertIn("line 2 of standard input: the text is empty", err)
+        self.assertEqual(np.load(path).shape, (1, WIDTH))
+
+    def test_npy(self):
+        path = self.folder / "vectors.npy"
+        out = self.good("embed", self.random, *MEAN, "-p", "abc", "-p", "hello", "-o", path)
+        self.assertEqual(out, "")
+        saved = np.load(path)
+        self.assertEqual((saved.dtype, saved.shape), (np.float32, (2, WIDTH)))
+        # What JSON says is the same float.
+        printed = np.array(self.vectors("-p", "abc", "-p", "hello"), dtype=np.float32)
+        self.assertTrue((saved == printed).all())
+        self.good("embed", self.random, *MEAN, "--output", path, "--dimensions", "5", text="")
+        self.assertEqual(np.load(path).shape, (0, 5))
+        self.bad(1, "embed", self.random, *MEAN, "-p", "a", "-o", "/no/such/x.npy",
+                 says=["/no/such/x.npy"])
+        self.bad(2, "embed", self.random, *MEAN, "-p", "a", "-o", "x.json", says=[".npy"])
+        pipe = self.folder / "pipe.npy"
+        os.mkfifo(pipe)
+        end = os.open(pipe, os.O_RDWR)
+        self.bad(1, "embed", self.random, *MEAN, "-p", "a", "-o", pipe, says=["pipe.npy"])
+        os.close(end)
+
+    def test_texts_that_are_too_long(self):
+        long = "ab" * CONTEXT
+        says = [f"the text has {2 * CONTEXT + 1} tokens", f"context holds {CONTEXT}", "--truncate"]
+        self.bad(1, "embed", self.random, *MEAN, "-p", long, says=["text 1 of -p", *says])
+        status, out, err = self.call("embed", self.last, "--truncate", "--ctx", "20",
+                                     text=f"abc\n{long}\n")
+        self.assertEqual(status, 0)
+        short, cut = rows_of(out.decode())
+        self.assertNotIn("whole_tokens", short)
+        self.assertEqual((cut["tokens"], cut["whole_tokens"]), (20, 2 * CONTEXT + 2))
+        self.assertIn("1 of 2 texts had more than 20 tokens", err)
+        # BOS, 18 of its own, EOS.
+        [same] = self.embed("-p", long[:18], model=self.last)
+        self.assertEqual(cut["embedding"], same["embedding"])
+
+    def test_what_cannot_be(self):
+        self.bad(2, "embed", self.random, "-p", "a", says=["--pooling is needed", "cls, mean"])
+        self.bad(1, "embed", self.rank, "-p", "a", *MEAN, says=["reranker"])
+        self.bad(2, "embed", self.random, "-p", "a", "--pooling", "max", says=["--pooling"])
+        self.bad(2, "embed", self.random, *MEAN, "-p", "a", "--dimensions", WIDTH + 1,
+                 says=["--dimensions is 65", "have 64"])
+        self.bad(1, "embed", self.random, *MEAN, "-p", "", says=["text 1 of -p", "empty"])
+        self.bad(1, "embed", self.random, *MEAN, "/no/such/file", says=["/no/such/file"])
+        self.bad(2, "embed", self.random, *MEAN, "-p", "a", "x.txt", says=["--prompt"])
+        self.bad(2, "embed", self.random, *MEAN, "-p", "a", "--slo", "soon", says=["soon"])
+        self.bad(2, "embed", self.random, *MEAN, "-p", "a", "--device", "gpu", says=["gpu"])
+        self.bad(2, "embed", self.random, *MEAN, "-p", "a", "--device", "cpu:cores=1",
+                 says=["cores=1"])
+        self.bad(2, "embed", self.random, *MEAN, "-p", "a", "--no-normalize", "--device",
+                 "sim:width=64", says=["--no-normalize"])
+
+    def test_devices(self):
+        table = self.good("embed", self.random, *MEAN, "--list-devices")
+        self.assertRegex(table, r"device +kind +queue +why\ncpu +cpu +yes +the only kind")
+        sim = f"sim:width={WIDTH},alpha=0.0001,beta=0.0001,name=far"
+        words = ("--device", "cpu", "--device", sim, "--list-devices")
+        table = self.good("embed", self.random, *MEAN, *words)
+        self.assertRegex(table, r"\ncpu +cpu +no +.*--offload")
+        self.assertRegex(table, r"\nfar +accelerator +yes ")
+        # Two that do not agree: one is left out, and the table says why.
+        table = self.good("embed", self.random, *MEAN, *words, "--offload")
+        self.assertRegex(table, r" no +.*cosine")
+        expected = self.vectors("-p", "abc", "-p", "hello")
+        two = ("--device", "cpu:threads=1", "--device", "cpu:threads=1,name=b")
+        self.assertEqual(self.vectors(*two, "-p", "abc", "-p", "hello"), expected)
+
+    def test_objectives_and_pools_change_no_vector(self):
+        texts = "\n".join(["abc", "hello"] * 100)
+        expected = self.vectors(text=texts)
+        for words in (("--slo", "2s"), ("--slo", "500ms", "--admission", "depth"),
+                      ("--pools", "one"), ("--pools", "nodes")):
+            self.assertEqual(self.vectors(*words, text=texts), expected)
+
+    def test_summary(self):
+        words = ("embed", self.random, *MEAN, "-p", "abc")
+        _, _, err = self.call(*words)
+        self.assertRegex(err, r"^hearth: 1 vector of 4 tokens in [\d.]+ s, [\d.]+ tokens/s\n$")
+        self.assertEqual(self.call(*words, "-q")[2], "")
+        _, _, err = self.call(*words, "-v", "-t", "1")
+        self.assertRegex(err, r"(?s)1 threads, .*cpu: 1 texts in 1 batches, 0 late, 0 failures")
+
+    def test_many_lines_take_no_more_memory(self):
+        def peak(count):
+            path = self.folder / "many.txt"
+            path.write_text("".join(f"{i} abc\n" for i in range(count)))
+            out = self.folder / "many.npy"
+            process = self.start("embed", self.random, *MEAN, path, "-o", out,
+                                 stderr=subprocess.DEVNULL)
+            _, status, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            self.assertEqual(process.returncode, 0)
+            self.assertEqual(np.load(out, mmap_mode="r").shape, (count, WIDTH))
+            return used.ru_maxrss
+        few, many = peak(5000), peak(20000)
+        # Vectors alone would take 3.8 MiB more, texts under way vary by less.
+        self.assertLess(many - few, 2048)
+
+    def test_interrupt_leaves_whole_rows(self):
+        path = self.folder / "interrupted.npy"
+        process = self.start("embed", self.random, *MEAN, "-o", path, stdin=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
+        process.stdin.write(b"abc\nhello\n")
+        process.stdin.flush()
+        # The header's 128 bytes and two rows, in a file that has no name yet.
+        self.wait_for_bytes(process, 128 + 2 * 4 * WIDTH)
+        process.send_signal(signal.SIGINT)
+        # Its input stays open until it has ended.
+        process.wait(timeout=TIMEOUT)
+        _, err = process.communicate(timeout=TIMEOUT)
+        self.assertEqual(process.returncode, 130, err)
+        self.assertIn(b"2 vectors of 10 tokens", err)
+        self.assertIn(b"interrupted", err)
+        saved = np.load(path)
+        expected = np.array(self.vectors("-p", "abc", "-p", "hello"), dtype=np.float32)
+        self.assertTrue((saved == expected).all())
+
+    def wait_for_bytes(self, process, count):
+        """Until a file that the process has open has so many."""
+        end = time.monotonic() + TIMEOUT
+        while time.monotonic() < end and process.poll() is None:
+            for fd in Path(f"/proc/{process.pid}/fd").iterdir():
+                try:
+                    facts = fd.stat()
+                except FileNotFoundError:
+                    continue
+                if stat.S_ISREG(facts.st_mode) and facts.st_size == count:
+                    return
+            time.sleep(0.01)
+        self.fail("no row was written")
