@@ -1,9 +1,11 @@
 #include "cli/serve_options.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <initializer_list>
 
 #include "base/error.h"
@@ -14,6 +16,7 @@ namespace hearth {
 namespace {
 
 constexpr uint32_t kMost = 1u << 20;
+constexpr uint32_t kMostQueueTokens = 1u << 30;
 constexpr double kMostSeconds = 86'400;
 
 CLI::Option* add_seconds(CLI::App& verb, const std::string& name, double* value,
@@ -103,6 +106,20 @@ void add_body_limits(CLI::App& verb, RequestLimits* limits) {
   }
 }
 
+void add_embedding_options(CLI::App& verb, ServeArgs* args) {
+  add_text(verb, "--embed", &args->embed, "FILE",
+           "A model for embeddings beside the one for text; it works on a quarter of the cores, "
+           "unless --device says where");
+  add_pooling(verb, &args->embedding.pooling);
+  add_device_options(verb, &args->embedding.devices);
+  add_count(verb, "--embed-queue", &args->embed_queue, 1, kMostQueueTokens,
+            "Tokens that may wait for a device where there is no --slo; beyond, 429")
+      ->capture_default_str();
+  add_count(verb, "--max-inputs", &args->app.embedding_limits.inputs, 1, kMost,
+            "Texts of one request for embeddings; beyond, 400")
+      ->capture_default_str();
+}
+
 }  // namespace
 
 void add_serve_options(CLI::App& verb, ServeArgs* args) {
@@ -118,6 +135,7 @@ void add_serve_options(CLI::App& verb, ServeArgs* args) {
                      "Positions of a text, its prompt included; default: the model's own, or what "
                      "--kv-cache holds");
   add_pre(verb, &args->pre);
+  add_embedding_options(verb, args);
   add_http_limits(verb, &args->app.http);
   add_body_limits(verb, &args->app.completions.limits);
 }
@@ -138,6 +156,21 @@ AppOptions settle_app(const ServeArgs& args) {
             : args.log_json ? RequestLog::Form::kJson
                             : RequestLog::Form::kText;
   return app;
+}
+
+int64_t file_time(const std::string& path) {
+  struct stat facts {};
+  return stat(path.c_str(), &facts) == 0 ? int64_t{facts.st_mtime} : 0;
+}
+
+void refuse_embedding_options(const ServeArgs& args) {
+  const EmbedModelArgs& embed = args.embedding;
+  bool given = embed.pooling || !embed.devices.devices.empty() || embed.devices.offload ||
+               embed.devices.list || std::isfinite(embed.devices.slo);
+  if (!given) return;
+  fail(ErrorCode::kUsage,
+       "--pooling, --device, --offload, --slo and --list-devices are for embeddings: name a model "
+       "for these, by --embed FILE beside this one");
 }
 
 ServiceOptions service_options(const ServeArgs& args) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/cli11.h"
+#include "cli/embed_model.h"
 #include "cli/options.h"
 #include "engine/sampler.h"
 #include "engine/service.h"
@@ -14,8 +15,15 @@
 
 namespace hearth {
 
+// Tokens that may wait for a device without a time to keep: the longest request, of 2,048 texts
+// of 512.
+inline constexpr uint32_t kEmbedQueueTokens = 1u << 20;
+
 struct ServeArgs {
   std::string model;
+  std::optional<std::string> embed;  // a model for embeddings beside one for text
+  EmbedModelArgs embedding;          // pooling and devices
+  uint32_t embed_queue = kEmbedQueueTokens;
   EngineArgs engine;
   std::optional<std::string> pre, alias, template_path, key_file;
   bool no_auth = false, log_json = false, no_log = false;
@@ -31,6 +39,12 @@ void add_serve_options(CLI::App& verb, ServeArgs* args);
 // Throws (kUsage) where others than this machine could ask without a key and --no-auth was not
 // given; and what reading the keys throws.
 AppOptions settle_app(const ServeArgs& args);
+
+// The modification time of a file, in Unix seconds; 0 where there is none.
+int64_t file_time(const std::string& path);
+
+// Throws (kUsage) where options say how to embed, and no model for that is served.
+void refuse_embedding_options(const ServeArgs& args);
 
 ServiceOptions service_options(const ServeArgs& args);
 

@@ -1,6 +1,5 @@
-// hearth serve: the OpenAI-compatible server. The build gives HEARTH_VERSION.
+// hearth serve: the OpenAI-compatible server.
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
 #include <csignal>
@@ -11,13 +10,13 @@
 #include "base/error.h"
 #include "cli/load.h"
 #include "cli/options.h"
-#include "cli/sampling_options.h"
+#include "cli/serve_embeddings.h"
 #include "cli/serve_options.h"
+#include "cli/serve_text.h"
 #include "cli/termination.h"
 #include "cli/text_io.h"
 #include "cli/verbs.h"
 #include "server/app.h"
-#include "server/sampling_defaults.h"
 
 namespace hearth {
 namespace {
@@ -40,17 +39,8 @@ class Reactor {
   std::thread thread_;
 };
 
-// A context below this serves nobody: it is better to say that memory is short.
-constexpr uint32_t kLeastContext = 256;
-
-std::string name_of(const ServeArgs& args, const ModelSource& source) {
-  if (args.alias) return *args.alias;
-  return std::filesystem::path(source.name()).stem().string();
-}
-
-int64_t file_time(const std::string& path) {
-  struct stat facts {};
-  return stat(path.c_str(), &facts) == 0 ? int64_t{facts.st_mtime} : 0;
+std::string name_of(const std::optional<std::string>& alias, const ModelSource& source) {
+  return alias ? *alias : std::filesystem::path(source.name()).stem().string();
 }
 
 std::string address_text(const std::string& host, uint16_t port) {
@@ -58,67 +48,92 @@ std::string address_text(const std::string& host, uint16_t port) {
   return fmt::format("http://{}:{}/", bare_v6 ? "[" + host + "]" : host, port);
 }
 
-EngineOptions engine_options(const ServeArgs& args) {
-  EngineOptions options;
-  options.context = args.engine.context;
-  options.least_context = kLeastContext;
-  options.kv_share = kServingKvShare;
-  options.sequences = options.outputs = args.app.completions.max_running;
-  return options;
+void tell_listening(const App& app, const HttpOptions& http) {
+  fmt::print(stderr, "hearth: listening at {}\n", address_text(http.host, app.port()));
+  if (app.connection_limit() < http.connections) {
+    print_note(
+        fmt::format("the limit on open files leaves {} connections; raise it (ulimit -n) for "
+                    "more",
+                    app.connection_limit()));
+  }
+}
+
+// What the options and the files name, before anything is loaded.
+struct ToServe {
+  std::optional<ServedText> text;
+  std::optional<ServedEmbeddings> embeddings;
+  std::string text_name, embeddings_name;
+
+  // As it is told at the start.
+  std::string names() const {
+    if (!text) return embeddings_name;
+    return embeddings ? text_name + " and " + embeddings_name : text_name;
+  }
+};
+
+void open_models(const ServeArgs& args, ToServe* all) {
+  OpenedModel model = open_named_model(args.model, args.pre, args.engine.verbose);
+  std::string name = name_of(args.alias, model.source);
+  if (!args.embed && embeds(model.spec)) {
+    all->embeddings_name = name;
+    all->embeddings.emplace(args, std::move(model), true);
+    return;
+  }
+  all->text_name = name;
+  all->text.emplace(args, std::move(model));
+  if (!args.embed) return refuse_embedding_options(args);
+  OpenedModel second = open_named_model(*args.embed, {}, args.engine.verbose);
+  all->embeddings_name = name_of({}, second.source);
+  if (all->embeddings_name == name) all->embeddings_name += "-embed";
+  all->embeddings.emplace(args, std::move(second), false);
+}
+
+// The pools first: the engine for text takes what they leave.
+void load_models(ToServe* all) {
+  std::vector<uint32_t> taken;
+  if (all->embeddings) {
+    all->embeddings->load(all->embeddings_name);
+    taken = all->embeddings->pus();
+  }
+  if (all->text) all->text->load(all->text_name, taken);
+}
+
+int list_devices(ToServe* all) {
+  all->embeddings->load(all->embeddings_name);
+  write_stdout(device_table(all->embeddings->reports()));
+  return 0;
 }
 
 int serve(const ServeArgs& args) {
   // A client that leaves must not end the server.
   std::signal(SIGPIPE, SIG_IGN);
   AppOptions options = settle_app(args);
-  OpenedModel model = open_named_model(args.model, args.pre, args.engine.verbose,
-                                       TokenizerUse::kNeeded, ModelUse::kText);
-  ConsoleListener console(args.engine.verbose);
-  SamplingParams sampling = file_sampling(model.source.metadata(), openai_sampling(), console);
-  args.take_sampling(&sampling);
-  check_sampling(sampling, model.spec.hyper.vocabulary);
-  std::optional<std::string> template_text;
-  if (args.template_path) template_text = read_text(*args.template_path);
-  ChatPrompt chat(model.source, *model.tokenizer, template_text);
+  ToServe models;
+  open_models(args, &models);
+  if (args.embedding.devices.list) return list_devices(&models);
+  options.text = models.text.has_value();
+  options.embeddings = models.embeddings.has_value();
 
   App app(options);
-  Reactor reactor(app);
-  std::string address = address_text(options.http.host, app.port());
-  fmt::print(stderr, "hearth: listening at {}\n", address);
-  if (app.connection_limit() < options.http.connections) {
-    print_note(
-        fmt::format("the limit on open files leaves {} connections; raise it (ulimit -n) for "
-                    "more",
-                    app.connection_limit()));
+  {
+    Reactor reactor(app);
+    tell_listening(app, options.http);
+    load_models(&models);
+    if (models.text) app.pin(models.text->spare_pus());
+    Termination termination;
+    app.serve(models.text ? &models.text->served() : nullptr,
+              models.embeddings ? &models.embeddings->served() : nullptr);
+    fmt::print(stderr, "hearth: serving {} at {}\n", models.names(),
+               address_text(options.http.host, app.port()));
+    termination.wait();
+    fmt::print(stderr,
+               "hearth: ending; requests under way have {} s, a second signal ends at once\n",
+               options.drain_seconds);
+    app.drain();
+    reactor.join();
   }
-  std::unique_ptr<Service> service =
-      load_service(model, args.engine, engine_options(args), nullptr, service_options(args));
-  const Engine& engine = service->engine();
-  fmt::print(stderr, "hearth: {} ({}); the model was made for {}\n", context_text(engine),
-             bytes_text(engine.memory().kv), model.spec.hyper.context);
-  if (!chat.has_template()) {
-    print_note("the model has no chat template: /v1/chat/completions needs --chat-template FILE");
-  }
-
-  ServiceBackend backend(*service, *model.tokenizer);
-  std::string name = name_of(args, model.source);
-  std::string others[] = {HEARTH_VERSION, args.pre.value_or(""), template_text.value_or("")};
-  ServedModel served{name,
-                     file_time(model.source.name()),
-                     make_fingerprint(model.source, engine, sampling, others),
-                     plan_json(name, engine, Machine::live()),
-                     backend,
-                     chat,
-                     sampling};
-  app.pin(engine.spare_pus());
-  Termination termination;
-  app.serve(served);
-  fmt::print(stderr, "hearth: serving {} at {}\n", name, address);
-  termination.wait();
-  fmt::print(stderr, "hearth: ending; requests under way have {} s, a second signal ends at once\n",
-             options.drain_seconds);
-  app.drain();
-  reactor.join();
+  // Its queues tell the App of what they hold.
+  models.embeddings.reset();
   return 0;
 }
 

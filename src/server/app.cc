@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "server/exception_error.h"
 #include "server/openapi.h"
 #include "server/page.h"
-#include "server/reply_bodies.h"
-#include "server/token_routes.h"
 #include "threads/pin.h"
 
 namespace hearth {
@@ -30,10 +29,6 @@ LogEntry entry_of(const HttpRequest& request, unsigned status) {
   return entry;
 }
 
-ModelInfo info_of(const ServedModel& model) {
-  return {model.name, model.created, model.backend.context()};
-}
-
 }  // namespace
 
 App::App(const AppOptions& options)
@@ -44,13 +39,22 @@ App::App(const AppOptions& options)
           options.http, [this](const HttpRequest& head) { return check(head); },
           [this](const std::shared_ptr<Exchange>& exchange) { handle(exchange); },
           [this](const HttpRequest& head, const ApiError& error) { note_refusal(head, error); }),
-      completions_(options.completions, server_, worker_, log_) {}
+      completions_(options.completions, server_, worker_, log_),
+      embeddings_(options.embedding_limits, server_, worker_, log_) {}
 
 App::~App() { server_.stop(); }
 
 const char* App::state() const {
   if (draining_) return "draining";
-  return model_.load() == nullptr ? "loading" : "ok";
+  return ready_ ? "ok" : "loading";
+}
+
+void App::serve(const ServedModel* text, const ServedEmbedder* embedder) {
+  HEARTH_CHECK(options_.text == (text != nullptr) && options_.embeddings == (embedder != nullptr),
+               "what is served was announced");
+  text_ = text;
+  embedder_ = embedder;
+  ready_ = true;
 }
 
 std::optional<ApiError> App::refuse(const HttpRequest& head, const Route* route) const {
@@ -85,16 +89,31 @@ std::optional<ApiError> App::refuse(const HttpRequest& head, const Route* route)
                     {},
                     {{"Allow", methods}}};
   }
-  if (!route->early && (draining_ || model_.load() == nullptr)) {
-    return ApiError{503,
-                    "",
-                    state(),
-                    draining_ ? "the server is about to end: ask another one"
-                              : "the model is still being loaded: try again in a moment",
-                    {},
-                    {{"Retry-After", draining_ ? "30" : "2"}}};
+  return refuse_without_model(*route);
+}
+
+std::optional<ApiError> App::refuse_without_model(const Route& route) const {
+  if (route.needs == RouteNeeds::kNothing) return {};
+  if (route.needs == RouteNeeds::kTextModel && !options_.text) {
+    return ApiError{404, "", "no_text_model",
+                    fmt::format("{} needs a model that generates text, and this server has one for "
+                                "embeddings alone",
+                                route.path)};
   }
-  return {};
+  if (route.needs == RouteNeeds::kEmbedder && !options_.embeddings) {
+    return ApiError{404, "", "no_embedding_model",
+                    fmt::format("{} needs a model for embeddings: start the server with one, or "
+                                "with --embed FILE beside this one",
+                                route.path)};
+  }
+  if (ready_ && !draining_) return {};
+  return ApiError{503,
+                  "",
+                  state(),
+                  draining_ ? "the server is about to end: ask another one"
+                            : "the model is still being loaded: try again in a moment",
+                  {},
+                  {{"Retry-After", draining_ ? "30" : "2"}}};
 }
 
 void App::note_refusal(const HttpRequest& head, const ApiError& error) {
@@ -105,6 +124,7 @@ void App::note_refusal(const HttpRequest& head, const ApiError& error) {
   if (route == nullptr) return;
   bool completion = route->id == RouteId::kChat || route->id == RouteId::kText;
   if (completion) completions_.count_refusal(error.status);
+  if (route->id == RouteId::kEmbeddings) embeddings_.count_refusal(error.status);
 }
 
 HttpReply App::refused(const HttpRequest& head, const ApiError& error) {
@@ -125,10 +145,37 @@ void App::answer(const std::shared_ptr<Exchange>& exchange, HttpReply reply) {
 }
 
 std::string App::metrics() const {
-  const ServedModel* model = model_.load();
   AppGauges gauges{server_.connections(), server_.exchanges()};
-  return metrics_text(completions_.metrics(), gauges,
-                      model != nullptr ? &model->backend.statistics() : nullptr);
+  bool text = ready_ && text_ != nullptr;
+  std::string all =
+      metrics_text(completions_.metrics(), gauges, text ? &text_->backend.statistics() : nullptr);
+  if (!options_.embeddings) return all;
+  std::vector<DeviceStatistics> devices;
+  if (ready_) devices = embedder_->queues.statistics();
+  return all + embedding_metrics_text(embeddings_.metrics(), devices);
+}
+
+TokenRouteModel App::token_model() const {
+  if (text_ == nullptr) return {embedder_->tokenizer, nullptr, true};
+  return {text_->backend.tokenizer(), &text_->chat, false};
+}
+
+std::vector<ModelInfo> App::models() const {
+  std::vector<ModelInfo> models;
+  if (text_ != nullptr) models.push_back({text_->name, text_->created, text_->backend.context()});
+  if (embedder_ != nullptr) {
+    models.push_back({embedder_->name, embedder_->created, embedder_->context});
+  }
+  return models;
+}
+
+std::string App::plan() const {
+  if (embedder_ == nullptr) return text_->plan;
+  if (text_ == nullptr) return fmt::format("{{\"embeddings\":{}}}\n", embedder_->plan);
+  // One member more: the plan is an object on a line.
+  std::string_view whole = text_->plan;
+  return fmt::format("{},\"embeddings\":{}}}\n", whole.substr(0, whole.rfind('}')),
+                     embedder_->plan);
 }
 
 // The route was checked: it exists, takes the method, and has its model.
@@ -136,34 +183,31 @@ void App::handle(const std::shared_ptr<Exchange>& exchange) {
   const HttpRequest& request = exchange->request();
   const Route* route = find_route(request.path);
   // Its body came too late.
-  if (last_words_ && !route->early) return exchange->reply(refused(request, ended()));
+  if (last_words_ && route->needs != RouteNeeds::kNothing)
+    return exchange->reply(refused(request, ended()));
   switch (route->id) {
     case RouteId::kChat:
     case RouteId::kText:
-      return completions_.start(exchange, *model_.load(), route->id == RouteId::kChat);
+      return completions_.start(exchange, *text_, route->id == RouteId::kChat);
+    case RouteId::kEmbeddings:
+      return embeddings_.start(exchange, *embedder_);
     case RouteId::kTokenize:
     case RouteId::kDetokenize:
     case RouteId::kTemplate:
       return answer_later(exchange, route->id);
     case RouteId::kModels:
-      return answer(exchange, {.body = model_list_body({{info_of(*model_.load())}})});
-    case RouteId::kModel: {
-      const ServedModel& model = *model_.load();
-      std::string name = percent_decoded(std::string_view(request.path).substr(route->path.size()));
-      if (name != model.name) {
-        return exchange->reply(refused(request, no_such_model(name, model.name)));
-      }
-      return answer(exchange, {.body = model_body(info_of(model))});
-    }
+      return answer(exchange, {.body = model_list_body(models())});
+    case RouteId::kModel:
+      return answer_model(exchange, std::string_view(request.path).substr(route->path.size()));
     case RouteId::kMetrics:
       return answer(exchange, {.content_type = "text/plain; version=0.0.4; charset=utf-8",
                                .body = metrics()});
     case RouteId::kPlan:
-      return answer(exchange, {.body = model_.load()->plan});
+      return answer(exchange, {.body = plan()});
     case RouteId::kOpenApi:
       return answer(exchange, {.body = std::string(openapi_json())});
     case RouteId::kHealth: {
-      bool ready = model_.load() != nullptr && !draining_;
+      bool ready = ready_ && !draining_;
       return answer(exchange, {.status = ready ? 200u : 503u, .body = health_body(state())});
     }
     case RouteId::kLive:
@@ -177,16 +221,26 @@ void App::handle(const std::shared_ptr<Exchange>& exchange) {
   }
 }
 
+void App::answer_model(const std::shared_ptr<Exchange>& exchange, std::string_view name) {
+  std::string decoded = percent_decoded(name), known;
+  for (const ModelInfo& model : models()) {
+    if (model.id == decoded) return answer(exchange, {.body = model_body(model)});
+    known += (known.empty() ? "" : "' and '") + model.id;
+  }
+  exchange->reply(refused(exchange->request(), no_such_model(decoded, known)));
+}
+
 // What takes time is the worker's.
 void App::answer_later(const std::shared_ptr<Exchange>& exchange, RouteId route) {
   auto gone = std::make_shared<std::atomic<bool>>(false);
   exchange->on_gone([gone] { *gone = true; });
-  worker_.post([this, exchange, route, gone, &model = *model_.load()] {
+  worker_.post([this, exchange, route, gone] {
     const HttpRequest& request = exchange->request();
     if (*gone) return;
     try {
-      answer(exchange, {.body = token_route_body(route, exchange->take_body(), model,
-                                                 options_.completions.limits)});
+      std::string body = exchange->take_body();
+      const RequestLimits& limits = options_.completions.limits;
+      answer(exchange, {.body = token_route_body(route, body, token_model(), limits)});
     } catch (const std::exception& error) {
       exchange->reply(refused(request, api_error_of(error)));
     }
@@ -213,6 +267,7 @@ void App::end_drain(double until) {
     if (last_words_) return server_.stop();
     last_words_ = true;
     completions_.fail_all(ended());
+    embeddings_.fail_all(ended());
     until = steady_seconds() + kLastWordsSeconds;
   }
   server_.after(kLookAgainSeconds, [this, until] { end_drain(until); });

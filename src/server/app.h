@@ -1,4 +1,5 @@
-// App: the server before a model that may still be loading, from the first request to the last.
+// App: the server before models that may still be loading, from the first request to the last: one
+// for text, one for embeddings, or both.
 //
 // One thread runs the reactor (run()); it moves bytes and gives out results as they come. A
 // RequestWorker reads bodies, renders templates, makes tokens and large answers. The engine's own
@@ -6,7 +7,7 @@
 //
 //   App app(options);                          // listens; answers 503 where a model is needed
 //   std::thread reactor([&] { app.run(); });
-//   app.serve(model);                          // now there is one
+//   app.serve(&model, nullptr);                // now there is one, for text
 //   ...
 //   app.drain();                               // run() returns when the last request has its end
 #pragma once
@@ -19,18 +20,23 @@
 #include <vector>
 
 #include "server/completions.h"
+#include "server/embeddings.h"
 #include "server/guard.h"
 #include "server/http_server.h"
+#include "server/reply_bodies.h"
 #include "server/request_log.h"
 #include "server/request_worker.h"
 #include "server/routes.h"
 #include "server/served_model.h"
+#include "server/token_routes.h"
 
 namespace hearth {
 
 struct AppOptions {
   HttpOptions http;
+  bool text = true, embeddings = false;  // what it is going to serve
   CompletionOptions completions;
+  EmbeddingLimits embedding_limits;
   std::vector<std::string> keys;   // empty: nobody needs one
   std::vector<std::string> names;  // that Host may give (Guard)
   double drain_seconds = 30;
@@ -56,8 +62,9 @@ class App {
   }
 
   // The following from any thread.
-  // The model outlives run().
-  void serve(const ServedModel& model) { model_.store(&model); }
+  // What the options announced, null what they did not. The models outlive run(); an embedder's
+  // queues end before the App does.
+  void serve(const ServedModel* text, const ServedEmbedder* embedder);
   // Keeps reactor and worker on these PUs.
   void pin(const std::vector<uint32_t>& pus);
   // Takes no new requests, and ends once those under way have ended or `drain_seconds` are over:
@@ -69,11 +76,17 @@ class App {
  private:
   std::optional<HttpReply> check(const HttpRequest& head);
   std::optional<ApiError> refuse(const HttpRequest& head, const Route* route) const;
+  std::optional<ApiError> refuse_without_model(const Route& route) const;
   void note_refusal(const HttpRequest& head, const ApiError& error);
   HttpReply refused(const HttpRequest& head, const ApiError& error);
   void handle(const std::shared_ptr<Exchange>& exchange);
   void answer(const std::shared_ptr<Exchange>& exchange, HttpReply reply);
   void answer_later(const std::shared_ptr<Exchange>& exchange, RouteId route);
+  void answer_model(const std::shared_ptr<Exchange>& exchange, std::string_view name);
+  // Whose tokens /tokenize gives: the text model's where there is one.
+  TokenRouteModel token_model() const;
+  std::vector<ModelInfo> models() const;
+  std::string plan() const;
   std::string metrics() const;
   const char* state() const;
   void end_drain(double until);
@@ -81,11 +94,15 @@ class App {
   const AppOptions options_;
   const Guard guard_;
   RequestLog log_;
-  std::atomic<const ServedModel*> model_{nullptr};
+  // Both are there, as far as the options announced them, once `ready_` is set.
+  const ServedModel* text_ = nullptr;
+  const ServedEmbedder* embedder_ = nullptr;
+  std::atomic<bool> ready_{false};
   std::atomic<bool> draining_{false};
   bool last_words_ = false;  // what was left when the time for draining was over got its error
   HttpServer server_;
   Completions completions_;
+  Embeddings embeddings_;
   RequestWorker worker_;  // goes first, with its tasks
 };
 

@@ -9,20 +9,21 @@ namespace hearth {
 namespace {
 
 constexpr Route kRoutes[] = {
-    {.id = RouteId::kChat, .method = "POST", .path = "/v1/chat/completions"},
-    {.id = RouteId::kText, .method = "POST", .path = "/v1/completions"},
-    {.id = RouteId::kTokenize, .method = "POST", .path = "/tokenize"},
-    {.id = RouteId::kDetokenize, .method = "POST", .path = "/detokenize"},
-    {.id = RouteId::kTemplate, .method = "POST", .path = "/apply-template"},
-    {.id = RouteId::kModels, .method = "GET", .path = "/v1/models"},
-    {.id = RouteId::kModel, .method = "GET", .path = "/v1/models/"},
-    {.id = RouteId::kMetrics, .method = "GET", .path = "/metrics", .early = true},
-    {.id = RouteId::kPlan, .method = "GET", .path = "/v1/plan"},
-    {.id = RouteId::kOpenApi, .method = "GET", .path = "/openapi.json", .early = true},
-    {.id = RouteId::kHealth, .method = "GET", .path = "/health", .open = true, .early = true},
-    {.id = RouteId::kLive, .method = "GET", .path = "/live", .open = true, .early = true},
-    {.id = RouteId::kPage, .method = "GET", .path = "/", .open = true, .early = true},
-    {.id = RouteId::kPage, .method = "GET", .path = "/page/", .open = true, .early = true},
+    {RouteId::kChat, "POST", "/v1/chat/completions", false, RouteNeeds::kTextModel},
+    {RouteId::kText, "POST", "/v1/completions", false, RouteNeeds::kTextModel},
+    {RouteId::kEmbeddings, "POST", "/v1/embeddings", false, RouteNeeds::kEmbedder},
+    {RouteId::kTokenize, "POST", "/tokenize"},
+    {RouteId::kDetokenize, "POST", "/detokenize"},
+    {RouteId::kTemplate, "POST", "/apply-template", false, RouteNeeds::kTextModel},
+    {RouteId::kModels, "GET", "/v1/models"},
+    {RouteId::kModel, "GET", "/v1/models/"},
+    {RouteId::kMetrics, "GET", "/metrics", false, RouteNeeds::kNothing},
+    {RouteId::kPlan, "GET", "/v1/plan"},
+    {RouteId::kOpenApi, "GET", "/openapi.json", false, RouteNeeds::kNothing},
+    {RouteId::kHealth, "GET", "/health", true, RouteNeeds::kNothing},
+    {RouteId::kLive, "GET", "/live", true, RouteNeeds::kNothing},
+    {RouteId::kPage, "GET", "/", true, RouteNeeds::kNothing},
+    {RouteId::kPage, "GET", "/page/", true, RouteNeeds::kNothing},
 };
 
 bool leads_to(const Route& route, std::string_view path) {

@@ -12,6 +12,7 @@ namespace hearth {
 enum class RouteId : uint8_t {
   kChat,
   kText,
+  kEmbeddings,
   kTokenize,
   kDetokenize,
   kTemplate,
@@ -25,12 +26,16 @@ enum class RouteId : uint8_t {
   kPage,
 };
 
+// The model without which a route has no answer.
+enum class RouteNeeds : uint8_t { kNothing, kAnyModel, kTextModel, kEmbedder };
+
 struct Route {
   RouteId id;
   std::string_view method;  // GET routes take HEAD too
   std::string_view path;    // one that ends in '/' stands for all that begin so; but for "/" itself
   bool open = false;        // without a key
-  bool early = false;       // also while the model is loaded, and while the last requests end
+  // Routes that need nothing also answer while models are loaded and while the last requests end.
+  RouteNeeds needs = RouteNeeds::kAnyModel;
 };
 
 std::span<const Route> routes();

@@ -6,14 +6,14 @@
 namespace hearth {
 namespace {
 
-std::string tokenize(std::string_view body, const Tokenizer& tokenizer,
+std::string tokenize(std::string_view body, const TokenRouteModel& model,
                      const RequestLimits& limits) {
   TokenizeCall call = read_tokenize_call(body, limits);
   EncodeOptions options;
-  options.add_eos = false;
+  if (!model.add_eos) options.add_eos = false;
   options.parse_special = call.parse_special;
-  if (!call.add_special) options.add_bos = false;
-  return tokenize_body(tokenizer.encode(call.text, options));
+  if (!call.add_special) options.add_bos = options.add_eos = false;
+  return tokenize_body(model.tokenizer.encode(call.text, options));
 }
 
 std::string detokenize(std::string_view body, const Tokenizer& tokenizer,
@@ -24,13 +24,12 @@ std::string detokenize(std::string_view body, const Tokenizer& tokenizer,
 
 }  // namespace
 
-std::string token_route_body(RouteId route, std::string_view body, const ServedModel& model,
+std::string token_route_body(RouteId route, std::string_view body, const TokenRouteModel& model,
                              const RequestLimits& limits) {
-  const Tokenizer& tokenizer = model.backend.tokenizer();
-  if (route == RouteId::kTokenize) return tokenize(body, tokenizer, limits);
-  if (route == RouteId::kDetokenize) return detokenize(body, tokenizer, limits);
+  if (route == RouteId::kTokenize) return tokenize(body, model, limits);
+  if (route == RouteId::kDetokenize) return detokenize(body, model.tokenizer, limits);
   TemplateCall call = read_template_call(body, limits);
-  return template_body(model.chat.render(call.messages, call.template_kwargs).text);
+  return template_body(model.chat->render(call.messages, call.template_kwargs).text);
 }
 
 }  // namespace hearth

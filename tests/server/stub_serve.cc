@@ -154,7 +154,7 @@ int serve(uint16_t port, std::string_view how) {
   StubBackend backend(*model.tokenizer, how == "worker");
   ServedModel served{"stub", 0, "fp_stub", "{}", backend, chat, openai_sampling()};
   Termination termination;
-  app.serve(served);
+  app.serve(&served, nullptr);
   fmt::print(stderr, "hearth: serving stub at http://127.0.0.1:{}/\n", app.port());
   termination.wait();
   app.drain();

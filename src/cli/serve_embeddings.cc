@@ -1,0 +1,85 @@
+#include "cli/serve_embeddings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "cli/load.h"
+#include "embed/pooling.h"
+#include "models/registry.h"
+#include "text/json.h"
+
+namespace hearth {
+namespace {
+
+// Of all cores, where a model for text is beside it.
+constexpr uint32_t kShareOfCores = 4;
+
+EmbedModelArgs embed_args(const ServeArgs& args, bool alone) {
+  EmbedModelArgs embed = args.embedding;
+  embed.engine.verbose = args.engine.verbose;
+  if (alone) {
+    embed.engine = args.engine;
+  } else if (embed.devices.devices.empty()) {
+    auto cores = static_cast<uint32_t>(Machine::live().allowed_pus.size());
+    embed.devices.devices = {fmt::format("cpu:threads={}", std::max(1u, cores / kShareOfCores))};
+  }
+  return embed;
+}
+
+void tell(const DeviceReport& report) {
+  fmt::print(stderr, "hearth: {} {}: {}\n", report.name,
+             report.queue ? "embeds" : "embeds nothing", report.why);
+}
+
+}  // namespace
+
+bool embeds(const ModelSpec& spec) {
+  return spec.is_encoder() || spec.hyper.pooling != PoolingType::kNone;
+}
+
+ServedEmbeddings::ServedEmbeddings(const ServeArgs& args, OpenedModel model, bool alone)
+    : args_(embed_args(args, alone)),
+      queue_tokens_(args.embed_queue),
+      model_(settle_embed_model(std::move(model), args_)) {}
+
+void ServedEmbeddings::load(const std::string& name) {
+  setup_ = load_devices(args_, model_, Machine::live(), clock_);
+  for (const DeviceReport& report : setup_.reports) tell(report);
+  require_queue(setup_);
+  if (!std::isfinite(args_.devices.slo)) {
+    for (DeviceQueue& queue : setup_.queues) queue.slots = std::max(queue.slots, queue_tokens_);
+  }
+  uint32_t context = setup_.context != 0 ? setup_.context : model_.engine.context;
+  std::string plan_text = plan();
+  queues_ = std::make_unique<QueueManager>(
+      std::move(setup_.queues), dispatch_options(args_.devices), clock_, model_.query("hearth"));
+  served_.emplace(ServedEmbedder{name, file_time(model_.model.source.name()), std::move(plan_text),
+                                 *model_.model.tokenizer, context, *queues_});
+}
+
+std::string ServedEmbeddings::plan() const {
+  Json json;
+  json.object().key("model").text(model_.model.source.name());
+  json.key("architecture").text(model_.model.spec.architecture->name);
+  json.key("pooling").text(pooling_name(model_.options.pooling));
+  json.key("width").number(uint64_t{model_.width()});
+  json.key("slo_seconds").real(args_.devices.slo);
+  json.key("devices").array();
+  for (const DeviceReport& report : setup_.reports) {
+    json.object().key("name").text(report.name);
+    json.key("kind").text(device_kind_name(report.kind));
+    json.key("queue").boolean(report.queue).key("why").text(report.why);
+    json.key("seconds_per_token").real(report.line.alpha);
+    json.key("seconds_per_batch").real(report.line.beta);
+    json.key("pus").array();
+    for (uint32_t pu : report.pus) json.number(uint64_t{pu});
+    json.end_array().end_object();
+  }
+  std::string line = json.end_array().end_object().line();
+  line.pop_back();
+  return line;
+}
+
+}  // namespace hearth

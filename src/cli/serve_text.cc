@@ -1,0 +1,70 @@
+#include "cli/serve_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/load.h"
+#include "cli/sampling_options.h"
+#include "cli/text_io.h"
+#include "cli/topo_machine.h"
+#include "server/sampling_defaults.h"
+
+namespace hearth {
+namespace {
+
+// A context below this serves nobody: it is better to say that memory is short.
+constexpr uint32_t kLeastContext = 256;
+
+}  // namespace
+
+ServedText::ServedText(const ServeArgs& args, OpenedModel model)
+    : args_(args), model_(std::move(model)) {
+  ConsoleListener console(args.engine.verbose);
+  sampling_ = file_sampling(model_.source.metadata(), openai_sampling(), console);
+  args.take_sampling(&sampling_);
+  check_sampling(sampling_, model_.spec.hyper.vocabulary);
+  if (args.template_path) template_text_ = read_text(*args.template_path);
+  chat_.emplace(model_.source, *model_.tokenizer, template_text_);
+}
+
+EngineArgs ServedText::engine_args(const std::vector<uint32_t>& others) const {
+  EngineArgs args = args_.engine;
+  bool placed = args.plan.cpus || args.plan.file || !args.plan.nodes.empty();
+  if (others.empty() || placed) return args;
+  std::vector<uint32_t> rest;
+  for (uint32_t pu : Machine::live().allowed_pus) {
+    if (std::ranges::find(others, pu) == others.end()) rest.push_back(pu);
+  }
+  // Where nothing is left the two share what there is.
+  if (!rest.empty()) args.plan.cpus = ranges_text(rest);
+  return args;
+}
+
+void ServedText::tell() const {
+  const Engine& engine = service_->engine();
+  fmt::print(stderr, "hearth: {} ({}); the model was made for {}\n", context_text(engine),
+             bytes_text(engine.memory().kv), model_.spec.hyper.context);
+  if (!chat_->has_template()) {
+    print_note("the model has no chat template: /v1/chat/completions needs --chat-template FILE");
+  }
+}
+
+void ServedText::load(const std::string& name, const std::vector<uint32_t>& others) {
+  EngineOptions options;
+  options.context = args_.engine.context;
+  options.least_context = kLeastContext;
+  options.kv_share = kServingKvShare;
+  options.sequences = options.outputs = args_.app.completions.max_running;
+  service_ = load_service(model_, engine_args(others), options, nullptr, service_options(args_));
+  tell();
+  backend_.emplace(*service_, *model_.tokenizer);
+  const Engine& engine = service_->engine();
+  std::string settings[] = {HEARTH_VERSION, args_.pre.value_or(""), template_text_.value_or("")};
+  served_.emplace(ServedModel{name, file_time(model_.source.name()),
+                              make_fingerprint(model_.source, engine, sampling_, settings),
+                              plan_json(name, engine, Machine::live()), *backend_, *chat_,
+                              sampling_});
+}
+
+}  // namespace hearth

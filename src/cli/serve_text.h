@@ -1,0 +1,47 @@
+// A model for text that `hearth serve` serves, from its file to the answers.
+//
+//   ServedText text(args, std::move(model));  // whatever can be refused is refused here
+//   text.load(name, {});                      // takes time
+//   app.serve(&text.served(), nullptr);
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/serve_options.h"
+#include "engine/open_model.h"
+#include "server/served_model.h"
+#include "text/chat_prompt.h"
+
+namespace hearth {
+
+class ServedText {
+ public:
+  // `args` outlives it.
+  ServedText(const ServeArgs& args, OpenedModel model);
+
+  // Keeps off `others`, PUs that somebody else works on, unless the options say where to be.
+  void load(const std::string& name, const std::vector<uint32_t>& others);
+
+  const ServedModel& served() const { return *served_; }
+  // Where everything else may run; empty where no core is left.
+  const std::vector<uint32_t>& spare_pus() const { return service_->engine().spare_pus(); }
+
+ private:
+  EngineArgs engine_args(const std::vector<uint32_t>& others) const;
+  void tell() const;
+
+  const ServeArgs& args_;
+  OpenedModel model_;
+  SamplingParams sampling_;
+  std::optional<std::string> template_text_;
+  std::optional<ChatPrompt> chat_;
+  std::unique_ptr<Service> service_;
+  std::optional<ServiceBackend> backend_;
+  std::optional<ServedModel> served_;
+};
+
+}  // namespace hearth

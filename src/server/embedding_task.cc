@@ -1,0 +1,210 @@
+#include "server/embedding_task.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/clock.h"
+#include "embed/embed_text.h"
+#include "embed/pooling.h"
+#include "server/exception_error.h"
+
+namespace hearth {
+namespace {
+
+// The worker's slices: some milliseconds each.
+constexpr size_t kSliceTextBytes = 32 << 10;
+constexpr size_t kSliceElements = 64 << 10;
+
+// "input", or "input[3]" of several.
+std::string input_name(size_t index, size_t count) {
+  return count == 1 ? "input" : fmt::format("input[{}]", index);
+}
+
+ApiError too_long(const std::string& input, size_t tokens, uint32_t context) {
+  return {
+      400,
+      "",
+      "context_length_exceeded",
+      fmt::format("{} has {} tokens and the model takes {}: shorten it", input, tokens, context),
+      input,
+      {}};
+}
+
+ApiError busy(double retry_after) {
+  constexpr double kMostRetrySeconds = 60;
+  auto seconds = static_cast<int>(std::clamp(std::ceil(retry_after), 1.0, kMostRetrySeconds));
+  return {429,
+          "",
+          "queue_full",
+          fmt::format("every device has as much to do as it can do in time: try again in {} s",
+                      seconds),
+          {},
+          {{"Retry-After", std::to_string(seconds)}}};
+}
+
+}  // namespace
+
+EmbeddingTask::EmbeddingTask(Embeddings& all, std::shared_ptr<Exchange> exchange,
+                             const ServedEmbedder& model)
+    : all_(all), exchange_(std::move(exchange)), model_(model) {}
+
+void EmbeddingTask::start() {
+  exchange_->on_gone([self = shared_from_this()] { self->leave(); });
+  post(&EmbeddingTask::read);
+}
+
+void EmbeddingTask::post(void (EmbeddingTask::*part)()) {
+  all_.worker_.post([self = shared_from_this(), part] {
+    if (self->ended_) return;
+    try {
+      (self.get()->*part)();
+    } catch (const std::exception& thrown) {
+      self->all_.server_.post([self, error = api_error_of(thrown)] { self->fail(error); });
+    }
+  });
+}
+
+void EmbeddingTask::read() {
+  auto vocabulary = static_cast<uint32_t>(model_.tokenizer.size());
+  call_ =
+      read_embedding_call(exchange_->take_body(), all_.limits_, vocabulary, model_.queues.width());
+  if (!call_.model.empty() && call_.model != model_.name) {
+    throw RequestError(no_such_model(call_.model, model_.name));
+  }
+  queries_.reserve(call_.inputs.size());
+  tokenise();
+}
+
+EmbedQuery EmbeddingTask::query_of(size_t index) {
+  std::string name = input_name(index, call_.inputs.size());
+  auto* text = std::get_if<std::string>(&call_.inputs[index]);
+  if (text == nullptr) {
+    auto& ids = std::get<std::vector<int32_t>>(call_.inputs[index]);
+    if (ids.size() > model_.context) {
+      throw RequestError(too_long(name, ids.size(), model_.context));
+    }
+    return {{}, std::move(ids)};
+  }
+  EmbedTokens tokens;
+  try {
+    tokens = embed_tokens(model_.tokenizer, *text, model_.context);
+  } catch (const Error& error) {
+    throw RequestError(
+        {400, "", std::string(kInvalidValue), fmt::format("{}: {}", name, error.what()), name, {}});
+  }
+  if (tokens.was_cut()) throw RequestError(too_long(name, tokens.whole, model_.context));
+  return {std::move(*text), std::move(tokens.ids)};
+}
+
+void EmbeddingTask::tokenise() {
+  size_t bytes = 0;
+  while (queries_.size() < call_.inputs.size()) {
+    if (bytes >= kSliceTextBytes) return post(&EmbeddingTask::tokenise);
+    queries_.push_back(query_of(queries_.size()));
+    bytes += queries_.back().text.size() + queries_.back().tokens.size();
+    tokens_ += query_tokens(queries_.back());
+  }
+  call_.inputs = {};
+  all_.server_.post([self = shared_from_this()] { self->submit(); });
+}
+
+void EmbeddingTask::submit() {
+  if (ended_) return;
+  vectors_.resize(queries_.size());
+  left_ = queries_.size();
+  SubmitResult result = model_.queues.submit_all(
+      std::move(queries_), [self = shared_from_this()](size_t index, EmbedOutcome outcome) {
+        self->take(index, std::move(outcome));
+      });
+  if (result.admitted == Admitted::kBusy) return fail(busy(result.retry_after));
+  if (result.admitted == Admitted::kTooLong) {
+    return fail({400,
+                 "",
+                 "too_many_tokens",
+                 fmt::format("the texts have {} tokens together, more than this server can embed "
+                             "in time: ask for fewer",
+                             tokens_),
+                 "input",
+                 {}});
+  }
+  ticket_ = result.ticket;
+  all_.metrics_.texts.add(vectors_.size());
+  all_.metrics_.tokens.add(tokens_);
+}
+
+// By a device's thread.
+void EmbeddingTask::take(size_t index, EmbedOutcome outcome) {
+  if (outcome.error) {
+    std::lock_guard lock(mutex_);
+    if (!failed_) failed_ = std::move(outcome);
+  } else {
+    vectors_[index] = std::move(outcome.vector);
+  }
+  if (left_.fetch_sub(1) > 1) return;
+  all_.server_.post([self = shared_from_this()] { self->settle(); });
+}
+
+void EmbeddingTask::settle() {
+  if (ended_) return;
+  if (!failed_) {
+    body_.emplace(model_.name, call_.base64);
+    return post(&EmbeddingTask::write);
+  }
+  bool later = failed_->error->code() == ErrorCode::kBusy;
+  fail(later ? busy(failed_->retry_after) : api_error_of(*failed_->error));
+}
+
+void EmbeddingTask::write() {
+  size_t elements = 0;
+  for (; written_ < vectors_.size(); ++written_) {
+    if (elements >= kSliceElements) return post(&EmbeddingTask::write);
+    EmbedVector& vector = vectors_[written_];
+    if (call_.dimensions) cut_dimensions(*call_.dimensions, true, &vector);
+    body_->add(vector);
+    elements += vector.size();
+    vector = {};
+  }
+  exchange_->reply({.body = body_->finish(tokens_)});
+  all_.server_.post([self = shared_from_this()] { self->finish(); });
+}
+
+void EmbeddingTask::finish() {
+  if (!ended_) end(EmbeddingOutcome::kOk, 200, "");
+}
+
+void EmbeddingTask::fail(const ApiError& error) {
+  if (ended_) return;
+  exchange_->reply(error_reply(error));
+  end(Embeddings::outcome_of(error.status), error.status, error.code);
+}
+
+void EmbeddingTask::leave() {
+  if (ended_) return;
+  constexpr unsigned kClientClosedRequest = 499;  // as nginx logs it
+  end(EmbeddingOutcome::kCancelled, kClientClosedRequest, "");
+}
+
+// What waits still is not computed.
+void EmbeddingTask::cancel() {
+  if (!ticket_ || left_ == 0) return;
+  for (size_t i = 0; i < vectors_.size(); ++i) model_.queues.cancel(*ticket_ + i);
+}
+
+void EmbeddingTask::end(EmbeddingOutcome outcome, unsigned status, const std::string& finish) {
+  ended_ = true;
+  cancel();
+  all_.metrics_.count(outcome);
+  const HttpRequest& http = exchange_->request();
+  LogEntry entry{.id = http.id, .peer = http.peer, .method = http.method, .path = http.path};
+  entry.status = status;
+  entry.seconds = steady_seconds() - http.received_seconds;
+  if (outcome == EmbeddingOutcome::kOk) all_.metrics_.request_seconds.observe(entry.seconds);
+  if (ticket_) entry.prompt_tokens = tokens_;
+  entry.finish = finish.empty() ? embedding_outcome_name(outcome) : finish;
+  all_.log_.write(entry);
+  all_.under_way_.erase(shared_from_this());
+}
+
+}  // namespace hearth

@@ -1,0 +1,67 @@
+// An EmbeddingTask is one request for embeddings on its way: read by the worker, accepted as a
+// whole or not at all by the devices' queues, answered in one body when the last vector is there.
+//
+//   start() -> read() and tokenise(), the worker -> submit() -> take(), by the devices' threads
+//           -> write(), the worker -> end(), or fail() or leave() in between: one of them, once
+//
+// The worker tokenises and writes in slices, so that other requests get their turn. All that is not
+// said to be another thread's happens on the reactor's.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/embedding_body.h"
+#include "server/embeddings.h"
+
+namespace hearth {
+
+class EmbeddingTask : public std::enable_shared_from_this<EmbeddingTask> {
+ public:
+  EmbeddingTask(Embeddings& all, std::shared_ptr<Exchange> exchange, const ServedEmbedder& model);
+
+  void start();
+  void fail(const ApiError& error);
+  // There is nobody left to tell.
+  void forget() { ended_ = true; }
+
+ private:
+  // On the worker, unless the request has ended; ends it with what `part` throws.
+  void post(void (EmbeddingTask::*part)());
+  void read();
+  void tokenise();
+  EmbedQuery query_of(size_t index);
+  void submit();
+  void take(size_t index, EmbedOutcome outcome);
+  void settle();
+  void write();
+  void finish();
+  void leave();
+  void cancel();
+  void end(EmbeddingOutcome outcome, unsigned status, const std::string& finish);
+
+  Embeddings& all_;
+  const std::shared_ptr<Exchange> exchange_;
+  const ServedEmbedder& model_;
+
+  EmbeddingCall call_;
+  std::vector<EmbedQuery> queries_;
+  uint64_t tokens_ = 0;
+
+  std::optional<uint64_t> ticket_;  // of the first query
+  std::vector<EmbedVector> vectors_;
+  std::atomic<size_t> left_{0};
+  std::mutex mutex_;
+  std::optional<EmbedOutcome> failed_;  // the first that did, under the mutex
+  size_t written_ = 0;
+  std::optional<EmbeddingBody> body_;
+
+  std::atomic<bool> ended_{false};  // all threads ask: nobody waits for it any more
+};
+
+}  // namespace hearth
