@@ -43,13 +43,17 @@ EngineOptions settle_engine(const EmbedModelArgs& args, const ModelSpec& spec,
 
 }  // namespace
 
-void add_embed_model_options(CLI::App& verb, EmbedModelArgs* args) {
+void add_pooling(CLI::App& verb, std::optional<std::string>* pooling) {
   std::vector<std::string> poolings;
-  for (PoolingType pooling : kPoolings) poolings.emplace_back(pooling_name(pooling));
-  add_text(verb, "--pooling", &args->pooling, "NAME",
+  for (PoolingType type : kPoolings) poolings.emplace_back(pooling_name(type));
+  add_text(verb, "--pooling", pooling, "NAME",
            "How a text's vector is made of its tokens': the first one's (cls), their mean, or the "
            "last one's (last); default: as the file says")
       ->check(CLI::IsMember(poolings));
+}
+
+void add_embed_model_options(CLI::App& verb, EmbedModelArgs* args) {
+  add_pooling(verb, &args->pooling);
   verb.add_flag("--no-normalize", args->no_normalise,
                 "Leave vectors as pooled, instead of giving them the length 1");
   add_count(verb, "-b,--batch", &args->batch, 1, kMostBatch, "Tokens a step; changes no bit")
@@ -64,12 +68,16 @@ EmbedQuery EmbedModel::query(std::string_view text) const {
   return {std::string(text), embed_tokens(*model.tokenizer, text, engine.context).ids};
 }
 
+EmbedModel settle_embed_model(OpenedModel model, const EmbedModelArgs& args) {
+  EmbedModel settled{std::move(model), {}, {}};
+  const ModelSpec& spec = settled.model.spec;
+  settled.options = settle_embedding(args, spec);
+  settled.engine = settle_engine(args, spec, settled.options.pooling);
+  return settled;
+}
+
 EmbedModel open_embed_model(const EmbedModelArgs& args) {
-  EmbedModel opened{open_named_model(args.model, args.pre, args.engine.verbose), {}, {}};
-  const ModelSpec& spec = opened.model.spec;
-  opened.options = settle_embedding(args, spec);
-  opened.engine = settle_engine(args, spec, opened.options.pooling);
-  return opened;
+  return settle_embed_model(open_named_model(args.model, args.pre, args.engine.verbose), args);
 }
 
 EmbedSetup load_devices(const EmbedModelArgs& args, const EmbedModel& model, const Machine& machine,

@@ -26,6 +26,7 @@ struct EmbedModelArgs {
 };
 // --pooling, --no-normalize, --batch, --pre and the options of devices and engines; MODEL is the
 // verb's own.
+void add_pooling(CLI::App& verb, std::optional<std::string>* pooling);
 void add_embed_model_options(CLI::App& verb, EmbedModelArgs* args);
 
 struct EmbedModel {
@@ -38,6 +39,8 @@ struct EmbedModel {
   EmbedQuery query(std::string_view text) const;
 };
 EmbedModel open_embed_model(const EmbedModelArgs& args);
+// The same of a model that is open; of `args`, MODEL and --pre count no more.
+EmbedModel settle_embed_model(OpenedModel model, const EmbedModelArgs& args);
 
 // Loads what gets a queue, with words on the terminal. A Ctrl-C meanwhile ends the process, where
 // `interrupts` are given. `clock` and the model outlive the devices.

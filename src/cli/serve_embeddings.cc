@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "cli/load.h"
+#include "cli/topo_machine.h"
 #include "embed/pooling.h"
 #include "models/registry.h"
 #include "text/json.h"
@@ -29,8 +30,9 @@ EmbedModelArgs embed_args(const ServeArgs& args, bool alone) {
 }
 
 void tell(const DeviceReport& report) {
-  fmt::print(stderr, "hearth: {} {}: {}\n", report.name,
-             report.queue ? "embeds" : "embeds nothing", report.why);
+  std::string where = report.pus.empty() ? "" : ", CPUs " + ranges_text(report.pus);
+  fmt::print(stderr, "hearth: {} {}{}: {}\n", report.queue ? "embedding on" : "not embedding on",
+             report.name, where, report.why);
 }
 
 }  // namespace
@@ -52,16 +54,16 @@ void ServedEmbeddings::load(const std::string& name) {
     for (DeviceQueue& queue : setup_.queues) queue.slots = std::max(queue.slots, queue_tokens_);
   }
   uint32_t context = setup_.context != 0 ? setup_.context : model_.engine.context;
-  std::string plan_text = plan();
+  std::string plan_text = plan(name);
   queues_ = std::make_unique<QueueManager>(
       std::move(setup_.queues), dispatch_options(args_.devices), clock_, model_.query("hearth"));
   served_.emplace(ServedEmbedder{name, file_time(model_.model.source.name()), std::move(plan_text),
                                  *model_.model.tokenizer, context, *queues_});
 }
 
-std::string ServedEmbeddings::plan() const {
+std::string ServedEmbeddings::plan(const std::string& name) const {
   Json json;
-  json.object().key("model").text(model_.model.source.name());
+  json.object().key("model").text(name);
   json.key("architecture").text(model_.model.spec.architecture->name);
   json.key("pooling").text(pooling_name(model_.options.pooling));
   json.key("width").number(uint64_t{model_.width()});

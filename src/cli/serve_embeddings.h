@@ -37,7 +37,7 @@ class ServedEmbeddings {
   const std::vector<uint32_t>& pus() const { return setup_.pus; }
 
  private:
-  std::string plan() const;
+  std::string plan(const std::string& name) const;
 
   EmbedModelArgs args_;
   const uint64_t queue_tokens_;

@@ -148,6 +148,8 @@ void add_serve(CLI::App& program, Action& action) {
                "  hearth serve\n"
                "  hearth serve model.gguf --port 9000 --alias my-model\n"
                "  hearth serve model.gguf --host 0.0.0.0 --api-key-file keys.txt\n"
+               "  hearth serve model.gguf --embed bge-small.gguf\n"
+               "  hearth serve bge-large.gguf --slo 1s\n"
                "  curl http://127.0.0.1:8080/v1/chat/completions -H 'Content-Type: "
                "application/json' \\\n"
                "    -d '{\"messages\": [{\"role\": \"user\", \"content\": \"Hello!\"}]}'");

@@ -24,9 +24,11 @@ std::string visible(const std::string& text) {
 std::string log_line(const LogEntry& entry) {
   std::string line = fmt::format("{} {} {} {} {:.3f} s", entry.peer, visible(entry.method),
                                  visible(entry.path), entry.status, entry.seconds);
-  if (entry.prompt_tokens) {
+  if (entry.prompt_tokens && entry.generated_tokens) {
     line += fmt::format(", {} ({} cached) + {} tokens", *entry.prompt_tokens,
-                        entry.cached_tokens.value_or(0), entry.generated_tokens.value_or(0));
+                        entry.cached_tokens.value_or(0), *entry.generated_tokens);
+  } else if (entry.prompt_tokens) {
+    line += fmt::format(", {} tokens", *entry.prompt_tokens);
   }
   if (entry.queue_seconds) line += fmt::format(", queued {:.3f} s", *entry.queue_seconds);
   if (entry.first_token_seconds) {

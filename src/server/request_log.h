@@ -21,7 +21,7 @@ struct LogEntry {
   std::string id, peer, method, path;
   unsigned status = 0;
   double seconds = 0;  // from its head to the end of its answer
-  // Of requests for text.
+  // Of requests for text; those for embeddings have prompt_tokens alone.
   std::optional<uint64_t> prompt_tokens = {}, cached_tokens = {}, generated_tokens = {};
   std::optional<double> queue_seconds = {}, first_token_seconds = {};
   std::string finish = {};  // "stop", "length", "cancelled", or an error's code

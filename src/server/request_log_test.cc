@@ -30,6 +30,8 @@ TEST(RequestLog, WritesALine) {
   LogEntry plain{.id = "r2", .peer = "::1", .method = "GET", .path = "/health"};
   plain.status = 200;
   EXPECT_EQ(log_line(plain), "::1 GET /health 200 0.000 s [r2]");
+  plain.prompt_tokens = 7;
+  EXPECT_EQ(log_line(plain), "::1 GET /health 200 0.000 s, 7 tokens [r2]");
 }
 
 TEST(RequestLog, LetsNoPathEndItsLine) {

@@ -79,7 +79,8 @@ int serve(uint16_t port, bool both) {
   std::thread reactor([&] { app.run(); });
   ChatPrompt chat(model.source, *model.tokenizer, {});
   NoBackend backend(*model.tokenizer);
-  ServedModel text{"stub", 0, "fp_stub", "{\"model\":\"stub\"}\n", backend, chat, openai_sampling()};
+  ServedModel text{"stub",  0,    "fp_stub",        "{\"model\":\"stub\"}\n",
+                   backend, chat, openai_sampling()};
   SteadyClock clock;
   std::vector<DeviceQueue> queues(1);
   queues[0].device = std::make_unique<GatedDevice>();

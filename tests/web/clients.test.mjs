@@ -7,7 +7,7 @@ import {tmpdir} from "node:os";
 import {join} from "node:path";
 import {after, before, test} from "node:test";
 import OpenAI from "openai";
-import {Hearth, limit} from "./hearth.mjs";
+import {demo, Hearth, limit} from "./hearth.mjs";
 
 const messages = [{role: "user", content: "Tell me a story about a fox and a kite."}];
 let server;
@@ -291,4 +291,24 @@ test("a client that is turned away comes again and is served", limit, async () =
   const texts = (await Promise.all(asked)).map((reply) => reply.choices[0].message.content);
   assert.equal(new Set(texts).size, 1);
   await narrow.stop();
+});
+
+test("embeddings come as the client asks for them, packed by default", limit, async () => {
+  const embedder = await Hearth.start("--embed", demo, "--pooling", "mean");
+  const texts = ["a red fox", "a kite"];
+  const embed = (fields) => connect(embedder).embeddings.create(
+      {model: `${server.model}-embed`, input: texts, ...fields});
+  const packed = await embed({});
+  const numbers = await embed({encoding_format: "float"});
+  assert.equal(packed.data.length, 2);
+  for (const [i, {index, embedding}] of numbers.data.entries()) {
+    assert.equal(index, i);
+    assert.deepEqual(Float32Array.from(packed.data[i].embedding), Float32Array.from(embedding));
+    assert.ok(Math.abs(Math.hypot(...embedding) - 1) < 1e-6);
+  }
+  assert.ok(packed.usage.prompt_tokens > 2);
+  assert.equal((await embed({dimensions: 8})).data[1].embedding.length, 8);
+  await rejects(embed({input: ""}), {status: 400, code: "invalid_value", param: "input"});
+  await rejects(embed({model: "nobody"}), {status: 404, code: "model_not_found"});
+  await embedder.stop();
 });

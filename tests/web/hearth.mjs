@@ -10,6 +10,8 @@ export const limit = {timeout: 300000};
 
 const program = process.env.HEARTH ||
                 fileURLToPath(new URL("../../build/release/hearth", import.meta.url));
+// The model that is served where no other is named.
+export const demo = fileURLToPath(new URL("../../assets/demo.gguf", import.meta.url));
 const children = new Set();
 process.on("exit", () => children.forEach((child) => child.kill("SIGKILL")));
 

@@ -1,0 +1,88 @@
+"""Models for embeddings behind `hearth serve`: alone and beside one for text."""
+
+import base64
+import json
+import struct
+import subprocess
+
+import chain_models
+from serve_case import ServeCase, u32
+
+TEXTS = ["abc", "the quick brown fox", "hello"]
+
+
+class EmbedServeTest(ServeCase):
+    def setUp(self):
+        # Its file says how its texts are pooled, so it is one for embeddings.
+        self.last = self.folder / "last.gguf"
+        if not self.last.exists():
+            chain_models.write_random(self.last, {"llama.pooling_type": u32(3)})
+
+    def embed(self, server, **fields):
+        data = server.good("/v1/embeddings", {"input": TEXTS, **fields})["data"]
+        return [entry["embedding"] for entry in data]
+
+    def printed(self, model, *words):
+        """What `hearth embed` has for the texts."""
+        texts = [word for text in TEXTS for word in ("-p", text)]
+        done = subprocess.run([*ServeCase.hearth, "embed", str(model), *words, *texts],
+                              capture_output=True, check=True)
+        return [json.loads(line)["embedding"] for line in done.stdout.splitlines()]
+
+    def test_alone(self):
+        server = self.start("serve", self.last, "--alias", "vectors", "--max-inputs", "3")
+        vectors = self.embed(server, model="vectors")
+        self.assertEqual(vectors, self.printed(self.last))
+        packed = self.embed(server, encoding_format="base64")
+        floats = struct.Struct(f"<{len(vectors[0])}f")
+        self.assertEqual([base64.b64decode(text) for text in packed],
+                         [floats.pack(*vector) for vector in vectors])
+        cut = self.printed(self.last, "--dimensions", "16")
+        self.assertEqual(self.embed(server, dimensions=16), cut)
+        self.assert_error(server.ask("POST", "/v1/embeddings", {"input": ["a"] * 4}), 400,
+                          "invalid_value", "input", ["3"])
+        self.assert_error(server.ask("POST", "/v1/completions", {"prompt": "a"}), 404,
+                          "no_text_model")
+        self.assertIn("embedding on cpu", server.said())
+
+    def test_beside_a_model_for_text(self):
+        alone = self.start("serve", self.random)
+        text = {"prompt": "the quick brown fox ", "max_tokens": 12, "temperature": 0}
+        expected = alone.text(**text)
+        self.assert_error(alone.ask("POST", "/v1/embeddings", {"input": "a"}), 404,
+                          "no_embedding_model")
+        server = self.start("serve", self.random, "--embed", self.random, "--pooling", "mean",
+                            "--device", "cpu:threads=1", "--pools", "one")
+        self.assertEqual(server.text(**text), expected)
+        self.assertEqual(self.embed(server), self.printed(self.random, "--pooling", "mean"))
+        names = [model["id"] for model in server.good("/v1/models")["data"]]
+        self.assertEqual(names, ["random", "random-embed"])
+        plan = server.good("/v1/plan")
+        self.assertEqual(plan["embeddings"]["pooling"], "mean")
+        self.assertEqual([device["name"] for device in plan["embeddings"]["devices"]], ["cpu"])
+        self.assertIn("plan", plan)
+
+    def test_an_objective_and_several_devices(self):
+        # An hour is enough for whatever machine this is.
+        server = self.start("serve", self.last, "--slo", "3600s", "--admission", "depth",
+                            "--offload", "--device", "cpu")
+        self.assertEqual(self.embed(server), self.printed(self.last))
+        [device] = server.good("/v1/plan")["embeddings"]["devices"]
+        self.assertGreater(device["seconds_per_token"], 0)
+        figures = server.figures()
+        self.assertGreater(figures['hearth_embed_slot_tokens{device="cpu",kind="cpu"}'], 0)
+
+    def test_the_queue_is_bounded(self):
+        server = self.start("serve", self.last, "--embed-queue", "1")
+        slots = server.figures()['hearth_embed_slot_tokens{device="cpu",kind="cpu"}']
+        self.assertGreater(slots, 1, "a batch and a text always fit")
+
+    def test_lists_devices_and_ends(self):
+        done = subprocess.run([*ServeCase.hearth, "serve", str(self.last), "--list-devices"],
+                              capture_output=True, check=True)
+        self.assertRegex(done.stdout.decode(), r"device +kind +queue +why\ncpu +cpu +yes ")
+
+    def test_what_cannot_be(self):
+        self.bad(2, "serve", self.random, "--slo", "1s", says=["--embed FILE"])
+        self.bad(2, "serve", self.random, "--embed", self.random, says=["--pooling"])
+        self.bad(1, "serve", self.random, "--embed", self.folder / "none.gguf", says=["none.gguf"])
