@@ -157,13 +157,16 @@ void Setup::make_pools(const MakeEngine& make_engine) {
   candidates_ = std::move(all);
 }
 
+// Pools come first: others must agree with the file that the user named.
 void Setup::check_they_agree() {
   std::vector<EmbedDevice*> devices;
   std::vector<Candidate*> owners;
-  for (Candidate& candidate : candidates_) {
-    if (!candidate.made()) continue;
-    devices.push_back(candidate.device.get());
-    owners.push_back(&candidate);
+  for (bool pools : {true, false}) {
+    for (Candidate& candidate : candidates_) {
+      if (!candidate.made() || candidate.pool() != pools) continue;
+      devices.push_back(candidate.device.get());
+      owners.push_back(&candidate);
+    }
   }
   if (devices.size() < 2) return;
   std::vector<std::string> troubles = check_agreement(devices, make_query_);
@@ -260,7 +263,10 @@ void Setup::measure() {
 
 void Setup::decide() {
   std::vector<DeviceSight> sights;
-  for (const Candidate& candidate : candidates_) {
+  for (Candidate& candidate : candidates_) {
+    // The name stands beside it.
+    const std::string before = candidate.report.name + ": ";
+    if (candidate.trouble.starts_with(before)) candidate.trouble.erase(0, before.size());
     sights.push_back({candidate.report.name, candidate.report.kind, candidate.trouble});
   }
   std::vector<QueueDecision> decisions = decide_queues(sights, options_.offload);
@@ -279,6 +285,10 @@ EmbedSetup Setup::take() {
                         candidate.batch};
       if (queue.slots == 0) queue.slots = kBatchesAhead * candidate.batch + candidate.context;
       setup.texts = setup.texts || !candidate.pool();
+      if (std::holds_alternative<SimOptions>(candidate.spec.what)) {
+        listener_.warn(
+            fmt::format("{} is a simulation: its vectors mean nothing", candidate.report.name));
+      }
       setup.queues.push_back(std::move(queue));
     } else if (!candidate.trouble.empty()) {
       listener_.warn(

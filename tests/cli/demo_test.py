@@ -84,6 +84,8 @@ class DemoTest(ProgramTest):
             self.assertEqual([json.loads(row)["token"] for row in rows], tokenized)
             told = json.loads(self.good("perplexity", DEMO, "-p", text * 8, "--ctx", "32",
                                         "--json", *words))
+            [row] = self.good("embed", DEMO, "-p", text, "--pooling", "mean", *words).splitlines()
+            self.assertEqual(json.loads(row)["tokens"], len(tokenized))
             return tokenized, told["perplexity"]
 
         given, perplexity = tokens()

@@ -98,6 +98,14 @@ class EmbedTest(ProgramTest):
         for words in (("-t", "1"), ("-t", "3", "--groups", "3"), ("-b", "16"), ("--batch", "100")):
             self.assertEqual(self.vectors(*words, text="\n".join(reversed(texts))), alone[::-1])
 
+    def test_the_type_of_keys_and_values_moves_a_vector_a_little(self):
+        [exact] = self.vectors("-p", "hello" * 20, "--kv-type", "f32")
+        for kind in ("f16", "bf16", "q8_0"):
+            [found] = self.vectors("-p", "hello" * 20, "--kv-type", kind)
+            self.assertNotEqual(found, exact)
+            # Keys and values are off by 1/254 of the largest at most.
+            self.assertGreater(sum(a * b for a, b in zip(found, exact)), 0.999, kind)
+
     def test_lines_of_a_file_and_of_standard_input(self):
         path = self.folder / "lines.txt"
         path.write_bytes(b"\xef\xbb\xbfabc\r\nhello")
@@ -204,6 +212,12 @@ class EmbedTest(ProgramTest):
         table = self.good("embed", self.random, *MEAN, *words, "--offload")
         self.assertRegex(table, r" no +.*cosine")
         expected = self.vectors("-p", "abc", "-p", "hello")
+        # Nobody listens there: what is left works.
+        status, out, err = self.call("embed", self.random, *MEAN, "--device", "cpu", "--device",
+                                     "http://127.0.0.1:9/v1", "-p", "abc", "-p", "hello")
+        self.assertEqual(status, 0)
+        self.assertEqual([row["embedding"] for row in rows_of(out.decode())], expected)
+        self.assertIn("127.0.0.1:9 is left out: no reply", err)
         two = ("--device", "cpu:threads=1", "--device", "cpu:threads=1,name=b")
         self.assertEqual(self.vectors(*two, "-p", "abc", "-p", "hello"), expected)
 

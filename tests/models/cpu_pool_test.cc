@@ -171,17 +171,17 @@ TEST_F(CpuPoolTest, ReadsWhatASpecSays) {
 TEST_F(CpuPoolTest, DevicesOfAnotherModelAreLeftOut) {
   Machine machine = Machine::invented(1, 1);
   SetupOptions asked = setup_options();
-  asked.devices = {"cpu", "sim:alpha=0.0001,beta=0.0001,kind=cpu"};
+  asked.devices = {"sim:alpha=0.0001,beta=0.0001,width=64,kind=cpu", "cpu"};
   SteadyClock clock;
   std::vector<std::string> warnings;
   Listener listener;
   listener.warn = [&](const std::string& text) { warnings.push_back(text); };
   EmbedSetup setup = set_up_devices(machine, asked, maker(machine), query_of, clock, listener);
   EXPECT_EQ(setup.queues.size(), 1u);
-  EXPECT_TRUE(setup.reports[0].queue);
-  EXPECT_FALSE(setup.reports[1].queue);
+  EXPECT_FALSE(setup.reports[0].queue);
+  EXPECT_TRUE(setup.reports[1].queue);
   ASSERT_EQ(warnings.size(), 1u);
-  EXPECT_NE(warnings[0].find("sim"), std::string::npos);
+  EXPECT_EQ(warnings[0].find("sim is left out: embeds otherwise than cpu"), 0u) << warnings[0];
 }
 
 // Accelerators alone, and pools are not even loaded.
