@@ -38,6 +38,7 @@ export class Hearth {
     const match = await Promise.race([listening, server.ended]);
     assert.ok(Array.isArray(match), `hearth serve ended with ${match}:\n${server.log.join("\n")}`);
     [, server.model, server.url] = match;
+    [server.model] = server.model.split(" and ");   // the one for text
     return server;
   }
 

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import {after, before, test} from "node:test";
 import Ajv from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
-import {events, Hearth, limit} from "./hearth.mjs";
+import {demo, events, Hearth, limit} from "./hearth.mjs";
 
 const messages = [{role: "user", content: "Tell me a story about a fox and a kite."}];
 let server;
@@ -14,7 +14,7 @@ let ajv;
 const seen = new Set();   // "METHOD /route status"
 
 before(async () => {
-  server = await Hearth.start();
+  server = await Hearth.start("--embed", demo, "--pooling", "mean");
   api = await (await server.fetch("/openapi.json")).json();
   ajv = new Ajv.default({strict: true, allowUnionTypes: true, allErrors: true});
   addFormats.default(ajv, ["int64"]);
@@ -127,6 +127,10 @@ test("so is every other route", limit, async () => {
   assert.equal(content, "A fox, a kité and 🦊.");
   const {prompt} = await ask("POST", "/apply-template", {messages});
   assert.ok(prompt.includes(messages[0].content) && prompt.length > messages[0].content.length);
+  for (const encoding_format of ["float", "base64"]) {
+    const {data} = await ask("POST", "/v1/embeddings", {input: ["a fox", tokens], encoding_format});
+    assert.equal(data.length, 2);
+  }
   const list = await ask("GET", "/v1/models");
   assert.deepEqual(await ask("GET", `/v1/models/${list.data[0].id}`), list.data[0]);
   assert.deepEqual(await ask("GET", "/health"), {status: "ok"});
@@ -159,6 +163,10 @@ test("so are errors, each below a kilobyte", limit, async () => {
     const body = {messages, prompt: "Once", model: long};
     const {error} = await ask("POST", route, body, 404);
     assert.equal(error.code, "model_not_found");
+  }
+  for (const body of [{}, {input: ""}, {input: ["a", 5]}, {input: "a", dimensions: 0},
+                      {input: "a", encoding_format: long}, {input: long}]) {
+    await ask("POST", "/v1/embeddings", body, 400);
   }
   await ask("POST", "/tokenize", {content: 5}, 400);
   await ask("POST", "/detokenize", {tokens: [-1]}, 400);
