@@ -90,6 +90,13 @@ double PoissonArrivals::next() {
   return last_;
 }
 
+std::string random_words(uint32_t count, uint64_t seed) {
+  LoadRandom random(seed);
+  std::vector<uint32_t> words(count);
+  for (uint32_t& word : words) word = random.below(kWords.size());
+  return words_of(words);
+}
+
 std::vector<uint32_t> RequestMaker::prompt(uint32_t tokens, uint32_t first, uint32_t last) {
   uint32_t kinds = last - first + 1;
   uint32_t shared = std::min(call_.shared_prefix, tokens);

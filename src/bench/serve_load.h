@@ -46,6 +46,9 @@ class PoissonArrivals {
   double rate_, last_ = 0;
 };
 
+// So many words of English, with blanks between; the same for the same seed.
+std::string random_words(uint32_t count, uint64_t seed);
+
 // How a server is asked.
 struct ServeCall {
   bool chat = false;  // /v1/chat/completions, and prompts as text

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "bench/runner.h"
+#include "cli/bench_embed.h"
 #include "cli/bench_kernels.h"
 #include "cli/bench_loads.h"
 #include "cli/bench_serve.h"
@@ -126,12 +127,13 @@ void measure_limits(BenchSession& session) {
   }
 }
 
-int bench(const BenchArgs& args, const BenchServeArgs& serve) {
+int bench(const BenchArgs& args, const BenchServeArgs& serve, const BenchEmbedArgs& embed) {
   if ((args.profile || !args.arriving.empty()) && args.form == "csv") {
     fail(ErrorCode::kUsage, "--profile and --arrive have no CSV form: take -o md or -o json");
   }
   BenchSession session(args);
   if (!serve.url.empty()) return measure_serve(session, serve);
+  if (embed.embed) return measure_embed(session, embed);
   if (args.limits) {
     measure_limits(session);
   } else if (args.kernels) {
@@ -190,6 +192,7 @@ void add_bench(CLI::App& program, Action& action) {
       "bench", "Measure how fast a model runs, beside what the machine can do");
   auto args = std::make_shared<BenchArgs>();
   auto serve = std::make_shared<BenchServeArgs>();
+  auto embed = std::make_shared<BenchEmbedArgs>();
   CLI::Option* model = add_model_or_demo(verb, &args->model);
   std::vector<CLI::Option*> of_steps = add_step_options(verb, args.get());
   CLI::Option* threads = add_team_options(
@@ -216,6 +219,11 @@ void add_bench(CLI::App& program, Action& action) {
   add_kernel_options(verb, args.get(), others);
   add_bench_serve_options(verb, serve.get(), not_with_serve(verb, model),
                           {of_steps[0], of_steps[1]});
+  std::vector<CLI::Option*> not_embed(of_steps.begin() + 1, of_steps.end());
+  for (const char* name : {"--limits", "--load", "--kernels", "--serve", "--kv-type"}) {
+    not_embed.push_back(verb.get_option(name));
+  }
+  add_bench_embed_options(verb, embed.get(), not_embed);
   add_forms(verb, args.get());
   add_examples(verb,
                "  hearth bench\n"
@@ -230,9 +238,14 @@ void add_bench(CLI::App& program, Action& action) {
                "  hearth bench model.gguf --load -t 1,2\n"
                "  hearth bench --serve http://127.0.0.1:8080 -p 512 -n 128 --concurrency 1,16\n"
                "  hearth bench --serve http://127.0.0.1:8080 --lengths lengths.csv --rate 1,2,4"
-               " --slo-ttft-ms 2000 --slo-tpot-ms 100");
-  verb.callback(
-      [args, serve, &action] { action = [args, serve] { return bench(*args, *serve); }; });
+               " --slo-ttft-ms 2000 --slo-tpot-ms 100\n"
+               "  hearth bench --embed --device sim:alpha=0.018,beta=0.27,name=v100"
+               " --device sim:alpha=0.084,beta=0.32,kind=cpu,name=xeon --slo 1s");
+  CLI::Option* lengths = of_steps[0];
+  verb.callback([args, serve, embed, lengths, &action] {
+    if (lengths->count() > 0) embed->lengths = args->lists.prefill;
+    action = [args, serve, embed] { return bench(*args, *serve, *embed); };
+  });
 }
 
 }  // namespace hearth

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import chain_models
+from bench_embed_test import BenchEmbedTest  # noqa: F401 (its tests run with these)
 from bench_serve_test import BenchServeTest  # noqa: F401 (its tests run with these)
 from bench_test import BenchTest  # noqa: F401
 from chain_models import BOS, EOS, GAP, VOCABULARY, ids, letter

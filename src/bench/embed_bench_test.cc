@@ -1,0 +1,112 @@
+#include "bench/embed_bench.h"
+
+#include <gtest/gtest.h>
+
+#include <mutex>
+
+#include "embed/sim_device.h"
+
+namespace hearth {
+namespace {
+
+EmbedCase sample_case() {
+  EmbedCase one;
+  one.length = 75;
+  one.slo = 1;
+  one.devices = {{"v100", DeviceKind::kAccelerator, {0.018, 0.27}, 40, 40, 39},
+                 {"xeon", DeviceKind::kCpu, {0.084, 0.32}, 8, 8, 7}};
+  return one;
+}
+
+TEST(EmbedBench, AddsUpACase) {
+  EmbedCase one = sample_case();
+  EXPECT_EQ(one.alone(), 48u);
+  EXPECT_EQ(one.together(), 46u);
+  EXPECT_EQ(one.accelerators(), 40u);
+  // Batches of half a second: 0.23 / 0.018 and 0.18 / 0.084 texts each.
+  EXPECT_NEAR(one.capacity(), 2 * (0.23 / 0.018 + 0.18 / 0.084), 1e-9);
+  // Half of 0.4 s is less than what the second one takes for one text: one after the other.
+  one.slo = 0.6;
+  EXPECT_NEAR(one.capacity(), 0.03 / 0.018 / 0.3 + 1 / 0.404, 1);
+  one.devices[1].together = 0;
+  EXPECT_NEAR(one.capacity(), 0.03 / 0.018 / 0.3, 1e-9);
+}
+
+TEST(EmbedBench, TunesDepthsByRounds) {
+  std::vector<DepthTuner::Device> start = {{{0.018, 0.27}, 44}, {{0.084, 0.32}, 8}};
+  int rounds = 0;
+  auto depths = tune_depths(start, 1, 1000, [&](const std::vector<uint64_t>& now) {
+    ++rounds;
+    return std::vector<double>{0.018 * static_cast<double>(now[0]) + 0.27,
+                               0.084 * static_cast<double>(now[1]) + 0.32};
+  });
+  EXPECT_EQ(depths, (std::vector<uint64_t>{40, 8}));
+  EXPECT_LT(rounds, 5);
+}
+
+// A clock that jumps where somebody sleeps: fit for one device at a time.
+class JumpingClock : public DeviceClock {
+ public:
+  double now() const override {
+    std::lock_guard lock(mutex_);
+    return now_;
+  }
+  void sleep_until(double moment) override {
+    std::lock_guard lock(mutex_);
+    now_ = std::max(now_, moment);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  double now_ = 0;
+};
+
+TEST(EmbedBench, MeasuresADeviceByItself) {
+  JumpingClock clock;
+  SimOptions sim;
+  sim.alpha = 0.018;
+  sim.beta = 0.27;
+  SimDevice device("v100", DeviceKind::kAccelerator, sim, clock);
+  EmbedBenchHooks hooks;
+  hooks.query = [](uint32_t tokens, uint64_t number) {
+    return EmbedQuery{"", std::vector<int32_t>(tokens, static_cast<int32_t>(number))};
+  };
+  EmbedBench bench({&device}, {1u << 20}, clock, hooks);
+  EmbedCase one = bench.measure(75, 1, 2);
+  EXPECT_EQ(one.devices[0].estimated, 40u);
+  EXPECT_EQ(one.devices[0].alone, 40u);
+  EXPECT_EQ(one.devices[0].together, 40u);
+  // Twice the length takes twice as long a text: (1 - 0.27) / 0.036.
+  EXPECT_EQ(bench.measure(150, 1, 1).together(), 20u);
+  EXPECT_EQ(bench.measure(75, 0.28, 1).together(), 0u);
+}
+
+TEST(EmbedBench, CountsArrivals) {
+  JumpingClock clock;
+  SimOptions sim;
+  sim.alpha = 0.018;
+  sim.beta = 0.27;
+  SimDevice device("v100", DeviceKind::kAccelerator, sim, clock);
+  EmbedBenchHooks hooks;
+  hooks.query = [](uint32_t tokens, uint64_t number) {
+    return EmbedQuery{"", std::vector<int32_t>(tokens, static_cast<int32_t>(number))};
+  };
+  EmbedBench bench({&device}, {1u << 20}, clock, hooks);
+  EmbedCase one = bench.measure(75, 1, 1);
+  EmbedArrivals load = bench.arrivals(one, Admission::kDeadline, 20, 10, 1);
+  EXPECT_NEAR(static_cast<double>(load.offered), 200, 60);
+  EXPECT_LE(load.accepted, load.offered);
+  EXPECT_EQ(load.answered, load.accepted);
+  EXPECT_EQ(load.devices[0].done, load.accepted);
+}
+
+TEST(EmbedBench, MeasuresDispatch) {
+  SteadyClock clock;
+  EmbedDispatch dispatch = measure_dispatch(clock, 20);
+  EXPECT_EQ(dispatch.texts, 20u);
+  EXPECT_GT(dispatch.round_trip.p50, 0);
+  EXPECT_LE(dispatch.submit.p50, dispatch.submit.p99);
+}
+
+}  // namespace
+}  // namespace hearth

@@ -1,0 +1,48 @@
+// Queues over devices that somebody else owns, for one measurement, and what came of it.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/embed_bench.h"
+#include "embed/queue_manager.h"
+
+namespace hearth {
+
+class BenchQueues {
+ public:
+  // Depths are in texts of the case's length. By depth there is no deadline.
+  BenchQueues(const std::vector<EmbedDevice*>& devices, const std::vector<uint64_t>& batches,
+              const EmbedCase& one, const std::vector<uint64_t>& depths, Admission admission,
+              DeviceClock& clock);
+
+  // Offers all at one moment, which must be taken, waits for all answers and raises `longest` to
+  // the seconds that the last one of each device took. Throws where a device failed.
+  void run_together(std::vector<EmbedQuery> texts, std::vector<double>* longest);
+
+  // Returns whether it was taken.
+  bool submit(EmbedQuery query, double due);
+  // Waits for all answers; seconds of each from when it was due. Refusals after a failure have
+  // none.
+  std::vector<double> wait();
+
+  std::vector<DeviceStatistics> statistics() const { return manager_->statistics(); }
+
+ private:
+  std::vector<EmbedDevice*> devices_;
+  DeviceClock& clock_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  uint64_t under_way_ = 0;
+  std::vector<double> latencies_;
+  std::optional<Error> failure_;
+  // Dies first: it answers what waits.
+  std::unique_ptr<QueueManager> manager_;
+};
+
+}  // namespace hearth
