@@ -112,8 +112,8 @@ bool Dispatcher::by_deadline(const Device& device) const {
 
 bool Dispatcher::could_ever(const Device& device, uint64_t tokens) const {
   if (tokens > device.options.slots) return false;
-  return !by_deadline(device) ||
-         device.options.line.seconds(static_cast<double>(tokens)) <= options_.slo + kRounding;
+  return !by_deadline(device) || device.options.line.seconds(static_cast<double>(tokens)) <=
+                                     options_.slo * (1 - options_.reserve) + kRounding;
 }
 
 bool Dispatcher::is_stalled(const Device& device, double now) const {
@@ -133,7 +133,7 @@ bool Dispatcher::in_time(const Device& device, const DispatchQuery& query, doubl
   }
   double end = now + device.rest(now) +
                device.seconds(outlook.tokens + outlook.last + query.tokens, outlook.batches + 1);
-  return end <= earliest + kRounding;
+  return end <= earliest - options_.slo * options_.reserve + kRounding;
 }
 
 bool Dispatcher::admits(const Device& device, const DispatchQuery& query, double now) const {

@@ -46,6 +46,8 @@ struct QueueOptions {
 struct DispatchOptions {
   Admission admission = Admission::kDeadline;
   double slo = std::numeric_limits<double>::infinity();  // seconds from offer to reply
+  // Part of the objective that predictions stay away from a deadline: threads wake late.
+  double reserve = 0.01;
   double first_probe = 5;  // seconds from a failure to the first probe; then twice as long each
   double last_probe = 60;
 };

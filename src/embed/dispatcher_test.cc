@@ -28,6 +28,7 @@ DispatchOptions by_depth() {
 DispatchOptions by_deadline() {
   DispatchOptions options;
   options.slo = 1;
+  options.reserve = 0;
   return options;
 }
 
@@ -158,6 +159,15 @@ TEST(Dispatcher, SaysWhatNoDeviceCouldDoInTime) {
   Dispatcher dispatcher({queue_of(DeviceKind::kCpu, 0.1, 0.2, 8)}, by_deadline());
   EXPECT_EQ(dispatcher.offer(query_of(1, 9, 1), 0).admitted, Admitted::kTooLong);
   EXPECT_EQ(dispatcher.offer(query_of(2, 8, 1), 0).admitted, Admitted::kAccepted);
+}
+
+TEST(Dispatcher, StaysAwayFromDeadlines) {
+  DispatchOptions options = by_deadline();
+  options.reserve = 0.05;
+  Dispatcher dispatcher({queue_of(DeviceKind::kCpu, 0.1, 0.2, 8)}, options);
+  EXPECT_EQ(dispatcher.offer(query_of(1, 8, 1), 0).admitted, Admitted::kTooLong);
+  EXPECT_EQ(dispatcher.offer(query_of(2, 7, 0.94), 0).admitted, Admitted::kBusy);
+  EXPECT_EQ(dispatcher.offer(query_of(3, 7, 1), 0).admitted, Admitted::kAccepted);
 }
 
 TEST(Dispatcher, CountsLateReplies) {
