@@ -12,7 +12,8 @@
 #   --numa       emulator, static busybox, and a kernel image in ~/.cache/hearth: the machines with
 #                NUMA nodes; on x86-64 only
 #   --web        node, npm, Chromium and curl, where there are none: published clients, the page
-#   --peers      OpenBLAS and oneDNN: what tools/kernel_peers measures beside
+#   --peers      OpenBLAS, oneDNN, python3-onnx: what tools/kernel_peers and embed_peers measure
+#                beside (embed_peers needs npm as well)
 #   --check      everything that `make check` needs
 #   --train      PyTorch and a fast BLAS, to train the demo model (tools/train_demo)
 #
@@ -23,7 +24,7 @@ libraries=(libhwloc-dev libpcre2-dev libutf8proc-dev libfmt-dev libspdlog-dev li
            libgtest-dev libgmock-dev libbenchmark-dev libcurl4-openssl-dev)
 wanted=(g++ cmake ninja-build make pkg-config git python3 python3-numpy
         "${libraries[@]}" rapidjson-dev libcli11-dev)
-peers=(libopenblas0-pthread libdnnl2)
+peers=(libopenblas0-pthread libdnnl2 python3-onnx)
 units=(jq python3-jinja2 sentencepiece "${peers[@]}")
 clang=(clang libclang-rt-14-dev clang-format)
 arm64=0

@@ -1,0 +1,66 @@
+"""What is measured: so many texts of so many tokens, the same for every engine.
+
+    Case.parse("32x75")    32 texts of 75 tokens each
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+import re
+
+import numpy as np
+
+SEED = 1
+# Of the texts whose vectors are held against the truth: all packed together where an engine can.
+CHECKED_LENGTHS = (75, 16, 75, 130, 75, 40, 5, 75, 75, 16, 75, 200, 75, 40, 16, 75)
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    texts: int
+    tokens: int
+
+    @staticmethod
+    def parse(word: str) -> Case:
+        match = re.fullmatch(r"(\d+)x(\d+)", word)
+        if not match or min(int(n) for n in match.groups()) < 1:
+            raise ValueError(f"{word} is no case such as 32x75, texts x tokens")
+        return Case(*(int(n) for n in match.groups()))
+
+    def __str__(self) -> str:
+        return f"{self.texts} x {self.tokens}"
+
+    def batches(self) -> list[int]:
+        """How many texts an engine may take at a time: all, or fewer by steps of four."""
+        sizes = {self.texts, 1}
+        size = 2
+        while size < self.texts:
+            sizes.add(size)
+            size *= 4
+        return sorted(sizes)
+
+
+def make_texts(file, lengths: list[int]) -> list[list[int]]:
+    """Made-up ids between the file's first and last special tokens, where it has them. Ids below
+    1,000, where special tokens are, are left out of a large vocabulary."""
+    random = np.random.default_rng(SEED)
+    low = 1000 if file.shape.vocabulary > 5000 else 0
+    texts = []
+    for length in lengths:
+        text = random.integers(low, file.shape.vocabulary, length).tolist()
+        if file.first_token is not None:
+            text[0] = file.first_token
+        if file.last_token is not None and length > 1:
+            text[-1] = file.last_token
+        texts.append(text)
+    return texts
+
+
+def write_texts(path: pathlib.Path, texts: list[list[int]]) -> None:
+    path.write_text("".join(" ".join(map(str, text)) + "\n" for text in texts))
+
+
+def read_texts(path: str | pathlib.Path) -> list[list[int]]:
+    with open(path) as file:
+        return [[int(word) for word in line.split()] for line in file]

@@ -1,0 +1,106 @@
+"""Engines as processes that measure when they are told to, and are idle otherwise.
+
+A worker loads its model, prints a line `ready: WHAT IT IS`, and then reads lines of fields with
+tabs between them:
+
+    BATCH  REPEAT  TEXTS  [VECTORS]
+
+It makes vectors of the texts of the file TEXTS (a line each, token ids with spaces between them),
+up to BATCH at a time, REPEAT times over, and answers with the seconds of each repetition, spaces
+between them. What is measured is from tokens to vectors: pooled, in the program's memory. VECTORS
+gets those of the last one, float32 [texts, width], divided by their length. `error: WHY` stands
+where an answer could not be had.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import time
+
+import numpy as np
+
+HERE = pathlib.Path(__file__).resolve().parent
+IDLE_SECONDS = 0.04     # of no CPU time (whose unit is 0.01 s) after which a process is idle
+PATIENCE_SECONDS = 5.0  # after which a process that is never idle is left to itself
+
+
+class WorkerError(RuntimeError):
+    """What a worker said of why it cannot."""
+
+
+class Worker:
+    """`with` ends the process."""
+
+    def __init__(self, command: list[str]):
+        self.process = subprocess.Popen([str(word) for word in command], text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        try:
+            self.description = self._line().removeprefix("ready: ")
+        except WorkerError:
+            self.close()
+            raise
+
+    def _line(self) -> str:
+        line = self.process.stdout.readline().rstrip("\n")
+        if not line or line.startswith("error: "):
+            raise WorkerError(line.removeprefix("error: ") or "it ended")
+        return line
+
+    def measure(self, texts: pathlib.Path, batch: int, repeat: int,
+                vectors: pathlib.Path | None = None) -> list[float]:
+        """Seconds of each repetition."""
+        fields = [str(batch), str(repeat), str(texts)] + ([str(vectors)] if vectors else [])
+        self.process.stdin.write("\t".join(fields) + "\n")
+        self.process.stdin.flush()
+        return [float(word) for word in self._line().split()]
+
+    def vectors(self, texts: pathlib.Path, batch: int, count: int) -> np.ndarray:
+        """[count, width], where the file has `count` texts."""
+        out = texts.with_name(f"{texts.name}.{self.process.pid}.vectors")
+        self.measure(texts, batch, 1, out)
+        rows = np.fromfile(out, "<f4").reshape(count, -1)
+        out.unlink()
+        return rows
+
+    def cpu_seconds(self) -> float:
+        """That the process has used so far."""
+        with open(f"/proc/{self.process.pid}/stat") as file:
+            fields = file.read().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def wait_idle(self) -> None:
+        """Until its threads no longer spin, as those of a library do after they have worked."""
+        end = time.monotonic() + PATIENCE_SECONDS
+        used = self.cpu_seconds()
+        while time.monotonic() < end:
+            time.sleep(IDLE_SECONDS)
+            before, used = used, self.cpu_seconds()
+            if used == before:
+                return
+
+    def close(self) -> None:
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.process.wait()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def hearth(program: pathlib.Path, model: pathlib.Path, threads: int) -> Worker:
+    return Worker([program, model, "--threads", threads])
+
+
+def llama(packages: pathlib.Path, model: pathlib.Path, threads: int, flash: str) -> Worker:
+    return Worker(["/usr/bin/python3", HERE / "llama_worker.py", model, "--threads", threads,
+                   "--packages", packages, "--flash", flash])
+
+
+def onnx(packages: pathlib.Path, model: pathlib.Path, threads: int) -> Worker:
+    return Worker(["node", HERE / "onnx_worker.mjs", model, "--threads", threads, "--packages",
+                   packages])
