@@ -112,7 +112,7 @@ class FileTest(ProgramTest):
         says = ["encoder.gguf", "an encoder (bert)", "no text", "`hearth embed`"]
         self.refused(path, says, verbs=(
             ("run", "-p", "a"), ("logits", "--tokens", "1"), ("perplexity", "-p", "a"),
-            ("bench", "-p", "8", "-n", "2"), ("serve",)))
+            ("bench", "-p", "8", "-n", "2")))
         out = self.good("inspect", path)
         self.assertIn("architecture  bert (an encoder", out)
         self.assertIn("pooling       cls\n", out)

@@ -45,6 +45,13 @@ class EmbedServeTest(ServeCase):
                           "no_text_model")
         self.assertIn("embedding on cpu", server.said())
 
+    def test_an_encoder(self):
+        path = self.folder / "encoder.gguf"
+        chain_models.write_encoder(path)
+        server = self.start("serve", path)
+        self.assertEqual(self.embed(server), self.printed(path))
+        self.assertEqual(server.good("/v1/models")["data"][0]["max_model_len"], 24)
+
     def test_beside_a_model_for_text(self):
         alone = self.start("serve", self.random)
         text = {"prompt": "the quick brown fox ", "max_tokens": 12, "temperature": 0}
