@@ -84,8 +84,9 @@ bool DepthTuner::tell(const std::vector<double>& seconds) {
     if (seconds[i] > slo_) {
       most_[i] = depth - 1;
       held_[i] = std::min(held_[i], most_[i]);
-      auto fewer = alpha > 0 ? static_cast<uint64_t>(gap / alpha) : 1;
-      next = depth - std::clamp<uint64_t>(fewer, 1, depth);
+      // A device that was held up once may be late by more than its whole depth takes.
+      double fewer = alpha > 0 ? std::min(gap / alpha, static_cast<double>(depth) / 2) : 1;
+      next = depth - std::max<uint64_t>(1, static_cast<uint64_t>(fewer));
       next = std::max(next, held_[i]);
     } else {
       held_[i] = std::max(held_[i], depth);

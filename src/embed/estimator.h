@@ -32,8 +32,8 @@ Estimate estimate_depth(const std::function<double(uint32_t count)>& measure,
                         const EstimateOptions& options);
 
 // Depths of several devices, tuned while all run: each round they take a batch of their depth at
-// one moment, and the longest that one took says whether its depth falls or may rise. A depth that
-// was too much is never tried again, so rounds end.
+// one moment, and the longest that one took says whether its depth falls, by half at most, or may
+// rise. A depth that was too much is never tried again, so rounds end.
 class DepthTuner {
  public:
   struct Device {

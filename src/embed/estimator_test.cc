@@ -138,6 +138,14 @@ TEST(DepthTuner, RaisesWhatIsInTime) {
   EXPECT_LT(rounds, 20);
 }
 
+TEST(DepthTuner, ComesBackFromADelayThatWasNotTheDepths) {
+  DepthTuner tuner({{{0.01, 0}, 100}}, 1, 1000);
+  tuner.tell({7});
+  EXPECT_EQ(tuner.depths()[0], 50u);
+  while (!tuner.done()) tuner.tell({0.01 * static_cast<double>(tuner.depths()[0])});
+  EXPECT_EQ(tuner.depths()[0], 99u);
+}
+
 TEST(DepthTuner, LeavesOutWhoHasNoQueue) {
   int rounds = 0;
   EXPECT_EQ(tuned({kV100, kKunpeng}, 1, 1, {40, 0}, &rounds), (std::vector<uint64_t>{40, 0}));

@@ -298,6 +298,27 @@ TEST(QueueManager, GoesOnWithADeviceOfItsOwnThatFailedOnce) {
   EXPECT_EQ(outcomes.of(1).vector, simulated_vector(query_of(1), kWidth));
 }
 
+TEST(QueueManager, OffersATextToOthersThanTheDeviceThatFailedWithIt) {
+  class Own : public ScriptedDevice {
+   public:
+    using ScriptedDevice::ScriptedDevice;
+    bool remote() const override { return false; }
+  };
+  HandClock clock;
+  Outcomes outcomes;
+  std::vector<DeviceQueue> queues;
+  auto fails = [](auto) { fail(ErrorCode::kResource, "no memory"); };
+  queues.push_back(
+      {std::make_unique<Own>("first", DeviceKind::kAccelerator, fails), {1e-3, 1e-3}, 100});
+  queues.push_back(queue_of(
+      DeviceKind::kCpu, 100, [](auto) {}, "second"));
+  QueueManager manager(std::move(queues), by_depth(), clock);
+  manager.submit(query_of(0), outcomes.done(0));
+  outcomes.wait_for(1);
+  EXPECT_EQ(outcomes.of(0).device, "second");
+  EXPECT_TRUE(manager.statistics()[0].up);
+}
+
 TEST(QueueManager, TakesAWrongNumberOfVectorsForAFailure) {
   class Short : public ScriptedDevice {
    public:
