@@ -47,12 +47,29 @@ bool on_this_machine(const std::string& url) {
   return false;
 }
 
+// The header that shows the key of the environment; empty where none is asked for.
+std::string authorization(const EndpointOptions& options) {
+  if (options.key_variable.empty()) return {};
+  const char* key = std::getenv(options.key_variable.c_str());
+  if (key == nullptr || *key == '\0') {
+    fail(ErrorCode::kUsage, "the environment has no {}, which should hold the endpoint's key",
+         options.key_variable);
+  }
+  for (const char* c = key; *c != '\0'; ++c) {
+    if (*c <= ' ' || *c > '~') {
+      fail(ErrorCode::kUsage, "the key in {} has other than visible ASCII", options.key_variable);
+    }
+  }
+  return fmt::format("Authorization: Bearer {}", key);
+}
+
 }  // namespace
 
 // One handle of libcurl, which keeps a connection open between requests.
 class EndpointDevice::Connection {
  public:
   explicit Connection(const EndpointOptions& options) : options_(options) {
+    std::string key = authorization(options);
     // Counts its users, and any thread may call it.
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
       fail(ErrorCode::kResource, "libcurl does not start");
@@ -62,20 +79,7 @@ class EndpointDevice::Connection {
     add_header("Content-Type: application/json");
     // libcurl would ask first whether a long body may come.
     add_header("Expect:");
-    if (!options.key_variable.empty()) {
-      const char* key = std::getenv(options.key_variable.c_str());
-      if (key == nullptr || *key == '\0') {
-        fail(ErrorCode::kUsage, "the environment has no {}, which should hold the endpoint's key",
-             options.key_variable);
-      }
-      for (const char* c = key; *c != '\0'; ++c) {
-        if (*c <= ' ' || *c > '~') {
-          fail(ErrorCode::kUsage, "the key in {} has other than visible ASCII",
-               options.key_variable);
-        }
-      }
-      add_header(fmt::format("Authorization: Bearer {}", key));
-    }
+    if (!key.empty()) add_header(key);
   }
   ~Connection() {
     curl_slist_free_all(headers_);
