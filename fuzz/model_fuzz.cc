@@ -159,7 +159,7 @@ void run_model(Choices& choices) {
   const Machine& machine = host.machines[work.reference.shards - 1];
   Engine reference(source, spec, machine, Isa::kReference, work.reference);
   Rows first = run_some(reference, tokens, false);
-  bool exact = !made.bf16 || (work.isa != Isa::kAvx512 && work.isa != Isa::kAmx);
+  bool exact = !made.bf16 || !multiplies_bf16(work.isa);
   try {
     Engine other(reference.model(), machine, work.isa, work.other);
     compare(made, exact, first, run_some(other, tokens, true));

@@ -59,8 +59,8 @@ TEST(TeamLimits, SamplesEveryLevel) {
       EXPECT_GT(sample.read, 0);
       EXPECT_GE(level.best.read, sample.read) << "the best part is at least the average";
       for (size_t u = 0; u < kArithmeticUnits; ++u) {
-        bool has = static_cast<ArithmeticUnit>(u) != ArithmeticUnit::kBf16Dot ||
-                   isas[i] == Isa::kAvx512 || isas[i] == Isa::kAmx;
+        bool has =
+            static_cast<ArithmeticUnit>(u) != ArithmeticUnit::kBf16Dot || multiplies_bf16(isas[i]);
         EXPECT_EQ(sample.ops[u] > 0, has);
         EXPECT_GE(level.best.ops[u], sample.ops[u] * (1 - 1e-12));
       }

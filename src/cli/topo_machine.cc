@@ -127,8 +127,14 @@ std::string isa_text() {
   CpuFeatures features = detect_cpu_features();
   const char* forced = std::getenv("HEARTH_ISA");
   bool is_forced = forced != nullptr && *forced != '\0';
-  return fmt::format("kernels: {}{}; features: {}\n", isa_name(environment_isa(features)),
-                     is_forced ? " (forced by HEARTH_ISA)" : "", features_text(features));
+  Isa running = environment_isa(features);
+  std::string out =
+      fmt::format("kernels: {}{}; features: {}\n", isa_name(running),
+                  is_forced ? " (forced by HEARTH_ISA)" : "", features_text(features));
+  for (const std::string& line : lacking_text(running, features)) {
+    out += fmt::format("not here: {}\n", line);
+  }
+  return out;
 }
 
 }  // namespace

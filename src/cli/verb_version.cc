@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
+#include "cli/load.h"
 #include "cli/options.h"
 #include "cli/text_io.h"
 #include "cli/verbs.h"
@@ -17,18 +19,33 @@ namespace hearth {
 namespace {
 
 int version(bool as_json) {
+  CpuFeatures features = detect_cpu_features();
   std::vector<std::string> levels;
-  for (Isa isa : available_isas(detect_cpu_features())) levels.emplace_back(isa_name(isa));
+  for (Isa isa : available_isas(features)) levels.emplace_back(isa_name(isa));
+  Isa running = Isa::kReference;
+  std::string running_text;
+  try {
+    running = environment_isa(features);
+    running_text = isa_name(running);
+  } catch (const Error& error) {
+    // A version is told on every processor.
+    running_text = fmt::format("none: {}", error.what());
+  }
+  std::vector<std::string> lacking = lacking_text(running, features);
   if (!as_json) {
-    write_stdout(fmt::format("hearth {}\ncompiler: {}\nbuild: {}\nkernels that run here: {}\n",
-                             HEARTH_VERSION, HEARTH_COMPILER, HEARTH_BUILD_TYPE,
-                             fmt::join(levels, ", ")));
+    std::string text = fmt::format(
+        "hearth {}\ncompiler: {}\nbuild: {}\nkernels: {}\nkernels that run here: {}\n",
+        HEARTH_VERSION, HEARTH_COMPILER, HEARTH_BUILD_TYPE, running_text, fmt::join(levels, ", "));
+    for (const std::string& line : lacking) text += fmt::format("not here: {}\n", line);
+    write_stdout(text);
     return 0;
   }
   Json json;
   json.object().key("version").text(HEARTH_VERSION).key("compiler").text(HEARTH_COMPILER);
   json.key("build").text(HEARTH_BUILD_TYPE).key("isa").array();
   for (const std::string& level : levels) json.text(level);
+  json.end_array().key("running").text(running_text).key("lacking").array();
+  for (const std::string& line : lacking) json.text(line);
   write_stdout(json.end_array().end_object().line());
   return 0;
 }

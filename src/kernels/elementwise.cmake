@@ -7,6 +7,6 @@ foreach(kernel norm/norm rope/rope activation/activation maximum/maximum
 endforeach()
 list(APPEND sources rope/rope.cc)
 list(APPEND avx2_sources elementwise_avx2.cc)
-list(APPEND avx512_sources elementwise_avx512.cc)
+list(APPEND avx512bw_sources elementwise_avx512bw.cc)
 list(APPEND neon_sources elementwise_neon.cc)
 list(APPEND tests simd/exp_test.cc)

@@ -16,8 +16,14 @@ namespace {
 #define HEARTH_QUANTIZE_ENTRY(format, name, level) \
   table.quantize[static_cast<size_t>(ActFormat::format)] = quantize_##name##_##level;
 
-#define HEARTH_ATTENTION_ENTRY(type, name, level)                            \
-  table.attend[static_cast<size_t>(KvType::type)] = attend_##name##_##level; \
+// The kernels of a level's weights in streams.
+#define HEARTH_STREAMS_ENTRY(kind, name, level) HEARTH_GEMM_ENTRY(kind, name, level##_streams)
+
+#define HEARTH_ATTEND_ENTRY(type, name, level) \
+  table.attend[static_cast<size_t>(KvType::type)] = attend_##name##_##level;
+
+#define HEARTH_ATTENTION_ENTRY(type, name, level) \
+  HEARTH_ATTEND_ENTRY(type, name, level)          \
   table.kv_store[static_cast<size_t>(KvType::type)] = kv_store_##name##_##level;
 
 #define HEARTH_ELEMENTWISE_ENTRY(name, args, level) table.name = name##_##level;
@@ -43,32 +49,77 @@ namespace {
 constexpr Kernels kReference = HEARTH_LEVEL(Isa::kReference, reference);
 #if defined(__x86_64__)
 constexpr Kernels kAvx2 = HEARTH_LEVEL(Isa::kAvx2, avx2);
-constexpr Kernels kAvx512 = HEARTH_LEVEL(Isa::kAvx512, avx512);
-constexpr Kernels kAmx = [] {
-  Kernels table = kAvx512;
-  table.isa = Isa::kAmx;
+constexpr Kernels kAvxVnni = [] {
+  Kernels table = kAvx2;
+  table.isa = Isa::kAvxVnni;
+  HEARTH_INT8_GEMM_KERNELS(HEARTH_GEMM_ENTRY, avxvnni)
+  HEARTH_ATTEND_ENTRY(kQ8_0, q8_0, avxvnni)
+  HEARTH_VNNI_UNIT_LOOPS(HEARTH_UNIT_ENTRY, avxvnni)
+  return table;
+}();
+constexpr Kernels kOwnOfAvx512Bw = HEARTH_LEVEL(Isa::kAvx512Bw, avx512bw);
+constexpr Kernels kAvx512Bw = [] {
+  Kernels table = kOwnOfAvx512Bw;
   // Four places are 1.2 to 1.3 times as fast as one on Sapphire Rapids, 0.9 to 0.95 times on Zen 4.
+  // All processors of AMD with AVX-512 have BF16 too.
+  table.attend_four_places = true;
+  return table;
+}();
+constexpr Kernels kAvx512 = [] {
+  Kernels table = kAvx512Bw;
+  table.isa = Isa::kAvx512;
+  HEARTH_INT8_GEMM_KERNELS(HEARTH_STREAMS_ENTRY, avx512)
+  HEARTH_ATTEND_ENTRY(kQ8_0, q8_0, avx512)
+  HEARTH_VNNI_UNIT_LOOPS(HEARTH_UNIT_ENTRY, avx512)
+  return table;
+}();
+constexpr Kernels kAvx512Bf16 = [] {
+  Kernels table = kAvx512;
+  table.isa = Isa::kAvx512Bf16;
+  table.attend_four_places = false;
+  HEARTH_INT8_GEMM_KERNELS(HEARTH_GEMM_ENTRY, avx512)
+  HEARTH_BF16_GEMM_KERNELS(HEARTH_GEMM_ENTRY, avx512bf16)
+  HEARTH_BF16_UNIT_LOOPS(HEARTH_UNIT_ENTRY, avx512bf16)
+  return table;
+}();
+constexpr Kernels kAmx = [] {
+  Kernels table = kAvx512Bf16;
+  table.isa = Isa::kAmx;
   table.attend_four_places = true;
   HEARTH_AMX_GEMM_KERNELS(HEARTH_GEMM_ENTRY, amx)
-  HEARTH_GEMM_ENTRY(kFP8, fp8, avx512_streams)
+  HEARTH_GEMM_ENTRY(kFP8, fp8, avx512bf16_streams)
   HEARTH_AMX_UNIT_LOOPS(HEARTH_UNIT_ENTRY, amx)
   return table;
 }();
+constexpr const Kernels* kLevels[] = {&kReference, &kAvx2,       &kAvxVnni, &kAvx512Bw,
+                                      &kAvx512,    &kAvx512Bf16, &kAmx};
 #elif defined(__aarch64__)
 constexpr Kernels kNeon = HEARTH_LEVEL(Isa::kNeon, neon);
+constexpr Kernels kI8mm = [] {
+  Kernels table = kNeon;
+  table.isa = Isa::kI8mm;
+  HEARTH_INT8_GEMM_KERNELS(HEARTH_GEMM_ENTRY, i8mm)
+  HEARTH_INT8_UNIT_LOOPS(HEARTH_UNIT_ENTRY, i8mm)
+  return table;
+}();
+constexpr Kernels kI8mmBf16 = [] {
+  Kernels table = kI8mm;
+  table.isa = Isa::kI8mmBf16;
+  HEARTH_BF16_GEMM_KERNELS(HEARTH_GEMM_ENTRY, i8mmbf16)
+  HEARTH_BF16_UNIT_LOOPS(HEARTH_UNIT_ENTRY, i8mmbf16)
+  return table;
+}();
+constexpr const Kernels* kLevels[] = {&kReference, &kNeon, &kI8mm, &kI8mmBf16};
+#else
+constexpr const Kernels* kLevels[] = {&kReference};
 #endif
 
 }  // namespace
 
 const Kernels& kernels_for(Isa isa) {
-  if (isa == Isa::kReference) return kReference;
-#if defined(__x86_64__)
-  if (isa == Isa::kAvx2) return kAvx2;
-  if (isa == Isa::kAvx512) return kAvx512;
-  if (isa == Isa::kAmx) return kAmx;
-#elif defined(__aarch64__)
-  if (isa == Isa::kNeon) return kNeon;
-#endif
+  for (const Kernels* level : kLevels) {
+    if (level->isa == isa) return *level;
+  }
   HEARTH_CHECK(false, "this build has no kernels for that ISA level");
 }
 

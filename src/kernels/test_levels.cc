@@ -54,7 +54,7 @@ void write_levels() {
   {
     std::ofstream file(fresh);
     file << "level,tested,processor,date,missing\n";
-    for (Isa isa : {Isa::kReference, Isa::kAvx2, Isa::kAvx512, Isa::kAmx, Isa::kNeon}) {
+    for (Isa isa : all_isas()) {
       bool here = std::find(tested.begin(), tested.end(), isa) != tested.end();
       file << fmt::format("{},{},\"{}\",{},{}\n", isa_name(isa), here ? "yes" : "no", processor(),
                           today(), fmt::join(missing_for(isa, features), " "));

@@ -1,8 +1,9 @@
 #include "topology/cpu_features.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 
-#include "base/enum_name.h"
 #include "base/error.h"
 
 #if defined(__x86_64__)
@@ -17,12 +18,14 @@
 namespace hearth {
 namespace {
 
-struct Requirement {
+using Flag = bool CpuFeatures::*;
+
+struct Feature {
   const char* name;
-  bool CpuFeatures::*flag;
+  Flag flag;
 };
 
-constexpr Requirement kAllFeatures[] = {
+constexpr Feature kAllFeatures[] = {
     {"avx2", &CpuFeatures::avx2},
     {"fma", &CpuFeatures::fma},
     {"f16c", &CpuFeatures::f16c},
@@ -30,8 +33,8 @@ constexpr Requirement kAllFeatures[] = {
     {"avx512bw", &CpuFeatures::avx512bw},
     {"avx512vl", &CpuFeatures::avx512vl},
     {"avx512dq", &CpuFeatures::avx512dq},
-    {"avx512vnni", &CpuFeatures::avx512vnni},
-    {"avx512bf16", &CpuFeatures::avx512bf16},
+    {"avx512_vnni", &CpuFeatures::avx512vnni},
+    {"avx512_bf16", &CpuFeatures::avx512bf16},
     {"avx512vbmi", &CpuFeatures::avx512vbmi},
     {"avx_vnni", &CpuFeatures::avx_vnni},
     {"amx_int8", &CpuFeatures::amx_int8},
@@ -43,7 +46,56 @@ constexpr Requirement kAllFeatures[] = {
     {"sve", &CpuFeatures::sve},
 };
 
-constexpr Isa kAllIsas[] = {Isa::kReference, Isa::kAvx2, Isa::kAvx512, Isa::kAmx, Isa::kNeon};
+// A level, the one that it stands on and the features that it adds to that one's.
+struct Level {
+  Isa isa;
+  const char* name;
+  Arch arch;
+  Isa base;
+  std::array<Flag, 4> adds;  // null behind the last one
+};
+
+using F = CpuFeatures;
+constexpr Level kLevels[] = {
+    {Isa::kReference, "reference", Arch::kOther, Isa::kReference, {}},
+    {Isa::kAvx2, "avx2", Arch::kX86, Isa::kReference, {&F::avx2, &F::fma, &F::f16c}},
+    {Isa::kAvxVnni, "avxvnni", Arch::kX86, Isa::kAvx2, {&F::avx_vnni}},
+    {Isa::kAvx512Bw,
+     "avx512bw",
+     Arch::kX86,
+     Isa::kAvx2,
+     {&F::avx512f, &F::avx512bw, &F::avx512vl, &F::avx512dq}},
+    {Isa::kAvx512, "avx512", Arch::kX86, Isa::kAvx512Bw, {&F::avx512vnni}},
+    {Isa::kAvx512Bf16, "avx512bf16", Arch::kX86, Isa::kAvx512, {&F::avx512bf16}},
+    {Isa::kAmx, "amx", Arch::kX86, Isa::kAvx512Bf16, {&F::amx_int8, &F::amx_bf16}},
+    {Isa::kNeon, "neon", Arch::kArm, Isa::kReference, {&F::neon_fp16, &F::neon_dotprod}},
+    {Isa::kI8mm, "i8mm", Arch::kArm, Isa::kNeon, {&F::neon_i8mm}},
+    {Isa::kI8mmBf16, "i8mmbf16", Arch::kArm, Isa::kI8mm, {&F::neon_bf16}},
+};
+constexpr size_t kLevelCount = std::size(kLevels);
+static_assert(kLevelCount == static_cast<size_t>(Isa::kI8mmBf16) + 1);
+
+constexpr std::array<Isa, kLevelCount> kAllIsas = [] {
+  std::array<Isa, kLevelCount> isas{};
+  for (size_t i = 0; i < kLevelCount; ++i) isas[i] = kLevels[i].isa;
+  return isas;
+}();
+
+constexpr const Level& level_of(Isa isa) { return kLevels[static_cast<size_t>(isa)]; }
+
+constexpr bool in_order() {
+  for (const Level& level : kLevels) {
+    if (level_of(level.isa).name != level.name || level.base > level.isa) return false;
+  }
+  return true;
+}
+static_assert(in_order());
+
+bool needs(const Level& level, Flag flag) {
+  if (level.isa == Isa::kReference) return false;
+  return std::find(level.adds.begin(), level.adds.end(), flag) != level.adds.end() ||
+         needs(level_of(level.base), flag);
+}
 
 std::string join(const std::vector<std::string>& words) {
   return fmt::format("{}", fmt::join(words, ", "));
@@ -120,38 +172,38 @@ CpuFeatures detect() { return {}; }
 
 CpuFeatures detect_cpu_features() { return detect(); }
 
-const char* isa_name(Isa isa) {
-  return enum_name<Isa::kNeon>({"reference", "avx2", "avx512", "amx", "neon"}, isa);
+std::span<const Isa> all_isas() { return kAllIsas; }
+
+const char* isa_name(Isa isa) { return level_of(isa).name; }
+
+bool multiplies_bf16(Isa isa) {
+  return needs(level_of(isa), &F::avx512bf16) || needs(level_of(isa), &F::neon_bf16);
 }
 
 std::vector<std::string> missing_for(Isa isa, const CpuFeatures& features) {
-  std::vector<Requirement> needed;
-  Arch arch = features.arch;
-  auto need = [&](std::initializer_list<std::string_view> names) {
-    for (const Requirement& each : kAllFeatures) {
-      for (std::string_view name : names) {
-        if (name == each.name) needed.push_back(each);
-      }
-    }
-  };
-  bool amx = isa == Isa::kAmx, avx512 = amx || isa == Isa::kAvx512;
-  if (avx512 || isa == Isa::kAvx2) {
-    arch = Arch::kX86;
-    need({"avx2", "fma", "f16c"});
-  }
-  if (avx512) need({"avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512vnni", "avx512bf16"});
-  if (amx) need({"amx_int8", "amx_bf16"});
-  if (isa == Isa::kNeon) {
-    arch = Arch::kArm;
-    need({"fp16", "dotprod"});
-  }
-  if (arch != features.arch)
-    return {arch == Arch::kX86 ? "an x86-64 processor" : "an ARM processor"};
+  const Level& level = level_of(isa);
+  if (isa == Isa::kReference) return {};
+  if (level.arch != features.arch)
+    return {level.arch == Arch::kX86 ? "an x86-64 processor" : "an ARM processor"};
   std::vector<std::string> missing;
-  for (const Requirement& each : needed) {
-    if (!(features.*each.flag)) missing.emplace_back(each.name);
+  for (const Feature& each : kAllFeatures) {
+    if (needs(level, each.flag) && !(features.*each.flag)) missing.emplace_back(each.name);
   }
   return missing;
+}
+
+std::vector<std::string> lacking_text(Isa running, const CpuFeatures& features) {
+  std::vector<std::string> lines;
+  for (const Level& level : kLevels) {
+    std::vector<std::string> missing = missing_for(level.isa, features);
+    bool next = level.isa > running && level.arch == features.arch &&
+                missing_for(level.base, features).empty();
+    if (next && !missing.empty()) {
+      lines.push_back(fmt::format("{}: this processor, or its hypervisor, does not show {}",
+                                  level.name, join(missing)));
+    }
+  }
+  return lines;
 }
 
 std::vector<Isa> available_isas(const CpuFeatures& features) {
@@ -195,7 +247,7 @@ Isa choose_isa(const CpuFeatures& features, const char* forced) {
 
 std::string features_text(const CpuFeatures& features) {
   std::vector<std::string> found;
-  for (const Requirement& each : kAllFeatures) {
+  for (const Feature& each : kAllFeatures) {
     if (features.*each.flag) found.emplace_back(each.name);
   }
   return fmt::format("{}", fmt::join(found, " "));

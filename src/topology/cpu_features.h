@@ -1,24 +1,42 @@
 // Finds which instruction sets this processor and its operating system offer, and chooses the level
 // of kernels. A level is a fixed set of features that the kernel files of that level are compiled
-// for:
+// for; one level stands on another and adds features to it:
 //
-//   reference  plain C++, on any processor; only ever chosen by force
-//   avx2       AVX2, FMA, F16C
-//   avx512     avx2 and AVX-512 F, BW, VL, DQ, VNNI, BF16
-//   amx        avx512 and AMX INT8, BF16
-//   neon       AArch64 with dot product and half-precision arithmetic
+//   reference   plain C++, on any processor; only ever chosen by force
+//   avx2        AVX2, FMA, F16C
+//   avxvnni     avx2 and AVX-VNNI
+//   avx512bw    avx2 and AVX-512 F, BW, VL, DQ
+//   avx512      avx512bw and AVX-512 VNNI
+//   avx512bf16  avx512 and AVX-512 BF16
+//   amx         avx512bf16 and AMX INT8, BF16
+//   neon        AArch64 with dot product and half-precision arithmetic
+//   i8mm        neon and I8MM
+//   i8mmbf16    i8mm and BF16
 //
-// x86: CPUID leaves 1, 7.0, 7.1 and XGETBV (Intel SDM volume 1, 13.2 and 14.3), and for AMX the
-// kernel's permission, arch_prctl(2). ARM: getauxval(3).
+// A feature has the name that Linux gives it (/proc/cpuinfo), ARM's vector arithmetic without the
+// "asimd" before it. x86: CPUID leaves 1, 7.0, 7.1 and XGETBV (Intel SDM volume 1, 13.2 and 14.3),
+// and for AMX the kernel's permission, arch_prctl(2). ARM: getauxval(3).
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace hearth {
 
-enum class Isa { kReference, kAvx2, kAvx512, kAmx, kNeon };
+enum class Isa {
+  kReference,
+  kAvx2,
+  kAvxVnni,
+  kAvx512Bw,
+  kAvx512,
+  kAvx512Bf16,
+  kAmx,
+  kNeon,
+  kI8mm,
+  kI8mmBf16
+};
 
 enum class Arch { kX86, kArm, kOther };
 
@@ -36,8 +54,14 @@ struct CpuFeatures {
 // holds for all threads of the process.
 CpuFeatures detect_cpu_features();
 
-// Returns "reference", "avx2", "avx512", "amx" or "neon".
-const char* isa_name(Isa isa);
+// Returns all levels, on each architecture slower ones before faster ones.
+std::span<const Isa> all_isas();
+
+const char* isa_name(Isa isa);  // "avx512bf16"
+
+// Whether the level multiplies BF16 and FP8 weights by instructions for bf16, which add in another
+// order and way than the chain of fused multiply-adds of all other levels (kernels/gemm/gemm.h).
+bool multiplies_bf16(Isa isa);
 
 // Returns the names of the features that `isa` needs and `features` lacks; empty where the level
 // can run. A level of another architecture lacks that architecture.
@@ -54,6 +78,11 @@ Isa best_isa(const CpuFeatures& features);
 // forced). Throws kUsage for an unknown name, kUnsupported for a level that cannot run here; both
 // name the levels that can.
 Isa choose_isa(const CpuFeatures& features, const char* forced);
+
+// Returns a line for each level above `running` that stands on a level that can run here: what this
+// processor lacks for it. "avx512bf16: this processor, or its hypervisor, does not show
+// avx512_bf16". Empty where there is none.
+std::vector<std::string> lacking_text(Isa running, const CpuFeatures& features);
 
 // Returns the features found, for people: "avx2 fma f16c ...".
 std::string features_text(const CpuFeatures& features);

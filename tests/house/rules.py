@@ -22,9 +22,13 @@ FUNCTION_LINES = 70
 COLUMNS = 100
 
 # An ISA fragment (*_avx512-inl.h) is part of the ISA files that include it, not an interface.
-ISA_FILE = re.compile(r"_(avx2|avx512|amx|neon)\w*(\.cc|-inl\.h)$")
-# AMX comes with AVX-512, which does the work that tiles cannot.
-MAY_INCLUDE = {"amx": ["amx", "avx512"]}
+ISA_FILE = re.compile(r"_(avx2|avxvnni|avx512|amx|neon|i8mm)\w*(\.cc|-inl\.h)$")
+# A level that stands on another uses its fragments.
+MAY_INCLUDE = {
+    "avxvnni": ["avxvnni", "avx2"],
+    "amx": ["amx", "avx512"],
+    "i8mm": ["i8mm", "neon"],
+}
 INTRINSICS = re.compile(
     r"#\s*include\s*<(\w*mmintrin|immintrin|\w*intrin|arm_neon|arm_sve|arm_acle|arm_bf16)\.h>"
 )

@@ -122,7 +122,7 @@ class FileRuleTest(unittest.TestCase):
         self.assertEqual(lines_of(rules.isa_isolation, path, CONTRACT + "inline int f();\n"), [1])
         include = '#include "kernels/k_avx512-inl.h"\n'
         for user, wrong in [("k_avx512_vnni.cc", []), ("k_amx.cc", []), ("k_avx2.cc", [1]),
-                            ("k.cc", [1])]:
+                            ("k_avxvnni.cc", [1]), ("k.cc", [1])]:
             self.assertEqual(lines_of(rules.isa_isolation, "src/kernels/" + user, include), wrong)
 
     def test_isa_flags(self):

@@ -5,6 +5,6 @@
 
 namespace hearth {
 
-HEARTH_DEFINE_ATTENTION(avx512, 4)
+HEARTH_DEFINE_DOT_ATTENTION(avx512, 4)
 
 }  // namespace hearth

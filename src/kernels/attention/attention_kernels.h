@@ -18,13 +18,17 @@ namespace hearth {
   void kv_store_##name##_##level(const KvStoreArgs& a);
 HEARTH_ATTENTION_KERNELS(HEARTH_DECLARE_ATTENTION, reference)
 HEARTH_ATTENTION_KERNELS(HEARTH_DECLARE_ATTENTION, avx2)
-HEARTH_ATTENTION_KERNELS(HEARTH_DECLARE_ATTENTION, avx512)
+HEARTH_ATTENTION_KERNELS(HEARTH_DECLARE_ATTENTION, avx512bw)
 HEARTH_ATTENTION_KERNELS(HEARTH_DECLARE_ATTENTION, neon)
 #undef HEARTH_DECLARE_ATTENTION
 
+// These levels have an own kernel for q8_0 only, by their products of integers.
+void attend_q8_0_avxvnni(const AttendArgs& a);
+void attend_q8_0_avx512(const AttendArgs& a);
+
 void merge_spans_reference(const MergeArgs& a);
 void merge_spans_avx2(const MergeArgs& a);
-void merge_spans_avx512(const MergeArgs& a);
+void merge_spans_avx512bw(const MergeArgs& a);
 void merge_spans_neon(const MergeArgs& a);
 
 }  // namespace hearth

@@ -13,11 +13,15 @@
   }                                                                \
   void kv_store_##name##_##level(const KvStoreArgs& a) { store_position<format>(a); }
 
+// The kernel that multiplies integers, which a level with instructions for that has of its own.
+#define HEARTH_DEFINE_DOT_ATTENTION(level, places) \
+  void attend_q8_0_##level(const AttendArgs& a) { Attention<CodePages<places>>::attend(a); }
+
 // `places`: as FloatPages and CodePages take them.
-#define HEARTH_DEFINE_ATTENTION(level, places)                                               \
-  HEARTH_DEFINE_FLOAT_ATTENTION(FormatF32, f32, level, places)                               \
-  HEARTH_DEFINE_FLOAT_ATTENTION(FormatF16, f16, level, places)                               \
-  HEARTH_DEFINE_FLOAT_ATTENTION(FormatBF16, bf16, level, places)                             \
-  void attend_q8_0_##level(const AttendArgs& a) { Attention<CodePages<places>>::attend(a); } \
-  void kv_store_q8_0_##level(const KvStoreArgs& a) { store_codes(a); }                       \
+#define HEARTH_DEFINE_ATTENTION(level, places)                         \
+  HEARTH_DEFINE_FLOAT_ATTENTION(FormatF32, f32, level, places)         \
+  HEARTH_DEFINE_FLOAT_ATTENTION(FormatF16, f16, level, places)         \
+  HEARTH_DEFINE_FLOAT_ATTENTION(FormatBF16, bf16, level, places)       \
+  HEARTH_DEFINE_DOT_ATTENTION(level, places)                           \
+  void kv_store_q8_0_##level(const KvStoreArgs& a) { store_codes(a); } \
   void merge_spans_##level(const MergeArgs& a) { merge_spans(a); }

@@ -1,6 +1,8 @@
 # Appended to the lists of src/kernels/CMakeLists.txt.
 list(APPEND sources attention/attention.cc attention/attention_reference.cc)
 list(APPEND avx2_sources attention/attention_avx2.cc)
+list(APPEND avxvnni_sources attention/attention_avxvnni.cc)
+list(APPEND avx512bw_sources attention/attention_avx512bw.cc)
 list(APPEND avx512_sources attention/attention_avx512.cc)
 list(APPEND neon_sources attention/attention_neon.cc)
 list(APPEND tests attention/test_attention_problem.cc attention/test_attention_truth.cc

@@ -4,9 +4,10 @@
 // The numerical contract. Integer dot products of a block (or half block) are exact; what follows
 // is one chain per output element, in ascending k, the same for every M and every ISA level:
 //   kF32, kF16   acc = fma(w, a, acc) for each k
-//   kBF16        acc = fma over k of bf16-rounded a (reference, AVX2, NEON); AVX-512 takes pairs in
-//                ascending k (vdpbf16ps), AMX adds the sums of the even and of the odd k of a block
-//                (tdpbf16ps), so only their last bits differ
+//   kBF16        acc = fma over k of bf16-rounded a, at levels without instructions for bf16
+//                (multiplies_bf16); the last bits of others differ: AVX-512 and ARM take pairs in
+//                ascending k (vdpbf16ps, bfdot), AMX adds the sums of the even and of the odd k of
+//                a block (tdpbf16ps)
 //   kQ8_0, kQ4_0 acc = fma(float(dot32), ws * as, acc) for each block
 //   kQ6_K        acc = fma(float(dot16[h]), (d * sc[h]) * as, acc) for h = 0, 1 of each block
 //   kQ4_K, kQ5_K acc = fma(float(dot32), (d * sc) * as, acc); acc = fma(-(dmin * m), sum32, acc)

@@ -1,8 +1,5 @@
-// The kernels of the plain pack kinds over Vec16. Before this file a level includes its Vec16 and
-// defines
-//   Codes load_codes(const std::byte* p);       64 bytes
-//   Vec16Pair bf16_pairs(Codes c);              of bf16 [16][2]: even elements, odd elements
-//   Vec16Pair all_bf16_pair(const bf16_t* p);   both elements of a pair in all lanes
+// The kernels of the plain pack kinds over Vec16, for ISA files, which include it after their
+// Vec16.
 //
 // Every output is one chain of fma in ascending k, so few rows take several panels at a time to
 // hide the latency of fma; many rows take one panel and six rows (AVX2: 12 + 3 of 16 registers).
@@ -16,12 +13,6 @@ namespace {
 
 // The bytes of codes in a slice of K of one panel, which stays in L1 for the tiles of all rows.
 constexpr size_t kFloatSliceBytes = size_t{16} << 10;
-
-using Bf16Pair = Vec16Pair;
-
-inline Vec16 add_pairs(const Bf16Pair& w, const Bf16Pair& x, Vec16 acc) {
-  return fma(w.odd, x.odd, fma(w.even, x.even, acc));
-}
 
 // A kind tells how many elements of K a step takes and how to load them for 16 weight rows, or from
 // one row of activations into all lanes.
@@ -45,19 +36,6 @@ struct FloatF16 : FloatF32 {
   static Step load(const std::byte* codes) {
     return Vec16::load_f16(reinterpret_cast<const uint16_t*>(codes));
   }
-};
-
-struct FloatBF16 {
-  static constexpr int kTileRows = 4;  // pairs take twice the registers
-  static constexpr size_t kStep = 2;
-  static constexpr size_t kStepBytes = 64;
-  using Element = bf16_t;
-  using Step = Bf16Pair;
-
-  static Step load(const std::byte* codes) { return bf16_pairs(load_codes(codes)); }
-  static Step all(const bf16_t* x) { return all_bf16_pair(x); }
-  static Vec16 add(const Step& w, const Step& x, Vec16 acc) { return add_pairs(w, x, acc); }
-  static const bf16_t* elements(const ActView& a) { return a.bf16; }
 };
 
 template <typename Kind>

@@ -6,18 +6,23 @@
 //   with_fifth_bit(nibbles, bits, i)   nibbles + 16 * (bit i of each byte of `bits`)
 //   with_high_bits(nibbles, bits, i)   nibbles + 16 * (bits [2 i, 2 i + 2) of each byte of `bits`)
 //   load_u8(p)                     16 bytes as Vec16
-//   Four, load_four(p)             4 activation codes, for all 16 rows
-//   Dots<Bits>                     16 exact dot products with codes of 4, 6 (unsigned) or 8 bits
-//                                  (unsigned, their offset of 128 taken off):
-//     Prepared, prepare(codes)     what of the codes serves all rows of activations
-//     add(prepared, four)          kAtOnce groups; at most 8 in all
-//     sum(offset)                  float(dots + offset)
+//   DotsFor<Bits, Rows>            exact dot products of 16 weight rows with kRows rows of
+//                                  activations, for a tile of Rows; Bits of the codes: 4, 6, 8
+//                                  (unsigned), or 16 where the level has them:
+//     kRows, kAtOnce               rows, and groups that are added at a time; at most 8 in all
+//     kTakesOffset                 codes of 8 bits lose their offset of 128
+//     kBlockBytes                  of a block of a row of activations
+//     prepare(codes of kAtOnce groups)   what of the codes serves all rows
+//     load(rows, groups)           the activations of kAtOnce groups, for all 16 weight rows
+//     add(prepared, loaded)
+//     sum(row, offset)             float(dots + offset)
 //   kInt8TileRows                  rows of a tile that fit the registers
 //
 // Few rows: the tile unpacks in registers, since memory is the limit. Many rows: a slice of a panel
 // is unpacked once to bytes and f32 scales, which the tiles of all rows read from L1.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
 
@@ -45,7 +50,8 @@ inline Vec16 load_f16_at(const std::byte* p) {
 }
 
 // A kind tells:
-//   kBits, kOffset   of its codes (8 bits: the offset is the dot product's own)
+//   kBits, kOffset   of its codes
+//   kNibbles         whether groups g and g + 4 share their bytes: taken in turn
 //   kHalves          scales a block: 1, or 2 for halves of 16
 //   kMin             whether it has minima
 //   kCodeBytes       codes of a block in a panel
@@ -59,6 +65,7 @@ struct KindBytes {
   static constexpr int kOffset = Offset;
   static constexpr int kHalves = Halves;
   static constexpr bool kMin = Min;
+  static constexpr bool kNibbles = false;
   static constexpr size_t kCodeBytes = 512;
   static constexpr size_t kScaleBytes = size_t{64} * Halves * (Min ? 2 : 1);
   using Unpacked = KindBytes;
@@ -73,7 +80,7 @@ struct KindBytes {
   }
 };
 
-struct KindQ8_0 : KindBytes<8, 0, 1, false> {
+struct KindQ8_0 : KindBytes<8, 128, 1, false> {
   static constexpr size_t kScaleBytes = 32;
   using Unpacked = KindQ8_0;
   static Vec16 scale(const PanelView& w, uint32_t b, int) {
@@ -81,8 +88,8 @@ struct KindQ8_0 : KindBytes<8, 0, 1, false> {
   }
 };
 
-using KindI8x32 = KindBytes<8, 0, 1, true>;
-using KindI8x16 = KindBytes<8, 0, 2, true>;
+using KindI8x32 = KindBytes<8, 128, 1, true>;
+using KindI8x16 = KindBytes<8, 128, 2, true>;
 
 inline Codes nibbles_of(const std::byte* codes, int g) {
   Codes both = load_codes(codes + 64 * (g % 4));
@@ -92,6 +99,7 @@ inline Codes nibbles_of(const std::byte* codes, int g) {
 struct KindQ4_0 : KindQ8_0 {
   static constexpr int kBits = 4;
   static constexpr int kOffset = 8;
+  static constexpr bool kNibbles = true;
   static constexpr size_t kCodeBytes = 256;
   using Unpacked = KindBytes<4, 8, 1, false>;
   static Codes group(const std::byte* codes, int g) { return nibbles_of(codes, g); }
@@ -102,6 +110,7 @@ struct KindQ4_K {
   static constexpr int kOffset = 0;
   static constexpr int kHalves = 1;
   static constexpr bool kMin = true;
+  static constexpr bool kNibbles = true;
   static constexpr size_t kCodeBytes = 256;
   static constexpr size_t kScaleBytes = 32;
   using Unpacked = KindBytes<4, 0, 1, true>;
@@ -135,6 +144,7 @@ struct KindQ6_K {
   static constexpr int kOffset = 32;
   static constexpr int kHalves = 2;
   static constexpr bool kMin = false;
+  static constexpr bool kNibbles = false;
   static constexpr size_t kCodeBytes = 384;
   static constexpr size_t kScaleBytes = 32;
   using Unpacked = KindBytes<6, 32, 2, false>;
@@ -150,16 +160,50 @@ struct KindQ6_K {
   }
 };
 
-// Rows of activations from the first block of a tile on; bias and sum have an entry a half.
+template <PackKind>
+struct KindOfPack;
+template <>
+struct KindOfPack<PackKind::kQ8_0> : std::type_identity<KindQ8_0> {};
+template <>
+struct KindOfPack<PackKind::kQ4_0> : std::type_identity<KindQ4_0> {};
+template <>
+struct KindOfPack<PackKind::kQ4_K> : std::type_identity<KindQ4_K> {};
+template <>
+struct KindOfPack<PackKind::kQ5_K> : std::type_identity<KindQ5_K> {};
+template <>
+struct KindOfPack<PackKind::kQ6_K> : std::type_identity<KindQ6_K> {};
+template <>
+struct KindOfPack<PackKind::kI8x32> : std::type_identity<KindI8x32> {};
+template <>
+struct KindOfPack<PackKind::kI8x16> : std::type_identity<KindI8x16> {};
+template <PackKind kind>
+using KindOf = typename KindOfPack<kind>::type;
+
+// Rows of activations from the first block of a tile on; bias and sum have an entry a half. Codes
+// of rows lie codes_stride bytes apart, entries of blocks `stride`.
 struct Int8Rows {
-  const int8_t* codes;
+  const std::byte* codes;
+  size_t codes_stride;
   const float* scale;
   const int32_t* bias;
   const float* sum;
   size_t stride;
 
-  size_t block(int r, uint32_t i) const { return stride / kBlock * static_cast<size_t>(r) + i; }
+  size_t block(int r, uint32_t i) const { return stride * static_cast<size_t>(r) + i; }
 };
+
+// Returns the rows from row `row` and block `block` of `a` on.
+template <typename Kind>
+Int8Rows rows_from(const ActView& a, uint32_t row, uint32_t block) {
+  constexpr bool kHalf = Kind::kHalves == 2;
+  const size_t at = a.row_stride / kBlock * row + block;
+  return {.codes = reinterpret_cast<const std::byte*>(a.codes + at * kBlock),
+          .codes_stride = a.row_stride,
+          .scale = a.scale + at,
+          .bias = kHalf ? a.bias16 + 2 * at : a.bias32 + at,
+          .sum = kHalf ? a.sum16 + 2 * at : a.sum32 + at,
+          .stride = a.row_stride / kBlock};
+}
 
 struct Int8Tile {
   PanelView w;
@@ -176,27 +220,34 @@ template <typename Kind, int R>
 [[gnu::always_inline]] inline void int8_half(const Int8Tile& t, uint32_t i, int h,
                                              Vec16 (&acc)[R]) {
   constexpr int kGroups = 8 / Kind::kHalves;
-  using Dot = Dots<Kind::kBits>;
+  using Dot = DotsFor<Kind::kBits, R>;
+  constexpr int kRows = Dot::kRows, kDots = (R + kRows - 1) / kRows;
+  constexpr int kOffset = Kind::kBits == 8 && Dot::kTakesOffset ? 0 : Kind::kOffset;
   const std::byte* codes = t.w.codes + Kind::kCodeBytes * (t.w.block + i);
-  Dot dot[R];
-  // The low and the high nibbles of a whole block are taken in turn, since they share a load.
+  Dot dot[kDots];
   auto group = [&](int step) {
-    return Kind::kHalves == 1 ? step / 2 + 4 * (step % 2) : kGroups * h + step;
+    return Kind::kNibbles ? step / 2 + 4 * (step % 2) : kGroups * h + step;
   };
   HEARTH_UNROLL
   for (int step = 0; step < kGroups; step += Dot::kAtOnce) {
-    typename Dot::Prepared w[Dot::kAtOnce];
+    int groups[Dot::kAtOnce];
+    typename Dot::Group c[Dot::kAtOnce];
     HEARTH_UNROLL
     for (int n = 0; n < Dot::kAtOnce; ++n) {
-      w[n] = Dot::prepare(Kind::group(codes, group(step + n)));
+      groups[n] = group(step + n);
+      c[n] = Kind::group(codes, groups[n]);
     }
+    const auto w = Dot::prepare(c);
     HEARTH_UNROLL
-    for (int r = 0; r < R; ++r) {
-      const int8_t* x = t.a.codes + t.a.stride * static_cast<size_t>(r) + kBlock * i;
-      Four four[Dot::kAtOnce];
+    for (int d = 0; d < kDots; ++d) {
+      const std::byte* x[kRows];
       HEARTH_UNROLL
-      for (int n = 0; n < Dot::kAtOnce; ++n) four[n] = load_four(x + 4 * group(step + n));
-      dot[r].add(w, four);
+      for (int n = 0; n < kRows; ++n) {
+        // An odd row out stands for its neighbour too.
+        const int r = std::min(kRows * d + n, R - 1);
+        x[n] = t.a.codes + t.a.codes_stride * static_cast<size_t>(r) + Dot::kBlockBytes * i;
+      }
+      dot[d].add(w, Dot::load(x, groups));
     }
   }
   const Vec16 scale = Kind::scale(t.w, t.w.block + i, h);
@@ -205,10 +256,11 @@ template <typename Kind, int R>
     const size_t at = t.a.block(r, i);
     int32_t offset = 0;
     // bias is -128 times the sum of the activation codes, so the division is exact.
-    if constexpr (Kind::kOffset != 0) {
-      offset = t.a.bias[at * Kind::kHalves + h] / (128 / Kind::kOffset);
+    if constexpr (kOffset != 0) {
+      offset = t.a.bias[at * Kind::kHalves + h] / (128 / kOffset);
     }
-    acc[r] = fma(dot[r].sum(offset), mul(scale, Vec16::all(t.a.scale[at])), acc[r]);
+    acc[r] =
+        fma(dot[r / kRows].sum(r % kRows, offset), mul(scale, Vec16::all(t.a.scale[at])), acc[r]);
   }
   if constexpr (Kind::kMin) {
     const Vec16 min = Kind::min(t.w, t.w.block + i, h);
@@ -248,21 +300,16 @@ void int8_tile_of(uint32_t rows, const Int8Tile& t, std::integer_sequence<int, R
   kTiles[rows - 1](t);
 }
 
-// Multiplies all rows over blocks [block0, block0 + blocks) of the shard, which start at w.block.
-template <typename Kind>
-void int8_tiles(const GemmArgs& g, const PanelView& w, uint32_t block0, uint32_t blocks,
+// Multiplies m rows by `blocks` blocks of a panel, which start at w.block. rows(r) returns the rows
+// from row r on.
+template <typename Kind, typename RowsFn>
+void int8_tiles(const GemmArgs& g, const PanelView& w, RowsFn rows, uint32_t blocks, bool first,
                 bool stream, float* out) {
   for_even_pieces(g.m, kInt8TileRows, [&](uint32_t row, uint32_t row_end) {
-    const size_t at = g.a.row_stride / kBlock * row + block0;
-    constexpr bool kHalf = Kind::kHalves == 2;
     Int8Tile t = {.w = w,
-                  .a = {.codes = g.a.codes + at * kBlock,
-                        .scale = g.a.scale + at,
-                        .bias = kHalf ? g.a.bias16 + 2 * at : g.a.bias32 + at,
-                        .sum = kHalf ? g.a.sum16 + 2 * at : g.a.sum32 + at,
-                        .stride = g.a.row_stride},
+                  .a = rows(row),
                   .blocks = blocks,
-                  .first = block0 == g.block0,
+                  .first = first,
                   .prefetch = stream && row == 0,
                   .out = out + g.out_stride * row,
                   .out_stride = g.out_stride};
@@ -295,30 +342,39 @@ PanelView unpack_slice(const PanelView& w, uint32_t block0, uint32_t blocks, std
   return to;
 }
 
+// Returns panel `panel` of the shard, from block `block` on.
+inline PanelView panel_of(const GemmArgs& g, uint32_t panel, uint32_t block) {
+  return {.codes = g.w.codes + g.w.codes_panel_bytes * panel,
+          .scales = g.w.scales + g.w.scales_panel_bytes * panel,
+          .super_offset = g.w.super_offset,
+          .supers = g.w.supers,
+          .block = block};
+}
+
 template <typename Kind>
 void int8_chains(const GemmArgs& g) {
   using To = typename Kind::Unpacked;
   for (uint32_t p = 0; p < g.panels; ++p) {
     float* out = g.out + kPanelRows * p;
-    PanelView w = {.codes = g.w.codes + g.w.codes_panel_bytes * (g.panel0 + p),
-                   .scales = g.w.scales + g.w.scales_panel_bytes * (g.panel0 + p),
-                   .super_offset = g.w.super_offset,
-                   .supers = g.w.supers,
-                   .block = g.block0};
+    PanelView w = panel_of(g, g.panel0 + p, g.block0);
+    auto from = [&](uint32_t block) {
+      return [&g, block](uint32_t row) { return rows_from<Kind>(g.a, row, block); };
+    };
     if (g.m <= kInt8TileRows) {
-      int8_tiles<Kind>(g, w, g.block0, g.block1 - g.block0, true, out);
+      int8_tiles<Kind>(g, w, from(g.block0), g.block1 - g.block0, true, true, out);
       continue;
     }
     for_even_pieces(g.block1 - g.block0, kInt8SliceBlocks, [&](uint32_t begin, uint32_t end) {
+      const bool first = begin == 0;
       begin += g.block0;
       end += g.block0;
       // With three tiles or more it pays.
       if (!std::is_same_v<Kind, To> && g.m > 2 * kInt8TileRows) {
         PanelView unpacked = unpack_slice<Kind>(w, begin, end - begin, g.scratch);
-        int8_tiles<To>(g, unpacked, begin, end - begin, false, out);
+        int8_tiles<To>(g, unpacked, from(begin), end - begin, first, false, out);
       } else {
         w.block = begin;
-        int8_tiles<Kind>(g, w, begin, end - begin, true, out);
+        int8_tiles<Kind>(g, w, from(begin), end - begin, first, true, out);
       }
     });
   }
@@ -331,3 +387,7 @@ void gemm_int8(const GemmArgs& g) {
 
 }  // namespace
 }  // namespace hearth
+
+// Defines the kernels of a level: HEARTH_INT8_GEMM_KERNELS(HEARTH_DEFINE_INT8_GEMM, level).
+#define HEARTH_DEFINE_INT8_GEMM(kind, name, level) \
+  void gemm_##name##_##level(const GemmArgs& args) { gemm_int8<KindOf<PackKind::kind>>(args); }

@@ -11,7 +11,7 @@
   X(kFP8, fp8, level)                 \
   HEARTH_AMX_GEMM_KERNELS(X, level)
 
-// AMX has kernels of its own for these kinds only; its level takes the others from AVX-512.
+// AMX has kernels of its own for these kinds only.
 #define HEARTH_AMX_GEMM_KERNELS(X, level) \
   X(kBF16, bf16, level)                   \
   HEARTH_INT8_GEMM_KERNELS(X, level)
@@ -25,19 +25,31 @@
   X(kI8x32, i8x32, level)                  \
   X(kI8x16, i8x16, level)
 
+// The kinds that meet activations in bf16.
+#define HEARTH_BF16_GEMM_KERNELS(X, level) \
+  X(kBF16, bf16, level)                    \
+  X(kFP8, fp8, level)
+
 namespace hearth {
 
 #define HEARTH_DECLARE_GEMM(kind, name, level) void gemm_##name##_##level(const GemmArgs& args);
 HEARTH_GEMM_KERNELS(HEARTH_DECLARE_GEMM, reference)
 HEARTH_GEMM_KERNELS(HEARTH_DECLARE_GEMM, avx2)
-HEARTH_GEMM_KERNELS(HEARTH_DECLARE_GEMM, avx512)
+HEARTH_GEMM_KERNELS(HEARTH_DECLARE_GEMM, avx512bw)
 HEARTH_GEMM_KERNELS(HEARTH_DECLARE_GEMM, neon)
+// These levels have kernels of their own for some kinds, and take the others from the level that
+// they stand on (kernels.cc).
+HEARTH_INT8_GEMM_KERNELS(HEARTH_DECLARE_GEMM, avxvnni)
+HEARTH_INT8_GEMM_KERNELS(HEARTH_DECLARE_GEMM, avx512)
+HEARTH_BF16_GEMM_KERNELS(HEARTH_DECLARE_GEMM, avx512bf16)
 HEARTH_AMX_GEMM_KERNELS(HEARTH_DECLARE_GEMM, amx)
-// These are AVX-512 kernels for processors that read several streams faster than one: the AMX level
-// has them for few rows, and for kFP8. (On Zen 4 kFP8 is 1.05 to 1.14 times as fast in two streams
-// as in four.)
+HEARTH_INT8_GEMM_KERNELS(HEARTH_DECLARE_GEMM, i8mm)
+HEARTH_BF16_GEMM_KERNELS(HEARTH_DECLARE_GEMM, i8mmbf16)
+// These are AVX-512 kernels for processors that read several streams faster than one, which are
+// Intel's. The AMX level has them for few rows, and for kFP8. (On Zen 4 kFP8 is 1.05 to 1.14 times
+// as fast in two streams as in four.)
 HEARTH_INT8_GEMM_KERNELS(HEARTH_DECLARE_GEMM, avx512_streams)
-HEARTH_DECLARE_GEMM(kFP8, fp8, avx512_streams)
+HEARTH_DECLARE_GEMM(kFP8, fp8, avx512bf16_streams)
 #undef HEARTH_DECLARE_GEMM
 
 }  // namespace hearth

@@ -71,5 +71,13 @@ void for_segments(const GemmArgs& g, uint32_t panels_at_once, Chain chain) {
   }
 }
 
+// Calls fn(begin, end) for even pieces of [0, total) of at most `most`; once for an empty range.
+template <typename Fn>
+inline void for_even_pieces(uint32_t total, uint32_t most, Fn&& fn) {
+  const uint32_t pieces = std::max(1u, (total + most - 1) / most);
+  auto cut = [&](uint32_t i) { return static_cast<uint32_t>(uint64_t{total} * i / pieces); };
+  for (uint32_t i = 0; i < pieces; ++i) fn(cut(i), cut(i + 1));
+}
+
 }  // namespace
 }  // namespace hearth

@@ -113,10 +113,10 @@ class GemmTest : public testing::TestWithParam<std::tuple<Isa, PackKind>> {
     }
   }
 
-  // Expects the contract's chain, bit by bit; AVX-512 and AMX have another chain for BF16.
+  // Expects the contract's chain, bit by bit; levels that multiply BF16 have another
+  // chain for it.
   void expect_contract(const Problem& p, uint32_t m, const Range& range) const {
-    const bool dots = isa() == Isa::kAvx512 || isa() == Isa::kAmx;
-    if (dots && act_format_for(kind()) == ActFormat::kBF16) return;
+    if (multiplies_bf16(isa()) && act_format_for(kind()) == ActFormat::kBF16) return;
     Outputs out = run(p, m, range);
     Outputs contract = hearth::run(Isa::kReference, p, m, range);
     for (uint32_t row = 0; row < m; ++row) {

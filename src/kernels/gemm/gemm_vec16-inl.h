@@ -21,14 +21,6 @@ inline void prefetch_range(const std::byte* p, size_t bytes) {
   for (size_t i = 0; i < bytes; i += 64) prefetch(p + i);
 }
 
-// Calls fn(begin, end) for even pieces of [0, total) of at most `most`; once for an empty range.
-template <typename Fn>
-inline void for_even_pieces(uint32_t total, uint32_t most, Fn&& fn) {
-  const uint32_t pieces = std::max(1u, (total + most - 1) / most);
-  auto cut = [&](uint32_t i) { return static_cast<uint32_t>(uint64_t{total} * i / pieces); };
-  for (uint32_t i = 0; i < pieces; ++i) fn(cut(i), cut(i + 1));
-}
-
 // Starts a row of a tile at the sums that earlier slices of K left in `out`, or at zero.
 inline Vec16 start_sum(const float* out, bool first) {
   return first ? Vec16::zero() : Vec16::load(out);

@@ -4,11 +4,13 @@
 // There is one loop for each arithmetic unit that products may run on, in the form that this
 // level's kernels use: GEMM's, and int16 dot for attention over q8_0.
 //
-//   unit      reference       avx2                            avx512      amx         neon
-//   f32 fma   multiply, add   vfmadd                          vfmadd      vfmadd      fmla
-//   bf16 dot  -               -                               vdpbf16ps   tdpbf16ps   -
-//   int8 dot  multiply, add   vpmaddubsw, vpmaddwd, vpaddd    vpdpbusd    tdpbssd     sdot
-//   int16 dot multiply, add   vpmaddwd, vpaddd                vpdpwssd    vpdpwssd    smlal
+//   unit      reference       avx2, avx512bw                  avxvnni, avx512   amx         neon
+//   f32 fma   multiply, add   vfmadd                          vfmadd            vfmadd      fmla
+//   bf16 dot  -               -                               -                 tdpbf16ps   -
+//   int8 dot  multiply, add   vpmaddubsw, vpmaddwd, vpaddd    vpdpbusd          tdpbssd     sdot
+//   int16 dot multiply, add   vpmaddwd, vpaddd                vpdpwssd          vpdpwssd    smlal
+//
+// and at avx512bf16 vdpbf16ps, at i8mm smmla, at i8mmbf16 bfdot beside those of the level below.
 //
 // Enough independent chains run side by side to hide the instruction's latency. An addition and a
 // multiplication are two operations.

@@ -10,10 +10,15 @@
   X(kInt16Dot, int16_dot, level)    \
   HEARTH_AMX_UNIT_LOOPS(X, level)
 
-// AMX has loops of its own for these units only.
+// These levels have loops of their own for some units only, and stand on another level.
 #define HEARTH_AMX_UNIT_LOOPS(X, level) \
-  X(kBf16Dot, bf16_dot, level)          \
-  X(kInt8Dot, int8_dot, level)
+  HEARTH_BF16_UNIT_LOOPS(X, level)      \
+  HEARTH_INT8_UNIT_LOOPS(X, level)
+#define HEARTH_VNNI_UNIT_LOOPS(X, level) \
+  X(kInt16Dot, int16_dot, level)         \
+  HEARTH_INT8_UNIT_LOOPS(X, level)
+#define HEARTH_BF16_UNIT_LOOPS(X, level) X(kBf16Dot, bf16_dot, level)
+#define HEARTH_INT8_UNIT_LOOPS(X, level) X(kInt8Dot, int8_dot, level)
 
 namespace hearth {
 
@@ -23,9 +28,14 @@ namespace hearth {
   uint64_t read_##level(const std::byte* p, size_t bytes);
 HEARTH_DECLARE_LIMITS(reference)
 HEARTH_DECLARE_LIMITS(avx2)
-HEARTH_DECLARE_LIMITS(avx512)
+HEARTH_DECLARE_LIMITS(avx512bw)
 HEARTH_DECLARE_LIMITS(neon)
+HEARTH_VNNI_UNIT_LOOPS(HEARTH_DECLARE_UNIT, avxvnni)
+HEARTH_VNNI_UNIT_LOOPS(HEARTH_DECLARE_UNIT, avx512)
+HEARTH_BF16_UNIT_LOOPS(HEARTH_DECLARE_UNIT, avx512bf16)
 HEARTH_AMX_UNIT_LOOPS(HEARTH_DECLARE_UNIT, amx)
+HEARTH_INT8_UNIT_LOOPS(HEARTH_DECLARE_UNIT, i8mm)
+HEARTH_BF16_UNIT_LOOPS(HEARTH_DECLARE_UNIT, i8mmbf16)
 #undef HEARTH_DECLARE_LIMITS
 #undef HEARTH_DECLARE_UNIT
 

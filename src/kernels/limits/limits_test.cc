@@ -26,7 +26,7 @@ TEST(LimitsTest, OperationsGrowWithTheRounds) {
     EXPECT_GT(loop(isa, ArithmeticUnit::kF32Fma)(1), 0);
     EXPECT_GT(loop(isa, ArithmeticUnit::kInt8Dot)(1), 0);
     EXPECT_GT(loop(isa, ArithmeticUnit::kInt16Dot)(1), 0);
-    EXPECT_EQ(loop(isa, ArithmeticUnit::kBf16Dot)(1) > 0, isa == Isa::kAvx512 || isa == Isa::kAmx);
+    EXPECT_EQ(loop(isa, ArithmeticUnit::kBf16Dot)(1) > 0, multiplies_bf16(isa));
   }
 }
 
@@ -35,9 +35,8 @@ TEST(LimitsTest, AUnitThatALevelLacksIsFma) {
     ArithmeticUnitSet units = units_of(kernels_for(isa).limits);
     EXPECT_EQ(arithmetic_unit_for(ActFormat::kF32, units), ArithmeticUnit::kF32Fma);
     EXPECT_EQ(arithmetic_unit_for(ActFormat::kQ8, units), ArithmeticUnit::kInt8Dot);
-    EXPECT_EQ(arithmetic_unit_for(ActFormat::kBF16, units), isa == Isa::kAvx512 || isa == Isa::kAmx
-                                                                ? ArithmeticUnit::kBf16Dot
-                                                                : ArithmeticUnit::kF32Fma);
+    EXPECT_EQ(arithmetic_unit_for(ActFormat::kBF16, units),
+              multiplies_bf16(isa) ? ArithmeticUnit::kBf16Dot : ArithmeticUnit::kF32Fma);
     EXPECT_EQ(arithmetic_unit_for(KvType::kF16, units), ArithmeticUnit::kF32Fma);
     EXPECT_EQ(arithmetic_unit_for(KvType::kQ8_0, units), ArithmeticUnit::kInt16Dot);
     units[static_cast<size_t>(ArithmeticUnit::kInt16Dot)] = false;

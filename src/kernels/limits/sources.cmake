@@ -1,7 +1,12 @@
 # Appended to the lists of src/kernels/CMakeLists.txt.
 list(APPEND sources limits/limits.cc limits/limits_reference.cc)
 list(APPEND avx2_sources limits/limits_avx2.cc)
+list(APPEND avxvnni_sources limits/limits_avxvnni.cc)
+list(APPEND avx512bw_sources limits/limits_avx512bw.cc)
 list(APPEND avx512_sources limits/limits_avx512.cc)
+list(APPEND avx512bf16_sources limits/limits_avx512bf16.cc)
 list(APPEND amx_sources limits/limits_amx.cc)
 list(APPEND neon_sources limits/limits_neon.cc)
+list(APPEND i8mm_sources limits/limits_i8mm.cc)
+list(APPEND i8mmbf16_sources limits/limits_i8mmbf16.cc)
 list(APPEND tests limits/limits_test.cc)

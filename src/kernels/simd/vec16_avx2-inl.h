@@ -1,5 +1,5 @@
 // Vec16 in two AVX2 registers, with FMA and F16C; kernels/simd/vec16_avx512-inl.h says what it
-// promises. Only the ISA files *_avx2.cc include this.
+// promises. Only the ISA files *_avx2.cc and *_avxvnni.cc include this.
 #pragma once
 
 #include <immintrin.h>
@@ -64,8 +64,12 @@ struct Ints16 {
 };
 
 inline Ints16 dot(Ints16 sum, Pairs16 x, Pairs16 y) {
+#ifdef __AVXVNNI__
+  return {_mm256_dpwssd_avx_epi32(sum.a, x.a, y.a), _mm256_dpwssd_avx_epi32(sum.b, x.b, y.b)};
+#else
   return {_mm256_add_epi32(sum.a, _mm256_madd_epi16(x.a, y.a)),
           _mm256_add_epi32(sum.b, _mm256_madd_epi16(x.b, y.b))};
+#endif
 }
 inline Vec16 to_floats(Ints16 x) { return {_mm256_cvtepi32_ps(x.a), _mm256_cvtepi32_ps(x.b)}; }
 

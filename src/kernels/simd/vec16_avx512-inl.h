@@ -1,4 +1,4 @@
-// Vec16 holds 16 floats in one AVX-512 register. Only the ISA files *_avx512.cc include this.
+// Vec16 holds 16 floats in one AVX-512 register. Only the ISA files *_avx512*.cc include this.
 //
 // Every ISA level has a Vec16 with these functions and the same result in every lane, so that a
 // kernel written once over Vec16 gives the same bits on all of them:
@@ -89,7 +89,11 @@ struct Ints16 {
 };
 
 inline Ints16 dot(Ints16 sum, Pairs16 a, Pairs16 b) {
+#ifdef __AVX512VNNI__
   return {_mm512_dpwssd_epi32(sum.x, a.x, b.x)};
+#else
+  return {_mm512_add_epi32(sum.x, _mm512_madd_epi16(a.x, b.x))};
+#endif
 }
 inline Vec16 to_floats(Ints16 a) { return {_mm512_cvtepi32_ps(a.x)}; }
 

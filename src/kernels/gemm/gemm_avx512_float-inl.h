@@ -1,9 +1,10 @@
-// AVX-512 kernels of the plain pack kinds: F32 and F16 by FMA, BF16 by vdpbf16ps (two elements of K
-// a step). Each output is one chain of additions in ascending k, so a tile needs 8 outputs or more
-// to fill both pipes: a few rows take 4 panels at a time, many rows 2 panels x 12 rows, which reads
-// 14 registers for 24 FMAs.
+// The tiles of the plain pack kinds over AVX-512, for the GEMM files of its levels. Each output is
+// one chain of additions in ascending k, so a tile needs 8 outputs or more to fill both pipes: a
+// few rows take 4 panels at a time, many rows 2 panels x 12 rows, which reads 14 registers for 24
+// FMAs.
+#pragma once
+
 #include "kernels/gemm/gemm_avx512-inl.h"
-#include "kernels/gemm/gemm_kernels.h"
 
 namespace hearth {
 namespace {
@@ -33,20 +34,6 @@ struct KindF32 {
 struct KindF16 : KindF32 {
   static constexpr size_t kStepBytes = 32;
   static Register load(const std::byte* codes) { return load_f16(codes); }
-};
-
-struct KindBF16 {
-  static constexpr size_t kStep = 2;
-  static constexpr size_t kStepBytes = 64;
-  using Element = bf16_t;
-  using Register = __m512i;
-
-  static Register load(const std::byte* codes) { return load_codes(codes); }
-  static Register broadcast(const bf16_t* x) { return broadcast4(x); }
-  static __m512 add(__m512 acc, Register w, Register x) {
-    return _mm512_dpbf16_ps(acc, reinterpret_cast<__m512bh>(w), reinterpret_cast<__m512bh>(x));
-  }
-  static const bf16_t* elements(const ActView& a) { return a.bf16; }
 };
 
 // Accumulates `blocks` blocks of P panels and R rows onto `out` (onto zero if first).
@@ -123,18 +110,15 @@ void chains(const GemmArgs& g) {
   advance(std::integral_constant<int, 1>());
 }
 
+// Returns how many panels a product whose K is cut takes at a time.
+constexpr uint32_t panels_for(uint32_t m) {
+  return m <= kWideRows ? kWidePanels : m <= kTileRows ? kTilePanels : kBranchPanels;
+}
+
 template <typename Kind>
 void gemm(const GemmArgs& g) {
-  const uint32_t panels = g.m <= kWideRows   ? kWidePanels
-                          : g.m <= kTileRows ? kTilePanels
-                                             : kBranchPanels;
-  for_segments(g, panels, chains<Kind>);
+  for_segments(g, panels_for(g.m), chains<Kind>);
 }
 
 }  // namespace
-
-void gemm_f32_avx512(const GemmArgs& args) { gemm<KindF32>(args); }
-void gemm_f16_avx512(const GemmArgs& args) { gemm<KindF16>(args); }
-void gemm_bf16_avx512(const GemmArgs& args) { gemm<KindBF16>(args); }
-
 }  // namespace hearth

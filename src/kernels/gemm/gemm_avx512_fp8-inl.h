@@ -1,8 +1,8 @@
-// AVX-512 kernel of kFP8 (gemm_fp8-inl.h): codes become bf16 by four byte shuffles for 64 of them,
-// then vdpbf16ps. Of the decoders tried on a Sapphire Rapids class core, in GB/s of codes from L2:
-// these shuffles 15.8, shifts with a masked vpermw for the subnormals 14.2, all magnitudes by
-// vpermi2w 12.8; vpermi2b, which needs VBMI, 17.4. With NaN in the loop the shuffles made 14.2.
-#include <cstring>
+// E4M3 to bf16 over AVX-512, for the GEMM files of its levels: four byte shuffles for 64 codes.
+// Of the decoders tried on a Sapphire Rapids class core, in GB/s of codes from L2: these shuffles
+// 15.8, shifts with a masked vpermw for the subnormals 14.2, all magnitudes by vpermi2w 12.8;
+// vpermi2b, which needs VBMI, 17.4. With NaN in the loop the shuffles made 14.2.
+#pragma once
 
 #include "kernels/simd/vec16_avx512-inl.h"
 
@@ -13,17 +13,7 @@
 namespace hearth {
 namespace {
 
-// A tile has several panels, since one chain of vdpbf16ps would wait for itself.
-struct Fp8Shape {
-  static constexpr int kWideRows = 3, kWidePanels = 2;
-  static constexpr int kFewRows = 8, kPanels = 2;
-  static constexpr int kTileRows = 12;
-};
-
 struct Codes {
-  __m512i x;
-};
-struct Bf16Pair {
   __m512i x;
 };
 struct Fp8Pairs {
@@ -57,25 +47,5 @@ struct Fp8Decoder {
   }
 };
 
-inline Bf16Pair bf16_pairs(Codes c) { return {c.x}; }
-inline Bf16Pair all_bf16_pair(const bf16_t* p) {
-  int32_t two;
-  std::memcpy(&two, p, sizeof two);
-  return {_mm512_set1_epi32(two)};
-}
-inline Vec16 add_pairs(Bf16Pair w, Bf16Pair x, Vec16 acc) {
-  return {
-      _mm512_dpbf16_ps(acc.x, reinterpret_cast<__m512bh>(w.x), reinterpret_cast<__m512bh>(x.x))};
-}
-
 }  // namespace
-}  // namespace hearth
-
-#include "kernels/gemm/gemm_fp8-inl.h"
-
-namespace hearth {
-
-void gemm_fp8_avx512(const GemmArgs& args) { gemm_fp8(args); }
-void gemm_fp8_avx512_streams(const GemmArgs& args) { gemm_fp8<kGemmStreams>(args); }
-
 }  // namespace hearth

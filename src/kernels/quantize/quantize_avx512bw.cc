@@ -67,7 +67,8 @@ struct Simd {
                                                 _mm512_packs_epi32(rounded[2], rounded[3]));
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     _mm512_storeu_si512(codes, _mm512_permutexvar_epi32(order, quarters));
-    const __m512i sums = _mm512_dpbusd_epi32(_mm512_setzero_si512(), _mm512_set1_epi8(1), quarters);
+    const __m512i sums = _mm512_madd_epi16(_mm512_maddubs_epi16(_mm512_set1_epi8(1), quarters),
+                                           _mm512_set1_epi16(1));
     const __m256i both =
         _mm256_add_epi32(_mm512_castsi512_si256(sums), _mm512_extracti32x8_epi32(sums, 1));
     return _mm_add_epi32(_mm256_castsi256_si128(both), _mm256_extracti128_si256(both, 1));
@@ -92,8 +93,8 @@ struct Simd {
 
 }  // namespace
 
-void quantize_f32_avx512(const QuantizeArgs& args) { quantize_f32(args); }
-void quantize_bf16_avx512(const QuantizeArgs& args) { quantize_bf16(args); }
-void quantize_q8_avx512(const QuantizeArgs& args) { quantize_q8<Simd>(args); }
+void quantize_f32_avx512bw(const QuantizeArgs& args) { quantize_f32(args); }
+void quantize_bf16_avx512bw(const QuantizeArgs& args) { quantize_bf16(args); }
+void quantize_q8_avx512bw(const QuantizeArgs& args) { quantize_q8<Simd>(args); }
 
 }  // namespace hearth

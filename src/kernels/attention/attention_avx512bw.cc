@@ -1,0 +1,10 @@
+#include "kernels/simd/vec16_avx512-inl.h"
+
+// After Vec16, which it is written over.
+#include "kernels/attention/attention_level-inl.h"
+
+namespace hearth {
+
+HEARTH_DEFINE_ATTENTION(avx512bw, 4)
+
+}  // namespace hearth

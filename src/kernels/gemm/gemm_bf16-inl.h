@@ -1,0 +1,59 @@
+// BF16 by fused multiply-adds over Vec16, for levels without instructions for bf16. Before this
+// file a level includes its Vec16 and defines
+//   Vec16Pair bf16_pairs(Codes c);                  of bf16 [16][2]: even elements, odd elements
+//   Vec16Pair load_bf16_pairs(const std::byte* p)   the same, loaded
+//   Vec16Pair all_bf16_pair(const bf16_t* p);       both elements of a pair in all lanes
+// Bf16Pair and add_pairs are what gemm_fp8-inl.h asks for.
+#pragma once
+
+#include "kernels/gemm/gemm_float-inl.h"
+#include "kernels/gemm/gemm_widen-inl.h"
+
+namespace hearth {
+namespace {
+
+using Bf16Pair = Vec16Pair;
+
+inline Vec16 add_pairs(const Bf16Pair& w, const Bf16Pair& x, Vec16 acc) {
+  return fma(w.odd, x.odd, fma(w.even, x.even, acc));
+}
+
+struct FloatBF16 {
+  static constexpr int kTileRows = 4;  // pairs take twice the registers
+  static constexpr size_t kStep = 2;
+  static constexpr size_t kStepBytes = 64;
+  using Element = bf16_t;
+  using Step = Bf16Pair;
+
+  static Step load(const std::byte* codes) { return load_bf16_pairs(codes); }
+  static Step all(const bf16_t* x) { return all_bf16_pair(x); }
+  static Vec16 add(const Step& w, const Step& x, Vec16 acc) { return add_pairs(w, x, acc); }
+  static const bf16_t* elements(const ActView& a) { return a.bf16; }
+};
+
+// BF16 by the chain of F32, of which a widened slice is a case.
+inline void bf16_chains(const GemmArgs& g) {
+  constexpr uint32_t kRows = FloatF32::kTileRows;
+  if (g.m <= 2 * FloatBF16::kTileRows) return float_chains<FloatBF16>(g);
+  widened_chains<1>(g, [](std::integral_constant<int, 1>, const WidenedWork& w) {
+    for_even_pieces(w.m, kRows, [&](uint32_t row, uint32_t row_end) {
+      FloatTile<FloatF32> t = {.codes = w.codes,
+                               .codes_stride = 0,
+                               .x = w.x + kWidenedStride * row,
+                               .x_stride = kWidenedStride,
+                               .blocks = w.blocks,
+                               .first = w.first,
+                               .prefetch = false,
+                               .out = w.out + w.out_stride * row,
+                               .out_stride = w.out_stride};
+      float_tile_of<FloatF32, 1>(row_end - row, t, std::make_integer_sequence<int, kRows>());
+    });
+  });
+}
+
+inline void gemm_bf16(const GemmArgs& g) {
+  for_segments(g, g.m <= FloatBF16::kTileRows ? float_panels_for(g.m) : kBranchPanels, bf16_chains);
+}
+
+}  // namespace
+}  // namespace hearth

@@ -1,0 +1,123 @@
+// Kernels of the pack kinds with codes of 8 bits, for levels whose product of such codes takes more
+// instructions than that of int16. Many rows: a slice of a panel and of the activations is widened
+// to int16 once, which the tiles of all rows and panels read from L1. Few rows take the codes as
+// they are. Beside what gemm_int8-inl.h asks for, which stands before this file, a level defines
+//   WideCodes {Codes even, odd}      the even and the odd codes of a group as int16
+//   widen_codes(codes)               of 8 bits; their offset is taken off
+//   widen_block(x, to)               32 activation codes: the even ones, then the odd ones
+//   DotsFor<16, Rows>
+#pragma once
+
+#include "kernels/gemm/gemm_int8-inl.h"
+
+namespace hearth {
+namespace {
+
+// A block has 1 KiB of codes and up to 256 B of scales; 24 KiB lie beside the activations in L1.
+constexpr uint32_t kWideSliceBlocks = 16;
+constexpr uint32_t kWideRowBlock = 256;
+constexpr size_t kWideBlockBytes = 2 * kBlock;
+// Rows of activations do not lie a power of two apart, which a cache has no room for.
+constexpr size_t kWideRowBytes = kWideBlockBytes * (kWideSliceBlocks + 1);
+constexpr size_t kWideRowsBytes = kWideRowBytes * kWideRowBlock;
+
+template <int Halves, bool Min>
+struct KindWide : KindBytes<16, 0, Halves, Min> {
+  static constexpr size_t kCodeBytes = 1024;
+
+  static WideCodes group(const std::byte* codes, int g) {
+    return {load_codes(codes + 128 * g), load_codes(codes + 128 * g + 64)};
+  }
+};
+
+template <typename Kind>
+using WideOf = KindWide<Kind::kHalves, Kind::kMin>;
+
+template <typename Kind>
+PanelView widen_slice(const PanelView& w, uint32_t blocks, std::byte* scratch) {
+  using To = WideOf<Kind>;
+  std::byte* to_codes = scratch;
+  std::byte* to_scales = scratch + To::kCodeBytes * kWideSliceBlocks;
+  PanelView to = {
+      .codes = to_codes, .scales = to_scales, .super_offset = 0, .supers = 0, .block = 0};
+  for (uint32_t b = w.block; b < w.block + blocks; ++b, to_codes += To::kCodeBytes) {
+    prefetch_block<Kind>(w, b);
+    HEARTH_UNROLL
+    for (int g = 0; g < 8; ++g) {
+      const WideCodes wide = widen_codes(Kind::group(w.codes + Kind::kCodeBytes * b, g));
+      store_codes(to_codes + 128 * g, wide.even);
+      store_codes(to_codes + 128 * g + 64, wide.odd);
+    }
+    auto put = [&](Vec16 x) {
+      store(reinterpret_cast<float*>(to_scales), x);
+      to_scales += 64;
+    };
+    for (int h = 0; h < Kind::kHalves; ++h) put(Kind::scale(w, b, h));
+    if constexpr (Kind::kMin) {
+      for (int h = 0; h < Kind::kHalves; ++h) put(Kind::min(w, b, h));
+    }
+  }
+  return to;
+}
+
+// Multiplies rows [row0, row0 + m) of `all`.
+template <typename Kind>
+void wide_rows(const GemmArgs& all, uint32_t row0, uint32_t m) {
+  GemmArgs g = all;
+  g.m = m;
+  std::byte* rows = g.scratch;
+  for_even_pieces(g.block1 - g.block0, kWideSliceBlocks, [&](uint32_t begin, uint32_t end) {
+    const uint32_t block0 = g.block0 + begin, blocks = end - begin;
+    for (uint32_t r = 0; r < m; ++r) {
+      const int8_t* x = g.a.codes + g.a.row_stride * (row0 + r) + size_t{kBlock} * block0;
+      for (uint32_t i = 0; i < blocks; ++i) {
+        widen_block(x + kBlock * i, rows + kWideRowBytes * r + kWideBlockBytes * i);
+      }
+    }
+    auto from = [&](uint32_t row) {
+      Int8Rows wide = rows_from<Kind>(g.a, row0 + row, block0);
+      wide.codes = rows + kWideRowBytes * row;
+      wide.codes_stride = kWideRowBytes;
+      return wide;
+    };
+    for (uint32_t p = 0; p < g.panels; ++p) {
+      const PanelView w = panel_of(g, g.panel0 + p, block0);
+      const PanelView wide = widen_slice<Kind>(w, blocks, g.scratch + kWideRowsBytes);
+      int8_tiles<WideOf<Kind>>(g, wide, from, blocks, begin == 0, false,
+                               g.out + g.out_stride * row0 + kPanelRows * p);
+    }
+  });
+}
+
+template <typename Kind>
+void wide_chains(const GemmArgs& g) {
+  static_assert(kWideRowsBytes +
+                    (WideOf<Kind>::kCodeBytes + WideOf<Kind>::kScaleBytes) * kWideSliceBlocks <=
+                kChainScratchBytes);
+  if (g.m <= 2 * kInt8TileRows) return int8_chains<Kind>(g);
+  for_even_pieces(g.m, kWideRowBlock,
+                  [&](uint32_t row, uint32_t end) { wide_rows<Kind>(g, row, end - row); });
+}
+
+template <typename Kind>
+void gemm_wide(const GemmArgs& g) {
+  for_segments(g, g.m <= kInt8TileRows ? 1 : kBranchPanels, wide_chains<Kind>);
+}
+
+template <typename Kind>
+void gemm_int8_or_wide(const GemmArgs& g) {
+  if constexpr (Kind::kBits == 8) {
+    gemm_wide<Kind>(g);
+  } else {
+    gemm_int8<Kind>(g);
+  }
+}
+
+}  // namespace
+}  // namespace hearth
+
+// As HEARTH_DEFINE_INT8_GEMM.
+#define HEARTH_DEFINE_WIDE_GEMM(kind, name, level)   \
+  void gemm_##name##_##level(const GemmArgs& args) { \
+    gemm_int8_or_wide<KindOf<PackKind::kind>>(args); \
+  }
