@@ -99,7 +99,8 @@ struct Processor {
   Isa level;
 };
 
-// What each processor has is in its vendor's manual; GCC's -march=haswell and so on say the same.
+// Those that GCC 12 knows by -march have the features that it gives them; of Zen 4 and 5, Sierra
+// Forest, Granite Rapids and the ARM processors they are what is publicly said of them.
 const std::vector<Processor>& processors() {
   static const std::vector<Processor> list = {
       {"Haswell", haswell(), Isa::kAvx2},
