@@ -17,7 +17,7 @@ launcher := $(if $(shell command -v ccache),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache
 ninja_flags := $(shell [ -t 2 ] || echo --quiet)
 numa_programs := hearth numa_decode numa_probe
 # What the tests with the label `few` run.
-few_programs := hearth golden_test kernels_test threads_test
+few_programs := hearth golden_test encoder_test kernels_test threads_test
 cpp_files = git ls-files -co --exclude-standard -- '*.cc' '*.h'
 
 say = @printf '==> %s\n' "$(1)"

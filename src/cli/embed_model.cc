@@ -99,10 +99,7 @@ EmbedSetup load_devices(const EmbedModelArgs& args, const EmbedModel& model, con
 }
 
 void leave_to_pools(const Machine& machine, const EmbedSetup& setup) {
-  std::vector<uint32_t> spare;
-  for (uint32_t pu : machine.allowed_pus) {
-    if (std::find(setup.pus.begin(), setup.pus.end(), pu) == setup.pus.end()) spare.push_back(pu);
-  }
+  std::vector<uint32_t> spare = pus_beside(machine, setup.pus);
   if (!spare.empty() && !setup.pus.empty()) set_affinity(0, spare);
 }
 

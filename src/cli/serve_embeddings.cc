@@ -23,7 +23,7 @@ EmbedModelArgs embed_args(const ServeArgs& args, bool alone) {
   if (alone) {
     embed.engine = args.engine;
   } else if (embed.devices.devices.empty()) {
-    auto cores = static_cast<uint32_t>(Machine::live().allowed_pus.size());
+    uint32_t cores = default_thread_count(Machine::live());
     embed.devices.devices = {fmt::format("cpu:threads={}", std::max(1u, cores / kShareOfCores))};
   }
   return embed;
@@ -50,10 +50,11 @@ void ServedEmbeddings::load(const std::string& name) {
   setup_ = load_devices(args_, model_, Machine::live(), clock_);
   for (const DeviceReport& report : setup_.reports) tell(report);
   require_queue(setup_);
-  if (!std::isfinite(args_.devices.slo)) {
-    for (DeviceQueue& queue : setup_.queues) queue.slots = std::max(queue.slots, queue_tokens_);
-  }
   uint32_t context = setup_.context != 0 ? setup_.context : model_.engine.context;
+  if (!std::isfinite(args_.devices.slo)) {
+    for (DeviceQueue& queue : setup_.queues)
+      queue.slots = std::max<uint64_t>(queue_tokens_, context);
+  }
   std::string plan_text = plan(name);
   queues_ = std::make_unique<QueueManager>(
       std::move(setup_.queues), dispatch_options(args_.devices), clock_, model_.query("hearth"));

@@ -113,8 +113,10 @@ void add_embedding_options(CLI::App& verb, ServeArgs* args) {
   add_pooling(verb, &args->embedding.pooling);
   add_device_options(verb, &args->embedding.devices);
   add_count(verb, "--embed-queue", &args->embed_queue, 1, kMostQueueTokens,
-            "Tokens that may wait for a device where there is no --slo; beyond, 429")
+            "Tokens that may wait and run on a device where there is no --slo; beyond, 429")
       ->capture_default_str();
+  add_size(verb, "--embed-memory", &args->app.embedding_limits.memory_bytes,
+           "Memory of texts, vectors and replies under way; beyond, 429");
   add_count(verb, "--max-inputs", &args->app.embedding_limits.inputs, 1, kMost,
             "Texts of one request for embeddings; beyond, 400")
       ->capture_default_str();

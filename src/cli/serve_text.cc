@@ -32,10 +32,7 @@ EngineArgs ServedText::engine_args(const std::vector<uint32_t>& others) const {
   EngineArgs args = args_.engine;
   bool placed = args.plan.cpus || args.plan.file || !args.plan.nodes.empty();
   if (others.empty() || placed) return args;
-  std::vector<uint32_t> rest;
-  for (uint32_t pu : Machine::live().allowed_pus) {
-    if (std::ranges::find(others, pu) == others.end()) rest.push_back(pu);
-  }
+  std::vector<uint32_t> rest = pus_beside(Machine::live(), others);
   // Where nothing is left the two share what there is.
   if (!rest.empty()) args.plan.cpus = ranges_text(rest);
   return args;

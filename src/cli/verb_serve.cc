@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <memory>
@@ -98,6 +99,19 @@ void load_models(ToServe* all) {
   if (all->text) all->text->load(all->text_name, taken);
 }
 
+// Where nobody computes; empty where no core is left.
+std::vector<uint32_t> spare_pus(const ToServe& all) {
+  std::vector<uint32_t> pools;
+  if (all.embeddings) pools = all.embeddings->pus();
+  std::vector<uint32_t> beside = pus_beside(Machine::live(), pools);
+  if (!all.text) return beside;
+  std::vector<uint32_t> spare;
+  for (uint32_t pu : all.text->spare_pus()) {
+    if (std::ranges::find(beside, pu) != beside.end()) spare.push_back(pu);
+  }
+  return spare;
+}
+
 int list_devices(ToServe* all) {
   all->embeddings->load(all->embeddings_name);
   write_stdout(device_table(all->embeddings->reports()));
@@ -115,11 +129,14 @@ int serve(const ServeArgs& args) {
   options.embeddings = models.embeddings.has_value();
 
   App app(options);
+  // Its queues tell the App of what they hold, whatever ends the reactor.
+  auto end_queues = [](ToServe* all) { all->embeddings.reset(); };
+  std::unique_ptr<ToServe, decltype(end_queues)> queues(&models, end_queues);
   {
     Reactor reactor(app);
     tell_listening(app, options.http);
     load_models(&models);
-    if (models.text) app.pin(models.text->spare_pus());
+    app.pin(spare_pus(models));
     Termination termination;
     app.serve(models.text ? &models.text->served() : nullptr,
               models.embeddings ? &models.embeddings->served() : nullptr);
@@ -132,8 +149,6 @@ int serve(const ServeArgs& args) {
     app.drain();
     reactor.join();
   }
-  // Its queues tell the App of what they hold.
-  models.embeddings.reset();
   return 0;
 }
 

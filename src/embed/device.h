@@ -44,8 +44,8 @@ class EmbedDevice {
   virtual bool remote() const { return false; }
   // Blocks until all are there: vectors in the order of `batch`, which is not empty.
   //
-  // Errors: kRequest where a text is at fault, which any other device would refuse as well; kBusy
-  // where the device is well and has too much to do; any other means that the device has failed.
+  // Errors: kRequest where a text is at fault, which any other device would refuse as well; any
+  // other means that the device has failed, kBusy that it had too much to do.
   virtual std::vector<EmbedVector> run(std::span<const EmbedQuery* const> batch) = 0;
 };
 

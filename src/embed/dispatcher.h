@@ -122,6 +122,10 @@ class Dispatcher {
 
   size_t size() const { return devices_.size(); }
   bool up(size_t device) const { return devices_[device].up; }
+  // Whether the device could take so many tokens, were it idle and there.
+  bool could_take(size_t device, uint64_t tokens) const {
+    return could_ever(devices_[device], tokens);
+  }
   DeviceStatistics statistics(size_t device) const;
   // Seconds that the device's next batch, of so many tokens, would take.
   double predict(size_t device, uint64_t tokens) const;

@@ -235,14 +235,24 @@ void Setup::tune(uint64_t tokens, const EmbedQuery& query) {
       std::vector<std::future<double>> times;
       for (size_t i = 0; i < queues.size(); ++i) {
         times.push_back(std::async(std::launch::async, [&, i] {
-          return time_batch(*queues[i]->device, query, std::max<uint64_t>(1, tuner.depths()[i]));
+          Candidate& one = *queues[i];
+          if (!one.trouble.empty()) return 0.0;
+          try {
+            return time_batch(*one.device, query, std::max<uint64_t>(1, tuner.depths()[i]));
+          } catch (const Error& error) {
+            one.trouble = error.what();
+            return 0.0;
+          }
         }));
       }
       std::vector<double> seconds;
       for (std::future<double>& time : times) seconds.push_back(time.get());
       more = tuner.tell(seconds);
     }
-    for (size_t i = 0; i < queues.size(); ++i) queues[i]->report.depth = tuner.depths()[i];
+    for (size_t i = 0; i < queues.size(); ++i) {
+      queues[i]->report.depth = tuner.depths()[i];
+      if (tuner.depths()[i] == 0) queues[i]->trouble = "late with one text beside the others";
+    }
   }
   for (Candidate* queue : queues) {
     queue->slots = std::max<uint64_t>(1, queue->report.depth) * tokens;

@@ -98,7 +98,7 @@ struct QueueManager::State {
   void wait(size_t index, std::unique_lock<std::mutex>& lock);
   SubmitResult offer(EmbedQuery* query, EmbedDone done, uint64_t group, double now);
   void take_back(uint64_t first, uint64_t count, uint64_t* taken);
-  bool nobody_for(double patience, double now) const;
+  bool nobody_for(uint64_t tokens, double patience, double now) const;
 
   const DispatchOptions options;
   DeviceClock& clock;
@@ -233,6 +233,8 @@ void QueueManager::State::serve(size_t index) {
     double now = clock.now();
     std::vector<uint64_t> ids = dispatcher.begin(index, now);
     if (!ids.empty()) {
+      // The others look again by when this one has stalled.
+      work.notify_all();
       run(index, ids, lock);
     } else if (dispatcher.probe_due(index, now)) {
       probe(index, lock);
@@ -251,11 +253,22 @@ void QueueManager::State::serve(size_t index) {
 SubmitResult QueueManager::State::offer(EmbedQuery* query, EmbedDone done, uint64_t group,
                                         double now) {
   DispatchQuery place{next_id, query_tokens(*query), now + options.slo, group};
-  DispatchResult offered = dispatcher.offer(place, now);
+  // First, so that whatever the dispatcher holds can be answered.
+  auto held = pending.emplace(place.id, Pending{std::move(*query), std::move(done), place}).first;
+  DispatchResult offered;
+  try {
+    offered = dispatcher.offer(place, now);
+  } catch (...) {
+    pending.erase(held);
+    throw;
+  }
   SubmitResult result{offered.admitted, offered.retry_after, 0};
-  if (offered.admitted != Admitted::kAccepted) return result;
-  result.ticket = next_id++;
-  pending.emplace(place.id, Pending{std::move(*query), std::move(done), place});
+  if (offered.admitted == Admitted::kAccepted) {
+    result.ticket = next_id++;
+  } else {
+    *query = std::move(held->second.query);
+    pending.erase(held);
+  }
   return result;
 }
 
@@ -266,11 +279,14 @@ void QueueManager::State::take_back(uint64_t first, uint64_t count, uint64_t* ta
   }
 }
 
-bool QueueManager::State::nobody_for(double patience, double now) const {
+bool QueueManager::State::nobody_for(uint64_t tokens, double patience, double now) const {
+  bool failed = false;
   for (size_t i = 0; i < devices.size(); ++i) {
+    if (!dispatcher.could_take(i, tokens)) continue;
     if (dispatcher.up(i) || now < down_since[i] + patience) return false;
+    failed = true;
   }
-  return true;
+  return failed;
 }
 
 QueueManager::QueueManager(std::vector<DeviceQueue> queues, const DispatchOptions& options,
@@ -307,6 +323,7 @@ SubmitResult QueueManager::submit(EmbedQuery query, EmbedDone done) {
 SubmitResult QueueManager::submit_all(std::vector<EmbedQuery> queries,
                                       const std::function<void(size_t index, EmbedOutcome)>& done) {
   SubmitResult first;
+  if (queries.empty()) first.admitted = Admitted::kAccepted;
   auto shared = std::make_shared<std::function<void(size_t, EmbedOutcome)>>(done);
   {
     std::lock_guard lock(state_->mutex);
@@ -342,7 +359,7 @@ void QueueManager::submit_waiting(EmbedQuery query, EmbedDone done, double patie
       fail(ErrorCode::kRequest, "a text of {} tokens is longer than the queue of any device",
            query_tokens(query));
     }
-    if (state_->nobody_for(patience, now)) throw *state_->last_failure;
+    if (state_->nobody_for(query_tokens(query), patience, now)) throw *state_->last_failure;
     double wait = std::clamp(result.retry_after, 1e-3, kLongestWait);
     state_->room.wait_for(lock, std::chrono::duration<double>(wait));
   }

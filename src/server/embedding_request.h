@@ -21,6 +21,8 @@ struct EmbeddingCall {
 struct EmbeddingLimits {
   uint32_t inputs = 2048;  // of one request, as OpenAI has it
   uint32_t depth = 64;     // of the JSON
+  // Of texts, vectors and replies under way.
+  uint64_t memory_bytes = uint64_t{1} << 30;
 };
 
 // Throws RequestError. `vocabulary`: ids of tokens lie in [0, vocabulary); `width`: the most

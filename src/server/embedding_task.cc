@@ -16,6 +16,8 @@ namespace {
 // The worker's slices: some milliseconds each.
 constexpr size_t kSliceTextBytes = 32 << 10;
 constexpr size_t kSliceElements = 64 << 10;
+// Of an element's float and of its digits in the reply.
+constexpr uint64_t kBytesOfElement = 16;
 
 // "input", or "input[3]" of several.
 std::string input_name(size_t index, size_t count) {
@@ -52,10 +54,14 @@ EmbeddingTask::EmbeddingTask(Embeddings& all, std::shared_ptr<Exchange> exchange
 
 void EmbeddingTask::start() {
   exchange_->on_gone([self = shared_from_this()] { self->leave(); });
-  post(&EmbeddingTask::read);
+  asked_ = exchange_->take_body();
+  uint64_t bytes = asked_.size();
+  if (std::optional<ApiError> error = all_.take_bytes(bytes)) return fail(*error);
+  bytes_ = bytes;
+  on_worker(&EmbeddingTask::read);
 }
 
-void EmbeddingTask::post(void (EmbeddingTask::*part)()) {
+void EmbeddingTask::on_worker(Work part) {
   all_.worker_.post([self = shared_from_this(), part] {
     if (self->ended_) return;
     try {
@@ -66,10 +72,21 @@ void EmbeddingTask::post(void (EmbeddingTask::*part)()) {
   });
 }
 
+void EmbeddingTask::on_reactor(Work part) {
+  all_.server_.post([self = shared_from_this(), part] {
+    if (self->ended_) return;
+    try {
+      (self.get()->*part)();
+    } catch (const std::exception& thrown) {
+      self->fail(api_error_of(thrown));
+    }
+  });
+}
+
 void EmbeddingTask::read() {
   auto vocabulary = static_cast<uint32_t>(model_.tokenizer.size());
-  call_ =
-      read_embedding_call(exchange_->take_body(), all_.limits_, vocabulary, model_.queues.width());
+  call_ = read_embedding_call(asked_, all_.limits_, vocabulary, model_.queues.width());
+  asked_ = {};
   if (!call_.model.empty() && call_.model != model_.name) {
     throw RequestError(no_such_model(call_.model, model_.name));
   }
@@ -101,17 +118,19 @@ EmbedQuery EmbeddingTask::query_of(size_t index) {
 void EmbeddingTask::tokenise() {
   size_t bytes = 0;
   while (queries_.size() < call_.inputs.size()) {
-    if (bytes >= kSliceTextBytes) return post(&EmbeddingTask::tokenise);
+    if (bytes >= kSliceTextBytes) return on_worker(&EmbeddingTask::tokenise);
     queries_.push_back(query_of(queries_.size()));
     bytes += queries_.back().text.size() + queries_.back().tokens.size();
     tokens_ += query_tokens(queries_.back());
   }
   call_.inputs = {};
-  all_.server_.post([self = shared_from_this()] { self->submit(); });
+  on_reactor(&EmbeddingTask::submit);
 }
 
 void EmbeddingTask::submit() {
-  if (ended_) return;
+  uint64_t bytes = uint64_t{queries_.size()} * model_.queues.width() * kBytesOfElement;
+  if (std::optional<ApiError> error = all_.take_bytes(bytes)) return fail(*error);
+  bytes_ += bytes;
   vectors_.resize(queries_.size());
   left_ = queries_.size();
   SubmitResult result = model_.queues.submit_all(
@@ -136,42 +155,49 @@ void EmbeddingTask::submit() {
 
 // By a device's thread.
 void EmbeddingTask::take(size_t index, EmbedOutcome outcome) {
+  bool first = false;
   if (outcome.error) {
     std::lock_guard lock(mutex_);
-    if (!failed_) failed_ = std::move(outcome);
+    first = !failed_;
+    if (first) failed_ = std::move(outcome);
   } else {
     vectors_[index] = std::move(outcome.vector);
   }
-  if (left_.fetch_sub(1) > 1) return;
-  all_.server_.post([self = shared_from_this()] { self->settle(); });
+  // What is left of a request that has failed is not waited for.
+  if (left_.fetch_sub(1) == 1 || first) on_reactor(&EmbeddingTask::settle);
 }
 
 void EmbeddingTask::settle() {
-  if (ended_) return;
-  if (!failed_) {
-    body_.emplace(model_.name, call_.base64);
-    return post(&EmbeddingTask::write);
+  std::optional<EmbedOutcome> failed;
+  {
+    std::lock_guard lock(mutex_);
+    failed = failed_;
   }
-  bool later = failed_->error->code() == ErrorCode::kBusy;
-  fail(later ? busy(failed_->retry_after) : api_error_of(*failed_->error));
+  if (!failed) {
+    body_.emplace(model_.name, call_.base64);
+    return on_worker(&EmbeddingTask::write);
+  }
+  bool later = failed->error->code() == ErrorCode::kBusy;
+  fail(later ? busy(failed->retry_after) : api_error_of(*failed->error));
 }
 
 void EmbeddingTask::write() {
   size_t elements = 0;
   for (; written_ < vectors_.size(); ++written_) {
-    if (elements >= kSliceElements) return post(&EmbeddingTask::write);
+    if (elements >= kSliceElements) return on_worker(&EmbeddingTask::write);
     EmbedVector& vector = vectors_[written_];
     if (call_.dimensions) cut_dimensions(*call_.dimensions, true, &vector);
     body_->add(vector);
     elements += vector.size();
     vector = {};
   }
-  exchange_->reply({.body = body_->finish(tokens_)});
-  all_.server_.post([self = shared_from_this()] { self->finish(); });
+  reply_ = body_->finish(tokens_);
+  on_reactor(&EmbeddingTask::finish);
 }
 
 void EmbeddingTask::finish() {
-  if (!ended_) end(EmbeddingOutcome::kOk, 200, "");
+  exchange_->reply({.body = std::move(reply_)});
+  end(EmbeddingOutcome::kOk, 200, "");
 }
 
 void EmbeddingTask::fail(const ApiError& error) {
@@ -188,13 +214,13 @@ void EmbeddingTask::leave() {
 
 // What waits still is not computed.
 void EmbeddingTask::cancel() {
-  if (!ticket_ || left_ == 0) return;
-  for (size_t i = 0; i < vectors_.size(); ++i) model_.queues.cancel(*ticket_ + i);
+  if (ticket_ && left_ > 0) model_.queues.cancel(*ticket_, vectors_.size());
 }
 
 void EmbeddingTask::end(EmbeddingOutcome outcome, unsigned status, const std::string& finish) {
   ended_ = true;
   cancel();
+  all_.give_back(bytes_);
   all_.metrics_.count(outcome);
   const HttpRequest& http = exchange_->request();
   LogEntry entry{.id = http.id, .peer = http.peer, .method = http.method, .path = http.path};

@@ -2,7 +2,8 @@
 // whole or not at all by the devices' queues, answered in one body when the last vector is there.
 //
 //   start() -> read() and tokenise(), the worker -> submit() -> take(), by the devices' threads
-//           -> write(), the worker -> end(), or fail() or leave() in between: one of them, once
+//           -> settle() -> write(), the worker -> finish(), or fail() or leave() in between: one of
+//           these three, once
 //
 // The worker tokenises and writes in slices, so that other requests get their turn. All that is not
 // said to be another thread's happens on the reactor's.
@@ -31,8 +32,10 @@ class EmbeddingTask : public std::enable_shared_from_this<EmbeddingTask> {
   void forget() { ended_ = true; }
 
  private:
-  // On the worker, unless the request has ended; ends it with what `part` throws.
-  void post(void (EmbeddingTask::*part)());
+  using Work = void (EmbeddingTask::*)();
+  // Both do nothing where the request has ended, and end it with what `part` throws.
+  void on_worker(Work part);
+  void on_reactor(Work part);
   void read();
   void tokenise();
   EmbedQuery query_of(size_t index);
@@ -55,11 +58,13 @@ class EmbeddingTask : public std::enable_shared_from_this<EmbeddingTask> {
 
   std::optional<uint64_t> ticket_;  // of the first query
   std::vector<EmbedVector> vectors_;
+  uint64_t bytes_ = 0;  // taken of what all may have
   std::atomic<size_t> left_{0};
   std::mutex mutex_;
   std::optional<EmbedOutcome> failed_;  // the first that did, under the mutex
   size_t written_ = 0;
   std::optional<EmbeddingBody> body_;
+  std::string asked_, reply_;  // bodies
 
   std::atomic<bool> ended_{false};  // all threads ask: nobody waits for it any more
 };

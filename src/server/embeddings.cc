@@ -16,6 +16,21 @@ EmbeddingOutcome Embeddings::outcome_of(unsigned status) {
   return status >= 500 ? EmbeddingOutcome::kFailed : EmbeddingOutcome::kRefused;
 }
 
+std::optional<ApiError> Embeddings::take_bytes(uint64_t bytes) {
+  if (bytes_ + bytes <= limits_.memory_bytes) {
+    bytes_ += bytes;
+    return {};
+  }
+  constexpr const char* kSeconds = "2";
+  return ApiError{429,
+                  "",
+                  "queue_full",
+                  "the requests for embeddings under way take as much memory as this server has "
+                  "for them: try again in a moment, or ask for fewer texts",
+                  {},
+                  {{"Retry-After", kSeconds}}};
+}
+
 void Embeddings::start(const std::shared_ptr<Exchange>& exchange, const ServedEmbedder& model) {
   auto task = std::make_shared<EmbeddingTask>(*this, exchange, model);
   under_way_.insert(task);

@@ -1,7 +1,9 @@
 // Embeddings: the requests for embeddings that are under way. Used by the reactor's thread.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <unordered_set>
 
 #include "server/embedding_metrics.h"
@@ -38,12 +40,16 @@ class Embeddings {
   friend class EmbeddingTask;
 
   static EmbeddingOutcome outcome_of(unsigned status);
+  // Takes so many bytes more for a request. Nothing where they may be had; else what to tell it.
+  std::optional<ApiError> take_bytes(uint64_t bytes);
+  void give_back(uint64_t bytes) { bytes_ -= bytes; }
 
   const EmbeddingLimits limits_;
   HttpServer& server_;
   RequestWorker& worker_;
   RequestLog& log_;
   EmbeddingMetrics metrics_;
+  uint64_t bytes_ = 0;  // taken
   std::unordered_set<std::shared_ptr<EmbeddingTask>> under_way_;
 };
 

@@ -96,6 +96,19 @@ bool share_pus(const Placement& placement) {
   return std::adjacent_find(pus.begin(), pus.end()) != pus.end();
 }
 
+// The allowed PUs of the cores that are not taken, rising.
+std::vector<uint32_t> allowed_of_others(const Machine& machine, const std::vector<bool>& taken) {
+  std::vector<uint32_t> others;
+  for (uint32_t c = 0; c < machine.cores.size(); ++c) {
+    if (taken[c]) continue;
+    for (uint32_t pu : machine.cores[c].pus) {
+      if (machine.is_allowed(pu)) others.push_back(pu);
+    }
+  }
+  std::sort(others.begin(), others.end());
+  return others;
+}
+
 }  // namespace
 
 uint32_t default_thread_count(const Machine& machine, const PlacementOptions& options) {
@@ -149,15 +162,17 @@ Placement place_threads(const Machine& machine, const PlacementOptions& options)
 std::vector<uint32_t> spare_pus(const Machine& machine, const Placement& placement) {
   std::vector<bool> taken(machine.cores.size(), false);
   for (const Seat& seat : placement.seats) taken[seat.core] = true;
-  std::vector<uint32_t> spare;
+  return allowed_of_others(machine, taken);
+}
+
+std::vector<uint32_t> pus_beside(const Machine& machine, const std::vector<uint32_t>& pus) {
+  std::vector<bool> taken(machine.cores.size(), false);
   for (uint32_t c = 0; c < machine.cores.size(); ++c) {
-    if (taken[c]) continue;
     for (uint32_t pu : machine.cores[c].pus) {
-      if (machine.is_allowed(pu)) spare.push_back(pu);
+      if (std::find(pus.begin(), pus.end(), pu) != pus.end()) taken[c] = true;
     }
   }
-  std::sort(spare.begin(), spare.end());
-  return spare;
+  return allowed_of_others(machine, taken);
 }
 
 std::vector<uint32_t> Placement::pus() const {

@@ -65,5 +65,7 @@ void check_pus(const Machine& machine, const std::vector<uint32_t>& pus);
 // Returns the allowed PUs of cores without a seat of `placement`, rising: everything else may run
 // there without disturbing it.
 std::vector<uint32_t> spare_pus(const Machine& machine, const Placement& placement);
+// The same of cores that have none of `pus`.
+std::vector<uint32_t> pus_beside(const Machine& machine, const std::vector<uint32_t>& pus);
 
 }  // namespace hearth

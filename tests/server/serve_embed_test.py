@@ -82,7 +82,17 @@ class EmbedServeTest(ServeCase):
     def test_the_queue_is_bounded(self):
         server = self.start("serve", self.last, "--embed-queue", "1")
         slots = server.figures()['hearth_embed_slot_tokens{device="cpu",kind="cpu"}']
-        self.assertGreater(slots, 1, "a batch and a text always fit")
+        context = server.good("/v1/models")["data"][0]["max_model_len"]
+        self.assertEqual(slots, context, "the longest text always fits")
+
+    def test_memory_is_bounded(self):
+        # The body, and 64 elements of 16 bytes for each text.
+        server = self.start("serve", self.last, "--embed-memory", "4KiB")
+        self.assertEqual(len(self.embed(server)), 3)
+        for texts in (["a"] * 4, "a" * 5000):
+            status, body = server.ask("POST", "/v1/embeddings", {"input": texts})
+            self.assertEqual((status, body["error"]["code"]), (429, "queue_full"))
+        self.assertEqual(len(self.embed(server)), 3)
 
     def test_lists_devices_and_ends(self):
         done = subprocess.run([*ServeCase.hearth, "serve", str(self.last), "--list-devices"],
