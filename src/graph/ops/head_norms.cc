@@ -1,6 +1,7 @@
 #include "graph/ops/head_norms.h"
 
 #include <cmath>
+#include <limits>
 
 #include "base/check.h"
 #include "graph/context.h"
@@ -123,7 +124,7 @@ class HeadNormOp : public Op {
   void run(ExecutionContext& context, const OpSync&, const Worker& worker) const noexcept override {
     RowRange range = rows_of(worker, context.rows(qkv_));
     for (uint32_t r = range.begin; r < range.end; ++r) {
-      for (const NormPart& part : parts_) norm_row(context, part, r);
+      for (const NormPart& part : parts_) norm_heads(context, part, r);
     }
   }
 
@@ -133,7 +134,7 @@ class HeadNormOp : public Op {
     return context.f32(place.value) + row * context.f32_stride(place.value) + place.column;
   }
 
-  void norm_row(ExecutionContext& context, const NormPart& part, uint32_t row) const noexcept {
+  void norm_heads(ExecutionContext& context, const NormPart& part, uint32_t row) const noexcept {
     double mean = 0, squares = 0;
     for (const MomentsPlace& place : part.all) mean += moments(context, place, row)[0];
     mean /= static_cast<double>(part.all.size());
@@ -142,7 +143,9 @@ class HeadNormOp : public Op {
       squares += of_head[1] + length_ * (of_head[0] - mean) * (of_head[0] - mean);
     }
     const double count = static_cast<double>(part.all.size()) * length_;
-    const auto scale = static_cast<float>(1 / std::sqrt(squares / count + double{part.norm.eps}));
+    auto scale = static_cast<float>(1 / std::sqrt(squares / count + double{part.norm.eps}));
+    // A sum that overflowed would make zeros, which look like a result (kernels/norm/norm.h).
+    if (!(scale > 0)) scale = std::numeric_limits<float>::quiet_NaN();
     const auto middle = static_cast<float>(mean);
     for (const HeadPlace& head : part.own) {
       float* x = context.f32(qkv_) + row * context.f32_stride(qkv_) + head.column;
