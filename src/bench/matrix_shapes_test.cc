@@ -13,12 +13,12 @@ class SpecOfShapes {
  public:
   SpecOfShapes& add(WeightRole role, int layer, uint32_t rows, uint32_t k,
                     DType type = DType::kF32) {
-    spec_.weights.push_back({"", role, layer, rows, k, WeightCut::kRows, 0, 1, type});
+    spec_.weights.push_back({"", role, layer, rows, k, WeightCut::kRows, 0, 1, type, type});
     return *this;
   }
   SpecOfShapes& add_vector(WeightRole role, int layer, uint32_t size) {
     add(role, layer, 1, size);
-    spec_.weights.back().cut = WeightCut::kReplicated;
+    spec_.weights.back().cut = WeightCut::kVector;
     return *this;
   }
   std::vector<MatrixShape> shapes(const std::vector<WeightType>& types = {}) const {

@@ -25,7 +25,28 @@ bool append_tree(uint32_t begin, uint32_t width, uint32_t leaves, const Whole& w
 
 }  // namespace
 
+namespace {
+
+// All rows: dealt to the shards of the share by panels, each of which reads its own copy.
+std::vector<RowSlice> slices_of_copies(const Weight& weight, const GroupShare& share,
+                                       uint32_t* column) {
+  std::vector<RowSlice> slices;
+  const uint32_t panels = weight.shards[share.shard_begin].spec.panels();
+  const uint32_t shards = share.shard_end - share.shard_begin;
+  for (uint32_t i = 0; i < shards; ++i) {
+    const uint32_t begin = panels * i / shards, end = panels * (i + 1) / shards;
+    const uint32_t row = begin * kPanelRows;
+    const uint32_t rows = std::min(end * kPanelRows, weight.rows) - std::min(row, weight.rows);
+    slices.push_back({share.shard_begin + i, begin, end - begin, 0, rows, *column, row});
+    *column += slices.back().panels * kPanelRows;
+  }
+  return slices;
+}
+
+}  // namespace
+
 std::vector<RowSlice> row_slices(const Weight& weight, const GroupShare& share, uint32_t* column) {
+  if (weight.cut == CutBy::kWhole) return slices_of_copies(weight, share, column);
   HEARTH_CHECK(weight.cut == CutBy::kRows, "slices of rows");
   std::vector<RowSlice> slices;
   for (uint32_t s = share.shard_begin; s < share.shard_end; ++s) {

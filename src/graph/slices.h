@@ -23,7 +23,7 @@ struct RowSlice {
 };
 
 // Returns a slice per shard of the group's share, with columns from `*column` on, which is advanced
-// past them.
+// past them. Of a weight that every shard has a copy of, all rows: every group computes them.
 std::vector<RowSlice> row_slices(const Weight& weight, const GroupShare& share, uint32_t* column);
 
 // A piece of partial sums: a subtree over one shard's segments, computed by one group.

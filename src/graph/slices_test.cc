@@ -98,5 +98,22 @@ TEST(SegmentBlocks, CoverAShardsBlocks) {
   }
 }
 
+// Every group computes all rows; one that spans shards deals them to these by panels.
+TEST(RowSlices, CoverAllRowsOfCopies) {
+  const Weight weight = whole_weight("router", DType::kF32, 70, 64, {true, true, true});
+  for (uint32_t shards : {1u, 2u, 3u}) {
+    GroupShare share{.shard_begin = 3 - shards, .shard_end = 3};
+    uint32_t column = 0, row = 0;
+    for (const RowSlice& slice : row_slices(weight, share, &column)) {
+      EXPECT_EQ(slice.row, row);
+      EXPECT_EQ(slice.column, slice.panel0 * kPanelRows);
+      EXPECT_EQ(weight.shards[slice.shard].spec.rows, 70u);
+      row += slice.rows;
+    }
+    EXPECT_EQ(row, 70u);
+    EXPECT_EQ(column, 80u);
+  }
+}
+
 }  // namespace
 }  // namespace hearth

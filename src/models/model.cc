@@ -19,6 +19,23 @@ struct PackTask {
   size_t source_bytes;
 };
 
+// Packs panels of a matrix whose elements become f32 first, one panel at a time.
+void pack_widened(const Shard& shard, const WeightSpec& weight, uint32_t panel0, uint32_t panels) {
+  std::vector<float> rows(size_t{kPanelRows} * weight.k);
+  const size_t stride = row_bytes(weight.dtype, weight.k);
+  for (uint32_t p = panel0; p < panel0 + panels; ++p) {
+    const uint32_t row0 = p * kPanelRows;
+    PackSpec one = shard.spec;
+    one.rows = std::min(kPanelRows, shard.spec.rows - row0);
+    for (uint32_t r = 0; r < one.rows; ++r) {
+      dequantize_row(weight.dtype, weight.bytes().data() + (shard.row0 + row0 + r) * stride,
+                     weight.k, rows.data() + size_t{r} * weight.k);
+    }
+    pack_panels(one, DType::kF32, reinterpret_cast<const std::byte*>(rows.data()),
+                weight.k * sizeof(float), 0, 1, shard.codes + p * one.codes_panel_bytes(), nullptr);
+  }
+}
+
 }  // namespace
 
 Model::Model(ModelSpec spec, const Machine& machine, ModelPlacement placement)
@@ -88,8 +105,13 @@ void Model::load_matrices(const ModelSource& source, Team& team,
     const Shard& shard = weight.shards[s];
     const WeightSpec& spec = *specs[task.matrix];
     size_t stride = row_bytes(spec.dtype, spec.k);
-    pack_panels(shard.spec, weight.dtype, spec.bytes().data() + shard.row0 * stride, stride,
-                task.panel0, task.panels, shard.codes, shard.scales);
+    const std::byte* rows = spec.bytes().data() + shard.row0 * stride;
+    if (weight.dtype == spec.dtype) {
+      pack_panels(shard.spec, weight.dtype, rows, stride, task.panel0, task.panels, shard.codes,
+                  shard.scales);
+    } else {
+      pack_widened(shard, spec, task.panel0, task.panels);
+    }
     done.fetch_add(task.source_bytes, std::memory_order_relaxed);
     std::atomic<uint32_t>& of_tensor = left.find(spec.data)->second;
     if (of_tensor.fetch_sub(1, std::memory_order_acq_rel) == 1) source.release(*spec.data);

@@ -135,7 +135,13 @@ void SpecBuilder::matrix(WeightRole role, int layer, std::string name, uint32_t 
                          WeightCut cut, AxisId axis, uint32_t item_size) {
   const SourceTensor& data = tensor(name, {k, rows});
   spec_.weights.push_back(
-      {std::move(name), role, layer, rows, k, cut, axis, item_size, data.dtype, &data});
+      {std::move(name), role, layer, rows, k, cut, axis, item_size, data.dtype, data.dtype, &data});
+}
+
+void SpecBuilder::replicated(WeightRole role, int layer, std::string name, uint32_t rows,
+                             uint32_t k, bool widened) {
+  matrix(role, layer, std::move(name), rows, k, WeightCut::kReplicated, 0, 0);
+  if (widened) spec_.weights.back().packed = DType::kF32;
 }
 
 void SpecBuilder::matrix_part(WeightRole role, int layer, std::string name, uint32_t rows,
@@ -151,6 +157,7 @@ void SpecBuilder::matrix_part(WeightRole role, int layer, std::string name, uint
                            .axis = axis,
                            .item_size = item_size,
                            .dtype = data.dtype,
+                           .packed = data.dtype,
                            .data = &data,
                            .first = first});
 }
@@ -160,13 +167,13 @@ void SpecBuilder::experts(WeightRole role, int layer, std::string name, uint32_t
   uint32_t count = spec_.axes[axis].items;
   const SourceTensor& data = tensor(name, {k, rows, count});
   spec_.weights.push_back({std::move(name), role, layer, rows * count, k, WeightCut::kRows, axis,
-                           rows, data.dtype, &data});
+                           rows, data.dtype, data.dtype, &data});
 }
 
 void SpecBuilder::vector(WeightRole role, int layer, std::string name, uint32_t size) {
   const SourceTensor& data = tensor(name, {size, 1});
-  spec_.weights.push_back(
-      {std::move(name), role, layer, 1, size, WeightCut::kReplicated, 0, 0, data.dtype, &data});
+  spec_.weights.push_back({std::move(name), role, layer, 1, size, WeightCut::kVector, 0, 0,
+                           data.dtype, data.dtype, &data});
 }
 
 void SpecBuilder::vector_if_there(WeightRole role, int layer, std::string name, uint32_t size) {
@@ -189,8 +196,9 @@ void SpecBuilder::vector_part(WeightRole role, int layer, std::string name, uint
                            .layer = layer,
                            .rows = 1,
                            .k = size,
-                           .cut = WeightCut::kReplicated,
+                           .cut = WeightCut::kVector,
                            .dtype = data.dtype,
+                           .packed = data.dtype,
                            .data = &data,
                            .first = first});
 }

@@ -81,12 +81,12 @@ const char* role_name(WeightRole role);
 // The bias of a norm.
 WeightRole bias_of(WeightRole norm);
 
-// The matrices of all experts, one above the other, are cut by rows along an axis of experts: every
-// shard has whole experts.
+// How a weight lies on the shards' nodes.
 enum class WeightCut : uint8_t {
   kRows,        // every shard has rows of it and computes its own outputs
   kColumns,     // every shard has columns of it and computes partial sums of all outputs
-  kReplicated,  // a small vector in f32: every shard's node has a copy
+  kReplicated,  // a matrix that every shard has a copy of: each group computes all outputs
+  kVector,      // a small vector in f32: every shard has a copy
 };
 
 // All of a tensor, or as many of its rows as are the weight's: Q, K and V may stand above each
@@ -100,6 +100,8 @@ struct WeightSpec {
   AxisId axis = 0;         // that it is cut along
   uint32_t item_size = 0;  // rows or columns that an item of the axis has
   DType dtype;             // in the source
+  // What it is packed as: its own type, or f32.
+  DType packed = dtype;
   // Its parts, in the source, which outlives their use: a model needs them no more when it is
   // loaded. Types that do not hold their own scales have these in another tensor.
   const SourceTensor* data = nullptr;
@@ -109,7 +111,7 @@ struct WeightSpec {
 
   // Its own bytes of `data`.
   std::span<const std::byte> bytes() const;
-  bool is_matrix() const { return cut != WeightCut::kReplicated; }
+  bool is_matrix() const { return cut != WeightCut::kVector; }
 };
 
 // A layer's attention, and how its keys and values are kept.
@@ -178,6 +180,9 @@ class SpecBuilder {
   // Rows [first, first + rows) of a tensor that has `all_rows`.
   void matrix_part(WeightRole role, int layer, std::string name, uint32_t rows, uint32_t k,
                    AxisId axis, uint32_t item_size, uint32_t first, uint32_t all_rows);
+  // The same without a cut: every shard has a copy. With `widened`, packed as f32.
+  void replicated(WeightRole role, int layer, std::string name, uint32_t rows, uint32_t k,
+                  bool widened = false);
   // W[rows, k] of every expert on `axis`, in a tensor whose third dimension counts them.
   void experts(WeightRole role, int layer, std::string name, uint32_t rows, uint32_t k,
                AxisId axis);

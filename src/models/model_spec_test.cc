@@ -138,7 +138,7 @@ TEST(ModelSpec, BiasesWhereThereAreSome) {
   EXPECT_EQ(spec.find(0, WeightRole::kQueryBias)->k, 64u);
   EXPECT_EQ(spec.find(0, WeightRole::kKeyBias), nullptr);
   EXPECT_EQ(spec.find(0, WeightRole::kValueBias)->k, 48u);
-  EXPECT_EQ(spec.find(0, WeightRole::kAttentionOutputBias)->cut, WeightCut::kReplicated);
+  EXPECT_EQ(spec.find(0, WeightRole::kAttentionOutputBias)->cut, WeightCut::kVector);
 }
 
 TEST(ModelSpec, MatrixBytesAreThoseOfTheSource) {

@@ -14,9 +14,14 @@ WeightTable::WeightTable(const ModelSpec& spec, const std::vector<CutAxis>& axes
       vectors_.push_back({weight.k, {}});
       continue;
     }
-    const CutAxis& axis = axes[weight.axis];
     matrix_index_[key] = matrices_.size();
-    matrices_.push_back(cut_weight(weight.name, weight.dtype, weight.rows, weight.k,
+    if (weight.cut == WeightCut::kReplicated) {
+      matrices_.push_back(whole_weight(weight.name, weight.packed, weight.rows, weight.k,
+                                       std::vector<bool>(shard_count_, true)));
+      continue;
+    }
+    const CutAxis& axis = axes[weight.axis];
+    matrices_.push_back(cut_weight(weight.name, weight.packed, weight.rows, weight.k,
                                    weight.cut == WeightCut::kRows ? CutBy::kRows : CutBy::kColumns,
                                    axis.cuts, axis.unit_items * weight.item_size));
   }

@@ -32,6 +32,15 @@ Weight cut_weight(std::string name, DType dtype, uint32_t rows, uint32_t k, CutB
   return weight;
 }
 
+Weight whole_weight(std::string name, DType dtype, uint32_t rows, uint32_t k,
+                    const std::vector<bool>& holders) {
+  Weight weight{std::move(name), dtype, rows, k, CutBy::kWhole, nullptr, 0, {}};
+  for (bool holds : holders) {
+    weight.shards.push_back({{pack_kind_for(dtype), holds ? rows : 0, k, 0}, 0, nullptr, nullptr});
+  }
+  return weight;
+}
+
 void weight_row(const Weight& weight, uint32_t row, float* out) {
   HEARTH_CHECK(weight.cut == CutBy::kRows && row < weight.rows, "rows of row-cut weights only");
   for (const Shard& shard : weight.shards) {

@@ -16,6 +16,7 @@ namespace hearth {
 enum class CutBy : uint8_t {
   kRows,     // the axis is W's rows: every shard computes its own outputs
   kColumns,  // the axis is K: every shard computes partial sums of all outputs
+  kWhole,    // not at all: a shard has all of it, or nothing
 };
 
 struct Shard {
@@ -30,8 +31,8 @@ struct Weight {
   DType dtype;
   uint32_t rows, k;
   CutBy cut;
-  const AxisCuts* cuts;
-  uint32_t unit;  // rows or columns of this weight in one unit of the axis
+  const AxisCuts* cuts;  // null for kWhole
+  uint32_t unit;         // rows or columns of this weight in one unit of the axis
   std::vector<Shard> shards;
 };
 
@@ -45,6 +46,9 @@ struct VectorWeight {
 // reaches its cut dimension, and all but the last unit lie inside.
 Weight cut_weight(std::string name, DType dtype, uint32_t rows, uint32_t k, CutBy cut,
                   const AxisCuts& cuts, uint32_t unit);
+// The same for a weight that is not cut: shard s has all of it where `holders` has bit s.
+Weight whole_weight(std::string name, DType dtype, uint32_t rows, uint32_t k,
+                    const std::vector<bool>& holders);
 
 // Writes row `row` of a row-cut weight in f32 to out[k].
 void weight_row(const Weight& weight, uint32_t row, float* out);

@@ -201,7 +201,7 @@ Bundle column_values(GraphBuilder& builder, const Weight& weight) {
 Partials partial_linear(GraphBuilder& builder, std::string name, const Bundle& x,
                         const Weight& weight) {
   HEARTH_CHECK(weight.cut == CutBy::kColumns, "partial sums come of column cuts");
-  Partials partials{{}, {}, &weight, nullptr};
+  Partials partials{{}, {}, *weight.cuts, weight.rows};
   std::vector<std::unique_ptr<Op>> ops;
   uint32_t width = (weight.rows + kPanelRows - 1) / kPanelRows * kPanelRows;
   for (uint32_t g = 0; g < builder.group_count(); ++g) {

@@ -44,12 +44,13 @@ Bundle gelu_linear(GraphBuilder& builder, std::string name, const Bundle& x, con
 Bundle column_values(GraphBuilder& builder, const Weight& weight);
 
 // The partial sums of a column-cut weight: `pieces` in the order of all groups, `values[i]` of the
-// group that computes piece i. f32 [rows][weight.rows padded to panels].
+// group that computes piece i. f32 [rows][width padded to panels].
 struct Partials {
   std::vector<Piece> pieces;
   Bundle bundle;
-  const Weight* weight;
-  const VectorWeight* bias = nullptr;  // added to their sum; [weight.rows] or null
+  AxisCuts cuts;                       // whose segments the pieces cover
+  uint32_t width;                      // of the sum
+  const VectorWeight* bias = nullptr;  // added to their sum; [width] or null
 };
 Partials partial_linear(GraphBuilder& builder, std::string name, const Bundle& x,
                         const Weight& weight);

@@ -193,8 +193,8 @@ bool deals_rows(const Plan& plan) {
 Reduced reduce_add_norm(GraphBuilder& builder, const std::string& name, const Bundle& x,
                         const Partials& partials, const NormWeight& norm, RowSet rows,
                         NormPlace place, const std::optional<NormWeight>& inner) {
-  uint32_t width = partials.weight->rows;
-  std::vector<int32_t> program = sum_program(partials.pieces, *partials.weight->cuts);
+  const uint32_t width = partials.width;
+  std::vector<int32_t> program = sum_program(partials.pieces, partials.cuts);
   uint32_t columns = stack_columns(width, stack_depth(program));
   ReducePlan plan{x,
                   partials.bundle.values,

@@ -107,8 +107,6 @@ class Stack {
         norm_bias_(layout.width, 1.7, 0.1f, plan.shard_count()),
         bias_(layout.width, 2.3, 0.0f, plan.shard_count()),
         cuts_(layout.cut_shards * layout.segments, 1, std::vector<uint32_t>(layout.cut_shards, 1)),
-        matrix_(cut_weight("w", DType::kF32, layout.width, layout.cut_shards * layout.segments * 32,
-                           CutBy::kColumns, cuts_, 32)),
         builder_(plan, kernels_for(available_isas(detect_cpu_features()).back()), max_outputs) {
     norm_ = {.kind = layout.kind, .weight = &weight_.weight, .eps = 1e-5f};
     if (layout.kind == NormKind::kLayer) norm_.bias = &norm_bias_.weight;
@@ -152,7 +150,7 @@ class Stack {
 
   // Pieces are single segments, those of a group on end.
   Partials block(const Bundle& normed) {
-    Partials partials{{}, {}, &matrix_, &bias_.weight};
+    Partials partials{{}, {}, cuts_, layout_.width, &bias_.weight};
     std::vector<std::vector<ValueId>> of_group(builder_.group_count());
     std::vector<uint32_t> first;
     for (uint32_t s = 0; s < layout_.cut_shards; ++s) {
@@ -179,7 +177,6 @@ class Stack {
   Layout layout_;
   TestVector weight_, norm_bias_, bias_;
   AxisCuts cuts_;
-  Weight matrix_;
   NormWeight norm_;
   GraphBuilder builder_;
   std::vector<Bundle> x_;
