@@ -34,6 +34,10 @@ class GraphBuilder {
   const Kernels& kernels() const { return graph_.kernels; }
   uint32_t group_count() const { return graph_.plan.group_count(); }
 
+  // How many experts a token chooses, the same in all layers that have some; before values of
+  // RowSet::kChoices.
+  void set_chosen(uint32_t experts) { graph_.chosen = experts; }
+
   // Nodes appended from here on carry this layer; -1 outside the layers.
   void set_layer(int layer) { layer_ = layer; }
 

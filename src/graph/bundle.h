@@ -30,7 +30,8 @@ enum class Mode : uint8_t {
 
 // kOne: a single row, whatever the step, for what an op's threads keep together. kPages: a row for
 // each page of keys and values of the step itself, of which every item begins one of its own.
-enum class RowSet : uint8_t { kTokens, kOutputs, kOne, kPages };
+// kChoices: a row for each expert that a token chose.
+enum class RowSet : uint8_t { kTokens, kOutputs, kOne, kPages, kChoices };
 
 struct Value {
   uint32_t group = 0;

@@ -46,6 +46,7 @@ class ExecutionContext {
     const RowSet rows = graph_->values[id].rows;
     if (rows == RowSet::kTokens) return step_.rows();
     if (rows == RowSet::kOutputs) return static_cast<uint32_t>(step_.outputs.size());
+    if (rows == RowSet::kChoices) return step_.rows() * graph_->chosen;
     return rows == RowSet::kOne ? 1 : first_pages_.back();
   }
   // Where an item of the step has its pages among those of RowSet::kPages: items' pages follow each
@@ -76,6 +77,10 @@ class ExecutionContext {
   // Within an op, tell() says that something is done in this run, and wait_for() waits until it is
   // said.
   void tell(uint32_t flag) { flags_[flag]->post(run_); }
+  // arrive() says so where several threads do it: the one that completes `expected` tells.
+  void arrive(uint32_t flag, uint32_t count, uint32_t expected) {
+    flags_[flag]->arrive(count, expected, run_);
+  }
   void wait_for(uint32_t flag) { flags_[flag]->wait_at_least(run_); }
 
   // The local shards (shards counted from its group's first) that a member serves, nearest first.

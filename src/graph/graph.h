@@ -79,7 +79,8 @@ struct Graph {
   Plan plan;
   Kernels kernels;
   uint32_t max_outputs;
-  uint32_t max_items;  // of a step; 0: any, and no value of pages
+  uint32_t max_items;   // of a step; 0: any, and no value of pages
+  uint32_t chosen = 0;  // experts that a token chooses; 0: there are none
   std::vector<GraphNode> nodes;
   std::vector<Value> values;
   std::vector<ValuePlace> places;
@@ -92,6 +93,7 @@ struct Graph {
     if (rows == RowSet::kTokens) return plan.max_rows;
     if (rows == RowSet::kOutputs) return max_outputs;
     if (rows == RowSet::kOne) return 1;
+    if (rows == RowSet::kChoices) return plan.max_rows * chosen;
     return plan.max_rows / kPagePositions + std::min(max_items, plan.max_rows);
   }
 };

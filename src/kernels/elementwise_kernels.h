@@ -16,7 +16,8 @@
   X(silu_mul, SiluMulArgs, level)            \
   X(gelu, GeluArgs, level)                   \
   X(panel_maxima, PanelMaximaArgs, level)    \
-  X(add_vectors, AddVectorsArgs, level)
+  X(add_vectors, AddVectorsArgs, level)      \
+  X(weighted_sum, WeightedSumArgs, level)
 
 namespace hearth {
 

@@ -32,6 +32,7 @@ struct Kernels {
   GeluFn gelu;
   PanelMaximaFn panel_maxima;
   AddVectorsFn add_vectors;
+  WeightedSumFn weighted_sum;
   LimitLoops limits;
 };
 

@@ -55,6 +55,35 @@ CutHeads cut_heads(uint32_t heads, uint32_t kv_heads, uint32_t columns,
   return best;
 }
 
+const char* expert_cut_name(ExpertCut cut) { return cut == ExpertCut::kCut ? "cut" : "spread"; }
+
+std::optional<ExpertCut> expert_cut_named(std::string_view name) {
+  for (ExpertCut cut : {ExpertCut::kCut, ExpertCut::kSpread}) {
+    if (name == expert_cut_name(cut)) return cut;
+  }
+  return {};
+}
+
+// Each goes to the shard that is furthest behind its share.
+ExpertDealing deal_experts(const ModelSpec& spec, std::span<const uint32_t> shares, ExpertCut cut) {
+  if (cut == ExpertCut::kCut || shares.size() == 1) return {};
+  ExpertDealing dealing;
+  std::vector<uint64_t> dealt(shares.size(), 0);
+  for (uint32_t e = 0; e < spec.hyper.experts.count; ++e) {
+    size_t next = shares.size();
+    for (size_t s = 0; s < shares.size(); ++s) {
+      if (shares[s] == 0) continue;
+      // (dealt + 1) / share, compared without rounding; of equal ones the first.
+      if (next == shares.size() || (dealt[s] + 1) * shares[next] < (dealt[next] + 1) * shares[s]) {
+        next = s;
+      }
+    }
+    ++dealt[next];
+    dealing.push_back(static_cast<uint32_t>(next));
+  }
+  return dealing;
+}
+
 std::vector<CutAxis> cut_axes(const ModelSpec& spec, std::span<const uint32_t> shares) {
   std::vector<std::optional<CutAxis>> cut(spec.axes.size());
   for (AxisId id = 0; id < spec.axes.size(); ++id) {

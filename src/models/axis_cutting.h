@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "models/model_spec.h"
@@ -20,6 +22,19 @@ struct CutAxis {
 // of a KV head's query heads computes its keys and values and caches them. MHA has nothing to cut
 // finer.
 std::vector<CutAxis> cut_axes(const ModelSpec& spec, std::span<const uint32_t> shares);
+
+// How the experts of a mixture lie on shards: each cut along its FFN axis, as other weights, or
+// whole, dealt to the shards in turn.
+enum class ExpertCut : uint8_t { kCut, kSpread };
+const char* expert_cut_name(ExpertCut cut);  // "cut"
+// The one of that name, or none.
+std::optional<ExpertCut> expert_cut_named(std::string_view name);
+
+// The shard of each expert where experts are spread over the shards, by number, whole and in turn,
+// so that experts that are neighbours lie apart; empty where every expert is cut.
+using ExpertDealing = std::vector<uint32_t>;
+// In proportion to `shares`.
+ExpertDealing deal_experts(const ModelSpec& spec, std::span<const uint32_t> shares, ExpertCut cut);
 
 // Query heads and the KV heads that they belong to, cut together. A head has `columns` columns in
 // the output projection.

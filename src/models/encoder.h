@@ -10,7 +10,7 @@
 // without the rows before it, so row i is position i here too.
 #pragma once
 
-#include "models/dense_decoder.h"
+#include "models/decoder.h"
 
 namespace hearth {
 

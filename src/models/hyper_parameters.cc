@@ -33,6 +33,12 @@ class KeyReader {
     if (!std::isfinite(value) || value <= 0) refuse(key, value, "a positive number");
     return value;
   }
+  double non_negative_or(const char* key, double otherwise) const {
+    double value =
+        source_.metadata().get<float>(prefix_ + key).value_or(static_cast<float>(otherwise));
+    if (!std::isfinite(value) || value < 0) refuse(key, value, "a number that is not negative");
+    return value;
+  }
   bool flag_or(const char* key, bool otherwise) const {
     return source_.metadata().get<bool>(prefix_ + key).value_or(otherwise);
   }
@@ -56,6 +62,9 @@ class KeyReader {
   const ModelSource& source_;
   std::string prefix_;
 };
+
+// How experts are chosen, by GGUF's numbers.
+constexpr uint32_t kSoftmaxGating = 1, kSigmoidGating = 2;
 
 constexpr uint32_t kMostLayers = 1024, kMostWidth = 1u << 17, kMostFfn = 1u << 20,
                    kMostHeads = 1024, kMostContext = 1u << 24, kMostTokenTypes = 1u << 16;
@@ -123,6 +132,75 @@ void read_rope(const KeyReader& reader, const ModelSource& source, HyperParamete
   }
 }
 
+void read_router(const KeyReader& reader, const ArchitectureKind& kind, uint32_t experts,
+                 RouterRule* rule) {
+  rule->experts = experts;
+  rule->used = reader.count("expert_used_count", std::min(experts, kMostChosen));
+  const uint32_t otherwise = kind.gating == Gating::kSoftmax ? kSoftmaxGating : kSigmoidGating;
+  const uint32_t gating = reader.number_or("expert_gating_func", otherwise);
+  if (gating != kSoftmaxGating && gating != kSigmoidGating) {
+    reader.refuse("expert_gating_func", gating, "1 (softmax) or 2 (sigmoid)");
+  }
+  rule->gating = gating == kSoftmaxGating ? Gating::kSoftmax : Gating::kSigmoid;
+  rule->normalised = reader.flag_or("expert_weights_norm", kind.normalised);
+  // Converters write 0 where nothing is scaled.
+  rule->scale = static_cast<float>(reader.non_negative_or("expert_weights_scale", 1));
+  if (rule->scale == 0) rule->scale = 1;
+  rule->groups = std::max(1u, reader.number_or("expert_group_count", 1));
+  if (experts % rule->groups != 0) {
+    reader.refuse("expert_group_count", rule->groups,
+                  fmt::format("a divisor of the {} experts", experts));
+  }
+  rule->groups_used = rule->groups;
+  if (rule->groups == 1) return;
+  rule->groups_used = reader.count("expert_group_used_count", rule->groups);
+  if (rule->groups_used * (experts / rule->groups) < rule->used) {
+    reader.refuse("expert_group_used_count", rule->groups_used,
+                  fmt::format("enough groups of {} experts to choose {} from",
+                              experts / rule->groups, rule->used));
+  }
+}
+
+void read_experts(const KeyReader& reader, const ModelSource& source, const ArchitectureKind& kind,
+                  HyperParameters* hyper) {
+  const uint32_t count = reader.number_or("expert_count", 0);
+  if (count == 0) return;
+  if (!kind.experts) {
+    fail(ErrorCode::kUnsupported,
+         "'{}' is a mixture of {} experts, which this version cannot run in its architecture",
+         source.name(), count);
+  }
+  ExpertParameters& experts = hyper->experts;
+  experts.count = reader.count("expert_count", kMostExperts);
+  read_router(reader, kind, count, &experts.router);
+  experts.leading_dense = reader.number_or("leading_dense_block_count", 0);
+  if (experts.leading_dense > hyper->layers) {
+    reader.refuse("leading_dense_block_count", experts.leading_dense,
+                  fmt::format("at most the {} layers", hyper->layers));
+  }
+  experts.ffn = reader.count_or("expert_feed_forward_length", hyper->ffn, kMostFfn);
+  const uint32_t shared = reader.number_or("expert_shared_count", 0);
+  if (uint64_t{shared} * experts.ffn > kMostFfn) {
+    reader.refuse("expert_shared_count", shared, fmt::format("{} at most", kMostFfn / experts.ffn));
+  }
+  experts.shared_ffn = reader.number_or("expert_shared_feed_forward_length", shared * experts.ffn);
+  if (experts.shared_ffn > kMostFfn) {
+    reader.refuse("expert_shared_feed_forward_length", experts.shared_ffn,
+                  fmt::format("{} at most", kMostFfn));
+  }
+}
+
+// Layers that predict several tokens stand behind the others and are counted with them.
+void skip_prediction_layers(const KeyReader& reader, HyperParameters* hyper) {
+  const uint32_t skipped = reader.number_or("nextn_predict_layers", 0);
+  if (skipped >= hyper->layers) {
+    reader.refuse("nextn_predict_layers", skipped,
+                  fmt::format("less than the {} layers", hyper->layers));
+  }
+  hyper->skipped_layers = skipped;
+  hyper->layers -= skipped;
+}
+
 // A row sees all of its text, or none that comes after it; windows are cut out of the latter.
 void read_mask(const KeyReader& reader, const ModelSource& source, const ArchitectureKind& kind,
                HyperParameters* hyper) {
@@ -177,12 +255,8 @@ const char* pooling_name(PoolingType pooling) {
 HyperParameters read_hyper_parameters(const ModelSource& source, const ArchitectureKind& kind) {
   HyperParameters hyper;
   KeyReader reader(source, source.metadata().require<std::string>("general.architecture"));
-  if (uint32_t experts = reader.number_or("expert_count", 0)) {
-    fail(ErrorCode::kUnsupported,
-         "'{}' is a mixture of {} experts, which this version cannot run: use a dense model",
-         source.name(), experts);
-  }
   hyper.layers = reader.count("block_count", kMostLayers);
+  skip_prediction_layers(reader, &hyper);
   hyper.width = reader.count("embedding_length", kMostWidth);
   hyper.ffn = reader.count("feed_forward_length", kMostFfn);
   hyper.context = reader.count("context_length", kMostContext);
@@ -197,6 +271,7 @@ HyperParameters read_hyper_parameters(const ModelSource& source, const Architect
          source.name());
   }
   hyper.vocabulary = static_cast<uint32_t>(table.dims[1]);
+  read_experts(reader, source, kind, &hyper);
   read_heads(reader, &hyper);
   read_mask(reader, source, kind, &hyper);
   read_positions(reader, source, kind, &hyper);

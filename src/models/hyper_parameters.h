@@ -9,6 +9,7 @@
 #include <string>
 
 #include "formats/model_source.h"
+#include "graph/ops/routing.h"
 #include "kernels/rope/rope.h"
 
 namespace hearth {
@@ -26,6 +27,21 @@ const char* pooling_name(PoolingType pooling);  // "mean"
 struct ArchitectureKind {
   bool encoder = false;  // layer norms, and no causal mask
   PositionKind positions = PositionKind::kRope;
+  // Whether some layers may have experts, and how these are chosen where the file does not say.
+  bool experts = false;
+  Gating gating = Gating::kSoftmax;
+  bool normalised = false;
+};
+
+// Feed-forward layers of experts, of which a router chooses some for each token.
+struct ExpertParameters {
+  uint32_t count = 0;          // 0: all layers are dense
+  uint32_t leading_dense = 0;  // layers before the first one with experts
+  uint32_t ffn = 0;            // of an expert
+  uint32_t shared_ffn = 0;     // of the experts that every token takes, side by side; 0: none
+  RouterRule router;
+
+  bool in_layer(uint32_t layer) const { return count > 0 && layer >= leading_dense; }
 };
 
 struct HyperParameters {
@@ -42,7 +58,9 @@ struct HyperParameters {
   float attention_scale = 0;
   bool causal = true;  // a row sees nothing that comes after it
   PoolingType pooling = PoolingType::kNone;
-  uint32_t token_types = 0;  // rows of token_types.weight; 0: there is no such tensor
+  ExpertParameters experts;
+  uint32_t skipped_layers = 0;  // behind the others, for predicting several tokens; not run
+  uint32_t token_types = 0;     // rows of token_types.weight; 0: there is no such tensor
   PositionKind positions = PositionKind::kRope;
   RopeParams rope;      // of kRope; else n_rot is 0
   float max_alibi = 0;  // of kAlibi: the exponent of the last head's slope, negated
@@ -52,7 +70,7 @@ struct HyperParameters {
 
 // Reads what all architectures share from the keys `<architecture>.*`; an architecture then sets
 // what is its own (the layout of RoPE). Throws (kFile) naming the key and what is wrong with it,
-// and (kUnsupported) for what this engine cannot run, such as a mixture of experts.
+// and (kUnsupported) for what this engine cannot run.
 HyperParameters read_hyper_parameters(const ModelSource& source, const ArchitectureKind& kind = {});
 
 }  // namespace hearth

@@ -101,6 +101,25 @@ Partials Layers::ffn(uint32_t layer, const Bundle& normed) {
   return partials;
 }
 
+Partials Layers::experts(uint32_t layer, const Bundle& normed) {
+  auto l = static_cast<int>(layer);
+  ExpertLayer of;
+  of.rule = spec_.hyper.experts.router;
+  of.bias = weights_.vector_or_null(l, WeightRole::kRouterBias);
+  for (uint32_t e = 0; e < of.rule.experts; ++e) {
+    of.experts.push_back({&weights_.expert_matrix(l, WeightRole::kGate, e),
+                          &weights_.expert_matrix(l, WeightRole::kUp, e),
+                          &weights_.expert_matrix(l, WeightRole::kDown, e)});
+  }
+  if (weights_.matrix_or_null(l, WeightRole::kSharedGate) != nullptr) {
+    of.shared = {&weights_.matrix(l, WeightRole::kSharedGate),
+                 &weights_.matrix(l, WeightRole::kSharedUp),
+                 &weights_.matrix(l, WeightRole::kSharedDown)};
+  }
+  LinearOut logits = linear(graph_, "router", normed, {{&weights_.matrix(l, WeightRole::kRouter)}});
+  return hearth::experts(graph_, "experts", normed, logits.bundle, of);
+}
+
 Reduced Layers::reduce(const Bundle& x, const Partials& partials, int norm_layer, WeightRole norm,
                        RowSet norm_rows) {
   const bool second = norm == WeightRole::kAttentionNorm &&
@@ -123,6 +142,7 @@ Graph build_graph(const ModelSpec& spec, const WeightTable& weights, const Plan&
                   const Kernels& kernels, const GraphLimits& limits) {
   GraphBuilder graph(plan, kernels, std::min(limits.outputs, plan.max_rows),
                      spec.has_kv_cache() ? 0 : std::min(limits.items, plan.max_rows));
+  graph.set_chosen(spec.hyper.experts.router.used);
   Layers layers(graph, spec, weights);
   spec.architecture->build(layers);
   return std::move(graph).finish();

@@ -5,6 +5,7 @@
 
 #include "graph/builder.h"
 #include "graph/ops/attention.h"
+#include "graph/ops/experts.h"
 #include "graph/ops/linear.h"
 #include "graph/ops/reduce.h"
 #include "graph/ops/rows.h"
@@ -29,6 +30,8 @@ class Layers {
   Partials attention(uint32_t layer, const Bundle& normed);
   // Up and down of the layer with the model's activation, and the gate where there is one.
   Partials ffn(uint32_t layer, const Bundle& normed);
+  // The layer's experts, and the shared one where there is one.
+  Partials experts(uint32_t layer, const Bundle& normed);
   // x + the sum of the partials (+ their bias where there is one), and its norm; behind attention
   // also the norm of x plus that, where the layer has a second one.
   Reduced reduce(const Bundle& x, const Partials& partials, int norm_layer, WeightRole norm,

@@ -1,14 +1,15 @@
 // Llama 2, Llama 3.x and Mistral (Touvron et al. 2023; Grattafiori et al. 2024; Jiang et al. 2023):
 // GGUF files hold Q and K permuted so that RoPE's pairs are neighbours. Llama 3's long-context
-// factors come as the tensor rope_freqs, Mistral's sliding window as a key.
+// factors come as the tensor rope_freqs, Mistral's sliding window as a key. Mixtral (Jiang et al.
+// 2024) has experts.
 #include "models/architectures.h"
-#include "models/dense_decoder.h"
+#include "models/decoder.h"
 
 namespace hearth {
 
 void describe_llama(SpecBuilder& spec) {
   spec.hyper().rope.layout = RopeLayout::kInterleaved;
-  describe_dense_decoder(spec);
+  describe_decoder(spec);
 }
 
 }  // namespace hearth

@@ -42,7 +42,7 @@ Model::Model(ModelSpec spec, const Machine& machine, ModelPlacement placement)
     : spec_(std::move(spec)),
       placement_(std::move(placement)),
       axes_(cut_axes(spec_, placement_.shares)),
-      weights_(spec_, axes_) {
+      weights_(spec_, axes_, deal_experts(spec_, placement_.shares, placement_.experts)) {
   for (uint32_t s = 0; s < weights_.shard_count(); ++s) {
     arenas_.emplace_back(machine, placement_.shard_nodes[s], weights_.shard_bytes(s), "weights",
                          placement_.binding);
@@ -84,7 +84,7 @@ void Model::load_matrices(const ModelSource& source, Team& team,
     for (size_t s = 0; s < arenas_.size(); ++s) {
       Shard& shard = matrices[m].shards[s];
       if (shard.spec.rows == 0 || shard.spec.k == 0) continue;
-      shard.codes = arenas_[s].allocate(shard.spec.codes_bytes(), kWeightAlign);
+      shard.codes = arenas_[s].allocate(shard.spec.codes_bytes(), matrices[m].align);
       shard.scales = arenas_[s].allocate(shard.spec.scales_bytes(), kWeightAlign);
       size_t panel_bytes =
           row_bytes(specs[m]->dtype, specs[m]->k) * kPanelRows * shard.spec.k / specs[m]->k;

@@ -20,6 +20,7 @@ struct ModelPlacement {
   std::vector<uint32_t> shard_nodes;  // machine node of each shard
   std::vector<uint32_t> shares;       // by which the axes are cut, one a shard
   Binding binding = Binding::kNode;
+  ExpertCut experts = ExpertCut::kCut;
 };
 
 class Model {

@@ -45,8 +45,9 @@ bool is_frequencies(std::string_view name) {
 }  // namespace
 
 const char* role_name(WeightRole role) {
-  constexpr const char* kMatrices[] = {"embedding", "q",  "k",    "v",    "o",
-                                       "gate",      "up", "down", "head", "positions"};
+  constexpr const char* kMatrices[] = {
+      "embedding", "q",    "k",      "v",           "o",         "gate",        "up",
+      "down",      "head", "router", "shared gate", "shared up", "shared down", "positions"};
   static_assert(std::size(kMatrices) == static_cast<size_t>(WeightRole::kPositions) + 1);
   return role <= WeightRole::kPositions ? kMatrices[static_cast<size_t>(role)] : "";
 }
@@ -162,12 +163,31 @@ void SpecBuilder::matrix_part(WeightRole role, int layer, std::string name, uint
                            .first = first});
 }
 
-void SpecBuilder::experts(WeightRole role, int layer, std::string name, uint32_t rows, uint32_t k,
-                          AxisId axis) {
-  uint32_t count = spec_.axes[axis].items;
-  const SourceTensor& data = tensor(name, {k, rows, count});
-  spec_.weights.push_back({std::move(name), role, layer, rows * count, k, WeightCut::kRows, axis,
-                           rows, data.dtype, data.dtype, &data});
+// An expert's matrices follow each other, and so do they in memory.
+void SpecBuilder::experts(int layer, AxisId axis, const std::vector<ExpertMatrix>& matrices) {
+  const uint32_t count = spec_.hyper.experts.count;
+  std::vector<const SourceTensor*> data;
+  for (const ExpertMatrix& of : matrices) {
+    data.push_back(&tensor(of.name, {of.k, of.all_rows, count}));
+  }
+  for (uint32_t e = 0; e < count; ++e) {
+    for (size_t i = 0; i < matrices.size(); ++i) {
+      const ExpertMatrix& of = matrices[i];
+      spec_.weights.push_back({.name = of.name,
+                               .role = of.role,
+                               .layer = layer,
+                               .rows = of.rows,
+                               .k = of.k,
+                               .cut = of.cut,
+                               .axis = axis,
+                               .item_size = 1,
+                               .dtype = data[i]->dtype,
+                               .packed = data[i]->dtype,
+                               .data = data[i],
+                               .first = e * of.all_rows + of.first_row,
+                               .expert = static_cast<int>(e)});
+    }
+  }
 }
 
 void SpecBuilder::vector(WeightRole role, int layer, std::string name, uint32_t size) {
@@ -203,6 +223,15 @@ void SpecBuilder::vector_part(WeightRole role, int layer, std::string name, uint
                            .first = first});
 }
 
+// Layers that are not run stand behind the others.
+bool SpecBuilder::is_skipped(std::string_view name) const {
+  const uint32_t first = spec_.hyper.layers, end = first + spec_.hyper.skipped_layers;
+  for (uint32_t layer = first; layer < end; ++layer) {
+    if (name.starts_with(layer_tensor(layer, ""))) return true;
+  }
+  return false;
+}
+
 void SpecBuilder::check_all_used() const {
   std::set<const SourceTensor*> used;
   for (const WeightSpec& weight : spec_.weights) {
@@ -210,7 +239,7 @@ void SpecBuilder::check_all_used() const {
     used.insert(weight.scales);
   }
   for (const SourceTensor& tensor : source_.tensors()) {
-    if (used.contains(&tensor) || is_frequencies(tensor.name)) continue;
+    if (used.contains(&tensor) || is_frequencies(tensor.name) || is_skipped(tensor.name)) continue;
     fail(ErrorCode::kUnsupported,
          "'{}' has a tensor {} that its architecture does not use here: the text would be wrong",
          source_.name(), tensor.name);

@@ -50,7 +50,11 @@ enum class WeightRole : uint8_t {
   kGate,
   kUp,
   kDown,
-  kHead,       // missing where the embedding table is the head too, and in encoders
+  kHead,  // missing where the embedding table is the head too, and in encoders
+  kRouter,
+  kSharedGate,  // of the expert that every token takes
+  kSharedUp,
+  kSharedDown,
   kPositions,  // a row for each position
   kTokenType,  // the row of the only token type that occurs
   kQueryBias,
@@ -60,6 +64,7 @@ enum class WeightRole : uint8_t {
   kGateBias,
   kUpBias,
   kDownBias,
+  kRouterBias,  // for choosing experts
   kQueryNorm,
   kQueryNormBias,
   kKeyNorm,
@@ -108,6 +113,7 @@ struct WeightSpec {
   const SourceTensor* scales = nullptr;
   // Where it begins in `data`: a matrix at a row, a vector at an element.
   uint32_t first = 0;
+  int expert = -1;  // whose it is; -1: of all rows
 
   // Its own bytes of `data`.
   std::span<const std::byte> bytes() const;
@@ -143,7 +149,7 @@ struct ModelSpec {
   std::vector<LayerSpec> layers;
   std::vector<WeightSpec> weights;  // in the order in which they were declared
 
-  // The weight, or nullptr.
+  // The weight, or nullptr; of experts the first one's.
   const WeightSpec* find(int layer, WeightRole role) const;
   // The one that gives logits: the head, or the embedding table.
   const WeightSpec& head() const;
@@ -183,9 +189,17 @@ class SpecBuilder {
   // The same without a cut: every shard has a copy. With `widened`, packed as f32.
   void replicated(WeightRole role, int layer, std::string name, uint32_t rows, uint32_t k,
                   bool widened = false);
-  // W[rows, k] of every expert on `axis`, in a tensor whose third dimension counts them.
-  void experts(WeightRole role, int layer, std::string name, uint32_t rows, uint32_t k,
-               AxisId axis);
+  // Matrices of every expert of the model: each W[rows, k], from row `first_row` on of the
+  // `all_rows` that an expert has in a tensor whose third dimension counts experts. Along `axis`,
+  // of which an item is one row or column.
+  struct ExpertMatrix {
+    WeightRole role;
+    std::string name;
+    uint32_t rows, k;
+    WeightCut cut;
+    uint32_t first_row, all_rows;
+  };
+  void experts(int layer, AxisId axis, const std::vector<ExpertMatrix>& matrices);
   void vector(WeightRole role, int layer, std::string name, uint32_t size);
   // The same where the source has it.
   void vector_if_there(WeightRole role, int layer, std::string name, uint32_t size);
@@ -200,6 +214,7 @@ class SpecBuilder {
 
  private:
   const SourceTensor& tensor(const std::string& name, const std::vector<uint64_t>& dims) const;
+  bool is_skipped(std::string_view name) const;
   void check_all_used() const;
 
   const ModelSource& source_;

@@ -255,18 +255,22 @@ TEST(ModelSpec, ResultsThatNoTileHoldsAreRefused) {
   }
 }
 
-// Three experts of 32 rows in one tensor.
+// Three experts, whose gate of 32 rows and up of 32 rows stand above each other in one tensor.
 const Architecture kExperts{
     "experts",
     [](SpecBuilder& spec) {
+      spec.hyper().experts.count = 3;
       spec.set_vocabulary_axis(spec.axis({.name = "vocabulary", .items = 4}));
       spec.matrix(WeightRole::kEmbedding, -1, "token_embd.weight", 4, 64, WeightCut::kRows, 0, 1);
-      spec.experts(WeightRole::kUp, 0, "blk.0.ffn_up_exps.weight", 32, 64,
-                   spec.axis({.name = "experts", .items = 3}));
+      const std::string fused = "blk.0.ffn_gate_up_exps.weight";
+      AxisId axis = spec.axis({.name = "expert_ffn", .items = 32, .unit_items = 16});
+      spec.experts(0, axis,
+                   {{WeightRole::kGate, fused, 32, 64, WeightCut::kRows, 0, 64},
+                    {WeightRole::kUp, fused, 32, 64, WeightCut::kRows, 32, 64}});
     },
     nullptr};
 
-TEST(ModelSpec, ExpertsStayWhole) {
+TestSource experts_source() {
   TestSource source;
   source.set("general.architecture", "experts").add("token_embd.weight", {64, 4});
   for (const char* key : {"block_count", "attention.head_count"}) {
@@ -275,21 +279,48 @@ TEST(ModelSpec, ExpertsStayWhole) {
   source.set("experts.embedding_length", uint32_t{64});
   source.set("experts.feed_forward_length", uint32_t{32});
   source.set("experts.context_length", uint32_t{8});
-  source.add("blk.0.ffn_up_exps.weight", {64, 32, 3});
+  source.add("blk.0.ffn_gate_up_exps.weight", {64, 64, 3});
+  return source;
+}
+
+TEST(ModelSpec, ExpertsAreMatricesOfTheirOwn) {
+  TestSource source = experts_source();
   ModelSource experts = source.source();
   ModelSpec spec = make_spec(experts, kExperts);
-  std::vector<CutAxis> axes = cut_axes(spec, std::vector<uint32_t>{1, 1});
-  const std::vector<Shard> shards = WeightTable(spec, axes).matrix(0, WeightRole::kUp).shards;
-  ASSERT_EQ(shards.size(), 2u);
-  EXPECT_EQ(shards[1].row0 % 32, 0u);
-  EXPECT_EQ(shards[0].spec.rows + shards[1].spec.rows, 96u);
-  EXPECT_GT(shards[0].spec.rows, 0u);
-  EXPECT_GT(shards[1].spec.rows, 0u);
+  std::vector<uint32_t> starts;
+  for (const WeightSpec& weight : spec.weights) {
+    if (weight.expert >= 0) starts.push_back(weight.first);
+  }
+  EXPECT_EQ(starts, (std::vector<uint32_t>{0, 32, 64, 96, 128, 160}));
+  const std::vector<uint32_t> shares = {1, 1};
+  std::vector<CutAxis> axes = cut_axes(spec, shares);
+  WeightTable cut(spec, axes), dealt(spec, axes, deal_experts(spec, shares, ExpertCut::kSpread));
+  for (uint32_t e = 0; e < 3; ++e) {
+    const std::vector<Shard>& halves = cut.expert_matrix(0, WeightRole::kUp, e).shards;
+    EXPECT_EQ(halves[0].spec.rows, 16u);
+    EXPECT_EQ(halves[1].row0, 16u);
+    const std::vector<Shard>& whole = dealt.expert_matrix(0, WeightRole::kUp, e).shards;
+    EXPECT_EQ(whole[e % 2].spec.rows, 32u);
+    EXPECT_EQ(whole[1 - e % 2].spec.rows, 0u);
+    EXPECT_EQ(dealt.expert_matrix(0, WeightRole::kGate, e).align, kExpertAlign);
+  }
   // Another number of rows an expert is another model.
-  EXPECT_NE(refusal(std::move(source.add("blk.0.ffn_up_exps.weight", {64, 24, 4})),
+  EXPECT_NE(refusal(std::move(source.add("blk.0.ffn_gate_up_exps.weight", {64, 24, 4})),
                     ErrorCode::kFile, &kExperts)
-                .find("64 x 24 x 4, but the file's metadata calls for 64 x 32 x 3:"),
+                .find("64 x 24 x 4, but the file's metadata calls for 64 x 64 x 3:"),
             std::string::npos);
+}
+
+TEST(ExpertDealing, FollowsTheSharesInTurn) {
+  ModelSpec spec;
+  spec.hyper.experts.count = 8;
+  auto dealt = [&](const std::vector<uint32_t>& shares) {
+    return deal_experts(spec, shares, ExpertCut::kSpread);
+  };
+  EXPECT_EQ(dealt({1, 1, 1}), (ExpertDealing{0, 1, 2, 0, 1, 2, 0, 1}));
+  EXPECT_EQ(dealt({3, 1}), (ExpertDealing{0, 0, 0, 1, 0, 0, 0, 1}));
+  EXPECT_EQ(dealt({1, 0, 1}), (ExpertDealing{0, 2, 0, 2, 0, 2, 0, 2}));
+  EXPECT_TRUE(deal_experts(spec, std::vector<uint32_t>{1, 1}, ExpertCut::kCut).empty());
 }
 
 // A third dimension is of experts alone, even where it counts one.

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "models/architectures.h"
-#include "models/dense_decoder.h"
+#include "models/decoder.h"
 #include "models/encoder.h"
 
 namespace hearth {
@@ -12,10 +12,16 @@ namespace {
 
 constexpr ArchitectureKind encoder(PositionKind positions) { return {true, positions}; }
 
-constexpr std::array<Architecture, 6> kArchitectures = {{
-    {"llama", describe_llama, build_dense_decoder},
-    {"qwen2", describe_qwen2, build_dense_decoder},
-    {"qwen3", describe_qwen3, build_dense_decoder},
+constexpr ArchitectureKind with_experts(Gating gating, bool normalised) {
+  return {.experts = true, .gating = gating, .normalised = normalised};
+}
+
+constexpr std::array<Architecture, 8> kArchitectures = {{
+    {"llama", describe_llama, build_decoder, with_experts(Gating::kSoftmax, true)},
+    {"qwen2", describe_qwen2, build_decoder},
+    {"qwen3", describe_qwen3, build_decoder},
+    {"qwen3moe", describe_qwen3moe, build_decoder, with_experts(Gating::kSoftmax, true)},
+    {"glm4moe", describe_glm4moe, build_decoder, with_experts(Gating::kSigmoid, false)},
     {"bert", describe_bert, build_encoder, encoder(PositionKind::kTable)},
     {"nomic-bert", describe_nomic_bert, build_encoder, encoder(PositionKind::kRope)},
     {"jina-bert-v2", describe_jina_bert_v2, build_encoder, encoder(PositionKind::kAlibi)},

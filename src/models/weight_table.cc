@@ -5,30 +5,40 @@
 
 namespace hearth {
 
-WeightTable::WeightTable(const ModelSpec& spec, const std::vector<CutAxis>& axes)
+Weight WeightTable::place(const WeightSpec& weight, const std::vector<CutAxis>& axes,
+                          const ExpertDealing& dealing) const {
+  std::vector<bool> holders(shard_count_, weight.cut == WeightCut::kReplicated);
+  const bool dealt = weight.expert >= 0 && !dealing.empty();
+  if (dealt) holders[dealing[static_cast<size_t>(weight.expert)]] = true;
+  if (dealt || weight.cut == WeightCut::kReplicated) {
+    return whole_weight(weight.name, weight.packed, weight.rows, weight.k, holders);
+  }
+  const CutAxis& axis = axes[weight.axis];
+  return cut_weight(weight.name, weight.packed, weight.rows, weight.k,
+                    weight.cut == WeightCut::kRows ? CutBy::kRows : CutBy::kColumns, axis.cuts,
+                    axis.unit_items * weight.item_size);
+}
+
+WeightTable::WeightTable(const ModelSpec& spec, const std::vector<CutAxis>& axes,
+                         const ExpertDealing& dealing)
     : shard_count_(axes[0].cuts.shard_count()) {
+  int expert = -1;
   for (const WeightSpec& weight : spec.weights) {
-    Key key{weight.layer, weight.role};
+    Key key{weight.layer, weight.role, weight.expert};
     if (!weight.is_matrix()) {
       vector_index_[key] = vectors_.size();
       vectors_.push_back({weight.k, {}});
       continue;
     }
     matrix_index_[key] = matrices_.size();
-    if (weight.cut == WeightCut::kReplicated) {
-      matrices_.push_back(whole_weight(weight.name, weight.packed, weight.rows, weight.k,
-                                       std::vector<bool>(shard_count_, true)));
-      continue;
-    }
-    const CutAxis& axis = axes[weight.axis];
-    matrices_.push_back(cut_weight(weight.name, weight.packed, weight.rows, weight.k,
-                                   weight.cut == WeightCut::kRows ? CutBy::kRows : CutBy::kColumns,
-                                   axis.cuts, axis.unit_items * weight.item_size));
+    matrices_.push_back(place(weight, axes, dealing));
+    if (weight.expert >= 0 && weight.expert != expert) matrices_.back().align = kExpertAlign;
+    expert = weight.expert;
   }
 }
 
 const Weight* WeightTable::matrix_or_null(int layer, WeightRole role) const {
-  auto at = matrix_index_.find({layer, role});
+  auto at = matrix_index_.find({layer, role, -1});
   return at == matrix_index_.end() ? nullptr : &matrices_[at->second];
 }
 
@@ -38,8 +48,14 @@ const Weight& WeightTable::matrix(int layer, WeightRole role) const {
   return *weight;
 }
 
+const Weight& WeightTable::expert_matrix(int layer, WeightRole role, uint32_t expert) const {
+  auto at = matrix_index_.find({layer, role, static_cast<int>(expert)});
+  HEARTH_CHECK(at != matrix_index_.end(), "the architecture described its experts");
+  return matrices_[at->second];
+}
+
 const VectorWeight* WeightTable::vector_or_null(int layer, WeightRole role) const {
-  auto at = vector_index_.find({layer, role});
+  auto at = vector_index_.find({layer, role, -1});
   return at == vector_index_.end() ? nullptr : &vectors_[at->second];
 }
 
@@ -51,13 +67,14 @@ const VectorWeight& WeightTable::vector(int layer, WeightRole role) const {
 
 size_t WeightTable::shard_bytes(uint32_t s) const {
   size_t bytes = 0;
-  for (const Weight& weight : matrices_) {
-    const PackSpec& spec = weight.shards[s].spec;
-    bytes +=
-        round_up(spec.codes_bytes(), kWeightAlign) + round_up(spec.scales_bytes(), kWeightAlign);
-  }
   for (const VectorWeight& vector : vectors_) {
     bytes += round_up(vector.size * sizeof(float), kWeightAlign);
+  }
+  for (const Weight& weight : matrices_) {
+    const PackSpec& spec = weight.shards[s].spec;
+    if (spec.rows == 0 || spec.k == 0) continue;
+    bytes = round_up(bytes, weight.align) + round_up(spec.codes_bytes(), kWeightAlign) +
+            round_up(spec.scales_bytes(), kWeightAlign);
   }
   return bytes;
 }

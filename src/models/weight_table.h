@@ -8,7 +8,7 @@
 
 #include <cstddef>
 #include <map>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "models/axis_cutting.h"
@@ -20,12 +20,15 @@ namespace hearth {
 class WeightTable {
  public:
   // Without memory. `axes` are those of the spec, and outlive the table and its copies.
-  WeightTable(const ModelSpec& spec, const std::vector<CutAxis>& axes);
+  WeightTable(const ModelSpec& spec, const std::vector<CutAxis>& axes,
+              const ExpertDealing& dealing = {});
 
   uint32_t shard_count() const { return shard_count_; }
   // The weight that must be there, or null where it may be missing. They stay where they are.
   const Weight& matrix(int layer, WeightRole role) const;
   const Weight* matrix_or_null(int layer, WeightRole role) const;
+  // The layer's matrix of one expert.
+  const Weight& expert_matrix(int layer, WeightRole role, uint32_t expert) const;
   const VectorWeight& vector(int layer, WeightRole role) const;
   const VectorWeight* vector_or_null(int layer, WeightRole role) const;
 
@@ -37,7 +40,10 @@ class WeightTable {
   size_t shard_bytes(uint32_t s) const;
 
  private:
-  using Key = std::pair<int, WeightRole>;
+  using Key = std::tuple<int, WeightRole, int>;  // layer, role, expert
+
+  Weight place(const WeightSpec& weight, const std::vector<CutAxis>& axes,
+               const ExpertDealing& dealing) const;
 
   uint32_t shard_count_;
   std::vector<Weight> matrices_;
@@ -45,7 +51,8 @@ class WeightTable {
   std::map<Key, size_t> matrix_index_, vector_index_;
 };
 
-// Each weight's bytes begin at a multiple of it.
-inline constexpr size_t kWeightAlign = 64;
+// Each weight's bytes begin at a multiple of kWeightAlign, an expert's first matrix at one of
+// kExpertAlign: its matrices follow, so that an expert is one run of pages.
+inline constexpr size_t kWeightAlign = 64, kExpertAlign = 4096;
 
 }  // namespace hearth

@@ -34,6 +34,7 @@ struct Weight {
   const AxisCuts* cuts;  // null for kWhole
   uint32_t unit;         // rows or columns of this weight in one unit of the axis
   std::vector<Shard> shards;
+  size_t align = 64;  // of a shard's bytes
 };
 
 // A small vector (norm weights, biases), of which the node of every shard has a copy.

@@ -1,7 +1,7 @@
-// A Flag is an epoch word with one writer at a time. The writer posts epochs in rising order;
-// waiters wait until at least theirs was posted. Waiting spins for kSpinTime on the flag's own
-// cache line and then sleeps on a futex. All that the writer did before post() is visible after
-// wait_at_least().
+// A Flag is an epoch word with one writer at a time, or with several that arrive, of whom the last
+// one posts. Epochs are posted in rising order; waiters wait until at least theirs was posted.
+// Waiting spins for kSpinTime on the flag's own cache line and then sleeps on a futex. All that the
+// writer did before post() is visible after wait_at_least().
 //
 // Epochs wrap: they are compared by signed distance, so waits must lie within 2^31 of the posts.
 // A flag that one thread waits on should lie in memory of that thread's node (it may be placed in
@@ -35,6 +35,15 @@ class alignas(kLineSpacing) Flag {
       wake();
   }
 
+  // `count` of the `expected` arrivals that an epoch needs: whoever completes them posts it. All
+  // that was done before any of them is visible after wait_at_least().
+  void arrive(uint32_t count, uint32_t expected, uint32_t epoch) noexcept {
+    delay_point();
+    if (arrived_.fetch_add(count, std::memory_order_acq_rel) + count != expected) return;
+    arrived_.store(0, std::memory_order_relaxed);  // nobody arrives for the next epoch yet
+    post(epoch);
+  }
+
   // Acts as post() to each of them, but without waiting for one line to arrive before asking for
   // the next: a line that a core of another package holds takes 0.4 us to fetch.
   static void post_all(std::span<Flag* const> flags, uint32_t epoch) noexcept;
@@ -63,6 +72,7 @@ class alignas(kLineSpacing) Flag {
 
   std::atomic<uint32_t> epoch_{0};
   std::atomic<uint32_t> sleepers_{0};
+  std::atomic<uint32_t> arrived_{0};
 };
 
 }  // namespace hearth

@@ -39,6 +39,30 @@ TEST(FlagTest, TakesLinesOfItsOwn) {
   EXPECT_EQ(sizeof(Flag), alignof(Flag));
 }
 
+// What several threads wrote before they arrived is there for who waits, in every round.
+TEST(FlagTest, TheLastOfSeveralArrivalsPosts) {
+  constexpr uint32_t kRounds = 500, kThreads = 3;
+  Flag flag, go;
+  std::vector<uint64_t> parts(kThreads, 0);
+  std::vector<std::thread> threads;
+  for (uint32_t t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (uint32_t round = 1; round <= kRounds; ++round) {
+        go.wait_at_least(round);
+        parts[t] = round;
+        flag.arrive(t + 1, 1 + 2 + 3, round);
+      }
+    });
+  }
+  for (uint32_t round = 1; round <= kRounds; ++round) {
+    EXPECT_FALSE(flag.reached(round));
+    go.post(round);
+    flag.wait_at_least(round);
+    for (uint64_t part : parts) EXPECT_EQ(part, round);
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
 // Two threads play ping-pong with random pauses around the time when the waiter goes to sleep: a
 // wake-up lost there leaves both asleep for ever.
 TEST(FlagTest, NoWakeUpIsLost) {

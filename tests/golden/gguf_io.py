@@ -117,6 +117,10 @@ class Gguf:
         value = self.metadata.get(key)
         return default if value is None else value.data
 
+    def values(self) -> dict[str, Any]:
+        """The weights of all tensors."""
+        return {name: t.values() for name, t in self.tensors.items()}
+
 
 def _encode_string(text: str) -> bytes:
     raw = text.encode("utf-8")

@@ -407,8 +407,9 @@ class ModelsTest(unittest.TestCase):
         for spec in specs:
             with self.subTest(spec.name):
                 self.assertEqual(spec.heads % spec.kv_heads, 0)
-                self.assertLess(max(map(len, make_models.texts(spec))), spec.context)
-                self.assertEqual(sum(map(len, make_models.texts(spec))), spec.tokens)
+                texts = make_models.texts(spec, make_models.prompt(spec))
+                self.assertLess(max(map(len, texts)), spec.context)
+                self.assertEqual(sum(map(len, texts)), spec.tokens)
                 pieces = make_models.vocabulary(spec.vocab)["tokenizer.ggml.tokens"].data
                 self.assertEqual(len(set(pieces)), spec.vocab)
 

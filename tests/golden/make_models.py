@@ -8,6 +8,10 @@ Per model NAME.gguf, NAME.tokens.txt (one prompt, ids separated by spaces) and N
 The logits come from reference.py: float64 on the weights as the file holds them, so a quantised
 file's golden is that file dequantised. Fixed seeds make the set the same on every run.
 
+Models with mixtures of experts are a list of their own too (`moe_models`). No rounding that an
+engine is allowed changes which experts their prompts take: `least_gap` tells how near the nearest
+choice was to another (experts.py), `scores` beside a noise how far it moves the scores at most.
+
 An encoder has NAME.hidden.npy ([tokens, embedding]) in place of logits, and its tokens are several
 texts, whose lengths the manifest has (`texts`). The encoders stand in a list of their own
 (`encoders`), and so do models of architectures that only tests know (`test_models`).
@@ -31,12 +35,15 @@ import collections
 import json
 import math
 import pathlib
-import zlib
 
 import numpy as np
 
+import draws
+import experts
+import expert_tensors
 import gguf_io
 import model_specs
+import moe_specs
 import quants
 import reference
 import rope
@@ -50,6 +57,7 @@ EPSILON = 1e-5
 LOGIT_STD = 2.0
 BYTE_TOKENS_START = 3
 FILLER_START = BYTE_TOKENS_START + 256
+CLEAR_ROUNDS, CLEAR_WINDOW = 2000, 6
 
 NOISES = {
     "f32": reference.Noise(activation=Type.F32, kv=Type.F32),
@@ -59,11 +67,6 @@ NOISES = {
     "kv bf16": reference.Noise(kv=Type.BF16),
     "kv q8_0": reference.Noise(kv=Type.Q8_0),
 }
-
-
-def generator(*parts: str) -> np.random.Generator:
-    """One stream per purpose, so that a change to one model leaves the others as they were."""
-    return np.random.Generator(np.random.PCG64(zlib.crc32("/".join(parts).encode())))
 
 
 def filler_piece(index: int) -> str:
@@ -110,7 +113,7 @@ def metadata(spec: Spec) -> dict[str, gguf_io.Value]:
         "general.quantization_version": u32(2),
     }
     own = {
-        "block_count": u32(spec.layers),
+        "block_count": u32(spec.layers + spec.next_layers),
         "context_length": u32(spec.context),
         "embedding_length": u32(spec.embedding),
         "feed_forward_length": u32(spec.ffn),
@@ -133,6 +136,8 @@ def metadata(spec: Spec) -> dict[str, gguf_io.Value]:
         own["attention.sliding_window"] = u32(spec.window)
     rope_values = spec.rope if spec.layer_norms else {"dimension_count": spec.key, **spec.rope}
     own.update({f"rope.{k}": _plain_value(x) for k, x in rope_values.items()})
+    if spec.experts:
+        own.update(expert_tensors.keys(spec))
     if spec.lean:
         for key in ("vocab_size", "attention.head_count_kv", "rope.dimension_count"):
             own.pop(key, None)
@@ -142,27 +147,16 @@ def metadata(spec: Spec) -> dict[str, gguf_io.Value]:
     return {**out, **vocabulary(spec.vocab)}
 
 
-def _matrix(r: np.random.Generator, n: int, rows: int, gain: float) -> np.ndarray:
-    """Random rows that keep a unit-variance input at a standard deviation of `gain`. Rows differ in
-    size, so that a wrong scale or a swapped row shows."""
-    x = r.standard_normal((rows, n)) * (gain / math.sqrt(n))
-    return x * r.uniform(0.6, 1.4, (rows, 1))
+def residual_gain(spec: Spec) -> float:
+    """Of what a layer adds."""
+    return 2.0 / math.sqrt(2 * spec.layers)
 
 
-def _norm(r: np.random.Generator, n: int, gain: float) -> np.ndarray:
-    return gain * r.uniform(0.6, 1.4, n)
-
-
-def _layer_norm(r: np.random.Generator, name: str, n: int):
-    yield name + ".weight", _norm(r, n, 1.0)
-    yield name + ".bias", 0.5 * r.standard_normal(n)
-
-
-def linears(spec: Spec) -> list[tuple[str, int, int, float]]:
+def linears(spec: Spec, layer: int) -> list[tuple[str, int, int, float]]:
     """(name, columns, rows, gain) of a layer's matrices. Gains keep attention sharp and the
     residual stream near unit size."""
-    qk = 1.0 if spec.arch == "qwen3" else 1.4
-    out = 2.0 / math.sqrt(2 * spec.layers)
+    qk = 1.0 if spec.normed_heads else 1.4
+    out = residual_gain(spec)
     q, k = spec.heads * spec.key, spec.kv_heads * spec.key
     v, d = spec.kv_heads * spec.value, spec.embedding
     attention = [("attn_q", d, q, qk), ("attn_k", d, k, qk), ("attn_v", d, v, 1.0)]
@@ -175,50 +169,56 @@ def linears(spec: Spec) -> list[tuple[str, int, int, float]]:
     if "ffn_up" in spec.fused:
         gate, up = [], [("ffn_up", d, 2 * spec.ffn, 1.5)]
     output = [("attn_output", spec.heads * spec.value, d, out)]
-    return attention + output + gate + up + [("ffn_down", spec.ffn, d, out)]
+    feed_forward = gate + up + [("ffn_down", spec.ffn, d, out)]
+    return attention + output + ([] if spec.has_experts(layer) else feed_forward)
 
 
-def layer_weights(spec: Spec, r: np.random.Generator, prefix: str):
+def layer_weights(spec: Spec, r: np.random.Generator, layer: int):
     """Yields (name, values)."""
-    d = spec.embedding
+    d, prefix = spec.embedding, f"blk.{layer}."
     if spec.layer_norms:
-        yield from _layer_norm(r, prefix + "attn_output_norm", d)
-        yield from _layer_norm(r, prefix + "layer_output_norm", d)
+        yield from draws.layer_norm(r, prefix + "attn_output_norm", d)
+        yield from draws.layer_norm(r, prefix + "layer_output_norm", d)
     else:
-        yield prefix + "attn_norm.weight", _norm(r, d, 1.0)
-        yield prefix + "ffn_norm.weight", _norm(r, d, 1.0)
+        yield prefix + "attn_norm.weight", draws.norm(r, d, 1.0)
+        ffn_norm = "post_attention_norm" if spec.arch == "glm4moe" else "ffn_norm"
+        yield f"{prefix}{ffn_norm}.weight", draws.norm(r, d, 1.0)
     if spec.code:
-        yield from _layer_norm(r, prefix + "attn_q_norm", d)
-        yield from _layer_norm(r, prefix + "attn_k_norm", d)
-        yield from _layer_norm(r, prefix + "attn_norm_2", d)
-    if spec.arch == "qwen3":
-        yield prefix + "attn_q_norm.weight", _norm(r, spec.key, 1.5)
-        yield prefix + "attn_k_norm.weight", _norm(r, spec.key, 1.5)
-    for name, n, rows, gain in linears(spec):
-        yield f"{prefix}{name}.weight", _matrix(r, n, rows, gain)
+        yield from draws.layer_norm(r, prefix + "attn_q_norm", d)
+        yield from draws.layer_norm(r, prefix + "attn_k_norm", d)
+        yield from draws.layer_norm(r, prefix + "attn_norm_2", d)
+    if spec.normed_heads:
+        yield prefix + "attn_q_norm.weight", draws.norm(r, spec.key, 1.5)
+        yield prefix + "attn_k_norm.weight", draws.norm(r, spec.key, 1.5)
+    for name, n, rows, gain in linears(spec, layer):
+        yield f"{prefix}{name}.weight", draws.matrix(r, n, rows, gain)
         if name in spec.biases:
             yield f"{prefix}{name}.bias", 0.5 * r.standard_normal(rows)
+    if spec.has_experts(layer):
+        yield from expert_tensors.feed_forward(spec, r, prefix, residual_gain(spec))
+    if layer >= spec.layers:
+        yield from expert_tensors.next_token_layer(spec, r, prefix)
 
 
 def weights(spec: Spec):
     d = spec.embedding
-    r = generator(spec.name, "weights")
-    yield "token_embd.weight", _matrix(r, d, spec.vocab, math.sqrt(d))
-    for i in range(spec.layers):
-        yield from layer_weights(spec, r, f"blk.{i}.")
+    r = draws.generator(spec.name, "weights")
+    yield "token_embd.weight", draws.matrix(r, d, spec.vocab, math.sqrt(d))
+    for layer in range(spec.layers + spec.next_layers):
+        yield from layer_weights(spec, r, layer)
     if spec.layer_norms:
-        yield from _layer_norm(r, "token_embd_norm", d)
+        yield from draws.layer_norm(r, "token_embd_norm", d)
         if spec.types:
-            yield "token_types.weight", np.squeeze(_matrix(r, d, spec.types, math.sqrt(d)))
+            yield "token_types.weight", np.squeeze(draws.matrix(r, d, spec.types, math.sqrt(d)))
         if spec.arch == "bert":
-            yield "position_embd.weight", _matrix(r, d, spec.context, math.sqrt(d))
+            yield "position_embd.weight", draws.matrix(r, d, spec.context, math.sqrt(d))
     elif spec.tied:
         # Random signs: the head must not simply find the token that came in.
         signs = np.where(r.random(d) < 0.5, -1.0, 1.0)
-        yield "output_norm.weight", signs * _norm(r, d, LOGIT_STD / math.sqrt(d))
+        yield "output_norm.weight", signs * draws.norm(r, d, LOGIT_STD / math.sqrt(d))
     else:
-        yield "output_norm.weight", _norm(r, d, 1.0)
-        yield "output.weight", _matrix(r, d, spec.vocab, LOGIT_STD)
+        yield "output_norm.weight", draws.norm(r, d, 1.0)
+        yield "output.weight", draws.matrix(r, d, spec.vocab, LOGIT_STD)
     if spec.llama3_factor:
         base, factor = spec.rope["freq_base"], spec.llama3_factor
         yield "rope_freqs.weight", rope.llama3_divisors(spec.key, base, factor, **LLAMA3)
@@ -227,6 +227,8 @@ def weights(spec: Spec):
 def tensors(spec: Spec) -> list[gguf_io.Tensor]:
     out = []
     for name, values in weights(spec):
+        if spec.twin:
+            values = quants.round_to(Type.BF16, values)
         shape = values.shape[::-1]
         kind = model_specs.tensor_type(spec, name, shape)
         data = quants.quantize(kind, values.reshape(-1, shape[0]))
@@ -235,54 +237,111 @@ def tensors(spec: Spec) -> list[gguf_io.Tensor]:
 
 
 def prompt(spec: Spec) -> list[int]:
-    ids = generator(spec.name, "tokens").integers(BYTE_TOKENS_START, spec.vocab, spec.tokens - 1)
-    return [1] + ids.tolist()
+    r = draws.generator(spec.name, "tokens")
+    return [1] + r.integers(BYTE_TOKENS_START, spec.vocab, spec.tokens - 1).tolist()
 
 
-def texts(spec: Spec) -> list[list[int]]:
-    ends = np.cumsum(spec.texts or [spec.tokens]).tolist()
+def unclear(spec: Spec, model: reference.Model) -> np.ndarray:
+    """The rows of the last text at which some choice of experts is too near to another."""
+    near = [c.gaps < spec.margin * c.scores.std() for c in model.choices]
+    return np.nonzero(np.any(near, axis=0))[0]
+
+
+def clear_prompt(spec: Spec, model: reference.Model) -> list[int]:
+    """A prompt of which no rounding that an engine is allowed changes a choice of experts: tokens
+    with a near miss give way to others. Those before the first of them stay, so it ends."""
     tokens = prompt(spec)
+    if not spec.experts:
+        return tokens
+    r, seen = draws.generator(spec.name, "clear"), CLEAR_WINDOW
+    for _ in range(CLEAR_ROUNDS):
+        model.hidden(tokens[:seen])
+        rows = unclear(spec, model).tolist()
+        if not rows and seen >= len(tokens):
+            return tokens
+        seen = (rows[0] if rows else seen) + CLEAR_WINDOW
+        for row in rows:
+            tokens[row] = int(r.integers(BYTE_TOKENS_START, spec.vocab))
+    raise ValueError(f"{spec.name}: no prompt has choices that far apart")
+
+
+def texts(spec: Spec, tokens: list[int]) -> list[list[int]]:
+    ends = np.cumsum(spec.texts or [spec.tokens]).tolist()
     return [tokens[begin:end] for begin, end in zip([0, *ends], ends)]
 
 
-def given(spec: Spec, model: reference.Model) -> np.ndarray:
+def given(spec: Spec, model: reference.Model, tokens: list[int]) -> np.ndarray:
     """The rows that an engine is held against, text after text."""
     rows = model.hidden if spec.encoder else model.logits
-    return np.concatenate([rows(text) for text in texts(spec)])
+    return np.concatenate([rows(text) for text in texts(spec, tokens)])
 
 
-def measure_noise(spec: Spec, file: gguf_io.Gguf, exact: np.ndarray) -> dict:
-    out = {}
+def noise_that_an_engine_makes(types: dict[str, int]) -> list[str]:
+    """The roundings that an engine may do of a model with such matrices."""
+    if set(types) - {t.name for t in quants.FLOAT_TYPES}:
+        return ["activation q8_0"]
+    return ["activation bf16"] if "BF16" in types else ["f32", "kv f16", "kv bf16", "kv q8_0"]
+
+
+def check_choices(
+    name: str, exact: list[experts.Choice], noisy: list[experts.Choice], own: bool
+) -> float:
+    """How far the noise moves scores, at most. That of the model's own type must change no
+    choice, and leave room for that of an engine, another draw."""
+    moved = max(float(np.abs(a.scores - b.scores).max()) for a, b in zip(exact, noisy))
+    gap = min(float(c.gaps.min()) for c in exact)
+    same = all(np.array_equal(np.sort(a.experts), np.sort(b.experts))
+               for a, b in zip(exact, noisy))  # fmt: skip
+    if own and (not same or gap < 2 * moved):
+        raise ValueError(f"{name}: scores move by {moved:.2g}, choices are {gap:.2g} apart")
+    return moved
+
+
+def measure_noise(
+    spec: Spec, model: reference.Model, tokens: list[int], types: dict[str, int]
+) -> tuple[np.ndarray, dict]:
+    """What the model gives, and how far every noise moves it."""
+    exact, choices, out = given(spec, model, tokens), model.choices, {}
+    own = noise_that_an_engine_makes(types)
     for name, noise in NOISES.items():
-        difference = given(spec, reference.Model(file, noise)) - exact
-        relative = np.abs(difference) / exact.std()
+        model.noise = noise
+        relative = np.abs(given(spec, model, tokens) - exact) / exact.std()
         rms, peak = np.sqrt(np.mean(relative**2)), relative.max()
         out[name] = {"rms": float(f"{rms:.2e}"), "max": float(f"{peak:.2e}")}
-    return out
+        if choices:
+            moved = check_choices(f"{spec.name}, {name}", choices, model.choices, name in own)
+            out[name]["scores"] = float(f"{moved:.2e}")
+    model.noise, model.choices = reference.Noise(), choices
+    return exact, out
 
 
 def make(spec: Spec, folder: pathlib.Path) -> dict:
     """Writes one model's files and returns its entry in the manifest."""
     path = folder / f"{spec.name}.gguf"
     gguf_io.write(str(path), metadata(spec), tensors(spec))
-    file, tokens = gguf_io.read(str(path)), prompt(spec)
-    exact = given(spec, reference.Model(file))
+    file = gguf_io.read(str(path))
+    model = reference.Model(file)
+    tokens = clear_prompt(spec, model)
+    types = collections.Counter(t.type.name for t in file.tensors.values() if len(t.shape) > 1)
+    exact, noise = measure_noise(spec, model, tokens, types)
     rows = "hidden" if spec.encoder else "logits"
     np.save(folder / f"{spec.name}.{rows}.npy", exact.astype("<f4"))
     (folder / f"{spec.name}.tokens.txt").write_text(" ".join(map(str, tokens)) + "\n")
-    types = collections.Counter(t.type.name for t in file.tensors.values() if len(t.shape) > 1)
-    return {
+    entry = {
         "name": spec.name,
         "arch": spec.arch,
         "types": dict(sorted(types.items())),
         "n_tokens": len(tokens),
-        "texts": [len(text) for text in texts(spec)],
+        "texts": [len(text) for text in texts(spec, tokens)],
         "n_vocab": spec.vocab,
         "n_embd": spec.embedding,
         "features": list(spec.features),
         "hidden_std" if spec.encoder else "logit_std": round(float(exact.std()), 4),
-        "noise": measure_noise(spec, file, exact),
+        "noise": noise,
     }
+    if np.isfinite(gap := min((float(c.gaps.min()) for c in model.choices), default=np.inf)):
+        entry["least_gap"] = float(f"{gap:.2e}")
+    return entry
 
 
 TOLERANCE_NOTE = (
@@ -292,18 +351,28 @@ TOLERANCE_NOTE = (
 )
 
 
+def all_specs() -> dict[str, list[Spec]]:
+    """The manifest's lists."""
+    out = {"models": [], "encoders": [], "test_models": []}
+    for spec in model_specs.specs():
+        kind = "test_models" if spec.of_tests else "encoders" if spec.encoder else "models"
+        out[kind].append(spec)
+    return {**out, "moe_models": moe_specs.moe_models()}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Write the golden models and their logits.")
     parser.add_argument("outdir", type=pathlib.Path)
     parser.add_argument("names", nargs="*", help="only these models")
     options = parser.parse_args()
-    chosen = [s for s in model_specs.specs() if not options.names or s.name in options.names]
-    if missing := set(options.names) - {s.name for s in chosen}:
+    chosen = [(kind, s) for kind, specs in all_specs().items() for s in specs]
+    if options.names:
+        chosen = [(kind, s) for kind, s in chosen if s.name in options.names]
+    if missing := set(options.names) - {s.name for _, s in chosen}:
         parser.error(f"no model is called {', '.join(sorted(missing))}")
     options.outdir.mkdir(parents=True, exist_ok=True)
-    manifest = {"tolerance": TOLERANCE_NOTE, "models": [], "encoders": [], "test_models": []}
-    for spec in chosen:
-        kind = "test_models" if spec.of_tests else "encoders" if spec.encoder else "models"
+    manifest = {"tolerance": TOLERANCE_NOTE, **{kind: [] for kind in all_specs()}}
+    for kind, spec in chosen:
         manifest[kind].append(make(spec, options.outdir))
     text = json.dumps(manifest, indent=1) + "\n"
     (options.outdir / "manifest.json").write_text(text)

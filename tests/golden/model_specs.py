@@ -11,7 +11,28 @@ from __future__ import annotations
 import dataclasses
 
 import reference
-from quants import Type, block_length
+from quants import FLOAT_TYPES, Type, block_length
+
+
+@dataclasses.dataclass(frozen=True)
+class Experts:
+    """The mixture of experts that layers have in place of an FFN."""
+
+    count: int
+    used: int
+    ffn: int
+    dense: int = 0  # so many layers in front have an FFN
+    shared: int = 0  # experts that every token takes, as one of so many times the width
+    sigmoid: bool = False
+    gating_key: bool = False  # expert_gating_func is in the file
+    bias: float = 0.0  # the largest of exp_probs_b; 0: no such tensor
+    groups: int = 0  # 0: no keys of groups
+    groups_used: int = 0
+    normed: bool | None = None  # expert_weights_norm; None: not in the file
+    scale: float = 0.0  # expert_weights_scale; 0: not in the file
+    fused: bool = False  # gate and up of all experts in one tensor
+    nextn: int = 0  # layers behind the others that predict further tokens
+    twins: tuple[tuple[int, int], ...] = ()  # pairs of experts with one row in the router
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,6 +66,10 @@ class Spec:
     gated: bool = False  # an FFN of jina-bert-v2 has a gate
     code: bool = False  # jina-bert-v2 for code: norms of queries and keys, and a second one
     alibi: float = 0.0  # attention.max_alibi_bias; 0: not in the file
+    head_norms: bool = False  # norms of queries and keys where an architecture has them or not
+    experts: Experts | None = None
+    # Every value is one of BF16, vectors and routers too: a directory can hold the same weights.
+    twin: bool = False
 
     @property
     def encoder(self) -> bool:
@@ -54,6 +79,23 @@ class Spec:
     @property
     def layer_norms(self) -> bool:
         return self.arch in reference.ENCODERS
+
+    @property
+    def normed_heads(self) -> bool:
+        return self.arch in ("qwen3", "qwen3moe") or self.head_norms
+
+    @property
+    def next_layers(self) -> int:
+        return self.experts.nextn if self.experts else 0
+
+    def has_experts(self, layer: int) -> bool:
+        return self.experts is not None and layer >= self.experts.dense
+
+    @property
+    def margin(self) -> float:
+        """How near a choice of experts may be to another, in standard deviations of the scores:
+        several times what the roundings of an engine move them."""
+        return 0.16 if self.type in FLOAT_TYPES else 0.2
 
     @property
     def of_tests(self) -> bool:
@@ -84,6 +126,8 @@ def tensor_type(spec: Spec, name: str, shape: tuple[int, ...]) -> Type:
         return Type.F32
     stem = name.removesuffix(".weight")
     if stem in ("position_embd", "token_types") and stem not in spec.overrides:
+        return Type.F32
+    if stem.endswith("ffn_gate_inp") and "ffn_gate_inp" not in spec.overrides:
         return Type.F32
     kind = next((t for end, t in spec.overrides.items() if stem.endswith(end)), spec.type)
     while shape[0] % block_length(kind):

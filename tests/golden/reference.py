@@ -3,8 +3,8 @@
 
     reference.py MODEL.gguf --tokens 1,2,3 -o out.npy    logits of all positions, [n, vocab] float64
 
-Architectures `llama` (Llama 2 and 3, Mistral), `qwen2` and `qwen3`, the encoders `bert`,
-`nomic-bert` and `jina-bert-v2`, and two that only tests know.
+Architectures `llama` (Llama 2 and 3, Mistral, Mixtral), `qwen2`, `qwen3`, `qwen3moe` and `glm4moe`,
+the encoders `bert`, `nomic-bert` and `jina-bert-v2`, and two that only tests know.
 Every weight is dequantised exactly and every operation is float64, so the only errors are float64's
 own. Written from the models' papers and from the meaning that GGUF gives to its keys; it shares
 nothing with the engine.
@@ -15,8 +15,12 @@ nothing with the engine.
     hidden = rms_norm(x, output_norm)
     logits = Whead hidden
 
-`test-decoder` is such a one. Encoders norm what BERT norms (Devlin et al. 2019), and every position
-sees all others, as it does in decoders whose key attention.causal is false:
+`test-decoder` is such a one. Norms of queries and keys are there where the file has them; layers
+with experts have in place of the FFN what experts.py says; `glm4moe` calls the norm before it
+post_attention_norm.
+
+Encoders norm what BERT norms (Devlin et al. 2019), and every position sees all others, as it does
+in decoders whose key attention.causal is false:
 
     x = layer_norm(embedding[token] + position[i] + type[0], token_embd_norm)
     per layer:  x = layer_norm(x + Wo attention(q, k, v) + bo, attn_output_norm)
@@ -45,15 +49,19 @@ import math
 
 import numpy as np
 
+import experts
 import gguf_io
 import quants
 import rope
+from elementary import gelu, layer_norm, rms_norm, silu, softmax
 
 ENCODERS = ("bert", "nomic-bert", "jina-bert-v2", "test-encoder")
 LAYOUTS = {
     "llama": rope.NORM,
     "qwen2": rope.NEOX,
     "qwen3": rope.NEOX,
+    "qwen3moe": rope.NEOX,
+    "glm4moe": rope.NEOX,
     "bert": rope.NEOX,
     "nomic-bert": rope.NEOX,
     "jina-bert-v2": rope.NEOX,
@@ -84,6 +92,7 @@ class Config:
     ffn: int
     causal: bool
     alibi: tuple[float, ...]  # slopes by head; (): none
+    experts: experts.Routing | None
 
     @property
     def encoder(self) -> bool:
@@ -140,7 +149,7 @@ def read_config(file: gguf_io.Gguf) -> Config:
     alibi = arch == "jina-bert-v2"
     return Config(
         arch=arch,
-        layers=file.get(f"{arch}.block_count"),
+        layers=file.get(f"{arch}.block_count") - file.get(f"{arch}.nextn_predict_layers", 0),
         heads=heads,
         kv_heads=file.get(f"{arch}.attention.head_count_kv", heads),
         key_length=key_length,
@@ -151,35 +160,8 @@ def read_config(file: gguf_io.Gguf) -> Config:
         ffn=file.get(f"{arch}.feed_forward_length"),
         causal=file.get(f"{arch}.attention.causal", arch not in ENCODERS),
         alibi=alibi_slopes(heads, file.get(f"{arch}.attention.max_alibi_bias", 8.0)) * alibi,
+        experts=experts.read_routing(file),
     )
-
-
-def rms_norm(x: np.ndarray, weight: np.ndarray, epsilon: float) -> np.ndarray:
-    return x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + epsilon) * weight
-
-
-def layer_norm(
-    x: np.ndarray, weight: np.ndarray, bias: np.ndarray | float, epsilon: float
-) -> np.ndarray:
-    return rms_norm(x - np.mean(x, axis=-1, keepdims=True), weight, epsilon) + bias
-
-
-def silu(x: np.ndarray) -> np.ndarray:
-    """x * sigmoid(x); the sigmoid through tanh, which never overflows."""
-    return x * 0.5 * (1 + np.tanh(0.5 * x))
-
-
-_erf = np.vectorize(math.erf, otypes=[np.float64])
-
-
-def gelu(x: np.ndarray) -> np.ndarray:
-    """x times the normal distribution's probability of less than x (Hendrycks, Gimpel 2016)."""
-    return x * 0.5 * (1 + _erf(x / math.sqrt(2)))
-
-
-def softmax(x: np.ndarray) -> np.ndarray:
-    e = np.exp(x - x.max(axis=-1, keepdims=True))
-    return e / e.sum(axis=-1, keepdims=True)
 
 
 def visible(n: int, window: int) -> np.ndarray:
@@ -211,7 +193,8 @@ class Model:
     def __init__(self, file: gguf_io.Gguf, noise: Noise = Noise()):
         self.config = read_config(file)
         self.noise = noise
-        self.weights = {name: t.values() for name, t in file.tensors.items()}
+        self.weights = file.values()
+        self.choices: list[experts.Choice] = []  # of the last text's layers with experts
 
     def vector(self, name: str) -> np.ndarray | None:
         weight = self.weights.get(name)
@@ -227,8 +210,18 @@ class Model:
         raw = quants.quantize(kind, padded)
         return quants.dequantize(kind, raw, *padded.shape)[:, :width].reshape(x.shape)
 
+    def rounded_activations(self, x: np.ndarray) -> np.ndarray:
+        return self._rounded(x, self.noise.activation)
+
+    def experts_of(self, name: str) -> np.ndarray | None:
+        """The matrices of all experts, [experts, rows, columns]."""
+        weight = self.weights.get(name + ".weight")
+        if weight is None:
+            return None
+        return weight.reshape(self.config.experts.count, -1, weight.shape[-1])
+
     def linear(self, x: np.ndarray, name: str) -> np.ndarray:
-        y = self._rounded(x, self.noise.activation) @ self.weights[name + ".weight"].T
+        y = self.rounded_activations(x) @ self.weights[name + ".weight"].T
         bias = self.vector(name + ".bias")
         return y if bias is None else y + bias
 
@@ -256,7 +249,7 @@ class Model:
     def _attend(self, x: np.ndarray, prefix: str) -> np.ndarray:
         c, n = self.config, len(x)
         q, k, v = self._queries_keys_values(x, prefix)
-        if c.arch == "qwen3":
+        if not c.encoder and prefix + "attn_q_norm.weight" in self.weights:
             q = self.norm(q, prefix + "attn_q_norm")
             k = self.norm(k, prefix + "attn_k_norm")
         positions = np.arange(n)
@@ -267,6 +260,17 @@ class Model:
         mask = visible(n, c.window) if c.causal else np.full((n, n), True)
         out = attention(q, k, v, mask, c.alibi).reshape(n, -1)
         return self.linear(out, prefix + "attn_output")
+
+    def _gated(self, x: np.ndarray, prefix: str, end: str = "") -> np.ndarray:
+        gate, up = (self.linear(x, f"{prefix}ffn_{name}{end}") for name in ("gate", "up"))
+        return self.linear(silu(gate) * up, f"{prefix}ffn_down{end}")
+
+    def _experts(self, x: np.ndarray, prefix: str) -> np.ndarray:
+        out, choice = experts.feed_forward(self, x, prefix)
+        self.choices.append(choice)
+        if prefix + "ffn_up_shexp.weight" in self.weights:
+            out = out + self._gated(x, prefix, "_shexp")
+        return out
 
     def _feed_forward(self, x: np.ndarray, prefix: str) -> np.ndarray:
         act = gelu if self.config.arch in ("bert", "jina-bert-v2") else silu
@@ -281,10 +285,14 @@ class Model:
         return self.linear(hidden, prefix + "ffn_down")
 
     def _decode(self, x: np.ndarray) -> np.ndarray:
-        for i in range(self.config.layers):
+        c, self.choices = self.config, []
+        ffn_norm = "post_attention_norm" if c.arch == "glm4moe" else "ffn_norm"
+        for i in range(c.layers):
             prefix = f"blk.{i}."
             x = x + self._attend(self.norm(x, prefix + "attn_norm"), prefix)
-            x = x + self._feed_forward(self.norm(x, prefix + "ffn_norm"), prefix)
+            n = self.norm(x, prefix + ffn_norm)
+            with_experts = c.experts is not None and i >= c.experts.dense
+            x = x + (self._experts if with_experts else self._feed_forward)(n, prefix)
         return self.norm(x, "output_norm")
 
     def _encode(self, x: np.ndarray) -> np.ndarray:

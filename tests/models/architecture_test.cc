@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "engine/engine.h"
 #include "golden_set.h"
-#include "models/dense_decoder.h"
+#include "models/decoder.h"
 #include "models/registry.h"
 
 namespace hearth {
@@ -56,13 +56,13 @@ void build_encoder(Layers& layers) {
   layers.logits(state.normed);
 }
 
-void describe_decoder(SpecBuilder& spec) {
+void describe_test_decoder(SpecBuilder& spec) {
   spec.hyper().rope.layout = RopeLayout::kHalf;
-  describe_dense_decoder(spec);
+  describe_decoder(spec);
 }
 
 constexpr Architecture kEncoder{"test-encoder", describe_encoder, build_encoder};
-constexpr Architecture kDecoder{"test-decoder", describe_decoder, build_dense_decoder};
+constexpr Architecture kDecoder{"test-decoder", describe_test_decoder, build_decoder};
 
 struct RunOptions {
   Isa isa = available_isas(detect_cpu_features()).back();

@@ -74,7 +74,8 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b);
 inline void PrintTo(const GoldenModel& model, std::ostream* out) { *out << model.name; }
 
 // Those that the engine knows and that give logits, or of `list` "encoders" those that do not, or
-// of "test_models" those of architectures that tests alone know.
+// of "test_models" those of architectures that tests alone know, or of "moe_models" those with
+// mixtures of experts.
 std::vector<GoldenModel> read_golden_set(const char* list = "models");
 
 }  // namespace hearth

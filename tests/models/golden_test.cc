@@ -223,6 +223,8 @@ TEST_P(Golden, ShardsChangeTheLastBitsOnlyAndPlansOverThemNone) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Golden, testing::ValuesIn(read_golden_set()), test_name);
+INSTANTIATE_TEST_SUITE_P(Experts, Golden, testing::ValuesIn(read_golden_set("moe_models")),
+                         test_name);
 INSTANTIATE_TEST_SUITE_P(Models, SharedKvGolden, testing::ValuesIn(shared_kv_models()), test_name);
 INSTANTIATE_TEST_SUITE_P(Models, FloatGolden, testing::ValuesIn(float_models()), test_name);
 

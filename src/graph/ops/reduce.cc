@@ -164,7 +164,8 @@ class ReduceOp : public Op {
       for (size_t f = 0; f < kActFormats; ++f) {
         auto format = static_cast<ActFormat>(f);
         if (!context.wants(copy, format)) continue;
-        copy_act_row(format, context.buffer(norm_.out, format), context.buffer(copy, format), row);
+        copy_act_row(format, context.view(norm_.out, format), row, context.buffer(copy, format),
+                     row);
       }
     }
   }

@@ -1,6 +1,7 @@
 #include "graph/ops/weight_work.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "kernels/gemm/gemm.h"
 
@@ -41,6 +42,28 @@ void WeightWork::add(const Weight& weight, const Piece& piece) {
   bytes_.push_back({piece.shard, spec.panels() * (bytes_before(end) - bytes_before(begin)),
                     source_before(last) - source_before(first)});
   row_operations_[format_of(weight)] += uint64_t{2} * spec.rows * elements;
+}
+
+void WeightWork::add(const Weight& weight, uint32_t shard) {
+  const PackSpec& spec = weight.shards[shard].spec;
+  if (spec.rows == 0 || spec.k == 0) return;
+  bytes_.push_back({shard, spec.codes_bytes() + spec.scales_bytes(),
+                    row_bytes(weight.dtype, weight.k) * spec.rows * spec.k / weight.k});
+  row_operations_[format_of(weight)] += uint64_t{2} * spec.rows * spec.k;
+}
+
+void WeightWork::add_to(const Mean& mean, const ArithmeticUnitSet& units, OpLoad* load) const {
+  auto part = [](double share, uint64_t of) {
+    return static_cast<uint64_t>(std::llround(share * static_cast<double>(of)));
+  };
+  for (const ShardBytes& of : bytes_) {
+    load->of_shard(of.shard).weights += part(mean.read, of.packed);
+    load->source_bytes += mean.read * static_cast<double>(of.source);
+  }
+  for (size_t f = 0; f < kActFormats; ++f) {
+    load->of(arithmetic_unit_for(static_cast<ActFormat>(f), units)) +=
+        part(mean.rows, row_operations_[f]);
+  }
 }
 
 void WeightWork::add_to(uint32_t rows, const ArithmeticUnitSet& units, OpLoad* load) const {

@@ -19,10 +19,18 @@ class WeightWork {
   void add(const Weight& weight, const RowSlice& slice);
   // All rows of a column-cut weight over the piece's segments.
   void add(const Weight& weight, const Piece& piece);
+  // All that a shard has of it.
+  void add(const Weight& weight, uint32_t shard);
 
   // Adds what a step of `rows` rows comes to, with kernels of a level that has `units`; nothing
   // where there are no rows.
   void add_to(uint32_t rows, const ArithmeticUnitSet& units, OpLoad* load) const;
+  // The same where a step reads a part of these weights only, and multiplies each with so many
+  // rows, on the mean.
+  struct Mean {
+    double read, rows;
+  };
+  void add_to(const Mean& mean, const ArithmeticUnitSet& units, OpLoad* load) const;
 
  private:
   struct ShardBytes {

@@ -65,8 +65,8 @@ ActBuffer lay_out(ActFormat format, Arrays& arrays, size_t m, size_t k) {
 
 // Returns row `row` of an array with `count` entries a row.
 template <typename T>
-void copy_row(const T* from, T* to, size_t row, size_t count) {
-  std::memcpy(to + row * count, from + row * count, count * sizeof(T));
+void copy_row(const T* from, T* to, size_t row, size_t to_row, size_t count) {
+  std::memcpy(to + to_row * count, from + row * count, count * sizeof(T));
 }
 
 template <typename T>
@@ -115,21 +115,22 @@ ActView act_rows(const ActView& view, size_t row, ptrdiff_t block) {
   return moved;
 }
 
-void copy_act_row(ActFormat format, const ActBuffer& from, const ActBuffer& to, size_t row) {
+void copy_act_row(ActFormat format, const ActView& from, size_t row, const ActBuffer& to,
+                  size_t to_row) {
   const size_t n = from.row_stride;
   HEARTH_CHECK(n == to.row_stride, "rows of one length");
   switch (format) {
     case ActFormat::kF32:
-      return copy_row(from.f32, to.f32, row, n);
+      return copy_row(from.f32, to.f32, row, to_row, n);
     case ActFormat::kBF16:
-      return copy_row(from.bf16, to.bf16, row, n);
+      return copy_row(from.bf16, to.bf16, row, to_row, n);
     case ActFormat::kQ8:
-      copy_row(from.codes, to.codes, row, n);
-      copy_row(from.scale, to.scale, row, n / kBlock);
-      copy_row(from.bias32, to.bias32, row, n / kBlock);
-      copy_row(from.sum32, to.sum32, row, n / kBlock);
-      copy_row(from.bias16, to.bias16, row, n / kBlock * 2);
-      copy_row(from.sum16, to.sum16, row, n / kBlock * 2);
+      copy_row(from.codes, to.codes, row, to_row, n);
+      copy_row(from.scale, to.scale, row, to_row, n / kBlock);
+      copy_row(from.bias32, to.bias32, row, to_row, n / kBlock);
+      copy_row(from.sum32, to.sum32, row, to_row, n / kBlock);
+      copy_row(from.bias16, to.bias16, row, to_row, n / kBlock * 2);
+      copy_row(from.sum16, to.sum16, row, to_row, n / kBlock * 2);
       return;
   }
 }

@@ -61,8 +61,9 @@ ActView act_view(const ActBuffer& buffer);
 // higher.
 ActView act_rows(const ActView& view, size_t row, ptrdiff_t block);
 
-// Copies row `row` from `from` to `to`; both hold rows of one length in one format.
-void copy_act_row(ActFormat format, const ActBuffer& from, const ActBuffer& to, size_t row);
+// Copies row `row` of `from` into row `to_row` of `to`; both hold rows of one length in one format.
+void copy_act_row(ActFormat format, const ActView& from, size_t row, const ActBuffer& to,
+                  size_t to_row);
 
 struct QuantizeArgs {
   const float* x;  // [count]: elements [first, first + count) of one row

@@ -250,7 +250,7 @@ TEST(Activations, ARowIsCopiedAsItStandsAndNoOther) {
       quantize({x.data(), 0, kLength, from.buffer, row});
       if (row == 1) quantize({x.data(), 0, kLength, expected.buffer, row});
     }
-    copy_act_row(format, from.buffer, to.buffer, 1);
+    copy_act_row(format, act_view(from.buffer), 1, to.buffer, 1);
     EXPECT_TRUE(to == expected);
   }
 }

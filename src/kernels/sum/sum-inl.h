@@ -20,5 +20,25 @@ inline void add_vectors(const AddVectorsArgs& a) {
   store_part(a.out + whole, rest, add(Vec16::load_part(a.a + whole, rest), b));
 }
 
+inline void weighted_sum(const WeightedSumArgs& a) {
+  for (uint32_t i = 0; i < a.n; i += 16) {
+    Vec16 sums[kMostSums];
+    sums[0] = Vec16::zero();
+    uint32_t held = 0;
+    for (uint32_t t = 0; t < a.count; ++t) {
+      const Vec16 weight = Vec16::all(a.weights[t]), term = Vec16::load(a.terms[t] + i);
+      if (a.steps[t] & kOntoTop) {
+        sums[held - 1] = fma(weight, term, sums[held - 1]);
+      } else {
+        sums[held++] = mul(weight, term);
+      }
+      for (uint8_t adds = a.steps[t] & (kOntoTop - 1); adds > 0; --adds, --held) {
+        sums[held - 2] = add(sums[held - 2], sums[held - 1]);
+      }
+    }
+    store(a.out + i, sums[0]);
+  }
+}
+
 }  // namespace
 }  // namespace hearth

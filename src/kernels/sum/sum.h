@@ -15,4 +15,22 @@ struct AddVectorsArgs {
 };
 using AddVectorsFn = void (*)(const AddVectorsArgs&);
 
+// A weighted sum of vectors in the order of a stack machine, whose steps are those of its terms: a
+// term is pushed as weight * term, or with kOntoTop added to the uppermost sum by a fused
+// multiply-add; then the step's low bits say how often the upper two sums are replaced by lower +
+// upper. The first term is pushed and one sum is left at the end. No more than kMostSums are held
+// at a time. Without terms, zeros.
+inline constexpr uint8_t kOntoTop = 0x80;
+inline constexpr uint32_t kMostSums = 6;
+
+struct WeightedSumArgs {
+  const float* const* terms;  // [count]
+  const float* weights;       // [count]
+  const uint8_t* steps;       // [count]
+  uint32_t count;
+  uint32_t n;  // of a vector, a multiple of 16
+  float* out;
+};
+using WeightedSumFn = void (*)(const WeightedSumArgs&);
+
 }  // namespace hearth

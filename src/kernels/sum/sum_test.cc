@@ -46,5 +46,35 @@ TEST(SumTest, EveryTailInOneOrderAndInPlace) {
   }
 }
 
+// ((a + (b, then c onto it)) + (d + e)), and sums of one term and of none.
+TEST(SumTest, WeightedSumsInTheOrderOfTheirSteps) {
+  constexpr uint32_t kWidth = 80;
+  const float weights[] = {0.5f, -1.25f, 3.0f, 0.1f, 0.7f};
+  const uint8_t steps[] = {0, 0, kOntoTop | 1, 0, 2};
+  std::vector<std::vector<float>> terms;
+  std::vector<const float*> pointers;
+  for (double step : {0.37, 1.9, 2.6, 0.11, 3.3}) terms.push_back(vector_of(kWidth, step));
+  for (const std::vector<float>& term : terms) pointers.push_back(term.data());
+  std::vector<float> all(kWidth), one(kWidth);
+  for (uint32_t i = 0; i < kWidth; ++i) {
+    float left = weights[0] * terms[0][i];
+    left += std::fma(weights[2], terms[2][i], weights[1] * terms[1][i]);
+    all[i] = left + (weights[3] * terms[3][i] + weights[4] * terms[4][i]);
+    one[i] = weights[0] * terms[0][i];
+  }
+  for (Isa isa : test_levels()) {
+    SCOPED_TRACE(isa_name(isa));
+    WeightedSumFn sum = kernels_for(isa).weighted_sum;
+    std::vector<float> out(kWidth + 16, kPoison);
+    sum({pointers.data(), weights, steps, 5, kWidth, out.data()});
+    EXPECT_EQ(std::vector<float>(out.begin(), out.begin() + kWidth), all);
+    EXPECT_EQ(out[kWidth], kPoison);
+    sum({pointers.data(), weights, steps, 1, kWidth, out.data()});
+    EXPECT_EQ(std::vector<float>(out.begin(), out.begin() + kWidth), one);
+    sum({nullptr, nullptr, nullptr, 0, kWidth, out.data()});
+    EXPECT_EQ(std::vector<float>(out.begin(), out.begin() + kWidth), std::vector<float>(kWidth));
+  }
+}
+
 }  // namespace
 }  // namespace hearth

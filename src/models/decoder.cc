@@ -1,4 +1,4 @@
-#include "models/dense_decoder.h"
+#include "models/decoder.h"
 
 #include "tensor/pack_spec.h"
 
@@ -16,6 +16,12 @@ TransformerAxes add_transformer_axes(SpecBuilder& spec) {
   axes.vocabulary =
       spec.axis({.name = "vocabulary", .items = hyper.vocabulary, .unit_items = kPanelRows});
   spec.set_vocabulary_axis(axes.vocabulary);
+  const ExpertParameters& experts = hyper.experts;
+  if (experts.count == 0) return axes;
+  axes.expert_ffn = spec.axis({.name = "expert_ffn", .items = experts.ffn, .unit_items = kBlock});
+  if (experts.shared_ffn == 0) return axes;
+  axes.shared_ffn =
+      spec.axis({.name = "shared_ffn", .items = experts.shared_ffn, .unit_items = kBlock});
   return axes;
 }
 
@@ -80,6 +86,34 @@ void describe_swiglu(SpecBuilder& spec, const TransformerAxes& axes, uint32_t la
               WeightCut::kColumns, axes.ffn, 1);
 }
 
+void describe_experts(SpecBuilder& spec, const TransformerAxes& axes, uint32_t layer) {
+  const HyperParameters& hyper = spec.hyper();
+  const ExpertParameters& experts = hyper.experts;
+  auto l = static_cast<int>(layer);
+  auto name = [&](const char* of) { return layer_tensor(layer, of); };
+  spec.replicated(WeightRole::kRouter, l, name("ffn_gate_inp.weight"), experts.count, hyper.width,
+                  /*widened=*/true);
+  spec.vector_if_there(WeightRole::kRouterBias, l, name("exp_probs_b.bias"), experts.count);
+  const std::string fused = name("ffn_gate_up_exps.weight");
+  const bool in_one = spec.source().find_tensor(fused) != nullptr;
+  const uint32_t rows = in_one ? 2 * experts.ffn : experts.ffn;
+  const uint32_t up_row = in_one ? experts.ffn : 0;
+  spec.experts(l, axes.expert_ffn,
+               {{WeightRole::kGate, in_one ? fused : name("ffn_gate_exps.weight"), experts.ffn,
+                 hyper.width, WeightCut::kRows, 0, rows},
+                {WeightRole::kUp, in_one ? fused : name("ffn_up_exps.weight"), experts.ffn,
+                 hyper.width, WeightCut::kRows, up_row, rows},
+                {WeightRole::kDown, name("ffn_down_exps.weight"), hyper.width, experts.ffn,
+                 WeightCut::kColumns, 0, hyper.width}});
+  if (experts.shared_ffn == 0) return;
+  spec.matrix(WeightRole::kSharedGate, l, name("ffn_gate_shexp.weight"), experts.shared_ffn,
+              hyper.width, WeightCut::kRows, axes.shared_ffn, 1);
+  spec.matrix(WeightRole::kSharedUp, l, name("ffn_up_shexp.weight"), experts.shared_ffn,
+              hyper.width, WeightCut::kRows, axes.shared_ffn, 1);
+  spec.matrix(WeightRole::kSharedDown, l, name("ffn_down_shexp.weight"), hyper.width,
+              experts.shared_ffn, WeightCut::kColumns, axes.shared_ffn, 1);
+}
+
 void describe_vocabulary(SpecBuilder& spec, const TransformerAxes& axes) {
   const HyperParameters& hyper = spec.hyper();
   auto table = [&](WeightRole role, const char* name) {
@@ -90,7 +124,7 @@ void describe_vocabulary(SpecBuilder& spec, const TransformerAxes& axes) {
   if (spec.source().find_tensor("output.weight")) table(WeightRole::kHead, "output.weight");
 }
 
-void describe_dense_decoder(SpecBuilder& spec, bool qk_norm) {
+void describe_decoder(SpecBuilder& spec, HeadNorms head_norms, const char* ffn_norm) {
   const HyperParameters& hyper = spec.hyper();
   TransformerAxes axes = add_transformer_axes(spec);
   describe_vocabulary(spec, axes);
@@ -100,18 +134,24 @@ void describe_dense_decoder(SpecBuilder& spec, bool qk_norm) {
     };
     norm(WeightRole::kAttentionNorm, "attn_norm.weight", hyper.width);
     describe_attention(spec, axes, layer);
-    if (qk_norm) {
+    const bool there =
+        spec.source().find_tensor(layer_tensor(layer, "attn_q_norm.weight")) != nullptr;
+    if (head_norms == HeadNorms::kAll || (head_norms == HeadNorms::kWhereThere && there)) {
       norm(WeightRole::kQueryNorm, "attn_q_norm.weight", hyper.key_length);
       norm(WeightRole::kKeyNorm, "attn_k_norm.weight", hyper.key_length);
     }
-    norm(WeightRole::kFfnNorm, "ffn_norm.weight", hyper.width);
-    describe_swiglu(spec, axes, layer);
+    norm(WeightRole::kFfnNorm, ffn_norm, hyper.width);
+    if (hyper.experts.in_layer(layer)) {
+      describe_experts(spec, axes, layer);
+    } else {
+      describe_swiglu(spec, axes, layer);
+    }
     spec.layer(layer_of(hyper));
   }
   spec.vector(WeightRole::kFinalNorm, -1, "output_norm.weight", hyper.width);
 }
 
-void build_dense_decoder(Layers& layers) {
+void build_decoder(Layers& layers) {
   auto [x, normed] = layers.embed(0, WeightRole::kAttentionNorm);
   auto count = static_cast<int>(layers.count());
   for (int layer = 0; layer < count; ++layer) {
@@ -119,7 +159,8 @@ void build_dense_decoder(Layers& layers) {
     bool last = layer + 1 == count;
     Partials attended = layers.attention(l, normed);
     Reduced middle = layers.reduce(x, attended, layer, WeightRole::kFfnNorm);
-    Partials fed = layers.ffn(l, middle.normed);
+    const bool chooses = layers.spec().hyper.experts.in_layer(l);
+    Partials fed = chooses ? layers.experts(l, middle.normed) : layers.ffn(l, middle.normed);
     Reduced end = last ? layers.reduce(middle.x, fed, -1, WeightRole::kFinalNorm, RowSet::kOutputs)
                        : layers.reduce(middle.x, fed, layer + 1, WeightRole::kAttentionNorm);
     x = end.x;

@@ -1,4 +1,5 @@
-// The pre-norm decoder with SwiGLU that Llama and its descendants are: its weights and its graph.
+// The pre-norm decoder with SwiGLU that Llama and its descendants are, dense or with experts: its
+// weights and its graph.
 #pragma once
 
 #include "models/layers.h"
@@ -10,6 +11,7 @@ namespace hearth {
 // vocabulary in panels of 16.
 struct TransformerAxes {
   AxisId heads, kv_heads, ffn, vocabulary;
+  AxisId expert_ffn, shared_ffn;  // where there are experts
 };
 TransformerAxes add_transformer_axes(SpecBuilder& spec);
 
@@ -18,13 +20,19 @@ TransformerAxes add_transformer_axes(SpecBuilder& spec);
 void describe_attention(SpecBuilder& spec, const TransformerAxes& axes, uint32_t layer);
 // Gate, up and down of a layer.
 void describe_swiglu(SpecBuilder& spec, const TransformerAxes& axes, uint32_t layer);
+// Router, experts and shared expert of a layer.
+void describe_experts(SpecBuilder& spec, const TransformerAxes& axes, uint32_t layer);
 // The embedding table, and the head where the source has one of its own.
 void describe_vocabulary(SpecBuilder& spec, const TransformerAxes& axes);
 // A layer's attention as the hyper-parameters say.
 LayerSpec layer_of(const HyperParameters& hyper);
 
-// Describes a whole dense decoder. `qk_norm`: every query and key head is normed.
-void describe_dense_decoder(SpecBuilder& spec, bool qk_norm = false);
-void build_dense_decoder(Layers& layers);
+// Norms of query and key heads: none, in every layer, or where the source has some.
+enum class HeadNorms : uint8_t { kNone, kAll, kWhereThere };
+
+// Describes a whole decoder, with experts where the hyper-parameters say so.
+void describe_decoder(SpecBuilder& spec, HeadNorms head_norms = HeadNorms::kNone,
+                      const char* ffn_norm = "ffn_norm.weight");
+void build_decoder(Layers& layers);
 
 }  // namespace hearth

@@ -1,0 +1,79 @@
+// How the work of a layer's experts on one shard is cut into tasks in a step: once its rows are
+// routed, from the number of rows that each expert has. Every thread works it out by itself.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "graph/ops/gemm_tasks.h"
+#include "graph/ops/routing.h"
+
+namespace hearth {
+
+// The experts that a group computes of one shard, in the order in which they are summed. The shared
+// expert, where there is one, is the last.
+struct ExpertUnits {
+  std::vector<uint32_t> ids;     // of the routed ones, ascending
+  std::vector<int32_t> unit_of;  // by expert; -1 where the group does not have it
+  bool shared = false;
+
+  uint32_t count() const { return static_cast<uint32_t>(ids.size()) + (shared ? 1u : 0u); }
+  bool is_shared(uint32_t unit) const { return unit == ids.size(); }
+  uint32_t rows(uint32_t unit, const ExpertChoices& choices) const {
+    return is_shared(unit) ? choices.rows : choices.count(ids[unit]);
+  }
+};
+
+// Threads tell each other by so many flags a shard which experts' gates and ups are done.
+inline constexpr uint32_t kExpertFlags = 16;
+
+// The tasks of gate and up, then those of down.
+struct ExpertTasks {
+  struct Shape {
+    uint32_t panels, shared_panels;  // of an expert's gate
+    uint32_t block_rows;             // that a task gathers at most, a multiple of 16
+    uint32_t threads;                // that share them
+    uint32_t out_panels;             // of an expert's down
+    uint32_t out_step;               // panels of a task of down
+    uint32_t out_rows;               // rows of a task of down, at most
+  };
+
+  uint32_t active = 0;        // units that have rows
+  uint32_t* order = nullptr;  // [active] units, most rows first (of few rows in their own order)
+  uint32_t* place = nullptr;  // [units] in the order, of units that have rows
+  uint32_t* first = nullptr;  // [active + 1] tasks of each, in the order
+  uint32_t step = 0;          // panels of a task, even
+  uint32_t out_tasks = 0, row_blocks = 0;
+
+  uint32_t up_tasks() const { return first[active]; }
+  uint32_t count() const { return up_tasks() + out_tasks; }
+  uint32_t flag_of(uint32_t at) const {
+    return static_cast<uint32_t>(uint64_t{at} * kExpertFlags / active);
+  }
+  // Arrivals that complete a flag.
+  uint32_t arrivals(uint32_t flag) const {
+    return first[begin_of(flag + 1)] - first[begin_of(flag)];
+  }
+
+ private:
+  // The first place that a flag stands for.
+  uint32_t begin_of(uint32_t flag) const {
+    return static_cast<uint32_t>((uint64_t{flag} * active + kExpertFlags - 1) / kExpertFlags);
+  }
+};
+
+constexpr size_t task_words(uint32_t units) { return size_t{3} * units + 1; }
+// `memory` holds task_words(units.count()).
+ExpertTasks cut_expert_tasks(const ExpertUnits& units, const ExpertTasks::Shape& shape,
+                             const ExpertChoices& choices, uint32_t* memory);
+
+// A task of gate and up: rows [row, row + rows) of the unit's and some of its panels.
+struct UpTask {
+  uint32_t unit, at;  // its place in the order
+  uint32_t row, rows;
+  PanelRange panels;
+};
+UpTask up_task(const ExpertTasks& tasks, const ExpertTasks::Shape& shape, const ExpertUnits& units,
+               const ExpertChoices& choices, uint32_t index);
+
+}  // namespace hearth

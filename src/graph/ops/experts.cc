@@ -1,0 +1,186 @@
+#include <algorithm>
+
+#include "base/check.h"
+#include "graph/ops/experts_op.h"
+#include "graph/ops/gemm_tasks.h"
+
+namespace hearth {
+namespace {
+
+// Appends the experts of a layer to a graph.
+class ExpertsBuilder {
+ public:
+  ExpertsBuilder(GraphBuilder& builder, const Bundle& x, const Bundle& logits,
+                 const ExpertLayer& layer)
+      : builder_(builder), x_(x), logits_(logits), layer_(layer), cuts_(cut_units(layer)) {}
+
+  Partials append(std::string name) {
+    const ExpertWeights& one = layer_.experts[0];
+    Partials partials{{}, {}, cuts_, one.down->rows};
+    Bundle hidden, choices;
+    std::vector<std::unique_ptr<Op>> ops;
+    for (uint32_t g = 0; g < builder_.group_count(); ++g) {
+      const ValueId choice = builder_.add_value(RowSet::kTokens, choice_width(), g);
+      choices.values.push_back(choice);
+      ops.push_back(std::make_unique<ExpertsOp>(x_.values[g], logits_.values[g], choice, layer_,
+                                                first_shard(builder_, g),
+                                                shards_of(g, &partials, &hidden)));
+    }
+    read_inputs();
+    builder_.reads(choices, ActFormat::kF32);
+    builder_.writes(hidden);
+    builder_.writes(choices);
+    builder_.writes(partials.bundle);
+    builder_.append(Mode::kParallel, std::move(name), std::move(ops));
+    return partials;
+  }
+
+ private:
+  static bool holds(const Weight& down, uint32_t shard) {
+    const PackSpec& spec = down.shards[shard].spec;
+    return spec.rows > 0 && spec.k > 0;
+  }
+
+  // The experts of every shard as units of an axis, the shared one behind them.
+  static AxisCuts cut_units(const ExpertLayer& layer) {
+    const size_t shards = layer.experts[0].down->shards.size();
+    std::vector<uint32_t> counts(shards, 0);
+    uint32_t all = 0;
+    for (uint32_t s = 0; s < shards; ++s) {
+      for (const ExpertWeights& expert : layer.experts) counts[s] += holds(*expert.down, s) ? 1 : 0;
+      if (layer.shared.down != nullptr && holds(*layer.shared.down, s)) ++counts[s];
+      all += counts[s];
+    }
+    return {all, 1, counts};
+  }
+
+  // Words of the choices for each row of the longest step.
+  uint32_t choice_width() const {
+    const uint32_t rows = std::max(builder_.plan().max_rows, 1u);
+    return static_cast<uint32_t>((choice_words(rows, layer_.rule) + rows - 1) / rows);
+  }
+
+  void read_inputs() {
+    auto reads = [&](const ExpertWeights& weights) {
+      builder_.reads(x_, format_for(*weights.gate));
+      builder_.reads(x_, format_for(*weights.up));
+    };
+    reads(layer_.experts[0]);
+    if (layer_.shared.gate != nullptr) reads(layer_.shared);
+    builder_.reads(logits_, ActFormat::kF32);
+  }
+
+  std::vector<ExpertShard> shards_of(uint32_t g, Partials* partials, Bundle* hidden) {
+    const PlanGroup& group = builder_.plan().groups[g];
+    std::vector<ExpertShard> shards;
+    for (uint32_t s = group.share.shard_begin; s < group.share.shard_end; ++s) {
+      shards.push_back(units_of(s, group.share.segments(cuts_, s)));
+      ExpertShard& of = shards.back();
+      GroupShare alone = group.share;
+      alone.shard_begin = s;
+      alone.shard_end = s + 1;
+      for (const Piece& piece : pieces_of(cuts_, alone)) {
+        of.outputs.push_back({piece.segments, add_output(g)});
+        partials->pieces.push_back(piece);
+        partials->bundle.values.push_back(of.outputs.back().value);
+      }
+      of.hidden = add_hidden(RowSet::kChoices, g, *layer_.experts[0].down, s, hidden);
+      if (layer_.shared.down != nullptr) {
+        of.shared_hidden = add_hidden(RowSet::kTokens, g, *layer_.shared.down, s, hidden);
+      }
+      of.shape = shape_of(of, threads_per_shard(group));
+    }
+    return shards;
+  }
+
+  ExpertShard units_of(uint32_t s, const UnitRange& segments) const {
+    ExpertShard of{};
+    of.shard = s;
+    of.units.unit_of.assign(layer_.experts.size(), -1);
+    uint32_t unit = cuts_.shard(s).begin;
+    auto segment_of = [&](uint32_t at) {
+      uint32_t segment = 0;
+      while (cuts_.segments(s)[segment].end <= at) ++segment;
+      return segment;
+    };
+    auto mine = [&](const Weight& down) {
+      if (!holds(down, s)) return false;
+      const uint32_t segment = segment_of(unit++);
+      if (segment < segments.begin || segment >= segments.end) return false;
+      of.segments.push_back(segment);
+      return true;
+    };
+    for (uint32_t e = 0; e < layer_.experts.size(); ++e) {
+      if (!mine(*layer_.experts[e].down)) continue;
+      of.units.unit_of[e] = static_cast<int32_t>(of.units.ids.size());
+      of.units.ids.push_back(e);
+      add_work(layer_.experts[e], s, &of.routed);
+    }
+    of.units.shared = layer_.shared.down != nullptr && mine(*layer_.shared.down);
+    if (of.units.shared) add_work(layer_.shared, s, &of.all);
+    return of;
+  }
+
+  static void add_work(const ExpertWeights& weights, uint32_t s, WeightWork* work) {
+    for (const Weight* weight : {weights.gate, weights.up, weights.down}) work->add(*weight, s);
+  }
+
+  ValueId add_output(uint32_t g) {
+    const uint32_t rows = layer_.experts[0].down->rows;
+    return builder_.add_value(RowSet::kTokens, (rows + kPanelRows - 1) / kPanelRows * kPanelRows,
+                              g);
+  }
+
+  // Written and read within the op, so that it lives as long as the op runs.
+  ValueId add_hidden(RowSet rows, uint32_t g, const Weight& down, uint32_t s, Bundle* hidden) {
+    const uint32_t width = std::max(down.shards[s].spec.k, kBlock);
+    const ValueId value = builder_.add_value(rows, width, g);
+    hidden->values.push_back(value);
+    builder_.reads({{value}}, format_for(down));
+    return value;
+  }
+
+  ExpertTasks::Shape shape_of(const ExpertShard& of, uint32_t threads) const {
+    const ExpertWeights& one = layer_.experts[0];
+    size_t row_bytes = act_bytes(format_for(*one.gate), 1, one.gate->k);
+    if (format_for(*one.up) != format_for(*one.gate)) {
+      row_bytes += act_bytes(format_for(*one.up), 1, one.gate->k);
+    }
+    auto rows = static_cast<uint32_t>((kExpertTileBytes - kExpertProductBytes) / row_bytes);
+    rows = std::min(rows >= 16 ? rows / 16 * 16 : std::max(rows, 1u), kTaskRows);
+    auto panels = [&](const Weight& gate) {
+      return (gate.shards[of.shard].spec.rows + kPanelRows - 1) / kPanelRows;
+    };
+    ExpertTasks::Shape shape{};
+    uint32_t whole = 0;  // panels of an expert that this shard has
+    for (uint32_t id : of.units.ids) whole = std::max(whole, panels(*layer_.experts[id].gate));
+    shape.panels = whole;
+    shape.shared_panels = of.units.shared ? panels(*layer_.shared.gate) : 0;
+    shape.block_rows = rows;
+    shape.threads = threads;
+    shape.out_panels = (one.down->rows + kPanelRows - 1) / kPanelRows;
+    // Columns of all rows where the tile holds them, four panels where there is room.
+    const uint32_t sums = layer_.rule.used + (of.units.shared ? 1 : 0);
+    const size_t panel_rows = kExpertTileBytes / (size_t{sums} * kPanelRows * sizeof(float));
+    shape.out_step = panel_rows / 4 >= builder_.plan().max_rows ? 4 : 2;
+    shape.out_rows =
+        static_cast<uint32_t>(std::min<size_t>(panel_rows / shape.out_step, uint32_t{1} << 16));
+    return shape;
+  }
+
+  GraphBuilder& builder_;
+  const Bundle& x_;
+  const Bundle& logits_;
+  const ExpertLayer& layer_;
+  AxisCuts cuts_;
+};
+
+}  // namespace
+
+Partials experts(GraphBuilder& builder, std::string name, const Bundle& x, const Bundle& logits,
+                 const ExpertLayer& layer) {
+  HEARTH_CHECK(layer.experts.size() == layer.rule.experts, "the router knows every expert");
+  return ExpertsBuilder(builder, x, logits, layer).append(std::move(name));
+}
+
+}  // namespace hearth

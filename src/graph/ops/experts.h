@@ -1,0 +1,46 @@
+// A feed-forward layer of experts (mixture of experts) as one op between two barriers: that behind
+// the router's logits, and its own.
+//
+// Threads claim three kinds of tasks, in this order, and nobody waits for work that is not claimed:
+//   routing      some rows' experts and weights (graph/ops/routing.h). Of few rows every thread
+//                routes all by itself, which costs less than telling each other.
+//   gate and up  some panels of one expert over its rows: their products, SwiGLU, and the result
+//                quantised, a row for each choice. Experts with most rows come first.
+//   down         some columns of the output over all experts, in ascending order: each expert's
+//                product as soon as that expert's own gate and up are done, and then every row's
+//                weighted sum. So no sum of an expert's leaves the thread's cache.
+// (Fine-grained tasks with a counter per expert: OSDI'26 hybrid MoE system, section 3.5.)
+//
+// The numerical contract: a shard's experts, in ascending order and then the shared one, are
+// divided into segments as the units of an axis are (tensor/axis_cuts.h); a row's experts within a
+// segment are one chain in ascending order, and a binary tree adds the segments. A group that is
+// smaller than a node takes whole segments, so a result does not depend on who shares an expert.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graph/ops/linear.h"
+#include "graph/ops/routing.h"
+
+namespace hearth {
+
+// SwiGLU of one expert: gate and up are cut by rows and down by columns on one axis, or all lie
+// whole on one shard.
+struct ExpertWeights {
+  const Weight *gate, *up, *down;
+};
+
+struct ExpertLayer {
+  std::vector<ExpertWeights> experts;  // one type each for all gates, ups and downs
+  ExpertWeights shared = {};           // taken by every row with weight 1; null where there is none
+  RouterRule rule;
+  const VectorWeight* bias = nullptr;  // for choosing; [experts] or null
+};
+
+// `logits`: [rows][experts], of the router. Parallel.
+Partials experts(GraphBuilder& builder, std::string name, const Bundle& x, const Bundle& logits,
+                 const ExpertLayer& layer);
+
+}  // namespace hearth

@@ -1,0 +1,276 @@
+#include "graph/ops/experts_op.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "graph/ops/gemm_tasks.h"
+
+namespace hearth {
+namespace {
+
+// Rows that are routed at a time.
+constexpr uint32_t kRoutedRows = 16;
+
+static_assert((choice_words(kFewRows, {.experts = kMostExperts, .used = kMostChosen}) +
+               3 * kMostExperts + task_words(kMostExperts + 1) + kMostExperts + 1) *
+                  sizeof(uint32_t) <=
+              kExpertWordBytes);
+
+// The order in which a row's terms are added: their weights and the steps of the sum
+// (WeightedSumArgs).
+struct Terms {
+  const float* vectors[kMostChosen + 1];
+  float weights[kMostChosen + 1];
+  uint8_t steps[kMostChosen + 1];
+  uint32_t count = 0;
+  uint32_t segment = 0;  // of the last one
+  // The levels of the tree at which the sums that are held will meet, each with the one below it.
+  uint32_t levels[kMostSums];
+  uint32_t open = 0;
+
+  void add(const float* vector, float weight, uint32_t in_segment) {
+    vectors[count] = vector;
+    weights[count] = weight;
+    steps[count] = 0;
+    if (count > 0 && in_segment == segment) {
+      steps[count] = kOntoTop;
+    } else if (count > 0) {
+      const auto level = static_cast<uint32_t>(std::bit_width(in_segment ^ segment));
+      for (; open > 0 && levels[open - 1] < level; --open) ++steps[count - 1];
+      levels[open++] = level;
+    }
+    segment = in_segment;
+    ++count;
+  }
+  void finish() {
+    for (; open > 0; --open) ++steps[count - 1];
+  }
+};
+
+}  // namespace
+
+ExpertChoices ExpertsOp::route(ExecutionContext& context, const OpSync& sync,
+                               uint32_t** words) const noexcept {
+  const RouterRule& rule = layer_.rule;
+  const uint32_t rows = context.rows(x_);
+  auto* scratch = reinterpret_cast<float*>(*words);
+  *words += 3 * rule.experts;
+  if (rows <= kFewRows) {
+    ExpertChoices own = choices_over(*words, rows, rule);
+    *words += choice_words(rows, rule);
+    route_rows(context, own, {0, rows}, scratch);
+    group_by_expert(own);
+    return own;
+  }
+  // Everybody's. Whoever routes the last rows groups them all.
+  ExpertChoices shared =
+      choices_over(reinterpret_cast<uint32_t*>(context.f32(choices_)), rows, rule);
+  const uint32_t count = (rows + kRoutedRows - 1) / kRoutedRows;
+  const uint32_t counter = sync.counter0 + local_shards();
+  const uint32_t routed = sync.flag0 + local_shards() * kExpertFlags, grouped = routed + 1;
+  for (uint32_t task; (task = context.claim(counter, count)) < count;) {
+    const RowRange range{task * kRoutedRows, std::min((task + 1) * kRoutedRows, rows)};
+    route_rows(context, shared, range, scratch);
+    context.arrive(routed, 1, count);
+    if (task + 1 < count) continue;
+    context.wait_for(routed);
+    group_by_expert(shared);
+    context.tell(grouped);
+  }
+  context.wait_for(grouped);
+  return shared;
+}
+
+void ExpertsOp::route_rows(const ExecutionContext& context, const ExpertChoices& choices,
+                           const RowRange& rows, float* scratch) const noexcept {
+  const float* bias = layer_.bias == nullptr ? nullptr : layer_.bias->copies[bias_shard_];
+  for (uint32_t r = rows.begin; r < rows.end; ++r) {
+    choose_experts(layer_.rule, context.f32(logits_) + r * context.f32_stride(logits_), bias,
+                   scratch, choices.chosen + size_t{r} * choices.used,
+                   choices.weights + size_t{r} * choices.used);
+  }
+}
+
+// Tasks that a thread claimed on end are one of the kernel's calls where they can be.
+void ExpertsOp::run_claim(const Run& run, const ChunkClaim& claimed,
+                          uint32_t* bases) const noexcept {
+  const ExpertShard& of = shards_[run.local_shard];
+  const ExpertTasks& tasks = run.tasks;
+  const bool few = run.choices.rows <= kFewRows;
+  uint32_t t = claimed.begin;
+  while (t < claimed.end && t < tasks.up_tasks()) {
+    UpTask task = up_task(tasks, of.shape, of.units, run.choices, t);
+    uint32_t joined = 1;
+    while (t + joined < std::min(claimed.end, tasks.up_tasks())) {
+      const UpTask next = up_task(tasks, of.shape, of.units, run.choices, t + joined);
+      if (next.unit != task.unit || next.row != task.row || !task.panels.join(next.panels)) break;
+      ++joined;
+    }
+    run_up(run, task);
+    const uint32_t flag = tasks.flag_of(task.at);
+    run.context.arrive(expert_flag(run, flag), joined, tasks.arrivals(flag));
+    t += joined;
+  }
+  // Columns of all rows come before the next rows.
+  const size_t row_bytes = size_t{of.units.shared ? 1u : 0u} + run.choices.used;
+  const size_t most = kExpertTileBytes / (row_bytes * kPanelRows * sizeof(float) *
+                                          std::min(run.choices.rows, of.shape.out_rows));
+  while (t < claimed.end) {
+    const uint32_t task = t - tasks.up_tasks();
+    const uint32_t parts = tasks.out_tasks / tasks.row_blocks;
+    const uint32_t row = task / parts * of.shape.out_rows;
+    const RowRange rows{row, std::min(row + of.shape.out_rows, run.choices.rows)};
+    auto range = [&](uint32_t part) {
+      const uint32_t panel0 = part * of.shape.out_step;
+      return PanelRange{panel0, std::min(of.shape.out_step, of.shape.out_panels - panel0)};
+    };
+    PanelRange panels = range(task % parts);
+    uint32_t joined = 1;
+    while (few && t + joined < claimed.end) {
+      const PanelRange next = range(task % parts + joined);
+      if (panels.panels + next.panels > most || !panels.join(next)) break;
+      ++joined;
+    }
+    run_down(run, rows, panels, bases);
+    t += joined;
+  }
+}
+
+// The rows of a task in one format: gathered into the tile, where they are not on end.
+ActView ExpertsOp::gather(const Run& run, const UpTask& task, ActFormat format,
+                          std::byte** tile) const noexcept {
+  const ExpertShard& of = shards_[run.local_shard];
+  const ActView x = run.context.view(x_, format);
+  if (of.units.is_shared(task.unit)) return act_rows(x, task.row, 0);
+  const uint32_t* rows = run.choices.row + run.choices.first[of.units.ids[task.unit]] + task.row;
+  if (rows[task.rows - 1] - rows[0] == task.rows - 1) return act_rows(x, rows[0], 0);
+  const ActBuffer gathered = act_buffer(format, *tile, task.rows, x.row_stride);
+  *tile += act_bytes(format, task.rows, x.row_stride);
+  for (uint32_t r = 0; r < task.rows; ++r) copy_act_row(format, x, rows[r], gathered, r);
+  return act_view(gathered);
+}
+
+void ExpertsOp::multiply(const Run& run, const Weight& weight, const ActView& a, uint32_t rows,
+                         const PanelRange& panels, float* out) const noexcept {
+  const Shard& shard = weight.shards[shards_[run.local_shard].shard];
+  gemm_for(run.context,
+           weight)({weight_view(shard.spec, shard.codes, shard.scales), panels.panel0,
+                    panels.panels, 0, shard.spec.blocks(), a, rows, out,
+                    size_t{panels.panels} * kPanelRows, run.worker.scratch + kOpTileBytes});
+}
+
+void ExpertsOp::run_up(const Run& run, const UpTask& task) const noexcept {
+  const ExpertShard& of = shards_[run.local_shard];
+  const ExpertWeights& weights = weights_of(of, task.unit);
+  std::byte* tile = run.worker.scratch + kExpertWordBytes;
+  const ActFormat gate_format = format_for(*weights.gate), up_format = format_for(*weights.up);
+  const ActView gate_x = gather(run, task, gate_format, &tile);
+  const ActView up_x = up_format == gate_format ? gate_x : gather(run, task, up_format, &tile);
+  const bool shared = of.units.is_shared(task.unit);
+  const ValueId hidden = shared ? of.shared_hidden : of.hidden;
+  const uint32_t width = weights.down->shards[of.shard].spec.k;
+  const size_t first = task.row + (shared ? 0 : run.choices.first[of.units.ids[task.unit]]);
+  // So many panels at a time that their products stay in the cache.
+  const auto most = static_cast<uint32_t>(std::max<size_t>(
+      kExpertProductBytes / (2 * sizeof(float) * kPanelRows * task.rows) / 2 * 2, 2));
+  for (uint32_t p = 0; p < task.panels.panels; p += most) {
+    const PanelRange panels{task.panels.panel0 + p, std::min(most, task.panels.panels - p)};
+    const uint32_t columns = panels.panels * kPanelRows, column = panels.panel0 * kPanelRows;
+    auto* gate = reinterpret_cast<float*>(tile);
+    float* up = gate + size_t{task.rows} * columns;
+    multiply(run, *weights.gate, gate_x, task.rows, panels, gate);
+    multiply(run, *weights.up, up_x, task.rows, panels, up);
+    run.context.kernels().silu_mul({gate, up, task.rows * columns, gate});
+    for (size_t f = 0; f < kActFormats; ++f) {
+      auto format = static_cast<ActFormat>(f);
+      if (!run.context.wants(hidden, format)) continue;
+      for (uint32_t r = 0; r < task.rows; ++r) {
+        run.context.kernels().quantize[f]({gate + size_t{r} * columns, column,
+                                           std::min(columns, width - column),
+                                           run.context.buffer(hidden, format), first + r});
+      }
+    }
+  }
+}
+
+// `bases` takes where each unit's rows begin in the tile.
+void ExpertsOp::run_down(const Run& run, const RowRange& rows, const PanelRange& panels,
+                         uint32_t* bases) const noexcept {
+  const ExpertShard& of = shards_[run.local_shard];
+  auto* tile = reinterpret_cast<float*>(run.worker.scratch + kExpertWordBytes);
+  const size_t columns = size_t{panels.panels} * kPanelRows;
+  uint32_t held = 0;
+  for (uint32_t unit = 0; unit < of.units.count(); ++unit) {
+    const bool shared = of.units.is_shared(unit);
+    // Places of the unit's rows among these.
+    uint32_t begin = rows.begin, end = rows.end;
+    if (!shared) {
+      const uint32_t* first = run.choices.first + of.units.ids[unit];
+      const uint32_t* all = run.choices.row;
+      begin =
+          static_cast<uint32_t>(std::lower_bound(all + first[0], all + first[1], rows.begin) - all);
+      end = static_cast<uint32_t>(std::lower_bound(all + begin, all + first[1], rows.end) - all);
+    }
+    bases[unit] = held - begin;
+    if (begin == end) continue;
+    run.context.wait_for(expert_flag(run, run.tasks.flag_of(run.tasks.place[unit])));
+    const Weight& down = *weights_of(of, unit).down;
+    const ActView hidden =
+        run.context.view(shared ? of.shared_hidden : of.hidden, format_for(down));
+    multiply(run, down, act_rows(hidden, begin, 0), end - begin, panels, tile + held * columns);
+    held += end - begin;
+  }
+  sum_rows(run, rows, panels, tile, bases);
+}
+
+void ExpertsOp::sum_rows(const Run& run, const RowRange& rows, const PanelRange& panels,
+                         const float* tile, const uint32_t* bases) const noexcept {
+  const ExpertShard& of = shards_[run.local_shard];
+  const ExpertChoices& choices = run.choices;
+  const uint32_t columns = panels.panels * kPanelRows;
+  for (uint32_t r = rows.begin; r < rows.end; ++r) {
+    for (const ExpertShard::Output& output : of.outputs) {
+      Terms terms;
+      auto add = [&](uint32_t unit, uint32_t place, float weight) {
+        const uint32_t segment = of.segments[unit];
+        if (segment < output.segments.begin || segment >= output.segments.end) return;
+        // The base may lie before the tile; its sum with the place does not.
+        const uint32_t at = bases[unit] + place;
+        terms.add(tile + size_t{at} * columns, weight, segment);
+      };
+      for (size_t i = size_t{r} * choices.used; i < size_t{r + 1} * choices.used; ++i) {
+        const int32_t unit = of.units.unit_of[choices.chosen[i]];
+        if (unit >= 0) add(static_cast<uint32_t>(unit), choices.place[i], choices.weights[i]);
+      }
+      if (of.units.shared) add(of.units.count() - 1, r, 1);
+      if (terms.count > 0) terms.finish();
+      float* out = run.context.f32(output.value) + r * run.context.f32_stride(output.value) +
+                   size_t{panels.panel0} * kPanelRows;
+      run.context.kernels().weighted_sum(
+          {terms.vectors, terms.weights, terms.steps, terms.count, columns, out});
+    }
+  }
+}
+
+// Routing is not known before a step; this is its mean where every expert is as likely.
+OpLoad ExpertsOp::load(const StepSizes& step) const {
+  const RouterRule& rule = layer_.rule;
+  const double rows = step.rows, part = static_cast<double>(rule.used) / rule.experts;
+  const double read = 1 - std::pow(1 - part, rows);
+  const ExpertWeights& one = layer_.experts[0];
+  OpLoad load;
+  for (const ExpertShard& of : shards_) {
+    of.routed.add_to({.read = read, .rows = rows * part}, step.units, &load);
+    of.all.add_to({.read = 1, .rows = rows}, step.units, &load);
+    const double hidden = one.down->shards[of.shard].spec.k;
+    const double mine = static_cast<double>(of.units.ids.size()) * part;  // choices of a row
+    load.each_bytes += rows * one.gate->k * input_bytes({one.gate, one.up});
+    load.shared_bytes += rows * mine * 2 * hidden * written_bytes(step.graph, of.hidden);
+    load.shared_bytes += static_cast<double>(of.outputs.size()) * rows * one.down->rows *
+                         static_cast<double>(sizeof(float));
+  }
+  return load;
+}
+
+}  // namespace hearth

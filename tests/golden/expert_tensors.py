@@ -1,0 +1,89 @@
+"""What files say of mixtures of experts: metadata and random tensors, under GGUF's names.
+
+    ffn_gate_inp            [experts, embedding]        the router
+    exp_probs_b.bias        [experts]                   added to scores for the choice alone
+    ffn_{gate,up}_exps      [experts, ffn, embedding]
+    ffn_down_exps           [experts, embedding, ffn]
+    ffn_gate_up_exps        [experts, 2 ffn, embedding] gates above ups, in place of the two
+    ffn_{gate,up,down}_shexp                            an expert that every token takes
+    nextn.*                                             of layers that predict further tokens, which
+                                                        stand behind the others and are never run
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+import draws
+from gguf_io import Value, boolean, f32, u32
+from model_specs import Experts, Spec
+
+ROUTER_GAIN = 1.5
+SOFTMAX, SIGMOID = 1, 2
+
+
+def keys(spec: Spec) -> dict[str, Value]:
+    e = spec.experts
+    out = {"expert_count": u32(e.count), "expert_used_count": u32(e.used)}
+    if spec.arch != "llama":
+        out["expert_feed_forward_length"] = u32(e.ffn)
+    if e.shared:
+        out["expert_shared_count"] = u32(e.shared)
+    if e.dense:
+        out["leading_dense_block_count"] = u32(e.dense)
+    if e.gating_key:
+        out["expert_gating_func"] = u32(SIGMOID if e.sigmoid else SOFTMAX)
+    if e.groups:
+        out["expert_group_count"] = u32(e.groups)
+        out["expert_group_used_count"] = u32(e.groups_used)
+    if e.normed is not None:
+        out["expert_weights_norm"] = boolean(e.normed)
+    if e.scale:
+        out["expert_weights_scale"] = f32(e.scale)
+    if e.nextn:
+        out["nextn_predict_layers"] = u32(e.nextn)
+    return out
+
+
+def _router(r: np.random.Generator, e: Experts, d: int) -> np.ndarray:
+    rows = draws.matrix(r, d, e.count, ROUTER_GAIN)
+    for one, other in e.twins:
+        rows[other] = rows[one]
+    return rows
+
+
+def _stacked(r: np.random.Generator, n: int, rows: int, gain: float, count: int) -> np.ndarray:
+    return np.stack([draws.matrix(r, n, rows, gain) for _ in range(count)])
+
+
+def feed_forward(spec: Spec, r: np.random.Generator, prefix: str, gain: float):
+    """Yields (name, values) of a layer's experts; `gain` is that of what leaves them."""
+    e, d = spec.experts, spec.embedding
+    yield prefix + "ffn_gate_inp.weight", _router(r, e, d)
+    if e.bias:
+        yield prefix + "exp_probs_b.bias", e.bias * r.uniform(-1, 1, e.count)
+    gate, up = (_stacked(r, d, e.ffn, 1.5, e.count) for _ in range(2))
+    if e.fused:
+        yield prefix + "ffn_gate_up_exps.weight", np.concatenate([gate, up], axis=1)
+    else:
+        yield prefix + "ffn_gate_exps.weight", gate
+        yield prefix + "ffn_up_exps.weight", up
+    gain = gain / max(1.0, e.scale)
+    yield prefix + "ffn_down_exps.weight", _stacked(r, e.ffn, d, gain, e.count)
+    if e.shared:
+        width = e.shared * e.ffn
+        for name in ("ffn_gate_shexp", "ffn_up_shexp"):
+            yield f"{prefix}{name}.weight", draws.matrix(r, d, width, 1.5)
+        yield prefix + "ffn_down_shexp.weight", draws.matrix(r, width, d, gain)
+
+
+def next_token_layer(spec: Spec, r: np.random.Generator, prefix: str):
+    """Yields what a layer that predicts further tokens has beside a layer's tensors."""
+    d = spec.embedding
+    yield prefix + "nextn.eh_proj.weight", draws.matrix(r, 2 * d, d, 1.0)
+    for name in ("enorm", "hnorm", "shared_head_norm"):
+        yield f"{prefix}nextn.{name}.weight", draws.norm(r, d, 1.0)
+    yield prefix + "nextn.embed_tokens.weight", draws.matrix(r, d, spec.vocab, math.sqrt(d))
+    yield prefix + "nextn.shared_head_head.weight", draws.matrix(r, d, spec.vocab, 1.0)

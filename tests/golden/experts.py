@@ -1,0 +1,144 @@
+"""Mixtures of experts in float64: which experts a token takes, and what they give.
+
+    probabilities = softmax(router x)  or  sigmoid(router x)
+    scores = probabilities + bias                        the bias selects and never weighs
+    groups: the experts of the best groups stay; a group's score is its best expert with softmax
+            (DeepSeek-V2, arXiv 2405.04434, section 2.2) and the sum of its two best with sigmoid
+            (DeepSeek-V3, arXiv 2412.19437, section 2.1)
+    chosen = the best `used` scores, ties to the lower expert (and group)
+    weights = probabilities of the chosen, divided by their sum if normed, times `scale`
+    y = sum of weight * Wdown (silu(Wgate x) * Wup x) over the chosen
+
+A router sees x as it is: an engine computes it in float32, whatever its other products round.
+
+The gap of a row tells how near its choice was to another: the least difference between the last
+that was chosen and the first that was not, of experts and of groups, in log probabilities with
+softmax and scores with sigmoid. A difference of nothing is no near miss but a tie, which has one
+answer; it counts as infinite.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+import gguf_io
+from elementary import silu
+
+SIGMOID = 2
+# Architectures whose weights are normed unless the file says otherwise.
+NORMED = ("llama", "qwen3moe")
+TIE = 1e-9
+
+
+@dataclasses.dataclass(frozen=True)
+class Routing:
+    count: int
+    used: int
+    dense: int
+    sigmoid: bool
+    groups: int
+    groups_used: int
+    normed: bool
+    scale: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    experts: np.ndarray  # [rows, used], the best first
+    weights: np.ndarray  # [rows, used]
+    scores: np.ndarray  # [rows, count]: log probabilities, or of sigmoid with bias
+    gaps: np.ndarray  # [rows]
+
+
+def read_routing(file: gguf_io.Gguf) -> Routing | None:
+    arch = file.get("general.architecture")
+
+    def get(key, default):
+        return file.get(f"{arch}.{key}", default)
+
+    if not (count := get("expert_count", 0)):
+        return None
+    return Routing(
+        count=count,
+        used=get("expert_used_count", 0),
+        dense=get("leading_dense_block_count", 0),
+        sigmoid=get("expert_gating_func", SIGMOID if arch == "glm4moe" else 0) == SIGMOID,
+        groups=get("expert_group_count", 1),
+        groups_used=get("expert_group_used_count", 1),
+        normed=get("expert_weights_norm", arch in NORMED),
+        scale=get("expert_weights_scale", 0.0) or 1.0,
+    )
+
+
+def best(scores: np.ndarray, count: int) -> np.ndarray:
+    return np.argsort(-scores, axis=1, kind="stable")[:, :count]
+
+
+def gap_behind(scores: np.ndarray, count: int) -> np.ndarray:
+    """Per row, by how much the last of the `count` best is better than the next."""
+    if count >= scores.shape[1]:
+        return np.full(len(scores), np.inf)
+    ordered = -np.sort(-scores, axis=1)
+    gap = ordered[:, count - 1] - ordered[:, count]
+    return np.where(gap < TIE, np.inf, gap)
+
+
+def group_scores(scores: np.ndarray, routing: Routing) -> np.ndarray:
+    parts = -np.sort(-scores.reshape(len(scores), routing.groups, -1), axis=2)
+    return parts[:, :, :2].sum(axis=2) if routing.sigmoid else parts[:, :, 0]
+
+
+def choose(logits: np.ndarray, bias: np.ndarray | None, routing: Routing) -> Choice:
+    if routing.sigmoid:
+        probabilities = 0.5 * (1 + np.tanh(0.5 * logits))
+        scores = probabilities if bias is None else probabilities + bias
+    else:
+        shifted = logits - logits.max(axis=1, keepdims=True)
+        scores = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+        probabilities = np.exp(scores)
+        if bias is not None:
+            raise ValueError("no published model adds a bias to softmax")
+    allowed, gaps = scores, np.full(len(scores), np.inf)
+    if routing.groups > 1:
+        of_groups = group_scores(scores, routing)
+        kept = np.zeros(of_groups.shape, bool)
+        np.put_along_axis(kept, best(of_groups, routing.groups_used), True, axis=1)
+        each = routing.count // routing.groups
+        allowed = np.where(np.repeat(kept, each, axis=1), scores, -np.inf)
+        gaps = gap_behind(of_groups, routing.groups_used)
+    experts = best(allowed, routing.used)
+    weights = np.take_along_axis(probabilities, experts, axis=1)
+    if routing.normed:
+        weights = weights / weights.sum(axis=1, keepdims=True)
+    gaps = np.minimum(gaps, gap_behind(allowed, routing.used))
+    return Choice(experts, weights * routing.scale, scores, gaps)
+
+
+def products(x: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """x times every row, each summed in one order, so that equal rows give equal numbers."""
+    return np.sum(x[:, None, :] * rows[None, :, :], axis=2)
+
+
+def feed_forward(model, x: np.ndarray, prefix: str) -> tuple[np.ndarray, Choice]:
+    """What a layer's experts give for the rows of x, and which they were."""
+    routing = model.config.experts
+    logits = products(x, model.weights[prefix + "ffn_gate_inp.weight"])
+    choice = choose(logits, model.vector(prefix + "exp_probs_b.bias"), routing)
+    rounded = model.rounded_activations(x)
+    ups = model.experts_of(prefix + "ffn_gate_up_exps")
+    if ups is None:
+        gates, ups = (model.experts_of(prefix + f"ffn_{n}_exps") for n in ("gate", "up"))
+    else:
+        gates, ups = np.split(ups, 2, axis=1)
+    downs = model.experts_of(prefix + "ffn_down_exps")
+    takers = [np.nonzero(choice.experts == e) for e in range(routing.count)]
+    hidden = np.empty((*choice.experts.shape, ups.shape[1]))
+    for (rows, slots), gate, up in zip(takers, gates, ups):
+        hidden[rows, slots] = silu(rounded[rows] @ gate.T) * (rounded[rows] @ up.T)
+    hidden = model.rounded_activations(hidden)
+    out = np.zeros((len(x), downs.shape[1]))
+    for (rows, slots), down in zip(takers, downs):
+        out[rows] += choice.weights[rows, slots, None] * (hidden[rows, slots] @ down.T)
+    return out, choice
