@@ -54,20 +54,8 @@ double EmbedCase::capacity() const {
   return sum;
 }
 
-std::vector<uint64_t> tune_depths(
-    const std::vector<DepthTuner::Device>& start, double slo, uint64_t most,
-    const std::function<std::vector<double>(const std::vector<uint64_t>& depths)>& round) {
-  DepthTuner tuner(start, slo, most);
-  while (!tuner.done()) tuner.tell(round(tuner.depths()));
-  return tuner.depths();
-}
-
-EmbedBench::EmbedBench(std::vector<EmbedDevice*> devices, std::vector<uint64_t> batches,
-                       DeviceClock& clock, EmbedBenchHooks hooks)
-    : devices_(std::move(devices)),
-      batches_(std::move(batches)),
-      clock_(clock),
-      hooks_(std::move(hooks)) {}
+EmbedBench::EmbedBench(std::vector<EmbedDevice*> devices, DeviceClock& clock, EmbedBenchHooks hooks)
+    : devices_(std::move(devices)), clock_(clock), hooks_(std::move(hooks)) {}
 
 Estimate EmbedBench::estimate(size_t device, uint32_t length, double slo) {
   EstimateOptions options;
@@ -95,7 +83,7 @@ std::vector<double> EmbedBench::round(const EmbedCase& one, const std::vector<ui
   std::vector<double> longest(devices_.size(), 0);
   uint64_t all = 0;
   for (uint64_t depth : depths) all += depth;
-  BenchQueues queues(devices_, batches_, one, depths, Admission::kDepth, clock_);
+  BenchQueues queues(devices_, one, depths, Admission::kDepth, clock_);
   for (uint32_t i = 0; i < repetitions && !hooks_.interrupted(); ++i) {
     std::vector<EmbedQuery> texts;
     for (uint64_t n = 0; n < all; ++n) texts.push_back(hooks_.query(one.length, made_++));
@@ -139,7 +127,7 @@ EmbedArrivals EmbedBench::arrivals(const EmbedCase& one, Admission admission, do
   out.admission = admission;
   std::vector<uint64_t> depths;
   for (const EmbedConcurrency& device : one.devices) depths.push_back(device.together);
-  BenchQueues queues(devices_, batches_, one, depths, admission, clock_);
+  BenchQueues queues(devices_, one, depths, admission, clock_);
   PoissonArrivals moments(rate, seed);
   double start = clock_.now();
   for (double due = moments.next(); due < seconds && !hooks_.interrupted(); due = moments.next()) {
@@ -176,11 +164,12 @@ EmbedDispatch measure_dispatch(DeviceClock& clock, uint64_t texts) {
   for (uint64_t i = 0; i < texts; ++i) {
     std::optional<double> answered;
     double began = clock.now();
-    manager.submit({"", std::vector<int32_t>(75, static_cast<int32_t>(i))}, [&](EmbedOutcome) {
-      std::lock_guard lock(mutex);
-      answered = clock.now();
-      came.notify_one();
-    });
+    manager.submit({"", std::vector<int32_t>(kProbeTokens, static_cast<int32_t>(i))},
+                   [&](EmbedOutcome) {
+                     std::lock_guard lock(mutex);
+                     answered = clock.now();
+                     came.notify_one();
+                   });
     submits.push_back(clock.now() - began);
     std::unique_lock lock(mutex);
     came.wait(lock, [&] { return answered.has_value(); });

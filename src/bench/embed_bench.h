@@ -66,21 +66,10 @@ struct EmbedDispatch {
   Percentiles submit, round_trip;  // seconds; the latter from the offer to the answer
 };
 
-struct EmbedRound {
-  std::vector<uint64_t> depths;
-  std::vector<double> longest;  // seconds, of each device
-};
-
-// Tunes depths by rounds from `start` on, until nobody is late; the depths that were.
-std::vector<uint64_t> tune_depths(
-    const std::vector<DepthTuner::Device>& start, double slo, uint64_t most,
-    const std::function<std::vector<double>(const std::vector<uint64_t>& depths)>& round);
-
 class EmbedBench {
  public:
-  // All of them outlive it. `batches`: the most tokens of each device's batch.
-  EmbedBench(std::vector<EmbedDevice*> devices, std::vector<uint64_t> batches, DeviceClock& clock,
-             EmbedBenchHooks hooks);
+  // All of them outlive it.
+  EmbedBench(std::vector<EmbedDevice*> devices, DeviceClock& clock, EmbedBenchHooks hooks);
 
   // Each round runs so often. Cases that somebody interrupted are not whole.
   EmbedCase measure(uint32_t length, double slo, uint32_t repetitions);
@@ -94,7 +83,6 @@ class EmbedBench {
   Estimate estimate(size_t device, uint32_t length, double slo);
 
   std::vector<EmbedDevice*> devices_;
-  std::vector<uint64_t> batches_;
   DeviceClock& clock_;
   EmbedBenchHooks hooks_;
   uint64_t made_ = 0;  // queries

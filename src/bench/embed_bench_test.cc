@@ -2,9 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <mutex>
-
 #include "embed/sim_device.h"
+#include "embed/test_virtual_time.h"
 
 namespace hearth {
 namespace {
@@ -32,68 +31,35 @@ TEST(EmbedBench, AddsUpACase) {
   EXPECT_NEAR(one.capacity(), 0.03 / 0.018 / 0.3, 1e-9);
 }
 
-TEST(EmbedBench, TunesDepthsByRounds) {
-  std::vector<DepthTuner::Device> start = {{{0.018, 0.27}, 44}, {{0.084, 0.32}, 8}};
-  int rounds = 0;
-  auto depths = tune_depths(start, 1, 1000, [&](const std::vector<uint64_t>& now) {
-    ++rounds;
-    return std::vector<double>{0.018 * static_cast<double>(now[0]) + 0.27,
-                               0.084 * static_cast<double>(now[1]) + 0.32};
-  });
-  EXPECT_EQ(depths, (std::vector<uint64_t>{40, 8}));
-  EXPECT_LT(rounds, 5);
-}
-
-// A clock that jumps where somebody sleeps: fit for one device at a time.
-class JumpingClock : public DeviceClock {
- public:
-  double now() const override {
-    std::lock_guard lock(mutex_);
-    return now_;
-  }
-  void sleep_until(double moment) override {
-    std::lock_guard lock(mutex_);
-    now_ = std::max(now_, moment);
+// One device of the paper, alone.
+class EmbedBenchOfOne : public testing::Test {
+ protected:
+  static EmbedBenchHooks hooks() {
+    EmbedBenchHooks hooks;
+    hooks.query = [](uint32_t tokens, uint64_t number) {
+      return EmbedQuery{"", std::vector<int32_t>(tokens, static_cast<int32_t>(number))};
+    };
+    return hooks;
   }
 
- private:
-  mutable std::mutex mutex_;
-  double now_ = 0;
+  JumpingClock clock_;
+  SimDevice device_{"v100", DeviceKind::kAccelerator, kV100.sim, clock_};
+  EmbedBench bench_{{&device_}, clock_, hooks()};
 };
 
-TEST(EmbedBench, MeasuresADeviceByItself) {
-  JumpingClock clock;
-  SimOptions sim;
-  sim.alpha = 0.018;
-  sim.beta = 0.27;
-  SimDevice device("v100", DeviceKind::kAccelerator, sim, clock);
-  EmbedBenchHooks hooks;
-  hooks.query = [](uint32_t tokens, uint64_t number) {
-    return EmbedQuery{"", std::vector<int32_t>(tokens, static_cast<int32_t>(number))};
-  };
-  EmbedBench bench({&device}, {1u << 20}, clock, hooks);
-  EmbedCase one = bench.measure(75, 1, 2);
+TEST_F(EmbedBenchOfOne, MeasuresADeviceByItself) {
+  EmbedCase one = bench_.measure(75, 1, 2);
   EXPECT_EQ(one.devices[0].estimated, 40u);
   EXPECT_EQ(one.devices[0].alone, 40u);
   EXPECT_EQ(one.devices[0].together, 40u);
   // Twice the length takes twice as long a text: (1 - 0.27) / 0.036.
-  EXPECT_EQ(bench.measure(150, 1, 1).together(), 20u);
-  EXPECT_EQ(bench.measure(75, 0.28, 1).together(), 0u);
+  EXPECT_EQ(bench_.measure(150, 1, 1).together(), 20u);
+  EXPECT_EQ(bench_.measure(75, 0.28, 1).together(), 0u);
 }
 
-TEST(EmbedBench, CountsArrivals) {
-  JumpingClock clock;
-  SimOptions sim;
-  sim.alpha = 0.018;
-  sim.beta = 0.27;
-  SimDevice device("v100", DeviceKind::kAccelerator, sim, clock);
-  EmbedBenchHooks hooks;
-  hooks.query = [](uint32_t tokens, uint64_t number) {
-    return EmbedQuery{"", std::vector<int32_t>(tokens, static_cast<int32_t>(number))};
-  };
-  EmbedBench bench({&device}, {1u << 20}, clock, hooks);
-  EmbedCase one = bench.measure(75, 1, 1);
-  EmbedArrivals load = bench.arrivals(one, Admission::kDeadline, 20, 10, 1);
+TEST_F(EmbedBenchOfOne, CountsArrivals) {
+  EmbedCase one = bench_.measure(75, 1, 1);
+  EmbedArrivals load = bench_.arrivals(one, Admission::kDeadline, 20, 10, 1);
   EXPECT_NEAR(static_cast<double>(load.offered), 200, 60);
   EXPECT_LE(load.accepted, load.offered);
   EXPECT_EQ(load.answered, load.accepted);

@@ -24,15 +24,14 @@ class Borrowed : public EmbedDevice {
 
 }  // namespace
 
-BenchQueues::BenchQueues(const std::vector<EmbedDevice*>& devices,
-                         const std::vector<uint64_t>& batches, const EmbedCase& one,
+BenchQueues::BenchQueues(const std::vector<EmbedDevice*>& devices, const EmbedCase& one,
                          const std::vector<uint64_t>& depths, Admission admission,
                          DeviceClock& clock)
     : devices_(devices), clock_(clock) {
   std::vector<DeviceQueue> queues;
   for (size_t i = 0; i < devices.size(); ++i) {
     queues.push_back({std::make_unique<Borrowed>(*devices[i]), one.devices[i].line.per(one.length),
-                      depths[i] * one.length, batches[i]});
+                      depths[i] * one.length});
   }
   DispatchOptions options;
   options.admission = admission;

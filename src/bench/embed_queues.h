@@ -17,9 +17,8 @@ namespace hearth {
 class BenchQueues {
  public:
   // Depths are in texts of the case's length. By depth there is no deadline.
-  BenchQueues(const std::vector<EmbedDevice*>& devices, const std::vector<uint64_t>& batches,
-              const EmbedCase& one, const std::vector<uint64_t>& depths, Admission admission,
-              DeviceClock& clock);
+  BenchQueues(const std::vector<EmbedDevice*>& devices, const EmbedCase& one,
+              const std::vector<uint64_t>& depths, Admission admission, DeviceClock& clock);
 
   // Offers all at one moment, which must be taken, waits for all answers and raises `longest` to
   // the seconds that the last one of each device took. Throws where a device failed.

@@ -112,8 +112,7 @@ class EmbedMeasurement {
     hooks.progress = [&](std::string_view doing) { progress_.update(++steps_, doing); };
     std::vector<EmbedDevice*> devices;
     for (const auto& device : devices_) devices.push_back(device.get());
-    std::vector<uint64_t> batches(devices.size(), std::numeric_limits<uint64_t>::max());
-    EmbedBench bench(devices, batches, clock_, hooks);
+    EmbedBench bench(devices, clock_, hooks);
     for (uint32_t length : args_.lengths) {
       for (double slo : args_.slos) measure(bench, length, slo);
     }
@@ -182,8 +181,9 @@ void add_bench_embed_options(CLI::App& verb, BenchEmbedArgs* args,
                              const std::vector<CLI::Option*>& others) {
   CLI::Option* embed = verb.add_flag(
       "--embed", args->embed,
-      "Measure how many texts devices embed at once within an objective, alone and together; -p "
-      "are lengths of texts (75)");
+      fmt::format("Measure how many texts devices embed at once within an objective, alone and "
+                  "together; -p are lengths of texts ({})",
+                  kProbeTokens));
   for (CLI::Option* other : others) embed->excludes(other);
   CLI::Option* device =
       verb.add_option("--device", args->devices,
@@ -226,17 +226,11 @@ void add_bench_embed_options(CLI::App& verb, BenchEmbedArgs* args,
 }
 
 int measure_embed(BenchSession& session, const BenchEmbedArgs& args) {
-  EmbedMeasurement measurement(session, args);
-  const EmbedReport& report = measurement.run();
-  if (session.args.json || session.args.form == "json") {
-    write_stdout(json(report));
-  } else if (session.args.form == "csv") {
-    for (const std::string& note : report.notes) print_note(note);
-    write_stdout(csv(report));
-  } else {
-    write_stdout(markdown(report));
+  if (std::ranges::find(args.lengths, 0u) != args.lengths.end()) {
+    fail(ErrorCode::kUsage, "-p 0: a text to embed has a token at least; give a length from 1 up");
   }
-  return report.interrupted ? kInterruptedStatus : 0;
+  EmbedMeasurement measurement(session, args);
+  return write_report(session.args, measurement.run());
 }
 
 }  // namespace hearth

@@ -7,14 +7,15 @@
 #include <vector>
 
 #include "cli/bench_session.h"
+#include "embed/latency_line.h"
 
 namespace hearth {
 
 struct BenchEmbedArgs {
   bool embed = false;
-  std::vector<std::string> devices;   // specs
-  std::vector<double> slos{1, 2};     // seconds
-  std::vector<uint32_t> lengths{75};  // tokens
+  std::vector<std::string> devices;  // specs
+  std::vector<double> slos{1, 2};    // seconds
+  std::vector<uint32_t> lengths{kProbeTokens};
   std::vector<std::string> admissions{"deadline"};
   std::vector<double> parts{0.5, 1, 1.5};  // of the capacity; 0: none
   double arrival_seconds = 20;

@@ -92,8 +92,9 @@ std::string device_table(const std::vector<DeviceReport>& reports) {
     std::string why = report.why;
     if (!report.pus.empty()) why += fmt::format("; CPUs {}", ranges_text(report.pus));
     if (report.line.alpha > 0) {
-      why += fmt::format("; {:.3g} s a text of 75 tokens and {:.3g} s a batch, {} within the time",
-                         report.line.alpha * 75, report.line.beta, report.depth);
+      why += fmt::format("; {:.3g} s a text of {} tokens and {:.3g} s a batch, {} within the time",
+                         report.line.alpha * kProbeTokens, kProbeTokens, report.line.beta,
+                         report.depth);
     }
     text += fmt::format("{:{}}  {:11}  {:5}  {}\n", report.name, widest,
                         device_kind_name(report.kind), report.queue ? "yes" : "no", why);

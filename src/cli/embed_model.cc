@@ -98,6 +98,10 @@ EmbedSetup load_devices(const EmbedModelArgs& args, const EmbedModel& model, con
       clock, console);
 }
 
+uint32_t text_context(const EmbedModel& model, const EmbedSetup& setup) {
+  return setup.context != 0 ? setup.context : model.engine.context;
+}
+
 void leave_to_pools(const Machine& machine, const EmbedSetup& setup) {
   std::vector<uint32_t> spare = pus_beside(machine, setup.pus);
   if (!spare.empty() && !setup.pus.empty()) set_affinity(0, spare);

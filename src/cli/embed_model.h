@@ -47,6 +47,9 @@ EmbedModel settle_embed_model(OpenedModel model, const EmbedModelArgs& args);
 EmbedSetup load_devices(const EmbedModelArgs& args, const EmbedModel& model, const Machine& machine,
                         DeviceClock& clock, Interrupts* interrupts = nullptr);
 
+// Tokens that a text may have: what the pools hold, and where there is none what the model would.
+uint32_t text_context(const EmbedModel& model, const EmbedSetup& setup);
+
 // Keeps this thread (reading, tokenizing, writing) off the PUs that pools compute on, where others
 // are left.
 void leave_to_pools(const Machine& machine, const EmbedSetup& setup);

@@ -44,21 +44,22 @@ struct Pending {
 class Stream {
  public:
   Stream(TextRows& rows, const Tokenizer& tokenizer, QueueManager& manager,
-         const StreamOptions& options, VectorOutput& output)
+         const StreamOptions& options, const Interrupts& interrupts, VectorOutput& output)
       : rows_(rows),
         tokenizer_(tokenizer),
         manager_(manager),
         options_(options),
+        interrupts_(interrupts),
         output_(output),
         mailbox_(std::make_shared<Mailbox>()),
         progress_("embedding", rows.total(),
                   rows.counts_bytes() ? AmountText(bytes_text) : AmountText(texts_text)) {}
 
-  StreamTotals run(const Interrupts& interrupts);
+  StreamTotals run();
 
  private:
   bool read_one();
-  void submit(const std::shared_ptr<Pending>& pending);
+  bool submit(const std::shared_ptr<Pending>& pending);
   bool write_ready(std::chrono::milliseconds wait);
   void write(Pending& pending);
 
@@ -66,6 +67,7 @@ class Stream {
   const Tokenizer& tokenizer_;
   QueueManager& manager_;
   const StreamOptions& options_;
+  const Interrupts& interrupts_;
   VectorOutput& output_;
   std::shared_ptr<Mailbox> mailbox_;
   std::deque<std::shared_ptr<Pending>> window_;  // in the order of the texts
@@ -74,14 +76,16 @@ class Stream {
   Progress progress_;
 };
 
-void Stream::submit(const std::shared_ptr<Pending>& pending) {
+// Returns false where Ctrl-C came before a device had room.
+bool Stream::submit(const std::shared_ptr<Pending>& pending) {
   auto done = [pending, box = mailbox_](EmbedOutcome outcome) {
     std::lock_guard lock(box->mutex);
     pending->outcome = std::move(outcome);
     box->changed.notify_all();
   };
+  auto interrupted = [&] { return interrupts_.received(); };
   try {
-    manager_.submit_waiting(pending->query, done);
+    return manager_.submit_waiting(pending->query, done, kPatience, interrupted);
   } catch (const Error& error) {
     fail_at(pending->place, error);
   }
@@ -99,7 +103,7 @@ bool Stream::read_one() {
   pending->whole = made.whole;
   pending->id = std::move(row.id);
   pending->place = std::move(row.place);
-  submit(pending);
+  if (!submit(pending)) return false;
   window_.push_back(std::move(pending));
   return true;
 }
@@ -131,7 +135,7 @@ bool Stream::write_ready(std::chrono::milliseconds wait) {
     if (front->outcome->error && front->outcome->error->code() == ErrorCode::kBusy) {
       // Its device failed, or the others had no room.
       front->outcome.reset();
-      submit(front);
+      if (!submit(front)) break;
       continue;
     }
     window_.pop_front();
@@ -141,11 +145,11 @@ bool Stream::write_ready(std::chrono::milliseconds wait) {
   return any;
 }
 
-StreamTotals Stream::run(const Interrupts& interrupts) {
+StreamTotals Stream::run() {
   double start = steady_seconds();
   std::optional<Error> failure;
   while (!(ended_ && window_.empty())) {
-    if (interrupts.received()) {
+    if (interrupts_.received()) {
       totals_.interrupted = true;
       write_ready(std::chrono::milliseconds(0));
       break;
@@ -199,7 +203,7 @@ StreamQuery make_query(const Tokenizer& tokenizer, const StreamOptions& options,
 StreamTotals stream_vectors(TextRows& rows, const Tokenizer& tokenizer, QueueManager& manager,
                             const StreamOptions& options, const Interrupts& interrupts,
                             VectorOutput& output) {
-  return Stream(rows, tokenizer, manager, options, output).run(interrupts);
+  return Stream(rows, tokenizer, manager, options, interrupts, output).run();
 }
 
 }  // namespace hearth

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 
 #include "base/error.h"
+#include "base/number_list.h"
 #include "cli/options.h"
 #include "cli/text_io.h"
 
@@ -26,31 +26,11 @@ uint32_t node_index(const Machine& machine, uint32_t os_index) {
 }  // namespace
 
 std::vector<uint32_t> parse_ranges(std::string_view text, const char* option) {
-  auto refuse = [&] {
+  std::optional<std::vector<uint32_t>> numbers = parse_number_list(text, ',', kMaxNumber);
+  if (!numbers) {
     fail(ErrorCode::kUsage, "{} '{}' is no list of numbers such as 0-3,8", option, text);
-  };
-  std::vector<uint32_t> numbers;
-  const char* at = text.data();
-  const char* end = at + text.size();
-  auto number = [&] {
-    uint32_t value = 0;
-    auto [stop, error] = std::from_chars(at, end, value);
-    if (error != std::errc{} || value >= kMaxNumber) refuse();
-    at = stop;
-    return value;
-  };
-  for (bool more = true; more;) {
-    uint32_t first = number(), last = first;
-    if (at != end && *at == '-') {
-      ++at;
-      last = number();
-    }
-    if (last < first || (at != end && *at != ',')) refuse();
-    for (uint32_t n = first; n <= last; ++n) numbers.push_back(n);
-    more = at != end;
-    if (more) ++at;
   }
-  return numbers;
+  return *std::move(numbers);
 }
 
 CLI::Option* add_threads(CLI::App& verb, PlanArgs* args) {

@@ -17,13 +17,13 @@ namespace {
 // Of all cores, where a model for text is beside it.
 constexpr uint32_t kShareOfCores = 4;
 
-EmbedModelArgs embed_args(const ServeArgs& args, bool alone) {
+EmbedModelArgs embed_args(const ServeArgs& args, const Machine& machine, bool alone) {
   EmbedModelArgs embed = args.embedding;
   embed.engine.verbose = args.engine.verbose;
   if (alone) {
     embed.engine = args.engine;
   } else if (embed.devices.devices.empty()) {
-    uint32_t cores = default_thread_count(Machine::live());
+    uint32_t cores = default_thread_count(machine);
     embed.devices.devices = {fmt::format("cpu:threads={}", std::max(1u, cores / kShareOfCores))};
   }
   return embed;
@@ -41,16 +41,18 @@ bool embeds(const ModelSpec& spec) {
   return spec.is_encoder() || spec.hyper.pooling != PoolingType::kNone;
 }
 
-ServedEmbeddings::ServedEmbeddings(const ServeArgs& args, OpenedModel model, bool alone)
-    : args_(embed_args(args, alone)),
+ServedEmbeddings::ServedEmbeddings(const ServeArgs& args, const Machine& machine, OpenedModel model,
+                                   bool alone)
+    : args_(embed_args(args, machine, alone)),
+      machine_(machine),
       queue_tokens_(args.embed_queue),
       model_(settle_embed_model(std::move(model), args_)) {}
 
 void ServedEmbeddings::load(const std::string& name) {
-  setup_ = load_devices(args_, model_, Machine::live(), clock_);
+  setup_ = load_devices(args_, model_, machine_, clock_);
   for (const DeviceReport& report : setup_.reports) tell(report);
   require_queue(setup_);
-  uint32_t context = setup_.context != 0 ? setup_.context : model_.engine.context;
+  uint32_t context = text_context(model_, setup_);
   if (!std::isfinite(args_.devices.slo)) {
     for (DeviceQueue& queue : setup_.queues)
       queue.slots = std::max<uint64_t>(queue_tokens_, context);

@@ -1,7 +1,7 @@
 // A model for embeddings that `hearth serve` serves, from its file to queues over its devices.
 //
-//   ServedEmbeddings embeddings(args, std::move(model), alone);  // what can be refused is refused
-//   embeddings.load(name);                                       // takes time
+//   ServedEmbeddings embeddings(args, machine, std::move(model), alone);  // refuses what can be
+//   embeddings.load(name);                                                // takes time
 //   app.serve(nullptr, &embeddings.served());
 #pragma once
 
@@ -25,8 +25,9 @@ bool embeds(const ModelSpec& spec);
 
 class ServedEmbeddings {
  public:
-  // `alone`: there is no model for text beside it, so that it may work on every core.
-  ServedEmbeddings(const ServeArgs& args, OpenedModel model, bool alone);
+  // `alone`: there is no model for text beside it, so that it may work on every core. `machine`
+  // outlives it.
+  ServedEmbeddings(const ServeArgs& args, const Machine& machine, OpenedModel model, bool alone);
 
   // Throws (kResource) where no device has a queue.
   void load(const std::string& name);
@@ -40,6 +41,7 @@ class ServedEmbeddings {
   std::string plan(const std::string& name) const;
 
   EmbedModelArgs args_;
+  const Machine& machine_;
   const uint64_t queue_tokens_;
   EmbedModel model_;
   SteadyClock clock_;

@@ -18,8 +18,8 @@ constexpr uint32_t kLeastContext = 256;
 
 }  // namespace
 
-ServedText::ServedText(const ServeArgs& args, OpenedModel model)
-    : args_(args), model_(std::move(model)) {
+ServedText::ServedText(const ServeArgs& args, const Machine& machine, OpenedModel model)
+    : args_(args), machine_(machine), model_(std::move(model)) {
   ConsoleListener console(args.engine.verbose);
   sampling_ = file_sampling(model_.source.metadata(), openai_sampling(), console);
   args.take_sampling(&sampling_);
@@ -32,7 +32,7 @@ EngineArgs ServedText::engine_args(const std::vector<uint32_t>& others) const {
   EngineArgs args = args_.engine;
   bool placed = args.plan.cpus || args.plan.file || !args.plan.nodes.empty();
   if (others.empty() || placed) return args;
-  std::vector<uint32_t> rest = pus_beside(Machine::live(), others);
+  std::vector<uint32_t> rest = pus_beside(machine_, others);
   // Where nothing is left the two share what there is.
   if (!rest.empty()) args.plan.cpus = ranges_text(rest);
   return args;
@@ -60,8 +60,7 @@ void ServedText::load(const std::string& name, const std::vector<uint32_t>& othe
   std::string settings[] = {HEARTH_VERSION, args_.pre.value_or(""), template_text_.value_or("")};
   served_.emplace(ServedModel{name, file_time(model_.source.name()),
                               make_fingerprint(model_.source, engine, sampling_, settings),
-                              plan_json(name, engine, Machine::live()), *backend_, *chat_,
-                              sampling_});
+                              plan_json(name, engine, machine_), *backend_, *chat_, sampling_});
 }
 
 }  // namespace hearth

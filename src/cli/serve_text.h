@@ -1,7 +1,7 @@
 // A model for text that `hearth serve` serves, from its file to the answers.
 //
-//   ServedText text(args, std::move(model));  // whatever can be refused is refused here
-//   text.load(name, {});                      // takes time
+//   ServedText text(args, machine, std::move(model));  // whatever can be refused is refused here
+//   text.load(name, {});                               // takes time
 //   app.serve(&text.served(), nullptr);
 #pragma once
 
@@ -15,13 +15,14 @@
 #include "engine/open_model.h"
 #include "server/served_model.h"
 #include "text/chat_prompt.h"
+#include "topology/machine.h"
 
 namespace hearth {
 
 class ServedText {
  public:
-  // `args` outlives it.
-  ServedText(const ServeArgs& args, OpenedModel model);
+  // `args` and `machine` outlive it.
+  ServedText(const ServeArgs& args, const Machine& machine, OpenedModel model);
 
   // Keeps off `others`, PUs that somebody else works on, unless the options say where to be.
   void load(const std::string& name, const std::vector<uint32_t>& others);
@@ -35,6 +36,7 @@ class ServedText {
   void tell() const;
 
   const ServeArgs& args_;
+  const Machine& machine_;
   OpenedModel model_;
   SamplingParams sampling_;
   std::optional<std::string> template_text_;

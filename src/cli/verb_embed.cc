@@ -65,7 +65,7 @@ StreamOptions stream_options(const EmbedArgs& args, const EmbedModel& model,
                              const EmbedSetup& setup) {
   StreamOptions stream;
   stream.prefix = args.prefix;
-  stream.context = setup.context != 0 ? setup.context : model.engine.context;
+  stream.context = text_context(model, setup);
   stream.truncate = args.truncate;
   stream.texts = setup.texts;
   stream.normalise = model.options.normalise;

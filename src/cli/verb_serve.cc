@@ -72,21 +72,21 @@ struct ToServe {
   }
 };
 
-void open_models(const ServeArgs& args, ToServe* all) {
+void open_models(const ServeArgs& args, const Machine& machine, ToServe* all) {
   OpenedModel model = open_named_model(args.model, args.pre, args.engine.verbose);
   std::string name = name_of(args.alias, model.source);
   if (!args.embed && embeds(model.spec)) {
     all->embeddings_name = name;
-    all->embeddings.emplace(args, std::move(model), true);
+    all->embeddings.emplace(args, machine, std::move(model), true);
     return;
   }
   all->text_name = name;
-  all->text.emplace(args, std::move(model));
+  all->text.emplace(args, machine, std::move(model));
   if (!args.embed) return refuse_embedding_options(args);
   OpenedModel second = open_named_model(*args.embed, {}, args.engine.verbose);
   all->embeddings_name = name_of({}, second.source);
   if (all->embeddings_name == name) all->embeddings_name += "-embed";
-  all->embeddings.emplace(args, std::move(second), false);
+  all->embeddings.emplace(args, machine, std::move(second), false);
 }
 
 // The pools first: the engine for text takes what they leave.
@@ -100,10 +100,10 @@ void load_models(ToServe* all) {
 }
 
 // Where nobody computes; empty where no core is left.
-std::vector<uint32_t> spare_pus(const ToServe& all) {
+std::vector<uint32_t> spare_pus(const Machine& machine, const ToServe& all) {
   std::vector<uint32_t> pools;
   if (all.embeddings) pools = all.embeddings->pus();
-  std::vector<uint32_t> beside = pus_beside(Machine::live(), pools);
+  std::vector<uint32_t> beside = pus_beside(machine, pools);
   if (!all.text) return beside;
   std::vector<uint32_t> spare;
   for (uint32_t pu : all.text->spare_pus()) {
@@ -122,8 +122,9 @@ int serve(const ServeArgs& args) {
   // A client that leaves must not end the server.
   std::signal(SIGPIPE, SIG_IGN);
   AppOptions options = settle_app(args);
+  const Machine machine = Machine::live();
   ToServe models;
-  open_models(args, &models);
+  open_models(args, machine, &models);
   if (args.embedding.devices.list) return list_devices(&models);
   options.text = models.text.has_value();
   options.embeddings = models.embeddings.has_value();
@@ -136,7 +137,7 @@ int serve(const ServeArgs& args) {
     Reactor reactor(app);
     tell_listening(app, options.http);
     load_models(&models);
-    app.pin(spare_pus(models));
+    app.pin(spare_pus(machine, models));
     Termination termination;
     app.serve(models.text ? &models.text->served() : nullptr,
               models.embeddings ? &models.embeddings->served() : nullptr);

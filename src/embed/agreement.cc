@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "engine/logits.h"
 
 namespace hearth {
 namespace {
@@ -33,9 +34,7 @@ std::string fault_of(const std::vector<EmbedVector>& vectors, uint32_t width) {
     if (vector.size() != width) {
       return fmt::format("gave a vector of {} elements and not {}", vector.size(), width);
     }
-    bool finite =
-        std::all_of(vector.begin(), vector.end(), [](float x) { return std::isfinite(x); });
-    if (!finite) return "gave a vector with elements that are not finite";
+    if (!all_finite(vector)) return "gave a vector with elements that are not finite";
   }
   return {};
 }

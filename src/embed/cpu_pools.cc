@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "embed/latency_line.h"
 
 namespace hearth {
 namespace {
@@ -28,9 +29,6 @@ std::vector<std::unique_ptr<CpuPool>> make_pools(const Machine& machine,
   }
   return pools;
 }
-
-// As long as the texts that the paper measures with.
-constexpr size_t kProbeTokens = 75;
 
 std::vector<EmbedQuery> probe_queries(const CpuPool& pool) {
   size_t length = std::min<size_t>(kProbeTokens, pool.context());

@@ -38,7 +38,7 @@ struct CpuPools {
 CpuPools make_cpu_pools(const Machine& machine, const PoolsOptions& options,
                         const MakeEngine& make);
 
-// Tokens a second of pools that work at the same time, each on steps of texts of 75 tokens.
+// Tokens a second of pools that work at the same time, each on steps of texts of kProbeTokens.
 double measure_pools(const std::vector<std::unique_ptr<CpuPool>>& pools);
 
 }  // namespace hearth

@@ -1,6 +1,6 @@
 // EmbedDevice: something that turns texts into vectors: a pool of CPU cores, a server elsewhere
 // that drives an accelerator, a simulation. One thread uses it, its queue's own
-// (embed/queue_manager.h).
+// (embed/queue_manager.h), where nothing else is said.
 //
 // How long a device takes is a line (WindVE, Huang et al. 2025, equation 12): t = alpha C + beta
 // for C queries of equal length together. Here C is counted in tokens, since lengths differ.
@@ -47,6 +47,9 @@ class EmbedDevice {
   // Errors: kRequest where a text is at fault, which any other device would refuse as well; any
   // other means that the device has failed, kBusy that it had too much to do.
   virtual std::vector<EmbedVector> run(std::span<const EmbedQuery* const> batch) = 0;
+  // Nobody needs what runs, and nothing runs afterwards: from any thread, while another may be in
+  // run(), which then ends soon, with an error where it waits for somebody else.
+  virtual void abandon() {}
 };
 
 }  // namespace hearth

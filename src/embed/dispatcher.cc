@@ -232,14 +232,16 @@ std::vector<uint64_t> Dispatcher::begin(size_t index, double now) {
   std::vector<uint64_t> ids;
   if (!device.up || !device.running.empty() || device.waiting.empty()) return ids;
   std::vector<size_t> places = next_batch(device);
+  std::vector<Waiting> batch;
   uint64_t tokens = 0;
   for (size_t place : places) {
     const Waiting& next = device.waiting[place];
     tokens += next.tokens;
     ids.push_back(next.id);
-    device.running.push_back(next);
+    batch.push_back(next);
   }
   device.take_places(places);
+  device.running = std::move(batch);
   device.started = now;
   device.predicted = device.seconds(tokens);
   return ids;
@@ -274,11 +276,17 @@ uint64_t Dispatcher::finish(size_t index, double now) {
 
 void Dispatcher::part(size_t index, double now) {
   Device& device = devices_[index];
-  account(device, now);
-  for (Waiting& one : device.running) one.alone = true;
   device.waiting.insert(device.waiting.begin(), device.running.begin(), device.running.end());
+  for (size_t i = 0; i < device.running.size(); ++i) device.waiting[i].alone = true;
+  account(device, now);
   device.running.clear();
   device.look_again();
+}
+
+std::vector<uint64_t> Dispatcher::ids_of(const std::vector<Waiting>& batch) {
+  std::vector<uint64_t> ids;
+  for (const Waiting& one : batch) ids.push_back(one.id);
+  return ids;
 }
 
 void Dispatcher::take_down(Device& device, double now) {
@@ -289,24 +297,20 @@ void Dispatcher::take_down(Device& device, double now) {
 
 std::vector<uint64_t> Dispatcher::give_up(size_t index, double now) {
   Device& device = devices_[index];
+  std::vector<uint64_t> ids = ids_of(device.running);
   account(device, now);
   ++device.failures;
-  std::vector<uint64_t> ids;
-  for (const Waiting& one : device.running) {
-    ids.push_back(one.id);
-    device.held -= one.tokens;
-  }
+  for (const Waiting& one : device.running) device.held -= one.tokens;
   device.running.clear();
   return ids;
 }
 
 std::vector<uint64_t> Dispatcher::fail(size_t index, double now) {
   Device& device = devices_[index];
+  std::vector<uint64_t> ids = ids_of(device.running);
+  for (const Waiting& one : device.waiting) ids.push_back(one.id);
   if (!device.running.empty()) account(device, now);
   ++device.failures;
-  std::vector<uint64_t> ids;
-  for (const Waiting& one : device.running) ids.push_back(one.id);
-  for (const Waiting& one : device.waiting) ids.push_back(one.id);
   device.running.clear();
   device.waiting.clear();
   device.outlook = {};
@@ -315,14 +319,23 @@ std::vector<uint64_t> Dispatcher::fail(size_t index, double now) {
   return ids;
 }
 
+size_t Dispatcher::count_stalled(double now) const {
+  size_t count = 0;
+  for (const Device& device : devices_) {
+    if (is_stalled(device, now)) count += device.waiting.size();
+  }
+  return count;
+}
+
 std::vector<uint64_t> Dispatcher::stalled(double now) {
   std::vector<uint64_t> ids;
+  for (const Device& device : devices_) {
+    if (!is_stalled(device, now)) continue;
+    for (const Waiting& one : device.waiting) ids.push_back(one.id);
+  }
   for (Device& device : devices_) {
     if (!is_stalled(device, now)) continue;
-    for (const Waiting& one : device.waiting) {
-      ids.push_back(one.id);
-      device.held -= one.tokens;
-    }
+    for (const Waiting& one : device.waiting) device.held -= one.tokens;
     device.waiting.clear();
     device.outlook = {};
   }

@@ -84,6 +84,8 @@ struct DeviceStatistics {
   double busy_seconds = 0;             // in which it ran
 };
 
+// Where memory is short it throws std::bad_alloc; a device's batches and what waits are then as
+// they were.
 class Dispatcher {
  public:
   // Devices keep the numbers of `queues`; the order of the list is its own matter.
@@ -110,6 +112,8 @@ class Dispatcher {
   std::vector<uint64_t> fail(size_t device, double now);
   // What waits behind devices that are stalled, which waits no longer.
   std::vector<uint64_t> stalled(double now);
+  // How many these are.
+  size_t count_stalled(double now) const;
 
   // Whether a device that is down should be tried.
   bool probe_due(size_t device, double now) const;
@@ -178,6 +182,7 @@ class Dispatcher {
   bool could_ever(const Device& device, uint64_t tokens) const;
   bool is_stalled(const Device& device, double now) const;
   double retry_after(double now) const;
+  static std::vector<uint64_t> ids_of(const std::vector<Waiting>& batch);
   void take_down(Device& device, double now);
   double account(Device& device, double now);
 

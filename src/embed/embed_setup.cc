@@ -3,16 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <future>
 #include <utility>
 
-#include "base/clock.h"
 #include "base/error.h"
+#include "base/number_list.h"
 #include "embed/agreement.h"
 #include "embed/detector.h"
 #include "embed/estimator.h"
+#include "embed/latency_line.h"
 
 namespace hearth {
 namespace {
@@ -22,39 +22,17 @@ constexpr uint64_t kEndpointBatch = 8192;
 // Batches that a queue holds where there is no objective, beside the longest text: one runs, one
 // waits.
 constexpr uint64_t kBatchesAhead = 2;
-// Of a text that devices are measured with.
-constexpr size_t kProbeTokens = 75;
 constexpr uint32_t kMostNumber = 1u << 16;
 
 // The numbers of "0-1+3".
 std::vector<uint32_t> read_numbers(const DeviceSpec& spec, const std::string& key,
                                    const std::string& text) {
-  std::vector<uint32_t> numbers;
-  const char* at = text.data();
-  const char* end = at + text.size();
-  auto refuse = [&] {
+  std::optional<std::vector<uint32_t>> numbers = parse_number_list(text, '+', kMostNumber);
+  if (!numbers) {
     fail(ErrorCode::kUsage, "device '{}': {}={} is no list of numbers such as 0-3+8", spec.text,
          key, text);
-  };
-  auto number = [&] {
-    uint32_t value = 0;
-    auto [stop, error] = std::from_chars(at, end, value);
-    if (error != std::errc{} || value >= kMostNumber) refuse();
-    at = stop;
-    return value;
-  };
-  for (bool more = true; more;) {
-    uint32_t first = number(), last = first;
-    if (at != end && *at == '-') {
-      ++at;
-      last = number();
-    }
-    if (last < first || (at != end && *at != '+')) refuse();
-    for (uint32_t n = first; n <= last; ++n) numbers.push_back(n);
-    more = at != end;
-    if (more) ++at;
   }
-  return numbers;
+  return *std::move(numbers);
 }
 
 struct Candidate {
@@ -100,7 +78,7 @@ class Setup {
   EmbedQuery probe(uint64_t* tokens) const;
   void estimate(Candidate& candidate, const EmbedQuery& query, uint64_t tokens);
   void tune(uint64_t tokens, const EmbedQuery& query);
-  static double time_batch(EmbedDevice& device, const EmbedQuery& query, uint64_t count);
+  double time_batch(EmbedDevice& device, const EmbedQuery& query, uint64_t count) const;
 
   const Machine& machine_;
   const SetupOptions& options_;
@@ -196,11 +174,11 @@ EmbedQuery Setup::probe(uint64_t* tokens) const {
   return query;
 }
 
-double Setup::time_batch(EmbedDevice& device, const EmbedQuery& query, uint64_t count) {
+double Setup::time_batch(EmbedDevice& device, const EmbedQuery& query, uint64_t count) const {
   std::vector<const EmbedQuery*> batch(count, &query);
-  double start = steady_seconds();
+  double start = clock_.now();
   device.run(batch);
-  return steady_seconds() - start;
+  return clock_.now() - start;
 }
 
 void Setup::estimate(Candidate& candidate, const EmbedQuery& query, uint64_t tokens) {
@@ -230,15 +208,14 @@ void Setup::tune(uint64_t tokens, const EmbedQuery& query) {
         {candidate.report.line.per(1.0 / static_cast<double>(tokens)), candidate.report.depth});
   }
   if (queues.size() > 1) {
-    DepthTuner tuner(std::move(devices), options_.slo, EstimateOptions{}.most);
-    for (bool more = true; more;) {
+    auto round = [&](const std::vector<uint64_t>& depths) {
       std::vector<std::future<double>> times;
       for (size_t i = 0; i < queues.size(); ++i) {
         times.push_back(std::async(std::launch::async, [&, i] {
           Candidate& one = *queues[i];
           if (!one.trouble.empty()) return 0.0;
           try {
-            return time_batch(*one.device, query, std::max<uint64_t>(1, tuner.depths()[i]));
+            return time_batch(*one.device, query, std::max<uint64_t>(1, depths[i]));
           } catch (const Error& error) {
             one.trouble = error.what();
             return 0.0;
@@ -247,11 +224,13 @@ void Setup::tune(uint64_t tokens, const EmbedQuery& query) {
       }
       std::vector<double> seconds;
       for (std::future<double>& time : times) seconds.push_back(time.get());
-      more = tuner.tell(seconds);
-    }
+      return seconds;
+    };
+    std::vector<uint64_t> depths =
+        tune_depths(devices, options_.slo, EstimateOptions{}.most, round);
     for (size_t i = 0; i < queues.size(); ++i) {
-      queues[i]->report.depth = tuner.depths()[i];
-      if (tuner.depths()[i] == 0) queues[i]->trouble = "late with one text beside the others";
+      queues[i]->report.depth = depths[i];
+      if (depths[i] == 0) queues[i]->trouble = "late with one text beside the others";
     }
   }
   for (Candidate* queue : queues) {

@@ -32,7 +32,8 @@ struct DeviceReport {
   DeviceKind kind = DeviceKind::kCpu;
   bool queue = false;
   std::string why;
-  // With an objective: seconds of so many tokens, and how many texts of 75 tokens are within it.
+  // With an objective: seconds of so many tokens, and how many texts of
+  // kProbeTokens are within it.
   LatencyLine line;
   uint64_t depth = 0;
   std::vector<uint32_t> pus;  // of a pool's threads, rising

@@ -40,6 +40,11 @@ size_t take_bytes(char* bytes, size_t size, size_t count, void* target) {
   return size * count;
 }
 
+// Ends the request where it says other than 0; asked about once a second.
+int abandoned(void* flag, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  return *static_cast<std::atomic<bool>*>(flag) ? 1 : 0;
+}
+
 bool on_this_machine(const std::string& url) {
   for (const char* host : {"://127.", "://localhost", "://[::1]"}) {
     if (url.find(host) != std::string::npos) return true;
@@ -68,7 +73,8 @@ std::string authorization(const EndpointOptions& options) {
 // One handle of libcurl, which keeps a connection open between requests.
 class EndpointDevice::Connection {
  public:
-  explicit Connection(const EndpointOptions& options) : options_(options) {
+  Connection(const EndpointOptions& options, std::atomic<bool>& abandon)
+      : options_(options), abandon_(abandon) {
     std::string key = authorization(options);
     // Counts its users, and any thread may call it.
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
@@ -104,6 +110,9 @@ class EndpointDevice::Connection {
     set(CURLOPT_ERRORBUFFER, said);
     set(CURLOPT_WRITEFUNCTION, take_bytes);
     set(CURLOPT_WRITEDATA, &sink);
+    set(CURLOPT_NOPROGRESS, 0L);
+    set(CURLOPT_XFERINFOFUNCTION, abandoned);
+    set(CURLOPT_XFERINFODATA, &abandon_);
     set(CURLOPT_TIMEOUT_MS, static_cast<long>(options_.timeout * 1e3));
     set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options_.connect_timeout * 1e3));
     if (on_this_machine(options_.base)) set(CURLOPT_PROXY, "");
@@ -135,6 +144,7 @@ class EndpointDevice::Connection {
   }
 
   const EndpointOptions& options_;
+  std::atomic<bool>& abandon_;
   CURL* handle_ = nullptr;
   curl_slist* headers_ = nullptr;
 };
@@ -163,7 +173,7 @@ EndpointDevice::EndpointDevice(std::string name, DeviceKind kind, const Endpoint
     : name_(std::move(name)),
       kind_(kind),
       options_(options),
-      connection_(std::make_unique<Connection>(options_)) {
+      connection_(std::make_unique<Connection>(options_, abandoned_)) {
   if (options_.model.empty()) {
     try {
       Reply reply = connection_->ask("/models", nullptr, kReplyBase);

@@ -8,6 +8,7 @@
 // is too slow, or replies something else. kUsage: the variable of the key is not set.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -32,6 +33,7 @@ class EndpointDevice : public EmbedDevice {
   bool remote() const override { return true; }
   const std::string& model() const { return options_.model; }
   std::vector<EmbedVector> run(std::span<const EmbedQuery* const> batch) override;
+  void abandon() override { abandoned_ = true; }
 
  private:
   class Connection;
@@ -43,6 +45,7 @@ class EndpointDevice : public EmbedDevice {
   DeviceKind kind_;
   EndpointOptions options_;
   uint32_t width_ = 0;
+  std::atomic<bool> abandoned_{false};
   std::unique_ptr<Connection> connection_;
 };
 

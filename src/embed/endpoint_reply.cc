@@ -17,6 +17,7 @@
 
 #include "base/base64.h"
 #include "base/error.h"
+#include "engine/logits.h"
 #include "text/json_reader.h"
 
 namespace hearth {
@@ -77,13 +78,11 @@ EmbedVector vector_of_base64(std::string_view text) {
 }
 
 void normalise(EmbedVector* vector) {
-  double squares = 0;
-  for (float element : *vector) {
-    if (!std::isfinite(element)) {
-      fail(ErrorCode::kResource, "a vector has an element that is not finite");
-    }
-    squares += double{element} * element;
+  if (!all_finite(*vector)) {
+    fail(ErrorCode::kResource, "a vector has an element that is not finite");
   }
+  double squares = 0;
+  for (float element : *vector) squares += double{element} * element;
   if (squares == 0) fail(ErrorCode::kResource, "a vector is zero");
   double scale = 1 / std::sqrt(squares);
   for (float& element : *vector) element = static_cast<float>(element * scale);

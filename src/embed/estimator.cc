@@ -101,4 +101,12 @@ bool DepthTuner::tell(const std::vector<double>& seconds) {
   return !done_;
 }
 
+std::vector<uint64_t> tune_depths(
+    const std::vector<DepthTuner::Device>& start, double slo, uint64_t most,
+    const std::function<std::vector<double>(const std::vector<uint64_t>& depths)>& round) {
+  DepthTuner tuner(start, slo, most);
+  while (!tuner.done()) tuner.tell(round(tuner.depths()));
+  return tuner.depths();
+}
+
 }  // namespace hearth

@@ -55,4 +55,11 @@ class DepthTuner {
   bool done_ = false;
 };
 
+// Tunes depths by rounds from `start` on, until nobody is late; the depths that were. `round` runs
+// batches of these depths and returns the longest time of each device. There is no round where no
+// device starts with a depth.
+std::vector<uint64_t> tune_depths(
+    const std::vector<DepthTuner::Device>& start, double slo, uint64_t most,
+    const std::function<std::vector<double>(const std::vector<uint64_t>& depths)>& round);
+
 }  // namespace hearth

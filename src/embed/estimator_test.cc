@@ -153,6 +153,25 @@ TEST(DepthTuner, LeavesOutWhoHasNoQueue) {
   EXPECT_EQ(rounds, 0);
 }
 
+TEST(DepthTuner, TunesDepthsByRounds) {
+  std::vector<DepthTuner::Device> start = {{{0.018, 0.27}, 44}, {{0.084, 0.32}, 8}};
+  int rounds = 0;
+  auto depths = tune_depths(start, 1, 1000, [&](const std::vector<uint64_t>& now) {
+    ++rounds;
+    return std::vector<double>{0.018 * static_cast<double>(now[0]) + 0.27,
+                               0.084 * static_cast<double>(now[1]) + 0.32};
+  });
+  EXPECT_EQ(depths, (std::vector<uint64_t>{40, 8}));
+  EXPECT_LT(rounds, 5);
+  // Who has no depth has no round.
+  start = {{{0.018, 0.27}, 0}, {{0.084, 0.32}, 0}};
+  auto never = [](const std::vector<uint64_t>&) {
+    ADD_FAILURE() << "there is nothing to measure";
+    return std::vector<double>{0, 0};
+  };
+  EXPECT_EQ(tune_depths(start, 1, 1000, never), (std::vector<uint64_t>{0, 0}));
+}
+
 TEST(DepthTuner, EndsWhateverTimesItIsTold) {
   std::mt19937_64 random(5);
   for (int run = 0; run < 100; ++run) {

@@ -8,6 +8,9 @@
 
 namespace hearth {
 
+// Texts that devices are measured with have so many tokens, as those of the paper.
+inline constexpr uint32_t kProbeTokens = 75;
+
 struct LatencyLine {
   double alpha = 0;  // seconds for each of what is counted
   double beta = 0;   // seconds for a batch

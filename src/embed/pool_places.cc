@@ -8,18 +8,6 @@
 namespace hearth {
 namespace {
 
-// Of a core that has some, the PUs that `where` leaves.
-std::vector<uint32_t> usable_pus(const Machine& machine, const PlacementOptions& where,
-                                 const Core& core) {
-  std::vector<uint32_t> usable;
-  for (uint32_t pu : core.pus) {
-    bool chosen =
-        where.pus.empty() || std::find(where.pus.begin(), where.pus.end(), pu) != where.pus.end();
-    if (chosen && machine.is_allowed(pu)) usable.push_back(pu);
-  }
-  return usable;
-}
-
 // The usable cores of a node, the highest first: by their PUs, and where these are shared, as cores
 // of an invented machine share them, by their own number.
 std::vector<uint32_t> cores_down(const Machine& machine, const PlacementOptions& where,
@@ -46,12 +34,7 @@ std::vector<PoolPlace> place_pools(const Machine& machine, const PlacementOption
                                    PoolSplit split) {
   place_threads(machine, where);  // refuses what cannot be
   uint32_t threads = where.threads != 0 ? where.threads : default_thread_count(machine, where);
-  std::vector<uint32_t> nodes = where.nodes;
-  if (nodes.empty()) {
-    for (uint32_t n = 0; n < machine.nodes.size(); ++n) nodes.push_back(n);
-  }
-  std::sort(nodes.begin(), nodes.end());
-  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  std::vector<uint32_t> nodes = chosen_nodes(machine, where);
   std::vector<PoolPlace> places;
   uint32_t left = threads;
   for (auto node = nodes.rbegin(); node != nodes.rend() && left > 0; ++node) {

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <thread>
 #include <unordered_map>
 #include <utility>
@@ -16,6 +17,8 @@ namespace {
 
 // Waiting goes by the machine's clock, decisions by the manager's; so nobody sleeps longer.
 constexpr double kLongestWait = 1;
+// Between two looks at whether somebody who waits for room still wants to.
+constexpr double kLookUp = 0.1;
 
 // What a device's thread came back with.
 struct BatchResult {
@@ -86,6 +89,10 @@ struct QueueManager::State {
   }
 
   void serve(size_t index);
+  void turn(size_t index, std::unique_lock<std::mutex>& lock);
+  void break_off(size_t index, const Error& error, std::unique_lock<std::mutex>& lock);
+  Error current_error() const;
+  static void tell(std::vector<Answer>& answers, std::unique_lock<std::mutex>& lock);
   void run(size_t index, const std::vector<uint64_t>& ids, std::unique_lock<std::mutex>& lock);
   void probe(size_t index, std::unique_lock<std::mutex>& lock);
   void take(size_t index, const std::vector<uint64_t>& ids, BatchResult result, double now,
@@ -94,6 +101,7 @@ struct QueueManager::State {
                     std::vector<Answer>* answers);
   void place_again(const std::vector<uint64_t>& ids, const Error& error, bool gone, double now,
                    std::vector<Answer>* answers);
+  std::optional<EmbedOutcome> offer_again(Pending& one, const Error& error, bool gone, double now);
   void answer(uint64_t id, EmbedOutcome outcome, std::vector<Answer>* answers);
   void wait(size_t index, std::unique_lock<std::mutex>& lock);
   SubmitResult offer(EmbedQuery* query, EmbedDone done, uint64_t group, double now);
@@ -103,6 +111,8 @@ struct QueueManager::State {
   const DispatchOptions options;
   DeviceClock& clock;
   const EmbedQuery probe_with;
+  // Made while there is some.
+  const Error no_memory{ErrorCode::kResource, "memory is short"};
   mutable std::mutex mutex;
   // Under the mutex.
   Dispatcher dispatcher;
@@ -117,6 +127,7 @@ struct QueueManager::State {
   std::vector<std::thread> threads;
 };
 
+// Has room in `answers`: where memory is short nothing is lost between the two.
 void QueueManager::State::answer(uint64_t id, EmbedOutcome outcome, std::vector<Answer>* answers) {
   auto found = pending.find(id);
   HEARTH_CHECK(found != pending.end(), "a query is answered once");
@@ -124,24 +135,35 @@ void QueueManager::State::answer(uint64_t id, EmbedOutcome outcome, std::vector<
   pending.erase(found);
 }
 
+// None: another device has it.
+std::optional<EmbedOutcome> QueueManager::State::offer_again(Pending& one, const Error& error,
+                                                             bool gone, double now) {
+  DispatchResult offered;
+  if (!closing) offered = dispatcher.offer(one.place, now, one.refused);
+  if (offered.admitted == Admitted::kAccepted) return {};
+  EmbedOutcome outcome;
+  if (gone) {
+    outcome.error.emplace(ErrorCode::kBusy,
+                          fmt::format("no device has room for the text now; {}", error.what()));
+    outcome.retry_after = offered.retry_after;
+  } else {
+    outcome.error = error;
+  }
+  return outcome;
+}
+
 // Offers what a device did not do to the others; what nobody takes is BUSY where the device is
-// gone, else it has the error.
+// gone, else it has the error. `answers` has room for all.
 void QueueManager::State::place_again(const std::vector<uint64_t>& ids, const Error& error,
                                       bool gone, double now, std::vector<Answer>* answers) {
   for (uint64_t id : ids) {
-    Pending& one = pending.at(id);
-    DispatchResult offered;
-    if (!closing) offered = dispatcher.offer(one.place, now, one.refused);
-    if (offered.admitted == Admitted::kAccepted) continue;
-    EmbedOutcome outcome;
-    if (gone) {
-      outcome.error.emplace(ErrorCode::kBusy,
-                            fmt::format("no device has room for the text now; {}", error.what()));
-      outcome.retry_after = offered.retry_after;
-    } else {
-      outcome.error = error;
+    std::optional<EmbedOutcome> outcome;
+    try {
+      outcome = offer_again(pending.at(id), error, gone, now);
+    } catch (const std::bad_alloc&) {
+      outcome.emplace().error = no_memory;
     }
-    answer(id, std::move(outcome), answers);
+    if (outcome) answer(id, *std::move(outcome), answers);
   }
   work.notify_all();
 }
@@ -154,14 +176,16 @@ void QueueManager::State::take_failure(size_t index, const std::vector<uint64_t>
       dispatcher.part(index, now);
       return;
     }
-    dispatcher.finish(index, now);
     EmbedOutcome outcome;
     outcome.error = error;
     outcome.device = devices[index]->name();
+    answers->reserve(1);
+    dispatcher.finish(index, now);
     answer(ids[0], std::move(outcome), answers);
     return;
   }
   last_failure = error;
+  answers->reserve(pending.size());
   for (uint64_t id : ids) pending.at(id).refused |= uint64_t{1} << index;
   if (!devices[index]->remote()) {
     place_again(dispatcher.give_up(index, now), error, false, now, answers);
@@ -177,12 +201,13 @@ void QueueManager::State::take(size_t index, const std::vector<uint64_t>& ids, B
     take_failure(index, ids, *result.error, now, answers);
     return;
   }
+  std::vector<EmbedOutcome> outcomes(ids.size());
+  for (EmbedOutcome& outcome : outcomes) outcome.device = devices[index]->name();
+  answers->reserve(ids.size());
   dispatcher.finish(index, now);
   for (size_t i = 0; i < ids.size(); ++i) {
-    EmbedOutcome outcome;
-    outcome.vector = std::move(result.vectors[i]);
-    outcome.device = devices[index]->name();
-    answer(ids[i], std::move(outcome), answers);
+    outcomes[i].vector = std::move(result.vectors[i]);
+    answer(ids[i], std::move(outcomes[i]), answers);
   }
 }
 
@@ -196,10 +221,8 @@ void QueueManager::State::run(size_t index, const std::vector<uint64_t>& ids,
   std::vector<Answer> answers;
   lock.lock();
   take(index, ids, std::move(result), clock.now(), &answers);
-  lock.unlock();
   room.notify_all();
-  for (Answer& one : answers) one.done(std::move(one.outcome));
-  lock.lock();
+  tell(answers, lock);
 }
 
 void QueueManager::State::probe(size_t index, std::unique_lock<std::mutex>& lock) {
@@ -227,25 +250,84 @@ void QueueManager::State::wait(size_t index, std::unique_lock<std::mutex>& lock)
   }
 }
 
+// Lets go of the lock meanwhile.
+void QueueManager::State::tell(std::vector<Answer>& answers, std::unique_lock<std::mutex>& lock) {
+  lock.unlock();
+  for (Answer& one : answers) {
+    try {
+      one.done(std::move(one.outcome));
+    } catch (const std::exception&) {
+      // Who should throw nothing did, for want of memory: the others are told all the same.
+    }
+  }
+  lock.lock();
+}
+
+void QueueManager::State::turn(size_t index, std::unique_lock<std::mutex>& lock) {
+  double now = clock.now();
+  std::vector<uint64_t> ids = dispatcher.begin(index, now);
+  if (!ids.empty()) {
+    // The others look again by when this one has stalled.
+    work.notify_all();
+    run(index, ids, lock);
+  } else if (dispatcher.probe_due(index, now)) {
+    probe(index, lock);
+  } else if (size_t count = dispatcher.count_stalled(now); count > 0) {
+    Error silent(ErrorCode::kBusy, "a device does not answer");
+    std::vector<Answer> answers;
+    answers.reserve(count);
+    place_again(dispatcher.stalled(now), silent, true, now, &answers);
+    tell(answers, lock);
+  } else {
+    wait(index, lock);
+  }
+}
+
+// The thread failed outside of its device: what the device held goes to the others or is answered.
+void QueueManager::State::break_off(size_t index, const Error& error,
+                                    std::unique_lock<std::mutex>& lock) {
+  std::vector<Answer> answers;
+  answers.reserve(pending.size());
+  double now = clock.now();
+  std::vector<uint64_t> ids = dispatcher.fail(index, now);
+  last_failure = error;
+  down_since[index] = now;
+  place_again(ids, error, true, now, &answers);
+  room.notify_all();
+  tell(answers, lock);
+}
+
+// Of the exception that is being handled.
+Error QueueManager::State::current_error() const {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return no_memory;
+  } catch (const std::exception& error) {
+    try {
+      return {ErrorCode::kResource, fmt::format("a device's queue failed: {}", error.what())};
+    } catch (const std::bad_alloc&) {
+      return no_memory;
+    }
+  }
+}
+
 void QueueManager::State::serve(size_t index) {
   std::unique_lock lock(mutex);
+  std::optional<Error> broken;
   while (!closing) {
-    double now = clock.now();
-    std::vector<uint64_t> ids = dispatcher.begin(index, now);
-    if (!ids.empty()) {
-      // The others look again by when this one has stalled.
-      work.notify_all();
-      run(index, ids, lock);
-    } else if (dispatcher.probe_due(index, now)) {
-      probe(index, lock);
-    } else if (std::vector<uint64_t> left = dispatcher.stalled(now); !left.empty()) {
-      std::vector<Answer> answers;
-      place_again(left, Error(ErrorCode::kBusy, "a device does not answer"), true, now, &answers);
-      lock.unlock();
-      for (Answer& one : answers) one.done(std::move(one.outcome));
-      lock.lock();
-    } else {
-      wait(index, lock);
+    try {
+      if (broken) {
+        break_off(index, *broken, lock);
+        broken.reset();
+      } else {
+        turn(index, lock);
+      }
+    } catch (const std::exception&) {
+      if (!lock.owns_lock()) lock.lock();
+      // Where there is no memory even for that, there may be some in a moment.
+      if (broken) work.wait_for(lock, std::chrono::duration<double>(kLookUp));
+      broken = current_error();
     }
   }
 }
@@ -299,8 +381,10 @@ QueueManager::~QueueManager() {
     state_->closing = true;
   }
   state_->work.notify_all();
+  for (const std::unique_ptr<EmbedDevice>& device : state_->devices) device->abandon();
   for (std::thread& thread : state_->threads) thread.join();
   std::vector<State::Answer> answers;
+  answers.reserve(state_->pending.size());
   while (!state_->pending.empty()) {
     EmbedOutcome outcome;
     outcome.error.emplace(ErrorCode::kBusy, "the program is ending");
@@ -349,7 +433,8 @@ SubmitResult QueueManager::submit_all(std::vector<EmbedQuery> queries,
   return first;
 }
 
-void QueueManager::submit_waiting(EmbedQuery query, EmbedDone done, double patience) {
+bool QueueManager::submit_waiting(EmbedQuery query, EmbedDone done, double patience,
+                                  const std::function<bool()>& stop) {
   std::unique_lock lock(state_->mutex);
   while (true) {
     double now = state_->clock.now();
@@ -359,12 +444,14 @@ void QueueManager::submit_waiting(EmbedQuery query, EmbedDone done, double patie
       fail(ErrorCode::kRequest, "a text of {} tokens is longer than the queue of any device",
            query_tokens(query));
     }
+    if (stop()) return false;
     if (state_->nobody_for(query_tokens(query), patience, now)) throw *state_->last_failure;
-    double wait = std::clamp(result.retry_after, 1e-3, kLongestWait);
+    double wait = std::clamp(result.retry_after, 1e-3, kLookUp);
     state_->room.wait_for(lock, std::chrono::duration<double>(wait));
   }
   lock.unlock();
   state_->work.notify_all();
+  return true;
 }
 
 uint64_t QueueManager::cancel(uint64_t ticket, uint64_t count) {

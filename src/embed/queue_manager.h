@@ -1,11 +1,13 @@
 // QueueManager: queries over several devices (WindVE, Huang et al. 2025, figure 3). One queue and
 // one thread a device; embed/dispatcher.h decides who takes what. Every query that was accepted is
-// answered once, whatever devices do.
+// answered once, whatever devices do. A device whose thread fails by itself, as for want of memory,
+// is down until a probe goes well.
 //
 //   QueueManager manager(std::move(queues), options, clock);
 //   manager.submit(query, [](EmbedOutcome outcome) { ... });
 //
-// When it dies, it waits for batches under way, and answers what waits as BUSY.
+// When it dies, it waits for batches under way but those of endpoints, which it abandons, and
+// answers what waits as BUSY.
 #pragma once
 
 #include <cstdint>
@@ -49,6 +51,9 @@ struct DeviceQueue {
   uint64_t batch = std::numeric_limits<uint64_t>::max();  // most tokens of a batch
 };
 
+// Seconds that who waits for room bears with devices that are all down.
+inline constexpr double kPatience = 60;
+
 class QueueManager {
  public:
   // 64 queues at most, one at least, of one width (else Error kUnsupported). `clock` outlives it
@@ -66,9 +71,12 @@ class QueueManager {
   // one's. kTooLong where idle devices could not take them all.
   SubmitResult submit_all(std::vector<EmbedQuery> queries,
                           const std::function<void(size_t index, EmbedOutcome)>& done);
-  // Waits until there is room. Throws the last failure (its own code) where no device has been
-  // there for `patience` seconds, and kRequest where the query is too long for all.
-  void submit_waiting(EmbedQuery query, EmbedDone done, double patience = 60);
+  // Waits until there is room, or until `stop` says so, which is asked some times a second with a
+  // lock held. Returns whether it was accepted. Throws the last failure (its own code) where no
+  // device has been there for `patience` seconds, and kRequest where the query is too long for all.
+  bool submit_waiting(
+      EmbedQuery query, EmbedDone done, double patience = kPatience,
+      const std::function<bool()>& stop = [] { return false; });
   // Takes back what still waits of `count` tickets and returns how many that were: `done` is not
   // called for these. What runs is answered all the same.
   uint64_t cancel(uint64_t ticket, uint64_t count = 1);

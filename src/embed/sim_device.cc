@@ -1,6 +1,6 @@
 #include "embed/sim_device.h"
 
-#include <cmath>
+#include "embed/pooling.h"
 
 namespace hearth {
 namespace {
@@ -28,13 +28,8 @@ EmbedVector simulated_vector(const EmbedQuery& query, uint32_t width) {
   }
   std::mt19937_64 random(hash);
   EmbedVector vector(width);
-  double squares = 0;
-  for (float& element : vector) {
-    element = static_cast<float>(even(random) - 0.5);
-    squares += double{element} * element;
-  }
-  if (squares == 0) return vector;
-  for (float& element : vector) element = static_cast<float>(element / std::sqrt(squares));
+  for (float& element : vector) element = static_cast<float>(even(random) - 0.5);
+  normalise(vector);
   return vector;
 }
 

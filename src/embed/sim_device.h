@@ -12,16 +12,17 @@
 
 #include "embed/device.h"
 #include "embed/device_clock.h"
+#include "embed/latency_line.h"
 
 namespace hearth {
 
 struct SimOptions {
-  double alpha = 0.01;   // seconds a query of `tokens` tokens
-  double beta = 0.1;     // seconds a batch
-  double noise = 0;      // every batch takes a factor from [1 - noise, 1 + noise], evenly drawn
-  uint64_t seed = 0;     // of the noise
-  uint32_t tokens = 75;  // of a query
-  uint32_t width = 8;    // of a vector
+  double alpha = 0.01;  // seconds a query of `tokens` tokens
+  double beta = 0.1;    // seconds a batch
+  double noise = 0;     // every batch takes a factor from [1 - noise, 1 + noise], evenly drawn
+  uint64_t seed = 0;    // of the noise
+  uint32_t tokens = kProbeTokens;  // of a query
+  uint32_t width = 8;              // of a vector
 };
 
 // The times alone.

@@ -2,17 +2,36 @@
 // their lines, and nobody waits for anything.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <map>
+#include <mutex>
 #include <random>
 #include <vector>
 
+#include "embed/device_clock.h"
 #include "embed/dispatcher.h"
 #include "embed/sim_device.h"
 
 namespace hearth {
+
+// A clock that jumps where somebody sleeps: fit for one device at a time.
+class JumpingClock : public DeviceClock {
+ public:
+  double now() const override {
+    std::lock_guard lock(mutex_);
+    return now_;
+  }
+  void sleep_until(double moment) override {
+    std::lock_guard lock(mutex_);
+    now_ = std::max(now_, moment);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  double now_ = 0;
+};
 
 struct VirtualDevice {
   DeviceKind kind;

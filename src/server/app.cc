@@ -18,17 +18,6 @@ constexpr double kLastWordsSeconds = 2;
 
 ApiError ended() { return {503, "", "draining", "the server ended before this answer did"}; }
 
-LogEntry entry_of(const HttpRequest& request, unsigned status) {
-  LogEntry entry;
-  entry.id = request.id;
-  entry.peer = request.peer;
-  entry.method = request.method;
-  entry.path = request.path;
-  entry.status = status;
-  entry.seconds = steady_seconds() - request.received_seconds;
-  return entry;
-}
-
 }  // namespace
 
 App::App(const AppOptions& options)
@@ -117,7 +106,7 @@ std::optional<ApiError> App::refuse_without_model(const Route& route) const {
 }
 
 void App::note_refusal(const HttpRequest& head, const ApiError& error) {
-  LogEntry entry = entry_of(head, error.status);
+  LogEntry entry = log_entry(head, error.status);
   entry.finish = error.code;
   log_.write(entry);
   const Route* route = find_route(head.path);
@@ -140,7 +129,7 @@ std::optional<HttpReply> App::check(const HttpRequest& head) {
 }
 
 void App::answer(const std::shared_ptr<Exchange>& exchange, HttpReply reply) {
-  log_.write(entry_of(exchange->request(), reply.status));
+  log_.write(log_entry(exchange->request(), reply.status));
   exchange->reply(std::move(reply));
 }
 

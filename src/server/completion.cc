@@ -269,7 +269,6 @@ void Completion::fail(const ApiError& error) {
 
 void Completion::leave() {
   if (ended_) return;
-  constexpr unsigned kClientClosedRequest = 499;  // as nginx logs it
   end(Outcome::kCancelled, kClientClosedRequest, "");
 }
 
@@ -280,10 +279,7 @@ void Completion::end(Outcome outcome, unsigned status, const std::string& finish
   all_.give_back(places_);
   all_.metrics_.count(outcome);
 
-  const HttpRequest& http = exchange_->request();
-  LogEntry entry{.id = http.id, .peer = http.peer, .method = http.method, .path = http.path};
-  entry.status = status;
-  entry.seconds = steady_seconds() - http.received_seconds;
+  LogEntry entry = log_entry(exchange_->request(), status);
   if (outcome == Outcome::kStop || outcome == Outcome::kLength) {
     all_.metrics_.request_seconds.observe(entry.seconds);
   }

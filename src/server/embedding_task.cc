@@ -208,7 +208,6 @@ void EmbeddingTask::fail(const ApiError& error) {
 
 void EmbeddingTask::leave() {
   if (ended_) return;
-  constexpr unsigned kClientClosedRequest = 499;  // as nginx logs it
   end(EmbeddingOutcome::kCancelled, kClientClosedRequest, "");
 }
 
@@ -222,10 +221,7 @@ void EmbeddingTask::end(EmbeddingOutcome outcome, unsigned status, const std::st
   cancel();
   all_.give_back(bytes_);
   all_.metrics_.count(outcome);
-  const HttpRequest& http = exchange_->request();
-  LogEntry entry{.id = http.id, .peer = http.peer, .method = http.method, .path = http.path};
-  entry.status = status;
-  entry.seconds = steady_seconds() - http.received_seconds;
+  LogEntry entry = log_entry(exchange_->request(), status);
   if (outcome == EmbeddingOutcome::kOk) all_.metrics_.request_seconds.observe(entry.seconds);
   if (ticket_) entry.prompt_tokens = tokens_;
   entry.finish = finish.empty() ? embedding_outcome_name(outcome) : finish;

@@ -5,6 +5,7 @@
 #include <spdlog/async_logger.h>
 #include <spdlog/sinks/stdout_sinks.h>
 
+#include "base/clock.h"
 #include "text/json.h"
 
 namespace hearth {
@@ -20,6 +21,17 @@ std::string visible(const std::string& text) {
 }
 
 }  // namespace
+
+LogEntry log_entry(const HttpRequest& request, unsigned status) {
+  LogEntry entry;
+  entry.id = request.id;
+  entry.peer = request.peer;
+  entry.method = request.method;
+  entry.path = request.path;
+  entry.status = status;
+  entry.seconds = steady_seconds() - request.received_seconds;
+  return entry;
+}
 
 std::string log_line(const LogEntry& entry) {
   std::string line = fmt::format("{} {} {} {} {:.3f} s", entry.peer, visible(entry.method),

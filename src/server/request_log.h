@@ -8,6 +8,8 @@
 #include <optional>
 #include <string>
 
+#include "server/http_request.h"
+
 namespace spdlog {
 class async_logger;
 namespace details {
@@ -16,6 +18,9 @@ class thread_pool;
 }  // namespace spdlog
 
 namespace hearth {
+
+// What is told as the status of a request whose client left before its answer, as nginx does.
+inline constexpr unsigned kClientClosedRequest = 499;
 
 struct LogEntry {
   std::string id, peer, method, path;
@@ -26,6 +31,9 @@ struct LogEntry {
   std::optional<double> queue_seconds = {}, first_token_seconds = {};
   std::string finish = {};  // "stop", "length", "cancelled", or an error's code
 };
+
+// Of a request that ends now.
+LogEntry log_entry(const HttpRequest& request, unsigned status);
 
 // "127.0.0.1 POST /v1/completions 200 1.203 s, 12 + 64 tokens ... stop [ID]"
 std::string log_line(const LogEntry& entry);

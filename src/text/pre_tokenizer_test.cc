@@ -20,7 +20,8 @@ std::string cut(std::string_view name, std::string_view text) {
 }
 
 TEST(PreTokenizer, Gpt2) {
-  for (const char* name : {"gpt-2", "mpt", "phi-2", "olmo"}) {
+  for (const char* name : {"gpt-2", "mpt", "phi-2", "olmo", "jina-v2-code", "jina-v2-de",
+                           "jina-v2-es", "roberta-bpe"}) {
     EXPECT_EQ(cut(name, "I'll don't  do  that 1234, ok?!  "),
               "I|'ll| don|'t| | do| | that| 1234|,| ok|?!|  ");
     EXPECT_EQ(cut(name, "I'LL"), "I|'|LL");

@@ -19,20 +19,6 @@ struct Rank {
 
 using SeatsByNode = std::map<uint32_t, std::vector<Seat>>;
 
-std::vector<uint32_t> chosen_nodes(const Machine& machine, const std::vector<uint32_t>& nodes) {
-  std::vector<uint32_t> chosen = nodes;
-  if (chosen.empty()) {
-    for (uint32_t n = 0; n < machine.nodes.size(); ++n) chosen.push_back(n);
-  }
-  std::sort(chosen.begin(), chosen.end());
-  chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
-  if (chosen.back() >= machine.nodes.size()) {
-    fail(ErrorCode::kUsage, "there is no NUMA node {}: this machine has {}", chosen.back(),
-         machine.nodes.size());
-  }
-  return chosen;
-}
-
 // Returns the cores of a node, taken in turn from its LLC groups.
 std::vector<uint32_t> interleave_llcs(const Machine& machine, const NumaNode& node) {
   std::vector<uint32_t> order;
@@ -45,21 +31,9 @@ std::vector<uint32_t> interleave_llcs(const Machine& machine, const NumaNode& no
   return order;
 }
 
-// Returns the allowed PUs of a core that `options` leaves.
-std::vector<uint32_t> usable_pus(const Machine& machine, const PlacementOptions& options,
-                                 const Core& core) {
-  std::vector<uint32_t> usable;
-  for (uint32_t pu : core.pus) {
-    bool chosen = options.pus.empty() ||
-                  std::find(options.pus.begin(), options.pus.end(), pu) != options.pus.end();
-    if (chosen && machine.is_allowed(pu)) usable.push_back(pu);
-  }
-  return usable;
-}
-
 std::map<Rank, SeatsByNode> rank_seats(const Machine& machine, const PlacementOptions& options) {
   std::map<Rank, SeatsByNode> ranks;
-  for (uint32_t n : chosen_nodes(machine, options.nodes)) {
+  for (uint32_t n : chosen_nodes(machine, options)) {
     for (uint32_t c : interleave_llcs(machine, machine.nodes[n])) {
       const Core& core = machine.cores[c];
       size_t sibling = 0;
@@ -111,9 +85,34 @@ std::vector<uint32_t> allowed_of_others(const Machine& machine, const std::vecto
 
 }  // namespace
 
+std::vector<uint32_t> chosen_nodes(const Machine& machine, const PlacementOptions& options) {
+  std::vector<uint32_t> chosen = options.nodes;
+  if (chosen.empty()) {
+    for (uint32_t n = 0; n < machine.nodes.size(); ++n) chosen.push_back(n);
+  }
+  std::sort(chosen.begin(), chosen.end());
+  chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
+  if (chosen.back() >= machine.nodes.size()) {
+    fail(ErrorCode::kUsage, "there is no NUMA node {}: this machine has {}", chosen.back(),
+         machine.nodes.size());
+  }
+  return chosen;
+}
+
+std::vector<uint32_t> usable_pus(const Machine& machine, const PlacementOptions& options,
+                                 const Core& core) {
+  std::vector<uint32_t> usable;
+  for (uint32_t pu : core.pus) {
+    bool chosen = options.pus.empty() ||
+                  std::find(options.pus.begin(), options.pus.end(), pu) != options.pus.end();
+    if (chosen && machine.is_allowed(pu)) usable.push_back(pu);
+  }
+  return usable;
+}
+
 uint32_t default_thread_count(const Machine& machine, const PlacementOptions& options) {
   size_t cores = 0;
-  for (uint32_t n : chosen_nodes(machine, options.nodes)) {
+  for (uint32_t n : chosen_nodes(machine, options)) {
     for (uint32_t c : machine.nodes[n].cores) {
       cores += !usable_pus(machine, options, machine.cores[c]).empty();
     }

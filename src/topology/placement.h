@@ -46,6 +46,12 @@ struct PlacementOptions {
   std::vector<uint32_t> pus = {};    // only these (operating system numbers); empty: all allowed
 };
 
+// The nodes that `options` leaves, rising, each once. Throws kUsage for one that does not exist.
+std::vector<uint32_t> chosen_nodes(const Machine& machine, const PlacementOptions& options);
+// The allowed PUs of a core that `options` leaves.
+std::vector<uint32_t> usable_pus(const Machine& machine, const PlacementOptions& options,
+                                 const Core& core);
+
 // From so many cores up, one is kept for work beside the steps: requests, tokenizing, logging.
 inline constexpr uint32_t kCoresThatSpareOne = 8;
 

@@ -77,5 +77,6 @@ class BenchEmbedTest(ProgramTest):
                 (("--embed", "--device", "sim", "--slo", "soon"), "--slo"),
                 (("--embed", "--device", "sim", "--admission", "luck"), "--admission"),
                 (("--embed", "--device", "sim", "-n", "5"), "--embed"),
+                (("--embed", "--device", "sim", "-p", "75,0"), "-p 0: a text to embed"),
                 (("--embed", "--device", "sim", "--serve", "http://h:1"), "--embed")):
             self.bad(2, "bench", *words, says=(said,))

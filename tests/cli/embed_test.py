@@ -6,6 +6,7 @@ import os
 import signal
 import stat
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -13,6 +14,9 @@ import chain_models
 import numpy as np
 from chain_models import BOS, CONTEXT, ids
 from program import TIMEOUT, ProgramTest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "embed"))
+from faulty_endpoint import FaultyEndpoint
 
 MEAN = ("--pooling", "mean")
 WIDTH = 64
@@ -272,6 +276,20 @@ class EmbedTest(ProgramTest):
         saved = np.load(path)
         expected = np.array(self.vectors("-p", "abc", "-p", "hello"), dtype=np.float32)
         self.assertTrue((saved == expected).all())
+
+    def test_interrupt_while_every_device_is_down(self):
+        with FaultyEndpoint() as endpoint:
+            process = self.start("embed", self.random, *MEAN, "-p", "abc", "--device",
+                                 f"{endpoint.url},model=closes", stderr=subprocess.PIPE)
+            # The second request, of the text, is the one that fails.
+            end = time.monotonic() + TIMEOUT
+            while time.monotonic() < end and len(endpoint.requests) < 2:
+                time.sleep(0.01)
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=TIMEOUT)
+        self.assertEqual(process.returncode, 130, err)
+        self.assertIn(b"0 vectors of 0 tokens", err)
+        self.assertIn(b"interrupted", err)
 
     def wait_for_bytes(self, process, count):
         """Until a file that the process has open has so many."""

@@ -21,10 +21,10 @@ namespace {
 constexpr uint32_t kPrompt = 20;
 
 // One step of a sequence, profiled.
-OpWork work_of_step(Engine& engine, Sequence& sequence, uint32_t tokens) {
+OpWork work_of_step(Engine& engine, Sequence& sequence, uint32_t tokens, Want want = Want::kLast) {
   engine.set_profiling(true);
   std::vector<int32_t> ids(tokens, 7);
-  StepRequest request{&sequence, ids, Want::kLast};
+  StepRequest request{&sequence, ids, want};
   engine.step({&request, 1});
   OpWork work;
   Phase phase = tokens > engine.options().decode_rows ? Phase::kPrefill : Phase::kDecode;
@@ -35,16 +35,7 @@ OpWork work_of_step(Engine& engine, Sequence& sequence, uint32_t tokens) {
 
 // A text of an encoder.
 OpWork work_of_text(Engine& engine, uint32_t tokens) {
-  engine.set_profiling(true);
-  auto sequence = engine.new_sequence();
-  std::vector<int32_t> ids(tokens, 7);
-  StepRequest request{sequence.get(), ids, Want::kHidden};
-  engine.step({&request, 1});
-  OpWork work;
-  Phase phase = tokens > engine.options().decode_rows ? Phase::kPrefill : Phase::kDecode;
-  for (const ProfileRow& row : engine.profile(phase).rows) work += row.work;
-  engine.set_profiling(false);
-  return work;
+  return work_of_step(engine, *engine.new_sequence(), tokens, Want::kHidden);
 }
 
 uint32_t barriers_of(const Graph& graph) {

@@ -11,28 +11,17 @@ import subprocess
 import sys
 import unittest
 
-from serving import Server, wait_for
+from serving import Server, ServerTest, wait_for
 
 CONTEXT, SLOTS, WIDTH = 64, 200, 16
 
 
-class EmbeddingsTest(unittest.TestCase):
+class EmbeddingsTest(ServerTest):
     stub = []
 
     @classmethod
-    def launch(cls, *words):
+    def start(cls, *words):
         return Server([*EmbeddingsTest.stub, "0", *words], stdin=subprocess.PIPE)
-
-    @classmethod
-    def setUpClass(cls):
-        cls.server = cls.launch()
-
-    @classmethod
-    def tearDownClass(cls):
-        status = cls.server.stop()
-        cls.server.process.stdin.close()
-        if status != 0:
-            raise AssertionError(f"the server ended with {status}:\n" + cls.server.last_words())
 
     def embed(self, text, **fields):
         """The vectors of an answer that must be 200."""
@@ -172,7 +161,7 @@ class EmbeddingsTest(unittest.TestCase):
 
 class OtherServersTest(unittest.TestCase):
     def test_text_and_embeddings_together(self):
-        with EmbeddingsTest.launch("both") as server:
+        with EmbeddingsTest.start("both") as server:
             self.assertEqual(len(server.good("/v1/embeddings", {"input": "a"})["data"]), 1)
             models = [model["id"] for model in server.good("/v1/models")["data"]]
             self.assertEqual(models, ["stub", "vectors"])
@@ -180,18 +169,16 @@ class OtherServersTest(unittest.TestCase):
             self.assertEqual(server.good("/v1/plan"), plan)
             self.assertEqual(server.ask("POST", "/v1/completions", {"prompt": "a"})[0], 429)
             self.assertEqual(server.stop(), 0)
-            server.process.stdin.close()
 
     def test_a_device_that_fails_is_told_of(self):
         for word in ("fail", "throw"):
-            with self.subTest(word), EmbeddingsTest.launch() as server:
+            with self.subTest(word), EmbeddingsTest.start() as server:
                 status, body = server.ask("POST", "/v1/embeddings", {"input": word})
                 self.assertIn(status, (429, 500, 503), body)
                 self.assertEqual(server.stop(), 0)
-                server.process.stdin.close()
 
     def test_ends_while_texts_are_computed(self):
-        with EmbeddingsTest.launch() as server:
+        with EmbeddingsTest.start() as server:
             connection = server.connect()
             connection.request("POST", "/v1/embeddings", json.dumps({"input": "hold"}))
             name = 'hearth_embed_texts_running{device="gated",kind="cpu"}'
@@ -202,7 +189,6 @@ class OtherServersTest(unittest.TestCase):
             server.process.stdin.flush()
             self.assertEqual(connection.getresponse().status, 200)
             self.assertEqual(server.end(), 0)
-            server.process.stdin.close()
 
 
 if __name__ == "__main__":

@@ -155,6 +155,8 @@ class Server:
             raise
         self._said = self.said()
         self._log.close()
+        if self.process.stdin:
+            self.process.stdin.close()
         if REPORT.search(self._said):
             raise AssertionError("a sanitizer reports:\n" + self._said)
         return status

@@ -1,0 +1,65 @@
+#include "embed/embed_setup.h"
+
+#include <gtest/gtest.h>
+
+#include "embed/test_virtual_time.h"
+
+namespace hearth {
+namespace {
+
+EmbedQuery query_of(std::string_view text) {
+  return {std::string(text), std::vector<int32_t>(text.begin(), text.end())};
+}
+
+EmbedSetup set_up(const SetupOptions& options) {
+  JumpingClock clock;
+  auto no_engine = [](const EngineOptions&) -> std::unique_ptr<Engine> { return nullptr; };
+  return set_up_devices(Machine::from_synthetic("numa:1 core:1 pu:1"), options, no_engine, query_of,
+                        clock);
+}
+
+TEST(EmbedSetup, MeasuresADeviceByItsClock) {
+  SetupOptions options;
+  options.devices = {"sim:alpha=0.018,beta=0.27"};
+  options.slo = 1;
+  // As many tokens as the text has that devices are measured with.
+  EmbedSetup setup = set_up(options);
+  ASSERT_EQ(setup.queues.size(), 1u);
+  EXPECT_NEAR(setup.reports[0].line.alpha, 0.018 / kProbeTokens, 1e-12);
+  EXPECT_NEAR(setup.reports[0].line.beta, 0.27, 1e-9);
+  EXPECT_GT(setup.reports[0].depth, 0u);
+  EXPECT_GE(setup.queues[0].slots, setup.reports[0].depth * kProbeTokens);
+}
+
+// The mean of a batch of one text is beyond the objective, and the line, which counts short times
+// most, is within it: neither device has a depth to begin with.
+TEST(EmbedSetup, LeavesOutDevicesWithoutADepth) {
+  SimOptions sim = sim_of(0, 1, 0.9, 3);
+  SimTime times(sim);
+  // Each runs once to be compared and once to warm up.
+  for (int i = 0; i < 2; ++i) times.seconds(kProbeTokens);
+  double sum = 0, weights = 0, weighted = 0;
+  for (int i = 0; i < 3; ++i) {
+    double seconds = times.seconds(kProbeTokens);
+    sum += seconds;
+    weights += 1 / (seconds * seconds);
+    weighted += 1 / seconds;
+  }
+  const double mean = sum / 3, line = weighted / weights;
+  ASSERT_LT(line, 0.95 * mean);
+  SetupOptions options;
+  options.slo = (line + mean) / 2;
+  for (const char* name : {"a", "b"}) {
+    options.devices.push_back(fmt::format("sim:alpha=0,beta=1,noise=0.9,seed=3,name={}", name));
+  }
+  EmbedSetup setup = set_up(options);
+  EXPECT_TRUE(setup.queues.empty());
+  for (const DeviceReport& report : setup.reports) {
+    EXPECT_FALSE(report.queue);
+    EXPECT_EQ(report.depth, 0u);
+    EXPECT_EQ(report.why, "late with one text beside the others");
+  }
+}
+
+}  // namespace
+}  // namespace hearth
