@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "formats/gguf_types.h"
 #include "formats/test_gguf_writer.h"
 
 namespace {
@@ -55,7 +56,7 @@ GgufWriter tiny_model() {
 
 GgufWriter all_types() {
   GgufWriter writer(2);
-  for (const hearth::DTypeInfo& info : hearth::all_dtypes()) {
+  for (const hearth::DTypeInfo& info : hearth::gguf_dtypes()) {
     std::vector<std::byte> bytes(info.block_bytes, std::byte{0x21});
     writer.add_tensor(info.name, {info.block_elements, 1}, info.dtype, bytes);
   }

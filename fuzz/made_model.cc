@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/fp_types.h"
+#include "formats/gguf_types.h"
 #include "formats/test_gguf_writer.h"
 #include "tensor/dtype.h"
 
@@ -307,7 +308,7 @@ class Maker {
     vector(name + ".bias", n, 0);
   }
 
-  DType choose_type() { return choices_.of(all_dtypes()).dtype; }
+  DType choose_type() { return choices_.of(gguf_dtypes()).dtype; }
 
   void matrix(const std::string& name, uint64_t rows, uint64_t k) {
     DType type = mixed_ ? choose_type() : type_;

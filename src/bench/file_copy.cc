@@ -33,35 +33,37 @@ FileCopy::FileCopy(const ModelSource& source, const ModelSpec& spec, const Machi
     size_t needed = 0;
     for (const WeightSpec& weight : spec.weights) {
       if (!weight.is_matrix()) continue;
-      const std::span<const std::byte> bytes = weight.bytes();
-      size_t first = cut(bytes.size(), before), last = cut(bytes.size(), until);
-      if (first == last) continue;
-      const auto begin = static_cast<size_t>(bytes.data() - weight.data->data.data());
-      pieces_[s].push_back({weight.data, begin + first, last - first, nullptr});
-      needed += round_up(last - first, kAlign);
+      for_file_ranges(*weight.data, weight.first, weight.rows, [&](const FileRange& range) {
+        const size_t first = cut(range.bytes, before), last = cut(range.bytes, until);
+        if (first == last) return;
+        pieces_[s].push_back(
+            {weight.data, {range.part, range.offset + first, last - first}, nullptr});
+        needed += round_up(last - first, kAlign);
+      });
     }
     arenas_.emplace_back(machine, shards[s].node, needed, "a copy of the file", binding);
-    for (Piece& piece : pieces_[s]) piece.to = arenas_[s].allocate(piece.bytes, kAlign);
+    for (Piece& piece : pieces_[s]) piece.to = arenas_[s].allocate(piece.from.bytes, kAlign);
     before = until;
   }
 }
 
 double FileCopy::run(Team& team, const std::vector<uint32_t>& member_shards, const Report& report) {
   struct Task {
-    const Piece* piece;
-    size_t offset, bytes;
+    size_t piece;
+    uint64_t offset, bytes;
   };
   double start = steady_seconds();
-  const SourceTensor* first = source_.tensors().data();
-  // Tasks of each tensor that are not done.
-  std::vector<std::atomic<uint32_t>> left(source_.tensors().size());
   std::vector<std::vector<Task>> tasks(pieces_.size());
+  // By shard and piece: tasks that are not done.
+  std::vector<std::vector<std::atomic<uint32_t>>> left;
   std::vector<size_t> counts;
   for (size_t s = 0; s < pieces_.size(); ++s) {
-    for (const Piece& piece : pieces_[s]) {
-      for (size_t at = 0; at < piece.bytes; at += kShardTaskBytes) {
-        tasks[s].push_back({&piece, at, std::min(kShardTaskBytes, piece.bytes - at)});
-        left[piece.tensor - first].fetch_add(1, std::memory_order_relaxed);
+    left.emplace_back(pieces_[s].size());
+    for (size_t p = 0; p < pieces_[s].size(); ++p) {
+      const uint64_t bytes = pieces_[s][p].from.bytes;
+      for (uint64_t at = 0; at < bytes; at += kShardTaskBytes) {
+        tasks[s].push_back({p, at, std::min<uint64_t>(kShardTaskBytes, bytes - at)});
+        left[s][p].fetch_add(1, std::memory_order_relaxed);
       }
     }
     counts.push_back(tasks[s].size());
@@ -69,12 +71,13 @@ double FileCopy::run(Team& team, const std::vector<uint32_t>& member_shards, con
   std::atomic<uint64_t> done{0};
   run_shard_tasks(team, member_shards, counts, [&](uint32_t member, size_t s, size_t t) noexcept {
     const Task& task = tasks[s][t];
-    const Piece& piece = *task.piece;
-    const std::byte* from = piece.tensor->data.data() + piece.offset + task.offset;
-    std::memcpy(piece.to + task.offset, from, task.bytes);
+    const Piece& piece = pieces_[s][task.piece];
+    const MappedFile& file = source_.files()[piece.from.part];
+    std::memcpy(piece.to + task.offset, file.bytes().data() + piece.from.offset + task.offset,
+                task.bytes);
     done.fetch_add(task.bytes, std::memory_order_relaxed);
-    if (left[piece.tensor - first].fetch_sub(1, std::memory_order_acq_rel) == 1) {
-      source_.release(*piece.tensor);
+    if (left[s][task.piece].fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      file.release(piece.from.offset, piece.from.bytes);
     }
     if (member == 0) report(done.load(std::memory_order_relaxed));
   });

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "formats/source_rows.h"
 #include "memory/arena.h"
 #include "models/model_spec.h"
 #include "threads/team.h"
@@ -23,10 +24,10 @@ struct CopyShard {
 
 class FileCopy {
  public:
-  // A piece of the file that is copied: bytes of `tensor` from `offset` on, copied to `to`.
+  // A piece of a file that is copied to `to`.
   struct Piece {
-    const SourceTensor* tensor;
-    size_t offset, bytes;
+    const SourceTensor* tensor;  // that it is of
+    FileRange from;
     std::byte* to;
   };
 
@@ -40,7 +41,7 @@ class FileCopy {
   using Report = std::function<void(uint64_t bytes)>;
   double run(Team& team, const std::vector<uint32_t>& member_shards, const Report& report);
 
-  // A shard has a piece of each matrix.
+  // A shard has a piece of each matrix, or of each run of its rows.
   std::span<const Piece> pieces(size_t shard) const { return pieces_[shard]; }
   // Bytes of it in huge pages. Asks the kernel: slow.
   uint64_t huge_bytes() const;

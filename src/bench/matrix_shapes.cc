@@ -22,7 +22,6 @@ WeightType weight_type(DType dtype) { return {dtype_info(dtype).name, pack_kind_
 std::vector<WeightType> weight_types() {
   std::vector<WeightType> types;
   for (const DTypeInfo& info : all_dtypes()) types.push_back(weight_type(info.dtype));
-  types.push_back({pack_kind_name(PackKind::kFP8), PackKind::kFP8});
   return types;
 }
 

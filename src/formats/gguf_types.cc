@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/check.h"
+
 namespace hearth {
 
 namespace {
@@ -21,9 +23,13 @@ constexpr std::array<std::string_view, 43> kTensorTypes = {
 
 }  // namespace
 
+std::span<const DTypeInfo> gguf_dtypes() {
+  return all_dtypes().first(static_cast<size_t>(DType::kF8E4M3));
+}
+
 // The two tables name types alike.
 std::optional<DType> dtype_of_gguf(uint32_t gguf_type) {
-  for (const DTypeInfo& info : all_dtypes()) {
+  for (const DTypeInfo& info : gguf_dtypes()) {
     if (gguf_type < kTensorTypes.size() && info.name == kTensorTypes[gguf_type]) return info.dtype;
   }
   return std::nullopt;
@@ -31,6 +37,7 @@ std::optional<DType> dtype_of_gguf(uint32_t gguf_type) {
 
 uint32_t gguf_type_of(DType dtype) {
   const auto* type = std::find(kTensorTypes.begin(), kTensorTypes.end(), dtype_info(dtype).name);
+  HEARTH_CHECK(type != kTensorTypes.end(), "the type is one of GGUF's");
   return static_cast<uint32_t>(type - kTensorTypes.begin());
 }
 
@@ -44,7 +51,7 @@ std::string gguf_tensor_type_text(uint32_t gguf_type) {
 
 std::string gguf_known_tensor_types() {
   std::string text;
-  for (const DTypeInfo& info : all_dtypes()) {
+  for (const DTypeInfo& info : gguf_dtypes()) {
     text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", info.name, gguf_type_of(info.dtype));
   }
   return text;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "tensor/dtype.h"
@@ -15,8 +16,11 @@ namespace hearth {
 inline constexpr uint32_t kGgufDefaultAlignment = 32;
 inline constexpr size_t kGgufMaxDims = 4;
 
+// The types that this program reads from GGUF files, in the order of DType.
+std::span<const DTypeInfo> gguf_dtypes();
 // Returns the type of that number in a file (ggml_type), where this program reads it.
 std::optional<DType> dtype_of_gguf(uint32_t gguf_type);
+// The number of one of these.
 uint32_t gguf_type_of(DType dtype);
 // The name of a tensor type, whether this program reads it or not: "q4_0", "iq2_xxs (type 16)",
 // "type 99".

@@ -32,8 +32,8 @@ TEST(GgufTypes, NamesAndSizesFollowTheNumbers) {
 TEST(GgufTypes, TensorTypesHaveTheFormatsNumbers) {
   // In the order of DType.
   constexpr uint32_t kNumbers[] = {0, 1, 30, 2, 3, 6, 7, 8, 10, 11, 12, 13, 14, 20, 39};
-  ASSERT_EQ(std::size(kNumbers), all_dtypes().size());
-  for (const DTypeInfo& info : all_dtypes()) {
+  ASSERT_EQ(std::size(kNumbers), gguf_dtypes().size());
+  for (const DTypeInfo& info : gguf_dtypes()) {
     uint32_t number = kNumbers[static_cast<size_t>(info.dtype)];
     EXPECT_EQ(gguf_type_of(info.dtype), number) << info.name;
     EXPECT_EQ(dtype_of_gguf(number), info.dtype) << info.name;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "formats/gguf.h"
 #include "formats/printable.h"
+#include "formats/source_rows.h"
 
 namespace hearth {
 
@@ -62,8 +63,12 @@ const SourceTensor& ModelSource::require_tensor(std::string_view name) const {
        this->name(), printable(name));
 }
 
-void ModelSource::release(const SourceTensor& tensor) const {
-  files_[tensor.part].release(tensor.offset, tensor.n_bytes());
+void ModelSource::release(const SourceTensor& tensor) const { release(tensor, 0, tensor.rows()); }
+
+void ModelSource::release(const SourceTensor& tensor, uint64_t first, uint64_t rows) const {
+  for_file_ranges(tensor, first, rows, [&](const FileRange& range) {
+    files_[range.part].release(range.offset, range.bytes);
+  });
 }
 
 }  // namespace hearth

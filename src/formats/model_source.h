@@ -70,8 +70,10 @@ class ModelSource {
   const SourceTensor* find_tensor(std::string_view name) const;
   // Throws where the source has no such tensor.
   const SourceTensor& require_tensor(std::string_view name) const;
-  // The caller has copied the tensor: its pages need not stay in memory.
+  // The caller has copied the tensor, or these rows of it: their pages need not stay in memory.
+  // Throws nothing.
   void release(const SourceTensor& tensor) const;
+  void release(const SourceTensor& tensor, uint64_t first, uint64_t rows) const;
 
  private:
   const SourceFormat* format_;

@@ -1,5 +1,7 @@
-// A tensor as a model's files hold it: a name by GGUF's convention ("blk.0.attn_q.weight"), a type,
-// a shape and the bytes, as views into the files.
+// A tensor as a model's source gives it: a name by GGUF's convention ("blk.0.attn_q.weight"), a
+// type, a shape, and the places in the files where its rows lie. A GGUF file has the rows of a
+// tensor in one piece; other formats store them in another order, or the matrices of experts one by
+// one: then a tensor consists of runs. Rows are read by formats/source_rows.h.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +14,55 @@
 
 namespace hearth {
 
+// A matrix that lies in a file as it is: rows of row_bytes(dtype, k), one after the other. Its
+// bytes need not be aligned.
+struct StoredMatrix {
+  DType dtype;
+  uint64_t rows, k;
+  std::span<const std::byte> data;
+  uint32_t part;    // index of the file
+  uint64_t offset;  // of `data` in that file
+};
+
+// Rows of a tensor that come from one stored matrix.
+struct SourceRun {
+  StoredMatrix stored;
+  // Of kF8E4M3: a scale for 128 x 128 elements of `stored`, counted from its first row and column;
+  // F32, BF16 or F16.
+  StoredMatrix scales;
+  // Row r of the run is row first + (r % interleave) * (rows / interleave) + r / interleave of
+  // `stored`, or with `transposed` the elements of column r in rows [first, first + dims[0]).
+  uint64_t first = 0;
+  uint32_t interleave = 1;
+  bool transposed = false;
+};
+
+// The file index of a tensor that a reader made itself and that lies in no file.
+inline constexpr uint32_t kNoPart = UINT32_MAX;
+
 struct SourceTensor {
-  std::string_view name;  // in the file's bytes
+  std::string_view name;  // in the source's bytes
   DType dtype;            // only where type_known
   bool type_known;        // false only with UnknownTypes::kKeep
   std::string type_text;  // "q4_0", or as the file tells of a type that this program cannot read
   // In the file's order: dims[0] is the length of a row, contiguous in memory. 1 to 4, none zero.
   std::vector<uint64_t> dims;
   uint64_t n_elements;
-  // Rows of row_bytes(dtype, dims[0]) one after the other, aligned to 8 bytes at least; empty where
-  // the type is not known.
+  // Rows of row_bytes(dtype, dims[0]) one after the other; empty where the type is not known and
+  // where there are runs.
   std::span<const std::byte> data;
-  uint32_t part;    // index of the file, 0 where there is one
-  uint64_t offset;  // of `data` in that file
+  uint32_t part;    // index of the file, 0 where there is one; kNoPart where it lies in none
+  uint64_t offset;  // of `data`, or of the first run, in that file
+  // In the order of the rows, as many rows each. Empty where all lie in `data`; never empty for
+  // kF8E4M3.
+  std::vector<SourceRun> runs = {};
 
-  uint64_t n_bytes() const { return data.size(); }
   uint64_t rows() const { return n_elements / dims[0]; }
+  uint64_t run_rows() const { return rows() / runs.size(); }
+  // Without those of scales.
+  uint64_t n_bytes() const {
+    return runs.empty() ? data.size() : rows() * row_bytes(dtype, dims[0]);
+  }
 };
 
 // Whether a tensor of a type that this program cannot read is an error or kept without its data.

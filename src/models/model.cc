@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <map>
+#include <memory>
 
 #include "base/clock.h"
+#include "base/error.h"
+#include "models/pack_weight.h"
 #include "models/shard_tasks.h"
 #include "tensor/dtype.h"
 
@@ -18,23 +20,6 @@ struct PackTask {
   uint32_t panel0, panels;
   size_t source_bytes;
 };
-
-// Packs panels of a matrix whose elements become f32 first, one panel at a time.
-void pack_widened(const Shard& shard, const WeightSpec& weight, uint32_t panel0, uint32_t panels) {
-  std::vector<float> rows(size_t{kPanelRows} * weight.k);
-  const size_t stride = row_bytes(weight.dtype, weight.k);
-  for (uint32_t p = panel0; p < panel0 + panels; ++p) {
-    const uint32_t row0 = p * kPanelRows;
-    PackSpec one = shard.spec;
-    one.rows = std::min(kPanelRows, shard.spec.rows - row0);
-    for (uint32_t r = 0; r < one.rows; ++r) {
-      dequantize_row(weight.dtype, weight.bytes().data() + (shard.row0 + row0 + r) * stride,
-                     weight.k, rows.data() + size_t{r} * weight.k);
-    }
-    pack_panels(one, DType::kF32, reinterpret_cast<const std::byte*>(rows.data()),
-                weight.k * sizeof(float), 0, 1, shard.codes + p * one.codes_panel_bytes(), nullptr);
-  }
-}
 
 }  // namespace
 
@@ -78,8 +63,14 @@ void Model::load_matrices(const ModelSource& source, Team& team,
   }
   std::vector<Weight>& matrices = weights_.matrices();
   std::vector<std::vector<PackTask>> tasks(arenas_.size());
-  // Tasks of each tensor, which several matrices may lie in.
-  std::map<const SourceTensor*, std::atomic<uint32_t>> left;
+  std::vector<std::atomic<uint32_t>> left(matrices.size());
+  size_t scratch_bytes = 0;
+  for (const WeightSpec* spec : specs) {
+    scratch_bytes = std::max(scratch_bytes, pack_scratch_bytes(*spec));
+  }
+  // A member's own, mapped when it is touched.
+  std::vector<std::unique_ptr<std::byte[]>> scratch(team.size());
+  for (auto& own : scratch) own = std::make_unique_for_overwrite<std::byte[]>(scratch_bytes);
   for (size_t m = 0; m < matrices.size(); ++m) {
     for (size_t s = 0; s < arenas_.size(); ++s) {
       Shard& shard = matrices[m].shards[s];
@@ -87,41 +78,42 @@ void Model::load_matrices(const ModelSource& source, Team& team,
       shard.codes = arenas_[s].allocate(shard.spec.codes_bytes(), matrices[m].align);
       shard.scales = arenas_[s].allocate(shard.spec.scales_bytes(), kWeightAlign);
       size_t panel_bytes =
-          row_bytes(specs[m]->dtype, specs[m]->k) * kPanelRows * shard.spec.k / specs[m]->k;
+          row_bytes(specs[m]->data->dtype, specs[m]->k) * kPanelRows * shard.spec.k / specs[m]->k;
       auto step = static_cast<uint32_t>(
           std::clamp<size_t>(kShardTaskBytes / std::max<size_t>(panel_bytes, 1), 1, 1u << 16));
       for (uint32_t p = 0; p < shard.spec.panels(); p += step) {
         uint32_t panels = std::min(step, shard.spec.panels() - p);
         tasks[s].push_back({m, p, panels, panels * panel_bytes});
-        left[specs[m]->data].fetch_add(1, std::memory_order_relaxed);
+        left[m].fetch_add(1, std::memory_order_relaxed);
       }
     }
   }
 
   std::atomic<size_t> done{0};
+  std::atomic<const WeightSpec*> damaged{nullptr};
   const size_t all = spec_.matrix_bytes();
-  auto pack = [&](size_t s, const PackTask& task) noexcept {
-    const Weight& weight = matrices[task.matrix];
-    const Shard& shard = weight.shards[s];
+  auto pack = [&](uint32_t member, size_t s, const PackTask& task) noexcept {
     const WeightSpec& spec = *specs[task.matrix];
-    size_t stride = row_bytes(spec.dtype, spec.k);
-    const std::byte* rows = spec.bytes().data() + shard.row0 * stride;
-    if (weight.dtype == spec.dtype) {
-      pack_panels(shard.spec, weight.dtype, rows, stride, task.panel0, task.panels, shard.codes,
-                  shard.scales);
-    } else {
-      pack_widened(shard, spec, task.panel0, task.panels);
+    const Shard& shard = matrices[task.matrix].shards[s];
+    if (!pack_weight_panels(spec, shard, task.panel0, task.panels, scratch[member].get())) {
+      damaged.store(&spec, std::memory_order_relaxed);
     }
     done.fetch_add(task.source_bytes, std::memory_order_relaxed);
-    std::atomic<uint32_t>& of_tensor = left.find(spec.data)->second;
-    if (of_tensor.fetch_sub(1, std::memory_order_acq_rel) == 1) source.release(*spec.data);
+    if (left[task.matrix].fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      source.release(*spec.data, spec.first, spec.rows);
+    }
   };
   std::vector<size_t> counts;
   for (const std::vector<PackTask>& of_shard : tasks) counts.push_back(of_shard.size());
   run_shard_tasks(team, member_shards, counts, [&](uint32_t member, size_t s, size_t t) noexcept {
-    pack(s, tasks[s][t]);
+    pack(member, s, tasks[s][t]);
     if (member == 0) report(std::min(done.load(std::memory_order_relaxed), all));
   });
+  if (const WeightSpec* bad = damaged.load(std::memory_order_relaxed)) {
+    fail(ErrorCode::kFile,
+         "'{}': a scale of tensor {} is negative, infinite or no number; download the model again",
+         source.name(), bad->name);
+  }
 }
 
 }  // namespace hearth

@@ -39,9 +39,9 @@ class Model {
 
   // Packs everything from the source that the spec was made of: a shard by the members of the team
   // that stand on it (`member_shards`; by all where nobody does). Pages of the source are let go as
-  // soon as a tensor is packed. `report(bytes done of spec().matrix_bytes())` is called now and
+  // soon as a weight is packed. `report(bytes done of spec().matrix_bytes())` is called now and
   // then by member 0; rows that several shards hold are read for each, so the last of the work may
-  // go on after the last byte was told.
+  // go on after the last byte was told. Throws (kFile) naming a tensor whose scales are damaged.
   using Report = std::function<void(size_t)>;
   void load(const ModelSource& source, Team& team, const std::vector<uint32_t>& member_shards,
             const Report& report);

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "formats/source_rows.h"
 #include "models/axis_cutting.h"
 #include "models/registry.h"
 
@@ -58,6 +59,7 @@ WeightRole bias_of(WeightRole norm) {
 }
 
 std::span<const std::byte> WeightSpec::bytes() const {
+  HEARTH_CHECK(data->runs.empty(), "the rows lie in one piece");
   if (is_matrix()) {
     size_t stride = row_bytes(dtype, k);
     return data->data.subspan(first * stride, rows * stride);
@@ -92,7 +94,7 @@ bool ModelSpec::is_encoder() const {
 uint64_t ModelSpec::matrix_bytes() const {
   uint64_t bytes = 0;
   for (const WeightSpec& weight : weights) {
-    if (weight.is_matrix()) bytes += weight.rows * row_bytes(weight.dtype, weight.k);
+    if (weight.is_matrix()) bytes += weight.rows * row_bytes(weight.data->dtype, weight.k);
   }
   return bytes;
 }
@@ -234,10 +236,7 @@ bool SpecBuilder::is_skipped(std::string_view name) const {
 
 void SpecBuilder::check_all_used() const {
   std::set<const SourceTensor*> used;
-  for (const WeightSpec& weight : spec_.weights) {
-    used.insert(weight.data);
-    used.insert(weight.scales);
-  }
+  for (const WeightSpec& weight : spec_.weights) used.insert(weight.data);
   for (const SourceTensor& tensor : source_.tensors()) {
     if (used.contains(&tensor) || is_frequencies(tensor.name) || is_skipped(tensor.name)) continue;
     fail(ErrorCode::kUnsupported,
@@ -246,9 +245,26 @@ void SpecBuilder::check_all_used() const {
   }
 }
 
+// Shards begin at whole items of an axis, or at whole units where nothing cuts it finer.
+void SpecBuilder::settle_types() {
+  for (WeightSpec& weight : spec_.weights) {
+    if (!weight.is_matrix()) {
+      if (weight.data->runs.empty()) continue;
+      fail(ErrorCode::kUnsupported, "'{}': tensor {} of type {} is no matrix: this cannot be read",
+           spec_.source, weight.name, weight.data->type_text);
+    }
+    const bool by_rows = weight.cut == WeightCut::kRows;
+    const uint64_t granule =
+        by_rows ? uint64_t{spec_.axes[weight.axis].unit_items} * weight.item_size : weight.rows;
+    if (weight.packed != weight.dtype) continue;
+    weight.packed = packed_type(*weight.data, weight.first, weight.rows, granule);
+  }
+}
+
 ModelSpec SpecBuilder::finish(const Architecture& architecture) && {
   spec_.architecture = &architecture;
   check_all_used();
+  settle_types();
   check_sizes(spec_);
   return std::move(spec_);
 }

@@ -105,17 +105,16 @@ struct WeightSpec {
   AxisId axis = 0;         // that it is cut along
   uint32_t item_size = 0;  // rows or columns that an item of the axis has
   DType dtype;             // in the source
-  // What it is packed as: its own type, or f32.
+  // What it is packed as: its own type, or f32. FP8 whose scales do not fit panels becomes f32
+  // when the spec is finished (packed_type in formats/source_rows.h).
   DType packed = dtype;
-  // Its parts, in the source, which outlives their use: a model needs them no more when it is
-  // loaded. Types that do not hold their own scales have these in another tensor.
+  // In the source, which outlives its use: a model needs it no more when it is loaded.
   const SourceTensor* data = nullptr;
-  const SourceTensor* scales = nullptr;
   // Where it begins in `data`: a matrix at a row, a vector at an element.
   uint32_t first = 0;
   int expert = -1;  // whose it is; -1: of all rows
 
-  // Its own bytes of `data`.
+  // Its own bytes of `data`, which has no runs.
   std::span<const std::byte> bytes() const;
   bool is_matrix() const { return cut != WeightCut::kVector; }
 };
@@ -216,6 +215,7 @@ class SpecBuilder {
   const SourceTensor& tensor(const std::string& name, const std::vector<uint64_t>& dims) const;
   bool is_skipped(std::string_view name) const;
   void check_all_used() const;
+  void settle_types();
 
   const ModelSource& source_;
   ModelSpec spec_;

@@ -173,7 +173,8 @@ CodeBlock decode_block(DType dtype, const std::byte* block, uint32_t part) {
     case DType::kF32:
     case DType::kF16:
     case DType::kBF16:
-      HEARTH_CHECK(false, "plain types have no codes");
+    case DType::kF8E4M3:
+      HEARTH_CHECK(false, "plain types have no blocks of codes");
     case DType::kQ4_0:
       set_scale(b, f16_at(block, 0), 0);
       split_nibbles(block + 2, b, 8);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 
 #include "base/fp_types.h"
@@ -27,6 +28,9 @@ void dequantize_row(DType dtype, const void* row, size_t elements, float* out) {
     widen(row, elements, out, f16_to_f32);
   } else if (dtype == DType::kBF16) {
     widen(row, elements, out, bf16_to_f32);
+  } else if (dtype == DType::kF8E4M3) {
+    const auto* codes = static_cast<const e4m3_t*>(row);
+    std::transform(codes, codes + elements, out, e4m3_to_f32);
   } else {
     const DTypeInfo& info = dtype_info(dtype);
     const auto* block = static_cast<const std::byte*>(row);

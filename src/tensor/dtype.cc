@@ -7,7 +7,7 @@
 namespace hearth {
 namespace {
 
-constexpr std::array<DTypeInfo, 15> kInfos = {{
+constexpr std::array<DTypeInfo, 16> kInfos = {{
     {DType::kF32, "f32", 1, 4},
     {DType::kF16, "f16", 1, 2},
     {DType::kBF16, "bf16", 1, 2},
@@ -23,6 +23,7 @@ constexpr std::array<DTypeInfo, 15> kInfos = {{
     {DType::kQ6_K, "q6_k", 256, 210},
     {DType::kIQ4_NL, "iq4_nl", 32, 18},
     {DType::kMXFP4, "mxfp4", 32, 17},
+    {DType::kF8E4M3, "fp8", 1, 1},
 }};
 
 }  // namespace

@@ -1,6 +1,7 @@
-// Lists the element types of tensors in files with their GGUF numbers, block sizes and bytes. A
-// quantised type stores blocks of `block_elements` consecutive elements of a row in `block_bytes`.
-// The layouts are those of the GGUF/ggml specification.
+// Lists the element types of tensors in files with their block sizes and bytes. A quantised type
+// stores blocks of `block_elements` consecutive elements of a row in `block_bytes`. The layouts are
+// those of the GGUF/ggml specification, save for kF8E4M3, which no GGUF file has: codes of one byte
+// (base/fp_types.h), whose scales, one for 128 x 128 of them, are a tensor of their own.
 #pragma once
 
 #include <cstddef>
@@ -26,6 +27,7 @@ enum class DType : uint8_t {
   kQ6_K,
   kIQ4_NL,
   kMXFP4,
+  kF8E4M3,
 };
 
 struct DTypeInfo {
@@ -43,7 +45,8 @@ const DTypeInfo& dtype_info(DType dtype);
 size_t row_bytes(DType dtype, size_t elements);
 
 // Dequantises one row of `elements` in the file's layout to `out[elements]`: the reference that
-// packs and kernels are tested against, and the loader of small tensors (norms, biases).
+// packs and kernels are tested against, and the loader of small tensors (norms, biases). kF8E4M3
+// gives the values of the codes, without scales.
 void dequantize_row(DType dtype, const void* row, size_t elements, float* out);
 
 }  // namespace hearth

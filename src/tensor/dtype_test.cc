@@ -6,7 +6,7 @@ namespace hearth {
 namespace {
 
 TEST(DType, TableFollowsTheEnum) {
-  ASSERT_EQ(all_dtypes().size(), 15u);
+  ASSERT_EQ(all_dtypes().size(), 16u);
   for (size_t i = 0; i < all_dtypes().size(); ++i) {
     const DTypeInfo& info = all_dtypes()[i];
     EXPECT_EQ(static_cast<size_t>(info.dtype), i);

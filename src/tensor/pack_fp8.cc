@@ -63,10 +63,27 @@ uint32_t nan_rows(const PanelRows& rows, size_t begin, size_t end) {
 
 }  // namespace
 
-void pack_fp8_panels(const PackSpec& spec, const Fp8Source& source, uint32_t panel0,
-                     uint32_t panels, std::byte* codes, std::byte* scales) {
+void pack_fp8_panel(const PackSpec& spec, const PanelRows& rows, const float* block_scales,
+                    uint32_t panel, std::byte* codes, std::byte* scales) {
   HEARTH_CHECK(spec.kind == PackKind::kFP8, "the kind is FP8's");
   HEARTH_CHECK(spec.k_origin % kBlock == 0, "K is cut at multiples of 32");
+  HEARTH_CHECK(panel < spec.panels(), "the panel is the shard's");
+  pack_codes(spec, rows, codes + spec.codes_panel_bytes() * panel);
+
+  std::byte* out = scales + spec.scales_panel_bytes() * panel;
+  std::memset(out, 0, spec.scales_panel_bytes());
+  const size_t end = size_t{spec.k_origin} + spec.k;
+  for (size_t begin = spec.k_origin; begin < end; out += sizeof(Fp8Scale)) {
+    const size_t super = begin / kFp8ScaleBlock;
+    const size_t super_end = std::min(end, (super + 1) * kFp8ScaleBlock);
+    const Fp8Scale scale = {block_scales[super], nan_rows(rows, begin, super_end)};
+    std::memcpy(out, &scale, sizeof scale);
+    begin = super_end;
+  }
+}
+
+void pack_fp8_panels(const PackSpec& spec, const Fp8Source& source, uint32_t panel0,
+                     uint32_t panels, std::byte* codes, std::byte* scales) {
   HEARTH_CHECK(source.row_origin % kPanelRows == 0, "a panel lies inside one block of scales");
   HEARTH_CHECK(panel0 + panels <= spec.panels(), "the panels are the shard's");
 
@@ -76,20 +93,9 @@ void pack_fp8_panels(const PackSpec& spec, const Fp8Source& source, uint32_t pan
     for (uint32_t r = 0; r < std::min(kPanelRows, spec.rows - row0); ++r) {
       rows[r] = source.codes + source.row_stride * (row0 + r);
     }
-    pack_codes(spec, rows, codes + spec.codes_panel_bytes() * panel);
-
-    std::byte* out = scales + spec.scales_panel_bytes() * panel;
-    std::memset(out, 0, spec.scales_panel_bytes());
-    const float* block_scales =
-        source.scales + source.scale_stride * ((source.row_origin + row0) / kFp8ScaleBlock);
-    const size_t end = size_t{spec.k_origin} + spec.k;
-    for (size_t begin = spec.k_origin; begin < end; out += sizeof(Fp8Scale)) {
-      const size_t super = begin / kFp8ScaleBlock;
-      const size_t super_end = std::min(end, (super + 1) * kFp8ScaleBlock);
-      const Fp8Scale scale = {block_scales[super], nan_rows(rows, begin, super_end)};
-      std::memcpy(out, &scale, sizeof scale);
-      begin = super_end;
-    }
+    const size_t scale_row = (source.row_origin + row0) / kFp8ScaleBlock;
+    pack_fp8_panel(spec, rows, source.scales + source.scale_stride * scale_row, panel, codes,
+                   scales);
   }
 }
 

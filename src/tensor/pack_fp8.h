@@ -27,4 +27,9 @@ struct Fp8Source {
 void pack_fp8_panels(const PackSpec& spec, const Fp8Source& source, uint32_t panel0,
                      uint32_t panels, std::byte* codes, std::byte* scales);
 
+// Packs one panel the same way, from rows that may lie anywhere: they share the scale of every 128
+// columns of the whole tensor, which are in `block_scales`, from K = 0 on.
+void pack_fp8_panel(const PackSpec& spec, const PanelRows& rows, const float* block_scales,
+                    uint32_t panel, std::byte* codes, std::byte* scales);
+
 }  // namespace hearth

@@ -6,15 +6,11 @@
 // speed of memcpy.
 #pragma once
 
-#include <array>
 #include <cstddef>
 
 #include "tensor/pack_spec.h"
 
 namespace hearth {
-
-// Points to the 16 rows, each at K = 0 of the whole tensor; null is a row of padding.
-using PanelRows = std::array<const std::byte*, kPanelRows>;
 
 struct PanelSource {
   DType dtype;

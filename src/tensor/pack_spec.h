@@ -40,6 +40,7 @@
 // Q2_K, Q3_K (one per 16).
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -115,6 +116,13 @@ struct PackSpec {
 // packed by tensor/pack_fp8.h.
 void pack_panels(const PackSpec& spec, DType dtype, const std::byte* source, size_t row_stride,
                  uint32_t panel0, uint32_t panels, std::byte* codes, std::byte* scales);
+
+// Points to the 16 rows of a panel, each at K = 0 of the whole tensor; null is a row of padding.
+using PanelRows = std::array<const std::byte*, kPanelRows>;
+
+// Packs one panel of the shard the same way, from rows that may lie anywhere.
+void pack_panel(const PackSpec& spec, DType dtype, const PanelRows& rows, uint32_t panel,
+                std::byte* codes, std::byte* scales);
 
 // Dequantises row `row` of the shard: out[k], in f32 (each product or sum rounded once).
 void unpack_row(const PackSpec& spec, const std::byte* codes, const std::byte* scales, uint32_t row,

@@ -168,7 +168,10 @@ TEST_P(PackTest, ReadsNothingOutsideTheRows) {
 
 std::vector<DType> every_dtype() {
   std::vector<DType> types;
-  for (const DTypeInfo& info : all_dtypes()) types.push_back(info.dtype);
+  // FP8, whose scales are a tensor of their own, is pack_fp8_test's.
+  for (const DTypeInfo& info : all_dtypes()) {
+    if (info.dtype != DType::kF8E4M3) types.push_back(info.dtype);
+  }
   return types;
 }
 

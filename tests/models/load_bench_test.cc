@@ -127,11 +127,12 @@ TEST_F(LoadBenchTest, ACopyIsTheFile) {
   for (size_t s = 0; s < shards.size(); ++s) {
     uint64_t here = 0;
     for (const FileCopy::Piece& piece : copy.pieces(s)) {
-      std::span<const std::byte> source = piece.tensor->data.subspan(piece.offset, piece.bytes);
+      const uint64_t begin = piece.from.offset - piece.tensor->offset;
+      std::span<const std::byte> source = piece.tensor->data.subspan(begin, piece.from.bytes);
       EXPECT_TRUE(std::equal(source.begin(), source.end(), piece.to)) << piece.tensor->name;
-      EXPECT_EQ(piece.offset, ends[piece.tensor]) << piece.tensor->name;
-      ends[piece.tensor] += piece.bytes;
-      here += piece.bytes;
+      EXPECT_EQ(begin, ends[piece.tensor]) << piece.tensor->name;
+      ends[piece.tensor] += piece.from.bytes;
+      here += piece.from.bytes;
     }
     auto part = static_cast<double>(all) * static_cast<double>(shards[s].share) / 5;
     // Each of 15 matrices is cut at a multiple of 64 bytes.

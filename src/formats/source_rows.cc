@@ -1,0 +1,200 @@
+#include "formats/source_rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <tuple>
+
+#include "base/check.h"
+#include "base/fp_types.h"
+#include "tensor/pack_fp8.h"
+
+namespace hearth {
+namespace {
+
+// A row of a tensor: its run, and its number there.
+struct RowPlace {
+  const SourceRun* run;
+  uint64_t row;
+};
+
+RowPlace place_of(const SourceTensor& tensor, uint64_t row) {
+  const uint64_t run_rows = tensor.run_rows();
+  return {&tensor.runs[row / run_rows], row % run_rows};
+}
+
+// Of a run that is not transposed.
+uint64_t stored_row(const SourceTensor& tensor, const RowPlace& at) {
+  const uint64_t part = tensor.run_rows() / at.run->interleave;
+  return at.run->first + at.row % at.run->interleave * part + at.row / at.run->interleave;
+}
+
+float scale_at(const StoredMatrix& scales, uint64_t row, uint64_t column) {
+  float scale;
+  const size_t bytes = dtype_info(scales.dtype).block_bytes;
+  dequantize_row(scales.dtype, scales.data.data() + (row * scales.k + column) * bytes, 1, &scale);
+  return scale;
+}
+
+// The scale of element k of a row.
+float element_scale(const SourceTensor& tensor, const RowPlace& at, uint64_t k) {
+  const uint64_t row = at.run->transposed ? at.run->first + k : stored_row(tensor, at);
+  const uint64_t column = at.run->transposed ? at.row : k;
+  return scale_at(at.run->scales, row / kFp8ScaleBlock, column / kFp8ScaleBlock);
+}
+
+// Rows of which this is the same, and the elements at the same k, have the same scale.
+std::tuple<const std::byte*, uint64_t> scales_of(const SourceTensor& tensor, uint64_t row) {
+  const RowPlace at = place_of(tensor, row);
+  const StoredMatrix& scales = at.run->scales;
+  const size_t bytes = dtype_info(scales.dtype).block_bytes;
+  if (!at.run->transposed) {
+    const uint64_t scale_row = stored_row(tensor, at) / kFp8ScaleBlock;
+    return {scales.data.data() + scale_row * scales.k * bytes, 0};
+  }
+  return {scales.data.data() + at.row / kFp8ScaleBlock * bytes, at.run->first};
+}
+
+// Whether 128 columns of a row, counted from its first, have one scale.
+bool columns_share_scales(const SourceTensor& tensor, const SourceRun& run) {
+  const uint64_t within = run.first % kFp8ScaleBlock;
+  return !run.transposed || within == 0 || within + tensor.dims[0] <= kFp8ScaleBlock;
+}
+
+bool panel_shares_scales(const SourceTensor& tensor, uint64_t row, uint64_t count) {
+  for (uint64_t r = row; r < row + count; ++r) {
+    if (!columns_share_scales(tensor, *place_of(tensor, r).run)) return false;
+    if (scales_of(tensor, r) != scales_of(tensor, row)) return false;
+  }
+  return true;
+}
+
+// Whether the rows are those of one stored matrix in its order, from a place on where its panels
+// lie inside of its scales' blocks.
+bool is_plain(const SourceTensor& tensor, uint64_t first, uint64_t rows) {
+  const RowPlace at = place_of(tensor, first);
+  return at.row + rows <= tensor.run_rows() && at.run->interleave == 1 && !at.run->transposed &&
+         stored_row(tensor, at) % kPanelRows == 0;
+}
+
+void gather_column(const SourceTensor& tensor, const RowPlace& at, size_t bytes, std::byte* out) {
+  const StoredMatrix& stored = at.run->stored;
+  const std::byte* from = stored.data.data() + (at.run->first * stored.k + at.row) * bytes;
+  for (uint64_t k = 0; k < tensor.dims[0]; ++k) {
+    std::memcpy(out + k * bytes, from + k * stored.k * bytes, bytes);
+  }
+}
+
+bool is_scale(float scale) { return std::isfinite(scale) && scale >= 0; }
+
+// Of FP8. False where a scale is none.
+bool scaled_values(const SourceTensor& tensor, const RowPlace& at, float* out) {
+  const StoredMatrix& stored = at.run->stored;
+  const bool across = at.run->transposed;
+  const uint64_t row = across ? at.run->first : stored_row(tensor, at);
+  const std::byte* codes = stored.data.data() + row * stored.k + (across ? at.row : 0);
+  const uint64_t step = across ? stored.k : 1;
+  float scale = 0;
+  bool good = true;
+  for (uint64_t k = 0; k < tensor.dims[0]; ++k) {
+    if (k == 0 || ((across ? row : 0) + k) % kFp8ScaleBlock == 0) {
+      scale = element_scale(tensor, at, k);
+      good = good && is_scale(scale);
+    }
+    out[k] = scale * e4m3_to_f32(std::to_integer<e4m3_t>(codes[k * step]));
+  }
+  return good;
+}
+
+// Of other types.
+void plain_values(const SourceTensor& tensor, const RowPlace& at, float* out) {
+  const StoredMatrix& stored = at.run->stored;
+  const size_t row_size = row_bytes(stored.dtype, stored.k);
+  if (!at.run->transposed) {
+    const std::byte* row = stored.data.data() + stored_row(tensor, at) * row_size;
+    return dequantize_row(stored.dtype, row, tensor.dims[0], out);
+  }
+  const size_t bytes = dtype_info(stored.dtype).block_bytes;
+  const std::byte* from = stored.data.data() + at.run->first * row_size + at.row * bytes;
+  for (uint64_t k = 0; k < tensor.dims[0]; ++k) {
+    dequantize_row(stored.dtype, from + k * row_size, 1, out + k);
+  }
+}
+
+}  // namespace
+
+DType packed_type(const SourceTensor& tensor, uint64_t first, uint64_t rows, uint64_t granule) {
+  if (tensor.dtype != DType::kF8E4M3) return tensor.dtype;
+  if (granule % kPanelRows != 0 && granule < rows) return DType::kF32;
+  if (is_plain(tensor, first, rows)) return DType::kF8E4M3;
+  for (uint64_t row = 0; row < rows; row += kPanelRows) {
+    const uint64_t count = std::min<uint64_t>(kPanelRows, rows - row);
+    if (!panel_shares_scales(tensor, first + row, count)) return DType::kF32;
+  }
+  return DType::kF8E4M3;
+}
+
+size_t scratch_bytes(const SourceTensor& tensor, DType as) {
+  const bool transposed = !tensor.runs.empty() && tensor.runs[0].transposed;
+  if (as == tensor.dtype && !transposed) return 0;
+  return kPanelRows * row_bytes(as, tensor.dims[0]);
+}
+
+bool panel_rows(const SourceTensor& tensor, DType as, uint64_t row, uint32_t count,
+                std::byte* scratch, PanelRows* rows) {
+  const size_t stride = row_bytes(as, tensor.dims[0]);
+  bool good = true;
+  *rows = {};
+  for (uint32_t r = 0; r < count; ++r, scratch += stride) {
+    (*rows)[r] = scratch;
+    auto* values = reinterpret_cast<float*>(scratch);
+    if (tensor.runs.empty()) {
+      const std::byte* data = tensor.data.data() + (row + r) * (tensor.data.size() / tensor.rows());
+      if (as == tensor.dtype) {
+        (*rows)[r] = data;
+      } else {
+        dequantize_row(tensor.dtype, data, tensor.dims[0], values);
+      }
+      continue;
+    }
+    const RowPlace at = place_of(tensor, row + r);
+    if (as == tensor.dtype && !at.run->transposed) {
+      (*rows)[r] = at.run->stored.data.data() + stored_row(tensor, at) * stride;
+    } else if (as == tensor.dtype) {
+      gather_column(tensor, at, dtype_info(as).block_bytes, scratch);
+    } else if (tensor.dtype == DType::kF8E4M3) {
+      good = scaled_values(tensor, at, values) && good;
+    } else {
+      plain_values(tensor, at, values);
+    }
+  }
+  return good;
+}
+
+bool panel_scales(const SourceTensor& tensor, uint64_t row, float* out) {
+  const RowPlace at = place_of(tensor, row);
+  bool good = true;
+  for (uint64_t k = 0; k < tensor.dims[0]; k += kFp8ScaleBlock) {
+    const float scale = element_scale(tensor, at, k);
+    good = good && is_scale(scale);
+    out[k / kFp8ScaleBlock] = scale;
+  }
+  return good;
+}
+
+FileRange run_range(const SourceTensor& tensor, uint64_t run, uint64_t first, uint64_t rows) {
+  if (tensor.runs.empty()) {
+    const uint64_t row_size = tensor.data.size() / tensor.rows();
+    return {tensor.part, tensor.offset + first * row_size, rows * row_size};
+  }
+  const SourceRun& at = tensor.runs[run];
+  const uint64_t run_rows = tensor.run_rows(), row_size = row_bytes(at.stored.dtype, at.stored.k);
+  uint64_t begin = 0, count = at.transposed ? tensor.dims[0] : run_rows;
+  if (!at.transposed && at.interleave == 1) {
+    begin = first > run * run_rows ? first - run * run_rows : 0;
+    count = std::min(run_rows, first + rows - run * run_rows) - begin;
+  }
+  return {at.stored.part, at.stored.offset + (at.first + begin) * row_size, count * row_size};
+}
+
+}  // namespace hearth

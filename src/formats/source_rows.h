@@ -1,0 +1,54 @@
+// Reads rows of a source's tensors, a panel of up to 16 at a time: pointers into the files where
+// rows lie there as they are wanted, and else into scratch memory that they are gathered in.
+//
+// Nothing here allocates or throws: threads that pack call it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "formats/source_tensor.h"
+#include "tensor/pack_spec.h"
+
+namespace hearth {
+
+// The type that rows [first, first + rows) are packed in, where a shard of them begins at a
+// multiple of `granule` rows of them: the tensor's own, save for FP8 where a panel of 16 rows and
+// 128 columns would have several scales. Such rows are read as F32: a product of scale and code,
+// rounded once, which is what an FP8 weight counts as everywhere.
+DType packed_type(const SourceTensor& tensor, uint64_t first, uint64_t rows, uint64_t granule);
+
+// The scratch memory that panel_rows needs, in bytes.
+size_t scratch_bytes(const SourceTensor& tensor, DType as);
+
+// Points to rows [row, row + count) of the tensor, in its own type or as F32; the other rows of the
+// panel are null. `scratch` is aligned for floats. False where a scale that
+// was needed is negative, infinite or no number.
+bool panel_rows(const SourceTensor& tensor, DType as, uint64_t row, uint32_t count,
+                std::byte* scratch, PanelRows* rows);
+
+// Writes the scales of the FP8 panel that begins at `row`, for every 128 columns from the first on,
+// to out[ceil(dims[0] / 128)]. False as above.
+bool panel_scales(const SourceTensor& tensor, uint64_t row, float* out);
+
+// Bytes of a file.
+struct FileRange {
+  uint32_t part;
+  uint64_t offset, bytes;
+};
+
+// The place where those of rows [first, first + rows) lie, without scales, that are of run `run`;
+// all of it where its rows are not in their stored order. A tensor without runs counts as one.
+FileRange run_range(const SourceTensor& tensor, uint64_t run, uint64_t first, uint64_t rows);
+
+// Calls use(FileRange) for the places of rows [first, first + rows). None for a tensor in no file.
+template <typename Use>
+void for_file_ranges(const SourceTensor& tensor, uint64_t first, uint64_t rows, const Use& use) {
+  if (tensor.part == kNoPart || rows == 0) return;
+  const uint64_t run_rows = tensor.runs.empty() ? tensor.rows() : tensor.run_rows();
+  for (uint64_t run = first / run_rows; run * run_rows < first + rows; ++run) {
+    use(run_range(tensor, run, first, rows));
+  }
+}
+
+}  // namespace hearth

@@ -1,0 +1,227 @@
+#include "formats/source_rows.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "base/fp_types.h"
+
+namespace hearth {
+namespace {
+
+// A stored matrix whose bytes tell where they come from, and its scales in bf16, a different power
+// of two times 1 to 1.5 for each block.
+struct Store {
+  uint64_t rows, k;
+  DType dtype;
+  std::vector<std::byte> bytes;
+  std::vector<bf16_t> scales;
+  uint64_t scale_rows = (rows + 127) / 128, scale_columns = (k + 127) / 128;
+
+  Store(uint64_t n, uint64_t columns, DType type)
+      : rows(n), k(columns), dtype(type), bytes(n * row_bytes(type, columns)) {
+    for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>((i * 37) % 120);
+    for (uint64_t i = 0; i < scale_rows * scale_columns; ++i) {
+      scales.push_back(f32_to_bf16(0.001f * static_cast<float>(i + 1)));
+    }
+  }
+
+  SourceRun run(uint64_t first) {
+    SourceRun run;
+    run.stored = {dtype, rows, k, bytes, 0, 1000};
+    run.scales = {DType::kBF16,
+                  scale_rows,
+                  scale_columns,
+                  std::as_bytes(std::span<const bf16_t>(scales)),
+                  0,
+                  0};
+    run.first = first;
+    return run;
+  }
+
+  float value(uint64_t row, uint64_t column) const {
+    float out;
+    const size_t size = dtype_info(dtype).block_bytes;
+    dequantize_row(dtype, bytes.data() + (row * k + column) * size, 1, &out);
+    if (dtype != DType::kF8E4M3) return out;
+    return out * bf16_to_f32(scales[row / 128 * scale_columns + column / 128]);
+  }
+};
+
+SourceTensor tensor_of(std::vector<SourceRun> runs, uint64_t k, uint64_t run_rows) {
+  SourceTensor tensor = {};
+  tensor.dtype = runs[0].stored.dtype;
+  tensor.type_known = true;
+  tensor.dims = {k, run_rows, runs.size()};
+  tensor.n_elements = k * run_rows * runs.size();
+  tensor.offset = 1000;
+  tensor.runs = std::move(runs);
+  return tensor;
+}
+
+// The values of a row, by way of the pack layout.
+std::vector<float> packed_row(const SourceTensor& tensor, uint64_t row) {
+  const DType as = packed_type(tensor, 0, tensor.rows(), tensor.rows());
+  std::vector<std::byte> scratch(scratch_bytes(tensor, as));
+  PanelRows rows;
+  const uint64_t panel = row / kPanelRows * kPanelRows;
+  const auto count = static_cast<uint32_t>(std::min<uint64_t>(16, tensor.rows() - panel));
+  EXPECT_TRUE(panel_rows(tensor, as, panel, count, scratch.data(), &rows));
+  for (uint32_t r = count; r < kPanelRows; ++r) EXPECT_EQ(rows[r], nullptr);
+  std::vector<float> out(tensor.dims[0]);
+  dequantize_row(as, rows[row % kPanelRows], out.size(), out.data());
+  if (as != DType::kF8E4M3) return out;
+  std::vector<float> scales((out.size() + 127) / 128);
+  EXPECT_TRUE(panel_scales(tensor, panel, scales.data()));
+  for (size_t i = 0; i < out.size(); ++i) out[i] *= scales[i / 128];
+  return out;
+}
+
+template <typename Place>
+void expect_rows(const SourceTensor& tensor, const Store& store, Place place) {
+  for (uint64_t row = 0; row < tensor.rows(); ++row) {
+    const std::vector<float> values = packed_row(tensor, row);
+    for (uint64_t c = 0; c < values.size(); ++c) {
+      auto [r, k] = place(row, c);
+      ASSERT_EQ(values[c], store.value(r, k)) << row << " " << c;
+    }
+  }
+}
+
+TEST(SourceRows, RowsOfSeveralMatrices) {
+  for (DType type : {DType::kF32, DType::kBF16, DType::kF8E4M3}) {
+    Store a(40, 150, type), b(40, 150, type);
+    for (std::byte& x : b.bytes) x = static_cast<std::byte>(std::to_integer<int>(x) ^ 1);
+    SourceTensor tensor = tensor_of({a.run(0), b.run(0)}, 150, 40);
+    EXPECT_EQ(packed_type(tensor, 40, 40, 40), type) << "an expert of its own";
+    for (uint64_t row = 0; row < 80; ++row) {
+      const std::vector<float> values = packed_row(tensor, row);
+      for (uint64_t c = 0; c < 150; ++c) {
+        ASSERT_EQ(values[c], (row < 40 ? a : b).value(row % 40, c)) << row << " " << c;
+      }
+    }
+  }
+}
+
+TEST(SourceRows, InterleavedHalvesOfHeads) {
+  for (uint64_t head : {128u, 64u, 256u, 24u}) {
+    for (DType type : {DType::kF16, DType::kF8E4M3}) {
+      Store store(3 * head, 70, type);
+      std::vector<SourceRun> runs;
+      for (uint64_t h = 0; h < 3; ++h) runs.push_back(store.run(h * head));
+      for (SourceRun& run : runs) run.interleave = 2;
+      SourceTensor tensor = tensor_of(runs, 70, head);
+      expect_rows(tensor, store, [&](uint64_t row, uint64_t c) {
+        const uint64_t r = row % head;
+        return std::pair(row / head * head + r % 2 * (head / 2) + r / 2, c);
+      });
+      // 256: the halves lie in two blocks of scales. 24: 5 heads and a third of one are a block.
+      const bool whole = type == DType::kF16 || head == 128 || head == 64;
+      EXPECT_EQ(packed_type(tensor, 0, tensor.rows(), head), whole ? type : DType::kF32) << head;
+    }
+  }
+}
+
+TEST(SourceRows, ColumnsOfPartsOfHeads) {
+  for (uint64_t nope : {128u, 24u, 160u}) {
+    for (DType type : {DType::kBF16, DType::kF8E4M3}) {
+      const uint64_t head = nope + 128, lora = 200;
+      Store store(2 * head, lora, type);
+      std::vector<SourceRun> runs = {store.run(0), store.run(head)};
+      for (SourceRun& run : runs) run.transposed = true;
+      SourceTensor tensor = tensor_of(runs, nope, lora);
+      expect_rows(tensor, store, [&](uint64_t row, uint64_t c) {
+        return std::pair(row / lora * head + c, row % lora);
+      });
+      // A head's rows must begin with a block of scales, or lie in one; and a panel in one head.
+      EXPECT_EQ(packed_type(tensor, 0, tensor.rows(), lora),
+                type == DType::kBF16 ? type : DType::kF32);
+      if (type == DType::kF8E4M3) {
+        EXPECT_EQ(packed_type(tensor, 0, lora, lora) == type, true) << nope << ": the first head";
+        EXPECT_EQ(packed_type(tensor, lora, lora, lora) == type, nope != 160) << nope;
+      }
+    }
+  }
+}
+
+TEST(SourceRows, AShardThatBeginsInsideOfAPanelIsReadAsF32) {
+  Store store(200, 64, DType::kF8E4M3);
+  SourceTensor tensor = tensor_of({store.run(0)}, 64, 200);
+  EXPECT_EQ(packed_type(tensor, 0, 200, 32), DType::kF8E4M3);
+  EXPECT_EQ(packed_type(tensor, 0, 200, 40), DType::kF32);
+  EXPECT_EQ(packed_type(tensor, 0, 200, 200), DType::kF8E4M3) << "nothing cuts it";
+  EXPECT_EQ(packed_type(tensor, 120, 80, 80), DType::kF32) << "the panel's blocks differ";
+  EXPECT_EQ(packed_type(tensor, 112, 88, 88), DType::kF8E4M3);
+}
+
+TEST(SourceRows, ScalesThatAreNoScales) {
+  for (float bad : {-1.0f, std::numeric_limits<float>::infinity(), std::nanf("")}) {
+    Store store(130, 130, DType::kF8E4M3);
+    store.scales[3] = f32_to_bf16(bad);
+    SourceTensor tensor = tensor_of({store.run(0)}, 130, 130);
+    float scales[2];
+    EXPECT_TRUE(panel_scales(tensor, 112, scales));
+    EXPECT_FALSE(panel_scales(tensor, 128, scales));
+    std::vector<std::byte> scratch(scratch_bytes(tensor, DType::kF32));
+    PanelRows rows;
+    EXPECT_TRUE(panel_rows(tensor, DType::kF32, 112, 16, scratch.data(), &rows));
+    EXPECT_FALSE(panel_rows(tensor, DType::kF32, 120, 10, scratch.data(), &rows));
+  }
+}
+
+// As F32, whatever the type and wherever the rows lie.
+TEST(SourceRows, RowsAreWidened) {
+  for (DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kF8E4M3}) {
+    Store store(40, 130, type);
+    SourceTensor rows = tensor_of({store.run(0)}, 130, 40);
+    SourceTensor columns = tensor_of({store.run(3)}, 37, 130);
+    columns.runs[0].transposed = true;
+    SourceTensor data = rows;
+    data.data = store.bytes;
+    data.runs.clear();
+    for (const SourceTensor* tensor : {&rows, &columns, &data}) {
+      if (tensor == &data && type == DType::kF8E4M3) continue;
+      std::vector<std::byte> scratch(kPanelRows * tensor->dims[0] * sizeof(float));
+      PanelRows panel;
+      ASSERT_TRUE(panel_rows(*tensor, DType::kF32, 16, 16, scratch.data(), &panel));
+      for (uint32_t r = 0; r < 16; ++r) {
+        std::vector<float> values(tensor->dims[0]);
+        std::memcpy(values.data(), panel[r], values.size() * sizeof(float));
+        for (uint64_t k = 0; k < values.size(); ++k) {
+          const bool across = tensor == &columns;
+          ASSERT_EQ(values[k], across ? store.value(3 + k, 16 + r) : store.value(16 + r, k)) << k;
+        }
+      }
+    }
+  }
+}
+
+TEST(SourceRows, PlacesInTheFile) {
+  Store store(40, 10, DType::kF16);
+  auto ranges = [](const SourceTensor& tensor, uint64_t first, uint64_t rows) {
+    std::vector<std::pair<uint64_t, uint64_t>> found;
+    for_file_ranges(tensor, first, rows,
+                    [&](const FileRange& range) { found.emplace_back(range.offset, range.bytes); });
+    return found;
+  };
+  using Found = std::vector<std::pair<uint64_t, uint64_t>>;
+  SourceTensor parts = tensor_of({store.run(5), store.run(20)}, 10, 15);
+  EXPECT_EQ(ranges(parts, 0, 30), (Found{{1100, 300}, {1400, 300}}));
+  EXPECT_EQ(ranges(parts, 3, 2), (Found{{1160, 40}}));
+  EXPECT_EQ(ranges(parts, 14, 2), (Found{{1380, 20}, {1400, 20}}));
+  SourceTensor columns = tensor_of({store.run(0), store.run(20)}, 7, 10);
+  for (SourceRun& run : columns.runs) run.transposed = true;
+  EXPECT_EQ(ranges(columns, 12, 1), (Found{{1400, 140}}));
+  SourceTensor plain = tensor_of({store.run(0)}, 10, 40);
+  plain.data = store.bytes;
+  plain.runs.clear();
+  EXPECT_EQ(ranges(plain, 2, 3), (Found{{1040, 60}}));
+  plain.part = kNoPart;
+  EXPECT_EQ(ranges(plain, 2, 3), Found{});
+}
+
+}  // namespace
+}  // namespace hearth
