@@ -1,4 +1,5 @@
-"""What files say of mixtures of experts: metadata and random tensors, under GGUF's names.
+"""What files say of mixtures of experts and of latent attention: metadata and random tensors, under
+GGUF's names.
 
     ffn_gate_inp            [experts, embedding]        the router
     exp_probs_b.bias        [experts]                   added to scores for the choice alone
@@ -8,6 +9,12 @@
     ffn_{gate,up,down}_shexp                            an expert that every token takes
     nextn.*                                             of layers that predict further tokens, which
                                                         stand behind the others and are never run
+
+    attn_q, or attn_q_a, attn_q_a_norm and attn_q_b     per head what meets the latent, then what
+                                                        is turned
+    attn_kv_a_mqa           [latent + rope, embedding]  attn_kv_a_norm: of the latent
+    attn_k_b                [heads, latent, nope]
+    attn_v_b                [heads, value, latent]
 """
 
 from __future__ import annotations
@@ -45,6 +52,43 @@ def keys(spec: Spec) -> dict[str, Value]:
     if e.nextn:
         out["nextn_predict_layers"] = u32(e.nextn)
     return out
+
+
+def latent_keys(spec: Spec) -> dict[str, Value]:
+    m = spec.mla
+    out = {
+        "attention.head_count_kv": u32(1),
+        "attention.kv_lora_rank": u32(m.latent),
+        "attention.key_length": u32(m.latent + m.rope),
+        "attention.value_length": u32(m.latent),
+        "attention.key_length_mla": u32(m.nope + m.rope),
+        "attention.value_length_mla": u32(m.value),
+        "rope.dimension_count": u32(m.rope),
+    }
+    if m.query:
+        out["attention.q_lora_rank"] = u32(m.query)
+    return out
+
+
+def latent_linears(spec: Spec) -> list[tuple[str, int, int, float]]:
+    """(name, columns, rows, gain) of the matrices of two dimensions before the output's."""
+    m, d = spec.mla, spec.embedding
+    q = spec.heads * (m.nope + m.rope)
+    queries = [("attn_q", d, q, 1.4)]
+    if m.query:
+        queries = [("attn_q_a", d, m.query, 1.0), ("attn_q_b", m.query, q, 1.4)]
+    return queries + [("attn_kv_a_mqa", d, m.latent + m.rope, 1.4)]
+
+
+def latent_tensors(spec: Spec, r: np.random.Generator, prefix: str):
+    """Yields (name, values) of the rest: norms and the matrices behind the latent."""
+    m = spec.mla
+    if m.query:
+        yield prefix + "attn_q_a_norm.weight", draws.norm(r, m.query, 1.0)
+    yield prefix + "attn_kv_a_norm.weight", draws.norm(r, m.latent, 1.0)
+    keys_of_heads = _stacked(r, m.latent, m.nope, 1.4, spec.heads)
+    yield prefix + "attn_k_b.weight", np.swapaxes(keys_of_heads, 1, 2)
+    yield prefix + "attn_v_b.weight", _stacked(r, m.latent, m.value, 1.0, spec.heads)
 
 
 def _router(r: np.random.Generator, e: Experts, d: int) -> np.ndarray:

@@ -14,7 +14,7 @@ A router sees x as it is: an engine computes it in float32, whatever its other p
 The gap of a row tells how near its choice was to another: the least difference between the last
 that was chosen and the first that was not, of experts and of groups, in log probabilities with
 softmax and scores with sigmoid. A difference of nothing is no near miss but a tie, which has one
-answer; it counts as infinite.
+answer: there the gap is to the nearest other score.
 """
 
 from __future__ import annotations
@@ -77,12 +77,16 @@ def best(scores: np.ndarray, count: int) -> np.ndarray:
 
 
 def gap_behind(scores: np.ndarray, count: int) -> np.ndarray:
-    """Per row, by how much the last of the `count` best is better than the next."""
+    """Per row, by how much the last of the `count` best is better than the next; where the two are
+    a tie, how far they are from any other score."""
     if count >= scores.shape[1]:
         return np.full(len(scores), np.inf)
     ordered = -np.sort(-scores, axis=1)
-    gap = ordered[:, count - 1] - ordered[:, count]
-    return np.where(gap < TIE, np.inf, gap)
+    last = ordered[:, count - 1 : count]
+    away = np.abs(scores - last)
+    others = np.where(away < TIE, np.inf, away).min(axis=1)
+    gap = (last - ordered[:, count : count + 1])[:, 0]
+    return np.where(gap < TIE, others, gap)
 
 
 def group_scores(scores: np.ndarray, routing: Routing) -> np.ndarray:

@@ -8,9 +8,10 @@ Per model NAME.gguf, NAME.tokens.txt (one prompt, ids separated by spaces) and N
 The logits come from reference.py: float64 on the weights as the file holds them, so a quantised
 file's golden is that file dequantised. Fixed seeds make the set the same on every run.
 
-Models with mixtures of experts are a list of their own too (`moe_models`). No rounding that an
-engine is allowed changes which experts their prompts take: `least_gap` tells how near the nearest
-choice was to another (experts.py), `scores` beside a noise how far it moves the scores at most.
+Models with mixtures of experts are lists of their own too: `moe_models`, and `mla_models` with
+latent attention. No rounding that an engine is allowed changes which experts their prompts take:
+`least_gap` tells how near the nearest choice was to another (experts.py), `scores` beside a noise
+how far it moves the scores at most.
 
 An encoder has NAME.hidden.npy ([tokens, embedding]) in place of logits, and its tokens are several
 texts, whose lengths the manifest has (`texts`). The encoders stand in a list of their own
@@ -42,6 +43,7 @@ import draws
 import experts
 import expert_tensors
 import gguf_io
+import mla_specs
 import model_specs
 import moe_specs
 import quants
@@ -57,7 +59,7 @@ EPSILON = 1e-5
 LOGIT_STD = 2.0
 BYTE_TOKENS_START = 3
 FILLER_START = BYTE_TOKENS_START + 256
-CLEAR_ROUNDS, CLEAR_WINDOW = 2000, 6
+ALTERNATIVES = 12
 
 NOISES = {
     "f32": reference.Noise(activation=Type.F32, kv=Type.F32),
@@ -138,6 +140,8 @@ def metadata(spec: Spec) -> dict[str, gguf_io.Value]:
     own.update({f"rope.{k}": _plain_value(x) for k, x in rope_values.items()})
     if spec.experts:
         own.update(expert_tensors.keys(spec))
+    if spec.mla:
+        own.update(expert_tensors.latent_keys(spec))
     if spec.lean:
         for key in ("vocab_size", "attention.head_count_kv", "rope.dimension_count"):
             own.pop(key, None)
@@ -162,13 +166,16 @@ def linears(spec: Spec, layer: int) -> list[tuple[str, int, int, float]]:
     attention = [("attn_q", d, q, qk), ("attn_k", d, k, qk), ("attn_v", d, v, 1.0)]
     if "attn_qkv" in spec.fused:
         attention = [("attn_qkv", d, q + k + v, qk)]
+    if spec.mla:
+        attention = expert_tensors.latent_linears(spec)
     gate = [("ffn_gate", d, spec.ffn, 1.5)]
     up = [("ffn_up", d, spec.ffn, 1.5)]
     if spec.arch == "bert" or (spec.arch == "jina-bert-v2" and not spec.gated):
         gate = []
     if "ffn_up" in spec.fused:
         gate, up = [], [("ffn_up", d, 2 * spec.ffn, 1.5)]
-    output = [("attn_output", spec.heads * spec.value, d, out)]
+    value = spec.mla.value if spec.mla else spec.value
+    output = [("attn_output", spec.heads * value, d, out)]
     feed_forward = gate + up + [("ffn_down", spec.ffn, d, out)]
     return attention + output + ([] if spec.has_experts(layer) else feed_forward)
 
@@ -194,6 +201,8 @@ def layer_weights(spec: Spec, r: np.random.Generator, layer: int):
         yield f"{prefix}{name}.weight", draws.matrix(r, n, rows, gain)
         if name in spec.biases:
             yield f"{prefix}{name}.bias", 0.5 * r.standard_normal(rows)
+    if spec.mla:
+        yield from expert_tensors.latent_tensors(spec, r, prefix)
     if spec.has_experts(layer):
         yield from expert_tensors.feed_forward(spec, r, prefix, residual_gain(spec))
     if layer >= spec.layers:
@@ -241,28 +250,20 @@ def prompt(spec: Spec) -> list[int]:
     return [1] + r.integers(BYTE_TOKENS_START, spec.vocab, spec.tokens - 1).tolist()
 
 
-def unclear(spec: Spec, model: reference.Model) -> np.ndarray:
-    """The rows of the last text at which some choice of experts is too near to another."""
-    near = [c.gaps < spec.margin * c.scores.std() for c in model.choices]
-    return np.nonzero(np.any(near, axis=0))[0]
-
-
 def clear_prompt(spec: Spec, model: reference.Model) -> list[int]:
-    """A prompt of which no rounding that an engine is allowed changes a choice of experts: tokens
-    with a near miss give way to others. Those before the first of them stay, so it ends."""
-    tokens = prompt(spec)
-    if not spec.experts:
-        return tokens
-    r, seen = draws.generator(spec.name, "clear"), CLEAR_WINDOW
-    for _ in range(CLEAR_ROUNDS):
-        model.hidden(tokens[:seen])
-        rows = unclear(spec, model).tolist()
-        if not rows and seen >= len(tokens):
-            return tokens
-        seen = (rows[0] if rows else seen) + CLEAR_WINDOW
-        for row in rows:
-            tokens[row] = int(r.integers(BYTE_TOKENS_START, spec.vocab))
-    raise ValueError(f"{spec.name}: no prompt has choices that far apart")
+    """A prompt of which no rounding that an engine is allowed changes a choice of experts: of
+    several tokens every position gets the one whose choices are farthest from others."""
+    if not spec.experts or spec.experts.used == spec.experts.count:
+        return prompt(spec)
+    r, tokens = draws.generator(spec.name, "tokens"), []
+    model.alternatives = ALTERNATIVES
+    while len(tokens) < spec.tokens:
+        others = r.integers(BYTE_TOKENS_START, spec.vocab, ALTERNATIVES).tolist()
+        model.hidden(tokens + others)
+        gaps = np.min([c.gaps[-ALTERNATIVES:] for c in model.choices], axis=0)
+        tokens.append(others[int(gaps.argmax())])
+    model.alternatives = 1
+    return tokens
 
 
 def texts(spec: Spec, tokens: list[int]) -> list[list[int]]:
@@ -357,7 +358,7 @@ def all_specs() -> dict[str, list[Spec]]:
     for spec in model_specs.specs():
         kind = "test_models" if spec.of_tests else "encoders" if spec.encoder else "models"
         out[kind].append(spec)
-    return {**out, "moe_models": moe_specs.moe_models()}
+    return {**out, "moe_models": moe_specs.moe_models(), "mla_models": mla_specs.mla_models()}
 
 
 def main() -> None:

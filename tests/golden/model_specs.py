@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 
 import reference
-from quants import FLOAT_TYPES, Type, block_length
+from quants import Type, block_length
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,6 +33,17 @@ class Experts:
     fused: bool = False  # gate and up of all experts in one tensor
     nextn: int = 0  # layers behind the others that predict further tokens
     twins: tuple[tuple[int, int], ...] = ()  # pairs of experts with one row in the router
+
+
+@dataclasses.dataclass(frozen=True)
+class Mla:
+    """Lengths of multi-head latent attention."""
+
+    latent: int
+    nope: int
+    rope: int
+    value: int
+    query: int = 0  # the latent that queries come from; 0: none
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,6 +79,7 @@ class Spec:
     alibi: float = 0.0  # attention.max_alibi_bias; 0: not in the file
     head_norms: bool = False  # norms of queries and keys where an architecture has them or not
     experts: Experts | None = None
+    mla: Mla | None = None
     # Every value is one of BF16, vectors and routers too: a directory can hold the same weights.
     twin: bool = False
 
@@ -90,12 +102,6 @@ class Spec:
 
     def has_experts(self, layer: int) -> bool:
         return self.experts is not None and layer >= self.experts.dense
-
-    @property
-    def margin(self) -> float:
-        """How near a choice of experts may be to another, in standard deviations of the scores:
-        several times what the roundings of an engine move them."""
-        return 0.16 if self.type in FLOAT_TYPES else 0.2
 
     @property
     def of_tests(self) -> bool:

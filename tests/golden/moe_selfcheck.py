@@ -14,19 +14,27 @@ import numpy as np
 
 import experts
 import gguf_io
+import mla_specs
 import moe_specs
 import reference
 from model_specs import Spec
 
 
 def spec_named(name: str) -> Spec:
-    return next(s for s in moe_specs.moe_models() if s.name == name)
+    specs = moe_specs.moe_models() + mla_specs.mla_models()
+    return next(s for s in specs if s.name == name)
 
 
 def model_of(spec: Spec) -> tuple[reference.Model, list[int]]:
-    """The model and its prompt."""
+    """The model and a prompt, with near misses too."""
     tensors = {t.name: t for t in make_models.tensors(spec)}
     model = reference.Model(gguf_io.Gguf(make_models.metadata(spec), tensors))
+    return model, make_models.prompt(spec)
+
+
+def model_and_own_prompt(name: str) -> tuple[reference.Model, list[int]]:
+    spec = spec_named(name)
+    model, _ = model_of(spec)
     return model, make_models.clear_prompt(spec, model)
 
 
@@ -79,7 +87,8 @@ class RoutingTest(unittest.TestCase):
         choice = experts.choose(logits, None, routing(6, 3))
         self.assertEqual(choice.experts.tolist(), [[1, 4, 0]])
         np.testing.assert_allclose(choice.weights, [[2 / 7.5, 2 / 7.5, 1 / 7.5]], rtol=1e-14)
-        self.assertEqual(choice.gaps[0], np.inf)  # the third is a tie of three
+        # The third is a tie of three, of which one is twice and one half.
+        self.assertAlmostEqual(choice.gaps[0], half)
         self.assertAlmostEqual(experts.choose(logits, None, routing(6, 2)).gaps[0], half)
         # Group scores by the best: 2 and 2, so the first; by the two best: 2/3 + 1/2 both.
         best = experts.choose(logits, None, routing(6, 1, groups=2))
@@ -98,7 +107,8 @@ class RoutingTest(unittest.TestCase):
 
 class MoeModelTest(unittest.TestCase):
     def test_a_layer_against_loops(self):
-        for name in ("qwen3moe-f32", "qwen3moe-f16", "mixtral-q4_0", "glm4moe-f32"):
+        for name in ("qwen3moe-f16", "mixtral-q4_0", "glm4moe-f32", "deepseek2-f32-lite",
+                     "deepseek2-f32-v2", "deepseek2-f32-v3"):  # fmt: skip
             model, _ = model_of(spec_named(name))
             c, prefix = model.config.experts, f"blk.{model.config.layers - 1}."
             x = np.random.Generator(np.random.PCG64(12)).standard_normal((5, 300))
@@ -146,7 +156,7 @@ class MoeModelTest(unittest.TestCase):
     def test_ties_decide(self):
         """In the model made for ties many choices fall between equal scores, and the lower is
         taken; its twin would have given other logits."""
-        model, tokens = model_of(spec_named("qwen3moe-f32-ties"))
+        model, tokens = model_and_own_prompt("qwen3moe-f32-ties")
         twins = dict(spec_named("qwen3moe-f32-ties").experts.twins)
         before, decided = model.logits(tokens), 0
         for choice in model.choices:
@@ -155,7 +165,7 @@ class MoeModelTest(unittest.TestCase):
                 has_low, has_high = (np.any(choice.experts == e, axis=1) for e in (low, high))
                 self.assertFalse(np.any(has_high & ~has_low))
                 decided += int(np.sum(has_low & ~has_high))
-        self.assertGreater(decided, 20)
+        self.assertGreater(decided, 10)
         for i in range(model.config.layers):
             w = model.weights[f"blk.{i}.ffn_down_exps.weight"]
             parts = np.split(w, 7)
@@ -165,23 +175,47 @@ class MoeModelTest(unittest.TestCase):
             )
         self.assertGreater(np.abs(model.logits(tokens) - before).max(), 0.1)
 
+    def test_equal_groups_decide(self):
+        model, tokens = model_and_own_prompt("deepseek2-f32-ties")
+        model.hidden(tokens)
+        routing, decided = model.config.experts, 0
+        for choice in model.choices:
+            scores = experts.group_scores(choice.scores, routing)
+            for low, high in ((0, 3), (1, 2)):
+                np.testing.assert_array_equal(scores[:, low], scores[:, high])
+                has_low, has_high = (np.any(choice.experts // 3 == g, axis=1) for g in (low, high))
+                decided += int(np.sum(has_low & ~has_high))
+                self.assertFalse(np.any(has_high & ~has_low))
+        self.assertGreater(decided, 10)
+
+    def test_groups_change_the_choice(self):
+        for name in ("deepseek2-f32-v2", "deepseek2-f32-v3", "deepseek2-q4_k"):
+            model, tokens = model_and_own_prompt(name)
+            model.hidden(tokens)
+            last = model.choices[-1]
+            free = experts.best(last.scores, model.config.experts.used)
+            changed = np.any(np.sort(free) != np.sort(last.experts), axis=1)
+            with self.subTest(name):
+                self.assertGreater(changed.mean(), 0.1)
+
     def test_a_bias_changes_the_choice(self):
-        for name in ("glm4moe-f32", "glm4moe-q8_0", "glm4moe-bf16"):
-            model, tokens = model_of(spec_named(name))
+        for name in ("glm4moe-f32", "glm4moe-bf16", "deepseek2-f16", "deepseek2-f32-top1"):
+            model, tokens = model_and_own_prompt(name)
             model.logits(tokens)
             prefix = f"blk.{model.config.layers - 1}."
             bias = model.vector(prefix + "exp_probs_b.bias")
             last = model.choices[-1]
             plain = experts.best(last.scores - bias, model.config.experts.used)
             changed = np.any(np.sort(plain) != np.sort(last.experts), axis=1)
-            self.assertGreater(changed.mean(), 0.2)
+            self.assertGreater(changed.mean(), 0.15)
             # None would be chosen for being set to nothing, as some programs mask groups.
             self.assertGreater(np.take_along_axis(last.scores, last.experts, axis=1).min(), 0)
 
     def test_every_expert_is_taken_and_left(self):
-        for name in ("qwen3moe-f32", "qwen3moe-f32-ties", "mixtral-q4_0", "glm4moe-bf16"):
+        for name in ("qwen3moe-f32", "qwen3moe-f32-ties", "mixtral-q4_0", "glm4moe-bf16",
+                     "deepseek2-f32-v3"):  # fmt: skip
             spec = spec_named(name)
-            model, tokens = model_of(spec)
+            model, tokens = model_and_own_prompt(name)
             model.hidden(tokens)
             self.assertEqual(len(model.choices), spec.layers - spec.experts.dense)
             taken = np.concatenate([c.experts.ravel() for c in model.choices])

@@ -3,8 +3,9 @@
 
     reference.py MODEL.gguf --tokens 1,2,3 -o out.npy    logits of all positions, [n, vocab] float64
 
-Architectures `llama` (Llama 2 and 3, Mistral, Mixtral), `qwen2`, `qwen3`, `qwen3moe` and `glm4moe`,
-the encoders `bert`, `nomic-bert` and `jina-bert-v2`, and two that only tests know.
+Architectures `llama` (Llama 2 and 3, Mistral, Mixtral), `qwen2`, `qwen3`, `qwen3moe`, `glm4moe` and
+`deepseek2` (DeepSeek V2 and V3, Kimi K2), the encoders `bert`, `nomic-bert` and `jina-bert-v2`, and
+two that only tests know.
 Every weight is dequantised exactly and every operation is float64, so the only errors are float64's
 own. Written from the models' papers and from the meaning that GGUF gives to its keys; it shares
 nothing with the engine.
@@ -17,7 +18,7 @@ nothing with the engine.
 
 `test-decoder` is such a one. Norms of queries and keys are there where the file has them; layers
 with experts have in place of the FFN what experts.py says; `glm4moe` calls the norm before it
-post_attention_norm.
+post_attention_norm; attention of `deepseek2` is that of mla.py.
 
 Encoders norm what BERT norms (Devlin et al. 2019), and every position sees all others, as it does
 in decoders whose key attention.causal is false:
@@ -51,6 +52,7 @@ import numpy as np
 
 import experts
 import gguf_io
+import mla
 import quants
 import rope
 from elementary import gelu, layer_norm, rms_norm, silu, softmax
@@ -62,6 +64,7 @@ LAYOUTS = {
     "qwen3": rope.NEOX,
     "qwen3moe": rope.NEOX,
     "glm4moe": rope.NEOX,
+    "deepseek2": rope.NORM,
     "bert": rope.NEOX,
     "nomic-bert": rope.NEOX,
     "jina-bert-v2": rope.NEOX,
@@ -93,6 +96,7 @@ class Config:
     causal: bool
     alibi: tuple[float, ...]  # slopes by head; (): none
     experts: experts.Routing | None
+    mla: mla.Shape | None
 
     @property
     def encoder(self) -> bool:
@@ -124,7 +128,7 @@ def _rope_config(file: gguf_io.Gguf, arch: str, key_length: int) -> rope.RopeCon
 
     factor = get("scaling.factor", get("scale_linear", 0.0)) or 1.0
     trained = file.get(f"{arch}.context_length", 0)
-    return rope.RopeConfig(
+    config = rope.RopeConfig(
         layout=LAYOUTS[arch],
         dimensions=_rope_dimensions(get, arch, key_length),
         base=get("freq_base", 10000.0),
@@ -136,6 +140,7 @@ def _rope_config(file: gguf_io.Gguf, arch: str, key_length: int) -> rope.RopeCon
         beta_fast=get("scaling.yarn_beta_fast", 32.0),
         beta_slow=get("scaling.yarn_beta_slow", 1.0),
     )
+    return mla.without_growth(config) if mla.log_multiplier(file) else config
 
 
 def read_config(file: gguf_io.Gguf) -> Config:
@@ -161,13 +166,20 @@ def read_config(file: gguf_io.Gguf) -> Config:
         causal=file.get(f"{arch}.attention.causal", arch not in ENCODERS),
         alibi=alibi_slopes(heads, file.get(f"{arch}.attention.max_alibi_bias", 8.0)) * alibi,
         experts=experts.read_routing(file),
+        mla=mla.read_shape(file),
     )
 
 
-def visible(n: int, window: int) -> np.ndarray:
-    """[query, key]: key <= query, and with a window also key > query - window."""
-    query, key = np.arange(n)[:, None], np.arange(n)[None, :]
-    mask = key <= query
+def positions_of(n: int, alternatives: int) -> np.ndarray:
+    return np.minimum(np.arange(n), n - alternatives)
+
+
+def visible(n: int, window: int, alternatives: int = 1) -> np.ndarray:
+    """[query, key]: key <= query, and with a window also key > query - window. So many tokens at
+    the end are alternatives for one position, none of which sees another."""
+    positions = positions_of(n, alternatives)
+    query, key = positions[:, None], positions[None, :]
+    mask = (key < query) | np.eye(n, dtype=bool)
     return mask & (key > query - window) if window else mask
 
 
@@ -194,6 +206,7 @@ class Model:
         self.config = read_config(file)
         self.noise = noise
         self.weights = file.values()
+        self.alternatives = 1  # so many tokens at a text's end stand for one position
         self.choices: list[experts.Choice] = []  # of the last text's layers with experts
 
     def vector(self, name: str) -> np.ndarray | None:
@@ -212,6 +225,9 @@ class Model:
 
     def rounded_activations(self, x: np.ndarray) -> np.ndarray:
         return self._rounded(x, self.noise.activation)
+
+    def rounded_cache(self, x: np.ndarray) -> np.ndarray:
+        return self._rounded(x, self.noise.kv)
 
     def experts_of(self, name: str) -> np.ndarray | None:
         """The matrices of all experts, [experts, rows, columns]."""
@@ -246,18 +262,26 @@ class Model:
         lengths = (c.key_length, c.key_length, c.value_length)
         return [part.reshape(n, -1, length) for part, length in zip(parts, lengths)]
 
+    def _mask(self, n: int) -> np.ndarray:
+        if self.config.causal:
+            return visible(n, self.config.window, self.alternatives)
+        return np.full((n, n), True)
+
     def _attend(self, x: np.ndarray, prefix: str) -> np.ndarray:
         c, n = self.config, len(x)
+        positions = positions_of(n, self.alternatives)
+        mask = self._mask(n)
+        if c.mla:
+            out = mla.attend(self, x, prefix, positions, mask)
+            return self.linear(out, prefix + "attn_output")
         q, k, v = self._queries_keys_values(x, prefix)
         if not c.encoder and prefix + "attn_q_norm.weight" in self.weights:
             q = self.norm(q, prefix + "attn_q_norm")
             k = self.norm(k, prefix + "attn_k_norm")
-        positions = np.arange(n)
         divisors = self.vector("rope_freqs.weight") if c.arch == "llama" else None
         q = rope.rotate(q, positions, c.rope, divisors)
         k = rope.rotate(k, positions, c.rope, divisors)
-        k, v = self._rounded(k, self.noise.kv), self._rounded(v, self.noise.kv)
-        mask = visible(n, c.window) if c.causal else np.full((n, n), True)
+        k, v = self.rounded_cache(k), self.rounded_cache(v)
         out = attention(q, k, v, mask, c.alibi).reshape(n, -1)
         return self.linear(out, prefix + "attn_output")
 

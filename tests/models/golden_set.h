@@ -75,7 +75,7 @@ inline void PrintTo(const GoldenModel& model, std::ostream* out) { *out << model
 
 // Those that the engine knows and that give logits, or of `list` "encoders" those that do not, or
 // of "test_models" those of architectures that tests alone know, or of "moe_models" those with
-// mixtures of experts.
+// mixtures of experts, or of "mla_models" those with latent attention too.
 std::vector<GoldenModel> read_golden_set(const char* list = "models");
 
 }  // namespace hearth
