@@ -54,7 +54,12 @@ void add_plan_options(CLI::App& verb, PlanArgs* args, CLI::Option* threads) {
                "Only these CPUs, as in 0-7,16; default: all that may be used"),
       add_choice(verb, "--sync", &args->sync,
                  {group_sync_name(GroupSync::kAsync), group_sync_name(GroupSync::kLockstep)},
-                 "How groups wait for each other: at sums alone, or after every operation")};
+                 "How groups wait for each other: at sums alone, or after every operation"),
+      add_choice(
+          verb, "--experts", &args->experts,
+          {"auto", expert_cut_name(ExpertCut::kCut), expert_cut_name(ExpertCut::kSpread)},
+          "How experts lie on several nodes: each cut over all, or whole and dealt out; auto: "
+          "as is predicted to be faster")};
   CLI::Option* plan =
       add_text(verb, "--plan", &args->file, "FILE",
                "Work by the plan in FILE, which `hearth topo --write-plan FILE` makes");
@@ -74,6 +79,7 @@ void set_plan(const Machine& machine, const PlanArgs& args, EngineOptions* optio
   }
   options->sync =
       args.sync == group_sync_name(GroupSync::kLockstep) ? GroupSync::kLockstep : GroupSync::kAsync;
+  options->experts = expert_cut_named(args.experts);
   for (uint32_t node : args.nodes) options->nodes.push_back(node_index(machine, node));
   if (args.cpus) options->pus = parse_ranges(*args.cpus, "--cpus");
 }

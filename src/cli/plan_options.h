@@ -1,5 +1,5 @@
 // The options that say who works where: --threads, --shards, --groups, --nodes, --cpus,
-// --sync, --plan.
+// --sync, --experts, --plan.
 // Numbers of nodes and CPUs are the operating system's, as `hearth topo` shows them.
 #pragma once
 
@@ -25,6 +25,7 @@ struct PlanArgs {
   std::vector<uint32_t> groups;  // of both phases, or of prefill and of decode
   std::vector<uint32_t> nodes;
   std::optional<std::string> cpus;  // "0-7,16"
+  std::string experts = "auto";
   std::string sync = group_sync_name(GroupSync::kAsync);
   std::optional<std::string> file;  // a saved plan, in place of all of the above
 };

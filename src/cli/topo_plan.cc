@@ -78,6 +78,7 @@ std::string plan_tree_text(const Machine& machine, const EnginePlan& plan) {
   for (uint32_t s = 0; s < plan.shard_nodes.size(); ++s) {
     out += shard_line(machine, plan, s);
   }
+  if (plan.experts == ExpertCut::kSpread) out += "  experts of a mixture: spread, each whole\n";
   if (plan.prefill.groups == plan.decode.groups &&
       plan.prefill.member_shards == plan.decode.member_shards) {
     return out + phase_text(machine, plan, plan.prefill, "prefill and decode");

@@ -12,7 +12,9 @@ std::string amount(double bytes) { return bytes_text(static_cast<uint64_t>(bytes
 
 Prediction of_plan(std::string name, const EnginePlan& plan) {
   auto placed = [&](const Plan& phase) {
-    return PlacedPlan{phase, plan.placement, plan.shard_nodes, plan.shares};
+    PlacedPlan one{phase, plan.placement, plan.shard_nodes, plan.shares};
+    one.experts = plan.experts;
+    return one;
   };
   return {std::move(name), placed(plan.decode), placed(plan.prefill), {}, {}};
 }
@@ -100,6 +102,13 @@ std::vector<Prediction> predict(const Machine& machine, const BandwidthTable& ta
   }
   if (machine.nodes.size() > 1) {
     vary("weights unplaced", GroupSync::kAsync, WeightPlacing::kUnplaced);
+  }
+  if (plan.shard_nodes.size() > 1 && model.hyper.experts.count > 0) {
+    Prediction other = all.front();
+    const bool cut = plan.experts == ExpertCut::kCut;
+    other.name = cut ? "experts spread" : "experts cut";
+    other.decode.experts = other.prefill.experts = cut ? ExpertCut::kSpread : ExpertCut::kCut;
+    all.push_back(std::move(other));
   }
   if (plan.shard_nodes.size() > 1) {
     all.push_back(on_one_node(machine, plan));

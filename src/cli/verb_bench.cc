@@ -179,7 +179,7 @@ std::vector<CLI::Option*> not_with_serve(CLI::App& verb, CLI::Option* model) {
   for (const char* name :
        {"--depth", "--batch", "--arrive", "--profile", "--threads", "--repetitions", "--limits",
         "--kernels", "--load", "--kv-type", "--shards", "--groups", "--nodes", "--cpus", "--sync",
-        "--plan", "--interleave", "--verbose"}) {
+        "--experts", "--plan", "--interleave", "--verbose"}) {
     options.push_back(verb.get_option(name));
   }
   return options;
@@ -205,7 +205,7 @@ void add_bench(CLI::App& program, Action& action) {
   for (CLI::Option* option : of_steps) limits->excludes(option);
   // They say how an engine stores and shares what it has, and tell of it.
   for (const char* name :
-       {"--kv-type", "--shards", "--groups", "--sync", "--interleave", "--verbose"}) {
+       {"--kv-type", "--shards", "--groups", "--sync", "--experts", "--interleave", "--verbose"}) {
     limits->excludes(verb.get_option(name));
   }
   std::vector<CLI::Option*> others = of_steps;
@@ -213,7 +213,7 @@ void add_bench(CLI::App& program, Action& action) {
   CLI::Option* load = add_load_option(verb, args.get(), others);
   others.push_back(load);
   for (const char* name :
-       {"--kv-type", "--shards", "--groups", "--sync", "--plan", "--interleave"}) {
+       {"--kv-type", "--shards", "--groups", "--sync", "--experts", "--plan", "--interleave"}) {
     others.push_back(verb.get_option(name));
   }
   add_kernel_options(verb, args.get(), others);

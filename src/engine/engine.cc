@@ -21,9 +21,9 @@ Engine::Engine(const ModelSource& source, const ModelSpec& spec, const Machine& 
     : isa_(isa) {
   EngineLayout layout = lay_out_engine(spec, machine, isa, options);
   auto team = std::make_unique<Team>(layout.plan.placement, TeamOptions{.pin_caller = true});
-  auto model = std::make_shared<Model>(
-      spec, machine,
-      ModelPlacement{layout.plan.shard_nodes, layout.plan.shares, options.binding()});
+  auto model = std::make_shared<Model>(spec, machine,
+                                       ModelPlacement{layout.plan.shard_nodes, layout.plan.shares,
+                                                      options.binding(), layout.plan.experts});
   size_t total = spec.matrix_bytes();
   model->load(source, *team, layout.member_shards(), [&](size_t done) {
     if (report) report(done, total);

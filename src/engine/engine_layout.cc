@@ -8,6 +8,7 @@
 #include "engine/shard_shares.h"
 #include "engine/step_logits.h"
 #include "graph/sync_layout.h"
+#include "tune/cost_model.h"
 
 namespace hearth {
 
@@ -40,7 +41,7 @@ KvView lay_out_kv(const ModelSpec& spec, const std::vector<CutAxis>& axes, uint3
 // Sizes of everything, with the weights cut by the plan's shares.
 void measure(const ModelSpec& spec, Isa isa, EngineLayout* layout) {
   std::vector<CutAxis> axes = cut_axes(spec, layout->plan.shares);
-  WeightTable weights(spec, axes);
+  WeightTable weights(spec, axes, deal_experts(spec, layout->plan.shares, layout->plan.experts));
   const EngineOptions& options = layout->options;
   // Rows of logits and of hidden states may be wanted in the same step.
   layout->limits = {options.outputs + options.hidden_rows, options.items};
@@ -175,6 +176,22 @@ void settle_kv_pages(const Machine& machine, EngineLayout* layout) {
   options.kv_pages = kv.page_count();
 }
 
+// Takes the way that decodes a token sooner, where nobody says which. Bandwidths are assumed: they
+// are the same for both.
+void choose_expert_cut(const ModelSpec& spec, const Machine& machine, EngineLayout* layout) {
+  EnginePlan& plan = layout->plan;
+  const bool said = layout->options.experts || !layout->options.plan.empty();
+  if (said || spec.hyper.experts.count == 0 || layout->shard_count() == 1) return;
+  const BandwidthTable table = assumed_bandwidth(machine);
+  auto seconds = [&](ExpertCut cut) {
+    PlacedPlan placed{plan.decode, plan.placement, plan.shard_nodes, plan.shares};
+    placed.experts = cut;
+    return predict_step(machine, table, spec, placed, {.rows = 1}).seconds;
+  };
+  const bool spread = seconds(ExpertCut::kSpread) < seconds(ExpertCut::kCut);
+  plan.experts = spread ? ExpertCut::kSpread : ExpertCut::kCut;
+}
+
 void settle(const ModelSpec& spec, EngineLayout* layout) {
   EngineOptions& options = layout->options;
   options.shards = layout->shard_count();
@@ -233,6 +250,7 @@ EngineLayout lay_out_engine(const ModelSpec& spec, const Machine& machine, Isa i
   EngineLayout layout;
   layout.options = options;
   layout.plan = plan_engine(machine, options);
+  choose_expert_cut(spec, machine, &layout);
   settle(spec, &layout);
   measure(spec, isa, &layout);
   cut_to_fit(spec, machine, isa, &layout);

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "kernels/attention/attention.h"
 #include "memory/arena.h"
+#include "models/axis_cutting.h"
 #include "models/model_spec.h"
 #include "plan/plan.h"
 
@@ -23,6 +25,8 @@ struct EngineOptions {
   uint32_t prefill_groups = 0;  // 0: as many as shards
   uint32_t decode_groups = 0;
   GroupSync sync = GroupSync::kAsync;  // of both phases
+  // How experts lie on several shards; none: as the cost model says is faster (tune/cost_model.h).
+  std::optional<ExpertCut> experts;
   // Weights and KV pages lie on all nodes in turn, page by page, instead of beside their threads:
   // to measure what placing them is worth.
   bool interleave = false;

@@ -72,6 +72,11 @@ void read_line(const Machine& machine, LineReader& line, EnginePlan* plan) {
     }
   } else if (key == "shares") {
     plan->shares = line.numbers();
+  } else if (key == "experts") {
+    const std::string name = line.word();
+    std::optional<ExpertCut> cut = expert_cut_named(name);
+    if (!cut) fail(ErrorCode::kUsage, "the plan's experts are '{}'; it is cut or spread", name);
+    plan->experts = *cut;
   } else {
     fail(ErrorCode::kUsage, "the plan has a line '{}', which nobody knows", key);
   }
@@ -105,8 +110,8 @@ EnginePlan plan_engine(const Machine& machine, const EngineOptions& options,
                        const ModelPlacement* model) {
   if (!options.plan.empty()) {
     EnginePlan saved = parse_engine_plan(options.plan, machine);
-    if (model != nullptr &&
-        (saved.shard_nodes != model->shard_nodes || saved.shares != model->shares)) {
+    if (model != nullptr && (saved.shard_nodes != model->shard_nodes ||
+                             saved.shares != model->shares || saved.experts != model->experts)) {
       fail(ErrorCode::kUsage, "the plan cuts the model otherwise than it was loaded");
     }
     return saved;
@@ -136,6 +141,7 @@ EnginePlan plan_engine(const Machine& machine, const EngineOptions& options,
   plan.prefill = phase(Phase::kPrefill, options.prefill_rows, options.prefill_groups);
   plan.decode = phase(Phase::kDecode, options.decode_rows, options.decode_groups);
   plan.prefill.sync = plan.decode.sync = options.sync;
+  plan.experts = model != nullptr ? model->experts : options.experts.value_or(ExpertCut::kCut);
   return plan;
 }
 
@@ -148,6 +154,7 @@ std::string engine_plan_text(const Machine& machine, const EnginePlan& plan) {
   }
   text += "\nshares";
   for (uint32_t share : plan.shares) text += fmt::format(" {}", share);
+  text += fmt::format("\nexperts {}", expert_cut_name(plan.experts));
   return text + "\n" + plan_text(plan.prefill) + plan_text(plan.decode);
 }
 

@@ -6,6 +6,7 @@
 //   thread_pus 0 1 2 3
 //   shard_nodes 0 1
 //   shares 1 1
+//   experts cut
 //   hearth-plan 1
 //   phase prefill
 //   ...
@@ -14,8 +15,8 @@
 //   ...
 //
 // thread_pus: the PU of every thread; shard_nodes: the NUMA node that each shard lies on, both by
-// the operating system's numbers; shares: each shard's part of every axis, in proportion; then both
-// phases' plans (plan/plan.h).
+// the operating system's numbers; shares: each shard's part of every axis, in proportion; experts:
+// cut or spread (ExpertCut), cut where the line is missing; then both phases' plans (plan/plan.h).
 #pragma once
 
 #include <string>
@@ -34,6 +35,7 @@ struct EnginePlan {
   std::vector<uint32_t> shard_nodes;  // machine node of each shard
   std::vector<uint32_t> shares;
   Plan prefill, decode;
+  ExpertCut experts = ExpertCut::kCut;
 };
 
 // The plan that `options` ask for: the saved one where they have one; else the threads are placed

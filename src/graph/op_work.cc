@@ -1,6 +1,7 @@
 #include "graph/op_work.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace hearth {
 
@@ -38,6 +39,18 @@ Visible visible(uint64_t first_position, uint64_t rows, uint64_t window) {
   uint64_t whole = std::min(last, std::max(most, first - 1)) - (first - 1);
   uint64_t pairs = whole * (2 * first + whole - 1) / 2 + (rows - whole) * most;
   return {last - (first - std::min(first, most)), pairs};
+}
+
+// The integral of 1 - F^n over the positive axis less that of F^n over the negative one.
+double mean_greatest(uint32_t n) {
+  if (n <= 1) return 0;
+  constexpr double kStep = 1.0 / 256, kEnd = 8;
+  double sum = 0;
+  for (double x = kStep / 2; x < kEnd; x += kStep) {
+    double below = std::erfc(x / std::sqrt(2.0)) / 2;
+    sum += 1 - std::pow(1 - below, n) - std::pow(below, n);
+  }
+  return sum * kStep;
 }
 
 }  // namespace hearth

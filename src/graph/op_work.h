@@ -62,6 +62,10 @@ struct OpLoad {
   // Bytes of the weights that are read, as they stand in the model's source.
   double source_bytes = 0;
 
+  // How many times the mean over the shards the busiest one has, where that differs from step to
+  // step and the rest of the load is of the mean.
+  double stretch = 1;
+
   // Activations, which lie on the group's first node: bytes that the threads of every node read,
   // and bytes that the group's threads read or write between them.
   double each_bytes = 0, shared_bytes = 0;
@@ -80,6 +84,9 @@ struct OpLoad {
   // Without the embedding table.
   OpWork total() const;
 };
+
+// e(n): the mean of the greatest of n independent standard normal variables; 0 for 1.
+double mean_greatest(uint32_t n);
 
 // Bytes of an element of activations in a format, with scales and sums; of several formats, a bit
 // each (graph/bundle.h), together.

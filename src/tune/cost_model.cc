@@ -43,7 +43,7 @@ class StepClock {
         if (load.ops[g][u] > 0) compute += load.ops[g][u] / speeds_[g][u];
       }
       compute /= constants_.arithmetic_share;
-      took.push_back(std::max({reads[g], compute, load.least[g]}));
+      took.push_back(std::max({reads[g], compute, load.least[g]}) * load.stretch);
     }
     if (last) {
       ends_bare_ = true;
@@ -216,25 +216,13 @@ double StepCost::remote_bytes() const {
   return sum;
 }
 
-// The integral of 1 - F^n over the positive axis less that of F^n over the negative one.
-double mean_greatest(uint32_t n) {
-  if (n <= 1) return 0;
-  constexpr double kStep = 1.0 / 256, kEnd = 8;
-  double sum = 0;
-  for (double x = kStep / 2; x < kEnd; x += kStep) {
-    double below = std::erfc(x / std::sqrt(2.0)) / 2;
-    sum += 1 - std::pow(1 - below, n) - std::pow(below, n);
-  }
-  return sum * kStep;
-}
-
 // Walks the graph of the plan: nodes that no barrier parts are one op, and groups meet where a node
 // says so.
 StepCost predict_step(const Machine& machine, const BandwidthTable& table, const ModelSpec& model,
                       const PlacedPlan& plan, const StepShape& step,
                       const CostConstants& constants) {
   std::vector<CutAxis> axes = cut_axes(model, plan.shares);
-  WeightTable weights(model, axes);
+  WeightTable weights(model, axes, deal_experts(model, plan.shares, plan.experts));
   // The counts depend on no level's kernels.
   Graph graph =
       build_graph(model, weights, plan.plan, kernels_for(Isa::kReference), {.outputs = 1});

@@ -22,6 +22,8 @@
 // node could take. With V_ij the bytes that node i reads from j in an op, reading takes group g
 //   T_read(g) = max over i, j that it reads of max( sum_j V_ij / b_ij(n_i),
 //                   sum_(i != j) V_ij / B_ij, sum_i V_ij / max_i B_ij ) / read_share
+// Where whole experts are spread over shards, the busiest shard has more of a step's choices than
+// the mean: its op takes as much longer (OpLoad::stretch).
 // Computing. Operations of each unit over what the cores of the group do a second, together:
 //   T_ops(g) = sum over units of ops / (arithmetic_share * cores of g * rate of a core)
 // where cores of a slower kind count slow_core. An op takes T = max(T_read, T_ops); a reduce at
@@ -40,6 +42,7 @@
 #include <vector>
 
 #include "kernels/attention/attention.h"
+#include "models/axis_cutting.h"
 #include "models/model_spec.h"
 #include "plan/plan.h"
 #include "topology/machine.h"
@@ -73,6 +76,7 @@ struct PlacedPlan {
   std::vector<uint32_t> shard_nodes;  // machine node of each shard
   std::vector<uint32_t> shares;       // by which the axes are cut
   WeightPlacing placing = WeightPlacing::kPlaced;
+  ExpertCut experts = ExpertCut::kCut;
 };
 
 // `rows` tokens of one sequence that holds `depth` positions already; logits of the last one, or of
@@ -108,8 +112,5 @@ struct StepCost {
 StepCost predict_step(const Machine& machine, const BandwidthTable& table, const ModelSpec& model,
                       const PlacedPlan& plan, const StepShape& step,
                       const CostConstants& constants = {});
-
-// e(n): the mean of the greatest of n independent standard normal variables; 0 for 1.
-double mean_greatest(uint32_t n);
 
 }  // namespace hearth

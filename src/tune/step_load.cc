@@ -119,6 +119,7 @@ void LoadSpreader::add(const OpLoad& load, uint32_t group, NodeLoad* sum) const 
   for (size_t u = 0; u < kArithmeticUnits; ++u) {
     sum->ops[group][u] += static_cast<double>(load.operations[u]);
   }
+  sum->stretch = std::max(sum->stretch, load.stretch);
   add_activations(load, group, sum);
   if (load.rows.rows > 0) add_rows(load.rows, group, sum);
 }

@@ -46,6 +46,7 @@ struct NodeLoad {
   std::vector<double> bytes;                              // [group][threads' node][memory's node]
   std::vector<std::array<double, kArithmeticUnits>> ops;  // by group
   std::vector<double> least;                              // by group: seconds it takes at least
+  double stretch = 1;                                     // as in OpLoad
   double weight_bytes = 0, kv_bytes = 0, activation_bytes = 0, embedding_bytes = 0;
 
   double& read(uint32_t g, uint32_t i, uint32_t j) {

@@ -16,6 +16,7 @@ struct RunOptions {
   uint32_t threads = 1, shards = 1, prefill_groups = 0, decode_groups = 0;
   size_t chunk = 64;  // tokens a step
   GroupSync sync = GroupSync::kAsync;
+  ExpertCut experts = ExpertCut::kCut;
 };
 
 std::vector<float> run_model(const GoldenModel& model, const RunOptions& run) {
@@ -26,6 +27,7 @@ std::vector<float> run_model(const GoldenModel& model, const RunOptions& run) {
   options.prefill_groups = run.prefill_groups;
   options.decode_groups = run.decode_groups;
   options.sync = run.sync;
+  options.experts = run.experts;
   options.context = 1024;
   options.kv_type = run.kv;
   options.prefill_rows = 64;
@@ -53,6 +55,7 @@ std::vector<float> run_model(const GoldenModel& model, const RunOptions& run) {
 class Golden : public testing::TestWithParam<GoldenModel> {};
 class FloatGolden : public Golden {};
 class SharedKvGolden : public Golden {};
+class ExpertGolden : public Golden {};
 
 std::vector<GoldenModel> float_models() {
   std::vector<GoldenModel> models = read_golden_set();
@@ -222,8 +225,30 @@ TEST_P(Golden, ShardsChangeTheLastBitsOnlyAndPlansOverThemNone) {
   }
 }
 
+// Whole experts on one shard each: who computes them changes no bit, and cutting them the last
+// ones.
+TEST_P(ExpertGolden, SpreadOverShards) {
+  const GoldenModel& model = GetParam();
+  const Isa isa = available_isas(detect_cpu_features()).back();
+  for (uint32_t shards : kShardCounts) {
+    RunOptions run{.isa = isa, .threads = shards, .shards = shards};
+    std::vector<float> cut = run_model(model, run);
+    run.experts = ExpertCut::kSpread;
+    std::vector<float> spread = run_model(model, run);
+    EXPECT_LT(difference(cut, spread).rms, model.shard_bound()) << shards;
+    run.prefill_groups = 1;
+    run.chunk = 5;
+    EXPECT_TRUE(same_bits(spread, run_model(model, run))) << shards;
+    run.threads = run.decode_groups = 2 * shards;
+    run.chunk = 3;
+    EXPECT_TRUE(same_bits(spread, run_model(model, run))) << shards;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, Golden, testing::ValuesIn(read_golden_set()), test_name);
 INSTANTIATE_TEST_SUITE_P(Experts, Golden, testing::ValuesIn(read_golden_set("moe_models")),
+                         test_name);
+INSTANTIATE_TEST_SUITE_P(Models, ExpertGolden, testing::ValuesIn(read_golden_set("moe_models")),
                          test_name);
 INSTANTIATE_TEST_SUITE_P(Models, SharedKvGolden, testing::ValuesIn(shared_kv_models()), test_name);
 INSTANTIATE_TEST_SUITE_P(Models, FloatGolden, testing::ValuesIn(float_models()), test_name);

@@ -32,7 +32,7 @@ class EngineTest(ServeCase):
             (("-t", "3", *one, "--groups", "1,3"), r"1 group in prefill, 3 in decode\n"),
             (("-t", "2", *one, "--groups", "2", "--sync", "lockstep"), r"2 groups, in lockstep\n"),
             (("--cpus", self.pu), rf"(?s)1 threads, .*hearth: CPUs {self.pu}; "),
-            (("-t", "1", "--nodes", self.node), r"1 threads, "),
+            (("-t", "1", "--nodes", self.node, "--experts", "spread"), r"1 threads, "),
             (("-t", "1", *one, "--interleave"), r"1 group, memory interleaved\n"),
             (("--plan", self.plan), r"2 groups in prefill, 1 in decode, in lockstep\n"),
         )

@@ -253,6 +253,20 @@ void ExpertsOp::sum_rows(const Run& run, const RowRange& rows, const PanelRange&
   }
 }
 
+namespace {
+
+// How many of d distinct experts out of n the busiest of s shards has, over the mean: the number on
+// one shard is nearly normal (its variance is the hypergeometric's), and the numbers of all shards
+// add up to d, which spreads them by s / (s - 1) as independent ones would not.
+double busiest_share(double d, double n, double s) {
+  if (s < 2 || n < 2 || d <= 0) return 1;
+  const double mean = d / s;
+  const double deviation = std::sqrt(d / s * (1 - 1 / s) * (n - d) / (n - 1));
+  return 1 + deviation * std::sqrt(s / (s - 1)) * mean_greatest(static_cast<uint32_t>(s)) / mean;
+}
+
+}  // namespace
+
 // Routing is not known before a step; this is its mean where every expert is as likely.
 OpLoad ExpertsOp::load(const StepSizes& step) const {
   const RouterRule& rule = layer_.rule;
@@ -260,6 +274,10 @@ OpLoad ExpertsOp::load(const StepSizes& step) const {
   const double read = 1 - std::pow(1 - part, rows);
   const ExpertWeights& one = layer_.experts[0];
   OpLoad load;
+  if (one.down->cut == CutBy::kWhole) {
+    load.stretch = busiest_share(read * rule.experts, rule.experts,
+                                 static_cast<double>(one.down->shards.size()));
+  }
   for (const ExpertShard& of : shards_) {
     of.routed.add_to({.read = read, .rows = rows * part}, step.units, &load);
     of.all.add_to({.read = 1, .rows = rows}, step.units, &load);
