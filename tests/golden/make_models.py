@@ -13,6 +13,10 @@ latent attention. No rounding that an engine is allowed changes which experts th
 `least_gap` tells how near the nearest choice was to another (experts.py), `scores` beside a noise
 how far it moves the scores at most.
 
+Directories as Hugging Face's hub has them are `hf_models`: `path` is the directory's name, and
+`twin` names the GGUF model with the same weights, whose prompt and noises it shares. Their logits
+come from hf_reference.py, FP8 decoded exactly.
+
 An encoder has NAME.hidden.npy ([tokens, embedding]) in place of logits, and its tokens are several
 texts, whose lengths the manifest has (`texts`). The encoders stand in a list of their own
 (`encoders`), and so do models of architectures that only tests know (`test_models`).
@@ -33,9 +37,11 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import argparse
 import collections
+import dataclasses
 import json
 import math
 import pathlib
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -43,12 +49,16 @@ import draws
 import experts
 import expert_tensors
 import gguf_io
+import hf_reference
+import hf_specs
+import hf_write
 import mla_specs
 import model_specs
 import moe_specs
 import quants
 import reference
 import rope
+import safetensors_io
 from gguf_io import ValueType, array, boolean, f32, string, u32
 from model_specs import Spec
 from quants import Type
@@ -279,9 +289,11 @@ def given(spec: Spec, model: reference.Model, tokens: list[int]) -> np.ndarray:
 
 def noise_that_an_engine_makes(types: dict[str, int]) -> list[str]:
     """The roundings that an engine may do of a model with such matrices."""
-    if set(types) - {t.name for t in quants.FLOAT_TYPES}:
+    if set(types) - {"F32", "F16", "BF16", safetensors_io.F8}:
         return ["activation q8_0"]
-    return ["activation bf16"] if "BF16" in types else ["f32", "kv f16", "kv bf16", "kv q8_0"]
+    if {"BF16", safetensors_io.F8} & set(types):
+        return ["activation bf16"]
+    return ["f32", "kv f16", "kv bf16", "kv q8_0"]
 
 
 def check_choices(
@@ -316,22 +328,26 @@ def measure_noise(
     return exact, out
 
 
-def make(spec: Spec, folder: pathlib.Path) -> dict:
-    """Writes one model's files and returns its entry in the manifest."""
-    path = folder / f"{spec.name}.gguf"
-    gguf_io.write(str(path), metadata(spec), tensors(spec))
-    file = gguf_io.read(str(path))
-    model = reference.Model(file)
+def types_of(matrices: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(collections.Counter(matrices).items()))
+
+
+def save(folder: pathlib.Path, name: str, rows: str, values: np.ndarray, tokens: list[int]) -> None:
+    np.save(folder / f"{name}.{rows}.npy", values.astype("<f4"))
+    (folder / f"{name}.tokens.txt").write_text(" ".join(map(str, tokens)) + "\n")
+
+
+def describe(
+    spec: Spec, model: reference.Model, types: dict[str, int], folder: pathlib.Path
+) -> dict:
+    """Writes the model's prompt and what it gives for it; returns its entry in the manifest."""
     tokens = clear_prompt(spec, model)
-    types = collections.Counter(t.type.name for t in file.tensors.values() if len(t.shape) > 1)
     exact, noise = measure_noise(spec, model, tokens, types)
-    rows = "hidden" if spec.encoder else "logits"
-    np.save(folder / f"{spec.name}.{rows}.npy", exact.astype("<f4"))
-    (folder / f"{spec.name}.tokens.txt").write_text(" ".join(map(str, tokens)) + "\n")
+    save(folder, spec.name, "hidden" if spec.encoder else "logits", exact, tokens)
     entry = {
         "name": spec.name,
         "arch": spec.arch,
-        "types": dict(sorted(types.items())),
+        "types": types,
         "n_tokens": len(tokens),
         "texts": [len(text) for text in texts(spec, tokens)],
         "n_vocab": spec.vocab,
@@ -345,6 +361,38 @@ def make(spec: Spec, folder: pathlib.Path) -> dict:
     return entry
 
 
+def make(spec: Spec, folder: pathlib.Path) -> dict:
+    path = folder / f"{spec.name}.gguf"
+    gguf_io.write(str(path), metadata(spec), tensors(spec))
+    file = gguf_io.read(str(path))
+    types = types_of(t.type.name for t in file.tensors.values() if len(t.shape) > 1)
+    return describe(spec, reference.Model(file), types, folder)
+
+
+def make_directory(
+    directory: hf_specs.Directory, folder: pathlib.Path, twin: dict | None
+) -> dict:
+    """The same for a directory; `twin` is the entry of the GGUF file with the same weights, whose
+    prompt it shares, and whose logits it must give."""
+    path = folder / directory.name
+    hf_write.write(directory, tensors(directory.of), path)
+    model = hf_reference.Model(path)
+    stored = safetensors_io.read_directory(path)
+    types = types_of(t.type for n, t in stored.items() if len(t.shape) > 1 and "scale" not in n)
+    spec = dataclasses.replace(directory.of, name=directory.name)
+    if twin is None:
+        entry = describe(spec, model, types, folder)
+    else:
+        tokens = [int(t) for t in (folder / f"{twin['name']}.tokens.txt").read_text().split()]
+        logits = given(spec, model, tokens)
+        others = np.load(folder / f"{twin['name']}.logits.npy")
+        if (far := np.abs(logits - others).max()) > 1e-5:  # of float32
+            raise ValueError(f"{directory.name} differs from its twin by {far:.2g}")
+        save(folder, directory.name, "logits", logits, tokens)
+        entry = {**twin, "name": directory.name, "types": types, "twin": twin["name"]}
+    return {**entry, "path": directory.name, "features": list(directory.features)}
+
+
 TOLERANCE_NOTE = (
     "Divide |engine - golden| by logit_std (hidden_std). Compare its rms and maximum with a few "
     "times the noise entries for whatever the engine rounds; entries of several roundings add as "
@@ -353,7 +401,7 @@ TOLERANCE_NOTE = (
 
 
 def all_specs() -> dict[str, list[Spec]]:
-    """The manifest's lists."""
+    """The manifest's lists of GGUF files."""
     out = {"models": [], "encoders": [], "test_models": []}
     for spec in model_specs.specs():
         kind = "test_models" if spec.of_tests else "encoders" if spec.encoder else "models"
@@ -361,20 +409,32 @@ def all_specs() -> dict[str, list[Spec]]:
     return {**out, "moe_models": moe_specs.moe_models(), "mla_models": mla_specs.mla_models()}
 
 
+def make_all(folder: pathlib.Path, named: set[str]) -> dict[str, list[dict]]:
+    """The manifest's lists, of the models named or of all."""
+    lists = {
+        kind: [make(s, folder) for s in specs if not named or s.name in named]
+        for kind, specs in all_specs().items()
+    }
+    entries = {e["name"]: e for made in lists.values() for e in made}
+    lists["hf_models"] = [
+        make_directory(d, folder, entries.get(d.twin))
+        for d in hf_specs.directories()
+        if not named or d.name in named
+    ]
+    return lists
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Write the golden models and their logits.")
     parser.add_argument("outdir", type=pathlib.Path)
     parser.add_argument("names", nargs="*", help="only these models")
     options = parser.parse_args()
-    chosen = [(kind, s) for kind, specs in all_specs().items() for s in specs]
-    if options.names:
-        chosen = [(kind, s) for kind, s in chosen if s.name in options.names]
-    if missing := set(options.names) - {s.name for _, s in chosen}:
+    known = {s.name for specs in all_specs().values() for s in specs}
+    known |= {d.name for d in hf_specs.directories()}
+    if missing := set(options.names) - known:
         parser.error(f"no model is called {', '.join(sorted(missing))}")
     options.outdir.mkdir(parents=True, exist_ok=True)
-    manifest = {"tolerance": TOLERANCE_NOTE, **{kind: [] for kind in all_specs()}}
-    for kind, spec in chosen:
-        manifest[kind].append(make(spec, options.outdir))
+    manifest = {"tolerance": TOLERANCE_NOTE, **make_all(options.outdir, set(options.names))}
     text = json.dumps(manifest, indent=1) + "\n"
     (options.outdir / "manifest.json").write_text(text)
 

@@ -203,9 +203,11 @@ def attention(
 
 class Model:
     def __init__(self, file: gguf_io.Gguf, noise: Noise = Noise()):
-        self.config = read_config(file)
-        self.noise = noise
-        self.weights = file.values()
+        self.begin(read_config(file), file.values(), noise)
+
+    def begin(self, config: Config, weights: dict[str, np.ndarray], noise: Noise) -> None:
+        """Weights: by GGUF's names, matrices of experts and heads above each other or stacked."""
+        self.config, self.weights, self.noise = config, weights, noise
         self.alternatives = 1  # so many tokens at a text's end stand for one position
         self.choices: list[experts.Choice] = []  # of the last text's layers with experts
 

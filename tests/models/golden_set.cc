@@ -49,7 +49,8 @@ std::vector<GoldenModel> read_golden_set(const char* list) {
   for (const rapidjson::Value& entry : manifest[list].GetArray()) {
     GoldenModel model;
     model.name = entry["name"].GetString();
-    model.path = dir + model.name + ".gguf";
+    model.path = dir + (entry.HasMember("path") ? entry["path"].GetString() : model.name + ".gguf");
+    if (entry.HasMember("twin")) model.twin = entry["twin"].GetString();
     std::istringstream tokens(slurp(dir + model.name + ".tokens.txt"));
     for (int32_t token; tokens >> token;) model.tokens.push_back(token);
     for (const rapidjson::Value& length : entry["texts"].GetArray()) {
@@ -75,8 +76,9 @@ std::vector<GoldenModel> read_golden_set(const char* list) {
     model.bf16 = false;
     for (const auto& type : entry["types"].GetObject()) {
       std::string name = type.name.GetString();
-      model.bf16 |= name == "BF16";
-      model.quantised |= name != "F32" && name != "F16" && name != "BF16";
+      const bool fp8 = name == "F8_E4M3";
+      model.bf16 |= name == "BF16" || fp8;
+      model.quantised |= name != "F32" && name != "F16" && name != "BF16" && !fp8;
     }
     set.push_back(std::move(model));
   }

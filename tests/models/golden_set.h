@@ -14,7 +14,8 @@ namespace hearth {
 
 struct GoldenModel {
   std::string name;
-  std::string path;  // of the GGUF file
+  std::string path;  // of the GGUF file, or of the directory
+  std::string twin;  // of a directory: the GGUF model with the same weights, or nothing
   std::vector<int32_t> tokens;
   std::vector<uint32_t> texts;  // the tokens are texts of these lengths; of decoders one
   uint32_t vocabulary, width;
@@ -30,7 +31,7 @@ struct GoldenModel {
   Noise f32, activation_bf16, activation_q8_0;
   Noise kv_f16, kv_bf16, kv_q8_0;  // keys and values alone
   bool quantised;                  // some matrix is of an integer type
-  bool bf16;
+  bool bf16;                       // or of F8_E4M3, whose activations are BF16 too
 
   bool encoder() const { return !hidden.empty(); }
   double std() const { return encoder() ? hidden_std : logit_std; }
@@ -73,9 +74,10 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b);
 // What a failing test prints of its parameter.
 inline void PrintTo(const GoldenModel& model, std::ostream* out) { *out << model.name; }
 
-// Those that the engine knows and that give logits, or of `list` "encoders" those that do not, or
-// of "test_models" those of architectures that tests alone know, or of "moe_models" those with
-// mixtures of experts, or of "mla_models" those with latent attention too.
+// Those that the engine knows and that give logits, or of `list` "encoders" those that do not, of
+// "test_models" those of architectures that tests alone know, of "moe_models" those with mixtures
+// of experts, of "mla_models" those with latent attention too, of "hf_models" directories as
+// Hugging Face's hub has them.
 std::vector<GoldenModel> read_golden_set(const char* list = "models");
 
 }  // namespace hearth

@@ -1,0 +1,196 @@
+"""The model of a directory as Hugging Face's hub has them: config.json and safetensors.
+
+Read for itself, as transformers' models define it, and computed by reference.py: names become
+GGUF's, values stay in their order. So llama's heads turn halves, and nothing is permuted.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import pathlib
+
+import numpy as np
+
+import experts
+import mla
+import reference
+import rope
+import safetensors_io
+
+ARCHITECTURES = {
+    "LlamaForCausalLM": "llama", "MistralForCausalLM": "llama", "MixtralForCausalLM": "llama",
+    "Qwen2ForCausalLM": "qwen2", "Qwen3ForCausalLM": "qwen3", "Qwen3MoeForCausalLM": "qwen3moe",
+    "Glm4MoeForCausalLM": "glm4moe", "DeepseekV2ForCausalLM": "deepseek2",
+    "DeepseekV3ForCausalLM": "deepseek2",
+}  # fmt: skip
+
+
+def _growth(factor: float, mscale: float) -> float:
+    return 1 + 0.1 * mscale * math.log(factor) if factor > 1 else 1.0
+
+
+class Settings:
+    """config.json, and how it spells RoPE."""
+
+    def __init__(self, folder: pathlib.Path):
+        self.all = json.loads((folder / "config.json").read_text())
+        self.arch = ARCHITECTURES[self.all["architectures"][0]]
+        scaling = self.all.get("rope_scaling") or {}
+        self.turning = self.all.get("rope_parameters") or {**self.all, **scaling}
+        self.scaling = self.turning.get("rope_type", self.turning.get("type", "default"))
+
+    def __getitem__(self, key: str):
+        return self.all[key]
+
+    def get(self, key: str, default=None):
+        return self.all.get(key, default)
+
+    def head(self) -> int:
+        return self.get("head_dim") or self["hidden_size"] // self["num_attention_heads"]
+
+    def rope(self) -> rope.RopeConfig:
+        turn, latent = self.turning, self.arch == "deepseek2"
+        length = self["qk_rope_head_dim"] if latent else self.head()
+        config = {
+            "layout": rope.NORM if latent else rope.NEOX,
+            "dimensions": int(length * turn.get("partial_rotary_factor", 1.0)),
+            "base": turn["rope_theta"],
+        }
+        if self.scaling in ("linear", "yarn"):
+            config.update(scaling=self.scaling, factor=turn["factor"])
+        if self.scaling == "yarn":
+            config["original_context"] = turn["original_max_position_embeddings"]
+            config.update({k: float(turn[k]) for k in ("beta_fast", "beta_slow") if k in turn})
+            wanted = _growth(turn["factor"], turn.get("mscale", 1.0))
+            if "mscale" in turn and "mscale_all_dim" in turn:
+                wanted /= _growth(turn["factor"], turn["mscale_all_dim"])
+            config["attention_factor"] = wanted / _growth(turn["factor"], 1.0)
+        return rope.RopeConfig(**config)
+
+    def routing(self) -> experts.Routing | None:
+        count = self.get("num_experts", self.get("num_local_experts", self.get("n_routed_experts")))
+        if count is None:
+            return None
+        return experts.Routing(
+            count=count,
+            used=self["num_experts_per_tok"],
+            dense=self.get("first_k_dense_replace", 0),
+            sigmoid=self.arch == "glm4moe" or self.get("scoring_func") == "sigmoid",
+            groups=1 if self.get("topk_method") == "greedy" else self.get("n_group", 1),
+            groups_used=self.get("topk_group", 1),
+            normed=self.get("norm_topk_prob", True),
+            scale=self.get("routed_scaling_factor", 1.0),
+        )
+
+    def latent(self) -> mla.Shape | None:
+        if self.arch != "deepseek2":
+            return None
+        nope, turned = self["qk_nope_head_dim"], self["qk_rope_head_dim"]
+        grown = 1.0
+        if self.scaling == "yarn":
+            grown = _growth(self.turning["factor"], self.turning.get("mscale_all_dim", 0.0))
+        scale = grown**2 / math.sqrt(nope + turned)
+        return mla.Shape(self["kv_lora_rank"], nope, turned, self["v_head_dim"], scale)
+
+    def config(self) -> reference.Config:
+        return reference.Config(
+            arch=self.arch,
+            layers=self["num_hidden_layers"],
+            heads=self["num_attention_heads"],
+            kv_heads=self["num_key_value_heads"],
+            key_length=self.head(),
+            value_length=self.head(),
+            epsilon=self["rms_norm_eps"],
+            window=self.get("sliding_window") or 0,
+            rope=self.rope(),
+            ffn=self["intermediate_size"],
+            causal=True,
+            alibi=(),
+            experts=self.routing(),
+            mla=self.latent(),
+        )
+
+
+class Weights:
+    """The tensors of a directory, FP8 decoded exactly."""
+
+    def __init__(self, folder: pathlib.Path):
+        self.tensors = safetensors_io.read_directory(folder)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.tensors
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        values = self.tensors[name].values()
+        if self.tensors[name].type == safetensors_io.F8:
+            scales = self.tensors[name + "_scale_inv"].values()
+            values = values * safetensors_io.spread(scales, values.shape)
+        return values
+
+
+def _attention(w: Weights, there: str, config: reference.Config) -> dict[str, np.ndarray]:
+    """What of a layer's attention the directory has, by GGUF's names."""
+    names = {
+        "attn_q": "q_proj", "attn_k": "k_proj", "attn_v": "v_proj", "attn_output": "o_proj",
+        "attn_q_norm": "q_norm", "attn_k_norm": "k_norm", "attn_q_a": "q_a_proj",
+        "attn_q_a_norm": "q_a_layernorm", "attn_q_b": "q_b_proj",
+        "attn_kv_a_mqa": "kv_a_proj_with_mqa", "attn_kv_a_norm": "kv_a_layernorm",
+    }  # fmt: skip
+    out = {
+        f"{here}.{end}": w[f"{there}self_attn.{name}.{end}"]
+        for here, name in names.items()
+        for end in ("weight", "bias")
+        if f"{there}self_attn.{name}.{end}" in w
+    }
+    if config.mla:
+        both = w[there + "self_attn.kv_b_proj.weight"].reshape(config.heads, -1, config.mla.latent)
+        keys, values = np.split(both, [config.mla.nope], axis=1)
+        out["attn_k_b.weight"], out["attn_v_b.weight"] = np.swapaxes(keys, 1, 2), values
+    return out
+
+
+def _feed_forward(w: Weights, there: str, config: reference.Config, layer: int) -> dict:
+    mlp, kinds = there + "mlp.", {"gate": "gate_proj", "up": "up_proj", "down": "down_proj"}
+    if config.experts is None or layer < config.experts.dense:
+        return {f"ffn_{k}.weight": w[f"{mlp}{name}.weight"] for k, name in kinds.items()}
+    shared = kinds
+    if there + "block_sparse_moe.gate.weight" in w:
+        mlp, kinds = there + "block_sparse_moe.", {"gate": "w1", "up": "w3", "down": "w2"}
+    out = {"ffn_gate_inp.weight": w[mlp + "gate.weight"]}
+    if mlp + "gate.e_score_correction_bias" in w:
+        out["exp_probs_b.bias"] = w[mlp + "gate.e_score_correction_bias"]
+    for k, name in kinds.items():
+        each = [w[f"{mlp}experts.{e}.{name}.weight"] for e in range(config.experts.count)]
+        out[f"ffn_{k}_exps.weight"] = np.concatenate(each)
+    for k, name in shared.items():
+        if f"{mlp}shared_experts.{name}.weight" in w:
+            out[f"ffn_{k}_shexp.weight"] = w[f"{mlp}shared_experts.{name}.weight"]
+    return out
+
+
+class Model(reference.Model):
+    def __init__(self, folder: pathlib.Path, noise: reference.Noise = reference.Noise()):
+        settings, w = Settings(folder), Weights(folder)
+        config = settings.config()
+        out = {
+            "token_embd.weight": w["model.embed_tokens.weight"],
+            "output_norm.weight": w["model.norm.weight"],
+        }
+        if not settings["tie_word_embeddings"]:
+            out["output.weight"] = w["lm_head.weight"]
+        if settings.scaling == "llama3":
+            turn = settings.turning
+            out["rope_freqs.weight"] = rope.llama3_divisors(
+                settings.rope().dimensions, turn["rope_theta"], turn["factor"],
+                turn["low_freq_factor"], turn["high_freq_factor"],
+                turn["original_max_position_embeddings"],
+            )  # fmt: skip
+        behind = "post_attention_norm" if config.arch == "glm4moe" else "ffn_norm"
+        for i in range(config.layers):
+            there = f"model.layers.{i}."
+            layer = {**_attention(w, there, config), **_feed_forward(w, there, config, i)}
+            layer["attn_norm.weight"] = w[there + "input_layernorm.weight"]
+            layer[behind + ".weight"] = w[there + "post_attention_layernorm.weight"]
+            out.update({f"blk.{i}.{name}": values for name, values in layer.items()})
+        self.begin(config, out, noise)

@@ -1,0 +1,98 @@
+"""The golden models that are directories, as Hugging Face's hub has them: twins of GGUF files,
+which hold the same weights, and models that only a directory can hold."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import mla_specs
+import moe_specs
+import model_specs
+from model_specs import Experts, Mla, Spec
+
+ROPE_SCALING, ROPE_PARAMETERS = "rope_scaling", "rope_parameters"  # forms of config.json
+
+
+@dataclasses.dataclass(frozen=True)
+class Directory:
+    name: str
+    of: Spec  # what it holds
+    features: tuple[str, ...]
+    twin: str = ""  # the GGUF model with the same weights
+    form: str = ROPE_SCALING
+    shards: int = 1
+    fp8_scales: str = ""  # F32 or BF16: matrices are F8_E4M3, with scales of that type
+    not_converted: tuple[str, ...] = ()  # modules that stay BF16 there
+    mscale: float = 0.0  # of cosines; 0: as mscale_all_dim
+
+
+def _twins() -> list[Directory]:
+    specs = model_specs.specs() + moe_specs.moe_models() + mla_specs.mla_models()
+    named = {s.name: s for s in specs}
+
+    def twin(name: str, *features: str, **more) -> Directory:
+        return Directory(f"hf-{name}", named[name], features, twin=name, **more)
+
+    return [
+        twin("llama-bf16-llama3", "llama3 as rope_parameters", "three files", "F32 vectors",
+             form=ROPE_PARAMETERS, shards=3),
+        twin("llama-f32-llama3", "llama3 as rope_scaling", "tied"),
+        twin("llama-f32-linear", "linear as rope_scaling", "tied"),
+        twin("llama-f16-bias", "attention_bias", "no rope_scaling"),
+        twin("mistral-f32-window", "sliding window"),
+        twin("qwen2-f32", "qkv bias", "tied"),
+        twin("qwen2-f16-yarn", "qkv bias", "yarn as rope_parameters", form=ROPE_PARAMETERS),
+        twin("qwen3-bf16", "qk norm", "head_dim 40", "tied", form=ROPE_PARAMETERS),
+        twin("qwen3-f32", "qk norm", "head_dim 80"),
+        twin("qwen3moe-f32", "7 experts"),
+        twin("qwen3moe-bf16", "two files", form=ROPE_PARAMETERS, shards=2),
+        twin("mixtral-f32", "8 experts"),
+        twin("mixtral-bf16", "7 experts"),
+        twin("glm4moe-f32", "qkv bias", "partial_rotary_factor", "a layer for further tokens"),
+        twin("glm4moe-bf16", "qkv bias", "qk norm", "a layer for further tokens",
+             form=ROPE_PARAMETERS),
+        twin("deepseek2-f32-v2", "group_limited_greedy", form=ROPE_PARAMETERS),
+        twin("deepseek2-f16", "one group", "the GGUF file has gate and up in one"),
+        twin("deepseek2-bf16", "noaux_tc", "two files", shards=2),
+        twin("deepseek2-bf16-lite", "greedy", "no q-LoRA"),
+    ]
+
+
+def _fp8_models() -> list[Directory]:
+    """Widths over 128, and no multiples of it; heads that straddle blocks of scales."""
+    llama = Spec("hf-llama-fp8", "llama", (), 160, 5, 1, 200, 301, 50, key_length=48,
+                 value_length=48)
+    qwen3 = Spec("hf-qwen3-fp8", "qwen3", (), 136, 6, 2, 264, 301, 50, key_length=40,
+                 value_length=40, tied=True)
+    qwen3moe = Spec("hf-qwen3moe-fp8", "qwen3moe", (), 192, 5, 5, 100, 263, 24, key_length=32,
+                    value_length=32, experts=Experts(5, 2, 144))
+    deepseek = Spec("hf-deepseek3-fp8", "deepseek2", (), 160, 5, 1, 200, 263, 24, layers=3,
+                    mla=Mla(144, 40, 16, 24, query=136), rope=mla_specs.yarn(4.0, 512, 0.1),
+                    experts=mla_specs.v3(6, 2, 136, groups=3, groups_used=2))
+    return [
+        Directory(llama.name, llama, ("F32 scales", "heads of 48 straddle blocks"),
+                  fp8_scales="F32"),
+        Directory(qwen3.name, qwen3, ("BF16 scales", "modules_to_not_convert"), fp8_scales="BF16",
+                  not_converted=("model.layers.0.self_attn.o_proj", "model.layers.1.mlp.up_proj")),
+        Directory(qwen3moe.name, qwen3moe, ("BF16 scales", "modules_to_not_convert", "two files"),
+                  fp8_scales="BF16", shards=2, form=ROPE_PARAMETERS,
+                  not_converted=("model.layers.1.mlp.experts.3.down_proj",)),
+        Directory(deepseek.name, deepseek, ("F32 scales", "kv_b_proj", "noaux_tc"),
+                  fp8_scales="F32"),
+    ]
+
+
+def _others() -> list[Directory]:
+    loose = Spec("hf-qwen3moe-f32-loose", "qwen3moe", (), 72, 3, 1, 100, 263, 32, key_length=32,
+                 value_length=32, experts=Experts(7, 2, 44, normed=False))
+    mscale = Spec("hf-deepseek3-f32-mscale", "deepseek2", (), 64, 3, 1, 100, 263, 32,
+                  rope=mla_specs.yarn(8.0, 256, 0.06), mla=Mla(36, 20, 12, 24),
+                  experts=mla_specs.v3(5, 2, 44, groups=1, groups_used=1))
+    return [
+        Directory(loose.name, loose, ("norm_topk_prob is false",)),
+        Directory(mscale.name, mscale, ("mscale unlike mscale_all_dim",), mscale=1.0),
+    ]
+
+
+def directories() -> list[Directory]:
+    return _twins() + _fp8_models() + _others()

@@ -1,0 +1,238 @@
+"""A golden model as a directory: config.json and safetensors, as transformers' models have them.
+
+What differs from GGUF: llama's queries and keys turn value i with value i + length / 2 of a head,
+not with its neighbour, so their rows stand in that order; experts are modules of their own; K and V
+of latent attention are one matrix, kv_b_proj, per head the rows of K and then those of V.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+
+import numpy as np
+
+import gguf_io
+import safetensors_io
+from hf_specs import ROPE_PARAMETERS, Directory
+from model_specs import Spec
+from quants import Type
+from safetensors_io import Stored
+
+EPSILON = 1e-5
+LLAMA3 = {"low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 64}
+
+_TOP = {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head"}
+_LAYER = {
+    "attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm",
+    "post_attention_norm": "post_attention_layernorm",
+    "attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj",
+    "attn_output": "self_attn.o_proj", "attn_q_norm": "self_attn.q_norm",
+    "attn_k_norm": "self_attn.k_norm", "attn_q_a": "self_attn.q_a_proj",
+    "attn_q_a_norm": "self_attn.q_a_layernorm", "attn_q_b": "self_attn.q_b_proj",
+    "attn_kv_a_mqa": "self_attn.kv_a_proj_with_mqa", "attn_kv_b": "self_attn.kv_b_proj",
+    "attn_kv_a_norm": "self_attn.kv_a_layernorm",
+    "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj",
+    "ffn_gate_inp": "mlp.gate", "ffn_gate_shexp": "mlp.shared_experts.gate_proj",
+    "ffn_up_shexp": "mlp.shared_experts.up_proj",
+    "ffn_down_shexp": "mlp.shared_experts.down_proj",
+    "nextn.eh_proj": "eh_proj", "nextn.enorm": "enorm", "nextn.hnorm": "hnorm",
+    "nextn.embed_tokens": "embed_tokens", "nextn.shared_head_head": "shared_head.head",
+    "nextn.shared_head_norm": "shared_head.norm",
+}  # fmt: skip
+_MIXTRAL = {"gate": "w1", "up": "w3", "down": "w2"}
+
+
+def _name(spec: Spec, name: str) -> str:
+    stem, end = name.rsplit(".", 1)
+    if not stem.startswith("blk."):
+        return f"{_TOP[stem]}.{end}"
+    _, layer, part = stem.split(".", 2)
+    if part == "exp_probs_b":
+        return f"model.layers.{layer}.mlp.gate.e_score_correction_bias"
+    if spec.arch == "llama" and part == "ffn_gate_inp":
+        return f"model.layers.{layer}.block_sparse_moe.gate.{end}"
+    return f"model.layers.{layer}.{_LAYER[part]}.{end}"
+
+
+def _expert_name(spec: Spec, prefix: str, expert: int, part: str) -> str:
+    layer = prefix.removeprefix("blk.").removesuffix(".")
+    if spec.arch == "llama":
+        return f"model.layers.{layer}.block_sparse_moe.experts.{expert}.{_MIXTRAL[part]}.weight"
+    return f"model.layers.{layer}.mlp.experts.{expert}.{part}_proj.weight"
+
+
+def _to_halves(x: np.ndarray, heads: int) -> np.ndarray:
+    """Rows of a head that turn with each other come to lie half a head apart, not side by side."""
+    parts = x.reshape(heads, -1, 2, *x.shape[1:])
+    return np.swapaxes(parts, 1, 2).reshape(x.shape)
+
+
+def _weights(spec: Spec, tensors: list[gguf_io.Tensor]) -> dict[str, tuple[np.ndarray, Type]]:
+    """The model's tensors under the names that transformers gives them."""
+    out, latents = {}, {}
+    for t in tensors:
+        values = t.values().reshape(t.shape[::-1])
+        prefix, _, part = t.name.removesuffix(".weight").rpartition(".")
+        if t.name == "rope_freqs.weight":
+            continue  # config.json says how to compute it
+        if part.endswith("_exps"):
+            kinds = part.removeprefix("ffn_").removesuffix("_exps").split("_")
+            for e, matrix in enumerate(values):
+                for kind, rows in zip(kinds, np.split(matrix, len(kinds))):
+                    out[_expert_name(spec, prefix + ".", e, kind)] = rows, t.type
+        elif part in ("attn_k_b", "attn_v_b"):
+            latents[part] = values
+            if part == "attn_v_b":
+                both = np.concatenate([np.swapaxes(latents["attn_k_b"], 1, 2), values], axis=1)
+                name = _name(spec, f"{prefix}.attn_kv_b.weight")
+                out[name] = both.reshape(-1, both.shape[2]), t.type
+        else:
+            if spec.arch == "llama" and ".attn_q." in t.name:
+                values = _to_halves(values, spec.heads)
+            if spec.arch == "llama" and ".attn_k." in t.name:
+                values = _to_halves(values, spec.kv_heads)
+            out[_name(spec, t.name)] = values, t.type
+    return out
+
+
+def _stays(name: str, shape: tuple[int, ...], directory: Directory) -> bool:
+    """Whether a tensor is no matrix of a module that FP8 takes."""
+    module = name.rsplit(".", 1)[0]
+    apart = module.endswith(("mlp.gate", "block_sparse_moe.gate", "embed_tokens", "lm_head"))
+    return len(shape) == 1 or apart or module in directory.not_converted
+
+
+def _stored(directory: Directory, tensors: list[gguf_io.Tensor]) -> dict[str, Stored]:
+    out = {}
+    for name, (values, kind) in _weights(directory.of, tensors).items():
+        if name.endswith("e_score_correction_bias"):
+            out[name] = safetensors_io.stored("F32", values)
+        elif directory.fp8_scales and not _stays(name, values.shape, directory):
+            codes, scales = safetensors_io.quantise_fp8(values, directory.fp8_scales)
+            out[name], out[name + "_scale_inv"] = codes, scales
+        elif directory.fp8_scales or directory.of.twin:
+            out[name] = safetensors_io.stored("BF16", values)
+        else:
+            out[name] = safetensors_io.stored(kind.name, values)
+    return out
+
+
+def _rope_scaling(directory: Directory) -> dict | None:
+    spec = directory.of
+    if spec.llama3_factor:
+        return {"rope_type": "llama3", "factor": spec.llama3_factor, **LLAMA3}
+    kind, factor = spec.rope.get("scaling.type"), spec.rope.get("scaling.factor")
+    # What the oldest files call the type.
+    name = "rope_type" if directory.form == ROPE_PARAMETERS else "type"
+    if kind == "linear":
+        return {name: "linear", "factor": factor}
+    if kind != "yarn":
+        return None
+    out = {name: "yarn", "factor": factor, "beta_fast": 32, "beta_slow": 1,
+           "original_max_position_embeddings": spec.rope["scaling.original_context_length"]}
+    if multiplier := spec.rope.get("scaling.yarn_log_multiplier"):
+        out["mscale_all_dim"] = round(10 * multiplier, 6)
+        out["mscale"] = directory.mscale or out["mscale_all_dim"]
+    return out
+
+
+def _rope(directory: Directory) -> dict:
+    spec, scaling = directory.of, _rope_scaling(directory)
+    base, partial = spec.rope.get("freq_base", 10000.0), {}
+    if spec.arch == "glm4moe":
+        partial = {"partial_rotary_factor": spec.rope["dimension_count"] / spec.key}
+    if directory.form == ROPE_PARAMETERS:
+        inner = scaling or {"rope_type": "default"}
+        return {"rope_parameters": {"rope_theta": base, **inner, **partial}}
+    return {"rope_theta": base, "rope_scaling": scaling, **partial}
+
+
+def _expert_config(spec: Spec) -> dict:
+    e = spec.experts
+    out = {"num_experts_per_tok": e.used}
+    if spec.arch == "llama":
+        return {**out, "num_local_experts": e.count}
+    out["moe_intermediate_size"] = e.ffn
+    if spec.arch == "qwen3moe":
+        return {**out, "num_experts": e.count, "norm_topk_prob": e.normed is not False,
+                "decoder_sparse_step": 1, "mlp_only_layers": []}
+    out.update({
+        "n_routed_experts": e.count, "n_shared_experts": e.shared, "first_k_dense_replace": e.dense,
+        "norm_topk_prob": bool(e.normed), "routed_scaling_factor": e.scale,
+        "n_group": e.groups or 1, "topk_group": e.groups_used or 1,
+    })  # fmt: skip
+    if spec.arch == "glm4moe":
+        return {**out, "num_nextn_predict_layers": e.nextn}
+    method = "greedy" if e.groups <= 1 else "group_limited_greedy"
+    return {**out, "moe_layer_freq": 1, "scoring_func": "sigmoid" if e.sigmoid else "softmax",
+            "topk_method": "noaux_tc" if e.sigmoid else method}
+
+
+def _class(spec: Spec) -> tuple[str, str]:
+    """The name of the architecture, and model_type."""
+    if spec.arch == "llama" and spec.experts:
+        return "MixtralForCausalLM", "mixtral"
+    if spec.arch == "llama" and spec.window:
+        return "MistralForCausalLM", "mistral"
+    if spec.arch == "deepseek2" and spec.experts.sigmoid:
+        return "DeepseekV3ForCausalLM", "deepseek_v3"
+    return {
+        "llama": ("LlamaForCausalLM", "llama"),
+        "qwen2": ("Qwen2ForCausalLM", "qwen2"),
+        "qwen3": ("Qwen3ForCausalLM", "qwen3"),
+        "qwen3moe": ("Qwen3MoeForCausalLM", "qwen3_moe"),
+        "glm4moe": ("Glm4MoeForCausalLM", "glm4_moe"),
+        "deepseek2": ("DeepseekV2ForCausalLM", "deepseek_v2"),
+    }[spec.arch]
+
+
+def config_json(directory: Directory) -> dict:
+    spec = directory.of
+    architecture, kind = _class(spec)
+    scaling = _rope_scaling(directory) or {}
+    original = scaling.get("original_max_position_embeddings", 0)
+    context = int(scaling.get("factor", 1) * original) or spec.context
+    dtype = "bfloat16" if directory.fp8_scales else {
+        Type.F32: "float32", Type.F16: "float16", Type.BF16: "bfloat16"}[spec.type]  # fmt: skip
+    out = {
+        "architectures": [architecture], "model_type": kind, "hidden_act": "silu",
+        "hidden_size": spec.embedding, "intermediate_size": spec.ffn,
+        "num_hidden_layers": spec.layers, "num_attention_heads": spec.heads,
+        "num_key_value_heads": spec.heads if spec.mla else spec.kv_heads,
+        "rms_norm_eps": EPSILON, "vocab_size": spec.vocab, "max_position_embeddings": context,
+        "tie_word_embeddings": spec.tied, "bos_token_id": 1, "eos_token_id": 2,
+        "dtype" if directory.form == ROPE_PARAMETERS else "torch_dtype": dtype,
+        **_rope(directory),
+    }  # fmt: skip
+    if spec.mla:
+        m = spec.mla
+        out.update({"kv_lora_rank": m.latent, "q_lora_rank": m.query or None,
+                    "qk_nope_head_dim": m.nope, "qk_rope_head_dim": m.rope,
+                    "v_head_dim": m.value})  # fmt: skip
+    elif spec.key_length:
+        out["head_dim"] = spec.key_length
+    if spec.arch == "llama" and spec.window:
+        out["sliding_window"] = spec.window
+    if spec.arch != "qwen2":
+        out["attention_bias"] = bool(spec.biases)
+    if spec.arch == "glm4moe":
+        out["use_qk_norm"] = spec.head_norms
+    if spec.experts:
+        out.update(_expert_config(spec))
+    if directory.fp8_scales:
+        out["quantization_config"] = {"quant_method": "fp8", "fmt": "e4m3",
+                                      "activation_scheme": "dynamic",
+                                      "weight_block_size": [safetensors_io.SCALE_BLOCK] * 2}
+        if directory.not_converted:
+            gates = [f"model.layers.{i}.mlp.gate" for i in range(spec.layers) if spec.experts]
+            left = ["lm_head", *gates, *directory.not_converted]
+            out["quantization_config"]["modules_to_not_convert"] = left
+    return out
+
+
+def write(directory: Directory, tensors: list[gguf_io.Tensor], folder: pathlib.Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(config_json(directory), indent=2) + "\n"
+    (folder / "config.json").write_text(text)
+    safetensors_io.write_directory(folder, _stored(directory, tensors), directory.shards)
