@@ -22,7 +22,8 @@ def silu(x: np.ndarray) -> np.ndarray:
     return x * 0.5 * (1 + np.tanh(0.5 * x))
 
 
-_erf = np.vectorize(math.erf, otypes=[np.float64])
+def _erf(x: np.ndarray) -> np.ndarray:
+    return np.fromiter(map(math.erf, x.ravel().tolist()), np.float64, x.size).reshape(x.shape)
 
 
 def gelu(x: np.ndarray) -> np.ndarray:

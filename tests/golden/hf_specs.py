@@ -23,7 +23,6 @@ class Directory:
     shards: int = 1
     fp8_scales: str = ""  # F32 or BF16: matrices are F8_E4M3, with scales of that type
     not_converted: tuple[str, ...] = ()  # modules that stay BF16 there
-    mscale: float = 0.0  # of cosines; 0: as mscale_all_dim
 
 
 def _twins() -> list[Directory]:
@@ -83,14 +82,14 @@ def _fp8_models() -> list[Directory]:
 
 
 def _others() -> list[Directory]:
-    loose = Spec("hf-qwen3moe-f32-loose", "qwen3moe", (), 72, 3, 1, 100, 263, 32, key_length=32,
+    loose = Spec("hf-qwen3moe-f32-loose", "qwen3moe", (), 72, 3, 1, 100, 263, 24, key_length=32,
                  value_length=32, experts=Experts(7, 2, 44, normed=False))
-    mscale = Spec("hf-deepseek3-f32-mscale", "deepseek2", (), 64, 3, 1, 100, 263, 32,
-                  rope=mla_specs.yarn(8.0, 256, 0.06), mla=Mla(36, 20, 12, 24),
-                  experts=mla_specs.v3(5, 2, 44, groups=1, groups_used=1))
+    yarn = Spec("hf-deepseek3-f32-yarn", "deepseek2", (), 64, 3, 1, 100, 263, 24,
+                rope=mla_specs.yarn(8.0, 256, 0.0), mla=Mla(36, 20, 12, 24),
+                experts=mla_specs.v3(5, 2, 44, groups=1, groups_used=1))
     return [
         Directory(loose.name, loose, ("norm_topk_prob is false",)),
-        Directory(mscale.name, mscale, ("mscale unlike mscale_all_dim",), mscale=1.0),
+        Directory(yarn.name, yarn, ("yarn without mscale: cosines grow, scores do not",)),
     ]
 
 

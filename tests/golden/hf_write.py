@@ -132,8 +132,7 @@ def _rope_scaling(directory: Directory) -> dict | None:
     out = {name: "yarn", "factor": factor, "beta_fast": 32, "beta_slow": 1,
            "original_max_position_embeddings": spec.rope["scaling.original_context_length"]}
     if multiplier := spec.rope.get("scaling.yarn_log_multiplier"):
-        out["mscale_all_dim"] = round(10 * multiplier, 6)
-        out["mscale"] = directory.mscale or out["mscale_all_dim"]
+        out["mscale"] = out["mscale_all_dim"] = round(10 * multiplier, 6)
     return out
 
 
