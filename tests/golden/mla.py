@@ -11,9 +11,10 @@ nope]. So the absorbed form reads both along their rows, which is how this file 
 
     qn . K latent = (K^T qn) . latent           sum of p V latent = V (sum of p latent)
 
-What is cached are latent and kr. RoPE turns neighbouring values. YaRN's growth of cosines is taken
-back where the file has rope.scaling.yarn_log_multiplier, m: then scores, all of them, grow by
-(1 + m ln(factor))^2; m is a tenth of config.json's mscale_all_dim, which mscale equals.
+What is cached are latent and kr, as one row. RoPE turns neighbouring values. YaRN's growth of
+cosines is taken back where the file has rope.scaling.yarn_log_multiplier, m: then scores, all of
+them, grow by (1 + m ln(factor))^2; m is a tenth of config.json's mscale_all_dim, which mscale
+equals.
 """
 
 from __future__ import annotations
@@ -93,7 +94,8 @@ def attend(model, x: np.ndarray, prefix: str, positions: np.ndarray, mask: np.nd
     latent, kr = cached(model, x, prefix)
     qr = rope.rotate(qr, positions, config.rope)
     kr = rope.rotate(kr[:, None, :], positions, config.rope)[:, 0]
-    latent, kr = model.rounded_cache(latent), model.rounded_cache(kr)
+    row = model.rounded_cache(np.concatenate([latent, kr], axis=1))
+    latent, kr = np.split(row, [shape.latent], axis=1)
     k_b = model.weights[prefix + "attn_k_b.weight"].reshape(config.heads, shape.latent, shape.nope)
     v_b = model.weights[prefix + "attn_v_b.weight"].reshape(config.heads, shape.value, shape.latent)
     qn, out = model.rounded_activations(qn), np.empty((len(x), config.heads, shape.value))
