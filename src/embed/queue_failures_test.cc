@@ -107,33 +107,34 @@ TEST(QueueManager, UsesADeviceAgainThatAnswersAProbe) {
   EXPECT_EQ(outcomes.of(2).vector, simulated_vector(query_of(2), kWidth));
 }
 
-TEST(QueueManager, GivesUpWaitingWhereNoDeviceComesBack) {
-  HandClock clock;
-  Outcomes outcomes;
-  QueueManager manager(queues_of(queue_of(DeviceKind::kCpu, 100,
-                                          [&](auto) { fail(ErrorCode::kResource, "broken"); })),
-                       by_depth(), clock);
-  manager.submit(query_of(0), outcomes.done(0));
-  outcomes.wait_for(1);
-  clock.set(70);
-  EXPECT_THROW(manager.submit_waiting(query_of(1), outcomes.done(1)), Error);
-  EXPECT_THROW(manager.submit_waiting({"", std::vector<int32_t>(101)}, outcomes.done(2)), Error);
-  EXPECT_EQ(outcomes.count(), 1u);
+// Whose only device has failed with the first query.
+class QueueManagerWithoutDevices : public testing::Test {
+ protected:
+  QueueManagerWithoutDevices() {
+    manager_.submit(query_of(0), outcomes_.done(0));
+    outcomes_.wait_for(1);
+  }
+
+  HandClock clock_;
+  Outcomes outcomes_;
+  QueueManager manager_{queues_of(queue_of(DeviceKind::kCpu, 100,
+                                           [](auto) { fail(ErrorCode::kResource, "broken"); })),
+                        by_depth(), clock_};
+};
+
+TEST_F(QueueManagerWithoutDevices, GivesUpWaitingWhereNoDeviceComesBack) {
+  clock_.set(70);
+  EXPECT_THROW(manager_.submit_waiting(query_of(1), outcomes_.done(1)), Error);
+  EXPECT_THROW(manager_.submit_waiting({"", std::vector<int32_t>(101)}, outcomes_.done(2)), Error);
+  EXPECT_EQ(outcomes_.count(), 1u);
 }
 
-TEST(QueueManager, StopsWaitingForRoomWhenItIsTold) {
-  HandClock clock;
-  Outcomes outcomes;
-  QueueManager manager(queues_of(queue_of(DeviceKind::kCpu, 100,
-                                          [&](auto) { fail(ErrorCode::kResource, "broken"); })),
-                       by_depth(), clock);
-  manager.submit(query_of(0), outcomes.done(0));
-  outcomes.wait_for(1);
+TEST_F(QueueManagerWithoutDevices, StopsWaitingForRoomWhenItIsTold) {
   int asked = 0;
   auto third_time = [&] { return ++asked == 3; };
-  EXPECT_FALSE(manager.submit_waiting(query_of(1), outcomes.done(1), kPatience, third_time));
+  EXPECT_FALSE(manager_.submit_waiting(query_of(1), outcomes_.done(1), kPatience, third_time));
   EXPECT_EQ(asked, 3);
-  EXPECT_EQ(outcomes.count(), 1u);
+  EXPECT_EQ(outcomes_.count(), 1u);
 }
 
 // Fails with it in its queue's thread, outside of run().
