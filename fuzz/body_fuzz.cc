@@ -6,10 +6,10 @@
 #include <string_view>
 
 #include "base/check.h"
+#include "base/json_reader.h"
 #include "server/completion_request.h"
 #include "server/reply_bodies.h"
 #include "server/text_calls.h"
-#include "text/json_reader.h"
 #include "text/test_vocab.h"
 #include "text/text_stream.h"
 

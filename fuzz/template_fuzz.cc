@@ -12,8 +12,8 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/json_reader.h"
 #include "text/chat_template.h"
-#include "text/json_reader.h"
 #include "text/template_eval.h"
 #include "text/template_text.h"
 

@@ -4,8 +4,8 @@
 
 #include <boost/json/value.hpp>
 
+#include "base/json_reader.h"
 #include "bench/test_report.h"
-#include "text/json_reader.h"
 
 namespace hearth {
 namespace {

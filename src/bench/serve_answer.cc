@@ -6,7 +6,7 @@
 #include <boost/json/value.hpp>
 
 #include "base/error.h"
-#include "text/json_reader.h"
+#include "base/json_reader.h"
 
 namespace hearth {
 namespace {

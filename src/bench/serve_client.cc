@@ -18,8 +18,8 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/json_reader.h"
 #include "bench/serve_answer.h"
-#include "text/json_reader.h"
 
 namespace hearth {
 namespace {

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "base/error.h"
-#include "text/json_reader.h"
+#include "base/json_reader.h"
 
 namespace hearth {
 namespace {

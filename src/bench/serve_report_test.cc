@@ -4,9 +4,9 @@
 
 #include <boost/json/value.hpp>
 
+#include "base/json_reader.h"
 #include "bench/test_report.h"
 #include "bench/test_serve.h"
-#include "text/json_reader.h"
 
 namespace hearth {
 namespace {

@@ -11,7 +11,7 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "text/json_reader.h"
+#include "base/json_reader.h"
 
 namespace hearth {
 namespace {

@@ -17,8 +17,8 @@
 
 #include "base/base64.h"
 #include "base/error.h"
+#include "base/json_reader.h"
 #include "engine/logits.h"
-#include "text/json_reader.h"
 
 namespace hearth {
 namespace {

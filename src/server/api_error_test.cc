@@ -5,7 +5,7 @@
 #include <boost/json/value.hpp>
 #include <string>
 
-#include "text/json_reader.h"
+#include "base/json_reader.h"
 
 namespace hearth {
 namespace {

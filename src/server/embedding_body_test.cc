@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include "base/base64.h"
+#include "base/json_reader.h"
 #include "server/openapi.h"
 #include "server/test_schema.h"
-#include "text/json_reader.h"
 
 namespace hearth {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <optional>
 
-#include "text/json_reader.h"
+#include "base/json_reader.h"
 
 namespace hearth {
 namespace {

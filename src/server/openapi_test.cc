@@ -5,11 +5,11 @@
 #include <functional>
 #include <set>
 
+#include "base/json_reader.h"
 #include "server/completion_request.h"
 #include "server/embedding_request.h"
 #include "server/sampling_defaults.h"
 #include "server/test_schema.h"
-#include "text/json_reader.h"
 
 namespace hearth {
 namespace {

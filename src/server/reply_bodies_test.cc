@@ -5,9 +5,9 @@
 #include <boost/json/serialize.hpp>
 #include <cmath>
 
+#include "base/json_reader.h"
 #include "server/openapi.h"
 #include "server/test_schema.h"
-#include "text/json_reader.h"
 
 namespace hearth {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <boost/json/object.hpp>
 
-#include "text/json_reader.h"
+#include "base/json_reader.h"
 
 namespace hearth {
 namespace {

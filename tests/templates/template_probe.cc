@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/json_reader.h"
 #include "text/chat_template.h"
-#include "text/json_reader.h"
 #include "text/tokenizer.h"
 
 namespace hearth {

@@ -1,4 +1,4 @@
-#include "text/json_reader.h"
+#include "base/json_reader.h"
 
 #include <algorithm>
 #include <boost/json/stream_parser.hpp>
