@@ -103,6 +103,9 @@ ModelDescription describe_model(const ModelSource& file) {
   model.pooling = pooling_of(file, model.architecture + ".");
   if (!model.runs || !read_spec(file, &model)) read_keys(file, &model);
   model.tokenizer = lenient<std::string>(file, "tokenizer.ggml.model").value_or("");
+  for (const char* document : {"tiktoken.model", "tokenizer.json"}) {
+    if (file.find_document(document) != nullptr) model.tokenizer = document;
+  }
   model.pre = lenient<std::string>(file, "tokenizer.ggml.pre").value_or("");
   try {
     if (auto text = file.chat_template()) model.template_bytes = text->size();

@@ -128,7 +128,8 @@ CLI::Option* add_text(CLI::App& verb, const std::string& names, std::optional<st
 }
 
 void add_model(CLI::App& verb, std::string* model) {
-  verb.add_option("MODEL", *model, "A model file in GGUF form; of several parts, the first")
+  verb.add_option("MODEL", *model,
+                  "A GGUF file; of several parts, the first; or a folder with safetensors files")
       ->required()
       ->type_name("FILE");
 }
@@ -136,7 +137,8 @@ void add_model(CLI::App& verb, std::string* model) {
 CLI::Option* add_model_or_demo(CLI::App& verb, std::string* model) {
   return verb
       .add_option("MODEL", *model,
-                  "A model file in GGUF form; of several parts, the first; default: the demo model")
+                  "A GGUF file; of several parts, the first; or a folder with safetensors files; "
+                  "default: the demo model")
       ->type_name("FILE");
 }
 

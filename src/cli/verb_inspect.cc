@@ -1,4 +1,4 @@
-// hearth inspect: what is in a model file.
+// hearth inspect: what is in a model.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -57,10 +57,11 @@ void add_number(std::string& out, std::string_view label, const std::optional<ui
 std::string summary_text(const ModelSource& file, const ModelDescription& model) {
   std::string out, parts;
   if (file.files().size() > 1) parts = fmt::format(" in {} parts", file.files().size());
-  add_line(
-      out, "file",
-      fmt::format("{}, {}{}, {} version {}", printable(file.name(), 4096),
-                  bytes_text(file.file_bytes()), parts, file.format_name(), file.format_version()));
+  std::string format = file.format_name();
+  if (file.format_version() != 0) format += fmt::format(" version {}", file.format_version());
+  add_line(out, "file",
+           fmt::format("{}, {}{}, {}", printable(file.name(), 4096), bytes_text(file.file_bytes()),
+                       parts, format));
   if (!model.name.empty()) add_line(out, "name", printable(model.name));
   std::string architecture = model.architecture.empty() ? "none" : printable(model.architecture);
   if (!model.runs) {
@@ -83,6 +84,7 @@ std::string summary_text(const ModelSource& file, const ModelDescription& model)
   add_number(out, "vocabulary", model.vocabulary);
   add_line(out, "tokenizer", tokenizer_text(model));
   add_number(out, "template", model.template_bytes);
+  for (const std::string& note : file.notes()) add_line(out, "left out", note);
   return out;
 }
 
@@ -166,7 +168,12 @@ void json_text(Json& json, const char* key, const std::string& value) {
 void json_summary(Json& json, const ModelSource& file, const ModelDescription& model) {
   json.key("file").text(file.name()).key("file_bytes").number(file.file_bytes());
   json.key("parts").number(file.files().size());
-  json.key("version").number(file.format_version());
+  json.key("format").text(file.format_name());
+  const uint64_t version = file.format_version();
+  json.key("version").number(version != 0 ? std::optional(version) : std::nullopt);
+  json.key("left_out").array();
+  for (const std::string& note : file.notes()) json.text(note);
+  json.end_array();
   json_text(json, "name", model.name);
   json_text(json, "architecture", model.architecture);
   json.key("runs").boolean(model.runs).key("encoder").boolean(model.encoder);
@@ -196,7 +203,9 @@ void json_tensors(Json& json, const ModelSource& file) {
     for (uint64_t dim : tensor.dims) json.number(dim);
     json.end_array();
     json.key("bytes").number(tensor.type_known ? std::optional(tensor.n_bytes()) : std::nullopt);
-    json.key("part").number(tensor.part).key("offset").number(tensor.offset).end_object();
+    const bool in_file = tensor.part != kNoPart;
+    json.key("part").number(in_file ? std::optional<uint64_t>(tensor.part) : std::nullopt);
+    json.key("offset").number(in_file ? std::optional(tensor.offset) : std::nullopt).end_object();
   }
   json.end_array();
 }
@@ -227,14 +236,14 @@ int inspect(const InspectArgs& args) {
 }  // namespace
 
 void add_inspect(CLI::App& program, Action& action) {
-  CLI::App& verb = *program.add_subcommand("inspect", "Tell what is in a model file");
+  CLI::App& verb = *program.add_subcommand("inspect", "Tell what is in a model");
   auto args = std::make_shared<InspectArgs>();
   add_model(verb, &args->model);
   verb.add_flag("--tensors", args->tensors, "List every tensor");
   verb.add_flag("--json", args->json, "Print one JSON object");
   add_examples(verb,
                "  hearth inspect model.gguf\n"
-               "  hearth inspect model.gguf --tensors\n"
+               "  hearth inspect Qwen3-30B-A3B-FP8 --tensors\n"
                "  hearth inspect model.gguf --json | jq .metadata");
   verb.callback([args, &action] { action = [args] { return inspect(*args); }; });
 }

@@ -115,9 +115,8 @@ void add_measuring(CLI::App& verb, TopoArgs* args) {
   add_text(verb, "--bandwidth-table", &args->table, "FILE",
            "Take the table from FILE instead of measuring")
       ->excludes(measure);
-  CLI::Option* predict =
-      add_text(verb, "--predict", &args->model, "MODEL",
-               "Predict the rates of a model in GGUF form, under this plan and others");
+  CLI::Option* predict = add_text(verb, "--predict", &args->model, "MODEL",
+                                  "Predict the rates of a model, under this plan and others");
   add_count(verb, "--depth", &args->predict.depth, 0, kMaxContext,
             "Positions before the token that --predict decodes")
       ->capture_default_str()

@@ -51,6 +51,7 @@ OpenedModel open_model(const OpenOptions& options, const Listener& listener) {
     listener.warn(fmt::format("no MODEL is named: taking the demo model, {}", path));
   }
   ModelSource source = ModelSource::open(path);
+  for (const std::string& note : source.notes()) listener.warn(note);
   ModelSpec spec = make_spec(source);
   check_use(source, spec, options.use);
   OpenedModel model{std::move(source), std::move(spec), nullptr};

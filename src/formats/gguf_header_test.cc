@@ -46,7 +46,8 @@ TEST(GgufHeader, OtherFormatsAreNamedWithTheWayOut) {
   EXPECT_TRUE(says(error_of_text("G"), "begins with 'G' where the magic"));
   GgufBytes safetensors;
   safetensors.str("{\"weight\":{\"dtype\":\"F32\"}}");
-  EXPECT_TRUE(says(parse_error(safetensors), "is a safetensors file; convert the model to GGUF"));
+  EXPECT_TRUE(
+      says(parse_error(safetensors), "is a safetensors file; give it the ending .safetensors"));
 }
 
 TEST(GgufHeader, EmptyAndTruncatedFilesSaySo) {

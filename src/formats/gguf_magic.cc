@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "formats/metadata_types.h"
 #include "formats/printable.h"
+#include "formats/safetensors.h"
 
 namespace hearth {
 
@@ -38,22 +39,15 @@ constexpr std::array kLookalikes = {
     Lookalike{"<",
               "is a web page, most likely an error in place of the download; download the "
               "model again"},
-    Lookalike{"{", "is JSON, not a model; name the .gguf file"},
+    Lookalike{"{", "is JSON, not a model; name the .gguf file, or the model's folder"},
 };
-
-// A safetensors file: the length of a JSON header in 64 bits, then the header.
-bool looks_like_safetensors(std::span<const std::byte> bytes) {
-  if (bytes.size() < 9) return false;
-  uint64_t length = load_number<uint64_t>(bytes.data());
-  return length >= 2 && length <= bytes.size() - 8 && static_cast<char>(bytes[8]) == '{';
-}
 
 [[noreturn]] void fail_foreign(std::span<const std::byte> bytes, const std::string& name) {
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (looks_like_safetensors(bytes)) {
     fail(ErrorCode::kFile,
-         "'{}' is a safetensors file; convert the model to GGUF with llama.cpp's "
-         "convert_hf_to_gguf.py",
+         "'{}' is a safetensors file; give it the ending .safetensors, or name the folder that it "
+         "lies in",
          name);
   }
   for (const Lookalike& kind : kLookalikes) {

@@ -7,24 +7,29 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "formats/gguf.h"
+#include "formats/hf_source.h"
 #include "formats/printable.h"
 #include "formats/source_rows.h"
 
 namespace hearth {
 
 ModelSource ModelSource::open(const std::string& path, UnknownTypes unknown) {
+  if (std::string folder = hf_folder_of(path); !folder.empty()) {
+    return open_hf_folder(folder, unknown);
+  }
   return open_gguf(path, unknown);
 }
 
 ModelSource::ModelSource(const SourceFormat& format, uint32_t version,
                          std::vector<MappedFile> files, Metadata metadata,
-                         std::vector<SourceTensor> tensors)
+                         std::vector<SourceTensor> tensors, SourceExtras extras)
     : format_(&format),
       version_(version),
       files_(std::move(files)),
       metadata_(std::move(metadata)),
       tensors_(std::move(tensors)),
-      by_name_(tensors_.size()) {
+      by_name_(tensors_.size()),
+      extras_(std::move(extras)) {
   HEARTH_CHECK(!files_.empty(), "a model has at least one file");
   std::iota(by_name_.begin(), by_name_.end(), 0u);
   std::sort(by_name_.begin(), by_name_.end(),
@@ -34,7 +39,7 @@ ModelSource::ModelSource(const SourceFormat& format, uint32_t version,
     if (tensor.name != tensors_[by_name_[i - 1]].name) continue;
     fail(ErrorCode::kFile,
          "'{}': tensor '{}' stands twice in the model; download or convert it again",
-         files_[tensor.part].name(), printable(tensor.name));
+         tensor.part == kNoPart ? name() : files_[tensor.part].name(), printable(tensor.name));
   }
 }
 
@@ -42,6 +47,14 @@ uint64_t ModelSource::file_bytes() const {
   uint64_t sum = 0;
   for (const MappedFile& file : files_) sum += file.bytes().size();
   return sum;
+}
+
+const MappedFile* ModelSource::find_document(std::string_view name) const {
+  for (const MappedFile& file : extras_.documents) {
+    const std::string_view path = file.name();
+    if (path.substr(path.rfind('/') + 1) == name) return &file;
+  }
+  return nullptr;
 }
 
 std::optional<std::string_view> ModelSource::chat_template() const {

@@ -1,7 +1,7 @@
 // ModelSource: where a model comes from, as a value that names no file format: tensors by name with
 // their types, shapes and bytes, hyper-parameters and other metadata, the vocabulary.
 //
-//   ModelSource source = ModelSource::open("model.gguf");
+//   ModelSource source = ModelSource::open("model.gguf");  // or a folder with safetensors
 //   auto layers = source.metadata().require<uint32_t>("llama.block_count");
 //   const SourceTensor& head = source.require_tensor("output.weight");
 //
@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -40,23 +41,38 @@ struct SourceFormat {
   Vocab (*vocabulary)(const ModelSource& source);
 };
 
+// What a source has that not every format brings.
+struct SourceExtras {
+  std::string name;                   // the model's; empty: that of its first file
+  std::vector<MappedFile> documents;  // files that hold no tensors
+  std::vector<std::string> notes;     // sentences on what was left out
+  std::shared_ptr<const void> kept;   // what metadata and tensors point to beside the files
+};
+
 class ModelSource {
  public:
-  // A model in one file, or the first file of several. GGUF is the one format there is.
+  // A model in one GGUF file, the first file of several, or a folder of Hugging Face's layout
+  // (formats/hf_source.h), for which a file in it may stand.
   static ModelSource open(const std::string& path, UnknownTypes unknown = UnknownTypes::kRefuse);
 
   // Takes what a reader found. `files` are not empty; tensors lie in them. Throws (kFile) where two
   // tensors have one name.
   ModelSource(const SourceFormat& format, uint32_t version, std::vector<MappedFile> files,
-              Metadata metadata, std::vector<SourceTensor> tensors);
+              Metadata metadata, std::vector<SourceTensor> tensors, SourceExtras extras = {});
 
-  // The path (or name) of the first file.
-  const std::string& name() const { return files_[0].name(); }
+  // The path (or name) of the first file, or of the folder.
+  const std::string& name() const { return extras_.name.empty() ? files_[0].name() : extras_.name; }
   const char* format_name() const { return format_->name; }
+  // 0 where the format has none.
   uint32_t format_version() const { return version_; }
+  // Those with tensors.
   std::span<const MappedFile> files() const { return files_; }
-  // Bytes of all files together.
+  // Bytes of all of these together.
   uint64_t file_bytes() const;
+  // The document of that name ("tokenizer.json") beside them, or nullptr.
+  const MappedFile* find_document(std::string_view name) const;
+  // Sentences on what the reader left out, for the log.
+  std::span<const std::string> notes() const { return extras_.notes; }
 
   const Metadata& metadata() const { return metadata_; }
   bool has_vocabulary() const { return format_->has_vocabulary(*this); }
@@ -82,6 +98,7 @@ class ModelSource {
   Metadata metadata_;
   std::vector<SourceTensor> tensors_;
   std::vector<uint32_t> by_name_;
+  SourceExtras extras_;
 };
 
 }  // namespace hearth

@@ -1,0 +1,146 @@
+#include "formats/config_reader.h"
+
+#include <boost/json/serialize.hpp>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "base/error.h"
+#include "base/json_reader.h"
+#include "formats/printable.h"
+
+namespace hearth {
+
+boost::json::value read_json_file(const MappedFile& file, uint64_t most_bytes) {
+  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()),
+                              file.bytes().size());
+  if (text.size() > most_bytes) {
+    fail(ErrorCode::kFile, "'{}' has {} bytes, more than the {} that this program reads",
+         file.name(), text.size(), most_bytes);
+  }
+  boost::json::value value;
+  try {
+    value = read_json(text);
+  } catch (const Error& error) {
+    fail(ErrorCode::kFile, "'{}': {}; the file is damaged, download it again", file.name(),
+         error.what());
+  }
+  if (!value.is_object()) {
+    fail(ErrorCode::kFile, "'{}' is JSON, but no object; download the file again", file.name());
+  }
+  return value;
+}
+
+const boost::json::value* ConfigReader::find(std::string_view key) const {
+  const boost::json::value* value = object_.if_contains({key.data(), key.size()});
+  return value == nullptr || value->is_null() ? nullptr : value;
+}
+
+std::string ConfigReader::shown(std::string_view key) const {
+  const boost::json::value* value = find(key);
+  if (value == nullptr) return "missing";
+  if (value->is_array()) return "an array";
+  if (value->is_object()) return "an object";
+  return printable(boost::json::serialize(*value));
+}
+
+void ConfigReader::refuse(std::string_view key, const std::string& wanted) const {
+  fail(ErrorCode::kFile,
+       "'{}' says {}{} = {}, where {} is needed: the file is damaged or made for another program",
+       file_, path_, key, shown(key), wanted);
+}
+
+void ConfigReader::fail_unsupported(std::string_view key, const std::string& known) const {
+  fail(ErrorCode::kUnsupported, "'{}' says {}{} = {}, which this version cannot run; {}", file_,
+       path_, key, shown(key), known);
+}
+
+void ConfigReader::fail_missing(std::string_view key) const {
+  fail(ErrorCode::kFile, "'{}' does not say {}{}: the file is incomplete, download it again", file_,
+       path_, key);
+}
+
+std::optional<uint32_t> ConfigReader::count(std::string_view key, uint32_t most,
+                                            uint32_t least) const {
+  const boost::json::value* value = find(key);
+  if (value == nullptr) return std::nullopt;
+  // Some write whole numbers as floats.
+  double number = -1;
+  if (value->is_int64()) number = static_cast<double>(value->get_int64());
+  if (value->is_uint64()) number = static_cast<double>(value->get_uint64());
+  if (value->is_double()) number = value->get_double();
+  if (number < least || number > most || number != std::floor(number)) {
+    refuse(key, fmt::format("a whole number from {} to {}", least, most));
+  }
+  return static_cast<uint32_t>(number);
+}
+
+uint32_t ConfigReader::count_or(std::string_view key, uint32_t otherwise, uint32_t most,
+                                uint32_t least) const {
+  return count(key, most, least).value_or(otherwise);
+}
+
+uint32_t ConfigReader::need_count(std::string_view key, uint32_t most, uint32_t least) const {
+  std::optional<uint32_t> value = count(key, most, least);
+  if (!value) fail_missing(key);
+  return *value;
+}
+
+std::optional<double> ConfigReader::real(std::string_view key) const {
+  const boost::json::value* value = find(key);
+  if (value == nullptr) return std::nullopt;
+  double number = -1;
+  if (value->is_number()) number = value->to_number<double>();
+  constexpr double kLeast = std::numeric_limits<float>::min();
+  constexpr double kMost = std::numeric_limits<float>::max();
+  if (!(number >= kLeast && number <= kMost)) refuse(key, "a positive number");
+  return number;
+}
+
+double ConfigReader::real_or(std::string_view key, double otherwise) const {
+  return real(key).value_or(otherwise);
+}
+
+std::optional<bool> ConfigReader::flag(std::string_view key) const {
+  const boost::json::value* value = find(key);
+  if (value == nullptr) return std::nullopt;
+  if (!value->is_bool()) refuse(key, "true or false");
+  return value->get_bool();
+}
+
+bool ConfigReader::flag_or(std::string_view key, bool otherwise) const {
+  return flag(key).value_or(otherwise);
+}
+
+std::optional<std::string> ConfigReader::text(std::string_view key) const {
+  const boost::json::value* value = find(key);
+  if (value == nullptr) return std::nullopt;
+  if (!value->is_string()) refuse(key, "a string");
+  const boost::json::string& text = value->get_string();
+  return std::string(text.data(), text.size());
+}
+
+std::string ConfigReader::text_or(std::string_view key, const char* otherwise) const {
+  return text(key).value_or(otherwise);
+}
+
+std::optional<ConfigReader> ConfigReader::object(std::string_view key) const {
+  const boost::json::value* value = find(key);
+  if (value == nullptr) return std::nullopt;
+  if (!value->is_object()) refuse(key, "an object");
+  return ConfigReader(value->get_object(), file_, fmt::format("{}{}.", path_, key));
+}
+
+std::optional<std::vector<std::string>> ConfigReader::texts(std::string_view key) const {
+  const boost::json::value* value = find(key);
+  if (value == nullptr) return std::nullopt;
+  if (!value->is_array()) refuse(key, "an array of strings");
+  std::vector<std::string> texts;
+  for (const boost::json::value& element : value->get_array()) {
+    if (!element.is_string()) refuse(key, "an array of strings");
+    texts.emplace_back(element.get_string().data(), element.get_string().size());
+  }
+  return texts;
+}
+
+}  // namespace hearth

@@ -1,0 +1,30 @@
+// What a tensor of a Hugging Face model is, by its name.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace hearth {
+
+struct HfName {
+  enum class Kind {
+    kPlain,        // `gguf` is its name
+    kQueryOrKey,   // the same, whose heads may be stored as halves
+    kExpert,       // one of a layer's experts; `gguf` is the name of all of them
+    kLatentPair,   // kv_b_proj: keys and values from the latent vector
+    kFrequencies,  // what hyper-parameters say as well
+    kUnknown,
+  };
+  Kind kind = Kind::kUnknown;
+  std::string gguf;
+  std::optional<uint32_t> layer;
+  uint32_t expert = 0;
+  bool keys = false;  // of kQueryOrKey: the keys
+};
+
+// `architecture` by GGUF's name.
+HfName parse_hf_name(std::string_view name, std::string_view architecture);
+
+}  // namespace hearth

@@ -1,0 +1,64 @@
+#include "formats/hf_names.h"
+
+#include <gtest/gtest.h>
+
+namespace hearth {
+namespace {
+
+std::string gguf(std::string_view name, std::string_view architecture = "qwen3moe") {
+  return parse_hf_name(name, architecture).gguf;
+}
+
+TEST(HfNames, TensorsByGgufsNames) {
+  EXPECT_EQ(gguf("model.embed_tokens.weight"), "token_embd.weight");
+  EXPECT_EQ(gguf("model.norm.weight"), "output_norm.weight");
+  EXPECT_EQ(gguf("lm_head.weight"), "output.weight");
+  EXPECT_EQ(gguf("model.layers.0.input_layernorm.weight"), "blk.0.attn_norm.weight");
+  EXPECT_EQ(gguf("model.layers.17.self_attn.q_proj.bias"), "blk.17.attn_q.bias");
+  EXPECT_EQ(gguf("model.layers.3.mlp.gate.weight"), "blk.3.ffn_gate_inp.weight");
+  EXPECT_EQ(gguf("model.layers.3.mlp.gate_proj.weight"), "blk.3.ffn_gate.weight");
+  EXPECT_EQ(gguf("model.layers.3.mlp.gate.e_score_correction_bias"), "blk.3.exp_probs_b.bias");
+  EXPECT_EQ(gguf("model.layers.3.mlp.shared_experts.down_proj.weight"),
+            "blk.3.ffn_down_shexp.weight");
+  EXPECT_EQ(gguf("model.layers.3.post_attention_layernorm.weight"), "blk.3.ffn_norm.weight");
+  EXPECT_EQ(gguf("model.layers.3.post_attention_layernorm.weight", "glm4moe"),
+            "blk.3.post_attention_norm.weight");
+  EXPECT_EQ(gguf("model.layers.3.self_attn.kv_a_proj_with_mqa.weight"),
+            "blk.3.attn_kv_a_mqa.weight");
+}
+
+TEST(HfNames, Experts) {
+  HfName name = parse_hf_name("model.layers.2.mlp.experts.31.up_proj.weight", "qwen3moe");
+  EXPECT_EQ(name.kind, HfName::Kind::kExpert);
+  EXPECT_EQ(name.gguf, "blk.2.ffn_up_exps.weight");
+  EXPECT_EQ(name.expert, 31u);
+  EXPECT_EQ(name.layer, 2u);
+  EXPECT_EQ(gguf("model.layers.2.block_sparse_moe.experts.0.w1.weight"),
+            "blk.2.ffn_gate_exps.weight");
+  EXPECT_EQ(gguf("model.layers.2.block_sparse_moe.experts.0.w2.weight"),
+            "blk.2.ffn_down_exps.weight");
+  EXPECT_EQ(gguf("model.layers.2.block_sparse_moe.experts.0.w3.weight"),
+            "blk.2.ffn_up_exps.weight");
+}
+
+TEST(HfNames, WhatIsNoneOfThem) {
+  using Kind = HfName::Kind;
+  for (const char* name :
+       {"", ".", "weight", "model.layers.", "model.layers.1", "model.layers.x.mlp.gate.weight",
+        "model.layers.01.mlp.gate.weight", "model.layers.-1.mlp.gate.weight",
+        "model.layers.4294967296.mlp.gate.weight", "model.layers.1.mlp.experts.x.up_proj.weight",
+        "model.layers.1.mlp.experts.1.weight", "model.layers.1.mlp.experts.1.up_proj.bias",
+        "model.layers.1.mlp.gate", "lm_head.weights", "visual.patch_embed.weight"}) {
+    EXPECT_EQ(parse_hf_name(name, "llama").kind, Kind::kUnknown) << name;
+  }
+  EXPECT_EQ(parse_hf_name("model.layers.1.self_attn.rotary_emb.inv_freq", "llama").kind,
+            Kind::kFrequencies);
+  EXPECT_EQ(parse_hf_name("model.layers.1.self_attn.kv_b_proj.weight", "deepseek2").kind,
+            Kind::kLatentPair);
+  EXPECT_EQ(parse_hf_name("model.layers.1.self_attn.q_proj.weight", "llama").kind,
+            Kind::kQueryOrKey);
+  EXPECT_TRUE(parse_hf_name("model.layers.1.self_attn.k_proj.weight", "llama").keys);
+}
+
+}  // namespace
+}  // namespace hearth

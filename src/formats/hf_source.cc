@@ -1,0 +1,267 @@
+#include "formats/hf_source.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "base/error.h"
+#include "formats/config_reader.h"
+#include "formats/hf_config.h"
+#include "formats/hf_tensors.h"
+#include "formats/printable.h"
+#include "formats/safetensors.h"
+
+namespace hearth {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::string_view kConfig = "config.json";
+constexpr std::string_view kIndex = "model.safetensors.index.json";
+constexpr std::string_view kWhole = "model.safetensors";
+constexpr std::string_view kEnding = ".safetensors";
+constexpr std::string_view kGeneration = "generation_config.json";
+constexpr std::string_view kTemplate = "chat_template.jinja";
+constexpr std::string_view kTokenizerConfig = "tokenizer_config.json";
+// What stands beside weights and says something of the model.
+constexpr std::array<std::string_view, 9> kDocuments = {kConfig,
+                                                        kIndex,
+                                                        kGeneration,
+                                                        kTemplate,
+                                                        kTokenizerConfig,
+                                                        "tokenizer.json",
+                                                        "tiktoken.model",
+                                                        "special_tokens_map.json",
+                                                        "added_tokens.json"};
+// The index of a model of 91,000 tensors has 9 MB.
+constexpr uint64_t kMostIndexBytes = uint64_t{64} << 20;
+constexpr uint64_t kMostConfigBytes = uint64_t{8} << 20;
+
+std::string last_part(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+bool has_vocabulary(const ModelSource& source) {
+  return source.find_document("tokenizer.json") != nullptr ||
+         source.find_document("tiktoken.model") != nullptr;
+}
+
+Vocab vocabulary(const ModelSource& source) {
+  fail(ErrorCode::kUnsupported, "'{}': this version reads no vocabulary from tokenizer.json",
+       source.name());
+}
+
+constexpr SourceFormat kFormat{"safetensors", has_vocabulary, vocabulary};
+
+// What a model is made of, and what its source then points to.
+struct Made {
+  MadeMetadata metadata;
+  HfTensors tensors;
+};
+
+const MappedFile* find_file(const std::vector<MappedFile>& files, std::string_view name) {
+  for (const MappedFile& file : files) {
+    if (last_part(file.name()) == name) return &file;
+  }
+  return nullptr;
+}
+
+std::optional<std::string> template_of(const std::vector<MappedFile>& documents) {
+  if (const MappedFile* file = find_file(documents, kTemplate)) {
+    return std::string(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
+  }
+  const MappedFile* file = find_file(documents, kTokenizerConfig);
+  if (file == nullptr) return std::nullopt;
+  const boost::json::value json = read_json_file(*file, kMostConfigBytes);
+  const boost::json::value* text = json.get_object().if_contains("chat_template");
+  // Several templates have names; one is for chats.
+  if (text != nullptr && text->is_array()) {
+    const boost::json::value* found = nullptr;
+    for (const boost::json::value& named : text->get_array()) {
+      const boost::json::object* object = named.if_object();
+      if (object == nullptr || !object->contains("name")) continue;
+      if (object->at("name") == "default") found = object->if_contains("template");
+    }
+    text = found;
+  }
+  if (text == nullptr || !text->is_string()) return std::nullopt;
+  return std::string(text->get_string().data(), text->get_string().size());
+}
+
+void add_documents(const std::vector<MappedFile>& documents, MadeMetadata& metadata) {
+  if (const MappedFile* file = find_file(documents, kGeneration)) {
+    const boost::json::value json = read_json_file(*file, kMostConfigBytes);
+    read_generation_config(ConfigReader(json.get_object(), file->name()), metadata);
+  }
+  if (auto text = template_of(documents)) {
+    metadata.set("tokenizer.chat_template", std::string_view(*text));
+  }
+}
+
+// Every tensor of the index must be in the file that it says.
+void check_index(const MappedFile& index, const std::vector<MappedFile>& files,
+                 const std::vector<std::vector<SafeTensor>>& stored) {
+  std::set<std::pair<std::string, std::string_view>> there;
+  for (size_t part = 0; part < files.size(); ++part) {
+    for (const SafeTensor& tensor : stored[part]) {
+      there.insert({last_part(files[part].name()), tensor.name});
+    }
+  }
+  for (const IndexEntry& entry : read_safetensors_index(index)) {
+    if (there.contains({entry.file, entry.tensor})) continue;
+    fail(ErrorCode::kFile,
+         "'{}' says that tensor '{}' is in '{}', where it is not: the files do not belong "
+         "together, download them again",
+         index.name(), printable(entry.tensor), printable(entry.file));
+  }
+}
+
+void check_file_name(const MappedFile& index, std::string_view file) {
+  const bool plain = !file.empty() && file.find('/') == std::string_view::npos &&
+                     file.find('\\') == std::string_view::npos &&
+                     file.find('\0') == std::string_view::npos && file.ends_with(kEnding) &&
+                     !file.starts_with('.');
+  if (plain) return;
+  fail(ErrorCode::kFile,
+       "'{}' names the file '{}', which is no plain name of a {} file in its own folder; download "
+       "the model from somebody you trust",
+       index.name(), printable(file), kEnding);
+}
+
+// What is wrong with a folder that has no weights of this format.
+[[noreturn]] void fail_no_weights(const fs::path& folder) {
+  bool pickled = false, gguf = false;
+  size_t others = 0;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().native();
+    pickled = pickled || name.ends_with(".bin") || name.ends_with(".pt") || name.ends_with(".pth");
+    gguf = gguf || name.ends_with(".gguf");
+    if (name.ends_with(kEnding)) ++others;
+  }
+  if (others > 0) {
+    fail(ErrorCode::kFile,
+         "'{}' has {} {} files, but neither {} nor {}: it is incomplete, download it again",
+         folder.native(), others, kEnding, kWhole, kIndex);
+  }
+  if (gguf) fail(ErrorCode::kFile, "'{}' is a folder; name the .gguf file in it", folder.native());
+  if (pickled) {
+    fail(ErrorCode::kFile,
+         "'{}' has weights as PyTorch pickles them (.bin), which may hold programs and are not "
+         "read; download or convert the model as safetensors",
+         folder.native());
+  }
+  fail(ErrorCode::kFile, "'{}' has no weights: neither {} nor {}; download the model",
+       folder.native(), kWhole, kIndex);
+}
+
+// The names of the files with weights.
+std::vector<std::string> weight_files(const fs::path& folder) {
+  std::error_code error;
+  if (fs::exists(folder / kIndex, error)) {
+    std::set<std::string> files;
+    const MappedFile index = MappedFile::open((folder / kIndex).native());
+    for (const IndexEntry& entry : read_safetensors_index(index)) files.insert(entry.file);
+    return {files.begin(), files.end()};
+  }
+  if (fs::exists(folder / kWhole, error)) return {std::string(kWhole)};
+  fail_no_weights(folder);
+}
+
+}  // namespace
+
+std::vector<IndexEntry> read_safetensors_index(const MappedFile& file) {
+  const boost::json::value json = read_json_file(file, kMostIndexBytes);
+  const boost::json::value* map = json.get_object().if_contains("weight_map");
+  if (map == nullptr || !map->is_object() || map->get_object().empty()) {
+    fail(ErrorCode::kFile, "'{}' has no weight_map with tensors; download it again", file.name());
+  }
+  std::vector<IndexEntry> entries;
+  for (const auto& [tensor, where] : map->get_object()) {
+    if (!where.is_string()) {
+      fail(ErrorCode::kFile, "'{}' names no file for tensor '{}'; download it again", file.name(),
+           printable({tensor.data(), tensor.size()}));
+    }
+    const boost::json::string& name = where.get_string();
+    entries.push_back({{tensor.data(), tensor.size()}, {name.data(), name.size()}});
+    check_file_name(file, entries.back().file);
+  }
+  return entries;
+}
+
+std::string hf_folder_of(const std::string& path) {
+  std::error_code error;
+  if (fs::is_directory(path, error)) {
+    const size_t end = path.find_last_not_of('/');
+    return end == std::string::npos ? path : path.substr(0, end + 1);
+  }
+  const std::string name = last_part(path);
+  if (name != kConfig && name != kIndex && !name.ends_with(kEnding)) return "";
+  const std::string folder = fs::path(path).parent_path().native();
+  return folder.empty() ? "." : folder;
+}
+
+ModelSource open_hf_folder(const std::string& folder, UnknownTypes unknown) {
+  const fs::path path = folder;
+  std::error_code error;
+  if (!fs::exists(path / kConfig, error)) {
+    if (!fs::exists(path, error)) {
+      fail(ErrorCode::kFile, "'{}' does not exist; check the path", folder);
+    }
+    fail(ErrorCode::kFile,
+         "'{}' is a folder without {}; name the folder of a model with safetensors files, or a "
+         ".gguf file",
+         folder, kConfig);
+  }
+  std::vector<MappedFile> files;
+  for (std::string_view document : kDocuments) {
+    if (fs::exists(path / document, error)) {
+      files.push_back(MappedFile::open((path / document).native()));
+    }
+  }
+  for (const std::string& name : weight_files(path)) {
+    if (!fs::exists(path / name, error)) {
+      fail(ErrorCode::kFile, "'{}' lacks '{}', which {} names: the download is incomplete", folder,
+           name, kIndex);
+    }
+    files.push_back(MappedFile::open((path / name).native()));
+  }
+  return parse_hf_folder(std::move(files), folder, unknown);
+}
+
+ModelSource parse_hf_folder(std::vector<MappedFile> files, const std::string& name,
+                            UnknownTypes unknown) {
+  std::vector<MappedFile> documents, weights;
+  for (MappedFile& file : files) {
+    const bool weight = file.name().ends_with(kEnding);
+    (weight ? weights : documents).push_back(std::move(file));
+  }
+  const MappedFile* config = find_file(documents, kConfig);
+  if (config == nullptr) fail(ErrorCode::kFile, "'{}' has no {}", name, kConfig);
+  if (weights.empty()) fail(ErrorCode::kFile, "'{}' has no {} file", name, kEnding);
+
+  auto made = std::make_shared<Made>();
+  const boost::json::value json = read_json_file(*config, kMostConfigBytes);
+  const HfConfig model =
+      read_hf_config(ConfigReader(json.get_object(), config->name()), made->metadata);
+  made->metadata.set("general.name", std::string_view(last_part(name)));
+  add_documents(documents, made->metadata);
+
+  std::vector<std::vector<SafeTensor>> stored;
+  for (const MappedFile& file : weights) stored.push_back(read_safetensors(file));
+  if (const MappedFile* index = find_file(documents, kIndex)) check_index(*index, weights, stored);
+  made->tensors = make_hf_tensors(model, weights, stored, name, unknown);
+  Metadata metadata = made->metadata.metadata(config->name());
+  std::vector<SourceTensor> tensors = std::move(made->tensors.tensors);
+  SourceExtras extras = {.name = name,
+                         .documents = std::move(documents),
+                         .notes = std::move(made->tensors.notes),
+                         .kept = std::move(made)};
+  return {kFormat,          0, std::move(weights), std::move(metadata), std::move(tensors),
+          std::move(extras)};
+}
+
+}  // namespace hearth

@@ -1,0 +1,38 @@
+// A model as a folder of Hugging Face's layout: config.json, weights in model.safetensors or in
+// several files that model.safetensors.index.json lists, and documents such as tokenizer.json.
+// docs/safetensors.md says what is read and how.
+//
+// Errors (kFile, kUnsupported): those of formats/safetensors.h, formats/hf_config.h and
+// formats/hf_tensors.h; a folder without config.json or weights, with weights of another kind, an
+// index that names a path, a tensor or a file that is missing. Links are followed: a hub's cache is
+// made of them.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/model_source.h"
+
+namespace hearth {
+
+// The folder of a model in this layout that a path means: the folder itself, or one of the files
+// that make it one (config.json, *.safetensors, the index). Empty where it means none.
+std::string hf_folder_of(const std::string& path);
+
+ModelSource open_hf_folder(const std::string& folder, UnknownTypes unknown = UnknownTypes::kRefuse);
+
+// From files in memory or maps, which are told apart by the last part of their names.
+ModelSource parse_hf_folder(std::vector<MappedFile> files, const std::string& name,
+                            UnknownTypes unknown = UnknownTypes::kRefuse);
+
+// A tensor and the file that an index says it is in.
+struct IndexEntry {
+  std::string tensor, file;
+};
+// Reads model.safetensors.index.json.
+std::vector<IndexEntry> read_safetensors_index(const MappedFile& file);
+
+}  // namespace hearth

@@ -1,0 +1,39 @@
+// The tensors of a Hugging Face model as GGUF names and shapes them, made of what its safetensors
+// files hold, without a copy of any matrix:
+// - the experts of a layer are one tensor of three dimensions, a run each;
+// - heads of llama's queries and keys, stored as two halves, are interleaved;
+// - kv_b_proj of multi-head latent attention becomes attn_k_b, [heads][rank][nope], a view of its
+//   columns, and attn_v_b, [heads][value][rank];
+// - an FP8 tensor has its scales, `<name>_scale_inv`, in its runs.
+// Layers of multi-token prediction are left out. Tensors of other names keep these.
+//
+// Errors (kFile): shapes that do not fit config.json, experts that are missing or unlike each
+// other, FP8 without scales or with another grid, a type that this program cannot read.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "formats/hf_config.h"
+#include "formats/mapped_file.h"
+#include "formats/safetensors.h"
+#include "formats/source_tensor.h"
+
+namespace hearth {
+
+struct HfTensors {
+  std::vector<SourceTensor> tensors;
+  std::vector<std::string> notes;  // sentences on what was left out
+  // What `tensors` points to beside the files. Strings and vectors stay where they are.
+  std::deque<std::string> names;
+  std::deque<std::vector<std::byte>> data;
+};
+
+// `stored` by file. `name` is the model's, for messages.
+HfTensors make_hf_tensors(const HfConfig& config, const std::vector<MappedFile>& files,
+                          const std::vector<std::vector<SafeTensor>>& stored,
+                          const std::string& name, UnknownTypes unknown);
+
+}  // namespace hearth

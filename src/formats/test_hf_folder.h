@@ -1,0 +1,58 @@
+// Writes models in Hugging Face's layout, in memory or on the disk, for tests and fuzzers: JSON as
+// text, and tensors in safetensors files. What is written is not judged.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/model_source.h"
+
+namespace hearth {
+
+// A safetensors file. Tensors come out in the order they were added.
+class SafetensorsWriter {
+ public:
+  void add(std::string_view name, const std::vector<uint64_t>& shape, std::string_view type,
+           std::span<const std::byte> bytes);
+  bool empty() const { return header_.empty(); }
+  std::vector<std::byte> finish() const;
+
+  // A file of this header and so many bytes of data.
+  static std::vector<std::byte> file(std::string_view header, size_t data_bytes);
+
+ private:
+  std::string header_;
+  std::vector<std::byte> data_;
+};
+
+class HfFolderWriter {
+ public:
+  // Of config.json: `value` is JSON.
+  void set(const std::string& key, const std::string& value) { config_[key] = value; }
+  void erase(const std::string& key) { config_.erase(key); }
+  // Into the file numbered `part`. Where there is more than one, they get an index.
+  void add(std::string_view name, const std::vector<uint64_t>& shape, std::string_view type,
+           std::span<const std::byte> bytes, size_t part = 0);
+  // Zeros.
+  void add_zeros(std::string_view name, const std::vector<uint64_t>& shape, std::string_view type,
+                 size_t part = 0);
+  void put(const std::string& file, std::string_view text) { documents_[file] = text; }
+
+  // By name.
+  std::map<std::string, std::vector<std::byte>> files() const;
+  ModelSource source(UnknownTypes unknown = UnknownTypes::kRefuse) const;
+  // Into a folder that is there.
+  void save(const std::string& folder) const;
+
+ private:
+  std::map<std::string, std::string> config_, documents_;
+  std::vector<SafetensorsWriter> parts_;
+  std::vector<std::pair<std::string, size_t>> index_;
+};
+
+}  // namespace hearth
