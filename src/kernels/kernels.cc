@@ -22,9 +22,11 @@ namespace {
 #define HEARTH_ATTEND_ENTRY(type, name, level) \
   table.attend[static_cast<size_t>(KvType::type)] = attend_##name##_##level;
 
-#define HEARTH_ATTENTION_ENTRY(type, name, level) \
-  HEARTH_ATTEND_ENTRY(type, name, level)          \
-  table.kv_store[static_cast<size_t>(KvType::type)] = kv_store_##name##_##level;
+#define HEARTH_ATTENTION_ENTRY(type, name, level)                                          \
+  HEARTH_ATTEND_ENTRY(type, name, level)                                                   \
+  table.kv_store[static_cast<size_t>(KvType::type)] = kv_store_##name##_##level;           \
+  table.attend_latent[static_cast<size_t>(KvType::type)] = attend_latent_##name##_##level; \
+  table.store_latent[static_cast<size_t>(KvType::type)] = store_latent_##name##_##level;
 
 #define HEARTH_ELEMENTWISE_ENTRY(name, args, level) table.name = name##_##level;
 

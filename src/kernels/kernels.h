@@ -5,7 +5,7 @@
 #include <array>
 
 #include "kernels/activation/activation.h"
-#include "kernels/attention/attention.h"
+#include "kernels/attention/latent.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/limits/limits.h"
 #include "kernels/maximum/maximum.h"
@@ -24,6 +24,8 @@ struct Kernels {
   std::array<KvStoreFn, kKvTypes> kv_store;      // by KvType
   std::array<AttendFn, kKvTypes> attend;         // by KvType
   bool attend_four_places;                       // AttendArgs::four_places
+  std::array<KvStoreFn, kKvTypes> store_latent;  // by KvType (kernels/attention/latent.h)
+  std::array<AttendFn, kKvTypes> attend_latent;  // by KvType
   MergeFn merge_spans;
   RmsNormFn rms_norm;
   LayerNormFn layer_norm;

@@ -16,6 +16,7 @@
 #include "kernels/attention/attention.h"
 #include "kernels/attention/attention_merge-inl.h"
 #include "kernels/attention/attention_rows-inl.h"
+#include "kernels/attention/attention_softmax-inl.h"
 #include "kernels/attention/attention_tiles-inl.h"
 #include "kernels/simd/unroll.h"
 
@@ -142,33 +143,8 @@ class Attention {
     if (view.tile_count == 0) return;
     Pages::score(b, view, page, streams.k);
     if (b.slope != nullptr) add_slopes(b, view, index);
-    update_rows(b, view);
+    update_rows<kMaxQueryRows>(b, view.slots);
     Pages::add(b, view, page, streams.v);
-  }
-
-  // The page's scores become probabilities; the rows' maxima and sums take them in. Three passes,
-  // so that what a row waits for is not in the next one's way.
-  static void update_rows(const RowBlock& b, const PageView& view) {
-    float before[kMaxQueryRows] = {}, peak[kMaxQueryRows] = {}, factor[kMaxQueryRows];
-    for (uint32_t r = 0; r < b.rows; ++r) {
-      before[r] = b.span.peak[r];
-      peak[r] = view.slots[r].empty() ? kMinusInfinity : highest_score(b, r, view.slots[r]);
-    }
-    for (uint32_t r = 0; r < b.rows; r += kLanes) {
-      const Vec16 old = Vec16::load(before + r), now = max(Vec16::load(peak + r), old);
-      store(peak + r, now);
-      store(factor + r, exp_nonpositive(sub(old, now)));
-    }
-    for (uint32_t r = 0; r < b.rows; ++r) {
-      if (view.slots[r].empty()) continue;
-      b.span.peak[r] = peak[r];
-      const Vec16 f = Vec16::all(factor[r]);
-      add_probabilities(b, r, peak[r], f);
-      if (peak[r] == before[r]) continue;
-      float* acc = b.span.acc + size_t{r} * b.value_stride;
-      for (uint32_t d = 0; d < b.value_stride; d += kLanes)
-        store(acc + d, mul(Vec16::load(acc + d), f));
-    }
   }
 
   // Adds the rows' slopes times the distances to the page's slots. Positions and distances are
@@ -189,39 +165,6 @@ class Attention {
         store(scores + g * kLanes, fma(factor, absolute(apart), s));
       }
     }
-  }
-
-  // Returns the highest of a row's scores of the page; those of slots that it does not see become
-  // -inf.
-  static float highest_score(const RowBlock& b, uint32_t row, SlotRange seen) {
-    float* scores = b.scores + size_t{row} * kPagePositions;
-    Vec16 s[kPageVectors];
-    HEARTH_UNROLL
-    for (uint32_t g = 0; g < kPageVectors; ++g) s[g] = Vec16::load(scores + g * kLanes);
-    if (seen.begin > 0 || seen.end < kPagePositions) {
-      HEARTH_UNROLL
-      for (uint32_t g = 0; g < kPageVectors; ++g) {
-        s[g] = keep_lanes(s[g], static_cast<int>(seen.begin) - static_cast<int>(g * kLanes),
-                          static_cast<int>(seen.end) - static_cast<int>(g * kLanes),
-                          Vec16::all(kMinusInfinity));
-        store(scores + g * kLanes, s[g]);
-      }
-    }
-    return maximum(max(max(s[0], s[1]), max(s[2], s[3])));
-  }
-
-  static void add_probabilities(const RowBlock& b, uint32_t row, float peak, Vec16 factor) {
-    float* scores = b.scores + size_t{row} * kPagePositions;
-    Vec16 s[kPageVectors];
-    HEARTH_UNROLL
-    for (uint32_t g = 0; g < kPageVectors; ++g) {
-      s[g] = sub(Vec16::load(scores + g * kLanes), Vec16::all(peak));
-    }
-    exp_nonpositive(s);
-    HEARTH_UNROLL
-    for (uint32_t g = 0; g < kPageVectors; ++g) store(scores + g * kLanes, s[g]);
-    float* lanes = b.lanes + size_t{row} * kLanes;
-    store(lanes, fma(Vec16::load(lanes), factor, add(add(add(s[0], s[1]), s[2]), s[3])));
   }
 };
 

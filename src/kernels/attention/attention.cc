@@ -2,6 +2,7 @@
 
 #include "base/enum_name.h"
 #include "base/round_up.h"
+#include "kernels/attention/latent.h"
 
 namespace hearth {
 
@@ -39,6 +40,11 @@ void prefetch_slot(KvType type, uint32_t key_length, uint32_t value_length, cons
   for (size_t at = 0; at < element * stride; at += 64) {
     __builtin_prefetch(page.v + element * stride * (slot / paired) + at, 1);
   }
+}
+
+void prefetch_latent(KvType type, uint32_t key_length, const std::byte* page, uint32_t slot) {
+  const size_t bytes = element_bytes(type) * padded_length(key_length);
+  for (size_t at = 0; at < bytes; at += 64) __builtin_prefetch(page + slot * bytes + at, 1);
 }
 
 size_t row_sums_floats(uint32_t rows, uint32_t value_length) {

@@ -2,9 +2,10 @@
 // makes the declarations below, the dispatch (kernels.cc), the tests and the benchmark.
 #pragma once
 
-#include "kernels/attention/attention.h"
+#include "kernels/attention/latent.h"
 
-// X(KvType, name, level) for each pair of kernels attend_<name>_<level>, kv_store_<name>_<level>.
+// X(KvType, name, level) for the kernels attend_<name>_<level>, kv_store_<name>_<level>, and over
+// latents attend_latent_<name>_<level>, store_latent_<name>_<level>.
 #define HEARTH_ATTENTION_KERNELS(X, level) \
   X(kF32, f32, level)                      \
   X(kF16, f16, level)                      \
@@ -13,9 +14,11 @@
 
 namespace hearth {
 
-#define HEARTH_DECLARE_ATTENTION(type, name, level)  \
-  void attend_##name##_##level(const AttendArgs& a); \
-  void kv_store_##name##_##level(const KvStoreArgs& a);
+#define HEARTH_DECLARE_ATTENTION(type, name, level)         \
+  void attend_##name##_##level(const AttendArgs& a);        \
+  void kv_store_##name##_##level(const KvStoreArgs& a);     \
+  void attend_latent_##name##_##level(const AttendArgs& a); \
+  void store_latent_##name##_##level(const KvStoreArgs& a);
 HEARTH_ATTENTION_KERNELS(HEARTH_DECLARE_ATTENTION, reference)
 HEARTH_ATTENTION_KERNELS(HEARTH_DECLARE_ATTENTION, avx2)
 HEARTH_ATTENTION_KERNELS(HEARTH_DECLARE_ATTENTION, avx512bw)

@@ -6,12 +6,20 @@
 #include "kernels/attention/attention_codes-inl.h"
 #include "kernels/attention/attention_floats-inl.h"
 #include "kernels/attention/attention_kernels.h"
+#include "kernels/attention/latent-inl.h"
 
-#define HEARTH_DEFINE_FLOAT_ATTENTION(format, name, level, places) \
-  void attend_##name##_##level(const AttendArgs& a) {              \
-    Attention<FloatPages<format, places>>::attend(a);              \
-  }                                                                \
-  void kv_store_##name##_##level(const KvStoreArgs& a) { store_position<format>(a); }
+#define HEARTH_DEFINE_FLOAT_ATTENTION(format, name, level, places)                    \
+  void attend_##name##_##level(const AttendArgs& a) {                                 \
+    Attention<FloatPages<format, places>>::attend(a);                                 \
+  }                                                                                   \
+  void kv_store_##name##_##level(const KvStoreArgs& a) { store_position<format>(a); } \
+  HEARTH_DEFINE_LATENT_ATTENTION(LatentRow<format>, name, level, places)
+
+#define HEARTH_DEFINE_LATENT_ATTENTION(row, name, level, places) \
+  void attend_latent_##name##_##level(const AttendArgs& a) {     \
+    LatentAttention<row, places>::attend(a);                     \
+  }                                                              \
+  void store_latent_##name##_##level(const KvStoreArgs& a) { row::store(a); }
 
 // The kernel that multiplies integers, which a level with instructions for that has of its own.
 #define HEARTH_DEFINE_DOT_ATTENTION(level, places) \
@@ -24,4 +32,5 @@
   HEARTH_DEFINE_FLOAT_ATTENTION(FormatBF16, bf16, level, places)       \
   HEARTH_DEFINE_DOT_ATTENTION(level, places)                           \
   void kv_store_q8_0_##level(const KvStoreArgs& a) { store_codes(a); } \
+  HEARTH_DEFINE_LATENT_ATTENTION(LatentCodes, q8_0, level, places)     \
   void merge_spans_##level(const MergeArgs& a) { merge_spans(a); }

@@ -34,25 +34,30 @@ struct BF16 {
   static bf16_t narrow(float x) { return f32_to_bf16(x); }
 };
 struct Q8_0 {};
+// A page of latents (kernels/attention/latent.h).
+template <typename Type>
+struct Latent {};
 
 using Scores = std::array<float, kPagePositions>;
+using Key = std::array<float, kMaxLatentKey>;  // or a shorter one
 
 // A row sees slots [begin, end) of a page.
 struct Seen {
   uint32_t begin, end;
 };
 
+// A scaled query.
+struct FloatQuery {
+  FloatQuery(const float* q_, uint32_t length_) : q(q_), length(length_) {}
+  const float* q;
+  uint32_t length;
+};
+
 // How to read and write a page.
 template <typename Type>
 struct Page {
   using Element = typename Type::Element;
-
-  // A scaled query.
-  struct Query {
-    Query(const float* q_, uint32_t length_) : q(q_), length(length_) {}
-    const float* q;
-    uint32_t length;
-  };
+  using Query = FloatQuery;
 
   static float score(const KvPage& page, uint32_t slot, const Query& query) {
     const Element* k = elements<Element>(page.k) + slot;
@@ -63,8 +68,9 @@ struct Page {
     return s;
   }
 
-  // Adds the values that a row sees times p to acc[length].
-  static void add(const KvPage& page, uint32_t length, Seen seen, const Scores& p, float* acc) {
+  // Adds the values that a row of that query sees times p to acc[length].
+  static void add(const KvPage& page, const Query&, uint32_t length, Seen seen, const Scores& p,
+                  float* acc) {
     for (uint32_t d = 0; d < length; ++d) {
       for (uint32_t slot = seen.begin; slot < seen.end; ++slot) {
         Element v = elements<Element>(page.v)[size_t{slot} * padded_length(length) + d];
@@ -118,7 +124,7 @@ int32_t rounded(float x, float highest, float unit) {
 template <>
 struct Page<Q8_0> {
   struct Query {
-    std::array<int32_t, kMaxHeadDim> codes{};
+    std::array<int32_t, kMaxLatentKey> codes{};
     float unit;
     uint32_t length;
 
@@ -146,7 +152,8 @@ struct Page<Q8_0> {
     return s * query.unit;
   }
 
-  static void add(const KvPage& page, uint32_t length, Seen seen, const Scores& p, float* acc) {
+  static void add(const KvPage& page, const Query&, uint32_t length, Seen seen, const Scores& p,
+                  float* acc) {
     std::array<Scores, kMaxHeadDim / kKvBlock> x{};
     float zeros = 0;
     for (uint32_t b = 0; b < kv_blocks(length); ++b) {
@@ -179,7 +186,6 @@ struct Page<Q8_0> {
     });
   }
 
- private:
   // Calls fn(d, scale, code) for each element of x and of its padding.
   template <typename Fn>
   static void for_codes(const float* x, uint32_t length, Fn&& fn) {
@@ -188,6 +194,66 @@ struct Page<Q8_0> {
       const f16_t scale =
           block_scale(x + begin, std::min(kKvBlock, length - std::min(length, begin)));
       fn(d, scale, block_code(d < length ? x[d] : 0, scale));
+    }
+  }
+};
+
+// Elements of a page of latents, and how a position of it is written.
+template <typename Type>
+struct LatentElements {
+  using Element = typename Type::Element;
+
+  static float at(const KvPage& page, uint32_t length, size_t slot, uint32_t d) {
+    return Type::widen(elements<Element>(page.k)[slot * padded_length(length) + d]);
+  }
+  static void store(const KvStoreArgs& a) {
+    const size_t padded = padded_length(a.key_length);
+    for (size_t d = 0; d < padded; ++d) {
+      elements<Element>(a.page.k)[a.slot * padded + d] =
+          Type::narrow(d < a.key_length ? a.k[d] : 0);
+    }
+  }
+};
+
+template <>
+struct LatentElements<Q8_0> {
+  static f16_t& scale(const KvPage& page, uint32_t length, size_t slot, uint32_t d) {
+    return elements<f16_t>(page.k +
+                           kv_scales_offset(length))[slot * kv_blocks(length) + d / kKvBlock];
+  }
+  static int8_t& code(const KvPage& page, uint32_t length, size_t slot, uint32_t d) {
+    return elements<int8_t>(page.k)[slot * padded_length(length) + d];
+  }
+  static float at(const KvPage& page, uint32_t length, size_t slot, uint32_t d) {
+    return static_cast<float>(code(page, length, slot, d)) *
+           f16_to_f32(scale(page, length, slot, d));
+  }
+  static void store(const KvStoreArgs& a) {
+    Page<Q8_0>::for_codes(a.k, a.key_length, [&](uint32_t d, f16_t of_block, int8_t of_element) {
+      scale(a.page, a.key_length, a.slot, d) = of_block;
+      code(a.page, a.key_length, a.slot, d) = of_element;
+    });
+  }
+};
+
+template <typename Type>
+struct Page<Latent<Type>> {
+  using Query = FloatQuery;
+  using Elements = LatentElements<Type>;
+
+  static float score(const KvPage& page, uint32_t slot, const Query& query) {
+    float s = 0;
+    for (uint32_t d = 0; d < query.length; ++d) {
+      s = std::fma(query.q[d], Elements::at(page, query.length, slot, d), s);
+    }
+    return s;
+  }
+  static void add(const KvPage& page, const Query& query, uint32_t length, Seen seen,
+                  const Scores& p, float* acc) {
+    for (uint32_t d = 0; d < length; ++d) {
+      for (uint32_t slot = seen.begin; slot < seen.end; ++slot) {
+        acc[d] = std::fma(p[slot], Elements::at(page, query.length, slot, d), acc[d]);
+      }
     }
   }
 };
@@ -241,7 +307,7 @@ void write_out(const Sums& merged, uint32_t value_length, float* out) {
 
 // One query row; arrays by element of the head.
 struct Row {
-  std::array<float, kMaxHeadDim> q{};
+  Key q{};
   uint32_t first, last, key_length, value_length;
   bool sloped = false;
   float slope = 0;
@@ -300,7 +366,7 @@ struct Row {
       (*lanes)[l] = std::fma((*lanes)[l], factor, ((p[l] + p[l + 16]) + p[l + 32]) + p[l + 48]);
     }
     for (uint32_t d = 0; d < value_length; ++d) sums->acc[d] *= factor;
-    Page<Type>::add(page, value_length, seen, p, sums->acc.data());
+    Page<Type>::add(page, query, value_length, seen, p, sums->acc.data());
     sums->peak = highest;
   }
 };
@@ -353,5 +419,14 @@ void kv_store_f32_reference(const KvStoreArgs& a) { Page<F32>::store(a); }
 void kv_store_f16_reference(const KvStoreArgs& a) { Page<F16>::store(a); }
 void kv_store_bf16_reference(const KvStoreArgs& a) { Page<BF16>::store(a); }
 void kv_store_q8_0_reference(const KvStoreArgs& a) { Page<Q8_0>::store(a); }
+
+void attend_latent_f32_reference(const AttendArgs& a) { attend<Latent<F32>>(a); }
+void attend_latent_f16_reference(const AttendArgs& a) { attend<Latent<F16>>(a); }
+void attend_latent_bf16_reference(const AttendArgs& a) { attend<Latent<BF16>>(a); }
+void attend_latent_q8_0_reference(const AttendArgs& a) { attend<Latent<Q8_0>>(a); }
+void store_latent_f32_reference(const KvStoreArgs& a) { LatentElements<F32>::store(a); }
+void store_latent_f16_reference(const KvStoreArgs& a) { LatentElements<F16>::store(a); }
+void store_latent_bf16_reference(const KvStoreArgs& a) { LatentElements<BF16>::store(a); }
+void store_latent_q8_0_reference(const KvStoreArgs& a) { LatentElements<Q8_0>::store(a); }
 
 }  // namespace hearth

@@ -119,25 +119,28 @@ inline void for_queries(const AttendArgs& a, uint32_t row0, const RowBlock& b, F
   }
 }
 
-// The part of a page that rows see.
-struct PageView {
+// The part of a page that rows see. kMost: rows at most.
+template <uint32_t kMost>
+struct PageViewOf {
   struct SeenTile {
     Tile tile;
     SlotRange any, common;  // of its rows
   };
-  SlotRange slots[kMaxQueryRows];                               // of each row
-  SeenTile tiles[(kMaxQueryRows + kTileRows - 1) / kTileRows];  // those that see any of it
+  SlotRange slots[kMost];                               // of each row
+  SeenTile tiles[(kMost + kTileRows - 1) / kTileRows];  // those that see any of it
   uint32_t tile_count;
   SlotRange any;  // of all rows
 };
+using PageView = PageViewOf<kMaxQueryRows>;
 
 inline void widen(SlotRange& range, SlotRange by) {
   range = {smaller(range.begin, by.begin), larger(range.end, by.end)};
 }
 
-inline PageView view_page(const RowBlock& b, uint32_t index) {
+template <uint32_t kMost = kMaxQueryRows>
+inline PageViewOf<kMost> view_page(const RowBlock& b, uint32_t index) {
   constexpr SlotRange kNone{kPagePositions, 0};
-  PageView view;
+  PageViewOf<kMost> view;
   view.tile_count = 0;
   view.any = kNone;
   for (uint32_t t = 0; t < tile_count(b.rows); ++t) {

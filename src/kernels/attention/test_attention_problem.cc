@@ -200,9 +200,10 @@ std::vector<float> Queries::run(AttendFn attend, const std::vector<KvPage>& page
 
 std::vector<float> Queries::run_spans(AttendFn attend, MergeFn merge,
                                       const std::vector<KvPage>& pages,
-                                      const std::vector<uint32_t>& cuts) const {
+                                      const std::vector<uint32_t>& cuts,
+                                      size_t scratch_bytes) const {
   const size_t floats = row_sums_floats(rows, lengths.value);
-  Guarded scratch(kAttendScratchBytes), merged(floats * sizeof(float));
+  Guarded scratch(scratch_bytes), merged(floats * sizeof(float));
   std::vector<float> out = poison();
   uint32_t begin = 0;
   for (uint32_t end : cuts) {
