@@ -20,17 +20,36 @@ PhaseSizes measure_phase(const ModelSpec& spec, const WeightTable& weights, cons
   return {graph.activation_bytes, SyncLayout(graph).bytes};
 }
 
+// The KV heads that a layer has on a shard: of latents, a copy for each of the groups that share
+// the shard in either phase.
+uint32_t cached_heads(const ModelSpec& spec, const std::vector<CutAxis>& axes, uint32_t layer,
+                      uint32_t shard, const EnginePlan& plan) {
+  // Keys are cut along the axis of KV heads, and what makes them of latents along that of heads.
+  const LayerSpec& of = spec.layers[layer];
+  const WeightSpec* keys = spec.find(static_cast<int>(layer),
+                                     of.latent_length > 0 ? WeightRole::kKeyUp : WeightRole::kKey);
+  if (of.kept != KvKept::kCached || keys == nullptr) return 0;
+  const uint32_t heads = axes[keys->axis].cuts.shard(shard).size();
+  if (of.latent_length == 0 || heads == 0) return heads;
+  uint32_t copies = 1;
+  for (const Plan* phase : {&plan.prefill, &plan.decode}) {
+    for (const PlanGroup& group : phase->groups) {
+      const bool here = group.share.shard_begin <= shard && shard < group.share.shard_end;
+      if (here) copies = std::max(copies, group.share.parts);
+    }
+  }
+  return copies;
+}
+
 KvView lay_out_kv(const ModelSpec& spec, const std::vector<CutAxis>& axes, uint32_t shards,
-                  const EngineOptions& options) {
+                  const EnginePlan& plan, const EngineOptions& options) {
   std::vector<KvLayer> layers;
   for (uint32_t layer = 0; layer < spec.layers.size(); ++layer) {
     const LayerSpec& of = spec.layers[layer];
-    KvLayer& kv = layers.emplace_back(KvLayer{of.key_length, of.value_length, {}});
-    // Keys are cut along the axis of KV heads.
-    const WeightSpec* keys = spec.find(static_cast<int>(layer), WeightRole::kKey);
-    bool cached = of.kept == KvKept::kCached && keys != nullptr;
+    KvLayer& kv =
+        layers.emplace_back(KvLayer{of.cached_key_length(), of.cached_value_length(), {}});
     for (uint32_t s = 0; s < shards; ++s) {
-      kv.heads.push_back(cached ? axes[keys->axis].cuts.shard(s).size() : 0);
+      kv.heads.push_back(cached_heads(spec, axes, layer, s, plan));
     }
   }
   uint32_t pages =
@@ -47,7 +66,7 @@ void measure(const ModelSpec& spec, Isa isa, EngineLayout* layout) {
   layout->limits = {options.outputs + options.hidden_rows, options.items};
   layout->prefill = measure_phase(spec, weights, layout->plan.prefill, isa, layout->limits);
   layout->decode = measure_phase(spec, weights, layout->plan.decode, isa, layout->limits);
-  layout->kv = lay_out_kv(spec, axes, layout->shard_count(), options);
+  layout->kv = lay_out_kv(spec, axes, layout->shard_count(), layout->plan, options);
   layout->weight_bytes.clear();
   layout->logit_bytes.clear();
   StepLogits logits(spec.hyper.vocabulary, options.outputs, axes[spec.vocabulary_axis].cuts);

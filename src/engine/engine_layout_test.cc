@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "engine/kv_pool.h"
-#include "models/test_source.h"
+#include "models/test_latent_source.h"
 
 namespace hearth {
 namespace {
@@ -148,6 +148,32 @@ TEST_F(KvSize, WhatIsNoShareIsRefused) {
   options_.kv_pages = 63;
   options_.context = 4096;
   expect_refused(ErrorCode::kUsage, "kv_pages", {"is 63", "4096 takes 64"});
+}
+
+// Latents lie once on each shard that has heads, and once more for every other group that shares it
+// in either phase.
+TEST(EngineLayout, LatentsLieOnceOnAShardForEachOfItsGroups) {
+  TestModel model(latent_source(
+      {.layers = 3, .width = 128, .heads = 8, .latent = 512, .straight = 32, .turned = 64}));
+  constexpr uint64_t kPage = uint64_t{kPagePositions} * (512 + 64) * 2 * 3;
+  auto bytes = [&](uint32_t shards, uint32_t prefill_groups, uint32_t decode_groups) {
+    EngineOptions options;
+    options.threads = 4;
+    options.shards = shards;
+    options.prefill_groups = prefill_groups;
+    options.decode_groups = decode_groups;
+    EngineLayout layout = lay_out_engine(model.spec(), Machine::invented(shards, 4 / shards),
+                                         Isa::kReference, options);
+    for (uint32_t s = 1; s < shards; ++s) {
+      EXPECT_EQ(layout.kv.page_bytes(s), layout.kv.page_bytes(0));
+    }
+    return layout.kv.page_bytes(0);
+  };
+  EXPECT_EQ(bytes(1, 1, 1), kPage);
+  EXPECT_EQ(bytes(4, 1, 4), kPage);
+  EXPECT_EQ(bytes(2, 2, 1), kPage);
+  EXPECT_EQ(bytes(2, 1, 4), 2 * kPage);
+  EXPECT_EQ(bytes(1, 3, 2), 3 * kPage);
 }
 
 }  // namespace

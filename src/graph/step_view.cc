@@ -14,7 +14,7 @@ KvView::KvView(KvType type, uint32_t page_count, uint32_t shards,
     for (uint32_t s = 0; s < shards; ++s) {
       ShardPlace& shard = shards_[s];
       const size_t page_bytes = head_bytes * layer.heads[s];
-      shard.layers.push_back({key_bytes, head_bytes, page_bytes, shard.page_bytes});
+      shard.layers.push_back({key_bytes, head_bytes, page_bytes, shard.page_bytes, layer.heads[s]});
       shard.page_bytes += page_bytes;
     }
   }

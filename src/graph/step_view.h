@@ -52,7 +52,9 @@ struct StepView {
 };
 
 // A layer keeps this for each position: keys and values of so many elements, of so many KV heads on
-// each shard. Where a shard has none, the layer takes nothing there.
+// each shard. Where a shard has none, the layer takes nothing there. Latents, which are keys and
+// values at once (kernels/attention/latent.h), have no values beside them; their heads are copies
+// of one, which the groups of a shard have each (graph/ops/latent.h).
 struct KvLayer {
   uint32_t key_length = 0, value_length = 0;
   std::vector<uint32_t> heads;  // by shard
@@ -73,6 +75,9 @@ class KvView {
   // shard_bytes(shard) bytes, 64-byte aligned.
   void set_base(uint32_t shard, std::byte* base) { shards_[shard].base = base; }
 
+  uint32_t heads(uint32_t shard, uint32_t layer) const {
+    return shards_[shard].layers[layer].heads;
+  }
   // Bytes of a page that one layer has on a shard: its heads on end.
   size_t page_bytes(uint32_t shard, uint32_t layer) const {
     return shards_[shard].layers[layer].page_bytes;
@@ -94,6 +99,7 @@ class KvView {
     size_t key_bytes = 0, head_bytes = 0;  // of a head's page: its keys, and all of it
     size_t page_bytes = 0;                 // of all heads
     size_t before = 0;                     // of a page, what the layers before have of it
+    uint32_t heads = 0;
   };
   struct ShardPlace {
     std::byte* base = nullptr;

@@ -1,5 +1,6 @@
 #include "models/decoder.h"
 
+#include "models/axis_cutting.h"
 #include "tensor/pack_spec.h"
 
 namespace hearth {
@@ -7,11 +8,19 @@ namespace hearth {
 TransformerAxes add_transformer_axes(SpecBuilder& spec) {
   const HyperParameters& hyper = spec.hyper();
   TransformerAxes axes{};
-  axes.kv_heads = spec.axis({.name = "kv_heads", .items = hyper.kv_heads});
-  axes.heads = spec.axis({.name = "heads",
-                          .items = hyper.heads,
-                          .kv_axis = axes.kv_heads,
-                          .item_columns = hyper.value_length});
+  if (hyper.latent_length > 0) {
+    // Latents are all heads', so nothing but the blocks of their results binds heads together.
+    axes.heads = spec.axis({.name = "heads",
+                            .items = hyper.heads,
+                            .unit_items = block_granule(1, hyper.value_length)});
+    axes.kv_heads = axes.heads;
+  } else {
+    axes.kv_heads = spec.axis({.name = "kv_heads", .items = hyper.kv_heads});
+    axes.heads = spec.axis({.name = "heads",
+                            .items = hyper.heads,
+                            .kv_axis = axes.kv_heads,
+                            .item_columns = hyper.value_length});
+  }
   axes.ffn = spec.axis({.name = "ffn", .items = hyper.ffn, .unit_items = kBlock});
   axes.vocabulary =
       spec.axis({.name = "vocabulary", .items = hyper.vocabulary, .unit_items = kPanelRows});
@@ -33,6 +42,8 @@ LayerSpec layer_of(const HyperParameters& hyper) {
   layer.value_length = hyper.value_length;
   layer.window = hyper.window;
   layer.scale = hyper.attention_scale;
+  layer.latent_length = hyper.latent_length;
+  if (layer.latent_length > 0) layer.turned_length = hyper.rope.n_rot;
   if (!hyper.causal) {
     layer.mask = Mask::kBidirectional;
     layer.kept = KvKept::kForStep;
@@ -73,6 +84,35 @@ void describe_attention(SpecBuilder& spec, const TransformerAxes& axes, uint32_t
               hyper.value_length);
   spec.vector_if_there(WeightRole::kAttentionOutputBias, l, layer_tensor(layer, "attn_output.bias"),
                        hyper.width);
+}
+
+void describe_latent_attention(SpecBuilder& spec, const TransformerAxes& axes, uint32_t layer) {
+  const HyperParameters& hyper = spec.hyper();
+  auto l = static_cast<int>(layer);
+  auto name = [&](const char* of) { return layer_tensor(layer, of); };
+  const uint32_t queries = hyper.heads * hyper.key_length, turned = hyper.rope.n_rot;
+  auto query = [&](const char* of, uint32_t k) {
+    spec.matrix(WeightRole::kQuery, l, name(of), queries, k, WeightCut::kRows, axes.heads,
+                hyper.key_length);
+  };
+  if (hyper.query_rank > 0) {
+    spec.replicated(WeightRole::kQueryDown, l, name("attn_q_a.weight"), hyper.query_rank,
+                    hyper.width);
+    spec.vector(WeightRole::kQueryDownNorm, l, name("attn_q_a_norm.weight"), hyper.query_rank);
+    query("attn_q_b.weight", hyper.query_rank);
+  } else {
+    query("attn_q.weight", hyper.width);
+  }
+  spec.replicated(WeightRole::kLatentDown, l, name("attn_kv_a_mqa.weight"),
+                  hyper.latent_length + turned, hyper.width);
+  spec.vector(WeightRole::kLatentNorm, l, name("attn_kv_a_norm.weight"), hyper.latent_length);
+  spec.stacked(WeightRole::kKeyUp, l, name("attn_k_b.weight"), hyper.latent_length,
+               hyper.key_length - turned, axes.heads);
+  spec.stacked(WeightRole::kValueUp, l, name("attn_v_b.weight"), hyper.value_length,
+               hyper.latent_length, axes.heads);
+  spec.matrix(WeightRole::kAttentionOutput, l, name("attn_output.weight"), hyper.width,
+              hyper.heads * hyper.value_length, WeightCut::kColumns, axes.heads,
+              hyper.value_length);
 }
 
 void describe_swiglu(SpecBuilder& spec, const TransformerAxes& axes, uint32_t layer) {
@@ -133,7 +173,11 @@ void describe_decoder(SpecBuilder& spec, HeadNorms head_norms, const char* ffn_n
       spec.vector(role, static_cast<int>(layer), layer_tensor(layer, name), size);
     };
     norm(WeightRole::kAttentionNorm, "attn_norm.weight", hyper.width);
-    describe_attention(spec, axes, layer);
+    if (hyper.latent_length > 0) {
+      describe_latent_attention(spec, axes, layer);
+    } else {
+      describe_attention(spec, axes, layer);
+    }
     const bool there =
         spec.source().find_tensor(layer_tensor(layer, "attn_q_norm.weight")) != nullptr;
     if (head_norms == HeadNorms::kAll || (head_norms == HeadNorms::kWhereThere && there)) {

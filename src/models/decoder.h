@@ -18,6 +18,9 @@ TransformerAxes add_transformer_axes(SpecBuilder& spec);
 // Q, K, V (each a tensor of its own, or the three above each other in attn_qkv) and the output
 // projection of a layer, with the biases that the source has.
 void describe_attention(SpecBuilder& spec, const TransformerAxes& axes, uint32_t layer);
+// The same of latent attention: queries (of low rank where the hyper-parameters say so), latents
+// and what makes keys and values of them.
+void describe_latent_attention(SpecBuilder& spec, const TransformerAxes& axes, uint32_t layer);
 // Gate, up and down of a layer.
 void describe_swiglu(SpecBuilder& spec, const TransformerAxes& axes, uint32_t layer);
 // Router, experts and shared expert of a layer.

@@ -1,10 +1,11 @@
 #include "models/hyper_parameters.h"
 
+#include <algorithm>
 #include <cmath>
 #include <iterator>
 
 #include "base/error.h"
-#include "kernels/attention/attention.h"
+#include "kernels/attention/latent.h"
 #include "tensor/pack_spec.h"
 
 namespace hearth {
@@ -84,6 +85,51 @@ void read_heads(const KeyReader& reader, HyperParameters* hyper) {
   hyper->attention_scale = static_cast<float>(
       reader.real_or("attention.scale", 1.0 / std::sqrt(static_cast<double>(hyper->key_length))));
   hyper->window = reader.number_or("attention.sliding_window", 0);
+}
+
+// key_length and value_length are of what the cache holds, those with _mla of a head.
+void read_latent(const KeyReader& reader, const ModelSource& source, HyperParameters* hyper) {
+  if (source.find_tensor("blk.0.attn_k_b.weight") == nullptr &&
+      source.find_tensor("blk.0.attn_kv_b.weight") != nullptr) {
+    fail(ErrorCode::kUnsupported,
+         "'{}' has tensors attn_kv_b and no attn_k_b and attn_v_b: it was converted by a program "
+         "that is too old; convert the model again",
+         source.name());
+  }
+  hyper->heads = reader.count("attention.head_count", kMostHeads);
+  hyper->kv_heads = reader.count_or("attention.head_count_kv", 1, kMostHeads);
+  if (hyper->kv_heads != 1) reader.refuse("attention.head_count_kv", hyper->kv_heads, "1");
+  hyper->query_rank = reader.number_or("attention.q_lora_rank", 0);
+  if (hyper->query_rank != 0) hyper->query_rank = reader.count("attention.q_lora_rank", kMostWidth);
+  hyper->latent_length = reader.count("attention.kv_lora_rank", kMaxLatentValue);
+  hyper->key_length = reader.count("attention.key_length_mla", kMaxHeadDim);
+  hyper->value_length = reader.count("attention.value_length_mla", kMaxHeadDim);
+}
+
+// The part of keys that RoPE turns lies behind the latent. Where the file tells how scores grow
+// with the context that YaRN stretches, sines and cosines do not.
+void finish_latent(const KeyReader& reader, HyperParameters* hyper) {
+  RopeParams& rope = hyper->rope;
+  if (rope.n_rot >= hyper->key_length || rope.n_rot > kMaxLatentKey - kMaxLatentValue) {
+    reader.refuse("rope.dimension_count", rope.n_rot,
+                  fmt::format("less than the head's {}, and {} at most", hyper->key_length,
+                              kMaxLatentKey - kMaxLatentValue));
+  }
+  auto need = [&](const char* key, uint32_t wanted) {
+    const uint32_t said = reader.number_or(key, wanted);
+    if (said != wanted) reader.refuse(key, said, fmt::format("{}", wanted));
+  };
+  need("attention.key_length", hyper->latent_length + rope.n_rot);
+  need("attention.value_length", hyper->latent_length);
+  double growth = 0;
+  if (rope.scaling == RopeScaling::kYarn) {
+    growth = reader.non_negative_or("rope.scaling.yarn_log_multiplier", 0);
+  }
+  if (growth > 0) rope.yarn_growth = 0;
+  const double magnitude = 1 + growth * std::log(std::max(1.0, rope.factor));
+  hyper->attention_scale = static_cast<float>(
+      magnitude * magnitude *
+      reader.real_or("attention.scale", 1 / std::sqrt(static_cast<double>(hyper->key_length))));
 }
 
 void read_rope(const KeyReader& reader, const ModelSource& source, HyperParameters* hyper) {
@@ -272,9 +318,14 @@ HyperParameters read_hyper_parameters(const ModelSource& source, const Architect
   }
   hyper.vocabulary = static_cast<uint32_t>(table.dims[1]);
   read_experts(reader, source, kind, &hyper);
-  read_heads(reader, &hyper);
+  if (kind.latent) {
+    read_latent(reader, source, &hyper);
+  } else {
+    read_heads(reader, &hyper);
+  }
   read_mask(reader, source, kind, &hyper);
   read_positions(reader, source, kind, &hyper);
+  if (kind.latent) finish_latent(reader, &hyper);
   read_token_types(source, &hyper);
   return hyper;
 }

@@ -31,6 +31,7 @@ struct ArchitectureKind {
   bool experts = false;
   Gating gating = Gating::kSoftmax;
   bool normalised = false;
+  bool latent = false;  // multi-head latent attention (graph/ops/latent.h)
 };
 
 // Feed-forward layers of experts, of which a router chooses some for each token.
@@ -54,6 +55,8 @@ struct HyperParameters {
   uint32_t vocabulary = 0;
   uint32_t context = 0;  // what the model was trained for
   uint32_t window = 0;   // sliding attention window; 0: none
+  // Of latent attention: elements of low-rank queries (0: there are none) and of latents.
+  uint32_t query_rank = 0, latent_length = 0;
   float norm_eps = 1e-5f;
   float attention_scale = 0;
   bool causal = true;  // a row sees nothing that comes after it

@@ -1,6 +1,7 @@
 #include "models/layers.h"
 
 #include "graph/ops/head_norms.h"
+#include "graph/ops/latent.h"
 #include "models/registry.h"
 
 namespace hearth {
@@ -60,9 +61,44 @@ AttentionShape Layers::attention_shape(uint32_t layer) const {
   return shape;
 }
 
+// The matrices that lead to queries and latents are small and stand beside each other; where there
+// are no low-rank queries, that of the queries is large and reads the same.
+Partials Layers::latent_attention(uint32_t layer, const Bundle& normed) {
+  auto l = static_cast<int>(layer);
+  const LayerSpec& of = spec_.layers[layer];
+  const LatentShape shape{.layer = layer,
+                          .latent_length = of.latent_length,
+                          .turned_length = of.turned_length,
+                          .straight_length = of.key_length - of.turned_length,
+                          .value_length = of.value_length,
+                          .scale = of.scale,
+                          .rope = spec_.hyper.rope.layout,
+                          .latent_norm = norm_weight(l, WeightRole::kLatentNorm)};
+  const LatentMatrices matrices{
+      weights_.matrix(l, WeightRole::kQuery), weights_.matrix(l, WeightRole::kKeyUp),
+      weights_.matrix(l, WeightRole::kValueUp), weights_.matrix(l, WeightRole::kAttentionOutput)};
+  std::vector<LinearMatrix> down;
+  const Weight* query_down = weights_.matrix_or_null(l, WeightRole::kQueryDown);
+  std::optional<NormWeight> query_norm;
+  if (query_down != nullptr) {
+    down.push_back({query_down});
+    query_norm = norm_weight(l, WeightRole::kQueryDownNorm);
+  }
+  down.push_back({&weights_.matrix(l, WeightRole::kLatentDown)});
+  LinearOut low = linear(graph_, "attn_down", normed, down);
+  Bundle low_queries = latent_store(graph_, "latent_kv", low, down.size() - 1, angles_, shape,
+                                    query_norm ? &*query_norm : nullptr);
+  Bundle queries =
+      latent_queries(graph_, "attn_q", query_norm ? low_queries : normed, angles_, shape, matrices);
+  Bundle mixes = hearth::latent_attention(graph_, "attention", queries, shape, matrices);
+  Bundle heads = latent_values(graph_, "attn_values", mixes, shape, matrices);
+  return partial_linear(graph_, "attn_output", heads, matrices.output);
+}
+
 Partials Layers::attention(uint32_t layer, const Bundle& normed) {
   auto l = static_cast<int>(layer);
   graph_.set_layer(l);
+  if (spec_.layers[layer].latent_length > 0) return latent_attention(layer, normed);
   auto part = [&](WeightRole matrix, WeightRole bias) -> LinearMatrix {
     return {&weights_.matrix(l, matrix), weights_.vector_or_null(l, bias)};
   };

@@ -42,6 +42,7 @@ class Layers {
  private:
   NormWeight norm_weight(int layer, WeightRole role) const;
   AttentionShape attention_shape(uint32_t layer) const;
+  Partials latent_attention(uint32_t layer, const Bundle& normed);
 
   GraphBuilder& graph_;
   const ModelSpec& spec_;

@@ -24,6 +24,7 @@ void check_sizes(const ModelSpec& spec) {
     refuse(fmt::format("rows of {} elements, more than {}", spec.hyper.width, kMostReduceWidth));
   }
   for (const LayerSpec& layer : spec.layers) {
+    if (layer.latent_length > 0) continue;
     AttentionShape shape{};
     shape.group_size = layer.group_size();
     shape.value_length = layer.value_length;
@@ -47,8 +48,9 @@ bool is_frequencies(std::string_view name) {
 
 const char* role_name(WeightRole role) {
   constexpr const char* kMatrices[] = {
-      "embedding", "q",    "k",      "v",           "o",         "gate",        "up",
-      "down",      "head", "router", "shared gate", "shared up", "shared down", "positions"};
+      "embedding", "q",      "k",           "v",         "o",           "q_a",
+      "kv_a",      "k_b",    "v_b",         "gate",      "up",          "down",
+      "head",      "router", "shared gate", "shared up", "shared down", "positions"};
   static_assert(std::size(kMatrices) == static_cast<size_t>(WeightRole::kPositions) + 1);
   return role <= WeightRole::kPositions ? kMatrices[static_cast<size_t>(role)] : "";
 }
@@ -139,6 +141,23 @@ void SpecBuilder::matrix(WeightRole role, int layer, std::string name, uint32_t 
   const SourceTensor& data = tensor(name, {k, rows});
   spec_.weights.push_back(
       {std::move(name), role, layer, rows, k, cut, axis, item_size, data.dtype, data.dtype, &data});
+}
+
+void SpecBuilder::stacked(WeightRole role, int layer, std::string name, uint32_t rows, uint32_t k,
+                          AxisId axis) {
+  const uint32_t count = spec_.axes[axis].items;
+  const SourceTensor& data = tensor(name, {k, rows, count});
+  spec_.weights.push_back({.name = std::move(name),
+                           .role = role,
+                           .layer = layer,
+                           .rows = rows * count,
+                           .k = k,
+                           .cut = WeightCut::kRows,
+                           .axis = axis,
+                           .item_size = rows,
+                           .dtype = data.dtype,
+                           .packed = data.dtype,
+                           .data = &data});
 }
 
 void SpecBuilder::replicated(WeightRole role, int layer, std::string name, uint32_t rows,
@@ -239,6 +258,8 @@ void SpecBuilder::check_all_used() const {
   for (const WeightSpec& weight : spec_.weights) used.insert(weight.data);
   for (const SourceTensor& tensor : source_.tensors()) {
     if (used.contains(&tensor) || is_frequencies(tensor.name) || is_skipped(tensor.name)) continue;
+    // Some converters write it beside attn_k_b and attn_v_b, which say the same.
+    if (spec_.hyper.latent_length > 0 && tensor.name.ends_with(".attn_kv_b.weight")) continue;
     fail(ErrorCode::kUnsupported,
          "'{}' has a tensor {} that its architecture does not use here: the text would be wrong",
          source_.name(), tensor.name);

@@ -47,6 +47,10 @@ enum class WeightRole : uint8_t {
   kKey,
   kValue,
   kAttentionOutput,
+  kQueryDown,   // low-rank queries, of which kQuery makes the heads'
+  kLatentDown,  // latents, and the part of the keys behind them that all heads share
+  kKeyUp,       // of a latent, the heads' keys; transposed
+  kValueUp,     // of a latent, the heads' values
   kGate,
   kUp,
   kDown,
@@ -65,6 +69,8 @@ enum class WeightRole : uint8_t {
   kUpBias,
   kDownBias,
   kRouterBias,  // for choosing experts
+  kQueryDownNorm,
+  kLatentNorm,
   kQueryNorm,
   kQueryNormBias,
   kKeyNorm,
@@ -127,7 +133,14 @@ struct LayerSpec {
   float scale = 0;                            // of scores
   Mask mask = Mask::kCausal;
   KvKept kept = KvKept::kCached;
+  // Multi-head latent attention (graph/ops/latent.h): elements of the latents, and of the part of
+  // the keys behind them, that are kept in place of keys and values; 0: none.
+  uint32_t latent_length = 0, turned_length = 0;
 
+  uint32_t cached_key_length() const {
+    return latent_length > 0 ? latent_length + turned_length : key_length;
+  }
+  uint32_t cached_value_length() const { return latent_length > 0 ? 0 : value_length; }
   uint32_t group_size() const { return heads / kv_heads; }
 };
 
@@ -185,7 +198,11 @@ class SpecBuilder {
   // Rows [first, first + rows) of a tensor that has `all_rows`.
   void matrix_part(WeightRole role, int layer, std::string name, uint32_t rows, uint32_t k,
                    AxisId axis, uint32_t item_size, uint32_t first, uint32_t all_rows);
-  // The same without a cut: every shard has a copy. With `widened`, packed as f32.
+  // W[rows, k] of every item of `axis`, one above the other; the tensor's third dimension counts
+  // them.
+  void stacked(WeightRole role, int layer, std::string name, uint32_t rows, uint32_t k,
+               AxisId axis);
+  // A matrix without a cut: every shard has a copy. With `widened`, packed as f32.
   void replicated(WeightRole role, int layer, std::string name, uint32_t rows, uint32_t k,
                   bool widened = false);
   // Matrices of every expert of the model: each W[rows, k], from row `first_row` on of the

@@ -57,8 +57,14 @@ class FloatGolden : public Golden {};
 class SharedKvGolden : public Golden {};
 class ExpertGolden : public Golden {};
 
-std::vector<GoldenModel> float_models() {
+std::vector<GoldenModel> decoders() {
   std::vector<GoldenModel> models = read_golden_set();
+  for (GoldenModel& model : read_golden_set("mla_models")) models.push_back(std::move(model));
+  return models;
+}
+
+std::vector<GoldenModel> float_models() {
+  std::vector<GoldenModel> models = decoders();
   std::erase_if(models, [](const GoldenModel& m) { return m.quantised || m.bf16; });
   return models;
 }
@@ -72,7 +78,7 @@ bool share_kv_heads(const GoldenModel& model, uint32_t shards) {
 }
 
 std::vector<GoldenModel> shared_kv_models() {
-  std::vector<GoldenModel> models = read_golden_set();
+  std::vector<GoldenModel> models = decoders();
   std::erase_if(models, [](const GoldenModel& m) {
     return !share_kv_heads(m, 2) && !share_kv_heads(m, 3) && !share_kv_heads(m, 4);
   });
@@ -245,7 +251,7 @@ TEST_P(ExpertGolden, SpreadOverShards) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Golden, testing::ValuesIn(read_golden_set()), test_name);
+INSTANTIATE_TEST_SUITE_P(Models, Golden, testing::ValuesIn(decoders()), test_name);
 INSTANTIATE_TEST_SUITE_P(Experts, Golden, testing::ValuesIn(read_golden_set("moe_models")),
                          test_name);
 INSTANTIATE_TEST_SUITE_P(Models, ExpertGolden, testing::ValuesIn(read_golden_set("moe_models")),

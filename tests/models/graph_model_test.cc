@@ -13,6 +13,7 @@
 #include "graph/test_sync_counts.h"
 #include "models/layers.h"
 #include "models/model.h"
+#include "models/test_latent_source.h"
 #include "tiny_model.h"
 
 namespace hearth {
@@ -174,6 +175,28 @@ TEST(ModelGraph, TwoCrossGroupPointsAReduceInPrefillOneInDecodeAndEightBarriersA
       // After embedding, angles and first norm together; none after the logits.
       EXPECT_EQ(sync_counts(harness.graph, -1), (SyncCounts{1, 0}));
       EXPECT_EQ(harness.graph.sync_count, kLayers * meetings);
+    }
+  }
+}
+
+// The same with latent attention: attn_down, latent_kv, attn_q, attention, attn_values,
+// attn_output, and the five behind these. What leads to latents is every group's own, so that none
+// meet for it.
+TEST(ModelGraph, TenBarriersALayerWithLatentAttention) {
+  constexpr uint32_t kLayers = 2;
+  TestModel model(latent_source({.layers = kLayers, .heads = 8}));
+  const Kernels& kernels = kernels_for(Isa::kReference);
+  for (auto [shards, groups] : {std::pair{1u, 1u}, {1u, 2u}, {2u, 1u}, {2u, 2u}, {2u, 4u}}) {
+    SCOPED_TRACE(std::to_string(shards) + " shards, groups: " + std::to_string(groups));
+    std::vector<CutAxis> axes = cut_axes(model.spec(), std::vector<uint32_t>(shards, 1));
+    WeightTable weights(model.spec(), axes);
+    for (Phase phase : {Phase::kPrefill, Phase::kDecode}) {
+      Graph graph = build_graph(model.spec(), weights, even_plan(phase, 4, shards, groups, 4),
+                                kernels, {.outputs = 4});
+      uint32_t meetings = groups == 1 ? 0 : phase == Phase::kPrefill ? 4 : 2;
+      for (int layer = 0; layer < static_cast<int>(kLayers); ++layer) {
+        EXPECT_EQ(sync_counts(graph, layer), (SyncCounts{10, meetings})) << layer;
+      }
     }
   }
 }

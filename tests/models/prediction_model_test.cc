@@ -12,6 +12,7 @@
 #include "formats/gguf.h"
 #include "graph/test_sync_counts.h"
 #include "models/test_encoder_source.h"
+#include "models/test_latent_source.h"
 #include "tiny_model.h"
 #include "tune/cost_model.h"
 
@@ -68,9 +69,9 @@ struct Layout {
   GroupSync sync = GroupSync::kAsync;
 };
 
-void expect_predicted(const TinyShape& shape, const std::vector<Layout>& layouts) {
-  ModelSource file = parse_gguf(tiny_llama(shape), "tiny");
+void expect_predicted(const ModelSource& file, const std::vector<Layout>& layouts) {
   ModelSpec model = make_spec(file);
+  const uint32_t layers = model.hyper.layers;
   Isa isa = available_isas(detect_cpu_features()).back();
   for (auto [threads, shards, groups, sync] : layouts) {
     SCOPED_TRACE(std::to_string(shards) + " shards, groups: " + std::to_string(groups));
@@ -92,11 +93,14 @@ void expect_predicted(const TinyShape& shape, const std::vector<Layout>& layouts
     auto sequence = engine.new_sequence();
     OpWork prefill = work_of_step(engine, *sequence, kPrompt);
     expect_predicted(cost(plan.prefill, {kPrompt, 0}), prefill, engine.graph(Phase::kPrefill),
-                     shape.layers);
+                     layers);
     OpWork decode = work_of_step(engine, *sequence, 1);
-    expect_predicted(cost(plan.decode, {1, kPrompt}), decode, engine.graph(Phase::kDecode),
-                     shape.layers);
+    expect_predicted(cost(plan.decode, {1, kPrompt}), decode, engine.graph(Phase::kDecode), layers);
   }
+}
+
+void expect_predicted(const TinyShape& shape, const std::vector<Layout>& layouts) {
+  expect_predicted(parse_gguf(tiny_llama(shape), "tiny"), layouts);
 }
 
 TEST(PredictedModel, CountsWhatTheEngineDoes) {
@@ -114,6 +118,15 @@ TEST(PredictedModel, CountsWhatTheEngineDoes) {
 TEST(PredictedModel, CountsKvHeadsOnSeveralShards) {
   expect_predicted({.layers = 3, .heads = 8, .kv_heads = 2}, {{4, 4, 1}, {4, 4, 4}, {8, 4, 8}});
   expect_predicted({.layers = 2, .heads = 12, .kv_heads = 3}, {{2, 2, 1}, {2, 2, 2}, {4, 2, 4}});
+}
+
+// A shard's groups have a copy of its latents each.
+TEST(PredictedModel, CountsLatents) {
+  for (uint32_t rank : {0u, 40u}) {
+    expect_predicted(
+        parse_gguf(latent_source({.layers = 2, .heads = 8, .query_rank = rank}).gguf(), "zeros"),
+        {{1, 1, 1}, {2, 1, 2}, {4, 2, 1}, {2, 2, 2}, {4, 2, 4}});
+  }
 }
 
 TEST(PredictedModel, CountsWhatAnEncoderDoes) {

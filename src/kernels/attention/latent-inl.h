@@ -125,6 +125,7 @@ class LatentTiles {
       load_tile(acc, scores, kPagePositions);
     }
     for (uint32_t d = 0; d < count; d += kLanes, q += R * kLanes) {
+      HEARTH_UNROLL_FOUR
       for (uint32_t i = 0; i < kLanes; ++i, k += kPagePositions) {
         Vec16 x[N];
         HEARTH_UNROLL
@@ -154,6 +155,7 @@ class LatentTiles {
                           size_t stride) {
     Vec16 acc[R][N];
     load_tile(acc, out, stride);
+    HEARTH_UNROLL_FOUR
     for (size_t j = slots.begin; j < slots.end; ++j) {
       const float* v = values + j * kValueColumns;
       Vec16 x[N];

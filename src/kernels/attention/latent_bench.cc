@@ -106,14 +106,13 @@ void run(benchmark::State& state, const Case& c) {
   const double limit = peak(kernels_for(c.isa).limits);
   for (auto _ : state) problem.run();
   const double ops = 2.0 * c.heads * c.positions * (kKey + kValue);
-  auto rate = [&](const char* name, double amount, int flags) {
-    const auto runs = static_cast<double>(state.iterations());
-    state.counters[name] = benchmark::Counter(
-        runs * amount, static_cast<benchmark::Counter::Flags>(benchmark::Counter::kIsRate | flags));
+  const auto runs = static_cast<double>(state.iterations());
+  auto rate = [&](const char* name, double amount) {
+    state.counters[name] = benchmark::Counter(runs * amount, benchmark::Counter::kIsRate);
   };
-  rate("GOPS", ops * 1e-9, 0);
-  rate("of peak", ops / limit, benchmark::Counter::kAvgThreads);
-  rate("GB/s", static_cast<double>(problem.bytes()) * 1e-9, 0);
+  rate("GOPS", ops * 1e-9);
+  rate("of peak", ops / limit);
+  rate("GB/s", static_cast<double>(problem.bytes()) * 1e-9);
 }
 
 }  // namespace

@@ -72,8 +72,8 @@ RopeTable make_rope_table(const RopeParams& params) {
     table.inverse_frequency[i] = frequency;
   }
   if (params.scaling == RopeScaling::kYarn) {
-    double growth = params.yarn_ext_factor != 0 ? 1 + 0.1 * std::log(params.factor) : 1;
-    table.magnitude = params.yarn_attn_factor * growth;
+    double growth = params.yarn_ext_factor != 0 ? params.yarn_growth : 0;
+    table.magnitude = params.yarn_attn_factor * (1 + growth * std::log(params.factor));
   }
   return table;
 }

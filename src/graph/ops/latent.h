@@ -1,0 +1,69 @@
+// Multi-head latent attention (MLA, DeepSeek-V2, 2024), absorbed: the cache holds, for each
+// position, one latent that keys and values of all heads are made of, and one part of the keys that
+// RoPE turns. Instead of making a head's keys and values of them, its query is multiplied with what
+// makes its keys, and what makes its values with the mix of latents that comes out: then all heads
+// attend to the same latents (kernels/attention/latent.h).
+//
+// Tensor parallel by query head; what leads to the latent is small, and every group computes it by
+// itself. Every shard with heads keeps the latents. Groups that share a shard write and read a copy
+// of their own there, since no group waits for another.
+//
+// The result of a row depends on the row, the latents that it sees and how the heads are cut, not
+// on who computes it or who else is in the step.
+#pragma once
+
+#include <string>
+
+#include "graph/builder.h"
+#include "graph/ops/linear.h"
+#include "graph/ops/rows.h"
+#include "kernels/rope/rope.h"
+
+namespace hearth {
+
+struct LatentShape {
+  uint32_t layer;            // of the KV cache
+  uint32_t latent_length;    // elements of a latent
+  uint32_t turned_length;    // of the keys' and queries' part behind it that RoPE turns
+  uint32_t straight_length;  // of a head's query before the part that is turned
+  uint32_t value_length;     // of a head's values
+  float scale;               // of scores
+  RopeLayout rope;
+  NormWeight latent_norm;
+
+  uint32_t cached_length() const { return latent_length + turned_length; }
+  uint32_t query_length() const { return straight_length + turned_length; }
+};
+
+// The matrices of heads, row-cut on one axis: a head has query_length rows of `query` [.., k],
+// latent_length rows of `key` [.., straight_length], value_length rows of `value` [..,
+// latent_length]. `output` is column-cut on the axis.
+struct LatentMatrices {
+  const Weight& query;
+  const Weight& key;
+  const Weight& value;
+  const Weight& output;
+};
+
+// Norms the latents of `down`, turns the part behind them and stores both. Part `latent` of `down`
+// is that of the latents; where there is a `query_norm`, part 0 is that of low-rank queries, and
+// its norm is returned, in the formats its readers ask for; else nothing. Parallel.
+Bundle latent_store(GraphBuilder& builder, std::string name, const LinearOut& down, size_t latent,
+                    const Bundle& angles, const LatentShape& shape, const NormWeight* query_norm);
+
+// The queries of every head as latents see them: [latent_length | turned_length], f32, each head
+// padded to 16. `x` is what `query` multiplies with. Parallel.
+Bundle latent_queries(GraphBuilder& builder, std::string name, const Bundle& x,
+                      const Bundle& angles, const LatentShape& shape,
+                      const LatentMatrices& matrices);
+
+// softmax(scale Q L^T) L of every row over the latents up to its own position: [latent_length] of
+// every head, padded to 32, in the format that `value` reads. Parallel.
+Bundle latent_attention(GraphBuilder& builder, std::string name, const Bundle& queries,
+                        const LatentShape& shape, const LatentMatrices& matrices);
+
+// The values of these mixes, in the columns and the format that `output` reads. Parallel.
+Bundle latent_values(GraphBuilder& builder, std::string name, const Bundle& mixes,
+                     const LatentShape& shape, const LatentMatrices& matrices);
+
+}  // namespace hearth

@@ -1,0 +1,335 @@
+#include <algorithm>
+
+#include "base/check.h"
+#include "graph/ops/gemm_tasks.h"
+#include "graph/ops/latent_heads.h"
+#include "kernels/attention/latent.h"
+
+namespace hearth {
+namespace {
+
+constexpr uint32_t kSpanPositions = kSpanPages * kPagePositions;
+// Heads that a page is unpacked for, at least: with fewer the unpacking costs as much as they do.
+constexpr uint32_t kFewestHeads = 16;
+
+// How a step's attention is divided on a local shard: a unit is `heads` heads times `rows` rows of
+// an item, and may be cut into pieces, ranges of its spans.
+struct Division {
+  uint32_t heads = 0, rows = 0;
+  uint32_t blocks = 0;  // of heads
+  uint32_t tiles = 0;   // of the items' rows
+  uint32_t pieces = 1;
+
+  uint32_t units() const { return blocks * tiles; }
+};
+
+// A unit, or a piece of one.
+struct Task {
+  const StepItem* item;
+  uint32_t local_shard;
+  uint32_t row, rows;  // of the item
+  UnitRange heads;     // of the model
+  uint32_t spans;      // that the rows see
+  uint32_t unit, piece, pieces;
+
+  uint32_t count() const { return rows * heads.size(); }
+  uint32_t last_seen(uint32_t r) const { return item->first_position + row + r; }
+  UnitRange spans_of_piece() const {
+    return {spans * piece / pieces, spans * (piece + 1) / pieces};
+  }
+};
+
+// Who has a piece visits one span after the other, waits for the piece before, merges behind that
+// one's and tells the next. Pieces are claimed in order, so whoever a thread waits for is at work
+// or done.
+class LatentAttentionOp : public Op {
+ public:
+  LatentAttentionOp(ValueId queries, ValueId out, ValueId merged, const LatentShape& shape,
+                    std::vector<LatentHeads> heads, const GroupShare& share, uint32_t threads)
+      : queries_(queries),
+        out_(out),
+        merged_(merged),
+        shape_(shape),
+        heads_(std::move(heads)),
+        share_(share),
+        enough_(enough_tasks(threads)) {}
+
+  // Tasks of a local shard that its threads can share evenly. Fewer units than that are cut.
+  static uint32_t enough_tasks(uint32_t threads) { return threads == 1 ? 1 : 4 * threads; }
+  // Floats that a unit keeps of the spans merged so far.
+  static size_t unit_floats(const LatentShape& shape) {
+    return row_sums_floats(kMaxLatentRows, shape.latent_length);
+  }
+
+  uint32_t counters() const override { return local_shard_count(); }
+  // One a piece: units * ceil(enough_ / units) < enough_ + units < 2 enough_.
+  uint32_t flags() const override { return local_shard_count() * 2 * enough_; }
+
+  // Every visible pair of a query and a position: a score over the key and a sum over the latent.
+  OpLoad load(const StepSizes& step) const override {
+    OpLoad load;
+    const size_t page_bytes = kv_half_bytes(step.kv_type, shape_.cached_length());
+    for (const LatentHeads& heads : heads_) {
+      if (heads.heads.size() == 0) continue;
+      for (const StepItem& item : step.items) {
+        const Visible seen = visible(item.first_position, item.rows, 0);
+        load.of_shard(heads.shard).kv += seen.positions * (page_bytes / kPagePositions);
+        load.attention_operations +=
+            heads.heads.size() * seen.pairs * 2 * (shape_.cached_length() + shape_.latent_length);
+      }
+    }
+    load.of(ArithmeticUnit::kF32Fma) = load.attention_operations;
+    load.shared_bytes = static_cast<double>(head_count(heads_)) * step.rows *
+                        (query_stride(shape_) * sizeof(float) +
+                         mix_stride(shape_) * written_bytes(step.graph, out_));
+    return load;
+  }
+
+  void run(ExecutionContext& context, const OpSync& sync,
+           const Worker& worker) const noexcept override {
+    for (uint32_t local_shard : context.local_shards(worker.member)) {
+      const Division division = divide(context, heads_[local_shard].heads.size());
+      const uint32_t count = division.units() * division.pieces;
+      for (uint32_t t; (t = context.claim(sync.counter0 + local_shard, count)) < count;) {
+        const uint32_t unit = t % division.units();
+        // The last tiles of a prompt see the most positions: they go first.
+        Task task = find_task(context, local_shard, division,
+                              division.tiles - 1 - unit / division.blocks, unit % division.blocks);
+        task.unit = unit;
+        task.piece = t / division.units();
+        task.pieces = division.pieces;
+        run_task(context, task, sync.flag0, worker);
+      }
+    }
+  }
+
+ private:
+  // A worker's scratch: the list of pages, a span's sums, those merged so far; behind them the
+  // kernel's own, which is the tile of results when it is done.
+  static constexpr size_t kPagesBytes = kOpTileBytes / 4;
+  static constexpr size_t kSumsFloats =
+      size_t{kMaxLatentRows} * kMaxLatentValue + 2 * kMaxLatentRows;
+  static_assert(kMaxContext / kPagePositions * sizeof(KvPage) <= kPagesBytes);
+  static_assert(kPagesBytes + 2 * kSumsFloats * sizeof(float) <= kOpTileBytes);
+  static_assert(kOpTileBytes + kLatentScratchBytes <= kOpScratchBytes);
+  static_assert(kSumsFloats * sizeof(float) <= kLatentScratchBytes);
+
+  static KvPage* pages_of(const Worker& worker) {
+    return reinterpret_cast<KvPage*>(worker.scratch);
+  }
+  static float* sums_of(const Worker& worker) {
+    return reinterpret_cast<float*>(worker.scratch + kPagesBytes);
+  }
+  static float* merged_of(const Worker& worker) { return sums_of(worker) + kSumsFloats; }
+  static float* tile_of(const Worker& worker) {
+    return reinterpret_cast<float*>(worker.scratch + kOpTileBytes);
+  }
+
+  uint32_t local_shard_count() const noexcept { return static_cast<uint32_t>(heads_.size()); }
+
+  static uint32_t spans_seen(const StepItem& item, uint32_t rows) noexcept {
+    return (item.first_position + rows - 1) / kSpanPositions + 1;
+  }
+
+  // As many heads as a call takes, of as many rows as fill it. Where that makes few tasks, units
+  // are cut into their spans, and then heads are divided further.
+  Division divide(const ExecutionContext& context, uint32_t heads) const noexcept {
+    Division division;
+    if (heads == 0) return division;
+    uint32_t spans = 1;
+    for (const StepItem& item : context.step().items) {
+      spans = std::max(spans, spans_seen(item, item.rows));
+    }
+    for (uint32_t blocks = (heads + kMaxLatentRows - 1) / kMaxLatentRows;; ++blocks) {
+      division.heads = (heads + blocks - 1) / blocks;
+      division.blocks = (heads + division.heads - 1) / division.heads;
+      division.rows = kMaxLatentRows / division.heads;
+      division.tiles = 0;
+      for (const StepItem& item : context.step().items) {
+        division.tiles += (item.rows + division.rows - 1) / division.rows;
+      }
+      const uint32_t units = division.units();
+      division.pieces = units >= enough_ ? 1 : std::min((enough_ + units - 1) / units, spans);
+      if (units * division.pieces >= enough_ || heads < (blocks + 1) * kFewestHeads) break;
+    }
+    // Each piece waits for the one before: the shorter, the shorter.
+    if (division.pieces > 1) {
+      division.pieces = std::min(spans, 2 * enough_ / division.units());
+    }
+    return division;
+  }
+
+  Task find_task(const ExecutionContext& context, uint32_t local_shard, const Division& division,
+                 uint32_t tile, uint32_t block) const noexcept {
+    const UnitRange heads = heads_[local_shard].heads;
+    for (const StepItem& item : context.step().items) {
+      const uint32_t tiles = (item.rows + division.rows - 1) / division.rows;
+      if (tile >= tiles) {
+        tile -= tiles;
+        continue;
+      }
+      Task task{};
+      task.item = &item;
+      task.local_shard = local_shard;
+      task.row = tile * division.rows;
+      task.rows = std::min(division.rows, item.rows - task.row);
+      task.heads.begin = heads.begin + block * division.heads;
+      task.heads.end = std::min(task.heads.begin + division.heads, heads.end);
+      task.spans = spans_seen(item, task.row + task.rows);
+      return task;
+    }
+    HEARTH_CHECK(false, "every tile belongs to an item");
+  }
+
+  // The rows of a kernel call: heads of a row, row by row.
+  struct CallRows {
+    size_t q_offset[kMaxLatentRows], out_offset[kMaxLatentRows];
+    uint32_t last[kMaxLatentRows];
+  };
+
+  CallRows rows_of(const ExecutionContext& context, const Task& task) const noexcept {
+    const LatentHeads& heads = heads_[task.local_shard];
+    const size_t column =
+        heads.query_column + size_t{task.heads.begin - heads.heads.begin} * query_stride(shape_);
+    CallRows rows;
+    for (uint32_t i = 0; i < task.count(); ++i) {
+      const uint32_t r = i / task.heads.size(), h = i % task.heads.size();
+      const size_t row = size_t{task.item->first_row} + task.row + r;
+      rows.q_offset[i] =
+          row * context.f32_stride(queries_) + column + size_t{h} * query_stride(shape_);
+      rows.out_offset[i] = size_t{i} * shape_.latent_length;
+      rows.last[i] = task.last_seen(r);
+    }
+    return rows;
+  }
+
+  void run_task(ExecutionContext& context, const Task& task, uint32_t flag0,
+                const Worker& worker) const noexcept {
+    const uint32_t flag =
+        flag0 + task.local_shard + local_shard_count() * (task.unit * task.pieces + task.piece);
+    const UnitRange spans = task.spans_of_piece();
+    const CallRows rows = rows_of(context, task);
+    list_pages(context, task, spans, worker);
+    float* merged = merged_of(worker);
+    if (task.pieces > 1) {
+      const size_t unit = size_t{task.local_shard} * enough_ + task.unit;
+      merged = context.f32(merged_) + unit_floats(shape_) * unit;
+    }
+    bool waits = task.piece > 0;
+    for (uint32_t span = spans.begin; span < spans.end; ++span) {
+      attend(context, task, rows, span, worker);
+      if (waits) context.wait_for(flag - local_shard_count());
+      waits = false;
+      merge(context, task, rows, span, merged, worker);
+    }
+    if (waits) context.wait_for(flag - local_shard_count());
+    if (task.pieces > 1) context.tell(flag);
+    if (task.piece + 1 == task.pieces) write_out(context, task, worker);
+  }
+
+  // Of the spans, and the page behind them where there is one.
+  void list_pages(const ExecutionContext& context, const Task& task, UnitRange spans,
+                  const Worker& worker) const noexcept {
+    const uint32_t shard = heads_[task.local_shard].shard;
+    const uint32_t copy = latent_copies(context, share_, shard, shape_.layer).begin;
+    const uint32_t end = task.last_seen(task.rows - 1) / kPagePositions + 1;
+    for (uint32_t p = spans.begin * kSpanPages; p <= spans.end * kSpanPages && p < end; ++p) {
+      pages_of(worker)[p] = context.kv().page(shard, shape_.layer, task.item->pages[p], copy);
+    }
+  }
+
+  void attend(ExecutionContext& context, const Task& task, const CallRows& rows, uint32_t span,
+              const Worker& worker) const noexcept {
+    const KvPage* pages = pages_of(worker);
+    const bool more = span + 1 < task.spans;
+    context.kernels().attend_latent[static_cast<size_t>(context.kv().type())](
+        {.q = context.f32(queries_),
+         .q_offset = rows.q_offset,
+         .last = rows.last,
+         .rows = task.count(),
+         .window = 0,
+         .pages = pages,
+         .key_length = shape_.cached_length(),
+         .value_length = shape_.latent_length,
+         .scale = shape_.scale,
+         .out = nullptr,
+         .out_offset = nullptr,
+         .scratch = worker.scratch + kOpTileBytes,
+         .sums = sums_of(worker),
+         .span0 = span,
+         .span1 = span + 1,
+         .after = more ? pages[(span + 1) * kSpanPages] : KvPage{}});
+  }
+
+  void merge(ExecutionContext& context, const Task& task, const CallRows& rows, uint32_t span,
+             float* merged, const Worker& worker) const noexcept {
+    context.kernels().merge_spans({.sums = sums_of(worker),
+                                   .spans = 1,
+                                   .rows = task.count(),
+                                   .value_length = shape_.latent_length,
+                                   .merged = merged,
+                                   .first = span == 0,
+                                   .out = span + 1 == task.spans ? tile_of(worker) : nullptr,
+                                   .out_offset = rows.out_offset});
+  }
+
+  // The tile, in the formats that are read.
+  void write_out(ExecutionContext& context, const Task& task, const Worker& worker) const noexcept {
+    const LatentHeads& heads = heads_[task.local_shard];
+    const uint32_t column =
+        heads.mix_column + (task.heads.begin - heads.heads.begin) * mix_stride(shape_);
+    for (size_t f = 0; f < kActFormats; ++f) {
+      const auto format = static_cast<ActFormat>(f);
+      if (!context.wants(out_, format)) continue;
+      for (uint32_t i = 0; i < task.count(); ++i) {
+        const uint32_t r = i / task.heads.size(), h = i % task.heads.size();
+        context.kernels().quantize[f]({tile_of(worker) + size_t{i} * shape_.latent_length,
+                                       column + h * mix_stride(shape_), shape_.latent_length,
+                                       context.buffer(out_, format),
+                                       size_t{task.item->first_row} + task.row + r});
+      }
+    }
+  }
+
+  ValueId queries_, out_, merged_;
+  LatentShape shape_;
+  std::vector<LatentHeads> heads_;
+  GroupShare share_;
+  uint32_t enough_;
+};
+
+}  // namespace
+
+Bundle latent_attention(GraphBuilder& builder, std::string name, const Bundle& queries,
+                        const LatentShape& shape, const LatentMatrices& matrices) {
+  HEARTH_CHECK(shape.cached_length() <= kMaxLatentKey && shape.latent_length <= kMaxLatentValue,
+               "latents are what kernels were built for");
+  Bundle merged;
+  std::vector<std::vector<LatentHeads>> heads;
+  std::vector<uint32_t> widths;
+  for (uint32_t g = 0; g < builder.group_count(); ++g) {
+    const PlanGroup& group = builder.plan().groups[g];
+    heads.push_back(latent_heads(shape, matrices.key, group.share));
+    widths.push_back(std::max(1u, head_count(heads.back())) * mix_stride(shape));
+    const size_t units =
+        heads.back().size() * LatentAttentionOp::enough_tasks(threads_per_shard(group));
+    merged.values.push_back(builder.add_value(
+        RowSet::kOne, static_cast<uint32_t>(units * LatentAttentionOp::unit_floats(shape)), g));
+  }
+  Bundle out = builder.add_values(RowSet::kTokens, widths);
+  builder.reads(queries, ActFormat::kF32);
+  builder.reads(merged, ActFormat::kF32);
+  builder.writes(merged);
+  builder.writes(out);
+  std::vector<std::unique_ptr<Op>> ops;
+  for (uint32_t g = 0; g < builder.group_count(); ++g) {
+    const PlanGroup& group = builder.plan().groups[g];
+    ops.push_back(std::make_unique<LatentAttentionOp>(queries.values[g], out.values[g],
+                                                      merged.values[g], shape, heads[g],
+                                                      group.share, threads_per_shard(group)));
+  }
+  builder.append(Mode::kParallel, std::move(name), std::move(ops));
+  return out;
+}
+
+}  // namespace hearth

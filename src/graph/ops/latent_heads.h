@@ -1,0 +1,60 @@
+// The ops of latent attention share this: which heads and which copies of the latents a group works
+// on.
+#pragma once
+
+#include <vector>
+
+#include "graph/context.h"
+#include "graph/ops/latent.h"
+#include "graph/slices.h"
+
+namespace hearth {
+
+// The heads of one shard that a group works on, and where they begin in its values of queries and
+// of mixes.
+struct LatentHeads {
+  uint32_t shard;
+  UnitRange heads;  // of the whole model
+  uint32_t query_column, mix_column;
+};
+
+// Columns of a head in these values.
+inline uint32_t query_stride(const LatentShape& shape) {
+  return padded_length(shape.cached_length());
+}
+inline uint32_t mix_stride(const LatentShape& shape) {
+  return (shape.latent_length + kBlock - 1) / kBlock * kBlock;
+}
+
+// By local shard of the group's share.
+inline std::vector<LatentHeads> latent_heads(const LatentShape& shape, const Weight& key,
+                                             const GroupShare& share) {
+  std::vector<LatentHeads> all;
+  uint32_t ignored = 0, before = 0;
+  for (const RowSlice& slice : row_slices(key, share, &ignored)) {
+    const uint32_t begin = slice.row / shape.latent_length;
+    const uint32_t count = slice.rows / shape.latent_length;
+    all.push_back({slice.shard,
+                   {begin, begin + count},
+                   before * query_stride(shape),
+                   before * mix_stride(shape)});
+    before += count;
+  }
+  return all;
+}
+
+inline uint32_t head_count(const std::vector<LatentHeads>& heads) {
+  uint32_t count = 0;
+  for (const LatentHeads& of_shard : heads) count += of_shard.heads.size();
+  return count;
+}
+
+// The copies of a shard's latents that a group with part i of n of the shard writes; it reads the
+// first. Other plans may divide the shard among more groups, or fewer.
+inline UnitRange latent_copies(const ExecutionContext& context, const GroupShare& share,
+                               uint32_t shard, uint32_t layer) noexcept {
+  const uint32_t copies = context.kv().heads(shard, layer);
+  return {copies * share.part / share.parts, copies * (share.part + 1) / share.parts};
+}
+
+}  // namespace hearth

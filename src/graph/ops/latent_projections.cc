@@ -1,0 +1,276 @@
+#include <algorithm>
+#include <cstring>
+
+#include "graph/ops/gemm_tasks.h"
+#include "graph/ops/latent_heads.h"
+
+namespace hearth {
+namespace {
+
+// The panels of a row-cut weight that hold the rows of a head, of `length` rows, in a shard. They
+// may hold rows of its neighbours: `lead` before them.
+struct HeadPanels {
+  PanelRange range;
+  uint32_t lead;
+
+  HeadPanels(const Shard& shard, uint32_t head, uint32_t length) {
+    const uint32_t begin = head * length - shard.row0;
+    range.panel0 = begin / kPanelRows;
+    range.panels = (begin + length + kPanelRows - 1) / kPanelRows - range.panel0;
+    lead = begin % kPanelRows;
+  }
+  uint32_t columns() const { return range.panels * kPanelRows; }
+};
+
+// The most columns that panels of a head have.
+uint32_t most_columns(uint32_t length) {
+  return (length + kPanelRows - 2) / kPanelRows * kPanelRows + kPanelRows;
+}
+
+// One head's rows of a weight, or a unit of heads', times rows of activations.
+struct HeadTask {
+  uint32_t local_shard;
+  UnitRange heads;
+
+  bool join(const HeadTask&) { return false; }
+};
+
+// m rows of a head's outputs to out[m][stride]. `tmp` holds most_columns(length) for each, where
+// the panels begin or end elsewhere than the head.
+void multiply_head(const ExecutionContext& context, const Weight& weight, uint32_t shard_index,
+                   uint32_t head, uint32_t length, const ActView& a, uint32_t m, float* out,
+                   size_t stride, float* tmp, std::byte* scratch) noexcept {
+  const Shard& shard = weight.shards[shard_index];
+  const HeadPanels panels(shard, head, length);
+  const bool whole = panels.columns() == length;
+  float* to = whole ? out : tmp;
+  const size_t to_stride = whole ? stride : panels.columns();
+  gemm_for(context,
+           weight)({weight_view(shard.spec, shard.codes, shard.scales), panels.range.panel0,
+                    panels.range.panels, 0, shard.spec.blocks(), a, m, to, to_stride, scratch});
+  if (whole) return;
+  for (uint32_t r = 0; r < m; ++r) {
+    std::copy_n(tmp + r * to_stride + panels.lead, length, out + r * stride);
+  }
+}
+
+// Tiles of a task in a worker's scratch, so many bytes a row, and some for their ends.
+uint32_t tile_rows(size_t row_bytes) {
+  constexpr size_t kEnds = 4096;
+  return static_cast<uint32_t>(
+      std::clamp<size_t>((kOpTileBytes - kEnds) / row_bytes, 1, kTaskRows));
+}
+
+class HeadsOp : public GemmOp<HeadTask> {
+ protected:
+  HeadsOp(ValueId x, ValueId out, const LatentShape& shape, std::vector<LatentHeads> heads,
+          uint32_t unit_heads, uint32_t threads, size_t row_bytes)
+      : GemmOp(x, heads.size(), threads),
+        out_(out),
+        shape_(shape),
+        heads_(std::move(heads)),
+        tile_rows_(tile_rows(row_bytes)) {
+    for (uint32_t l = 0; l < heads_.size(); ++l) {
+      const UnitRange all = heads_[l].heads;
+      for (uint32_t h = all.begin; h < all.end; h += unit_heads) {
+        tasks_[l].push_back({l, {h, std::min(h + unit_heads, all.end)}});
+      }
+    }
+  }
+
+  // Rows [row, row + m) of the task's heads; m is tile_rows_ at most.
+  virtual void run_tile(ExecutionContext& context, const HeadTask& task, uint32_t row, uint32_t m,
+                        const Worker& worker) const noexcept = 0;
+
+  void run_task(ExecutionContext& context, const HeadTask& task, uint32_t row,
+                const Worker& worker) const noexcept override {
+    const uint32_t end = std::min(row + kTaskRows, context.rows(x_));
+    for (; row < end; row += tile_rows_) {
+      run_tile(context, task, row, std::min(tile_rows_, end - row), worker);
+    }
+  }
+
+  ValueId out_;
+  LatentShape shape_;
+  std::vector<LatentHeads> heads_;
+  uint32_t tile_rows_;
+};
+
+// A task makes a head's query, turns its end and multiplies the rest with what makes keys.
+class LatentQueriesOp : public HeadsOp {
+ public:
+  LatentQueriesOp(ValueId x, ValueId angles, ValueId out, const LatentShape& shape,
+                  const LatentMatrices& matrices, const std::vector<LatentHeads>& heads,
+                  const GroupShare& share, uint32_t threads)
+      : HeadsOp(x, out, shape, heads, 1, threads, tile_bytes(shape)),
+        angles_(angles),
+        query_(matrices.query),
+        key_(matrices.key) {
+    for (const Weight* weight : {&query_, &key_}) {
+      uint32_t ignored = 0;
+      for (const RowSlice& slice : row_slices(*weight, share, &ignored)) work_.add(*weight, slice);
+    }
+  }
+
+  OpLoad load(const StepSizes& step) const override {
+    OpLoad load;
+    work_.add_to(step.rows, step.units, &load);
+    load.each_bytes = static_cast<double>(query_.k) * step.rows * input_bytes({&query_});
+    load.shared_bytes = static_cast<double>(head_count(heads_)) * shape_.cached_length() *
+                        step.rows * sizeof(float);
+    return load;
+  }
+
+ private:
+  // The head's query, what of it is multiplied again, and that product.
+  static size_t tile_bytes(const LatentShape& shape) {
+    return sizeof(float) * (most_columns(shape.query_length()) * size_t{2} + shape.straight_length +
+                            2 * kBlock + most_columns(shape.latent_length));
+  }
+
+  void run_tile(ExecutionContext& context, const HeadTask& task, uint32_t row, uint32_t m,
+                const Worker& worker) const noexcept override {
+    const LatentHeads& heads = heads_[task.local_shard];
+    const uint32_t head = task.heads.begin, length = shape_.query_length();
+    const ActFormat format = format_for(key_);
+    const size_t columns = most_columns(length);
+    auto* query = reinterpret_cast<float*>(worker.scratch);
+    float* tmp = query + m * columns;
+    auto* base = reinterpret_cast<std::byte*>(
+        tmp + m * std::max(columns, size_t{most_columns(shape_.latent_length)}));
+    const ActBuffer straight = act_buffer(format, base, m, shape_.straight_length);
+    std::byte* scratch = worker.scratch + kOpTileBytes;
+    multiply_head(context, query_, heads.shard, head, length,
+                  act_rows(context.view(x_, format_for(query_)), row, 0), m, query, columns, tmp,
+                  scratch);
+    const size_t stride = context.f32_stride(out_);
+    float* out = context.f32(out_) + row * stride + heads.query_column +
+                 size_t{head - heads.heads.begin} * query_stride(shape_);
+    for (uint32_t r = 0; r < m; ++r) {
+      const float* of_row = query + r * columns;
+      context.kernels().quantize[static_cast<size_t>(format)](
+          {of_row, 0, shape_.straight_length, straight, r});
+      turn(context, of_row + shape_.straight_length, row + r,
+           out + r * stride + shape_.latent_length);
+    }
+    multiply_head(context, key_, heads.shard, head, shape_.latent_length, act_view(straight), m,
+                  out, stride, tmp, scratch);
+  }
+
+  void turn(ExecutionContext& context, const float* from, uint32_t row, float* to) const noexcept {
+    const uint32_t n_rot = shape_.turned_length;
+    const float* cos = context.f32(angles_) + row * context.f32_stride(angles_);
+    std::copy_n(from, n_rot, to);
+    context.kernels().rope({to, cos, cos + n_rot / 2, n_rot, shape_.rope});
+  }
+
+  ValueId angles_;
+  const Weight &query_, &key_;
+};
+
+// A task makes the values of a unit of heads, which are whole blocks of `output`'s input.
+class LatentValuesOp : public HeadsOp {
+ public:
+  LatentValuesOp(ValueId x, ValueId out, const LatentShape& shape, const Weight& value,
+                 const std::vector<LatentHeads>& heads, const std::vector<ColumnSlice>& columns,
+                 const GroupShare& share, uint32_t threads)
+      : HeadsOp(x, out, shape, heads, value.unit / shape.value_length, threads,
+                tile_bytes(shape, value)),
+        value_(value) {
+    for (const ColumnSlice& slice : columns) columns_.push_back(slice.column);
+    uint32_t ignored = 0;
+    for (const RowSlice& slice : row_slices(value, share, &ignored)) work_.add(value, slice);
+  }
+
+  OpLoad load(const StepSizes& step) const override {
+    OpLoad load;
+    work_.add_to(step.rows, step.units, &load);
+    const double heads = head_count(heads_);
+    load.shared_bytes = heads * step.rows *
+                        (mix_stride(shape_) * input_bytes({&value_}) +
+                         shape_.value_length * written_bytes(step.graph, out_));
+    return load;
+  }
+
+ private:
+  static size_t tile_stride(const Weight& value) {
+    return (value.unit + kPanelRows - 1) / kPanelRows * kPanelRows;
+  }
+  static size_t tile_bytes(const LatentShape& shape, const Weight& value) {
+    return sizeof(float) * (tile_stride(value) + most_columns(shape.value_length));
+  }
+
+  void run_tile(ExecutionContext& context, const HeadTask& task, uint32_t row, uint32_t m,
+                const Worker& worker) const noexcept override {
+    const LatentHeads& heads = heads_[task.local_shard];
+    const uint32_t length = shape_.value_length, first = task.heads.begin - heads.heads.begin;
+    const size_t stride = tile_stride(value_);
+    auto* tile = reinterpret_cast<float*>(worker.scratch);
+    const ActView mixes = context.view(x_, format_for(value_));
+    for (uint32_t i = 0; i < task.heads.size(); ++i) {
+      const uint32_t column = heads.mix_column + (first + i) * mix_stride(shape_);
+      multiply_head(context, value_, heads.shard, task.heads.begin + i, length,
+                    act_rows(mixes, row, column / kBlock), m, tile + size_t{i} * length, stride,
+                    tile + m * stride, worker.scratch + kOpTileBytes);
+    }
+    for (size_t f = 0; f < kActFormats; ++f) {
+      const auto format = static_cast<ActFormat>(f);
+      if (!context.wants(out_, format)) continue;
+      for (uint32_t r = 0; r < m; ++r) {
+        context.kernels().quantize[f](
+            {tile + r * stride, columns_[task.local_shard] + first * length,
+             task.heads.size() * length, context.buffer(out_, format), size_t{row} + r});
+      }
+    }
+  }
+
+  const Weight& value_;
+  std::vector<uint32_t> columns_;  // by local shard
+};
+
+}  // namespace
+
+Bundle latent_queries(GraphBuilder& builder, std::string name, const Bundle& x,
+                      const Bundle& angles, const LatentShape& shape,
+                      const LatentMatrices& matrices) {
+  std::vector<std::vector<LatentHeads>> heads;
+  std::vector<uint32_t> widths;
+  for (const PlanGroup& group : builder.plan().groups) {
+    heads.push_back(latent_heads(shape, matrices.key, group.share));
+    widths.push_back(std::max(1u, head_count(heads.back())) * query_stride(shape));
+  }
+  Bundle out = builder.add_values(RowSet::kTokens, widths);
+  builder.reads(x, format_for(matrices.query));
+  builder.reads(angles, ActFormat::kF32);
+  builder.writes(out);
+  std::vector<std::unique_ptr<Op>> ops;
+  for (uint32_t g = 0; g < builder.group_count(); ++g) {
+    const PlanGroup& group = builder.plan().groups[g];
+    ops.push_back(std::make_unique<LatentQueriesOp>(x.values[g], angles.values[g], out.values[g],
+                                                    shape, matrices, heads[g], group.share,
+                                                    threads_per_shard(group)));
+  }
+  builder.append(Mode::kParallel, std::move(name), std::move(ops));
+  return out;
+}
+
+Bundle latent_values(GraphBuilder& builder, std::string name, const Bundle& mixes,
+                     const LatentShape& shape, const LatentMatrices& matrices) {
+  const Weight& output = matrices.output;
+  Bundle out = column_values(builder, output);
+  builder.reads(mixes, format_for(matrices.value));
+  builder.writes(out);
+  std::vector<std::unique_ptr<Op>> ops;
+  for (uint32_t g = 0; g < builder.group_count(); ++g) {
+    const PlanGroup& group = builder.plan().groups[g];
+    ops.push_back(std::make_unique<LatentValuesOp>(
+        mixes.values[g], out.values[g], shape, matrices.value,
+        latent_heads(shape, matrices.key, group.share),
+        column_slices(*output.cuts, output.unit, output.k, group.share), group.share,
+        threads_per_shard(group)));
+  }
+  builder.append(Mode::kParallel, std::move(name), std::move(ops));
+  return out;
+}
+
+}  // namespace hearth

@@ -1,0 +1,128 @@
+// What a spec says of a model with latent attention, and what it refuses.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "models/axis_cutting.h"
+#include "models/test_latent_source.h"
+#include "models/weight_table.h"
+
+namespace hearth {
+namespace {
+
+std::string refusal(const TestSource& made, ErrorCode code) {
+  TestSource source = made;
+  ModelSource model = source.source();
+  try {
+    make_spec(model);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code) << error.what();
+    return error.what();
+  }
+  return "no error";
+}
+
+std::string sizes(const WeightSpec* weight) {
+  if (weight == nullptr) return "none";
+  return fmt::format("{} {}x{}", weight->name, weight->rows, weight->k);
+}
+
+TEST(LatentSpec, WeightsAndLayers) {
+  TestModel model(latent_source({}));
+  const ModelSpec& spec = model.spec();
+  EXPECT_EQ(sizes(spec.find(0, WeightRole::kQueryDown)), "blk.0.attn_q_a.weight 40x64");
+  EXPECT_EQ(sizes(spec.find(0, WeightRole::kQuery)), "blk.0.attn_q_b.weight 160x40");
+  EXPECT_EQ(sizes(spec.find(0, WeightRole::kLatentDown)), "blk.0.attn_kv_a_mqa.weight 64x64");
+  EXPECT_EQ(sizes(spec.find(0, WeightRole::kKeyUp)), "blk.0.attn_k_b.weight 192x24");
+  EXPECT_EQ(sizes(spec.find(0, WeightRole::kValueUp)), "blk.0.attn_v_b.weight 128x48");
+  EXPECT_EQ(sizes(spec.find(0, WeightRole::kAttentionOutput)), "blk.0.attn_output.weight 64x128");
+  EXPECT_EQ(spec.find(0, WeightRole::kLatentDown)->cut, WeightCut::kReplicated);
+  const LayerSpec& layer = spec.layers[0];
+  EXPECT_EQ(layer.key_length, 40u);
+  EXPECT_EQ(layer.value_length, 32u);
+  EXPECT_EQ(layer.cached_key_length(), 48u + 16);
+  EXPECT_EQ(layer.cached_value_length(), 0u);
+  EXPECT_EQ(layer.scale, static_cast<float>(1 / std::sqrt(40.0)));
+
+  TestModel whole(latent_source({.query_rank = 0}));
+  EXPECT_EQ(sizes(whole.spec().find(0, WeightRole::kQuery)), "blk.0.attn_q.weight 160x64");
+  EXPECT_EQ(whole.spec().find(0, WeightRole::kQueryDown), nullptr);
+}
+
+// Every head is a unit where its values are whole blocks of 32; else as many as make some.
+TEST(LatentSpec, HeadsAreCutOneByOne) {
+  for (auto [value, heads] : {std::pair{32u, 2u}, {20u, 0u}, {8u, 4u}}) {
+    TestModel model(latent_source({.heads = 6, .value = value}));
+    std::vector<CutAxis> axes = cut_axes(model.spec(), std::vector<uint32_t>{1, 1, 1});
+    const CutAxis& axis = axes[model.spec().find(0, WeightRole::kQuery)->axis];
+    EXPECT_EQ(axis.unit_items, value == 32 ? 1u : value == 20 ? 8u : 4u);
+    EXPECT_EQ(axis.cuts.shard(0).size() * axis.unit_items, heads) << value;
+  }
+}
+
+// Scores grow where YaRN stretches the context and the file says by how much; then cosines do not.
+TEST(LatentSpec, YarnScalesScores) {
+  TestSource source = latent_source({});
+  source.set("deepseek2.rope.scaling.type", "yarn").set("deepseek2.rope.scaling.factor", 40.0f);
+  const double plain = 1 / std::sqrt(40.0);
+  {
+    TestModel model(source);
+    EXPECT_EQ(model.spec().layers[0].scale, static_cast<float>(plain));
+    EXPECT_NEAR(make_rope_table(model.spec().hyper.rope).magnitude, 1 + 0.1 * std::log(40), 1e-12);
+  }
+  source.set("deepseek2.rope.scaling.yarn_log_multiplier", 0.0707f);
+  TestModel model(source);
+  const double grown = 1 + double{0.0707f} * std::log(40);
+  EXPECT_EQ(model.spec().layers[0].scale, static_cast<float>(grown * grown * plain));
+  EXPECT_EQ(make_rope_table(model.spec().hyper.rope).magnitude, 1);
+}
+
+TEST(LatentSpec, KeysAndValuesInOneMatrixAreRefused) {
+  TestSource source = latent_source({.heads = 2});
+  source.add("blk.0.attn_kv_b.weight", {48, 112});
+  TestModel beside(source);  // it says nothing new
+  EXPECT_EQ(beside.spec().find(0, WeightRole::kValueUp)->rows, 64u);
+  source.remove("blk.0.attn_k_b.weight").remove("blk.0.attn_v_b.weight");
+  EXPECT_EQ(refusal(source, ErrorCode::kUnsupported),
+            "'test.gguf' has tensors attn_kv_b and no attn_k_b and attn_v_b: it was converted by a "
+            "program that is too old; convert the model again");
+}
+
+TEST(LatentSpec, SizesThatCannotBeAreRefusedByTheirKey) {
+  struct Case {
+    const char* key;
+    uint32_t value;
+    const char* says;
+  };
+  for (const Case& c : {
+           Case{"attention.kv_lora_rank", 0, "where 1 to 512 is needed"},
+           Case{"attention.kv_lora_rank", 513, "where 1 to 512 is needed"},
+           Case{"attention.q_lora_rank", 1u << 31, "where 1 to 131072 is needed"},
+           Case{"attention.key_length_mla", 600, "where 1 to 512 is needed"},
+           Case{"attention.value_length_mla", 0, "where 1 to 512 is needed"},
+           Case{"attention.head_count_kv", 4, "where 1 is needed"},
+           Case{"attention.key_length", 192, "where 64 is needed"},
+           Case{"attention.value_length", 32, "where 48 is needed"},
+           Case{"rope.dimension_count", 40, "less than the head's 40, and 128 at most is needed"},
+           Case{"rope.dimension_count", 15, "an even number up to the head's 40"},
+       }) {
+    SCOPED_TRACE(c.key);
+    TestSource source = latent_source({});
+    source.set(std::string("deepseek2.") + c.key, c.value);
+    const std::string error = refusal(source, ErrorCode::kFile);
+    EXPECT_NE(error.find(fmt::format("deepseek2.{} = {}", c.key, c.value)), std::string::npos)
+        << error;
+    EXPECT_NE(error.find(c.says), std::string::npos) << error;
+  }
+  TestSource source = latent_source({});
+  source.set("deepseek2.rope.scaling.type", "yarn");
+  source.set("deepseek2.rope.scaling.yarn_log_multiplier", -1.0f);
+  EXPECT_NE(refusal(source, ErrorCode::kFile).find("yarn_log_multiplier = -1"), std::string::npos);
+  // Tensors that are as large as other sizes would have them.
+  source = latent_source({});
+  source.add("blk.0.attn_k_b.weight", {24, 48, 5});
+  EXPECT_NE(refusal(source, ErrorCode::kFile).find("24 x 48 x 5"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace hearth
