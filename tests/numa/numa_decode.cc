@@ -1,8 +1,10 @@
 // The programs whose remote bytes tools/numa/count_remote.py counts, in a machine of vm.py under
 // the plugin count_bytes.c:
 //
-//   numa_decode MODEL placed|interleaved DEPTH STEPS  decodes STEPS tokens after DEPTH others, the
-//                                                     last of them in a decode step too
+//   numa_decode MODEL placed|spread|interleaved DEPTH STEPS
+//                                                     decodes STEPS tokens after DEPTH others, the
+//                                                     last of them in a decode step too; spread:
+//                                                     with whole experts on nodes
 //   numa_decode --read CPU NODE                       CPU reads kReadBytes of the memory of NODE
 //
 // The model is cut over all nodes, with a group on each and a thread on every core. Before and
@@ -54,7 +56,7 @@ void read_node(uint32_t cpu, uint32_t node) {
   marker.mark();
 }
 
-void decode(const std::string& path, bool interleave, uint32_t depth, uint32_t steps) {
+void decode(const std::string& path, const std::string& placing, uint32_t depth, uint32_t steps) {
   Machine machine = Machine::live();
   // This thread becomes the plan's first one, so the memory that it touches before that should lie
   // on its node.
@@ -62,7 +64,8 @@ void decode(const std::string& path, bool interleave, uint32_t depth, uint32_t s
   ModelSource file = ModelSource::open(path);
   EngineOptions options;
   options.threads = machine.allowed_core_count();
-  options.interleave = interleave;
+  options.interleave = placing == "interleaved";
+  options.experts = placing == "spread" ? ExpertCut::kSpread : ExpertCut::kCut;
   options.context = 256;
   options.prefill_rows = 64;
   Isa isa = available_isas(detect_cpu_features()).back();
@@ -94,7 +97,7 @@ int main(int argc, char** argv) {
     } else {
       // A thread of its own has a stack that nobody has touched before.
       std::async(std::launch::async, [&] {
-        hearth::decode(words[0], words.at(1) == "interleaved", number(2), number(3));
+        hearth::decode(words[0], words.at(1), number(2), number(3));
       }).get();
     }
   } catch (const std::exception& error) {

@@ -20,6 +20,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "../models/golden_set.h"
@@ -36,6 +37,7 @@ struct Row {
   bool few = false;
   GroupSync sync = GroupSync::kAsync;
   bool interleave = false;
+  ExpertCut experts = ExpertCut::kCut;
 };
 constexpr GroupSync kLockstep = GroupSync::kLockstep;
 
@@ -57,7 +59,17 @@ constexpr Row kRows[] = {
      .decode_groups = 4,
      .few = true,
      .sync = kLockstep},
-    {.shards = 4, .threads = 4, .prefill_groups = 4, .decode_groups = 1, .few = true},
+    {.shards = 4,
+     .threads = 4,
+     .prefill_groups = 4,
+     .decode_groups = 1,
+     .few = true,
+     .experts = ExpertCut::kSpread},
+    {.shards = 4,
+     .threads = 8,
+     .prefill_groups = 2,
+     .decode_groups = 4,
+     .experts = ExpertCut::kSpread},
     {.shards = 4, .threads = 7, .prefill_groups = 4, .decode_groups = 2},
     {.shards = 4, .threads = 8, .prefill_groups = 1, .decode_groups = 2},
     {.shards = 4, .threads = 8, .prefill_groups = 2, .decode_groups = 8, .sync = kLockstep},
@@ -67,10 +79,11 @@ constexpr Row kRows[] = {
 };
 
 std::string row_text(const Row& row) {
-  return fmt::format("shards {}, threads {}, groups {} and {}{}{}", row.shards, row.threads,
+  return fmt::format("shards {}, threads {}, groups {} and {}{}{}{}", row.shards, row.threads,
                      row.prefill_groups, row.decode_groups,
                      row.sync == kLockstep ? " in lockstep" : "",
-                     row.interleave ? ", interleaved" : "");
+                     row.interleave ? ", interleaved" : "",
+                     row.experts == ExpertCut::kSpread ? ", experts spread" : "");
 }
 
 EngineOptions options_of(const Row& row) {
@@ -81,6 +94,7 @@ EngineOptions options_of(const Row& row) {
   options.decode_groups = row.decode_groups;
   options.sync = row.sync;
   options.interleave = row.interleave;
+  options.experts = row.experts;
   options.context = 256;
   // GoldenModel::shard_bound() holds for this type: f16 would round sums that differ in their last
   // bits apart.
@@ -291,7 +305,8 @@ class Probe {
     for (const std::string& warning : engine.warnings()) faults->add("warning: {}", warning);
 
     if (first_.empty()) first_ = logits;
-    const std::vector<float>& same = logits_.try_emplace(plan.shares, logits).first->second;
+    const std::vector<float>& same =
+        logits_.try_emplace({plan.shares, plan.experts}, logits).first->second;
     if (!same_bits(same, logits)) {
       faults->add("logits differ from those of another plan with the same cuts, by {:.3g} rms",
                   difference(same, logits).rms);
@@ -308,15 +323,20 @@ class Probe {
   const GoldenModel& model_;
   ModelSource file_;
   std::vector<float> first_;  // logits of the first row
-  // The logits of the first row whose shards have these shares, which say where the axes are cut.
-  std::map<std::vector<uint32_t>, std::vector<float>> logits_;
+  // The logits of the first row whose shards have these shares, which say where the axes are cut,
+  // and experts that lie so.
+  std::map<std::pair<std::vector<uint32_t>, ExpertCut>, std::vector<float>> logits_;
 };
 
 int probe(bool few) {
   Machine machine = Machine::live();
   size_t shards = plan_engine(machine, {}).shard_nodes.size();
   size_t run = 0, failed = 0, left_out = 0;
-  for (const GoldenModel& model : read_golden_set()) {
+  std::vector<GoldenModel> models = read_golden_set();
+  for (const char* list : {"moe_models", "mla_models"}) {
+    for (GoldenModel& model : read_golden_set(list)) models.push_back(std::move(model));
+  }
+  for (const GoldenModel& model : models) {
     Probe probe(model);
     for (const Row& row : kRows) {
       if (few && !row.few) continue;

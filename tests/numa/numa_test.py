@@ -23,13 +23,13 @@ from vm import Node
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # The first is tied and has 3 KV heads, the second untied with a type of its own for every tensor,
-# the third has 2 KV heads of 12 heads and q/k norms.
-FEW_MODELS = ["llama-f32", "llama-mixed", "qwen3-q8_0-gqa6"]
+# the third has 2 KV heads of 12 heads and q/k norms, the fourth 7 experts.
+FEW_MODELS = ["llama-f32", "llama-mixed", "qwen3-q8_0-gqa6", "qwen3moe-q8_0"]
 ALL_MODELS = [
     *FEW_MODELS, "llama-f32-mha", "llama-f32-head20", "llama-f16-bias", "llama-f16-gqa4",
     "llama-bf16-llama3", "qwen2-f32", "qwen3-bf16", "qwen3-f32-yarn", "llama-q4_0", "qwen3-q4_0",
     "qwen2-q4_1", "qwen3-q8_0", "llama-q8_0", "qwen3-mxfp4", "llama-q2_k", "llama-q6_k",
-    "qwen3-q4_k_m",
+    "qwen3-q4_k_m", "glm4moe-f32", "qwen3moe-bf16", "mixtral-q4_0", "deepseek2-f32-v3",
 ]
 
 # A machine may take so many seconds: many times as long as it takes on two free cores.
