@@ -143,29 +143,31 @@ size_t scratch_bytes(const SourceTensor& tensor, DType as) {
 bool panel_rows(const SourceTensor& tensor, DType as, uint64_t row, uint32_t count,
                 std::byte* scratch, PanelRows* rows) {
   const size_t stride = row_bytes(as, tensor.dims[0]);
+  const bool gathered = scratch_bytes(tensor, as) > 0;
   bool good = true;
   *rows = {};
-  for (uint32_t r = 0; r < count; ++r, scratch += stride) {
-    (*rows)[r] = scratch;
-    auto* values = reinterpret_cast<float*>(scratch);
+  for (uint32_t r = 0; r < count; ++r) {
+    std::byte* own = gathered ? scratch + r * stride : nullptr;
+    const std::byte*& out = (*rows)[r];
+    out = own;
     if (tensor.runs.empty()) {
       const std::byte* data = tensor.data.data() + (row + r) * (tensor.data.size() / tensor.rows());
       if (as == tensor.dtype) {
-        (*rows)[r] = data;
+        out = data;
       } else {
-        dequantize_row(tensor.dtype, data, tensor.dims[0], values);
+        dequantize_row(tensor.dtype, data, tensor.dims[0], reinterpret_cast<float*>(own));
       }
       continue;
     }
     const RowPlace at = place_of(tensor, row + r);
     if (as == tensor.dtype && !at.run->transposed) {
-      (*rows)[r] = at.run->stored.data.data() + stored_row(tensor, at) * stride;
+      out = at.run->stored.data.data() + stored_row(tensor, at) * stride;
     } else if (as == tensor.dtype) {
-      gather_column(tensor, at, dtype_info(as).block_bytes, scratch);
+      gather_column(tensor, at, dtype_info(as).block_bytes, own);
     } else if (tensor.dtype == DType::kF8E4M3) {
-      good = scaled_values(tensor, at, values) && good;
+      good = scaled_values(tensor, at, reinterpret_cast<float*>(own)) && good;
     } else {
-      plain_values(tensor, at, values);
+      plain_values(tensor, at, reinterpret_cast<float*>(own));
     }
   }
   return good;
