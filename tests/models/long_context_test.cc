@@ -58,14 +58,18 @@ EngineOptions options_for(KvType type, uint32_t shards, uint32_t threads) {
   return options;
 }
 
-void expect_threads_share(uint32_t head_dim, uint32_t window, KvType type, uint32_t shards) {
-  TinyShape shape{.head_dim = head_dim, .window = window};
-  ModelSource file = parse_gguf(tiny_llama(shape), "tiny");
+void expect_threads_share(const ModelSource& file, KvType type, uint32_t shards) {
   Logits one = logits_of(file, options_for(type, shards, shards));
   for (uint32_t threads : {2u, 5u}) {
     EXPECT_TRUE(logits_of(file, options_for(type, shards, shards * threads)) == one)
-        << threads << " threads a shard, window " << window;
+        << threads << " threads a shard";
   }
+}
+
+void expect_threads_share(uint32_t head_dim, uint32_t window, KvType type, uint32_t shards) {
+  SCOPED_TRACE(window);
+  TinyShape shape{.head_dim = head_dim, .window = window};
+  expect_threads_share(parse_gguf(tiny_llama(shape), "tiny"), type, shards);
 }
 
 // The window ends within a span.
@@ -76,6 +80,13 @@ TEST(LongContext, ThreadsThatShareItDoNotChangeIt) {
 TEST(LongContext, NorWhereTwoHeadsAreAGranule) { expect_threads_share(16, 0, KvType::kQ8_0, 1); }
 
 TEST(LongContext, NorOnTwoShards) { expect_threads_share(32, 700, KvType::kQ8_0, 2); }
+
+// Heads enough for two tasks.
+TEST(LongContext, NorThatOfLatents) {
+  ModelSource file = parse_gguf(tiny_deepseek2({.heads = 40}), "tiny");
+  expect_threads_share(file, KvType::kF16, 1);
+  expect_threads_share(file, KvType::kQ8_0, 2);
+}
 
 }  // namespace
 }  // namespace hearth

@@ -29,6 +29,10 @@ class ModelWriter {
     }
     writer_.add_tensor(name, {k, rows}, DType::kQ8_0, blocks);
   }
+  // One of each head, one above the other.
+  void of_heads(const std::string& name, uint32_t heads, uint32_t rows, uint32_t k) {
+    add(name, {k, rows, heads}, size_t{heads} * rows * k, 1 / std::sqrt(static_cast<float>(k)), 0);
+  }
   void norm(const std::string& name, uint32_t n) { add(name, {n}, n, 0.1f, 1); }
   void bias(const std::string& name, uint32_t n) { add(name, {n}, n, 0.1f, 0); }
 
@@ -78,6 +82,45 @@ std::vector<std::byte> tiny_llama(const TinyShape& shape) {
   }
   model.norm("output_norm.weight", shape.width);
   if (shape.extra_tensor) model.norm("blk.0.ffn_up.bias", shape.ffn);
+  return writer.finish();
+}
+
+std::vector<std::byte> tiny_deepseek2(const TinyShape& shape) {
+  constexpr uint32_t kRank = 24, kLatent = 48, kStraight = 16, kTurned = 8;
+  GgufWriter writer;
+  writer.set("general.architecture", "deepseek2");
+  auto key = [&](const char* name, uint32_t value) {
+    writer.set(std::string("deepseek2.") + name, value);
+  };
+  key("block_count", shape.layers);
+  key("context_length", 4096);
+  key("embedding_length", shape.width);
+  key("feed_forward_length", shape.ffn);
+  key("attention.head_count", shape.heads);
+  key("attention.q_lora_rank", kRank);
+  key("attention.kv_lora_rank", kLatent);
+  key("attention.key_length_mla", kStraight + kTurned);
+  key("attention.value_length_mla", shape.head_dim);
+  key("rope.dimension_count", kTurned);
+  ModelWriter model(writer, shape);
+  model.matrix("token_embd.weight", shape.vocabulary, shape.width);
+  for (uint32_t l = 0; l < shape.layers; ++l) {
+    std::string layer = "blk." + std::to_string(l) + ".";
+    model.norm(layer + "attn_norm.weight", shape.width);
+    model.matrix(layer + "attn_q_a.weight", kRank, shape.width);
+    model.norm(layer + "attn_q_a_norm.weight", kRank);
+    model.matrix(layer + "attn_q_b.weight", shape.heads * (kStraight + kTurned), kRank);
+    model.matrix(layer + "attn_kv_a_mqa.weight", kLatent + kTurned, shape.width);
+    model.norm(layer + "attn_kv_a_norm.weight", kLatent);
+    model.of_heads(layer + "attn_k_b.weight", shape.heads, kLatent, kStraight);
+    model.of_heads(layer + "attn_v_b.weight", shape.heads, shape.head_dim, kLatent);
+    model.matrix(layer + "attn_output.weight", shape.width, shape.heads * shape.head_dim);
+    model.norm(layer + "ffn_norm.weight", shape.width);
+    model.matrix(layer + "ffn_gate.weight", shape.ffn, shape.width);
+    model.matrix(layer + "ffn_up.weight", shape.ffn, shape.width);
+    model.matrix(layer + "ffn_down.weight", shape.width, shape.ffn);
+  }
+  model.norm("output_norm.weight", shape.width);
   return writer.finish();
 }
 

@@ -19,6 +19,8 @@ struct TinyShape {
 
 // A Llama-architecture file of F32 without a vocabulary; the same bytes for the same shape.
 std::vector<std::byte> tiny_llama(const TinyShape& shape);
+// The same of deepseek2 without experts: latents of 48 elements, values of head_dim.
+std::vector<std::byte> tiny_deepseek2(const TinyShape& shape);
 // The same of BERT: an encoder, whose heads are width / heads long, with 512 positions.
 std::vector<std::byte> tiny_bert(const TinyShape& shape);
 

@@ -9,8 +9,8 @@ namespace hearth {
 namespace {
 
 constexpr uint32_t kSpanPositions = kSpanPages * kPagePositions;
-// Heads that a page is unpacked for, at least: with fewer the unpacking costs as much as they do.
-constexpr uint32_t kFewestHeads = 16;
+// Unpacking a page takes as long as so many rows do, so fewer heads than some are not worth it.
+constexpr uint32_t kUnpackRows = 8, kFewestHeads = 16;
 
 // How a step's attention is divided on a local shard: a unit is `heads` heads times `rows` rows of
 // an item, and may be cut into pieces, ranges of its spans.
@@ -52,6 +52,7 @@ class LatentAttentionOp : public Op {
         shape_(shape),
         heads_(std::move(heads)),
         share_(share),
+        threads_(threads),
         enough_(enough_tasks(threads)) {}
 
   // Tasks of a local shard that its threads can share evenly. Fewer units than that are cut.
@@ -62,7 +63,7 @@ class LatentAttentionOp : public Op {
   }
 
   uint32_t counters() const override { return local_shard_count(); }
-  // One a piece: units * ceil(enough_ / units) < enough_ + units < 2 enough_.
+  // One a piece.
   uint32_t flags() const override { return local_shard_count() * 2 * enough_; }
 
   // Every visible pair of a query and a position: a score over the key and a sum over the latent.
@@ -131,32 +132,36 @@ class LatentAttentionOp : public Op {
     return (item.first_position + rows - 1) / kSpanPositions + 1;
   }
 
-  // As many heads as a call takes, of as many rows as fill it. Where that makes few tasks, units
-  // are cut into their spans, and then heads are divided further.
+  // The division that takes the least time. More blocks of heads make more tasks, but each unpacks
+  // pages for itself.
   Division divide(const ExecutionContext& context, uint32_t heads) const noexcept {
-    Division division;
-    if (heads == 0) return division;
-    uint32_t spans = 1;
+    uint32_t spans = 1, most_rows = 1;
     for (const StepItem& item : context.step().items) {
       spans = std::max(spans, spans_seen(item, item.rows));
+      most_rows = std::max(most_rows, item.rows);
     }
-    for (uint32_t blocks = (heads + kMaxLatentRows - 1) / kMaxLatentRows;; ++blocks) {
+    Division best;
+    uint64_t least = ~uint64_t{0};
+    const uint32_t fewest = (heads + kMaxLatentRows - 1) / kMaxLatentRows;
+    const uint32_t most = std::max(fewest, heads / kFewestHeads);
+    for (uint32_t blocks = fewest; heads > 0 && blocks <= most; ++blocks) {
+      Division division;
       division.heads = (heads + blocks - 1) / blocks;
       division.blocks = (heads + division.heads - 1) / division.heads;
       division.rows = kMaxLatentRows / division.heads;
-      division.tiles = 0;
       for (const StepItem& item : context.step().items) {
         division.tiles += (item.rows + division.rows - 1) / division.rows;
       }
       const uint32_t units = division.units();
-      division.pieces = units >= enough_ ? 1 : std::min((enough_ + units - 1) / units, spans);
-      if (units * division.pieces >= enough_ || heads < (blocks + 1) * kFewestHeads) break;
+      if (units < enough_) division.pieces = std::min(spans, 2 * enough_ / units);
+      const uint64_t rounds = (uint64_t{units} * division.pieces + threads_ - 1) / threads_;
+      const uint64_t rows = division.heads * std::min(division.rows, most_rows) + kUnpackRows;
+      const uint64_t time = rounds * rows * spans / division.pieces;
+      if (time >= least) continue;
+      least = time;
+      best = division;
     }
-    // Each piece waits for the one before: the shorter, the shorter.
-    if (division.pieces > 1) {
-      division.pieces = std::min(spans, 2 * enough_ / division.units());
-    }
-    return division;
+    return best;
   }
 
   Task find_task(const ExecutionContext& context, uint32_t local_shard, const Division& division,
@@ -295,6 +300,7 @@ class LatentAttentionOp : public Op {
   LatentShape shape_;
   std::vector<LatentHeads> heads_;
   GroupShare share_;
+  uint32_t threads_;  // that share a local shard
   uint32_t enough_;
 };
 
