@@ -14,10 +14,8 @@ Qwen3-30B-A3B's, once cut, once spread. Prints three pairs of figures a step:
 
 First a program reads known bytes of known nodes: counts that are not these fail the run. --check
 fails it as well where more than MOST_REMOTE of either is remote when placed, or where what is
-as well where more than MOST_REMOTE of either is remote when placed, or where what is fetched is
-further than MOST_APART from the prediction, but for the program's own bytes. Where nothing can be
-emulated it says so and
-succeeds.
+fetched is further than MOST_APART from the prediction, but for the program's own bytes. Where
+nothing can be emulated it says so and succeeds.
 """
 
 from __future__ import annotations
