@@ -75,7 +75,8 @@ def _fp8_models() -> list[Directory]:
                   not_converted=("model.layers.0.self_attn.o_proj", "model.layers.1.mlp.up_proj")),
         Directory(qwen3moe.name, qwen3moe, ("BF16 scales", "modules_to_not_convert", "two files"),
                   fp8_scales="BF16", shards=2, form=ROPE_PARAMETERS,
-                  not_converted=("model.layers.1.mlp.experts.3.down_proj",)),
+                  not_converted=tuple(f"model.layers.1.mlp.experts.{e}.down_proj"
+                                      for e in range(qwen3moe.experts.count))),
         Directory(deepseek.name, deepseek, ("F32 scales", "kv_b_proj", "noaux_tc"),
                   fp8_scales="F32"),
     ]

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 
 #include "engine/engine.h"
 #include "golden_set.h"
@@ -56,6 +57,7 @@ class Golden : public testing::TestWithParam<GoldenModel> {};
 class FloatGolden : public Golden {};
 class SharedKvGolden : public Golden {};
 class ExpertGolden : public Golden {};
+class FolderGolden : public Golden {};
 
 std::vector<GoldenModel> decoders() {
   std::vector<GoldenModel> models = read_golden_set();
@@ -251,6 +253,24 @@ TEST_P(ExpertGolden, SpreadOverShards) {
   }
 }
 
+// Folders as Hugging Face's hub has them: the same bits as the GGUF file with the same weights.
+TEST_P(FolderGolden, MeetsTheReferenceAndItsTwin) {
+  const GoldenModel& model = GetParam();
+  for (Isa isa : available_isas(detect_cpu_features())) {
+    if (isa == Isa::kReference) continue;
+    SCOPED_TRACE(isa_name(isa));
+    std::vector<float> logits = run_model(model, {.isa = isa, .threads = 2});
+    EXPECT_LT(difference(logits, model.logits).rms, model.reference_bound().rms);
+    EXPECT_LT(difference(logits, model.logits).max, model.reference_bound().max);
+    if (model.twin.empty()) continue;
+    GoldenModel twin = model;
+    twin.path = std::filesystem::path(model.path).parent_path() / (model.twin + ".gguf");
+    EXPECT_TRUE(same_bits(logits, run_model(twin, {.isa = isa, .threads = 2})));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, FolderGolden, testing::ValuesIn(read_golden_set("hf_models")),
+                         test_name);
 INSTANTIATE_TEST_SUITE_P(Models, Golden, testing::ValuesIn(decoders()), test_name);
 INSTANTIATE_TEST_SUITE_P(Experts, Golden, testing::ValuesIn(read_golden_set("moe_models")),
                          test_name);
