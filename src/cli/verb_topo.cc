@@ -60,7 +60,7 @@ Findings find_all(const TopoArgs& args) {
   }
   std::optional<OpenedModel> model;
   if (args.model) {
-    model = open_named_model(*args.model, {}, false, TokenizerUse::kNone);
+    model = open_named_model(*args.model, {}, false, TokenizerUse::kNone, ModelUse::kShape);
     found.predict.encoder = model->spec.is_encoder();
     if (found.predict.encoder) found.predict.depth = 0;
   }
@@ -145,7 +145,8 @@ void add_topo(CLI::App& program, Action& action) {
                "  hearth topo --nodes 0,2 --write-plan two-nodes.plan\n"
                "  hearth topo --machine 'synthetic pack:2 numa:2 l3:1 core:8 pu:2' --json\n"
                "  hearth topo --bandwidth -o server-bandwidth.json\n"
-               "  hearth topo --predict model.gguf --bandwidth-table server-bandwidth.json");
+               "  hearth topo --predict model.gguf --bandwidth-table server-bandwidth.json\n"
+               "  hearth topo --predict DeepSeek-V3/config.json --machine server.xml");
   verb.callback([args, &action] { action = [args] { return topo(*args); }; });
 }
 

@@ -50,7 +50,8 @@ OpenedModel open_model(const OpenOptions& options, const Listener& listener) {
     path = find_demo_model().native();
     listener.warn(fmt::format("no MODEL is named: taking the demo model, {}", path));
   }
-  ModelSource source = ModelSource::open(path);
+  ModelSource source =
+      options.use == ModelUse::kShape ? ModelSource::open_shape(path) : ModelSource::open(path);
   for (const std::string& note : source.notes()) listener.warn(note);
   ModelSpec spec = make_spec(source);
   check_use(source, spec, options.use);

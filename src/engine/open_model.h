@@ -20,8 +20,9 @@ namespace hearth {
 // Whether a source without a vocabulary is an error, or its vocabulary is not even looked at.
 enum class TokenizerUse : uint8_t { kNeeded, kIfThere, kNone };
 
-// What the model is wanted for. An encoder gives vectors and no text.
-enum class ModelUse : uint8_t { kAny, kText };
+// What the model is wanted for. An encoder gives vectors and no text. Who asks for the shape reads
+// no weights, and these need not be there (ModelSource::open_shape).
+enum class ModelUse : uint8_t { kAny, kText, kShape };
 
 struct OpenOptions {
   std::string path;                // of the model; empty: the demo model's

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "formats/config_reader.h"
 #include "formats/hf_config.h"
+#include "formats/hf_shape.h"
 #include "formats/hf_tensors.h"
 #include "formats/printable.h"
 #include "formats/safetensors.h"
@@ -171,6 +172,46 @@ std::vector<std::string> weight_files(const fs::path& folder) {
   fail_no_weights(folder);
 }
 
+// config.json and what else stands beside weights.
+std::vector<MappedFile> open_documents(const std::string& folder) {
+  const fs::path path = folder;
+  std::error_code error;
+  if (!fs::exists(path / kConfig, error)) {
+    if (!fs::exists(path, error)) {
+      fail(ErrorCode::kFile, "'{}' does not exist; check the path", folder);
+    }
+    fail(ErrorCode::kFile,
+         "'{}' is a folder without {}; name the folder of a model with safetensors files, or a "
+         ".gguf file",
+         folder, kConfig);
+  }
+  std::vector<MappedFile> files;
+  for (std::string_view document : kDocuments) {
+    if (fs::exists(path / document, error)) {
+      files.push_back(MappedFile::open((path / document).native()));
+    }
+  }
+  return files;
+}
+
+// A source of tensors that lie in `weights`; `stored` has those of each file.
+ModelSource make_source(std::vector<MappedFile> documents, std::vector<MappedFile> weights,
+                        const std::vector<std::vector<SafeTensor>>& stored,
+                        std::shared_ptr<Made> made, const HfConfig& model, const std::string& name,
+                        UnknownTypes unknown) {
+  made->metadata.set("general.name", std::string_view(last_part(name)));
+  add_documents(documents, made->metadata);
+  made->tensors = make_hf_tensors(model, weights, stored, name, unknown);
+  Metadata metadata = made->metadata.metadata(find_file(documents, kConfig)->name());
+  std::vector<SourceTensor> tensors = std::move(made->tensors.tensors);
+  SourceExtras extras = {.name = name,
+                         .documents = std::move(documents),
+                         .notes = std::move(made->tensors.notes),
+                         .kept = std::move(made)};
+  return {kFormat,          0, std::move(weights), std::move(metadata), std::move(tensors),
+          std::move(extras)};
+}
+
 }  // namespace
 
 std::vector<IndexEntry> read_safetensors_index(const MappedFile& file) {
@@ -207,21 +248,7 @@ std::string hf_folder_of(const std::string& path) {
 ModelSource open_hf_folder(const std::string& folder, UnknownTypes unknown) {
   const fs::path path = folder;
   std::error_code error;
-  if (!fs::exists(path / kConfig, error)) {
-    if (!fs::exists(path, error)) {
-      fail(ErrorCode::kFile, "'{}' does not exist; check the path", folder);
-    }
-    fail(ErrorCode::kFile,
-         "'{}' is a folder without {}; name the folder of a model with safetensors files, or a "
-         ".gguf file",
-         folder, kConfig);
-  }
-  std::vector<MappedFile> files;
-  for (std::string_view document : kDocuments) {
-    if (fs::exists(path / document, error)) {
-      files.push_back(MappedFile::open((path / document).native()));
-    }
-  }
+  std::vector<MappedFile> files = open_documents(folder);
   for (const std::string& name : weight_files(path)) {
     if (!fs::exists(path / name, error)) {
       fail(ErrorCode::kFile, "'{}' lacks '{}', which {} names: the download is incomplete", folder,
@@ -247,21 +274,34 @@ ModelSource parse_hf_folder(std::vector<MappedFile> files, const std::string& na
   const boost::json::value json = read_json_file(*config, kMostConfigBytes);
   const HfConfig model =
       read_hf_config(ConfigReader(json.get_object(), config->name()), made->metadata);
-  made->metadata.set("general.name", std::string_view(last_part(name)));
-  add_documents(documents, made->metadata);
-
   std::vector<std::vector<SafeTensor>> stored;
   for (const MappedFile& file : weights) stored.push_back(read_safetensors(file));
   if (const MappedFile* index = find_file(documents, kIndex)) check_index(*index, weights, stored);
-  made->tensors = make_hf_tensors(model, weights, stored, name, unknown);
-  Metadata metadata = made->metadata.metadata(config->name());
-  std::vector<SourceTensor> tensors = std::move(made->tensors.tensors);
-  SourceExtras extras = {.name = name,
-                         .documents = std::move(documents),
-                         .notes = std::move(made->tensors.notes),
-                         .kept = std::move(made)};
-  return {kFormat,          0, std::move(weights), std::move(metadata), std::move(tensors),
-          std::move(extras)};
+  return make_source(std::move(documents), std::move(weights), stored, std::move(made), model, name,
+                     unknown);
+}
+
+ModelSource open_hf_shape(const std::string& folder) {
+  const fs::path path = folder;
+  std::error_code error;
+  if (fs::exists(path / kIndex, error) || fs::exists(path / kWhole, error)) {
+    return open_hf_folder(folder);
+  }
+  std::vector<MappedFile> documents = open_documents(folder);
+  const MappedFile& config = *find_file(documents, kConfig);
+  auto made = std::make_shared<Made>();
+  const boost::json::value json = read_json_file(config, kMostConfigBytes);
+  const ConfigReader reader(json.get_object(), config.name());
+  const HfConfig model = read_hf_config(reader, made->metadata);
+  std::vector<std::vector<SafeTensor>> stored = {
+      shapes_of_config(reader, model, made->metadata.metadata(config.name()))};
+  // All tensors share one place.
+  uint64_t bytes = 0;
+  for (const SafeTensor& tensor : stored[0]) bytes = std::max(bytes, tensor.bytes);
+  std::vector<MappedFile> weights;
+  weights.push_back(MappedFile::zeros(bytes, config.name()));
+  return make_source(std::move(documents), std::move(weights), stored, std::move(made), model,
+                     folder, UnknownTypes::kRefuse);
 }
 
 }  // namespace hearth

@@ -24,6 +24,10 @@ std::string hf_folder_of(const std::string& path);
 
 ModelSource open_hf_folder(const std::string& folder, UnknownTypes unknown = UnknownTypes::kRefuse);
 
+// The same, where the weights need not be there: then tensors are those that config.json calls for
+// (formats/hf_shape.h), and their bytes are zeros. For what asks a model's shape alone.
+ModelSource open_hf_shape(const std::string& folder);
+
 // From files in memory or maps, which are told apart by the last part of their names.
 ModelSource parse_hf_folder(std::vector<MappedFile> files, const std::string& name,
                             UnknownTypes unknown = UnknownTypes::kRefuse);

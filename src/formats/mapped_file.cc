@@ -81,6 +81,15 @@ MappedFile MappedFile::own(std::vector<std::byte> bytes, std::string name) {
   return file;
 }
 
+MappedFile MappedFile::zeros(size_t size, std::string name) {
+  void* base = mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (base == MAP_FAILED) {
+    fail(ErrorCode::kResource, "'{}': {} bytes of address space are not to be had: {}", name, size,
+         std::strerror(errno));
+  }
+  return MappedFile(std::move(name), {static_cast<const std::byte*>(base), size}, true);
+}
+
 MappedFile::MappedFile(MappedFile&& other) noexcept
     : name_(std::move(other.name_)),
       bytes_(std::exchange(other.bytes_, {})),

@@ -20,6 +20,8 @@ class MappedFile {
   static MappedFile view(std::span<const std::byte> bytes, std::string name);
   // Bytes that the object keeps.
   static MappedFile own(std::vector<std::byte> bytes, std::string name);
+  // So many zeros, which take no memory.
+  static MappedFile zeros(size_t size, std::string name);
 
   MappedFile(MappedFile&& other) noexcept;
   MappedFile& operator=(MappedFile&& other) noexcept;

@@ -20,6 +20,11 @@ ModelSource ModelSource::open(const std::string& path, UnknownTypes unknown) {
   return open_gguf(path, unknown);
 }
 
+ModelSource ModelSource::open_shape(const std::string& path) {
+  if (std::string folder = hf_folder_of(path); !folder.empty()) return open_hf_shape(folder);
+  return open_gguf(path);
+}
+
 ModelSource::ModelSource(const SourceFormat& format, uint32_t version,
                          std::vector<MappedFile> files, Metadata metadata,
                          std::vector<SourceTensor> tensors, SourceExtras extras)

@@ -54,6 +54,8 @@ class ModelSource {
   // A model in one GGUF file, the first file of several, or a folder of Hugging Face's layout
   // (formats/hf_source.h), for which a file in it may stand.
   static ModelSource open(const std::string& path, UnknownTypes unknown = UnknownTypes::kRefuse);
+  // The same for what asks types and shapes alone: of a folder config.json will do.
+  static ModelSource open_shape(const std::string& path);
 
   // Takes what a reader found. `files` are not empty; tensors lie in them. Throws (kFile) where two
   // tensors have one name.

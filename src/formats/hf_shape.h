@@ -1,0 +1,23 @@
+// The tensors that a Hugging Face model's config.json calls for, where the files that hold them are
+// not at hand: what a prediction needs to know of a model. Names, types and shapes are those of the
+// released files: with `quantization_config` the linear layers are FP8 with scales, but for those
+// of `modules_to_not_convert` and the head; all else has the type that `torch_dtype` (or `dtype`)
+// says. Layers of multi-token prediction are not among them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "formats/config_reader.h"
+#include "formats/hf_config.h"
+#include "formats/metadata.h"
+#include "formats/safetensors.h"
+
+namespace hearth {
+
+// `metadata` is what read_hf_config made of `config`. No tensor has a place: all are at offset 0.
+// Errors (kUnsupported): a type that this program cannot read.
+std::vector<SafeTensor> shapes_of_config(const ConfigReader& config, const HfConfig& model,
+                                         const Metadata& metadata);
+
+}  // namespace hearth

@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""Writes a small model with made_model, as a folder and as GGUF files, and runs it with hearth."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pathlib
+import shlex
+import subprocess
+import tempfile
+
+import numpy as np
+
+CONFIG = {
+    "architectures": ["DeepseekV3ForCausalLM"], "first_k_dense_replace": 1, "hidden_size": 256,
+    "intermediate_size": 384, "kv_lora_rank": 128, "max_position_embeddings": 512,
+    "moe_intermediate_size": 128, "n_group": 4, "n_routed_experts": 8, "n_shared_experts": 1,
+    "norm_topk_prob": True, "num_attention_heads": 4, "num_experts_per_tok": 2,
+    "num_hidden_layers": 3, "num_key_value_heads": 4, "q_lora_rank": 128, "qk_nope_head_dim": 128,
+    "qk_rope_head_dim": 64, "rms_norm_eps": 1e-6, "rope_theta": 10000, "topk_group": 2,
+    "routed_scaling_factor": 2.5, "scoring_func": "sigmoid", "topk_method": "noaux_tc",
+    "torch_dtype": "bfloat16", "v_head_dim": 128, "vocab_size": 512,
+    "quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]},
+}  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--hearth", required=True)
+    parser.add_argument("--emulator", default="")
+    args = parser.parse_args()
+    emulator = [part for part in args.emulator.split(";") if part]
+
+    def run(*command: str) -> None:
+        done = subprocess.run([*emulator, *command], capture_output=True, text=True)
+        if done.returncode != 0:
+            raise SystemExit(f"{shlex.join(command)}: {done.stderr}")
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        config = folder / "config.json"
+        config.write_text(json.dumps(CONFIG))
+        models = {"fp8": []}
+        for kind in ("bf16", "q4_0", "q4_k_m", "q8_0"):
+            models[f"{kind}.gguf"] = ["--type", kind]
+        for model, options in models.items():
+            out = folder / "out.npy"
+            run(args.program, str(config), str(folder / model), *options)
+            run(args.hearth, "logits", str(folder / model), "--tokens", "1,2,3,4", "-o", str(out))
+            logits = np.load(out)
+            if logits.shape != (4, CONFIG["vocab_size"]) or not np.isfinite(logits).all():
+                raise SystemExit(f"{model}: logits of shape {logits.shape}, or not finite")
+            if not 0.1 < logits.std() < 100:
+                raise SystemExit(f"{model}: logits deviate by {logits.std()}")
+        file = folder / "q8_0.gguf"
+        first = file.read_bytes()
+        run(args.program, str(config), str(file), "--type", "q8_0", "--seed", "2")
+        if file.read_bytes() == first:
+            raise SystemExit("two seeds gave the same bytes")
+
+
+main()

@@ -1,0 +1,281 @@
+// Writes a model of random weights in the shape of a real one, from its config.json alone.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "base/error.h"
+#include "formats/gguf_types.h"
+#include "formats/hf_shape.h"
+#include "formats/mapped_file.h"
+#include "formats/model_source.h"
+#include "values.h"
+
+namespace hearth {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kMostFileBytes = uint64_t{4} << 30;
+constexpr size_t kChunkBytes = size_t{18} << 20;  // whole blocks of every type
+constexpr uint64_t kMostConfigBytes = uint64_t{8} << 20;
+
+bool has(std::string_view name, std::string_view part) {
+  return name.find(part) != std::string_view::npos;
+}
+
+class Out {
+ public:
+  explicit Out(const fs::path& path) : path_(path), file_(path, std::ios::binary) { check(); }
+
+  void write(std::string_view bytes) {
+    file_.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    check();
+  }
+  template <typename T>
+  void number(T value) {
+    write({reinterpret_cast<const char*>(&value), sizeof value});
+  }
+  void text(std::string_view bytes) {
+    number(uint64_t{bytes.size()});
+    write(bytes);
+  }
+  void pad_to(uint64_t multiple) {
+    const auto at = static_cast<uint64_t>(file_.tellp());
+    write(std::string((multiple - at % multiple) % multiple, '\0'));
+  }
+  void floats(std::span<const float> values) {
+    write({reinterpret_cast<const char*>(values.data()), values.size_bytes()});
+  }
+  void tensor(Values& values, DType type, Normal spread, uint64_t bytes) {
+    std::vector<std::byte> chunk(std::min<uint64_t>(bytes, kChunkBytes));
+    for (uint64_t left = bytes; left > 0;) {
+      const size_t now = std::min<uint64_t>(left, chunk.size());
+      values.fill(type, spread, std::span(chunk).first(now));
+      write({reinterpret_cast<const char*>(chunk.data()), now});
+      left -= now;
+    }
+  }
+
+ private:
+  void check() const {
+    if (!file_) fail(ErrorCode::kFile, "'{}' cannot be written; is there room?", path_.native());
+  }
+
+  fs::path path_;
+  std::ofstream file_;
+};
+
+// What a router's bias makes of the choice: nothing much; the lower experts chosen more often, like
+// words of a language (Zipf); all rows choose the lowest.
+enum class Skew { kNone, kZipf, kSame };
+
+bool is_router_bias(std::string_view name) {
+  return has(name, "exp_probs_b") || has(name, "e_score_correction_bias");
+}
+
+// Scores are between 0 and 1, and spread by some 0.3.
+std::vector<float> router_bias(Skew skew, uint64_t experts) {
+  std::vector<float> bias(experts, 0);
+  for (uint64_t e = 0; e < experts; ++e) {
+    const auto rank = static_cast<float>(e + 1);
+    if (skew == Skew::kZipf) bias[e] = 0.3f / rank;
+    if (skew == Skew::kSame) bias[e] = 10 / rank;
+  }
+  return bias;
+}
+
+// Tensors of one safetensors file.
+void write_safetensors(const fs::path& path, std::span<const SafeTensor> tensors, uint32_t layers,
+                       Skew skew, Values& values) {
+  std::string header = "{";
+  uint64_t at = 0;
+  for (const SafeTensor& tensor : tensors) {
+    header += fmt::format(R"({}"{}":{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})",
+                          header.size() > 1 ? "," : "", tensor.name, tensor.type,
+                          fmt::join(tensor.shape, ","), at, at + tensor.bytes);
+    at += tensor.bytes;
+  }
+  header += "}";
+  header.append((8 - header.size() % 8) % 8, ' ');
+  Out out(path);
+  out.text(header);
+  for (const SafeTensor& tensor : tensors) {
+    constexpr std::string_view kScales = "_scale_inv";
+    std::string_view name = tensor.name;
+    const bool scales = name.ends_with(kScales);
+    uint64_t k = tensor.shape.back();
+    if (scales) {
+      name.remove_suffix(kScales.size());
+      k *= 128;
+    }
+    if (is_router_bias(name)) {
+      out.floats(router_bias(skew, k));
+      continue;
+    }
+    Normal spread = normal_of(name, k, layers);
+    if (scales) spread = {spread.deviation / kFp8Deviation, 0};
+    out.tensor(values, *tensor.dtype, spread, tensor.bytes);
+  }
+}
+
+void write_folder(const std::string& config, const fs::path& folder, Skew skew, Values& values) {
+  const MappedFile file = MappedFile::open(config);
+  const boost::json::value json = read_json_file(file, kMostConfigBytes);
+  const ConfigReader reader(json.get_object(), file.name());
+  MadeMetadata metadata;
+  const HfConfig model = read_hf_config(reader, metadata);
+  const std::vector<SafeTensor> all =
+      shapes_of_config(reader, model, metadata.metadata(file.name()));
+  fs::create_directories(folder);
+  fs::copy_file(config, folder / "config.json", fs::copy_options::overwrite_existing);
+  std::string index;
+  uint32_t part = 0;
+  for (size_t first = 0, last = 0; first < all.size(); first = last) {
+    uint64_t bytes = 0;
+    while (last < all.size() && (last == first || bytes + all[last].bytes <= kMostFileBytes)) {
+      bytes += all[last++].bytes;
+    }
+    const std::string name = fmt::format("model-{:05}.safetensors", ++part);
+    write_safetensors(folder / name, std::span(all).subspan(first, last - first), model.layers,
+                      skew, values);
+    for (size_t i = first; i < last; ++i) {
+      index += fmt::format("{}\n\"{}\":\"{}\"", index.empty() ? "" : ",", all[i].name, name);
+    }
+  }
+  Out(folder / "model.safetensors.index.json").write("{\"weight_map\":{" + index + "}}\n");
+}
+
+// The types that --type takes. A mixture has a second type, for the output matrix and for values
+// and down projections of half of the layers, as llama.cpp's Q4_K_M has.
+struct TypeOption {
+  std::string_view name;
+  DType type, more;
+};
+constexpr std::array<TypeOption, 6> kTypes = {{{"f32", DType::kF32, DType::kF32},
+                                               {"f16", DType::kF16, DType::kF16},
+                                               {"bf16", DType::kBF16, DType::kBF16},
+                                               {"q8_0", DType::kQ8_0, DType::kQ8_0},
+                                               {"q4_0", DType::kQ4_0, DType::kQ4_0},
+                                               {"q4_k_m", DType::kQ4_K, DType::kQ6_K}}};
+
+// 0 outside the layers, whose names are blk.<layer>.<part>.
+uint32_t layer_of(std::string_view name) {
+  uint32_t layer = 0;
+  if (name.starts_with("blk.")) std::from_chars(name.data() + 4, name.data() + name.size(), layer);
+  return layer;
+}
+
+// Vectors and routers are F32, as converters leave them.
+DType type_in_gguf(const SourceTensor& tensor, const TypeOption& wanted) {
+  if (tensor.dims.size() == 1 || has(tensor.name, "gate_inp")) return DType::kF32;
+  const bool odd = layer_of(tensor.name) % 2 == 1;
+  const bool more = has(tensor.name, "attn_v.") || has(tensor.name, "ffn_down");
+  const bool head = tensor.name == "output.weight";
+  const DType type = head || (odd && more) ? wanted.more : wanted.type;
+  if (tensor.dims[0] % dtype_info(type).block_elements == 0) return type;
+  // As llama.cpp does where rows are no multiple of 256.
+  if (type == DType::kQ4_K || type == DType::kQ6_K) {
+    if (tensor.dims[0] % dtype_info(DType::kQ8_0).block_elements == 0) return DType::kQ8_0;
+  }
+  fail(ErrorCode::kUsage, "rows of {} are {} elements, no multiple of {}'s blocks; take f16",
+       tensor.name, tensor.dims[0], dtype_info(type).name);
+}
+
+void write_gguf(const std::string& config, const fs::path& path, const TypeOption& type, Skew skew,
+                Values& values) {
+  const ModelSource source = ModelSource::open_shape(config);
+  const auto entries = source.metadata().entries();
+  Out out(path);
+  out.write("GGUF");
+  out.number(uint32_t{3});
+  out.number(uint64_t{source.tensors().size()});
+  out.number(uint64_t{entries.size() + 1});
+  for (const MetaEntry& entry : entries) {
+    const MetaValue& value = entry.value;
+    const std::string_view bytes{reinterpret_cast<const char*>(value.payload.data()),
+                                 value.payload.size()};
+    out.text(entry.key);
+    out.number(static_cast<uint32_t>(value.type));
+    if (value.type == MetaType::kString) {
+      out.text(bytes);
+    } else {
+      out.write(bytes);
+    }
+  }
+  out.text("tokenizer.ggml.model");
+  out.number(static_cast<uint32_t>(MetaType::kString));
+  out.text("no_vocab");
+  uint64_t at = 0;
+  auto bytes_of = [&](const SourceTensor& tensor) {
+    return tensor.rows() * row_bytes(type_in_gguf(tensor, type), tensor.dims[0]);
+  };
+  for (const SourceTensor& tensor : source.tensors()) {
+    out.text(tensor.name);
+    out.number(static_cast<uint32_t>(tensor.dims.size()));
+    for (uint64_t dim : tensor.dims) out.number(dim);
+    out.number(gguf_type_of(type_in_gguf(tensor, type)));
+    out.number(at);
+    at += (bytes_of(tensor) + kGgufDefaultAlignment - 1) / kGgufDefaultAlignment *
+          kGgufDefaultAlignment;
+  }
+  out.pad_to(kGgufDefaultAlignment);
+  const auto key = source.metadata().require<std::string_view>("general.architecture");
+  const auto layers = source.metadata().require<uint32_t>(fmt::format("{}.block_count", key));
+  for (const SourceTensor& tensor : source.tensors()) {
+    if (is_router_bias(tensor.name)) {
+      out.floats(router_bias(skew, tensor.dims[0]));
+      out.pad_to(kGgufDefaultAlignment);
+      continue;
+    }
+    out.tensor(values, type_in_gguf(tensor, type), normal_of(tensor.name, tensor.dims[0], layers),
+               bytes_of(tensor));
+    out.pad_to(kGgufDefaultAlignment);
+  }
+}
+
+int make(const std::string& config, const std::string& to, const std::string& type, Skew skew,
+         uint64_t seed) {
+  Values values(seed);
+  if (!to.ends_with(".gguf")) {
+    if (!type.empty()) fail(ErrorCode::kUsage, "--type is for .gguf; a folder has config.json's");
+    write_folder(config, to, skew, values);
+    return 0;
+  }
+  for (const TypeOption& option : kTypes) {
+    if (type != option.name) continue;
+    write_gguf(config, to, option, skew, values);
+    return 0;
+  }
+  fail(ErrorCode::kUsage, "--type is '{}'; it is one of f32, f16, bf16, q8_0, q4_0, q4_k_m", type);
+}
+
+}  // namespace
+}  // namespace hearth
+
+int main(int argc, char** argv) {
+  CLI::App app("Writes a model of random weights in the shape of a real one.");
+  std::string config, to, type;
+  uint64_t seed = 1;
+  app.add_option("CONFIG", config, "config.json of the model, or one like it")->required();
+  app.add_option("OUT", to, "a new folder with safetensors files, or a file .gguf")->required();
+  app.add_option("--type", type, "of matrices in .gguf: f32, f16, bf16, q8_0, q4_0, q4_k_m");
+  hearth::Skew skew = hearth::Skew::kNone;
+  const std::map<std::string, hearth::Skew> skews = {
+      {"none", hearth::Skew::kNone}, {"zipf", hearth::Skew::kZipf}, {"same", hearth::Skew::kSame}};
+  app.add_option("--skew", skew, "how routers with a bias choose: none, zipf, same")
+      ->transform(CLI::CheckedTransformer(skews));
+  app.add_option("--seed", seed, "of the random numbers")->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  try {
+    return hearth::make(config, to, type, skew, seed);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "made_model: {}\n", error.what());
+    return 1;
+  }
+}

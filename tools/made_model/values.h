@@ -1,0 +1,42 @@
+// Random weights in the types of model files, made as fast as memory takes them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "tensor/dtype.h"
+
+namespace hearth {
+
+// The distribution of a tensor's values, by its name in either layout.
+struct Normal {
+  float mean, deviation;
+};
+// Linear layers keep the size of what they are given; what is added to the residual stream shrinks
+// with the number of layers; routers choose unevenly; norms are near 1.
+Normal normal_of(std::string_view name, uint64_t k, uint32_t layers);
+
+// A scale of FP8 goes with codes whose deviation is this.
+inline constexpr float kFp8Deviation = 30;
+
+class Values {
+ public:
+  explicit Values(uint64_t seed);
+
+  // Fills `out` with whole blocks of a type: F32, F16, BF16, F8_E4M3, Q8_0, Q4_0, Q4_K or Q6_K. The
+  // codes of the last two are uniform.
+  void fill(DType type, Normal spread, std::span<std::byte> out);
+
+ private:
+  // Four numbers of 16 bits.
+  uint64_t next();
+  void fill_super_blocks(DType type, float deviation, std::span<std::byte> out);
+
+  uint64_t state_;
+  std::vector<float> normal_;  // 65,536 draws of a standard normal distribution
+};
+
+}  // namespace hearth
