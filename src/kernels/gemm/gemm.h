@@ -6,8 +6,8 @@
 //   kF32, kF16   acc = fma(w, a, acc) for each k
 //   kBF16        acc = fma over k of bf16-rounded a, at levels without instructions for bf16
 //                (multiplies_bf16); the last bits of others differ: AVX-512 and ARM take pairs in
-//                ascending k (vdpbf16ps, bfdot), AMX adds the sums of the even and of the odd k of
-//                a block (tdpbf16ps)
+//                ascending k (vdpbf16ps; bfdot and bfmmla, which is two of it and rounds to odd),
+//                AMX adds the sums of the even and of the odd k of a block (tdpbf16ps)
 //   kQ8_0, kQ4_0 acc = fma(float(dot32), ws * as, acc) for each block
 //   kQ6_K        acc = fma(float(dot16[h]), (d * sc[h]) * as, acc) for h = 0, 1 of each block
 //   kQ4_K, kQ5_K acc = fma(float(dot32), (d * sc) * as, acc); acc = fma(-(dmin * m), sum32, acc)

@@ -150,8 +150,11 @@ using DotsFor = Dots<Bits>;
 }  // namespace hearth
 
 #include "kernels/gemm/gemm_bf16-inl.h"
-#include "kernels/gemm/gemm_fp8-inl.h"
+#include "kernels/gemm/gemm_fp8_pairs-inl.h"
 #include "kernels/gemm/gemm_int8_wide-inl.h"
+
+// This header needs the sums above.
+#include "kernels/gemm/gemm_fp8-inl.h"
 
 namespace hearth {
 

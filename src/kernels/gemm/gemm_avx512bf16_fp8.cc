@@ -30,6 +30,9 @@ inline Vec16 add_pairs(Bf16Pair w, Bf16Pair x, Vec16 acc) {
 }  // namespace
 }  // namespace hearth
 
+#include "kernels/gemm/gemm_fp8_pairs-inl.h"
+
+// This header needs the sums above.
 #include "kernels/gemm/gemm_fp8-inl.h"
 
 namespace hearth {

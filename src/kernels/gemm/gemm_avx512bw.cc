@@ -179,8 +179,11 @@ inline Vec16 add_pairs(const Bf16Pair& w, const Bf16Pair& x, Vec16 acc) {
 }  // namespace
 }  // namespace hearth
 
-#include "kernels/gemm/gemm_fp8-inl.h"
+#include "kernels/gemm/gemm_fp8_pairs-inl.h"
 #include "kernels/gemm/gemm_int8_wide-inl.h"
+
+// This header needs the sums above.
+#include "kernels/gemm/gemm_fp8-inl.h"
 
 namespace hearth {
 

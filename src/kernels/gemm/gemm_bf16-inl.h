@@ -20,10 +20,13 @@ inline Vec16 add_pairs(const Bf16Pair& w, const Bf16Pair& x, Vec16 acc) {
 
 struct FloatBF16 {
   static constexpr int kTileRows = 4;  // pairs take twice the registers
+  static constexpr int kTwoPanelRows = 3, kFourPanelRows = 1;
   static constexpr size_t kStep = 2;
   static constexpr size_t kStepBytes = 64;
   using Element = bf16_t;
   using Step = Bf16Pair;
+  template <int R>
+  using Sums = LaneSums<FloatBF16, R>;
 
   static Step load(const std::byte* codes) { return load_bf16_pairs(codes); }
   static Step all(const bf16_t* x) { return all_bf16_pair(x); }
@@ -52,7 +55,8 @@ inline void bf16_chains(const GemmArgs& g) {
 }
 
 inline void gemm_bf16(const GemmArgs& g) {
-  for_segments(g, g.m <= FloatBF16::kTileRows ? float_panels_for(g.m) : kBranchPanels, bf16_chains);
+  for_segments(g, g.m <= FloatBF16::kTileRows ? float_panels_for<FloatBF16>(g.m) : kBranchPanels,
+               bf16_chains);
 }
 
 }  // namespace

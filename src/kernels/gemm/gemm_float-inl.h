@@ -14,14 +14,17 @@ namespace {
 // The bytes of codes in a slice of K of one panel, which stays in L1 for the tiles of all rows.
 constexpr size_t kFloatSliceBytes = size_t{16} << 10;
 
-// A kind tells how many elements of K a step takes and how to load them for 16 weight rows, or from
-// one row of activations into all lanes.
+// A kind tells how many elements of K a step takes, how to load them for 16 weight rows, or from
+// one row of activations into all lanes, in what a tile holds the sums of R rows (as LaneSums
+// does), and with how many rows four or two panels are read side by side.
 struct FloatF32 {
-  static constexpr int kTileRows = 6;
+  static constexpr int kTileRows = 6, kTwoPanelRows = 3, kFourPanelRows = 1;
   static constexpr size_t kStep = 1;
   static constexpr size_t kStepBytes = 64;
   using Element = float;
   using Step = Vec16;
+  template <int R>
+  using Sums = LaneSums<FloatF32, R>;
 
   static Step load(const std::byte* codes) {
     return Vec16::load(reinterpret_cast<const float*>(codes));
@@ -54,13 +57,11 @@ struct FloatTile {
 template <typename Kind, int P, int R>
 void float_tile(const FloatTile<Kind>& t) {
   constexpr size_t kUnroll = 4;
-  Vec16 acc[P][R];
+  using Sums = typename Kind::template Sums<R>;
+  Sums acc[P];
   HEARTH_UNROLL
-  for (int p = 0; p < P; ++p) {
-    HEARTH_UNROLL
-    for (int r = 0; r < R; ++r) {
-      acc[p][r] = start_sum(t.out + t.out_stride * r + kPanelRows * p, t.first);
-    }
+  for (size_t p = 0; p < P; ++p) {
+    acc[p] = Sums::start(t.out + kPanelRows * p, t.out_stride, t.first);
   }
   const size_t steps = t.blocks * (kBlock / Kind::kStep);
   for (size_t begin = 0; begin < steps; begin += kUnroll) {
@@ -74,18 +75,15 @@ void float_tile(const FloatTile<Kind>& t) {
     for (size_t step = begin; step < begin + kUnroll; ++step) {
       HEARTH_UNROLL
       for (size_t p = 0; p < P; ++p) {
-        const auto w = Kind::load(t.codes + t.codes_stride * p + Kind::kStepBytes * step);
-        HEARTH_UNROLL
-        for (size_t r = 0; r < R; ++r) {
-          acc[p][r] = Kind::add(w, Kind::all(t.x + t.x_stride * r + Kind::kStep * step), acc[p][r]);
-        }
+        acc[p].add(Kind::load(t.codes + t.codes_stride * p + Kind::kStepBytes * step),
+                   t.x + Kind::kStep * step, t.x_stride);
       }
     }
   }
   HEARTH_UNROLL
-  for (int p = 0; p < P; ++p) {
+  for (size_t p = 0; p < P; ++p) {
     HEARTH_UNROLL
-    for (int r = 0; r < R; ++r) store(t.out + t.out_stride * r + kPanelRows * p, acc[p][r]);
+    for (size_t r = 0; r < R; ++r) store(t.out + t.out_stride * r + kPanelRows * p, acc[p].row(r));
   }
 }
 
@@ -120,7 +118,10 @@ void float_panels(const GemmArgs& g, uint32_t panel, float* out) {
 }
 
 // Returns how many panels are read side by side with m rows.
-constexpr uint32_t float_panels_for(uint32_t m) { return m == 1 ? 4 : m <= 3 ? 2 : 1; }
+template <typename Kind>
+constexpr uint32_t float_panels_for(uint32_t m) {
+  return m <= Kind::kFourPanelRows ? 4 : m <= Kind::kTwoPanelRows ? 2 : 1;
+}
 
 template <typename Kind>
 void float_chains(const GemmArgs& g) {
@@ -130,14 +131,19 @@ void float_chains(const GemmArgs& g) {
       float_panels<Kind, P, Rows>(g, g.panel0 + p, g.out + kPanelRows * p);
     }
   };
-  if (float_panels_for(g.m) == 4) advance(std::integer_sequence<int, 4, 1>());
-  if (float_panels_for(g.m) == 2) advance(std::integer_sequence<int, 2, 3>());
+  const uint32_t side_by_side = float_panels_for<Kind>(g.m);
+  if constexpr (Kind::kFourPanelRows > 0) {
+    if (side_by_side == 4) advance(std::integer_sequence<int, 4, Kind::kFourPanelRows>());
+  }
+  if constexpr (Kind::kTwoPanelRows > Kind::kFourPanelRows) {
+    if (side_by_side == 2) advance(std::integer_sequence<int, 2, Kind::kTwoPanelRows>());
+  }
   advance(std::integer_sequence<int, 1, Kind::kTileRows>());
 }
 
 template <typename Kind>
 void gemm_float(const GemmArgs& g) {
-  for_segments(g, g.m <= Kind::kTileRows ? float_panels_for(g.m) : kBranchPanels,
+  for_segments(g, g.m <= Kind::kTileRows ? float_panels_for<Kind>(g.m) : kBranchPanels,
                float_chains<Kind>);
 }
 

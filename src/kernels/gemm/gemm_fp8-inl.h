@@ -1,10 +1,10 @@
 // The kernel of kFP8 over Vec16, for all ISA levels. Before this file a level includes its Vec16
 // and defines
 //   Codes load_codes(const std::byte* p); void store_codes(std::byte* p, Codes c);   64 bytes
-//   Fp8Decoder{}.decode(Codes c)   {first, second}: bf16 [16][2] of the elements 4 g, 4 g + 1 of 16
-//                                  rows and of 4 g + 2, 4 g + 3
-//   Bf16Pair bf16_pairs(Codes c); Bf16Pair all_bf16_pair(const bf16_t* p)
-//   Vec16 add_pairs(Bf16Pair w, Bf16Pair x, Vec16 acc)
+//   Fp8Decoder{}.decode(Codes c)   Fp8Pairs {first, second} of codes of 4 columns of 16 rows: bf16
+//                                  [16][2] of the first two and of the other two elements, or what
+//                                  Fp8Sums takes
+//   Fp8Sums<R>                     the sums of R rows of a tile (LaneSums; gemm_fp8_pairs-inl.h)
 //   struct Fp8Shape                how many panels and rows a tile has
 //
 // A tile adds up the columns of one super-block for P panels x R rows and adds the sums, times the
@@ -76,12 +76,9 @@ void fp8_tile(const Fp8Piece& piece, const std::byte* weights, size_t weights_st
               const Fp8Rows& rows) {
   constexpr size_t kUnroll = 2;
   const Source source;
-  Vec16 dot[P][R];
+  Fp8Sums<R> dot[P];
   HEARTH_UNROLL
-  for (int p = 0; p < P; ++p) {
-    HEARTH_UNROLL
-    for (int r = 0; r < R; ++r) dot[p][r] = Vec16::zero();
-  }
+  for (size_t p = 0; p < P; ++p) dot[p] = Fp8Sums<R>::start(rows.out, rows.out_stride, true);
   for (size_t begin = 0; begin < piece.groups; begin += kUnroll) {
     HEARTH_UNROLL
     for (size_t i = 0; i < kUnroll; ++i) {
@@ -92,12 +89,7 @@ void fp8_tile(const Fp8Piece& piece, const std::byte* weights, size_t weights_st
         if constexpr (Prefetch) {
           prefetch(piece.codes + piece.codes_stride * p + kFp8GroupBytes * g + piece.ahead);
         }
-        HEARTH_UNROLL
-        for (size_t r = 0; r < R; ++r) {
-          const bf16_t* x = rows.x + rows.x_stride * r + 4 * g;
-          dot[p][r] = add_pairs(bf16_pairs(w.first), all_bf16_pair(x), dot[p][r]);
-          dot[p][r] = add_pairs(bf16_pairs(w.second), all_bf16_pair(x + 2), dot[p][r]);
-        }
+        dot[p].add(w, rows.x + 4 * g, rows.x_stride);
       }
     }
   }
@@ -108,7 +100,7 @@ void fp8_tile(const Fp8Piece& piece, const std::byte* weights, size_t weights_st
     HEARTH_UNROLL
     for (size_t r = 0; r < R; ++r) {
       float* out = rows.out + rows.out_stride * r + kPanelRows * p;
-      store(out, fma(dot[p][r], scales, start_sum(out, piece.first)));
+      store(out, fma(dot[p].row(r), scales, start_sum(out, piece.first)));
     }
   }
 }

@@ -1,5 +1,5 @@
 // What the GEMM files of the levels over NEON share: codes in four registers, their bits, sdot
-// and FP8.
+// and the bytes of FP8.
 #pragma once
 
 #include "kernels/simd/vec16_neon-inl.h"
@@ -101,34 +101,21 @@ struct SdotDots {
   Vec16 sum(int, int32_t offset) const { return to_float(v, offset); }
 };
 
-struct Fp8Shape {
-  static constexpr int kWideRows = 1, kWidePanels = 2;
-  static constexpr int kFewRows = 3, kPanels = 1;
-  static constexpr int kTileRows = 4;
-};
-
 struct Fp8Pairs {
   Codes first, second;
 };
 
-struct Fp8Decoder {
+// Makes of 16 codes the lower bytes of as many bf16 (val[0]) and the upper ones.
+struct Fp8Bytes {
   uint8x16_t upper = vld1q_u8(kFp8Upper.data());
   uint8x16_t upper_small = vld1q_u8(kFp8UpperSmall.data());
   uint8x16_t lower_small = vld1q_u8(kFp8LowerSmall.data());
 
-  Fp8Pairs decode(const Codes& c) const {
-    Fp8Pairs pairs;
-    HEARTH_UNROLL
-    for (size_t i = 0; i < 4; ++i) {
-      // tbl gives 0 for every index from 16 on, which is ttt > 0.
-      const uint8x16_t small = vandq_u8(c.v[i], vdupq_n_u8(0x7f));
-      const uint8x16_t u =
-          vorrq_u8(vqtbl1q_u8(upper, vshrq_n_u8(c.v[i], 4)), vqtbl1q_u8(upper_small, small));
-      const uint8x16_t l = veorq_u8(vshlq_n_u8(c.v[i], 4), vqtbl1q_u8(lower_small, small));
-      pairs.first.v[i] = vzip1q_u8(l, u);
-      pairs.second.v[i] = vzip2q_u8(l, u);
-    }
-    return pairs;
+  uint8x16x2_t of(uint8x16_t c) const {
+    // tbl gives 0 for every index from 16 on, which is ttt > 0.
+    const uint8x16_t small = vandq_u8(c, vdupq_n_u8(0x7f));
+    return {veorq_u8(vshlq_n_u8(c, 4), vqtbl1q_u8(lower_small, small)),
+            vorrq_u8(vqtbl1q_u8(upper, vshrq_n_u8(c, 4)), vqtbl1q_u8(upper_small, small))};
   }
 };
 

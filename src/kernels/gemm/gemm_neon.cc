@@ -11,6 +11,25 @@ constexpr uint32_t kInt8TileRows = 3;
 template <int Bits, int Rows>
 using DotsFor = SdotDots<Bits>;
 
+struct Fp8Shape {
+  static constexpr int kWideRows = 1, kWidePanels = 2;
+  static constexpr int kFewRows = 3, kPanels = 1;
+  static constexpr int kTileRows = 4;
+};
+
+struct Fp8Decoder : Fp8Bytes {
+  Fp8Pairs decode(const Codes& c) const {
+    Fp8Pairs pairs;
+    HEARTH_UNROLL
+    for (size_t i = 0; i < 4; ++i) {
+      const uint8x16x2_t bytes = of(c.v[i]);
+      pairs.first.v[i] = vzip1q_u8(bytes.val[0], bytes.val[1]);
+      pairs.second.v[i] = vzip2q_u8(bytes.val[0], bytes.val[1]);
+    }
+    return pairs;
+  }
+};
+
 inline float32x4_t even_of(uint32x4_t x) { return vreinterpretq_f32_u32(vshlq_n_u32(x, 16)); }
 inline float32x4_t odd_of(uint32x4_t x) {
   return vreinterpretq_f32_u32(vandq_u32(x, vdupq_n_u32(0xffff0000)));
@@ -33,6 +52,9 @@ inline Vec16Pair all_bf16_pair(const bf16_t* p) {
 }  // namespace hearth
 
 #include "kernels/gemm/gemm_bf16-inl.h"
+#include "kernels/gemm/gemm_fp8_pairs-inl.h"
+
+// This header needs the sums above.
 #include "kernels/gemm/gemm_fp8-inl.h"
 #include "kernels/gemm/gemm_int8-inl.h"
 

@@ -6,7 +6,10 @@
 // factors, or a minimum times a sum that was rounded once. So with u = 2^-24 and gamma(n) = n u /
 // (1 - n u)
 //   |result - truth| <= gamma(n + 3) * sum of |terms| <= gamma(n + 3) * truth.magnitude,
-// plus 2^-120 for each term that may underflow (vdpbf16ps flushes subnormals to zero).
+// plus 2^-120 for each term that may underflow (vdpbf16ps, bfdot and bfmmla flush subnormals to
+// zero). The last two round to odd, by 2 u at most, but once for two terms: a product of bf16 is
+// exact, its sum with another is rounded, and that added to the accumulator. A term passes n / 2 +
+// 1 roundings of 2 u at most, which is gamma(n + 2).
 #include <gtest/gtest.h>
 
 #include <bit>

@@ -26,5 +26,27 @@ inline Vec16 start_sum(const float* out, bool first) {
   return first ? Vec16::zero() : Vec16::load(out);
 }
 
+// The sums of a panel over R rows of activations, in registers: a lane a weight row. A Kind has
+//   Step, Element                  the weights of a step of K, an element of activations
+//   add(step, all(x), sum)         the products with one row's elements of that step
+template <typename Kind, int R>
+struct LaneSums {
+  Vec16 sums[R];
+
+  // `out` is that of the panel's first row, whose rows lie `stride` apart.
+  static LaneSums start(const float* out, size_t stride, bool first) {
+    LaneSums s;
+    HEARTH_UNROLL
+    for (size_t r = 0; r < R; ++r) s.sums[r] = start_sum(out + stride * r, first);
+    return s;
+  }
+  // `x` is that of the step, whose rows lie `stride` apart.
+  void add(const typename Kind::Step& w, const typename Kind::Element* x, size_t stride) {
+    HEARTH_UNROLL
+    for (size_t r = 0; r < R; ++r) sums[r] = Kind::add(w, Kind::all(x + stride * r), sums[r]);
+  }
+  Vec16 row(size_t r) const { return sums[r]; }
+};
+
 }  // namespace
 }  // namespace hearth

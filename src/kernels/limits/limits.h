@@ -10,7 +10,7 @@
 //   int8 dot  multiply, add   vpmaddubsw, vpmaddwd, vpaddd    vpdpbusd          tdpbssd     sdot
 //   int16 dot multiply, add   vpmaddwd, vpaddd                vpdpwssd          vpdpwssd    smlal
 //
-// and at avx512bf16 vdpbf16ps, at i8mm smmla, at i8mmbf16 bfdot beside those of the level below.
+// and at avx512bf16 vdpbf16ps, at i8mm smmla, at i8mmbf16 bfmmla beside those of the level below.
 //
 // Enough independent chains run side by side to hide the instruction's latency. An addition and a
 // multiplication are two operations.

@@ -16,8 +16,8 @@ constexpr size_t kChains = 24;
 
 double ops_bf16_dot_i8mmbf16(size_t rounds) {
   bfloat16x8_t a = vreinterpretq_bf16_u16(vdupq_n_u16(0));
-  return chains<kChains>(rounds, vdupq_n_f32(0), 16,
-                         [a](float32x4_t x) { return vbfdotq_f32(x, a, a); });
+  return chains<kChains>(rounds, vdupq_n_f32(0), 32,
+                         [a](float32x4_t x) { return vbfmmlaq_f32(x, a, a); });
 }
 
 }  // namespace hearth
