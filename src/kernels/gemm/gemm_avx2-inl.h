@@ -88,7 +88,7 @@ inline Vec16Pair all_bf16_pair(const bf16_t* p) {
 struct Fp8Shape {
   static constexpr int kWideRows = 1, kWidePanels = 2;
   static constexpr int kFewRows = 4, kPanels = 1;
-  static constexpr int kTileRows = 4;
+  static constexpr int kTileRows = 6;
 };
 
 struct Fp8Pairs {

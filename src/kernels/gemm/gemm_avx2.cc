@@ -154,14 +154,14 @@ using DotsFor = Dots<Bits>;
 #include "kernels/gemm/gemm_int8_wide-inl.h"
 
 // This header needs the sums above.
-#include "kernels/gemm/gemm_fp8-inl.h"
+#include "kernels/gemm/gemm_fp8_widen-inl.h"
 
 namespace hearth {
 
 void gemm_f32_avx2(const GemmArgs& args) { gemm_float<FloatF32>(args); }
 void gemm_f16_avx2(const GemmArgs& args) { gemm_float<FloatF16>(args); }
 void gemm_bf16_avx2(const GemmArgs& args) { gemm_bf16(args); }
-void gemm_fp8_avx2(const GemmArgs& args) { gemm_fp8(args); }
+void gemm_fp8_avx2(const GemmArgs& args) { gemm_fp8_widened(args); }
 HEARTH_INT8_GEMM_KERNELS(HEARTH_DEFINE_WIDE_GEMM, avx2)
 
 }  // namespace hearth

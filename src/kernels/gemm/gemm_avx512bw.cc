@@ -183,11 +183,11 @@ inline Vec16 add_pairs(const Bf16Pair& w, const Bf16Pair& x, Vec16 acc) {
 #include "kernels/gemm/gemm_int8_wide-inl.h"
 
 // This header needs the sums above.
-#include "kernels/gemm/gemm_fp8-inl.h"
+#include "kernels/gemm/gemm_fp8_widen-inl.h"
 
 namespace hearth {
 
-void gemm_fp8_avx512bw(const GemmArgs& args) { gemm_fp8(args); }
+void gemm_fp8_avx512bw(const GemmArgs& args) { gemm_fp8_widened(args); }
 HEARTH_INT8_GEMM_KERNELS(HEARTH_DEFINE_WIDE_GEMM, avx512bw)
 
 }  // namespace hearth

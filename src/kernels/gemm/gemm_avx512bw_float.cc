@@ -33,20 +33,22 @@ struct KindBF16 {
 }  // namespace
 }  // namespace hearth
 
-#include "kernels/gemm/gemm_widen-inl.h"
+#include "kernels/gemm/gemm_widen_bf16-inl.h"
 
 namespace hearth {
 namespace {
 
 void bf16_chains(const GemmArgs& g) {
   if (g.m <= kTileRows) return chains<KindBF16>(g);
-  widened_chains<kTilePanels>(g, []<int P>(std::integral_constant<int, P>, const WidenedWork& w) {
-    for_tiles(w.m, kTileRows, [&](uint32_t row, uint32_t rows, uint32_t, uint32_t) {
-      auto fn = tile_fn<KindF32, P>(rows, std::make_integer_sequence<int, kTileRows>());
-      fn(w.codes, kWidenedPanelBytes, w.x + kWidenedStride * row, kWidenedStride, w.blocks, w.first,
-         false, w.out + row * w.out_stride, w.out_stride);
-    });
-  });
+  using Source = WidenBf16;
+  widened_chains<Source, kTilePanels>(
+      g, []<int P>(std::integral_constant<int, P>, const WidenedWork& w) {
+        for_tiles(w.m, kTileRows, [&](uint32_t row, uint32_t rows, uint32_t, uint32_t) {
+          auto fn = tile_fn<KindF32, P>(rows, std::make_integer_sequence<int, kTileRows>());
+          fn(w.codes, kWidenedPanelBytes, w.x + kWidenedStride * row, kWidenedStride, w.blocks,
+             w.first, false, w.out + row * w.out_stride, w.out_stride);
+        });
+      });
 }
 
 }  // namespace

@@ -7,7 +7,8 @@
 #pragma once
 
 #include "kernels/gemm/gemm_float-inl.h"
-#include "kernels/gemm/gemm_widen-inl.h"
+#include "kernels/gemm/gemm_widen_bf16-inl.h"
+#include "kernels/gemm/gemm_widen_float-inl.h"
 
 namespace hearth {
 namespace {
@@ -38,18 +39,10 @@ struct FloatBF16 {
 inline void bf16_chains(const GemmArgs& g) {
   constexpr uint32_t kRows = FloatF32::kTileRows;
   if (g.m <= 2 * FloatBF16::kTileRows) return float_chains<FloatBF16>(g);
-  widened_chains<1>(g, [](std::integral_constant<int, 1>, const WidenedWork& w) {
+  widened_chains<WidenBf16, 1>(g, [](std::integral_constant<int, 1>, const WidenedWork& w) {
     for_even_pieces(w.m, kRows, [&](uint32_t row, uint32_t row_end) {
-      FloatTile<FloatF32> t = {.codes = w.codes,
-                               .codes_stride = 0,
-                               .x = w.x + kWidenedStride * row,
-                               .x_stride = kWidenedStride,
-                               .blocks = w.blocks,
-                               .first = w.first,
-                               .prefetch = false,
-                               .out = w.out + w.out_stride * row,
-                               .out_stride = w.out_stride};
-      float_tile_of<FloatF32, 1>(row_end - row, t, std::make_integer_sequence<int, kRows>());
+      const auto tile = widened_tile(w, row, w.first, w.out + w.out_stride * row, w.out_stride);
+      float_tile_of<FloatF32, 1>(row_end - row, tile, std::make_integer_sequence<int, kRows>());
     });
   });
 }

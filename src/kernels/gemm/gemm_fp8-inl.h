@@ -151,12 +151,16 @@ Fp8Piece fp8_piece(const ChainArgs& g, uint32_t panel, uint32_t begin, uint32_t 
           .first = begin == g.block0};
 }
 
+// Returns the first block behind `block` that lies in another super-block.
+inline uint32_t fp8_super_end(const WeightView& w, uint32_t block) {
+  return block + kFp8SuperBlocks - (block + w.super_offset) % kFp8SuperBlocks;
+}
+
 // Multiplies all rows by P panels; there are at most FewRows rows where FewRows is not 0.
 template <int P, int FewRows>
 void fp8_panels(const ChainArgs& g, uint32_t panel, float* out) {
   for (uint32_t begin = g.block0; begin < g.block1;) {
-    const uint32_t left = kFp8SuperBlocks - (begin + g.w.super_offset) % kFp8SuperBlocks;
-    const uint32_t end = std::min(g.block1, begin + left);
+    const uint32_t end = std::min(g.block1, fp8_super_end(g.w, begin));
     const Fp8Piece piece = fp8_piece<P>(g, panel, begin, end);
     Fp8Rows rows = {.x = g.a.bf16 + size_t{kBlock} * begin,
                     .x_stride = g.a.row_stride,
@@ -182,39 +186,52 @@ void fp8_panels(const ChainArgs& g, uint32_t panel, float* out) {
   }
 }
 
-template <int WidePanels>
-void fp8_chains(const ChainArgs& g) {
-  if (g.block0 == g.block1) {
-    for (size_t r = 0; r < g.m; ++r) {
-      std::fill_n(g.out + g.out_stride * r, size_t{kPanelRows} * g.panels, 0.0f);
-    }
-    return;
-  }
-  uint32_t p = 0;
-  auto advance = [&]<int P, int FewRows>(std::integer_sequence<int, P, FewRows>) {
-    for (; p + P <= g.panels; p += P) {
-      fp8_panels<P, FewRows>(g, g.panel0 + p, g.out + kPanelRows * p);
-    }
-  };
-  using S = Fp8Shape;
-  if (g.m <= S::kWideRows) advance(std::integer_sequence<int, WidePanels, S::kWideRows>());
-  if (g.m <= S::kFewRows) {
-    advance(std::integer_sequence<int, S::kPanels, S::kFewRows>());
-    advance(std::integer_sequence<int, 1, S::kFewRows>());
-  } else {
-    advance(std::integer_sequence<int, S::kPanels, 0>());
-    advance(std::integer_sequence<int, 1, 0>());
+// The sums of no blocks at all.
+inline void fp8_zeros(const ChainArgs& g) {
+  for (size_t r = 0; r < g.m; ++r) {
+    std::fill_n(g.out + g.out_stride * r, size_t{kPanelRows} * g.panels, 0.0f);
   }
 }
 
-// WidePanels panels are read side by side with up to kWideRows rows.
+// Calls fp8_panels<P, FewRows> as long as P panels are left from *panel on.
+template <int P, int FewRows>
+void fp8_groups(const ChainArgs& g, uint32_t* panel) {
+  for (; *panel + P <= g.panels; *panel += P) {
+    fp8_panels<P, FewRows>(g, g.panel0 + *panel, g.out + kPanelRows * *panel);
+  }
+}
+
+template <int WidePanels>
+void fp8_few_rows(const ChainArgs& g) {
+  using S = Fp8Shape;
+  if (g.block0 == g.block1) return fp8_zeros(g);
+  uint32_t panel = 0;
+  if (g.m <= S::kWideRows) fp8_groups<WidePanels, S::kWideRows>(g, &panel);
+  fp8_groups<S::kPanels, S::kFewRows>(g, &panel);
+  fp8_groups<1, S::kFewRows>(g, &panel);
+}
+
+template <int Panels>
+void fp8_many_rows(const ChainArgs& g) {
+  if (g.block0 == g.block1) return fp8_zeros(g);
+  uint32_t panel = 0;
+  fp8_groups<Panels, 0>(g, &panel);
+  fp8_groups<1, 0>(g, &panel);
+}
+
+// WidePanels panels are read side by side with up to kWideRows rows. `many_rows` is called where
+// there are more than kFewRows.
+template <int WidePanels = Fp8Shape::kWidePanels, typename ManyRows>
+void gemm_fp8_with(const GemmArgs& g, ManyRows many_rows) {
+  using S = Fp8Shape;
+  if (g.m > S::kFewRows) return for_segments(g, kBranchPanels, many_rows);
+  const int panels = g.m <= S::kWideRows ? WidePanels : S::kPanels;
+  for_segments(g, static_cast<uint32_t>(panels), fp8_few_rows<WidePanels>);
+}
+
 template <int WidePanels = Fp8Shape::kWidePanels>
 void gemm_fp8(const GemmArgs& g) {
-  using S = Fp8Shape;
-  const int panels = g.m <= S::kWideRows  ? WidePanels
-                     : g.m <= S::kFewRows ? S::kPanels
-                                          : int{kBranchPanels};
-  for_segments(g, static_cast<uint32_t>(panels), fp8_chains<WidePanels>);
+  gemm_fp8_with<WidePanels>(g, fp8_many_rows<Fp8Shape::kPanels>);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ using DotsFor = SdotDots<Bits>;
 struct Fp8Shape {
   static constexpr int kWideRows = 1, kWidePanels = 2;
   static constexpr int kFewRows = 3, kPanels = 1;
-  static constexpr int kTileRows = 4;
+  static constexpr int kTileRows = 6;
 };
 
 struct Fp8Decoder : Fp8Bytes {
@@ -55,7 +55,7 @@ inline Vec16Pair all_bf16_pair(const bf16_t* p) {
 #include "kernels/gemm/gemm_fp8_pairs-inl.h"
 
 // This header needs the sums above.
-#include "kernels/gemm/gemm_fp8-inl.h"
+#include "kernels/gemm/gemm_fp8_widen-inl.h"
 #include "kernels/gemm/gemm_int8-inl.h"
 
 namespace hearth {
@@ -63,7 +63,7 @@ namespace hearth {
 void gemm_f32_neon(const GemmArgs& args) { gemm_float<FloatF32>(args); }
 void gemm_f16_neon(const GemmArgs& args) { gemm_float<FloatF16>(args); }
 void gemm_bf16_neon(const GemmArgs& args) { gemm_bf16(args); }
-void gemm_fp8_neon(const GemmArgs& args) { gemm_fp8(args); }
+void gemm_fp8_neon(const GemmArgs& args) { gemm_fp8_widened(args); }
 HEARTH_INT8_GEMM_KERNELS(HEARTH_DEFINE_INT8_GEMM, neon)
 
 }  // namespace hearth
