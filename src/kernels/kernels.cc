@@ -48,6 +48,11 @@ namespace {
     return table;                                               \
   }()
 
+struct Level {
+  const Kernels* one;
+  const Kernels* several;  // streams
+};
+
 constexpr Kernels kReference = HEARTH_LEVEL(Isa::kReference, reference);
 #if defined(__x86_64__)
 constexpr Kernels kAvx2 = HEARTH_LEVEL(Isa::kAvx2, avx2);
@@ -59,18 +64,11 @@ constexpr Kernels kAvxVnni = [] {
   HEARTH_VNNI_UNIT_LOOPS(HEARTH_UNIT_ENTRY, avxvnni)
   return table;
 }();
-constexpr Kernels kOwnOfAvx512Bw = HEARTH_LEVEL(Isa::kAvx512Bw, avx512bw);
-constexpr Kernels kAvx512Bw = [] {
-  Kernels table = kOwnOfAvx512Bw;
-  // Four places are 1.2 to 1.3 times as fast as one on Sapphire Rapids, 0.9 to 0.95 times on Zen 4.
-  // All processors of AMD with AVX-512 have BF16 too.
-  table.attend_four_places = true;
-  return table;
-}();
+constexpr Kernels kAvx512Bw = HEARTH_LEVEL(Isa::kAvx512Bw, avx512bw);
 constexpr Kernels kAvx512 = [] {
   Kernels table = kAvx512Bw;
   table.isa = Isa::kAvx512;
-  HEARTH_INT8_GEMM_KERNELS(HEARTH_STREAMS_ENTRY, avx512)
+  HEARTH_INT8_GEMM_KERNELS(HEARTH_GEMM_ENTRY, avx512)
   HEARTH_ATTEND_ENTRY(kQ8_0, q8_0, avx512)
   HEARTH_VNNI_UNIT_LOOPS(HEARTH_UNIT_ENTRY, avx512)
   return table;
@@ -78,23 +76,43 @@ constexpr Kernels kAvx512 = [] {
 constexpr Kernels kAvx512Bf16 = [] {
   Kernels table = kAvx512;
   table.isa = Isa::kAvx512Bf16;
-  table.attend_four_places = false;
-  HEARTH_INT8_GEMM_KERNELS(HEARTH_GEMM_ENTRY, avx512)
   HEARTH_BF16_GEMM_KERNELS(HEARTH_GEMM_ENTRY, avx512bf16)
   HEARTH_BF16_UNIT_LOOPS(HEARTH_UNIT_ENTRY, avx512bf16)
   return table;
 }();
-constexpr Kernels kAmx = [] {
-  Kernels table = kAvx512Bf16;
-  table.isa = Isa::kAmx;
+// The tables for several streams.
+constexpr Kernels kAvx512BwStreams = [] {
+  Kernels table = kAvx512Bw;
   table.attend_four_places = true;
+  return table;
+}();
+constexpr Kernels kAvx512Streams = [] {
+  Kernels table = kAvx512;
+  table.attend_four_places = true;
+  HEARTH_INT8_GEMM_KERNELS(HEARTH_STREAMS_ENTRY, avx512)
+  return table;
+}();
+constexpr Kernels kAvx512Bf16Streams = [] {
+  Kernels table = kAvx512Bf16;
+  table.attend_four_places = true;
+  HEARTH_INT8_GEMM_KERNELS(HEARTH_STREAMS_ENTRY, avx512)
+  HEARTH_STREAMS_ENTRY(kFP8, fp8, avx512bf16)
+  return table;
+}();
+constexpr Kernels kAmx = [] {
+  Kernels table = kAvx512Bf16Streams;
+  table.isa = Isa::kAmx;
   HEARTH_AMX_GEMM_KERNELS(HEARTH_GEMM_ENTRY, amx)
-  HEARTH_GEMM_ENTRY(kFP8, fp8, avx512bf16_streams)
   HEARTH_AMX_UNIT_LOOPS(HEARTH_UNIT_ENTRY, amx)
   return table;
 }();
-constexpr const Kernels* kLevels[] = {&kReference, &kAvx2,       &kAvxVnni, &kAvx512Bw,
-                                      &kAvx512,    &kAvx512Bf16, &kAmx};
+constexpr Level kLevels[] = {{&kReference, &kReference},
+                             {&kAvx2, &kAvx2},
+                             {&kAvxVnni, &kAvxVnni},
+                             {&kAvx512Bw, &kAvx512BwStreams},
+                             {&kAvx512, &kAvx512Streams},
+                             {&kAvx512Bf16, &kAvx512Bf16Streams},
+                             {&kAmx, &kAmx}};
 #elif defined(__aarch64__)
 constexpr Kernels kNeon = HEARTH_LEVEL(Isa::kNeon, neon);
 constexpr Kernels kI8mm = [] {
@@ -111,16 +129,21 @@ constexpr Kernels kI8mmBf16 = [] {
   HEARTH_BF16_UNIT_LOOPS(HEARTH_UNIT_ENTRY, i8mmbf16)
   return table;
 }();
-constexpr const Kernels* kLevels[] = {&kReference, &kNeon, &kI8mm, &kI8mmBf16};
+constexpr Level kLevels[] = {
+    {&kReference, &kReference}, {&kNeon, &kNeon}, {&kI8mm, &kI8mm}, {&kI8mmBf16, &kI8mmBf16}};
 #else
-constexpr const Kernels* kLevels[] = {&kReference};
+constexpr Level kLevels[] = {{&kReference, &kReference}};
 #endif
 
 }  // namespace
 
-const Kernels& kernels_for(Isa isa) {
-  for (const Kernels* level : kLevels) {
-    if (level->isa == isa) return *level;
+MemoryStreams memory_streams_here() {
+  return made_by_intel() ? MemoryStreams::kSeveral : MemoryStreams::kOne;
+}
+
+const Kernels& kernels_for(Isa isa, MemoryStreams streams) {
+  for (const Level& level : kLevels) {
+    if (level.one->isa == isa) return streams == MemoryStreams::kOne ? *level.one : *level.several;
   }
   HEARTH_CHECK(false, "this build has no kernels for that ISA level");
 }

@@ -172,6 +172,16 @@ CpuFeatures detect() { return {}; }
 
 CpuFeatures detect_cpu_features() { return detect(); }
 
+bool made_by_intel() {
+#if defined(__x86_64__)
+  uint32_t a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(0, &a, &b, &c, &d) != 0 && b == signature_INTEL_ebx &&
+         c == signature_INTEL_ecx && d == signature_INTEL_edx;
+#else
+  return false;
+#endif
+}
+
 std::span<const Isa> all_isas() { return kAllIsas; }
 
 const char* isa_name(Isa isa) { return level_of(isa).name; }

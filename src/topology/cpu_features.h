@@ -14,8 +14,8 @@
 //   i8mmbf16    i8mm and BF16
 //
 // A feature has the name that Linux gives it (/proc/cpuinfo), ARM's vector arithmetic without the
-// "asimd" before it. x86: CPUID leaves 1, 7.0, 7.1 and XGETBV (Intel SDM volume 1, 13.2 and 14.3),
-// and for AMX the kernel's permission, arch_prctl(2). ARM: getauxval(3).
+// "asimd" before it. x86: CPUID leaves 1, 7.0, 7.1 and XGETBV (Intel SDM volume
+// 1, 13.2 and 14.3), and for AMX the kernel's permission, arch_prctl(2). ARM: getauxval(3).
 #pragma once
 
 #include <span>
@@ -53,6 +53,9 @@ struct CpuFeatures {
 // Asks for the permission to use AMX's registers where there are any: without it they fault. It
 // holds for all threads of the process.
 CpuFeatures detect_cpu_features();
+
+// Whether Intel made this processor: CPUID says so, under most hypervisors too.
+bool made_by_intel();
 
 // Returns all levels, on each architecture slower ones before faster ones.
 std::span<const Isa> all_isas();

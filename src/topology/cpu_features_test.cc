@@ -227,7 +227,8 @@ TEST(CpuFeaturesTest, TooOldIsRefusedByName) {
                [&] { best_isa(sandy_bridge); });
   CpuFeatures cortex_a72;
   cortex_a72.arch = Arch::kArm;
-  expect_error(ErrorCode::kUnsupported, {"dotprod", "neon"}, [&] { best_isa(cortex_a72); });
+  expect_error(ErrorCode::kUnsupported, {"dotprod", "neon"},
+               [&] { best_isa(cortex_a72); });
   expect_error(ErrorCode::kUnsupported, {"neither"}, [] { best_isa(CpuFeatures{}); });
   EXPECT_EQ(choose_isa(sandy_bridge, "reference"), Isa::kReference);
   EXPECT_EQ(choose_isa(CpuFeatures{}, "reference"), Isa::kReference);
@@ -262,6 +263,7 @@ TEST(CpuFeaturesTest, ThisProcessor) {
   EXPECT_EQ(features.avx512vbmi, __builtin_cpu_supports("avx512vbmi") != 0);
   EXPECT_EQ(features.avx512vnni, __builtin_cpu_supports("avx512vnni") != 0);
   EXPECT_EQ(features.avx512bf16, __builtin_cpu_supports("avx512bf16") != 0);
+  EXPECT_EQ(made_by_intel(), __builtin_cpu_is("intel") != 0);
 #elif defined(__aarch64__)
   EXPECT_EQ(features.arch, Arch::kArm);
 #endif

@@ -66,20 +66,22 @@ class Outputs {
   std::vector<uint32_t> bits_;
 };
 
-Outputs run(Isa isa, const Problem& p, uint32_t m, const Range& range) {
+Outputs run(Isa isa, const Problem& p, uint32_t m, const Range& range,
+            MemoryStreams streams = memory_streams_here()) {
   Outputs out(m, range.panels * kPanelRows);
   Buffer scratch(kGemmScratchBytes);
-  kernels_for(isa).gemm[static_cast<size_t>(p.kind)]({.w = p.weights(),
-                                                      .panel0 = range.panel0,
-                                                      .panels = range.panels,
-                                                      .block0 = range.block0,
-                                                      .block1 = range.block1,
-                                                      .a = p.a,
-                                                      .m = m,
-                                                      .out = out.data(),
-                                                      .out_stride = out.stride(),
-                                                      .scratch = scratch.data(),
-                                                      .cuts = range.cuts});
+  kernels_for(isa, streams)
+      .gemm[static_cast<size_t>(p.kind)]({.w = p.weights(),
+                                          .panel0 = range.panel0,
+                                          .panels = range.panels,
+                                          .block0 = range.block0,
+                                          .block1 = range.block1,
+                                          .a = p.a,
+                                          .m = m,
+                                          .out = out.data(),
+                                          .out_stride = out.stride(),
+                                          .scratch = scratch.data(),
+                                          .cuts = range.cuts});
   return out;
 }
 
@@ -176,6 +178,20 @@ TEST_P(GemmBf16Test, SameBitsWhereSumsAreSubnormal) {
     for (uint32_t row = 0; row < m; ++row) {
       for (uint32_t n = 0; n < p.spec.rows; ++n) {
         ASSERT_EQ(some.bits(row, n), all.bits(row, n)) << "m " << m << " row " << row;
+      }
+    }
+  }
+}
+
+TEST_P(GemmTest, SameBitsHoweverMemoryIsRead) {
+  Problem p = make_problem(kind(), 9, 11, 3, 25, Fill::kRandom, 19);
+  for (uint32_t m : {1u, 2u, 3u, 4u, 6u, 9u, 16u, 25u}) {
+    Outputs one = hearth::run(isa(), p, m, all_of(p), MemoryStreams::kOne);
+    Outputs several = hearth::run(isa(), p, m, all_of(p), MemoryStreams::kSeveral);
+    several.expect_written_exactly();
+    for (uint32_t row = 0; row < m; ++row) {
+      for (uint32_t n = 0; n < p.spec.rows; ++n) {
+        ASSERT_EQ(one.bits(row, n), several.bits(row, n)) << "m " << m << " row " << row;
       }
     }
   }
