@@ -13,8 +13,8 @@
 //   i8mm        neon and I8MM
 //   i8mmbf16    i8mm and BF16
 //
-// A feature has the name that Linux gives it (/proc/cpuinfo), ARM's vector arithmetic without the
-// "asimd" before it. x86: CPUID leaves 1, 7.0, 7.1 and XGETBV (Intel SDM volume
+// A feature has the name that Linux gives it (/proc/cpuinfo): asimdhp is ARM's half-precision
+// arithmetic, asimddp its dot product. x86: CPUID leaves 1, 7.0, 7.1 and XGETBV (Intel SDM volume
 // 1, 13.2 and 14.3), and for AMX the kernel's permission, arch_prctl(2). ARM: getauxval(3).
 #pragma once
 

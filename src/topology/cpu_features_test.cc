@@ -227,7 +227,7 @@ TEST(CpuFeaturesTest, TooOldIsRefusedByName) {
                [&] { best_isa(sandy_bridge); });
   CpuFeatures cortex_a72;
   cortex_a72.arch = Arch::kArm;
-  expect_error(ErrorCode::kUnsupported, {"dotprod", "neon"},
+  expect_error(ErrorCode::kUnsupported, {"asimdhp, asimddp", "neon"},
                [&] { best_isa(cortex_a72); });
   expect_error(ErrorCode::kUnsupported, {"neither"}, [] { best_isa(CpuFeatures{}); });
   EXPECT_EQ(choose_isa(sandy_bridge, "reference"), Isa::kReference);
