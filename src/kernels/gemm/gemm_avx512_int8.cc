@@ -4,8 +4,8 @@
 // with a broadcast of 4 activation codes adds a group's products to 16 sums; the activations' bias
 // takes the codes' offset back. One tile function serves every kind and every M. Few rows: one tile
 // of a panel has them all and unpacks in registers, so that memory is read once and evenly. Many
-// rows: a slice of two panels is unpacked once to the 8-bit form of the same sums, and the tiles of
-// all rows read that from L2.
+// rows: a slice of two panels is unpacked once to a form that costs less to read and gives the same
+// sums (Kind::Unpacked), and the tiles of all rows read that from L2.
 //
 // A tile's limit on Zen 4 and 5 is this: the pipes that execute vpdpbusd also execute the mul and
 // fma that end a block, and nothing else of it, so 8 of 10 slots are dot products: 80 % of the int8
@@ -282,9 +282,13 @@ Weights unpack(const Weights& w, uint32_t block0, uint32_t blocks, std::byte* sc
     std::byte* to_codes = scratch + kCodesStride * p;
     std::byte* to_scales = all_scales + kScalesStride * p;
     for (uint32_t i = 0; i < blocks; ++i, codes += Kind::kCodeBytes, to_codes += To::kCodeBytes) {
-      HEARTH_UNROLL
-      for (int g = 0; g < 8; ++g) {
-        _mm512_storeu_si512(to_codes + 64 * g, _mm512_add_epi8(Kind::group(codes, g), rebias));
+      if constexpr (To::kNibbles) {
+        std::memcpy(to_codes, codes, To::kCodeBytes);
+      } else {
+        HEARTH_UNROLL
+        for (int g = 0; g < 8; ++g) {
+          _mm512_storeu_si512(to_codes + 64 * g, _mm512_add_epi8(Kind::group(codes, g), rebias));
+        }
       }
       for (int h = 0; h < Kind::kHalves; ++h, to_scales += 64) {
         _mm512_storeu_ps(to_scales, Kind::scale(w, scales, block0 + i, h));

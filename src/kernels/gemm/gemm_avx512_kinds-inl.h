@@ -148,6 +148,28 @@ struct KindI8 {
   }
 };
 
+// Codes of 4 bits as packed, with scales and minima in f32. On Zen 5 kQ4_K is 1.05 to 1.13 times as
+// fast with these made once for all rows; with codes of 8 bits beside them 0.97 to 1.04 times, and
+// kQ4_0 with scales in f32 0.97 to 1.0 times.
+struct KindNibbles {
+  static constexpr int kHalves = 1;
+  static constexpr bool kMin = true;
+  static constexpr bool kNibbles = true;
+  static constexpr int kOffset = 0;
+  static constexpr size_t kCodeBytes = 256;
+  static constexpr size_t kScaleBytes = 128;
+  using Unpacked = KindNibbles;
+
+  static __m512i group(const std::byte* codes, int g) { return nibbles(codes, g); }
+  static size_t scales_start(const Weights&) { return 0; }
+  static __m512 scale(const Weights&, const std::byte* scales, uint32_t b, int) {
+    return load_f32(scales + kScaleBytes * b);
+  }
+  static __m512 min(const Weights&, const std::byte* scales, uint32_t b, int) {
+    return load_f32(scales + kScaleBytes * b + 64);
+  }
+};
+
 struct KindQ4_K {
   static constexpr int kHalves = 1;
   static constexpr bool kMin = true;
@@ -155,7 +177,7 @@ struct KindQ4_K {
   static constexpr int kOffset = 0;
   static constexpr size_t kCodeBytes = 256;
   static constexpr size_t kScaleBytes = 32;
-  using Unpacked = KindQ4_K;
+  using Unpacked = KindNibbles;
 
   static __m512i group(const std::byte* codes, int g) { return nibbles(codes, g); }
   static size_t scales_start(const Weights& w) { return size_t{64} * w.supers; }
