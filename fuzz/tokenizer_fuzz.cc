@@ -76,7 +76,7 @@ std::vector<std::unique_ptr<Tokenizer>> make_tokenizers() {
   tokenizers.push_back(Tokenizer::from_vocab(std::move(spm)));
   Vocab phi = spm_vocab({{"_", -9}, {"t", -8}, {"_t", -1}, {"he", -2}, {"_the", -7}});
   add_special(phi);
-  phi.strip_right = {259 + 5};
+  phi.added = {{.id = 259 + 5, .strip_right = true}};
   tokenizers.push_back(Tokenizer::from_vocab(std::move(phi)));
   tokenizers.push_back(Tokenizer::from_vocab(
       wordpiece_vocab({"_a", "a", "aa", "_the", "e", "_\xE6\x97\xA5", "_,", "_e"})));
@@ -161,12 +161,13 @@ void run_vocabulary(uint8_t flags, std::string_view text) {
                 : flags % 4 == 3 ? unigram_vocab({})
                                  : wordpiece_vocab({});
   vocab.bos = static_cast<int32_t>(flags >> 2) * 8 - 1;
+  std::vector<std::string> merges;
   for (size_t line = 0; !text.empty(); ++line) {
     size_t end = std::min(text.find('\n'), text.size());
     std::string token(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
     if (vocab.kind == VocabKind::kBpe && line % 2 == 1) {
-      vocab.merges.push_back(token);
+      merges.push_back(token);
     } else {
       auto type = static_cast<TokenType>(token.size() % 7);
       add_token(vocab, token, type, static_cast<float>(token.size()));
@@ -175,6 +176,9 @@ void run_vocabulary(uint8_t flags, std::string_view text) {
   std::string sample;
   for (const std::string& token : vocab.tokens) sample += token;
   try {
+    if (!merges.empty()) {
+      vocab.merges = parse_merge_rules(vocab, TokenIndex(vocab.tokens), merges);
+    }
     find_end_tokens(vocab);
     std::unique_ptr<Tokenizer> tokenizer = Tokenizer::from_vocab(std::move(vocab));
     check_streams(*tokenizer, tokenizer->encode(sample, {.parse_special = true}));

@@ -133,7 +133,7 @@ void check_read(const Vocab& vocab) {
     check_id(vocab, id);
   }
   for (int32_t id : vocab.eog) check_id(vocab, id);
-  for (int32_t id : vocab.strip_right) check_id(vocab, id);
+  for (const AddedRule& rule : vocab.added) check_id(vocab, rule.id);
 }
 
 void run(std::string_view input) {

@@ -1,5 +1,7 @@
 #include "embed/embed_text.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace hearth {
@@ -7,8 +9,8 @@ namespace hearth {
 EmbedTokens embed_tokens(const Tokenizer& tokenizer, std::string_view text, uint32_t context) {
   const Vocab& vocab = tokenizer.vocab();
   EmbedTokens tokens{tokenizer.encode(text), 0};
-  size_t before = tokenizer.adds_bos() && vocab.bos != Vocab::kNone ? 1 : 0;
-  size_t behind = vocab.add_eos && vocab.eos != Vocab::kNone ? 1 : 0;
+  size_t before = tokenizer.adds_bos() ? tokenizer.before().size() : 0;
+  size_t behind = vocab.add_eos ? tokenizer.behind().size() : 0;
   tokens.whole = tokens.ids.size();
   if (tokens.whole <= before + behind) {
     fail(ErrorCode::kRequest, "{}", text.empty() ? "the text is empty" : "the text has no tokens");
@@ -19,7 +21,9 @@ EmbedTokens embed_tokens(const Tokenizer& tokenizer, std::string_view text, uint
            "the context of {} holds no token of a text beside the special ones", context);
     }
     tokens.ids.resize(context);
-    if (behind > 0) tokens.ids.back() = vocab.eos;
+    if (behind > 0) {
+      std::ranges::copy(tokenizer.behind(), tokens.ids.end() - static_cast<ptrdiff_t>(behind));
+    }
   }
   return tokens;
 }

@@ -65,7 +65,7 @@ class OpenModelTest : public testing::Test {
     source_ = llama_source({.vocabulary = 256, .context = 128});
     source_.set("tokenizer.ggml.model", "gpt2");
     source_.set("tokenizer.ggml.tokens", vocab.tokens);
-    source_.set("tokenizer.ggml.merges", vocab.merges);
+    source_.set("tokenizer.ggml.merges", merge_texts(vocab));
     listener_.warn = [this](const std::string& text) { warnings_.push_back(text); };
     listener_.detail = [this](const std::string& text) { details_.push_back(text); };
     listener_.progress = [this](std::string_view doing, uint64_t done, uint64_t total) {

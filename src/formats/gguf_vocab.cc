@@ -6,6 +6,7 @@
 
 #include "base/base64.h"
 #include "base/error.h"
+#include "formats/merge_rules.h"
 #include "formats/printable.h"
 
 namespace hearth {
@@ -98,7 +99,7 @@ void read_bpe(const ModelSource& file, Vocab& vocab) {
          "the model again",
          file.name());
   }
-  vocab.merges = *std::move(merges);
+  vocab.merges = parse_merge_rules(vocab, TokenIndex(vocab.tokens), *merges);
   vocab.pre = file.metadata().get<std::string>(kPre).value_or("");
 }
 
@@ -199,7 +200,7 @@ void find_strip_right(const ModelSource& file, Vocab& vocab) {
     bool special = type == TokenType::kControl || type == TokenType::kUserDefined;
     bool keeps_space = token == "<unk>" || token == "<s>" || token == "<|endoftext|>";
     if ((special && !keeps_space) || token == "</s>") {
-      vocab.strip_right.push_back(static_cast<int32_t>(id));
+      vocab.added.push_back({.id = static_cast<int32_t>(id), .strip_right = true});
     }
   }
 }

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/check.h"
 #include "base/error.h"
 #include "formats/printable.h"
 
@@ -77,8 +78,7 @@ void check_count(const Vocab& vocab, std::string_view field, size_t count) {
 
 }  // namespace
 
-void find_end_tokens(Vocab& vocab) {
-  std::vector<int32_t> ends;
+void find_end_tokens(Vocab& vocab, std::vector<int32_t> ends) {
   for (int32_t id : {vocab.eos, vocab.eot, vocab.eom}) {
     if (id != Vocab::kNone) ends.push_back(id);
   }
@@ -108,14 +108,19 @@ void find_end_tokens(Vocab& vocab) {
   vocab.eog = std::move(ends);
 }
 
+const AddedRule* find_added_rule(const Vocab& vocab, int32_t id) {
+  auto found = std::ranges::lower_bound(vocab.added, id, {}, &AddedRule::id);
+  return found != vocab.added.end() && found->id == id ? &*found : nullptr;
+}
+
 void check_vocab(const Vocab& vocab) {
   if (vocab.tokens.empty()) {
-    fail(ErrorCode::kFile, "{}: tokenizer.ggml.tokens is empty: the file has no vocabulary",
-         vocab.source);
+    fail(ErrorCode::kFile, "{}: {} is empty: the file has no vocabulary", vocab.source,
+         vocab.tokens_field);
   }
   if (vocab.tokens.size() > static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
-    fail(ErrorCode::kFile, "{}: tokenizer.ggml.tokens has {} tokens, more than 31-bit ids can name",
-         vocab.source, vocab.tokens.size());
+    fail(ErrorCode::kFile, "{}: {} has {} tokens, more than 31-bit ids can name", vocab.source,
+         vocab.tokens_field, vocab.tokens.size());
   }
   check_count(vocab, "tokenizer.ggml.token_type", vocab.types.size());
   bool scored = vocab.kind == VocabKind::kSpm || vocab.kind == VocabKind::kUnigram;
@@ -125,6 +130,16 @@ void check_vocab(const Vocab& vocab) {
   for (size_t i = 0; i < vocab.scores.size(); ++i) {
     if (std::isnan(vocab.scores[i])) {
       fail(ErrorCode::kFile, "{}: tokenizer.ggml.scores[{}] is not a number", vocab.source, i);
+    }
+  }
+  if (vocab.merges.size() > std::numeric_limits<uint32_t>::max()) {
+    fail(ErrorCode::kFile, "{}: the vocabulary has {} merges, more than 32-bit ranks can name",
+         vocab.source, vocab.merges.size());
+  }
+  for (const MergeRule& rule : vocab.merges) {
+    for (int32_t id : {rule.left, rule.right, rule.merged}) {
+      HEARTH_CHECK(id >= 0 && static_cast<size_t>(id) < vocab.tokens.size(),
+                   "merges name tokens of their vocabulary");
     }
   }
   for (const auto& [key, id] : kVocabIdKeys) check_id(vocab, key, vocab.*id);

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "formats/text_rules.h"
+
 namespace hearth {
 
 enum class VocabKind {
@@ -30,17 +32,36 @@ enum class TokenType : uint8_t {
   kByte = 6,  // "<0x0A>"
 };
 
+// Two neighbours that become one token: those of the lowest rank first, of equal ones the leftmost.
+struct MergeRule {
+  int32_t left;
+  int32_t right;
+  int32_t merged;
+  uint32_t rank;
+};
+
+// How a special token is found in text, where more is to be said than its text.
+struct AddedRule {
+  int32_t id = 0;
+  bool single_word = false;  // only where no word touches it
+  bool strip_left = false;   // swallows the white space before it
+  bool strip_right = false;  // and behind it
+  bool normalized = false;   // in normalised text, in its own normalised form
+  bool outside = false;      // merges do not know it
+};
+
 struct Vocab {
   static constexpr int32_t kNone = -1;
 
-  std::string source;  // the file, for messages
+  std::string source;                                  // the file, for messages
+  std::string tokens_field = "tokenizer.ggml.tokens";  // where it has the tokens
   VocabKind kind = VocabKind::kBpe;
   std::string pre;  // kBpe: the pre-tokenizer's name
 
   std::vector<std::string> tokens;  // by id, as the file spells them
-  std::vector<TokenType> types;     // by id
-  std::vector<float> scores;        // kSpm, kUnigram: by id; empty otherwise
-  std::vector<std::string> merges;  // kBpe: "left right", the first is merged first
+  std::vector<TokenType> types;   // by id
+  std::vector<float> scores;      // kSpm, kUnigram: by id; empty otherwise
+  std::vector<MergeRule> merges;  // kBpe
   std::string charsmap;  // kUnigram: the bytes of SentencePiece's map (text/character_map.h)
 
   int32_t bos = kNone;  // [CLS] of a WordPiece vocabulary
@@ -59,8 +80,10 @@ struct Vocab {
   bool remove_extra_whitespaces = false;  // kUnigram
   bool lowercase = true;                  // kWordPiece
   bool strip_accents = true;              // kWordPiece
-  // Special tokens, ascending, that swallow the white space after them in the text.
-  std::vector<int32_t> strip_right;
+  // Put before and behind a text where BOS and EOS are to be added; empty: these alone.
+  std::vector<int32_t> before, behind;
+  std::vector<AddedRule> added;    // by ascending ids, of special tokens alone
+  std::optional<TextRules> rules;  // kBpe: as tokenizer.json has them, instead of `pre`
 
   // Sentences about what was odd but harmless, for the log.
   std::vector<std::string> warnings;
@@ -85,7 +108,11 @@ inline constexpr VocabIdKey kVocabIdKeys[] = {
 // Tokens known by their names, whatever the file's ids say: those that end a turn or a generation
 // are added to vocab.eog, with eos, eot and eom, and are control tokens even where the file gives
 // them another type (converters get that wrong; a chat would show them, and never end).
-void find_end_tokens(Vocab& vocab);
+// So do `ends`, ids that the source calls ends.
+void find_end_tokens(Vocab& vocab, std::vector<int32_t> ends = {});
+
+// What is said of the special token, or nullptr.
+const AddedRule* find_added_rule(const Vocab& vocab, int32_t id);
 
 // Throws (kFile, naming the field) where sizes do not fit the number of tokens, an id lies outside
 // the vocabulary or a score is not a number. What only concerns one kind's own algorithm is checked

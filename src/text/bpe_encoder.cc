@@ -1,6 +1,7 @@
 #include "text/bpe_encoder.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "text/byte_level.h"
@@ -41,46 +42,98 @@ constexpr int32_t kGone = -2;  // the id of a symbol that was merged into its le
 }  // namespace
 
 struct BpeEncoder::Work {
-  std::vector<std::string_view> pieces;
+  // Links each symbol with the one before it.
+  void put(int32_t id, uint8_t byte) {
+    const auto here = static_cast<int32_t>(symbols.size());
+    if (here > 0) symbols.back().next = here;
+    symbols.push_back({id, here - 1, -1, byte});
+  }
+
+  MatchMemory memory;
+  TextPieces pieces;
   std::vector<Symbol> symbols;
   std::vector<Candidate> heap;
 };
 
-BpeEncoder::BpeEncoder(Vocab& vocab, const TokenIndex& index, const PreTokenizerRule& rule)
+BpeEncoder::BpeEncoder(Vocab& vocab, const TokenIndex& index, PreTokenizer pre_tokenizer,
+                       bool whole_tokens)
     : vocab_(vocab),
       index_(index),
-      merges_(vocab, index),
-      pre_tokenizer_(rule),
-      unk_(vocab.unk),
-      whole_tokens_(rule.whole_tokens) {
+      merges_(vocab),
+      pre_tokenizer_(std::move(pre_tokenizer)),
+      whole_tokens_(whole_tokens) {}
+
+BpeEncoder::BpeEncoder(Vocab& vocab, const TokenIndex& index, const PreTokenizerRule& rule)
+    : BpeEncoder(vocab, index, PreTokenizer(rule), rule.whole_tokens) {
+  find_bytes(vocab);
+}
+
+BpeEncoder::BpeEncoder(Vocab& vocab, const TokenIndex& index)
+    : BpeEncoder(vocab, index, PreTokenizer(vocab.rules->cut, vocab.source),
+                 vocab.rules->ignore_merges) {
+  byte_fallback_ = vocab.rules->byte_fallback;
+  fuse_unk_ = vocab.rules->fuse_unk;
+  if (pre_tokenizer_.spells_bytes()) {
+    find_bytes(vocab);
+  } else {
+    find_characters();
+  }
+}
+
+void BpeEncoder::find_bytes(Vocab& vocab) {
   size_t missing = 0;
   for (uint32_t byte = 0; byte < 256; ++byte) {
     auto value = static_cast<uint8_t>(byte);
-    byte_ids_[byte] = index.find(byte_level_character(value));
+    byte_ids_[byte] = find(byte_level_character(value));
     if (byte_ids_[byte] != TokenIndex::kNone) continue;
     ++missing;
     if (must_have_token(value)) {
       fail(ErrorCode::kFile,
-           "{}: tokenizer.ggml.tokens has no token '{}' for the byte 0x{:02X}, as a byte-level "
-           "vocabulary must; the file is damaged: get or convert it again",
-           vocab.source, byte_level_character(value), byte);
+           "{}: {} has no token '{}' for the byte 0x{:02X}, as a byte-level vocabulary must; the "
+           "file is damaged: get or convert it again",
+           vocab.source, vocab.tokens_field, byte_level_character(value), byte);
     }
   }
   if (missing > 0) {
     vocab.warnings.push_back(fmt::format(
-        "{}: tokenizer.ggml.tokens has no tokens for {} of the 256 bytes; text with such bytes {}",
-        vocab.source, missing, unk_ >= 0 ? "becomes unknown tokens" : "is refused"));
+        "{}: {} has no tokens for {} of the 256 bytes; text with such bytes {}", vocab.source,
+        vocab.tokens_field, missing, vocab.unk >= 0 ? "becomes unknown tokens" : "is refused"));
   }
 }
 
-void BpeEncoder::encode(std::string_view text, bool /*first*/, std::vector<int32_t>& ids) const {
+void BpeEncoder::find_characters() {
+  for (uint32_t byte = 0; byte < 256; ++byte) {
+    byte_ids_[byte] = byte_fallback_ ? find(fmt::format("<0x{:02X}>", byte)) : TokenIndex::kNone;
+  }
+  small_.reserve(kSmallCharacters);
+  for (char32_t c = 0; c < kSmallCharacters; ++c) {
+    std::string character;
+    utf8_append(character, c);
+    small_.push_back(find(character));
+  }
+}
+
+int32_t BpeEncoder::find(std::string_view text) const {
+  const int32_t id = index_.find(text);
+  if (id == TokenIndex::kNone || vocab_.added.empty()) return id;
+  const AddedRule* rule = find_added_rule(vocab_, id);
+  return rule != nullptr && rule->outside ? TokenIndex::kNone : id;
+}
+
+int32_t BpeEncoder::find_character(std::string_view character) const {
+  const char32_t c = utf8_decode(character);
+  return c < kSmallCharacters ? small_[c] : find(character);
+}
+
+void BpeEncoder::encode(std::string_view text, Before before, std::vector<int32_t>& ids) const {
   Work work;
+  bool at_start = before == Before::kNothing;
   while (!text.empty()) {
     size_t valid = 0;
     while (size_t length = utf8_sequence(text.substr(valid))) valid += length;
-    work.pieces.clear();
-    pre_tokenizer_.split(text.substr(0, valid), work.pieces);
-    for (std::string_view piece : work.pieces) encode_piece(piece, work, ids);
+    pre_tokenizer_.split(text.substr(0, valid), at_start, work.memory, work.pieces);
+    at_start = false;
+    for (std::string_view piece : work.pieces.pieces) encode_piece(piece, work, ids);
     text.remove_prefix(valid);
     if (text.empty()) break;
     auto byte = static_cast<uint8_t>(text[0]);
@@ -90,23 +143,62 @@ void BpeEncoder::encode(std::string_view text, bool /*first*/, std::vector<int32
 }
 
 void BpeEncoder::encode_piece(std::string_view piece, Work& work, std::vector<int32_t>& ids) const {
+  const bool bytes = pre_tokenizer_.spells_bytes();
   if (whole_tokens_) {
-    int32_t id = index_.find(byte_level_encode(piece));
+    int32_t id = bytes ? find(byte_level_encode(piece)) : find(piece);
     if (id != TokenIndex::kNone && !is_guarded_token(vocab_, id)) {
       ids.push_back(id);
       return;
     }
   }
-  auto count = static_cast<int32_t>(piece.size());
   work.symbols.clear();
-  for (int32_t i = 0; i < count; ++i) {
-    auto byte = static_cast<uint8_t>(piece[i]);
-    work.symbols.push_back({byte_ids_[byte], i - 1, i + 1 < count ? i + 1 : -1, byte});
+  if (bytes) {
+    put_bytes(piece, work);
+  } else {
+    put_characters(piece, work);
   }
   merge(work);
   for (int32_t i = 0; i >= 0; i = work.symbols[i].next) {
     push(work.symbols[i].byte, work.symbols[i].id, ids);
   }
+}
+
+void BpeEncoder::put_bytes(std::string_view piece, Work& work) const {
+  for (char c : piece) {
+    const auto byte = static_cast<uint8_t>(c);
+    work.put(byte_ids_[byte], byte);
+  }
+}
+
+bool BpeEncoder::put_fallback(std::string_view character, Work& work) const {
+  if (!byte_fallback_) return false;
+  auto has_token = [&](char c) { return byte_ids_[static_cast<uint8_t>(c)] != TokenIndex::kNone; };
+  if (!std::ranges::all_of(character, has_token)) return false;
+  put_bytes(character, work);
+  return true;
+}
+
+void BpeEncoder::put_characters(std::string_view piece, Work& work) const {
+  // The byte of an unknown that is to be put, once it is known whether the next one joins it.
+  int unknown = -1;
+  auto put_unknown = [&] {
+    if (unknown >= 0) work.put(TokenIndex::kNone, static_cast<uint8_t>(unknown));
+    unknown = -1;
+  };
+  while (!piece.empty()) {
+    const std::string_view character = piece.substr(0, utf8_sequence(piece));
+    piece.remove_prefix(character.size());
+    const int32_t id = find_character(character);
+    const auto byte = static_cast<uint8_t>(character[0]);
+    if (id != TokenIndex::kNone) {
+      put_unknown();
+      work.put(id, byte);
+    } else if (!put_fallback(character, work)) {
+      if (!fuse_unk_) put_unknown();
+      if (unknown < 0) unknown = byte;
+    }
+  }
+  put_unknown();
 }
 
 void BpeEncoder::merge(Work& work) const {
@@ -141,7 +233,7 @@ void BpeEncoder::merge(Work& work) const {
 }
 
 void BpeEncoder::push(uint8_t byte, int32_t id, std::vector<int32_t>& ids) const {
-  if (id == TokenIndex::kNone) id = unk_;
+  if (id == TokenIndex::kNone) id = vocab_.unk;
   if (id == Vocab::kNone) {
     fail(ErrorCode::kRequest,
          "the text holds the byte 0x{:02X}, for which the model's vocabulary has no token: leave "

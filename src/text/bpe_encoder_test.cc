@@ -82,8 +82,7 @@ TEST(BpeEncoder, EqualsTheDefinition) {
       words.push_back(left + right);
     }
     Vocab vocab = bpe_vocab(rules);
-    TokenIndex index(vocab.tokens);
-    MergeTable merges(vocab, index);
+    MergeTable merges(vocab);
     auto tokenizer = Tokenizer::from_vocab(vocab);
     for (int i = 0; i < 40; ++i) {
       std::string text;
@@ -129,21 +128,11 @@ TEST(BpeEncoder, RefusesVocabulariesThatLie) {
   Vocab vocab = bpe_vocab({});
   vocab.tokens['a'] = "something else";
   EXPECT_NE(error_of(vocab).find("no token 'a' for the byte 0x61"), std::string::npos);
-  for (const char* merge : {"", "a", "ab", "a ", " a", " "}) {
-    vocab = bpe_vocab({"a b"});
-    vocab.merges.push_back(merge);
-    EXPECT_NE(error_of(vocab).find("tokenizer.ggml.merges[1] is '"), std::string::npos) << merge;
-  }
-  for (const char* merge : {"a xyz", "xyz a", "a c"}) {
-    vocab = bpe_vocab({"a b"});
-    vocab.merges.push_back(merge);
-    EXPECT_NE(error_of(vocab).find("the vocabulary has no token '"), std::string::npos) << merge;
-  }
 }
 
 TEST(BpeEncoder, ARuleThatStandsTwiceCountsOnce) {
   Vocab vocab = bpe_vocab({"a b", "b c"});
-  vocab.merges.push_back("a b");
+  vocab.merges.push_back(vocab.merges[0]);
   auto tokenizer = Tokenizer::from_vocab(vocab);
   EXPECT_EQ(texts(*tokenizer, "abc"), (Texts{"ab", "c"}));
 }

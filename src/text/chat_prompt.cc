@@ -1,5 +1,6 @@
 #include "text/chat_prompt.h"
 
+#include <algorithm>
 #include <boost/json/value.hpp>
 
 #include "base/error.h"
@@ -74,10 +75,10 @@ std::vector<int32_t> ChatPrompt::encode(const RenderedChat& chat) const {
   options.parse_special = true;
   options.foreign = chat.foreign;
   std::vector<int32_t> ids = tokenizer_.encode(chat.text, options);
-  int32_t bos = tokenizer_.bos();
-  if (tokenizer_.adds_bos() && bos != Vocab::kNone && (ids.empty() || ids.front() != bos)) {
-    ids.insert(ids.begin(), bos);
-  }
+  const std::span<const int32_t> before = tokenizer_.before();
+  const bool there =
+      ids.size() >= before.size() && std::equal(before.begin(), before.end(), ids.begin());
+  if (tokenizer_.adds_bos() && !there) ids.insert(ids.begin(), before.begin(), before.end());
   return ids;
 }
 

@@ -8,12 +8,14 @@
 
 namespace hearth {
 
+// What stands before a text.
+enum class Before : uint8_t { kNothing, kSpecial, kText };
+
 class Encoder {
  public:
   virtual ~Encoder() = default;
-  // Appends the ids of `text` (any bytes, below 2 GiB). `first` says that nothing, or a special
-  // token, stands before it.
-  virtual void encode(std::string_view text, bool first, std::vector<int32_t>& ids) const = 0;
+  // Appends the ids of `text` (any bytes, below 2 GiB).
+  virtual void encode(std::string_view text, Before before, std::vector<int32_t>& ids) const = 0;
 };
 
 }  // namespace hearth

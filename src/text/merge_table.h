@@ -1,8 +1,7 @@
-// MergeTable holds the merge rules of a BPE vocabulary by token ids: (left, right) -> (rank,
-// merged). It has one sorted row per left token and takes 12 bytes a rule and 4 a token. Errors
-// (kFile, naming tokenizer.ggml.merges and the rule): a rule that is not two tokens parted by a
-// space, or whose tokens or their concatenation the vocabulary does not have. Where a pair stands
-// twice, the first, better rank counts.
+// MergeTable holds the merge rules of a BPE vocabulary: (left, right) -> (rank, merged). It has one
+// sorted row per left token and takes 12 bytes a rule and 4 a token. Where a pair stands twice, the
+// first, better rank counts. Nothing merges into a token that nobody may forge
+// (text/special_tokens.h).
 #pragma once
 
 #include <cstdint>
@@ -10,7 +9,6 @@
 #include <vector>
 
 #include "formats/vocab.h"
-#include "text/token_index.h"
 
 namespace hearth {
 
@@ -22,7 +20,8 @@ struct Merge {
 
 class MergeTable {
  public:
-  MergeTable(const Vocab& vocab, const TokenIndex& index);
+  // The rules name tokens of the vocabulary (check_vocab() has seen to it).
+  explicit MergeTable(const Vocab& vocab);
 
   // Returns the rule, or nullptr. Ids may be -1, which nothing merges with.
   const Merge* find(int32_t left, int32_t right) const;

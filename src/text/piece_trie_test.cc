@@ -6,7 +6,7 @@
 #include <numeric>
 #include <random>
 
-#include "text/token_index.h"
+#include "formats/token_index.h"
 
 namespace hearth {
 namespace {

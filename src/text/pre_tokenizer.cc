@@ -1,118 +1,122 @@
-#define PCRE2_CODE_UNIT_WIDTH 8
 #include "text/pre_tokenizer.h"
-
-#include <pcre2.h>
 
 #include <utility>
 
-#include "base/check.h"
-#include "base/error.h"
+#include "text/byte_level.h"
+#include "text/cut_behavior.h"
 
 namespace hearth {
 
 namespace {
 
-// This is Unicode's White_Space. PCRE2's own \s adds U+180E, which is no white space any more.
-constexpr std::string_view kWhiteSpace =
-    R"(\t-\r \x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000})";
+constexpr std::string_view kGpt2 =
+    R"re('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)re";
 
-// Spells out \s in the pattern, inside and outside of classes, and \S, which only stands outside.
-std::string spell_white_space(std::string_view pattern) {
-  std::string out;
-  bool in_class = false;
-  for (size_t i = 0; i < pattern.size(); ++i) {
-    char c = pattern[i];
-    if (c == '\\' && i + 1 < pattern.size()) {
-      char escaped = pattern[++i];
-      if (escaped == 's' && in_class) {
-        out += kWhiteSpace;
-      } else if (escaped == 's' || escaped == 'S') {
-        HEARTH_CHECK(!in_class, "\\S inside a class has no spelling here");
-        out += escaped == 's' ? "[" : "[^";
-        out += kWhiteSpace;
-        out += ']';
-      } else {
-        out += c;
-        out += escaped;
-      }
-      continue;
-    }
-    if (c == '[') in_class = true;
-    if (c == ']') in_class = false;
-    out += c;
+// What cuts the text, or nothing.
+std::optional<TextPattern> pattern_of(const CutStep& step) {
+  if (const auto* split = std::get_if<SplitStep>(&step)) return split->pattern;
+  if (const auto* mark = std::get_if<MetaspaceStep>(&step)) {
+    if (mark->split) return TextPattern{mark->mark, false};
   }
-  return out;
+  if (const auto* bytes = std::get_if<ByteLevelStep>(&step)) {
+    if (bytes->use_regex) return TextPattern{std::string(kGpt2)};
+  }
+  return std::nullopt;
 }
 
-struct FreeCode {
-  void operator()(pcre2_code* code) const { pcre2_code_free(code); }
-};
-struct FreeMatch {
-  void operator()(pcre2_match_data* match) const { pcre2_match_data_free(match); }
-};
+std::string with_marks(std::string_view text, const MetaspaceStep& step, bool at_start) {
+  std::string marked;
+  for (char c : text) {
+    if (c == ' ') {
+      marked += step.mark;
+    } else {
+      marked += c;
+    }
+  }
+  const bool prepend =
+      step.prepend == PrependScheme::kAlways || (step.prepend == PrependScheme::kFirst && at_start);
+  if (prepend && !marked.starts_with(step.mark)) marked.insert(0, step.mark);
+  return marked;
+}
 
 }  // namespace
 
-class PreTokenizer::Pattern {
- public:
-  explicit Pattern(std::string_view pattern) {
-    std::string spelled = spell_white_space(pattern);
-    int error = 0;
-    PCRE2_SIZE offset = 0;
-    code_.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(spelled.data()), spelled.size(),
-                              PCRE2_UTF | PCRE2_UCP, &error, &offset, nullptr));
-    HEARTH_CHECK(code_ != nullptr, "a pre-tokenizer's pattern does not compile");
-    // Where code cannot be made at run time, PCRE2's interpreter does the same more slowly.
-    pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);
-  }
-
-  // Cuts `text` at the borders of the matches.
-  void split(std::string_view text, pcre2_match_data* match,
-             std::vector<std::string_view>& pieces) const {
-    size_t done = 0;
-    size_t from = 0;
-    while (from < text.size()) {
-      int found = pcre2_match(code_.get(), reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
-                              from, PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY, match, nullptr);
-      if (found == PCRE2_ERROR_NOMATCH) break;
-      if (found < 0) {
-        fail(ErrorCode::kRequest,
-             "the pre-tokenizer's pattern cannot be matched against a text of {} bytes (PCRE2 "
-             "error {}): shorten the text",
-             text.size(), found);
-      }
-      const PCRE2_SIZE* span = pcre2_get_ovector_pointer(match);
-      if (span[0] > done) pieces.push_back(text.substr(done, span[0] - done));
-      pieces.push_back(text.substr(span[0], span[1] - span[0]));
-      done = from = span[1];
-    }
-    if (done < text.size()) pieces.push_back(text.substr(done));
-  }
-
- private:
-  std::unique_ptr<pcre2_code, FreeCode> code_;
-};
-
 PreTokenizer::PreTokenizer(const PreTokenizerRule& rule) {
-  patterns_.reserve(rule.patterns.size());
-  for (std::string_view pattern : rule.patterns) patterns_.emplace_back(pattern);
+  for (std::string_view pattern : rule.patterns) {
+    add(SplitStep{.pattern = {std::string(pattern)}}, "hearth");
+  }
+  spells_bytes_ = true;
 }
 
-PreTokenizer::PreTokenizer(PreTokenizer&&) noexcept = default;
-PreTokenizer::~PreTokenizer() = default;
+PreTokenizer::PreTokenizer(std::span<const CutStep> steps, std::string_view file) {
+  for (const CutStep& step : steps) add(step, file);
+  if (steps_.empty() || !std::holds_alternative<ByteLevelStep>(steps_.back().what)) return;
+  spells_bytes_ = true;
+  steps_.back().spell = false;
+}
 
-void PreTokenizer::split(std::string_view text, std::vector<std::string_view>& pieces) const {
-  std::unique_ptr<pcre2_match_data, FreeMatch> match(pcre2_match_data_create(1, nullptr));
-  if (match == nullptr) fail(ErrorCode::kResource, "no memory to match a pattern");
-  std::vector<std::string_view> before;
-  std::vector<std::string_view> after;
-  if (!text.empty()) before.push_back(text);
-  for (const Pattern& pattern : patterns_) {
-    after.clear();
-    for (std::string_view piece : before) pattern.split(piece, match.get(), after);
-    std::swap(before, after);
+void PreTokenizer::add(const CutStep& step, std::string_view file) {
+  Step made{step, std::nullopt, std::holds_alternative<ByteLevelStep>(step)};
+  if (auto pattern = pattern_of(step)) made.pattern.emplace(*pattern, file);
+  steps_.push_back(std::move(made));
+}
+
+void PreTokenizer::cut(const Step& step, std::string_view piece, MatchMemory& memory,
+                       std::vector<std::string_view>& out) const {
+  if (!step.pattern) {
+    if (!piece.empty()) out.push_back(piece);
+    return;
   }
-  pieces.insert(pieces.end(), before.begin(), before.end());
+  CutBehavior behavior = CutBehavior::kIsolated;
+  bool invert = false;
+  if (const auto* split = std::get_if<SplitStep>(&step.what)) {
+    behavior = split->behavior;
+    invert = split->invert;
+  } else if (std::holds_alternative<MetaspaceStep>(step.what)) {
+    behavior = CutBehavior::kMergedWithNext;
+  }
+  cut_text(*step.pattern, behavior, invert, piece, memory, out);
+}
+
+std::string_view PreTokenizer::apply(const Step& step, std::string_view piece, bool at_start,
+                                     MatchMemory& memory, TextPieces& out) const {
+  if (const auto* bytes = std::get_if<ByteLevelStep>(&step.what)) {
+    if (bytes->add_prefix_space && !piece.starts_with(' ')) {
+      piece = out.made.emplace_back(" " + std::string(piece));
+    }
+  } else if (const auto* mark = std::get_if<MetaspaceStep>(&step.what)) {
+    piece = out.made.emplace_back(with_marks(piece, *mark, at_start));
+  }
+  const size_t first = out.pieces.size();
+  cut(step, piece, memory, out.pieces);
+  if (!step.spell) return piece;
+  const bool first_stays = first < out.pieces.size() && out.pieces[first].data() == piece.data();
+  for (size_t i = first; i < out.pieces.size(); ++i) {
+    out.pieces[i] = out.made.emplace_back(byte_level_encode(out.pieces[i]));
+  }
+  return first_stays ? out.pieces[first] : piece;
+}
+
+void PreTokenizer::split(std::string_view text, bool at_start, MatchMemory& memory,
+                         TextPieces& pieces) const {
+  pieces.made.clear();
+  pieces.pieces.clear();
+  if (text.empty()) return;
+  pieces.pieces.push_back(text);
+  std::vector<std::string_view> before;
+  for (const Step& step : steps_) {
+    std::swap(before, pieces.pieces);
+    pieces.pieces.clear();
+    bool still_at_start = false;
+    for (size_t i = 0; i < before.size(); ++i) {
+      const bool start = at_start && i == 0;
+      const std::string_view whole = apply(step, before[i], start, memory, pieces);
+      if (start) {
+        still_at_start = !pieces.pieces.empty() && pieces.pieces[0].data() == whole.data();
+      }
+    }
+    at_start = still_at_start;
+  }
 }
 
 }  // namespace hearth

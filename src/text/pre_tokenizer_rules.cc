@@ -74,6 +74,22 @@ constexpr std::string_view kDeepseekV3 =
     R"re(|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*)re"
     R"re(|\s*[\r\n]+|\s+(?!\S)|\s+)re";
 
+// The published pattern cuts Han out of its classes: [\p{Lu}...&&[^\p{Han}]]* and
+// [\p{Ll}...&&[^\p{Han}]]+ one behind the other, which may share letters without case and marks. So
+// that no run is gone through twice, this says what that comes to: capitals and shared letters,
+// then small ones; or, where no small one follows, all up to the last shared one.
+#define HEARTH_NO_HAN(class) R"re((?:(?!\p{Han})[)re" class R"re(]))re"
+#define HEARTH_KIMI_CAPITAL HEARTH_NO_HAN(R"re(\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M})re")
+#define HEARTH_KIMI_SMALL HEARTH_NO_HAN(R"re(\p{Ll}\p{Lm}\p{Lo}\p{M})re")
+#define HEARTH_KIMI_SHARED HEARTH_NO_HAN(R"re(\p{Lm}\p{Lo}\p{M})re")
+#define HEARTH_KIMI_CONTRACTION R"re((?i:'s|'t|'re|'ve|'m|'ll|'d)?)re"
+constexpr std::string_view kKimiK2 =
+    R"re(\p{Han}+|[^\r\n\p{L}\p{N}]?(?:)re" HEARTH_KIMI_CAPITAL "*+" HEARTH_KIMI_SMALL
+    R"re(++|(?:[\p{Lu}\p{Lt}]*+)re" HEARTH_KIMI_SHARED "++)++)" HEARTH_KIMI_CONTRACTION
+    R"re(|[^\r\n\p{L}\p{N}]?)re" HEARTH_KIMI_CAPITAL "++" HEARTH_KIMI_SMALL
+    "*+" HEARTH_KIMI_CONTRACTION R"re(|\p{N}{1,3}|)re" HEARTH_SYMBOLS_AND_SPACE;
+
+constexpr std::array kKimiK2Patterns = {kKimiK2};
 constexpr std::array kGpt2Patterns = {kGpt2};
 constexpr std::array kLlama3Patterns = {kLlama3};
 constexpr std::array kQwen2Patterns = {kQwen2};
@@ -128,6 +144,7 @@ constexpr Named kRules[] = {
     {"jina-v2-code", kGpt2Rule},
     {"jina-v2-de", kGpt2Rule},
     {"jina-v2-es", kGpt2Rule},
+    {"kimi-k2", {kKimiK2Patterns, true, false}},
     {"lfm2", kLlama3Rule},
     {"llama-bpe", kLlama3Rule},
     {"llama-v3", kLlama3Rule},

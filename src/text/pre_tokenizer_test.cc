@@ -9,10 +9,11 @@ namespace {
 std::string cut(std::string_view name, std::string_view text) {
   const PreTokenizerRule* rule = find_pre_tokenizer(name);
   if (rule == nullptr) return "no such pre-tokenizer";
-  std::vector<std::string_view> pieces;
-  PreTokenizer(*rule).split(text, pieces);
+  TextPieces pieces;
+  MatchMemory memory;
+  PreTokenizer(*rule).split(text, true, memory, pieces);
   std::string joined;
-  for (std::string_view piece : pieces) {
+  for (std::string_view piece : pieces.pieces) {
     if (!joined.empty()) joined += '|';
     joined += piece;
   }
@@ -94,6 +95,15 @@ TEST(PreTokenizer, TekkenHasNoContractions) {
   EXPECT_EQ(cut("tekken", "it's camelCase 123 क्या"), "it|'s| camel|Case| |1|2|3| क्या");
 }
 
+TEST(PreTokenizer, KimiK2KeepsIdeographsApart) {
+  EXPECT_EQ(cut("kimi-k2", "Hello中文 WorldABC it'S 1234\n"),
+            "Hello|中文| World|ABC| it'S| |123|4|\n");
+  // U+3001 is no ideograph, Hangul and kana are letters of words.
+  EXPECT_EQ(cut("kimi-k2", "a中、b한あ!中"), "a|中|、b한あ|!|中");
+  // Capitals behind letters without case begin a word of their own.
+  EXPECT_EQ(cut("kimi-k2", "ABªCD AªBc"), "ABª|CD| AªBc");
+}
+
 TEST(PreTokenizer, WhiteSpaceIsUnicodes) {
   // U+180E is no white space since Unicode 6.3; U+0085 and U+3000 are.
   EXPECT_EQ(cut("gpt-2", "a\u0085\u3000b"), "a|\u0085|\u3000|b");
@@ -109,10 +119,11 @@ TEST(PreTokenizer, PiecesAreTheWholeText) {
     names.erase(0, comma + 2);
     const PreTokenizerRule* rule = find_pre_tokenizer(name);
     ASSERT_NE(rule, nullptr) << name;
-    std::vector<std::string_view> pieces;
-    PreTokenizer(*rule).split(text, pieces);
+    TextPieces pieces;
+    MatchMemory memory;
+    PreTokenizer(*rule).split(text, true, memory, pieces);
     std::string joined;
-    for (std::string_view piece : pieces) {
+    for (std::string_view piece : pieces.pieces) {
       EXPECT_FALSE(piece.empty());
       joined += piece;
     }
@@ -134,14 +145,16 @@ TEST(PreTokenizer, KnowsItsNames) {
 // each of its characters.
 TEST(PreTokenizer, LongRunsTakeLinearTime) {
   constexpr size_t kLength = 1 << 20;
-  for (const char* name : {"gpt-2", "llama-bpe", "qwen2", "deepseek-llm", "deepseek-coder",
-                           "deepseek-v3", "falcon", "default", "starcoder", "gpt-4o", "tekken"}) {
+  for (const char* name :
+       {"gpt-2", "llama-bpe", "qwen2", "deepseek-llm", "deepseek-coder", "deepseek-v3", "falcon",
+        "default", "starcoder", "gpt-4o", "tekken", "kimi-k2"}) {
     PreTokenizer pre_tokenizer(*find_pre_tokenizer(name));
     for (char c : {' ', 'a', 'A', '1', '!', '\n', '\''}) {
-      std::vector<std::string_view> pieces;
+      TextPieces pieces;
+      MatchMemory memory;
       std::string text = std::string(kLength, c) + "x";
-      pre_tokenizer.split(text, pieces);
-      EXPECT_GE(pieces.size(), 1u);
+      pre_tokenizer.split(text, true, memory, pieces);
+      EXPECT_GE(pieces.pieces.size(), 1u);
     }
   }
 }

@@ -4,8 +4,10 @@
 // that nobody may forge.
 //
 // Longer tokens are looked for first, over the whole text, and each from left to right: a token
-// never takes a part of a longer one's match. Tokens in vocab.strip_right swallow the white space
-// (ASCII) after them.
+// never takes a part of a longer one's match. A vocabulary with rules of tokenizer.json is searched
+// once from left to right, at every place for the longest token, as Hugging Face's tokenizers do.
+// What vocab.added says of a token holds: it may stand alone only, or swallow the white space
+// beside it.
 //
 // In bytes that a stranger wrote (`foreign`), beside a program's own, nobody may forge a control
 // token: a match that touches one of these bytes is none. User-defined tokens are text that anyone
@@ -18,7 +20,9 @@
 #include <array>
 #include <bitset>
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -41,24 +45,44 @@ class SpecialTokens {
  public:
   using ByteRanges = std::span<const std::pair<size_t, size_t>>;  // [begin, end), sorted, disjoint
 
-  // `vocab` must outlive the object.
+  // Tokens that are found as they are written. `vocab` must outlive the object.
   explicit SpecialTokens(const Vocab& vocab);
+  // Those that are found in normalised text, where `normalize` makes it.
+  SpecialTokens(const Vocab& vocab, const std::function<std::string(std::string_view)>& normalize);
+
+  bool empty() const { return lengths_[1].empty(); }
 
   std::vector<TextPart> partition(std::string_view text, bool parse_special,
                                   ByteRanges foreign = {}) const;
 
  private:
+  struct Entry {
+    std::string text;
+    int32_t id;
+  };
   struct Length {
     size_t bytes;
-    std::bitset<256> first;    // bytes that a token of this length begins with
-    std::vector<int32_t> ids;  // sorted by text
+    std::bitset<256> first;      // bytes that a token of this length begins with
+    std::vector<Entry> entries;  // sorted by text
+  };
+  struct Search {
+    std::string_view text;
+    size_t offset;  // of `text` in the whole
+    ByteRanges foreign;
   };
 
-  std::vector<Length> lengths_of(bool with_control) const;
-  int32_t find(const Length& length, std::string_view text) const;
-  // `offset`: of `text` in the whole.
-  void cut(const Length& length, std::string_view text, size_t offset, ByteRanges foreign,
-           std::vector<TextPart>& parts) const;
+  bool is_sought(int32_t id, bool with_control, bool normalized) const;
+  static std::vector<Length> lengths_of(std::vector<Entry> entries);
+  static int32_t find(const Length& length, std::string_view text);
+  // The token of this length at `at`, if it may stand there.
+  int32_t match(const Length& length, const Search& search, size_t at) const;
+  // Takes the token at [begin, end), with the white space that it swallows, unless it must stand
+  // alone and does not. `done`: where the text not yet taken begins.
+  void take(std::string_view text, int32_t id, size_t begin, size_t end, size_t* done,
+            std::vector<TextPart>& parts) const;
+  void cut(const Length& length, const Search& search, std::vector<TextPart>& parts) const;
+  void scan(const std::vector<Length>& lengths, const Search& search,
+            std::vector<TextPart>& parts) const;
 
   const Vocab& vocab_;
   // The longest tokens come first. There are two lists: user-defined tokens alone, and all.

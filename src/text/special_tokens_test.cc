@@ -75,7 +75,7 @@ TEST_F(ForeignTest, UserDefinedTokensAreTextUnlessTheyMarkTurns) {
 
 TEST(SpecialTokens, WhiteSpaceBehindIsSwallowedWhoeverWroteIt) {
   Vocab vocab = chat_vocab();
-  vocab.strip_right = {static_cast<int32_t>(vocab.tokens.size()) - 6};
+  vocab.added = {{.id = static_cast<int32_t>(vocab.tokens.size()) - 6, .strip_right = true}};
   SpecialTokens special(vocab);
   Ranges foreign = {{10, 13}};
   std::vector<TextPart> parts = special.partition("<|im_end|> \nx", true, foreign);

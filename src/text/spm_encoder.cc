@@ -136,10 +136,10 @@ SpmEncoder::SpmEncoder(const Vocab& vocab, const TokenIndex& index) : vocab_(voc
   }
 }
 
-void SpmEncoder::encode(std::string_view text, bool first, std::vector<int32_t>& ids) const {
+void SpmEncoder::encode(std::string_view text, Before before, std::vector<int32_t>& ids) const {
   std::string marked;
   marked.reserve(text.size() + text.size() / 2 + kSpaceMark.size());
-  if (first && vocab_.add_space_prefix) marked += kSpaceMark;
+  if (before != Before::kText && vocab_.add_space_prefix) marked += kSpaceMark;
   for (char c : text) {
     if (c == ' ') {
       marked += kSpaceMark;

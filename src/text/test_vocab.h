@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "formats/merge_rules.h"
 #include "formats/vocab.h"
 #include "text/byte_level.h"
 
@@ -32,9 +33,18 @@ inline Vocab bpe_vocab(const std::vector<std::string>& merges, const std::string
   for (const std::string& merge : merges) {
     size_t space = merge.find(' ');
     add_token(vocab, merge.substr(0, space) + merge.substr(space + 1));
-    vocab.merges.push_back(merge);
   }
+  vocab.merges = parse_merge_rules(vocab, TokenIndex(vocab.tokens), merges);
   return vocab;
+}
+
+// The merges as files have them.
+inline std::vector<std::string> merge_texts(const Vocab& vocab) {
+  std::vector<std::string> texts;
+  for (const MergeRule& rule : vocab.merges) {
+    texts.push_back(vocab.tokens[rule.left] + " " + vocab.tokens[rule.right]);
+  }
+  return texts;
 }
 
 struct SpmPiece {

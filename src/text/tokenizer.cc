@@ -8,6 +8,8 @@
 #include "text/bpe_encoder.h"
 #include "text/byte_level.h"
 #include "text/spm_encoder.h"
+#include "text/text_normalizer.h"
+#include "text/token_decoder.h"
 #include "text/unigram_encoder.h"
 #include "text/vocabulary.h"
 #include "text/wordpiece_encoder.h"
@@ -26,6 +28,7 @@ std::unique_ptr<Encoder> make_encoder(Vocab& vocab, const TokenIndex& index) {
   if (vocab.kind == VocabKind::kSpm) return std::make_unique<SpmEncoder>(vocab, index);
   if (vocab.kind == VocabKind::kWordPiece) return std::make_unique<WordPieceEncoder>(vocab, index);
   if (vocab.kind == VocabKind::kUnigram) return std::make_unique<UnigramEncoder>(vocab, index);
+  if (vocab.rules) return std::make_unique<BpeEncoder>(vocab, index);
   const PreTokenizerRule* rule = find_pre_tokenizer(vocab.pre);
   if (rule == nullptr) {
     fail(ErrorCode::kUnsupported, "{}: no pre-tokenizer is named '{}'; there are {}", vocab.source,
@@ -34,7 +37,44 @@ std::unique_ptr<Encoder> make_encoder(Vocab& vocab, const TokenIndex& index) {
   return std::make_unique<BpeEncoder>(vocab, index, *rule);
 }
 
+// Marks the bytes of `foreign` that lie in a part of the text that begins at `offset`.
+std::vector<uint8_t> foreign_bytes(SpecialTokens::ByteRanges foreign, size_t offset, size_t size) {
+  if (foreign.empty()) return {};
+  std::vector<uint8_t> bytes(size, 0);
+  for (const auto& [begin, end] : foreign) {
+    for (size_t i = std::max(begin, offset); i < std::min(end, offset + size); ++i) {
+      bytes[i - offset] = 1;
+    }
+  }
+  return bytes;
+}
+
+std::vector<std::pair<size_t, size_t>> ranges_of(const std::vector<uint8_t>& bytes) {
+  std::vector<std::pair<size_t, size_t>> ranges;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    if (bytes[i] == 0) continue;
+    if (ranges.empty() || ranges.back().second != i) ranges.emplace_back(i, i);
+    ranges.back().second = i + 1;
+  }
+  return ranges;
+}
+
 }  // namespace
+
+struct Tokenizer::Rules {
+  explicit Rules(const Vocab& vocab)
+      : normalizer(vocab.rules->normalize, vocab.source),
+        special(vocab,
+                [&](std::string_view text) {
+                  return normalizer.run({std::string(text), {}}, kMaxTextBytes, memory).text;
+                }),
+        decoder(vocab) {}
+
+  MatchMemory memory;  // of construction alone
+  TextNormalizer normalizer;
+  SpecialTokens special;  // those that are found in normalised text
+  TokenDecoder decoder;
+};
 
 std::unique_ptr<Tokenizer> Tokenizer::from_source(const ModelSource& source,
                                                   const std::optional<std::string>& pre) {
@@ -51,17 +91,22 @@ Tokenizer::Tokenizer(Vocab vocab)
       index_(vocab_.tokens),
       special_(vocab_),
       encoder_(make_encoder(vocab_, index_)) {
+  if (vocab_.rules) rules_ = std::make_unique<Rules>(vocab_);
+  if (vocab_.before.empty() && vocab_.bos != Vocab::kNone) vocab_.before = {vocab_.bos};
+  if (vocab_.behind.empty() && vocab_.eos != Vocab::kNone) vocab_.behind = {vocab_.eos};
   vocab_.merges.clear();
   vocab_.merges.shrink_to_fit();
   vocab_.charsmap.clear();
   vocab_.charsmap.shrink_to_fit();
   if (index_.duplicates() > 0) {
     vocab_.warnings.push_back(
-        fmt::format("{}: tokenizer.ggml.tokens holds {} tokens whose text another token has, too; "
+        fmt::format("{}: {} holds {} tokens whose text another token has, too; "
                     "text becomes the one with the highest id",
-                    vocab_.source, index_.duplicates()));
+                    vocab_.source, vocab_.tokens_field, index_.duplicates()));
   }
 }
+
+Tokenizer::~Tokenizer() = default;
 
 std::vector<int32_t> Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
   if (text.size() > kMaxTextBytes) {
@@ -69,22 +114,46 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text, const EncodeOption
          text.size());
   }
   std::vector<int32_t> ids;
-  if (options.add_bos.value_or(adds_bos()) && vocab_.bos != Vocab::kNone) {
-    ids.push_back(vocab_.bos);
+  if (options.add_bos.value_or(adds_bos())) {
+    ids.insert(ids.end(), vocab_.before.begin(), vocab_.before.end());
   }
-  bool first = true;
+  Before before = Before::kNothing;
   for (const TextPart& part : special_.partition(text, options.parse_special, options.foreign)) {
     if (part.token != Vocab::kNone) {
       ids.push_back(part.token);
+    } else if (rules_) {
+      auto offset = static_cast<size_t>(part.text.data() - text.data());
+      encode_normalized(part.text, offset, before, options, ids);
     } else {
-      encoder_->encode(part.text, first, ids);
+      encoder_->encode(part.text, before, ids);
     }
-    first = part.token != Vocab::kNone;
+    before = part.token == Vocab::kNone ? Before::kText : Before::kSpecial;
   }
-  if (options.add_eos.value_or(vocab_.add_eos) && vocab_.eos != Vocab::kNone) {
-    ids.push_back(vocab_.eos);
+  if (options.add_eos.value_or(vocab_.add_eos)) {
+    ids.insert(ids.end(), vocab_.behind.begin(), vocab_.behind.end());
   }
   return ids;
+}
+
+void Tokenizer::encode_normalized(std::string_view text, size_t offset, Before before,
+                                  const EncodeOptions& options, std::vector<int32_t>& ids) const {
+  if (rules_->normalizer.empty() && rules_->special.empty()) {
+    return encoder_->encode(text, before, ids);
+  }
+  TextNormalizer::Marked normal{std::string(text),
+                                foreign_bytes(options.foreign, offset, text.size())};
+  MatchMemory memory;
+  normal = rules_->normalizer.run(std::move(normal), kMaxTextBytes, memory);
+  const auto foreign = ranges_of(normal.foreign);
+  for (const TextPart& part :
+       rules_->special.partition(normal.text, options.parse_special, foreign)) {
+    if (part.token != Vocab::kNone) {
+      ids.push_back(part.token);
+    } else {
+      encoder_->encode(part.text, before, ids);
+    }
+    before = part.token == Vocab::kNone ? Before::kText : Before::kSpecial;
+  }
 }
 
 void Tokenizer::check_id(int32_t id) const {
@@ -118,6 +187,11 @@ std::string Tokenizer::token_bytes(int32_t id, bool render_special) const {
   if (unigram && (type == TokenType::kUserDefined || type == TokenType::kUnused)) {
     return normal_bytes(token);
   }
+  if (rules_ && (type == TokenType::kNormal || type == TokenType::kUserDefined)) {
+    // Added tokens are written as they are read, not in an alphabet of bytes.
+    const bool plain = type == TokenType::kUserDefined && rules_->decoder.spells_bytes();
+    return plain ? token : rules_->decoder.bytes(token);
+  }
   if (type == TokenType::kUserDefined) return token;
   if (int value = type == TokenType::kByte ? byte_token_value(token) : -1; value >= 0) {
     return std::string(1, static_cast<char>(value));
@@ -127,7 +201,31 @@ std::string Tokenizer::token_bytes(int32_t id, bool render_special) const {
   return std::string(unigram && type == TokenType::kUnknown ? kUnknownSurface : "");
 }
 
+std::string Tokenizer::decode_by_rules(std::span<const int32_t> ids, bool render_special) const {
+  const TokenDecoder& decoder = rules_->decoder;
+  const std::string_view stripped = decoder.stripped();
+  size_t left = decoder.stripped_begin();
+  std::string text;
+  bool word = false;
+  for (int32_t id : ids) {
+    std::string bytes = token_bytes(id, render_special);
+    const TokenType type = vocab_.types[id];
+    word = type == TokenType::kNormal || type == TokenType::kUserDefined;
+    for (; word && left > 0 && bytes.starts_with(stripped); --left) {
+      bytes.erase(0, stripped.size());
+    }
+    // A special token before the first word keeps it the first.
+    if (word && !bytes.empty()) left = 0;
+    text += bytes;
+  }
+  for (size_t i = 0; word && i < decoder.stripped_end() && text.ends_with(stripped); ++i) {
+    text.resize(text.size() - stripped.size());
+  }
+  return text;
+}
+
 std::string Tokenizer::decode(std::span<const int32_t> ids, bool render_special) const {
+  if (rules_) return decode_by_rules(ids, render_special);
   std::string text;
   const bool unigram = vocab_.kind == VocabKind::kUnigram;
   bool strip = vocab_.kind == VocabKind::kWordPiece || vocab_.add_space_prefix ||

@@ -10,7 +10,7 @@
 // its cleaning drops (text/wordpiece_encoder.h). So decode(encode(text)) is `text` for byte-level
 // BPE always, and for SentencePiece but for U+2581, which is its space; special tokens aside. From
 // SentencePiece's unigram model comes the normalised text (text/unigram_normalizer.h), in which
-// U+FFFD stands for what is not UTF-8.
+// U+FFFD stands for what is not UTF-8. What a tokenizer.json normalises or drops is not given back.
 //
 // Ids given to a function must lie in [0, size()): one that does not is refused (kRequest).
 #pragma once
@@ -25,10 +25,10 @@
 #include <vector>
 
 #include "formats/model_source.h"
+#include "formats/token_index.h"
 #include "formats/vocab.h"
 #include "text/encoder.h"
 #include "text/special_tokens.h"
-#include "text/token_index.h"
 
 namespace hearth {
 
@@ -56,6 +56,7 @@ class Tokenizer {
 
   Tokenizer(const Tokenizer&) = delete;
   Tokenizer& operator=(const Tokenizer&) = delete;
+  ~Tokenizer();
 
   std::vector<int32_t> encode(std::string_view text, const EncodeOptions& options = {}) const;
 
@@ -78,6 +79,9 @@ class Tokenizer {
   int32_t eot() const { return vocab_.eot; }
   // Whether BOS is put first where EncodeOptions do not say.
   bool adds_bos() const { return vocab_.add_bos.value_or(false); }
+  // The ids that are put before and behind a text where EncodeOptions ask for BOS and EOS.
+  std::span<const int32_t> before() const { return vocab_.before; }
+  std::span<const int32_t> behind() const { return vocab_.behind; }
   // Whether the token ends a generation.
   bool is_eog(int32_t id) const;
   bool is_control(int32_t id) const;
@@ -90,13 +94,20 @@ class Tokenizer {
  private:
   explicit Tokenizer(Vocab vocab);
 
+  struct Rules;  // what tokenizer.json says
+
   void check_id(int32_t id) const;
   std::string normal_bytes(const std::string& token) const;
+  // Normalises a part of a text, [offset, offset + text.size()), and encodes it.
+  void encode_normalized(std::string_view text, size_t offset, Before before,
+                         const EncodeOptions& options, std::vector<int32_t>& ids) const;
+  std::string decode_by_rules(std::span<const int32_t> ids, bool render_special) const;
 
   Vocab vocab_;  // without its merges, which the encoder keeps in its own form
   TokenIndex index_;
   SpecialTokens special_;
   std::unique_ptr<Encoder> encoder_;
+  std::unique_ptr<Rules> rules_;  // of a vocabulary that has them
 };
 
 }  // namespace hearth

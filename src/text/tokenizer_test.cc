@@ -38,7 +38,7 @@ TEST(Tokenizer, LongerSpecialTokensFirst) {
 
 TEST(Tokenizer, SpacesAfterSpecialTokensAreSwallowedWhereTheModelSaysSo) {
   Special s;
-  s.vocab.strip_right = {s.im_end};
+  s.vocab.added = {{.id = s.im_end, .strip_right = true}};
   auto tokenizer = Tokenizer::from_vocab(s.vocab);
   EXPECT_EQ(tokenizer->encode("<|im_end|> \n ab<user> ", {.parse_special = true}),
             (Ids{s.im_end, 256, s.user, 0x20}));

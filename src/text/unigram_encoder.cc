@@ -94,8 +94,8 @@ void UnigramEncoder::set_byte_ids(const Vocab& vocab) {
   }
 }
 
-void UnigramEncoder::encode(std::string_view text, bool first, std::vector<int32_t>& ids) const {
-  std::string normal = normalizer_.normalize(text, first, kMaxNormalBytes);
+void UnigramEncoder::encode(std::string_view text, Before before, std::vector<int32_t>& ids) const {
+  std::string normal = normalizer_.normalize(text, before != Before::kText, kMaxNormalBytes);
   std::vector<Step> steps;
   std::vector<Cut> cuts;
   float rounded = 0;

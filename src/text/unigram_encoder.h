@@ -31,7 +31,7 @@ class UnigramEncoder : public Encoder {
   // `vocab` must outlive the encoder; its character map and `index` are not needed afterwards.
   UnigramEncoder(const Vocab& vocab, const TokenIndex& index);
 
-  void encode(std::string_view text, bool first, std::vector<int32_t>& ids) const override;
+  void encode(std::string_view text, Before before, std::vector<int32_t>& ids) const override;
 
  private:
   struct Step;

@@ -15,10 +15,10 @@
 #include <string>
 #include <string_view>
 
+#include "formats/token_index.h"
 #include "formats/vocab.h"
 #include "text/character_map.h"
 #include "text/piece_trie.h"
-#include "text/token_index.h"
 
 namespace hearth {
 

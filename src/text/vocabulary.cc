@@ -47,7 +47,12 @@ Vocab read_vocabulary(const ModelSource& source, const std::optional<std::string
                "{} is for byte-level BPE vocabularies, but that of {} is {}: leave it out", *pre,
                vocab.source, kind_name(vocab.kind));
   }
-  if (vocab.kind == VocabKind::kBpe) settle_pre_tokenizer(pre, &vocab);
+  if (pre && vocab.rules) {
+    fail_field(ErrorCode::kUsage, "pre",
+               "{} is for vocabularies that do not say how text is cut, as {} does: leave it out",
+               printable(*pre), vocab.source);
+  }
+  if (vocab.kind == VocabKind::kBpe && !vocab.rules) settle_pre_tokenizer(pre, &vocab);
   return vocab;
 }
 

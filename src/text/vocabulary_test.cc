@@ -24,7 +24,7 @@ GgufWriter writer_of(const Vocab& vocab, std::string_view model) {
   for (TokenType type : vocab.types) types.push_back(static_cast<int32_t>(type));
   writer.set("tokenizer.ggml.token_type", types);
   if (vocab.kind == VocabKind::kBpe) {
-    writer.set("tokenizer.ggml.merges", vocab.merges);
+    writer.set("tokenizer.ggml.merges", merge_texts(vocab));
     writer.set("tokenizer.ggml.pre", vocab.pre);
   }
   if (!vocab.scores.empty()) writer.set("tokenizer.ggml.scores", vocab.scores);
@@ -169,9 +169,13 @@ TEST(Vocabulary, Phi3SwallowsSpaceAfterSpecialTokens) {
   Vocab vocab = spm_vocab({{"_", -1}});
   int32_t user = add_token(vocab, "<|user|>", TokenType::kControl);
   GgufWriter writer = writer_of(vocab, "llama");
-  EXPECT_TRUE(read_vocabulary(file_of(writer)).strip_right.empty());
+  EXPECT_TRUE(read_vocabulary(file_of(writer)).added.empty());
   writer.set("general.name", "Phi-3-mini");
-  EXPECT_EQ(read_vocabulary(file_of(writer)).strip_right, (std::vector<int32_t>{2, user}));
+  std::vector<AddedRule> rules = read_vocabulary(file_of(writer)).added;
+  ASSERT_EQ(rules.size(), 2u);
+  EXPECT_EQ(rules[0].id, 2);
+  EXPECT_EQ(rules[1].id, user);
+  EXPECT_TRUE(rules[0].strip_right && rules[1].strip_right && !rules[0].strip_left);
 }
 
 TEST(Vocabulary, NoVocabulary) {
@@ -221,6 +225,18 @@ TEST(Vocabulary, RefusesFieldsThatContradictEachOther) {
     GgufWriter writer = bpe_writer();
     damaged.damage(writer);
     expect_error(writer, ErrorCode::kFile, damaged.part);
+  }
+}
+
+TEST(Vocabulary, RefusesMergesThatLie) {
+  GgufWriter writer = writer_of(bpe_vocab({"a b"}), "gpt2");
+  for (const char* merge : {"", "a", "ab", "a ", " a", " "}) {
+    writer.set("tokenizer.ggml.merges", std::vector<std::string>{"a b", merge});
+    expect_error(writer, ErrorCode::kFile, "tokenizer.ggml.merges[1] is '");
+  }
+  for (const char* merge : {"a xyz", "xyz a", "a c"}) {
+    writer.set("tokenizer.ggml.merges", std::vector<std::string>{"a b", merge});
+    expect_error(writer, ErrorCode::kFile, "the vocabulary has no token '");
   }
 }
 

@@ -90,7 +90,7 @@ WordPieceEncoder::WordPieceEncoder(const Vocab& vocab, const TokenIndex& index)
   }
 }
 
-void WordPieceEncoder::encode(std::string_view text, bool /*first*/,
+void WordPieceEncoder::encode(std::string_view text, Before /*before*/,
                               std::vector<int32_t>& ids) const {
   std::string word(kSpaceMark);
   size_t characters = 0;

@@ -15,9 +15,9 @@
 
 #include <string>
 
+#include "formats/token_index.h"
 #include "formats/vocab.h"
 #include "text/encoder.h"
-#include "text/token_index.h"
 
 namespace hearth {
 
@@ -26,7 +26,7 @@ class WordPieceEncoder : public Encoder {
   // `index` must outlive the encoder.
   WordPieceEncoder(const Vocab& vocab, const TokenIndex& index);
 
-  void encode(std::string_view text, bool first, std::vector<int32_t>& ids) const override;
+  void encode(std::string_view text, Before before, std::vector<int32_t>& ids) const override;
 
  private:
   void encode_word(const std::string& word, size_t characters, std::vector<int32_t>& ids) const;

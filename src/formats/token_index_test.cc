@@ -1,4 +1,4 @@
-#include "text/token_index.h"
+#include "formats/token_index.h"
 
 #include <gtest/gtest.h>
 
