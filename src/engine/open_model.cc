@@ -36,7 +36,8 @@ std::unique_ptr<Tokenizer> open_tokenizer(const ModelSource& source,
                                           const Listener& listener) {
   std::unique_ptr<Tokenizer> tokenizer = Tokenizer::from_source(source, pre);
   // Text would be cut otherwise than the model learnt it.
-  bool guessed = tokenizer->vocab().kind == VocabKind::kBpe && !pre &&
+  const Vocab& vocab = tokenizer->vocab();
+  bool guessed = vocab.kind == VocabKind::kBpe && !vocab.rules && !pre && vocab.pre == "default" &&
                  source.metadata().find("tokenizer.ggml.pre") == nullptr;
   for (const std::string& warning : tokenizer->warnings()) {
     (guessed ? listener.warn : listener.detail)(warning);

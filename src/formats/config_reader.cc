@@ -131,6 +131,19 @@ std::optional<ConfigReader> ConfigReader::object(std::string_view key) const {
   return ConfigReader(value->get_object(), file_, fmt::format("{}{}.", path_, key));
 }
 
+std::optional<std::vector<ConfigReader>> ConfigReader::objects(std::string_view key) const {
+  const boost::json::value* value = find(key);
+  if (value == nullptr) return std::nullopt;
+  if (!value->is_array()) refuse(key, "an array of objects");
+  std::vector<ConfigReader> objects;
+  for (const boost::json::value& element : value->get_array()) {
+    if (!element.is_object()) refuse(key, "an array of objects");
+    objects.emplace_back(element.get_object(), file_,
+                         fmt::format("{}{}[{}].", path_, key, objects.size()));
+  }
+  return objects;
+}
+
 std::optional<std::vector<std::string>> ConfigReader::texts(std::string_view key) const {
   const boost::json::value* value = find(key);
   if (value == nullptr) return std::nullopt;

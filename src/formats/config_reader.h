@@ -39,6 +39,8 @@ class ConfigReader {
   std::optional<std::string> text(std::string_view key) const;
   std::string text_or(std::string_view key, const char* otherwise) const;
   std::optional<ConfigReader> object(std::string_view key) const;
+  // Objects of an array.
+  std::optional<std::vector<ConfigReader>> objects(std::string_view key) const;
   // Strings of an array.
   std::optional<std::vector<std::string>> texts(std::string_view key) const;
 

@@ -13,6 +13,7 @@
 #include "formats/hf_config.h"
 #include "formats/hf_shape.h"
 #include "formats/hf_tensors.h"
+#include "formats/hf_vocab.h"
 #include "formats/printable.h"
 #include "formats/safetensors.h"
 
@@ -45,17 +46,7 @@ constexpr uint64_t kMostConfigBytes = uint64_t{8} << 20;
 
 std::string last_part(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-bool has_vocabulary(const ModelSource& source) {
-  return source.find_document("tokenizer.json") != nullptr ||
-         source.find_document("tiktoken.model") != nullptr;
-}
-
-Vocab vocabulary(const ModelSource& source) {
-  fail(ErrorCode::kUnsupported, "'{}': this version reads no vocabulary from tokenizer.json",
-       source.name());
-}
-
-constexpr SourceFormat kFormat{"safetensors", has_vocabulary, vocabulary};
+constexpr SourceFormat kFormat{"safetensors", hf_has_vocabulary, hf_vocabulary};
 
 // What a model is made of, and what its source then points to.
 struct Made {

@@ -59,6 +59,7 @@ struct Vocab {
   std::string pre;  // kBpe: the pre-tokenizer's name
 
   std::vector<std::string> tokens;  // by id, as the file spells them
+  bool raw_bytes = false;  // kBpe: normal tokens are bytes, not spelled in the byte-level alphabet
   std::vector<TokenType> types;   // by id
   std::vector<float> scores;      // kSpm, kUnigram: by id; empty otherwise
   std::vector<MergeRule> merges;  // kBpe

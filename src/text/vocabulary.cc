@@ -3,6 +3,7 @@
 #include "base/enum_name.h"
 #include "base/error.h"
 #include "formats/printable.h"
+#include "text/byte_level.h"
 #include "text/pre_tokenizer.h"
 
 namespace hearth {
@@ -38,6 +39,14 @@ const char* kind_name(VocabKind kind) {
       {"byte-level BPE", "SentencePiece", "WordPiece", "SentencePiece unigram"}, kind);
 }
 
+void spell_bytes(Vocab* vocab) {
+  for (size_t id = 0; id < vocab->tokens.size(); ++id) {
+    if (vocab->types[id] != TokenType::kNormal) continue;
+    vocab->tokens[id] = byte_level_encode(vocab->tokens[id]);
+  }
+  vocab->raw_bytes = false;
+}
+
 }  // namespace
 
 Vocab read_vocabulary(const ModelSource& source, const std::optional<std::string>& pre) {
@@ -47,6 +56,7 @@ Vocab read_vocabulary(const ModelSource& source, const std::optional<std::string
                "{} is for byte-level BPE vocabularies, but that of {} is {}: leave it out", *pre,
                vocab.source, kind_name(vocab.kind));
   }
+  if (vocab.raw_bytes) spell_bytes(&vocab);
   if (pre && vocab.rules) {
     fail_field(ErrorCode::kUsage, "pre",
                "{} is for vocabularies that do not say how text is cut, as {} does: leave it out",

@@ -1,5 +1,5 @@
 // The vocabulary of a source, ready for a tokenizer: what follows from the pre-tokenizer of a
-// byte-level BPE vocabulary is settled.
+// byte-level BPE vocabulary is settled, and its tokens are spelled in that alphabet.
 //
 // `pre` overrides the pre-tokenizer that the source names; where it names none and `pre` is not
 // given, "default" is used and vocab.warnings says so.

@@ -6,6 +6,7 @@ all others 0, whatever came before. So a test knows what greedy decoding gives, 
 perplexity.
 """
 
+import json
 import math
 import struct
 import sys
@@ -16,6 +17,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "golden"))
 
 import gguf_io  # noqa: E402
+import safetensors_io  # noqa: E402
 from gguf_io import ValueType, array, boolean, f32, string, u32  # noqa: E402
 from quants import Type  # noqa: E402
 
@@ -150,6 +152,65 @@ def write_chain(path, arch="llama", vocabulary=True, odd=False):
     if odd:
         keys["tokenizer.ggml.padding_token_id"] = u32(99999)
     gguf_io.write(str(path), keys, chain_tensors())
+
+
+HF_NAMES = {
+    "token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head",
+    "attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj",
+    "attn_output": "self_attn.o_proj", "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj",
+    "ffn_down": "mlp.down_proj", "attn_norm": "input_layernorm",
+    "ffn_norm": "post_attention_layernorm",
+}  # fmt: skip
+
+
+def tokenizer_json():
+    """What tokenizer() says, as Hugging Face's tokenizers write it."""
+    pieces = tokenizer()["tokenizer.ggml.tokens"].data[TURN + 1:]
+    vocab = {"<unk>": UNK, **{piece: BYTES + i for i, piece in enumerate(pieces)}}
+
+    def replace(text, content):
+        return {"type": "Replace", "pattern": {"String": text}, "content": content}
+
+    return {
+        "added_tokens": [{"id": i, "content": text, "special": True, "normalized": False}
+                         for text, i in (("<s>", BOS), ("</s>", EOS), ("<|im_end|>", TURN))],
+        "normalizer": replace(" ", "\u2581"),
+        "post_processor": {
+            "type": "TemplateProcessing",
+            "single": [{"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}],
+            "special_tokens": {"<s>": {"id": "<s>", "ids": [BOS], "tokens": ["<s>"]}}},
+        "decoder": {"type": "Sequence", "decoders": [replace("\u2581", " "),
+                                                     {"type": "ByteFallback"}, {"type": "Fuse"}]},
+        "model": {"type": "BPE", "unk_token": "<unk>", "byte_fallback": True, "vocab": vocab,
+                  "merges": []},
+    }
+
+
+def write_chain_folder(folder):
+    """The chain model as Hugging Face's hub would have it."""
+    folder.mkdir()
+    config = {
+        "architectures": ["LlamaForCausalLM"], "hidden_size": WIDTH, "intermediate_size": FFN,
+        "num_hidden_layers": 1, "num_attention_heads": 1, "num_key_value_heads": 1,
+        "head_dim": HEAD, "max_position_embeddings": CONTEXT, "vocab_size": VOCABULARY,
+        "rms_norm_eps": EPSILON,
+    }  # fmt: skip
+    texts = {
+        "config.json": config, "tokenizer.json": tokenizer_json(),
+        "generation_config.json": {"eos_token_id": [EOS, TURN]},
+        "tokenizer_config.json": {
+            "bos_token": "<s>", "eos_token": "</s>", "chat_template":
+            "{{ bos_token }}{% for m in messages %}{{ m.content }}<|im_end|>{% endfor %}\na\n"},
+    }  # fmt: skip
+    for name, content in texts.items():
+        (folder / name).write_text(json.dumps(content))
+    stored = {}
+    for t in chain_tensors():
+        stem = t.name.removesuffix(".weight").split(".")
+        prefix = f"model.layers.{stem[1]}." if stem[0] == "blk" else ""
+        values = np.frombuffer(t.data, "<f4").reshape(t.shape[::-1])
+        stored[f"{prefix}{HF_NAMES[stem[-1]]}.weight"] = safetensors_io.stored("F32", values)
+    safetensors_io.write_directory(folder, stored, 1)
 
 
 def write_random(path, more=None):

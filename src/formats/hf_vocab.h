@@ -1,0 +1,15 @@
+// The vocabulary of a model in a folder of Hugging Face's layout: of tokenizer.json, else of
+// tiktoken.model, with what the files beside it say of special tokens (docs/tokenizers.md).
+//
+// Errors: those of formats/tokenizer_json.h and formats/tiktoken_ranks.h; kFile for files beside
+// them whose ids lie beyond the vocabulary or whose fields have other types.
+#pragma once
+
+#include "formats/model_source.h"
+
+namespace hearth {
+
+bool hf_has_vocabulary(const ModelSource& source);
+Vocab hf_vocabulary(const ModelSource& source);
+
+}  // namespace hearth

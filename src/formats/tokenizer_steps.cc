@@ -1,0 +1,206 @@
+#include "formats/tokenizer_steps.h"
+
+#include <array>
+#include <functional>
+#include <string_view>
+#include <utility>
+
+#include "base/error.h"
+
+namespace hearth {
+
+namespace {
+
+using StepReader = std::function<void(const std::string& type, const ConfigReader& step)>;
+
+std::string type_of(const ConfigReader& step) {
+  if (!step.has("type")) step.refuse("type", "the name of a step");
+  return *step.text("type");
+}
+
+// Calls read() for the step, or for all of a sequence, which lie at `list`.
+void visit(const ConfigReader& step, std::string_view list, const StepReader& read) {
+  const std::string type = type_of(step);
+  if (type != "Sequence") return read(type, step);
+  auto inner = step.objects(list);
+  if (!inner) step.refuse(list, "an array of steps");
+  for (const ConfigReader& each : *inner) visit(each, list, read);
+}
+
+void visit_at(const ConfigReader& config, std::string_view key, std::string_view list,
+              const StepReader& read) {
+  if (auto step = config.object(key)) visit(*step, list, read);
+}
+
+std::string need_text(const ConfigReader& step, std::string_view key) {
+  auto text = step.text(key);
+  if (!text) step.refuse(key, "a string");
+  return *std::move(text);
+}
+
+TextPattern pattern_of(const ConfigReader& step) {
+  auto pattern = step.object("pattern");
+  if (!pattern) step.refuse("pattern", "a pattern");
+  if (auto regex = pattern->text("Regex")) return {*std::move(regex), true};
+  if (auto text = pattern->text("String")) return {*std::move(text), false};
+  step.refuse("pattern", "an object with Regex or String");
+}
+
+ReplaceStep replace_of(const ConfigReader& step) {
+  return {pattern_of(step), need_text(step, "content")};
+}
+
+CutBehavior behavior_of(const ConfigReader& step) {
+  constexpr std::array<std::pair<std::string_view, CutBehavior>, 5> kNames = {
+      {{"Removed", CutBehavior::kRemoved},
+       {"Isolated", CutBehavior::kIsolated},
+       {"MergedWithPrevious", CutBehavior::kMergedWithPrevious},
+       {"MergedWithNext", CutBehavior::kMergedWithNext},
+       {"Contiguous", CutBehavior::kContiguous}}};
+  const std::string said = need_text(step, "behavior");
+  for (const auto& [name, behavior] : kNames) {
+    if (said == name) return behavior;
+  }
+  step.fail_unsupported("behavior",
+                        "it knows Removed, Isolated, MergedWithPrevious, MergedWithNext and "
+                        "Contiguous");
+}
+
+PrependScheme prepend_of(const ConfigReader& step) {
+  // Files of older versions have a flag alone.
+  const bool prefix = step.flag_or("add_prefix_space", true);
+  const std::string said = step.text_or("prepend_scheme", prefix ? "always" : "never");
+  if (said == "always") return PrependScheme::kAlways;
+  if (said == "never") return PrependScheme::kNever;
+  if (said == "first") return PrependScheme::kFirst;
+  step.fail_unsupported("prepend_scheme", "it knows always, never and first");
+}
+
+std::string mark_of(const ConfigReader& step) {
+  std::string mark = need_text(step, "replacement");
+  if (mark.empty() || mark.size() > 4) step.refuse("replacement", "one character");
+  return mark;
+}
+
+uint32_t small_count(const ConfigReader& step, std::string_view key) {
+  constexpr uint32_t kMostStripped = 1000;
+  return step.count_or(key, 0, kMostStripped, 0);
+}
+
+void read_template(const ConfigReader& step, uint32_t tokens, TextTemplate* out) {
+  auto pieces = step.objects("single");
+  if (!pieces) step.refuse("single", "an array of pieces");
+  auto special = step.object("special_tokens");
+  bool seen = false;
+  for (const ConfigReader& piece : *pieces) {
+    if (auto sequence = piece.object("Sequence")) {
+      if (seen || sequence->text_or("id", "A") != "A") {
+        piece.fail_unsupported("Sequence", "it knows one text, A");
+      }
+      seen = true;
+      continue;
+    }
+    auto token = piece.object("SpecialToken");
+    if (!token) step.refuse("single", "pieces SpecialToken and Sequence");
+    auto named = special ? special->object(need_text(*token, "id")) : std::nullopt;
+    const boost::json::value* ids = named ? named->find("ids") : nullptr;
+    if (ids == nullptr || !ids->is_array()) {
+      token->refuse("id", "one of special_tokens, with ids");
+    }
+    for (const boost::json::value& id : ids->get_array()) {
+      if (!id.is_int64() || id.get_int64() < 0 || id.get_int64() >= tokens) {
+        named->refuse("ids", fmt::format("ids below {}", tokens));
+      }
+      (seen ? out->behind : out->before).push_back(static_cast<int32_t>(id.get_int64()));
+    }
+  }
+  if (!seen) step.refuse("single", "a piece Sequence");
+}
+
+}  // namespace
+
+std::vector<NormalizeStep> read_normalizer(const ConfigReader& config) {
+  std::vector<NormalizeStep> steps;
+  visit_at(config, "normalizer", "normalizers",
+           [&](const std::string& type, const ConfigReader& step) {
+             if (type == "NFC") {
+               steps.emplace_back(NfcStep{});
+             } else if (type == "Prepend") {
+               steps.emplace_back(PrependStep{need_text(step, "prepend")});
+             } else if (type == "Replace") {
+               steps.emplace_back(replace_of(step));
+             } else {
+               step.fail_unsupported("type", "it knows NFC, Prepend, Replace and Sequence");
+             }
+           });
+  return steps;
+}
+
+std::vector<CutStep> read_pre_tokenizer(const ConfigReader& config) {
+  std::vector<CutStep> steps;
+  auto read = [&](const std::string& type, const ConfigReader& step) {
+    if (type == "Split") {
+      steps.emplace_back(
+          SplitStep{pattern_of(step), behavior_of(step), step.flag_or("invert", false)});
+    } else if (type == "ByteLevel") {
+      steps.emplace_back(
+          ByteLevelStep{step.flag_or("add_prefix_space", true), step.flag_or("use_regex", true)});
+    } else if (type == "Digits") {
+      const bool alone = step.flag_or("individual_digits", false);
+      steps.emplace_back(
+          SplitStep{{R"(\p{N})", true}, alone ? CutBehavior::kIsolated : CutBehavior::kContiguous});
+    } else if (type == "Metaspace") {
+      steps.emplace_back(
+          MetaspaceStep{mark_of(step), prepend_of(step), step.flag_or("split", true)});
+    } else {
+      step.fail_unsupported("type", "it knows Split, ByteLevel, Digits, Metaspace and Sequence");
+    }
+  };
+  visit_at(config, "pre_tokenizer", "pretokenizers", read);
+  return steps;
+}
+
+std::vector<DecodeStep> read_decoder(const ConfigReader& config) {
+  std::vector<DecodeStep> steps;
+  auto read = [&](const std::string& type, const ConfigReader& step) {
+    if (type == "ByteLevel") {
+      steps.emplace_back(SpellBytesStep{});
+    } else if (type == "ByteFallback") {
+      steps.emplace_back(ByteFallbackStep{});
+    } else if (type == "Fuse") {
+      steps.emplace_back(FuseStep{});
+    } else if (type == "Replace") {
+      steps.emplace_back(replace_of(step));
+    } else if (type == "Strip") {
+      std::string character = need_text(step, "content");
+      if (character.empty() || character.size() > 4) step.refuse("content", "one character");
+      steps.emplace_back(
+          StripStep{std::move(character), small_count(step, "start"), small_count(step, "stop")});
+    } else if (type == "Metaspace") {
+      steps.emplace_back(SpaceMarkStep{mark_of(step), prepend_of(step) != PrependScheme::kNever});
+    } else {
+      step.fail_unsupported(
+          "type", "it knows ByteLevel, ByteFallback, Fuse, Replace, Strip, Metaspace and Sequence");
+    }
+  };
+  visit_at(config, "decoder", "decoders", read);
+  return steps;
+}
+
+TextTemplate read_post_processor(const ConfigReader& config, uint32_t tokens) {
+  TextTemplate made;
+  bool found = false;
+  auto read = [&](const std::string& type, const ConfigReader& step) {
+    // It moves offsets, and changes no ids.
+    if (type == "ByteLevel") return;
+    if (type != "TemplateProcessing" || found) {
+      step.fail_unsupported("type", "it knows ByteLevel, and one TemplateProcessing");
+    }
+    found = true;
+    read_template(step, tokens, &made);
+  };
+  visit_at(config, "post_processor", "processors", read);
+  return made;
+}
+
+}  // namespace hearth

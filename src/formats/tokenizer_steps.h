@@ -1,0 +1,28 @@
+// Reads the steps of a tokenizer.json: its normalizer, pre_tokenizer, decoder and post_processor.
+// docs/tokenizers.md lists those that are known.
+//
+// Errors: kUnsupported, naming the key and the step, for a step that is not known or says what this
+// program does not do; kFile for one whose fields are missing or of another type.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "formats/config_reader.h"
+#include "formats/text_rules.h"
+
+namespace hearth {
+
+// `config`: the whole tokenizer.json. A part that is missing has no steps.
+std::vector<NormalizeStep> read_normalizer(const ConfigReader& config);
+std::vector<CutStep> read_pre_tokenizer(const ConfigReader& config);
+std::vector<DecodeStep> read_decoder(const ConfigReader& config);
+
+// Ids that the post_processor puts before and behind a text.
+struct TextTemplate {
+  std::vector<int32_t> before, behind;
+};
+// Ids are below `tokens`.
+TextTemplate read_post_processor(const ConfigReader& config, uint32_t tokens);
+
+}  // namespace hearth
