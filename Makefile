@@ -62,14 +62,15 @@ serve: build  ## the demo model on a page and its API, or make serve MODEL=... [
 	@build/release/hearth serve $${MODEL:+"$$MODEL"} $(ARGS)
 
 ##@ Test
-.PHONY: test check units tested-levels web numa numa-long house fuzz fuzz-long aarch64 aarch64-long
+.PHONY: test check units tokenizers tokenizers-long tested-levels web numa numa-long house fuzz
+.PHONY: fuzz-long aarch64 aarch64-long
 .PHONY: asan tsan web-asan web-tsan clang tidy bench-smoke soak
 test: deps-test  ## house rules, units, goldens, web, NUMA, fuzzers, aarch64; 18 minutes, two cores
-	@scripts/steps.sh house units web numa fuzz aarch64
+	@scripts/steps.sh house units tokenizers web numa fuzz aarch64
 
 check: deps-check  ## the rest: sanitizers, clang, clang-tidy, all of aarch64, fuzzing, bench smoke
 	@scripts/steps.sh format-check asan tsan web-asan web-tsan clang tidy bench-smoke numa-long \
-	  aarch64-long fuzz-long
+	  aarch64-long fuzz-long tokenizers-long
 
 units: deps-units  ## every test of the release build
 	$(call build_preset,release,the program and its tests with g++,all)
@@ -80,6 +81,16 @@ web: deps-web  ## published clients of the API, and the page in Chromium
 	$(call build_preset,release,the program with g++,hearth)
 	$(call say,web: published clients and a browser against hearth serve)
 	@scripts/web.sh
+
+tokenizers: deps-web  ## token ids beside Hugging Face's tokenizers and tiktoken
+	$(call build_preset,release,what asks the tokenizer,tokenizer_probe)
+	$(call say,tokenizers: ids beside Hugging Face's tokenizers and tiktoken)
+	@scripts/tokenizer_peers.sh --texts 300 --random 8
+
+tokenizers-long: deps-web  ## 10,000 texts, more tokenizers, the encodings that come with tiktoken
+	$(call build_preset,release,what asks the tokenizer,tokenizer_probe)
+	$(call say,tokenizers-long: ids of 10000 texts beside Hugging Face's tokenizers and tiktoken)
+	@scripts/tokenizer_peers.sh --texts 10000 --random 40 --encodings
 
 numa: deps-numa  ## an emulated machine with four NUMA nodes: where memory lies, threads run
 	$(call build_preset,release,the program and what probes it,$(numa_programs))

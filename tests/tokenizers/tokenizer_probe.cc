@@ -1,0 +1,78 @@
+// What peer_test.py holds against other tokenizers: reads lines of JSON, each a text as a string,
+// and writes for each {"ids": [...], "text": "..."}: its tokens, control tokens taken for what they
+// are, and the text that they decode to without these.
+//
+//   tokenizer_probe json TOKENIZER.json
+//   tokenizer_probe ranks TIKTOKEN.model PRE         cut by the pre-tokenizer of that name
+//   tokenizer_probe ranks TIKTOKEN.model "" PATTERN  cut by the regular expression in that file
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/json_reader.h"
+#include "formats/tiktoken_ranks.h"
+#include "formats/tokenizer_json.h"
+#include "text/byte_level.h"
+#include "text/tokenizer.h"
+#include "text/utf8_stream.h"
+
+namespace hearth {
+namespace {
+
+constexpr uint32_t kMostTokens = 1 << 20;
+
+Vocab read_ranks(const std::vector<std::string>& words) {
+  Vocab vocab;
+  read_tiktoken_ranks(MappedFile::open(words[1]), kMostTokens, &vocab);
+  for (std::string& token : vocab.tokens) token = byte_level_encode(token);
+  vocab.raw_bytes = false;
+  vocab.pre = words[2];
+  if (words.size() > 3) {
+    std::ifstream file(words[3], std::ios::binary);
+    const std::string pattern((std::istreambuf_iterator<char>(file)), {});
+    vocab.rules.emplace();
+    vocab.rules->cut = {SplitStep{.pattern = {pattern}}, ByteLevelStep{.use_regex = false}};
+    vocab.rules->ignore_merges = true;
+  }
+  return vocab;
+}
+
+Vocab read_vocab(const std::vector<std::string>& words) {
+  if (words.at(0) == "ranks") return read_ranks(words);
+  Vocab vocab;
+  read_tokenizer_json(MappedFile::open(words.at(1)), kMostTokens, &vocab);
+  return vocab;
+}
+
+void answer_lines(const Tokenizer& tokenizer) {
+  for (std::string line; std::getline(std::cin, line);) {
+    const boost::json::value text = read_json(line);
+    const std::vector<int32_t> ids = tokenizer.encode(text.get_string(), {.parse_special = true});
+    Utf8Stream stream;
+    std::string decoded = stream.push(tokenizer.decode(ids));
+    decoded += stream.flush();
+    const boost::json::object answer = {{"ids", boost::json::array(ids.begin(), ids.end())},
+                                        {"text", decoded}};
+    std::cout << boost::json::serialize(answer) << "\n";
+  }
+}
+
+}  // namespace
+}  // namespace hearth
+
+int main(int argc, char** argv) {
+  try {
+    const auto tokenizer = hearth::Tokenizer::from_vocab(
+        hearth::read_vocab(std::vector<std::string>(argv + 1, argv + argc)));
+    hearth::answer_lines(*tokenizer);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}
