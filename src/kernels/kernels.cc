@@ -26,7 +26,8 @@ namespace {
   HEARTH_ATTEND_ENTRY(type, name, level)                                                   \
   table.kv_store[static_cast<size_t>(KvType::type)] = kv_store_##name##_##level;           \
   table.attend_latent[static_cast<size_t>(KvType::type)] = attend_latent_##name##_##level; \
-  table.store_latent[static_cast<size_t>(KvType::type)] = store_latent_##name##_##level;
+  table.store_latent[static_cast<size_t>(KvType::type)] = store_latent_##name##_##level;   \
+  table.expand_latent[static_cast<size_t>(KvType::type)] = expand_latent_##name##_##level;
 
 #define HEARTH_ELEMENTWISE_ENTRY(name, args, level) table.name = name##_##level;
 
@@ -41,6 +42,7 @@ namespace {
     HEARTH_GEMM_KERNELS(HEARTH_GEMM_ENTRY, level)               \
     HEARTH_QUANTIZE_KERNELS(HEARTH_QUANTIZE_ENTRY, level)       \
     HEARTH_ATTENTION_KERNELS(HEARTH_ATTENTION_ENTRY, level)     \
+    table.attend_expanded = attend_expanded_##level;            \
     table.merge_spans = merge_spans_##level;                    \
     HEARTH_ELEMENTWISE_KERNELS(HEARTH_ELEMENTWISE_ENTRY, level) \
     HEARTH_UNIT_LOOPS(HEARTH_UNIT_ENTRY, level)                 \

@@ -36,6 +36,8 @@ struct Kernels {
   bool attend_four_places;                       // AttendArgs::four_places
   std::array<KvStoreFn, kKvTypes> store_latent;  // by KvType (kernels/attention/latent.h)
   std::array<AttendFn, kKvTypes> attend_latent;  // by KvType
+  std::array<ExpandFn, kKvTypes> expand_latent;  // by KvType
+  AttendFn attend_expanded;
   MergeFn merge_spans;
   RmsNormFn rms_norm;
   LayerNormFn layer_norm;

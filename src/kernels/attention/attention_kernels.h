@@ -5,7 +5,7 @@
 #include "kernels/attention/latent.h"
 
 // X(KvType, name, level) for the kernels attend_<name>_<level>, kv_store_<name>_<level>, and over
-// latents attend_latent_<name>_<level>, store_latent_<name>_<level>.
+// latents attend_latent_<name>_<level>, store_latent_<name>_<level>, expand_latent_<name>_<level>.
 #define HEARTH_ATTENTION_KERNELS(X, level) \
   X(kF32, f32, level)                      \
   X(kF16, f16, level)                      \
@@ -18,7 +18,8 @@ namespace hearth {
   void attend_##name##_##level(const AttendArgs& a);        \
   void kv_store_##name##_##level(const KvStoreArgs& a);     \
   void attend_latent_##name##_##level(const AttendArgs& a); \
-  void store_latent_##name##_##level(const KvStoreArgs& a);
+  void store_latent_##name##_##level(const KvStoreArgs& a); \
+  void expand_latent_##name##_##level(const ExpandArgs& a);
 HEARTH_ATTENTION_KERNELS(HEARTH_DECLARE_ATTENTION, reference)
 HEARTH_ATTENTION_KERNELS(HEARTH_DECLARE_ATTENTION, avx2)
 HEARTH_ATTENTION_KERNELS(HEARTH_DECLARE_ATTENTION, avx512bw)
@@ -28,6 +29,11 @@ HEARTH_ATTENTION_KERNELS(HEARTH_DECLARE_ATTENTION, neon)
 // These levels have an own kernel for q8_0 only, by their products of integers.
 void attend_q8_0_avxvnni(const AttendArgs& a);
 void attend_q8_0_avx512(const AttendArgs& a);
+
+void attend_expanded_reference(const AttendArgs& a);
+void attend_expanded_avx2(const AttendArgs& a);
+void attend_expanded_avx512bw(const AttendArgs& a);
+void attend_expanded_neon(const AttendArgs& a);
 
 void merge_spans_reference(const MergeArgs& a);
 void merge_spans_avx2(const MergeArgs& a);

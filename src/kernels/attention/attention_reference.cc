@@ -258,6 +258,60 @@ struct Page<Latent<Type>> {
   }
 };
 
+// An expanded page.
+struct Expanded {};
+
+template <>
+struct Page<Expanded> {
+  using Query = FloatQuery;
+
+  static float score(const KvPage& page, uint32_t slot, const Query& query) {
+    return Page<F32>::score(page, slot, query);
+  }
+  static void add(const KvPage& page, const Query&, uint32_t length, Seen seen, const Scores& p,
+                  float* acc) {
+    for (uint32_t d = 0; d < length; ++d) {
+      const float* v = elements<float>(page.v) + size_t{d / 64} * 64 * kPagePositions + d % 64;
+      for (uint32_t slot = seen.begin; slot < seen.end; ++slot) {
+        acc[d] = std::fma(p[slot], v[size_t{slot} * 64], acc[d]);
+      }
+    }
+  }
+};
+
+template <typename Type>
+void expand(const ExpandArgs& a) {
+  const uint32_t cached = a.latent_length + a.turned_length;
+  const uint32_t length = a.straight_length + a.turned_length;
+  const KvPage page{const_cast<std::byte*>(a.page), nullptr};
+  for (uint32_t slot = 0; slot < a.slots; ++slot) {
+    std::array<float, kMaxLatentKey> x{};
+    for (uint32_t d = 0; d < cached; ++d) {
+      x[d] = LatentElements<Type>::at(page, cached, slot, d);
+    }
+    auto sum = [&](const auto& element) {
+      float s = 0;
+      for (uint32_t i = 0; i < padded_length(a.latent_length); ++i) {
+        s = std::fma(element(i), x[i], s);
+      }
+      return s;
+    };
+    for (uint32_t d = 0; d < padded_length(length); ++d) {
+      float k = d < length ? x[a.latent_length + d - std::min(d, a.straight_length)] : 0;
+      if (d < a.straight_length) {
+        k = sum([&](uint32_t i) {
+          return a.key[expand_key_at(a.straight_length, a.latent_length, d, i)];
+        });
+      }
+      a.keys[size_t{d} * kPagePositions + slot] = k;
+    }
+    for (uint32_t e = 0; e < a.value_length; ++e) {
+      a.values[(size_t{e / 64} * kPagePositions + slot) * 64 + e % 64] =
+          sum([&](uint32_t i) { return a.value[expand_value_at(a.latent_length, e, i)]; });
+    }
+  }
+}
+
 float add_by_halves(std::array<float, 16> lanes) {
   for (uint32_t half = 8; half > 0; half /= 2) {
     for (uint32_t l = 0; l < half; ++l) lanes[l] += lanes[l + half];
@@ -334,15 +388,16 @@ struct Row {
     return std::fma(-slope, static_cast<float>(apart), score);
   }
 
+  // `pages`: from number `page0` on.
   template <typename Type>
-  Sums visit_span(const KvPage* pages, uint32_t span) const {
+  Sums visit_span(const KvPage* pages, uint32_t span, uint32_t page0 = 0) const {
     const typename Page<Type>::Query query(q.data(), key_length);
     Sums sums;
     std::array<float, 16> lanes{};
     uint32_t begin = std::max(span * kSpanPages, first / kPagePositions);
     uint32_t end = std::min((span + 1) * kSpanPages, last / kPagePositions + 1);
     for (uint32_t page = begin; page < end; ++page) {
-      visit<Type>(pages[page], page, query, &sums, &lanes);
+      visit<Type>(pages[page - page0], page, query, &sums, &lanes);
     }
     sums.sum = add_by_halves(lanes);
     return sums;
@@ -419,6 +474,18 @@ void kv_store_f32_reference(const KvStoreArgs& a) { Page<F32>::store(a); }
 void kv_store_f16_reference(const KvStoreArgs& a) { Page<F16>::store(a); }
 void kv_store_bf16_reference(const KvStoreArgs& a) { Page<BF16>::store(a); }
 void kv_store_q8_0_reference(const KvStoreArgs& a) { Page<Q8_0>::store(a); }
+
+void attend_expanded_reference(const AttendArgs& a) {
+  for (uint32_t i = 0; i < a.rows; ++i) {
+    const Row row(a, i);
+    store_sums(row.visit_span<Expanded>(a.pages, a.span0, a.span0 * kSpanPages),
+               row_sums(a.sums, a.rows, a.value_length), i, a.value_length);
+  }
+}
+void expand_latent_f32_reference(const ExpandArgs& a) { expand<F32>(a); }
+void expand_latent_f16_reference(const ExpandArgs& a) { expand<F16>(a); }
+void expand_latent_bf16_reference(const ExpandArgs& a) { expand<BF16>(a); }
+void expand_latent_q8_0_reference(const ExpandArgs& a) { expand<Q8_0>(a); }
 
 void attend_latent_f32_reference(const AttendArgs& a) { attend<Latent<F32>>(a); }
 void attend_latent_f16_reference(const AttendArgs& a) { attend<Latent<F16>>(a); }

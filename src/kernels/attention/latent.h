@@ -30,6 +30,51 @@ inline constexpr uint32_t kMaxLatentValue = kMaxHeadDim;  // E
 // Bytes of scratch (64-byte aligned) that a call may use.
 inline constexpr size_t kLatentScratchBytes = size_t{648} << 10;
 
+// How an expanded page lies: keys f32 [D][64 positions], D padded to 16 by zeros; values in
+// columns, f32 [ceil(E / 64)][64 positions][64].
+inline constexpr uint32_t kLatentValueColumns = 64;
+constexpr size_t expanded_key_floats(uint32_t key_length) {
+  return size_t{kPagePositions} * padded_length(key_length);
+}
+constexpr size_t expanded_value_floats(uint32_t value_length) {
+  return size_t{kPagePositions} * ((value_length + 63) / 64 * 64);
+}
+
+// How the matrices of a head lie for expand_latent, both f32, latents padded to 16 by zeros: key
+// in tiles of kExpandRows rows (the last may have fewer), [latent / 16][rows of the tile][16];
+// value in columns of 64, [ceil(E / 64)][latent][64].
+inline constexpr uint32_t kExpandRows = 6;
+constexpr size_t expand_key_floats(uint32_t straight_length, uint32_t latent_length) {
+  return size_t{straight_length} * padded_length(latent_length);
+}
+constexpr size_t expand_value_floats(uint32_t value_length, uint32_t latent_length) {
+  return size_t{padded_length(latent_length)} * ((value_length + 63) / 64 * 64);
+}
+// The place of row d's element i of the key's matrix.
+constexpr size_t expand_key_at(uint32_t straight_length, uint32_t latent_length, uint32_t d,
+                               uint32_t i) {
+  const uint32_t row0 = d / kExpandRows * kExpandRows;
+  const uint32_t left = straight_length - row0, rows = left < kExpandRows ? left : kExpandRows;
+  return size_t{row0} * padded_length(latent_length) + (size_t{i / 16} * rows + (d - row0)) * 16 +
+         i % 16;
+}
+constexpr size_t expand_value_at(uint32_t latent_length, uint32_t e, uint32_t i) {
+  return (size_t{e / 64} * padded_length(latent_length) + i) * 64 + e % 64;
+}
+
+struct ExpandArgs {
+  const std::byte* page;  // of latents
+  uint32_t slots;         // that are wanted: [0, slots); those behind may become anything
+  uint32_t latent_length, turned_length, straight_length, value_length;
+  const float *key, *value;  // the head's matrices
+  float *keys, *values;      // the expanded page
+  std::byte* scratch;        // kLatentScratchBytes
+  const std::byte* next;     // a page to prefetch, or null
+};
+using ExpandFn = void (*)(const ExpandArgs&);
+// attend_expanded takes up to kMaxLatentRows rows and one span, whose expanded pages `pages` lists
+// alone, from the span's first.
+
 // Fetches the lines that storing a position in `slot` writes.
 void prefetch_latent(KvType type, uint32_t key_length, const std::byte* page, uint32_t slot);
 

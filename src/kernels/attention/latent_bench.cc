@@ -1,9 +1,16 @@
-// latent_bench: attention of so many heads of one token over latents of 512 + 64 elements, for
-// every level and KV type.
+// latent_bench: attention over latents of 512 + 64 elements, for every level and KV type, absorbed
+// (of so many heads of one token) and expanded (of the last so many rows of a sequence, of one
+// head, whose keys of 128 + 64 and values of 128 elements are made of the latents).
 //
 //   latent/<level>/<type>/<heads>/<positions>/threads:<n>  every thread has a query of its own,
 //     as n sequences' tokens; GOPS counts 2 x heads x positions x (576 + 512) for each, "of peak"
 //     is their share of a loop of nothing but FP32 FMA on as many threads
+//   expanded/<level>/<type>/<rows>/<positions>/threads:<n>  every thread has a head of its own;
+//     2 x (192 + 128) operations for a row and a position that it sees, and 2 x 512 x (128 + 128)
+//     for a position
+//
+// "ns/pair" is the time for a query and a position that it sees: what the two forms are compared
+// by.
 #include <benchmark/benchmark.h>
 #include <fmt/core.h>
 #include <time.h>
@@ -91,7 +98,8 @@ class Problem {
     benchmark::ClobberMemory();
   }
 
-  size_t bytes() const { return head_.bytes(); }
+  double pairs() const { return 1.0 * c_.heads * c_.positions; }
+  double operations() const { return 2 * pairs() * (kKey + kValue); }
 
  private:
   Case c_;
@@ -101,18 +109,134 @@ class Problem {
   std::vector<float> out_;
 };
 
+// The same of an expanded head; `heads` of the case are rows.
+class ExpandedProblem {
+ public:
+  explicit ExpandedProblem(const Case& c)
+      : c_(c),
+        head_(c.type, {kKey, 0}, c.positions),
+        queries_(c.heads, {kStraight + kTurned, kHeadValue}, 3),
+        key_(floats_of(expand_key_floats(kStraight, kValue))),
+        value_(floats_of(expand_value_floats(kHeadValue, kValue))),
+        pages_(floats_of(kSpanPages * kPageFloats)),
+        scratch_(kLatentScratchBytes / sizeof(CacheLine)),
+        sums_(floats_of(row_sums_floats(kMaxLatentRows, kHeadValue))),
+        merged_(floats_of(row_sums_floats(kMaxLatentRows, kHeadValue) *
+                          ((c.heads + kMaxLatentRows - 1) / kMaxLatentRows))),
+        out_(queries_.q.size()) {
+    head_.fill(kernels_for(c.isa).store_latent[static_cast<size_t>(c.type)], 1);
+    for (uint32_t r = 0; r < c.heads; ++r) queries_.last[r] = c.positions - c.heads + r;
+    for (size_t p = 0; p < kSpanPages; ++p) {
+      float* keys = floats(pages_) + p * kPageFloats;
+      expanded_.push_back(
+          {reinterpret_cast<std::byte*>(keys), reinterpret_cast<std::byte*>(keys + kKeyFloats)});
+    }
+  }
+
+  void run() {
+    const uint32_t positions = kSpanPages * kPagePositions;
+    for (uint32_t span = 0; span < c_.positions / positions; ++span) {
+      for (uint32_t p = 0; p < kSpanPages; ++p) expand(span * kSpanPages + p, p);
+      for (uint32_t row = 0; row < c_.heads; row += kMaxLatentRows) {
+        if (queries_.last[std::min(row + kMaxLatentRows, c_.heads) - 1] >= span * positions) {
+          attend(span, row);
+        }
+      }
+    }
+    benchmark::DoNotOptimize(out_.data());
+    benchmark::ClobberMemory();
+  }
+
+  double pairs() const {
+    double pairs = 0;
+    for (uint32_t last : queries_.last) pairs += last + 1.0;
+    return pairs;
+  }
+  double operations() const {
+    return 2 * pairs() * (kStraight + kTurned + kHeadValue) +
+           2.0 * c_.positions * kValue * (kStraight + kHeadValue);
+  }
+
+ private:
+  static constexpr uint32_t kStraight = 128, kTurned = kKey - kValue, kHeadValue = 128;
+  static constexpr size_t kKeyFloats = expanded_key_floats(kStraight + kTurned);
+  static constexpr size_t kPageFloats = kKeyFloats + expanded_value_floats(kHeadValue);
+
+  static std::vector<CacheLine> floats_of(size_t count) {
+    return std::vector<CacheLine>((count * sizeof(float) + 63) / 64);
+  }
+  static float* floats(std::vector<CacheLine>& lines) {
+    return reinterpret_cast<float*>(lines.data());
+  }
+
+  void expand(uint32_t page, uint32_t p) {
+    const bool more = page + 1 < head_.pages().size();
+    kernels_for(c_.isa).expand_latent[static_cast<size_t>(c_.type)](
+        {.page = head_.pages()[page].k,
+         .slots = kPagePositions,
+         .latent_length = kValue,
+         .turned_length = kTurned,
+         .straight_length = kStraight,
+         .value_length = kHeadValue,
+         .key = floats(key_),
+         .value = floats(value_),
+         .keys = reinterpret_cast<float*>(expanded_[p].k),
+         .values = reinterpret_cast<float*>(expanded_[p].v),
+         .scratch = scratch_.data()->bytes,
+         .next = more ? head_.pages()[page + 1].k : nullptr});
+  }
+
+  void attend(uint32_t span, uint32_t row) {
+    const uint32_t rows = std::min(kMaxLatentRows, c_.heads - row);
+    const uint32_t last_span = queries_.last[row + rows - 1] / (kSpanPages * kPagePositions);
+    kernels_for(c_.isa).attend_expanded({.q = queries_.q.data(),
+                                         .q_offset = queries_.offset.data() + row,
+                                         .last = queries_.last.data() + row,
+                                         .rows = rows,
+                                         .window = 0,
+                                         .pages = expanded_.data(),
+                                         .key_length = kStraight + kTurned,
+                                         .value_length = kHeadValue,
+                                         .scale = queries_.scale,
+                                         .out = nullptr,
+                                         .out_offset = nullptr,
+                                         .scratch = scratch_.data()->bytes,
+                                         .sums = floats(sums_),
+                                         .span0 = span,
+                                         .span1 = span + 1});
+    const size_t merged = row_sums_floats(kMaxLatentRows, kHeadValue) * (row / kMaxLatentRows);
+    kernels_for(c_.isa).merge_spans({.sums = floats(sums_),
+                                     .spans = 1,
+                                     .rows = rows,
+                                     .value_length = kHeadValue,
+                                     .merged = floats(merged_) + merged,
+                                     .first = span == 0,
+                                     .out = span == last_span ? out_.data() : nullptr,
+                                     .out_offset = queries_.out_offset.data() + row});
+  }
+
+  Case c_;
+  KvHead head_;
+  Queries queries_;
+  std::vector<CacheLine> key_, value_, pages_, scratch_, sums_, merged_;
+  std::vector<KvPage> expanded_;
+  std::vector<float> out_;
+};
+
+template <typename Kind>
 void run(benchmark::State& state, const Case& c) {
-  Problem problem(c);
+  Kind problem(c);
   const double limit = peak(kernels_for(c.isa).limits);
   for (auto _ : state) problem.run();
-  const double ops = 2.0 * c.heads * c.positions * (kKey + kValue);
+  const double ops = problem.operations();
   const auto runs = static_cast<double>(state.iterations());
   auto rate = [&](const char* name, double amount) {
     state.counters[name] = benchmark::Counter(runs * amount, benchmark::Counter::kIsRate);
   };
   rate("GOPS", ops * 1e-9);
   rate("of peak", ops / limit);
-  rate("GB/s", static_cast<double>(problem.bytes()) * 1e-9);
+  state.counters["ns/pair"] = benchmark::Counter(
+      runs * problem.pairs() * 1e-9, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
 }  // namespace
@@ -120,16 +244,25 @@ void run(benchmark::State& state, const Case& c) {
 
 int main(int argc, char** argv) {
   using namespace hearth;
+  auto add = [](const char* form, const Case& c, auto fn) {
+    const std::string name = fmt::format("{}/{}/{}/{}/{}", form, isa_name(c.isa),
+                                         kv_type_name(c.type), c.heads, c.positions);
+    benchmark::RegisterBenchmark(name.c_str(), fn)
+        ->ThreadRange(1, 2)
+        ->Unit(benchmark::kMillisecond);
+  };
   for (Isa isa : available_isas(detect_cpu_features())) {
     if (isa == Isa::kReference) continue;
     for (size_t type = 0; type < kKvTypes; ++type) {
-      for (uint32_t heads : {16u, 64u, 128u}) {
-        const Case c{isa, static_cast<KvType>(type), heads, 8192};
-        const std::string name = fmt::format("latent/{}/{}/{}/{}", isa_name(isa),
-                                             kv_type_name(c.type), heads, c.positions);
-        benchmark::RegisterBenchmark(name.c_str(), [c](benchmark::State& state) { run(state, c); })
-            ->ThreadRange(1, 2)
-            ->Unit(benchmark::kMillisecond);
+      for (uint32_t positions : {2048u, 8192u}) {
+        for (uint32_t heads : {16u, 64u, 128u}) {
+          const Case c{isa, static_cast<KvType>(type), heads, positions};
+          add("latent", c, [c](benchmark::State& state) { run<Problem>(state, c); });
+        }
+        for (uint32_t rows : {64u, 128u, 256u, 512u}) {
+          const Case c{isa, static_cast<KvType>(type), rows, positions};
+          add("expanded", c, [c](benchmark::State& state) { run<ExpandedProblem>(state, c); });
+        }
       }
     }
   }
