@@ -21,6 +21,7 @@ struct StepItem {
   uint32_t rows;
   uint32_t first_position;
   const uint32_t* pages;  // pages[p / kPagePositions] is the id of the page that holds position p
+  uint32_t expanded = 0;  // so many rows, the first ones, attend to expanded latents
 };
 
 // A shard's columns of the step's logits, on its node.

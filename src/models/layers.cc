@@ -90,8 +90,10 @@ Partials Layers::latent_attention(uint32_t layer, const Bundle& normed) {
                                     query_norm ? &*query_norm : nullptr);
   Bundle queries =
       latent_queries(graph_, "attn_q", query_norm ? low_queries : normed, angles_, shape, matrices);
+  latent_expanded_attention(graph_, "attention_expanded", queries, shape, matrices);
+  graph_.no_barrier();
   Bundle mixes = hearth::latent_attention(graph_, "attention", queries, shape, matrices);
-  Bundle heads = latent_values(graph_, "attn_values", mixes, shape, matrices);
+  Bundle heads = latent_values(graph_, "attn_values", mixes, queries, shape, matrices);
   return partial_linear(graph_, "attn_output", heads, matrices.output);
 }
 

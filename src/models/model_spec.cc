@@ -88,6 +88,11 @@ bool ModelSpec::has_kv_cache() const {
                      [](const LayerSpec& layer) { return layer.kept == KvKept::kCached; });
 }
 
+bool ModelSpec::has_latents() const {
+  return std::any_of(layers.begin(), layers.end(),
+                     [](const LayerSpec& layer) { return layer.latent_length > 0; });
+}
+
 bool ModelSpec::is_encoder() const {
   return std::any_of(layers.begin(), layers.end(),
                      [](const LayerSpec& layer) { return layer.mask == Mask::kBidirectional; });

@@ -167,6 +167,8 @@ struct ModelSpec {
   const WeightSpec& head() const;
   // Whether any layer keeps keys and values from step to step.
   bool has_kv_cache() const;
+  // Whether any layer keeps latents in place of keys and values.
+  bool has_latents() const;
   // Whether a row sees what comes after it: such a model gives vectors and no text.
   bool is_encoder() const;
   // Bytes of all matrices in the source.

@@ -227,7 +227,7 @@ StepCost predict_step(const Machine& machine, const BandwidthTable& table, const
   Graph graph =
       build_graph(model, weights, plan.plan, kernels_for(Isa::kReference), {.outputs = 1});
   const bool encoder = model.is_encoder();
-  StepItem item{0, step.rows, encoder ? 0 : step.depth, nullptr};
+  StepItem item{0, step.rows, encoder ? 0 : step.depth, nullptr, step.expanded};
   StepSizes sizes{.graph = graph,
                   .items = {&item, 1},
                   .rows = step.rows,

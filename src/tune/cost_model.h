@@ -83,6 +83,7 @@ struct PlacedPlan {
 // an encoder, which holds none, the hidden states of all.
 struct StepShape {
   uint32_t rows = 1, depth = 0;
+  uint32_t expanded = 0;  // so many of the rows, where the model has latents (graph/ops/latent.h)
   KvType kv_type = KvType::kF16;
 };
 

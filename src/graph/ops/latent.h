@@ -4,6 +4,10 @@
 // makes its keys, and what makes its values with the mix of latents that comes out: then all heads
 // attend to the same latents (kernels/attention/latent.h).
 //
+// The rows that a step's items call expanded do make their keys and values, a head's for all of
+// them at once, and attend to these. StepItem says which, the step's size never does: so a row's
+// bits follow from its sequence alone.
+//
 // Tensor parallel by query head; what leads to the latent is small, and every group computes it by
 // itself. Every shard with heads keeps the latents. Groups that share a shard write and read a copy
 // of their own there, since no group waits for another.
@@ -51,19 +55,27 @@ struct LatentMatrices {
 Bundle latent_store(GraphBuilder& builder, std::string name, const LinearOut& down, size_t latent,
                     const Bundle& angles, const LatentShape& shape, const NormWeight* query_norm);
 
-// The queries of every head as latents see them: [latent_length | turned_length], f32, each head
-// padded to 16. `x` is what `query` multiplies with. Parallel.
+// The queries of every head as latents see them, [latent_length | turned_length], or of expanded
+// rows as keys do, [straight_length | turned_length]; f32. `x` is what `query` multiplies with.
+// Parallel.
 Bundle latent_queries(GraphBuilder& builder, std::string name, const Bundle& x,
                       const Bundle& angles, const LatentShape& shape,
                       const LatentMatrices& matrices);
 
-// softmax(scale Q L^T) L of every row over the latents up to its own position: [latent_length] of
-// every head, padded to 32, in the format that `value` reads. Parallel.
+// softmax(scale Q K^T) V of the expanded rows, K and V made of the latents: [value_length] of every
+// head in place of its query. Parallel; what follows may run beside it.
+void latent_expanded_attention(GraphBuilder& builder, std::string name, const Bundle& queries,
+                               const LatentShape& shape, const LatentMatrices& matrices);
+
+// softmax(scale Q L^T) L of every other row over the latents up to its own position:
+// [latent_length] of every head, padded to 32, in the format that `value` reads. Parallel.
 Bundle latent_attention(GraphBuilder& builder, std::string name, const Bundle& queries,
                         const LatentShape& shape, const LatentMatrices& matrices);
 
-// The values of these mixes, in the columns and the format that `output` reads. Parallel.
+// The values of these mixes, and those that expanded rows have in `queries`, in the columns and the
+// format that `output` reads. Parallel.
 Bundle latent_values(GraphBuilder& builder, std::string name, const Bundle& mixes,
-                     const LatentShape& shape, const LatentMatrices& matrices);
+                     const Bundle& queries, const LatentShape& shape,
+                     const LatentMatrices& matrices);
 
 }  // namespace hearth

@@ -12,6 +12,8 @@ constexpr uint32_t kSpanPositions = kSpanPages * kPagePositions;
 // Unpacking a page takes as long as so many rows do, so fewer heads than some are not worth it.
 constexpr uint32_t kUnpackRows = 8, kFewestHeads = 16;
 
+uint32_t absorbed_rows(const StepItem& item) { return item.rows - item.expanded; }
+
 // How a step's attention is divided on a local shard: a unit is `heads` heads times `rows` rows of
 // an item, and may be cut into pieces, ranges of its spans.
 struct Division {
@@ -73,14 +75,16 @@ class LatentAttentionOp : public Op {
     for (const LatentHeads& heads : heads_) {
       if (heads.heads.size() == 0) continue;
       for (const StepItem& item : step.items) {
-        const Visible seen = visible(item.first_position, item.rows, 0);
+        if (absorbed_rows(item) == 0) continue;
+        const Visible seen = visible(item.first_position + item.expanded, absorbed_rows(item), 0);
         load.of_shard(heads.shard).kv += seen.positions * (page_bytes / kPagePositions);
         load.attention_operations +=
             heads.heads.size() * seen.pairs * 2 * (shape_.cached_length() + shape_.latent_length);
       }
     }
     load.of(ArithmeticUnit::kF32Fma) = load.attention_operations;
-    load.shared_bytes = static_cast<double>(head_count(heads_)) * step.rows *
+    load.shared_bytes = static_cast<double>(head_count(heads_)) *
+                        (step.rows - expanded_rows(step.items)) *
                         (query_stride(shape_) * sizeof(float) +
                          mix_stride(shape_) * written_bytes(step.graph, out_));
     return load;
@@ -91,6 +95,7 @@ class LatentAttentionOp : public Op {
     for (uint32_t local_shard : context.local_shards(worker.member)) {
       const Division division = divide(context, heads_[local_shard].heads.size());
       const uint32_t count = division.units() * division.pieces;
+      if (count == 0) continue;
       for (uint32_t t; (t = context.claim(sync.counter0 + local_shard, count)) < count;) {
         const uint32_t unit = t % division.units();
         // The last tiles of a prompt see the most positions: they go first.
@@ -136,11 +141,15 @@ class LatentAttentionOp : public Op {
   // pages for itself.
   Division divide(const ExecutionContext& context, uint32_t heads) const noexcept {
     uint32_t spans = 1, most_rows = 1;
+    uint32_t all_rows = 0;
     for (const StepItem& item : context.step().items) {
+      if (absorbed_rows(item) == 0) continue;
       spans = std::max(spans, spans_seen(item, item.rows));
-      most_rows = std::max(most_rows, item.rows);
+      most_rows = std::max(most_rows, absorbed_rows(item));
+      all_rows += absorbed_rows(item);
     }
     Division best;
+    if (all_rows == 0) return best;
     uint64_t least = ~uint64_t{0};
     const uint32_t fewest = (heads + kMaxLatentRows - 1) / kMaxLatentRows;
     const uint32_t most = std::max(fewest, heads / kFewestHeads);
@@ -150,7 +159,7 @@ class LatentAttentionOp : public Op {
       division.blocks = (heads + division.heads - 1) / division.heads;
       division.rows = kMaxLatentRows / division.heads;
       for (const StepItem& item : context.step().items) {
-        division.tiles += (item.rows + division.rows - 1) / division.rows;
+        division.tiles += (absorbed_rows(item) + division.rows - 1) / division.rows;
       }
       const uint32_t units = division.units();
       if (units < enough_) division.pieces = std::min(spans, 2 * enough_ / units);
@@ -168,7 +177,7 @@ class LatentAttentionOp : public Op {
                  uint32_t tile, uint32_t block) const noexcept {
     const UnitRange heads = heads_[local_shard].heads;
     for (const StepItem& item : context.step().items) {
-      const uint32_t tiles = (item.rows + division.rows - 1) / division.rows;
+      const uint32_t tiles = (absorbed_rows(item) + division.rows - 1) / division.rows;
       if (tile >= tiles) {
         tile -= tiles;
         continue;
@@ -176,7 +185,7 @@ class LatentAttentionOp : public Op {
       Task task{};
       task.item = &item;
       task.local_shard = local_shard;
-      task.row = tile * division.rows;
+      task.row = item.expanded + tile * division.rows;
       task.rows = std::min(division.rows, item.rows - task.row);
       task.heads.begin = heads.begin + block * division.heads;
       task.heads.end = std::min(task.heads.begin + division.heads, heads.end);

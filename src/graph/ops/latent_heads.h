@@ -2,6 +2,7 @@
 // on.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "graph/context.h"
@@ -18,9 +19,9 @@ struct LatentHeads {
   uint32_t query_column, mix_column;
 };
 
-// Columns of a head in these values.
+// Columns of a head in these values. A query's place also takes what an expanded row sums.
 inline uint32_t query_stride(const LatentShape& shape) {
-  return padded_length(shape.cached_length());
+  return padded_length(std::max({shape.cached_length(), shape.query_length(), shape.value_length}));
 }
 inline uint32_t mix_stride(const LatentShape& shape) {
   return (shape.latent_length + kBlock - 1) / kBlock * kBlock;
@@ -47,6 +48,28 @@ inline uint32_t head_count(const std::vector<LatentHeads>& heads) {
   uint32_t count = 0;
   for (const LatentHeads& of_shard : heads) count += of_shard.heads.size();
   return count;
+}
+
+inline bool is_expanded(const StepView& step, uint32_t row) noexcept {
+  const StepItem& item = step.items[step.row_items[row]];
+  return row - item.first_row < item.expanded;
+}
+
+// How many rows of a step are expanded.
+inline uint32_t expanded_rows(std::span<const StepItem> items) noexcept {
+  uint32_t rows = 0;
+  for (const StepItem& item : items) rows += item.expanded;
+  return rows;
+}
+
+// Calls run(expanded, begin, end) for the rows [begin, end) of m from `row` on that are alike.
+template <typename Run>
+void for_forms(const StepView& step, uint32_t row, uint32_t m, const Run& run) noexcept {
+  for (uint32_t begin = 0, end = 0; begin < m; begin = end) {
+    const bool expanded = is_expanded(step, row + begin);
+    while (end < m && is_expanded(step, row + end) == expanded) ++end;
+    run(expanded, begin, end);
+  }
 }
 
 // The copies of a shard's latents that a group with part i of n of the shard writes; it reads the

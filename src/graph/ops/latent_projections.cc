@@ -61,6 +61,12 @@ uint32_t tile_rows(size_t row_bytes) {
       std::clamp<size_t>((kOpTileBytes - kEnds) / row_bytes, 1, kTaskRows));
 }
 
+// Adds a group's part of a weight.
+void add_work(const Weight& weight, const GroupShare& share, WeightWork* work) {
+  uint32_t ignored = 0;
+  for (const RowSlice& slice : row_slices(weight, share, &ignored)) work->add(weight, slice);
+}
+
 class HeadsOp : public GemmOp<HeadTask> {
  protected:
   HeadsOp(ValueId x, ValueId out, const LatentShape& shape, std::vector<LatentHeads> heads,
@@ -96,7 +102,8 @@ class HeadsOp : public GemmOp<HeadTask> {
   uint32_t tile_rows_;
 };
 
-// A task makes a head's query, turns its end and multiplies the rest with what makes keys.
+// A task makes a head's query, turns its end and multiplies the rest with what makes keys, but of
+// expanded rows.
 class LatentQueriesOp : public HeadsOp {
  public:
   LatentQueriesOp(ValueId x, ValueId angles, ValueId out, const LatentShape& shape,
@@ -106,18 +113,19 @@ class LatentQueriesOp : public HeadsOp {
         angles_(angles),
         query_(matrices.query),
         key_(matrices.key) {
-    for (const Weight* weight : {&query_, &key_}) {
-      uint32_t ignored = 0;
-      for (const RowSlice& slice : row_slices(*weight, share, &ignored)) work_.add(*weight, slice);
-    }
+    add_work(query_, share, &work_);
+    add_work(key_, share, &key_work_);
   }
 
   OpLoad load(const StepSizes& step) const override {
     OpLoad load;
+    const uint32_t expanded = expanded_rows(step.items);
     work_.add_to(step.rows, step.units, &load);
+    key_work_.add_to(step.rows - expanded, step.units, &load);
     load.each_bytes = static_cast<double>(query_.k) * step.rows * input_bytes({&query_});
-    load.shared_bytes = static_cast<double>(head_count(heads_)) * shape_.cached_length() *
-                        step.rows * sizeof(float);
+    load.shared_bytes = static_cast<double>(head_count(heads_)) * sizeof(float) *
+                        (1.0 * shape_.cached_length() * (step.rows - expanded) +
+                         1.0 * shape_.query_length() * expanded);
     return load;
   }
 
@@ -148,13 +156,22 @@ class LatentQueriesOp : public HeadsOp {
                  size_t{head - heads.heads.begin} * query_stride(shape_);
     for (uint32_t r = 0; r < m; ++r) {
       const float* of_row = query + r * columns;
-      context.kernels().quantize[static_cast<size_t>(format)](
-          {of_row, 0, shape_.straight_length, straight, r});
+      const bool expanded = is_expanded(context.step(), row + r);
+      if (expanded) {
+        std::copy_n(of_row, shape_.straight_length, out + r * stride);
+      } else {
+        context.kernels().quantize[static_cast<size_t>(format)](
+            {of_row, 0, shape_.straight_length, straight, r});
+      }
       turn(context, of_row + shape_.straight_length, row + r,
-           out + r * stride + shape_.latent_length);
+           out + r * stride + (expanded ? shape_.straight_length : shape_.latent_length));
     }
-    multiply_head(context, key_, heads.shard, head, shape_.latent_length, act_view(straight), m,
-                  out, stride, tmp, scratch);
+    for_forms(context.step(), row, m, [&](bool expanded, uint32_t begin, uint32_t end) {
+      if (expanded) return;
+      multiply_head(context, key_, heads.shard, head, shape_.latent_length,
+                    act_rows(act_view(straight), begin, 0), end - begin, out + begin * stride,
+                    stride, tmp, scratch);
+    });
   }
 
   void turn(ExecutionContext& context, const float* from, uint32_t row, float* to) const noexcept {
@@ -166,29 +183,32 @@ class LatentQueriesOp : public HeadsOp {
 
   ValueId angles_;
   const Weight &query_, &key_;
+  WeightWork key_work_;  // of what absorbed rows multiply with besides
 };
 
-// A task makes the values of a unit of heads, which are whole blocks of `output`'s input.
+// A task makes the values of a unit of heads, which are whole blocks of `output`'s input; expanded
+// rows have theirs.
 class LatentValuesOp : public HeadsOp {
  public:
-  LatentValuesOp(ValueId x, ValueId out, const LatentShape& shape, const Weight& value,
-                 const std::vector<LatentHeads>& heads, const std::vector<ColumnSlice>& columns,
-                 const GroupShare& share, uint32_t threads)
+  LatentValuesOp(ValueId x, ValueId queries, ValueId out, const LatentShape& shape,
+                 const Weight& value, const std::vector<LatentHeads>& heads,
+                 const std::vector<ColumnSlice>& columns, const GroupShare& share, uint32_t threads)
       : HeadsOp(x, out, shape, heads, value.unit / shape.value_length, threads,
                 tile_bytes(shape, value)),
+        queries_(queries),
         value_(value) {
     for (const ColumnSlice& slice : columns) columns_.push_back(slice.column);
-    uint32_t ignored = 0;
-    for (const RowSlice& slice : row_slices(value, share, &ignored)) work_.add(value, slice);
+    add_work(value, share, &work_);
   }
 
   OpLoad load(const StepSizes& step) const override {
     OpLoad load;
-    work_.add_to(step.rows, step.units, &load);
-    const double heads = head_count(heads_);
-    load.shared_bytes = heads * step.rows *
-                        (mix_stride(shape_) * input_bytes({&value_}) +
-                         shape_.value_length * written_bytes(step.graph, out_));
+    const uint32_t expanded = expanded_rows(step.items), absorbed = step.rows - expanded;
+    work_.add_to(absorbed, step.units, &load);
+    load.shared_bytes =
+        head_count(heads_) * (absorbed * mix_stride(shape_) * input_bytes({&value_}) +
+                              shape_.value_length * (expanded * sizeof(float) +
+                                                     step.rows * written_bytes(step.graph, out_)));
     return load;
   }
 
@@ -209,9 +229,20 @@ class LatentValuesOp : public HeadsOp {
     const ActView mixes = context.view(x_, format_for(value_));
     for (uint32_t i = 0; i < task.heads.size(); ++i) {
       const uint32_t column = heads.mix_column + (first + i) * mix_stride(shape_);
-      multiply_head(context, value_, heads.shard, task.heads.begin + i, length,
-                    act_rows(mixes, row, column / kBlock), m, tile + size_t{i} * length, stride,
-                    tile + m * stride, worker.scratch + kOpTileBytes);
+      const float* made =
+          context.f32(queries_) + heads.query_column + size_t{first + i} * query_stride(shape_);
+      for_forms(context.step(), row, m, [&](bool expanded, uint32_t begin, uint32_t end) {
+        float* to = tile + begin * stride + size_t{i} * length;
+        if (!expanded) {
+          multiply_head(context, value_, heads.shard, task.heads.begin + i, length,
+                        act_rows(mixes, row + begin, column / kBlock), end - begin, to, stride,
+                        tile + m * stride, worker.scratch + kOpTileBytes);
+          return;
+        }
+        for (uint32_t r = begin; r < end; ++r, to += stride) {
+          std::copy_n(made + size_t{row + r} * context.f32_stride(queries_), length, to);
+        }
+      });
     }
     for (size_t f = 0; f < kActFormats; ++f) {
       const auto format = static_cast<ActFormat>(f);
@@ -224,6 +255,7 @@ class LatentValuesOp : public HeadsOp {
     }
   }
 
+  ValueId queries_;
   const Weight& value_;
   std::vector<uint32_t> columns_;  // by local shard
 };
@@ -255,16 +287,18 @@ Bundle latent_queries(GraphBuilder& builder, std::string name, const Bundle& x,
 }
 
 Bundle latent_values(GraphBuilder& builder, std::string name, const Bundle& mixes,
-                     const LatentShape& shape, const LatentMatrices& matrices) {
+                     const Bundle& queries, const LatentShape& shape,
+                     const LatentMatrices& matrices) {
   const Weight& output = matrices.output;
   Bundle out = column_values(builder, output);
   builder.reads(mixes, format_for(matrices.value));
+  builder.reads(queries, ActFormat::kF32);
   builder.writes(out);
   std::vector<std::unique_ptr<Op>> ops;
   for (uint32_t g = 0; g < builder.group_count(); ++g) {
     const PlanGroup& group = builder.plan().groups[g];
     ops.push_back(std::make_unique<LatentValuesOp>(
-        mixes.values[g], out.values[g], shape, matrices.value,
+        mixes.values[g], queries.values[g], out.values[g], shape, matrices.value,
         latent_heads(shape, matrices.key, group.share),
         column_slices(*output.cuts, output.unit, output.k, group.share), group.share,
         threads_per_shard(group)));
