@@ -82,10 +82,14 @@ CaseResult BenchRunner::run(const BenchCase& what, uint32_t repetitions) {
 }
 
 bool BenchRunner::fill(const BenchCase& what) {
-  if (what.depth != depth_) sequences_.clear();
+  // A prompt that is measured goes on, so that its rows are those of a longer one.
+  uint32_t prompt = what.depth;
+  if (what.phase == Phase::kPrefill) prompt += what.tokens + engine_.options().expand.tail;
+  if (what.depth != depth_ || prompt != prompt_) sequences_.clear();
   depth_ = what.depth;
+  prompt_ = prompt;
   while (sequences_.size() < what.sequences) {
-    sequences_.push_back(engine_.new_sequence());
+    sequences_.push_back(engine_.new_sequence(prompt));
     if (!prefill(*sequences_.back(), depth_, Want::kNothing)) {
       sequences_.pop_back();
       return false;

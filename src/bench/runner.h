@@ -66,7 +66,7 @@ class BenchRunner {
   std::vector<int32_t> tokens_;
   Sampler sampler_{SamplingParams{}};
   std::vector<std::unique_ptr<Sequence>> sequences_;  // all `depth_` long between repetitions
-  uint32_t depth_ = 0;
+  uint32_t depth_ = 0, prompt_ = 0;
   uint64_t measured_ = 0;  // tokens
   bool measuring_ = false, profiling_ = false;
   std::string doing_;

@@ -12,7 +12,8 @@
 namespace hearth {
 namespace {
 
-// The work of all nodes in a step of `sequences` sequences of `rows` tokens each behind `depth`.
+// The work of all nodes in a step of `sequences` sequences of `rows` tokens each behind `depth`, of
+// which the first `expanded` are expanded.
 struct StepWork {
   double source_bytes = 0;
   uint64_t kv_bytes = 0;
@@ -21,9 +22,11 @@ struct StepWork {
 };
 
 StepWork count_step(const WorkGraph& model, const BenchCase& what, uint32_t rows,
-                    uint32_t logit_rows) {
+                    uint32_t logit_rows, uint32_t expanded = 0) {
   std::vector<StepItem> items;
-  for (uint32_t s = 0; s < what.sequences; ++s) items.push_back({s * rows, rows, what.depth, {}});
+  for (uint32_t s = 0; s < what.sequences; ++s) {
+    items.push_back({s * rows, rows, what.depth, {}, expanded});
+  }
   StepSizes step{.graph = model.graph,
                  .items = items,
                  .rows = rows * what.sequences,
@@ -47,6 +50,22 @@ StepWork count_step(const WorkGraph& model, const BenchCase& what, uint32_t rows
     }
   }
   return work;
+}
+
+// The operations of a prompt's chunks.
+StepWork count_chunks(const WorkGraph& model, const BenchCase& what) {
+  const uint32_t end = what.depth + what.tokens;
+  const uint32_t expanded = model.expand.positions(end + model.expand.tail);
+  StepWork all;
+  BenchCase at = what;
+  for (; at.depth < end; at.depth += model.step_rows) {
+    const uint32_t rows = std::min(model.step_rows, end - at.depth);
+    const StepWork step = count_step(model, at, rows, at.depth + rows == end ? 1 : 0,
+                                     std::min(rows, expanded - std::min(expanded, at.depth)));
+    for (size_t u = 0; u < kArithmeticUnits; ++u) all.gemm_ops[u] += step.gemm_ops[u];
+    all.attention_ops += step.attention_ops;
+  }
+  return all;
 }
 
 }  // namespace
@@ -85,8 +104,11 @@ double CaseWork::ops() const {
 CaseWork count_case(const WorkGraph& model, const BenchCase& what) {
   CaseWork work;
   bool decode = what.phase == Phase::kDecode;
-  // Operations add up over rows, whatever steps these come in.
-  StepWork all = count_step(model, what, what.tokens, what.sequences * (decode ? what.tokens : 1));
+  // Operations add up over rows, whatever steps these come in, but for what is made of latents.
+  StepWork all =
+      !decode && model.expand.step > 0
+          ? count_chunks(model, what)
+          : count_step(model, what, what.tokens, what.sequences * (decode ? what.tokens : 1));
   work.gemm_ops = all.gemm_ops;
   work.attention_ops = all.attention_ops;
   work.attention_unit = arithmetic_unit_for(model.kv_type, model.units);

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/engine_options.h"
 #include "graph/graph.h"
 #include "kernels/attention/attention.h"
 #include "kernels/limits/limits.h"
@@ -49,6 +50,10 @@ struct WorkGraph {
   KvType kv_type;
   ArithmeticUnitSet
       units;  // of the level that the model runs at; a unit which that lacks is FP32 FMA
+  // Of a model with latents: which rows are expanded, and how many rows a step has, since every
+  // step makes keys and values of its own. A prompt goes on behind the tokens that are measured.
+  ExpandRule expand = {.tail = 0, .step = 0};
+  uint32_t step_rows = 512;
 
   // The unit of most operations of products.
   ArithmeticUnit unit() const;

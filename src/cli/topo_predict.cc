@@ -116,7 +116,8 @@ std::vector<Prediction> predict(const Machine& machine, const BandwidthTable& ta
   }
   for (Prediction& one : all) {
     one.decode_cost = predict_step(machine, table, model, one.decode, {1, args.depth});
-    one.prefill_cost = predict_step(machine, table, model, one.prefill, {args.prompt, 0});
+    const uint32_t expanded = model.has_latents() ? ExpandRule{}.positions(args.prompt) : 0;
+    one.prefill_cost = predict_step(machine, table, model, one.prefill, {args.prompt, 0, expanded});
   }
   return all;
 }

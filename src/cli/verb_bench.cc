@@ -59,6 +59,10 @@ BenchRun run_cases(BenchSession& session, const OpenedModel& model,
   auto limits = make_limits(session, engine->team(), engine->placement(), {engine->isa()});
   WorkGraph work{engine->graph(Phase::kDecode), engine->options().kv_type,
                  units_of(kernels_for(engine->isa()).limits)};
+  if (model.spec.has_latents()) {
+    work.expand = engine->options().expand;
+    work.step_rows = engine->options().prefill_rows;
+  }
   BenchHooks hooks;
   hooks.interrupted = [&] { return session.interrupted(); };
   hooks.progress = [&](uint64_t tokens, std::string_view doing) {

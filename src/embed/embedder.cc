@@ -115,8 +115,8 @@ void Embedder::Batch::form() {
   if (!open_.empty() && take_part(open_.front(), aim_)) tokens = open_.front().taken;
   while (next_ < texts_.size() && tokens < aim_ && open_.size() < options.items) {
     if (!open_.empty() && open_.back().taken < open_.back().left.size()) return;
-    OpenText text{engine_.new_sequence(), texts_[next_], next_,
-                  Pooler(embedder_.options_.pooling, embedder_.width())};
+    OpenText text{engine_.new_sequence(static_cast<uint32_t>(texts_[next_].size())), texts_[next_],
+                  next_, Pooler(embedder_.options_.pooling, embedder_.width())};
     if (!take_part(text, (whole ? most : aim_) - tokens)) return;
     tokens += text.taken;
     open_.push_back(std::move(text));

@@ -71,7 +71,12 @@ class Engine {
   std::vector<std::string> warnings() const;
 
   KvPool& pool() { return *pool_; }
-  std::unique_ptr<Sequence> new_sequence() { return std::make_unique<Sequence>(*pool_); }
+  // `prompt`: how many tokens it begins with that are known now; of a model with latents that says
+  // which of its rows are expanded (ExpandRule), and so their last bits.
+  std::unique_ptr<Sequence> new_sequence(uint32_t prompt = 0) {
+    return std::make_unique<Sequence>(*pool_,
+                                      spec().has_latents() ? options_.expand.positions(prompt) : 0);
+  }
 
   // Asked by one thread at every layer; true ends the step there. Must not throw.
   using Abandon = std::function<bool()>;

@@ -14,6 +14,18 @@
 
 namespace hearth {
 
+// Which rows of a prompt attend to expanded latents, of models that have latents (MLA): those of
+// its first multiple of `step` positions that leaves `tail` or more behind it. It follows from the
+// prompt's length alone, so a row's bits depend on nothing else (ARCHITECTURE.md says why these).
+struct ExpandRule {
+  uint32_t tail = 256, step = 512;
+
+  // step 0: none.
+  uint32_t positions(uint32_t prompt) const {
+    return step == 0 || prompt < tail ? 0 : (prompt - tail) / step * step;
+  }
+};
+
 struct EngineOptions {
   // Who works where (engine_plan.h). `plan` is the text of a saved plan, which then says all of it;
   // empty: one is made from the others.
@@ -47,6 +59,8 @@ struct EngineOptions {
   bool asks_kv_size() const { return kv_pages == 0 && (kv_bytes != 0 || kv_share > 0); }
   uint32_t sequences = 1;
   KvType kv_type = KvType::kF16;
+
+  ExpandRule expand;
 
   uint32_t prefill_rows = 512;  // tokens a step may have
   uint32_t decode_rows = 16;    // up to this many the decode plan works

@@ -44,6 +44,11 @@ Generation::Generation(std::shared_ptr<Job> job, uint32_t choice, uint64_t order
   for (int32_t token : tokens_) sampler_.accept_prompt(token);
 }
 
+uint32_t Generation::first_turn() const {
+  const auto prompt = static_cast<uint32_t>(request().prompt.size());
+  return request().first_turn == 0 ? prompt : std::min(request().first_turn, prompt);
+}
+
 uint32_t Generation::pending() const {
   return static_cast<uint32_t>(tokens_.size()) - (sequence ? sequence->length() : 0);
 }

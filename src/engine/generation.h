@@ -52,6 +52,9 @@ class Generation {
   // Tells when the step ended whose results it takes next.
   void computed_at(double seconds) { computed_seconds_ = seconds; }
 
+  // The tokens that say which rows are expanded.
+  uint32_t first_turn() const;
+
   // The first position whose row has not been given yet, where rows are wanted.
   uint32_t next_row() const { return next_row_; }
 

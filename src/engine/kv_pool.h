@@ -3,7 +3,8 @@
 // and kept because a later prompt may want it. Used by one thread.
 //
 // The prefix cache is a tree of full pages: a page is filed under the page before it and its own
-// kPagePositions tokens. By the numerical contract its bytes follow from those tokens alone, so a
+// kPagePositions tokens; and, of models with latents, under how many of these were computed
+// expanded (graph/ops/latent.h). By the numerical contract its bytes follow from that alone, so a
 // sequence that needs them takes the page as it is. Whoever holds a page also holds the pages
 // before it, and sequences let go of their last page first; so the page unused for longest never
 // has a kept page behind it, and is the one to evict. A page in use is never evicted.
@@ -47,12 +48,13 @@ class KvPool {
   bool is_private(uint32_t page) const { return pages_[page].holders == 1 && !pages_[page].filed; }
   void copy(uint32_t from, uint32_t to) const { copy_(from, to); }
 
-  // Returns the page that holds `tokens` (kPagePositions of them) behind page `parent` (kNoPage: at
-  // the beginning), or kNoPage where there is none.
-  uint32_t find(uint32_t parent, std::span<const int32_t> tokens) const;
+  // Returns the page that holds `tokens` (kPagePositions of them, the first `expanded` of which
+  // were expanded) behind page `parent` (kNoPage: at the beginning), or kNoPage where there is
+  // none.
+  uint32_t find(uint32_t parent, std::span<const int32_t> tokens, uint32_t expanded = 0) const;
   // Files a held page; find() must not know the same tokens behind the same parent already, and the
   // parent is filed itself.
-  void file(uint32_t page, uint32_t parent, std::span<const int32_t> tokens);
+  void file(uint32_t page, uint32_t parent, std::span<const int32_t> tokens, uint32_t expanded = 0);
   // Forgets all pages that nobody holds.
   void drop_unused();
 
@@ -61,6 +63,7 @@ class KvPool {
     uint32_t holders = 0;
     bool filed = false;
     uint32_t parent = kNoPage;
+    uint32_t expanded = 0;                      // of its positions, the first ones
     uint32_t children = 0;                      // filed pages behind it
     uint32_t older = kNoPage, newer = kNoPage;  // among the unused
     uint64_t key = 0;

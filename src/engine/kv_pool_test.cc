@@ -142,6 +142,26 @@ TEST_F(PrefixTest, WholePagesOfTheLongestPrefixAreTaken) {
   EXPECT_EQ(pool_.available(), 5u);
 }
 
+// A page is found by whoever computes as many of its positions, and of those before it, expanded.
+TEST_F(PrefixTest, PagesOfOtherFormsAreOthers) {
+  {
+    Sequence first(pool_, 96);
+    compute(first, tokens(200));
+    EXPECT_EQ(first.pages().size(), 4u);
+  }
+  Sequence same(pool_, 96), longer(pool_, 128), shorter(pool_, 64), none(pool_);
+  EXPECT_EQ(longer.adopt_prefix(tokens(200)), 64u);
+  EXPECT_EQ(shorter.adopt_prefix(tokens(200)), 64u);
+  EXPECT_EQ(none.adopt_prefix(tokens(200)), 0u);
+  EXPECT_EQ(same.adopt_prefix(tokens(200)), 192u);
+  same.truncate(64);
+  compute(shorter, tokens(136, 64));
+  const std::unique_ptr<Sequence> again = same.fork();
+  EXPECT_EQ(again->adopt_prefix(tokens(200)), 128u);
+  EXPECT_EQ(again->pages()[0], shorter.pages()[0]);
+  EXPECT_NE(again->pages()[1], shorter.pages()[1]);
+}
+
 TEST_F(PrefixTest, WhatIsUnusedForLongestGoesFirstAndWhatIsUsedStays) {
   Sequence kept(pool_);
   compute(kept, tokens(128));

@@ -19,6 +19,10 @@ enum class Deliver : uint8_t {
 
 struct Request {
   std::vector<int32_t> prompt;  // at least one token
+  // How many of these tokens the conversation had when its first reply began, where the prompt
+  // holds replies; 0: all. Of a model with latents it says which rows are expanded (ExpandRule): so
+  // a conversation that goes on finds the pages of its earlier turns.
+  uint32_t first_turn = 0;
   Deliver deliver = Deliver::kText;
   uint32_t rows_from = 0;
 

@@ -27,6 +27,8 @@ Scheduler::Scheduler(Engine& engine, const Tokenizer* tokenizer, SchedulerOption
   options_.max_running = settle(options_.max_running, limits.outputs);
   if (options_.step_tokens == 1) options_.max_running = 1;
   options_.min_chunk = std::clamp(options_.min_chunk, 1u, options_.step_tokens);
+  options_.min_expanded_chunk =
+      std::clamp(options_.min_expanded_chunk, options_.min_chunk, options_.step_tokens);
   if (!options_.clock) options_.clock = steady_seconds;
   update_gauges();
 }
@@ -149,7 +151,7 @@ void Scheduler::count_cached(Generation& generation, uint32_t tokens) {
 }
 
 bool Scheduler::try_admit(Generation& generation) {
-  generation.sequence = engine_.new_sequence();
+  generation.sequence = engine_.new_sequence(generation.first_turn());
   uint32_t cached = adopt(generation);
   auto whole = pages_for(static_cast<uint32_t>(generation.tokens().size()) + 1);
   auto held = static_cast<uint32_t>(generation.sequence->pages().size());
@@ -192,6 +194,14 @@ uint32_t Scheduler::prompt_tokens(uint32_t room, size_t decoding) const {
   return std::min(room, static_cast<uint32_t>(chunk));
 }
 
+// Returns how many of a prompt's next tokens make a chunk, at least.
+uint32_t Scheduler::least_chunk(const Generation& generation) const {
+  const Sequence& sequence = *generation.sequence;
+  uint32_t expanded = sequence.expanded() - std::min(sequence.expanded(), sequence.length());
+  uint32_t least = std::max(options_.min_chunk, std::min(expanded, options_.min_expanded_chunk));
+  return std::min(generation.pending(), least);
+}
+
 // Returns false where no sequence could take part. Where one could, but gave its pages away, the
 // step may be empty, and the next one is not.
 bool Scheduler::form() {
@@ -206,17 +216,18 @@ bool Scheduler::form() {
     if (room.tokens == 0) break;
     if (generation->decodes()) pick(*generation, 1, &room);
   }
-  room.tokens = prompt_tokens(room.tokens + kept, picks_.size());
+  const uint32_t whole = room.tokens + kept;
+  room.tokens = prompt_tokens(whole, picks_.size());
   bool first = true;
   for (const GenerationPtr& generation : running_) {
     if (generation->decodes()) continue;
     // Another prompt may have computed what this one needs next.
     count_cached(*generation, adopt(*generation));
+    const uint32_t least = least_chunk(*generation);
+    if (first) room.tokens = std::max(room.tokens, std::min(least, whole));
     uint32_t tokens = std::min(generation->pending(), room.tokens);
     // A few tokens of a prompt cost more than they bring it forward.
-    if (tokens == 0 || (!first && tokens < std::min(generation->pending(), options_.min_chunk))) {
-      break;
-    }
+    if (tokens == 0 || (!first && tokens < least)) break;
     Picked picked = pick(*generation, tokens, &room);
     if (picked == Picked::kNoRoom) break;
     if (picked == Picked::kYes) first = false;

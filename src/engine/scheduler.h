@@ -5,8 +5,9 @@
 // A step holds one token of every decoding sequence and chunks of prompts, up to a number of tokens
 // and of seconds by the measured cost of a prompt token: `step_seconds` while someone decodes, else
 // kAloneFactor times as many, since only newcomers and cancels wait for it then; but at least
-// `min_chunk` tokens, so that prompts come forward. Before anything was measured chunks are as
-// small as can tell what a token costs.
+// `min_chunk` tokens, so that prompts come forward, and more of a prompt whose rows are expanded
+// (graph/ops/latent.h), since every chunk makes keys and values anew. Before anything was measured
+// chunks are as small as can tell what a token costs.
 //
 // It is fair: all decoding sequences take part in every step that has room for them, else in turn;
 // prompts take turns by chunks. So no decoding sequence waits while another takes two turns, and no
@@ -37,7 +38,10 @@ struct SchedulerOptions {
   uint32_t step_tokens = 0;
   double step_seconds = 0.25;  // of a step with prompts while someone decodes; 0: no limit
   uint32_t min_chunk = 64;     // tokens of a prompt in a step, where it has as many
-  uint32_t max_running = 0;    // sequences that hold pages; 0: as many as a step gives logits of
+  // The same of those whose rows are expanded: fewer would make more keys and values than they
+  // save.
+  uint32_t min_expanded_chunk = 256;
+  uint32_t max_running = 0;  // sequences that hold pages; 0: as many as a step gives logits of
   bool prefix_cache = true;
   std::function<double()> clock;  // seconds; empty: the steady clock
 };
@@ -94,6 +98,7 @@ class Scheduler {
   uint32_t promised_pages() const;
   bool form();
   uint32_t prompt_tokens(uint32_t room, size_t decoding) const;
+  uint32_t least_chunk(const Generation& generation) const;
   Picked pick(Generation& generation, uint32_t tokens, Room* room);
   bool shape(const Generation& generation, const Room& room, Pick* pick) const;
   void find_pages();

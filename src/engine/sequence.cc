@@ -6,6 +6,12 @@
 
 namespace hearth {
 
+uint32_t Sequence::expanded_of(size_t page) const {
+  const size_t first = page * kPagePositions;
+  return static_cast<uint32_t>(
+      std::min<size_t>(expanded_ - std::min<size_t>(first, expanded_), kPagePositions));
+}
+
 bool Sequence::must_copy() const {
   return pool_->keeps_pages() && length() % kPagePositions != 0 &&
          !pool_->is_private(pages_.back());
@@ -45,7 +51,7 @@ void Sequence::truncate(uint32_t length) {
 
 std::unique_ptr<Sequence> Sequence::fork() {
   publish();
-  auto other = std::make_unique<Sequence>(*pool_);
+  auto other = std::make_unique<Sequence>(*pool_, expanded_);
   other->tokens_ = tokens_;
   other->pages_ = pages_;
   for (uint32_t page : pages_) pool_->share(page);
@@ -60,7 +66,7 @@ uint32_t Sequence::adopt_prefix(std::span<const int32_t> tokens) {
   uint32_t parent = pages_.empty() ? KvPool::kNoPage : pages_.back();
   while (tokens_.size() + kPagePositions < tokens.size()) {
     std::span<const int32_t> next = tokens.subspan(tokens_.size(), kPagePositions);
-    uint32_t page = pool_->find(parent, next);
+    uint32_t page = pool_->find(parent, next, expanded_of(pages_.size()));
     if (page == KvPool::kNoPage) break;
     tokens_.insert(tokens_.end(), next.begin(), next.end());
     pages_.push_back(page);
@@ -78,9 +84,10 @@ void Sequence::publish() {
     std::span<const int32_t> tokens =
         std::span(tokens_).subspan(size_t{published_} * kPagePositions, kPagePositions);
     uint32_t& page = pages_[published_];
-    uint32_t known = pool_->find(parent, tokens);
+    const uint32_t expanded = expanded_of(published_);
+    uint32_t known = pool_->find(parent, tokens, expanded);
     if (known == KvPool::kNoPage) {
-      pool_->file(page, parent, tokens);
+      pool_->file(page, parent, tokens, expanded);
     } else if (known != page) {
       // By the numerical contract both pages hold the same bytes, so one copy is enough; and
       // whoever holds a page holds the page before it.

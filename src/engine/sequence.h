@@ -14,7 +14,9 @@ namespace hearth {
 
 class Sequence {
  public:
-  explicit Sequence(KvPool& pool) : pool_(&pool) {}
+  // `expanded`: of a model with latents, the rows of so many positions, the first ones, are
+  // expanded (graph/ops/latent.h), whatever step they come in.
+  explicit Sequence(KvPool& pool, uint32_t expanded = 0) : pool_(&pool), expanded_(expanded) {}
   ~Sequence() { truncate(0); }
   Sequence(const Sequence&) = delete;
   Sequence& operator=(const Sequence&) = delete;
@@ -22,6 +24,7 @@ class Sequence {
   uint32_t length() const { return static_cast<uint32_t>(tokens_.size()); }
   const std::vector<int32_t>& tokens() const { return tokens_; }
   const std::vector<uint32_t>& pages() const { return pages_; }
+  uint32_t expanded() const { return expanded_; }
 
   // Returns how many pages `count` more tokens take from the pool, a copy of a shared last page
   // included.
@@ -44,10 +47,13 @@ class Sequence {
   void publish();
 
  private:
+  // How many positions of a page are expanded.
+  uint32_t expanded_of(size_t page) const;
   // Tells whether the next token falls into a page that others see.
   bool must_copy() const;
 
   KvPool* pool_;
+  uint32_t expanded_;
   std::vector<int32_t> tokens_;
   std::vector<uint32_t> pages_;
   uint32_t published_ = 0;  // pages at the beginning that are filed

@@ -18,6 +18,7 @@ struct RunOptions {
   size_t chunk = 64;  // tokens a step
   GroupSync sync = GroupSync::kAsync;
   ExpertCut experts = ExpertCut::kCut;
+  uint32_t expanded = 0;  // of the tokens, where there are latents
 };
 
 std::vector<float> run_model(const GoldenModel& model, const RunOptions& run) {
@@ -29,6 +30,7 @@ std::vector<float> run_model(const GoldenModel& model, const RunOptions& run) {
   options.decode_groups = run.decode_groups;
   options.sync = run.sync;
   options.experts = run.experts;
+  options.expand = {.tail = static_cast<uint32_t>(model.tokens.size()) - run.expanded, .step = 1};
   options.context = 1024;
   options.kv_type = run.kv;
   options.prefill_rows = 64;
@@ -37,7 +39,7 @@ std::vector<float> run_model(const GoldenModel& model, const RunOptions& run) {
   uint32_t per_node = (run.threads + run.shards - 1) / run.shards;
   Machine machine = Machine::invented(run.shards, per_node);
   Engine engine(file, make_spec(file), machine, run.isa, options);
-  auto sequence = engine.new_sequence();
+  auto sequence = engine.new_sequence(static_cast<uint32_t>(model.tokens.size()));
   std::vector<float> logits;
   std::span<const int32_t> tokens = model.tokens;
   for (size_t done = 0; done < tokens.size();) {
@@ -58,6 +60,7 @@ class FloatGolden : public Golden {};
 class SharedKvGolden : public Golden {};
 class ExpertGolden : public Golden {};
 class FolderGolden : public Golden {};
+class LatentGolden : public Golden {};
 
 std::vector<GoldenModel> decoders() {
   std::vector<GoldenModel> models = read_golden_set();
@@ -253,6 +256,47 @@ TEST_P(ExpertGolden, SpreadOverShards) {
   }
 }
 
+// Tokens whose rows are expanded, and some behind them that are not: the same function, whose bits
+// follow from a row's form alone.
+TEST_P(LatentGolden, ExpandedRowsMeetTheReference) {
+  const GoldenModel& model = GetParam();
+  const auto expanded = static_cast<uint32_t>(model.tokens.size() * 5 / 8);
+  std::vector<float> first;
+  for (Isa isa : available_isas(detect_cpu_features())) {
+    SCOPED_TRACE(isa_name(isa));
+    std::vector<float> logits = run_model(model, {.isa = isa, .threads = 2, .expanded = expanded});
+    if (first.empty()) first = logits;
+    EXPECT_LT(difference(logits, model.logits).rms, model.reference_bound().rms);
+    EXPECT_LT(difference(logits, model.logits).max, model.reference_bound().max);
+    if (!model.bf16) {
+      EXPECT_TRUE(same_bits(first, logits));
+    }
+  }
+  const std::vector<float> absorbed = run_model(model, {.threads = 2});
+  EXPECT_FALSE(same_bits(first, absorbed));
+}
+
+TEST_P(LatentGolden, BitsOfExpandedRowsDependOnTheirFormAlone) {
+  const GoldenModel& model = GetParam();
+  const auto expanded = static_cast<uint32_t>(model.tokens.size() * 5 / 8);
+  const Isa isa = available_isas(detect_cpu_features()).back();
+  auto bits = [&](RunOptions run) {
+    run.isa = isa;
+    run.expanded = expanded;
+    return run_model(model, run);
+  };
+  std::vector<float> one = bits({});
+  EXPECT_TRUE(same_bits(one, bits({.threads = 3})));
+  EXPECT_TRUE(same_bits(one, bits({.chunk = 1})));
+  EXPECT_TRUE(same_bits(one, bits({.threads = 2, .chunk = 7})));
+  EXPECT_TRUE(
+      same_bits(one, bits({.threads = 3, .prefill_groups = 2, .decode_groups = 3, .chunk = 5})));
+  std::vector<float> two = bits({.threads = 2, .shards = 2});
+  EXPECT_LT(difference(one, two).rms, model.shard_bound());
+  EXPECT_TRUE(same_bits(
+      two, bits({.threads = 4, .shards = 2, .prefill_groups = 4, .decode_groups = 2, .chunk = 9})));
+}
+
 // Folders as Hugging Face's hub has them: the same bits as the GGUF file with the same weights.
 TEST_P(FolderGolden, MeetsTheReferenceAndItsTwin) {
   const GoldenModel& model = GetParam();
@@ -275,6 +319,8 @@ INSTANTIATE_TEST_SUITE_P(Models, Golden, testing::ValuesIn(decoders()), test_nam
 INSTANTIATE_TEST_SUITE_P(Experts, Golden, testing::ValuesIn(read_golden_set("moe_models")),
                          test_name);
 INSTANTIATE_TEST_SUITE_P(Models, ExpertGolden, testing::ValuesIn(read_golden_set("moe_models")),
+                         test_name);
+INSTANTIATE_TEST_SUITE_P(Models, LatentGolden, testing::ValuesIn(read_golden_set("mla_models")),
                          test_name);
 INSTANTIATE_TEST_SUITE_P(Models, SharedKvGolden, testing::ValuesIn(shared_kv_models()), test_name);
 INSTANTIATE_TEST_SUITE_P(Models, FloatGolden, testing::ValuesIn(float_models()), test_name);

@@ -82,6 +82,7 @@ void expect_predicted(const ModelSource& file, const std::vector<Layout>& layout
     options.sync = sync;
     options.context = 128;
     options.decode_rows = 4;
+    options.expand = {.tail = 8, .step = 1};
     Machine machine = Machine::invented(shards, threads / shards);
     Engine engine(file, model, machine, isa, options);
     EnginePlan plan = plan_engine(machine, engine.options());
@@ -90,12 +91,19 @@ void expect_predicted(const ModelSource& file, const std::vector<Layout>& layout
       return predict_step(machine, table, model,
                           {phase, plan.placement, plan.shard_nodes, plan.shares}, step);
     };
-    auto sequence = engine.new_sequence();
-    OpWork prefill = work_of_step(engine, *sequence, kPrompt);
-    expect_predicted(cost(plan.prefill, {kPrompt, 0}), prefill, engine.graph(Phase::kPrefill),
-                     layers);
-    OpWork decode = work_of_step(engine, *sequence, 1);
-    expect_predicted(cost(plan.decode, {1, kPrompt}), decode, engine.graph(Phase::kDecode), layers);
+    // Where there are latents: rows of both forms, or of one.
+    for (uint32_t known : {0u, kPrompt, kPrompt + 8}) {
+      auto sequence = engine.new_sequence(known);
+      const uint32_t expanded = sequence->expanded();
+      OpWork prefill = work_of_step(engine, *sequence, kPrompt);
+      expect_predicted(cost(plan.prefill, {kPrompt, 0, expanded}), prefill,
+                       engine.graph(Phase::kPrefill), layers);
+      OpWork decode = work_of_step(engine, *sequence, 1);
+      expect_predicted(cost(plan.decode, {1, kPrompt}), decode, engine.graph(Phase::kDecode),
+                       layers);
+      if (!model.has_latents()) break;
+      EXPECT_EQ(expanded, known - std::min(known, 8u));
+    }
   }
 }
 

@@ -33,7 +33,7 @@ struct Dish {
 // What clients may order: prompts that share beginnings, of all kinds.
 class Menu {
  public:
-  Menu(Engine& engine, uint32_t seed) : random_(seed) {
+  Menu(Engine& engine, uint32_t seed) : latents_(engine.spec().has_latents()), random_(seed) {
     uint32_t vocabulary = engine.spec().hyper.vocabulary;
     for (int i = 0; i < 4; ++i) {
       std::vector<int32_t> tokens = random_tokens(random_, kContext, vocabulary);
@@ -54,6 +54,7 @@ class Menu {
     const std::vector<int32_t>& base = bases_[random_() % bases_.size()];
     size_t length = 1 + random_() % (random_() % 3 == 0 ? 16 : kContext);
     request.prompt.assign(base.begin(), base.begin() + static_cast<long>(length));
+    if (latents_ && random_() % 3 == 0) request.first_turn = 1 + random_() % length;
     uint32_t kind = random_() % 8;
     if (kind < 2) {
       request.deliver = kind == 0 ? Deliver::kLogits : Deliver::kHidden;
@@ -73,6 +74,7 @@ class Menu {
     return request;
   }
 
+  bool latents_;
   std::mt19937 random_;
   std::vector<std::vector<int32_t>> bases_;
   std::vector<Dish> dishes_;
@@ -140,6 +142,7 @@ SchedulerOptions Schedule::options() {
   SchedulerOptions options;
   options.step_tokens = one_in(3) ? 0 : 2 + random_() % 60;
   options.min_chunk = 1 + random_() % (one_in(2) ? 8 : 64);
+  options.min_expanded_chunk = 1 + random_() % 64;
   options.step_seconds = one_in(3) ? 0 : 1e-3 * (1 + random_() % 20);
   options.max_running = one_in(3) ? 1 + random_() % 6 : 0;
   options.prefix_cache = !one_in(4);
@@ -310,17 +313,21 @@ void Schedule::check_end(uint64_t evicted_before) {
 struct Variant {
   KvType kv_type;
   uint32_t shards;
+  bool latents = false;
 };
 
 class Schedules : public testing::TestWithParam<Variant> {
  protected:
-  Schedules() : file_(parse_gguf(tiny_llama(kTiniest), "tiny")) {}
+  Schedules()
+      : file_(parse_gguf(GetParam().latents ? tiny_deepseek2(kTiniest) : tiny_llama(kTiniest),
+                         "tiny")) {}
 
   EngineOptions roomy() const {
     EngineOptions options;
     options.threads = options.shards = GetParam().shards;
     options.kv_type = GetParam().kv_type;
     options.context = kContext;
+    options.expand = {.tail = 20, .step = 16};
     return options;
   }
   EngineOptions tight(std::mt19937& random) const {
@@ -369,13 +376,14 @@ TEST_P(Schedules, EveryoneGetsWhatItGetsAlone) {
 
 std::string variant_name(const testing::TestParamInfo<Variant>& info) {
   return std::string(kv_type_name(info.param.kv_type)) + "_shards_" +
-         std::to_string(info.param.shards);
+         std::to_string(info.param.shards) + (info.param.latents ? "_latents" : "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Variants, Schedules,
                          testing::Values(Variant{KvType::kF32, 1}, Variant{KvType::kF16, 1},
                                          Variant{KvType::kBF16, 1}, Variant{KvType::kQ8_0, 1},
-                                         Variant{KvType::kF16, 2}, Variant{KvType::kQ8_0, 2}),
+                                         Variant{KvType::kF16, 2}, Variant{KvType::kQ8_0, 2},
+                                         Variant{KvType::kF16, 1, true}),
                          variant_name);
 
 }  // namespace

@@ -399,5 +399,74 @@ TEST_F(SchedulerTest, EndingAllEndsThoseWhoRunAndThoseWhoWait) {
   EXPECT_FALSE(scheduler_->step());
 }
 
+// A model with latents: whole multiples of 64 positions of a prompt are expanded, but for the last
+// 64.
+class LatentScheduler : public SchedulerTest {
+ protected:
+  LatentScheduler() { file_ = parse_gguf(tiny_deepseek2(kTiniest), "tiny"); }
+
+  static EngineOptions expanding() {
+    EngineOptions options = large();
+    options.expand = {.tail = 64, .step = 64};
+    return options;
+  }
+  std::vector<Result> answer(const Request& request) {
+    const Asked asked = ask(request);
+    run();
+    return read(asked);
+  }
+  static std::vector<double> logprobs(const std::vector<Result>& results) {
+    std::vector<double> all;
+    for (const Result& result : results) all.push_back(result.logprob);
+    return all;
+  }
+};
+
+// A second turn whose prompt holds the first one's reply. It gives the same whether it finds pages
+// or computes all; where it says what the first turn was, it finds all of them.
+TEST_F(LatentScheduler, AConversationFindsThePagesOfItsTurnsAndGetsTheSameBits) {
+  Request first = text(200, 80), second = text(60, 10);
+  start(expanding());
+  const std::vector<Result> reply = answer(first);
+  ASSERT_EQ(reply.size(), 80u);
+  std::vector<int32_t> prompt = first.prompt;
+  for (const Result& result : reply) prompt.push_back(result.token);
+  prompt.insert(prompt.end(), second.prompt.begin(), second.prompt.end());
+  second.prompt = prompt;
+  for (uint32_t first_turn : {200u, 0u}) {
+    second.first_turn = first_turn;
+    start(expanding());
+    const std::vector<Result> alone = answer(second);
+    ASSERT_EQ(alone.size(), 10u);
+    start(expanding());
+    answer(first);
+    const std::vector<Result> after = answer(second);
+    // 279 tokens were computed: the last one that was generated is none of them. Of the first
+    // turn's prompt 128 positions are expanded, of the second's as a whole 256.
+    EXPECT_EQ(after.front().cached_tokens, first_turn > 0 ? 256u : 128u);
+    EXPECT_EQ(alone.front().cached_tokens, 0u);
+    EXPECT_EQ(tokens_of(after), tokens_of(alone));
+    EXPECT_EQ(logprobs(after), logprobs(alone));
+  }
+}
+
+// However much time there is, a chunk of expanded rows is no shorter than they are worth.
+TEST_F(LatentScheduler, ChunksOfExpandedRowsAreLonger) {
+  SchedulerOptions options;
+  options.min_chunk = 8;
+  options.min_expanded_chunk = 48;
+  options.step_seconds = 1e-9;
+  start(expanding(), options);
+  const Asked asked = ask(text(200, 2));
+  std::vector<uint32_t> chunks;
+  while (scheduler_->step()) chunks.push_back(tokens_in_step(asked));
+  // The first 128 rows are expanded.
+  ASSERT_GE(chunks.size(), 4u);
+  EXPECT_EQ(chunks[0], 48u);
+  EXPECT_EQ(chunks[1], 48u);
+  EXPECT_EQ(chunks[2], 32u);
+  EXPECT_EQ(chunks[3], 8u);
+}
+
 }  // namespace
 }  // namespace hearth

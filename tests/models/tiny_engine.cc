@@ -7,12 +7,17 @@
 namespace hearth {
 namespace {
 
+std::unique_ptr<Sequence> sequence_of(Engine& engine, const Request& request) {
+  const auto prompt = static_cast<uint32_t>(request.prompt.size());
+  return engine.new_sequence(request.first_turn == 0 ? prompt : request.first_turn);
+}
+
 Alone::Choice continue_alone(Engine& engine, const Request& request, uint32_t choice) {
   SamplingParams params = request.sampling;
   params.seed += choice;
   Sampler sampler(params);
   for (int32_t token : request.prompt) sampler.accept_prompt(token);
-  auto sequence = engine.new_sequence();
+  auto sequence = sequence_of(engine, request);
   engine.prefill(*sequence, request.prompt);
   Alone::Choice got;
   for (;;) {
@@ -40,7 +45,7 @@ Alone::Choice continue_alone(Engine& engine, const Request& request, uint32_t ch
 
 std::vector<std::vector<float>> rows_alone(Engine& engine, const Request& request) {
   std::vector<std::vector<float>> rows;
-  auto sequence = engine.new_sequence();
+  auto sequence = sequence_of(engine, request);
   bool hidden = request.deliver == Deliver::kHidden;
   for (const int32_t& token : request.prompt) {
     StepRequest one{sequence.get(), {&token, 1}, hidden ? Want::kHidden : Want::kAll};
