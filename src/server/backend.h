@@ -16,6 +16,8 @@ class Backend {
   virtual const Tokenizer& tokenizer() const = 0;
   virtual uint32_t context() const = 0;
   virtual const Statistics& statistics() const = 0;
+  // Whether Request::first_turn changes anything.
+  virtual bool asks_first_turn() const { return false; }
   // As Service::submit().
   [[nodiscard]] virtual JobHandle submit(Request request, std::shared_ptr<ResultStream> stream) = 0;
 };
@@ -29,6 +31,7 @@ class ServiceBackend : public Backend {
   const Tokenizer& tokenizer() const override { return tokenizer_; }
   uint32_t context() const override { return service_.engine().context(); }
   const Statistics& statistics() const override { return service_.statistics(); }
+  bool asks_first_turn() const override { return service_.engine().spec().has_latents(); }
   JobHandle submit(Request request, std::shared_ptr<ResultStream> stream) override {
     return service_.submit(std::move(request), std::move(stream));
   }

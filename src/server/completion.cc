@@ -89,6 +89,10 @@ void Completion::settle_request() {
 void Completion::read_prompts() {
   const Tokenizer& tokenizer = model_.backend.tokenizer();
   if (chat_) {
+    if (model_.backend.asks_first_turn()) {
+      call_.request.first_turn =
+          model_.chat.first_turn_tokens(call_.messages, call_.template_kwargs);
+    }
     RenderedChat rendered = model_.chat.render(call_.messages, call_.template_kwargs);
     return add_prompt(model_.chat.encode(rendered), "");
   }

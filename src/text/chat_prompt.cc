@@ -69,6 +69,24 @@ RenderedChat ChatPrompt::render(const boost::json::array& messages,
   return template_->render(request, own_);
 }
 
+uint32_t ChatPrompt::first_turn_tokens(const boost::json::array& messages,
+                                       const boost::json::object& kwargs) const {
+  const auto* reply = std::find_if(messages.begin(), messages.end(), [](const auto& message) {
+    const boost::json::object* fields = message.if_object();
+    const boost::json::value* role = fields != nullptr ? fields->if_contains("role") : nullptr;
+    return role != nullptr && role->is_string() && role->get_string() == "assistant";
+  });
+  if (reply == messages.begin() || reply == messages.end()) return 0;
+  boost::json::object of_turn = kwargs;
+  of_turn["add_generation_prompt"] = true;
+  try {
+    const boost::json::array before(messages.begin(), reply);
+    return static_cast<uint32_t>(encode(render(before, of_turn)).size());
+  } catch (const Error&) {
+    return 0;
+  }
+}
+
 std::vector<int32_t> ChatPrompt::encode(const RenderedChat& chat) const {
   EncodeOptions options;
   options.add_bos = options.add_eos = false;

@@ -35,6 +35,12 @@ class ChatPrompt {
   // as ChatTemplate does, and (kUnsupported), naming --chat-template, where there is no template.
   RenderedChat render(const boost::json::array& messages, const boost::json::object& kwargs) const;
 
+  // How many tokens the prompt of the first turn had, which the first message of an assistant
+  // answers; 0 where there is none, or where the template does not take the messages before it
+  // alone.
+  uint32_t first_turn_tokens(const boost::json::array& messages,
+                             const boost::json::object& kwargs) const;
+
   // The tokens: control tokens where the template wrote them, BOS once, and no EOS behind.
   std::vector<int32_t> encode(const RenderedChat& chat) const;
 

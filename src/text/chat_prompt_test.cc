@@ -70,6 +70,29 @@ TEST_F(ChatPromptTest, RefusesWithoutATemplate) {
   EXPECT_THROW(ChatPrompt(source_with(nullptr), *tokenizer_, "{{"), Error);
 }
 
+TEST_F(ChatPromptTest, TheFirstTurnEndsWhereTheFirstReplyBegins) {
+  ModelSource source = source_with(
+      "{% for m in messages %}{% if loop.first and m.role == 'tool' %}{{ raise_exception('no') }}"
+      "{% endif %}{{ m.content }}{% endfor %}{% if add_generation_prompt %}hi{% endif %}");
+  ChatPrompt prompt(source, *tokenizer_, {});
+  auto message = [](const char* role, const char* text) {
+    return boost::json::object{{"role", role}, {"content", text}};
+  };
+  const boost::json::array first = {message("system", "h"), message("user", "i")};
+  const auto tokens = static_cast<uint32_t>(prompt.encode(prompt.render(first, {})).size());
+  boost::json::array more = first;
+  EXPECT_EQ(prompt.first_turn_tokens(more, {}), 0u) << "there is no reply";
+  more.push_back(message("assistant", "hi"));
+  more.push_back(message("user", "hi"));
+  EXPECT_EQ(prompt.first_turn_tokens(more, {}), tokens);
+  EXPECT_EQ(prompt.first_turn_tokens(more, {{"add_generation_prompt", false}}), tokens);
+  more.push_back(message("assistant", "h"));
+  EXPECT_EQ(prompt.first_turn_tokens(more, {}), tokens) << "the first of several";
+  EXPECT_EQ(prompt.first_turn_tokens({message("assistant", "hi")}, {}), 0u);
+  EXPECT_EQ(prompt.first_turn_tokens({message("tool", "hi"), message("assistant", "hi")}, {}), 0u)
+      << "the template refuses what stands before";
+}
+
 TEST_F(ChatPromptTest, BosComesOnce) {
   ModelSource source = source_with(nullptr);
   const std::vector<int32_t> expected = {1, tokenizer_->find_token("hi"), 2};
