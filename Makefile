@@ -65,7 +65,7 @@ serve: build  ## the demo model on a page and its API, or make serve MODEL=... [
 .PHONY: test check units tokenizers tokenizers-long tested-levels web numa numa-long house fuzz
 .PHONY: fuzz-long aarch64 aarch64-long
 .PHONY: asan tsan web-asan web-tsan clang tidy bench-smoke soak
-test: deps-test  ## house rules, units, goldens, web, NUMA, fuzzers, aarch64; 18 minutes, two cores
+test: deps-test  ## house rules, units, goldens, tokenizers, web, NUMA, fuzzers, aarch64
 	@scripts/steps.sh house units tokenizers web numa fuzz aarch64
 
 check: deps-check  ## the rest: sanitizers, clang, clang-tidy, all of aarch64, fuzzing, bench smoke

@@ -82,9 +82,13 @@ CaseResult BenchRunner::run(const BenchCase& what, uint32_t repetitions) {
 }
 
 bool BenchRunner::fill(const BenchCase& what) {
-  // A prompt that is measured goes on, so that its rows are those of a longer one.
-  uint32_t prompt = what.depth;
-  if (what.phase == Phase::kPrefill) prompt += what.tokens + engine_.options().expand.tail;
+  // Rows of latent attention depend on the prompt's end: one that is measured goes on, so that its
+  // rows are those of a longer one.
+  uint32_t prompt = 0;
+  if (engine_.spec().has_latents()) {
+    prompt = what.depth;
+    if (what.phase == Phase::kPrefill) prompt += what.tokens + engine_.options().expand.tail;
+  }
   if (what.depth != depth_ || prompt != prompt_) sequences_.clear();
   depth_ = what.depth;
   prompt_ = prompt;

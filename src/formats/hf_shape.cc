@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/error.h"
 #include "tensor/pack_fp8.h"
 
 namespace hearth {
@@ -21,6 +22,8 @@ struct Type {
 constexpr std::array<Type, 3> kTypes = {{{"bfloat16", "BF16", DType::kBF16},
                                          {"float16", "F16", DType::kF16},
                                          {"float32", "F32", DType::kF32}}};
+// DeepSeek-V3 has 94,000.
+constexpr size_t kMostTensors = 1'000'000;
 // GGUF's number of the routing that a bias corrects.
 constexpr uint32_t kSigmoid = 2;
 constexpr Type kFp8 = {"", "F8_E4M3", DType::kF8E4M3}, kFloat = kTypes[2];
@@ -73,6 +76,10 @@ class Lister {
   bool mixtral() const { return model_.architecture == "llama"; }
 
   void add(std::string name, const Type& type, std::vector<uint64_t> shape) {
+    if (tensors_.size() == kMostTensors) {
+      fail(ErrorCode::kFile, "'{}' calls for more than {} tensors; the file is damaged",
+           config_.file(), kMostTensors);
+    }
     SafeTensor tensor;
     tensor.name = std::move(name);
     tensor.type = type.in_file;

@@ -14,7 +14,10 @@ namespace {
 
 // A byte or more in base64 and a rank of one digit: no line is shorter.
 constexpr size_t kShortestLine = 6;
-constexpr size_t kMostTokenBytes = 1024;
+constexpr size_t kMostTokenBytes = 256;
+constexpr size_t kMostFileBytes = size_t{64} << 20;
+// Kimi-K2's 163,584 tokens have 600,000.
+constexpr size_t kMostMerges = size_t{1} << 24;
 
 struct Line {
   std::string bytes;
@@ -25,6 +28,10 @@ class RankReader {
  public:
   RankReader(const MappedFile& file, uint32_t most_tokens)
       : file_(file.name()), most_tokens_(most_tokens) {
+    if (file.bytes().size() > kMostFileBytes) {
+      fail(ErrorCode::kFile, "'{}' has {} bytes, and more than {} are not read", file_,
+           file.bytes().size(), kMostFileBytes);
+    }
     text_ = {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
   }
 
@@ -107,6 +114,10 @@ void read_tiktoken_ranks(const MappedFile& file, uint32_t most_tokens, Vocab* vo
       if (left == TokenIndex::kNone) continue;
       const int32_t right = index.find(token.substr(at));
       if (right == TokenIndex::kNone) continue;
+      if (vocab->merges.size() == kMostMerges) {
+        fail(ErrorCode::kFile, "'{}' gives more than {} merges; the file is damaged", file.name(),
+             kMostMerges);
+      }
       vocab->merges.push_back(
           {left, right, static_cast<int32_t>(rank), static_cast<uint32_t>(rank)});
     }

@@ -243,5 +243,17 @@ TEST(TokenizerJson, NestedTooDeepIsRefused) {
   expect_error(parts, ErrorCode::kFile, "nested deeper");
 }
 
+TEST(TokenizerJson, StepsAreCounted) {
+  auto with_steps = [](size_t count) {
+    Parts parts;
+    std::string steps;
+    for (size_t i = 0; i < count; ++i) steps += std::string(i > 0 ? "," : "") + R"({"type":"NFC"})";
+    parts.top["normalizer"] = R"({"type": "Sequence", "normalizers": [)" + steps + "]}";
+    return parts;
+  };
+  EXPECT_NO_THROW(with_steps(64).read());
+  EXPECT_THROW(with_steps(65).read(), Error);
+}
+
 }  // namespace
 }  // namespace hearth

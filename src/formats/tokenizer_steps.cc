@@ -1,5 +1,6 @@
 #include "formats/tokenizer_steps.h"
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <string_view>
@@ -11,6 +12,9 @@ namespace hearth {
 
 namespace {
 
+// A released model has five or so of a kind.
+constexpr uint32_t kMostSteps = 64;
+
 using StepReader = std::function<void(const std::string& type, const ConfigReader& step)>;
 
 std::string type_of(const ConfigReader& step) {
@@ -18,18 +22,24 @@ std::string type_of(const ConfigReader& step) {
   return *step.text("type");
 }
 
-// Calls read() for the step, or for all of a sequence, which lie at `list`.
-void visit(const ConfigReader& step, std::string_view list, const StepReader& read) {
+// Calls read() for the step, or for all of a sequence, which lie at `list`. `left` counts those
+// that may come.
+void visit(const ConfigReader& step, std::string_view list, uint32_t* left,
+           const StepReader& read) {
   const std::string type = type_of(step);
-  if (type != "Sequence") return read(type, step);
+  if (type != "Sequence") {
+    if ((*left)-- == 0) step.refuse("type", fmt::format("one of {} steps at most", kMostSteps));
+    return read(type, step);
+  }
   auto inner = step.objects(list);
   if (!inner) step.refuse(list, "an array of steps");
-  for (const ConfigReader& each : *inner) visit(each, list, read);
+  for (const ConfigReader& each : *inner) visit(each, list, left, read);
 }
 
 void visit_at(const ConfigReader& config, std::string_view key, std::string_view list,
               const StepReader& read) {
-  if (auto step = config.object(key)) visit(*step, list, read);
+  uint32_t left = kMostSteps;
+  if (auto step = config.object(key)) visit(*step, list, &left, read);
 }
 
 std::string need_text(const ConfigReader& step, std::string_view key) {
@@ -78,7 +88,8 @@ PrependScheme prepend_of(const ConfigReader& step) {
 
 std::string mark_of(const ConfigReader& step) {
   std::string mark = need_text(step, "replacement");
-  if (mark.empty() || mark.size() > 4) step.refuse("replacement", "one character");
+  const auto begins = std::ranges::count_if(mark, [](char c) { return (c & 0xc0) != 0x80; });
+  if (begins != 1 || mark.size() > 4) step.refuse("replacement", "one character");
   return mark;
 }
 

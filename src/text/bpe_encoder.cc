@@ -103,7 +103,8 @@ void BpeEncoder::find_bytes(Vocab& vocab) {
 
 void BpeEncoder::find_characters() {
   for (uint32_t byte = 0; byte < 256; ++byte) {
-    byte_ids_[byte] = byte_fallback_ ? find(fmt::format("<0x{:02X}>", byte)) : TokenIndex::kNone;
+    byte_ids_[byte] =
+        byte_fallback_ ? index_.find(fmt::format("<0x{:02X}>", byte)) : TokenIndex::kNone;
   }
   small_.reserve(kSmallCharacters);
   for (char32_t c = 0; c < kSmallCharacters; ++c) {
@@ -115,7 +116,8 @@ void BpeEncoder::find_characters() {
 
 int32_t BpeEncoder::find(std::string_view text) const {
   const int32_t id = index_.find(text);
-  if (id == TokenIndex::kNone || vocab_.added.empty()) return id;
+  if (id == TokenIndex::kNone || is_guarded_token(vocab_, id)) return TokenIndex::kNone;
+  if (vocab_.added.empty()) return id;
   const AddedRule* rule = find_added_rule(vocab_, id);
   return rule != nullptr && rule->outside ? TokenIndex::kNone : id;
 }

@@ -225,7 +225,7 @@ class ClassReader {
 
   void element(size_t depth, Operand* into) {
     if (rest_.starts_with("[:")) {
-      const size_t end = rest_.find(":]");
+      const size_t end = rest_.substr(0, 18).find(":]");
       if (end != std::string_view::npos && end < 16) {
         const std::string_view name = rest_.substr(0, end + 2);
         const std::string_view set = find_set(kPosixSets, name.substr(2, name.size() - 4));

@@ -108,6 +108,17 @@ TEST(Pattern, WhatPcre2RefusesIsNamed) {
   error_of(std::string(1 << 17, 'a'), "a", ErrorCode::kFile);
 }
 
+// The same as the pattern as published, in a group that hides it, and a long run inside of a line
+// is looked at once: at every one of its spaces this would take minutes.
+TEST(Pattern, SpacesAtTheEndOfALine) {
+  for (const char* text :
+       {"a  ", "a \n b", " \n\n ", "a \n \n", "\n", "  a", "\u00a0\u3000\nb \n", " \n \n x \n"}) {
+    EXPECT_EQ(found(R"(\s+$)", text), found(R"((?:\s+$))", text)) << text;
+  }
+  EXPECT_EQ(found(R"(\s+$)", "a \n b "), " | |");
+  EXPECT_EQ(found(R"(\s+$)", std::string(1 << 20, ' ') + "a"), "");
+}
+
 TEST(Pattern, APatternThatRunsAwayIsNamed) {
   const std::string error = error_of("(a+)+$", std::string(60, 'a') + "b", ErrorCode::kRequest);
   EXPECT_NE(error.find("'(a+)+$' runs away"), std::string::npos) << error;

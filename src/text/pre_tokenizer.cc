@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/error.h"
 #include "text/byte_level.h"
 #include "text/cut_behavior.h"
 
@@ -11,6 +12,9 @@ namespace {
 
 constexpr std::string_view kGpt2 =
     R"re('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)re";
+
+// Of a text. Steps may each make several bytes of one.
+constexpr size_t kMostMadeBytes = size_t{512} << 20;
 
 // What cuts the text, or nothing.
 std::optional<TextPattern> pattern_of(const CutStep& step) {
@@ -116,6 +120,11 @@ void PreTokenizer::split(std::string_view text, bool at_start, MatchMemory& memo
       }
     }
     at_start = still_at_start;
+    size_t bytes = 0;
+    for (std::string_view piece : pieces.pieces) bytes += piece.size();
+    if (bytes <= kMostMadeBytes) continue;
+    fail(ErrorCode::kRequest, "the tokenizer's steps make more than {} bytes of the text",
+         kMostMadeBytes);
   }
 }
 

@@ -123,9 +123,12 @@ void SpecialTokens::take(std::string_view text, int32_t id, size_t begin, size_t
     bool alone = !ends_with_word(text.substr(0, begin)) && !begins_with_word(text.substr(end));
     if (rule->single_word && !alone) return;
     if (rule->strip_left) {
-      begin = std::max(*done, begin - white_space_behind(text.substr(0, begin)));
+      begin = std::max(*done, begin - white_space_behind(text.substr(*done, begin - *done)));
     }
-    if (rule->strip_right) end += white_space_before(text.substr(end));
+    // White space that the token before has taken is not looked at again.
+    if (rule->strip_right) {
+      end = end < *done ? *done : end + white_space_before(text.substr(end));
+    }
   }
   if (begin > *done) parts.push_back({text.substr(*done, begin - *done), Vocab::kNone});
   parts.push_back({written, id});

@@ -188,6 +188,33 @@ TEST(TextRules, NobodyForgesANormalizedToken) {
   }
 }
 
+TEST(TextRules, NobodyForgesATokenOfOneCharacter) {
+  Added a;
+  const int32_t end = a.add("\u20ac", {}, TokenType::kControl);
+  EXPECT_EQ(a.encode("a\u20ac"), (Ids{'a', end}));
+  EXPECT_EQ(a.encode("a\u20ac", {{0, 4}}), (Ids{'a', 0xE2, 0x82, 0xAC}));
+}
+
+// While text is generated it would be too late.
+TEST(TextRules, WhatNoTokenCanBeDecodedWithIsRefused) {
+  auto error_of = [](std::vector<DecodeStep> steps) {
+    Added a;
+    a.add(std::string(60, 'a') + "b", {});
+    a.vocab.rules->decode = std::move(steps);
+    try {
+      Tokenizer::from_vocab(a.vocab);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kFile);
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  EXPECT_NE(error_of({ReplaceStep{{"(a+)+$", true}, ""}}).find("runs away"), std::string::npos);
+  const std::vector<DecodeStep> doubling(40, ReplaceStep{{"a", false}, "aa"});
+  EXPECT_NE(error_of(doubling).find("65536 bytes"), std::string::npos);
+  EXPECT_EQ(error_of({ReplaceStep{{"a", false}, "aa"}}), "no error");
+}
+
 TEST(TextRules, SeveralTokensMayStandBeforeAText) {
   Added a;
   const int32_t one = a.add("<g>", {}, TokenType::kControl),

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "formats/printable.h"
 #include "text/byte_level.h"
 #include "text/spm_encoder.h"
 #include "text/template_text.h"
@@ -10,6 +11,8 @@
 namespace hearth {
 
 namespace {
+
+constexpr size_t kMostTokenBytes = size_t{1} << 16;
 
 std::string strip(std::string text, const StripStep& step) {
   const std::string& c = step.character;
@@ -62,6 +65,25 @@ TokenDecoder::TokenDecoder(const Vocab& vocab) {
     }
     steps_.push_back(std::move(made));
   }
+  try_all(vocab);
+}
+
+// A pattern may run away on a token, and replacing may make it longer step by step.
+void TokenDecoder::try_all(const Vocab& vocab) const {
+  const bool safe = std::ranges::none_of(steps_, [](const Step& step) {
+    const auto* replaced = std::get_if<ReplaceStep>(&step.what);
+    return replaced != nullptr &&
+           (replaced->pattern.is_regex || replaced->content.size() > replaced->pattern.text.size());
+  });
+  if (safe) return;
+  for (const std::string& token : vocab.tokens) {
+    try {
+      bytes(token);
+    } catch (const Error& error) {
+      fail(ErrorCode::kFile, "{}: token '{}' cannot be decoded: {}", vocab.source, printable(token),
+           error.what());
+    }
+  }
 }
 
 std::string TokenDecoder::apply(const Step& step, std::string text,
@@ -75,6 +97,9 @@ std::string TokenDecoder::apply(const Step& step, std::string text,
       out.append(text, done, at.begin - done);
       out += replaced->content;
       done = at.end;
+      if (out.size() > kMostTokenBytes) {
+        fail(ErrorCode::kFile, "its steps make more than {} bytes of it", kMostTokenBytes);
+      }
     }
     return out.append(text, done);
   }

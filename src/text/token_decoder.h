@@ -15,10 +15,11 @@ class TokenDecoder {
  public:
   // Of `vocab`, which has rules. Without steps that decode, bytes are spelled out where they were
   // spelled for cutting. Throws as Pattern does, and (kUnsupported) where a step behind the fusing
-  // is one that this program cannot do to a stream.
+  // is one that this program cannot do to a stream; (kFile) where the bytes of a token of the
+  // vocabulary cannot be told: then none is met while text is generated.
   explicit TokenDecoder(const Vocab& vocab);
 
-  // The bytes of a token that is no special one. Throws as Pattern::next().
+  // The bytes of a token of the vocabulary that is no special one.
   std::string bytes(std::string_view token) const;
   // Whether tokens are spelled in the byte-level alphabet.
   bool spells_bytes() const { return spells_bytes_; }
@@ -34,6 +35,7 @@ class TokenDecoder {
     std::vector<Pattern> pattern;  // one, of a step that has one
   };
 
+  void try_all(const Vocab& vocab) const;
   std::string apply(const Step& step, std::string text, std::optional<MatchMemory>* memory) const;
 
   std::vector<Step> steps_;

@@ -41,8 +41,11 @@ std::unique_ptr<Encoder> make_encoder(Vocab& vocab, const TokenIndex& index) {
 std::vector<uint8_t> foreign_bytes(SpecialTokens::ByteRanges foreign, size_t offset, size_t size) {
   if (foreign.empty()) return {};
   std::vector<uint8_t> bytes(size, 0);
-  for (const auto& [begin, end] : foreign) {
-    for (size_t i = std::max(begin, offset); i < std::min(end, offset + size); ++i) {
+  // They are in order.
+  auto range = std::ranges::upper_bound(foreign, offset, {}, &std::pair<size_t, size_t>::second);
+  for (; range != foreign.end() && range->first < offset + size; ++range) {
+    for (size_t i = std::max(range->first, offset); i < std::min(range->second, offset + size);
+         ++i) {
       bytes[i - offset] = 1;
     }
   }

@@ -16,7 +16,8 @@ using Logits = std::vector<std::vector<float>>;
 
 // Of a long prompt in steps of several sizes, of tokens after it, alone and beside a short sequence
 // and the last tokens of a prompt of one span.
-Logits logits_of(const ModelSource& file, const EngineOptions& options) {
+Logits logits_of(const ModelSource& file, const EngineOptions& options, size_t most_rows = 400) {
+  const uint32_t prompt_length = options.expand.step > 0 ? kLong : 0;
   auto engine = tiny_engine(file, options);
   std::mt19937 random(3);
   std::vector<int32_t> tokens = random_tokens(random, kContext, 80);
@@ -26,12 +27,12 @@ Logits logits_of(const ModelSource& file, const EngineOptions& options) {
     std::span<const float> got = engine->logits(row);
     logits.emplace_back(got.begin(), got.end());
   };
-  auto sequence = engine->new_sequence(), beside = engine->new_sequence(),
+  auto sequence = engine->new_sequence(prompt_length), beside = engine->new_sequence(),
        prompt = engine->new_sequence();
   engine->prefill(*beside, all.first(kShort));
   keep(0);
   for (size_t done = 0; done < kLong;) {
-    size_t count = std::min<size_t>(kLong - done, done % 3 == 0 ? 400 : 61);
+    size_t count = std::min<size_t>(kLong - done, done % 3 == 0 ? most_rows : 61);
     engine->prefill(*sequence, all.subspan(done, count));
     keep(0);
     done += count;
@@ -86,6 +87,32 @@ TEST(LongContext, NorThatOfLatents) {
   ModelSource file = parse_gguf(tiny_deepseek2({.heads = 40}), "tiny");
   expect_threads_share(file, KvType::kF16, 1);
   expect_threads_share(file, KvType::kQ8_0, 2);
+}
+
+// Most of the prompt's rows are expanded, in tasks of several tiles and over several spans.
+TEST(LongContext, NorThatOfExpandedLatents) {
+  ModelSource file = parse_gguf(tiny_deepseek2({.heads = 5}), "tiny");
+  for (KvType type : {KvType::kF16, KvType::kQ8_0}) {
+    EngineOptions options = options_for(type, 1, 1);
+    options.expand = {.tail = 20, .step = 16};
+    const Logits one = logits_of(file, options);
+    options.threads = 3;
+    EXPECT_TRUE(logits_of(file, options) == one);
+    // The last row of the prompt and those behind it, whatever the steps were.
+    const Logits small = logits_of(file, options, 64);
+    ASSERT_GE(small.size(), 7u);
+    EXPECT_TRUE(std::equal(small.end() - 7, small.end(), one.end() - 7));
+    options.expand.step = 0;
+    EXPECT_FALSE(logits_of(file, options) == one);
+  }
+}
+
+TEST(LongContext, PromptsExpandFromACertainLengthOn) {
+  const ExpandRule rule;
+  EXPECT_EQ(rule.positions(767), 0u);
+  EXPECT_EQ(rule.positions(768), 512u);
+  EXPECT_EQ(rule.positions(1279), 512u);
+  EXPECT_EQ(rule.positions(1280), 1024u);
 }
 
 }  // namespace

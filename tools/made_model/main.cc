@@ -37,6 +37,11 @@ class Out {
     file_.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     check();
   }
+  // Throws where something could not be written.
+  void finish() {
+    file_.flush();
+    check();
+  }
   template <typename T>
   void number(T value) {
     write({reinterpret_cast<const char*>(&value), sizeof value});
@@ -122,6 +127,7 @@ void write_safetensors(const fs::path& path, std::span<const SafeTensor> tensors
     if (scales) spread = {spread.deviation / kFp8Deviation, 0};
     out.tensor(values, *tensor.dtype, spread, tensor.bytes);
   }
+  out.finish();
 }
 
 void write_folder(const std::string& config, const fs::path& folder, Skew skew, Values& values) {
@@ -148,7 +154,9 @@ void write_folder(const std::string& config, const fs::path& folder, Skew skew, 
       index += fmt::format("{}\n\"{}\":\"{}\"", index.empty() ? "" : ",", all[i].name, name);
     }
   }
-  Out(folder / "model.safetensors.index.json").write("{\"weight_map\":{" + index + "}}\n");
+  Out out(folder / "model.safetensors.index.json");
+  out.write("{\"weight_map\":{" + index + "}}\n");
+  out.finish();
 }
 
 // The types that --type takes. A mixture has a second type, for the output matrix and for values
@@ -237,6 +245,7 @@ void write_gguf(const std::string& config, const fs::path& path, const TypeOptio
                bytes_of(tensor));
     out.pad_to(kGgufDefaultAlignment);
   }
+  out.finish();
 }
 
 int make(const std::string& config, const std::string& to, const std::string& type, Skew skew,
