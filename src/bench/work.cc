@@ -61,7 +61,7 @@ StepWork count_chunks(const WorkGraph& model, const BenchCase& what) {
   for (; at.depth < end; at.depth += model.step_rows) {
     const uint32_t rows = std::min(model.step_rows, end - at.depth);
     const StepWork step = count_step(model, at, rows, at.depth + rows == end ? 1 : 0,
-                                     std::min(rows, expanded - std::min(expanded, at.depth)));
+                                     expanded_part(expanded, at.depth, rows));
     for (size_t u = 0; u < kArithmeticUnits; ++u) all.gemm_ops[u] += step.gemm_ops[u];
     all.attention_ops += step.attention_ops;
   }

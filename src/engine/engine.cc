@@ -131,9 +131,8 @@ void Engine::lay_out(std::span<const StepRequest> requests) {
       }
       if (wants_hidden(request.want, r == 0, last)) hidden.push_back(first_row + r);
     }
-    const uint32_t expanded = request.sequence->expanded();
     items_.push_back({first_row, rows, first_position, request.sequence->pages().data(),
-                      std::min(rows, expanded - std::min(expanded, first_position))});
+                      expanded_part(request.sequence->expanded(), first_position, rows)});
   }
   logit_rows_ = static_cast<uint32_t>(outputs_.size());
   HEARTH_CHECK(logit_rows_ <= options_.outputs && hidden.size() <= options_.hidden_rows,

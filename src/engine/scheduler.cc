@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "graph/step_view.h"
 
 namespace hearth {
 
@@ -197,8 +198,9 @@ uint32_t Scheduler::prompt_tokens(uint32_t room, size_t decoding) const {
 // Returns how many of a prompt's next tokens make a chunk, at least.
 uint32_t Scheduler::least_chunk(const Generation& generation) const {
   const Sequence& sequence = *generation.sequence;
-  uint32_t expanded = sequence.expanded() - std::min(sequence.expanded(), sequence.length());
-  uint32_t least = std::max(options_.min_chunk, std::min(expanded, options_.min_expanded_chunk));
+  uint32_t expanded =
+      expanded_part(sequence.expanded(), sequence.length(), options_.min_expanded_chunk);
+  uint32_t least = std::max(options_.min_chunk, expanded);
   return std::min(generation.pending(), least);
 }
 

@@ -3,13 +3,12 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "graph/step_view.h"
 
 namespace hearth {
 
 uint32_t Sequence::expanded_of(size_t page) const {
-  const size_t first = page * kPagePositions;
-  return static_cast<uint32_t>(
-      std::min<size_t>(expanded_ - std::min<size_t>(first, expanded_), kPagePositions));
+  return expanded_part(expanded_, static_cast<uint32_t>(page) * kPagePositions, kPagePositions);
 }
 
 bool Sequence::must_copy() const {

@@ -20,6 +20,9 @@
 
 namespace hearth {
 
+// More is no config.json, nor another small document beside it.
+inline constexpr uint64_t kMostConfigBytes = uint64_t{8} << 20;
+
 // Of multi-head latent attention.
 struct HfLatent {
   uint32_t nope_length, value_length, rank;

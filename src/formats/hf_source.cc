@@ -42,7 +42,6 @@ constexpr std::array<std::string_view, 9> kDocuments = {kConfig,
                                                         "added_tokens.json"};
 // The index of a model of 91,000 tensors has 9 MB.
 constexpr uint64_t kMostIndexBytes = uint64_t{64} << 20;
-constexpr uint64_t kMostConfigBytes = uint64_t{8} << 20;
 
 std::string last_part(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 

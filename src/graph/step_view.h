@@ -2,6 +2,7 @@
 // the graph runs.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -23,6 +24,11 @@ struct StepItem {
   const uint32_t* pages;  // pages[p / kPagePositions] is the id of the page that holds position p
   uint32_t expanded = 0;  // so many rows, the first ones, attend to expanded latents
 };
+
+// How many of the `rows` positions from `first` on are among the first `expanded` of a sequence.
+constexpr uint32_t expanded_part(uint32_t expanded, uint32_t first, uint32_t rows) {
+  return std::min(rows, expanded - std::min(expanded, first));
+}
 
 // A shard's columns of the step's logits, on its node.
 struct ShardLogits {

@@ -2,11 +2,17 @@
 // tokens into ids; it is immutable, and may be used by many threads at once.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 #include <vector>
 
 namespace hearth {
+
+// Bytes of a text that is tokenized at most, whatever was made of it: symbols are counted in 32
+// bits, and a space becomes three bytes.
+inline constexpr size_t kMaxTextBytes = std::numeric_limits<int32_t>::max() / 4;
 
 // What stands before a text.
 enum class Before : uint8_t { kNothing, kSpecial, kText };

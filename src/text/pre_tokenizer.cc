@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "text/byte_level.h"
 #include "text/cut_behavior.h"
+#include "text/encoder.h"
 
 namespace hearth {
 
@@ -12,9 +13,6 @@ namespace {
 
 constexpr std::string_view kGpt2 =
     R"re('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)re";
-
-// Of a text. Steps may each make several bytes of one.
-constexpr size_t kMostMadeBytes = size_t{512} << 20;
 
 // What cuts the text, or nothing.
 std::optional<TextPattern> pattern_of(const CutStep& step) {
@@ -26,6 +24,15 @@ std::optional<TextPattern> pattern_of(const CutStep& step) {
     if (bytes->use_regex) return TextPattern{std::string(kGpt2)};
   }
   return std::nullopt;
+}
+
+// A step may make several bytes of one.
+void check_size(std::span<const std::string_view> pieces) {
+  size_t bytes = 0;
+  for (std::string_view piece : pieces) bytes += piece.size();
+  if (bytes <= kMaxTextBytes) return;
+  fail(ErrorCode::kRequest, "the tokenizer's steps make more than {} bytes of the text",
+       kMaxTextBytes);
 }
 
 std::string with_marks(std::string_view text, const MetaspaceStep& step, bool at_start) {
@@ -109,6 +116,7 @@ void PreTokenizer::split(std::string_view text, bool at_start, MatchMemory& memo
   pieces.pieces.push_back(text);
   std::vector<std::string_view> before;
   for (const Step& step : steps_) {
+    const size_t made = pieces.made.size();
     std::swap(before, pieces.pieces);
     pieces.pieces.clear();
     bool still_at_start = false;
@@ -120,11 +128,7 @@ void PreTokenizer::split(std::string_view text, bool at_start, MatchMemory& memo
       }
     }
     at_start = still_at_start;
-    size_t bytes = 0;
-    for (std::string_view piece : pieces.pieces) bytes += piece.size();
-    if (bytes <= kMostMadeBytes) continue;
-    fail(ErrorCode::kRequest, "the tokenizer's steps make more than {} bytes of the text",
-         kMostMadeBytes);
+    if (pieces.made.size() > made) check_size(pieces.pieces);
   }
 }
 

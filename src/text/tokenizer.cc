@@ -1,7 +1,6 @@
 #include "text/tokenizer.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "base/error.h"
@@ -20,9 +19,6 @@ namespace {
 
 // What SentencePiece shows for the unknown token: U+2047 between spaces.
 constexpr std::string_view kUnknownSurface = " \xe2\x81\x87 ";
-
-// Symbols are counted in 32 bits, and a space becomes three bytes.
-constexpr size_t kMaxTextBytes = std::numeric_limits<int32_t>::max() / 4;
 
 std::unique_ptr<Encoder> make_encoder(Vocab& vocab, const TokenIndex& index) {
   if (vocab.kind == VocabKind::kSpm) return std::make_unique<SpmEncoder>(vocab, index);

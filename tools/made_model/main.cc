@@ -23,11 +23,6 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kMostFileBytes = uint64_t{4} << 30;
 constexpr size_t kChunkBytes = size_t{18} << 20;  // whole blocks of every type
-constexpr uint64_t kMostConfigBytes = uint64_t{8} << 20;
-
-bool has(std::string_view name, std::string_view part) {
-  return name.find(part) != std::string_view::npos;
-}
 
 class Out {
  public:

@@ -6,16 +6,11 @@
 #include <random>
 
 #include "base/check.h"
-#include "base/fp_types.h"
 
 namespace hearth {
 namespace {
 
 constexpr size_t kDraws = 65536;
-
-bool has(std::string_view name, std::string_view part) {
-  return name.find(part) != std::string_view::npos;
-}
 
 e4m3_t to_e4m3(float value) {
   e4m3_t best = 0;
@@ -130,8 +125,10 @@ void Values::fill(DType type, Normal spread, std::span<std::byte> out) {
     case DType::kBF16:
       return fill_with(codes_of<bf16_t>(normal_, [&](float x) { return f32_to_bf16(value(x)); }));
     case DType::kF8E4M3:
-      return fill_with(
-          codes_of<e4m3_t>(normal_, [](float x) { return to_e4m3(x * kFp8Deviation); }));
+      if (fp8_.empty()) {
+        fp8_ = codes_of<e4m3_t>(normal_, [](float x) { return to_e4m3(x * kFp8Deviation); });
+      }
+      return fill_with(fp8_);
     case DType::kQ8_0:
       return fill_blocks(spread.deviation / 32, 32, codes_of<int8_t>(normal_, [](float x) {
                            return to_int(32 * x, -127, 127);

@@ -7,9 +7,14 @@
 #include <string_view>
 #include <vector>
 
+#include "base/fp_types.h"
 #include "tensor/dtype.h"
 
 namespace hearth {
+
+inline bool has(std::string_view name, std::string_view part) {
+  return name.find(part) != std::string_view::npos;
+}
 
 // The distribution of a tensor's values, by its name in either layout.
 struct Normal {
@@ -37,6 +42,7 @@ class Values {
 
   uint64_t state_;
   std::vector<float> normal_;  // 65,536 draws of a standard normal distribution
+  std::vector<e4m3_t> fp8_;    // the same times kFp8Deviation; made when first asked for
 };
 
 }  // namespace hearth

@@ -61,10 +61,8 @@ class LatentExpandedOp : public Op {
         heads_(std::move(heads)),
         share_(share),
         threads_(threads) {
-    for (const Weight* weight : {&key_, &value_}) {
-      uint32_t ignored = 0;
-      for (const RowSlice& slice : row_slices(*weight, share, &ignored)) work_.add(*weight, slice);
-    }
+    work_.add(key_, share);
+    work_.add(value_, share);
   }
 
   uint32_t counters() const override { return static_cast<uint32_t>(heads_.size()); }

@@ -61,12 +61,6 @@ uint32_t tile_rows(size_t row_bytes) {
       std::clamp<size_t>((kOpTileBytes - kEnds) / row_bytes, 1, kTaskRows));
 }
 
-// Adds a group's part of a weight.
-void add_work(const Weight& weight, const GroupShare& share, WeightWork* work) {
-  uint32_t ignored = 0;
-  for (const RowSlice& slice : row_slices(weight, share, &ignored)) work->add(weight, slice);
-}
-
 class HeadsOp : public GemmOp<HeadTask> {
  protected:
   HeadsOp(ValueId x, ValueId out, const LatentShape& shape, std::vector<LatentHeads> heads,
@@ -113,8 +107,8 @@ class LatentQueriesOp : public HeadsOp {
         angles_(angles),
         query_(matrices.query),
         key_(matrices.key) {
-    add_work(query_, share, &work_);
-    add_work(key_, share, &key_work_);
+    work_.add(query_, share);
+    key_work_.add(key_, share);
   }
 
   OpLoad load(const StepSizes& step) const override {
@@ -198,7 +192,7 @@ class LatentValuesOp : public HeadsOp {
         queries_(queries),
         value_(value) {
     for (const ColumnSlice& slice : columns) columns_.push_back(slice.column);
-    add_work(value, share, &work_);
+    work_.add(value, share);
   }
 
   OpLoad load(const StepSizes& step) const override {

@@ -26,6 +26,11 @@ void WeightWork::add(const Weight& weight, const RowSlice& slice) {
   row_operations_[format_of(weight)] += uint64_t{2} * slice.rows * spec.k;
 }
 
+void WeightWork::add(const Weight& weight, const GroupShare& share) {
+  uint32_t ignored = 0;
+  for (const RowSlice& slice : row_slices(weight, share, &ignored)) add(weight, slice);
+}
+
 void WeightWork::add(const Weight& weight, const Piece& piece) {
   if (piece.segments.size() == 0) return;
   const PackSpec& spec = weight.shards[piece.shard].spec;

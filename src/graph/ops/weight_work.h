@@ -17,6 +17,8 @@ class WeightWork {
  public:
   // The group's rows of a row-cut weight. A panel that two groups share is counted by rows.
   void add(const Weight& weight, const RowSlice& slice);
+  // All of them.
+  void add(const Weight& weight, const GroupShare& share);
   // All rows of a column-cut weight over the piece's segments.
   void add(const Weight& weight, const Piece& piece);
   // All that a shard has of it.
