@@ -4,7 +4,9 @@
 //   Fp8Decoder{}.decode(Codes c)   Fp8Pairs {first, second} of codes of 4 columns of 16 rows: bf16
 //                                  [16][2] of the first two and of the other two elements, or what
 //                                  Fp8Sums takes
-//   Fp8Sums<R>                     the sums of R rows of a tile (LaneSums; gemm_fp8_pairs-inl.h)
+//   Fp8Sums<R>                     the sums of R rows of a tile (LaneSums; gemm_fp8_pairs-inl.h),
+//   and
+//                                  add_panels() of them
 //   struct Fp8Shape                how many panels and rows a tile has
 //
 // A tile adds up the columns of one super-block for P panels x R rows and adds the sums, times the
@@ -83,14 +85,15 @@ void fp8_tile(const Fp8Piece& piece, const std::byte* weights, size_t weights_st
     HEARTH_UNROLL
     for (size_t i = 0; i < kUnroll; ++i) {
       const size_t g = begin + i;
+      Fp8Pairs w[P];
       HEARTH_UNROLL
       for (size_t p = 0; p < P; ++p) {
-        const Fp8Pairs w = source.load(weights + weights_stride * p + Source::kGroupBytes * g);
+        w[p] = source.load(weights + weights_stride * p + Source::kGroupBytes * g);
         if constexpr (Prefetch) {
           prefetch(piece.codes + piece.codes_stride * p + kFp8GroupBytes * g + piece.ahead);
         }
-        dot[p].add(w, rows.x + 4 * g, rows.x_stride);
       }
+      add_panels(dot, w, rows.x + 4 * g, rows.x_stride);
     }
   }
   HEARTH_UNROLL

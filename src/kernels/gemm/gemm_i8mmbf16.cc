@@ -116,6 +116,12 @@ struct Fp8Sums : MmlaSums<R> {
   }
 };
 
+template <int R, size_t P>
+void add_panels(Fp8Sums<R> (&sums)[P], const Fp8Pairs (&w)[P], const bf16_t* x, size_t stride) {
+  HEARTH_UNROLL
+  for (size_t p = 0; p < P; ++p) sums[p].add(w[p], x, stride);
+}
+
 }  // namespace
 }  // namespace hearth
 

@@ -48,5 +48,18 @@ struct LaneSums {
   Vec16 row(size_t r) const { return sums[r]; }
 };
 
+// Adds a step of P panels to the sums of each, row by row: all panels take a row's elements while
+// they are in a register. Panel by panel, compilers keep those of all rows and spill sums for it.
+template <typename Kind, int R, size_t P>
+void add_panels(LaneSums<Kind, R> (&sums)[P], const typename Kind::Step (&w)[P],
+                const typename Kind::Element* x, size_t stride) {
+  HEARTH_UNROLL
+  for (size_t r = 0; r < R; ++r) {
+    const auto elements = Kind::all(x + stride * r);
+    HEARTH_UNROLL
+    for (size_t p = 0; p < P; ++p) sums[p].sums[r] = Kind::add(w[p], elements, sums[p].sums[r]);
+  }
+}
+
 }  // namespace
 }  // namespace hearth
