@@ -1,7 +1,9 @@
 // Saved plans from hostile text: as the plan of one phase, and as an engine's on an invented
 // machine. Only hearth::Error may come out; what is read comes back from its own text.
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -13,7 +15,10 @@ namespace {
 void run_plan(std::string_view text) {
   try {
     Plan plan = parse_plan(text);
-    HEARTH_CHECK(plan.member_shards.size() == plan.member_count(), "every member has a shard");
+    std::vector<uint32_t> working = plan.working_members();
+    HEARTH_CHECK(std::adjacent_find(working.begin(), working.end()) == working.end() &&
+                     working.back() < plan.member_count(),
+                 "groups share no member and have no stranger");
     HEARTH_CHECK(parse_plan(plan_text(plan)) == plan, "a plan comes back from its text");
   } catch (const Error& error) {
     HEARTH_CHECK(error.code() == ErrorCode::kUsage, "a plan is at fault");

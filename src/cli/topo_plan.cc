@@ -34,7 +34,7 @@ std::string shard_line(const Machine& machine, const EnginePlan& plan, uint32_t 
 // Threads of the group whose own shard lies on another node than they sit on.
 uint32_t strangers(const EnginePlan& plan, const Plan& phase, const PlanGroup& group) {
   uint32_t count = 0;
-  for (uint32_t m = group.member_begin; m < group.member_end; ++m) {
+  for (uint32_t m : group.members) {
     count += plan.shard_nodes[phase.member_shards[m]] != plan.placement.seats[m].node;
   }
   return count;
@@ -44,13 +44,12 @@ std::string group_text(const Machine& machine, const EnginePlan& plan, const Pla
                        uint32_t g) {
   const PlanGroup& group = phase.groups[g];
   std::string out = fmt::format("  group {}: {}, {}\n", g, shards_text(group.share),
-                                count_text(group.member_end - group.member_begin, "thread"));
-  for (uint32_t m = group.member_begin; m < group.member_end;) {
-    uint32_t node = plan.placement.seats[m].node;
+                                count_text(group.size(), "thread"));
+  const std::vector<Seat>& seats = plan.placement.seats;
+  for (auto m = group.members.begin(); m != group.members.end();) {
+    uint32_t node = seats[*m].node;
     std::vector<uint32_t> pus;
-    for (; m < group.member_end && plan.placement.seats[m].node == node; ++m) {
-      pus.push_back(plan.placement.seats[m].pu);
-    }
+    for (; m != group.members.end() && seats[*m].node == node; ++m) pus.push_back(seats[*m].pu);
     std::sort(pus.begin(), pus.end());
     out += fmt::format("    node {}: PUs {}\n", node_number(machine, node), ranges_text(pus));
   }
@@ -66,6 +65,8 @@ std::string phase_text(const Machine& machine, const EnginePlan& plan, const Pla
   std::string out = fmt::format("{}: {}{}\n", name, count_text(phase.group_count(), "group"),
                                 phase.sync == GroupSync::kLockstep ? ", in lockstep" : "");
   for (uint32_t g = 0; g < phase.group_count(); ++g) out += group_text(machine, plan, phase, g);
+  const uint32_t resting = phase.member_count() - phase.worker_count();
+  if (resting > 0) out += fmt::format("  {} rest\n", count_text(resting, "thread"));
   return out;
 }
 

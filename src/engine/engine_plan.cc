@@ -12,7 +12,9 @@
 namespace hearth {
 namespace {
 
-constexpr const char* kHead = "hearth-engine-plan 1";
+// Version 2 differs from 1 in the plans of the phases alone, which say themselves what they are.
+constexpr const char* kOldHead = "hearth-engine-plan 1";
+constexpr const char* kHead = "hearth-engine-plan 2";
 
 // Chooses where so many shards lie (0: on every node with threads and memory).
 void place_shards(const Machine& machine, uint32_t shards, EnginePlan* plan) {
@@ -162,14 +164,14 @@ EnginePlan parse_engine_plan(std::string_view text, const Machine& machine) {
   EnginePlan plan;
   std::istringstream in{std::string(text)};
   std::string line;
-  if (!std::getline(in, line) || line != kHead) {
+  if (!std::getline(in, line) || (line != kHead && line != kOldHead)) {
     fail(ErrorCode::kUsage, "not a plan of an engine: its first line must be '{}'", kHead);
   }
   uint32_t number = 1;
   std::vector<std::string> phases;
   while (std::getline(in, line)) {
     ++number;
-    if (line == plan_head()) phases.emplace_back();
+    if (is_plan_head(line)) phases.emplace_back();
     if (!phases.empty()) {
       phases.back() += line + "\n";
       continue;

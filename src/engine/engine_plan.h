@@ -2,21 +2,22 @@
 // where the shards lie, and the plan of each phase. Plain data with a text form, so that a plan can
 // be kept, changed by hand and loaded back:
 //
-//   hearth-engine-plan 1
+//   hearth-engine-plan 2
 //   thread_pus 0 1 2 3
 //   shard_nodes 0 1
 //   shares 1 1
 //   experts cut
-//   hearth-plan 1
+//   hearth-plan 2
 //   phase prefill
 //   ...
-//   hearth-plan 1
+//   hearth-plan 2
 //   phase decode
 //   ...
 //
 // thread_pus: the PU of every thread; shard_nodes: the NUMA node that each shard lies on, both by
 // the operating system's numbers; shares: each shard's part of every axis, in proportion; experts:
 // cut or spread (ExpertCut), cut where the line is missing; then both phases' plans (plan/plan.h).
+// Version 1 is still read.
 #pragma once
 
 #include <string>

@@ -13,8 +13,9 @@ void json_phase(Json& json, const Plan& phase) {
   json.end_array();
   json.key("groups").array();
   for (const PlanGroup& group : phase.groups) {
-    json.object().key("first_thread").number(group.member_begin);
-    json.key("threads").number(group.member_end - group.member_begin);
+    json.object().key("threads").array();
+    for (uint32_t member : group.members) json.number(member);
+    json.end_array();
     json.key("first_shard").number(group.share.shard_begin);
     json.key("shards").number(group.share.shard_end - group.share.shard_begin);
     json.key("part").number(group.share.part).key("parts").number(group.share.parts).end_object();

@@ -12,7 +12,7 @@ using Numbers = std::vector<uint32_t>;
 Numbers sizes_of(const Plan& plan) {
   Numbers sizes;
   for (const PlanGroup& group : plan.groups) {
-    sizes.push_back(group.member_end - group.member_begin);
+    sizes.push_back(group.size());
   }
   return sizes;
 }
@@ -152,12 +152,12 @@ TEST(EnginePlan, RefusesTextsThatDoNotFit) {
     return text.replace(at, from.size(), to);
   };
   for (const std::string& bad :
-       {std::string(), with("hearth-engine-plan 1", "hearth-engine-plan 2"),
+       {std::string(), with("hearth-engine-plan 2", "hearth-engine-plan 3"),
         with("thread_pus 0 1", "thread_pus 0 2"), with("thread_pus 0 1", "thread_pus 0"),
         with("shard_nodes 0 1", "shard_nodes 0 2"), with("shard_nodes 0 1", "shard_nodes 0"),
         with("shares 1 1", "shares 0 0"), with("shares 1 1", "shares 1"),
         with("shares 1 1", "colour blue"), with("phase prefill", "phase decode"),
-        with("member_shards 0 1", "member_shards 0 0"), with("hearth-plan 1", "")}) {
+        with("member_shards 0 1", "member_shards 0 0"), with("hearth-plan 2", "")}) {
     EXPECT_THROW(parse_engine_plan(bad, machine), Error) << bad;
   }
   machine.allowed_pus = {0};

@@ -16,8 +16,7 @@ Lane::Lane(std::unique_ptr<Team> team, std::shared_ptr<const Model> model, Isa i
 template <typename Make>
 void Lane::on_member(uint32_t member, const Make& make) {
   std::exception_ptr error;
-  team_->run([&](uint32_t m) noexcept {
-    if (m != member) return;
+  team_->run_on({&member, 1}, [&](uint32_t) noexcept {
     try {
       make();
     } catch (...) {
@@ -32,7 +31,7 @@ void Lane::start(const Plan& plan, const LanePlans& plans, Isa isa, const Contex
   phase->executor = std::make_unique<Executor>(*team_, plan, scratch);
   for (const PlanGroup& group : plan.groups) {
     std::unique_ptr<GroupCopy>& copy = phase->copies.emplace_back();
-    on_member(group.member_begin, [&] {
+    on_member(group.members[0], [&] {
       copy = std::make_unique<GroupCopy>();
       copy->weights = std::make_unique<WeightTable>(model_->weights());
       copy->graph =

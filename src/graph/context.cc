@@ -12,7 +12,7 @@ namespace {
 std::vector<uint32_t> local_shards_of(const Plan& plan, const PlanGroup& group, uint32_t member) {
   uint32_t local_shards = group.share.shard_end - group.share.shard_begin;
   std::vector<bool> inhabited(local_shards, false);
-  for (uint32_t m = group.member_begin; m < group.member_end; ++m) {
+  for (uint32_t m : group.members) {
     uint32_t shard = plan.member_shards[m];
     if (shard >= group.share.shard_begin && shard < group.share.shard_end) {
       inhabited[shard - group.share.shard_begin] = true;
@@ -33,11 +33,12 @@ std::vector<uint32_t> local_shards_of(const Plan& plan, const PlanGroup& group, 
 
 ExecutionContext::ExecutionContext(const Graph& graph, const ContextMemory& memory,
                                    const KvView& kv)
-    : graph_(&graph), kv_(kv), buffers_(graph.values.size()) {
+    : graph_(&graph),
+      kv_(kv),
+      local_shards_(graph.plan.member_count()),
+      buffers_(graph.values.size()) {
   for (const PlanGroup& group : graph.plan.groups) {
-    for (uint32_t m = group.member_begin; m < group.member_end; ++m) {
-      local_shards_.push_back(local_shards_of(graph.plan, group, m));
-    }
+    for (uint32_t m : group.members) local_shards_[m] = local_shards_of(graph.plan, group, m);
   }
   place_activations(memory.activations);
   place_sync(memory.sync);
@@ -66,15 +67,15 @@ void ExecutionContext::place_sync(const std::vector<std::byte*>& bases) {
   std::vector<std::byte*> seats;
   for (const SyncSpot& spot : layout.seats) seats.push_back(at(spot));
   if (plan.sync == GroupSync::kLockstep) {
-    groups_.emplace_back(0, seats);
+    barriers_.emplace_back(seats);
   } else {
+    auto next = seats.begin();
     for (const PlanGroup& group : plan.groups) {
-      groups_.emplace_back(group.member_begin,
-                           std::vector<std::byte*>(seats.begin() + group.member_begin,
-                                                   seats.begin() + group.member_end));
+      barriers_.emplace_back(std::vector<std::byte*>(next, next + group.size()));
+      next += group.size();
     }
   }
-  station_of_member_ = layout.station_of_member;
+  station_of_worker_ = layout.station_of_worker;
   tells_.resize(plan.group_count());
   tells_serial_.resize(plan.group_count());
   for (const SyncLayout::Station& station : layout.stations) {

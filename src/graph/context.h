@@ -11,9 +11,9 @@
 
 #include "graph/graph.h"
 #include "graph/step_view.h"
+#include "threads/barrier.h"
 #include "threads/chunk_counter.h"
 #include "threads/flag.h"
-#include "threads/group.h"
 
 namespace hearth {
 
@@ -83,14 +83,21 @@ class ExecutionContext {
   }
   void wait_for(uint32_t flag) { flags_[flag]->wait_at_least(run_); }
 
-  // The local shards (shards counted from its group's first) that a member serves, nearest first.
+  // The local shards (shards counted from its group's first) that a member serves, nearest first;
+  // none where it rests.
   const std::vector<uint32_t>& local_shards(uint32_t member) const { return local_shards_[member]; }
 
-  // Returns the threads that meet after a node: group g, or in lockstep all members of the plan.
-  Group& barrier_group(uint32_t g) { return groups_[groups_.size() == 1 ? 0 : g]; }
-  // The flag by which group `from` tells `member`, who is not of it, how far it is.
-  Flag& told_by(uint32_t from, uint32_t member) {
-    return *stations_[station_of_member_[member]][from];
+  // Called by a worker after a node: its group meets, or in lockstep all groups.
+  void sync(const Worker& worker) noexcept {
+    if (barriers_.size() == 1) {
+      barriers_[0].arrive_and_wait(worker.place);
+    } else {
+      barriers_[worker.group].arrive_and_wait(worker.index);
+    }
+  }
+  // The flag by which group `from` tells the worker at a place, who is not of it, how far it is.
+  Flag& told_by(uint32_t from, uint32_t place) {
+    return *stations_[station_of_worker_[place]][from];
   }
   // The flags by which group `from` tells all other groups, or group 0 alone.
   std::span<Flag* const> tells(uint32_t from) const { return tells_[from]; }
@@ -112,9 +119,9 @@ class ExecutionContext {
   std::vector<std::array<ActBuffer, kActFormats>> buffers_;
   std::vector<ChunkCounter*> counters_;
   std::vector<Flag*> flags_;
-  std::vector<Group> groups_;
+  std::vector<Barrier> barriers_;             // of each group; in lockstep one of all
   std::vector<std::vector<Flag*>> stations_;  // [SyncLayout's station][group that posts]
-  std::vector<uint32_t> station_of_member_;   // by member
+  std::vector<uint32_t> station_of_worker_;   // by Worker::place
   std::vector<std::vector<Flag*>> tells_, tells_serial_;  // by group that posts
 };
 

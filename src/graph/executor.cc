@@ -20,7 +20,7 @@ void meet(ExecutionContext& context, Sync sync, uint32_t index, const Worker& wo
     for (uint32_t shift = 1; shift < groups; ++shift) {
       uint32_t from = (me + shift) % groups;
       if (sync == Sync::kFromSerial && from != 0) continue;
-      context.told_by(from, worker.member).wait_at_least(epoch);
+      context.told_by(from, worker.place).wait_at_least(epoch);
     }
   }
 }
@@ -34,14 +34,16 @@ uint32_t next_layer(const std::vector<GraphNode>& nodes, uint32_t n, uint32_t en
 
 }  // namespace
 
-Executor::Executor(Team& team, const Plan& plan, std::vector<std::byte*> scratch) : team_(team) {
+Executor::Executor(Team& team, const Plan& plan, std::vector<std::byte*> scratch)
+    : team_(team), workers_(plan.member_count()), members_(plan.working_members()) {
   HEARTH_CHECK(plan.member_count() <= team.size() && scratch.size() >= plan.member_count(),
                "a thread and scratch for every member of the plan");
+  uint32_t place = 0;
   for (uint32_t g = 0; g < plan.group_count(); ++g) {
     const PlanGroup& group = plan.groups[g];
-    for (uint32_t m = group.member_begin; m < group.member_end; ++m) {
-      workers_.push_back(
-          {g, m - group.member_begin, m, group.member_end - group.member_begin, scratch[m]});
+    for (uint32_t i = 0; i < group.size(); ++i, ++place) {
+      const uint32_t m = group.members[i];
+      workers_[m] = {g, i, m, place, group.size(), scratch[m]};
     }
   }
 }
@@ -59,9 +61,7 @@ bool Executor::run_nodes(const RunContexts& contexts, uint32_t begin, uint32_t e
                          const Abandon* abandon) {
   Run run{contexts, begin, end, abandon, end};
   if (profile_) profile_->begin_run(contexts.of(0), begin);
-  team_.run([&](uint32_t member) noexcept {
-    if (member < workers_.size()) run_member(run, member);
-  });
+  team_.run_on(members_, [&](uint32_t member) noexcept { run_member(run, member); });
   if (profile_) profile_->end_run(contexts.of(0));
   return run.stop_at.load(std::memory_order_relaxed) == end;
 }
@@ -74,7 +74,6 @@ void Executor::run_member(Run& run, uint32_t member) noexcept {
   const Worker worker = workers_[member];
   ExecutionContext& context = run.contexts.of(worker.group);
   const std::vector<GraphNode>& nodes = context.graph().nodes;
-  Group& group = context.barrier_group(worker.group);
   bool lockstep = context.graph().plan.sync == GroupSync::kLockstep;
   const uint32_t begin = run.begin, end = run.end;
   ProfileLaps laps = profile_ ? profile_->laps(member) : ProfileLaps();
@@ -98,7 +97,7 @@ void Executor::run_member(Run& run, uint32_t member) noexcept {
       laps.worked(n);
     }
     if (node.barrier_after && (works || lockstep)) {
-      group.sync(member);
+      context.sync(worker);
       laps.waited(n);
     }
     if (node.meets_after) {

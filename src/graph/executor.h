@@ -1,7 +1,8 @@
-// The executor lets every member of the team run the nodes of its group in order. Groups meet only
+// The executor lets every member of a plan's groups run the nodes of its group in order; the others
+// of the team rest. Groups meet only
 // where a node's mode says so (bundle.h); between such points each group runs by itself (ArcLight's
 // asynchronous subgraphs, section 3.4), with its own barrier. A plan in lockstep has one barrier of
-// all members after every node instead, whoever worked on it.
+// all groups after every node instead, whoever worked on it.
 #pragma once
 
 #include <atomic>
@@ -51,7 +52,8 @@ class Executor {
   void run_member(Run& run, uint32_t member) noexcept;
 
   Team& team_;
-  std::vector<Worker> workers_;
+  std::vector<Worker> workers_;    // by member; those who rest have none
+  std::vector<uint32_t> members_;  // who work
   Profile* profile_ = nullptr;
 };
 

@@ -23,6 +23,7 @@ struct Worker {
   uint32_t group;
   uint32_t index;      // within the group
   uint32_t member;     // of the team
+  uint32_t place;      // among the workers of all groups, in the order of groups
   uint32_t count;      // threads of the group
   std::byte* scratch;  // kOpScratchBytes of its own, 64-byte aligned
 };

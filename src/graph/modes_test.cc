@@ -54,7 +54,7 @@ class DealtSumOp : public Op {
     std::mt19937 random(seed_ * 31 + worker.member);
     if (random() % 4 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 200));
     for (uint32_t r = 0; r < context.step().rows(); ++r) {
-      for (uint32_t i = worker.member; i < kWidth; i += context.graph().plan.member_count()) {
+      for (uint32_t i = worker.place; i < kWidth; i += context.graph().plan.worker_count()) {
         float sum = 0;
         for (ValueId id : in_) sum += context.f32(id)[r * context.f32_stride(id) + i];
         for (size_t g = 0; g < out_.size(); ++g) {
@@ -217,11 +217,22 @@ void expect_values(ExecutionContext& context, const RandomGraph& random) {
   }
 }
 
+// Has every member of a plan's groups stand behind one that rests, the last groups' members first.
+void some_rest(Plan* plan) {
+  const uint32_t members = plan->member_count();
+  for (PlanGroup& group : plan->groups) {
+    for (uint32_t& m : group.members) m = 2 * (members - 1 - m) + 1;
+    std::sort(group.members.begin(), group.members.end());
+  }
+  plan->member_shards.assign(2 * members, 0);
+}
+
 TEST(Modes, RandomGraphsComputeWhatTheyShould) {
   for (uint32_t seed = 1; seed <= 60; ++seed) {
     uint32_t groups = 1 + seed % 4;
     Plan plan = even_plan(Phase::kDecode, 2, groups, groups, groups + seed % 3);
     if (seed > 40) plan.sync = GroupSync::kLockstep;
+    if (seed % 3 == 0) some_rest(&plan);
     RandomGraph random = RandomGraphMaker(plan, seed).make(25);
     TestMemory memory(random.graph);
     ExecutionContext context(random.graph, memory, {});

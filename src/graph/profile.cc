@@ -50,11 +50,12 @@ void Profile::begin_run(const ExecutionContext& context, uint32_t begin) {
 }
 
 // A run may have ended before its last node, so work is counted only of nodes that were done.
-// Member 0 works on every node, serial or not, so its calls tell.
+// Group 0 works on every node, serial or not, so the calls of its first member tell.
 void Profile::end_run(const ExecutionContext& context) {
   wall_ += ProfileLaps::Clock::now() - start_;
+  const uint32_t first = graph_.plan.groups[0].members[0];
   for (uint32_t n = 0; n < work_.size(); ++n) {
-    uint64_t calls = record(0, n).calls;
+    uint64_t calls = record(first, n).calls;
     if (calls == work_[n].calls) continue;
     work_[n].calls = calls;
     for (const std::unique_ptr<Op>& op : graph_.nodes[n].instances) {
@@ -67,9 +68,9 @@ ProfileSummary Profile::summary() const {
   ProfileSummary summary;
   summary.runs = runs_;
   summary.tokens = tokens_;
-  summary.threads = graph_.plan.member_count();
+  summary.threads = graph_.plan.worker_count();
   summary.seconds = std::chrono::duration<double>(wall_).count();
-  summary.by_threads.resize(summary.threads);
+  summary.by_threads.resize(graph_.plan.member_count());
   for (const std::vector<uint32_t>& nodes : nodes_by_name(graph_)) {
     ProfileRow row;
     row.name = graph_.nodes[nodes[0]].name;
@@ -77,7 +78,7 @@ ProfileSummary Profile::summary() const {
       row.calls += work_[n].calls;
       row.work += work_[n].work;
     }
-    for (uint32_t member = 0; member < summary.threads; ++member) {
+    for (uint32_t member = 0; member < graph_.plan.member_count(); ++member) {
       ProfileTimes times;
       for (uint32_t n : nodes) times += times_of(record(member, n));
       summary.by_threads[member] += times;

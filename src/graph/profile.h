@@ -33,18 +33,18 @@ struct ProfileTimes {
 struct ProfileRow {
   std::string name;
   uint64_t calls = 0;  // a node's run by all groups is one
-  ProfileTimes mean;   // over all threads of the plan
+  ProfileTimes mean;   // over all threads of all groups
   ProfileTimes most;   // of each of the three, the thread with the most
   OpWork work;         // of all groups
 };
 
 struct ProfileSummary {
   uint64_t runs = 0;
-  uint64_t tokens = 0;  // in those runs
-  uint32_t threads = 0;
+  uint64_t tokens = 0;                   // in those runs
+  uint32_t threads = 0;                  // of all groups
   double seconds = 0;                    // wall time of the runs
   std::vector<ProfileRow> rows;          // in the order in which the graph first names them
-  std::vector<ProfileTimes> by_threads;  // of each member, over all nodes
+  std::vector<ProfileTimes> by_threads;  // of each member, over all nodes; 0 where it rests
 };
 
 // One member's times at one node, in nanoseconds, and how often it worked there.

@@ -45,7 +45,7 @@ class NapOp : public Op {
 
   void run(ExecutionContext& context, const OpSync&, const Worker& worker) const noexcept override {
     if (!arrived_) return;
-    uint32_t all = context.graph().plan.member_count();
+    uint32_t all = context.graph().plan.worker_count();
     uint32_t round = arrived_->fetch_add(1) / all;
     if (worker.group != 0 || worker.index != 0) return;
     while (arrived_->load() < (round + 1) * all) std::this_thread::yield();

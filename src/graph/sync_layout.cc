@@ -21,8 +21,8 @@ SyncSpot SyncLayout::place(uint32_t shard, size_t size) {
 void SyncLayout::place_seats(const Plan& plan) {
   for (const PlanGroup& group : plan.groups) {
     bool lockstep = plan.sync == GroupSync::kLockstep;
-    uint32_t size = lockstep ? plan.member_count() : group.member_end - group.member_begin;
-    for (uint32_t m = group.member_begin; m < group.member_end; ++m) {
+    uint32_t size = lockstep ? plan.worker_count() : group.size();
+    for (uint32_t m : group.members) {
       seats.push_back(place(plan.member_shards[m], Barrier::seat_bytes(size)));
     }
   }
@@ -31,7 +31,7 @@ void SyncLayout::place_seats(const Plan& plan) {
 void SyncLayout::place_stations(const Plan& plan) {
   for (uint32_t g = 0; g < plan.group_count(); ++g) {
     size_t first = stations.size();
-    for (uint32_t m = plan.groups[g].member_begin; m < plan.groups[g].member_end; ++m) {
+    for (uint32_t m : plan.groups[g].members) {
       uint32_t shard = plan.member_shards[m];
       size_t station = first;
       while (station < stations.size() && stations[station].shard != shard) ++station;
@@ -41,7 +41,7 @@ void SyncLayout::place_stations(const Plan& plan) {
           if (from != g) stations[station].flags[from] = place(shard, sizeof(Flag));
         }
       }
-      station_of_member.push_back(static_cast<uint32_t>(station));
+      station_of_worker.push_back(static_cast<uint32_t>(station));
     }
   }
 }

@@ -2,7 +2,7 @@
 // node of the threads that do so, which then spin on lines of their own node only. Memory of shard
 // s is on the node of shard s; the plan says which shard a member stands on.
 //
-//   a member's seat in its barrier        its own shard
+//   a worker's seat in its barrier        its own shard
 //   the flag by which group a tells b     every shard that a member of b stands on has one
 //   chunk counter i of an op of group g   shard i of g's share (counters beyond start over there)
 //   flag i of an op of group g            the same
@@ -34,9 +34,9 @@ struct SyncLayout {
   };
 
   std::vector<size_t> bytes;                // by shard, a multiple of kLineSpacing
-  std::vector<SyncSpot> seats;              // by member
+  std::vector<SyncSpot> seats;              // by Worker::place
   std::vector<Station> stations;            // in the order of groups
-  std::vector<uint32_t> station_of_member;  // by member
+  std::vector<uint32_t> station_of_worker;  // by Worker::place
   std::vector<SyncSpot> counters;           // by counter
   std::vector<SyncSpot> flags;              // by flag of an op
 

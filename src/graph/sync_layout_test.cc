@@ -46,6 +46,14 @@ std::vector<Plan> plans() {
     all.push_back(all.back());
     all.back().sync = GroupSync::kLockstep;
   }
+  // Members that rest, and groups that do not follow one another.
+  Plan scattered = even_plan(Phase::kDecode, 1, 2, 2, 8);
+  scattered.groups[0].members = {2, 3, 5};
+  scattered.groups[1].members = {1, 6};
+  for (GroupSync sync : {GroupSync::kAsync, GroupSync::kLockstep}) {
+    all.push_back(scattered);
+    all.back().sync = sync;
+  }
   return all;
 }
 
@@ -79,13 +87,14 @@ TEST(SyncLayout, EveryoneWaitsOnLinesOfTheirOwnNode) {
     Graph graph = claiming_graph(plan);
     SyncLayout layout(graph);
     Lines lines(layout);
+    uint32_t place = 0;
     for (const PlanGroup& group : plan.groups) {
       bool all = plan.sync == GroupSync::kLockstep;
-      uint32_t size = all ? plan.member_count() : group.member_end - group.member_begin;
-      for (uint32_t m = group.member_begin; m < group.member_end; ++m) {
-        EXPECT_EQ(layout.seats[m].shard, plan.member_shards[m]);
-        lines.take(layout.seats[m], Barrier::seat_bytes(size));
-        const SyncLayout::Station& station = layout.stations[layout.station_of_member[m]];
+      uint32_t size = all ? plan.worker_count() : group.size();
+      for (uint32_t m : group.members) {
+        EXPECT_EQ(layout.seats[place].shard, plan.member_shards[m]);
+        lines.take(layout.seats[place], Barrier::seat_bytes(size));
+        const SyncLayout::Station& station = layout.stations[layout.station_of_worker[place++]];
         EXPECT_EQ(&plan.groups[station.group], &group);
         for (const SyncSpot& flag : station.flags) EXPECT_EQ(flag.shard, plan.member_shards[m]);
       }
@@ -134,11 +143,15 @@ TEST(SyncLayout, ContextStandsOnIt) {
       std::map<const Flag*, int> told;
       for (const Flag* flag : context.tells(from)) ++told[flag];
       std::map<const Flag*, int> expected, expected_serial;
-      for (uint32_t m = 0; m < plan.member_count(); ++m) {
-        const SyncLayout::Station& station = layout.stations[layout.station_of_member[m]];
+      std::vector<uint32_t> members;  // by place
+      for (const PlanGroup& group : plan.groups) {
+        members.insert(members.end(), group.members.begin(), group.members.end());
+      }
+      for (uint32_t place = 0; place < plan.worker_count(); ++place) {
+        const SyncLayout::Station& station = layout.stations[layout.station_of_worker[place]];
         if (station.group == from) continue;
-        const Flag& flag = context.told_by(from, m);
-        const std::byte* base = blocks.sync[plan.member_shards[m]];
+        const Flag& flag = context.told_by(from, place);
+        const std::byte* base = blocks.sync[plan.member_shards[members[place]]];
         EXPECT_EQ(reinterpret_cast<const std::byte*>(&flag), base + station.flags[from].offset);
         expected[&flag] = 1;
         if (station.group == 0) expected_serial[&flag] = 1;

@@ -17,8 +17,9 @@ void LineReader::expect(const char* wanted) {
   }
 }
 
-uint32_t LineReader::number() {
-  std::string w = word();
+uint32_t LineReader::number() { return number_of(word()); }
+
+uint32_t LineReader::number_of(const std::string& w) const {
   if (w.size() > 9 || w.find_first_not_of("0123456789") != std::string::npos) {
     fail(ErrorCode::kUsage, "plan line {} has '{}' where a number belongs", number_, w);
   }
@@ -28,6 +29,12 @@ uint32_t LineReader::number() {
 std::vector<uint32_t> LineReader::numbers() {
   std::vector<uint32_t> all{number()};
   while (!at_end()) all.push_back(number());
+  return all;
+}
+
+std::vector<uint32_t> LineReader::numbers_before(const char* end) {
+  std::vector<uint32_t> all{number()};
+  for (std::string w; (w = word()) != end;) all.push_back(number_of(w));
   return all;
 }
 

@@ -18,11 +18,15 @@ class LineReader {
   uint32_t number();
   // Returns all numbers that are left, one at least.
   std::vector<uint32_t> numbers();
+  // Returns all numbers up to the word `end`, which is taken, one at least.
+  std::vector<uint32_t> numbers_before(const char* end);
   bool at_end() { return (in_ >> std::ws).eof(); }
   // Throws where words are left.
   void finish();
 
  private:
+  uint32_t number_of(const std::string& word) const;
+
   std::istringstream in_;
   uint32_t number_;
 };

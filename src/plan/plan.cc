@@ -1,6 +1,8 @@
 #include "plan/plan.h"
 
 #include <algorithm>
+#include <iterator>
+#include <numeric>
 #include <sstream>
 
 #include "base/check.h"
@@ -10,33 +12,70 @@
 namespace hearth {
 namespace {
 
-// Checks the rules that every plan keeps, whoever wrote it.
-void validate(const Plan& plan) {
-  auto refuse = [](const std::string& why) { fail(ErrorCode::kUsage, "the plan {}", why); };
-  if (plan.groups.empty()) refuse("has no groups: add a 'group' line");
-  if (plan.max_rows == 0) refuse("has max_rows 0: a step needs at least one row");
-  uint32_t member = 0, shard = 0, part = 0;
+constexpr const char* kHeads[] = {"hearth-plan 1", "hearth-plan 2"};
+constexpr const char* kHead = kHeads[1];
+
+[[noreturn]] void refuse(const std::string& why) { fail(ErrorCode::kUsage, "the plan {}", why); }
+
+// Groups cover every part of every shard once, in order. Returns how many shards there are.
+uint32_t check_shares(const Plan& plan) {
+  uint32_t shard = 0, part = 0;
   for (const PlanGroup& group : plan.groups) {
     const GroupShare& share = group.share;
-    if (group.member_begin != member || group.member_end <= member) {
-      refuse("has groups whose members do not follow one another");
-    }
     if (share.parts == 0 || share.part != part || share.shard_begin != shard ||
         share.shard_end <= shard || (share.parts > 1 && share.shard_end != shard + 1)) {
       refuse("has groups that do not cover every part of every shard once, in order");
     }
-    member = group.member_end;
     part = part + 1 == share.parts ? 0 : part + 1;
     if (part == 0) shard = share.shard_end;
   }
   if (part != 0) refuse("leaves parts of its last shard to nobody");
-  if (plan.member_shards.size() != member) refuse("names a shard for more or fewer members");
-  for (uint32_t s : plan.member_shards) {
-    if (s >= shard) refuse("puts a member on a shard that no group works on");
+  return shard;
+}
+
+// Every member of a group is one of the team, and of no other group.
+void check_members(const Plan& plan) {
+  std::vector<bool> taken(plan.member_shards.size(), false);
+  for (const PlanGroup& group : plan.groups) {
+    if (group.members.empty()) refuse("has a group without members");
+    for (size_t i = 0; i < group.members.size(); ++i) {
+      const uint32_t member = group.members[i];
+      if (member >= plan.member_count()) {
+        refuse(fmt::format("has member {} in a group, and member_shards names {} members", member,
+                           plan.member_count()));
+      }
+      if (i > 0 && member <= group.members[i - 1]) {
+        refuse("has a group whose members do not rise");
+      }
+      if (taken[member]) refuse(fmt::format("has member {} in two groups", member));
+      taken[member] = true;
+    }
   }
 }
 
-void read_line(Plan& plan, LineReader& line) {
+// What version 1 asks for besides: ranges that follow one another and leave nobody out.
+void validate_ranges(const Plan& plan) {
+  uint32_t member = 0;
+  for (const PlanGroup& group : plan.groups) {
+    if (group.members[0] != member) refuse("has groups whose members do not follow one another");
+    member = group.members.back() + 1;
+  }
+  if (member != plan.member_count()) refuse("names a shard for more or fewer members");
+}
+
+// The members of a 'group' line, up to the word 'shards'.
+std::vector<uint32_t> read_members(uint32_t version, LineReader& line) {
+  line.expect("members");
+  if (version > 1) return line.numbers_before("shards");
+  const uint32_t begin = line.number(), end = line.number();
+  line.expect("shards");
+  if (end <= begin) refuse("has a group without members");
+  if (end > kMostMembers)
+    refuse(fmt::format("has members up to {}; {} are the most", end, kMostMembers));
+  return member_range(begin, end);
+}
+
+void read_line(Plan& plan, uint32_t version, LineReader& line) {
   std::string key = line.word();
   if (key == "phase") {
     std::string name = line.word();
@@ -57,10 +96,7 @@ void read_line(Plan& plan, LineReader& line) {
     plan.member_shards = line.numbers();
   } else if (key == "group") {
     PlanGroup group;
-    line.expect("members");
-    group.member_begin = line.number();
-    group.member_end = line.number();
-    line.expect("shards");
+    group.members = read_members(version, line);
     group.share.shard_begin = line.number();
     group.share.shard_end = line.number();
     line.expect("part");
@@ -100,6 +136,27 @@ const char* group_sync_name(GroupSync sync) {
   return sync == GroupSync::kAsync ? "async" : "lockstep";
 }
 
+std::vector<uint32_t> member_range(uint32_t begin, uint32_t end) {
+  std::vector<uint32_t> members(end > begin ? end - begin : 0);
+  std::iota(members.begin(), members.end(), begin);
+  return members;
+}
+
+uint32_t Plan::worker_count() const {
+  uint32_t count = 0;
+  for (const PlanGroup& group : groups) count += group.size();
+  return count;
+}
+
+std::vector<uint32_t> Plan::working_members() const {
+  std::vector<uint32_t> all;
+  for (const PlanGroup& group : groups) {
+    all.insert(all.end(), group.members.begin(), group.members.end());
+  }
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
 std::optional<GroupSync> group_sync_named(std::string_view name) {
   for (GroupSync sync : {GroupSync::kAsync, GroupSync::kLockstep}) {
     if (name == group_sync_name(sync)) return sync;
@@ -126,27 +183,27 @@ Plan make_plan(Phase phase, uint32_t max_rows, std::vector<uint32_t> member_shar
   if (groups < shards) {
     for (uint32_t g = 0; g < groups; ++g) {
       uint32_t begin = shards * g / groups, end = shards * (g + 1) / groups;
-      plan.groups.push_back({first[begin], first[end], {begin, end, 0, 1}});
+      plan.groups.push_back({member_range(first[begin], first[end]), {begin, end, 0, 1}});
     }
   } else {
     std::vector<uint32_t> parts = parts_by_members(first, groups);
     for (uint32_t s = 0; s < shards; ++s) {
       uint32_t count = first[s + 1] - first[s];
       for (uint32_t i = 0; i < parts[s]; ++i) {
-        plan.groups.push_back({first[s] + count * i / parts[s],
-                               first[s] + count * (i + 1) / parts[s],
-                               {s, s + 1, i, parts[s]}});
+        plan.groups.push_back(
+            {member_range(first[s] + count * i / parts[s], first[s] + count * (i + 1) / parts[s]),
+             {s, s + 1, i, parts[s]}});
       }
     }
   }
   for (const PlanGroup& group : plan.groups) {
-    if (group.member_begin < group.member_end) continue;
+    if (!group.members.empty()) continue;
     fail(ErrorCode::kUsage,
          "{} groups over {} shards leave shard {} without threads: take fewer groups or shards, or "
          "more threads",
          groups, shards, group.share.shard_begin);
   }
-  validate(plan);
+  check_plan(plan);
   return plan;
 }
 
@@ -156,16 +213,31 @@ Plan even_plan(Phase phase, uint32_t max_rows, uint32_t shards, uint32_t groups,
   return make_plan(phase, max_rows, std::move(member_shards), shards, groups);
 }
 
-const char* plan_head() { return "hearth-plan 1"; }
+void check_plan(const Plan& plan) {
+  if (plan.groups.empty()) refuse("has no groups: add a 'group' line");
+  if (plan.max_rows == 0) refuse("has max_rows 0: a step needs at least one row");
+  if (plan.member_count() > kMostMembers) {
+    refuse(fmt::format("has {} members; {} are the most", plan.member_count(), kMostMembers));
+  }
+  const uint32_t shards = check_shares(plan);
+  check_members(plan);
+  for (uint32_t s : plan.member_shards) {
+    if (s >= shards) refuse("puts a member on a shard that no group works on");
+  }
+}
+
+bool is_plan_head(std::string_view line) {
+  return std::find(std::begin(kHeads), std::end(kHeads), line) != std::end(kHeads);
+}
 
 std::string plan_text(const Plan& plan) {
-  std::string text = fmt::format("{}\nphase {}\nmax_rows {}\nsync {}\nmember_shards", plan_head(),
+  std::string text = fmt::format("{}\nphase {}\nmax_rows {}\nsync {}\nmember_shards", kHead,
                                  phase_name(plan.phase), plan.max_rows, group_sync_name(plan.sync));
   for (uint32_t s : plan.member_shards) text += fmt::format(" {}", s);
   for (const PlanGroup& group : plan.groups) {
-    text += fmt::format("\ngroup members {} {} shards {} {} part {} {}", group.member_begin,
-                        group.member_end, group.share.shard_begin, group.share.shard_end,
-                        group.share.part, group.share.parts);
+    text += fmt::format("\ngroup members {} shards {} {} part {} {}", fmt::join(group.members, " "),
+                        group.share.shard_begin, group.share.shard_end, group.share.part,
+                        group.share.parts);
   }
   return text + "\n";
 }
@@ -174,16 +246,18 @@ Plan parse_plan(std::string_view text) {
   std::istringstream in{std::string(text)};
   std::string line;
   uint32_t number = 1;
-  if (!std::getline(in, line) || line != plan_head()) {
-    fail(ErrorCode::kUsage, "not a plan: its first line must be '{}'", plan_head());
+  if (!std::getline(in, line) || !is_plan_head(line)) {
+    fail(ErrorCode::kUsage, "not a plan: its first line must be '{}'", kHead);
   }
+  const uint32_t version = line == kHead ? 2 : 1;
   Plan plan;
   while (std::getline(in, line)) {
     ++number;
     LineReader reader(line, number);
-    if (!reader.at_end()) read_line(plan, reader);
+    if (!reader.at_end()) read_line(plan, version, reader);
   }
-  validate(plan);
+  check_plan(plan);
+  if (version == 1) validate_ranges(plan);
   return plan;
 }
 

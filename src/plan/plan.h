@@ -2,18 +2,22 @@
 // groups, how the groups wait for each other, which shards each group works on and how many rows a
 // step may have. Plain data, printable, saved as text, loaded back:
 //
-//   hearth-plan 1
+//   hearth-plan 2
 //   phase prefill
 //   max_rows 512
 //   sync async
 //   member_shards 0 0 1 1
-//   group members 0 2 shards 0 1 part 0 1
-//   group members 2 4 shards 1 2 part 0 1
+//   group members 0 1 shards 0 1 part 0 1
+//   group members 3 shards 1 2 part 0 1
 //
 // sync is async or lockstep (GroupSync), async where the line is missing. member_shards says on
-// which shard's node each team member stands. A group has members [first, last), shards [first,
-// last) and part i of n of the shard's segments (n > 1 only for a single shard). Groups cover every
-// part of every shard exactly once, in order.
+// which shard's node each team member stands. A group has members, by their numbers, rising, no
+// member is in two, and members that no group has (2 above) rest: they take no part in the phase's
+// steps. A group works on shards [first, last) and part i of n of the shard's segments (n > 1 only
+// for a single shard). Groups cover every part of every shard exactly once, in order.
+//
+// Version 1 is still read. Its groups have "members FIRST LAST", the range [first, last), follow
+// one another and leave nobody out.
 #pragma once
 
 #include <cstdint>
@@ -54,10 +58,15 @@ struct GroupShare {
 };
 
 struct PlanGroup {
-  uint32_t member_begin = 0, member_end = 1;
+  std::vector<uint32_t> members = {0};  // rising
   GroupShare share;
   bool operator==(const PlanGroup&) const = default;
+
+  uint32_t size() const { return static_cast<uint32_t>(members.size()); }
 };
+
+// Members [begin, end).
+std::vector<uint32_t> member_range(uint32_t begin, uint32_t end);
 
 struct Plan {
   Phase phase = Phase::kDecode;
@@ -69,8 +78,16 @@ struct Plan {
 
   uint32_t group_count() const { return static_cast<uint32_t>(groups.size()); }
   uint32_t shard_count() const { return groups.back().share.shard_end; }
-  uint32_t member_count() const { return groups.back().member_end; }
+  // Of the team, those who rest too.
+  uint32_t member_count() const { return static_cast<uint32_t>(member_shards.size()); }
+  // Of all groups.
+  uint32_t worker_count() const;
+  // The members of all groups, rising.
+  std::vector<uint32_t> working_members() const;
 };
+
+// More members than any machine that is known has PUs.
+inline constexpr uint32_t kMostMembers = 1u << 16;
 
 // Makes the plan of `groups` groups over `shards` shards, for members that stand on the shards
 // `member_shards` (rising; a shard may have none). Where there are as many groups as shards, each
@@ -83,8 +100,12 @@ Plan make_plan(Phase phase, uint32_t max_rows, std::vector<uint32_t> member_shar
 // Makes the plan for `members` members that are dealt evenly to the shards.
 Plan even_plan(Phase phase, uint32_t max_rows, uint32_t shards, uint32_t groups, uint32_t members);
 
-// Returns the first line of a plan's text.
-const char* plan_head();
+// Throws (kUsage), with the rule, where a plan breaks one that every plan keeps.
+void check_plan(const Plan& plan);
+
+// Tells whether a line is the first of a plan's text, of any version that is read.
+bool is_plan_head(std::string_view line);
+// In the newest version.
 std::string plan_text(const Plan& plan);
 // Throws (kUsage) with the line and its fault.
 Plan parse_plan(std::string_view text);

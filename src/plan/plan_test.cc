@@ -31,15 +31,68 @@ TEST(Plan, GroupsLargerAndSmallerThanShards) {
 TEST(Plan, GroupsAndShardsNeedNotDivideEachOther) {
   Plan parts = make_plan(Phase::kDecode, 1, {0, 0, 0, 0, 1, 1}, 2, 3);
   ASSERT_EQ(parts.groups.size(), 3u);
-  EXPECT_EQ(parts.groups[0], (PlanGroup{0, 2, {0, 1, 0, 2}}));
-  EXPECT_EQ(parts.groups[1], (PlanGroup{2, 4, {0, 1, 1, 2}}));
-  EXPECT_EQ(parts.groups[2], (PlanGroup{4, 6, {1, 2, 0, 1}}));
+  EXPECT_EQ(parts.groups[0], (PlanGroup{{0, 1}, {0, 1, 0, 2}}));
+  EXPECT_EQ(parts.groups[1], (PlanGroup{{2, 3}, {0, 1, 1, 2}}));
+  EXPECT_EQ(parts.groups[2], (PlanGroup{{4, 5}, {1, 2, 0, 1}}));
   Plan wide = make_plan(Phase::kDecode, 1, {0, 1, 2, 2}, 3, 2);
   ASSERT_EQ(wide.groups.size(), 2u);
-  EXPECT_EQ(wide.groups[0], (PlanGroup{0, 1, {0, 1, 0, 1}}));
-  EXPECT_EQ(wide.groups[1], (PlanGroup{1, 4, {1, 3, 0, 1}}));
+  EXPECT_EQ(wide.groups[0], (PlanGroup{{0}, {0, 1, 0, 1}}));
+  EXPECT_EQ(wide.groups[1], (PlanGroup{{1, 2, 3}, {1, 3, 0, 1}}));
   Plan far = make_plan(Phase::kDecode, 1, {1, 1}, 2, 1);
-  EXPECT_EQ(far.groups[0], (PlanGroup{0, 2, {0, 2, 0, 1}})) << "a shard without threads";
+  EXPECT_EQ(far.groups[0], (PlanGroup{{0, 1}, {0, 2, 0, 1}})) << "a shard without threads";
+}
+
+TEST(Plan, MembersMayRest) {
+  Plan plan = even_plan(Phase::kDecode, 4, 2, 2, 8);
+  plan.groups[0].members = {2, 3, 7};
+  plan.groups[1].members = {1, 5};
+  EXPECT_EQ(parse_plan(plan_text(plan)), plan) << plan_text(plan);
+  EXPECT_EQ(plan.member_count(), 8u);
+  EXPECT_EQ(plan.worker_count(), 5u);
+  EXPECT_EQ(plan.working_members(), (std::vector<uint32_t>{1, 2, 3, 5, 7}));
+}
+
+// Version 1 has ranges.
+TEST(Plan, ReadsVersion1) {
+  const std::string head = "hearth-plan 1\nphase prefill\nmax_rows 512\nmember_shards 0 0 0\n";
+  Plan plan = parse_plan(head +
+                         "group members 0 2 shards 0 1 part 0 2\n"
+                         "group members 2 3 shards 0 1 part 1 2\n");
+  EXPECT_EQ(plan.groups[0], (PlanGroup{{0, 1}, {0, 1, 0, 2}}));
+  EXPECT_EQ(plan.groups[1], (PlanGroup{{2}, {0, 1, 1, 2}}));
+  for (const char* bad :
+       {"group members 0 2 shards 0 1 part 0 1", "group members 1 3 shards 0 1 part 0 1",
+        "group members 0 4 shards 0 1 part 0 1", "group members 0 3 3 shards 0 1 part 0 1",
+        "group members 0 999999999 shards 0 1 part 0 1",
+        "group members 0 2 shards 0 1 part 0 2\ngroup members 1 3 shards 0 1 part 1 2"}) {
+    EXPECT_THROW(parse_plan(head + bad), Error) << bad;
+  }
+}
+
+std::string refusal(const std::string& text) {
+  try {
+    parse_plan(text);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Plan, RefusesListsWithTheirFault) {
+  const std::string head = "hearth-plan 2\nphase decode\nmax_rows 1\nmember_shards 0 0 0\n";
+  auto with = [&](const std::string& members) {
+    return refusal(head + "group members " + members + " shards 0 1 part 0 1");
+  };
+  EXPECT_EQ(with("0 2"), "accepted");
+  EXPECT_EQ(with("2 0"), "the plan has a group whose members do not rise");
+  EXPECT_EQ(with("1 1"), "the plan has a group whose members do not rise");
+  EXPECT_EQ(with("0 3"), "the plan has member 3 in a group, and member_shards names 3 members");
+  EXPECT_EQ(with(""), "plan line 5 has 'shards' where a number belongs");
+  EXPECT_EQ(with("0 x"), "plan line 5 has 'x' where a number belongs");
+  EXPECT_EQ(refusal(head + "group members 0 1"), "plan line 5 ends too early");
+  EXPECT_EQ(refusal(head + "group members 0 1 shards 0 1 part 0 2\n" +
+                    "group members 1 2 shards 0 1 part 1 2"),
+            "the plan has member 1 in two groups");
 }
 
 TEST(Plan, RefusesWhatCannotBe) {

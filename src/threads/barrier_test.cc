@@ -6,8 +6,6 @@
 #include <thread>
 #include <vector>
 
-#include "threads/group.h"
-
 namespace hearth {
 namespace {
 
@@ -104,22 +102,18 @@ TEST(BarrierTest, SeatsAreLinesOfTheirOwn) {
   EXPECT_EQ(Barrier::seat_bytes(192), 9 * kLineSpacing);
 }
 
-TEST(GroupTest, GroupsSynchroniseApart) {
+TEST(BarrierTest, TwoSynchroniseApart) {
   Places first(3), second(2);
-  std::vector<Group> groups;
-  groups.emplace_back(0, first.seats);
-  groups.emplace_back(3, second.seats);
-  EXPECT_EQ(groups[1].member_begin(), 3u);
-  EXPECT_EQ(groups[1].member_end(), 5u);
-  EXPECT_TRUE(groups[1].has(4) && !groups[1].has(2) && !groups[1].has(5));
-  // The groups have unequal numbers of rounds, so a group that waited for the other would never
-  // end.
+  std::vector<Barrier> barriers;
+  barriers.emplace_back(first.seats);
+  barriers.emplace_back(second.seats);
+  // They have unequal numbers of rounds, so a thread that waited for the other's would never end.
   std::atomic<uint32_t> rounds{0};
-  on_threads(5, [&](uint32_t member) {
-    Group& group = groups[member < 3 ? 0 : 1];
-    for (uint32_t round = 0; round < (member < 3 ? 500u : 50u); ++round) {
-      group.sync(member);
-      if (member == group.member_begin()) rounds.fetch_add(1);
+  on_threads(5, [&](uint32_t thread) {
+    const uint32_t which = thread < 3 ? 0 : 1, index = thread < 3 ? thread : thread - 3;
+    for (uint32_t round = 0; round < (which == 0 ? 500u : 50u); ++round) {
+      barriers[which].arrive_and_wait(index);
+      if (index == 0) rounds.fetch_add(1);
     }
   });
   EXPECT_EQ(rounds.load(), 550u);

@@ -3,7 +3,9 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <system_error>
 
 #include "base/check.h"
@@ -43,6 +45,13 @@ Team::~Team() {
 
 void Team::start(const std::vector<Seat>* seats) {
   done_ = std::make_unique<Flag[]>(size_);
+  recalls_ = std::make_unique<Flag[]>(size_);
+  all_.resize(size_);
+  std::iota(all_.begin(), all_.end(), 0u);
+  working_ = all_;
+  works_.assign(size_, 1);
+  leaving_.reserve(size_);
+  recalled_.reserve(size_);
   pin_errors_.assign(size_, 0);
   workers_.reserve(size_ - 1);
   try {
@@ -65,6 +74,9 @@ void Team::start(const std::vector<Seat>* seats) {
 void Team::stop() noexcept {
   job_ = nullptr;
   start_.post(start_.posted() + 2);
+  for (uint32_t member = 1; member < size_; ++member) {
+    recalls_[member].post(recalls_[member].posted() + 1);
+  }
   for (std::thread& worker : workers_) worker.join();
   workers_.clear();
 }
@@ -73,24 +85,68 @@ void Team::work(uint32_t member, const Seat* seat) noexcept {
   std::string name = fmt::format("hearth-{}", member);
   pthread_setname_np(pthread_self(), name.c_str());
   if (seat != nullptr) pin_errors_[member] = set_affinity(0, {seat->pu});
-  uint32_t run = 1;
+  uint32_t run = 1, recalls = 0;
+  bool rests = false;
   done_[member].post(run);
   for (;;) {
-    start_.wait_at_least(++run);
-    if (job_ == nullptr) return;
-    job_(context_, member);
+    if (rests) {
+      recalls_[member].wait_at_least(++recalls);
+      if (job_ == nullptr) return;
+      run = run_;
+    } else {
+      start_.wait_at_least(++run);
+      if (job_ == nullptr) return;
+    }
+    rests = works_[member] == 0;
+    if (!rests) job_(context_, member);
     done_[member].post(run);
   }
 }
 
-void Team::run_erased(JobFn job, void* context) noexcept {
+uint32_t Team::sleepers() const {
+  uint32_t all = start_.sleepers();
+  for (uint32_t member = 1; member < size_; ++member) all += recalls_[member].sleepers();
+  return all;
+}
+
+// Notes who works from now on. Whoever goes to rest still hears of the run that begins, and says
+// so; then nobody but a recall reaches it.
+void Team::change(std::span<const uint32_t> members) noexcept {
+  for (uint32_t member : working_) works_[member] = 0;
+  for (uint32_t member : members) {
+    HEARTH_CHECK(member < size_, "members of this team");
+    works_[member] = 1;
+    bool rested = !std::binary_search(working_.begin(), working_.end(), member);
+    if (rested && member > 0) recalled_.push_back(member);
+  }
+  for (uint32_t member : working_) {
+    if (member > 0 && works_[member] == 0) leaving_.push_back(member);
+  }
+  working_.assign(members.begin(), members.end());
+}
+
+void Team::run_erased(std::span<const uint32_t> members, JobFn job, void* context) noexcept {
   HEARTH_CHECK(!running_.exchange(true, std::memory_order_acquire), "one run of a team at a time");
+  HEARTH_CHECK(!members.empty(), "somebody works");
+  if (!std::equal(members.begin(), members.end(), working_.begin(), working_.end())) {
+    change(members);
+  }
   job_ = job;
   context_ = context;
-  uint32_t run = start_.posted() + 1;
+  const uint32_t run = ++run_;
+  for (uint32_t member : recalled_) {
+    // Epochs are only compared within 2^31 of each other, and it may have rested for longer.
+    done_[member].post(run - 1);
+  }
   start_.post(run);
-  job(context, 0);
-  for (uint32_t member = 1; member < size_; ++member) done_[member].wait_at_least(run);
+  for (uint32_t member : recalled_) recalls_[member].post(recalls_[member].posted() + 1);
+  if (members[0] == 0) job(context, 0);
+  for (uint32_t member : working_) {
+    if (member > 0) done_[member].wait_at_least(run);
+  }
+  for (uint32_t member : leaving_) done_[member].wait_at_least(run);
+  leaving_.clear();
+  recalled_.clear();
   running_.store(false, std::memory_order_release);
 }
 

@@ -3,6 +3,12 @@
 // in its way. Between jobs workers spin for about kSpinTime and then sleep: an idle team uses no
 // CPU.
 //
+// run_on() lets some members work while the others rest: a resting member sleeps until a job wants
+// it again, whatever jobs the others run meanwhile, and costs these nothing. Changing who works
+// costs the first job of the new ones a wake-up for each member that comes back, and one for each
+// that goes to rest where it had fallen asleep. Where member 0 rests its thread waits for the
+// others.
+//
 // run() neither allocates nor throws, and the job must not throw either. One run at a time: run()
 // from within a job, or from two threads at once, is a bug and checked.
 //
@@ -14,6 +20,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 #include <type_traits>
@@ -47,15 +54,22 @@ class Team {
   // done.
   template <typename Job>
   void run(Job&& job) noexcept {
+    run_on(all_, job);
+  }
+
+  // The same for these members alone (rising, one at least); the others rest.
+  template <typename Job>
+  void run_on(std::span<const uint32_t> members, Job&& job) noexcept {
     using Plain = std::remove_reference_t<Job>;
     static_assert(std::is_nothrow_invocable_v<Plain&, uint32_t>, "jobs are noexcept");
     run_erased(
+        members,
         [](void* context, uint32_t member) noexcept { (*static_cast<Plain*>(context))(member); },
         const_cast<void*>(static_cast<const void*>(&job)));
   }
 
   // Returns how many workers sleep now for want of a job.
-  uint32_t sleepers() const { return start_.sleepers(); }
+  uint32_t sleepers() const;
 
  private:
   using JobFn = void (*)(void* context, uint32_t member) noexcept;
@@ -63,16 +77,23 @@ class Team {
   void start(const std::vector<Seat>* seats);
   void stop() noexcept;
   void work(uint32_t member, const Seat* seat) noexcept;
-  void run_erased(JobFn job, void* context) noexcept;
+  void run_erased(std::span<const uint32_t> members, JobFn job, void* context) noexcept;
+  void change(std::span<const uint32_t> members) noexcept;
 
   uint32_t size_;
+  std::vector<uint32_t> all_;  // its members
   std::vector<std::string> warnings_;
   std::vector<std::thread> workers_;  // [i] is member i + 1
   std::unique_ptr<Flag[]> done_;      // by member: the run it finished last
   std::vector<int> pin_errors_;       // by member: errno, 0 where pinned or not asked to
-  Flag start_;                        // the run to work on
+  Flag start_;                        // the run to work on; those who rest do not look at it
+  std::unique_ptr<Flag[]> recalls_;   // by member: counts how often it was called back from rest
+  uint32_t run_ = 1;                  // the run under way, or the last one
   JobFn job_ = nullptr;               // null: stop
   void* context_ = nullptr;
+  std::vector<uint32_t> working_;             // who worked last
+  std::vector<uint8_t> works_;                // by member: whether it did
+  std::vector<uint32_t> leaving_, recalled_;  // of this run: who goes to rest, and who comes back
   std::atomic<bool> running_{false};
   std::vector<uint32_t> caller_affinity_;  // restored at the end; empty: nothing is
   int caller_tid_ = 0;

@@ -7,6 +7,7 @@
 
 #include <fstream>
 #include <numeric>
+#include <random>
 #include <set>
 #include <string>
 #include <thread>
@@ -86,12 +87,73 @@ TEST(TeamTest, WorkersAreNamed) {
   EXPECT_EQ(names, (std::vector<std::string>{"", "hearth-1", "hearth-2"}));
 }
 
+TEST(TeamTest, OnlyThoseWhoAreNamedWork) {
+  Team team(5);
+  const std::vector<std::vector<uint32_t>> sets = {{0, 1, 2, 3, 4}, {0, 2},   {1, 3}, {3}, {0},
+                                                   {0, 1},          {2, 3, 4}};
+  std::mt19937 random(7);
+  std::vector<uint32_t> runs(5, 0), expected(5, 0);
+  uint64_t input = 0;
+  for (int i = 0; i < 3000; ++i) {
+    const std::vector<uint32_t>& members = sets[random() % sets.size()];
+    ++input;
+    const uint64_t seen = input;
+    team.run_on(members,
+                [&](uint32_t member) noexcept { runs[member] += input == seen ? 1 : 100; });
+    for (uint32_t member : members) ++expected[member];
+    ASSERT_EQ(runs, expected) << i;
+    if (random() % 64 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 150));
+    if (random() % 8 != 0) continue;
+    team.run([&](uint32_t member) noexcept { ++runs[member]; });
+    for (uint32_t& count : expected) ++count;
+    ASSERT_EQ(runs, expected) << i << ", all";
+  }
+}
+
 // The letter that the kernel gives a thread's state: R runs or would like to, S sleeps.
 char state_of(int thread) {
   std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
   std::string line;
   std::getline(file, line);
   return line.at(line.rfind(')') + 2);
+}
+
+// How often the thread gave up its CPU by itself.
+uint64_t sleeps_of(int thread) {
+  std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/status");
+  std::string word;
+  while (file >> word && word != "voluntary_ctxt_switches:") {
+  }
+  uint64_t count = 0;
+  file >> count;
+  return count;
+}
+
+// A resting thread is not woken by the others' jobs: the kernel counts how often it went to sleep.
+TEST(TeamTest, RestingThreadsSleepThroughTheOthersJobs) {
+  Team team(3);
+  std::vector<int> threads(3);
+  team.run([&](uint32_t member) noexcept { threads[member] = static_cast<int>(gettid()); });
+  const std::vector<uint32_t> some = {0, 1};
+  team.run_on(some, [](uint32_t) noexcept {});
+  while (state_of(threads[2]) != 'S') std::this_thread::yield();
+  const uint64_t before = sleeps_of(threads[2]);
+  for (int i = 0; i < 200; ++i) {
+    team.run_on(some, [](uint32_t) noexcept {});
+    if (i % 20 == 0) std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+  EXPECT_LE(sleeps_of(threads[2]), before + 1) << "the first may be counted late";
+  std::atomic<int> runs{0};
+  team.run([&](uint32_t) noexcept { ++runs; });
+  EXPECT_EQ(runs, 3);
+}
+
+TEST(TeamTest, EndsWhileMembersRest) {
+  Team team(3);
+  const std::vector<uint32_t> some = {2};
+  std::atomic<int> runs{0};
+  team.run_on(some, [&](uint32_t member) noexcept { runs += static_cast<int>(member); });
+  EXPECT_EQ(runs, 2);
 }
 
 // However long that takes, all fall asleep; nothing wakes them but a job.

@@ -23,13 +23,13 @@ class StepClock {
         constants_(constants),
         groups_(plan.plan.group_count()),
         wait_(mean_greatest(groups_) * constants.jitter) {
-    uint32_t members = plan.plan.member_count();
-    barrier_all_ = barrier(0, members);
+    const std::vector<uint32_t> all = plan.plan.working_members();
+    barrier_all_ = barrier(all);
     for (const PlanGroup& group : plan.plan.groups) {
-      barriers_.push_back(barrier(group.member_begin, group.member_end));
+      barriers_.push_back(barrier(group.members));
       speeds_.push_back(speed(table, group));
     }
-    if (groups_ > 1) meeting_ = 2 * hop(0, members);
+    if (groups_ > 1) meeting_ = 2 * hop(all);
   }
 
   // The next op of the segment; a barrier follows, but after the step's last.
@@ -79,10 +79,10 @@ class StepClock {
   }
 
   // The slowest message between two of the members.
-  double hop(uint32_t begin, uint32_t end) const {
-    const Core& first = machine_.cores[plan_.placement.seats[begin].core];
+  double hop(const std::vector<uint32_t>& members) const {
+    const Core& first = machine_.cores[plan_.placement.seats[members[0]].core];
     double worst = constants_.cache_hop;
-    for (uint32_t m = begin + 1; m < end; ++m) {
+    for (uint32_t m : members) {
       const Core& core = machine_.cores[plan_.placement.seats[m].core];
       if (core.node != first.node) return constants_.remote_hop;
       if (core.llc != first.llc) worst = constants_.node_hop;
@@ -90,15 +90,15 @@ class StepClock {
     return worst;
   }
 
-  double barrier(uint32_t begin, uint32_t end) const {
-    return std::bit_width(end - begin - 1) * hop(begin, end);
+  double barrier(const std::vector<uint32_t>& members) const {
+    return std::bit_width(static_cast<uint32_t>(members.size()) - 1) * hop(members);
   }
 
   // Operations a second of all cores of a group, by arithmetic unit.
   std::array<double, kArithmeticUnits> speed(const BandwidthTable& table,
                                              const PlanGroup& group) const {
     std::set<uint32_t> cores;
-    for (uint32_t m = group.member_begin; m < group.member_end; ++m) {
+    for (uint32_t m : group.members) {
       cores.insert(plan_.placement.seats[m].core);
     }
     double count = 0;
@@ -235,7 +235,7 @@ StepCost predict_step(const Machine& machine, const BandwidthTable& table, const
                   .logit_rows = encoder ? 0u : 1u,
                   .kv_type = step.kv_type,
                   .units = measured_units(table)};
-  ReadRates rates(machine, table, plan.placement, constants);
+  ReadRates rates(machine, table, plan, constants);
   LoadSpreader spreader(machine, rates, plan, constants);
   StepClock clock(machine, table, rates, plan, constants);
   StepCost cost;

@@ -305,10 +305,37 @@ TEST(CostModel, CpusetThatCutsANode) {
   EXPECT_GT(cost.nodes[1].remote_bytes, 0.05 * cost.weight_bytes);
   EXPECT_GT(cost.tokens_per_second, 0);
   PlacedPlan fits = plan;
-  fits.plan.groups[0].member_end = fits.plan.groups[1].member_begin = 1;
+  fits.plan.groups[0].members = {0};
+  fits.plan.groups[1].members = {1, 2, 3, 4};
   fits.plan.member_shards = {0, 1, 1, 1, 1};
   StepCost good = predict_step(machine, table, model.spec(), fits, {1, 256});
   EXPECT_LT(good.remote_bytes(), 0.01 * good.local_bytes());
+}
+
+// A plan whose other members rest costs what one without them does.
+TEST(CostModel, WhoRestsCostsNothing) {
+  Machine machine = Machine::from_synthetic("pack:2 numa:1 l3:1 core:4 pu:1");
+  BandwidthTable table = assumed_bandwidth(machine);
+  TestModel model = qwen3_4b_q4_0();
+  PlacedPlan all = plan_on(machine, {});
+  PlacedPlan some = all, few = all;
+  for (PlanGroup& group : some.plan.groups) group.members.resize(2);
+  few.placement.seats.clear();
+  few.plan.member_shards.clear();
+  for (uint32_t g = 0; g < 2; ++g) {
+    for (uint32_t m : some.plan.groups[g].members) {
+      few.placement.seats.push_back(all.placement.seats[m]);
+      few.plan.member_shards.push_back(g);
+    }
+    few.plan.groups[g].members = member_range(2 * g, 2 * g + 2);
+  }
+  for (uint32_t rows : {1u, 64u}) {
+    StepCost rests = predict_step(machine, table, model.spec(), some, {rows, 256});
+    StepCost gone = predict_step(machine, table, model.spec(), few, {rows, 256});
+    EXPECT_EQ(rests.seconds, gone.seconds) << rows;
+    EXPECT_EQ(rests.nodes[1].threads, 2u);
+    EXPECT_GT(rests.seconds, predict_step(machine, table, model.spec(), all, {rows, 256}).seconds);
+  }
 }
 
 // Where nobody of a group stands on its shard, all of it read it; else only who stands there does.

@@ -23,13 +23,15 @@ ArithmeticUnitSet measured_units(const BandwidthTable& table) {
   return units;
 }
 
-ReadRates::ReadRates(const Machine& machine, const BandwidthTable& table,
-                     const Placement& placement, const CostConstants& constants)
+ReadRates::ReadRates(const Machine& machine, const BandwidthTable& table, const PlacedPlan& plan,
+                     const CostConstants& constants)
     : table_(table),
       threads_(machine.nodes.size(), 0),
       fill_(threads_.size(), 0),
       alone_(threads_.size(), 0) {
-  for (const Seat& seat : placement.seats) ++threads_[seat.node];
+  for (const PlanGroup& group : plan.plan.groups) {
+    for (uint32_t m : group.members) ++threads_[plan.placement.seats[m].node];
+  }
   for (uint32_t i = 0; i < nodes(); ++i) {
     for (uint32_t n = 0; n < nodes(); ++n) {
       if (table.read[n][i] > 0) {
@@ -61,7 +63,7 @@ LoadSpreader::LoadSpreader(const Machine& machine, const ReadRates& rates, const
                "a seat for every member and a node for every shard");
   for (const PlanGroup& group : plan.plan.groups) {
     std::vector<uint32_t>& threads = group_threads_.emplace_back(rates.nodes(), 0);
-    for (uint32_t m = group.member_begin; m < group.member_end; ++m) {
+    for (uint32_t m : group.members) {
       ++threads[plan.placement.seats[m].node];
     }
   }
@@ -78,7 +80,7 @@ std::vector<double> LoadSpreader::shares(uint32_t group, uint32_t shard) const {
   const PlanGroup& g = plan_.plan.groups[group];
   std::vector<uint32_t> standing(rates_.nodes(), 0);
   bool anybody = false;
-  for (uint32_t m = g.member_begin; m < g.member_end; ++m) {
+  for (uint32_t m : g.members) {
     if (plan_.plan.member_shards[m] != shard) continue;
     ++standing[plan_.placement.seats[m].node];
     anybody = true;
@@ -139,7 +141,7 @@ void LoadSpreader::add_reads(double bytes, uint32_t group, uint32_t shard, NodeL
 void LoadSpreader::add_table(double bytes, uint32_t group, uint32_t shard, NodeLoad* sum) const {
   if (bytes == 0) return;
   const PlanGroup& g = plan_.plan.groups[group];
-  double size = g.member_end - g.member_begin;
+  double size = g.size();
   std::vector<uint32_t> memories = memories_of(shard);
   for (uint32_t i = 0; i < rates_.nodes(); ++i) {
     double part = bytes * group_threads_[group][i] / size;
@@ -152,7 +154,7 @@ void LoadSpreader::add_table(double bytes, uint32_t group, uint32_t shard, NodeL
 // Adds what crosses nodes inside a group of several.
 void LoadSpreader::add_activations(const OpLoad& load, uint32_t group, NodeLoad* sum) const {
   const PlanGroup& g = plan_.plan.groups[group];
-  double size = g.member_end - g.member_begin;
+  double size = g.size();
   for (uint32_t i = 0; i < rates_.nodes(); ++i) {
     uint32_t threads = group_threads_[group][i];
     if (threads == 0 || i == home(group)) continue;
@@ -177,7 +179,7 @@ void LoadSpreader::add_row(uint32_t group, uint32_t node, double bytes, uint32_t
 void LoadSpreader::add_rows(const OpLoad::Rows& rows, uint32_t group, NodeLoad* sum) const {
   const Plan& plan = plan_.plan;
   const PlanGroup& g = plan.groups[group];
-  uint32_t sharers = rows.dealt ? plan.member_count() : g.member_end - g.member_begin;
+  uint32_t sharers = rows.dealt ? plan.worker_count() : g.size();
   double row_seconds = 0;
   for (uint32_t i = 0; i < rates_.nodes(); ++i) {
     if (group_threads_[group][i] == 0) continue;

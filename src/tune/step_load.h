@@ -11,16 +11,17 @@
 
 namespace hearth {
 
-// Bytes a second that threads get from memories, under a placement.
+// Bytes a second that the threads of a plan's groups get from memories; those who rest read
+// nothing.
 class ReadRates {
  public:
-  ReadRates(const Machine& machine, const BandwidthTable& table, const Placement& placement,
+  ReadRates(const Machine& machine, const BandwidthTable& table, const PlacedPlan& plan,
             const CostConstants& constants);
 
   uint32_t nodes() const { return static_cast<uint32_t>(threads_.size()); }
-  // Threads of the placement on node i.
+  // Threads at work on node i.
   uint32_t threads(uint32_t i) const { return threads_[i]; }
-  // b_ij, of all threads of the placement on node i together.
+  // b_ij, of all threads at work on node i together.
   double threads_read(uint32_t i, uint32_t j) const { return table_.read[i][j] * fill_[i]; }
   // B_ij, of all cores of node i.
   double node_reads(uint32_t i, uint32_t j) const { return table_.read[i][j]; }

@@ -170,8 +170,8 @@ uint32_t* words(ExecutionContext& context, ValueId id) {
 }
 
 // An op that looks at all its inputs, then writes its part of its outputs: chunks that threads of
-// the group claim and tell in order, or, of all groups' values, elements dealt to all members of
-// the plan. Then it looks at its inputs once more: nobody may write there before all are done.
+// the group claim and tell in order, or, of all groups' values, elements dealt to the workers of
+// all groups. Then it looks at its inputs once more: nobody may write there before all are done.
 class TaggedOp : public Op {
  public:
   TaggedOp(std::vector<Tagged> in, std::vector<Tagged> out, bool dealt,
@@ -189,8 +189,8 @@ class TaggedOp : public Op {
     for (uint32_t o = 0; o < out_.size(); ++o) {
       dawdle();
       if (dealt_) {
-        uint32_t members = context.graph().plan.member_count();
-        write(context, run, out_[o], worker.member, kWidth, members);
+        uint32_t workers = context.graph().plan.worker_count();
+        write(context, run, out_[o], worker.place, kWidth, workers);
         continue;
       }
       const uint32_t flag = sync.flag0 + o * kPieces;
@@ -227,21 +227,26 @@ class TaggedOp : public Op {
 };
 
 // Makes a plan of groups of unequal sizes: each works on a shard, or on a part of one, or one group
-// on all shards.
+// on all shards. Their members stand in any order, and some rest.
 Plan random_plan(std::mt19937& random, uint32_t groups) {
   Plan plan;
   plan.sync = random() % 3 == 0 ? GroupSync::kLockstep : GroupSync::kAsync;
   bool parts = random() % 2 == 0;
+  std::vector<uint32_t> members = member_range(0, 4 * groups);
+  std::shuffle(members.begin(), members.end(), random);
+  plan.member_shards.assign(members.size(), 0);
   for (uint32_t g = 0; g < groups; ++g) {
-    uint32_t begin = g == 0 ? 0 : plan.groups.back().member_end;
-    uint32_t end = begin + 1 + static_cast<uint32_t>(random() % 3);
     uint32_t shards = groups == 1 ? 2 : 1;
     GroupShare share =
         parts && groups > 1 ? GroupShare{0, 1, g, groups} : GroupShare{g, g + shards, 0, 1};
-    plan.groups.push_back({begin, end, share});
-    for (uint32_t m = begin; m < end; ++m) {
-      plan.member_shards.push_back(share.shard_begin + m % (share.shard_end - share.shard_begin));
+    PlanGroup& group = plan.groups.emplace_back(PlanGroup{{}, share});
+    for (uint32_t size = 1 + static_cast<uint32_t>(random() % 3); size > 0; --size) {
+      const uint32_t m = members.back();
+      members.pop_back();
+      group.members.push_back(m);
+      plan.member_shards[m] = share.shard_begin + m % (share.shard_end - share.shard_begin);
     }
+    std::sort(group.members.begin(), group.members.end());
   }
   return parse_plan(plan_text(plan));
 }

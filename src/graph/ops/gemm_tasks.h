@@ -22,7 +22,7 @@ inline uint32_t row_tasks(uint32_t rows) { return (rows + kTaskRows - 1) / kTask
 // Threads of a group that share the work on one shard.
 inline uint32_t threads_per_shard(const PlanGroup& group) {
   uint32_t shards = group.share.shard_end - group.share.shard_begin;
-  return std::max(1u, (group.member_end - group.member_begin) / std::max(1u, shards));
+  return std::max(1u, group.size() / std::max(1u, shards));
 }
 
 // Up to so many rows products are bound by memory: tasks are short, so that threads end together,

@@ -292,7 +292,7 @@ void latent_expanded_attention(GraphBuilder& builder, std::string name, const Bu
   Bundle rooms;
   for (uint32_t g = 0; g < builder.group_count(); ++g) {
     const PlanGroup& group = builder.plan().groups[g];
-    const size_t floats = Room(shape).floats() * (group.member_end - group.member_begin);
+    const size_t floats = Room(shape).floats() * group.size();
     rooms.values.push_back(builder.add_value(RowSet::kOne, static_cast<uint32_t>(floats), g));
   }
   builder.reads(queries, ActFormat::kF32);

@@ -72,7 +72,7 @@ class ReduceOp : public Op {
     }
     double part = 1;
     if (plan_.dealt) {
-      part = static_cast<double>(group.member_end - group.member_begin) / plan.member_count();
+      part = static_cast<double>(group.size()) / plan.worker_count();
     }
     // The residual is read and written.
     load.shared_bytes = part * load.rows.rows * (2.0 * sizeof(float) * n + normed_bytes);
@@ -84,7 +84,7 @@ class ReduceOp : public Op {
     bool kept = !picked && context.wants(next_, ActFormat::kF32);
     uint32_t rows = context.rows(norm_.out), n = norm_.norm.weight->size;
     RowRange range = plan_.dealt
-                         ? deal_rows(rows, worker.member, context.graph().plan.member_count())
+                         ? deal_rows(rows, worker.place, context.graph().plan.worker_count())
                          : rows_of(worker, rows);
     auto* scratch = reinterpret_cast<float*>(worker.scratch);
     for (uint32_t r = range.begin; r < range.end; ++r) {
@@ -131,9 +131,10 @@ class ReduceOp : public Op {
     uint32_t owner = group_;
     if (plan_.dealt && plan_.rows == RowSet::kOutputs) {
       const std::vector<PlanGroup>& groups = context.graph().plan.groups;
-      uint32_t members = context.graph().plan.member_count(), rows = context.step().rows();
+      uint32_t workers = context.graph().plan.worker_count(), rows = context.step().rows();
       owner = 0;
-      while (row >= deal_rows(rows, groups[owner].member_end - 1, members).end) ++owner;
+      uint32_t end = groups[0].size();  // the place behind the owner's last one
+      while (row >= deal_rows(rows, end - 1, workers).end) end += groups[++owner].size();
     }
     ValueId x = plan_.x.values[owner];
     return context.f32(x) + row * context.f32_stride(x);

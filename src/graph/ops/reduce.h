@@ -5,7 +5,7 @@
 //
 //   all to all  Every group sums all rows: one cross-group point. The plan of decode, whose rows
 //               are few.
-//   dealt       Rows are dealt to the members of the plan; a row's owner sums it, norms it, makes
+//   dealt       Rows are dealt to the threads of all groups; a row's owner sums it, norms it, makes
 //               every format once and writes it into all groups' copies (a reduce-scatter and an
 //               all-gather), and groups meet once more. x' then lives at the owner only. The plan
 //               of prefill, where there are two groups or more.

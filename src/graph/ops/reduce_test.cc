@@ -189,9 +189,9 @@ uint32_t owner(const ExecutionContext& context, uint32_t r) {
   const Plan& plan = context.graph().plan;
   uint32_t g = 0;
   if (!deals_rows(plan)) return g;
-  while (r >=
-         deal_rows(context.step().rows(), plan.groups[g].member_end - 1, plan.member_count()).end) {
-    ++g;
+  uint32_t end = plan.groups[0].size();
+  while (r >= deal_rows(context.step().rows(), end - 1, plan.worker_count()).end) {
+    end += plan.groups[++g].size();
   }
   return g;
 }

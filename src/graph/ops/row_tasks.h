@@ -6,7 +6,7 @@
 
 namespace hearth {
 
-// Rows dealt out in contiguous runs: to the threads of a group, or to all members of the plan.
+// Rows dealt out in contiguous runs: to the threads of a group, or of all groups of the plan.
 struct RowRange {
   uint32_t begin, end;
 };
