@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "memory/arena.h"
 
 namespace hearth {
 namespace {
@@ -29,36 +30,52 @@ Engine::Engine(const ModelSource& source, const ModelSpec& spec, const Machine& 
     if (report) report(done, total);
   });
   model_ = std::move(model);
-  start(machine, layout, std::move(team));
+  start(machine, std::move(layout), std::move(team));
 }
 
 Engine::Engine(std::shared_ptr<const Model> model, const Machine& machine, Isa isa,
                const EngineOptions& options)
     : isa_(isa), model_(std::move(model)) {
   EngineLayout layout = lay_out_engine(*model_, machine, isa, options);
-  start(machine, layout,
-        std::make_unique<Team>(layout.plan.placement, TeamOptions{.pin_caller = true}));
+  auto team = std::make_unique<Team>(layout.plan.placement, TeamOptions{.pin_caller = true});
+  start(machine, std::move(layout), std::move(team));
 }
 
-void Engine::start(const Machine& machine, const EngineLayout& layout, std::unique_ptr<Team> team) {
-  options_ = layout.options;
-  placement_ = layout.plan.placement;
-  spare_pus_ = hearth::spare_pus(machine, placement_);
-  memory_use_ = layout.memory();
-  memory_ = std::make_unique<EngineMemory>(machine, layout, *model_);
-  pool_ = std::make_unique<KvPool>(spec().has_kv_cache() ? layout.kv.page_count() : 0,
+void Engine::start(const Machine& machine, EngineLayout layout, std::unique_ptr<Team> team) {
+  machine_ = machine;
+  layout_ = std::move(layout);
+  spare_pus_ = hearth::spare_pus(machine, placement());
+  memory_use_ = layout_.memory();
+  memory_ = std::make_unique<EngineMemory>(machine, layout_, *model_);
+  pool_ = std::make_unique<KvPool>(spec().has_kv_cache() ? layout_.kv.page_count() : 0,
                                    [this](uint32_t from, uint32_t to) { copy_page(from, to); });
-  logits_ = std::make_unique<StepLogits>(spec().hyper.vocabulary, options_.outputs,
+  logits_ = std::make_unique<StepLogits>(spec().hyper.vocabulary, layout_.options.outputs,
                                          model_->axes()[spec().vocabulary_axis].cuts);
-  for (uint32_t s = 0; s < layout.shard_count(); ++s) logits_->place(s, memory_->logits(s));
-  lane_ = std::make_unique<Lane>(std::move(team), model_, isa_,
-                                 LanePlans{layout.plan.prefill, layout.plan.decode, layout.limits},
-                                 memory_->lane(), memory_->kv());
+  for (uint32_t s = 0; s < layout_.shard_count(); ++s) logits_->place(s, memory_->logits(s));
+  lane_ =
+      std::make_unique<Lane>(std::move(team), model_, isa_,
+                             LanePlans{layout_.plan.prefill, layout_.plan.decode, layout_.limits},
+                             memory_->lane(), memory_->kv());
+}
+
+void Engine::set_plan(const EnginePlan& plan) {
+  EngineLayout next = lay_out_again(layout_, *model_, isa_, plan);
+  const MemoryUse use = next.memory();
+  check_memory(use.activations + use.scratch, "the memory of another plan", machine_);
+  for (uint32_t s = 0; machine_.binds_memory() && s < next.shard_count(); ++s) {
+    check_node_memory(next.activation_bytes(s) + next.sync_bytes(s),
+                      "a node's part of another plan", machine_, next.plan.shard_nodes[s]);
+  }
+  auto memory = std::make_unique<PlanMemory>(machine_, next);
+  lane_->set_plans({next.plan.prefill, next.plan.decode, next.limits}, memory_->lane_with(*memory));
+  memory_->replace(std::move(memory));
+  layout_ = std::move(next);
+  memory_use_ = use;
 }
 
 void Engine::copy_page(uint32_t from, uint32_t to) const {
   const KvView& kv = memory_->kv();
-  for (uint32_t s = 0; s < options_.shards; ++s) {
+  for (uint32_t s = 0; s < layout_.options.shards; ++s) {
     for (uint32_t layer = 0; layer < spec().layers.size(); ++layer) {
       const size_t bytes = kv.page_bytes(s, layer);
       if (bytes == 0) continue;
@@ -77,11 +94,11 @@ void Engine::check(std::span<const StepRequest> requests) const {
   uint32_t pages = 0;
   for (const StepRequest& request : requests) {
     size_t length = request.sequence->length() + request.tokens.size();
-    if (length > options_.context) {
+    if (length > layout_.options.context) {
       fail_field(ErrorCode::kRequest, "context",
                  "of {} positions does not hold a sequence of {} tokens: raise it or shorten the "
                  "sequence",
-                 options_.context, length);
+                 layout_.options.context, length);
     }
     for (int32_t token : request.tokens) {
       if (token < 0 || static_cast<uint32_t>(token) >= spec().hyper.vocabulary) {
@@ -135,8 +152,9 @@ void Engine::lay_out(std::span<const StepRequest> requests) {
                       expanded_part(request.sequence->expanded(), first_position, rows)});
   }
   logit_rows_ = static_cast<uint32_t>(outputs_.size());
-  HEARTH_CHECK(logit_rows_ <= options_.outputs && hidden.size() <= options_.hidden_rows,
-               "a step wants no more rows than the engine has room for");
+  HEARTH_CHECK(
+      logit_rows_ <= layout_.options.outputs && hidden.size() <= layout_.options.hidden_rows,
+      "a step wants no more rows than the engine has room for");
   outputs_.insert(outputs_.end(), hidden.begin(), hidden.end());
 }
 
@@ -170,7 +188,7 @@ std::span<const float> Engine::hidden(size_t i) const {
 }
 
 void Engine::prefill(Sequence& sequence, std::span<const int32_t> tokens) {
-  size_t most = options_.prefill_rows;
+  size_t most = layout_.options.prefill_rows;
   for (size_t done = 0; done < tokens.size();) {
     size_t count = std::min(most, tokens.size() - done);
     bool last = done + count == tokens.size();

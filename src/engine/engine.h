@@ -2,9 +2,9 @@
 // wanted}; the number of tokens picks the phase's plan, hence graph. All results are the same to
 // the bit however tokens are spread over steps (the numerical contract).
 //
-// Everything is allocated when the engine is made; its size is known from the model, the plans and
-// the options before anything is loaded (engine_layout.h). Used by one thread, which works as
-// member 0 of the team.
+// Everything is allocated when the engine is made, but for what other plans need (set_plan()); its
+// size is known from the model, the plans and the options before anything is loaded
+// (engine_layout.h). Used by one thread, which works as member 0 of the team.
 //
 // A model that keeps no keys and values from step to step (an encoder) takes each sequence's tokens
 // in one step, all of them.
@@ -53,16 +53,25 @@ class Engine {
   const ModelSpec& spec() const { return model_->spec(); }
   const std::shared_ptr<const Model>& model() const { return model_; }
   Lane& lane() { return *lane_; }
-  const EngineOptions& options() const { return options_; }
-  uint32_t context() const { return options_.context; }
+  const EngineOptions& options() const { return layout_.options; }
+  uint32_t context() const { return layout_.options.context; }
   Isa isa() const { return isa_; }
   // These tell what lies where, and how much.
   const MemoryUse& memory() const { return memory_use_; }
   const std::vector<MemoryRegion>& regions() const { return memory_->regions(); }
-  std::vector<NodeMemory> node_memory() const { return memory_->by_node(placement_); }
+  std::vector<NodeMemory> node_memory() const { return memory_->by_node(placement()); }
+  // The plan that steps run under now, and another one from the next step on: other groups, other
+  // members at work, another number of rows up to which a step is decode's. Sequences go on, and
+  // all results stay the same to the bit. Threads, shards, shares and prefill's rows are those of
+  // before, and of a model with latents no phase may have more groups on a shard than the engine
+  // was made with, which are as many as its pages have copies of them. Throws (kUsage) for other
+  // plans, and kResource where memory is short; then nothing has changed. It builds the graphs anew
+  // (graph() of before is gone), and for that time needs the memory of both plans.
+  const EnginePlan& plan() const { return layout_.plan; }
+  void set_plan(const EnginePlan& plan);
   const Graph& graph(Phase phase) const { return lane_->graph(phase); }
   uint32_t threads() const { return lane_->team().size(); }
-  const Placement& placement() const { return placement_; }
+  const Placement& placement() const { return layout_.plan.placement; }
   // Where everything else may run without disturbing the threads; empty where no core is left.
   const std::vector<uint32_t>& spare_pus() const { return spare_pus_; }
   // The threads, for who works on them between steps.
@@ -74,8 +83,8 @@ class Engine {
   // `prompt`: how many tokens it begins with that are known now; of a model with latents that says
   // which of its rows are expanded (ExpandRule), and so their last bits.
   std::unique_ptr<Sequence> new_sequence(uint32_t prompt = 0) {
-    return std::make_unique<Sequence>(*pool_,
-                                      spec().has_latents() ? options_.expand.positions(prompt) : 0);
+    return std::make_unique<Sequence>(
+        *pool_, spec().has_latents() ? options().expand.positions(prompt) : 0);
   }
 
   // Asked by one thread at every layer; true ends the step there. Must not throw.
@@ -107,14 +116,14 @@ class Engine {
   ProfileSummary profile(Phase phase) const { return lane_->profile(phase); }
 
  private:
-  void start(const Machine& machine, const EngineLayout& layout, std::unique_ptr<Team> team);
+  void start(const Machine& machine, EngineLayout layout, std::unique_ptr<Team> team);
   void copy_page(uint32_t from, uint32_t to) const;
   void check(std::span<const StepRequest> requests) const;
   void lay_out(std::span<const StepRequest> requests);
 
   Isa isa_;
-  EngineOptions options_;
-  Placement placement_;
+  Machine machine_;
+  EngineLayout layout_;
   std::vector<uint32_t> spare_pus_;
   MemoryUse memory_use_;
   std::shared_ptr<const Model> model_;

@@ -282,6 +282,37 @@ EngineLayout lay_out_engine(const ModelSpec& spec, const Machine& machine, Isa i
   return layout;
 }
 
+EngineLayout lay_out_again(const EngineLayout& now, const Model& model, Isa isa, EnginePlan plan) {
+  check_engine_plan(plan);
+  check_same_cut(now.plan, plan);
+  if (plan.prefill.max_rows != now.options.prefill_rows ||
+      plan.decode.max_rows > now.options.prefill_rows) {
+    fail(ErrorCode::kUsage,
+         "the plan's steps have up to {} rows, {} in decode, and the engine was made for {}: give "
+         "prefill that many and decode no more",
+         plan.prefill.max_rows, plan.decode.max_rows, now.options.prefill_rows);
+  }
+  EngineLayout layout = now;
+  layout.plan = std::move(plan);
+  layout.options.decode_rows = layout.plan.decode.max_rows;
+  const KvView kv =
+      lay_out_kv(model.spec(), model.axes(), layout.shard_count(), layout.plan, layout.options);
+  for (uint32_t s = 0; s < layout.shard_count(); ++s) {
+    for (uint32_t layer = 0; layer < model.spec().layers.size(); ++layer) {
+      if (kv.heads(s, layer) <= layout.kv.heads(s, layer)) continue;
+      fail(ErrorCode::kUsage,
+           "the plan has {} groups on shard {} and the KV pages hold copies of latents for {}: "
+           "take fewer groups, or load with a plan that has as many",
+           kv.heads(s, layer), s, layout.kv.heads(s, layer));
+    }
+  }
+  layout.prefill =
+      measure_phase(model.spec(), model.weights(), layout.plan.prefill, isa, layout.limits);
+  layout.decode =
+      measure_phase(model.spec(), model.weights(), layout.plan.decode, isa, layout.limits);
+  return layout;
+}
+
 EngineLayout lay_out_engine(const Model& model, const Machine& machine, Isa isa,
                             const EngineOptions& options) {
   EngineLayout layout;

@@ -12,50 +12,34 @@ const char* memory_kind_name(MemoryKind kind) {
       {"weights", "keys and values", "activations", "scratch", "logits"}, kind);
 }
 
-EngineMemory::EngineMemory(const Machine& machine, const EngineLayout& layout, const Model& model)
-    : model_(model), kv_(layout.kv) {
-  Binding binding = layout.options.binding();
+PlanMemory::PlanMemory(const Machine& machine, const EngineLayout& layout) {
   std::vector<std::byte*> activations;
   for (uint32_t s = 0; s < layout.shard_count(); ++s) {
-    const Arena& weights = model.arenas()[s];
-    // The model takes its arena piece by piece, all of it.
-    regions_.push_back(
-        {MemoryKind::kWeights, s, weights.node(), weights.data(), layout.weight_bytes[s]});
-    uint32_t node = layout.plan.shard_nodes[s];
-    size_t kv_bytes = layout.kv.shard_bytes(s);
-    kv_arenas_.emplace_back(machine, node, kv_bytes, "KV cache", binding);
-    work_arenas_.emplace_back(machine, node, layout.work_bytes(s), "activations");
-    Arena& work = work_arenas_[s];
-    kv_.set_base(s, take(MemoryKind::kKv, s, kv_arenas_[s], kv_bytes));
-    divide_sync(layout, s, take(MemoryKind::kScratch, s, work, layout.sync_bytes(s), kLineSpacing));
-    activations.push_back(take(MemoryKind::kActivations, s, work, layout.activation_bytes(s)));
-    logits_.push_back(take(MemoryKind::kLogits, s, work, layout.logit_bytes[s]));
+    const size_t sync = layout.sync_bytes(s), bytes = layout.activation_bytes(s);
+    arenas_.emplace_back(machine, layout.plan.shard_nodes[s], sync + bytes, "activations");
+    divide_sync(layout, s, take(MemoryKind::kScratch, s, sync, kLineSpacing));
+    activations.push_back(take(MemoryKind::kActivations, s, bytes, 64));
   }
-  for (uint32_t s : layout.member_shards()) {
-    lane_.scratch.push_back(take(MemoryKind::kScratch, s, work_arenas_[s], kOpScratchBytes));
-  }
-  std::byte* hidden = take(MemoryKind::kLogits, 0, work_arenas_[0], layout.hidden_bytes);
-  hidden_ = reinterpret_cast<float*>(hidden);
   divide_activations(layout, activations);
 }
 
-std::byte* EngineMemory::take(MemoryKind kind, uint32_t shard, Arena& arena, size_t bytes,
-                              size_t align) {
+std::byte* PlanMemory::take(MemoryKind kind, uint32_t shard, size_t bytes, size_t align) {
+  Arena& arena = arenas_[shard];
   std::byte* address = arena.allocate(bytes, align);
   regions_.push_back({kind, shard, arena.node(), address, bytes});
   return address;
 }
 
-void EngineMemory::divide_sync(const EngineLayout& layout, uint32_t shard, std::byte* base) {
-  lane_.prefill.sync.push_back(base);
-  lane_.decode.sync.push_back(base + layout.prefill.sync[shard]);
+void PlanMemory::divide_sync(const EngineLayout& layout, uint32_t shard, std::byte* base) {
+  prefill_.sync.push_back(base);
+  decode_.sync.push_back(base + layout.prefill.sync[shard]);
 }
 
 // Both phases use the same memory, one at a time.
-void EngineMemory::divide_activations(const EngineLayout& layout,
-                                      const std::vector<std::byte*>& bases) {
+void PlanMemory::divide_activations(const EngineLayout& layout,
+                                    const std::vector<std::byte*>& bases) {
   for (Phase phase : {Phase::kPrefill, Phase::kDecode}) {
-    ContextMemory& memory = phase == Phase::kPrefill ? lane_.prefill : lane_.decode;
+    ContextMemory& memory = phase == Phase::kPrefill ? prefill_ : decode_;
     std::vector<std::byte*> next = bases;
     const Plan& plan = layout.plan_of(phase);
     for (uint32_t g = 0; g < plan.group_count(); ++g) {
@@ -66,9 +50,47 @@ void EngineMemory::divide_activations(const EngineLayout& layout,
   }
 }
 
+EngineMemory::EngineMemory(const Machine& machine, const EngineLayout& layout, const Model& model)
+    : model_(model), kv_(layout.kv) {
+  Binding binding = layout.options.binding();
+  for (uint32_t s = 0; s < layout.shard_count(); ++s) {
+    const Arena& weights = model.arenas()[s];
+    // The model takes its arena piece by piece, all of it.
+    regions_.push_back(
+        {MemoryKind::kWeights, s, weights.node(), weights.data(), layout.weight_bytes[s]});
+    uint32_t node = layout.plan.shard_nodes[s];
+    size_t kv_bytes = layout.kv.shard_bytes(s);
+    size_t plan_bytes = layout.sync_bytes(s) + layout.activation_bytes(s);
+    kv_arenas_.emplace_back(machine, node, kv_bytes, "KV cache", binding);
+    work_arenas_.emplace_back(machine, node, layout.work_bytes(s) - plan_bytes, "scratch");
+    kv_.set_base(s, take(MemoryKind::kKv, s, kv_arenas_[s], kv_bytes));
+    logits_.push_back(take(MemoryKind::kLogits, s, work_arenas_[s], layout.logit_bytes[s]));
+  }
+  for (uint32_t s : layout.member_shards()) {
+    scratch_.push_back(take(MemoryKind::kScratch, s, work_arenas_[s], kOpScratchBytes));
+  }
+  std::byte* hidden = take(MemoryKind::kLogits, 0, work_arenas_[0], layout.hidden_bytes);
+  hidden_ = reinterpret_cast<float*>(hidden);
+  replace(std::make_unique<PlanMemory>(machine, layout));
+}
+
+void EngineMemory::replace(std::unique_ptr<PlanMemory> plans) {
+  if (plan_memory_) regions_.resize(regions_.size() - plan_memory_->regions().size());
+  regions_.insert(regions_.end(), plans->regions().begin(), plans->regions().end());
+  plan_memory_ = std::move(plans);
+}
+
+std::byte* EngineMemory::take(MemoryKind kind, uint32_t shard, Arena& arena, size_t bytes,
+                              size_t align) {
+  std::byte* address = arena.allocate(bytes, align);
+  regions_.push_back({kind, shard, arena.node(), address, bytes});
+  return address;
+}
+
 std::vector<const Arena*> EngineMemory::arenas() const {
   std::vector<const Arena*> all;
-  for (const auto* arenas : {&model_.arenas(), &kv_arenas_, &work_arenas_}) {
+  for (const auto* arenas :
+       {&model_.arenas(), &kv_arenas_, &work_arenas_, &plan_memory_->arenas()}) {
     for (const Arena& arena : *arenas) all.push_back(&arena);
   }
   return all;

@@ -1,10 +1,12 @@
-// EngineMemory: the memory of one engine besides its model's weights, allocated at once, on the
-// nodes of the shards that it serves; and what lies where.
+// EngineMemory: the memory of one engine besides its model's weights, on the nodes of the shards
+// that it serves, and what lies where. It is allocated at once but for PlanMemory, which follows
+// the plans: an engine that takes other plans gets another.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -34,13 +36,41 @@ struct NodeMemory {
   uint32_t threads = 0;
 };
 
+// The memory that depends on the plans of the phases: activations of every group, and what threads
+// wait on. Its size is EngineLayout's activation_bytes and sync_bytes, each shard's rounded up as
+// arenas are.
+class PlanMemory {
+ public:
+  PlanMemory(const Machine& machine, const EngineLayout& layout);
+
+  const ContextMemory& prefill() const { return prefill_; }
+  const ContextMemory& decode() const { return decode_; }
+  const std::vector<Arena>& arenas() const { return arenas_; }
+  const std::vector<MemoryRegion>& regions() const { return regions_; }
+
+ private:
+  std::byte* take(MemoryKind kind, uint32_t shard, size_t bytes, size_t align);
+  void divide_sync(const EngineLayout& layout, uint32_t shard, std::byte* base);
+  void divide_activations(const EngineLayout& layout, const std::vector<std::byte*>& bases);
+
+  std::vector<Arena> arenas_;  // by shard
+  std::vector<MemoryRegion> regions_;
+  ContextMemory prefill_, decode_;
+};
+
 class EngineMemory {
  public:
   EngineMemory(const Machine& machine, const EngineLayout& layout, const Model& model);
 
   // The layout's, with memory.
   const KvView& kv() const { return kv_; }
-  const LaneMemory& lane() const { return lane_; }
+  // Of the plans' memory that is in use.
+  LaneMemory lane() const { return lane_with(*plan_memory_); }
+  LaneMemory lane_with(const PlanMemory& plans) const {
+    return {scratch_, plans.prefill(), plans.decode()};
+  }
+  // Takes the place of what was in use, which is freed.
+  void replace(std::unique_ptr<PlanMemory> plans);
   // By shard: StepLogits::bytes().
   std::byte* logits(uint32_t shard) const { return logits_[shard]; }
   // [hidden rows][width].
@@ -58,15 +88,14 @@ class EngineMemory {
 
  private:
   std::byte* take(MemoryKind kind, uint32_t shard, Arena& arena, size_t bytes, size_t align = 64);
-  void divide_sync(const EngineLayout& layout, uint32_t shard, std::byte* base);
-  void divide_activations(const EngineLayout& layout, const std::vector<std::byte*>& bases);
   std::vector<const Arena*> arenas() const;
 
   const Model& model_;
   std::vector<Arena> kv_arenas_, work_arenas_;  // by shard
-  std::vector<MemoryRegion> regions_;
+  std::vector<MemoryRegion> regions_;           // the plans' last
   KvView kv_;
-  LaneMemory lane_;
+  std::vector<std::byte*> scratch_;
+  std::unique_ptr<PlanMemory> plan_memory_;
   std::vector<std::byte*> logits_;
   float* hidden_ = nullptr;
 };

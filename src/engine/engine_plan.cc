@@ -84,28 +84,6 @@ void read_line(const Machine& machine, LineReader& line, EnginePlan* plan) {
   }
 }
 
-void validate(const EnginePlan& plan) {
-  auto refuse = [](const std::string& why) { fail(ErrorCode::kUsage, "the plan {}", why); };
-  if (plan.prefill.phase != Phase::kPrefill || plan.decode.phase != Phase::kDecode) {
-    refuse("must have the prefill phase first and the decode phase second");
-  }
-  if (plan.prefill.member_shards != plan.decode.member_shards) {
-    refuse("must have the same member_shards in both phases: threads do not move");
-  }
-  if (plan.prefill.member_count() != plan.placement.seats.size()) {
-    refuse(fmt::format("has {} members and {} thread_pus", plan.prefill.member_count(),
-                       plan.placement.seats.size()));
-  }
-  size_t shards = plan.prefill.shard_count();
-  if (plan.decode.shard_count() != shards || plan.shard_nodes.size() != shards ||
-      plan.shares.size() != shards) {
-    refuse("must have one shard_nodes and one shares for each of the shards of both phases");
-  }
-  if (std::all_of(plan.shares.begin(), plan.shares.end(), [](uint32_t s) { return s == 0; })) {
-    refuse("gives no shard a share: one at least must be above 0");
-  }
-}
-
 }  // namespace
 
 EnginePlan plan_engine(const Machine& machine, const EngineOptions& options,
@@ -147,6 +125,42 @@ EnginePlan plan_engine(const Machine& machine, const EngineOptions& options,
   return plan;
 }
 
+void check_engine_plan(const EnginePlan& plan) {
+  auto refuse = [](const std::string& why) { fail(ErrorCode::kUsage, "the plan {}", why); };
+  check_plan(plan.prefill);
+  check_plan(plan.decode);
+  if (plan.prefill.phase != Phase::kPrefill || plan.decode.phase != Phase::kDecode) {
+    refuse("must have the prefill phase first and the decode phase second");
+  }
+  if (plan.prefill.member_shards != plan.decode.member_shards) {
+    refuse("must have the same member_shards in both phases: threads do not move");
+  }
+  if (plan.prefill.member_count() != plan.placement.seats.size()) {
+    refuse(fmt::format("has {} members and {} thread_pus", plan.prefill.member_count(),
+                       plan.placement.seats.size()));
+  }
+  size_t shards = plan.prefill.shard_count();
+  if (plan.decode.shard_count() != shards || plan.shard_nodes.size() != shards ||
+      plan.shares.size() != shards) {
+    refuse("must have one shard_nodes and one shares for each of the shards of both phases");
+  }
+  if (std::all_of(plan.shares.begin(), plan.shares.end(), [](uint32_t s) { return s == 0; })) {
+    refuse("gives no shard a share: one at least must be above 0");
+  }
+}
+
+void check_same_cut(const EnginePlan& now, const EnginePlan& next) {
+  auto refuse = [](const char* what) {
+    fail(ErrorCode::kUsage, "the plan has other {} than the engine was made with: load it anew",
+         what);
+  };
+  if (next.placement.seats != now.placement.seats) refuse("threads");
+  if (next.prefill.member_shards != now.prefill.member_shards) refuse("member_shards");
+  if (next.shard_nodes != now.shard_nodes) refuse("shard_nodes");
+  if (next.shares != now.shares) refuse("shares");
+  if (next.experts != now.experts) refuse("experts");
+}
+
 std::string engine_plan_text(const Machine& machine, const EnginePlan& plan) {
   std::string text = fmt::format("{}\nthread_pus", kHead);
   for (const Seat& seat : plan.placement.seats) text += fmt::format(" {}", seat.pu);
@@ -185,7 +199,7 @@ EnginePlan parse_engine_plan(std::string_view text, const Machine& machine) {
   }
   plan.prefill = parse_plan(phases[0]);
   plan.decode = parse_plan(phases[1]);
-  validate(plan);
+  check_engine_plan(plan);
   return plan;
 }
 

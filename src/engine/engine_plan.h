@@ -47,6 +47,12 @@ struct EnginePlan {
 EnginePlan plan_engine(const Machine& machine, const EngineOptions& options,
                        const ModelPlacement* model = nullptr);
 
+// Throws (kUsage), with the rule, where a plan breaks one that every plan of an engine keeps.
+void check_engine_plan(const EnginePlan& plan);
+// Throws (kUsage) where an engine under `now` cannot go on under `next`: threads sit where they
+// sat, and the weights stay cut as they are.
+void check_same_cut(const EnginePlan& now, const EnginePlan& next);
+
 std::string engine_plan_text(const Machine& machine, const EnginePlan& plan);
 // Throws (kUsage) with the line, or with what of the plan this machine does not have.
 EnginePlan parse_engine_plan(std::string_view text, const Machine& machine);

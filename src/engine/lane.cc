@@ -6,9 +6,16 @@ namespace hearth {
 
 Lane::Lane(std::unique_ptr<Team> team, std::shared_ptr<const Model> model, Isa isa,
            const LanePlans& plans, const LaneMemory& memory, const KvView& kv)
-    : team_(std::move(team)), model_(std::move(model)) {
-  start(plans.prefill, plans, isa, memory.prefill, memory.scratch, kv, &prefill_);
-  start(plans.decode, plans, isa, memory.decode, memory.scratch, kv, &decode_);
+    : team_(std::move(team)), model_(std::move(model)), isa_(isa), kv_(kv) {
+  set_plans(plans, memory);
+}
+
+void Lane::set_plans(const LanePlans& plans, const LaneMemory& memory) {
+  PhaseRun prefill = start(plans.prefill, plans.limits, memory.prefill, memory.scratch);
+  PhaseRun decode = start(plans.decode, plans.limits, memory.decode, memory.scratch);
+  prefill_ = std::move(prefill);
+  decode_ = std::move(decode);
+  set_profiling(profiling_);
 }
 
 // Lets one thread of the team make something: the heap it allocates from is its own, so all of that
@@ -26,20 +33,21 @@ void Lane::on_member(uint32_t member, const Make& make) {
   if (error) std::rethrow_exception(error);
 }
 
-void Lane::start(const Plan& plan, const LanePlans& plans, Isa isa, const ContextMemory& memory,
-                 const std::vector<std::byte*>& scratch, const KvView& kv, PhaseRun* phase) {
-  phase->executor = std::make_unique<Executor>(*team_, plan, scratch);
+Lane::PhaseRun Lane::start(const Plan& plan, const GraphLimits& limits, const ContextMemory& memory,
+                           const std::vector<std::byte*>& scratch) {
+  PhaseRun phase;
+  phase.executor = std::make_unique<Executor>(*team_, plan, scratch);
   for (const PlanGroup& group : plan.groups) {
-    std::unique_ptr<GroupCopy>& copy = phase->copies.emplace_back();
+    std::unique_ptr<GroupCopy>& copy = phase.copies.emplace_back();
     on_member(group.members[0], [&] {
       copy = std::make_unique<GroupCopy>();
       copy->weights = std::make_unique<WeightTable>(model_->weights());
-      copy->graph =
-          build_graph(model_->spec(), *copy->weights, plan, kernels_for(isa), plans.limits);
-      copy->context = std::make_unique<ExecutionContext>(copy->graph, memory, kv);
+      copy->graph = build_graph(model_->spec(), *copy->weights, plan, kernels_for(isa_), limits);
+      copy->context = std::make_unique<ExecutionContext>(copy->graph, memory, kv_);
     });
-    phase->contexts.push_back(copy->context.get());
+    phase.contexts.push_back(copy->context.get());
   }
+  return phase;
 }
 
 bool Lane::run(const StepView& step, const Executor::Abandon* abandon) {
@@ -51,6 +59,7 @@ bool Lane::run(const StepView& step, const Executor::Abandon* abandon) {
 }
 
 void Lane::set_profiling(bool on) {
+  profiling_ = on;
   for (PhaseRun* phase : {&prefill_, &decode_}) {
     if (on) phase->profile = std::make_unique<Profile>(phase->copies[0]->graph);
     phase->executor->set_profile(on ? phase->profile.get() : nullptr);

@@ -32,6 +32,10 @@ class Lane {
   Lane(std::unique_ptr<Team> team, std::shared_ptr<const Model> model, Isa isa,
        const LanePlans& plans, const LaneMemory& memory, const KvView& kv);
 
+  // Works under other plans from now on, over the same keys and values, in memory that holds them;
+  // graphs are built anew, so references to those of before end. The old memory is free afterwards.
+  void set_plans(const LanePlans& plans, const LaneMemory& memory);
+
   Team& team() { return *team_; }
   const Team& team() const { return *team_; }
   const Model& model() const { return *model_; }
@@ -63,13 +67,16 @@ class Lane {
   const PhaseRun& phase_of(Phase phase) const {
     return phase == Phase::kPrefill ? prefill_ : decode_;
   }
-  void start(const Plan& plan, const LanePlans& plans, Isa isa, const ContextMemory& memory,
-             const std::vector<std::byte*>& scratch, const KvView& kv, PhaseRun* phase);
+  PhaseRun start(const Plan& plan, const GraphLimits& limits, const ContextMemory& memory,
+                 const std::vector<std::byte*>& scratch);
   template <typename Make>
   void on_member(uint32_t member, const Make& make);
 
   std::unique_ptr<Team> team_;
   std::shared_ptr<const Model> model_;
+  Isa isa_;
+  KvView kv_;
+  bool profiling_ = false;
   PhaseRun prefill_, decode_;
 };
 

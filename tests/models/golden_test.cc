@@ -4,12 +4,17 @@
 
 #include <cmath>
 #include <filesystem>
+#include <random>
 
 #include "engine/engine.h"
 #include "golden_set.h"
+#include "random_plan.h"
 
 namespace hearth {
 namespace {
+
+// Groups on a shard, of plans that change between steps.
+constexpr uint32_t kMostParts = 2;
 
 struct RunOptions {
   Isa isa = Isa::kReference;
@@ -18,7 +23,8 @@ struct RunOptions {
   size_t chunk = 64;  // tokens a step
   GroupSync sync = GroupSync::kAsync;
   ExpertCut experts = ExpertCut::kCut;
-  uint32_t expanded = 0;  // of the tokens, where there are latents
+  uint32_t expanded = 0;   // of the tokens, where there are latents
+  uint32_t plan_seed = 0;  // every step has another plan, drawn from this; 0: all have one
 };
 
 std::vector<float> run_model(const GoldenModel& model, const RunOptions& run) {
@@ -42,7 +48,10 @@ std::vector<float> run_model(const GoldenModel& model, const RunOptions& run) {
   auto sequence = engine.new_sequence(static_cast<uint32_t>(model.tokens.size()));
   std::vector<float> logits;
   std::span<const int32_t> tokens = model.tokens;
+  std::mt19937 random(run.plan_seed);
+  const EnginePlan plan = engine.plan();
   for (size_t done = 0; done < tokens.size();) {
+    if (run.plan_seed > 0) engine.set_plan(random_plan(plan, kMostParts, random));
     size_t count = std::min(run.chunk, tokens.size() - done);
     StepRequest request{sequence.get(), tokens.subspan(done, count), Want::kAll};
     engine.step({&request, 1});
@@ -212,6 +221,20 @@ TEST_P(SharedKvGolden, BitsDoNotDependOnWhoWorksOnCopies) {
       EXPECT_TRUE(same_bits(one, bits(shards, 1, shards, 1)));
       EXPECT_TRUE(same_bits(one, bits(2 * shards, 2 * shards, shards, 11)));
       EXPECT_TRUE(same_bits(one, bits(2 * shards, shards, 2 * shards, 3)));
+    }
+  }
+}
+
+TEST_P(Golden, BitsStayWhereEveryStepHasAnotherPlan) {
+  const GoldenModel& model = GetParam();
+  const Isa isa = available_isas(detect_cpu_features()).back();
+  for (uint32_t shards : {1u, 2u}) {
+    const std::vector<float> one = run_model(model, {.isa = isa, .threads = 2, .shards = shards});
+    for (size_t chunk : {1u, 7u}) {
+      RunOptions run{.isa = isa, .threads = 4, .shards = shards, .chunk = chunk};
+      run.prefill_groups = run.decode_groups = kMostParts * shards;  // copies of latents for all
+      run.plan_seed = 1 + static_cast<uint32_t>(chunk);
+      EXPECT_TRUE(same_bits(one, run_model(model, run))) << shards << " shards, " << chunk;
     }
   }
 }
