@@ -1,0 +1,120 @@
+#include "tune/plan_search.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+#include <tuple>
+#include <unordered_set>
+#include <utility>
+
+namespace hearth {
+namespace {
+
+constexpr double kUnknown = std::numeric_limits<double>::infinity();
+// A removal gains something from here on: sums in another order differ by less.
+constexpr double kGain = 1e-9;
+
+class Search {
+ public:
+  Search(const PlanSpace& space, const PlanCost& cost, const PlanSearchOptions& options)
+      : space_(space), ask_(cost), options_(options) {}
+
+  PlanSearchResult run(const TopoTree& tree) {
+    result_.start_cost = cost_of(space_.start);
+    std::vector<TopoTree> grouped = grouped_trees(tree, options_.most_trees);
+    result_.grouped_trees = grouped.size();
+    std::vector<double> costs;
+    for (const TopoTree& one : grouped) {
+      seen_.insert(one.hash());
+      costs.push_back(best_of(one));
+    }
+    for (size_t i = 0; i < grouped.size(); ++i) remove(grouped[i], costs[i]);
+    result_.trees = seen_.size();
+    result_.plans = costs_.size() + given_up_.size();
+    std::stable_sort(result_.best.begin(), result_.best.end(),
+                     [](const PlanTrial& a, const PlanTrial& b) { return a.cost < b.cost; });
+    if (result_.best.size() > options_.keep) result_.best.resize(options_.keep);
+    return std::move(result_);
+  }
+
+ private:
+  // Groups are a set of sets: their order changes nothing but which part is whose.
+  using Key = std::set<std::pair<uint32_t, std::vector<uint32_t>>>;
+  struct Patience {
+    double best = kUnknown;
+    uint32_t failures = 0;
+  };
+  using Class = std::tuple<uint32_t, uint32_t, uint32_t>;  // groups, nodes, threads
+
+  static Key key_of(const Plan& plan) {
+    Key key;
+    for (const PlanGroup& group : plan.groups) key.emplace(group.share.shard_begin, group.members);
+    return key;
+  }
+
+  Class class_of(const Plan& plan) const {
+    std::set<uint32_t> nodes;
+    for (uint32_t m : plan.working_members()) nodes.insert(space_.placement.seats[m].node);
+    return {plan.group_count(), static_cast<uint32_t>(nodes.size()), plan.worker_count()};
+  }
+
+  // What the plan costs; kUnknown where nobody asks any more.
+  double cost_of(const Plan& plan) {
+    Key key = key_of(plan);
+    if (auto known = costs_.find(key); known != costs_.end()) return known->second;
+    Patience& patience = patience_[class_of(plan)];
+    if (options_.patience > 0 && patience.failures >= options_.patience) {
+      given_up_.insert(std::move(key));
+      return kUnknown;
+    }
+    const double cost = ask_(plan);
+    ++result_.evaluations;
+    costs_.emplace(std::move(key), cost);
+    if (cost < patience.best) {
+      patience = {cost, 0};
+    } else {
+      ++patience.failures;
+    }
+    result_.best.push_back({plan, cost});
+    return cost;
+  }
+
+  double best_of(const TopoTree& tree) {
+    double best = kUnknown;
+    for (const TopoTree::Partition& cut : tree.cuts(space_.most_groups_of_all())) {
+      std::optional<Plan> plan = space_.plan_of(cut);
+      if (plan) best = std::min(best, cost_of(*plan));
+    }
+    return best;
+  }
+
+  // Removes one of the like children of every site, and goes on from what gained.
+  void remove(const TopoTree& tree, double cost) {
+    for (const TopoTree::Site& site : tree.sites()) {
+      std::optional<TopoTree> fewer = tree.remove(site, 1);
+      if (!fewer || !seen_.insert(fewer->hash()).second) continue;
+      const double best = best_of(*fewer);
+      if (options_.cuts_removals && !(best < cost * (1 - kGain))) continue;
+      remove(*fewer, best);
+    }
+  }
+
+  const PlanSpace& space_;
+  const PlanCost& ask_;
+  PlanSearchOptions options_;
+  PlanSearchResult result_;
+  std::unordered_set<uint64_t> seen_;  // trees
+  std::map<Key, double> costs_;
+  std::set<Key> given_up_;
+  std::map<Class, Patience> patience_;
+};
+
+}  // namespace
+
+PlanSearchResult search_plans(const Machine& machine, const PlanSpace& space, const PlanCost& cost,
+                              const PlanSearchOptions& options) {
+  return Search(space, cost, options).run(TopoTree(machine, space.placement));
+}
+
+}  // namespace hearth

@@ -1,0 +1,236 @@
+#include "tune/plan_search.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+
+#include "models/test_source.h"
+#include "tune/plan_workload.h"
+
+namespace hearth {
+namespace {
+
+using Numbers = std::vector<uint32_t>;
+
+// Of the layers of Qwen3 4B.
+TestModel model_of(uint32_t layers) {
+  return TestModel(LlamaShape{.layers = layers,
+                              .width = 2560,
+                              .heads = 32,
+                              .kv_heads = 8,
+                              .key_length = 128,
+                              .value_length = 128,
+                              .ffn = 9728,
+                              .vocabulary = 151936,
+                              .context = 40960,
+                              .type = DType::kQ4_0,
+                              .table_type = DType::kQ6_K});
+}
+
+// As an engine has it by default: a thread a core but for a spare one, a shard a node.
+PlacedPlan placed_on(const Machine& machine, Phase phase, uint32_t threads = 0) {
+  PlacedPlan placed;
+  placed.placement = place_threads(machine, {.threads = threads});
+  Numbers member_shards;
+  for (const Placement::NodeSeats& seats : placed.placement.by_node()) {
+    member_shards.insert(member_shards.end(), seats.count,
+                         static_cast<uint32_t>(placed.shard_nodes.size()));
+    placed.shard_nodes.push_back(seats.node);
+  }
+  const auto shards = static_cast<uint32_t>(placed.shard_nodes.size());
+  placed.shares.assign(shards, 1);
+  placed.plan = make_plan(phase, phase == Phase::kDecode ? 16 : 512, member_shards, shards, shards);
+  return placed;
+}
+
+PlanWorkload workload_of(const Plan& plan) {
+  if (plan.phase == Phase::kPrefill) return {{{128, 0}, {512, 0}, {512, 512}}};
+  return {{{1, 512}, {4, 512}, {16, 512}}};
+}
+
+PlanSpace space_of(const ModelSpec& spec, const PlacedPlan& placed) {
+  return {placed.placement, placed.plan, most_groups_on(spec, placed.shares, placed.plan)};
+}
+
+Numbers pus_of(const Plan& plan, const Placement& placement) {
+  Numbers pus;
+  for (uint32_t m : plan.working_members()) pus.push_back(placement.seats[m].pu);
+  std::sort(pus.begin(), pus.end());
+  return pus;
+}
+
+TEST(PlanSpace, PartitionsBecomePlans) {
+  const Machine machine = Machine::from_synthetic("numa:3 core:4 pu:1");
+  const TestModel model = model_of(1);
+  const PlacedPlan placed = placed_on(machine, Phase::kDecode, 12);
+  const PlanSpace space = space_of(model.spec(), placed);
+  EXPECT_EQ(space.most_groups.size(), 3u);
+  auto groups = [&](const TopoTree::Partition& partition) {
+    std::optional<Plan> plan = space.plan_of(partition);
+    return plan ? plan->groups : std::vector<PlanGroup>();
+  };
+  using Groups = std::vector<PlanGroup>;
+  EXPECT_EQ(groups({{0, 1, 2, 3}, {4, 5, 6, 7}, {8, 9, 10, 11}}), placed.plan.groups);
+  EXPECT_EQ(groups({{0, 1, 4, 5}, {8, 9}, {10}}),
+            (Groups{{{0, 1, 4, 5}, {0, 2, 0, 1}}, {{8, 9}, {2, 3, 0, 2}}, {{10}, {2, 3, 1, 2}}}));
+  EXPECT_EQ(groups({{0, 2}, {1, 3}, {4}, {8}}), (Groups{{{0, 2}, {0, 1, 0, 2}},
+                                                        {{1, 3}, {0, 1, 1, 2}},
+                                                        {{4}, {1, 2, 0, 1}},
+                                                        {{8}, {2, 3, 0, 1}}}));
+  // Shards without anybody at work go to the group before them, or behind.
+  EXPECT_EQ(groups({{0, 1}, {8}}), (Groups{{{0, 1}, {0, 2, 0, 1}}, {{8}, {2, 3, 0, 1}}}));
+  EXPECT_EQ(groups({{5}}), (Groups{{{5}, {0, 3, 0, 1}}}));
+  EXPECT_EQ(groups({{4}, {9, 10}}), (Groups{{{4}, {0, 2, 0, 1}}, {{9, 10}, {2, 3, 0, 1}}}));
+  EXPECT_EQ(groups({{4}, {5}, {9}}), Groups()) << "two groups cannot take a second shard";
+  EXPECT_EQ(groups({{0}, {4}, {5}}), Groups());
+  EXPECT_EQ(groups({{0, 4}, {1, 5}, {8}}), Groups()) << "two groups on the same two shards";
+  EXPECT_EQ(groups({{0, 8}, {4}}), Groups()) << "another's shard in between";
+}
+
+TEST(PlanSpace, NoGroupIsWithoutHeads) {
+  const TestModel few(LlamaShape{.heads = 4, .kv_heads = 2, .key_length = 32, .value_length = 32});
+  const Plan one = even_plan(Phase::kDecode, 16, 1, 1, 8);
+  const uint32_t most = most_groups_on(few.spec(), {1}, one)[0];
+  EXPECT_GE(most, 2u);
+  EXPECT_LE(most, 4u);
+  EXPECT_EQ(most_groups_on(model_of(1).spec(), {1}, one), (Numbers{8}));
+}
+
+// Four cores, in clusters that nobody tells of, have a port that serves three: a fourth one slows
+// them all down. Time is what the ports take together, and a little for each group.
+PlanCost ports_for_three(const Placement& placement, uint32_t (*cluster)(uint32_t pu)) {
+  return [&placement, cluster](const Plan& plan) {
+    std::map<uint32_t, uint32_t> busy;
+    for (uint32_t pu : pus_of(plan, placement)) ++busy[cluster(pu)];
+    double rate = 0;
+    for (auto [port, cores] : busy) rate += cores <= 3 ? cores : 2.4;
+    return (1 + 0.001 * plan.group_count()) / rate;
+  };
+}
+
+TEST(PlanSearch, OneInFourIsRestedWhereFourHaveAPortForThree) {
+  const TestModel model = model_of(1);
+  for (const char* description : {"numa:1 core:16 pu:1", "numa:1 core:48 pu:1",
+                                  "pack:2 numa:1 core:24 pu:1", "numa:2 l3:2 core:8 pu:1"}) {
+    const Machine machine = Machine::from_synthetic(description);
+    const PlacedPlan placed = placed_on(machine, Phase::kDecode, machine.allowed_core_count());
+    const PlanSpace space = space_of(model.spec(), placed);
+    const PlanSearchResult found = search_plans(
+        machine, space, ports_for_three(placed.placement, [](uint32_t pu) { return pu / 4; }));
+    std::map<uint32_t, uint32_t> busy;
+    for (uint32_t pu : pus_of(found.best[0].plan, placed.placement)) ++busy[pu / 4];
+    EXPECT_EQ(busy.size(), machine.cores.size() / 4) << description;
+    for (auto [port, cores] : busy) EXPECT_EQ(cores, 3u) << description << ", port " << port;
+    EXPECT_LT(found.best[0].cost, 0.81 * found.start_cost);
+  }
+}
+
+// Random truths: cores of a cluster, at a stride or not, share what serves some of them; groups and
+// the members of one cost something.
+struct Truth {
+  explicit Truth(std::mt19937& random)
+      : size(1u << (1 + random() % 3)),
+        stride(1u << random() % 3),
+        serves(1 + random() % size),
+        loss(1 - 0.05 * (random() % 6)),
+        group(0.002 * (random() % 20)),
+        member(0.002 * (random() % 20)) {}
+
+  double operator()(const Plan& plan, const Placement& placement) const {
+    std::map<uint32_t, uint32_t> busy;
+    for (uint32_t pu : pus_of(plan, placement)) {
+      ++busy[pu / (size * stride) * stride + pu % stride];
+    }
+    double rate = 0;
+    for (auto [port, cores] : busy) rate += cores <= serves ? cores : serves * loss;
+    uint32_t largest = 0;
+    for (const PlanGroup& of : plan.groups) largest = std::max(largest, of.size());
+    return 1 / rate + group * plan.group_count() + member * std::bit_width(largest - 1);
+  }
+
+  uint32_t size, stride, serves;
+  double loss, group, member;
+};
+
+TEST(PlanSearch, IsWithinThreePercentOfAllPlansOnSmallMachines) {
+  const TestModel model = model_of(1);
+  std::mt19937 random(5);
+  uint64_t asked = 0, all = 0, worst_asked = 0, worst_all = 1;
+  for (const char* description :
+       {"numa:1 core:2 pu:1", "numa:1 core:4 pu:1", "numa:1 core:8 pu:1", "numa:1 core:12 pu:1",
+        "numa:1 core:16 pu:1", "numa:2 core:4 pu:1", "numa:2 core:8 pu:1", "l3:4 core:4 pu:1"}) {
+    const Machine machine = Machine::from_synthetic(description);
+    const PlacedPlan placed = placed_on(machine, Phase::kDecode, machine.allowed_core_count());
+    const PlanSpace space = space_of(model.spec(), placed);
+    std::vector<PlanCost> costs;
+    const BandwidthTable table = assumed_bandwidth(machine);
+    costs.push_back(predicted_cost(machine, table, model.spec(), placed, workload_of(placed.plan)));
+    for (int i = 0; i < 12; ++i) {
+      costs.push_back([truth = Truth(random), &placed](const Plan& plan) {
+        return truth(plan, placed.placement);
+      });
+    }
+    for (size_t i = 0; i < costs.size(); ++i) {
+      const PlanSearchResult found = search_plans(machine, space, costs[i]);
+      const PlanSearchResult exhaustive = search_plans(
+          machine, space, costs[i], {.patience = 0, .cuts_removals = false, .keep = 1});
+      EXPECT_LE(found.best[0].cost, 1.03 * exhaustive.best[0].cost) << description << ", " << i;
+      EXPECT_EQ(exhaustive.plans, exhaustive.evaluations);
+      EXPECT_LE(found.evaluations, exhaustive.evaluations);
+      asked += found.evaluations;
+      all += exhaustive.evaluations;
+      if (found.evaluations * worst_all > worst_asked * exhaustive.evaluations) {
+        worst_asked = found.evaluations;
+        worst_all = exhaustive.evaluations;
+      }
+    }
+    const PlanSearchResult exhaustive =
+        search_plans(machine, space, costs[0], {.patience = 0, .cuts_removals = false});
+    std::printf("%-22s %5zu trees, %5zu plans\n", description, size_t{exhaustive.trees},
+                size_t{exhaustive.plans});
+  }
+  std::printf("asked for %zu of %zu plans, %.0f %%\n", size_t{asked}, size_t{all},
+              100.0 * static_cast<double>(asked) / static_cast<double>(all));
+  EXPECT_LT(2 * asked, all);
+}
+
+TEST(PlanSearch, DescribedMachines) {
+  const TestModel model = model_of(4);
+  struct Case {
+    const char* name;
+    Machine machine;
+  };
+  const Case cases[] = {
+      {"2 x EPYC 7H12", Machine::from_synthetic("pack:2 numa:4 l3:4 core:4 pu:2")},
+      {"4 x Kunpeng 920", Machine::from_synthetic("pack:4 numa:2 l3:1 core:24 pu:1")},
+      {"2 x Xeon 6230", Machine::from_synthetic("pack:2 numa:1 l3:1 core:20 pu:2")},
+      {"fast and slow cores",
+       Machine::from_xml(HEARTH_TOPOLOGY_TESTDATA "/hybrid_memoryless.xml")}};
+  for (const Case& of : cases) {
+    const BandwidthTable table = assumed_bandwidth(of.machine);
+    for (Phase phase : {Phase::kPrefill, Phase::kDecode}) {
+      const PlacedPlan placed = placed_on(of.machine, phase);
+      const PlanSpace space = space_of(model.spec(), placed);
+      const PlanSearchResult found = search_plans(
+          of.machine, space,
+          predicted_cost(of.machine, table, model.spec(), placed, workload_of(placed.plan)));
+      std::printf("%-20s %-8s %4zu grouped trees, %5zu trees, %5zu plans, %4zu asked for, %.4f\n",
+                  of.name, phase_name(phase), size_t{found.grouped_trees}, size_t{found.trees},
+                  size_t{found.plans}, size_t{found.evaluations}, found.best[0].cost);
+      EXPECT_EQ(found.start_cost, 1);
+      EXPECT_LE(found.best[0].cost, 1);
+      EXPECT_LE(found.best.size(), 10u);
+      EXPECT_TRUE(
+          std::is_sorted(found.best.begin(), found.best.end(),
+                         [](const PlanTrial& a, const PlanTrial& b) { return a.cost < b.cost; }));
+      // Of 36 layers one takes 10 ms at most on a core, with all its steps.
+      EXPECT_LE(found.evaluations, 800u);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hearth

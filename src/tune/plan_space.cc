@@ -1,0 +1,150 @@
+#include "tune/plan_space.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "base/check.h"
+
+namespace hearth {
+namespace {
+
+// A group of a partition: its members, and the shards that they stand on, both rising.
+struct Standing {
+  std::vector<uint32_t> members, shards;
+};
+
+std::vector<Standing> stand(const PlanSpace& space, const TopoTree::Partition& partition) {
+  std::map<uint32_t, uint32_t> member_on;  // by PU
+  for (uint32_t m = 0; m < space.placement.seats.size(); ++m) {
+    member_on.emplace(space.placement.seats[m].pu, m);
+  }
+  std::vector<Standing> groups;
+  for (const std::vector<uint32_t>& pus : partition) {
+    Standing& group = groups.emplace_back();
+    for (uint32_t pu : pus) {
+      auto member = member_on.find(pu);
+      HEARTH_CHECK(member != member_on.end(), "partitions are of PUs with a seat");
+      group.members.push_back(member->second);
+      group.shards.push_back(space.start.member_shards[member->second]);
+    }
+    std::sort(group.members.begin(), group.members.end());
+    std::sort(group.shards.begin(), group.shards.end());
+    group.shards.erase(std::unique(group.shards.begin(), group.shards.end()), group.shards.end());
+  }
+  return groups;
+}
+
+// Deals shards to groups in the order of shards.
+class Dealer {
+ public:
+  Dealer(const std::vector<Standing>& groups, uint32_t shards) : groups_(groups), on_(shards) {
+    for (uint32_t g = 0; g < groups.size(); ++g) {
+      for (uint32_t s : groups[g].shards) on_[s].push_back(g);
+    }
+  }
+
+  // Nothing where it cannot be.
+  std::optional<std::vector<PlanGroup>> deal(const std::vector<uint32_t>& most_groups) {
+    const auto shards = static_cast<uint32_t>(on_.size());
+    uint32_t begin = 0;  // of the next group's shards: those before it that nobody stands on, too
+    for (uint32_t s = 0; s < shards;) {
+      const std::vector<uint32_t>& here = on_[s];
+      if (here.empty()) {
+        if (!dealt_.empty() && dealt_.back().share.parts == 1 && begin == s) {
+          dealt_.back().share.shard_end = begin = s + 1;
+        }
+        ++s;
+        continue;
+      }
+      if (here.size() > 1) {
+        if (begin != s || here.size() > most_groups[s] || !deal_parts(s)) return std::nullopt;
+        begin = ++s;
+        continue;
+      }
+      const uint32_t end = end_of(s);
+      if (end == 0) return std::nullopt;
+      dealt_.push_back({groups_[here[0]].members, {begin, end, 0, 1}});
+      begin = s = end;
+    }
+    if (begin != shards) return std::nullopt;
+    return std::move(dealt_);
+  }
+
+ private:
+  bool deal_parts(uint32_t s) {
+    const auto parts = static_cast<uint32_t>(on_[s].size());
+    for (uint32_t part = 0; part < parts; ++part) {
+      const Standing& group = groups_[on_[s][part]];
+      if (group.shards.size() > 1) return false;
+      dealt_.push_back({group.members, {s, s + 1, part, parts}});
+    }
+    return true;
+  }
+
+  // Where the only group on shard s, its first, ends; 0 where others stand in between.
+  uint32_t end_of(uint32_t s) const {
+    const uint32_t g = on_[s][0], end = groups_[g].shards.back() + 1;
+    if (groups_[g].shards[0] != s) return 0;
+    for (uint32_t between = s; between < end; ++between) {
+      for (uint32_t other : on_[between]) {
+        if (other != g) return 0;
+      }
+    }
+    return end;
+  }
+
+  const std::vector<Standing>& groups_;
+  std::vector<std::vector<uint32_t>> on_;  // groups, by shard
+  std::vector<PlanGroup> dealt_;
+};
+
+// Every one of so many parts of the shard has some of the axis.
+bool all_have_some(const AxisCuts& cuts, uint32_t shard, uint32_t parts) {
+  for (uint32_t part = 0; part < parts; ++part) {
+    if (cuts.part_units(shard, part, parts).size() == 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+uint32_t PlanSpace::most_groups_of_all() const {
+  return std::accumulate(most_groups.begin(), most_groups.end(), 0u);
+}
+
+std::optional<Plan> PlanSpace::plan_of(const TopoTree::Partition& partition) const {
+  const std::vector<Standing> groups = stand(*this, partition);
+  std::optional<std::vector<PlanGroup>> dealt =
+      Dealer(groups, start.shard_count()).deal(most_groups);
+  if (!dealt) return std::nullopt;
+  Plan plan = start;
+  plan.groups = *std::move(dealt);
+  check_plan(plan);
+  return plan;
+}
+
+std::vector<uint32_t> most_groups_on(const ModelSpec& spec, const std::vector<uint32_t>& shares,
+                                     const Plan& start) {
+  const std::vector<CutAxis> axes = cut_axes(spec, shares);
+  std::vector<uint32_t> most(shares.size(), kSegments);
+  for (uint32_t s = 0; s < most.size(); ++s) {
+    for (int layer = 0; layer < static_cast<int>(spec.layers.size()); ++layer) {
+      for (WeightRole role : {WeightRole::kQuery, WeightRole::kKeyUp}) {
+        const WeightSpec* heads = spec.find(layer, role);
+        if (heads == nullptr || heads->cut != WeightCut::kRows) continue;
+        while (most[s] > 1 && !all_have_some(axes[heads->axis].cuts, s, most[s])) --most[s];
+      }
+    }
+  }
+  if (spec.has_latents()) {
+    std::vector<uint32_t> now(most.size(), 1);
+    for (const PlanGroup& group : start.groups) {
+      now[group.share.shard_begin] = std::max(now[group.share.shard_begin], group.share.parts);
+    }
+    for (uint32_t s = 0; s < most.size(); ++s) most[s] = std::min(most[s], now[s]);
+  }
+  return most;
+}
+
+}  // namespace hearth
