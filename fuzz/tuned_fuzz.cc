@@ -1,0 +1,21 @@
+// Files of tuned plans from hostile text. Only hearth::Error may come out; what is read comes back
+// from its own text.
+#include <cstdint>
+#include <string_view>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "tune/tuned_file.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace hearth;
+  try {
+    Tuned tuned = parse_tuned({reinterpret_cast<const char*>(data), size}, "input");
+    // Ratios are written with six digits.
+    tuned = parse_tuned(tuned_text(tuned), "input");
+    HEARTH_CHECK(parse_tuned(tuned_text(tuned), "input") == tuned, "it comes back from its text");
+  } catch (const Error& error) {
+    HEARTH_CHECK(error.code() == ErrorCode::kFile, "the file is at fault");
+  }
+  return 0;
+}

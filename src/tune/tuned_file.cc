@@ -1,0 +1,333 @@
+#include "tune/tuned_file.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <sstream>
+
+#include "base/error.h"
+#include "formats/printable.h"
+
+namespace hearth {
+namespace {
+
+constexpr const char* kHead = "hearth-tuned 1";
+constexpr std::string_view kHeadWord = "hearth-tuned ";
+constexpr size_t kMostLine = 4096, kMostLines = 16384;
+
+// FNV-1a.
+class Hash {
+ public:
+  void add(std::string_view text) {
+    for (char c : text) value_ = (value_ ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    value_ = (value_ ^ 0xff) * 0x100000001b3;
+  }
+  template <typename... Numbers>
+  void add_numbers(Numbers... numbers) {
+    (add(fmt::format("{}", numbers)), ...);
+  }
+  uint64_t value() const { return value_; }
+  std::string text() const { return fmt::format("{:016x}", value_); }
+
+ private:
+  uint64_t value_ = 0xcbf29ce484222325;
+};
+
+std::string topology_text(const Machine& machine) {
+  Hash hash;
+  for (const NumaNode& node : machine.nodes) {
+    hash.add_numbers(node.os_index, node.package, node.memory_allowed, node.memory_bytes > 0);
+  }
+  for (const LlcGroup& llc : machine.llcs) hash.add_numbers(llc.node, llc.bytes);
+  for (const Core& core : machine.cores) {
+    hash.add_numbers(core.package, core.node, core.llc, core.kind);
+    for (uint32_t pu : core.pus) hash.add_numbers(pu);
+  }
+  for (const std::vector<uint32_t>& row : machine.distances) {
+    for (uint32_t distance : row) hash.add_numbers(distance);
+  }
+  return fmt::format("{} packages, {} nodes, {} caches, {} cores, {}", machine.packages.size(),
+                     machine.nodes.size(), machine.llcs.size(), machine.cores.size(), hash.text());
+}
+
+std::string ranges(const std::vector<uint32_t>& rising) {
+  std::string text;
+  for (size_t i = 0, end = 0; i < rising.size(); i = end) {
+    for (end = i + 1; end < rising.size() && rising[end] == rising[end - 1] + 1;) ++end;
+    text += i == 0 ? "" : ",";
+    text += end - i == 1 ? fmt::format("{}", rising[i])
+                         : fmt::format("{}-{}", rising[i], rising[end - 1]);
+  }
+  return text;
+}
+
+constexpr double kLeastRatio = 1e-6, kMostRatio = 1e6;
+
+std::string ratio_text(const TunedRatio& of) {
+  auto bound = [](double value) { return std::clamp(value, kLeastRatio, kMostRatio); };
+  return fmt::format("{:.6g} {:.6g} {:.6g}", bound(of.ratio), bound(of.low), bound(of.high));
+}
+
+// Reads lines and their words.
+class Reader {
+ public:
+  Reader(std::string_view text, const std::string& name) : text_(text), name_(name) {}
+
+  [[noreturn]] void refuse(const std::string& why) const {
+    fail(ErrorCode::kFile,
+         "'{}' is no file of tuned plans: {}; `hearth tune --remove` takes it away",
+         printable(name_), why);
+  }
+  [[noreturn]] void refuse_line(const std::string& why) const {
+    refuse(fmt::format("line {} {}", number_, why));
+  }
+
+  // False at the end of the text.
+  bool next() {
+    if (at_ == text_.size()) return false;
+    if (++number_ > kMostLines) refuse(fmt::format("it has more than {} lines", kMostLines));
+    const size_t end = std::min(text_.find('\n', at_), text_.size());
+    line_ = text_.substr(at_, end - at_);
+    if (line_.size() > kMostLine) refuse_line(fmt::format("is longer than {} bytes", kMostLine));
+    at_ = std::min(end + 1, text_.size());
+    rest_ = line_;
+    return true;
+  }
+  std::string_view line() const { return line_; }
+
+  // The next word of the line, empty at its end.
+  std::string_view word() {
+    const size_t end = std::min(rest_.find(' '), rest_.size());
+    const std::string_view word = rest_.substr(0, end);
+    rest_.remove_prefix(std::min(end + 1, rest_.size()));
+    return word;
+  }
+  std::string_view rest() const { return rest_; }
+  void finish() const {
+    if (!rest_.empty()) refuse_line("has more words than belong");
+  }
+  [[noreturn]] void refuse_unknown() const {
+    refuse_line(fmt::format("is '{}', which nobody knows", printable(line_)));
+  }
+
+  template <typename Number>
+  Number number(const char* what, Number least, Number most, int base = 10) {
+    const std::string_view text = word();
+    Number value{};
+    std::from_chars_result end{};
+    if constexpr (std::is_floating_point_v<Number>) {
+      end = std::from_chars(text.data(), text.data() + text.size(), value);
+    } else {
+      end = std::from_chars(text.data(), text.data() + text.size(), value, base);
+    }
+    if (text.empty() || end.ec != std::errc() || end.ptr != text.data() + text.size() ||
+        !(value >= least && value <= most)) {
+      refuse_line(fmt::format("has '{}' where {} belongs", printable(text), what));
+    }
+    return value;
+  }
+  Phase phase() {
+    const std::string_view text = word();
+    for (Phase phase : {Phase::kPrefill, Phase::kDecode}) {
+      if (text == phase_name(phase)) return phase;
+    }
+    refuse_line(fmt::format("has '{}' where prefill or decode belongs", printable(text)));
+  }
+  TunedRatio ratio() {
+    TunedRatio of;
+    for (double* value : {&of.ratio, &of.low, &of.high}) {
+      *value = number("a ratio", kLeastRatio, kMostRatio);
+    }
+    if (!(of.low <= of.ratio && of.ratio <= of.high))
+      refuse_line("has a ratio outside of its interval");
+    return of;
+  }
+
+ private:
+  std::string_view text_;
+  const std::string& name_;
+  size_t at_ = 0, number_ = 0;
+  std::string_view line_, rest_;
+};
+
+void read_plans(Reader& reader, Tuned* tuned) {
+  while (reader.next()) {
+    const std::string_view key = reader.word();
+    if (key == "phase") {
+      TunedPhase& phase = tuned->phases.emplace_back();
+      phase.phase = reader.phase();
+      const std::string_view how = reader.word();
+      if (how != "measured" && how != "predicted") reader.refuse_unknown();
+      phase.measured = how == "measured";
+      phase.cost = reader.ratio();
+      if (reader.word() != "trials") reader.refuse_unknown();
+      phase.trials = reader.number<uint32_t>("a number", 0, 1u << 30);
+    } else if (key == "trial") {
+      TunedTrial& trial = tuned->trials.emplace_back();
+      trial.phase = reader.phase();
+      trial.plan = reader.number<uint64_t>("a hash", 0, UINT64_MAX, 16);
+      trial.cost = reader.ratio();
+    } else if (key == "engine") {
+      reader.finish();
+      if (!tuned->engine_plan.empty()) reader.refuse_line("begins a second plan");
+      while (reader.next() && reader.line() != "end") {
+        tuned->engine_plan += std::string(reader.line()) + "\n";
+      }
+      if (reader.line() != "end") break;
+      return;
+    } else if (key == "end") {
+      reader.finish();
+      return;
+    } else {
+      reader.refuse_unknown();
+    }
+    reader.finish();
+  }
+  reader.refuse("its last section does not end");
+}
+
+std::string plans_text(const Tuned& tuned) {
+  std::string text;
+  for (const TunedPhase& phase : tuned.phases) {
+    text += fmt::format("phase {} {} {} trials {}\n", phase_name(phase.phase),
+                        phase.measured ? "measured" : "predicted", ratio_text(phase.cost),
+                        phase.trials);
+  }
+  for (const TunedTrial& trial : tuned.trials) {
+    text += fmt::format("trial {} {:016x} {}\n", phase_name(trial.phase), trial.plan,
+                        ratio_text(trial.cost));
+  }
+  return tuned.engine_plan.empty() ? text : text + "engine\n" + tuned.engine_plan;
+}
+
+// A section reads up to its `end`, and gives its lines without it, or nothing where it has none.
+struct Section {
+  const char* name;
+  void (*read)(Reader& reader, Tuned* tuned);
+  std::string (*text)(const Tuned& tuned);
+};
+constexpr std::array kSections{Section{"plans", read_plans, plans_text}};
+
+void read_field(Reader& reader, TunedFields* fields) {
+  const std::string name(reader.word());
+  if (name.empty() || reader.rest().empty()) reader.refuse_line("lacks a name or a value");
+  fields->emplace_back(name, reader.rest());
+}
+
+void read_section(Reader& reader, std::vector<std::string>* read, Tuned* tuned) {
+  const std::string name(reader.word());
+  reader.finish();
+  if (std::find(read->begin(), read->end(), name) != read->end()) {
+    reader.refuse_line("begins a section for the second time");
+  }
+  read->push_back(name);
+  for (const Section& section : kSections) {
+    if (section.name == name) return section.read(reader, tuned);
+  }
+  reader.refuse_unknown();
+}
+
+}  // namespace
+
+TunedFields machine_fields(const Machine& machine, Isa isa) {
+  return {{"cpu", machine.cpu_name.empty() ? "unknown" : printable(machine.cpu_name)},
+          {"isa", isa_name(isa)},
+          {"topology", topology_text(machine)},
+          {"pus", ranges(machine.allowed_pus)},
+          {"quota", machine.cpu_quota ? fmt::format("{:.6g}", *machine.cpu_quota) : "none"},
+          {"page_size", fmt::format("{}", sysconf(_SC_PAGESIZE))}};
+}
+
+TunedFields model_fields(const ModelSpec& spec) {
+  Hash heads, matrices;
+  for (const LayerSpec& layer : spec.layers) {
+    heads.add_numbers(layer.heads, layer.kv_heads, layer.key_length, layer.value_length,
+                      layer.window, layer.latent_length, layer.turned_length);
+  }
+  size_t count = 0;
+  for (const WeightSpec& weight : spec.weights) {
+    if (!weight.is_matrix()) continue;
+    ++count;
+    matrices.add(dtype_info(weight.packed).name);
+    matrices.add_numbers(static_cast<unsigned>(weight.role), weight.layer, weight.rows, weight.k,
+                         static_cast<unsigned>(weight.cut), weight.expert);
+  }
+  const LayerSpec first = spec.layers.empty() ? LayerSpec() : spec.layers[0];
+  return {
+      {"layers", fmt::format("{}", spec.layers.size())},
+      {"heads", fmt::format("{} for {} of keys, {}", first.heads, first.kv_heads, heads.text())},
+      {"matrices", fmt::format("{}, {}", count, matrices.text())}};
+}
+
+std::string fields_hash(const TunedFields& fields) {
+  Hash hash;
+  for (const auto& [name, value] : fields) {
+    hash.add(name);
+    hash.add(value);
+  }
+  return hash.text();
+}
+
+std::string difference(const TunedFields& there, const TunedFields& here) {
+  for (size_t i = 0; i < std::max(there.size(), here.size()); ++i) {
+    if (i >= there.size()) return fmt::format("{} is missing there", here[i].first);
+    if (i >= here.size() || there[i].first != here[i].first) {
+      return fmt::format("{} is unknown here", printable(there[i].first));
+    }
+    if (there[i].second == here[i].second) continue;
+    return fmt::format("{} is {} there and {} here", here[i].first, printable(there[i].second),
+                       here[i].second);
+  }
+  return "";
+}
+
+uint64_t plan_hash(const Plan& plan) {
+  Hash hash;
+  hash.add(plan_text(plan));
+  return hash.value();
+}
+
+std::string tuned_text(const Tuned& tuned) {
+  std::string text = std::string(kHead) + "\n";
+  for (const auto& [name, value] : tuned.machine)
+    text += fmt::format("machine {} {}\n", name, value);
+  for (const auto& [name, value] : tuned.model) text += fmt::format("model {} {}\n", name, value);
+  for (const Section& section : kSections) {
+    const std::string lines = section.text(tuned);
+    if (!lines.empty()) text += fmt::format("section {}\n{}end\n", section.name, lines);
+  }
+  return text;
+}
+
+Tuned parse_tuned(std::string_view text, const std::string& name) {
+  Reader reader(text, name);
+  if (text.size() > kMostTunedBytes) reader.refuse("it is longer than 1 MiB");
+  if (!reader.next() || !reader.line().starts_with(kHeadWord)) {
+    reader.refuse(fmt::format("its first line is not '{}'", kHead));
+  }
+  if (reader.line() != kHead) {
+    reader.refuse(fmt::format("its first line is '{}' and this program reads '{}'",
+                              printable(reader.line()), kHead));
+  }
+  Tuned tuned;
+  std::vector<std::string> read;
+  while (reader.next()) {
+    const std::string_view key = reader.word();
+    if (key == "machine") {
+      read_field(reader, &tuned.machine);
+    } else if (key == "model") {
+      read_field(reader, &tuned.model);
+    } else if (key == "section") {
+      read_section(reader, &read, &tuned);
+    } else {
+      reader.refuse_unknown();
+    }
+  }
+  return tuned;
+}
+
+}  // namespace hearth

@@ -1,0 +1,90 @@
+// What tuning found for one model shape on one machine, and the text file that it is kept in:
+//
+//   hearth-tuned 1
+//   machine cpu AMD EPYC 7H12 64-Core Processor
+//   ...                                a line for each field of machine_fields()
+//   model layers 28
+//   ...                                a line for each field of model_fields()
+//   section plans
+//   phase decode measured 0.931 0.918 0.944 trials 41
+//   trial decode 9f3c8a1200b4d5e6 0.931 0.918 0.944
+//   engine
+//   hearth-engine-plan 2               and all of an engine's plan (engine/engine_plan.h)
+//   ...
+//   end
+//
+// A phase's line says what the chosen plan costs as a part of what the default does, with the ends
+// of the interval that holds it at 95 %, whether that was measured or predicted, and how many
+// trials there were; 1 1 1 where the default stays. A trial's line keeps what was measured of one
+// candidate, by the hash of its plan. Sections may be missing, come once, and end with `end`; each
+// is read by its own entry of a table in tuned_file.cc, so that others can be added.
+//
+// The file is hostile input. Errors (kFile): a text that is none, of another version, or longer
+// than 1 MiB; a line that nobody knows, with its number.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "models/model_spec.h"
+#include "plan/plan.h"
+#include "topology/cpu_features.h"
+#include "topology/machine.h"
+
+namespace hearth {
+
+inline constexpr size_t kMostTunedBytes = size_t{1} << 20;
+
+// Names and values, each one line of text.
+using TunedFields = std::vector<std::pair<std::string, std::string>>;
+
+// All that a good choice depends on: processor, ISA level, topology, PUs that may be used, CPU
+// quota, page size. What differs in one is another machine.
+TunedFields machine_fields(const Machine& machine, Isa isa);
+// Layers, heads and matrices as packed: fine-tunes of a model share them.
+TunedFields model_fields(const ModelSpec& spec);
+// 16 hexadecimal digits.
+std::string fields_hash(const TunedFields& fields);
+// "isa is avx2 there and avx512vnni here": the first field that differs; empty where none does.
+std::string difference(const TunedFields& there, const TunedFields& here);
+
+// A cost as a part of the default's, and the ends of the interval that holds it at 95 %.
+struct TunedRatio {
+  double ratio = 1, low = 1, high = 1;
+  bool operator==(const TunedRatio&) const = default;
+};
+
+struct TunedPhase {
+  Phase phase = Phase::kDecode;
+  bool measured = false;
+  TunedRatio cost;
+  uint32_t trials = 0;
+  bool operator==(const TunedPhase&) const = default;
+};
+
+struct TunedTrial {
+  Phase phase = Phase::kDecode;
+  uint64_t plan = 0;  // plan_hash()
+  TunedRatio cost;
+  bool operator==(const TunedTrial&) const = default;
+};
+
+struct Tuned {
+  TunedFields machine, model;
+  std::vector<TunedPhase> phases;
+  std::vector<TunedTrial> trials;
+  std::string engine_plan;  // the text; empty: tuning is not done
+  bool operator==(const Tuned&) const = default;
+};
+
+// Of the plan's text.
+uint64_t plan_hash(const Plan& plan);
+
+std::string tuned_text(const Tuned& tuned);
+// `name` stands in errors. The engine's plan is not looked into.
+Tuned parse_tuned(std::string_view text, const std::string& name);
+
+}  // namespace hearth

@@ -1,0 +1,199 @@
+#include "tune/tuned_store.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
+#include "base/error.h"
+#include "formats/printable.h"
+
+namespace hearth {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kSuffix = ".tuned";
+
+[[noreturn]] void fail_to_write(const std::string& path, int error) {
+  fail(ErrorCode::kFile,
+       "'{}' cannot be written ({}), and tuning would be lost: make it writable, or set "
+       "XDG_CONFIG_HOME to another folder",
+       printable(path, 400), std::strerror(error));
+}
+
+std::string file_name(const TunedFields& machine, const TunedFields& model) {
+  return fields_hash(model) + "-" + fields_hash(machine) + kSuffix;
+}
+
+// Files of tuned plans in the folder, by name; none where there is no such folder.
+std::vector<std::string> files_in(const std::string& folder) {
+  std::vector<std::string> paths;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    if (at->path().extension() == kSuffix) paths.push_back(at->path().string());
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+Tuned read_tuned(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kMostTunedBytes + 1, '\0');
+  if (!file.read(text.data(), static_cast<std::streamsize>(text.size())) && !file.eof()) {
+    fail(ErrorCode::kFile, "'{}' cannot be read: make it readable, or remove it",
+         printable(path, 400));
+  }
+  text.resize(static_cast<size_t>(file.gcount()));
+  return parse_tuned(text, path);
+}
+
+// Closes what it holds.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+void write_all(int fd, std::string_view text, const std::string& path) {
+  while (!text.empty()) {
+    const ssize_t written = write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail_to_write(path, errno);
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+  if (fsync(fd) != 0) fail_to_write(path, errno);
+}
+
+}  // namespace
+
+TunedLock::TunedLock(const std::string& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) fail_to_write(folder, error.value());
+  const std::string path = folder + "/lock";
+  fd_ = open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666);
+  if (fd_ < 0) fail_to_write(path, errno);
+  if (flock(fd_, LOCK_EX | LOCK_NB) == 0) return;
+  close(fd_);
+  fail(ErrorCode::kBusy, "another `hearth tune` writes to '{}': wait until it ends, or end it",
+       printable(folder, 400));
+}
+
+TunedLock::~TunedLock() { close(fd_); }
+
+TunedStore::TunedStore(std::string own, std::vector<std::string> others)
+    : own_(std::move(own)), others_(std::move(others)) {}
+
+TunedStore TunedStore::of_environment(const Variable& variable) {
+  auto value = [&](const char* name) {
+    const char* text = variable(name);
+    return std::string(text == nullptr ? "" : text);
+  };
+  const std::string folder = "/hearth/tuned";
+  std::string home = value("XDG_CONFIG_HOME");
+  // The specification wants relative paths ignored.
+  if (!home.starts_with('/')) home = value("HOME") + "/.config";
+  std::string all = value("XDG_CONFIG_DIRS");
+  if (all.empty()) all = "/etc/xdg";
+  std::vector<std::string> others;
+  for (size_t at = 0, end = 0; at < all.size(); at = end + 1) {
+    end = std::min(all.find(':', at), all.size());
+    if (all[at] == '/') others.push_back(all.substr(at, end - at) + folder);
+  }
+  return {home + folder, std::move(others)};
+}
+
+TunedStore::Found TunedStore::find(const TunedFields& machine, const TunedFields& model) const {
+  Found found;
+  const std::string name = file_name(machine, model), shape = fields_hash(model) + "-";
+  std::vector<std::string> folders{own_};
+  folders.insert(folders.end(), others_.begin(), others_.end());
+  for (const std::string& folder : folders) {
+    const std::string path = folder + "/" + name;
+    std::error_code error;
+    if (!fs::exists(path, error)) continue;
+    try {
+      Tuned tuned = read_tuned(path);
+      const std::string other = difference(tuned.machine, machine) + difference(tuned.model, model);
+      if (other.empty()) return {std::move(tuned), path, ""};
+      found.note = fmt::format("'{}' is not used: {}", printable(path, 400), other);
+    } catch (const Error& fault) {
+      found.note = fault.what();
+    }
+  }
+  if (!found.note.empty()) return found;
+  for (const std::string& folder : folders) {
+    for (const std::string& path : files_in(folder)) {
+      if (!fs::path(path).filename().string().starts_with(shape)) continue;
+      try {
+        found.note = fmt::format(
+            "this model was tuned on another machine alone ({}); `hearth tune` "
+            "tunes it here",
+            difference(read_tuned(path).machine, machine));
+        return found;
+      } catch (const Error& error) {
+        found.note = error.what();
+      }
+    }
+  }
+  return found;
+}
+
+std::vector<TunedStore::Entry> TunedStore::list() const {
+  std::vector<std::string> folders{own_};
+  folders.insert(folders.end(), others_.begin(), others_.end());
+  std::vector<Entry> entries;
+  for (const std::string& folder : folders) {
+    for (const std::string& path : files_in(folder)) {
+      Entry& entry = entries.emplace_back(Entry{path, {}, ""});
+      try {
+        entry.tuned = read_tuned(path);
+      } catch (const Error& error) {
+        entry.fault = error.what();
+      }
+    }
+  }
+  return entries;
+}
+
+TunedLock TunedStore::lock() const { return TunedLock(own_); }
+
+std::string TunedStore::save(const Tuned& tuned) const {
+  const std::string path = own_ + "/" + file_name(tuned.machine, tuned.model);
+  // Nobody else writes: there is a lock.
+  const std::string beside = path + ".new";
+  {
+    Descriptor file(open(beside.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666));
+    if (file.get() < 0) fail_to_write(beside, errno);
+    write_all(file.get(), tuned_text(tuned), beside);
+  }
+  if (rename(beside.c_str(), path.c_str()) != 0) fail_to_write(path, errno);
+  Descriptor folder(open(own_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.get() >= 0) fsync(folder.get());
+  return path;
+}
+
+bool TunedStore::remove(const TunedFields& machine, const TunedFields& model) const {
+  const std::string path = own_ + "/" + file_name(machine, model);
+  std::error_code error;
+  const bool removed = fs::remove(path, error);
+  if (error) fail_to_write(path, error.value());
+  return removed;
+}
+
+}  // namespace hearth

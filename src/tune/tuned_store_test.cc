@@ -1,0 +1,207 @@
+#include "tune/tuned_store.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+#include "models/test_source.h"
+
+namespace hearth {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string refusal(const std::function<void()>& what, ErrorCode code = ErrorCode::kFile) {
+  try {
+    what();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code);
+    return error.what();
+  }
+  return "nothing";
+}
+
+class TunedStoreTest : public testing::Test {
+ protected:
+  TunedStoreTest() {
+    std::string name = testing::TempDir() + "tuned.XXXXXX";
+    folder_ = mkdtemp(name.data());
+    tuned_.machine = machine_fields(machine_, Isa::kReference);
+    tuned_.model = model_fields(TestModel(LlamaShape{}).spec());
+    tuned_.engine_plan = "hearth-engine-plan 2\nthread_pus 0 1\n";
+    tuned_.phases = {{Phase::kDecode, true, {0.93, 0.91, 0.95}, 41},
+                     {Phase::kPrefill, false, {1, 1, 1}, 0}};
+    tuned_.trials = {{Phase::kDecode, 0x0123456789abcdef, {1.5, 1.25, 2}}};
+  }
+  ~TunedStoreTest() override { fs::remove_all(folder_); }
+
+  static void write(const std::string& path, const std::string& text) {
+    fs::create_directories(fs::path(path).parent_path());
+    std::ofstream(path, std::ios::binary) << text;
+  }
+
+  std::string folder_;
+  const Machine machine_ = Machine::from_synthetic("numa:1 core:2 pu:1");
+  Tuned tuned_;
+};
+
+TEST_F(TunedStoreTest, TextRoundTrips) {
+  const std::string text = tuned_text(tuned_);
+  EXPECT_EQ(parse_tuned(text, "f"), tuned_) << text;
+  Tuned bare;
+  bare.machine = tuned_.machine;
+  bare.model = tuned_.model;
+  EXPECT_EQ(parse_tuned(tuned_text(bare), "f"), bare);
+  EXPECT_EQ(tuned_text(bare).find("section"), std::string::npos);
+}
+
+TEST_F(TunedStoreTest, RefusesWhatItDoesNotKnow) {
+  const std::string text = tuned_text(tuned_);
+  auto with = [&](const std::string& from, const std::string& to) {
+    std::string changed = text;
+    const size_t at = changed.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    changed.replace(at, from.size(), to);
+    return refusal([&] { parse_tuned(changed, "f"); });
+  };
+  const std::string head = "'f' is no file of tuned plans: ";
+  const std::string tail = "; `hearth tune --remove` takes it away";
+  auto line = [&](const std::string& fault) { return head + "line " + fault + tail; };
+  EXPECT_EQ(
+      with("hearth-tuned 1", "hearth-tuned 2"),
+      head + "its first line is 'hearth-tuned 2' and this program reads 'hearth-tuned 1'" + tail);
+  EXPECT_EQ(with("hearth-tuned 1", "tuned"),
+            head + "its first line is not 'hearth-tuned 1'" + tail);
+  EXPECT_EQ(with("machine cpu", "colour cpu"),
+            line("2 is 'colour cpu unknown', which nobody knows"));
+  EXPECT_EQ(with("section plans", "section colours"),
+            line("11 is 'section colours', which nobody knows"));
+  EXPECT_EQ(with("trial decode", "trial both"),
+            line("14 has 'both' where prefill or decode belongs"));
+  EXPECT_EQ(with("0123456789abcdef", "xyz"), line("14 has 'xyz' where a hash belongs"));
+  EXPECT_EQ(with("1.5 1.25 2", "nan 1 2"), line("14 has 'nan' where a ratio belongs"));
+  EXPECT_EQ(with("1.5 1.25 2", "3 1 2"), line("14 has a ratio outside of its interval"));
+  EXPECT_EQ(with("1.5 1.25 2", "1.5 1.25 2 4"), line("14 has more words than belong"));
+  EXPECT_EQ(with("trials 41", "trials -1"), line("12 has '-1' where a number belongs"));
+  EXPECT_EQ(with("0.93 0.91 0.95", "0.93 0.91 1e9"), line("12 has '1e9' where a ratio belongs"));
+  EXPECT_EQ(with("\nend\n", "\n"), head + "its last section does not end" + tail);
+  EXPECT_EQ(with("\nend\n", "\nend\nsection plans\nend\n"),
+            line("19 begins a section for the second time"));
+  EXPECT_EQ(with("machine cpu unknown", "machine cpu"), line("2 lacks a name or a value"));
+  EXPECT_EQ(refusal([&] { parse_tuned(text + std::string(5000, 'x'), "f"); }),
+            line("19 is longer than 4096 bytes"));
+  EXPECT_EQ(refusal([&] { parse_tuned(std::string(kMostTunedBytes + 1, '\n'), "f"); }),
+            head + "it is longer than 1 MiB" + tail);
+  EXPECT_EQ(refusal([&] { parse_tuned("hearth-tuned 1" + std::string(20000, '\n'), "f"); }),
+            line("2 is '', which nobody knows"));
+}
+
+TEST_F(TunedStoreTest, SavesAndFinds) {
+  const TunedStore store(folder_ + "/a/b", {folder_ + "/system"});
+  EXPECT_FALSE(store.find(tuned_.machine, tuned_.model).tuned);
+  EXPECT_EQ(store.find(tuned_.machine, tuned_.model).note, "");
+  const TunedLock lock = store.lock();
+  const std::string path = store.save(tuned_);
+  TunedStore::Found found = store.find(tuned_.machine, tuned_.model);
+  EXPECT_EQ(found.tuned, tuned_);
+  EXPECT_EQ(found.path, path);
+  tuned_.phases[0].trials = 42;
+  EXPECT_EQ(store.save(tuned_), path);
+  EXPECT_EQ(store.find(tuned_.machine, tuned_.model).tuned, tuned_);
+  ASSERT_EQ(store.list().size(), 1u);
+  EXPECT_EQ(store.list()[0].tuned, tuned_);
+  EXPECT_TRUE(store.remove(tuned_.machine, tuned_.model));
+  EXPECT_FALSE(store.remove(tuned_.machine, tuned_.model));
+  EXPECT_TRUE(store.list().empty());
+  // The system's folder is read where the own one has nothing.
+  const TunedStore system(folder_ + "/system", {});
+  const TunedLock other = system.lock();
+  system.save(tuned_);
+  EXPECT_EQ(store.find(tuned_.machine, tuned_.model).tuned, tuned_);
+}
+
+TEST_F(TunedStoreTest, AnotherMachineIsNamedByTheFieldThatDiffers) {
+  const TunedStore store(folder_, {});
+  const TunedLock lock = store.lock();
+  store.save(tuned_);
+  Machine machine = machine_;
+  auto note = [&](const TunedFields& fields) { return store.find(fields, tuned_.model).note; };
+  auto says = [](const std::string& what) {
+    return "this model was tuned on another machine alone (" + what +
+           "); `hearth tune` tunes it here";
+  };
+  EXPECT_EQ(note(machine_fields(machine, Isa::kAvx2)),
+            says("isa is reference there and avx2 here"));
+  machine.cpu_quota = 1.5;
+  EXPECT_EQ(note(machine_fields(machine, Isa::kReference)),
+            says("quota is none there and 1.5 here"));
+  machine.allowed_pus = {1};
+  EXPECT_EQ(note(machine_fields(machine, Isa::kReference)), says("pus is 0-1 there and 1 here"));
+  machine = Machine::from_synthetic("numa:2 core:1 pu:1");
+  EXPECT_NE(note(machine_fields(machine, Isa::kReference)).find("topology is 1 packages, 1 nodes"),
+            std::string::npos);
+  // Another shape of model has nothing.
+  const TunedFields other = model_fields(TestModel(LlamaShape{.layers = 2}).spec());
+  EXPECT_EQ(store.find(tuned_.machine, other).note, "");
+}
+
+TEST_F(TunedStoreTest, FineTunesShareAShape) {
+  const TestModel one(LlamaShape{}), two(LlamaShape{}), other(LlamaShape{.type = DType::kQ8_0});
+  EXPECT_EQ(model_fields(one.spec()), model_fields(two.spec()));
+  EXPECT_NE(model_fields(one.spec()), model_fields(other.spec()));
+}
+
+TEST_F(TunedStoreTest, DamagedFilesAreTold) {
+  const TunedStore store(folder_, {});
+  std::string path;
+  {
+    const TunedLock lock = store.lock();
+    path = store.save(tuned_);
+  }
+  write(path, "hearth-tuned 7\n");
+  const TunedStore::Found found = store.find(tuned_.machine, tuned_.model);
+  EXPECT_FALSE(found.tuned);
+  EXPECT_NE(found.note.find("its first line is 'hearth-tuned 7'"), std::string::npos);
+  ASSERT_EQ(store.list().size(), 1u);
+  EXPECT_EQ(store.list()[0].fault, found.note);
+  write(path, std::string(3 << 20, 'x'));
+  EXPECT_NE(store.find(tuned_.machine, tuned_.model).note.find("longer than 1 MiB"),
+            std::string::npos);
+}
+
+TEST_F(TunedStoreTest, TwoThatTuneExcludeEachOther) {
+  const TunedStore store(folder_, {});
+  {
+    const TunedLock lock = store.lock();
+    EXPECT_EQ(refusal([&] { store.lock(); }, ErrorCode::kBusy),
+              "another `hearth tune` writes to '" + folder_ + "': wait until it ends, or end it");
+  }
+  EXPECT_EQ(refusal([&] { store.lock(); }), "nothing");
+}
+
+TEST_F(TunedStoreTest, AFolderThatCannotBeIsTold) {
+  write(folder_ + "/file", "");
+  const TunedStore store(folder_ + "/file/tuned", {});
+  EXPECT_NE(refusal([&] { store.lock(); }).find("and tuning would be lost: make it writable"),
+            std::string::npos);
+}
+
+TEST(TunedStore, FollowsTheEnvironment) {
+  auto own = [](std::map<std::string, std::string> values) {
+    return TunedStore::of_environment([values](const char* name) {
+             auto found = values.find(name);
+             return found == values.end() ? nullptr : found->second.c_str();
+           })
+        .own();
+  };
+  EXPECT_EQ(own({{"XDG_CONFIG_HOME", "/c"}, {"HOME", "/h"}}), "/c/hearth/tuned");
+  EXPECT_EQ(own({{"XDG_CONFIG_HOME", "c"}, {"HOME", "/h"}}), "/h/.config/hearth/tuned");
+  EXPECT_EQ(own({{"HOME", "/h"}}), "/h/.config/hearth/tuned");
+}
+
+}  // namespace
+}  // namespace hearth
