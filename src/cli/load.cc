@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "cli/text_io.h"
 #include "cli/topo_machine.h"
+#include "cli/tuned_plan.h"
 #include "engine/logits.h"
 #include "memory/arena.h"
 #include "models/registry.h"
@@ -114,11 +115,12 @@ void set_engine(const Machine& machine, const EngineArgs& args, EngineOptions* o
 std::unique_ptr<Engine> load_engine(const OpenedModel& model, const EngineArgs& args,
                                     EngineOptions options, Interrupts* interrupts) {
   Machine machine = Machine::live();
+  const Isa isa = environment_isa(detect_cpu_features());
   set_engine(machine, args, &options);
+  use_tuned_plan(machine, isa, model.spec, args, &options);
   ConsoleListener console(args.verbose, interrupts);
   double start = steady_seconds();
-  std::unique_ptr<Engine> engine =
-      start_engine(model, machine, environment_isa(detect_cpu_features()), options, console);
+  std::unique_ptr<Engine> engine = start_engine(model, machine, isa, options, console);
   double took = steady_seconds() - start;
   if (args.verbose || stderr_is_terminal()) tell_loaded(model.source, machine, *engine, took);
   return engine;

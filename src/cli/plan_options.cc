@@ -60,13 +60,15 @@ void add_plan_options(CLI::App& verb, PlanArgs* args, CLI::Option* threads) {
           {"auto", expert_cut_name(ExpertCut::kCut), expert_cut_name(ExpertCut::kSpread)},
           "How experts lie on several nodes: each cut over all, or whole and dealt out; auto: "
           "as is predicted to be faster")};
-  CLI::Option* plan =
-      add_text(verb, "--plan", &args->file, "FILE",
-               "Work by the plan in FILE, which `hearth topo --write-plan FILE` makes");
+  CLI::Option* plan = add_text(
+      verb, "--plan", &args->file, "FILE",
+      "Work by the plan in FILE, which `hearth topo --write-plan FILE` makes; none: nor by one "
+      "that `hearth tune` found");
   for (CLI::Option* part : parts) plan->excludes(part);
 }
 
 void set_plan(const Machine& machine, const PlanArgs& args, EngineOptions* options) {
+  if (args.file == kNoPlan) return;
   if (args.file) {
     options->plan = read_text(*args.file);
     return;

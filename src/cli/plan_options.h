@@ -18,6 +18,9 @@ namespace hearth {
 // The most that --threads and --shards take.
 inline constexpr uint32_t kMaxThreads = 4096, kMaxShards = 64;
 
+// The value of --plan that asks for no plan of a file, nor one that `hearth tune` found.
+inline constexpr const char* kNoPlan = "none";
+
 // The user asked for these; 0 and empty: the default.
 struct PlanArgs {
   uint32_t threads = 0;

@@ -13,6 +13,12 @@
 
 namespace hearth {
 
+Machine named_machine(const std::string& name) {
+  constexpr std::string_view kSynthetic = "synthetic ";
+  if (name.starts_with(kSynthetic)) return Machine::from_synthetic(name.substr(kSynthetic.size()));
+  return Machine::from_xml(name);
+}
+
 std::string ranges_text(const std::vector<uint32_t>& numbers) {
   std::string text;
   for (size_t i = 0; i < numbers.size();) {

@@ -1,4 +1,5 @@
-// The machine for `hearth topo`: as a tree for people, and as keys of a JSON object.
+// Machines for `hearth topo` and `hearth tune`: named, as a tree for people, and as keys of a JSON
+// object.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,9 @@
 #include "topology/machine.h"
 
 namespace hearth {
+
+// What --machine names: hwloc's XML file, or "synthetic DESCRIPTION".
+Machine named_machine(const std::string& name);
 
 // "0-3,8,10-11" of rising numbers; "none" of none.
 std::string ranges_text(const std::vector<uint32_t>& numbers);

@@ -66,7 +66,9 @@ std::string phase_text(const Machine& machine, const EnginePlan& plan, const Pla
                                 phase.sync == GroupSync::kLockstep ? ", in lockstep" : "");
   for (uint32_t g = 0; g < phase.group_count(); ++g) out += group_text(machine, plan, phase, g);
   const uint32_t resting = phase.member_count() - phase.worker_count();
-  if (resting > 0) out += fmt::format("  {} rest\n", count_text(resting, "thread"));
+  if (resting > 0) {
+    out += fmt::format("  {} rest{}\n", count_text(resting, "thread"), resting == 1 ? "s" : "");
+  }
   return out;
 }
 

@@ -131,7 +131,7 @@ std::string predictions_text(const Machine& machine, const std::vector<Predictio
                   "shards", "groups", "decode t/s", "prefill t/s", "local", "remote");
   for (const Prediction& one : predictions) {
     out += fmt::format("{:<20} {:>7} {:>6} {:>6} {:>11.1f} {:>12.1f} {:>11} {:>11}\n", one.name,
-                       one.decode.placement.seats.size(), one.decode.shard_nodes.size(),
+                       one.decode.plan.worker_count(), one.decode.shard_nodes.size(),
                        one.decode.plan.group_count(), one.decode_cost.tokens_per_second,
                        one.prefill_cost.tokens_per_second, amount(one.decode_cost.local_bytes()),
                        amount(one.decode_cost.remote_bytes()));
@@ -154,7 +154,7 @@ void json_predictions(Json& json, const Machine& machine,
   json.key("plans").array();
   for (const Prediction& one : predictions) {
     json.object().key("name").text(one.name);
-    json.key("threads").number(one.decode.placement.seats.size());
+    json.key("threads").number(one.decode.plan.worker_count());
     json.key("shards").number(one.decode.shard_nodes.size());
     json.key("groups").number(one.decode.plan.group_count());
     json.key("sync").text(group_sync_name(one.decode.plan.sync));

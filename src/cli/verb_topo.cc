@@ -29,15 +29,6 @@ struct TopoArgs {
   bool json = false;
 };
 
-Machine find_machine(const TopoArgs& args) {
-  if (!args.machine) return Machine::live();
-  constexpr std::string_view kSynthetic = "synthetic ";
-  if (args.machine->starts_with(kSynthetic)) {
-    return Machine::from_synthetic(args.machine->substr(kSynthetic.size()));
-  }
-  return Machine::from_xml(*args.machine);
-}
-
 // Everything that is found before a word is printed.
 struct Findings {
   Machine machine;
@@ -48,7 +39,8 @@ struct Findings {
 };
 
 Findings find_all(const TopoArgs& args) {
-  Findings found{find_machine(args), {}, {}, {}, args.predict};
+  Findings found{
+      args.machine ? named_machine(*args.machine) : Machine::live(), {}, {}, {}, args.predict};
   EngineOptions options;
   set_plan(found.machine, args.plan, &options);
   found.plan = plan_engine(found.machine, options);

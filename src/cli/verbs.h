@@ -20,6 +20,7 @@ void add_perplexity(CLI::App& program, Action& action);
 void add_logits(CLI::App& program, Action& action);
 void add_bench(CLI::App& program, Action& action);
 void add_topo(CLI::App& program, Action& action);
+void add_tune(CLI::App& program, Action& action);
 void add_version(CLI::App& program, Action& action);
 
 }  // namespace hearth

@@ -53,9 +53,39 @@ void team_run(benchmark::State& state) {
   for (auto _ : state) team.run([](uint32_t) noexcept {});
 }
 
+// A job that wants members which slept: in `recalled` they rested meanwhile, in `started` they had
+// nothing to do. Both wait until they sleep, which is not measured.
+template <typename Before>
+void wake_up(benchmark::State& state, const Before& before) {
+  auto threads = static_cast<uint32_t>(state.range(0));
+  Team team(place_threads(Machine::live(), {.threads = threads}), {.pin_caller = true});
+  for (auto _ : state) {
+    before(team);
+    while (team.sleepers() < threads - 1) {
+    }
+    auto start = std::chrono::steady_clock::now();
+    team.run([](uint32_t) noexcept {});
+    std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+    state.SetIterationTime(time.count());
+  }
+}
+
+void started(benchmark::State& state) {
+  wake_up(state, [](Team&) {});
+}
+
+void recalled(benchmark::State& state) {
+  wake_up(state, [](Team& team) {
+    const uint32_t alone = 0;
+    team.run_on({&alone, 1}, [](uint32_t) noexcept {});
+  });
+}
+
 BENCHMARK(flag_barrier)->Arg(2)->Arg(4)->UseManualTime()->Iterations(kBatches);
 BENCHMARK(std_barrier)->Arg(2)->Arg(4)->UseManualTime()->Iterations(kBatches);
 BENCHMARK(team_run)->Arg(2)->Arg(4)->UseRealTime()->Iterations(kBatches);
+BENCHMARK(started)->Arg(2)->UseManualTime()->Iterations(kBatches);
+BENCHMARK(recalled)->Arg(2)->UseManualTime()->Iterations(kBatches);
 
 }  // namespace
 }  // namespace hearth

@@ -29,6 +29,7 @@ from options_test import OptionsTest  # noqa: F401
 from program import ProgramTest
 from run_test import RunTest  # noqa: F401
 from topo_test import TopoTest  # noqa: F401
+from tune_test import TuneTest  # noqa: F401
 
 
 class ProgramItselfTest(ProgramTest):

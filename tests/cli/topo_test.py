@@ -65,6 +65,24 @@ class TopoTest(ProgramTest):
         self.bad(2, "topo", "--machine", machine, "--plan", path, "-t", "2", says=["--plan"])
         self.bad(2, "topo", "--machine", "synthetic core:2 pu:1", "--plan", path, says=["CPU 2"])
 
+    def test_topo_tells_of_threads_that_rest(self):
+        machine = "synthetic numa:2 core:4 pu:1"
+        path = self.folder / "resting.plan"
+        self.good("topo", "--machine", machine, "-t", "8", "--write-plan", path)
+        text = path.read_text()
+        self.assertEqual(text.count("group members 0 1 2 3 shards"), 2)
+        prefill, decode = text.split("phase decode")
+        decode = decode.replace("members 0 1 2 3", "members 0 2 3")
+        path.write_text(prefill + "phase decode" + decode)
+        told = self.good("topo", "--machine", machine, "--plan", path)
+        self.assertIn("  group 0: shard 0, 3 threads\n    node 0: PUs 0,2-3\n", told)
+        self.assertEqual(told.count("  1 thread rests\n"), 1)
+        plan = json.loads(self.good("topo", "--machine", machine, "--plan", path, "--json"))["plan"]
+        self.assertEqual([group["threads"] for group in plan["decode"]["groups"]],
+                         [[0, 2, 3], [4, 5, 6, 7]])
+        path.write_text(text.replace("members 0 1 2 3", "members 0 1 2 4"))
+        self.bad(2, "topo", "--machine", machine, "--plan", path, says=["member 4 in two groups"])
+
     def test_topo_in_lockstep(self):
         machine = "synthetic pack:2 numa:2 l3:1 core:4 pu:1"
         words = ("topo", "--machine", machine, "-t", "8")

@@ -1,0 +1,217 @@
+#include "bench/plan_tuner.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "bench/cpu_times.h"
+#include "bench/runner.h"
+
+namespace hearth {
+namespace {
+
+// A plan must save so much before the default falls.
+constexpr double kWorth = 0.99;
+constexpr uint32_t kLeastPairs = 3, kSurePairs = 5;
+// A pair during which the host took time away is measured so many times at most.
+constexpr int kMostRepeats = 4;
+// Decode steps of a trial, so that it takes some milliseconds at least.
+constexpr uint32_t kDecodeSteps = 4;
+
+// Two-sided 95 % quantiles of Student's t with 1, 2, ... degrees of freedom.
+constexpr std::array kStudent{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365,
+                              2.306,  2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
+                              2.131,  2.120, 2.110, 2.101, 2.093, 2.086};
+
+uint64_t stolen_now() {
+  const std::optional<CpuTimes> times = read_cpu_times();
+  return times ? times->stolen : 0;
+}
+
+}  // namespace
+
+EngineOptions TuneCases::engine_options() const {
+  EngineOptions options;
+  options.sequences = *std::max_element(sequences.begin(), sequences.end());
+  options.outputs = std::max(options.outputs, options.sequences);
+  options.prefill_rows = std::max(options.prefill_rows, options.sequences);
+  // Decode steps go on from the depth.
+  options.context = std::max(depth + 8, *std::max_element(prompts.begin(), prompts.end()));
+  return options;
+}
+
+PlanWorkload TuneCases::workload(const Plan& plan) const {
+  PlanWorkload work;
+  if (plan.phase == Phase::kDecode) {
+    for (uint32_t rows : sequences) {
+      if (rows <= plan.max_rows) work.steps.push_back({rows, depth});
+    }
+  } else {
+    for (uint32_t rows : prompts) work.steps.push_back({std::min(rows, plan.max_rows), 0});
+  }
+  return work;
+}
+
+void RatioTrials::add(double ratio) { logs_.push_back(std::log(ratio)); }
+
+TunedRatio RatioTrials::ratio() const {
+  const auto n = static_cast<double>(logs_.size());
+  double sum = 0, squares = 0;
+  for (double log : logs_) sum += log;
+  const double mean = n > 0 ? sum / n : 0;
+  if (logs_.size() < 2) return {std::exp(mean), 0, HUGE_VAL};
+  for (double log : logs_) squares += (log - mean) * (log - mean);
+  const double student = kStudent[std::min(logs_.size() - 1, kStudent.size()) - 1];
+  const double half = student * std::sqrt(squares / (n - 1) / n);
+  return {std::exp(mean), std::exp(mean - half), std::exp(mean + half)};
+}
+
+PlanRanking rank_plans(const Machine& machine, const BandwidthTable& table, const ModelSpec& spec,
+                       const EnginePlan& plan, Phase phase, const TuneCases& cases) {
+  const Plan& start = phase == Phase::kPrefill ? plan.prefill : plan.decode;
+  PlanRanking ranking{{}, {plan.placement, start, most_groups_on(spec, plan.shares, start)}};
+  PlacedPlan placed{start, plan.placement, plan.shard_nodes, plan.shares};
+  placed.experts = plan.experts;
+  ranking.search = search_plans(
+      machine, ranking.space, predicted_cost(machine, table, spec, placed, cases.workload(start)));
+  return ranking;
+}
+
+PlanTuner::PlanTuner(Engine& engine, TuneCases cases, TuneHooks hooks)
+    : engine_(engine), cases_(std::move(cases)), hooks_(std::move(hooks)), first_(engine.plan()) {
+  const uint32_t longest = *std::max_element(cases_.prompts.begin(), cases_.prompts.end());
+  tokens_ = bench_tokens(std::max(longest, cases_.depth) + 64, engine.spec().hyper.vocabulary, 1);
+}
+
+const Plan& PlanTuner::now(Phase phase) const {
+  return phase == Phase::kPrefill ? first_.prefill : first_.decode;
+}
+
+// The other phase keeps its plan.
+void PlanTuner::set(Phase phase, const Plan& plan) {
+  EnginePlan whole = first_;
+  (phase == Phase::kPrefill ? whole.prefill : whole.decode) = plan;
+  engine_.set_plan(whole);
+}
+
+void PlanTuner::fill() {
+  const uint32_t most = *std::max_element(cases_.sequences.begin(), cases_.sequences.end());
+  while (sequences_.size() < most) {
+    sequences_.push_back(engine_.new_sequence(cases_.depth));
+    engine_.prefill(*sequences_.back(), std::span(tokens_).first(cases_.depth));
+  }
+}
+
+double PlanTuner::time_decode(uint32_t sequences) {
+  std::vector<StepRequest> requests;
+  for (uint32_t s = 0; s < sequences; ++s) {
+    requests.push_back({sequences_[s].get(), std::span(tokens_).subspan(s, 1), Want::kLast});
+  }
+  engine_.step(requests);
+  const double start = steady_seconds();
+  for (uint32_t step = 0; step < kDecodeSteps; ++step) engine_.step(requests);
+  const double took = steady_seconds() - start;
+  for (uint32_t s = 0; s < sequences; ++s) sequences_[s]->truncate(cases_.depth);
+  return took;
+}
+
+double PlanTuner::time_prompt(uint32_t tokens) {
+  const std::unique_ptr<Sequence> sequence = engine_.new_sequence(tokens);
+  const double start = steady_seconds();
+  engine_.prefill(*sequence, std::span(tokens_).first(tokens));
+  return steady_seconds() - start;
+}
+
+std::vector<double> PlanTuner::time_cases(Phase phase) {
+  std::vector<double> seconds;
+  if (phase == Phase::kPrefill) {
+    time_prompt(cases_.prompts[0]);  // wakes threads up and touches memory
+    for (uint32_t prompt : cases_.prompts) seconds.push_back(time_prompt(prompt));
+  } else {
+    for (uint32_t sequences : cases_.sequences) {
+      if (sequences <= now(phase).max_rows) seconds.push_back(time_decode(sequences));
+    }
+  }
+  return seconds;
+}
+
+// The challenger's cost in one pair.
+double PlanTuner::pair(Phase phase, const Plan& challenger) {
+  for (int repeat = 1;; ++repeat) {
+    const uint64_t before = stolen_now();
+    set(phase, challenger);
+    const std::vector<double> one = time_cases(phase);
+    set(phase, now(phase));
+    const std::vector<double> other = time_cases(phase);
+    if (stolen_now() != before && repeat < kMostRepeats) continue;
+    double sum = 0;
+    for (size_t i = 0; i < one.size(); ++i) sum += one[i] / other[i];
+    return sum / static_cast<double>(one.size());
+  }
+}
+
+// As many pairs as tell on which side of the bound the cost lies; nothing where somebody stopped.
+std::optional<TunedRatio> PlanTuner::measure(Phase phase, const Plan& plan, uint32_t most,
+                                             TuneProgress progress, uint32_t* trials) {
+  RatioTrials pairs;
+  for (;;) {
+    if (hooks_.stop()) return std::nullopt;
+    pairs.add(pair(phase, plan));
+    ++*trials;
+    progress.plan_trials = pairs.count();
+    hooks_.progress(progress);
+    const TunedRatio cost = pairs.ratio();
+    const bool worse = pairs.count() >= kLeastPairs && cost.low > kWorth;
+    const bool better = pairs.count() >= kSurePairs && cost.high <= kWorth;
+    if (worse || better || pairs.count() >= most) return cost;
+  }
+}
+
+Plan PlanTuner::tune(Phase phase, const std::vector<PlanTrial>& candidates, uint32_t most,
+                     Tuned* tuned, bool* whole) {
+  // Whatever happens, the engine goes on under its own plan.
+  struct Restore {
+    Engine& engine;
+    const EnginePlan& plan;
+    ~Restore() {
+      try {
+        engine.set_plan(plan);
+      } catch (const Error&) {  // memory is short: another plan gives the same results
+      }
+    }
+  } restore{engine_, first_};
+  if (phase == Phase::kDecode) fill();
+  TunedPhase result{phase, true, {}, 0};
+  Plan chosen = now(phase);
+  *whole = true;
+  const auto all = static_cast<uint32_t>(candidates.size());
+  for (uint32_t i = 0; i < all && *whole; ++i) {
+    const Plan& plan = candidates[i].plan;
+    if (plan.groups == now(phase).groups) continue;
+    const uint64_t hash = plan_hash(plan);
+    auto known = std::find_if(
+        tuned->trials.begin(), tuned->trials.end(),
+        [&](const TunedTrial& trial) { return trial.phase == phase && trial.plan == hash; });
+    TunedRatio cost;
+    if (known != tuned->trials.end()) {
+      cost = known->cost;
+    } else if (std::optional<TunedRatio> measured = measure(
+                   phase, plan, most, {phase, i, all, 0, result.cost.ratio}, &result.trials)) {
+      cost = *measured;
+      tuned->trials.push_back({phase, hash, cost});
+      hooks_.save();
+    } else {
+      *whole = false;
+    }
+    if (cost.high > kWorth || cost.ratio >= result.cost.ratio) continue;
+    result.cost = cost;
+    chosen = plan;
+  }
+  std::erase_if(tuned->phases, [&](const TunedPhase& of) { return of.phase == phase; });
+  tuned->phases.push_back(result);
+  return chosen;
+}
+
+}  // namespace hearth

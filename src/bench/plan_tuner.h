@@ -1,0 +1,103 @@
+// PlanTuner: finds the plan of each phase that is fastest on this machine with this model. The cost
+// model ranks all plans that tuning may choose from (tune/plan_search.h); the best of them are
+// measured on the loaded engine against the plan that it came with, in turns, so that whatever
+// slows the machine down slows both. A pair in which the host took CPU time away is measured again.
+//
+// A plan's cost is the mean over the cases of its phase of its time as a part of the default's. It
+// takes the default's place where 95 % confidence says that it saves one part in a hundred or more.
+//
+// Everything measured is in `Tuned` and given to `save` plan by plan: a tuner that is interrupted
+// loses the plan that it was at, and the next one goes on behind it. The engine has the plan that
+// it came with when tune() returns, or throws.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "engine/engine.h"
+#include "tune/plan_workload.h"
+#include "tune/tuned_file.h"
+
+namespace hearth {
+
+// What is measured. Decode: a step of so many sequences, each `depth` long. Prefill: prompts of
+// these lengths.
+struct TuneCases {
+  std::vector<uint32_t> sequences{1, 4, 16};
+  uint32_t depth = 256;
+  std::vector<uint32_t> prompts{64, 512};
+
+  // The engine's options that they need.
+  EngineOptions engine_options() const;
+  PlanWorkload workload(const Plan& plan) const;
+};
+
+// Times of a challenger as parts of the incumbent's, pair by pair, and what they say.
+class RatioTrials {
+ public:
+  void add(double ratio);
+  uint32_t count() const { return static_cast<uint32_t>(logs_.size()); }
+  // The geometric mean and its interval of 95 % (Student's t over the logarithms); of fewer than
+  // two pairs it has no ends.
+  TunedRatio ratio() const;
+
+ private:
+  std::vector<double> logs_;
+};
+
+struct TuneProgress {
+  Phase phase;
+  uint32_t plans, all_plans;  // measured, and to be
+  uint32_t plan_trials;       // pairs of the plan that it is at
+  double best;                // cost of the best so far
+};
+
+struct TuneHooks {
+  // Asked before every trial; true ends tuning.
+  std::function<bool()> stop = [] { return false; };
+  std::function<void(const TuneProgress&)> progress = [](const TuneProgress&) {};
+  std::function<void()> save = [] {};
+};
+
+// What the search among predicted costs found for a phase.
+struct PlanRanking {
+  PlanSearchResult search;
+  PlanSpace space;
+};
+PlanRanking rank_plans(const Machine& machine, const BandwidthTable& table, const ModelSpec& spec,
+                       const EnginePlan& plan, Phase phase, const TuneCases& cases);
+
+class PlanTuner {
+ public:
+  // The engine was made with engine_options() of the cases.
+  PlanTuner(Engine& engine, TuneCases cases, TuneHooks hooks);
+
+  // Measures the candidates that `tuned` has no trials of, at most `most` pairs each, and adds
+  // their trials and what it makes of them. Returns the plan that is best of those that were
+  // measured; `*whole` says whether all were, or somebody stopped it.
+  Plan tune(Phase phase, const std::vector<PlanTrial>& candidates, uint32_t most, Tuned* tuned,
+            bool* whole);
+
+ private:
+  std::optional<TunedRatio> measure(Phase phase, const Plan& plan, uint32_t most,
+                                    TuneProgress progress, uint32_t* trials);
+  const Plan& now(Phase phase) const;
+  void set(Phase phase, const Plan& plan);
+  std::vector<double> time_cases(Phase phase);
+  double time_decode(uint32_t sequences);
+  double time_prompt(uint32_t tokens);
+  double pair(Phase phase, const Plan& challenger);
+  void fill();
+
+  Engine& engine_;
+  TuneCases cases_;
+  TuneHooks hooks_;
+  EnginePlan first_;
+  std::vector<int32_t> tokens_;
+  std::vector<std::unique_ptr<Sequence>> sequences_;  // all `depth` long between trials
+};
+
+}  // namespace hearth

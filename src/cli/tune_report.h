@@ -1,0 +1,29 @@
+// What `hearth tune` says at its end, and of what is stored.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plan/plan.h"
+#include "tune/plan_search.h"
+#include "tune/tuned_store.h"
+
+namespace hearth {
+
+struct TuneOutcome {
+  Plan start, chosen;
+  TunedPhase result;
+  // Of the search among predicted costs.
+  uint64_t trees = 0, plans = 0, evaluations = 0;
+};
+
+// "2 groups of 4 and 5 threads, 1 rests".
+std::string plan_words(const Plan& plan);
+
+std::string outcomes_text(const std::vector<TuneOutcome>& outcomes);
+// One object; `path` is empty where nothing was stored.
+std::string outcomes_json(const std::vector<TuneOutcome>& outcomes, const std::string& path);
+
+std::string stored_text(const TunedStore::Entry& entry);
+
+}  // namespace hearth

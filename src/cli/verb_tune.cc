@@ -1,0 +1,250 @@
+// hearth tune: finds the plan of each phase that is fastest for a model on this machine, and keeps
+// it for the other verbs.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "bench/plan_tuner.h"
+#include "cli/interrupts.h"
+#include "cli/load.h"
+#include "cli/options.h"
+#include "cli/text_io.h"
+#include "cli/topo_machine.h"
+#include "cli/tune_args.h"
+#include "cli/tune_report.h"
+#include "cli/tuned_plan.h"
+#include "cli/verbs.h"
+#include "engine/open_model.h"
+
+namespace hearth {
+namespace {
+
+// Pairs of trials that decide about one plan, at most.
+constexpr uint32_t kMostPairs = 20;
+constexpr uint32_t kMostPrompt = 2048, kMostDepth = 4096;
+
+struct TuneArgs {
+  std::string model;
+  std::string only = "plans", budget = "10m";
+  std::optional<std::string> trace, machine;
+  bool fresh = false, json = false, verbose = false;
+  bool list = false, show = false, remove = false;
+};
+
+TuneCases cases_of(const TuneArgs& args) {
+  if (!args.trace) return {};
+  return cases_of_trace(read_text(*args.trace), kMostPrompt, kMostDepth);
+}
+
+Isa isa_here() { return environment_isa(detect_cpu_features()); }
+
+OpenedModel open_shape(const TuneArgs& args) {
+  if (args.model.empty()) fail(ErrorCode::kUsage, "tune needs a MODEL, or --list");
+  return open_named_model(args.model, {}, args.verbose, TokenizerUse::kNone, ModelUse::kShape);
+}
+
+void check_tunable(const ModelSpec& spec, const EnginePlan& plan) {
+  if (spec.is_encoder()) {
+    fail(ErrorCode::kUnsupported, "'{}' is an encoder: tuning is for models that generate text",
+         spec.source);
+  }
+  if (plan.placement.oversubscribed) {
+    fail(ErrorCode::kUsage, "threads share CPUs here: tuning needs a CPU for each");
+  }
+}
+
+TuneOutcome outcome_of(const PlanRanking& ranking) {
+  TuneOutcome outcome;
+  outcome.start = outcome.chosen = ranking.space.start;
+  outcome.trees = ranking.search.trees;
+  outcome.plans = ranking.search.plans;
+  outcome.evaluations = ranking.search.evaluations;
+  outcome.result.phase = ranking.space.start.phase;
+  return outcome;
+}
+
+int tell(const TuneArgs& args, const std::vector<TuneOutcome>& outcomes, const std::string& path) {
+  if (args.json) {
+    write_stdout(outcomes_json(outcomes, path));
+  } else {
+    write_stdout(outcomes_text(outcomes) + (path.empty() ? "" : fmt::format("kept in {}\n", path)));
+  }
+  return 0;
+}
+
+// Another machine: what the cost model says, and nothing is kept.
+int predict_only(const TuneArgs& args) {
+  const OpenedModel model = open_shape(args);
+  const Machine machine = named_machine(*args.machine);
+  const TuneCases cases = cases_of(args);
+  const EnginePlan plan = plan_engine(machine, cases.engine_options());
+  check_tunable(model.spec, plan);
+  const BandwidthTable table = assumed_bandwidth(machine);
+  std::vector<TuneOutcome> outcomes;
+  for (Phase phase : {Phase::kPrefill, Phase::kDecode}) {
+    const PlanRanking ranking = rank_plans(machine, table, model.spec, plan, phase, cases);
+    TuneOutcome& outcome = outcomes.emplace_back(outcome_of(ranking));
+    const PlanTrial& best = ranking.search.best[0];
+    if (best.cost < 1) {
+      outcome.chosen = best.plan;
+      outcome.result.cost = {best.cost, best.cost, best.cost};
+    }
+  }
+  print_note("no bandwidth is known of that machine: 100 GB/s a node are assumed");
+  return tell(args, outcomes, "");
+}
+
+// One tuning, from the loaded model to what is kept.
+class Tuning {
+ public:
+  explicit Tuning(const TuneArgs& args)
+      : args_(args),
+        cases_(cases_of(args)),
+        end_(steady_seconds() + parse_budget(args.budget)),
+        machine_(Machine::live()),
+        store_(environment_store()) {}
+
+  int run() {
+    const OpenedModel model = open_named_model(args_.model, {}, args_.verbose, TokenizerUse::kNone);
+    const Isa isa = isa_here();
+    EngineOptions options = cases_.engine_options();
+    check_tunable(model.spec, plan_engine(machine_, options));
+    const TunedLock lock = store_.lock();
+    tuned_.machine = machine_fields(machine_, isa);
+    tuned_.model = model_fields(model.spec);
+    if (!args_.fresh) {
+      TunedStore::Found found = store_.find(tuned_.machine, tuned_.model);
+      if (found.tuned) tuned_ = *std::move(found.tuned);
+    }
+    ConsoleListener console(args_.verbose, &interrupts_);
+    const std::unique_ptr<Engine> engine = start_engine(model, machine_, isa, options, console);
+    EnginePlan best = engine->plan();
+    const bool whole = tune_phases(*engine, &best);
+    tuned_.engine_plan = whole ? engine_plan_text(machine_, best) : "";
+    const std::string path = store_.save(tuned_);
+    tell(args_, outcomes_, path);
+    if (interrupts_.received()) return kInterruptedStatus;
+    if (!whole) print_note("the time was too short for all plans: the next `hearth tune` goes on");
+    return 0;
+  }
+
+ private:
+  bool tune_phases(Engine& engine, EnginePlan* best) {
+    const BandwidthTable table = assumed_bandwidth(machine_);
+    const double start = steady_seconds();
+    bool whole = true;
+    for (Phase phase : {Phase::kDecode, Phase::kPrefill}) {
+      const PlanRanking ranking =
+          rank_plans(machine_, table, engine.spec(), engine.plan(), phase, cases_);
+      TuneOutcome& outcome = outcomes_.emplace_back(outcome_of(ranking));
+      // Prefill has what decode leaves.
+      const double until = phase == Phase::kDecode ? start + (end_ - start) / 2 : end_;
+      PlanTuner tuner(engine, cases_, hooks(until));
+      bool all = true;
+      outcome.chosen = tuner.tune(phase, ranking.search.best, kMostPairs, &tuned_, &all);
+      progress_.reset();
+      whole = whole && all;
+      outcome.result = tuned_.phases.back();
+      (phase == Phase::kDecode ? best->decode : best->prefill) = outcome.chosen;
+    }
+    return whole;
+  }
+
+  TuneHooks hooks(double until) {
+    TuneHooks hooks;
+    hooks.stop = [this, until] { return interrupts_.received() || steady_seconds() >= until; };
+    hooks.save = [this] { store_.save(tuned_); };
+    hooks.progress = [this](const TuneProgress& at) {
+      if (!progress_) {
+        progress_ = std::make_unique<Progress>(
+            fmt::format("tuning {}", phase_name(at.phase)), uint64_t{at.all_plans} * kMostPairs,
+            [](uint64_t trials) { return fmt::format("{} trials", trials); });
+      }
+      progress_->update(uint64_t{at.plans} * kMostPairs + at.plan_trials,
+                        fmt::format("plan {} of {}, best {:.1f} % of the default's time",
+                                    at.plans + 1, at.all_plans, 100 * at.best));
+    };
+    return hooks;
+  }
+
+  const TuneArgs& args_;
+  TuneCases cases_;
+  double end_;
+  Machine machine_;
+  TunedStore store_;
+  Interrupts interrupts_;
+  Tuned tuned_;
+  std::vector<TuneOutcome> outcomes_;
+  std::unique_ptr<Progress> progress_;
+};
+
+int tell_stored(const TuneArgs& args) {
+  const TunedStore store = environment_store();
+  std::string out;
+  if (args.list) {
+    for (const TunedStore::Entry& entry : store.list()) out += stored_text(entry);
+    write_stdout(out.empty() ? "nothing was tuned yet\n" : out);
+    return 0;
+  }
+  const OpenedModel model = open_shape(args);
+  const TunedFields machine = machine_fields(Machine::live(), isa_here());
+  const TunedFields shape = model_fields(model.spec);
+  if (args.remove) {
+    const TunedLock lock = store.lock();
+    const bool removed = store.remove(machine, shape);
+    write_stdout(removed ? "removed\n" : "nothing was tuned for this model on this machine\n");
+    return 0;
+  }
+  const TunedStore::Found found = store.find(machine, shape);
+  if (!found.note.empty()) print_note(found.note);
+  write_stdout(found.tuned ? stored_text({found.path, found.tuned, ""}) + found.tuned->engine_plan
+                           : "nothing was tuned for this model on this machine\n");
+  return 0;
+}
+
+int tune(const TuneArgs& args) {
+  if (args.list || args.show || args.remove) return tell_stored(args);
+  parse_budget(args.budget);
+  if (args.machine) return predict_only(args);
+  if (args.model.empty()) fail(ErrorCode::kUsage, "tune needs a MODEL, or --list");
+  return Tuning(args).run();
+}
+
+}  // namespace
+
+void add_tune(CLI::App& program, Action& action) {
+  CLI::App& verb = *program.add_subcommand(
+      "tune", "Find who should work on a model here, and keep it for run, bench and serve");
+  auto args = std::make_shared<TuneArgs>();
+  verb.add_option("model", args->model, "GGUF file, or a folder of safetensors")
+      ->type_name("MODEL");
+  add_choice(verb, "--only", &args->only, {"plans"}, "What to tune");
+  verb.add_option("--budget", args->budget, "Time to take at most, such as 90s, 10m or 1h")
+      ->type_name("TIME")
+      ->capture_default_str();
+  add_text(verb, "--trace", &args->trace, "CSV",
+           "Tune for requests of these lengths: a line 'prompt,output' for each, in tokens");
+  CLI::Option* machine =
+      add_text(verb, "--machine", &args->machine, "MACHINE",
+               "Predict for another machine: hwloc's XML file, or 'synthetic DESCRIPTION'");
+  verb.add_flag("--fresh", args->fresh, "Forget what was measured before")->excludes(machine);
+  verb.add_flag("--json", args->json, "Print one JSON object");
+  CLI::Option* list = verb.add_flag("--list", args->list, "Show all that is kept");
+  CLI::Option* show = verb.add_flag("--show", args->show, "Show what is kept for MODEL here");
+  verb.add_flag("--remove", args->remove, "Remove what is kept for MODEL here")
+      ->excludes(list)
+      ->excludes(show);
+  list->excludes(show);
+  verb.add_flag("-v,--verbose", args->verbose, "Tell more");
+  add_examples(verb,
+               "  hearth tune model.gguf\n"
+               "  hearth tune model.gguf --budget 2m --trace requests.csv\n"
+               "  hearth tune model.gguf --machine 'synthetic pack:2 numa:4 l3:4 core:4 pu:2'\n"
+               "  hearth tune --list");
+  verb.callback([args, &action] { action = [args] { return tune(*args); }; });
+}
+
+}  // namespace hearth

@@ -1,0 +1,136 @@
+"""Tests of `hearth tune`: what it finds is kept, told and used; damaged files are no danger."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+
+from program import ProgramTest
+
+FOUND = "works by the plan that `hearth tune` found"
+
+
+class TuneTest(ProgramTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.trace = cls.folder / "requests.csv"
+        cls.trace.write_text("prompt,output\n8,4\n16,8\n24,8\n")
+
+    def setUp(self):
+        self.home = self.folder / self.id()
+        self.env = {"XDG_CONFIG_HOME": str(self.home), "XDG_CONFIG_DIRS": "/no/such/folder"}
+
+    def told(self, *words):
+        """Standard output and error of a call that must succeed, with a home of its own."""
+        status, out, err = self.call(*words, env=self.env)
+        self.assertEqual(status, 0, err)
+        return out.decode(), err
+
+    def tune(self, *words):
+        return self.told("tune", self.chain, "--trace", self.trace, "--budget", "20s", *words)
+
+    def kept(self):
+        files = list((self.home / "hearth" / "tuned").glob("*.tuned"))
+        self.assertEqual(len(files), 1)
+        return files[0]
+
+    def test_finds_keeps_tells_and_removes(self):
+        self.assertEqual(self.told("tune", "--list")[0], "nothing was tuned yet\n")
+        nothing = "nothing was tuned for this model on this machine\n"
+        self.assertEqual(self.told("tune", self.chain, "--show")[0], nothing)
+        out, _ = self.tune("--only", "plans")
+        self.assertRegex(out, r"(?m)^decode: 1 group of ")
+        self.assertRegex(out, r"(?m)^prefill: 1 group of ")
+        self.assertIn(f"kept in {self.kept()}\n", out)
+        shown, _ = self.told("tune", self.chain, "--show")
+        self.assertIn("hearth-engine-plan 2\n", shown)
+        self.assertTrue(shown.startswith(self.told("tune", "--list")[0]))
+        # The second call has nothing left to measure.
+        again = json.loads(self.tune("--json", "-v")[0])
+        self.assertEqual([phase["phase"] for phase in again["phases"]], ["decode", "prefill"])
+        self.assertEqual([phase["trials"] for phase in again["phases"]], [0, 0])
+        self.assertEqual(again["file"], str(self.kept()))
+        self.tune("--fresh")
+        self.assertEqual(self.told("tune", self.chain, "--remove")[0], "removed\n")
+        self.assertEqual(self.told("tune", self.chain, "--remove")[0], nothing)
+
+    def test_whoever_interrupts_it_keeps_what_was_measured(self):
+        tuning = self.start("tune", self.random, "--budget", "5m", "--fresh",
+                            env={**os.environ, **self.env}, stdout=subprocess.PIPE)
+        folder = self.home / "hearth" / "tuned"
+        while tuning.poll() is None and not list(folder.glob("*.tuned")):
+            pass
+        tuning.send_signal(signal.SIGINT)
+        tuning.communicate()
+        # It may have been done by then.
+        self.assertIn(tuning.returncode, (0, 130))
+        self.assertIn("trial decode ", self.kept().read_text())
+        self.assertIn("  decode: saves ", self.told("tune", self.random, "--show")[0])
+
+    def claim_a_gain(self):
+        self.tune()
+        text = self.kept().read_text()
+        claimed, count = re.subn(r"(?m)^(phase \w+) measured \S+ \S+ \S+",
+                                 r"\1 measured 0.9 0.8 0.95", text)
+        self.assertEqual(count, 2)
+        self.kept().write_text(claimed)
+        return claimed
+
+    def test_run_works_by_what_was_found_and_says_so(self):
+        run = ("run", self.chain, "-p", "a", "-n", "3", "--seed", "1")
+        plain, err = self.told(*run)
+        self.assertNotIn(FOUND, err)
+        self.claim_a_gain()
+        found, err = self.told(*run)
+        self.assertEqual(found, plain)
+        self.assertEqual(err.count(FOUND), 1)
+        bench = ("bench", self.chain, "-p", "8", "-n", "2", "-r", "1")
+        self.assertIn(FOUND, self.told(*bench)[1])
+        # Explicit options win.
+        self.assertNotIn(FOUND, self.told(*run, "--plan", "none")[1])
+        self.assertNotIn(FOUND, self.told(*run, "-t", "1")[1])
+        self.assertNotIn(FOUND, self.told(*run, "--groups", "1")[1])
+
+    def test_another_machine_is_named_by_what_differs(self):
+        self.claim_a_gain()
+        self.env["HEARTH_ISA"] = "reference"
+        _, err = self.told("run", self.chain, "-p", "a", "-n", "1")
+        self.assertNotIn(FOUND, err)
+        self.assertIn("tuned on another machine alone (isa is ", err)
+
+    def test_what_is_damaged_is_told_and_not_used(self):
+        text = self.claim_a_gain()
+        for damaged, says in [
+            ("hearth-tuned 9\n", "its first line is 'hearth-tuned 9'"),
+            (text.replace("section plans", "section kernels"), "which nobody knows"),
+            (text.replace("thread_pus ", "thread_pus 4095 "), "CPU 4095"),
+            ("x" * (2 << 20), "longer than 1 MiB"),
+        ]:
+            self.kept().write_text(damaged)
+            _, err = self.told("run", self.chain, "-p", "a", "-n", "1")
+            self.assertNotIn(FOUND, err)
+            self.assertIn(says, err)
+        self.assertIn("longer than 1 MiB", self.told("tune", "--list")[0])
+
+    def test_another_machine_is_predicted(self):
+        machine = "synthetic pack:2 numa:2 l3:2 core:3 pu:2"
+        out, err = self.told("tune", self.chain, "--machine", machine)
+        self.assertIn("predicted", out)
+        self.assertNotIn("kept in", out)
+        self.assertIn("assumed", err)
+        told = json.loads(self.told("tune", self.chain, "--machine", machine, "--json")[0])
+        self.assertIsNone(told["file"])
+        self.assertFalse(self.home.exists())
+
+    def test_what_cannot_be(self):
+        self.bad(2, "tune", says=["MODEL"])
+        self.bad(2, "tune", self.chain, "--budget", "soon", says=["--budget 'soon'"])
+        self.bad(2, "tune", self.chain, "--list", "--show")
+        trace = self.folder / "bad.csv"
+        trace.write_text("1,2\nmany\n")
+        self.bad(2, "tune", self.chain, "--trace", trace, says=["line 2 of the trace"])
+        (self.folder / "file").write_text("")
+        env = {"XDG_CONFIG_HOME": str(self.folder / "file")}
+        self.bad(1, "tune", self.chain, env=env, says=["cannot be written", "XDG_CONFIG_HOME"])

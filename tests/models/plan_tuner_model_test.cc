@@ -1,0 +1,109 @@
+// Plans measured on an engine: what is tried, kept and gone on with. Which plan wins is left to the
+// machine.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "bench/plan_tuner.h"
+#include "formats/gguf.h"
+#include "tiny_model.h"
+
+namespace hearth {
+namespace {
+
+class PlanTunerTest : public testing::Test {
+ protected:
+  PlanTunerTest() {
+    cases_.sequences = {1, 3};
+    cases_.depth = 20;
+    cases_.prompts = {7, 30};
+    EngineOptions options = cases_.engine_options();
+    options.threads = 4;
+    ModelSource source = parse_gguf(tiny_llama(TinyShape{}), "tiny");
+    engine_ = std::make_unique<Engine>(source, make_spec(source), Machine::invented(1, 4),
+                                       available_isas(detect_cpu_features()).back(), options);
+    hooks_.save = [this] { ++saved_; };
+    for (uint32_t members : {1u, 2u, 3u}) {
+      Plan plan = engine_->plan().decode;
+      plan.groups = {{member_range(0, members), {0, 1, 0, 1}}};
+      candidates_.push_back({plan, 1});
+    }
+    // The default itself is among what a search finds; nothing is measured of it.
+    candidates_.push_back({engine_->plan().decode, 1});
+  }
+
+  TuneCases cases_;
+  TuneHooks hooks_;
+  std::unique_ptr<Engine> engine_;
+  std::vector<PlanTrial> candidates_;
+  uint32_t saved_ = 0;
+};
+
+TEST_F(PlanTunerTest, MeasuresEachCandidateOnceAndKeepsIt) {
+  const EnginePlan before = engine_->plan();
+  Tuned tuned;
+  bool whole = false;
+  std::vector<TuneProgress> told;
+  hooks_.progress = [&](const TuneProgress& at) { told.push_back(at); };
+  const Plan chosen =
+      PlanTuner(*engine_, cases_, hooks_).tune(Phase::kDecode, candidates_, 4, &tuned, &whole);
+  EXPECT_TRUE(whole);
+  EXPECT_EQ(saved_, 3u);
+  ASSERT_EQ(tuned.trials.size(), 3u);
+  for (size_t i = 0; i < 3; ++i) {
+    const TunedTrial& trial = tuned.trials[i];
+    EXPECT_EQ(trial.plan, plan_hash(candidates_[i].plan));
+    EXPECT_LE(trial.cost.low, trial.cost.ratio);
+    EXPECT_LE(trial.cost.ratio, trial.cost.high);
+    EXPECT_GT(trial.cost.low, 0) << "three pairs at least";
+  }
+  ASSERT_EQ(tuned.phases.size(), 1u);
+  EXPECT_EQ(tuned.phases[0].trials, told.size());
+  EXPECT_GE(told.size(), 9u);
+  EXPECT_LE(told.size(), 12u);
+  // What was chosen is the default or saves one part in a hundred for certain.
+  if (chosen.groups == before.decode.groups) {
+    EXPECT_EQ(tuned.phases[0].cost, TunedRatio());
+  } else {
+    EXPECT_LE(tuned.phases[0].cost.high, 0.99);
+  }
+  EXPECT_EQ(engine_->plan().decode, before.decode) << "the engine goes on as before";
+  // Whoever goes on has nothing left to measure, and comes to the same.
+  const uint32_t saved = saved_;
+  const Plan again =
+      PlanTuner(*engine_, cases_, hooks_).tune(Phase::kDecode, candidates_, 4, &tuned, &whole);
+  EXPECT_EQ(saved_, saved);
+  EXPECT_EQ(again, chosen);
+  EXPECT_EQ(tuned.trials.size(), 3u);
+}
+
+TEST_F(PlanTunerTest, WhoStopsItLosesOnePlan) {
+  Tuned tuned;
+  bool whole = true;
+  uint32_t asked = 0;
+  hooks_.stop = [&] { return ++asked > 6; };
+  PlanTuner(*engine_, cases_, hooks_).tune(Phase::kDecode, candidates_, 4, &tuned, &whole);
+  EXPECT_FALSE(whole);
+  EXPECT_LT(tuned.trials.size(), 3u);
+  EXPECT_EQ(saved_, tuned.trials.size());
+  hooks_.stop = [] { return false; };
+  PlanTuner(*engine_, cases_, hooks_).tune(Phase::kDecode, candidates_, 4, &tuned, &whole);
+  EXPECT_TRUE(whole);
+  EXPECT_EQ(tuned.trials.size(), 3u);
+}
+
+TEST_F(PlanTunerTest, PrefillRunsPrompts) {
+  Tuned tuned;
+  bool whole = false;
+  for (PlanTrial& candidate : candidates_) {
+    candidate.plan.phase = Phase::kPrefill;
+    candidate.plan.max_rows = engine_->plan().prefill.max_rows;
+  }
+  PlanTuner(*engine_, cases_, hooks_).tune(Phase::kPrefill, candidates_, 3, &tuned, &whole);
+  EXPECT_TRUE(whole);
+  ASSERT_EQ(tuned.trials.size(), 3u);
+  EXPECT_EQ(tuned.trials[0].phase, Phase::kPrefill);
+}
+
+}  // namespace
+}  // namespace hearth
