@@ -13,7 +13,8 @@ void json_phase(Json& json, const Plan& phase) {
   json.end_array();
   json.key("groups").array();
   for (const PlanGroup& group : phase.groups) {
-    json.object().key("threads").array();
+    json.object().key("first_thread").number(group.members[0]);
+    json.key("threads").number(group.size()).key("members").array();
     for (uint32_t member : group.members) json.number(member);
     json.end_array();
     json.key("first_shard").number(group.share.shard_begin);

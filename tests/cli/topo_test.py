@@ -78,7 +78,7 @@ class TopoTest(ProgramTest):
         self.assertIn("  group 0: shard 0, 3 threads\n    node 0: PUs 0,2-3\n", told)
         self.assertEqual(told.count("  1 thread rests\n"), 1)
         plan = json.loads(self.good("topo", "--machine", machine, "--plan", path, "--json"))["plan"]
-        self.assertEqual([group["threads"] for group in plan["decode"]["groups"]],
+        self.assertEqual([group["members"] for group in plan["decode"]["groups"]],
                          [[0, 2, 3], [4, 5, 6, 7]])
         path.write_text(text.replace("members 0 1 2 3", "members 0 1 2 4"))
         self.bad(2, "topo", "--machine", machine, "--plan", path, says=["member 4 in two groups"])
