@@ -14,7 +14,7 @@ namespace {
 
 // A plan must save so much before the default falls.
 constexpr double kWorth = 0.99;
-constexpr uint32_t kLeastPairs = 3, kSurePairs = 5;
+constexpr uint32_t kLeastPairs = 3;
 // A pair during which the host took time away is measured so many times at most.
 constexpr int kMostRepeats = 4;
 // Decode steps of a trial, so that it takes some milliseconds at least.
@@ -127,7 +127,8 @@ double PlanTuner::time_prompt(uint32_t tokens) {
 std::vector<double> PlanTuner::time_cases(Phase phase) {
   std::vector<double> seconds;
   if (phase == Phase::kPrefill) {
-    time_prompt(cases_.prompts[0]);  // wakes threads up and touches memory
+    // Wakes threads up and touches the memory of a new plan.
+    time_prompt(*std::max_element(cases_.prompts.begin(), cases_.prompts.end()));
     for (uint32_t prompt : cases_.prompts) seconds.push_back(time_prompt(prompt));
   } else {
     for (uint32_t sequences : cases_.sequences) {
@@ -138,13 +139,17 @@ std::vector<double> PlanTuner::time_cases(Phase phase) {
 }
 
 // The challenger's cost in one pair.
-double PlanTuner::pair(Phase phase, const Plan& challenger) {
+double PlanTuner::pair(Phase phase, const Plan& challenger, bool challenger_first) {
+  auto time = [&](const Plan& plan) {
+    set(phase, plan);
+    return time_cases(phase);
+  };
   for (int repeat = 1;; ++repeat) {
     const uint64_t before = stolen_now();
-    set(phase, challenger);
-    const std::vector<double> one = time_cases(phase);
-    set(phase, now(phase));
-    const std::vector<double> other = time_cases(phase);
+    std::vector<double> one, other;
+    if (challenger_first) one = time(challenger);
+    other = time(now(phase));
+    if (!challenger_first) one = time(challenger);
     if (stolen_now() != before && repeat < kMostRepeats) continue;
     double sum = 0;
     for (size_t i = 0; i < one.size(); ++i) sum += one[i] / other[i];
@@ -152,20 +157,20 @@ double PlanTuner::pair(Phase phase, const Plan& challenger) {
   }
 }
 
-// As many pairs as tell on which side of the bound the cost lies; nothing where somebody stopped.
+// All pairs, but of what is worse for certain, or after half of them no better than it must be;
+// nothing where somebody stopped.
 std::optional<TunedRatio> PlanTuner::measure(Phase phase, const Plan& plan, uint32_t most,
                                              TuneProgress progress, uint32_t* trials) {
   RatioTrials pairs;
   for (;;) {
     if (hooks_.stop()) return std::nullopt;
-    pairs.add(pair(phase, plan));
+    pairs.add(pair(phase, plan, pairs.count() % 2 == 0));
     ++*trials;
     progress.plan_trials = pairs.count();
     hooks_.progress(progress);
     const TunedRatio cost = pairs.ratio();
-    const bool worse = pairs.count() >= kLeastPairs && cost.low > kWorth;
-    const bool better = pairs.count() >= kSurePairs && cost.high <= kWorth;
-    if (worse || better || pairs.count() >= most) return cost;
+    const bool hopeless = cost.low > kWorth || (2 * pairs.count() >= most && cost.ratio > kWorth);
+    if (pairs.count() >= most || (pairs.count() >= kLeastPairs && hopeless)) return cost;
   }
 }
 

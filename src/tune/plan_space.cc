@@ -85,7 +85,6 @@ class Dealer {
   // Where the only group on shard s, its first, ends; 0 where others stand in between.
   uint32_t end_of(uint32_t s) const {
     const uint32_t g = on_[s][0], end = groups_[g].shards.back() + 1;
-    if (groups_[g].shards[0] != s) return 0;
     for (uint32_t between = s; between < end; ++between) {
       for (uint32_t other : on_[between]) {
         if (other != g) return 0;

@@ -234,7 +234,10 @@ void read_section(Reader& reader, std::vector<std::string>* read, Tuned* tuned) 
 }  // namespace
 
 TunedFields machine_fields(const Machine& machine, Isa isa) {
-  return {{"cpu", machine.cpu_name.empty() ? "unknown" : printable(machine.cpu_name)},
+  // Hypervisors pad it.
+  std::string cpu = printable(machine.cpu_name);
+  cpu.erase(cpu.find_last_not_of(' ') + 1);
+  return {{"cpu", cpu.empty() ? "unknown" : cpu},
           {"isa", isa_name(isa)},
           {"topology", topology_text(machine)},
           {"pus", ranges(machine.allowed_pus)},

@@ -144,6 +144,13 @@ TEST_F(TunedStoreTest, AnotherMachineIsNamedByTheFieldThatDiffers) {
   machine = Machine::from_synthetic("numa:2 core:1 pu:1");
   EXPECT_NE(note(machine_fields(machine, Isa::kReference)).find("topology is 1 packages, 1 nodes"),
             std::string::npos);
+  // A file that was put in this machine's place by hand.
+  std::string text = tuned_text(tuned_);
+  text.replace(text.find("isa reference"), 13, "isa avx2");
+  write(store.list()[0].path, text);
+  EXPECT_NE(note(tuned_.machine).find("is not used: isa is avx2 there and reference here"),
+            std::string::npos);
+  EXPECT_FALSE(store.find(tuned_.machine, tuned_.model).tuned);
   // Another shape of model has nothing.
   const TunedFields other = model_fields(TestModel(LlamaShape{.layers = 2}).spec());
   EXPECT_EQ(store.find(tuned_.machine, other).note, "");
