@@ -10,8 +10,9 @@
 namespace hearth {
 namespace {
 
-#define HEARTH_GEMM_ENTRY(kind, name, level) \
-  table.gemm[static_cast<size_t>(PackKind::kind)] = gemm_##name##_##level;
+#define HEARTH_GEMM_ENTRY(kind, name, level)                               \
+  table.gemm[static_cast<size_t>(PackKind::kind)] = gemm_##name##_##level; \
+  table.menu[static_cast<size_t>(PackKind::kind)] = &menu_##name##_##level;
 
 #define HEARTH_QUANTIZE_ENTRY(format, name, level) \
   table.quantize[static_cast<size_t>(ActFormat::format)] = quantize_##name##_##level;

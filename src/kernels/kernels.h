@@ -30,6 +30,7 @@ namespace hearth {
 struct Kernels {
   Isa isa;
   std::array<GemmFn, kPackKinds> gemm;           // by PackKind
+  std::array<const GemmMenu*, kPackKinds> menu;  // of its schedules, by PackKind
   std::array<QuantizeFn, kActFormats> quantize;  // by ActFormat
   std::array<KvStoreFn, kKvTypes> kv_store;      // by KvType
   std::array<AttendFn, kKvTypes> attend;         // by KvType

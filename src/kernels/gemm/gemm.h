@@ -27,6 +27,7 @@
 #include <cstdint>
 #include <span>
 
+#include "kernels/gemm/schedule.h"
 #include "kernels/quantize/quantize.h"
 #include "tensor/pack_spec.h"
 
@@ -62,6 +63,9 @@ struct GemmArgs {
   // The blocks where two segments meet, each a chain of its own: ascending within (block0, block1),
   // at most kMostCuts.
   std::span<const uint32_t> cuts = {};
+  // How to do it; the empty one: as the level does such a product by default. Of an entry of the
+  // kernel's own menu.
+  GemmSchedule schedule = {};
 };
 
 inline constexpr uint32_t kMostCuts = 7;

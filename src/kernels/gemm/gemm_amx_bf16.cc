@@ -23,7 +23,22 @@ constexpr uint32_t kTileRows = 16;
 constexpr size_t kTileBytes = 1024;  // a block of a panel, or 16 x 16 outputs
 constexpr uint32_t kRowBlock = 128;
 constexpr uint32_t kPanelsAtOnce = 16;
-constexpr uint32_t kSliceBlocks = 40;
+constexpr uint32_t kSliceBlocks = 40;  // by default
+// The kernels by their tiles: vectors, one tile of rows, two.
+constexpr uint32_t kVectorRows = 2;
+constexpr TileRange kMenuTiles[] = {{kGemmStreams, 1, kVectorRows},
+                                    {kGemmStreams, kTileRows, kTileRows},
+                                    {2, 2 * kTileRows, 2 * kTileRows}};
+constexpr GemmSchedule set_by_hand(uint32_t panels, uint32_t rows) {
+  return {.tile_panels = static_cast<uint8_t>(panels),
+          .tile_rows = static_cast<uint8_t>(rows),
+          .slice = kSliceBlocks,
+          .unpack_rows = 0,
+          .prefetch = kPrefetchBytes / 2};
+}
+constexpr RowsDefault kDefaults[] = {{kVectorRows, set_by_hand(kGemmStreams, kVectorRows)},
+                                     {kTileRows, set_by_hand(kGemmStreams, kTileRows)},
+                                     {kAnyRows, set_by_hand(2, 2 * kTileRows)}};
 // The bytes of the outputs of a panel for a row block, tile after tile.
 constexpr size_t kPanelOutputs = kTileBytes * kRowBlock / kTileRows;
 static_assert(kPanelOutputs * kPanelsAtOnce <= kChainScratchBytes);
@@ -143,11 +158,12 @@ void multiply_part(const GemmArgs& g, uint32_t row, uint32_t rows, uint32_t pane
                    uint32_t panels) {
   float* out = g.out + g.out_stride * row + size_t{kPanelRows} * panel;
   const size_t out_row = g.out_stride * sizeof(float);
-  const bool in_place = g.block1 - g.block0 <= kSliceBlocks;
+  const uint32_t slice = menu_bf16_amx.resolve(g.schedule, g.m).slice;
+  const bool in_place = g.block1 - g.block0 <= slice;
   const Outputs outputs =
       in_place ? Outputs{reinterpret_cast<std::byte*>(out), out_row, out_row * kTileRows, 64}
                : Outputs{g.scratch, 64, kTileBytes, kPanelOutputs};
-  for_slices(g.block0, g.block1, kSliceBlocks, [&](uint32_t begin, uint32_t end) {
+  for_slices(g.block0, g.block1, slice, [&](uint32_t begin, uint32_t end) {
     for (uint32_t p = 0; p < panels; p += 2) {
       Tiles t = {.a = bytes_at(g, row, begin),
                  .a_stride = g.a.row_stride * sizeof(bf16_t),
@@ -325,11 +341,28 @@ void vector_rows(const ChainArgs& g) {
   for (; p < g.panels; ++p) vectors<1, R>(g, p);
 }
 
+// Calls kernel(ChainArgs) for pieces of at most `most_rows` rows.
+template <typename Kernel>
+void in_rows(const ChainArgs& g, uint32_t most_rows, Kernel kernel) {
+  for (uint32_t row = 0; row < g.m; row += most_rows) {
+    ChainArgs some = g;
+    some.a = act_rows(g.a, row, 0);
+    some.m = std::min(most_rows, g.m - row);
+    some.out += g.out_stride * row;
+    kernel(some);
+  }
+}
+
 void chains(const ChainArgs& g) {
-  if (g.m == 1) return vector_rows<1>(g);
-  if (g.m == 2) return vector_rows<2>(g);
-  if (g.m <= kTileRows) {
-    few_rows(g);
+  const GemmSchedule& s = menu_bf16_amx.resolve(g.schedule, g.m);
+  if (s.tile_rows <= kVectorRows) {
+    return in_rows(g, s.tile_rows, [](const ChainArgs& some) {
+      if (some.m == 1) return vector_rows<1>(some);
+      vector_rows<2>(some);
+    });
+  }
+  if (s.tile_rows == kTileRows) {
+    in_rows(g, kTileRows, few_rows);
   } else {
     many_rows(g);
   }
@@ -337,6 +370,14 @@ void chains(const ChainArgs& g) {
 }
 
 }  // namespace
+
+// The distance of prefetches is each kernel's own.
+constinit const GemmMenu menu_bf16_amx = {.tiles = kMenuTiles,
+                                          .slice = {4, 160},
+                                          .unpack_rows = {0, 0},
+                                          .prefetch = {kPrefetchBytes / 2, kPrefetchBytes / 2},
+                                          .to_l2 = false,
+                                          .defaults = kDefaults};
 
 void gemm_bf16_amx(const GemmArgs& g) {
   for_segments(g, g.m <= kTileRows ? kGemmStreams : kBranchPanels, chains);

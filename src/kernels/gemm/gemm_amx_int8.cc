@@ -15,7 +15,9 @@
 // The limit is this: a block takes 16 cycles of the tile unit, half of what it could do on a block
 // of 64, but the sums' way through memory and the float part take three times that, so about a
 // sixth of the unit's peak is the most (half of it with halves of 16).
+#include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "kernels/gemm/gemm_avx512_kinds-inl.h"
 #include "kernels/gemm/gemm_kernels.h"
@@ -25,11 +27,42 @@ namespace hearth {
 namespace {
 
 constexpr uint32_t kTileRows = 16, kSmallTileRows = 8;
-// Up to this many rows AVX-512 is as fast, and takes over.
+// Up to this many rows AVX-512 is as fast, and by default takes over.
 constexpr uint32_t kFewRows = 24;
 static_assert(kFewRows >= kTileRows);
 constexpr uint32_t kTilePanels = 2;
 constexpr uint32_t kSliceBlocks = 24;
+
+// The twin kernels are entries of one menu: AVX-512's tiles, and 2 x 16 for tiles of AMX, whose
+// slices are kSliceBlocks long at most and always unpacked.
+constexpr TileRange kMenuTiles[] = {
+    {1, 1, 16}, {2, 1, 6}, {3, 1, 4}, {4, 1, 3}, {kTilePanels, kTileRows, kTileRows}};
+template <typename Kind>
+constexpr bool kInPlace = std::is_same_v<Kind, typename Kind::Unpacked>;
+// Returns what was set by hand for AVX-512 in several streams (gemm_avx512_int8.cc), or for AMX.
+template <typename Kind>
+constexpr GemmSchedule set_by_hand(uint32_t panels, uint32_t rows) {
+  const bool amx = rows == kTileRows;
+  return {.tile_panels = static_cast<uint8_t>(panels),
+          .tile_rows = static_cast<uint8_t>(rows),
+          .slice = static_cast<uint16_t>(amx ? kSliceBlocks
+                                             : (size_t{48} << 10) / Kind::Unpacked::kCodeBytes),
+          .unpack_rows = static_cast<uint16_t>(kInPlace<Kind> ? 0 : 24),
+          .prefetch = 3072};
+}
+template <typename Kind>
+constexpr RowsDefault kDefaults[] = {{3, set_by_hand<Kind>(4, 3)},
+                                     {kFewRows, set_by_hand<Kind>(2, 6)},
+                                     {kAnyRows, set_by_hand<Kind>(kTilePanels, kTileRows)}};
+template <typename Kind>
+constexpr GemmMenu kMenu = {
+    .tiles = kMenuTiles,
+    .slice = {4, kChainScratchBytes / (4 * (Kind::Unpacked::kCodeBytes +
+                                            size_t{64} * Kind::kHalves * (Kind::kMin ? 2 : 1)))},
+    .unpack_rows = kInPlace<Kind> ? ValueRange{0, 0} : ValueRange{1, kNeverUnpack},
+    .prefetch = {0, 16384},
+    .to_l2 = true,
+    .defaults = kDefaults<Kind>};
 // The bytes of the sums of a block, or of a half of it.
 constexpr size_t kSumBytes = size_t{kTileRows} * kPanelRows * sizeof(int32_t);
 
@@ -149,8 +182,12 @@ void tile(const Slice& w, const Rows& a, const Ahead& ahead, uint32_t blocks,
 template <typename Kind>
 class SliceWork {
  public:
-  SliceWork(const GemmArgs& g, uint32_t begin, uint32_t end)
-      : g_(g), scratch_(*reinterpret_cast<Scratch*>(g.scratch)), begin_(begin), end_(end) {
+  SliceWork(const GemmArgs& g, const GemmSchedule& s, uint32_t begin, uint32_t end)
+      : g_(g),
+        schedule_(s),
+        scratch_(*reinterpret_cast<Scratch*>(g.scratch)),
+        begin_(begin),
+        end_(end) {
     uint32_t rest = g.m % kTileRows;
     if (rest != 0) pad(g.m - rest, rest);
   }
@@ -169,7 +206,7 @@ class SliceWork {
       bool small = padded && rest <= kSmallTileRows;
       if (small) amx::configure(kShape<kSmallTileRows>);
       for (uint32_t p = 0; p < count; ++p) {
-        Ahead ahead = next_slice<Kind>(panel_of(next, p), blocks(), t, tiles);
+        Ahead ahead = next_slice<Kind>(panel_of(next, p), schedule_, blocks(), t, tiles);
         TileOut to{out + g_.out_stride * row + kPanelRows * p, g_.out_stride,
                    padded ? rest : kTileRows, begin_ == g_.block0};
         auto fn = small ? tile<Kind, kSmallTileRows> : tile<Kind, kTileRows>;
@@ -226,17 +263,19 @@ class SliceWork {
   }
 
   const GemmArgs& g_;
+  const GemmSchedule& schedule_;
   Scratch& scratch_;
   uint32_t begin_, end_;
 };
 
 template <typename Kind>
-void chains(const GemmArgs& g) {
+void chains(const GemmArgs& g, const GemmSchedule& s) {
   using Work = SliceWork<Kind>;
   auto from = [&](uint32_t p, uint32_t block) { return weights_from(g, g.panel0 + p, block); };
   amx::configure(Work::template kShape<kTileRows>);
-  for_slices(g.block0, g.block1, kSliceBlocks, [&](uint32_t begin, uint32_t end) {
-    Work work(g, begin, end);
+  const uint32_t slice = std::min<uint32_t>(s.slice, kSliceBlocks);
+  for_slices(g.block0, g.block1, slice, [&](uint32_t begin, uint32_t end) {
+    Work work(g, s, begin, end);
     for (uint32_t p = 0; p < g.panels; p += kTilePanels) {
       uint32_t count = std::min(kTilePanels, g.panels - p);
       bool last = p + count == g.panels;
@@ -251,13 +290,16 @@ void chains(const GemmArgs& g) {
 
 }  // namespace
 
-#define HEARTH_DEFINE(kind, name, level)                                 \
-  void gemm_##name##_##level(const GemmArgs& args) {                     \
-    if (args.m <= kFewRows) {                                            \
-      gemm_##name##_avx512_streams(args);                                \
-    } else {                                                             \
-      for_segments(args, kBranchPanels, chains<KindOf<PackKind::kind>>); \
-    }                                                                    \
+#define HEARTH_DEFINE(kind, name, level)                                                          \
+  constinit const GemmMenu menu_##name##_##level = kMenu<KindOf<PackKind::kind>>;                 \
+  void gemm_##name##_##level(const GemmArgs& args) {                                              \
+    const GemmSchedule& s = menu_##name##_##level.resolve(args.schedule, args.m);                 \
+    if (s.tile_rows != kTileRows || s.tile_panels != kTilePanels) {                               \
+      gemm_##name##_avx512_streams(args);                                                         \
+    } else {                                                                                      \
+      for_segments(args, kBranchPanels,                                                           \
+                   [&](const GemmArgs& segment) { chains<KindOf<PackKind::kind>>(segment, s); }); \
+    }                                                                                             \
   }
 HEARTH_INT8_GEMM_KERNELS(HEARTH_DEFINE, amx)
 #undef HEARTH_DEFINE

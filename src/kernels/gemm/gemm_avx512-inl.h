@@ -37,12 +37,6 @@ inline __m512 load_f16(const std::byte* p) {
   return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
 }
 
-// The cache that prefetched bytes wait in. It is L2 where prefetches run far ahead of a tile that
-// reads its weights once: an L1 of 32 KiB has no room for them beside several rows of activations
-// (Zen 4: with 4 rows of int8 L2 is 1.2 to 1.5 times as fast, with one row of kQ4_0 0.9 times on
-// one thread).
-enum class Cache { kL1, kL2 };
-
 // It is inlined by force: GCC takes a function that only prefetches for one without effect and
 // drops the call.
 template <Cache To = Cache::kL1>
@@ -105,6 +99,7 @@ inline uint32_t even_cut(uint32_t total, uint32_t index, uint32_t parts) {
 // two tiles of 4 are faster than one of 6 and one of 2.
 template <typename Fn>
 inline void for_tiles(uint32_t m, uint32_t max_rows, Fn&& fn) {
+  if (0 < m && m <= max_rows) return fn(0, m, 0, 1);  // without a division
   uint32_t tiles = (m + max_rows - 1) / max_rows;
   for (uint32_t t = 0; t < tiles; ++t) {
     uint32_t begin = even_cut(m, t, tiles);
@@ -116,7 +111,8 @@ inline void for_tiles(uint32_t m, uint32_t max_rows, Fn&& fn) {
 template <typename Fn>
 inline void for_slices(uint32_t block0, uint32_t block1, uint32_t max_blocks, Fn&& fn) {
   uint32_t blocks = block1 - block0;
-  uint32_t slices = std::max(1u, (blocks + max_blocks - 1) / max_blocks);
+  if (blocks <= max_blocks) return fn(block0, block1);
+  uint32_t slices = (blocks + max_blocks - 1) / max_blocks;
   for (uint32_t s = 0; s < slices; ++s) {
     fn(block0 + even_cut(blocks, s, slices), block0 + even_cut(blocks, s + 1, slices));
   }

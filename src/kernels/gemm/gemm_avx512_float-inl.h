@@ -1,7 +1,7 @@
 // The tiles of the plain pack kinds over AVX-512, for the GEMM files of its levels. Each output is
 // one chain of additions in ascending k, so a tile needs 8 outputs or more to fill both pipes: a
 // few rows take 4 panels at a time, many rows 2 panels x 12 rows, which reads 14 registers for 24
-// FMAs.
+// FMAs (4 panels x 6 rows read 10).
 #pragma once
 
 #include "kernels/gemm/gemm_avx512-inl.h"
@@ -9,12 +9,13 @@
 namespace hearth {
 namespace {
 
+constexpr TileRange kMenuTiles[] = {{1, 1, 12}, {2, 1, 12}, {4, 1, 6}};
 constexpr uint32_t kTileRows = 12;
 constexpr uint32_t kTilePanels = 2;
-// Up to so many rows a tile has 4 panels.
+constexpr uint32_t kWidePanels = 4, kMostWideRows = 6;
+// Up to so many rows a tile has 4 panels by default.
 constexpr uint32_t kWideRows = 3;
-constexpr uint32_t kWidePanels = 4;
-// The bytes of codes in a slice of K of one panel: two slices stay in L2 for all rows.
+// The bytes of codes in a slice of K of one panel, by default: two slices stay in L2 for all rows.
 constexpr size_t kSliceBytes = size_t{64} << 10;
 
 // A kind tells how many elements of K a step takes, the bytes of 16 rows of them, how to load those
@@ -36,21 +37,63 @@ struct KindF16 : KindF32 {
   static Register load(const std::byte* codes) { return load_f16(codes); }
 };
 
+template <typename Kind>
+constexpr size_t kBlockBytes = Kind::kStepBytes*(kBlock / Kind::kStep);
+
+// What widens codes for many rows prefetches so far ahead.
+constexpr size_t kWidenAhead = 4096;
+
+// Returns what was set by hand for tiles of so many panels and up to m rows. With as many rows as
+// `unpack_rows`, where it is not 0, codes are widened for all of them.
+template <typename Kind>
+constexpr GemmSchedule set_by_hand(uint32_t panels, uint32_t m, uint16_t unpack_rows) {
+  const bool wide = panels == kWidePanels;
+  const bool widened = unpack_rows != 0 && m >= unpack_rows;
+  return {.tile_panels = static_cast<uint8_t>(panels),
+          .tile_rows = static_cast<uint8_t>(wide ? kWideRows : kTileRows),
+          .prefetch_to = wide ? Cache::kL2 : Cache::kL1,
+          .slice = kSliceBytes / kBlockBytes<Kind>,
+          .unpack_rows = unpack_rows,
+          .prefetch = static_cast<uint16_t>(widened ? kWidenAhead : kPrefetchBytes)};
+}
+template <typename Kind, uint16_t UnpackRows = 0>
+constexpr RowsDefault kDefaults[] = {
+    {kWideRows, set_by_hand<Kind>(kWidePanels, kWideRows, UnpackRows)},
+    {kTileRows, set_by_hand<Kind>(kTilePanels, kTileRows, UnpackRows)},
+    {kAnyRows, set_by_hand<Kind>(kTilePanels, kAnyRows, UnpackRows)}};
+template <typename Kind, uint16_t UnpackRows = 0>
+constexpr GemmMenu kMenu = {
+    .tiles = kMenuTiles,
+    .slice = {2, 4 * kSliceBytes / kBlockBytes<Kind>},
+    .unpack_rows = UnpackRows == 0 ? ValueRange{0, 0} : ValueRange{1, kNeverUnpack},
+    .prefetch = {0, 16384},
+    .to_l2 = true,
+    .defaults = kDefaults<Kind, UnpackRows>};
+
+// The prefetches of a tile: so many bytes ahead; 0: none.
+struct Prefetches {
+  size_t ahead;
+  Cache to;
+};
+
 // Accumulates `blocks` blocks of P panels and R rows onto `out` (onto zero if first).
 template <typename Kind, int P, int R>
 void tile(const std::byte* codes, size_t codes_stride, const typename Kind::Element* x,
-          size_t x_stride, uint32_t blocks, bool first, bool prefetch, float* out,
+          size_t x_stride, uint32_t blocks, bool first, Prefetches prefetches, float* out,
           size_t out_stride) {
   constexpr size_t kArithmeticUnits = kBlock / Kind::kStep;
   constexpr size_t kUnroll = 4;
-  constexpr Cache kTo = P == kWidePanels ? Cache::kL2 : Cache::kL1;
   __m512 acc[P][R];
   load_tile(out, out_stride, first, acc);
   for (size_t unit = 0; unit < blocks * kArithmeticUnits; unit += kUnroll) {
-    if (prefetch) {
-      for (size_t p = 0; p < P; ++p) {
-        prefetch_bytes<kTo>(codes + codes_stride * p + Kind::kStepBytes * unit + kPrefetchBytes,
-                            Kind::kStepBytes * kUnroll);
+    if (prefetches.ahead != 0) {
+      const std::byte* ahead = codes + Kind::kStepBytes * unit + prefetches.ahead;
+      for (size_t p = 0; p < P; ++p, ahead += codes_stride) {
+        if (prefetches.to == Cache::kL1) {
+          prefetch_bytes<Cache::kL1>(ahead, Kind::kStepBytes * kUnroll);
+        } else {
+          prefetch_bytes<Cache::kL2>(ahead, Kind::kStepBytes * kUnroll);
+        }
       }
     }
     HEARTH_UNROLL
@@ -78,46 +121,49 @@ auto tile_fn(uint32_t rows, std::integer_sequence<int, R...>) {
   return kTiles[rows - 1];
 }
 
-// Multiplies all rows by P panels.
+// Multiplies all rows by P panels in tiles of at most s.tile_rows rows.
 template <typename Kind, int P>
-void gemm_panels(const GemmArgs& g, uint32_t panel, float* out) {
-  constexpr uint32_t kMaxRows = P == kWidePanels ? kWideRows : kTileRows;
-  constexpr size_t kBlockBytes = kBlock / Kind::kStep * Kind::kStepBytes;
+void gemm_panels(const GemmArgs& g, const GemmSchedule& s, uint32_t panel, float* out) {
+  constexpr uint32_t kMaxRows = P == kWidePanels ? kMostWideRows : kTileRows;
   const std::byte* codes = g.w.codes + g.w.codes_panel_bytes * panel;
   // A single tile reads its weights once, whatever their size.
-  const uint32_t slice = g.m <= kMaxRows ? std::max(1u, g.block1 - g.block0)
-                                         : static_cast<uint32_t>(kSliceBytes / kBlockBytes);
+  const uint32_t slice = g.m <= s.tile_rows ? std::max(1u, g.block1 - g.block0) : s.slice;
   for_slices(g.block0, g.block1, slice, [&](uint32_t begin, uint32_t end) {
-    for_tiles(g.m, kMaxRows, [&](uint32_t row, uint32_t rows, uint32_t, uint32_t) {
+    for_tiles(g.m, s.tile_rows, [&](uint32_t row, uint32_t rows, uint32_t, uint32_t) {
       auto fn = tile_fn<Kind, P>(rows, std::make_integer_sequence<int, kMaxRows>());
-      fn(codes + kBlockBytes * begin, g.w.codes_panel_bytes,
+      fn(codes + kBlockBytes<Kind> * begin, g.w.codes_panel_bytes,
          Kind::elements(g.a) + g.a.row_stride * row + size_t{kBlock} * begin, g.a.row_stride,
-         end - begin, begin == g.block0, row == 0, out + row * g.out_stride, g.out_stride);
+         end - begin, begin == g.block0, {row == 0 ? s.prefetch : size_t{0}, s.prefetch_to},
+         out + row * g.out_stride, g.out_stride);
     });
   });
 }
 
+// Panels that a wider tile left over are computed by the tiles that were set by hand.
 template <typename Kind>
-void chains(const GemmArgs& g) {
+void chains(const GemmArgs& g, const GemmMenu& menu) {
+  const GemmSchedule wanted = menu.resolve(g.schedule, g.m);
   uint32_t p = 0;
   auto advance = [&]<int P>(std::integral_constant<int, P>) {
+    if (wanted.tile_panels < P || p + P > g.panels) return;
+    GemmSchedule s = wanted;
+    if (wanted.tile_panels > P) {
+      s.tile_rows = kTileRows;
+      s.prefetch_to = Cache::kL1;
+    }
     for (; p + P <= g.panels; p += P) {
-      gemm_panels<Kind, P>(g, g.panel0 + p, g.out + kPanelRows * p);
+      gemm_panels<Kind, P>(g, s, g.panel0 + p, g.out + kPanelRows * p);
     }
   };
-  if (g.m <= kWideRows) advance(std::integral_constant<int, kWidePanels>());
+  advance(std::integral_constant<int, kWidePanels>());
   advance(std::integral_constant<int, kTilePanels>());
   advance(std::integral_constant<int, 1>());
 }
 
-// Returns how many panels a product whose K is cut takes at a time.
-constexpr uint32_t panels_for(uint32_t m) {
-  return m <= kWideRows ? kWidePanels : m <= kTileRows ? kTilePanels : kBranchPanels;
-}
-
 template <typename Kind>
-void gemm(const GemmArgs& g) {
-  for_segments(g, panels_for(g.m), chains<Kind>);
+void gemm(const GemmArgs& g, const GemmMenu& menu) {
+  for_segments(g, joint_panels(menu.resolve(g.schedule, g.m), g.m),
+               [&](const GemmArgs& segment) { chains<Kind>(segment, menu); });
 }
 
 }  // namespace

@@ -20,20 +20,57 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kTilePanels = 2;
+// How many rows of a tile fit the registers beside so many panels.
+constexpr TileRange kMenuTiles[] = {{1, 1, 16}, {2, 1, 6}, {3, 1, 4}, {4, 1, 3}};
+constexpr uint32_t tile_rows(uint32_t panels) { return kMenuTiles[panels - 1].most_rows; }
+constexpr uint32_t kTilePanels = 2, kMostTilePanels = 4;
 // With this many rows or more, a tile of one panel holds a block's codes in registers for all of
 // them.
 constexpr int kHeldRows = 5;
-// How many rows of a tile fit the registers beside so many panels.
-constexpr uint32_t tile_rows(uint32_t panels) {
-  return panels == kGemmStreams ? 3 : panels == kTilePanels ? 6 : 16;
-}
-// The bytes of codes of one panel in a slice of K. Two panels come from L2, a line in 7 cycles,
-// which costs a tile nothing; beginning and ending more often does: 12 KiB, for which L1 has room,
-// are slower.
+// The bytes of codes of one panel in a slice of K, by default. Two panels come from L2, a line in 7
+// cycles, which costs a tile nothing; beginning and ending more often does: 12 KiB, for which L1
+// has room, are slower.
 constexpr size_t kSliceBytes = size_t{48} << 10;
-// With this many rows or more, unpacking to scratch pays.
-constexpr uint32_t kUnpackRows = 24;
+constexpr size_t kPrefetchStream = 3072;
+
+// Returns what was set by hand for tiles of so many panels and products of up to m rows. With 24
+// rows or more, unpacking to scratch pays.
+template <typename Kind>
+constexpr GemmSchedule set_by_hand(uint32_t panels, uint32_t m) {
+  using To = typename Kind::Unpacked;
+  return {.tile_panels = static_cast<uint8_t>(panels),
+          .tile_rows = static_cast<uint8_t>(tile_rows(panels)),
+          .prefetch_to = panels == 1 && m > 1 && m <= tile_rows(1) ? Cache::kL2 : Cache::kL1,
+          .slice = kSliceBytes / To::kCodeBytes,
+          .unpack_rows = std::is_same_v<Kind, To> ? uint16_t{0} : uint16_t{24},
+          .prefetch = static_cast<uint16_t>(panels > 1 ? kPrefetchStream
+                                            : m == 1   ? kPrefetchOneRow
+                                                       : kPrefetchBytes)};
+}
+
+// Few rows are bound by memory. Zen 5 likes one stream best: with 4 rows of kQ8_0 one panel at a
+// time is 1.5 times as fast as two. Sapphire Rapids likes kGemmStreams of them: 1.2 to 1.35 times
+// as fast with 1 to 6 rows.
+template <typename Kind>
+constexpr RowsDefault kOneStream[] = {{1, set_by_hand<Kind>(1, 1)},
+                                      {tile_rows(1), set_by_hand<Kind>(1, tile_rows(1))},
+                                      {kAnyRows, set_by_hand<Kind>(kTilePanels, kAnyRows)}};
+template <typename Kind>
+constexpr RowsDefault kSeveralStreams[] = {
+    {tile_rows(kGemmStreams), set_by_hand<Kind>(kGemmStreams, tile_rows(kGemmStreams))},
+    {kAnyRows, set_by_hand<Kind>(kTilePanels, kAnyRows)}};
+
+template <typename Kind>
+constexpr GemmMenu menu_of(std::span<const RowsDefault> defaults) {
+  using To = typename Kind::Unpacked;
+  constexpr size_t kBlockBytes = To::kCodeBytes + size_t{64} * Kind::kHalves * (Kind::kMin ? 2 : 1);
+  return {.tiles = kMenuTiles,
+          .slice = {4, kChainScratchBytes / (kMostTilePanels * kBlockBytes)},
+          .unpack_rows = std::is_same_v<Kind, To> ? ValueRange{0, 0} : ValueRange{1, kNeverUnpack},
+          .prefetch = {0, 16384},
+          .to_l2 = true,
+          .defaults = defaults};
+}
 
 // Returns the sums' start, which takes off what the codes' offset will add.
 template <typename Kind>
@@ -179,17 +216,14 @@ template <typename Kind, int R>
 // Returns the prefetches of a tile that is the only one of its panels: bytes that the same tile, or
 // the next one, reads a little later.
 template <typename Kind, int P>
-Ahead further_on(const GemmArgs& g, const Weights& w) {
-  constexpr size_t kPrefetchStream = 3072;
-  size_t far = (P > 1      ? kPrefetchStream
-                : g.m == 1 ? kPrefetchOneRow
-                           : kPrefetchBytes) /
-               Kind::kCodeBytes;
+Ahead further_on(const GemmArgs& g, const GemmSchedule& s, const Weights& w) {
+  const size_t far = s.prefetch / Kind::kCodeBytes;
+  const bool any = s.prefetch != 0;
   const std::byte* codes = w.codes + Kind::kCodeBytes * (w.block + far);
   const std::byte* scales = w.scales + Kind::scales_start(w) + Kind::kScaleBytes * (w.block + far);
   // Behind the end of these panels the next P are prefetched.
   size_t length = g.block1 - w.block;
-  return {.to = P == 1 && g.m > 1 ? Cache::kL2 : Cache::kL1,
+  return {.to = s.prefetch_to,
           .codes = codes,
           .scales = scales,
           .codes_later = codes + P * w.codes_stride - Kind::kCodeBytes * length,
@@ -197,8 +231,8 @@ Ahead further_on(const GemmArgs& g, const Weights& w) {
           .split = length > far ? length - far : 0,
           .codes_stride = w.codes_stride,
           .scales_stride = w.scales_stride,
-          .codes_step = Kind::kCodeBytes,
-          .scales_step = Kind::kScaleBytes};
+          .codes_step = any ? Kind::kCodeBytes : 0,
+          .scales_step = any ? Kind::kScaleBytes : 0};
 }
 
 // The blocks of a tile. The tile starts with what `out` holds, or with zero if the blocks are the
@@ -252,35 +286,34 @@ TileFn tile_fn(uint32_t rows, std::integer_sequence<int, R...>) {
 }
 
 // Multiplies all rows by P panels over `run`, whose blocks start at block0 of the activations and
-// at w.block of the weights. `ahead(t, n)` returns the prefetches of tile t of n.
+// at w.block of the weights, in tiles of at most `most_rows`. `ahead(t, n)` returns the prefetches
+// of tile t of n.
 template <typename Kind, int P, typename AheadFn>
-void tiles(const GemmArgs& g, const Weights& w, uint32_t block0, const Run& run, AheadFn ahead,
-           float* out) {
-  for_tiles(g.m, tile_rows(P), [&](uint32_t row, uint32_t rows, uint32_t t, uint32_t n) {
+void tiles(const GemmArgs& g, uint32_t most_rows, const Weights& w, uint32_t block0, const Run& run,
+           AheadFn ahead, float* out) {
+  for_tiles(g.m, most_rows, [&](uint32_t row, uint32_t rows, uint32_t t, uint32_t n) {
     Rows a = rows_from<Kind>(g, row, block0);
     auto fn = tile_fn<Kind, P>(rows, std::make_integer_sequence<int, tile_rows(P)>());
     fn(w, a, ahead(t, n), run, out + row * g.out_stride, g.out_stride);
   });
 }
 
-template <typename Kind>
-constexpr uint32_t kSliceBlocks = kSliceBytes / Kind::Unpacked::kCodeBytes;
-
-// Unpacks blocks [block0, block0 + blocks) of P panels to Kind::Unpacked in `scratch`.
+// Unpacks blocks [block0, block0 + blocks) of P panels, of a slice of at most `slice`, to
+// Kind::Unpacked in `scratch`.
 template <typename Kind, int P>
-Weights unpack(const Weights& w, uint32_t block0, uint32_t blocks, std::byte* scratch) {
+Weights unpack(const Weights& w, uint32_t block0, uint32_t blocks, size_t slice,
+               std::byte* scratch) {
   using To = typename Kind::Unpacked;
   static_assert(To::kScaleBytes == 64 * Kind::kHalves * (Kind::kMin ? 2 : 1));
-  constexpr size_t kCodesStride = To::kCodeBytes * kSliceBlocks<Kind>;
-  constexpr size_t kScalesStride = To::kScaleBytes * kSliceBlocks<Kind>;
-  static_assert(P * (kCodesStride + kScalesStride) <= kChainScratchBytes);
+  static_assert(P <= kMostTilePanels);
+  const size_t codes_stride = To::kCodeBytes * slice, scales_stride = To::kScaleBytes * slice;
   const __m512i rebias = _mm512_set1_epi8(static_cast<char>(To::kOffset - Kind::kOffset));
-  std::byte* all_scales = scratch + P * kCodesStride;
+  std::byte* all_scales = scratch + P * codes_stride;
   for (size_t p = 0; p < P; ++p) {
     const std::byte* codes = w.codes + w.codes_stride * p + Kind::kCodeBytes * block0;
     const std::byte* scales = w.scales + w.scales_stride * p;
-    std::byte* to_codes = scratch + kCodesStride * p;
-    std::byte* to_scales = all_scales + kScalesStride * p;
+    std::byte* to_codes = scratch + codes_stride * p;
+    std::byte* to_scales = all_scales + scales_stride * p;
     for (uint32_t i = 0; i < blocks; ++i, codes += Kind::kCodeBytes, to_codes += To::kCodeBytes) {
       if constexpr (To::kNibbles) {
         std::memcpy(to_codes, codes, To::kCodeBytes);
@@ -302,74 +335,92 @@ Weights unpack(const Weights& w, uint32_t block0, uint32_t blocks, std::byte* sc
   }
   return {.codes = scratch,
           .scales = all_scales,
-          .codes_stride = kCodesStride,
-          .scales_stride = kScalesStride,
+          .codes_stride = codes_stride,
+          .scales_stride = scales_stride,
           .super_offset = 0,
           .supers = 0,
           .block = 0};
 }
 
+// Multiplies all rows by P panels in tiles of at most s.tile_rows rows.
 template <typename Kind, int P>
-void gemm_panels(const GemmArgs& g, uint32_t panel, float* out) {
+void gemm_panels(const GemmArgs& g, const GemmSchedule& s, uint32_t panel, float* out) {
   using To = typename Kind::Unpacked;
   Weights w = weights_from(g, panel, g.block0);
-  if (g.m <= tile_rows(P)) {
+  if (g.m <= s.tile_rows) {
     tiles<Kind, P>(
-        g, w, g.block0, {g.block1 - g.block0, true, g.cuts},
-        [&](uint32_t, uint32_t) { return further_on<Kind, P>(g, w); }, out);
+        g, s.tile_rows, w, g.block0, {g.block1 - g.block0, true, g.cuts},
+        [&](uint32_t, uint32_t) { return further_on<Kind, P>(g, s, w); }, out);
     return;
   }
-  for_slices(g.block0, g.block1, kSliceBlocks<Kind>, [&](uint32_t begin, uint32_t end) {
+  for_slices(g.block0, g.block1, s.slice, [&](uint32_t begin, uint32_t end) {
     Weights next =
         end == g.block1 ? weights_from(g, panel + P, g.block0) : weights_from(g, panel, end);
-    auto ahead = [&](uint32_t t, uint32_t n) { return next_slice<Kind>(next, end - begin, t, n); };
+    auto ahead = [&](uint32_t t, uint32_t n) {
+      return next_slice<Kind>(next, s, end - begin, t, n);
+    };
     const Run run = {end - begin, begin == g.block0, {}};
     if constexpr (!std::is_same_v<Kind, To>) {
-      if (g.m >= kUnpackRows) {
-        Weights unpacked = unpack<Kind, P>(w, begin, end - begin, g.scratch);
-        tiles<To, P>(g, unpacked, begin, run, ahead, out);
+      if (g.m >= s.unpack_rows) {
+        Weights unpacked = unpack<Kind, P>(w, begin, end - begin, s.slice, g.scratch);
+        tiles<To, P>(g, s.tile_rows, unpacked, begin, run, ahead, out);
         return;
       }
     }
     w.block = begin;
-    tiles<Kind, P>(g, w, begin, run, ahead, out);
+    tiles<Kind, P>(g, s.tile_rows, w, begin, run, ahead, out);
   });
 }
 
-// Calls gemm_panels<Kind, P> as long as P panels are left from `panel` on.
+// Calls gemm_panels<Kind, P> as long as P panels are left from `panel` on. What a wider tile left
+// over is computed by the tiles that were set by hand.
 template <typename Kind, uint32_t P>
-void gemm_groups(const GemmArgs& g, uint32_t* panel) {
+void gemm_groups(const GemmArgs& g, const GemmSchedule& wanted, uint32_t* panel) {
+  if (wanted.tile_panels < P || *panel + P > g.panels) return;
+  GemmSchedule s = wanted;
+  if (wanted.tile_panels > P) {
+    const GemmSchedule own = set_by_hand<Kind>(P, g.m);
+    s.tile_rows = own.tile_rows;
+    s.prefetch = own.prefetch;
+    s.prefetch_to = own.prefetch_to;
+  }
   for (; *panel + P <= g.panels; *panel += P) {
-    gemm_panels<Kind, P>(g, g.panel0 + *panel, g.out + kPanelRows * *panel);
+    gemm_panels<Kind, P>(g, s, g.panel0 + *panel, g.out + kPanelRows * *panel);
   }
 }
 
-// Few rows are bound by memory. Zen 5 likes one stream best: with 4 rows of kQ8_0 one panel at a
-// time is 1.5 times as fast as two. Sapphire Rapids likes kGemmStreams of them: 1.2 to 1.35 times
-// as fast with 1 to 6 rows.
-template <typename Kind, uint32_t Streams>
-void panels(const GemmArgs& g) {
+template <typename Kind>
+void panels(const GemmArgs& g, const GemmMenu& menu) {
+  const GemmSchedule s = menu.resolve(g.schedule, g.m);
   uint32_t panel = 0;
-  if (Streams == kGemmStreams && g.m <= tile_rows(kGemmStreams)) {
-    gemm_groups<Kind, kGemmStreams>(g, &panel);
-  }
-  if (Streams == kGemmStreams || g.m > tile_rows(1)) gemm_groups<Kind, kTilePanels>(g, &panel);
-  gemm_groups<Kind, 1>(g, &panel);
+  if (s.tile_panels == kGemmStreams) gemm_groups<Kind, kGemmStreams>(g, s, &panel);
+  if (s.tile_panels == 3) gemm_groups<Kind, 3>(g, s, &panel);
+  gemm_groups<Kind, kTilePanels>(g, s, &panel);
+  gemm_groups<Kind, 1>(g, s, &panel);
 }
 
-template <typename Kind, uint32_t Streams>
-void gemm(const GemmArgs& g) {
+template <typename Kind>
+void gemm(const GemmArgs& g, const GemmMenu& menu) {
+  const GemmSchedule& s = menu.resolve(g.schedule, g.m);
   // A tile that has all rows adds segments up itself.
-  if (g.m <= tile_rows(Streams == 1 ? 1 : kTilePanels)) return panels<Kind, Streams>(g);
-  for_segments(g, g.m <= tile_rows(1) ? kTilePanels : kBranchPanels, panels<Kind, Streams>);
+  if (g.m <= s.tile_rows) return panels<Kind>(g, menu);
+  const uint32_t at_once = g.m <= tile_rows(1) ? s.tile_panels : kBranchPanels;
+  for_segments(g, at_once / s.tile_panels * s.tile_panels,
+               [&](const GemmArgs& segment) { panels<Kind>(segment, menu); });
 }
 
 }  // namespace
 
-#define HEARTH_DEFINE(kind, name, level)                                                     \
-  void gemm_##name##_avx512(const GemmArgs& args) { gemm<KindOf<PackKind::kind>, 1>(args); } \
-  void gemm_##name##_##level(const GemmArgs& args) {                                         \
-    gemm<KindOf<PackKind::kind>, kGemmStreams>(args);                                        \
+#define HEARTH_DEFINE(kind, name, level)                                        \
+  constinit const GemmMenu menu_##name##_avx512 =                               \
+      menu_of<KindOf<PackKind::kind>>(kOneStream<KindOf<PackKind::kind>>);      \
+  constinit const GemmMenu menu_##name##_##level =                              \
+      menu_of<KindOf<PackKind::kind>>(kSeveralStreams<KindOf<PackKind::kind>>); \
+  void gemm_##name##_avx512(const GemmArgs& args) {                             \
+    gemm<KindOf<PackKind::kind>>(args, menu_##name##_avx512);                   \
+  }                                                                             \
+  void gemm_##name##_##level(const GemmArgs& args) {                            \
+    gemm<KindOf<PackKind::kind>>(args, menu_##name##_##level);                  \
   }
 HEARTH_INT8_GEMM_KERNELS(HEARTH_DEFINE, avx512_streams)
 #undef HEARTH_DEFINE

@@ -262,12 +262,13 @@ struct Ahead {
 // Returns the prefetches of tile `t` of `tiles` over one slice: its share of the next slice, which
 // starts at block w.block. So memory is read evenly and not in one burst a slice.
 template <typename Kind>
-Ahead next_slice(const Weights& w, uint32_t blocks, uint32_t t, uint32_t tiles) {
+Ahead next_slice(const Weights& w, const GemmSchedule& s, uint32_t blocks, uint32_t t,
+                 uint32_t tiles) {
   auto share = [&](size_t bytes) {
-    size_t step = (bytes / tiles + 63) / 64 * 64;
+    size_t step = s.prefetch == 0 ? 0 : (bytes / tiles + 63) / 64 * 64;
     return t * step < bytes ? step : 0;
   };
-  Ahead ahead = {.to = Cache::kL1,
+  Ahead ahead = {.to = s.prefetch_to,
                  .codes = w.codes + Kind::kCodeBytes * w.block,
                  .scales = w.scales + Kind::scales_start(w) + Kind::kScaleBytes * w.block,
                  .codes_later = nullptr,

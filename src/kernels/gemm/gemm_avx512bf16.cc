@@ -21,6 +21,7 @@ struct KindBF16 {
 
 }  // namespace
 
-void gemm_bf16_avx512bf16(const GemmArgs& args) { gemm<KindBF16>(args); }
+constinit const GemmMenu menu_bf16_avx512bf16 = kMenu<KindBF16>;
+void gemm_bf16_avx512bf16(const GemmArgs& args) { gemm<KindBF16>(args, menu_bf16_avx512bf16); }
 
 }  // namespace hearth

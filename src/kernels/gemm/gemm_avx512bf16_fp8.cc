@@ -37,6 +37,9 @@ inline Vec16 add_pairs(Bf16Pair w, Bf16Pair x, Vec16 acc) {
 
 namespace hearth {
 
+constinit const GemmMenu menu_fp8_avx512bf16 = kFp8Menu<Fp8Shape::kWidePanels>;
+constinit const GemmMenu menu_fp8_avx512bf16_streams = kFp8Menu<kGemmStreams>;
+
 void gemm_fp8_avx512bf16(const GemmArgs& args) { gemm_fp8(args); }
 void gemm_fp8_avx512bf16_streams(const GemmArgs& args) { gemm_fp8<kGemmStreams>(args); }
 

@@ -187,6 +187,8 @@ inline Vec16 add_pairs(const Bf16Pair& w, const Bf16Pair& x, Vec16 acc) {
 
 namespace hearth {
 
+constinit const GemmMenu menu_fp8_avx512bw = kFp8Menu<Fp8Shape::kWidePanels>;
+
 void gemm_fp8_avx512bw(const GemmArgs& args) { gemm_fp8_widened(args); }
 HEARTH_INT8_GEMM_KERNELS(HEARTH_DEFINE_WIDE_GEMM, avx512bw)
 

@@ -38,25 +38,33 @@ struct KindBF16 {
 namespace hearth {
 namespace {
 
+// Widened codes are multiplied two panels at a time, whatever the schedule's tile.
 void bf16_chains(const GemmArgs& g) {
-  if (g.m <= kTileRows) return chains<KindBF16>(g);
+  const GemmSchedule& s = menu_bf16_avx512bw.resolve(g.schedule, g.m);
+  if (g.m < s.unpack_rows) return chains<KindBF16>(g, menu_bf16_avx512bw);
+  const uint32_t most_rows = s.tile_panels == kWidePanels ? kTileRows : s.tile_rows;
   using Source = WidenBf16;
   widened_chains<Source, kTilePanels>(
-      g, []<int P>(std::integral_constant<int, P>, const WidenedWork& w) {
-        for_tiles(w.m, kTileRows, [&](uint32_t row, uint32_t rows, uint32_t, uint32_t) {
+      g, s, [=]<int P>(std::integral_constant<int, P>, const WidenedWork& w) {
+        for_tiles(w.m, most_rows, [&](uint32_t row, uint32_t rows, uint32_t, uint32_t) {
           auto fn = tile_fn<KindF32, P>(rows, std::make_integer_sequence<int, kTileRows>());
           fn(w.codes, kWidenedPanelBytes, w.x + kWidenedStride * row, kWidenedStride, w.blocks,
-             w.first, false, w.out + row * w.out_stride, w.out_stride);
+             w.first, {0, Cache::kL1}, w.out + row * w.out_stride, w.out_stride);
         });
       });
 }
 
 }  // namespace
 
-void gemm_f32_avx512bw(const GemmArgs& args) { gemm<KindF32>(args); }
-void gemm_f16_avx512bw(const GemmArgs& args) { gemm<KindF16>(args); }
+constinit const GemmMenu menu_f32_avx512bw = kMenu<KindF32>;
+constinit const GemmMenu menu_f16_avx512bw = kMenu<KindF16>;
+constinit const GemmMenu menu_bf16_avx512bw = kMenu<KindBF16, kTileRows + 1>;
+
+void gemm_f32_avx512bw(const GemmArgs& args) { gemm<KindF32>(args, menu_f32_avx512bw); }
+void gemm_f16_avx512bw(const GemmArgs& args) { gemm<KindF16>(args, menu_f16_avx512bw); }
 void gemm_bf16_avx512bw(const GemmArgs& args) {
-  for_segments(args, panels_for(args.m), bf16_chains);
+  const GemmSchedule& s = menu_bf16_avx512bw.resolve(args.schedule, args.m);
+  for_segments(args, joint_panels(s, args.m), bf16_chains);
 }
 
 }  // namespace hearth

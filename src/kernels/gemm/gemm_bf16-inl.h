@@ -35,11 +35,15 @@ struct FloatBF16 {
   static const bf16_t* elements(const ActView& a) { return a.bf16; }
 };
 
-// BF16 by the chain of F32, of which a widened slice is a case.
+constexpr GemmMenu kBf16Menu = kFloatMenu<FloatBF16, 2 * FloatBF16::kTileRows + 1>;
+
+// BF16 by the chain of F32, of which a widened slice is a case. Tiles of those have the rows that
+// fit the registers, whatever the schedule's.
 inline void bf16_chains(const GemmArgs& g) {
   constexpr uint32_t kRows = FloatF32::kTileRows;
-  if (g.m <= 2 * FloatBF16::kTileRows) return float_chains<FloatBF16>(g);
-  widened_chains<WidenBf16, 1>(g, [](std::integral_constant<int, 1>, const WidenedWork& w) {
+  const GemmSchedule& s = kBf16Menu.resolve(g.schedule, g.m);
+  if (g.m < s.unpack_rows) return float_chains<FloatBF16>(g, s);
+  widened_chains<WidenBf16, 1>(g, s, [](std::integral_constant<int, 1>, const WidenedWork& w) {
     for_even_pieces(w.m, kRows, [&](uint32_t row, uint32_t row_end) {
       const auto tile = widened_tile(w, row, w.first, w.out + w.out_stride * row, w.out_stride);
       float_tile_of<FloatF32, 1>(row_end - row, tile, std::make_integer_sequence<int, kRows>());
@@ -48,8 +52,7 @@ inline void bf16_chains(const GemmArgs& g) {
 }
 
 inline void gemm_bf16(const GemmArgs& g) {
-  for_segments(g, g.m <= FloatBF16::kTileRows ? float_panels_for<FloatBF16>(g.m) : kBranchPanels,
-               bf16_chains);
+  for_segments(g, joint_panels(kBf16Menu.resolve(g.schedule, g.m), g.m), bf16_chains);
 }
 
 }  // namespace

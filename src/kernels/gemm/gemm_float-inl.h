@@ -5,13 +5,16 @@
 // hide the latency of fma; many rows take one panel and six rows (AVX2: 12 + 3 of 16 registers).
 #pragma once
 
+#include <array>
+
 #include "base/fp_types.h"
 #include "kernels/gemm/gemm_vec16-inl.h"
 
 namespace hearth {
 namespace {
 
-// The bytes of codes in a slice of K of one panel, which stays in L1 for the tiles of all rows.
+// The bytes of codes in a slice of K of one panel, by default, which stays in L1 for the tiles of
+// all rows.
 constexpr size_t kFloatSliceBytes = size_t{16} << 10;
 
 // A kind tells how many elements of K a step takes, how to load them for 16 weight rows, or from
@@ -42,14 +45,61 @@ struct FloatF16 : FloatF32 {
 };
 
 template <typename Kind>
+constexpr size_t kFloatBlockBytes = Kind::kStepBytes*(kBlock / Kind::kStep);
+
+// Returns how many rows fit the registers beside P panels.
+template <typename Kind, int P>
+constexpr int kFloatRows = P == 4   ? Kind::kFourPanelRows
+                           : P == 2 ? Kind::kTwoPanelRows
+                                    : Kind::kTileRows;
+
+// Returns what was set by hand for products of up to m rows. With as many as `unpack_rows`, where
+// it is not 0, codes are unpacked for all of them.
+template <typename Kind>
+constexpr GemmSchedule float_by_hand(uint32_t m, uint16_t unpack_rows) {
+  const int panels = m <= Kind::kFourPanelRows ? 4 : m <= Kind::kTwoPanelRows ? 2 : 1;
+  const int rows = panels == 4   ? Kind::kFourPanelRows
+                   : panels == 2 ? Kind::kTwoPanelRows
+                                 : Kind::kTileRows;
+  return {.tile_panels = static_cast<uint8_t>(panels),
+          .tile_rows = static_cast<uint8_t>(rows),
+          .slice = kFloatSliceBytes / kFloatBlockBytes<Kind>,
+          .unpack_rows = unpack_rows,
+          .prefetch = kPrefetchBytes};
+}
+// Kinds without tiles of four or two panels have two entries for the same rows.
+template <typename Kind, uint16_t UnpackRows = 0>
+constexpr RowsDefault kFloatDefaults[] = {
+    {Kind::kFourPanelRows, float_by_hand<Kind>(Kind::kFourPanelRows, UnpackRows)},
+    {Kind::kTwoPanelRows, float_by_hand<Kind>(Kind::kTwoPanelRows, UnpackRows)},
+    {kAnyRows, float_by_hand<Kind>(kAnyRows, UnpackRows)}};
+template <typename Kind>
+constexpr auto kFloatTiles = [] {
+  std::array<TileRange, 1 + (Kind::kTwoPanelRows > 0) + (Kind::kFourPanelRows > 0)> tiles{};
+  size_t n = 0;
+  tiles[n++] = {1, 1, Kind::kTileRows};
+  if (Kind::kTwoPanelRows > 0) tiles[n++] = {2, 1, Kind::kTwoPanelRows};
+  if (Kind::kFourPanelRows > 0) tiles[n++] = {4, 1, Kind::kFourPanelRows};
+  return tiles;
+}();
+template <typename Kind, uint16_t UnpackRows = 0>
+constexpr GemmMenu kFloatMenu = {
+    .tiles = kFloatTiles<Kind>,
+    .slice = {1, 4 * kFloatSliceBytes / kFloatBlockBytes<Kind>},
+    .unpack_rows = UnpackRows == 0 ? ValueRange{0, 0} : ValueRange{1, kNeverUnpack},
+    .prefetch = {0, 16384},
+    .to_l2 = false,
+    .defaults = kFloatDefaults<Kind, UnpackRows>};
+
+template <typename Kind>
 struct FloatTile {
   const std::byte* codes;  // of the first panel, at the first block of the slice
   size_t codes_stride;
   const typename Kind::Element* x;  // of the first row, there
   size_t x_stride;
   uint32_t blocks;
-  bool first;     // of the slices
-  bool prefetch;  // the codes, which come from memory
+  bool first;    // of the slices
+  size_t ahead;  // bytes to the codes that are prefetched, which come from memory; 0: none are
   float* out;
   size_t out_stride;
 };
@@ -65,9 +115,9 @@ void float_tile(const FloatTile<Kind>& t) {
   }
   const size_t steps = t.blocks * (kBlock / Kind::kStep);
   for (size_t begin = 0; begin < steps; begin += kUnroll) {
-    if (t.prefetch) {
+    if (t.ahead != 0) {
       for (size_t p = 0; p < P; ++p) {
-        prefetch_range(t.codes + t.codes_stride * p + Kind::kStepBytes * begin + kPrefetchBytes,
+        prefetch_range(t.codes + t.codes_stride * p + Kind::kStepBytes * begin + t.ahead,
                        Kind::kStepBytes * kUnroll);
       }
     }
@@ -93,58 +143,56 @@ void float_tile_of(uint32_t rows, const FloatTile<Kind>& t, std::integer_sequenc
   kTiles[rows - 1](t);
 }
 
-// Multiplies all rows by P panels, in tiles of at most Rows rows.
-template <typename Kind, int P, int Rows>
-void float_panels(const GemmArgs& g, uint32_t panel, float* out) {
-  constexpr size_t kBlockBytes = kBlock / Kind::kStep * Kind::kStepBytes;
+// Multiplies all rows by P panels, in tiles of at most s.tile_rows rows.
+template <typename Kind, int P>
+void float_panels(const GemmArgs& g, const GemmSchedule& s, uint32_t panel, float* out) {
   const uint32_t blocks = g.block1 - g.block0;
-  const uint32_t slice =
-      g.m <= Rows ? std::max(blocks, 1u) : static_cast<uint32_t>(kFloatSliceBytes / kBlockBytes);
+  const uint32_t slice = g.m <= s.tile_rows ? std::max(blocks, 1u) : s.slice;
   for_even_pieces(blocks, slice, [&](uint32_t begin, uint32_t end) {
-    for_even_pieces(g.m, Rows, [&](uint32_t row, uint32_t row_end) {
+    for_even_pieces(g.m, s.tile_rows, [&](uint32_t row, uint32_t row_end) {
       FloatTile<Kind> t = {
-          .codes = g.w.codes + g.w.codes_panel_bytes * panel + kBlockBytes * (g.block0 + begin),
+          .codes = g.w.codes + g.w.codes_panel_bytes * panel +
+                   kFloatBlockBytes<Kind> * (g.block0 + begin),
           .codes_stride = g.w.codes_panel_bytes,
           .x = Kind::elements(g.a) + g.a.row_stride * row + size_t{kBlock} * (g.block0 + begin),
           .x_stride = g.a.row_stride,
           .blocks = end - begin,
           .first = begin == 0,
-          .prefetch = row == 0,
+          .ahead = row == 0 ? s.prefetch : size_t{0},
           .out = out + g.out_stride * row,
           .out_stride = g.out_stride};
-      float_tile_of<Kind, P>(row_end - row, t, std::make_integer_sequence<int, Rows>());
+      float_tile_of<Kind, P>(row_end - row, t,
+                             std::make_integer_sequence<int, kFloatRows<Kind, P>>());
     });
   });
 }
 
-// Returns how many panels are read side by side with m rows.
+// Panels that a wider tile leaves over are taken one by one, with as many rows as fit.
 template <typename Kind>
-constexpr uint32_t float_panels_for(uint32_t m) {
-  return m <= Kind::kFourPanelRows ? 4 : m <= Kind::kTwoPanelRows ? 2 : 1;
-}
-
-template <typename Kind>
-void float_chains(const GemmArgs& g) {
+void float_chains(const GemmArgs& g, const GemmSchedule& wanted) {
   uint32_t p = 0;
-  auto advance = [&]<int P, int Rows>(std::integer_sequence<int, P, Rows>) {
+  auto advance = [&]<int P>(std::integral_constant<int, P>) {
+    GemmSchedule s = wanted;
+    if (s.tile_panels != P) s.tile_rows = kFloatRows<Kind, P>;
     for (; p + P <= g.panels; p += P) {
-      float_panels<Kind, P, Rows>(g, g.panel0 + p, g.out + kPanelRows * p);
+      float_panels<Kind, P>(g, s, g.panel0 + p, g.out + kPanelRows * p);
     }
   };
-  const uint32_t side_by_side = float_panels_for<Kind>(g.m);
   if constexpr (Kind::kFourPanelRows > 0) {
-    if (side_by_side == 4) advance(std::integer_sequence<int, 4, Kind::kFourPanelRows>());
+    if (wanted.tile_panels == 4) advance(std::integral_constant<int, 4>());
   }
-  if constexpr (Kind::kTwoPanelRows > Kind::kFourPanelRows) {
-    if (side_by_side == 2) advance(std::integer_sequence<int, 2, Kind::kTwoPanelRows>());
+  if constexpr (Kind::kTwoPanelRows > 0) {
+    if (wanted.tile_panels == 2) advance(std::integral_constant<int, 2>());
   }
-  advance(std::integer_sequence<int, 1, Kind::kTileRows>());
+  advance(std::integral_constant<int, 1>());
 }
 
 template <typename Kind>
 void gemm_float(const GemmArgs& g) {
-  for_segments(g, g.m <= Kind::kTileRows ? float_panels_for<Kind>(g.m) : kBranchPanels,
-               float_chains<Kind>);
+  const GemmMenu& menu = kFloatMenu<Kind>;
+  for_segments(g, joint_panels(menu.resolve(g.schedule, g.m), g.m), [&](const GemmArgs& chain) {
+    float_chains<Kind>(chain, menu.resolve(chain.schedule, chain.m));
+  });
 }
 
 }  // namespace

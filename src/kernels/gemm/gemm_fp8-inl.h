@@ -10,8 +10,9 @@
 //   struct Fp8Shape                how many panels and rows a tile has
 //
 // A tile adds up the columns of one super-block for P panels x R rows and adds the sums, times the
-// panels' scales, to the outputs: the scale costs one fma in 128. Up to kFewRows rows every tile
-// decodes for itself; more rows share what is decoded into the scratch.
+// panels' scales, to the outputs: the scale costs one fma in 128. So a slice of K is a super-block.
+// Up to kFewRows rows, by default, every tile decodes for itself; more rows share what is decoded
+// into the scratch, kPanels panels at a time.
 #pragma once
 
 #include <algorithm>
@@ -30,6 +31,43 @@ constexpr size_t kFp8BlockBytes = size_t{kBlock} * kPanelRows;
 constexpr size_t kFp8GroupBytes = 64;     // codes of 4 columns of 16 rows
 constexpr size_t kFp8DecodedBytes = 128;  // the same decoded
 constexpr size_t kFp8SuperGroups = size_t{kFp8SuperBlocks} * kBlock / 4;
+
+// What was set by hand: WidePanels panels are read side by side with up to kWideRows rows. Tiles of
+// kPanels panels have more rows where they read what is decoded (fp8_rows).
+template <int WidePanels>
+constexpr GemmSchedule fp8_by_hand(int panels, int rows) {
+  return {.tile_panels = static_cast<uint8_t>(panels),
+          .tile_rows = static_cast<uint8_t>(rows),
+          .slice = kFp8SuperBlocks,
+          .unpack_rows = Fp8Shape::kFewRows + 1,
+          .prefetch = kPrefetchBytes};
+}
+template <int WidePanels>
+constexpr RowsDefault kFp8Defaults[] = {
+    {Fp8Shape::kWideRows, fp8_by_hand<WidePanels>(WidePanels, Fp8Shape::kWideRows)},
+    {Fp8Shape::kFewRows, fp8_by_hand<WidePanels>(Fp8Shape::kPanels, Fp8Shape::kFewRows)},
+    {kAnyRows, fp8_by_hand<WidePanels>(Fp8Shape::kPanels, Fp8Shape::kTileRows)}};
+template <int WidePanels>
+constexpr TileRange kFp8Tiles[] = {{1, 1, Fp8Shape::kTileRows},
+                                   {Fp8Shape::kPanels, 1, Fp8Shape::kTileRows},
+                                   {WidePanels, 1, Fp8Shape::kWideRows}};
+template <int WidePanels>
+constexpr GemmMenu kFp8Menu = {.tiles = kFp8Tiles<WidePanels>,
+                               .slice = {kFp8SuperBlocks, kFp8SuperBlocks},
+                               .unpack_rows = {1, kNeverUnpack},
+                               .prefetch = {0, 16384},
+                               .to_l2 = false,
+                               .defaults = kFp8Defaults<WidePanels>};
+
+// Returns how many rows the tiles of P panels have at most that read codes, or what is decoded.
+template <int P>
+uint32_t fp8_rows(const GemmSchedule& s, bool decoded) {
+  using S = Fp8Shape;
+  const int most = decoded ? S::kTileRows : P > S::kPanels ? S::kWideRows : S::kFewRows;
+  // Other tiles than the schedule's are those set by hand.
+  const bool asked = s.tile_panels == P;
+  return static_cast<uint32_t>(asked ? std::min<int>(s.tile_rows, most) : most);
+}
 
 struct FromCodes {
   static constexpr size_t kGroupBytes = kFp8GroupBytes;
@@ -132,15 +170,14 @@ void fp8_decode(const Fp8Piece& piece, std::byte* decoded) {
   }
 }
 
-// Returns the piece of blocks [begin, end) of P panels, all in one super-block. Prefetches go
-// kPrefetchBytes further on in each panel or, behind the last block that the caller reads of it,
-// into the next P panels.
+// Returns the piece of blocks [begin, end) of P panels, all in one super-block. Prefetches go `far`
+// blocks further on in each panel or, behind the last block that the caller reads of it, into the
+// next P panels.
 template <int P>
-Fp8Piece fp8_piece(const ChainArgs& g, uint32_t panel, uint32_t begin, uint32_t end) {
-  constexpr uint32_t kFar = kPrefetchBytes / kFp8BlockBytes;
-  const bool stays = begin + kFar < g.stream1;
+Fp8Piece fp8_piece(const ChainArgs& g, uint32_t panel, uint32_t begin, uint32_t end, uint32_t far) {
+  const bool stays = begin + far < g.stream1;
   const uint32_t to =
-      stays ? begin + kFar : std::min(g.stream0 + begin + kFar - g.stream1, g.stream1 - 1);
+      stays ? begin + far : std::min(g.stream0 + begin + far - g.stream1, g.stream1 - 1);
   auto super = [&](uint32_t block) { return (block + g.w.super_offset) / kFp8SuperBlocks; };
   const size_t panels = stays ? 0 : P;
   return {.codes = g.w.codes + g.w.codes_panel_bytes * panel + kFp8BlockBytes * begin,
@@ -159,32 +196,31 @@ inline uint32_t fp8_super_end(const WeightView& w, uint32_t block) {
   return block + kFp8SuperBlocks - (block + w.super_offset) % kFp8SuperBlocks;
 }
 
-// Multiplies all rows by P panels; there are at most FewRows rows where FewRows is not 0.
-template <int P, int FewRows>
-void fp8_panels(const ChainArgs& g, uint32_t panel, float* out) {
+// Multiplies all rows by P panels in tiles of at most `most_rows` rows: of codes where MostRows,
+// the most of such a tile, is not 0, else of what is decoded.
+template <int P, int MostRows>
+void fp8_panels(const ChainArgs& g, const GemmSchedule& s, uint32_t panel, float* out) {
+  const uint32_t most_rows = fp8_rows<P>(s, MostRows == 0);
   for (uint32_t begin = g.block0; begin < g.block1;) {
     const uint32_t end = std::min(g.block1, fp8_super_end(g.w, begin));
-    const Fp8Piece piece = fp8_piece<P>(g, panel, begin, end);
-    Fp8Rows rows = {.x = g.a.bf16 + size_t{kBlock} * begin,
-                    .x_stride = g.a.row_stride,
-                    .out = out,
-                    .out_stride = g.out_stride};
-    if constexpr (FewRows != 0) {
-      fp8_tile_of<FromCodes, true, P>(g.m, piece, piece.codes, piece.codes_stride, rows,
-                                      std::make_integer_sequence<int, FewRows>());
-    } else {
-      constexpr int kRows = Fp8Shape::kTileRows;
-      static_assert(P * kFp8DecodedBytes * kFp8SuperGroups <= kChainScratchBytes);
-      fp8_decode<P>(piece, g.scratch);
-      for_even_pieces(g.m, kRows, [&](uint32_t row, uint32_t row_end) {
-        Fp8Rows some = rows;
-        some.x += g.a.row_stride * row;
-        some.out += g.out_stride * row;
+    const auto far = static_cast<uint32_t>(s.prefetch / kFp8BlockBytes);
+    const Fp8Piece piece = fp8_piece<P>(g, panel, begin, end, far);
+    if constexpr (MostRows == 0) fp8_decode<P>(piece, g.scratch);
+    for_even_pieces(g.m, most_rows, [&](uint32_t row, uint32_t row_end) {
+      const Fp8Rows rows = {.x = g.a.bf16 + g.a.row_stride * row + size_t{kBlock} * begin,
+                            .x_stride = g.a.row_stride,
+                            .out = out + g.out_stride * row,
+                            .out_stride = g.out_stride};
+      if constexpr (MostRows != 0) {
+        fp8_tile_of<FromCodes, true, P>(row_end - row, piece, piece.codes, piece.codes_stride, rows,
+                                        std::make_integer_sequence<int, MostRows>());
+      } else {
+        static_assert(P * kFp8DecodedBytes * kFp8SuperGroups <= kChainScratchBytes);
         fp8_tile_of<FromDecoded, false, P>(row_end - row, piece, g.scratch,
-                                           kFp8DecodedBytes * kFp8SuperGroups, some,
-                                           std::make_integer_sequence<int, kRows>());
-      });
-    }
+                                           kFp8DecodedBytes * kFp8SuperGroups, rows,
+                                           std::make_integer_sequence<int, Fp8Shape::kTileRows>());
+      }
+    });
     begin = end;
   }
 }
@@ -196,40 +232,48 @@ inline void fp8_zeros(const ChainArgs& g) {
   }
 }
 
-// Calls fp8_panels<P, FewRows> as long as P panels are left from *panel on.
-template <int P, int FewRows>
-void fp8_groups(const ChainArgs& g, uint32_t* panel) {
+// Calls fp8_panels<P, MostRows> as long as P panels are left from *panel on.
+template <int P, int MostRows>
+void fp8_groups(const ChainArgs& g, const GemmSchedule& s, uint32_t* panel) {
   for (; *panel + P <= g.panels; *panel += P) {
-    fp8_panels<P, FewRows>(g, g.panel0 + *panel, g.out + kPanelRows * *panel);
+    fp8_panels<P, MostRows>(g, s, g.panel0 + *panel, g.out + kPanelRows * *panel);
   }
 }
 
 template <int WidePanels>
-void fp8_few_rows(const ChainArgs& g) {
+void fp8_few_rows(const ChainArgs& g, const GemmSchedule& s) {
   using S = Fp8Shape;
   if (g.block0 == g.block1) return fp8_zeros(g);
   uint32_t panel = 0;
-  if (g.m <= S::kWideRows) fp8_groups<WidePanels, S::kWideRows>(g, &panel);
-  fp8_groups<S::kPanels, S::kFewRows>(g, &panel);
-  fp8_groups<1, S::kFewRows>(g, &panel);
+  if constexpr (WidePanels > S::kPanels) {
+    if (s.tile_panels == WidePanels) fp8_groups<WidePanels, S::kWideRows>(g, s, &panel);
+  }
+  if (s.tile_panels >= S::kPanels) fp8_groups<S::kPanels, S::kFewRows>(g, s, &panel);
+  fp8_groups<1, S::kFewRows>(g, s, &panel);
 }
 
 template <int Panels>
-void fp8_many_rows(const ChainArgs& g) {
+void fp8_many_rows(const ChainArgs& g, const GemmSchedule& s) {
   if (g.block0 == g.block1) return fp8_zeros(g);
   uint32_t panel = 0;
-  fp8_groups<Panels, 0>(g, &panel);
-  fp8_groups<1, 0>(g, &panel);
+  if (s.tile_panels >= Panels) fp8_groups<Panels, 0>(g, s, &panel);
+  fp8_groups<1, 0>(g, s, &panel);
 }
 
-// WidePanels panels are read side by side with up to kWideRows rows. `many_rows` is called where
-// there are more than kFewRows.
-template <int WidePanels = Fp8Shape::kWidePanels, typename ManyRows>
+// `many_rows` is called from the schedule's unpack_rows on.
+template <int WidePanels, typename ManyRows>
 void gemm_fp8_with(const GemmArgs& g, ManyRows many_rows) {
-  using S = Fp8Shape;
-  if (g.m > S::kFewRows) return for_segments(g, kBranchPanels, many_rows);
-  const int panels = g.m <= S::kWideRows ? WidePanels : S::kPanels;
-  for_segments(g, static_cast<uint32_t>(panels), fp8_few_rows<WidePanels>);
+  const GemmMenu& menu = kFp8Menu<WidePanels>;
+  const GemmSchedule& s = menu.resolve(g.schedule, g.m);
+  const bool many = g.m >= s.unpack_rows;
+  for_segments(g, many ? kBranchPanels : joint_panels(s, g.m), [&](const ChainArgs& chain) {
+    const GemmSchedule& own = menu.resolve(g.schedule, chain.m);
+    if (chain.m >= own.unpack_rows) {
+      many_rows(chain, own);
+    } else {
+      fp8_few_rows<WidePanels>(chain, own);
+    }
+  });
 }
 
 template <int WidePanels = Fp8Shape::kWidePanels>

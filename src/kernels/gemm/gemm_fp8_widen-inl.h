@@ -11,7 +11,7 @@ namespace {
 
 struct WidenFp8 {
   template <typename Fn>
-  static void for_slices(const GemmArgs& g, Fn&& fn) {
+  static void for_slices(const GemmArgs& g, uint32_t, Fn&& fn) {
     static_assert(kFp8SuperBlocks <= kWidenedBlocks);
     for (uint32_t begin = g.block0; begin < g.block1;) {
       const uint32_t end = std::min(g.block1, fp8_super_end(g.w, begin));
@@ -20,11 +20,11 @@ struct WidenFp8 {
     }
   }
   static void widen(const GemmArgs& g, uint32_t panel, uint32_t block0, uint32_t blocks,
-                    float* to) {
+                    size_t ahead, float* to) {
     const std::byte* codes = g.w.codes + g.w.codes_panel_bytes * panel + kFp8BlockBytes * block0;
     const FromCodes source;
     for (size_t i = 0; i < blocks * (kBlock / 4); ++i) {
-      prefetch(codes + kFp8GroupBytes * i + kWidenAhead);
+      if (ahead != 0) prefetch(codes + kFp8GroupBytes * i + ahead);
       const Fp8Pairs w = source.load(codes + kFp8GroupBytes * i);
       store_pair(to + 4 * kPanelRows * i, bf16_pairs(w.first));
       store_pair(to + 4 * kPanelRows * i + 2 * kPanelRows, bf16_pairs(w.second));
@@ -33,7 +33,7 @@ struct WidenFp8 {
 };
 
 template <int P>
-void fp8_widened_tiles(const GemmArgs& g, const WidenedWork& w) {
+void fp8_widened_tiles(const GemmArgs& g, const GemmSchedule& s, const WidenedWork& w) {
   constexpr int kRows = Fp8Shape::kTileRows;
   constexpr size_t kStride = size_t{kPanelRows} * P;
   alignas(64) float sums[kRows * kStride];
@@ -43,7 +43,7 @@ void fp8_widened_tiles(const GemmArgs& g, const WidenedWork& w) {
     scales[p] =
         fp8_scales(g.w.scales + g.w.scales_panel_bytes * (w.panel + p) + sizeof(Fp8Scale) * super);
   }
-  for_even_pieces(w.m, kRows, [&](uint32_t row, uint32_t row_end) {
+  for_even_pieces(w.m, fp8_rows<P>(s, /*decoded=*/true), [&](uint32_t row, uint32_t row_end) {
     const auto tile = widened_tile(w, row, /*first=*/true, sums, kStride);
     float_tile_of<FloatF32, P>(row_end - row, tile, std::make_integer_sequence<int, kRows>());
     for (size_t r = row; r < row_end; ++r) {
@@ -57,15 +57,17 @@ void fp8_widened_tiles(const GemmArgs& g, const WidenedWork& w) {
   });
 }
 
-inline void fp8_widened_chains(const ChainArgs& g) {
+inline void fp8_widened_chains(const ChainArgs& g, const GemmSchedule& s) {
   if (g.block0 == g.block1) return fp8_zeros(g);
   widened_chains<WidenFp8, Fp8Shape::kPanels>(
-      g, [&]<int P>(std::integral_constant<int, P>, const WidenedWork& w) {
-        fp8_widened_tiles<P>(g, w);
+      g, s, [&]<int P>(std::integral_constant<int, P>, const WidenedWork& w) {
+        fp8_widened_tiles<P>(g, s, w);
       });
 }
 
-inline void gemm_fp8_widened(const GemmArgs& g) { gemm_fp8_with(g, fp8_widened_chains); }
+inline void gemm_fp8_widened(const GemmArgs& g) {
+  gemm_fp8_with<Fp8Shape::kWidePanels>(g, fp8_widened_chains);
+}
 
 }  // namespace
 }  // namespace hearth

@@ -191,15 +191,14 @@ struct FloatBf16Mmla : FloatBf16Ordered {
 };
 
 constexpr size_t kBf16BlockBytes = size_t{kBlock} * kPanelRows * sizeof(bf16_t);
-constexpr uint32_t kOrderedBlocks = kFloatSliceBytes / kBf16BlockBytes;
-// With this many rows or more, ordering a slice for all of them pays.
-constexpr uint32_t kOrderRows = 3 * FloatBf16Mmla::kTileRows;
+// With 3 tiles of rows or more, ordering a slice for all of them pays.
+constexpr GemmMenu kMmlaMenu = kFloatMenu<FloatBf16Mmla, 3 * FloatBf16Mmla::kTileRows>;
 
-void order_panel(const std::byte* codes, uint32_t blocks, std::byte* to) {
+void order_panel(const std::byte* codes, uint32_t blocks, size_t ahead, std::byte* to) {
   constexpr size_t kBytes = FloatBf16Mmla::kStepBytes;
   for (size_t at = 0; at < blocks * kBf16BlockBytes; at += kBytes) {
     const MmlaWeights w = FloatBf16Mmla::load(codes + at);
-    prefetch_range(codes + at + kPrefetchBytes, kBytes);
+    if (ahead != 0) prefetch_range(codes + at + ahead, kBytes);
     HEARTH_UNROLL
     for (size_t i = 0; i < 8; ++i) {
       vst1q_u8(reinterpret_cast<uint8_t*>(to + at) + 16 * i, vreinterpretq_u8_bf16(w.v[i]));
@@ -208,22 +207,24 @@ void order_panel(const std::byte* codes, uint32_t blocks, std::byte* to) {
 }
 
 void mmla_chains(const GemmArgs& g) {
-  if (g.m < kOrderRows) return float_chains<FloatBf16Mmla>(g);
-  static_assert(kFloatSliceBytes <= kChainScratchBytes);
+  const GemmSchedule& s = kMmlaMenu.resolve(g.schedule, g.m);
+  if (g.m < s.unpack_rows) return float_chains<FloatBf16Mmla>(g, s);
+  static_assert(kMmlaMenu.slice.most * kBf16BlockBytes <= kChainScratchBytes);
+  const uint32_t most_rows = s.tile_panels == 1 ? s.tile_rows : FloatBf16Ordered::kTileRows;
   using Kind = FloatBf16Ordered;
   for (uint32_t p = 0; p < g.panels; ++p) {
     const std::byte* codes = g.w.codes + g.w.codes_panel_bytes * (g.panel0 + p);
-    for_even_pieces(g.block1 - g.block0, kOrderedBlocks, [&](uint32_t begin, uint32_t end) {
+    for_even_pieces(g.block1 - g.block0, s.slice, [&](uint32_t begin, uint32_t end) {
       const size_t block0 = g.block0 + begin;
-      order_panel(codes + kBf16BlockBytes * block0, end - begin, g.scratch);
-      for_even_pieces(g.m, Kind::kTileRows, [&](uint32_t row, uint32_t row_end) {
+      order_panel(codes + kBf16BlockBytes * block0, end - begin, s.prefetch, g.scratch);
+      for_even_pieces(g.m, most_rows, [&](uint32_t row, uint32_t row_end) {
         FloatTile<Kind> t = {.codes = g.scratch,
                              .codes_stride = 0,
                              .x = g.a.bf16 + g.a.row_stride * row + kBlock * block0,
                              .x_stride = g.a.row_stride,
                              .blocks = end - begin,
                              .first = begin == 0,
-                             .prefetch = false,
+                             .ahead = 0,
                              .out = g.out + g.out_stride * row + size_t{kPanelRows} * p,
                              .out_stride = g.out_stride};
         float_tile_of<Kind, 1>(row_end - row, t,
@@ -235,11 +236,13 @@ void mmla_chains(const GemmArgs& g) {
 
 }  // namespace
 
+constinit const GemmMenu menu_bf16_i8mmbf16 = kMmlaMenu;
+constinit const GemmMenu menu_fp8_i8mmbf16 = kFp8Menu<Fp8Shape::kWidePanels>;
+
+// One row by default takes bfdot, four panels side by side.
 void gemm_bf16_i8mmbf16(const GemmArgs& args) {
-  if (args.m == 1) return gemm_float<FloatBf16Dot>(args);
-  using Kind = FloatBf16Mmla;
-  for_segments(args, args.m <= Kind::kTileRows ? float_panels_for<Kind>(args.m) : kBranchPanels,
-               mmla_chains);
+  if (args.m == 1 && args.schedule.is_default()) return gemm_float<FloatBf16Dot>(args);
+  for_segments(args, joint_panels(kMmlaMenu.resolve(args.schedule, args.m), args.m), mmla_chains);
 }
 void gemm_fp8_i8mmbf16(const GemmArgs& args) { gemm_fp8(args); }
 

@@ -31,9 +31,32 @@
 namespace hearth {
 namespace {
 
-// How many blocks of K make a slice: each has 512 B of codes and up to 256 B of scales, which lie
-// beside the activations in 32 KiB of L1.
+// How many blocks of K make a slice by default: each has 512 B of codes and up to 256 B of scales,
+// which lie beside the activations in 32 KiB of L1.
 constexpr uint32_t kInt8SliceBlocks = 24;
+constexpr TileRange kInt8Tiles[] = {{1, 1, kInt8TileRows}};
+
+// What was set by hand. Unpacking pays with three tiles or more.
+template <typename Kind>
+constexpr GemmSchedule int8_by_hand() {
+  const bool in_place = std::is_same_v<Kind, typename Kind::Unpacked>;
+  return {.tile_panels = 1,
+          .tile_rows = kInt8TileRows,
+          .slice = kInt8SliceBlocks,
+          .unpack_rows = static_cast<uint16_t>(in_place ? 0 : 2 * kInt8TileRows + 1),
+          .prefetch = kPrefetchBytes};
+}
+template <typename Kind>
+constexpr RowsDefault kInt8Defaults[] = {{kAnyRows, int8_by_hand<Kind>()}};
+template <typename Kind>
+constexpr GemmMenu kInt8Menu = {.tiles = kInt8Tiles,
+                                .slice = {2, 256},
+                                .unpack_rows = std::is_same_v<Kind, typename Kind::Unpacked>
+                                                   ? ValueRange{0, 0}
+                                                   : ValueRange{1, kNeverUnpack},
+                                .prefetch = {0, 16384},
+                                .to_l2 = false,
+                                .defaults = kInt8Defaults<Kind>};
 
 // The codes and scales of one panel; a tile starts at block `block`.
 struct PanelView {
@@ -209,8 +232,8 @@ struct Int8Tile {
   PanelView w;
   Int8Rows a;
   uint32_t blocks;
-  bool first;     // of the slices
-  bool prefetch;  // the codes, which come from memory
+  bool first;    // of the slices
+  size_t ahead;  // bytes to the codes that are prefetched, which come from memory; 0: none are
   float* out;
   size_t out_stride;
 };
@@ -271,12 +294,13 @@ template <typename Kind, int R>
   }
 }
 
+// Prefetches the block that lies `ahead` bytes of codes behind b; none where that is 0.
 template <typename Kind>
-inline void prefetch_block(const PanelView& w, uint32_t b) {
-  constexpr uint32_t kAhead = kPrefetchBytes / Kind::kCodeBytes;
-  prefetch_range(w.codes + Kind::kCodeBytes * (b + kAhead), Kind::kCodeBytes);
-  prefetch_range(w.scales + Kind::scales_start(w) + Kind::kScaleBytes * (b + kAhead),
-                 Kind::kScaleBytes);
+inline void prefetch_block(const PanelView& w, uint32_t b, size_t ahead) {
+  if (ahead == 0) return;
+  const size_t to = b + ahead / Kind::kCodeBytes;
+  prefetch_range(w.codes + Kind::kCodeBytes * to, Kind::kCodeBytes);
+  prefetch_range(w.scales + Kind::scales_start(w) + Kind::kScaleBytes * to, Kind::kScaleBytes);
 }
 
 template <typename Kind, int R>
@@ -286,7 +310,7 @@ void int8_tile(const Int8Tile& tile) {
   HEARTH_UNROLL
   for (int r = 0; r < R; ++r) acc[r] = start_sum(t.out + t.out_stride * r, t.first);
   for (uint32_t i = 0; i < t.blocks; ++i) {
-    if (t.prefetch) prefetch_block<Kind>(t.w, t.w.block + i);
+    prefetch_block<Kind>(t.w, t.w.block + i, t.ahead);
     HEARTH_UNROLL
     for (int h = 0; h < Kind::kHalves; ++h) int8_half<Kind>(t, i, h, acc);
   }
@@ -300,17 +324,17 @@ void int8_tile_of(uint32_t rows, const Int8Tile& t, std::integer_sequence<int, R
   kTiles[rows - 1](t);
 }
 
-// Multiplies m rows by `blocks` blocks of a panel, which start at w.block. rows(r) returns the rows
-// from row r on.
+// Multiplies m rows by `blocks` blocks of a panel, which start at w.block, in tiles of at most
+// `most_rows`. rows(r) returns the rows from row r on. The first tile prefetches `ahead` bytes.
 template <typename Kind, typename RowsFn>
-void int8_tiles(const GemmArgs& g, const PanelView& w, RowsFn rows, uint32_t blocks, bool first,
-                bool stream, float* out) {
-  for_even_pieces(g.m, kInt8TileRows, [&](uint32_t row, uint32_t row_end) {
+void int8_tiles(const GemmArgs& g, uint32_t most_rows, const PanelView& w, RowsFn rows,
+                uint32_t blocks, bool first, size_t ahead, float* out) {
+  for_even_pieces(g.m, most_rows, [&](uint32_t row, uint32_t row_end) {
     Int8Tile t = {.w = w,
                   .a = rows(row),
                   .blocks = blocks,
                   .first = first,
-                  .prefetch = stream && row == 0,
+                  .ahead = row == 0 ? ahead : 0,
                   .out = out + g.out_stride * row,
                   .out_stride = g.out_stride};
     int8_tile_of<Kind>(row_end - row, t, std::make_integer_sequence<int, kInt8TileRows>());
@@ -319,10 +343,13 @@ void int8_tiles(const GemmArgs& g, const PanelView& w, RowsFn rows, uint32_t blo
 
 // Unpacks blocks [block0, block0 + blocks) of a panel to Kind::Unpacked in `scratch`.
 template <typename Kind>
-PanelView unpack_slice(const PanelView& w, uint32_t block0, uint32_t blocks, std::byte* scratch) {
+PanelView unpack_slice(const PanelView& w, uint32_t block0, uint32_t blocks, const GemmSchedule& s,
+                       std::byte* scratch) {
   using To = typename Kind::Unpacked;
+  static_assert((To::kCodeBytes + To::kScaleBytes) * kInt8Menu<Kind>.slice.most <=
+                kChainScratchBytes);
   std::byte* to_codes = scratch;
-  std::byte* to_scales = scratch + To::kCodeBytes * kInt8SliceBlocks;
+  std::byte* to_scales = scratch + To::kCodeBytes * s.slice;
   PanelView to = {
       .codes = to_codes, .scales = to_scales, .super_offset = 0, .supers = 0, .block = 0};
   auto put = [&](Vec16 x) {
@@ -330,7 +357,7 @@ PanelView unpack_slice(const PanelView& w, uint32_t block0, uint32_t blocks, std
     to_scales += 64;
   };
   for (uint32_t b = block0; b < block0 + blocks; ++b, to_codes += To::kCodeBytes) {
-    prefetch_block<Kind>(w, b);
+    prefetch_block<Kind>(w, b, s.prefetch);
     const std::byte* codes = w.codes + Kind::kCodeBytes * b;
     HEARTH_UNROLL
     for (int g = 0; g < 8; ++g) store_codes(to_codes + 64 * g, Kind::group(codes, g));
@@ -352,7 +379,7 @@ inline PanelView panel_of(const GemmArgs& g, uint32_t panel, uint32_t block) {
 }
 
 template <typename Kind>
-void int8_chains(const GemmArgs& g) {
+void int8_chains(const GemmArgs& g, const GemmSchedule& s) {
   using To = typename Kind::Unpacked;
   for (uint32_t p = 0; p < g.panels; ++p) {
     float* out = g.out + kPanelRows * p;
@@ -360,21 +387,21 @@ void int8_chains(const GemmArgs& g) {
     auto from = [&](uint32_t block) {
       return [&g, block](uint32_t row) { return rows_from<Kind>(g.a, row, block); };
     };
-    if (g.m <= kInt8TileRows) {
-      int8_tiles<Kind>(g, w, from(g.block0), g.block1 - g.block0, true, true, out);
+    if (g.m <= s.tile_rows) {
+      int8_tiles<Kind>(g, s.tile_rows, w, from(g.block0), g.block1 - g.block0, true, s.prefetch,
+                       out);
       continue;
     }
-    for_even_pieces(g.block1 - g.block0, kInt8SliceBlocks, [&](uint32_t begin, uint32_t end) {
+    for_even_pieces(g.block1 - g.block0, s.slice, [&](uint32_t begin, uint32_t end) {
       const bool first = begin == 0;
       begin += g.block0;
       end += g.block0;
-      // With three tiles or more it pays.
-      if (!std::is_same_v<Kind, To> && g.m > 2 * kInt8TileRows) {
-        PanelView unpacked = unpack_slice<Kind>(w, begin, end - begin, g.scratch);
-        int8_tiles<To>(g, unpacked, from(begin), end - begin, first, false, out);
+      if (!std::is_same_v<Kind, To> && g.m >= s.unpack_rows) {
+        PanelView unpacked = unpack_slice<Kind>(w, begin, end - begin, s, g.scratch);
+        int8_tiles<To>(g, s.tile_rows, unpacked, from(begin), end - begin, first, 0, out);
       } else {
         w.block = begin;
-        int8_tiles<Kind>(g, w, from(begin), end - begin, first, true, out);
+        int8_tiles<Kind>(g, s.tile_rows, w, from(begin), end - begin, first, s.prefetch, out);
       }
     });
   }
@@ -382,12 +409,16 @@ void int8_chains(const GemmArgs& g) {
 
 template <typename Kind>
 void gemm_int8(const GemmArgs& g) {
-  for_segments(g, g.m <= kInt8TileRows ? 1 : kBranchPanels, int8_chains<Kind>);
+  const GemmMenu& menu = kInt8Menu<Kind>;
+  for_segments(g, joint_panels(menu.resolve(g.schedule, g.m), g.m), [&](const GemmArgs& chain) {
+    int8_chains<Kind>(chain, menu.resolve(chain.schedule, chain.m));
+  });
 }
 
 }  // namespace
 }  // namespace hearth
 
 // Defines the kernels of a level: HEARTH_INT8_GEMM_KERNELS(HEARTH_DEFINE_INT8_GEMM, level).
-#define HEARTH_DEFINE_INT8_GEMM(kind, name, level) \
+#define HEARTH_DEFINE_INT8_GEMM(kind, name, level)                                    \
+  constinit const GemmMenu menu_##name##_##level = kInt8Menu<KindOf<PackKind::kind>>; \
   void gemm_##name##_##level(const GemmArgs& args) { gemm_int8<KindOf<PackKind::kind>>(args); }

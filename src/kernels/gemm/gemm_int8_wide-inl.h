@@ -13,13 +13,32 @@
 namespace hearth {
 namespace {
 
-// A block has 1 KiB of codes and up to 256 B of scales; 24 KiB lie beside the activations in L1.
-constexpr uint32_t kWideSliceBlocks = 16;
+// By default. A block has 1 KiB of codes and up to 256 B of scales; 24 KiB lie beside the
+// activations in L1.
+constexpr uint16_t kWideSliceBlocks = 16, kMostWideSliceBlocks = 28;
 constexpr uint32_t kWideRowBlock = 256;
 constexpr size_t kWideBlockBytes = 2 * kBlock;
 // Rows of activations do not lie a power of two apart, which a cache has no room for.
-constexpr size_t kWideRowBytes = kWideBlockBytes * (kWideSliceBlocks + 1);
-constexpr size_t kWideRowsBytes = kWideRowBytes * kWideRowBlock;
+constexpr size_t wide_row_bytes(size_t slice) { return kWideBlockBytes * (slice | 1); }
+
+// What was set by hand: widening pays with three tiles or more.
+template <typename Kind>
+constexpr GemmSchedule wide_by_hand(uint16_t slice) {
+  GemmSchedule s = int8_by_hand<Kind>();
+  s.slice = slice;
+  s.unpack_rows = 2 * kInt8TileRows + 1;
+  return s;
+}
+template <typename Kind>
+constexpr RowsDefault kWideDefaults[] = {{2 * kInt8TileRows, wide_by_hand<Kind>(kInt8SliceBlocks)},
+                                         {kAnyRows, wide_by_hand<Kind>(kWideSliceBlocks)}};
+template <typename Kind>
+constexpr GemmMenu kWideMenu = {.tiles = kInt8Tiles,
+                                .slice = {2, kMostWideSliceBlocks},
+                                .unpack_rows = {1, kNeverUnpack},
+                                .prefetch = {0, 16384},
+                                .to_l2 = false,
+                                .defaults = kWideDefaults<Kind>};
 
 template <int Halves, bool Min>
 struct KindWide : KindBytes<16, 0, Halves, Min> {
@@ -34,14 +53,15 @@ template <typename Kind>
 using WideOf = KindWide<Kind::kHalves, Kind::kMin>;
 
 template <typename Kind>
-PanelView widen_slice(const PanelView& w, uint32_t blocks, std::byte* scratch) {
+PanelView widen_slice(const PanelView& w, uint32_t blocks, const GemmSchedule& s,
+                      std::byte* scratch) {
   using To = WideOf<Kind>;
   std::byte* to_codes = scratch;
-  std::byte* to_scales = scratch + To::kCodeBytes * kWideSliceBlocks;
+  std::byte* to_scales = scratch + To::kCodeBytes * s.slice;
   PanelView to = {
       .codes = to_codes, .scales = to_scales, .super_offset = 0, .supers = 0, .block = 0};
   for (uint32_t b = w.block; b < w.block + blocks; ++b, to_codes += To::kCodeBytes) {
-    prefetch_block<Kind>(w, b);
+    prefetch_block<Kind>(w, b, s.prefetch);
     HEARTH_UNROLL
     for (int g = 0; g < 8; ++g) {
       const WideCodes wide = widen_codes(Kind::group(w.codes + Kind::kCodeBytes * b, g));
@@ -62,28 +82,29 @@ PanelView widen_slice(const PanelView& w, uint32_t blocks, std::byte* scratch) {
 
 // Multiplies rows [row0, row0 + m) of `all`.
 template <typename Kind>
-void wide_rows(const GemmArgs& all, uint32_t row0, uint32_t m) {
+void wide_rows(const GemmArgs& all, const GemmSchedule& s, uint32_t row0, uint32_t m) {
   GemmArgs g = all;
   g.m = m;
   std::byte* rows = g.scratch;
-  for_even_pieces(g.block1 - g.block0, kWideSliceBlocks, [&](uint32_t begin, uint32_t end) {
+  const size_t row_bytes = wide_row_bytes(s.slice);
+  for_even_pieces(g.block1 - g.block0, s.slice, [&](uint32_t begin, uint32_t end) {
     const uint32_t block0 = g.block0 + begin, blocks = end - begin;
     for (uint32_t r = 0; r < m; ++r) {
       const int8_t* x = g.a.codes + g.a.row_stride * (row0 + r) + size_t{kBlock} * block0;
       for (uint32_t i = 0; i < blocks; ++i) {
-        widen_block(x + kBlock * i, rows + kWideRowBytes * r + kWideBlockBytes * i);
+        widen_block(x + kBlock * i, rows + row_bytes * r + kWideBlockBytes * i);
       }
     }
     auto from = [&](uint32_t row) {
       Int8Rows wide = rows_from<Kind>(g.a, row0 + row, block0);
-      wide.codes = rows + kWideRowBytes * row;
-      wide.codes_stride = kWideRowBytes;
+      wide.codes = rows + row_bytes * row;
+      wide.codes_stride = row_bytes;
       return wide;
     };
     for (uint32_t p = 0; p < g.panels; ++p) {
       const PanelView w = panel_of(g, g.panel0 + p, block0);
-      const PanelView wide = widen_slice<Kind>(w, blocks, g.scratch + kWideRowsBytes);
-      int8_tiles<WideOf<Kind>>(g, wide, from, blocks, begin == 0, false,
+      const PanelView wide = widen_slice<Kind>(w, blocks, s, g.scratch + row_bytes * kWideRowBlock);
+      int8_tiles<WideOf<Kind>>(g, s.tile_rows, wide, from, blocks, begin == 0, 0,
                                g.out + g.out_stride * row0 + kPanelRows * p);
     }
   });
@@ -91,17 +112,28 @@ void wide_rows(const GemmArgs& all, uint32_t row0, uint32_t m) {
 
 template <typename Kind>
 void wide_chains(const GemmArgs& g) {
-  static_assert(kWideRowsBytes +
-                    (WideOf<Kind>::kCodeBytes + WideOf<Kind>::kScaleBytes) * kWideSliceBlocks <=
+  static_assert(wide_row_bytes(kMostWideSliceBlocks) * kWideRowBlock +
+                    (WideOf<Kind>::kCodeBytes + WideOf<Kind>::kScaleBytes) * kMostWideSliceBlocks <=
                 kChainScratchBytes);
-  if (g.m <= 2 * kInt8TileRows) return int8_chains<Kind>(g);
+  const GemmSchedule& s = kWideMenu<Kind>.resolve(g.schedule, g.m);
+  if (g.m < s.unpack_rows) return int8_chains<Kind>(g, s);
   for_even_pieces(g.m, kWideRowBlock,
-                  [&](uint32_t row, uint32_t end) { wide_rows<Kind>(g, row, end - row); });
+                  [&](uint32_t row, uint32_t end) { wide_rows<Kind>(g, s, row, end - row); });
 }
 
 template <typename Kind>
 void gemm_wide(const GemmArgs& g) {
-  for_segments(g, g.m <= kInt8TileRows ? 1 : kBranchPanels, wide_chains<Kind>);
+  const GemmSchedule& s = kWideMenu<Kind>.resolve(g.schedule, g.m);
+  for_segments(g, joint_panels(s, g.m), wide_chains<Kind>);
+}
+
+template <typename Kind>
+constexpr GemmMenu int8_or_wide_menu() {
+  if constexpr (Kind::kBits == 8) {
+    return kWideMenu<Kind>;
+  } else {
+    return kInt8Menu<Kind>;
+  }
 }
 
 template <typename Kind>
@@ -117,7 +149,8 @@ void gemm_int8_or_wide(const GemmArgs& g) {
 }  // namespace hearth
 
 // As HEARTH_DEFINE_INT8_GEMM.
-#define HEARTH_DEFINE_WIDE_GEMM(kind, name, level)   \
-  void gemm_##name##_##level(const GemmArgs& args) { \
-    gemm_int8_or_wide<KindOf<PackKind::kind>>(args); \
+#define HEARTH_DEFINE_WIDE_GEMM(kind, name, level)                                              \
+  constinit const GemmMenu menu_##name##_##level = int8_or_wide_menu<KindOf<PackKind::kind>>(); \
+  void gemm_##name##_##level(const GemmArgs& args) {                                            \
+    gemm_int8_or_wide<KindOf<PackKind::kind>>(args);                                            \
   }

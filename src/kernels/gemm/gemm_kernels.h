@@ -1,5 +1,6 @@
 // The table of GEMM kernels: one line a pack kind; every ISA level has all of them. The line makes
-// the declarations below, the dispatch (kernels.cc), the tests and the benchmark.
+// the declarations below, the dispatch (kernels.cc), the tests and the benchmark. Beside each
+// kernel stands its menu (schedule.h).
 #pragma once
 
 #include "kernels/gemm/gemm.h"
@@ -32,7 +33,9 @@
 
 namespace hearth {
 
-#define HEARTH_DECLARE_GEMM(kind, name, level) void gemm_##name##_##level(const GemmArgs& args);
+#define HEARTH_DECLARE_GEMM(kind, name, level)      \
+  void gemm_##name##_##level(const GemmArgs& args); \
+  extern const GemmMenu menu_##name##_##level;
 HEARTH_GEMM_KERNELS(HEARTH_DECLARE_GEMM, reference)
 HEARTH_GEMM_KERNELS(HEARTH_DECLARE_GEMM, avx2)
 HEARTH_GEMM_KERNELS(HEARTH_DECLARE_GEMM, avx512bw)

@@ -60,6 +60,11 @@ inline Vec16Pair all_bf16_pair(const bf16_t* p) {
 
 namespace hearth {
 
+constinit const GemmMenu menu_f32_neon = kFloatMenu<FloatF32>;
+constinit const GemmMenu menu_f16_neon = kFloatMenu<FloatF16>;
+constinit const GemmMenu menu_bf16_neon = kBf16Menu;
+constinit const GemmMenu menu_fp8_neon = kFp8Menu<Fp8Shape::kWidePanels>;
+
 void gemm_f32_neon(const GemmArgs& args) { gemm_float<FloatF32>(args); }
 void gemm_f16_neon(const GemmArgs& args) { gemm_float<FloatF16>(args); }
 void gemm_bf16_neon(const GemmArgs& args) { gemm_bf16(args); }

@@ -220,7 +220,19 @@ Truth gemm_truth(const TruthArgs& t) {
   return truth;
 }
 
-#define HEARTH_DEFINE(kind, name, level) \
+// There is nothing to choose.
+constexpr TileRange kMenuTiles[] = {{1, 1, 1}};
+constexpr RowsDefault kDefaults[] = {
+    {kAnyRows, {.tile_panels = 1, .tile_rows = 1, .slice = 1, .unpack_rows = 0, .prefetch = 0}}};
+constexpr GemmMenu kMenu = {.tiles = kMenuTiles,
+                            .slice = {1, 1},
+                            .unpack_rows = {0, 0},
+                            .prefetch = {0, 0},
+                            .to_l2 = false,
+                            .defaults = kDefaults};
+
+#define HEARTH_DEFINE(kind, name, level)                  \
+  constinit const GemmMenu menu_##name##_##level = kMenu; \
   void gemm_##name##_##level(const GemmArgs& args) { gemm(PackKind::kind, args); }
 HEARTH_GEMM_KERNELS(HEARTH_DEFINE, reference)
 #undef HEARTH_DEFINE

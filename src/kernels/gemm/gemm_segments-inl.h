@@ -50,6 +50,12 @@ void add_segments(const GemmArgs& g, uint32_t begin, uint32_t end, float* branch
   }
 }
 
+// Returns how many panels a product whose K is cut takes at a time by a schedule: those of a tile
+// where a tile has all rows.
+inline uint32_t joint_panels(const GemmSchedule& s, uint32_t m) {
+  return m <= s.tile_rows ? s.tile_panels : kBranchPanels / s.tile_panels * s.tile_panels;
+}
+
 // Calls chain(ChainArgs) for each segment of `panels_at_once` panels at a time, and adds the
 // segments' outputs.
 template <typename Chain>
@@ -74,7 +80,8 @@ void for_segments(const GemmArgs& g, uint32_t panels_at_once, Chain chain) {
 // Calls fn(begin, end) for even pieces of [0, total) of at most `most`; once for an empty range.
 template <typename Fn>
 inline void for_even_pieces(uint32_t total, uint32_t most, Fn&& fn) {
-  const uint32_t pieces = std::max(1u, (total + most - 1) / most);
+  if (total <= most) return fn(0, total);  // without a division
+  const uint32_t pieces = (total + most - 1) / most;
   auto cut = [&](uint32_t i) { return static_cast<uint32_t>(uint64_t{total} * i / pieces); };
   for (uint32_t i = 0; i < pieces; ++i) fn(cut(i), cut(i + 1));
 }

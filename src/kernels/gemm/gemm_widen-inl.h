@@ -1,9 +1,10 @@
 // BF16 and FP8 weights for levels without instructions for bf16, where there are many rows: slices
 // of the weights and of the activations become f32 once, and the tiles of F32 multiply those.
 // Included by ISA files after their Vec16. A Source tells
-//   for_slices(g, fn)              calls fn(begin, end) for slices of [g.block0, g.block1), at most
-//                                  kWidenedBlocks each
-//   widen(g, panel, block0, blocks, to)   makes f32 [32 * blocks][16] of a slice of a panel
+//   for_slices(g, most, fn)        calls fn(begin, end) for slices of [g.block0, g.block1), at most
+//                                  `most` and kWidenedBlocks each
+//   widen(g, panel, block0, blocks, ahead, to)   makes f32 [32 * blocks][16] of a slice of a panel;
+//                                  prefetches `ahead` bytes, none where it is 0
 #pragma once
 
 #include <algorithm>
@@ -33,9 +34,6 @@ struct WidenedWork {
   size_t out_stride;
 };
 
-// How far ahead of its loads a source prefetches.
-constexpr size_t kWidenAhead = 4096;
-
 inline void store_pair(float* to, const Vec16Pair& pair) {
   store(to, pair.even);
   store(to + kPanelRows, pair.odd);
@@ -44,12 +42,12 @@ inline void store_pair(float* to, const Vec16Pair& pair) {
 // Multiplies rows [row0, row0 + m) by work(std::integral_constant<int, panels>, WidenedWork), at
 // most P panels at a time.
 template <typename Source, int P, typename Work>
-void widened_rows(const GemmArgs& g, uint32_t row0, uint32_t m, Work work) {
+void widened_rows(const GemmArgs& g, const GemmSchedule& s, uint32_t row0, uint32_t m, Work work) {
   auto* x = reinterpret_cast<float*>(g.scratch);
   std::byte* panels = g.scratch + kWidenedRows * kWidenedStride * sizeof(float);
   static_assert(kWidenedRows * kWidenedStride * sizeof(float) + P * kWidenedPanelBytes <=
                 kChainScratchBytes);
-  Source::for_slices(g, [&](uint32_t block0, uint32_t end) {
+  Source::for_slices(g, s.slice, [&](uint32_t block0, uint32_t end) {
     const uint32_t blocks = end - block0;
     for (uint32_t r = 0; r < m; ++r) {
       const bf16_t* from = g.a.bf16 + g.a.row_stride * (row0 + r) + size_t{kBlock} * block0;
@@ -61,7 +59,7 @@ void widened_rows(const GemmArgs& g, uint32_t row0, uint32_t m, Work work) {
     auto advance = [&]<int N>(std::integral_constant<int, N> n) {
       for (; p + N <= g.panels; p += N) {
         for (uint32_t i = 0; i < N; ++i) {
-          Source::widen(g, g.panel0 + p + i, block0, blocks,
+          Source::widen(g, g.panel0 + p + i, block0, blocks, s.prefetch,
                         reinterpret_cast<float*>(panels + kWidenedPanelBytes * i));
         }
         work(n, {.codes = panels,
@@ -81,9 +79,9 @@ void widened_rows(const GemmArgs& g, uint32_t row0, uint32_t m, Work work) {
 }
 
 template <typename Source, int P, typename Work>
-void widened_chains(const GemmArgs& g, Work work) {
+void widened_chains(const GemmArgs& g, const GemmSchedule& s, Work work) {
   for_even_pieces(g.m, kWidenedRows, [&](uint32_t row, uint32_t end) {
-    widened_rows<Source, P>(g, row, end - row, work);
+    widened_rows<Source, P>(g, s, row, end - row, work);
   });
 }
 

@@ -17,7 +17,7 @@ inline FloatTile<FloatF32> widened_tile(const WidenedWork& w, uint32_t row, bool
           .x_stride = kWidenedStride,
           .blocks = w.blocks,
           .first = first,
-          .prefetch = false,
+          .ahead = 0,
           .out = out,
           .out_stride = out_stride};
 }

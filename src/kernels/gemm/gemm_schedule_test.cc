@@ -1,0 +1,191 @@
+// No schedule changes a bit: 1,000 random ones of the menu for every ISA level and pack kind,
+// against the level's default, over random rows, panels, blocks and segments. And what is off a
+// menu is told.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstring>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "kernels/gemm/gemm_problem.h"
+#include "kernels/gemm/test_schedules.h"
+#include "kernels/kernels.h"
+#include "kernels/test_levels.h"
+
+namespace hearth {
+namespace {
+
+#ifdef HEARTH_FEW_ROUNDS
+constexpr int kRounds = 60;
+#else
+constexpr int kRounds = 1000;
+#endif
+// A product of the reference, which has one schedule, takes as long as a hundred others.
+constexpr int kReferenceRounds = 2;
+constexpr uint32_t kMostRows = 70, kPanels = 9, kBlocks = 37, kSuperOffset = 3;
+
+struct Call {
+  uint32_t m, panel0, panels, block0, block1;
+  std::vector<uint32_t> cuts;
+};
+
+uint32_t between(uint32_t least, uint32_t most, std::mt19937& random) {
+  return std::uniform_int_distribution<uint32_t>(least, most)(random);
+}
+
+Call random_call(std::mt19937& random) {
+  Call call{};
+  // Few rows as often as many.
+  call.m = random() % 2 == 0 ? between(1, 8, random) : between(1, kMostRows, random);
+  call.panels = between(1, kPanels, random);
+  call.panel0 = between(0, kPanels - call.panels, random);
+  call.block1 = between(2, kBlocks, random);
+  call.block0 = random() % 2 == 0 ? 0 : between(0, call.block1 - 1, random);
+  if (random() % 2 == 0) return call;
+  for (uint32_t b = call.block0 + 1; b < call.block1 && call.cuts.size() < kMostCuts; ++b) {
+    if (random() % 4 == 0) call.cuts.push_back(b);
+  }
+  return call;
+}
+
+std::string to_string(const GemmSchedule& s) {
+  return "tile " + std::to_string(s.tile_panels) + " x " + std::to_string(s.tile_rows) + " slice " +
+         std::to_string(s.slice) + " unpack " + std::to_string(s.unpack_rows) + " prefetch " +
+         std::to_string(s.prefetch);
+}
+
+class ScheduleTest : public testing::TestWithParam<std::tuple<Isa, PackKind>> {
+ protected:
+  Isa isa() const { return std::get<0>(GetParam()); }
+  PackKind kind() const { return std::get<1>(GetParam()); }
+
+  void run(const Kernels& kernels, const Problem& p, const Call& call, const GemmSchedule& schedule,
+           std::vector<float>* out) {
+    constexpr uint32_t kPoison = 0x7fc0dead;
+    out->assign(size_t{kPanelRows} * kPanels * kMostRows, std::bit_cast<float>(kPoison));
+    kernels.gemm[static_cast<size_t>(kind())]({.w = p.weights(),
+                                               .panel0 = call.panel0,
+                                               .panels = call.panels,
+                                               .block0 = call.block0,
+                                               .block1 = call.block1,
+                                               .a = p.a,
+                                               .m = call.m,
+                                               .out = out->data(),
+                                               .out_stride = size_t{kPanelRows} * kPanels,
+                                               .scratch = scratch_.data(),
+                                               .cuts = call.cuts,
+                                               .schedule = schedule});
+  }
+
+  void expect_same_bits(MemoryStreams streams, int rounds) {
+    const Kernels& kernels = kernels_for(isa(), streams);
+    const GemmMenu& menu = *kernels.menu[static_cast<size_t>(kind())];
+    const Problem p =
+        make_problem(kind(), kPanels, kBlocks, kSuperOffset, kMostRows, Fill::kRandom, 21);
+    std::mt19937 random(static_cast<uint32_t>(kind()) + 100);
+    std::vector<float> expected, out;
+    for (int round = 0; round < rounds; ++round) {
+      const Call call = random_call(random);
+      const GemmSchedule schedule = random_schedule(menu, random);
+      ASSERT_EQ(schedule_fault(schedule, menu), "");
+      run(kernels, p, call, {}, &expected);
+      run(kernels, p, call, schedule, &out);
+      ASSERT_EQ(std::memcmp(out.data(), expected.data(), out.size() * sizeof(float)), 0)
+          << "round " << round << ": " << to_string(schedule) << ", m " << call.m << " panels "
+          << call.panels << " blocks " << call.block0 << " to " << call.block1 << ", "
+          << call.cuts.size() << " cuts";
+    }
+  }
+
+  Buffer scratch_{kGemmScratchBytes};
+};
+
+TEST_P(ScheduleTest, ChangesNoBit) {
+  expect_same_bits(memory_streams_here(), isa() == Isa::kReference ? kReferenceRounds : kRounds);
+}
+
+TEST_P(ScheduleTest, DefaultsAreOnTheMenu) {
+  for (MemoryStreams streams : {MemoryStreams::kOne, MemoryStreams::kSeveral}) {
+    const GemmMenu& menu = *kernels_for(isa(), streams).menu[static_cast<size_t>(kind())];
+    for (uint32_t m = 1; m <= 300; ++m) {
+      GemmSchedule schedule = menu.default_for(m);
+      EXPECT_EQ(schedule.k_parts, 1);
+      schedule.task_panels = kTaskPanelsRange.least;
+      schedule.task_rows = kTaskRowsRange.least;
+      ASSERT_EQ(schedule_fault(schedule, menu), "") << "rows " << m;
+    }
+  }
+}
+
+std::vector<PackKind> all_kinds() {
+  std::vector<PackKind> kinds;
+  for (size_t i = 0; i < kPackKinds; ++i) kinds.push_back(static_cast<PackKind>(i));
+  return kinds;
+}
+
+std::string name_of(const testing::TestParamInfo<ScheduleTest::ParamType>& instance) {
+  auto [isa, kind] = instance.param;
+  return std::string(isa_name(isa)) + "_" + pack_kind_name(kind);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, ScheduleTest,
+                         testing::Combine(testing::ValuesIn(test_levels()),
+                                          testing::ValuesIn(all_kinds())),
+                         name_of);
+
+constexpr TileRange kTiles[] = {{1, 1, 16}, {2, 16, 16}};
+constexpr GemmMenu kMenu = {.tiles = kTiles,
+                            .slice = {4, 96},
+                            .unpack_rows = {0, 0},
+                            .prefetch = {0, 8192},
+                            .to_l2 = false,
+                            .defaults = {}};
+constexpr GemmSchedule kGood = {
+    .tile_panels = 1, .tile_rows = 4, .slice = 4, .task_panels = 4, .task_rows = 256};
+
+TEST(ScheduleFault, NamesTheFieldAndWhatItMayBe) {
+  EXPECT_EQ(schedule_fault(kGood, kMenu), "");
+  auto fault = [](auto change) {
+    GemmSchedule s = kGood;
+    change(s);
+    return schedule_fault(s, kMenu);
+  };
+  EXPECT_EQ(fault([](GemmSchedule& s) { s.tile_rows = 17; }),
+            "tile is 1 x 17, not one of 1 x 1 to 16, 2 x 16");
+  EXPECT_EQ(fault([](GemmSchedule& s) { s.tile_panels = 2; }),
+            "tile is 2 x 4, not one of 1 x 1 to 16, 2 x 16");
+  EXPECT_EQ(fault([](GemmSchedule& s) { s.tile_panels = 0; }),
+            "tile is 0 x 4, not one of 1 x 1 to 16, 2 x 16");
+  EXPECT_EQ(fault([](GemmSchedule& s) { s.slice = 3; }), "slice is 3, not 4 to 96");
+  EXPECT_EQ(fault([](GemmSchedule& s) { s.slice = 97; }), "slice is 97, not 4 to 96");
+  EXPECT_EQ(fault([](GemmSchedule& s) { s.unpack_rows = 1; }), "unpack is 1, not 0");
+  EXPECT_EQ(fault([](GemmSchedule& s) { s.prefetch = 8193; }), "prefetch is 8193, not 0 to 8192");
+  EXPECT_EQ(fault([](GemmSchedule& s) { s.prefetch_to = Cache::kL2; }), "prefetches go to l1 only");
+  EXPECT_EQ(fault([](GemmSchedule& s) { s.task_panels = 65; }), "task panels is 65, not 1 to 64");
+  EXPECT_EQ(fault([](GemmSchedule& s) { s.task_rows = 15; }), "task rows is 15, not 16 to 1024");
+  EXPECT_EQ(fault([](GemmSchedule& s) { s.k_parts = 9; }), "parts is 9, not 1 to 8");
+  EXPECT_EQ(fault([](GemmSchedule& s) { s.k_parts = 3; }), "parts is 3, not a power of two");
+  EXPECT_EQ(fault([](GemmSchedule& s) {
+              s.task_panels = 64;
+              s.task_rows = 512;
+            }),
+            "a task of 64 panels x 512 rows is larger than 16384 in all");
+}
+
+TEST(GemmMenu, RowsChooseTheDefault) {
+  constexpr RowsDefault kDefaults[] = {{1, {.tile_panels = 1, .tile_rows = 1}},
+                                       {16, {.tile_panels = 1, .tile_rows = 16}},
+                                       {kAnyRows, {.tile_panels = 2, .tile_rows = 16}}};
+  GemmMenu menu = kMenu;
+  menu.defaults = kDefaults;
+  EXPECT_EQ(menu.resolve({}, 1).tile_rows, 1);
+  EXPECT_EQ(menu.resolve({}, 2).tile_rows, 16);
+  EXPECT_EQ(menu.resolve({}, 16).tile_panels, 1);
+  EXPECT_EQ(menu.resolve({}, 17).tile_panels, 2);
+  EXPECT_EQ(menu.resolve(kGood, 17).tile_rows, 4);
+}
+
+}  // namespace
+}  // namespace hearth

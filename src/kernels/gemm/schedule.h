@@ -1,0 +1,100 @@
+// GemmSchedule: how a product with packed weights is computed, as far as that is free. No value of
+// it changes a bit of the result (gemm.h, the numerical contract): it says in what order memory is
+// read, what waits in which cache, and who computes what.
+//
+// GemmMenu: the values that the kernel of a pack kind at one ISA level has, as plain data. Tiles
+// are template instances, an entry each; slices, distances and thresholds are ranges. Its defaults
+// are what was set by hand. A schedule is held against the menu once, when it is loaded
+// (schedule_fault); kernels trust it.
+//
+// Panels that a schedule's tile leaves over at the end of a call take smaller tiles, as set by
+// hand.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace hearth {
+
+// The cache that prefetched bytes wait in. L2 is the better one where prefetches run far ahead of a
+// tile that reads its weights once: an L1 of 32 KiB has no room for them beside several rows of
+// activations (Zen 4: with 4 rows of int8 L2 is 1.2 to 1.5 times as fast, with one row of kQ4_0 0.9
+// times on one thread).
+enum class Cache { kL1, kL2 };
+
+struct GemmSchedule {
+  // A tile of outputs in registers: panels side by side, and rows at most. 0 panels: the whole
+  // schedule is the menu's default for the rows of the call.
+  uint8_t tile_panels = 0, tile_rows = 0;
+  Cache prefetch_to = Cache::kL1;
+  // How K is dealt among threads: into so many aligned subtrees of its segments, each a partial
+  // sum. Of products whose K is cut (column-cut weights) alone; 1: not at all.
+  uint8_t k_parts = 1;
+  // Blocks of K that stay in a cache while all tiles of rows pass. A call that fits one tile of
+  // rows has one slice.
+  uint16_t slice = 0;
+  // With so many rows or more weights are unpacked for all tiles of rows once.
+  uint16_t unpack_rows = 0;
+  // Bytes from a load of codes to the prefetched ones; where a call has several tiles of rows and
+  // prefetches the next slice instead, only whether it is 0. 0: no prefetches.
+  uint16_t prefetch = 0;
+  // Panels and rows that a thread takes at a time. 0: as graph/ops/gemm_tasks.h says for the
+  // product.
+  uint16_t task_panels = 0, task_rows = 0;
+
+  bool is_default() const { return tile_panels == 0; }
+  bool operator==(const GemmSchedule&) const = default;
+};
+
+struct TileRange {
+  uint8_t panels;
+  uint8_t least_rows, most_rows;
+  bool operator==(const TileRange&) const = default;
+};
+
+struct ValueRange {
+  uint16_t least, most;
+  bool has(uint32_t value) const { return least <= value && value <= most; }
+};
+
+struct RowsDefault {
+  uint32_t most_rows;  // of a call
+  GemmSchedule schedule;
+};
+
+inline constexpr uint32_t kAnyRows = ~0u;
+// A threshold that no call reaches.
+inline constexpr uint16_t kNeverUnpack = 0xffff;
+
+struct GemmMenu {
+  std::span<const TileRange> tiles;
+  ValueRange slice;
+  ValueRange unpack_rows;  // {0, 0}: nothing to unpack
+  ValueRange prefetch;
+  bool to_l2;                             // whether prefetches may go to L2
+  std::span<const RowsDefault> defaults;  // ascending, the last of kAnyRows
+
+  const GemmSchedule& default_for(uint32_t rows) const {
+    size_t i = 0;
+    while (rows > defaults[i].most_rows) ++i;
+    return defaults[i].schedule;
+  }
+  // Returns what the kernel computes a call of so many rows by.
+  const GemmSchedule& resolve(const GemmSchedule& schedule, uint32_t rows) const {
+    return schedule.is_default() ? default_for(rows) : schedule;
+  }
+};
+
+// The values of the fields that ops read and kernels do not, at every level. Tiles of a task's
+// outputs fit the scratch of an op where panels times rows are kMostTaskTile at most.
+inline constexpr ValueRange kTaskPanelsRange{1, 64}, kTaskRowsRange{16, 1024};
+inline constexpr uint32_t kMostTaskTile = 16384;
+inline constexpr ValueRange kPartsRange{1, 8};  // powers of two
+
+// Returns what of the schedule is not on the menu, as a clause: "slice is 0, not 4 to 96"; empty
+// where all of it is.
+std::string schedule_fault(const GemmSchedule& schedule, const GemmMenu& menu);
+
+}  // namespace hearth
