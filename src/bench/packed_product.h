@@ -34,11 +34,18 @@ class PackedCopies {
   std::byte* base_;
 };
 
-// The product of `m` rows with one of the copies after the other.
+// The product of `m` rows with one of the copies after the other, as set by hand or by a schedule
+// of the kernel's menu. Where the schedule deals K into parts (even ones, as segments of column-cut
+// weights are), each part has outputs of its own, and the team sums them behind a barrier, as a
+// reduce does.
 class PackedProduct {
  public:
   // `weights` and `team` outlive it.
-  PackedProduct(const PackedCopies& weights, GemmFn gemm, uint32_t m, TimedTeam& team);
+  PackedProduct(const PackedCopies& weights, GemmFn gemm, uint32_t m, TimedTeam& team,
+                const GemmSchedule& schedule = {});
+
+  // Every product from here on is computed by this.
+  void set_schedule(const GemmSchedule& schedule);
 
   // Runs `count` products, each with the next copy; returns the seconds they took together.
   double run(uint32_t count);
@@ -50,17 +57,30 @@ class PackedProduct {
   const ActView& activations() const { return x_.a; }
 
  private:
-  // A member's part of a product.
+  struct Task {
+    uint32_t part;  // of K
+    PanelRange panels;
+
+    bool join(const Task& next) { return part == next.part && panels.join(next.panels); }
+  };
+
+  std::vector<Task> make_tasks() const;
+  uint32_t first_block(uint32_t part) const {
+    return static_cast<uint32_t>(uint64_t{weights_.spec().blocks()} * part / schedule_.k_parts);
+  }
+  // A member's part of a product, and of the sum of all parts of K.
   void work(uint32_t member, uint32_t epoch, const WeightView& weights) noexcept;
+  void sum_parts(uint32_t member) noexcept;
 
   const PackedCopies& weights_;
   GemmFn gemm_;
   TimedTeam& team_;
   uint32_t m_;
-  Problem x_;  // for its activations
-  Buffer out_;
+  GemmSchedule schedule_;
+  Problem x_;                    // for its activations
+  Buffer out_;                   // [part][row][stride]
   std::vector<Buffer> scratch_;  // of each member
-  std::vector<PanelRange> tasks_;
+  std::vector<Task> tasks_;
   ChunkCounter next_;
   Barrier done_;
   uint32_t epoch_ = 0, next_copy_ = 0;

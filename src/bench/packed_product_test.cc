@@ -79,5 +79,36 @@ TEST_F(PackedProductTest, ComputesTheProductAsOneCallDoes) {
   }
 }
 
+// A schedule changes who does what, and no bit; of K in parts it is the sum of these.
+TEST_F(PackedProductTest, SchedulesGiveTheSameProduct) {
+  const Kernels& kernels = kernels_for(choose_isa(detect_cpu_features(), nullptr));
+  const auto kind = static_cast<size_t>(PackKind::kQ8_0);
+  PackedCopies weights(machine_, 0, rotation(PackKind::kQ8_0, 11, 2));
+  GemmSchedule schedule = kernels.menu[kind]->default_for(40);
+  schedule.task_panels = 3;
+  schedule.task_rows = 16;
+  ASSERT_EQ(schedule_fault(schedule, *kernels.menu[kind]), "");
+  PackedProduct by_hand(weights, kernels.gemm[kind], 40, timed_);
+  PackedProduct scheduled(weights, kernels.gemm[kind], 40, timed_, schedule);
+  by_hand.run(1);
+  scheduled.run(1);
+  const size_t values = size_t{40} * weights.spec().rows;
+  EXPECT_EQ(std::memcmp(by_hand.out(), scheduled.out(), sizeof(float) * values), 0);
+
+  schedule.k_parts = 2;
+  PackedProduct& dealt = scheduled;
+  dealt.set_schedule(schedule);
+  dealt.run(1);
+  Buffer scratch(kGemmScratchBytes);
+  std::vector<float> halves[2] = {std::vector<float>(values), std::vector<float>(values)};
+  const uint32_t blocks = weights.spec().blocks();
+  for (uint32_t half = 0; half < 2; ++half) {
+    kernels.gemm[kind]({weights.copy(0), 0, weights.spec().panels(), blocks * half / 2,
+                        blocks * (half + 1) / 2, dealt.activations(), 40, halves[half].data(),
+                        weights.spec().rows, scratch.data()});
+  }
+  for (size_t i = 0; i < values; ++i) ASSERT_EQ(dealt.out()[i], halves[0][i] + halves[1][i]) << i;
+}
+
 }  // namespace
 }  // namespace hearth

@@ -15,6 +15,10 @@ bool wants_hidden(Want want, bool first, bool last) {
          (want == Want::kHiddenLast && last);
 }
 
+LanePlans lane_plans(const EngineLayout& layout) {
+  return {layout.plan.prefill, layout.plan.decode, layout.limits, layout.options.schedules};
+}
+
 }  // namespace
 
 Engine::Engine(const ModelSource& source, const ModelSpec& spec, const Machine& machine, Isa isa,
@@ -52,10 +56,8 @@ void Engine::start(const Machine& machine, EngineLayout layout, std::unique_ptr<
   logits_ = std::make_unique<StepLogits>(spec().hyper.vocabulary, layout_.options.outputs,
                                          model_->axes()[spec().vocabulary_axis].cuts);
   for (uint32_t s = 0; s < layout_.shard_count(); ++s) logits_->place(s, memory_->logits(s));
-  lane_ =
-      std::make_unique<Lane>(std::move(team), model_, isa_,
-                             LanePlans{layout_.plan.prefill, layout_.plan.decode, layout_.limits},
-                             memory_->lane(), memory_->kv());
+  lane_ = std::make_unique<Lane>(std::move(team), model_, isa_, lane_plans(layout_),
+                                 memory_->lane(), memory_->kv());
 }
 
 void Engine::set_plan(const EnginePlan& plan) {
@@ -67,7 +69,7 @@ void Engine::set_plan(const EnginePlan& plan) {
                       "a node's part of another plan", machine_, next.plan.shard_nodes[s]);
   }
   auto memory = std::make_unique<PlanMemory>(machine_, next);
-  lane_->set_plans({next.plan.prefill, next.plan.decode, next.limits}, memory_->lane_with(*memory));
+  lane_->set_plans(lane_plans(next), memory_->lane_with(*memory));
   memory_->replace(std::move(memory));
   layout_ = std::move(next);
   memory_use_ = use;

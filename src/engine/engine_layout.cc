@@ -15,8 +15,8 @@ namespace hearth {
 namespace {
 
 PhaseSizes measure_phase(const ModelSpec& spec, const WeightTable& weights, const Plan& plan,
-                         Isa isa, const GraphLimits& limits) {
-  Graph graph = build_graph(spec, weights, plan, kernels_for(isa), limits);
+                         Isa isa, const GraphLimits& limits, const ScheduleTable& schedules) {
+  Graph graph = build_graph(spec, weights, plan, kernels_for(isa), limits, schedules);
   return {graph.activation_bytes, SyncLayout(graph).bytes};
 }
 
@@ -64,8 +64,12 @@ void measure(const ModelSpec& spec, Isa isa, EngineLayout* layout) {
   const EngineOptions& options = layout->options;
   // Rows of logits and of hidden states may be wanted in the same step.
   layout->limits = {options.outputs + options.hidden_rows, options.items};
-  layout->prefill = measure_phase(spec, weights, layout->plan.prefill, isa, layout->limits);
-  layout->decode = measure_phase(spec, weights, layout->plan.decode, isa, layout->limits);
+  check_schedules(options.schedules, kernels_for(isa));
+  auto sizes_of = [&](const Plan& plan) {
+    return measure_phase(spec, weights, plan, isa, layout->limits, options.schedules);
+  };
+  layout->prefill = sizes_of(layout->plan.prefill);
+  layout->decode = sizes_of(layout->plan.decode);
   layout->kv = lay_out_kv(spec, axes, layout->shard_count(), layout->plan, options);
   layout->weight_bytes.clear();
   layout->logit_bytes.clear();
@@ -306,10 +310,10 @@ EngineLayout lay_out_again(const EngineLayout& now, const Model& model, Isa isa,
            kv.heads(s, layer), s, layout.kv.heads(s, layer));
     }
   }
-  layout.prefill =
-      measure_phase(model.spec(), model.weights(), layout.plan.prefill, isa, layout.limits);
-  layout.decode =
-      measure_phase(model.spec(), model.weights(), layout.plan.decode, isa, layout.limits);
+  layout.prefill = measure_phase(model.spec(), model.weights(), layout.plan.prefill, isa,
+                                 layout.limits, layout.options.schedules);
+  layout.decode = measure_phase(model.spec(), model.weights(), layout.plan.decode, isa,
+                                layout.limits, layout.options.schedules);
   return layout;
 }
 

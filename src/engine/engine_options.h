@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/schedule_table.h"
 #include "kernels/attention/attention.h"
 #include "memory/arena.h"
 #include "models/axis_cutting.h"
@@ -61,6 +62,10 @@ struct EngineOptions {
   KvType kv_type = KvType::kF16;
 
   ExpandRule expand;
+
+  // How products are computed; of those that it does not name, and of all where it is empty, as set
+  // by hand. Results are the same to the bit.
+  ScheduleTable schedules;
 
   uint32_t prefill_rows = 512;  // tokens a step may have
   uint32_t decode_rows = 16;    // up to this many the decode plan works

@@ -11,8 +11,8 @@ Lane::Lane(std::unique_ptr<Team> team, std::shared_ptr<const Model> model, Isa i
 }
 
 void Lane::set_plans(const LanePlans& plans, const LaneMemory& memory) {
-  PhaseRun prefill = start(plans.prefill, plans.limits, memory.prefill, memory.scratch);
-  PhaseRun decode = start(plans.decode, plans.limits, memory.decode, memory.scratch);
+  PhaseRun prefill = start(plans.prefill, plans, memory.prefill, memory.scratch);
+  PhaseRun decode = start(plans.decode, plans, memory.decode, memory.scratch);
   prefill_ = std::move(prefill);
   decode_ = std::move(decode);
   set_profiling(profiling_);
@@ -33,7 +33,7 @@ void Lane::on_member(uint32_t member, const Make& make) {
   if (error) std::rethrow_exception(error);
 }
 
-Lane::PhaseRun Lane::start(const Plan& plan, const GraphLimits& limits, const ContextMemory& memory,
+Lane::PhaseRun Lane::start(const Plan& plan, const LanePlans& plans, const ContextMemory& memory,
                            const std::vector<std::byte*>& scratch) {
   PhaseRun phase;
   phase.executor = std::make_unique<Executor>(*team_, plan, scratch);
@@ -42,7 +42,8 @@ Lane::PhaseRun Lane::start(const Plan& plan, const GraphLimits& limits, const Co
     on_member(group.members[0], [&] {
       copy = std::make_unique<GroupCopy>();
       copy->weights = std::make_unique<WeightTable>(model_->weights());
-      copy->graph = build_graph(model_->spec(), *copy->weights, plan, kernels_for(isa_), limits);
+      copy->graph = build_graph(model_->spec(), *copy->weights, plan, kernels_for(isa_),
+                                plans.limits, plans.schedules);
       copy->context = std::make_unique<ExecutionContext>(copy->graph, memory, kv_);
     });
     phase.contexts.push_back(copy->context.get());

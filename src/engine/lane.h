@@ -18,6 +18,7 @@ namespace hearth {
 struct LanePlans {
   Plan prefill, decode;
   GraphLimits limits;  // of both
+  ScheduleTable schedules;
 };
 
 // The memory that a lane works in; it outlives the lane. The phases never run at the same time, so
@@ -67,7 +68,7 @@ class Lane {
   const PhaseRun& phase_of(Phase phase) const {
     return phase == Phase::kPrefill ? prefill_ : decode_;
   }
-  PhaseRun start(const Plan& plan, const GraphLimits& limits, const ContextMemory& memory,
+  PhaseRun start(const Plan& plan, const LanePlans& plans, const ContextMemory& memory,
                  const std::vector<std::byte*>& scratch);
   template <typename Make>
   void on_member(uint32_t member, const Make& make);

@@ -34,6 +34,10 @@ class GraphBuilder {
   const Kernels& kernels() const { return graph_.kernels; }
   uint32_t group_count() const { return graph_.plan.group_count(); }
 
+  // How products are computed; it must outlive the graph's making. None: as set by hand.
+  void set_schedules(const ScheduleTable& schedules) { schedules_ = &schedules; }
+  const ScheduleTable& schedules() const { return *schedules_; }
+
   // How many experts a token chooses, the same in all layers that have some; before values of
   // RowSet::kChoices.
   void set_chosen(uint32_t experts) { graph_.chosen = experts; }
@@ -65,7 +69,10 @@ class GraphBuilder {
   void extend_cross_reads(uint32_t node);
   void place_values();
 
+  static inline const ScheduleTable kNoSchedules{};
+
   Graph graph_;
+  const ScheduleTable* schedules_ = &kNoSchedules;
   int layer_ = -1;
   struct Read {
     ValueId value;

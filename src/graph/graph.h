@@ -11,6 +11,7 @@
 
 #include "graph/bundle.h"
 #include "graph/op_work.h"
+#include "graph/schedule_table.h"
 #include "kernels/kernels.h"
 #include "plan/plan.h"
 
@@ -53,6 +54,8 @@ class Op {
   // Flags by which threads within the op tell each other how far they are: context.tell() and
   // wait_for(), each once in a run. They lie as counters do.
   virtual uint32_t flags() const { return 0; }
+  // The products with weights that schedules are looked up for.
+  virtual std::vector<ProductShape> products() const { return {}; }
   // Tells what this instance does in a step; the instances of all groups sum up to the whole.
   virtual OpLoad load(const StepSizes&) const { return {}; }
 };
@@ -77,6 +80,9 @@ struct ValuePlace {
 };
 
 struct Graph {
+  // Returns the distinct products of all its ops, in their order.
+  std::vector<ProductShape> products() const;
+
   Plan plan;
   Kernels kernels;
   uint32_t max_outputs;

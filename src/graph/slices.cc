@@ -74,6 +74,17 @@ std::vector<Piece> pieces_of(const AxisCuts& cuts, const GroupShare& share) {
   return pieces;
 }
 
+std::vector<Piece> split_piece(const Piece& piece, uint32_t parts) {
+  const auto [begin, end] = piece.segments;
+  if (parts <= 1 || end - begin <= 1) return {piece};
+  const uint32_t middle = begin + std::bit_ceil(end - begin) / 2;
+  std::vector<Piece> pieces = split_piece({piece.shard, {begin, middle}}, parts / 2);
+  for (const Piece& right : split_piece({piece.shard, {middle, end}}, parts / 2)) {
+    pieces.push_back(right);
+  }
+  return pieces;
+}
+
 UnitRange segment_blocks(const Weight& weight, uint32_t shard, uint32_t segment) {
   UnitRange units = weight.cuts->segments(shard)[segment];
   uint32_t origin = weight.shards[shard].spec.k_origin;

@@ -35,6 +35,10 @@ struct Piece {
 // Returns the pieces of a column-cut axis that a group computes, in order.
 std::vector<Piece> pieces_of(const AxisCuts& cuts, const GroupShare& share);
 
+// Returns a piece's subtrees of the depth that gives `parts` (a power of two) of them, in order; a
+// subtree of one segment is not split.
+std::vector<Piece> split_piece(const Piece& piece, uint32_t parts);
+
 // Returns the blocks of a column-cut weight's shard that `segment` covers.
 UnitRange segment_blocks(const Weight& weight, uint32_t shard, uint32_t segment);
 

@@ -115,5 +115,42 @@ TEST(RowSlices, CoverAllRowsOfCopies) {
   }
 }
 
+TEST(Slices, PiecesSplitIntoSubtrees) {
+  auto ends = [](uint32_t begin, uint32_t end, uint32_t parts) {
+    std::vector<uint32_t> all;
+    for (const Piece& piece : split_piece({1, {begin, end}}, parts)) {
+      EXPECT_EQ(piece.shard, 1u);
+      EXPECT_EQ(piece.segments.begin, all.empty() ? begin : all.back());
+      all.push_back(piece.segments.end);
+    }
+    return all;
+  };
+  using Ends = std::vector<uint32_t>;
+  EXPECT_EQ(ends(0, 8, 1), (Ends{8}));
+  EXPECT_EQ(ends(0, 8, 2), (Ends{4, 8}));
+  EXPECT_EQ(ends(0, 8, 8), (Ends{1, 2, 3, 4, 5, 6, 7, 8}));
+  EXPECT_EQ(ends(4, 6, 4), (Ends{5, 6})) << "segments are not split";
+  EXPECT_EQ(ends(0, 7, 2), (Ends{4, 7}));
+  EXPECT_EQ(ends(0, 7, 4), (Ends{2, 4, 6, 7}));
+  EXPECT_EQ(ends(0, 3, 2), (Ends{2, 3}));
+}
+
+// However finely pieces are split, the sum is the same tree.
+TEST(Slices, SplitPiecesAreAddedByTheSameTree) {
+  for (uint32_t units : {3u, 5u, 7u, 8u, 40u}) {
+    const AxisCuts cuts(units, 1, std::vector<uint32_t>{1});
+    const std::vector<Piece> whole = pieces_of(cuts, {0, 1, 0, 1});
+    const std::string expected = tree_text(sum_program(whole, cuts), whole);
+    for (uint32_t parts : {2u, 4u, 8u}) {
+      std::vector<Piece> split;
+      for (const Piece& piece : whole) {
+        for (const Piece& part : split_piece(piece, parts)) split.push_back(part);
+      }
+      EXPECT_GT(split.size(), whole.size());
+      EXPECT_EQ(tree_text(sum_program(split, cuts), split), expected) << units << " " << parts;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace hearth

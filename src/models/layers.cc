@@ -177,10 +177,12 @@ void Layers::logits(const Bundle& normed) {
 }
 
 Graph build_graph(const ModelSpec& spec, const WeightTable& weights, const Plan& plan,
-                  const Kernels& kernels, const GraphLimits& limits) {
+                  const Kernels& kernels, const GraphLimits& limits,
+                  const ScheduleTable& schedules) {
   GraphBuilder graph(plan, kernels, std::min(limits.outputs, plan.max_rows),
                      spec.has_kv_cache() ? 0 : std::min(limits.items, plan.max_rows));
   graph.set_chosen(spec.hyper.experts.router.used);
+  graph.set_schedules(schedules);
   Layers layers(graph, spec, weights);
   spec.architecture->build(layers);
   return std::move(graph).finish();

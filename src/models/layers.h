@@ -57,8 +57,9 @@ struct GraphLimits {
 };
 
 // Makes the graph of a model under a plan, of the architecture's layers. It reads the weights when
-// it runs, so they may be packed later.
+// it runs, so they may be packed later. The schedules are on the menus of the kernels.
 Graph build_graph(const ModelSpec& spec, const WeightTable& weights, const Plan& plan,
-                  const Kernels& kernels, const GraphLimits& limits);
+                  const Kernels& kernels, const GraphLimits& limits,
+                  const ScheduleTable& schedules = {});
 
 }  // namespace hearth

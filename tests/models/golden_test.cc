@@ -8,6 +8,7 @@
 
 #include "engine/engine.h"
 #include "golden_set.h"
+#include "kernels/gemm/test_schedules.h"
 #include "random_plan.h"
 
 namespace hearth {
@@ -25,7 +26,26 @@ struct RunOptions {
   ExpertCut experts = ExpertCut::kCut;
   uint32_t expanded = 0;   // of the tokens, where there are latents
   uint32_t plan_seed = 0;  // every step has another plan, drawn from this; 0: all have one
+  uint32_t schedules = 0;  // the seed of random ones; 0: none
 };
+
+// Random schedules for every product of both phases, in steps of some sizes.
+ScheduleTable random_schedules(const Engine& engine, uint32_t seed) {
+  std::mt19937 random(seed);
+  ScheduleTable table;
+  const Kernels& kernels = kernels_for(engine.isa());
+  for (Phase phase : {Phase::kPrefill, Phase::kDecode}) {
+    for (const ProductShape& product : engine.graph(phase).products()) {
+      if (!table.at(product, 1).is_default()) continue;
+      const GemmMenu& menu = *kernels.menu[static_cast<size_t>(product.kind)];
+      for (uint32_t rows : {1u, 2u, 7u, 20u}) {
+        table.entries.push_back({product, rows, random_schedule(menu, random)});
+      }
+    }
+  }
+  EXPECT_FALSE(table.empty());
+  return table;
+}
 
 std::vector<float> run_model(const GoldenModel& model, const RunOptions& run) {
   ModelSource file = ModelSource::open(model.path);
@@ -44,6 +64,10 @@ std::vector<float> run_model(const GoldenModel& model, const RunOptions& run) {
   options.outputs = 64;
   uint32_t per_node = (run.threads + run.shards - 1) / run.shards;
   Machine machine = Machine::invented(run.shards, per_node);
+  if (run.schedules != 0) {
+    const Engine other(file, make_spec(file), machine, run.isa, options);
+    options.schedules = random_schedules(other, run.schedules);
+  }
   Engine engine(file, make_spec(file), machine, run.isa, options);
   auto sequence = engine.new_sequence(static_cast<uint32_t>(model.tokens.size()));
   std::vector<float> logits;
@@ -255,6 +279,23 @@ TEST_P(Golden, ShardsChangeTheLastBitsOnlyAndPlansOverThemNone) {
       run.decode_groups = 1;
       run.sync = GroupSync::kLockstep;
       EXPECT_TRUE(same_bits(cut, run_model(model, run)));
+    }
+  }
+}
+
+// Tiles, slices, tasks and the dealing of K change no bit.
+TEST_P(Golden, SameBitsUnderRandomSchedules) {
+  const GoldenModel& model = GetParam();
+  const Isa isa = available_isas(detect_cpu_features()).back();
+  for (uint32_t shards : {1u, 2u}) {
+    const std::vector<float> expected =
+        run_model(model, {.isa = isa, .threads = 2, .shards = shards});
+    for (uint32_t seed = 1; seed <= 4; ++seed) {
+      RunOptions run{.isa = isa, .threads = 2, .shards = shards, .schedules = seed};
+      run.chunk = seed % 2 == 0 ? 64 : seed;
+      if (seed == 4) run.decode_groups = run.threads = run.prefill_groups = 2 * shards;
+      EXPECT_TRUE(same_bits(expected, run_model(model, run)))
+          << "seed " << seed << ", shards " << shards;
     }
   }
 }

@@ -11,6 +11,8 @@ struct ActivatedTask {
   uint32_t shard;
   PanelRange panels;
   uint32_t column, count;
+  GemmSchedule schedule;  // of the first part
+  GemmSchedule second;    // of the second
 
   bool join(const ActivatedTask& next) {
     if (shard != next.shard || !panels.join(next.panels)) return false;
@@ -27,19 +29,19 @@ class ActivatedLinearOp : public GemmOp<ActivatedTask> {
   // `parts`: gate and up, or one weight.
   ActivatedLinearOp(ValueId x, ValueId out, const std::vector<LinearMatrix>& parts,
                     Activation activation, const std::vector<RowSlice>& rows,
-                    const std::vector<ColumnSlice>& columns, uint32_t threads, uint32_t max_rows)
-      : GemmOp(x, rows.size(), threads), out_(out), parts_(parts), activation_(activation) {
+                    const std::vector<ColumnSlice>& columns, const Cutting& cutting)
+      : GemmOp(x, rows.size(), cutting, products_of(parts, rows, cutting)),
+        out_(out),
+        parts_(parts),
+        activation_(activation) {
     for (size_t local_shard = 0; local_shard < rows.size(); ++local_shard) {
       const RowSlice& slice = rows[local_shard];
       for (const LinearMatrix& part : parts_) work_.add(*part.weight, slice);
       elements_ += slice.rows;
       HEARTH_CHECK(slice.lead == 0, "FFN units are whole panels");
-      const PackSpec& spec = parts_[0].weight->shards[slice.shard].spec;
-      const uint32_t step = task_panels(spec, slice.panels, threads, max_rows);
-      for (PanelRange r : panel_ranges(slice.panel0, slice.panels, step)) {
-        uint32_t first = (r.panel0 - slice.panel0) * kPanelRows;
-        uint32_t count = std::min(r.panels * kPanelRows, slice.rows - first);
-        tasks_[local_shard].push_back({slice.shard, r, columns[local_shard].column + first, count});
+      const ProductShape* own = products_.data() + local_shard * parts.size();
+      for (TaskList<ActivatedTask>& list : lists_) {
+        add_tasks(&list, local_shard, slice, columns[local_shard].column, own, cutting);
       }
     }
   }
@@ -56,15 +58,49 @@ class ActivatedLinearOp : public GemmOp<ActivatedTask> {
   }
 
  private:
-  void run_task(ExecutionContext& context, const ActivatedTask& task, uint32_t row,
+  // The products of all local shards, and of all parts on each; all parts together are one.
+  static std::vector<ProductShape> products_of(const std::vector<LinearMatrix>& parts,
+                                               const std::vector<RowSlice>& rows,
+                                               const Cutting& cutting) {
+    std::vector<ProductShape> shapes;
+    for (const RowSlice& slice : rows) {
+      const auto panels = static_cast<uint32_t>(parts.size()) * slice.panels;
+      for (const LinearMatrix& part : parts) {
+        const PackSpec& spec = part.weight->shards[slice.shard].spec;
+        shapes.push_back(cutting.product(spec, panels, spec.blocks() * kBlock));
+      }
+    }
+    return shapes;
+  }
+
+  // A task has the same panels of all parts: as many in all as the schedule says, and even numbers
+  // of each.
+  void add_tasks(TaskList<ActivatedTask>* list, size_t local_shard, const RowSlice& slice,
+                 uint32_t column, const ProductShape* products, const Cutting& cutting) {
+    const PackSpec& spec = parts_[0].weight->shards[slice.shard].spec;
+    const GemmSchedule s = cutting.schedules.at(products[0], list->most_rows);
+    const GemmSchedule second =
+        parts_.size() == 2 ? cutting.schedules.at(products[1], list->most_rows) : s;
+    list->limit_rows(s);
+    uint32_t step = task_panels(spec, slice.panels, cutting.threads, cutting.max_rows);
+    if (!s.is_default()) {
+      step = std::max<uint32_t>(2, s.task_panels / static_cast<uint32_t>(parts_.size()) / 2 * 2);
+    }
+    for (PanelRange r : panel_ranges(slice.panel0, slice.panels, step)) {
+      uint32_t first = (r.panel0 - slice.panel0) * kPanelRows;
+      uint32_t count = std::min(r.panels * kPanelRows, slice.rows - first);
+      list->tasks[local_shard].push_back({slice.shard, r, column + first, count, s, second});
+    }
+  }
+
+  void run_task(ExecutionContext& context, const ActivatedTask& task, uint32_t row, uint32_t m,
                 const Worker& worker) const noexcept override {
-    const uint32_t m = std::min(kTaskRows, context.rows(x_) - row);
     const size_t columns = size_t{task.panels.panels} * kPanelRows;
     auto* tile = reinterpret_cast<float*>(worker.scratch);
     float* up = parts_.size() == 2 ? tile + m * columns : nullptr;
-    multiply(context, task, parts_[0], row, m, tile, worker);
+    multiply(context, task, 0, row, m, tile, worker);
     if (up != nullptr) {
-      multiply(context, task, parts_[1], row, m, up, worker);
+      multiply(context, task, 1, row, m, up, worker);
       if (const VectorWeight* bias = parts_[1].bias) {
         add_bias(context.kernels(), bias_of(*bias, *parts_[1].weight, task.shard, task.panels), m,
                  up, columns);
@@ -81,13 +117,22 @@ class ActivatedLinearOp : public GemmOp<ActivatedTask> {
     }
   }
 
-  void multiply(ExecutionContext& context, const ActivatedTask& task, const LinearMatrix& part,
-                uint32_t row, uint32_t m, float* out, const Worker& worker) const noexcept {
+  void multiply(ExecutionContext& context, const ActivatedTask& task, size_t index, uint32_t row,
+                uint32_t m, float* out, const Worker& worker) const noexcept {
+    const LinearMatrix& part = parts_[index];
     const Shard& shard = part.weight->shards[task.shard];
-    gemm_for(context, *part.weight)(
-        {weight_view(shard.spec, shard.codes, shard.scales), task.panels.panel0, task.panels.panels,
-         0, shard.spec.blocks(), act_rows(context.view(x_, format_for(*part.weight)), row, 0), m,
-         out, size_t{task.panels.panels} * kPanelRows, worker.scratch + kOpTileBytes});
+    gemm_for(context, *part.weight)({weight_view(shard.spec, shard.codes, shard.scales),
+                                     task.panels.panel0,
+                                     task.panels.panels,
+                                     0,
+                                     shard.spec.blocks(),
+                                     act_rows(context.view(x_, format_for(*part.weight)), row, 0),
+                                     m,
+                                     out,
+                                     size_t{task.panels.panels} * kPanelRows,
+                                     worker.scratch + kOpTileBytes,
+                                     {},
+                                     index == 0 ? task.schedule : task.second});
   }
 
   // The first weight's tile [m][columns of the panels] in place, times that of the second.
@@ -135,8 +180,7 @@ Bundle append_activated(GraphBuilder& builder, std::string name, const Bundle& x
     ops.push_back(std::make_unique<ActivatedLinearOp>(
         x.values[g], out.values[g], parts, activation,
         row_slices(*parts[0].weight, group.share, &width),
-        column_slices(*down.cuts, down.unit, down.k, group.share), threads_per_shard(group),
-        builder.plan().max_rows));
+        column_slices(*down.cuts, down.unit, down.k, group.share), cutting_of(builder, g)));
   }
   builder.writes(out);
   builder.append(Mode::kParallel, std::move(name), std::move(ops));

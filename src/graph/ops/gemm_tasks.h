@@ -1,10 +1,12 @@
-// The linear ops share this: how a shard's panels and a step's rows are cut into tasks.
+// The linear ops share this: how a shard's panels and a step's rows are cut into tasks, and by
+// which schedules (graph/schedule_table.h). Sizes that no schedule says are set by hand here.
 #pragma once
 
 #include <algorithm>
 #include <span>
 #include <vector>
 
+#include "graph/builder.h"
 #include "graph/context.h"
 #include "graph/ops/weight_work.h"
 #include "tensor/weight.h"
@@ -16,8 +18,6 @@ namespace hearth {
 inline constexpr uint32_t kTaskRows = 256;
 // Panels per task at most, so that a tile of kTaskRows has a fixed size (128 KiB).
 inline constexpr uint32_t kTaskPanels = 8;
-
-inline uint32_t row_tasks(uint32_t rows) { return (rows + kTaskRows - 1) / kTaskRows; }
 
 // Threads of a group that share the work on one shard.
 inline uint32_t threads_per_shard(const PlanGroup& group) {
@@ -41,6 +41,22 @@ inline uint32_t task_panels(const PackSpec& spec, uint32_t panels, uint32_t thre
   size_t least = (size_t{64} << 10) / std::max<size_t>(spec.codes_panel_bytes(), 1);
   size_t most = panels / (16 * threads);
   return static_cast<uint32_t>(std::clamp<size_t>(std::max(least, most) / 2 * 2, 2, kTaskPanels));
+}
+
+// What an op's products are cut by.
+struct Cutting {
+  const ScheduleTable& schedules;
+  uint32_t threads;   // that share a shard
+  uint32_t max_rows;  // of a step
+
+  ProductShape product(const PackSpec& spec, uint32_t panels, uint32_t k) const {
+    return {spec.kind, panels * kPanelRows, k, threads};
+  }
+};
+
+inline Cutting cutting_of(const GraphBuilder& builder, uint32_t group) {
+  return {builder.schedules(), threads_per_shard(builder.plan().groups[group]),
+          builder.plan().max_rows};
 }
 
 struct PanelRange {
@@ -80,13 +96,29 @@ inline void add_bias(const Kernels& kernels, std::span<const float> bias, uint32
   }
 }
 
-// Calls run(task, row) for the tasks times runs of kTaskRows rows that the caller gets:
+// An op's tasks in steps of up to most_rows rows.
+template <typename Task>
+struct TaskList {
+  uint32_t most_rows = kAnyRows;
+  uint32_t task_rows = kTaskRows;
+  std::vector<std::vector<Task>> tasks;  // by local shard
+
+  // Takes what a schedule says of the rows of a task; the least of all that an op's products say.
+  void limit_rows(const GemmSchedule& s) {
+    if (s.task_rows == 0) return;
+    task_rows = scheduled ? std::min<uint32_t>(task_rows, s.task_rows) : s.task_rows;
+    scheduled = true;
+  }
+  bool scheduled = false;  // whether a schedule said task_rows
+};
+
+// Calls run(task, row, m) for the tasks times runs of task_rows rows that the caller gets:
 // claim(count) gives the next of `count`, several on end, so that what a kernel prefetches behind
 // its panels is what its thread reads next. Of few rows, tasks that join (Task::join) are one.
 template <typename Task, typename Claim, typename Run>
-void run_tasks(const std::vector<Task>& tasks, uint32_t rows, const Claim& claim,
-               const Run& run) noexcept {
-  uint32_t row_parts = row_tasks(rows);
+void run_tasks(const std::vector<Task>& tasks, uint32_t rows, uint32_t task_rows,
+               const Claim& claim, const Run& run) noexcept {
+  uint32_t row_parts = (rows + task_rows - 1) / task_rows;
   auto count = static_cast<uint32_t>(tasks.size()) * row_parts;
   for (ChunkClaim claimed; (claimed = claim(count)).begin < count;) {
     for (uint32_t t = claimed.begin; t < claimed.end; ++t) {
@@ -94,7 +126,8 @@ void run_tasks(const std::vector<Task>& tasks, uint32_t rows, const Claim& claim
       if (rows <= kFewRows) {
         while (t + 1 < claimed.end && task.join(tasks[t + 1])) ++t;
       }
-      run(task, t % row_parts * kTaskRows);
+      const uint32_t row = t % row_parts * task_rows;
+      run(task, row, std::min(task_rows, rows - row));
     }
   }
 }
@@ -104,32 +137,54 @@ void run_tasks(const std::vector<Task>& tasks, uint32_t rows, const Claim& claim
 template <typename Task>
 class GemmOp : public Op {
  public:
-  uint32_t counters() const override { return static_cast<uint32_t>(tasks_.size()); }
+  uint32_t counters() const override { return static_cast<uint32_t>(lists_[0].tasks.size()); }
+  std::vector<ProductShape> products() const override { return products_; }
   void run(ExecutionContext& context, const OpSync& sync,
            const Worker& worker) const noexcept override {
     const uint32_t rows = task_rows(context);
     if (rows == 0) return;
+    size_t i = 0;
+    while (step_rows(context) > lists_[i].most_rows) ++i;
+    const TaskList<Task>& list = lists_[i];
     for (uint32_t local_shard : context.local_shards(worker.member)) {
       auto claim = [&](uint32_t count) {
         return context.claim_several(sync.counter0 + local_shard, count, threads_);
       };
-      run_tasks(tasks_[local_shard], rows, claim,
-                [&](const Task& task, uint32_t row) { run_task(context, task, row, worker); });
+      run_tasks(list.tasks[local_shard], rows, list.task_rows, claim,
+                [&](const Task& task, uint32_t row, uint32_t m) {
+                  run_task(context, task, row, m, worker);
+                });
     }
   }
 
  protected:
-  GemmOp(ValueId x, size_t local_shards, uint32_t threads)
-      : x_(x), tasks_(local_shards), threads_(threads) {}
-  virtual uint32_t task_rows(const ExecutionContext& context) const noexcept {
+  // Of an op that looks up no schedules: one list of tasks, empty as yet.
+  GemmOp(ValueId x, size_t local_shards, uint32_t threads) : x_(x), lists_(1), threads_(threads) {
+    lists_[0].tasks.resize(local_shards);
+  }
+  // Of one that does: a list wherever a product changes its schedule.
+  GemmOp(ValueId x, size_t local_shards, const Cutting& cutting, std::vector<ProductShape> products)
+      : x_(x), threads_(cutting.threads), products_(std::move(products)) {
+    for (uint32_t bound : cutting.schedules.row_bounds(products_)) {
+      lists_.emplace_back().most_rows = bound;
+      lists_.back().tasks.resize(local_shards);
+    }
+  }
+  // The rows that schedules are looked up by, and those that are dealt out.
+  virtual uint32_t step_rows(const ExecutionContext& context) const noexcept {
     return context.rows(x_);
   }
-  virtual void run_task(ExecutionContext& context, const Task& task, uint32_t row,
+  virtual uint32_t task_rows(const ExecutionContext& context) const noexcept {
+    return step_rows(context);
+  }
+  // Rows [row, row + m).
+  virtual void run_task(ExecutionContext& context, const Task& task, uint32_t row, uint32_t m,
                         const Worker& worker) const noexcept = 0;
 
   ValueId x_;
-  std::vector<std::vector<Task>> tasks_;  // by local shard
-  uint32_t threads_;                      // that share a local shard
+  std::vector<TaskList<Task>> lists_;  // by their most rows
+  uint32_t threads_;                   // that share a local shard
+  std::vector<ProductShape> products_;
   WeightWork work_;
 };
 

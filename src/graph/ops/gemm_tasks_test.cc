@@ -15,7 +15,8 @@ struct Call {
 template <typename Claim>
 std::vector<Call> calls_by(const std::vector<PanelRange>& tasks, uint32_t rows, Claim claim) {
   std::vector<Call> calls;
-  run_tasks(tasks, rows, claim, [&](const PanelRange& panels, uint32_t row) {
+  run_tasks(tasks, rows, kTaskRows, claim, [&](const PanelRange& panels, uint32_t row, uint32_t m) {
+    EXPECT_EQ(m, std::min(kTaskRows, rows - row));
     calls.push_back({panels.panel0, panels.panels, row});
   });
   return calls;

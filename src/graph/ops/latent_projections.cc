@@ -73,7 +73,7 @@ class HeadsOp : public GemmOp<HeadTask> {
     for (uint32_t l = 0; l < heads_.size(); ++l) {
       const UnitRange all = heads_[l].heads;
       for (uint32_t h = all.begin; h < all.end; h += unit_heads) {
-        tasks_[l].push_back({l, {h, std::min(h + unit_heads, all.end)}});
+        lists_[0].tasks[l].push_back({l, {h, std::min(h + unit_heads, all.end)}});
       }
     }
   }
@@ -82,9 +82,9 @@ class HeadsOp : public GemmOp<HeadTask> {
   virtual void run_tile(ExecutionContext& context, const HeadTask& task, uint32_t row, uint32_t m,
                         const Worker& worker) const noexcept = 0;
 
-  void run_task(ExecutionContext& context, const HeadTask& task, uint32_t row,
+  void run_task(ExecutionContext& context, const HeadTask& task, uint32_t row, uint32_t m,
                 const Worker& worker) const noexcept override {
-    const uint32_t end = std::min(row + kTaskRows, context.rows(x_));
+    const uint32_t end = row + m;
     for (; row < end; row += tile_rows_) {
       run_tile(context, task, row, std::min(tile_rows_, end - row), worker);
     }

@@ -12,6 +12,7 @@ struct LinearTask {
   uint32_t part, shard;
   PanelRange panels;
   uint32_t column;
+  GemmSchedule schedule;
 
   bool join(const LinearTask& next) {
     return part == next.part && shard == next.shard && panels.join(next.panels);
@@ -23,20 +24,21 @@ struct LinearTask {
 class LinearOp : public GemmOp<LinearTask> {
  public:
   LinearOp(ValueId x, ValueId out, const std::vector<LinearMatrix>& parts,
-           const std::vector<std::vector<RowSlice>>& slices, uint32_t threads, uint32_t max_rows)
-      : GemmOp(x, slices[0].size(), threads), out_(out), parts_(parts) {
-    for (uint32_t local_shard = 0; local_shard < tasks_.size(); ++local_shard) {
-      uint32_t panels = 0;
-      for (const std::vector<RowSlice>& part : slices) panels += part[local_shard].panels;
-      for (uint32_t p = 0; p < parts.size(); ++p) {
-        const RowSlice& slice = slices[p][local_shard];
+           const std::vector<std::vector<RowSlice>>& slices, const Cutting& cutting)
+      : GemmOp(x, slices[0].size(), cutting, products_of(parts, slices, cutting)),
+        out_(out),
+        parts_(parts) {
+    for (uint32_t p = 0; p < parts.size(); ++p) {
+      for (const RowSlice& slice : slices[p]) {
         work_.add(*parts[p].weight, slice);
         outputs_ += slice.rows;
-        const PackSpec& spec = parts[p].weight->shards[slice.shard].spec;
-        const uint32_t step = task_panels(spec, panels, threads, max_rows);
-        for (PanelRange r : panel_ranges(slice.panel0, slice.panels, step)) {
-          uint32_t column = slice.column + (r.panel0 - slice.panel0) * kPanelRows;
-          tasks_[local_shard].push_back({p, slice.shard, r, column});
+      }
+    }
+    for (TaskList<LinearTask>& list : lists_) {
+      size_t product = 0;
+      for (uint32_t local_shard = 0; local_shard < list.tasks.size(); ++local_shard) {
+        for (uint32_t p = 0; p < parts.size(); ++p) {
+          add_tasks(list, local_shard, p, slices[p][local_shard], products_[product++], cutting);
         }
       }
     }
@@ -53,17 +55,55 @@ class LinearOp : public GemmOp<LinearTask> {
   }
 
  private:
-  void run_task(ExecutionContext& context, const LinearTask& task, uint32_t row,
+  // The products of all local shards, and of all parts on each. All parts together are one product,
+  // of which each has a share.
+  static std::vector<ProductShape> products_of(const std::vector<LinearMatrix>& parts,
+                                               const std::vector<std::vector<RowSlice>>& slices,
+                                               const Cutting& cutting) {
+    std::vector<ProductShape> shapes;
+    for (size_t local_shard = 0; local_shard < slices[0].size(); ++local_shard) {
+      uint32_t panels = 0;
+      for (const std::vector<RowSlice>& part : slices) panels += part[local_shard].panels;
+      for (size_t p = 0; p < parts.size(); ++p) {
+        const PackSpec& spec = parts[p].weight->shards[slices[p][local_shard].shard].spec;
+        shapes.push_back(cutting.product(spec, panels, spec.blocks() * kBlock));
+      }
+    }
+    return shapes;
+  }
+
+  void add_tasks(TaskList<LinearTask>& list, uint32_t local_shard, uint32_t part,
+                 const RowSlice& slice, const ProductShape& product, const Cutting& cutting) {
+    const PackSpec& spec = parts_[part].weight->shards[slice.shard].spec;
+    const GemmSchedule s = cutting.schedules.at(product, list.most_rows);
+    list.limit_rows(s);
+    const uint32_t by_hand =
+        task_panels(spec, product.outputs / kPanelRows, cutting.threads, cutting.max_rows);
+    const uint32_t step = s.is_default() ? by_hand : s.task_panels;
+    for (PanelRange r : panel_ranges(slice.panel0, slice.panels, step)) {
+      uint32_t column = slice.column + (r.panel0 - slice.panel0) * kPanelRows;
+      list.tasks[local_shard].push_back({part, slice.shard, r, column, s});
+    }
+  }
+
+  void run_task(ExecutionContext& context, const LinearTask& task, uint32_t row, uint32_t m,
                 const Worker& worker) const noexcept override {
     const Weight& weight = *parts_[task.part].weight;
     const Shard& shard = weight.shards[task.shard];
-    uint32_t m = std::min(kTaskRows, context.rows(x_) - row);
     size_t stride = context.f32_stride(out_);
     float* out = context.f32(out_) + row * stride + task.column;
     gemm_for(context, weight)({weight_view(shard.spec, shard.codes, shard.scales),
-                               task.panels.panel0, task.panels.panels, 0, shard.spec.blocks(),
-                               act_rows(context.view(x_, format_for(weight)), row, 0), m, out,
-                               stride, worker.scratch});
+                               task.panels.panel0,
+                               task.panels.panels,
+                               0,
+                               shard.spec.blocks(),
+                               act_rows(context.view(x_, format_for(weight)), row, 0),
+                               m,
+                               out,
+                               stride,
+                               worker.scratch,
+                               {},
+                               task.schedule});
     if (const VectorWeight* bias = parts_[task.part].bias) {
       add_bias(context.kernels(), bias_of(*bias, weight, task.shard, task.panels), m, out, stride);
     }
@@ -77,9 +117,29 @@ class LinearOp : public GemmOp<LinearTask> {
 struct PartialTask {
   uint32_t part;
   PanelRange panels;
+  GemmSchedule schedule;
 
   bool join(const PartialTask& next) { return part == next.part && panels.join(next.panels); }
 };
+
+// The products of a group's columns, by local shard.
+std::vector<ProductShape> partial_products(const Weight& weight,
+                                           const std::vector<ColumnSlice>& columns,
+                                           const Cutting& cutting) {
+  std::vector<ProductShape> shapes;
+  for (const ColumnSlice& slice : columns) {
+    const PackSpec& spec = weight.shards[slice.shard].spec;
+    const uint32_t k = (slice.elements + kBlock - 1) / kBlock * kBlock;
+    shapes.push_back(cutting.product(spec, spec.panels(), k));
+  }
+  return shapes;
+}
+
+// How K is dealt is one for all steps of a graph, since it says which values there are.
+uint32_t parts_of(const Weight& weight, const ColumnSlice& columns, const Cutting& cutting) {
+  const ProductShape product = partial_products(weight, {columns}, cutting)[0];
+  return cutting.schedules.at(product, cutting.max_rows).k_parts;
+}
 
 // One group's pieces of a column-cut weight.
 class PartialLinearOp : public GemmOp<PartialTask> {
@@ -90,8 +150,9 @@ class PartialLinearOp : public GemmOp<PartialTask> {
   };
 
   PartialLinearOp(ValueId x, const Weight& weight, const std::vector<ColumnSlice>& columns,
-                  const std::vector<Output>& outputs, uint32_t threads, uint32_t max_rows)
-      : GemmOp(x, columns.size(), threads), weight_(weight) {
+                  const std::vector<Output>& outputs, const Cutting& cutting)
+      : GemmOp(x, columns.size(), cutting, partial_products(weight, columns, cutting)),
+        weight_(weight) {
     for (const ColumnSlice& slice : columns) elements_ += slice.elements;
     for (const Output& output : outputs) {
       work_.add(weight, output.piece);
@@ -109,11 +170,7 @@ class PartialLinearOp : public GemmOp<PartialTask> {
       for (uint32_t s = segments.begin + 1; s < segments.end; ++s) {
         part.cuts.push_back(segment_blocks(weight, part.shard, s).begin);
       }
-      const uint32_t panels = shard.spec.panels();
-      const uint32_t step = std::min(4u, task_panels(shard.spec, panels, threads, max_rows));
-      for (PanelRange r : panel_ranges(0, panels, step)) {
-        tasks_[local_shard].push_back({static_cast<uint32_t>(parts_.size()), r});
-      }
+      add_tasks(shard.spec, local_shard, products_[local_shard], cutting);
       parts_.push_back(std::move(part));
     }
   }
@@ -123,7 +180,7 @@ class PartialLinearOp : public GemmOp<PartialTask> {
     work_.add_to(step.rows, step.units, &load);
     // A thread multiplies with the columns of its own shard only.
     load.each_bytes = static_cast<double>(elements_) * step.rows * input_bytes({&weight_}) /
-                      static_cast<double>(tasks_.size());
+                      static_cast<double>(lists_[0].tasks.size());
     load.shared_bytes =
         static_cast<double>(parts_.size()) * weight_.rows * step.rows * sizeof(float);
     return load;
@@ -138,7 +195,23 @@ class PartialLinearOp : public GemmOp<PartialTask> {
     UnitRange blocks;
     std::vector<uint32_t> cuts;  // of these, into segments
   };
-  void run_task(ExecutionContext& context, const PartialTask& task, uint32_t row,
+
+  // The tasks of the part that comes next.
+  void add_tasks(const PackSpec& spec, uint32_t local_shard, const ProductShape& product,
+                 const Cutting& cutting) {
+    const uint32_t by_hand =
+        std::min(4u, task_panels(spec, spec.panels(), cutting.threads, cutting.max_rows));
+    for (TaskList<PartialTask>& list : lists_) {
+      const GemmSchedule s = cutting.schedules.at(product, list.most_rows);
+      list.limit_rows(s);
+      const uint32_t step = s.is_default() ? by_hand : s.task_panels;
+      for (PanelRange r : panel_ranges(0, spec.panels(), step)) {
+        list.tasks[local_shard].push_back({static_cast<uint32_t>(parts_.size()), r, s});
+      }
+    }
+  }
+
+  void run_task(ExecutionContext& context, const PartialTask& task, uint32_t row, uint32_t m,
                 const Worker& worker) const noexcept override {
     const Part& part = parts_[task.part];
     const Shard& shard = weight_.shards[part.shard];
@@ -151,11 +224,12 @@ class PartialLinearOp : public GemmOp<PartialTask> {
          .block0 = part.blocks.begin,
          .block1 = part.blocks.end,
          .a = act_rows(context.view(x_, format_for(weight_)), row, part.x_block),
-         .m = std::min(kTaskRows, context.rows(x_) - row),
+         .m = m,
          .out = context.f32(part.value) + row * stride + size_t{task.panels.panel0} * kPanelRows,
          .out_stride = stride,
          .scratch = worker.scratch,
-         .cuts = part.cuts});
+         .cuts = part.cuts,
+         .schedule = task.schedule});
   }
 
   const Weight& weight_;
@@ -183,8 +257,7 @@ LinearOut linear(GraphBuilder& builder, std::string name, const Bundle& x,
     std::vector<std::vector<RowSlice>> slices;
     for (const auto& part : out.slices) slices.push_back(part[g]);
     ops.push_back(std::make_unique<LinearOp>(x.values[g], out.bundle.values[g], parts, slices,
-                                             threads_per_shard(builder.plan().groups[g]),
-                                             builder.plan().max_rows));
+                                             cutting_of(builder, g)));
   }
   builder.append(Mode::kParallel, std::move(name), std::move(ops));
   return out;
@@ -206,16 +279,21 @@ Partials partial_linear(GraphBuilder& builder, std::string name, const Bundle& x
   uint32_t width = (weight.rows + kPanelRows - 1) / kPanelRows * kPanelRows;
   for (uint32_t g = 0; g < builder.group_count(); ++g) {
     const GroupShare& share = builder.plan().groups[g].share;
+    const Cutting cutting = cutting_of(builder, g);
+    const std::vector<ColumnSlice> columns =
+        column_slices(*weight.cuts, weight.unit, weight.k, share);
     std::vector<PartialLinearOp::Output> outputs;
-    for (const Piece& piece : pieces_of(*weight.cuts, share)) {
-      ValueId value = builder.add_value(RowSet::kTokens, width, g);
-      partials.pieces.push_back(piece);
-      partials.bundle.values.push_back(value);
-      outputs.push_back({piece, value});
+    for (const Piece& whole : pieces_of(*weight.cuts, share)) {
+      const ColumnSlice& slice = columns[whole.shard - columns[0].shard];
+      for (const Piece& piece : split_piece(whole, parts_of(weight, slice, cutting))) {
+        ValueId value = builder.add_value(RowSet::kTokens, width, g);
+        partials.pieces.push_back(piece);
+        partials.bundle.values.push_back(value);
+        outputs.push_back({piece, value});
+      }
     }
-    ops.push_back(std::make_unique<PartialLinearOp>(
-        x.values[g], weight, column_slices(*weight.cuts, weight.unit, weight.k, share), outputs,
-        threads_per_shard(builder.plan().groups[g]), builder.plan().max_rows));
+    ops.push_back(
+        std::make_unique<PartialLinearOp>(x.values[g], weight, columns, outputs, cutting));
   }
   builder.reads(x, format_for(weight));
   builder.writes(partials.bundle);

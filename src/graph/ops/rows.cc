@@ -105,23 +105,29 @@ class NormOp : public Op {
 struct LogitsTask {
   uint32_t shard;
   PanelRange panels;
+  GemmSchedule schedule;
 
   bool join(const LogitsTask& next) { return shard == next.shard && panels.join(next.panels); }
 };
 
 class LogitsOp : public GemmOp<LogitsTask> {
  public:
-  LogitsOp(ValueId x, const Weight& head, const std::vector<RowSlice>& slices, uint32_t threads,
-           uint32_t max_rows)
-      : GemmOp(x, slices.size(), threads), head_(head) {
+  LogitsOp(ValueId x, const Weight& head, const std::vector<RowSlice>& slices,
+           const Cutting& cutting)
+      : GemmOp(x, slices.size(), cutting, products_of(head, slices, cutting)), head_(head) {
     for (size_t local_shard = 0; local_shard < slices.size(); ++local_shard) {
       const RowSlice& slice = slices[local_shard];
       HEARTH_CHECK(slice.lead == 0, "vocabulary units are whole panels");
       work_.add(head, slice);
       const Shard& shard = head.shards[slice.shard];
-      const uint32_t step = task_panels(shard.spec, slice.panels, threads, max_rows);
-      for (PanelRange r : panel_ranges(slice.panel0, slice.panels, step)) {
-        tasks_[local_shard].push_back({slice.shard, r});
+      const uint32_t by_hand =
+          task_panels(shard.spec, slice.panels, cutting.threads, cutting.max_rows);
+      for (TaskList<LogitsTask>& list : lists_) {
+        const GemmSchedule s = cutting.schedules.at(products_[local_shard], list.most_rows);
+        const uint32_t step = s.is_default() ? by_hand : s.task_panels;
+        for (PanelRange r : panel_ranges(slice.panel0, slice.panels, step)) {
+          list.tasks[local_shard].push_back({slice.shard, r, s});
+        }
       }
     }
   }
@@ -134,21 +140,43 @@ class LogitsOp : public GemmOp<LogitsTask> {
   }
 
  private:
+  static std::vector<ProductShape> products_of(const Weight& head,
+                                               const std::vector<RowSlice>& slices,
+                                               const Cutting& cutting) {
+    std::vector<ProductShape> shapes;
+    for (const RowSlice& slice : slices) {
+      const PackSpec& spec = head.shards[slice.shard].spec;
+      shapes.push_back(cutting.product(spec, slice.panels, spec.blocks() * kBlock));
+    }
+    return shapes;
+  }
+
   // A task takes all rows, so there is one part of them.
+  uint32_t step_rows(const ExecutionContext& context) const noexcept override {
+    return context.step().logit_rows;
+  }
   uint32_t task_rows(const ExecutionContext& context) const noexcept override {
     return std::min(context.step().logit_rows, 1u);
   }
-  void run_task(ExecutionContext& context, const LogitsTask& task, uint32_t,
+  void run_task(ExecutionContext& context, const LogitsTask& task, uint32_t, uint32_t,
                 const Worker& worker) const noexcept override {
     const StepView& step = context.step();
     const ShardLogits& part = step.logits[task.shard];
     const Shard& shard = head_.shards[task.shard];
     auto [panel0, panels] = task.panels;
     size_t column = size_t{panel0} * kPanelRows;
-    gemm_for(context,
-             head_)({weight_view(shard.spec, shard.codes, shard.scales), panel0, panels, 0,
-                     shard.spec.blocks(), context.view(x_, format_for(head_)), step.logit_rows,
-                     part.logits + column, part.columns(), worker.scratch});
+    gemm_for(context, head_)({weight_view(shard.spec, shard.codes, shard.scales),
+                              panel0,
+                              panels,
+                              0,
+                              shard.spec.blocks(),
+                              context.view(x_, format_for(head_)),
+                              step.logit_rows,
+                              part.logits + column,
+                              part.columns(),
+                              worker.scratch,
+                              {},
+                              task.schedule});
     for (uint32_t r = 0; r < step.logit_rows; ++r) {
       if (step.sampled[r] == 0) continue;
       context.kernels().panel_maxima({part.row(r) + column, panels, part.row_maxima(r) + panel0});
@@ -200,7 +228,7 @@ void logits(GraphBuilder& builder, const Bundle& x, const Weight& head) {
                    uint32_t width = 0;
                    return std::make_unique<LogitsOp>(
                        x.values[g], head, row_slices(head, builder.plan().groups[g].share, &width),
-                       threads_per_shard(builder.plan().groups[g]), builder.plan().max_rows);
+                       cutting_of(builder, g));
                  }));
 }
 

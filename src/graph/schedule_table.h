@@ -1,0 +1,51 @@
+// ScheduleTable: how a model's products are computed (kernels/gemm/schedule.h), as plain data.
+// Type, sizes and threads of a product are known when a graph is built; rows are those of a step,
+// of which ops look up the schedule once a run. A product that no entry names, and every product
+// under an empty table, is computed as set by hand. Experts' products and those of latents always
+// are.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/kernels.h"
+
+namespace hearth {
+
+// A product as the threads that share it see it: all matrices of an op that read the same input, as
+// far as they lie on one shard.
+struct ProductShape {
+  PackKind kind = PackKind::kF32;
+  uint32_t outputs = 0;  // in whole panels
+  uint32_t k = 0;        // in whole blocks
+  uint32_t threads = 0;
+  bool operator==(const ProductShape&) const = default;
+};
+
+struct ScheduleEntry {
+  ProductShape product;
+  // The most rows of a step that it is for. A product's entry of the most rows is for more, too.
+  uint32_t most_rows = 0;
+  GemmSchedule schedule;
+  bool operator==(const ScheduleEntry&) const = default;
+};
+
+struct ScheduleTable {
+  std::vector<ScheduleEntry> entries;
+
+  bool empty() const { return entries.empty(); }
+  // Returns the product's schedule in steps of so many rows; the empty one where no entry names it.
+  GemmSchedule at(const ProductShape& product, uint32_t rows) const;
+  // Returns the numbers of rows up to which the schedules of all these products stay: ascending,
+  // the last kAnyRows.
+  std::vector<uint32_t> row_bounds(const std::vector<ProductShape>& products) const;
+  bool operator==(const ScheduleTable&) const = default;
+};
+
+// Throws (kUsage) where an entry is not on the menu of its kind's kernel, or stands twice. Called
+// once, before a graph is built with the table.
+void check_schedules(const ScheduleTable& table, const Kernels& kernels);
+
+}  // namespace hearth
