@@ -1,0 +1,160 @@
+#include "graph/schedule_text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+#include "base/error.h"
+
+namespace hearth {
+namespace {
+
+constexpr size_t kMostText = size_t{1} << 20;
+constexpr uint32_t kMostSize = 1u << 24;     // outputs and K
+constexpr uint32_t kMostThreads = 1u << 16;  // and rows
+
+// The words of a line, one after the other.
+class Words {
+ public:
+  Words(std::string_view line, uint32_t number) : rest_(line), number_(number) {}
+
+  std::string_view word(const char* what) {
+    skip_spaces();
+    if (rest_.empty())
+      fail(ErrorCode::kUsage, "schedule line {} ends before its {}", number_, what);
+    const size_t end = std::min(rest_.find_first_of(" \t"), rest_.size());
+    const std::string_view word = rest_.substr(0, end);
+    rest_.remove_prefix(end);
+    return word;
+  }
+  void expect(const char* wanted) {
+    const std::string_view found = word(wanted);
+    if (found != wanted) {
+      fail(ErrorCode::kUsage, "schedule line {} has '{}' where '{}' belongs", number_, shown(found),
+           wanted);
+    }
+  }
+  uint32_t number(const char* what, uint32_t least, uint32_t most) {
+    const std::string_view found = word(what);
+    uint32_t value = 0;
+    const auto [end, error] = std::from_chars(found.data(), found.data() + found.size(), value);
+    if (error != std::errc() || end != found.data() + found.size() || value < least ||
+        value > most) {
+      fail(ErrorCode::kUsage, "schedule line {} has '{}' as its {}: give a number from {} to {}",
+           number_, shown(found), what, least, most);
+    }
+    return value;
+  }
+  template <typename T>
+  T field(const char* what) {
+    return static_cast<T>(number(what, 0, std::numeric_limits<T>::max()));
+  }
+  PackKind kind() {
+    const std::string_view found = word("type");
+    for (size_t i = 0; i < kPackKinds; ++i) {
+      const auto kind = static_cast<PackKind>(i);
+      if (found == pack_kind_name(kind)) return kind;
+    }
+    fail(ErrorCode::kUsage, "schedule line {} is of type '{}', which nobody knows", number_,
+         shown(found));
+  }
+  Cache cache() {
+    const std::string_view found = word("cache");
+    if (found != "l1" && found != "l2") {
+      fail(ErrorCode::kUsage, "schedule line {} prefetches to '{}': it is l1 or l2", number_,
+           shown(found));
+    }
+    return found == "l1" ? Cache::kL1 : Cache::kL2;
+  }
+  void finish() {
+    skip_spaces();
+    if (!rest_.empty()) {
+      fail(ErrorCode::kUsage, "schedule line {} has '{}' behind its end", number_,
+           shown(rest_.substr(0, rest_.find(' '))));
+    }
+  }
+
+ private:
+  void skip_spaces() {
+    rest_.remove_prefix(std::min(rest_.find_first_not_of(" \t\r"), rest_.size()));
+  }
+  // As much of a stranger's word as a sentence has room for, without what a terminal obeys.
+  static std::string shown(std::string_view word) {
+    std::string text(word.substr(0, 32));
+    for (char& c : text) {
+      if (c < ' ' || c > '~') c = '?';
+    }
+    return text;
+  }
+
+  std::string_view rest_;
+  uint32_t number_;
+};
+
+}  // namespace
+
+std::string schedule_text(const ScheduleEntry& entry) {
+  const ProductShape& p = entry.product;
+  const GemmSchedule& s = entry.schedule;
+  return fmt::format(
+      "schedule {} {} {} threads {} rows {} tile {} {} slice {} unpack {} prefetch {} {} parts {} "
+      "task {} {}",
+      pack_kind_name(p.kind), p.outputs, p.k, p.threads, entry.most_rows, s.tile_panels,
+      s.tile_rows, s.slice, s.unpack_rows, s.prefetch, s.prefetch_to == Cache::kL1 ? "l1" : "l2",
+      s.k_parts, s.task_panels, s.task_rows);
+}
+
+std::string schedules_text(const ScheduleTable& table) {
+  std::string text;
+  for (const ScheduleEntry& entry : table.entries) text += schedule_text(entry) + "\n";
+  return text;
+}
+
+ScheduleEntry parse_schedule(std::string_view line, uint32_t number) {
+  Words words(line, number);
+  ScheduleEntry entry;
+  ProductShape& p = entry.product;
+  GemmSchedule& s = entry.schedule;
+  words.expect("schedule");
+  p.kind = words.kind();
+  p.outputs = words.number("outputs", kPanelRows, kMostSize);
+  p.k = words.number("K", kBlock, kMostSize);
+  words.expect("threads");
+  p.threads = words.number("threads", 1, kMostThreads);
+  words.expect("rows");
+  entry.most_rows = words.number("rows", 1, kMostThreads);
+  words.expect("tile");
+  s.tile_panels = words.field<uint8_t>("tile");
+  s.tile_rows = words.field<uint8_t>("tile");
+  words.expect("slice");
+  s.slice = words.field<uint16_t>("slice");
+  words.expect("unpack");
+  s.unpack_rows = words.field<uint16_t>("unpack");
+  words.expect("prefetch");
+  s.prefetch = words.field<uint16_t>("prefetch");
+  s.prefetch_to = words.cache();
+  words.expect("parts");
+  s.k_parts = words.field<uint8_t>("parts");
+  words.expect("task");
+  s.task_panels = words.field<uint16_t>("task");
+  s.task_rows = words.field<uint16_t>("task");
+  words.finish();
+  return entry;
+}
+
+ScheduleTable parse_schedules(std::string_view text) {
+  if (text.size() > kMostText) {
+    fail(ErrorCode::kUsage, "the schedules are {} bytes long: 1 MiB is the most", text.size());
+  }
+  ScheduleTable table;
+  for (uint32_t number = 1; !text.empty(); ++number) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    table.entries.push_back(parse_schedule(line, number));
+  }
+  return table;
+}
+
+}  // namespace hearth

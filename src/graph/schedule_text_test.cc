@@ -1,0 +1,105 @@
+#include "graph/schedule_text.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "kernels/gemm/test_schedules.h"
+
+namespace hearth {
+namespace {
+
+const std::string kLine =
+    "schedule q8_0 4096 1024 threads 2 rows 16 tile 1 6 slice 96 unpack 0 prefetch 8192 l2 parts 1 "
+    "task 4 256";
+
+TEST(ScheduleText, ComesBackAsItWent) {
+  const ScheduleEntry entry = parse_schedule(kLine, 1);
+  EXPECT_EQ(schedule_text(entry), kLine);
+  EXPECT_EQ(entry.product, (ProductShape{PackKind::kQ8_0, 4096, 1024, 2}));
+  EXPECT_EQ(entry.most_rows, 16u);
+  EXPECT_EQ(entry.schedule, (GemmSchedule{.tile_panels = 1,
+                                          .tile_rows = 6,
+                                          .prefetch_to = Cache::kL2,
+                                          .k_parts = 1,
+                                          .slice = 96,
+                                          .unpack_rows = 0,
+                                          .prefetch = 8192,
+                                          .task_panels = 4,
+                                          .task_rows = 256}));
+}
+
+TEST(ScheduleText, RandomTablesComeBack) {
+  std::mt19937 random(1);
+  ScheduleTable table;
+  for (size_t kind = 0; kind < kPackKinds; ++kind) {
+    const GemmMenu& menu = *kernels_for(Isa::kReference).menu[kind];
+    for (uint32_t rows : {1u, 16u, 512u}) {
+      table.entries.push_back(
+          {{static_cast<PackKind>(kind), 16 * rows, 64, 3}, rows, random_schedule(menu, random)});
+    }
+  }
+  EXPECT_EQ(parse_schedules(schedules_text(table)), table);
+  EXPECT_EQ(parse_schedules("\n \r\n" + schedules_text(table) + "\n\n"), table);
+  EXPECT_TRUE(parse_schedules("").empty());
+}
+
+std::string fault_of(const std::string& text) {
+  try {
+    parse_schedules(text);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUsage);
+    return error.what();
+  }
+  return "";
+}
+
+// The line with its first `from` become `to`.
+std::string with(const std::string& from, const std::string& to) {
+  std::string line = kLine;
+  return line.replace(line.find(from), from.size(), to);
+}
+
+TEST(ScheduleText, TellsOneFaultInASentence) {
+  EXPECT_EQ(fault_of(with("schedule", "plan")),
+            "schedule line 1 has 'plan' where 'schedule' belongs");
+  EXPECT_EQ(fault_of(with("q8_0", "q9_9")),
+            "schedule line 1 is of type 'q9_9', which nobody knows");
+  EXPECT_EQ(fault_of("\n" + with("4096", "-1")),
+            "schedule line 2 has '-1' as its outputs: give a number from 16 to 16777216");
+  EXPECT_EQ(fault_of(with("1024", "1024x")),
+            "schedule line 1 has '1024x' as its K: give a number from 32 to 16777216");
+  EXPECT_EQ(fault_of(with("threads 2", "threads 99999999999999999999")),
+            "schedule line 1 has '99999999999999999999' as its threads: give a number from 1 to "
+            "65536");
+  EXPECT_EQ(fault_of(with("tile 1", "tile 256")),
+            "schedule line 1 has '256' as its tile: give a number from 0 to 255");
+  EXPECT_EQ(fault_of(with("l2", "l3")), "schedule line 1 prefetches to 'l3': it is l1 or l2");
+  EXPECT_EQ(fault_of(with(" 256", "")), "schedule line 1 ends before its task");
+  EXPECT_EQ(fault_of(kLine + " and more"), "schedule line 1 has 'and' behind its end");
+  EXPECT_EQ(fault_of(with("slice", std::string(100, '\x1b'))),
+            "schedule line 1 has '" + std::string(32, '?') + "' where 'slice' belongs");
+  EXPECT_EQ(fault_of(std::string((1 << 20) + 1, '\n')),
+            "the schedules are 1048577 bytes long: 1 MiB is the most");
+}
+
+// Whatever bytes a line has, it is read or refused.
+TEST(ScheduleText, DamagedLinesAreReadOrRefused) {
+  std::mt19937 random(2);
+  int refused = 0;
+  for (int round = 0; round < 2000; ++round) {
+    std::string text = kLine;
+    for (uint32_t n = random() % 4 + 1; n > 0; --n) {
+      text[random() % text.size()] =
+          static_cast<char>(random() % 4 == 0 ? random() : '0' + random() % 10);
+    }
+    try {
+      check_schedules(parse_schedules(text), kernels_for(Isa::kReference));
+    } catch (const Error&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 1000);
+}
+
+}  // namespace
+}  // namespace hearth
