@@ -1,0 +1,335 @@
+#include "tune/schedule_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace hearth {
+namespace {
+
+// The dimensions of a point.
+enum Dimension : size_t { kTile, kSlice, kUnpack, kPrefetch, kPanels, kRows, kParts };
+
+constexpr double kGain = 0.005;  // that a step must bring: less is noise
+constexpr size_t kGrown = 2;     // tiles that grow from the smallest slice and task
+// A dealing of K that takes so much longer than another is not tuned finely.
+constexpr double kHopeless = 1.15;
+// Of a space: so much is tried at most, and until so much is, the search goes on from its corners.
+constexpr double kMostShare = 0.15, kCornerShare = 0.08;
+constexpr size_t kLeastTrials = 24;
+constexpr uint32_t kFewRows = 16;
+
+template <typename T>
+void add_sorted(std::vector<T>* values, T value) {
+  if (std::find(values->begin(), values->end(), value) == values->end()) values->push_back(value);
+  std::sort(values->begin(), values->end());
+}
+
+std::vector<uint16_t> within(const std::vector<uint32_t>& wanted, const ValueRange& range,
+                             uint32_t most) {
+  std::vector<uint16_t> values;
+  for (uint32_t value : wanted) {
+    value = std::min({value, most, uint32_t{range.most}});
+    add_sorted(&values, static_cast<uint16_t>(std::max<uint32_t>(value, range.least)));
+  }
+  return values;
+}
+
+// Returns the index of the value that is the least number of doublings away.
+template <typename T>
+uint8_t nearest_of(const std::vector<T>& values, T value) {
+  size_t best = 0;
+  auto distance = [&](T a) { return std::abs(std::log2((a + 1.0) / (value + 1.0))); };
+  for (size_t i = 1; i < values.size(); ++i) {
+    if (distance(values[i]) < distance(values[best])) best = i;
+  }
+  return static_cast<uint8_t>(best);
+}
+
+std::vector<ScheduleSpace::Tile> tiles_for(const GemmMenu& menu, uint32_t rows) {
+  std::vector<ScheduleSpace::Tile> tiles;
+  auto add = [&](uint8_t panels, uint8_t most) {
+    const ScheduleSpace::Tile tile{panels, most};
+    if (std::find(tiles.begin(), tiles.end(), tile) == tiles.end()) tiles.push_back(tile);
+  };
+  for (const TileRange& range : menu.tiles) {
+    add(range.panels, range.most_rows);
+    const auto half = static_cast<uint8_t>(range.most_rows / 2);
+    if (rows > kFewRows / 2 && half > range.least_rows && half < rows) add(range.panels, half);
+  }
+  return tiles;
+}
+
+}  // namespace
+
+std::array<size_t, ScheduleSpace::kDimensions> ScheduleSpace::sizes() const {
+  return {tiles.size(),       slices.size(),    unpack_rows.size(), prefetches.size(),
+          task_panels.size(), task_rows.size(), parts.size()};
+}
+
+size_t ScheduleSpace::size() const {
+  size_t tasks = 0;
+  for (uint32_t panels : task_panels) {
+    for (uint32_t rows : task_rows) tasks += uint64_t{panels} * rows <= most_task ? 1 : 0;
+  }
+  return tiles.size() * slices.size() * unpack_rows.size() * prefetches.size() * tasks *
+         parts.size();
+}
+
+bool ScheduleSpace::has(const Point& point) const {
+  return uint64_t{task_panels[point[kPanels]]} * task_rows[point[kRows]] <= most_task;
+}
+
+GemmSchedule ScheduleSpace::at(const Point& point) const {
+  const Tile& tile = tiles[point[kTile]];
+  const Prefetch& prefetch = prefetches[point[kPrefetch]];
+  return {.tile_panels = tile.panels,
+          .tile_rows = tile.rows,
+          .prefetch_to = prefetch.to,
+          .k_parts = parts[point[kParts]],
+          .slice = slices[point[kSlice]],
+          .unpack_rows = unpack_rows[point[kUnpack]],
+          .prefetch = prefetch.bytes,
+          .task_panels = task_panels[point[kPanels]],
+          .task_rows = task_rows[point[kRows]]};
+}
+
+ScheduleSpace::Point ScheduleSpace::nearest(const GemmSchedule& s) const {
+  Point point{};
+  auto tile_distance = [&](const Tile& tile) {
+    return std::pair(std::abs(tile.panels - s.tile_panels), std::abs(tile.rows - s.tile_rows));
+  };
+  for (size_t i = 1; i < tiles.size(); ++i) {
+    if (tile_distance(tiles[i]) < tile_distance(tiles[point[kTile]])) {
+      point[kTile] = static_cast<uint8_t>(i);
+    }
+  }
+  auto prefetch_distance = [&](const Prefetch& p) {
+    return std::pair(std::abs(std::log2((p.bytes + 64.0) / (s.prefetch + 64.0))),
+                     p.to != s.prefetch_to);
+  };
+  for (size_t i = 1; i < prefetches.size(); ++i) {
+    if (prefetch_distance(prefetches[i]) < prefetch_distance(prefetches[point[kPrefetch]])) {
+      point[kPrefetch] = static_cast<uint8_t>(i);
+    }
+  }
+  point[kSlice] = nearest_of(slices, s.slice);
+  point[kUnpack] = nearest_of(unpack_rows, s.unpack_rows);
+  point[kRows] = nearest_of(task_rows, s.task_rows);
+  point[kPanels] = nearest_of(task_panels, s.task_panels);
+  point[kParts] = nearest_of(parts, s.k_parts);
+  while (!has(point) && point[kPanels] > 0) --point[kPanels];
+  while (!has(point) && point[kRows] > 0) --point[kRows];
+  return point;
+}
+
+ScheduleSpace schedule_space(const GemmMenu& menu, const ProductShape& product, uint32_t rows,
+                             bool column_cut) {
+  ScheduleSpace space;
+  space.tiles = tiles_for(menu, rows);
+  const bool few = rows <= kFewRows;
+  const bool sliced = std::any_of(space.tiles.begin(), space.tiles.end(),
+                                  [&](const ScheduleSpace::Tile& t) { return t.rows < rows; });
+  const uint32_t blocks = product.k / kBlock;
+  space.slices = within(sliced ? std::vector<uint32_t>{8, 16, 32, 64, 96} : std::vector{blocks},
+                        menu.slice, blocks);
+  space.unpack_rows = {menu.unpack_rows.least};
+  if (menu.unpack_rows.most > 0) {
+    // All or nothing: with this number of rows.
+    space.unpack_rows =
+        sliced ? std::vector<uint16_t>{1, kNeverUnpack} : std::vector<uint16_t>{kNeverUnpack};
+  }
+  const std::vector<uint32_t> distances =
+      rows == 1 ? std::vector<uint32_t>{0, 1024, 2048, 3072, 4096, 6144, 8192}
+      : few     ? std::vector<uint32_t>{0, 2048, 4096, 8192}
+                : std::vector<uint32_t>{0, 4096};
+  for (uint16_t bytes : within(distances, menu.prefetch, menu.prefetch.most)) {
+    space.prefetches.push_back({bytes, Cache::kL1});
+    if (few && menu.to_l2 && bytes != 0) space.prefetches.push_back({bytes, Cache::kL2});
+  }
+  const uint32_t panels = product.outputs / kPanelRows;
+  space.task_panels =
+      within(few ? std::vector<uint32_t>{1, 2, 4, 8, 16, 32} : std::vector<uint32_t>{4, 8, 16},
+             kTaskPanelsRange, std::max(1u, panels / product.threads));
+  space.task_rows = within(few          ? std::vector<uint32_t>{256}
+                           : rows <= 64 ? std::vector<uint32_t>{16, 32, 64}
+                                        : std::vector<uint32_t>{64, 128, 256, 512},
+                           kTaskRowsRange, kTaskRowsRange.most);
+  space.parts = {1};
+  if (column_cut) space.parts = {1, 2};
+  // A thread has a task at least.
+  space.most_task = few ? UINT64_MAX : uint64_t{panels} * rows / product.threads;
+  space.most_task = std::min<uint64_t>(space.most_task, few ? UINT64_MAX : kMostTaskTile);
+  return space;
+}
+
+// One search, of one number of rows.
+class ScheduleSearch::Run {
+ public:
+  Run(const ScheduleSpace& space, const ScheduleTimer& time)
+      : space_(space), time_(time), space_size_(static_cast<double>(space.size())) {}
+
+  // Dimensions whose values stay as they are.
+  std::array<bool, ScheduleSpace::kDimensions> fixed{};
+  std::vector<ScheduleSpace::Tile> window;  // empty: all tiles
+
+  SearchResult from(const GemmSchedule& start) {
+    best_ = space_.nearest(start);
+    seconds(best_);
+    const std::vector<Point> tiles = ranked_tiles();
+    for (size_t i = 0; i < std::min(kGrown, tiles.size()); ++i) grow(tiles[i]);
+    tune(best_);
+    // Other tiles and dealings under the values that suit this one best.
+    const Point first = best_;
+    for (Dimension d : {kTile, kParts}) {
+      for (uint8_t index = 0; index < space_.sizes()[d] && !fixed[d]; ++index) {
+        Point other = best_;
+        other[d] = index;
+        if (index == first[d] || !allowed(other)) continue;
+        if (seconds(other) < kHopeless * seconds(best_)) tune(other);
+      }
+    }
+    tune_from_corners();
+    return {space_.at(best_), seconds(best_), static_cast<uint32_t>(timed_.size())};
+  }
+
+ private:
+  using Point = ScheduleSpace::Point;
+
+  // Those that are not in the space, or that would be too many, take for ever.
+  double seconds(const Point& point) {
+    const auto known = timed_.find(point);
+    if (known != timed_.end()) return known->second;
+    if (!space_.has(point) || timed_.size() >= share(kMostShare)) {
+      return std::numeric_limits<double>::infinity();
+    }
+    const double result = time_(space_.at(point));
+    timed_.emplace(point, result);
+    if (timed_.size() == 1 || result < timed_.at(best_)) best_ = point;
+    return result;
+  }
+  size_t share(double part) const {
+    return std::max<size_t>(kLeastTrials, static_cast<size_t>(part * space_size_));
+  }
+
+  // Whether the point's tile is one of those that are tried.
+  bool allowed(const Point& point) const {
+    const ScheduleSpace::Tile& tile = space_.tiles[point[kTile]];
+    return window.empty() || std::find(window.begin(), window.end(), tile) != window.end();
+  }
+
+  bool gains(const Point& point, const Point& over) {
+    return seconds(point) < (1 - kGain) * seconds(over);
+  }
+
+  // The start under every tile, the fastest first.
+  std::vector<Point> ranked_tiles() {
+    const Point start = best_;
+    std::vector<Point> points;
+    for (uint8_t tile = 0; tile < space_.tiles.size(); ++tile) {
+      Point point = start;
+      point[kTile] = tile;
+      if (tile == start[kTile] || allowed(point)) points.push_back(point);
+    }
+    std::sort(points.begin(), points.end(),
+              [&](const Point& a, const Point& b) { return seconds(a) < seconds(b); });
+    return points;
+  }
+
+  // Returns the index of the first value that is twice as large, or the last.
+  static uint8_t doubled(const std::vector<uint16_t>& values, uint8_t index) {
+    size_t next = index + 1;
+    while (next + 1 < values.size() && values[next] < 2 * values[index]) ++next;
+    return static_cast<uint8_t>(next);
+  }
+
+  // The fast start.
+  void grow(Point point) {
+    const std::pair<Dimension, const std::vector<uint16_t>*> dimensions[] = {
+        {kSlice, &space_.slices}, {kPanels, &space_.task_panels}, {kRows, &space_.task_rows}};
+    for (const auto& [dimension, values] : dimensions) {
+      if (!fixed[dimension]) point[dimension] = 0;
+    }
+    for (const auto& [dimension, values] : dimensions) {
+      while (!fixed[dimension] && point[dimension] + 1u < values->size()) {
+        Point larger = point;
+        larger[dimension] = doubled(*values, point[dimension]);
+        if (!gains(larger, point)) break;
+        point = larger;
+      }
+    }
+  }
+
+  // The fine tuning under one dealing: all values of a dimension, one dimension after the other,
+  // until none gains.
+  void tune(Point point) {
+    constexpr Dimension kOrder[] = {kPanels, kPrefetch, kRows, kSlice, kUnpack};
+    const auto sizes = space_.sizes();
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (Dimension d : kOrder) {
+        Point next = point;
+        for (uint8_t index = 0; index < sizes[d] && !fixed[d]; ++index) {
+          Point other = point;
+          other[d] = index;
+          if (seconds(other) < seconds(next)) next = other;
+        }
+        if (!gains(next, point)) continue;
+        moved = true;
+        point = next;
+      }
+    }
+  }
+
+  // Where few schedules were tried so far, others far off are tuned, too: another best may lie
+  // behind values that are worse one by one.
+  void tune_from_corners() {
+    constexpr Dimension kEnds[] = {kPanels, kPrefetch, kSlice};
+    for (uint32_t corner = 0; corner < 8 && timed_.size() < share(kCornerShare); ++corner) {
+      Point point = best_;
+      for (uint32_t i = 0; i < 3; ++i) {
+        if (fixed[kEnds[i]]) continue;
+        const size_t last = space_.sizes()[kEnds[i]] - 1;
+        point[kEnds[i]] = static_cast<uint8_t>((corner >> i & 1) != 0 ? last : 0);
+      }
+      tune(point);
+    }
+  }
+
+  const ScheduleSpace& space_;
+  const ScheduleTimer& time_;
+  double space_size_;
+  std::map<Point, double> timed_;
+  Point best_{};
+};
+
+std::vector<ScheduleSpace::Tile> ScheduleSearch::window() const {
+  std::vector<ScheduleSpace::Tile> tiles;
+  if (winners_.size() < kWindow) return tiles;
+  for (const GemmSchedule& winner : winners_)
+    tiles.push_back({winner.tile_panels, winner.tile_rows});
+  return tiles;
+}
+
+SearchResult ScheduleSearch::search(const ScheduleSpace& space, const GemmSchedule& start,
+                                    const ScheduleTimer& time) {
+  Run run(space, time);
+  run.window = window();
+  GemmSchedule from = start;
+  if (stable_ >= kStable) {
+    run.fixed[kSlice] = run.fixed[kParts] = true;
+    from.slice = winners_.back().slice;
+    from.k_parts = winners_.back().k_parts;
+  }
+  const SearchResult result = run.from(from);
+  auto same = [&](const GemmSchedule& last) {
+    return last.slice == result.best.slice && last.k_parts == result.best.k_parts;
+  };
+  stable_ = !winners_.empty() && same(winners_.back()) ? stable_ + 1 : 1;
+  winners_.push_back(result.best);
+  if (winners_.size() > kWindow) winners_.pop_front();
+  return result;
+}
+
+}  // namespace hearth

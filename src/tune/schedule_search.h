@@ -1,0 +1,95 @@
+// The search for the schedule of a product, step size by step size (Sandwich, section 6). It sees
+// only a function that tells how long a product takes under a schedule: the machine, a table that
+// was recorded, or a model.
+//
+// ScheduleSpace: the values that are tried, some of a kernel's menu: what has an effect with so
+// many rows, in steps of a doubling or less.
+//
+// A search goes in two phases:
+//   fast start   Every tile is tried under the values that the search starts from. From the best
+//                ones slices and tasks grow from the smallest, doubled one dimension after the
+//                other, until that gains nothing (it is rolled back) or threads would lack tasks.
+//   fine tuning  Under every dealing of K all values of a dimension are tried, one dimension after
+//                the other, as long as any gains.
+// A product's numbers of rows are searched in ascending order by one ScheduleSearch: once it has
+// found kWindow schedules, only the tiles of the last kWindow are tried; slice and dealing that
+// were the same for kStable numbers of rows on end stay for all larger ones.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "graph/schedule_table.h"
+
+namespace hearth {
+
+struct ScheduleSpace {
+  struct Tile {
+    uint8_t panels, rows;
+    bool operator==(const Tile&) const = default;
+  };
+  struct Prefetch {
+    uint16_t bytes;
+    Cache to;
+    bool operator==(const Prefetch&) const = default;
+  };
+  // All but tiles and prefetches ascending; none empty.
+  std::vector<Tile> tiles;
+  std::vector<uint16_t> slices, unpack_rows;
+  std::vector<Prefetch> prefetches;
+  std::vector<uint16_t> task_panels, task_rows;
+  std::vector<uint8_t> parts;
+  // Tasks of more than this, panels times rows, leave threads without one.
+  uint64_t most_task = UINT64_MAX;
+
+  static constexpr size_t kDimensions = 7;
+  // A schedule by the index of its values, in the order of the members.
+  using Point = std::array<uint8_t, kDimensions>;
+  std::array<size_t, kDimensions> sizes() const;
+  // All schedules but those whose tasks are too large.
+  size_t size() const;
+  bool has(const Point& point) const;
+  GemmSchedule at(const Point& point) const;
+  // The values next to those of a schedule.
+  Point nearest(const GemmSchedule& schedule) const;
+  bool operator==(const ScheduleSpace&) const = default;
+};
+
+// `column_cut`: K has segments, and may be dealt.
+ScheduleSpace schedule_space(const GemmMenu& menu, const ProductShape& product, uint32_t rows,
+                             bool column_cut);
+
+// Seconds of a product.
+using ScheduleTimer = std::function<double(const GemmSchedule& schedule)>;
+
+struct SearchResult {
+  GemmSchedule best;
+  double seconds = 0;
+  uint32_t trials = 0;  // schedules that were timed
+};
+
+class ScheduleSearch {
+ public:
+  static constexpr size_t kWindow = 16;
+  static constexpr size_t kStable = 3;
+
+  // Of the product's next number of rows; `start` is what it is computed by today.
+  SearchResult search(const ScheduleSpace& space, const GemmSchedule& start,
+                      const ScheduleTimer& time);
+
+ private:
+  class Run;
+
+  // Tiles of the last winners, where that is all that is tried.
+  std::vector<ScheduleSpace::Tile> window() const;
+
+  std::deque<GemmSchedule> winners_;  // the last kWindow
+  size_t stable_ = 0;                 // of the last, how many have the same slice and dealing
+};
+
+}  // namespace hearth

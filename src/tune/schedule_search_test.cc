@@ -1,0 +1,269 @@
+// The search over models of cost whose best is known, and over what was recorded of a machine
+// (testdata/schedules.txt, by tools/schedule_table): Qwen3-0.6B's matrices in two types and with
+// five numbers of rows, every schedule of each space.
+#include "tune/schedule_search.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace hearth {
+namespace {
+
+constexpr TileRange kTiles[] = {{1, 1, 16}, {2, 1, 6}, {4, 1, 3}};
+constexpr GemmMenu kMenu = {.tiles = kTiles,
+                            .slice = {4, 96},
+                            .unpack_rows = {1, kNeverUnpack},
+                            .prefetch = {0, 16384},
+                            .to_l2 = true,
+                            .defaults = {}};
+constexpr ProductShape kProduct{PackKind::kQ4_K, 4096, 1024, 2};
+
+TEST(ScheduleSpace, HasWhatMattersWithSoManyRows) {
+  const ScheduleSpace one = schedule_space(kMenu, kProduct, 1, false);
+  EXPECT_EQ(one.tiles, (std::vector<ScheduleSpace::Tile>{{1, 16}, {2, 6}, {4, 3}}));
+  EXPECT_EQ(one.slices, (std::vector<uint16_t>{32})) << "a tile has all rows";
+  EXPECT_EQ(one.unpack_rows, (std::vector<uint16_t>{kNeverUnpack}));
+  EXPECT_EQ(one.parts, (std::vector<uint8_t>{1}));
+  const ScheduleSpace many = schedule_space(kMenu, kProduct, 512, true);
+  EXPECT_EQ(many.slices, (std::vector<uint16_t>{8, 16, 32}));
+  EXPECT_EQ(many.unpack_rows, (std::vector<uint16_t>{1, kNeverUnpack}));
+  EXPECT_EQ(many.parts, (std::vector<uint8_t>{1, 2}));
+  EXPECT_EQ(many.tiles.size(), 5u) << "and halves: " << many.tiles.size();
+  for (const ScheduleSpace& space : {one, many}) {
+    ScheduleSpace::Point last{};
+    for (size_t d = 0; d < ScheduleSpace::kDimensions; ++d) {
+      last[d] = static_cast<uint8_t>(space.sizes()[d] - 1);
+    }
+    for (const ScheduleSpace::Point& point : {ScheduleSpace::Point{}, last}) {
+      if (!space.has(point)) continue;
+      EXPECT_EQ(schedule_fault(space.at(point), kMenu), "");
+    }
+  }
+}
+
+TEST(ScheduleSpace, ThreadsHaveATaskAtLeast) {
+  const ProductShape small{PackKind::kQ8_0, 16 * 24, 1024, 4};
+  const ScheduleSpace few = schedule_space(kMenu, small, 4, false);
+  EXPECT_EQ(few.task_panels, (std::vector<uint16_t>{1, 2, 4, 6}));
+  const ScheduleSpace many = schedule_space(kMenu, small, 64, false);
+  EXPECT_EQ(many.most_task, 24u * 64 / 4);
+  const GemmSchedule fits = many.at(many.nearest({.task_panels = 16, .task_rows = 64}));
+  EXPECT_LE(fits.task_panels * fits.task_rows, 384);
+}
+
+TEST(ScheduleSpace, NearestFindsItsOwnPoints) {
+  const ScheduleSpace space = schedule_space(kMenu, kProduct, 64, true);
+  size_t points = 0;
+  const auto sizes = space.sizes();
+  ScheduleSpace::Point point{};
+  for (;;) {
+    if (space.has(point)) {
+      ++points;
+      ASSERT_EQ(space.nearest(space.at(point)), point);
+    }
+    size_t d = ScheduleSpace::kDimensions;
+    while (d > 0 && ++point[d - 1] == sizes[d - 1]) point[--d] = 0;
+    if (d == 0) break;
+  }
+  EXPECT_EQ(points, space.size());
+}
+
+// A cost with one best in every dimension, a little bent.
+double smooth_cost(const GemmSchedule& s) {
+  auto off = [](double value, double best) { return std::pow(std::log2((value + 1) / best), 2); };
+  return 1 + 0.3 * (s.tile_panels != 2) + 0.02 * off(s.slice, 32) + 0.03 * off(s.task_panels, 8) +
+         0.02 * off(s.task_rows, 128) + 0.05 * (s.unpack_rows != 1) + 0.04 * (s.prefetch == 0) +
+         0.06 * (s.k_parts != 2);
+}
+
+TEST(ScheduleSearch, FindsTheBestOfASmoothCostWithFewTrials) {
+  const ScheduleSpace space = schedule_space(kMenu, kProduct, 512, true);
+  double best = 1e9;
+  const auto sizes = space.sizes();
+  ScheduleSpace::Point point{};
+  for (;;) {
+    if (space.has(point)) best = std::min(best, smooth_cost(space.at(point)));
+    size_t d = ScheduleSpace::kDimensions;
+    while (d > 0 && ++point[d - 1] == sizes[d - 1]) point[--d] = 0;
+    if (d == 0) break;
+  }
+  uint32_t calls = 0;
+  const SearchResult result = ScheduleSearch().search(
+      space, {.tile_panels = 4, .tile_rows = 3, .slice = 4}, [&](const GemmSchedule& s) {
+        ++calls;
+        return smooth_cost(s);
+      });
+  EXPECT_EQ(result.seconds, best);
+  EXPECT_EQ(result.trials, calls) << "no schedule is timed twice";
+  EXPECT_LE(calls, space.size() * 15 / 100);
+}
+
+TEST(ScheduleSearch, ThreeOfOneSliceAndDealingStayForLargerSteps) {
+  ScheduleSearch search;
+  const ScheduleSpace space = schedule_space(kMenu, kProduct, 512, true);
+  for (int i = 0; i < 3; ++i) search.search(space, {}, smooth_cost);
+  // Now another slice and dealing would be far better, and nobody looks.
+  auto moved = [](const GemmSchedule& s) {
+    return smooth_cost(s) + (s.slice == 32 && s.k_parts == 2 ? 10 : 0);
+  };
+  const SearchResult result = search.search(space, {}, moved);
+  EXPECT_EQ(result.best.slice, 32);
+  EXPECT_EQ(result.best.k_parts, 2);
+}
+
+TEST(ScheduleSearch, OnlyTilesOfTheLastWinnersAreTried) {
+  ScheduleSearch search;
+  const ScheduleSpace space = schedule_space(kMenu, kProduct, 512, false);
+  for (size_t i = 0; i < ScheduleSearch::kWindow; ++i) {
+    std::vector<bool> tried(5);
+    search.search(space, {.tile_panels = 2, .tile_rows = 6}, [&](const GemmSchedule& s) {
+      tried[s.tile_panels] = true;
+      return smooth_cost(s);
+    });
+    EXPECT_TRUE(tried[1] && tried[2] && tried[4]) << i;
+  }
+  search.search(space, {.tile_panels = 2, .tile_rows = 6}, [&](const GemmSchedule& s) {
+    EXPECT_EQ(s.tile_panels, 2);
+    return smooth_cost(s);
+  });
+}
+
+// What was recorded of a product with one number of rows.
+struct Cell {
+  std::string name;
+  ProductShape product;
+  uint32_t rows = 0;
+  ScheduleSpace space;
+  double by_hand = 0;
+  std::vector<double> times;  // of the box's points, 0: not in the space
+
+  double at(const GemmSchedule& schedule) const {
+    const ScheduleSpace::Point point = space.nearest(schedule);
+    EXPECT_EQ(space.at(point), schedule) << name;
+    size_t index = 0;
+    for (size_t d = 0; d < ScheduleSpace::kDimensions; ++d) {
+      index = index * space.sizes()[d] + point[d];
+    }
+    EXPECT_GT(times[index], 0) << name;
+    return times[index];
+  }
+  double best() const {
+    double least = by_hand * 100;
+    for (double time : times) least = time > 0 ? std::min(least, time) : least;
+    return least;
+  }
+};
+
+template <typename T>
+std::vector<T> numbers(std::istringstream& line) {
+  std::vector<T> values;
+  for (uint64_t value; line >> value;) values.push_back(static_cast<T>(value));
+  return values;
+}
+
+void read_space_line(const std::string& key, std::istringstream& line, ScheduleSpace* space) {
+  uint32_t a, b;
+  char between;
+  if (key == "tiles") {
+    while (line >> a >> between >> b) {
+      space->tiles.push_back({static_cast<uint8_t>(a), static_cast<uint8_t>(b)});
+    }
+  }
+  if (key == "prefetch") {
+    while (line >> a >> between >> b) {
+      space->prefetches.push_back({static_cast<uint16_t>(a), b == 1 ? Cache::kL1 : Cache::kL2});
+    }
+  }
+  if (key == "slices") space->slices = numbers<uint16_t>(line);
+  if (key == "unpack") space->unpack_rows = numbers<uint16_t>(line);
+  if (key == "panels") space->task_panels = numbers<uint16_t>(line);
+  if (key == "task_rows") space->task_rows = numbers<uint16_t>(line);
+  if (key == "parts") space->parts = numbers<uint8_t>(line);
+  if (key == "most") line >> space->most_task;
+}
+
+std::vector<Cell> recorded() {
+  std::ifstream file(HEARTH_TUNE_TESTDATA "/schedules.txt");
+  std::vector<Cell> cells;
+  for (std::string text; std::getline(file, text);) {
+    std::istringstream line(text);
+    std::string key, word;
+    line >> key;
+    if (key == "cell") {
+      Cell& cell = cells.emplace_back();
+      cell.name = text;
+      line >> word >> cell.product.outputs >> cell.product.k >> word >> cell.product.threads >>
+          word >> cell.rows;
+    } else if (key == "by_hand") {
+      line >> cells.back().by_hand;
+    } else if (key == "times") {
+      size_t count = 1;
+      for (size_t size : cells.back().space.sizes()) count *= size;
+      while (cells.back().times.size() < count && file >> word) {
+        cells.back().times.push_back(word == "-" ? 0 : std::stod(word));
+      }
+    } else if (!cells.empty()) {
+      read_space_line(key, line, &cells.back().space);
+    }
+  }
+  return cells;
+}
+
+// Replays a search over each product's numbers of rows; cells come with ascending rows.
+struct Replay {
+  std::vector<double> over_best, over_by_hand;
+  uint64_t trials = 0, schedules = 0;
+};
+Replay replay(const GemmSchedule& start) {
+  Replay all;
+  std::map<std::string, ScheduleSearch> searches;
+  for (const Cell& cell : recorded()) {
+    ScheduleSearch& search = searches[cell.name.substr(0, cell.name.find(" rows "))];
+    const SearchResult result =
+        search.search(cell.space, start, [&](const GemmSchedule& s) { return cell.at(s); });
+    all.over_best.push_back(result.seconds / cell.best());
+    all.over_by_hand.push_back(result.seconds / cell.by_hand);
+    all.trials += result.trials;
+    all.schedules += cell.space.size();
+    EXPECT_GE(cell.space.size(), 300u) << cell.name;
+    EXPECT_LE(result.trials, cell.space.size() * 15 / 100) << cell.name;
+  }
+  return all;
+}
+
+TEST(ScheduleSearch, OfARecordedMachineEndsNearTheBest) {
+  const Replay all = replay({.tile_panels = 1,
+                             .tile_rows = 16,
+                             .slice = 96,
+                             .prefetch = 8192,
+                             .task_panels = 4,
+                             .task_rows = 256});
+  EXPECT_EQ(all.over_best.size(), 40u) << "4 matrices, 2 types, 5 numbers of rows";
+  // Equal schedules were recorded up to 4 % apart, so the least of a cell is partly luck: a few
+  // cells may end further from it than 3 %.
+  size_t near = 0;
+  for (double ratio : all.over_best) {
+    if (ratio <= 1.03) ++near;
+    EXPECT_LE(ratio, 1.09);
+  }
+  EXPECT_GE(near, 34u);
+  EXPECT_LE(all.trials, all.schedules * 15 / 100);
+}
+
+// Another processor's tiles, slices of 4 KiB and no prefetches.
+TEST(ScheduleSearch, RecoversFromAnotherProcessorsConstants) {
+  const Replay all = replay({.tile_panels = 4,
+                             .tile_rows = 3,
+                             .slice = 8,
+                             .prefetch = 0,
+                             .task_panels = 1,
+                             .task_rows = 16});
+  for (double ratio : all.over_by_hand) EXPECT_LE(ratio, 1 / 0.97);
+}
+
+}  // namespace
+}  // namespace hearth

@@ -1,0 +1,130 @@
+// Records how long products take under every schedule of a space (tune/schedule_search.h), as data
+// for the search's tests. Weights are rotated, so that products read memory.
+//
+//   schedule_table KIND ROWS ROUNDS     e.g. q8_0 16 5; prints cells of the 0.6B shape's matrices
+//
+// A cell names the product and the space, and gives the time of the product as set by hand and of
+// every point of the space in the order of its indices ('-': not in it), in units of 10 ns. A time
+// is the least of all rounds, which each go through all points: what disturbs a trial adds to it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <string>
+
+#include "bench/packed_product.h"
+#include "bench/team_limits.h"
+#include "engine/engine_plan.h"
+#include "tune/schedule_search.h"
+
+namespace hearth {
+namespace {
+
+struct Matrix {
+  uint32_t outputs, k;
+  bool column_cut;
+};
+constexpr Matrix kMatrices[] = {
+    {4096, 1024, false}, {1024, 2048, true}, {6144, 1024, false}, {1024, 3072, true}};
+
+double least(const std::vector<double>& values) {
+  return *std::min_element(values.begin(), values.end());
+}
+
+template <typename T>
+void print_values(const char* name, const std::vector<T>& values) {
+  fmt::print("{} {}\n", name, fmt::join(values, " "));
+}
+
+void print_space(const ScheduleSpace& space) {
+  std::vector<std::string> tiles, prefetches;
+  for (const auto& tile : space.tiles)
+    tiles.push_back(fmt::format("{}x{}", tile.panels, tile.rows));
+  for (const auto& p : space.prefetches) {
+    prefetches.push_back(fmt::format("{}:{}", p.bytes, p.to == Cache::kL1 ? 1 : 2));
+  }
+  print_values("tiles", tiles);
+  print_values("slices", space.slices);
+  print_values("unpack", space.unpack_rows);
+  print_values("prefetch", prefetches);
+  print_values("panels", space.task_panels);
+  print_values("task_rows", space.task_rows);
+  print_values("parts", std::vector<uint32_t>(space.parts.begin(), space.parts.end()));
+  fmt::print("most {}\n", space.most_task);
+}
+
+// Returns all points of the box, in the order of their indices.
+std::vector<ScheduleSpace::Point> points_of(const ScheduleSpace& space) {
+  const auto sizes = space.sizes();
+  std::vector<ScheduleSpace::Point> points;
+  ScheduleSpace::Point point{};
+  for (;;) {
+    points.push_back(point);
+    size_t d = ScheduleSpace::kDimensions;
+    while (d > 0 && ++point[d - 1] == sizes[d - 1]) point[--d] = 0;
+    if (d == 0) return points;
+  }
+}
+
+void record(const Matrix& matrix, PackKind kind, uint32_t m, uint32_t rounds, TimedTeam& team,
+            const PackedCopies& weights) {
+  const Kernels& kernels = kernels_for(choose_isa(detect_cpu_features(), nullptr));
+  const auto index = static_cast<size_t>(kind);
+  const ProductShape shape{kind, matrix.outputs, matrix.k, team.size()};
+  const ScheduleSpace space = schedule_space(*kernels.menu[index], shape, m, matrix.column_cut);
+  PackedProduct product(weights, kernels.gemm[index], m, team);
+  product.run(3);
+  const double seconds = product.run(4) / 4;
+  const auto count = static_cast<uint32_t>(std::clamp(std::ceil(4e-4 / seconds), 1.0, 6.0));
+  const auto points = points_of(space);
+  std::vector<std::vector<double>> times(points.size());
+  std::vector<double> by_hand;
+  for (uint32_t round = 0; round < rounds; ++round) {
+    for (size_t i = 0; i < points.size(); ++i) {
+      if (i == 0) {
+        product.set_schedule({});
+        by_hand.push_back(product.run(count) / count);
+      }
+      if (!space.has(points[i])) continue;
+      product.set_schedule(space.at(points[i]));
+      times[i].push_back(product.run(count) / count);
+    }
+  }
+  fmt::print("cell {} {} {} threads {} rows {} cut {}\n", pack_kind_name(kind), shape.outputs,
+             shape.k, shape.threads, m, matrix.column_cut ? "columns" : "rows");
+  print_space(space);
+  fmt::print("by_hand {:.0f}\ntimes", least(by_hand) * 1e8);
+  for (size_t i = 0; i < points.size(); ++i) {
+    fmt::print("{}{}", i % 16 == 0 ? "\n" : " ",
+               times[i].empty() ? "-" : fmt::format("{:.0f}", least(times[i]) * 1e8));
+  }
+  fmt::print("\n");
+}
+
+int run(const std::string& kind_name, uint32_t rows, uint32_t rounds) {
+  size_t kind = 0;
+  while (kind < kPackKinds && pack_kind_name(static_cast<PackKind>(kind)) != kind_name) ++kind;
+  if (kind == kPackKinds || rows == 0 || rounds == 0) return 2;
+  const Machine machine = Machine::live();
+  const Placement placement = plan_engine(machine, EngineOptions{}).placement;
+  Team team(placement, TeamOptions{.pin_caller = true});
+  TimedTeam timed(team);
+  const NodeBytes node = plan_read_buffers(machine, placement)[0];
+  for (const Matrix& matrix : kMatrices) {
+    const WeightType type{kind_name, static_cast<PackKind>(kind)};
+    const Rotation rotation = plan_rotation({matrix.outputs, matrix.k, type, ""}, node.bytes);
+    const PackedCopies weights(machine, node.node, rotation);
+    record(matrix, type.kind, rows, rounds, timed, weights);
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace hearth
+
+int main(int argc, char** argv) {
+  if (argc != 4) return 2;
+  return hearth::run(argv[1], static_cast<uint32_t>(std::atoi(argv[2])),
+                     static_cast<uint32_t>(std::atoi(argv[3])));
+}
