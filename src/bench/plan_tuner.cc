@@ -1,29 +1,23 @@
 #include "bench/plan_tuner.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "bench/cpu_times.h"
 #include "bench/runner.h"
+#include "tune/paired_trials.h"
 
 namespace hearth {
 namespace {
 
 // A plan must save so much before the default falls.
-constexpr double kWorth = 0.99;
+constexpr double kWorth = 1 - PairedTrials::kLeastGain;
 constexpr uint32_t kLeastPairs = 3;
 // A pair during which the host took time away is measured so many times at most.
 constexpr int kMostRepeats = 4;
 // Decode steps of a trial, so that it takes some milliseconds at least.
 constexpr uint32_t kDecodeSteps = 4;
-
-// Two-sided 95 % quantiles of Student's t with 1, 2, ... degrees of freedom.
-constexpr std::array kStudent{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365,
-                              2.306,  2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
-                              2.131,  2.120, 2.110, 2.101, 2.093, 2.086};
 
 uint64_t stolen_now() {
   const std::optional<CpuTimes> times = read_cpu_times();
@@ -52,20 +46,6 @@ PlanWorkload TuneCases::workload(const Plan& plan) const {
     for (uint32_t rows : prompts) work.steps.push_back({std::min(rows, plan.max_rows), 0});
   }
   return work;
-}
-
-void RatioTrials::add(double ratio) { logs_.push_back(std::log(ratio)); }
-
-TunedRatio RatioTrials::ratio() const {
-  const auto n = static_cast<double>(logs_.size());
-  double sum = 0, squares = 0;
-  for (double log : logs_) sum += log;
-  const double mean = n > 0 ? sum / n : 0;
-  if (logs_.size() < 2) return {std::exp(mean), 0, HUGE_VAL};
-  for (double log : logs_) squares += (log - mean) * (log - mean);
-  const double student = kStudent[std::min(logs_.size() - 1, kStudent.size()) - 1];
-  const double half = student * std::sqrt(squares / (n - 1) / n);
-  return {std::exp(mean), std::exp(mean - half), std::exp(mean + half)};
 }
 
 PlanRanking rank_plans(const Machine& machine, const BandwidthTable& table, const ModelSpec& spec,
@@ -161,16 +141,18 @@ double PlanTuner::pair(Phase phase, const Plan& challenger, bool challenger_firs
 // nothing where somebody stopped.
 std::optional<TunedRatio> PlanTuner::measure(Phase phase, const Plan& plan, uint32_t most,
                                              TuneProgress progress, uint32_t* trials) {
-  RatioTrials pairs;
+  PairedTrials pairs(most);
   for (;;) {
     if (hooks_.stop()) return std::nullopt;
-    pairs.add(pair(phase, plan, pairs.count() % 2 == 0));
+    pairs.add(1, pair(phase, plan, pairs.pairs() % 2 == 0));
     ++*trials;
-    progress.plan_trials = pairs.count();
+    progress.plan_trials = pairs.pairs();
     hooks_.progress(progress);
-    const TunedRatio cost = pairs.ratio();
-    const bool hopeless = cost.low > kWorth || (2 * pairs.count() >= most && cost.ratio > kWorth);
-    if (pairs.count() >= most || (pairs.count() >= kLeastPairs && hopeless)) return cost;
+    const PairedTrials::Ratio cost = pairs.ratio();
+    const bool hopeless = cost.low > kWorth || (2 * pairs.pairs() >= most && cost.value > kWorth);
+    if (pairs.pairs() >= most || (pairs.pairs() >= kLeastPairs && hopeless)) {
+      return TunedRatio{cost.value, cost.low, cost.high};
+    }
   }
 }
 

@@ -37,19 +37,6 @@ struct TuneCases {
   PlanWorkload workload(const Plan& plan) const;
 };
 
-// Times of a challenger as parts of the incumbent's, pair by pair, and what they say.
-class RatioTrials {
- public:
-  void add(double ratio);
-  uint32_t count() const { return static_cast<uint32_t>(logs_.size()); }
-  // The geometric mean and its interval of 95 % (Student's t over the logarithms); of fewer than
-  // two pairs it has no ends.
-  TunedRatio ratio() const;
-
- private:
-  std::vector<double> logs_;
-};
-
 struct TuneProgress {
   Phase phase;
   uint32_t plans, all_plans;  // measured, and to be
