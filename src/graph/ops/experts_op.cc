@@ -64,8 +64,7 @@ ExpertChoices ExpertsOp::route(ExecutionContext& context, const OpSync& sync,
     return own;
   }
   // Everybody's. Whoever routes the last rows groups them all.
-  ExpertChoices shared =
-      choices_over(reinterpret_cast<uint32_t*>(context.f32(choices_)), rows, rule);
+  ExpertChoices shared = choices(context);
   const uint32_t count = (rows + kRoutedRows - 1) / kRoutedRows;
   const uint32_t counter = sync.counter0 + local_shards();
   const uint32_t routed = sync.flag0 + local_shards() * kExpertFlags, grouped = routed + 1;

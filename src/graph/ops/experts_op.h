@@ -65,6 +65,12 @@ class ExpertsOp : public Op {
 
   OpLoad load(const StepSizes& step) const override;
 
+  // The choices of the context's last run, of more than kFewRows rows, until another node runs.
+  ExpertChoices choices(const ExecutionContext& context) const {
+    return choices_over(reinterpret_cast<uint32_t*>(context.f32(choices_)), context.rows(x_),
+                        layer_.rule);
+  }
+
  private:
   struct Run {
     ExecutionContext& context;
