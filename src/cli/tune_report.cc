@@ -41,12 +41,16 @@ std::string outcomes_text(const std::vector<TuneOutcome>& outcomes) {
   for (const TuneOutcome& of : outcomes) {
     const bool same = of.chosen.groups == of.start.groups;
     out += fmt::format("{}: {}\n", phase_name(of.result.phase), plan_words(of.start));
-    out += same ? std::string("  stays: no plan saves 1 % for certain\n")
-                : fmt::format("  now {}\n  saves {} of the time\n", plan_words(of.chosen),
-                              gain_text(of.result));
-    out += fmt::format("  {}: {} among {} of {} trees, {} predicted", how(of.result),
-                       count_text(of.result.trials, "trial"), count_text(of.plans, "plan"),
-                       of.trees, of.evaluations);
+    if (same) {
+      out += of.result.measured ? "  stays: no plan saves 1 % for certain\n"
+                                : "  stays: none is predicted to be faster\n";
+    } else {
+      out += fmt::format("  now {}\n  saves {} of the time\n", plan_words(of.chosen),
+                         gain_text(of.result));
+    }
+    out += fmt::format("  predicted: {} of {} of {} trees", of.evaluations,
+                       count_text(of.plans, "plan"), of.trees);
+    if (of.result.measured) out += fmt::format("; {}", count_text(of.result.trials, "trial"));
     out += "\n";
   }
   return out;
