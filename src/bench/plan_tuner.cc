@@ -139,7 +139,7 @@ double PlanTuner::pair(Phase phase, const Plan& challenger, bool challenger_firs
 
 // All pairs, but of what is worse for certain, or after half of them no better than it must be;
 // nothing where somebody stopped.
-std::optional<TunedRatio> PlanTuner::measure(Phase phase, const Plan& plan, uint32_t most,
+std::optional<TimeRatio> PlanTuner::measure(Phase phase, const Plan& plan, uint32_t most,
                                              TuneProgress progress, uint32_t* trials) {
   PairedTrials pairs(most);
   for (;;) {
@@ -148,11 +148,9 @@ std::optional<TunedRatio> PlanTuner::measure(Phase phase, const Plan& plan, uint
     ++*trials;
     progress.plan_trials = pairs.pairs();
     hooks_.progress(progress);
-    const PairedTrials::Ratio cost = pairs.ratio();
-    const bool hopeless = cost.low > kWorth || (2 * pairs.pairs() >= most && cost.value > kWorth);
-    if (pairs.pairs() >= most || (pairs.pairs() >= kLeastPairs && hopeless)) {
-      return TunedRatio{cost.value, cost.low, cost.high};
-    }
+    const TimeRatio cost = pairs.ratio();
+    const bool hopeless = cost.low > kWorth || (2 * pairs.pairs() >= most && cost.ratio > kWorth);
+    if (pairs.pairs() >= most || (pairs.pairs() >= kLeastPairs && hopeless)) return cost;
   }
 }
 
@@ -181,10 +179,10 @@ Plan PlanTuner::tune(Phase phase, const std::vector<PlanTrial>& candidates, uint
     auto known = std::find_if(
         tuned->trials.begin(), tuned->trials.end(),
         [&](const TunedTrial& trial) { return trial.phase == phase && trial.plan == hash; });
-    TunedRatio cost;
+    TimeRatio cost;
     if (known != tuned->trials.end()) {
       cost = known->cost;
-    } else if (std::optional<TunedRatio> measured = measure(
+    } else if (std::optional<TimeRatio> measured = measure(
                    phase, plan, most, {phase, i, all, 0, result.cost.ratio}, &result.trials)) {
       cost = *measured;
       tuned->trials.push_back({phase, hash, cost});

@@ -71,7 +71,7 @@ class PlanTuner {
             bool* whole);
 
  private:
-  std::optional<TunedRatio> measure(Phase phase, const Plan& plan, uint32_t most,
+  std::optional<TimeRatio> measure(Phase phase, const Plan& plan, uint32_t most,
                                     TuneProgress progress, uint32_t* trials);
   const Plan& now(Phase phase) const;
   void set(Phase phase, const Plan& plan);

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <iterator>
+#include <limits>
 
 #include "base/check.h"
 
@@ -31,8 +32,8 @@ void PairedTrials::add(double incumbent, double challenger) {
   squares_ += off * (evidence - mean_);
 }
 
-PairedTrials::Ratio PairedTrials::ratio() const {
-  if (pairs_ < 2) return {std::exp(mean_), 0, 0};
+TimeRatio PairedTrials::ratio() const {
+  if (pairs_ < 2) return {std::exp(mean_), 0, std::numeric_limits<double>::infinity()};
   const double error = std::sqrt(squares_ / (pairs_ - 1) / pairs_) * quantile(pairs_ - 1);
   return {std::exp(mean_), std::exp(mean_ - error), std::exp(mean_ + error)};
 }
@@ -40,8 +41,8 @@ PairedTrials::Ratio PairedTrials::ratio() const {
 PairedTrials::Verdict PairedTrials::verdict() const {
   const bool last = pairs_ >= most_pairs_;
   if (!last && (pairs_ < kLeastPairs || !std::has_single_bit(pairs_))) return Verdict::kOpen;
-  const Ratio now = ratio();
-  if (pairs_ >= 2 && now.high <= 1 - kLeastGain) return Verdict::kFalls;
+  const TimeRatio now = ratio();
+  if (now.high <= 1 - kLeastGain) return Verdict::kFalls;
   return last || now.low > 1 - kLeastGain ? Verdict::kStays : Verdict::kOpen;
 }
 

@@ -18,23 +18,26 @@
 
 namespace hearth {
 
+// A time as a part of another, and the ends of the interval that holds it.
+struct TimeRatio {
+  double ratio = 1, low = 1, high = 1;
+  bool operator==(const TimeRatio&) const = default;
+};
+
 class PairedTrials {
  public:
   static constexpr uint32_t kLeastPairs = 8;
   static constexpr double kLeastGain = 0.01;
 
   enum class Verdict { kOpen, kFalls, kStays };
-  // Challenger's time over incumbent's.
-  struct Ratio {
-    double value = 1, low = 0, high = 0;  // low and high: the interval; 0: of less than two pairs
-  };
 
   explicit PairedTrials(uint32_t most_pairs = 64) : most_pairs_(most_pairs) {}
 
   // Both in seconds, above 0.
   void add(double incumbent, double challenger);
   uint32_t pairs() const { return pairs_; }
-  Ratio ratio() const;
+  // Challenger's time over incumbent's; of fewer than two pairs the interval has no ends.
+  TimeRatio ratio() const;
   Verdict verdict() const;
 
   // A trial: its seconds, or none where it was disturbed (time was stolen) and counts for nothing.

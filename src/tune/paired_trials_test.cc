@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <random>
 
 namespace hearth {
@@ -49,6 +50,15 @@ TEST(PairedTrials, AnEqualOrSlowerChallengerHardlyEverWins) {
 TEST(PairedTrials, AFasterOneWins) {
   EXPECT_GE(falls_of(0.95), 320);
   EXPECT_EQ(falls_of(0.8), 400);
+}
+
+TEST(PairedTrials, OnePairSaysNothingForCertain) {
+  PairedTrials one(1);
+  one.add(2, 1);
+  EXPECT_NEAR(one.ratio().ratio, 0.5, 1e-12);
+  EXPECT_EQ(one.ratio().low, 0);
+  EXPECT_TRUE(std::isinf(one.ratio().high));
+  EXPECT_EQ(one.verdict(), Verdict::kStays);
 }
 
 TEST(PairedTrials, ClearCasesTakeFewPairs) {

@@ -67,7 +67,7 @@ std::string ranges(const std::vector<uint32_t>& rising) {
 
 constexpr double kLeastRatio = 1e-6, kMostRatio = 1e6;
 
-std::string ratio_text(const TunedRatio& of) {
+std::string ratio_text(const TimeRatio& of) {
   auto bound = [](double value) { return std::clamp(value, kLeastRatio, kMostRatio); };
   return fmt::format("{:.6g} {:.6g} {:.6g}", bound(of.ratio), bound(of.low), bound(of.high));
 }
@@ -137,8 +137,8 @@ class Reader {
     }
     refuse_line(fmt::format("has '{}' where prefill or decode belongs", printable(text)));
   }
-  TunedRatio ratio() {
-    TunedRatio of;
+  TimeRatio ratio() {
+    TimeRatio of;
     for (double* value : {&of.ratio, &of.low, &of.high}) {
       *value = number("a ratio", kLeastRatio, kMostRatio);
     }

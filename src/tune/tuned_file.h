@@ -33,6 +33,7 @@
 #include "plan/plan.h"
 #include "topology/cpu_features.h"
 #include "topology/machine.h"
+#include "tune/paired_trials.h"
 
 namespace hearth {
 
@@ -51,16 +52,10 @@ std::string fields_hash(const TunedFields& fields);
 // "isa is avx2 there and avx512vnni here": the first field that differs; empty where none does.
 std::string difference(const TunedFields& there, const TunedFields& here);
 
-// A cost as a part of the default's, and the ends of the interval that holds it at 95 %.
-struct TunedRatio {
-  double ratio = 1, low = 1, high = 1;
-  bool operator==(const TunedRatio&) const = default;
-};
-
 struct TunedPhase {
   Phase phase = Phase::kDecode;
   bool measured = false;
-  TunedRatio cost;
+  TimeRatio cost;  // as a part of the default's
   uint32_t trials = 0;
   bool operator==(const TunedPhase&) const = default;
 };
@@ -68,7 +63,7 @@ struct TunedPhase {
 struct TunedTrial {
   Phase phase = Phase::kDecode;
   uint64_t plan = 0;  // plan_hash()
-  TunedRatio cost;
+  TimeRatio cost;     // as a part of the default's
   bool operator==(const TunedTrial&) const = default;
 };
 

@@ -63,7 +63,7 @@ TEST_F(PlanTunerTest, MeasuresEachCandidateOnceAndKeepsIt) {
   EXPECT_LE(told.size(), 12u);
   // What was chosen is the default or saves one part in a hundred for certain.
   if (chosen.groups == before.decode.groups) {
-    EXPECT_EQ(tuned.phases[0].cost, TunedRatio());
+    EXPECT_EQ(tuned.phases[0].cost, TimeRatio());
   } else {
     EXPECT_LE(tuned.phases[0].cost.high, 0.99);
   }
