@@ -1,5 +1,7 @@
 #include "base/number_list.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 
 namespace hearth {
@@ -27,6 +29,18 @@ std::optional<std::vector<uint32_t>> parse_number_list(std::string_view text, ch
     if (at == end) return numbers;
     if (*at++ != separator) return {};
   }
+}
+
+std::string number_list_text(const std::vector<uint32_t>& rising) {
+  std::string text;
+  for (size_t i = 0; i < rising.size();) {
+    size_t end = i + 1;
+    while (end < rising.size() && rising[end] == rising[end - 1] + 1) ++end;
+    text += fmt::format("{}{}", text.empty() ? "" : ",", rising[i]);
+    if (end - i > 1) text += fmt::format("-{}", rising[end - 1]);
+    i = end;
+  }
+  return text;
 }
 
 }  // namespace hearth

@@ -25,5 +25,12 @@ TEST(NumberList, RefusesEverythingElse) {
   EXPECT_FALSE(parse_number_list("0,1", '+', 100));
 }
 
+TEST(NumberList, WritesWhatItReads) {
+  EXPECT_EQ(number_list_text({}), "");
+  EXPECT_EQ(number_list_text({7}), "7");
+  EXPECT_EQ(number_list_text({0, 1, 3, 8, 9, 10}), "0-1,3,8-10");
+  EXPECT_EQ(parse_number_list("0-1,3,8-10", ',', 11), (Numbers{0, 1, 3, 8, 9, 10}));
+}
+
 }  // namespace
 }  // namespace hearth

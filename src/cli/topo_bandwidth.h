@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "cli/text_io.h"
+#include "base/atomic_file.h"
 #include "topology/machine.h"
 #include "tune/bandwidth.h"
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/number_list.h"
 #include "cli/load.h"
 #include "formats/printable.h"
 #include "memory/arena.h"
@@ -20,15 +21,7 @@ Machine named_machine(const std::string& name) {
 }
 
 std::string ranges_text(const std::vector<uint32_t>& numbers) {
-  std::string text;
-  for (size_t i = 0; i < numbers.size();) {
-    size_t end = i + 1;
-    while (end < numbers.size() && numbers[end] == numbers[end - 1] + 1) ++end;
-    text += fmt::format("{}{}", text.empty() ? "" : ",", numbers[i]);
-    if (end - i > 1) text += fmt::format("-{}", numbers[end - 1]);
-    i = end;
-  }
-  return text.empty() ? "none" : text;
+  return numbers.empty() ? "none" : number_list_text(numbers);
 }
 
 std::string count_text(size_t count, const char* what) {

@@ -4,6 +4,7 @@
 
 #include <iterator>
 
+#include "base/atomic_file.h"
 #include "base/check.h"
 #include "cli/npy.h"
 

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <memory>
 
+#include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/progress.h"
 #include "cli/load.h"

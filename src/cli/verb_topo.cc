@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "base/atomic_file.h"
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/text_io.h"

@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/fnv_hash.h"
 #include "engine/engine_plan_json.h"
 #include "models/registry.h"
 #include "text/json.h"
@@ -13,29 +14,9 @@
 namespace hearth {
 namespace {
 
-// FNV-1a, 64 bits.
-class Hash {
- public:
-  void add(std::span<const std::byte> bytes) {
-    for (std::byte byte : bytes) {
-      value_ = (value_ ^ std::to_integer<uint64_t>(byte)) * 0x100000001b3;
-    }
-  }
-  void add(std::string_view text) {
-    add(std::as_bytes(std::span(text)));
-    add(std::as_bytes(std::span("", 1)));  // "ab", "c" is not "a", "bc"
-  }
-  void add(uint64_t number) { add(std::as_bytes(std::span(&number, 1))); }
-
-  uint64_t value() const { return value_; }
-
- private:
-  uint64_t value_ = 0xcbf29ce484222325;
-};
-
 constexpr size_t kEndBytes = 4096;
 
-void add_tensor(const SourceTensor& tensor, Hash* hash) {
+void add_tensor(const SourceTensor& tensor, FnvHash* hash) {
   hash->add(tensor.name);
   hash->add(tensor.type_text);
   for (uint64_t length : tensor.dims) hash->add(length);
@@ -63,7 +44,7 @@ void add_memory(const Engine& engine, const Machine& machine, Json* json) {
 
 std::string make_fingerprint(const ModelSource& source, const Engine& engine,
                              const SamplingParams& sampling, std::span<const std::string> others) {
-  Hash hash;
+  FnvHash hash;
   for (const std::string& other : others) hash.add(other);
   hash.add(fmt::format("{} {} {} {} {} {} {} {}", sampling.temperature, sampling.top_k,
                        sampling.top_p, sampling.min_p, sampling.repeat_penalty,

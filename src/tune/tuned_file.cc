@@ -10,6 +10,8 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "base/fnv_hash.h"
+#include "base/number_list.h"
 #include "formats/printable.h"
 
 namespace hearth {
@@ -19,50 +21,30 @@ constexpr const char* kHead = "hearth-tuned 1";
 constexpr std::string_view kHeadWord = "hearth-tuned ";
 constexpr size_t kMostLine = 4096, kMostLines = 16384;
 
-// FNV-1a.
-class Hash {
- public:
-  void add(std::string_view text) {
-    for (char c : text) value_ = (value_ ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-    value_ = (value_ ^ 0xff) * 0x100000001b3;
-  }
-  template <typename... Numbers>
-  void add_numbers(Numbers... numbers) {
-    (add(fmt::format("{}", numbers)), ...);
-  }
-  uint64_t value() const { return value_; }
-  std::string text() const { return fmt::format("{:016x}", value_); }
-
- private:
-  uint64_t value_ = 0xcbf29ce484222325;
-};
-
-std::string topology_text(const Machine& machine) {
-  Hash hash;
-  for (const NumaNode& node : machine.nodes) {
-    hash.add_numbers(node.os_index, node.package, node.memory_allowed, node.memory_bytes > 0);
-  }
-  for (const LlcGroup& llc : machine.llcs) hash.add_numbers(llc.node, llc.bytes);
-  for (const Core& core : machine.cores) {
-    hash.add_numbers(core.package, core.node, core.llc, core.kind);
-    for (uint32_t pu : core.pus) hash.add_numbers(pu);
-  }
-  for (const std::vector<uint32_t>& row : machine.distances) {
-    for (uint32_t distance : row) hash.add_numbers(distance);
-  }
-  return fmt::format("{} packages, {} nodes, {} caches, {} cores, {}", machine.packages.size(),
-                     machine.nodes.size(), machine.llcs.size(), machine.cores.size(), hash.text());
+// As text: numbers of all types are one then.
+template <typename... Numbers>
+void add_numbers(FnvHash* hash, Numbers... numbers) {
+  (hash->add(fmt::format("{}", numbers)), ...);
 }
 
-std::string ranges(const std::vector<uint32_t>& rising) {
-  std::string text;
-  for (size_t i = 0, end = 0; i < rising.size(); i = end) {
-    for (end = i + 1; end < rising.size() && rising[end] == rising[end - 1] + 1;) ++end;
-    text += i == 0 ? "" : ",";
-    text += end - i == 1 ? fmt::format("{}", rising[i])
-                         : fmt::format("{}-{}", rising[i], rising[end - 1]);
+std::string hash_text(const FnvHash& hash) { return fmt::format("{:016x}", hash.value()); }
+
+std::string topology_text(const Machine& machine) {
+  FnvHash hash;
+  for (const NumaNode& node : machine.nodes) {
+    add_numbers(&hash, node.os_index, node.package, node.memory_allowed, node.memory_bytes > 0);
   }
-  return text;
+  for (const LlcGroup& llc : machine.llcs) add_numbers(&hash, llc.node, llc.bytes);
+  for (const Core& core : machine.cores) {
+    add_numbers(&hash, core.package, core.node, core.llc, core.kind);
+    for (uint32_t pu : core.pus) add_numbers(&hash, pu);
+  }
+  for (const std::vector<uint32_t>& row : machine.distances) {
+    for (uint32_t distance : row) add_numbers(&hash, distance);
+  }
+  return fmt::format("{} packages, {} nodes, {} caches, {} cores, {}", machine.packages.size(),
+                     machine.nodes.size(), machine.llcs.size(), machine.cores.size(),
+                     hash_text(hash));
 }
 
 constexpr double kLeastRatio = 1e-6, kMostRatio = 1e6;
@@ -240,39 +222,39 @@ TunedFields machine_fields(const Machine& machine, Isa isa) {
   return {{"cpu", cpu.empty() ? "unknown" : cpu},
           {"isa", isa_name(isa)},
           {"topology", topology_text(machine)},
-          {"pus", ranges(machine.allowed_pus)},
+          {"pus", number_list_text(machine.allowed_pus)},
           {"quota", machine.cpu_quota ? fmt::format("{:.6g}", *machine.cpu_quota) : "none"},
           {"page_size", fmt::format("{}", sysconf(_SC_PAGESIZE))}};
 }
 
 TunedFields model_fields(const ModelSpec& spec) {
-  Hash heads, matrices;
+  FnvHash heads, matrices;
   for (const LayerSpec& layer : spec.layers) {
-    heads.add_numbers(layer.heads, layer.kv_heads, layer.key_length, layer.value_length,
-                      layer.window, layer.latent_length, layer.turned_length);
+    add_numbers(&heads, layer.heads, layer.kv_heads, layer.key_length, layer.value_length,
+                layer.window, layer.latent_length, layer.turned_length);
   }
   size_t count = 0;
   for (const WeightSpec& weight : spec.weights) {
     if (!weight.is_matrix()) continue;
     ++count;
     matrices.add(dtype_info(weight.packed).name);
-    matrices.add_numbers(static_cast<unsigned>(weight.role), weight.layer, weight.rows, weight.k,
-                         static_cast<unsigned>(weight.cut), weight.expert);
+    add_numbers(&matrices, static_cast<unsigned>(weight.role), weight.layer, weight.rows, weight.k,
+                static_cast<unsigned>(weight.cut), weight.expert);
   }
   const LayerSpec first = spec.layers.empty() ? LayerSpec() : spec.layers[0];
-  return {
-      {"layers", fmt::format("{}", spec.layers.size())},
-      {"heads", fmt::format("{} for {} of keys, {}", first.heads, first.kv_heads, heads.text())},
-      {"matrices", fmt::format("{}, {}", count, matrices.text())}};
+  return {{"layers", fmt::format("{}", spec.layers.size())},
+          {"heads",
+           fmt::format("{} for {} of keys, {}", first.heads, first.kv_heads, hash_text(heads))},
+          {"matrices", fmt::format("{}, {}", count, hash_text(matrices))}};
 }
 
 std::string fields_hash(const TunedFields& fields) {
-  Hash hash;
+  FnvHash hash;
   for (const auto& [name, value] : fields) {
     hash.add(name);
     hash.add(value);
   }
-  return hash.text();
+  return hash_text(hash);
 }
 
 std::string difference(const TunedFields& there, const TunedFields& here) {
@@ -289,7 +271,7 @@ std::string difference(const TunedFields& there, const TunedFields& here) {
 }
 
 uint64_t plan_hash(const Plan& plan) {
-  Hash hash;
+  FnvHash hash;
   hash.add(plan_text(plan));
   return hash.value();
 }

@@ -9,8 +9,10 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <system_error>
 
+#include "base/atomic_file.h"
 #include "base/error.h"
 #include "formats/printable.h"
 
@@ -54,31 +56,6 @@ Tuned read_tuned(const std::string& path) {
   return parse_tuned(text, path);
 }
 
-// Closes what it holds.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
-void write_all(int fd, std::string_view text, const std::string& path) {
-  while (!text.empty()) {
-    const ssize_t written = write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail_to_write(path, errno);
-    text.remove_prefix(static_cast<size_t>(written));
-  }
-  if (fsync(fd) != 0) fail_to_write(path, errno);
-}
-
 }  // namespace
 
 TunedLock::TunedLock(const std::string& folder) {
@@ -118,12 +95,16 @@ TunedStore TunedStore::of_environment(const Variable& variable) {
   return {home + folder, std::move(others)};
 }
 
+std::vector<std::string> TunedStore::folders() const {
+  std::vector<std::string> all{own_};
+  all.insert(all.end(), others_.begin(), others_.end());
+  return all;
+}
+
 TunedStore::Found TunedStore::find(const TunedFields& machine, const TunedFields& model) const {
   Found found;
   const std::string name = file_name(machine, model), shape = fields_hash(model) + "-";
-  std::vector<std::string> folders{own_};
-  folders.insert(folders.end(), others_.begin(), others_.end());
-  for (const std::string& folder : folders) {
+  for (const std::string& folder : folders()) {
     const std::string path = folder + "/" + name;
     std::error_code error;
     if (!fs::exists(path, error)) continue;
@@ -137,7 +118,7 @@ TunedStore::Found TunedStore::find(const TunedFields& machine, const TunedFields
     }
   }
   if (!found.note.empty()) return found;
-  for (const std::string& folder : folders) {
+  for (const std::string& folder : folders()) {
     for (const std::string& path : files_in(folder)) {
       if (!fs::path(path).filename().string().starts_with(shape)) continue;
       try {
@@ -155,10 +136,8 @@ TunedStore::Found TunedStore::find(const TunedFields& machine, const TunedFields
 }
 
 std::vector<TunedStore::Entry> TunedStore::list() const {
-  std::vector<std::string> folders{own_};
-  folders.insert(folders.end(), others_.begin(), others_.end());
   std::vector<Entry> entries;
-  for (const std::string& folder : folders) {
+  for (const std::string& folder : folders()) {
     for (const std::string& path : files_in(folder)) {
       Entry& entry = entries.emplace_back(Entry{path, {}, ""});
       try {
@@ -175,16 +154,10 @@ TunedLock TunedStore::lock() const { return TunedLock(own_); }
 
 std::string TunedStore::save(const Tuned& tuned) const {
   const std::string path = own_ + "/" + file_name(tuned.machine, tuned.model);
-  // Nobody else writes: there is a lock.
-  const std::string beside = path + ".new";
-  {
-    Descriptor file(open(beside.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666));
-    if (file.get() < 0) fail_to_write(beside, errno);
-    write_all(file.get(), tuned_text(tuned), beside);
-  }
-  if (rename(beside.c_str(), path.c_str()) != 0) fail_to_write(path, errno);
-  Descriptor folder(open(own_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder.get() >= 0) fsync(folder.get());
+  const std::string text = tuned_text(tuned);
+  AtomicFile file(path);
+  file.write(std::as_bytes(std::span(text)));
+  file.commit_to_disk();
   return path;
 }
 

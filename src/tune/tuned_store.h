@@ -63,6 +63,8 @@ class TunedStore {
   bool remove(const TunedFields& machine, const TunedFields& model) const;
 
  private:
+  std::vector<std::string> folders() const;  // the own one first
+
   std::string own_;
   std::vector<std::string> others_;
 };

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/atomic_file.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "cli/load.h"
