@@ -50,7 +50,7 @@ PlanWorkload TuneCases::workload(const Plan& plan) const {
 
 PlanRanking rank_plans(const Machine& machine, const BandwidthTable& table, const ModelSpec& spec,
                        const EnginePlan& plan, Phase phase, const TuneCases& cases) {
-  const Plan& start = phase == Phase::kPrefill ? plan.prefill : plan.decode;
+  const Plan& start = plan.of(phase);
   PlanRanking ranking{{}, {plan.placement, start, most_groups_on(spec, plan.shares, start)}};
   PlacedPlan placed{start, plan.placement, plan.shard_nodes, plan.shares};
   placed.experts = plan.experts;
@@ -65,14 +65,10 @@ PlanTuner::PlanTuner(Engine& engine, TuneCases cases, TuneHooks hooks)
   tokens_ = bench_tokens(std::max(longest, cases_.depth) + 64, engine.spec().hyper.vocabulary, 1);
 }
 
-const Plan& PlanTuner::now(Phase phase) const {
-  return phase == Phase::kPrefill ? first_.prefill : first_.decode;
-}
-
 // The other phase keeps its plan.
 void PlanTuner::set(Phase phase, const Plan& plan) {
   EnginePlan whole = first_;
-  (phase == Phase::kPrefill ? whole.prefill : whole.decode) = plan;
+  whole.of(phase) = plan;
   engine_.set_plan(whole);
 }
 
@@ -112,7 +108,7 @@ std::vector<double> PlanTuner::time_cases(Phase phase) {
     for (uint32_t prompt : cases_.prompts) seconds.push_back(time_prompt(prompt));
   } else {
     for (uint32_t sequences : cases_.sequences) {
-      if (sequences <= now(phase).max_rows) seconds.push_back(time_decode(sequences));
+      if (sequences <= first_.of(phase).max_rows) seconds.push_back(time_decode(sequences));
     }
   }
   return seconds;
@@ -128,7 +124,7 @@ double PlanTuner::pair(Phase phase, const Plan& challenger, bool challenger_firs
     const uint64_t before = stolen_now();
     std::vector<double> one, other;
     if (challenger_first) one = time(challenger);
-    other = time(now(phase));
+    other = time(first_.of(phase));
     if (!challenger_first) one = time(challenger);
     if (stolen_now() != before && repeat < kMostRepeats) continue;
     double sum = 0;
@@ -140,7 +136,7 @@ double PlanTuner::pair(Phase phase, const Plan& challenger, bool challenger_firs
 // All pairs, but of what is worse for certain, or after half of them no better than it must be;
 // nothing where somebody stopped.
 std::optional<TimeRatio> PlanTuner::measure(Phase phase, const Plan& plan, uint32_t most,
-                                             TuneProgress progress, uint32_t* trials) {
+                                            TuneProgress progress, uint32_t* trials) {
   PairedTrials pairs(most);
   for (;;) {
     if (hooks_.stop()) return std::nullopt;
@@ -169,12 +165,12 @@ Plan PlanTuner::tune(Phase phase, const std::vector<PlanTrial>& candidates, uint
   } restore{engine_, first_};
   if (phase == Phase::kDecode) fill();
   TunedPhase result{phase, true, {}, 0};
-  Plan chosen = now(phase);
+  Plan chosen = first_.of(phase);
   *whole = true;
   const auto all = static_cast<uint32_t>(candidates.size());
   for (uint32_t i = 0; i < all && *whole; ++i) {
     const Plan& plan = candidates[i].plan;
-    if (plan.groups == now(phase).groups) continue;
+    if (plan.groups == first_.of(phase).groups) continue;
     const uint64_t hash = plan_hash(plan);
     auto known = std::find_if(
         tuned->trials.begin(), tuned->trials.end(),

@@ -72,8 +72,7 @@ class PlanTuner {
 
  private:
   std::optional<TimeRatio> measure(Phase phase, const Plan& plan, uint32_t most,
-                                    TuneProgress progress, uint32_t* trials);
-  const Plan& now(Phase phase) const;
+                                   TuneProgress progress, uint32_t* trials);
   void set(Phase phase, const Plan& plan);
   std::vector<double> time_cases(Phase phase);
   double time_decode(uint32_t sequences);

@@ -148,7 +148,7 @@ class Tuning {
       progress_.reset();
       whole = whole && all;
       outcome.result = tuned_.phases.back();
-      (phase == Phase::kDecode ? best->decode : best->prefill) = outcome.chosen;
+      best->of(phase) = outcome.chosen;
     }
     return whole;
   }

@@ -14,10 +14,16 @@ namespace hearth {
 
 namespace {
 
-PhaseSizes measure_phase(const ModelSpec& spec, const WeightTable& weights, const Plan& plan,
-                         Isa isa, const GraphLimits& limits, const ScheduleTable& schedules) {
-  Graph graph = build_graph(spec, weights, plan, kernels_for(isa), limits, schedules);
-  return {graph.activation_bytes, SyncLayout(graph).bytes};
+// Sets the sizes of both phases' graphs.
+void measure_graphs(const ModelSpec& spec, const WeightTable& weights, Isa isa,
+                    EngineLayout* layout) {
+  auto sizes_of = [&](const Plan& plan) -> PhaseSizes {
+    const Graph graph = build_graph(spec, weights, plan, kernels_for(isa), layout->limits,
+                                    layout->options.schedules);
+    return {graph.activation_bytes, SyncLayout(graph).bytes};
+  };
+  layout->prefill = sizes_of(layout->plan.prefill);
+  layout->decode = sizes_of(layout->plan.decode);
 }
 
 // The KV heads that a layer has on a shard: of latents, a copy for each of the groups that share
@@ -65,11 +71,7 @@ void measure(const ModelSpec& spec, Isa isa, EngineLayout* layout) {
   // Rows of logits and of hidden states may be wanted in the same step.
   layout->limits = {options.outputs + options.hidden_rows, options.items};
   check_schedules(options.schedules, kernels_for(isa));
-  auto sizes_of = [&](const Plan& plan) {
-    return measure_phase(spec, weights, plan, isa, layout->limits, options.schedules);
-  };
-  layout->prefill = sizes_of(layout->plan.prefill);
-  layout->decode = sizes_of(layout->plan.decode);
+  measure_graphs(spec, weights, isa, layout);
   layout->kv = lay_out_kv(spec, axes, layout->shard_count(), layout->plan, options);
   layout->weight_bytes.clear();
   layout->logit_bytes.clear();
@@ -231,8 +233,9 @@ size_t EngineLayout::activation_bytes(uint32_t shard) const {
   size_t most = 0;
   for (Phase phase : {Phase::kPrefill, Phase::kDecode}) {
     size_t bytes = 0;
-    for (uint32_t g = 0; g < plan_of(phase).group_count(); ++g) {
-      if (plan_of(phase).groups[g].share.shard_begin == shard) bytes += sizes(phase).activations[g];
+    const std::vector<PlanGroup>& groups = plan.of(phase).groups;
+    for (size_t g = 0; g < groups.size(); ++g) {
+      if (groups[g].share.shard_begin == shard) bytes += sizes(phase).activations[g];
     }
     most = std::max(most, bytes);
   }
@@ -310,10 +313,7 @@ EngineLayout lay_out_again(const EngineLayout& now, const Model& model, Isa isa,
            kv.heads(s, layer), s, layout.kv.heads(s, layer));
     }
   }
-  layout.prefill = measure_phase(model.spec(), model.weights(), layout.plan.prefill, isa,
-                                 layout.limits, layout.options.schedules);
-  layout.decode = measure_phase(model.spec(), model.weights(), layout.plan.decode, isa,
-                                layout.limits, layout.options.schedules);
+  measure_graphs(model.spec(), model.weights(), isa, &layout);
   return layout;
 }
 

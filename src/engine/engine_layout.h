@@ -43,9 +43,6 @@ struct EngineLayout {
   std::vector<size_t> logit_bytes;   // by shard
   size_t hidden_bytes = 0;           // on shard 0
 
-  const Plan& plan_of(Phase phase) const {
-    return phase == Phase::kPrefill ? plan.prefill : plan.decode;
-  }
   const PhaseSizes& sizes(Phase phase) const { return phase == Phase::kPrefill ? prefill : decode; }
   const std::vector<uint32_t>& member_shards() const { return plan.decode.member_shards; }
   uint32_t shard_count() const { return static_cast<uint32_t>(plan.shard_nodes.size()); }

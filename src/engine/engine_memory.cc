@@ -12,22 +12,28 @@ const char* memory_kind_name(MemoryKind kind) {
       {"weights", "keys and values", "activations", "scratch", "logits"}, kind);
 }
 
+namespace {
+
+// Allocates a piece of an arena for something of the shard, and notes it.
+std::byte* take(MemoryKind kind, uint32_t shard, Arena& arena, size_t bytes,
+                std::vector<MemoryRegion>* regions, size_t align = 64) {
+  std::byte* address = arena.allocate(bytes, align);
+  regions->push_back({kind, shard, arena.node(), address, bytes});
+  return address;
+}
+
+}  // namespace
+
 PlanMemory::PlanMemory(const Machine& machine, const EngineLayout& layout) {
   std::vector<std::byte*> activations;
   for (uint32_t s = 0; s < layout.shard_count(); ++s) {
     const size_t sync = layout.sync_bytes(s), bytes = layout.activation_bytes(s);
     arenas_.emplace_back(machine, layout.plan.shard_nodes[s], sync + bytes, "activations");
-    divide_sync(layout, s, take(MemoryKind::kScratch, s, sync, kLineSpacing));
-    activations.push_back(take(MemoryKind::kActivations, s, bytes, 64));
+    divide_sync(layout, s,
+                take(MemoryKind::kScratch, s, arenas_[s], sync, &regions_, kLineSpacing));
+    activations.push_back(take(MemoryKind::kActivations, s, arenas_[s], bytes, &regions_));
   }
   divide_activations(layout, activations);
-}
-
-std::byte* PlanMemory::take(MemoryKind kind, uint32_t shard, size_t bytes, size_t align) {
-  Arena& arena = arenas_[shard];
-  std::byte* address = arena.allocate(bytes, align);
-  regions_.push_back({kind, shard, arena.node(), address, bytes});
-  return address;
 }
 
 void PlanMemory::divide_sync(const EngineLayout& layout, uint32_t shard, std::byte* base) {
@@ -41,7 +47,7 @@ void PlanMemory::divide_activations(const EngineLayout& layout,
   for (Phase phase : {Phase::kPrefill, Phase::kDecode}) {
     ContextMemory& memory = phase == Phase::kPrefill ? prefill_ : decode_;
     std::vector<std::byte*> next = bases;
-    const Plan& plan = layout.plan_of(phase);
+    const Plan& plan = layout.plan.of(phase);
     for (uint32_t g = 0; g < plan.group_count(); ++g) {
       uint32_t shard = plan.groups[g].share.shard_begin;
       memory.activations.push_back(next[shard]);
@@ -63,13 +69,14 @@ EngineMemory::EngineMemory(const Machine& machine, const EngineLayout& layout, c
     size_t plan_bytes = layout.sync_bytes(s) + layout.activation_bytes(s);
     kv_arenas_.emplace_back(machine, node, kv_bytes, "KV cache", binding);
     work_arenas_.emplace_back(machine, node, layout.work_bytes(s) - plan_bytes, "scratch");
-    kv_.set_base(s, take(MemoryKind::kKv, s, kv_arenas_[s], kv_bytes));
-    logits_.push_back(take(MemoryKind::kLogits, s, work_arenas_[s], layout.logit_bytes[s]));
+    kv_.set_base(s, take(MemoryKind::kKv, s, kv_arenas_[s], kv_bytes, &regions_));
+    logits_.push_back(
+        take(MemoryKind::kLogits, s, work_arenas_[s], layout.logit_bytes[s], &regions_));
   }
   for (uint32_t s : layout.member_shards()) {
-    scratch_.push_back(take(MemoryKind::kScratch, s, work_arenas_[s], kOpScratchBytes));
+    scratch_.push_back(take(MemoryKind::kScratch, s, work_arenas_[s], kOpScratchBytes, &regions_));
   }
-  std::byte* hidden = take(MemoryKind::kLogits, 0, work_arenas_[0], layout.hidden_bytes);
+  std::byte* hidden = take(MemoryKind::kLogits, 0, work_arenas_[0], layout.hidden_bytes, &regions_);
   hidden_ = reinterpret_cast<float*>(hidden);
   replace(std::make_unique<PlanMemory>(machine, layout));
 }
@@ -78,13 +85,6 @@ void EngineMemory::replace(std::unique_ptr<PlanMemory> plans) {
   if (plan_memory_) regions_.resize(regions_.size() - plan_memory_->regions().size());
   regions_.insert(regions_.end(), plans->regions().begin(), plans->regions().end());
   plan_memory_ = std::move(plans);
-}
-
-std::byte* EngineMemory::take(MemoryKind kind, uint32_t shard, Arena& arena, size_t bytes,
-                              size_t align) {
-  std::byte* address = arena.allocate(bytes, align);
-  regions_.push_back({kind, shard, arena.node(), address, bytes});
-  return address;
 }
 
 std::vector<const Arena*> EngineMemory::arenas() const {

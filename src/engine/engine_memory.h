@@ -49,7 +49,6 @@ class PlanMemory {
   const std::vector<MemoryRegion>& regions() const { return regions_; }
 
  private:
-  std::byte* take(MemoryKind kind, uint32_t shard, size_t bytes, size_t align);
   void divide_sync(const EngineLayout& layout, uint32_t shard, std::byte* base);
   void divide_activations(const EngineLayout& layout, const std::vector<std::byte*>& bases);
 
@@ -87,7 +86,6 @@ class EngineMemory {
   std::vector<std::string> notes() const;
 
  private:
-  std::byte* take(MemoryKind kind, uint32_t shard, Arena& arena, size_t bytes, size_t align = 64);
   std::vector<const Arena*> arenas() const;
 
   const Model& model_;

@@ -37,6 +37,9 @@ struct EnginePlan {
   std::vector<uint32_t> shares;
   Plan prefill, decode;
   ExpertCut experts = ExpertCut::kCut;
+
+  const Plan& of(Phase phase) const { return phase == Phase::kPrefill ? prefill : decode; }
+  Plan& of(Phase phase) { return phase == Phase::kPrefill ? prefill : decode; }
 };
 
 // The plan that `options` ask for: the saved one where they have one; else the threads are placed
