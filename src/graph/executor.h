@@ -1,8 +1,7 @@
 // The executor lets every member of a plan's groups run the nodes of its group in order; the others
-// of the team rest. Groups meet only
-// where a node's mode says so (bundle.h); between such points each group runs by itself (ArcLight's
-// asynchronous subgraphs, section 3.4), with its own barrier. A plan in lockstep has one barrier of
-// all groups after every node instead, whoever worked on it.
+// of the team rest. Groups meet only where a node's mode says so (bundle.h); between such points
+// each group runs by itself (ArcLight's asynchronous subgraphs, section 3.4), with its own barrier.
+// A plan in lockstep has one barrier of all groups after every node instead, whoever worked on it.
 #pragma once
 
 #include <atomic>

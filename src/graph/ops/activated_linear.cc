@@ -30,7 +30,8 @@ class ActivatedLinearOp : public GemmOp<ActivatedTask> {
   ActivatedLinearOp(ValueId x, ValueId out, const std::vector<LinearMatrix>& parts,
                     Activation activation, const std::vector<RowSlice>& rows,
                     const std::vector<ColumnSlice>& columns, const Cutting& cutting)
-      : GemmOp(x, rows.size(), cutting, products_of(parts, rows, cutting)),
+      : GemmOp(x, rows.size(), cutting,
+               row_products(weights_of(parts), std::vector(parts.size(), rows), cutting)),
         out_(out),
         parts_(parts),
         activation_(activation) {
@@ -49,8 +50,7 @@ class ActivatedLinearOp : public GemmOp<ActivatedTask> {
   OpLoad load(const StepSizes& step) const override {
     OpLoad load;
     work_.add_to(step.rows, step.units, &load);
-    std::vector<const Weight*> weights;
-    for (const LinearMatrix& part : parts_) weights.push_back(part.weight);
+    const std::vector<const Weight*> weights = weights_of(parts_);
     load.each_bytes = static_cast<double>(weights[0]->k) * step.rows * input_bytes(weights);
     load.shared_bytes =
         static_cast<double>(elements_) * step.rows * written_bytes(step.graph, out_);
@@ -58,21 +58,6 @@ class ActivatedLinearOp : public GemmOp<ActivatedTask> {
   }
 
  private:
-  // The products of all local shards, and of all parts on each; all parts together are one.
-  static std::vector<ProductShape> products_of(const std::vector<LinearMatrix>& parts,
-                                               const std::vector<RowSlice>& rows,
-                                               const Cutting& cutting) {
-    std::vector<ProductShape> shapes;
-    for (const RowSlice& slice : rows) {
-      const auto panels = static_cast<uint32_t>(parts.size()) * slice.panels;
-      for (const LinearMatrix& part : parts) {
-        const PackSpec& spec = part.weight->shards[slice.shard].spec;
-        shapes.push_back(cutting.product(spec, panels, spec.blocks() * kBlock));
-      }
-    }
-    return shapes;
-  }
-
   // A task has the same panels of all parts: as many in all as the schedule says, and even numbers
   // of each.
   void add_tasks(TaskList<ActivatedTask>* list, size_t local_shard, const RowSlice& slice,

@@ -59,6 +59,23 @@ inline Cutting cutting_of(const GraphBuilder& builder, uint32_t group) {
           builder.plan().max_rows};
 }
 
+// The products of a group's rows of weights that read one input ([weight][local shard]), by local
+// shard and weight. On a shard all weights together are one product, of which each has a share.
+inline std::vector<ProductShape> row_products(const std::vector<const Weight*>& weights,
+                                              const std::vector<std::vector<RowSlice>>& slices,
+                                              const Cutting& cutting) {
+  std::vector<ProductShape> shapes;
+  for (size_t local_shard = 0; local_shard < slices[0].size(); ++local_shard) {
+    uint32_t panels = 0;
+    for (const std::vector<RowSlice>& part : slices) panels += part[local_shard].panels;
+    for (size_t w = 0; w < weights.size(); ++w) {
+      const PackSpec& spec = weights[w]->shards[slices[w][local_shard].shard].spec;
+      shapes.push_back(cutting.product(spec, panels, spec.blocks() * kBlock));
+    }
+  }
+  return shapes;
+}
+
 struct PanelRange {
   uint32_t panel0, panels;
 

@@ -25,7 +25,7 @@ class LinearOp : public GemmOp<LinearTask> {
  public:
   LinearOp(ValueId x, ValueId out, const std::vector<LinearMatrix>& parts,
            const std::vector<std::vector<RowSlice>>& slices, const Cutting& cutting)
-      : GemmOp(x, slices[0].size(), cutting, products_of(parts, slices, cutting)),
+      : GemmOp(x, slices[0].size(), cutting, row_products(weights_of(parts), slices, cutting)),
         out_(out),
         parts_(parts) {
     for (uint32_t p = 0; p < parts.size(); ++p) {
@@ -47,31 +47,13 @@ class LinearOp : public GemmOp<LinearTask> {
   OpLoad load(const StepSizes& step) const override {
     OpLoad load;
     work_.add_to(step.rows, step.units, &load);
-    std::vector<const Weight*> weights;
-    for (const LinearMatrix& part : parts_) weights.push_back(part.weight);
+    const std::vector<const Weight*> weights = weights_of(parts_);
     load.each_bytes = static_cast<double>(weights[0]->k) * step.rows * input_bytes(weights);
     load.shared_bytes = static_cast<double>(outputs_) * step.rows * sizeof(float);
     return load;
   }
 
  private:
-  // The products of all local shards, and of all parts on each. All parts together are one product,
-  // of which each has a share.
-  static std::vector<ProductShape> products_of(const std::vector<LinearMatrix>& parts,
-                                               const std::vector<std::vector<RowSlice>>& slices,
-                                               const Cutting& cutting) {
-    std::vector<ProductShape> shapes;
-    for (size_t local_shard = 0; local_shard < slices[0].size(); ++local_shard) {
-      uint32_t panels = 0;
-      for (const std::vector<RowSlice>& part : slices) panels += part[local_shard].panels;
-      for (size_t p = 0; p < parts.size(); ++p) {
-        const PackSpec& spec = parts[p].weight->shards[slices[p][local_shard].shard].spec;
-        shapes.push_back(cutting.product(spec, panels, spec.blocks() * kBlock));
-      }
-    }
-    return shapes;
-  }
-
   void add_tasks(TaskList<LinearTask>& list, uint32_t local_shard, uint32_t part,
                  const RowSlice& slice, const ProductShape& product, const Cutting& cutting) {
     const PackSpec& spec = parts_[part].weight->shards[slice.shard].spec;

@@ -16,6 +16,12 @@ struct LinearMatrix {
   const VectorWeight* bias = nullptr;
 };
 
+inline std::vector<const Weight*> weights_of(const std::vector<LinearMatrix>& parts) {
+  std::vector<const Weight*> weights;
+  for (const LinearMatrix& part : parts) weights.push_back(part.weight);
+  return weights;
+}
+
 // The outputs of row-cut weights that read the same input, side by side in one value per group:
 // slices[part][group] says where. f32.
 struct LinearOut {

@@ -22,6 +22,7 @@ struct ReducePlan {
   RowSet rows;
   NormPlace place;
   bool dealt;
+  uint32_t workers;  // of all groups, to whom rows are dealt
   uint32_t columns;  // that the stack of sums has room for, a multiple of 32
 };
 
@@ -71,9 +72,7 @@ class ReduceOp : public Op {
           static_cast<double>(sizeof(float)) * n;
     }
     double part = 1;
-    if (plan_.dealt) {
-      part = static_cast<double>(group.size()) / plan.worker_count();
-    }
+    if (plan_.dealt) part = static_cast<double>(group.size()) / plan_.workers;
     // The residual is read and written.
     load.shared_bytes = part * load.rows.rows * (2.0 * sizeof(float) * n + normed_bytes);
     return load;
@@ -83,9 +82,8 @@ class ReduceOp : public Op {
     bool picked = plan_.rows == RowSet::kOutputs;
     bool kept = !picked && context.wants(next_, ActFormat::kF32);
     uint32_t rows = context.rows(norm_.out), n = norm_.norm.weight->size;
-    RowRange range = plan_.dealt
-                         ? deal_rows(rows, worker.place, context.graph().plan.worker_count())
-                         : rows_of(worker, rows);
+    RowRange range =
+        plan_.dealt ? deal_rows(rows, worker.place, plan_.workers) : rows_of(worker, rows);
     auto* scratch = reinterpret_cast<float*>(worker.scratch);
     for (uint32_t r = range.begin; r < range.end; ++r) {
       uint32_t from = picked ? context.step().outputs[r] : r;
@@ -131,10 +129,10 @@ class ReduceOp : public Op {
     uint32_t owner = group_;
     if (plan_.dealt && plan_.rows == RowSet::kOutputs) {
       const std::vector<PlanGroup>& groups = context.graph().plan.groups;
-      uint32_t workers = context.graph().plan.worker_count(), rows = context.step().rows();
+      uint32_t rows = context.step().rows();
       owner = 0;
       uint32_t end = groups[0].size();  // the place behind the owner's last one
-      while (row >= deal_rows(rows, end - 1, workers).end) end += groups[++owner].size();
+      while (row >= deal_rows(rows, end - 1, plan_.workers).end) end += groups[++owner].size();
     }
     ValueId x = plan_.x.values[owner];
     return context.f32(x) + row * context.f32_stride(x);
@@ -206,6 +204,7 @@ Reduced reduce_add_norm(GraphBuilder& builder, const std::string& name, const Bu
                   rows,
                   place,
                   deals_rows(builder.plan()),
+                  builder.plan().worker_count(),
                   columns};
   Reduced out;
   if (rows == RowSet::kTokens) out.x = builder.add_values(rows, same_width(builder, width));

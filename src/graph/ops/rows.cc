@@ -114,7 +114,7 @@ class LogitsOp : public GemmOp<LogitsTask> {
  public:
   LogitsOp(ValueId x, const Weight& head, const std::vector<RowSlice>& slices,
            const Cutting& cutting)
-      : GemmOp(x, slices.size(), cutting, products_of(head, slices, cutting)), head_(head) {
+      : GemmOp(x, slices.size(), cutting, row_products({&head}, {slices}, cutting)), head_(head) {
     for (size_t local_shard = 0; local_shard < slices.size(); ++local_shard) {
       const RowSlice& slice = slices[local_shard];
       HEARTH_CHECK(slice.lead == 0, "vocabulary units are whole panels");
@@ -140,17 +140,6 @@ class LogitsOp : public GemmOp<LogitsTask> {
   }
 
  private:
-  static std::vector<ProductShape> products_of(const Weight& head,
-                                               const std::vector<RowSlice>& slices,
-                                               const Cutting& cutting) {
-    std::vector<ProductShape> shapes;
-    for (const RowSlice& slice : slices) {
-      const PackSpec& spec = head.shards[slice.shard].spec;
-      shapes.push_back(cutting.product(spec, slice.panels, spec.blocks() * kBlock));
-    }
-    return shapes;
-  }
-
   // A task takes all rows, so there is one part of them.
   uint32_t step_rows(const ExecutionContext& context) const noexcept override {
     return context.step().logit_rows;
