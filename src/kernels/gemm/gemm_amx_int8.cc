@@ -59,8 +59,8 @@ constexpr GemmMenu kMenu = {
     .tiles = kMenuTiles,
     .slice = {4, kChainScratchBytes / (4 * (Kind::Unpacked::kCodeBytes +
                                             size_t{64} * Kind::kHalves * (Kind::kMin ? 2 : 1)))},
-    .unpack_rows = kInPlace<Kind> ? ValueRange{0, 0} : ValueRange{1, kNeverUnpack},
-    .prefetch = {0, 16384},
+    .unpack_rows = unpack_thresholds(!kInPlace<Kind>),
+    .prefetch = kPrefetchRange,
     .to_l2 = true,
     .defaults = kDefaults<Kind>};
 // The bytes of the sums of a block, or of a half of it.

@@ -62,13 +62,12 @@ constexpr RowsDefault kDefaults[] = {
     {kTileRows, set_by_hand<Kind>(kTilePanels, kTileRows, UnpackRows)},
     {kAnyRows, set_by_hand<Kind>(kTilePanels, kAnyRows, UnpackRows)}};
 template <typename Kind, uint16_t UnpackRows = 0>
-constexpr GemmMenu kMenu = {
-    .tiles = kMenuTiles,
-    .slice = {2, 4 * kSliceBytes / kBlockBytes<Kind>},
-    .unpack_rows = UnpackRows == 0 ? ValueRange{0, 0} : ValueRange{1, kNeverUnpack},
-    .prefetch = {0, 16384},
-    .to_l2 = true,
-    .defaults = kDefaults<Kind, UnpackRows>};
+constexpr GemmMenu kMenu = {.tiles = kMenuTiles,
+                            .slice = {2, 4 * kSliceBytes / kBlockBytes<Kind>},
+                            .unpack_rows = unpack_thresholds(UnpackRows != 0),
+                            .prefetch = kPrefetchRange,
+                            .to_l2 = true,
+                            .defaults = kDefaults<Kind, UnpackRows>};
 
 // The prefetches of a tile: so many bytes ahead; 0: none.
 struct Prefetches {

@@ -66,8 +66,8 @@ constexpr GemmMenu menu_of(std::span<const RowsDefault> defaults) {
   constexpr size_t kBlockBytes = To::kCodeBytes + size_t{64} * Kind::kHalves * (Kind::kMin ? 2 : 1);
   return {.tiles = kMenuTiles,
           .slice = {4, kChainScratchBytes / (kMostTilePanels * kBlockBytes)},
-          .unpack_rows = std::is_same_v<Kind, To> ? ValueRange{0, 0} : ValueRange{1, kNeverUnpack},
-          .prefetch = {0, 16384},
+          .unpack_rows = unpack_thresholds(!std::is_same_v<Kind, To>),
+          .prefetch = kPrefetchRange,
           .to_l2 = true,
           .defaults = defaults};
 }

@@ -47,22 +47,19 @@ struct FloatF16 : FloatF32 {
 template <typename Kind>
 constexpr size_t kFloatBlockBytes = Kind::kStepBytes*(kBlock / Kind::kStep);
 
-// Returns how many rows fit the registers beside P panels.
-template <typename Kind, int P>
-constexpr int kFloatRows = P == 4   ? Kind::kFourPanelRows
-                           : P == 2 ? Kind::kTwoPanelRows
-                                    : Kind::kTileRows;
+// Returns how many rows fit the registers beside so many panels.
+template <typename Kind>
+constexpr int float_rows(int panels) {
+  return panels == 4 ? Kind::kFourPanelRows : panels == 2 ? Kind::kTwoPanelRows : Kind::kTileRows;
+}
 
 // Returns what was set by hand for products of up to m rows. With as many as `unpack_rows`, where
 // it is not 0, codes are unpacked for all of them.
 template <typename Kind>
 constexpr GemmSchedule float_by_hand(uint32_t m, uint16_t unpack_rows) {
   const int panels = m <= Kind::kFourPanelRows ? 4 : m <= Kind::kTwoPanelRows ? 2 : 1;
-  const int rows = panels == 4   ? Kind::kFourPanelRows
-                   : panels == 2 ? Kind::kTwoPanelRows
-                                 : Kind::kTileRows;
   return {.tile_panels = static_cast<uint8_t>(panels),
-          .tile_rows = static_cast<uint8_t>(rows),
+          .tile_rows = static_cast<uint8_t>(float_rows<Kind>(panels)),
           .slice = kFloatSliceBytes / kFloatBlockBytes<Kind>,
           .unpack_rows = unpack_rows,
           .prefetch = kPrefetchBytes};
@@ -83,13 +80,12 @@ constexpr auto kFloatTiles = [] {
   return tiles;
 }();
 template <typename Kind, uint16_t UnpackRows = 0>
-constexpr GemmMenu kFloatMenu = {
-    .tiles = kFloatTiles<Kind>,
-    .slice = {1, 4 * kFloatSliceBytes / kFloatBlockBytes<Kind>},
-    .unpack_rows = UnpackRows == 0 ? ValueRange{0, 0} : ValueRange{1, kNeverUnpack},
-    .prefetch = {0, 16384},
-    .to_l2 = false,
-    .defaults = kFloatDefaults<Kind, UnpackRows>};
+constexpr GemmMenu kFloatMenu = {.tiles = kFloatTiles<Kind>,
+                                 .slice = {1, 4 * kFloatSliceBytes / kFloatBlockBytes<Kind>},
+                                 .unpack_rows = unpack_thresholds(UnpackRows != 0),
+                                 .prefetch = kPrefetchRange,
+                                 .to_l2 = false,
+                                 .defaults = kFloatDefaults<Kind, UnpackRows>};
 
 template <typename Kind>
 struct FloatTile {
@@ -162,7 +158,7 @@ void float_panels(const GemmArgs& g, const GemmSchedule& s, uint32_t panel, floa
           .out = out + g.out_stride * row,
           .out_stride = g.out_stride};
       float_tile_of<Kind, P>(row_end - row, t,
-                             std::make_integer_sequence<int, kFloatRows<Kind, P>>());
+                             std::make_integer_sequence<int, float_rows<Kind>(P)>());
     });
   });
 }
@@ -173,7 +169,7 @@ void float_chains(const GemmArgs& g, const GemmSchedule& wanted) {
   uint32_t p = 0;
   auto advance = [&]<int P>(std::integral_constant<int, P>) {
     GemmSchedule s = wanted;
-    if (s.tile_panels != P) s.tile_rows = kFloatRows<Kind, P>;
+    if (s.tile_panels != P) s.tile_rows = float_rows<Kind>(P);
     for (; p + P <= g.panels; p += P) {
       float_panels<Kind, P>(g, s, g.panel0 + p, g.out + kPanelRows * p);
     }

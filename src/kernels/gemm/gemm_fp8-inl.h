@@ -4,9 +4,9 @@
 //   Fp8Decoder{}.decode(Codes c)   Fp8Pairs {first, second} of codes of 4 columns of 16 rows: bf16
 //                                  [16][2] of the first two and of the other two elements, or what
 //                                  Fp8Sums takes
-//   Fp8Sums<R>                     the sums of R rows of a tile (LaneSums; gemm_fp8_pairs-inl.h),
-//   and
-//                                  add_panels() of them
+//   Fp8Sums<R>                     the sums of R rows of a tile, and add_panels() of them
+//   (LaneSums;
+//                                  gemm_fp8_pairs-inl.h)
 //   struct Fp8Shape                how many panels and rows a tile has
 //
 // A tile adds up the columns of one super-block for P panels x R rows and adds the sums, times the
@@ -34,7 +34,6 @@ constexpr size_t kFp8SuperGroups = size_t{kFp8SuperBlocks} * kBlock / 4;
 
 // What was set by hand: WidePanels panels are read side by side with up to kWideRows rows. Tiles of
 // kPanels panels have more rows where they read what is decoded (fp8_rows).
-template <int WidePanels>
 constexpr GemmSchedule fp8_by_hand(int panels, int rows) {
   return {.tile_panels = static_cast<uint8_t>(panels),
           .tile_rows = static_cast<uint8_t>(rows),
@@ -44,9 +43,9 @@ constexpr GemmSchedule fp8_by_hand(int panels, int rows) {
 }
 template <int WidePanels>
 constexpr RowsDefault kFp8Defaults[] = {
-    {Fp8Shape::kWideRows, fp8_by_hand<WidePanels>(WidePanels, Fp8Shape::kWideRows)},
-    {Fp8Shape::kFewRows, fp8_by_hand<WidePanels>(Fp8Shape::kPanels, Fp8Shape::kFewRows)},
-    {kAnyRows, fp8_by_hand<WidePanels>(Fp8Shape::kPanels, Fp8Shape::kTileRows)}};
+    {Fp8Shape::kWideRows, fp8_by_hand(WidePanels, Fp8Shape::kWideRows)},
+    {Fp8Shape::kFewRows, fp8_by_hand(Fp8Shape::kPanels, Fp8Shape::kFewRows)},
+    {kAnyRows, fp8_by_hand(Fp8Shape::kPanels, Fp8Shape::kTileRows)}};
 template <int WidePanels>
 constexpr TileRange kFp8Tiles[] = {{1, 1, Fp8Shape::kTileRows},
                                    {Fp8Shape::kPanels, 1, Fp8Shape::kTileRows},
@@ -54,8 +53,8 @@ constexpr TileRange kFp8Tiles[] = {{1, 1, Fp8Shape::kTileRows},
 template <int WidePanels>
 constexpr GemmMenu kFp8Menu = {.tiles = kFp8Tiles<WidePanels>,
                                .slice = {kFp8SuperBlocks, kFp8SuperBlocks},
-                               .unpack_rows = {1, kNeverUnpack},
-                               .prefetch = {0, 16384},
+                               .unpack_rows = unpack_thresholds(true),
+                               .prefetch = kPrefetchRange,
                                .to_l2 = false,
                                .defaults = kFp8Defaults<WidePanels>};
 

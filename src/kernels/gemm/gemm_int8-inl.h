@@ -49,14 +49,13 @@ constexpr GemmSchedule int8_by_hand() {
 template <typename Kind>
 constexpr RowsDefault kInt8Defaults[] = {{kAnyRows, int8_by_hand<Kind>()}};
 template <typename Kind>
-constexpr GemmMenu kInt8Menu = {.tiles = kInt8Tiles,
-                                .slice = {2, 256},
-                                .unpack_rows = std::is_same_v<Kind, typename Kind::Unpacked>
-                                                   ? ValueRange{0, 0}
-                                                   : ValueRange{1, kNeverUnpack},
-                                .prefetch = {0, 16384},
-                                .to_l2 = false,
-                                .defaults = kInt8Defaults<Kind>};
+constexpr GemmMenu kInt8Menu = {
+    .tiles = kInt8Tiles,
+    .slice = {2, 256},
+    .unpack_rows = unpack_thresholds(!std::is_same_v<Kind, typename Kind::Unpacked>),
+    .prefetch = kPrefetchRange,
+    .to_l2 = false,
+    .defaults = kInt8Defaults<Kind>};
 
 // The codes and scales of one panel; a tile starts at block `block`.
 struct PanelView {

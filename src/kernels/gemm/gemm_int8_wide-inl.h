@@ -35,8 +35,8 @@ constexpr RowsDefault kWideDefaults[] = {{2 * kInt8TileRows, wide_by_hand<Kind>(
 template <typename Kind>
 constexpr GemmMenu kWideMenu = {.tiles = kInt8Tiles,
                                 .slice = {2, kMostWideSliceBlocks},
-                                .unpack_rows = {1, kNeverUnpack},
-                                .prefetch = {0, 16384},
+                                .unpack_rows = unpack_thresholds(true),
+                                .prefetch = kPrefetchRange,
                                 .to_l2 = false,
                                 .defaults = kWideDefaults<Kind>};
 

@@ -68,6 +68,12 @@ inline constexpr uint32_t kAnyRows = ~0u;
 // A threshold that no call reaches.
 inline constexpr uint16_t kNeverUnpack = 0xffff;
 
+// What most menus have: thresholds where there is something to unpack, and distances.
+constexpr ValueRange unpack_thresholds(bool unpacks) {
+  return unpacks ? ValueRange{1, kNeverUnpack} : ValueRange{0, 0};
+}
+inline constexpr ValueRange kPrefetchRange{0, 16384};
+
 struct GemmMenu {
   std::span<const TileRange> tiles;
   ValueRange slice;
