@@ -31,6 +31,7 @@ struct PlanArgs {
   std::string experts = "auto";
   std::string sync = group_sync_name(GroupSync::kAsync);
   std::optional<std::string> file;  // a saved plan, in place of all of the above
+  bool operator==(const PlanArgs&) const = default;
 };
 
 CLI::Option* add_threads(CLI::App& verb, PlanArgs* args);

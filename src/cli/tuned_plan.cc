@@ -15,10 +15,7 @@ TunedStore environment_store() {
 }
 
 bool leaves_plan_open(const EngineArgs& args) {
-  const PlanArgs &plan = args.plan, none;
-  return !plan.file && plan.threads == 0 && plan.shards == 0 && plan.groups.empty() &&
-         plan.nodes.empty() && !plan.cpus && plan.experts == none.experts &&
-         plan.sync == none.sync && !args.interleave;
+  return args.plan == PlanArgs() && !args.interleave;
 }
 
 void use_tuned_plan(const Machine& machine, Isa isa, const ModelSpec& spec, const EngineArgs& args,

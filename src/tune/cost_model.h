@@ -2,9 +2,9 @@
 // the machine and what is counted of the model. It is there to choose between plans and to say what
 // a rate should be; docs/topo.md has the formulas with an example.
 //
-// Notation: i, j nodes; g groups, P of them; n_i threads at work on node i (who
-// rests reads and computes nothing), N_i those that measured it;
-// B_ij the bandwidth with which all of node i reads the memory of j (BandwidthTable).
+// Notation: i, j nodes; g groups, P of them; n_i threads at work on node i (who rests reads and
+// computes nothing), N_i those that measured it; B_ij the bandwidth with which all of node i reads
+// the memory of j (BandwidthTable).
 //
 // Bytes. The matrices as they lie packed (PackSpec), cut as the engine cuts them, and the keys and
 // values that attention sees. A group's part of a shard is read by its threads that stand on the

@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "graph/ops/gemm_tasks.h"
+
 namespace hearth {
 namespace {
 
@@ -18,7 +20,6 @@ constexpr double kHopeless = 1.15;
 // Of a space: so much is tried at most, and until so much is, the search goes on from its corners.
 constexpr double kMostShare = 0.15, kCornerShare = 0.08;
 constexpr size_t kLeastTrials = 24;
-constexpr uint32_t kFewRows = 16;
 
 template <typename T>
 void add_sorted(std::vector<T>* values, T value) {
@@ -79,6 +80,18 @@ size_t ScheduleSpace::size() const {
 
 bool ScheduleSpace::has(const Point& point) const {
   return uint64_t{task_panels[point[kPanels]]} * task_rows[point[kRows]] <= most_task;
+}
+
+std::vector<ScheduleSpace::Point> ScheduleSpace::box() const {
+  const auto all = sizes();
+  std::vector<Point> points;
+  Point point{};
+  for (;;) {
+    points.push_back(point);
+    size_t d = kDimensions;
+    while (d > 0 && ++point[d - 1] == all[d - 1]) point[--d] = 0;
+    if (d == 0) return points;
+  }
 }
 
 GemmSchedule ScheduleSpace::at(const Point& point) const {

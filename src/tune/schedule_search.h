@@ -55,6 +55,8 @@ struct ScheduleSpace {
   size_t size() const;
   bool has(const Point& point) const;
   GemmSchedule at(const Point& point) const;
+  // All points in the order of their indices, those that has() does not know among them.
+  std::vector<Point> box() const;
   // The values next to those of a schedule.
   Point nearest(const GemmSchedule& schedule) const;
   bool operator==(const ScheduleSpace&) const = default;

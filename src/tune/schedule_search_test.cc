@@ -58,16 +58,10 @@ TEST(ScheduleSpace, ThreadsHaveATaskAtLeast) {
 TEST(ScheduleSpace, NearestFindsItsOwnPoints) {
   const ScheduleSpace space = schedule_space(kMenu, kProduct, 64, true);
   size_t points = 0;
-  const auto sizes = space.sizes();
-  ScheduleSpace::Point point{};
-  for (;;) {
-    if (space.has(point)) {
-      ++points;
-      ASSERT_EQ(space.nearest(space.at(point)), point);
-    }
-    size_t d = ScheduleSpace::kDimensions;
-    while (d > 0 && ++point[d - 1] == sizes[d - 1]) point[--d] = 0;
-    if (d == 0) break;
+  for (const ScheduleSpace::Point& point : space.box()) {
+    if (!space.has(point)) continue;
+    ++points;
+    ASSERT_EQ(space.nearest(space.at(point)), point);
   }
   EXPECT_EQ(points, space.size());
 }
@@ -83,13 +77,8 @@ double smooth_cost(const GemmSchedule& s) {
 TEST(ScheduleSearch, FindsTheBestOfASmoothCostWithFewTrials) {
   const ScheduleSpace space = schedule_space(kMenu, kProduct, 512, true);
   double best = 1e9;
-  const auto sizes = space.sizes();
-  ScheduleSpace::Point point{};
-  for (;;) {
+  for (const ScheduleSpace::Point& point : space.box()) {
     if (space.has(point)) best = std::min(best, smooth_cost(space.at(point)));
-    size_t d = ScheduleSpace::kDimensions;
-    while (d > 0 && ++point[d - 1] == sizes[d - 1]) point[--d] = 0;
-    if (d == 0) break;
   }
   uint32_t calls = 0;
   const SearchResult result = ScheduleSearch().search(

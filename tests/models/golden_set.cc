@@ -153,8 +153,4 @@ std::vector<float> golden_rows(Engine& engine, const GoldenModel& model, size_t 
   return rows;
 }
 
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-}
-
 }  // namespace hearth

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "same_bits.h"
 
 namespace hearth {
 
@@ -68,8 +69,6 @@ Difference difference(const std::vector<float>& a, const std::vector<float>& b);
 // What the engine gives for the model's tokens: the rows of logits, or of an encoder the hidden
 // states. A step has so many tokens, or texts, at once.
 std::vector<float> golden_rows(Engine& engine, const GoldenModel& model, size_t at_once);
-
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b);
 
 // What a failing test prints of its parameter.
 inline void PrintTo(const GoldenModel& model, std::ostream* out) { *out << model.name; }

@@ -9,6 +9,7 @@
 
 #include "engine/engine.h"
 #include "formats/gguf.h"
+#include "same_bits.h"
 #include "tiny_model.h"
 
 namespace hearth {
@@ -50,10 +51,6 @@ std::vector<float> decode(Engine& engine, int32_t first, Meeting* meeting = null
     tokens = {engine.best(0, 1, vocabulary)[0].token};
   }
   return rows;
-}
-
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
 class Lanes : public testing::Test {

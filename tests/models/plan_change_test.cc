@@ -2,12 +2,11 @@
 // whoever works; what is refused; and what memory goes with the plans.
 #include <gtest/gtest.h>
 
-#include <cstring>
-
 #include "base/error.h"
 #include "engine/engine.h"
 #include "formats/gguf.h"
 #include "random_plan.h"
+#include "same_bits.h"
 #include "tiny_model.h"
 
 namespace hearth {
@@ -70,10 +69,6 @@ std::vector<float> run(Engine& engine, uint32_t most_parts, std::mt19937* random
     }
   }
   return rows;
-}
-
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
 TEST_F(PlanChange, EveryStepMayHaveAnother) {

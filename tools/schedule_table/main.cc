@@ -54,19 +54,6 @@ void print_space(const ScheduleSpace& space) {
   fmt::print("most {}\n", space.most_task);
 }
 
-// Returns all points of the box, in the order of their indices.
-std::vector<ScheduleSpace::Point> points_of(const ScheduleSpace& space) {
-  const auto sizes = space.sizes();
-  std::vector<ScheduleSpace::Point> points;
-  ScheduleSpace::Point point{};
-  for (;;) {
-    points.push_back(point);
-    size_t d = ScheduleSpace::kDimensions;
-    while (d > 0 && ++point[d - 1] == sizes[d - 1]) point[--d] = 0;
-    if (d == 0) return points;
-  }
-}
-
 void record(const Matrix& matrix, PackKind kind, uint32_t m, uint32_t rounds, TimedTeam& team,
             const PackedCopies& weights) {
   const Kernels& kernels = kernels_for(choose_isa(detect_cpu_features(), nullptr));
@@ -77,7 +64,7 @@ void record(const Matrix& matrix, PackKind kind, uint32_t m, uint32_t rounds, Ti
   product.run(3);
   const double seconds = product.run(4) / 4;
   const auto count = static_cast<uint32_t>(std::clamp(std::ceil(4e-4 / seconds), 1.0, 6.0));
-  const auto points = points_of(space);
+  const auto points = space.box();
   std::vector<std::vector<double>> times(points.size());
   std::vector<double> by_hand;
   for (uint32_t round = 0; round < rounds; ++round) {
