@@ -51,6 +51,16 @@ std::optional<CpuTimes> read_cpu_times() {
   return times;
 }
 
+uint64_t stolen_ticks() {
+  const std::optional<CpuTimes> times = read_cpu_times();
+  return times ? times->stolen : 0;
+}
+
+bool QuietCheck::quiet(double seconds, uint32_t threads) const {
+  const auto stolen = static_cast<double>(stolen_ticks() - stolen_);
+  return stolen / static_cast<double>(sysconf(_SC_CLK_TCK)) <= 0.01 * seconds * threads;
+}
+
 std::optional<CpuShares> cpu_shares(const std::optional<CpuTimes>& before,
                                     const std::optional<CpuTimes>& after) {
   if (!before || !after || after->all <= before->all) return std::nullopt;

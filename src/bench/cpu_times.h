@@ -20,6 +20,19 @@ struct CpuTimes {
 // Reads a file in the form of /proc/stat; none where it does not tell. `own` is left 0.
 std::optional<CpuTimes> parse_cpu_times(std::string_view stat);
 std::optional<CpuTimes> read_cpu_times();
+// Of now; 0 where the system does not tell.
+uint64_t stolen_ticks();
+
+// Tells of a stretch of work whether its host let it run.
+class QuietCheck {
+ public:
+  QuietCheck() : stolen_(stolen_ticks()) {}
+  // Of `seconds` of so many threads since it was made at most one part in a hundred was stolen.
+  bool quiet(double seconds, uint32_t threads) const;
+
+ private:
+  uint64_t stolen_;
+};
 
 // Parts of all CPU time between two moments.
 struct CpuShares {

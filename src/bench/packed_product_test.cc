@@ -60,6 +60,19 @@ TEST_F(PackedProductTest, CopiesAreAlikeAndApart) {
   }
 }
 
+// Some members of a team work, the caller not among them.
+TEST_F(PackedProductTest, SomeMembersComputeItAll) {
+  Team team(4);
+  TimedTeam two(team, {1, 3});
+  ASSERT_EQ(two.size(), 2u);
+  PackedCopies weights(machine_, 0, rotation(PackKind::kQ8_0, 9, 1));
+  GemmFn gemm = kernels_for(Isa::kReference).gemm[static_cast<size_t>(PackKind::kQ8_0)];
+  PackedProduct product(weights, gemm, 3, two), all(weights, gemm, 3, timed_);
+  for (int i = 0; i < 5; ++i) product.run(2);
+  all.run(1);
+  EXPECT_EQ(std::memcmp(product.out(), all.out(), sizeof(float) * 3 * all.out_stride()), 0);
+}
+
 // Every task is done once, whoever does it: the bits are those of one call of the kernel.
 TEST_F(PackedProductTest, ComputesTheProductAsOneCallDoes) {
   const Kernels& kernels = kernels_for(choose_isa(detect_cpu_features(), nullptr));

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "bench/cpu_times.h"
-#include "bench/runner.h"
 #include "tune/paired_trials.h"
 
 namespace hearth {
@@ -16,37 +14,8 @@ constexpr double kWorth = 1 - PairedTrials::kLeastGain;
 constexpr uint32_t kLeastPairs = 3;
 // A pair during which the host took time away is measured so many times at most.
 constexpr int kMostRepeats = 4;
-// Decode steps of a trial, so that it takes some milliseconds at least.
-constexpr uint32_t kDecodeSteps = 4;
-
-uint64_t stolen_now() {
-  const std::optional<CpuTimes> times = read_cpu_times();
-  return times ? times->stolen : 0;
-}
 
 }  // namespace
-
-EngineOptions TuneCases::engine_options() const {
-  EngineOptions options;
-  options.sequences = *std::max_element(sequences.begin(), sequences.end());
-  options.outputs = std::max(options.outputs, options.sequences);
-  options.prefill_rows = std::max(options.prefill_rows, options.sequences);
-  // Decode steps go on from the depth.
-  options.context = std::max(depth + 8, *std::max_element(prompts.begin(), prompts.end()));
-  return options;
-}
-
-PlanWorkload TuneCases::workload(const Plan& plan) const {
-  PlanWorkload work;
-  if (plan.phase == Phase::kDecode) {
-    for (uint32_t rows : sequences) {
-      if (rows <= plan.max_rows) work.steps.push_back({rows, depth});
-    }
-  } else {
-    for (uint32_t rows : prompts) work.steps.push_back({std::min(rows, plan.max_rows), 0});
-  }
-  return work;
-}
 
 PlanRanking rank_plans(const Machine& machine, const BandwidthTable& table, const ModelSpec& spec,
                        const EnginePlan& plan, Phase phase, const TuneCases& cases) {
@@ -60,10 +29,11 @@ PlanRanking rank_plans(const Machine& machine, const BandwidthTable& table, cons
 }
 
 PlanTuner::PlanTuner(Engine& engine, TuneCases cases, TuneHooks hooks)
-    : engine_(engine), cases_(std::move(cases)), hooks_(std::move(hooks)), first_(engine.plan()) {
-  const uint32_t longest = *std::max_element(cases_.prompts.begin(), cases_.prompts.end());
-  tokens_ = bench_tokens(std::max(longest, cases_.depth) + 64, engine.spec().hyper.vocabulary, 1);
-}
+    : engine_(engine),
+      cases_(std::move(cases)),
+      hooks_(std::move(hooks)),
+      first_(engine.plan()),
+      timer_(engine, cases_) {}
 
 // The other phase keeps its plan.
 void PlanTuner::set(Phase phase, const Plan& plan) {
@@ -72,43 +42,15 @@ void PlanTuner::set(Phase phase, const Plan& plan) {
   engine_.set_plan(whole);
 }
 
-void PlanTuner::fill() {
-  const uint32_t most = *std::max_element(cases_.sequences.begin(), cases_.sequences.end());
-  while (sequences_.size() < most) {
-    sequences_.push_back(engine_.new_sequence(cases_.depth));
-    engine_.prefill(*sequences_.back(), std::span(tokens_).first(cases_.depth));
-  }
-}
-
-double PlanTuner::time_decode(uint32_t sequences) {
-  std::vector<StepRequest> requests;
-  for (uint32_t s = 0; s < sequences; ++s) {
-    requests.push_back({sequences_[s].get(), std::span(tokens_).subspan(s, 1), Want::kLast});
-  }
-  engine_.step(requests);
-  const double start = steady_seconds();
-  for (uint32_t step = 0; step < kDecodeSteps; ++step) engine_.step(requests);
-  const double took = steady_seconds() - start;
-  for (uint32_t s = 0; s < sequences; ++s) sequences_[s]->truncate(cases_.depth);
-  return took;
-}
-
-double PlanTuner::time_prompt(uint32_t tokens) {
-  const std::unique_ptr<Sequence> sequence = engine_.new_sequence(tokens);
-  const double start = steady_seconds();
-  engine_.prefill(*sequence, std::span(tokens_).first(tokens));
-  return steady_seconds() - start;
-}
-
 std::vector<double> PlanTuner::time_cases(Phase phase) {
   std::vector<double> seconds;
   if (phase == Phase::kPrefill) {
     // Wakes threads up and touches the memory of a new plan.
-    time_prompt(*std::max_element(cases_.prompts.begin(), cases_.prompts.end()));
-    for (uint32_t prompt : cases_.prompts) seconds.push_back(time_prompt(prompt));
+    timer_.prompt(*std::max_element(cases_.prompts.begin(), cases_.prompts.end()));
+    for (uint32_t prompt : cases_.prompts) seconds.push_back(timer_.prompt(prompt));
   } else {
     for (uint32_t sequences : cases_.sequences) {
-      if (sequences <= first_.of(phase).max_rows) seconds.push_back(time_decode(sequences));
+      if (sequences <= first_.of(phase).max_rows) seconds.push_back(timer_.decode(sequences));
     }
   }
   return seconds;
@@ -121,12 +63,12 @@ double PlanTuner::pair(Phase phase, const Plan& challenger, bool challenger_firs
     return time_cases(phase);
   };
   for (int repeat = 1;; ++repeat) {
-    const uint64_t before = stolen_now();
+    const uint64_t before = stolen_ticks();
     std::vector<double> one, other;
     if (challenger_first) one = time(challenger);
     other = time(first_.of(phase));
     if (!challenger_first) one = time(challenger);
-    if (stolen_now() != before && repeat < kMostRepeats) continue;
+    if (stolen_ticks() != before && repeat < kMostRepeats) continue;
     double sum = 0;
     for (size_t i = 0; i < one.size(); ++i) sum += one[i] / other[i];
     return sum / static_cast<double>(one.size());
@@ -142,7 +84,7 @@ std::optional<TimeRatio> PlanTuner::measure(Phase phase, const Plan& plan, uint3
     if (hooks_.stop()) return std::nullopt;
     pairs.add(1, pair(phase, plan, pairs.pairs() % 2 == 0));
     ++*trials;
-    progress.plan_trials = pairs.pairs();
+    progress.trials = pairs.pairs();
     hooks_.progress(progress);
     const TimeRatio cost = pairs.ratio();
     const bool hopeless = cost.low > kWorth || (2 * pairs.pairs() >= most && cost.ratio > kWorth);
@@ -163,7 +105,6 @@ Plan PlanTuner::tune(Phase phase, const std::vector<PlanTrial>& candidates, uint
       }
     }
   } restore{engine_, first_};
-  if (phase == Phase::kDecode) fill();
   TunedPhase result{phase, true, {}, 0};
   Plan chosen = first_.of(phase);
   *whole = true;
@@ -178,8 +119,10 @@ Plan PlanTuner::tune(Phase phase, const std::vector<PlanTrial>& candidates, uint
     TimeRatio cost;
     if (known != tuned->trials.end()) {
       cost = known->cost;
-    } else if (std::optional<TimeRatio> measured = measure(
-                   phase, plan, most, {phase, i, all, 0, result.cost.ratio}, &result.trials)) {
+    } else if (std::optional<TimeRatio> measured =
+                   measure(phase, plan, most,
+                           {phase_name(phase), "plan", i, all, 0, most, result.cost.ratio},
+                           &result.trials)) {
       cost = *measured;
       tuned->trials.push_back({phase, hash, cost});
       hooks_.save();

@@ -14,42 +14,15 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <optional>
 #include <vector>
 
-#include "engine/engine.h"
+#include "bench/step_timer.h"
+#include "bench/tune_hooks.h"
 #include "tune/plan_workload.h"
 #include "tune/tuned_file.h"
 
 namespace hearth {
-
-// What is measured. Decode: a step of so many sequences, each `depth` long. Prefill: prompts of
-// these lengths.
-struct TuneCases {
-  std::vector<uint32_t> sequences{1, 4, 16};
-  uint32_t depth = 256;
-  std::vector<uint32_t> prompts{64, 512};
-
-  // The engine's options that they need.
-  EngineOptions engine_options() const;
-  PlanWorkload workload(const Plan& plan) const;
-};
-
-struct TuneProgress {
-  Phase phase;
-  uint32_t plans, all_plans;  // measured, and to be
-  uint32_t plan_trials;       // pairs of the plan that it is at
-  double best;                // cost of the best so far
-};
-
-struct TuneHooks {
-  // Asked before every trial; true ends tuning.
-  std::function<bool()> stop = [] { return false; };
-  std::function<void(const TuneProgress&)> progress = [](const TuneProgress&) {};
-  std::function<void()> save = [] {};
-};
 
 // What the search among predicted costs found for a phase.
 struct PlanRanking {
@@ -75,17 +48,13 @@ class PlanTuner {
                                    TuneProgress progress, uint32_t* trials);
   void set(Phase phase, const Plan& plan);
   std::vector<double> time_cases(Phase phase);
-  double time_decode(uint32_t sequences);
-  double time_prompt(uint32_t tokens);
   double pair(Phase phase, const Plan& challenger, bool challenger_first);
-  void fill();
 
   Engine& engine_;
   TuneCases cases_;
   TuneHooks hooks_;
   EnginePlan first_;
-  std::vector<int32_t> tokens_;
-  std::vector<std::unique_ptr<Sequence>> sequences_;  // all `depth` long between trials
+  StepTimer timer_;
 };
 
 }  // namespace hearth

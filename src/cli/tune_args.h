@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "bench/plan_tuner.h"
+#include "bench/tune_cases.h"
 
 namespace hearth {
 

@@ -55,7 +55,7 @@ class Op {
   // wait_for(), each once in a run. They lie as counters do.
   virtual uint32_t flags() const { return 0; }
   // The products with weights that schedules are looked up for.
-  virtual std::vector<ProductShape> products() const { return {}; }
+  virtual std::vector<ProductUse> products() const { return {}; }
   // Tells what this instance does in a step; the instances of all groups sum up to the whole.
   virtual OpLoad load(const StepSizes&) const { return {}; }
 };
@@ -81,7 +81,7 @@ struct ValuePlace {
 
 struct Graph {
   // Returns the distinct products of all its ops, in their order.
-  std::vector<ProductShape> products() const;
+  std::vector<ProductUse> products() const;
 
   Plan plan;
   Kernels kernels;

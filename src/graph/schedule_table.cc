@@ -47,14 +47,14 @@ std::vector<uint32_t> ScheduleTable::row_bounds(const std::vector<ProductShape>&
   return bounds;
 }
 
-std::vector<ProductShape> Graph::products() const {
-  std::vector<ProductShape> distinct;
+std::vector<ProductUse> Graph::products() const {
+  std::vector<ProductUse> distinct;
   for (const GraphNode& node : nodes) {
     for (const std::unique_ptr<Op>& op : node.instances) {
-      for (const ProductShape& product : op->products()) {
-        if (product.outputs == 0 || product.k == 0) continue;
-        if (std::find(distinct.begin(), distinct.end(), product) != distinct.end()) continue;
-        distinct.push_back(product);
+      for (const ProductUse& use : op->products()) {
+        if (use.shape.outputs == 0 || use.shape.k == 0) continue;
+        if (std::find(distinct.begin(), distinct.end(), use) != distinct.end()) continue;
+        distinct.push_back(use);
       }
     }
   }
@@ -65,7 +65,8 @@ void check_schedules(const ScheduleTable& table, const Kernels& kernels) {
   for (size_t i = 0; i < table.entries.size(); ++i) {
     const ScheduleEntry& entry = table.entries[i];
     const GemmMenu& menu = *kernels.menu[static_cast<size_t>(entry.product.kind)];
-    const std::string fault = schedule_fault(entry.schedule, menu);
+    const std::string fault =
+        entry.schedule.is_default() ? "" : schedule_fault(entry.schedule, menu);
     if (!fault.empty()) {
       fail(ErrorCode::kUsage, "{} cannot be at ISA level {}: {}", name_of(entry),
            isa_name(kernels.isa), fault);

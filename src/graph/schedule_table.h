@@ -1,8 +1,8 @@
 // ScheduleTable: how a model's products are computed (kernels/gemm/schedule.h), as plain data.
 // Type, sizes and threads of a product are known when a graph is built; rows are those of a step,
-// of which ops look up the schedule once a run. A product that no entry names, and every product
-// under an empty table, is computed as set by hand. Experts' products and those of latents always
-// are.
+// of which ops look up the schedule once a run. A product that no entry names, one whose entry has
+// the empty schedule, and every product under an empty table is computed as set by hand. Experts'
+// products and those of latents always are.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +22,14 @@ struct ProductShape {
   uint32_t k = 0;        // in whole blocks
   uint32_t threads = 0;
   bool operator==(const ProductShape&) const = default;
+};
+
+// What a graph uses a product for: all that its schedules depend on.
+struct ProductUse {
+  ProductShape shape;
+  bool column_cut = false;  // K has segments, and may be dealt
+  bool of_outputs = false;  // its rows are those of logits that a step gives, not its tokens
+  bool operator==(const ProductUse&) const = default;
 };
 
 struct ScheduleEntry {

@@ -1,11 +1,13 @@
-// TimedTeam: a team that does pieces of work together and tells how long each took, for measuring
-// what a machine can do. Used by the thread that is member 0 of the team.
+// TimedTeam: a team, or some of its members, that do pieces of work together and tell how long each
+// took, for measuring what a machine can do. Used by the thread that is member 0 of the team.
 #pragma once
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <numeric>
+#include <vector>
 
 #include "threads/barrier.h"
 #include "threads/team.h"
@@ -14,10 +16,18 @@ namespace hearth {
 
 class TimedTeam {
  public:
-  explicit TimedTeam(Team& team)
-      : team_(team), start_(team.size()), turns_(std::make_unique<Turn[]>(team.size())) {}
+  explicit TimedTeam(Team& team) : TimedTeam(team, all_of(team)) {}
+  // These members, rising. They are numbered from 0 on here; the others rest.
+  TimedTeam(Team& team, const std::vector<uint32_t>& members)
+      : team_(team),
+        members_(members),
+        numbers_(team.size()),
+        start_(static_cast<uint32_t>(members.size())),
+        turns_(std::make_unique<Turn[]>(members.size())) {
+    for (uint32_t i = 0; i < size(); ++i) numbers_[members[i]] = i;
+  }
 
-  uint32_t size() const { return team_.size(); }
+  uint32_t size() const { return static_cast<uint32_t>(members_.size()); }
 
   // Calls work(member, round) on every member at once; `round` rises from call to call, for chunk
   // counters. Returns the seconds from the first member's begin to the last one's end: a member
@@ -25,7 +35,8 @@ class TimedTeam {
   template <typename Work>
   double together(const Work& work) {
     uint32_t round = ++round_;
-    team_.run([&](uint32_t member) noexcept {
+    team_.run_on(members_, [&](uint32_t of_team) noexcept {
+      const uint32_t member = numbers_[of_team];
       Turn& turn = turns_[member];
       // Waking up is not part of the work.
       start_.arrive_and_wait(member);
@@ -53,7 +64,14 @@ class TimedTeam {
     uint64_t sink = 0;
   };
 
+  static std::vector<uint32_t> all_of(const Team& team) {
+    std::vector<uint32_t> members(team.size());
+    std::iota(members.begin(), members.end(), 0u);
+    return members;
+  }
+
   Team& team_;
+  std::vector<uint32_t> members_, numbers_;
   Barrier start_;
   uint32_t round_ = 0;
   std::unique_ptr<Turn[]> turns_;

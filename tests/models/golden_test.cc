@@ -35,7 +35,8 @@ ScheduleTable random_schedules(const Engine& engine, uint32_t seed) {
   ScheduleTable table;
   const Kernels& kernels = kernels_for(engine.isa());
   for (Phase phase : {Phase::kPrefill, Phase::kDecode}) {
-    for (const ProductShape& product : engine.graph(phase).products()) {
+    for (const ProductUse& use : engine.graph(phase).products()) {
+      const ProductShape& product = use.shape;
       if (!table.at(product, 1).is_default()) continue;
       const GemmMenu& menu = *kernels.menu[static_cast<size_t>(product.kind)];
       for (uint32_t rows : {1u, 2u, 7u, 20u}) {

@@ -30,6 +30,9 @@ inline uint32_t threads_per_shard(const PlanGroup& group) {
 inline constexpr uint32_t kFewRows = 16;
 inline constexpr uint32_t kJoinedPanels = 64;
 
+// Of column-cut weights, whose K is short.
+inline constexpr uint32_t kColumnTaskPanels = 4;
+
 // Panels that make a task, of an op's `panels` that so many threads share, in steps of at most
 // `max_rows` rows. Many rows: long tasks, which leave every thread 16 of them to balance with, and
 // some 64 KiB of codes at least, so that a task is long against the cost of claiming it.
@@ -155,7 +158,11 @@ template <typename Task>
 class GemmOp : public Op {
  public:
   uint32_t counters() const override { return static_cast<uint32_t>(lists_[0].tasks.size()); }
-  std::vector<ProductShape> products() const override { return products_; }
+  std::vector<ProductUse> products() const override {
+    std::vector<ProductUse> uses;
+    for (const ProductShape& shape : products_) uses.push_back({shape, column_cut(), of_outputs()});
+    return uses;
+  }
   void run(ExecutionContext& context, const OpSync& sync,
            const Worker& worker) const noexcept override {
     const uint32_t rows = task_rows(context);
@@ -187,6 +194,9 @@ class GemmOp : public Op {
       lists_.back().tasks.resize(local_shards);
     }
   }
+  // What ProductUse says of all products of the op.
+  virtual bool column_cut() const { return false; }
+  virtual bool of_outputs() const { return false; }
   // The rows that schedules are looked up by, and those that are dealt out.
   virtual uint32_t step_rows(const ExecutionContext& context) const noexcept {
     return context.rows(x_);

@@ -140,6 +140,7 @@ class LogitsOp : public GemmOp<LogitsTask> {
   }
 
  private:
+  bool of_outputs() const override { return true; }
   // A task takes all rows, so there is one part of them.
   uint32_t step_rows(const ExecutionContext& context) const noexcept override {
     return context.step().logit_rows;
