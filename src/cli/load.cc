@@ -117,7 +117,7 @@ std::unique_ptr<Engine> load_engine(const OpenedModel& model, const EngineArgs& 
   Machine machine = Machine::live();
   const Isa isa = environment_isa(detect_cpu_features());
   set_engine(machine, args, &options);
-  use_tuned_plan(machine, isa, model.spec, args, &options);
+  use_tuned(machine, isa, model.spec, args, &options);
   ConsoleListener console(args.verbose, interrupts);
   double start = steady_seconds();
   std::unique_ptr<Engine> engine = start_engine(model, machine, isa, options, console);

@@ -4,6 +4,7 @@
 
 #include "cli/topo_machine.h"
 #include "formats/printable.h"
+#include "graph/schedule_text.h"
 #include "text/json.h"
 
 namespace hearth {
@@ -12,13 +13,44 @@ namespace {
 const char* how(const TunedPhase& phase) { return phase.measured ? "measured" : "predicted"; }
 
 // What is saved, as a part of the default's time.
-std::string gain_text(const TunedPhase& phase) {
-  auto percent = [](double cost) { return 100 * (1 - cost); };
-  std::string text = fmt::format("{:.1f} %", percent(phase.cost.ratio));
-  if (phase.measured && phase.cost.ratio < 1) {
-    text += fmt::format(" ({:.1f} to {:.1f})", percent(phase.cost.high), percent(phase.cost.low));
+std::string gain_text(const TimeRatio& cost, bool measured) {
+  auto percent = [](double part) { return 100 * (1 - part); };
+  std::string text = fmt::format("{:.1f} %", percent(cost.ratio));
+  if (measured && cost.ratio < 1) {
+    text += fmt::format(" ({:.1f} to {:.1f})", percent(cost.high), percent(cost.low));
   }
   return text;
+}
+
+std::string step_words(const TunedStep& step) {
+  return step.phase == Phase::kPrefill ? fmt::format("a prompt of {}", step.size)
+                                       : fmt::format("decode of {}", step.size);
+}
+
+void json_cost(Json& json, const TimeRatio& cost, uint32_t trials) {
+  json.key("cost").real(cost.ratio).key("low").real(cost.low).key("high").real(cost.high);
+  json.key("trials").number(trials);
+}
+
+void json_kernels(Json& json, const Tuned& tuned) {
+  json.key("products").array();
+  for (const TunedProduct& product : tuned.products) {
+    const ProductShape& shape = product.entry.product;
+    json.object().key("type").text(pack_kind_name(shape.kind)).key("outputs").number(shape.outputs);
+    json.key("k").number(shape.k).key("threads").number(shape.threads);
+    json.key("rows").number(product.entry.most_rows);
+    json_cost(json, product.cost, product.trials);
+    json.key("schedule");
+    product.entry.schedule.is_default() ? json.null() : json.text(schedule_text(product.entry));
+    json.end_object();
+  }
+  json.end_array().key("steps").array();
+  for (const TunedStep& step : tuned.steps) {
+    json.object().key("phase").text(phase_name(step.phase)).key("size").number(step.size);
+    json_cost(json, step.cost, step.trials);
+    json.end_object();
+  }
+  json.end_array();
 }
 
 }  // namespace
@@ -46,7 +78,7 @@ std::string outcomes_text(const std::vector<TuneOutcome>& outcomes) {
                                 : "  stays: none is predicted to be faster\n";
     } else {
       out += fmt::format("  now {}\n  saves {} of the time\n", plan_words(of.chosen),
-                         gain_text(of.result));
+                         gain_text(of.result.cost, of.result.measured));
     }
     out += fmt::format("  predicted: {} of {} of {} trees", of.evaluations,
                        count_text(of.plans, "plan"), of.trees);
@@ -56,18 +88,43 @@ std::string outcomes_text(const std::vector<TuneOutcome>& outcomes) {
   return out;
 }
 
-std::string outcomes_json(const std::vector<TuneOutcome>& outcomes, const std::string& path) {
+std::string kernels_text(const Tuned& tuned, bool all) {
+  size_t found = 0;
+  uint64_t trials = 0;
+  std::string lines;
+  for (const TunedProduct& product : tuned.products) {
+    const bool gains = !product.entry.schedule.is_default();
+    found += gains ? 1 : 0;
+    trials += product.trials;
+    if (!all) continue;
+    lines += fmt::format("  {} {} x {}, {}: {}\n", pack_kind_name(product.entry.product.kind),
+                         product.entry.product.outputs, product.entry.product.k,
+                         count_text(product.entry.most_rows, "row"),
+                         gains ? "saves " + gain_text(product.cost, true) : "stays");
+  }
+  std::string out =
+      fmt::format("kernels: {} of {} changed; {}\n", found,
+                  count_text(tuned.products.size(), "schedule"), count_text(trials, "trial"));
+  for (const TunedStep& step : tuned.steps) {
+    out += fmt::format("  {} saves {} of the time\n", step_words(step), gain_text(step.cost, true));
+  }
+  return out + lines;
+}
+
+std::string outcomes_json(const std::vector<TuneOutcome>& plans, const Tuned* kernels,
+                          const std::string& path) {
   Json json;
   json.object().key("phases").array();
-  for (const TuneOutcome& of : outcomes) {
+  for (const TuneOutcome& of : plans) {
     json.object().key("phase").text(phase_name(of.result.phase));
     json.key("default").text(plan_text(of.start)).key("chosen").text(plan_text(of.chosen));
-    json.key("cost").real(of.result.cost.ratio).key("low").real(of.result.cost.low);
-    json.key("high").real(of.result.cost.high).key("how").text(how(of.result));
-    json.key("trials").number(of.result.trials).key("trees").number(of.trees);
+    json_cost(json, of.result.cost, of.result.trials);
+    json.key("how").text(how(of.result)).key("trees").number(of.trees);
     json.key("plans").number(of.plans).key("predicted").number(of.evaluations).end_object();
   }
-  json.end_array().key("file");
+  json.end_array();
+  if (kernels != nullptr) json_kernels(json, *kernels);
+  json.key("file");
   return (path.empty() ? json.null() : json.text(path)).end_object().line();
 }
 
@@ -82,10 +139,15 @@ std::string stored_text(const TunedStore::Entry& entry) {
   fields("model", entry.tuned->model);
   fields("machine", entry.tuned->machine);
   for (const TunedPhase& phase : entry.tuned->phases) {
-    out += fmt::format("  {}: saves {}, {}, {}\n", phase_name(phase.phase), gain_text(phase),
-                       how(phase), count_text(phase.trials, "trial"));
+    out += fmt::format("  {}: saves {}, {}, {}\n", phase_name(phase.phase),
+                       gain_text(phase.cost, phase.measured), how(phase),
+                       count_text(phase.trials, "trial"));
   }
-  if (entry.tuned->engine_plan.empty()) out += "  not finished: the next `hearth tune` goes on\n";
+  if (!entry.tuned->products.empty()) out += "  " + kernels_text(*entry.tuned, false);
+  const bool begun = !entry.tuned->phases.empty() || !entry.tuned->trials.empty();
+  if (entry.tuned->engine_plan.empty() && begun) {
+    out += "  not finished: the next `hearth tune` goes on\n";
+  }
   return out;
 }
 

@@ -21,8 +21,11 @@ struct TuneOutcome {
 std::string plan_words(const Plan& plan);
 
 std::string outcomes_text(const std::vector<TuneOutcome>& outcomes);
-// One object; `path` is empty where nothing was stored.
-std::string outcomes_json(const std::vector<TuneOutcome>& outcomes, const std::string& path);
+// What schedules of products were found and what they save; `all`: of every product.
+std::string kernels_text(const Tuned& tuned, bool all);
+// One object; `kernels` may be null, `path` is empty where nothing was stored.
+std::string outcomes_json(const std::vector<TuneOutcome>& plans, const Tuned* kernels,
+                          const std::string& path);
 
 std::string stored_text(const TunedStore::Entry& entry);
 

@@ -1,5 +1,5 @@
-// hearth tune: finds the plan of each phase that is fastest for a model on this machine, and keeps
-// it for the other verbs.
+// hearth tune: finds the plan of each phase, and the schedule of each product, that are fastest for
+// a model on this machine, and keeps them for the other verbs.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "bench/plan_tuner.h"
+#include "bench/schedule_tuner.h"
 #include "cli/interrupts.h"
 #include "cli/load.h"
 #include "cli/options.h"
@@ -28,7 +29,7 @@ constexpr uint32_t kMostPrompt = 2048, kMostDepth = 4096;
 
 struct TuneArgs {
   std::string model;
-  std::string only = "plans", budget = "10m";
+  std::string only, budget = "10m";
   std::optional<std::string> trace, machine;
   bool fresh = false, json = false, verbose = false;
   bool list = false, show = false, remove = false;
@@ -66,12 +67,16 @@ TuneOutcome outcome_of(const PlanRanking& ranking) {
   return outcome;
 }
 
-int tell(const TuneArgs& args, const std::vector<TuneOutcome>& outcomes, const std::string& path) {
+// `kernels`: what was found of these; none where nobody asked.
+int tell(const TuneArgs& args, const std::vector<TuneOutcome>& plans, const Tuned* kernels,
+         const std::string& path) {
   if (args.json) {
-    write_stdout(outcomes_json(outcomes, path));
-  } else {
-    write_stdout(outcomes_text(outcomes) + (path.empty() ? "" : fmt::format("kept in {}\n", path)));
+    write_stdout(outcomes_json(plans, kernels, path));
+    return 0;
   }
+  std::string text = outcomes_text(plans);
+  if (kernels != nullptr) text += kernels_text(*kernels, args.verbose);
+  write_stdout(text + (path.empty() ? "" : fmt::format("kept in {}\n", path)));
   return 0;
 }
 
@@ -94,7 +99,7 @@ int predict_only(const TuneArgs& args) {
     }
   }
   print_note("no bandwidth is known of that machine: 100 GB/s a node are assumed");
-  return tell(args, outcomes, "");
+  return tell(args, outcomes, nullptr, "");
 }
 
 // One tuning, from the loaded model to what is kept.
@@ -115,38 +120,78 @@ class Tuning {
     const TunedLock lock = store_.lock();
     tuned_.machine = machine_fields(machine_, isa);
     tuned_.model = model_fields(model.spec);
-    if (!args_.fresh) {
-      TunedStore::Found found = store_.find(tuned_.machine, tuned_.model);
-      if (found.tuned) tuned_ = *std::move(found.tuned);
-    }
+    TunedStore::Found found = store_.find(tuned_.machine, tuned_.model);
+    if (found.tuned) tuned_ = *std::move(found.tuned);
+    if (args_.fresh) forget();
+    drop_foreign_schedules(isa);
     ConsoleListener console(args_.verbose, &interrupts_);
     const std::unique_ptr<Engine> engine = start_engine(model, machine_, isa, options, console);
-    EnginePlan best = engine->plan();
-    const bool whole = tune_phases(*engine, &best);
-    tuned_.engine_plan = whole ? engine_plan_text(machine_, best) : "";
+    const bool whole = tune_all(*engine);
     const std::string path = store_.save(tuned_);
-    tell(args_, outcomes_, path);
+    tell(args_, outcomes_, tunes_kernels() ? &tuned_ : nullptr, path);
     if (interrupts_.received()) return kInterruptedStatus;
-    if (!whole) print_note("the time was too short for all plans: the next `hearth tune` goes on");
+    if (!whole) print_note("the time was too short for all of it: the next `hearth tune` goes on");
     return 0;
   }
 
  private:
+  bool tunes_plans() const { return args_.only != "kernels"; }
+  bool tunes_kernels() const { return args_.only != "plans"; }
+
+  void forget() {
+    if (tunes_plans()) {
+      tuned_.phases.clear();
+      tuned_.trials.clear();
+      tuned_.engine_plan.clear();
+    }
+    if (tunes_kernels()) {
+      tuned_.products.clear();
+      tuned_.steps.clear();
+    }
+  }
+
+  // A file that somebody else wrote may have schedules that no kernel knows.
+  void drop_foreign_schedules(Isa isa) {
+    try {
+      check_schedules(tuned_schedules(tuned_), kernels_for(isa));
+    } catch (const Error& error) {
+      print_note(fmt::format("what was kept of kernels is forgotten: {}", error.what()));
+      tuned_.products.clear();
+      tuned_.steps.clear();
+    }
+  }
+
+  bool tune_all(Engine& engine) {
+    bool whole = true;
+    if (tunes_plans()) {
+      EnginePlan best = engine.plan();
+      whole = tune_phases(engine, &best);
+      tuned_.engine_plan = whole ? engine_plan_text(machine_, best) : "";
+      store_.save(tuned_);
+    }
+    if (!tunes_kernels()) return whole;
+    if (const std::optional<EnginePlan> plan = tuned_plan(tuned_, machine_, engine.options())) {
+      engine.set_plan(*plan);
+    }
+    return ScheduleTuner(engine, machine_, cases_, hooks(end_)).tune(&tuned_) && whole;
+  }
+
   bool tune_phases(Engine& engine, EnginePlan* best) {
     const BandwidthTable table = assumed_bandwidth(machine_);
     const double start = steady_seconds();
+    // Kernels have more than half of the time, prefill what decode leaves.
+    const double all = (tunes_kernels() ? 0.4 : 1) * (end_ - start);
     bool whole = true;
     for (Phase phase : {Phase::kDecode, Phase::kPrefill}) {
       const PlanRanking ranking =
           rank_plans(machine_, table, engine.spec(), engine.plan(), phase, cases_);
       TuneOutcome& outcome = outcomes_.emplace_back(outcome_of(ranking));
-      // Prefill has what decode leaves.
-      const double until = phase == Phase::kDecode ? start + (end_ - start) / 2 : end_;
+      const double until = start + (phase == Phase::kDecode ? all / 2 : all);
       PlanTuner tuner(engine, cases_, hooks(until));
-      bool all = true;
-      outcome.chosen = tuner.tune(phase, ranking.search.best, kMostPairs, &tuned_, &all);
+      bool measured = true;
+      outcome.chosen = tuner.tune(phase, ranking.search.best, kMostPairs, &tuned_, &measured);
       progress_.reset();
-      whole = whole && all;
+      whole = whole && measured;
       outcome.result = tuned_.phases.back();
       best->of(phase) = outcome.chosen;
     }
@@ -158,14 +203,17 @@ class Tuning {
     hooks.stop = [this, until] { return interrupts_.received() || steady_seconds() >= until; };
     hooks.save = [this] { store_.save(tuned_); };
     hooks.progress = [this](const TuneProgress& at) {
+      constexpr double kFine = 100;
       if (!progress_) {
         progress_ = std::make_unique<Progress>(
-            fmt::format("tuning {}", phase_name(at.phase)), uint64_t{at.all_plans} * kMostPairs,
-            [](uint64_t trials) { return fmt::format("{} trials", trials); });
+            fmt::format("tuning {}", at.what), uint64_t{at.all} * 100, [](uint64_t parts) {
+              return fmt::format("{:.1f}", static_cast<double>(parts) / kFine);
+            });
       }
-      progress_->update(uint64_t{at.plans} * kMostPairs + at.plan_trials,
-                        fmt::format("plan {} of {}, best {:.1f} % of the default's time",
-                                    at.plans + 1, at.all_plans, 100 * at.best));
+      const double part = std::min(0.95, static_cast<double>(at.trials) / at.about);
+      progress_->update(static_cast<uint64_t>((at.done + part) * kFine),
+                        fmt::format("{} {} of {}, trial {}, best {:.1f} % of the default's time",
+                                    at.unit, at.done + 1, at.all, at.trials, 100 * at.best));
     };
     return hooks;
   }
@@ -217,11 +265,12 @@ int tune(const TuneArgs& args) {
 
 void add_tune(CLI::App& program, Action& action) {
   CLI::App& verb = *program.add_subcommand(
-      "tune", "Find who should work on a model here, and keep it for run, bench and serve");
+      "tune", "Find how a model is computed fastest here, and keep it for run, bench and serve");
   auto args = std::make_shared<TuneArgs>();
   verb.add_option("model", args->model, "GGUF file, or a folder of safetensors")
       ->type_name("MODEL");
-  add_choice(verb, "--only", &args->only, {"plans"}, "What to tune");
+  add_choice(verb, "--only", &args->only, {"plans", "kernels"},
+             "Tune plans or kernels alone; without it both");
   verb.add_option("--budget", args->budget, "Time to take at most, such as 90s, 10m or 1h")
       ->type_name("TIME")
       ->capture_default_str();
@@ -241,6 +290,7 @@ void add_tune(CLI::App& program, Action& action) {
   verb.add_flag("-v,--verbose", args->verbose, "Tell more");
   add_examples(verb,
                "  hearth tune model.gguf\n"
+               "  hearth tune model.gguf --only kernels\n"
                "  hearth tune model.gguf --budget 2m --trace requests.csv\n"
                "  hearth tune model.gguf --machine 'synthetic pack:2 numa:4 l3:4 core:4 pu:2'\n"
                "  hearth tune --list");

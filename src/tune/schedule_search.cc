@@ -336,13 +336,17 @@ SearchResult ScheduleSearch::search(const ScheduleSpace& space, const GemmSchedu
     from.k_parts = winners_.back().k_parts;
   }
   const SearchResult result = run.from(from);
+  found(result.best);
+  return result;
+}
+
+void ScheduleSearch::found(const GemmSchedule& best) {
   auto same = [&](const GemmSchedule& last) {
-    return last.slice == result.best.slice && last.k_parts == result.best.k_parts;
+    return last.slice == best.slice && last.k_parts == best.k_parts;
   };
   stable_ = !winners_.empty() && same(winners_.back()) ? stable_ + 1 : 1;
-  winners_.push_back(result.best);
+  winners_.push_back(best);
   if (winners_.size() > kWindow) winners_.pop_front();
-  return result;
 }
 
 }  // namespace hearth

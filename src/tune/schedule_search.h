@@ -83,6 +83,8 @@ class ScheduleSearch {
   // Of the product's next number of rows; `start` is what it is computed by today.
   SearchResult search(const ScheduleSpace& space, const GemmSchedule& start,
                       const ScheduleTimer& time);
+  // What an earlier search found for a number of rows, instead of searching again.
+  void found(const GemmSchedule& best);
 
  private:
   class Run;

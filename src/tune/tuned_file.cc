@@ -7,12 +7,13 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
-#include <sstream>
+#include <utility>
 
 #include "base/error.h"
 #include "base/fnv_hash.h"
 #include "base/number_list.h"
 #include "formats/printable.h"
+#include "graph/schedule_text.h"
 
 namespace hearth {
 namespace {
@@ -128,6 +129,18 @@ class Reader {
       refuse_line("has a ratio outside of its interval");
     return of;
   }
+  uint32_t trials() {
+    if (word() != "trials") refuse_unknown();
+    return number<uint32_t>("a number", 0, 1u << 30);
+  }
+  // The rest of the line.
+  ScheduleEntry schedule() {
+    try {
+      return parse_schedule(std::exchange(rest_, {}), static_cast<uint32_t>(number_));
+    } catch (const Error& error) {
+      refuse(error.what());
+    }
+  }
 
  private:
   std::string_view text_;
@@ -146,8 +159,7 @@ void read_plans(Reader& reader, Tuned* tuned) {
       if (how != "measured" && how != "predicted") reader.refuse_unknown();
       phase.measured = how == "measured";
       phase.cost = reader.ratio();
-      if (reader.word() != "trials") reader.refuse_unknown();
-      phase.trials = reader.number<uint32_t>("a number", 0, 1u << 30);
+      phase.trials = reader.trials();
     } else if (key == "trial") {
       TunedTrial& trial = tuned->trials.emplace_back();
       trial.phase = reader.phase();
@@ -186,13 +198,52 @@ std::string plans_text(const Tuned& tuned) {
   return tuned.engine_plan.empty() ? text : text + "engine\n" + tuned.engine_plan;
 }
 
+void read_kernels(Reader& reader, Tuned* tuned) {
+  while (reader.next()) {
+    const std::string_view key = reader.word();
+    if (key == "product") {
+      TunedProduct& product = tuned->products.emplace_back();
+      product.cost = reader.ratio();
+      product.trials = reader.trials();
+      product.entry = reader.schedule();
+    } else if (key == "step") {
+      TunedStep& step = tuned->steps.emplace_back();
+      step.phase = reader.phase();
+      step.size = reader.number<uint32_t>("a number", 1, 1u << 24);
+      step.cost = reader.ratio();
+      step.trials = reader.trials();
+    } else if (key == "end") {
+      reader.finish();
+      return;
+    } else {
+      reader.refuse_unknown();
+    }
+    reader.finish();
+  }
+  reader.refuse("its last section does not end");
+}
+
+std::string kernels_text(const Tuned& tuned) {
+  std::string text;
+  for (const TunedProduct& product : tuned.products) {
+    text += fmt::format("product {} trials {} {}\n", ratio_text(product.cost), product.trials,
+                        schedule_text(product.entry));
+  }
+  for (const TunedStep& step : tuned.steps) {
+    text += fmt::format("step {} {} {} trials {}\n", phase_name(step.phase), step.size,
+                        ratio_text(step.cost), step.trials);
+  }
+  return text;
+}
+
 // A section reads up to its `end`, and gives its lines without it, or nothing where it has none.
 struct Section {
   const char* name;
   void (*read)(Reader& reader, Tuned* tuned);
   std::string (*text)(const Tuned& tuned);
 };
-constexpr std::array kSections{Section{"plans", read_plans, plans_text}};
+constexpr std::array kSections{Section{"plans", read_plans, plans_text},
+                               Section{"kernels", read_kernels, kernels_text}};
 
 void read_field(Reader& reader, TunedFields* fields) {
   const std::string name(reader.word());
@@ -268,6 +319,17 @@ std::string difference(const TunedFields& there, const TunedFields& here) {
                        here[i].second);
   }
   return "";
+}
+
+ScheduleTable tuned_schedules(const Tuned& tuned) {
+  ScheduleTable table;
+  for (const TunedProduct& product : tuned.products) {
+    const bool gains = std::ranges::any_of(tuned.products, [&](const TunedProduct& other) {
+      return other.entry.product == product.entry.product && !other.entry.schedule.is_default();
+    });
+    if (gains) table.entries.push_back(product.entry);
+  }
+  return table;
 }
 
 uint64_t plan_hash(const Plan& plan) {

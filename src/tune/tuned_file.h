@@ -12,11 +12,22 @@
 //   hearth-engine-plan 2               and all of an engine's plan (engine/engine_plan.h)
 //   ...
 //   end
+//   section kernels
+//   product 0.912 0.905 0.919 trials 61 schedule q8_0 4096 1024 threads 2 rows 16 tile ...
+//   step decode 16 0.981 0.975 0.988 trials 20
+//   end
 //
 // A phase's line says what the chosen plan costs as a part of what the default does, with the ends
 // of the interval that holds it at 95 %, whether that was measured or predicted, and how many
 // trials there were; 1 1 1 where the default stays. A trial's line keeps what was measured of one
-// candidate, by the hash of its plan. Sections may be missing, come once, and end with `end`; each
+// candidate, by the hash of its plan.
+//
+// A product's line has the schedule (graph/schedule_text.h) of one product in steps of so many
+// rows, and what that costs as a part of the time as set by hand, where the schedule is all zeros
+// and the cost 1. A step's line says what whole steps under all of them cost: decode of so many
+// sequences, or a prompt of so many tokens.
+//
+// Sections may be missing, come once, and end with `end`; each
 // is read by its own entry of a table in tuned_file.cc, so that others can be added.
 //
 // The file is hostile input. Errors (kFile): a text that is none, of another version, or longer
@@ -29,6 +40,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/schedule_table.h"
 #include "models/model_spec.h"
 #include "plan/plan.h"
 #include "topology/cpu_features.h"
@@ -67,13 +79,35 @@ struct TunedTrial {
   bool operator==(const TunedTrial&) const = default;
 };
 
+struct TunedProduct {
+  ScheduleEntry entry;  // with the empty schedule where the default stays
+  TimeRatio cost;       // as a part of the time as set by hand
+  uint32_t trials = 0;
+  bool operator==(const TunedProduct&) const = default;
+};
+
+// Decode of so many sequences, or a prompt of so many tokens.
+struct TunedStep {
+  Phase phase = Phase::kDecode;
+  uint32_t size = 0;
+  TimeRatio cost;  // as a part of the default's
+  uint32_t trials = 0;
+  bool operator==(const TunedStep&) const = default;
+};
+
 struct Tuned {
   TunedFields machine, model;
   std::vector<TunedPhase> phases;
   std::vector<TunedTrial> trials;
   std::string engine_plan;  // the text; empty: tuning is not done
+  std::vector<TunedProduct> products;
+  std::vector<TunedStep> steps;
   bool operator==(const Tuned&) const = default;
 };
+
+// All schedules of products that gain in some step, and of those the empty ones, too: they say
+// where none gains.
+ScheduleTable tuned_schedules(const Tuned& tuned);
 
 // Of the plan's text.
 uint64_t plan_hash(const Plan& plan);

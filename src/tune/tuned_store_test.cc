@@ -36,6 +36,12 @@ class TunedStoreTest : public testing::Test {
     tuned_.phases = {{Phase::kDecode, true, {0.93, 0.91, 0.95}, 41},
                      {Phase::kPrefill, false, {1, 1, 1}, 0}};
     tuned_.trials = {{Phase::kDecode, 0x0123456789abcdef, {1.5, 1.25, 2}}};
+    const ProductShape shape{PackKind::kQ8_0, 4096, 1024, 2};
+    tuned_.products = {{{shape, 1, {}}, {}, 17},
+                       {{shape, 16, {.tile_panels = 1, .tile_rows = 6, .task_panels = 8}},
+                        {0.75, 0.5, 0.875},
+                        61}};
+    tuned_.steps = {{Phase::kDecode, 16, {0.75, 0.5, 0.875}, 20}, {Phase::kPrefill, 512, {}, 0}};
   }
   ~TunedStoreTest() override { fs::remove_all(folder_); }
 
@@ -57,6 +63,15 @@ TEST_F(TunedStoreTest, TextRoundTrips) {
   bare.model = tuned_.model;
   EXPECT_EQ(parse_tuned(tuned_text(bare), "f"), bare);
   EXPECT_EQ(tuned_text(bare).find("section"), std::string::npos);
+}
+
+TEST_F(TunedStoreTest, SchedulesOfProductsThatGainNowhereAreLeftOut) {
+  const ScheduleEntry gains = tuned_.products[1].entry, stays = tuned_.products[0].entry;
+  EXPECT_EQ(tuned_schedules(tuned_).entries, (std::vector<ScheduleEntry>{stays, gains}));
+  EXPECT_TRUE(tuned_schedules(tuned_).at(gains.product, 1).is_default());
+  EXPECT_EQ(tuned_schedules(tuned_).at(gains.product, 2), gains.schedule);
+  tuned_.products.pop_back();
+  EXPECT_TRUE(tuned_schedules(tuned_).empty());
 }
 
 TEST_F(TunedStoreTest, RefusesWhatItDoesNotKnow) {
@@ -88,12 +103,20 @@ TEST_F(TunedStoreTest, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(with("1.5 1.25 2", "1.5 1.25 2 4"), line("14 has more words than belong"));
   EXPECT_EQ(with("trials 41", "trials -1"), line("12 has '-1' where a number belongs"));
   EXPECT_EQ(with("0.93 0.91 0.95", "0.93 0.91 1e9"), line("12 has '1e9' where a ratio belongs"));
-  EXPECT_EQ(with("\nend\n", "\n"), head + "its last section does not end" + tail);
+  EXPECT_EQ(with("product 1 1 1", "product 1 1"), line("20 has 'trials' where a ratio belongs"));
+  EXPECT_EQ(with("trials 17 schedule q8_0", "trials 17 schedule q9_0"),
+            head + "schedule line 20 is of type 'q9_0', which nobody knows" + tail);
+  EXPECT_EQ(with("task 0 0", "task 0 0 0"),
+            head + "schedule line 20 has '0' behind its end" + tail);
+  EXPECT_EQ(with("step decode 16", "step decode 0"), line("22 has '0' where a number belongs"));
+  EXPECT_EQ(with("step prefill 512", "steps prefill 512"),
+            line("23 is 'steps prefill 512 1 1 1 trials 0', which nobody knows"));
+  EXPECT_EQ(with("trials 0\nend\n", "trials 0\n"), head + "its last section does not end" + tail);
   EXPECT_EQ(with("\nend\n", "\nend\nsection plans\nend\n"),
             line("19 begins a section for the second time"));
   EXPECT_EQ(with("machine cpu unknown", "machine cpu"), line("2 lacks a name or a value"));
   EXPECT_EQ(refusal([&] { parse_tuned(text + std::string(5000, 'x'), "f"); }),
-            line("19 is longer than 4096 bytes"));
+            line("25 is longer than 4096 bytes"));
   EXPECT_EQ(refusal([&] { parse_tuned(std::string(kMostTunedBytes + 1, '\n'), "f"); }),
             head + "it is longer than 1 MiB" + tail);
   EXPECT_EQ(refusal([&] { parse_tuned("hearth-tuned 1" + std::string(20000, '\n'), "f"); }),

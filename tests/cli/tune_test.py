@@ -9,6 +9,9 @@ import subprocess
 from program import ProgramTest
 
 FOUND = "works by the plan that `hearth tune` found"
+KERNELS = "works by the schedules that `hearth tune` found"
+# A schedule of floats that kernels of all levels have.
+WORKS = "tile 1 1 slice 8 unpack 0 prefetch 0 l1 parts 1 task 4 256"
 
 
 class TuneTest(ProgramTest):
@@ -48,11 +51,12 @@ class TuneTest(ProgramTest):
         self.assertIn("hearth-engine-plan 2\n", shown)
         self.assertTrue(shown.startswith(self.told("tune", "--list")[0]))
         # The second call has nothing left to measure.
-        again = json.loads(self.tune("--json", "-v")[0])
+        again = json.loads(self.tune("--only", "plans", "--json", "-v")[0])
         self.assertEqual([phase["phase"] for phase in again["phases"]], ["decode", "prefill"])
         self.assertEqual([phase["trials"] for phase in again["phases"]], [0, 0])
         self.assertEqual(again["file"], str(self.kept()))
-        self.tune("--fresh")
+        self.assertNotIn("products", again)
+        self.tune("--fresh", "--only", "plans")
         self.assertEqual(self.told("tune", self.chain, "--remove")[0], "removed\n")
         self.assertEqual(self.told("tune", self.chain, "--remove")[0], nothing)
 
@@ -69,8 +73,40 @@ class TuneTest(ProgramTest):
         self.assertIn("trial decode ", self.kept().read_text())
         self.assertIn("  decode: saves ", self.told("tune", self.random, "--show")[0])
 
+    def test_kernels_are_found_kept_and_used(self):
+        out, _ = self.tune("--only", "kernels")
+        self.assertRegex(out, r"(?m)^kernels: \d+ of \d+ schedules changed; \d+ trials$")
+        self.assertRegex(out, r"(?m)^  decode of 1 saves ")
+        self.assertNotIn("section plans", self.kept().read_text())
+        shown, _ = self.told("tune", self.chain, "--show")
+        self.assertIn("  kernels: ", shown)
+        again = json.loads(self.tune("--only", "kernels", "--json")[0])
+        self.assertEqual(again["phases"], [])
+        self.assertIn([1, "decode"], [[step["size"], step["phase"]] for step in again["steps"]])
+        # A schedule that every kernel has, whatever the machine found.
+        run = ("run", self.chain, "-p", "a", "-n", "3", "--seed", "1")
+        plain, _ = self.told(*run, "--plan", "none")
+        text = self.kept().read_text()
+        claimed = re.sub(r"(?m)^product .* (schedule .* rows 1) .*$",
+                         r"product 0.9 0.8 0.95 trials 9 \1 " + WORKS, text, count=1)
+        self.assertNotEqual(claimed, text)
+        self.kept().write_text(claimed)
+        found, err = self.told(*run)
+        self.assertEqual((found, err.count(KERNELS)), (plain, 1))
+        self.assertNotIn(KERNELS, self.told(*run, "--plan", "none")[1])
+        self.assertNotIn(KERNELS, self.told(*run, "-t", "1")[1])
+        # One that none has is told, not used, and forgotten by the next tuning.
+        self.kept().write_text(claimed.replace("tile 1 1 ", "tile 77 77 "))
+        found, err = self.told(*run)
+        self.assertEqual(found, plain)
+        self.assertNotIn(KERNELS, err)
+        self.assertIn("tile is 77 x 77", err)
+        _, err = self.tune("--only", "kernels")
+        self.assertIn("what was kept of kernels is forgotten", err)
+        self.assertNotIn("tile 77", self.kept().read_text())
+
     def claim_a_gain(self):
-        self.tune()
+        self.tune("--only", "plans")
         text = self.kept().read_text()
         claimed, count = re.subn(r"(?m)^(phase \w+) measured \S+ \S+ \S+",
                                  r"\1 measured 0.9 0.8 0.95", text)
@@ -104,7 +140,7 @@ class TuneTest(ProgramTest):
         text = self.claim_a_gain()
         for damaged, says in [
             ("hearth-tuned 9\n", "its first line is 'hearth-tuned 9'"),
-            (text.replace("section plans", "section kernels"), "which nobody knows"),
+            (text.replace("section plans", "section colours"), "which nobody knows"),
             (text.replace("thread_pus ", "thread_pus 4095 "), "CPU 4095"),
             ("x" * (2 << 20), "longer than 1 MiB"),
         ]:

@@ -1,0 +1,117 @@
+// Schedules measured on an engine: what is tried, kept and gone on with. Which schedule wins is
+// left to the machine.
+#include "bench/schedule_tuner.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "formats/gguf.h"
+#include "tiny_model.h"
+
+namespace hearth {
+namespace {
+
+class ScheduleTunerTest : public testing::Test {
+ protected:
+  ScheduleTunerTest() {
+    cases_.sequences = {1, 3};
+    cases_.depth = 20;
+    cases_.prompts = {24, 30};
+    EngineOptions options = cases_.engine_options();
+    options.threads = 2;
+    engine_ = std::make_unique<Engine>(source_, make_spec(source_), machine_,
+                                       available_isas(detect_cpu_features()).back(), options);
+    hooks_.save = [this] { ++saved_; };
+  }
+  bool tune() { return ScheduleTuner(*engine_, machine_, cases_, hooks_).tune(&tuned_); }
+
+  const ModelSource source_ = parse_gguf(tiny_llama(TinyShape{}), "tiny");
+  const Machine machine_ = Machine::invented(1, 2);
+  TuneCases cases_;
+  TuneHooks hooks_;
+  std::unique_ptr<Engine> engine_;
+  Tuned tuned_;
+  uint32_t saved_ = 0;
+};
+
+TEST_F(ScheduleTunerTest, ProductsHaveTheRowsOfThePhasesThatUseThem) {
+  const std::vector<ProductCase> cases = product_cases(*engine_, cases_);
+  const Graph& decode = engine_->graph(Phase::kDecode);
+  for (const ProductUse& use : decode.products()) {
+    std::vector<uint32_t> rows;
+    for (const ProductCase& one : cases) {
+      if (one.use.shape != use.shape) continue;
+      rows.insert(rows.end(), one.rows.begin(), one.rows.end());
+      EXPECT_TRUE(one.use.column_cut || !use.column_cut);
+    }
+    // Both graphs have the same threads, so one shape serves both; logits are of sequences alone.
+    EXPECT_EQ(rows, use.of_outputs ? std::vector<uint32_t>({1, 3})
+                                   : std::vector<uint32_t>({1, 3, 24, 30}));
+  }
+  const auto dealt =
+      std::ranges::count_if(cases, [](const ProductCase& one) { return one.use.column_cut; });
+  EXPECT_GT(dealt, 0) << "o and down";
+}
+
+TEST_F(ScheduleTunerTest, WhatIsFoundIsOnTheMenuAndGainsForCertain) {
+  ASSERT_TRUE(tune());
+  size_t expected = 0;
+  for (const ProductCase& one : product_cases(*engine_, cases_)) expected += one.rows.size();
+  EXPECT_EQ(tuned_.products.size(), expected);
+  EXPECT_EQ(tuned_.steps.size(), 4u);
+  EXPECT_GE(saved_, 5u);
+  const Kernels& kernels = kernels_for(engine_->isa());
+  check_schedules(tuned_schedules(tuned_), kernels);
+  for (const TunedProduct& product : tuned_.products) {
+    EXPECT_GT(product.trials, 0u);
+    if (product.entry.schedule.is_default()) {
+      EXPECT_EQ(product.cost, TimeRatio());
+    } else {
+      EXPECT_LE(product.cost.high, 0.99);
+    }
+  }
+  for (const TunedStep& step : tuned_.steps) EXPECT_LE(step.cost.ratio, 1);
+  EXPECT_TRUE(engine_->options().schedules.empty()) << "the engine goes on as before";
+  // Whoever goes on has nothing left to measure.
+  const Tuned before = tuned_;
+  const uint32_t saved = saved_;
+  ASSERT_TRUE(tune());
+  EXPECT_EQ(tuned_, before);
+  EXPECT_EQ(saved_, saved);
+}
+
+TEST_F(ScheduleTunerTest, WhoStopsItLosesTheProductThatItIsAt) {
+  uint32_t asked = 0;
+  hooks_.stop = [&] { return ++asked > 600; };
+  EXPECT_FALSE(tune());
+  const std::vector<TunedProduct> before = tuned_.products;
+  EXPECT_FALSE(before.empty());
+  EXPECT_TRUE(tuned_.steps.empty());
+  hooks_.stop = [] { return false; };
+  ASSERT_TRUE(tune());
+  ASSERT_GT(tuned_.products.size(), before.size());
+  for (size_t i = 0; i < before.size(); ++i) {
+    EXPECT_EQ(tuned_.products[i].trials, before[i].trials) << i;
+    EXPECT_EQ(tuned_.products[i].entry.product, before[i].entry.product) << i;
+  }
+}
+
+// One dealing of K serves all steps of a phase.
+TEST_F(ScheduleTunerTest, ADealingServesAllStepsOfItsPhase) {
+  ASSERT_TRUE(tune());
+  for (const ProductCase& one : product_cases(*engine_, cases_)) {
+    std::vector<uint32_t> parts;
+    for (const TunedProduct& product : tuned_.products) {
+      if (product.entry.product != one.use.shape || product.entry.schedule.is_default()) continue;
+      if (std::ranges::count(one.rows, product.entry.most_rows) == 0) continue;
+      parts.push_back(product.entry.schedule.k_parts);
+    }
+    if (parts.empty()) continue;
+    EXPECT_EQ(std::ranges::count(parts, parts[0]), std::ssize(parts));
+    EXPECT_TRUE(one.use.column_cut || parts[0] == 1);
+  }
+}
+
+}  // namespace
+}  // namespace hearth
