@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "bench/cpu_times.h"
+#include "bench/spread.h"
 
 namespace hearth {
 namespace {
@@ -15,6 +16,8 @@ constexpr double kMostProducts = 16;
 // Rounds of a quick look, and the cost from which one is enough.
 constexpr int kRounds = 3;
 constexpr double kHopeless = 1.15;
+// Rounds of a closer one.
+constexpr int kFinalRounds = 15;
 
 }  // namespace
 
@@ -59,6 +62,18 @@ double ProductTrials::cost(const GemmSchedule& schedule) {
     if (least > kHopeless * least_by_hand) break;
   }
   return least / least_by_hand;
+}
+
+GemmSchedule ProductTrials::fastest(const std::vector<GemmSchedule>& schedules) {
+  std::vector<std::vector<double>> took(schedules.size());
+  for (int round = 0; round < kFinalRounds && !stop_(); ++round) {
+    for (size_t i = 0; i < schedules.size(); ++i) took[i].push_back(seconds(schedules[i]));
+  }
+  size_t best = 0;
+  for (size_t i = 1; i < took.size(); ++i) {
+    if (spread_of(took[i]).median < spread_of(took[best]).median) best = i;
+  }
+  return schedules[best];
 }
 
 std::optional<ProductTrials::Comparison> ProductTrials::compare(const GemmSchedule& schedule) {

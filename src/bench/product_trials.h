@@ -26,8 +26,13 @@ class ProductTrials {
                 const std::function<bool()>& stop);
 
   const GemmSchedule& by_hand() const { return by_hand_; }
+  // Of one product, by so many that the clock is exact.
+  double seconds(const GemmSchedule& schedule);
   // A quick look, for a search: infinite where it was stopped.
   double cost(const GemmSchedule& schedule);
+  // Returns the fastest of these by several trials of each in turns: a search takes what a quick
+  // look flattered.
+  GemmSchedule fastest(const std::vector<GemmSchedule>& schedules);
   // Pairs of trials, until it is certain whether the schedule saves what it must. None where it was
   // stopped.
   struct Comparison {
@@ -38,8 +43,6 @@ class ProductTrials {
   std::optional<Comparison> compare(const GemmSchedule& schedule);
 
  private:
-  double seconds(const GemmSchedule& schedule);
-
   PackedProduct product_;
   GemmSchedule by_hand_;
   const std::function<bool()>& stop_;

@@ -249,20 +249,23 @@ std::optional<TunedProduct> ScheduleTuner::tune_rows(const ProductCase& product,
   progress_.trials = 0;
   progress_.about = static_cast<uint32_t>(0.12 * static_cast<double>(space.size())) + 16;
   progress_.best = 1;
-  const SearchResult best = search_.search(space, trials.by_hand(), [&](const GemmSchedule& s) {
+  const SearchResult result = search_.search(space, trials.by_hand(), [&](const GemmSchedule& s) {
     const double cost = trials.cost(s);
     ++progress_.trials;
     progress_.best = std::min(progress_.best, cost);
     hooks_.progress(progress_);
     return cost;
   });
-  TunedProduct found{{shape, rows, {}}, {}, best.trials};
-  if (best.best != trials.by_hand()) {
-    const std::optional<ProductTrials::Comparison> compared = trials.compare(best.best);
+  TunedProduct found{{shape, rows, {}}, {}, result.trials};
+  std::vector<GemmSchedule> finalists = result.runners_up;
+  finalists.push_back(result.best);
+  const GemmSchedule best = trials.fastest(finalists);
+  if (best != trials.by_hand()) {
+    const std::optional<ProductTrials::Comparison> compared = trials.compare(best);
     if (!compared) return std::nullopt;
     found.trials += compared->pairs;
     if (compared->verdict == PairedTrials::Verdict::kFalls) {
-      found.entry.schedule = best.best;
+      found.entry.schedule = best;
       found.cost = compared->cost;
     }
   }

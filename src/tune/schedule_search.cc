@@ -204,7 +204,7 @@ class ScheduleSearch::Run {
       }
     }
     tune_from_corners();
-    return {space_.at(best_), seconds(best_), static_cast<uint32_t>(timed_.size())};
+    return {space_.at(best_), runners_up(), seconds(best_), static_cast<uint32_t>(timed_.size())};
   }
 
  private:
@@ -224,6 +224,19 @@ class ScheduleSearch::Run {
   }
   size_t share(double part) const {
     return std::max<size_t>(kLeastTrials, static_cast<size_t>(part * space_size_));
+  }
+
+  std::vector<GemmSchedule> runners_up() const {
+    std::vector<std::pair<double, Point>> ranked;
+    for (const auto& [point, took] : timed_) {
+      if (point != best_) ranked.emplace_back(took, point);
+    }
+    std::sort(ranked.begin(), ranked.end());
+    std::vector<GemmSchedule> schedules;
+    for (size_t i = 0; i < std::min(kRunnersUp, ranked.size()); ++i) {
+      schedules.push_back(space_.at(ranked[i].second));
+    }
+    return schedules;
   }
 
   // Whether the point's tile is one of those that are tried.

@@ -71,14 +71,16 @@ using ScheduleTimer = std::function<double(const GemmSchedule& schedule)>;
 
 struct SearchResult {
   GemmSchedule best;
-  double seconds = 0;
-  uint32_t trials = 0;  // schedules that were timed
+  std::vector<GemmSchedule> runners_up;  // the next kRunnersUp at most, the fastest first
+  double seconds = 0;                    // of the best
+  uint32_t trials = 0;                   // schedules that were timed
 };
 
 class ScheduleSearch {
  public:
   static constexpr size_t kWindow = 16;
   static constexpr size_t kStable = 3;
+  static constexpr size_t kRunnersUp = 4;
 
   // Of the product's next number of rows; `start` is what it is computed by today.
   SearchResult search(const ScheduleSpace& space, const GemmSchedule& start,

@@ -74,6 +74,31 @@ double smooth_cost(const GemmSchedule& s) {
          0.06 * (s.k_parts != 2);
 }
 
+TEST(ScheduleSearch, NamesTheRunnersUpInOrder) {
+  const ScheduleSpace space = schedule_space(kMenu, kProduct, 512, true);
+  const SearchResult result = ScheduleSearch().search(space, {}, smooth_cost);
+  ASSERT_EQ(result.runners_up.size(), ScheduleSearch::kRunnersUp);
+  double last = smooth_cost(result.best);
+  EXPECT_EQ(last, result.seconds);
+  for (const GemmSchedule& next : result.runners_up) {
+    EXPECT_NE(next, result.best);
+    EXPECT_GE(smooth_cost(next), last);
+    last = smooth_cost(next);
+  }
+}
+
+// What an earlier search found counts as what this one did.
+TEST(ScheduleSearch, GoesOnBehindWhatWasFound) {
+  const ScheduleSpace space = schedule_space(kMenu, kProduct, 512, true);
+  GemmSchedule other = space.at(ScheduleSpace::Point{});
+  other.slice = space.slices.front();
+  ScheduleSearch search;
+  for (size_t i = 0; i < ScheduleSearch::kStable; ++i) search.found(other);
+  const SearchResult result = search.search(space, {}, smooth_cost);
+  EXPECT_EQ(result.best.slice, other.slice) << "it stayed for so many numbers of rows";
+  EXPECT_NE(ScheduleSearch().search(space, {}, smooth_cost).best.slice, other.slice);
+}
+
 TEST(ScheduleSearch, FindsTheBestOfASmoothCostWithFewTrials) {
   const ScheduleSpace space = schedule_space(kMenu, kProduct, 512, true);
   double best = 1e9;

@@ -1,11 +1,17 @@
 // Records how long products take under every schedule of a space (tune/schedule_search.h), as data
 // for the search's tests. Weights are rotated, so that products read memory.
 //
-//   schedule_table KIND ROWS ROUNDS     e.g. q8_0 16 5; prints cells of the 0.6B shape's matrices
+//   schedule_table KIND ROWS ROUNDS          e.g. q8_0 16 5; prints cells of the 0.6B shape's
+//   matrices schedule_table KIND ROWS ROUNDS live     how a search on the machine does beside the
+//   table's best
 //
 // A cell names the product and the space, and gives the time of the product as set by hand and of
 // every point of the space in the order of its indices ('-': not in it), in units of 10 ns. A time
 // is the least of all rounds, which each go through all points: what disturbs a trial adds to it.
+//
+// Live, a line a cell instead: how many of the space's schedules the search timed, and the time of
+// what it found over that of the best of the table, in kLivePairs pairs of trials: median and
+// quartiles.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,6 +20,8 @@
 #include <string>
 
 #include "bench/packed_product.h"
+#include "bench/product_trials.h"
+#include "bench/spread.h"
 #include "bench/team_limits.h"
 #include "engine/engine_plan.h"
 #include "tune/schedule_search.h"
@@ -54,42 +62,101 @@ void print_space(const ScheduleSpace& space) {
   fmt::print("most {}\n", space.most_task);
 }
 
-void record(const Matrix& matrix, PackKind kind, uint32_t m, uint32_t rounds, TimedTeam& team,
-            const PackedCopies& weights) {
-  const Kernels& kernels = kernels_for(choose_isa(detect_cpu_features(), nullptr));
-  const auto index = static_cast<size_t>(kind);
-  const ProductShape shape{kind, matrix.outputs, matrix.k, team.size()};
-  const ScheduleSpace space = schedule_space(*kernels.menu[index], shape, m, matrix.column_cut);
-  PackedProduct product(weights, kernels.gemm[index], m, team);
+constexpr size_t kLivePairs = 20;
+// Steps of more rows are prefill's, of up to so many.
+constexpr uint32_t kDecodeRows = 16, kPrefillRows = 512;
+
+struct Recorded {
+  std::vector<double> by_hand;
+  std::vector<std::vector<double>> times;  // by point; none: not in the space
+};
+
+Recorded time_all(const ScheduleSpace& space, uint32_t rounds, PackedProduct& product) {
   product.run(3);
   const double seconds = product.run(4) / 4;
   const auto count = static_cast<uint32_t>(std::clamp(std::ceil(4e-4 / seconds), 1.0, 6.0));
   const auto points = space.box();
-  std::vector<std::vector<double>> times(points.size());
-  std::vector<double> by_hand;
+  Recorded recorded;
+  recorded.times.resize(points.size());
   for (uint32_t round = 0; round < rounds; ++round) {
     for (size_t i = 0; i < points.size(); ++i) {
       if (i == 0) {
         product.set_schedule({});
-        by_hand.push_back(product.run(count) / count);
+        recorded.by_hand.push_back(product.run(count) / count);
       }
       if (!space.has(points[i])) continue;
       product.set_schedule(space.at(points[i]));
-      times[i].push_back(product.run(count) / count);
+      recorded.times[i].push_back(product.run(count) / count);
     }
   }
-  fmt::print("cell {} {} {} threads {} rows {} cut {}\n", pack_kind_name(kind), shape.outputs,
+  return recorded;
+}
+
+void print_cell(const Matrix& matrix, const ProductShape& shape, uint32_t m,
+                const ScheduleSpace& space, const Recorded& recorded) {
+  fmt::print("cell {} {} {} threads {} rows {} cut {}\n", pack_kind_name(shape.kind), shape.outputs,
              shape.k, shape.threads, m, matrix.column_cut ? "columns" : "rows");
   print_space(space);
-  fmt::print("by_hand {:.0f}\ntimes", least(by_hand) * 1e8);
-  for (size_t i = 0; i < points.size(); ++i) {
+  fmt::print("by_hand {:.0f}\ntimes", least(recorded.by_hand) * 1e8);
+  for (size_t i = 0; i < recorded.times.size(); ++i) {
+    const std::vector<double>& times = recorded.times[i];
     fmt::print("{}{}", i % 16 == 0 ? "\n" : " ",
-               times[i].empty() ? "-" : fmt::format("{:.0f}", least(times[i]) * 1e8));
+               times.empty() ? "-" : fmt::format("{:.0f}", least(times) * 1e8));
   }
   fmt::print("\n");
 }
 
-int run(const std::string& kind_name, uint32_t rows, uint32_t rounds) {
+GemmSchedule best_of(const ScheduleSpace& space, const Recorded& recorded) {
+  const auto points = space.box();
+  size_t best = points.size();
+  for (size_t i = 0; i < points.size(); ++i) {
+    if (recorded.times[i].empty()) continue;
+    if (best == points.size() || least(recorded.times[i]) < least(recorded.times[best])) best = i;
+  }
+  return space.at(points[best]);
+}
+
+void print_live(const ProductUse& use, uint32_t m, const ScheduleSpace& space,
+                const GemmSchedule& best, const Kernels& kernels, TimedTeam& team,
+                const PackedCopies& weights) {
+  const std::function<bool()> never = [] { return false; };
+  ProductTrials trials(weights, kernels, use, m, m <= kDecodeRows ? kDecodeRows : kPrefillRows,
+                       team, never);
+  const SearchResult result = ScheduleSearch().search(
+      space, trials.by_hand(), [&](const GemmSchedule& s) { return trials.cost(s); });
+  std::vector<GemmSchedule> finalists = result.runners_up;
+  finalists.push_back(result.best);
+  const GemmSchedule found = trials.fastest(finalists);
+  std::vector<double> ratios;
+  while (ratios.size() < kLivePairs) {
+    const bool first = ratios.size() % 2 == 0;
+    const double one = trials.seconds(first ? found : best);
+    const double other = trials.seconds(first ? best : found);
+    ratios.push_back(first ? one / other : other / one);
+  }
+  std::sort(ratios.begin(), ratios.end());
+  fmt::print("{} {} {} rows {}: {} of {} timed, found over best {:.3f} ({:.3f} to {:.3f})\n",
+             pack_kind_name(use.shape.kind), use.shape.outputs, use.shape.k, m, result.trials,
+             space.size(), spread_of(ratios).median, ratios[kLivePairs / 4],
+             ratios[3 * kLivePairs / 4]);
+}
+
+void record(const Matrix& matrix, PackKind kind, uint32_t m, uint32_t rounds, bool live,
+            TimedTeam& team, const PackedCopies& weights) {
+  const Kernels& kernels = kernels_for(choose_isa(detect_cpu_features(), nullptr));
+  const auto index = static_cast<size_t>(kind);
+  const ProductUse use{{kind, matrix.outputs, matrix.k, team.size()}, matrix.column_cut, false};
+  const ScheduleSpace space = schedule_space(*kernels.menu[index], use.shape, m, matrix.column_cut);
+  PackedProduct product(weights, kernels.gemm[index], m, team);
+  const Recorded recorded = time_all(space, rounds, product);
+  if (live) {
+    print_live(use, m, space, best_of(space, recorded), kernels, team, weights);
+  } else {
+    print_cell(matrix, use.shape, m, space, recorded);
+  }
+}
+
+int run(const std::string& kind_name, uint32_t rows, uint32_t rounds, bool live) {
   size_t kind = 0;
   while (kind < kPackKinds && pack_kind_name(static_cast<PackKind>(kind)) != kind_name) ++kind;
   if (kind == kPackKinds || rows == 0 || rounds == 0) return 2;
@@ -102,7 +169,7 @@ int run(const std::string& kind_name, uint32_t rows, uint32_t rounds) {
     const WeightType type{kind_name, static_cast<PackKind>(kind)};
     const Rotation rotation = plan_rotation({matrix.outputs, matrix.k, type, ""}, node.bytes);
     const PackedCopies weights(machine, node.node, rotation);
-    record(matrix, type.kind, rows, rounds, timed, weights);
+    record(matrix, type.kind, rows, rounds, live, timed, weights);
   }
   return 0;
 }
@@ -111,7 +178,8 @@ int run(const std::string& kind_name, uint32_t rows, uint32_t rounds) {
 }  // namespace hearth
 
 int main(int argc, char** argv) {
-  if (argc != 4) return 2;
+  const bool live = argc == 5 && std::string_view(argv[4]) == "live";
+  if (argc != 4 && !live) return 2;
   return hearth::run(argv[1], static_cast<uint32_t>(std::atoi(argv[2])),
-                     static_cast<uint32_t>(std::atoi(argv[3])));
+                     static_cast<uint32_t>(std::atoi(argv[3])), live);
 }

@@ -1,0 +1,121 @@
+// Whether what `hearth tune` kept for a model on this machine is ever slower than the defaults:
+// steps of one engine by the one and by the other in turns.
+//
+//   tuned_pairs MODEL PAIRS [SEQUENCES PROMPTS]     e.g. tuned_pairs model.gguf 20 1,4,16 64,512
+//
+// Prints a line a case: decode of so many sequences behind 256 tokens, or a prompt of so many
+// tokens; the median of the default's time over the tuned one's, the quartiles of it, and the
+// default's median time.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "base/error.h"
+#include "bench/spread.h"
+#include "bench/step_timer.h"
+#include "cli/load.h"
+#include "cli/tuned_plan.h"
+#include "engine/open_model.h"
+
+namespace hearth {
+namespace {
+
+std::vector<uint32_t> numbers(std::string_view text) {
+  std::vector<uint32_t> all;
+  for (const char* at = text.data(); at < text.data() + text.size();) {
+    uint32_t value = 0;
+    const auto [end, error] = std::from_chars(at, text.data() + text.size(), value);
+    if (error != std::errc() || value == 0) fail(ErrorCode::kUsage, "'{}' is no list", text);
+    all.push_back(value);
+    at = end + 1;
+  }
+  return all;
+}
+
+// What the engine works by.
+struct Way {
+  EnginePlan plan;
+  ScheduleTable schedules;
+};
+
+class Pairs {
+ public:
+  Pairs(Engine& engine, const TuneCases& cases, Way by_hand, Way tuned)
+      : engine_(engine),
+        timer_(engine, cases),
+        by_hand_(std::move(by_hand)),
+        tuned_(std::move(tuned)) {}
+
+  void run(Phase phase, uint32_t size, uint32_t pairs) {
+    std::vector<double> ratios, seconds;
+    for (uint32_t i = 0; i < pairs; ++i) {
+      const double first = time(i % 2 == 0 ? by_hand_ : tuned_, phase, size);
+      const double second = time(i % 2 == 0 ? tuned_ : by_hand_, phase, size);
+      ratios.push_back(i % 2 == 0 ? first / second : second / first);
+      seconds.push_back(i % 2 == 0 ? first : second);
+    }
+    std::sort(ratios.begin(), ratios.end());
+    auto at = [&](double part) { return ratios[static_cast<size_t>(part * (pairs - 1) + 0.5)]; };
+    fmt::print("{} {}: {:.3f} ({:.3f} to {:.3f}), default {:.1f} ms\n", phase_name(phase), size,
+               spread_of(ratios).median, at(0.25), at(0.75), 1e3 * spread_of(seconds).median);
+    std::fflush(stdout);
+  }
+
+ private:
+  double time(const Way& way, Phase phase, uint32_t size) {
+    engine_.set_plan(way.plan);
+    engine_.set_schedules(way.schedules);
+    if (phase == Phase::kDecode) return timer_.decode(size);
+    timer_.prompt(std::min(size, 256u));  // touches the memory of a new graph
+    return timer_.prompt(size);
+  }
+
+  Engine& engine_;
+  StepTimer timer_;
+  Way by_hand_, tuned_;
+};
+
+int run(const std::string& path, uint32_t pairs, TuneCases cases) {
+  const Machine machine = Machine::live();
+  const Isa isa = environment_isa(detect_cpu_features());
+  const OpenedModel model = open_model({path, {}, TokenizerUse::kNone});
+  const TunedStore::Found found =
+      environment_store().find(machine_fields(machine, isa), model_fields(model.spec));
+  if (!found.tuned) {
+    fail(ErrorCode::kUsage, "nothing was tuned for this model here{}: run `hearth tune` first",
+         found.note.empty() ? "" : " (" + found.note + ")");
+  }
+  const std::unique_ptr<Engine> engine = start_engine(model, machine, isa, cases.engine_options());
+  const std::optional<EnginePlan> plan = tuned_plan(*found.tuned, machine, engine->options());
+  const Way by_hand{engine->plan(), {}};
+  Pairs all(*engine, cases, by_hand, {plan.value_or(by_hand.plan), tuned_schedules(*found.tuned)});
+  for (uint32_t sequences : cases.sequences) all.run(Phase::kDecode, sequences, pairs);
+  for (uint32_t prompt : cases.prompts) all.run(Phase::kPrefill, prompt, pairs);
+  return 0;
+}
+
+}  // namespace
+}  // namespace hearth
+
+int main(int argc, char** argv) {
+  using namespace hearth;
+  if (argc != 3 && argc != 5) {
+    fmt::print(stderr, "use: tuned_pairs MODEL PAIRS [SEQUENCES PROMPTS]\n");
+    return 2;
+  }
+  try {
+    TuneCases cases;
+    if (argc == 5) {
+      cases.sequences = numbers(argv[3]);
+      cases.prompts = numbers(argv[4]);
+    }
+    return run(argv[1], numbers(argv[2]).at(0), cases);
+  } catch (const Error& error) {
+    fmt::print(stderr, "tuned_pairs: {}\n", error.what());
+    return 1;
+  }
+}
