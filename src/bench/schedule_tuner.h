@@ -34,7 +34,6 @@ struct ProductCase {
   ProductUse use;
   Phase phase;
   std::vector<uint32_t> rows;  // ascending
-  bool operator==(const ProductCase&) const = default;
 };
 
 // All products of both graphs, with the rows of the cases; those of one shape follow one another,

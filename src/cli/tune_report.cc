@@ -103,10 +103,13 @@ std::string kernels_text(const Tuned& tuned, bool all) {
                          gains ? "saves " + gain_text(product.cost, true) : "stays");
   }
   std::string out =
-      fmt::format("kernels: {} of {} changed; {}\n", found,
+      fmt::format("kernels, measured: {} of {} changed; {}\n", found,
                   count_text(tuned.products.size(), "schedule"), count_text(trials, "trial"));
   for (const TunedStep& step : tuned.steps) {
-    out += fmt::format("  {} saves {} of the time\n", step_words(step), gain_text(step.cost, true));
+    out += "  " + step_words(step);
+    out += step.cost == TimeRatio()
+               ? " stays as set by hand\n"
+               : fmt::format(" saves {} of the time\n", gain_text(step.cost, true));
   }
   return out + lines;
 }
