@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <sched.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -146,6 +147,39 @@ TEST(TeamTest, RestingThreadsSleepThroughTheOthersJobs) {
   std::atomic<int> runs{0};
   team.run([&](uint32_t) noexcept { ++runs; });
   EXPECT_EQ(runs, 3);
+}
+
+double cpu_seconds_of(pthread_t thread) {
+  clockid_t clock{};
+  EXPECT_EQ(pthread_getcpuclockid(thread, &clock), 0);
+  timespec now{};
+  EXPECT_EQ(clock_gettime(clock, &now), 0);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// However long that takes: the others have jobs until they used a fifth of a second.
+TEST(TeamTest, RestingThreadsUseNoCpu) {
+  Team team(3);
+  std::vector<pthread_t> threads(3);
+  std::vector<int> ids(3);
+  team.run([&](uint32_t member) noexcept {
+    threads[member] = pthread_self();
+    ids[member] = static_cast<int>(gettid());
+  });
+  const std::vector<uint32_t> some = {0, 1};
+  team.run_on(some, [](uint32_t) noexcept {});
+  while (state_of(ids[2]) != 'S') std::this_thread::yield();
+  const double rested = cpu_seconds_of(threads[2]);
+  const double worked = cpu_seconds_of(threads[0]) + cpu_seconds_of(threads[1]);
+  double used = 0;
+  for (int jobs = 0; used < 0.2; ++jobs) {
+    team.run_on(some, [](uint32_t) noexcept {});
+    if (jobs % 64 == 0) {
+      used = cpu_seconds_of(threads[0]) + cpu_seconds_of(threads[1]) - worked;
+    }
+  }
+  EXPECT_LE(cpu_seconds_of(threads[2]) - rested, 0.01 * used)
+      << "its last steps into sleep may be counted late";
 }
 
 TEST(TeamTest, EndsWhileMembersRest) {
