@@ -1,12 +1,12 @@
 // PlanTuner: finds the plan of each phase that is fastest on this machine with this model. The cost
 // model ranks all plans that tuning may choose from (tune/plan_search.h); the best of them are
-// measured on the loaded engine against the plan that it came with, in turns, so that whatever
-// slows the machine down slows both. A pair in which the host took CPU time away is measured again.
+// measured on the loaded engine against the plan that it came with, in turns (bench/plan_pairs.h).
 //
 // A plan's cost is the mean over the cases of its phase of its time as a part of the default's. It
 // takes the default's place where 95 % confidence says that it saves one part in a hundred or more,
 // after all pairs that were allowed: whoever looks after each and stops at the first good moment is
-// wrong more often. What looks bad is given up early. Each of the two is first in every other pair.
+// wrong more often. What looks bad is given up early. Where the plan that is best then has several
+// groups, the other way in which they may keep in step (GroupSync) is one candidate more.
 //
 // Everything measured is in `Tuned` and given to `save` plan by plan: a tuner that is interrupted
 // loses the plan that it was at, and the next one goes on behind it. The engine has the plan that
@@ -17,6 +17,7 @@
 #include <optional>
 #include <vector>
 
+#include "bench/plan_pairs.h"
 #include "bench/step_timer.h"
 #include "bench/tune_hooks.h"
 #include "tune/plan_workload.h"
@@ -44,11 +45,10 @@ class PlanTuner {
             bool* whole);
 
  private:
-  std::optional<TimeRatio> measure(Phase phase, const Plan& plan, uint32_t most,
-                                   TuneProgress progress, uint32_t* trials);
-  void set(Phase phase, const Plan& plan);
   std::vector<double> time_cases(Phase phase);
-  double pair(Phase phase, const Plan& challenger, bool challenger_first);
+  EnginePlan with(Phase phase, const Plan& plan) const;
+  std::optional<TimeRatio> cost_of(const Plan& plan, uint32_t most, const TuneProgress& progress,
+                                   Tuned* tuned, TunedPhase* result);
 
   Engine& engine_;
   TuneCases cases_;

@@ -92,13 +92,16 @@ TunedProduct* find(Tuned* tuned, const ProductShape& shape, uint32_t rows) {
 std::vector<ProductCase> product_cases(const Engine& engine, const TuneCases& cases) {
   const EnginePlan& plan = engine.plan();
   std::vector<uint32_t> decode, outputs, prefill;
+  // Its rows say under which plan a step runs.
+  auto add_step = [&](uint32_t rows) {
+    (rows <= plan.decode.max_rows ? decode : prefill).push_back(rows);
+  };
   for (uint32_t sequences : cases.sequences) {
-    if (sequences <= plan.decode.max_rows) decode.push_back(sequences);
+    add_step(sequences);
     if (sequences <= engine.options().outputs) outputs.push_back(sequences);
   }
   for (uint32_t prompt : cases.prompts) {
-    const uint32_t rows = std::min(prompt, plan.prefill.max_rows);
-    if (rows > plan.decode.max_rows) prefill.push_back(rows);
+    add_step(std::min(prompt, plan.prefill.max_rows));
   }
   std::vector<ProductCase> all;
   for (Phase phase : {Phase::kDecode, Phase::kPrefill}) {

@@ -16,7 +16,8 @@ constexpr uint32_t kDecodeSteps = 4;
 StepTimer::StepTimer(Engine& engine, const TuneCases& cases)
     : engine_(engine), depth_(cases.depth) {
   const uint32_t longest = *std::max_element(cases.prompts.begin(), cases.prompts.end());
-  tokens_ = bench_tokens(std::max(longest, depth_) + 64, engine.spec().hyper.vocabulary, 1);
+  tokens_ =
+      bench_tokens(std::max(longest, depth_) + kMostThreshold, engine.spec().hyper.vocabulary, 1);
 }
 
 double StepTimer::decode(uint32_t sequences) {

@@ -20,7 +20,7 @@ class StepTimer {
   // Returns the seconds of some decode steps of so many of the cases' sequences, after one that is
   // not timed.
   double decode(uint32_t sequences);
-  // Of a prompt of so many tokens, up to the longest of the cases.
+  // Of a prompt of so many tokens, up to the longest of the cases, or kMostThreshold.
   double prompt(uint32_t tokens);
 
  private:

@@ -11,7 +11,8 @@ EngineOptions TuneCases::engine_options() const {
   options.outputs = std::max(options.outputs, most);
   options.prefill_rows = std::max(options.prefill_rows, most);
   // Decode steps go on from the depth.
-  options.context = std::max(depth + 8, *std::max_element(prompts.begin(), prompts.end()));
+  options.context =
+      std::max({depth + 8, *std::max_element(prompts.begin(), prompts.end()), kMostThreshold});
   return options;
 }
 

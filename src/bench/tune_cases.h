@@ -10,12 +10,15 @@
 
 namespace hearth {
 
+// The largest number of rows up to which a step may be decode's that tuning tries.
+inline constexpr uint32_t kMostThreshold = 64;
+
 struct TuneCases {
   std::vector<uint32_t> sequences{1, 4, 16};
   uint32_t depth = 256;
   std::vector<uint32_t> prompts{64, 512};
 
-  // The engine's options that they need.
+  // The engine's options that they need, and prompts of up to kMostThreshold tokens.
   EngineOptions engine_options() const;
   PlanWorkload workload(const Plan& plan) const;
 };

@@ -36,10 +36,19 @@ void tell_plan(const Engine& engine) {
   if (prefill.group_count() != decode.group_count()) {
     groups = fmt::format("{} in prefill, {} in decode", groups, decode.group_count());
   }
-  fmt::print(stderr, "hearth: CPUs {}; {}, {}{}{}\n", ranges_text(pus),
+  if (prefill.sync == decode.sync) {
+    groups += prefill.sync == GroupSync::kLockstep ? ", in lockstep" : "";
+  } else {
+    const bool first = prefill.sync == GroupSync::kLockstep;
+    groups += fmt::format(", {} in lockstep", phase_name((first ? prefill : decode).phase));
+  }
+  fmt::print(stderr, "hearth: CPUs {}; {}, {}{}\n", ranges_text(pus),
              count_text(prefill.shard_count(), "shard"), groups,
-             prefill.sync == GroupSync::kLockstep ? ", in lockstep" : "",
              engine.options().interleave ? ", memory interleaved" : "");
+  const uint32_t usual = std::min(EngineOptions{}.decode_rows, prefill.max_rows);
+  if (decode.max_rows == usual) return;
+  fmt::print(stderr, "hearth: steps of up to {} are decode's\n",
+             count_text(decode.max_rows, "row"));
 }
 
 void tell_nodes(const Machine& machine, const Engine& engine) {

@@ -22,13 +22,16 @@ std::string rate_text(double rate) {
 
 }  // namespace
 
-BandwidthTable measure_with_progress(const Machine& machine) {
+BandwidthTable measure_with_progress(const Machine& machine, uint32_t passes,
+                                     const Interrupts* interrupts) {
   std::unique_ptr<Progress> progress;
   BandwidthOptions options;
+  options.passes = passes;
   options.report = [&](uint32_t done, uint32_t total) {
     auto pairs = [](uint64_t n) { return fmt::format("{} pairs of nodes", n); };
     if (!progress) progress = std::make_unique<Progress>("measuring", total, pairs);
     progress->update(done);
+    if (interrupts != nullptr) interrupts->die_if_received();
   };
   return measure_bandwidth(machine, environment_isa(detect_cpu_features()), options);
 }

@@ -5,13 +5,17 @@
 #include <string>
 
 #include "base/atomic_file.h"
+#include "cli/interrupts.h"
 #include "topology/machine.h"
 #include "tune/bandwidth.h"
 
 namespace hearth {
 
-// Measures with the kernels that run here; shows progress.
-BandwidthTable measure_with_progress(const Machine& machine);
+// Measures with the kernels that run here, in so many passes; shows progress. An interrupt that
+// `interrupts` tells of ends the process between two pairs of nodes.
+BandwidthTable measure_with_progress(const Machine& machine,
+                                     uint32_t passes = BandwidthOptions{}.passes,
+                                     const Interrupts* interrupts = nullptr);
 
 std::string bandwidth_text(const BandwidthTable& table);
 void write_bandwidth(AtomicFile& file, const Machine& machine, const BandwidthTable& table);

@@ -32,6 +32,9 @@ void json_cost(Json& json, const TimeRatio& cost, uint32_t trials) {
   json.key("trials").number(trials);
 }
 
+// "up to 32 rows".
+std::string threshold_words(uint32_t rows) { return "up to " + count_text(rows, "row"); }
+
 void json_kernels(Json& json, const Tuned& tuned) {
   json.key("products").array();
   for (const TunedProduct& product : tuned.products) {
@@ -64,6 +67,7 @@ std::string plan_words(const Plan& plan) {
   const std::string sizes =
       least == most ? count_text(most, "thread") : fmt::format("{} to {} threads", least, most);
   std::string text = fmt::format("{} of {}", count_text(plan.group_count(), "group"), sizes);
+  if (plan.group_count() > 1 && plan.sync == GroupSync::kLockstep) text += ", in lockstep";
   const uint32_t resting = plan.member_count() - plan.worker_count();
   return resting == 0 ? text : text + fmt::format(", {} rest{}", resting, resting == 1 ? "s" : "");
 }
@@ -71,7 +75,7 @@ std::string plan_words(const Plan& plan) {
 std::string outcomes_text(const std::vector<TuneOutcome>& outcomes) {
   std::string out;
   for (const TuneOutcome& of : outcomes) {
-    const bool same = of.chosen.groups == of.start.groups;
+    const bool same = of.chosen.groups == of.start.groups && of.chosen.sync == of.start.sync;
     out += fmt::format("{}: {}\n", phase_name(of.result.phase), plan_words(of.start));
     if (same) {
       out += of.result.measured ? "  stays: no plan saves 1 % for certain\n"
@@ -80,9 +84,18 @@ std::string outcomes_text(const std::vector<TuneOutcome>& outcomes) {
       out += fmt::format("  now {}\n  saves {} of the time\n", plan_words(of.chosen),
                          gain_text(of.result.cost, of.result.measured));
     }
+    if (of.threshold && of.threshold->rows != of.start.max_rows) {
+      out += fmt::format("  steps of {} are decode's, now {}: saves {} of the time\n",
+                         threshold_words(of.start.max_rows), threshold_words(of.threshold->rows),
+                         gain_text(of.threshold->cost, true));
+    } else if (of.threshold) {
+      out += fmt::format("  steps of {} are decode's, which stays\n",
+                         threshold_words(of.start.max_rows));
+    }
     out += fmt::format("  predicted: {} of {} of {} trees", of.evaluations,
                        count_text(of.plans, "plan"), of.trees);
-    if (of.result.measured) out += fmt::format("; {}", count_text(of.result.trials, "trial"));
+    const uint32_t trials = of.result.trials + (of.threshold ? of.threshold->trials : 0);
+    if (of.result.measured) out += fmt::format("; {}", count_text(trials, "trial"));
     out += "\n";
   }
   return out;
@@ -121,9 +134,17 @@ std::string outcomes_json(const std::vector<TuneOutcome>& plans, const Tuned* ke
   for (const TuneOutcome& of : plans) {
     json.object().key("phase").text(phase_name(of.result.phase));
     json.key("default").text(plan_text(of.start)).key("chosen").text(plan_text(of.chosen));
+    json.key("sync").text(group_sync_name(of.chosen.sync));
     json_cost(json, of.result.cost, of.result.trials);
     json.key("how").text(how(of.result)).key("trees").number(of.trees);
-    json.key("plans").number(of.plans).key("predicted").number(of.evaluations).end_object();
+    json.key("plans").number(of.plans).key("predicted").number(of.evaluations);
+    if (of.threshold) {
+      json.key("threshold").object().key("default").number(of.start.max_rows);
+      json.key("chosen").number(of.threshold->rows);
+      json_cost(json, of.threshold->cost, of.threshold->trials);
+      json.end_object();
+    }
+    json.end_object();
   }
   json.end_array();
   if (kernels != nullptr) json_kernels(json, *kernels);
@@ -146,9 +167,14 @@ std::string stored_text(const TunedStore::Entry& entry) {
                        gain_text(phase.cost, phase.measured), how(phase),
                        count_text(phase.trials, "trial"));
   }
+  if (const std::optional<TunedThreshold>& found = entry.tuned->threshold) {
+    out += fmt::format("  steps of {} are decode's: saves {}, measured, {}\n",
+                       threshold_words(found->rows), gain_text(found->cost, true),
+                       count_text(found->trials, "trial"));
+  }
   if (!entry.tuned->products.empty()) out += "  " + kernels_text(*entry.tuned, false);
   const bool begun = !entry.tuned->phases.empty() || !entry.tuned->trials.empty();
-  if (entry.tuned->engine_plan.empty() && begun) {
+  if (begun && !(entry.tuned->threshold && !entry.tuned->engine_plan.empty())) {
     out += "  not finished: the next `hearth tune` goes on\n";
   }
   return out;

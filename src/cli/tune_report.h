@@ -1,6 +1,7 @@
 // What `hearth tune` says at its end, and of what is stored.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,11 +14,12 @@ namespace hearth {
 struct TuneOutcome {
   Plan start, chosen;
   TunedPhase result;
+  std::optional<TunedThreshold> threshold;  // of decode, where it was measured
   // Of the search among predicted costs.
   uint64_t trees = 0, plans = 0, evaluations = 0;
 };
 
-// "2 groups of 4 and 5 threads, 1 rests".
+// "2 groups of 4 to 5 threads, in lockstep, 1 rests".
 std::string plan_words(const Plan& plan);
 
 std::string outcomes_text(const std::vector<TuneOutcome>& outcomes);

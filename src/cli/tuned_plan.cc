@@ -20,12 +20,16 @@ bool leaves_plan_open(const EngineArgs& args) {
 
 std::optional<EnginePlan> tuned_plan(const Tuned& tuned, const Machine& machine,
                                      const EngineOptions& options) {
-  const bool gains = std::ranges::any_of(
-      tuned.phases, [](const TunedPhase& phase) { return phase.cost.ratio < 1; });
+  const bool gains = (tuned.threshold && tuned.threshold->cost.ratio < 1) ||
+                     std::ranges::any_of(tuned.phases, [](const TunedPhase& phase) {
+                       return phase.cost.ratio < 1;
+                     });
   if (tuned.engine_plan.empty() || !gains) return std::nullopt;
   EnginePlan plan = parse_engine_plan(tuned.engine_plan, machine);
   plan.prefill.max_rows = options.prefill_rows;
-  plan.decode.max_rows = options.decode_rows;
+  const bool open = options.decode_rows == EngineOptions{}.decode_rows;
+  if (!open || !tuned.threshold) plan.decode.max_rows = options.decode_rows;
+  plan.decode.max_rows = std::min(plan.decode.max_rows, options.prefill_rows);
   return plan;
 }
 

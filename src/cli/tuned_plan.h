@@ -16,8 +16,9 @@ TunedStore environment_store();
 // Whether the options leave to the program who works where.
 bool leaves_plan_open(const EngineArgs& args);
 
-// Returns the plan that was found, for steps of the rows that `options` have; none where there is
-// none that gains. Throws (kUsage) where the text is no plan of this machine.
+// Returns the plan that was found, for steps of the rows that `options` have, but up to as many
+// rows for decode as was found, where they leave that at the default; none where there is none that
+// gains. Throws (kUsage) where the text is no plan of this machine.
 std::optional<EnginePlan> tuned_plan(const Tuned& tuned, const Machine& machine,
                                      const EngineOptions& options);
 

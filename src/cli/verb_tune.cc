@@ -9,28 +9,33 @@
 #include "base/error.h"
 #include "bench/plan_tuner.h"
 #include "bench/schedule_tuner.h"
+#include "bench/threshold_tuner.h"
 #include "cli/interrupts.h"
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/text_io.h"
+#include "cli/topo_bandwidth.h"
 #include "cli/topo_machine.h"
 #include "cli/tune_args.h"
 #include "cli/tune_report.h"
 #include "cli/tuned_plan.h"
 #include "cli/verbs.h"
 #include "engine/open_model.h"
+#include "tune/bandwidth_file.h"
 
 namespace hearth {
 namespace {
 
 // Pairs of trials that decide about one plan, at most.
 constexpr uint32_t kMostPairs = 20;
+// Of the node's memory: plans are ranked by it, and differ by more than its best part does.
+constexpr uint32_t kBandwidthPasses = 2;
 constexpr uint32_t kMostPrompt = 2048, kMostDepth = 4096;
 
 struct TuneArgs {
   std::string model;
   std::string only, budget = "10m";
-  std::optional<std::string> trace, machine;
+  std::optional<std::string> trace, machine, table;
   bool fresh = false, json = false, verbose = false;
   bool list = false, show = false, remove = false;
 };
@@ -80,6 +85,12 @@ int tell(const TuneArgs& args, const std::vector<TuneOutcome>& plans, const Tune
   return 0;
 }
 
+BandwidthTable read_table(const std::string& path, const Machine& machine) {
+  BandwidthTable table = parse_bandwidth(read_text(path), path);
+  check_bandwidth(table, machine);
+  return table;
+}
+
 // Another machine: what the cost model says, and nothing is kept.
 int predict_only(const TuneArgs& args) {
   const OpenedModel model = open_shape(args);
@@ -87,7 +98,8 @@ int predict_only(const TuneArgs& args) {
   const TuneCases cases = cases_of(args);
   const EnginePlan plan = plan_engine(machine, cases.engine_options());
   check_tunable(model.spec, plan);
-  const BandwidthTable table = assumed_bandwidth(machine);
+  const BandwidthTable table =
+      args.table ? read_table(*args.table, machine) : assumed_bandwidth(machine);
   std::vector<TuneOutcome> outcomes;
   for (Phase phase : {Phase::kPrefill, Phase::kDecode}) {
     const PlanRanking ranking = rank_plans(machine, table, model.spec, plan, phase, cases);
@@ -98,7 +110,11 @@ int predict_only(const TuneArgs& args) {
       outcome.result.cost = {best.cost, best.cost, best.cost};
     }
   }
-  print_note("no bandwidth is known of that machine: 100 GB/s a node are assumed");
+  if (!args.table) {
+    print_note(
+        "no bandwidth is known of that machine: 100 GB/s a node are assumed; measure it there "
+        "with `hearth topo --bandwidth -o FILE`, and give --bandwidth-table FILE");
+  }
   return tell(args, outcomes, nullptr, "");
 }
 
@@ -124,6 +140,8 @@ class Tuning {
     if (found.tuned) tuned_ = *std::move(found.tuned);
     if (args_.fresh) forget();
     drop_foreign_schedules(isa);
+    // While memory is free.
+    if (tunes_plans()) table_ = bandwidth();
     ConsoleListener console(args_.verbose, &interrupts_);
     const std::unique_ptr<Engine> engine = start_engine(model, machine_, isa, options, console);
     const bool whole = tune_all(*engine);
@@ -138,10 +156,25 @@ class Tuning {
   bool tunes_plans() const { return args_.only != "kernels"; }
   bool tunes_kernels() const { return args_.only != "plans"; }
 
+  // What plans are ranked by. Of this machine it is measured once, whatever the model.
+  BandwidthTable bandwidth() const {
+    if (args_.table) return read_table(*args_.table, machine_);
+    if (!args_.fresh) {
+      TunedStore::FoundBandwidth found = store_.find_bandwidth(machine_, tuned_.machine);
+      if (found.table) return *std::move(found.table);
+      if (!found.note.empty()) print_note(found.note);
+    }
+    BandwidthTable table = measure_with_progress(machine_, kBandwidthPasses, &interrupts_);
+    store_.save_bandwidth(machine_, tuned_.machine, table);
+    return table;
+  }
+
   void forget() {
     if (tunes_plans()) {
       tuned_.phases.clear();
       tuned_.trials.clear();
+      tuned_.threshold.reset();
+      tuned_.threshold_trials.clear();
       tuned_.engine_plan.clear();
     }
     if (tunes_kernels()) {
@@ -165,9 +198,13 @@ class Tuning {
     bool whole = true;
     if (tunes_plans()) {
       EnginePlan best = engine.plan();
-      whole = tune_phases(engine, &best);
+      // Kernels have more than half of the time.
+      const double now = steady_seconds();
+      const double until = now + (tunes_kernels() ? 0.4 : 1) * (end_ - now);
+      whole = tune_phases(engine, until, &best);
       tuned_.engine_plan = whole ? engine_plan_text(machine_, best) : "";
       store_.save(tuned_);
+      whole = whole && tune_threshold(engine, until, &best);
     }
     if (!tunes_kernels()) return whole;
     if (const std::optional<EnginePlan> plan = tuned_plan(tuned_, machine_, engine.options())) {
@@ -176,18 +213,15 @@ class Tuning {
     return ScheduleTuner(engine, machine_, cases_, hooks(end_)).tune(&tuned_) && whole;
   }
 
-  bool tune_phases(Engine& engine, EnginePlan* best) {
-    const BandwidthTable table = assumed_bandwidth(machine_);
-    const double start = steady_seconds();
-    // Kernels have more than half of the time, prefill what decode leaves.
-    const double all = (tunes_kernels() ? 0.4 : 1) * (end_ - start);
+  bool tune_phases(Engine& engine, double until, EnginePlan* best) {
+    const double start = steady_seconds(), all = until - start;
     bool whole = true;
     for (Phase phase : {Phase::kDecode, Phase::kPrefill}) {
       const PlanRanking ranking =
-          rank_plans(machine_, table, engine.spec(), engine.plan(), phase, cases_);
+          rank_plans(machine_, table_, engine.spec(), engine.plan(), phase, cases_);
       TuneOutcome& outcome = outcomes_.emplace_back(outcome_of(ranking));
-      const double until = start + (phase == Phase::kDecode ? all / 2 : all);
-      PlanTuner tuner(engine, cases_, hooks(until));
+      // Prefill has what decode leaves, and the threshold what both do.
+      PlanTuner tuner(engine, cases_, hooks(start + all * (phase == Phase::kDecode ? 0.4 : 0.8)));
       bool measured = true;
       outcome.chosen = tuner.tune(phase, ranking.search.best, kMostPairs, &tuned_, &measured);
       progress_.reset();
@@ -196,6 +230,19 @@ class Tuning {
       best->of(phase) = outcome.chosen;
     }
     return whole;
+  }
+
+  // The plans are of use without it.
+  bool tune_threshold(Engine& engine, double until, EnginePlan* best) {
+    const bool whole =
+        ThresholdTuner(engine, cases_, hooks(until)).tune(*best, kMostPairs, &tuned_);
+    progress_.reset();
+    if (!whole) return false;
+    TuneOutcome& decode = outcomes_.front();
+    decode.threshold = tuned_.threshold;
+    decode.chosen.max_rows = best->decode.max_rows = tuned_.threshold->rows;
+    tuned_.engine_plan = engine_plan_text(machine_, *best);
+    return true;
   }
 
   TuneHooks hooks(double until) {
@@ -223,6 +270,7 @@ class Tuning {
   double end_;
   Machine machine_;
   TunedStore store_;
+  BandwidthTable table_;
   Interrupts interrupts_;
   Tuned tuned_;
   std::vector<TuneOutcome> outcomes_;
@@ -279,6 +327,8 @@ void add_tune(CLI::App& program, Action& action) {
   CLI::Option* machine =
       add_text(verb, "--machine", &args->machine, "MACHINE",
                "Predict for another machine: hwloc's XML file, or 'synthetic DESCRIPTION'");
+  add_text(verb, "--bandwidth-table", &args->table, "FILE",
+           "Rank plans by the table in FILE, which `hearth topo --bandwidth -o FILE` measures");
   verb.add_flag("--fresh", args->fresh, "Forget what was measured before")->excludes(machine);
   verb.add_flag("--json", args->json, "Print one JSON object");
   CLI::Option* list = verb.add_flag("--list", args->list, "Show all that is kept");

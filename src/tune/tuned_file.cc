@@ -149,6 +149,28 @@ class Reader {
   std::string_view line_, rest_;
 };
 
+// False where the line is none of these.
+bool read_threshold(Reader& reader, std::string_view key, Tuned* tuned) {
+  auto rows = [&] { return reader.number<uint32_t>("a number of rows", 1, 1u << 24); };
+  if (key == "threshold") {
+    if (tuned->threshold) reader.refuse_line("has a second threshold");
+    TunedThreshold& threshold = tuned->threshold.emplace();
+    threshold.rows = rows();
+    threshold.cost = reader.ratio();
+    threshold.trials = reader.trials();
+  } else if (key == "threshold_trial") {
+    ThresholdTrial& trial = tuned->threshold_trials.emplace_back();
+    trial.rows = rows();
+    trial.plans = reader.number<uint64_t>("a hash", 0, UINT64_MAX, 16);
+    trial.cost = reader.ratio();
+    if (reader.word() != "dearest") reader.refuse_unknown();
+    trial.dearest = reader.number("a ratio", kLeastRatio, kMostRatio);
+  } else {
+    return false;
+  }
+  return true;
+}
+
 void read_plans(Reader& reader, Tuned* tuned) {
   while (reader.next()) {
     const std::string_view key = reader.word();
@@ -176,7 +198,7 @@ void read_plans(Reader& reader, Tuned* tuned) {
     } else if (key == "end") {
       reader.finish();
       return;
-    } else {
+    } else if (!read_threshold(reader, key, tuned)) {
       reader.refuse_unknown();
     }
     reader.finish();
@@ -194,6 +216,14 @@ std::string plans_text(const Tuned& tuned) {
   for (const TunedTrial& trial : tuned.trials) {
     text += fmt::format("trial {} {:016x} {}\n", phase_name(trial.phase), trial.plan,
                         ratio_text(trial.cost));
+  }
+  if (const std::optional<TunedThreshold>& found = tuned.threshold) {
+    text += fmt::format("threshold {} {} trials {}\n", found->rows, ratio_text(found->cost),
+                        found->trials);
+  }
+  for (const ThresholdTrial& trial : tuned.threshold_trials) {
+    text += fmt::format("threshold_trial {} {:016x} {} dearest {:.6g}\n", trial.rows, trial.plans,
+                        ratio_text(trial.cost), std::clamp(trial.dearest, kLeastRatio, kMostRatio));
   }
   return tuned.engine_plan.empty() ? text : text + "engine\n" + tuned.engine_plan;
 }

@@ -8,6 +8,8 @@
 //   section plans
 //   phase decode measured 0.931 0.918 0.944 trials 41
 //   trial decode 9f3c8a1200b4d5e6 0.931 0.918 0.944
+//   threshold 32 0.973 0.967 0.979 trials 60
+//   threshold_trial 32 3b0e8a1200b4d5e6 0.973 0.967 0.979 dearest 1.004
 //   engine
 //   hearth-engine-plan 2               and all of an engine's plan (engine/engine_plan.h)
 //   ...
@@ -20,7 +22,10 @@
 // A phase's line says what the chosen plan costs as a part of what the default does, with the ends
 // of the interval that holds it at 95 %, whether that was measured or predicted, and how many
 // trials there were; 1 1 1 where the default stays. A trial's line keeps what was measured of one
-// candidate, by the hash of its plan.
+// candidate, by the hash of its plan. The threshold's line says up to how many rows a step is
+// decode's, and what that costs as a part of what the default does, 1 1 1 where that stays; it is
+// missing while not all candidates are measured. A line of its trials has the hash of both plans,
+// and what the case costs that fares worst.
 //
 // A product's line has the schedule (graph/schedule_text.h) of one product in steps of so many
 // rows, and what that costs as a part of the time as set by hand, where the schedule is all zeros
@@ -35,6 +40,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -79,6 +85,22 @@ struct TunedTrial {
   bool operator==(const TunedTrial&) const = default;
 };
 
+// Up to how many rows a step is decode's.
+struct TunedThreshold {
+  uint32_t rows = 0;
+  TimeRatio cost;  // as a part of the default's
+  uint32_t trials = 0;
+  bool operator==(const TunedThreshold&) const = default;
+};
+
+struct ThresholdTrial {
+  uint32_t rows = 0;
+  uint64_t plans = 0;  // a hash of both phases'
+  TimeRatio cost;      // as a part of the default's
+  double dearest = 1;  // of the case that fares worst
+  bool operator==(const ThresholdTrial&) const = default;
+};
+
 struct TunedProduct {
   ScheduleEntry entry;  // with the empty schedule where the default stays
   TimeRatio cost;       // as a part of the time as set by hand
@@ -99,6 +121,8 @@ struct Tuned {
   TunedFields machine, model;
   std::vector<TunedPhase> phases;
   std::vector<TunedTrial> trials;
+  std::optional<TunedThreshold> threshold;
+  std::vector<ThresholdTrial> threshold_trials;
   std::string engine_plan;  // the text; empty: tuning is not done
   std::vector<TunedProduct> products;
   std::vector<TunedStep> steps;

@@ -15,6 +15,7 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "formats/printable.h"
+#include "tune/bandwidth_file.h"
 
 namespace hearth {
 namespace {
@@ -34,6 +35,10 @@ std::string file_name(const TunedFields& machine, const TunedFields& model) {
   return fields_hash(model) + "-" + fields_hash(machine) + kSuffix;
 }
 
+std::string bandwidth_name(const TunedFields& machine) {
+  return fields_hash(machine) + ".bandwidth.json";
+}
+
 // Files of tuned plans in the folder, by name; none where there is no such folder.
 std::vector<std::string> files_in(const std::string& folder) {
   std::vector<std::string> paths;
@@ -45,7 +50,8 @@ std::vector<std::string> files_in(const std::string& folder) {
   return paths;
 }
 
-Tuned read_tuned(const std::string& path) {
+// Of a file that is longer than any may be, a part that is, too.
+std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string text(kMostTunedBytes + 1, '\0');
   if (!file.read(text.data(), static_cast<std::streamsize>(text.size())) && !file.eof()) {
@@ -53,7 +59,15 @@ Tuned read_tuned(const std::string& path) {
          printable(path, 400));
   }
   text.resize(static_cast<size_t>(file.gcount()));
-  return parse_tuned(text, path);
+  return text;
+}
+
+Tuned read_tuned(const std::string& path) { return parse_tuned(read_file(path), path); }
+
+void replace_file(const std::string& path, const std::string& text) {
+  AtomicFile file(path);
+  file.write(std::as_bytes(std::span(text)));
+  file.commit_to_disk();
 }
 
 }  // namespace
@@ -154,10 +168,7 @@ TunedLock TunedStore::lock() const { return TunedLock(own_); }
 
 std::string TunedStore::save(const Tuned& tuned) const {
   const std::string path = own_ + "/" + file_name(tuned.machine, tuned.model);
-  const std::string text = tuned_text(tuned);
-  AtomicFile file(path);
-  file.write(std::as_bytes(std::span(text)));
-  file.commit_to_disk();
+  replace_file(path, tuned_text(tuned));
   return path;
 }
 
@@ -167,6 +178,31 @@ bool TunedStore::remove(const TunedFields& machine, const TunedFields& model) co
   const bool removed = fs::remove(path, error);
   if (error) fail_to_write(path, error.value());
   return removed;
+}
+
+TunedStore::FoundBandwidth TunedStore::find_bandwidth(const Machine& machine,
+                                                      const TunedFields& fields) const {
+  FoundBandwidth found;
+  for (const std::string& folder : folders()) {
+    const std::string path = folder + "/" + bandwidth_name(fields);
+    std::error_code error;
+    if (!fs::exists(path, error)) continue;
+    try {
+      BandwidthTable table = parse_bandwidth(read_file(path), printable(path, 400));
+      check_bandwidth(table, machine);
+      return {std::move(table), path, ""};
+    } catch (const Error& fault) {
+      found.note = fmt::format("'{}' is not used: {}", printable(path, 400), fault.what());
+    }
+  }
+  return found;
+}
+
+void TunedStore::save_bandwidth(const Machine& machine, const TunedFields& fields,
+                                const BandwidthTable& table) const {
+  Json json;
+  json_bandwidth(json, machine, table);
+  replace_file(own_ + "/" + bandwidth_name(fields), json.line());
 }
 
 }  // namespace hearth

@@ -1,6 +1,7 @@
 // TunedStore: the folders that hold what tuning found, a file for each machine and model shape
-// (tune/tuned_file.h): one that is written, and others that are only read, which an administrator
-// may fill.
+// (tune/tuned_file.h), and the bandwidths that it measured, a file for each machine
+// (tune/bandwidth_file.h): one that is written, and others that are only read, which an
+// administrator may fill.
 //
 // A file appears whole or not at all, and is on the disk when save() returns. Two that tune exclude
 // each other (TunedLock). Errors (kFile): a folder or file that cannot be read or written, named;
@@ -12,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "tune/bandwidth.h"
 #include "tune/tuned_file.h"
 
 namespace hearth {
@@ -61,6 +63,17 @@ class TunedStore {
   std::string save(const Tuned& tuned) const;
   // Takes away the file of that machine and model, of the own folder. Whether there was one.
   bool remove(const TunedFields& machine, const TunedFields& model) const;
+
+  // The bandwidths that were measured on this machine, from the first folder that has them. Where a
+  // file cannot be read, or is of other nodes, `note` says so and the next folder is looked into.
+  struct FoundBandwidth {
+    std::optional<BandwidthTable> table;
+    std::string path, note;
+  };
+  FoundBandwidth find_bandwidth(const Machine& machine, const TunedFields& fields) const;
+  // Replaces the machine's file. Locked.
+  void save_bandwidth(const Machine& machine, const TunedFields& fields,
+                      const BandwidthTable& table) const;
 
  private:
   std::vector<std::string> folders() const;  // the own one first

@@ -36,6 +36,9 @@ class TunedStoreTest : public testing::Test {
     tuned_.phases = {{Phase::kDecode, true, {0.93, 0.91, 0.95}, 41},
                      {Phase::kPrefill, false, {1, 1, 1}, 0}};
     tuned_.trials = {{Phase::kDecode, 0x0123456789abcdef, {1.5, 1.25, 2}}};
+    tuned_.threshold = {32, {0.75, 0.5, 0.875}, 40};
+    tuned_.threshold_trials = {{32, 0xfedcba9876543210, {0.75, 0.5, 0.875}, 1.0625},
+                               {64, 3, {1, 0.5, 1.5}, 2}};
     const ProductShape shape{PackKind::kQ8_0, 4096, 1024, 2};
     tuned_.products = {{{shape, 1, {}}, {}, 17},
                        {{shape, 16, {.tile_panels = 1, .tile_rows = 6, .task_panels = 8}},
@@ -74,6 +77,39 @@ TEST_F(TunedStoreTest, SchedulesOfProductsThatGainNowhereAreLeftOut) {
   EXPECT_TRUE(tuned_schedules(tuned_).empty());
 }
 
+TEST_F(TunedStoreTest, KeepsTheBandwidthsOfEachMachine) {
+  const TunedStore store(folder_ + "/own", {folder_ + "/system"});
+  const TunedFields& fields = tuned_.machine;
+  EXPECT_FALSE(store.find_bandwidth(machine_, fields).table.has_value());
+  EXPECT_EQ(store.find_bandwidth(machine_, fields).note, "");
+  BandwidthTable table = assumed_bandwidth(machine_);
+  table.read[0][0] = 12.5e9;
+  {
+    const TunedLock lock = store.lock();
+    store.save_bandwidth(machine_, fields, table);
+  }
+  const TunedStore::FoundBandwidth found = store.find_bandwidth(machine_, fields);
+  ASSERT_TRUE(found.table.has_value()) << found.note;
+  EXPECT_EQ(found.table->read, table.read);
+  EXPECT_TRUE(store.list().empty()) << "it is no tuned model";
+  // Another machine has another file.
+  TunedFields other = fields;
+  other[0].second = "another processor";
+  EXPECT_FALSE(store.find_bandwidth(machine_, other).table.has_value());
+  // One of other nodes under this machine's name, and one that is none.
+  const Machine two = Machine::from_synthetic("numa:2 core:2 pu:1");
+  const TunedStore::FoundBandwidth strange = store.find_bandwidth(two, fields);
+  EXPECT_FALSE(strange.table.has_value());
+  EXPECT_NE(strange.note.find("is not used: the bandwidth table is of 1 nodes"), std::string::npos)
+      << strange.note;
+  write(found.path, "{");
+  EXPECT_NE(store.find_bandwidth(machine_, fields).note.find("is not used: "), std::string::npos);
+  // What an administrator gave is used where the user has none.
+  fs::create_directories(folder_ + "/system");
+  TunedStore(folder_ + "/system", {}).save_bandwidth(machine_, fields, table);
+  EXPECT_TRUE(store.find_bandwidth(machine_, fields).table.has_value());
+}
+
 TEST_F(TunedStoreTest, RefusesWhatItDoesNotKnow) {
   const std::string text = tuned_text(tuned_);
   auto with = [&](const std::string& from, const std::string& to) {
@@ -103,20 +139,26 @@ TEST_F(TunedStoreTest, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(with("1.5 1.25 2", "1.5 1.25 2 4"), line("14 has more words than belong"));
   EXPECT_EQ(with("trials 41", "trials -1"), line("12 has '-1' where a number belongs"));
   EXPECT_EQ(with("0.93 0.91 0.95", "0.93 0.91 1e9"), line("12 has '1e9' where a ratio belongs"));
-  EXPECT_EQ(with("product 1 1 1", "product 1 1"), line("20 has 'trials' where a ratio belongs"));
+  EXPECT_EQ(with("threshold 32", "threshold 0"), line("15 has '0' where a number of rows belongs"));
+  EXPECT_EQ(with("threshold_trial 32", "threshold 32"), line("16 has a second threshold"));
+  EXPECT_EQ(with("dearest 1.0625", "cheapest 1.0625"),
+            line("16 is 'threshold_trial 32 fedcba9876543210 0.75 0.5 0.875 cheapest 1.0625', "
+                 "which nobody knows"));
+  EXPECT_EQ(with("dearest 1.0625", "dearest 0"), line("16 has '0' where a ratio belongs"));
+  EXPECT_EQ(with("product 1 1 1", "product 1 1"), line("23 has 'trials' where a ratio belongs"));
   EXPECT_EQ(with("trials 17 schedule q8_0", "trials 17 schedule q9_0"),
-            head + "schedule line 20 is of type 'q9_0', which nobody knows" + tail);
+            head + "schedule line 23 is of type 'q9_0', which nobody knows" + tail);
   EXPECT_EQ(with("task 0 0", "task 0 0 0"),
-            head + "schedule line 20 has '0' behind its end" + tail);
-  EXPECT_EQ(with("step decode 16", "step decode 0"), line("22 has '0' where a number belongs"));
+            head + "schedule line 23 has '0' behind its end" + tail);
+  EXPECT_EQ(with("step decode 16", "step decode 0"), line("25 has '0' where a number belongs"));
   EXPECT_EQ(with("step prefill 512", "steps prefill 512"),
-            line("23 is 'steps prefill 512 1 1 1 trials 0', which nobody knows"));
+            line("26 is 'steps prefill 512 1 1 1 trials 0', which nobody knows"));
   EXPECT_EQ(with("trials 0\nend\n", "trials 0\n"), head + "its last section does not end" + tail);
   EXPECT_EQ(with("\nend\n", "\nend\nsection plans\nend\n"),
-            line("19 begins a section for the second time"));
+            line("22 begins a section for the second time"));
   EXPECT_EQ(with("machine cpu unknown", "machine cpu"), line("2 lacks a name or a value"));
   EXPECT_EQ(refusal([&] { parse_tuned(text + std::string(5000, 'x'), "f"); }),
-            line("25 is longer than 4096 bytes"));
+            line("28 is longer than 4096 bytes"));
   EXPECT_EQ(refusal([&] { parse_tuned(std::string(kMostTunedBytes + 1, '\n'), "f"); }),
             head + "it is longer than 1 MiB" + tail);
   EXPECT_EQ(refusal([&] { parse_tuned("hearth-tuned 1" + std::string(20000, '\n'), "f"); }),

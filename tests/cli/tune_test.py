@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 
 from program import ProgramTest
 
@@ -72,6 +73,91 @@ class TuneTest(ProgramTest):
         self.assertIn(tuning.returncode, (0, 130))
         self.assertIn("trial decode ", self.kept().read_text())
         self.assertIn("  decode: saves ", self.told("tune", self.random, "--show")[0])
+
+    def trials(self):
+        """The lines of plans and thresholds that were measured."""
+        return re.findall(r"(?m)^(?:threshold_)?trial .*$", self.kept().read_text())
+
+    def test_who_kills_it_loses_one_plan(self):
+        words = ("tune", self.random, "--only", "plans", "--budget", "5m")
+        # Each is killed as soon as one more trial is kept, or has none left.
+        before = []
+        for _ in range(3):
+            tuning = self.start(*words, env={**os.environ, **self.env}, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE)
+            folder = self.home / "hearth" / "tuned"
+            while tuning.poll() is None:
+                if list(folder.glob("*.tuned")) and len(self.trials()) > len(before):
+                    tuning.kill()
+                    break
+                time.sleep(0.001)
+            tuning.communicate()
+            # It may have been done by then.
+            self.assertIn(tuning.returncode, (0, -signal.SIGKILL))
+            after = self.trials()
+            self.assertEqual(after[:len(before)], before)
+            if tuning.returncode == 0:
+                break
+            self.assertGreater(len(after), len(before))
+            before = after
+        # The file is whole, and nobody is locked out.
+        shown, err = self.told("tune", self.random, "--show")
+        self.assertEqual(err, "")
+        self.assertIn("hearth", shown)
+        last = json.loads(self.told(*words, "--json")[0])
+        self.assertEqual(last["file"], str(self.kept()))
+        self.assertTrue(set(before) <= set(self.trials()))
+
+    def test_the_threshold_between_phases_is_found_and_used(self):
+        self.tune("--only", "plans")
+        decode = json.loads(self.tune("--only", "plans", "--json")[0])["phases"][0]
+        self.assertEqual((decode["threshold"]["default"], decode["threshold"]["trials"]), (16, 0))
+        self.assertIn(f"\nmax_rows {decode['threshold']['chosen']}\n", decode["chosen"])
+        self.assertEqual(decode["sync"], "async")
+        self.assertIn("are decode's: saves ", self.told("tune", self.chain, "--show")[0])
+        # One that gains, whatever the machine found.
+        run = ("run", self.chain, "-p", "a", "-n", "3", "--seed", "1")
+        plain, _ = self.told(*run, "--plan", "none")
+        text = self.kept().read_text()
+        claimed, count = re.subn(r"(?m)^threshold .*$", "threshold 4 0.9 0.8 0.95 trials 40", text)
+        self.assertEqual(count, 1)
+        before, sep, decode_plan = claimed.rpartition("phase decode\n")
+        claimed = before + sep + re.sub(r"max_rows \d+", "max_rows 4", decode_plan)
+        self.kept().write_text(claimed)
+        found, err = self.told(*run, "-v")
+        self.assertEqual((found, err.count(FOUND)), (plain, 1))
+        self.assertIn("steps of up to 4 rows are decode's", err)
+        # A file without one is not done.
+        self.kept().write_text(re.sub(r"(?m)^threshold.*\n", "", text))
+        self.assertIn("not finished", self.told("tune", self.chain, "--show")[0])
+
+    def test_bandwidths_are_measured_once_for_all_models(self):
+        folder = self.home / "hearth" / "tuned"
+        self.tune("--only", "plans")
+        tables = list(folder.glob("*.bandwidth.json"))
+        self.assertEqual(len(tables), 1)
+        table = json.loads(tables[0].read_text())
+        self.assertGreater(table["gb_per_second"][0][0], 0)
+        # Another model takes it as it is, also where somebody wrote another rate into it.
+        table["gb_per_second"][0][0] = 1234.5
+        tables[0].write_text(json.dumps(table))
+        self.told("tune", self.random, "--only", "plans", "--budget", "1s")
+        self.assertEqual(json.loads(tables[0].read_text())["gb_per_second"][0][0], 1234.5)
+        self.told("tune", self.random, "--only", "plans", "--budget", "1s", "--fresh")
+        self.assertNotEqual(json.loads(tables[0].read_text())["gb_per_second"][0][0], 1234.5)
+        # What cannot be read is told, and measured anew.
+        tables[0].write_text("{")
+        err = self.told("tune", self.random, "--only", "plans", "--budget", "1s")[1]
+        self.assertIn("is not used: ", err)
+        self.assertGreater(json.loads(tables[0].read_text())["gb_per_second"][0][0], 0)
+        # A table may be given, for another machine too.
+        given = self.folder / "table.json"
+        given.write_bytes(tables[0].read_bytes())
+        _, err = self.told("tune", self.chain, "--machine", "synthetic numa:1 core:2 pu:1",
+                           "--bandwidth-table", given)
+        self.assertNotIn("assumed", err)
+        self.bad(2, "tune", self.chain, "--machine", "synthetic numa:2 core:2 pu:1",
+                 "--bandwidth-table", given, says=["others"])
 
     def test_kernels_are_found_kept_and_used(self):
         out, _ = self.tune("--only", "kernels")

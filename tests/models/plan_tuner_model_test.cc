@@ -77,6 +77,31 @@ TEST_F(PlanTunerTest, MeasuresEachCandidateOnceAndKeepsIt) {
   EXPECT_EQ(tuned.trials.size(), 3u);
 }
 
+TEST_F(PlanTunerTest, GroupsAreTriedInLockstepToo) {
+  Plan two = engine_->plan().decode;
+  two.groups = {{{0, 1}, {0, 1, 0, 2}}, {{2, 3}, {0, 1, 1, 2}}};
+  Plan in_lockstep = two;
+  in_lockstep.sync = GroupSync::kLockstep;
+  auto tune = [&](const TimeRatio& of_two, const std::optional<TimeRatio>& of_lockstep) {
+    Tuned tuned;
+    bool whole = false;
+    tuned.trials = {{Phase::kDecode, plan_hash(two), of_two}};
+    if (of_lockstep) tuned.trials.push_back({Phase::kDecode, plan_hash(in_lockstep), *of_lockstep});
+    const Plan chosen =
+        PlanTuner(*engine_, cases_, hooks_).tune(Phase::kDecode, {{two, 1}}, 3, &tuned, &whole);
+    EXPECT_TRUE(whole);
+    return std::pair(chosen, tuned.trials);
+  };
+  const TimeRatio saves{0.9, 0.85, 0.95}, saves_more{0.8, 0.75, 0.85}, stays{1, 0.9, 1.1};
+  EXPECT_EQ(tune(saves, saves_more).first, in_lockstep);
+  EXPECT_EQ(tune(saves_more, saves).first, two);
+  EXPECT_EQ(tune(saves, stays).first, two);
+  // It is measured where nobody knows it, and where the best plan has several groups alone.
+  ASSERT_EQ(tune(saves, {}).second.size(), 2u);
+  EXPECT_EQ(tune(saves, {}).second[1].plan, plan_hash(in_lockstep));
+  EXPECT_EQ(tune(stays, {}).second.size(), 1u) << "the default is one group";
+}
+
 TEST_F(PlanTunerTest, WhoStopsItLosesOnePlan) {
   Tuned tuned;
   bool whole = true;
