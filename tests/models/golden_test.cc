@@ -3,8 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <filesystem>
+#include <map>
+#include <memory>
 #include <random>
+#include <string>
+#include <tuple>
+#include <vector>
 
 #include "engine/engine.h"
 #include "golden_set.h"
@@ -48,8 +54,7 @@ ScheduleTable random_schedules(const Engine& engine, uint32_t seed) {
   return table;
 }
 
-std::vector<float> run_model(const GoldenModel& model, const RunOptions& run) {
-  ModelSource file = ModelSource::open(model.path);
+EngineOptions engine_options(const GoldenModel& model, const RunOptions& run) {
   EngineOptions options;
   options.threads = run.threads;
   options.shards = run.shards;
@@ -63,13 +68,21 @@ std::vector<float> run_model(const GoldenModel& model, const RunOptions& run) {
   options.prefill_rows = 64;
   options.decode_rows = 4;
   options.outputs = 64;
-  uint32_t per_node = (run.threads + run.shards - 1) / run.shards;
-  Machine machine = Machine::invented(run.shards, per_node);
-  if (run.schedules != 0) {
-    const Engine other(file, make_spec(file), machine, run.isa, options);
-    options.schedules = random_schedules(other, run.schedules);
-  }
-  Engine engine(file, make_spec(file), machine, run.isa, options);
+  return options;
+}
+
+Machine machine_of(const RunOptions& run) {
+  return Machine::invented(run.shards, (run.threads + run.shards - 1) / run.shards);
+}
+
+// Loads the model for the run: its weights are packed by the run's threads.
+std::unique_ptr<Engine> load(const GoldenModel& model, const RunOptions& run) {
+  ModelSource file = ModelSource::open(model.path);
+  return std::make_unique<Engine>(file, make_spec(file), machine_of(run), run.isa,
+                                  engine_options(model, run));
+}
+
+std::vector<float> logits_of(Engine& engine, const GoldenModel& model, const RunOptions& run) {
   auto sequence = engine.new_sequence(static_cast<uint32_t>(model.tokens.size()));
   std::vector<float> logits;
   std::span<const int32_t> tokens = model.tokens;
@@ -89,7 +102,28 @@ std::vector<float> run_model(const GoldenModel& model, const RunOptions& run) {
   return logits;
 }
 
-class Golden : public testing::TestWithParam<GoldenModel> {};
+// The engines of a test work on the same weights: those that were packed for the first of them that
+// cuts the model alike. Who packed them, and which level is to work on them, leaves no trace
+// (PackedWeightsAreTheSameWhoeverPacksThem).
+class Golden : public testing::TestWithParam<GoldenModel> {
+ protected:
+  std::vector<float> run_model(const RunOptions& run) { return run_model(GetParam(), run); }
+  std::vector<float> run_model(const GoldenModel& model, const RunOptions& run) {
+    std::shared_ptr<const Model>& packed = packed_[{model.path, run.shards, run.experts}];
+    if (!packed) packed = load(model, run)->model();
+    EngineOptions options = engine_options(model, run);
+    const Machine machine = machine_of(run);
+    if (run.schedules != 0) {
+      options.schedules =
+          random_schedules(Engine(packed, machine, run.isa, options), run.schedules);
+    }
+    Engine engine(packed, machine, run.isa, options);
+    return logits_of(engine, model, run);
+  }
+
+ private:
+  std::map<std::tuple<std::string, uint32_t, ExpertCut>, std::shared_ptr<const Model>> packed_;
+};
 class FloatGolden : public Golden {};
 class SharedKvGolden : public Golden {};
 class ExpertGolden : public Golden {};
@@ -156,7 +190,7 @@ TEST_P(Golden, EveryIsaMeetsTheReferenceAndTheOthers) {
   std::vector<float> first;
   for (Isa isa : available_isas(detect_cpu_features())) {
     SCOPED_TRACE(isa_name(isa));
-    std::vector<float> logits = run_model(model, {.isa = isa, .threads = 2});
+    std::vector<float> logits = run_model({.isa = isa, .threads = 2});
     if (first.empty()) first = logits;
     Difference d = difference(logits, model.logits);
     if (model.quantised) {
@@ -176,32 +210,48 @@ TEST_P(Golden, EveryIsaMeetsTheReferenceAndTheOthers) {
   }
 }
 
+TEST_P(Golden, PackedWeightsAreTheSameWhoeverPacksThem) {
+  for (uint32_t shards : {1u, 2u}) {
+    const std::unique_ptr<Engine> first = load(GetParam(), {.threads = shards, .shards = shards});
+    for (uint32_t each : {2u, 5u}) {
+      RunOptions run{.threads = each * shards, .shards = shards};
+      run.isa = available_isas(detect_cpu_features()).back();
+      const std::unique_ptr<Engine> other = load(GetParam(), run);
+      for (uint32_t s = 0; s < shards; ++s) {
+        const Arena& expected = first->model()->arenas()[s];
+        const Arena& packed = other->model()->arenas()[s];
+        ASSERT_EQ(packed.used(), expected.used());
+        EXPECT_EQ(0, std::memcmp(packed.data(), expected.data(), expected.used()))
+            << "shard " << s << " of " << shards << ", " << each << " threads each";
+      }
+    }
+  }
+}
+
 // Only of float models: rounded activations flip with any change of what came before, and hide what
 // the cache adds.
 TEST_P(FloatGolden, KvTypesMoveLogitsAsTheirRoundingDoes) {
   const GoldenModel& model = GetParam();
   Isa isa = available_isas(detect_cpu_features()).back();
-  std::vector<float> exact = run_model(model, {.isa = isa});
+  std::vector<float> exact = run_model({.isa = isa});
   for (KvType type : {KvType::kF16, KvType::kBF16, KvType::kQ8_0}) {
-    double moved = difference(run_model(model, {.isa = isa, .kv = type}), exact).rms;
+    double moved = difference(run_model({.isa = isa, .kv = type}), exact).rms;
     EXPECT_NEAR(moved / model.kv_move(type), 1, GoldenModel::kKvSlack) << kv_type_name(type);
   }
 }
 
 TEST_P(Golden, BitsDoNotDependOnThreadsChunksGroupsOrSync) {
-  const GoldenModel& model = GetParam();
   for (Isa isa : available_isas(detect_cpu_features())) {
     if (isa == Isa::kReference) continue;  // one chain for every M by construction, and slow
-    std::vector<float> one = run_model(model, {.isa = isa});
-    EXPECT_TRUE(same_bits(one, run_model(model, {.isa = isa, .threads = 3}))) << isa_name(isa);
-    EXPECT_TRUE(same_bits(one, run_model(model, {.isa = isa, .chunk = 1}))) << isa_name(isa);
-    EXPECT_TRUE(same_bits(one, run_model(model, {.isa = isa, .threads = 2, .chunk = 7})));
+    std::vector<float> one = run_model({.isa = isa});
+    EXPECT_TRUE(same_bits(one, run_model({.isa = isa, .threads = 3}))) << isa_name(isa);
+    EXPECT_TRUE(same_bits(one, run_model({.isa = isa, .chunk = 1}))) << isa_name(isa);
+    EXPECT_TRUE(same_bits(one, run_model({.isa = isa, .threads = 2, .chunk = 7})));
     EXPECT_TRUE(same_bits(
         one,
-        run_model(model,
-                  {.isa = isa, .threads = 3, .prefill_groups = 2, .decode_groups = 3, .chunk = 5})))
+        run_model({.isa = isa, .threads = 3, .prefill_groups = 2, .decode_groups = 3, .chunk = 5})))
         << isa_name(isa);
-    std::vector<float> two = run_model(model, {.isa = isa, .threads = 2, .shards = 2});
+    std::vector<float> two = run_model({.isa = isa, .threads = 2, .shards = 2});
     for (uint32_t groups : {1u, 4u}) {
       RunOptions run{.isa = isa,
                      .threads = 4,
@@ -209,18 +259,18 @@ TEST_P(Golden, BitsDoNotDependOnThreadsChunksGroupsOrSync) {
                      .prefill_groups = groups,
                      .decode_groups = 2,
                      .chunk = 9};
-      EXPECT_TRUE(same_bits(two, run_model(model, run))) << isa_name(isa) << " " << groups;
+      EXPECT_TRUE(same_bits(two, run_model(run))) << isa_name(isa) << " " << groups;
     }
     RunOptions uneven{
         .isa = isa, .threads = 5, .prefill_groups = 3, .decode_groups = 4, .chunk = 17};
-    EXPECT_TRUE(same_bits(one, run_model(model, uneven))) << isa_name(isa);
+    EXPECT_TRUE(same_bits(one, run_model(uneven))) << isa_name(isa);
     RunOptions lockstep{.isa = isa,
                         .threads = 4,
                         .shards = 2,
                         .decode_groups = 1,
                         .chunk = 21,
                         .sync = GroupSync::kLockstep};
-    EXPECT_TRUE(same_bits(two, run_model(model, lockstep))) << isa_name(isa);
+    EXPECT_TRUE(same_bits(two, run_model(lockstep))) << isa_name(isa);
   }
 }
 
@@ -233,12 +283,12 @@ TEST_P(SharedKvGolden, BitsDoNotDependOnWhoWorksOnCopies) {
     for (uint32_t shards : kShardCounts) {
       if (!share_kv_heads(model, shards)) continue;
       auto bits = [&](uint32_t threads, uint32_t prefill, uint32_t decode, size_t chunk) {
-        return run_model(model, {.isa = isa,
-                                 .threads = threads,
-                                 .shards = shards,
-                                 .prefill_groups = prefill,
-                                 .decode_groups = decode,
-                                 .chunk = chunk});
+        return run_model({.isa = isa,
+                          .threads = threads,
+                          .shards = shards,
+                          .prefill_groups = prefill,
+                          .decode_groups = decode,
+                          .chunk = chunk});
       };
       SCOPED_TRACE(std::string(isa_name(isa)) + ", shards: " + std::to_string(shards));
       std::vector<float> one = bits(shards, 1, 1, 64);
@@ -251,15 +301,14 @@ TEST_P(SharedKvGolden, BitsDoNotDependOnWhoWorksOnCopies) {
 }
 
 TEST_P(Golden, BitsStayWhereEveryStepHasAnotherPlan) {
-  const GoldenModel& model = GetParam();
   const Isa isa = available_isas(detect_cpu_features()).back();
   for (uint32_t shards : {1u, 2u}) {
-    const std::vector<float> one = run_model(model, {.isa = isa, .threads = 2, .shards = shards});
+    const std::vector<float> one = run_model({.isa = isa, .threads = 2, .shards = shards});
     for (size_t chunk : {1u, 7u}) {
       RunOptions run{.isa = isa, .threads = 4, .shards = shards, .chunk = chunk};
       run.prefill_groups = run.decode_groups = kMostParts * shards;  // copies of latents for all
       run.plan_seed = 1 + static_cast<uint32_t>(chunk);
-      EXPECT_TRUE(same_bits(one, run_model(model, run))) << shards << " shards, " << chunk;
+      EXPECT_TRUE(same_bits(one, run_model(run))) << shards << " shards, " << chunk;
     }
   }
 }
@@ -268,35 +317,32 @@ TEST_P(Golden, ShardsChangeTheLastBitsOnlyAndPlansOverThemNone) {
   const GoldenModel& model = GetParam();
   for (Isa isa : available_isas(detect_cpu_features())) {
     if (isa == Isa::kReference) continue;
-    std::vector<float> one = run_model(model, {.isa = isa});
+    std::vector<float> one = run_model({.isa = isa});
     for (uint32_t shards : kShardCounts) {
       SCOPED_TRACE(std::string(isa_name(isa)) + ", shards: " + std::to_string(shards));
       RunOptions run{.isa = isa, .threads = shards, .shards = shards};
-      std::vector<float> cut = run_model(model, run);
+      std::vector<float> cut = run_model(run);
       EXPECT_LT(difference(one, cut).rms, model.shard_bound());
       run.prefill_groups = 2;  // of several shards each, where decode has one each
       run.chunk = 9;
-      EXPECT_TRUE(same_bits(cut, run_model(model, run)));
+      EXPECT_TRUE(same_bits(cut, run_model(run)));
       run.decode_groups = 1;
       run.sync = GroupSync::kLockstep;
-      EXPECT_TRUE(same_bits(cut, run_model(model, run)));
+      EXPECT_TRUE(same_bits(cut, run_model(run)));
     }
   }
 }
 
 // Tiles, slices, tasks and the dealing of K change no bit.
 TEST_P(Golden, SameBitsUnderRandomSchedules) {
-  const GoldenModel& model = GetParam();
   const Isa isa = available_isas(detect_cpu_features()).back();
   for (uint32_t shards : {1u, 2u}) {
-    const std::vector<float> expected =
-        run_model(model, {.isa = isa, .threads = 2, .shards = shards});
+    const std::vector<float> expected = run_model({.isa = isa, .threads = 2, .shards = shards});
     for (uint32_t seed = 1; seed <= 4; ++seed) {
       RunOptions run{.isa = isa, .threads = 2, .shards = shards, .schedules = seed};
       run.chunk = seed % 2 == 0 ? 64 : seed;
       if (seed == 4) run.decode_groups = run.threads = run.prefill_groups = 2 * shards;
-      EXPECT_TRUE(same_bits(expected, run_model(model, run)))
-          << "seed " << seed << ", shards " << shards;
+      EXPECT_TRUE(same_bits(expected, run_model(run))) << "seed " << seed << ", shards " << shards;
     }
   }
 }
@@ -308,16 +354,16 @@ TEST_P(ExpertGolden, SpreadOverShards) {
   const Isa isa = available_isas(detect_cpu_features()).back();
   for (uint32_t shards : kShardCounts) {
     RunOptions run{.isa = isa, .threads = shards, .shards = shards};
-    std::vector<float> cut = run_model(model, run);
+    std::vector<float> cut = run_model(run);
     run.experts = ExpertCut::kSpread;
-    std::vector<float> spread = run_model(model, run);
+    std::vector<float> spread = run_model(run);
     EXPECT_LT(difference(cut, spread).rms, model.shard_bound()) << shards;
     run.prefill_groups = 1;
     run.chunk = 5;
-    EXPECT_TRUE(same_bits(spread, run_model(model, run))) << shards;
+    EXPECT_TRUE(same_bits(spread, run_model(run))) << shards;
     run.threads = run.decode_groups = 2 * shards;
     run.chunk = 3;
-    EXPECT_TRUE(same_bits(spread, run_model(model, run))) << shards;
+    EXPECT_TRUE(same_bits(spread, run_model(run))) << shards;
   }
 }
 
@@ -329,7 +375,7 @@ TEST_P(LatentGolden, ExpandedRowsMeetTheReference) {
   std::vector<float> first;
   for (Isa isa : available_isas(detect_cpu_features())) {
     SCOPED_TRACE(isa_name(isa));
-    std::vector<float> logits = run_model(model, {.isa = isa, .threads = 2, .expanded = expanded});
+    std::vector<float> logits = run_model({.isa = isa, .threads = 2, .expanded = expanded});
     if (first.empty()) first = logits;
     EXPECT_LT(difference(logits, model.logits).rms, model.reference_bound().rms);
     EXPECT_LT(difference(logits, model.logits).max, model.reference_bound().max);
@@ -337,7 +383,7 @@ TEST_P(LatentGolden, ExpandedRowsMeetTheReference) {
       EXPECT_TRUE(same_bits(first, logits));
     }
   }
-  const std::vector<float> absorbed = run_model(model, {.threads = 2});
+  const std::vector<float> absorbed = run_model({.threads = 2});
   EXPECT_FALSE(same_bits(first, absorbed));
 }
 
@@ -348,7 +394,7 @@ TEST_P(LatentGolden, BitsOfExpandedRowsDependOnTheirFormAlone) {
   auto bits = [&](RunOptions run) {
     run.isa = isa;
     run.expanded = expanded;
-    return run_model(model, run);
+    return run_model(run);
   };
   std::vector<float> one = bits({});
   EXPECT_TRUE(same_bits(one, bits({.threads = 3})));
@@ -368,7 +414,7 @@ TEST_P(FolderGolden, MeetsTheReferenceAndItsTwin) {
   for (Isa isa : available_isas(detect_cpu_features())) {
     if (isa == Isa::kReference) continue;
     SCOPED_TRACE(isa_name(isa));
-    std::vector<float> logits = run_model(model, {.isa = isa, .threads = 2});
+    std::vector<float> logits = run_model({.isa = isa, .threads = 2});
     EXPECT_LT(difference(logits, model.logits).rms, model.reference_bound().rms);
     EXPECT_LT(difference(logits, model.logits).max, model.reference_bound().max);
     if (model.twin.empty()) continue;
