@@ -26,6 +26,22 @@ class ScheduleTunerTest : public testing::Test {
   }
   bool tune() { return ScheduleTuner(*engine_, machine_, cases_, hooks_).tune(&tuned_); }
 
+  // One dealing of K serves all steps of a phase.
+  void expect_one_dealing() const {
+    for (const ProductCase& one : product_cases(*engine_, cases_)) {
+      std::vector<uint32_t> parts;
+      for (const TunedProduct& product : tuned_.products) {
+        const ScheduleEntry& entry = product.entry;
+        if (entry.product != one.use.shape || entry.schedule.is_default()) continue;
+        if (std::ranges::count(one.rows, entry.most_rows) == 0) continue;
+        parts.push_back(entry.schedule.k_parts);
+      }
+      if (parts.empty()) continue;
+      EXPECT_EQ(std::ranges::count(parts, parts[0]), std::ssize(parts));
+      EXPECT_TRUE(one.use.column_cut || parts[0] == 1);
+    }
+  }
+
   const ModelSource source_ = parse_gguf(tiny_llama(TinyShape{}), "tiny");
   const Machine machine_ = Machine::invented(1, 2);
   TuneCases cases_;
@@ -73,6 +89,7 @@ TEST_F(ScheduleTunerTest, WhatIsFoundIsOnTheMenuAndGainsForCertain) {
   }
   for (const TunedStep& step : tuned_.steps) EXPECT_LE(step.cost.ratio, 1);
   EXPECT_TRUE(engine_->options().schedules.empty()) << "the engine goes on as before";
+  expect_one_dealing();
   // Whoever goes on has nothing left to measure.
   const Tuned before = tuned_;
   const uint32_t saved = saved_;
@@ -94,22 +111,6 @@ TEST_F(ScheduleTunerTest, WhoStopsItLosesTheProductThatItIsAt) {
   for (size_t i = 0; i < before.size(); ++i) {
     EXPECT_EQ(tuned_.products[i].trials, before[i].trials) << i;
     EXPECT_EQ(tuned_.products[i].entry.product, before[i].entry.product) << i;
-  }
-}
-
-// One dealing of K serves all steps of a phase.
-TEST_F(ScheduleTunerTest, ADealingServesAllStepsOfItsPhase) {
-  ASSERT_TRUE(tune());
-  for (const ProductCase& one : product_cases(*engine_, cases_)) {
-    std::vector<uint32_t> parts;
-    for (const TunedProduct& product : tuned_.products) {
-      if (product.entry.product != one.use.shape || product.entry.schedule.is_default()) continue;
-      if (std::ranges::count(one.rows, product.entry.most_rows) == 0) continue;
-      parts.push_back(product.entry.schedule.k_parts);
-    }
-    if (parts.empty()) continue;
-    EXPECT_EQ(std::ranges::count(parts, parts[0]), std::ssize(parts));
-    EXPECT_TRUE(one.use.column_cut || parts[0] == 1);
   }
 }
 
