@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/error.h"
 #include "bench/cpu_times.h"
 
 namespace hearth {
@@ -60,13 +59,6 @@ std::optional<PlanPairs::Comparison> PlanPairs::compare(const EnginePlan& incumb
     double dearest = 0;
     for (const PairedTrials& one : by_case) dearest = std::max(dearest, one.ratio().ratio);
     return Comparison{cost, dearest, all.pairs()};
-  }
-}
-
-PlanRestored::~PlanRestored() {
-  try {
-    engine_.set_plan(plan_);
-  } catch (const Error&) {  // memory is short: another plan gives the same results
   }
 }
 

@@ -43,17 +43,4 @@ class PlanPairs {
   Times time_;
 };
 
-// Whatever happens while it lives, the engine goes on under the plan that it came with.
-class PlanRestored {
- public:
-  explicit PlanRestored(Engine& engine) : engine_(engine), plan_(engine.plan()) {}
-  ~PlanRestored();
-  PlanRestored(const PlanRestored&) = delete;
-  PlanRestored& operator=(const PlanRestored&) = delete;
-
- private:
-  Engine& engine_;
-  EnginePlan plan_;
-};
-
 }  // namespace hearth

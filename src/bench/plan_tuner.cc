@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "bench/engine_restored.h"
+
 namespace hearth {
 namespace {
 
@@ -71,7 +73,7 @@ std::optional<TimeRatio> PlanTuner::cost_of(const Plan& plan, uint32_t most,
 
 Plan PlanTuner::tune(Phase phase, const std::vector<PlanTrial>& candidates, uint32_t most,
                      Tuned* tuned, bool* whole) {
-  const PlanRestored restored(engine_);
+  const EngineRestored restored(engine_);
   TunedPhase result{phase, true, {}, 0};
   Plan chosen = first_.of(phase);
   // The last is the other sync of what was chosen of the others.

@@ -26,9 +26,9 @@ GemmSchedule schedule_by_hand(const GemmMenu& menu, const ProductUse& use, uint3
   const ProductShape& shape = use.shape;
   const PackSpec spec{.kind = shape.kind, .rows = shape.outputs, .k = shape.k, .k_origin = 0};
   GemmSchedule by_hand = menu.default_for(use.of_outputs ? rows : std::min(rows, kTaskRows));
-  uint32_t panels = task_panels(spec, spec.panels(), shape.threads, max_rows);
-  if (use.column_cut) panels = std::min(panels, kColumnTaskPanels);
-  by_hand.task_panels = static_cast<uint16_t>(panels);
+  by_hand.task_panels = static_cast<uint16_t>(
+      use.column_cut ? column_task_panels(spec, shape.threads, max_rows)
+                     : task_panels(spec, spec.panels(), shape.threads, max_rows));
   by_hand.task_rows = kTaskRows;
   return by_hand;
 }
@@ -64,16 +64,26 @@ double ProductTrials::cost(const GemmSchedule& schedule) {
   return least / least_by_hand;
 }
 
+ProductTrials::Found ProductTrials::search(ScheduleSearch* search, const ScheduleSpace& space,
+                                           const std::function<void(double cost)>& told) {
+  const SearchResult result = search->search(space, by_hand_, [&](const GemmSchedule& schedule) {
+    const double took = cost(schedule);
+    told(took);
+    return took;
+  });
+  std::vector<GemmSchedule> finalists = result.runners_up;
+  finalists.push_back(result.best);
+  return {fastest(finalists), result.trials};
+}
+
 GemmSchedule ProductTrials::fastest(const std::vector<GemmSchedule>& schedules) {
   std::vector<std::vector<double>> took(schedules.size());
   for (int round = 0; round < kFinalRounds && !stop_(); ++round) {
     for (size_t i = 0; i < schedules.size(); ++i) took[i].push_back(seconds(schedules[i]));
   }
-  size_t best = 0;
-  for (size_t i = 1; i < took.size(); ++i) {
-    if (spread_of(took[i]).median < spread_of(took[best]).median) best = i;
-  }
-  return schedules[best];
+  const auto best = std::ranges::min_element(
+      took, {}, [](const std::vector<double>& seconds) { return spread_of(seconds).median; });
+  return schedules[static_cast<size_t>(best - took.begin())];
 }
 
 std::optional<ProductTrials::Comparison> ProductTrials::compare(const GemmSchedule& schedule) {

@@ -9,6 +9,7 @@
 #include "bench/packed_product.h"
 #include "graph/schedule_table.h"
 #include "tune/paired_trials.h"
+#include "tune/schedule_search.h"
 
 namespace hearth {
 
@@ -30,9 +31,14 @@ class ProductTrials {
   double seconds(const GemmSchedule& schedule);
   // A quick look, for a search: infinite where it was stopped.
   double cost(const GemmSchedule& schedule);
-  // Returns the fastest of these by several trials of each in turns: a search takes what a quick
-  // look flattered.
-  GemmSchedule fastest(const std::vector<GemmSchedule>& schedules);
+  // Searches by quick looks, each of which `told` hears of, then runs the best that were found in
+  // turns and takes the fastest: a search alone takes what a quick look flattered.
+  struct Found {
+    GemmSchedule schedule;
+    uint32_t trials;  // of the search
+  };
+  Found search(ScheduleSearch* search, const ScheduleSpace& space,
+               const std::function<void(double cost)>& told);
   // Pairs of trials, until it is certain whether the schedule saves what it must. None where it was
   // stopped.
   struct Comparison {
@@ -43,6 +49,8 @@ class ProductTrials {
   std::optional<Comparison> compare(const GemmSchedule& schedule);
 
  private:
+  GemmSchedule fastest(const std::vector<GemmSchedule>& schedules);
+
   PackedProduct product_;
   GemmSchedule by_hand_;
   const std::function<bool()>& stop_;

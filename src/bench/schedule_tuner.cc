@@ -1,9 +1,10 @@
 #include "bench/schedule_tuner.h"
 
 #include <algorithm>
+#include <set>
 
-#include "base/error.h"
 #include "bench/cpu_times.h"
+#include "bench/engine_restored.h"
 #include "bench/team_limits.h"
 #include "memory/arena.h"
 
@@ -45,39 +46,21 @@ Rotation rotation_of(const Engine& engine, const Machine& machine, const Product
                        bytes);
 }
 
-void add_use(const ProductUse& use, Phase phase, const std::vector<uint32_t>& rows,
-             std::vector<ProductCase>* cases) {
-  ProductCase* same = nullptr;
-  ProductCase added{use, phase, {}};
-  size_t behind = cases->size();  // whatever has its shape
-  for (size_t i = 0; i < cases->size(); ++i) {
-    ProductCase& other = (*cases)[i];
-    if (other.use.shape != use.shape) continue;
-    other.use.column_cut |= use.column_cut;
-    other.use.of_outputs &= use.of_outputs;
-    added.use = other.use;
-    behind = i + 1;
-    if (other.phase == phase) same = &other;
+// The distinct products of both graphs; what has the same shape is one.
+std::vector<ProductUse> products_of(const Engine& engine) {
+  std::vector<ProductUse> all;
+  for (Phase phase : {Phase::kDecode, Phase::kPrefill}) {
+    for (const ProductUse& use : engine.graph(phase).products()) {
+      const auto same = std::ranges::find(all, use.shape, &ProductUse::shape);
+      if (same == all.end()) {
+        all.push_back(use);
+        continue;
+      }
+      same->column_cut |= use.column_cut;
+      same->of_outputs &= use.of_outputs;
+    }
   }
-  auto known = [&](uint32_t row) {
-    return std::ranges::any_of(*cases, [&](const ProductCase& other) {
-      return other.use.shape == use.shape && std::ranges::count(other.rows, row) > 0;
-    });
-  };
-  for (uint32_t row : rows) {
-    if (!known(row)) (same != nullptr ? same->rows : added.rows).push_back(row);
-  }
-  if (same != nullptr) {
-    std::sort(same->rows.begin(), same->rows.end());
-  } else if (!added.rows.empty()) {
-    cases->insert(cases->begin() + static_cast<ptrdiff_t>(behind), std::move(added));
-  }
-}
-
-std::vector<uint32_t> ascending(std::vector<uint32_t> rows) {
-  std::sort(rows.begin(), rows.end());
-  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
-  return rows;
+  return all;
 }
 
 TunedProduct* find(Tuned* tuned, const ProductShape& shape, uint32_t rows) {
@@ -104,10 +87,18 @@ std::vector<ProductCase> product_cases(const Engine& engine, const TuneCases& ca
     add_step(std::min(prompt, plan.prefill.max_rows));
   }
   std::vector<ProductCase> all;
-  for (Phase phase : {Phase::kDecode, Phase::kPrefill}) {
-    for (const ProductUse& use : engine.graph(phase).products()) {
+  for (const ProductUse& product : products_of(engine)) {
+    std::set<uint32_t> known;
+    for (Phase phase : {Phase::kDecode, Phase::kPrefill}) {
       const std::vector<uint32_t>& tokens = phase == Phase::kDecode ? decode : prefill;
-      add_use(use, phase, ascending(use.of_outputs ? outputs : tokens), &all);
+      std::set<uint32_t> rows;
+      for (const ProductUse& use : engine.graph(phase).products()) {
+        if (use.shape != product.shape) continue;
+        const std::vector<uint32_t>& has = use.of_outputs ? outputs : tokens;
+        rows.insert(has.begin(), has.end());
+      }
+      std::erase_if(rows, [&](uint32_t row) { return !known.insert(row).second; });
+      if (!rows.empty()) all.push_back({product, phase, {rows.begin(), rows.end()}});
     }
   }
   return all;
@@ -138,17 +129,7 @@ ScheduleTuner::ScheduleTuner(Engine& engine, const Machine& machine, TuneCases c
 ScheduleTuner::~ScheduleTuner() = default;
 
 bool ScheduleTuner::tune(Tuned* tuned) {
-  // Whatever happens, the engine goes on under its own schedules.
-  struct Restore {
-    Engine& engine;
-    const ScheduleTable first = engine.options().schedules;
-    ~Restore() {
-      try {
-        engine.set_schedules(first);
-      } catch (const Error&) {  // memory is short: other schedules give the same results
-      }
-    }
-  } restore{engine_};
+  const EngineRestored restored(engine_);
   return tune_products(tuned) && tune_steps(tuned);
 }
 
@@ -252,23 +233,18 @@ std::optional<TunedProduct> ScheduleTuner::tune_rows(const ProductCase& product,
   progress_.trials = 0;
   progress_.about = static_cast<uint32_t>(0.12 * static_cast<double>(space.size())) + 16;
   progress_.best = 1;
-  const SearchResult result = search_.search(space, trials.by_hand(), [&](const GemmSchedule& s) {
-    const double cost = trials.cost(s);
+  const ProductTrials::Found best = trials.search(&search_, space, [&](double cost) {
     ++progress_.trials;
     progress_.best = std::min(progress_.best, cost);
     hooks_.progress(progress_);
-    return cost;
   });
-  TunedProduct found{{shape, rows, {}}, {}, result.trials};
-  std::vector<GemmSchedule> finalists = result.runners_up;
-  finalists.push_back(result.best);
-  const GemmSchedule best = trials.fastest(finalists);
-  if (best != trials.by_hand()) {
-    const std::optional<ProductTrials::Comparison> compared = trials.compare(best);
+  TunedProduct found{{shape, rows, {}}, {}, best.trials};
+  if (best.schedule != trials.by_hand()) {
+    const std::optional<ProductTrials::Comparison> compared = trials.compare(best.schedule);
     if (!compared) return std::nullopt;
     found.trials += compared->pairs;
     if (compared->verdict == PairedTrials::Verdict::kFalls) {
-      found.entry.schedule = best;
+      found.entry.schedule = best.schedule;
       found.cost = compared->cost;
     }
   }
@@ -325,7 +301,7 @@ std::optional<PairedTrials> ScheduleTuner::compare_steps(const ScheduleTable& ta
   uint32_t disturbed = 0;
   auto trial = [&](const ScheduleTable& schedules) {
     return [&]() -> std::optional<double> {
-      engine_.set_schedules(schedules);
+      engine_.set_plan(engine_.plan(), schedules);
       // Touches the memory of a new graph.
       if (phase == Phase::kPrefill) timer_.prompt(std::min(size, kTaskRows));
       const QuietCheck check;

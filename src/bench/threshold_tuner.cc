@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/fnv_hash.h"
+#include "bench/engine_restored.h"
 #include "bench/plan_pairs.h"
 
 namespace hearth {
@@ -61,7 +62,7 @@ std::vector<double> ThresholdTuner::time_cases(const std::vector<uint32_t>& rows
 }
 
 bool ThresholdTuner::tune(const EnginePlan& plan, uint32_t most, Tuned* tuned) {
-  const PlanRestored restored(engine_);
+  const EngineRestored restored(engine_);
   tuned->threshold.reset();
   TunedThreshold result{plan.decode.max_rows, {}, 0};
   const std::vector<uint32_t> candidates = threshold_candidates(plan);

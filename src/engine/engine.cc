@@ -60,16 +60,8 @@ void Engine::start(const Machine& machine, EngineLayout layout, std::unique_ptr<
                                  memory_->lane(), memory_->kv());
 }
 
-void Engine::set_plan(const EnginePlan& plan) { take(lay_out_again(layout_, *model_, isa_, plan)); }
-
-void Engine::set_schedules(const ScheduleTable& schedules) {
-  check_schedules(schedules, kernels_for(isa_));
-  EngineLayout now = layout_;
-  now.options.schedules = schedules;
-  take(lay_out_again(now, *model_, isa_, layout_.plan));
-}
-
-void Engine::take(EngineLayout next) {
+void Engine::set_plan(const EnginePlan& plan, const ScheduleTable& schedules) {
+  EngineLayout next = lay_out_again(layout_, *model_, isa_, plan, schedules);
   const MemoryUse use = next.memory();
   check_memory(use.activations + use.scratch, "the memory of another plan", machine_);
   for (uint32_t s = 0; machine_.binds_memory() && s < next.shard_count(); ++s) {

@@ -68,9 +68,9 @@ class Engine {
   // plans, and kResource where memory is short; then nothing has changed. It builds the graphs anew
   // (graph() of before is gone), and for that time needs the memory of both plans.
   const EnginePlan& plan() const { return layout_.plan; }
-  void set_plan(const EnginePlan& plan);
-  // Other schedules from the next step on, in the same way.
-  void set_schedules(const ScheduleTable& schedules);
+  void set_plan(const EnginePlan& plan) { set_plan(plan, layout_.options.schedules); }
+  // Other schedules, too, from the next step on.
+  void set_plan(const EnginePlan& plan, const ScheduleTable& schedules);
   const Graph& graph(Phase phase) const { return lane_->graph(phase); }
   uint32_t threads() const { return lane_->team().size(); }
   const Placement& placement() const { return layout_.plan.placement; }
@@ -119,7 +119,6 @@ class Engine {
 
  private:
   void start(const Machine& machine, EngineLayout layout, std::unique_ptr<Team> team);
-  void take(EngineLayout next);
   void copy_page(uint32_t from, uint32_t to) const;
   void check(std::span<const StepRequest> requests) const;
   void lay_out(std::span<const StepRequest> requests);

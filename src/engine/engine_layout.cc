@@ -289,8 +289,10 @@ EngineLayout lay_out_engine(const ModelSpec& spec, const Machine& machine, Isa i
   return layout;
 }
 
-EngineLayout lay_out_again(const EngineLayout& now, const Model& model, Isa isa, EnginePlan plan) {
+EngineLayout lay_out_again(const EngineLayout& now, const Model& model, Isa isa, EnginePlan plan,
+                           const ScheduleTable& schedules) {
   check_engine_plan(plan);
+  check_schedules(schedules, kernels_for(isa));
   check_same_cut(now.plan, plan);
   if (plan.prefill.max_rows != now.options.prefill_rows ||
       plan.decode.max_rows > now.options.prefill_rows) {
@@ -302,6 +304,7 @@ EngineLayout lay_out_again(const EngineLayout& now, const Model& model, Isa isa,
   EngineLayout layout = now;
   layout.plan = std::move(plan);
   layout.options.decode_rows = layout.plan.decode.max_rows;
+  layout.options.schedules = schedules;
   const KvView kv =
       lay_out_kv(model.spec(), model.axes(), layout.shard_count(), layout.plan, layout.options);
   for (uint32_t s = 0; s < layout.shard_count(); ++s) {

@@ -62,10 +62,12 @@ struct EngineLayout {
 // For an engine that loads the model itself.
 EngineLayout lay_out_engine(const ModelSpec& spec, const Machine& machine, Isa isa,
                             const EngineOptions& options);
-// For an engine that is there, with everything but the plans of the phases as it was. Throws
-// (kUsage) where the plan would move what stays: threads, shards, the most rows of a step, or where
-// groups need more copies of latents than the KV pages have.
-EngineLayout lay_out_again(const EngineLayout& now, const Model& model, Isa isa, EnginePlan plan);
+// For an engine that is there, with everything but the plans of the phases and the schedules as it
+// was. Throws (kUsage) where the plan would move what stays: threads, shards, the most rows of a
+// step, where groups need more copies of latents than the KV pages have, or where a schedule is not
+// on its menu.
+EngineLayout lay_out_again(const EngineLayout& now, const Model& model, Isa isa, EnginePlan plan,
+                           const ScheduleTable& schedules);
 // For one more engine on a model that is there: its shards stay where they are.
 EngineLayout lay_out_engine(const Model& model, const Machine& machine, Isa isa,
                             const EngineOptions& options);

@@ -6,9 +6,9 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <numeric>
 #include <vector>
 
+#include "plan/plan.h"
 #include "threads/barrier.h"
 #include "threads/team.h"
 
@@ -16,7 +16,7 @@ namespace hearth {
 
 class TimedTeam {
  public:
-  explicit TimedTeam(Team& team) : TimedTeam(team, all_of(team)) {}
+  explicit TimedTeam(Team& team) : TimedTeam(team, member_range(0, team.size())) {}
   // These members, rising. They are numbered from 0 on here; the others rest.
   TimedTeam(Team& team, const std::vector<uint32_t>& members)
       : team_(team),
@@ -63,12 +63,6 @@ class TimedTeam {
     Clock::time_point begin, end;
     uint64_t sink = 0;
   };
-
-  static std::vector<uint32_t> all_of(const Team& team) {
-    std::vector<uint32_t> members(team.size());
-    std::iota(members.begin(), members.end(), 0u);
-    return members;
-  }
 
   Team& team_;
   std::vector<uint32_t> members_, numbers_;

@@ -1,15 +1,14 @@
 // Records how long products take under every schedule of a space (tune/schedule_search.h), as data
 // for the search's tests. Weights are rotated, so that products read memory.
 //
-//   schedule_table KIND ROWS ROUNDS          e.g. q8_0 16 5; prints cells of the 0.6B shape's
-//   matrices schedule_table KIND ROWS ROUNDS live     how a search on the machine does beside the
-//   table's best
+//   schedule_table KIND ROWS ROUNDS [live]     e.g. q8_0 16 5, of the 0.6B shape's matrices
 //
 // A cell names the product and the space, and gives the time of the product as set by hand and of
 // every point of the space in the order of its indices ('-': not in it), in units of 10 ns. A time
 // is the least of all rounds, which each go through all points: what disturbs a trial adds to it.
 //
-// Live, a line a cell instead: how many of the space's schedules the search timed, and the time of
+// With `live` it prints no cells, but how a search on the machine does beside the best of the
+// table: a line a cell, with how many of the space's schedules the search timed, and the time of
 // what it found over that of the best of the table, in kLivePairs pairs of trials: median and
 // quartiles.
 #include <fmt/format.h>
@@ -21,8 +20,8 @@
 
 #include "bench/packed_product.h"
 #include "bench/product_trials.h"
-#include "bench/spread.h"
 #include "bench/team_limits.h"
+#include "bench/turns.h"
 #include "engine/engine_plan.h"
 #include "tune/schedule_search.h"
 
@@ -62,7 +61,7 @@ void print_space(const ScheduleSpace& space) {
   fmt::print("most {}\n", space.most_task);
 }
 
-constexpr size_t kLivePairs = 20;
+constexpr uint32_t kLivePairs = 20;
 // Steps of more rows are prefill's, of up to so many.
 constexpr uint32_t kDecodeRows = 16, kPrefillRows = 512;
 
@@ -122,23 +121,14 @@ void print_live(const ProductUse& use, uint32_t m, const ScheduleSpace& space,
   const std::function<bool()> never = [] { return false; };
   ProductTrials trials(weights, kernels, use, m, m <= kDecodeRows ? kDecodeRows : kPrefillRows,
                        team, never);
-  const SearchResult result = ScheduleSearch().search(
-      space, trials.by_hand(), [&](const GemmSchedule& s) { return trials.cost(s); });
-  std::vector<GemmSchedule> finalists = result.runners_up;
-  finalists.push_back(result.best);
-  const GemmSchedule found = trials.fastest(finalists);
-  std::vector<double> ratios;
-  while (ratios.size() < kLivePairs) {
-    const bool first = ratios.size() % 2 == 0;
-    const double one = trials.seconds(first ? found : best);
-    const double other = trials.seconds(first ? best : found);
-    ratios.push_back(first ? one / other : other / one);
-  }
-  std::sort(ratios.begin(), ratios.end());
+  ScheduleSearch search;
+  const ProductTrials::Found found = trials.search(&search, space, [](double) {});
+  const TurnRatios ratios = time_in_turns(
+      kLivePairs, [&] { return trials.seconds(found.schedule); },
+      [&] { return trials.seconds(best); });
   fmt::print("{} {} {} rows {}: {} of {} timed, found over best {:.3f} ({:.3f} to {:.3f})\n",
-             pack_kind_name(use.shape.kind), use.shape.outputs, use.shape.k, m, result.trials,
-             space.size(), spread_of(ratios).median, ratios[kLivePairs / 4],
-             ratios[3 * kLivePairs / 4]);
+             pack_kind_name(use.shape.kind), use.shape.outputs, use.shape.k, m, found.trials,
+             space.size(), ratios.median, ratios.low, ratios.high);
 }
 
 void record(const Matrix& matrix, PackKind kind, uint32_t m, uint32_t rounds, bool live,

@@ -9,14 +9,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 
 #include "base/error.h"
-#include "bench/spread.h"
+#include "base/number_list.h"
 #include "bench/step_timer.h"
+#include "bench/turns.h"
 #include "cli/load.h"
 #include "cli/tuned_plan.h"
 #include "engine/open_model.h"
@@ -25,15 +24,11 @@ namespace hearth {
 namespace {
 
 std::vector<uint32_t> numbers(std::string_view text) {
-  std::vector<uint32_t> all;
-  for (const char* at = text.data(); at < text.data() + text.size();) {
-    uint32_t value = 0;
-    const auto [end, error] = std::from_chars(at, text.data() + text.size(), value);
-    if (error != std::errc() || value == 0) fail(ErrorCode::kUsage, "'{}' is no list", text);
-    all.push_back(value);
-    at = end + 1;
+  const std::optional<std::vector<uint32_t>> all = parse_number_list(text, ',', 1u << 20);
+  if (!all || std::ranges::count(*all, 0u) > 0) {
+    fail(ErrorCode::kUsage, "'{}' is no list of numbers above 0, such as 1,4,16", text);
   }
-  return all;
+  return *all;
 }
 
 // What the engine works by.
@@ -51,24 +46,17 @@ class Pairs {
         tuned_(std::move(tuned)) {}
 
   void run(Phase phase, uint32_t size, uint32_t pairs) {
-    std::vector<double> ratios, seconds;
-    for (uint32_t i = 0; i < pairs; ++i) {
-      const double first = time(i % 2 == 0 ? by_hand_ : tuned_, phase, size);
-      const double second = time(i % 2 == 0 ? tuned_ : by_hand_, phase, size);
-      ratios.push_back(i % 2 == 0 ? first / second : second / first);
-      seconds.push_back(i % 2 == 0 ? first : second);
-    }
-    std::sort(ratios.begin(), ratios.end());
-    auto at = [&](double part) { return ratios[static_cast<size_t>(part * (pairs - 1) + 0.5)]; };
+    const TurnRatios ratios = time_in_turns(
+        pairs, [&] { return time(by_hand_, phase, size); },
+        [&] { return time(tuned_, phase, size); });
     fmt::print("{} {}: {:.3f} ({:.3f} to {:.3f}), default {:.1f} ms\n", phase_name(phase), size,
-               spread_of(ratios).median, at(0.25), at(0.75), 1e3 * spread_of(seconds).median);
+               ratios.median, ratios.low, ratios.high, 1e3 * ratios.first_seconds);
     std::fflush(stdout);
   }
 
  private:
   double time(const Way& way, Phase phase, uint32_t size) {
-    engine_.set_plan(way.plan);
-    engine_.set_schedules(way.schedules);
+    engine_.set_plan(way.plan, way.schedules);
     if (phase == Phase::kDecode) return timer_.decode(size);
     timer_.prompt(std::min(size, 256u));  // touches the memory of a new graph
     return timer_.prompt(size);

@@ -30,9 +30,6 @@ inline uint32_t threads_per_shard(const PlanGroup& group) {
 inline constexpr uint32_t kFewRows = 16;
 inline constexpr uint32_t kJoinedPanels = 64;
 
-// Of column-cut weights, whose K is short.
-inline constexpr uint32_t kColumnTaskPanels = 4;
-
 // Panels that make a task, of an op's `panels` that so many threads share, in steps of at most
 // `max_rows` rows. Many rows: long tasks, which leave every thread 16 of them to balance with, and
 // some 64 KiB of codes at least, so that a task is long against the cost of claiming it.
@@ -44,6 +41,12 @@ inline uint32_t task_panels(const PackSpec& spec, uint32_t panels, uint32_t thre
   size_t least = (size_t{64} << 10) / std::max<size_t>(spec.codes_panel_bytes(), 1);
   size_t most = panels / (16 * threads);
   return static_cast<uint32_t>(std::clamp<size_t>(std::max(least, most) / 2 * 2, 2, kTaskPanels));
+}
+
+// The same of a shard of column-cut weights, whose K is short.
+inline constexpr uint32_t kColumnTaskPanels = 4;
+inline uint32_t column_task_panels(const PackSpec& spec, uint32_t threads, uint32_t max_rows) {
+  return std::min(kColumnTaskPanels, task_panels(spec, spec.panels(), threads, max_rows));
 }
 
 // What an op's products are cut by.

@@ -182,8 +182,7 @@ class PartialLinearOp : public GemmOp<PartialTask> {
   // The tasks of the part that comes next.
   void add_tasks(const PackSpec& spec, uint32_t local_shard, const ProductShape& product,
                  const Cutting& cutting) {
-    const uint32_t by_hand = std::min(
-        kColumnTaskPanels, task_panels(spec, spec.panels(), cutting.threads, cutting.max_rows));
+    const uint32_t by_hand = column_task_panels(spec, cutting.threads, cutting.max_rows);
     for (TaskList<PartialTask>& list : lists_) {
       const GemmSchedule s = cutting.schedules.at(product, list.most_rows);
       list.limit_rows(s);

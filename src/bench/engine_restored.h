@@ -1,0 +1,29 @@
+// EngineRestored: whatever happens while it lives, the engine goes on under the plan and schedules
+// that it came with.
+#pragma once
+
+#include "base/error.h"
+#include "engine/engine.h"
+
+namespace hearth {
+
+class EngineRestored {
+ public:
+  explicit EngineRestored(Engine& engine)
+      : engine_(engine), plan_(engine.plan()), schedules_(engine.options().schedules) {}
+  ~EngineRestored() {
+    try {
+      engine_.set_plan(plan_, schedules_);
+    } catch (const Error&) {  // memory is short: others give the same results
+    }
+  }
+  EngineRestored(const EngineRestored&) = delete;
+  EngineRestored& operator=(const EngineRestored&) = delete;
+
+ private:
+  Engine& engine_;
+  EnginePlan plan_;
+  ScheduleTable schedules_;
+};
+
+}  // namespace hearth
