@@ -41,7 +41,7 @@ Rotation rotation_of(const Engine& engine, const Machine& machine, const Product
   for (const NodeBytes& part : plan_read_buffers(machine, engine.placement())) {
     if (part.node == node) bytes = std::max(bytes, part.bytes);
   }
-  bytes = std::min<uint64_t>(bytes, engine.spec().matrix_bytes());
+  bytes = std::min<uint64_t>(bytes, engine.memory().weights);
   return plan_rotation({shape.outputs, shape.k, {pack_kind_name(shape.kind), shape.kind}, ""},
                        bytes);
 }

@@ -5,24 +5,14 @@
 #include <algorithm>
 
 #include "bench/plan_tuner.h"
-#include "formats/gguf.h"
-#include "tiny_model.h"
+#include "tuner_test.h"
 
 namespace hearth {
 namespace {
 
-class PlanTunerTest : public testing::Test {
+class PlanTunerTest : public TunerTest {
  protected:
-  PlanTunerTest() {
-    cases_.sequences = {1, 3};
-    cases_.depth = 20;
-    cases_.prompts = {7, 30};
-    EngineOptions options = cases_.engine_options();
-    options.threads = 4;
-    ModelSource source = parse_gguf(tiny_llama(TinyShape{}), "tiny");
-    engine_ = std::make_unique<Engine>(source, make_spec(source), Machine::invented(1, 4),
-                                       available_isas(detect_cpu_features()).back(), options);
-    hooks_.save = [this] { ++saved_; };
+  PlanTunerTest() : TunerTest({.sequences = {1, 3}, .depth = 20, .prompts = {7, 30}}, 4) {
     for (uint32_t members : {1u, 2u, 3u}) {
       Plan plan = engine_->plan().decode;
       plan.groups = {{member_range(0, members), {0, 1, 0, 1}}};
@@ -32,11 +22,7 @@ class PlanTunerTest : public testing::Test {
     candidates_.push_back({engine_->plan().decode, 1});
   }
 
-  TuneCases cases_;
-  TuneHooks hooks_;
-  std::unique_ptr<Engine> engine_;
   std::vector<PlanTrial> candidates_;
-  uint32_t saved_ = 0;
 };
 
 TEST_F(PlanTunerTest, MeasuresEachCandidateOnceAndKeepsIt) {

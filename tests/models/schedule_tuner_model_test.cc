@@ -5,25 +5,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
-#include "formats/gguf.h"
-#include "tiny_model.h"
+#include "tuner_test.h"
 
 namespace hearth {
 namespace {
 
-class ScheduleTunerTest : public testing::Test {
+class ScheduleTunerTest : public TunerTest {
  protected:
-  ScheduleTunerTest() {
-    cases_.sequences = {1, 3};
-    cases_.depth = 20;
-    cases_.prompts = {24, 30};
-    EngineOptions options = cases_.engine_options();
-    options.threads = 2;
-    engine_ = std::make_unique<Engine>(source_, make_spec(source_), machine_,
-                                       available_isas(detect_cpu_features()).back(), options);
-    hooks_.save = [this] { ++saved_; };
-  }
+  ScheduleTunerTest() : TunerTest({.sequences = {1, 3}, .depth = 20, .prompts = {24, 30}}, 2) {}
   bool tune() { return ScheduleTuner(*engine_, machine_, cases_, hooks_).tune(&tuned_); }
 
   // One dealing of K serves all steps of a phase.
@@ -42,13 +33,7 @@ class ScheduleTunerTest : public testing::Test {
     }
   }
 
-  const ModelSource source_ = parse_gguf(tiny_llama(TinyShape{}), "tiny");
-  const Machine machine_ = Machine::invented(1, 2);
-  TuneCases cases_;
-  TuneHooks hooks_;
-  std::unique_ptr<Engine> engine_;
   Tuned tuned_;
-  uint32_t saved_ = 0;
 };
 
 TEST_F(ScheduleTunerTest, ProductsHaveTheRowsOfThePhasesThatUseThem) {
@@ -68,6 +53,25 @@ TEST_F(ScheduleTunerTest, ProductsHaveTheRowsOfThePhasesThatUseThem) {
   const auto dealt =
       std::ranges::count_if(cases, [](const ProductCase& one) { return one.use.column_cut; });
   EXPECT_GT(dealt, 0) << "o and down";
+}
+
+TEST_F(ScheduleTunerTest, RowsBelongToThePhaseThatTheirStepsRunUnder) {
+  auto rows_of = [&](Phase phase) {
+    std::set<uint32_t> rows;
+    for (const ProductCase& one : product_cases(*engine_, cases_)) {
+      if (one.phase == phase && !one.use.of_outputs) rows.insert(one.rows.begin(), one.rows.end());
+    }
+    return rows;
+  };
+  EnginePlan plan = engine_->plan();
+  plan.decode.max_rows = 2;
+  engine_->set_plan(plan);
+  EXPECT_EQ(rows_of(Phase::kDecode), (std::set<uint32_t>{1}));
+  EXPECT_EQ(rows_of(Phase::kPrefill), (std::set<uint32_t>{3, 24, 30}));
+  plan.decode.max_rows = 24;
+  engine_->set_plan(plan);
+  EXPECT_EQ(rows_of(Phase::kDecode), (std::set<uint32_t>{1, 3, 24}));
+  EXPECT_EQ(rows_of(Phase::kPrefill), (std::set<uint32_t>{30}));
 }
 
 TEST_F(ScheduleTunerTest, WhatIsFoundIsOnTheMenuAndGainsForCertain) {

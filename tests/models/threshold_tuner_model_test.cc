@@ -6,34 +6,19 @@
 
 #include <algorithm>
 
-#include "formats/gguf.h"
-#include "tiny_model.h"
+#include "tuner_test.h"
 
 namespace hearth {
 namespace {
 
-class ThresholdTunerTest : public testing::Test {
+class ThresholdTunerTest : public TunerTest {
  protected:
-  ThresholdTunerTest() {
-    cases_.sequences = {1, 5};
-    cases_.depth = 20;
-    cases_.prompts = {30};
-    EngineOptions options = cases_.engine_options();
-    options.threads = 2;
-    const ModelSource source = parse_gguf(tiny_llama(TinyShape{}), "tiny");
-    engine_ = std::make_unique<Engine>(source, make_spec(source), Machine::invented(1, 2),
-                                       available_isas(detect_cpu_features()).back(), options);
-    hooks_.save = [this] { ++saved_; };
-  }
+  ThresholdTunerTest() : TunerTest({.sequences = {1, 5}, .depth = 20, .prompts = {30}}, 2) {}
   bool tune(const EnginePlan& plan) {
     return ThresholdTuner(*engine_, cases_, hooks_).tune(plan, 4, &tuned_);
   }
 
-  TuneCases cases_;
-  TuneHooks hooks_;
-  std::unique_ptr<Engine> engine_;
   Tuned tuned_;
-  uint32_t saved_ = 0;
 };
 
 TEST_F(ThresholdTunerTest, CandidatesAreWhatStepsReach) {
