@@ -97,6 +97,8 @@ class Reader {
     refuse_line(fmt::format("is '{}', which nobody knows", printable(line_)));
   }
 
+  [[noreturn]] void refuse_unended() const { refuse("its last section does not end"); }
+
   template <typename Number>
   Number number(const char* what, Number least, Number most, int base = 10) {
     const std::string_view text = word();
@@ -149,10 +151,25 @@ class Reader {
   std::string_view line_, rest_;
 };
 
-// False where the line is none of these.
-bool read_threshold(Reader& reader, std::string_view key, Tuned* tuned) {
+// What a section makes of a line: it does not know it, has read it, or has read up to its own end.
+enum class LineRead : uint8_t { kUnknown, kYes, kToEnd };
+
+LineRead read_plans_line(Reader& reader, std::string_view key, Tuned* tuned) {
   auto rows = [&] { return reader.number<uint32_t>("a number of rows", 1, 1u << 24); };
-  if (key == "threshold") {
+  if (key == "phase") {
+    TunedPhase& phase = tuned->phases.emplace_back();
+    phase.phase = reader.phase();
+    const std::string_view how = reader.word();
+    if (how != "measured" && how != "predicted") reader.refuse_unknown();
+    phase.measured = how == "measured";
+    phase.cost = reader.ratio();
+    phase.trials = reader.trials();
+  } else if (key == "trial") {
+    TunedTrial& trial = tuned->trials.emplace_back();
+    trial.phase = reader.phase();
+    trial.plan = reader.number<uint64_t>("a hash", 0, UINT64_MAX, 16);
+    trial.cost = reader.ratio();
+  } else if (key == "threshold") {
     if (tuned->threshold) reader.refuse_line("has a second threshold");
     TunedThreshold& threshold = tuned->threshold.emplace();
     threshold.rows = rows();
@@ -165,45 +182,18 @@ bool read_threshold(Reader& reader, std::string_view key, Tuned* tuned) {
     trial.cost = reader.ratio();
     if (reader.word() != "dearest") reader.refuse_unknown();
     trial.dearest = reader.number("a ratio", kLeastRatio, kMostRatio);
-  } else {
-    return false;
-  }
-  return true;
-}
-
-void read_plans(Reader& reader, Tuned* tuned) {
-  while (reader.next()) {
-    const std::string_view key = reader.word();
-    if (key == "phase") {
-      TunedPhase& phase = tuned->phases.emplace_back();
-      phase.phase = reader.phase();
-      const std::string_view how = reader.word();
-      if (how != "measured" && how != "predicted") reader.refuse_unknown();
-      phase.measured = how == "measured";
-      phase.cost = reader.ratio();
-      phase.trials = reader.trials();
-    } else if (key == "trial") {
-      TunedTrial& trial = tuned->trials.emplace_back();
-      trial.phase = reader.phase();
-      trial.plan = reader.number<uint64_t>("a hash", 0, UINT64_MAX, 16);
-      trial.cost = reader.ratio();
-    } else if (key == "engine") {
-      reader.finish();
-      if (!tuned->engine_plan.empty()) reader.refuse_line("begins a second plan");
-      while (reader.next() && reader.line() != "end") {
-        tuned->engine_plan += std::string(reader.line()) + "\n";
-      }
-      if (reader.line() != "end") break;
-      return;
-    } else if (key == "end") {
-      reader.finish();
-      return;
-    } else if (!read_threshold(reader, key, tuned)) {
-      reader.refuse_unknown();
-    }
+  } else if (key == "engine") {
     reader.finish();
+    if (!tuned->engine_plan.empty()) reader.refuse_line("begins a second plan");
+    while (reader.next() && reader.line() != "end") {
+      tuned->engine_plan += std::string(reader.line()) + "\n";
+    }
+    if (reader.line() != "end") reader.refuse_unended();
+    return LineRead::kToEnd;
+  } else {
+    return LineRead::kUnknown;
   }
-  reader.refuse("its last section does not end");
+  return LineRead::kYes;
 }
 
 std::string plans_text(const Tuned& tuned) {
@@ -228,29 +218,22 @@ std::string plans_text(const Tuned& tuned) {
   return tuned.engine_plan.empty() ? text : text + "engine\n" + tuned.engine_plan;
 }
 
-void read_kernels(Reader& reader, Tuned* tuned) {
-  while (reader.next()) {
-    const std::string_view key = reader.word();
-    if (key == "product") {
-      TunedProduct& product = tuned->products.emplace_back();
-      product.cost = reader.ratio();
-      product.trials = reader.trials();
-      product.entry = reader.schedule();
-    } else if (key == "step") {
-      TunedStep& step = tuned->steps.emplace_back();
-      step.phase = reader.phase();
-      step.size = reader.number<uint32_t>("a number", 1, 1u << 24);
-      step.cost = reader.ratio();
-      step.trials = reader.trials();
-    } else if (key == "end") {
-      reader.finish();
-      return;
-    } else {
-      reader.refuse_unknown();
-    }
-    reader.finish();
+LineRead read_kernels_line(Reader& reader, std::string_view key, Tuned* tuned) {
+  if (key == "product") {
+    TunedProduct& product = tuned->products.emplace_back();
+    product.cost = reader.ratio();
+    product.trials = reader.trials();
+    product.entry = reader.schedule();
+  } else if (key == "step") {
+    TunedStep& step = tuned->steps.emplace_back();
+    step.phase = reader.phase();
+    step.size = reader.number<uint32_t>("a number", 1, 1u << 24);
+    step.cost = reader.ratio();
+    step.trials = reader.trials();
+  } else {
+    return LineRead::kUnknown;
   }
-  reader.refuse("its last section does not end");
+  return LineRead::kYes;
 }
 
 std::string kernels_text(const Tuned& tuned) {
@@ -266,14 +249,28 @@ std::string kernels_text(const Tuned& tuned) {
   return text;
 }
 
-// A section reads up to its `end`, and gives its lines without it, or nothing where it has none.
+// A section reads a line that begins with `key`, and gives its lines without its `end`, or nothing
+// where it has none.
 struct Section {
   const char* name;
-  void (*read)(Reader& reader, Tuned* tuned);
+  LineRead (*read_line)(Reader& reader, std::string_view key, Tuned* tuned);
   std::string (*text)(const Tuned& tuned);
 };
-constexpr std::array kSections{Section{"plans", read_plans, plans_text},
-                               Section{"kernels", read_kernels, kernels_text}};
+constexpr std::array kSections{Section{"plans", read_plans_line, plans_text},
+                               Section{"kernels", read_kernels_line, kernels_text}};
+
+// Reads up to its `end`.
+void read_lines(Reader& reader, const Section& section, Tuned* tuned) {
+  while (reader.next()) {
+    const std::string_view key = reader.word();
+    if (key == "end") return reader.finish();
+    const LineRead read = section.read_line(reader, key, tuned);
+    if (read == LineRead::kToEnd) return;
+    if (read == LineRead::kUnknown) reader.refuse_unknown();
+    reader.finish();
+  }
+  reader.refuse_unended();
+}
 
 void read_field(Reader& reader, TunedFields* fields) {
   const std::string name(reader.word());
@@ -289,7 +286,7 @@ void read_section(Reader& reader, std::vector<std::string>* read, Tuned* tuned) 
   }
   read->push_back(name);
   for (const Section& section : kSections) {
-    if (section.name == name) return section.read(reader, tuned);
+    if (section.name == name) return read_lines(reader, section, tuned);
   }
   reader.refuse_unknown();
 }

@@ -32,8 +32,8 @@
 // and the cost 1. A step's line says what whole steps under all of them cost: decode of so many
 // sequences, or a prompt of so many tokens.
 //
-// Sections may be missing, come once, and end with `end`; each
-// is read by its own entry of a table in tuned_file.cc, so that others can be added.
+// Sections may be missing, come once, and end with `end`; each is read by its own entry of a table
+// in tuned_file.cc, so that others can be added.
 //
 // The file is hostile input. Errors (kFile): a text that is none, of another version, or longer
 // than 1 MiB; a line that nobody knows, with its number.
