@@ -130,27 +130,38 @@ uint64_t sleeps_of(int thread) {
   return count;
 }
 
+// A team whose member 2 has gone to rest, and sleeps.
+struct RestingTeam {
+  RestingTeam() {
+    team.run([&](uint32_t member) noexcept { threads[member] = static_cast<int>(gettid()); });
+    run_others();
+    while (state_of(threads[2]) != 'S') std::this_thread::yield();
+  }
+  void run_others() {
+    team.run_on(others, [](uint32_t) noexcept {});
+  }
+
+  Team team{3};
+  std::vector<int> threads = std::vector<int>(3);  // by member
+  const std::vector<uint32_t> others = {0, 1};
+};
+
 // A resting thread is not woken by the others' jobs: the kernel counts how often it went to sleep.
 TEST(TeamTest, RestingThreadsSleepThroughTheOthersJobs) {
-  Team team(3);
-  std::vector<int> threads(3);
-  team.run([&](uint32_t member) noexcept { threads[member] = static_cast<int>(gettid()); });
-  const std::vector<uint32_t> some = {0, 1};
-  team.run_on(some, [](uint32_t) noexcept {});
-  while (state_of(threads[2]) != 'S') std::this_thread::yield();
+  RestingTeam resting;
+  const std::vector<int>& threads = resting.threads;
   const uint64_t before = sleeps_of(threads[2]);
   for (int i = 0; i < 200; ++i) {
-    team.run_on(some, [](uint32_t) noexcept {});
+    resting.run_others();
     if (i % 20 == 0) std::this_thread::sleep_for(std::chrono::microseconds(200));
   }
   EXPECT_LE(sleeps_of(threads[2]), before + 1) << "the first may be counted late";
   std::atomic<int> runs{0};
-  team.run([&](uint32_t) noexcept { ++runs; });
+  resting.team.run([&](uint32_t) noexcept { ++runs; });
   EXPECT_EQ(runs, 3);
 }
 
-// The CPU time that the thread used, in ticks of 10 ms: the clocks that pthread_getcpuclockid()
-// gives stand still under an emulator.
+// The CPU time that the thread used, in ticks of 10 ms.
 uint64_t cpu_ticks_of(int thread) {
   std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
   std::string line;
@@ -166,17 +177,13 @@ uint64_t cpu_ticks_of(int thread) {
 
 // However long that takes: the others have jobs until they used a fifth of a second.
 TEST(TeamTest, RestingThreadsUseNoCpu) {
-  Team team(3);
-  std::vector<int> threads(3);
-  team.run([&](uint32_t member) noexcept { threads[member] = static_cast<int>(gettid()); });
-  const std::vector<uint32_t> some = {0, 1};
-  team.run_on(some, [](uint32_t) noexcept {});
-  while (state_of(threads[2]) != 'S') std::this_thread::yield();
+  RestingTeam resting;
+  const std::vector<int>& threads = resting.threads;
   const uint64_t rested = cpu_ticks_of(threads[2]);
   const uint64_t worked = cpu_ticks_of(threads[0]) + cpu_ticks_of(threads[1]);
   uint64_t used = 0;
   for (int jobs = 0; used < 20 && jobs < 10'000'000; ++jobs) {
-    team.run_on(some, [](uint32_t) noexcept {});
+    resting.run_others();
     if (jobs % 64 == 0) used = cpu_ticks_of(threads[0]) + cpu_ticks_of(threads[1]) - worked;
   }
   EXPECT_GE(used, 20u);
