@@ -1,10 +1,12 @@
 # What every module's CMakeLists.txt is written with:
-#   hearth_module(NAME SOURCES a.cc ... DEPS hearth_base ... LIBS fmt::fmt ...)
+#   hearth_module(NAME [UNITY] SOURCES a.cc ... DEPS hearth_base ... LIBS fmt::fmt ...)
 #   hearth_test(NAME SOURCES a_test.cc ... DEPS hearth_x ... [LABELS unit] [SHARDS n])
 #   hearth_bench(NAME SOURCES a_bench.cc ... DEPS hearth_x ...)
 # One folder is one static library; its link list is the dependency order. A test of n shards runs
 # as n processes, NAME and NAME_more_1 and so on, each with a share of its cases. Benchmarks are
 # built by the target `benches` only.
+# A module with UNITY has sources that are little beside the headers that they read. The compiler
+# takes several at a time, so what a source declares for itself has a name of its own in the module.
 
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
@@ -44,8 +46,11 @@ include(hearth_embed)
 include(hearth_headers)
 
 function(hearth_module name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "UNITY" "" "SOURCES;DEPS;LIBS" ${ARGN})
   add_library(hearth_${name} STATIC ${ARG_SOURCES})
+  if(ARG_UNITY AND HEARTH_UNITY)
+    set_target_properties(hearth_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  endif()
   target_link_libraries(hearth_${name} PUBLIC hearth_flags ${ARG_DEPS} ${ARG_LIBS})
   target_precompile_headers(hearth_${name} REUSE_FROM hearth_std_headers)
 endfunction()

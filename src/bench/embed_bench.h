@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/serve_figures.h"
+#include "bench/percentiles.h"
 #include "embed/device.h"
 #include "embed/device_clock.h"
 #include "embed/dispatcher.h"

@@ -113,11 +113,6 @@ Cells csv_cells(const EmbedCase& one, const EmbedConcurrency& device) {
           {"together", csv_number(device.together)}};
 }
 
-void json_percentiles(Json& json, const char* name, const Percentiles& p) {
-  json.key(name).object().key("p50").real(p.p50).key("p90").real(p.p90);
-  json.key("p99").real(p.p99).key("mean").real(p.mean).end_object();
-}
-
 void json_case(Json& json, const EmbedCase& one) {
   json.object().key("length").number(uint64_t{one.length}).key("slo_seconds").real(one.slo);
   json.key("alone").number(one.alone()).key("together").number(one.together());
@@ -139,7 +134,7 @@ void json_arrivals(Json& json, const EmbedArrivals& load) {
   json.key("offered").number(load.offered).key("accepted").number(load.accepted);
   json.key("answered").number(load.answered).key("in_time").number(load.in_time);
   json.key("seconds").real(load.seconds);
-  json_percentiles(json, "latency_seconds", load.latency);
+  add_percentiles(json, "latency_seconds", load.latency);
   json.key("devices").array();
   for (const DeviceStatistics& device : load.devices) {
     json.object().key("name").text(device.name).key("done").number(device.done);
@@ -198,8 +193,8 @@ std::string json(const EmbedReport& report) {
   json.end_array().key("dispatch");
   if (report.dispatch) {
     json.object().key("texts").number(report.dispatch->texts);
-    json_percentiles(json, "submit_seconds", report.dispatch->submit);
-    json_percentiles(json, "round_trip_seconds", report.dispatch->round_trip);
+    add_percentiles(json, "submit_seconds", report.dispatch->submit);
+    add_percentiles(json, "round_trip_seconds", report.dispatch->round_trip);
     json.end_object();
   } else {
     json.null();

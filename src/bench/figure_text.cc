@@ -30,4 +30,9 @@ void add_spread(Json& json, const char* key, const Spread& spread) {
   json.key("relative").real(spread.relative()).end_object();
 }
 
+void add_percentiles(Json& json, const char* key, const Percentiles& percentiles) {
+  json.key(key).object().key("p50").real(percentiles.p50).key("p90").real(percentiles.p90);
+  json.key("p99").real(percentiles.p99).key("mean").real(percentiles.mean).end_object();
+}
+
 }  // namespace hearth

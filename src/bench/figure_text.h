@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "bench/percentiles.h"
 #include "bench/spread.h"
 #include "text/json.h"
 
@@ -18,5 +19,7 @@ std::string count_text(uint64_t count);       // "596.05 M"
 
 // In JSON, a key with an object: median, min, max, relative.
 void add_spread(Json& json, const char* key, const Spread& spread);
+// The same with p50, p90, p99, mean.
+void add_percentiles(Json& json, const char* key, const Percentiles& percentiles);
 
 }  // namespace hearth

@@ -13,7 +13,7 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kMostProducts = 10'000;  // of a repetition
+constexpr uint32_t kMostRepeatedProducts = 10'000;  // of a repetition
 
 }  // namespace
 
@@ -27,7 +27,7 @@ class KernelBench::Side {
     double seconds = run_(1);
     if (seconds < kLeastSeconds) seconds = run_(1);
     double wanted = std::ceil(kLeastSeconds / std::max(seconds, 1e-9));
-    count_ = static_cast<uint32_t>(std::clamp(wanted, 1.0, double{kMostProducts}));
+    count_ = static_cast<uint32_t>(std::clamp(wanted, 1.0, double{kMostRepeatedProducts}));
   }
 
   // Seconds of one product. One more goes before, to find threads asleep and clocks low; not where

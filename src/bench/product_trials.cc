@@ -12,7 +12,7 @@ namespace {
 
 // A trial takes at least so long, and has at most so many products.
 constexpr double kLeastSeconds = 5e-4;
-constexpr double kMostProducts = 16;
+constexpr double kMostTrialProducts = 16;
 // Rounds of a quick look, and the cost from which one is enough.
 constexpr int kRounds = 3;
 constexpr double kHopeless = 1.15;
@@ -44,7 +44,8 @@ ProductTrials::ProductTrials(const PackedCopies& weights, const Kernels& kernels
   product_.set_schedule(by_hand_);
   product_.run(2);
   const double one = product_.run(2) / 2;
-  count_ = static_cast<uint32_t>(std::clamp(std::ceil(kLeastSeconds / one), 1.0, kMostProducts));
+  count_ =
+      static_cast<uint32_t>(std::clamp(std::ceil(kLeastSeconds / one), 1.0, kMostTrialProducts));
 }
 
 double ProductTrials::seconds(const GemmSchedule& schedule) {

@@ -1,6 +1,5 @@
 #include "bench/serve_figures.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace hearth {
@@ -10,28 +9,11 @@ constexpr uint32_t kMostTries = 24;
 constexpr double kCloseEnough = 1.05;
 constexpr double kLeastPart = 16;
 
-double at_percentile(const std::vector<double>& sorted, double part) {
-  double place = part * static_cast<double>(sorted.size() - 1);
-  auto below = static_cast<size_t>(place);
-  size_t above = std::min(below + 1, sorted.size() - 1);
-  double share = place - static_cast<double>(below);
-  return sorted[below] + share * (sorted[above] - sorted[below]);
-}
-
 double per_second(uint64_t count, double seconds) {
   return seconds > 0 ? static_cast<double>(count) / seconds : 0;
 }
 
 }  // namespace
-
-Percentiles percentiles_of(std::vector<double> values) {
-  if (values.empty()) return {};
-  std::sort(values.begin(), values.end());
-  double sum = 0;
-  for (double value : values) sum += value;
-  return {at_percentile(values, 0.5), at_percentile(values, 0.9), at_percentile(values, 0.99),
-          sum / static_cast<double>(values.size())};
-}
 
 bool ServeSlo::met_by(const ServedRequest& request) const {
   return request.completed() && (!ttft || request.ttft() <= *ttft) &&

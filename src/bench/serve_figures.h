@@ -12,18 +12,12 @@
 #include <string>
 #include <vector>
 
+#include "bench/percentiles.h"
 #include "bench/serve_runner.h"
 
 namespace hearth {
 
 inline constexpr double kGoodputAttainment = 0.9;
-
-// Interpolated between the two values that are next to each, as NumPy does. Zeros where there is
-// none.
-struct Percentiles {
-  double p50 = 0, p90 = 0, p99 = 0, mean = 0;
-};
-Percentiles percentiles_of(std::vector<double> values);
 
 // Service level objectives in seconds; none: any time does.
 struct ServeSlo {

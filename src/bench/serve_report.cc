@@ -113,11 +113,6 @@ Cells csv_cells(const ServeReport& report, const ServedLoad& load) {
   return cells;
 }
 
-void json_percentiles(Json& json, const char* name, const Percentiles& p) {
-  json.key(name).object().key("p50").real(p.p50).key("p90").real(p.p90);
-  json.key("p99").real(p.p99).key("mean").real(p.mean).end_object();
-}
-
 void json_load(Json& json, const ServeReport& report, const ServedLoad& load) {
   ServeFigures f = serve_figures(load, report.slo);
   json.object().key("rate").real(load.rate).key("concurrency");
@@ -134,10 +129,10 @@ void json_load(Json& json, const ServeReport& report, const ServedLoad& load) {
   json.key("output_tokens").number(f.output_tokens);
   json.key("prompt_tokens_per_second").real(f.prompt_rate);
   json.key("output_tokens_per_second").real(f.output_rate);
-  json_percentiles(json, "ttft_seconds", f.ttft);
-  json_percentiles(json, "tpot_seconds", f.tpot);
-  json_percentiles(json, "longest_gap_seconds", f.gap);
-  json_percentiles(json, "end_to_end_seconds", f.whole);
+  add_percentiles(json, "ttft_seconds", f.ttft);
+  add_percentiles(json, "tpot_seconds", f.tpot);
+  add_percentiles(json, "longest_gap_seconds", f.gap);
+  add_percentiles(json, "end_to_end_seconds", f.whole);
   json.key("attainment").real(f.attainment).key("good_requests_per_second");
   json.real(f.attainment ? std::optional(f.good_rate) : std::nullopt);
   json.key("shorter").number(f.shorter).key("uncounted").number(f.uncounted).end_object();

@@ -19,15 +19,15 @@ namespace {
 
 constexpr uint32_t kMostAtOnce = 100'000;
 constexpr uint32_t kMostRequests = 100'000'000;
-constexpr double kMostSeconds = 1e6;
+constexpr double kMostLoadSeconds = 1e6;
 
 CLI::Validator number_above_zero() {
   auto check = [](std::string& input) -> std::string {
     double value = 0;
     const char* end = input.data() + input.size();
     auto [stop, error] = std::from_chars(input.data(), end, value);
-    if (error == std::errc{} && stop == end && value > 0 && value <= kMostSeconds) return {};
-    return fmt::format("'{}' is no number above 0, up to {}", input, kMostSeconds);
+    if (error == std::errc{} && stop == end && value > 0 && value <= kMostLoadSeconds) return {};
+    return fmt::format("'{}' is no number above 0, up to {}", input, kMostLoadSeconds);
   };
   return CLI::Validator(check, "");
 }
@@ -139,7 +139,7 @@ class ServeMeasurement {
   void warm_up(ServeRunner& runner) {
     ServeLoad load = load_;
     load.requests = args_.warmup;
-    load.seconds = kMostSeconds;
+    load.seconds = kMostLoadSeconds;
     for (const ServedRequest& request : runner.run(load).requests) {
       if (request.completed()) continue;
       fail(ErrorCode::kResource, "{}{} does not serve the first request: {}{}{}", report_.url,

@@ -17,12 +17,12 @@ namespace {
 
 constexpr uint32_t kMost = 1u << 20;
 constexpr uint32_t kMostQueueTokens = 1u << 30;
-constexpr double kMostSeconds = 86'400;
+constexpr double kMostWaitSeconds = 86'400;
 
 CLI::Option* add_seconds(CLI::App& verb, const std::string& name, double* value,
                          const std::string& help) {
   return verb.add_option(name, *value, help)
-      ->check(CLI::Range(0.001, kMostSeconds).description(""))
+      ->check(CLI::Range(0.001, kMostWaitSeconds).description(""))
       ->type_name("SECONDS")
       ->default_str(fmt::format("{}", *value));
 }

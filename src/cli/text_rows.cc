@@ -16,7 +16,7 @@
 namespace hearth {
 namespace {
 
-constexpr size_t kReadBytes = 1 << 16;
+constexpr size_t kLineReadBytes = 1 << 16;
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 }  // namespace
@@ -64,8 +64,8 @@ FileLines::Got FileLines::read_more(std::chrono::milliseconds wait) {
   searched_ -= begin_;
   begin_ = 0;
   size_t size = buffer_.size();
-  buffer_.resize(size + kReadBytes);
-  ssize_t got = ::read(fd_, buffer_.data() + size, kReadBytes);
+  buffer_.resize(size + kLineReadBytes);
+  ssize_t got = ::read(fd_, buffer_.data() + size, kLineReadBytes);
   int error = errno;
   buffer_.resize(size + static_cast<size_t>(std::max<ssize_t>(got, 0)));
   if (got < 0 && error != EINTR) {

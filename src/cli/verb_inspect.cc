@@ -26,7 +26,7 @@ struct InspectArgs {
 // Elements of an array that are shown.
 constexpr uint64_t kShownElements = 6;
 // Bytes of a string that text output shows; chat templates are long.
-constexpr size_t kShownBytes = 96;
+constexpr size_t kShownValueBytes = 96;
 
 std::string architectures_text() {
   std::string names;
@@ -106,7 +106,7 @@ std::string metadata_text(const ModelSource& file) {
   std::string out = fmt::format("\nmetadata: {} keys\n", file.metadata().entries().size());
   for (const MetaEntry& entry : file.metadata().entries()) {
     out += fmt::format("  {} ({}) = {}\n", printable(entry.key), meta_value_type_text(entry.value),
-                       meta_value_text(entry.value, kShownElements, kShownBytes));
+                       meta_value_text(entry.value, kShownElements, kShownValueBytes));
   }
   return out;
 }

@@ -25,7 +25,7 @@ struct TokenizeArgs {
 };
 
 // Tokens are short; this only keeps a hostile vocabulary off the screen.
-constexpr size_t kShownBytes = 512;
+constexpr size_t kShownTokenBytes = 512;
 
 // Ids parted by spaces, commas or newlines, with or without the brackets of a JSON array.
 std::vector<int32_t> parse_ids(std::string_view text) {
@@ -105,7 +105,8 @@ void encode(const TokenizeArgs& args, const Tokenizer& tokenizer) {
   }
   std::string lines;
   for (int32_t id : ids) {
-    lines += fmt::format("{}\t{}\n", id, printable(tokenizer.token_bytes(id, true), kShownBytes));
+    lines +=
+        fmt::format("{}\t{}\n", id, printable(tokenizer.token_bytes(id, true), kShownTokenBytes));
   }
   write_stdout(lines);
 }
