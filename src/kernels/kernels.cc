@@ -10,6 +10,8 @@
 namespace hearth {
 namespace {
 
+constexpr uint32_t kZen5Family = 0x1a;
+
 #define HEARTH_GEMM_ENTRY(kind, name, level)                               \
   table.gemm[static_cast<size_t>(PackKind::kind)] = gemm_##name##_##level; \
   table.menu[static_cast<size_t>(PackKind::kind)] = &menu_##name##_##level;
@@ -17,7 +19,8 @@ namespace {
 #define HEARTH_QUANTIZE_ENTRY(format, name, level) \
   table.quantize[static_cast<size_t>(ActFormat::format)] = quantize_##name##_##level;
 
-// The kernels of a level's weights in streams.
+// The kernels of a level's weights in one stream of few rows, and in several streams.
+#define HEARTH_FEW_ENTRY(kind, name, level) HEARTH_GEMM_ENTRY(kind, name, level##_few)
 #define HEARTH_STREAMS_ENTRY(kind, name, level) HEARTH_GEMM_ENTRY(kind, name, level##_streams)
 
 #define HEARTH_ATTEND_ENTRY(type, name, level) \
@@ -51,9 +54,11 @@ namespace {
     return table;                                               \
   }()
 
+// The tables of a level, by MemoryStreams.
 struct Level {
   const Kernels* one;
-  const Kernels* several;  // streams
+  const Kernels* one_of_few;
+  const Kernels* several;
 };
 
 constexpr Kernels kReference = HEARTH_LEVEL(Isa::kReference, reference);
@@ -83,7 +88,16 @@ constexpr Kernels kAvx512Bf16 = [] {
   HEARTH_BF16_UNIT_LOOPS(HEARTH_UNIT_ENTRY, avx512bf16)
   return table;
 }();
-// The tables for several streams.
+constexpr Kernels kAvx512Few = [] {
+  Kernels table = kAvx512;
+  HEARTH_INT8_GEMM_KERNELS(HEARTH_FEW_ENTRY, avx512)
+  return table;
+}();
+constexpr Kernels kAvx512Bf16Few = [] {
+  Kernels table = kAvx512Bf16;
+  HEARTH_INT8_GEMM_KERNELS(HEARTH_FEW_ENTRY, avx512)
+  return table;
+}();
 constexpr Kernels kAvx512BwStreams = [] {
   Kernels table = kAvx512Bw;
   table.attend_four_places = true;
@@ -109,13 +123,13 @@ constexpr Kernels kAmx = [] {
   HEARTH_AMX_UNIT_LOOPS(HEARTH_UNIT_ENTRY, amx)
   return table;
 }();
-constexpr Level kLevels[] = {{&kReference, &kReference},
-                             {&kAvx2, &kAvx2},
-                             {&kAvxVnni, &kAvxVnni},
-                             {&kAvx512Bw, &kAvx512BwStreams},
-                             {&kAvx512, &kAvx512Streams},
-                             {&kAvx512Bf16, &kAvx512Bf16Streams},
-                             {&kAmx, &kAmx}};
+constexpr Level kLevels[] = {{&kReference, &kReference, &kReference},
+                             {&kAvx2, &kAvx2, &kAvx2},
+                             {&kAvxVnni, &kAvxVnni, &kAvxVnni},
+                             {&kAvx512Bw, &kAvx512Bw, &kAvx512BwStreams},
+                             {&kAvx512, &kAvx512Few, &kAvx512Streams},
+                             {&kAvx512Bf16, &kAvx512Bf16Few, &kAvx512Bf16Streams},
+                             {&kAmx, &kAmx, &kAmx}};
 #elif defined(__aarch64__)
 constexpr Kernels kNeon = HEARTH_LEVEL(Isa::kNeon, neon);
 constexpr Kernels kI8mm = [] {
@@ -132,21 +146,32 @@ constexpr Kernels kI8mmBf16 = [] {
   HEARTH_BF16_UNIT_LOOPS(HEARTH_UNIT_ENTRY, i8mmbf16)
   return table;
 }();
-constexpr Level kLevels[] = {
-    {&kReference, &kReference}, {&kNeon, &kNeon}, {&kI8mm, &kI8mm}, {&kI8mmBf16, &kI8mmBf16}};
+constexpr Level kLevels[] = {{&kReference, &kReference, &kReference},
+                             {&kNeon, &kNeon, &kNeon},
+                             {&kI8mm, &kI8mm, &kI8mm},
+                             {&kI8mmBf16, &kI8mmBf16, &kI8mmBf16}};
 #else
-constexpr Level kLevels[] = {{&kReference, &kReference}};
+constexpr Level kLevels[] = {{&kReference, &kReference, &kReference}};
 #endif
 
 }  // namespace
 
 MemoryStreams memory_streams_here() {
-  return made_by_intel() ? MemoryStreams::kSeveral : MemoryStreams::kOne;
+  if (made_by_intel()) return MemoryStreams::kSeveral;
+  return amd_family() >= kZen5Family ? MemoryStreams::kOneOfFew : MemoryStreams::kOne;
 }
 
 const Kernels& kernels_for(Isa isa, MemoryStreams streams) {
   for (const Level& level : kLevels) {
-    if (level.one->isa == isa) return streams == MemoryStreams::kOne ? *level.one : *level.several;
+    if (level.one->isa != isa) continue;
+    switch (streams) {
+      case MemoryStreams::kOne:
+        return *level.one;
+      case MemoryStreams::kOneOfFew:
+        return *level.one_of_few;
+      case MemoryStreams::kSeveral:
+        return *level.several;
+    }
   }
   HEARTH_CHECK(false, "this build has no kernels for that ISA level");
 }

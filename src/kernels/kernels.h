@@ -2,13 +2,14 @@
 // at start (topology/cpu_features.h); a level this build has no kernels for is an internal error.
 //
 // Processors of one level may differ in how they like to read memory, so levels over AVX-512 have
-// two tables, which give the same bits. Whose is whose was measured:
+// three tables, which give the same bits. Whose is whose was measured:
 //
-//   streams   Intel's: on Sapphire Rapids few rows are 1.2 to 1.35 times as fast with several
-//   panels
-//             side by side, pages of f16 1.2 to 1.3 times with four places of prefetch
-//   one       AMD's: on Zen 5 four rows of kQ8_0 are 1.5 times as fast with one panel at a time, on
-//             Zen 4 pages are 0.9 to 0.95 times as fast with four places
+//   several      Intel's: on Sapphire Rapids few rows are 1.2 to 1.35 times as fast with several
+//                panels side by side, pages of f16 1.2 to 1.3 times with four places of prefetch
+//   one          AMD's: on Zen 4 products of 7 to 16 rows are 1.0 to 1.5 times as fast with one
+//                panel at a time, pages 0.9 to 0.95 times with four places of prefetch
+//   one of few   AMD's since Zen 5, which does twice the dot products a cycle: with one panel at a
+//                time four rows of kQ8_0 are 1.5 times as fast, and 16 rows half as fast
 #pragma once
 
 #include <array>
@@ -51,7 +52,7 @@ struct Kernels {
   LimitLoops limits;
 };
 
-enum class MemoryStreams : uint8_t { kOne, kSeveral };
+enum class MemoryStreams : uint8_t { kOne, kOneOfFew, kSeveral };
 
 // Returns what this processor likes.
 MemoryStreams memory_streams_here();

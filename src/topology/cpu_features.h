@@ -57,6 +57,10 @@ CpuFeatures detect_cpu_features();
 // Whether Intel made this processor: CPUID says so, under most hypervisors too.
 bool made_by_intel();
 
+// Returns AMD's family of this processor, by CPUID: 0x19 for Zen 3 and 4, 0x1a for Zen 5. 0 where
+// AMD did not make it.
+uint32_t amd_family();
+
 // Returns all levels, on each architecture slower ones before faster ones.
 std::span<const Isa> all_isas();
 

@@ -264,6 +264,9 @@ TEST(CpuFeaturesTest, ThisProcessor) {
   EXPECT_EQ(features.avx512vnni, __builtin_cpu_supports("avx512vnni") != 0);
   EXPECT_EQ(features.avx512bf16, __builtin_cpu_supports("avx512bf16") != 0);
   EXPECT_EQ(made_by_intel(), __builtin_cpu_is("intel") != 0);
+  EXPECT_EQ(amd_family() != 0, __builtin_cpu_is("amd") != 0);
+  EXPECT_EQ(amd_family() == 0x17, __builtin_cpu_is("amdfam17h") != 0);
+  EXPECT_EQ(amd_family() == 0x19, __builtin_cpu_is("amdfam19h") != 0);
 #elif defined(__aarch64__)
   EXPECT_EQ(features.arch, Arch::kArm);
 #endif

@@ -48,16 +48,22 @@ constexpr GemmSchedule set_by_hand(uint32_t panels, uint32_t m) {
                                                        : kPrefetchBytes)};
 }
 
-// Few rows are bound by memory. Zen 5 likes one stream best: with 4 rows of kQ8_0 one panel at a
-// time is up to 1.5 times as fast as two. With 6 rows or more it is bound by loads instead, where
-// neighbours leave it all of its memory: two panels then take 0.51 to 0.99 times as long with 6 to
-// 16 rows, and 0.76 to 1.12 times where they leave it 60 %. Sapphire Rapids likes kGemmStreams of
-// them: 1.2 to 1.35 times as fast with 1 to 6 rows.
-constexpr uint32_t kFewRows = 5;
+// Few rows are bound by memory. AMD's processors like one stream best: with 4 rows of kQ8_0 on Zen
+// 5 one panel at a time is up to 1.5 times as fast as two.
 template <typename Kind>
 constexpr RowsDefault kOneStream[] = {{1, set_by_hand<Kind>(1, 1)},
-                                      {kFewRows, set_by_hand<Kind>(1, kFewRows)},
+                                      {tile_rows(1), set_by_hand<Kind>(1, tile_rows(1))},
                                       {kAnyRows, set_by_hand<Kind>(kTilePanels, kAnyRows)}};
+// Zen 5 does two dot products a cycle, as many as it loads, and a tile of one panel loads one for
+// each: with 6 rows or more it waits for that. 6 to 16 rows in two panels take 0.51 to 0.99 times
+// as long where neighbours leave it all of its memory, and 0.76 to 1.12 times where they leave it
+// 60 %.
+constexpr uint32_t kFewRows = 5;
+template <typename Kind>
+constexpr RowsDefault kOneStreamOfFew[] = {{1, set_by_hand<Kind>(1, 1)},
+                                           {kFewRows, set_by_hand<Kind>(1, kFewRows)},
+                                           {kAnyRows, set_by_hand<Kind>(kTilePanels, kAnyRows)}};
+// Sapphire Rapids likes kGemmStreams of them: 1.2 to 1.35 times as fast with 1 to 6 rows.
 template <typename Kind>
 constexpr RowsDefault kSeveralStreams[] = {
     {tile_rows(kGemmStreams), set_by_hand<Kind>(kGemmStreams, tile_rows(kGemmStreams))},
@@ -414,18 +420,21 @@ void gemm(const GemmArgs& g, const GemmMenu& menu) {
 
 }  // namespace
 
-#define HEARTH_DEFINE(kind, name, level)                                        \
-  constinit const GemmMenu menu_##name##_avx512 =                               \
-      menu_of<KindOf<PackKind::kind>>(kOneStream<KindOf<PackKind::kind>>);      \
-  constinit const GemmMenu menu_##name##_##level =                              \
-      menu_of<KindOf<PackKind::kind>>(kSeveralStreams<KindOf<PackKind::kind>>); \
-  void gemm_##name##_avx512(const GemmArgs& args) {                             \
-    gemm<KindOf<PackKind::kind>>(args, menu_##name##_avx512);                   \
-  }                                                                             \
-  void gemm_##name##_##level(const GemmArgs& args) {                            \
-    gemm<KindOf<PackKind::kind>>(args, menu_##name##_##level);                  \
+#define HEARTH_DEFINE(kind, name, level, defaults)                       \
+  constinit const GemmMenu menu_##name##_##level =                       \
+      menu_of<KindOf<PackKind::kind>>(defaults<KindOf<PackKind::kind>>); \
+  void gemm_##name##_##level(const GemmArgs& args) {                     \
+    gemm<KindOf<PackKind::kind>>(args, menu_##name##_##level);           \
   }
-HEARTH_INT8_GEMM_KERNELS(HEARTH_DEFINE, avx512_streams)
+#define HEARTH_DEFINE_ONE(kind, name, level) HEARTH_DEFINE(kind, name, level, kOneStream)
+#define HEARTH_DEFINE_FEW(kind, name, level) HEARTH_DEFINE(kind, name, level, kOneStreamOfFew)
+#define HEARTH_DEFINE_STREAMS(kind, name, level) HEARTH_DEFINE(kind, name, level, kSeveralStreams)
+HEARTH_INT8_GEMM_KERNELS(HEARTH_DEFINE_ONE, avx512)
+HEARTH_INT8_GEMM_KERNELS(HEARTH_DEFINE_FEW, avx512_few)
+HEARTH_INT8_GEMM_KERNELS(HEARTH_DEFINE_STREAMS, avx512_streams)
+#undef HEARTH_DEFINE_STREAMS
+#undef HEARTH_DEFINE_FEW
+#undef HEARTH_DEFINE_ONE
 #undef HEARTH_DEFINE
 
 }  // namespace hearth

@@ -107,7 +107,8 @@ TEST_P(ScheduleTest, ChangesNoBit) {
 }
 
 TEST_P(ScheduleTest, DefaultsAreOnTheMenu) {
-  for (MemoryStreams streams : {MemoryStreams::kOne, MemoryStreams::kSeveral}) {
+  for (MemoryStreams streams :
+       {MemoryStreams::kOne, MemoryStreams::kOneOfFew, MemoryStreams::kSeveral}) {
     const GemmMenu& menu = *kernels_for(isa(), streams).menu[static_cast<size_t>(kind())];
     for (uint32_t m = 1; m <= 300; ++m) {
       GemmSchedule schedule = menu.default_for(m);
