@@ -138,8 +138,11 @@ class Tuning {
     tuned_.model = model_fields(model.spec);
     TunedStore::Found found = store_.find(tuned_.machine, tuned_.model);
     if (found.tuned) tuned_ = *std::move(found.tuned);
-    if (args_.fresh) forget();
-    drop_foreign_schedules(isa);
+    if (args_.fresh) {
+      if (tunes_plans()) forget_plans();
+      if (tunes_kernels()) forget_kernels();
+    }
+    drop_foreign(isa, options);
     // While memory is free.
     if (tunes_plans()) table_ = bandwidth();
     ConsoleListener console(args_.verbose, &interrupts_);
@@ -169,28 +172,33 @@ class Tuning {
     return table;
   }
 
-  void forget() {
-    if (tunes_plans()) {
-      tuned_.phases.clear();
-      tuned_.trials.clear();
-      tuned_.threshold.reset();
-      tuned_.threshold_trials.clear();
-      tuned_.engine_plan.clear();
-    }
-    if (tunes_kernels()) {
-      tuned_.products.clear();
-      tuned_.steps.clear();
-    }
+  void forget_plans() {
+    tuned_.phases.clear();
+    tuned_.trials.clear();
+    tuned_.threshold.reset();
+    tuned_.threshold_trials.clear();
+    tuned_.engine_plan.clear();
   }
 
-  // A file that somebody else wrote may have schedules that no kernel knows.
-  void drop_foreign_schedules(Isa isa) {
+  void forget_kernels() {
+    tuned_.products.clear();
+    tuned_.steps.clear();
+  }
+
+  // A file that somebody else wrote may have a plan for CPUs that are not there, and schedules that
+  // no kernel knows.
+  void drop_foreign(Isa isa, const EngineOptions& options) {
+    try {
+      tuned_plan(tuned_, machine_, options);
+    } catch (const Error& error) {
+      print_note(fmt::format("what was kept of plans is forgotten: {}", error.what()));
+      forget_plans();
+    }
     try {
       check_schedules(tuned_schedules(tuned_), kernels_for(isa));
     } catch (const Error& error) {
       print_note(fmt::format("what was kept of kernels is forgotten: {}", error.what()));
-      tuned_.products.clear();
-      tuned_.steps.clear();
+      forget_kernels();
     }
   }
 

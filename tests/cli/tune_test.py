@@ -244,6 +244,11 @@ class TuneTest(ProgramTest):
             self.assertNotIn(FOUND, err)
             self.assertIn(says, err)
         self.assertIn("longer than 1 MiB", self.told("tune", "--list")[0])
+        # Tuning does without a plan that cannot be.
+        self.kept().write_text(text.replace("thread_pus ", "thread_pus 4095 "))
+        _, err = self.tune("--only", "kernels")
+        self.assertIn("what was kept of plans is forgotten: ", err)
+        self.assertNotIn("4095", self.kept().read_text())
 
     def test_another_machine_is_predicted(self):
         machine = "synthetic pack:2 numa:2 l3:2 core:3 pu:2"
