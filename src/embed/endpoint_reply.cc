@@ -73,7 +73,7 @@ EmbedVector vector_of_base64(std::string_view text) {
   }
   EmbedVector vector(bytes->size() / sizeof(float));
   static_assert(std::endian::native == std::endian::little);
-  std::memcpy(vector.data(), bytes->data(), bytes->size());
+  if (!vector.empty()) std::memcpy(vector.data(), bytes->data(), bytes->size());
   return vector;
 }
 

@@ -47,6 +47,8 @@ TEST(EndpointReply, RefusesWhatIsNoReply) {
 }
 
 TEST(EndpointReply, RefusesOtherCountsAndWidths) {
+  EXPECT_EQ(error_of(R"({"data":[{"embedding":""}]})"),
+            "a vector of the reply has 0 elements and not 2");
   EXPECT_EQ(error_of(R"({"data":[]})"), "the reply has 0 vectors for 1 texts");
   EXPECT_EQ(error_of(R"({"data":[{"embedding":[1,2]},{"embedding":[1,2]}]})"),
             "the reply has 2 vectors for 1 texts");
