@@ -58,10 +58,10 @@ constexpr RowsDefault kOneStream[] = {{1, set_by_hand<Kind>(1, 1)},
 // each: with 6 rows or more it waits for that. 6 to 16 rows in two panels take 0.51 to 0.99 times
 // as long where neighbours leave it all of its memory, and 0.76 to 1.12 times where they leave it
 // 60 %.
-constexpr uint32_t kFewRows = 5;
+constexpr uint32_t kOneStreamRows = 5;
 template <typename Kind>
 constexpr RowsDefault kOneStreamOfFew[] = {{1, set_by_hand<Kind>(1, 1)},
-                                           {kFewRows, set_by_hand<Kind>(1, kFewRows)},
+                                           {kOneStreamRows, set_by_hand<Kind>(1, kOneStreamRows)},
                                            {kAnyRows, set_by_hand<Kind>(kTilePanels, kAnyRows)}};
 // Sapphire Rapids likes kGemmStreams of them: 1.2 to 1.35 times as fast with 1 to 6 rows.
 template <typename Kind>
