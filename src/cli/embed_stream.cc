@@ -16,8 +16,6 @@
 namespace hearth {
 namespace {
 
-constexpr std::chrono::milliseconds kLookUp(
-    50);  // for Ctrl-C, finished texts and the progress line
 // Texts under way, so that a device that is late with one does not stop the others at once.
 constexpr size_t kWindow = 4096;
 

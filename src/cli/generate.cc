@@ -13,7 +13,6 @@
 namespace hearth {
 namespace {
 
-constexpr std::chrono::milliseconds kResultLookUp(50);  // for Ctrl-C and the progress line
 // Results that may wait for this thread, per continuation.
 constexpr uint32_t kResultsAhead = 16;
 
@@ -66,7 +65,7 @@ class Batch {
         cancel();
         cancelled = true;
       }
-      std::optional<Result> result = stream_->pop(kResultLookUp);
+      std::optional<Result> result = stream_->pop(kLookUp);
       const Statistics& figures = service_.statistics();
       if (reading && !result) {
         progress.update(

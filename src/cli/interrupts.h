@@ -4,6 +4,7 @@
 // as for somebody to read what is printed. One object lives at a time; any thread may ask it.
 #pragma once
 
+#include <chrono>
 #include <csignal>
 
 namespace hearth {
@@ -22,6 +23,9 @@ class Interrupts {
  private:
   struct sigaction before_ {};
 };
+
+// A loop that waits for its work looks up so often: for Ctrl-C and its progress line.
+inline constexpr std::chrono::milliseconds kLookUp(50);
 
 // A shell reports this status for a program that SIGINT ended: 128 + 2.
 inline constexpr int kInterruptedStatus = 130;
