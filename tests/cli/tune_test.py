@@ -26,6 +26,7 @@ class TuneTest(ProgramTest):
 
     def setUp(self):
         self.home = self.folder / self.id()
+        self.tuned = self.home / "hearth" / "tuned"
         self.env = {"XDG_CONFIG_HOME": str(self.home), "XDG_CONFIG_DIRS": "/no/such/folder"}
 
     def told(self, *words):
@@ -39,7 +40,7 @@ class TuneTest(ProgramTest):
         return self.told("tune", self.chain, "--trace", self.trace, "--budget", "4m", *words)
 
     def kept(self):
-        files = list((self.home / "hearth" / "tuned").glob("*.tuned"))
+        files = list(self.tuned.glob("*.tuned"))
         self.assertEqual(len(files), 1)
         return files[0]
 
@@ -67,8 +68,7 @@ class TuneTest(ProgramTest):
     def test_whoever_interrupts_it_keeps_what_was_measured(self):
         tuning = self.start("tune", self.random, "--budget", "5m", "--fresh",
                             env={**os.environ, **self.env}, stdout=subprocess.PIPE)
-        folder = self.home / "hearth" / "tuned"
-        while tuning.poll() is None and not list(folder.glob("*.tuned")):
+        while tuning.poll() is None and not list(self.tuned.glob("*.tuned")):
             pass
         tuning.send_signal(signal.SIGINT)
         tuning.communicate()
@@ -88,9 +88,8 @@ class TuneTest(ProgramTest):
         for _ in range(3):
             tuning = self.start(*words, env={**os.environ, **self.env}, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE)
-            folder = self.home / "hearth" / "tuned"
             while tuning.poll() is None:
-                if list(folder.glob("*.tuned")) and len(self.trials()) > len(before):
+                if list(self.tuned.glob("*.tuned")) and len(self.trials()) > len(before):
                     tuning.kill()
                     break
                 time.sleep(0.001)
@@ -135,9 +134,8 @@ class TuneTest(ProgramTest):
         self.assertIn("not finished", self.told("tune", self.chain, "--show")[0])
 
     def test_bandwidths_are_measured_once_for_all_models(self):
-        folder = self.home / "hearth" / "tuned"
         self.tune("--only", "plans")
-        tables = list(folder.glob("*.bandwidth.json"))
+        tables = list(self.tuned.glob("*.bandwidth.json"))
         self.assertEqual(len(tables), 1)
         table = json.loads(tables[0].read_text())
         self.assertGreater(table["gb_per_second"][0][0], 0)
@@ -204,9 +202,8 @@ class TuneTest(ProgramTest):
             self.assertIn("\nengine\n", text)
             TuneTest.gaining = self.kept().name, text
         name, text = TuneTest.gaining
-        folder = self.home / "hearth" / "tuned"
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
+        self.tuned.mkdir(parents=True, exist_ok=True)
+        (self.tuned / name).write_text(text)
         return text
 
     def test_run_works_by_what_was_found_and_says_so(self):
