@@ -223,6 +223,11 @@ TEST(Encoder, TensorsThatCannotBe) {
        "calls for 48 x 140");
   says(encoder_source(nomic).add("position_embd.weight", {48, 40}), ErrorCode::kUnsupported,
        "position_embd.weight");
+  // Factors of RoPE where nothing is turned.
+  for (const EncoderShape& shape : {EncoderShape{}, jina}) {
+    says(encoder_source(shape).add("rope_freqs.weight", {8}), ErrorCode::kUnsupported,
+         "rope_freqs.weight");
+  }
   // Beside one tensor for all three, their own are too many.
   says(encoder_source({}).add("blk.0.attn_qkv.weight", {48, 144}), ErrorCode::kUnsupported,
        "blk.0.attn_q.weight");

@@ -67,6 +67,16 @@ class KeyReader {
 // How experts are chosen, by GGUF's numbers.
 constexpr uint32_t kSoftmaxGating = 1, kSigmoidGating = 2;
 
+// The gating of a file that names none (0 names none as well). Files of GLM-4.7-Flash lack the key,
+// as those of DeepSeek-V2 do, and share its architecture; a bias for choosing says which it is:
+// routers with softmax that have one come with the key.
+uint32_t unnamed_gating(const ModelSource& source, const ArchitectureKind& kind) {
+  const bool biased = std::ranges::any_of(source.tensors(), [](const SourceTensor& tensor) {
+    return tensor.name.ends_with(".exp_probs_b.bias");
+  });
+  return biased || kind.gating == Gating::kSigmoid ? kSigmoidGating : kSoftmaxGating;
+}
+
 constexpr uint32_t kMostLayers = 1024, kMostWidth = 1u << 17, kMostFfn = 1u << 20,
                    kMostHeads = 1024, kMostContext = 1u << 24, kMostTokenTypes = 1u << 16;
 // Slopes of 2^-64 and less are none at all.
@@ -178,12 +188,12 @@ void read_rope(const KeyReader& reader, const ModelSource& source, HyperParamete
   }
 }
 
-void read_router(const KeyReader& reader, const ArchitectureKind& kind, uint32_t experts,
-                 RouterRule* rule) {
+void read_router(const KeyReader& reader, const ModelSource& source, const ArchitectureKind& kind,
+                 uint32_t experts, RouterRule* rule) {
   rule->experts = experts;
   rule->used = reader.count("expert_used_count", std::min(experts, kMostChosen));
-  const uint32_t otherwise = kind.gating == Gating::kSoftmax ? kSoftmaxGating : kSigmoidGating;
-  const uint32_t gating = reader.number_or("expert_gating_func", otherwise);
+  uint32_t gating = reader.number_or("expert_gating_func", 0);
+  if (gating == 0) gating = unnamed_gating(source, kind);
   if (gating != kSoftmaxGating && gating != kSigmoidGating) {
     reader.refuse("expert_gating_func", gating, "1 (softmax) or 2 (sigmoid)");
   }
@@ -218,7 +228,7 @@ void read_experts(const KeyReader& reader, const ModelSource& source, const Arch
   }
   ExpertParameters& experts = hyper->experts;
   experts.count = reader.count("expert_count", kMostExperts);
-  read_router(reader, kind, count, &experts.router);
+  read_router(reader, source, kind, count, &experts.router);
   experts.leading_dense = reader.number_or("leading_dense_block_count", 0);
   if (experts.leading_dense > hyper->layers) {
     reader.refuse("leading_dense_block_count", experts.leading_dense,

@@ -37,11 +37,13 @@ void check_sizes(const ModelSpec& spec) {
   }
 }
 
-// Tables of frequencies are read with the hyper-parameters, or older converters wrote what these
-// give as well.
-bool is_frequencies(std::string_view name) {
-  return name == "rope_freqs.weight" || name.ends_with(".attn_rot_embd.weight") ||
-         name.ends_with(".attn_rot_embd");
+// Tensors that change no result, though no weight is made of them: tables of frequencies, which the
+// hyper-parameters hold, or give as well where older converters wrote them; scales of activations,
+// for programs that quantise these as the model was calibrated.
+bool is_harmless(std::string_view name, const HyperParameters& hyper) {
+  const bool turned = hyper.positions == PositionKind::kRope;
+  return (turned && name == "rope_freqs.weight") || name.ends_with(".attn_rot_embd.weight") ||
+         name.ends_with(".attn_rot_embd") || name.ends_with(".input_scale");
 }
 
 }  // namespace
@@ -262,7 +264,8 @@ void SpecBuilder::check_all_used() const {
   std::set<const SourceTensor*> used;
   for (const WeightSpec& weight : spec_.weights) used.insert(weight.data);
   for (const SourceTensor& tensor : source_.tensors()) {
-    if (used.contains(&tensor) || is_frequencies(tensor.name) || is_skipped(tensor.name)) continue;
+    if (used.contains(&tensor) || is_skipped(tensor.name)) continue;
+    if (is_harmless(tensor.name, spec_.hyper)) continue;
     // Some converters write it beside attn_k_b and attn_v_b, which say the same.
     if (spec_.hyper.latent_length > 0 && tensor.name.ends_with(".attn_kv_b.weight")) continue;
     fail(ErrorCode::kUnsupported,
