@@ -105,6 +105,36 @@ TEST(ChatTemplate, StepsAreLimited) {
   EXPECT_NE(error_of("{% for i in range(100001) %}{% endfor %}").find("100000"), std::string::npos);
 }
 
+// A search takes steps by the lengths of both strings, so that what a conversation holds cannot
+// make it long; and the search itself takes time by their sum, not their product.
+TEST(ChatTemplate, SearchesAreCounted) {
+  std::string needle(size_t{1} << 20, 'a');
+  std::string request = R"({"n": ")" + needle + R"("})";
+  const char* searches[] = {"n in 'x'",     "'x'.find(n)",         "'x'.count(n)",
+                            "'x'.split(n)", "'x'.replace(n, '')",  "'x'|replace(n, '')",
+                            "'x' is in(n)", "'x'.removeprefix(n)", "'x'.startswith(n)"};
+  for (const std::string search : searches) {
+    std::string loop = "{% for i in range(20000) %}{% set y = " + search + " %}{% endfor %}";
+    EXPECT_NE(error_of(loop, request).find("more than 1000000 steps"), std::string::npos) << search;
+  }
+}
+
+TEST(ChatTemplate, SearchesOfLongTextsEnd) {
+  const char* source =
+      "{% set half = 'a' * 2000000 %}{% set text = half ~ half %}"
+      "{% set needle = half[:1000000] ~ 'b' ~ half[:1000000] %}"
+      "{{ needle in text }} {{ text.find(needle) }} {{ text.count(needle) }} "
+      "{{ text.split(needle)|length }} {{ text.replace(needle, '')|length }} "
+      "{{ (text ~ needle).find(needle) }} {{ text.count(half) }} {{ text.split(half)|length }}";
+  EXPECT_EQ(render(source).text, "False -1 0 1 4000000 4000000 2 3");
+}
+
+TEST(ChatTemplate, NamesAreLimited) {
+  EXPECT_EQ(render("{{ " + std::string(1000, 'n') + " }}").text, "");
+  EXPECT_NE(error_of("{{ " + std::string(1001, 'n') + " }}").find("longer than 1000 bytes"),
+            std::string::npos);
+}
+
 TEST(ChatTemplate, OutputAndMemoryAreLimited) {
   EXPECT_EQ(render("{{ 'x' * 4194304 }}").text.size(), 4194304u);
   EXPECT_NE(error_of("{{ 'x' * 4194305 }}").find("4 MiB"), std::string::npos);

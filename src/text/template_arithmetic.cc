@@ -178,7 +178,7 @@ TextRef escape_markup(TemplateBudget& budget, const TextRef& text) {
   if (text->markup()) return text;
   TextBuilder builder(budget);
   std::string_view bytes = text->bytes();
-  budget.scanned(bytes.size());
+  budget.mapped(bytes.size());
   for (size_t at = 0; at < bytes.size(); ++at) {
     constexpr std::string_view kSpecial = "&<>'\"";
     constexpr const char* kEscapes[] = {"&amp;", "&lt;", "&gt;", "&#39;", "&#34;"};

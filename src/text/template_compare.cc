@@ -122,8 +122,7 @@ bool contains(TemplateHeap& heap, const TemplateValue& container, const Template
       require_defined(item);
       fault("'in' asks a string for a {}", type_name(item));
     }
-    budget.scanned(container.bytes().size());
-    return container.bytes().find(item.bytes()) != std::string_view::npos;
+    return find_text(budget, container.bytes(), item.bytes()) != std::string_view::npos;
   }
   const DictObject* dict = nullptr;
   if (container.is(ValueKind::kDict)) dict = &container.as<DictObject>();

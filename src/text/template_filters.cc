@@ -200,7 +200,7 @@ TemplateValue filter_int(TemplateHeap& heap, const TemplateValue& subject,
   if (subject.is_string()) {
     foreign = subject.text->any_foreign();
     int64_t base = bound[1] ? require_whole("int's base", *bound[1]) : 10;
-    heap.budget().scanned(subject.bytes().size());
+    heap.budget().mapped(subject.bytes().size());
     bool usable = base == 0 || (base >= 2 && base <= 36);
     int64_t whole = 0;
     if (usable && read_whole(subject.bytes(), base, &whole)) return int_value(whole, foreign);

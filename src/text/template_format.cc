@@ -29,7 +29,7 @@ class PercentFormat {
 
   TemplateValue run() {
     std::string_view bytes = format_.bytes();
-    budget_.scanned(bytes.size());
+    budget_.mapped(bytes.size());
     while (at_ < bytes.size()) {
       size_t percent = std::min(bytes.find('%', at_), bytes.size());
       out_.append(format_, at_, percent);
@@ -108,6 +108,7 @@ class PercentFormat {
     }
     directive.kind = peek();
     ++at_;
+    budget_.mapped(directive.width + static_cast<size_t>(std::max(directive.precision, 0)));
     if (directive.kind == '%') return out_.append("%", format_.any_foreign(begin, at_));
     if (directive.alternate) fault("'#' in the format of '%' is not supported");
     if (!value) value = next_value();

@@ -127,6 +127,7 @@ class JsonWriter {
 
   void new_line(uint32_t depth) {
     if (indent_ == nullptr) return;
+    budget_.mapped(depth);
     out_.append("\n", false);
     for (uint32_t i = 0; i < depth; ++i) out_.append(*indent_);
   }

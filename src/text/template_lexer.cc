@@ -185,6 +185,9 @@ class Lexer {
       if (!is_word(rest_.substr(end, length))) break;
       end += length;
     }
+    // Names are looked up and copied at every step.
+    constexpr size_t kMostNameBytes = 1000;
+    if (end > kMostNameBytes) refuse("a name is longer than 1000 bytes");
     add(TokenKind::kName, rest_.substr(0, end));
     take(end);
   }

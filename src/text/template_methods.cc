@@ -78,14 +78,13 @@ class Method {
     BoundArguments bound = bind({"sep", "maxsplit"});
     int64_t most = bound[1] ? require_whole("maxsplit", *bound[1]) : -1;
     if (most < 0) most = INT64_MAX;
-    budget_.scanned(text().bytes().size());
     if (!given(bound[0])) return split_at_space(most);
     const TextRef& separator = require_text("sep", *bound[0]);
     if (separator->bytes().empty()) fault("split() is given an empty separator");
     std::vector<TemplateValue> parts;
     size_t done = 0;
     for (; most > 0; --most) {
-      size_t at = text().bytes().find(separator->bytes(), done);
+      size_t at = find_text(budget_, text().bytes(), separator->bytes(), done);
       if (at == std::string_view::npos) break;
       parts.push_back(part(done, at));
       done = at + separator->bytes().size();
@@ -103,6 +102,7 @@ class Method {
 
   TemplateValue split_at_space(int64_t most) {
     std::string_view bytes = text().bytes();
+    budget_.mapped(bytes.size());
     std::vector<TemplateValue> parts;
     size_t at = leading_space(bytes);
     while (at < bytes.size()) {
@@ -163,15 +163,18 @@ class Method {
     if (given(bound[1]) || given(bound[2])) fault("{}() with bounds is not supported", name_);
     std::string_view other = require_text(name_ + "()'s argument", *bound[0])->bytes();
     std::string_view bytes = text().bytes();
-    budget_.scanned(bytes.size());
     if (name_ == "find") {
-      size_t at = bytes.find(other);
+      size_t at = find_text(budget_, bytes, other);
       bool found = at != std::string_view::npos;
       return int_value(found ? static_cast<int64_t>(count_characters(bytes.substr(0, at))) : -1);
     }
-    if (other.empty()) return int_value(static_cast<int64_t>(count_characters(bytes)) + 1);
+    if (other.empty()) {
+      budget_.scanned(bytes.size());
+      return int_value(static_cast<int64_t>(count_characters(bytes)) + 1);
+    }
     int64_t count = 0;
-    for (size_t at = 0; (at = bytes.find(other, at)) != std::string_view::npos; ++count) {
+    size_t at = 0;
+    for (; (at = find_text(budget_, bytes, other, at)) != std::string_view::npos; ++count) {
       at += other.size();
     }
     return int_value(count);
@@ -181,6 +184,7 @@ class Method {
     BoundArguments bound = bind({"/affix"}, 1);
     std::string_view other = require_text(name_ + "()'s argument", *bound[0])->bytes();
     size_t begin = 0, end = text().bytes().size();
+    budget_.copied(other.size());
     if (name_ == "removeprefix" && text().bytes().starts_with(other)) begin = other.size();
     if (name_ == "removesuffix" && text().bytes().ends_with(other)) end -= other.size();
     TextBuilder builder(budget_);

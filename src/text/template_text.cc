@@ -1,6 +1,7 @@
 #include "text/template_text.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "text/utf8.h"
 
@@ -81,6 +82,22 @@ void TextBuilder::append(const Text& text, size_t begin, size_t end) {
 
 TextRef TextBuilder::finish(bool markup) {
   return std::make_shared<const Text>(std::move(bytes_), std::move(foreign_), markup, &budget_);
+}
+
+size_t find_text(TemplateBudget& budget, std::string_view bytes, std::string_view needle,
+                 size_t from) {
+  if (from > bytes.size()) return std::string_view::npos;
+  std::string_view rest = bytes.substr(from);
+  const void* found = nullptr;
+  // memmem() is the two-way algorithm for all but short needles, for which it is bounded by these.
+  if (needle.size() <= rest.size()) {
+    found = memmem(rest.data(), rest.size(), needle.data(), needle.size());
+  }
+  size_t at = found == nullptr
+                  ? bytes.size()
+                  : static_cast<size_t>(static_cast<const char*>(found) - bytes.data());
+  budget.searched(at - from, needle.size());
+  return found == nullptr ? std::string_view::npos : at;
 }
 
 size_t character_bytes(char lead) {

@@ -41,6 +41,8 @@ class TemplateBudget {
   void copied(size_t bytes) { spend(bytes / 8); }
   void scanned(size_t bytes) { spend(bytes); }
   void mapped(size_t bytes) { spend(bytes * 16); }
+  // A search through `bytes` for so many others, which are looked at first.
+  void searched(size_t bytes, size_t needle) { spend(uint64_t{64} + bytes + needle); }
   // Values put into lists and mappings; none are given back before the end.
   void add_elements(uint64_t count);
   void hold(size_t bytes);
@@ -113,6 +115,11 @@ class TextBuilder {
   std::string bytes_;
   std::vector<ByteRange> foreign_;
 };
+
+// Where `needle` begins in `bytes` at or behind `from`, or npos. Takes time in proportion to both
+// lengths, whatever they hold, and counts it; string_view::find() takes that of their product.
+size_t find_text(TemplateBudget& budget, std::string_view bytes, std::string_view needle,
+                 size_t from = 0);
 
 // Code points, over well-formed UTF-8.
 size_t count_characters(std::string_view bytes);

@@ -9,8 +9,8 @@
 namespace hearth {
 namespace {
 
-bool has_character(const Text& characters, std::string_view one) {
-  return characters.bytes().find(one) != std::string_view::npos;
+bool has_character(TemplateBudget& budget, const Text& characters, std::string_view one) {
+  return find_text(budget, characters.bytes(), one) != std::string_view::npos;
 }
 
 bool ends_line(char32_t c) {
@@ -45,19 +45,17 @@ TemplateValue strip_text(TemplateBudget& budget, const Text& text, const Text* c
   if (characters == nullptr) {
     if (left) begin = leading_space(bytes);
     if (right) end -= trailing_space(bytes.substr(begin));
-    budget.scanned(bytes.size() - (end - begin));
+    budget.mapped(bytes.size() - (end - begin));
   } else {
     while (left && begin < end) {
       size_t length = character_bytes(bytes[begin]);
-      budget.scanned(characters->bytes().size());
-      if (!has_character(*characters, bytes.substr(begin, length))) break;
+      if (!has_character(budget, *characters, bytes.substr(begin, length))) break;
       begin += length;
     }
     while (right && end > begin) {
       size_t at = end - 1;
       while ((bytes[at] & 0xC0) == 0x80) --at;
-      budget.scanned(characters->bytes().size());
-      if (!has_character(*characters, bytes.substr(at, end - at))) break;
+      if (!has_character(budget, *characters, bytes.substr(at, end - at))) break;
       end = at;
     }
   }
@@ -72,12 +70,10 @@ TemplateValue replace_text(TemplateBudget& budget, const Text& text, const Text&
   if (old.bytes().empty()) return replace_nothing(budget, text, by, most);
   TextBuilder builder(budget);
   std::string_view bytes = text.bytes();
-  budget.scanned(bytes.size());
   size_t done = 0;
   for (; most > 0; --most) {
-    size_t at = bytes.find(old.bytes(), done);
+    size_t at = find_text(budget, bytes, old.bytes(), done);
     if (at == std::string_view::npos) break;
-    budget.scanned(64);
     builder.append(text, done, at);
     builder.append(by);
     done = at + old.bytes().size();
