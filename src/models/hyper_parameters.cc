@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "kernels/attention/latent.h"
+#include "models/unread_keys.h"
 #include "tensor/pack_spec.h"
 
 namespace hearth {
@@ -150,21 +151,27 @@ void read_rope(const KeyReader& reader, const ModelSource& source, HyperParamete
                   fmt::format("an even number up to the head's {}", hyper->key_length));
   }
   rope.freq_base = reader.real_or("rope.freq_base", 10000);
-  std::string scaling = reader.text_or("rope.scaling.type", "");
-  // Files from before the type was written say only how much (rope.scale_linear).
-  double linear = reader.real_or("rope.scale_linear", 1);
-  if (scaling.empty()) scaling = linear == 1 ? "none" : "linear";
-  rope.factor = reader.real_or("rope.scaling.factor", linear);
+  // Old files say only how much (rope.scale_linear); 0 stands for nothing. A factor without a type
+  // is linear.
+  const double linear = reader.non_negative_or("rope.scale_linear", 1);
+  rope.factor = reader.non_negative_or("rope.scaling.factor", linear);
+  if (rope.factor == 0) rope.factor = 1;
+  const std::string scaling = reader.text_or("rope.scaling.type", "linear");
   if (scaling == "none") rope.factor = 1;
+  // Sines and cosines grow by these, whatever the type is.
+  rope.yarn_attn_factor = reader.real_or("rope.scaling.attn_factor", 1) *
+                          reader.real_or("rope.scaling.yarn_attn_factor", 1);
+  const double ramp = reader.non_negative_or("rope.scaling.yarn_ext_factor", scaling == "yarn");
+  if (scaling != "yarn" && ramp != 0) {
+    reader.refuse("rope.scaling.yarn_ext_factor", ramp, "0, or the type yarn");
+  }
   if (scaling == "linear") {
-    rope.scaling = RopeScaling::kLinear;
+    if (rope.factor != 1) rope.scaling = RopeScaling::kLinear;
   } else if (scaling == "yarn") {
     rope.scaling = RopeScaling::kYarn;
     rope.original_context =
         reader.count_or("rope.scaling.original_context_length", hyper->context, kMostContext);
-    rope.yarn_attn_factor = reader.real_or("rope.scaling.attn_factor", 1);
-    rope.yarn_ext_factor = reader.real_or("rope.scaling.yarn_ext_factor", 1);
-    rope.yarn_attn_factor *= reader.real_or("rope.scaling.yarn_attn_factor", 1);
+    rope.yarn_ext_factor = ramp;
     rope.yarn_beta_fast = reader.real_or("rope.scaling.yarn_beta_fast", 32);
     rope.yarn_beta_slow = reader.real_or("rope.scaling.yarn_beta_slow", 1);
   } else if (scaling != "none") {
@@ -337,6 +344,7 @@ HyperParameters read_hyper_parameters(const ModelSource& source, const Architect
   read_positions(reader, source, kind, &hyper);
   if (kind.latent) finish_latent(reader, &hyper);
   read_token_types(source, &hyper);
+  refuse_unread_keys(source, kind, hyper);
   return hyper;
 }
 

@@ -59,7 +59,7 @@ double yarn_extrapolation(const RopeParams& p, uint32_t i) {
 
 RopeTable make_rope_table(const RopeParams& params) {
   check_params(params);
-  RopeTable table{std::vector<double>(params.n_rot / 2), 1};
+  RopeTable table{std::vector<double>(params.n_rot / 2), params.yarn_attn_factor};
   for (uint32_t i = 0; i < params.n_rot / 2; ++i) {
     double frequency = std::pow(params.freq_base, -2.0 * i / params.n_rot);
     if (!params.freq_factors.empty()) frequency /= static_cast<double>(params.freq_factors[i]);
@@ -73,7 +73,7 @@ RopeTable make_rope_table(const RopeParams& params) {
   }
   if (params.scaling == RopeScaling::kYarn) {
     double growth = params.yarn_ext_factor != 0 ? params.yarn_growth : 0;
-    table.magnitude = params.yarn_attn_factor * (1 + growth * std::log(params.factor));
+    table.magnitude *= 1 + growth * std::log(params.factor);
   }
   return table;
 }

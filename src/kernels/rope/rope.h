@@ -19,15 +19,15 @@ struct RopeParams {
   double factor = 1;            // positions are divided by it (linear, YaRN)
   double original_context = 0;  // YaRN: n_ctx_orig
   double yarn_ext_factor = 1;   // YaRN: 1 mixes by the ramp, 0 is plain linear
-  double yarn_attn_factor = 1;
-  double yarn_growth = 0.1;  // of cos and sin, with ln(factor)
+  double yarn_attn_factor = 1;  // of cos and sin, whatever the scaling
+  double yarn_growth = 0.1;     // of cos and sin, with ln(factor)
   double yarn_beta_fast = 32, yarn_beta_slow = 1;
   std::vector<float>
       freq_factors;  // [n_rot / 2]: frequencies are divided by them (llama3); or empty
 };
 
-// Holds each pair's angle per position, [n_rot / 2], and the factor on cos and sin (YaRN's mscale:
-// attn_factor * (1 + growth ln(factor)), without the parenthesis where ext_factor is 0; else 1).
+// Holds each pair's angle per position, [n_rot / 2], and the factor on cos and sin: attn_factor, of
+// YaRN attn_factor * (1 + growth ln(factor)), without the parenthesis where ext_factor is 0.
 // YaRN: Peng et al. 2023. Throws kFile for parameters that no model can have.
 struct RopeTable {
   std::vector<double> inverse_frequency;
