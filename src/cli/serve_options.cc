@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "cli/sampling_options.h"
+#include "server/origin.h"
 #include "server/sampling_defaults.h"
 
 namespace hearth {
@@ -49,6 +50,12 @@ void add_address_options(CLI::App& verb, ServeArgs* args) {
                   "several times")
       ->allow_extra_args(false)
       ->type_name("NAME");
+  verb.add_option("--allow-origin", args->app.origins,
+                  "Origin of web pages that may ask and read answers (CORS), as "
+                  "https://chat.example, tauri://localhost or null; may be given several times; * "
+                  "is every one, with keys or --no-auth only")
+      ->allow_extra_args(false)
+      ->type_name("ORIGIN");
 }
 
 void add_load_options(CLI::App& verb, ServeArgs* args) {
@@ -152,8 +159,12 @@ AppOptions settle_app(const ServeArgs& args) {
          "where anybody may",
          app.http.host);
   }
-  // The name it listens at is one of its own.
-  app.names.push_back(app.http.host);
+  for (std::string& origin : app.origins) origin = origin_option(origin);
+  if (std::ranges::count(app.origins, "*") > 0 && app.keys.empty() && !args.no_auth) {
+    fail(ErrorCode::kUsage,
+         "--allow-origin * lets every page that a browser opens ask: give --api-key-file FILE, or "
+         "--no-auth where anybody may");
+  }
   app.log = args.no_log     ? RequestLog::Form::kNone
             : args.log_json ? RequestLog::Form::kJson
                             : RequestLog::Form::kText;

@@ -36,8 +36,8 @@ struct ServeArgs {
 
 void add_serve_options(CLI::App& verb, ServeArgs* args);
 
-// Throws (kUsage) where others than this machine could ask without a key and --no-auth was not
-// given; and what reading the keys throws.
+// Throws (kUsage) where others than this machine, or pages of any origin, could ask without a key
+// and --no-auth was not given; and what reading the keys and the origins throws.
 AppOptions settle_app(const ServeArgs& args);
 
 // The modification time of a file, in Unix seconds; 0 where there is none.

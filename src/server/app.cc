@@ -22,12 +22,13 @@ ApiError ended() { return {503, "", "draining", "the server ended before this an
 
 App::App(const AppOptions& options)
     : options_(options),
-      guard_(options.keys, options.names),
+      guard_(options.keys, options.names, options.http.host, options.origins),
       log_(options.log),
       server_(
           options.http, [this](const HttpRequest& head) { return check(head); },
           [this](const std::shared_ptr<Exchange>& exchange) { handle(exchange); },
-          [this](const HttpRequest& head, const ApiError& error) { note_refusal(head, error); }),
+          [this](const HttpRequest& head, const ApiError& error) { note_refusal(head, error); },
+          [this](const HttpRequest& head) { return guard_.cors_fields(head); }),
       completions_(options.completions, server_, worker_, log_),
       embeddings_(options.embedding_limits, server_, worker_, log_) {}
 
@@ -53,9 +54,10 @@ std::optional<ApiError> App::refuse(const HttpRequest& head, const Route* route)
                                 "address, or start it with --allow-host",
                                 *head.find("host"))};
   }
-  if (Guard::from_elsewhere(head)) {
+  if (guard_.from_elsewhere(head)) {
     return ApiError{403, "", "origin_not_allowed",
-                    "a page of another origin may not ask this server"};
+                    "a page of another origin may not ask this server without one of its keys, "
+                    "unless it was started with --allow-origin for that origin"};
   }
   if ((route == nullptr || !route->open) && !guard_.knows_key(head)) {
     return ApiError{401,
@@ -122,6 +124,12 @@ HttpReply App::refused(const HttpRequest& head, const ApiError& error) {
 }
 
 std::optional<HttpReply> App::check(const HttpRequest& head) {
+  if (guard_.knows_host(head)) {
+    if (std::optional<HttpReply> preflight = guard_.preflight(head)) {
+      log_.write(log_entry(head, preflight->status));
+      return preflight;
+    }
+  }
   const Route* route = find_route(head.path);
   std::optional<ApiError> error = refuse(head, route);
   if (!error) return {};

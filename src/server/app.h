@@ -37,8 +37,9 @@ struct AppOptions {
   bool text = true, embeddings = false;  // what it is going to serve
   CompletionOptions completions;
   EmbeddingLimits embedding_limits;
-  std::vector<std::string> keys;   // empty: nobody needs one
-  std::vector<std::string> names;  // that Host may give (Guard)
+  std::vector<std::string> keys;     // empty: nobody needs one
+  std::vector<std::string> names;    // that Host may give besides http.host (Guard)
+  std::vector<std::string> origins;  // of pages that may ask; as of origin_option()
   double drain_seconds = 30;
   RequestLog::Form log = RequestLog::Form::kText;
 };

@@ -6,6 +6,7 @@
 
 #include "base/ascii.h"
 #include "base/error.h"
+#include "server/origin.h"
 
 namespace hearth {
 namespace {
@@ -46,8 +47,12 @@ bool is_loopback(std::string_view host) {
   return !error && address.is_loopback();
 }
 
-Guard::Guard(std::vector<std::string> keys, std::vector<std::string> names)
-    : keys_(std::move(keys)), names_(std::move(names)) {
+Guard::Guard(std::vector<std::string> keys, std::vector<std::string> names,
+             std::string_view listens_at, std::vector<std::string> origins)
+    : keys_(std::move(keys)),
+      names_(std::move(names)),
+      listens_at_(host_name(listens_at)),
+      origins_(std::move(origins)) {
   for (std::string& name : names_) name = host_name(name);
 }
 
@@ -73,16 +78,64 @@ bool Guard::knows_host(const HttpRequest& request) const {
   const std::string* host = request.find("host");
   if (host == nullptr) return true;  // HTTP/1.0, which no browser speaks
   std::string name = host_name(*host);
-  return name == "localhost" || is_address(name) || std::ranges::count(names_, name) > 0;
+  return name == "localhost" || is_address(name) || (!name.empty() && name == listens_at_) ||
+         std::ranges::count(names_, name) > 0;
 }
 
-bool Guard::from_elsewhere(const HttpRequest& request) {
-  const std::string* origin = request.find("origin");
+bool Guard::allows(std::string_view origin) const {
+  if (origins_.empty()) return false;
+  if (std::ranges::count(origins_, "*") > 0 || std::ranges::count(origins_, origin) > 0)
+    return true;
+  std::optional<WebOrigin> given = parse_origin(origin);
+  return given && std::ranges::any_of(origins_, [&](const std::string& allowed) {
+           return parse_origin(allowed) == given;
+         });
+}
+
+// A proxy may send a Host of its own choice, and end TLS: neither the port nor the scheme by which
+// the browser asked is known here. So a page at a name of the operator's is taken at every port,
+// and a Host without a port has the default one of the page's scheme.
+bool Guard::own_page(std::string_view origin, const HttpRequest& request) const {
+  std::optional<WebOrigin> page = parse_origin(origin);
+  if (!page || !page->of_web()) return false;
+  if (std::ranges::count(names_, page->host) > 0) return true;
   const std::string* host = request.find("host");
-  if (origin == nullptr) return false;
-  size_t scheme = origin->find("://");
-  return host == nullptr || scheme == std::string::npos ||
-         ascii_lower(origin->substr(scheme + 3)) != ascii_lower(*host);
+  return host != nullptr && origin_of_host(page->scheme, *host) == page;
+}
+
+bool Guard::from_elsewhere(const HttpRequest& request) const {
+  const std::string* origin = request.find("origin");
+  if (origin == nullptr || allows(*origin) || own_page(*origin, request)) return false;
+  return !needs_key() || !knows_key(request);
+}
+
+HttpFields Guard::cors_fields(const HttpRequest& request) const {
+  if (origins_.empty()) return {};
+  HttpFields fields = {{"Vary", "Origin"}};
+  const std::string* origin = request.find("origin");
+  if (origin == nullptr || !allows(*origin)) return fields;
+  fields.emplace_back("Access-Control-Allow-Origin", *origin);
+  fields.emplace_back("Access-Control-Expose-Headers", "X-Request-Id, Retry-After");
+  return fields;
+}
+
+std::optional<HttpReply> Guard::preflight(const HttpRequest& request) const {
+  const std::string* origin = request.find("origin");
+  if (request.method != "OPTIONS" || origin == nullptr || !allows(*origin) ||
+      request.find("access-control-request-method") == nullptr) {
+    return {};
+  }
+  HttpReply reply{.status = 204, .content_type = ""};
+  reply.fields.emplace_back("Access-Control-Allow-Methods", "GET, HEAD, POST");
+  // Clients' libraries send fields of their own, and none of them changes what is allowed here.
+  const std::string* fields = request.find("access-control-request-headers");
+  reply.fields.emplace_back("Access-Control-Allow-Headers",
+                            fields ? *fields : "Authorization, Content-Type, X-Api-Key");
+  reply.fields.emplace_back("Access-Control-Max-Age", "600");
+  if (request.find("access-control-request-private-network") != nullptr) {
+    reply.fields.emplace_back("Access-Control-Allow-Private-Network", "true");
+  }
+  return reply;
 }
 
 std::vector<std::string> read_keys(const std::string& path) {

@@ -42,16 +42,84 @@ TEST(Guard, AnswersToItsOwnNamesAndToAddresses) {
   }
 }
 
+bool from_elsewhere(const Guard& guard, const char* host, const char* origin) {
+  return guard.from_elsewhere(with({{"host", host}, {"origin", origin}}));
+}
+
 TEST(Guard, SeesPagesOfOtherOrigins) {
-  auto from = [](const char* origin) {
-    return Guard::from_elsewhere(with({{"host", "localhost:8080"}, {"origin", origin}}));
-  };
+  Guard guard({}, {});
+  auto from = [&](const char* origin) { return from_elsewhere(guard, "localhost:8080", origin); };
   EXPECT_FALSE(from("http://localhost:8080"));
   EXPECT_FALSE(from("https://LOCALHOST:8080"));
   EXPECT_TRUE(from("http://localhost:9090"));
   EXPECT_TRUE(from("https://evil.example"));
   EXPECT_TRUE(from("null"));
-  EXPECT_FALSE(Guard::from_elsewhere(with({{"host", "localhost:8080"}})));
+  EXPECT_TRUE(from_elsewhere(guard, "localhost", "tauri://localhost"));
+  EXPECT_FALSE(guard.from_elsewhere(with({{"host", "localhost:8080"}})));
+}
+
+TEST(Guard, DefaultPortsAndNamesOfTheOperatorAreItsOwn) {
+  Guard guard({}, {"models.example"}, "listens.example");
+  EXPECT_FALSE(from_elsewhere(guard, "10.0.0.1:443", "https://10.0.0.1"));
+  EXPECT_FALSE(from_elsewhere(guard, "10.0.0.1", "http://10.0.0.1:80"));
+  EXPECT_TRUE(from_elsewhere(guard, "10.0.0.1:443", "http://10.0.0.1"));
+  for (const char* host : {"127.0.0.1:8080", "models.example", "models.example:443"}) {
+    for (const char* origin : {"https://models.example", "http://Models.Example:8443"}) {
+      EXPECT_FALSE(from_elsewhere(guard, host, origin)) << host << " " << origin;
+    }
+    EXPECT_TRUE(from_elsewhere(guard, host, "https://models.example.evil")) << host;
+    EXPECT_TRUE(from_elsewhere(guard, host, "tauri://models.example")) << host;
+  }
+  // What it listens at is no name that the operator gave for pages.
+  EXPECT_TRUE(guard.knows_host(with({{"host", "listens.example:1"}})));
+  EXPECT_FALSE(from_elsewhere(guard, "listens.example:8080", "http://listens.example:8080"));
+  EXPECT_TRUE(from_elsewhere(guard, "listens.example:8080", "http://listens.example:9090"));
+}
+
+TEST(Guard, AKeySufficesWhereverAPageIsFrom) {
+  Guard guard({"secret"}, {});
+  auto from = [&](const char* origin, const char* key) {
+    return guard.from_elsewhere(
+        with({{"host", "localhost"}, {"origin", origin}, {"x-api-key", key}}));
+  };
+  for (const char* origin : {"http://tauri.localhost", "https://elsewhere.example", "null", "?"}) {
+    EXPECT_FALSE(from(origin, "secret")) << origin;
+    EXPECT_TRUE(from(origin, "wrong")) << origin;
+    EXPECT_TRUE(from(origin, "")) << origin;
+  }
+}
+
+TEST(Guard, AllowedOriginsMayAskAndRead) {
+  Guard guard({}, {}, "", {"https://chat.example", "tauri://localhost", "null"});
+  for (const char* origin :
+       {"https://chat.example", "https://chat.example:443", "tauri://localhost", "null"}) {
+    EXPECT_FALSE(from_elsewhere(guard, "localhost", origin)) << origin;
+    HttpFields fields = guard.cors_fields(with({{"origin", origin}}));
+    EXPECT_EQ(fields.at(0), HttpFields::value_type("Vary", "Origin"));
+    EXPECT_EQ(fields.at(1), HttpFields::value_type("Access-Control-Allow-Origin", origin));
+  }
+  for (const char* origin : {"http://chat.example", "https://chat.example:8443", "https://a", ""}) {
+    EXPECT_TRUE(from_elsewhere(guard, "localhost", origin)) << origin;
+    EXPECT_EQ(guard.cors_fields(with({{"origin", origin}})).size(), 1u) << origin;
+  }
+  EXPECT_TRUE(Guard({}, {}).cors_fields(with({{"origin", "https://chat.example"}})).empty());
+  EXPECT_FALSE(from_elsewhere(Guard({}, {}, "", {"*"}), "localhost", "https://any.example"));
+}
+
+TEST(Guard, AnswersPreflightsOfAllowedOrigins) {
+  Guard guard({"secret"}, {}, "", {"https://chat.example"});
+  HttpRequest request = with({{"origin", "https://chat.example"},
+                              {"access-control-request-method", "POST"},
+                              {"access-control-request-headers", "x-stainless-os"}});
+  EXPECT_FALSE(guard.preflight(request));  // of no method yet
+  request.method = "OPTIONS";
+  std::optional<HttpReply> reply = guard.preflight(request);
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->status, 204u);
+  EXPECT_EQ(reply->fields.at(1),
+            HttpFields::value_type("Access-Control-Allow-Headers", "x-stainless-os"));
+  request.fields[0].second = "https://elsewhere.example";
+  EXPECT_FALSE(guard.preflight(request));
 }
 
 TEST(Guard, TellsLoopback) {

@@ -220,6 +220,7 @@ void HttpConnection::on_head(bool more_bytes) {
   answered_ = {head.request.id, head.request.minor, head.request.method == "HEAD", false};
   std::optional<HttpReply> refused;
   try {
+    answered_.fields = shared_.reply_fields(head.request);
     refused = shared_.check(head.request);
   } catch (const std::exception&) {
     refused = error_reply(failure());

@@ -39,6 +39,7 @@ struct HttpShared {
   HttpHandler handler;
   std::function<void()> on_closed = [] {};  // a connection has ended
   HttpRefused refused;
+  HttpReplyFields reply_fields = [](const HttpRequest&) { return HttpFields(); };
   std::shared_ptr<BodyBudget> bodies;
   std::shared_ptr<AnswerMailbox> mailbox;
   std::unordered_set<HttpConnection*> open;

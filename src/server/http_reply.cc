@@ -27,6 +27,7 @@ void append_start(std::string& out, unsigned status, const AnsweredRequest& answ
   fmt::format_to(std::back_inserter(out), "HTTP/1.1 {} {}\r\n", status, status_text(status));
   append_field(out, "Date", date);
   append_field(out, "X-Request-Id", answered.id);
+  for (const auto& [name, value] : answered.fields) append_field(out, name, value);
   if (!answered.keep_alive) {
     append_field(out, "Connection", "close");
   } else if (answered.minor == 0) {

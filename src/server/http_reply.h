@@ -16,6 +16,7 @@ struct AnsweredRequest {
   unsigned minor = 1;
   bool head_only = false;   // HEAD
   bool keep_alive = false;  // the connection goes on behind the answer
+  HttpFields fields = {};   // that the answer bears besides its own
 };
 
 // The time as the Date field has it, made once a second. By one thread.

@@ -16,10 +16,12 @@ namespace hearth {
 namespace asio = boost::asio;
 
 struct HttpServer::Parts {
-  Parts(const HttpOptions& options, HttpCheck check, HttpHandler handler, HttpRefused refused)
+  Parts(const HttpOptions& options, HttpCheck check, HttpHandler handler, HttpRefused refused,
+        HttpReplyFields reply_fields)
       : limit(room_for_connections(std::max<uint32_t>(options.connections, 1))) {
     shared = std::make_unique<HttpShared>(context, options, std::move(check), std::move(handler),
                                           std::move(refused));
+    shared->reply_fields = std::move(reply_fields);
     listener = std::make_unique<HttpListener>(*shared, limit);
     shared->on_closed = [this] { listener->on_closed(); };
     listener->start();
@@ -33,9 +35,9 @@ struct HttpServer::Parts {
 };
 
 HttpServer::HttpServer(const HttpOptions& options, HttpCheck check, HttpHandler handler,
-                       HttpRefused refused)
+                       HttpRefused refused, HttpReplyFields reply_fields)
     : parts_(std::make_unique<Parts>(options, std::move(check), std::move(handler),
-                                     std::move(refused))) {}
+                                     std::move(refused), std::move(reply_fields))) {}
 
 HttpServer::~HttpServer() {
   parts_->listener->stop();

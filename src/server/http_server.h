@@ -31,13 +31,18 @@ using HttpHandler = std::function<void(std::shared_ptr<Exchange>)>;
 // empty. By the reactor's thread.
 using HttpRefused = std::function<void(const HttpRequest& head, const ApiError& error)>;
 
+// The fields that every answer to the request bears, also those that the server itself makes. By
+// the reactor's thread.
+using HttpReplyFields = std::function<HttpFields(const HttpRequest& head)>;
+
 class HttpServer {
  public:
   // Binds and listens. Errors: kUsage where there is no such host, kResource where its port cannot
   // be had.
   HttpServer(
       const HttpOptions& options, HttpCheck check, HttpHandler handler,
-      HttpRefused refused = [](const HttpRequest&, const ApiError&) {});
+      HttpRefused refused = [](const HttpRequest&, const ApiError&) {},
+      HttpReplyFields reply_fields = [](const HttpRequest&) { return HttpFields(); });
   ~HttpServer();  // not while run() is under way
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;

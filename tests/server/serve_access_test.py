@@ -103,6 +103,13 @@ class KeyTest(SharedCase):
             self.assertEqual(self.status("/v1/models", Authorization=f"Bearer {key}"), 401, key)
         self.assertEqual(self.status("/v1/models", Authorization="first-key"), 401)
 
+    def test_a_key_suffices_wherever_a_page_is_from(self):
+        for origin in ("http://tauri.localhost", "https://elsewhere.example", "null"):
+            for key, status in (("first-key", 200), ("wrong", 403)):
+                found = self.status("/v1/models", Origin=origin, X_Api_Key=key)
+                self.assertEqual(found, status, (origin, key))
+        self.assertEqual(self.status("/v1/models", Origin="https://elsewhere.example"), 403)
+
     def test_files_that_hold_no_keys(self):
         file = self.folder / "bad-keys"
         self.bad(1, "serve", self.chain, "--api-key-file", file, says=[str(file)])
@@ -136,10 +143,79 @@ class HostTest(SharedCase):
         _, fields, _ = self.server.exchange("GET", "/health")
         self.assertEqual([name for name in fields if name.startswith("Access-Control")], [])
 
+    def test_pages_at_names_of_its_own(self):
+        """Behind a proxy that sends a Host of its choice, and at whatever port."""
+        for host in ("127.0.0.1", "models.example", "models.example:443"):
+            for origin in ("https://models.example", "http://models.example:8443"):
+                self.assertEqual(self.ask(Host=host, Origin=origin)[0], 200, (host, origin))
+            answer = self.ask(Host=host, Origin="https://elsewhere.example")
+            self.assert_error(answer, 403, "origin_not_allowed", says=["--allow-origin"])
+
     def test_without_the_option_names_are_refused(self):
         server = self.start("serve", self.chain)
         answer = server.ask("GET", "/live", headers={"Host": "models.example"})
         self.assert_error(answer, 403, "host_not_allowed", says=["models.example"])
+
+
+class OriginTest(SharedCase):
+    ALLOWED = ("https://chat.example", "tauri://localhost", "null", "chrome-extension://abc")
+    ORIGIN = "Access-Control-Allow-Origin"
+
+    @classmethod
+    def words(cls):
+        file = cls.folder / "page-keys"
+        file.write_text("page-key\n")
+        given = ("https://Chat.example:443/", *cls.ALLOWED[1:])
+        return ("serve", cls.talker, "--api-key-file", file,
+                *(word for origin in given for word in ("--allow-origin", origin)))
+
+    def ask(self, path, origin, method="GET", body=None, **fields):
+        fields = {name.replace("_", "-"): value for name, value in fields.items()}
+        return self.server.exchange(method, path, body, {"Origin": origin, **fields})
+
+    def test_pages_read_every_answer(self):
+        chat = user("a") | {"max_tokens": 1}
+        for origin in self.ALLOWED:
+            for status, path, method, body, key in (
+                    (200, "/v1/models", "GET", None, "page-key"), (200, "/live", "GET", None, ""),
+                    (401, "/v1/models", "GET", None, "wrong"),
+                    (404, "/no", "GET", None, "page-key"),
+                    (400, CHAT, "POST", {}, "page-key"), (200, CHAT, "POST", chat, "page-key"),
+                    (200, CHAT, "POST", chat | {"stream": True}, "page-key")):
+                found, fields, _ = self.ask(path, origin, method, body, X_Api_Key=key)
+                told = (found, fields[self.ORIGIN], fields.get_all("Vary"))
+                self.assertEqual(told, (status, origin, ["Origin"]), (path, body))
+
+    def test_others_do_not(self):
+        for origin in ("http://chat.example", "https://elsewhere.example"):
+            for key, status in (("page-key", 200), ("", 403)):
+                found, fields, _ = self.ask("/v1/models", origin, X_Api_Key=key)
+                self.assertEqual((found, fields[self.ORIGIN]), (status, None))
+                self.assertEqual(fields["Vary"], "Origin")
+
+    def test_preflight(self):
+        wish = {"Access_Control_Request_Method": "POST",
+                "Access_Control_Request_Headers": "authorization,content-type,x-stainless-os"}
+        for origin in self.ALLOWED:
+            status, fields, body = self.ask(CHAT, origin, "OPTIONS", **wish)
+            self.assertEqual((status, body, fields[self.ORIGIN]), (204, b"", origin))
+            self.assertIn("POST", fields["Access-Control-Allow-Methods"])
+            self.assertEqual(fields["Access-Control-Allow-Headers"],
+                             wish["Access_Control_Request_Headers"])
+        status, fields, _ = self.ask(CHAT, "https://elsewhere.example", "OPTIONS", **wish)
+        self.assertEqual((status, fields[self.ORIGIN]), (403, None))
+        self.assertEqual(self.ask(CHAT, "null", "OPTIONS", Host="evil.example", **wish)[0], 403)
+        self.assertEqual(self.ask("/live", "null", "OPTIONS")[0], 405)
+
+    def test_every_origin_only_with_keys_or_on_purpose(self):
+        self.bad(2, "serve", self.chain, "--allow-origin", "*",
+                 says=["--allow-origin", "--api-key-file", "--no-auth"])
+        for origin in ("chat.example", "http://a/path", "http://*.a"):
+            self.bad(2, "serve", self.chain, "--allow-origin", origin, says=[origin])
+        server = self.start("serve", self.chain, "--allow-origin", "*", "--no-auth")
+        for origin in ("https://any.example", "null"):
+            status, fields, _ = server.exchange("GET", "/v1/models", headers={"Origin": origin})
+            self.assertEqual((status, fields[self.ORIGIN]), (200, origin))
 
 
 class RouteTest(SharedCase):

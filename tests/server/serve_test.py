@@ -14,6 +14,7 @@ from serve_access_test import (  # noqa: F401
     HostTest,
     KeyTest,
     LogTest,
+    OriginTest,
     RouteTest,
     TemplateTest,
 )
