@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <new>
 #include <utility>
 
 #include "base/check.h"
@@ -27,7 +28,7 @@ struct Reply {
 struct Sink {
   std::string* body;
   uint64_t most;
-  bool full = false;
+  bool full = false, no_memory = false;
 };
 
 size_t take_bytes(char* bytes, size_t size, size_t count, void* target) {
@@ -36,7 +37,13 @@ size_t take_bytes(char* bytes, size_t size, size_t count, void* target) {
     sink.full = true;
     return CURL_WRITEFUNC_ERROR;
   }
-  sink.body->append(bytes, size * count);
+  try {
+    sink.body->append(bytes, size * count);
+  } catch (const std::bad_alloc&) {
+    // Nothing may be thrown through libcurl.
+    sink.no_memory = true;
+    return CURL_WRITEFUNC_ERROR;
+  }
   return size * count;
 }
 
@@ -77,21 +84,23 @@ class EndpointDevice::Connection {
       : options_(options), abandon_(abandon) {
     std::string key = authorization(options);
     // Counts its users, and any thread may call it.
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
-      fail(ErrorCode::kResource, "libcurl does not start");
+    CURLcode code = curl_global_init(CURL_GLOBAL_DEFAULT);
+    if (code != CURLE_OK) {
+      fail(ErrorCode::kResource, "libcurl does not start: {}", curl_easy_strerror(code));
     }
-    handle_ = curl_easy_init();
-    HEARTH_CHECK(handle_ != nullptr, "libcurl has a handle");
-    add_header("Content-Type: application/json");
-    // libcurl would ask first whether a long body may come.
-    add_header("Expect:");
-    if (!key.empty()) add_header(key);
+    try {
+      handle_ = curl_easy_init();
+      if (handle_ == nullptr) throw std::bad_alloc();
+      add_header("Content-Type: application/json");
+      // libcurl would ask first whether a long body may come.
+      add_header("Expect:");
+      if (!key.empty()) add_header(key);
+    } catch (...) {
+      close();
+      throw;
+    }
   }
-  ~Connection() {
-    curl_slist_free_all(headers_);
-    curl_easy_cleanup(handle_);
-    curl_global_cleanup();
-  }
+  ~Connection() { close(); }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
@@ -121,6 +130,7 @@ class EndpointDevice::Connection {
       set(CURLOPT_POSTFIELDS, body->data());
     }
     CURLcode code = curl_easy_perform(handle_);
+    if (sink.no_memory || code == CURLE_OUT_OF_MEMORY) throw std::bad_alloc();
     if (sink.full) fail(ErrorCode::kResource, "the reply is longer than {} bytes", most);
     if (code == CURLE_OPERATION_TIMEDOUT) {
       fail(ErrorCode::kResource, "no reply in time: {}", *said ? said : curl_easy_strerror(code));
@@ -135,12 +145,21 @@ class EndpointDevice::Connection {
  private:
   template <typename T>
   void set(CURLoption option, T value) {
-    HEARTH_CHECK(curl_easy_setopt(handle_, option, value) == CURLE_OK, "libcurl knows the option");
+    CURLcode code = curl_easy_setopt(handle_, option, value);
+    if (code == CURLE_OUT_OF_MEMORY) throw std::bad_alloc();
+    HEARTH_CHECK(code == CURLE_OK, "libcurl knows the option");
   }
 
   void add_header(const std::string& line) {
-    headers_ = curl_slist_append(headers_, line.c_str());
-    HEARTH_CHECK(headers_ != nullptr, "libcurl has memory");
+    curl_slist* longer = curl_slist_append(headers_, line.c_str());
+    if (longer == nullptr) throw std::bad_alloc();
+    headers_ = longer;
+  }
+
+  void close() {
+    curl_slist_free_all(headers_);
+    curl_easy_cleanup(handle_);
+    curl_global_cleanup();
   }
 
   const EndpointOptions& options_;

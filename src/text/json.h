@@ -1,6 +1,7 @@
 // Json: RapidJSON's writer, made safe for what a model or a file can hold: text that is not UTF-8
 // gets U+FFFD in its place, numbers that JSON does not have (nan, inf) become null. One value, on
-// one line. Calls chain; their order must make a complete value.
+// one line. Calls chain; their order must make a complete value. Where there is no memory for more,
+// a call throws std::bad_alloc.
 //
 //   Json json;
 //   json.object().key("id").number(7).key("text").text(piece).end_object();
@@ -14,6 +15,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "text/json_memory.h"
 
 namespace hearth {
 
@@ -46,8 +49,11 @@ class Json {
   // Takes what the writer returns: false where the order of calls makes no value, as line() finds.
   Json& written(bool) { return *this; }
 
-  rapidjson::StringBuffer buffer_;
-  rapidjson::Writer<rapidjson::StringBuffer> writer_{buffer_};
+  using Buffer = rapidjson::GenericStringBuffer<rapidjson::UTF8<>, JsonMemory>;
+  using Writer = rapidjson::Writer<Buffer, rapidjson::UTF8<>, rapidjson::UTF8<>, JsonMemory>;
+
+  Buffer buffer_;
+  Writer writer_{buffer_};
 };
 
 }  // namespace hearth

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 
 #include "base/error.h"
 #include "formats/printable.h"
@@ -30,7 +31,7 @@ struct MatchMemory::Made {
     if (data == nullptr || context == nullptr) {
       pcre2_match_data_free(data);
       pcre2_match_context_free(context);
-      fail(ErrorCode::kResource, "no memory to match a pattern");
+      throw std::bad_alloc();
     }
     pcre2_set_match_limit(context, kMostSteps);
     pcre2_set_heap_limit(context, kMostKib);
@@ -80,7 +81,7 @@ Pattern::Pattern(const TextPattern& pattern, std::string_view file)
   }
   std::unique_ptr<pcre2_compile_context, decltype(&pcre2_compile_context_free)> context(
       pcre2_compile_context_create(nullptr), pcre2_compile_context_free);
-  if (context == nullptr) fail(ErrorCode::kResource, "no memory to compile a pattern");
+  if (context == nullptr) throw std::bad_alloc();
   pcre2_set_newline(context.get(), PCRE2_NEWLINE_LF);
   int error = 0;
   PCRE2_SIZE offset = 0;
@@ -88,6 +89,7 @@ Pattern::Pattern(const TextPattern& pattern, std::string_view file)
                                                spelled.size(), options, &error, &offset,
                                                context.get()));
   if (code_->code == nullptr) {
+    if (error == PCRE2_ERROR_HEAP_FAILED) throw std::bad_alloc();
     std::array<char, 128> said{};
     pcre2_get_error_message(error, reinterpret_cast<PCRE2_UCHAR*>(said.data()), said.size());
     refuse(said.data());
@@ -110,6 +112,7 @@ bool Pattern::next(std::string_view text, Cursor* cursor, MatchMemory& memory) c
     // Machine code has a small stack, the interpreter the heap.
     if (found == PCRE2_ERROR_JIT_STACKLIMIT) found = search(PCRE2_NO_JIT);
     if (found == PCRE2_ERROR_NOMATCH) return false;
+    if (found == PCRE2_ERROR_NOMEMORY) throw std::bad_alloc();
     const PCRE2_SIZE* span = pcre2_get_ovector_pointer(memory.made_->data);
     if (found < 0 || span[0] > span[1] || span[0] < cursor->from) {
       fail(ErrorCode::kRequest,
