@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "formats/hf_rope.h"
+#include "formats/hf_unread.h"
 #include "formats/printable.h"
 
 namespace hearth {
@@ -15,6 +16,8 @@ constexpr uint32_t kMostLayers = 1024, kMostWidth = 1u << 17, kMostFfn = 1u << 2
                    kMostVocabulary = 1u << 24, kMostExperts = 1u << 14;
 // As GGUF numbers them.
 constexpr uint32_t kSoftmax = 1, kSigmoid = 2;
+// Where Qwen's windows begin, and how DeepSeek-V3 groups experts, if nothing is said.
+constexpr uint32_t kQwenFirstWindow = 28, kGroups = 8, kGroupsUsed = 4;
 
 enum class Family { kLlama, kMixtral, kQwen, kQwenMoe, kDeepseek2, kDeepseek3, kGlmMoe };
 
@@ -60,6 +63,7 @@ class Reader {
   HfConfig read() {
     metadata_.set("general.architecture", out_.architecture);
     check_quantization();
+    refuse_unread_keys(config_);
     if (std::string act = config_.text_or("hidden_act", "silu"); act != "silu") {
       config_.fail_unsupported("hidden_act", "it runs silu");
     }
@@ -71,9 +75,10 @@ class Reader {
     set("embedding_length", config_.need_count("hidden_size", kMostWidth));
     set("feed_forward_length", config_.need_count("intermediate_size", kMostFfn));
     set("vocab_size", config_.need_count("vocab_size", kMostVocabulary));
-    set("attention.layer_norm_rms_epsilon", config_.real_or("rms_norm_eps", 1e-6));
+    set("attention.layer_norm_rms_epsilon",
+        config_.real_or("rms_norm_eps", is(Family::kMixtral, Family::kGlmMoe) ? 1e-5 : 1e-6));
     out_.tied = config_.flag_or("tie_word_embeddings", false);
-    out_.halves = family_ == Family::kLlama || family_ == Family::kMixtral;
+    out_.halves = is(Family::kLlama, Family::kMixtral);
     read_heads();
     read_window();
     read_experts();
@@ -85,7 +90,8 @@ class Reader {
   void set(const char* key, double value) { metadata_.set(full(key), static_cast<float>(value)); }
   void set(const char* key, bool value) { metadata_.set(full(key), value); }
   std::string full(const char* key) const { return fmt::format("{}.{}", out_.architecture, key); }
-  bool deepseek() const { return family_ == Family::kDeepseek2 || family_ == Family::kDeepseek3; }
+  bool is(Family a, Family b) const { return family_ == a || family_ == b; }
+  bool deepseek() const { return is(Family::kDeepseek2, Family::kDeepseek3); }
 
   // Which tensors are FP8 their types tell; what matters is that a scale is of 128 x 128.
   void check_quantization() const {
@@ -116,20 +122,26 @@ class Reader {
     out_.head_length = config_.count_or("head_dim", std::max(even, 1u), kMostLength);
     set("attention.key_length", out_.head_length);
     set("attention.value_length", out_.head_length);
-    uint32_t turned = out_.head_length;
-    if (family_ == Family::kGlmMoe) turned = partial_length();
+    const uint32_t turned = turned_length();
     set("rope.dimension_count", turned);
-    out_.rope_factors = read_hf_rope(
-        config_, {.prefix = out_.architecture + ".", .length = turned, .context = context_},
-        metadata_);
+    out_.rope_factors = read_hf_rope(config_,
+                                     {.prefix = out_.architecture + ".",
+                                      .length = turned,
+                                      .context = context_,
+                                      .base = family_ == Family::kMixtral ? 1e6 : 1e4},
+                                     metadata_);
   }
 
-  uint32_t partial_length() const {
-    std::optional<double> part = config_.real("partial_rotary_factor");
+  // GLM alone turns a part of a head.
+  uint32_t turned_length() const {
+    const bool glm = family_ == Family::kGlmMoe;
+    constexpr const char* kKey = "partial_rotary_factor";
+    std::optional<double> part = config_.real(kKey);
     std::optional<ConfigReader> rope = rope_object(config_);
-    if (!part && rope) part = rope->real("partial_rotary_factor");
-    if (part.value_or(0.5) > 1) config_.refuse("partial_rotary_factor", "1 at most");
-    return static_cast<uint32_t>(out_.head_length * part.value_or(0.5));
+    if (!part && rope) part = rope->real(kKey);
+    if (part.value_or(1) > 1) config_.refuse(kKey, "1 at most");
+    if (!glm && part.value_or(1) != 1) config_.fail_unsupported(kKey, "it runs 1");
+    return static_cast<uint32_t>(out_.head_length * part.value_or(glm ? 0.5 : 1));
   }
 
   void read_latent() {
@@ -160,19 +172,47 @@ class Reader {
                                      metadata_);
   }
 
-  // Qwen's windows begin with a layer, and are off by default.
+  // The window of every layer: config.json may name the kind of each. Qwen's windows are off by
+  // default, and begin with a layer where kinds are not named.
   void read_window() {
-    if (family_ == Family::kGlmMoe || deepseek()) return;
-    const bool qwen = family_ == Family::kQwen || family_ == Family::kQwenMoe;
-    if (qwen && !config_.flag_or("use_sliding_window", false)) return;
-    std::optional<uint32_t> window = config_.count("sliding_window", kMostContext);
+    std::optional<uint32_t> window;
+    const bool none = family_ == Family::kGlmMoe || deepseek();
+    const bool qwen = is(Family::kQwen, Family::kQwenMoe);
+    if (!none && (!qwen || config_.flag_or("use_sliding_window", false))) {
+      window = config_.count("sliding_window", kMostContext);
+    }
+    if (config_.has("layer_types")) return read_layer_types(window, /*windowed=*/!qwen && window);
     if (!window) return;
-    const uint32_t first = qwen ? config_.count_or("max_window_layers", 0, kMostLayers, 0) : 0;
+    const uint32_t first =
+        qwen ? config_.count_or("max_window_layers", kQwenFirstWindow, kMostLayers, 0) : 0;
     if (first >= out_.layers) return;
     if (first != 0) {
       config_.fail_unsupported("max_window_layers", "all layers must have a window, or none");
     }
     set("attention.sliding_window", *window);
+  }
+
+  // `windowed`: the family's own reader gives all layers a window, whatever their kinds.
+  void read_layer_types(std::optional<uint32_t> window, bool windowed) {
+    constexpr const char* kKey = "layer_types";
+    const std::vector<std::string> kinds = *config_.texts(kKey);
+    if (kinds.size() < out_.layers) {
+      config_.refuse(kKey, fmt::format("the kinds of {} layers", out_.layers));
+    }
+    const auto end = kinds.begin() + out_.layers;
+    const auto sliding = std::count(kinds.begin(), end, "sliding_attention");
+    const auto full = std::count(kinds.begin(), end, "full_attention");
+    if (sliding + full != out_.layers) {
+      config_.fail_unsupported(kKey, "it runs full_attention and sliding_attention");
+    }
+    const bool window_less = family_ == Family::kGlmMoe || deepseek();
+    if (sliding > 0 && full > 0 && (window || window_less)) {
+      config_.fail_unsupported(kKey, "all layers must have a window, or none");
+    }
+    if ((windowed && full > 0) || (window_less && sliding > 0)) {
+      config_.fail_unsupported(kKey, "it contradicts what the architecture says of windows");
+    }
+    if (window && sliding > 0) set("attention.sliding_window", *window);
   }
 
   void read_experts() {
@@ -182,6 +222,7 @@ class Reader {
         return;
       case Family::kMixtral:
         count_experts("num_local_experts");
+        check_every_layer();
         set("expert_gating_func", kSoftmax);
         return set("expert_weights_norm", true);
       case Family::kQwenMoe:
@@ -207,6 +248,9 @@ class Reader {
     if (config_.count_or("decoder_sparse_step", 1, kMostLayers) != 1) {
       config_.fail_unsupported("decoder_sparse_step", "every layer must have experts");
     }
+    if (config_.has("mlp_layer_types") && leading_dense(0) != 0) {
+      config_.fail_unsupported("mlp_layer_types", "every layer must have experts");
+    }
     const boost::json::value* dense = config_.find("mlp_only_layers");
     if (dense != nullptr && (!dense->is_array() || !dense->get_array().empty())) {
       config_.fail_unsupported("mlp_only_layers", "every layer must have experts");
@@ -221,11 +265,7 @@ class Reader {
     if (auto shared = config_.count("n_shared_experts", kMostExperts, 0)) {
       set("expert_shared_count", *shared);
     }
-    set("leading_dense_block_count", config_.count_or("first_k_dense_replace",
-                                                      third ? 3
-                                                      : glm ? 1
-                                                            : 0,
-                                                      out_.layers, 0));
+    set("leading_dense_block_count", leading_dense(third ? 3 : glm ? 1 : 0));
     if (config_.count_or("moe_layer_freq", 1, kMostLayers) != 1) {
       config_.fail_unsupported("moe_layer_freq",
                                "every layer behind the dense ones must have experts");
@@ -236,8 +276,27 @@ class Reader {
     if (score != "sigmoid" && score != "softmax") {
       config_.fail_unsupported("scoring_func", "it runs softmax and sigmoid");
     }
-    set("expert_gating_func", score == "sigmoid" ? kSigmoid : kSoftmax);
+    // Without a word of V2's file, a bias among its tensors may tell.
+    if (third || glm || config_.has("scoring_func")) {
+      set("expert_gating_func", score == "sigmoid" ? kSigmoid : kSoftmax);
+    }
     read_groups(third || glm ? "noaux_tc" : "greedy");
+  }
+
+  // Newer files name the kind of every layer's FFN.
+  uint32_t leading_dense(uint32_t otherwise) const {
+    constexpr const char* kKey = "mlp_layer_types";
+    const std::optional<std::vector<std::string>> kinds = config_.texts(kKey);
+    if (!kinds) return config_.count_or("first_k_dense_replace", otherwise, out_.layers, 0);
+    const auto first = std::ranges::find_if(*kinds, [](auto& kind) { return kind != "dense"; });
+    const auto dense = static_cast<uint32_t>(first - kinds->begin());
+    if (kinds->size() < out_.layers || dense > out_.layers) {
+      config_.refuse(kKey, fmt::format("the kinds of {} layers", out_.layers));
+    }
+    if (std::any_of(first, kinds->end(), [](auto& kind) { return kind != "sparse"; })) {
+      config_.fail_unsupported(kKey, "it runs dense layers, and behind them sparse ones");
+    }
+    return dense;
   }
 
   void read_groups(const char* otherwise) {
@@ -246,12 +305,13 @@ class Reader {
     if (method != "group_limited_greedy" && method != "noaux_tc") {
       config_.fail_unsupported("topk_method", "it runs greedy, group_limited_greedy and noaux_tc");
     }
-    const uint32_t groups = config_.count_or("n_group", 1, out_.experts);
+    const bool third = family_ == Family::kDeepseek3;
+    const uint32_t groups = config_.count_or("n_group", third ? kGroups : 1, out_.experts);
     if (out_.experts % groups != 0) {
       config_.refuse("n_group", fmt::format("a divisor of the {} experts", out_.experts));
     }
     set("expert_group_count", groups);
-    set("expert_group_used_count", config_.count_or("topk_group", 1, groups));
+    set("expert_group_used_count", config_.count_or("topk_group", third ? kGroupsUsed : 1, groups));
   }
 
   const ConfigReader& config_;

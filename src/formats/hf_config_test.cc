@@ -69,6 +69,14 @@ std::string error_of(const std::string& architecture, const std::string& more,
   return "no error";
 }
 
+constexpr const char* kDeepseek = R"(, "n_routed_experts": 8, "num_experts_per_tok": 2,
+    "moe_intermediate_size": 96, "n_shared_experts": 2, "first_k_dense_replace": 1,
+    "routed_scaling_factor": 2.5, "norm_topk_prob": true, "n_group": 4, "topk_group": 2,
+    "scoring_func": "sigmoid", "topk_method": "noaux_tc", "q_lora_rank": 48, "kv_lora_rank": 32,
+    "qk_nope_head_dim": 24, "qk_rope_head_dim": 8, "v_head_dim": 20,
+    "rope_scaling": {"type": "yarn", "factor": 40, "mscale": 1.0, "mscale_all_dim": 1.0,
+                     "original_max_position_embeddings": 4096, "beta_fast": 32, "beta_slow": 1})";
+
 TEST(HfConfig, KeysOfALlama) {
   Read read("LlamaForCausalLM", "");
   EXPECT_EQ(read.config.architecture, "llama");
@@ -105,6 +113,77 @@ TEST(HfConfig, WindowsAndLengthsOfHeads) {
             "must have a window, or none");
 }
 
+// layer_types of a letter for each layer: s is sliding_attention, f full_attention.
+std::string kinds(std::string_view letters) {
+  std::string list;
+  for (char letter : letters) {
+    list += fmt::format(R"({}"{}_attention")", list.empty() ? "" : ", ",
+                        letter == 's' ? "sliding" : "full");
+  }
+  return fmt::format(R"(, "layer_types": [{}])", list);
+}
+
+TEST(HfConfig, KindsOfLayersTellOfWindows) {
+  const std::string on = R"(, "use_sliding_window": true, "sliding_window": 9)";
+  auto has_window = [](const char* architecture, const std::string& more) {
+    return Read(architecture, more).keys().find("window 9") != std::string::npos;
+  };
+  EXPECT_TRUE(has_window("Qwen3ForCausalLM", on + kinds("ssss")));
+  EXPECT_FALSE(has_window("Qwen3ForCausalLM", on + kinds("ffff")));
+  EXPECT_FALSE(has_window("Qwen3ForCausalLM", R"(, "sliding_window": 9)" + kinds("ssss")));
+  EXPECT_TRUE(has_window("MistralForCausalLM", on + kinds("ssss")));
+  EXPECT_FALSE(has_window("MistralForCausalLM", kinds("ffff")));
+  EXPECT_FALSE(has_window("DeepseekV3ForCausalLM", kDeepseek + kinds("ffff")));
+  // By default 28 layers have none.
+  EXPECT_FALSE(has_window("Qwen2ForCausalLM", on));
+  auto refused = [](const char* architecture, const std::string& more, const char* found,
+                    ErrorCode code = ErrorCode::kUnsupported) {
+    const std::string error = error_of(architecture, more, code);
+    EXPECT_NE(error.find(found), std::string::npos) << error;
+  };
+  refused("Qwen3ForCausalLM", on + kinds("sfsf"), "all layers must have a window, or none");
+  refused("MistralForCausalLM", on + kinds("ffff"), "contradicts");
+  refused("DeepseekV3ForCausalLM", kDeepseek + kinds("ssss"), "contradicts");
+  refused("LlamaForCausalLM", R"(, "layer_types": ["linear_attention", "full_attention",
+      "full_attention", "full_attention"])",
+          "it runs full_attention and sliding_attention");
+  refused("LlamaForCausalLM", kinds("fff"), "the kinds of 4 layers", ErrorCode::kFile);
+}
+
+TEST(HfConfig, KindsOfFeedForwardLayers) {
+  auto dense = [](const char* list) {
+    Read read("DeepseekV3ForCausalLM", std::string(kDeepseek) + R"(, "mlp_layer_types": )" + list);
+    return read.get<uint32_t>("deepseek2.leading_dense_block_count");
+  };
+  EXPECT_EQ(dense(R"(["dense", "dense", "sparse", "sparse"])"), 2u);
+  EXPECT_EQ(dense(R"(["sparse", "sparse", "sparse", "sparse"])"), 0u);
+  EXPECT_NE(error_of("DeepseekV3ForCausalLM",
+                     std::string(kDeepseek) +
+                         R"(, "mlp_layer_types": ["dense", "sparse", "dense", "sparse"])",
+                     ErrorCode::kUnsupported)
+                .find("mlp_layer_types = an array"),
+            std::string::npos);
+}
+
+// What each family's own configuration has where its file says nothing.
+TEST(HfConfig, DefaultsOfFamilies) {
+  const std::string bare = R"(, "rms_norm_eps": null, "rope_theta": null)";
+  Read llama("LlamaForCausalLM", bare);
+  EXPECT_EQ(llama.get<float>("llama.attention.layer_norm_rms_epsilon"), 1e-6f);
+  EXPECT_EQ(llama.get<float>("llama.rope.freq_base"), 1e4f);
+  Read mixtral("MixtralForCausalLM",
+               bare + R"(, "num_local_experts": 4, "num_experts_per_tok": 2)");
+  EXPECT_EQ(mixtral.get<float>("llama.attention.layer_norm_rms_epsilon"), 1e-5f);
+  EXPECT_EQ(mixtral.get<float>("llama.rope.freq_base"), 1e6f);
+  Read third("DeepseekV3ForCausalLM",
+             std::string(kDeepseek) + R"(, "n_group": null, "topk_group": null)");
+  EXPECT_EQ(third.get<uint32_t>("deepseek2.expert_group_count"), 8u);
+  EXPECT_EQ(third.get<uint32_t>("deepseek2.expert_group_used_count"), 4u);
+  // A bias among the tensors may tell V2's gating.
+  Read second("DeepseekV2ForCausalLM", std::string(kDeepseek) + R"(, "scoring_func": null)");
+  EXPECT_EQ(second.keys().find("gating"), std::string::npos);
+}
+
 TEST(HfConfig, KeysOfExperts) {
   EXPECT_EQ(
       Read("MixtralForCausalLM", R"(, "num_local_experts": 6, "num_experts_per_tok": 2)").keys(),
@@ -131,14 +210,6 @@ TEST(HfConfig, KeysOfExperts) {
             "expert_used_count 2\nexpert_weights_norm true\nexpert_weights_scale 1.5\n"
             "leading_dense_block_count 1\nrope.dimension_count 32");
 }
-
-constexpr const char* kDeepseek = R"(, "n_routed_experts": 8, "num_experts_per_tok": 2,
-    "moe_intermediate_size": 96, "n_shared_experts": 2, "first_k_dense_replace": 1,
-    "routed_scaling_factor": 2.5, "norm_topk_prob": true, "n_group": 4, "topk_group": 2,
-    "scoring_func": "sigmoid", "topk_method": "noaux_tc", "q_lora_rank": 48, "kv_lora_rank": 32,
-    "qk_nope_head_dim": 24, "qk_rope_head_dim": 8, "v_head_dim": 20,
-    "rope_scaling": {"type": "yarn", "factor": 40, "mscale": 1.0, "mscale_all_dim": 1.0,
-                     "original_max_position_embeddings": 4096, "beta_fast": 32, "beta_slow": 1})";
 
 TEST(HfConfig, KeysOfLatentAttention) {
   Read read("DeepseekV3ForCausalLM", kDeepseek);
@@ -175,6 +246,17 @@ TEST(HfConfig, RopeUnderBothNames) {
   }
   Read plain("Qwen2ForCausalLM", R"(, "rope_parameters": {"rope_type": "default"})");
   EXPECT_EQ(plain.keys().find("scaling"), std::string::npos);
+  // Settings by the kinds of layers: those of the kinds that there are.
+  const char* by_kind = R"(, "rope_theta": null, "rope_parameters": {{
+      "full_attention": {{"rope_type": "linear", "factor": 4.0, "rope_theta": 5e5}},
+      "sliding_attention": {{"rope_type": "default", "rope_theta": 1e4}}}}{})";
+  Read full("Qwen2ForCausalLM", fmt::format(fmt::runtime(by_kind), kinds("ffff")));
+  EXPECT_EQ(full.get<float>("qwen2.rope.scaling.factor"), 4.0f);
+  EXPECT_EQ(full.get<float>("qwen2.rope.freq_base"), 5e5f);
+  EXPECT_NE(
+      error_of("Qwen2ForCausalLM", fmt::format(fmt::runtime(by_kind), ""), ErrorCode::kUnsupported)
+          .find("all layers must turn positions alike"),
+      std::string::npos);
 }
 
 // Without mscale_all_dim the growth is the usual one, and needs no key.
@@ -228,8 +310,17 @@ TEST(HfConfig, WhatCannotBeRunIsNamed) {
       {"LlamaForCausalLM", R"(, "rope_scaling": {"type": "longrope"})",
        "rope_scaling.type = \"longrope\", which this version cannot run; it runs default, linear, "
        "yarn and llama3"},
-      {"LlamaForCausalLM", R"(, "rope_parameters": {"full_attention": {}})",
-       "rope_parameters.full_attention"},
+      {"LlamaForCausalLM", R"(, "rope_parameters": {"full_attention": {},
+          "sliding_attention": {"rope_theta": 1e6}})",
+       "rope_parameters.sliding_attention"},
+      {"LlamaForCausalLM", R"(, "rope_scaling": {"factor": 4.0})",
+       "rope_scaling.rope_type = missing"},
+      {"LlamaForCausalLM", R"(, "rope_parameters": {"llama_4_scaling_beta": 0.1})",
+       "rope_parameters.llama_4_scaling_beta = 1E-1"},
+      {"LlamaForCausalLM", R"(, "partial_rotary_factor": 0.5)", "partial_rotary_factor = 5E-1"},
+      {"LlamaForCausalLM", R"(, "final_logit_softcapping": 30.0)", "final_logit_softcapping = 3E1"},
+      {"LlamaForCausalLM", R"(, "embedding_multiplier": 12)", "embedding_multiplier = 12"},
+      {"LlamaForCausalLM", R"(, "no_rope_layers": [1, 0, 1, 1])", "no_rope_layers = an array"},
       {"LlamaForCausalLM", R"(, "quantization_config": {"quant_method": "gptq"})",
        "quantization_config.quant_method = \"gptq\""},
       {"LlamaForCausalLM", R"(, "quantization_config": {"quant_method": "fp8"})",
@@ -273,6 +364,8 @@ TEST(HfConfig, ValuesThatCannotBeAreNamed) {
       {R"(, "rope_theta": 1e-50)", "rope_theta"},
       {R"(, "rope_scaling": 4)", "rope_scaling = 4, where an object is needed"},
       {R"(, "rope_scaling": {"type": "linear", "factor": -1})", "rope_scaling.factor = -1"},
+      {R"(, "rope_scaling": {"type": "linear"})", "rope_scaling.factor = missing"},
+      {R"(, "rope_scaling": {"type": "default", "rope_theta": 5e5})", "10000, as beside it,"},
       {R"(, "rope_scaling": {"type": "llama3", "low_freq_factor": 4.0})", "high_freq_factor"},
       {R"(, "tie_word_embeddings": 1)", "tie_word_embeddings = 1, where true or false is needed"},
       {R"(, "architectures": [])", "architectures"},

@@ -1,5 +1,6 @@
 #include "formats/hf_rope.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -62,27 +63,50 @@ std::vector<float> llama3_factors(const ConfigReader& scaling, double base, cons
 }  // namespace
 
 std::optional<ConfigReader> rope_object(const ConfigReader& config) {
-  if (config.has("rope_parameters")) return config.object("rope_parameters");
-  return config.object("rope_scaling");
+  std::optional<ConfigReader> rope =
+      config.object(config.has("rope_parameters") ? "rope_parameters" : "rope_scaling");
+  if (!rope) return std::nullopt;
+  const std::vector<std::string> kinds =
+      config.texts("layer_types").value_or(std::vector<std::string>());
+  const char* found = nullptr;
+  for (const char* kind : {"full_attention", "sliding_attention"}) {
+    if (!rope->has(kind)) continue;
+    if (!kinds.empty() && std::ranges::find(kinds, kind) == kinds.end()) continue;
+    if (found != nullptr && *rope->find(kind) != *rope->find(found)) {
+      rope->fail_unsupported(kind, "all layers must turn positions alike");
+    }
+    found = kind;
+  }
+  return found == nullptr ? rope : rope->object(found);
 }
 
 std::vector<float> read_hf_rope(const ConfigReader& config, const HfRope& rope,
                                 MadeMetadata& metadata) {
   std::optional<ConfigReader> scaling = rope_object(config);
-  std::optional<double> base = config.real("rope_theta");
-  if (scaling && !base) base = scaling->real("rope_theta");
-  metadata.set(rope.prefix + "rope.freq_base", static_cast<float>(base.value_or(10000)));
+  const std::optional<double> outer = config.real("rope_theta");
+  const std::optional<double> inner = scaling ? scaling->real("rope_theta") : std::nullopt;
+  if (outer && inner && *outer != *inner) {
+    scaling->refuse("rope_theta", fmt::format("{}, as beside it,", *outer));
+  }
+  const double base = outer.value_or(inner.value_or(rope.base));
+  metadata.set(rope.prefix + "rope.freq_base", static_cast<float>(base));
   if (!scaling) return {};
-  for (const char* key : {"full_attention", "sliding_attention"}) {
-    if (scaling->has(key)) scaling->fail_unsupported(key, "all layers must turn positions alike");
+  const boost::json::value* beta = scaling->find("llama_4_scaling_beta");
+  if (beta != nullptr && *beta != 0) {
+    scaling->fail_unsupported("llama_4_scaling_beta", "the text would be wrong without it");
   }
   const char* name = scaling->has("rope_type") ? "rope_type" : "type";
+  // Readers differ in what they make of a factor alone: one takes none, another ends.
+  if (!scaling->has(name) && scaling->has("factor")) {
+    scaling->fail_unsupported("rope_type", "with a factor it must be said");
+  }
   const std::string type = scaling->text_or(name, "default");
   if (type == "default") return {};
-  if (type == "llama3") return llama3_factors(*scaling, base.value_or(10000), rope);
+  if (type == "llama3") return llama3_factors(*scaling, base, rope);
   if (type != "linear" && type != "yarn") {
     scaling->fail_unsupported(name, "it runs default, linear, yarn and llama3");
   }
+  if (!scaling->has("factor")) scaling->refuse("factor", "a positive number");
   metadata.set(rope.prefix + "rope.scaling.type", type);
   metadata.set(rope.prefix + "rope.scaling.factor",
                static_cast<float>(scaling->real_or("factor", 1)));

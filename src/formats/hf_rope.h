@@ -14,11 +14,13 @@ struct HfRope {
   std::string prefix;  // of keys: "qwen3."
   uint32_t length;     // of a head
   uint32_t context;    // of the model
+  double base = 1e4;   // where the file says none
   // Scores grow with the scaling too, by a key of their own (multi-head latent attention).
   bool scaled_scores = false;
 };
 
-// The object that holds RoPE's settings, whichever of its names it has.
+// The object that holds RoPE's settings, whichever of its names it has; the settings of layers of
+// one kind where it has an object for each kind. Throws (kUnsupported) where these differ.
 std::optional<ConfigReader> rope_object(const ConfigReader& config);
 
 // Adds the keys <prefix>rope.*; returns the factors of llama3's scaling, none for others.

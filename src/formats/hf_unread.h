@@ -1,0 +1,13 @@
+// Keys of a config.json that change what a model computes and that this program does not read:
+// scales and caps of logits, embeddings and residuals, layers of other kinds. Readers of other
+// programs take them for the families that have them; a file of a known family that says anything
+// but nothing by one is refused (kUnsupported) rather than run without it.
+#pragma once
+
+#include "formats/config_reader.h"
+
+namespace hearth {
+
+void refuse_unread_keys(const ConfigReader& config);
+
+}  // namespace hearth
