@@ -62,7 +62,9 @@ const MappedFile* find_file(const std::vector<MappedFile>& files, std::string_vi
 
 std::optional<std::string> template_of(const std::vector<MappedFile>& documents) {
   if (const MappedFile* file = find_file(documents, kTemplate)) {
-    return std::string(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
+    std::string text(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
+    // A blank one says nothing, and the other may.
+    if (text.find_first_not_of(" \t\r\n") != std::string::npos) return text;
   }
   const MappedFile* file = find_file(documents, kTokenizerConfig);
   if (file == nullptr) return std::nullopt;

@@ -295,6 +295,8 @@ TEST(HfSource, ChatTemplates) {
   EXPECT_EQ(writer.source().chat_template(), "two");
   writer.put("chat_template.jinja", "three");
   EXPECT_EQ(writer.source().chat_template(), "three");
+  writer.put("chat_template.jinja", " \n");
+  EXPECT_EQ(writer.source().chat_template(), "two") << "a blank one is none";
 }
 
 TEST(HfSource, IndexesThatNamePathsOrWhatIsNotThere) {

@@ -40,12 +40,16 @@ ChatPrompt::ChatPrompt(const ModelSource& source, const Tokenizer& tokenizer,
     : tokenizer_(tokenizer), source_name_(source.name()), own_(special_names(tokenizer)) {
   if (template_text) {
     template_.emplace(*template_text);
-    return;
+    if (!template_->is_blank()) return;
+    fail(ErrorCode::kFile,
+         "the chat template that was given is blank, and a chat through it would say nothing: "
+         "give one with text");
   }
   std::optional<std::string_view> text = source.chat_template();
   if (!text) return;
   try {
     template_.emplace(*text);
+    if (template_->is_blank()) template_.reset();
   } catch (const Error& error) {
     problem_ = error.what();
   }

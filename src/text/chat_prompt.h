@@ -22,8 +22,9 @@ namespace hearth {
 class ChatPrompt {
  public:
   // `tokenizer` must outlive the object. `template_text`: instead of the source's. Throws as
-  // ChatTemplate does for a `template_text`; what is wrong with the source's own is kept for
-  // render(), since the model may be used without it.
+  // ChatTemplate does for a `template_text`, and (kFile) where it is blank; what is wrong with the
+  // source's own is kept for render(), since the model may be used without it, and one that is
+  // blank counts as none.
   ChatPrompt(const ModelSource& source, const Tokenizer& tokenizer,
              const std::optional<std::string>& template_text);
 

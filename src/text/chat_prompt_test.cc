@@ -64,6 +64,12 @@ TEST_F(ChatPromptTest, RefusesWithoutATemplate) {
   EXPECT_EQ(refusal(nullptr),
             "'test.gguf' has no chat template: give one with --chat-template FILE, or a prompt as "
             "plain text");
+  for (const char* blank : {"", " ", "\n\t \xC2\xA0", "{# what it was #}\n"}) {
+    EXPECT_EQ(refusal(blank), refusal(nullptr)) << "blank is none";
+    EXPECT_THROW(ChatPrompt(source_with("x"), *tokenizer_, blank), Error);
+    ChatPrompt given(source_with(blank), *tokenizer_, "{{ messages[0].content }}");
+    EXPECT_EQ(given.render(turn("hi"), {}).text, "hi");
+  }
   EXPECT_EQ(refusal("{% include 'x' %}"),
             "'test.gguf': the chat template, line 1: the statement 'include' is not supported; "
             "give another one with --chat-template FILE");

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "text/template_eval.h"
+#include "text/template_lexer.h"
 #include "text/template_parser.h"
 
 namespace hearth {
@@ -116,6 +117,14 @@ ChatTemplate::ChatTemplate(std::string_view source, Clock clock)
     fail(error.unsupported ? ErrorCode::kUnsupported : ErrorCode::kFile,
          "the chat template, line {}: {}", error.line, error.message);
   }
+}
+
+bool ChatTemplate::is_blank() const {
+  return std::ranges::all_of(program_->body, [](const StatementPtr& statement) {
+    if (statement->kind != StatementKind::kText) return false;
+    std::string_view bytes = statement->text->bytes();
+    return leading_space(bytes) == bytes.size();
+  });
 }
 
 RenderedChat ChatTemplate::render(const boost::json::object& request,

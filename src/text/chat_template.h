@@ -47,6 +47,9 @@ class ChatTemplate {
   // template, kUnsupported where it needs what this program has not.
   explicit ChatTemplate(std::string_view source, Clock clock = {});
 
+  // Whether there is nothing but white space and comments in it: it would drop all that is said.
+  bool is_blank() const;
+
   // `request`: variables whose strings are a stranger's (messages, tools and the like); `own`: the
   // program's, which win (bos_token, eos_token, add_generation_prompt). Throws Error (kRequest):
   // what the template's raise_exception() says, a limit, an operation that is not there; with the

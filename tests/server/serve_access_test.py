@@ -3,7 +3,7 @@
 import json
 import signal
 
-from serve_case import DEMO, KV_CACHE, ServeCase, SharedCase
+from serve_case import DEMO, KV_CACHE, ServeCase, SharedCase, string, write_chain
 from serving import events, wait_for
 
 CHAT = "/v1/chat/completions"
@@ -346,6 +346,22 @@ class TemplateTest(ServeCase):
         file.write_text("{% for %}")
         self.bad(1, "serve", self.talker, "--chat-template", file, says=["line 1"])
         self.bad(1, "serve", self.talker, "--chat-template", "/no/such", says=["/no/such"])
+
+    def test_a_blank_one_is_none(self):
+        file = self.folder / "blank-template"
+        file.write_text("[{{ messages[0].content }}]")
+        for number, blank in enumerate(["", " \n"]):
+            model = self.folder / f"blank{number}.gguf"
+            write_chain(model, tokenizer__chat_template=string(blank))
+            server = self.start("serve", model)
+            for path in (CHAT, "/apply-template"):
+                self.assert_error(server.ask("POST", path, user("a")), 400, "unsupported",
+                                  says=["--chat-template FILE"])
+            server = self.start("serve", model, "--chat-template", file)
+            self.assertEqual(server.good("/apply-template", user("a"))["prompt"], "[a]")
+            server.good(CHAT, {**user("a"), "max_tokens": 1})
+        file.write_text(" ")
+        self.bad(1, "serve", model, "--chat-template", file, says=["blank"])
 
     def test_the_models_own(self):
         server = self.start("serve", self.talker)
