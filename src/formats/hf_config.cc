@@ -38,13 +38,23 @@ constexpr std::array<Architecture, 9> kArchitectures = {
      {"DeepseekV3ForCausalLM", "deepseek2", Family::kDeepseek3},
      {"Glm4MoeForCausalLM", "glm4moe", Family::kGlmMoe}}};
 
+// The base model of an architecture, which has no head, has a name of its own.
+bool is_named(const Architecture& architecture, std::string_view name) {
+  if (name == architecture.name) return true;
+  constexpr std::string_view kHead = "ForCausalLM", kBase = "Model";
+  const std::string_view family =
+      architecture.name.substr(0, architecture.name.size() - kHead.size());
+  return name.size() == family.size() + kBase.size() && name.starts_with(family) &&
+         name.ends_with(kBase);
+}
+
 const Architecture& find_architecture(const ConfigReader& config) {
   std::vector<std::string> names =
       config.texts("architectures").value_or(std::vector<std::string>());
   if (names.size() != 1) config.refuse("architectures", "an array of one name");
   std::string known;
   for (const Architecture& architecture : kArchitectures) {
-    if (names[0] == architecture.name) return architecture;
+    if (is_named(architecture, names[0])) return architecture;
     known += fmt::format("{}{}", known.empty() ? "" : ", ", architecture.name);
   }
   fail(ErrorCode::kUnsupported,

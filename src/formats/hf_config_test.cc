@@ -95,6 +95,16 @@ TEST(HfConfig, KeysOfALlama) {
             "rope.dimension_count 64");
 }
 
+TEST(HfConfig, BaseModelsHaveNamesOfTheirOwn) {
+  EXPECT_EQ(Read("Qwen3Model", "").config.architecture, "qwen3");
+  EXPECT_EQ(Read("MistralModel", "").config.architecture, "llama");
+  for (const char* name : {"Model", "QwenModel", "Qwen3", "Qwen3ForCausalLMModel"}) {
+    EXPECT_NE(error_of(name, "", ErrorCode::kUnsupported).find("is of architecture"),
+              std::string::npos)
+        << name;
+  }
+}
+
 TEST(HfConfig, WindowsAndLengthsOfHeads) {
   Read mistral("MistralForCausalLM", R"(, "head_dim": 128, "sliding_window": 1024)");
   EXPECT_EQ(mistral.keys(),

@@ -12,8 +12,8 @@ struct Translation {
   std::string_view from, to;
 };
 
-constexpr std::array<Translation, 3> kOutside = {
-    {{"model.embed_tokens", "token_embd"}, {"model.norm", "output_norm"}, {"lm_head", "output"}}};
+constexpr std::array<Translation, 2> kOutside = {
+    {{"embed_tokens", "token_embd"}, {"norm", "output_norm"}}};
 
 constexpr std::array<Translation, 21> kInLayer = {
     {{"input_layernorm", "attn_norm"},
@@ -100,8 +100,10 @@ HfName parse_hf_name(std::string_view name, std::string_view architecture) {
   const size_t dot = name.rfind('.');
   const std::string_view suffix = dot == std::string_view::npos ? "" : name.substr(dot);
   const std::string_view base = name.substr(0, name.size() - suffix.size());
+  // A base model that was saved by itself has no prefix.
   std::string_view rest = base;
-  if (take_prefix(&rest, "model.layers.")) out.layer = take_number(&rest);
+  take_prefix(&rest, "model.");
+  if (take_prefix(&rest, "layers.")) out.layer = take_number(&rest);
   if (suffix == ".inv_freq" && base.ends_with("rotary_emb")) {
     out.kind = HfName::Kind::kFrequencies;
   } else if (out.layer && rest == "mlp.gate" && suffix == ".e_score_correction_bias") {
@@ -110,7 +112,8 @@ HfName parse_hf_name(std::string_view name, std::string_view architecture) {
   } else if (suffix == ".weight" || suffix == ".bias") {
     if (out.layer) {
       parse_in_layer(rest, suffix, architecture == "glm4moe", &out);
-    } else if (std::string_view to = translated(kOutside, base); !to.empty()) {
+    } else if (std::string_view to = base == "lm_head" ? "output" : translated(kOutside, rest);
+               !to.empty()) {
       out.kind = HfName::Kind::kPlain;
       out.gguf = fmt::format("{}{}", to, suffix);
     }

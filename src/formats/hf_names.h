@@ -24,7 +24,8 @@ struct HfName {
   bool keys = false;  // of kQueryOrKey: the keys
 };
 
-// `architecture` by GGUF's name.
+// `architecture` by GGUF's name. Names begin with "model." or, as a base model that was saved by
+// itself has them, with what stands behind it.
 HfName parse_hf_name(std::string_view name, std::string_view architecture);
 
 }  // namespace hearth

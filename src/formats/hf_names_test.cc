@@ -27,6 +27,24 @@ TEST(HfNames, TensorsByGgufsNames) {
             "blk.3.attn_kv_a_mqa.weight");
 }
 
+// Every name that begins with "model." is known without it; the head stands outside of both.
+TEST(HfNames, BaseModelsHaveNoPrefix) {
+  for (std::string_view name :
+       {"model.embed_tokens.weight", "model.norm.weight", "model.layers.2.self_attn.k_proj.bias",
+        "model.layers.3.mlp.gate.e_score_correction_bias", "model.layers.1.mlp.experts.4.w1.weight",
+        "model.layers.1.self_attn.kv_b_proj.weight"}) {
+    const HfName with = parse_hf_name(name, "deepseek2");
+    const HfName without = parse_hf_name(name.substr(6), "deepseek2");
+    EXPECT_NE(with.kind, HfName::Kind::kUnknown) << name;
+    EXPECT_EQ(without.kind, with.kind) << name;
+    EXPECT_EQ(without.gguf, with.gguf) << name;
+    EXPECT_EQ(without.layer, with.layer) << name;
+    EXPECT_EQ(without.expert, with.expert) << name;
+  }
+  EXPECT_EQ(gguf("model.lm_head.weight"), "");
+  EXPECT_EQ(gguf("model.model.norm.weight"), "");
+}
+
 TEST(HfNames, Experts) {
   HfName name = parse_hf_name("model.layers.2.mlp.experts.31.up_proj.weight", "qwen3moe");
   EXPECT_EQ(name.kind, HfName::Kind::kExpert);
@@ -48,7 +66,7 @@ TEST(HfNames, WhatIsNoneOfThem) {
         "model.layers.01.mlp.gate.weight", "model.layers.-1.mlp.gate.weight",
         "model.layers.4294967296.mlp.gate.weight", "model.layers.1.mlp.experts.x.up_proj.weight",
         "model.layers.1.mlp.experts.1.weight", "model.layers.1.mlp.experts.1.up_proj.bias",
-        "model.layers.1.mlp.gate", "lm_head.weights", "visual.patch_embed.weight"}) {
+        "layers.1", "model.layers.1.mlp.gate", "lm_head.weights", "visual.patch_embed.weight"}) {
     EXPECT_EQ(parse_hf_name(name, "llama").kind, Kind::kUnknown) << name;
   }
   EXPECT_EQ(parse_hf_name("model.layers.1.self_attn.rotary_emb.inv_freq", "llama").kind,

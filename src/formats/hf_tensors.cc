@@ -48,6 +48,7 @@ class Maker {
     check_scales_used();
     add_frequencies();
     note_skipped();
+    note_headless();
     return std::move(out_);
   }
 
@@ -289,6 +290,16 @@ class Maker {
       out_.notes.push_back(fmt::format(
           "layer {} is for multi-token prediction and is left out, {} tensors", layer, tensors));
     }
+  }
+
+  // The table gives logits then, for which it was not made.
+  void note_headless() {
+    const bool head = std::ranges::any_of(
+        out_.tensors, [](const SourceTensor& tensor) { return tensor.name == "output.weight"; });
+    if (head || config_.tied) return;
+    out_.notes.emplace_back(
+        "there is no lm_head, and config.json does not tie it to the embeddings: the model gives "
+        "vectors, and its text would be wrong");
   }
 
   const HfConfig& config_;
