@@ -22,10 +22,13 @@ namespace {
 
 namespace asio = boost::asio;
 
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 constexpr size_t kReadBytes = 64 << 10;
 // What a client may still send behind the last answer.
 constexpr uint64_t kLingerBytes = 64 << 20;
 constexpr std::chrono::milliseconds kPauseCheck(200);
+// Short answers are there before it, without anything written for nothing.
+constexpr std::chrono::milliseconds kProbeAfter(250);
 
 std::chrono::nanoseconds duration(double seconds) {
   return std::chrono::nanoseconds(static_cast<int64_t>(std::clamp(seconds, 0.0, 1e8) * 1e9));
@@ -116,8 +119,9 @@ void HttpConnection::cut() {
 }
 
 asio::awaitable<void> HttpConnection::read() {
-  while (phase_ != Phase::kClosed && !ended_) {
-    if (phase_ == Phase::kAnswering && unread_.size() >= shared_.options.pipeline_bytes) {
+  while (phase_ != Phase::kClosed) {
+    bool full = unread_.size() >= shared_.options.pipeline_bytes;
+    if (ended_ || (phase_ == Phase::kAnswering && full)) {
       co_await pause();
       continue;
     }
@@ -125,11 +129,12 @@ asio::awaitable<void> HttpConnection::read() {
     auto token = asio::redirect_error(asio::use_awaitable, error);
     co_await socket_.async_wait(asio::socket_base::wait_read, token);
     if (error || phase_ == Phase::kClosed) co_return;
-    if (!read_once()) co_return;
+    read_once();
   }
 }
 
-// Nothing more is read, so only a look at the socket tells that the client left.
+// Nothing more is read, so only a look at the socket tells that the client left: closed its side,
+// or answered by a reset what was written since.
 asio::awaitable<void> HttpConnection::pause() {
   Error error;
   auto token = asio::redirect_error(asio::use_awaitable, error);
@@ -137,24 +142,19 @@ asio::awaitable<void> HttpConnection::pause() {
   co_await resume_.async_wait(token);
   if (phase_ != Phase::kAnswering) co_return;
   pollfd look{socket_.native_handle(), POLLRDHUP, 0};
-  if (::poll(&look, 1, 0) > 0) on_end();
+  if (::poll(&look, 1, 0) <= 0) co_return;
+  if ((look.revents & (POLLERR | POLLHUP)) != 0) co_return close();
+  on_half_closed();
 }
 
-bool HttpConnection::read_once() {
+void HttpConnection::read_once() {
   Error error;
   auto buffer = asio::buffer(shared_.read_buffer);
   size_t bytes = socket_.read_some(buffer, error);
-  if (error == asio::error::would_block || error == asio::error::try_again) return true;
-  if (error == asio::error::eof) {
-    on_end();
-    return false;
-  }
-  if (error) {
-    close();
-    return false;
-  }
+  if (error == asio::error::would_block || error == asio::error::try_again) return;
+  if (error == asio::error::eof) return on_end();
+  if (error) return close();
   on_bytes({shared_.read_buffer.data(), bytes});
-  return true;
 }
 
 void HttpConnection::on_bytes(std::string_view bytes) {
@@ -173,12 +173,17 @@ void HttpConnection::on_bytes(std::string_view bytes) {
 
 void HttpConnection::on_end() {
   ended_ = true;
-  // What is complete is still written.
-  if (phase_ == Phase::kAnswering && answer_complete_) return;
+  if (phase_ == Phase::kAnswering) return on_half_closed();
   if (phase_ == Phase::kReading && reader_.stage() != HttpReader::Stage::kStart) {
     return refuse(http_error(400, "incomplete_request", "The request ended before it was whole."));
   }
   close();
+}
+
+void HttpConnection::on_half_closed() {
+  if (std::exchange(half_closed_, true)) return;
+  if (!writing_) since_ = Clock::now();
+  arm();
 }
 
 void HttpConnection::pump(std::string_view fresh) {
@@ -194,6 +199,7 @@ void HttpConnection::pump(std::string_view fresh) {
     on_stage(!rest.empty());
   }
   pumping_ = false;
+  if (phase_ == Phase::kReading && ended_) return on_end();
   if (phase_ != Phase::kAnswering || rest.empty()) return;
   if (kept.empty()) {
     unread_ = rest;
@@ -234,7 +240,7 @@ void HttpConnection::on_head(bool more_bytes) {
   count(true);
   reader_.begin_body();
   if (reader_.stage() == HttpReader::Stage::kBody && head.expects_continue && !more_bytes) {
-    out_ += "HTTP/1.1 100 Continue\r\n\r\n";
+    out_ += kContinue;
     flush();
   }
 }
@@ -384,8 +390,7 @@ void HttpConnection::end_answer() {
   if (auto state = std::exchange(state_, nullptr)) state->set_written();
   out_ = {};
   streaming_ = false;
-  if (ended_) return close();
-  if (!answered_.keep_alive) return linger();
+  if (!answered_.keep_alive) return ended_ ? close() : linger();
   answered_ = {};
   phase_ = Phase::kReading;
   since_ = Clock::now();
@@ -420,7 +425,10 @@ HttpConnection::Clock::time_point HttpConnection::deadline() const {
       }
     case Phase::kAnswering:
       if (writing_) return since_ + duration(options.write_seconds);
-      if (streaming_) return since_ + duration(options.silence_seconds);
+      if (half_closed_ && !probed_ && can_probe()) return since_ + kProbeAfter;
+      if (streaming_ || (half_closed_ && can_probe())) {
+        return since_ + duration(options.silence_seconds);
+      }
       return Clock::time_point::max();
     case Phase::kLingering:
       return since_ + duration(options.linger_seconds);
@@ -441,22 +449,29 @@ void HttpConnection::arm() {
   });
 }
 
+bool HttpConnection::can_probe() const { return streaming_ || answered_.minor == 1; }
+
+// HEAD has no body to put comments into.
+void HttpConnection::write_nothing() {
+  constexpr std::string_view kSilence = ": silence\n\n";
+  if (!streaming_) {
+    out_ += kContinue;
+  } else if (!answered_.head_only && answered_.minor == 1) {
+    append_chunk(out_, kSilence);
+  } else if (!answered_.head_only) {
+    out_ += kSilence;
+  }
+  flush();
+}
+
 void HttpConnection::on_timer() {
   armed_ = Clock::time_point::max();
   if (phase_ == Phase::kClosed) return;
   if (Clock::now() < deadline()) return arm();
   if (phase_ == Phase::kAnswering && !writing_) {
     since_ = Clock::now();
-    // HEAD has no body to put comments into.
-    if (!answered_.head_only) {
-      constexpr std::string_view kSilence = ": silence\n\n";
-      if (answered_.minor == 1) {
-        append_chunk(out_, kSilence);
-      } else {
-        out_ += kSilence;
-      }
-    }
-    flush();
+    probed_ = half_closed_;
+    write_nothing();
   } else if (phase_ == Phase::kAnswering) {
     return cut();
   } else if (phase_ == Phase::kReading && reader_.stage() != HttpReader::Stage::kStart) {

@@ -3,9 +3,13 @@
 // client is slower than the answer. Between requests a connection keeps no buffers: it reads into
 // one that all share.
 //
-// A client has left that closed its side, or the whole connection; an answer that is complete by
-// then is still written. Behind more requests than are read ahead (pipeline_bytes) that is looked
-// for a few times a second, and seen where the kernel has room for all that the client sent.
+// A client that sends no more may still read (it closed half of the connection), or be gone with
+// the whole connection. TCP tells the same of both, until something is written: who is gone answers
+// that by a reset. So where a client closes its side while it waits for an answer, the server soon
+// writes what means nothing to one that reads: a comment in a stream, else "100 Continue", which
+// every client of HTTP/1.1 skips (RFC 9110, 15.2); and again from time to time. HTTP/1.0 has
+// no such thing, so there only the bytes of the answer tell. Behind more requests than are read
+// ahead (pipeline_bytes) the close is seen where the kernel has room for all that the client sent.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -74,9 +78,10 @@ class HttpConnection : public AnswerSink, public std::enable_shared_from_this<Ht
   // Reading.
   boost::asio::awaitable<void> read();
   boost::asio::awaitable<void> pause();
-  bool read_once();
+  void read_once();
   void on_bytes(std::string_view bytes);
   void on_end();
+  void on_half_closed();
   void pump(std::string_view fresh);
   void on_stage(bool more_bytes);
   void on_head(bool more_bytes);
@@ -102,6 +107,8 @@ class HttpConnection : public AnswerSink, public std::enable_shared_from_this<Ht
   void arm();
   void on_timer();
   void cut();
+  bool can_probe() const;
+  void write_nothing();
 
   HttpShared& shared_;
   Socket socket_;
@@ -114,7 +121,9 @@ class HttpConnection : public AnswerSink, public std::enable_shared_from_this<Ht
   HttpReader reader_;
   std::string unread_;  // behind the request that is being answered
   bool pumping_ = false;
-  bool ended_ = false;  // the client sends no more
+  bool ended_ = false;        // all that the client sends was read
+  bool half_closed_ = false;  // it sends no more; some of it may be unread
+  bool probed_ = false;       // something was written since, to see whether it is gone
   uint64_t lingered_ = 0;
 
   AnsweredRequest answered_;

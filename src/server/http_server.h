@@ -1,8 +1,9 @@
 // HTTP/1.1 and 1.0 (RFC 9110, 9112), on one thread: the reactor. Every connection always has a read
-// pending, so a client that leaves is seen at once, also while its answer is computed or written.
-// Half a connection closed by the client counts as left. Requests of one connection are answered in
-// order; what is malformed, ambiguous or beyond a limit gets an answer in the form of api_error.h,
-// and then the connection ends. Framing is stricter than RFC 9112 asks for: see http_framing.h.
+// pending, so a client that leaves is seen soon, also while its answer is computed or written. One
+// that only sends no more (half of its connection is closed) gets its answers; http_connection.h
+// says how the two are told apart. Requests of one connection are answered in order; what is
+// malformed, ambiguous or beyond a limit gets an answer in the form of api_error.h, and then the
+// connection ends. Framing is stricter than RFC 9112 asks for: see http_framing.h.
 //
 // Descriptors: the process's soft limit is raised as far as the connections need it and the hard
 // limit lets; where that does not suffice, accepting pauses until a connection ends.

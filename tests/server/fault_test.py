@@ -31,13 +31,13 @@ class GoneTest(StubTest):
 
         self.check_gone("reset", leave)
 
-    def test_closing_its_side_is_leaving(self):
+    def test_behind_a_wish_to_close(self):
         def leave(client, name):
-            client.get(f"/wait/{name}")
+            client.get(f"/wait/{name}", "Connection: close\r\n")
             self.heard(f"begun-{name}")
-            client.end()
+            client.socket.close()
 
-        self.check_gone("half", leave)
+        self.check_gone("last", leave)
 
     def test_while_streaming(self):
         def leave(client, name):
@@ -99,6 +99,98 @@ class GoneTest(StubTest):
         client = RawClient(port)
         self.addCleanup(client.socket.close)
         return client
+
+
+class HalfClosedTest(StubTest):
+    """A client that has closed its side still gets what it asked for."""
+
+    options = ("silence_seconds=0.1",)
+
+    def answer(self, client):
+        """What comes behind the bytes that only ask whether it is still there."""
+        while (reply := client.reply()).status == 100:
+            pass
+        return reply
+
+    def half_closed(self, name, fields="", behind=()):
+        """Once the server has seen that it sends no more, and asked whether it is there."""
+        client = self.client()
+        client.get(f"/wait/{name}", fields)
+        self.heard(f"begun-{name}")
+        for path, body in behind:
+            client.post(path, body)
+        client.end()
+        self.assertEqual(client.reply().status, 100)
+        return client
+
+    def test_its_answer_comes(self):
+        for name, fields in (("kept", ""), ("closing", "Connection: close\r\n")):
+            client = self.half_closed(name, fields)
+            self.assertEqual(self.ask(f"/release/{name}").body, b"yes")
+            self.assertEqual(self.answer(client).body, b"released " + name.encode())
+            self.assertEqual(client.rest(), b"")
+
+    def test_of_1_0(self):
+        """Which knows nothing that asks whether it is there."""
+        client = self.client()
+        client.get("/wait/old", version="1.0")
+        self.heard("begun-old")
+        client.end()
+        for _ in range(20):
+            self.ask("/hello")
+        self.assertEqual(self.ask("/release/old").body, b"yes")
+        self.assertEqual(client.reply().body, b"released old")
+
+    def test_a_short_answer_comes_alone(self):
+        client = self.client()
+        client.get("/hello/short")
+        client.end()
+        self.assertEqual(client.reply().body, b"hello short")
+        self.assertEqual(client.rest(), b"")
+
+    def test_what_it_asked_behind(self):
+        for name, size in (("little", 10), ("much", 20_000)):
+            bodies = [b"x" * size + b"%d" % i for i in range(3)]
+            client = self.half_closed(name, behind=[("/echo", body) for body in bodies])
+            self.ask(f"/release/{name}")
+            self.assertEqual(self.answer(client).body, b"released " + name.encode())
+            for body in bodies:
+                self.assertEqual(self.answer(client).body, body)
+            self.assertEqual(client.rest(), b"")
+
+    def test_half_a_request_behind(self):
+        client = self.client()
+        client.get("/wait/broken")
+        self.heard("begun-broken")
+        client.send("GET /hel")
+        client.end()
+        self.assertEqual(client.reply().status, 100)
+        self.ask("/release/broken")
+        self.assertEqual(self.answer(client).body, b"released broken")
+        self.assertEqual(client.reply().status, 400)
+        self.assertEqual(client.rest(), b"")
+
+    def test_its_stream_goes_on(self):
+        client = self.client()
+        client.get("/events/half")
+        self.assertEqual(client.head().status, 200)
+        self.assertEqual(client.chunk(), b"data: first\n\n")
+        client.end()
+        for _ in range(3):
+            self.assertEqual(client.chunk(), b": silence\n\n")
+        self.ask("/send/half", b"data: second\n\n")
+        self.ask("/end/half")
+        rest = []
+        while (chunk := client.chunk()) is not None:
+            rest.append(chunk)
+        self.assertIn(b"data: second\n\n", rest)
+        self.assertEqual(client.rest(), b"")
+
+    def test_that_it_leaves_later_is_heard(self):
+        client = self.half_closed("later")
+        client.socket.close()
+        self.heard("gone-later")
+        self.assertEqual(self.ask("/waiting/1").status, 200)
 
 
 class SlowReaderTest(StubTest):

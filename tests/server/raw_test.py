@@ -11,7 +11,13 @@ import json
 import sys
 import unittest
 
-from fault_test import DescriptorTest, DrainTest, GoneTest, SlowReaderTest  # noqa: F401
+from fault_test import (  # noqa: F401
+    DescriptorTest,
+    DrainTest,
+    GoneTest,
+    HalfClosedTest,
+    SlowReaderTest,
+)
 from limit_test import BodyLimitTest, ConnectionLimitTest, TimeTest  # noqa: F401
 from malformed import ALLOWED, CUT_OFF, MALFORMED
 from raw_client import StubTest
