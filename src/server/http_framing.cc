@@ -176,7 +176,7 @@ std::optional<ApiError> read_framing(HttpHead& head) {
 }
 
 std::optional<ApiError> read_wishes(HttpHead& head) {
-  bool keep = head.request.minor == 1;
+  bool keep = head.request.minor == 1, close = false;
   for (const auto& [name, value] : head.request.fields) {
     if (name == "expect" && head.request.minor == 1) {
       if (!same_text(value, "100-continue")) {
@@ -186,13 +186,51 @@ std::optional<ApiError> read_wishes(HttpHead& head) {
       head.expects_continue = true;
     }
     if (name != "connection") continue;
-    if (has_token(value, "close")) {
-      head.keep_alive = false;
-      return std::nullopt;
-    }
+    close = close || has_token(value, "close");
     keep = keep || has_token(value, "keep-alive");
   }
-  head.keep_alive = keep;
+  head.keep_alive = keep && !close;
+  return std::nullopt;
+}
+
+// A body must be as it is: what a small one may unpack to has no bound.
+std::optional<ApiError> check_content_coding(const HttpHead& head) {
+  if (!head.has_body()) return std::nullopt;
+  for (const auto& [name, value] : head.request.fields) {
+    if (name != "content-encoding" || value.empty() || same_text(value, "identity")) continue;
+    ApiError error = http_error(415, "unsupported_content_encoding",
+                                "The request's body is compressed (Content-Encoding), which this "
+                                "server does not read: send it as it is.");
+    error.fields.emplace_back("Accept-Encoding", "identity");
+    return error;
+  }
+  return std::nullopt;
+}
+
+// A target with scheme and host (RFC 9112, 3.2.2), as clients send it to proxies: its host stands
+// for the one in Host, which must be right all the same.
+std::optional<ApiError> read_absolute_target(HttpRequest& request) {
+  size_t mark = request.path.find("://");
+  if (mark == std::string::npos || request.path.starts_with('/')) return std::nullopt;
+  std::string scheme = ascii_lower(request.path.substr(0, mark));
+  if (scheme != "http" && scheme != "https") return std::nullopt;
+  std::string rest = request.path.substr(mark + 3);
+  size_t end = std::min(rest.find_first_of("/?#"), rest.size());
+  std::string host = rest.substr(0, end);
+  if (!is_host(host)) {
+    return http_error(400, "invalid_host", "The request's target names no host.");
+  }
+  request.path = rest.substr(end);
+  if (!request.path.starts_with('/')) {
+    bool whole_server = request.path.empty() && request.method == "OPTIONS";
+    request.path = whole_server ? "*" : "/" + request.path;
+  }
+  auto field = std::ranges::find(request.fields, "host", &HttpFields::value_type::first);
+  if (field == request.fields.end()) {
+    request.fields.emplace_back("host", std::move(host));
+  } else {
+    field->second = std::move(host);
+  }
   return std::nullopt;
 }
 
@@ -238,6 +276,8 @@ std::optional<ApiError> parse_head(std::string_view block, HttpHead& head) {
   if (request.method.size() > kMethodLetters || !std::ranges::all_of(request.method, is_upper)) {
     return http_error(400, "malformed_request", "The request's method is none.");
   }
+  if (auto refused = check_host(request)) return refused;
+  if (auto refused = read_absolute_target(request)) return refused;
   if (const char* fault = target_fault(request.path, request.method)) {
     return http_error(400, "malformed_request", fault);
   }
@@ -246,8 +286,8 @@ std::optional<ApiError> parse_head(std::string_view block, HttpHead& head) {
     request.query = request.path.substr(mark + 1);
     request.path.resize(mark);
   }
-  if (auto refused = check_host(request)) return refused;
   if (auto refused = read_framing(head)) return refused;
+  if (auto refused = check_content_coding(head)) return refused;
   return read_wishes(head);
 }
 

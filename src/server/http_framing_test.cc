@@ -74,7 +74,46 @@ TEST(HttpFramingTest, VersionsAndTargets) {
   EXPECT_EQ(status_of(block("GET * HTTP/1.1")), 400u);
   EXPECT_EQ(status_of(block("GET /%2 HTTP/1.1")), 400u);
   EXPECT_EQ(status_of(block("GET /%2g HTTP/1.1")), 400u);
-  EXPECT_EQ(status_of(block("GET http://a/ HTTP/1.1")), 400u);
+}
+
+TEST(HttpFramingTest, AbsoluteTargets) {
+  auto read = [](std::string_view line) {
+    HttpHead head;
+    EXPECT_FALSE(parse_head(block(line), head)) << line;
+    return *head.request.find("host") + " " + head.request.path + " " + head.request.query;
+  };
+  EXPECT_EQ(read("GET http://b:81/c?d=http://e HTTP/1.1"), "b:81 /c d=http://e");
+  EXPECT_EQ(read("GET HTTPS://[::1] HTTP/1.1"), "[::1] / ");
+  EXPECT_EQ(read("GET http://b?c HTTP/1.1"), "b / c");
+  EXPECT_EQ(read("OPTIONS http://b HTTP/1.1"), "b * ");
+  EXPECT_EQ(read("GET /http://b/c HTTP/1.1"), "a /http://b/c ");
+  for (const char* target : {"http://", "http:///c", "http://u@b/", "http://b:x/", "ws://b/", "b",
+                             "http://b/#c", "http://b/%0", "//"}) {
+    unsigned status = status_of(block("GET " + std::string(target) + " HTTP/1.1"));
+    EXPECT_EQ(status, target == std::string_view("//") ? 200u : 400u) << target;
+  }
+}
+
+TEST(HttpFramingTest, WishesInWhateverOrder) {
+  for (const char* fields : {"Connection: close\r\nExpect: 100-continue\r\n",
+                             "Expect: 100-continue\r\nConnection: close\r\n"}) {
+    HttpHead head;
+    EXPECT_FALSE(parse_head(block("POST / HTTP/1.1", fields), head));
+    EXPECT_TRUE(head.expects_continue) << fields;
+    EXPECT_FALSE(head.keep_alive) << fields;
+  }
+  EXPECT_EQ(status_of(block("POST / HTTP/1.1", "Connection: close\r\nExpect: x\r\n")), 417u);
+}
+
+TEST(HttpFramingTest, CompressedBodiesAreRefused) {
+  auto with = [](std::string_view fields) { return status_of(block("POST / HTTP/1.1", fields)); };
+  for (const char* coding : {"gzip", "Deflate", "br", "gzip, identity", "x"}) {
+    std::string field = "Content-Encoding: " + std::string(coding) + "\r\n";
+    EXPECT_EQ(with(field + "Content-Length: 1\r\n"), 415u) << coding;
+    EXPECT_EQ(with(field + "Transfer-Encoding: chunked\r\n"), 415u) << coding;
+    EXPECT_EQ(with(field), 200u) << coding;
+  }
+  EXPECT_EQ(with("Content-Encoding: Identity\r\nContent-Length: 1\r\n"), 200u);
 }
 
 TEST(HttpFramingTest, Hosts) {

@@ -1,5 +1,5 @@
 // A request as it came over HTTP, and what is answered to it. Field names are in lower case; the
-// target is as it was sent, checked to be a path of RFC 3986 with whole percent escapes.
+// target's path is as it was sent, checked to be one of RFC 3986 with whole percent escapes.
 #pragma once
 
 #include <string>

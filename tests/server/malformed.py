@@ -52,7 +52,12 @@ REQUEST_LINES = [
 ]
 
 TARGETS = [
-    ("absolute target", target(b"http://localhost/hello"), 400),
+    ("absolute target without a host", target(b"http:///hello"), 400),
+    ("absolute target with a user", target(b"http://a@localhost/hello"), 400),
+    ("absolute target with a bad port", target(b"http://localhost:8o/hello"), 400),
+    ("absolute target of another scheme", target(b"ftp://localhost/hello"), 400),
+    ("absolute target with a fragment", target(b"http://localhost/hello#there"), 400),
+    ("absolute target without Host", b"GET http://localhost/hello HTTP/1.1\r\n\r\n", 400),
     ("authority as target", target(b"localhost:80", b"CONNECT"), 400),
     ("target without a slash", target(b"hello"), 400),
     ("a star to GET", target(b"*"), 400),
@@ -104,6 +109,10 @@ FIELDS = [
     ("a field without end", GET + b"X: " + b"y" * 40000, 431),
     ("many small fields without end", GET + HOST + b"X: y\r\n" * 3000, 431),
     ("unknown expectation", post(b"Expect: coffee", b"Content-Length: 1"), 417),
+    ("unknown expectation behind a close",
+     post(b"Connection: close", b"Expect: coffee", b"Content-Length: 1"), 417),
+    ("a body by gzip", post(b"Content-Encoding: gzip", b"Content-Length: 1"), 415),
+    ("chunks by deflate", post(b"Content-Encoding: deflate", b"Transfer-Encoding: chunked"), 415),
     ("expectations in a list", post(b"Expect: 100-continue, x", b"Content-Length: 1"), 417),
 ]
 
@@ -188,6 +197,13 @@ ALLOWED = [
     ("Host of IPv6", GET + b"hOST: [::1]:8080\r\n\r\n", b"hello "),
     ("100 fields", get(*[b"X: y"] * 99), b"hello "),
     ("query", target(b"/target?a=%20&b=c?d/e"), b"GET /target a=%20&b=c?d/e"),
+    ("absolute target", target(b"http://localhost/target?a=b"), b"GET /target a=b"),
+    ("absolute target of HTTPS", target(b"HTTPS://a.example:1/target"), b"GET /target "),
+    ("absolute target without a path", target(b"http://localhost?a=b"), b"path /"),
+    ("absolute target in HTTP/1.0", b"GET http://localhost/target HTTP/1.0\r\n\r\n",
+     b"GET /target "),
+    ("identity", post(b"Content-Encoding: identity", b"Content-Length: 2", body=b"hi"), b"hi"),
+    ("a coding of no body", get(b"Content-Encoding: gzip"), b"hello "),
     ("escapes stay", target(b"/target/%2e%2E"), b"GET /target/%2e%2E "),
     ("any method", target(b"/target", b"BREW"), b"BREW /target "),
     ("no Host in HTTP/1.0", b"GET /hello HTTP/1.0\r\n\r\n", b"hello "),

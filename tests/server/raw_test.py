@@ -220,6 +220,28 @@ class ConnectionTest(StubTest):
         self.assertEqual(client.reply().status, 403)
         self.assertEqual(client.rest(), b"")
 
+    def test_continue_in_whatever_order(self):
+        for fields in ("Expect: 100-continue\r\nConnection: close\r\n",
+                       "Connection: close\r\nExpect: 100-continue\r\n"):
+            client = self.client()
+            client.send(f"POST /echo HTTP/1.1\r\nHost: a\r\n{fields}Content-Length: 5\r\n\r\n")
+            self.assertEqual(client.reply().status, 100)
+            client.send("hello")
+            reply = client.reply()
+            self.assertEqual((reply.body, reply.field("connection")), (b"hello", "close"))
+
+    def test_the_targets_host_beats_the_fields(self):
+        client = self.client()
+        client.send("GET http://there:81/fields HTTP/1.1\r\nHost: here\r\n\r\n")
+        self.assertIn(b"host=there:81\n", client.reply().body)
+
+    def test_compressed_bodies(self):
+        client = self.client()
+        client.post("/echo", b"\x1f\x8b", "Content-Encoding: GZIP\r\n")
+        reply = client.reply()
+        self.assertEqual((reply.status, reply.field("accept-encoding")), (415, "identity"))
+        self.assertIn(b"Content-Encoding", reply.body)
+
     def test_refused_before_the_body(self):
         client = self.client()
         client.send("POST /forbidden HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nbegin")
