@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/progress.h"
+#include "cli/text_io.h"
 #include "embed/embed_text.h"
 #include "embed/pooling.h"
 #include "memory/arena.h"
@@ -18,6 +19,8 @@ namespace {
 
 // Texts under way, so that a device that is late with one does not stop the others at once.
 constexpr size_t kWindow = 4096;
+// Texts without a vector that are told one by one; the others are counted.
+constexpr uint64_t kMostTold = 20;
 
 std::string texts_text(uint64_t count) { return fmt::format("{} texts", count); }
 
@@ -36,6 +39,7 @@ struct Pending {
   EmbedQuery query;
   std::string id, place;
   size_t whole = 0;
+  std::string_view no_tokens;           // why there is nothing to compute
   std::optional<EmbedOutcome> outcome;  // guarded by the mailbox
 };
 
@@ -60,6 +64,7 @@ class Stream {
   bool submit(const std::shared_ptr<Pending>& pending);
   bool write_ready(std::chrono::milliseconds wait);
   void write(Pending& pending);
+  void skip(const Pending& pending);
 
   TextRows& rows_;
   const Tokenizer& tokenizer_;
@@ -101,7 +106,8 @@ bool Stream::read_one() {
   pending->whole = made.whole;
   pending->id = std::move(row.id);
   pending->place = std::move(row.place);
-  if (!submit(pending)) return false;
+  pending->no_tokens = made.no_tokens;
+  if (pending->no_tokens.empty() && !submit(pending)) return false;
   window_.push_back(std::move(pending));
   return true;
 }
@@ -113,10 +119,18 @@ void Stream::write(Pending& pending) {
   if (options_.dimensions) {
     cut_dimensions(*options_.dimensions, options_.normalise, &outcome.vector);
   }
-  output_.write({totals_.texts, pending.id, tokens, pending.whole, outcome.vector});
+  output_.write({output_.rows(), pending.id, tokens, pending.whole, outcome.vector});
   ++totals_.texts;
   totals_.tokens += tokens;
   totals_.cut += pending.whole > tokens ? 1 : 0;
+}
+
+void Stream::skip(const Pending& pending) {
+  output_.skip();
+  if (++totals_.without > kMostTold) return;
+  progress_.finish();
+  print_note(fmt::format("{}: {}, so it has no vector{}", pending.place, pending.no_tokens,
+                         totals_.without == kMostTold ? "; further ones are counted" : ""));
 }
 
 // Writes what is ready at the front, and waits so long for the first.
@@ -124,6 +138,12 @@ bool Stream::write_ready(std::chrono::milliseconds wait) {
   bool any = false;
   while (!window_.empty()) {
     std::shared_ptr<Pending> front = window_.front();
+    if (!front->no_tokens.empty()) {
+      window_.pop_front();
+      skip(*front);
+      any = true;
+      continue;
+    }
     {
       std::unique_lock lock(mailbox_->mutex);
       auto ready = [&] { return front->outcome.has_value(); };
@@ -179,10 +199,14 @@ StreamQuery make_query(const Tokenizer& tokenizer, const StreamOptions& options,
   EmbedTokens tokens;
   std::string text = options.prefix + row.text;
   try {
-    if (row.text.empty()) fail(ErrorCode::kRequest, "the text is empty");
-    tokens = embed_tokens(tokenizer, text, options.context);
+    // A prefix makes no text of nothing.
+    if (!row.text.empty()) tokens = embed_tokens(tokenizer, text, options.context);
   } catch (const Error& error) {
     fail_at(row.place, error);
+  }
+  if (tokens.ids.empty()) {
+    made.no_tokens = no_tokens_reason(row.text);
+    return made;
   }
   if (tokens.was_cut() && !options.truncate) {
     fail(ErrorCode::kRequest,

@@ -28,21 +28,25 @@ struct StreamOptions {
 
 struct StreamTotals {
   uint64_t texts = 0, tokens = 0, cut = 0;
+  uint64_t without = 0;  // texts that have no vector, beside `texts`
   double seconds = 0;
   bool interrupted = false;
 };
 
-// The tokens of a text for the devices. Throws (kRequest) where it has none, or more than the
-// context and they are not to be cut; a sentence about `place`.
+// The tokens of a text for the devices; none, and why, where there is nothing to make a vector of.
+// Throws (kRequest) where it has more than the context and they are not to be cut; a sentence about
+// `place`.
 struct StreamQuery {
   EmbedQuery query;
   size_t whole = 0;  // tokens without a bound
+  std::string_view no_tokens;
 };
 StreamQuery make_query(const Tokenizer& tokenizer, const StreamOptions& options,
                        const TextRow& row);
 
 // Runs until the texts end, Ctrl-C comes, or something fails. What was computed by then has been
-// written in any case, as whole rows without a gap; output.end() is the caller's.
+// written in any case, as whole rows without a gap; output.end() is the caller's. A text without
+// tokens is told on standard error, with its place, and is a row without a vector (VectorOutput).
 StreamTotals stream_vectors(TextRows& rows, const Tokenizer& tokenizer, QueueManager& manager,
                             const StreamOptions& options, const Interrupts& interrupts,
                             VectorOutput& output);

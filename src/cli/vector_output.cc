@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <iterator>
+#include <limits>
+#include <vector>
 
 #include "base/atomic_file.h"
 #include "base/check.h"
@@ -35,6 +37,10 @@ class NpyVectorOutput : public VectorOutput {
   void write_row(const VectorRow& row) override {
     HEARTH_CHECK(row.vector.size() == columns_, "all rows have one width");
     file_.write(std::as_bytes(row.vector));
+  }
+  void skip_row() override {
+    const std::vector<float> none(columns_, std::numeric_limits<float>::quiet_NaN());
+    file_.write(std::as_bytes(std::span(none)));
   }
 
   AtomicFile file_;

@@ -17,6 +17,8 @@ namespace hearth {
 namespace {
 
 constexpr uint32_t kMostDimensions = 1u << 17;
+// What a text that is refused gives elsewhere, too.
+constexpr int kRefusedStatus = 1;
 
 struct EmbedArgs {
   EmbedModelArgs model;
@@ -50,8 +52,9 @@ std::unique_ptr<TextRows> open_rows(const EmbedArgs& args) {
 
 void tell_totals(const StreamTotals& totals, const QueueManager& manager, bool verbose) {
   double rate = totals.seconds > 0 ? static_cast<double>(totals.tokens) / totals.seconds : 0;
-  fmt::print(stderr, "hearth: {} vector{} of {} tokens in {:.2f} s, {:.1f} tokens/s{}\n",
+  fmt::print(stderr, "hearth: {} vector{} of {} tokens in {:.2f} s, {:.1f} tokens/s{}{}\n",
              totals.texts, totals.texts == 1 ? "" : "s", totals.tokens, totals.seconds, rate,
+             totals.without > 0 ? fmt::format("; texts without a vector: {}", totals.without) : "",
              totals.interrupted ? "; interrupted" : "");
   for (const DeviceStatistics& device : manager.statistics()) {
     if (!verbose) break;
@@ -84,8 +87,7 @@ StreamTotals stream_to(VectorOutput& output, const EmbedArgs& args, TextRows& ro
   } catch (const Error&) {
     if (args.out && output.rows() > 0) {
       output.end();
-      print_note(
-          fmt::format("'{}' has the {} vectors before what follows", *args.out, output.rows()));
+      print_note(fmt::format("'{}' has the {} rows before what follows", *args.out, output.rows()));
     }
     throw;
   }
@@ -121,7 +123,11 @@ int embed_texts(const EmbedArgs& args) {
                            totals.texts, options.context, totals.cut == 1 ? "was" : "were"));
   }
   if (!args.quiet) tell_totals(totals, manager, args.model.engine.verbose);
-  return totals.interrupted ? kInterruptedStatus : 0;
+  if (args.quiet && totals.without > 0) {
+    print_note(fmt::format("texts without a vector: {}", totals.without));
+  }
+  if (totals.interrupted) return kInterruptedStatus;
+  return totals.without > 0 ? kRefusedStatus : 0;
 }
 
 void add_input_options(CLI::App& verb, EmbedArgs* args) {

@@ -7,14 +7,12 @@
 namespace hearth {
 
 EmbedTokens embed_tokens(const Tokenizer& tokenizer, std::string_view text, uint32_t context) {
+  if (text.empty()) return {};
   const Vocab& vocab = tokenizer.vocab();
   EmbedTokens tokens{tokenizer.encode(text), 0};
   size_t before = tokenizer.adds_bos() ? tokenizer.before().size() : 0;
   size_t behind = vocab.add_eos ? tokenizer.behind().size() : 0;
   tokens.whole = tokens.ids.size();
-  if (tokens.whole <= before + behind) {
-    fail(ErrorCode::kRequest, "{}", text.empty() ? "the text is empty" : "the text has no tokens");
-  }
   if (tokens.whole > context) {
     if (context <= before + behind) {
       fail(ErrorCode::kRequest,
@@ -26,6 +24,10 @@ EmbedTokens embed_tokens(const Tokenizer& tokenizer, std::string_view text, uint
     }
   }
   return tokens;
+}
+
+std::string_view no_tokens_reason(std::string_view text) {
+  return text.empty() ? "the text is empty" : "the text has no tokens";
 }
 
 }  // namespace hearth

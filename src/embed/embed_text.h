@@ -20,8 +20,14 @@ struct EmbedTokens {
 };
 
 // Cuts the text's own tokens at their end where there are more than `context` in all; the special
-// ones stay. Who must not cut refuses what was cut. Throws (kRequest) where the text has no tokens
-// of its own, and what Tokenizer::encode throws.
+// ones stay. Who must not cut refuses what was cut. A text that only has special tokens (WordPiece
+// drops white space) has a vector like any other. Returns no ids for the empty text, and where
+// there are no tokens at all: there is nothing to make a vector of, and no_tokens_reason() says so.
+// Throws (kRequest) where the context holds the special tokens alone, and what Tokenizer::encode
+// throws.
 EmbedTokens embed_tokens(const Tokenizer& tokenizer, std::string_view text, uint32_t context);
+
+// Why embed_tokens() found none for the text: a sentence without a place.
+std::string_view no_tokens_reason(std::string_view text);
 
 }  // namespace hearth

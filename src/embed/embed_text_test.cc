@@ -48,14 +48,28 @@ TEST(EmbedText, IsCutBeforeTheLastSpecialToken) {
   EXPECT_NE(refusal(*tokenizer, "abc", 2).find("context of 2"), std::string::npos);
 }
 
-TEST(EmbedText, WithoutTokensIsRefused) {
-  auto tokenizer = around();
-  EXPECT_EQ(refusal(*tokenizer, "", 9), "the text is empty");
-  // WordPiece drops white space.
+TEST(EmbedText, IsOnlySpecialTokensWhereTheTextIsBlank) {
+  // WordPiece drops white space, and characters of the category Cf.
+  auto bert = Tokenizer::from_vocab(wordpiece_vocab({"hello"}));
+  const std::vector<int32_t> special = {bert->bos(), bert->eos()};
+  for (std::string_view blank : {" ", " \n ", "\xe2\x80\x8b"}) {
+    EmbedTokens tokens = embed_tokens(*bert, blank, 9);
+    EXPECT_EQ(tokens.ids, special) << '"' << blank << '"';
+    EXPECT_EQ(tokens.whole, 2u);
+    EXPECT_FALSE(tokens.was_cut());
+  }
+  EXPECT_EQ(embed_tokens(*bert, "hello", 9).ids.size(), 3u);
+}
+
+TEST(EmbedText, WithoutAnyTokensHasNoIds) {
+  EXPECT_TRUE(embed_tokens(*around(), "", 9).ids.empty());
+  EXPECT_EQ(no_tokens_reason(""), "the text is empty");
   Vocab vocab = wordpiece_vocab({"hello"});
-  auto bert = Tokenizer::from_vocab(vocab);
-  EXPECT_EQ(refusal(*bert, " \n ", 9), "the text has no tokens");
-  EXPECT_GE(embed_tokens(*bert, "hello", 9).ids.size(), 1u);
+  vocab.add_bos = vocab.add_eos = false;
+  auto bare = Tokenizer::from_vocab(vocab);
+  EXPECT_TRUE(embed_tokens(*bare, "  ", 9).ids.empty());
+  EXPECT_EQ(no_tokens_reason("  "), "the text has no tokens");
+  EXPECT_EQ(embed_tokens(*bare, "hello", 9).ids.size(), 1u);
 }
 
 // A decoder's vocabulary that adds nothing, and one that ends a text with EOS, as Qwen3-Embedding's

@@ -111,6 +111,14 @@ EmbedQuery EmbeddingTask::query_of(size_t index) {
     throw RequestError(
         {400, "", std::string(kInvalidValue), fmt::format("{}: {}", name, error.what()), name, {}});
   }
+  if (tokens.ids.empty()) {
+    throw RequestError({400,
+                        "",
+                        std::string(kInvalidValue),
+                        fmt::format("{}: {}", name, no_tokens_reason(*text)),
+                        name,
+                        {}});
+  }
   if (tokens.was_cut()) throw RequestError(too_long(name, tokens.whole, model_.context));
   return {std::move(*text), std::move(tokens.ids)};
 }

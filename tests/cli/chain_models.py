@@ -248,8 +248,22 @@ def write_wide(path):
     gguf_io.write(str(path), keys, tensors)
 
 
-def write_encoder(path, pooling=2):
-    """A BERT of one layer; pooling: as GGUF numbers it, 2 is the first token's state."""
+WORDPIECE = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "\u2581hello", "\u2581world", "s"]
+
+
+def wordpiece():
+    control, unknown, normal = 3, 2, 1
+    types = [control, unknown, control, control, control] + [normal] * (len(WORDPIECE) - 5)
+    return {
+        "tokenizer.ggml.model": string("bert"),
+        "tokenizer.ggml.tokens": array(ValueType.STRING, WORDPIECE),
+        "tokenizer.ggml.token_type": array(ValueType.INT32, types),
+    }
+
+
+def write_encoder(path, pooling=2, vocabulary=None):
+    """A BERT of one layer; pooling: as GGUF numbers it, 2 is the first token's state; vocabulary:
+    the keys of another than the letters."""
     r = np.random.Generator(np.random.PCG64(9))
     width, positions = 32, 24
     shapes = {"attn_q": (width, width), "attn_k": (width, width), "attn_v": (width, width)}
@@ -264,7 +278,8 @@ def write_encoder(path, pooling=2):
     for name in ("token_embd_norm", "blk.0.attn_output_norm", "blk.0.layer_output_norm"):
         tensors += [tensor(f"{name}.weight", np.ones(width))]
         tensors += [tensor(f"{name}.bias", np.zeros(width))]
-    keys = {**metadata("bert", heads=2, head=width // 2, width=width), **tokenizer()}
+    keys = {**metadata("bert", heads=2, head=width // 2, width=width),
+            **(vocabulary or tokenizer())}
     keys["bert.context_length"] = u32(positions)
     keys["bert.attention.layer_norm_epsilon"] = f32(1e-12)
     keys["bert.attention.causal"] = boolean(False)
@@ -272,19 +287,9 @@ def write_encoder(path, pooling=2):
     gguf_io.write(str(path), keys, tensors)
 
 
-WORDPIECE = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "\u2581hello", "\u2581world", "s"]
-
-
 def write_wordpiece(path):
     """A vocabulary of WordPiece and nothing else."""
-    control, unknown, normal = 3, 2, 1
-    types = [control, unknown, control, control, control] + [normal] * (len(WORDPIECE) - 5)
-    keys = {
-        "general.architecture": string("bert"),
-        "tokenizer.ggml.model": string("bert"),
-        "tokenizer.ggml.tokens": array(ValueType.STRING, WORDPIECE),
-        "tokenizer.ggml.token_type": array(ValueType.INT32, types),
-    }
+    keys = {"general.architecture": string("bert"), **wordpiece()}
     gguf_io.write(str(path), keys, [tensor("token_embd.weight", np.zeros((len(WORDPIECE), 32)))])
 
 

@@ -148,10 +148,43 @@ class EmbedTest(ProgramTest):
             for part in says:
                 self.assertIn(part, err)
         path = self.folder / "part.npy"
-        status, _, err = self.call("embed", self.random, *MEAN, "-o", path, text="abc\n\nabc\n")
+        status, _, err = self.call("embed", self.random, *MEAN, "-o", path, "--field", "text",
+                                   text='{"text": "abc"}\n{}\n{"text": "abc"}\n')
         self.assertEqual(status, 1)
-        self.assertIn("line 2 of standard input: the text is empty", err)
+        self.assertIn("line 2 of standard input has no field 'text'", err)
         self.assertEqual(np.load(path).shape, (1, WIDTH))
+
+    def test_a_text_without_tokens_does_not_end_the_run(self):
+        expected = self.vectors("-p", "abc", "-p", "hello")
+        words = ("embed", self.random, *MEAN)
+        status, out, err = self.call(*words, text="abc\n\nhello\n\n")
+        rows = rows_of(out.decode())
+        self.assertEqual((status, [row["index"] for row in rows]), (1, [0, 2]), err)
+        self.assertEqual([row["embedding"] for row in rows], expected)
+        for line in (2, 4):
+            self.assertIn(f"line {line} of standard input: the text is empty", err)
+        self.assertIn("2 vectors of 10 tokens", err)
+        self.assertIn("texts without a vector: 2", err)
+        path = self.folder / "gap.npy"
+        status, _, err = self.call(*words, "-q", "-o", path, text="abc\n\nhello\n")
+        self.assertEqual(status, 1, err)
+        self.assertIn("texts without a vector: 1", err)
+        saved = np.load(path)
+        self.assertTrue((saved[[0, 2]] == np.array(expected, dtype=np.float32)).all())
+        self.assertTrue(np.isnan(saved[1]).all())
+        # A thousand of them don't flood the screen.
+        status, out, err = self.call(*words, text="\n" * 1000 + "abc\n")
+        self.assertEqual((status, len(rows_of(out.decode()))), (1, 1))
+        self.assertLess(len(err.splitlines()), 50)
+        self.assertIn("texts without a vector: 1000", err)
+
+    def test_a_blank_text_of_an_encoder_is_its_special_tokens(self):
+        path = self.folder / "encoder.gguf"
+        chain_models.write_encoder(path, vocabulary=chain_models.wordpiece())
+        rows = self.embed("-p", "hello", "-p", "   ", "-p", "\u200b", model=path)
+        self.assertEqual([row["tokens"] for row in rows[1:]], [2, 2])
+        self.assertEqual(rows[1]["embedding"], rows[2]["embedding"])
+        self.assertEqual(rows[:1], self.embed("-p", "hello", model=path))
 
     def test_npy(self):
         path = self.folder / "vectors.npy"

@@ -52,6 +52,24 @@ class EmbedServeTest(ServeCase):
         self.assertEqual(self.embed(server), self.printed(path))
         self.assertEqual(server.good("/v1/models")["data"][0]["max_model_len"], 24)
 
+    def test_a_blank_text_fails_no_others(self):
+        path = self.folder / "wordpiece.gguf"
+        chain_models.write_encoder(path, vocabulary=chain_models.wordpiece())
+        server = self.start("serve", path)
+
+        def ask(*texts):
+            return server.ask("POST", "/v1/embeddings", {"input": list(texts)})
+
+        [hello] = self.embed(server, input="hello")
+        status, reply = ask("hello", "   ", "\u200b", "\n")
+        self.assertEqual(status, 200, reply)
+        first, *blank = [entry["embedding"] for entry in reply["data"]]
+        self.assertEqual(first, hello)
+        self.assertEqual(blank, blank[:1] * 3)
+        # "hello" and three blank ones, each between [CLS] and [SEP].
+        self.assertEqual(reply["usage"]["prompt_tokens"], 3 + 3 * 2)
+        self.assert_error(ask("hello", ""), 400, "invalid_value", "input[1]", ["empty"])
+
     def test_beside_a_model_for_text(self):
         alone = self.start("serve", self.random)
         text = {"prompt": "the quick brown fox ", "max_tokens": 12, "temperature": 0}
