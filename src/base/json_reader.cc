@@ -4,6 +4,7 @@
 #include <boost/json/stream_parser.hpp>
 #include <cmath>
 
+#include "base/byte_order_mark.h"
 #include "base/error.h"
 
 namespace hearth {
@@ -31,8 +32,10 @@ boost::json::value read_json(std::string_view text, uint32_t depth) {
   options.max_depth = depth;
   boost::json::stream_parser parser({}, options);
   boost::json::error_code error;
-  size_t read = parser.write_some(text.data(), text.size(), error);
-  if (!error && read < text.size()) error = boost::json::error::extra_data;
+  const std::string_view json = without_byte_order_mark(text);
+  size_t read = parser.write_some(json.data(), json.size(), error);
+  if (!error && read < json.size()) error = boost::json::error::extra_data;
+  read += text.size() - json.size();
   if (!error) parser.finish(error);
   if (error == boost::json::error::too_deep) {
     fail(ErrorCode::kRequest, "the JSON is nested deeper than {} levels at byte {}", depth, read);

@@ -1,6 +1,6 @@
 // Reads JSON that anyone may have sent (RFC 8259), with Boost.JSON. A number beyond the range of a
 // double is refused, which that library makes infinity of. Where an object names a key twice, the
-// last one counts.
+// last one counts. A mark of byte order at the start is no part of the text.
 //
 // Errors (kRequest): one sentence with the byte at which the text is no JSON.
 #pragma once

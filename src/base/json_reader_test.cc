@@ -36,6 +36,14 @@ TEST(JsonReader, SaysWhereTextIsNoJson) {
   }
 }
 
+TEST(JsonReader, TakesNoNoticeOfAByteOrderMark) {
+  const std::string mark = "\xef\xbb\xbf";
+  EXPECT_EQ(read_json(mark + "[1]").as_array().size(), 1u);
+  EXPECT_EQ(error_of(mark + "[1,]"), "this is no JSON: syntax error at byte 6");
+  EXPECT_EQ(error_of(mark + mark + "[1]"), "this is no JSON: syntax error at byte 3");
+  EXPECT_EQ(error_of(mark + "[1"), "the JSON ends at byte 5 before it is complete");
+}
+
 TEST(JsonReader, RefusesWhatWouldBecomeInfinite) {
   for (const char* text : {"1e999", "[[-1e400]]", R"({"a": {"b": 1e309}})"}) {
     EXPECT_EQ(error_of(text), "the JSON has a number beyond the range of a double") << text;

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "base/atomic_file.h"
+#include "base/byte_order_mark.h"
 #include "base/error.h"
 
 namespace hearth {
@@ -23,7 +24,10 @@ std::string read_all(int fd, const std::string& name) {
     text.resize(size + kReadBytes);
     ssize_t got = ::read(fd, text.data() + size, kReadBytes);
     text.resize(size + static_cast<size_t>(got > 0 ? got : 0));
-    if (got == 0) return text;
+    if (got == 0) {
+      text.erase(0, text.size() - without_byte_order_mark(text).size());
+      return text;
+    }
     if (got < 0 && errno != EINTR) {
       fail(ErrorCode::kFile, "{} cannot be read: {}", name, std::strerror(errno));
     }

@@ -9,7 +9,7 @@
 
 namespace hearth {
 
-// The whole of a file; "-" is standard input.
+// The whole of a file, without a mark of byte order at its start; "-" is standard input.
 std::string read_text(const std::string& path);
 
 void write_stdout(std::string_view text);

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <string>
+
 #include "base/error.h"
 
 namespace hearth {
@@ -16,6 +20,14 @@ TEST(ReadText, NamesWhatIsMissing) {
               "'/no/such/file' cannot be opened: No such file or directory");
     EXPECT_EQ(error.exit_status(), 1);
   }
+}
+
+TEST(ReadText, LeavesOutAByteOrderMark) {
+  const std::string path = testing::TempDir() + "hearth_text_io_test";
+  std::ofstream(path) << "\xef\xbb\xbf"
+                      << "a\xef\xbb\xbf\n";
+  EXPECT_EQ(read_text(path), "a\xef\xbb\xbf\n");
+  std::filesystem::remove(path);
 }
 
 TEST(WithoutLastNewline, TakesOneOnly) {

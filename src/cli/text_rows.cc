@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/byte_order_mark.h"
 #include "base/error.h"
 #include "base/json_reader.h"
 
@@ -17,7 +18,6 @@ namespace hearth {
 namespace {
 
 constexpr size_t kLineReadBytes = 1 << 16;
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 }  // namespace
 
@@ -46,7 +46,7 @@ bool FileLines::take_line(std::string* line) {
   std::string_view found(buffer_.data() + begin_, end - begin_);
   begin_ = searched_ = std::min(end + 1, buffer_.size());
   ++line_;
-  if (line_ == 1 && found.starts_with(kByteOrderMark)) found.remove_prefix(kByteOrderMark.size());
+  if (line_ == 1) found = without_byte_order_mark(found);
   if (found.ends_with('\r')) found.remove_suffix(1);
   line->assign(found);
   return true;

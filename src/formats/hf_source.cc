@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "base/byte_order_mark.h"
 #include "base/error.h"
 #include "formats/config_reader.h"
 #include "formats/hf_config.h"
@@ -62,9 +63,10 @@ const MappedFile* find_file(const std::vector<MappedFile>& files, std::string_vi
 
 std::optional<std::string> template_of(const std::vector<MappedFile>& documents) {
   if (const MappedFile* file = find_file(documents, kTemplate)) {
-    std::string text(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
+    const std::string_view text = without_byte_order_mark(
+        {reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size()});
     // A blank one says nothing, and the other may.
-    if (text.find_first_not_of(" \t\r\n") != std::string::npos) return text;
+    if (text.find_first_not_of(" \t\r\n") != std::string_view::npos) return std::string(text);
   }
   const MappedFile* file = find_file(documents, kTokenizerConfig);
   if (file == nullptr) return std::nullopt;

@@ -324,6 +324,12 @@ TEST(HfSource, ChatTemplates) {
   EXPECT_EQ(writer.source().chat_template(), "three");
   writer.put("chat_template.jinja", " \n");
   EXPECT_EQ(writer.source().chat_template(), "two") << "a blank one is none";
+  // A mark of byte order is no text of the template.
+  const std::string mark = "\xef\xbb\xbf";
+  writer.put("chat_template.jinja", mark + "four");
+  EXPECT_EQ(writer.source().chat_template(), "four");
+  writer.put("chat_template.jinja", mark + "\n");
+  EXPECT_EQ(writer.source().chat_template(), "two");
 }
 
 TEST(HfSource, IndexesThatNamePathsOrWhatIsNotThere) {

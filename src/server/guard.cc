@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "base/ascii.h"
+#include "base/byte_order_mark.h"
 #include "base/error.h"
 #include "server/origin.h"
 
@@ -144,7 +145,7 @@ std::vector<std::string> read_keys(const std::string& path) {
   std::vector<std::string> keys;
   size_t number = 0;
   for (std::string line; std::getline(file, line);) {
-    ++number;
+    if (++number == 1) line = std::string(without_byte_order_mark(line));
     if (line.ends_with('\r')) line.pop_back();
     if (line.empty() || line[0] == '#') continue;
     auto visible = [](char c) { return c > ' ' && c < 0x7f; };

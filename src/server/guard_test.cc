@@ -138,6 +138,11 @@ TEST(Guard, ReadsKeysFromAFile) {
     return read_keys(path.string());
   };
   EXPECT_EQ(keys_of("# ours\n\nalpha\r\nbeta\n"), (std::vector<std::string>{"alpha", "beta"}));
+  const std::string mark = "\xef\xbb\xbf";
+  EXPECT_EQ(keys_of(mark + "alpha\n"), (std::vector<std::string>{"alpha"}));
+  EXPECT_EQ(keys_of(mark + "# ours\nalpha\n"), (std::vector<std::string>{"alpha"}));
+  EXPECT_THROW(keys_of("alpha\n" + mark + "beta\n"), Error);
+  EXPECT_THROW(keys_of(mark), Error);
   EXPECT_THROW(keys_of(""), Error);
   EXPECT_THROW(keys_of("# nothing\n"), Error);
   EXPECT_THROW(keys_of("two words\n"), Error);

@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "base/atomic_file.h"
+#include "base/byte_order_mark.h"
 #include "base/error.h"
 #include "formats/printable.h"
 #include "tune/bandwidth_file.h"
@@ -59,7 +60,7 @@ std::string read_file(const std::string& path) {
          printable(path, 400));
   }
   text.resize(static_cast<size_t>(file.gcount()));
-  return text;
+  return std::string(without_byte_order_mark(text));
 }
 
 Tuned read_tuned(const std::string& path) { return parse_tuned(read_file(path), path); }

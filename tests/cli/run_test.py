@@ -46,10 +46,15 @@ class RunTest(ProgramTest):
         self.assertEqual(self.run_text("-f", path, "-n", "5"), "bcdef")
         self.assertEqual(self.run_text("-n", "5", text="xa\n"), "bcdef")
         self.assertEqual(self.run_text("-p", "xa", "-n", "5", "--echo"), "xabcdef")
+        # A mark of byte order is no text.
+        path.write_bytes(b"\xef\xbb\xbfxa\n")
+        self.assertEqual(self.run_text("-f", path, "-n", "5", "--echo"), "xabcdef")
+        self.assertEqual(self.run_text("-n", "5", "--echo", text=path.read_bytes()), "xabcdef")
 
     def test_chat_makes_a_prompt_of_a_turn(self):
         path = self.folder / "chat.jinja"
-        path.write_text("{% for m in messages %}{{ m.content }}<|im_end|>{% endfor %}\na\n")
+        # A mark of byte order is no part of the template.
+        path.write_text("\ufeff{% for m in messages %}{{ m.content }}<|im_end|>{% endfor %}\na\n")
         chat = ("--chat", "--chat-template", path, "-n", "3", "--echo")
         self.assertEqual(self.run_text(*chat, "-p", "hi"), "<s>hi<|im_end|>abcd")
         self.assertEqual(self.run_text(*chat, "-p", "hi", "--system", "be"),

@@ -4,6 +4,7 @@ After each letter the chain model has the next one with the probability SURE; gr
 alphabet.
 """
 
+import json
 import math
 
 from chain_models import GAP, VOCABULARY, letter
@@ -170,6 +171,15 @@ class FieldTest(SharedCase):
         self.assertEqual(self.choice(logit_bias={str(letter("z")): GAP - 1})["text"], AFTER_A[:12])
         answer = self.server.ask("POST", TEXT, {"prompt": "a", "logit_bias": {str(VOCABULARY): 1}})
         self.assert_error(answer, 400, "invalid_value", "logit_bias", [str(VOCABULARY - 1)])
+
+    def test_a_body_with_a_byte_order_mark(self):
+        connection = self.server.connect()
+        body = b"\xef\xbb\xbf" + b'{"prompt": "a", "max_tokens": 3, "temperature": 0}'
+        connection.request("POST", TEXT, body)
+        reply = connection.getresponse()
+        self.assertEqual((reply.status, json.loads(reply.read())["choices"][0]["text"]),
+                         (200, AFTER_A[:3]))
+        connection.close()
 
     def test_log_probabilities_of_text(self):
         told = self.choice(logprobs=3, max_tokens=4)["logprobs"]
