@@ -18,6 +18,20 @@ void check_range(const char* field, double value, double low, double high) {
   }
 }
 
+// A token may be named twice.
+void check_some_allowed(std::span<const std::pair<int32_t, float>> biases, uint32_t vocabulary) {
+  if (biases.size() < vocabulary) return;
+  std::vector<bool> forbidden(vocabulary);
+  for (auto [token, bias] : biases) {
+    if (bias == -INFINITY) forbidden[static_cast<size_t>(token)] = true;
+  }
+  if (std::ranges::count(forbidden, true) < static_cast<ptrdiff_t>(vocabulary)) return;
+  fail_field(ErrorCode::kUsage, "logit_bias",
+             "forbids every one of the {} tokens: -100 in a request, or -inf, forbids one; leave "
+             "one without",
+             vocabulary);
+}
+
 }  // namespace
 
 void check_sampling(const SamplingParams& params, uint32_t vocabulary) {
@@ -37,6 +51,7 @@ void check_sampling(const SamplingParams& params, uint32_t vocabulary) {
                  token, bias);
     }
   }
+  check_some_allowed(params.logit_bias, vocabulary);
 }
 
 Sampler::Sampler(SamplingParams params) : params_(std::move(params)), random_(params_.seed) {}

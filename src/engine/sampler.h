@@ -36,9 +36,10 @@ struct SamplingParams {
 
 // The message where sample() returns nothing.
 inline constexpr const char* kAllForbidden =
-    "no token may come next: the logit bias forbids every one; leave one without -inf";
+    "no token may come next: the logit bias forbids every one; leave one without -100 (-inf)";
 
-// Throws (kUsage) naming the field that is out of range; `vocabulary` bounds logit_bias's ids.
+// Throws (kUsage) naming the field that is out of range; `vocabulary` bounds logit_bias's ids, of
+// which one at least must be allowed.
 void check_sampling(const SamplingParams& params, uint32_t vocabulary);
 
 class Sampler {

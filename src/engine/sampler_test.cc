@@ -267,6 +267,20 @@ TEST(CheckSampling, NamesTheField) {
   EXPECT_EQ(bias(10, 1).first, "logit_bias");
   EXPECT_NE(bias(10, 1).second.find("token 10"), std::string::npos);
   EXPECT_EQ(bias(5, NAN).first, "logit_bias");
+  auto forbidding = [&](int32_t tokens, size_t times) {
+    return refused([&](SamplingParams& p) {
+      for (size_t i = 0; i < times; ++i) {
+        for (int32_t token = 0; token < tokens; ++token) {
+          p.logit_bias.emplace_back(token, -INFINITY);
+        }
+      }
+    });
+  };
+  EXPECT_EQ(forbidding(10, 1).second,
+            "logit_bias forbids every one of the 10 tokens: -100 in a request, or -inf, forbids "
+            "one; leave one without");
+  EXPECT_EQ(forbidding(10, 2).first, "logit_bias");
+  EXPECT_EQ(forbidding(9, 2).first, "");
 }
 
 }  // namespace

@@ -235,7 +235,8 @@ class RunTest(ProgramTest):
         self.assertEqual(self.run_text("-p", "a", "-n", "3", *both), "yyy")
         every = [word for token in range(VOCABULARY) for word in ("--logit-bias", f"{token}=-inf")]
         for sampled in (["--temp", "0"], ["--temp", "1"]):
-            self.bad(1, "run", self.chain, "-p", "a", *sampled, *every, says=["every one"])
+            self.bad(2, "run", self.chain, "-p", "a", *sampled, *every,
+                     says=["--logit-bias", "every one", "-inf"])
         for wrong in ("x=1", "5", "5=", "5=nan", f"{VOCABULARY}=1", "-1=1", "5=inf"):
             self.bad(2, "run", self.chain, "-p", "a", "--logit-bias", wrong, says=["--logit-bias"])
 

@@ -7,7 +7,7 @@ alphabet.
 import json
 import math
 
-from chain_models import GAP, VOCABULARY, letter
+from chain_models import EOS, GAP, TURN, VOCABULARY, letter
 from serve_case import ALPHABET, ServeCase, SharedCase
 from serving import events, stream_text
 
@@ -171,6 +171,17 @@ class FieldTest(SharedCase):
         self.assertEqual(self.choice(logit_bias={str(letter("z")): GAP - 1})["text"], AFTER_A[:12])
         answer = self.server.ask("POST", TEXT, {"prompt": "a", "logit_bias": {str(VOCABULARY): 1}})
         self.assert_error(answer, 400, "invalid_value", "logit_bias", [str(VOCABULARY - 1)])
+
+    def test_a_bias_that_leaves_no_token(self):
+        # The other requests' fields that forbid tokens count, too.
+        every = {str(token): -100 for token in range(VOCABULARY)}
+        ends = {str(token): 0 for token in (EOS, TURN)}
+        for fields in ({}, {"temperature": 1}, {"stream": True}, {"n": 2},
+                       {"logit_bias": {**every, **ends}, "ignore_eos": True}):
+            answer = self.server.ask("POST", TEXT, {"prompt": "a", "logit_bias": every, **fields})
+            self.assert_error(answer, 400, "invalid_value", "logit_bias", ["-100"])
+        all_but_z = {**every, str(letter("z")): 0}
+        self.assertEqual(self.choice(logit_bias=all_but_z)["text"], "z" * 12)
 
     def test_a_body_with_a_byte_order_mark(self):
         connection = self.server.connect()
