@@ -6,6 +6,7 @@
 
 #include "cli/text_io.h"
 #include "text/json.h"
+#include "text/utf8_stream.h"
 
 namespace hearth {
 namespace {
@@ -78,7 +79,10 @@ void RunOutput::begin_text() {
     write_stdout(
         fmt::format("{}==> prompt {}{} <==\n", current_ > 0 ? "\n" : "", prompt + 1, repeat));
   }
-  if (!options_.echoes.empty()) write_stdout(options_.echoes[prompt]);
+  if (options_.echoes.empty()) return;
+  Utf8Stream echo;
+  write_stdout(echo.push(options_.echoes[prompt]));
+  write_stdout(echo.flush());
 }
 
 void RunOutput::end_text() {

@@ -14,7 +14,7 @@ struct RunOutputOptions {
   bool json = false;
   uint64_t seed = 0;
   uint32_t context = 0;
-  // Printed before each text; empty: nothing.
+  // Printed before each text, as UTF-8 like it; empty: nothing.
   std::vector<std::string> echoes;
 };
 
