@@ -183,6 +183,13 @@ class FieldTest(SharedCase):
         all_but_z = {**every, str(letter("z")): 0}
         self.assertEqual(self.choice(logit_bias=all_but_z)["text"], "z" * 12)
 
+    def test_a_stream_has_no_comments(self):
+        connection, reply = self.server.open_stream(prompt="a", max_tokens=3, temperature=0)
+        lines = reply.read().split(b"\n")
+        connection.close()
+        self.assertEqual([line for line in lines if line and not line.startswith(b"data: ")], [])
+        self.assertIn(b"data: [DONE]", lines)
+
     def test_a_body_with_a_byte_order_mark(self):
         connection = self.server.connect()
         body = b"\xef\xbb\xbf" + b'{"prompt": "a", "max_tokens": 3, "temperature": 0}'
