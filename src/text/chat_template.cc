@@ -1,11 +1,11 @@
 #include "text/chat_template.h"
 
 #include <algorithm>
-#include <boost/json/array.hpp>
 #include <boost/json/value.hpp>
 
 #include "base/error.h"
 #include "text/template_eval.h"
+#include "text/template_import.h"
 #include "text/template_lexer.h"
 #include "text/template_parser.h"
 
@@ -24,82 +24,20 @@ std::tm local_time() {
   return time;
 }
 
-// Values of JSON as a template sees them.
-class Importer {
- public:
-  Importer(TemplateHeap& heap, bool foreign) : heap_(heap), foreign_(foreign) {}
-
-  TemplateValue import(const boost::json::value& json, uint32_t depth = 0) {
-    check_value_depth(depth);
-    heap_.budget().add_elements(1);
-    switch (json.kind()) {
-      case boost::json::kind::null: {
-        TemplateValue value = none_value();
-        value.foreign = foreign_;
-        return value;
-      }
-      case boost::json::kind::bool_:
-        return bool_value(json.get_bool(), foreign_);
-      case boost::json::kind::int64:
-        return int_value(json.get_int64(), foreign_);
-      case boost::json::kind::uint64:
-        return import_unsigned(json.get_uint64());
-      case boost::json::kind::double_:
-        return float_value(json.get_double(), foreign_);
-      case boost::json::kind::string:
-        return import_string(json.get_string());
-      case boost::json::kind::array: {
-        std::vector<TemplateValue> items;
-        for (const auto& item : json.get_array()) items.push_back(import(item, depth + 1));
-        return make_list(heap_, std::move(items));
-      }
-      default:
-        return import_object(json.get_object(), depth);
+// Messages, where a role that everyone knows is nobody's words.
+TemplateValue import_messages(TemplateHeap& heap, const boost::json::value& json) {
+  TemplateValue messages = import_json(heap, json, true);
+  if (!messages.is(ValueKind::kList)) return messages;
+  for (const TemplateValue& message : messages.as<ListObject>().items) {
+    if (!message.is(ValueKind::kDict)) continue;
+    for (auto& [key, value] : message.as<DictObject>().entries) {
+      bool known = key.bytes() == "role" && value.is_string() &&
+                   std::ranges::find(kKnownRoles, value.bytes()) != kKnownRoles.end();
+      if (known) value = string_value(heap.budget(), value.bytes());
     }
   }
-
-  // Messages, where a role that everyone knows is nobody's words.
-  TemplateValue import_messages(const boost::json::value& json) {
-    TemplateValue messages = import(json);
-    if (!messages.is(ValueKind::kList)) return messages;
-    for (const TemplateValue& message : messages.as<ListObject>().items) {
-      if (!message.is(ValueKind::kDict)) continue;
-      for (auto& [key, value] : message.as<DictObject>().entries) {
-        bool known = key.bytes() == "role" && value.is_string() &&
-                     std::ranges::find(kKnownRoles, value.bytes()) != kKnownRoles.end();
-        if (known) value = string_value(heap_.budget(), value.bytes());
-      }
-    }
-    return messages;
-  }
-
- private:
-  // Beyond 63 bits Python would go on exactly.
-  TemplateValue import_unsigned(uint64_t number) const {
-    if (number <= INT64_MAX) return int_value(static_cast<int64_t>(number), foreign_);
-    return float_value(static_cast<double>(number), foreign_);
-  }
-
-  TemplateValue import_string(std::string_view bytes) {
-    if (!is_well_formed(bytes)) fault("a string that it is given is not UTF-8");
-    TextBuilder builder(heap_.budget());
-    builder.append(bytes, foreign_);
-    return string_value(builder.finish());
-  }
-
-  TemplateValue import_object(const boost::json::object& object, uint32_t depth) {
-    auto& dict = heap_.make<DictObject>();
-    for (const auto& member : object) {
-      heap_.budget().add_elements(2);
-      TemplateValue key = import_string(member.key());
-      dict.entries.emplace_back(std::move(key), import(member.value(), depth + 1));
-    }
-    return object_value(ValueKind::kDict, dict);
-  }
-
-  TemplateHeap& heap_;
-  bool foreign_;
-};
+  return messages;
+}
 
 }  // namespace
 
@@ -133,20 +71,20 @@ RenderedChat ChatTemplate::render(const boost::json::object& request,
   TemplateHeap heap(budget);
   TemplateEvaluator evaluator(heap, clock_);
   try {
-    Importer stranger(heap, true), program(heap, false);
     for (const auto& member : request) {
       bool messages = member.key() == "messages";
-      evaluator.set(std::string(member.key()), messages ? stranger.import_messages(member.value())
-                                                        : stranger.import(member.value()));
+      evaluator.set(std::string(member.key()), messages ? import_messages(heap, member.value())
+                                                        : import_json(heap, member.value(), true));
     }
     for (const auto& member : own) {
-      evaluator.set(std::string(member.key()), program.import(member.value()));
+      evaluator.set(std::string(member.key()), import_json(heap, member.value(), false));
     }
     TextRef text = evaluator.render(program_->body);
     return {std::string(text->bytes()), text->foreign()};
   } catch (const TemplateFault& reason) {
-    if (evaluator.line() == 0) fail(ErrorCode::kRequest, "the chat template: {}", reason.what());
-    fail(ErrorCode::kRequest, "the chat template, line {}: {}", evaluator.line(), reason.what());
+    ErrorCode code = reason.unsupported() ? ErrorCode::kUnsupported : ErrorCode::kRequest;
+    if (evaluator.line() == 0) fail(code, "the chat template: {}", reason.what());
+    fail(code, "the chat template, line {}: {}", evaluator.line(), reason.what());
   }
 }
 

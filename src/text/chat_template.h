@@ -44,16 +44,16 @@ class ChatTemplate {
   using Clock = std::function<std::tm()>;  // for strftime_now()
 
   // `clock`: by default local time. Throws Error with the line: kFile where `source` is no
-  // template, kUnsupported where it needs what this program has not.
+  // template, kUnsupported where it needs statements that this program has not.
   explicit ChatTemplate(std::string_view source, Clock clock = {});
 
   // Whether there is nothing but white space and comments in it: it would drop all that is said.
   bool is_blank() const;
 
   // `request`: variables whose strings are a stranger's (messages, tools and the like); `own`: the
-  // program's, which win (bos_token, eos_token, add_generation_prompt). Throws Error (kRequest):
-  // what the template's raise_exception() says, a limit, an operation that is not there; with the
-  // line.
+  // program's, which win (bos_token, eos_token, add_generation_prompt). Throws Error with the line:
+  // kRequest for what the template's raise_exception() says, a limit, an operation that is not
+  // there; kUnsupported where it reaches a filter or a test that this program has not.
   RenderedChat render(const boost::json::object& request, const boost::json::object& own) const;
 
  private:

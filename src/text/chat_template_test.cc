@@ -93,6 +93,34 @@ TEST(ChatTemplate, ErrorsGiveTheLine) {
   EXPECT_EQ(code_of("\xff"), ErrorCode::kFile);
 }
 
+// As Jinja has it within a condition, published templates ask whether they may use a filter.
+TEST(ChatTemplate, UnknownFiltersAndTestsAreErrorsWhereTheyAreReached) {
+  EXPECT_EQ(render("{% if x is defined %}{{ x|nope(1) }}{% endif %}ok").text, "ok");
+  EXPECT_EQ(render("{% if x is defined and x is nope %}{% endif %}ok").text, "ok");
+  EXPECT_EQ(render("{{ (1|nope) if false else 'ok' }}").text, "ok");
+  EXPECT_EQ(render("{% macro m() %}{% filter nope %}{% endfilter %}{% endmacro %}ok").text, "ok");
+  EXPECT_EQ(error_of("\n{% if not x %}{{ 1|nope }}{% endif %}"),
+            "the chat template, line 2: the filter 'nope' is not supported");
+  EXPECT_EQ(error_of("\n{{ 1 is not nope }}"),
+            "the chat template, line 2: the test 'nope' is not supported");
+  EXPECT_EQ(code_of("{{ 1 is nope }}"), ErrorCode::kUnsupported);
+  EXPECT_EQ(code_of("{{ [1]|map('nope')|list }}"), ErrorCode::kUnsupported);
+}
+
+TEST(ChatTemplate, FromJsonReadsWhatToJsonWrites) {
+  const char* request = R"({"a": "{\"k\": [1, 2.5, \"v<|x|>\", null, true]}"})";
+  EXPECT_EQ(marked("{{ (a|from_json).k[2] }}{{ (a|from_json)['k']|length }}", request),
+            "[v<|x|>]5");
+  EXPECT_EQ(marked("{{ a|from_json|tojson }}", request),
+            R"({"[k]": [[1], [2.5], "[v<|x|>]", [null], [true]]})");
+  EXPECT_EQ(marked("{{ ('[1, \"x\"]'|from_json)[1] }}"), "x") << "the template's own";
+  EXPECT_EQ(error_of("{{ '{'|from_json }}"),
+            "the chat template, line 1: from_json is given a text that is no JSON");
+  EXPECT_NE(error_of("{{ 1|from_json }}").find("must be a string"), std::string::npos);
+  EXPECT_NE(error_of("{{ ('[' * 200)|from_json }}").find("no JSON"), std::string::npos);
+  EXPECT_NE(error_of("{{ (' ' * 4194305)|from_json }}").find("4 MiB"), std::string::npos);
+}
+
 TEST(ChatTemplate, LongExceptionsAreCut) {
   std::string error = error_of("{{ raise_exception('\xC3\xA9' * 5000) }}");
   EXPECT_LT(error.size(), 600u);

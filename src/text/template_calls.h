@@ -36,6 +36,10 @@ int64_t require_whole(std::string_view what, const TemplateValue& value);
 // json.dumps() with ensure_ascii, indent, separators, sort_keys.
 TemplateValue to_json(TemplateHeap& heap, const TemplateValue& subject, const Arguments& arguments);
 
+// json.loads(). All that it reads counts as the request's where any byte of the text does.
+TemplateValue from_json(TemplateHeap& heap, const TemplateValue& subject,
+                        const Arguments& arguments);
+
 enum class CaseMapping : uint8_t { kUpper, kLower, kCapitalize };
 TemplateValue map_case(TemplateBudget& budget, const TextRef& text, CaseMapping mapping);
 

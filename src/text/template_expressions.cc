@@ -390,9 +390,6 @@ ExpressionPtr ExpressionParser::parse_filters(ExpressionPtr subject, bool start_
     start_inline = false;
     ExpressionPtr filter = make(ExpressionKind::kFilter);
     filter->name = tokens_.expect_name("the name of a filter");
-    if (!is_filter_name(filter->name)) {
-      tokens_.refuse(fmt::format("the filter '{}' is not supported", filter->name), true);
-    }
     filter->children.push_back(std::move(subject));
     if (tokens_.current().is_operator("(")) parse_arguments(*filter);
     subject = std::move(filter);
@@ -409,9 +406,6 @@ ExpressionPtr ExpressionParser::parse_test(ExpressionPtr subject) {
   }
   ExpressionPtr test = make(ExpressionKind::kTest);
   test->name = tokens_.expect_name("the name of a test");
-  if (!is_test_name(test->name)) {
-    tokens_.refuse(fmt::format("the test '{}' is not supported", test->name), true);
-  }
   test->children.push_back(std::move(subject));
   const TemplateToken& next = tokens_.current();
   bool value = next.kind == TokenKind::kName || next.kind == TokenKind::kString ||

@@ -8,7 +8,6 @@
 #include "text/template_filter_table.h"
 #include "text/template_lexer.h"
 #include "text/template_ops.h"
-#include "text/template_parser.h"
 #include "text/template_print.h"
 
 namespace hearth {
@@ -222,7 +221,8 @@ constexpr std::array kTextFilters = {
     FilterEntry{"d", filter_default},       FilterEntry{"upper", filter_upper},
     FilterEntry{"lower", filter_lower},     FilterEntry{"capitalize", filter_capitalize},
     FilterEntry{"replace", filter_replace}, FilterEntry{"indent", filter_indent},
-    FilterEntry{"int", filter_int},         FilterEntry{"tojson", to_json}};
+    FilterEntry{"int", filter_int},         FilterEntry{"tojson", to_json},
+    FilterEntry{"from_json", from_json}};
 
 const FilterEntry* find_filter(std::string_view name) {
   for (std::span<const FilterEntry> table :
@@ -235,12 +235,12 @@ const FilterEntry* find_filter(std::string_view name) {
 
 }  // namespace
 
-bool is_filter_name(std::string_view name) { return find_filter(name) != nullptr; }
-
 TemplateValue apply_filter(TemplateHeap& heap, std::string_view name, const TemplateValue& subject,
                            const Arguments& arguments) {
   const FilterEntry* filter = find_filter(name);
-  if (filter == nullptr) fault("the filter '{}' is not supported", name.substr(0, 100));
+  if (filter == nullptr) {
+    throw TemplateFault(fmt::format("the filter '{}' is not supported", name.substr(0, 100)), true);
+  }
   heap.budget().step();
   return filter->apply(heap, subject, arguments);
 }

@@ -1,5 +1,6 @@
 // The parser of chat templates: tokens to a tree, with Jinja's grammar. Statements are those of
 // template_tree.h; all others (include, import, block, call, with, ...) are refused by name.
+// Filters and tests may have any name: one that is not there is an error where it is reached.
 //
 // Errors are TemplateSyntaxErrors. What is nested deeper than kTemplateDepth levels is refused.
 #pragma once
@@ -13,10 +14,6 @@
 namespace hearth {
 
 inline constexpr uint32_t kTemplateDepth = 64;
-
-// Whether there is a filter or a test of that name.
-bool is_filter_name(std::string_view name);
-bool is_test_name(std::string_view name);
 
 class TokenStream {
  public:

@@ -3,7 +3,6 @@
 #include <array>
 
 #include "text/template_calls.h"
-#include "text/template_parser.h"
 
 namespace hearth {
 namespace {
@@ -90,14 +89,12 @@ constexpr std::array kTests = {
 
 }  // namespace
 
-bool is_test_name(std::string_view name) {
-  return std::ranges::find(kTests, name, &TestEntry::name) != kTests.end();
-}
-
 bool apply_test(TemplateHeap& heap, std::string_view name, const TemplateValue& subject,
                 const Arguments& arguments) {
   auto test = std::ranges::find(kTests, name, &TestEntry::name);
-  if (test == kTests.end()) fault("the test '{}' is not supported", name.substr(0, 100));
+  if (test == kTests.end()) {
+    throw TemplateFault(fmt::format("the test '{}' is not supported", name.substr(0, 100)), true);
+  }
   heap.budget().step();
   if (!arguments.named.empty() || arguments.positional.size() != test->arguments) {
     fault("the test '{}' takes {} arguments", name, test->arguments);

@@ -21,7 +21,13 @@ namespace hearth {
 
 class TemplateFault : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  // `unsupported`: the template needs what this program has not, whatever the conversation.
+  explicit TemplateFault(const std::string& message, bool unsupported = false)
+      : std::runtime_error(message), unsupported_(unsupported) {}
+  bool unsupported() const { return unsupported_; }
+
+ private:
+  bool unsupported_;
 };
 
 template <typename... Args>

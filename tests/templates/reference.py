@@ -40,6 +40,7 @@ def environment():
         trim_blocks=True, lstrip_blocks=True, extensions=[Generation, jinja2.ext.loopcontrols]
     )
     env.filters["tojson"] = tojson
+    env.filters["from_json"] = json.loads
     env.globals["raise_exception"] = raise_exception
     env.globals["strftime_now"] = NOW.strftime
     return env

@@ -21,7 +21,7 @@ FILTERS = [
     "dictsort(true, reverse=true)", "sort", "sort(reverse=true)", "sort(attribute='age')",
     "sort(attribute='age,name')", "sort(case_sensitive=true)", "unique|list",
     "unique(attribute='name')|list", "first", "last", "int", "int(5)", "int(base=16)", "int(0,0)",
-    "replace('a','bb')", "replace('','-')", "replace('b','',1)", "indent", "indent(2,true)",
+    "tojson|from_json", "from_json", "replace('a','bb')", "replace('','-')", "replace('b','',1)", "indent", "indent(2,true)",
     "indent('> ', blank=true)", "lower", "upper", "capitalize", "select|list", "map('length')|list",
     "select('string')|list", "map('int')|list", "map('tojson')|join(';')", "string|length",
     "tojson|safe", "sort|join", "d(1)", "count", "reject('equalto', 1)|list|length",
