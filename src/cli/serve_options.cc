@@ -66,6 +66,8 @@ void add_load_options(CLI::App& verb, ServeArgs* args) {
   add_count(verb, "--max-queue", &options.max_queue, 0, kMost,
             "Texts that may wait for a place; beyond, 429")
       ->capture_default_str();
+  add_seconds(verb, "--stall-timeout", &options.stall_seconds,
+              "A stream that its client lets wait so long is ended where others want its place");
   add_seconds(verb, "--drain-timeout", &args->app.drain_seconds,
               "How long requests under way have after SIGTERM");
   CLI::Option* as_json = verb.add_flag("--log-json", args->log_json, "Log requests as JSON");
@@ -90,7 +92,8 @@ void add_http_limits(CLI::App& verb, HttpOptions* http) {
   add_seconds(verb, "--idle-timeout", &http->idle_seconds,
               "A connection without requests is closed after that");
   add_seconds(verb, "--write-timeout", &http->write_seconds,
-              "A client that reads nothing is cut off after that");
+              "A client is cut off that lets its answer wait so long in all for each MiB that it "
+              "takes");
 }
 
 void add_body_limits(CLI::App& verb, RequestLimits* limits) {

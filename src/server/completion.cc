@@ -166,7 +166,7 @@ void Completion::begin_events() {
   streaming_ = true;
   exchange_->begin_events();
   exchange_->on_drained([weak = weak_from_this()] {
-    if (std::shared_ptr<Completion> self = weak.lock()) self->guarded(&Completion::take_results);
+    if (std::shared_ptr<Completion> self = weak.lock()) self->go_on();
   });
   std::string events;
   for (const ChoicePart& part : whole_) {
@@ -174,6 +174,12 @@ void Completion::begin_events() {
     if (!part.empty()) events += part_events(head_, part);
   }
   if (!events.empty()) exchange_->send(std::move(events));
+}
+
+// The client has taken all that waited for it.
+void Completion::go_on() {
+  stalled_since_.reset();
+  guarded(&Completion::take_results);
 }
 
 void Completion::take_results() {
@@ -195,7 +201,23 @@ void Completion::take_results() {
     }
   }
   if (!events.empty()) exchange_->send(std::move(events));
-  if (!ended_ && finished_ == texts()) finish();
+  if (!ended_ && finished_ == texts()) return finish();
+  if (streaming_ && !stalled_since_ && exchange_->unsent() >= kMostUnsent) {
+    stalled_since_ = steady_seconds();
+  }
+}
+
+double Completion::stalled_seconds() const {
+  return stalled_since_ && !ended_ ? steady_seconds() - *stalled_since_ : 0;
+}
+
+void Completion::give_way() {
+  ApiError error{503, "", "client_too_slow",
+                 "others want the place of this stream, which its client has let wait: read faster "
+                 "or ask for less"};
+  exchange_->send(error_event(error));
+  exchange_->end();
+  end(Outcome::kCancelled, kClientClosedRequest, error.code);
 }
 
 ChoicePart Completion::take(const Result& result) {

@@ -29,6 +29,12 @@ class Completion : public std::enable_shared_from_this<Completion> {
 
   void start();
   void fail(const ApiError& error);
+  // For how long its results have waited for the client; 0 where they don't.
+  double stalled_seconds() const;
+  // What it takes of the places.
+  uint32_t places() const { return places_; }
+  // Ends a stream whose client lets it wait while others want its places.
+  void give_way();
   // There is nobody left to tell.
   void forget() {
     ended_ = true;
@@ -53,6 +59,7 @@ class Completion : public std::enable_shared_from_this<Completion> {
   void submit();
   void submit_prompts();
   void begin_events();
+  void go_on();
   void take_results();
   ChoicePart take(const Result& result);
   void note_times(const Result& result);
@@ -81,7 +88,8 @@ class Completion : public std::enable_shared_from_this<Completion> {
   uint32_t finished_ = 0;          // choices
   std::atomic<bool> told_{false};  // take_results() is on its way to the reactor
   bool streaming_ = false;
-  std::atomic<bool> ended_{false};  // the worker asks too: nobody waits for it any more
+  std::optional<double> stalled_since_;  // results wait for the client
+  std::atomic<bool> ended_{false};       // the worker asks too: nobody waits for it any more
 
   double submitted_seconds_ = 0;
   std::optional<double> queue_seconds_, first_token_seconds_;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "server/completion.h"
@@ -33,6 +35,7 @@ void Completions::start(const std::shared_ptr<Exchange>& exchange, const ServedM
                         bool chat) {
   auto completion = std::make_shared<Completion>(*this, exchange, model, chat);
   under_way_.insert(completion);
+  make_room(1);
   // Before its body costs anything.
   if (texts_ >= options_.max_running + options_.max_queue) return completion->fail(queue_full());
   completion->start();
@@ -52,11 +55,31 @@ std::optional<ApiError> Completions::take_places(uint32_t texts) {
                                 "places for {}: ask for fewer",
                                 texts, most)};
   }
+  make_room(texts);
   if (texts_ + texts <= most) {
     texts_ += texts;
     return {};
   }
   return queue_full();
+}
+
+void Completions::make_room(uint32_t texts) {
+  uint32_t most = options_.max_running + options_.max_queue;
+  if (texts_ + texts <= most) return;
+  std::vector<std::pair<double, std::shared_ptr<Completion>>> slow;
+  uint32_t held = 0;
+  for (const auto& completion : under_way_) {
+    double seconds = completion->stalled_seconds();
+    if (seconds < options_.stall_seconds) continue;
+    held += completion->places();
+    slow.emplace_back(seconds, completion);
+  }
+  if (texts_ - held + texts > most) return;
+  std::ranges::sort(slow, std::greater(), [](const auto& one) { return one.first; });
+  for (const auto& [seconds, completion] : slow) {
+    if (texts_ + texts <= most) return;
+    completion->give_way();
+  }
 }
 
 // Says to wait as long as a place takes to become free, by the requests so far.

@@ -22,6 +22,8 @@ struct CompletionOptions {
   RequestLimits limits;
   uint32_t max_running = 16;  // texts that are generated at the same time
   uint32_t max_queue = 64;    // texts that may wait for a place
+  // A stream whose client lets it wait so long loses its places where others want them.
+  double stall_seconds = 5;
 };
 
 class Completions {
@@ -50,6 +52,9 @@ class Completions {
   // Takes places for so many texts. Nothing where they may be had; else what to tell the client.
   std::optional<ApiError> take_places(uint32_t texts);
   ApiError queue_full() const;
+  // Ends streams that wait for their clients, those that wait longest first, where that makes room
+  // for so many texts.
+  void make_room(uint32_t texts);
   void give_back(uint32_t texts) { texts_ -= texts; }
 
   const CompletionOptions options_;

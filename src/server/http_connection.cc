@@ -1,6 +1,7 @@
 #include "server/http_connection.h"
 
 #include <fmt/format.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 
 #include <algorithm>
@@ -24,6 +25,10 @@ namespace asio = boost::asio;
 
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 constexpr size_t kReadBytes = 64 << 10;
+// What the kernel holds besides the bytes that are on their way. With the megabytes that it would
+// hold otherwise, nothing tells for many seconds whether a client reads.
+using NotSentBytes = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_NOTSENT_LOWAT>;
+constexpr int kNotSentBytes = 128 << 10;
 // What a client may still send behind the last answer.
 constexpr uint64_t kLingerBytes = 64 << 20;
 constexpr std::chrono::milliseconds kPauseCheck(200);
@@ -86,6 +91,7 @@ HttpConnection::HttpConnection(HttpShared& shared, Socket socket, std::string pe
       reader_(shared.options, shared.bodies) {
   Error ignored;
   socket_.non_blocking(true, ignored);
+  socket_.set_option(NotSentBytes(kNotSentBytes), ignored);
   shared_.open.insert(this);
   ++shared_.connections;
 }
@@ -354,9 +360,19 @@ bool HttpConnection::write_some() {
       return false;
     }
     out_sent_ += bytes;
-    since_ = Clock::now();
+    note_progress(bytes);
   }
   return true;
+}
+
+void HttpConnection::note_progress(size_t bytes) {
+  Clock::time_point now = Clock::now();
+  if (writing_) waited_ += now - since_;
+  since_ = now;
+  taken_ += bytes;
+  if (taken_ < shared_.options.write_bytes) return;
+  taken_ = 0;
+  waited_ = {};
 }
 
 asio::awaitable<void> HttpConnection::write() {
@@ -424,7 +440,7 @@ HttpConnection::Clock::time_point HttpConnection::deadline() const {
           return since_ + duration(options.body_seconds);
       }
     case Phase::kAnswering:
-      if (writing_) return since_ + duration(options.write_seconds);
+      if (writing_) return since_ + duration(options.write_seconds) - waited_;
       if (half_closed_ && !probed_ && can_probe()) return since_ + kProbeAfter;
       if (streaming_ || (half_closed_ && can_probe())) {
         return since_ + duration(options.silence_seconds);

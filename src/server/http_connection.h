@@ -10,6 +10,9 @@
 // every client of HTTP/1.1 skips (RFC 9110, 15.2); and again from time to time. HTTP/1.0 has
 // no such thing, so there only the bytes of the answer tell. Behind more requests than are read
 // ahead (pipeline_bytes) the close is seen where the kernel has room for all that the client sent.
+//
+// A client may let its answer wait for write_seconds in all per write_bytes that it takes: time in
+// which nothing waits for it does not count, and a byte now and then does not help.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -100,6 +103,7 @@ class HttpConnection : public AnswerSink, public std::enable_shared_from_this<Ht
   void flush();
   bool write_some();
   boost::asio::awaitable<void> write();
+  void note_progress(size_t bytes);
   void on_written();
 
   // Time.
@@ -135,6 +139,10 @@ class HttpConnection : public AnswerSink, public std::enable_shared_from_this<Ht
   size_t out_sent_ = 0;
   size_t event_bytes_ = 0;  // of out_, as unsent() counts them
   bool writing_ = false;    // a coroutine writes
+  // Since the client last had `write_bytes`: what it took, and how long it let bytes wait before
+  // the wait that is under way.
+  uint64_t taken_ = 0;
+  std::chrono::nanoseconds waited_{0};
 };
 
 }  // namespace hearth

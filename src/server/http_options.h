@@ -19,11 +19,12 @@ struct HttpOptions {
   uint64_t body_bytes = 8 << 20;
   uint64_t all_body_bytes = 256 << 20;  // of all requests that were not yet answered, together
   uint32_t pipeline_bytes = 16 << 10;   // read ahead of a request's answer; then reading pauses
+  uint64_t write_bytes = 1 << 20;       // that a client must take while write_seconds pass
 
   double header_seconds = 10;   // from a request's first byte to the end of its header
   double body_seconds = 30;     // from there to the end of its body
   double idle_seconds = 75;     // without a request
-  double write_seconds = 30;    // while the client takes nothing of what waits for it
+  double write_seconds = 30;    // that a client lets its answer wait in all for each write_bytes
   double silence_seconds = 15;  // without an event: a comment is sent
   double linger_seconds = 2;    // after a last answer, for a client that still sends
 };

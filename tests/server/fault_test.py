@@ -214,6 +214,24 @@ class SlowReaderTest(StubTest):
         self.heard("gone-heap")
         self.assertEqual(self.ask("/waiting/1").status, 200)
 
+
+class DrippingReaderTest(StubTest):
+    """What a client takes now and then does not buy it the time for ever."""
+
+    options = ("write_seconds=0.3", f"write_bytes={1 << 50}")
+
+    def test_is_cut(self):
+        dripping = self.client(receive_buffer=4096)
+        dripping.get("/flood/dripping")
+        with self.assertRaises(ConnectionResetError):
+            while dripping.socket.recv(256):
+                pass
+        self.heard("gone-dripping")
+
+
+class ReaderTest(StubTest):
+    options = ("write_seconds=30",)
+
     def test_reading_all_of_it(self):
         client = self.client()
         client.get("/heap/read")

@@ -226,7 +226,8 @@ bool set_option(HttpOptions& options, const std::string& key, double value) {
                                                    {"header_bytes", &options.header_bytes},
                                                    {"header_fields", &options.header_fields}};
   const std::map<std::string, uint64_t*> sizes = {{"body_bytes", &options.body_bytes},
-                                                  {"all_body_bytes", &options.all_body_bytes}};
+                                                  {"all_body_bytes", &options.all_body_bytes},
+                                                  {"write_bytes", &options.write_bytes}};
   if (auto found = seconds.find(key); found != seconds.end()) {
     *found->second = value;
   } else if (auto count = counts.find(key); count != counts.end()) {

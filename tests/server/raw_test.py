@@ -14,8 +14,10 @@ import unittest
 from fault_test import (  # noqa: F401
     DescriptorTest,
     DrainTest,
+    DrippingReaderTest,
     GoneTest,
     HalfClosedTest,
+    ReaderTest,
     SlowReaderTest,
 )
 from limit_test import BodyLimitTest, ConnectionLimitTest, TimeTest  # noqa: F401

@@ -5,6 +5,7 @@ import json
 
 from raw_client import RawClient
 from serve_case import DEMO, ServeCase, SharedCase
+from serving import wait_for
 
 CHAT = "/v1/chat/completions"
 TEXT = "/v1/completions"
@@ -114,8 +115,35 @@ class QueueTest(ServeCase):
         return self.start("serve", DEMO, "--ctx", self.LONG, "--kv-cache", "128MiB",
                           "--write-timeout", "600", *words)
 
+    def test_who_does_not_read_gives_way(self):
+        """Streams whose clients read nothing hold every place until somebody else wants one."""
+        server = self.serve("--max-running", "1", "--max-queue", "2", "--stall-timeout", SOON)
+        unread = [self.open_unread(server) for _ in range(3)]
+
+        def answered():
+            status, body = server.ask("POST", TEXT, {"prompt": "a", "max_tokens": 2})
+            return body if status == 200 else self.assertEqual(status, 429, body)
+
+        for _ in range(3):
+            wait_for(answered, "a text has the place of a stream that nobody reads")
+        figures = server.figures()
+        self.assertGreaterEqual(figures['hearth_requests_total{outcome="cancelled"}'], 1)
+        wait_for(lambda: "client_too_slow" in server.said(), "the log has it")
+        for client in unread:
+            client.close()
+
+    def test_who_gave_way_is_told(self):
+        server = self.serve("--max-running", "1", "--max-queue", "0", "--stall-timeout", SOON)
+        unread = self.open_unread(server)
+        wait_for(lambda: server.ask("POST", TEXT, {"prompt": "a", "max_tokens": 1})[0] == 200,
+                 "its place is free")
+        told = b""
+        while not told.endswith(b"\r\n0\r\n\r\n"):
+            told = told[-2000:] + unread.recv(1 << 16)
+        self.assertIn(b'"code":"client_too_slow"', told)
+
     def test_full(self):
-        server = self.serve("--max-running", "1", "--max-queue", "1")
+        server = self.serve("--max-running", "1", "--max-queue", "1", "--stall-timeout", "600")
         running = self.open_unread(server)
         waiting = self.open_unread(server)
         figures = server.wait_until(lambda f: f["hearth_requests_waiting"] == 1, "one waits")
@@ -132,7 +160,7 @@ class QueueTest(ServeCase):
         self.assertEqual(server.figures()['hearth_requests_total{outcome="busy"}'], 2)
 
     def test_none_may_wait(self):
-        server = self.serve("--max-running", "2", "--max-queue", "0")
+        server = self.serve("--max-running", "2", "--max-queue", "0", "--stall-timeout", "600")
         self.open_unread(server)
         self.assertEqual(server.ask("POST", TEXT, {"prompt": "a"})[0], 200)
         self.assert_error(server.ask("POST", TEXT, {"prompt": "a", "n": 2}), 429, "queue_full")
