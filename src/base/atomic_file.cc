@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/tell.h"
 
 namespace hearth {
 namespace {
@@ -35,7 +36,10 @@ int write_all(int fd, std::string_view bytes) {
     ssize_t written = ::write(fd, bytes.data(), bytes.size());
     if (written < 0) {
       if (errno == EINTR) continue;
-      return errno;
+      // Another program that has the descriptor, too, may have made it non-blocking.
+      if (errno != EAGAIN) return errno;
+      wait_writable(fd, -1);
+      continue;
     }
     bytes.remove_prefix(static_cast<size_t>(written));
   }

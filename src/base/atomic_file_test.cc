@@ -1,10 +1,13 @@
 #include "base/atomic_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <thread>
 
 #include "base/error.h"
 
@@ -35,6 +38,24 @@ class AtomicFileTest : public testing::Test {
 
   fs::path folder_;
 };
+
+TEST(WriteAll, WaitsForTheReaderOfAPipeThatWouldNot) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_NONBLOCK), 0);
+  const std::string text(1 << 20, 'x');
+  std::string found;
+  std::thread reader([&] {
+    std::string some(1 << 16, '\0');
+    for (ssize_t got; (got = read(ends[0], some.data(), some.size())) != 0;) {
+      if (got > 0) found.append(some, 0, static_cast<size_t>(got));
+    }
+  });
+  EXPECT_EQ(write_all(ends[1], text), 0);
+  close(ends[1]);
+  reader.join();
+  EXPECT_EQ(found, text);
+  close(ends[0]);
+}
 
 TEST_F(AtomicFileTest, AppearsWithCommitOnly) {
   fs::path path = folder_ / "out";

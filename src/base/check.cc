@@ -3,11 +3,16 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/tell.h"
+
 namespace hearth {
 
 void check_failed(const char* file, int line, const char* condition, const char* message) {
-  std::fprintf(stderr, "hearth: internal error at %s:%d: %s (%s)\n", file, line, message,
-               condition);
+  // Without an allocation: the heap may be what is wrong.
+  char text[1024];
+  std::snprintf(text, sizeof text, "hearth: internal error at %s:%d: %s (%s)\n", file, line,
+                message, condition);
+  tell_text(text);
   std::abort();
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/tell.h"
 
 namespace hearth {
 namespace {
@@ -52,38 +53,36 @@ std::string progress_text(std::string_view label, uint64_t done, uint64_t total,
 }
 
 Progress::Progress(std::string label, uint64_t total, AmountText amount)
-    : Progress(std::move(label), total, std::move(amount), isatty(STDERR_FILENO) ? stderr : nullptr,
-               terminal_columns(), steady_seconds) {}
+    : Progress(std::move(label), total, std::move(amount),
+               isatty(STDERR_FILENO) ? tell_text : Out(), terminal_columns(), steady_seconds) {}
 
-Progress::Progress(std::string label, uint64_t total, AmountText amount, std::FILE* out,
-                   size_t columns, Clock clock)
+Progress::Progress(std::string label, uint64_t total, AmountText amount, Out out, size_t columns,
+                   Clock clock)
     : label_(std::move(label)),
       total_(total),
       amount_(std::move(amount)),
-      out_(out),
+      out_(std::move(out)),
       columns_(columns),
       clock_(std::move(clock)),
       start_(clock_()),
       next_(start_ + kFirstAfter) {}
 
 void Progress::update(uint64_t done, std::string_view note) {
-  if (out_ == nullptr) return;
+  if (!out_) return;
   double now = clock_();
   if (now < next_) return;
   next_ = now + kInterval;
   std::string text = progress_text(label_, done, total_, now - start_, amount_, note);
   // A line that reaches the last column would wrap, and could not be rewritten.
   if (text.size() + 1 > columns_) text.resize(columns_ > 0 ? columns_ - 1 : 0);
-  fmt::print(out_, "\r{}\x1b[K", text);
-  std::fflush(out_);
+  out_(fmt::format("\r{}\x1b[K", text));
   shown_ = true;
 }
 
 void Progress::finish() {
   if (!shown_) return;
   shown_ = false;
-  fmt::print(out_, "\r\x1b[K");
-  std::fflush(out_);
+  out_("\r\x1b[K");
 }
 
 }  // namespace hearth

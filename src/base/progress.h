@@ -9,7 +9,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdio>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -30,11 +29,12 @@ class Progress {
  public:
   // Seconds since some fixed moment.
   using Clock = std::function<double()>;
+  using Out = std::function<void(std::string_view)>;
 
   // Writes to standard error where that is a terminal, and else nowhere.
   Progress(std::string label, uint64_t total, AmountText amount);
   // Writes to `out`, whatever it is, in lines of at most `columns`.
-  Progress(std::string label, uint64_t total, AmountText amount, std::FILE* out, size_t columns,
+  Progress(std::string label, uint64_t total, AmountText amount, Out out, size_t columns,
            Clock clock);
   ~Progress() { finish(); }
   Progress(const Progress&) = delete;
@@ -48,7 +48,7 @@ class Progress {
   std::string label_;
   uint64_t total_;
   AmountText amount_;
-  std::FILE* out_;  // null: nobody watches
+  Out out_;  // empty: nobody watches
   size_t columns_;
   Clock clock_;
   double start_;

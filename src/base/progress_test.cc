@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
+#include <string>
 
 namespace hearth {
 namespace {
@@ -31,18 +31,8 @@ TEST(DurationText, HasTheLargestTwoUnits) {
 
 class ProgressTest : public testing::Test {
  protected:
-  ~ProgressTest() override {
-    std::fclose(out_);
-    std::free(buffer_);
-  }
-  std::string written() {
-    std::fflush(out_);
-    return std::string(buffer_, size_);
-  }
-
-  char* buffer_ = nullptr;
-  size_t size_ = 0;
-  std::FILE* out_ = open_memstream(&buffer_, &size_);
+  std::string written_;
+  Progress::Out out_ = [this](std::string_view text) { written_ += text; };
   double now_ = 100;
   Progress::Clock clock_ = [this] { return now_; };
 };
@@ -53,7 +43,7 @@ TEST_F(ProgressTest, IsQuietForTheFirstSecond) {
     now_ += 0.9;
     progress.update(5);
   }
-  EXPECT_EQ(written(), "");
+  EXPECT_EQ(written_, "");
 }
 
 TEST_F(ProgressTest, RewritesOneLineTenTimesASecondAndWipesIt) {
@@ -65,7 +55,7 @@ TEST_F(ProgressTest, RewritesOneLineTenTimesASecondAndWipesIt) {
   now_ += 0.95;
   progress.update(6);
   progress.finish();
-  EXPECT_EQ(written(),
+  EXPECT_EQ(written_,
             "\rpacking  40 %  4 blocks of 10 blocks  2 blocks/s  3 s left\x1b[K"
             "\rpacking  60 %  6 blocks of 10 blocks  2 blocks/s  2 s left\x1b[K"
             "\r\x1b[K");
@@ -75,7 +65,7 @@ TEST_F(ProgressTest, StaysInsideTheLine) {
   Progress progress("packing", 10, blocks, out_, 12, clock_);
   now_ += 2;
   progress.update(4);
-  EXPECT_EQ(written(), "\rpacking  40\x1b[K");
+  EXPECT_EQ(written_, "\rpacking  40\x1b[K");
 }
 
 }  // namespace

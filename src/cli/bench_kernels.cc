@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/progress.h"
+#include "base/tell.h"
 #include "bench/kernel_bench.h"
 #include "cli/load.h"
 #include "cli/topo_machine.h"
@@ -64,13 +65,12 @@ void tell_team(const Machine& machine, const Placement& placement, const TeamLim
   std::sort(pus.begin(), pus.end());
   pus.erase(std::unique(pus.begin(), pus.end()), pus.end());
   const ReadBufferInfo& buffer = limits.buffer();
-  fmt::print(stderr,
-             "hearth: {} on node {}, CPUs {}; {} kernels\n"
-             "hearth: the read limit is measured over {}, {} of it in huge pages\n",
-             count_text(placement.seats.size(), "thread"),
-             machine.nodes[placement.seats[0].node].os_index, ranges_text(pus),
-             isa_name(limits.levels()[0].isa), bytes_text(buffer.bytes),
-             bytes_text(buffer.huge_bytes));
+  tell(
+      "hearth: {} on node {}, CPUs {}; {} kernels\n"
+      "hearth: the read limit is measured over {}, {} of it in huge pages\n",
+      count_text(placement.seats.size(), "thread"), machine.nodes[placement.seats[0].node].os_index,
+      ranges_text(pus), isa_name(limits.levels()[0].isa), bytes_text(buffer.bytes),
+      bytes_text(buffer.huge_bytes));
 }
 
 void measure_team(BenchSession& session, const std::vector<MatrixShape>& shapes,

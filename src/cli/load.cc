@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/tell.h"
 #include "cli/text_io.h"
 #include "cli/topo_machine.h"
 #include "cli/tuned_plan.h"
@@ -42,27 +43,24 @@ void tell_plan(const Engine& engine) {
     const bool first = prefill.sync == GroupSync::kLockstep;
     groups += fmt::format(", {} in lockstep", phase_name((first ? prefill : decode).phase));
   }
-  fmt::print(stderr, "hearth: CPUs {}; {}, {}{}\n", ranges_text(pus),
-             count_text(prefill.shard_count(), "shard"), groups,
-             engine.options().interleave ? ", memory interleaved" : "");
+  tell("hearth: CPUs {}; {}, {}{}\n", ranges_text(pus), count_text(prefill.shard_count(), "shard"),
+       groups, engine.options().interleave ? ", memory interleaved" : "");
   const uint32_t usual = std::min(EngineOptions{}.decode_rows, prefill.max_rows);
   if (decode.max_rows == usual) return;
-  fmt::print(stderr, "hearth: steps of up to {} are decode's\n",
-             count_text(decode.max_rows, "row"));
+  tell("hearth: steps of up to {} are decode's\n", count_text(decode.max_rows, "row"));
 }
 
 void tell_nodes(const Machine& machine, const Engine& engine) {
   if (engine.options().interleave && machine.binds_memory()) {
-    fmt::print(stderr, "hearth: weights, keys and values lie on all nodes in turn\n");
+    tell("hearth: weights, keys and values lie on all nodes in turn\n");
     return;
   }
   for (const NodeMemory& node : engine.node_memory()) {
-    fmt::print(stderr,
-               "hearth: node {}: weights {}, keys and values {}, activations {}; {} of it in huge "
-               "pages; {} thread{}\n",
-               machine.nodes[node.node].os_index, bytes_text(node.weights), bytes_text(node.kv),
-               bytes_text(node.others), bytes_text(node.huge), node.threads,
-               node.threads == 1 ? "" : "s");
+    tell(
+        "hearth: node {}: weights {}, keys and values {}, activations {}; {} of it in huge "
+        "pages; {} thread{}\n",
+        machine.nodes[node.node].os_index, bytes_text(node.weights), bytes_text(node.kv),
+        bytes_text(node.others), bytes_text(node.huge), node.threads, node.threads == 1 ? "" : "s");
   }
 }
 
@@ -80,15 +78,15 @@ std::string context_text(const Engine& engine) {
 void tell_loaded(const ModelSource& source, const Machine& machine, const Engine& engine,
                  std::optional<double> seconds) {
   const MemoryUse& memory = engine.memory();
-  fmt::print(stderr,
-             "hearth: {}: {}, {}{}\n"
-             "hearth: {} threads, {} kernels, {}\n"
-             "hearth: memory {}: weights {}, keys and values {}, the rest {}\n",
-             source.name(), engine.spec().architecture->name, bytes_text(source.file_bytes()),
-             seconds ? fmt::format(", loaded in {:.1f} s", *seconds) : "", engine.threads(),
-             isa_name(engine.isa()), context_text(engine), bytes_text(memory.total()),
-             bytes_text(memory.weights), bytes_text(memory.kv),
-             bytes_text(memory.total() - memory.weights - memory.kv));
+  tell(
+      "hearth: {}: {}, {}{}\n"
+      "hearth: {} threads, {} kernels, {}\n"
+      "hearth: memory {}: weights {}, keys and values {}, the rest {}\n",
+      source.name(), engine.spec().architecture->name, bytes_text(source.file_bytes()),
+      seconds ? fmt::format(", loaded in {:.1f} s", *seconds) : "", engine.threads(),
+      isa_name(engine.isa()), context_text(engine), bytes_text(memory.total()),
+      bytes_text(memory.weights), bytes_text(memory.kv),
+      bytes_text(memory.total() - memory.weights - memory.kv));
   tell_plan(engine);
   tell_nodes(machine, engine);
 }

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "base/error.h"
+#include "base/tell.h"
 #include "cli/field_options.h"
 #include "cli/suggest.h"
 #include "cli/text_io.h"
@@ -18,7 +19,7 @@ namespace {
 constexpr int kUsageStatus = 2, kFailureStatus = 1;
 constexpr size_t kHelpColumn = 34;
 
-void print_error(const std::string& sentence) { fmt::print(stderr, "hearth: {}\n", sentence); }
+void print_error(const std::string& sentence) { tell("hearth: {}\n", sentence); }
 
 void add_verbs(CLI::App& program, Action& action) {
   program.name("hearth");
@@ -74,7 +75,7 @@ std::string extras_sentence(const CLI::App& program) {
 int usage_error(const CLI::App& program, const std::string& sentence) {
   const CLI::App* verb = chosen_verb(program);
   print_error(sentence);
-  fmt::print(stderr, "Try `hearth{} --help`.\n", verb != nullptr ? " " + verb->get_name() : "");
+  tell("Try `hearth{} --help`.\n", verb != nullptr ? " " + verb->get_name() : "");
   return kUsageStatus;
 }
 
@@ -91,7 +92,7 @@ int parse_and_run(const std::vector<std::string>& words) {
   Action action;
   add_verbs(program, action);
   if (words.empty()) {
-    fmt::print(stderr, "{}", program.help());
+    tell_text(program.help());
     return kUsageStatus;
   }
   std::vector<std::string> plain = plain_words(words);

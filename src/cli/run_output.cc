@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/tell.h"
 #include "cli/text_io.h"
 #include "text/json.h"
 #include "text/utf8_stream.h"
@@ -31,9 +32,8 @@ void summarise_one(const Continuation& c, const RunOutputOptions& options) {
                                c.first_token_seconds);
   }
   if (c.rate() > 0) speed = fmt::format(", {:.1f} tokens/s", c.rate());
-  fmt::print(stderr, "hearth: prompt {} tokens{}\nhearth: generated {} tokens{}; {}; seed {}\n",
-             c.prompt_tokens, prompt_speed, c.tokens, speed, end_text(c, options.context),
-             options.seed);
+  tell("hearth: prompt {} tokens{}\nhearth: generated {} tokens{}; {}; seed {}\n", c.prompt_tokens,
+       prompt_speed, c.tokens, speed, end_text(c, options.context), options.seed);
 }
 
 }  // namespace
@@ -128,12 +128,11 @@ void RunOutput::summarise(const std::vector<Continuation>& completions) const {
     first = std::max(first, c.first_token_seconds);
     total = std::max(total, c.total_seconds);
   }
-  fmt::print(stderr, "hearth: {} prompts, {} tokens ({} shared), all read after {:.3f} s\n",
-             completions.size() / choices_, prompt_tokens, cached, first);
-  fmt::print(stderr,
-             "hearth: generated {} tokens in {} texts in {:.3f} s, {:.1f} tokens/s; seed {}\n",
-             tokens, completions.size(), total, total > 0 ? static_cast<double>(tokens) / total : 0,
-             options_.seed);
+  tell("hearth: {} prompts, {} tokens ({} shared), all read after {:.3f} s\n",
+       completions.size() / choices_, prompt_tokens, cached, first);
+  tell("hearth: generated {} tokens in {} texts in {:.3f} s, {:.1f} tokens/s; seed {}\n", tokens,
+       completions.size(), total, total > 0 ? static_cast<double>(tokens) / total : 0,
+       options_.seed);
 }
 
 }  // namespace hearth

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/tell.h"
 #include "cli/load.h"
 #include "cli/topo_machine.h"
 #include "embed/pooling.h"
@@ -29,10 +30,10 @@ EmbedModelArgs embed_args(const ServeArgs& args, const Machine& machine, bool al
   return embed;
 }
 
-void tell(const DeviceReport& report) {
+void tell_device(const DeviceReport& report) {
   std::string where = report.pus.empty() ? "" : ", CPUs " + ranges_text(report.pus);
-  fmt::print(stderr, "hearth: {} {}{}: {}\n", report.queue ? "embedding on" : "not embedding on",
-             report.name, where, report.why);
+  tell("hearth: {} {}{}: {}\n", report.queue ? "embedding on" : "not embedding on", report.name,
+       where, report.why);
 }
 
 }  // namespace
@@ -50,7 +51,7 @@ ServedEmbeddings::ServedEmbeddings(const ServeArgs& args, const Machine& machine
 
 void ServedEmbeddings::load(const std::string& name) {
   setup_ = load_devices(args_, model_, machine_, clock_);
-  for (const DeviceReport& report : setup_.reports) tell(report);
+  for (const DeviceReport& report : setup_.reports) tell_device(report);
   require_queue(setup_);
   uint32_t context = text_context(model_, setup_);
   if (!std::isfinite(args_.devices.slo)) {

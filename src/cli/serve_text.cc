@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/tell.h"
 #include "cli/load.h"
 #include "cli/sampling_options.h"
 #include "cli/text_io.h"
@@ -38,10 +39,10 @@ EngineArgs ServedText::engine_args(const std::vector<uint32_t>& others) const {
   return args;
 }
 
-void ServedText::tell() const {
+void ServedText::tell_start() const {
   const Engine& engine = service_->engine();
-  fmt::print(stderr, "hearth: {} ({}); the model was made for {}\n", context_text(engine),
-             bytes_text(engine.memory().kv), model_.spec.hyper.context);
+  tell("hearth: {} ({}); the model was made for {}\n", context_text(engine),
+       bytes_text(engine.memory().kv), model_.spec.hyper.context);
   if (!chat_->has_template()) {
     print_note("the model has no chat template: /v1/chat/completions needs --chat-template FILE");
   }
@@ -54,7 +55,7 @@ void ServedText::load(const std::string& name, const std::vector<uint32_t>& othe
   options.kv_share = kServingKvShare;
   options.sequences = options.outputs = args_.app.completions.max_running;
   service_ = load_service(model_, engine_args(others), options, nullptr, service_options(args_));
-  tell();
+  tell_start();
   backend_.emplace(*service_, *model_.tokenizer);
   const Engine& engine = service_->engine();
   std::string settings[] = {HEARTH_VERSION, args_.pre.value_or(""), template_text_.value_or("")};

@@ -33,7 +33,7 @@ class ServedText {
 
  private:
   EngineArgs engine_args(const std::vector<uint32_t>& others) const;
-  void tell() const;
+  void tell_start() const;
 
   const ServeArgs& args_;
   const Machine& machine_;

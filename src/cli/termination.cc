@@ -14,7 +14,7 @@ namespace {
 // A signal handler knows nothing but what is global; this is the end of the pipe that it writes to.
 volatile sig_atomic_t signal_writer = -1;
 
-void tell(int) {
+void note_signal(int) {
   int error = errno;
   std::signal(SIGINT, SIG_DFL);
   std::signal(SIGTERM, SIG_DFL);
@@ -28,7 +28,7 @@ void handle(int signal, struct sigaction* before) {
   // A job in the background of a script is not for the terminal to interrupt.
   if (before->sa_handler == SIG_IGN) return;
   struct sigaction once {};
-  once.sa_handler = tell;
+  once.sa_handler = note_signal;
   once.sa_flags = SA_RESTART;
   sigaction(signal, &once, nullptr);
 }

@@ -11,6 +11,7 @@
 #include "base/atomic_file.h"
 #include "base/byte_order_mark.h"
 #include "base/error.h"
+#include "base/tell.h"
 
 namespace hearth {
 namespace {
@@ -55,7 +56,7 @@ bool stdin_is_terminal() { return ::isatty(STDIN_FILENO) != 0; }
 bool stdout_is_terminal() { return ::isatty(STDOUT_FILENO) != 0; }
 bool stderr_is_terminal() { return ::isatty(STDERR_FILENO) != 0; }
 
-void print_note(std::string_view text) { fmt::print(stderr, "hearth: note: {}\n", text); }
+void print_note(std::string_view text) { tell("hearth: note: {}\n", text); }
 
 std::string without_last_newline(std::string text) {
   if (text.ends_with('\n')) text.pop_back();

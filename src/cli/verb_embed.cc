@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/tell.h"
 #include "cli/embed_model.h"
 #include "cli/embed_stream.h"
 #include "cli/options.h"
@@ -52,15 +53,14 @@ std::unique_ptr<TextRows> open_rows(const EmbedArgs& args) {
 
 void tell_totals(const StreamTotals& totals, const QueueManager& manager, bool verbose) {
   double rate = totals.seconds > 0 ? static_cast<double>(totals.tokens) / totals.seconds : 0;
-  fmt::print(stderr, "hearth: {} vector{} of {} tokens in {:.2f} s, {:.1f} tokens/s{}{}\n",
-             totals.texts, totals.texts == 1 ? "" : "s", totals.tokens, totals.seconds, rate,
-             totals.without > 0 ? fmt::format("; texts without a vector: {}", totals.without) : "",
-             totals.interrupted ? "; interrupted" : "");
+  tell("hearth: {} vector{} of {} tokens in {:.2f} s, {:.1f} tokens/s{}{}\n", totals.texts,
+       totals.texts == 1 ? "" : "s", totals.tokens, totals.seconds, rate,
+       totals.without > 0 ? fmt::format("; texts without a vector: {}", totals.without) : "",
+       totals.interrupted ? "; interrupted" : "");
   for (const DeviceStatistics& device : manager.statistics()) {
     if (!verbose) break;
-    fmt::print(stderr, "hearth: {}: {} texts in {} batches, {} late, {} failures, busy {:.2f} s\n",
-               device.name, device.done, device.batches, device.late, device.failures,
-               device.busy_seconds);
+    tell("hearth: {}: {} texts in {} batches, {} late, {} failures, busy {:.2f} s\n", device.name,
+         device.done, device.batches, device.late, device.failures, device.busy_seconds);
   }
 }
 

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/tell.h"
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/serve_embeddings.h"
@@ -50,7 +51,7 @@ std::string address_text(const std::string& host, uint16_t port) {
 }
 
 void tell_listening(const App& app, const HttpOptions& http) {
-  fmt::print(stderr, "hearth: listening at {}\n", address_text(http.host, app.port()));
+  tell("hearth: listening at {}\n", address_text(http.host, app.port()));
   if (app.connection_limit() < http.connections) {
     print_note(
         fmt::format("the limit on open files leaves {} connections; raise it (ulimit -n) for "
@@ -141,13 +142,11 @@ int serve(const ServeArgs& args) {
     Termination termination;
     app.serve(models.text ? &models.text->served() : nullptr,
               models.embeddings ? &models.embeddings->served() : nullptr);
-    fmt::print(stderr, "hearth: serving {} at {}\n", models.names(),
-               address_text(options.http.host, app.port()));
+    tell("hearth: serving {} at {}\n", models.names(), address_text(options.http.host, app.port()));
     termination.wait();
-    fmt::print(stderr,
-               "hearth: ending; requests under way have {} s, a second signal ends at once\n",
-               options.drain_seconds);
     app.drain();
+    tell("hearth: ending; requests under way have {} s, a second signal ends at once\n",
+         options.drain_seconds);
     reactor.join();
   }
   return 0;

@@ -73,8 +73,8 @@ TuneOutcome outcome_of(const PlanRanking& ranking) {
 }
 
 // `kernels`: what was found of these; none where nobody asked.
-int tell(const TuneArgs& args, const std::vector<TuneOutcome>& plans, const Tuned* kernels,
-         const std::string& path) {
+int tell_tuned(const TuneArgs& args, const std::vector<TuneOutcome>& plans, const Tuned* kernels,
+               const std::string& path) {
   if (args.json) {
     write_stdout(outcomes_json(plans, kernels, path));
     return 0;
@@ -115,7 +115,7 @@ int predict_only(const TuneArgs& args) {
         "no bandwidth is known of that machine: 100 GB/s a node are assumed; measure it there "
         "with `hearth topo --bandwidth -o FILE`, and give --bandwidth-table FILE");
   }
-  return tell(args, outcomes, nullptr, "");
+  return tell_tuned(args, outcomes, nullptr, "");
 }
 
 // One tuning, from the loaded model to what is kept.
@@ -149,7 +149,7 @@ class Tuning {
     const std::unique_ptr<Engine> engine = start_engine(model, machine_, isa, options, console);
     const bool whole = tune_all(*engine);
     const std::string path = store_.save(tuned_);
-    tell(args_, outcomes_, tunes_kernels() ? &tuned_ : nullptr, path);
+    tell_tuned(args_, outcomes_, tunes_kernels() ? &tuned_ : nullptr, path);
     if (interrupts_.received()) return kInterruptedStatus;
     if (!whole) print_note("the time was too short for all of it: the next `hearth tune` goes on");
     return 0;

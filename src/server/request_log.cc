@@ -3,15 +3,26 @@
 #include <fmt/format.h>
 #include <spdlog/async.h>
 #include <spdlog/async_logger.h>
-#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/sinks/base_sink.h>
+
+#include <atomic>
+#include <functional>
+#include <limits>
+#include <string_view>
+#include <utility>
 
 #include "base/clock.h"
+#include "base/tell.h"
 #include "text/json.h"
 
 namespace hearth {
 namespace {
 
 constexpr size_t kLinesWaiting = 8192;
+// So often whoever waits for a reader looks whether the log is about to end.
+constexpr int kLookMilliseconds = 50;
+// So long the last lines wait for their reader, all together.
+constexpr double kLastSeconds = 1;
 
 // A path is a stranger's text: nothing in it may end the line or move a terminal's cursor.
 std::string visible(const std::string& text) {
@@ -20,7 +31,61 @@ std::string visible(const std::string& text) {
   return out;
 }
 
+std::string lost_text(RequestLog::Form form, uint64_t lines) {
+  if (form == RequestLog::Form::kJson) {
+    return Json().object().key("lost_lines").number(lines).end_object().line();
+  }
+  return fmt::format("hearth: {} line{} of this log {} lost: {} could not be written in time\n",
+                     lines, lines == 1 ? "" : "s", lines == 1 ? "was" : "were",
+                     lines == 1 ? "it" : "they");
+}
+
 }  // namespace
+
+// Where the lines go, by spdlog's one thread. A line waits for a reader, and those behind it wait
+// in the queue; what the queue drops, and what cannot be written, is counted and told with the next
+// line that can be.
+class RequestLog::Sink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
+ public:
+  // `overrun` counts the lines that the queue has dropped.
+  Sink(Form form, int fd, std::function<size_t()> overrun)
+      : form_(form), fd_(fd), overrun_(std::move(overrun)) {}
+
+  // From now on lines wait no longer than kLastSeconds together.
+  void end() { last_ = steady_seconds() + kLastSeconds; }
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    const uint64_t lost = unwritten_ + overrun_() - told_;
+    if (lost > 0 && write(lost_text(form_, lost))) told_ += lost;
+    if (!write({line.data(), line.size()})) ++unwritten_;
+  }
+  void flush_() override {}
+
+ private:
+  // Whether all of it is written.
+  bool write(std::string_view text) {
+    // The rest of a line that broke off must not become part of another.
+    std::string whole = torn_ ? "\n" : "";
+    whole += text;
+    std::string_view rest = whole;
+    WriteEnd end;
+    while ((end = write_now(fd_, &rest)) == WriteEnd::kFull && steady_seconds() < last_) {
+      wait_writable(fd_, kLookMilliseconds);
+    }
+    if (rest.size() < whole.size()) torn_ = end != WriteEnd::kAll;
+    return end == WriteEnd::kAll;
+  }
+
+  const Form form_;
+  const int fd_;
+  const std::function<size_t()> overrun_;
+  std::atomic<double> last_ = std::numeric_limits<double>::infinity();
+  uint64_t unwritten_ = 0, told_ = 0;
+  bool torn_ = false;
+};
 
 LogEntry log_entry(const HttpRequest& request, unsigned status) {
   LogEntry entry;
@@ -66,16 +131,21 @@ std::string log_json(const LogEntry& entry) {
   return line;
 }
 
-RequestLog::RequestLog(Form form) : form_(form) {
+RequestLog::RequestLog(Form form, int fd) : form_(form) {
   if (form == Form::kNone) return;
   writers_ = std::make_shared<spdlog::details::thread_pool>(kLinesWaiting, 1);
-  logger_ = std::make_shared<spdlog::async_logger>(
-      "requests", std::make_shared<spdlog::sinks::stderr_sink_mt>(), writers_,
-      spdlog::async_overflow_policy::overrun_oldest);
+  sink_ = std::make_shared<Sink>(form, fd,
+                                 [writers = writers_.get()] { return writers->overrun_counter(); });
+  logger_ = std::make_shared<spdlog::async_logger>("requests", sink_, writers_,
+                                                   spdlog::async_overflow_policy::overrun_oldest);
   logger_->set_pattern(form == Form::kText ? "%Y-%m-%dT%H:%M:%S.%e%z %v" : "%v");
+  // spdlog would tell of it on standard error, and wait for that.
+  logger_->set_error_handler([](const std::string&) {});
 }
 
-RequestLog::~RequestLog() = default;
+RequestLog::~RequestLog() {
+  if (sink_) sink_->end();
+}
 
 void RequestLog::write(const LogEntry& entry) {
   if (form_ == Form::kNone) return;

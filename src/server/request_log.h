@@ -1,7 +1,11 @@
 // RequestLog writes a line for every request, of what was asked by whom, how it ended and how long
 // it took, never of what was said: prompts and texts are nobody else's business. Lines are written
-// by a thread of spdlog's; where they come faster than they can be written the oldest are dropped.
+// by a thread of spdlog's, and nobody else waits for whoever reads them: where they come faster
+// than they can be written the oldest are dropped, and the next line that is written tells how
+// many.
 #pragma once
+
+#include <unistd.h>
 
 #include <cstdint>
 #include <memory>
@@ -44,9 +48,9 @@ class RequestLog {
  public:
   enum class Form : uint8_t { kNone, kText, kJson };
 
-  // Writes to standard error.
-  explicit RequestLog(Form form);
-  // Writes what is left.
+  // Writes to `fd`, which is not closed.
+  explicit RequestLog(Form form, int fd = STDERR_FILENO);
+  // Writes what is left, as far as that is read within a second.
   ~RequestLog();
   RequestLog(const RequestLog&) = delete;
   RequestLog& operator=(const RequestLog&) = delete;
@@ -55,8 +59,11 @@ class RequestLog {
   void write(const LogEntry& entry);
 
  private:
+  class Sink;
+
   Form form_;
   std::shared_ptr<spdlog::details::thread_pool> writers_;
+  std::shared_ptr<Sink> sink_;
   std::shared_ptr<spdlog::async_logger> logger_;
 };
 

@@ -1,10 +1,18 @@
 #include "server/request_log.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <array>
 #include <boost/json/object.hpp>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "base/json_reader.h"
+#include "base/tell.h"
 
 namespace hearth {
 namespace {
@@ -47,6 +55,81 @@ TEST(RequestLog, WritesJson) {
   EXPECT_EQ(object.at("finish").as_string(), "length");
   LogEntry plain;
   EXPECT_TRUE(read_json(log_json(plain)).as_object().at("prompt_tokens").is_null());
+}
+
+// A pipe with a log at its one end.
+class LogPipe {
+ public:
+  LogPipe() { EXPECT_EQ(pipe(fds_.data()), 0); }
+  ~LogPipe() {
+    close_writer();
+    close(fds_[0]);
+  }
+  LogPipe(const LogPipe&) = delete;
+  LogPipe& operator=(const LogPipe&) = delete;
+
+  int writer() const { return fds_[1]; }
+  void close_writer() {
+    if (fds_[1] >= 0) close(std::exchange(fds_[1], -1));
+  }
+  void fill() const {
+    for (std::string_view rest = "\n"; write_now(writer(), &rest) == WriteEnd::kAll;) rest = "\n";
+  }
+  std::string read_some() const {
+    std::string text(1 << 16, '\0');
+    const ssize_t got = read(fds_[0], text.data(), text.size());
+    text.resize(got > 0 ? static_cast<size_t>(got) : 0);
+    return text;
+  }
+
+ private:
+  std::array<int, 2> fds_ = {-1, -1};
+};
+
+TEST(RequestLog, TellsHowManyLinesNobodyRead) {
+  constexpr uint64_t kWritten = 20'000;
+  LogPipe pipe;
+  pipe.fill();
+  std::string all;
+  {
+    RequestLog log(RequestLog::Form::kJson, pipe.writer());
+    for (uint64_t i = 0; i < kWritten; ++i) log.write(completion());
+    while (all.find("lost_lines") == std::string::npos) all += pipe.read_some();
+  }
+  pipe.close_writer();
+  for (std::string more; !(more = pipe.read_some()).empty();) all += more;
+  uint64_t lost = 0, there = 0;
+  std::istringstream lines(all);
+  for (std::string line; std::getline(lines, line);) {
+    // What fills the pipe, and what the end may cut.
+    if (line.empty() || line.back() != '}') continue;
+    const boost::json::object object = read_json(line).as_object();
+    if (const boost::json::value* count = object.if_contains("lost_lines")) {
+      lost += count->to_number<uint64_t>();
+    } else {
+      ++there;
+    }
+  }
+  EXPECT_GT(lost, 0u);
+  EXPECT_GT(there, 0u);
+  EXPECT_LE(lost + there, kWritten);
+}
+
+TEST(RequestLog, EndsThoughNobodyReads) {
+  LogPipe pipe;
+  pipe.fill();
+  RequestLog log(RequestLog::Form::kText, pipe.writer());
+  for (int i = 0; i < 3; ++i) log.write(completion());
+}
+
+TEST(RequestLog, WhatCannotBeWrittenIsLost) {
+  const int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+  ASSERT_GE(full, 0);
+  for (const int fd : {full, -1}) {
+    RequestLog log(RequestLog::Form::kText, fd);
+    log.write(completion());
+  }
+  close(full);
 }
 
 }  // namespace

@@ -288,7 +288,31 @@ def banned_words(path, text):
     ]
 
 
+# base/tell.h tells on standard error, and write_stdout() prints results.
+PRINTING = re.compile(
+    r"\bstd::(cerr|clog|cout)\b|\bstd(err|out)\b|\bfmt::v?print\("
+    r"|\b(perror|v?printf|puts|putchar)\(|\bstd(err|out)_(color_)?sink"
+    r"|\b(write|write_all|write_now|dprintf)\(\s*STD(ERR|OUT)_FILENO"
+)
+MAY_PRINT = {"src/base/tell.cc": "STDERR", "src/cli/text_io.cc": "STDOUT"}
+
+
+def printing(path, text):
+    """Only one place prints on each standard stream: what fmt and the streams do where one is
+    closed, full or broken is to throw, to wait or to be silent."""
+    if not path.startswith("src/") or not tree.is_cpp(path):
+        return []
+    if path.endswith(("_test.cc", "_bench.cc")):
+        return []
+    return [
+        (number, f"'{match.group()}': tell() of base/tell.h tells, write_stdout() prints results")
+        for number, line in enumerate(cpp.blank(text).split("\n"), 1)
+        if (match := PRINTING.search(line))
+        and MAY_PRINT.get(path, "nothing") not in match.group()
+    ]
+
+
 FILE_RULES = [
     layering, link_order, file_budget, function_budget, header_contract, isa_isolation,
-    mutable_globals, long_lines, unfinished, commented_out_code, banned_words,
+    mutable_globals, long_lines, unfinished, commented_out_code, banned_words, printing,
 ]

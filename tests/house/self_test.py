@@ -186,6 +186,22 @@ class FileRuleTest(unittest.TestCase):
         for word in rules.BANNED:
             self.assertEqual(lines_of(rules.banned_words, "a.md", f"fine\nsee {word} x\n"), [2])
 
+    def test_printing(self):
+        bad = ['fmt::print(stderr, "x");', 'std::cerr << "x";', 'std::cout << x;', 'perror("x");',
+               'std::fprintf(stderr, "x");', 'printf("x");', "write(STDERR_FILENO, a, 1);",
+               "std::make_shared<spdlog::sinks::stderr_sink_mt>()", 'std::fputs("x", stderr);']
+        for text in bad:
+            self.assertEqual(lines_of(rules.printing, "src/cli/a.cc", text), [1], text)
+            self.assertEqual(lines_of(rules.printing, "src/cli/a_test.cc", text), [], text)
+            self.assertEqual(lines_of(rules.printing, "tests/a.cc", text), [], text)
+        good = ['std::snprintf(a, 9, "x");', 'tell("x");', "isatty(STDERR_FILENO)", "// std::cerr",
+                "int print(int x);", "std::vsnprintf(a, 9, f, x);"]
+        for text in good:
+            self.assertEqual(rules.printing("src/cli/a.cc", text), [], text)
+        told = "write_now(STDERR_FILENO, &text);"
+        self.assertEqual(rules.printing("src/base/tell.cc", told), [])
+        self.assertEqual(lines_of(rules.printing, "src/cli/text_io.cc", told), [1])
+
 
 class TreeRuleTest(unittest.TestCase):
     def setUp(self):

@@ -30,6 +30,7 @@ from serve_limits_test import (  # noqa: F401
     TimeTest,
 )
 from serve_sampling_test import DefaultsTest, FieldTest, FiguresTest, SeedTest  # noqa: F401
+from unheard_test import UnheardTest  # noqa: F401
 
 
 def main():

@@ -1,0 +1,98 @@
+#include "base/tell.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <ctime>
+
+namespace hearth {
+namespace {
+
+constexpr int kPatienceMilliseconds = 100;
+// A terminal that is ready may have room for less than a line.
+constexpr size_t kTerminalBytes = 256;
+
+// Keeps SIGPIPE from the process for what this thread writes, whatever its effect is elsewhere.
+class SigpipeHeld {
+ public:
+  SigpipeHeld() {
+    sigset_t pending;
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
+    sigemptyset(&signal_);
+    sigaddset(&signal_, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &signal_, &before_);
+  }
+  ~SigpipeHeld() {
+    const int error = errno;
+    // One that was pending before is another's.
+    constexpr timespec kAtOnce = {};
+    while (!was_pending_ && sigtimedwait(&signal_, nullptr, &kAtOnce) < 0 && errno == EINTR) {
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    errno = error;
+  }
+  SigpipeHeld(const SigpipeHeld&) = delete;
+  SigpipeHeld& operator=(const SigpipeHeld&) = delete;
+
+ private:
+  sigset_t signal_, before_;
+  bool was_pending_;
+};
+
+// A write that would wait fails with EAGAIN instead, as far as the kernel can say so beforehand: a
+// pipe that has room may lose it to another writer where the kernel knows no RWF_NOWAIT for pipes
+// (before Linux 6.4).
+ssize_t write_some(int fd, mode_t mode, std::string_view text) {
+  if (S_ISSOCK(mode)) return send(fd, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (S_ISREG(mode)) return ::write(fd, text.data(), text.size());
+  const size_t most = S_ISFIFO(mode) ? PIPE_BUF : kTerminalBytes;
+  const iovec bytes = {const_cast<char*>(text.data()), std::min(text.size(), most)};
+  if (S_ISFIFO(mode)) {
+    const ssize_t written = pwritev2(fd, &bytes, 1, -1, RWF_NOWAIT);
+    if (written >= 0 || (errno != EOPNOTSUPP && errno != ENOSYS && errno != EINVAL)) return written;
+  }
+  if (!wait_writable(fd, 0)) {
+    errno = EAGAIN;
+    return -1;
+  }
+  return ::write(fd, bytes.iov_base, bytes.iov_len);
+}
+
+}  // namespace
+
+bool wait_writable(int fd, int milliseconds) noexcept {
+  pollfd look = {fd, POLLOUT, 0};
+  return poll(&look, 1, milliseconds) > 0;
+}
+
+WriteEnd write_now(int fd, std::string_view* text) noexcept {
+  struct stat status = {};
+  if (fstat(fd, &status) != 0) return WriteEnd::kBroken;
+  const SigpipeHeld held;
+  while (!text->empty()) {
+    const ssize_t written = write_some(fd, status.st_mode, *text);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) {
+      return errno == EAGAIN || errno == EWOULDBLOCK ? WriteEnd::kFull : WriteEnd::kBroken;
+    }
+    text->remove_prefix(static_cast<size_t>(written));
+  }
+  return WriteEnd::kAll;
+}
+
+void tell_text(std::string_view text) noexcept {
+  // What is read slowly is not lost; what is not read costs this once for each text.
+  while (write_now(STDERR_FILENO, &text) == WriteEnd::kFull) {
+    if (!wait_writable(STDERR_FILENO, kPatienceMilliseconds)) return;
+  }
+}
+
+}  // namespace hearth

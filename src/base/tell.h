@@ -1,0 +1,43 @@
+// Telling: lines for people on standard error. Telling never fails the work and never holds it up.
+// Where standard error is closed or broken, its disk is full or its reader is gone, a line is lost.
+// Where it is a pipe, a socket or a terminal that nobody reads, a line waits for a tenth of a
+// second and is lost then. No other file writes to standard error (tests/house sees to that).
+//
+// Any thread may tell. Its descriptor is shared with other programs and keeps its flags.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <string_view>
+#include <utility>
+
+namespace hearth {
+
+// What became of bytes that were to be written.
+enum class WriteEnd {
+  kAll,     // all are written
+  kFull,    // the rest would have to wait for a reader
+  kBroken,  // the rest cannot be written
+};
+
+// Writes what `fd` takes without waiting for a reader, and removes that from `text`. Raises no
+// SIGPIPE. (A disk may be slow all the same.)
+WriteEnd write_now(int fd, std::string_view* text) noexcept;
+
+// Whether `fd` can take bytes, or is broken, within so many milliseconds.
+bool wait_writable(int fd, int milliseconds) noexcept;
+
+// Writes to standard error as said above.
+void tell_text(std::string_view text) noexcept;
+
+// The same of what is formatted first. Lost where there is no memory for that.
+template <typename... Args>
+void tell(fmt::format_string<Args...> format, Args&&... args) noexcept {
+  try {
+    tell_text(fmt::format(format, std::forward<Args>(args)...));
+  } catch (const std::exception&) {
+  }
+}
+
+}  // namespace hearth
