@@ -27,6 +27,8 @@ struct PreTokenizerRule {
   bool whole_tokens = false;
   // Whether BOS is put first where the file does not say.
   bool add_bos = false;
+  // The models' own tokenizer.json brings text into NFC before it is cut.
+  bool nfc = false;
 };
 
 // Returns the rule, or nullptr where the name is not known.

@@ -111,7 +111,9 @@ constexpr PreTokenizerRule kLlama3Rule = {kLlama3Patterns, true, true};
 constexpr PreTokenizerRule kLlama3MergesRule = {kLlama3Patterns, false, false};
 constexpr PreTokenizerRule kGpt2Rule = {kGpt2Patterns, false, false};
 constexpr PreTokenizerRule kStarcoderRule = {kStarcoderPatterns, false, false};
+constexpr PreTokenizerRule kGpt2NfcRule = {kGpt2Patterns, false, false, true};
 constexpr PreTokenizerRule kQwen2Rule = {kQwen2Patterns, false, false};
+constexpr PreTokenizerRule kQwen2NfcRule = {kQwen2Patterns, false, false, true};
 constexpr PreTokenizerRule kGpt4oRule = {kGpt4oPatterns, false, false};
 constexpr PreTokenizerRule kDeepseekV3Rule = {kDeepseekV3Patterns, false, false};
 
@@ -124,11 +126,11 @@ struct Named {
 constexpr Named kRules[] = {
     {"chatglm-bpe", kLlama3MergesRule},
     {"codeshell", kStarcoderRule},
-    {"command-r", kStarcoderRule},
+    {"command-r", {kStarcoderPatterns, false, false, true}},
     {"dbrx", kLlama3MergesRule},
     {"deepseek-coder", {kDeepseekCoderPatterns, false, false}},
     {"deepseek-llm", {kDeepseekLlmPatterns, false, false}},
-    {"deepseek-r1-qwen", kQwen2Rule},
+    {"deepseek-r1-qwen", kQwen2NfcRule},
     {"deepseek-v3", kDeepseekV3Rule},
     {"default", {kDefaultPatterns, false, false}},
     {"exaone", kStarcoderRule},
@@ -152,17 +154,17 @@ constexpr Named kRules[] = {
     {"llama4", kGpt4oRule},
     {"megrez", kQwen2Rule},
     {"minerva-7b", kStarcoderRule},
-    {"mpt", kGpt2Rule},
-    {"olmo", kGpt2Rule},
+    {"mpt", kGpt2NfcRule},
+    {"olmo", kGpt2NfcRule},
     {"phi-2", kGpt2Rule},
     {"pixtral", kLlama3Rule},
-    {"qwen2", kQwen2Rule},
-    {"qwen35", {kQwen35Patterns, false, false}},
+    {"qwen2", kQwen2NfcRule},
+    {"qwen35", {kQwen35Patterns, false, false, true}},
     {"refact", kStarcoderRule},
     {"roberta-bpe", kGpt2Rule},
     {"smaug-bpe", kLlama3MergesRule},
     {"smollm", kStarcoderRule},
-    {"stablelm2", kQwen2Rule},
+    {"stablelm2", kQwen2NfcRule},
     {"starcoder", kStarcoderRule},
     {"tekken", {kTekkenPatterns, true, true}},
 };

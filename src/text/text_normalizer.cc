@@ -61,6 +61,26 @@ bool is_plain(std::string_view text) {
   return std::ranges::none_of(text, [](char c) { return static_cast<uint8_t>(c) >= 0xCC; });
 }
 
+uint8_t combining_class(utf8proc_int32_t character) {
+  return static_cast<uint8_t>(utf8proc_get_property(character)->combining_class);
+}
+
+// By their classes, equal ones in the order in which they stand; in linear time, since a text may
+// be nothing but marks.
+void sort_marks(std::span<utf8proc_int32_t> marks) {
+  constexpr size_t kFew = 32;
+  if (marks.size() <= kFew) {
+    std::ranges::stable_sort(marks, {}, combining_class);
+    return;
+  }
+  std::array<size_t, 257> first{};
+  for (utf8proc_int32_t mark : marks) ++first[combining_class(mark) + 1u];
+  for (size_t i = 1; i < first.size(); ++i) first[i] += first[i - 1];
+  std::vector<utf8proc_int32_t> sorted(marks.size());
+  for (utf8proc_int32_t mark : marks) sorted[first[combining_class(mark)]++] = mark;
+  std::ranges::copy(sorted, marks.begin());
+}
+
 // Canonical composition of well-formed text. utf8proc sorts marks in quadratic time, so they are
 // sorted before.
 std::string nfc(std::string_view text) {
@@ -76,14 +96,11 @@ std::string nfc(std::string_view text) {
     characters.insert(characters.end(), parts.begin(), parts.begin() + count);
     text.remove_prefix(length);
   }
-  auto combining = [](utf8proc_int32_t c) { return utf8proc_get_property(c)->combining_class; };
-  auto starter = [&](utf8proc_int32_t c) { return combining(c) == 0; };
+  auto starter = [](utf8proc_int32_t c) { return combining_class(c) == 0; };
   for (auto at = characters.begin(); at != characters.end();) {
     const auto marks = std::find_if_not(at, characters.end(), starter);
     at = std::find_if(marks, characters.end(), starter);
-    std::stable_sort(marks, at, [&](utf8proc_int32_t a, utf8proc_int32_t b) {
-      return combining(a) < combining(b);
-    });
+    sort_marks({marks, at});
   }
   const auto count =
       utf8proc_normalize_utf32(characters.data(), static_cast<utf8proc_ssize_t>(characters.size()),
@@ -97,6 +114,7 @@ std::string nfc(std::string_view text) {
 
 // A character of ASCII composes with nothing before it, so the text is cut before each.
 void compose(std::string_view text, Maker* maker) {
+  if (is_plain(text)) return maker->keep(0, text.size());
   for (size_t begin = 0; begin < text.size();) {
     const size_t first = utf8_sequence(text.substr(begin));
     size_t end = begin + std::max<size_t>(first, 1);

@@ -35,6 +35,21 @@ TEST(TextNormalizer, MarksWithoutEndAreSorted) {
   EXPECT_EQ(normal({NfcStep{}}, text).size(), text.size());
 }
 
+TEST(TextNormalizer, MarksOfAClassKeepTheirOrder) {
+  // Classes 230, 220 and 240, so few that they are sorted otherwise than many.
+  for (int times : {1, 5, 40}) {
+    std::string marks;
+    std::string below, above, last;
+    for (int i = 0; i < times; ++i) {
+      marks += "\u0345\u0306\u0323\u030b\u0331";
+      below += "\u0323\u0331";
+      above += "\u0306\u030b";
+      last += "\u0345";
+    }
+    EXPECT_EQ(normal({NfcStep{}}, "x" + marks), "x" + below + above + last) << times;
+  }
+}
+
 TEST(TextNormalizer, PrependsToWhatIsThere) {
   const Steps steps = {PrependStep{"_"}, ReplaceStep{{" ", false}, "_"}};
   EXPECT_EQ(normal(steps, "a b"), "_a_b");

@@ -7,7 +7,6 @@
 #include "text/bpe_encoder.h"
 #include "text/byte_level.h"
 #include "text/spm_encoder.h"
-#include "text/text_normalizer.h"
 #include "text/token_decoder.h"
 #include "text/unigram_encoder.h"
 #include "text/vocabulary.h"
@@ -31,6 +30,13 @@ std::unique_ptr<Encoder> make_encoder(Vocab& vocab, const TokenIndex& index) {
          vocab.pre, pre_tokenizer_names());
   }
   return std::make_unique<BpeEncoder>(vocab, index, *rule);
+}
+
+std::unique_ptr<TextNormalizer> make_nfc(const Vocab& vocab) {
+  if (vocab.kind != VocabKind::kBpe || vocab.rules) return nullptr;
+  if (!find_pre_tokenizer(vocab.pre)->nfc) return nullptr;
+  const NormalizeStep step = NfcStep{};
+  return std::make_unique<TextNormalizer>(std::span(&step, 1), vocab.source);
 }
 
 // Marks the bytes of `foreign` that lie in a part of the text that begins at `offset`.
@@ -89,7 +95,8 @@ Tokenizer::Tokenizer(Vocab vocab)
     : vocab_(std::move(vocab)),
       index_(vocab_.tokens),
       special_(vocab_),
-      encoder_(make_encoder(vocab_, index_)) {
+      encoder_(make_encoder(vocab_, index_)),
+      nfc_(make_nfc(vocab_)) {
   if (vocab_.rules) rules_ = std::make_unique<Rules>(vocab_);
   if (vocab_.before.empty() && vocab_.bos != Vocab::kNone) vocab_.before = {vocab_.bos};
   if (vocab_.behind.empty() && vocab_.eos != Vocab::kNone) vocab_.behind = {vocab_.eos};
@@ -123,6 +130,10 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text, const EncodeOption
     } else if (rules_) {
       auto offset = static_cast<size_t>(part.text.data() - text.data());
       encode_normalized(part.text, offset, before, options, ids);
+    } else if (nfc_) {
+      MatchMemory memory;
+      encoder_->encode(nfc_->run({std::string(part.text), {}}, kMaxTextBytes, memory).text, before,
+                       ids);
     } else {
       encoder_->encode(part.text, before, ids);
     }

@@ -10,7 +10,8 @@
 // its cleaning drops (text/wordpiece_encoder.h). So decode(encode(text)) is `text` for byte-level
 // BPE always, and for SentencePiece but for U+2581, which is its space; special tokens aside. From
 // SentencePiece's unigram model comes the normalised text (text/unigram_normalizer.h), in which
-// U+FFFD stands for what is not UTF-8. What a tokenizer.json normalises or drops is not given back.
+// U+FFFD stands for what is not UTF-8. What a tokenizer.json normalises or drops, or a
+// pre-tokenizer that composes (PreTokenizerRule::nfc), is not given back.
 //
 // Ids given to a function must lie in [0, size()): one that does not is refused (kRequest).
 #pragma once
@@ -29,6 +30,7 @@
 #include "formats/vocab.h"
 #include "text/encoder.h"
 #include "text/special_tokens.h"
+#include "text/text_normalizer.h"
 
 namespace hearth {
 
@@ -107,7 +109,8 @@ class Tokenizer {
   TokenIndex index_;
   SpecialTokens special_;
   std::unique_ptr<Encoder> encoder_;
-  std::unique_ptr<Rules> rules_;  // of a vocabulary that has them
+  std::unique_ptr<Rules> rules_;         // of a vocabulary that has them
+  std::unique_ptr<TextNormalizer> nfc_;  // of one without, whose pre-tokenizer asks for it
 };
 
 }  // namespace hearth

@@ -29,6 +29,30 @@ TEST(Tokenizer, UserDefinedTokensAlwaysControlTokensOnDemand) {
   EXPECT_EQ(tokenizer->encode("zzz", {.parse_special = true}), (Ids{'z', 'z', 'z'}));
 }
 
+// The rules whose models' own tokenizers bring text into NFC, and others.
+TEST(Tokenizer, ComposesWhereThePreTokenizerSaysSo) {
+  const std::string composed = "caf\u00e9<user>\ud55c";
+  const std::string apart = "cafe\u0301<user>\u1112\u1161\u11ab";
+  auto made = [](const char* pre) {
+    Vocab vocab = bpe_vocab({}, pre);
+    add_token(vocab, "<user>", TokenType::kUserDefined);
+    return Tokenizer::from_vocab(std::move(vocab));
+  };
+  for (const char* pre :
+       {"qwen2", "qwen35", "deepseek-r1-qwen", "stablelm2", "mpt", "olmo", "command-r"}) {
+    auto tokenizer = made(pre);
+    EXPECT_EQ(tokenizer->encode(apart), tokenizer->encode(composed)) << pre;
+    EXPECT_EQ(tokenizer->decode(tokenizer->encode(apart)), composed) << pre;
+    // A token is looked for before, so what follows one does not compose with it.
+    EXPECT_EQ(tokenizer->decode(tokenizer->encode("<user>\u0301")), "<user>\u0301") << pre;
+    EXPECT_EQ(tokenizer->decode(tokenizer->encode("e\u0301\xff")), "\u00e9\xff") << pre;
+  }
+  for (const char* pre : {"gpt-2", "llama-bpe", "gpt-4o", "deepseek-v3", "glm4", "kimi-k2"}) {
+    auto tokenizer = made(pre);
+    EXPECT_EQ(tokenizer->decode(tokenizer->encode(apart)), apart) << pre;
+  }
+}
+
 TEST(Tokenizer, LongerSpecialTokensFirst) {
   Special s;
   auto tokenizer = Tokenizer::from_vocab(s.vocab);

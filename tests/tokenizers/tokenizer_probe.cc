@@ -1,8 +1,9 @@
-// What peer_test.py holds against other tokenizers: reads lines of JSON, each a text as a string,
-// and writes for each {"ids": [...], "text": "..."}: its tokens, control tokens taken for what they
-// are, and the text that they decode to without these.
+// What peer_test.py holds against other tokenizers, and gguf_test.py against each other: reads
+// lines of JSON, each a text as a string, and writes for each {"ids": [...], "text": "..."}: its
+// tokens, control tokens taken for what they are, and the text that they decode to without these.
 //
 //   tokenizer_probe json TOKENIZER.json
+//   tokenizer_probe gguf VOCABULARY.gguf
 //   tokenizer_probe ranks TIKTOKEN.model PRE         cut by the pre-tokenizer of that name
 //   tokenizer_probe ranks TIKTOKEN.model "" PATTERN  cut by the regular expression in that file
 #include <boost/json/serialize.hpp>
@@ -16,11 +17,13 @@
 
 #include "base/error.h"
 #include "base/json_reader.h"
+#include "formats/model_source.h"
 #include "formats/tiktoken_ranks.h"
 #include "formats/tokenizer_json.h"
 #include "text/byte_level.h"
 #include "text/tokenizer.h"
 #include "text/utf8_stream.h"
+#include "text/vocabulary.h"
 
 namespace hearth {
 namespace {
@@ -45,6 +48,7 @@ Vocab read_ranks(const std::vector<std::string>& words) {
 
 Vocab read_vocab(const std::vector<std::string>& words) {
   if (words.at(0) == "ranks") return read_ranks(words);
+  if (words[0] == "gguf") return read_vocabulary(ModelSource::open(words.at(1)));
   Vocab vocab;
   read_tokenizer_json(MappedFile::open(words.at(1)), kMostTokens, &vocab);
   return vocab;

@@ -28,10 +28,19 @@ ROOT = HERE.parents[1]
 PACKAGE = Path("node_modules", "@node-llama-cpp", "linux-x64", "bins", "linux-x64")
 
 
-def known_to_differ(model, character):
-    """Whether the two treat the character otherwise, by tokenizer.ggml.model."""
-    if model != "bert":
-        return False
+# Pre-tokenizers whose text Hearth brings into NFC, as the models' own tokenizers do.
+COMPOSING = {"command-r", "deepseek-r1-qwen", "mpt", "olmo", "qwen2", "qwen35", "stablelm2"}
+
+
+def treated_alike(model, pre, text):
+    """The text without what the two are known to treat otherwise."""
+    if pre in COMPOSING:
+        return unicodedata.normalize("NFC", text)
+    return "".join(c for c in text if not (model == "bert" and known_to_differ(c)))
+
+
+def known_to_differ(character):
+    """Whether WordPiece of the two treats the character otherwise."""
     return (unicodedata.category(character) in ("Mc", "Me") or character in "\x0b\x0c\x85"
             or any("HANGUL" in unicodedata.name(c, "") for c in character))
 
@@ -122,13 +131,13 @@ def first_difference(program, path, ours, theirs):
 
 
 def kind_of(program, path):
-    """tokenizer.ggml.model, and what people call it."""
+    """tokenizer.ggml.model and .pre, and what people call them."""
     told = json.loads(subprocess.run([program, "inspect", path, "--json"], check=True,
                                      capture_output=True).stdout)["metadata"]
     model = told["tokenizer.ggml.model"]
     names = {"gpt2": "byte-level BPE", "llama": "SentencePiece", "bert": "WordPiece"}
     pre = told.get("tokenizer.ggml.pre")
-    return model, names.get(model, model) + (f", `{pre}`" if model == "gpt2" else "")
+    return model, pre, names.get(model, model) + (f", `{pre}`" if model == "gpt2" else "")
 
 
 class Count:
@@ -147,7 +156,7 @@ class Count:
 def compare(options, peer, path):
     """The counts by kind of text, and the differences that are not known as lines."""
     vocabulary = peer.vocabulary(path)
-    model, name = kind_of(options.hearth, path)
+    model, pre, name = kind_of(options.hearth, path)
     counts, differences = {}, []
 
     def both(text):
@@ -162,7 +171,7 @@ def compare(options, peer, path):
             if ours == theirs:
                 continue
             count.unlike += 1
-            text = "".join(c for c in text if not known_to_differ(model, c))
+            text = treated_alike(model, pre, text)
             ours, theirs = both(text)
             if ours != theirs:
                 count.unknown += 1

@@ -5,6 +5,7 @@
 """
 
 import types
+import unicodedata
 import unittest
 from unittest import mock
 
@@ -32,11 +33,11 @@ class CompareTest(unittest.TestCase):
 
     OPTIONS = types.SimpleNamespace(hearth="none", texts=3, size=100, seed=1)
 
-    def compare(self, model, differs):
+    def compare(self, model, differs, pre=None):
         peer = mock.Mock()
         peer.ids = lambda _, text: [0 if differs(c) else ord(c) for c in text]
         with mock.patch.multiple(
-                compare_ids, kind_of=lambda *_: (model, "name"),
+                compare_ids, kind_of=lambda *_: (model, pre, "name"),
                 hearth_ids=lambda program, path, text: [ord(c) for c in text],
                 first_difference=lambda *_: "there"):
             return compare_ids.compare(self.OPTIONS, peer, "some.gguf")
@@ -56,6 +57,14 @@ class CompareTest(unittest.TestCase):
         _, counts, differences = self.compare("llama", hangul)
         self.assertEqual(counts["Hangul"].unknown, 3)
         self.assertIn("name, Hangul: there", differences)
+
+    def test_what_is_brought_into_one_form(self):
+        acute = lambda c: unicodedata.combining(c) > 0  # noqa: E731
+        text = "cafe\u0301 x\u0301"
+        self.assertEqual(compare_ids.treated_alike("gpt2", "qwen2", text), "caf\u00e9 x\u0301")
+        self.assertEqual(compare_ids.treated_alike("gpt2", "gpt-2", text), text)
+        _, counts, _ = self.compare("gpt2", acute, "gpt-2")
+        self.assertEqual(counts["combining marks"].unknown, 3)
 
     def test_table(self):
         _, counts, _ = self.compare("llama", lambda c: c == "\n")
