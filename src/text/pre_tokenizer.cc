@@ -6,6 +6,7 @@
 #include "text/byte_level.h"
 #include "text/cut_behavior.h"
 #include "text/encoder.h"
+#include "text/newer_characters.h"
 
 namespace hearth {
 
@@ -68,7 +69,10 @@ PreTokenizer::PreTokenizer(std::span<const CutStep> steps, std::string_view file
 
 void PreTokenizer::add(const CutStep& step, std::string_view file) {
   Step made{step, std::nullopt, std::holds_alternative<ByteLevelStep>(step)};
-  if (auto pattern = pattern_of(step)) made.pattern.emplace(*pattern, file);
+  if (auto pattern = pattern_of(step)) {
+    made.literal = !pattern->is_regex;
+    made.pattern.emplace(*pattern, file);
+  }
   steps_.push_back(std::move(made));
 }
 
@@ -86,7 +90,15 @@ void PreTokenizer::cut(const Step& step, std::string_view piece, MatchMemory& me
   } else if (std::holds_alternative<MetaspaceStep>(step.what)) {
     behavior = CutBehavior::kMergedWithNext;
   }
-  cut_text(*step.pattern, behavior, invert, piece, memory, out);
+  // A piece beside one with stand-ins lies where its own does.
+  std::string made;
+  const std::string_view seen = step.literal ? piece : with_stand_ins(piece, &made);
+  const size_t first = out.size();
+  cut_text(*step.pattern, behavior, invert, seen, memory, out);
+  if (seen.data() == piece.data()) return;
+  for (size_t i = first; i < out.size(); ++i) {
+    out[i] = piece.substr(static_cast<size_t>(out[i].data() - seen.data()), out[i].size());
+  }
 }
 
 std::string_view PreTokenizer::apply(const Step& step, std::string_view piece, bool at_start,

@@ -60,7 +60,8 @@ class PreTokenizer {
   struct Step {
     CutStep what;
     std::optional<Pattern> pattern;
-    bool spell = false;  // bytes of the pieces, since a step follows
+    bool spell = false;    // bytes of the pieces, since a step follows
+    bool literal = false;  // the pattern is a text, which is looked for as it is
   };
 
   void add(const CutStep& step, std::string_view file);

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/error.h"
+#include "text/newer_characters.h"
 #include "text/utf8.h"
 
 namespace hearth {
@@ -133,16 +134,18 @@ void compose(std::string_view text, Maker* maker) {
   }
 }
 
-void replace(const Pattern& pattern, std::string_view content, std::string_view text,
+void replace(const ReplaceStep& step, const Pattern& pattern, std::string_view text,
              MatchMemory& memory, Maker* maker) {
   for (size_t begin = 0; begin < text.size();) {
     size_t end = begin;
     while (size_t length = utf8_sequence(text.substr(end))) end += length;
     const std::string_view valid = text.substr(begin, end - begin);
+    std::string made;
+    const auto seen = step.pattern.is_regex ? with_stand_ins(valid, &made) : valid;
     size_t done = 0;
-    for (Pattern::Cursor at; !valid.empty() && pattern.next(valid, &at, memory);) {
+    for (Pattern::Cursor at; !valid.empty() && pattern.next(seen, &at, memory);) {
       maker->keep(begin + done, begin + at.begin);
-      maker->put(content, begin + at.begin, begin + at.end);
+      maker->put(step.content, begin + at.begin, begin + at.end);
       done = at.end;
     }
     maker->keep(begin + done, end);
@@ -170,7 +173,7 @@ TextNormalizer::Marked TextNormalizer::run(Marked text, size_t most, MatchMemory
       if (!text.text.empty()) maker.put(prepend->text, 0, 1);
       maker.keep(0, text.text.size());
     } else if (const auto* replaced = std::get_if<ReplaceStep>(&step.what)) {
-      replace(step.pattern[0], replaced->content, text.text, memory, &maker);
+      replace(*replaced, step.pattern[0], text.text, memory, &maker);
     } else {
       compose(text.text, &maker);
     }

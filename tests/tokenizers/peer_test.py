@@ -24,6 +24,8 @@ import odd_lines
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
+# Pictures, an ideograph, a capital, digits and a mark that Unicode 15 and 16 added.
+NEWER = "a \U0001fae8!b \U0001fadc\U0001fadc1 \U00031350\u65e5 x\ua7cby 3\U00010d414 e\u0897"
 BREAKS = ["\n", "\r\n", "\n\n", " \n ", "\n\t", "\u2028"]
 
 
@@ -44,7 +46,7 @@ def make_texts(rng, plain, count):
     odd = odd_lines.odd_lines(rng, [line.encode() for line in plain],
                               [symbol.encode() for symbol in symbols], 2 * count)
     lines = [known(line.decode(errors="replace")) for line in odd]
-    texts = ["", "\n", " ", "'\u017f it'S K\u212a"]
+    texts = ["", "\n", " ", "'\u017f it'S K\u212a", NEWER]
     while len(texts) < count:
         parts = [rng.choice(lines if rng.random() < 0.7 else plain)
                  for _ in range(rng.choice([1, 1, 2, 4]))]
