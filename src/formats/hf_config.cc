@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "formats/hf_encoder_config.h"
 #include "formats/hf_rope.h"
 #include "formats/hf_unread.h"
 #include "formats/printable.h"
@@ -48,18 +49,24 @@ bool is_named(const Architecture& architecture, std::string_view name) {
          name.ends_with(kBase);
 }
 
-const Architecture& find_architecture(const ConfigReader& config) {
+// The only name that architectures has.
+std::string architecture_of(const ConfigReader& config) {
   std::vector<std::string> names =
       config.texts("architectures").value_or(std::vector<std::string>());
   if (names.size() != 1) config.refuse("architectures", "an array of one name");
+  return std::move(names[0]);
+}
+
+const Architecture& find_architecture(const ConfigReader& config) {
+  const std::string name = architecture_of(config);
   std::string known;
   for (const Architecture& architecture : kArchitectures) {
-    if (is_named(architecture, names[0])) return architecture;
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", architecture.name);
+    if (is_named(architecture, name)) return architecture;
+    known += fmt::format("{}, ", architecture.name);
   }
   fail(ErrorCode::kUnsupported,
-       "'{}' is of architecture '{}', which this version cannot run from a folder; it runs {}",
-       config.file(), printable(names[0]), known);
+       "'{}' is of architecture '{}', which this version cannot run from a folder; it runs {}{}",
+       config.file(), printable(name), known, hf_encoder_names());
 }
 
 // Reads one model's keys into metadata and into what is told of it.
@@ -334,6 +341,8 @@ class Reader {
 }  // namespace
 
 HfConfig read_hf_config(const ConfigReader& config, MadeMetadata& metadata) {
+  const std::string name = architecture_of(config);
+  if (is_hf_encoder(name)) return read_hf_encoder_config(name, config, metadata);
   return Reader(config, metadata).read();
 }
 

@@ -39,9 +39,16 @@ struct HfConfig {
   uint32_t experts = 0;  // of a layer; 0: none
   std::optional<HfLatent> latent;
   std::vector<float> rope_factors;  // of llama3's scaling: rope_freqs.weight
+  // Of an encoder (formats/hf_encoder_config.h):
+  bool encoder = false;
+  uint32_t ffn = 0;
+  uint32_t context = 0;          // rows of the table of positions that are in use
+  uint32_t positions_first = 0;  // those before are of no position
+  uint32_t pooling = 0;          // by GGUF's number; 0: the file does not say
 };
 
-// Adds the keys to `metadata`.
+// Adds the keys to `metadata`, but of an encoder's context and pooling, which other files say more
+// of (formats/hf_modules.h).
 HfConfig read_hf_config(const ConfigReader& config, MadeMetadata& metadata);
 
 // Adds the keys general.sampling.* of a generation_config.json.

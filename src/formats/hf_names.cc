@@ -53,23 +53,6 @@ std::string_view translated(const std::array<Translation, N>& table, std::string
   return {};
 }
 
-// A number in front of a dot, without zeros before it; takes both off.
-std::optional<uint32_t> take_number(std::string_view* name) {
-  uint32_t number = 0;
-  auto [end, error] = std::from_chars(name->data(), name->data() + name->size(), number);
-  const auto digits = static_cast<size_t>(end - name->data());
-  if (error != std::errc() || digits == name->size() || *end != '.') return std::nullopt;
-  if (digits > 1 && name->front() == '0') return std::nullopt;
-  name->remove_prefix(digits + 1);
-  return number;
-}
-
-bool take_prefix(std::string_view* name, std::string_view prefix) {
-  if (!name->starts_with(prefix)) return false;
-  name->remove_prefix(prefix.size());
-  return true;
-}
-
 void parse_in_layer(std::string_view rest, std::string_view suffix, bool glm, HfName* out) {
   const uint32_t layer = *out->layer;
   if (rest == "self_attn.kv_b_proj" && suffix == ".weight") {
@@ -94,6 +77,22 @@ void parse_in_layer(std::string_view rest, std::string_view suffix, bool glm, Hf
 }
 
 }  // namespace
+
+std::optional<uint32_t> take_number(std::string_view* name) {
+  uint32_t number = 0;
+  auto [end, error] = std::from_chars(name->data(), name->data() + name->size(), number);
+  const auto digits = static_cast<size_t>(end - name->data());
+  if (error != std::errc() || digits == name->size() || *end != '.') return std::nullopt;
+  if (digits > 1 && name->front() == '0') return std::nullopt;
+  name->remove_prefix(digits + 1);
+  return number;
+}
+
+bool take_prefix(std::string_view* name, std::string_view prefix) {
+  if (!name->starts_with(prefix)) return false;
+  name->remove_prefix(prefix.size());
+  return true;
+}
 
 HfName parse_hf_name(std::string_view name, std::string_view architecture) {
   HfName out;

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "formats/config_reader.h"
 #include "formats/hf_config.h"
+#include "formats/hf_modules.h"
 #include "formats/hf_shape.h"
 #include "formats/hf_tensors.h"
 #include "formats/hf_vocab.h"
@@ -32,15 +33,17 @@ constexpr std::string_view kGeneration = "generation_config.json";
 constexpr std::string_view kTemplate = "chat_template.jinja";
 constexpr std::string_view kTokenizerConfig = "tokenizer_config.json";
 // What stands beside weights and says something of the model.
-constexpr std::array<std::string_view, 9> kDocuments = {kConfig,
-                                                        kIndex,
-                                                        kGeneration,
-                                                        kTemplate,
-                                                        kTokenizerConfig,
-                                                        "tokenizer.json",
-                                                        "tiktoken.model",
-                                                        "special_tokens_map.json",
-                                                        "added_tokens.json"};
+constexpr std::array<std::string_view, 11> kDocuments = {kConfig,
+                                                         kHfModules,
+                                                         kHfLengths,
+                                                         kIndex,
+                                                         kGeneration,
+                                                         kTemplate,
+                                                         kTokenizerConfig,
+                                                         "tokenizer.json",
+                                                         "tiktoken.model",
+                                                         "special_tokens_map.json",
+                                                         "added_tokens.json"};
 // The index of a model of 91,000 tensors has 9 MB.
 constexpr uint64_t kMostIndexBytes = uint64_t{64} << 20;
 
@@ -59,6 +62,36 @@ const MappedFile* find_file(const std::vector<MappedFile>& files, std::string_vi
     if (last_part(file.name()) == name) return &file;
   }
   return nullptr;
+}
+
+// Takes the pooling step's config.json out of the documents, where modules.json names one: its own
+// name is that of the model's.
+std::optional<MappedFile> take_pooling(std::vector<MappedFile>* documents) {
+  const MappedFile* modules = find_file(*documents, kHfModules);
+  if (modules == nullptr) return std::nullopt;
+  const std::string folder = hf_pooling_folder(*modules);
+  if (folder.empty()) return std::nullopt;
+  const std::string name = fmt::format("/{}/{}", folder, kConfig);
+  const auto at = std::ranges::find_if(
+      *documents, [&](const MappedFile& file) { return file.name().ends_with(name); });
+  if (at == documents->end()) {
+    fail(ErrorCode::kFile, "'{}' names the folder '{}', which has no {}: download it, too",
+         modules->name(), printable(folder), kConfig);
+  }
+  std::optional<MappedFile> pooling = std::move(*at);
+  documents->erase(at);
+  return pooling;
+}
+
+// What files beside config.json say of an encoder, or of a decoder's vectors.
+void read_beside(const std::vector<MappedFile>& documents, const std::optional<MappedFile>& pooling,
+                 HfConfig* model, MadeMetadata& metadata) {
+  if (pooling) read_hf_pooling(*pooling, model);
+  if (const MappedFile* lengths = find_file(documents, kHfLengths)) {
+    read_hf_lengths(*lengths, model);
+  }
+  if (model->encoder) metadata.set(model->architecture + ".context_length", model->context);
+  if (model->pooling != 0) metadata.set(model->architecture + ".pooling_type", model->pooling);
 }
 
 std::optional<std::string> template_of(const std::vector<MappedFile>& documents) {
@@ -185,6 +218,12 @@ std::vector<MappedFile> open_documents(const std::string& folder) {
       files.push_back(MappedFile::open((path / document).native()));
     }
   }
+  if (const MappedFile* modules = find_file(files, kHfModules)) {
+    const std::string pooling = hf_pooling_folder(*modules);
+    if (!pooling.empty() && fs::exists(path / pooling / kConfig, error)) {
+      files.push_back(MappedFile::open((path / pooling / kConfig).native()));
+    }
+  }
   return files;
 }
 
@@ -260,14 +299,15 @@ ModelSource parse_hf_folder(std::vector<MappedFile> files, const std::string& na
     const bool weight = file.name().ends_with(kEnding);
     (weight ? weights : documents).push_back(std::move(file));
   }
+  const std::optional<MappedFile> pooling = take_pooling(&documents);
   const MappedFile* config = find_file(documents, kConfig);
   if (config == nullptr) fail(ErrorCode::kFile, "'{}' has no {}", name, kConfig);
   if (weights.empty()) fail(ErrorCode::kFile, "'{}' has no {} file", name, kEnding);
 
   auto made = std::make_shared<Made>();
   const boost::json::value json = read_json_file(*config, kMostConfigBytes);
-  const HfConfig model =
-      read_hf_config(ConfigReader(json.get_object(), config->name()), made->metadata);
+  HfConfig model = read_hf_config(ConfigReader(json.get_object(), config->name()), made->metadata);
+  read_beside(documents, pooling, &model, made->metadata);
   std::vector<std::vector<SafeTensor>> stored;
   for (const MappedFile& file : weights) stored.push_back(read_safetensors(file));
   if (const MappedFile* index = find_file(documents, kIndex)) check_index(*index, weights, stored);
@@ -282,11 +322,13 @@ ModelSource open_hf_shape(const std::string& folder) {
     return open_hf_folder(folder);
   }
   std::vector<MappedFile> documents = open_documents(folder);
+  take_pooling(&documents);
   const MappedFile& config = *find_file(documents, kConfig);
   auto made = std::make_shared<Made>();
   const boost::json::value json = read_json_file(config, kMostConfigBytes);
   const ConfigReader reader(json.get_object(), config.name());
   const HfConfig model = read_hf_config(reader, made->metadata);
+  if (model.encoder) fail_no_weights(path);
   std::vector<std::vector<SafeTensor>> stored = {
       shapes_of_config(reader, model, made->metadata.metadata(config.name()))};
   // All tensors share one place.

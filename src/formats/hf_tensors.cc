@@ -66,8 +66,13 @@ class Maker {
   }
 
   void add(const SafeTensor& tensor) {
-    const HfName what = parse_hf_name(tensor.name, config_.architecture);
+    const HfName what = config_.encoder ? parse_hf_encoder_name(tensor.name)
+                                        : parse_hf_name(tensor.name, config_.architecture);
     if (what.kind == HfName::Kind::kFrequencies) return;
+    if (what.kind == HfName::Kind::kLeftOut) {
+      ++left_out_;
+      return;
+    }
     if (what.layer && *what.layer >= config_.layers) return skip(tensor, *what.layer);
     // Some files hold the head once more.
     if (config_.tied && what.gguf == "output.weight") return;
@@ -80,6 +85,13 @@ class Maker {
       case HfName::Kind::kQueryOrKey:
         if (config_.halves) return add_halves(tensor, what);
         return add_plain(tensor, what.gguf);
+      case HfName::Kind::kPositions:
+        return add_rows(tensor, what.gguf, config_.positions_first, config_.context,
+                        uint64_t{config_.positions_first} + config_.context);
+      case HfName::Kind::kGateAndUp:
+        return add_gate_and_up(tensor, what.gguf, /*gate_first=*/true);
+      case HfName::Kind::kUpAndGate:
+        return add_gate_and_up(tensor, what.gguf, /*gate_first=*/false);
       default:
         return add_plain(tensor, what.kind == HfName::Kind::kPlain ? what.gguf : tensor.name);
     }
@@ -169,6 +181,35 @@ class Maker {
     } else {
       made.data = bytes_of(tensor, made.part);
     }
+  }
+
+  // Rows (of a bias, elements) of a tensor that has `least` at least.
+  void add_rows(const SafeTensor& tensor, const std::string& name, uint64_t first, uint64_t rows,
+                uint64_t least) {
+    if (!tensor.dtype || tensor.dtype == DType::kF8E4M3) return add_plain(tensor, name);
+    if (tensor.shape.empty() || tensor.shape.size() > 2 || tensor.shape[0] < least) {
+      fail_tensor(tensor.name, "is {}, where config.json calls for {} rows",
+                  fmt::join(tensor.shape, " x "), least);
+    }
+    std::vector<uint64_t> dims(tensor.shape.rbegin(), tensor.shape.rend());
+    dims.back() = rows;
+    SourceTensor& made = push(tensor, name, std::move(dims));
+    const uint64_t row = tensor.bytes / tensor.shape[0];
+    made.data = bytes_of(tensor, made.part).subspan(first * row, rows * row);
+    made.offset += first * row;
+  }
+
+  void add_gate_and_up(const SafeTensor& tensor, const std::string& up, bool gate_first) {
+    const uint64_t rows = config_.ffn, all = 2 * rows;
+    if (!tensor.shape.empty() && tensor.shape[0] != all) {
+      fail_tensor(tensor.name, "is {}, where config.json calls for {} rows",
+                  fmt::join(tensor.shape, " x "), all);
+    }
+    std::string gate = up;
+    constexpr std::string_view kUp = "ffn_up";
+    gate.replace(gate.find(kUp), kUp.size(), "ffn_gate");
+    add_rows(tensor, gate, gate_first ? 0 : rows, rows, all);
+    add_rows(tensor, up, gate_first ? rows : 0, rows, all);
   }
 
   // Q or K of llama: each head's rows.
@@ -286,6 +327,11 @@ class Maker {
   }
 
   void note_skipped() {
+    if (left_out_ > 0) {
+      out_.notes.push_back(fmt::format(
+          "{} tensors of a pooler or of a head for pre-training are left out: vectors need none",
+          left_out_));
+    }
     for (const auto& [layer, tensors] : skipped_) {
       out_.notes.push_back(fmt::format(
           "layer {} is for multi-token prediction and is left out, {} tensors", layer, tensors));
@@ -309,6 +355,7 @@ class Maker {
   std::map<std::string, Stored, std::less<>> by_name_;
   std::map<std::string, bool> experts_;
   std::map<uint32_t, size_t> skipped_;
+  size_t left_out_ = 0;
   HfTensors out_;
 };
 

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "formats/config_reader.h"
+#include "formats/hf_modules.h"
 #include "formats/printable.h"
 #include "formats/tiktoken_ranks.h"
 #include "formats/token_index.h"
@@ -120,6 +121,16 @@ void add_special_tokens(const ConfigReader& config, uint32_t most, Vocab* vocab)
   }
 }
 
+// sentence-transformers may lower the case of texts before the tokenizer sees them.
+void lower_text(const ConfigReader& config, Vocab* vocab) {
+  constexpr std::string_view kKey = "do_lower_case";
+  if (!config.flag_or(kKey, false)) return;
+  if (vocab->kind != VocabKind::kWordPiece) {
+    config.fail_unsupported(kKey, "with this vocabulary it runs false");
+  }
+  vocab->lowercase = true;
+}
+
 }  // namespace
 
 bool hf_has_vocabulary(const ModelSource& source) {
@@ -142,6 +153,7 @@ Vocab hf_vocabulary(const ModelSource& source) {
          "download these files, too",
          source.name(), kTokenizer, kRanks);
   }
+  lower_text(Document(source, kHfLengths).reader(), &vocab);
   const TokenIndex index(vocab.tokens);
   const Document map(source, "special_tokens_map.json");
   read_names(beside.reader(), index, &vocab);
@@ -158,6 +170,7 @@ Vocab hf_vocabulary(const ModelSource& source) {
   std::erase_if(ends, [&](int32_t id) { return !is_token(id); });
   if (vocab.eos == Vocab::kNone && !ends.empty()) vocab.eos = ends.front();
   if (vocab.bos == Vocab::kNone && !vocab.before.empty()) vocab.bos = vocab.before.front();
+  if (vocab.kind == VocabKind::kWordPiece && vocab.eos == Vocab::kNone) vocab.eos = vocab.sep;
   check_vocab(vocab);
   find_end_tokens(vocab, std::move(ends));
   return vocab;

@@ -28,10 +28,17 @@ class TokenizerReader {
   void read() {
     auto model = config_.object("model");
     if (!model) config_.refuse("model", "an object");
-    read_rules(*model);
-    read_tokens(*model);
-    read_merges(*model);
-    read_added();
+    const std::string type = model->text_or("type", "BPE");
+    if (type == "WordPiece") {
+      read_wordpiece(*model);
+    } else if (type == "Unigram") {
+      read_unigram(*model);
+    } else {
+      read_rules(*model);
+      read_tokens(*model);
+      read_merges(*model);
+      read_added();
+    }
     TextTemplate around = read_post_processor(config_, static_cast<uint32_t>(vocab_.tokens.size()));
     vocab_.add_bos = !around.before.empty();
     vocab_.add_eos = !around.behind.empty();
@@ -41,7 +48,9 @@ class TokenizerReader {
 
  private:
   void read_rules(const ConfigReader& model) {
-    if (model.text_or("type", "BPE") != "BPE") model.fail_unsupported("type", "it knows BPE");
+    if (model.text_or("type", "BPE") != "BPE") {
+      model.fail_unsupported("type", "it knows BPE, WordPiece and Unigram");
+    }
     for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
       if (!model.text_or(key, "").empty()) model.fail_unsupported(key, "it must be empty");
     }
@@ -57,6 +66,62 @@ class TokenizerReader {
     rules.byte_fallback = model.flag_or("byte_fallback", false);
     rules.fuse_unk = model.flag_or("fuse_unk", false);
     vocab_.rules = std::move(rules);
+  }
+
+  // The tokens get the spelling of a GGUF vocabulary: what begins a word has a mark before it, and
+  // what goes on none.
+  void read_wordpiece(const ConfigReader& model) {
+    constexpr std::string_view kMark = "\xe2\x96\x81", kGoesOn = "##";
+    constexpr uint32_t kWordCharacters = 100;
+    vocab_.kind = VocabKind::kWordPiece;
+    if (model.text_or("continuing_subword_prefix", "##") != kGoesOn) {
+      model.fail_unsupported("continuing_subword_prefix", "it knows ##");
+    }
+    if (model.count_or("max_input_chars_per_word", kWordCharacters, UINT32_MAX) !=
+        kWordCharacters) {
+      model.fail_unsupported("max_input_chars_per_word", "it knows 100");
+    }
+    read_bert_steps(config_, &vocab_);
+    read_tokens(model);
+    if (vocab_.unk == Vocab::kNone) model.refuse("unk_token", "a token of model.vocab");
+    read_added();
+    vocab_.types[vocab_.unk] = TokenType::kUnknown;
+    for (size_t id = 0; id < vocab_.tokens.size(); ++id) {
+      std::string& token = vocab_.tokens[id];
+      if (vocab_.types[id] != TokenType::kNormal) continue;
+      if (token.starts_with(kGoesOn)) {
+        token.erase(0, kGoesOn.size());
+      } else {
+        token.insert(0, kMark);
+      }
+    }
+  }
+
+  void read_unigram(const ConfigReader& model) {
+    vocab_.kind = VocabKind::kUnigram;
+    if (model.flag_or("byte_fallback", false)) {
+      model.fail_unsupported("byte_fallback", "with Unigram it knows false");
+    }
+    read_unigram_steps(config_, &vocab_);
+    const boost::json::value* pieces = model.find("vocab");
+    if (pieces == nullptr || !pieces->is_array()) model.refuse("vocab", "an array");
+    for (const boost::json::value& piece : pieces->get_array()) {
+      const boost::json::array* pair = piece.if_array();
+      if (pair == nullptr || pair->size() != 2 || !pair->at(0).is_string() ||
+          !pair->at(1).is_number()) {
+        model.refuse("vocab", "an array of tokens with their scores");
+      }
+      put(static_cast<int64_t>(vocab_.scores.size()), string_of(pair->at(0).get_string()),
+          "model.vocab");
+      vocab_.scores.push_back(static_cast<float>(pair->at(1).to_number<double>()));
+    }
+    if (vocab_.tokens.empty()) model.refuse("vocab", "an array of tokens with their scores");
+    vocab_.types.assign(vocab_.tokens.size(), TokenType::kNormal);
+    vocab_.unk = static_cast<int32_t>(
+        model.need_count("unk_id", static_cast<uint32_t>(vocab_.tokens.size() - 1), 0));
+    read_added();
+    vocab_.scores.resize(vocab_.tokens.size(), 0);
+    vocab_.types[vocab_.unk] = TokenType::kUnknown;
   }
 
   // Sets the token of an id that no other has.
@@ -160,6 +225,8 @@ class TokenizerReader {
     for (const ConfigReader& token : *added) read_added(token, index, &new_tokens);
     for (const auto& [id, text] : new_tokens) put(id, text, "added_tokens");
     vocab_.types.resize(vocab_.tokens.size(), TokenType::kUnused);
+    // These kinds look for them as they are written.
+    for (AddedRule& rule : vocab_.added) rule.normalized = rule.normalized && vocab_.rules;
     std::ranges::sort(vocab_.added, {}, &AddedRule::id);
     size_t i = 0;
     for (const AddedRule& rule : vocab_.added) {

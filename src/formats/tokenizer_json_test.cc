@@ -156,12 +156,12 @@ TEST(TokenizerJson, WhatItDoesNotKnowIsRefusedByName) {
                              "behavior": "Kept"})",
              "pre_tokenizer.behavior = \"Kept\""},
         Case{"decoder", R"({"type": "CTC"})", "decoder.type = \"CTC\""},
-        Case{"post_processor", R"({"type": "BertProcessing"})", "BertProcessing"}}) {
+        Case{"post_processor", R"({"type": "PairProcessing"})", "PairProcessing"}}) {
     Parts parts;
     parts.top[c.key] = c.value;
     expect_error(parts, ErrorCode::kUnsupported, c.named);
   }
-  for (const auto& [key, value] : {std::pair{"type", R"("Unigram")"}, std::pair{"dropout", "0.1"},
+  for (const auto& [key, value] : {std::pair{"type", R"("WordLevel")"}, std::pair{"dropout", "0.1"},
                                    std::pair{"continuing_subword_prefix", R"("##")"},
                                    std::pair{"end_of_word_suffix", R"("</w>")"}}) {
     Parts parts;

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/base64.h"
 #include "base/error.h"
 
 namespace hearth {
@@ -128,7 +129,101 @@ void read_template(const ConfigReader& step, uint32_t tokens, TextTemplate* out)
   if (!seen) step.refuse("single", "a piece Sequence");
 }
 
+// [CLS] and [SEP], each a text and an id.
+void read_pair(const ConfigReader& step, uint32_t tokens, TextTemplate* out) {
+  auto id_of = [&](std::string_view key) {
+    const boost::json::value* pair = step.find(key);
+    const bool good = pair != nullptr && pair->is_array() && pair->get_array().size() == 2 &&
+                      pair->get_array()[1].is_int64();
+    const int64_t id = good ? pair->get_array()[1].get_int64() : -1;
+    if (id < 0 || id >= tokens) step.refuse(key, fmt::format("a token and an id below {}", tokens));
+    return static_cast<int32_t>(id);
+  };
+  out->before = {id_of("cls")};
+  out->behind = {id_of("sep")};
+}
+
+// Whether the step makes one of several spaces, as SentencePiece does.
+bool joins_spaces(const ConfigReader& step) {
+  const ReplaceStep replace = replace_of(step);
+  constexpr std::string_view kMark = "\xe2\x96\x81";
+  return replace.pattern.is_regex && replace.pattern.text == " {2,}" &&
+         (replace.content == " " || replace.content == kMark);
+}
+
+std::string charsmap_of(const ConfigReader& step) {
+  auto bytes = base64_decode(need_text(step, "precompiled_charsmap"));
+  if (!bytes) step.refuse("precompiled_charsmap", "base64");
+  return *std::move(bytes);
+}
+
 }  // namespace
+
+void read_bert_steps(const ConfigReader& config, Vocab* vocab) {
+  bool normalized = false, cut = false;
+  visit_at(config, "normalizer", "normalizers",
+           [&](const std::string& type, const ConfigReader& step) {
+             if (type != "BertNormalizer" || normalized) {
+               step.fail_unsupported("type", "with WordPiece it knows one BertNormalizer");
+             }
+             for (const char* key : {"clean_text", "handle_chinese_chars"}) {
+               if (!step.flag_or(key, true)) step.fail_unsupported(key, "it does so always");
+             }
+             normalized = true;
+             vocab->lowercase = step.flag_or("lowercase", true);
+             vocab->strip_accents = step.flag_or("strip_accents", vocab->lowercase);
+           });
+  visit_at(config, "pre_tokenizer", "pretokenizers",
+           [&](const std::string& type, const ConfigReader& step) {
+             if (type != "BertPreTokenizer") {
+               step.fail_unsupported("type", "with WordPiece it knows BertPreTokenizer");
+             }
+             cut = true;
+           });
+  if (!normalized) config.fail_unsupported("normalizer", "with WordPiece it knows BertNormalizer");
+  if (!cut) config.fail_unsupported("pre_tokenizer", "with WordPiece it knows BertPreTokenizer");
+}
+
+void read_unigram_steps(const ConfigReader& config, Vocab* vocab) {
+  bool stripped = false, joined = false, split = false, marked = false;
+  visit_at(config, "normalizer", "normalizers",
+           [&](const std::string& type, const ConfigReader& step) {
+             if (type == "Precompiled" && vocab->charsmap.empty()) {
+               vocab->charsmap = charsmap_of(step);
+             } else if (type == "Strip") {
+               stripped = step.flag_or("strip_right", true);
+             } else if (type == "Replace" && joins_spaces(step)) {
+               joined = true;
+             } else {
+               step.fail_unsupported("type",
+                                     "with Unigram it knows Precompiled, Strip, and Replace of "
+                                     "several spaces by one");
+             }
+           });
+  visit_at(config, "pre_tokenizer", "pretokenizers",
+           [&](const std::string& type, const ConfigReader& step) {
+             if (type == "WhitespaceSplit" && !marked) {
+               split = true;
+             } else if (type == "Metaspace" && !marked) {
+               marked = true;
+               if (mark_of(step) != "\xe2\x96\x81" || prepend_of(step) != PrependScheme::kAlways) {
+                 step.fail_unsupported("prepend_scheme",
+                                       "with Unigram it knows always, and U+2581");
+               }
+             } else {
+               step.fail_unsupported("type", "with Unigram it knows WhitespaceSplit and Metaspace");
+             }
+           });
+  if (!marked) config.fail_unsupported("pre_tokenizer", "with Unigram it knows Metaspace");
+  vocab->add_space_prefix = true;
+  vocab->remove_extra_whitespaces = true;
+  if (split || (stripped && joined)) return;
+  vocab->warnings.push_back(
+      fmt::format("{}: runs of spaces and those at the end of a text are read as one and none, as "
+                  "SentencePiece "
+                  "reads them, though the file does not say so",
+                  config.file()));
+}
 
 std::vector<NormalizeStep> read_normalizer(const ConfigReader& config) {
   std::vector<NormalizeStep> steps;
@@ -204,10 +299,14 @@ TextTemplate read_post_processor(const ConfigReader& config, uint32_t tokens) {
   auto read = [&](const std::string& type, const ConfigReader& step) {
     // It moves offsets, and changes no ids.
     if (type == "ByteLevel") return;
-    if (type != "TemplateProcessing" || found) {
-      step.fail_unsupported("type", "it knows ByteLevel, and one TemplateProcessing");
+    const bool pair = type == "BertProcessing" || type == "RobertaProcessing";
+    if ((type != "TemplateProcessing" && !pair) || found) {
+      step.fail_unsupported("type",
+                            "it knows ByteLevel, and one TemplateProcessing, BertProcessing or "
+                            "RobertaProcessing");
     }
     found = true;
+    if (pair) return read_pair(step, tokens, &made);
     read_template(step, tokens, &made);
   };
   visit_at(config, "post_processor", "processors", read);

@@ -175,5 +175,68 @@ TEST(HfVocab, SpecialTokensStandBehindTheRanks) {
   }
 }
 
+// The ids of an encoder's tokenizer.json are those of the GGUF vocabulary of its kind.
+TEST(HfVocab, WordPiece) {
+  HfFolderWriter writer = folder(10);
+  const std::string text = R"({"model": {"type": "WordPiece", "unk_token": "[UNK]", "vocab": {
+      "[UNK]": 0, "[CLS]": 1, "[SEP]": 2, "cat": 3, "##s": 4, "s": 5, "!": 6, "Cat": 7}},
+      "normalizer": {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true,
+                     "strip_accents": null, "lowercase": LOWER},
+      "pre_tokenizer": {"type": "BertPreTokenizer"}, "post_processor": POST,
+      "added_tokens": [{"id": 0, "content": "[UNK]", "special": true},
+                       {"id": 1, "content": "[CLS]", "special": true},
+                       {"id": 2, "content": "[SEP]", "special": true}]})";
+  const std::string pair =
+      R"({"type": "BertProcessing", "sep": ["[SEP]", 2], "cls": ["[CLS]", 1]})";
+  const std::string made = R"({"type": "TemplateProcessing", "single": [
+      {"SpecialToken": {"id": "[CLS]"}}, {"Sequence": {"id": "A"}},
+      {"SpecialToken": {"id": "[SEP]"}}], "special_tokens": {"[CLS]": {"ids": [1]},
+      "[SEP]": {"ids": [2]}}})";
+  auto ids = [&](const std::string& lower, const std::string& post, std::string_view said) {
+    std::string json = text;
+    json.replace(json.find("LOWER"), 5, lower);
+    json.replace(json.find("POST"), 4, post);
+    writer.put("tokenizer.json", json);
+    const ModelSource source = writer.source();
+    return Tokenizer::from_source(source)->encode(said);
+  };
+  EXPECT_EQ(ids("true", pair, "C\u00e0ts s!"), (Ids{1, 3, 4, 5, 6, 2}));
+  EXPECT_EQ(ids("false", made, "Cats dog"), (Ids{1, 7, 4, 0, 2}));
+  // sentence-transformers lowers the case before the tokenizer does not.
+  writer.put("sentence_bert_config.json", R"({"do_lower_case": true})");
+  EXPECT_EQ(ids("false", made, "Cats"), (Ids{1, 3, 4, 2}));
+  EXPECT_EQ(ids("true", made, "[UNK]s"), (Ids{1, 0, 0, 0, 5, 2}));
+}
+
+TEST(HfVocab, Unigram) {
+  HfFolderWriter writer = folder(10);
+  auto read = [&](const std::string& normalizer, const std::string& pre) {
+    writer.put("tokenizer.json", R"({"model": {"type": "Unigram", "unk_id": 3, "vocab": [
+        ["<s>", 0.0], ["<pad>", 0.0], ["</s>", 0.0], ["<unk>", 0.0], ["\u2581ab", -2.0],
+        ["\u2581", -3.0], ["a", -3.0], ["b", -3.5]]}, "normalizer": )" +
+                                     normalizer + R"(, "pre_tokenizer": )" + pre +
+                                     R"(, "post_processor": {"type": "RobertaProcessing",
+        "sep": ["</s>", 2], "cls": ["<s>", 0]}, "added_tokens": [
+        {"id": 0, "content": "<s>", "special": true}, {"id": 2, "content": "</s>", "special": true},
+        {"id": 8, "content": "<mask>", "special": true, "lstrip": true}]})");
+    return Tokenizer::from_source(writer.source());
+  };
+  const std::string metaspace =
+      R"({"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always"})";
+  const std::string words = R"({"type": "Sequence", "pretokenizers": [
+      {"type": "WhitespaceSplit"}, )" +
+                            metaspace + "]}";
+  const auto older = read("null", words);
+  EXPECT_EQ(older->encode("  ab  ba x "), (Ids{0, 4, 5, 7, 6, 5, 3, 2}));
+  EXPECT_TRUE(older->warnings().empty());
+  const auto newer = read(R"({"type": "Sequence", "normalizers": [
+      {"type": "Strip", "strip_left": false, "strip_right": true},
+      {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": "\u2581"}]})",
+                          metaspace);
+  EXPECT_EQ(newer->encode("ab  ba "), (Ids{0, 4, 5, 7, 6, 2}));
+  EXPECT_TRUE(newer->warnings().empty());
+  EXPECT_EQ(read("null", metaspace)->warnings().size(), 1u);
+}
+
 }  // namespace
 }  // namespace hearth

@@ -23,6 +23,7 @@ from bench_test import BenchTest  # noqa: F401
 from chain_models import BOS, EOS, GAP, VOCABULARY, ids, letter
 from demo_test import DemoTest  # noqa: F401
 from embed_test import EmbedTest  # noqa: F401
+from encoder_folder_test import EncoderFolderTest  # noqa: F401
 from engine_options_test import EngineOptionsTest  # noqa: F401
 from folder_test import FolderTest  # noqa: F401
 from options_test import OptionsTest  # noqa: F401

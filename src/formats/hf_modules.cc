@@ -1,0 +1,102 @@
+#include "formats/hf_modules.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+#include "base/json_reader.h"
+#include "formats/printable.h"
+
+namespace hearth {
+namespace {
+
+constexpr uint32_t kMostContext = 1u << 24;
+// As GGUF numbers them.
+constexpr uint32_t kMean = 1, kCls = 2, kLast = 3;
+
+struct Pooling {
+  std::string_view flag, name;  // in files of older and of newer versions
+  uint32_t type;
+};
+constexpr std::array<Pooling, 3> kPoolings = {{{"pooling_mode_mean_tokens", "mean", kMean},
+                                               {"pooling_mode_cls_token", "cls", kCls},
+                                               {"pooling_mode_lasttoken", "lasttoken", kLast}}};
+constexpr const char* kKnown = "it runs one of mean, cls and lasttoken";
+
+boost::json::value read_array(const MappedFile& file) {
+  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()),
+                              std::min<uint64_t>(file.bytes().size(), kMostConfigBytes));
+  boost::json::value value;
+  try {
+    value = read_json(text);
+  } catch (const Error& error) {
+    fail(ErrorCode::kFile, "'{}': {}; the file is damaged, download it again", file.name(),
+         error.what());
+  }
+  if (!value.is_array()) {
+    fail(ErrorCode::kFile, "'{}' is JSON, but no array; download the file again", file.name());
+  }
+  return value;
+}
+
+uint32_t pooling_of(const ConfigReader& config) {
+  constexpr std::string_view kMode = "pooling_mode";
+  if (auto name = config.text(kMode)) {
+    const auto at = std::ranges::find(kPoolings, std::string_view(*name), &Pooling::name);
+    if (at == kPoolings.end()) config.fail_unsupported(kMode, kKnown);
+    return at->type;
+  }
+  uint32_t type = 0;
+  for (const Pooling& pooling : kPoolings) {
+    if (!config.flag_or(pooling.flag, false)) continue;
+    if (type != 0) config.fail_unsupported(pooling.flag, kKnown);
+    type = pooling.type;
+  }
+  for (const char* other : {"pooling_mode_max_tokens", "pooling_mode_mean_sqrt_len_tokens",
+                            "pooling_mode_weightedmean_tokens"}) {
+    if (config.flag_or(other, false)) config.fail_unsupported(other, kKnown);
+  }
+  if (type == 0) config.refuse("pooling_mode_mean_tokens", "true, or another way of pooling");
+  return type;
+}
+
+}  // namespace
+
+std::string hf_pooling_folder(const MappedFile& modules) {
+  const boost::json::value json = read_array(modules);
+  std::string folder;
+  for (const boost::json::value& element : json.get_array()) {
+    if (!element.is_object()) {
+      fail(ErrorCode::kFile, "'{}' lists what is no object; download the file again",
+           modules.name());
+    }
+    const ConfigReader step(element.get_object(), modules.name());
+    const std::string type = step.text_or("type", "");
+    const std::string kind = type.substr(type.rfind('.') + 1);
+    if (kind == "Transformer" || kind == "Normalize") continue;
+    if (kind != "Pooling" || !folder.empty()) {
+      step.fail_unsupported("type", "it runs Transformer, one Pooling, and Normalize");
+    }
+    folder = step.text_or("path", "");
+    if (folder.empty() || folder.front() == '.' ||
+        folder.find_first_of(std::string_view("/\\\0", 3)) != std::string::npos) {
+      step.refuse("path", "the plain name of a folder beside it");
+    }
+  }
+  return folder;
+}
+
+void read_hf_pooling(const MappedFile& file, HfConfig* model) {
+  const boost::json::value json = read_json_file(file, kMostConfigBytes);
+  model->pooling = pooling_of(ConfigReader(json.get_object(), file.name()));
+}
+
+void read_hf_lengths(const MappedFile& file, HfConfig* model) {
+  if (!model->encoder) return;
+  const boost::json::value json = read_json_file(file, kMostConfigBytes);
+  const ConfigReader config(json.get_object(), file.name());
+  model->context =
+      std::min(model->context, config.count_or("max_seq_length", model->context, kMostContext));
+}
+
+}  // namespace hearth
