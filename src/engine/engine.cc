@@ -30,9 +30,16 @@ Engine::Engine(const ModelSource& source, const ModelSpec& spec, const Machine& 
                                        ModelPlacement{layout.plan.shard_nodes, layout.plan.shares,
                                                       options.binding(), layout.plan.experts});
   size_t total = spec.matrix_bytes();
-  model->load(source, *team, layout.member_shards(), [&](size_t done) {
-    if (report) report(done, total);
-  });
+  try {
+    model->load(source, *team, layout.member_shards(), [&](size_t done) {
+      if (report) report(done, total);
+    });
+  } catch (const Error&) {
+    // The reason of what was wrong with the weights.
+    source.require_whole();
+    throw;
+  }
+  source.require_whole();
   model_ = std::move(model);
   start(machine, std::move(layout), std::move(team));
 }

@@ -39,6 +39,7 @@ std::unique_ptr<Tokenizer> open_tokenizer(const ModelSource& source,
   const Vocab& vocab = tokenizer->vocab();
   bool guessed = vocab.kind == VocabKind::kBpe && !vocab.rules && !pre && vocab.pre == "default" &&
                  source.metadata().find("tokenizer.ggml.pre") == nullptr;
+  source.require_whole();
   for (const std::string& warning : tokenizer->warnings()) {
     (guessed ? listener.warn : listener.detail)(warning);
   }

@@ -123,6 +123,18 @@ TEST_F(OpenModelTest, TellsTheListenerOfWarningsAndProgress) {
   EXPECT_EQ(total_, model.spec.matrix_bytes());
 }
 
+TEST_F(OpenModelTest, AFileThatIsCutWhileItIsLoadedIsNamed) {
+  const OpenedModel model = open(TokenizerUse::kNeeded, "qwen2");
+  std::filesystem::resize_file(path_, 1);
+  try {
+    start(model, 64);
+    ADD_FAILURE() << "nothing thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kFile);
+    EXPECT_NE(std::string(error.what()).find(path_), std::string::npos) << error.what();
+  }
+}
+
 TEST_F(OpenModelTest, TellsOfAContextThatIsSmallerThanTheModels) {
   OpenedModel model = open(TokenizerUse::kNeeded, "qwen2");
   EngineOptions options;

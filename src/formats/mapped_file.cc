@@ -67,7 +67,11 @@ MappedFile MappedFile::open(const std::string& path) {
          "and the file system",
          path, size, std::strerror(errno));
   }
-  return MappedFile(path, {static_cast<const std::byte*>(base), size}, true);
+  MappedFile mapped(path, {static_cast<const std::byte*>(base), size}, true);
+  mapped.stamp_ = {status.st_dev, status.st_ino, size, status.st_mtim.tv_sec,
+                   status.st_mtim.tv_nsec};
+  mapped.guard_ = CutGuard(mapped.bytes_);
+  return mapped;
 }
 
 MappedFile MappedFile::view(std::span<const std::byte> bytes, std::string name) {
@@ -94,18 +98,43 @@ MappedFile::MappedFile(MappedFile&& other) noexcept
     : name_(std::move(other.name_)),
       bytes_(std::exchange(other.bytes_, {})),
       mapped_(std::exchange(other.mapped_, false)),
-      owned_(std::move(other.owned_)) {}
+      owned_(std::move(other.owned_)),
+      stamp_(other.stamp_),
+      guard_(std::move(other.guard_)) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   std::swap(name_, other.name_);
   std::swap(bytes_, other.bytes_);
   std::swap(mapped_, other.mapped_);
   std::swap(owned_, other.owned_);
+  std::swap(stamp_, other.stamp_);
+  std::swap(guard_, other.guard_);
   return *this;
 }
 
 MappedFile::~MappedFile() {
+  // Before another map may lie there.
+  guard_ = CutGuard();
   if (mapped_) munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+void MappedFile::require_whole() const {
+  if (guard_.was_cut()) {
+    fail(
+        ErrorCode::kFile,
+        "'{}' was cut short while it was read, or its disk fails: try again once the file is whole",
+        name_);
+  }
+  struct stat now = {};
+  // A file that was renamed or removed stays what it was in its map.
+  if (stamp_.inode == 0 || stat(name_.c_str(), &now) != 0) return;
+  if (now.st_dev != stamp_.device || now.st_ino != stamp_.inode) return;
+  if (static_cast<uint64_t>(now.st_size) == stamp_.size && now.st_mtim.tv_sec == stamp_.seconds &&
+      now.st_mtim.tv_nsec == stamp_.nanoseconds) {
+    return;
+  }
+  fail(ErrorCode::kFile, "'{}' was written to while it was read: try again once nobody changes it",
+       name_);
 }
 
 size_t MappedFile::cached_bytes() const {

@@ -1,14 +1,18 @@
 // A file's bytes, read only, by mmap: nothing is read before it is touched, and pages can be given
 // back once they were copied. Also made from memory, for tests and fuzzers.
 // Errors (kFile): the path does not exist, is a folder or a device, cannot be read or is empty.
-// A file that is cut short by someone else while it is mapped ends the process with SIGBUS at the
-// next touch of what was cut off: model files are replaced by renaming, never rewritten in place.
+// Model files are replaced by renaming, never rewritten in place. One that is cut short by someone
+// else while it is mapped reads as zeros from there on, as does one whose disk fails: whoever has
+// read it calls require_whole(), which says so.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "formats/cut_guard.h"
 
 namespace hearth {
 
@@ -31,6 +35,10 @@ class MappedFile {
   // Stays where it is when the object is moved.
   std::span<const std::byte> bytes() const { return bytes_; }
 
+  // Throws (kFile) where what was read since open() is not what the file held then: it was cut
+  // short or written to, or could not be read.
+  void require_whole() const;
+
   // The caller is done with [offset, offset + length): the whole pages in it leave this process's
   // memory. They may be read again, from the page cache or the disk. Does nothing for bytes in
   // memory.
@@ -44,10 +52,18 @@ class MappedFile {
   MappedFile(std::string name, std::span<const std::byte> bytes, bool mapped)
       : name_(std::move(name)), bytes_(bytes), mapped_(mapped) {}
 
+  // Of the file that was opened, to be known again.
+  struct Stamp {
+    uint64_t device = 0, inode = 0, size = 0;
+    int64_t seconds = 0, nanoseconds = 0;  // of the last change
+  };
+
   std::string name_;
   std::span<const std::byte> bytes_;
   bool mapped_ = false;
   std::vector<std::byte> owned_;
+  Stamp stamp_;  // all zero for bytes in memory
+  CutGuard guard_;
 };
 
 }  // namespace hearth

@@ -1,10 +1,13 @@
 #include "formats/mapped_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -103,6 +106,63 @@ TEST(MappedFile, TellsWhatIsInThePageCache) {
   file.release(0, size);
   EXPECT_EQ(file.cached_bytes(), size) << "it leaves the process, not the cache";
   EXPECT_EQ(MappedFile::own({std::byte{1}, std::byte{2}}, "memory").cached_bytes(), 2u);
+}
+
+class ChangedFileTest : public testing::Test {
+ protected:
+  static constexpr size_t kPages = 4;
+  const size_t page_ = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  TestFolder folder_;
+  const std::string path_ =
+      write_file(folder_, std::vector<std::byte>(kPages* page_, std::byte{7}));
+  MappedFile file_ = MappedFile::open(path_);
+
+  std::string problem() const {
+    return file_error([this] { file_.require_whole(); });
+  }
+};
+
+TEST_F(ChangedFileTest, WhatIsCutOffReadsAsZerosAndIsTold) {
+  EXPECT_EQ(file_.bytes()[0], std::byte{7});
+  file_.require_whole();
+  std::filesystem::resize_file(path_, page_);
+  EXPECT_EQ(file_.bytes()[2 * page_ + 1], std::byte{0});
+  EXPECT_EQ(file_.bytes()[kPages * page_ - 1], std::byte{0});
+  EXPECT_EQ(file_.bytes()[page_ - 1], std::byte{7});
+  EXPECT_NE(problem().find("'" + path_ + "' was cut short"), std::string::npos) << problem();
+  // Wherever the object is moved, and though the file is whole again.
+  std::filesystem::resize_file(path_, kPages * page_);
+  const MappedFile moved = std::move(file_);
+  EXPECT_NE(file_error([&] { moved.require_whole(); }).find("was cut short"), std::string::npos);
+  // Another map has nothing to do with it.
+  MappedFile::open(path_).require_whole();
+}
+
+TEST_F(ChangedFileTest, WhatIsWrittenToIsTold) {
+  std::filesystem::last_write_time(
+      path_, std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
+  EXPECT_NE(problem().find("'" + path_ + "' was written to"), std::string::npos) << problem();
+}
+
+TEST_F(ChangedFileTest, WhatIsReplacedOrRemovedIsNot) {
+  std::filesystem::rename(path_, path_ + ".old");
+  file_.require_whole();
+  write_file(folder_, {std::byte{1}});
+  file_.require_whole();
+  EXPECT_EQ(file_.bytes()[kPages * page_ - 1], std::byte{7});
+}
+
+TEST_F(ChangedFileTest, OtherMapsKeepTheirSignal) {
+  const int fd = open(path_.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_GE(fd, 0);
+  void* other = mmap(nullptr, 2 * page_, PROT_READ, MAP_PRIVATE, fd, 0);
+  close(fd);
+  ASSERT_NE(other, MAP_FAILED);
+  std::filesystem::resize_file(path_, 1);
+  const auto touch = [&] { return static_cast<volatile const char*>(other)[page_]; };
+  EXPECT_DEATH(touch(), "");
+  EXPECT_DEATH(raise(SIGBUS), "");
+  munmap(other, 2 * page_);
 }
 
 TEST(MappedFile, BadPathsSayWhatIsWrong) {

@@ -14,10 +14,10 @@
 namespace hearth {
 
 ModelSource ModelSource::open(const std::string& path, UnknownTypes unknown) {
-  if (std::string folder = hf_folder_of(path); !folder.empty()) {
-    return open_hf_folder(folder, unknown);
-  }
-  return open_gguf(path, unknown);
+  const std::string folder = hf_folder_of(path);
+  ModelSource source = folder.empty() ? open_gguf(path, unknown) : open_hf_folder(folder, unknown);
+  source.require_whole();
+  return source;
 }
 
 ModelSource ModelSource::open_shape(const std::string& path) {
@@ -60,6 +60,11 @@ const MappedFile* ModelSource::find_document(std::string_view name) const {
     if (path.substr(path.rfind('/') + 1) == name) return &file;
   }
   return nullptr;
+}
+
+void ModelSource::require_whole() const {
+  for (const MappedFile& file : files_) file.require_whole();
+  for (const MappedFile& file : extras_.documents) file.require_whole();
 }
 
 std::optional<std::string_view> ModelSource::chat_template() const {

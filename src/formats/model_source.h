@@ -76,6 +76,10 @@ class ModelSource {
   // Sentences on what the reader left out, for the log.
   std::span<const std::string> notes() const { return extras_.notes; }
 
+  // Throws (kFile) where a file or document was changed since it was opened: what was read of it
+  // may be wrong.
+  void require_whole() const;
+
   const Metadata& metadata() const { return metadata_; }
   bool has_vocabulary() const { return format_->has_vocabulary(*this); }
   Vocab vocabulary() const { return format_->vocabulary(*this); }
