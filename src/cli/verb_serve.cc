@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <thread>
@@ -148,6 +149,8 @@ int serve(const ServeArgs& args) {
     tell("hearth: ending; requests under way have {} s, a second signal ends at once\n",
          options.drain_seconds);
     reactor.join();
+    // What holds up a request's work must not hold up the end; nothing is left to write.
+    if (!app.settled()) std::_Exit(0);
   }
   return 0;
 }

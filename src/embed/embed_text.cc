@@ -6,10 +6,14 @@
 
 namespace hearth {
 
-EmbedTokens embed_tokens(const Tokenizer& tokenizer, std::string_view text, uint32_t context) {
+EmbedTokens embed_tokens(const Tokenizer& tokenizer, std::string_view text, uint32_t context,
+                         Pace* pace) {
   if (text.empty()) return {};
   const Vocab& vocab = tokenizer.vocab();
-  EmbedTokens tokens{tokenizer.encode(text), 0};
+  EncodeOptions options;
+  options.pace = pace;
+  if (pace != nullptr) options.most = context;
+  EmbedTokens tokens{tokenizer.encode(text, options), 0};
   size_t before = tokenizer.adds_bos() ? tokenizer.before().size() : 0;
   size_t behind = vocab.add_eos ? tokenizer.behind().size() : 0;
   tokens.whole = tokens.ids.size();

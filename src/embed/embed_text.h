@@ -25,7 +25,10 @@ struct EmbedTokens {
 // there are no tokens at all: there is nothing to make a vector of, and no_tokens_reason() says so.
 // Throws (kRequest) where the context holds the special tokens alone, and what Tokenizer::encode
 // throws.
-EmbedTokens embed_tokens(const Tokenizer& tokenizer, std::string_view text, uint32_t context);
+// `pace`: null where nobody waits behind the call; with one `whole` is not counted to its end where
+// the text is cut.
+EmbedTokens embed_tokens(const Tokenizer& tokenizer, std::string_view text, uint32_t context,
+                         Pace* pace = nullptr);
 
 // Why embed_tokens() found none for the text: a sentence without a place.
 std::string_view no_tokens_reason(std::string_view text);

@@ -237,8 +237,10 @@ void App::answer_later(const std::shared_ptr<Exchange>& exchange, RouteId route)
     try {
       std::string body = exchange->take_body();
       const RequestLimits& limits = options_.completions.limits;
-      answer(exchange, {.body = token_route_body(route, body, token_model(), limits)});
+      Pace pace = worker_.pace(*gone);
+      answer(exchange, {.body = token_route_body(route, body, token_model(), limits, &pace)});
     } catch (const std::exception& error) {
+      if (*gone) return;
       exchange->reply(refused(request, api_error_of(error)));
     }
   });

@@ -59,8 +59,11 @@ class App {
   // The reactor; returns after drain() or stop(). By one thread.
   void run() {
     server_.run();
-    worker_.end();
+    settled_ = worker_.end(kMostEndSeconds);
   }
+  // After run(): false where a request's work has come to no end. It may not die then, and the
+  // process ends best at once.
+  bool settled() const { return settled_; }
 
   // The following from any thread.
   // What the options announced, null what they did not. The models outlive run(); an embedder's
@@ -75,6 +78,9 @@ class App {
   void stop() { server_.stop(); }
 
  private:
+  // For the work of requests that nobody waits for any more, which ends at its next pause.
+  static constexpr double kMostEndSeconds = 2;
+
   std::optional<HttpReply> check(const HttpRequest& head);
   std::optional<ApiError> refuse(const HttpRequest& head, const Route* route) const;
   std::optional<ApiError> refuse_without_model(const Route& route) const;
@@ -100,6 +106,7 @@ class App {
   const ServedEmbedder* embedder_ = nullptr;
   std::atomic<bool> ready_{false};
   std::atomic<bool> draining_{false};
+  std::atomic<bool> settled_{true};
   bool last_words_ = false;  // what was left when the time for draining was over got its error
   HttpServer server_;
   Completions completions_;

@@ -88,19 +88,27 @@ void Completion::settle_request() {
 
 void Completion::read_prompts() {
   const Tokenizer& tokenizer = model_.backend.tokenizer();
+  // Of one token more than the context holds the request is refused.
+  const size_t most = model_.backend.context();
+  Pace pace = all_.worker_.pace(ended_);
   if (chat_) {
+    RenderedChat rendered = model_.chat.render(call_.messages, call_.template_kwargs, &pace);
+    add_prompt(model_.chat.encode(rendered, most, &pace), "");
     if (model_.backend.asks_first_turn()) {
       call_.request.first_turn =
-          model_.chat.first_turn_tokens(call_.messages, call_.template_kwargs);
+          model_.chat.first_turn_tokens(call_.messages, call_.template_kwargs, &pace);
     }
-    RenderedChat rendered = model_.chat.render(call_.messages, call_.template_kwargs);
-    return add_prompt(model_.chat.encode(rendered), "");
+    return;
   }
+  EncodeOptions options;
+  options.add_eos = false;
+  options.most = most;
+  options.pace = &pace;
   for (const Prompt& prompt : call_.prompts) {
     if (ended_) return;
     const auto* text = std::get_if<std::string>(&prompt);
-    std::vector<int32_t> tokens = text != nullptr ? tokenizer.encode(*text, {.add_eos = false})
-                                                  : std::get<std::vector<int32_t>>(prompt);
+    std::vector<int32_t> tokens =
+        text != nullptr ? tokenizer.encode(*text, options) : std::get<std::vector<int32_t>>(prompt);
     std::string echo;
     if (call_.echo) echo = text != nullptr ? *text : tokenizer.decode(tokens);
     add_prompt(std::move(tokens), std::move(echo));
@@ -116,7 +124,8 @@ void Completion::add_prompt(std::vector<int32_t> tokens, std::string echo) {
     throw RequestError({400,
                         "",
                         "context_length_exceeded",
-                        fmt::format("the prompt has {} tokens and the context holds {}: shorten it",
+                        fmt::format("the prompt has at least {} tokens and the context holds {}: "
+                                    "shorten it",
                                     tokens.size(), model_.backend.context()),
                         field,
                         {}});

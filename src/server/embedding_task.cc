@@ -25,13 +25,13 @@ std::string input_name(size_t index, size_t count) {
 }
 
 ApiError too_long(const std::string& input, size_t tokens, uint32_t context) {
-  return {
-      400,
-      "",
-      "context_length_exceeded",
-      fmt::format("{} has {} tokens and the model takes {}: shorten it", input, tokens, context),
-      input,
-      {}};
+  return {400,
+          "",
+          "context_length_exceeded",
+          fmt::format("{} has at least {} tokens and the model takes {}: shorten it", input, tokens,
+                      context),
+          input,
+          {}};
 }
 
 ApiError busy(double retry_after) {
@@ -106,7 +106,10 @@ EmbedQuery EmbeddingTask::query_of(size_t index) {
   }
   EmbedTokens tokens;
   try {
-    tokens = embed_tokens(model_.tokenizer, *text, model_.context);
+    Pace pace = all_.worker_.pace(ended_);
+    tokens = embed_tokens(model_.tokenizer, *text, model_.context, &pace);
+  } catch (const RequestError&) {
+    throw;  // by the pace
   } catch (const Error& error) {
     throw RequestError(
         {400, "", std::string(kInvalidValue), fmt::format("{}: {}", name, error.what()), name, {}});

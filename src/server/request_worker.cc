@@ -1,43 +1,121 @@
 #include "server/request_worker.h"
 
+#include <chrono>
+#include <system_error>
 #include <utility>
 
+#include "server/request_error.h"
+
 namespace hearth {
+namespace {
 
-RequestWorker::RequestWorker() : thread_([this] { work(); }) {}
+[[noreturn]] void throw_ended() {
+  throw RequestError(
+      ApiError{503, "", "draining", "the server ended before this answer did", {}, {}});
+}
 
-void RequestWorker::end() {
-  std::deque<std::function<void()>> dropped;  // dies without the lock
-  {
-    std::lock_guard lock(mutex_);
-    stopping_ = true;
-    dropped.swap(tasks_);
-  }
-  changed_.notify_one();
-  if (thread_.joinable()) thread_.join();
+}  // namespace
+
+RequestWorker::RequestWorker() {
+  threads_.reserve(kMostThreads);
+  paused_.reserve(kMostThreads);
+  running_ = idle_ = 1;
+  threads_.emplace_back([this] { work(); });
+}
+
+RequestWorker::~RequestWorker() {
+  end(0);
+  for (std::thread& thread : threads_) thread.join();
+}
+
+bool RequestWorker::end(double seconds) {
+  std::deque<Task> dropped;  // dies without the lock
+  std::unique_lock lock(mutex_);
+  stopping_ = true;
+  dropped.swap(tasks_);
+  changed_.notify_all();
+  for (Paused* paused : paused_) paused->turn.notify_one();
+  return changed_.wait_for(lock, std::chrono::duration<double>(seconds),
+                           [&] { return running_ == 0; });
 }
 
 void RequestWorker::post(std::function<void()> task) {
   {
     std::lock_guard lock(mutex_);
     if (stopping_) return;
-    tasks_.push_back(std::move(task));
+    tasks_.push_back({next_ticket_++, std::move(task)});
   }
   changed_.notify_one();
 }
 
-void RequestWorker::work() {
-  for (;;) {
-    std::function<void()> task;
-    {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return stopping_ || !tasks_.empty(); });
-      if (tasks_.empty()) return;
-      task = std::move(tasks_.front());
-      tasks_.pop_front();
-    }
-    task();
+Pace RequestWorker::pace(const std::atomic<bool>& ended) {
+  return Pace([this, &ended] {
+    if (ended) throw_ended();
+    give_turn();
+    if (ended) throw_ended();
+  });
+}
+
+void RequestWorker::give_turn() {
+  std::unique_lock lock(mutex_);
+  if (stopping_) throw_ended();
+  if (tasks_.empty() && paused_.empty()) return;
+  Paused self{next_ticket_++, false, {}};
+  paused_.push_back(&self);
+  pass_on();
+  self.turn.wait(lock, [&] { return self.its_turn || stopping_; });
+  if (self.its_turn) return;
+  std::erase(paused_, &self);
+  throw_ended();
+}
+
+void RequestWorker::pass_on() {
+  bool begin = !tasks_.empty() &&
+               (paused_.empty() || tasks_.front().ticket < paused_.front()->ticket) &&
+               (idle_ > 0 || start_thread());
+  if (begin || paused_.empty()) {
+    free_ = true;
+    changed_.notify_one();
+    return;
   }
+  Paused& next = *paused_.front();
+  paused_.erase(paused_.begin());
+  next.its_turn = true;
+  next.turn.notify_one();
+}
+
+bool RequestWorker::start_thread() {
+  if (threads_.size() == kMostThreads) return false;
+  try {
+    threads_.emplace_back([this] { work(); });
+  } catch (const std::exception&) {
+    // The task waits for one that is there.
+    return false;
+  }
+  ++running_;
+  ++idle_;
+  return true;
+}
+
+void RequestWorker::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [&] { return stopping_ || (free_ && !tasks_.empty()); });
+    if (stopping_) break;
+    Task task = std::move(tasks_.front());
+    tasks_.pop_front();
+    free_ = false;
+    --idle_;
+    lock.unlock();
+    task.call();
+    task.call = nullptr;  // dies without the lock
+    lock.lock();
+    ++idle_;
+    pass_on();
+  }
+  --running_;
+  lock.unlock();
+  changed_.notify_all();
 }
 
 }  // namespace hearth

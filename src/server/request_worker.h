@@ -1,36 +1,73 @@
-// RequestWorker: one thread that does tasks in the order they came: reading bodies, rendering
-// templates, making tokens and large answers, which would hold up the reactor. A task handles its
-// own errors.
+// RequestWorker: does tasks, one at a time and by turns: reading bodies, rendering templates,
+// making tokens and large answers, which would hold up the reactor. A task handles its own errors.
+//
+// A task that takes long asks its Pace, which gives the turn to who waits longest: a task that has
+// not begun, or one that was interrupted. So a small task behind large ones waits for a slice of
+// each, some milliseconds, and not for their ends. An interrupted task keeps its thread, of which
+// there are kMostThreads; where all have one, a new task waits for one of them to end.
+//
+// What a task throws to end it, where the worker ends or nobody waits for it any more, is a
+// RequestError: 503 `draining`.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <vector>
+
+#include "base/pace.h"
 
 namespace hearth {
 
 class RequestWorker {
  public:
+  static constexpr size_t kMostThreads = 32;
+
   RequestWorker();
-  ~RequestWorker() { end(); }
+  ~RequestWorker();  // waits for the tasks under way
   RequestWorker(const RequestWorker&) = delete;
   RequestWorker& operator=(const RequestWorker&) = delete;
 
   // Nothing after end().
   void post(std::function<void()> task);
-  // Waits for the task under way and drops the others.
-  void end();
+  // Within a task: the pace of what it does. `ended`: nobody waits for the task; both outlive it.
+  Pace pace(const std::atomic<bool>& ended);
+  // Drops the tasks that have not begun, and ends the others at their next pause. False where one
+  // has come to none within so many seconds.
+  bool end(double seconds);
 
  private:
+  struct Task {
+    uint64_t ticket;
+    std::function<void()> call;
+  };
+  // A task that waits for its next turn.
+  struct Paused {
+    uint64_t ticket;
+    bool its_turn = false;
+    std::condition_variable turn;
+  };
+
   void work();
+  void give_turn();
+  // With the mutex, by who had the turn.
+  void pass_on();
+  bool start_thread();
 
   std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::function<void()>> tasks_;
+  std::condition_variable changed_;  // for threads without a task, and end()
+  std::deque<Task> tasks_;           // these two by their tickets
+  std::vector<Paused*> paused_;
+  uint64_t next_ticket_ = 0;
+  bool free_ = true;  // nobody has the turn; a thread without a task takes it
   bool stopping_ = false;
-  std::thread thread_;
+  size_t idle_ = 0;     // threads without a task
+  size_t running_ = 0;  // threads that have not ended
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace hearth

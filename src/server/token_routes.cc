@@ -7,11 +7,12 @@ namespace hearth {
 namespace {
 
 std::string tokenize(std::string_view body, const TokenRouteModel& model,
-                     const RequestLimits& limits) {
+                     const RequestLimits& limits, Pace* pace) {
   TokenizeCall call = read_tokenize_call(body, limits);
   EncodeOptions options;
   if (!model.add_eos) options.add_eos = false;
   options.parse_special = call.parse_special;
+  options.pace = pace;
   if (!call.add_special) options.add_bos = options.add_eos = false;
   return tokenize_body(model.tokenizer.encode(call.text, options));
 }
@@ -25,11 +26,11 @@ std::string detokenize(std::string_view body, const Tokenizer& tokenizer,
 }  // namespace
 
 std::string token_route_body(RouteId route, std::string_view body, const TokenRouteModel& model,
-                             const RequestLimits& limits) {
-  if (route == RouteId::kTokenize) return tokenize(body, model, limits);
+                             const RequestLimits& limits, Pace* pace) {
+  if (route == RouteId::kTokenize) return tokenize(body, model, limits, pace);
   if (route == RouteId::kDetokenize) return detokenize(body, model.tokenizer, limits);
   TemplateCall call = read_template_call(body, limits);
-  return template_body(model.chat->render(call.messages, call.template_kwargs).text);
+  return template_body(model.chat->render(call.messages, call.template_kwargs, pace).text);
 }
 
 }  // namespace hearth

@@ -19,6 +19,6 @@ struct TokenRouteModel {
 
 // `route` is one of the three.
 std::string token_route_body(RouteId route, std::string_view body, const TokenRouteModel& model,
-                             const RequestLimits& limits);
+                             const RequestLimits& limits, Pace* pace);
 
 }  // namespace hearth

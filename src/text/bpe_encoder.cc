@@ -42,6 +42,8 @@ constexpr int32_t kGone = -2;  // the id of a symbol that was merged into its le
 }  // namespace
 
 struct BpeEncoder::Work {
+  explicit Work(Pace& of) : pace(of), memory(&of) {}
+
   // Links each symbol with the one before it.
   void put(int32_t id, uint8_t byte) {
     const auto here = static_cast<int32_t>(symbols.size());
@@ -49,6 +51,7 @@ struct BpeEncoder::Work {
     symbols.push_back({id, here - 1, -1, byte});
   }
 
+  Pace& pace;
   MatchMemory memory;
   TextPieces pieces;
   std::vector<Symbol> symbols;
@@ -127,19 +130,23 @@ int32_t BpeEncoder::find_character(std::string_view character) const {
   return c < kSmallCharacters ? small_[c] : find(character);
 }
 
-void BpeEncoder::encode(std::string_view text, Before before, std::vector<int32_t>& ids) const {
-  Work work;
+void BpeEncoder::encode(std::string_view text, Before before, Encoding& out) const {
+  Work work(out.pace);
   bool at_start = before == Before::kNothing;
-  while (!text.empty()) {
+  while (!text.empty() && !out.is_over()) {
     size_t valid = 0;
     while (size_t length = utf8_sequence(text.substr(valid))) valid += length;
     pre_tokenizer_.split(text.substr(0, valid), at_start, work.memory, work.pieces);
     at_start = false;
-    for (std::string_view piece : work.pieces.pieces) encode_piece(piece, work, ids);
+    for (std::string_view piece : work.pieces.pieces) {
+      if (out.is_over()) return;
+      encode_piece(piece, work, out.ids);
+    }
     text.remove_prefix(valid);
     if (text.empty()) break;
     auto byte = static_cast<uint8_t>(text[0]);
-    push(byte, byte_ids_[byte], ids);
+    push(byte, byte_ids_[byte], out.ids);
+    out.pace.did(1);
     text.remove_prefix(1);
   }
 }
@@ -150,6 +157,7 @@ void BpeEncoder::encode_piece(std::string_view piece, Work& work, std::vector<in
     int32_t id = bytes ? find(byte_level_encode(piece)) : find(piece);
     if (id != TokenIndex::kNone && !is_guarded_token(vocab_, id)) {
       ids.push_back(id);
+      work.pace.did(piece.size());
       return;
     }
   }
@@ -214,9 +222,13 @@ void BpeEncoder::merge(Work& work) const {
     heap.push_back({rule->rank, left, symbols[left].id, symbols[right].id, rule->merged});
     return true;
   };
-  for (int32_t i = 0; i < static_cast<int32_t>(symbols.size()); ++i) consider(i, symbols[i].next);
+  for (int32_t i = 0; i < static_cast<int32_t>(symbols.size()); ++i) {
+    work.pace.did(1);
+    consider(i, symbols[i].next);
+  }
   std::make_heap(heap.begin(), heap.end());
   while (!heap.empty()) {
+    work.pace.did(1);
     std::pop_heap(heap.begin(), heap.end());
     Candidate best = heap.back();
     heap.pop_back();

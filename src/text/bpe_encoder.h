@@ -33,7 +33,7 @@ class BpeEncoder : public Encoder {
   // By vocab.rules. Also throws as PreTokenizer does.
   BpeEncoder(Vocab& vocab, const TokenIndex& index);
 
-  void encode(std::string_view text, Before before, std::vector<int32_t>& ids) const override;
+  void encode(std::string_view text, Before before, Encoding& out) const override;
 
  private:
   struct Work;  // scratch memory of one encode()

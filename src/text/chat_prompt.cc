@@ -56,7 +56,7 @@ ChatPrompt::ChatPrompt(const ModelSource& source, const Tokenizer& tokenizer,
 }
 
 RenderedChat ChatPrompt::render(const boost::json::array& messages,
-                                const boost::json::object& kwargs) const {
+                                const boost::json::object& kwargs, Pace* pace) const {
   if (!template_ && problem_.empty()) {
     fail(ErrorCode::kUnsupported,
          "'{}' has no chat template: give one with --chat-template FILE, or a prompt as plain text",
@@ -70,11 +70,11 @@ RenderedChat ChatPrompt::render(const boost::json::array& messages,
       {"tools", nullptr}, {"documents", nullptr}, {"add_generation_prompt", true}};
   for (const auto& member : kwargs) request[member.key()] = member.value();
   request["messages"] = messages;
-  return template_->render(request, own_);
+  return template_->render(request, own_, pace);
 }
 
 uint32_t ChatPrompt::first_turn_tokens(const boost::json::array& messages,
-                                       const boost::json::object& kwargs) const {
+                                       const boost::json::object& kwargs, Pace* pace) const {
   const auto* reply = std::find_if(messages.begin(), messages.end(), [](const auto& message) {
     const boost::json::object* fields = message.if_object();
     const boost::json::value* role = fields != nullptr ? fields->if_contains("role") : nullptr;
@@ -85,17 +85,20 @@ uint32_t ChatPrompt::first_turn_tokens(const boost::json::array& messages,
   of_turn["add_generation_prompt"] = true;
   try {
     const boost::json::array before(messages.begin(), reply);
-    return static_cast<uint32_t>(encode(render(before, of_turn)).size());
+    const RenderedChat chat = render(before, of_turn, pace);
+    return static_cast<uint32_t>(encode(chat, std::numeric_limits<uint32_t>::max(), pace).size());
   } catch (const Error&) {
     return 0;
   }
 }
 
-std::vector<int32_t> ChatPrompt::encode(const RenderedChat& chat) const {
+std::vector<int32_t> ChatPrompt::encode(const RenderedChat& chat, size_t most, Pace* pace) const {
   EncodeOptions options;
   options.add_bos = options.add_eos = false;
   options.parse_special = true;
   options.foreign = chat.foreign;
+  options.most = most;
+  options.pace = pace;
   std::vector<int32_t> ids = tokenizer_.encode(chat.text, options);
   const std::span<const int32_t> before = tokenizer_.before();
   const bool there =

@@ -9,6 +9,7 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,16 +35,21 @@ class ChatPrompt {
   // messages are; they cannot replace the names of special tokens (bos_token, ...). `tools` and
   // `documents` are None and `add_generation_prompt` is true where they do not say. Throws Error:
   // as ChatTemplate does, and (kUnsupported), naming --chat-template, where there is no template.
-  RenderedChat render(const boost::json::array& messages, const boost::json::object& kwargs) const;
+  // `pace`, here and below: null where nobody waits behind the call.
+  RenderedChat render(const boost::json::array& messages, const boost::json::object& kwargs,
+                      Pace* pace = nullptr) const;
 
   // How many tokens the prompt of the first turn had, which the first message of an assistant
   // answers; 0 where there is none, or where the template does not take the messages before it
   // alone.
-  uint32_t first_turn_tokens(const boost::json::array& messages,
-                             const boost::json::object& kwargs) const;
+  uint32_t first_turn_tokens(const boost::json::array& messages, const boost::json::object& kwargs,
+                             Pace* pace = nullptr) const;
 
-  // The tokens: control tokens where the template wrote them, BOS once, and no EOS behind.
-  std::vector<int32_t> encode(const RenderedChat& chat) const;
+  // The tokens: control tokens where the template wrote them, BOS once, and no EOS behind. `most`
+  // and `pace` as EncodeOptions have them.
+  std::vector<int32_t> encode(const RenderedChat& chat,
+                              size_t most = std::numeric_limits<size_t>::max(),
+                              Pace* pace = nullptr) const;
 
  private:
   const Tokenizer& tokenizer_;

@@ -76,6 +76,24 @@ TEST_F(ChatPromptTest, RefusesWithoutATemplate) {
   EXPECT_THROW(ChatPrompt(source_with(nullptr), *tokenizer_, "{{"), Error);
 }
 
+TEST_F(ChatPromptTest, ALongOneIsMadeInSlicesAndNotBeyondTheContext) {
+  ChatPrompt prompt(source_with("{{ messages[0].content }}"), *tokenizer_, {});
+  std::string text;
+  for (int i = 0; i < 50000; ++i) text += "hi ";
+  const RenderedChat chat = prompt.render(turn(text.c_str()), {});
+  size_t pauses = 0;
+  Pace count([&] { ++pauses; });
+  const std::vector<int32_t> whole =
+      prompt.encode(chat, std::numeric_limits<size_t>::max(), &count);
+  EXPECT_EQ(whole, prompt.encode(chat));
+  EXPECT_GT(pauses, 5u);
+  pauses = 0;
+  const std::vector<int32_t> begin = prompt.encode(chat, 10, &count);
+  EXPECT_GT(begin.size(), 10u);
+  EXPECT_LT(begin.size(), 30u);
+  EXPECT_LT(pauses, 5u);
+}
+
 TEST_F(ChatPromptTest, TheFirstTurnEndsWhereTheFirstReplyBegins) {
   ModelSource source = source_with(
       "{% for m in messages %}{% if loop.first and m.role == 'tool' %}{{ raise_exception('no') }}"

@@ -66,8 +66,8 @@ bool ChatTemplate::is_blank() const {
 }
 
 RenderedChat ChatTemplate::render(const boost::json::object& request,
-                                  const boost::json::object& own) const {
-  TemplateBudget budget;
+                                  const boost::json::object& own, Pace* pace) const {
+  TemplateBudget budget(pace);
   TemplateHeap heap(budget);
   TemplateEvaluator evaluator(heap, clock_);
   try {

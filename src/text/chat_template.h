@@ -25,6 +25,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/pace.h"
+
 namespace hearth {
 
 struct RenderedChat {
@@ -54,7 +56,9 @@ class ChatTemplate {
   // program's, which win (bos_token, eos_token, add_generation_prompt). Throws Error with the line:
   // kRequest for what the template's raise_exception() says, a limit, an operation that is not
   // there; kUnsupported where it reaches a filter or a test that this program has not.
-  RenderedChat render(const boost::json::object& request, const boost::json::object& own) const;
+  // `pace`: null where nobody waits behind the rendering; what it throws ends it.
+  RenderedChat render(const boost::json::object& request, const boost::json::object& own,
+                      Pace* pace = nullptr) const;
 
  private:
   std::shared_ptr<const TemplateProgram> program_;

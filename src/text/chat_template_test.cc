@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <boost/json/parse.hpp>
+#include <new>
 #include <string>
 
 #include "base/error.h"
@@ -155,6 +156,17 @@ TEST(ChatTemplate, SearchesOfLongTextsEnd) {
       "{{ text.split(needle)|length }} {{ text.replace(needle, '')|length }} "
       "{{ (text ~ needle).find(needle) }} {{ text.count(half) }} {{ text.split(half)|length }}";
   EXPECT_EQ(render(source).text, "False -1 0 1 4000000 4000000 2 3");
+}
+
+TEST(ChatTemplate, ALongRenderingPausesAndMayBeEnded) {
+  const ChatTemplate loops(
+      "{% for i in range(100) %}{% for j in range(1000) %}{% endfor %}{% endfor %}done");
+  size_t pauses = 0;
+  Pace count([&] { ++pauses; });
+  EXPECT_EQ(loops.render({}, {}, &count).text, "done");
+  EXPECT_GT(pauses, 5u);
+  Pace end([] { throw std::bad_alloc(); });
+  EXPECT_THROW(loops.render({}, {}, &end), std::bad_alloc);
 }
 
 TEST(ChatTemplate, NamesAreLimited) {

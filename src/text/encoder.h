@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/pace.h"
+
 namespace hearth {
 
 // Bytes of a text that is tokenized at most, whatever was made of it: symbols are counted in 32
@@ -17,11 +19,20 @@ inline constexpr size_t kMaxTextBytes = std::numeric_limits<int32_t>::max() / 4;
 // What stands before a text.
 enum class Before : uint8_t { kNothing, kSpecial, kText };
 
+// Ids on their way.
+struct Encoding {
+  std::vector<int32_t>& ids;
+  Pace& pace;
+  size_t most;  // once there are more ids, what is left of the text need not become any
+
+  bool is_over() const { return ids.size() > most; }
+};
+
 class Encoder {
  public:
   virtual ~Encoder() = default;
-  // Appends the ids of `text` (any bytes, below 2 GiB).
-  virtual void encode(std::string_view text, Before before, std::vector<int32_t>& ids) const = 0;
+  // Appends the ids of `text` (any bytes, below 2 GiB). Throws what the pace does.
+  virtual void encode(std::string_view text, Before before, Encoding& out) const = 0;
 };
 
 }  // namespace hearth

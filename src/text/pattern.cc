@@ -47,7 +47,7 @@ struct MatchMemory::Made {
   pcre2_match_context* context;
 };
 
-MatchMemory::MatchMemory() : made_(std::make_unique<Made>()) {}
+MatchMemory::MatchMemory(Pace* pace) : made_(std::make_unique<Made>()), pace_(pace) {}
 MatchMemory::~MatchMemory() = default;
 
 struct Pattern::Code {
@@ -107,6 +107,7 @@ bool Pattern::next(std::string_view text, Cursor* cursor, MatchMemory& memory) c
                        cursor->from, PCRE2_NO_UTF_CHECK | options, memory.made_->data,
                        memory.made_->context);
   };
+  if (memory.pace_ != nullptr) memory.pace_->did(1);
   while (cursor->from <= text.size()) {
     int found = search(0);
     // Machine code has a small stack, the interpreter the heap.

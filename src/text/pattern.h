@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/pace.h"
 #include "formats/text_rules.h"
 
 namespace hearth {
@@ -21,13 +22,15 @@ namespace hearth {
 // The memory that matching needs; one for each thread at a time.
 class MatchMemory {
  public:
-  MatchMemory();
+  // `pace`: of the work that the matching is a part of; null: none.
+  explicit MatchMemory(Pace* pace = nullptr);
   ~MatchMemory();
 
  private:
   friend class Pattern;
   struct Made;
   std::unique_ptr<Made> made_;
+  Pace* pace_;
 };
 
 class Pattern {

@@ -168,11 +168,14 @@ void SpecialTokens::scan(const std::vector<Length>& lengths, const Search& searc
 }
 
 std::vector<TextPart> SpecialTokens::partition(std::string_view text, bool parse_special,
-                                               ByteRanges foreign) const {
+                                               ByteRanges foreign, Pace* pace) const {
+  // A look at a byte is quick beside making tokens of it.
+  constexpr size_t kLooksPerUnit = 64;
   std::vector<TextPart> parts;
   const std::vector<Length>& lengths = lengths_[parse_special ? 1 : 0];
   if (vocab_.rules) {
     scan(lengths, {text, 0, foreign}, parts);
+    if (pace != nullptr) pace->did(text.size() / kLooksPerUnit);
     return parts;
   }
   if (!text.empty()) parts.push_back({text, Vocab::kNone});
@@ -188,6 +191,7 @@ std::vector<TextPart> SpecialTokens::partition(std::string_view text, bool parse
       }
     }
     std::swap(parts, next);
+    if (pace != nullptr) pace->did(text.size() / kLooksPerUnit);
   }
   return parts;
 }

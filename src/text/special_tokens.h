@@ -27,6 +27,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/pace.h"
 #include "formats/vocab.h"
 
 namespace hearth {
@@ -53,7 +54,7 @@ class SpecialTokens {
   bool empty() const { return lengths_[1].empty(); }
 
   std::vector<TextPart> partition(std::string_view text, bool parse_special,
-                                  ByteRanges foreign = {}) const;
+                                  ByteRanges foreign = {}, Pace* pace = nullptr) const;
 
  private:
   struct Entry {

@@ -33,7 +33,8 @@ struct Candidate {
 
 class Merger {
  public:
-  Merger(const Vocab& vocab, const TokenIndex& index) : vocab_(vocab), index_(index) {}
+  Merger(const Vocab& vocab, const TokenIndex& index, Pace& pace)
+      : vocab_(vocab), index_(index), pace_(pace) {}
 
   // Returns the symbols of `text`, merged; symbols of length 0 are gone.
   const std::vector<Symbol>& run(std::string_view text) {
@@ -48,9 +49,13 @@ class Merger {
       offset += length;
     }
     if (!symbols_.empty()) symbols_.back().next = -1;
-    for (int32_t i = 0; i < static_cast<int32_t>(symbols_.size()); ++i) consider(i);
+    for (int32_t i = 0; i < static_cast<int32_t>(symbols_.size()); ++i) {
+      pace_.did(1);
+      consider(i);
+    }
     std::make_heap(heap_.begin(), heap_.end());
     while (!heap_.empty()) {
+      pace_.did(1);
       std::pop_heap(heap_.begin(), heap_.end());
       Candidate best = heap_.back();
       heap_.pop_back();
@@ -89,6 +94,7 @@ class Merger {
 
   const Vocab& vocab_;
   const TokenIndex& index_;
+  Pace& pace_;
   std::string_view text_;
   std::vector<Symbol> symbols_;
   std::vector<Candidate> heap_;
@@ -136,7 +142,8 @@ SpmEncoder::SpmEncoder(const Vocab& vocab, const TokenIndex& index) : vocab_(voc
   }
 }
 
-void SpmEncoder::encode(std::string_view text, Before before, std::vector<int32_t>& ids) const {
+void SpmEncoder::encode(std::string_view text, Before before, Encoding& out) const {
+  std::vector<int32_t>& ids = out.ids;
   std::string marked;
   marked.reserve(text.size() + text.size() / 2 + kSpaceMark.size());
   if (before != Before::kText && vocab_.add_space_prefix) marked += kSpaceMark;
@@ -147,8 +154,8 @@ void SpmEncoder::encode(std::string_view text, Before before, std::vector<int32_
       marked += c;
     }
   }
-  Merger merger(vocab_, index_);
-  for (std::string_view rest = marked; !rest.empty();) {
+  Merger merger(vocab_, index_, out.pace);
+  for (std::string_view rest = marked; !rest.empty() && !out.is_over();) {
     std::string_view piece = rest.substr(0, piece_length(rest));
     rest.remove_prefix(piece.size());
     for (const Symbol& symbol : merger.run(piece)) {

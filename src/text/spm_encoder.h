@@ -35,7 +35,7 @@ class SpmEncoder : public Encoder {
   // `vocab` and `index` must outlive the encoder.
   SpmEncoder(const Vocab& vocab, const TokenIndex& index);
 
-  void encode(std::string_view text, Before before, std::vector<int32_t>& ids) const override;
+  void encode(std::string_view text, Before before, Encoding& out) const override;
 
  private:
   // Returns how long a beginning of `marked` (text with its spaces marked) is merged on its own.

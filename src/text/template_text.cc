@@ -12,6 +12,13 @@ void TemplateBudget::out_of_steps() {
         kSteps);
 }
 
+void TemplateBudget::keep_pace() {
+  constexpr uint64_t kUnitsOfStep = 2;
+  uint64_t units = (ticks_ - paced_) / kTicks * kUnitsOfStep;
+  paced_ = ticks_;
+  if (pace_ != nullptr) pace_->did(units);
+}
+
 void TemplateBudget::add_elements(uint64_t count) {
   if (count > kElements || (elements_ += count) > kElements) {
     fault("it makes lists and mappings of more than {} values", kElements);

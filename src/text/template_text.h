@@ -17,6 +17,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/pace.h"
+
 namespace hearth {
 
 class TemplateFault : public std::runtime_error {
@@ -42,6 +44,9 @@ class TemplateBudget {
   static constexpr size_t kAliveBytes = size_t{96} << 20;
   static constexpr uint64_t kElements = 4'000'000;
 
+  // `pace`: of the rendering, which outlives the budget; null: nobody waits behind it.
+  explicit TemplateBudget(Pace* pace = nullptr) : pace_(pace) {}
+
   void step() { spend(kTicks); }
   // Work on bytes: copied, searched, or mapped character by character.
   void copied(size_t bytes) { spend(bytes / 8); }
@@ -56,13 +61,19 @@ class TemplateBudget {
 
  private:
   static constexpr uint64_t kTicks = 1024;  // a step
+  // Work is counted for the pace in larger amounts: a step takes about as long as two units.
+  static constexpr uint64_t kTicksOfPace = uint64_t{256} * kTicks;
   void spend(uint64_t ticks) {
     ticks_ += ticks;
     if (ticks_ > kSteps * kTicks) out_of_steps();
+    if (ticks_ - paced_ >= kTicksOfPace) keep_pace();
   }
+  void keep_pace();
   [[noreturn]] static void out_of_steps();
 
+  Pace* pace_;
   uint64_t ticks_ = 0;
+  uint64_t paced_ = 0;  // of these ticks the pace knows
   uint64_t elements_ = 0;
   size_t alive_ = 0;
 };

@@ -123,19 +123,23 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text, const EncodeOption
   if (options.add_bos.value_or(adds_bos())) {
     ids.insert(ids.end(), vocab_.before.begin(), vocab_.before.end());
   }
+  Pace none;
+  Encoding out{ids, options.pace != nullptr ? *options.pace : none, options.most};
   Before before = Before::kNothing;
-  for (const TextPart& part : special_.partition(text, options.parse_special, options.foreign)) {
+  for (const TextPart& part :
+       special_.partition(text, options.parse_special, options.foreign, &out.pace)) {
+    if (out.is_over()) break;
     if (part.token != Vocab::kNone) {
       ids.push_back(part.token);
     } else if (rules_) {
       auto offset = static_cast<size_t>(part.text.data() - text.data());
-      encode_normalized(part.text, offset, before, options, ids);
+      encode_normalized(part.text, offset, before, options, out);
     } else if (nfc_) {
-      MatchMemory memory;
+      MatchMemory memory(&out.pace);
       encoder_->encode(nfc_->run({std::string(part.text), {}}, kMaxTextBytes, memory).text, before,
-                       ids);
+                       out);
     } else {
-      encoder_->encode(part.text, before, ids);
+      encoder_->encode(part.text, before, out);
     }
     before = part.token == Vocab::kNone ? Before::kText : Before::kSpecial;
   }
@@ -146,21 +150,22 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text, const EncodeOption
 }
 
 void Tokenizer::encode_normalized(std::string_view text, size_t offset, Before before,
-                                  const EncodeOptions& options, std::vector<int32_t>& ids) const {
+                                  const EncodeOptions& options, Encoding& out) const {
   if (rules_->normalizer.empty() && rules_->special.empty()) {
-    return encoder_->encode(text, before, ids);
+    return encoder_->encode(text, before, out);
   }
   TextNormalizer::Marked normal{std::string(text),
                                 foreign_bytes(options.foreign, offset, text.size())};
-  MatchMemory memory;
+  MatchMemory memory(&out.pace);
   normal = rules_->normalizer.run(std::move(normal), kMaxTextBytes, memory);
   const auto foreign = ranges_of(normal.foreign);
   for (const TextPart& part :
-       rules_->special.partition(normal.text, options.parse_special, foreign)) {
+       rules_->special.partition(normal.text, options.parse_special, foreign, &out.pace)) {
+    if (out.is_over()) return;
     if (part.token != Vocab::kNone) {
-      ids.push_back(part.token);
+      out.ids.push_back(part.token);
     } else {
-      encoder_->encode(part.text, before, ids);
+      encoder_->encode(part.text, before, out);
     }
     before = part.token == Vocab::kNone ? Before::kText : Before::kSpecial;
   }

@@ -17,6 +17,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -46,6 +47,10 @@ struct EncodeOptions {
   // like turn markers (SpecialTokens says which). Everything else sees the whole text, so that
   // where no such token stands in these bytes the ids are the same as without.
   std::span<const std::pair<size_t, size_t>> foreign = {};
+  // Once there are more ids than this, the rest of the text is left out: who takes no more of them
+  // need not wait for it. What is there then is a beginning of the ids, and still more than these.
+  size_t most = std::numeric_limits<size_t>::max();
+  Pace* pace = nullptr;  // null: nobody waits behind the call
 };
 
 class Tokenizer {
@@ -102,7 +107,7 @@ class Tokenizer {
   std::string normal_bytes(const std::string& token) const;
   // Normalises a part of a text, [offset, offset + text.size()), and encodes it.
   void encode_normalized(std::string_view text, size_t offset, Before before,
-                         const EncodeOptions& options, std::vector<int32_t>& ids) const;
+                         const EncodeOptions& options, Encoding& out) const;
   std::string decode_by_rules(std::span<const int32_t> ids, bool render_special) const;
 
   Vocab vocab_;  // without its merges, which the encoder keeps in its own form

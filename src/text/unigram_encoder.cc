@@ -94,16 +94,18 @@ void UnigramEncoder::set_byte_ids(const Vocab& vocab) {
   }
 }
 
-void UnigramEncoder::encode(std::string_view text, Before before, std::vector<int32_t>& ids) const {
-  std::string normal = normalizer_.normalize(text, before != Before::kText, kMaxNormalBytes);
+void UnigramEncoder::encode(std::string_view text, Before before, Encoding& out) const {
+  std::vector<int32_t>& ids = out.ids;
+  std::string normal =
+      normalizer_.normalize(text, before != Before::kText, kMaxNormalBytes, out.pace);
   std::vector<Step> steps;
   std::vector<Cut> cuts;
   float rounded = 0;
   bool after_unknown = false;
-  for (std::string_view rest = normal; !rest.empty();) {
+  for (std::string_view rest = normal; !rest.empty() && !out.is_over();) {
     std::string_view piece = rest.substr(0, words_apart_ ? space_inside(rest) : rest.size());
     rest.remove_prefix(piece.size());
-    find_best(piece, &rounded, steps, cuts);
+    find_best(piece, &rounded, steps, cuts, out.pace);
     for (auto cut = cuts.rbegin(); cut != cuts.rend(); ++cut) {
       bool unknown = cut->id == Vocab::kNone;
       if (!unknown) {
@@ -119,10 +121,12 @@ void UnigramEncoder::encode(std::string_view text, Before before, std::vector<in
 }
 
 void UnigramEncoder::find_best(std::string_view text, float* rounded, std::vector<Step>& steps,
-                               std::vector<Cut>& cuts) const {
+                               std::vector<Cut>& cuts, Pace& pace) const {
   steps.assign(text.size() + 1, {0, *rounded, Vocab::kNone, 0});
   for (size_t start = 0; start < text.size();) {
-    start += walk(text, start, steps);
+    size_t character = walk(text, start, steps);
+    pace.did(character);
+    start += character;
   }
   *rounded = steps[text.size()].rounded;
   cuts.clear();

@@ -31,7 +31,7 @@ class UnigramEncoder : public Encoder {
   // `vocab` must outlive the encoder; its character map and `index` are not needed afterwards.
   UnigramEncoder(const Vocab& vocab, const TokenIndex& index);
 
-  void encode(std::string_view text, Before before, std::vector<int32_t>& ids) const override;
+  void encode(std::string_view text, Before before, Encoding& out) const override;
 
  private:
   struct Step;
@@ -42,7 +42,7 @@ class UnigramEncoder : public Encoder {
   // Fills cuts with the tokens of `text`, the last one first. `rounded` is the sum in single
   // precision of all that stands before, and then of `text` too.
   void find_best(std::string_view text, float* rounded, std::vector<Step>& steps,
-                 std::vector<Cut>& cuts) const;
+                 std::vector<Cut>& cuts, Pace& pace) const;
   // Goes on from `start` by every token and returns the length of the character there.
   size_t walk(std::string_view text, size_t start, std::vector<Step>& steps) const;
 

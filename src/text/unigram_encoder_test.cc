@@ -212,8 +212,9 @@ TEST(UnigramEncoder, AMapThatMakesTooMuchOfATextIsRefused) {
   Vocab vocab = small_vocab();
   vocab.charsmap = CharsmapMaker::make({{"a", std::string(200, 'b')}});
   UnigramNormalizer normalizer(vocab, TokenIndex(vocab.tokens));
-  EXPECT_EQ(normalizer.normalize("aaa", true, 1000).size(), 603u);
-  EXPECT_THROW(normalizer.normalize(std::string(1000, 'a'), true, 1000), Error);
+  Pace pace;
+  EXPECT_EQ(normalizer.normalize("aaa", true, 1000, pace).size(), 603u);
+  EXPECT_THROW(normalizer.normalize(std::string(1000, 'a'), true, 1000, pace), Error);
 }
 
 }  // namespace

@@ -68,7 +68,8 @@ std::string_view UnigramNormalizer::without_spaces_before(std::string_view text)
   return text;
 }
 
-std::string UnigramNormalizer::normalize(std::string_view text, bool first, size_t most) const {
+std::string UnigramNormalizer::normalize(std::string_view text, bool first, size_t most,
+                                         Pace& pace) const {
   std::string normal;
   if (remove_extra_whitespaces_) text = without_spaces_before(text);
   if (text.empty()) return normal;
@@ -83,6 +84,7 @@ std::string UnigramNormalizer::normalize(std::string_view text, bool first, size
       continue;
     }
     Prefix next = prefix(text);
+    pace.did(1);
     text.remove_prefix(next.length);
     if (drop_spaces) {
       next.text.remove_prefix(std::min(next.text.find_first_not_of(' '), next.text.size()));

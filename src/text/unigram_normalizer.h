@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/pace.h"
 #include "formats/token_index.h"
 #include "formats/vocab.h"
 #include "text/character_map.h"
@@ -29,7 +30,7 @@ class UnigramNormalizer {
 
   // `first`: the text begins with a space if the vocabulary puts one. Throws (kRequest) where the
   // map makes more than `most` bytes of the text.
-  std::string normalize(std::string_view text, bool first, size_t most) const;
+  std::string normalize(std::string_view text, bool first, size_t most, Pace& pace) const;
 
  private:
   struct Prefix {

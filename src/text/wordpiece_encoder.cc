@@ -90,12 +90,11 @@ WordPieceEncoder::WordPieceEncoder(const Vocab& vocab, const TokenIndex& index)
   }
 }
 
-void WordPieceEncoder::encode(std::string_view text, Before /*before*/,
-                              std::vector<int32_t>& ids) const {
+void WordPieceEncoder::encode(std::string_view text, Before /*before*/, Encoding& out) const {
   std::string word(kSpaceMark);
   size_t characters = 0;
   auto end_word = [&] {
-    if (characters > 0) encode_word(word, characters, ids);
+    if (characters > 0) encode_word(word, characters, out.ids);
     word.resize(kSpaceMark.size());
     characters = 0;
   };
@@ -116,7 +115,8 @@ void WordPieceEncoder::encode(std::string_view text, Before /*before*/,
       add(c);
     }
   };
-  while (!text.empty()) {
+  while (!text.empty() && !out.is_over()) {
+    out.pace.did(1);
     size_t length = utf8_sequence(text);
     if (length == 0) {
       text.remove_prefix(1);

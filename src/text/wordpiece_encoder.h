@@ -26,7 +26,7 @@ class WordPieceEncoder : public Encoder {
   // `index` must outlive the encoder.
   WordPieceEncoder(const Vocab& vocab, const TokenIndex& index);
 
-  void encode(std::string_view text, Before before, std::vector<int32_t>& ids) const override;
+  void encode(std::string_view text, Before before, Encoding& out) const override;
 
  private:
   void encode_word(const std::string& word, size_t characters, std::vector<int32_t>& ids) const;

@@ -1,0 +1,38 @@
+// Pace: how work that may be long lets others on its thread have their turn. The work says what it
+// did, in units of about a byte of text that becomes tokens, and after some milliseconds of it
+// `pause` is called: it returns when the work may go on, and throws where it need not. A Pace
+// without a pause is for work that nobody waits behind. Used by one thread at a time.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <utility>
+
+namespace hearth {
+
+class Pace {
+ public:
+  static constexpr size_t kUnits = size_t{16} << 10;  // between two pauses
+
+  Pace() = default;
+  explicit Pace(std::function<void()> pause) : pause_(std::move(pause)) {}
+
+  void did(size_t units) {
+    if (units < left_) {
+      left_ -= units;
+    } else {
+      rest();
+    }
+  }
+
+ private:
+  void rest() {
+    left_ = kUnits;
+    if (pause_) pause_();
+  }
+
+  std::function<void()> pause_;
+  size_t left_ = kUnits;
+};
+
+}  // namespace hearth

@@ -1,0 +1,120 @@
+#include "server/request_worker.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <future>
+#include <string>
+
+#include "server/request_error.h"
+
+namespace hearth {
+namespace {
+
+constexpr double kLong = 600;
+constexpr int kSlices = 3;
+
+// What the tasks of a test say, in order, and what they wait for before the first of them begins.
+class RequestWorkerTest : public ::testing::Test {
+ protected:
+  RequestWorkerTest() {
+    std::promise<void> begun;
+    worker_.post([this, &begun] {
+      begun.set_value();
+      gate_.get_future().wait();
+    });
+    begun.get_future().wait();
+  }
+
+  // A task of so many slices, each of which says `letter`.
+  void post_long(char letter, int slices = kSlices) {
+    ++left_;
+    worker_.post([this, letter, slices] {
+      Pace pace = worker_.pace(never_);
+      for (int i = 0; i < slices; ++i) {
+        said_ += letter;
+        pace.did(Pace::kUnits);
+      }
+      note_end();
+    });
+  }
+  void post_short(char letter) { post_long(letter, 1); }
+  void note_end() {
+    if (--left_ == 0) done_.set_value();
+  }
+  // Lets the tasks begin, and returns what they said when the last has ended.
+  std::string run() {
+    gate_.set_value();
+    done_.get_future().wait();
+    return said_;
+  }
+
+  std::promise<void> gate_, done_;
+  std::atomic<bool> never_{false};
+  std::atomic<int> left_{0};
+  std::string said_;  // by who has the turn
+  RequestWorker worker_;
+};
+
+TEST_F(RequestWorkerTest, AShortTaskNeedNotWaitForTheEndOfALongOne) {
+  post_long('a', 100);
+  post_short('b');
+  EXPECT_EQ(run().substr(0, 3), "aba");
+}
+
+TEST_F(RequestWorkerTest, LongTasksTakeTurns) {
+  for (char letter : {'a', 'b', 'c'}) post_long(letter);
+  EXPECT_EQ(run(), "abcabcabc");
+}
+
+TEST_F(RequestWorkerTest, MoreLongTasksThanThreadsComeToTheirEnds) {
+  for (size_t i = 0; i < 3 * RequestWorker::kMostThreads; ++i) post_long('a');
+  EXPECT_EQ(run().size(), 3 * RequestWorker::kMostThreads * kSlices);
+}
+
+TEST_F(RequestWorkerTest, TheEndInterruptsWhatIsUnderWay) {
+  std::promise<void> begun;
+  std::atomic<int> thrown{0};
+  auto endless = [&] {
+    Pace pace = worker_.pace(never_);
+    try {
+      for (;;) pace.did(Pace::kUnits);
+    } catch (const RequestError& error) {
+      thrown += error.api().status == 503 ? 1 : 0;
+    }
+  };
+  for (int i = 0; i < 3; ++i) worker_.post(endless);
+  worker_.post([&] { begun.set_value(); });
+  gate_.set_value();
+  begun.get_future().wait();
+  EXPECT_TRUE(worker_.end(kLong));
+  EXPECT_EQ(thrown, 3);
+}
+
+TEST_F(RequestWorkerTest, TheEndDoesNotWaitForWhatNeverPauses) {
+  EXPECT_FALSE(worker_.end(0)) << "the gate is closed";
+  gate_.set_value();
+  EXPECT_TRUE(worker_.end(kLong));
+}
+
+TEST_F(RequestWorkerTest, WhatNobodyWaitsForEndsAtItsNextPause) {
+  std::atomic<bool> ended{false};
+  std::promise<unsigned> status;
+  worker_.post([&] {
+    Pace pace = worker_.pace(ended);
+    try {
+      for (;;) {
+        pace.did(Pace::kUnits);
+        ended = true;
+      }
+    } catch (const RequestError& error) {
+      status.set_value(error.api().status);
+    }
+  });
+  gate_.set_value();
+  EXPECT_EQ(status.get_future().get(), 503u);
+  EXPECT_TRUE(worker_.end(kLong));
+}
+
+}  // namespace
+}  // namespace hearth
