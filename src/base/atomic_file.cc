@@ -72,11 +72,14 @@ std::string AtomicFile::folder() const {
   return slash == std::string::npos ? "." : target_.substr(0, slash + 1);
 }
 
-// A file without a name vanishes whatever ends the process; not every file system has them.
+// A file without a name vanishes whatever ends the process; not every file system has them, and
+// without /proc there is no way to give it a name later.
 void AtomicFile::open_beside(mode_t mode) {
   temporary_ = fmt::format("{}.{}.tmp", target_, ::getpid());
-  fd_ = ::open(folder().c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
-  if (fd_ >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)) return;
+  if (::access("/proc/self/fd", X_OK) == 0) {
+    fd_ = ::open(folder().c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
+    if (fd_ >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)) return;
+  }
   fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   named_ = fd_ >= 0;
 }

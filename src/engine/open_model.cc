@@ -1,6 +1,7 @@
 #include "engine/open_model.h"
 
 #include <fmt/format.h>
+#include <sys/auxv.h>
 
 #include <algorithm>
 #include <system_error>
@@ -105,6 +106,10 @@ fs::path find_demo_model(const fs::path& program_folder) {
 fs::path find_demo_model() {
   std::error_code error;
   fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (error) {  // there may be no /proc
+    const auto* started = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
+    if (started != nullptr) program = fs::canonical(started, error);
+  }
   if (error) fail_field(ErrorCode::kUsage, "model", "is missing: name a model file");
   return find_demo_model(program.parent_path());
 }

@@ -1,5 +1,6 @@
 #include "server/http_listener.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -24,6 +25,7 @@ using Tcp = asio::ip::tcp;
 
 // Files and pipes that the rest of the process opens later, and the listener's own.
 constexpr size_t kOtherDescriptors = 32;
+constexpr int kAskedDescriptors = 4096;
 // Where others than our connections hold the descriptors, nothing tells when one is free.
 constexpr std::chrono::milliseconds kRetry(100);
 
@@ -32,6 +34,12 @@ size_t open_descriptors() {
   std::filesystem::directory_iterator entries("/proc/self/fd", error), end;
   size_t count = 0;
   for (; !error && entries != end; entries.increment(error)) ++count;
+  if (!error) return count;
+  // There is no /proc, or it may not be read: each of those that a process usually has is asked.
+  count = 0;
+  for (int descriptor = 0; descriptor < kAskedDescriptors; ++descriptor) {
+    if (fcntl(descriptor, F_GETFD) >= 0) ++count;
+  }
   return count;
 }
 

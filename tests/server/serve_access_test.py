@@ -2,9 +2,10 @@
 
 import json
 import signal
+import subprocess
 
 from serve_case import DEMO, KV_CACHE, ServeCase, SharedCase, string, write_chain
-from serving import events, wait_for
+from serving import GIVE_UP, Server, events, wait_for
 
 CHAT = "/v1/chat/completions"
 TEXT = "/v1/completions"
@@ -55,6 +56,26 @@ class AddressTest(ServeCase):
     def test_the_name_of_a_model_is_its_files(self):
         self.assertEqual(self.start("serve", self.chain).name, "chain")
         self.assertEqual(self.start("serve").name, "demo")
+
+    def test_without_proc(self):
+        """Containers may have none. The demo model is found, and files are written."""
+        hide = ["unshare", "-Urm", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh"]
+        try:
+            allowed = subprocess.run([*hide, "true"], capture_output=True, check=False)
+        except FileNotFoundError:
+            self.skipTest("there is no program unshare")
+        if allowed.returncode != 0:
+            self.skipTest("/proc may not be hidden here: " + allowed.stderr.decode())
+        server = self.enterContext(Server(
+            [*hide, *ServeCase.hearth, "serve", "--port", "0", *KV_CACHE]))
+        self.assertEqual(server.name, "demo")
+        self.assertEqual(server.good("/health"), {"status": "ok"})
+        self.assertEqual(server.stop(), 0)
+        out = self.folder / "rows.npy"
+        subprocess.run([*hide, *ServeCase.hearth, "logits", self.chain, "-p", "a", "-o", out],
+                       check=True, capture_output=True, timeout=GIVE_UP)
+        self.assertTrue(out.exists())
+        self.assertEqual(list(self.folder.glob("rows.npy.*")), [])
 
     def test_pre(self):
         # qwen2 takes line ends to the symbol before them, and the demo has a token for all three.
