@@ -472,10 +472,8 @@ void HttpConnection::write_nothing() {
   constexpr std::string_view kSilence = ": silence\n\n";
   if (!streaming_) {
     out_ += kContinue;
-  } else if (!answered_.head_only && answered_.minor == 1) {
-    append_chunk(out_, kSilence);
   } else if (!answered_.head_only) {
-    out_ += kSilence;
+    answered_.minor == 1 ? append_chunk(out_, kSilence) : void(out_ += kSilence);
   }
   flush();
 }
