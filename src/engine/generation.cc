@@ -144,9 +144,10 @@ void Generation::add_token(int32_t token, const GenerationLimits& limits, Result
   ++generated_;
   note_computed(result);
   result->token = token;
-  bool end = limits.tokenizer != nullptr && limits.tokenizer->is_eog(token);
-  if (!end && limits.tokenizer != nullptr) {
-    result->text = text_.push(limits.tokenizer->token_bytes(token));
+  const bool end = std::ranges::count(request().stop_tokens, token) > 0 ||
+                   (limits.tokenizer != nullptr && limits.tokenizer->is_eog(token));
+  if ((!end || request().include_stop) && limits.tokenizer != nullptr) {
+    result->text = text_.push(limits.tokenizer->token_bytes(token, request().special_text));
   }
   if (end) {
     result->finish = Finish::kEndOfText;
@@ -159,6 +160,7 @@ void Generation::add_token(int32_t token, const GenerationLimits& limits, Result
     result->finish = Finish::kContext;
   }
   if (result->finish) result->text += text_.end();
+  if (text_.stopped() && request().include_stop) result->text += text_.stop();
 }
 
 bool Generation::take_row(uint32_t position, std::span<const float> row) {

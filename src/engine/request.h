@@ -32,6 +32,10 @@ struct Request {
   // with seed + i.
   uint32_t choices = 1;
   std::vector<std::string> stops;
+  std::vector<int32_t> stop_tokens = {};  // end the text as the model's own do
+  // The text has what ended it, too: the stop string, or the token of `stop_tokens`.
+  bool include_stop = false;
+  bool special_text = false;  // the text shows control tokens by their names
   bool logprobs = false;      // of the chosen token
   uint32_t top_logprobs = 0;  // and of so many likeliest ones
 };

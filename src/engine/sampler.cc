@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_set>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -32,6 +33,28 @@ void check_some_allowed(std::span<const std::pair<int32_t, float>> biases, uint3
              vocabulary);
 }
 
+void check_ids(const char* field, std::span<const int32_t> ids, uint32_t vocabulary) {
+  for (int32_t token : ids) {
+    if (token >= 0 && static_cast<uint32_t>(token) < vocabulary) continue;
+    fail_field(ErrorCode::kUsage, field, "names token {}; the vocabulary has 0 to {}", token,
+               vocabulary - 1);
+  }
+}
+
+// Of a list of allowed tokens, nothing else may forbid all.
+void check_allowed(const SamplingParams& params) {
+  if (params.allowed.empty()) return;
+  std::unordered_set<int32_t> forbidden;
+  for (auto [token, bias] : params.logit_bias) {
+    if (bias == -INFINITY) forbidden.insert(token);
+  }
+  if (params.min_tokens > 0) forbidden.insert(params.late.begin(), params.late.end());
+  auto may_come = [&](int32_t token) { return !forbidden.contains(token); };
+  if (std::ranges::any_of(params.allowed, may_come)) return;
+  fail_field(ErrorCode::kUsage, "allowed_token_ids",
+             "has only tokens that another field forbids: logit_bias, ignore_eos or min_tokens");
+}
+
 }  // namespace
 
 void check_sampling(const SamplingParams& params, uint32_t vocabulary) {
@@ -52,6 +75,9 @@ void check_sampling(const SamplingParams& params, uint32_t vocabulary) {
     }
   }
   check_some_allowed(params.logit_bias, vocabulary);
+  check_ids("allowed_token_ids", params.allowed, vocabulary);
+  check_ids("stop_token_ids", params.late, vocabulary);
+  check_allowed(params);
 }
 
 Sampler::Sampler(SamplingParams params) : params_(std::move(params)), random_(params_.seed) {}
@@ -59,6 +85,7 @@ Sampler::Sampler(SamplingParams params) : params_(std::move(params)), random_(pa
 void Sampler::accept(int32_t token) {
   accept_prompt(token);
   if (params_.penalise_generated && adjusts()) ++generated_[token];
+  ++accepted_;
 }
 
 void Sampler::accept_prompt(int32_t token) {
@@ -76,7 +103,8 @@ void Sampler::accept_prompt(int32_t token) {
 
 bool Sampler::adjusts() const {
   return !params_.logit_bias.empty() || params_.repeat_penalty != 1 ||
-         params_.presence_penalty != 0 || params_.frequency_penalty != 0;
+         params_.presence_penalty != 0 || params_.frequency_penalty != 0 ||
+         !params_.allowed.empty() || (accepted_ < params_.min_tokens && !params_.late.empty());
 }
 
 // Returns the logits as they are or, where an option changes them, their copy in `changed_`.
@@ -92,7 +120,15 @@ std::span<const float> Sampler::adjusted(std::span<const float> logits) {
     changed_[static_cast<size_t>(token)] -=
         params_.presence_penalty + params_.frequency_penalty * static_cast<float>(count);
   }
-  return changed_;
+  if (accepted_ < params_.min_tokens) {
+    for (int32_t token : params_.late) changed_[static_cast<size_t>(token)] = -INFINITY;
+  }
+  if (params_.allowed.empty()) return changed_;
+  only_.assign(changed_.size(), -INFINITY);
+  for (int32_t token : params_.allowed) {
+    only_[static_cast<size_t>(token)] = changed_[static_cast<size_t>(token)];
+  }
+  return only_;
 }
 
 std::optional<int32_t> Sampler::sample(std::span<const float> logits) {

@@ -31,15 +31,20 @@ struct SamplingParams {
   // Presence and frequency penalties count all generated tokens and no others, whatever the window.
   bool penalise_generated = false;
   uint64_t seed = 0;
-  std::vector<std::pair<int32_t, float>> logit_bias;  // -inf forbids
+  std::vector<std::pair<int32_t, float>> logit_bias = {};  // -inf forbids
+  std::vector<int32_t> allowed = {};                       // no others may come; empty: all may
+  // Those of `late` may not come among the first `min_tokens` generated tokens.
+  uint32_t min_tokens = 0;
+  std::vector<int32_t> late = {};
 };
 
 // The message where sample() returns nothing.
 inline constexpr const char* kAllForbidden =
-    "no token may come next: the logit bias forbids every one; leave one without -100 (-inf)";
+    "no token may come next: the logit bias or the list of allowed tokens forbids every one; leave "
+    "one without -100 (-inf)";
 
-// Throws (kUsage) naming the field that is out of range; `vocabulary` bounds logit_bias's ids, of
-// which one at least must be allowed.
+// Throws (kUsage) naming the field that is out of range; `vocabulary` bounds all ids. One token at
+// least must be allowed.
 void check_sampling(const SamplingParams& params, uint32_t vocabulary);
 
 class Sampler {
@@ -80,7 +85,8 @@ class Sampler {
   size_t next_recent_ = 0;
   std::unordered_map<int32_t, uint32_t> counts_;     // of the tokens in recent_
   std::unordered_map<int32_t, uint32_t> generated_;  // of all of them, where penalties count these
-  std::vector<float> changed_;
+  uint32_t accepted_ = 0;                            // generated tokens
+  std::vector<float> changed_, only_;
   TopTokens top_;
   std::vector<Candidate> candidates_;
   float most_ = 0;               // the largest logit

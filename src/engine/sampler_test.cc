@@ -240,6 +240,29 @@ TEST(Sampler, NothingIsLeftWhereEverythingIsForbidden) {
   }
 }
 
+TEST(Sampler, OnlyAllowedTokensCome) {
+  std::vector<float> logits = {5, 1, 4, 3};
+  for (float temperature : {0.0f, 1.0f}) {
+    Sampler sampler({.temperature = temperature, .top_k = 0, .allowed = {1, 3}});
+    EXPECT_EQ(sampler.best_needed(logits.size()), 0u);
+    for (int i = 0; i < 50; ++i) {
+      int32_t token = *sampler.sample(logits);
+      EXPECT_TRUE(token == 3 || (token == 1 && temperature > 0)) << token;
+    }
+  }
+}
+
+TEST(Sampler, LateTokensComeBehindTheFirst) {
+  std::vector<float> logits = {5, 1, 4, 3};
+  Sampler sampler({.temperature = 0, .min_tokens = 2, .late = {0, 2}});
+  sampler.accept_prompt(0);
+  for (int32_t expected : {3, 3, 0, 0}) {
+    EXPECT_EQ(sampler.best_needed(logits.size()), expected == 3 ? 0u : 1u);
+    EXPECT_EQ(*sampler.sample(logits), expected);
+    sampler.accept(expected);
+  }
+}
+
 TEST(CheckSampling, NamesTheField) {
   // The field, and what is said.
   auto refused = [](auto change) {
@@ -281,6 +304,17 @@ TEST(CheckSampling, NamesTheField) {
             "one; leave one without");
   EXPECT_EQ(forbidding(10, 2).first, "logit_bias");
   EXPECT_EQ(forbidding(9, 2).first, "");
+  EXPECT_EQ(refused([](SamplingParams& p) { p.allowed = {10}; }).first, "allowed_token_ids");
+  auto allowed = [&](uint32_t least) {
+    return refused([&](SamplingParams& p) {
+      p.allowed = {2, 3};
+      p.logit_bias = {{2, -INFINITY}};
+      p.late = {3};
+      p.min_tokens = least;
+    });
+  };
+  EXPECT_EQ(allowed(0).first, "");
+  EXPECT_EQ(allowed(1).first, "allowed_token_ids");
 }
 
 }  // namespace

@@ -95,4 +95,49 @@ boost::json::array read_messages(const boost::json::object& body, size_t most) {
   return read;
 }
 
+void read_generation_prompt(const boost::json::value& field, const std::string& name,
+                            boost::json::object* kwargs) {
+  kwargs->emplace(name, bool_field(field, name));
+}
+
+bool read_continue_final(const boost::json::value& field, const std::string& name,
+                         boost::json::object* kwargs) {
+  if (!bool_field(field, name)) return false;
+  constexpr std::string_view kPrompt = "add_generation_prompt";
+  const boost::json::value* prompt = find_field(*kwargs, kPrompt);
+  if (prompt != nullptr && prompt->is_bool() && prompt->get_bool()) {
+    throw RequestError(kInvalidValue, name,
+                       "is given with add_generation_prompt, which begins another message; leave "
+                       "one of them out");
+  }
+  (*kwargs)[kPrompt] = false;
+  return true;
+}
+
+void end_with_final_message(const boost::json::array& messages, RenderedChat* chat) {
+  const boost::json::object& last = messages.back().as_object();
+  const boost::json::value* content = last.if_contains("content");
+  std::string text;
+  if (content != nullptr && content->is_string()) {
+    text.assign(content->get_string().data(), content->get_string().size());
+  }
+  size_t begin = chat->text.rfind(text);
+  if (begin == std::string::npos) {  // some templates trim it
+    size_t first = text.find_first_not_of(" \t\r\n"), end = text.find_last_not_of(" \t\r\n");
+    text = first == std::string::npos ? "" : text.substr(first, end - first + 1);
+    begin = chat->text.rfind(text);
+  }
+  if (text.empty() || begin == std::string::npos) {
+    throw RequestError(kInvalidValue, "continue_final_message",
+                       "needs a last message whose content the chat template shows as it is; leave "
+                       "it out");
+  }
+  size_t size = begin + text.size();
+  chat->text.resize(size);
+  std::erase_if(chat->foreign, [&](const auto& range) { return range.first >= size; });
+  if (!chat->foreign.empty()) {
+    chat->foreign.back().second = std::min(chat->foreign.back().second, size);
+  }
+}
+
 }  // namespace hearth

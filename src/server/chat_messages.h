@@ -3,7 +3,11 @@
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
 #include <cstddef>
+#include <string>
+
+#include "text/chat_template.h"
 
 namespace hearth {
 
@@ -12,5 +16,16 @@ namespace hearth {
 // Other members stay as they are, without null ones. Throws RequestError, also where a message
 // has tools, images, audio or files.
 boost::json::array read_messages(const boost::json::object& body, size_t most);
+
+// The field add_generation_prompt, as a variable of the template; `kwargs`, which were read before,
+// win.
+void read_generation_prompt(const boost::json::value& field, const std::string& name,
+                            boost::json::object* kwargs);
+// The field continue_final_message, behind it. Where it is true, no generation prompt follows.
+bool read_continue_final(const boost::json::value& field, const std::string& name,
+                         boost::json::object* kwargs);
+// Takes off what a template wrote behind the content of the last message, which so goes on. Throws
+// RequestError where the template does not show that content as it is.
+void end_with_final_message(const boost::json::array& messages, RenderedChat* chat);
 
 }  // namespace hearth

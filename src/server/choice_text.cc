@@ -36,11 +36,11 @@ ChoicePart ChoiceText::take(const Result& result) {
 }
 
 void ChoiceText::add(const Result& result) {
-  std::string bytes = tokenizer_->token_bytes(result.token);
+  std::string bytes = tokenizer_->token_bytes(result.token, special_);
   if (bytes.empty()) return;
   Waiting token{0, {bytes, result.logprob, {}, 0}};
   for (auto [id, logprob] : result.top_logprobs) {
-    token.entry.top.emplace_back(tokenizer_->token_bytes(id), logprob);
+    token.entry.top.emplace_back(tokenizer_->token_bytes(id, special_), logprob);
   }
   push(bytes[0], &token);
   for (size_t i = 1; i < bytes.size(); ++i) push(bytes[i], nullptr);

@@ -42,10 +42,10 @@ struct ChoicePart {
 
 class ChoiceText {
  public:
-  // `index` is the choice's number in the reply, whatever its results say. The tokenizer must
-  // outlive this.
-  ChoiceText(const Tokenizer& tokenizer, uint32_t index, bool logprobs)
-      : tokenizer_(&tokenizer), index_(index), logprobs_(logprobs) {}
+  // `index` is the choice's number in the reply, whatever its results say. `special`: control
+  // tokens have text (Request::special_text). The tokenizer must outlive this.
+  ChoiceText(const Tokenizer& tokenizer, uint32_t index, bool logprobs, bool special = false)
+      : tokenizer_(&tokenizer), index_(index), logprobs_(logprobs), special_(special) {}
 
   // Takes the choice's next result and returns what became certain with it.
   ChoicePart take(const Result& result);
@@ -65,7 +65,7 @@ class ChoiceText {
 
   const Tokenizer* tokenizer_;
   uint32_t index_;
-  bool logprobs_;
+  bool logprobs_, special_;
   uint32_t tokens_ = 0;
   std::optional<Finish> finish_;
   // The text of the tokens so far, as the engine makes it before it looks for stop strings: bytes

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "base/clock.h"
+#include "server/chat_messages.h"
 #include "server/exception_error.h"
 
 namespace hearth {
@@ -80,8 +81,13 @@ void Completion::read() {
 void Completion::settle_request() {
   SamplingParams& sampling = call_.request.sampling;
   if (!call_.seed_given) sampling.seed = random_seed();
+  const std::vector<int32_t>& eog = model_.backend.tokenizer().vocab().eog;
+  if (sampling.min_tokens > 0) {
+    sampling.late = call_.request.stop_tokens;
+    sampling.late.insert(sampling.late.end(), eog.begin(), eog.end());
+  }
   if (!call_.ignore_eos) return;
-  for (int32_t id : model_.backend.tokenizer().vocab().eog) {
+  for (int32_t id : eog) {
     sampling.logit_bias.emplace_back(id, -std::numeric_limits<float>::infinity());
   }
 }
@@ -93,6 +99,7 @@ void Completion::read_prompts() {
   Pace pace = all_.worker_.pace(ended_);
   if (chat_) {
     RenderedChat rendered = model_.chat.render(call_.messages, call_.template_kwargs, &pace);
+    if (call_.continue_final) end_with_final_message(call_.messages, &rendered);
     add_prompt(model_.chat.encode(rendered, most, &pace), "");
     if (model_.backend.asks_first_turn()) {
       call_.request.first_turn =
@@ -153,7 +160,8 @@ void Completion::submit() {
   });
   for (uint32_t choice = 0; choice < texts(); ++choice) {
     const std::string& echo = parts_[choice / call_.request.choices].echo;
-    choices_.emplace_back(model_.backend.tokenizer(), choice, call_.request.logprobs);
+    choices_.emplace_back(model_.backend.tokenizer(), choice, call_.request.logprobs,
+                          call_.request.special_text);
     whole_.push_back({.index = choice, .text = echo});
   }
   submitted_seconds_ = steady_seconds();

@@ -9,6 +9,7 @@
 #include "server/chat_messages.h"
 #include "server/json_fields.h"
 #include "server/sampling_fields.h"
+#include "server/unbuilt_fields.h"
 
 namespace hearth {
 namespace {
@@ -42,6 +43,22 @@ void read_max_tokens(const value& field, const std::string& name, Reading& readi
       static_cast<uint32_t>(integer_field(field, name, 1, std::numeric_limits<uint32_t>::max()));
 }
 
+// -1 and -2 are what llama.cpp and ollama have for all that the context holds.
+void read_predict(const value& field, const std::string& name, Reading& reading) {
+  int64_t count = integer_field(field, name, -2, std::numeric_limits<uint32_t>::max());
+  if (count == 0) {
+    throw RequestError(kInvalidValue, name,
+                       "is 0; it must be 1 at least, or -1 for all that the context holds");
+  }
+  reading.call.to_context = count < 0;
+  reading.call.request.max_tokens = static_cast<uint32_t>(std::max<int64_t>(count, 0));
+}
+
+void read_min_tokens(const value& field, const std::string& name, Reading& reading) {
+  reading.call.request.sampling.min_tokens =
+      static_cast<uint32_t>(integer_field(field, name, 0, std::numeric_limits<uint32_t>::max()));
+}
+
 void read_temperature(const value& field, const std::string& name, Reading& reading) {
   reading.call.request.sampling.temperature = static_cast<float>(real_field(field, name, 0, 2));
 }
@@ -65,6 +82,13 @@ void read_repetition(const value& field, const std::string& name, Reading& readi
       static_cast<float>(real_field(field, name, 0.01, 100));
 }
 
+// -1 is what llama.cpp has for all tokens.
+void read_repeat_window(const value& field, const std::string& name, Reading& reading) {
+  int64_t last = integer_field(field, name, -1, std::numeric_limits<int32_t>::max());
+  reading.call.request.sampling.penalty_window =
+      static_cast<uint32_t>(last < 0 ? std::numeric_limits<int32_t>::max() : last);
+}
+
 void read_presence(const value& field, const std::string& name, Reading& reading) {
   reading.call.request.sampling.presence_penalty =
       static_cast<float>(real_field(field, name, -2, 2));
@@ -83,6 +107,24 @@ void read_seed(const value& field, const std::string& name, Reading& reading) {
 void read_stop(const value& field, const std::string& name, Reading& reading) {
   reading.call.request.stops =
       stop_fields(field, name, reading.limits.stops, reading.limits.stop_bytes);
+}
+
+void read_stop_tokens(const value& field, const std::string& name, Reading& reading) {
+  const boost::json::array& ids = array_field(field, name, 0, reading.limits.biases);
+  reading.call.request.stop_tokens = ids_field(ids, name, reading.vocabulary);
+}
+
+void read_allowed(const value& field, const std::string& name, Reading& reading) {
+  const boost::json::array& ids = array_field(field, name, 0, reading.limits.biases);
+  reading.call.request.sampling.allowed = ids_field(ids, name, reading.vocabulary);
+}
+
+void read_include_stop(const value& field, const std::string& name, Reading& reading) {
+  reading.call.request.include_stop = bool_field(field, name);
+}
+
+void read_skip_special(const value& field, const std::string& name, Reading& reading) {
+  reading.call.request.special_text = !bool_field(field, name);
 }
 
 void read_bias(const value& field, const std::string& name, Reading& reading) {
@@ -152,36 +194,21 @@ void read_template_kwargs(const value& field, const std::string& name, Reading& 
   reading.call.template_kwargs = object_field(field, name);
 }
 
+// Behind `chat_template_kwargs`.
+void read_prompt_wish(const value& field, const std::string& name, Reading& reading) {
+  read_generation_prompt(field, name, &reading.call.template_kwargs);
+}
+
+void read_continuation(const value& field, const std::string& name, Reading& reading) {
+  reading.call.continue_final = read_continue_final(field, name, &reading.call.template_kwargs);
+}
+
 void read_chat_messages(const value&, const std::string&, Reading& reading) {
   reading.call.messages = read_messages(reading.body, reading.limits.messages);
 }
 
 void read_prompt(const value& field, const std::string& name, Reading& reading) {
   reading.call.prompts = prompt_fields(field, name, reading.limits.prompts, reading.vocabulary);
-}
-
-bool is_empty(const value& field) {
-  switch (field.kind()) {
-    case boost::json::kind::bool_:
-      return !field.get_bool();
-    case boost::json::kind::string:
-      return field.get_string().empty();
-    case boost::json::kind::array:
-      return field.get_array().empty();
-    case boost::json::kind::object:
-      return field.get_object().empty();
-    default:
-      return field.is_number() && field.to_number<double>() == 0;
-  }
-}
-
-void refuse(const value&, const std::string& name, Reading&) {
-  refuse_unsupported(name, kLeaveOut);
-}
-
-// false, 0, "", [] and {} ask for nothing.
-void refuse_unless_empty(const value& field, const std::string& name, Reading&) {
-  if (!is_empty(field)) refuse_unsupported(name, kLeaveOut);
 }
 
 // Without tools both mean the same.
@@ -210,54 +237,52 @@ void refuse_modalities(const value& field, const std::string& name, Reading&) {
 
 constexpr FieldRule kBothRules[] = {
     {"model", read_model},
+    {"n_predict", read_predict},
+    {"num_predict", read_predict},
+    {"max_new_tokens", read_max_tokens},
     {"max_tokens", read_max_tokens},
     {"max_completion_tokens", read_max_tokens},  // the newer name counts where both are given
+    {"min_tokens", read_min_tokens},
     {"temperature", read_temperature},
     {"top_p", read_top_p},
     {"top_k", read_top_k},
     {"min_p", read_min_p},
+    {"repeat_penalty", read_repetition},
     {"repetition_penalty", read_repetition},
+    {"repeat_last_n", read_repeat_window},
     {"presence_penalty", read_presence},
     {"frequency_penalty", read_frequency},
     {"seed", read_seed},
     {"stop", read_stop},
+    {"stop_token_ids", read_stop_tokens},
+    {"include_stop_str_in_output", read_include_stop},
+    {"skip_special_tokens", read_skip_special},
     {"logit_bias", read_bias},
+    {"allowed_token_ids", read_allowed},
     {"n", read_choices},
+    {"best_of", read_best_of},
     {"ignore_eos", read_ignore_eos},
     {"stream", read_stream},
     {"stream_options", read_stream_options},
     {"response_format", refuse_format},
-    {"structured_outputs", refuse_unless_empty},
-    {"guided_json", refuse_unless_empty},
-    {"guided_regex", refuse_unless_empty},
-    {"guided_choice", refuse_unless_empty},
-    {"guided_grammar", refuse_unless_empty},
-    {"grammar", refuse_unless_empty},
-    {"json_schema", refuse_unless_empty},
-    {"min_tokens", refuse_unless_empty},
-    {"stop_token_ids", refuse_unless_empty},
 };
 
 constexpr FieldRule kChatRules[] = {
     {"messages", read_chat_messages},
     {"chat_template_kwargs", read_template_kwargs},
+    {"add_generation_prompt", read_prompt_wish},
+    {"continue_final_message", read_continuation},
     {"logprobs", read_chat_logprobs},
     {"top_logprobs", read_top_logprobs},
-    {"tools", refuse_unless_empty},
     {"tool_choice", refuse_choice},
-    {"functions", refuse_unless_empty},
     {"function_call", refuse_choice},
     {"modalities", refuse_modalities},
-    {"audio", refuse},
-    {"prediction", refuse},
-    {"web_search_options", refuse},
-    {"moderation", refuse},
-    {"continue_final_message", refuse_unless_empty},
 };
 
 constexpr FieldRule kTextRules[] = {
-    {"prompt", read_prompt},         {"logprobs", read_text_logprobs}, {"echo", read_echo},
-    {"suffix", refuse_unless_empty}, {"best_of", read_best_of},
+    {"prompt", read_prompt},
+    {"logprobs", read_text_logprobs},
+    {"echo", read_echo},
 };
 
 void apply(std::span<const FieldRule> rules, Reading& reading) {
@@ -268,42 +293,63 @@ void apply(std::span<const FieldRule> rules, Reading& reading) {
 }
 
 CompletionCall read_call(std::string_view body, std::span<const FieldRule> rules,
-                         const char* required, const SamplingParams& defaults,
-                         const RequestLimits& limits, uint32_t vocabulary) {
+                         std::span<const UnbuiltField> unbuilt, const char* required,
+                         const SamplingParams& defaults, const RequestLimits& limits,
+                         uint32_t vocabulary) {
   boost::json::object object = read_object(body, limits.depth);
   require_field(object, required, required);
   Reading reading{object, limits, vocabulary, {}};
   reading.call.request.sampling = defaults;
   reading.call.request.sampling.seed = 0;
+  refuse_unbuilt(object, unbuilt_fields());
+  refuse_unbuilt(object, unbuilt);
   apply(kBothRules, reading);
   apply(rules, reading);
   return std::move(reading.call);
 }
 
-std::vector<std::string_view> names(std::span<const FieldRule> rules) {
+std::vector<std::string_view> names(std::span<const FieldRule> rules,
+                                    std::span<const UnbuiltField> unbuilt) {
   std::vector<std::string_view> all;
   for (const FieldRule& rule : kBothRules) all.push_back(rule.name);
   for (const FieldRule& rule : rules) all.push_back(rule.name);
+  for (const UnbuiltField& field : unbuilt_fields()) all.push_back(field.name);
+  for (const UnbuiltField& field : unbuilt) all.push_back(field.name);
   return all;
+}
+
+void check_min_tokens(const Request& request) {
+  uint32_t least = request.sampling.min_tokens, most = request.max_tokens;
+  if (most == 0 || least <= most) return;
+  throw RequestError(kInvalidValue, "min_tokens",
+                     fmt::format("is {}, and max_tokens {}: raise that one", least, most));
 }
 
 }  // namespace
 
 CompletionCall read_chat_call(std::string_view body, const SamplingParams& defaults,
                               const RequestLimits& limits, uint32_t vocabulary) {
-  CompletionCall call = read_call(body, kChatRules, "messages", defaults, limits, vocabulary);
+  CompletionCall call =
+      read_call(body, kChatRules, unbuilt_chat_fields(), "messages", defaults, limits, vocabulary);
   call.chat = true;
+  check_min_tokens(call.request);
   return call;
 }
 
 CompletionCall read_text_call(std::string_view body, const SamplingParams& defaults,
                               const RequestLimits& limits, uint32_t vocabulary) {
-  CompletionCall call = read_call(body, kTextRules, "prompt", defaults, limits, vocabulary);
-  if (call.request.max_tokens == 0) call.request.max_tokens = kTextMaxTokens;
+  CompletionCall call =
+      read_call(body, kTextRules, unbuilt_text_fields(), "prompt", defaults, limits, vocabulary);
+  if (call.request.max_tokens == 0 && !call.to_context) call.request.max_tokens = kTextMaxTokens;
+  check_min_tokens(call.request);
   return call;
 }
 
-std::vector<std::string_view> chat_field_names() { return names(kChatRules); }
-std::vector<std::string_view> text_field_names() { return names(kTextRules); }
+std::vector<std::string_view> chat_field_names() {
+  return names(kChatRules, unbuilt_chat_fields());
+}
+std::vector<std::string_view> text_field_names() {
+  return names(kTextRules, unbuilt_text_fields());
+}
 
 }  // namespace hearth

@@ -2,7 +2,7 @@
 // field with its default and range.
 //
 // Fields that are null count as missing. Fields that would change the answer and are not built are
-// refused, other unknown ones ignored.
+// refused (server/unbuilt_fields.h), other unknown ones ignored.
 #pragma once
 
 #include <boost/json/array.hpp>
@@ -51,6 +51,8 @@ struct CompletionCall {
   bool stream = false;
   bool include_usage = false;
   bool ignore_eos = false;
+  bool to_context = false;      // no max_tokens: as many as the context holds
+  bool continue_final = false;  // of chat: the last message goes on
 };
 
 // Throw RequestError. `vocabulary`: ids of tokens lie in [0, vocabulary).

@@ -1,11 +1,16 @@
 #include "server/completion_request.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <boost/json/serialize.hpp>
 #include <cmath>
+#include <functional>
+#include <span>
 
+#include "server/chat_messages.h"
 #include "server/sampling_defaults.h"
+#include "server/unbuilt_fields.h"
 
 namespace hearth {
 namespace {
@@ -221,20 +226,132 @@ TEST(CompletionRequest, WhatIsNotBuiltIsRefused) {
                            R"("prediction":{"type":"content"})",
                            R"("web_search_options":{})",
                            R"("guided_json":{"a":1})",
-                           R"("grammar":"root ::= x")",
-                           R"("min_tokens":3)",
-                           R"("stop_token_ids":[1])",
-                           R"("continue_final_message":true)"};
+                           R"("grammar":"root ::= x")"};
   for (std::string field : refused) {
     std::string name = field.substr(1, field.find('"', 1) - 1);
     EXPECT_EQ(chat_error("," + field).find("unsupported_parameter: " + name + " "), 0u) << field;
   }
   EXPECT_EQ(text_error(R"(,"suffix":"x")").find("unsupported_parameter: suffix "), 0u);
   EXPECT_EQ(chat_error(R"(,"tools":[],"tool_choice":"auto","functions":[],"function_call":"none",
-      "response_format":{"type":"text"},"modalities":["text"],"audio":null,"min_tokens":0,
-      "stop_token_ids":[],"grammar":"","continue_final_message":false)"),
+      "response_format":{"type":"text"},"modalities":["text"],"audio":null,"grammar":"")"),
             "none");
   EXPECT_EQ(text_error(R"(,"suffix":"")"), "none");
+}
+
+// Values that ask for the field's effect, and values that ask for nothing.
+std::pair<std::vector<std::string>, std::vector<std::string>> samples(const UnbuiltField& field) {
+  switch (field.nothing) {
+    case Nothing::kEmpty:
+      return {{"true", "1", "0.5", "\"x\"", "[1]", "{\"a\":1}"},
+              {"null", "false", "0", "0.0", "\"\"", "[]", "{}"}};
+    case Nothing::kTrue:
+      return {{"false", "0", "\"true\"", "{}"}, {"null", "true"}};
+    case Nothing::kNumber:
+      return {{fmt::format("{}", field.high + 1), "\"1\"", "true", "[]"},
+              {"null", fmt::format("{}", field.high)}};
+    case Nothing::kWord:
+      return {{"\"other\"", "1", "\"\""},
+              {"null", fmt::format("\"{}\"", field.words.substr(0, field.words.find(' ')))}};
+    case Nothing::kNull:
+      return {{"true", "false", "0", "{}"}, {"null"}};
+  }
+  return {};
+}
+
+void check_unbuilt(std::span<const UnbuiltField> fields,
+                   const std::function<std::string(const std::string&)>& error_of) {
+  for (const UnbuiltField& field : fields) {
+    std::string begin = fmt::format(",\"{}\":", field.name);
+    auto [asking, nothing] = samples(field);
+    std::string refusal = fmt::format(
+        "unsupported_parameter: {} asks for something that this "
+        "server does not do; {}",
+        field.name, field.remedy);
+    for (const std::string& value : asking) EXPECT_EQ(error_of(begin + value), refusal) << value;
+    for (const std::string& value : nothing) {
+      EXPECT_EQ(error_of(begin + value), "none") << begin + value;
+    }
+  }
+}
+
+TEST(CompletionRequest, EveryFieldThatIsNotBuiltIsRefusedByName) {
+  auto of_chat = [](const std::string& field) { return chat_error(field); };
+  auto of_text = [](const std::string& field) { return text_error(field); };
+  check_unbuilt(unbuilt_fields(), of_chat);
+  check_unbuilt(unbuilt_fields(), of_text);
+  check_unbuilt(unbuilt_chat_fields(), of_chat);
+  check_unbuilt(unbuilt_text_fields(), of_text);
+  EXPECT_EQ(chat_error(R"(,"typical_p":0.9)").find("unsupported_parameter: typical_p "), 0u);
+  EXPECT_EQ(chat_error(R"(,"mirostat":2)").find("unsupported_parameter: mirostat "), 0u);
+  EXPECT_EQ(chat_error(R"(,"mirostat_tau":3,"dry_base":2,"user":"x")"), "none");
+}
+
+TEST(CompletionRequest, NamesOfOtherServers) {
+  auto most = [](const char* fields) { return text(fields).request.max_tokens; };
+  EXPECT_EQ(most(R"(,"n_predict":3)"), 3u);
+  EXPECT_EQ(most(R"(,"num_predict":4)"), 4u);
+  EXPECT_EQ(most(R"(,"max_new_tokens":5)"), 5u);
+  EXPECT_EQ(most(R"(,"n_predict":3,"max_tokens":7)"), 7u);
+  EXPECT_EQ(most(R"(,"n_predict":-1)"), 0u);
+  EXPECT_EQ(most(""), kTextMaxTokens);
+  EXPECT_EQ(text_error(R"(,"n_predict":0)"),
+            "invalid_value: n_predict is 0; it must be 1 at least, or -1 for all that the context "
+            "holds");
+  auto sampling = [](const char* fields) { return text(fields).request.sampling; };
+  EXPECT_EQ(sampling(R"(,"repeat_penalty":1.5)").repeat_penalty, 1.5f);
+  EXPECT_EQ(sampling(R"(,"repeat_penalty":1.5,"repetition_penalty":2)").repeat_penalty, 2.0f);
+  EXPECT_EQ(sampling(R"(,"repeat_last_n":7)").penalty_window, 7u);
+  EXPECT_GT(sampling(R"(,"repeat_last_n":-1)").penalty_window, 1u << 30);
+}
+
+TEST(CompletionRequest, WhatEndsATextAndWhatMayCome) {
+  using Ids = std::vector<int32_t>;
+  Request request = text(R"(,"stop_token_ids":[3,1],"allowed_token_ids":[5],"min_tokens":2,
+      "include_stop_str_in_output":true,"skip_special_tokens":false)")
+                        .request;
+  EXPECT_EQ(request.stop_tokens, (Ids{3, 1}));
+  EXPECT_EQ(request.sampling.allowed, (Ids{5}));
+  EXPECT_EQ(request.sampling.min_tokens, 2u);
+  EXPECT_TRUE(request.include_stop && request.special_text);
+  Request usual = text(R"(,"stop_token_ids":[],"allowed_token_ids":[],"min_tokens":0,
+      "include_stop_str_in_output":false,"skip_special_tokens":true)")
+                      .request;
+  EXPECT_TRUE(usual.stop_tokens.empty() && usual.sampling.allowed.empty());
+  EXPECT_FALSE(usual.include_stop || usual.special_text);
+  EXPECT_EQ(text_error(R"(,"allowed_token_ids":[1000])"),
+            "invalid_value: allowed_token_ids[0] is 1000; it must lie between 0 and 999");
+  EXPECT_EQ(text_error(R"(,"stop_token_ids":"x")"),
+            "invalid_type: stop_token_ids is a string; it must be an array");
+  EXPECT_EQ(text_error(R"(,"min_tokens":9,"max_tokens":8)"),
+            "invalid_value: min_tokens is 9, and max_tokens 8: raise that one");
+  EXPECT_EQ(text_error(R"(,"min_tokens":17)").find("invalid_value: min_tokens "), 0u);
+  EXPECT_EQ(chat_error(R"(,"min_tokens":17)"), "none");
+}
+
+TEST(CompletionRequest, AFinalMessageMayGoOn) {
+  CompletionCall call = chat(R"(,"continue_final_message":true)");
+  EXPECT_TRUE(call.continue_final);
+  EXPECT_EQ(boost::json::serialize(call.template_kwargs), R"({"add_generation_prompt":false})");
+  EXPECT_FALSE(chat(R"(,"continue_final_message":false)").continue_final);
+  EXPECT_EQ(boost::json::serialize(chat(R"(,"add_generation_prompt":false)").template_kwargs),
+            R"({"add_generation_prompt":false})");
+  EXPECT_EQ(chat_error(R"(,"continue_final_message":true,"add_generation_prompt":true)")
+                .find("invalid_value: continue_final_message is given with"),
+            0u);
+  RenderedChat rendered{"<u>Hi</u><a>Well, </a>", {{3, 5}, {12, 18}, {18, 20}}};
+  end_with_final_message(chat("", R"([{"role":"user","content":"Hi"},
+      {"role":"assistant","content":"Well, "}])")
+                             .messages,
+                         &rendered);
+  EXPECT_EQ(rendered.text, "<u>Hi</u><a>Well, ");
+  EXPECT_EQ(rendered.foreign.size(), 2u);
+  rendered.text = "<a>Well,</a>";  // trimmed
+  end_with_final_message(chat("", R"([{"role":"assistant","content":"Well, "}])").messages,
+                         &rendered);
+  EXPECT_EQ(rendered.text, "<a>Well,");
+  EXPECT_THROW(end_with_final_message(chat("", R"([{"role":"assistant","content":"x"}])").messages,
+                                      &rendered),
+               RequestError);
 }
 
 TEST(CompletionRequest, MessagesBecomeWhatTemplatesTake) {

@@ -16,6 +16,9 @@ struct EmbeddingCall {
   std::vector<Prompt> inputs;  // at least one; none empty
   bool base64 = false;         // else arrays of numbers
   std::optional<uint32_t> dimensions;
+  // The most tokens of a text, the special ones included: what is longer is cut at its end, and at
+  // what the model takes at any rate. Nothing: what the model does not take is refused.
+  std::optional<uint32_t> truncate_to;
 };
 
 struct EmbeddingLimits {

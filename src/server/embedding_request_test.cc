@@ -1,6 +1,11 @@
 #include "server/embedding_request.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <string>
+
+#include "server/unbuilt_fields.h"
 
 namespace hearth {
 namespace {
@@ -28,6 +33,32 @@ TEST(EmbeddingRequest, EveryFormOfInput) {
   EXPECT_EQ(read(R"({"input":[1,2]})").inputs, (std::vector<Prompt>{Ids{1, 2}}));
   EXPECT_EQ(read(R"({"input":[[1],[2,3]]})").inputs, (std::vector<Prompt>{Ids{1}, Ids{2, 3}}));
   EXPECT_EQ(read(R"({"input":["a",[2,3]]})").inputs, (std::vector<Prompt>{"a", Ids{2, 3}}));
+}
+
+TEST(EmbeddingRequest, TextsMayBeCut) {
+  auto cut = [](const std::string& fields) {
+    return read(("{\"input\":\"a\"," + fields + "}").c_str()).truncate_to;
+  };
+  EXPECT_EQ(cut(R"("truncate_prompt_tokens":5)"), 5u);
+  EXPECT_GT(cut(R"("truncate_prompt_tokens":-1)"), 1u << 30);
+  EXPECT_GT(cut(R"("truncate":true)"), 1u << 30);
+  EXPECT_FALSE(cut(R"("truncate":false,"truncate_prompt_tokens":null)"));
+  EXPECT_EQ(error_of(R"({"input":"a","truncate_prompt_tokens":0})").find("invalid_value: trunc"),
+            0u);
+}
+
+TEST(EmbeddingRequest, EveryFieldThatIsNotBuiltIsRefusedByName) {
+  for (const UnbuiltField& field : unbuilt_embedding_fields()) {
+    std::string body = fmt::format(R"({{"input":"a","{}":[3]}})", field.name);
+    EXPECT_EQ(error_of(body.c_str()).find(fmt::format("unsupported_parameter: {} ", field.name)),
+              0u)
+        << field.name;
+  }
+  EXPECT_EQ(error_of(R"({"input":"a","normalize":true,"embd_normalize":2,"embed_dtype":"float32",
+      "options":{},"prompt_name":null,"truncation_side":"right","user":"x"})"),
+            "none");
+  EXPECT_NE(error_of(R"({"input":"a","normalize":false})"), "none");
+  EXPECT_NE(error_of(R"({"input":"a","embd_normalize":-1})"), "none");
 }
 
 TEST(EmbeddingRequest, TheOtherFields) {

@@ -96,9 +96,12 @@ void EmbeddingTask::read() {
 
 EmbedQuery EmbeddingTask::query_of(size_t index) {
   std::string name = input_name(index, call_.inputs.size());
+  const bool cuts = call_.truncate_to.has_value();
+  const uint32_t most = std::min(call_.truncate_to.value_or(model_.context), model_.context);
   auto* text = std::get_if<std::string>(&call_.inputs[index]);
   if (text == nullptr) {
     auto& ids = std::get<std::vector<int32_t>>(call_.inputs[index]);
+    if (cuts) ids.resize(std::min<size_t>(ids.size(), most));
     if (ids.size() > model_.context) {
       throw RequestError(too_long(name, ids.size(), model_.context));
     }
@@ -107,7 +110,7 @@ EmbedQuery EmbeddingTask::query_of(size_t index) {
   EmbedTokens tokens;
   try {
     Pace pace = all_.worker_.pace(ended_);
-    tokens = embed_tokens(model_.tokenizer, *text, model_.context, &pace);
+    tokens = embed_tokens(model_.tokenizer, *text, most, &pace);
   } catch (const RequestError&) {
     throw;  // by the pace
   } catch (const Error& error) {
@@ -122,8 +125,9 @@ EmbedQuery EmbeddingTask::query_of(size_t index) {
                         name,
                         {}});
   }
-  if (tokens.was_cut()) throw RequestError(too_long(name, tokens.whole, model_.context));
-  return {std::move(*text), std::move(tokens.ids)};
+  if (!tokens.was_cut()) return {std::move(*text), std::move(tokens.ids)};
+  if (!cuts) throw RequestError(too_long(name, tokens.whole, model_.context));
+  return {{}, std::move(tokens.ids)};  // the whole text is not what any device is to read
 }
 
 void EmbeddingTask::tokenise() {

@@ -38,6 +38,14 @@ TemplateCall read_template_call(std::string_view body, const RequestLimits& limi
   if (const boost::json::value* kwargs = find_field(object, "chat_template_kwargs")) {
     call.template_kwargs = object_field(*kwargs, "chat_template_kwargs");
   }
+  constexpr const char* kPrompt = "add_generation_prompt";
+  if (const boost::json::value* wish = find_field(object, kPrompt)) {
+    read_generation_prompt(*wish, kPrompt, &call.template_kwargs);
+  }
+  constexpr const char* kContinue = "continue_final_message";
+  if (const boost::json::value* wish = find_field(object, kContinue)) {
+    call.continue_final = read_continue_final(*wish, kContinue, &call.template_kwargs);
+  }
   return call;
 }
 

@@ -21,6 +21,7 @@ struct TokenizeCall {
 struct TemplateCall {
   boost::json::array messages;  // as of CompletionCall
   boost::json::object template_kwargs;
+  bool continue_final = false;
 };
 
 TokenizeCall read_tokenize_call(std::string_view body, const RequestLimits& limits);

@@ -1,5 +1,6 @@
 #include "server/token_routes.h"
 
+#include "server/chat_messages.h"
 #include "server/reply_bodies.h"
 #include "server/text_calls.h"
 
@@ -30,7 +31,9 @@ std::string token_route_body(RouteId route, std::string_view body, const TokenRo
   if (route == RouteId::kTokenize) return tokenize(body, model, limits, pace);
   if (route == RouteId::kDetokenize) return detokenize(body, model.tokenizer, limits);
   TemplateCall call = read_template_call(body, limits);
-  return template_body(model.chat->render(call.messages, call.template_kwargs, pace).text);
+  RenderedChat chat = model.chat->render(call.messages, call.template_kwargs, pace);
+  if (call.continue_final) end_with_final_message(call.messages, &chat);
+  return template_body(chat.text);
 }
 
 }  // namespace hearth

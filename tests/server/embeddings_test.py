@@ -79,6 +79,20 @@ class EmbeddingsTest(ServerTest):
         for mine, theirs in zip(part, whole):
             self.assertAlmostEqual(mine, theirs / length, places=6)
 
+    def test_texts_may_be_cut(self):
+        long = "fox " * 100
+        cut = self.embed(long, truncate=True)
+        self.assertEqual(self.embed(long, truncate_prompt_tokens=-1), cut)
+        self.assertEqual(self.embed(long, truncate_prompt_tokens=CONTEXT + 9), cut)
+        body = {"input": long, "truncate": True}
+        usage = self.server.good("/v1/embeddings", body)["usage"]
+        self.assertEqual(usage["prompt_tokens"], CONTEXT)
+        self.assertEqual(self.embed([[5] * 9], truncate_prompt_tokens=3), self.embed([[5] * 3]))
+        self.assertEqual(self.embed("a fox", truncate_prompt_tokens=60), self.embed("a fox"))
+        for name, value in (("normalize", False), ("messages", [{}]), ("truncation_side", "left")):
+            error, _ = self.refused(400, {"input": "a", name: value})
+            self.assertEqual((error["code"], error["param"]), ("unsupported_parameter", name))
+
     def test_what_cannot_be(self):
         for body, says in (
             ({"input": ""}, "input is empty"),
