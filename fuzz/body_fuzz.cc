@@ -107,7 +107,10 @@ void write_replies(std::string_view bytes, const Tokenizer& tokenizer) {
   HEARTH_CHECK(whole.entries.size() <= choice.tokens(), "a token has an entry at most");
   HEARTH_CHECK(!logprobs || whole.entries.empty() == whole.text.empty(), "text has entries");
   check_events(events);
-  if (whole.finish) read_json(completion_body(head, {&whole, 1}, {}));
+  if (whole.finish) {
+    CompletionBody body(head, {whole}, {});
+    read_json(whole_body(body));
+  }
   read_json(error_body({400, "", std::string(bytes), std::string(bytes), std::string(bytes), {}}));
 }
 

@@ -87,6 +87,8 @@ void add_http_limits(CLI::App& verb, HttpOptions* http) {
   add_size(verb, "--max-body", &http->body_bytes, "Bytes of a request's body; beyond, 413");
   add_size(verb, "--max-bodies", &http->all_body_bytes,
            "Bytes of all bodies under way; beyond, 503");
+  add_size(verb, "--max-replies", &http->all_reply_bytes,
+           "Bytes of all replies under way; beyond, 503");
   add_seconds(verb, "--header-timeout", &http->header_seconds, "For a request's header; 408");
   add_seconds(verb, "--body-timeout", &http->body_seconds, "For its body; 408");
   add_seconds(verb, "--idle-timeout", &http->idle_seconds,

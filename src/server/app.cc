@@ -137,12 +137,15 @@ std::optional<HttpReply> App::check(const HttpRequest& head) {
 }
 
 void App::answer(const std::shared_ptr<Exchange>& exchange, HttpReply reply) {
+  if (!exchange->hold(reply.body.size())) {
+    return exchange->reply(refused(exchange->request(), replies_full()));
+  }
   log_.write(log_entry(exchange->request(), reply.status));
   exchange->reply(std::move(reply));
 }
 
 std::string App::metrics() const {
-  AppGauges gauges{server_.connections(), server_.exchanges()};
+  AppGauges gauges{server_.connections(), server_.exchanges(), server_.reply_bytes()};
   bool text = ready_ && text_ != nullptr;
   std::string all =
       metrics_text(completions_.metrics(), gauges, text ? &text_->backend.statistics() : nullptr);
@@ -234,15 +237,19 @@ void App::answer_later(const std::shared_ptr<Exchange>& exchange, RouteId route)
   worker_.post([this, exchange, route, gone] {
     const HttpRequest& request = exchange->request();
     if (*gone) return;
+    std::shared_ptr<PiecedReply> reply;
     try {
-      std::string body = exchange->take_body();
       const RequestLimits& limits = options_.completions.limits;
       Pace pace = worker_.pace(*gone);
-      answer(exchange, {.body = token_route_body(route, body, token_model(), limits, &pace)});
+      reply = std::make_shared<PiecedReply>(
+          exchange, worker_, token_route_body(route, *exchange, token_model(), limits, &pace));
+      reply->make();
     } catch (const std::exception& error) {
       if (*gone) return;
-      exchange->reply(refused(request, api_error_of(error)));
+      return exchange->reply(refused(request, api_error_of(error)));
     }
+    log_.write(log_entry(request, 200));
+    reply->hand_over();
   });
 }
 

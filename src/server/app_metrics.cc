@@ -96,6 +96,9 @@ std::string metrics_text(const AppMetrics& metrics, const AppGauges& gauges,
   text.gauge("hearth_exchanges",
              "Requests of any kind, from their header to the end of their answer.",
              static_cast<double>(gauges.exchanges));
+  text.gauge("hearth_reply_bytes",
+             "Bytes that replies take: what they are made of and what waits for clients.",
+             static_cast<double>(gauges.reply_bytes));
   if (statistics != nullptr) add_engine(*statistics, &text);
   return text.take();
 }

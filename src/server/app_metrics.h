@@ -41,6 +41,7 @@ struct AppMetrics {
 // What is so now.
 struct AppGauges {
   size_t connections = 0, exchanges = 0;
+  uint64_t reply_bytes = 0;
 };
 
 // `statistics` may be null: the model is still being loaded.

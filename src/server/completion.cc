@@ -14,10 +14,22 @@ namespace {
 
 // A client that is so many bytes behind gets no more results for now; its sequences then wait.
 constexpr size_t kMostUnsent = 256 << 10;
+// The same where the replies of all have no room for more.
+constexpr size_t kLeastUnsent = 16 << 10;
 
 uint64_t random_seed() {
   std::random_device random;
   return (uint64_t{random()} << 32) | random();
+}
+
+// What a part takes until its reply was written.
+uint64_t bytes_of(const ChoicePart& part) {
+  uint64_t bytes = part.text.size();
+  for (const TokenEntry& entry : part.entries) {
+    bytes += sizeof(entry) + entry.bytes.size();
+    for (const auto& likely : entry.top) bytes += sizeof(likely) + likely.first.size();
+  }
+  return bytes;
 }
 
 const char* log_word(Outcome outcome, const std::string& finish) {
@@ -158,6 +170,9 @@ void Completion::submit() {
       self->guarded(&Completion::take_results);
     });
   });
+  uint64_t echoed = 0;
+  for (const Part& part : parts_) echoed += part.echo.size() * call_.request.choices;
+  if (!exchange_->hold(echoed)) return fail(replies_full());
   for (uint32_t choice = 0; choice < texts(); ++choice) {
     const std::string& echo = parts_[choice / call_.request.choices].echo;
     choices_.emplace_back(model_.backend.tokenizer(), choice, call_.request.logprobs,
@@ -200,8 +215,10 @@ void Completion::go_on() {
 }
 
 void Completion::take_results() {
+  if (finishing_) return;
   std::string events;
-  while (!ended_ && (!streaming_ || exchange_->unsent() + events.size() < kMostUnsent)) {
+  const size_t most = exchange_->replies_full() ? kLeastUnsent : kMostUnsent;
+  while (!ended_ && (!streaming_ || exchange_->unsent() + events.size() < most)) {
     std::optional<Result> result = stream_->try_pop();
     if (!result) break;
     if (result->finish && !finish_reason(*result->finish)) {
@@ -212,6 +229,7 @@ void Completion::take_results() {
     }
     ChoicePart part = take(*result);
     if (!streaming_) {
+      if (!exchange_->hold(bytes_of(part))) return fail(replies_full());
       whole_[part.index].append(std::move(part));
     } else if (!part.empty()) {
       events += part_events(head_, part);
@@ -219,7 +237,7 @@ void Completion::take_results() {
   }
   if (!events.empty()) exchange_->send(std::move(events));
   if (!ended_ && finished_ == texts()) return finish();
-  if (streaming_ && !stalled_since_ && exchange_->unsent() >= kMostUnsent) {
+  if (streaming_ && !stalled_since_ && exchange_->unsent() >= most) {
     stalled_since_ = steady_seconds();
   }
 }
@@ -279,24 +297,41 @@ void Completion::finish() {
   for (const ChoiceText& choice : choices_) {
     stopped &= finish_reason(*choice.finish()) == "stop";
   }
+  Outcome outcome = stopped ? Outcome::kStop : Outcome::kLength;
   if (streaming_) {
     std::string events;
     if (call_.include_usage) events = usage_event(head_, usage());
     exchange_->send(events + std::string(kDoneEvent));
     exchange_->end();
+    end(outcome, 200, "");
   } else {
-    // Log-probabilities may make it large.
-    all_.worker_.post([self = shared_from_this()] {
-      HttpReply reply;
-      try {
-        reply.body = completion_body(self->head_, self->whole_, self->usage());
-      } catch (const std::exception& error) {
-        reply = error_reply(api_error_of(error));
-      }
-      self->exchange_->reply(std::move(reply));
-    });
+    finish_whole(outcome);
   }
-  end(stopped ? Outcome::kStop : Outcome::kLength, 200, "");
+}
+
+// Log-probabilities may make it large: the worker makes it, and nobody else has the places before
+// it is handed over.
+void Completion::finish_whole(Outcome outcome) {
+  finishing_ = true;
+  all_.worker_.post([self = shared_from_this(), outcome] {
+    if (self->ended_) return;
+    std::optional<ApiError> error;
+    std::shared_ptr<PiecedReply> reply;
+    try {
+      reply = std::make_shared<PiecedReply>(
+          self->exchange_, self->all_.worker_,
+          std::make_unique<CompletionBody>(self->head_, std::move(self->whole_), self->usage()));
+      reply->make();
+    } catch (const std::exception& thrown) {
+      error = api_error_of(thrown);
+    }
+    self->all_.server_.post([self, outcome, reply, error] {
+      if (self->ended_) return;
+      if (error) return self->fail(*error);
+      reply->hand_over();
+      self->end(outcome, 200, "");
+    });
+  });
 }
 
 void Completion::fail(const ApiError& error) {

@@ -64,6 +64,7 @@ class Completion : public std::enable_shared_from_this<Completion> {
   ChoicePart take(const Result& result);
   void note_times(const Result& result);
   void finish();
+  void finish_whole(Outcome outcome);
   void leave();
   void end(Outcome outcome, unsigned status, const std::string& finish);
 
@@ -88,6 +89,7 @@ class Completion : public std::enable_shared_from_this<Completion> {
   uint32_t finished_ = 0;          // choices
   std::atomic<bool> told_{false};  // take_results() is on its way to the reactor
   bool streaming_ = false;
+  bool finishing_ = false;               // its whole reply is being made
   std::optional<double> stalled_since_;  // results wait for the client
   std::atomic<bool> ended_{false};       // the worker asks too: nobody waits for it any more
 

@@ -13,11 +13,40 @@
 namespace hearth {
 namespace {
 
-// The worker's slices: some milliseconds each.
+// The worker's slices: some milliseconds.
 constexpr size_t kSliceTextBytes = 32 << 10;
-constexpr size_t kSliceElements = 64 << 10;
 // Of an element's float and of its digits in the reply.
 constexpr uint64_t kBytesOfElement = 16;
+
+// The vectors, and then their usage; a vector's memory is free once it was written.
+class VectorsBody : public BodySource {
+ public:
+  VectorsBody(std::string_view model, const EmbeddingCall& call, std::vector<EmbedVector> vectors,
+              uint64_t tokens)
+      : body_(model, call.base64),
+        dimensions_(call.dimensions),
+        vectors_(std::move(vectors)),
+        tokens_(tokens) {}
+
+  bool next(std::string* body) override {
+    for (; at_ < vectors_.size() && body_.size() < kPieceBytes; ++at_) {
+      EmbedVector& vector = vectors_[at_];
+      if (dimensions_) cut_dimensions(*dimensions_, true, &vector);
+      body_.add(vector);
+      vector = {};
+    }
+    bool any = at_ < vectors_.size();
+    *body += any ? body_.take() : body_.finish(tokens_);
+    return any;
+  }
+
+ private:
+  EmbeddingBody body_;
+  const std::optional<uint32_t> dimensions_;
+  std::vector<EmbedVector> vectors_;
+  const uint64_t tokens_;
+  size_t at_ = 0;
+};
 
 // "input", or "input[3]" of several.
 std::string input_name(size_t index, size_t count) {
@@ -189,7 +218,9 @@ void EmbeddingTask::settle() {
     failed = failed_;
   }
   if (!failed) {
-    body_.emplace(model_.name, call_.base64);
+    if (!exchange_->hold(vectors_.size() * model_.queues.width() * sizeof(float))) {
+      return fail(replies_full());
+    }
     return on_worker(&EmbeddingTask::write);
   }
   bool later = failed->error->code() == ErrorCode::kBusy;
@@ -197,21 +228,15 @@ void EmbeddingTask::settle() {
 }
 
 void EmbeddingTask::write() {
-  size_t elements = 0;
-  for (; written_ < vectors_.size(); ++written_) {
-    if (elements >= kSliceElements) return on_worker(&EmbeddingTask::write);
-    EmbedVector& vector = vectors_[written_];
-    if (call_.dimensions) cut_dimensions(*call_.dimensions, true, &vector);
-    body_->add(vector);
-    elements += vector.size();
-    vector = {};
-  }
-  reply_ = body_->finish(tokens_);
+  reply_ = std::make_shared<PiecedReply>(
+      exchange_, all_.worker_,
+      std::make_unique<VectorsBody>(model_.name, call_, std::move(vectors_), tokens_));
+  reply_->make();
   on_reactor(&EmbeddingTask::finish);
 }
 
 void EmbeddingTask::finish() {
-  exchange_->reply({.body = std::move(reply_)});
+  std::exchange(reply_, nullptr)->hand_over();
   end(EmbeddingOutcome::kOk, 200, "");
 }
 

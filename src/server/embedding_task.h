@@ -19,6 +19,7 @@
 
 #include "server/embedding_body.h"
 #include "server/embeddings.h"
+#include "server/reply_pieces.h"
 
 namespace hearth {
 
@@ -62,9 +63,8 @@ class EmbeddingTask : public std::enable_shared_from_this<EmbeddingTask> {
   std::atomic<size_t> left_{0};
   std::mutex mutex_;
   std::optional<EmbedOutcome> failed_;  // the first that did, under the mutex
-  size_t written_ = 0;
-  std::optional<EmbeddingBody> body_;
-  std::string asked_, reply_;  // bodies
+  std::string asked_;                   // the body
+  std::shared_ptr<PiecedReply> reply_;
 
   std::atomic<bool> ended_{false};  // all threads ask: nobody waits for it any more
 };

@@ -1,6 +1,5 @@
 #include "server/http_connection.h"
 
-#include <fmt/format.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 
@@ -9,11 +8,9 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/error.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <exception>
-#include <random>
 #include <utility>
 
 #include "base/clock.h"
@@ -24,7 +21,6 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
-constexpr size_t kReadBytes = 64 << 10;
 // What the kernel holds besides the bytes that are on their way. With the megabytes that it would
 // hold otherwise, nothing tells for many seconds whether a client reads.
 using NotSentBytes = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_NOTSENT_LOWAT>;
@@ -44,32 +40,6 @@ ApiError failure() {
 }
 
 }  // namespace
-
-HttpShared::HttpShared(asio::io_context& reactor, const HttpOptions& limits, HttpCheck first,
-                       HttpHandler then, HttpRefused otherwise)
-    : context(reactor),
-      options(limits),
-      check(std::move(first)),
-      handler(std::move(then)),
-      refused(std::move(otherwise)),
-      bodies(std::make_shared<BodyBudget>(limits.all_body_bytes)),
-      read_buffer(kReadBytes) {
-  mailbox = std::make_shared<AnswerMailbox>([this] {
-    asio::post(context, [box = std::weak_ptr<AnswerMailbox>(mailbox)] {
-      if (auto open_box = box.lock()) open_box->deliver();
-    });
-  });
-  std::random_device random;
-  next_id = static_cast<uint64_t>(random()) << 32;
-}
-
-std::string HttpShared::make_id() { return fmt::format("req_{:016x}", next_id++); }
-
-void HttpShared::close_all() {
-  std::vector<std::shared_ptr<HttpConnection>> all;
-  for (HttpConnection* connection : open) all.push_back(connection->shared_from_this());
-  for (const auto& connection : all) connection->close();
-}
 
 void HttpConnection::start(HttpShared& shared, Socket socket, std::string peer) {
   auto connection = std::make_shared<HttpConnection>(shared, std::move(socket), std::move(peer));
@@ -117,7 +87,8 @@ void HttpConnection::close() {
   shared_.on_closed();
 }
 
-// The client takes nothing: what the kernel holds for it is dropped too.
+// The client takes nothing, or must not take what it has for whole: what the kernel holds for it is
+// dropped too.
 void HttpConnection::cut() {
   Error ignored;
   socket_.set_option(asio::socket_base::linger(true, 0), ignored);
@@ -256,8 +227,8 @@ void HttpConnection::hand_over() {
   BodyLease lease;
   HttpRequest request = reader_.release(lease);
   begin_answer(keep_alive);
-  state_ = std::make_shared<ExchangeState>(std::move(request), std::move(lease), shared_.mailbox,
-                                           weak_from_this());
+  state_ = std::make_shared<ExchangeState>(std::move(request), std::move(lease), shared_.replies,
+                                           shared_.mailbox, weak_from_this());
   auto exchange = std::make_shared<Exchange>(state_);
   try {
     shared_.handler(std::move(exchange));
@@ -276,7 +247,7 @@ void HttpConnection::begin_answer(bool keep_alive) {
   phase_ = Phase::kAnswering;
   since_ = Clock::now();
   answered_.keep_alive = keep_alive && !shared_.draining;
-  streaming_ = answer_complete_ = false;
+  streaming_ = of_events_ = answer_complete_ = false;
 }
 
 // What the connection itself has to say.
@@ -301,7 +272,9 @@ void HttpConnection::refuse(const ApiError& error) {
 
 void HttpConnection::answer_ready() {
   if (!state_) return;
-  format(state_->take());
+  ExchangeState::Output output = state_->take();
+  if (output.broken) return cut();  // a mere end would end a body of HTTP/1.0
+  format(std::move(output));
   flush();
   if (phase_ != Phase::kClosed) arm();
 }
@@ -311,11 +284,14 @@ void HttpConnection::format(ExchangeState::Output output) {
   if (output.reply) {
     out_ += reply_bytes(*output.reply, answered_, shared_.date.now());
   }
-  if (output.events) {
+  if (output.events || output.piece_type) {
     streaming_ = true;
-    // Only the connection's end tells HTTP/1.0 where the events end.
+    of_events_ = output.events.has_value();
+    // Only the connection's end tells HTTP/1.0 where the answer ends.
     answered_.keep_alive = answered_.keep_alive && answered_.minor == 1;
-    out_ += events_head(*output.events, answered_, shared_.date.now());
+    const std::string& date = shared_.date.now();
+    out_ += of_events_ ? events_head(*output.events, answered_, date)
+                       : pieces_head(*output.piece_type, answered_, date);
     if (answered_.head_only) output.ended = true;
   }
   bool chunked = streaming_ && answered_.minor == 1;
@@ -392,7 +368,7 @@ asio::awaitable<void> HttpConnection::write() {
 
 void HttpConnection::on_written() {
   out_sent_ = 0;
-  if (out_.capacity() > kReadBytes || !streaming_) {
+  if (out_.capacity() > shared_.read_buffer.size() || !streaming_) {
     out_ = {};
   } else {
     out_.clear();
@@ -442,7 +418,7 @@ HttpConnection::Clock::time_point HttpConnection::deadline() const {
     case Phase::kAnswering:
       if (writing_) return since_ + duration(options.write_seconds) - waited_;
       if (half_closed_ && !probed_ && can_probe()) return since_ + kProbeAfter;
-      if (streaming_ || (half_closed_ && can_probe())) {
+      if (of_events_ || (half_closed_ && can_probe())) {
         return since_ + duration(options.silence_seconds);
       }
       return Clock::time_point::max();
@@ -465,7 +441,7 @@ void HttpConnection::arm() {
   });
 }
 
-bool HttpConnection::can_probe() const { return streaming_ || answered_.minor == 1; }
+bool HttpConnection::can_probe() const { return streaming_ ? of_events_ : answered_.minor == 1; }
 
 // HEAD has no body to put comments into.
 void HttpConnection::write_nothing() {

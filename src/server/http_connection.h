@@ -48,6 +48,7 @@ struct HttpShared {
   HttpRefused refused;
   HttpReplyFields reply_fields = [](const HttpRequest&) { return HttpFields(); };
   std::shared_ptr<BodyBudget> bodies;
+  std::shared_ptr<ReplyBudget> replies;
   std::shared_ptr<AnswerMailbox> mailbox;
   std::unordered_set<HttpConnection*> open;
   bool draining = false;  // answers end their connections
@@ -133,7 +134,9 @@ class HttpConnection : public AnswerSink, public std::enable_shared_from_this<Ht
   AnsweredRequest answered_;
   bool counted_ = false;  // among the exchanges
   std::shared_ptr<ExchangeState> state_;
-  bool streaming_ = false, answer_complete_ = false;
+  // An answer in parts: of events, between which comments may stand, or of a body.
+  bool streaming_ = false, of_events_ = false;
+  bool answer_complete_ = false;
 
   std::string out_;
   size_t out_sent_ = 0;

@@ -9,6 +9,9 @@
 namespace hearth {
 namespace {
 
+// What a reply may always hold: errors and figures are told whatever others take.
+constexpr uint64_t kSmallReply = 16 << 10;
+
 ApiError no_answer() {
   return http_error(500, "internal_error", "The server failed to answer this request.");
 }
@@ -43,11 +46,33 @@ void AnswerMailbox::close() {
 }
 
 ExchangeState::ExchangeState(HttpRequest request, BodyLease lease,
+                             std::shared_ptr<ReplyBudget> replies,
                              std::shared_ptr<AnswerMailbox> mailbox, std::weak_ptr<AnswerSink> sink)
     : request_(std::move(request)),
       lease_(std::move(lease)),
+      replies_(std::move(replies)),
       mailbox_(std::move(mailbox)),
       sink_(std::move(sink)) {}
+
+ExchangeState::~ExchangeState() { let_go(); }
+
+// Nothing of the answer is here any more.
+void ExchangeState::let_go() {
+  replies_->give(std::exchange(held_, 0));
+  replies_->give(unsent_.exchange(0));
+}
+
+bool ExchangeState::hold(uint64_t bytes) {
+  std::lock_guard lock(mutex_);
+  if (over()) return true;
+  if (held_ + bytes <= kSmallReply) {
+    replies_->add(bytes);
+  } else if (!replies_->take(bytes)) {
+    return false;
+  }
+  held_ += bytes;
+  return true;
+}
 
 std::string ExchangeState::take_body() {
   lease_.release();
@@ -65,6 +90,10 @@ void ExchangeState::reply(HttpReply reply) {
   if (over()) return;
   HEARTH_CHECK(phase_ == Phase::kWaiting, "a request is answered once");
   phase_ = Phase::kEnded;
+  if (reply.body.size() > held_) {
+    replies_->add(reply.body.size() - held_);
+    held_ = reply.body.size();
+  }
   output_.reply = std::move(reply);
   output_.ended = true;
   leave(lock);
@@ -79,11 +108,30 @@ void ExchangeState::begin_events(HttpFields fields) {
   leave(lock);
 }
 
+void ExchangeState::begin_body(std::string content_type) {
+  std::unique_lock lock(mutex_);
+  if (over()) return;
+  HEARTH_CHECK(phase_ == Phase::kWaiting, "a request is answered once");
+  phase_ = Phase::kPieces;
+  output_.piece_type = std::move(content_type);
+  leave(lock);
+}
+
+void ExchangeState::break_off() {
+  std::unique_lock lock(mutex_);
+  if (phase_ != Phase::kPieces) return;
+  phase_ = Phase::kEnded;
+  output_.broken = true;
+  leave(lock);
+}
+
 void ExchangeState::send(std::string bytes) {
   std::unique_lock lock(mutex_);
   if (over() || bytes.empty()) return;
-  HEARTH_CHECK(phase_ == Phase::kEvents, "events are sent between begin_events() and end()");
+  HEARTH_CHECK(phase_ == Phase::kEvents || phase_ == Phase::kPieces,
+               "what is sent in parts is sent between its begin and its end");
   unsent_ += bytes.size();
+  replies_->add(bytes.size());
   if (output_.bytes.empty()) {
     output_.bytes = std::move(bytes);
   } else {
@@ -95,7 +143,7 @@ void ExchangeState::send(std::string bytes) {
 void ExchangeState::end() {
   std::unique_lock lock(mutex_);
   if (over()) return;
-  HEARTH_CHECK(phase_ == Phase::kEvents, "events end once");
+  HEARTH_CHECK(phase_ == Phase::kEvents || phase_ == Phase::kPieces, "an answer ends once");
   phase_ = Phase::kEnded;
   output_.ended = true;
   leave(lock);
@@ -108,6 +156,7 @@ void ExchangeState::abandon() {
     phase = phase_;
   }
   if (phase == Phase::kWaiting) return reply(error_reply(no_answer()));
+  if (phase == Phase::kPieces) return break_off();
   if (phase != Phase::kEvents) return;
   send("data: " + error_body(no_answer()) + "\n\n");
   end();
@@ -135,6 +184,7 @@ ExchangeState::Output ExchangeState::take() {
 }
 
 void ExchangeState::wrote(size_t bytes) {
+  replies_->give(bytes);
   if (bytes == 0 || unsent_.fetch_sub(bytes) != bytes) return;
   std::shared_ptr<std::function<void()>> call;
   {
@@ -162,7 +212,7 @@ void ExchangeState::call_if_gone() {
     call.swap(on_gone_);
     drained.swap(on_drained_);
     output_ = {};
-    unsent_ = 0;
+    let_go();
   }
   if (call) call();
 }
@@ -173,6 +223,7 @@ void ExchangeState::set_written() {
   std::lock_guard lock(mutex_);
   if (over()) return;
   phase_ = Phase::kWritten;
+  let_go();
   call.swap(on_gone_);
   drained.swap(on_drained_);
 }
@@ -185,6 +236,10 @@ void Exchange::reply(HttpReply reply) { state_->reply(std::move(reply)); }
 void Exchange::begin_events(HttpFields fields) { state_->begin_events(std::move(fields)); }
 void Exchange::send(std::string bytes) { state_->send(std::move(bytes)); }
 void Exchange::end() { state_->end(); }
+void Exchange::begin_body(std::string content_type) { state_->begin_body(std::move(content_type)); }
+void Exchange::break_off() { state_->break_off(); }
+bool Exchange::hold(uint64_t bytes) { return state_->hold(bytes); }
+bool Exchange::replies_full() const { return state_->replies_full(); }
 size_t Exchange::unsent() const { return state_->unsent(); }
 void Exchange::on_gone(std::function<void()> call) { state_->on_gone(std::move(call)); }
 void Exchange::on_drained(std::function<void()> call) { state_->on_drained(std::move(call)); }

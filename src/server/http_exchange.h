@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -34,6 +35,21 @@ class Exchange {
   void begin_events(HttpFields fields = {});
   void send(std::string bytes);  // "data: {...}\n\n", one or several
   void end();
+
+  // The answer's body piece by piece, where nobody knows its length yet: 200, chunked (for HTTP/1.0
+  // up to the connection's end). Once; then any number of send(), and end().
+  void begin_body(std::string content_type);
+  // Ends the connection in the middle of that body, so that nobody takes it for whole; dying does
+  // the same.
+  void break_off();
+
+  // Counts so many bytes more that the answer takes, while it is made and until it was written or
+  // the client is gone, towards `all_reply_bytes`. Returns false, and counts none, where they are
+  // too many; the first few KiB are never too many. Of what was not counted before, reply() counts
+  // the body, and send() what waits for the client.
+  bool hold(uint64_t bytes);
+  // Whether no reply may take more now.
+  bool replies_full() const;
 
   // Bytes of events that wait for the client.
   size_t unsent() const;

@@ -14,6 +14,7 @@
 
 #include "server/http_exchange.h"
 #include "server/http_reader.h"
+#include "server/reply_budget.h"
 
 namespace hearth {
 
@@ -45,13 +46,16 @@ class ExchangeState : public std::enable_shared_from_this<ExchangeState> {
  public:
   struct Output {
     std::optional<HttpReply> reply;
-    std::optional<HttpFields> events;  // they begin, with these fields
-    std::string bytes;                 // of events
+    std::optional<HttpFields> events;       // they begin, with these fields
+    std::optional<std::string> piece_type;  // a body in pieces begins, of this type
+    std::string bytes;                      // of events or of the body
     bool ended = false;
+    bool broken = false;  // in the middle
   };
 
-  ExchangeState(HttpRequest request, BodyLease lease, std::shared_ptr<AnswerMailbox> mailbox,
-                std::weak_ptr<AnswerSink> sink);
+  ExchangeState(HttpRequest request, BodyLease lease, std::shared_ptr<ReplyBudget> replies,
+                std::shared_ptr<AnswerMailbox> mailbox, std::weak_ptr<AnswerSink> sink);
+  ~ExchangeState();
 
   // For Exchange, with the contracts that stand there.
   const HttpRequest& request() const { return request_; }
@@ -60,6 +64,10 @@ class ExchangeState : public std::enable_shared_from_this<ExchangeState> {
   void begin_events(HttpFields fields);
   void send(std::string bytes);
   void end();
+  void begin_body(std::string content_type);
+  void break_off();
+  bool hold(uint64_t bytes);
+  bool replies_full() const { return replies_->full(); }
   void abandon();
   size_t unsent() const { return unsent_; }
   void on_gone(std::function<void()> call);
@@ -78,13 +86,15 @@ class ExchangeState : public std::enable_shared_from_this<ExchangeState> {
   void call_if_gone();
 
  private:
-  enum class Phase { kWaiting, kEvents, kEnded, kWritten, kGone };
+  enum class Phase { kWaiting, kEvents, kPieces, kEnded, kWritten, kGone };
 
   bool over() const { return phase_ == Phase::kWritten || phase_ == Phase::kGone; }
   void leave(std::unique_lock<std::mutex>& lock);
+  void let_go();
 
   HttpRequest request_;
   BodyLease lease_;
+  std::shared_ptr<ReplyBudget> replies_;
   std::shared_ptr<AnswerMailbox> mailbox_;
   std::weak_ptr<AnswerSink> sink_;
   std::atomic<size_t> unsent_ = 0;
@@ -92,6 +102,7 @@ class ExchangeState : public std::enable_shared_from_this<ExchangeState> {
   std::mutex mutex_;
   Phase phase_ = Phase::kWaiting;
   bool in_mailbox_ = false;
+  uint64_t held_ = 0;  // of the budget, besides what is unsent
   Output output_;
   std::function<void()> on_gone_;
   std::shared_ptr<std::function<void()>> on_drained_;

@@ -22,12 +22,13 @@ class Sink : public AnswerSink {
     if (output.events) begun = true;
     bytes += output.bytes;
     ended = ended || output.ended;
+    broken = broken || output.broken;
   }
 
   std::shared_ptr<ExchangeState> state;
   int turns = 0;
   std::optional<HttpReply> reply;
-  bool begun = false, ended = false;
+  bool begun = false, ended = false, broken = false;
   std::string bytes;
 };
 
@@ -38,14 +39,15 @@ class HttpExchangeTest : public testing::Test {
     request.body = "body";
     BodyLease lease(budget_);
     lease.grow_to(4);
-    sink_->state =
-        std::make_shared<ExchangeState>(std::move(request), std::move(lease), mailbox_, sink_);
+    sink_->state = std::make_shared<ExchangeState>(std::move(request), std::move(lease), replies_,
+                                                   mailbox_, sink_);
     exchange_ = std::make_shared<Exchange>(sink_->state);
   }
   ~HttpExchangeTest() override { mailbox_->close(); }
 
   int wakes_ = 0;
   std::shared_ptr<BodyBudget> budget_ = std::make_shared<BodyBudget>(100);
+  std::shared_ptr<ReplyBudget> replies_ = std::make_shared<ReplyBudget>(100'000);
   std::shared_ptr<AnswerMailbox> mailbox_ = std::make_shared<AnswerMailbox>([this] { ++wakes_; });
   std::shared_ptr<Sink> sink_ = std::make_shared<Sink>();
   std::shared_ptr<Exchange> exchange_;
@@ -143,6 +145,43 @@ TEST_F(HttpExchangeTest, TakingTheBodyGivesItsRoomBack) {
   EXPECT_EQ(exchange_->take_body(), "body");
   EXPECT_EQ(budget_->used(), 0u);
   EXPECT_EQ(exchange_->request().body, "");
+}
+
+TEST_F(HttpExchangeTest, WhatAnAnswerTakesIsCountedUntilItIsWritten) {
+  EXPECT_TRUE(exchange_->hold(90'000));
+  EXPECT_FALSE(exchange_->hold(20'000));
+  EXPECT_EQ(replies_->used(), 90'000u);
+  exchange_->reply({.body = std::string(95'000, 'x')});
+  EXPECT_EQ(replies_->used(), 95'000u);
+  mailbox_->deliver();
+  sink_->state->set_written();
+  EXPECT_EQ(replies_->used(), 0u);
+}
+
+TEST_F(HttpExchangeTest, SmallAnswersAlwaysHaveRoom) {
+  replies_->add(100'000);
+  EXPECT_TRUE(exchange_->replies_full());
+  EXPECT_TRUE(exchange_->hold(10'000));
+  EXPECT_FALSE(exchange_->hold(10'000));
+}
+
+TEST_F(HttpExchangeTest, WhatWaitsOfAStreamIsCounted) {
+  exchange_->begin_events();
+  exchange_->send("abcde");
+  EXPECT_EQ(replies_->used(), 5u);
+  sink_->state->wrote(3);
+  EXPECT_EQ(replies_->used(), 2u);
+  sink_->state->set_gone();
+  EXPECT_EQ(replies_->used(), 0u);
+}
+
+TEST_F(HttpExchangeTest, DyingInTheMiddleOfABodyBreaksItOff) {
+  exchange_->begin_body("text/plain");
+  exchange_->send("half");
+  exchange_ = nullptr;
+  mailbox_->deliver();
+  EXPECT_TRUE(sink_->broken);
+  EXPECT_FALSE(sink_->ended);
 }
 
 TEST_F(HttpExchangeTest, ManyThreads) {

@@ -1,7 +1,7 @@
 // What an HTTP server listens at and the limits it keeps (server/http_server.h). Beyond a limit:
 // header_bytes and header_fields 431 (414 where the request line alone is too long), body_bytes
-// 413, all_body_bytes 503, header_seconds and body_seconds 408, idle_seconds and write_seconds the
-// connection is cut, connections: accepting pauses.
+// 413, all_body_bytes and all_reply_bytes 503, header_seconds and body_seconds 408, idle_seconds
+// and write_seconds the connection is cut, connections: accepting pauses.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,10 @@ struct HttpOptions {
   uint32_t header_bytes = 16 << 10;
   uint32_t header_fields = 100;
   uint64_t body_bytes = 8 << 20;
-  uint64_t all_body_bytes = 256 << 20;  // of all requests that were not yet answered, together
-  uint32_t pipeline_bytes = 16 << 10;   // read ahead of a request's answer; then reading pauses
-  uint64_t write_bytes = 1 << 20;       // that a client must take while write_seconds pass
+  uint64_t all_body_bytes = 256 << 20;   // of all requests that were not yet answered, together
+  uint64_t all_reply_bytes = 256 << 20;  // of all replies that were not yet written, together
+  uint32_t pipeline_bytes = 16 << 10;    // read ahead of a request's answer; then reading pauses
+  uint64_t write_bytes = 1 << 20;        // that a client must take while write_seconds pass
 
   double header_seconds = 10;   // from a request's first byte to the end of its header
   double body_seconds = 30;     // from there to the end of its body

@@ -76,6 +76,15 @@ std::string events_head(const HttpFields& fields, const AnsweredRequest& answere
   return out += "\r\n";
 }
 
+std::string pieces_head(std::string_view content_type, const AnsweredRequest& answered,
+                        std::string_view date) {
+  std::string out;
+  append_start(out, 200, answered, date);
+  append_field(out, "Content-Type", content_type);
+  if (answered.minor == 1) append_field(out, "Transfer-Encoding", "chunked");
+  return out += "\r\n";
+}
+
 void append_chunk(std::string& out, std::string_view bytes) {
   fmt::format_to(std::back_inserter(out), "{:x}\r\n", bytes.size());
   out.append(bytes).append("\r\n");

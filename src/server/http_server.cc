@@ -83,6 +83,7 @@ void HttpServer::after(double seconds, std::function<void()> call) {
 }
 
 size_t HttpServer::connections() const { return parts_->shared->connections; }
+uint64_t HttpServer::reply_bytes() const { return parts_->shared->replies->used(); }
 size_t HttpServer::exchanges() const { return parts_->shared->exchanges; }
 
 }  // namespace hearth

@@ -61,6 +61,7 @@ class HttpServer {
   void post(std::function<void()> call);                   // onto the reactor; dropped after stop()
   void after(double seconds, std::function<void()> call);  // the same, later
   size_t connections() const;                              // open
+  uint64_t reply_bytes() const;                            // of replies under way
   // Whose head was accepted, and whose answer is not yet written.
   size_t exchanges() const;
 

@@ -1,7 +1,9 @@
 #include "server/reply_bodies.h"
 
+#include <array>
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include "base/check.h"
 #include "text/json.h"
@@ -30,20 +32,16 @@ void write_token(Json& json, std::string_view bytes, double logprob) {
   json.end_array();
 }
 
-void write_chat_logprobs(Json& json, std::span<const TokenEntry> entries) {
-  json.object().key("content").array();
-  for (const TokenEntry& entry : entries) {
+void write_chat_entry(Json& json, const TokenEntry& entry) {
+  json.object();
+  write_token(json, entry.bytes, entry.logprob);
+  json.key("top_logprobs").array();
+  for (const auto& [bytes, logprob] : entry.top) {
     json.object();
-    write_token(json, entry.bytes, entry.logprob);
-    json.key("top_logprobs").array();
-    for (const auto& [bytes, logprob] : entry.top) {
-      json.object();
-      write_token(json, bytes, logprob);
-      json.end_object();
-    }
-    json.end_array().end_object();
+    write_token(json, bytes, logprob);
+    json.end_object();
   }
-  json.end_array().key("refusal").null().end_object();
+  json.end_array().end_object();
 }
 
 // Tokens that are parts of characters may look alike: the likeliest one's name counts, and the
@@ -60,27 +58,55 @@ void write_top(Json& json, const TokenEntry& entry) {
   json.end_object();
 }
 
-void write_text_logprobs(Json& json, std::span<const TokenEntry> entries) {
-  json.object().key("tokens").array();
-  for (const TokenEntry& entry : entries) json.text(entry.bytes);
-  json.end_array().key("token_logprobs").array();
-  for (const TokenEntry& entry : entries) json.real(shown_logprob(entry.logprob));
-  json.end_array().key("top_logprobs").array();
-  for (const TokenEntry& entry : entries) write_top(json, entry);
-  json.end_array().key("text_offset").array();
-  for (const TokenEntry& entry : entries) json.number(entry.offset);
-  json.end_array().end_object();
+// The lists that log-probabilities are, of a chat and of a text: a value in each for every entry.
+constexpr std::array<const char*, 1> kChatLists = {"content"};
+constexpr std::array<const char*, 4> kTextLists = {"tokens", "token_logprobs", "top_logprobs",
+                                                   "text_offset"};
+
+std::span<const char* const> list_names(const ReplyHead& head) {
+  if (head.chat) return kChatLists;
+  return kTextLists;
 }
 
-// A chunk without entries has null.
-void write_logprobs(Json& json, const ReplyHead& head, const ChoicePart& part, bool chunk) {
+void write_entry(Json& json, const ReplyHead& head, size_t list, const TokenEntry& entry) {
+  if (head.chat) return write_chat_entry(json, entry);
+  switch (list) {
+    case 0:
+      json.text(entry.bytes);
+      break;
+    case 1:
+      json.real(shown_logprob(entry.logprob));
+      break;
+    case 2:
+      write_top(json, entry);
+      break;
+    default:
+      json.number(entry.offset);
+  }
+}
+
+void end_lists(Json& json, const ReplyHead& head) {
+  if (head.chat) json.key("refusal").null();
+  json.end_object();
+}
+
+void write_lists(Json& json, const ReplyHead& head, std::span<const TokenEntry> entries) {
+  std::span<const char* const> names = list_names(head);
+  json.object();
+  for (size_t list = 0; list < names.size(); ++list) {
+    json.key(names[list]).array();
+    for (const TokenEntry& entry : entries) write_entry(json, head, list, entry);
+    json.end_array();
+  }
+  end_lists(json, head);
+}
+
+void write_chunk_logprobs(Json& json, const ReplyHead& head, const ChoicePart& part) {
   json.key("logprobs");
-  if (!head.logprobs || (chunk && part.entries.empty())) {
+  if (!head.logprobs || part.entries.empty()) {
     json.null();
-  } else if (head.chat) {
-    write_chat_logprobs(json, part.entries);
   } else {
-    write_text_logprobs(json, part.entries);
+    write_lists(json, head, part.entries);
   }
 }
 
@@ -135,32 +161,30 @@ std::string chat_chunk(const ReplyHead& head, const ChoicePart& part, bool role)
   if (!part.finish) json.key("content").text(part.text);
   if (role) json.key("refusal").null();
   json.end_object();
-  write_logprobs(json, head, part, true);
+  write_chunk_logprobs(json, head, part);
   write_finish(json, part.finish);
   json.end_object();
   return close_chunk(json, head);
 }
 
-void write_text_choice(Json& json, const ReplyHead& head, const ChoicePart& part, bool chunk) {
+// Up to its log-probabilities.
+void begin_text_choice(Json& json, const ChoicePart& part) {
   json.object().key("index").number(uint64_t{part.index}).key("text").text(part.text);
-  write_logprobs(json, head, part, chunk);
-  write_finish(json, part.finish);
-  json.end_object();
 }
 
-void write_chat_choice(Json& json, const ReplyHead& head, const ChoicePart& part) {
+void begin_chat_choice(Json& json, const ChoicePart& part) {
   json.object().key("index").number(uint64_t{part.index}).key("message").object();
   json.key("role").text("assistant").key("content").text(part.text).key("refusal").null();
-  json.end_object();
-  write_logprobs(json, head, part, false);
-  write_finish(json, part.finish);
   json.end_object();
 }
 
 std::string text_chunk(const ReplyHead& head, const ChoicePart& part) {
   Json json;
   open_reply(json, head, true);
-  write_text_choice(json, head, part, true);
+  begin_text_choice(json, part);
+  write_chunk_logprobs(json, head, part);
+  write_finish(json, part.finish);
+  json.end_object();
   return close_chunk(json, head);
 }
 
@@ -195,22 +219,53 @@ std::optional<std::string_view> finish_reason(Finish finish) {
   }
 }
 
-std::string completion_body(const ReplyHead& head, std::span<const ChoicePart> choices,
-                            const Usage& usage) {
-  Json json;
-  open_reply(json, head, false);
-  for (const ChoicePart& choice : choices) {
-    HEARTH_CHECK(choice.finish.has_value(), "a whole choice has ended");
-    if (head.chat) {
-      write_chat_choice(json, head, choice);
-    } else {
-      write_text_choice(json, head, choice, false);
-    }
+CompletionBody::CompletionBody(ReplyHead head, std::vector<ChoicePart> choices, const Usage& usage)
+    : head_(std::move(head)), choices_(std::move(choices)), usage_(usage) {
+  open_reply(json_, head_, false);
+}
+
+bool CompletionBody::next(std::string* body) {
+  bool any = true;
+  while (any && json_.size() < kPieceBytes) any = step();
+  *body += json_.take();
+  if (!any) *body += '\n';
+  return any;
+}
+
+// Writes a little more; false where that was the last.
+bool CompletionBody::step() {
+  if (choice_ == choices_.size()) {
+    json_.end_array();
+    write_usage(json_, usage_);
+    json_.end_object();
+    return false;
   }
-  json.end_array();
-  write_usage(json, usage);
-  json.end_object();
-  return json.line();
+  ChoicePart& choice = choices_[choice_];
+  if (!begun_) {
+    HEARTH_CHECK(choice.finish.has_value(), "a whole choice has ended");
+    begun_ = true;
+    head_.chat ? begin_chat_choice(json_, choice) : begin_text_choice(json_, choice);
+    json_.key("logprobs");
+    head_.logprobs ? json_.object() : json_.null();
+    return true;
+  }
+  if (head_.logprobs && list_ < list_names(head_).size()) {
+    if (entry_ == 0) json_.key(list_names(head_)[list_]).array();
+    if (entry_ < choice.entries.size()) write_entry(json_, head_, list_, choice.entries[entry_]);
+    if (++entry_ < choice.entries.size()) return true;
+    json_.end_array();
+    entry_ = 0;
+    ++list_;
+    return true;
+  }
+  if (head_.logprobs) end_lists(json_, head_);
+  write_finish(json_, choice.finish);
+  json_.end_object();
+  choice = {};  // its memory
+  ++choice_;
+  begun_ = false;
+  list_ = 0;
+  return true;
 }
 
 std::string first_event(const ReplyHead& head, uint32_t choice) {
@@ -255,16 +310,26 @@ std::string model_list_body(std::span<const ModelInfo> models) {
   return json.line();
 }
 
-std::string tokenize_body(std::span<const int32_t> tokens) {
-  Json json;
-  json.object().key("tokens").array();
-  for (int32_t token : tokens) json.integer(token);
-  json.end_array().key("count").number(uint64_t{tokens.size()}).end_object();
-  return json.line();
+TokensBody::TokensBody(std::vector<int32_t> tokens) : tokens_(std::move(tokens)) {
+  json_.object().key("tokens").array();
 }
 
-std::string detokenize_body(std::string_view text) { return one_text("content", text); }
-std::string template_body(std::string_view prompt) { return one_text("prompt", prompt); }
+bool TokensBody::next(std::string* body) {
+  while (at_ < tokens_.size() && json_.size() < kPieceBytes) json_.integer(tokens_[at_++]);
+  bool any = at_ < tokens_.size();
+  if (!any) json_.end_array().key("count").number(uint64_t{tokens_.size()}).end_object();
+  *body += json_.take();
+  if (!any) *body += '\n';
+  return any;
+}
+
+bool WholeTextBody::more(std::string* bytes) {
+  std::string_view part = std::string_view(text_).substr(at_, kPieceBytes / 16);
+  bytes->append(part);
+  at_ += part.size();
+  return at_ < text_.size();
+}
+
 std::string health_body(std::string_view status) { return one_text("status", status); }
 
 }  // namespace hearth

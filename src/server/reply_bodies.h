@@ -8,10 +8,13 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "server/api_error.h"
 #include "server/choice_text.h"
+#include "server/reply_pieces.h"
+#include "text/json.h"
 
 namespace hearth {
 
@@ -39,9 +42,22 @@ struct Usage {
 // "stop" or "length"; nothing where the choice failed or was cancelled, which is no answer.
 std::optional<std::string_view> finish_reason(Finish finish);
 
-// Every choice's part is whole, with a finish that has a reason.
-std::string completion_body(const ReplyHead& head, std::span<const ChoicePart> choices,
-                            const Usage& usage);
+// The body of a completion. Every choice's part is whole, with a finish that has a reason.
+class CompletionBody : public BodySource {
+ public:
+  CompletionBody(ReplyHead head, std::vector<ChoicePart> choices, const Usage& usage);
+  bool next(std::string* body) override;
+
+ private:
+  bool step();
+
+  const ReplyHead head_;
+  std::vector<ChoicePart> choices_;  // each until it was written
+  const Usage usage_;
+  Json json_;
+  size_t choice_ = 0, list_ = 0, entry_ = 0;  // that comes next
+  bool begun_ = false;                        // the choice was
+};
 
 // The events of a stream, "data: {...}\n\n" each. first_event() comes first for every choice, with
 // the role in a chat and empty otherwise; a finish in an event of its own, or in none where it has
@@ -60,9 +76,30 @@ struct ModelInfo {
 std::string model_body(const ModelInfo& model);
 std::string model_list_body(std::span<const ModelInfo> models);
 
-std::string tokenize_body(std::span<const int32_t> tokens);
-std::string detokenize_body(std::string_view text);
-std::string template_body(std::string_view prompt);
+// Of /tokenize.
+class TokensBody : public BodySource {
+ public:
+  explicit TokensBody(std::vector<int32_t> tokens);
+  bool next(std::string* body) override;
+
+ private:
+  const std::vector<int32_t> tokens_;
+  size_t at_ = 0;
+  Json json_;
+};
+
+// A member alone, of a text that is whole.
+class WholeTextBody : public TextBody {
+ public:
+  WholeTextBody(std::string_view key, std::string text) : TextBody(key), text_(std::move(text)) {}
+
+ private:
+  bool more(std::string* bytes) override;
+
+  const std::string text_;
+  size_t at_ = 0;
+};
+
 // `status`: "ok", "loading", "draining".
 std::string health_body(std::string_view status);
 

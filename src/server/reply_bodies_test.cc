@@ -14,6 +14,22 @@ namespace {
 
 namespace json = boost::json;
 
+std::string completion_body(const ReplyHead& head, const std::vector<ChoicePart>& choices,
+                            const Usage& usage) {
+  CompletionBody body(head, choices, usage);
+  return whole_body(body);
+}
+
+std::string tokenize_body(std::vector<int32_t> tokens) {
+  TokensBody body(std::move(tokens));
+  return whole_body(body);
+}
+
+std::string text_body(std::string_view key, std::string text) {
+  WholeTextBody body(key, std::move(text));
+  return whole_body(body);
+}
+
 class ReplyBodies : public testing::Test {
  protected:
   // Checks a body against the schema of that name.
@@ -165,12 +181,12 @@ TEST_F(ReplyBodies, TheSmallOnes) {
             "\"max_model_len\":4096}\n");
   checked(model_body(model), "Model");
   checked(model_list_body(std::vector<ModelInfo>{model, model}), "ModelList");
-  EXPECT_EQ(tokenize_body(std::vector<int32_t>{3, 1}), "{\"tokens\":[3,1],\"count\":2}\n");
+  EXPECT_EQ(tokenize_body({3, 1}), "{\"tokens\":[3,1],\"count\":2}\n");
   checked(tokenize_body({}), "TokenizeReply");
-  EXPECT_EQ(detokenize_body("a\xFF"), "{\"content\":\"a\xEF\xBF\xBD\"}\n");
-  checked(detokenize_body(""), "DetokenizeReply");
-  EXPECT_EQ(template_body("<s>"), "{\"prompt\":\"<s>\"}\n");
-  checked(template_body(""), "ApplyTemplateReply");
+  EXPECT_EQ(text_body("content", "a\xFF"), "{\"content\":\"a\xEF\xBF\xBD\"}\n");
+  checked(text_body("content", ""), "DetokenizeReply");
+  EXPECT_EQ(text_body("prompt", "<s>"), "{\"prompt\":\"<s>\"}\n");
+  checked(text_body("prompt", ""), "ApplyTemplateReply");
   checked(health_body("loading"), "Health");
   EXPECT_EQ(reply_id(true, "7"), "chatcmpl-7");
   EXPECT_EQ(reply_id(false, "7"), "cmpl-7");

@@ -1,39 +1,83 @@
 #include "server/token_routes.h"
 
+#include <algorithm>
+#include <span>
+#include <utility>
+
 #include "server/chat_messages.h"
 #include "server/reply_bodies.h"
+#include "server/request_error.h"
 #include "server/text_calls.h"
 
 namespace hearth {
 namespace {
 
-std::string tokenize(std::string_view body, const TokenRouteModel& model,
-                     const RequestLimits& limits, Pace* pace) {
-  TokenizeCall call = read_tokenize_call(body, limits);
+void hold(Exchange& exchange, uint64_t bytes) {
+  if (!exchange.hold(bytes)) throw RequestError(replies_full());
+}
+
+// The text of ids, of which a few bytes of the request may make very many.
+class DecodedBody : public TextBody {
+ public:
+  DecodedBody(const Tokenizer& tokenizer, std::vector<int32_t> ids)
+      : TextBody("content"), tokenizer_(tokenizer), ids_(std::move(ids)) {}
+
+ private:
+  bool more(std::string* bytes) override {
+    constexpr size_t kIds = 256;
+    std::span<const int32_t> part = std::span(ids_).subspan(at_);
+    part = part.first(std::min(part.size(), kIds));
+    tokenizer_.decode_part(part, false, &first_, bytes);
+    at_ += part.size();
+    return at_ < ids_.size();
+  }
+
+  const Tokenizer& tokenizer_;
+  const std::vector<int32_t> ids_;
+  size_t at_ = 0;
+  bool first_ = true;
+};
+
+std::unique_ptr<BodySource> tokenize(Exchange& exchange, const TokenRouteModel& model,
+                                     const RequestLimits& limits, Pace* pace) {
+  TokenizeCall call = read_tokenize_call(exchange.take_body(), limits);
   EncodeOptions options;
   if (!model.add_eos) options.add_eos = false;
   options.parse_special = call.parse_special;
   options.pace = pace;
   if (!call.add_special) options.add_bos = options.add_eos = false;
-  return tokenize_body(model.tokenizer.encode(call.text, options));
+  std::vector<int32_t> ids = model.tokenizer.encode(call.text, options);
+  hold(exchange, ids.size() * sizeof(int32_t));
+  return std::make_unique<TokensBody>(std::move(ids));
 }
 
-std::string detokenize(std::string_view body, const Tokenizer& tokenizer,
-                       const RequestLimits& limits) {
+std::unique_ptr<BodySource> detokenize(Exchange& exchange, const Tokenizer& tokenizer,
+                                       const RequestLimits& limits) {
   auto vocabulary = static_cast<uint32_t>(tokenizer.size());
-  return detokenize_body(tokenizer.decode(read_detokenize_call(body, limits, vocabulary)));
+  std::vector<int32_t> ids = read_detokenize_call(exchange.take_body(), limits, vocabulary);
+  if (tokenizer.decodes_in_parts()) {
+    hold(exchange, ids.size() * sizeof(int32_t));
+    return std::make_unique<DecodedBody>(tokenizer, std::move(ids));
+  }
+  // The text is made whole: is there room for it?
+  uint64_t bytes = 0;
+  for (int32_t id : ids) bytes += tokenizer.token_text(id).size();
+  hold(exchange, bytes);
+  return std::make_unique<WholeTextBody>("content", tokenizer.decode(ids));
 }
 
 }  // namespace
 
-std::string token_route_body(RouteId route, std::string_view body, const TokenRouteModel& model,
-                             const RequestLimits& limits, Pace* pace) {
-  if (route == RouteId::kTokenize) return tokenize(body, model, limits, pace);
-  if (route == RouteId::kDetokenize) return detokenize(body, model.tokenizer, limits);
-  TemplateCall call = read_template_call(body, limits);
+std::unique_ptr<BodySource> token_route_body(RouteId route, Exchange& exchange,
+                                             const TokenRouteModel& model,
+                                             const RequestLimits& limits, Pace* pace) {
+  if (route == RouteId::kTokenize) return tokenize(exchange, model, limits, pace);
+  if (route == RouteId::kDetokenize) return detokenize(exchange, model.tokenizer, limits);
+  TemplateCall call = read_template_call(exchange.take_body(), limits);
   RenderedChat chat = model.chat->render(call.messages, call.template_kwargs, pace);
   if (call.continue_final) end_with_final_message(call.messages, &chat);
-  return template_body(chat.text);
+  hold(exchange, chat.text.size());
+  return std::make_unique<WholeTextBody>("prompt", std::move(chat.text));
 }
 
 }  // namespace hearth

@@ -1,11 +1,11 @@
-// POST /tokenize, /detokenize and /apply-template: from a body to a body. Throw RequestError, and
-// what templates throw. Used by the worker.
+// POST /tokenize, /detokenize and /apply-template: from a body to a body, which is counted towards
+// the budget of replies. Throw RequestError, and what templates throw. Used by the worker.
 #pragma once
 
-#include <string>
-#include <string_view>
+#include <memory>
 
 #include "server/completion_request.h"
+#include "server/reply_pieces.h"
 #include "server/routes.h"
 #include "text/chat_prompt.h"
 
@@ -18,7 +18,8 @@ struct TokenRouteModel {
 };
 
 // `route` is one of the three.
-std::string token_route_body(RouteId route, std::string_view body, const TokenRouteModel& model,
-                             const RequestLimits& limits, Pace* pace);
+std::unique_ptr<BodySource> token_route_body(RouteId route, Exchange& exchange,
+                                             const TokenRouteModel& model,
+                                             const RequestLimits& limits, Pace* pace);
 
 }  // namespace hearth

@@ -37,6 +37,12 @@ Json& Json::real(float value) {
   return real(std::strtod(fmt::format("{}", value).c_str(), nullptr));
 }
 
+std::string Json::take() {
+  std::string piece(buffer_.GetString(), buffer_.GetSize());
+  buffer_.Clear();
+  return piece;
+}
+
 std::string Json::line() const {
   HEARTH_CHECK(writer_.IsComplete(), "a JSON value has its end");
   return std::string(buffer_.GetString(), buffer_.GetSize()) + "\n";

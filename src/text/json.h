@@ -45,6 +45,11 @@ class Json {
   // The value and a newline. It must be complete.
   std::string line() const;
 
+  // For a value in pieces: the bytes so far that were not taken, and their number; at its end
+  // without a newline.
+  std::string take();
+  size_t size() const { return buffer_.GetSize(); }
+
  private:
   // Takes what the writer returns: false where the order of calls makes no value, as line() finds.
   Json& written(bool) { return *this; }

@@ -242,23 +242,29 @@ std::string Tokenizer::decode_by_rules(std::span<const int32_t> ids, bool render
 std::string Tokenizer::decode(std::span<const int32_t> ids, bool render_special) const {
   if (rules_) return decode_by_rules(ids, render_special);
   std::string text;
+  bool first = true;
+  decode_part(ids, render_special, &first, &text);
+  return text;
+}
+
+void Tokenizer::decode_part(std::span<const int32_t> ids, bool render_special, bool* first,
+                            std::string* text) const {
   const bool unigram = vocab_.kind == VocabKind::kUnigram;
-  bool strip = vocab_.kind == VocabKind::kWordPiece || vocab_.add_space_prefix ||
-               vocab_.remove_extra_whitespaces;
+  const bool strips = vocab_.kind == VocabKind::kWordPiece || vocab_.add_space_prefix ||
+                      vocab_.remove_extra_whitespaces;
   for (int32_t id : ids) {
     std::string bytes = token_bytes(id, render_special);
     TokenType type = vocab_.types[id];
     bool word = type == TokenType::kNormal || type == TokenType::kByte ||
                 (unigram && (type == TokenType::kUserDefined || type == TokenType::kUnused));
-    if (strip && word && bytes.starts_with(' ')) bytes.erase(0, 1);
+    if (strips && *first && word && bytes.starts_with(' ')) bytes.erase(0, 1);
     // A special token before the first word keeps it the first, and where no space may stand
     // before the text so does a word that was only that.
     bool shown = word || type == TokenType::kUserDefined ||
                  (unigram && type == TokenType::kUnknown && !render_special);
-    if (shown && !(vocab_.remove_extra_whitespaces && bytes.empty())) strip = false;
-    text += bytes;
+    if (shown && !(vocab_.remove_extra_whitespaces && bytes.empty())) *first = false;
+    *text += bytes;
   }
-  return text;
 }
 
 const std::string& Tokenizer::token_text(int32_t id) const {

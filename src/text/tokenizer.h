@@ -73,6 +73,13 @@ class Tokenizer {
   // and its unused ones are text.
   std::string decode(std::span<const int32_t> ids, bool render_special = false) const;
 
+  // decode() of ids that come in parts: appends the text of the next ones. `first` is true before
+  // the first part, and kept by the caller. Only where decodes_in_parts().
+  void decode_part(std::span<const int32_t> ids, bool render_special, bool* first,
+                   std::string* text) const;
+  // Not where a tokenizer.json says how the whole text is made.
+  bool decodes_in_parts() const { return !rules_; }
+
   // The bytes of one token inside a stream: maybe part of a character, maybe none; nothing is taken
   // away from its beginning.
   std::string token_bytes(int32_t id, bool render_special = false) const;

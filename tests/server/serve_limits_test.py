@@ -168,6 +168,91 @@ class QueueTest(ServeCase):
                           "too_many_texts", says=["3 texts", "for 2"])
 
 
+class ReplyTest(ServeCase):
+    """Replies, read and unread, and the memory that they may take together."""
+
+    DETOKENIZE = "/detokenize"
+
+    def long_token(self, server):
+        """An id of three digits, and its text: there is none with a longer one."""
+        texts = {token: server.good(self.DETOKENIZE, {"tokens": [300, token]})["content"]
+                 for token in range(300, 500)}
+        begin = len(server.good(self.DETOKENIZE, {"tokens": [300]})["content"])
+        token = max(texts, key=lambda token: len(texts[token]))
+        return token, texts[token][begin:]
+
+    @staticmethod
+    def body(token, count):
+        return b'{"tokens":[' + b",".join([b"%d" % token] * count) + b"]}"
+
+    def ask_unread(self, server, path, body):
+        """The status and the client, which reads nothing more."""
+        client = self.enterContext(RawClient(server.port, receive_buffer=4096))
+        client.post(path, body)
+        return client.head().status, client
+
+    @staticmethod
+    def peak_bytes(server):
+        """The most that it had resident; None under a sanitizer, which has memory of its own."""
+        with open(f"/proc/{server.pid}/status", encoding="utf-8") as status:
+            sizes = dict(line.split(":", 1) for line in status)
+        if int(sizes["VmSize"].split()[0]) > 1 << 30:
+            return None
+        return int(sizes["VmHWM"].split()[0]) << 10
+
+    def test_a_large_one_is_whole(self):
+        server = self.start("serve", DEMO)
+        token, text = self.long_token(server)
+        status, fields, data = server.exchange("POST", self.DETOKENIZE,
+                                               {"tokens": [token] * 200_000})
+        self.assertEqual((status, fields["Transfer-Encoding"]), (200, "chunked"))
+        self.assertEqual(json.loads(data)["content"].strip(), (text * 200_000).strip())
+        with RawClient(server.port) as client:
+            ids = self.body(token, 200_000)
+            client.send(f"POST {self.DETOKENIZE} HTTP/1.0\r\nHost: localhost\r\n"
+                        f"Content-Length: {len(ids)}\r\n\r\n".encode() + ids)
+            reply = client.reply()
+        self.assertEqual((reply.field("transfer-encoding"), reply.body), (None, data))
+        text = "a fox and a kite " * 60_000
+        tokens = server.good("/tokenize", {"content": text, "add_special": False})
+        self.assertEqual(tokens["count"], len(tokens["tokens"]))
+        again = server.good(self.DETOKENIZE, {"tokens": tokens["tokens"]})["content"]
+        self.assertEqual(again, text)
+
+    def test_unread_ones_keep_within_the_budget(self):
+        server = self.start("serve", DEMO, "--max-replies", "14MiB", "--write-timeout", "600")
+        token, _ = self.long_token(server)
+        count = 1_000_000  # ids, of four bytes each
+        before = self.peak_bytes(server)
+        found = [self.ask_unread(server, self.DETOKENIZE, self.body(token, count))
+                 for _ in range(16)]
+        self.assertEqual([status for status, _ in found], [200] * 3 + [503] * 13)
+        used = server.figures()["hearth_reply_bytes"]
+        self.assertTrue(3 * 4 * count < used <= 14 << 20, used)
+        if before is not None:
+            self.assertLess(self.peak_bytes(server) - before, 128 << 20)
+        # Who asks for little is answered meanwhile, and there is room when those have left.
+        self.assertEqual(server.good("/tokenize", {"content": "a"})["count"], 2)
+        for _, client in found:
+            client.socket.close()
+        server.wait_until(lambda f: f["hearth_reply_bytes"] == 0, "nothing is held any more")
+        self.assertEqual(self.ask_unread(server, self.DETOKENIZE, self.body(token, count))[0], 200)
+
+    def test_a_text_beyond_the_budget(self):
+        server = self.start("serve", DEMO, "--max-replies", "64KiB")
+        large = {"prompt": "a", "max_tokens": 200, "ignore_eos": True, "logprobs": 20}
+        status, fields, body = server.exchange("POST", TEXT, large)
+        self.assert_error((status, json.loads(body)), 503, "replies_full")
+        self.assertEqual(fields["Retry-After"], "1")
+        server.wait_idle()
+        server.text(prompt="a", max_tokens=200, ignore_eos=True)
+        # A stream takes it as it comes.
+        connection, reply = server.open_stream(**large)
+        self.assertEqual(reply.read()[-14:], b"data: [DONE]\n\n")
+        connection.close()
+        server.wait_until(lambda f: f["hearth_reply_bytes"] == 0, "nothing is held any more")
+
+
 class HttpLimitTest(SharedCase):
     @classmethod
     def words(cls):

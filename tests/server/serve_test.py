@@ -28,6 +28,7 @@ from serve_limits_test import (  # noqa: F401
     ContextTest,
     HttpLimitTest,
     QueueTest,
+    ReplyTest,
     TimeTest,
 )
 from serve_sampling_test import DefaultsTest, FieldTest, FiguresTest, SeedTest  # noqa: F401

@@ -1,0 +1,45 @@
+#include <fmt/format.h>
+
+#include <boost/asio/post.hpp>
+#include <random>
+#include <utility>
+
+#include "server/http_connection.h"
+
+namespace hearth {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr size_t kReadBytes = 64 << 10;
+
+}  // namespace
+
+HttpShared::HttpShared(asio::io_context& reactor, const HttpOptions& limits, HttpCheck first,
+                       HttpHandler then, HttpRefused otherwise)
+    : context(reactor),
+      options(limits),
+      check(std::move(first)),
+      handler(std::move(then)),
+      refused(std::move(otherwise)),
+      bodies(std::make_shared<BodyBudget>(limits.all_body_bytes)),
+      replies(std::make_shared<ReplyBudget>(limits.all_reply_bytes)),
+      read_buffer(kReadBytes) {
+  mailbox = std::make_shared<AnswerMailbox>([this] {
+    asio::post(context, [box = std::weak_ptr<AnswerMailbox>(mailbox)] {
+      if (auto open_box = box.lock()) open_box->deliver();
+    });
+  });
+  std::random_device random;
+  next_id = static_cast<uint64_t>(random()) << 32;
+}
+
+std::string HttpShared::make_id() { return fmt::format("req_{:016x}", next_id++); }
+
+void HttpShared::close_all() {
+  std::vector<std::shared_ptr<HttpConnection>> all;
+  for (HttpConnection* connection : open) all.push_back(connection->shared_from_this());
+  for (const auto& connection : all) connection->close();
+}
+
+}  // namespace hearth

@@ -1,0 +1,79 @@
+// Large bodies of replies, made by the worker piece by piece while they are written: the next piece
+// when the client has taken the one before. So a reply takes the memory of what it is made of and
+// of a piece, however large it is, and those of several requests take turns.
+//
+// A body of one piece is sent with its length; a longer one chunked, for HTTP/1.0 up to the
+// connection's end. Where making a later piece fails, the connection ends in the middle, so that no
+// client takes what it has for the whole.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "server/api_error.h"
+#include "server/http_exchange.h"
+#include "server/request_worker.h"
+#include "text/utf8_stream.h"
+
+namespace hearth {
+
+inline constexpr size_t kPieceBytes = 256 << 10;
+
+class BodySource {
+ public:
+  virtual ~BodySource() = default;
+  // Appends what comes next, about kPieceBytes and at least a byte, and tells whether more does.
+  virtual bool next(std::string* body) = 0;
+};
+
+class PiecedReply : public std::enable_shared_from_this<PiecedReply> {
+ public:
+  // The worker outlives the reactor's run.
+  PiecedReply(std::shared_ptr<Exchange> exchange, RequestWorker& worker,
+              std::unique_ptr<BodySource> source)
+      : exchange_(std::move(exchange)), worker_(worker), source_(std::move(source)) {}
+
+  // Makes the first piece; by the worker. Throws what making it throws; nothing is sent yet.
+  void make();
+  // Then answers, from there on by itself; by any thread.
+  void hand_over();
+
+ private:
+  void ask();
+  void go_on();
+  void break_off();
+
+  const std::shared_ptr<Exchange> exchange_;
+  RequestWorker& worker_;
+  const std::unique_ptr<BodySource> source_;
+  std::string first_;
+  std::atomic<bool> ended_{false};  // no piece is to come
+};
+
+// {"key":"text"}, of bytes that come in any pieces and need not be UTF-8.
+class TextBody : public BodySource {
+ public:
+  explicit TextBody(std::string_view key) : key_(key) {}
+  bool next(std::string* body) final;
+
+ protected:
+  // Some next bytes, and whether more come.
+  virtual bool more(std::string* bytes) = 0;
+
+ private:
+  std::string_view key_;
+  bool begun_ = false;
+  Utf8Stream utf8_;
+};
+
+// All of it at once.
+std::string whole_body(BodySource& source);
+
+// What a request is told whose reply finds no room in `all_reply_bytes`.
+ApiError replies_full();
+
+}  // namespace hearth
