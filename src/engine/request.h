@@ -26,6 +26,9 @@ struct Request {
   Deliver deliver = Deliver::kText;
   uint32_t rows_from = 0;
 
+  // Who asks: clients share the places and the pages out (engine/scheduler.h).
+  std::string client;
+
   SamplingParams sampling;
   uint32_t max_tokens = 0;  // 0: as many as the context holds
   // How many continuations are generated of the prompt, which is computed once; choice i is sampled

@@ -164,18 +164,42 @@ bool Scheduler::try_admit(Generation& generation) {
   return true;
 }
 
-// Admits in order of arrival: a short prompt doesn't overtake a long one that waits for pages. But
-// nobody waits for a client that doesn't read. Returns true where someone was admitted.
+ClientTurns Scheduler::client_turns() const {
+  ClientTurns turns;
+  for (const GenerationPtr& generation : running_) turns.add(generation->request().client);
+  return turns;
+}
+
+// Returns whose turn it is of those whose clients read; the end where there is nobody.
+std::list<Scheduler::GenerationPtr>::iterator Scheduler::next_waiting() {
+  ClientTurns turns = client_turns();
+  auto next = waiting_.end();
+  uint32_t fewest = 0;
+  for (auto at = waiting_.begin(); at != waiting_.end(); ++at) {
+    uint32_t running = turns.running((*at)->request().client);
+    if ((next != waiting_.end() && running >= fewest) || (*at)->still_held_up()) continue;
+    next = at;
+    fewest = running;
+    if (fewest == 0) break;
+  }
+  return next;
+}
+
+// Admits in turn: a short prompt doesn't overtake a long one that waits for pages. But nobody waits
+// for a client that doesn't read. Returns true where someone was admitted.
 bool Scheduler::admit() {
   bool any = false;
-  auto next = waiting_.begin();
-  while (next != waiting_.end()) {
-    if ((*next)->still_held_up()) {
-      ++next;
-    } else if (running_.size() < options_.max_running && try_admit(**next)) {
-      running_.splice(running_.end(), waiting_, next++);
+  while (!waiting_.empty()) {
+    auto next = next_waiting();
+    if (next == waiting_.end()) break;
+    std::string_view client = (*next)->request().client;
+    auto makes_way = [turns = client_turns(), client](Generation& generation) {
+      return turns.makes_way(generation.request().client, client);
+    };
+    if (running_.size() < options_.max_running && try_admit(**next)) {
+      running_.splice(running_.end(), waiting_, next);
       any = true;
-    } else if (!preempt_youngest(&Generation::still_held_up)) {
+    } else if (!preempt_youngest(&Generation::still_held_up) && !preempt_youngest(makes_way)) {
       break;
     }
   }
@@ -320,12 +344,19 @@ void Scheduler::drop_picks() {
   picks_.clear();
 }
 
-// Preempts the youngest sequence for which `which` is true; returns false where there is none.
+// Preempts a sequence for which `which` is true, the youngest of the client of whom the most run;
+// returns false where there is none.
 bool Scheduler::preempt_youngest(const Which& which) {
+  ClientTurns turns = client_turns();
   auto youngest = running_.end();
+  uint32_t most = 0;
   for (auto at = running_.begin(); at != running_.end(); ++at) {
     if (!which(**at)) continue;
-    if (youngest == running_.end() || (*at)->younger_than(**youngest)) youngest = at;
+    uint32_t running = turns.running((*at)->request().client);
+    bool first = youngest == running_.end() || running > most;
+    if (!first && (running < most || !(*at)->younger_than(**youngest))) continue;
+    youngest = at;
+    most = running;
   }
   if (youngest == running_.end()) return false;
   unpick(youngest->get());

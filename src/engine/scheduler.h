@@ -14,10 +14,13 @@
 // prompt while another takes two; a sequence whose client doesn't read is left out meanwhile, and
 // gives its place and its pages to whoever waits for them.
 //
-// Sequences are admitted in order of arrival while there are KV pages for all their tokens so far.
-// When pages run out nevertheless, the youngest sequence (of those whose client doesn't read, where
-// there are any) gives up its own, waits, and is computed again later: it generates the same tokens
-// to the bit, since it keeps its tokens and its sampler, and results depend on tokens alone.
+// Clients take turns (Request::client, engine/client_turns.h): while there are KV pages for all its
+// tokens so far, a sequence of the client of whom the fewest run is admitted, and of these the one
+// that arrived first. Where there is no place for it, the client of whom the most run, two more at
+// least, gives one up: its youngest. When pages run out, the client of whom the most run gives its
+// youngest up, too; but sequences whose client doesn't read go before all others. A sequence that
+// gave up its place waits, and is computed again later: it generates the same tokens to the bit,
+// since it keeps its tokens and its sampler, and results depend on tokens alone.
 #pragma once
 
 #include <functional>
@@ -26,6 +29,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/client_turns.h"
 #include "engine/engine.h"
 #include "engine/generation.h"
 #include "engine/statistics.h"
@@ -93,6 +97,8 @@ class Scheduler {
   void drop_gone();
   bool admit();
   bool try_admit(Generation& generation);
+  ClientTurns client_turns() const;
+  std::list<GenerationPtr>::iterator next_waiting();
   uint32_t adopt(Generation& generation);
   void count_cached(Generation& generation, uint32_t tokens);
   uint32_t promised_pages() const;

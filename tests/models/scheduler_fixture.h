@@ -55,6 +55,10 @@ class SchedulerTest : public testing::Test {
     request.sampling.temperature = 1;
     return request;
   }
+  static Request from(const char* client, Request request) {
+    request.client = client;
+    return request;
+  }
   Request request_of_rows(uint32_t prompt) {
     Request request = text(prompt, 0);
     request.deliver = Deliver::kLogits;

@@ -1,0 +1,30 @@
+// ClientTurns: how many sequences of each client run, by which the scheduler shares places out: a
+// place goes to the client that has the fewest, and where one must be given up, the client that has
+// the most gives one up. So a client has its place however many others ask for (max-min fairness).
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <unordered_map>
+
+namespace hearth {
+
+class ClientTurns {
+ public:
+  // One more of its sequences runs. The name outlives this object.
+  void add(std::string_view client) { ++running_[client]; }
+
+  uint32_t running(std::string_view client) const {
+    auto found = running_.find(client);
+    return found == running_.end() ? 0 : found->second;
+  }
+  // Whether a place that goes from one to the other brings them closer to each other.
+  bool makes_way(std::string_view from, std::string_view to) const {
+    return running(from) >= running(to) + 2;
+  }
+
+ private:
+  std::unordered_map<std::string_view, uint32_t> running_;
+};
+
+}  // namespace hearth
