@@ -76,7 +76,11 @@ void add_load_options(CLI::App& verb, ServeArgs* args) {
 
 void add_http_limits(CLI::App& verb, HttpOptions* http) {
   add_count(verb, "--max-connections", &http->connections, 1, kMost,
-            "Open connections; beyond, others wait to be accepted")
+            "Open connections; beyond, the longest-idle one is closed for a new one")
+      ->capture_default_str();
+  add_count(verb, "--max-address-connections", &http->address_connections, 0, kMost,
+            "Those of one address (of a /64 of IPv6), of all clients behind a proxy too; 0 is a "
+            "quarter of all")
       ->capture_default_str();
   add_count(verb, "--max-header", &http->header_bytes, 1u << 10, 1u << 24,
             "Bytes of a request's header; beyond, 431")

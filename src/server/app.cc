@@ -145,7 +145,8 @@ void App::answer(const std::shared_ptr<Exchange>& exchange, HttpReply reply) {
 }
 
 std::string App::metrics() const {
-  AppGauges gauges{server_.connections(), server_.exchanges(), server_.reply_bytes()};
+  AppGauges gauges{server_.connections(), server_.exchanges(), server_.displaced_connections(),
+                   server_.refused_connections(), server_.reply_bytes()};
   bool text = ready_ && text_ != nullptr;
   std::string all =
       metrics_text(completions_.metrics(), gauges, text ? &text_->backend.statistics() : nullptr);

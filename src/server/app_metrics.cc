@@ -93,6 +93,12 @@ std::string metrics_text(const AppMetrics& metrics, const AppGauges& gauges,
   text.counter("hearth_prompt_tokens_total", "Tokens of the prompts of admitted requests.",
                static_cast<double>(uint64_t{metrics.prompt_tokens}));
   text.gauge("hearth_connections", "Open connections.", static_cast<double>(gauges.connections));
+  text.counter("hearth_displaced_connections_total",
+               "Idle connections that were closed to make room for new ones.",
+               static_cast<double>(gauges.displaced_connections));
+  text.counter("hearth_refused_connections_total",
+               "Connections of addresses that had as many as one may have.",
+               static_cast<double>(gauges.refused_connections));
   text.gauge("hearth_exchanges",
              "Requests of any kind, from their header to the end of their answer.",
              static_cast<double>(gauges.exchanges));

@@ -41,6 +41,7 @@ struct AppMetrics {
 // What is so now.
 struct AppGauges {
   size_t connections = 0, exchanges = 0;
+  uint64_t displaced_connections = 0, refused_connections = 0;  // so far
   uint64_t reply_bytes = 0;
 };
 

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "server/client_address.h"
 
 namespace hearth {
 namespace {
@@ -62,13 +63,13 @@ HttpConnection::HttpConnection(HttpShared& shared, Socket socket, std::string pe
   Error ignored;
   socket_.non_blocking(true, ignored);
   socket_.set_option(NotSentBytes(kNotSentBytes), ignored);
-  shared_.open.insert(this);
+  place_ = shared_.table.open(client_of_address(peer_), this);
   ++shared_.connections;
 }
 
 HttpConnection::~HttpConnection() {
   if (phase_ != Phase::kClosed) --shared_.connections;
-  shared_.open.erase(this);
+  shared_.table.close(place_);
 }
 
 void HttpConnection::close() {
@@ -80,11 +81,11 @@ void HttpConnection::close() {
   resume_.cancel();
   unread_ = {};
   reader_.reset();
-  shared_.open.erase(this);
+  shared_.table.close(place_);
   --shared_.connections;
   count(false);
   if (auto state = std::exchange(state_, nullptr)) state->set_gone();
-  shared_.on_closed();
+  shared_.on_room();
 }
 
 // The client takes nothing, or must not take what it has for whole: what the kernel holds for it is
@@ -196,6 +197,7 @@ void HttpConnection::on_stage(bool more_bytes) {
 
 void HttpConnection::on_head(bool more_bytes) {
   HttpHead& head = reader_.head();
+  set_idle(false);
   since_ = Clock::now();
   head.request.received_seconds = steady_seconds();
   head.request.id = shared_.make_id();
@@ -243,8 +245,15 @@ void HttpConnection::count(bool under_way) {
   under_way ? ++shared_.exchanges : --shared_.exchanges;
 }
 
+// A request is in a connection from the end of its header to that of its answer.
+void HttpConnection::set_idle(bool idle) {
+  shared_.table.set_idle(place_, idle);
+  if (idle && shared_.table.full()) shared_.on_room();
+}
+
 void HttpConnection::begin_answer(bool keep_alive) {
   phase_ = Phase::kAnswering;
+  set_idle(false);
   since_ = Clock::now();
   answered_.keep_alive = keep_alive && !shared_.draining;
   streaming_ = of_events_ = answer_complete_ = false;
@@ -368,7 +377,7 @@ asio::awaitable<void> HttpConnection::write() {
 
 void HttpConnection::on_written() {
   out_sent_ = 0;
-  if (out_.capacity() > shared_.read_buffer.size() || !streaming_) {
+  if (out_.capacity() > kHttpReadBytes || !streaming_) {
     out_ = {};
   } else {
     out_.clear();
@@ -385,6 +394,7 @@ void HttpConnection::end_answer() {
   if (!answered_.keep_alive) return ended_ ? close() : linger();
   answered_ = {};
   phase_ = Phase::kReading;
+  set_idle(true);
   since_ = Clock::now();
   pump({});
   resume_.cancel();
@@ -393,6 +403,7 @@ void HttpConnection::end_answer() {
 // Closing while bytes of the client are unread would throw away the answer on its way to it.
 void HttpConnection::linger() {
   phase_ = Phase::kLingering;
+  set_idle(true);
   since_ = Clock::now();
   unread_ = {};
   reader_.reset();

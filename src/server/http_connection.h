@@ -17,49 +17,19 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
-#include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_set>
-#include <vector>
 
+#include "server/connection_table.h"
 #include "server/http_exchange_state.h"
 #include "server/http_reader.h"
 #include "server/http_reply.h"
-#include "server/http_server.h"
+#include "server/http_shared.h"
 
 namespace hearth {
-
-class HttpConnection;
-
-// What the connections of a server share.
-struct HttpShared {
-  HttpShared(boost::asio::io_context& reactor, const HttpOptions& options, HttpCheck check,
-             HttpHandler handler, HttpRefused refused);
-
-  boost::asio::io_context& context;
-  const HttpOptions options;
-  HttpCheck check;
-  HttpHandler handler;
-  std::function<void()> on_closed = [] {};  // a connection has ended
-  HttpRefused refused;
-  HttpReplyFields reply_fields = [](const HttpRequest&) { return HttpFields(); };
-  std::shared_ptr<BodyBudget> bodies;
-  std::shared_ptr<ReplyBudget> replies;
-  std::shared_ptr<AnswerMailbox> mailbox;
-  std::unordered_set<HttpConnection*> open;
-  bool draining = false;  // answers end their connections
-  std::atomic<size_t> connections = 0, exchanges = 0;
-  std::vector<char> read_buffer;
-  DateText date;
-  uint64_t next_id;
-
-  std::string make_id();
-  void close_all();
-};
 
 class HttpConnection : public AnswerSink, public std::enable_shared_from_this<HttpConnection> {
  public:
@@ -91,6 +61,7 @@ class HttpConnection : public AnswerSink, public std::enable_shared_from_this<Ht
   void on_head(bool more_bytes);
   void hand_over();
   void count(bool under_way);
+  void set_idle(bool idle);
 
   // Answering.
   void begin_answer(bool keep_alive);
@@ -118,6 +89,7 @@ class HttpConnection : public AnswerSink, public std::enable_shared_from_this<Ht
   HttpShared& shared_;
   Socket socket_;
   std::string peer_;
+  ConnectionTable<HttpConnection>::Place place_;
   Phase phase_ = Phase::kReading;
   Clock::time_point since_;  // the phase's start, or that of a part of it
   boost::asio::steady_timer timer_, resume_;

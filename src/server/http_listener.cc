@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "server/client_address.h"
 
 namespace hearth {
 namespace {
@@ -73,11 +74,8 @@ size_t room_for_connections(size_t wanted) {
   return std::min(wanted, room);
 }
 
-HttpListener::HttpListener(HttpShared& shared, size_t most_connections)
-    : shared_(shared),
-      most_connections_(most_connections),
-      acceptor_(shared.context),
-      resume_(shared.context) {
+HttpListener::HttpListener(HttpShared& shared)
+    : shared_(shared), acceptor_(shared.context), resume_(shared.context) {
   const HttpOptions& options = shared.options;
   Tcp::endpoint endpoint = find_endpoint(shared.context, options.host, options.port);
   boost::system::error_code error;
@@ -105,21 +103,43 @@ void HttpListener::stop() {
 
 asio::awaitable<void> HttpListener::accept() {
   while (acceptor_.is_open()) {
-    if (shared_.connections >= most_connections_) {
-      co_await pause();
-      continue;
-    }
     Tcp::socket socket(shared_.context);
     Tcp::endpoint peer;
     boost::system::error_code error;
     auto token = asio::redirect_error(asio::use_awaitable, error);
     co_await acceptor_.async_accept(socket, peer, token);
     if (!acceptor_.is_open()) co_return;
-    bool begun = !error && begin(std::move(socket), peer);
-    if (!begun && error != asio::error::connection_aborted) {
-      co_await pause();  // no descriptor, or no memory
+    if (error == asio::error::connection_aborted) continue;
+    bool begun = false;
+    try {
+      if (!error) {
+        std::string address = peer.address().to_string();
+        if (!co_await make_room(client_of_address(address))) continue;
+        begun = begin(std::move(socket), address);
+      }
+    } catch (const std::bad_alloc&) {
     }
+    if (!begun) co_await pause();  // no descriptor, or no memory
   }
+}
+
+// Returns whether a new connection of the client may begin; waits where none makes room for it.
+asio::awaitable<bool> HttpListener::make_room(const std::string& client) {
+  using Verdict = ConnectionTable<HttpConnection>::Verdict;
+  while (acceptor_.is_open()) {
+    auto admission = shared_.table.admit(client);
+    if (admission.closes != nullptr) {
+      ++shared_.displaced;
+      admission.closes->close();
+    }
+    if (admission.verdict == Verdict::kOpen) co_return true;
+    if (admission.verdict == Verdict::kRefuse) {
+      ++shared_.refused_connections;
+      co_return false;
+    }
+    co_await pause();
+  }
+  co_return false;
 }
 
 asio::awaitable<void> HttpListener::pause() {
@@ -129,12 +149,11 @@ asio::awaitable<void> HttpListener::pause() {
   co_await resume_.async_wait(token);
 }
 
-bool HttpListener::begin(Tcp::socket socket, const Tcp::endpoint& peer) {
+bool HttpListener::begin(Tcp::socket socket, const std::string& peer) {
   boost::system::error_code ignored;
   socket.set_option(Tcp::no_delay(true), ignored);
   try {
-    HttpConnection::start(shared_, HttpConnection::Socket(std::move(socket)),
-                          peer.address().to_string());
+    HttpConnection::start(shared_, HttpConnection::Socket(std::move(socket)), peer);
     return true;
   } catch (const std::bad_alloc&) {
     return false;

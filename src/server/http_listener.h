@@ -1,5 +1,6 @@
-// Accepts connections at one address. Where there are as many as may be, or no descriptor is left,
-// accepting pauses until a connection has ended.
+// Accepts connections at one address. Where there are as many as may be, the longest-idle one is
+// closed for a new one; where none is idle, or no descriptor is left, accepting pauses until a
+// connection has ended or is idle.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -8,6 +9,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "server/http_connection.h"
 
@@ -16,23 +18,23 @@ namespace hearth {
 class HttpListener {
  public:
   // Binds and listens. Errors: kUsage, kResource.
-  HttpListener(HttpShared& shared, size_t most_connections);
+  explicit HttpListener(HttpShared& shared);
 
   uint16_t port() const { return port_; }
   void start();
   // By the reactor's thread.
   void stop();
-  void on_closed() { resume_.cancel(); }
+  void on_room() { resume_.cancel(); }
 
  private:
   using Tcp = boost::asio::ip::tcp;
 
   boost::asio::awaitable<void> accept();
   boost::asio::awaitable<void> pause();
-  bool begin(Tcp::socket socket, const Tcp::endpoint& peer);
+  boost::asio::awaitable<bool> make_room(const std::string& client);
+  bool begin(Tcp::socket socket, const std::string& peer);
 
   HttpShared& shared_;
-  size_t most_connections_;
   Tcp::acceptor acceptor_;
   boost::asio::steady_timer resume_;
   uint16_t port_ = 0;

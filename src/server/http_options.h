@@ -1,7 +1,9 @@
 // What an HTTP server listens at and the limits it keeps (server/http_server.h). Beyond a limit:
 // header_bytes and header_fields 431 (414 where the request line alone is too long), body_bytes
-// 413, all_body_bytes and all_reply_bytes 503, header_seconds and body_seconds 408, idle_seconds
-// and write_seconds the connection is cut, connections: accepting pauses.
+// 413, all_body_bytes and all_reply_bytes 503, header_seconds and body_seconds 408, idle_seconds and
+// write_seconds the connection is cut. Where there are as many connections as may be, or as one
+// address may have, the longest-idle one makes room for a new one (server/connection_table.h); where
+// none is idle, a new one waits to be accepted, or is closed where its address has too many.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +15,8 @@ struct HttpOptions {
   std::string host = "127.0.0.1";  // a name or an address, IPv6 with or without brackets
   uint16_t port = 8080;            // 0: any free one
   uint32_t connections = 8192;     // fewer where descriptors do not suffice
+  // Of one address, or network of IPv6 (server/client_address.h); 0: a quarter of them, rounded up.
+  uint32_t address_connections = 0;
 
   uint32_t header_bytes = 16 << 10;
   uint32_t header_fields = 100;

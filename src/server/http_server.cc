@@ -22,8 +22,11 @@ struct HttpServer::Parts {
     shared = std::make_unique<HttpShared>(context, options, std::move(check), std::move(handler),
                                           std::move(refused));
     shared->reply_fields = std::move(reply_fields);
-    listener = std::make_unique<HttpListener>(*shared, limit);
-    shared->on_closed = [this] { listener->on_closed(); };
+    size_t of_address = options.address_connections;
+    if (of_address == 0) of_address = (limit + 3) / 4;
+    shared->table = {limit, of_address};
+    listener = std::make_unique<HttpListener>(*shared);
+    shared->on_room = [this] { listener->on_room(); };
     listener->start();
   }
 
@@ -42,7 +45,7 @@ HttpServer::HttpServer(const HttpOptions& options, HttpCheck check, HttpHandler 
 HttpServer::~HttpServer() {
   parts_->listener->stop();
   parts_->shared->close_all();
-  parts_->shared->on_closed = [] {};
+  parts_->shared->on_room = [] {};
   parts_->shared->mailbox->close();
 }
 
@@ -85,5 +88,7 @@ void HttpServer::after(double seconds, std::function<void()> call) {
 size_t HttpServer::connections() const { return parts_->shared->connections; }
 uint64_t HttpServer::reply_bytes() const { return parts_->shared->replies->used(); }
 size_t HttpServer::exchanges() const { return parts_->shared->exchanges; }
+uint64_t HttpServer::displaced_connections() const { return parts_->shared->displaced; }
+uint64_t HttpServer::refused_connections() const { return parts_->shared->refused_connections; }
 
 }  // namespace hearth

@@ -6,7 +6,10 @@
 // connection ends. Framing is stricter than RFC 9112 asks for: see http_framing.h.
 //
 // Descriptors: the process's soft limit is raised as far as the connections need it and the hard
-// limit lets; where that does not suffice, accepting pauses until a connection ends.
+// limit lets; where that does not suffice, there are fewer connections.
+//
+// No address has more than its part of the connections, and the one that has been without a request
+// the longest makes room for a new one (server/connection_table.h).
 #pragma once
 
 #include <cstddef>
@@ -64,6 +67,9 @@ class HttpServer {
   uint64_t reply_bytes() const;                            // of replies under way
   // Whose head was accepted, and whose answer is not yet written.
   size_t exchanges() const;
+  // So far: closed to make room for another one, and not taken since their address had too many.
+  uint64_t displaced_connections() const;
+  uint64_t refused_connections() const;
 
  private:
   struct Parts;

@@ -1,3 +1,5 @@
+#include "server/http_shared.h"
+
 #include <fmt/format.h>
 
 #include <boost/asio/post.hpp>
@@ -7,15 +9,8 @@
 #include "server/http_connection.h"
 
 namespace hearth {
-namespace {
 
-namespace asio = boost::asio;
-
-constexpr size_t kReadBytes = 64 << 10;
-
-}  // namespace
-
-HttpShared::HttpShared(asio::io_context& reactor, const HttpOptions& limits, HttpCheck first,
+HttpShared::HttpShared(boost::asio::io_context& reactor, const HttpOptions& limits, HttpCheck first,
                        HttpHandler then, HttpRefused otherwise)
     : context(reactor),
       options(limits),
@@ -24,9 +19,9 @@ HttpShared::HttpShared(asio::io_context& reactor, const HttpOptions& limits, Htt
       refused(std::move(otherwise)),
       bodies(std::make_shared<BodyBudget>(limits.all_body_bytes)),
       replies(std::make_shared<ReplyBudget>(limits.all_reply_bytes)),
-      read_buffer(kReadBytes) {
+      read_buffer(kHttpReadBytes) {
   mailbox = std::make_shared<AnswerMailbox>([this] {
-    asio::post(context, [box = std::weak_ptr<AnswerMailbox>(mailbox)] {
+    boost::asio::post(context, [box = std::weak_ptr<AnswerMailbox>(mailbox)] {
       if (auto open_box = box.lock()) open_box->deliver();
     });
   });
@@ -38,7 +33,7 @@ std::string HttpShared::make_id() { return fmt::format("req_{:016x}", next_id++)
 
 void HttpShared::close_all() {
   std::vector<std::shared_ptr<HttpConnection>> all;
-  for (HttpConnection* connection : open) all.push_back(connection->shared_from_this());
+  table.each([&](HttpConnection* connection) { all.push_back(connection->shared_from_this()); });
   for (const auto& connection : all) connection->close();
 }
 

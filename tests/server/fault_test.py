@@ -241,24 +241,28 @@ class ReaderTest(StubTest):
 class DescriptorTest(StubTest):
     """A process with few descriptors serves as many as it can, and the others later."""
 
-    options = ("descriptors=64",)
+    options = ("descriptors=64", "address_connections=1000")
 
     def test_exhausted_and_freed(self):
         limit = int(self.ask("/status").body.split()[2])
         self.assertLess(limit, 60)
         self.assertGreater(limit, 8)
-        clients = [self.client() for _ in range(3 * limit)]
-        for client in clients[:limit]:
-            self.assert_alive(client)
-        for client in clients[limit:]:
-            client.get("/hello/late")
-        # The kernel holds the others, until some have left.
-        for served in range(0, 3 * limit, limit // 2):
-            for client in clients[served : served + limit // 2]:
-                if served >= limit:
-                    self.assertEqual(client.reply().body, b"hello late")
-                client.socket.close()
-        self.assert_alive()
+        busy = [self.client() for _ in range(limit)]
+        for i, client in enumerate(busy):
+            client.get(f"/events/busy-{i}")
+            client.head()
+            client.chunk()
+        # None is idle, so one more waits until another has left.
+        for client in busy[:4]:
+            late = self.client()
+            late.get("/hello/late", "Connection: close\r\n")
+            client.socket.close()
+            self.assertEqual(late.reply().body, b"hello late")
+            self.assertEqual(late.rest(), b"")
+            late.socket.close()
+        for client in busy:
+            client.socket.close()
+        self.assertEqual(self.ask("/waiting/1").status, 200)
 
     def test_none_left_at_all(self):
         """Others hold every descriptor; one more client waits until they are free."""
@@ -276,9 +280,9 @@ class DescriptorTest(StubTest):
         self.assertEqual(late.reply().body, b"hello late")
 
     def test_rounds(self):
-        for _ in range(5):
+        for _ in range(10):
             limit = int(self.ask("/status").body.split()[2])
-            clients = [self.client() for _ in range(limit + 20)]
+            clients = [self.client() for _ in range(limit // 2)]
             for client in clients:
                 client.get("/hello/all", "Connection: close\r\n")
             for client in clients:

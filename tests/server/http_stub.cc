@@ -222,9 +222,11 @@ bool set_option(HttpOptions& options, const std::string& key, double value) {
       {"header_seconds", &options.header_seconds},   {"body_seconds", &options.body_seconds},
       {"idle_seconds", &options.idle_seconds},       {"write_seconds", &options.write_seconds},
       {"silence_seconds", &options.silence_seconds}, {"linger_seconds", &options.linger_seconds}};
-  const std::map<std::string, uint32_t*> counts = {{"connections", &options.connections},
-                                                   {"header_bytes", &options.header_bytes},
-                                                   {"header_fields", &options.header_fields}};
+  const std::map<std::string, uint32_t*> counts = {
+      {"connections", &options.connections},
+      {"address_connections", &options.address_connections},
+      {"header_bytes", &options.header_bytes},
+      {"header_fields", &options.header_fields}};
   const std::map<std::string, uint64_t*> sizes = {{"body_bytes", &options.body_bytes},
                                                   {"all_body_bytes", &options.all_body_bytes},
                                                   {"write_bytes", &options.write_bytes}};

@@ -82,19 +82,83 @@ class BodyLimitTest(StubTest):
 
 
 class ConnectionLimitTest(StubTest):
-    options = ("connections=4",)
+    options = ("connections=4", "address_connections=4")
 
-    def test_accepting_pauses(self):
-        clients = [self.client() for _ in range(12)]
-        for client in clients:
-            client.get("/hello/queue")
-        for client in clients[:4]:
-            self.assertEqual(client.reply().body, b"hello queue")
-        clients[0].get("/status")
-        self.assertEqual(clients[0].reply().body.split()[0], b"4")
-        for i in range(8):
-            clients[i].socket.close()
-            self.assertEqual(clients[i + 4].reply().body, b"hello queue")
+    def test_where_all_are_busy_others_wait(self):
+        clients = [self.client() for _ in range(4)]
+        for i, client in enumerate(clients):
+            client.get(f"/events/busy-{i}")
+            self.assertEqual(client.head().status, 200)
+            client.chunk()
+        late = self.client(source="127.0.0.2")
+        late.get("/hello/queue")
+        # Those who ask come in turn behind it, so it waits for as long as this one does.
+        clients[0].socket.close()
+        self.assertEqual(late.reply().body, b"hello queue")
+        late.get("/status")
+        self.assertEqual(late.reply().body.split()[0], b"4")
+        for i in range(1, 4):
+            late.get(f"/end/busy-{i}")
+            self.assertEqual(late.reply().status, 200)
+
+    def test_the_longest_idle_makes_room(self):
+        clients = []
+        for _ in range(4):
+            clients.append(self.client())
+            self.assert_alive(clients[-1])
+        self.assert_alive(clients[0])
+        clients[2].get("/events/lasting")
+        clients[2].head()
+        clients[2].chunk()
+        for idle in (1, 3, 0):
+            new = self.client(source="127.0.0.2")
+            self.assert_alive(new)
+            self.assertEqual(clients[idle].rest(), b"")
+        new.get("/end/lasting")
+        self.assertEqual(new.reply().body, b"ended")
+        self.assertIsNone(clients[2].chunk())
+        self.assert_alive(clients[2])
+
+    def test_half_a_header_is_no_request(self):
+        for _ in range(4):
+            self.client().send("GET /hel")
+        self.assert_alive(self.client(source="127.0.0.2"))
+
+
+class AddressLimitTest(StubTest):
+    options = ("connections=16", "header_seconds=3600", "idle_seconds=3600")
+
+    def test_a_flood_of_idle_connections_keeps_nobody_out(self):
+        """It has a quarter, and what it opens beyond displaces its own."""
+        polite = [self.client(source=f"127.0.0.{i}") for i in range(2, 6)]
+        for client in polite:
+            self.assert_alive(client)
+        flood = [self.client() for _ in range(100)]
+        for client in flood[:96]:
+            self.assertEqual(client.rest(), b"")
+        for client in polite:
+            self.assert_alive(client)
+        for i in range(6, 10):
+            self.assert_alive(self.client(source=f"127.0.0.{i}"))
+        connections = int(self.ask("/status", source="127.0.0.99").body.split()[0])
+        self.assertEqual(connections, 4 + 4 + 4 + 1)
+        for client in flood:
+            client.socket.close()
+        self.ask("/waiting/9", source="127.0.0.99")
+
+    def test_a_flood_of_requests_is_closed_beyond_its_bound(self):
+        flood = [self.client() for _ in range(4)]
+        for i, client in enumerate(flood):
+            client.get(f"/events/flood-{i}")
+            client.head()
+            client.chunk()
+        self.assertEqual(self.client().rest(), b"")
+        other = self.client(source="127.0.0.2")
+        self.assert_alive(other)
+        for i in range(4):
+            other.get(f"/end/flood-{i}")
+            self.assertEqual(other.reply().body, b"ended")
+        self.assert_alive()
 
 
 class TimeTest(StubTest):

@@ -23,13 +23,15 @@ class Reply:
 class RawClient:
     """One connection."""
 
-    def __init__(self, port, host="127.0.0.1", receive_buffer=None):
+    def __init__(self, port, host="127.0.0.1", receive_buffer=None, source=None):
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.socket = socket.socket(family, socket.SOCK_STREAM)
         self.socket.settimeout(PATIENCE)
         if receive_buffer:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         try:
+            if source:  # the client's own address
+                self.socket.bind((source, 0))
             self.socket.connect((host, port))
         except OSError:
             self.socket.close()
@@ -154,9 +156,9 @@ class StubTest(unittest.TestCase):
         self.addCleanup(client.socket.close)
         return client
 
-    def ask(self, path, body=None):
+    def ask(self, path, body=None, **how):
         """A request on a connection of its own."""
-        with RawClient(self.port) as client:
+        with RawClient(self.port, **how) as client:
             if body is None:
                 client.get(path, "Connection: close\r\n")
             else:

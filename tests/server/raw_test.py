@@ -20,7 +20,12 @@ from fault_test import (  # noqa: F401
     ReaderTest,
     SlowReaderTest,
 )
-from limit_test import BodyLimitTest, ConnectionLimitTest, TimeTest  # noqa: F401
+from limit_test import (  # noqa: F401
+    AddressLimitTest,
+    BodyLimitTest,
+    ConnectionLimitTest,
+    TimeTest,
+)
 from malformed import ALLOWED, CUT_OFF, MALFORMED
 from raw_client import StubTest
 

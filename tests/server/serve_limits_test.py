@@ -342,13 +342,35 @@ class TimeTest(ServeCase):
 
 
 class ConnectionsTest(ServeCase):
-    def test_others_wait_to_be_accepted(self):
-        server = self.start("serve", self.talker, "--max-connections", "3")
-        clients = [self.enterContext(RawClient(server.port)) for _ in range(6)]
-        for client in clients:
-            client.get("/metrics")
-        for client in clients[:3]:
-            self.assertRegex(client.reply().body, rb"hearth_connections [1-3]\n")
-        for i in range(3):
-            clients[i].socket.close()
-            self.assertRegex(clients[i + 3].reply().body, rb"hearth_connections [1-3]\n")
+    def ask(self, server, source):
+        client = self.enterContext(RawClient(server.port, source=source))
+        client.get("/metrics")
+        return client, client.reply().body
+
+    def test_idle_ones_keep_nobody_out(self):
+        server = self.start("serve", self.talker, "--max-connections", "8",
+                            "--max-address-connections", "7")
+        flood = [self.enterContext(RawClient(server.port)) for _ in range(50)]
+        for client in flood[:43]:
+            self.assertEqual(client.rest(), b"")
+        # One is new, and then those who asked last stay.
+        self.ask(server, "127.0.0.2")
+        others = [self.ask(server, f"127.0.0.{i}")[0] for i in range(3, 10)]
+        _, figures = self.ask(server, "127.0.0.10")
+        self.assertIn(b"hearth_connections 8\n", figures)
+        self.assertIn(b"hearth_displaced_connections_total 51\n", figures)
+        self.assertIn(b"hearth_refused_connections_total 0\n", figures)
+        for client in flood[43:]:
+            self.assertEqual(client.rest(), b"")
+        for client in others:
+            client.get("/live")
+            self.assertEqual(client.reply().status, 200)
+
+    def test_a_quarter_is_one_addresss(self):
+        server = self.start("serve", self.talker, "--max-connections", "8",
+                            "--max-address-connections", "0")
+        flood = [self.enterContext(RawClient(server.port)) for _ in range(20)]
+        for client in flood[:18]:
+            self.assertEqual(client.rest(), b"")
+        _, figures = self.ask(server, "127.0.0.2")
+        self.assertIn(b"hearth_connections 3\n", figures)

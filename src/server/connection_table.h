@@ -1,0 +1,114 @@
+// ConnectionTable: which connections are open, of which clients, and which one makes room for
+// another. It knows no sockets and no time; a connection is idle while no request is in it, and
+// those that became idle first have been so the longest.
+//
+// There are no more than `most` in all and `most_of_client` of one client. Beyond its own bound a
+// client loses its longest-idle connection to its new one, and where none of them is idle the new
+// one is refused. Where all places are taken, the longest-idle connection of all makes room, and
+// where none is idle the new one waits. Whoever asks nothing so keeps nobody out.
+#pragma once
+
+#include <cstddef>
+#include <list>
+#include <string>
+#include <unordered_map>
+
+namespace hearth {
+
+template <typename Connection>
+class ConnectionTable {
+  struct Client;
+  using List = std::list<Connection*>;
+
+ public:
+  enum class Verdict { kOpen, kWait, kRefuse };
+  // What a new connection of a client meets. Where `closes` is set, that one is closed first.
+  struct Admission {
+    Verdict verdict;
+    Connection* closes = nullptr;
+  };
+  // Of one open connection.
+  struct Place {
+    Client* client = nullptr;  // null: it has none
+    typename List::iterator in_all = {}, in_client = {};
+    bool idle = true;
+  };
+
+  ConnectionTable(size_t most, size_t most_of_client)
+      : most_(most), most_of_client_(most_of_client) {}
+
+  Admission admit(const std::string& client) const {
+    auto found = clients_.find(client);
+    if (found != clients_.end() && found->second.count >= most_of_client_) {
+      const List& idle = found->second.lists.idle;
+      if (idle.empty()) return {Verdict::kRefuse};
+      return {Verdict::kOpen, idle.front()};
+    }
+    if (count_ < most_) return {Verdict::kOpen};
+    if (all_.idle.empty()) return {Verdict::kWait};
+    return {Verdict::kOpen, all_.idle.front()};
+  }
+
+  // The connection is idle at first. Throws only std::bad_alloc, and then it has no place.
+  Place open(const std::string& client, Connection* connection) {
+    List all{connection}, own{connection};
+    auto entry = clients_.try_emplace(client).first;
+    Place place{&entry->second, all.begin(), own.begin()};
+    place.client->name = &entry->first;
+    all_.idle.splice(all_.idle.end(), all);
+    place.client->lists.idle.splice(place.client->lists.idle.end(), own);
+    ++place.client->count;
+    ++count_;
+    return place;
+  }
+
+  // The following do nothing to what has no place. Whoever is idle already stays as long idle as it
+  // was.
+  void set_idle(Place& place, bool idle) {
+    if (place.client == nullptr || place.idle == idle) return;
+    all_.move(place.in_all, idle);
+    place.client->lists.move(place.in_client, idle);
+    place.idle = idle;
+  }
+
+  void close(Place& place) {
+    if (place.client == nullptr) return;
+    all_.of(place.idle).erase(place.in_all);
+    place.client->lists.of(place.idle).erase(place.in_client);
+    --count_;
+    if (--place.client->count == 0) clients_.erase(clients_.find(*place.client->name));
+    place.client = nullptr;
+  }
+
+  // Calls it for each connection; it must open and close none.
+  template <typename Call>
+  void each(Call call) const {
+    for (const List* list : {&all_.idle, &all_.busy}) {
+      for (Connection* connection : *list) call(connection);
+    }
+  }
+  size_t count() const { return count_; }
+  bool full() const { return count_ >= most_; }
+
+ private:
+  struct Lists {
+    List idle, busy;  // who became so first comes first
+
+    List& of(bool is_idle) { return is_idle ? idle : busy; }
+    void move(typename List::iterator at, bool to_idle) {
+      of(to_idle).splice(of(to_idle).end(), of(!to_idle), at);
+    }
+  };
+  struct Client {
+    const std::string* name = nullptr;
+    size_t count = 0;
+    Lists lists;
+  };
+
+  size_t most_, most_of_client_;
+  size_t count_ = 0;
+  Lists all_;
+  std::unordered_map<std::string, Client> clients_;
+};
+
+}  // namespace hearth

@@ -1,0 +1,54 @@
+// HttpShared: what the connections of a server share. Used by the reactor's thread, but for the
+// atomic counts, which any thread may read.
+#pragma once
+
+#include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/connection_table.h"
+#include "server/http_exchange_state.h"
+#include "server/http_options.h"
+#include "server/http_reader.h"
+#include "server/http_reply.h"
+#include "server/http_server.h"
+
+namespace hearth {
+
+class HttpConnection;
+
+// What is read at once.
+inline constexpr size_t kHttpReadBytes = 64 << 10;
+
+struct HttpShared {
+  HttpShared(boost::asio::io_context& reactor, const HttpOptions& options, HttpCheck check,
+             HttpHandler handler, HttpRefused refused);
+
+  boost::asio::io_context& context;
+  const HttpOptions options;
+  HttpCheck check;
+  HttpHandler handler;
+  std::function<void()> on_room = [] {};  // a connection has ended, or makes room for another
+  HttpRefused refused;
+  HttpReplyFields reply_fields = [](const HttpRequest&) { return HttpFields(); };
+  std::shared_ptr<BodyBudget> bodies;
+  std::shared_ptr<ReplyBudget> replies;
+  std::shared_ptr<AnswerMailbox> mailbox;
+  ConnectionTable<HttpConnection> table{SIZE_MAX, SIZE_MAX};
+  bool draining = false;  // answers end their connections
+  std::atomic<size_t> connections = 0, exchanges = 0;
+  std::atomic<uint64_t> displaced = 0, refused_connections = 0;
+  std::vector<char> read_buffer;
+  DateText date;
+  uint64_t next_id;
+
+  std::string make_id();
+  void close_all();
+};
+
+}  // namespace hearth
