@@ -62,7 +62,8 @@ void ServedEmbeddings::load(const std::string& name) {
   queues_ = std::make_unique<QueueManager>(
       std::move(setup_.queues), dispatch_options(args_.devices), clock_, model_.query("hearth"));
   served_.emplace(ServedEmbedder{name, file_time(model_.model.source.name()), std::move(plan_text),
-                                 *model_.model.tokenizer, context, *queues_});
+                                 *model_.model.tokenizer, context, *queues_,
+                                 !std::isfinite(args_.devices.slo)});
 }
 
 std::string ServedEmbeddings::plan(const std::string& name) const {

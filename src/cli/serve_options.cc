@@ -64,7 +64,7 @@ void add_load_options(CLI::App& verb, ServeArgs* args) {
             "Texts that are generated at the same time")
       ->capture_default_str();
   add_count(verb, "--max-queue", &options.max_queue, 0, kMost,
-            "Texts that may wait for a place; beyond, 429")
+            "Texts that may wait for a place, half of them one client's; beyond, 429")
       ->capture_default_str();
   add_seconds(verb, "--stall-timeout", &options.stall_seconds,
               "A stream that its client lets wait so long is ended where others want its place");
@@ -90,7 +90,7 @@ void add_http_limits(CLI::App& verb, HttpOptions* http) {
       ->capture_default_str();
   add_size(verb, "--max-body", &http->body_bytes, "Bytes of a request's body; beyond, 413");
   add_size(verb, "--max-bodies", &http->all_body_bytes,
-           "Bytes of all bodies under way; beyond, 503");
+           "Bytes of all bodies under way, half of them one client's; beyond, 503");
   add_size(verb, "--max-replies", &http->all_reply_bytes,
            "Bytes of all replies under way; beyond, 503");
   add_seconds(verb, "--header-timeout", &http->header_seconds, "For a request's header; 408");

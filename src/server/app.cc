@@ -25,7 +25,7 @@ App::App(const AppOptions& options)
       guard_(options.keys, options.names, options.http.host, options.origins),
       log_(options.log),
       server_(
-          options.http, [this](const HttpRequest& head) { return check(head); },
+          options.http, [this](HttpRequest& head) { return check(head); },
           [this](const std::shared_ptr<Exchange>& exchange) { handle(exchange); },
           [this](const HttpRequest& head, const ApiError& error) { note_refusal(head, error); },
           [this](const HttpRequest& head) { return guard_.cors_fields(head); }),
@@ -123,7 +123,8 @@ HttpReply App::refused(const HttpRequest& head, const ApiError& error) {
   return error_reply(error);
 }
 
-std::optional<HttpReply> App::check(const HttpRequest& head) {
+std::optional<HttpReply> App::check(HttpRequest& head) {
+  head.client = guard_.client_of(head);
   if (guard_.knows_host(head)) {
     if (std::optional<HttpReply> preflight = guard_.preflight(head)) {
       log_.write(log_entry(head, preflight->status));

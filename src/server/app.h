@@ -81,7 +81,7 @@ class App {
   // For the work of requests that nobody waits for any more, which ends at its next pause.
   static constexpr double kMostEndSeconds = 2;
 
-  std::optional<HttpReply> check(const HttpRequest& head);
+  std::optional<HttpReply> check(HttpRequest& head);
   std::optional<ApiError> refuse(const HttpRequest& head, const Route* route) const;
   std::optional<ApiError> refuse_without_model(const Route& route) const;
   void note_refusal(const HttpRequest& head, const ApiError& error);

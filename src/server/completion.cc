@@ -159,7 +159,8 @@ uint32_t Completion::texts() const {
 
 void Completion::submit() {
   if (ended_) return;
-  if (std::optional<ApiError> error = all_.take_places(texts())) return fail(*error);
+  if (std::optional<ApiError> error = all_.take_places(exchange_->request().client, texts()))
+    return fail(*error);
   places_ = texts();
   stream_ = std::make_shared<ResultStream>(result_room(texts()));
   stream_->set_on_results([weak = weak_from_this()] {
@@ -187,6 +188,7 @@ void Completion::submit() {
 void Completion::submit_prompts() {
   for (uint32_t i = 0; i < parts_.size(); ++i) {
     Request request = call_.request;
+    request.client = exchange_->request().client;
     request.prompt = std::move(parts_[i].tokens);
     jobs_.push_back(model_.backend.submit(std::move(request), stream_));
     prompt_of_[jobs_.back().id()] = i;
@@ -354,7 +356,7 @@ void Completion::end(Outcome outcome, unsigned status, const std::string& finish
   ended_ = true;
   jobs_.clear();  // cancels what is left
   if (stream_) stream_->close();
-  all_.give_back(places_);
+  all_.give_back(exchange_->request().client, places_);
   all_.metrics_.count(outcome);
 
   LogEntry entry = log_entry(exchange_->request(), status);

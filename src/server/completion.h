@@ -31,7 +31,8 @@ class Completion : public std::enable_shared_from_this<Completion> {
   void fail(const ApiError& error);
   // For how long its results have waited for the client; 0 where they don't.
   double stalled_seconds() const;
-  // What it takes of the places.
+  // Whose it is, and what it takes of the places.
+  const std::string& client() const { return exchange_->request().client; }
   uint32_t places() const { return places_; }
   // Ends a stream whose client lets it wait while others want its places.
   void give_way();

@@ -19,7 +19,11 @@ constexpr double kMostRetrySeconds = 60;
 
 Completions::Completions(const CompletionOptions& options, HttpServer& server,
                          RequestWorker& worker, RequestLog& log)
-    : options_(options), server_(server), worker_(worker), log_(log) {}
+    : options_(options),
+      server_(server),
+      worker_(worker),
+      log_(log),
+      places_(uint64_t{options.max_running} + options.max_queue, options.max_running) {}
 
 Completions::~Completions() {
   // The server may tell them of their clients' end still.
@@ -35,9 +39,10 @@ void Completions::start(const std::shared_ptr<Exchange>& exchange, const ServedM
                         bool chat) {
   auto completion = std::make_shared<Completion>(*this, exchange, model, chat);
   under_way_.insert(completion);
-  make_room(1);
+  const std::string& client = exchange->request().client;
+  make_room(client, 1);
   // Before its body costs anything.
-  if (texts_ >= options_.max_running + options_.max_queue) return completion->fail(queue_full());
+  if (!places_.may_take(client, 1)) return completion->fail(queue_full(client));
   completion->start();
 }
 
@@ -47,54 +52,54 @@ void Completions::fail_all(const ApiError& error) {
   for (const auto& completion : all) completion->fail(error);
 }
 
-std::optional<ApiError> Completions::take_places(uint32_t texts) {
-  uint32_t most = options_.max_running + options_.max_queue;
-  if (texts > most) {
+std::optional<ApiError> Completions::take_places(const std::string& client, uint32_t texts) {
+  if (texts > places_.most()) {
     return ApiError{400, "", "too_many_texts",
                     fmt::format("{} texts are asked for at once, prompts times n; this server has "
-                                "places for {}: ask for fewer",
-                                texts, most)};
+                                "places for {} of one client: ask for fewer",
+                                texts, places_.most())};
   }
-  make_room(texts);
-  if (texts_ + texts <= most) {
-    texts_ += texts;
-    return {};
-  }
-  return queue_full();
+  make_room(client, texts);
+  if (!places_.may_take(client, texts)) return queue_full(client);
+  places_.take(client, texts);
+  return {};
 }
 
-void Completions::make_room(uint32_t texts) {
-  uint32_t most = options_.max_running + options_.max_queue;
-  if (texts_ + texts <= most) return;
+void Completions::make_room(const std::string& client, uint32_t texts) {
+  if (places_.may_take(client, texts)) return;
   std::vector<std::pair<double, std::shared_ptr<Completion>>> slow;
-  uint32_t held = 0;
+  ClientShares without = places_;
   for (const auto& completion : under_way_) {
     double seconds = completion->stalled_seconds();
     if (seconds < options_.stall_seconds) continue;
-    held += completion->places();
+    without.give_back(completion->client(), completion->places());
     slow.emplace_back(seconds, completion);
   }
-  if (texts_ - held + texts > most) return;
+  if (!without.may_take(client, texts)) return;
   std::ranges::sort(slow, std::greater(), [](const auto& one) { return one.first; });
   for (const auto& [seconds, completion] : slow) {
-    if (texts_ + texts <= most) return;
+    if (places_.may_take(client, texts)) return;
     completion->give_way();
   }
 }
 
-// Says to wait as long as a place takes to become free, by the requests so far.
-ApiError Completions::queue_full() const {
+// Says to wait as long as a place takes to become free, by the requests so far: behind all texts
+// where there is no place, and behind its own where a client has its share.
+ApiError Completions::queue_full(const std::string& client) const {
   const Histogram& past = metrics_.request_seconds;
   double mean = past.count() > 0 ? past.sum() / static_cast<double>(past.count()) : 1;
-  double wait = mean * (1 + static_cast<double>(texts_) / options_.max_running);
+  bool full = !places_.has_room(1);
+  uint64_t before = full ? places_.held() : places_.held_by(client);
+  double wait = mean * (1 + static_cast<double>(before) / options_.max_running);
   auto seconds = static_cast<int>(std::clamp(std::ceil(wait), 1.0, kMostRetrySeconds));
-  return ApiError{
-      429,
-      "",
-      "queue_full",
-      fmt::format("{} texts are under way or wait already: try again in {} s", texts_, seconds),
-      {},
-      {{"Retry-After", std::to_string(seconds)}}};
+  const char* whose = full ? "" : " of yours, and more would leave others no place";
+  return ApiError{429,
+                  "",
+                  "queue_full",
+                  fmt::format("{} texts are under way or wait already{}: try again in {} s", before,
+                              whose, seconds),
+                  {},
+                  {{"Retry-After", std::to_string(seconds)}}};
 }
 
 }  // namespace hearth

@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <unordered_set>
 
 #include "server/app_metrics.h"
+#include "server/client_shares.h"
 #include "server/completion_request.h"
 #include "server/http_server.h"
 #include "server/request_log.h"
@@ -21,7 +23,7 @@ class Completion;
 struct CompletionOptions {
   RequestLimits limits;
   uint32_t max_running = 16;  // texts that are generated at the same time
-  uint32_t max_queue = 64;    // texts that may wait for a place
+  uint32_t max_queue = 128;   // texts that may wait for a place; a client's share is half of them
   // A stream whose client lets it wait so long loses its places where others want them.
   double stall_seconds = 5;
 };
@@ -49,20 +51,21 @@ class Completions {
   friend class Completion;
 
   static Outcome outcome_of(unsigned status);
-  // Takes places for so many texts. Nothing where they may be had; else what to tell the client.
-  std::optional<ApiError> take_places(uint32_t texts);
-  ApiError queue_full() const;
+  // Takes places for so many texts of a client. Nothing where it may have them; else what to tell
+  // it.
+  std::optional<ApiError> take_places(const std::string& client, uint32_t texts);
+  ApiError queue_full(const std::string& client) const;
   // Ends streams that wait for their clients, those that wait longest first, where that makes room
-  // for so many texts.
-  void make_room(uint32_t texts);
-  void give_back(uint32_t texts) { texts_ -= texts; }
+  // for so many texts of a client.
+  void make_room(const std::string& client, uint32_t texts);
+  void give_back(const std::string& client, uint32_t texts) { places_.give_back(client, texts); }
 
   const CompletionOptions options_;
   HttpServer& server_;
   RequestWorker& worker_;
   RequestLog& log_;
   AppMetrics metrics_;
-  uint32_t texts_ = 0;  // running and waiting
+  ClientShares places_;  // of texts that run or wait
   std::unordered_set<std::shared_ptr<Completion>> under_way_;
 };
 

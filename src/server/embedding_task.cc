@@ -85,7 +85,8 @@ void EmbeddingTask::start() {
   exchange_->on_gone([self = shared_from_this()] { self->leave(); });
   asked_ = exchange_->take_body();
   uint64_t bytes = asked_.size();
-  if (std::optional<ApiError> error = all_.take_bytes(bytes)) return fail(*error);
+  if (std::optional<ApiError> error = all_.take_bytes(exchange_->request().client, bytes, bytes_))
+    return fail(*error);
   bytes_ = bytes;
   on_worker(&EmbeddingTask::read);
 }
@@ -173,8 +174,14 @@ void EmbeddingTask::tokenise() {
 
 void EmbeddingTask::submit() {
   uint64_t bytes = uint64_t{queries_.size()} * model_.queues.width() * kBytesOfElement;
-  if (std::optional<ApiError> error = all_.take_bytes(bytes)) return fail(*error);
+  if (std::optional<ApiError> error = all_.take_bytes(exchange_->request().client, bytes, bytes_))
+    return fail(*error);
   bytes_ += bytes;
+  const std::string& client = exchange_->request().client;
+  if (std::optional<ApiError> error = all_.take_tokens(client, tokens_, model_)) {
+    return fail(*error);
+  }
+  queued_tokens_ = tokens_;
   vectors_.resize(queries_.size());
   left_ = queries_.size();
   SubmitResult result = model_.queues.submit_all(
@@ -259,7 +266,8 @@ void EmbeddingTask::cancel() {
 void EmbeddingTask::end(EmbeddingOutcome outcome, unsigned status, const std::string& finish) {
   ended_ = true;
   cancel();
-  all_.give_back(bytes_);
+  all_.give_back(exchange_->request().client, bytes_);
+  all_.give_tokens_back(exchange_->request().client, queued_tokens_);
   all_.metrics_.count(outcome);
   LogEntry entry = log_entry(exchange_->request(), status);
   if (outcome == EmbeddingOutcome::kOk) all_.metrics_.request_seconds.observe(entry.seconds);

@@ -59,7 +59,7 @@ class EmbeddingTask : public std::enable_shared_from_this<EmbeddingTask> {
 
   std::optional<uint64_t> ticket_;  // of the first query
   std::vector<EmbedVector> vectors_;
-  uint64_t bytes_ = 0;  // taken of what all may have
+  uint64_t bytes_ = 0, queued_tokens_ = 0;  // taken of what all may have
   std::atomic<size_t> left_{0};
   std::mutex mutex_;
   std::optional<EmbedOutcome> failed_;  // the first that did, under the mutex

@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <unordered_set>
 
+#include "server/client_shares.h"
 #include "server/embedding_metrics.h"
 #include "server/embedding_request.h"
 #include "server/http_server.h"
@@ -22,7 +24,11 @@ class Embeddings {
   // All outlive it; the worker must have ended, and the models' queues be gone, before it dies.
   Embeddings(const EmbeddingLimits& limits, HttpServer& server, RequestWorker& worker,
              RequestLog& log)
-      : limits_(limits), server_(server), worker_(worker), log_(log) {}
+      : limits_(limits),
+        server_(server),
+        worker_(worker),
+        log_(log),
+        memory_(limits.memory_bytes) {}
   ~Embeddings();
   Embeddings(const Embeddings&) = delete;
   Embeddings& operator=(const Embeddings&) = delete;
@@ -40,16 +46,24 @@ class Embeddings {
   friend class EmbeddingTask;
 
   static EmbeddingOutcome outcome_of(unsigned status);
-  // Takes so many bytes more for a request. Nothing where they may be had; else what to tell it.
-  std::optional<ApiError> take_bytes(uint64_t bytes);
-  void give_back(uint64_t bytes) { bytes_ -= bytes; }
+  // Takes so many bytes more for a client's request, which has `already` some. Nothing where it may
+  // have them; else what to tell it. A client's only request is never too large for its share.
+  std::optional<ApiError> take_bytes(const std::string& client, uint64_t bytes, uint64_t already);
+  void give_back(const std::string& client, uint64_t bytes) { memory_.give_back(client, bytes); }
+
+  // Takes tokens of the queues, likewise.
+  std::optional<ApiError> take_tokens(const std::string& client, uint64_t tokens,
+                                      const ServedEmbedder& model);
+  void give_tokens_back(const std::string& client, uint64_t tokens) {
+    tokens_.give_back(client, tokens);
+  }
 
   const EmbeddingLimits limits_;
   HttpServer& server_;
   RequestWorker& worker_;
   RequestLog& log_;
   EmbeddingMetrics metrics_;
-  uint64_t bytes_ = 0;  // taken
+  ClientShares memory_, tokens_{0};
   std::unordered_set<std::shared_ptr<EmbeddingTask>> under_way_;
 };
 

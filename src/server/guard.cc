@@ -57,22 +57,33 @@ Guard::Guard(std::vector<std::string> keys, std::vector<std::string> names,
   for (std::string& name : names_) name = host_name(name);
 }
 
-bool Guard::knows(std::string_view key) const {
-  bool known = false;
-  for (const std::string& own : keys_) known |= same_key(own, key);
-  return known;
+// Compares it with all of them, so that the time does not tell which one it is.
+size_t Guard::number_of(std::string_view key) const {
+  size_t number = 0;
+  for (size_t i = 0; i < keys_.size(); ++i) {
+    number = std::max(number, (i + 1) * static_cast<size_t>(same_key(keys_[i], key)));
+  }
+  return number;
 }
 
-bool Guard::knows_key(const HttpRequest& request) const {
-  if (!needs_key()) return true;
+size_t Guard::number_of_key(const HttpRequest& request) const {
   constexpr std::string_view kBearer = "bearer ";
   const std::string* authorization = request.find("authorization");
   if (authorization != nullptr && authorization->size() > kBearer.size() &&
       ascii_lower(std::string_view(*authorization).substr(0, kBearer.size())) == kBearer) {
-    return knows(std::string_view(*authorization).substr(kBearer.size()));
+    return number_of(std::string_view(*authorization).substr(kBearer.size()));
   }
   const std::string* key = request.find("x-api-key");
-  return key != nullptr && knows(*key);
+  return key == nullptr ? 0 : number_of(*key);
+}
+
+bool Guard::knows_key(const HttpRequest& request) const {
+  return !needs_key() || number_of_key(request) > 0;
+}
+
+std::string Guard::client_of(const HttpRequest& request) const {
+  size_t number = needs_key() ? number_of_key(request) : 0;
+  return number > 0 ? "key " + std::to_string(number) : request.client;
 }
 
 bool Guard::knows_host(const HttpRequest& request) const {

@@ -33,6 +33,9 @@ class Guard {
   // Whether the request brings one of the keys: "Authorization: Bearer KEY" or "X-Api-Key: KEY".
   // True where none is needed.
   bool knows_key(const HttpRequest& request) const;
+  // Whose request it is, for those that share: the number of its key, where keys are needed and it
+  // brings one; else what it was called before.
+  std::string client_of(const HttpRequest& request) const;
   bool knows_host(const HttpRequest& request) const;
   // Whether it comes from a page that is not the server's own and whose origin is not allowed, and
   // brings no key.
@@ -46,7 +49,9 @@ class Guard {
   std::optional<HttpReply> preflight(const HttpRequest& request) const;
 
  private:
-  bool knows(std::string_view key) const;
+  // The number of the key, from 1 on; 0: it is none of them.
+  size_t number_of(std::string_view key) const;
+  size_t number_of_key(const HttpRequest& request) const;
   bool allows(std::string_view origin) const;
   bool own_page(std::string_view origin, const HttpRequest& request) const;
 

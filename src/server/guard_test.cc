@@ -150,5 +150,20 @@ TEST(Guard, ReadsKeysFromAFile) {
   EXPECT_THROW(read_keys(path.string()), Error);
 }
 
+TEST(Guard, WhoSharesAKeyIsOneClient) {
+  HttpRequest request;
+  request.client = "192.0.2.1";
+  EXPECT_EQ(Guard({}, {}).client_of(request), "192.0.2.1");
+  Guard guard({"first", "second"}, {});
+  EXPECT_EQ(guard.client_of(request), "192.0.2.1") << "open routes need none";
+  request.fields = {{"authorization", "Bearer second"}};
+  EXPECT_EQ(guard.client_of(request), "key 2");
+  request.fields = {{"x-api-key", "first"}};
+  EXPECT_EQ(guard.client_of(request), "key 1");
+  request.fields = {{"x-api-key", "third"}};
+  EXPECT_EQ(guard.client_of(request), "192.0.2.1");
+  EXPECT_EQ(Guard({}, {}).client_of(request), "192.0.2.1") << "where anybody may ask no key counts";
+}
+
 }  // namespace
 }  // namespace hearth

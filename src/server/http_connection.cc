@@ -56,6 +56,7 @@ HttpConnection::HttpConnection(HttpShared& shared, Socket socket, std::string pe
     : shared_(shared),
       socket_(std::move(socket)),
       peer_(std::move(peer)),
+      client_(client_of_address(peer_)),
       since_(Clock::now()),
       timer_(shared.context),
       resume_(shared.context),
@@ -63,7 +64,7 @@ HttpConnection::HttpConnection(HttpShared& shared, Socket socket, std::string pe
   Error ignored;
   socket_.non_blocking(true, ignored);
   socket_.set_option(NotSentBytes(kNotSentBytes), ignored);
-  place_ = shared_.table.open(client_of_address(peer_), this);
+  place_ = shared_.table.open(client_, this);
   ++shared_.connections;
 }
 
@@ -202,6 +203,7 @@ void HttpConnection::on_head(bool more_bytes) {
   head.request.received_seconds = steady_seconds();
   head.request.id = shared_.make_id();
   head.request.peer = peer_;
+  head.request.client = client_;
   answered_ = {head.request.id, head.request.minor, head.request.method == "HEAD", false};
   std::optional<HttpReply> refused;
   try {

@@ -88,7 +88,7 @@ class HttpConnection : public AnswerSink, public std::enable_shared_from_this<Ht
 
   HttpShared& shared_;
   Socket socket_;
-  std::string peer_;
+  std::string peer_, client_;
   ConnectionTable<HttpConnection>::Place place_;
   Phase phase_ = Phase::kReading;
   Clock::time_point since_;  // the phase's start, or that of a part of it

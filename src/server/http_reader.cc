@@ -10,34 +10,56 @@ namespace {
 
 // Empty lines before a request line, which some clients send behind a body: two at most.
 constexpr uint32_t kBlankBytes = 4;
+constexpr std::string_view kTooMany =
+    "The bodies of all requests, or of this client's, take too much memory; try again later.";
 
 }  // namespace
 
-bool BodyBudget::take(uint64_t bytes) {
-  uint64_t used = used_;
-  do {
-    if (bytes > bytes_ - used) return false;
-  } while (!used_.compare_exchange_weak(used, used + bytes));
+bool BodyBudget::fits(const std::string& client, uint64_t bytes, uint64_t already) const {
+  bool only = shares_.held_by(client) == already;
+  return only ? shares_.has_room(bytes) : shares_.may_take(client, bytes);
+}
+
+bool BodyBudget::take(const std::string& client, uint64_t bytes, uint64_t already) {
+  std::lock_guard lock(mutex_);
+  if (!fits(client, bytes, already)) return false;
+  shares_.take(client, bytes);
   return true;
+}
+
+void BodyBudget::give(const std::string& client, uint64_t bytes) {
+  std::lock_guard lock(mutex_);
+  shares_.give_back(client, bytes);
+}
+
+bool BodyBudget::has_room(const std::string& client, uint64_t bytes, uint64_t already) const {
+  std::lock_guard lock(mutex_);
+  return fits(client, bytes, already);
+}
+
+uint64_t BodyBudget::used() const {
+  std::lock_guard lock(mutex_);
+  return shares_.held();
 }
 
 BodyLease& BodyLease::operator=(BodyLease&& other) noexcept {
   if (this == &other) return *this;
   release();
   budget_ = std::move(other.budget_);
+  client_ = std::move(other.client_);
   bytes_ = std::exchange(other.bytes_, 0);
   return *this;
 }
 
 bool BodyLease::grow_to(uint64_t bytes) {
   if (bytes <= bytes_) return true;
-  if (!budget_->take(bytes - bytes_)) return false;
+  if (!budget_->take(client_, bytes - bytes_, bytes_)) return false;
   bytes_ = bytes;
   return true;
 }
 
 void BodyLease::release() {
-  if (bytes_ > 0) budget_->give(bytes_);
+  if (bytes_ > 0) budget_->give(client_, bytes_);
   bytes_ = 0;
 }
 
@@ -125,12 +147,11 @@ void HttpReader::begin_body() {
     return refuse(413, "body_too_large",
                   fmt::format("The request's body is larger than {} bytes.", options_.body_bytes));
   }
-  if (!budget_->has_room(head_.content_length)) {
-    return refuse(503, "bodies_too_large",
-                  "The bodies of all requests take too much memory; try again later.");
+  if (!budget_->has_room(head_.request.client, head_.content_length)) {
+    return refuse(503, "bodies_too_large", kTooMany);
   }
   chunks_ = {};
-  lease_ = BodyLease(budget_);
+  lease_ = BodyLease(budget_, head_.request.client);
   stage_ = head_.has_body() ? Stage::kBody : Stage::kDone;
 }
 
@@ -166,8 +187,7 @@ void HttpReader::add_body(std::string_view data) {
     uint64_t most = head_.chunked ? options_.body_bytes : head_.content_length;
     uint64_t room = std::max<uint64_t>(size, std::min<uint64_t>(most, 2 * body.capacity()));
     if (!lease_.grow_to(room)) {
-      return refuse(503, "bodies_too_large",
-                    "The bodies of all requests take too much memory; try again later.");
+      return refuse(503, "bodies_too_large", kTooMany);
     }
     body.reserve(static_cast<size_t>(room));
   }

@@ -6,43 +6,52 @@
 // kHeadDone: look at head(), then begin_body() or reset(). kDone: release() the request; then the
 // next one may begin. kRefused: answer refusal(); the bytes behind it mean nothing.
 //
-// A body is counted as it comes, by the room that it takes, towards the budget of all bodies.
+// A body is counted as it comes, by the room that it takes, towards the budget of all bodies, of
+// which its client has a share (server/client_shares.h).
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "server/client_shares.h"
 #include "server/http_chunks.h"
 #include "server/http_framing.h"
 #include "server/http_options.h"
 
 namespace hearth {
 
-// The bytes that all bodies together may take. Any thread.
+// The bytes that all bodies together may take. A client's only body is never too large for its
+// share. Any thread.
 class BodyBudget {
  public:
-  explicit BodyBudget(uint64_t bytes) : bytes_(bytes) {}
-  bool take(uint64_t bytes);  // false, and nothing taken, where they are too many
-  void give(uint64_t bytes) { used_ -= bytes; }
-  bool has_room(uint64_t bytes) const { return bytes <= bytes_ - used_; }
-  uint64_t used() const { return used_; }
+  explicit BodyBudget(uint64_t bytes) : shares_(bytes) {}
+  // For a body that has `already` so many; false, and nothing taken, where they are too many.
+  bool take(const std::string& client, uint64_t bytes, uint64_t already);
+  void give(const std::string& client, uint64_t bytes);
+  bool has_room(const std::string& client, uint64_t bytes, uint64_t already = 0) const;
+  uint64_t used() const;
 
  private:
-  uint64_t bytes_;
-  std::atomic<uint64_t> used_ = 0;
+  bool fits(const std::string& client, uint64_t bytes, uint64_t already) const;
+
+  mutable std::mutex mutex_;
+  ClientShares shares_;
 };
 
 // What one body has taken of a budget; given back when it dies.
 class BodyLease {
  public:
   BodyLease() = default;
-  explicit BodyLease(std::shared_ptr<BodyBudget> budget) : budget_(std::move(budget)) {}
+  explicit BodyLease(std::shared_ptr<BodyBudget> budget, std::string client = {})
+      : budget_(std::move(budget)), client_(std::move(client)) {}
   BodyLease(BodyLease&& other) noexcept
-      : budget_(std::move(other.budget_)), bytes_(std::exchange(other.bytes_, 0)) {}
+      : budget_(std::move(other.budget_)),
+        client_(std::move(other.client_)),
+        bytes_(std::exchange(other.bytes_, 0)) {}
   BodyLease& operator=(BodyLease&& other) noexcept;
   ~BodyLease() { release(); }
 
@@ -51,6 +60,7 @@ class BodyLease {
 
  private:
   std::shared_ptr<BodyBudget> budget_;
+  std::string client_;
   uint64_t bytes_ = 0;
 };
 

@@ -18,6 +18,7 @@ struct HttpRequest {
   HttpFields fields;                // in the order in which they came
   std::string body = {};
   std::string peer;             // the client's address
+  std::string client = {};      // with whom others share (server/client_shares.h)
   double received_seconds = 0;  // steady_seconds() when its header was complete
 
   // The first field of that name; null where there is none.

@@ -26,8 +26,9 @@
 namespace hearth {
 
 // Looks at a request before its body is read, which is empty: 401, 403, 404, 405, 503. Nothing: go
-// on. By the reactor's thread; must be quick.
-using HttpCheck = std::function<std::optional<HttpReply>(const HttpRequest& head)>;
+// on. It may say who asks, `head.client`, which is the address (client_address.h) before. By the
+// reactor's thread; must be quick.
+using HttpCheck = std::function<std::optional<HttpReply>(HttpRequest& head)>;
 // By the reactor's thread; must be quick. What it throws is answered by 500.
 using HttpHandler = std::function<void(std::shared_ptr<Exchange>)>;
 

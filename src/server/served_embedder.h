@@ -16,6 +16,9 @@ struct ServedEmbedder {
   const Tokenizer& tokenizer;
   uint32_t context = 0;  // tokens of a text, special ones included
   QueueManager& queues;
+  // Whether clients share the slots of the queues: where these bound a number of tokens, and not
+  // the time of an answer.
+  bool shares_slots = false;
 };
 
 }  // namespace hearth

@@ -1,7 +1,8 @@
-// embed_stub [PORT [both]]: the server before a device for embeddings that computes next to
+// embed_stub [PORT [both|share]]: the server before a device for embeddings that computes next to
 // nothing: its vectors depend on the ids alone (embed/sim_device.h). Texts that hold "hold" keep
 // their batch back until standard input says or ends; "refuse", "fail" and "throw" do as they say.
-// With the second word it serves text too, of an engine that takes nothing.
+// With `both` it serves text too, of an engine that takes nothing; with `share` clients share the
+// queue.
 #include <fmt/format.h>
 
 #include <csignal>
@@ -67,7 +68,7 @@ class NoBackend : public Backend {
   Statistics statistics_;
 };
 
-int serve(uint16_t port, bool both) {
+int serve(uint16_t port, bool both, bool share) {
   std::signal(SIGPIPE, SIG_IGN);
   OpenedModel model = open_model({.path = find_demo_model().string(), .pre = {}});
   AppOptions options;
@@ -88,7 +89,8 @@ int serve(uint16_t port, bool both) {
   queues[0].batch = kBatch;
   {
     QueueManager manager(std::move(queues), {.admission = Admission::kDepth}, clock);
-    ServedEmbedder embedder{"vectors", 7, "{\"devices\":[]}", *model.tokenizer, kContext, manager};
+    ServedEmbedder embedder{"vectors", 7,    "{\"devices\":[]}", *model.tokenizer, kContext,
+                            manager,   share};
     Termination termination;
     app.serve(both ? &text : nullptr, &embedder);
     fmt::print(stderr, "hearth: serving stub at http://127.0.0.1:{}/\n", app.port());
@@ -103,5 +105,7 @@ int serve(uint16_t port, bool both) {
 }  // namespace hearth
 
 int main(int argc, char** argv) {
-  return hearth::serve(static_cast<uint16_t>(argc > 1 ? std::atoi(argv[1]) : 0), argc > 2);
+  return hearth::serve(static_cast<uint16_t>(argc > 1 ? std::atoi(argv[1]) : 0),
+                       argc > 2 && argv[2] == std::string_view("both"),
+                       argc > 2 && argv[2] == std::string_view("share"));
 }

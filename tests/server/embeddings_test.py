@@ -5,13 +5,14 @@
 
 import argparse
 import base64
+import http.client
 import json
 import struct
 import subprocess
 import sys
 import unittest
 
-from serving import Server, ServerTest, wait_for
+from serving import GIVE_UP, Server, ServerTest, wait_for
 
 CONTEXT, SLOTS, WIDTH = 64, 200, 16
 
@@ -182,6 +183,33 @@ class OtherServersTest(unittest.TestCase):
             plan = {"model": "stub", "embeddings": {"devices": []}}
             self.assertEqual(server.good("/v1/plan"), plan)
             self.assertEqual(server.ask("POST", "/v1/completions", {"prompt": "a"})[0], 429)
+            self.assertEqual(server.stop(), 0)
+
+    def test_clients_share_the_queue(self):
+        def send(server, address, text):
+            connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=GIVE_UP,
+                                                    source_address=(address, 0))
+            self.addCleanup(connection.close)
+            connection.request("POST", "/v1/embeddings", json.dumps({"input": text}))
+            return connection
+
+        with EmbeddingsTest.start("share") as server:
+            def held(tokens):
+                name = 'hearth_embed_held_tokens{device="gated",kind="cpu"}'
+                server.wait_until(lambda f: f[name] > tokens, "so many tokens are held")
+
+            waiting = [send(server, "127.0.0.1", "hold the line")]
+            held(0)
+            waiting.append(send(server, "127.0.0.1", [5] * 50))
+            held(50)
+            for _ in range(2):
+                status = send(server, "127.0.0.1", [5] * 60).getresponse().status
+                self.assertEqual(status, 429)
+            waiting.append(send(server, "127.0.0.2", [5] * 60))
+            held(110)
+            server.process.stdin.write(b"\n")
+            server.process.stdin.flush()
+            self.assertEqual([one.getresponse().status for one in waiting], [200] * 3)
             self.assertEqual(server.stop(), 0)
 
     def test_a_device_that_fails_is_told_of(self):

@@ -112,7 +112,8 @@ class Streams {
 void run() {
   HttpOptions options;
   options.port = 0;
-  options.connections = 12000;  // room for the descriptors of both sides
+  // Room for the descriptors of both sides; all clients have one address.
+  options.connections = options.address_connections = 12000;
   Streams streams;
   HttpServer server(
       options, [](const HttpRequest&) { return std::nullopt; },

@@ -52,7 +52,7 @@ class BodyLimitTest(StubTest):
 
     def test_all_bodies_together(self):
         """Two bodies wait for their answers; a third one has no room until they have them."""
-        waiting = [self.client(), self.client()]
+        waiting = [self.client(), self.client(source="127.0.0.2")]
         for i, client in enumerate(waiting):
             client.post(f"/wait/room-{i}", b"x" * 1000)
             self.heard(f"begun-room-{i}")
@@ -68,6 +68,20 @@ class BodyLimitTest(StubTest):
         client.post("/echo", b"x" * 1000)
         self.assertEqual(client.reply().body, b"x" * 1000)
         self.ask("/release/room-1")
+
+    def test_a_client_has_its_share_of_them(self):
+        """Bodies that lack a byte leave others room for theirs."""
+        flood = [self.client() for _ in range(5)]
+        for client in flood:
+            client.send(b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n" +
+                        b"x" * 999)
+            self.ask("/hello")
+        for client in flood[1:]:
+            self.check_status(client, 503)
+        reply = self.ask("/echo", b"y" * 1000, source="127.0.0.2")
+        self.assertEqual((reply.status, reply.body), (200, b"y" * 1000))
+        flood[0].send("x")
+        self.assertEqual(flood[0].reply().status, 200)
 
     def test_half_sent_bodies_hold_what_they_sent(self):
         halves = []

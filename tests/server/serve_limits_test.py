@@ -102,22 +102,29 @@ class QueueTest(ServeCase):
 
     LONG = 16384
 
+    LONG_BODY = {"prompt": "a", "max_tokens": LONG - 10, "ignore_eos": True, "stream": True,
+                 "logprobs": 20}
+
     def open_unread(self, server):
         """A stream of more than the kernel holds; its status line has come."""
-        body = {"prompt": "a", "max_tokens": self.LONG - 10, "ignore_eos": True, "stream": True,
-                "logprobs": 20, "n": 1}
-        client = self.enterContext(RawClient(server.port, receive_buffer=4096))
-        client.post(TEXT, json.dumps(body).encode())
+        client = self.ask_from("127.0.0.1", server, self.LONG_BODY)
         self.assertEqual(client.socket.recv(12), b"HTTP/1.1 200")
         return client.socket
+
+    def ask_from(self, address, server, body, key=None):
+        """A client that has asked, and waits for its answer."""
+        client = self.enterContext(RawClient(server.port, receive_buffer=4096, source=address))
+        field = f"Authorization: Bearer {key}\r\n" if key else ""
+        client.post(TEXT, json.dumps(body).encode(), field)
+        return client
 
     def serve(self, *words):
         return self.start("serve", DEMO, "--ctx", self.LONG, "--kv-cache", "128MiB",
                           "--write-timeout", "600", *words)
 
     def test_who_does_not_read_gives_way(self):
-        """Streams whose clients read nothing hold every place until somebody else wants one."""
-        server = self.serve("--max-running", "1", "--max-queue", "2", "--stall-timeout", SOON)
+        """Streams that nobody reads hold all places of a client until another text wants one."""
+        server = self.serve("--max-running", "1", "--max-queue", "3", "--stall-timeout", SOON)
         unread = [self.open_unread(server) for _ in range(3)]
 
         def answered():
@@ -158,6 +165,32 @@ class QueueTest(ServeCase):
         server.wait_idle()
         server.text(prompt="a")
         self.assertEqual(server.figures()['hearth_requests_total{outcome="busy"}'], 2)
+
+    def test_a_flood_leaves_others_their_places(self):
+        server = self.serve("--max-running", "1", "--max-queue", "4", "--stall-timeout", "600")
+        flood = [self.ask_from("127.0.0.1", server, self.LONG_BODY) for _ in range(6)]
+        statuses = sorted(client.socket.recv(12) for client in flood)
+        self.assertEqual(statuses, [b"HTTP/1.1 200"] * 3 + [b"HTTP/1.1 429"] * 3)
+        polite = self.ask_from("127.0.0.2", server, {"prompt": "a", "max_tokens": 5})
+        self.assertEqual(polite.reply().status, 200)
+
+    def test_keys_are_clients(self):
+        keys = self.folder / "two.keys"
+        keys.write_text("flood\npolite\n")
+        server = self.serve("--max-running", "1", "--max-queue", "4", "--stall-timeout", "600",
+                            "--api-key-file", keys)
+        flood = [self.ask_from(f"127.0.0.{i}", server, self.LONG_BODY, key="flood")
+                 for i in range(1, 7)]
+        statuses = sorted(client.socket.recv(12) for client in flood)
+        self.assertEqual(statuses, [b"HTTP/1.1 200"] * 3 + [b"HTTP/1.1 429"] * 3)
+        polite = self.ask_from("127.0.0.1", server, {"prompt": "a"}, key="polite")
+        self.assertEqual(polite.reply().status, 200)
+
+    def test_one_request_has_no_more_than_a_share(self):
+        server = self.serve("--max-running", "1", "--max-queue", "4")
+        self.assert_error(server.ask("POST", TEXT, {"prompt": "a", "n": 4}), 400,
+                          "too_many_texts", says=["4 texts", "for 3 of one client"])
+        self.assertEqual(server.ask("POST", TEXT, {"prompt": "a", "n": 3})[0], 200)
 
     def test_none_may_wait(self):
         server = self.serve("--max-running", "2", "--max-queue", "0", "--stall-timeout", "600")

@@ -31,7 +31,7 @@ PAUSES, FEW_PAUSES = 60, 4
 PATIENCE = 60
 # Small, so that KV pages are soon all written, run out, and are taken from sequences under way; and
 # so that the queue is full now and then.
-OPTIONS = ("--kv-cache", "1536KiB", "--max-running", "8", "--max-queue", "12",
+OPTIONS = ("--kv-cache", "1536KiB", "--max-running", "8", "--max-queue", "24",
            "--idle-timeout", "20")
 
 
