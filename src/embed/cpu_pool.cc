@@ -1,6 +1,7 @@
 #include "embed/cpu_pool.h"
 
 #include <future>
+#include <optional>
 #include <utility>
 
 namespace hearth {
@@ -10,16 +11,18 @@ CpuPool::CpuPool(std::string name, const Load& load, const EmbedOptions& options
   std::promise<void> loaded;
   std::future<void> done = loaded.get_future();
   thread_ = std::thread([this, &load, &loaded, options] {
+    std::optional<Embedder> embedder;
     try {
       engine_ = load();
+      embedder.emplace(*engine_, options);
+      width_ = embedder->width();
     } catch (...) {
+      engine_.reset();
       loaded.set_exception(std::current_exception());
       return;
     }
-    Embedder embedder(*engine_, options);
-    width_ = embedder.width();
     loaded.set_value();
-    work(embedder);
+    work(*embedder);
     // The engine is destroyed by the thread that made it, around which its team is pinned.
     engine_.reset();
   });

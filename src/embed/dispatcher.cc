@@ -183,20 +183,19 @@ double Dispatcher::retry_after(double now) const {
   return soonest == kForever ? options_.last_probe : std::max(soonest, kLeastRetry);
 }
 
-std::vector<uint64_t> Dispatcher::withdraw(uint64_t first, uint64_t count) {
-  std::vector<uint64_t> ids;
+uint64_t Dispatcher::withdraw(uint64_t first, uint64_t count,
+                              const std::function<void(uint64_t id)>& taken) {
+  uint64_t all = 0;
   for (Device& device : devices_) {
-    std::vector<size_t> places;
-    for (size_t i = 0; i < device.waiting.size(); ++i) {
-      const Waiting& one = device.waiting[i];
-      if (one.id < first || one.id - first >= count) continue;
-      places.push_back(i);
-      ids.push_back(one.id);
+    all += std::erase_if(device.waiting, [&](const Waiting& one) {
+      if (one.id < first || one.id - first >= count) return false;
       device.held -= one.tokens;
-    }
-    if (!places.empty()) device.take_places(places);
+      taken(one.id);
+      return true;
+    });
+    device.look_again();
   }
-  return ids;
+  return all;
 }
 
 // The places of the next batch in what waits, rising.

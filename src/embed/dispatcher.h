@@ -23,6 +23,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
@@ -96,8 +97,11 @@ class Dispatcher {
   // Whether all of these sizes together, offered at one moment, would be admitted if every device
   // were there and idle.
   bool could_take(const std::vector<uint64_t>& tokens) const;
-  // Takes back what waits of `count` ids from `first` on, and returns it.
-  std::vector<uint64_t> withdraw(uint64_t first, uint64_t count);
+  // Takes back what waits of `count` ids from `first` on, tells `taken` each of them, and returns
+  // how many that were. Needs no memory.
+  uint64_t withdraw(
+      uint64_t first, uint64_t count,
+      const std::function<void(uint64_t id)>& taken = [](uint64_t) {});
 
   // The next batch of an idle device, in the order of offers; empty: nothing waits, or it is down.
   std::vector<uint64_t> begin(size_t device, double now);
@@ -125,6 +129,8 @@ class Dispatcher {
   double wake_at(size_t device) const;
 
   size_t size() const { return devices_.size(); }
+  // Queries of the running batch.
+  size_t running(size_t device) const { return devices_[device].running.size(); }
   bool up(size_t device) const { return devices_[device].up; }
   // Whether the device could take so many tokens, were it idle and there.
   bool could_take(size_t device, uint64_t tokens) const {

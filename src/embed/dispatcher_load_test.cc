@@ -181,9 +181,11 @@ class RandomRun {
   void withdraw(size_t device) {
     if (waiting_[device].empty()) return;
     uint64_t id = waiting_[device][random_() % waiting_[device].size()];
-    ASSERT_EQ(dispatcher_->withdraw(id, 1), std::vector<uint64_t>{id});
+    std::vector<uint64_t> taken;
+    ASSERT_EQ(dispatcher_->withdraw(id, 1, [&](uint64_t one) { taken.push_back(one); }), 1u);
+    ASSERT_EQ(taken, std::vector<uint64_t>{id});
     take_out(id);
-    ASSERT_TRUE(dispatcher_->withdraw(id, 1).empty());
+    ASSERT_EQ(dispatcher_->withdraw(id, 1), 0u);
   }
   void take_out(uint64_t id) {
     size_t found = 0;

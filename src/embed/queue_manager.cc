@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "embed/run_batch.h"
 
 namespace hearth {
 namespace {
@@ -20,32 +21,12 @@ constexpr double kLongestWait = 1;
 // Between two looks at whether somebody who waits for room still wants to.
 constexpr double kLookUp = 0.1;
 
-// What a device's thread came back with.
-struct BatchResult {
-  std::vector<EmbedVector> vectors;
-  std::optional<Error> error;
+// Why queries were not done.
+struct Failure {
+  const Error& error;
+  bool no_memory = false;
+  bool gone = false;  // their device is
 };
-
-BatchResult run_batch(EmbedDevice& device, const std::vector<const EmbedQuery*>& batch) {
-  BatchResult result;
-  try {
-    result.vectors = device.run(batch);
-    bool whole = result.vectors.size() == batch.size();
-    for (const EmbedVector& vector : result.vectors)
-      whole = whole && vector.size() == device.width();
-    if (!whole) {
-      result.error.emplace(
-          ErrorCode::kResource,
-          fmt::format("{} gave other vectors than it was asked for", device.name()));
-    }
-  } catch (const Error& error) {
-    result.error = error;
-  } catch (const std::exception& error) {
-    result.error.emplace(ErrorCode::kResource,
-                         fmt::format("{} failed: {}", device.name(), error.what()));
-  }
-  return result;
-}
 
 }  // namespace
 
@@ -70,7 +51,12 @@ struct QueueManager::State {
         dispatcher(queue_options(queues), dispatch_options),
         down_since(queues.size(), std::numeric_limits<double>::infinity()) {
     for (DeviceQueue& queue : queues) devices.push_back(std::move(queue.device));
-    for (size_t i = 0; i < devices.size(); ++i) threads.emplace_back([this, i] { serve(i); });
+    try {
+      for (size_t i = 0; i < devices.size(); ++i) threads.emplace_back([this, i] { serve(i); });
+    } catch (...) {
+      join();
+      throw;
+    }
   }
 
   static std::vector<QueueOptions> queue_options(const std::vector<DeviceQueue>& queues) {
@@ -88,10 +74,10 @@ struct QueueManager::State {
     return out;
   }
 
+  void join();
   void serve(size_t index);
   void turn(size_t index, std::unique_lock<std::mutex>& lock);
-  void break_off(size_t index, const Error& error, std::unique_lock<std::mutex>& lock);
-  Error current_error() const;
+  void break_off(size_t index, std::unique_lock<std::mutex>& lock);
   static void tell(std::vector<Answer>& answers, std::unique_lock<std::mutex>& lock);
   void run(size_t index, const std::vector<uint64_t>& ids, std::unique_lock<std::mutex>& lock);
   void probe(size_t index, std::unique_lock<std::mutex>& lock);
@@ -99,13 +85,16 @@ struct QueueManager::State {
             std::vector<Answer>* answers);
   void take_failure(size_t index, const std::vector<uint64_t>& ids, const Error& error, double now,
                     std::vector<Answer>* answers);
-  void place_again(const std::vector<uint64_t>& ids, const Error& error, bool gone, double now,
+  void place_again(const std::vector<uint64_t>& ids, const Failure& failure, double now,
                    std::vector<Answer>* answers);
-  std::optional<EmbedOutcome> offer_again(Pending& one, const Error& error, bool gone, double now);
+  std::optional<EmbedOutcome> offer_again(Pending& one, const Failure& failure, double now);
+  EmbedOutcome shortage_outcome() const { return {.error = no_memory, .no_memory = true}; }
   void answer(uint64_t id, EmbedOutcome outcome, std::vector<Answer>* answers);
   void wait(size_t index, std::unique_lock<std::mutex>& lock);
   SubmitResult offer(EmbedQuery* query, EmbedDone done, uint64_t group, double now);
-  void take_back(uint64_t first, uint64_t count, uint64_t* taken);
+  using SharedDone = std::shared_ptr<std::function<void(size_t, EmbedOutcome)>>;
+  SubmitResult offer_all(std::vector<EmbedQuery>& queries, const SharedDone& done);
+  uint64_t take_back(uint64_t first, uint64_t count);
   bool nobody_for(uint64_t tokens, double patience, double now) const;
 
   const DispatchOptions options;
@@ -136,32 +125,33 @@ void QueueManager::State::answer(uint64_t id, EmbedOutcome outcome, std::vector<
 }
 
 // None: another device has it.
-std::optional<EmbedOutcome> QueueManager::State::offer_again(Pending& one, const Error& error,
-                                                             bool gone, double now) {
+std::optional<EmbedOutcome> QueueManager::State::offer_again(Pending& one, const Failure& failure,
+                                                             double now) {
   DispatchResult offered;
   if (!closing) offered = dispatcher.offer(one.place, now, one.refused);
   if (offered.admitted == Admitted::kAccepted) return {};
+  if (failure.no_memory) return shortage_outcome();
   EmbedOutcome outcome;
-  if (gone) {
-    outcome.error.emplace(ErrorCode::kBusy,
-                          fmt::format("no device has room for the text now; {}", error.what()));
+  if (failure.gone) {
+    outcome.error.emplace(ErrorCode::kBusy, fmt::format("no device has room for the text now; {}",
+                                                        failure.error.what()));
     outcome.retry_after = offered.retry_after;
   } else {
-    outcome.error = error;
+    outcome.error = failure.error;
   }
   return outcome;
 }
 
 // Offers what a device did not do to the others; what nobody takes is BUSY where the device is
 // gone, else it has the error. `answers` has room for all.
-void QueueManager::State::place_again(const std::vector<uint64_t>& ids, const Error& error,
-                                      bool gone, double now, std::vector<Answer>* answers) {
+void QueueManager::State::place_again(const std::vector<uint64_t>& ids, const Failure& failure,
+                                      double now, std::vector<Answer>* answers) {
   for (uint64_t id : ids) {
     std::optional<EmbedOutcome> outcome;
     try {
-      outcome = offer_again(pending.at(id), error, gone, now);
+      outcome = offer_again(pending.at(id), failure, now);
     } catch (const std::bad_alloc&) {
-      outcome.emplace().error = no_memory;
+      outcome = shortage_outcome();
     }
     if (outcome) answer(id, *std::move(outcome), answers);
   }
@@ -188,11 +178,11 @@ void QueueManager::State::take_failure(size_t index, const std::vector<uint64_t>
   answers->reserve(pending.size());
   for (uint64_t id : ids) pending.at(id).refused |= uint64_t{1} << index;
   if (!devices[index]->remote()) {
-    place_again(dispatcher.give_up(index, now), error, false, now, answers);
+    place_again(dispatcher.give_up(index, now), {.error = error}, now, answers);
     return;
   }
   down_since[index] = now;
-  place_again(dispatcher.fail(index, now), error, true, now, answers);
+  place_again(dispatcher.fail(index, now), {.error = error, .gone = true}, now, answers);
 }
 
 void QueueManager::State::take(size_t index, const std::vector<uint64_t>& ids, BatchResult result,
@@ -276,60 +266,60 @@ void QueueManager::State::turn(size_t index, std::unique_lock<std::mutex>& lock)
     Error silent(ErrorCode::kBusy, "a device does not answer");
     std::vector<Answer> answers;
     answers.reserve(count);
-    place_again(dispatcher.stalled(now), silent, true, now, &answers);
+    place_again(dispatcher.stalled(now), {.error = silent, .gone = true}, now, &answers);
     tell(answers, lock);
   } else {
     wait(index, lock);
   }
 }
 
-// The thread failed outside of its device: what the device held goes to the others or is answered.
-void QueueManager::State::break_off(size_t index, const Error& error,
-                                    std::unique_lock<std::mutex>& lock) {
-  std::vector<Answer> answers;
-  answers.reserve(pending.size());
+// The thread threw, which is for want of memory: what its device ran goes to the others or fails.
+void QueueManager::State::break_off(size_t index, std::unique_lock<std::mutex>& lock) {
   double now = clock.now();
-  std::vector<uint64_t> ids = dispatcher.fail(index, now);
-  last_failure = error;
-  down_since[index] = now;
-  place_again(ids, error, true, now, &answers);
+  if (dispatcher.probe_due(index, now)) return dispatcher.probed(index, now, std::nullopt, 0);
+  if (dispatcher.running(index) == 0) {
+    // There may be memory in a moment.
+    work.wait_for(lock, std::chrono::duration<double>(kLookUp));
+    return;
+  }
+  std::vector<Answer> answers;
+  answers.reserve(dispatcher.running(index));
+  std::vector<uint64_t> ids = dispatcher.give_up(index, now);
+  for (uint64_t id : ids) pending.at(id).refused |= uint64_t{1} << index;
+  place_again(ids, {.error = no_memory, .no_memory = true}, now, &answers);
   room.notify_all();
   tell(answers, lock);
 }
 
-// Of the exception that is being handled.
-Error QueueManager::State::current_error() const {
-  try {
-    throw;
-  } catch (const std::bad_alloc&) {
-    return no_memory;
-  } catch (const std::exception& error) {
+// The one place where what is thrown on the thread ends.
+void QueueManager::State::serve(size_t index) {
+  std::unique_lock lock(mutex);
+  bool broken = false;
+  while (!closing) {
     try {
-      return {ErrorCode::kResource, fmt::format("a device's queue failed: {}", error.what())};
-    } catch (const std::bad_alloc&) {
-      return no_memory;
+      if (broken) {
+        break_off(index, lock);
+        broken = false;
+      } else {
+        turn(index, lock);
+      }
+    } catch (...) {
+      if (!lock.owns_lock()) lock.lock();
+      // Where there is no memory even for that, there may be some in a moment.
+      if (broken) work.wait_for(lock, std::chrono::duration<double>(kLookUp));
+      broken = true;
     }
   }
 }
 
-void QueueManager::State::serve(size_t index) {
-  std::unique_lock lock(mutex);
-  std::optional<Error> broken;
-  while (!closing) {
-    try {
-      if (broken) {
-        break_off(index, *broken, lock);
-        broken.reset();
-      } else {
-        turn(index, lock);
-      }
-    } catch (const std::exception&) {
-      if (!lock.owns_lock()) lock.lock();
-      // Where there is no memory even for that, there may be some in a moment.
-      if (broken) work.wait_for(lock, std::chrono::duration<double>(kLookUp));
-      broken = current_error();
-    }
+void QueueManager::State::join() {
+  {
+    std::lock_guard lock(mutex);
+    closing = true;
   }
+  work.notify_all();
+  for (const std::unique_ptr<EmbedDevice>& device : devices) device->abandon();
+  for (std::thread& thread : threads) thread.join();
 }
 
 SubmitResult QueueManager::State::offer(EmbedQuery* query, EmbedDone done, uint64_t group,
@@ -354,11 +344,32 @@ SubmitResult QueueManager::State::offer(EmbedQuery* query, EmbedDone done, uint6
   return result;
 }
 
-void QueueManager::State::take_back(uint64_t first, uint64_t count, uint64_t* taken) {
-  for (uint64_t id : dispatcher.withdraw(first, count)) {
-    pending.erase(id);
-    ++*taken;
+// Of queries that begin while the lock is held none has begun to run.
+SubmitResult QueueManager::State::offer_all(std::vector<EmbedQuery>& queries,
+                                            const SharedDone& done) {
+  SubmitResult first;
+  if (queries.empty()) first.admitted = Admitted::kAccepted;
+  double now = clock.now();
+  uint64_t begin = next_id;
+  std::vector<uint64_t> tokens;
+  for (const EmbedQuery& query : queries) tokens.push_back(query_tokens(query));
+  for (size_t i = 0; i < queries.size(); ++i) {
+    EmbedDone one = [done, i](EmbedOutcome outcome) { (*done)(i, std::move(outcome)); };
+    SubmitResult result = offer(&queries[i], std::move(one), begin, now);
+    if (i == 0) first = result;
+    if (result.admitted == Admitted::kAccepted) continue;
+    HEARTH_CHECK(take_back(begin, next_id - begin) == i, "no batch began meanwhile");
+    refused += queries.size();
+    result.ticket = 0;
+    if (!dispatcher.could_take(tokens)) result.admitted = Admitted::kTooLong;
+    return result;
   }
+  return first;
+}
+
+// Needs no memory. Returns how many.
+uint64_t QueueManager::State::take_back(uint64_t first, uint64_t count) {
+  return dispatcher.withdraw(first, count, [this](uint64_t id) { pending.erase(id); });
 }
 
 bool QueueManager::State::nobody_for(uint64_t tokens, double patience, double now) const {
@@ -376,21 +387,17 @@ QueueManager::QueueManager(std::vector<DeviceQueue> queues, const DispatchOption
     : state_(std::make_unique<State>(std::move(queues), options, clock, std::move(probe))) {}
 
 QueueManager::~QueueManager() {
-  {
-    std::lock_guard lock(state_->mutex);
-    state_->closing = true;
-  }
-  state_->work.notify_all();
-  for (const std::unique_ptr<EmbedDevice>& device : state_->devices) device->abandon();
-  for (std::thread& thread : state_->threads) thread.join();
-  std::vector<State::Answer> answers;
-  answers.reserve(state_->pending.size());
+  state_->join();
   while (!state_->pending.empty()) {
-    EmbedOutcome outcome;
-    outcome.error.emplace(ErrorCode::kBusy, "the program is ending");
-    state_->answer(state_->pending.begin()->first, std::move(outcome), &answers);
+    auto one = state_->pending.extract(state_->pending.begin());
+    try {
+      EmbedOutcome outcome;
+      outcome.error.emplace(ErrorCode::kBusy, "the program is ending");
+      one.mapped().done(std::move(outcome));
+    } catch (const std::exception&) {
+      // Who cannot be told for want of memory ends with the program.
+    }
   }
-  for (State::Answer& one : answers) one.done(std::move(one.outcome));
 }
 
 SubmitResult QueueManager::submit(EmbedQuery query, EmbedDone done) {
@@ -406,31 +413,20 @@ SubmitResult QueueManager::submit(EmbedQuery query, EmbedDone done) {
 
 SubmitResult QueueManager::submit_all(std::vector<EmbedQuery> queries,
                                       const std::function<void(size_t index, EmbedOutcome)>& done) {
-  SubmitResult first;
-  if (queries.empty()) first.admitted = Admitted::kAccepted;
   auto shared = std::make_shared<std::function<void(size_t, EmbedOutcome)>>(done);
+  SubmitResult result;
   {
     std::lock_guard lock(state_->mutex);
-    double now = state_->clock.now();
     uint64_t begin = state_->next_id;
-    std::vector<uint64_t> tokens;
-    for (const EmbedQuery& query : queries) tokens.push_back(query_tokens(query));
-    for (size_t i = 0; i < queries.size(); ++i) {
-      EmbedDone one = [shared, i](EmbedOutcome outcome) { (*shared)(i, std::move(outcome)); };
-      SubmitResult result = state_->offer(&queries[i], std::move(one), begin, now);
-      if (i == 0) first = result;
-      if (result.admitted == Admitted::kAccepted) continue;
-      uint64_t taken = 0;
-      state_->take_back(begin, state_->next_id - begin, &taken);
-      HEARTH_CHECK(taken == i, "no batch began meanwhile");
-      state_->refused += queries.size();
-      result.ticket = 0;
-      if (!state_->dispatcher.could_take(tokens)) result.admitted = Admitted::kTooLong;
-      return result;
+    try {
+      result = state_->offer_all(queries, shared);
+    } catch (const std::bad_alloc&) {
+      state_->take_back(begin, state_->next_id - begin);
+      throw;
     }
   }
-  state_->work.notify_all();
-  return first;
+  if (result.admitted == Admitted::kAccepted) state_->work.notify_all();
+  return result;
 }
 
 bool QueueManager::submit_waiting(EmbedQuery query, EmbedDone done, double patience,
@@ -458,7 +454,7 @@ uint64_t QueueManager::cancel(uint64_t ticket, uint64_t count) {
   uint64_t taken = 0;
   {
     std::lock_guard lock(state_->mutex);
-    state_->take_back(ticket, count, &taken);
+    taken = state_->take_back(ticket, count);
   }
   if (taken > 0) state_->room.notify_all();
   return taken;

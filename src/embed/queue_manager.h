@@ -1,7 +1,7 @@
 // QueueManager: queries over several devices (WindVE, Huang et al. 2025, figure 3). One queue and
 // one thread a device; embed/dispatcher.h decides who takes what. Every query that was accepted is
-// answered once, whatever devices do. A device whose thread fails by itself, as for want of memory,
-// is down until a probe goes well.
+// answered once, whatever devices do. A shortage of memory is its queries' failure, not the
+// device's: they go to another device or fail, and the device goes on with its next batch.
 //
 //   QueueManager manager(std::move(queues), options, clock);
 //   manager.submit(query, [](EmbedOutcome outcome) { ... });
@@ -28,10 +28,11 @@ namespace hearth {
 // again after `retry_after` seconds. A query whose device failed goes to another; where that has no
 // room it is BUSY if the device was remote, and has the device's own error if not.
 struct EmbedOutcome {
-  EmbedVector vector;
-  std::optional<Error> error;
+  EmbedVector vector = {};
+  std::optional<Error> error = {};
+  bool no_memory = false;  // beside an error: for want of memory
   double retry_after = 0;
-  std::string device;  // that answered; empty: none
+  std::string device = {};  // that answered; empty: none
 };
 
 // Called once, from a device's thread, without a lock held. Throws nothing, and does little: the

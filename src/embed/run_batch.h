@@ -1,0 +1,21 @@
+// One batch on one device: vectors, or why there are none. Only a shortage of memory is thrown,
+// which is nobody's fault but the batch's.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "base/error.h"
+#include "embed/device.h"
+
+namespace hearth {
+
+// What a device's thread came back with.
+struct BatchResult {
+  std::vector<EmbedVector> vectors;
+  std::optional<Error> error;
+};
+
+BatchResult run_batch(EmbedDevice& device, const std::vector<const EmbedQuery*>& batch);
+
+}  // namespace hearth
