@@ -112,7 +112,7 @@ TEST(BodySources, ALargeTextComesInPiecesThatCutNoCharacter) {
 TEST(BodySources, ACompletionWithManyEntriesComesInPieces) {
   ReplyHead head{true, "chatcmpl-1", 1700000000, "demo", "fp_1", true, false};
   TokenEntry entry{"a", -0.5, std::vector(20, std::pair<std::string, double>("b", -1.0)), 3};
-  ChoicePart choice{0, "text", std::vector(2000, entry), Finish::kLength};
+  ChoicePart choice{0, "text", std::vector(8000, entry), Finish::kLength};
   for (bool chat : {true, false}) {
     head.chat = chat;
     CompletionBody body(head, {choice, choice}, {});
