@@ -6,9 +6,13 @@
 
 namespace hearth {
 
+constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
 constexpr char ascii_lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
+
+constexpr bool is_letter(char c) { return ascii_lower(c) >= 'a' && ascii_lower(c) <= 'z'; }
 
 inline std::string ascii_lower(std::string_view text) {
   std::string low(text);
@@ -18,7 +22,7 @@ inline std::string ascii_lower(std::string_view text) {
 
 // The value of a hexadecimal digit; -1 where it is none.
 constexpr int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
+  if (is_digit(c)) return c - '0';
   char low = ascii_lower(c);
   return low >= 'a' && low <= 'f' ? low - 'a' + 10 : -1;
 }

@@ -18,9 +18,7 @@ namespace http = boost::beast::http;
 
 constexpr size_t kMethodLetters = 32;
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
-bool is_letter(char c) { return is_upper(c) || (c >= 'a' && c <= 'z'); }
 bool is_hex(char c) { return hex_value(c) >= 0; }
 
 bool same_text(std::string_view text, std::string_view lower_case) {

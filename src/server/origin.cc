@@ -9,9 +9,6 @@
 namespace hearth {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter(char c) { return ascii_lower(c) >= 'a' && ascii_lower(c) <= 'z'; }
-
 bool is_scheme(std::string_view text) {
   auto allowed = [](char c) {
     return is_letter(c) || is_digit(c) || c == '+' || c == '-' || c == '.';
@@ -19,7 +16,7 @@ bool is_scheme(std::string_view text) {
   return !text.empty() && is_letter(text.front()) && std::ranges::all_of(text, allowed);
 }
 
-bool is_host(std::string_view text) {
+bool is_origin_host(std::string_view text) {
   bool bracketed = text.size() > 2 && text.front() == '[' && text.back() == ']';
   if (bracketed) text = text.substr(1, text.size() - 2);
   auto allowed = [&](char c) {
@@ -53,7 +50,7 @@ std::optional<WebOrigin> parse_origin(std::string_view text) {
   if (mark == std::string_view::npos || !is_scheme(text.substr(0, mark))) return {};
   WebOrigin origin = origin_of_host(text.substr(0, mark), text.substr(mark + kMark.size()));
   bool number = origin.port.size() <= 5 && std::ranges::all_of(origin.port, is_digit);
-  if (!number || !is_host(origin.host)) return {};
+  if (!number || !is_origin_host(origin.host)) return {};
   return origin;
 }
 

@@ -44,12 +44,12 @@ constexpr std::array<std::string_view, 26> kOperators = {
     "//", "**", "==", "!=", ">=", "<=", "+", "-", "*", "/", "%", "~", "[",
     "]",  "(",  ")",  "{",  "}",  ">",  "<", "=", ".", ":", "|", ",", ";"};
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 bool is_word(std::string_view character) {
   char32_t c = utf8_decode(character);
-  if (c < 0x80)
-    return c == '_' || (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+  if (c < 0x80) {
+    const char ascii = character.front();
+    return ascii == '_' || is_digit(ascii) || is_letter(ascii);
+  }
   utf8proc_category_t category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
   return category <= UTF8PROC_CATEGORY_NO;  // letters, marks and numbers
 }
