@@ -17,7 +17,7 @@ launcher := $(if $(shell command -v ccache),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache
 ninja_flags := $(shell [ -t 2 ] || echo --quiet)
 numa_programs := hearth numa_decode numa_probe
 # What the tests with the label `few` run.
-few_programs := hearth golden_test encoder_test kernels_test threads_test
+few_programs := golden_test encoder_test kernels_test threads_test
 cpp_files = git ls-files -co --exclude-standard -- '*.cc' '*.h'
 
 say = @printf '==> %s\n' "$(1)"
@@ -63,19 +63,25 @@ serve: build  ## the demo model on a page and its API, or make serve MODEL=... [
 
 ##@ Test
 .PHONY: test check units tokenizers tokenizers-long tested-levels web numa numa-long house fuzz
-.PHONY: fuzz-long aarch64 aarch64-long
+.PHONY: fuzz-long aarch64 aarch64-long goldens-long
 .PHONY: asan tsan web-asan web-tsan clang tidy bench-smoke soak
 test: deps-test  ## house rules, units, goldens, tokenizers, web, NUMA, fuzzers, aarch64
 	@scripts/steps.sh house units tokenizers web numa fuzz aarch64
 
 check: deps-check  ## the rest: sanitizers, clang, clang-tidy, all of aarch64, fuzzing, bench smoke
 	@scripts/steps.sh format-check asan tsan web-asan web-tsan clang tidy bench-smoke numa-long \
-	  aarch64-long fuzz-long tokenizers-long
+	  aarch64-long fuzz-long tokenizers-long goldens-long
 
 units: deps-units  ## every test of the release build
 	$(call build_preset,release,the program and its tests with g++,all)
 	$(call say,ctest: unit golden and ISA tests of the release build)
 	@$(call run_tests,release,.)
+
+goldens-long: deps-units  ## golden models under every ISA level, plan and cut
+	$(call build_preset,release,golden models,golden_test)
+	$(call say,goldens-long: every golden model at every ISA level)
+	@HEARTH_ALL_LEVELS=1 ctest --test-dir build/release -R '^golden_test' --no-tests=error \
+	  --output-on-failure -j $(JOBS)
 
 web: deps-web  ## published clients of the API, and the page in Chromium
 	$(call build_preset,release,the program with g++,hearth)
@@ -126,7 +132,7 @@ else ifeq ($(shell command -v apt-get aarch64-linux-gnu-g++),)
 aarch64 aarch64-long:
 	@scripts/skip.sh 'there is no aarch64-linux-gnu-g++, and no apt to install it with'
 else
-aarch64: deps-aarch64  ## 64-bit ARM under qemu-user: kernels, threads, three goldens, the program
+aarch64: deps-aarch64  ## 64-bit ARM under qemu-user: kernels, threads, five golden models
 	$(call build_preset,aarch64,cross build for 64-bit ARM of what the few tests need,$(few_programs))
 	$(call say,ctest: a few tests of build/aarch64 under qemu-user)
 	@$(call run_tests,aarch64,few)
