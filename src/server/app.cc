@@ -28,9 +28,11 @@ App::App(const AppOptions& options)
           options.http, [this](HttpRequest& head) { return check(head); },
           [this](const std::shared_ptr<Exchange>& exchange) { handle(exchange); },
           [this](const HttpRequest& head, const ApiError& error) { note_refusal(head, error); },
-          [this](const HttpRequest& head) { return guard_.cors_fields(head); }),
+          [this](const HttpRequest& head) { return guard_.cors_fields(head); },
+          [this](const std::exception& thrown) { log_.write_trouble(thrown); }),
       completions_(options.completions, server_, worker_, log_),
-      embeddings_(options.embedding_limits, server_, worker_, log_) {}
+      embeddings_(options.embedding_limits, server_, worker_, log_),
+      worker_([this](const std::exception& thrown) { log_.write_trouble(thrown); }) {}
 
 App::~App() { server_.stop(); }
 

@@ -17,11 +17,12 @@ namespace asio = boost::asio;
 
 struct HttpServer::Parts {
   Parts(const HttpOptions& options, HttpCheck check, HttpHandler handler, HttpRefused refused,
-        HttpReplyFields reply_fields)
+        HttpReplyFields reply_fields, HttpTrouble trouble)
       : limit(room_for_connections(std::max<uint32_t>(options.connections, 1))) {
     shared = std::make_unique<HttpShared>(context, options, std::move(check), std::move(handler),
                                           std::move(refused));
     shared->reply_fields = std::move(reply_fields);
+    on_trouble = std::move(trouble);
     size_t of_address = options.address_connections;
     if (of_address == 0) of_address = (limit + 3) / 4;
     shared->table = {limit, of_address};
@@ -31,6 +32,7 @@ struct HttpServer::Parts {
   }
 
   size_t limit;
+  HttpTrouble on_trouble;
   // Dies after the context: what waits there holds connections, which look at what they share.
   std::unique_ptr<HttpShared> shared;
   asio::io_context context{1};
@@ -38,9 +40,10 @@ struct HttpServer::Parts {
 };
 
 HttpServer::HttpServer(const HttpOptions& options, HttpCheck check, HttpHandler handler,
-                       HttpRefused refused, HttpReplyFields reply_fields)
+                       HttpRefused refused, HttpReplyFields reply_fields, HttpTrouble trouble)
     : parts_(std::make_unique<Parts>(options, std::move(check), std::move(handler),
-                                     std::move(refused), std::move(reply_fields))) {}
+                                     std::move(refused), std::move(reply_fields),
+                                     std::move(trouble))) {}
 
 HttpServer::~HttpServer() {
   parts_->listener->stop();
@@ -57,8 +60,9 @@ void HttpServer::run() {
   while (!parts_->context.stopped()) {
     try {
       parts_->context.run();
-    } catch (const std::exception&) {
+    } catch (const std::exception& thrown) {
       // Whatever it was about has died with it; the others go on.
+      parts_->on_trouble(thrown);
     }
   }
 }

@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -39,6 +40,8 @@ using HttpRefused = std::function<void(const HttpRequest& head, const ApiError& 
 // The fields that every answer to the request bears, also those that the server itself makes. By
 // the reactor's thread.
 using HttpReplyFields = std::function<HttpFields(const HttpRequest& head)>;
+// Is told what a call on the reactor threw that no request was told of. It throws nothing.
+using HttpTrouble = std::function<void(const std::exception&)>;
 
 class HttpServer {
  public:
@@ -47,7 +50,8 @@ class HttpServer {
   HttpServer(
       const HttpOptions& options, HttpCheck check, HttpHandler handler,
       HttpRefused refused = [](const HttpRequest&, const ApiError&) {},
-      HttpReplyFields reply_fields = [](const HttpRequest&) { return HttpFields(); });
+      HttpReplyFields reply_fields = [](const HttpRequest&) { return HttpFields(); },
+      HttpTrouble trouble = [](const std::exception&) {});
   ~HttpServer();  // not while run() is under way
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;

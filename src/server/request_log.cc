@@ -8,11 +8,13 @@
 #include <atomic>
 #include <functional>
 #include <limits>
+#include <new>
 #include <string_view>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/tell.h"
+#include "formats/printable.h"
 #include "text/json.h"
 
 namespace hearth {
@@ -147,9 +149,41 @@ RequestLog::~RequestLog() {
   if (sink_) sink_->end();
 }
 
-void RequestLog::write(const LogEntry& entry) {
+void RequestLog::write(const LogEntry& entry) noexcept {
   if (form_ == Form::kNone) return;
-  logger_->info("{}", form_ == Form::kText ? log_line(entry) : log_json(entry));
+  try {
+    logger_->info("{}", form_ == Form::kText ? log_line(entry) : log_json(entry));
+  } catch (const std::exception&) {
+    // A line is lost, as where there are too many.
+  }
+}
+
+void RequestLog::write_trouble(const std::exception& thrown) noexcept {
+  bool shortage = dynamic_cast<const std::bad_alloc*>(&thrown) != nullptr;
+  Trouble& trouble = shortage ? shortages_ : others_;
+  uint64_t times = ++trouble.times;
+  double now = steady_seconds(), told = trouble.told_seconds;
+  if (form_ == Form::kNone || now < told + kTroubleSeconds) return;
+  if (!trouble.told_seconds.compare_exchange_strong(told, now)) return;  // another thread tells
+  try {
+    tell_trouble(shortage ? "no_memory" : "internal_error", times, thrown);
+  } catch (const std::exception&) {
+    trouble.told_seconds = told;  // the next one is told
+  }
+}
+
+void RequestLog::tell_trouble(std::string_view kind, uint64_t times, const std::exception& thrown) {
+  if (form_ == Form::kText) {
+    logger_->warn("the server met {}, {} times so far; the last was: {}", kind, times,
+                  printable(thrown.what()));
+    return;
+  }
+  Json json;
+  json.object().key("trouble").text(kind).key("times").number(times);
+  json.key("last").text(thrown.what()).end_object();
+  std::string line = json.line();
+  line.pop_back();
+  logger_->warn("{}", line);
 }
 
 }  // namespace hearth

@@ -7,10 +7,13 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "server/http_request.h"
 
@@ -44,6 +47,8 @@ std::string log_line(const LogEntry& entry);
 // The same as one JSON object.
 std::string log_json(const LogEntry& entry);
 
+inline constexpr double kTroubleSeconds = 10;
+
 class RequestLog {
  public:
   enum class Form : uint8_t { kNone, kText, kJson };
@@ -55,13 +60,22 @@ class RequestLog {
   RequestLog(const RequestLog&) = delete;
   RequestLog& operator=(const RequestLog&) = delete;
 
-  // From any thread; never waits.
-  void write(const LogEntry& entry);
+  // From any thread; never waits, and throws nothing: where memory is short a line is lost.
+  void write(const LogEntry& entry) noexcept;
+  // Something was thrown that no request was told of. A line each for shortage of memory and for
+  // all else, at once and then every kTroubleSeconds at most, with the number of times so far.
+  void write_trouble(const std::exception& thrown) noexcept;
 
  private:
   class Sink;
+  struct Trouble {
+    std::atomic<uint64_t> times = 0;
+    std::atomic<double> told_seconds = -kTroubleSeconds;
+  };
+  void tell_trouble(std::string_view kind, uint64_t times, const std::exception& thrown);
 
   Form form_;
+  Trouble shortages_, others_;
   std::shared_ptr<spdlog::details::thread_pool> writers_;
   std::shared_ptr<Sink> sink_;
   std::shared_ptr<spdlog::async_logger> logger_;

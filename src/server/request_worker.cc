@@ -16,7 +16,7 @@ namespace {
 
 }  // namespace
 
-RequestWorker::RequestWorker() {
+RequestWorker::RequestWorker(OnTrouble on_trouble) : on_trouble_(std::move(on_trouble)) {
   threads_.reserve(kMostThreads);
   paused_.reserve(kMostThreads);
   running_ = idle_ = 1;
@@ -97,6 +97,14 @@ bool RequestWorker::start_thread() {
   return true;
 }
 
+void RequestWorker::run(Task task) noexcept {
+  try {
+    task.call();
+  } catch (const std::exception& thrown) {
+    on_trouble_(thrown);
+  }
+}
+
 void RequestWorker::work() {
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -107,8 +115,7 @@ void RequestWorker::work() {
     free_ = false;
     --idle_;
     lock.unlock();
-    task.call();
-    task.call = nullptr;  // dies without the lock
+    run(std::move(task));  // which dies without the lock
     lock.lock();
     ++idle_;
     pass_on();

@@ -1,5 +1,6 @@
 // RequestWorker: does tasks, one at a time and by turns: reading bodies, rendering templates,
-// making tokens and large answers, which would hold up the reactor. A task handles its own errors.
+// making tokens and large answers, which would hold up the reactor. A task handles its own errors;
+// what it throws all the same ends it alone.
 //
 // A task that takes long asks its Pace, which gives the turn to who waits longest: a task that has
 // not begun, or one that was interrupted. So a small task behind large ones waits for a slice of
@@ -14,6 +15,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -27,7 +29,9 @@ class RequestWorker {
  public:
   static constexpr size_t kMostThreads = 32;
 
-  RequestWorker();
+  // `on_trouble` is told what a task threw that it did not handle; it throws nothing.
+  using OnTrouble = std::function<void(const std::exception&)>;
+  explicit RequestWorker(OnTrouble on_trouble = [](const std::exception&) {});
   ~RequestWorker();  // waits for the tasks under way
   RequestWorker(const RequestWorker&) = delete;
   RequestWorker& operator=(const RequestWorker&) = delete;
@@ -53,11 +57,13 @@ class RequestWorker {
   };
 
   void work();
+  void run(Task task) noexcept;
   void give_turn();
   // With the mutex, by who had the turn.
   void pass_on();
   bool start_thread();
 
+  const OnTrouble on_trouble_;
   std::mutex mutex_;
   std::condition_variable changed_;  // for threads without a task, and end()
   std::deque<Task> tasks_;           // these two by their tickets

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <future>
+#include <new>
 #include <string>
 
 #include "server/request_error.h"
@@ -53,8 +54,16 @@ class RequestWorkerTest : public ::testing::Test {
   std::atomic<bool> never_{false};
   std::atomic<int> left_{0};
   std::string said_;  // by who has the turn
-  RequestWorker worker_;
+  int troubles_ = 0;  // the same
+  RequestWorker worker_{[this](const std::exception&) { ++troubles_; }};
 };
+
+TEST_F(RequestWorkerTest, ATaskThatThrowsEndsAlone) {
+  worker_.post([] { throw std::bad_alloc(); });
+  post_short('a');
+  EXPECT_EQ(run(), "a");
+  EXPECT_EQ(troubles_, 1);
+}
 
 TEST_F(RequestWorkerTest, AShortTaskNeedNotWaitForTheEndOfALongOne) {
   post_long('a', 100);
