@@ -1,12 +1,13 @@
 # What every module's CMakeLists.txt is written with:
-#   hearth_module(NAME [UNITY] SOURCES a.cc ... DEPS hearth_base ... LIBS fmt::fmt ...)
-#   hearth_test(NAME SOURCES a_test.cc ... DEPS hearth_x ... [LABELS unit] [SHARDS n])
+#   hearth_module(NAME [EACH] SOURCES a.cc ... DEPS hearth_base ... LIBS fmt::fmt ...)
+#   hearth_test(NAME [EACH] SOURCES a_test.cc ... DEPS hearth_x ... [LABELS unit] [SHARDS n])
 #   hearth_bench(NAME SOURCES a_bench.cc ... DEPS hearth_x ...)
 # One folder is one static library; its link list is the dependency order. A test of n shards runs
 # as n processes, NAME and NAME_more_1 and so on, each with a share of its cases. Benchmarks are
 # built by the target `benches` only.
-# A module with UNITY has sources that are little beside the headers that they read. The compiler
-# takes several at a time, so what a source declares for itself has a name of its own in the module.
+# Most sources are little beside the headers that they read, so the compiler takes several at a
+# time. What a source declares for itself therefore has a name of its own in its module, or in its
+# test program. EACH compiles the sources one by one, as those with options of their own always are.
 
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
@@ -45,22 +46,29 @@ endif()
 include(hearth_embed)
 include(hearth_headers)
 
-function(hearth_module name)
-  cmake_parse_arguments(ARG "UNITY" "" "SOURCES;DEPS;LIBS" ${ARGN})
-  add_library(hearth_${name} STATIC ${ARG_SOURCES})
-  if(ARG_UNITY AND HEARTH_UNITY)
-    set_target_properties(hearth_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+function(hearth_several_at_a_time target)
+  if(HEARTH_UNITY AND NOT ARG_EACH)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    # GNU takes a source that another one includes for a header.
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   endif()
+endfunction()
+
+function(hearth_module name)
+  cmake_parse_arguments(ARG "EACH" "" "SOURCES;DEPS;LIBS" ${ARGN})
+  add_library(hearth_${name} STATIC ${ARG_SOURCES})
+  hearth_several_at_a_time(hearth_${name})
   target_link_libraries(hearth_${name} PUBLIC hearth_flags ${ARG_DEPS} ${ARG_LIBS})
   target_precompile_headers(hearth_${name} REUSE_FROM hearth_std_headers)
 endfunction()
 
 function(hearth_test name)
-  cmake_parse_arguments(ARG "" "SHARDS" "SOURCES;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "EACH" "SHARDS" "SOURCES;DEPS;LABELS" ${ARGN})
   if(NOT ARG_LABELS)
     set(ARG_LABELS unit)
   endif()
   add_executable(${name} ${ARG_SOURCES})
+  hearth_several_at_a_time(${name})
   # The test's flags come last, so that they win over those that the modules bring along.
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest_main hearth_test_flags)
   if(TARGET hearth_formats_testing)

@@ -15,5 +15,6 @@ function(hearth_embed target function)
                              -D FOLDER=${CMAKE_CURRENT_SOURCE_DIR} -D OUTPUT=${output} -P ${script})
   target_sources(${target} PRIVATE ${output})
   # It is one table, for which the headers of the standard library are of no use.
-  set_source_files_properties(${output} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+  set_source_files_properties(${output} PROPERTIES SKIP_PRECOMPILE_HEADERS ON
+                              SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()

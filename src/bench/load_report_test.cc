@@ -37,7 +37,7 @@ TEST(LoadFigures, RatesAndSharesOfPairs) {
   EXPECT_FALSE(load_figures(unknown).peak_bytes.has_value());
 }
 
-BenchReport report() {
+BenchReport load_report() {
   BenchReport report = sample_report("Some CPU", 3);
   report.model = sample_model();
   report.measured = Measured::kLoads;
@@ -52,7 +52,7 @@ BenchReport report() {
 }
 
 TEST(LoadReport, Markdown) {
-  BenchReport told = report();
+  BenchReport told = load_report();
   EXPECT_EQ(
       squeezed(markdown(told)),
       "m.gguf: llama, q8_0, 1.50 B parameters, 3.00 MiB; avx512 kernels, KV f16\n"
@@ -74,7 +74,7 @@ TEST(LoadReport, Markdown) {
 }
 
 TEST(LoadReport, Csv) {
-  EXPECT_EQ(csv(report()),
+  EXPECT_EQ(csv(load_report()),
             "version,time,cpu,steal_share,others_share,interrupted,threads,isa,model,architecture,"
             "type,parameters,file_bytes,kv_type,shards,interleaved,matrix_bytes,packed_bytes,"
             "repetitions,seconds,seconds_min,seconds_max,packing_seconds,copying_seconds,"
@@ -86,7 +86,7 @@ TEST(LoadReport, Csv) {
 }
 
 TEST(LoadReport, JsonTellsWhatIsUnknown) {
-  std::string told = json(report());
+  std::string told = json(load_report());
   EXPECT_NE(told.find("\"loads\":{\"matrix_bytes\":400000000,\"packed_bytes\":420000000,"
                       "\"seconds\":{\"median\":0.4,\"min\":0.3,\"max\":0.5,\"relative\":0.5},"),
             std::string::npos)

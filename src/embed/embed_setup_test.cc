@@ -7,15 +7,15 @@
 namespace hearth {
 namespace {
 
-EmbedQuery query_of(std::string_view text) {
+EmbedQuery text_query(std::string_view text) {
   return {std::string(text), std::vector<int32_t>(text.begin(), text.end())};
 }
 
 EmbedSetup set_up(const SetupOptions& options) {
   JumpingClock clock;
   auto no_engine = [](const EngineOptions&) -> std::unique_ptr<Engine> { return nullptr; };
-  return set_up_devices(Machine::from_synthetic("numa:1 core:1 pu:1"), options, no_engine, query_of,
-                        clock);
+  return set_up_devices(Machine::from_synthetic("numa:1 core:1 pu:1"), options, no_engine,
+                        text_query, clock);
 }
 
 TEST(EmbedSetup, MeasuresADeviceByItsClock) {

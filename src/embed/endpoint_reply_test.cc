@@ -10,7 +10,7 @@
 namespace hearth {
 namespace {
 
-std::string error_of(std::string_view json, size_t count = 1, uint32_t width = 2) {
+std::string reply_error(std::string_view json, size_t count = 1, uint32_t width = 2) {
   try {
     read_embeddings(json, count, width);
   } catch (const Error& error) {
@@ -35,51 +35,52 @@ TEST(EndpointReply, ReadsBase64OfFloats) {
 }
 
 TEST(EndpointReply, RefusesWhatIsNoReply) {
-  EXPECT_NE(error_of("").find("no JSON"), std::string::npos);
-  EXPECT_NE(error_of("<html>").find("no JSON"), std::string::npos);
-  EXPECT_NE(error_of(R"({"data":[{"embedding":[NaN,1]}]})").find("no JSON"), std::string::npos);
-  EXPECT_NE(error_of("[1]").find("\"data\""), std::string::npos);
-  EXPECT_NE(error_of(R"({"data":{}})").find("\"data\""), std::string::npos);
-  EXPECT_NE(error_of(R"({"data":[7]})").find("no object"), std::string::npos);
-  EXPECT_NE(error_of(R"({"data":[{}]})").find("\"embedding\""), std::string::npos);
-  EXPECT_NE(error_of(R"({"data":[{"embedding":null}]})").find("\"embedding\""), std::string::npos);
-  EXPECT_NE(error_of(std::string(100, '[')).find("no JSON"), std::string::npos);
+  EXPECT_NE(reply_error("").find("no JSON"), std::string::npos);
+  EXPECT_NE(reply_error("<html>").find("no JSON"), std::string::npos);
+  EXPECT_NE(reply_error(R"({"data":[{"embedding":[NaN,1]}]})").find("no JSON"), std::string::npos);
+  EXPECT_NE(reply_error("[1]").find("\"data\""), std::string::npos);
+  EXPECT_NE(reply_error(R"({"data":{}})").find("\"data\""), std::string::npos);
+  EXPECT_NE(reply_error(R"({"data":[7]})").find("no object"), std::string::npos);
+  EXPECT_NE(reply_error(R"({"data":[{}]})").find("\"embedding\""), std::string::npos);
+  EXPECT_NE(reply_error(R"({"data":[{"embedding":null}]})").find("\"embedding\""),
+            std::string::npos);
+  EXPECT_NE(reply_error(std::string(100, '[')).find("no JSON"), std::string::npos);
 }
 
 TEST(EndpointReply, RefusesOtherCountsAndWidths) {
-  EXPECT_EQ(error_of(R"({"data":[{"embedding":""}]})"),
+  EXPECT_EQ(reply_error(R"({"data":[{"embedding":""}]})"),
             "a vector of the reply has 0 elements and not 2");
-  EXPECT_EQ(error_of(R"({"data":[]})"), "the reply has 0 vectors for 1 texts");
-  EXPECT_EQ(error_of(R"({"data":[{"embedding":[1,2]},{"embedding":[1,2]}]})"),
+  EXPECT_EQ(reply_error(R"({"data":[]})"), "the reply has 0 vectors for 1 texts");
+  EXPECT_EQ(reply_error(R"({"data":[{"embedding":[1,2]},{"embedding":[1,2]}]})"),
             "the reply has 2 vectors for 1 texts");
-  EXPECT_EQ(error_of(R"({"data":[{"embedding":[1,2,3]}]})"),
+  EXPECT_EQ(reply_error(R"({"data":[{"embedding":[1,2,3]}]})"),
             "a vector of the reply has 3 elements and not 2");
-  EXPECT_EQ(error_of(R"({"data":[{"embedding":[]}]})", 1, 0),
+  EXPECT_EQ(reply_error(R"({"data":[{"embedding":[]}]})", 1, 0),
             "a vector of the reply has 0 elements and not 0");
-  EXPECT_EQ(error_of(R"({"data":[{"embedding":[1]},{"embedding":[1,2]}]})", 2, 0),
+  EXPECT_EQ(reply_error(R"({"data":[{"embedding":[1]},{"embedding":[1,2]}]})", 2, 0),
             "a vector of the reply has 2 elements and not 1");
 }
 
 TEST(EndpointReply, RefusesElementsThatAreNoFiniteNumbers) {
-  EXPECT_EQ(error_of(R"({"data":[{"embedding":[null,1]}]})"),
+  EXPECT_EQ(reply_error(R"({"data":[{"embedding":[null,1]}]})"),
             "a vector has an element that is no number");
-  EXPECT_EQ(error_of(R"({"data":[{"embedding":["1",1]}]})"),
+  EXPECT_EQ(reply_error(R"({"data":[{"embedding":["1",1]}]})"),
             "a vector has an element that is no number");
-  EXPECT_EQ(error_of(R"({"data":[{"embedding":[1e39,1]}]})"),
+  EXPECT_EQ(reply_error(R"({"data":[{"embedding":[1e39,1]}]})"),
             "a vector has an element that is not finite");
   // 7fc00000, a NaN, and 1.
-  EXPECT_EQ(error_of(R"({"data":[{"embedding":"AADAfwAAgD8="}]})"),
+  EXPECT_EQ(reply_error(R"({"data":[{"embedding":"AADAfwAAgD8="}]})"),
             "a vector has an element that is not finite");
-  EXPECT_EQ(error_of(R"({"data":[{"embedding":[0,-0.0]}]})"), "a vector is zero");
+  EXPECT_EQ(reply_error(R"({"data":[{"embedding":[0,-0.0]}]})"), "a vector is zero");
 }
 
 TEST(EndpointReply, RefusesIndicesThatAreNone) {
   for (const char* index : {"1", "-1", "0.5", "\"0\"", "null", "1e300"}) {
     std::string json = R"({"data":[{"embedding":[1,2],"index":)" + std::string(index) + "}]}";
-    EXPECT_NE(error_of(json).find("index"), std::string::npos) << json;
+    EXPECT_NE(reply_error(json).find("index"), std::string::npos) << json;
   }
   EXPECT_EQ(
-      error_of(R"({"data":[{"embedding":[1,2],"index":1},{"embedding":[1,2],"index":1}]})", 2),
+      reply_error(R"({"data":[{"embedding":[1,2],"index":1},{"embedding":[1,2],"index":1}]})", 2),
       "two items of the reply have one index");
 }
 

@@ -9,10 +9,6 @@ namespace {
 
 std::string error_of_text(std::string_view text) { return parse_error(GgufBytes().raw(text)); }
 
-bool says(const std::string& message, std::string_view part) {
-  return message.find(part) != std::string::npos;
-}
-
 TEST(GgufHeader, VersionsTwoAndThreeAreRead) {
   for (uint32_t version : {2u, 3u}) {
     GgufBytes bytes;

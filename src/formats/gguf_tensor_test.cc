@@ -16,10 +16,6 @@ GgufBytes one_tensor(const std::vector<uint64_t>& dims, uint32_t type, uint64_t 
   return GgufBytes().header(1, 0).tensor("t", dims, type, offset).data(data);
 }
 
-bool says(const std::string& message, std::string_view part) {
-  return message.find(part) != std::string::npos;
-}
-
 TEST(SourceTensor, DataIsFoundWhereTheTableSays) {
   GgufWriter writer;
   std::vector<float> a = {1, 2, 3, 4, 5, 6};

@@ -87,4 +87,8 @@ inline std::string parse_error(std::span<const std::byte> bytes) {
 }
 inline std::string parse_error(const GgufBytes& file) { return parse_error(file.bytes()); }
 
+inline bool says(const std::string& message, std::string_view part) {
+  return message.find(part) != std::string::npos;
+}
+
 }  // namespace hearth

@@ -9,7 +9,7 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kMostContext = 1u << 24;
+constexpr uint32_t kMostPositions = 1u << 24;
 
 double growth(double factor, double mscale) {
   return factor <= 1 ? 1 : 0.1 * mscale * std::log(factor) + 1;
@@ -26,7 +26,7 @@ void read_yarn(const ConfigReader& scaling, const HfRope& rope, MadeMetadata& me
                       all != 0 ? growth(factor, one) / growth(factor, all) : growth(factor, one));
   const std::string keys = rope.prefix + "rope.scaling.";
   metadata.set(keys + "original_context_length",
-               scaling.count_or("original_max_position_embeddings", rope.context, kMostContext));
+               scaling.count_or("original_max_position_embeddings", rope.context, kMostPositions));
   for (const char* key : {"beta_fast", "beta_slow"}) {
     if (auto beta = scaling.real(key)) {
       metadata.set(keys + "yarn_" + key, static_cast<float>(*beta));
@@ -49,7 +49,7 @@ std::vector<float> llama3_factors(const ConfigReader& scaling, double base, cons
   const double factor = scaling.real_or("factor", 8);
   const double low = scaling.real_or("low_freq_factor", 1);
   const double high = scaling.real_or("high_freq_factor", 4);
-  const double context = scaling.count_or("original_max_position_embeddings", 8192, kMostContext);
+  const double context = scaling.count_or("original_max_position_embeddings", 8192, kMostPositions);
   if (high <= low) scaling.refuse("high_freq_factor", "more than low_freq_factor");
   std::vector<float> factors;
   for (uint32_t i = 0; i < rope.length / 2; ++i) {

@@ -14,19 +14,19 @@
 namespace hearth {
 namespace {
 
-struct Type {
+struct ConfigType {
   std::string_view in_config, in_file;
   DType dtype;
 };
 
-constexpr std::array<Type, 3> kTypes = {{{"bfloat16", "BF16", DType::kBF16},
-                                         {"float16", "F16", DType::kF16},
-                                         {"float32", "F32", DType::kF32}}};
+constexpr std::array<ConfigType, 3> kConfigTypes = {{{"bfloat16", "BF16", DType::kBF16},
+                                                     {"float16", "F16", DType::kF16},
+                                                     {"float32", "F32", DType::kF32}}};
 // DeepSeek-V3 has 94,000.
 constexpr size_t kMostTensors = 1'000'000;
 // GGUF's number of the routing that a bias corrects.
-constexpr uint32_t kSigmoid = 2;
-constexpr Type kFp8 = {"", "F8_E4M3", DType::kF8E4M3}, kFloat = kTypes[2];
+constexpr uint32_t kSigmoidGating = 2;
+constexpr ConfigType kFp8 = {"", "F8_E4M3", DType::kF8E4M3}, kFloat = kConfigTypes[2];
 
 class Lister {
  public:
@@ -34,8 +34,9 @@ class Lister {
       : config_(config), model_(model), metadata_(metadata), width_(need("embedding_length")) {
     const char* key = config.has("dtype") ? "dtype" : "torch_dtype";
     const std::string name = config.text_or(key, "bfloat16");
-    auto at = std::ranges::find(kTypes, std::string_view(name), &Type::in_config);
-    if (at == kTypes.end()) config.fail_unsupported(key, "it runs bfloat16, float16 and float32");
+    auto at = std::ranges::find(kConfigTypes, std::string_view(name), &ConfigType::in_config);
+    if (at == kConfigTypes.end())
+      config.fail_unsupported(key, "it runs bfloat16, float16 and float32");
     plain_ = *at;
     if (std::optional<ConfigReader> quantization = config.object("quantization_config")) {
       fp8_ = true;
@@ -75,7 +76,7 @@ class Lister {
   bool qwen3() const { return model_.architecture.starts_with("qwen3"); }
   bool mixtral() const { return model_.architecture == "llama"; }
 
-  void add(std::string name, const Type& type, std::vector<uint64_t> shape) {
+  void add(std::string name, const ConfigType& type, std::vector<uint64_t> shape) {
     if (tensors_.size() == kMostTensors) {
       fail(ErrorCode::kFile, "'{}' calls for more than {} tensors; the file is damaged",
            config_.file(), kMostTensors);
@@ -152,7 +153,7 @@ class Lister {
     const std::string block = mixtral() ? "block_sparse_moe." : "mlp.";
     const uint64_t rows = need(mixtral() ? "feed_forward_length" : "expert_feed_forward_length");
     add(layer_ + block + "gate.weight", plain_, {model_.experts, width_});
-    if (optional("expert_gating_func") == kSigmoid) {
+    if (optional("expert_gating_func") == kSigmoidGating) {
       add(layer_ + block + "gate.e_score_correction_bias", kFloat, {model_.experts});
     }
     for (uint32_t expert = 0; expert < model_.experts; ++expert) {
@@ -174,7 +175,7 @@ class Lister {
   const HfConfig& model_;
   const Metadata& metadata_;
   const uint64_t width_;
-  Type plain_ = {};
+  ConfigType plain_ = {};
   bool fp8_ = false;
   std::vector<std::string> kept_;  // modules that are not FP8
   std::string layer_;              // what names in it begin with

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kTokenizer = "tokenizer.json";
 constexpr std::string_view kRanks = "tiktoken.model";
-constexpr uint64_t kMostBytes = uint64_t{64} << 20;
+constexpr uint64_t kMostVocabBytes = uint64_t{64} << 20;
 // How models of tiktoken.model cut text, and how many tokens they keep for special ones.
 constexpr const char* kRanksPre = "kimi-k2";
 constexpr uint32_t kReserved = 256;
@@ -29,7 +29,7 @@ class Document {
   Document(const ModelSource& source, std::string_view name) {
     if (const MappedFile* file = source.find_document(name)) {
       name_ = file->name();
-      json_ = read_json_file(*file, kMostBytes);
+      json_ = read_json_file(*file, kMostVocabBytes);
     }
   }
 

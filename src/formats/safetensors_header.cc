@@ -16,33 +16,33 @@ constexpr uint32_t kDepth = 3;
 // No model has more, and no tensor of GGUF's more than half.
 constexpr size_t kMostDims = 8;
 
-struct Type {
+struct FormatType {
   std::string_view name;
   std::optional<DType> dtype;
 };
 
 // Those of the format, whether this program reads them or not.
-constexpr std::array<Type, 21> kTypes = {{{"F32", DType::kF32},
-                                          {"F16", DType::kF16},
-                                          {"BF16", DType::kBF16},
-                                          {"F8_E4M3", DType::kF8E4M3},
-                                          {"BOOL", {}},
-                                          {"U8", {}},
-                                          {"I8", {}},
-                                          {"F8_E5M2", {}},
-                                          {"F8_E8M0", {}},
-                                          {"F8_E4M3FNUZ", {}},
-                                          {"F8_E5M2FNUZ", {}},
-                                          {"U16", {}},
-                                          {"I16", {}},
-                                          {"U32", {}},
-                                          {"I32", {}},
-                                          {"U64", {}},
-                                          {"I64", {}},
-                                          {"F64", {}},
-                                          {"C64", {}},
-                                          {"F4", {}},
-                                          {"F6_E2M3", {}}}};
+constexpr std::array<FormatType, 21> kFormatTypes = {{{"F32", DType::kF32},
+                                                      {"F16", DType::kF16},
+                                                      {"BF16", DType::kBF16},
+                                                      {"F8_E4M3", DType::kF8E4M3},
+                                                      {"BOOL", {}},
+                                                      {"U8", {}},
+                                                      {"I8", {}},
+                                                      {"F8_E5M2", {}},
+                                                      {"F8_E8M0", {}},
+                                                      {"F8_E4M3FNUZ", {}},
+                                                      {"F8_E5M2FNUZ", {}},
+                                                      {"U16", {}},
+                                                      {"I16", {}},
+                                                      {"U32", {}},
+                                                      {"I32", {}},
+                                                      {"U64", {}},
+                                                      {"I64", {}},
+                                                      {"F64", {}},
+                                                      {"C64", {}},
+                                                      {"F4", {}},
+                                                      {"F6_E2M3", {}}}};
 
 // What the parser calls for each token. It throws where the header says something else than the
 // format allows.
@@ -141,7 +141,7 @@ class HeaderHandler {
   }
   void set_type() {
     enter_field(Place::kTensor, kType);
-    for (const Type& type : kTypes) {
+    for (const FormatType& type : kFormatTypes) {
       if (type.name != value_) continue;
       tensors_.back().type = type.name;
       tensors_.back().dtype = type.dtype;

@@ -15,7 +15,7 @@ namespace hearth {
 namespace {
 
 // "name role layer rows x k of its tensor from first".
-std::vector<std::string> texts_of(const ModelSpec& spec) {
+std::vector<std::string> weight_texts(const ModelSpec& spec) {
   std::vector<std::string> texts;
   for (const WeightSpec& weight : spec.weights) {
     texts.push_back(fmt::format("{} '{}' {}x{}{}", weight.name, role_name(weight.role), weight.rows,
@@ -33,29 +33,29 @@ const WeightSpec& weight_of(const ModelSpec& spec, WeightRole role) {
 
 TEST(Encoder, WeightsOfABert) {
   TestModel model(encoder_source({}));
-  EXPECT_EQ(texts_of(model.spec()), (std::vector<std::string>{
-                                        "token_embd.weight 'embedding' 100x48",
-                                        "token_types.weight '' 1x48",
-                                        "position_embd.weight 'positions' 40x48",
-                                        "token_embd_norm.weight '' 1x48",
-                                        "token_embd_norm.bias '' 1x48",
-                                        "blk.0.attn_q.weight 'q' 48x48",
-                                        "blk.0.attn_q.bias '' 1x48",
-                                        "blk.0.attn_k.weight 'k' 48x48",
-                                        "blk.0.attn_k.bias '' 1x48",
-                                        "blk.0.attn_v.weight 'v' 48x48",
-                                        "blk.0.attn_v.bias '' 1x48",
-                                        "blk.0.attn_output.weight 'o' 48x48",
-                                        "blk.0.attn_output.bias '' 1x48",
-                                        "blk.0.attn_output_norm.weight '' 1x48",
-                                        "blk.0.attn_output_norm.bias '' 1x48",
-                                        "blk.0.ffn_up.weight 'up' 70x48",
-                                        "blk.0.ffn_up.bias '' 1x70",
-                                        "blk.0.ffn_down.weight 'down' 48x70",
-                                        "blk.0.ffn_down.bias '' 1x48",
-                                        "blk.0.layer_output_norm.weight '' 1x48",
-                                        "blk.0.layer_output_norm.bias '' 1x48",
-                                    }));
+  EXPECT_EQ(weight_texts(model.spec()), (std::vector<std::string>{
+                                            "token_embd.weight 'embedding' 100x48",
+                                            "token_types.weight '' 1x48",
+                                            "position_embd.weight 'positions' 40x48",
+                                            "token_embd_norm.weight '' 1x48",
+                                            "token_embd_norm.bias '' 1x48",
+                                            "blk.0.attn_q.weight 'q' 48x48",
+                                            "blk.0.attn_q.bias '' 1x48",
+                                            "blk.0.attn_k.weight 'k' 48x48",
+                                            "blk.0.attn_k.bias '' 1x48",
+                                            "blk.0.attn_v.weight 'v' 48x48",
+                                            "blk.0.attn_v.bias '' 1x48",
+                                            "blk.0.attn_output.weight 'o' 48x48",
+                                            "blk.0.attn_output.bias '' 1x48",
+                                            "blk.0.attn_output_norm.weight '' 1x48",
+                                            "blk.0.attn_output_norm.bias '' 1x48",
+                                            "blk.0.ffn_up.weight 'up' 70x48",
+                                            "blk.0.ffn_up.bias '' 1x70",
+                                            "blk.0.ffn_down.weight 'down' 48x70",
+                                            "blk.0.ffn_down.bias '' 1x48",
+                                            "blk.0.layer_output_norm.weight '' 1x48",
+                                            "blk.0.layer_output_norm.bias '' 1x48",
+                                        }));
 }
 
 TEST(Encoder, WhatItSaysOfItself) {
@@ -167,7 +167,7 @@ TEST(Encoder, FilesMayHaveLess) {
   EXPECT_EQ(none.spec().find(-1, WeightRole::kTokenType), nullptr);
 }
 
-std::string refusal(TestSource source, ErrorCode code) {
+std::string encoder_refusal(TestSource source, ErrorCode code) {
   ModelSource model = source.source();
   try {
     make_spec(model);
@@ -182,8 +182,8 @@ template <typename T>
 void expect_refused(const char* key, T value, const char* says, const char* architecture = "bert") {
   TestSource source = encoder_source({.architecture = architecture});
   source.set(std::string(architecture) + "." + key, value);
-  EXPECT_NE(refusal(std::move(source), ErrorCode::kFile).find(says), std::string::npos)
-      << key << ": " << refusal(std::move(source), ErrorCode::kFile);
+  EXPECT_NE(encoder_refusal(std::move(source), ErrorCode::kFile).find(says), std::string::npos)
+      << key << ": " << encoder_refusal(std::move(source), ErrorCode::kFile);
 }
 
 TEST(Encoder, KeysThatCannotBe) {
@@ -199,14 +199,15 @@ TEST(Encoder, KeysThatCannotBe) {
   TestSource source = encoder_source({});
   for (uint32_t types : {0u, 1u, 3u, 0xffffffffu}) {
     source.set("tokenizer.ggml.token_type_count", types);
-    EXPECT_NE(refusal(source, ErrorCode::kFile).find("tensor token_types.weight is 48 x 2, where"),
+    EXPECT_NE(encoder_refusal(source, ErrorCode::kFile)
+                  .find("tensor token_types.weight is 48 x 2, where"),
               std::string::npos);
   }
 }
 
 TEST(Encoder, TensorsThatCannotBe) {
   auto says = [](TestSource source, ErrorCode code, const char* what) {
-    std::string error = refusal(std::move(source), code);
+    std::string error = encoder_refusal(std::move(source), code);
     EXPECT_NE(error.find(what), std::string::npos) << error;
   };
   const EncoderShape nomic{.architecture = "nomic-bert"}, jina{.architecture = "jina-bert-v2"};
@@ -242,10 +243,10 @@ TEST(Encoder, TensorsThatCannotBe) {
 
 TEST(Encoder, RerankersAreNamed) {
   TestSource source = encoder_source({});
-  EXPECT_NE(refusal(source.set("bert.pooling_type", uint32_t{4}), ErrorCode::kUnsupported)
+  EXPECT_NE(encoder_refusal(source.set("bert.pooling_type", uint32_t{4}), ErrorCode::kUnsupported)
                 .find("is a reranker"),
             std::string::npos);
-  EXPECT_NE(refusal(encoder_source({}).add("cls.weight", {48, 48}), ErrorCode::kUnsupported)
+  EXPECT_NE(encoder_refusal(encoder_source({}).add("cls.weight", {48, 48}), ErrorCode::kUnsupported)
                 .find("is a reranker"),
             std::string::npos);
 }
@@ -259,7 +260,7 @@ TEST(Encoder, DecodersThatGiveVectors) {
   EXPECT_FALSE(both.spec().has_kv_cache());
   EXPECT_EQ(both.spec().norm.kind, NormKind::kRms);
   TestSource window = llama_source({.window = 9});
-  EXPECT_NE(refusal(window.set("llama.attention.causal", false), ErrorCode::kUnsupported)
+  EXPECT_NE(encoder_refusal(window.set("llama.attention.causal", false), ErrorCode::kUnsupported)
                 .find("a sliding window of 9 positions"),
             std::string::npos);
 }

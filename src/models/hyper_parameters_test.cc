@@ -40,7 +40,7 @@ TEST(HyperParameters, ABiasOfTheRouterTellsItsGating) {
   }
 }
 
-std::string refusal(TestSource source, ErrorCode code) {
+std::string unread_refusal(TestSource source, ErrorCode code) {
   try {
     read(std::move(source));
   } catch (const Error& error) {
@@ -69,7 +69,7 @@ TEST(HyperParameters, AFactorOfRopeIsLinear) {
   // The newer key counts.
   TestSource both = llama_with("rope.scaling.factor", 2.0f);
   EXPECT_EQ(read(both.set("llama.rope.scale_linear", 8.0f)).rope.factor, 2);
-  EXPECT_NE(refusal(none.set("llama.rope.scaling.type", "longrope"), ErrorCode::kUnsupported)
+  EXPECT_NE(unread_refusal(none.set("llama.rope.scaling.type", "longrope"), ErrorCode::kUnsupported)
                 .find("RoPE scaling 'longrope'"),
             std::string::npos);
 }
@@ -78,7 +78,7 @@ TEST(HyperParameters, SinesGrowWhateverTheScalingOfRope) {
   for (const char* key : {"rope.scaling.attn_factor", "rope.scaling.yarn_attn_factor"}) {
     EXPECT_EQ(make_rope_table(read(llama_with(key, 0.5f)).rope).magnitude, 0.5) << key;
   }
-  EXPECT_NE(refusal(llama_with("rope.scaling.yarn_ext_factor", 1.0f), ErrorCode::kFile)
+  EXPECT_NE(unread_refusal(llama_with("rope.scaling.yarn_ext_factor", 1.0f), ErrorCode::kFile)
                 .find("rope.scaling.yarn_ext_factor = 1"),
             std::string::npos);
 }
@@ -99,14 +99,15 @@ TEST(HyperParameters, KeysThatNothingReadsAreRefused) {
                              {"rope.scaling.alpha", 0, 1000}};
   for (const Case& test : kCases) {
     EXPECT_EQ(read(llama_with(test.key, test.neutral)).layers, 1u) << test.key;
-    const std::string error = refusal(llama_with(test.key, test.other), ErrorCode::kUnsupported);
+    const std::string error =
+        unread_refusal(llama_with(test.key, test.other), ErrorCode::kUnsupported);
     EXPECT_NE(error.find(fmt::format("'test.gguf' says llama.{} = {}", test.key, test.other)),
               std::string::npos)
         << error;
   }
-  EXPECT_NE(refusal(llama_with("ssm.conv_kernel", uint32_t{4}), ErrorCode::kUnsupported),
+  EXPECT_NE(unread_refusal(llama_with("ssm.conv_kernel", uint32_t{4}), ErrorCode::kUnsupported),
             "no error");
-  EXPECT_NE(refusal(llama_with("use_parallel_residual", true), ErrorCode::kUnsupported),
+  EXPECT_NE(unread_refusal(llama_with("use_parallel_residual", true), ErrorCode::kUnsupported),
             "no error");
   EXPECT_EQ(read(llama_with("use_parallel_residual", false)).layers, 1u);
 }
@@ -117,11 +118,11 @@ TEST(HyperParameters, KeysOfWindowedLayersAreRefused) {
   source.set("llama.rope.freq_base_swa", 1e4f);
   EXPECT_EQ(read(source).window, 0u);
   source.set("llama.attention.sliding_window", uint32_t{512});
-  EXPECT_NE(refusal(source, ErrorCode::kUnsupported).find("sliding_window_pattern = 6"),
+  EXPECT_NE(unread_refusal(source, ErrorCode::kUnsupported).find("sliding_window_pattern = 6"),
             std::string::npos);
   TestSource latent = latent_source({});
   latent.set("deepseek2.attention.sliding_window", uint32_t{512});
-  EXPECT_NE(refusal(latent, ErrorCode::kUnsupported).find("attention.sliding_window = 512"),
+  EXPECT_NE(unread_refusal(latent, ErrorCode::kUnsupported).find("attention.sliding_window = 512"),
             std::string::npos);
 }
 

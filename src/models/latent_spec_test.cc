@@ -10,7 +10,7 @@
 namespace hearth {
 namespace {
 
-std::string refusal(const TestSource& made, ErrorCode code) {
+std::string latent_refusal(const TestSource& made, ErrorCode code) {
   TestSource source = made;
   ModelSource model = source.source();
   try {
@@ -83,7 +83,7 @@ TEST(LatentSpec, KeysAndValuesInOneMatrixAreRefused) {
   TestModel beside(source);  // it says nothing new
   EXPECT_EQ(beside.spec().find(0, WeightRole::kValueUp)->rows, 64u);
   source.remove("blk.0.attn_k_b.weight").remove("blk.0.attn_v_b.weight");
-  EXPECT_EQ(refusal(source, ErrorCode::kUnsupported),
+  EXPECT_EQ(latent_refusal(source, ErrorCode::kUnsupported),
             "'test.gguf' has tensors attn_kv_b and no attn_k_b and attn_v_b: it was converted by a "
             "program that is too old; convert the model again");
 }
@@ -109,7 +109,7 @@ TEST(LatentSpec, SizesThatCannotBeAreRefusedByTheirKey) {
     SCOPED_TRACE(c.key);
     TestSource source = latent_source({});
     source.set(std::string("deepseek2.") + c.key, c.value);
-    const std::string error = refusal(source, ErrorCode::kFile);
+    const std::string error = latent_refusal(source, ErrorCode::kFile);
     EXPECT_NE(error.find(fmt::format("deepseek2.{} = {}", c.key, c.value)), std::string::npos)
         << error;
     EXPECT_NE(error.find(c.says), std::string::npos) << error;
@@ -117,11 +117,12 @@ TEST(LatentSpec, SizesThatCannotBeAreRefusedByTheirKey) {
   TestSource source = latent_source({});
   source.set("deepseek2.rope.scaling.type", "yarn");
   source.set("deepseek2.rope.scaling.yarn_log_multiplier", -1.0f);
-  EXPECT_NE(refusal(source, ErrorCode::kFile).find("yarn_log_multiplier = -1"), std::string::npos);
+  EXPECT_NE(latent_refusal(source, ErrorCode::kFile).find("yarn_log_multiplier = -1"),
+            std::string::npos);
   // Tensors that are as large as other sizes would have them.
   source = latent_source({});
   source.add("blk.0.attn_k_b.weight", {24, 48, 5});
-  EXPECT_NE(refusal(source, ErrorCode::kFile).find("24 x 48 x 5"), std::string::npos);
+  EXPECT_NE(latent_refusal(source, ErrorCode::kFile).find("24 x 48 x 5"), std::string::npos);
 }
 
 }  // namespace

@@ -10,10 +10,10 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kVocabulary = 100, kWidth = 8;
+constexpr uint32_t kTokens = 100, kWidth = 8;
 
 EmbeddingCall read(const char* body) {
-  return read_embedding_call(body, {.inputs = 3}, kVocabulary, kWidth);
+  return read_embedding_call(body, {.inputs = 3}, kTokens, kWidth);
 }
 
 std::string error_of(const char* body) {

@@ -64,8 +64,8 @@ ApiError too_long(const std::string& input, size_t tokens, uint32_t context) {
 }
 
 ApiError busy(double retry_after) {
-  constexpr double kMostRetrySeconds = 60;
-  auto seconds = static_cast<int>(std::clamp(std::ceil(retry_after), 1.0, kMostRetrySeconds));
+  constexpr double kMostSeconds = 60;
+  auto seconds = static_cast<int>(std::clamp(std::ceil(retry_after), 1.0, kMostSeconds));
   return {429,
           "",
           "queue_full",

@@ -1,9 +1,9 @@
 // What an HTTP server listens at and the limits it keeps (server/http_server.h). Beyond a limit:
 // header_bytes and header_fields 431 (414 where the request line alone is too long), body_bytes
-// 413, all_body_bytes and all_reply_bytes 503, header_seconds and body_seconds 408, idle_seconds and
-// write_seconds the connection is cut. Where there are as many connections as may be, or as one
-// address may have, the longest-idle one makes room for a new one (server/connection_table.h); where
-// none is idle, a new one waits to be accepted, or is closed where its address has too many.
+// 413, all_body_bytes and all_reply_bytes 503, header_seconds and body_seconds 408, idle_seconds
+// and write_seconds the connection is cut. Where there are as many connections as may be, or as
+// one address may have, the longest-idle one makes room for a new one (server/connection_table.h);
+// where none is idle, a new one waits to be accepted, or is closed where its address has too many.
 #pragma once
 
 #include <cstdint>

@@ -15,13 +15,13 @@ namespace {
 using Bytes = std::vector<std::byte>;
 
 // Holds a tensor of random bytes, NaN codes among them, and a different scale for every block.
-struct Tensor {
+struct Fp8Tensor {
   uint32_t rows, k;
   size_t scale_columns = (k + 127) / 128;
   Bytes codes;
   std::vector<float> scales;
 
-  Tensor(uint32_t n, uint32_t columns) : rows(n), k(columns), codes(size_t{n} * columns) {
+  Fp8Tensor(uint32_t n, uint32_t columns) : rows(n), k(columns), codes(size_t{n} * columns) {
     std::mt19937 random(n + columns);
     for (std::byte& b : codes) b = static_cast<std::byte>(random());
     scales.resize((n + 127) / 128 * scale_columns);
@@ -34,7 +34,7 @@ struct Tensor {
   }
 };
 
-struct Packed {
+struct PackedFp8 {
   PackSpec spec;
   Bytes codes, scales;
 
@@ -45,10 +45,10 @@ struct Packed {
   }
 };
 
-Packed pack(const Tensor& t, uint32_t row0, uint32_t rows, uint32_t k0, uint32_t k) {
+PackedFp8 pack_fp8(const Fp8Tensor& t, uint32_t row0, uint32_t rows, uint32_t k0, uint32_t k) {
   PackSpec spec{PackKind::kFP8, rows, k, k0};
-  Packed p = {spec, Bytes(spec.codes_bytes(), std::byte{0xa5}),
-              Bytes(spec.scales_bytes(), std::byte{0xa5})};
+  PackedFp8 p = {spec, Bytes(spec.codes_bytes(), std::byte{0xa5}),
+                 Bytes(spec.scales_bytes(), std::byte{0xa5})};
   Fp8Source source = {.codes = t.codes.data() + size_t{row0} * t.k,
                       .row_stride = t.k,
                       .scales = t.scales.data(),
@@ -60,7 +60,7 @@ Packed pack(const Tensor& t, uint32_t row0, uint32_t rows, uint32_t k0, uint32_t
   return p;
 }
 
-void expect_rows(const Tensor& t, const Packed& p, uint32_t row0) {
+void expect_fp8_rows(const Fp8Tensor& t, const PackedFp8& p, uint32_t row0) {
   for (uint32_t r = 0; r < p.spec.rows; ++r) {
     std::vector<float> row(p.spec.k);
     unpack_row(p.spec, p.codes.data(), p.scales.data(), r, row.data());
@@ -76,27 +76,27 @@ void expect_rows(const Tensor& t, const Packed& p, uint32_t row0) {
 }
 
 TEST(PackFp8, RowsComeBackFromEveryCut) {
-  Tensor t(300, 427);
+  Fp8Tensor t(300, 427);
   for (uint32_t row0 : {0u, 16u, 112u, 256u}) {
     for (uint32_t rows : {1u, 17u, 44u}) {
       for (uint32_t k0 : {0u, 32u, 128u, 352u}) {
-        expect_rows(t, pack(t, row0, rows, k0, 427 - k0), row0);
-        expect_rows(t, pack(t, row0, rows, k0, 64), row0);
+        expect_fp8_rows(t, pack_fp8(t, row0, rows, k0, 427 - k0), row0);
+        expect_fp8_rows(t, pack_fp8(t, row0, rows, k0, 64), row0);
       }
     }
   }
 }
 
 TEST(PackFp8, BytesLieWhereTheTableSays) {
-  Tensor t(32, 64);
-  Packed p = pack(t, 0, 32, 0, 64);
+  Fp8Tensor t(32, 64);
+  PackedFp8 p = pack_fp8(t, 0, 32, 0, 64);
   // Row 22 is lane 6 of panel 1; element 47 is the last of group 3 of block 1.
   EXPECT_EQ(p.codes[1024 + 512 + 3 * 64 + 16 + 8 + 2 * 2 + 1], t.codes[22 * 64 + 47]);
 }
 
 TEST(PackFp8, PaddingIsZero) {
-  Tensor t(19, 75);
-  Packed p = pack(t, 0, 19, 0, 75);
+  Fp8Tensor t(19, 75);
+  PackedFp8 p = pack_fp8(t, 0, 19, 0, 75);
   for (size_t r = 0; r < 32; ++r) {
     for (size_t c = r < 19 ? 75 : 0; c < 96; ++c) {
       EXPECT_EQ(p.codes[r / 16 * 1536 + c / 32 * 512 + fp8_code_at(r % 16, c % 32)], std::byte{0});
@@ -106,12 +106,12 @@ TEST(PackFp8, PaddingIsZero) {
 }
 
 TEST(PackFp8, RowsWithNanAreMarked) {
-  Tensor t(40, 300);
+  Fp8Tensor t(40, 300);
   std::fill(t.codes.begin(), t.codes.end(), std::byte{0x7e});
   t.codes[5 * 300 + 127] = std::byte{0x7f};
   t.codes[20 * 300 + 128] = std::byte{0xff};
   t.codes[39 * 300 + 299] = std::byte{0x7f};
-  Packed p = pack(t, 0, 40, 0, 300);
+  PackedFp8 p = pack_fp8(t, 0, 40, 0, 300);
   for (uint32_t panel = 0; panel < 3; ++panel) {
     for (uint32_t super = 0; super < 3; ++super) {
       const uint32_t row = panel == 0 && super == 0   ? 5
@@ -122,7 +122,7 @@ TEST(PackFp8, RowsWithNanAreMarked) {
     }
   }
   // A shard that begins after the NaN does not know of it.
-  EXPECT_EQ(pack(t, 16, 16, 160, 140).scale(0, 0).nan_rows, 0u);
+  EXPECT_EQ(pack_fp8(t, 16, 16, 160, 140).scale(0, 0).nan_rows, 0u);
 }
 
 TEST(PackFp8, SizesAndSupers) {

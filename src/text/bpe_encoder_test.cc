@@ -11,7 +11,7 @@
 namespace hearth {
 namespace {
 
-std::vector<std::string> texts(const Tokenizer& tokenizer, std::string_view text) {
+std::vector<std::string> bpe_texts(const Tokenizer& tokenizer, std::string_view text) {
   std::vector<std::string> out;
   for (int32_t id : tokenizer.encode(text)) out.push_back(tokenizer.token_bytes(id));
   return out;
@@ -21,21 +21,21 @@ using Texts = std::vector<std::string>;
 
 TEST(BpeEncoder, MergesByRankNotFromTheLeft) {
   auto tokenizer = Tokenizer::from_vocab(bpe_vocab({"b c", "a b", "a bc", "c d"}));
-  EXPECT_EQ(texts(*tokenizer, "abcd"), (Texts{"abc", "d"}));
-  EXPECT_EQ(texts(*tokenizer, "abd"), (Texts{"ab", "d"}));
-  EXPECT_EQ(texts(*tokenizer, "acd"), (Texts{"a", "cd"}));
+  EXPECT_EQ(bpe_texts(*tokenizer, "abcd"), (Texts{"abc", "d"}));
+  EXPECT_EQ(bpe_texts(*tokenizer, "abd"), (Texts{"ab", "d"}));
+  EXPECT_EQ(bpe_texts(*tokenizer, "acd"), (Texts{"a", "cd"}));
 }
 
 TEST(BpeEncoder, EqualRanksMergeFromTheLeft) {
   auto tokenizer = Tokenizer::from_vocab(bpe_vocab({"a a", "aa a"}));
-  EXPECT_EQ(texts(*tokenizer, "aaa"), (Texts{"aaa"}));
-  EXPECT_EQ(texts(*tokenizer, "aaaa"), (Texts{"aa", "aa"}));
-  EXPECT_EQ(texts(*tokenizer, "aaaaa"), (Texts{"aa", "aaa"}));
+  EXPECT_EQ(bpe_texts(*tokenizer, "aaa"), (Texts{"aaa"}));
+  EXPECT_EQ(bpe_texts(*tokenizer, "aaaa"), (Texts{"aa", "aa"}));
+  EXPECT_EQ(bpe_texts(*tokenizer, "aaaaa"), (Texts{"aa", "aaa"}));
 }
 
 TEST(BpeEncoder, MergesStayInsidePieces) {
   auto tokenizer = Tokenizer::from_vocab(bpe_vocab({"Ġ b", "a Ġb", "a Ġ"}));
-  EXPECT_EQ(texts(*tokenizer, "a b"), (Texts{"a", " b"}));
+  EXPECT_EQ(bpe_texts(*tokenizer, "a b"), (Texts{"a", " b"}));
 }
 
 TEST(BpeEncoder, WholeTokensOnlyWhereThePreTokenizerSaysSo) {
@@ -45,7 +45,7 @@ TEST(BpeEncoder, WholeTokensOnlyWhereThePreTokenizerSaysSo) {
     add_token(vocab, "Ġlone");
     auto tokenizer = Tokenizer::from_vocab(std::move(vocab));
     Texts expected = whole ? Texts{" lone"} : Texts{" ", "lo", "n", "e"};
-    EXPECT_EQ(texts(*tokenizer, " lone"), expected) << pre;
+    EXPECT_EQ(bpe_texts(*tokenizer, " lone"), expected) << pre;
   }
 }
 
@@ -94,12 +94,13 @@ TEST(BpeEncoder, EqualsTheDefinition) {
 
 TEST(BpeEncoder, KeepsEveryByte) {
   auto tokenizer = Tokenizer::from_vocab(bpe_vocab({"Ã ©", "h i"}));
-  EXPECT_EQ(texts(*tokenizer, "é"), (Texts{"é"}));
+  EXPECT_EQ(bpe_texts(*tokenizer, "é"), (Texts{"é"}));
   std::string all;
   for (int byte = 0; byte < 256; ++byte) all += static_cast<char>(byte);
   EXPECT_EQ(tokenizer->decode(tokenizer->encode(all)), all);
   // C3 A9 is a character; the C3 before it is none, and stays alone.
-  EXPECT_EQ(texts(*tokenizer, "hi\xC3\xC3\xA9\xFFhi"), (Texts{"hi", "\xC3", "é", "\xFF", "hi"}));
+  EXPECT_EQ(bpe_texts(*tokenizer, "hi\xC3\xC3\xA9\xFFhi"),
+            (Texts{"hi", "\xC3", "é", "\xFF", "hi"}));
 }
 
 TEST(BpeEncoder, AMissingByteIsUnknownOrRefused) {
@@ -134,7 +135,7 @@ TEST(BpeEncoder, ARuleThatStandsTwiceCountsOnce) {
   Vocab vocab = bpe_vocab({"a b", "b c"});
   vocab.merges.push_back(vocab.merges[0]);
   auto tokenizer = Tokenizer::from_vocab(vocab);
-  EXPECT_EQ(texts(*tokenizer, "abc"), (Texts{"ab", "c"}));
+  EXPECT_EQ(bpe_texts(*tokenizer, "abc"), (Texts{"ab", "c"}));
 }
 
 // With quadratic merging this test would take hours.

@@ -8,7 +8,7 @@ namespace hearth {
 
 namespace {
 
-constexpr std::string_view kGpt2 =
+constexpr std::string_view kGpt2Words =
     R"re('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S))re";
 constexpr std::string_view kDigit = R"re(\p{N})re";
 constexpr std::string_view kDigits = R"re(\p{N}+)re";
@@ -20,12 +20,12 @@ constexpr std::string_view kHanHangul =
 // These families take a contraction, then a word with the one character before it. They differ in
 // how digits are grouped and in the definition of a word.
 #define HEARTH_CONTRACTION R"re((?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD]))re"
-#define HEARTH_WORD R"re([^\r\n\p{L}\p{N}]?\p{L}+)re"
+#define HEARTH_LETTERS R"re([^\r\n\p{L}\p{N}]?\p{L}+)re"
 #define HEARTH_SYMBOLS_AND_SPACE R"re( ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)re"
 constexpr std::string_view kLlama3 =
-    HEARTH_CONTRACTION "|" HEARTH_WORD R"re(|\p{N}{1,3}|)re" HEARTH_SYMBOLS_AND_SPACE;
+    HEARTH_CONTRACTION "|" HEARTH_LETTERS R"re(|\p{N}{1,3}|)re" HEARTH_SYMBOLS_AND_SPACE;
 constexpr std::string_view kQwen2 =
-    HEARTH_CONTRACTION "|" HEARTH_WORD R"re(|\p{N}|)re" HEARTH_SYMBOLS_AND_SPACE;
+    HEARTH_CONTRACTION "|" HEARTH_LETTERS R"re(|\p{N}|)re" HEARTH_SYMBOLS_AND_SPACE;
 constexpr std::string_view kQwen35 = HEARTH_CONTRACTION
     R"re(|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+)re"
     R"re(|\s+(?!\S)|\s+)re";
@@ -63,7 +63,7 @@ constexpr std::string_view kDeepseekLlmPunctuation =
     R"re(\s?[!-/:-~\x{FF01}-\x{FF0F}\x{FF1A}-\x{FF5E}\x{2018}-\x{201F}\x{3000}-\x{3002}]+)re";
 // The published pattern is \s+$. In this form a long run of spaces inside a line is looked at once,
 // not once from each of its spaces.
-constexpr std::string_view kTrailingSpace = R"re((?<!\s)\s++\z)re";
+constexpr std::string_view kSpaceAtEnd = R"re((?<!\s)\s++\z)re";
 constexpr std::string_view kSpaceWord = R"re(\s?\p{L}+)re";
 constexpr std::string_view kSpacePunctuation = R"re(\s?\p{P}+)re";
 constexpr std::string_view kThreeDigits = R"re(\p{N}{1,3})re";
@@ -90,19 +90,19 @@ constexpr std::string_view kKimiK2 =
     "*+" HEARTH_KIMI_CONTRACTION R"re(|\p{N}{1,3}|)re" HEARTH_SYMBOLS_AND_SPACE;
 
 constexpr std::array kKimiK2Patterns = {kKimiK2};
-constexpr std::array kGpt2Patterns = {kGpt2};
+constexpr std::array kGpt2Patterns = {kGpt2Words};
 constexpr std::array kLlama3Patterns = {kLlama3};
 constexpr std::array kQwen2Patterns = {kQwen2};
 constexpr std::array kQwen35Patterns = {kQwen35};
 constexpr std::array kTekkenPatterns = {kTekken};
 constexpr std::array kGpt4oPatterns = {kGpt4o};
-constexpr std::array kStarcoderPatterns = {kDigit, kGpt2};
-constexpr std::array<std::string_view, 3> kFalconPatterns = {R"re([\p{P}\$\+<=>\^~\|`]+)re", kGpt2,
-                                                             kThreeAsciiDigits};
-constexpr std::array<std::string_view, 4> kDefaultPatterns = {R"re([\p{P}\$\+<=>\^~\|]+)re", kGpt2,
-                                                              kDigits, kThreeAsciiDigits};
-constexpr std::array kDeepseekLlmPatterns = {
-    kNewline, kDeepseekLlmWord, kDeepseekLlmPunctuation, kTrailingSpace, kHanHangul, kDigits};
+constexpr std::array kStarcoderPatterns = {kDigit, kGpt2Words};
+constexpr std::array<std::string_view, 3> kFalconPatterns = {R"re([\p{P}\$\+<=>\^~\|`]+)re",
+                                                             kGpt2Words, kThreeAsciiDigits};
+constexpr std::array<std::string_view, 4> kDefaultPatterns = {
+    R"re([\p{P}\$\+<=>\^~\|]+)re", kGpt2Words, kDigits, kThreeAsciiDigits};
+constexpr std::array kDeepseekLlmPatterns = {kNewline,    kDeepseekLlmWord, kDeepseekLlmPunctuation,
+                                             kSpaceAtEnd, kHanHangul,       kDigits};
 constexpr std::array kDeepseekCoderPatterns = {kNewline, kSpaceWord, kSpacePunctuation, kHanHangul,
                                                kDigit};
 constexpr std::array kDeepseekV3Patterns = {kThreeDigits, kHanKana, kDeepseekV3};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.h"
 #include "text/template_calls.h"
 #include "text/template_filter_table.h"
 #include "text/template_ops.h"
@@ -12,8 +13,7 @@ namespace hearth {
 namespace {
 
 bool is_digits(std::string_view part) {
-  return !part.empty() && part.size() < 18 &&
-         std::ranges::all_of(part, [](char c) { return c >= '0' && c <= '9'; });
+  return !part.empty() && part.size() < 18 && std::ranges::all_of(part, is_digit);
 }
 
 // The parts of "a.b.0", or of another value by itself.
@@ -297,12 +297,12 @@ TemplateValue filter_last(TemplateHeap& heap, const TemplateValue& subject,
   return undefined_value(heap.budget(), "there is no last item, the sequence is empty");
 }
 
-using Kind = PickIterator::Kind;
-constexpr std::array kListFilters = {FilterEntry{"select", filter_pick<Kind::kSelect>},
-                                     FilterEntry{"reject", filter_pick<Kind::kReject>},
-                                     FilterEntry{"selectattr", filter_pick<Kind::kSelectAttribute>},
-                                     FilterEntry{"rejectattr", filter_pick<Kind::kRejectAttribute>},
-                                     FilterEntry{"map", filter_pick<Kind::kMap>},
+using Pick = PickIterator::Kind;
+constexpr std::array kListFilters = {FilterEntry{"select", filter_pick<Pick::kSelect>},
+                                     FilterEntry{"reject", filter_pick<Pick::kReject>},
+                                     FilterEntry{"selectattr", filter_pick<Pick::kSelectAttribute>},
+                                     FilterEntry{"rejectattr", filter_pick<Pick::kRejectAttribute>},
+                                     FilterEntry{"map", filter_pick<Pick::kMap>},
                                      FilterEntry{"items", filter_items},
                                      FilterEntry{"join", filter_join},
                                      FilterEntry{"list", filter_list},

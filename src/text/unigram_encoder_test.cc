@@ -13,7 +13,7 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-Texts texts(const Tokenizer& tokenizer, std::string_view text, bool parse_special = false) {
+Texts unigram_texts(const Tokenizer& tokenizer, std::string_view text, bool parse_special = false) {
   Texts out;
   EncodeOptions options{.add_bos = false, .add_eos = false, .parse_special = parse_special};
   for (int32_t id : tokenizer.encode(text, options)) {
@@ -26,11 +26,11 @@ Texts texts(const Tokenizer& tokenizer, std::string_view text, bool parse_specia
   return out;
 }
 
-Texts texts(const Vocab& vocab, std::string_view text, bool parse_special = false) {
-  return texts(*Tokenizer::from_vocab(vocab), text, parse_special);
+Texts unigram_texts(const Vocab& vocab, std::string_view text, bool parse_special = false) {
+  return unigram_texts(*Tokenizer::from_vocab(vocab), text, parse_special);
 }
 
-Vocab small_vocab() {
+Vocab small_unigram_vocab() {
   return unigram_vocab({{"_", -2},
                         {"_a", -3},
                         {"a", -4},
@@ -52,52 +52,52 @@ void add_bytes(Vocab& vocab) {
 }
 
 TEST(UnigramEncoder, TakesTheLikeliestTokens) {
-  Vocab vocab = small_vocab();
-  EXPECT_EQ(texts(vocab, "ab"), (Texts{"_a", "b"}));    // -7 before -7.5 twice
-  EXPECT_EQ(texts(vocab, "abb"), (Texts{"_", "abb"}));  // -10 before -11, -11.5
-  EXPECT_EQ(texts(vocab, "b ab b"), (Texts{"_", "b", "_a", "b", "_", "b"}));
-  EXPECT_EQ(texts(vocab, "cab"), (Texts{"_", "c", "ab"}));
+  Vocab vocab = small_unigram_vocab();
+  EXPECT_EQ(unigram_texts(vocab, "ab"), (Texts{"_a", "b"}));    // -7 before -7.5 twice
+  EXPECT_EQ(unigram_texts(vocab, "abb"), (Texts{"_", "abb"}));  // -10 before -11, -11.5
+  EXPECT_EQ(unigram_texts(vocab, "b ab b"), (Texts{"_", "b", "_a", "b", "_", "b"}));
+  EXPECT_EQ(unigram_texts(vocab, "cab"), (Texts{"_", "c", "ab"}));
   vocab.scores[vocab.tokens.size() - 7] = -6.9f;  // "_ab"
-  EXPECT_EQ(texts(vocab, "ab"), (Texts{"_ab"}));
+  EXPECT_EQ(unigram_texts(vocab, "ab"), (Texts{"_ab"}));
 }
 
 TEST(UnigramEncoder, EqualSumsAreOrderedBySinglePrecision) {
   // All sums are exact there, too: what is found first counts, the longest last token.
-  EXPECT_EQ(texts(small_vocab(), "000"), (Texts{"_", "0", "00"}));
+  EXPECT_EQ(unigram_texts(small_unigram_vocab(), "000"), (Texts{"_", "0", "00"}));
   Vocab vocab = unigram_vocab({{"_", -2}, {"a", -1.5f}, {"aa", -3}});
-  EXPECT_EQ(texts(vocab, "aa"), (Texts{"_", "aa"}));
+  EXPECT_EQ(unigram_texts(vocab, "aa"), (Texts{"_", "aa"}));
   // Behind -2^24 the sum of "aa", -2^24 - 3, is rounded to -2^24 - 4 and that of "a" to -2^24 - 2,
   // to which another "a" adds up to -2^24 - 3.5.
   vocab.scores[4] = -16777216;
-  EXPECT_EQ(texts(vocab, "aa"), (Texts{"_", "a", "a"}));
+  EXPECT_EQ(unigram_texts(vocab, "aa"), (Texts{"_", "a", "a"}));
 }
 
 TEST(UnigramEncoder, DoublePrecisionKnowsTheBetterTokensOfALongText) {
   // In single precision a sum of -4e7 changes in steps of 4.
   Vocab vocab = unigram_vocab({{"_", -2}, {"x", -1000}, {"a", -0.6f}, {"aa", -1}, {"_a", -20}});
   vocab.add_space_prefix = false;
-  std::vector<std::string> got = texts(vocab, std::string(40000, 'x') + "aaaa");
+  std::vector<std::string> got = unigram_texts(vocab, std::string(40000, 'x') + "aaaa");
   EXPECT_EQ(Texts(got.end() - 2, got.end()), (Texts{"aa", "aa"}));
 }
 
 TEST(UnigramEncoder, RunsOfUnknownCharactersAreOneToken) {
-  Vocab vocab = small_vocab();
-  EXPECT_EQ(texts(vocab, "xyz"), (Texts{"_", "<unk>"}));
-  EXPECT_EQ(texts(vocab, "axxbx"), (Texts{"_a", "<unk>", "b", "<unk>"}));
-  EXPECT_EQ(texts(vocab, "日本"), (Texts{"_", "<unk>"}));
-  EXPECT_EQ(texts(vocab, "\xFF\x80"), (Texts{"_", "<unk>"}));
+  Vocab vocab = small_unigram_vocab();
+  EXPECT_EQ(unigram_texts(vocab, "xyz"), (Texts{"_", "<unk>"}));
+  EXPECT_EQ(unigram_texts(vocab, "axxbx"), (Texts{"_a", "<unk>", "b", "<unk>"}));
+  EXPECT_EQ(unigram_texts(vocab, "日本"), (Texts{"_", "<unk>"}));
+  EXPECT_EQ(unigram_texts(vocab, "\xFF\x80"), (Texts{"_", "<unk>"}));
   // Over words, too, where not even the space is known.
   Vocab no_space = unigram_vocab({{"a", -1}});
-  EXPECT_EQ(texts(no_space, "xx xx a"), (Texts{"<unk>", "a"}));
+  EXPECT_EQ(unigram_texts(no_space, "xx xx a"), (Texts{"<unk>", "a"}));
 }
 
 TEST(UnigramEncoder, BytesForUnknownCharacters) {
-  Vocab vocab = small_vocab();
+  Vocab vocab = small_unigram_vocab();
   add_bytes(vocab);
-  EXPECT_EQ(texts(vocab, "aßb"), (Texts{"_a", "<0xC3>", "<0x9F>", "b"}));
-  EXPECT_EQ(texts(vocab, "\xFF"), (Texts{"_", "<0xEF>", "<0xBF>", "<0xBD>"}));
+  EXPECT_EQ(unigram_texts(vocab, "aßb"), (Texts{"_a", "<0xC3>", "<0x9F>", "b"}));
+  EXPECT_EQ(unigram_texts(vocab, "\xFF"), (Texts{"_", "<0xEF>", "<0xBF>", "<0xBD>"}));
   // The name of a byte token is text like any other.
-  EXPECT_EQ(texts(vocab, "<0x41>").size(), 1 + 3 + 1 + 2u);
+  EXPECT_EQ(unigram_texts(vocab, "<0x41>").size(), 1 + 3 + 1 + 2u);
   auto tokenizer = Tokenizer::from_vocab(vocab);
   EXPECT_EQ(tokenizer->decode(tokenizer->encode(" aß  b ")), "aß b");
   vocab.types[vocab.tokens.size() - 1] = TokenType::kNormal;
@@ -105,30 +105,30 @@ TEST(UnigramEncoder, BytesForUnknownCharacters) {
 }
 
 TEST(UnigramEncoder, NeedsAnUnknownTokenOrBytes) {
-  Vocab vocab = small_vocab();
+  Vocab vocab = small_unigram_vocab();
   vocab.unk = Vocab::kNone;
   EXPECT_THROW(Tokenizer::from_vocab(vocab), Error);
   add_bytes(vocab);
-  EXPECT_EQ(texts(vocab, "x"), (Texts{"_", "<0x78>"}));
+  EXPECT_EQ(unigram_texts(vocab, "x"), (Texts{"_", "<0x78>"}));
 }
 
 TEST(UnigramEncoder, SpacesAsTheVocabularySays) {
-  Vocab vocab = small_vocab();
-  EXPECT_EQ(texts(vocab, "  a   b  "), (Texts{"_a", "_", "b"}));
-  EXPECT_EQ(texts(vocab, ""), Texts{});
-  EXPECT_EQ(texts(vocab, "   "), Texts{});
-  EXPECT_EQ(texts(vocab, "\xe2\x96\x81"), Texts{});
+  Vocab vocab = small_unigram_vocab();
+  EXPECT_EQ(unigram_texts(vocab, "  a   b  "), (Texts{"_a", "_", "b"}));
+  EXPECT_EQ(unigram_texts(vocab, ""), Texts{});
+  EXPECT_EQ(unigram_texts(vocab, "   "), Texts{});
+  EXPECT_EQ(unigram_texts(vocab, "\xe2\x96\x81"), Texts{});
   vocab.add_space_prefix = false;
-  EXPECT_EQ(texts(vocab, "  a   b  "), (Texts{"a", "_", "b"}));
+  EXPECT_EQ(unigram_texts(vocab, "  a   b  "), (Texts{"a", "_", "b"}));
   vocab.remove_extra_whitespaces = false;
-  EXPECT_EQ(texts(vocab, " a  b "), (Texts{"_a", "_", "_", "b", "_"}));
+  EXPECT_EQ(unigram_texts(vocab, " a  b "), (Texts{"_a", "_", "_", "b", "_"}));
   vocab.add_space_prefix = true;
-  EXPECT_EQ(texts(vocab, " b"), (Texts{"_", "_", "b"}));
-  EXPECT_EQ(texts(vocab, " "), (Texts{"_", "_"}));
+  EXPECT_EQ(unigram_texts(vocab, " b"), (Texts{"_", "_", "b"}));
+  EXPECT_EQ(unigram_texts(vocab, " "), (Texts{"_", "_"}));
 }
 
 TEST(UnigramEncoder, TheCharacterMapComesFirst) {
-  Vocab vocab = small_vocab();
+  Vocab vocab = small_unigram_vocab();
   vocab.charsmap = CharsmapMaker::make({{"e\u0301", "é"},
                                         {"\t", " "},
                                         {"\u3000", " "},
@@ -137,60 +137,60 @@ TEST(UnigramEncoder, TheCharacterMapComesFirst) {
                                         {"½", "a b"},
                                         {"¼", " "},
                                         {"Ａ", "a"}});
-  EXPECT_EQ(texts(vocab, "be\u0301"), (Texts{"_", "b", "é"}));
-  EXPECT_EQ(texts(vocab, "be"), (Texts{"_", "b", "<unk>"}));
-  EXPECT_EQ(texts(vocab, "\t \u3000Ａ\u00A0\tb\t"), (Texts{"_a", "_", "b"}));
+  EXPECT_EQ(unigram_texts(vocab, "be\u0301"), (Texts{"_", "b", "é"}));
+  EXPECT_EQ(unigram_texts(vocab, "be"), (Texts{"_", "b", "<unk>"}));
+  EXPECT_EQ(unigram_texts(vocab, "\t \u3000Ａ\u00A0\tb\t"), (Texts{"_a", "_", "b"}));
   // What is dropped leaves a space before it the last character.
-  EXPECT_EQ(texts(vocab, "a \u200B b\u200B"), (Texts{"_a", "_", "b"}));
-  EXPECT_EQ(texts(vocab, "\u200B"), Texts{});
-  EXPECT_EQ(texts(vocab, "½½"), (Texts{"_a", "_", "b", "a", "_", "b"}));
+  EXPECT_EQ(unigram_texts(vocab, "a \u200B b\u200B"), (Texts{"_a", "_", "b"}));
+  EXPECT_EQ(unigram_texts(vocab, "\u200B"), Texts{});
+  EXPECT_EQ(unigram_texts(vocab, "½½"), (Texts{"_a", "_", "b", "a", "_", "b"}));
   vocab.charsmap.pop_back();
   EXPECT_THROW(Tokenizer::from_vocab(vocab), Error);
 }
 
 TEST(UnigramEncoder, UserDefinedTokensAreKeptAsTheyAre) {
-  Vocab vocab = small_vocab();
+  Vocab vocab = small_unigram_vocab();
   vocab.charsmap = CharsmapMaker::make({{"Ａ", "a"}, {"½", " "}});
   add_token(vocab, "<mask>", TokenType::kUserDefined);
   add_token(vocab, "Ａ½", TokenType::kUserDefined);
   add_token(vocab, "abab", TokenType::kUserDefined);
-  EXPECT_EQ(texts(vocab, "a <mask>b"), (Texts{"_a", "_", "<mask>", "b"}));
-  EXPECT_EQ(texts(vocab, "<mask"), (Texts{"_", "<unk>", "a", "<unk>"}));
-  EXPECT_EQ(texts(vocab, "ＡＡ½½b"), (Texts{"_a", "Ａ½", "_", "b"}));
-  EXPECT_EQ(texts(vocab, "cabab"), (Texts{"_", "c", "abab"}));
+  EXPECT_EQ(unigram_texts(vocab, "a <mask>b"), (Texts{"_a", "_", "<mask>", "b"}));
+  EXPECT_EQ(unigram_texts(vocab, "<mask"), (Texts{"_", "<unk>", "a", "<unk>"}));
+  EXPECT_EQ(unigram_texts(vocab, "ＡＡ½½b"), (Texts{"_a", "Ａ½", "_", "b"}));
+  EXPECT_EQ(unigram_texts(vocab, "cabab"), (Texts{"_", "c", "abab"}));
   auto tokenizer = Tokenizer::from_vocab(vocab);
   EXPECT_EQ(tokenizer->decode(tokenizer->encode("a <mask> b")), "a <mask> b");
 }
 
 TEST(UnigramEncoder, NobodyForgesControlTokens) {
-  Vocab vocab = small_vocab();
+  Vocab vocab = small_unigram_vocab();
   add_token(vocab, "<|im_end|>", TokenType::kUserDefined);
   auto tokenizer = Tokenizer::from_vocab(vocab);
-  EXPECT_EQ(texts(*tokenizer, "a</s>b"), (Texts{"_a", "<unk>", "b"}));
-  EXPECT_EQ(texts(*tokenizer, "a</s>b", true), (Texts{"_a", "</s>", "_", "b"}));
-  EXPECT_EQ(texts(*tokenizer, "a<|im_end|>b"), (Texts{"_a", "<|im_end|>", "_", "b"}));
+  EXPECT_EQ(unigram_texts(*tokenizer, "a</s>b"), (Texts{"_a", "<unk>", "b"}));
+  EXPECT_EQ(unigram_texts(*tokenizer, "a</s>b", true), (Texts{"_a", "</s>", "_", "b"}));
+  EXPECT_EQ(unigram_texts(*tokenizer, "a<|im_end|>b"), (Texts{"_a", "<|im_end|>", "_", "b"}));
   std::vector<std::pair<size_t, size_t>> foreign = {{1, 11}};
   EXPECT_EQ(tokenizer->encode("a<|im_end|>b", {.foreign = foreign}),
             (std::vector<int32_t>{0, 5, 3, 7, 2}));
 }
 
 TEST(UnigramEncoder, UnusedTokensAreNotFound) {
-  Vocab vocab = small_vocab();
+  Vocab vocab = small_unigram_vocab();
   vocab.types[8] = TokenType::kUnused;  // "ab"
-  EXPECT_EQ(texts(vocab, "cab"), (Texts{"_", "c", "a", "b"}));
+  EXPECT_EQ(unigram_texts(vocab, "cab"), (Texts{"_", "c", "a", "b"}));
   EXPECT_EQ(Tokenizer::from_vocab(vocab)->decode(std::vector<int32_t>{8}), "ab");
 }
 
 TEST(UnigramEncoder, TokensMayReachOverWords) {
-  Vocab vocab = small_vocab();
+  Vocab vocab = small_unigram_vocab();
   int32_t both = add_token(vocab, with_space_marks("a_b"), TokenType::kNormal, -1);
-  EXPECT_EQ(texts(vocab, "ca b c"), (Texts{"_", "c", "a_b", "_", "c"}));
+  EXPECT_EQ(unigram_texts(vocab, "ca b c"), (Texts{"_", "c", "a_b", "_", "c"}));
   auto tokenizer = Tokenizer::from_vocab(vocab);
   EXPECT_EQ(tokenizer->decode(std::vector<int32_t>{both, both}), "a ba b");
 }
 
 TEST(UnigramEncoder, DecodesAsSentencePiece) {
-  auto tokenizer = Tokenizer::from_vocab(small_vocab());
+  auto tokenizer = Tokenizer::from_vocab(small_unigram_vocab());
   auto decode = [&](std::vector<int32_t> ids, bool special = false) {
     return tokenizer->decode(ids, special);
   };
@@ -202,14 +202,14 @@ TEST(UnigramEncoder, DecodesAsSentencePiece) {
 }
 
 TEST(UnigramEncoder, LongTexts) {
-  auto tokenizer = Tokenizer::from_vocab(small_vocab());
+  auto tokenizer = Tokenizer::from_vocab(small_unigram_vocab());
   EXPECT_EQ(tokenizer->encode(std::string(1 << 20, '0')).size(), 3 + (1u << 19));
   EXPECT_EQ(tokenizer->encode(std::string(1 << 20, 'x')).size(), 4u);
   EXPECT_EQ(tokenizer->encode(std::string(1 << 20, ' ')).size(), 2u);
 }
 
 TEST(UnigramEncoder, AMapThatMakesTooMuchOfATextIsRefused) {
-  Vocab vocab = small_vocab();
+  Vocab vocab = small_unigram_vocab();
   vocab.charsmap = CharsmapMaker::make({{"a", std::string(200, 'b')}});
   UnigramNormalizer normalizer(vocab, TokenIndex(vocab.tokens));
   Pace pace;

@@ -15,7 +15,7 @@ namespace hearth {
 namespace {
 
 using Pool = rapidjson::MemoryPoolAllocator<JsonMemory>;
-using Value = rapidjson::GenericValue<rapidjson::UTF8<>, Pool>;
+using JsonValue = rapidjson::GenericValue<rapidjson::UTF8<>, Pool>;
 using Document = rapidjson::GenericDocument<rapidjson::UTF8<>, Pool, JsonMemory>;
 
 constexpr double kGiga = 1e9;
@@ -39,30 +39,30 @@ class TableReader {
     fail(ErrorCode::kFile,
          "'{}' is no bandwidth table: {}; 'hearth topo --bandwidth -o' writes one", name_, why);
   }
-  const Value& member(const Value& object, const char* key) const {
+  const JsonValue& member(const JsonValue& object, const char* key) const {
     if (!object.IsObject()) refuse(fmt::format("there is no object around '{}'", key));
     auto found = object.FindMember(key);
     if (found == object.MemberEnd()) refuse(fmt::format("it has no '{}'", key));
     return found->value;
   }
-  std::string text(const Value& object, const char* key) const {
-    const Value& value = member(object, key);
+  std::string text(const JsonValue& object, const char* key) const {
+    const JsonValue& value = member(object, key);
     if (!value.IsString()) refuse(fmt::format("'{}' is no text", key));
     return {value.GetString(), value.GetStringLength()};
   }
-  uint32_t number(const Value& object, const char* key) const {
-    const Value& value = member(object, key);
+  uint32_t number(const JsonValue& object, const char* key) const {
+    const JsonValue& value = member(object, key);
     if (!value.IsUint()) refuse(fmt::format("'{}' is no number", key));
     return value.GetUint();
   }
-  std::span<const Value> array(const Value& value, const char* what) const {
+  std::span<const JsonValue> array(const JsonValue& value, const char* what) const {
     if (!value.IsArray() || value.Empty() || value.Size() > kMostNodes) {
       refuse(fmt::format("'{}' is no list of 1 to {}", what, kMostNodes));
     }
     return {value.Begin(), value.Size()};
   }
   // Billions a second; null is 0.
-  double rate(const Value& value) const {
+  double rate(const JsonValue& value) const {
     if (value.IsNull()) return 0;
     if (!value.IsNumber() || !(value.GetDouble() > 0) || value.GetDouble() > 1e9) {
       refuse("a rate is neither null nor a positive number");
@@ -108,18 +108,18 @@ BandwidthTable parse_bandwidth(const std::string& text, const std::string& name)
   BandwidthTable table;
   table.machine = printable(reader.text(document, "machine"));
   table.cpu = printable(reader.text(document, "cpu"));
-  for (const Value& node : reader.array(reader.member(document, "nodes"), "nodes")) {
+  for (const JsonValue& node : reader.array(reader.member(document, "nodes"), "nodes")) {
     table.nodes.push_back(reader.number(node, "node"));
     table.threads.push_back(reader.number(node, "threads"));
   }
   const char* rates = "gb_per_second";
-  for (const Value& row : reader.array(reader.member(document, rates), rates)) {
+  for (const JsonValue& row : reader.array(reader.member(document, rates), rates)) {
     std::vector<double>& read = table.read.emplace_back();
-    for (const Value& rate : reader.array(row, rates)) read.push_back(reader.rate(rate));
+    for (const JsonValue& rate : reader.array(row, rates)) read.push_back(reader.rate(rate));
     if (read.size() != table.nodes.size()) reader.refuse("a row is longer or shorter than 'nodes'");
   }
   if (table.read.size() != table.nodes.size()) reader.refuse("'nodes' is not as long as the table");
-  const Value& one = reader.member(document, "one_thread");
+  const JsonValue& one = reader.member(document, "one_thread");
   table.core_read = reader.rate(reader.member(one, rates));
   for (size_t u = 0; u < kArithmeticUnits; ++u) {
     table.core_ops[u] = reader.rate(reader.member(one, kUnitKeys[u]));

@@ -11,9 +11,9 @@ namespace {
 using Verdict = PairedTrials::Verdict;
 
 // Trials of a machine whose speed wanders by 10 % and whose single trials scatter by 2 %.
-class Machine {
+class WanderingMachine {
  public:
-  explicit Machine(uint32_t seed) : random_(seed) {}
+  explicit WanderingMachine(uint32_t seed) : random_(seed) {}
   double trial(double seconds) {
     std::normal_distribution<double> normal;
     wander_ = 0.9 * wander_ + 0.04 * normal(random_);
@@ -26,7 +26,7 @@ class Machine {
 };
 
 Verdict verdict_of(double challenger, uint32_t seed, PairedTrials* trials) {
-  Machine machine(seed);
+  WanderingMachine machine(seed);
   return trials->run([&] { return machine.trial(1.0); }, [&] { return machine.trial(challenger); });
 }
 

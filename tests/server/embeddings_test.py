@@ -103,7 +103,7 @@ class EmbeddingsTest(ServerTest):
             ({"input": "a", "dimensions": 17}, "dimensions is 17"),
             ({"input": "a", "encoding_format": "int8"}, "encoding_format"),
             ({"input": ["a", "fox " * 100]}, "input[1] has "),
-            ({"input": [[5], [5] * (CONTEXT + 1)]}, "input[1] has 65 tokens"),
+            ({"input": [[5], [5] * (CONTEXT + 1)]}, "input[1] has at least 65 tokens"),
             ({"input": [[5] * CONTEXT] * 4}, "256 tokens together"),
             ({"input": "please refuse"}, "told to refuse"),
         ):

@@ -55,7 +55,7 @@ class OtherFieldsTest(SharedCase):
         del_max = {"max_tokens": None}
         self.assertEqual(self.choice(**del_max, n_predict=3), ("bcd", "length"))
         self.assertEqual(self.choice(**del_max, num_predict=2), ("bc", "length"))
-        again = {"prompt": "abcdefgh", "temperature": 1, "seed": 3}
+        again = {"prompt": "ba", "temperature": 1, "seed": 3}  # "b" comes next, and was there
         self.assertEqual(self.choice(**again, repeat_penalty=100),
                          self.choice(**again, repetition_penalty=100))
         self.assertNotEqual(self.choice(**again, repeat_penalty=100), self.choice(**again))

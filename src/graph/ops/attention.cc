@@ -137,7 +137,6 @@ class AttentionOp : public Op {
   static constexpr size_t kOutBytes = kAttentionTileFloats * sizeof(float);
   static constexpr size_t kPagesBytes = kOpTileBytes / 4;
   static constexpr size_t kSumsBytes = kOpTileBytes / 2;
-  static constexpr uint32_t kSpanPositions = kSpanPages * kPagePositions;
   static_assert(kMaxContext / kPagePositions * sizeof(KvPage) <= kPagesBytes);
 
   uint32_t local_shard_count() const noexcept { return static_cast<uint32_t>(heads_.size()); }

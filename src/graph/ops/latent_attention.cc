@@ -8,7 +8,6 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kSpanPositions = kSpanPages * kPagePositions;
 // Unpacking a page takes as long as so many rows do, so fewer heads than some are not worth it.
 constexpr uint32_t kUnpackRows = 8, kFewestHeads = 16;
 

@@ -9,12 +9,11 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kSpanPositions = kSpanPages * kPagePositions;
 // Rows of a task at most, in blocks of kMaxLatentRows.
 constexpr uint32_t kMostBlocks = 8;
 
 // A task: a head and rows of an item, for which the head's keys and values are made once.
-struct Task {
+struct ExpandedTask {
   const StepItem* item;
   uint32_t local_shard;
   uint32_t head;       // of the model
@@ -147,8 +146,8 @@ class LatentExpandedOp : public Op {
     return best;
   }
 
-  static Task find_task(std::span<const StepItem> items, uint32_t local_shard, uint32_t rows,
-                        uint32_t tile, uint32_t head) noexcept {
+  static ExpandedTask find_task(std::span<const StepItem> items, uint32_t local_shard,
+                                uint32_t rows, uint32_t tile, uint32_t head) noexcept {
     for (const StepItem& item : items) {
       const uint32_t tiles = (item.expanded + rows - 1) / rows;
       if (tile >= tiles) {
@@ -160,7 +159,8 @@ class LatentExpandedOp : public Op {
     HEARTH_CHECK(false, "every tile belongs to an item");
   }
 
-  void run_task(ExecutionContext& context, const Task& task, const Worker& worker) const noexcept {
+  void run_task(ExecutionContext& context, const ExpandedTask& task,
+                const Worker& worker) const noexcept {
     float* room = context.f32(room_) + size_.floats() * worker.index;
     read_matrices(task, room, worker);
     const uint32_t spans = (task.pages() + kSpanPages - 1) / kSpanPages;
@@ -176,7 +176,7 @@ class LatentExpandedOp : public Op {
 
   // Rows of the pack of what makes keys are elements of the latents: it holds the matrix
   // transposed.
-  void read_matrices(const Task& task, float* room, const Worker& worker) const noexcept {
+  void read_matrices(const ExpandedTask& task, float* room, const Worker& worker) const noexcept {
     auto* row = reinterpret_cast<float*>(worker.scratch);
     const uint32_t latent = shape_.latent_length, of_shard = heads_[task.local_shard].shard;
     const uint32_t head = heads_[task.local_shard].heads.begin + task.head;
@@ -202,7 +202,7 @@ class LatentExpandedOp : public Op {
            (size_.page_keys + size_.page_values) * (page % kSpanPages);
   }
 
-  void expand(ExecutionContext& context, const Task& task, uint32_t span, float* room,
+  void expand(ExecutionContext& context, const ExpandedTask& task, uint32_t span, float* room,
               const Worker& worker) const noexcept {
     const uint32_t shard = heads_[task.local_shard].shard;
     const uint32_t copy = latent_copies(context, share_, shard, shape_.layer).begin;
@@ -230,7 +230,7 @@ class LatentExpandedOp : public Op {
   }
 
   // `rows`: a block of the task's.
-  void attend(ExecutionContext& context, const Task& task, UnitRange rows, uint32_t span,
+  void attend(ExecutionContext& context, const ExpandedTask& task, UnitRange rows, uint32_t span,
               float* room, const Worker& worker) const noexcept {
     const LatentHeads& heads = heads_[task.local_shard];
     size_t offset[kMaxLatentRows];

@@ -62,6 +62,7 @@ enum class KvType : uint8_t { kF32, kF16, kBF16, kQ8_0 };
 inline constexpr size_t kKvTypes = 4;
 inline constexpr uint32_t kPagePositions = 64;
 inline constexpr uint32_t kSpanPages = 8;
+inline constexpr uint32_t kSpanPositions = kSpanPages * kPagePositions;
 inline constexpr uint32_t kKvBlock = 32;
 
 const char* kv_type_name(KvType type);  // "f16"
