@@ -7,6 +7,7 @@
 #include "server/exception_error.h"
 #include "server/openapi.h"
 #include "server/page.h"
+#include "server/reply_pieces.h"
 #include "threads/pin.h"
 
 namespace hearth {

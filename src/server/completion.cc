@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "server/chat_messages.h"
 #include "server/exception_error.h"
+#include "server/reply_pieces.h"
 
 namespace hearth {
 namespace {

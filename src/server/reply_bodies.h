@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "server/api_error.h"
+#include "server/body_source.h"
 #include "server/choice_text.h"
-#include "server/reply_pieces.h"
 #include "text/json.h"
 
 namespace hearth {

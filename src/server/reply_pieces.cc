@@ -3,18 +3,7 @@
 #include <exception>
 #include <utility>
 
-#include "text/json.h"
-
 namespace hearth {
-namespace {
-
-// As it stands between the quotes of a JSON string.
-std::string json_inside(std::string_view text) {
-  std::string line = Json().text(text).line();
-  return line.substr(1, line.size() - 3);
-}
-
-}  // namespace
 
 void PiecedReply::make() { ended_ = !source_->next(&first_); }
 
@@ -51,28 +40,6 @@ void PiecedReply::go_on() {
 void PiecedReply::break_off() {
   ended_ = true;
   exchange_->break_off();
-}
-
-bool TextBody::next(std::string* body) {
-  constexpr size_t kPartBytes = 16 << 10;
-  if (!std::exchange(begun_, true)) body->append("{\"").append(key_).append("\":\"");
-  // The caller may have something in it already.
-  const size_t enough = body->size() + kPieceBytes;
-  bool any = true;
-  while (any && body->size() < enough) {
-    std::string bytes;
-    while (any && bytes.size() < kPartBytes) any = more(&bytes);
-    body->append(json_inside(utf8_.push(bytes)));
-  }
-  if (!any) body->append(json_inside(utf8_.flush())).append("\"}\n");
-  return any;
-}
-
-std::string whole_body(BodySource& source) {
-  std::string body;
-  while (source.next(&body)) {
-  }
-  return body;
 }
 
 ApiError replies_full() {

@@ -8,27 +8,16 @@
 #pragma once
 
 #include <atomic>
-#include <cstddef>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "server/api_error.h"
+#include "server/body_source.h"
 #include "server/http_exchange.h"
 #include "server/request_worker.h"
-#include "text/utf8_stream.h"
 
 namespace hearth {
-
-inline constexpr size_t kPieceBytes = 256 << 10;
-
-class BodySource {
- public:
-  virtual ~BodySource() = default;
-  // Appends what comes next, about kPieceBytes and at least a byte, and tells whether more does.
-  virtual bool next(std::string* body) = 0;
-};
 
 class PiecedReply : public std::enable_shared_from_this<PiecedReply> {
  public:
@@ -53,25 +42,6 @@ class PiecedReply : public std::enable_shared_from_this<PiecedReply> {
   std::string first_;
   std::atomic<bool> ended_{false};  // no piece is to come
 };
-
-// {"key":"text"}, of bytes that come in any pieces and need not be UTF-8.
-class TextBody : public BodySource {
- public:
-  explicit TextBody(std::string_view key) : key_(key) {}
-  bool next(std::string* body) final;
-
- protected:
-  // Some next bytes, and whether more come.
-  virtual bool more(std::string* bytes) = 0;
-
- private:
-  std::string_view key_;
-  bool begun_ = false;
-  Utf8Stream utf8_;
-};
-
-// All of it at once.
-std::string whole_body(BodySource& source);
 
 // What a request is told whose reply finds no room in `all_reply_bytes`.
 ApiError replies_full();

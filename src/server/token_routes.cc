@@ -6,6 +6,7 @@
 
 #include "server/chat_messages.h"
 #include "server/reply_bodies.h"
+#include "server/reply_pieces.h"
 #include "server/request_error.h"
 #include "server/text_calls.h"
 

@@ -4,8 +4,9 @@
 
 #include <memory>
 
+#include "server/body_source.h"
 #include "server/completion_request.h"
-#include "server/reply_pieces.h"
+#include "server/http_exchange.h"
 #include "server/routes.h"
 #include "text/chat_prompt.h"
 

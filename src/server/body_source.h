@@ -1,0 +1,40 @@
+// What the body of a reply is made from, piece by piece (reply_pieces.h sends them).
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "text/utf8_stream.h"
+
+namespace hearth {
+
+inline constexpr size_t kPieceBytes = 256 << 10;
+
+class BodySource {
+ public:
+  virtual ~BodySource() = default;
+  // Appends what comes next, about kPieceBytes and at least a byte, and tells whether more does.
+  virtual bool next(std::string* body) = 0;
+};
+
+// {"key":"text"}, of bytes that come in any pieces and need not be UTF-8.
+class TextBody : public BodySource {
+ public:
+  explicit TextBody(std::string_view key) : key_(key) {}
+  bool next(std::string* body) final;
+
+ protected:
+  // Some next bytes, and whether more come.
+  virtual bool more(std::string* bytes) = 0;
+
+ private:
+  std::string_view key_;
+  bool begun_ = false;
+  Utf8Stream utf8_;
+};
+
+// All of it at once.
+std::string whole_body(BodySource& source);
+
+}  // namespace hearth
