@@ -6,9 +6,9 @@
 namespace hearth {
 
 uint64_t cache_bytes(const Machine& machine, uint32_t llc) {
-  constexpr uint64_t kUnknown = uint64_t{32} << 20;
+  constexpr uint64_t kUsual = uint64_t{32} << 20;
   uint64_t known = machine.llcs[llc].bytes;
-  return known > 0 ? known : kUnknown;
+  return known > 0 ? known : kUsual;
 }
 
 uint64_t rounded_up(uint64_t bytes) { return (bytes + kReadChunk - 1) / kReadChunk * kReadChunk; }
