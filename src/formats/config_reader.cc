@@ -10,23 +10,37 @@
 #include "formats/printable.h"
 
 namespace hearth {
+namespace {
 
-boost::json::value read_json_file(const MappedFile& file, uint64_t most_bytes) {
+boost::json::value read_document(const MappedFile& file, uint64_t most_bytes) {
   const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()),
                               file.bytes().size());
   if (text.size() > most_bytes) {
     fail(ErrorCode::kFile, "'{}' has {} bytes, more than the {} that this program reads",
          file.name(), text.size(), most_bytes);
   }
-  boost::json::value value;
   try {
-    value = read_json(text);
+    return read_json(text);
   } catch (const Error& error) {
     fail(ErrorCode::kFile, "'{}': {}; the file is damaged, download it again", file.name(),
          error.what());
   }
+}
+
+}  // namespace
+
+boost::json::value read_json_file(const MappedFile& file, uint64_t most_bytes) {
+  boost::json::value value = read_document(file, most_bytes);
   if (!value.is_object()) {
     fail(ErrorCode::kFile, "'{}' is JSON, but no object; download the file again", file.name());
+  }
+  return value;
+}
+
+boost::json::value read_json_array(const MappedFile& file, uint64_t most_bytes) {
+  boost::json::value value = read_document(file, most_bytes);
+  if (!value.is_array()) {
+    fail(ErrorCode::kFile, "'{}' is JSON, but no array; download the file again", file.name());
   }
   return value;
 }

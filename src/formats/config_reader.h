@@ -12,8 +12,10 @@
 
 namespace hearth {
 
-// The JSON of a file, which must be an object and have at most `most_bytes`. Errors: kFile.
+// The JSON of a file, which must be an object, or an array, and have at most `most_bytes`. Errors:
+// kFile.
 boost::json::value read_json_file(const MappedFile& file, uint64_t most_bytes);
+boost::json::value read_json_array(const MappedFile& file, uint64_t most_bytes);
 
 class ConfigReader {
  public:

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "formats/gguf_test_bytes.h"
+#include "formats/hf_config.h"
 #include "formats/hf_names.h"
 #include "formats/test_hf_folder.h"
 
@@ -145,6 +146,8 @@ TEST(HfEncoder, FilesOfSentenceTransformers) {
   auto error = [&] { return file_error([&] { writer.source(); }); };
   writer.put("1_Pooling/config.json", R"({"pooling_mode_mean_tokens": false})");
   EXPECT_NE(error().find("pooling_mode_mean_tokens = false"), std::string::npos) << error();
+  writer.put("modules.json", "[]" + std::string(kMostConfigBytes, ' '));
+  EXPECT_NE(error().find("more than the 8388608"), std::string::npos) << error();
   writer.put("modules.json", R"([{"type": "a.Pooling", "path": "../x"}])");
   EXPECT_NE(error().find("the plain name of a folder"), std::string::npos) << error();
   writer.put("modules.json", R"([{"type": "a.Pooling", "path": "2_Pooling"}])");

@@ -4,7 +4,6 @@
 #include <array>
 
 #include "base/error.h"
-#include "base/json_reader.h"
 #include "formats/printable.h"
 
 namespace hearth {
@@ -22,22 +21,6 @@ constexpr std::array<Pooling, 3> kPoolings = {{{"pooling_mode_mean_tokens", "mea
                                                {"pooling_mode_cls_token", "cls", kCls},
                                                {"pooling_mode_lasttoken", "lasttoken", kLast}}};
 constexpr const char* kKnown = "it runs one of mean, cls and lasttoken";
-
-boost::json::value read_array(const MappedFile& file) {
-  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()),
-                              std::min<uint64_t>(file.bytes().size(), kMostConfigBytes));
-  boost::json::value value;
-  try {
-    value = read_json(text);
-  } catch (const Error& error) {
-    fail(ErrorCode::kFile, "'{}': {}; the file is damaged, download it again", file.name(),
-         error.what());
-  }
-  if (!value.is_array()) {
-    fail(ErrorCode::kFile, "'{}' is JSON, but no array; download the file again", file.name());
-  }
-  return value;
-}
 
 uint32_t pooling_of(const ConfigReader& config) {
   constexpr std::string_view kMode = "pooling_mode";
@@ -63,7 +46,7 @@ uint32_t pooling_of(const ConfigReader& config) {
 }  // namespace
 
 std::string hf_pooling_folder(const MappedFile& modules) {
-  const boost::json::value json = read_array(modules);
+  const boost::json::value json = read_json_array(modules, kMostConfigBytes);
   std::string folder;
   for (const boost::json::value& element : json.get_array()) {
     if (!element.is_object()) {
