@@ -17,6 +17,10 @@ SamplingParams params_of(const Request& request, uint32_t choice) {
 
 }  // namespace
 
+std::string_view failure_text(const std::exception& error) {
+  return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ? kNoMemory : error.what();
+}
+
 const char* finish_name(Finish finish) {
   return enum_name<Finish::kFailed>(
       {"end of text", "length", "context", "stop string", "complete", "cancelled", "failed"},

@@ -13,7 +13,7 @@ void Job::end(Result result, Finish finish, std::string_view error) noexcept {
   try {
     result.error = error;
   } catch (const std::bad_alloc&) {
-    result.error = "no memory";  // so short that it needs none
+    result.error = kNoMemory;
   }
   std::list<Result> one;
   one.splice(one.end(), ends_, ends_.begin());

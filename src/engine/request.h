@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/sampler.h"
@@ -52,8 +54,14 @@ enum class Finish : uint8_t {
   kCancelled,
   kFailed,  // Result::error says why
 };
+// Result::error where memory ran out; so short that copying it needs none.
+inline constexpr std::string_view kNoMemory = "no memory";
+
 // Returns a stable name for machine-readable output: "end of text", "length".
 const char* finish_name(Finish finish);
+
+// Result::error of what was thrown.
+std::string_view failure_text(const std::exception& error);
 
 struct Result {
   uint64_t request = 0;

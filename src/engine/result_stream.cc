@@ -6,7 +6,7 @@ namespace hearth {
 
 std::optional<Result> ResultStream::pop(std::chrono::milliseconds timeout) {
   std::optional<Result> result;
-  std::function<void()> tell;
+  std::shared_ptr<const std::function<void()>> tell;
   {
     std::unique_lock lock(mutex_);
     arrived_.wait_for(lock, timeout, [&] { return !results_.empty() || closed_; });
@@ -16,13 +16,12 @@ std::optional<Result> ResultStream::pop(std::chrono::milliseconds timeout) {
     if (room_wanted_) tell = on_room_;
     room_wanted_ = false;
   }
-  if (tell) tell();
+  if (tell) (*tell)();
   return result;
 }
 
 void ResultStream::close() {
-  std::function<void()> tell;
-  std::shared_ptr<const std::function<void()>> dropped;  // dies without the lock
+  std::shared_ptr<const std::function<void()>> tell, dropped;  // which die without the lock
   {
     std::lock_guard lock(mutex_);
     closed_ = true;
@@ -31,7 +30,7 @@ void ResultStream::close() {
     dropped = std::move(on_results_);
   }
   arrived_.notify_all();
-  if (tell) tell();
+  if (tell) (*tell)();
 }
 
 bool ResultStream::closed() const {
@@ -96,16 +95,25 @@ void ResultStream::tell_results() noexcept {
   if (tell) (*tell)();
 }
 
+namespace {
+
+std::shared_ptr<const std::function<void()>> shared_call(std::function<void()> call) {
+  if (!call) return {};
+  return std::make_shared<const std::function<void()>>(std::move(call));
+}
+
+}  // namespace
+
 void ResultStream::set_on_results(std::function<void()> on_results) {
-  std::shared_ptr<const std::function<void()>> shared;
-  if (on_results) shared = std::make_shared<const std::function<void()>>(std::move(on_results));
+  std::shared_ptr<const std::function<void()>> shared = shared_call(std::move(on_results));
   std::lock_guard lock(mutex_);
   on_results_.swap(shared);
 }
 
 void ResultStream::set_on_room(std::function<void()> on_room) {
+  std::shared_ptr<const std::function<void()>> shared = shared_call(std::move(on_room));
   std::lock_guard lock(mutex_);
-  on_room_ = std::move(on_room);
+  on_room_.swap(shared);
 }
 
 }  // namespace hearth

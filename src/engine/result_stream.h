@@ -39,7 +39,7 @@ class ResultStream {
   std::optional<Result> pop(std::chrono::milliseconds timeout);
   std::optional<Result> try_pop() { return pop(std::chrono::milliseconds(0)); }
   // Says that the client is gone and wants nothing more. Lets go of on_results, which may be under
-  // way still.
+  // way still. Needs no memory.
   void close();
   // `on_results` is called by the engine's thread when results came: at most once a step, when all
   // that the step gives are there, and once more where a request ends between two steps. It may
@@ -78,9 +78,8 @@ class ResultStream {
   bool room_wanted_ = false;
   bool untold_ = false;  // results came of which on_results knows nothing
   bool closed_ = false;
-  std::function<void()> on_room_;
-  // Shared, since it may be called while it is replaced, and a copy would need memory.
-  std::shared_ptr<const std::function<void()>> on_results_;
+  // Shared, since they may be called while they are replaced, and a copy would need memory.
+  std::shared_ptr<const std::function<void()>> on_room_, on_results_;
 };
 
 }  // namespace hearth

@@ -42,7 +42,7 @@ void Scheduler::add(std::shared_ptr<Job> job) noexcept {
       Result out;
       out.choice = choice;
       count_end(Finish::kFailed);
-      job->end(std::move(out), Finish::kFailed, error.what());
+      job->end(std::move(out), Finish::kFailed, failure_text(error));
     }
     job->stream().tell_results();
   }

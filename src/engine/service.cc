@@ -107,7 +107,7 @@ void Service::serve(Scheduler& scheduler) {
     } catch (const std::exception& error) {
       // Requests were checked, so this is memory running out or a bug: it ends them, not the
       // service.
-      scheduler.end_all(Finish::kFailed, error.what());
+      scheduler.end_all(Finish::kFailed, failure_text(error));
     }
   }
   scheduler.end_all(Finish::kCancelled);
