@@ -304,6 +304,21 @@ std::vector<uint64_t> Dispatcher::give_up(size_t index, double now) {
   return ids;
 }
 
+std::optional<uint64_t> Dispatcher::drop(size_t index, double now) {
+  Device& device = devices_[index];
+  if (device.running.empty() && device.waiting.empty()) return {};
+  const bool runs = !device.running.empty();
+  const Waiting one = runs ? device.running.back() : device.waiting.back();
+  if (device.running.size() == 1) {
+    account(device, now);
+    ++device.failures;
+  }
+  runs ? device.running.pop_back() : device.waiting.pop_back();
+  if (!runs) device.look_again();
+  device.held -= one.tokens;
+  return one.id;
+}
+
 std::vector<uint64_t> Dispatcher::fail(size_t index, double now) {
   Device& device = devices_[index];
   std::vector<uint64_t> ids = ids_of(device.running);

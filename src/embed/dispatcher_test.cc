@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <set>
 #include <vector>
 
 namespace hearth {
@@ -198,6 +200,20 @@ TEST(Dispatcher, TakesBackWhatWaits) {
   EXPECT_EQ(offer_some(dispatcher, 3, 2, 0), (std::vector<int>{0, -1}));
   EXPECT_EQ(dispatcher.begin(0, 0), (Ids{2, 3}));
   EXPECT_EQ(withdrawn(dispatcher, 0, 100), Ids{});  // both run
+}
+
+TEST(Dispatcher, DropsWhatRunsAndThenWhatWaits) {
+  Dispatcher dispatcher({queue_of(DeviceKind::kCpu, 0.1, 0, 4)}, by_depth());
+  offer_some(dispatcher, 1, 4, 0);
+  EXPECT_EQ(dispatcher.begin(0, 0).size(), 4u);
+  offer_some(dispatcher, 5, 2, 0);
+  std::set<uint64_t> dropped;
+  while (std::optional<uint64_t> id = dispatcher.drop(0, 1)) dropped.insert(*id);
+  EXPECT_EQ(*dropped.begin(), 1u);
+  EXPECT_EQ(dispatcher.statistics(0).held, 0u);
+  EXPECT_EQ(dispatcher.statistics(0).batches, 1u);
+  EXPECT_TRUE(dispatcher.begin(0, 1).empty());
+  EXPECT_EQ(offer_some(dispatcher, 7, 1, 1), (std::vector<int>{0}));
 }
 
 TEST(Dispatcher, LetsGroupsTakeTurnsWithoutDeadlines) {

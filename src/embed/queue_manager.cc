@@ -78,6 +78,7 @@ struct QueueManager::State {
   void serve(size_t index);
   void turn(size_t index, std::unique_lock<std::mutex>& lock);
   void break_off(size_t index, std::unique_lock<std::mutex>& lock);
+  void drop(size_t index, std::unique_lock<std::mutex>& lock);
   static void tell(std::vector<Answer>& answers, std::unique_lock<std::mutex>& lock);
   void run(size_t index, const std::vector<uint64_t>& ids, std::unique_lock<std::mutex>& lock);
   void probe(size_t index, std::unique_lock<std::mutex>& lock);
@@ -291,23 +292,40 @@ void QueueManager::State::break_off(size_t index, std::unique_lock<std::mutex>& 
   tell(answers, lock);
 }
 
+// Tells what the device runs, or what waits where it runs nothing, that memory is short. Needs
+// none.
+void QueueManager::State::drop(size_t index, std::unique_lock<std::mutex>& lock) {
+  size_t count =
+      dispatcher.running(index) > 0 ? dispatcher.running(index) : dispatcher.waiting(index);
+  for (; count > 0; --count) {
+    std::optional<uint64_t> id = dispatcher.drop(index, clock.now());
+    if (!id) break;
+    auto one = pending.extract(*id);
+    lock.unlock();
+    try {
+      std::exchange(one.mapped().done, nullptr)(shortage_outcome());
+    } catch (const std::exception&) {
+      // As in tell().
+    }
+    one = {};
+    lock.lock();
+  }
+  room.notify_all();
+}
+
 // The one place where what is thrown on the thread ends.
 void QueueManager::State::serve(size_t index) {
   std::unique_lock lock(mutex);
   bool broken = false;
   while (!closing) {
     try {
-      if (broken) {
-        break_off(index, lock);
-        broken = false;
-      } else {
-        turn(index, lock);
-      }
+      if (broken) break_off(index, lock);
+      turn(index, lock);
+      broken = false;
     } catch (...) {
       if (!lock.owns_lock()) lock.lock();
-      // Where there is no memory even for that, there may be some in a moment.
-      if (broken) work.wait_for(lock, std::chrono::duration<double>(kLookUp));
-      broken = true;
+      // There was no memory even for that, or none came: others may wait for what these have.
+      if (std::exchange(broken, true)) drop(index, lock);
     }
   }
 }
