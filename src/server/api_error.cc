@@ -61,4 +61,14 @@ HttpReply error_reply(const ApiError& error) {
   return reply;
 }
 
+ShortageWords::ShortageWords()
+    : error{503, "", "no_memory", "there is not enough memory for this request: ask for less"},
+      reply(error_reply(error)),
+      event("data: " + error_body(error) + "\n\n") {}
+
+const ShortageWords& shortage_words() {
+  static const ShortageWords kWords;
+  return kWords;
+}
+
 }  // namespace hearth

@@ -27,4 +27,16 @@ std::string error_body(const ApiError& error);
 // With a newline behind the JSON.
 HttpReply error_reply(const ApiError& error);
 
+// What is told where memory ran out, as a reply and as an event of a stream. It is made before that
+// happens.
+struct ShortageWords {
+  ShortageWords();
+
+  const ApiError error;
+  const HttpReply reply;
+  const std::string event;  // "data: {...}\n\n"
+};
+// The same for all. Whoever serves calls it once while there is memory.
+const ShortageWords& shortage_words();
+
 }  // namespace hearth

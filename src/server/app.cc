@@ -239,7 +239,7 @@ void App::answer_model(const std::shared_ptr<Exchange>& exchange, std::string_vi
 void App::answer_later(const std::shared_ptr<Exchange>& exchange, RouteId route) {
   auto gone = std::make_shared<std::atomic<bool>>(false);
   exchange->on_gone([gone] { *gone = true; });
-  worker_.post([this, exchange, route, gone] {
+  auto work = [this, exchange, route, gone] {
     const HttpRequest& request = exchange->request();
     if (*gone) return;
     std::shared_ptr<PiecedReply> reply;
@@ -249,30 +249,45 @@ void App::answer_later(const std::shared_ptr<Exchange>& exchange, RouteId route)
       reply = std::make_shared<PiecedReply>(
           exchange, worker_, token_route_body(route, *exchange, token_model(), limits, &pace));
       reply->make();
-    } catch (const std::exception& error) {
+    } catch (const std::exception& thrown) {
       if (*gone) return;
-      return exchange->reply(refused(request, api_error_of(error)));
+      return tell_failure(thrown, *exchange,
+                          [&](const ApiError& error) { exchange->reply(refused(request, error)); });
     }
     log_.write(log_entry(request, 200));
     reply->hand_over();
-  });
+  };
+  worker_.post(std::move(work), exchange);
 }
 
 void App::pin(const std::vector<uint32_t>& pus) {
   if (pus.empty()) return;
   // A refusal costs nothing but speed.
   server_.post([pus] { set_affinity(0, pus); });
-  worker_.post([pus] { set_affinity(0, pus); });
+  worker_.post([pus] { set_affinity(0, pus); }, nullptr);
 }
 
 void App::drain() {
   draining_ = true;
   server_.drain();
   double until = steady_seconds() + options_.drain_seconds;
-  server_.post([this, until] { end_drain(until); });
+  try {
+    server_.post([this, until] { end_drain(until); });
+  } catch (const std::bad_alloc&) {
+    server_.stop();
+  }
 }
 
 void App::end_drain(double until) {
+  try {
+    wait_for_end(until);
+  } catch (const std::bad_alloc&) {
+    // There is no memory even to wait for what is left.
+    server_.stop();
+  }
+}
+
+void App::wait_for_end(double until) {
   if (server_.exchanges() == 0) return server_.stop();
   if (steady_seconds() >= until) {
     if (last_words_) return server_.stop();

@@ -97,6 +97,7 @@ class App {
   std::string metrics() const;
   const char* state() const;
   void end_drain(double until);
+  void wait_for_end(double until);
 
   const AppOptions options_;
   const Guard guard_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <new>
 #include <random>
 
 #include "base/clock.h"
@@ -33,19 +34,25 @@ uint64_t bytes_of(const ChoicePart& part) {
   return bytes;
 }
 
-const char* log_word(Outcome outcome, const std::string& finish) {
-  return finish.empty() ? outcome_name(outcome) : finish.c_str();
-}
-
 }  // namespace
 
 Completion::Completion(Completions& all, std::shared_ptr<Exchange> exchange,
                        const ServedModel& model, bool chat)
     : all_(all), exchange_(std::move(exchange)), model_(model), chat_(chat) {}
 
+template <typename Work>
+void Completion::guarded(Work part) noexcept {
+  // What fell short may have stopped anywhere, and is over.
+  if (ended_ || exchange_->fell_short()) return;
+  try {
+    part();
+  } catch (const std::exception& thrown) {
+    tell_failure(thrown, *exchange_, [&](const ApiError& error) { fail(error); });
+  }
+}
+
 void Completion::start() {
-  exchange_->on_gone([self = shared_from_this()] { self->leave(); });
-  all_.worker_.post([self = shared_from_this()] {
+  auto work = [self = shared_from_this()] {
     if (self->ended_) return;
     std::optional<ApiError> error;
     try {
@@ -54,16 +61,9 @@ void Completion::start() {
       error = api_error_of(thrown);
     }
     self->all_.server_.post(
-        [self, error] { error ? self->fail(*error) : self->guarded(&Completion::submit); });
-  });
-}
-
-void Completion::guarded(void (Completion::*part)()) {
-  try {
-    (this->*part)();
-  } catch (const std::exception& error) {
-    fail(api_error_of(error));
-  }
+        [self, error] { error ? self->fail(*error) : self->guarded([&] { self->submit(); }); });
+  };
+  all_.worker_.post(std::move(work), exchange_);
 }
 
 void Completion::read() {
@@ -166,11 +166,7 @@ void Completion::submit() {
   stream_ = std::make_shared<ResultStream>(result_room(texts()));
   stream_->set_on_results([weak = weak_from_this()] {
     std::shared_ptr<Completion> self = weak.lock();
-    if (!self || self->told_.exchange(true)) return;
-    self->all_.server_.post([self] {
-      self->told_ = false;
-      self->guarded(&Completion::take_results);
-    });
+    if (self && !self->told_.exchange(true)) self->take_results_soon();
   });
   uint64_t echoed = 0;
   for (const Part& part : parts_) echoed += part.echo.size() * call_.request.choices;
@@ -184,6 +180,18 @@ void Completion::submit() {
   submitted_seconds_ = steady_seconds();
   submit_prompts();
   if (call_.stream) begin_events();
+}
+
+// By the engine's thread, which nothing may be thrown on.
+void Completion::take_results_soon() noexcept {
+  try {
+    all_.server_.post([self = shared_from_this()] {
+      self->told_ = false;
+      self->guarded([&] { self->take_results(); });
+    });
+  } catch (const std::exception&) {
+    exchange_->fall_short();
+  }
 }
 
 void Completion::submit_prompts() {
@@ -214,7 +222,7 @@ void Completion::begin_events() {
 // The client has taken all that waited for it.
 void Completion::go_on() {
   stalled_since_.reset();
-  guarded(&Completion::take_results);
+  guarded([this] { take_results(); });
 }
 
 void Completion::take_results() {
@@ -225,6 +233,7 @@ void Completion::take_results() {
     std::optional<Result> result = stream_->try_pop();
     if (!result) break;
     if (result->finish && !finish_reason(*result->finish)) {
+      if (result->error == kNoMemory) return exchange_->fall_short();
       bool cancelled = *result->finish == Finish::kCancelled;
       if (!events.empty()) exchange_->send(std::move(events));
       return fail({cancelled ? 503u : 500u, "", cancelled ? "cancelled" : "generation_failed",
@@ -316,7 +325,7 @@ void Completion::finish() {
 // it is handed over.
 void Completion::finish_whole(Outcome outcome) {
   finishing_ = true;
-  all_.worker_.post([self = shared_from_this(), outcome] {
+  auto write = [self = shared_from_this(), outcome] {
     if (self->ended_) return;
     std::optional<ApiError> error;
     std::shared_ptr<PiecedReply> reply;
@@ -329,37 +338,54 @@ void Completion::finish_whole(Outcome outcome) {
       error = api_error_of(thrown);
     }
     self->all_.server_.post([self, outcome, reply, error] {
-      if (self->ended_) return;
       if (error) return self->fail(*error);
-      reply->hand_over();
-      self->end(outcome, 200, "");
+      self->guarded([&] {
+        reply->hand_over();
+        self->end(outcome, 200, "");
+      });
     });
-  });
+  };
+  all_.worker_.post(std::move(write), exchange_);
 }
 
-void Completion::fail(const ApiError& error) {
+void Completion::fail(const ApiError& error) noexcept {
   if (ended_) return;
-  if (streaming_) {
-    exchange_->send(error_event(error));
-    exchange_->end();
-  } else {
-    exchange_->reply(error_reply(error));
+  try {
+    if (streaming_) {
+      exchange_->send(error_event(error));
+      exchange_->end();
+    } else {
+      exchange_->reply(error_reply(error));
+    }
+  } catch (const std::exception&) {
+    return exchange_->fall_short();
   }
   end(Completions::outcome_of(error.status), error.status, error.code);
 }
 
-void Completion::leave() {
+void Completion::leave() noexcept {
   if (ended_) return;
-  end(Outcome::kCancelled, kClientClosedRequest, "");
+  if (!exchange_->fell_short()) return end(Outcome::kCancelled, kClientClosedRequest, "");
+  const ApiError& error = shortage_words().error;
+  end(Completions::outcome_of(error.status), error.status, error.code);
 }
 
-void Completion::end(Outcome outcome, unsigned status, const std::string& finish) {
+void Completion::end(Outcome outcome, unsigned status, std::string_view finish) noexcept {
+  auto self = shared_from_this();
   ended_ = true;
   jobs_.clear();  // cancels what is left
   if (stream_) stream_->close();
   all_.give_back(exchange_->request().client, places_);
   all_.metrics_.count(outcome);
+  all_.under_way_.erase(self);
+  try {
+    note_end(outcome, status, finish);
+  } catch (const std::exception&) {
+    // It has ended all the same.
+  }
+}
 
+void Completion::note_end(Outcome outcome, unsigned status, std::string_view finish) {
   LogEntry entry = log_entry(exchange_->request(), status);
   if (outcome == Outcome::kStop || outcome == Outcome::kLength) {
     all_.metrics_.request_seconds.observe(entry.seconds);
@@ -372,9 +398,8 @@ void Completion::end(Outcome outcome, unsigned status, const std::string& finish
   }
   entry.queue_seconds = queue_seconds_;
   entry.first_token_seconds = first_token_seconds_;
-  entry.finish = log_word(outcome, finish);
+  entry.finish = finish.empty() ? outcome_name(outcome) : finish;
   all_.log_.write(entry);
-  all_.under_way_.erase(shared_from_this());
 }
 
 }  // namespace hearth

@@ -5,7 +5,8 @@
 //   start() -> read(), the worker -> submit() -> take_results(), whenever the engine says so
 //           -> finish(), fail() or leave(): exactly one of them, once
 //
-// All but read() happen on the reactor's thread.
+// All but read() happen on the reactor's thread. Where memory runs out, wherever that is, the
+// exchange falls short, which ends in leave().
 #pragma once
 
 #include <atomic>
@@ -13,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -28,7 +30,9 @@ class Completion : public std::enable_shared_from_this<Completion> {
              bool chat);
 
   void start();
-  void fail(const ApiError& error);
+  void fail(const ApiError& error) noexcept;
+  // The client is gone, or there was no memory for its answer.
+  void leave() noexcept;
   // For how long its results have waited for the client; 0 where they don't.
   double stalled_seconds() const;
   // Whose it is, and what it takes of the places.
@@ -51,8 +55,9 @@ class Completion : public std::enable_shared_from_this<Completion> {
     uint32_t cached = 0;
   };
 
-  // Ends the request with what `part` throws.
-  void guarded(void (Completion::*part)());
+  // Does `part`; ends the request with what that throws.
+  template <typename Work>
+  void guarded(Work part) noexcept;
   void read();
   void read_prompts();
   void add_prompt(std::vector<int32_t> tokens, std::string echo);
@@ -61,13 +66,14 @@ class Completion : public std::enable_shared_from_this<Completion> {
   void submit_prompts();
   void begin_events();
   void go_on();
+  void take_results_soon() noexcept;
   void take_results();
   ChoicePart take(const Result& result);
   void note_times(const Result& result);
   void finish();
   void finish_whole(Outcome outcome);
-  void leave();
-  void end(Outcome outcome, unsigned status, const std::string& finish);
+  void end(Outcome outcome, unsigned status, std::string_view finish) noexcept;
+  void note_end(Outcome outcome, unsigned status, std::string_view finish);
 
   uint32_t texts() const;
   Usage usage() const;

@@ -38,6 +38,8 @@ Outcome Completions::outcome_of(unsigned status) {
 void Completions::start(const std::shared_ptr<Exchange>& exchange, const ServedModel& model,
                         bool chat) {
   auto completion = std::make_shared<Completion>(*this, exchange, model, chat);
+  // First: whatever fails from here on ends it.
+  exchange->on_gone([completion] { completion->leave(); });
   under_way_.insert(completion);
   const std::string& client = exchange->request().client;
   make_room(client, 1);

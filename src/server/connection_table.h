@@ -80,12 +80,12 @@ class ConnectionTable {
     place.client = nullptr;
   }
 
-  // Calls it for each connection; it must open and close none.
-  template <typename Call>
-  void each(Call call) const {
+  // One of the connections; null: there is none.
+  Connection* any() const {
     for (const List* list : {&all_.idle, &all_.busy}) {
-      for (Connection* connection : *list) call(connection);
+      if (!list->empty()) return list->front();
     }
+    return nullptr;
   }
   size_t count() const { return count_; }
   bool full() const { return count_ >= most_; }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <new>
 
 #include "base/clock.h"
 #include "embed/embed_text.h"
@@ -82,7 +83,6 @@ EmbeddingTask::EmbeddingTask(Embeddings& all, std::shared_ptr<Exchange> exchange
     : all_(all), exchange_(std::move(exchange)), model_(model) {}
 
 void EmbeddingTask::start() {
-  exchange_->on_gone([self = shared_from_this()] { self->leave(); });
   asked_ = exchange_->take_body();
   uint64_t bytes = asked_.size();
   if (std::optional<ApiError> error = all_.take_bytes(exchange_->request().client, bytes, bytes_))
@@ -92,25 +92,33 @@ void EmbeddingTask::start() {
 }
 
 void EmbeddingTask::on_worker(Work part) {
-  all_.worker_.post([self = shared_from_this(), part] {
+  auto work = [self = shared_from_this(), part] {
     if (self->ended_) return;
     try {
       (self.get()->*part)();
     } catch (const std::exception& thrown) {
-      self->all_.server_.post([self, error = api_error_of(thrown)] { self->fail(error); });
+      auto later = [&](const ApiError& error) {
+        self->all_.server_.post([self, error] { self->fail(error); });
+      };
+      tell_failure(thrown, *self->exchange_, later);
     }
-  });
+  };
+  all_.worker_.post(std::move(work), exchange_);
 }
 
 void EmbeddingTask::on_reactor(Work part) {
   all_.server_.post([self = shared_from_this(), part] {
-    if (self->ended_) return;
-    try {
-      (self.get()->*part)();
-    } catch (const std::exception& thrown) {
-      self->fail(api_error_of(thrown));
-    }
+    if (!self->ended_) self->guarded(part);
   });
+}
+
+void EmbeddingTask::guarded(Work part) {
+  if (exchange_->fell_short()) return;
+  try {
+    (this->*part)();
+  } catch (const std::exception& thrown) {
+    tell_failure(thrown, *exchange_, [&](const ApiError& error) { fail(error); });
+  }
 }
 
 void EmbeddingTask::read() {
@@ -204,8 +212,8 @@ void EmbeddingTask::submit() {
   all_.metrics_.tokens.add(tokens_);
 }
 
-// By a device's thread.
-void EmbeddingTask::take(size_t index, EmbedOutcome outcome) {
+// By a device's thread, which nothing may be thrown on.
+void EmbeddingTask::take(size_t index, EmbedOutcome outcome) noexcept {
   bool first = false;
   if (outcome.error) {
     std::lock_guard lock(mutex_);
@@ -215,7 +223,12 @@ void EmbeddingTask::take(size_t index, EmbedOutcome outcome) {
     vectors_[index] = std::move(outcome.vector);
   }
   // What is left of a request that has failed is not waited for.
-  if (left_.fetch_sub(1) == 1 || first) on_reactor(&EmbeddingTask::settle);
+  if (left_.fetch_sub(1) != 1 && !first) return;
+  try {
+    on_reactor(&EmbeddingTask::settle);
+  } catch (const std::exception&) {
+    exchange_->fall_short();
+  }
 }
 
 void EmbeddingTask::settle() {
@@ -230,6 +243,7 @@ void EmbeddingTask::settle() {
     }
     return on_worker(&EmbeddingTask::write);
   }
+  if (failed->no_memory) return exchange_->fall_short();
   bool later = failed->error->code() == ErrorCode::kBusy;
   fail(later ? busy(failed->retry_after) : api_error_of(*failed->error));
 }
@@ -247,15 +261,21 @@ void EmbeddingTask::finish() {
   end(EmbeddingOutcome::kOk, 200, "");
 }
 
-void EmbeddingTask::fail(const ApiError& error) {
+void EmbeddingTask::fail(const ApiError& error) noexcept {
   if (ended_) return;
-  exchange_->reply(error_reply(error));
+  try {
+    exchange_->reply(error_reply(error));
+  } catch (const std::exception&) {
+    return exchange_->fall_short();
+  }
   end(Embeddings::outcome_of(error.status), error.status, error.code);
 }
 
-void EmbeddingTask::leave() {
+void EmbeddingTask::leave() noexcept {
   if (ended_) return;
-  end(EmbeddingOutcome::kCancelled, kClientClosedRequest, "");
+  if (!exchange_->fell_short()) return end(EmbeddingOutcome::kCancelled, kClientClosedRequest, "");
+  const ApiError& error = shortage_words().error;
+  end(Embeddings::outcome_of(error.status), error.status, error.code);
 }
 
 // What waits still is not computed.
@@ -263,18 +283,29 @@ void EmbeddingTask::cancel() {
   if (ticket_ && left_ > 0) model_.queues.cancel(*ticket_, vectors_.size());
 }
 
-void EmbeddingTask::end(EmbeddingOutcome outcome, unsigned status, const std::string& finish) {
+void EmbeddingTask::end(EmbeddingOutcome outcome, unsigned status,
+                        std::string_view finish) noexcept {
+  auto self = shared_from_this();
   ended_ = true;
   cancel();
   all_.give_back(exchange_->request().client, bytes_);
   all_.give_tokens_back(exchange_->request().client, queued_tokens_);
   all_.metrics_.count(outcome);
+  all_.under_way_.erase(self);
+  try {
+    cancel();
+    note_end(outcome, status, finish);
+  } catch (const std::exception&) {
+    // It has ended all the same.
+  }
+}
+
+void EmbeddingTask::note_end(EmbeddingOutcome outcome, unsigned status, std::string_view finish) {
   LogEntry entry = log_entry(exchange_->request(), status);
   if (outcome == EmbeddingOutcome::kOk) all_.metrics_.request_seconds.observe(entry.seconds);
   if (ticket_) entry.prompt_tokens = tokens_;
   entry.finish = finish.empty() ? embedding_outcome_name(outcome) : finish;
   all_.log_.write(entry);
-  all_.under_way_.erase(shared_from_this());
 }
 
 }  // namespace hearth

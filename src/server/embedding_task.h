@@ -5,7 +5,8 @@
 //           -> settle() -> write(), the worker -> finish(), or fail() or leave() in between: one of
 //           these three, once
 //
-// The worker tokenises and writes in slices, so that other requests get their turn. All that is not
+// The worker tokenises and writes in slices, so that other requests get their turn. Where memory
+// runs out, wherever that is, the exchange falls short, which ends in leave(). All that is not
 // said to be another thread's happens on the reactor's.
 #pragma once
 
@@ -15,6 +16,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "server/embedding_body.h"
@@ -28,7 +30,9 @@ class EmbeddingTask : public std::enable_shared_from_this<EmbeddingTask> {
   EmbeddingTask(Embeddings& all, std::shared_ptr<Exchange> exchange, const ServedEmbedder& model);
 
   void start();
-  void fail(const ApiError& error);
+  void fail(const ApiError& error) noexcept;
+  // The client is gone, or there was no memory for its answer.
+  void leave() noexcept;
   // There is nobody left to tell.
   void forget() { ended_ = true; }
 
@@ -37,17 +41,18 @@ class EmbeddingTask : public std::enable_shared_from_this<EmbeddingTask> {
   // Both do nothing where the request has ended, and end it with what `part` throws.
   void on_worker(Work part);
   void on_reactor(Work part);
+  void guarded(Work part);
   void read();
   void tokenise();
   EmbedQuery query_of(size_t index);
   void submit();
-  void take(size_t index, EmbedOutcome outcome);
+  void take(size_t index, EmbedOutcome outcome) noexcept;
   void settle();
   void write();
   void finish();
-  void leave();
   void cancel();
-  void end(EmbeddingOutcome outcome, unsigned status, const std::string& finish);
+  void end(EmbeddingOutcome outcome, unsigned status, std::string_view finish) noexcept;
+  void note_end(EmbeddingOutcome outcome, unsigned status, std::string_view finish);
 
   Embeddings& all_;
   const std::shared_ptr<Exchange> exchange_;

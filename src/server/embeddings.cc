@@ -59,6 +59,8 @@ std::optional<ApiError> Embeddings::take_tokens(const std::string& client, uint6
 
 void Embeddings::start(const std::shared_ptr<Exchange>& exchange, const ServedEmbedder& model) {
   auto task = std::make_shared<EmbeddingTask>(*this, exchange, model);
+  // First: whatever fails from here on ends it.
+  exchange->on_gone([task] { task->leave(); });
   under_way_.insert(task);
   task->start();
 }

@@ -10,11 +10,13 @@
 
 namespace hearth {
 
+bool is_shortage(const std::exception& error) {
+  return dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+}
+
 ApiError api_error_of(const std::exception& error) {
   if (const auto* request = dynamic_cast<const RequestError*>(&error)) return request->api();
-  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
-    return {503, "", "no_memory", "there is not enough memory for this request: ask for less"};
-  }
+  if (is_shortage(error)) return shortage_words().error;
   const auto* known = dynamic_cast<const Error*>(&error);
   if (known == nullptr) return {500, "", "internal_error", error.what()};
   switch (known->code()) {

@@ -3,14 +3,10 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 
-#include <algorithm>
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/error.hpp>
-#include <boost/asio/redirect_error.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <exception>
+#include <new>
 #include <utility>
 
 #include "base/clock.h"
@@ -21,7 +17,6 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 // What the kernel holds besides the bytes that are on their way. With the megabytes that it would
 // hold otherwise, nothing tells for many seconds whether a client reads.
 using NotSentBytes = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_NOTSENT_LOWAT>;
@@ -29,12 +24,6 @@ constexpr int kNotSentBytes = 128 << 10;
 // What a client may still send behind the last answer.
 constexpr uint64_t kLingerBytes = 64 << 20;
 constexpr std::chrono::milliseconds kPauseCheck(200);
-// Short answers are there before it, without anything written for nothing.
-constexpr std::chrono::milliseconds kProbeAfter(250);
-
-std::chrono::nanoseconds duration(double seconds) {
-  return std::chrono::nanoseconds(static_cast<int64_t>(std::clamp(seconds, 0.0, 1e8) * 1e9));
-}
 
 ApiError failure() {
   return http_error(500, "internal_error", "The server failed to answer this request.");
@@ -44,12 +33,10 @@ ApiError failure() {
 
 void HttpConnection::start(HttpShared& shared, Socket socket, std::string peer) {
   auto connection = std::make_shared<HttpConnection>(shared, std::move(socket), std::move(peer));
-  connection->arm();
-  asio::co_spawn(
-      shared.context, [connection]() -> asio::awaitable<void> { co_await connection->read(); },
-      [connection](const std::exception_ptr& thrown) {
-        if (thrown) connection->close();  // there was no memory for what it read
-      });
+  connection->guarded([&] {
+    connection->arm();
+    connection->read();
+  });
 }
 
 HttpConnection::HttpConnection(HttpShared& shared, Socket socket, std::string peer)
@@ -68,12 +55,9 @@ HttpConnection::HttpConnection(HttpShared& shared, Socket socket, std::string pe
   ++shared_.connections;
 }
 
-HttpConnection::~HttpConnection() {
-  if (phase_ != Phase::kClosed) --shared_.connections;
-  shared_.table.close(place_);
-}
+HttpConnection::~HttpConnection() { close(); }
 
-void HttpConnection::close() {
+void HttpConnection::close() noexcept {
   if (phase_ == Phase::kClosed) return;
   phase_ = Phase::kClosed;
   Error ignored;
@@ -97,32 +81,37 @@ void HttpConnection::cut() {
   close();
 }
 
-asio::awaitable<void> HttpConnection::read() {
-  while (phase_ != Phase::kClosed) {
-    bool full = unread_.size() >= shared_.options.pipeline_bytes;
-    if (ended_ || (phase_ == Phase::kAnswering && full)) {
-      co_await pause();
-      continue;
-    }
-    Error error;
-    auto token = asio::redirect_error(asio::use_awaitable, error);
-    co_await socket_.async_wait(asio::socket_base::wait_read, token);
-    if (error || phase_ == Phase::kClosed) co_return;
-    read_once();
-  }
+// Again and again, until the connection is closed.
+void HttpConnection::read() {
+  if (phase_ == Phase::kClosed) return;
+  bool full = unread_.size() >= shared_.options.pipeline_bytes;
+  if (ended_ || (phase_ == Phase::kAnswering && full)) return pause();
+  socket_.async_wait(asio::socket_base::wait_read, [self = shared_from_this()](Error error) {
+    if (error || self->phase_ == Phase::kClosed) return;
+    self->guarded([&] {
+      self->read_once();
+      self->read();
+    });
+  });
+}
+
+void HttpConnection::pause() {
+  resume_.expires_after(kPauseCheck);
+  resume_.async_wait([self = shared_from_this()](Error) {
+    self->guarded([&] {
+      self->look_at_client();
+      self->read();
+    });
+  });
 }
 
 // Nothing more is read, so only a look at the socket tells that the client left: closed its side,
 // or answered by a reset what was written since.
-asio::awaitable<void> HttpConnection::pause() {
-  Error error;
-  auto token = asio::redirect_error(asio::use_awaitable, error);
-  resume_.expires_after(kPauseCheck);
-  co_await resume_.async_wait(token);
-  if (phase_ != Phase::kAnswering) co_return;
+void HttpConnection::look_at_client() {
+  if (phase_ != Phase::kAnswering) return;
   pollfd look{socket_.native_handle(), POLLRDHUP, 0};
-  if (::poll(&look, 1, 0) <= 0) co_return;
-  if ((look.revents & (POLLERR | POLLHUP)) != 0) co_return close();
+  if (::poll(&look, 1, 0) <= 0) return;
+  if ((look.revents & (POLLERR | POLLHUP)) != 0) return close();
   on_half_closed();
 }
 
@@ -209,7 +198,11 @@ void HttpConnection::on_head(bool more_bytes) {
   try {
     answered_.fields = shared_.reply_fields(head.request);
     refused = shared_.check(head.request);
-  } catch (const std::exception&) {
+  } catch (const std::bad_alloc& thrown) {
+    shared_.trouble(thrown);
+    refused = shortage_words().reply;
+  } catch (const std::exception& thrown) {
+    shared_.trouble(thrown);
     refused = error_reply(failure());
   }
   if (phase_ == Phase::kClosed) return;  // by the check, which may stop the server
@@ -221,7 +214,7 @@ void HttpConnection::on_head(bool more_bytes) {
   count(true);
   reader_.begin_body();
   if (reader_.stage() == HttpReader::Stage::kBody && head.expects_continue && !more_bytes) {
-    out_ += kContinue;
+    out_ += kHttpContinue;
     flush();
   }
 }
@@ -235,9 +228,12 @@ void HttpConnection::hand_over() {
                                            shared_.mailbox, weak_from_this());
   auto exchange = std::make_shared<Exchange>(state_);
   try {
-    shared_.handler(std::move(exchange));
-  } catch (const std::exception&) {
-    // The exchange died, or dies, unanswered.
+    shared_.handler(exchange);
+  } catch (const std::bad_alloc& thrown) {
+    shared_.trouble(thrown);
+    exchange->fall_short();
+  } catch (const std::exception& thrown) {
+    shared_.trouble(thrown);  // the exchange died, or dies, unanswered
   }
 }
 
@@ -282,19 +278,37 @@ void HttpConnection::refuse(const ApiError& error) {
 }
 
 void HttpConnection::answer_ready() {
-  if (!state_) return;
-  ExchangeState::Output output = state_->take();
-  if (output.broken) return cut();  // a mere end would end a body of HTTP/1.0
-  format(std::move(output));
-  flush();
-  if (phase_ != Phase::kClosed) arm();
+  guarded([this] {
+    if (!state_) return;
+    ExchangeState::Output output = state_->take();
+    if (output.broken) return cut();  // a mere end would end a body of HTTP/1.0
+    format(std::move(output));
+    flush();
+    if (phase_ != Phase::kClosed) arm();
+  });
+}
+
+// A reply for which there is no memory beside itself gives way to words that say so.
+void HttpConnection::append_reply(HttpReply reply) {
+  try {
+    out_ += reply_bytes(reply, answered_, shared_.date.now());
+  } catch (const std::bad_alloc& thrown) {
+    shared_.trouble(thrown);
+    reply = {};
+    out_ += reply_bytes(shortage_words().reply, answered_, shared_.date.now());
+  }
 }
 
 void HttpConnection::format(ExchangeState::Output output) {
   answered_.keep_alive = answered_.keep_alive && !shared_.draining;
-  if (output.reply) {
-    out_ += reply_bytes(*output.reply, answered_, shared_.date.now());
+  if (output.short_of_memory) {
+    if (streaming_ || output.events) {
+      output.bytes += shortage_words().event;
+    } else {
+      output.reply = shortage_words().reply;
+    }
   }
+  if (output.reply) append_reply(*std::exchange(output.reply, {}));
   if (output.events || output.piece_type) {
     streaming_ = true;
     of_events_ = output.events.has_value();
@@ -328,10 +342,7 @@ void HttpConnection::flush() {
   if (phase_ == Phase::kClosed) return;
   writing_ = true;
   since_ = Clock::now();
-  asio::co_spawn(
-      shared_.context,
-      [self = shared_from_this()]() -> asio::awaitable<void> { co_await self->write(); },
-      asio::detached);
+  write();
   arm();
 }
 
@@ -362,19 +373,20 @@ void HttpConnection::note_progress(size_t bytes) {
   waited_ = {};
 }
 
-asio::awaitable<void> HttpConnection::write() {
-  while (phase_ != Phase::kClosed) {
-    Error error;
-    auto token = asio::redirect_error(asio::use_awaitable, error);
-    co_await socket_.async_wait(asio::socket_base::wait_write, token);
-    if (error || phase_ == Phase::kClosed) co_return;
-    if (write_some()) {
-      writing_ = false;
-      on_written();
-      if (phase_ != Phase::kClosed) arm();
-      co_return;
-    }
-  }
+void HttpConnection::write() {
+  socket_.async_wait(asio::socket_base::wait_write, [self = shared_from_this()](Error error) {
+    if (error || self->phase_ == Phase::kClosed) return;
+    self->guarded([&] { self->go_on_writing(); });
+  });
+}
+
+void HttpConnection::go_on_writing() {
+  bool all = write_some();
+  if (phase_ == Phase::kClosed) return;
+  if (!all) return write();
+  writing_ = false;
+  on_written();
+  if (phase_ != Phase::kClosed) arm();
 }
 
 void HttpConnection::on_written() {
@@ -413,75 +425,6 @@ void HttpConnection::linger() {
   socket_.shutdown(asio::socket_base::shutdown_send, error);
   if (error) return close();
   resume_.cancel();
-  arm();
-}
-
-HttpConnection::Clock::time_point HttpConnection::deadline() const {
-  const HttpOptions& options = shared_.options;
-  switch (phase_) {
-    case Phase::kReading:
-      switch (reader_.stage()) {
-        case HttpReader::Stage::kStart:
-          return since_ + duration(options.idle_seconds);
-        case HttpReader::Stage::kHead:
-          return since_ + duration(options.header_seconds);
-        default:
-          return since_ + duration(options.body_seconds);
-      }
-    case Phase::kAnswering:
-      if (writing_) return since_ + duration(options.write_seconds) - waited_;
-      if (half_closed_ && !probed_ && can_probe()) return since_ + kProbeAfter;
-      if (of_events_ || (half_closed_ && can_probe())) {
-        return since_ + duration(options.silence_seconds);
-      }
-      return Clock::time_point::max();
-    case Phase::kLingering:
-      return since_ + duration(options.linger_seconds);
-    default:
-      return Clock::time_point::max();
-  }
-}
-
-// A timer that fires too early looks again; so it is set anew only where it would fire too late.
-void HttpConnection::arm() {
-  if (phase_ == Phase::kClosed) return;
-  Clock::time_point due = deadline();
-  if (due >= armed_) return;
-  armed_ = due;
-  timer_.expires_at(due);
-  timer_.async_wait([self = shared_from_this()](Error error) {
-    if (!error) self->on_timer();
-  });
-}
-
-bool HttpConnection::can_probe() const { return streaming_ ? of_events_ : answered_.minor == 1; }
-
-// HEAD has no body to put comments into.
-void HttpConnection::write_nothing() {
-  constexpr std::string_view kSilence = ": silence\n\n";
-  if (!streaming_) {
-    out_ += kContinue;
-  } else if (!answered_.head_only) {
-    answered_.minor == 1 ? append_chunk(out_, kSilence) : void(out_ += kSilence);
-  }
-  flush();
-}
-
-void HttpConnection::on_timer() {
-  armed_ = Clock::time_point::max();
-  if (phase_ == Phase::kClosed) return;
-  if (Clock::now() < deadline()) return arm();
-  if (phase_ == Phase::kAnswering && !writing_) {
-    since_ = Clock::now();
-    probed_ = half_closed_;
-    write_nothing();
-  } else if (phase_ == Phase::kAnswering) {
-    return cut();
-  } else if (phase_ == Phase::kReading && reader_.stage() != HttpReader::Stage::kStart) {
-    refuse(http_error(408, "request_timeout", "The request took too long to arrive."));
-  } else {
-    return close();
-  }
   arm();
 }
 

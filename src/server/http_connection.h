@@ -1,7 +1,8 @@
 // One connection: reads requests, hands them over, writes their answers, in order. Everything here
-// happens on the reactor's thread. A coroutine always waits for bytes; another one writes where the
-// client is slower than the answer. Between requests a connection keeps no buffers: it reads into
-// one that all share.
+// happens on the reactor's thread. It always waits for bytes, and for the socket to take more where
+// the client is slower than the answer. Between requests a connection keeps no buffers: it reads
+// into one that all share. Where memory runs out for it, it ends and the others go on: no
+// coroutines, which Asio cannot even end without memory.
 //
 // A client that sends no more may still read (it closed half of the connection), or be gone with
 // the whole connection. TCP tells the same of both, until something is written: who is gone answers
@@ -15,10 +16,10 @@
 // which nothing waits for it does not count, and a byte now and then does not help.
 #pragma once
 
-#include <boost/asio/awaitable.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
+#include <exception>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -41,17 +42,23 @@ class HttpConnection : public AnswerSink, public std::enable_shared_from_this<Ht
   ~HttpConnection() override;
 
   void answer_ready() override;
-  // At once; what is under way is told that its client is gone.
-  void close();
+  // At once; what is under way is told that its client is gone. Needs no memory.
+  void close() noexcept;
 
  private:
   enum class Phase { kReading, kAnswering, kLingering, kClosed };
   using Clock = std::chrono::steady_clock;
   using Error = boost::system::error_code;
 
+  // Does it. Where it throws, as for want of memory, the connection ends. All that the reactor
+  // calls is guarded.
+  template <typename Work>
+  void guarded(Work work) noexcept;
+
   // Reading.
-  boost::asio::awaitable<void> read();
-  boost::asio::awaitable<void> pause();
+  void read();
+  void pause();
+  void look_at_client();
   void read_once();
   void on_bytes(std::string_view bytes);
   void on_end();
@@ -66,6 +73,7 @@ class HttpConnection : public AnswerSink, public std::enable_shared_from_this<Ht
   // Answering.
   void begin_answer(bool keep_alive);
   void answer(const HttpReply& reply, bool keep_alive);
+  void append_reply(HttpReply reply);
   void refuse(const ApiError& error);
   void format(ExchangeState::Output output);
   void end_answer();
@@ -74,7 +82,8 @@ class HttpConnection : public AnswerSink, public std::enable_shared_from_this<Ht
   // Writing.
   void flush();
   bool write_some();
-  boost::asio::awaitable<void> write();
+  void write();
+  void go_on_writing();
   void note_progress(size_t bytes);
   void on_written();
 
@@ -113,11 +122,21 @@ class HttpConnection : public AnswerSink, public std::enable_shared_from_this<Ht
   std::string out_;
   size_t out_sent_ = 0;
   size_t event_bytes_ = 0;  // of out_, as unsent() counts them
-  bool writing_ = false;    // a coroutine writes
+  bool writing_ = false;    // the reactor tells when the socket takes more
   // Since the client last had `write_bytes`: what it took, and how long it let bytes wait before
   // the wait that is under way.
   uint64_t taken_ = 0;
   std::chrono::nanoseconds waited_{0};
 };
+
+template <typename Work>
+void HttpConnection::guarded(Work work) noexcept {
+  try {
+    work();
+  } catch (const std::exception& thrown) {
+    shared_.trouble(thrown);
+    close();
+  }
+}
 
 }  // namespace hearth

@@ -1,5 +1,6 @@
 #include "server/http_exchange.h"
 
+#include <new>
 #include <utility>
 
 #include "base/check.h"
@@ -18,31 +19,59 @@ ApiError no_answer() {
 
 }  // namespace
 
-bool AnswerMailbox::add(std::shared_ptr<ExchangeState> state) {
+bool AnswerMailbox::add(std::shared_ptr<ExchangeState> state) noexcept {
   std::lock_guard lock(mutex_);
   if (!wake_) return false;
-  ready_.push_back(std::move(state));
-  if (ready_.size() == 1) wake_();
+  if (std::exchange(state->queued_, true)) return true;
+  ExchangeState* before = std::exchange(last_, state.get());
+  if (first_) {
+    before->next_ = std::move(state);
+  } else {
+    first_ = std::move(state);
+    wake_();
+  }
   return true;
 }
 
+// Takes the first of a list that was the mailbox's. Null: there is none.
+std::shared_ptr<ExchangeState> AnswerMailbox::take_next(std::shared_ptr<ExchangeState>* first) {
+  std::lock_guard lock(mutex_);
+  std::shared_ptr<ExchangeState> state = std::move(*first);
+  if (!state) return state;
+  *first = std::move(state->next_);
+  state->queued_ = false;
+  return state;
+}
+
 void AnswerMailbox::deliver() {
-  std::vector<std::shared_ptr<ExchangeState>> ready;
+  std::shared_ptr<ExchangeState> ready;
   {
     std::lock_guard lock(mutex_);
-    ready.swap(ready_);
+    ready.swap(first_);
   }
-  for (const auto& state : ready) {
-    if (auto sink = state->sink()) sink->answer_ready();
-    state->call_if_gone();
+  try {
+    while (std::shared_ptr<ExchangeState> state = take_next(&ready)) {
+      state->call_if_short();
+      if (auto sink = state->sink()) sink->answer_ready();
+      state->call_if_gone();
+    }
+  } catch (const std::exception&) {
+    // The others have their turn yet.
+    while (std::shared_ptr<ExchangeState> state = take_next(&ready)) add(std::move(state));
+    throw;
   }
 }
 
 void AnswerMailbox::close() {
-  std::vector<std::shared_ptr<ExchangeState>> ready;
-  std::lock_guard lock(mutex_);
-  wake_ = nullptr;
-  ready.swap(ready_);
+  std::shared_ptr<ExchangeState> ready;
+  {
+    std::lock_guard lock(mutex_);
+    wake_ = nullptr;
+    ready.swap(first_);
+  }
+  // One by one: the death of the first would be that of the second within it, and so on.
+  while (take_next(&ready)) {
+  }
 }
 
 ExchangeState::ExchangeState(HttpRequest request, BodyLease lease,
@@ -64,7 +93,7 @@ void ExchangeState::let_go() {
 
 bool ExchangeState::hold(uint64_t bytes) {
   std::lock_guard lock(mutex_);
-  if (over()) return true;
+  if (takes_nothing()) return true;
   if (held_ + bytes <= kSmallReply) {
     replies_->add(bytes);
   } else if (!replies_->take(bytes)) {
@@ -79,7 +108,7 @@ std::string ExchangeState::take_body() {
   return std::exchange(request_.body, {});
 }
 
-void ExchangeState::leave(std::unique_lock<std::mutex>& lock) {
+void ExchangeState::leave(std::unique_lock<std::mutex>& lock) noexcept {
   bool add = !std::exchange(in_mailbox_, true);
   lock.unlock();
   if (add) mailbox_->add(shared_from_this());
@@ -87,7 +116,7 @@ void ExchangeState::leave(std::unique_lock<std::mutex>& lock) {
 
 void ExchangeState::reply(HttpReply reply) {
   std::unique_lock lock(mutex_);
-  if (over()) return;
+  if (takes_nothing()) return;
   HEARTH_CHECK(phase_ == Phase::kWaiting, "a request is answered once");
   phase_ = Phase::kEnded;
   if (reply.body.size() > held_) {
@@ -101,7 +130,7 @@ void ExchangeState::reply(HttpReply reply) {
 
 void ExchangeState::begin_events(HttpFields fields) {
   std::unique_lock lock(mutex_);
-  if (over()) return;
+  if (takes_nothing()) return;
   HEARTH_CHECK(phase_ == Phase::kWaiting, "a request is answered once");
   phase_ = Phase::kEvents;
   output_.events = std::move(fields);
@@ -110,7 +139,7 @@ void ExchangeState::begin_events(HttpFields fields) {
 
 void ExchangeState::begin_body(std::string content_type) {
   std::unique_lock lock(mutex_);
-  if (over()) return;
+  if (takes_nothing()) return;
   HEARTH_CHECK(phase_ == Phase::kWaiting, "a request is answered once");
   phase_ = Phase::kPieces;
   output_.piece_type = std::move(content_type);
@@ -127,46 +156,68 @@ void ExchangeState::break_off() {
 
 void ExchangeState::send(std::string bytes) {
   std::unique_lock lock(mutex_);
-  if (over() || bytes.empty()) return;
+  if (takes_nothing() || bytes.empty()) return;
   HEARTH_CHECK(phase_ == Phase::kEvents || phase_ == Phase::kPieces,
                "what is sent in parts is sent between its begin and its end");
-  unsent_ += bytes.size();
-  replies_->add(bytes.size());
+  const size_t count = bytes.size();
   if (output_.bytes.empty()) {
     output_.bytes = std::move(bytes);
   } else {
     output_.bytes += bytes;
   }
+  unsent_ += count;
+  replies_->add(count);
   leave(lock);
 }
 
 void ExchangeState::end() {
   std::unique_lock lock(mutex_);
-  if (over()) return;
+  if (takes_nothing()) return;
   HEARTH_CHECK(phase_ == Phase::kEvents || phase_ == Phase::kPieces, "an answer ends once");
   phase_ = Phase::kEnded;
   output_.ended = true;
   leave(lock);
 }
 
-void ExchangeState::abandon() {
+void ExchangeState::abandon() noexcept {
   Phase phase;
   {
     std::lock_guard lock(mutex_);
     phase = phase_;
   }
-  if (phase == Phase::kWaiting) return reply(error_reply(no_answer()));
-  if (phase == Phase::kPieces) return break_off();
-  if (phase != Phase::kEvents) return;
-  send("data: " + error_body(no_answer()) + "\n\n");
-  end();
+  try {
+    if (phase == Phase::kWaiting) return reply(error_reply(no_answer()));
+    if (phase == Phase::kPieces) return break_off();
+    if (phase != Phase::kEvents) return;
+    send("data: " + error_body(no_answer()) + "\n\n");
+    end();
+  } catch (const std::bad_alloc&) {
+    fall_short();
+  }
+}
+
+void ExchangeState::fall_short() noexcept {
+  std::unique_lock lock(mutex_);
+  if (takes_nothing() || phase_ == Phase::kEnded) return;
+  if (phase_ == Phase::kPieces) {
+    output_.broken = true;
+  } else {
+    output_.short_of_memory = output_.ended = true;
+  }
+  if (phase_ == Phase::kEvents) {
+    unsent_ += shortage_words().event.size();
+    replies_->add(shortage_words().event.size());
+  }
+  phase_ = Phase::kEnded;
+  fell_short_ = true;
+  leave(lock);
 }
 
 void ExchangeState::on_gone(std::function<void()> call) {
   std::unique_lock lock(mutex_);
   if (phase_ == Phase::kWritten) return;
   on_gone_ = std::move(call);
-  if (phase_ != Phase::kGone) return;
+  if (phase_ != Phase::kGone && !fell_short_) return;
   lock.unlock();
   if (!mailbox_->add(shared_from_this())) call_if_gone();
 }
@@ -217,6 +268,18 @@ void ExchangeState::call_if_gone() {
   if (call) call();
 }
 
+void ExchangeState::call_if_short() {
+  if (!fell_short_) return;
+  std::function<void()> call;
+  std::shared_ptr<std::function<void()>> drained;  // dies without the lock
+  {
+    std::lock_guard lock(mutex_);
+    call.swap(on_gone_);
+    drained.swap(on_drained_);
+  }
+  if (call) call();
+}
+
 void ExchangeState::set_written() {
   std::function<void()> call;
   std::shared_ptr<std::function<void()>> drained;
@@ -240,6 +303,8 @@ void Exchange::begin_body(std::string content_type) { state_->begin_body(std::mo
 void Exchange::break_off() { state_->break_off(); }
 bool Exchange::hold(uint64_t bytes) { return state_->hold(bytes); }
 bool Exchange::replies_full() const { return state_->replies_full(); }
+void Exchange::fall_short() noexcept { state_->fall_short(); }
+bool Exchange::fell_short() const { return state_->fell_short(); }
 size_t Exchange::unsent() const { return state_->unsent(); }
 void Exchange::on_gone(std::function<void()> call) { state_->on_gone(std::move(call)); }
 void Exchange::on_drained(std::function<void()> call) { state_->on_drained(std::move(call)); }

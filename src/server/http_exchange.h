@@ -1,7 +1,8 @@
 // One request and its answer. Every member function may be called from any thread, and nothing
 // happens where the client is gone. Where an Exchange dies unanswered, the client gets 500; where
 // it dies in the middle of its events, an event with an error, and the end. HEAD gets the same head
-// without the body.
+// without the body. Where memory is short the functions throw std::bad_alloc; who cannot answer for
+// that calls fall_short(), which needs none.
 #pragma once
 
 #include <cstddef>
@@ -51,11 +52,20 @@ class Exchange {
   // Whether no reply may take more now.
   bool replies_full() const;
 
+  // There is no memory for the rest of the answer: the client gets 503 no_memory, in the middle of
+  // its events an event with that error and the end, or, where that cannot be either or a body was
+  // begun, the end of its connection. The function given to on_gone() is called. Nothing where the
+  // answer is complete. Needs no memory.
+  void fall_short() noexcept;
+  // Whether it did; on_gone's function asks.
+  bool fell_short() const;
+
   // Bytes of events that wait for the client.
   size_t unsent() const;
-  // Once, where the client left or stalled before it was given the whole answer; at once where it
-  // has. By the reactor's thread (by the caller's after the server's death). What it holds is let
-  // go when the answer was written or the client is gone, so it may hold this Exchange.
+  // Once, where the client left or stalled before it was given the whole answer, or the exchange
+  // fell short; at once where that has happened. By the reactor's thread (by the caller's after the
+  // server's death). What it holds is let go when the answer was written or the client is gone, so
+  // it may hold this Exchange.
   void on_gone(std::function<void()> call);
   // Each time unsent() fell to 0 after a send; by the reactor's thread.
   void on_drained(std::function<void()> call);

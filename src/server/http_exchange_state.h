@@ -1,7 +1,8 @@
 // What an Exchange (any thread) and its connection (the reactor's thread) share: the answer on its
 // way. The sending side leaves bytes here and, where the connection does not know yet, puts itself
 // into the mailbox, which wakes the reactor once for however many answers; so many small events
-// become few writes.
+// become few writes. The mailbox is a list of the states themselves: putting one in needs no
+// memory.
 #pragma once
 
 #include <atomic>
@@ -10,7 +11,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "server/http_exchange.h"
 #include "server/http_reader.h"
@@ -27,19 +27,23 @@ class AnswerSink {
 
 class AnswerMailbox {
  public:
-  // `wake` makes the reactor call deliver(); any thread calls it.
+  // `wake` makes the reactor call deliver(); any thread calls it. It throws nothing, and is not
+  // called again before deliver() begins.
   explicit AnswerMailbox(std::function<void()> wake) : wake_(std::move(wake)) {}
 
   // Any thread. False where the reactor is no more.
-  bool add(std::shared_ptr<ExchangeState> state);
+  bool add(std::shared_ptr<ExchangeState> state) noexcept;
   // The reactor's thread.
   void deliver();
   void close();
 
  private:
+  std::shared_ptr<ExchangeState> take_next(std::shared_ptr<ExchangeState>* first);
+
   std::mutex mutex_;
   std::function<void()> wake_;  // empty: closed
-  std::vector<std::shared_ptr<ExchangeState>> ready_;
+  std::shared_ptr<ExchangeState> first_;
+  ExchangeState* last_ = nullptr;
 };
 
 class ExchangeState : public std::enable_shared_from_this<ExchangeState> {
@@ -50,7 +54,8 @@ class ExchangeState : public std::enable_shared_from_this<ExchangeState> {
     std::optional<std::string> piece_type;  // a body in pieces begins, of this type
     std::string bytes;                      // of events or of the body
     bool ended = false;
-    bool broken = false;  // in the middle
+    bool broken = false;           // in the middle
+    bool short_of_memory = false;  // told in place of what is missing
   };
 
   ExchangeState(HttpRequest request, BodyLease lease, std::shared_ptr<ReplyBudget> replies,
@@ -68,7 +73,9 @@ class ExchangeState : public std::enable_shared_from_this<ExchangeState> {
   void break_off();
   bool hold(uint64_t bytes);
   bool replies_full() const { return replies_->full(); }
-  void abandon();
+  void abandon() noexcept;
+  void fall_short() noexcept;
+  bool fell_short() const { return fell_short_; }
   size_t unsent() const { return unsent_; }
   void on_gone(std::function<void()> call);
   void on_drained(std::function<void()> call);
@@ -84,13 +91,20 @@ class ExchangeState : public std::enable_shared_from_this<ExchangeState> {
   void set_written();
   // Tells a client that asks late.
   void call_if_gone();
+  void call_if_short();
 
  private:
   enum class Phase { kWaiting, kEvents, kPieces, kEnded, kWritten, kGone };
 
   bool over() const { return phase_ == Phase::kWritten || phase_ == Phase::kGone; }
-  void leave(std::unique_lock<std::mutex>& lock);
+  bool takes_nothing() const { return over() || fell_short_; }
+  void leave(std::unique_lock<std::mutex>& lock) noexcept;
   void let_go();
+
+  friend class AnswerMailbox;
+  // Of the mailbox, under its mutex.
+  std::shared_ptr<ExchangeState> next_;
+  bool queued_ = false;
 
   HttpRequest request_;
   BodyLease lease_;
@@ -98,6 +112,7 @@ class ExchangeState : public std::enable_shared_from_this<ExchangeState> {
   std::shared_ptr<AnswerMailbox> mailbox_;
   std::weak_ptr<AnswerSink> sink_;
   std::atomic<size_t> unsent_ = 0;
+  std::atomic<bool> fell_short_ = false;
 
   std::mutex mutex_;
   Phase phase_ = Phase::kWaiting;

@@ -4,13 +4,9 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
-#include <boost/asio/redirect_error.hpp>
-#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/bind_allocator.hpp>
 #include <chrono>
 #include <filesystem>
-#include <memory>
 #include <new>
 #include <string>
 #include <utility>
@@ -83,6 +79,7 @@ HttpListener::HttpListener(HttpShared& shared)
   if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
   if (!error) acceptor_.bind(endpoint, error);
   if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+  if (!error) acceptor_.non_blocking(true, error);
   if (!error) port_ = acceptor_.local_endpoint(error).port();
   if (error) {
     fail(ErrorCode::kResource, "cannot listen at {} port {}: {}; choose another host or port",
@@ -90,9 +87,24 @@ HttpListener::HttpListener(HttpShared& shared)
   }
 }
 
-void HttpListener::start() {
-  asio::co_spawn(
-      shared_.context, [this]() -> asio::awaitable<void> { co_await accept(); }, asio::detached);
+// At most one call waits in the reactor, this or that of pause(), in room that is kept for it.
+void HttpListener::wait() {
+  auto ready = [this](boost::system::error_code) { on_ready(); };
+  acceptor_.async_wait(asio::socket_base::wait_read,
+                       asio::bind_allocator(WakeMemory(shared_.accepting), ready));
+}
+
+void HttpListener::pause() {
+  auto ready = [this](boost::system::error_code) { on_ready(); };
+  try {
+    resume_.expires_after(kRetry);
+    resume_.async_wait(asio::bind_allocator(WakeMemory(shared_.accepting), ready));
+  } catch (const std::bad_alloc& thrown) {
+    // The list of timers has no room for one more.
+    shared_.trouble(thrown);
+    newcomer_.reset();
+    wait();
+  }
 }
 
 void HttpListener::stop() {
@@ -101,63 +113,50 @@ void HttpListener::stop() {
   resume_.cancel();
 }
 
-asio::awaitable<void> HttpListener::accept() {
-  while (acceptor_.is_open()) {
-    Tcp::socket socket(shared_.context);
-    Tcp::endpoint peer;
-    boost::system::error_code error;
-    auto token = asio::redirect_error(asio::use_awaitable, error);
-    co_await acceptor_.async_accept(socket, peer, token);
-    if (!acceptor_.is_open()) co_return;
-    if (error == asio::error::connection_aborted) continue;
-    bool begun = false;
-    try {
-      if (!error) {
-        std::string address = peer.address().to_string();
-        if (!co_await make_room(client_of_address(address))) continue;
-        begun = begin(std::move(socket), address);
-      }
-    } catch (const std::bad_alloc&) {
-    }
-    if (!begun) co_await pause();  // no descriptor, or no memory
-  }
-}
-
-// Returns whether a new connection of the client may begin; waits where none makes room for it.
-asio::awaitable<bool> HttpListener::make_room(const std::string& client) {
-  using Verdict = ConnectionTable<HttpConnection>::Verdict;
-  while (acceptor_.is_open()) {
-    auto admission = shared_.table.admit(client);
-    if (admission.closes != nullptr) {
-      ++shared_.displaced;
-      admission.closes->close();
-    }
-    if (admission.verdict == Verdict::kOpen) co_return true;
-    if (admission.verdict == Verdict::kRefuse) {
-      ++shared_.refused_connections;
-      co_return false;
-    }
-    co_await pause();
-  }
-  co_return false;
-}
-
-asio::awaitable<void> HttpListener::pause() {
-  boost::system::error_code error;
-  auto token = asio::redirect_error(asio::use_awaitable, error);
-  resume_.expires_after(kRetry);
-  co_await resume_.async_wait(token);
-}
-
-bool HttpListener::begin(Tcp::socket socket, const std::string& peer) {
-  boost::system::error_code ignored;
-  socket.set_option(Tcp::no_delay(true), ignored);
+void HttpListener::on_ready() {
+  if (!acceptor_.is_open()) return;
+  bool in_time = true;
   try {
-    HttpConnection::start(shared_, HttpConnection::Socket(std::move(socket)), peer);
-    return true;
-  } catch (const std::bad_alloc&) {
-    return false;
+    in_time = (newcomer_ || accept()) && (!newcomer_ || let_in());
+  } catch (const std::bad_alloc& thrown) {
+    shared_.trouble(thrown);
+    newcomer_.reset();
   }
+  if (!acceptor_.is_open()) return;
+  in_time ? wait() : pause();
+}
+
+// False where no descriptor is left.
+bool HttpListener::accept() {
+  Tcp::socket socket(shared_.context);
+  Tcp::endpoint peer;
+  boost::system::error_code error;
+  acceptor_.accept(socket, peer, error);
+  if (error) return error == asio::error::connection_aborted || error == asio::error::would_block;
+  newcomer_.emplace(Newcomer{std::move(socket), peer.address().to_string()});
+  return true;
+}
+
+// False where no connection makes room for the newcomer yet.
+bool HttpListener::let_in() {
+  using Verdict = ConnectionTable<HttpConnection>::Verdict;
+  auto admission = shared_.table.admit(client_of_address(newcomer_->address));
+  if (admission.closes != nullptr) {
+    ++shared_.displaced;
+    admission.closes->close();
+  }
+  if (admission.verdict == Verdict::kWait) return false;
+  Newcomer newcomer = std::move(*newcomer_);
+  newcomer_.reset();
+  if (admission.verdict == Verdict::kRefuse) {
+    ++shared_.refused_connections;
+    return true;
+  }
+  boost::system::error_code ignored;
+  newcomer.socket.set_option(Tcp::no_delay(true), ignored);
+  HttpConnection::start(shared_, HttpConnection::Socket(std::move(newcomer.socket)),
+                        std::move(newcomer.address));
+  return true;
 }
 
 }  // namespace hearth

@@ -6,8 +6,10 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
+#include <new>
 #include <utility>
 
+#include "server/api_error.h"
 #include "server/http_connection.h"
 #include "server/http_listener.h"
 
@@ -22,7 +24,8 @@ struct HttpServer::Parts {
     shared = std::make_unique<HttpShared>(context, options, std::move(check), std::move(handler),
                                           std::move(refused));
     shared->reply_fields = std::move(reply_fields);
-    on_trouble = std::move(trouble);
+    shared->trouble = std::move(trouble);
+    shortage_words();  // made while there is memory
     size_t of_address = options.address_connections;
     if (of_address == 0) of_address = (limit + 3) / 4;
     shared->table = {limit, of_address};
@@ -32,7 +35,6 @@ struct HttpServer::Parts {
   }
 
   size_t limit;
-  HttpTrouble on_trouble;
   // Dies after the context: what waits there holds connections, which look at what they share.
   std::unique_ptr<HttpShared> shared;
   asio::io_context context{1};
@@ -62,22 +64,25 @@ void HttpServer::run() {
       parts_->context.run();
     } catch (const std::exception& thrown) {
       // Whatever it was about has died with it; the others go on.
-      parts_->on_trouble(thrown);
+      parts_->shared->trouble(thrown);
     }
   }
 }
 
-void HttpServer::stop() {
-  asio::post(parts_->context, [parts = parts_.get()] {
-    parts->listener->stop();
-    parts->shared->close_all();
-    parts->context.stop();
-  });
+void HttpServer::stop() noexcept {
+  try {
+    asio::post(parts_->context, [parts = parts_.get()] {
+      parts->listener->stop();
+      parts->shared->close_all();
+      parts->context.stop();
+    });
+  } catch (const std::bad_alloc&) {
+    // What is open is closed by the destructor.
+    parts_->context.stop();
+  }
 }
 
-void HttpServer::drain() {
-  asio::post(parts_->context, [parts = parts_.get()] { parts->shared->draining = true; });
-}
+void HttpServer::drain() noexcept { parts_->shared->draining = true; }
 
 void HttpServer::post(std::function<void()> call) { asio::post(parts_->context, std::move(call)); }
 

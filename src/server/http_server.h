@@ -63,9 +63,9 @@ class HttpServer {
   // The reactor; returns after stop(). What is thrown on it, as where memory is short, ends the
   // call that threw and nothing else.
   void run();
-  // The following from any thread.
-  void stop();                                             // closes everything at once
-  void drain();                                            // connections end with their next answer
+  // The following from any thread; post() and after() may throw for want of memory.
+  void stop() noexcept;                                    // closes everything at once
+  void drain() noexcept;                                   // connections end with their next answer
   void post(std::function<void()> call);                   // onto the reactor; dropped after stop()
   void after(double seconds, std::function<void()> call);  // the same, later
   size_t connections() const;                              // open

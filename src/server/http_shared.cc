@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/post.hpp>
 #include <random>
 #include <utility>
@@ -21,9 +22,11 @@ HttpShared::HttpShared(boost::asio::io_context& reactor, const HttpOptions& limi
       replies(std::make_shared<ReplyBudget>(limits.all_reply_bytes)),
       read_buffer(kHttpReadBytes) {
   mailbox = std::make_shared<AnswerMailbox>([this] {
-    boost::asio::post(context, [box = std::weak_ptr<AnswerMailbox>(mailbox)] {
+    auto deliver = [box = std::weak_ptr<AnswerMailbox>(mailbox)] {
       if (auto open_box = box.lock()) open_box->deliver();
-    });
+    };
+    boost::asio::post(context,
+                      boost::asio::bind_allocator(WakeMemory(answering), std::move(deliver)));
   });
   std::random_device random;
   next_id = static_cast<uint64_t>(random()) << 32;
@@ -32,9 +35,8 @@ HttpShared::HttpShared(boost::asio::io_context& reactor, const HttpOptions& limi
 std::string HttpShared::make_id() { return fmt::format("req_{:016x}", next_id++); }
 
 void HttpShared::close_all() {
-  std::vector<std::shared_ptr<HttpConnection>> all;
-  table.each([&](HttpConnection* connection) { all.push_back(connection->shared_from_this()); });
-  for (const auto& connection : all) connection->close();
+  // Each leaves the table.
+  while (HttpConnection* connection = table.any()) connection->shared_from_this()->close();
 }
 
 }  // namespace hearth

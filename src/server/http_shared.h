@@ -6,9 +6,11 @@
 #include <boost/asio/io_context.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "server/connection_table.h"
@@ -17,11 +19,13 @@
 #include "server/http_reader.h"
 #include "server/http_reply.h"
 #include "server/http_server.h"
+#include "server/wake_slot.h"
 
 namespace hearth {
 
 class HttpConnection;
 
+inline constexpr std::string_view kHttpContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 // What is read at once.
 inline constexpr size_t kHttpReadBytes = 64 << 10;
 
@@ -35,12 +39,14 @@ struct HttpShared {
   HttpHandler handler;
   std::function<void()> on_room = [] {};  // a connection has ended, or makes room for another
   HttpRefused refused;
+  HttpTrouble trouble = [](const std::exception&) {};
   HttpReplyFields reply_fields = [](const HttpRequest&) { return HttpFields(); };
   std::shared_ptr<BodyBudget> bodies;
   std::shared_ptr<ReplyBudget> replies;
+  WakeSlot answering, accepting;  // of the mailbox and the listener
   std::shared_ptr<AnswerMailbox> mailbox;
   ConnectionTable<HttpConnection> table{SIZE_MAX, SIZE_MAX};
-  bool draining = false;  // answers end their connections
+  std::atomic<bool> draining = false;  // answers end their connections
   std::atomic<size_t> connections = 0, exchanges = 0;
   std::atomic<uint64_t> displaced = 0, refused_connections = 0;
   std::vector<char> read_buffer;

@@ -18,7 +18,7 @@ void PiecedReply::hand_over() {
 void PiecedReply::ask() {
   if (ended_) return;
   try {
-    worker_.post([self = shared_from_this()] { self->go_on(); });
+    worker_.post([self = shared_from_this()] { self->go_on(); }, exchange_);
   } catch (const std::exception&) {
     break_off();
   }

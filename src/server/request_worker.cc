@@ -39,11 +39,11 @@ bool RequestWorker::end(double seconds) {
                            [&] { return running_ == 0; });
 }
 
-void RequestWorker::post(std::function<void()> task) {
+void RequestWorker::post(std::function<void()> task, std::shared_ptr<Exchange> about) {
   {
     std::lock_guard lock(mutex_);
     if (stopping_) return;
-    tasks_.push_back({next_ticket_++, std::move(task)});
+    tasks_.push_back({next_ticket_++, std::move(task), std::move(about)});
   }
   changed_.notify_one();
 }
@@ -102,6 +102,7 @@ void RequestWorker::run(Task task) noexcept {
     task.call();
   } catch (const std::exception& thrown) {
     on_trouble_(thrown);
+    if (task.about) task.about->fall_short();
   }
 }
 

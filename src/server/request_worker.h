@@ -1,6 +1,7 @@
 // RequestWorker: does tasks, one at a time and by turns: reading bodies, rendering templates,
-// making tokens and large answers, which would hold up the reactor. A task handles its own errors;
-// what it throws all the same ends it alone.
+// making tokens and large answers, which would hold up the reactor. A task handles its own errors
+// as far as it can; what it throws all the same, as where memory is short, ends it alone, and the
+// exchange that it is about falls short.
 //
 // A task that takes long asks its Pace, which gives the turn to who waits longest: a task that has
 // not begun, or one that was interrupted. So a small task behind large ones waits for a slice of
@@ -17,11 +18,13 @@
 #include <deque>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
 
 #include "base/pace.h"
+#include "server/http_exchange.h"
 
 namespace hearth {
 
@@ -36,8 +39,8 @@ class RequestWorker {
   RequestWorker(const RequestWorker&) = delete;
   RequestWorker& operator=(const RequestWorker&) = delete;
 
-  // Nothing after end().
-  void post(std::function<void()> task);
+  // Nothing after end(). `about` falls short where `task` throws; null: there is none.
+  void post(std::function<void()> task, std::shared_ptr<Exchange> about = nullptr);
   // Within a task: the pace of what it does. `ended`: nobody waits for the task; both outlive it.
   Pace pace(const std::atomic<bool>& ended);
   // Drops the tasks that have not begun, and ends the others at their next pause. False where one
@@ -48,6 +51,7 @@ class RequestWorker {
   struct Task {
     uint64_t ticket;
     std::function<void()> call;
+    std::shared_ptr<Exchange> about;
   };
   // A task that waits for its next turn.
   struct Paused {
