@@ -31,6 +31,7 @@ from serve_limits_test import (  # noqa: F401
     ReplyTest,
     TimeTest,
 )
+from serve_memory_test import MemoryLimitTest  # noqa: F401
 from serve_sampling_test import DefaultsTest, FieldTest, FiguresTest, SeedTest  # noqa: F401
 from unheard_test import UnheardTest  # noqa: F401
 
