@@ -125,6 +125,14 @@ void HttpConnection::read_once() {
   on_bytes({shared_.read_buffer.data(), bytes});
 }
 
+bool HttpConnection::read_waiting() noexcept {
+  Error error;
+  if (socket_.available(error) == 0 || error) return false;
+  auto self = shared_from_this();  // it may close
+  guarded([this] { read_once(); });
+  return true;
+}
+
 void HttpConnection::on_bytes(std::string_view bytes) {
   if (phase_ == Phase::kLingering) {
     lingered_ += bytes.size();

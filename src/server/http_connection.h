@@ -42,6 +42,8 @@ class HttpConnection : public AnswerSink, public std::enable_shared_from_this<Ht
   ~HttpConnection() override;
 
   void answer_ready() override;
+  // Reads what has come, a bufferful at most, and says whether there was any: it may be a request.
+  bool read_waiting() noexcept;
   // At once; what is under way is told that its client is gone. Needs no memory.
   void close() noexcept;
 

@@ -140,7 +140,15 @@ bool HttpListener::accept() {
 // False where no connection makes room for the newcomer yet.
 bool HttpListener::let_in() {
   using Verdict = ConnectionTable<HttpConnection>::Verdict;
-  auto admission = shared_.table.admit(client_of_address(newcomer_->address));
+  const std::string client = client_of_address(newcomer_->address);
+  auto admission = shared_.table.admit(client);
+  // In a burst of new connections a request may have come that nobody has read yet.
+  for (const HttpConnection* looked_at = nullptr;
+       admission.closes != nullptr && admission.closes != looked_at;
+       admission = shared_.table.admit(client)) {
+    looked_at = admission.closes;
+    if (!admission.closes->read_waiting()) break;
+  }
   if (admission.closes != nullptr) {
     ++shared_.displaced;
     admission.closes->close();

@@ -1,6 +1,7 @@
 """Limits of size, number and time, each with what is due beyond it."""
 
 import json
+import signal
 
 from raw_client import StubTest
 
@@ -137,6 +138,35 @@ class ConnectionLimitTest(StubTest):
         for _ in range(4):
             self.client().send("GET /hel")
         self.assert_alive(self.client(source="127.0.0.2"))
+
+
+class BurstTest(StubTest):
+    """New connections that come before the server has read what others asked."""
+
+    options = ("connections=1", "address_connections=1")
+
+    def test_a_request_that_came_is_answered(self):
+        for _ in range(20):
+            # All are there at once when it goes on.
+            self.stub.send_signal(signal.SIGSTOP)
+            clients = [self.client(source=f"127.0.0.{i}") for i in range(2, 8)]
+            for client in clients[:5]:
+                client.get("/hello/burst")
+            self.stub.send_signal(signal.SIGCONT)
+            for client in clients[:5]:
+                self.assertEqual(client.reply().body, b"hello burst")
+            clients[5].socket.close()
+
+    def test_what_is_no_whole_request_makes_room(self):
+        self.stub.send_signal(signal.SIGSTOP)
+        clients = [self.client(source=f"127.0.0.{i}") for i in range(2, 8)]
+        for client in clients[:5]:
+            client.send("GET /hel")
+        clients[5].get("/hello/last")
+        self.stub.send_signal(signal.SIGCONT)
+        self.assertEqual(clients[5].reply().body, b"hello last")
+        for client in clients[:5]:
+            self.assertEqual(client.rest(), b"")
 
 
 class AddressLimitTest(StubTest):

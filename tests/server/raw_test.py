@@ -23,6 +23,7 @@ from fault_test import (  # noqa: F401
 from limit_test import (  # noqa: F401
     AddressLimitTest,
     BodyLimitTest,
+    BurstTest,
     ConnectionLimitTest,
     TimeTest,
 )
