@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "server/chat_messages.h"
 #include "server/exception_error.h"
+#include "server/http_reader.h"
 #include "server/reply_pieces.h"
 
 namespace hearth {
@@ -68,7 +69,9 @@ void Completion::start() {
 
 void Completion::read() {
   auto vocabulary = static_cast<uint32_t>(model_.backend.tokenizer().size());
-  std::string body = exchange_->take_body();
+  // Its texts take as much until they are tokens.
+  BodyLease lease;
+  std::string body = exchange_->take_body(&lease);
   const RequestLimits& limits = all_.options_.limits;
   call_ = chat_ ? read_chat_call(body, model_.sampling, limits, vocabulary)
                 : read_text_call(body, model_.sampling, limits, vocabulary);

@@ -103,8 +103,9 @@ bool ExchangeState::hold(uint64_t bytes) {
   return true;
 }
 
-std::string ExchangeState::take_body() {
-  lease_.release();
+std::string ExchangeState::take_body(BodyLease* lease) {
+  BodyLease leased = std::move(lease_);
+  if (lease != nullptr) *lease = std::move(leased);
   return std::exchange(request_.body, {});
 }
 
@@ -294,7 +295,7 @@ void ExchangeState::set_written() {
 Exchange::Exchange(std::shared_ptr<ExchangeState> state) : state_(std::move(state)) {}
 Exchange::~Exchange() { state_->abandon(); }
 const HttpRequest& Exchange::request() const { return state_->request(); }
-std::string Exchange::take_body() { return state_->take_body(); }
+std::string Exchange::take_body(BodyLease* lease) { return state_->take_body(lease); }
 void Exchange::reply(HttpReply reply) { state_->reply(std::move(reply)); }
 void Exchange::begin_events(HttpFields fields) { state_->begin_events(std::move(fields)); }
 void Exchange::send(std::string bytes) { state_->send(std::move(bytes)); }

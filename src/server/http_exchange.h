@@ -15,6 +15,7 @@
 
 namespace hearth {
 
+class BodyLease;
 class ExchangeState;
 
 class Exchange {
@@ -25,8 +26,9 @@ class Exchange {
   Exchange& operator=(const Exchange&) = delete;
 
   const HttpRequest& request() const;
-  // The body, which counts towards `all_body_bytes` no longer. By one thread, once.
-  std::string take_body();
+  // The body, which counts towards `all_body_bytes` for as long as its lease lives: that goes to
+  // `lease`, or else ends at once. By one thread, once.
+  std::string take_body(BodyLease* lease = nullptr);
 
   // The whole answer; once, and no events.
   void reply(HttpReply reply);

@@ -64,7 +64,7 @@ class ExchangeState : public std::enable_shared_from_this<ExchangeState> {
 
   // For Exchange, with the contracts that stand there.
   const HttpRequest& request() const { return request_; }
-  std::string take_body();
+  std::string take_body(BodyLease* lease);
   void reply(HttpReply reply);
   void begin_events(HttpFields fields);
   void send(std::string bytes);

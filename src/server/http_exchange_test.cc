@@ -147,6 +147,15 @@ TEST_F(HttpExchangeTest, TakingTheBodyGivesItsRoomBack) {
   EXPECT_EQ(exchange_->request().body, "");
 }
 
+TEST_F(HttpExchangeTest, ABodyThatIsReadCountsAsLongAsItsLease) {
+  {
+    BodyLease lease;
+    EXPECT_EQ(exchange_->take_body(&lease), "body");
+    EXPECT_EQ(budget_->used(), 4u);
+  }
+  EXPECT_EQ(budget_->used(), 0u);
+}
+
 TEST_F(HttpExchangeTest, WhatAnAnswerTakesIsCountedUntilItIsWritten) {
   EXPECT_TRUE(exchange_->hold(90'000));
   EXPECT_FALSE(exchange_->hold(20'000));

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "server/chat_messages.h"
+#include "server/http_reader.h"
 #include "server/reply_bodies.h"
 #include "server/reply_pieces.h"
 #include "server/request_error.h"
@@ -41,7 +42,8 @@ class DecodedBody : public TextBody {
 
 std::unique_ptr<BodySource> tokenize(Exchange& exchange, const TokenRouteModel& model,
                                      const RequestLimits& limits, Pace* pace) {
-  TokenizeCall call = read_tokenize_call(exchange.take_body(), limits);
+  BodyLease lease;
+  TokenizeCall call = read_tokenize_call(exchange.take_body(&lease), limits);
   EncodeOptions options;
   if (!model.add_eos) options.add_eos = false;
   options.parse_special = call.parse_special;
@@ -74,7 +76,8 @@ std::unique_ptr<BodySource> token_route_body(RouteId route, Exchange& exchange,
                                              const RequestLimits& limits, Pace* pace) {
   if (route == RouteId::kTokenize) return tokenize(exchange, model, limits, pace);
   if (route == RouteId::kDetokenize) return detokenize(exchange, model.tokenizer, limits);
-  TemplateCall call = read_template_call(exchange.take_body(), limits);
+  BodyLease lease;
+  TemplateCall call = read_template_call(exchange.take_body(&lease), limits);
   RenderedChat chat = model.chat->render(call.messages, call.template_kwargs, pace);
   if (call.continue_final) end_with_final_message(call.messages, &chat);
   hold(exchange, chat.text.size());
