@@ -20,6 +20,7 @@ from serve_access_test import (  # noqa: F401
 )
 from serve_case import run
 from serve_embed_test import EmbedServeTest  # noqa: F401
+from serve_end_test import BusyEndTest, CutFileTest  # noqa: F401
 from serve_engine_test import EngineTest  # noqa: F401
 from serve_fields_test import OtherFieldsTest  # noqa: F401
 from serve_limits_test import (  # noqa: F401
