@@ -2,6 +2,7 @@
 """Mixed load with disconnects on `hearth serve`: it must hold no more, and say what it said alone.
 
     soak.py --hearth build/release/hearth [--seconds 1800 | --requests 200] [--seed N] [MODEL]
+    soak.py --hearth build/release/hearth --attacked --seconds 1800 [--seed N]
 
 Clients ask for texts of all kinds, leave at any point, send what is no request, or sit idle. Now
 and then all pause until the server has nothing to do; then it must have as many descriptors as at
@@ -12,6 +13,9 @@ With --seconds resident memory must not grow either: its medians over the first 
 of the pauses may differ by MEMORY_BOUND. The KV pages have all been written before the first pause,
 and what requests hold at once is bounded by the number of clients, so more than that is kept for
 good: at 20,000 requests between the two medians, a leak of 200 bytes a request.
+
+With --attacked polite clients ask while others attack in every way that soak_attacked.py has: none
+of the polite waits longer than 5 s or is refused, and memory stays within the server's budgets.
 """
 
 import argparse
@@ -21,6 +25,7 @@ import statistics
 import sys
 import time
 
+import soak_attacked
 from async_http import fetch, metrics
 from serving import Server, serve_command
 from soak_clients import TEXT, Clients, alone
@@ -122,6 +127,14 @@ class Soak:
               f"{len(self.samples)} pauses")
 
 
+def finish_attacked(options):
+    options.seconds = options.seconds or 20
+    faults = soak_attacked.run(options)
+    for fault in faults:
+        print(f"FAILED: {fault} (--seed {options.seed})", file=sys.stderr)
+    sys.exit(bool(faults))
+
+
 def main():
     parser = argparse.ArgumentParser(description="A long mixed load on hearth serve.")
     parser.add_argument("model", nargs="*", help="default: the demo model")
@@ -131,7 +144,10 @@ def main():
     how_long.add_argument("--requests", type=int, default=200)
     parser.add_argument("--clients", type=int, default=24)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
+    parser.add_argument("--attacked", action="store_true")
     options = parser.parse_args()
+    if options.attacked:
+        return finish_attacked(options)
     with Server(serve_command(options.hearth, *options.model, *OPTIONS)) as server:
         soak = Soak(server, options)
         try:
