@@ -257,7 +257,7 @@ void App::answer_later(const std::shared_ptr<Exchange>& exchange, RouteId route)
     log_.write(log_entry(request, 200));
     reply->hand_over();
   };
-  worker_.post(std::move(work), exchange);
+  worker_.post(std::move(work), exchange, exchange->request().body.size());
 }
 
 void App::pin(const std::vector<uint32_t>& pus) {

@@ -64,7 +64,7 @@ void Completion::start() {
     self->all_.server_.post(
         [self, error] { error ? self->fail(*error) : self->guarded([&] { self->submit(); }); });
   };
-  all_.worker_.post(std::move(work), exchange_);
+  all_.worker_.post(std::move(work), exchange_, exchange_->request().body.size());
 }
 
 void Completion::read() {

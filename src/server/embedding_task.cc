@@ -103,7 +103,7 @@ void EmbeddingTask::on_worker(Work part) {
       tell_failure(thrown, *self->exchange_, later);
     }
   };
-  all_.worker_.post(std::move(work), exchange_);
+  all_.worker_.post(std::move(work), exchange_, bytes_);
 }
 
 void EmbeddingTask::on_reactor(Work part) {

@@ -1,5 +1,7 @@
 #include "server/request_worker.h"
 
+#include <malloc.h>
+
 #include <chrono>
 #include <system_error>
 #include <utility>
@@ -29,21 +31,24 @@ RequestWorker::~RequestWorker() {
 }
 
 bool RequestWorker::end(double seconds) {
-  std::deque<Task> dropped;  // dies without the lock
+  std::deque<Task> small, large;  // die without the lock
   std::unique_lock lock(mutex_);
   stopping_ = true;
-  dropped.swap(tasks_);
+  small.swap(small_);
+  large.swap(large_);
   changed_.notify_all();
   for (Paused* paused : paused_) paused->turn.notify_one();
   return changed_.wait_for(lock, std::chrono::duration<double>(seconds),
                            [&] { return running_ == 0; });
 }
 
-void RequestWorker::post(std::function<void()> task, std::shared_ptr<Exchange> about) {
+void RequestWorker::post(std::function<void()> task, std::shared_ptr<Exchange> about,
+                         uint64_t body_bytes) {
+  const bool large = body_bytes >= kLargeBody;
   {
     std::lock_guard lock(mutex_);
     if (stopping_) return;
-    tasks_.push_back({next_ticket_++, std::move(task), std::move(about)});
+    (large ? large_ : small_).push_back({next_ticket_++, std::move(task), std::move(about), large});
   }
   changed_.notify_one();
 }
@@ -59,7 +64,7 @@ Pace RequestWorker::pace(const std::atomic<bool>& ended) {
 void RequestWorker::give_turn() {
   std::unique_lock lock(mutex_);
   if (stopping_) throw_ended();
-  if (tasks_.empty() && paused_.empty()) return;
+  if (next_queue() == nullptr && paused_.empty()) return;
   Paused self{next_ticket_++, false, {}};
   paused_.push_back(&self);
   pass_on();
@@ -69,9 +74,16 @@ void RequestWorker::give_turn() {
   throw_ended();
 }
 
+std::deque<RequestWorker::Task>* RequestWorker::next_queue() {
+  const bool may_large = !large_.empty() && large_begun_ < kMostLarge;
+  if (small_.empty()) return may_large ? &large_ : nullptr;
+  return may_large && large_.front().ticket < small_.front().ticket ? &large_ : &small_;
+}
+
 void RequestWorker::pass_on() {
-  bool begin = !tasks_.empty() &&
-               (paused_.empty() || tasks_.front().ticket < paused_.front()->ticket) &&
+  const std::deque<Task>* next_tasks = next_queue();
+  bool begin = next_tasks != nullptr &&
+               (paused_.empty() || next_tasks->front().ticket < paused_.front()->ticket) &&
                (idle_ > 0 || start_thread());
   if (begin || paused_.empty()) {
     free_ = true;
@@ -109,16 +121,22 @@ void RequestWorker::run(Task task) noexcept {
 void RequestWorker::work() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] { return stopping_ || (free_ && !tasks_.empty()); });
+    changed_.wait(lock, [&] { return stopping_ || (free_ && next_queue() != nullptr); });
     if (stopping_) break;
-    Task task = std::move(tasks_.front());
-    tasks_.pop_front();
+    std::deque<Task>& queue = *next_queue();
+    Task task = std::move(queue.front());
+    queue.pop_front();
+    if (task.large) ++large_begun_;
     free_ = false;
     --idle_;
     lock.unlock();
+    const bool large = task.large;
     run(std::move(task));  // which dies without the lock
+    // The heap of a thread keeps what was freed, and the next large body may have another thread.
+    if (large) malloc_trim(0);
     lock.lock();
     ++idle_;
+    if (large) --large_begun_;
     pass_on();
   }
   --running_;

@@ -8,6 +8,10 @@
 // each, some milliseconds, and not for their ends. An interrupted task keeps its thread, of which
 // there are kMostThreads; where all have one, a new task waits for one of them to end.
 //
+// What is made of a large body takes many times its bytes: up to 27 for each where the tokenizer
+// looks at one endless word. So tasks of bodies of kLargeBody and more wait while kMostLarge of
+// them have begun, whoever's they are; smaller ones pass them.
+//
 // What a task throws to end it, where the worker ends or nobody waits for it any more, is a
 // RequestError: 503 `draining`.
 #pragma once
@@ -30,7 +34,8 @@ namespace hearth {
 
 class RequestWorker {
  public:
-  static constexpr size_t kMostThreads = 32;
+  static constexpr size_t kMostThreads = 32, kMostLarge = 2;
+  static constexpr uint64_t kLargeBody = uint64_t{1} << 20;
 
   // `on_trouble` is told what a task threw that it did not handle; it throws nothing.
   using OnTrouble = std::function<void(const std::exception&)>;
@@ -39,8 +44,10 @@ class RequestWorker {
   RequestWorker(const RequestWorker&) = delete;
   RequestWorker& operator=(const RequestWorker&) = delete;
 
-  // Nothing after end(). `about` falls short where `task` throws; null: there is none.
-  void post(std::function<void()> task, std::shared_ptr<Exchange> about = nullptr);
+  // Nothing after end(). `about` falls short where `task` throws; null: there is none. The task
+  // reads a body of so many bytes.
+  void post(std::function<void()> task, std::shared_ptr<Exchange> about = nullptr,
+            uint64_t body_bytes = 0);
   // Within a task: the pace of what it does. `ended`: nobody waits for the task; both outlive it.
   Pace pace(const std::atomic<bool>& ended);
   // Drops the tasks that have not begun, and ends the others at their next pause. False where one
@@ -52,6 +59,7 @@ class RequestWorker {
     uint64_t ticket;
     std::function<void()> call;
     std::shared_ptr<Exchange> about;
+    bool large;
   };
   // A task that waits for its next turn.
   struct Paused {
@@ -65,16 +73,19 @@ class RequestWorker {
   void give_turn();
   // With the mutex, by who had the turn.
   void pass_on();
+  // With the mutex: the queue whose first task begins next; null where none may.
+  std::deque<Task>* next_queue();
   bool start_thread();
 
   const OnTrouble on_trouble_;
   std::mutex mutex_;
   std::condition_variable changed_;  // for threads without a task, and end()
-  std::deque<Task> tasks_;           // these two by their tickets
+  std::deque<Task> small_, large_;   // these and the next by their tickets
   std::vector<Paused*> paused_;
   uint64_t next_ticket_ = 0;
   bool free_ = true;  // nobody has the turn; a thread without a task takes it
   bool stopping_ = false;
+  size_t large_begun_ = 0;
   size_t idle_ = 0;     // threads without a task
   size_t running_ = 0;  // threads that have not ended
   std::vector<std::thread> threads_;

@@ -28,16 +28,17 @@ class RequestWorkerTest : public ::testing::Test {
   }
 
   // A task of so many slices, each of which says `letter`.
-  void post_long(char letter, int slices = kSlices) {
+  void post_long(char letter, int slices = kSlices, uint64_t body_bytes = 0) {
     ++left_;
-    worker_.post([this, letter, slices] {
+    auto task = [this, letter, slices] {
       Pace pace = worker_.pace(never_);
       for (int i = 0; i < slices; ++i) {
         said_ += letter;
         pace.did(Pace::kUnits);
       }
       note_end();
-    });
+    };
+    worker_.post(std::move(task), nullptr, body_bytes);
   }
   void post_short(char letter) { post_long(letter, 1); }
   void note_end() {
@@ -123,6 +124,21 @@ TEST_F(RequestWorkerTest, WhatNobodyWaitsForEndsAtItsNextPause) {
   gate_.set_value();
   EXPECT_EQ(status.get_future().get(), 503u);
   EXPECT_TRUE(worker_.end(kLong));
+}
+
+// Of large bodies two are under way at a time, which small ones pass.
+TEST_F(RequestWorkerTest, FewLargeBodiesAreUnderWay) {
+  for (char letter : {'a', 'b', 'c'}) post_long(letter, kSlices, RequestWorker::kLargeBody);
+  post_short('s');
+  const std::string said = run();
+  EXPECT_GT(said.find('c'), std::min(said.rfind('a'), said.rfind('b'))) << said;
+  EXPECT_LT(said.find('s'), said.find('c')) << said;
+}
+
+TEST_F(RequestWorkerTest, SmallBodiesAreUnderWayTogether) {
+  for (char letter : {'a', 'b', 'c'}) post_long(letter, kSlices, RequestWorker::kLargeBody - 1);
+  const std::string said = run();
+  EXPECT_LT(said.find('c'), std::min(said.rfind('a'), said.rfind('b'))) << said;
 }
 
 }  // namespace

@@ -38,10 +38,10 @@ END_SECONDS = DRAIN_SECONDS + 2 + 3
 LAST_ATTACK = 3
 CONNECTIONS = 4096
 BODIES, REPLIES, EMBED = 64, 32, 64  # MiB
-# What a body is made into while it is read (values of JSON, texts, a template's strings, tokens),
-# and what the heaps of the threads keep of it, in bytes for each of the body's own. The worst, a
-# single word, takes 27; most take far less.
-MADE_OF_BODIES = 10
+# What large bodies are made into while they are read (values of JSON, texts, a template's strings,
+# tokens): of those there are two at a time, of 8 MiB at most, and a single word takes 27 bytes for
+# each of its own, beside the texts that it was cut from.
+MADE_OF_BODIES = 2 * 8 * 40  # MiB
 # The program, its threads, CONNECTIONS, and what the heaps keep of small allocations.
 PROGRAM = 64  # MiB
 # Searches a text of the conversation for another, in the way that a request names.
@@ -213,7 +213,7 @@ def budgets(said):
 
     weights, cache, rest = (sum(map(size, sizes)) for sizes in zip(*engines))
     return {"weights": weights, "keys and values": cache, "the engines' other memory": rest,
-            "--max-bodies": BODIES * MIB, "made of them": MADE_OF_BODIES * BODIES * MIB,
+            "--max-bodies": BODIES * MIB, "made of them": MADE_OF_BODIES * MIB,
             "--max-replies": REPLIES * MIB, "--embed-memory": EMBED * MIB,
             "the program": PROGRAM * MIB}
 
