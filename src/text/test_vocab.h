@@ -20,6 +20,11 @@ inline int32_t add_token(Vocab& vocab, std::string text, TokenType type = TokenT
   return static_cast<int32_t>(vocab.tokens.size()) - 1;
 }
 
+// Words without a meaning, until there are so many tokens.
+inline void add_words(Vocab& vocab, size_t tokens) {
+  while (vocab.tokens.size() < tokens) add_token(vocab, "w" + std::to_string(vocab.tokens.size()));
+}
+
 // Ids 0 to 255 are the bytes; each merge (in the byte-level alphabet, where a space is U+0120) adds
 // its product.
 inline Vocab bpe_vocab(const std::vector<std::string>& merges, const std::string& pre = "gpt-2") {

@@ -30,7 +30,7 @@ Vocab vocab() {
   Vocab vocab = bpe_vocab({});
   add_token(vocab, "<end>", TokenType::kControl);
   vocab.eog = {kEnd};
-  while (vocab.tokens.size() < kTokens) add_token(vocab, "w" + std::to_string(vocab.tokens.size()));
+  add_words(vocab, kTokens);
   return vocab;
 }
 

@@ -77,7 +77,7 @@ constexpr uint32_t kTokens = 260, kContext = 192, kWidth = 8;
 
 Vocab vocab() {
   Vocab vocab = bpe_vocab({});
-  while (vocab.tokens.size() < kTokens) add_token(vocab, "w" + std::to_string(vocab.tokens.size()));
+  add_words(vocab, kTokens);
   return vocab;
 }
 

@@ -54,7 +54,7 @@ constexpr uint32_t kTokens = 260;
 
 Vocab vocab() {
   Vocab vocab = bpe_vocab({});
-  while (vocab.tokens.size() < kTokens) add_token(vocab, "w" + std::to_string(vocab.tokens.size()));
+  add_words(vocab, kTokens);
   return vocab;
 }
 
