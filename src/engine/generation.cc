@@ -4,6 +4,7 @@
 #include <new>
 
 #include "base/enum_name.h"
+#include "base/shortage.h"
 #include "engine/logits.h"
 
 namespace hearth {
@@ -18,7 +19,7 @@ SamplingParams params_of(const Request& request, uint32_t choice) {
 }  // namespace
 
 std::string_view failure_text(const std::exception& error) {
-  return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ? kNoMemory : error.what();
+  return is_shortage(error) ? kNoMemory : error.what();
 }
 
 const char* finish_name(Finish finish) {

@@ -264,7 +264,7 @@ void App::pin(const std::vector<uint32_t>& pus) {
   if (pus.empty()) return;
   // A refusal costs nothing but speed.
   server_.post([pus] { set_affinity(0, pus); });
-  worker_.post([pus] { set_affinity(0, pus); }, nullptr);
+  worker_.post([pus] { set_affinity(0, pus); });
 }
 
 void App::drain() {

@@ -2,17 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <new>
-
 #include "base/error.h"
 #include "formats/printable.h"
 #include "server/request_error.h"
 
 namespace hearth {
-
-bool is_shortage(const std::exception& error) {
-  return dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
-}
 
 ApiError api_error_of(const std::exception& error) {
   if (const auto* request = dynamic_cast<const RequestError*>(&error)) return request->api();

@@ -5,6 +5,7 @@
 #include <exception>
 #include <string>
 
+#include "base/shortage.h"
 #include "server/api_error.h"
 #include "server/http_exchange.h"
 
@@ -13,8 +14,6 @@ namespace hearth {
 // RequestError says it itself; of the other Errors, requests that cannot be are 400, those that
 // came at a bad time 429; memory that ran out is 503. All else is 500.
 ApiError api_error_of(const std::exception& error);
-
-bool is_shortage(const std::exception& error);
 
 // Tells `fail`, a function of an ApiError, what was thrown. Where memory ran out, if only for that,
 // the exchange falls short instead.

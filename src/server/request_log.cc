@@ -8,11 +8,11 @@
 #include <atomic>
 #include <functional>
 #include <limits>
-#include <new>
 #include <string_view>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/shortage.h"
 #include "base/tell.h"
 #include "formats/printable.h"
 #include "text/json.h"
@@ -159,7 +159,7 @@ void RequestLog::write(const LogEntry& entry) noexcept {
 }
 
 void RequestLog::write_trouble(const std::exception& thrown) noexcept {
-  bool shortage = dynamic_cast<const std::bad_alloc*>(&thrown) != nullptr;
+  bool shortage = is_shortage(thrown);
   Trouble& trouble = shortage ? shortages_ : others_;
   uint64_t times = ++trouble.times;
   double now = steady_seconds(), told = trouble.told_seconds;
