@@ -13,9 +13,9 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/json_reader.h"
+#include "base/utf8.h"
 #include "text/chat_template.h"
 #include "text/template_eval.h"
-#include "text/template_text.h"
 
 namespace hearth {
 namespace {

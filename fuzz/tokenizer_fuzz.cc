@@ -18,6 +18,8 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/utf8.h"
+#include "base/utf8_stream.h"
 #include "text/pre_tokenizer.h"
 #include "text/spm_encoder.h"
 #include "text/stop_strings.h"
@@ -25,8 +27,6 @@
 #include "text/test_vocab.h"
 #include "text/text_normalizer.h"
 #include "text/tokenizer.h"
-#include "text/utf8.h"
-#include "text/utf8_stream.h"
 
 namespace hearth {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "base/json.h"
 #include "bench/figure_text.h"
 #include "bench/table.h"
-#include "text/json.h"
 
 namespace hearth {
 namespace {

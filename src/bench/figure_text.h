@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string>
 
+#include "base/json.h"
 #include "bench/percentiles.h"
 #include "bench/spread.h"
-#include "text/json.h"
 
 namespace hearth {
 

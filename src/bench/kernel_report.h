@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "bench/kernel_bench.h"
 #include "bench/table.h"
 #include "bench/team_limits.h"
-#include "text/json.h"
 
 namespace hearth {
 

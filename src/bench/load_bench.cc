@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/bytes_text.h"
 #include "base/clock.h"
 #include "bench/file_copy.h"
 #include "bench/peak_memory.h"

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "base/bytes_text.h"
 #include "base/check.h"
 #include "bench/figure_text.h"
-#include "memory/arena.h"
 
 namespace hearth {
 LoadFigures load_figures(const LoadResult& result) {

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/json.h"
 #include "bench/load_bench.h"
 #include "bench/spread.h"
 #include "bench/table.h"
-#include "text/json.h"
 
 namespace hearth {
 

@@ -4,8 +4,8 @@
 
 #include <string>
 
+#include "base/json.h"
 #include "bench/figures.h"
-#include "text/json.h"
 
 namespace hearth {
 

@@ -1,9 +1,9 @@
+#include "base/json.h"
 #include "bench/figure_text.h"
 #include "bench/kernel_report.h"
 #include "bench/load_report.h"
 #include "bench/profile_report.h"
 #include "bench/report.h"
-#include "text/json.h"
 
 namespace hearth {
 namespace {

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
+#include "base/bytes_text.h"
 #include "bench/figure_text.h"
 #include "bench/kernel_report.h"
 #include "bench/load_report.h"
 #include "bench/profile_report.h"
 #include "bench/table.h"
-#include "memory/arena.h"
 
 namespace hearth {
 namespace {

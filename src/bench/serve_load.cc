@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "text/json.h"
+#include "base/json.h"
 
 namespace hearth {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "base/json.h"
 #include "bench/figure_text.h"
 #include "bench/table.h"
-#include "text/json.h"
 
 namespace hearth {
 namespace {

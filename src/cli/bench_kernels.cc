@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "base/bytes_text.h"
 #include "base/error.h"
 #include "base/progress.h"
 #include "base/tell.h"

@@ -2,10 +2,10 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/bytes_text.h"
 #include "base/progress.h"
 #include "bench/load_bench.h"
 #include "cli/load.h"
-#include "memory/arena.h"
 
 namespace hearth {
 namespace {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <ctime>
 
+#include "base/bytes_text.h"
 #include "cli/describe.h"
 
 namespace hearth {

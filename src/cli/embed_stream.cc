@@ -6,13 +6,13 @@
 #include <mutex>
 #include <utility>
 
+#include "base/bytes_text.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/progress.h"
 #include "cli/text_io.h"
 #include "embed/embed_text.h"
 #include "embed/pooling.h"
-#include "memory/arena.h"
 
 namespace hearth {
 namespace {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdlib>
 
+#include "base/bytes_text.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/tell.h"
@@ -13,7 +14,6 @@
 #include "cli/topo_machine.h"
 #include "cli/tuned_plan.h"
 #include "engine/logits.h"
-#include "memory/arena.h"
 #include "models/registry.h"
 #include "threads/pin.h"
 

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
+#include "base/json.h"
 #include "base/tell.h"
+#include "base/utf8_stream.h"
 #include "cli/text_io.h"
-#include "text/json.h"
-#include "text/utf8_stream.h"
 
 namespace hearth {
 namespace {

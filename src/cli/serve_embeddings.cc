@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/json.h"
 #include "base/tell.h"
 #include "cli/load.h"
 #include "cli/topo_machine.h"
 #include "embed/pooling.h"
 #include "models/registry.h"
-#include "text/json.h"
 
 namespace hearth {
 namespace {

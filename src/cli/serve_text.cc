@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/bytes_text.h"
 #include "base/tell.h"
 #include "cli/load.h"
 #include "cli/sampling_options.h"

@@ -5,9 +5,9 @@
 #include <memory>
 #include <span>
 
+#include "base/bytes_text.h"
 #include "base/progress.h"
 #include "cli/load.h"
-#include "memory/arena.h"
 #include "topology/cpu_features.h"
 #include "tune/bandwidth_file.h"
 

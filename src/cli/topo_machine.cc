@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/bytes_text.h"
 #include "base/number_list.h"
+#include "base/printable.h"
 #include "cli/load.h"
-#include "formats/printable.h"
-#include "memory/arena.h"
 #include "topology/cpu_features.h"
 #include "topology/placement.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "text/json.h"
+#include "base/json.h"
 #include "topology/machine.h"
 
 namespace hearth {

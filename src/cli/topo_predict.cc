@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "memory/arena.h"
+#include "base/bytes_text.h"
 #include "topology/placement.h"
 
 namespace hearth {

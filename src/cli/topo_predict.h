@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "engine/engine_plan.h"
-#include "text/json.h"
 #include "tune/cost_model.h"
 
 namespace hearth {

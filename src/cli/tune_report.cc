@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "base/json.h"
+#include "base/printable.h"
 #include "cli/topo_machine.h"
-#include "formats/printable.h"
 #include "graph/schedule_text.h"
-#include "text/json.h"
 
 namespace hearth {
 namespace {

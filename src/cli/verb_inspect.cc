@@ -5,15 +5,15 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/bytes_text.h"
+#include "base/json.h"
+#include "base/printable.h"
 #include "cli/describe.h"
 #include "cli/options.h"
 #include "cli/text_io.h"
 #include "cli/verbs.h"
 #include "formats/model_source.h"
-#include "formats/printable.h"
-#include "memory/arena.h"
 #include "models/registry.h"
-#include "text/json.h"
 
 namespace hearth {
 namespace {

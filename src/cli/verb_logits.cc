@@ -7,6 +7,8 @@
 
 #include "base/atomic_file.h"
 #include "base/error.h"
+#include "base/json.h"
+#include "base/printable.h"
 #include "base/progress.h"
 #include "cli/load.h"
 #include "cli/npy.h"
@@ -14,8 +16,6 @@
 #include "cli/text_io.h"
 #include "cli/verbs.h"
 #include "engine/logits.h"
-#include "formats/printable.h"
-#include "text/json.h"
 
 namespace hearth {
 namespace {

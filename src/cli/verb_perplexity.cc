@@ -9,13 +9,13 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/progress.h"
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/text_io.h"
 #include "cli/verbs.h"
 #include "engine/logits.h"
-#include "text/json.h"
 
 namespace hearth {
 namespace {

@@ -6,12 +6,12 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/json.h"
+#include "base/printable.h"
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/text_io.h"
 #include "cli/verbs.h"
-#include "formats/printable.h"
-#include "text/json.h"
 
 namespace hearth {
 namespace {

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "base/atomic_file.h"
+#include "base/json.h"
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/text_io.h"
@@ -14,7 +15,6 @@
 #include "cli/topo_predict.h"
 #include "cli/verbs.h"
 #include "engine/engine_plan_json.h"
-#include "text/json.h"
 #include "tune/bandwidth_file.h"
 
 namespace hearth {

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/text_io.h"
 #include "cli/verbs.h"
-#include "text/json.h"
 #include "topology/cpu_features.h"
 
 namespace hearth {

@@ -9,8 +9,8 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "embed/endpoint_reply.h"
-#include "text/json.h"
 
 namespace hearth {
 namespace {

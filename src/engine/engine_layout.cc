@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/bytes_text.h"
 #include "base/error.h"
 #include "engine/kv_pool.h"
 #include "engine/shard_shares.h"

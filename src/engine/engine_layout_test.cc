@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "base/bytes_text.h"
 #include "base/error.h"
 #include "engine/kv_pool.h"
 #include "models/test_latent_source.h"

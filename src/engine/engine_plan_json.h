@@ -2,8 +2,8 @@
 // where those lie. Numbers of nodes and PUs are the operating system's.
 #pragma once
 
+#include "base/json.h"
 #include "engine/engine_plan.h"
-#include "text/json.h"
 #include "topology/machine.h"
 
 namespace hearth {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <system_error>
 
+#include "base/bytes_text.h"
 #include "base/error.h"
 #include "models/registry.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/json_reader.h"
-#include "formats/printable.h"
+#include "base/printable.h"
 
 namespace hearth {
 namespace {

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "formats/mapped_file.h"
 #include "formats/metadata_types.h"
-#include "formats/printable.h"
 
 namespace hearth {
 

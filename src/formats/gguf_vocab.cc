@@ -6,8 +6,8 @@
 
 #include "base/base64.h"
 #include "base/error.h"
+#include "base/printable.h"
 #include "formats/merge_rules.h"
-#include "formats/printable.h"
 
 namespace hearth {
 

@@ -4,10 +4,10 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "formats/hf_encoder_config.h"
 #include "formats/hf_rope.h"
 #include "formats/hf_unread.h"
-#include "formats/printable.h"
 
 namespace hearth {
 namespace {

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "base/error.h"
-#include "formats/printable.h"
+#include "base/printable.h"
 
 namespace hearth {
 namespace {

@@ -10,13 +10,13 @@
 
 #include "base/byte_order_mark.h"
 #include "base/error.h"
+#include "base/printable.h"
 #include "formats/config_reader.h"
 #include "formats/hf_config.h"
 #include "formats/hf_modules.h"
 #include "formats/hf_shape.h"
 #include "formats/hf_tensors.h"
 #include "formats/hf_vocab.h"
-#include "formats/printable.h"
 #include "formats/safetensors.h"
 
 namespace hearth {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "formats/hf_names.h"
-#include "formats/printable.h"
 #include "tensor/pack_fp8.h"
 
 namespace hearth {

@@ -5,9 +5,9 @@
 #include <charconv>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "formats/config_reader.h"
 #include "formats/hf_modules.h"
-#include "formats/printable.h"
 #include "formats/tiktoken_ranks.h"
 #include "formats/token_index.h"
 #include "formats/tokenizer_json.h"

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "formats/printable.h"
+#include "base/printable.h"
 
 namespace hearth {
 

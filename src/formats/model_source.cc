@@ -6,9 +6,9 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/printable.h"
 #include "formats/gguf.h"
 #include "formats/hf_source.h"
-#include "formats/printable.h"
 #include "formats/source_rows.h"
 
 namespace hearth {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "formats/metadata_types.h"
-#include "formats/printable.h"
 #include "formats/safetensors_header.h"
 
 namespace hearth {

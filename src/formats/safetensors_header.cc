@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "formats/printable.h"
+#include "base/printable.h"
 
 namespace hearth {
 namespace {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "formats/config_reader.h"
-#include "formats/printable.h"
 #include "formats/token_index.h"
 #include "formats/tokenizer_steps.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
-#include "formats/printable.h"
+#include "base/printable.h"
 
 namespace hearth {
 

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <utility>
 
+#include "base/bytes_text.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/round_up.h"
@@ -229,19 +230,6 @@ void check_node_memory(uint64_t needed, const std::string& what, const Machine& 
        "{} needs {} on NUMA node {} and {} are available there; use more nodes, or free memory on "
        "it",
        what, bytes_text(needed), home.os_index, bytes_text(available));
-}
-
-std::string bytes_text(uint64_t bytes) {
-  constexpr const char* kByteUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  if (bytes < 1024) return fmt::format("{} B", bytes);
-  auto value = static_cast<double>(bytes);
-  size_t unit = 0;
-  // 1023.995 and above would print as 1024.00 of the smaller unit.
-  while (value >= 1023.995 && unit + 1 < std::size(kByteUnits)) {
-    value /= 1024;
-    ++unit;
-  }
-  return fmt::format("{:.2f} {}", value, kByteUnits[unit]);
 }
 
 }  // namespace hearth

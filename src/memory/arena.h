@@ -91,7 +91,4 @@ void check_memory(uint64_t needed, const std::string& what, const Machine& machi
 void check_node_memory(uint64_t needed, const std::string& what, const Machine& machine,
                        uint32_t node);
 
-// Returns bytes as text for people: "1.50 GiB", "320 B".
-std::string bytes_text(uint64_t bytes);
-
 }  // namespace hearth

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "text/json.h"
+#include "base/json.h"
 
 namespace hearth {
 namespace {

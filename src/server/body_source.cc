@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "text/json.h"
+#include "base/json.h"
 
 namespace hearth {
 namespace {

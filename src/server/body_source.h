@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "text/utf8_stream.h"
+#include "base/utf8_stream.h"
 
 namespace hearth {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 namespace hearth {
 namespace {

@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/utf8_stream.h"
 #include "engine/request.h"
 #include "text/tokenizer.h"
-#include "text/utf8_stream.h"
 
 namespace hearth {
 

@@ -6,9 +6,9 @@
 #include <memory>
 #include <random>
 
+#include "base/utf8.h"
 #include "text/test_vocab.h"
 #include "text/text_stream.h"
-#include "text/utf8.h"
 
 namespace hearth {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "text/json.h"
+#include "base/json.h"
 
 namespace hearth {
 

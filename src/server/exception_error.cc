@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "formats/printable.h"
+#include "base/printable.h"
 #include "server/request_error.h"
 
 namespace hearth {

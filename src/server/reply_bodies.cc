@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/check.h"
-#include "text/json.h"
-#include "text/utf8_stream.h"
+#include "base/json.h"
+#include "base/utf8_stream.h"
 
 namespace hearth {
 namespace {

@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/json.h"
 #include "server/api_error.h"
 #include "server/body_source.h"
 #include "server/choice_text.h"
-#include "text/json.h"
 
 namespace hearth {
 

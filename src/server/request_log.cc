@@ -12,10 +12,10 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/json.h"
+#include "base/printable.h"
 #include "base/shortage.h"
 #include "base/tell.h"
-#include "formats/printable.h"
-#include "text/json.h"
 
 namespace hearth {
 namespace {

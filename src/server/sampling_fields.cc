@@ -7,7 +7,7 @@
 #include <limits>
 #include <string_view>
 
-#include "formats/printable.h"
+#include "base/printable.h"
 #include "server/json_fields.h"
 
 namespace hearth {

@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "base/fnv_hash.h"
+#include "base/json.h"
 #include "engine/engine_plan_json.h"
 #include "models/registry.h"
-#include "text/json.h"
 
 namespace hearth {
 namespace {

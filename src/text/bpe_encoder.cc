@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "text/byte_level.h"
 #include "text/special_tokens.h"
-#include "text/utf8.h"
 
 namespace hearth {
 

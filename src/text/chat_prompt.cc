@@ -4,7 +4,7 @@
 #include <boost/json/value.hpp>
 
 #include "base/error.h"
-#include "text/template_text.h"
+#include "base/utf8.h"
 
 namespace hearth {
 namespace {

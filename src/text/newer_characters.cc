@@ -4,7 +4,7 @@
 #include <array>
 
 #include "base/check.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 namespace hearth {
 

@@ -7,9 +7,9 @@
 #include <array>
 #include <set>
 
+#include "base/utf8.h"
 #include "text/pre_tokenizer.h"
 #include "text/text_normalizer.h"
-#include "text/utf8.h"
 
 namespace hearth {
 namespace {

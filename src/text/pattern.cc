@@ -8,9 +8,9 @@
 #include <new>
 
 #include "base/error.h"
-#include "formats/printable.h"
+#include "base/printable.h"
+#include "base/utf8.h"
 #include "text/pattern_spelling.h"
-#include "text/utf8.h"
 
 namespace hearth {
 

@@ -2,8 +2,8 @@
 
 #include <vector>
 
+#include "base/utf8.h"
 #include "text/pattern_class.h"
-#include "text/utf8.h"
 
 namespace hearth {
 

@@ -4,8 +4,8 @@
 #include <charconv>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "text/special_tokens.h"
-#include "text/utf8.h"
 
 namespace hearth {
 

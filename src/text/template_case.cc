@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/utf8.h"
 #include "text/template_calls.h"
-#include "text/utf8.h"
 
 namespace hearth {
 namespace {

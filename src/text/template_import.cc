@@ -4,6 +4,7 @@
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
 
+#include "base/utf8.h"
 #include "text/template_calls.h"
 
 namespace hearth {

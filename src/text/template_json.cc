@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/utf8.h"
 #include "text/template_calls.h"
 #include "text/template_print.h"
-#include "text/utf8.h"
 
 namespace hearth {
 namespace {

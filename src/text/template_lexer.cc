@@ -7,7 +7,7 @@
 #include <charconv>
 
 #include "base/ascii.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 namespace hearth {
 

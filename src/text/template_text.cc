@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "text/utf8.h"
-
 namespace hearth {
 
 void TemplateBudget::out_of_steps() {
@@ -121,11 +119,6 @@ size_t offset_of_character(std::string_view bytes, size_t index) {
   size_t at = 0;
   for (; index > 0 && at < bytes.size(); --index) at += character_bytes(bytes[at]);
   return at;
-}
-
-bool is_well_formed(std::string_view bytes) {
-  while (size_t length = utf8_sequence(bytes)) bytes.remove_prefix(length);
-  return bytes.empty();
 }
 
 }  // namespace hearth

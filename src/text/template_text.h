@@ -143,6 +143,5 @@ size_t count_characters(std::string_view bytes);
 // The byte at which character `index` begins; the size where there are not so many.
 size_t offset_of_character(std::string_view bytes, size_t index);
 size_t character_bytes(char lead);
-bool is_well_formed(std::string_view bytes);
 
 }  // namespace hearth

@@ -1,10 +1,10 @@
 // What filters and methods of strings have in common.
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "text/template_calls.h"
 #include "text/template_lexer.h"
 #include "text/template_print.h"
-#include "text/utf8.h"
 
 namespace hearth {
 namespace {

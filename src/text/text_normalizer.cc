@@ -6,8 +6,8 @@
 #include <array>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "text/newer_characters.h"
-#include "text/utf8.h"
 
 namespace hearth {
 

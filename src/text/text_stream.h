@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/utf8_stream.h"
 #include "text/stop_strings.h"
-#include "text/utf8_stream.h"
 
 namespace hearth {
 

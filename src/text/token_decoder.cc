@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "formats/printable.h"
+#include "base/printable.h"
+#include "base/utf8.h"
 #include "text/byte_level.h"
 #include "text/spm_encoder.h"
-#include "text/template_text.h"
 
 namespace hearth {
 

@@ -3,7 +3,7 @@
 //
 //   auto tokenizer = Tokenizer::from_source(source);
 //   std::vector<int32_t> ids = tokenizer->encode(prompt);  // BOS and EOS as the source says
-//   stream.push(tokenizer->token_bytes(id));                // text/utf8_stream.h
+//   stream.push(tokenizer->token_bytes(id));                // base/utf8_stream.h
 //
 // Text may be any bytes, below 2 GiB. What does not count as UTF-8 is kept byte for byte by
 // byte-level BPE and by SentencePiece with byte tokens, and dropped by WordPiece, as are characters

@@ -4,9 +4,9 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "text/special_tokens.h"
 #include "text/spm_encoder.h"
-#include "text/utf8.h"
 
 namespace hearth {
 

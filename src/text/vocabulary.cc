@@ -2,7 +2,7 @@
 
 #include "base/enum_name.h"
 #include "base/error.h"
-#include "formats/printable.h"
+#include "base/printable.h"
 #include "text/byte_level.h"
 #include "text/pre_tokenizer.h"
 

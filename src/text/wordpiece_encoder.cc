@@ -8,8 +8,8 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/utf8.h"
 #include "text/spm_encoder.h"
-#include "text/utf8.h"
 
 namespace hearth {
 

@@ -8,8 +8,8 @@
 #include <span>
 
 #include "base/error.h"
-#include "formats/printable.h"
-#include "text/json_memory.h"
+#include "base/json_memory.h"
+#include "base/printable.h"
 
 namespace hearth {
 namespace {

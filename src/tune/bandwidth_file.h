@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "text/json.h"
+#include "base/json.h"
 #include "topology/machine.h"
 #include "tune/bandwidth.h"
 

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/fnv_hash.h"
 #include "base/number_list.h"
-#include "formats/printable.h"
+#include "base/printable.h"
 #include "graph/schedule_text.h"
 
 namespace hearth {

@@ -15,7 +15,7 @@
 #include "base/atomic_file.h"
 #include "base/byte_order_mark.h"
 #include "base/error.h"
-#include "formats/printable.h"
+#include "base/printable.h"
 #include "tune/bandwidth_file.h"
 
 namespace hearth {

@@ -17,12 +17,12 @@
 
 #include "base/error.h"
 #include "base/json_reader.h"
+#include "base/utf8_stream.h"
 #include "formats/model_source.h"
 #include "formats/tiktoken_ranks.h"
 #include "formats/tokenizer_json.h"
 #include "text/byte_level.h"
 #include "text/tokenizer.h"
-#include "text/utf8_stream.h"
 #include "text/vocabulary.h"
 
 namespace hearth {

@@ -16,7 +16,7 @@
 #include <string>
 #include <string_view>
 
-#include "text/json_memory.h"
+#include "base/json_memory.h"
 
 namespace hearth {
 

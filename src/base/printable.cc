@@ -1,4 +1,4 @@
-#include "formats/printable.h"
+#include "base/printable.h"
 
 #include <fmt/format.h>
 #include <utf8proc.h>

@@ -1,4 +1,4 @@
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -50,6 +50,11 @@ size_t utf8_sequence(std::string_view bytes) {
 size_t utf8_partial(std::string_view bytes) {
   if (bytes.empty()) return 0;
   return fitting_bytes(bytes, lead_of(static_cast<uint8_t>(bytes[0])));
+}
+
+bool is_well_formed(std::string_view bytes) {
+  while (size_t length = utf8_sequence(bytes)) bytes.remove_prefix(length);
+  return bytes.empty();
 }
 
 char32_t utf8_decode(std::string_view sequence) {

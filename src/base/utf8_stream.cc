@@ -1,8 +1,8 @@
-#include "text/utf8_stream.h"
+#include "base/utf8_stream.h"
 
 #include <algorithm>
 
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 namespace hearth {
 

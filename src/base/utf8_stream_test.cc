@@ -1,10 +1,10 @@
-#include "text/utf8_stream.h"
+#include "base/utf8_stream.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 namespace hearth {
 namespace {

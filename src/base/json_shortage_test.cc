@@ -7,7 +7,7 @@
 #include <new>
 #include <string>
 
-#include "text/json.h"
+#include "base/json.h"
 
 namespace {
 

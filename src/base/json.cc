@@ -1,4 +1,4 @@
-#include "text/json.h"
+#include "base/json.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "base/check.h"
-#include "text/utf8_stream.h"
+#include "base/utf8_stream.h"
 
 namespace hearth {
 namespace {

@@ -1,4 +1,4 @@
-#include "formats/printable.h"
+#include "base/printable.h"
 
 #include <gtest/gtest.h>
 
