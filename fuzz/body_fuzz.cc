@@ -10,8 +10,8 @@
 #include "server/completion_request.h"
 #include "server/reply_bodies.h"
 #include "server/text_calls.h"
-#include "text/test_vocab.h"
-#include "text/text_stream.h"
+#include "tokenizer/test_vocab.h"
+#include "tokenizer/text_stream.h"
 
 namespace hearth {
 namespace {

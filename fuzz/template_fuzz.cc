@@ -14,8 +14,8 @@
 #include "base/error.h"
 #include "base/json_reader.h"
 #include "base/utf8.h"
-#include "text/chat_template.h"
-#include "text/template_eval.h"
+#include "template/chat_template.h"
+#include "template/template_eval.h"
 
 namespace hearth {
 namespace {

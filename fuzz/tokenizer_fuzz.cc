@@ -20,13 +20,13 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "base/utf8_stream.h"
-#include "text/pre_tokenizer.h"
-#include "text/spm_encoder.h"
-#include "text/stop_strings.h"
-#include "text/test_charsmap.h"
-#include "text/test_vocab.h"
-#include "text/text_normalizer.h"
-#include "text/tokenizer.h"
+#include "tokenizer/pre_tokenizer.h"
+#include "tokenizer/spm_encoder.h"
+#include "tokenizer/stop_strings.h"
+#include "tokenizer/test_charsmap.h"
+#include "tokenizer/test_vocab.h"
+#include "tokenizer/text_normalizer.h"
+#include "tokenizer/tokenizer.h"
 
 namespace hearth {
 namespace {

@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "formats/hf_source.h"
 #include "formats/test_hf_folder.h"
-#include "text/tokenizer.h"
+#include "tokenizer/tokenizer.h"
 
 namespace hearth {
 namespace {

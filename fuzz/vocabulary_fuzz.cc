@@ -13,9 +13,9 @@
 #include "choices.h"
 #include "formats/gguf.h"
 #include "formats/test_gguf_writer.h"
-#include "text/test_charsmap.h"
-#include "text/tokenizer.h"
-#include "text/vocabulary.h"
+#include "tokenizer/test_charsmap.h"
+#include "tokenizer/tokenizer.h"
+#include "tokenizer/vocabulary.h"
 
 namespace hearth {
 namespace {

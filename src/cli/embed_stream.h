@@ -12,7 +12,7 @@
 #include "cli/text_rows.h"
 #include "cli/vector_output.h"
 #include "embed/queue_manager.h"
-#include "text/tokenizer.h"
+#include "tokenizer/tokenizer.h"
 
 namespace hearth {
 

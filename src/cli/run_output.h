@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/generate.h"
-#include "text/tokenizer.h"
+#include "tokenizer/tokenizer.h"
 
 namespace hearth {
 

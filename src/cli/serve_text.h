@@ -14,7 +14,7 @@
 #include "cli/serve_options.h"
 #include "engine/open_model.h"
 #include "server/served_model.h"
-#include "text/chat_prompt.h"
+#include "template/chat_prompt.h"
 #include "topology/machine.h"
 
 namespace hearth {

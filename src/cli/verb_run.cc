@@ -17,7 +17,7 @@
 #include "cli/sampling_options.h"
 #include "cli/text_io.h"
 #include "cli/verbs.h"
-#include "text/chat_prompt.h"
+#include "template/chat_prompt.h"
 
 namespace hearth {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "text/test_vocab.h"
+#include "tokenizer/test_vocab.h"
 
 namespace hearth {
 namespace {

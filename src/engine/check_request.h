@@ -4,7 +4,7 @@
 #include "engine/engine.h"
 #include "engine/request.h"
 #include "engine/result_stream.h"
-#include "text/tokenizer.h"
+#include "tokenizer/tokenizer.h"
 
 namespace hearth {
 

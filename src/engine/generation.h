@@ -13,8 +13,8 @@
 #include "engine/engine.h"
 #include "engine/job.h"
 #include "engine/sampler.h"
-#include "text/text_stream.h"
-#include "text/tokenizer.h"
+#include "tokenizer/text_stream.h"
+#include "tokenizer/tokenizer.h"
 
 namespace hearth {
 

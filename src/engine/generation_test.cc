@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "text/test_vocab.h"
+#include "tokenizer/test_vocab.h"
 
 namespace hearth {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "base/listener.h"
 #include "engine/engine.h"
-#include "text/tokenizer.h"
+#include "tokenizer/tokenizer.h"
 
 namespace hearth {
 

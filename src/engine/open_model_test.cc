@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "models/test_source.h"
-#include "text/test_vocab.h"
+#include "tokenizer/test_vocab.h"
 
 namespace hearth {
 namespace {

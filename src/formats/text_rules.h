@@ -1,6 +1,6 @@
 // What a tokenizer.json says about text, as data: how it is normalised, cut into pieces, and made
 // again of tokens. Words and meanings are those of Hugging Face's tokenizers; docs/tokenizers.md
-// lists what is read. text/ does what these rules say.
+// lists what is read. tokenizer/ does what these rules say.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@ namespace hearth {
 
 struct TextPattern {
   std::string text;
-  bool is_regex = true;  // in Oniguruma's syntax (text/pattern_spelling.h); else the text itself
+  // In Oniguruma's syntax (tokenizer/pattern_spelling.h); else the text itself.
+  bool is_regex = true;
 };
 
 // Normalising, a step after the other.

@@ -63,7 +63,7 @@ struct Vocab {
   std::vector<TokenType> types;   // by id
   std::vector<float> scores;      // kSpm, kUnigram: by id; empty otherwise
   std::vector<MergeRule> merges;  // kBpe
-  std::string charsmap;  // kUnigram: the bytes of SentencePiece's map (text/character_map.h)
+  std::string charsmap;  // kUnigram: the bytes of SentencePiece's map (tokenizer/character_map.h)
 
   int32_t bos = kNone;  // [CLS] of a WordPiece vocabulary
   int32_t eos = kNone;  // [SEP] of a WordPiece vocabulary

@@ -5,7 +5,7 @@
 
 #include "engine/job_handle.h"
 #include "engine/service.h"
-#include "text/tokenizer.h"
+#include "tokenizer/tokenizer.h"
 
 namespace hearth {
 

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <string>
 
-#include "text/chat_template.h"
+#include "template/chat_template.h"
 
 namespace hearth {
 

@@ -17,7 +17,7 @@
 
 #include "base/utf8_stream.h"
 #include "engine/request.h"
-#include "text/tokenizer.h"
+#include "tokenizer/tokenizer.h"
 
 namespace hearth {
 

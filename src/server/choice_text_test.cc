@@ -7,8 +7,8 @@
 #include <random>
 
 #include "base/utf8.h"
-#include "text/test_vocab.h"
-#include "text/text_stream.h"
+#include "tokenizer/test_vocab.h"
+#include "tokenizer/text_stream.h"
 
 namespace hearth {
 namespace {

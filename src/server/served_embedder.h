@@ -5,7 +5,7 @@
 #include <string>
 
 #include "embed/queue_manager.h"
-#include "text/tokenizer.h"
+#include "tokenizer/tokenizer.h"
 
 namespace hearth {
 

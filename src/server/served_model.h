@@ -8,7 +8,7 @@
 #include "engine/engine.h"
 #include "formats/model_source.h"
 #include "server/backend.h"
-#include "text/chat_prompt.h"
+#include "template/chat_prompt.h"
 
 namespace hearth {
 

@@ -8,7 +8,7 @@
 #include "server/completion_request.h"
 #include "server/http_exchange.h"
 #include "server/routes.h"
-#include "text/chat_prompt.h"
+#include "template/chat_prompt.h"
 
 namespace hearth {
 

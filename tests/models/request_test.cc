@@ -8,8 +8,8 @@
 #include "engine/check_request.h"
 #include "engine/scheduler.h"
 #include "formats/gguf.h"
-#include "text/test_vocab.h"
 #include "tiny_engine.h"
+#include "tokenizer/test_vocab.h"
 
 namespace hearth {
 namespace {

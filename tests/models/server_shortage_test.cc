@@ -18,8 +18,8 @@
 #include "formats/gguf.h"
 #include "server/app.h"
 #include "server/sampling_defaults.h"
-#include "text/test_vocab.h"
 #include "tiny_engine.h"
+#include "tokenizer/test_vocab.h"
 
 namespace {
 

@@ -10,8 +10,8 @@
 
 #include "engine/scheduler.h"
 #include "formats/gguf.h"
-#include "text/test_vocab.h"
 #include "tiny_engine.h"
+#include "tokenizer/test_vocab.h"
 
 namespace {
 

@@ -17,8 +17,8 @@
 
 #include "base/error.h"
 #include "base/json_reader.h"
-#include "text/chat_template.h"
-#include "text/tokenizer.h"
+#include "template/chat_template.h"
+#include "tokenizer/tokenizer.h"
 
 namespace hearth {
 namespace {

@@ -30,7 +30,8 @@ BREAKS = ["\n", "\r\n", "\n\n", " \n ", "\n\t", "\u2028"]
 
 
 def own_lines():
-    paths = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("src/text/*.h")]
+    paths = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("src/tokenizer/*.h"),
+             *ROOT.glob("src/template/*.h")]
     lines = [line for path in sorted(paths) for line in path.read_text().split("\n")]
     return [line for line in lines if line.strip()]
 

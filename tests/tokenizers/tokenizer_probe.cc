@@ -21,9 +21,9 @@
 #include "formats/model_source.h"
 #include "formats/tiktoken_ranks.h"
 #include "formats/tokenizer_json.h"
-#include "text/byte_level.h"
-#include "text/tokenizer.h"
-#include "text/vocabulary.h"
+#include "tokenizer/byte_level.h"
+#include "tokenizer/tokenizer.h"
+#include "tokenizer/vocabulary.h"
 
 namespace hearth {
 namespace {

@@ -30,7 +30,7 @@ SYMBOLS = ["<mask>", "::", "->", "a b", "é", "\u2581x", "(((("]
 def own_lines():
     """The lines of the project's text, as bytes."""
     paths = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("src/*/*.h"),
-             *ROOT.glob("src/text/*.cc")]
+             *ROOT.glob("src/tokenizer/*.cc"), *ROOT.glob("src/template/*.cc")]
     lines = [line for path in sorted(paths) for line in path.read_bytes().split(b"\n")]
     return [line for line in lines if line.strip()]
 

@@ -1,0 +1,97 @@
+#include "template/template_import.h"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
+
+#include "base/utf8.h"
+#include "template/template_calls.h"
+
+namespace hearth {
+namespace {
+
+class Importer {
+ public:
+  Importer(TemplateHeap& heap, bool foreign) : heap_(heap), foreign_(foreign) {}
+
+  TemplateValue import(const boost::json::value& json, uint32_t depth = 0) {
+    check_value_depth(depth);
+    heap_.budget().add_elements(1);
+    switch (json.kind()) {
+      case boost::json::kind::null: {
+        TemplateValue value = none_value();
+        value.foreign = foreign_;
+        return value;
+      }
+      case boost::json::kind::bool_:
+        return bool_value(json.get_bool(), foreign_);
+      case boost::json::kind::int64:
+        return int_value(json.get_int64(), foreign_);
+      case boost::json::kind::uint64:
+        return import_unsigned(json.get_uint64());
+      case boost::json::kind::double_:
+        return float_value(json.get_double(), foreign_);
+      case boost::json::kind::string:
+        return import_string(json.get_string());
+      case boost::json::kind::array: {
+        std::vector<TemplateValue> items;
+        for (const auto& item : json.get_array()) items.push_back(import(item, depth + 1));
+        return make_list(heap_, std::move(items));
+      }
+      default:
+        return import_object(json.get_object(), depth);
+    }
+  }
+
+ private:
+  TemplateValue import_unsigned(uint64_t number) const {
+    if (number <= INT64_MAX) return int_value(static_cast<int64_t>(number), foreign_);
+    return float_value(static_cast<double>(number), foreign_);
+  }
+
+  TemplateValue import_string(std::string_view bytes) {
+    if (!is_well_formed(bytes)) fault("a string that it is given is not UTF-8");
+    TextBuilder builder(heap_.budget());
+    builder.append(bytes, foreign_);
+    return string_value(builder.finish());
+  }
+
+  TemplateValue import_object(const boost::json::object& object, uint32_t depth) {
+    auto& dict = heap_.make<DictObject>();
+    for (const auto& member : object) {
+      heap_.budget().add_elements(2);
+      TemplateValue key = import_string(member.key());
+      dict.entries.emplace_back(std::move(key), import(member.value(), depth + 1));
+    }
+    return object_value(ValueKind::kDict, dict);
+  }
+
+  TemplateHeap& heap_;
+  bool foreign_;
+};
+
+}  // namespace
+
+TemplateValue import_json(TemplateHeap& heap, const boost::json::value& json, bool foreign) {
+  return Importer(heap, foreign).import(json);
+}
+
+TemplateValue from_json(TemplateHeap& heap, const TemplateValue& subject,
+                        const Arguments& arguments) {
+  bind_arguments("from_json", arguments, {});
+  const Text& text = *require_text("what from_json reads", subject);
+  // The parser's values are outside the budget: of this length they take little of what is in it.
+  constexpr size_t kMostBytes = size_t{4} << 20;
+  if (text.bytes().size() > kMostBytes) {
+    fault("from_json is given a text of more than {} MiB", kMostBytes >> 20);
+  }
+  heap.budget().mapped(text.bytes().size());
+  boost::json::parse_options options;
+  options.max_depth = kValueDepth;
+  boost::system::error_code error;
+  boost::json::value json = boost::json::parse(text.bytes(), error, {}, options);
+  if (error) fault("from_json is given a text that is no JSON");
+  return import_json(heap, json, text.any_foreign());
+}
+
+}  // namespace hearth

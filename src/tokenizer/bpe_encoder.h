@@ -1,0 +1,69 @@
+// Byte-level BPE (GPT-2; Sennrich et al., arXiv 1508.07909): text is cut into pieces by the
+// pre-tokenizer, each piece into bytes, and neighbours are merged in the order of the rules' ranks,
+// of equal ranks the leftmost first. O(n log n) for a piece of n bytes.
+//
+// Bytes that are not UTF-8 are kept as they are: each is a piece of its own, so every text is given
+// back byte for byte by decoding.
+//
+// A vocabulary may lack tokens for some bytes (small ones were trained on bytes that text holds):
+// such a byte becomes the unknown token, or the text is refused (kRequest) where there is none.
+// Construction fails (kFile) where printable ASCII, space or newline have no token: that is no
+// byte-level vocabulary.
+//
+// A vocabulary with rules of tokenizer.json whose pieces are not spelled as bytes is merged from
+// characters. One without a token becomes the byte tokens "<0x..>" of its bytes where the rules say
+// so and all of them exist, else the unknown token, or the text is refused.
+#pragma once
+
+#include <array>
+
+#include "formats/token_index.h"
+#include "formats/vocab.h"
+#include "tokenizer/encoder.h"
+#include "tokenizer/merge_table.h"
+#include "tokenizer/pre_tokenizer.h"
+
+namespace hearth {
+
+class BpeEncoder : public Encoder {
+ public:
+  // `vocab` and `index` must outlive the encoder. Oddities of the vocabulary are added to its
+  // warnings.
+  BpeEncoder(Vocab& vocab, const TokenIndex& index, const PreTokenizerRule& rule);
+  // By vocab.rules. Also throws as PreTokenizer does.
+  BpeEncoder(Vocab& vocab, const TokenIndex& index);
+
+  void encode(std::string_view text, Before before, Encoding& out) const override;
+
+ private:
+  struct Work;  // scratch memory of one encode()
+
+  BpeEncoder(Vocab& vocab, const TokenIndex& index, PreTokenizer pre_tokenizer, bool whole_tokens);
+
+  void find_bytes(Vocab& vocab);
+  void find_characters();
+  // A token that merges know, or kNone.
+  int32_t find(std::string_view text) const;
+  int32_t find_character(std::string_view character) const;
+  void encode_piece(std::string_view piece, Work& work, std::vector<int32_t>& ids) const;
+  void put_bytes(std::string_view piece, Work& work) const;
+  void put_characters(std::string_view piece, Work& work) const;
+  // Whether the bytes of a character have tokens, which then are put.
+  bool put_fallback(std::string_view character, Work& work) const;
+  void merge(Work& work) const;
+  void push(uint8_t byte, int32_t id, std::vector<int32_t>& ids) const;
+
+  static constexpr size_t kSmallCharacters = 0x800;
+
+  const Vocab& vocab_;
+  const TokenIndex& index_;
+  MergeTable merges_;
+  PreTokenizer pre_tokenizer_;
+  bool whole_tokens_;
+  bool byte_fallback_ = false;
+  bool fuse_unk_ = false;
+  std::array<int32_t, 256> byte_ids_;  // of a byte alone
+  std::vector<int32_t> small_;         // the tokens of the first characters, without bytes
+};
+
+}  // namespace hearth

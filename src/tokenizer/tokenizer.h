@@ -1,0 +1,129 @@
+// Tokenizer: text to token ids and back, by the vocabulary of a model's file. Immutable: one object
+// serves any number of threads.
+//
+//   auto tokenizer = Tokenizer::from_source(source);
+//   std::vector<int32_t> ids = tokenizer->encode(prompt);  // BOS and EOS as the source says
+//   stream.push(tokenizer->token_bytes(id));                // base/utf8_stream.h
+//
+// Text may be any bytes, below 2 GiB. What does not count as UTF-8 is kept byte for byte by
+// byte-level BPE and by SentencePiece with byte tokens, and dropped by WordPiece, as are characters
+// its cleaning drops (tokenizer/wordpiece_encoder.h). So decode(encode(text)) is `text` for
+// byte-level BPE always, and for SentencePiece but for U+2581, which is its space; special tokens
+// aside. From SentencePiece's unigram model comes the normalised text
+// (tokenizer/unigram_normalizer.h), in which U+FFFD stands for what is not UTF-8. What a
+// tokenizer.json normalises or drops, or a pre-tokenizer that composes (PreTokenizerRule::nfc), is
+// not given back.
+//
+// Ids given to a function must lie in [0, size()): one that does not is refused (kRequest).
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "formats/model_source.h"
+#include "formats/token_index.h"
+#include "formats/vocab.h"
+#include "tokenizer/encoder.h"
+#include "tokenizer/special_tokens.h"
+#include "tokenizer/text_normalizer.h"
+
+namespace hearth {
+
+struct EncodeOptions {
+  // Put BOS ([CLS]) before and EOS ([SEP]) behind the text; unset, as the vocabulary's rule says.
+  std::optional<bool> add_bos = std::nullopt;
+  std::optional<bool> add_eos = std::nullopt;
+  // Take "<|im_end|>" and the like in the text as control tokens: for text that the program wrote,
+  // such as a rendered chat template, never for a stranger's words.
+  bool parse_special = false;
+  // With parse_special: [begin, end) of bytes of the text that a stranger wrote, sorted and
+  // disjoint. A control token whose match touches one is none. So are user-defined tokens that look
+  // like turn markers (SpecialTokens says which). Everything else sees the whole text, so that
+  // where no such token stands in these bytes the ids are the same as without.
+  std::span<const std::pair<size_t, size_t>> foreign = {};
+  // Once there are more ids than this, the rest of the text is left out: who takes no more of them
+  // need not wait for it. What is there then is a beginning of the ids, and still more than these.
+  size_t most = std::numeric_limits<size_t>::max();
+  Pace* pace = nullptr;  // null: nobody waits behind the call
+};
+
+class Tokenizer {
+ public:
+  // Throws as read_vocabulary() and the encoders' constructors do.
+  static std::unique_ptr<Tokenizer> from_source(
+      const ModelSource& source, const std::optional<std::string>& pre = std::nullopt);
+  // Throws as check_vocab() and the encoders' constructors do.
+  static std::unique_ptr<Tokenizer> from_vocab(Vocab vocab);
+
+  Tokenizer(const Tokenizer&) = delete;
+  Tokenizer& operator=(const Tokenizer&) = delete;
+  ~Tokenizer();
+
+  std::vector<int32_t> encode(std::string_view text, const EncodeOptions& options = {}) const;
+
+  // The text of `ids`. Control, unknown and unused tokens show as their names or not at all. The
+  // space that SentencePiece and WordPiece put before the first word is taken away. As
+  // SentencePiece has it, the unknown token of a unigram vocabulary shows as U+2047 between spaces,
+  // and its unused ones are text.
+  std::string decode(std::span<const int32_t> ids, bool render_special = false) const;
+
+  // decode() of ids that come in parts: appends the text of the next ones. `first` is true before
+  // the first part, and kept by the caller. Only where decodes_in_parts().
+  void decode_part(std::span<const int32_t> ids, bool render_special, bool* first,
+                   std::string* text) const;
+  // Not where a tokenizer.json says how the whole text is made.
+  bool decodes_in_parts() const { return !rules_; }
+
+  // The bytes of one token inside a stream: maybe part of a character, maybe none; nothing is taken
+  // away from its beginning.
+  std::string token_bytes(int32_t id, bool render_special = false) const;
+  // The token as the file spells it.
+  const std::string& token_text(int32_t id) const;
+
+  size_t size() const { return vocab_.tokens.size(); }
+  // Ids of special tokens, Vocab::kNone where there is none.
+  int32_t bos() const { return vocab_.bos; }
+  int32_t eos() const { return vocab_.eos; }
+  int32_t eot() const { return vocab_.eot; }
+  // Whether BOS is put first where EncodeOptions do not say.
+  bool adds_bos() const { return vocab_.add_bos.value_or(false); }
+  // The ids that are put before and behind a text where EncodeOptions ask for BOS and EOS.
+  std::span<const int32_t> before() const { return vocab_.before; }
+  std::span<const int32_t> behind() const { return vocab_.behind; }
+  // Whether the token ends a generation.
+  bool is_eog(int32_t id) const;
+  bool is_control(int32_t id) const;
+  // The token with exactly this text in the file, or Vocab::kNone.
+  int32_t find_token(std::string_view text) const { return index_.find(text); }
+
+  const Vocab& vocab() const { return vocab_; }
+  std::span<const std::string> warnings() const { return vocab_.warnings; }
+
+ private:
+  explicit Tokenizer(Vocab vocab);
+
+  struct Rules;  // what tokenizer.json says
+
+  void check_id(int32_t id) const;
+  std::string normal_bytes(const std::string& token) const;
+  // Normalises a part of a text, [offset, offset + text.size()), and encodes it.
+  void encode_normalized(std::string_view text, size_t offset, Before before,
+                         const EncodeOptions& options, Encoding& out) const;
+  std::string decode_by_rules(std::span<const int32_t> ids, bool render_special) const;
+
+  Vocab vocab_;  // without its merges, which the encoder keeps in its own form
+  TokenIndex index_;
+  SpecialTokens special_;
+  std::unique_ptr<Encoder> encoder_;
+  std::unique_ptr<Rules> rules_;         // of a vocabulary that has them
+  std::unique_ptr<TextNormalizer> nfc_;  // of one without, whose pre-tokenizer asks for it
+};
+
+}  // namespace hearth

@@ -1,0 +1,69 @@
+#include "tokenizer/vocabulary.h"
+
+#include "base/enum_name.h"
+#include "base/error.h"
+#include "base/printable.h"
+#include "tokenizer/byte_level.h"
+#include "tokenizer/pre_tokenizer.h"
+
+namespace hearth {
+
+namespace {
+
+void settle_pre_tokenizer(const std::optional<std::string>& pre, Vocab* vocab) {
+  if (pre) vocab->pre = *pre;
+  if (vocab->pre.empty()) {
+    vocab->pre = "default";
+    vocab->warnings.push_back(fmt::format(
+        "{}: tokenizer.ggml.pre is missing: text is cut by the pre-tokenizer 'default', which may "
+        "not be the one the model was trained with; name the right one",
+        vocab->source));
+  }
+  const PreTokenizerRule* rule = find_pre_tokenizer(vocab->pre);
+  if (rule == nullptr && pre) {
+    fail_field(ErrorCode::kUsage, "pre",
+               "{} is no pre-tokenizer that this program knows; it knows {}", printable(vocab->pre),
+               pre_tokenizer_names());
+  }
+  if (rule == nullptr) {
+    fail_field(ErrorCode::kUnsupported, "pre",
+               "must name a pre-tokenizer: tokenizer.ggml.pre of {} names '{}', which this program "
+               "does not know; it knows {}",
+               vocab->source, printable(vocab->pre), pre_tokenizer_names());
+  }
+  if (!vocab->add_bos) vocab->add_bos = rule->add_bos;
+}
+
+const char* kind_name(VocabKind kind) {
+  return enum_name<VocabKind::kUnigram>(
+      {"byte-level BPE", "SentencePiece", "WordPiece", "SentencePiece unigram"}, kind);
+}
+
+void spell_bytes(Vocab* vocab) {
+  for (size_t id = 0; id < vocab->tokens.size(); ++id) {
+    if (vocab->types[id] != TokenType::kNormal) continue;
+    vocab->tokens[id] = byte_level_encode(vocab->tokens[id]);
+  }
+  vocab->raw_bytes = false;
+}
+
+}  // namespace
+
+Vocab read_vocabulary(const ModelSource& source, const std::optional<std::string>& pre) {
+  Vocab vocab = source.vocabulary();
+  if (pre && vocab.kind != VocabKind::kBpe) {
+    fail_field(ErrorCode::kUsage, "pre",
+               "{} is for byte-level BPE vocabularies, but that of {} is {}: leave it out", *pre,
+               vocab.source, kind_name(vocab.kind));
+  }
+  if (vocab.raw_bytes) spell_bytes(&vocab);
+  if (pre && vocab.rules) {
+    fail_field(ErrorCode::kUsage, "pre",
+               "{} is for vocabularies that do not say how text is cut, as {} does: leave it out",
+               printable(*pre), vocab.source);
+  }
+  if (vocab.kind == VocabKind::kBpe && !vocab.rules) settle_pre_tokenizer(pre, &vocab);
+  return vocab;
+}
+
+}  // namespace hearth
