@@ -11,7 +11,6 @@
 #include "cli/field_options.h"
 #include "cli/suggest.h"
 #include "cli/text_io.h"
-#include "cli/verbs.h"
 
 namespace hearth {
 namespace {

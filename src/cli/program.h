@@ -1,14 +1,35 @@
 // The program: from the words of the command line to a verb, and from what went wrong to one
 // sentence on standard error and an exit status: 2 for a command line that cannot be, 1 for what a
 // file, a request or the machine refused, 130 for Ctrl-C.
+//
+// A verb is a verb_NAME.cc. add_NAME() declares it with its options and, where the command line
+// names it, sets `action` to what it does. The action runs after parsing, returns the exit status
+// and throws hearth::Error.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
+
+#include "cli/cli11.h"
 
 namespace hearth {
 
 // `words` without the program's name.
 int run_program(const std::vector<std::string>& words);
+
+using Action = std::function<int()>;
+
+void add_run(CLI::App& program, Action& action);
+void add_serve(CLI::App& program, Action& action);
+void add_embed(CLI::App& program, Action& action);
+void add_inspect(CLI::App& program, Action& action);
+void add_tokenize(CLI::App& program, Action& action);
+void add_perplexity(CLI::App& program, Action& action);
+void add_logits(CLI::App& program, Action& action);
+void add_bench(CLI::App& program, Action& action);
+void add_topo(CLI::App& program, Action& action);
+void add_tune(CLI::App& program, Action& action);
+void add_version(CLI::App& program, Action& action);
 
 }  // namespace hearth

@@ -13,7 +13,7 @@
 #include "cli/bench_serve.h"
 #include "cli/bench_session.h"
 #include "cli/load.h"
-#include "cli/verbs.h"
+#include "cli/program.h"
 #include "engine/engine_plan.h"
 #include "kernels/kernels.h"
 

@@ -10,8 +10,8 @@
 #include "cli/embed_model.h"
 #include "cli/embed_stream.h"
 #include "cli/options.h"
+#include "cli/program.h"
 #include "cli/text_io.h"
-#include "cli/verbs.h"
 #include "embed/pooling.h"
 
 namespace hearth {

@@ -10,8 +10,8 @@
 #include "base/printable.h"
 #include "cli/describe.h"
 #include "cli/options.h"
+#include "cli/program.h"
 #include "cli/text_io.h"
-#include "cli/verbs.h"
 #include "formats/model_source.h"
 #include "models/registry.h"
 

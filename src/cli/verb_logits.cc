@@ -13,8 +13,8 @@
 #include "cli/load.h"
 #include "cli/npy.h"
 #include "cli/options.h"
+#include "cli/program.h"
 #include "cli/text_io.h"
-#include "cli/verbs.h"
 #include "engine/logits.h"
 
 namespace hearth {

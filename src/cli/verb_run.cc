@@ -13,10 +13,10 @@
 #include "cli/generate.h"
 #include "cli/load.h"
 #include "cli/options.h"
+#include "cli/program.h"
 #include "cli/run_output.h"
 #include "cli/sampling_options.h"
 #include "cli/text_io.h"
-#include "cli/verbs.h"
 #include "template/chat_prompt.h"
 
 namespace hearth {

@@ -13,12 +13,12 @@
 #include "base/tell.h"
 #include "cli/load.h"
 #include "cli/options.h"
+#include "cli/program.h"
 #include "cli/serve_embeddings.h"
 #include "cli/serve_options.h"
 #include "cli/serve_text.h"
 #include "cli/termination.h"
 #include "cli/text_io.h"
-#include "cli/verbs.h"
 #include "server/app.h"
 
 namespace hearth {

@@ -10,8 +10,8 @@
 #include "base/printable.h"
 #include "cli/load.h"
 #include "cli/options.h"
+#include "cli/program.h"
 #include "cli/text_io.h"
-#include "cli/verbs.h"
 
 namespace hearth {
 namespace {

@@ -8,12 +8,12 @@
 #include "base/json.h"
 #include "cli/load.h"
 #include "cli/options.h"
+#include "cli/program.h"
 #include "cli/text_io.h"
 #include "cli/topo_bandwidth.h"
 #include "cli/topo_machine.h"
 #include "cli/topo_plan.h"
 #include "cli/topo_predict.h"
-#include "cli/verbs.h"
 #include "engine/engine_plan_json.h"
 #include "tune/bandwidth_file.h"
 

@@ -11,8 +11,8 @@
 #include "base/json.h"
 #include "cli/load.h"
 #include "cli/options.h"
+#include "cli/program.h"
 #include "cli/text_io.h"
-#include "cli/verbs.h"
 #include "topology/cpu_features.h"
 
 namespace hearth {

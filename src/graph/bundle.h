@@ -1,7 +1,8 @@
 // Values of a graph. A value is one group's tensor of activations: rows (the step's tokens, or the
 // rows that logits are wanted for) x width, in one or more formats (kernels/quantize/quantize.h).
 // A Bundle is one value (serial, group 0's), or one per group (parallel), as in ArcLight's tensor
-// bundles; a model is written over bundles and knows nothing of the degree.
+// bundles; a model is written over bundles and knows nothing of the degree. They stand apart from
+// the builder, since who runs a graph (graph.h) needs them and builds none.
 #pragma once
 
 #include <cstdint>

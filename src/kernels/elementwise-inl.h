@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernels/activation/activation-inl.h"
-#include "kernels/elementwise_kernels.h"
+#include "kernels/kernels.h"
 #include "kernels/maximum/maximum-inl.h"
 #include "kernels/norm/norm-inl.h"
 #include "kernels/rope/rope-inl.h"

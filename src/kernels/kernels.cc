@@ -2,7 +2,6 @@
 
 #include "base/check.h"
 #include "kernels/attention/attention_kernels.h"
-#include "kernels/elementwise_kernels.h"
 #include "kernels/gemm/gemm_kernels.h"
 #include "kernels/limits/limits_kernels.h"
 #include "kernels/quantize/quantize_kernels.h"

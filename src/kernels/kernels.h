@@ -10,6 +10,10 @@
 //                panel at a time, pages 0.9 to 0.95 times with four places of prefetch
 //   one of few   AMD's since Zen 5, which does twice the dot products a cycle: with one panel at a
 //                time four rows of kQ8_0 are 1.5 times as fast, and 16 rows half as fast
+//
+// The small kernels (norm, rope, activation, maximum, sum), of which every level has all, are lines
+// of the table below. A line makes the declarations, the place in Kernels and the dispatch
+// (kernels.cc).
 #pragma once
 
 #include <array>
@@ -26,7 +30,27 @@
 #include "kernels/sum/sum.h"
 #include "topology/cpu_features.h"
 
+// X(name, arguments, level) for each kernel <name>_<level>.
+#define HEARTH_ELEMENTWISE_KERNELS(X, level) \
+  X(rms_norm, RmsNormArgs, level)            \
+  X(layer_norm, LayerNormArgs, level)        \
+  X(rope, RopeArgs, level)                   \
+  X(silu_mul, SiluMulArgs, level)            \
+  X(gelu, GeluArgs, level)                   \
+  X(panel_maxima, PanelMaximaArgs, level)    \
+  X(add_vectors, AddVectorsArgs, level)      \
+  X(weighted_sum, WeightedSumArgs, level)
+
 namespace hearth {
+
+#define HEARTH_DECLARE_ELEMENTWISE(name, args, level) void name##_##level(const args& a);
+HEARTH_ELEMENTWISE_KERNELS(HEARTH_DECLARE_ELEMENTWISE, reference)
+HEARTH_ELEMENTWISE_KERNELS(HEARTH_DECLARE_ELEMENTWISE, avx2)
+HEARTH_ELEMENTWISE_KERNELS(HEARTH_DECLARE_ELEMENTWISE, avx512bw)
+HEARTH_ELEMENTWISE_KERNELS(HEARTH_DECLARE_ELEMENTWISE, neon)
+#undef HEARTH_DECLARE_ELEMENTWISE
+
+#define HEARTH_PLACE_ELEMENTWISE(name, args, level) void (*name)(const args&);
 
 struct Kernels {
   Isa isa;
@@ -41,16 +65,11 @@ struct Kernels {
   std::array<ExpandFn, kKvTypes> expand_latent;  // by KvType
   AttendFn attend_expanded;
   MergeFn merge_spans;
-  RmsNormFn rms_norm;
-  LayerNormFn layer_norm;
-  RopeFn rope;
-  SiluMulFn silu_mul;
-  GeluFn gelu;
-  PanelMaximaFn panel_maxima;
-  AddVectorsFn add_vectors;
-  WeightedSumFn weighted_sum;
+  HEARTH_ELEMENTWISE_KERNELS(HEARTH_PLACE_ELEMENTWISE, any)
   LimitLoops limits;
 };
+
+#undef HEARTH_PLACE_ELEMENTWISE
 
 enum class MemoryStreams : uint8_t { kOne, kOneOfFew, kSeveral };
 

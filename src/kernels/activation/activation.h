@@ -32,7 +32,6 @@ struct SiluMulArgs {
   uint32_t n;
   float* out;  // may be gate or up
 };
-using SiluMulFn = void (*)(const SiluMulArgs&);
 
 // Gates are raised to this floor, since -inf * 0 would be NaN; the sigmoid below it is 0 anyway.
 inline constexpr float kSiluFloor = -88.0f;
@@ -44,6 +43,5 @@ struct GeluArgs {
   uint32_t n;
   float* out;  // may be x or up
 };
-using GeluFn = void (*)(const GeluArgs&);
 
 }  // namespace hearth

@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "kernels/activation/gelu.h"
-#include "kernels/elementwise_kernels.h"
+#include "kernels/kernels.h"
 #include "kernels/simd/exp.h"
 
 namespace hearth {

@@ -12,6 +12,5 @@ struct PanelMaximaArgs {
   uint32_t panels;
   float* out;  // [panels]
 };
-using PanelMaximaFn = void (*)(const PanelMaximaArgs&);
 
 }  // namespace hearth

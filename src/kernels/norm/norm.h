@@ -25,7 +25,6 @@ struct RmsNormArgs {
   float eps;
   float* out;  // [n], may be x
 };
-using RmsNormFn = void (*)(const RmsNormArgs&);
 
 struct LayerNormArgs {
   const float* x;       // [n]
@@ -35,6 +34,5 @@ struct LayerNormArgs {
   float eps;
   float* out;  // [n], may be x
 };
-using LayerNormFn = void (*)(const LayerNormArgs&);
 
 }  // namespace hearth

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/elementwise_kernels.h"
+#include "kernels/kernels.h"
 
 namespace hearth {
 namespace {

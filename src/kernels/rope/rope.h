@@ -38,6 +38,8 @@ RopeTable make_rope_table(const RopeParams& params);
 // Fills cos[i] and sin[i] for i < n_rot / 2 at `position`, computed in double, rounded once.
 void rope_angles(const RopeTable& table, uint32_t position, float* cos, float* sin);
 
+// y0 = x0 c - x1 s is fma(x0, c, -(x1 * s)), y1 is fma(x0, s, x1 * c). Every ISA level gives the
+// same bits.
 struct RopeArgs {
   float* x;
   const float* cos;  // [n_rot / 2]
@@ -45,8 +47,5 @@ struct RopeArgs {
   uint32_t n_rot;
   RopeLayout layout;
 };
-// y0 = x0 c - x1 s is fma(x0, c, -(x1 * s)), y1 is fma(x0, s, x1 * c). Every ISA level gives the
-// same bits.
-using RopeFn = void (*)(const RopeArgs&);
 
 }  // namespace hearth

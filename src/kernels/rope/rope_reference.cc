@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "kernels/elementwise_kernels.h"
+#include "kernels/kernels.h"
 
 namespace hearth {
 

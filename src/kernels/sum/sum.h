@@ -13,7 +13,6 @@ struct AddVectorsArgs {
   uint32_t n;
   float* out;  // may be any of them
 };
-using AddVectorsFn = void (*)(const AddVectorsArgs&);
 
 // A weighted sum of vectors in the order of a stack machine, whose steps are those of its terms: a
 // term is pushed as weight * term, or with kOntoTop added to the uppermost sum by a fused
@@ -31,6 +30,5 @@ struct WeightedSumArgs {
   uint32_t n;  // of a vector, a multiple of 16
   float* out;
 };
-using WeightedSumFn = void (*)(const WeightedSumArgs&);
 
 }  // namespace hearth

@@ -30,7 +30,7 @@ TEST(SumTest, EveryTailInOneOrderAndInPlace) {
     }
     for (Isa isa : test_levels()) {
       SCOPED_TRACE(isa_name(isa));
-      AddVectorsFn add = kernels_for(isa).add_vectors;
+      auto* add = kernels_for(isa).add_vectors;
       std::vector<float> out(n + 20, kPoison);
       add({a.data(), b.data(), nullptr, n, out.data()});
       EXPECT_EQ(std::vector<float>(out.begin(), out.begin() + n), two);
@@ -64,7 +64,7 @@ TEST(SumTest, WeightedSumsInTheOrderOfTheirSteps) {
   }
   for (Isa isa : test_levels()) {
     SCOPED_TRACE(isa_name(isa));
-    WeightedSumFn sum = kernels_for(isa).weighted_sum;
+    auto* sum = kernels_for(isa).weighted_sum;
     std::vector<float> out(kWidth + 16, kPoison);
     sum({pointers.data(), weights, steps, 5, kWidth, out.data()});
     EXPECT_EQ(std::vector<float>(out.begin(), out.begin() + kWidth), all);
