@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/json.h"
 #include "base/tell.h"
 #include "cli/load.h"
 #include "cli/topo_machine.h"
@@ -58,17 +57,16 @@ void ServedEmbeddings::load(const std::string& name) {
     for (DeviceQueue& queue : setup_.queues)
       queue.slots = std::max<uint64_t>(queue_tokens_, context);
   }
-  std::string plan_text = plan(name);
   queues_ = std::make_unique<QueueManager>(
       std::move(setup_.queues), dispatch_options(args_.devices), clock_, model_.query("hearth"));
-  served_.emplace(ServedEmbedder{name, file_time(model_.model.source.name()), std::move(plan_text),
+  served_.emplace(ServedEmbedder{name, file_time(model_.model.source.name()),
+                                 [this, name](Json& json) { write_plan(json, name); },
                                  *model_.model.tokenizer, context, *queues_,
                                  !std::isfinite(args_.devices.slo)});
 }
 
-std::string ServedEmbeddings::plan(const std::string& name) const {
-  Json json;
-  json.object().key("model").text(name);
+void ServedEmbeddings::write_plan(Json& json, const std::string& name) const {
+  json.key("model").text(name);
   json.key("architecture").text(model_.model.spec.architecture->name);
   json.key("pooling").text(pooling_name(model_.options.pooling));
   json.key("width").number(uint64_t{model_.width()});
@@ -84,9 +82,7 @@ std::string ServedEmbeddings::plan(const std::string& name) const {
     for (uint32_t pu : report.pus) json.number(uint64_t{pu});
     json.end_array().end_object();
   }
-  std::string line = json.end_array().end_object().line();
-  line.pop_back();
-  return line;
+  json.end_array();
 }
 
 }  // namespace hearth

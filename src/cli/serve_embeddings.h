@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "cli/embed_model.h"
 #include "cli/serve_options.h"
 #include "embed/device_clock.h"
@@ -38,7 +39,7 @@ class ServedEmbeddings {
   const std::vector<uint32_t>& pus() const { return setup_.pus; }
 
  private:
-  std::string plan(const std::string& name) const;
+  void write_plan(Json& json, const std::string& name) const;
 
   EmbedModelArgs args_;
   const Machine& machine_;

@@ -60,9 +60,11 @@ void ServedText::load(const std::string& name, const std::vector<uint32_t>& othe
   backend_.emplace(*service_, *model_.tokenizer);
   const Engine& engine = service_->engine();
   std::string settings[] = {HEARTH_VERSION, args_.pre.value_or(""), template_text_.value_or("")};
-  served_.emplace(ServedModel{name, file_time(model_.source.name()),
-                              make_fingerprint(model_.source, engine, sampling_, settings),
-                              plan_json(name, engine, machine_), *backend_, *chat_, sampling_});
+  served_.emplace(ServedModel{
+      name, file_time(model_.source.name()),
+      make_fingerprint(model_.source, engine, sampling_, settings),
+      [this, name](Json& json) { json_served_plan(json, name, service_->engine(), machine_); },
+      *backend_, *chat_, sampling_});
 }
 
 }  // namespace hearth

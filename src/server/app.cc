@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "server/exception_error.h"
 #include "server/openapi.h"
 #include "server/page.h"
@@ -47,7 +48,20 @@ void App::serve(const ServedModel* text, const ServedEmbedder* embedder) {
                "what is served was announced");
   text_ = text;
   embedder_ = embedder;
+  plan_ = plan();
   ready_ = true;
+}
+
+std::string App::plan() const {
+  Json json;
+  json.object();
+  if (text_ != nullptr) text_->plan(json);
+  if (embedder_ != nullptr) {
+    json.key("embeddings").object();
+    embedder_->plan(json);
+    json.end_object();
+  }
+  return json.end_object().line();
 }
 
 std::optional<ApiError> App::refuse(const HttpRequest& head, const Route* route) const {
@@ -174,15 +188,6 @@ std::vector<ModelInfo> App::models() const {
   return models;
 }
 
-std::string App::plan() const {
-  if (embedder_ == nullptr) return text_->plan;
-  if (text_ == nullptr) return fmt::format("{{\"embeddings\":{}}}\n", embedder_->plan);
-  // One member more: the plan is an object on a line.
-  std::string_view whole = text_->plan;
-  return fmt::format("{},\"embeddings\":{}}}\n", whole.substr(0, whole.rfind('}')),
-                     embedder_->plan);
-}
-
 // The route was checked: it exists, takes the method, and has its model.
 void App::handle(const std::shared_ptr<Exchange>& exchange) {
   const HttpRequest& request = exchange->request();
@@ -208,7 +213,7 @@ void App::handle(const std::shared_ptr<Exchange>& exchange) {
       return answer(exchange, {.content_type = "text/plain; version=0.0.4; charset=utf-8",
                                .body = metrics()});
     case RouteId::kPlan:
-      return answer(exchange, {.body = plan()});
+      return answer(exchange, {.body = plan_});
     case RouteId::kOpenApi:
       return answer(exchange, {.body = std::string(openapi_json())});
     case RouteId::kHealth: {

@@ -105,6 +105,7 @@ class App {
   // Both are there, as far as the options announced them, once `ready_` is set.
   const ServedModel* text_ = nullptr;
   const ServedEmbedder* embedder_ = nullptr;
+  std::string plan_;  // GET /v1/plan
   std::atomic<bool> ready_{false};
   std::atomic<bool> draining_{false};
   std::atomic<bool> settled_{true};

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
+#include "base/json.h"
 #include "embed/queue_manager.h"
 #include "tokenizer/tokenizer.h"
 
@@ -12,7 +14,8 @@ namespace hearth {
 struct ServedEmbedder {
   std::string name;     // what requests call it
   int64_t created = 0;  // Unix time of the file
-  std::string plan;     // GET /v1/plan: its devices, a JSON object
+  // GET /v1/plan: writes its devices into an object. Called once, by App::serve().
+  std::function<void(Json&)> plan;
   const Tokenizer& tokenizer;
   uint32_t context = 0;  // tokens of a text, special ones included
   QueueManager& queues;

@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include "base/fnv_hash.h"
-#include "base/json.h"
 #include "engine/engine_plan_json.h"
 #include "models/registry.h"
 
@@ -61,12 +60,12 @@ std::string make_fingerprint(const ModelSource& source, const Engine& engine,
   return fmt::format("fp_{:012x}", hash.value() >> 16);
 }
 
-std::string plan_json(const std::string& name, const Engine& engine, const Machine& machine) {
+void json_served_plan(Json& json, const std::string& name, const Engine& engine,
+                      const Machine& machine) {
   const ModelPlacement& placement = engine.model()->placement();
   EnginePlan plan{engine.placement(), placement.shard_nodes, placement.shares,
                   engine.graph(Phase::kPrefill).plan, engine.graph(Phase::kDecode).plan};
-  Json json;
-  json.object().key("model").text(name);
+  json.key("model").text(name);
   json.key("architecture").text(engine.spec().architecture->name);
   json.key("isa").text(isa_name(engine.isa())).key("context").number(uint64_t{engine.context()});
   json.key("kv_type").text(kv_type_name(engine.options().kv_type));
@@ -77,7 +76,6 @@ std::string plan_json(const std::string& name, const Engine& engine, const Machi
   json.end_array();
   add_memory(engine, machine, &json);
   json_plan(json, machine, plan);
-  return json.end_object().line();
 }
 
 }  // namespace hearth

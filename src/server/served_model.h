@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 
+#include "base/json.h"
 #include "engine/engine.h"
 #include "formats/model_source.h"
 #include "server/backend.h"
@@ -16,7 +18,8 @@ struct ServedModel {
   std::string name;         // what requests call it
   int64_t created = 0;      // Unix time of the file
   std::string fingerprint;  // the same seed under the same fingerprint gives the same text
-  std::string plan;         // GET /v1/plan
+  // GET /v1/plan: writes members into an object. Called once, by App::serve().
+  std::function<void(Json&)> plan;
   Backend& backend;
   const ChatPrompt& chat;
   SamplingParams sampling;  // where a request says nothing
@@ -30,7 +33,8 @@ struct ServedModel {
 std::string make_fingerprint(const ModelSource& source, const Engine& engine,
                              const SamplingParams& sampling, std::span<const std::string> others);
 
-// Who works on what, and what lies where, as one JSON object.
-std::string plan_json(const std::string& name, const Engine& engine, const Machine& machine);
+// Writes who works on what, and what lies where, into the object that `json` is in.
+void json_served_plan(Json& json, const std::string& name, const Engine& engine,
+                      const Machine& machine);
 
 }  // namespace hearth

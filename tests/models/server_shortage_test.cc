@@ -141,11 +141,11 @@ class Served {
   ChatPrompt chat_{file_, *tokenizer_, {}};
   Service service_{[this] { return tiny_engine(file_, engine_options()); }, tokenizer_.get(), {}};
   ServiceBackend backend_{service_, *tokenizer_};
-  ServedModel text_{"text", 0, "fp", "{}\n", backend_, chat_, openai_sampling()};
+  ServedModel text_{"text", 0, "fp", [](Json&) {}, backend_, chat_, openai_sampling()};
   App app_{app_options()};
   SteadyClock clock_;
   QueueManager queues_{device(clock_), {.admission = Admission::kDepth}, clock_};
-  ServedEmbedder embedder_{"vectors", 0, "{}", *tokenizer_, kContext, queues_};
+  ServedEmbedder embedder_{"vectors", 0, [](Json&) {}, *tokenizer_, kContext, queues_};
   std::thread reactor_;
 };
 

@@ -80,8 +80,9 @@ int serve(uint16_t port, bool both, bool share) {
   std::thread reactor([&] { app.run(); });
   ChatPrompt chat(model.source, *model.tokenizer, {});
   NoBackend backend(*model.tokenizer);
-  ServedModel text{"stub",  0,    "fp_stub",        "{\"model\":\"stub\"}\n",
-                   backend, chat, openai_sampling()};
+  ServedModel text{
+      "stub",  0,    "fp_stub",        [](Json& json) { json.key("model").text("stub"); },
+      backend, chat, openai_sampling()};
   SteadyClock clock;
   std::vector<DeviceQueue> queues(1);
   queues[0].device = std::make_unique<GatedDevice>();
@@ -89,8 +90,13 @@ int serve(uint16_t port, bool both, bool share) {
   queues[0].batch = kBatch;
   {
     QueueManager manager(std::move(queues), {.admission = Admission::kDepth}, clock);
-    ServedEmbedder embedder{"vectors", 7,    "{\"devices\":[]}", *model.tokenizer, kContext,
-                            manager,   share};
+    ServedEmbedder embedder{"vectors",
+                            7,
+                            [](Json& json) { json.key("devices").array().end_array(); },
+                            *model.tokenizer,
+                            kContext,
+                            manager,
+                            share};
     Termination termination;
     app.serve(both ? &text : nullptr, &embedder);
     fmt::print(stderr, "hearth: serving stub at http://127.0.0.1:{}/\n", app.port());

@@ -152,7 +152,7 @@ int serve(uint16_t port, std::string_view how) {
   fmt::print(stderr, "hearth: listening at http://127.0.0.1:{}/\n", app.port());
   if (how == "hold") std::getchar();
   StubBackend backend(*model.tokenizer, how == "worker");
-  ServedModel served{"stub", 0, "fp_stub", "{}", backend, chat, openai_sampling()};
+  ServedModel served{"stub", 0, "fp_stub", [](Json&) {}, backend, chat, openai_sampling()};
   Termination termination;
   app.serve(&served, nullptr);
   fmt::print(stderr, "hearth: serving stub at http://127.0.0.1:{}/\n", app.port());
