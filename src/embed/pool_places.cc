@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "base/enum_name.h"
-
 namespace hearth {
 namespace {
 
@@ -25,10 +23,6 @@ std::vector<uint32_t> cores_down(const Machine& machine, const PlacementOptions&
 }
 
 }  // namespace
-
-const char* pool_split_name(PoolSplit split) {
-  return enum_name<PoolSplit::kOne>({"nodes", "one"}, split);
-}
 
 std::vector<PoolPlace> place_pools(const Machine& machine, const PlacementOptions& where,
                                    PoolSplit split) {

@@ -15,7 +15,6 @@ enum class PoolSplit : uint8_t {
   kNodes,  // a pool for every node, each with a copy of the model
   kOne,    // one pool for all, whose copy is cut over the nodes
 };
-const char* pool_split_name(PoolSplit split);  // "nodes", "one"
 
 struct PoolPlace {
   std::vector<uint32_t> nodes;  // machine nodes, rising

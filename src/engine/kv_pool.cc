@@ -83,10 +83,6 @@ void KvPool::file(uint32_t page, uint32_t parent, std::span<const int32_t> token
   if (parent != kNoPage) ++pages_[parent].children;
 }
 
-void KvPool::drop_unused() {
-  while (unused_count_ > 0) free_.push_back(evict());
-}
-
 void KvPool::append_unused(uint32_t page) {
   pages_[page].older = newest_unused_;
   pages_[page].newer = kNoPage;

@@ -55,8 +55,6 @@ class KvPool {
   // Files a held page; find() must not know the same tokens behind the same parent already, and the
   // parent is filed itself.
   void file(uint32_t page, uint32_t parent, std::span<const int32_t> tokens, uint32_t expanded = 0);
-  // Forgets all pages that nobody holds.
-  void drop_unused();
 
  private:
   struct Page {

@@ -19,7 +19,8 @@ struct Bundle {
 
 // The mode says what crosses groups at a node of a graph of P groups (with P = 1 nothing does).
 // Between two nodes of one group stands that group's barrier. Where the plan keeps groups in
-// lockstep, that barrier is one of all groups, and nobody needs to wait for more.
+// lockstep, that barrier is one of all groups, and nobody needs to wait for more. Plans of CPUs
+// alone neither scatter nor gather: these two modes are for plans of CPUs beside an accelerator.
 enum class Mode : uint8_t {
   kSerial,    // 1 -> 1: group 0 alone
   kScatter,   // 1 -> P: every group reads the serial value; waits for group 0

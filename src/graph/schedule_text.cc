@@ -9,7 +9,6 @@
 namespace hearth {
 namespace {
 
-constexpr size_t kMostText = size_t{1} << 20;
 constexpr uint32_t kMostSize = 1u << 24;     // outputs and K
 constexpr uint32_t kMostThreads = 1u << 16;  // and rows
 
@@ -104,12 +103,6 @@ std::string schedule_text(const ScheduleEntry& entry) {
       s.k_parts, s.task_panels, s.task_rows);
 }
 
-std::string schedules_text(const ScheduleTable& table) {
-  std::string text;
-  for (const ScheduleEntry& entry : table.entries) text += schedule_text(entry) + "\n";
-  return text;
-}
-
 ScheduleEntry parse_schedule(std::string_view line, uint32_t number) {
   Words words(line, number);
   ScheduleEntry entry;
@@ -140,21 +133,6 @@ ScheduleEntry parse_schedule(std::string_view line, uint32_t number) {
   s.task_rows = words.field<uint16_t>("task");
   words.finish();
   return entry;
-}
-
-ScheduleTable parse_schedules(std::string_view text) {
-  if (text.size() > kMostText) {
-    fail(ErrorCode::kUsage, "the schedules are {} bytes long: 1 MiB is the most", text.size());
-  }
-  ScheduleTable table;
-  for (uint32_t number = 1; !text.empty(); ++number) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    table.entries.push_back(parse_schedule(line, number));
-  }
-  return table;
 }
 
 }  // namespace hearth

@@ -1,4 +1,4 @@
-// The text of a ScheduleTable: a line an entry, in any order.
+// The text of an entry of a ScheduleTable, a line:
 //
 //   schedule q8_0 4096 1024 threads 2 rows 16 tile 1 6 slice 96 unpack 0 prefetch 8192 l2 parts 1
 //       task 4 256
@@ -17,11 +17,8 @@ namespace hearth {
 
 // Without the line's end.
 std::string schedule_text(const ScheduleEntry& entry);
-std::string schedules_text(const ScheduleTable& table);
 
 // Reads one such line, the `number`th of its file. Throws (kUsage) with the number and the fault.
 ScheduleEntry parse_schedule(std::string_view line, uint32_t number);
-// Reads lines of schedules and empty ones, 1 MiB at most.
-ScheduleTable parse_schedules(std::string_view text);
 
 }  // namespace hearth

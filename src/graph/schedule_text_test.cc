@@ -28,24 +28,21 @@ TEST(ScheduleText, ComesBackAsItWent) {
                                           .task_rows = 256}));
 }
 
-TEST(ScheduleText, RandomTablesComeBack) {
+TEST(ScheduleText, RandomEntriesComeBack) {
   std::mt19937 random(1);
-  ScheduleTable table;
   for (size_t kind = 0; kind < kPackKinds; ++kind) {
     const GemmMenu& menu = *kernels_for(Isa::kReference).menu[kind];
     for (uint32_t rows : {1u, 16u, 512u}) {
-      table.entries.push_back(
-          {{static_cast<PackKind>(kind), 16 * rows, 64, 3}, rows, random_schedule(menu, random)});
+      const ScheduleEntry entry = {
+          {static_cast<PackKind>(kind), 16 * rows, 64, 3}, rows, random_schedule(menu, random)};
+      EXPECT_EQ(parse_schedule(schedule_text(entry), 1), entry);
     }
   }
-  EXPECT_EQ(parse_schedules(schedules_text(table)), table);
-  EXPECT_EQ(parse_schedules("\n \r\n" + schedules_text(table) + "\n\n"), table);
-  EXPECT_TRUE(parse_schedules("").empty());
 }
 
-std::string fault_of(const std::string& text) {
+std::string fault_of(const std::string& line, uint32_t number = 1) {
   try {
-    parse_schedules(text);
+    parse_schedule(line, number);
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kUsage);
     return error.what();
@@ -64,7 +61,7 @@ TEST(ScheduleText, TellsOneFaultInASentence) {
             "schedule line 1 has 'plan' where 'schedule' belongs");
   EXPECT_EQ(fault_of(with("q8_0", "q9_9")),
             "schedule line 1 is of type 'q9_9', which nobody knows");
-  EXPECT_EQ(fault_of("\n" + with("4096", "-1")),
+  EXPECT_EQ(fault_of(with("4096", "-1"), 2),
             "schedule line 2 has '-1' as its outputs: give a number from 16 to 16777216");
   EXPECT_EQ(fault_of(with("1024", "1024x")),
             "schedule line 1 has '1024x' as its K: give a number from 32 to 16777216");
@@ -78,8 +75,6 @@ TEST(ScheduleText, TellsOneFaultInASentence) {
   EXPECT_EQ(fault_of(kLine + " and more"), "schedule line 1 has 'and' behind its end");
   EXPECT_EQ(fault_of(with("slice", std::string(100, '\x1b'))),
             "schedule line 1 has '" + std::string(32, '?') + "' where 'slice' belongs");
-  EXPECT_EQ(fault_of(std::string((1 << 20) + 1, '\n')),
-            "the schedules are 1048577 bytes long: 1 MiB is the most");
 }
 
 // Whatever bytes a line has, it is read or refused.
@@ -93,7 +88,7 @@ TEST(ScheduleText, DamagedLinesAreReadOrRefused) {
           static_cast<char>(random() % 4 == 0 ? random() : '0' + random() % 10);
     }
     try {
-      check_schedules(parse_schedules(text), kernels_for(Isa::kReference));
+      check_schedules({{parse_schedule(text, 1)}}, kernels_for(Isa::kReference));
     } catch (const Error&) {
       ++refused;
     }

@@ -184,11 +184,6 @@ std::byte* Arena::allocate(size_t bytes, size_t align) {
   return base_ + offset;
 }
 
-void Arena::release_to(size_t mark) {
-  HEARTH_CHECK(mark <= used_, "a mark of this arena");
-  used_ = mark;
-}
-
 size_t Arena::huge_bytes() const {
   std::ifstream smaps("/proc/self/smaps");
   auto first = reinterpret_cast<uintptr_t>(base_);

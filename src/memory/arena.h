@@ -42,9 +42,6 @@ class Arena {
   // `align` is a power of two, up to 2 MiB. Sizes are planned, so overflow is a bug and checked.
   std::byte* allocate(size_t bytes, size_t align = 64);
 
-  // Gives back what was allocated since used() was `mark`.
-  void release_to(size_t mark);
-
   std::byte* data() const { return base_; }
   size_t capacity() const { return capacity_; }
   size_t used() const { return used_; }

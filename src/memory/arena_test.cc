@@ -31,15 +31,6 @@ TEST(ArenaTest, AllocatesInOrderAndAligned) {
   std::fill_n(arena.data(), arena.capacity(), std::byte{0xff});
 }
 
-TEST(ArenaTest, ReleasesToAMark) {
-  Arena arena(Machine::live(), 0, 4096, "test");
-  arena.allocate(128);
-  size_t mark = arena.used();
-  std::byte* first = arena.allocate(1000);
-  arena.release_to(mark);
-  EXPECT_EQ(arena.allocate(500), first);
-}
-
 TEST(ArenaTest, LargeOnesAreAlignedForHugePages) {
   Machine machine = Machine::live();
   Arena arena(machine, 0, 5 << 20, "weights");

@@ -82,21 +82,4 @@ void pack_fp8_panel(const PackSpec& spec, const PanelRows& rows, const float* bl
   }
 }
 
-void pack_fp8_panels(const PackSpec& spec, const Fp8Source& source, uint32_t panel0,
-                     uint32_t panels, std::byte* codes, std::byte* scales) {
-  HEARTH_CHECK(source.row_origin % kPanelRows == 0, "a panel lies inside one block of scales");
-  HEARTH_CHECK(panel0 + panels <= spec.panels(), "the panels are the shard's");
-
-  for (uint32_t panel = panel0; panel < panel0 + panels; ++panel) {
-    PanelRows rows = {};
-    const uint32_t row0 = panel * kPanelRows;
-    for (uint32_t r = 0; r < std::min(kPanelRows, spec.rows - row0); ++r) {
-      rows[r] = source.codes + source.row_stride * (row0 + r);
-    }
-    const size_t scale_row = (source.row_origin + row0) / kFp8ScaleBlock;
-    pack_fp8_panel(spec, rows, source.scales + source.scale_stride * scale_row, panel, codes,
-                   scales);
-  }
-}
-
 }  // namespace hearth

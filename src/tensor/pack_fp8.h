@@ -13,22 +13,10 @@ namespace hearth {
 
 inline constexpr uint32_t kFp8ScaleBlock = 128;
 
-struct Fp8Source {
-  const std::byte* codes;  // row 0 of the shard at K = 0 of the whole tensor
-  size_t row_stride;       // bytes from row to row
-  const float* scales;     // of the whole tensor
-  size_t scale_stride;     // floats from one row of scales to the next
-  uint32_t row_origin;     // the shard's first row in the tensor, a multiple of 16
-};
-
-// Packs panels [panel0, panel0 + panels) of the shard. k need not be a multiple of 32, nor rows of
-// 16. `codes` and `scales` are the shard's bases. Pure: may run on many threads for disjoint
-// panels.
-void pack_fp8_panels(const PackSpec& spec, const Fp8Source& source, uint32_t panel0,
-                     uint32_t panels, std::byte* codes, std::byte* scales);
-
-// Packs one panel the same way, from rows that may lie anywhere: they share the scale of every 128
-// columns of the whole tensor, which are in `block_scales`, from K = 0 on.
+// Packs one panel of the shard, from rows that may lie anywhere: they share the scale of every 128
+// columns of the whole tensor, which are in `block_scales`, from K = 0 on. k need not be a multiple
+// of 32, nor rows of 16. `codes` and `scales` are the shard's bases. Pure: may run on many threads
+// for disjoint panels.
 void pack_fp8_panel(const PackSpec& spec, const PanelRows& rows, const float* block_scales,
                     uint32_t panel, std::byte* codes, std::byte* scales);
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/fp_types.h"
+#include "tensor/test_pack_fp8.h"
 
 namespace hearth {
 namespace {

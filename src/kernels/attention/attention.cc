@@ -42,11 +42,6 @@ void prefetch_slot(KvType type, uint32_t key_length, uint32_t value_length, cons
   }
 }
 
-void prefetch_latent(KvType type, uint32_t key_length, const std::byte* page, uint32_t slot) {
-  const size_t bytes = element_bytes(type) * padded_length(key_length);
-  for (size_t at = 0; at < bytes; at += 64) __builtin_prefetch(page + slot * bytes + at, 1);
-}
-
 size_t row_sums_floats(uint32_t rows, uint32_t value_length) {
   return size_t{rows} * padded_length(value_length) + 2 * round_up<size_t>(rows, 16);
 }

@@ -75,7 +75,4 @@ using ExpandFn = void (*)(const ExpandArgs&);
 // attend_expanded takes up to kMaxLatentRows rows and one span, whose expanded pages `pages` lists
 // alone, from the span's first.
 
-// Fetches the lines that storing a position in `slot` writes.
-void prefetch_latent(KvType type, uint32_t key_length, const std::byte* page, uint32_t slot);
-
 }  // namespace hearth

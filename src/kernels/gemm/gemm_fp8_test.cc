@@ -13,7 +13,7 @@
 #include "kernels/gemm/gemm_problem.h"
 #include "kernels/kernels.h"
 #include "kernels/test_levels.h"
-#include "tensor/pack_fp8.h"
+#include "tensor/test_pack_fp8.h"
 
 namespace hearth {
 namespace {
