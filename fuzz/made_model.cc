@@ -10,6 +10,7 @@
 #include "base/fp_types.h"
 #include "formats/gguf_types.h"
 #include "formats/test_gguf_writer.h"
+#include "formats/test_model.h"
 #include "tensor/dtype.h"
 
 namespace hearth {
@@ -167,10 +168,12 @@ class Maker {
     model_.layers = shape_.layers;
     damage_ = choices_.once_in(8);
     wild_ = choices_.once_in(4);
-    writer_.set("general.architecture", architecture_);
-    set_sizes();
+    TestSource source = choose_source();
+    writer_ = source.keys();
+    if (encoder()) set_encoder_keys();
     if (choices_.once_in(2)) set_others();
-    add_tensors();
+    if (choices_.once_in(8)) source.add("rope_freqs.weight", {std::max(1u, shape_.key / 2)});
+    add_tensors(source);
     if (damage_) damage_keys();
     model_.file = writer_.finish();
     if (damage_) damage_bytes();
@@ -183,16 +186,42 @@ class Maker {
   bool is(std::string_view architecture) const { return architecture == architecture_; }
   bool encoder() const { return is("bert") || is("nomic-bert") || is("jina-bert-v2"); }
 
-  void set_sizes() {
-    writer_.set(key("block_count"), shape_.layers);
-    writer_.set(key("context_length"), shape_.context);
-    writer_.set(key("embedding_length"), shape_.width);
-    writer_.set(key("feed_forward_length"), shape_.ffn);
-    writer_.set(key("attention.head_count"), shape_.heads);
+  // A gate of its own, above what goes up, or none.
+  LayerForm choose_form() {
+    constexpr std::array<UpForm, 3> kForms = {UpForm::kOwnGate, UpForm::kGateAbove,
+                                              UpForm::kNoGate};
+    if (!is("jina-bert-v2")) return {};
+    return {choices_.of(kForms), choices_.once_in(3)};
+  }
+
+  TestSource choose_source() {
+    const bool tied = !choices_.once_in(2), biases = choices_.once_in(3);
+    const bool fused = encoder() && choices_.once_in(2);
+    std::vector<LayerForm> forms(shape_.layers);
+    for (LayerForm& form : forms) form = choose_form();
+    return made_source({.architecture = architecture_,
+                        .layers = shape_.layers,
+                        .width = shape_.width,
+                        .heads = shape_.heads,
+                        .kv_heads = shape_.kv_heads,
+                        .key_length = shape_.key,
+                        .value_length = shape_.value,
+                        .ffn = shape_.ffn,
+                        .vocabulary = shape_.vocabulary,
+                        .context = shape_.context,
+                        .tied = tied,
+                        .token_types = shape_.types,
+                        .fused = fused,
+                        .biases = biases ? Biases::kAll : Biases::kNone,
+                        .forms = forms});
+  }
+
+  // What encoders have one value for.
+  void set_encoder_keys() {
     writer_.set(key("attention.head_count_kv"), shape_.kv_heads);
     writer_.set(key("attention.key_length"), shape_.key);
     writer_.set(key("attention.value_length"), shape_.value);
-    if (encoder()) writer_.set(key("attention.layer_norm_epsilon"), 1e-12f);
+    if (!choices_.once_in(2)) writer_.erase("tokenizer.ggml.token_type_count");
   }
 
   void set_real(const char* name) {
@@ -228,84 +257,17 @@ class Maker {
     }
   }
 
-  void add_tensors() {
+  void add_tensors(const TestSource& source) {
     // One type for all, or one for each.
     mixed_ = choices_.once_in(4);
     type_ = choose_type();
-    matrix("token_embd.weight", shape_.vocabulary, shape_.width);
-    if (encoder()) {
-      add_tables();
-    } else if (choices_.once_in(2)) {
-      matrix("output.weight", shape_.vocabulary, shape_.width);
-    }
-    biases_ = choices_.once_in(3);
-    fused_ = encoder() && choices_.once_in(2);
-    for (uint32_t l = 0; l < shape_.layers; ++l) {
-      std::string layer = "blk." + std::to_string(l) + ".";
-      if (!encoder()) vector(layer + "attn_norm.weight", shape_.width, 1);
-      add_attention(layer);
-      if (encoder()) {
-        add_encoder_ffn(layer);
+    for (const TestTensor& tensor : source.tensors()) {
+      if (tensor.dims.size() == 2) {
+        matrix(tensor.name, tensor.dims[1], tensor.dims[0]);
       } else {
-        vector(layer + "ffn_norm.weight", shape_.width, 1);
-        matrix(layer + "ffn_gate.weight", shape_.ffn, shape_.width);
-        matrix(layer + "ffn_up.weight", shape_.ffn, shape_.width);
-        matrix(layer + "ffn_down.weight", shape_.width, shape_.ffn);
+        vector(tensor.name, tensor.dims[0]);
       }
     }
-    if (!encoder()) vector("output_norm.weight", shape_.width, 1);
-    if (choices_.once_in(8)) vector("rope_freqs.weight", std::max(1u, shape_.key / 2), 2);
-  }
-
-  void add_tables() {
-    if (shape_.types > 0) {
-      matrix("token_types.weight", shape_.types, shape_.width);
-      if (choices_.once_in(2)) writer_.set("tokenizer.ggml.token_type_count", shape_.types);
-    }
-    if (shape_.table) matrix("position_embd.weight", shape_.context, shape_.width);
-    layer_norm("token_embd_norm", shape_.width);
-  }
-
-  void add_attention(const std::string& layer) {
-    const uint32_t queries = shape_.heads * shape_.key, keys = shape_.kv_heads * shape_.key;
-    const uint32_t values = shape_.kv_heads * shape_.value;
-    if (fused_) {
-      linear(layer + "attn_qkv", queries + keys + values, shape_.width);
-    } else {
-      linear(layer + "attn_q", queries, shape_.width);
-      linear(layer + "attn_k", keys, shape_.width);
-      linear(layer + "attn_v", values, shape_.width);
-    }
-    linear(layer + "attn_output", shape_.width, shape_.heads * shape_.value);
-    if (is("qwen3")) {
-      vector(layer + "attn_q_norm.weight", shape_.key, 1);
-      vector(layer + "attn_k_norm.weight", shape_.key, 1);
-    }
-    if (!encoder()) return;
-    layer_norm(layer + "attn_output_norm", shape_.width);
-    if (!is("jina-bert-v2") || !choices_.once_in(3)) return;
-    layer_norm(layer + "attn_q_norm", queries);
-    layer_norm(layer + "attn_k_norm", keys);
-    layer_norm(layer + "attn_norm_2", shape_.width);
-  }
-
-  // A gate of its own, above ffn_up, or none.
-  void add_encoder_ffn(const std::string& layer) {
-    const uint32_t gate = is("bert") ? 2 : is("nomic-bert") ? 0 : choices_.byte() % 3;
-    if (gate == 0) linear(layer + "ffn_gate", shape_.ffn, shape_.width);
-    linear(layer + "ffn_up", gate == 1 ? 2 * shape_.ffn : shape_.ffn, shape_.width);
-    linear(layer + "ffn_down", shape_.width, shape_.ffn);
-    layer_norm(layer + "layer_output_norm", shape_.width);
-  }
-
-  void linear(const std::string& name, uint32_t rows, uint32_t k) {
-    matrix(name + ".weight", rows, k);
-    if (biases_) vector(name + ".bias", rows, 0);
-  }
-
-  void layer_norm(const std::string& name, uint32_t n) {
-    vector(name + ".weight", n, 1);
-    vector(name + ".bias", n, 0);
   }
 
   DType choose_type() { return choices_.of(gguf_dtypes()).dtype; }
@@ -319,8 +281,9 @@ class Maker {
         make_rows(type, rows, k, 2 / std::sqrt(static_cast<float>(k)), noise_));
   }
 
-  // Around `mean`.
-  void vector(const std::string& name, uint32_t n, float mean) {
+  // Biases are around 0, factors on frequencies around 2, and norms around 1.
+  void vector(const std::string& name, uint64_t n) {
+    const float mean = name.ends_with(".bias") ? 0 : name.starts_with("rope_freqs") ? 2 : 1;
     std::vector<float> values(n);
     for (float& v : values) v = mean + 0.2f * noise_.real();
     auto bytes = std::as_bytes(std::span(values));
@@ -369,7 +332,7 @@ class Maker {
           writer_.set(key(name), choices_.of(kReals));
       }
     }
-    if (choices_.once_in(4)) vector("blk.0.another.weight", 8, 0);
+    if (choices_.once_in(4)) vector("blk.0.another.weight", 8);
   }
 
   void damage_bytes() {
@@ -389,7 +352,6 @@ class Maker {
   Shape shape_;
   Noise noise_{0};
   DType type_ = DType::kF32;
-  bool biases_ = false, fused_ = false;
   bool mixed_ = false, damage_ = false, wild_ = false, strange_ = false;
 };
 

@@ -7,7 +7,7 @@
 #include "base/bytes_text.h"
 #include "base/error.h"
 #include "engine/kv_pool.h"
-#include "models/test_latent_source.h"
+#include "models/test_source.h"
 
 namespace hearth {
 namespace {

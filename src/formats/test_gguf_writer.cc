@@ -43,13 +43,23 @@ void GgufWriter::set_raw(std::string_view key, uint32_t type, std::vector<std::b
   entries_.push_back({std::string(key), type, std::move(bytes)});
 }
 
-void GgufWriter::add_tensor(std::string_view name, std::vector<uint64_t> dims, DType dtype,
-                            std::span<const std::byte> bytes) {
+void GgufWriter::erase(std::string_view key) {
+  std::erase_if(entries_, [&](const Entry& entry) { return entry.key == key; });
+}
+
+void GgufWriter::declare_tensor(std::string_view name, std::vector<uint64_t> dims, DType dtype) {
   HEARTH_CHECK(!dims.empty() && dims.size() <= kGgufMaxDims, "a tensor has 1 to 4 dimensions");
   uint64_t size = row_bytes(dtype, dims[0]);
   for (size_t i = 1; i < dims.size(); ++i) size *= dims[i];
-  HEARTH_CHECK(size == bytes.size(), "a tensor's bytes must fit its dimensions and type");
-  tensors_.push_back({std::string(name), std::move(dims), dtype, {bytes.begin(), bytes.end()}});
+  tensors_.push_back({std::string(name), std::move(dims), dtype, size, {}});
+}
+
+void GgufWriter::add_tensor(std::string_view name, std::vector<uint64_t> dims, DType dtype,
+                            std::span<const std::byte> bytes) {
+  declare_tensor(name, std::move(dims), dtype);
+  HEARTH_CHECK(tensors_.back().size == bytes.size(),
+               "a tensor's bytes must fit its dimensions and type");
+  tensors_.back().bytes.assign(bytes.begin(), bytes.end());
 }
 
 uint64_t GgufWriter::alignment() const {
@@ -61,7 +71,7 @@ uint64_t GgufWriter::alignment() const {
   return kGgufDefaultAlignment;
 }
 
-std::vector<std::byte> GgufWriter::finish() const {
+std::vector<std::byte> GgufWriter::head() const {
   std::vector<std::byte> out;
   for (char c : {'G', 'G', 'U', 'F'}) append(out, c);
   append(out, version_);
@@ -79,10 +89,16 @@ std::vector<std::byte> GgufWriter::finish() const {
     for (uint64_t dim : tensor.dims) append(out, dim);
     append(out, gguf_type_of(tensor.dtype));
     append(out, offset);
-    offset += round_up(tensor.bytes.size(), alignment());
+    offset += round_up(tensor.size, alignment());
   }
   out.resize(round_up(out.size(), alignment()));
+  return out;
+}
+
+std::vector<std::byte> GgufWriter::finish() const {
+  std::vector<std::byte> out = head();
   for (const Tensor& tensor : tensors_) {
+    HEARTH_CHECK(tensor.bytes.size() == tensor.size, "a file's tensors have their data");
     out.insert(out.end(), tensor.bytes.begin(), tensor.bytes.end());
     out.resize(round_up(out.size(), alignment()));
   }

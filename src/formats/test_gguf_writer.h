@@ -47,6 +47,8 @@ class GgufWriter {
   // A value as its type number and its bytes in the file, whatever they are.
   void set_raw(std::string_view key, uint32_t type, std::vector<std::byte> bytes);
 
+  void erase(std::string_view key);
+
   // `dims` in the file's order: dims[0] is the length of a row, contiguous in memory; 1 to 4 of
   // them.
   void add_tensor(std::string_view name, std::vector<uint64_t> dims, DType dtype,
@@ -57,7 +59,14 @@ class GgufWriter {
     add_tensor(name, std::move(dims), DType::kF32, std::as_bytes(values));
   }
 
-  // The whole file.
+  // A tensor of which the file tells, and whose data the caller writes behind head().
+  void declare_tensor(std::string_view name, std::vector<uint64_t> dims, DType dtype);
+
+  // What stands before the data. Behind it belong the data of each tensor in turn, and zeros up to
+  // the next multiple of alignment().
+  std::vector<std::byte> head() const;
+  uint64_t alignment() const;
+  // The whole file, of tensors with data.
   std::vector<std::byte> finish() const;
   void save(const std::string& path) const;
 
@@ -71,7 +80,8 @@ class GgufWriter {
     std::string name;
     std::vector<uint64_t> dims;
     DType dtype;
-    std::vector<std::byte> bytes;
+    uint64_t size;
+    std::vector<std::byte> bytes;  // none, or `size` of them
   };
 
   template <typename T>
@@ -80,7 +90,6 @@ class GgufWriter {
     out.insert(out.end(), bytes, bytes + sizeof(T));
   }
   static void append_string(std::vector<std::byte>& out, std::string_view text);
-  uint64_t alignment() const;
 
   uint32_t version_;
   std::vector<Entry> entries_;

@@ -7,8 +7,10 @@
 #include <cmath>
 #include <limits>
 
+#include "base/error.h"
+#include "formats/gguf.h"
 #include "models/axis_cutting.h"
-#include "models/test_encoder_source.h"
+#include "models/test_source.h"
 #include "models/weight_table.h"
 
 namespace hearth {

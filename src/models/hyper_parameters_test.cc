@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "kernels/rope/rope.h"
 #include "models/registry.h"
-#include "models/test_latent_source.h"
 #include "models/test_source.h"
 
 namespace hearth {

@@ -3,8 +3,9 @@
 
 #include <cmath>
 
+#include "base/error.h"
 #include "models/axis_cutting.h"
-#include "models/test_latent_source.h"
+#include "models/test_source.h"
 #include "models/weight_table.h"
 
 namespace hearth {

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error.h"
+#include "formats/gguf.h"
 #include "models/axis_cutting.h"
 #include "models/registry.h"
 #include "models/test_source.h"

@@ -13,7 +13,7 @@
 #include "graph/test_sync_counts.h"
 #include "models/layers.h"
 #include "models/model.h"
-#include "models/test_latent_source.h"
+#include "models/test_source.h"
 #include "tiny_model.h"
 
 namespace hearth {

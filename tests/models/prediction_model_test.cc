@@ -11,8 +11,7 @@
 #include "engine/engine_plan.h"
 #include "formats/gguf.h"
 #include "graph/test_sync_counts.h"
-#include "models/test_encoder_source.h"
-#include "models/test_latent_source.h"
+#include "models/test_source.h"
 #include "tiny_model.h"
 #include "tune/cost_model.h"
 

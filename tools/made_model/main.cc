@@ -10,10 +10,10 @@
 #include <map>
 
 #include "base/error.h"
-#include "formats/gguf_types.h"
 #include "formats/hf_shape.h"
 #include "formats/mapped_file.h"
 #include "formats/model_source.h"
+#include "formats/test_gguf_writer.h"
 #include "values.h"
 
 namespace hearth {
@@ -37,27 +37,20 @@ class Out {
     file_.flush();
     check();
   }
-  template <typename T>
-  void number(T value) {
-    write({reinterpret_cast<const char*>(&value), sizeof value});
-  }
-  void text(std::string_view bytes) {
-    number(uint64_t{bytes.size()});
-    write(bytes);
+  void bytes(std::span<const std::byte> all) {
+    write({reinterpret_cast<const char*>(all.data()), all.size()});
   }
   void pad_to(uint64_t multiple) {
     const auto at = static_cast<uint64_t>(file_.tellp());
     write(std::string((multiple - at % multiple) % multiple, '\0'));
   }
-  void floats(std::span<const float> values) {
-    write({reinterpret_cast<const char*>(values.data()), values.size_bytes()});
-  }
-  void tensor(Values& values, DType type, Normal spread, uint64_t bytes) {
-    std::vector<std::byte> chunk(std::min<uint64_t>(bytes, kChunkBytes));
-    for (uint64_t left = bytes; left > 0;) {
+  void floats(std::span<const float> values) { bytes(std::as_bytes(values)); }
+  void tensor(Values& values, DType type, Normal spread, uint64_t size) {
+    std::vector<std::byte> chunk(std::min<uint64_t>(size, kChunkBytes));
+    for (uint64_t left = size; left > 0;) {
       const size_t now = std::min<uint64_t>(left, chunk.size());
       values.fill(type, spread, std::span(chunk).first(now));
-      write({reinterpret_cast<const char*>(chunk.data()), now});
+      bytes(std::span(chunk).first(now));
       left -= now;
     }
   }
@@ -104,7 +97,9 @@ void write_safetensors(const fs::path& path, std::span<const SafeTensor> tensors
   header += "}";
   header.append((8 - header.size() % 8) % 8, ' ');
   Out out(path);
-  out.text(header);
+  const uint64_t header_bytes = header.size();
+  out.bytes(std::as_bytes(std::span(&header_bytes, 1)));
+  out.write(header);
   for (const SafeTensor& tensor : tensors) {
     constexpr std::string_view kScales = "_scale_inv";
     std::string_view name = tensor.name;
@@ -193,52 +188,34 @@ DType type_in_gguf(const SourceTensor& tensor, const TypeOption& wanted) {
 void write_gguf(const std::string& config, const fs::path& path, const TypeOption& type, Skew skew,
                 Values& values) {
   const ModelSource source = ModelSource::open_shape(config);
-  const auto entries = source.metadata().entries();
-  Out out(path);
-  out.write("GGUF");
-  out.number(uint32_t{3});
-  out.number(uint64_t{source.tensors().size()});
-  out.number(uint64_t{entries.size() + 1});
-  for (const MetaEntry& entry : entries) {
-    const MetaValue& value = entry.value;
-    const std::string_view bytes{reinterpret_cast<const char*>(value.payload.data()),
-                                 value.payload.size()};
-    out.text(entry.key);
-    out.number(static_cast<uint32_t>(value.type));
-    if (value.type == MetaType::kString) {
-      out.text(bytes);
+  GgufWriter writer;
+  for (const MetaEntry& entry : source.metadata().entries()) {
+    const auto payload = entry.value.payload;
+    if (entry.value.type == MetaType::kString) {
+      const auto* text = reinterpret_cast<const char*>(payload.data());
+      writer.set(entry.key, std::string_view(text, payload.size()));
     } else {
-      out.write(bytes);
+      writer.set_raw(entry.key, static_cast<uint32_t>(entry.value.type),
+                     {payload.begin(), payload.end()});
     }
   }
-  out.text("tokenizer.ggml.model");
-  out.number(static_cast<uint32_t>(MetaType::kString));
-  out.text("no_vocab");
-  uint64_t at = 0;
-  auto bytes_of = [&](const SourceTensor& tensor) {
-    return tensor.rows() * row_bytes(type_in_gguf(tensor, type), tensor.dims[0]);
-  };
+  writer.set("tokenizer.ggml.model", "no_vocab");
   for (const SourceTensor& tensor : source.tensors()) {
-    out.text(tensor.name);
-    out.number(static_cast<uint32_t>(tensor.dims.size()));
-    for (uint64_t dim : tensor.dims) out.number(dim);
-    out.number(gguf_type_of(type_in_gguf(tensor, type)));
-    out.number(at);
-    at += (bytes_of(tensor) + kGgufDefaultAlignment - 1) / kGgufDefaultAlignment *
-          kGgufDefaultAlignment;
+    writer.declare_tensor(tensor.name, tensor.dims, type_in_gguf(tensor, type));
   }
-  out.pad_to(kGgufDefaultAlignment);
+  Out out(path);
+  out.bytes(writer.head());
   const auto key = source.metadata().require<std::string_view>("general.architecture");
   const auto layers = source.metadata().require<uint32_t>(fmt::format("{}.block_count", key));
   for (const SourceTensor& tensor : source.tensors()) {
+    const DType stored = type_in_gguf(tensor, type);
     if (is_router_bias(tensor.name)) {
       out.floats(router_bias(skew, tensor.dims[0]));
-      out.pad_to(kGgufDefaultAlignment);
-      continue;
+    } else {
+      out.tensor(values, stored, normal_of(tensor.name, tensor.dims[0], layers),
+                 tensor.rows() * row_bytes(stored, tensor.dims[0]));
     }
-    out.tensor(values, type_in_gguf(tensor, type), normal_of(tensor.name, tensor.dims[0], layers),
-               bytes_of(tensor));
-    out.pad_to(kGgufDefaultAlignment);
+    out.pad_to(writer.alignment());
   }
   out.finish();
 }

@@ -1,0 +1,245 @@
+#include "formats/test_model.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+
+namespace hearth {
+namespace {
+
+// What the files of an architecture have that those of others have not.
+struct Kind {
+  std::string_view architecture;
+  bool encoder = false;
+  bool latents = false;
+  bool head_norms = false;  // of queries and keys, each head by itself
+  // Of encoders:
+  bool positions = false;         // a table of them
+  bool fused = false;             // Q, K and V are one matrix
+  bool attention_biases = false;  // and of the layer that goes down
+  bool up_bias = false;           // and of the gate
+  UpForm up = UpForm::kOwnGate;
+};
+
+constexpr Kind kKinds[] = {
+    {.architecture = "llama"},
+    {.architecture = "qwen2"},
+    {.architecture = "qwen3", .head_norms = true},
+    {.architecture = "qwen3moe", .head_norms = true},
+    {.architecture = "deepseek2", .latents = true},
+    {.architecture = "bert",
+     .encoder = true,
+     .positions = true,
+     .attention_biases = true,
+     .up_bias = true,
+     .up = UpForm::kNoGate},
+    {.architecture = "nomic-bert", .encoder = true, .fused = true},
+    {.architecture = "jina-bert-v2", .encoder = true, .attention_biases = true},
+};
+
+const Kind& kind_of(std::string_view architecture) {
+  const Kind* kind = std::ranges::find(kKinds, architecture, &Kind::architecture);
+  HEARTH_CHECK(kind != std::end(kKinds), "kKinds has the architecture");
+  return *kind;
+}
+
+class Outline {
+ public:
+  explicit Outline(const ModelShape& shape) : shape_(shape), kind_(kind_of(shape.architecture)) {}
+
+  TestSource make() {
+    source_.set("general.architecture", shape_.architecture);
+    set_sizes();
+    if (kind_.latents) set_latents();
+    if (shape_.experts.count > 0) set_experts();
+    if (kind_.encoder) set_encoder();
+    add_tables();
+    for (uint32_t layer = 0; layer < shape_.layers; ++layer) add_layer(layer);
+    if (!kind_.encoder) norm("output_norm", shape_.width);
+    return std::move(source_);
+  }
+
+ private:
+  template <typename T>
+  void key(const char* name, T value) {
+    source_.set(std::string(shape_.architecture) + "." + name, value);
+  }
+
+  void set_sizes() {
+    key("block_count", shape_.layers);
+    key("context_length", shape_.context);
+    key("embedding_length", shape_.width);
+    key("feed_forward_length", shape_.ffn);
+    key("attention.head_count", shape_.heads);
+    if (kind_.encoder || kind_.latents) return;
+    key("attention.head_count_kv", shape_.kv_heads);
+    key("attention.key_length", shape_.key_length);
+    key("attention.value_length", shape_.value_length);
+    key("attention.sliding_window", shape_.window);
+    key("rope.dimension_count", shape_.key_length / 2 * 2);
+  }
+
+  // Keys of what the cache holds, and with _mla of a head.
+  void set_latents() {
+    const ModelLatents& of = shape_.latents;
+    key("leading_dense_block_count",
+        shape_.experts.count > 0 ? shape_.experts.dense : shape_.layers);
+    key("attention.head_count_kv", 1u);
+    if (of.query_rank > 0) key("attention.q_lora_rank", of.query_rank);
+    key("attention.kv_lora_rank", of.rank);
+    key("attention.key_length", of.rank + of.turned);
+    key("attention.value_length", of.rank);
+    key("attention.key_length_mla", of.straight + of.turned);
+    key("attention.value_length_mla", shape_.value_length);
+    key("rope.dimension_count", of.turned);
+  }
+
+  void set_experts() {
+    const ModelExperts& of = shape_.experts;
+    key("expert_count", of.count);
+    key("expert_used_count", of.chosen);
+    key("expert_feed_forward_length", of.ffn);
+    if (of.shared > 0) key("expert_shared_count", of.shared);
+    if (of.dense > 0) key("leading_dense_block_count", of.dense);
+  }
+
+  void set_encoder() {
+    key("attention.layer_norm_epsilon", 1e-12f);
+    key("attention.causal", false);
+    if (shape_.pooling) key("pooling_type", *shape_.pooling);
+    if (shape_.token_types > 0) {
+      source_.set("tokenizer.ggml.token_type_count", shape_.token_types);
+    }
+  }
+
+  void add_tables() {
+    const uint32_t width = shape_.width;
+    source_.add("token_embd.weight", {width, shape_.vocabulary}, shape_.table_type);
+    if (!kind_.encoder) {
+      if (!shape_.tied) source_.add("output.weight", {width, shape_.vocabulary}, shape_.table_type);
+      return;
+    }
+    if (kind_.positions) source_.add("position_embd.weight", {width, shape_.context});
+    if (shape_.token_types > 0) source_.add("token_types.weight", {width, shape_.token_types});
+    norm("token_embd_norm", width);
+  }
+
+  void add_layer(uint32_t layer) {
+    layer_ = "blk." + std::to_string(layer) + ".";
+    form_ = shape_.forms.empty() ? LayerForm{} : shape_.forms[layer];
+    if (!kind_.encoder) norm(layer_ + "attn_norm", shape_.width);
+    if (kind_.latents) {
+      add_latent_attention();
+    } else {
+      add_attention();
+    }
+    norm(layer_ + (kind_.encoder ? "attn_output_norm" : "ffn_norm"), shape_.width);
+    if (form_.wide_norms) add_wide_norms();
+    if (shape_.experts.count > 0 && layer >= shape_.experts.dense) {
+      add_experts();
+    } else {
+      add_ffn();
+    }
+    if (kind_.encoder) norm(layer_ + "layer_output_norm", shape_.width);
+  }
+
+  void add_attention() {
+    const uint32_t queries = shape_.heads * shape_.key_length;
+    const uint32_t keys = shape_.kv_heads * shape_.key_length;
+    const uint32_t values = shape_.kv_heads * shape_.value_length;
+    const bool bias = kind_.attention_biases;
+    if (shape_.fused.value_or(kind_.fused)) {
+      linear("attn_qkv", queries + keys + values, shape_.width, bias);
+    } else {
+      linear("attn_q", queries, shape_.width, bias);
+      linear("attn_k", keys, shape_.width, bias);
+      linear("attn_v", values, shape_.width, bias);
+    }
+    linear("attn_output", shape_.width, shape_.heads * shape_.value_length, bias);
+    if (!kind_.head_norms) return;
+    norm(layer_ + "attn_q_norm", shape_.key_length);
+    norm(layer_ + "attn_k_norm", shape_.key_length);
+  }
+
+  void add_latent_attention() {
+    const ModelLatents& of = shape_.latents;
+    const uint32_t queries = shape_.heads * (of.straight + of.turned);
+    if (of.query_rank > 0) {
+      matrix("attn_q_a", {shape_.width, of.query_rank});
+      norm(layer_ + "attn_q_a_norm", of.query_rank);
+      matrix("attn_q_b", {of.query_rank, queries});
+    } else {
+      matrix("attn_q", {shape_.width, queries});
+    }
+    matrix("attn_kv_a_mqa", {shape_.width, of.rank + of.turned});
+    norm(layer_ + "attn_kv_a_norm", of.rank);
+    matrix("attn_k_b", {of.straight, of.rank, shape_.heads});
+    matrix("attn_v_b", {of.rank, shape_.value_length, shape_.heads});
+    matrix("attn_output", {uint64_t{shape_.heads} * shape_.value_length, shape_.width});
+  }
+
+  void add_wide_norms() {
+    norm(layer_ + "attn_q_norm", shape_.heads * shape_.key_length);
+    norm(layer_ + "attn_k_norm", shape_.kv_heads * shape_.key_length);
+    norm(layer_ + "attn_norm_2", shape_.width);
+  }
+
+  void add_ffn() {
+    if (!kind_.encoder) {
+      matrix("ffn_gate", {shape_.width, shape_.ffn});
+      matrix("ffn_up", {shape_.width, shape_.ffn});
+      matrix("ffn_down", {shape_.ffn, shape_.width});
+      return;
+    }
+    const UpForm up = form_.up == UpForm::kUsual ? kind_.up : form_.up;
+    const uint32_t rows = up == UpForm::kGateAbove ? 2 * shape_.ffn : shape_.ffn;
+    if (up == UpForm::kOwnGate) linear("ffn_gate", shape_.ffn, shape_.width, kind_.up_bias);
+    linear("ffn_up", rows, shape_.width, kind_.up_bias);
+    linear("ffn_down", shape_.width, shape_.ffn, kind_.attention_biases);
+  }
+
+  void add_experts() {
+    const ModelExperts& of = shape_.experts;
+    const uint32_t width = shape_.width;
+    source_.add(layer_ + "ffn_gate_inp.weight", {width, of.count});
+    matrix("ffn_gate_exps", {width, of.ffn, of.count});
+    matrix("ffn_up_exps", {width, of.ffn, of.count});
+    matrix("ffn_down_exps", {of.ffn, width, of.count});
+    if (of.shared == 0) return;
+    matrix("ffn_gate_shexp", {width, uint64_t{of.shared} * of.ffn});
+    matrix("ffn_up_shexp", {width, uint64_t{of.shared} * of.ffn});
+    matrix("ffn_down_shexp", {uint64_t{of.shared} * of.ffn, width});
+  }
+
+  void matrix(const char* name, std::vector<uint64_t> dims) {
+    source_.add(layer_ + name + ".weight", std::move(dims), shape_.type);
+  }
+
+  void linear(const char* name, uint32_t rows, uint32_t k, bool usual_bias) {
+    matrix(name, {k, rows});
+    const bool bias = shape_.biases == Biases::kUsual ? usual_bias : shape_.biases == Biases::kAll;
+    if (bias) source_.add(layer_ + name + ".bias", {rows});
+  }
+
+  // Of encoders with a bias.
+  void norm(const std::string& name, uint32_t n) {
+    source_.add(name + ".weight", {n});
+    if (kind_.encoder) source_.add(name + ".bias", {n});
+  }
+
+  const ModelShape& shape_;
+  const Kind& kind_;
+  TestSource source_;
+  std::string layer_;  // what the names of the layer's tensors begin with
+  LayerForm form_;
+};
+
+}  // namespace
+
+TestSource made_source(const ModelShape& shape) { return Outline(shape).make(); }
+
+}  // namespace hearth

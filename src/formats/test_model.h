@@ -1,0 +1,66 @@
+// Made-up models for tests, fuzzers and tools: from a description come the keys and tensors of a
+// GGUF file, by the names that llama.cpp's converter would give them.
+//
+//   TestSource made = made_source({.architecture = "qwen3", .layers = 2});
+//   ModelSource source = made.add("blk.0.attn_q.weight", {64, 64}, DType::kQ8_0).source();
+//
+// An architecture is a line of kKinds (test_model.cc), and what is new in it a field of the line.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "formats/test_source.h"
+#include "tensor/dtype.h"
+
+namespace hearth {
+
+// Of latent attention; a head's values have value_length elements, and key_length is not used.
+struct ModelLatents {
+  uint32_t query_rank = 40;  // 0: queries are made of the row itself
+  uint32_t rank = 48, straight = 24, turned = 16;
+};
+
+// Every layer behind the first `dense` ones has experts, unless there are none.
+struct ModelExperts {
+  uint32_t count = 0, chosen = 2, ffn = 32;
+  uint32_t shared = 0;
+  uint32_t dense = 0;
+};
+
+// Where the gate of a feed-forward layer is: as the architecture has it, in a matrix of its own,
+// above the one that goes up, or nowhere.
+enum class UpForm : uint8_t { kUsual, kOwnGate, kGateAbove, kNoGate };
+
+struct LayerForm {
+  UpForm up = UpForm::kUsual;  // of encoders
+  bool wide_norms = false;     // norms over all heads, and a second one: jina's model for code
+};
+
+// Which biases linear layers have: as the architecture has them, none, or all that it may have.
+enum class Biases : uint8_t { kUsual, kNone, kAll };
+
+struct ModelShape {
+  std::string_view architecture = "llama";
+  uint32_t layers = 1, width = 64, heads = 4, kv_heads = 2;
+  uint32_t key_length = 16, value_length = 16;
+  uint32_t ffn = 96, vocabulary = 100, context = 4096;
+  uint32_t window = 0;             // 0: attention sees all
+  bool tied = true;                // the embedding table is the head
+  DType type = DType::kF32;        // of the layers' matrices
+  DType table_type = DType::kF32;  // of the embedding table and the head
+  ModelLatents latents = {};
+  ModelExperts experts = {};
+  // Of encoders:
+  uint32_t token_types = 2;
+  std::optional<uint32_t> pooling = {};  // by GGUF's numbers; none: the file doesn't say
+  std::optional<bool> fused = {};        // Q, K and V are one matrix; none: as is usual
+  Biases biases = Biases::kUsual;
+  std::span<const LayerForm> forms = {};  // of the layers, where not all are as is usual
+};
+
+TestSource made_source(const ModelShape& shape);
+
+}  // namespace hearth
