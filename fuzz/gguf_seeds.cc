@@ -56,9 +56,10 @@ GgufWriter tiny_model() {
 
 GgufWriter all_types() {
   GgufWriter writer(2);
-  for (const hearth::DTypeInfo& info : hearth::gguf_dtypes()) {
+  for (hearth::DType dtype : hearth::gguf_dtypes()) {
+    const hearth::DTypeInfo& info = hearth::dtype_info(dtype);
     std::vector<std::byte> bytes(info.block_bytes, std::byte{0x21});
-    writer.add_tensor(info.name, {info.block_elements, 1}, info.dtype, bytes);
+    writer.add_tensor(info.name, {info.block_elements, 1}, dtype, bytes);
   }
   return writer;
 }

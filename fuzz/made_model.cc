@@ -101,25 +101,6 @@ class Noise {
   uint64_t state_;
 };
 
-// Where a block of the type has its scales in f16.
-std::vector<size_t> scale_places(DType type) {
-  switch (type) {
-    case DType::kQ2_K:
-      return {80, 82};
-    case DType::kQ3_K:
-      return {108};
-    case DType::kQ6_K:
-      return {208};
-    case DType::kQ4_1:
-    case DType::kQ5_1:
-    case DType::kQ4_K:
-    case DType::kQ5_K:
-      return {0, 2};
-    default:
-      return {0};
-  }
-}
-
 void put(std::vector<std::byte>& bytes, size_t at, const void* value, size_t size) {
   std::memcpy(bytes.data() + at, value, size);
 }
@@ -144,13 +125,13 @@ std::vector<std::byte> make_rows(DType type, uint64_t rows, uint64_t k, float si
   for (size_t block = 0; block < bytes.size(); block += info.block_bytes) {
     // Of powers of two from about size / 2048, as codes and the scales of sub-blocks are large.
     int exponent = std::ilogb(size) - 7 - static_cast<int>(noise.next() % 4);
-    if (type == DType::kMXFP4) {
-      bytes[block] = static_cast<std::byte>(127 + exponent);
-      continue;
-    }
-    for (size_t place : scale_places(type)) {
-      f16_t scale = f32_to_f16(std::ldexp(1.0f, std::max(exponent, -24)));
-      put(bytes, block + place, &scale, 2);
+    for (const BlockScale& scale : info.scales) {
+      if (scale.form == ScaleForm::kE8M0) {
+        bytes[block + scale.offset] = static_cast<std::byte>(127 + exponent);
+      } else if (scale.form == ScaleForm::kF16) {
+        f16_t half = f32_to_f16(std::ldexp(1.0f, std::max(exponent, -24)));
+        put(bytes, block + scale.offset, &half, 2);
+      }
     }
   }
   return bytes;
@@ -270,7 +251,7 @@ class Maker {
     }
   }
 
-  DType choose_type() { return choices_.of(gguf_dtypes()).dtype; }
+  DType choose_type() { return choices_.of(gguf_dtypes()); }
 
   void matrix(const std::string& name, uint64_t rows, uint64_t k) {
     DType type = mixed_ ? choose_type() : type_;

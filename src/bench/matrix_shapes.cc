@@ -21,7 +21,7 @@ WeightType weight_type(DType dtype) { return {dtype_info(dtype).name, pack_kind_
 
 std::vector<WeightType> weight_types() {
   std::vector<WeightType> types;
-  for (const DTypeInfo& info : all_dtypes()) types.push_back(weight_type(info.dtype));
+  for (DType dtype : all_dtypes()) types.push_back(weight_type(dtype));
   return types;
 }
 

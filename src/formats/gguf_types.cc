@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 
 #include "base/check.h"
@@ -11,48 +10,58 @@ namespace hearth {
 
 namespace {
 
-// ggml_type by number, those withdrawn from the format included.
-constexpr std::array<std::string_view, 43> kTensorTypes = {
-    "f32",   "f16",        "q4_0",       "q4_1",       "q4_2",     "q4_3",     "q5_0",
-    "q5_1",  "q8_0",       "q8_1",       "q2_k",       "q3_k",     "q4_k",     "q5_k",
-    "q6_k",  "q8_k",       "iq2_xxs",    "iq2_xs",     "iq3_xxs",  "iq1_s",    "iq4_nl",
-    "iq3_s", "iq2_s",      "iq4_xs",     "i8",         "i16",      "i32",      "i64",
-    "f64",   "iq1_m",      "bf16",       "q4_0_4_4",   "q4_0_4_8", "q4_0_8_8", "tq1_0",
-    "tq2_0", "iq4_nl_4_4", "iq4_nl_4_8", "iq4_nl_8_8", "mxfp4",    "nvfp4",    "q1_0",
-    "q2_0"};
+struct UnreadType {
+  uint32_t number;
+  std::string_view name;
+};
+
+// The types of the format that this program does not read, those withdrawn included.
+constexpr std::array<UnreadType, 28> kUnreadTypes = {
+    {{4, "q4_2"},    {5, "q4_3"},     {9, "q8_1"},        {15, "q8_k"},       {16, "iq2_xxs"},
+     {17, "iq2_xs"}, {18, "iq3_xxs"}, {19, "iq1_s"},      {21, "iq3_s"},      {22, "iq2_s"},
+     {23, "iq4_xs"}, {24, "i8"},      {25, "i16"},        {26, "i32"},        {27, "i64"},
+     {28, "f64"},    {29, "iq1_m"},   {31, "q4_0_4_4"},   {32, "q4_0_4_8"},   {33, "q4_0_8_8"},
+     {34, "tq1_0"},  {35, "tq2_0"},   {36, "iq4_nl_4_4"}, {37, "iq4_nl_4_8"}, {38, "iq4_nl_8_8"},
+     {40, "nvfp4"},  {41, "q1_0"},    {42, "q2_0"}}};
 
 }  // namespace
 
-std::span<const DTypeInfo> gguf_dtypes() {
-  return all_dtypes().first(static_cast<size_t>(DType::kF8E4M3));
+std::vector<DType> gguf_dtypes() {
+  std::vector<DType> types;
+  for (DType dtype : all_dtypes()) {
+    if (dtype_info(dtype).gguf_type != kNoGgufType) types.push_back(dtype);
+  }
+  return types;
 }
 
-// The two tables name types alike.
 std::optional<DType> dtype_of_gguf(uint32_t gguf_type) {
-  for (const DTypeInfo& info : gguf_dtypes()) {
-    if (gguf_type < kTensorTypes.size() && info.name == kTensorTypes[gguf_type]) return info.dtype;
+  for (DType dtype : all_dtypes()) {
+    if (dtype_info(dtype).gguf_type == gguf_type && gguf_type != kNoGgufType) return dtype;
   }
   return std::nullopt;
 }
 
 uint32_t gguf_type_of(DType dtype) {
-  const auto* type = std::find(kTensorTypes.begin(), kTensorTypes.end(), dtype_info(dtype).name);
-  HEARTH_CHECK(type != kTensorTypes.end(), "the type is one of GGUF's");
-  return static_cast<uint32_t>(type - kTensorTypes.begin());
+  const uint32_t number = dtype_info(dtype).gguf_type;
+  HEARTH_CHECK(number != kNoGgufType, "the type is one of GGUF's");
+  return number;
 }
 
 std::string gguf_tensor_type_text(uint32_t gguf_type) {
   if (std::optional<DType> dtype = dtype_of_gguf(gguf_type)) {
     return std::string(dtype_info(*dtype).name);
   }
-  if (gguf_type >= kTensorTypes.size()) return fmt::format("type {}", gguf_type);
-  return fmt::format("{} (type {})", kTensorTypes[gguf_type], gguf_type);
+  for (const UnreadType& type : kUnreadTypes) {
+    if (type.number == gguf_type) return fmt::format("{} (type {})", type.name, gguf_type);
+  }
+  return fmt::format("type {}", gguf_type);
 }
 
 std::string gguf_known_tensor_types() {
   std::string text;
-  for (const DTypeInfo& info : gguf_dtypes()) {
-    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", info.name, gguf_type_of(info.dtype));
+  for (DType dtype : gguf_dtypes()) {
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", dtype_info(dtype).name,
+                        gguf_type_of(dtype));
   }
   return text;
 }

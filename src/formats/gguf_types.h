@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
+#include <vector>
 
 #include "tensor/dtype.h"
 
@@ -17,7 +17,7 @@ inline constexpr uint32_t kGgufDefaultAlignment = 32;
 inline constexpr size_t kGgufMaxDims = 4;
 
 // The types that this program reads from GGUF files, in the order of DType.
-std::span<const DTypeInfo> gguf_dtypes();
+std::vector<DType> gguf_dtypes();
 // Returns the type of that number in a file (ggml_type), where this program reads it.
 std::optional<DType> dtype_of_gguf(uint32_t gguf_type);
 // The number of one of these.

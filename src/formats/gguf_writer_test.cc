@@ -43,16 +43,16 @@ TEST(GgufWriter, HonoursTheAlignment) {
 
 TEST(GgufWriter, EveryTensorTypeRoundTrips) {
   GgufWriter writer;
-  for (const DTypeInfo& info : gguf_dtypes()) {
-    std::vector<std::byte> bytes(row_bytes(info.dtype, 256) * 3, std::byte{0x11});
-    writer.add_tensor(info.name, {256, 3}, info.dtype, bytes);
+  for (DType dtype : gguf_dtypes()) {
+    std::vector<std::byte> bytes(row_bytes(dtype, 256) * 3, std::byte{0x11});
+    writer.add_tensor(dtype_info(dtype).name, {256, 3}, dtype, bytes);
   }
   ModelSource file = parse_gguf(writer.finish(), "m.gguf");
   ASSERT_EQ(file.tensors().size(), gguf_dtypes().size());
-  for (const DTypeInfo& info : gguf_dtypes()) {
-    const SourceTensor& tensor = file.require_tensor(info.name);
-    EXPECT_EQ(tensor.dtype, info.dtype);
-    EXPECT_EQ(tensor.n_bytes(), row_bytes(info.dtype, 256) * 3);
+  for (DType dtype : gguf_dtypes()) {
+    const SourceTensor& tensor = file.require_tensor(dtype_info(dtype).name);
+    EXPECT_EQ(tensor.dtype, dtype);
+    EXPECT_EQ(tensor.n_bytes(), row_bytes(dtype, 256) * 3);
     EXPECT_EQ(tensor.data.back(), std::byte{0x11});
   }
 }

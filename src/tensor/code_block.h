@@ -3,23 +3,64 @@
 // are products of a binary16 and an integer of at most 6 bits (7 and a sign in Q6_K), which
 // binary32 holds exactly, and so is scale * code; only the sum with the minimum rounds.
 //
-// The file's layouts are those of the GGUF/ggml specification (block_q4_0 ... block_q6_K,
-// block_iq4_nl, block_mxfp4).
+// A type's decoding fills one from a block of a file, a kind's unpacking from a pack.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
-#include "tensor/dtype.h"
-#include "tensor/pack_spec.h"
+#include "base/fp_types.h"
+#include "tensor/pack_kind.h"
 
 namespace hearth {
 
-// Element j is scale[j / 16] * (codes[j] - 128) + min[j / 16].
+inline constexpr uint8_t kCodeZero = 128;
+
+// Element j is scale[j / 16] * (codes[j] - kCodeZero) + min[j / 16].
 struct CodeBlock {
   uint8_t codes[kBlock];
   float scale[2];
   float min[2];
+};
+
+// Sets the scale and the minimum of both halves.
+inline void set_scale(CodeBlock& block, float scale, float min) {
+  block.scale[0] = block.scale[1] = scale;
+  block.min[0] = block.min[1] = min;
+}
+
+// Writes the elements to out[32].
+inline void code_block_values(const CodeBlock& block, float* out) {
+  for (size_t h = 0; h < 2; ++h) {
+    for (size_t i = 16 * h; i < 16 * h + 16; ++i) {
+      out[i] = block.scale[h] * static_cast<float>(block.codes[i] - kCodeZero) + block.min[h];
+    }
+  }
+}
+
+inline uint8_t byte_at(const std::byte* p, size_t i) { return std::to_integer<uint8_t>(p[i]); }
+
+// Returns the number at index `index` of an array of T at `p`, which need not be aligned.
+template <typename T>
+inline T read_at(const std::byte* p, size_t index) {
+  T value;
+  std::memcpy(&value, p + index * sizeof(T), sizeof(T));
+  return value;
+}
+
+// Returns the binary16 number `offset` bytes behind `p`.
+inline float f16_at(const std::byte* p, size_t offset) {
+  return f16_to_f32(read_at<f16_t>(p + offset, 0));
+}
+
+// Holds N bytes by value: loops over them vectorise; loops over bytes that may alias the codes
+// don't.
+template <size_t N>
+struct BlockBytes {
+  uint8_t at[N];
+  explicit BlockBytes(const std::byte* p) { std::memcpy(at, p, N); }
+  uint8_t operator[](size_t i) const { return at[i]; }
 };
 
 // Holds the scale and the minimum of block `part` of a Q4_K or Q5_K super-block, from its 12 bytes
@@ -35,11 +76,5 @@ inline ScaleMin6 scale_min_6(const std::byte* packed, uint32_t part) {
   return {static_cast<uint8_t>((byte(part + 4) & 15) | (byte(part - 4) >> 6 << 4)),
           static_cast<uint8_t>((byte(part + 4) >> 4) | (byte(part) >> 6 << 4))};
 }
-
-// Decodes elements [32 part, 32 part + 32) of the block of a quantised type at `block`.
-CodeBlock decode_block(DType dtype, const std::byte* block, uint32_t part);
-
-// Writes the elements to out[32].
-void code_block_values(const CodeBlock& block, float* out);
 
 }  // namespace hearth

@@ -1,45 +1,45 @@
 #include "tensor/dtype.h"
 
-#include <array>
+#include <iterator>
 
 #include "base/check.h"
+#include "tensor/code_block.h"
 
 namespace hearth {
 namespace {
 
-constexpr std::array<DTypeInfo, 16> kInfos = {{
-    {DType::kF32, "f32", 1, 4},
-    {DType::kF16, "f16", 1, 2},
-    {DType::kBF16, "bf16", 1, 2},
-    {DType::kQ4_0, "q4_0", 32, 18},
-    {DType::kQ4_1, "q4_1", 32, 20},
-    {DType::kQ5_0, "q5_0", 32, 22},
-    {DType::kQ5_1, "q5_1", 32, 24},
-    {DType::kQ8_0, "q8_0", 32, 34},
-    {DType::kQ2_K, "q2_k", 256, 84},
-    {DType::kQ3_K, "q3_k", 256, 110},
-    {DType::kQ4_K, "q4_k", 256, 144},
-    {DType::kQ5_K, "q5_k", 256, 176},
-    {DType::kQ6_K, "q6_k", 256, 210},
-    {DType::kIQ4_NL, "iq4_nl", 32, 18},
-    {DType::kMXFP4, "mxfp4", 32, 17},
-    {DType::kF8E4M3, "fp8", 1, 1},
-}};
+#define HEARTH_TYPE(dtype, name) DType::dtype,
+constexpr DType kDTypes[] = {HEARTH_DTYPES(HEARTH_TYPE)};
+#undef HEARTH_TYPE
+
+#define HEARTH_ROW(dtype, name) &type_##name,
+constexpr const DTypeInfo* kDTypeRows[] = {HEARTH_DTYPES(HEARTH_ROW)};
+#undef HEARTH_ROW
 
 }  // namespace
 
-std::span<const DTypeInfo> all_dtypes() { return kInfos; }
+std::span<const DType> all_dtypes() { return kDTypes; }
 
-const DTypeInfo& dtype_info(DType dtype) {
-  const DTypeInfo& info = kInfos[static_cast<size_t>(dtype)];
-  HEARTH_CHECK(info.dtype == dtype, "the table follows the enum");
-  return info;
-}
+const DTypeInfo& dtype_info(DType dtype) { return *kDTypeRows[static_cast<size_t>(dtype)]; }
 
 size_t row_bytes(DType dtype, size_t elements) {
   const DTypeInfo& info = dtype_info(dtype);
   HEARTH_CHECK(elements % info.block_elements == 0, "a row holds whole blocks");
   return elements / info.block_elements * info.block_bytes;
+}
+
+void dequantize_row(DType dtype, const void* row, size_t elements, float* out) {
+  const DTypeInfo& info = dtype_info(dtype);
+  const auto* block = static_cast<const std::byte*>(row);
+  const std::byte* end = block + row_bytes(dtype, elements);
+  if (info.widen != nullptr) return info.widen(block, elements, out);
+  for (; block < end; block += info.block_bytes) {
+    for (uint32_t part = 0; part < info.block_elements / kBlock; ++part, out += kBlock) {
+      CodeBlock decoded;
+      info.decode(block, part, decoded);
+      code_block_values(decoded, out);
+    }
+  }
 }
 
 }  // namespace hearth

@@ -1,44 +1,69 @@
-// Lists the element types of tensors in files with their block sizes and bytes. A quantised type
-// stores blocks of `block_elements` consecutive elements of a row in `block_bytes`. The layouts are
-// those of the GGUF/ggml specification, save for kF8E4M3, which no GGUF file has: codes of one byte
-// (base/fp_types.h), whose scales, one for 128 x 128 of them, are a tensor of their own.
+// Lists the element types of tensors in files. A type is one row, a DTypeInfo beside its block
+// layout and its decoding in tensor/types_*.cc, and one line of HEARTH_DTYPES; all else that is
+// told of types (GGUF's numbers, packs, benchmarks, tests) is looked up here.
+//
+// A quantised type stores blocks of `block_elements` consecutive elements of a row in
+// `block_bytes`. The layouts are those of the GGUF/ggml specification, save for kF8E4M3, which no
+// GGUF file has: codes of one byte (base/fp_types.h), whose scales, one for 128 x 128 of them, are
+// a tensor of their own.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
 
+#include "tensor/pack_kind.h"
+
 namespace hearth {
 
-enum class DType : uint8_t {
-  kF32,
-  kF16,
-  kBF16,
-  kQ4_0,
-  kQ4_1,
-  kQ5_0,
-  kQ5_1,
-  kQ8_0,
-  kQ2_K,
-  kQ3_K,
-  kQ4_K,
-  kQ5_K,
-  kQ6_K,
-  kIQ4_NL,
-  kMXFP4,
-  kF8E4M3,
+// X(enumerator, name) for each type, whose row is type_<name>.
+#define HEARTH_DTYPES(X) \
+  X(kF32, f32)           \
+  X(kF16, f16)           \
+  X(kBF16, bf16)         \
+  X(kQ4_0, q4_0)         \
+  X(kQ4_1, q4_1)         \
+  X(kQ5_0, q5_0)         \
+  X(kQ5_1, q5_1)         \
+  X(kQ8_0, q8_0)         \
+  X(kQ2_K, q2_k)         \
+  X(kQ3_K, q3_k)         \
+  X(kQ4_K, q4_k)         \
+  X(kQ5_K, q5_k)         \
+  X(kQ6_K, q6_k)         \
+  X(kIQ4_NL, iq4_nl)     \
+  X(kMXFP4, mxfp4)       \
+  X(kF8E4M3, fp8)
+
+#define HEARTH_ENUMERATOR(dtype, name) dtype,
+enum class DType : uint8_t { HEARTH_DTYPES(HEARTH_ENUMERATOR) };
+#undef HEARTH_ENUMERATOR
+
+// A scale or minimum in a block, which all values of the block are in proportion to.
+struct BlockScale {
+  ScaleForm form = ScaleForm::kNone;
+  uint32_t offset = 0;  // bytes
 };
 
+inline constexpr uint32_t kNoGgufType = UINT32_MAX;
+
 struct DTypeInfo {
-  DType dtype;
-  std::string_view name;    // "q4_0", as llama.cpp's tools print it, in lower case
-  uint32_t block_elements;  // 1 for the plain types
+  std::string_view name;             // "q4_0", as llama.cpp's tools print it, in lower case
+  uint32_t gguf_type = kNoGgufType;  // its number in GGUF files (ggml_type)
+  uint32_t block_elements;           // 1 for the plain types, else a multiple of kBlock
   uint32_t block_bytes;
+  PackKind pack;
+  std::array<BlockScale, 2> scales = {};  // of a block; kNone beyond the last
+  // One of the two. A plain type's elements become out[elements].
+  void (*widen)(const std::byte* row, size_t elements, float* out) = nullptr;
+  // Decodes elements [32 part, 32 part + 32) of a block; `out` is overwritten.
+  void (*decode)(const std::byte* block, uint32_t part, CodeBlock& out) = nullptr;
 };
 
 // Returns all types, in the order of the enum.
-std::span<const DTypeInfo> all_dtypes();
+std::span<const DType> all_dtypes();
 const DTypeInfo& dtype_info(DType dtype);
 
 // Returns the bytes of one row of `elements`, which must be a multiple of the block size.
@@ -48,5 +73,9 @@ size_t row_bytes(DType dtype, size_t elements);
 // packs and kernels are tested against, and the loader of small tensors (norms, biases). kF8E4M3
 // gives the values of the codes, without scales.
 void dequantize_row(DType dtype, const void* row, size_t elements, float* out);
+
+#define HEARTH_DECLARE_TYPE(dtype, name) extern const DTypeInfo type_##name;
+HEARTH_DTYPES(HEARTH_DECLARE_TYPE)
+#undef HEARTH_DECLARE_TYPE
 
 }  // namespace hearth

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/fp_types.h"
 #include "tensor/pack_panel.h"
 #include "tensor/transpose.h"
 
@@ -61,7 +62,22 @@ uint32_t nan_rows(const PanelRows& rows, size_t begin, size_t end) {
   return found;
 }
 
+void unpack_fp8(const PackedLane& lane, uint32_t b, float* out) {
+  const std::byte* codes = lane.codes + size_t{512} * b;
+  const float scale =
+      read_at<Fp8Scale>(lane.scales, (b + lane.super_offset) / kFp8SuperBlocks).scale;
+  for (size_t j = 0; j < kBlock; ++j) {
+    out[j] = scale * e4m3_to_f32(read_at<e4m3_t>(codes, fp8_code_at(lane.r, j)));
+  }
+}
+
 }  // namespace
+
+constinit const PackKindInfo kind_fp8 = {.name = "fp8",
+                                         .code_bytes = 512,
+                                         .super_bytes = sizeof(Fp8Scale),
+                                         .super_blocks = kFp8SuperBlocks,
+                                         .unpack_values = unpack_fp8};
 
 void pack_fp8_panel(const PackSpec& spec, const PanelRows& rows, const float* block_scales,
                     uint32_t panel, std::byte* codes, std::byte* scales) {

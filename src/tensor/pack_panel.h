@@ -1,13 +1,16 @@
-// These functions pack one panel of 16 rows from the file's layout, one function a family of pack
-// kinds; pack_panels calls them. tensor/pack_spec.h defines the bytes that come out.
+// What the packing and unpacking of panels of 16 rows (tensor/pack_*.cc, a file for a family of
+// pack kinds) have in common. tensor/pack_spec.h defines the bytes of a pack.
 //
-// Every function transposes: 16 rows that lie far apart become one stream. They work in 4 x 4 tiles
-// of 32-bit words in the vector registers that every processor has, and reach more than half the
+// Packing transposes: 16 rows that lie far apart become one stream. It works in 4 x 4 tiles of
+// 32-bit words in the vector registers that every processor has, and reaches more than half the
 // speed of memcpy.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstring>
 
+#include "tensor/code_block.h"
 #include "tensor/pack_spec.h"
 
 namespace hearth {
@@ -17,17 +20,6 @@ struct PanelSource {
   PanelRows rows;
 };
 
-// Packs kF32, kF16 and kBF16, the only kinds whose k need not be a multiple of 32.
-void pack_plain(const PackSpec& spec, const PanelSource& source, std::byte* codes);
-
-// Packs kQ8_0, kQ4_0, kQ4_K, kQ5_K and kQ6_K: the file's codes in another order.
-void pack_quantised(const PackSpec& spec, const PanelSource& source, std::byte* codes,
-                    std::byte* scales);
-
-// Packs kI8x32 and kI8x16, decoded to 8 bits.
-void pack_int8(const PackSpec& spec, const PanelSource& source, std::byte* codes,
-               std::byte* scales);
-
 // Returns where block `index` of `block_bytes` lies in each row; rows of padding get `padding`.
 inline PanelRows blocks_at(const PanelRows& rows, size_t index, size_t block_bytes,
                            const std::byte* padding) {
@@ -36,6 +28,37 @@ inline PanelRows blocks_at(const PanelRows& rows, size_t index, size_t block_byt
     blocks[r] = rows[r] == nullptr ? padding : rows[r] + index * block_bytes;
   }
   return blocks;
+}
+
+// Sets out[r] to the f16 at `offset` of row r's block.
+inline void gather_f16(const PanelRows& blocks, size_t offset, std::byte* out) {
+  for (size_t r = 0; r < kPanelRows; ++r) std::memcpy(out + 2 * r, blocks[r] + offset, 2);
+}
+
+// This block of a file means zero, for the rows of padding, where zero is code 0 or scale 0.
+inline constexpr std::array<std::byte, 256> kZeroBlock = {};
+
+// Returns the index of element j of a block in the bytes [g][16][4] of group g.
+inline size_t in_groups(size_t g, size_t r, size_t j) { return (g * kPanelRows + r) * 4 + j % 4; }
+
+// Reads a block's codes of 8 bits.
+inline void read_byte_codes(const PackedLane& lane, uint32_t b, CodeBlock& block) {
+  const std::byte* codes = lane.codes + size_t{512} * b;
+  for (size_t j = 0; j < kBlock; ++j) {
+    block.codes[j] = read_at<uint8_t>(codes, in_groups(j / 4, lane.r, j));
+  }
+}
+
+// Reads the 4 low bits of every code; `codes` points to the block.
+inline void read_nibbles(const PackedLane& lane, const std::byte* codes, CodeBlock& block) {
+  for (size_t j = 0; j < kBlock; ++j) {
+    uint8_t byte = read_at<uint8_t>(codes, in_groups(j / 4 % 4, lane.r, j));
+    block.codes[j] = j < kBlock / 2 ? byte & 15 : byte >> 4;
+  }
+}
+
+inline void add_to_codes(CodeBlock& block, int offset) {
+  for (uint8_t& code : block.codes) code = static_cast<uint8_t>(code + offset);
 }
 
 }  // namespace hearth

@@ -1,5 +1,8 @@
+// Packs the kinds that hold the elements of plain types as they are, the only ones whose k need not
+// be a multiple of 32.
 #include <cstring>
 
+#include "base/fp_types.h"
 #include "tensor/pack_panel.h"
 #include "tensor/transpose.h"
 
@@ -30,8 +33,9 @@ void pack_halves(const PanelRows& blocks, std::byte* out) {
 using PackBlock = void (*)(const PanelRows& blocks, std::byte* out);
 
 template <PackBlock pack>
-void pack_blocks(const PackSpec& spec, const PanelRows& rows, size_t block_bytes,
-                 std::byte* codes) {
+void pack_blocks(const PackSpec& spec, const PanelSource& source, std::byte* codes, std::byte*) {
+  const PanelRows& rows = source.rows;
+  const size_t block_bytes = row_bytes(source.dtype, kBlock);
   const size_t packed_bytes = block_bytes * kPanelRows;
   const uint32_t whole = spec.k / kBlock;
   const size_t origin = spec.k_origin / kBlock;
@@ -50,17 +54,38 @@ void pack_blocks(const PackSpec& spec, const PanelRows& rows, size_t block_bytes
   pack(blocks, codes + whole * packed_bytes);
 }
 
-}  // namespace
-
-void pack_plain(const PackSpec& spec, const PanelSource& source, std::byte* codes) {
-  const size_t block_bytes = row_bytes(source.dtype, kBlock);
-  if (spec.kind == PackKind::kF32) {
-    pack_blocks<pack_words<32>>(spec, source.rows, block_bytes, codes);
-  } else if (spec.kind == PackKind::kBF16) {
-    pack_blocks<pack_words<16>>(spec, source.rows, block_bytes, codes);
-  } else {
-    pack_blocks<pack_halves>(spec, source.rows, block_bytes, codes);
+// Reads element (j, r) of 32 x 16 in order.
+template <typename T, float convert(T)>
+void unpack_plain(const PackedLane& lane, uint32_t b, float* out) {
+  for (size_t j = 0; j < kBlock; ++j) {
+    out[j] = convert(read_at<T>(lane.codes, (size_t{kBlock} * b + j) * kPanelRows + lane.r));
   }
 }
+
+float as_it_is(float x) { return x; }
+
+void unpack_bf16(const PackedLane& lane, uint32_t b, float* out) {
+  for (size_t j = 0; j < kBlock; ++j) {
+    const size_t k = size_t{kBlock} * b + j;
+    out[j] = bf16_to_f32(read_at<bf16_t>(lane.codes, (k / 2 * kPanelRows + lane.r) * 2 + k % 2));
+  }
+}
+
+}  // namespace
+
+constinit const PackKindInfo kind_f32 = {.name = "f32",
+                                         .code_bytes = 2048,
+                                         .pack = pack_blocks<pack_words<32>>,
+                                         .unpack_values = unpack_plain<float, as_it_is>};
+
+constinit const PackKindInfo kind_f16 = {.name = "f16",
+                                         .code_bytes = 1024,
+                                         .pack = pack_blocks<pack_halves>,
+                                         .unpack_values = unpack_plain<f16_t, f16_to_f32>};
+
+constinit const PackKindInfo kind_bf16 = {.name = "bf16",
+                                          .code_bytes = 1024,
+                                          .pack = pack_blocks<pack_words<16>>,
+                                          .unpack_values = unpack_bf16};
 
 }  // namespace hearth

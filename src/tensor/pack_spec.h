@@ -36,8 +36,7 @@
 // K = 0. A shard whose k_origin lies inside one carries that super-block's scales too (lossless):
 // block b of the shard belongs to its super-block (b + super_offset()) / 8 (kFP8: / 4). In the
 // scales of a panel all supers come first, then all blocks. kI8x32 and kI8x16 carry the types that
-// have no kernels of their own without loss: Q4_1, Q5_0, Q5_1, IQ4_NL, MXFP4 (one scale per 32) and
-// Q2_K, Q3_K (one per 16).
+// have no kernels of their own without loss: those with one scale per 32 and those with one per 16.
 #pragma once
 
 #include <array>
@@ -48,29 +47,7 @@
 
 namespace hearth {
 
-inline constexpr uint32_t kPanelRows = 16;
-inline constexpr uint32_t kBlock = 32;
-inline constexpr uint32_t kSuperBlocks = 8;
 inline constexpr uint32_t kFp8SuperBlocks = 4;
-
-enum class PackKind : uint8_t {
-  kF32,
-  kF16,
-  kBF16,
-  kQ8_0,
-  kQ4_0,
-  kQ4_K,
-  kQ5_K,
-  kQ6_K,
-  kI8x32,
-  kI8x16,
-  kFP8,
-};
-inline constexpr size_t kPackKinds = 11;
-
-constexpr uint32_t super_blocks(PackKind kind) {
-  return kind == PackKind::kFP8 ? kFp8SuperBlocks : kSuperBlocks;
-}
 
 // Holds the scale that 128 columns of a panel share: a panel lies inside one 128 x 128 block of the
 // tensor. A row with a NaN among these columns has its bit in nan_rows, so that kernels need not
@@ -80,8 +57,7 @@ struct Fp8Scale {
   uint32_t nan_rows;  // bit r of row r
 };
 
-PackKind pack_kind_for(DType dtype);
-const char* pack_kind_name(PackKind kind);  // "q4_0"
+inline PackKind pack_kind_for(DType dtype) { return dtype_info(dtype).pack; }
 
 // Returns where the kFP8 code of element j of row r lies in its block of a panel. Within 16 bytes
 // come four rows' elements 4 g, 4 g + 1 and then their 4 g + 2, 4 g + 3: interleaving the low with
@@ -99,9 +75,10 @@ struct PackSpec {
 
   uint32_t panels() const { return (rows + kPanelRows - 1) / kPanelRows; }
   uint32_t blocks() const { return (k + kBlock - 1) / kBlock; }
-  uint32_t super_offset() const { return k_origin / kBlock % super_blocks(kind); }
+  uint32_t super_offset() const { return k_origin / kBlock % pack_kind_info(kind).super_blocks; }
   uint32_t supers() const {
-    return (blocks() + super_offset() + super_blocks(kind) - 1) / super_blocks(kind);
+    const uint32_t each = pack_kind_info(kind).super_blocks;
+    return (blocks() + super_offset() + each - 1) / each;
   }
   size_t codes_panel_bytes() const;
   size_t scales_panel_bytes() const;

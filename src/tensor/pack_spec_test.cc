@@ -6,35 +6,15 @@
 #include <random>
 #include <vector>
 
-#include "base/fp_types.h"
-
 namespace hearth {
 namespace {
 
 using Bytes = std::vector<std::byte>;
 
-// Returns where the binary16 numbers of a block lie.
-std::vector<size_t> f16_offsets(DType dtype) {
-  switch (dtype) {
-    case DType::kQ4_1:
-    case DType::kQ5_1:
-    case DType::kQ4_K:
-    case DType::kQ5_K:
-      return {0, 2};
-    case DType::kQ2_K:
-      return {80, 82};
-    case DType::kQ3_K:
-      return {108};
-    case DType::kQ6_K:
-      return {208};
-    case DType::kF32:
-    case DType::kF16:
-    case DType::kBF16:
-    case DType::kMXFP4:
-      return {};
-    default:
-      return {0};
-  }
+// Makes a scale of random bits finite: what is largest becomes smaller.
+void make_finite(ScaleForm form, std::byte* at) {
+  if (form == ScaleForm::kF16) at[1] &= std::byte{0xbf};
+  if (form == ScaleForm::kE8M0) at[0] &= std::byte{0xdf};
 }
 
 // Holds a tensor of random bytes whose scales are finite, of both signs, some zero or subnormal.
@@ -50,15 +30,11 @@ struct Tensor {
     for (std::byte& b : bytes) b = static_cast<std::byte>(random());
     const DTypeInfo& info = dtype_info(type);
     for (size_t at = 0; at < bytes.size(); at += info.block_bytes) {
-      for (size_t offset : f16_offsets(type))
-        put_f16(at + offset, static_cast<uint16_t>(random() & 0xbfff));
-      if (type == DType::kMXFP4) bytes[at] &= std::byte{0xdf};  // the largest are infinite
-      if (info.block_elements == 1) make_finite(at, info.block_bytes);
+      for (const BlockScale& scale : info.scales)
+        make_finite(scale.form, &bytes[at + scale.offset]);
+      if (info.block_elements == 1) bytes[at + info.block_bytes - 1] &= std::byte{0xbf};
     }
   }
-
-  void put_f16(size_t at, uint16_t h) { std::memcpy(bytes.data() + at, &h, sizeof h); }
-  void make_finite(size_t at, size_t size) { bytes[at + size - 1] &= std::byte{0xbf}; }
 
   std::vector<float> row(uint32_t r) const {
     std::vector<float> values(k);
@@ -169,8 +145,8 @@ TEST_P(PackTest, ReadsNothingOutsideTheRows) {
 std::vector<DType> every_dtype() {
   std::vector<DType> types;
   // FP8, whose scales are a tensor of their own, is pack_fp8_test's.
-  for (const DTypeInfo& info : all_dtypes()) {
-    if (info.dtype != DType::kF8E4M3) types.push_back(info.dtype);
+  for (DType dtype : all_dtypes()) {
+    if (pack_kind_info(pack_kind_for(dtype)).pack != nullptr) types.push_back(dtype);
   }
   return types;
 }

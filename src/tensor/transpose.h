@@ -11,6 +11,8 @@ namespace hearth {
 using U32x4 [[gnu::vector_size(16)]] = uint32_t;
 using U16x8 [[gnu::vector_size(16)]] = uint16_t;
 
+inline U32x4 splat(uint32_t x) { return U32x4{x, x, x, x}; }
+
 inline U32x4 interleave_low(U32x4 a, U32x4 b) { return __builtin_shufflevector(a, b, 0, 4, 1, 5); }
 inline U32x4 interleave_high(U32x4 a, U32x4 b) { return __builtin_shufflevector(a, b, 2, 6, 3, 7); }
 inline U16x8 interleave_low(U16x8 a, U16x8 b) {

@@ -62,36 +62,44 @@ void fill_codes(const Problem& p, Fill fill, std::mt19937& random) {
   }
 }
 
+// Fills scales of one form; those that others are multiplied with are smaller.
+void fill_form(ScaleForm form, std::byte* out, size_t bytes, Fill fill, bool super,
+               std::mt19937& random) {
+  auto value = [&] { return scale_value(fill, random) / (super ? 64.0f : 1.0f); };
+  switch (form) {
+    case ScaleForm::kNone:
+      return;
+    case ScaleForm::kF16:
+      return fill_values<f16_t>(out, bytes, [&] { return f32_to_f16(value()); });
+    case ScaleForm::kF32:
+      return fill_values<float>(out, bytes, value);
+    case ScaleForm::kE8M0:
+      return fill_values<uint8_t>(out, bytes,
+                                  [&] { return static_cast<uint8_t>(127 - random() % 8); });
+    case ScaleForm::kInteger:
+      return fill_random_bytes(out, bytes, random);
+  }
+}
+
 void fill_scales(const Problem& p, Fill fill, std::mt19937& random) {
   std::byte* out = p.scales.data();
-  size_t bytes = p.spec.scales_bytes();
-  auto value = [&] { return scale_value(fill, random); };
   if (fill == Fill::kZero) {
-    std::memset(out, 0, bytes);
+    std::memset(out, 0, p.spec.scales_bytes());
     return;
   }
-  switch (p.kind) {
-    case PackKind::kI8x32:
-    case PackKind::kI8x16:
-      fill_values<float>(out, bytes, value);
-      break;
-    case PackKind::kFP8:
-      fill_values<Fp8Scale>(out, bytes, [&] { return Fp8Scale{value(), 0}; });
-      break;
-    case PackKind::kQ4_K:
-    case PackKind::kQ5_K:
-    case PackKind::kQ6_K: {
-      // f16 supers before bytes that take any value.
-      fill_random_bytes(out, bytes, random);
-      size_t supers = size_t{p.kind == PackKind::kQ6_K ? 32u : 64u} * p.spec.supers();
-      for (uint32_t panel = 0; panel < p.spec.panels(); ++panel) {
-        fill_values<f16_t>(out + p.spec.scales_panel_bytes() * panel, supers,
-                           [&] { return f32_to_f16(value() / 64); });
-      }
-      break;
-    }
-    default:
-      fill_values<f16_t>(out, bytes, [&] { return f32_to_f16(value()); });
+  if (p.kind == PackKind::kFP8) {
+    fill_values<Fp8Scale>(out, p.spec.scales_bytes(), [&] {
+      return Fp8Scale{scale_value(fill, random), 0};
+    });
+    return;
+  }
+  const PackKindInfo& info = pack_kind_info(p.kind);
+  const size_t supers = info.super_bytes * p.spec.supers();
+  for (uint32_t panel = 0; panel < p.spec.panels(); ++panel) {
+    std::byte* of_panel = out + p.spec.scales_panel_bytes() * panel;
+    fill_form(info.super_scale, of_panel, supers, fill, true, random);
+    fill_form(info.block_scale, of_panel + supers, p.spec.scales_panel_bytes() - supers, fill,
+              false, random);
   }
 }
 

@@ -1,4 +1,4 @@
-// The reference defines GEMM by the pack's definition alone. The kernels are tested against
+// The reference defines GEMM over what a kind's unpacking reads. The kernels are tested against
 // `gemm_truth`; the kernels of Isa::kReference (gemm_kernels.h) follow the float chain of the
 // contract step by step, so the other levels can be compared with them bit by bit.
 #pragma once
@@ -6,16 +6,6 @@
 #include "kernels/gemm/gemm.h"
 
 namespace hearth {
-
-// A weight's value is scale * code + min, as the pack's documentation says.
-struct WeightElement {
-  double code;   // the offset taken off
-  double scale;  // 1 for the plain kinds
-  double min;    // is added: -dmin m for kQ4_K, kQ5_K
-};
-
-// Returns element k of row `row` of the shard.
-WeightElement weight_element(PackKind kind, const WeightView& w, uint32_t row, uint32_t k);
 
 struct TruthArgs {
   PackKind kind;

@@ -301,23 +301,6 @@ TEST_P(GemmTest, ZerosGiveZeros) {
   }
 }
 
-// The reference reads the same elements from a pack as its own reader does (which rounds).
-TEST(GemmReference, ReadsThePack) {
-  for (size_t i = 0; i < kPackKinds; ++i) {
-    Problem p = make_problem(static_cast<PackKind>(i), 2, 11, 5, 1, Fill::kRandom, 15);
-    std::vector<float> row(p.spec.k);
-    for (uint32_t n = 0; n < p.spec.rows; ++n) {
-      unpack_row(p.spec, p.codes.data(), p.scales.data(), n, row.data());
-      for (uint32_t k = 0; k < p.spec.k; ++k) {
-        WeightElement e = weight_element(p.kind, p.weights(), n, k);
-        double magnitude = std::abs(e.scale * e.code) + std::abs(e.min);
-        ASSERT_NEAR(row[k], e.scale * e.code + e.min, magnitude * 0x1p-22)
-            << pack_kind_name(p.kind) << " row " << n << " k " << k;
-      }
-    }
-  }
-}
-
 std::vector<PackKind> all_kinds() {
   std::vector<PackKind> kinds;
   for (size_t i = 0; i < kPackKinds; ++i) kinds.push_back(static_cast<PackKind>(i));

@@ -1,45 +1,17 @@
-#include <cstring>
-
-#include "base/check.h"
-#include "tensor/code_block.h"
+// Packs kQ4_K, kQ5_K and kQ6_K: the file's codes in another order, beside scales of super-blocks
+// and blocks.
+#include "base/fp_types.h"
 #include "tensor/pack_panel.h"
 #include "tensor/transpose.h"
 
 namespace hearth {
 namespace {
 
-// These blocks of a file mean zero with scale 0, for the rows of padding.
-constexpr std::array<std::byte, 256> kZeroBlock = {};
-constexpr std::array<std::byte, 18> kZeroQ4_0 = [] {
-  std::array<std::byte, 18> block = {};
-  for (size_t i = 2; i < 18; ++i) block[i] = std::byte{0x88};
-  return block;
-}();
 constexpr std::array<std::byte, 210> kZeroQ6_K = [] {
   std::array<std::byte, 210> block = {};
   for (size_t i = 128; i < 192; ++i) block[i] = std::byte{0xaa};  // codes of 32
   return block;
 }();
-
-U32x4 splat(uint32_t x) { return U32x4{x, x, x, x}; }
-
-// Sets out[r] to the f16 at `offset` of row r's block.
-void gather_f16(const PanelRows& blocks, size_t offset, std::byte* out) {
-  for (size_t r = 0; r < kPanelRows; ++r) std::memcpy(out + 2 * r, blocks[r] + offset, 2);
-}
-
-void pack_block_q8_0(const PanelRows& blocks, std::byte* codes, std::byte* scales) {
-  gather_f16(blocks, 0, scales);
-  transpose_words<8>(codes, [&](size_t r, size_t c) {
-    return load_vector<U32x4>(blocks[r] + 2 + 4 * c) ^ splat(0x80808080);
-  });
-}
-
-// The file has elements i and i + 16 in one byte already.
-void pack_block_q4_0(const PanelRows& blocks, std::byte* codes, std::byte* scales) {
-  gather_f16(blocks, 0, scales);
-  transpose_words<4>(codes, [&](size_t r, size_t) { return load_vector<U32x4>(blocks[r] + 2); });
-}
 
 // Packs the low or the high nibbles of 32 bytes; the nibbles of bytes i and i + 16 share a byte.
 void pack_nibbles(const PanelRows& blocks, size_t offset, bool high, std::byte* codes) {
@@ -119,17 +91,6 @@ void pack_block_q6_k(const PanelRows& blocks, uint32_t part, std::byte* codes, s
   }
 }
 
-template <size_t CodeBytes, typename PackBlock>
-void pack_simple(const PackSpec& spec, const PanelSource& source, const std::byte* padding,
-                 std::byte* codes, std::byte* scales, PackBlock pack_block) {
-  const size_t block_bytes = dtype_info(source.dtype).block_bytes;
-  const size_t origin = spec.k_origin / kBlock;
-  for (uint32_t b = 0; b < spec.blocks(); ++b) {
-    pack_block(blocks_at(source.rows, origin + b, block_bytes, padding), codes + CodeBytes * b,
-               scales + 2 * kPanelRows * b);
-  }
-}
-
 template <size_t CodeBytes, size_t SuperBytes, typename PackSuper, typename PackBlock>
 void pack_k(const PackSpec& spec, const PanelSource& source, const std::byte* padding,
             std::byte* codes, std::byte* scales, PackSuper pack_super, PackBlock pack_block) {
@@ -147,27 +108,93 @@ void pack_k(const PackSpec& spec, const PanelSource& source, const std::byte* pa
   }
 }
 
-}  // namespace
+// Reads the scales of kQ4_K and kQ5_K.
+void read_scales_q4_k(const PackedLane& lane, uint32_t b, CodeBlock& block) {
+  const std::byte* super = lane.scales + 64 * ((b + lane.super_offset) / kSuperBlocks);
+  const std::byte* own = lane.scales + size_t{64} * lane.supers + size_t{32} * b;
+  set_scale(block, f16_to_f32(read_at<f16_t>(super, lane.r)) * read_at<uint8_t>(own, lane.r),
+            -(f16_to_f32(read_at<f16_t>(super, 16 + lane.r)) * read_at<uint8_t>(own, 16 + lane.r)));
+}
 
-void pack_quantised(const PackSpec& spec, const PanelSource& source, std::byte* codes,
-                    std::byte* scales) {
-  switch (spec.kind) {
-    case PackKind::kQ8_0:
-      return pack_simple<512>(spec, source, kZeroBlock.data(), codes, scales, pack_block_q8_0);
-    case PackKind::kQ4_0:
-      return pack_simple<256>(spec, source, kZeroQ4_0.data(), codes, scales, pack_block_q4_0);
-    case PackKind::kQ4_K:
-      return pack_k<256, 64>(spec, source, kZeroBlock.data(), codes, scales, pack_super_q4_k,
-                             pack_block_q4_k);
-    case PackKind::kQ5_K:
-      return pack_k<320, 64>(spec, source, kZeroBlock.data(), codes, scales, pack_super_q4_k,
-                             pack_block_q5_k);
-    case PackKind::kQ6_K:
-      return pack_k<384, 32>(spec, source, kZeroQ6_K.data(), codes, scales, pack_super_q6_k,
-                             pack_block_q6_k);
-    default:
-      HEARTH_CHECK(false, "not a kind that keeps the file's codes");
+void unpack_q5_k(const PackedLane& lane, uint32_t b, CodeBlock& block) {
+  const std::byte* codes = lane.codes + size_t{320} * b;
+  read_nibbles(lane, codes, block);
+  for (size_t j = 0; j < kBlock; ++j) {
+    uint8_t byte = read_at<uint8_t>(codes + 256, in_groups(0, lane.r, j));
+    block.codes[j] = static_cast<uint8_t>(block.codes[j] | (byte >> (j / 4) & 1) << 4);
+  }
+  add_to_codes(block, kCodeZero);
+  read_scales_q4_k(lane, b, block);
+}
+
+void unpack_q6_k(const PackedLane& lane, uint32_t b, CodeBlock& block) {
+  const std::byte* codes = lane.codes + size_t{384} * b;
+  read_nibbles(lane, codes, block);
+  for (size_t j = 0; j < kBlock; ++j) {
+    size_t g = j / 4;
+    uint8_t byte = read_at<uint8_t>(codes + 256, in_groups(g / 4, lane.r, j));
+    block.codes[j] = static_cast<uint8_t>(block.codes[j] | (byte >> (2 * (g % 4)) & 3) << 4);
+  }
+  add_to_codes(block, kCodeZero - 32);
+  const std::byte* super = lane.scales + 32 * ((b + lane.super_offset) / kSuperBlocks);
+  const std::byte* own = lane.scales + size_t{32} * lane.supers + size_t{32} * b;
+  const float d = f16_to_f32(read_at<f16_t>(super, lane.r));
+  for (size_t h = 0; h < 2; ++h) {
+    block.scale[h] = d * read_at<int8_t>(own, 16 * h + lane.r);
+    block.min[h] = 0;
   }
 }
+
+}  // namespace
+
+constinit const PackKindInfo kind_q4_k = {
+    .name = "q4_k",
+    .code_bytes = 256,
+    .scale_bytes = 32,
+    .super_bytes = 64,
+    .block_scale = ScaleForm::kInteger,
+    .super_scale = ScaleForm::kF16,
+    .minima = true,
+    .pack =
+        [](const PackSpec& spec, const PanelSource& source, std::byte* codes, std::byte* scales) {
+          pack_k<256, 64>(spec, source, kZeroBlock.data(), codes, scales, pack_super_q4_k,
+                          pack_block_q4_k);
+        },
+    .unpack_codes =
+        [](const PackedLane& lane, uint32_t b, CodeBlock& block) {
+          read_nibbles(lane, lane.codes + size_t{256} * b, block);
+          add_to_codes(block, kCodeZero);
+          read_scales_q4_k(lane, b, block);
+        }};
+
+constinit const PackKindInfo kind_q5_k = {
+    .name = "q5_k",
+    .code_bytes = 320,
+    .scale_bytes = 32,
+    .super_bytes = 64,
+    .block_scale = ScaleForm::kInteger,
+    .super_scale = ScaleForm::kF16,
+    .minima = true,
+    .pack =
+        [](const PackSpec& spec, const PanelSource& source, std::byte* codes, std::byte* scales) {
+          pack_k<320, 64>(spec, source, kZeroBlock.data(), codes, scales, pack_super_q4_k,
+                          pack_block_q5_k);
+        },
+    .unpack_codes = unpack_q5_k};
+
+constinit const PackKindInfo kind_q6_k = {
+    .name = "q6_k",
+    .code_bytes = 384,
+    .scale_bytes = 32,
+    .super_bytes = 32,
+    .block_scale = ScaleForm::kInteger,
+    .super_scale = ScaleForm::kF16,
+    .scale_elements = kBlock / 2,
+    .pack =
+        [](const PackSpec& spec, const PanelSource& source, std::byte* codes, std::byte* scales) {
+          pack_k<384, 32>(spec, source, kZeroQ6_K.data(), codes, scales, pack_super_q6_k,
+                          pack_block_q6_k);
+        },
+    .unpack_codes = unpack_q6_k};
 
 }  // namespace hearth

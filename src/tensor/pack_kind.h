@@ -1,0 +1,78 @@
+// Lists the pack kinds: the ways in which a panel of weights lies in memory for the kernels
+// (tensor/pack_spec.h has the bytes). A kind is one row, a PackKindInfo beside its packing and
+// unpacking in tensor/pack_*.cc, and one line of HEARTH_PACK_KINDS.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace hearth {
+
+inline constexpr uint32_t kPanelRows = 16;
+inline constexpr uint32_t kBlock = 32;
+inline constexpr uint32_t kSuperBlocks = 8;
+
+// X(enumerator, name) for each kind, whose row is kind_<name>.
+#define HEARTH_PACK_KINDS(X) \
+  X(kF32, f32)               \
+  X(kF16, f16)               \
+  X(kBF16, bf16)             \
+  X(kQ8_0, q8_0)             \
+  X(kQ4_0, q4_0)             \
+  X(kQ4_K, q4_k)             \
+  X(kQ5_K, q5_k)             \
+  X(kQ6_K, q6_k)             \
+  X(kI8x32, i8x32)           \
+  X(kI8x16, i8x16)           \
+  X(kFP8, fp8)
+
+#define HEARTH_ENUMERATOR(kind, name) kind,
+enum class PackKind : uint8_t { HEARTH_PACK_KINDS(HEARTH_ENUMERATOR) };
+#undef HEARTH_ENUMERATOR
+
+#define HEARTH_ONE(kind, name) +1
+inline constexpr size_t kPackKinds = HEARTH_PACK_KINDS(HEARTH_ONE);
+#undef HEARTH_ONE
+
+struct CodeBlock;
+struct PackSpec;
+struct PanelSource;
+
+// Points to one row of one packed panel.
+struct PackedLane {
+  const std::byte* codes;   // of the panel
+  const std::byte* scales;  // of the panel
+  size_t r;                 // the row in the panel
+  uint32_t super_offset, supers;
+};
+
+// How a scale is stored: in a block of a file, or in a pack. kInteger is 8 bits, of any value.
+enum class ScaleForm : uint8_t { kNone, kF16, kF32, kE8M0, kInteger };
+
+// Describes a kind. Blocks of a panel have 16 rows, super-blocks several blocks.
+struct PackKindInfo {
+  const char* name;        // "q4_0"
+  size_t code_bytes;       // of one block of a panel
+  size_t scale_bytes = 0;  // of one block
+  size_t super_bytes = 0;  // of one super-block
+  uint32_t super_blocks = kSuperBlocks;
+  ScaleForm block_scale = ScaleForm::kNone, super_scale = ScaleForm::kNone;
+  uint32_t scale_elements = kBlock;  // that one integer dot product takes: kBlock, or half of it
+  bool minima = false;               // whether values are scale * code + minimum
+  // Packs one panel; null where the source has more than the rows (tensor/pack_fp8.h).
+  void (*pack)(const PackSpec& spec, const PanelSource& source, std::byte* codes,
+               std::byte* scales) = nullptr;
+  // One of the two reads block `block` of a row: kinds that are multiplied as integers have
+  // unpack_codes, the others unpack_values, to out[32].
+  void (*unpack_codes)(const PackedLane& lane, uint32_t block, CodeBlock& out) = nullptr;
+  void (*unpack_values)(const PackedLane& lane, uint32_t block, float* out) = nullptr;
+};
+
+const PackKindInfo& pack_kind_info(PackKind kind);
+inline const char* pack_kind_name(PackKind kind) { return pack_kind_info(kind).name; }
+
+#define HEARTH_DECLARE_KIND(kind, name) extern const PackKindInfo kind_##name;
+HEARTH_PACK_KINDS(HEARTH_DECLARE_KIND)
+#undef HEARTH_DECLARE_KIND
+
+}  // namespace hearth
