@@ -27,6 +27,7 @@ TEST(GgufTypes, NamesAndSizesFollowTheNumbers) {
   EXPECT_EQ(meta_type_bytes(MetaType::kUint64), 8u);
 }
 
+// tests/models/types_test.cc holds the numbers against the golden set.
 TEST(GgufTypes, TensorTypesHaveNumbersOfTheirOwn) {
   for (DType dtype : gguf_dtypes()) EXPECT_EQ(dtype_of_gguf(gguf_type_of(dtype)), dtype);
   EXPECT_EQ(gguf_dtypes().size(), all_dtypes().size() - 1);  // without FP8

@@ -17,112 +17,36 @@ import make_models  # first: it fixes the number of BLAS threads
 
 import numpy as np
 
-import block_layouts
 import gguf_io
 import model_specs
 import quants
 import reference
 import rope
+from block_type import edited
 from gguf_io import Value, ValueType
 from quants import Type
 
-BLOCK_TYPES = [t for t in Type if t not in quants.FLOAT_TYPES]
-
-ONE, TWO, HALF, MINUS_ONE = b"\x00\x3c", b"\x00\x40", b"\x00\x38", b"\x00\xbc"
-
-
-def edited(size: int, fill: int, edits: dict[int, int]) -> bytes:
-    """`size` bytes of `fill`, some of them changed."""
-    raw = bytearray([fill]) * size
-    for at, byte in edits.items():
-        raw[at] = byte
-    return bytes(raw)
-
-
-def weights(length: int, *changes: tuple[slice | int, float], rest: float = 0.0) -> np.ndarray:
-    out = np.full(length, rest)
-    for where, value in changes:
-        out[where] = value
-    return out
-
-
-# Q4_K and Q5_K: sub-block 0 has scale 2 and minimum 3, sub-block 5 scale 33 and minimum 21, whose
-# high bits lie in bytes 1 and 5; all others have neither.
-K4_SCALES = edited(12, 0, {0: 2, 4: 3, 1: 0x80, 5: 0x40, 9: 0x51})
-
-KNOWN_BLOCKS = {
-    Type.Q4_0: (TWO + edited(16, 0x88, {0: 0x9F}), weights(32, (0, 14.0), (16, 2.0))),
-    Type.Q4_1: (
-        HALF + MINUS_ONE + edited(16, 0, {3: 0x2F}),
-        weights(32, (3, 6.5), (19, 0.0), rest=-1.0),
-    ),
-    Type.Q5_0: (
-        ONE + b"\x01\x00\x00\x80" + edited(16, 0, {0: 0x03, 15: 0x40}),
-        weights(32, (0, 3.0), (31, 4.0), rest=-16.0),
-    ),
-    Type.Q5_1: (
-        ONE + TWO + b"\x01\x00\x00\x80" + edited(16, 0, {0: 0x03, 15: 0x40}),
-        weights(32, (0, 21.0), (31, 22.0), rest=2.0),
-    ),
-    Type.Q8_0: (HALF + edited(32, 0, {0: 0x80, 31: 0x7F}), weights(32, (0, -64.0), (31, 63.5))),
-    Type.IQ4_NL: (
-        TWO + edited(16, 0x88, {0: 0xF0}),
-        weights(32, (0, -254.0), (16, 226.0), rest=2.0),
-    ),
-    Type.MXFP4: (
-        b"\x80" + edited(16, 0, {0: 0x72, 1: 0x9F}),
-        weights(32, (0, 2.0), (16, 12.0), (1, -12.0), (17, -1.0)),
-    ),
-    Type.Q2_K: (
-        edited(16, 0, {0: 0x21, 3: 0x01, 9: 0x03})
-        + edited(64, 0, {0: 0x03, 21: 0x0C, 50: 0x02})
-        + ONE
-        + HALF,
-        weights(256, (slice(0, 16), -1.0), (0, 2.0), (53, 3.0), (146, 6.0)),
-    ),
-    Type.Q3_K: (
-        edited(32, 0xFF, {1: 0xFE, 8: 0xBF})
-        + edited(64, 0, {0: 0x02, 35: 0x10})
-        + edited(12, 0, {0: 0x01, 4: 0xE0, 8: 0x42})
-        + TWO,
-        weights(256, (0, 4.0), (1, -8.0), (195, -4.0), (200, 16.0)),
-    ),
-    Type.Q4_K: (
-        ONE + ONE + K4_SCALES + edited(128, 0, {0: 0x0F, 71: 0xA0}),
-        weights(256, (slice(0, 32), -3.0), (slice(160, 192), -21.0), (0, 27.0), (167, 309.0)),
-    ),
-    Type.Q5_K: (
-        ONE
-        + ONE
-        + K4_SCALES
-        + edited(32, 0, {0: 0x01, 7: 0x20})
-        + edited(128, 0, {0: 0x0F, 71: 0xA0}),
-        weights(256, (slice(0, 32), -3.0), (slice(160, 192), -21.0), (0, 59.0), (167, 837.0)),
-    ),
-    Type.Q6_K: (
-        edited(128, 0, {0: 0x05, 82: 0x70})
-        + edited(64, 0, {0: 0x03, 50: 0x20})
-        + edited(16, 0, {0: 0x01, 13: 0xFF})
-        + HALF,
-        weights(256, (slice(0, 16), -16.0), (slice(208, 224), 16.0), (0, 10.5), (210, -3.5)),
-    ),
-}
-
-# Root mean square error on normal random weights, with about a tenth of room.
-EXPECTED_ERROR = {
-    Type.F16: 3e-4, Type.BF16: 2e-3, Type.Q8_0: 0.006, Type.Q6_K: 0.020, Type.Q5_0: 0.048,
-    Type.Q5_1: 0.042, Type.Q5_K: 0.042, Type.Q4_0: 0.095, Type.Q4_1: 0.085, Type.Q4_K: 0.086,
-    Type.IQ4_NL: 0.088, Type.MXFP4: 0.13, Type.Q3_K: 0.17, Type.Q2_K: 0.36,
-}  # fmt: skip
+FLOAT_ERROR = {"F16": 3e-4, "BF16": 2e-3}  # as BlockType.error
 
 
 class QuantsTest(unittest.TestCase):
     def test_known_blocks(self):
-        self.assertEqual(set(KNOWN_BLOCKS), set(BLOCK_TYPES))
-        for kind, (raw, expected) in KNOWN_BLOCKS.items():
+        for kind in quants.BLOCK_TYPES:
+            raw, expected = quants.row_of(kind).known
             with self.subTest(kind.name):
                 actual = quants.dequantize(kind, raw, 1, quants.block_length(kind))[0]
                 np.testing.assert_array_equal(actual, expected)
+
+    def test_docs_list_the_types(self):
+        page = pathlib.Path(__file__).parents[2] / "docs" / "format-gguf.md"
+        section = page.read_text().split("## Types of tensors\n")[1].split("\n## ")[0]
+        found = [line.strip("| ").split(" | ") for line in section.splitlines() if "|" in line][2:]
+        expected = []
+        for kind in Type:
+            length, size = quants.block_length(kind), quants.block_bytes(kind)
+            bits = f"{8 * size / length:.2f}".rstrip("0").rstrip(".")
+            expected.append([kind.name, str(int(kind)), str(length), str(size), bits])
+        self.assertEqual(found, expected)
 
     def test_known_floats(self):
         def one(kind, raw):
@@ -144,16 +68,17 @@ class QuantsTest(unittest.TestCase):
 
     def test_every_bit_of_a_block_belongs_to_a_field(self):
         r = np.random.Generator(np.random.PCG64(1))
-        for kind in BLOCK_TYPES:
-            with self.subTest(kind.name):
-                raw = r.integers(0, 256, (200, quants.block_bytes(kind)), dtype=np.uint8)
-                fields = block_layouts.unpack(kind.name, raw)
-                np.testing.assert_array_equal(block_layouts.pack(kind.name, fields), raw)
+        for row in quants.ROWS.values():
+            with self.subTest(row.name):
+                raw = r.integers(0, 256, (200, row.bytes), dtype=np.uint8)
+                np.testing.assert_array_equal(row.pack(row.unpack(raw)), raw)
 
     def test_error_is_as_expected(self):
         x = np.random.Generator(np.random.PCG64(2)).standard_normal((16, 512)).astype(np.float32)
-        for kind, bound in EXPECTED_ERROR.items():
-            with self.subTest(kind.name):
+        bounds = {**FLOAT_ERROR, **{row.name: row.error for row in quants.ROWS.values()}}
+        for name, bound in bounds.items():
+            kind = Type[name]
+            with self.subTest(name):
                 back = quants.dequantize(kind, quants.quantize(kind, x), 16, 512)
                 error = np.sqrt(np.mean((back - x) ** 2))
                 self.assertLess(error, bound)

@@ -13,6 +13,8 @@ latent attention. No rounding that an engine is allowed changes which experts th
 `least_gap` tells how near the nearest choice was to another (experts.py), `scores` beside a noise
 how far it moves the scores at most.
 
+types.gguf has random blocks of every tensor type and their values (type_blocks.py).
+
 Directories as Hugging Face's hub has them are `hf_models`: `path` is the directory's name, and
 `twin` names the GGUF model with the same weights, whose prompt and noises it shares. Their logits
 come from hf_reference.py, FP8 decoded exactly.
@@ -59,6 +61,7 @@ import quants
 import reference
 import rope
 import safetensors_io
+import type_blocks
 from gguf_io import ValueType, array, boolean, f32, string, u32
 from model_specs import Spec
 from quants import Type
@@ -434,6 +437,7 @@ def main() -> None:
     if missing := set(options.names) - known:
         parser.error(f"no model is called {', '.join(sorted(missing))}")
     options.outdir.mkdir(parents=True, exist_ok=True)
+    type_blocks.write(str(options.outdir / "types.gguf"))
     manifest = {"tolerance": TOLERANCE_NOTE, **make_all(options.outdir, set(options.names))}
     text = json.dumps(manifest, indent=1) + "\n"
     (options.outdir / "manifest.json").write_text(text)

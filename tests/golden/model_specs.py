@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 
+import quants
 import reference
 from quants import Type, block_length
 
@@ -117,15 +118,6 @@ class Spec:
         return self.value_length or self.embedding // self.heads
 
 
-_FALLBACK = {
-    Type.Q2_K: Type.IQ4_NL,
-    Type.Q3_K: Type.IQ4_NL,
-    Type.Q4_K: Type.Q5_0,
-    Type.Q5_K: Type.Q5_1,
-    Type.Q6_K: Type.Q8_0,
-}
-
-
 def tensor_type(spec: Spec, name: str, shape: tuple[int, ...]) -> Type:
     """The type a tensor is stored in. An override's key is the end of the tensor's name."""
     if len(shape) == 1:
@@ -137,7 +129,7 @@ def tensor_type(spec: Spec, name: str, shape: tuple[int, ...]) -> Type:
         return Type.F32
     kind = next((t for end, t in spec.overrides.items() if stem.endswith(end)), spec.type)
     while shape[0] % block_length(kind):
-        kind = _FALLBACK.get(kind, Type.F16)
+        kind = Type[quants.row_of(kind).fallback]
     return kind
 
 
@@ -342,6 +334,16 @@ def _test_models() -> list[Spec]:
     ]
 
 
+def _models_of_other_types(named: list[Spec]) -> list[Spec]:
+    """A model for every type that none of those is stored in."""
+    return [
+        Spec(f"llama-{kind.name.lower()}", "llama", ("gqa",), 256, 8, 4, 512, 301, 50, type=kind)
+        for kind in Type if kind not in {spec.type for spec in named}
+    ]  # fmt: skip
+
+
 def specs() -> list[Spec]:
     encoders = _bert_models() + _nomic_models() + _jina_models() + _embedders()
-    return _float_models() + _block_models() + encoders + _test_models()
+    decoders = _float_models() + _block_models()
+    decoders += _models_of_other_types(decoders)
+    return decoders + encoders + _test_models()

@@ -40,9 +40,13 @@ GoldenModel::Noise noise_of(const rapidjson::Value& model, const char* kind) {
 
 }  // namespace
 
-std::vector<GoldenModel> read_golden_set(const char* list) {
+std::string golden_folder() {
   const char* folder = std::getenv("HEARTH_GOLDEN_DIR");
-  std::string dir = std::string(folder ? folder : "golden") + "/";
+  return std::string(folder ? folder : "golden") + "/";
+}
+
+std::vector<GoldenModel> read_golden_set(const char* list) {
+  const std::string dir = golden_folder();
   rapidjson::Document manifest;
   manifest.Parse(slurp(dir + "manifest.json").c_str());
   std::vector<GoldenModel> set;

@@ -73,6 +73,9 @@ std::vector<float> golden_rows(Engine& engine, const GoldenModel& model, size_t 
 // What a failing test prints of its parameter.
 inline void PrintTo(const GoldenModel& model, std::ostream* out) { *out << model.name; }
 
+// Where the golden set lies, with a slash at the end.
+std::string golden_folder();
+
 // Those that the engine knows and that give logits, or of `list` "encoders" those that do not, of
 // "test_models" those of architectures that tests alone know, of "moe_models" those with mixtures
 // of experts, of "mla_models" those with latent attention too, of "hf_models" directories as
