@@ -14,7 +14,7 @@ namespace hearth {
 struct TypeTotal {
   std::string type;  // "q4_0"
   uint64_t tensors = 0, elements = 0;
-  uint64_t bytes = 0;  // 0 for a type this version does not know
+  uint64_t bytes = 0;  // 0 for a type whose size this version does not know
 };
 
 // A value that the file does not give is none here.

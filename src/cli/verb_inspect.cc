@@ -114,7 +114,7 @@ std::string metadata_text(const ModelSource& file) {
 std::string tensors_text(const ModelSource& file) {
   std::string out = "\n";
   for (const SourceTensor& tensor : file.tensors()) {
-    std::string bytes = tensor.type_known ? bytes_text(tensor.n_bytes()) : "unknown size";
+    std::string bytes = tensor.n_bytes() > 0 ? bytes_text(tensor.n_bytes()) : "unknown size";
     out += fmt::format("{:<32} {:<8} {:<20} {}\n", printable(tensor.name), tensor.type_text,
                        fmt::format("{}", fmt::join(tensor.dims, " x ")), bytes);
   }
@@ -202,7 +202,8 @@ void json_tensors(Json& json, const ModelSource& file) {
     json.key("type").text(tensor.type_text).key("dims").array();
     for (uint64_t dim : tensor.dims) json.number(dim);
     json.end_array();
-    json.key("bytes").number(tensor.type_known ? std::optional(tensor.n_bytes()) : std::nullopt);
+    const uint64_t bytes = tensor.n_bytes();
+    json.key("bytes").number(bytes > 0 ? std::optional(bytes) : std::nullopt);
     const bool in_file = tensor.part != kNoPart;
     json.key("part").number(in_file ? std::optional<uint64_t>(tensor.part) : std::nullopt);
     json.key("offset").number(in_file ? std::optional(tensor.offset) : std::nullopt).end_object();

@@ -138,10 +138,16 @@ uint64_t count_elements(const GgufCursor& cursor, const GgufOwner& owner,
   return product;
 }
 
-// Everything but `data` and an `offset` that counts from the beginning of the file: these need the
-// end of the header.
-SourceTensor read_tensor(GgufCursor& cursor, uint64_t index, uint32_t part, UnknownTypes unknown) {
+// A tensor without `data` and with an `offset` that counts from the beginning of the data: these
+// need the end of the header.
+struct ListedTensor {
   SourceTensor tensor = {};
+  std::optional<GgufBlock> block = {};  // of its type
+};
+
+ListedTensor read_tensor(GgufCursor& cursor, uint64_t index, uint32_t part, UnknownTypes unknown) {
+  ListedTensor listed;
+  SourceTensor& tensor = listed.tensor;
   tensor.part = part;
   tensor.name = read_name(cursor, {"tensor number", {}, index});
   GgufOwner owner{"tensor", tensor.name};
@@ -154,18 +160,18 @@ SourceTensor read_tensor(GgufCursor& cursor, uint64_t index, uint32_t part, Unkn
   tensor.type_text = gguf_tensor_type_text(type);
   if (dtype) {
     tensor.dtype = *dtype;
-    uint64_t block = dtype_info(*dtype).block_elements;
-    if (tensor.dims[0] % block != 0) {
-      cursor.fail_corrupt(owner, "its rows have {} elements, not whole blocks of {} as {} wants",
-                          tensor.dims[0], block, dtype_info(*dtype).name);
-    }
   } else if (unknown == UnknownTypes::kRefuse) {
     cursor.fail_at(
         "{}: it is stored as {}, and this program reads only {}; use the model in one of these "
         "types",
         owner.text(), tensor.type_text, gguf_known_tensor_types());
   }
-  return tensor;
+  listed.block = gguf_block(type);
+  if (listed.block && tensor.dims[0] % listed.block->elements != 0) {
+    cursor.fail_corrupt(owner, "its rows have {} elements, not whole blocks of {} as {} wants",
+                        tensor.dims[0], listed.block->elements, tensor.type_text);
+  }
+  return listed;
 }
 
 uint64_t read_alignment(const GgufCursor& cursor, const Metadata& metadata) {
@@ -180,21 +186,21 @@ uint64_t read_alignment(const GgufCursor& cursor, const Metadata& metadata) {
 }
 
 // Turns the offset into one from the beginning of the file and finds the data.
-void place_tensor(const GgufCursor& cursor, std::span<const std::byte> file, uint64_t data_start,
-                  uint64_t alignment, SourceTensor& tensor) {
+SourceTensor place_tensor(const GgufCursor& cursor, std::span<const std::byte> file,
+                          uint64_t data_start, uint64_t alignment, ListedTensor listed) {
+  SourceTensor& tensor = listed.tensor;
   GgufOwner owner{"tensor", tensor.name};
   if (tensor.offset % alignment != 0) {
     cursor.fail_corrupt(owner, "its offset {} is not a multiple of the alignment {}", tensor.offset,
                         alignment);
   }
   uint64_t room = file.size() > data_start ? file.size() - data_start : 0;
-  // No tensor is without bytes, so even one of an unknown type cannot begin at the end.
+  // No tensor is without bytes, so even one of an unknown size cannot begin at the end.
   uint64_t n_bytes = 1;
   bool fits = true;
-  if (tensor.type_known) {
-    const DTypeInfo& info = dtype_info(tensor.dtype);
-    uint64_t blocks = tensor.n_elements / info.block_elements;
-    fits = !__builtin_mul_overflow(blocks, uint64_t{info.block_bytes}, &n_bytes);
+  if (listed.block) {
+    uint64_t blocks = tensor.n_elements / listed.block->elements;
+    fits = !__builtin_mul_overflow(blocks, uint64_t{listed.block->bytes}, &n_bytes);
   }
   if (!fits || tensor.offset > room || n_bytes > room - tensor.offset) {
     cursor.fail_at(
@@ -203,7 +209,8 @@ void place_tensor(const GgufCursor& cursor, std::span<const std::byte> file, uin
         owner.text(), fits ? std::to_string(n_bytes) : "more than 2^64", tensor.offset, room);
   }
   tensor.offset += data_start;
-  if (tensor.type_known) tensor.data = file.subspan(tensor.offset, n_bytes);
+  if (listed.block) tensor.data = file.subspan(tensor.offset, n_bytes);
+  return std::move(tensor);
 }
 
 void check_overlaps(const GgufCursor& cursor, const std::vector<SourceTensor>& tensors) {
@@ -237,13 +244,14 @@ GgufPart read_gguf_part(MappedFile file, uint32_t part_index, UnknownTypes unkno
   Metadata metadata(file.name(), std::move(entries));
   uint64_t alignment = read_alignment(cursor, metadata);
 
-  std::vector<SourceTensor> tensors;
+  std::vector<ListedTensor> listed;
   for (uint64_t i = 0; i < n_tensors; ++i) {
-    tensors.push_back(read_tensor(cursor, i, part_index, unknown));
+    listed.push_back(read_tensor(cursor, i, part_index, unknown));
   }
   uint64_t data_start = (cursor.at() + alignment - 1) / alignment * alignment;
-  for (SourceTensor& tensor : tensors) {
-    place_tensor(cursor, file.bytes(), data_start, alignment, tensor);
+  std::vector<SourceTensor> tensors;
+  for (ListedTensor& tensor : listed) {
+    tensors.push_back(place_tensor(cursor, file.bytes(), data_start, alignment, std::move(tensor)));
   }
   check_overlaps(cursor, tensors);
   return {std::move(file), version, alignment, std::move(metadata), std::move(tensors)};

@@ -83,15 +83,20 @@ TEST(SourceTensor, UnknownTypesAreNamedWithThoseKnown) {
   EXPECT_TRUE(says(parse_error(one_tensor({256}, 12345, 0, 66)), "it is stored as type 12345,"));
 }
 
-TEST(SourceTensor, UnknownTypesCanBeKeptWithoutData) {
+TEST(SourceTensor, UnknownTypesCanBeKept) {
   GgufBytes bytes = one_tensor({256}, 16, 0, 66);
   ModelSource file = parse_gguf(bytes.bytes(), "m.gguf", UnknownTypes::kKeep);
   const SourceTensor& tensor = file.require_tensor("t");
   EXPECT_FALSE(tensor.type_known);
   EXPECT_EQ(tensor.type_text, "iq2_xxs (type 16)");
   EXPECT_EQ(tensor.n_elements, 256u);
-  EXPECT_TRUE(tensor.data.empty());
+  EXPECT_EQ(tensor.n_bytes(), 66u);
   file.release(tensor);
+  GgufBytes strange = one_tensor({250}, 12345, 0, 66);
+  EXPECT_EQ(parse_gguf(strange.bytes(), "m.gguf", UnknownTypes::kKeep).tensors()[0].n_bytes(), 0u);
+  GgufBytes odd = one_tensor({250}, 16, 0, 66);
+  EXPECT_TRUE(says(file_error([&] { parse_gguf(odd.bytes(), "m.gguf", UnknownTypes::kKeep); }),
+                   "its rows have 250 elements, not whole blocks of 256 as iq2_xxs"));
 }
 
 TEST(SourceTensor, OffsetsOutsideTheFileNameTheTensor) {

@@ -22,6 +22,11 @@ std::vector<DType> gguf_dtypes();
 std::optional<DType> dtype_of_gguf(uint32_t gguf_type);
 // The number of one of these.
 uint32_t gguf_type_of(DType dtype);
+struct GgufBlock {
+  uint32_t elements = 0, bytes = 0;
+};
+// The block of a type, whether this program reads it or not; none where that is not known.
+std::optional<GgufBlock> gguf_block(uint32_t gguf_type);
 // The name of a tensor type, whether this program reads it or not: "q4_0", "iq2_xxs (type 16)",
 // "type 99".
 std::string gguf_tensor_type_text(uint32_t gguf_type);

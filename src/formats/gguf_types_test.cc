@@ -36,6 +36,17 @@ TEST(GgufTypes, TensorTypesHaveNumbersOfTheirOwn) {
   EXPECT_EQ(dtype_of_gguf(kNoGgufType), std::nullopt);
 }
 
+TEST(GgufTypes, BlocksAreKnownOfTypesThatAreNotRead) {
+  EXPECT_EQ(gguf_block(8)->bytes, 34u);
+  EXPECT_EQ(gguf_block(40)->elements, 64u);
+  EXPECT_EQ(gguf_block(40)->bytes, 36u);
+  EXPECT_FALSE(gguf_block(4));
+  EXPECT_FALSE(gguf_block(4000000000u));
+  for (DType dtype : gguf_dtypes()) {
+    EXPECT_EQ(gguf_tensor_type_text(gguf_type_of(dtype)), dtype_info(dtype).name);
+  }
+}
+
 TEST(GgufTypes, TensorTypesAreNamedWhetherReadOrNot) {
   EXPECT_EQ(gguf_tensor_type_text(0), "f32");
   EXPECT_EQ(gguf_tensor_type_text(8), "q8_0");

@@ -48,8 +48,8 @@ struct SourceTensor {
   // In the file's order: dims[0] is the length of a row, contiguous in memory. 1 to 4, none zero.
   std::vector<uint64_t> dims;
   uint64_t n_elements;
-  // Rows of row_bytes(dtype, dims[0]) one after the other; empty where the type is not known and
-  // where there are runs.
+  // Rows of row_bytes(dtype, dims[0]) one after the other; empty where there are runs. Of a type
+  // that is not known, too, where its size is; else empty.
   std::span<const std::byte> data;
   uint32_t part;    // index of the file, 0 where there is one; kNoPart where it lies in none
   uint64_t offset;  // of `data`, or of the first run, in that file
@@ -59,13 +59,13 @@ struct SourceTensor {
 
   uint64_t rows() const { return n_elements / dims[0]; }
   uint64_t run_rows() const { return rows() / runs.size(); }
-  // Without those of scales.
+  // Without those of scales; 0 where the size is not known.
   uint64_t n_bytes() const {
     return runs.empty() ? data.size() : rows() * row_bytes(dtype, dims[0]);
   }
 };
 
-// Whether a tensor of a type that this program cannot read is an error or kept without its data.
+// Whether a tensor of a type that this program cannot read is an error or kept, to be listed.
 enum class UnknownTypes { kRefuse, kKeep };
 
 }  // namespace hearth
