@@ -12,26 +12,30 @@ inline constexpr uint32_t kPanelRows = 16;
 inline constexpr uint32_t kBlock = 32;
 inline constexpr uint32_t kSuperBlocks = 8;
 
-// X(enumerator, name) for each kind, whose row is kind_<name>.
-#define HEARTH_PACK_KINDS(X) \
-  X(kF32, f32)               \
-  X(kF16, f16)               \
-  X(kBF16, bf16)             \
-  X(kQ8_0, q8_0)             \
-  X(kQ4_0, q4_0)             \
-  X(kQ4_K, q4_k)             \
-  X(kQ5_K, q5_k)             \
-  X(kQ6_K, q6_k)             \
-  X(kI8x32, i8x32)           \
-  X(kI8x16, i8x16)           \
-  X(kFP8, fp8)
+// X(enumerator, name, more) for each kind, whose row is kind_<name>; `more` is the caller's own.
+// These are multiplied as integers:
+#define HEARTH_INT8_PACK_KINDS(X, more) \
+  X(kQ8_0, q8_0, more)                  \
+  X(kQ4_0, q4_0, more)                  \
+  X(kQ4_K, q4_k, more)                  \
+  X(kQ5_K, q5_k, more)                  \
+  X(kQ6_K, q6_k, more)                  \
+  X(kI8x32, i8x32, more)                \
+  X(kI8x16, i8x16, more)
 
-#define HEARTH_ENUMERATOR(kind, name) kind,
-enum class PackKind : uint8_t { HEARTH_PACK_KINDS(HEARTH_ENUMERATOR) };
+#define HEARTH_PACK_KINDS(X, more) \
+  X(kF32, f32, more)               \
+  X(kF16, f16, more)               \
+  X(kBF16, bf16, more)             \
+  HEARTH_INT8_PACK_KINDS(X, more)  \
+  X(kFP8, fp8, more)
+
+#define HEARTH_ENUMERATOR(kind, name, more) kind,
+enum class PackKind : uint8_t { HEARTH_PACK_KINDS(HEARTH_ENUMERATOR, ) };
 #undef HEARTH_ENUMERATOR
 
-#define HEARTH_ONE(kind, name) +1
-inline constexpr size_t kPackKinds = HEARTH_PACK_KINDS(HEARTH_ONE);
+#define HEARTH_ONE(kind, name, more) +1
+inline constexpr size_t kPackKinds = HEARTH_PACK_KINDS(HEARTH_ONE, );
 #undef HEARTH_ONE
 
 struct CodeBlock;
@@ -71,8 +75,8 @@ struct PackKindInfo {
 const PackKindInfo& pack_kind_info(PackKind kind);
 inline const char* pack_kind_name(PackKind kind) { return pack_kind_info(kind).name; }
 
-#define HEARTH_DECLARE_KIND(kind, name) extern const PackKindInfo kind_##name;
-HEARTH_PACK_KINDS(HEARTH_DECLARE_KIND)
+#define HEARTH_DECLARE_KIND(kind, name, more) extern const PackKindInfo kind_##name;
+HEARTH_PACK_KINDS(HEARTH_DECLARE_KIND, )
 #undef HEARTH_DECLARE_KIND
 
 }  // namespace hearth

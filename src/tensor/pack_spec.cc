@@ -8,8 +8,8 @@
 namespace hearth {
 namespace {
 
-#define HEARTH_ROW(kind, name) &kind_##name,
-constexpr const PackKindInfo* kKindRows[] = {HEARTH_PACK_KINDS(HEARTH_ROW)};
+#define HEARTH_ROW(kind, name, more) &kind_##name,
+constexpr const PackKindInfo* kKindRows[] = {HEARTH_PACK_KINDS(HEARTH_ROW, )};
 #undef HEARTH_ROW
 
 constexpr size_t kAlignment = 64;

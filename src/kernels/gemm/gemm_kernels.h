@@ -1,30 +1,19 @@
-// The table of GEMM kernels: one line a pack kind; every ISA level has all of them. The line makes
-// the declarations below, the dispatch (kernels.cc), the tests and the benchmark. Beside each
-// kernel stands its menu (schedule.h).
+// The table of GEMM kernels: one a pack kind of tensor/pack_kind.h; every ISA level has all of
+// them. The line there makes the declarations below, the dispatch (kernels.cc), the tests and the
+// benchmark. Beside each kernel stands its menu (schedule.h).
 #pragma once
 
 #include "kernels/gemm/gemm.h"
 
 // X(PackKind, name, level) for each kernel gemm_<name>_<level>.
-#define HEARTH_GEMM_KERNELS(X, level) \
-  X(kF32, f32, level)                 \
-  X(kF16, f16, level)                 \
-  X(kFP8, fp8, level)                 \
-  HEARTH_AMX_GEMM_KERNELS(X, level)
+#define HEARTH_GEMM_KERNELS(X, level) HEARTH_PACK_KINDS(X, level)
+
+#define HEARTH_INT8_GEMM_KERNELS(X, level) HEARTH_INT8_PACK_KINDS(X, level)
 
 // AMX has kernels of its own for these kinds only.
 #define HEARTH_AMX_GEMM_KERNELS(X, level) \
   X(kBF16, bf16, level)                   \
   HEARTH_INT8_GEMM_KERNELS(X, level)
-
-#define HEARTH_INT8_GEMM_KERNELS(X, level) \
-  X(kQ8_0, q8_0, level)                    \
-  X(kQ4_0, q4_0, level)                    \
-  X(kQ4_K, q4_k, level)                    \
-  X(kQ5_K, q5_k, level)                    \
-  X(kQ6_K, q6_k, level)                    \
-  X(kI8x32, i8x32, level)                  \
-  X(kI8x16, i8x16, level)
 
 // The kinds that meet activations in bf16.
 #define HEARTH_BF16_GEMM_KERNELS(X, level) \
