@@ -37,6 +37,7 @@
   X(rope, RopeArgs, level)                   \
   X(silu_mul, SiluMulArgs, level)            \
   X(gelu, GeluArgs, level)                   \
+  X(gelu_tanh, GeluArgs, level)              \
   X(panel_maxima, PanelMaximaArgs, level)    \
   X(add_vectors, AddVectorsArgs, level)      \
   X(weighted_sum, WeightedSumArgs, level)

@@ -128,16 +128,17 @@ class ActivatedLinearOp : public GemmOp<ActivatedTask> {
     if (parts_[0].bias != nullptr) {
       bias = bias_of(*parts_[0].bias, *parts_[0].weight, task.shard, task.panels);
     }
+    const auto gelu = activation_ == Activation::kGelu ? kernels.gelu : kernels.gelu_tanh;
     if (activation_ == Activation::kSilu) {
       add_bias(kernels, bias, m, tile, columns);
       kernels.silu_mul({tile, up, m * columns, tile});
     } else if (bias.empty()) {
-      kernels.gelu({tile, nullptr, up, m * columns, tile});
+      gelu({tile, nullptr, up, m * columns, tile});
     } else {
       for (uint32_t r = 0; r < m; ++r) {
         float* x = tile + size_t{r} * columns;
         const float* times = up == nullptr ? nullptr : up + size_t{r} * columns;
-        kernels.gelu({x, bias.data(), times, static_cast<uint32_t>(bias.size()), x});
+        gelu({x, bias.data(), times, static_cast<uint32_t>(bias.size()), x});
       }
     }
   }

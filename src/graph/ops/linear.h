@@ -34,7 +34,7 @@ LinearOut linear(GraphBuilder& builder, std::string name, const Bundle& x,
                  const std::vector<LinearMatrix>& parts);
 
 // What makes the inner half of a feed-forward layer not linear (kernels/activation/activation.h).
-enum class Activation : uint8_t { kSilu, kGelu };
+enum class Activation : uint8_t { kSilu, kGelu, kGeluTanh };
 
 // SwiGLU or GEGLU: h = activation(gate x + bias) * (up x + bias), in the format and the columns
 // that `down` reads. gate and up are row-cut and down column-cut on the same axis. Parallel.

@@ -1,5 +1,5 @@
-// Implements SiLU times up, and GELU, over Vec16 (kernels/simd/), for ISA files, which include it
-// after their Vec16.
+// Implements SiLU times up, and both GELUs, over Vec16 (kernels/simd/), for ISA files, which
+// include it after their Vec16.
 #pragma once
 
 #include "kernels/activation/activation.h"
@@ -9,12 +9,15 @@
 namespace hearth {
 namespace {
 
-inline Vec16 silu(Vec16 g) {
-  Vec16 e = exp_nonpositive(negate(absolute(g)));
+// g sigmoid(t)
+inline Vec16 times_sigmoid(Vec16 g, Vec16 t) {
+  Vec16 e = exp_nonpositive(negate(absolute(t)));
   Vec16 one = Vec16::all(1.0f);
-  Vec16 sigmoid = div(select_below(g, 0.0f, e, one), add(one, e));
-  return mul(max(Vec16::all(kSiluFloor), g), sigmoid);
+  Vec16 sigmoid = div(select_below(t, 0.0f, e, one), add(one, e));
+  return mul(max(Vec16::all(kGateFloor), g), sigmoid);
 }
+
+inline Vec16 silu(Vec16 g) { return times_sigmoid(g, g); }
 
 inline void silu_mul(const SiluMulArgs& a) {
   const uint32_t whole = a.n / 16 * 16, rest = a.n - whole;
@@ -36,23 +39,37 @@ inline Vec16 gelu(Vec16 g) {
   return fma(n, tail, max(Vec16::zero(), g));
 }
 
-// The args' 16 elements from `i` on, as load(p + i) reads them.
-template <typename Load>
-inline Vec16 gelu_at(const GeluArgs& a, uint32_t i, const Load& load) {
+inline Vec16 gelu_tanh(Vec16 g) {
+  const Vec16 slope = fma(Vec16::all(kGeluTanhCubic), mul(g, g), Vec16::all(kGeluTanhLinear));
+  return times_sigmoid(g, mul(g, slope));
+}
+
+// The args' 16 elements from `i` on, as load(p + i) reads them, through the curve.
+template <typename Curve, typename Load>
+inline Vec16 gelu_at(const GeluArgs& a, uint32_t i, const Curve& curve, const Load& load) {
   Vec16 g = load(a.x + i);
   if (a.bias != nullptr) g = add(g, load(a.bias + i));
-  g = gelu(g);
+  g = curve(g);
   return a.up == nullptr ? g : mul(g, load(a.up + i));
 }
 
-inline void gelu(const GeluArgs& a) {
+template <typename Curve>
+inline void gelu_by(const GeluArgs& a, const Curve& curve) {
   const uint32_t whole = a.n / 16 * 16, rest = a.n - whole;
   for (uint32_t i = 0; i < whole; i += 16) {
-    store(a.out + i, gelu_at(a, i, [](const float* p) { return Vec16::load(p); }));
+    store(a.out + i, gelu_at(a, i, curve, [](const float* p) { return Vec16::load(p); }));
   }
   if (rest == 0) return;
-  store_part(a.out + whole, rest,
-             gelu_at(a, whole, [rest](const float* p) { return Vec16::load_part(p, rest); }));
+  auto load_rest = [rest](const float* p) { return Vec16::load_part(p, rest); };
+  store_part(a.out + whole, rest, gelu_at(a, whole, curve, load_rest));
+}
+
+inline void gelu(const GeluArgs& a) {
+  gelu_by(a, [](Vec16 g) { return gelu(g); });
+}
+
+inline void gelu_tanh(const GeluArgs& a) {
+  gelu_by(a, [](Vec16 g) { return gelu_tanh(g); });
 }
 
 }  // namespace

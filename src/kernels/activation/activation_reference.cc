@@ -7,6 +7,13 @@
 namespace hearth {
 namespace {
 
+// g sigmoid(t)
+float times_sigmoid(float g, float t) {
+  const float e = exp_nonpositive(-std::fabs(t));
+  const float sigmoid = (t < 0 ? e : 1.0f) / (1.0f + e);
+  return (g < kGateFloor ? kGateFloor : g) * sigmoid;
+}
+
 float gelu(float g) {
   const float below = -std::fabs(g);
   const float n = below < -kGeluEnd ? -kGeluEnd : below;
@@ -16,23 +23,27 @@ float gelu(float g) {
   return std::fma(n, tail, g < 0 ? 0.0f : g);
 }
 
+float gelu_tanh(float g) {
+  return times_sigmoid(g, g * std::fma(kGeluTanhCubic, g * g, kGeluTanhLinear));
+}
+
+void gelu_by(float (*curve)(float), const GeluArgs& a) {
+  for (uint32_t i = 0; i < a.n; ++i) {
+    const float y = curve(a.bias == nullptr ? a.x[i] : a.x[i] + a.bias[i]);
+    a.out[i] = a.up == nullptr ? y : y * a.up[i];
+  }
+}
+
 }  // namespace
 
 void silu_mul_reference(const SiluMulArgs& a) {
   for (uint32_t i = 0; i < a.n; ++i) {
-    float g = a.gate[i];
-    float e = exp_nonpositive(-std::fabs(g));
-    float sigmoid = (g < 0 ? e : 1.0f) / (1.0f + e);
-    float silu = (g < kSiluFloor ? kSiluFloor : g) * sigmoid;
-    a.out[i] = silu * a.up[i];
+    a.out[i] = times_sigmoid(a.gate[i], a.gate[i]) * a.up[i];
   }
 }
 
-void gelu_reference(const GeluArgs& a) {
-  for (uint32_t i = 0; i < a.n; ++i) {
-    const float y = gelu(a.bias == nullptr ? a.x[i] : a.x[i] + a.bias[i]);
-    a.out[i] = a.up == nullptr ? y : y * a.up[i];
-  }
-}
+void gelu_reference(const GeluArgs& a) { gelu_by(gelu, a); }
+
+void gelu_tanh_reference(const GeluArgs& a) { gelu_by(gelu_tanh, a); }
 
 }  // namespace hearth

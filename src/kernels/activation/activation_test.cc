@@ -79,10 +79,20 @@ TEST(ActivationTest, Ends) {
 
 double true_gelu(double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }
 
-std::vector<float> gelu(Isa isa, const std::vector<float>& x, const float* bias, const float* up) {
+// What the sigmoid of GELU by tanh is of.
+double true_tanh_argument(double x) {
+  return 2 * std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x);
+}
+double true_gelu_tanh(double x) { return x / (1 + std::exp(-true_tanh_argument(x))); }
+
+// Either GELU, as its place in the kernels' table.
+using GeluKernel = decltype(&Kernels::gelu);
+
+std::vector<float> gelu(Isa isa, const std::vector<float>& x, const float* bias, const float* up,
+                        GeluKernel kernel = &Kernels::gelu) {
   auto n = static_cast<uint32_t>(x.size());
   std::vector<float> out(n + 20, kPoison);
-  kernels_for(isa).gelu({x.data(), bias, up, n, out.data()});
+  (kernels_for(isa).*kernel)({x.data(), bias, up, n, out.data()});
   for (uint32_t i = n; i < out.size(); ++i) EXPECT_EQ(out[i], kPoison);
   out.resize(n);
   return out;
@@ -127,8 +137,37 @@ TEST(ActivationTest, GeluIsNearErfInTheSameBits) {
   }
 }
 
+// The argument t is off by 4 x 2^-24 at most: the constants and the square take 2 in their shares
+// of the slope, the slope and the product round. That moves the sigmoid relatively by |t| (1 -
+// sigmoid) times as much: |t| below 0, and no more than 0.28 above. exp adds 1.2e-7 (1 - sigmoid);
+// the sum, the quotient and the product round.
+TEST(ActivationTest, GeluByTanhIsNearTheTruthInTheSameBits) {
+  const std::vector<float> x = gelu_arguments();
+  const std::vector<float> reference =
+      gelu(Isa::kReference, x, nullptr, nullptr, &Kernels::gelu_tanh);
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double g = x[i], truth = true_gelu_tanh(g), error = std::fabs(reference[i] - truth);
+    const double t = true_tanh_argument(g);
+    ASSERT_LE(error, 2.4e-7 * std::fabs(g) + 3e-45) << g;
+    if (g < 0 && t > -87.33) {
+      ASSERT_LE(error, (3.2e-7 - 2.4e-7 * t) * std::fabs(truth) + 3e-45) << g;
+    }
+    if (t < -87.34) {
+      ASSERT_EQ(reference[i], 0.0f);
+    }
+    if (g >= 5.1) {
+      ASSERT_EQ(reference[i], x[i]);
+    }
+  }
+  for (Isa isa : test_levels()) {
+    const std::vector<float> out = gelu(isa, x, nullptr, nullptr, &Kernels::gelu_tanh);
+    EXPECT_EQ(0, std::memcmp(out.data(), reference.data(), out.size() * sizeof(float)))
+        << isa_name(isa);
+  }
+}
+
 // With a bias and a factor, each added and multiplied in one rounding; and in place.
-TEST(ActivationTest, GeluOfEveryTailWithBiasAndFactor) {
+void expect_every_tail(GeluKernel kernel) {
   for (uint32_t n = 1; n <= 50; ++n) {
     std::vector<float> x(n), bias(n), up(n), sums(n);
     for (uint32_t i = 0; i < n; ++i) {
@@ -137,36 +176,46 @@ TEST(ActivationTest, GeluOfEveryTailWithBiasAndFactor) {
       up[i] = 1.0f / static_cast<float>(i + 1);
       sums[i] = x[i] + bias[i];
     }
-    const std::vector<float> plain = gelu(Isa::kReference, x, nullptr, nullptr);
-    const std::vector<float> biased = gelu(Isa::kReference, sums, nullptr, nullptr);
+    const std::vector<float> plain = gelu(Isa::kReference, x, nullptr, nullptr, kernel);
+    const std::vector<float> biased = gelu(Isa::kReference, sums, nullptr, nullptr, kernel);
     std::vector<float> times = plain, both = biased;
     for (uint32_t i = 0; i < n; ++i) {
       times[i] *= up[i];
       both[i] *= up[i];
     }
     for (Isa isa : test_levels()) {
-      EXPECT_EQ(gelu(isa, x, nullptr, nullptr), plain);
-      EXPECT_EQ(gelu(isa, x, bias.data(), nullptr), biased);
-      EXPECT_EQ(gelu(isa, x, nullptr, up.data()), times);
-      EXPECT_EQ(gelu(isa, x, bias.data(), up.data()), both);
+      EXPECT_EQ(gelu(isa, x, nullptr, nullptr, kernel), plain);
+      EXPECT_EQ(gelu(isa, x, bias.data(), nullptr, kernel), biased);
+      EXPECT_EQ(gelu(isa, x, nullptr, up.data(), kernel), times);
+      EXPECT_EQ(gelu(isa, x, bias.data(), up.data(), kernel), both);
       std::vector<float> over_x = x, over_up = up;
-      kernels_for(isa).gelu({over_x.data(), bias.data(), up.data(), n, over_x.data()});
-      kernels_for(isa).gelu({x.data(), bias.data(), over_up.data(), n, over_up.data()});
+      (kernels_for(isa).*kernel)({over_x.data(), bias.data(), up.data(), n, over_x.data()});
+      (kernels_for(isa).*kernel)({x.data(), bias.data(), over_up.data(), n, over_up.data()});
       EXPECT_EQ(over_x, both);
       EXPECT_EQ(over_up, both);
     }
   }
 }
 
-TEST(ActivationTest, GeluEnds) {
+TEST(ActivationTest, GelusOfEveryTailWithBiasAndFactor) {
+  expect_every_tail(&Kernels::gelu);
+  expect_every_tail(&Kernels::gelu_tanh);
+}
+
+void expect_ends(GeluKernel kernel, float zero, float own) {
   for (Isa isa : test_levels()) {
-    const std::vector<float> x = {-INFINITY, -3e38f, -5.6f, -0.0f,    0.0f,
-                                  5.5f,      6.0f,   3e38f, INFINITY, NAN};
-    const std::vector<float> out = gelu(isa, x, nullptr, nullptr);
+    const std::vector<float> x = {-INFINITY, -3e38f, zero,  -0.0f,    0.0f,
+                                  own,       6.0f,   3e38f, INFINITY, NAN};
+    const std::vector<float> out = gelu(isa, x, nullptr, nullptr, kernel);
     for (size_t i = 0; i < 5; ++i) EXPECT_EQ(out[i], 0.0f) << isa_name(isa) << " " << x[i];
     for (size_t i = 5; i < 9; ++i) EXPECT_EQ(out[i], x[i]) << isa_name(isa);
     EXPECT_TRUE(std::isnan(out[9])) << isa_name(isa);
   }
+}
+
+TEST(ActivationTest, GeluEnds) {
+  expect_ends(&Kernels::gelu, -5.6f, 5.5f);
+  expect_ends(&Kernels::gelu_tanh, -10.1f, 5.1f);
 }
 
 }  // namespace
