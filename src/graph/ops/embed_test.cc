@@ -1,4 +1,4 @@
-// Embedding with positions and types.
+// Embedding with a scale, positions and types.
 #include <gtest/gtest.h>
 
 #include "graph/ops/rows.h"
@@ -34,7 +34,7 @@ struct Step {
   std::vector<uint32_t> positions, row_items;
 };
 
-TEST(Embed, AddsPositionAndTypeInOrder) {
+TEST(Embed, ScalesThenAddsPositionAndTypeInOrder) {
   const TestMatrix token(kTokens, kWidth, 1), position(kPositions, kWidth, 2), type(1, kWidth, 3);
   const Step step({{20, 0}, {1, 32}, {33, 0}, {6, 9}});
   for (const Plan& plan : test_plans(kMaxRows)) {
@@ -45,15 +45,16 @@ TEST(Embed, AddsPositionAndTypeInOrder) {
     for (bool with_position : {false, true}) {
       for (bool with_type : {false, true}) {
         GraphBuilder builder(plan, kernels_for(Isa::kReference), kMaxRows);
+        const float scale = with_type ? 11.3137085f : 1.0f;
         const Bundle x =
             embed(builder, {&tokens.weight, with_position ? &positions.weight : nullptr,
-                            with_type ? &types : nullptr});
+                            with_type ? &types : nullptr, scale});
         test_output(builder, x);
         TestRun run(std::move(builder).finish());
         run.run(step.view());
         for (uint32_t r = 0; r < step.tokens.size(); ++r) {
           for (uint32_t i = 0; i < kWidth; ++i) {
-            float expected = token.row(static_cast<uint32_t>(step.tokens[r]))[i];
+            float expected = token.row(static_cast<uint32_t>(step.tokens[r]))[i] * scale;
             if (with_position) expected += position.row(step.positions[r])[i];
             if (with_type) expected += type.x[i];
             for (ValueId value : x.values) {

@@ -41,6 +41,9 @@ class EmbedOp : public Op {
     for (uint32_t r = range.begin; r < range.end; ++r) {
       float* row = context.f32(out_) + r * context.f32_stride(out_);
       weight_row(*tables_.token, static_cast<uint32_t>(step.tokens[r]), row);
+      if (tables_.scale != 1) {
+        for (uint32_t i = 0; i < width; ++i) row[i] *= tables_.scale;
+      }
       if (tables_.position != nullptr) {
         weight_row(*tables_.position, step.positions[r], position);
         context.kernels().add_vectors({row, position, nullptr, width, row});

@@ -18,10 +18,11 @@ struct EmbeddingTables {
   const Weight* token;
   const Weight* position = nullptr;    // learned positions, or null; it has a row for every one
   const VectorWeight* type = nullptr;  // of the only token type that occurs, or null
+  float scale = 1;                     // of the token's row
 };
 
-// f32 [tokens][d]: the row of each of the step's tokens, plus that of its position, plus that of
-// its type, added in this order.
+// f32 [tokens][d]: the row of each of the step's tokens times the scale, plus that of its position,
+// plus that of its type, added in this order; each rounds once.
 Bundle embed(GraphBuilder& builder, const EmbeddingTables& tables);
 
 // f32 [tokens][n_rot]: n_rot / 2 cosines, then as many sines, of each token's position.
