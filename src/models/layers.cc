@@ -162,11 +162,10 @@ Reduced Layers::reduce(const Bundle& x, const Partials& partials, int norm_layer
                        RowSet norm_rows) {
   const bool second = norm == WeightRole::kAttentionNorm &&
                       weights_.vector_or_null(norm_layer, WeightRole::kSecondNorm) != nullptr;
-  std::optional<NormWeight> inner;
-  if (second) inner = norm_weight(norm_layer, norm);
-  return reduce_add_norm(graph_, "reduce", x, partials,
-                         norm_weight(norm_layer, second ? WeightRole::kSecondNorm : norm),
-                         norm_rows, spec_.norm.place, inner);
+  Join join{.next = norm_weight(norm_layer, second ? WeightRole::kSecondNorm : norm),
+            .place = spec_.norm.place};
+  if (second) join.inner = norm_weight(norm_layer, norm);
+  return reduce_add_norm(graph_, "reduce", x, partials, join, norm_rows);
 }
 
 void Layers::logits(const Bundle& normed) {

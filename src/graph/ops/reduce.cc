@@ -18,9 +18,8 @@ struct ReducePlan {
   std::vector<ValueId> partials;
   std::vector<int32_t> program;
   const VectorWeight* bias;
-  std::optional<NormWeight> inner;
+  Join join;
   RowSet rows;
-  NormPlace place;
   bool dealt;
   uint32_t workers;  // of all groups, to whom rows are dealt
   uint32_t columns;  // that the stack of sums has room for, a multiple of 32
@@ -88,9 +87,11 @@ class ReduceOp : public Op {
     for (uint32_t r = range.begin; r < range.end; ++r) {
       uint32_t from = picked ? context.step().outputs[r] : r;
       float* sum = kept ? context.f32(next_) + r * context.f32_stride(next_) : scratch;
-      float* normed = plan_.place == NormPlace::kAfterResidual ? sum : scratch;
-      sum_row(context, from, sum, scratch + n);
-      if (plan_.inner) norm_and_add(context, from, sum);
+      float* normed = plan_.join.place == NormPlace::kAfterResidual ? sum : scratch;
+      const float* x = residual(context, from);
+      sum_row(context, from, plan_.join.behind ? nullptr : x, sum, scratch + n);
+      if (plan_.join.behind) norm_and_add(context, *plan_.join.behind, x, sum);
+      if (plan_.join.inner) norm_and_add(context, *plan_.join.inner, x, sum);
       norm_.write(context, sum, r, normed);
       copy_row(context, r);
       if (picked) give_hidden(context, normed, r);
@@ -100,10 +101,11 @@ class ReduceOp : public Op {
  private:
   // Groups that sum the same row at the same time begin with different columns, so that they do not
   // all ask for one line (Sandwich's rank shift, section 7.2); the order of the summands is one.
-  void sum_row(ExecutionContext& context, uint32_t row, float* out, float* stack) const noexcept {
+  // The sum is y, and of x too if that is not null.
+  void sum_row(ExecutionContext& context, uint32_t row, const float* x, float* out,
+               float* stack) const noexcept {
     uint32_t n = norm_.norm.weight->size;
     uint32_t slices = plan_.dealt ? 1 : context.graph().plan.group_count();
-    const float* x = residual(context, row);
     for (uint32_t i = 0; i < slices; ++i) {
       uint32_t slice = (group_ + i) % slices;
       uint32_t begin = column(n, slice, slices), end = column(n, slice + 1, slices);
@@ -113,10 +115,11 @@ class ReduceOp : public Op {
     }
   }
 
-  void norm_and_add(ExecutionContext& context, uint32_t row, float* sum) const noexcept {
-    norm_row(context, *plan_.inner, norm_.shard, sum, sum);
-    const uint32_t n = norm_.norm.weight->size;
-    context.kernels().add_vectors({residual(context, row), sum, nullptr, n, sum});
+  // sum = x + norm(sum)
+  void norm_and_add(ExecutionContext& context, const NormWeight& norm, const float* x,
+                    float* sum) const noexcept {
+    norm_row(context, norm, norm_.shard, sum, sum);
+    context.kernels().add_vectors({x, sum, nullptr, norm.weight->size, sum});
   }
 
   // Where slice i begins: at a multiple of 32 columns, two cache lines.
@@ -155,7 +158,13 @@ class ReduceOp : public Op {
       operands[depth - 1] = sum;
     }
     const float* bias = plan_.bias ? plan_.bias->copies[norm_.shard] + begin : nullptr;
-    context.kernels().add_vectors({x + begin, operands[0], bias, count, out + begin});
+    if (x != nullptr) {
+      context.kernels().add_vectors({x + begin, operands[0], bias, count, out + begin});
+    } else if (bias != nullptr) {
+      context.kernels().add_vectors({operands[0], bias, nullptr, count, out + begin});
+    } else {
+      std::copy_n(operands[0], count, out + begin);
+    }
   }
 
   void copy_row(ExecutionContext& context, uint32_t row) const noexcept {
@@ -191,8 +200,7 @@ bool deals_rows(const Plan& plan) {
 }
 
 Reduced reduce_add_norm(GraphBuilder& builder, const std::string& name, const Bundle& x,
-                        const Partials& partials, const NormWeight& norm, RowSet rows,
-                        NormPlace place, const std::optional<NormWeight>& inner) {
+                        const Partials& partials, const Join& join, RowSet rows) {
   const uint32_t width = partials.width;
   std::vector<int32_t> program = sum_program(partials.pieces, partials.cuts);
   uint32_t columns = stack_columns(width, stack_depth(program));
@@ -200,9 +208,8 @@ Reduced reduce_add_norm(GraphBuilder& builder, const std::string& name, const Bu
                   partials.bundle.values,
                   std::move(program),
                   partials.bias,
-                  inner,
+                  join,
                   rows,
-                  place,
                   deals_rows(builder.plan()),
                   builder.plan().worker_count(),
                   columns};
@@ -216,7 +223,7 @@ Reduced reduce_add_norm(GraphBuilder& builder, const std::string& name, const Bu
   builder.writes(out.x);
   builder.writes(out.normed);
   builder.append(Mode::kReduce, name, op_per_group(builder, [&](uint32_t g) {
-                   NormTarget target{norm, first_shard(builder, g), out.normed.values[g]};
+                   NormTarget target{join.next, first_shard(builder, g), out.normed.values[g]};
                    return std::make_unique<ReduceOp>(plan, g, target, out.x, out.normed);
                  }));
   if (plan.dealt) builder.meet_after();

@@ -1,7 +1,8 @@
-// Reduce: x + bias + all groups' partial sums, in the fixed order of `sum_program`, and its norm,
-// which every group gets a copy of. The residual x' that the next reduce adds to is that sum, or
-// where the norm stands after the residual (as in BERT) the norm itself, in f32. A row's bits do
-// not depend on who sums it, so the two ways give the same:
+// Reduce: a block's result y, which is its bias + all groups' partial sums, in the fixed order of
+// `sum_program`, is added to the residual x; every group gets a copy of the norm of x + y. The
+// residual x' that the next reduce adds to is x + y, or where the norm stands after the residual
+// (as in BERT) the norm itself, in f32. A model may have more norms on the way (`Join`). A row's
+// bits do not depend on who sums it, so the two ways give the same:
 //
 //   all to all  Every group sums all rows: one cross-group point. The plan of decode, whose rows
 //               are few.
@@ -35,18 +36,28 @@ inline constexpr uint32_t kMostReduceWidth = kOpTileBytes / sizeof(float) / 2;
 // or after the block and its residual, which both go on as their norm.
 enum class NormPlace : uint8_t { kBeforeBlock, kAfterResidual };
 
+// How a block's result y joins the residual x, by what of it is normed first. What `next` is the
+// norm of, with neither, with `behind`, with `inner`:
+//
+//   x + y               most models
+//   x + behind(y)       Gemma, which norms what a block gives
+//   x + inner(x + y)    jina-bert-v2 for code
+struct Join {
+  NormWeight next;
+  NormPlace place = NormPlace::kBeforeBlock;  // of `next`
+  std::optional<NormWeight> behind = {};
+  std::optional<NormWeight> inner = {};
+};
+
 struct Reduced {
   Bundle x;  // x' in f32; where rows are dealt each at its owner; empty with kOutputs
   Bundle normed;
 };
 
-// Rows are at most kMostReduceWidth wide. With `inner` the norm is that of x plus the inner norm of
-// the sum, as of jina-bert-v2 for code. With RowSet::kOutputs only the step's output rows are
+// Rows are at most kMostReduceWidth wide. With RowSet::kOutputs only the step's output rows are
 // summed and normed, packed: it is then the model's last norm, nobody reads x' any more, and the
 // hidden states that the step wants are given.
 Reduced reduce_add_norm(GraphBuilder& builder, const std::string& name, const Bundle& x,
-                        const Partials& partials, const NormWeight& norm,
-                        RowSet rows = RowSet::kTokens, NormPlace place = NormPlace::kBeforeBlock,
-                        const std::optional<NormWeight>& inner = {});
+                        const Partials& partials, const Join& join, RowSet rows = RowSet::kTokens);
 
 }  // namespace hearth

@@ -1,5 +1,6 @@
-// Reduces with the norm before the next block and after the residual: the same bits whatever the
-// groups, how they keep in step and who sums a row, and near what double gives.
+// Reduces with the norm before the next block and after the residual, and with a norm of what joins
+// it: the same bits whatever the groups, how they keep in step and who sums a row, and near what
+// double gives.
 #include "graph/ops/reduce.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +22,11 @@ namespace {
 constexpr int kReduces = 3;  // the last one picks the output rows
 constexpr double kU = 0x1p-24;
 
+// Which norm stands between a block and the residual.
+enum class JoinNorm : uint8_t { kNone, kBehind, kInner };
+
 struct Layout {
+  JoinNorm join;
   NormKind kind;
   NormPlace place;
   ActFormat format;  // that the blocks read
@@ -104,12 +109,21 @@ class Stack {
   Stack(const Plan& plan, const Layout& layout, uint32_t max_outputs)
       : layout_(layout),
         weight_(layout.width, 0.9, 1.5f, plan.shard_count()),
+        join_weight_(layout.width, 1.3, 0.9f, plan.shard_count()),
         norm_bias_(layout.width, 1.7, 0.1f, plan.shard_count()),
         bias_(layout.width, 2.3, 0.0f, plan.shard_count()),
         cuts_(layout.cut_shards * layout.segments, 1, std::vector<uint32_t>(layout.cut_shards, 1)),
         builder_(plan, kernels_for(available_isas(detect_cpu_features()).back()), max_outputs) {
-    norm_ = {.kind = layout.kind, .weight = &weight_.weight, .eps = 1e-5f};
-    if (layout.kind == NormKind::kLayer) norm_.bias = &norm_bias_.weight;
+    const bool layer = layout.kind == NormKind::kLayer;
+    join_.next = {.kind = layout.kind,
+                  .weight = &weight_.weight,
+                  .bias = layer ? &norm_bias_.weight : nullptr,
+                  .eps = 1e-5f};
+    join_.place = layout.place;
+    NormWeight first = join_.next;
+    first.weight = &join_weight_.weight;
+    if (layout.join == JoinNorm::kBehind) join_.behind = first;
+    if (layout.join == JoinNorm::kInner) join_.inner = first;
     build();
   }
 
@@ -121,6 +135,7 @@ class Stack {
   const Partials& partials(int i) const { return partials_[i]; }
   const Reduced& reduced(int i) const { return reduced_[i]; }
   const std::vector<float>& weight() const { return weight_.data; }
+  const std::vector<float>& join_weight() const { return join_weight_.data; }
   const std::vector<float>& norm_bias() const { return norm_bias_.data; }
   const std::vector<float>& bias() const { return bias_.data; }
 
@@ -131,15 +146,15 @@ class Stack {
     builder_.append(Mode::kParallel, "start", op_per_group(builder_, [&](uint32_t g) {
                       return std::make_unique<StartOp>(x.values[g], layout_.width);
                     }));
-    Bundle normed = norm(builder_, "norm", x, norm_);
+    Bundle normed = norm(builder_, "norm", x, join_.next);
     if (layout_.place == NormPlace::kAfterResidual) x = normed;
     for (int i = 0; i < kReduces; ++i) {
       bool last = i + 1 == kReduces;
       x_.push_back(x);
       partials_.push_back(block(normed));
       reduced_.push_back(reduce_add_norm(builder_, "reduce" + std::to_string(i), x,
-                                         partials_.back(), norm_,
-                                         last ? RowSet::kOutputs : RowSet::kTokens, layout_.place));
+                                         partials_.back(), join_,
+                                         last ? RowSet::kOutputs : RowSet::kTokens));
       x = reduced_.back().x;
       normed = reduced_.back().normed;
     }
@@ -175,9 +190,9 @@ class Stack {
   }
 
   Layout layout_;
-  TestVector weight_, norm_bias_, bias_;
+  TestVector weight_, join_weight_, norm_bias_, bias_;
   AxisCuts cuts_;
-  NormWeight norm_;
+  Join join_;
   GraphBuilder builder_;
   std::vector<Bundle> x_;
   std::vector<Partials> partials_;
@@ -200,60 +215,83 @@ const float* row_of(const ExecutionContext& context, ValueId id, uint32_t r) {
   return context.f32(id) + r * context.f32_stride(id);
 }
 
-// What reduce i must make of row r, in double, and by how much it may miss it.
+// A row in double, and by how much binary32 may miss it.
 struct Truth {
-  std::vector<double> sum, sum_slack, normed, normed_slack;
+  std::vector<double> row, slack;
+  void push_back(double value, double by) {
+    row.push_back(value);
+    slack.push_back(by);
+  }
 };
 
 // Of n + 2 summands, pieces in a tree of at most `levels`: each is rounded with its partial sums at
-// most levels + 2 times.
-void add_up(const Stack& stack, const ExecutionContext& context, int i, uint32_t r, Truth* truth) {
+// most levels + 2 times. `x` is null where the block's result is normed before it joins the
+// residual.
+Truth add_up(const Stack& stack, const ExecutionContext& context, int i, uint32_t r,
+             const float* x) {
+  Truth truth;
   uint32_t levels = 2 + stack.layout().segments + stack.layout().cut_shards;
-  const float* x = row_of(context, stack.x(i).values[owner(context, r)], r);
   for (uint32_t e = 0; e < stack.layout().width; ++e) {
-    double sum = x[e] + static_cast<double>(stack.bias()[e]);
-    double size = std::fabs(x[e]) + std::fabs(stack.bias()[e]);
+    const double own = x == nullptr ? 0.0 : x[e];
+    double sum = own + static_cast<double>(stack.bias()[e]);
+    double size = std::fabs(own) + std::fabs(stack.bias()[e]);
     for (ValueId id : stack.partials(i).bundle.values) {
       sum += row_of(context, id, r)[e];
       size += std::fabs(row_of(context, id, r)[e]);
     }
-    truth->sum.push_back(sum);
-    truth->sum_slack.push_back(size * levels * kU * 1.001);
+    truth.push_back(sum, size * levels * kU * 1.001);
   }
+  return truth;
 }
 
 // The kernel's own error is as kernels/norm/norm_test.cc derives it. It starts from sums that are
 // off by e: that moves the distance from the mean by at most e and the mean of e, and the root of
 // the mean square (with eps) by at most the root mean square of e, which is no more than the
 // largest e (a norm is 1-Lipschitz, and subtracting means is a contraction).
-void norm_truth(const Stack& stack, Truth* truth) {
+Truth norm_truth(const Stack& stack, const std::vector<float>& weights, const Truth& sum) {
+  Truth truth;
   uint32_t n = stack.layout().width;
   bool layer = stack.layout().kind == NormKind::kLayer;
   double mean = 0, size = 0, squares = 0, mean_slack = 0, most_slack = 0;
   for (uint32_t e = 0; e < n; ++e) {
-    if (layer) mean += truth->sum[e] / n;
-    if (layer) mean_slack += truth->sum_slack[e] / n;
-    size += std::fabs(truth->sum[e]) / n;
-    most_slack = std::max(most_slack, truth->sum_slack[e]);
+    if (layer) mean += sum.row[e] / n;
+    if (layer) mean_slack += sum.slack[e] / n;
+    size += std::fabs(sum.row[e]) / n;
+    most_slack = std::max(most_slack, sum.slack[e]);
   }
-  for (double sum : truth->sum) squares += (sum - mean) * (sum - mean) / n;
+  for (double x : sum.row) squares += (x - mean) * (x - mean) / n;
   double root = std::sqrt(squares + 1e-5f), shift = layer ? (n / 16 + 6) * kU * size : 0;
   double relative = most_slack / (root - most_slack) + 0.5 * shift * shift / (root * root) +
                     ((n / 16 + 9) * 0.5 + 5) * kU;
   for (uint32_t e = 0; e < n; ++e) {
-    double weight = stack.weight()[e], scaled = (truth->sum[e] - mean) / root * weight;
-    double moved = (truth->sum_slack[e] + mean_slack + shift) / root * std::fabs(weight);
-    truth->normed.push_back(layer ? scaled + stack.norm_bias()[e] : scaled);
-    truth->normed_slack.push_back(
-        (moved * (1 + relative) + std::fabs(scaled) * relative + std::fabs(truth->normed[e]) * kU) *
-        1.01);
+    double weight = weights[e], scaled = (sum.row[e] - mean) / root * weight;
+    double moved = (sum.slack[e] + mean_slack + shift) / root * std::fabs(weight);
+    double normed = layer ? scaled + stack.norm_bias()[e] : scaled;
+    truth.push_back(
+        normed,
+        (moved * (1 + relative) + std::fabs(scaled) * relative + std::fabs(normed) * kU) * 1.01);
   }
+  return truth;
 }
 
-void expect_near(const float* row, const std::vector<double>& truth,
-                 const std::vector<double>& slack) {
-  for (size_t e = 0; e < truth.size(); ++e) {
-    ASSERT_LE(std::fabs(row[e] - truth[e]), slack[e]) << "element " << e;
+// What reduce i must add up of row r: the residual and the block's result, through the norm between
+// them if there is one; the sum of both then rounds once more.
+Truth join_truth(const Stack& stack, const ExecutionContext& context, int i, uint32_t r) {
+  const JoinNorm join = stack.layout().join;
+  const float* x = row_of(context, stack.x(i).values[owner(context, r)], r);
+  Truth truth = add_up(stack, context, i, r, join == JoinNorm::kBehind ? nullptr : x);
+  if (join == JoinNorm::kNone) return truth;
+  truth = norm_truth(stack, stack.join_weight(), truth);
+  for (size_t e = 0; e < truth.row.size(); ++e) {
+    truth.row[e] += x[e];
+    truth.slack[e] += (std::fabs(truth.row[e]) + truth.slack[e]) * kU;
+  }
+  return truth;
+}
+
+void expect_near(const float* row, const Truth& truth) {
+  for (size_t e = 0; e < truth.row.size(); ++e) {
+    ASSERT_LE(std::fabs(row[e] - truth.row[e]), truth.slack[e]) << "element " << e;
   }
 }
 
@@ -331,19 +369,16 @@ class Runner {
   }
 
   void check_row(int i, uint32_t token, uint32_t r) {
-    Truth truth;
-    add_up(stack_, context_, i, token, &truth);
-    norm_truth(stack_, &truth);
+    const Truth sum = join_truth(stack_, context_, i, token);
+    const Truth normed = norm_truth(stack_, stack_.weight(), sum);
     const Reduced& reduced = stack_.reduced(i);
     bool last = i + 1 == kReduces;
     bool sums = !last && stack_.layout().place == NormPlace::kBeforeBlock;
-    ASSERT_NO_FATAL_FAILURE(expect_near(result(i, r), sums ? truth.sum : truth.normed,
-                                        sums ? truth.sum_slack : truth.normed_slack))
+    ASSERT_NO_FATAL_FAILURE(expect_near(result(i, r), sums ? sum : normed))
         << "reduce " << i << " row " << r;
     for (ValueId copy : reduced.normed.values) {
       if (!last && stack_.layout().format != ActFormat::kF32) continue;
-      ASSERT_NO_FATAL_FAILURE(
-          expect_near(row_of(context_, copy, r), truth.normed, truth.normed_slack))
+      ASSERT_NO_FATAL_FAILURE(expect_near(row_of(context_, copy, r), normed))
           << "reduce " << i << " row " << r;
     }
   }
@@ -388,9 +423,13 @@ std::vector<Layout> layouts() {
   for (NormKind kind : {NormKind::kRms, NormKind::kLayer}) {
     for (NormPlace place : {NormPlace::kBeforeBlock, NormPlace::kAfterResidual}) {
       for (ActFormat format : {ActFormat::kF32, ActFormat::kQ8}) {
-        all.push_back({kind, place, format, 208, 1, 5});
+        all.push_back({JoinNorm::kNone, kind, place, format, 208, 1, 5});
       }
     }
+    // As models have them: Gemma's, jina-bert-v2's for code.
+    all.push_back({JoinNorm::kBehind, kind, NormPlace::kBeforeBlock, ActFormat::kF32, 208, 1, 5});
+    all.push_back({JoinNorm::kBehind, kind, NormPlace::kBeforeBlock, ActFormat::kQ8, 208, 1, 5});
+    all.push_back({JoinNorm::kInner, kind, NormPlace::kAfterResidual, ActFormat::kF32, 208, 1, 5});
   }
   return all;
 }
@@ -398,19 +437,37 @@ std::vector<Layout> layouts() {
 TEST(ReduceTest, PlansAgreeToTheBitAndComeNearDouble) {
   for (const Layout& layout : layouts()) {
     ASSERT_NO_FATAL_FAILURE(expect_the_same_of_all_plans(layout, {1, 2, 7, 13}))
-        << "kind " << static_cast<int>(layout.kind) << " place " << static_cast<int>(layout.place)
-        << " format " << static_cast<int>(layout.format);
+        << "join " << static_cast<int>(layout.join) << " kind " << static_cast<int>(layout.kind)
+        << " place " << static_cast<int>(layout.place) << " format "
+        << static_cast<int>(layout.format);
   }
 }
 
 // Columns are summed some at a time, and the groups' do not begin where those ranges do. 128 pieces
 // are a stack 8 deep.
 TEST(ReduceTest, TheWidestRowsFit) {
-  const Layout deep{
-      NormKind::kLayer, NormPlace::kBeforeBlock, ActFormat::kF32, kMostReduceWidth, 16, 8};
-  const Layout flat{
-      NormKind::kLayer, NormPlace::kAfterResidual, ActFormat::kF32, kMostReduceWidth, 1, 8};
-  for (const Layout& layout : {deep, flat}) {
+  const Layout deep{JoinNorm::kNone,
+                    NormKind::kLayer,
+                    NormPlace::kBeforeBlock,
+                    ActFormat::kF32,
+                    kMostReduceWidth,
+                    16,
+                    8};
+  const Layout flat{JoinNorm::kNone,
+                    NormKind::kLayer,
+                    NormPlace::kAfterResidual,
+                    ActFormat::kF32,
+                    kMostReduceWidth,
+                    1,
+                    8};
+  const Layout behind{JoinNorm::kBehind,
+                      NormKind::kRms,
+                      NormPlace::kBeforeBlock,
+                      ActFormat::kF32,
+                      kMostReduceWidth,
+                      16,
+                      8};
+  for (const Layout& layout : {deep, flat, behind}) {
     Runner one(even_plan(Phase::kDecode, 1, 1, 1, 1), layout);
     std::vector<float> expected = one.run(1, true);
     for (Phase phase : {Phase::kDecode, Phase::kPrefill}) {
