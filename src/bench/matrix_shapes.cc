@@ -1,6 +1,7 @@
 #include "bench/matrix_shapes.h"
 
 #include <algorithm>
+#include <map>
 
 namespace hearth {
 namespace {
@@ -15,6 +16,28 @@ void add_role(MatrixShape shape, std::vector<MatrixShape>* shapes) {
   shapes->push_back(std::move(shape));
 }
 
+// A head that is the table of tokens as well is a head here.
+std::string_view member_of(const ModelSpec& spec, const WeightSpec& weight) {
+  return spec.head && &weight == &spec.weight(spec.head) ? "head" : weight.member;
+}
+
+// By member in the order in which members first occur, the head last.
+std::vector<const WeightSpec*> multiplied(const ModelSpec& spec) {
+  std::vector<const WeightSpec*> matrices;
+  std::map<std::string_view, size_t> order = {{"head", spec.weights.size()}};
+  for (uint32_t i = 0; i < spec.weights.size(); ++i) {
+    const WeightSpec& weight = spec.weights[i];
+    const bool head = i == spec.head.index;
+    const bool table = i == spec.embedding.token.index || i == spec.embedding.positions.index;
+    if (!weight.is_matrix() || (table && !head)) continue;
+    order.insert({member_of(spec, weight), i});
+    matrices.push_back(&weight);
+  }
+  std::ranges::stable_sort(
+      matrices, {}, [&](const WeightSpec* weight) { return order[member_of(spec, *weight)]; });
+  return matrices;
+}
+
 }  // namespace
 
 WeightType weight_type(DType dtype) { return {dtype_info(dtype).name, pack_kind_for(dtype)}; }
@@ -26,26 +49,12 @@ std::vector<WeightType> weight_types() {
 }
 
 std::vector<MatrixShape> matrix_shapes(const ModelSpec& spec, std::span<const WeightType> types) {
-  std::vector<const WeightSpec*> matrices;
-  for (const WeightSpec& weight : spec.weights) {
-    bool table = weight.role == WeightRole::kEmbedding || weight.role == WeightRole::kPositions;
-    if (weight.is_matrix() && !table) matrices.push_back(&weight);
-  }
-  // An encoder has no head.
-  if (!spec.is_encoder() && spec.head().role == WeightRole::kEmbedding) {
-    matrices.push_back(&spec.head());
-  }
-  auto order = [](const WeightSpec* weight) {
-    return weight->role == WeightRole::kEmbedding ? WeightRole::kHead : weight->role;
-  };
-  std::stable_sort(matrices.begin(), matrices.end(),
-                   [&](const WeightSpec* a, const WeightSpec* b) { return order(a) < order(b); });
   std::vector<MatrixShape> shapes;
-  for (const WeightSpec* weight : matrices) {
+  for (const WeightSpec* weight : multiplied(spec)) {
     WeightType own = weight_type(weight->dtype);
     std::span<const WeightType> in = types.empty() ? std::span(&own, 1) : types;
     for (const WeightType& type : in) {
-      add_role({weight->rows, weight->k, type, role_name(order(weight))}, &shapes);
+      add_role({weight->rows, weight->k, type, std::string(member_of(spec, *weight))}, &shapes);
     }
   }
   return shapes;

@@ -34,8 +34,9 @@ struct MatrixShape {
 };
 
 // The distinct shapes of the model's matrices but the tables of tokens (which is there as the head
-// where it is one) and positions, by role in the order of WeightRole; a shape that several roles
-// have stands once. `types`: each shape in each of them; empty: in the source's own.
+// where it is one) and positions, by member in the order in which members first occur, the head
+// last; a shape that several members have stands once. `types`: each shape in each of them; empty:
+// in the source's own.
 std::vector<MatrixShape> matrix_shapes(const ModelSpec& spec, std::span<const WeightType> types);
 
 // The part of a matrix that is measured. Rows and k are padded as packing pads them. A matrix that

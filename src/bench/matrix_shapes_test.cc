@@ -11,14 +11,23 @@ const WeightType kF32 = weight_type(DType::kF32), kBF16 = weight_type(DType::kBF
 
 class SpecOfShapes {
  public:
-  SpecOfShapes& add(WeightRole role, int layer, uint32_t rows, uint32_t k,
+  SpecOfShapes& add(const char* member, int layer, uint32_t rows, uint32_t k,
                     DType type = DType::kF32) {
-    spec_.weights.push_back({"", role, layer, rows, k, WeightCut::kRows, 0, 1, type, type});
+    spec_.weights.push_back({"", member, layer, rows, k, WeightCut::kRows, 0, 1, type, type});
     return *this;
   }
-  SpecOfShapes& add_vector(WeightRole role, int layer, uint32_t size) {
-    add(role, layer, 1, size);
+  SpecOfShapes& add_vector(const char* member, int layer, uint32_t size) {
+    add(member, layer, 1, size);
     spec_.weights.back().cut = WeightCut::kVector;
+    return *this;
+  }
+  // The weight that was added last.
+  SpecOfShapes& as_table() {
+    spec_.embedding.token = last();
+    return as_head();
+  }
+  SpecOfShapes& as_head() {
+    spec_.head = last();
     return *this;
   }
   std::vector<MatrixShape> shapes(const std::vector<WeightType>& types = {}) const {
@@ -26,22 +35,24 @@ class SpecOfShapes {
   }
 
  private:
+  WeightId last() const { return {static_cast<uint32_t>(spec_.weights.size() - 1)}; }
+
   ModelSpec spec_;
 };
 
 SpecOfShapes two_layers() {
   SpecOfShapes spec;
-  spec.add(WeightRole::kEmbedding, -1, 100, 64);
+  spec.add("embedding", -1, 100, 64).as_table();
   for (int layer : {0, 1}) {
-    spec.add(WeightRole::kDown, layer, 64, 96, DType::kQ8_0);
-    spec.add(WeightRole::kQuery, layer, 64, 64, DType::kQ4_0);
-    spec.add(WeightRole::kKey, layer, 32, 64, DType::kQ4_0);
-    spec.add(WeightRole::kValue, layer, 32, 64, layer == 0 ? DType::kQ8_0 : DType::kQ4_0);
-    spec.add(WeightRole::kAttentionOutput, layer, 64, 64, DType::kQ4_0);
-    spec.add(WeightRole::kGate, layer, 96, 64, DType::kQ4_0);
-    spec.add(WeightRole::kUp, layer, 96, 64, DType::kQ4_0);
-    spec.add_vector(WeightRole::kAttentionNorm, layer, 64);
-    spec.add_vector(WeightRole::kQueryBias, layer, 64);
+    spec.add("q", layer, 64, 64, DType::kQ4_0);
+    spec.add("k", layer, 32, 64, DType::kQ4_0);
+    spec.add("v", layer, 32, 64, layer == 0 ? DType::kQ8_0 : DType::kQ4_0);
+    spec.add("o", layer, 64, 64, DType::kQ4_0);
+    spec.add("gate", layer, 96, 64, DType::kQ4_0);
+    spec.add("up", layer, 96, 64, DType::kQ4_0);
+    spec.add("down", layer, 64, 96, DType::kQ8_0);
+    spec.add_vector("attn_norm", layer, 64);
+    spec.add_vector("bias", layer, 64);
   }
   return spec;
 }
@@ -71,7 +82,7 @@ TEST(MatrixShapes, EachInEveryTypeAskedFor) {
 
 // The table is the head only where no other matrix is.
 TEST(MatrixShapes, AHeadOfItsOwn) {
-  std::vector<MatrixShape> shapes = two_layers().add(WeightRole::kHead, -1, 48, 64).shapes();
+  std::vector<MatrixShape> shapes = two_layers().add("head", -1, 48, 64).as_head().shapes();
   EXPECT_EQ(shapes.back(), (MatrixShape{48, 64, kF32, "head"}));
   EXPECT_EQ(shapes[shapes.size() - 2].roles, "down");
 }

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/kernels.h"
-#include "models/layers.h"
+#include "models/core_graph.h"
 #include "models/test_source.h"
 
 namespace hearth {

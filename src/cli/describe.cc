@@ -50,22 +50,19 @@ std::optional<uint64_t> vocabulary_of(const ModelSource& file, const std::string
   return lenient<uint64_t>(file, prefix + "vocab_size");
 }
 
-// By the model's spec; false where the source has none.
-bool read_spec(const ModelSource& file, ModelDescription* model) {
+// What the model's spec knows better than keys, where the source has one.
+void read_spec(const ModelSource& file, ModelDescription* model) {
   try {
     const ModelSpec spec = make_spec(file);
-    const HyperParameters& hyper = spec.hyper;
     model->encoder = spec.is_encoder();
-    model->context = hyper.context;
-    model->layers = hyper.layers;
-    model->width = hyper.width;
-    model->ffn = hyper.ffn;
-    model->heads = hyper.heads;
-    model->kv_heads = hyper.kv_heads;
-    model->head_dim = hyper.key_length;
-    return true;
+    model->layers = spec.hyper.layers;
+    if (const auto* attention = spec.first<AttentionBlock>()) {
+      model->head_dim = attention->key_length;
+    } else if (const auto* latent = spec.first<LatentBlock>()) {
+      model->head_dim = latent->key_length;
+    }
   } catch (const Error&) {
-    return false;
+    // The keys say what they say.
   }
 }
 
@@ -101,7 +98,8 @@ ModelDescription describe_model(const ModelSource& file) {
 
   model.vocabulary = vocabulary_of(file, model.architecture + ".");
   model.pooling = pooling_of(file, model.architecture + ".");
-  if (!model.runs || !read_spec(file, &model)) read_keys(file, &model);
+  read_keys(file, &model);
+  if (model.runs) read_spec(file, &model);
   model.tokenizer = lenient<std::string>(file, "tokenizer.ggml.model").value_or("");
   for (const char* document : {"tiktoken.model", "tokenizer.json"}) {
     if (file.find_document(document) != nullptr) model.tokenizer = document;

@@ -103,7 +103,7 @@ std::vector<Prediction> predict(const Machine& machine, const BandwidthTable& ta
   if (machine.nodes.size() > 1) {
     vary("weights unplaced", GroupSync::kAsync, WeightPlacing::kUnplaced);
   }
-  if (plan.shard_nodes.size() > 1 && model.hyper.experts.count > 0) {
+  if (plan.shard_nodes.size() > 1 && model.expert_count() > 0) {
     Prediction other = all.front();
     const bool cut = plan.experts == ExpertCut::kCut;
     other.name = cut ? "experts spread" : "experts cut";

@@ -29,15 +29,10 @@ void measure_graphs(const ModelSpec& spec, const WeightTable& weights, Isa isa,
 
 // The KV heads that a layer has on a shard: of latents, a copy for each of the groups that share
 // the shard in either phase.
-uint32_t cached_heads(const ModelSpec& spec, const std::vector<CutAxis>& axes, uint32_t layer,
-                      uint32_t shard, const EnginePlan& plan) {
-  // Keys are cut along the axis of KV heads, and what makes them of latents along that of heads.
-  const LayerSpec& of = spec.layers[layer];
-  const WeightSpec* keys = spec.find(static_cast<int>(layer),
-                                     of.latent_length > 0 ? WeightRole::kKeyUp : WeightRole::kKey);
-  if (of.kept != KvKept::kCached || keys == nullptr) return 0;
-  const uint32_t heads = axes[keys->axis].cuts.shard(shard).size();
-  if (of.latent_length == 0 || heads == 0) return heads;
+uint32_t cached_heads(const KeptRows& kept, const std::vector<CutAxis>& axes, uint32_t shard,
+                      const EnginePlan& plan) {
+  const uint32_t heads = axes[kept.axis].cuts.shard(shard).size();
+  if (!kept.latent || heads == 0) return heads;
   uint32_t copies = 1;
   for (const Plan* phase : {&plan.prefill, &plan.decode}) {
     for (const PlanGroup& group : phase->groups) {
@@ -52,11 +47,11 @@ KvView lay_out_kv(const ModelSpec& spec, const std::vector<CutAxis>& axes, uint3
                   const EnginePlan& plan, const EngineOptions& options) {
   std::vector<KvLayer> layers;
   for (uint32_t layer = 0; layer < spec.layers.size(); ++layer) {
-    const LayerSpec& of = spec.layers[layer];
-    KvLayer& kv =
-        layers.emplace_back(KvLayer{of.cached_key_length(), of.cached_value_length(), {}});
+    const std::optional<KeptRows> kept = spec.kept(layer);
+    KvLayer& kv = layers.emplace_back(KvLayer{0, 0, {}});
+    if (kept) kv = {kept->key_length, kept->value_length, {}};
     for (uint32_t s = 0; s < shards; ++s) {
-      kv.heads.push_back(cached_heads(spec, axes, layer, s, plan));
+      kv.heads.push_back(kept ? cached_heads(*kept, axes, s, plan) : 0);
     }
   }
   uint32_t pages =
@@ -207,7 +202,7 @@ void settle_kv_pages(const Machine& machine, EngineLayout* layout) {
 void choose_expert_cut(const ModelSpec& spec, const Machine& machine, EngineLayout* layout) {
   EnginePlan& plan = layout->plan;
   const bool said = layout->options.experts || !layout->options.plan.empty();
-  if (said || spec.hyper.experts.count == 0 || layout->shard_count() == 1) return;
+  if (said || spec.expert_count() == 0 || layout->shard_count() == 1) return;
   const BandwidthTable table = assumed_bandwidth(machine);
   auto seconds = [&](ExpertCut cut) {
     PlacedPlan placed{plan.decode, plan.placement, plan.shard_nodes, plan.shares};

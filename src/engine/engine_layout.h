@@ -13,7 +13,7 @@
 #include "engine/engine_options.h"
 #include "engine/engine_plan.h"
 #include "graph/step_view.h"
-#include "models/layers.h"
+#include "models/core_graph.h"
 #include "models/model.h"
 #include "topology/cpu_features.h"
 #include "topology/machine.h"

@@ -25,7 +25,7 @@ void settle_options(const ModelSpec& spec, EngineOptions* options) {
                "of {} is more than the {} positions this program handles", options->context,
                kMaxContext);
   }
-  if (spec.hyper.positions == PositionKind::kTable && options->context > spec.hyper.context) {
+  if (spec.embedding.positions && options->context > spec.hyper.context) {
     fail_field(ErrorCode::kUsage, "context",
                "of {} is more than the {} positions that the model has a row for", options->context,
                spec.hyper.context);

@@ -8,7 +8,7 @@
 
 #include "graph/executor.h"
 #include "graph/profile.h"
-#include "models/layers.h"
+#include "models/core_graph.h"
 #include "models/model.h"
 #include "threads/team.h"
 #include "topology/cpu_features.h"

@@ -69,7 +69,7 @@ ExpertDealing deal_experts(const ModelSpec& spec, std::span<const uint32_t> shar
   if (cut == ExpertCut::kCut || shares.size() == 1) return {};
   ExpertDealing dealing;
   std::vector<uint64_t> dealt(shares.size(), 0);
-  for (uint32_t e = 0; e < spec.hyper.experts.count; ++e) {
+  for (uint32_t e = 0; e < spec.expert_count(); ++e) {
     size_t next = shares.size();
     for (size_t s = 0; s < shares.size(); ++s) {
       if (shares[s] == 0) continue;

@@ -5,12 +5,11 @@
 
 namespace hearth {
 
-void describe_bert(SpecBuilder& spec) {
-  TransformerAxes axes = describe_encoder_start(spec);
-  spec.set_activation(Activation::kGelu);
-  for (uint32_t layer = 0; layer < spec.hyper().layers; ++layer) {
-    describe_encoder_attention(spec, axes, layer);
-    describe_encoder_ffn(spec, axes, layer, /*gated=*/false);
+void describe_bert(SpecBuilder& m) {
+  make_encoder_start(m, PositionTable::kLearned);
+  for (uint32_t layer = 0; layer < m.hyper().layers; ++layer) {
+    m.layer({make_attention(m, layer, {.positions = Positions::kNone, .encoder = true}),
+             make_feed_forward(m, layer, Gated::kNo, Activation::kGelu), kNormAfter});
   }
 }
 

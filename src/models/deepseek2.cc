@@ -3,13 +3,15 @@
 // behind some dense layers. GGUF files hold what makes keys of latents transposed, and what makes
 // values, by head.
 #include "models/architectures.h"
-#include "models/decoder.h"
+#include "models/make_blocks.h"
 
 namespace hearth {
 
-void describe_deepseek2(SpecBuilder& spec) {
-  spec.hyper().rope.layout = RopeLayout::kInterleaved;
-  describe_decoder(spec);
+void describe_deepseek2(SpecBuilder& m) {
+  make_decoder(m, [&](uint32_t layer) {
+    m.layer({make_latent_attention(m, layer, RopeLayout::kInterleaved),
+             make_swiglu_or_experts(m, layer, {.gating = Gating::kSoftmax}), kNormBefore});
+  });
 }
 
 }  // namespace hearth

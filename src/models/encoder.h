@@ -10,20 +10,16 @@
 // without the rows before it, so row i is position i here too.
 #pragma once
 
-#include "models/decoder.h"
+#include "models/make_blocks.h"
 
 namespace hearth {
 
-// The axes, the tables, and the norm of their sum. Throws (kUnsupported) for a reranker.
-TransformerAxes describe_encoder_start(SpecBuilder& spec);
-// Attention of a layer with the norm behind it.
-void describe_encoder_attention(SpecBuilder& spec, const TransformerAxes& axes, uint32_t layer);
-// Up and down (and gate, where `gated`), biases where there are some, and the norm behind them.
-void describe_encoder_ffn(SpecBuilder& spec, const TransformerAxes& axes, uint32_t layer,
-                          bool gated);
-// A layer norm of the model's width.
-void describe_layer_norm(SpecBuilder& spec, WeightRole norm, int layer, const std::string& name);
+// The tables, of positions where `positions` says so, and the norm of their sum. Throws
+// (kUnsupported) for a reranker.
+enum class PositionTable : uint8_t { kNone, kLearned };
+void make_encoder_start(SpecBuilder& m, PositionTable positions);
 
-void build_encoder(Layers& layers);
+inline constexpr Residual kNormAfter{
+    NormKind::kLayer, {.after = "attn_output_norm"}, {.after = "layer_output_norm"}};
 
 }  // namespace hearth

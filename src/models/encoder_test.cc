@@ -16,48 +16,51 @@
 namespace hearth {
 namespace {
 
-// "name role layer rows x k of its tensor from first".
+// "name member layer rows x k of its tensor from first".
 std::vector<std::string> weight_texts(const ModelSpec& spec) {
   std::vector<std::string> texts;
   for (const WeightSpec& weight : spec.weights) {
-    texts.push_back(fmt::format("{} '{}' {}x{}{}", weight.name, role_name(weight.role), weight.rows,
+    texts.push_back(fmt::format("{} '{}' {}x{}{}", weight.name, weight.member, weight.rows,
                                 weight.k,
                                 weight.first > 0 ? fmt::format(" from {}", weight.first) : ""));
   }
   return texts;
 }
 
-const WeightSpec& weight_of(const ModelSpec& spec, WeightRole role) {
-  const WeightSpec* weight = spec.find(0, role);
-  if (weight == nullptr) throw std::runtime_error("no such weight");
-  return *weight;
+// Of the first layer.
+const AttentionBlock& attention_of(const TestModel& model) {
+  return *model.spec().block<AttentionBlock>(0);
+}
+const FeedForwardBlock& feed_forward_of(const TestModel& model) {
+  return *model.spec().block<FeedForwardBlock>(0);
 }
 
 TEST(Encoder, WeightsOfABert) {
   TestModel model(encoder_source({}));
-  EXPECT_EQ(weight_texts(model.spec()), (std::vector<std::string>{
-                                            "token_embd.weight 'embedding' 100x48",
-                                            "token_types.weight '' 1x48",
-                                            "position_embd.weight 'positions' 40x48",
-                                            "token_embd_norm.weight '' 1x48",
-                                            "token_embd_norm.bias '' 1x48",
-                                            "blk.0.attn_q.weight 'q' 48x48",
-                                            "blk.0.attn_q.bias '' 1x48",
-                                            "blk.0.attn_k.weight 'k' 48x48",
-                                            "blk.0.attn_k.bias '' 1x48",
-                                            "blk.0.attn_v.weight 'v' 48x48",
-                                            "blk.0.attn_v.bias '' 1x48",
-                                            "blk.0.attn_output.weight 'o' 48x48",
-                                            "blk.0.attn_output.bias '' 1x48",
-                                            "blk.0.attn_output_norm.weight '' 1x48",
-                                            "blk.0.attn_output_norm.bias '' 1x48",
-                                            "blk.0.ffn_up.weight 'up' 70x48",
-                                            "blk.0.ffn_up.bias '' 1x70",
-                                            "blk.0.ffn_down.weight 'down' 48x70",
-                                            "blk.0.ffn_down.bias '' 1x48",
-                                            "blk.0.layer_output_norm.weight '' 1x48",
-                                            "blk.0.layer_output_norm.bias '' 1x48",
-                                        }));
+  EXPECT_EQ(weight_texts(model.spec()),
+            (std::vector<std::string>{
+                "token_embd.weight 'embedding' 100x48",
+                "token_types.weight 'type' 1x48",
+                "position_embd.weight 'positions' 40x48",
+                "token_embd_norm.weight 'norm' 1x48",
+                "token_embd_norm.bias 'bias' 1x48",
+                "blk.0.attn_q.weight 'q' 48x48",
+                "blk.0.attn_q.bias 'bias' 1x48",
+                "blk.0.attn_k.weight 'k' 48x48",
+                "blk.0.attn_k.bias 'bias' 1x48",
+                "blk.0.attn_v.weight 'v' 48x48",
+                "blk.0.attn_v.bias 'bias' 1x48",
+                "blk.0.attn_output.weight 'o' 48x48",
+                "blk.0.attn_output.bias 'bias' 1x48",
+                "blk.0.ffn_up.weight 'up' 70x48",
+                "blk.0.ffn_up.bias 'bias' 1x70",
+                "blk.0.ffn_down.weight 'down' 48x70",
+                "blk.0.ffn_down.bias 'bias' 1x48",
+                "blk.0.attn_output_norm.weight 'attn_output_norm' 1x48",
+                "blk.0.attn_output_norm.bias 'bias' 1x48",
+                "blk.0.layer_output_norm.weight 'layer_output_norm' 1x48",
+                "blk.0.layer_output_norm.bias 'bias' 1x48",
+            }));
 }
 
 TEST(Encoder, WhatItSaysOfItself) {
@@ -65,27 +68,26 @@ TEST(Encoder, WhatItSaysOfItself) {
   const ModelSpec& spec = bert.spec();
   EXPECT_TRUE(spec.is_encoder());
   EXPECT_FALSE(spec.has_kv_cache());
-  EXPECT_EQ(spec.norm.kind, NormKind::kLayer);
-  EXPECT_EQ(spec.norm.place, NormPlace::kAfterResidual);
-  EXPECT_EQ(spec.activation, Activation::kGelu);
-  EXPECT_EQ(spec.layers.at(0).mask, Mask::kBidirectional);
-  EXPECT_EQ(spec.layers.at(0).kept, KvKept::kForStep);
+  const Block& last = spec.layers.at(0).blocks.at(1);
+  EXPECT_EQ(last.norms.after->kind, NormKind::kLayer);
+  EXPECT_EQ(last.norms.after->eps, 1e-12f);
+  EXPECT_FALSE(last.norms.before || spec.last_norm || spec.head);
+  EXPECT_EQ(feed_forward_of(bert).activation, Activation::kGelu);
+  EXPECT_EQ(attention_of(bert).mask, Mask::kBidirectional);
+  EXPECT_EQ(attention_of(bert).kept, KvKept::kForStep);
+  EXPECT_FALSE(attention_of(bert).rope);
   EXPECT_EQ(spec.hyper.pooling, PoolingType::kCls);
-  EXPECT_EQ(spec.hyper.token_types, 2u);
-  EXPECT_EQ(spec.hyper.norm_eps, 1e-12f);
-  EXPECT_EQ(spec.hyper.rope.n_rot, 0u);
 
   TestSource source = encoder_source({.architecture = "nomic-bert"});
   TestModel nomic(std::move(source.set("nomic-bert.rope.freq_base", 1000.0f)));
-  EXPECT_EQ(nomic.spec().activation, Activation::kSilu);
-  EXPECT_EQ(nomic.spec().hyper.rope.n_rot, 16u);
-  EXPECT_EQ(nomic.spec().hyper.rope.freq_base, 1000);
-  EXPECT_EQ(nomic.spec().hyper.rope.layout, RopeLayout::kHalf);
+  EXPECT_EQ(feed_forward_of(nomic).activation, Activation::kSilu);
+  EXPECT_EQ(attention_of(nomic).rope->n_rot, 16u);
+  EXPECT_EQ(attention_of(nomic).rope->freq_base, 1000);
+  EXPECT_EQ(attention_of(nomic).rope->layout, RopeLayout::kHalf);
 
   TestModel jina(encoder_source({.architecture = "jina-bert-v2"}));
-  EXPECT_EQ(jina.spec().activation, Activation::kGelu);
-  EXPECT_EQ(jina.spec().hyper.positions, PositionKind::kAlibi);
-  EXPECT_EQ(jina.spec().hyper.max_alibi, 8);
+  EXPECT_EQ(feed_forward_of(jina).activation, Activation::kGelu);
+  EXPECT_EQ(attention_of(jina).max_alibi, 8);
 }
 
 TEST(Encoder, QueriesKeysAndValuesInOneTensor) {
@@ -93,20 +95,19 @@ TEST(Encoder, QueriesKeysAndValuesInOneTensor) {
   TestModel model(std::move(source.add("blk.0.attn_qkv.bias", {144})));
   const ModelSpec& spec = model.spec();
   uint32_t first = 0;
-  for (auto [role, bias] : {std::pair{WeightRole::kQuery, WeightRole::kQueryBias},
-                            std::pair{WeightRole::kKey, WeightRole::kKeyBias},
-                            std::pair{WeightRole::kValue, WeightRole::kValueBias}}) {
-    const WeightSpec& weight = weight_of(spec, role);
+  const AttentionBlock& attention = attention_of(model);
+  for (const LinearRef& linear : {attention.query, attention.key, attention.value}) {
+    const WeightSpec& weight = spec.weight(linear.weight);
     EXPECT_EQ(weight.data, model.source().find_tensor("blk.0.attn_qkv.weight"));
     EXPECT_EQ(weight.rows, 48u);
     EXPECT_EQ(weight.first, first);
     EXPECT_EQ(weight.item_size, 16u);
-    EXPECT_EQ(weight_of(spec, bias).first, first);
-    EXPECT_EQ(weight_of(spec, bias).k, 48u);
+    EXPECT_EQ(spec.weight(linear.bias).first, first);
+    EXPECT_EQ(spec.weight(linear.bias).k, 48u);
     first += 48;
   }
-  EXPECT_EQ(spec.axes[weight_of(spec, WeightRole::kQuery).axis].name, "heads");
-  EXPECT_EQ(spec.axes[weight_of(spec, WeightRole::kValue).axis].name, "kv_heads");
+  EXPECT_EQ(spec.axes[spec.weight(attention.query.weight).axis].name, "heads");
+  EXPECT_EQ(spec.axes[spec.weight(attention.value.weight).axis].name, "kv_heads");
 }
 
 // Each part is cut as a tensor of its own would be.
@@ -116,32 +117,33 @@ TEST(Encoder, PartsHaveTheirBytes) {
   ModelSource source = parse_gguf(test_source.gguf(), "zeros.gguf");
   ModelSpec spec = make_spec(source);
   const std::byte* data = source.require_tensor("blk.0.attn_qkv.weight").data.data();
-  const WeightSpec& value = weight_of(spec, WeightRole::kValue);
+  const WeightId value_id = spec.block<AttentionBlock>(0)->value.weight;
+  const WeightSpec& value = spec.weight(value_id);
   EXPECT_EQ(value.bytes().data(), data + 128 * 68);
   EXPECT_EQ(value.bytes().size(), 64u * 68);
-  const WeightSpec* type = spec.find(-1, WeightRole::kTokenType);
-  EXPECT_EQ(type->bytes().data(), source.require_tensor("token_types.weight").data.data());
-  EXPECT_EQ(type->bytes().size(), 64u * 4);
+  const WeightSpec& type = spec.weight(spec.embedding.type);
+  EXPECT_EQ(type.bytes().data(), source.require_tensor("token_types.weight").data.data());
+  EXPECT_EQ(type.bytes().size(), 64u * 4);
   std::vector<CutAxis> axes = cut_axes(spec, std::vector<uint32_t>{1, 1});
   WeightTable weights(spec, axes);
-  EXPECT_EQ(weights.matrix(0, WeightRole::kValue).rows, 64u);
-  EXPECT_EQ(weights.matrix(0, WeightRole::kValue).shards[1].row0, 32u);
+  EXPECT_EQ(weights.matrix(value_id).rows, 64u);
+  EXPECT_EQ(weights.matrix(value_id).shards[1].row0, 32u);
 }
 
 TEST(Encoder, GateAndUpOfJina) {
   const EncoderShape shape{.architecture = "jina-bert-v2"};
   TestModel apart(encoder_source(shape));
-  EXPECT_EQ(weight_of(apart.spec(), WeightRole::kGate).name, "blk.0.ffn_gate.weight");
+  EXPECT_EQ(apart.spec().find(0, "gate")->name, "blk.0.ffn_gate.weight");
   TestSource source = encoder_source(shape);
   source.remove("blk.0.ffn_gate.weight").add("blk.0.ffn_up.weight", {48, 140});
   TestModel fused(std::move(source.add("blk.0.ffn_up.bias", {140})));
-  EXPECT_EQ(weight_of(fused.spec(), WeightRole::kGate).first, 0u);
-  EXPECT_EQ(weight_of(fused.spec(), WeightRole::kUp).first, 70u);
-  EXPECT_EQ(weight_of(fused.spec(), WeightRole::kUp).name, "blk.0.ffn_up.weight");
-  EXPECT_EQ(weight_of(fused.spec(), WeightRole::kUpBias).first, 70u);
+  EXPECT_EQ(fused.spec().find(0, "gate")->first, 0u);
+  EXPECT_EQ(fused.spec().find(0, "up")->first, 70u);
+  EXPECT_EQ(fused.spec().find(0, "up")->name, "blk.0.ffn_up.weight");
+  EXPECT_EQ(fused.spec().weight(feed_forward_of(fused).up.bias).first, 70u);
   TestModel none(encoder_source(shape).remove("blk.0.ffn_gate.weight"));
-  EXPECT_EQ(none.spec().find(0, WeightRole::kGate), nullptr);
-  EXPECT_EQ(weight_of(none.spec(), WeightRole::kUp).rows, 70u);
+  EXPECT_FALSE(feed_forward_of(none).gate.weight);
+  EXPECT_EQ(none.spec().find(0, "up")->rows, 70u);
 }
 
 TEST(Encoder, NormsOfJinaForCode) {
@@ -151,9 +153,14 @@ TEST(Encoder, NormsOfJinaForCode) {
     source.add(fmt::format("blk.0.{}.bias", name), {48});
   }
   TestModel model(std::move(source));
-  EXPECT_EQ(weight_of(model.spec(), WeightRole::kQueryNormBias).name, "blk.0.attn_q_norm.bias");
-  EXPECT_EQ(weight_of(model.spec(), WeightRole::kKeyNorm).k, 48u);
-  EXPECT_EQ(weight_of(model.spec(), WeightRole::kSecondNormBias).name, "blk.0.attn_norm_2.bias");
+  const ModelSpec& spec = model.spec();
+  const HeadNorms& norms = *attention_of(model).norms;
+  EXPECT_EQ(norms.span, HeadNormSpan::kRow);
+  EXPECT_EQ(spec.weight(norms.query.bias).name, "blk.0.attn_q_norm.bias");
+  EXPECT_EQ(spec.weight(norms.key.weight).k, 48u);
+  const BlockNorms& joined = spec.layers[0].blocks[0].norms;
+  EXPECT_EQ(spec.weight(joined.inner->weight).name, "blk.0.attn_output_norm.weight");
+  EXPECT_EQ(spec.weight(joined.after->bias).name, "blk.0.attn_norm_2.bias");
 }
 
 // What one row may be stored as, and what is optional.
@@ -162,11 +169,10 @@ TEST(Encoder, FilesMayHaveLess) {
   source.add("token_types.weight", {48}).remove("blk.0.attn_q.bias");
   source.remove("blk.0.layer_output_norm.bias").remove("blk.0.ffn_up.bias");
   TestModel model(std::move(source));
-  EXPECT_EQ(model.spec().hyper.token_types, 1u);
-  EXPECT_EQ(model.spec().find(0, WeightRole::kQueryBias), nullptr);
+  EXPECT_EQ(model.spec().weight(model.spec().embedding.type).k, 48u);
+  EXPECT_FALSE(attention_of(model).query.bias);
   TestModel none(encoder_source({}).remove("token_types.weight"));
-  EXPECT_EQ(none.spec().hyper.token_types, 0u);
-  EXPECT_EQ(none.spec().find(-1, WeightRole::kTokenType), nullptr);
+  EXPECT_FALSE(none.spec().embedding.type);
 }
 
 std::string encoder_refusal(TestSource source, ErrorCode code) {
@@ -223,7 +229,7 @@ TEST(Encoder, TensorsThatCannotBe) {
   says(encoder_source(nomic).add("blk.0.attn_qkv.bias", {48}), ErrorCode::kFile,
        "calls for 144 x 1");
   says(encoder_source(nomic).remove("blk.0.ffn_gate.weight"), ErrorCode::kFile,
-       "calls for 48 x 140");
+       "'blk.0.ffn_gate.weight' is missing");
   says(encoder_source(nomic).add("position_embd.weight", {48, 40}), ErrorCode::kUnsupported,
        "position_embd.weight");
   // Factors of RoPE where nothing is turned.
@@ -260,7 +266,7 @@ TEST(Encoder, DecodersThatGiveVectors) {
   TestModel both(llama_source({}).set("llama.attention.causal", false));
   EXPECT_TRUE(both.spec().is_encoder());
   EXPECT_FALSE(both.spec().has_kv_cache());
-  EXPECT_EQ(both.spec().norm.kind, NormKind::kRms);
+  EXPECT_FALSE(both.spec().head);
   TestSource window = llama_source({.window = 9});
   EXPECT_NE(encoder_refusal(window.set("llama.attention.causal", false), ErrorCode::kUnsupported)
                 .find("a sliding window of 9 positions"),

@@ -2,13 +2,18 @@
 // head, norms of heads in the larger models, leading dense layers, and behind them experts chosen
 // by sigmoid with a bias, beside a shared one.
 #include "models/architectures.h"
-#include "models/decoder.h"
+#include "models/make_blocks.h"
 
 namespace hearth {
 
-void describe_glm4moe(SpecBuilder& spec) {
-  spec.hyper().rope.layout = RopeLayout::kHalf;
-  describe_decoder(spec, HeadNorms::kWhereThere, "post_attention_norm.weight");
+void describe_glm4moe(SpecBuilder& m) {
+  const Residual residual{
+      NormKind::kRms, {.before = "attn_norm"}, {.before = "post_attention_norm"}};
+  make_decoder(m, [&](uint32_t layer) {
+    m.layer(
+        {make_attention(m, layer, {.rope = RopeLayout::kHalf, .norms = QkNorms::kHeadsWhereThere}),
+         make_swiglu_or_experts(m, layer, {.gating = Gating::kSigmoid}), residual});
+  });
 }
 
 }  // namespace hearth

@@ -5,38 +5,44 @@
 
 #include "base/error.h"
 #include "kernels/rope/rope.h"
-#include "models/registry.h"
+#include "models/model_spec.h"
 #include "models/test_source.h"
 
 namespace hearth {
 namespace {
 
-HyperParameters read(TestSource made) {
+// What is read of a source outlives it; the spec's tensors don't.
+ModelSpec read(TestSource made) {
   ModelSource source = made.source();
-  return read_hyper_parameters(source, architecture_for(source).kind);
+  return make_spec(source);
 }
 
-TestSource with_experts(TestSource source, const std::string& architecture) {
-  source.set(architecture + ".expert_count", uint32_t{8});
-  source.set(architecture + ".expert_used_count", uint32_t{2});
-  return source;
+Gating gating_of(const TestSource& source) {
+  return read(source).first<ExpertsBlock>()->rule.gating;
+}
+
+RopeParams rope_of(const TestSource& source) { return *read(source).first<AttentionBlock>()->rope; }
+
+TestSource experts_of(std::string_view architecture) {
+  return made_source({.architecture = architecture,
+                      .layers = 2,
+                      .experts = {.count = 8, .chosen = 2, .ffn = 32, .dense = 1}});
 }
 
 // A bias for choosing experts tells sigmoid, where no key tells anything.
 TEST(HyperParameters, ABiasOfTheRouterTellsItsGating) {
-  TestSource latent = with_experts(latent_source({.layers = 2}), "deepseek2");
-  TestSource llama = with_experts(llama_source({}), "llama");
-  EXPECT_EQ(read(latent).experts.router.gating, Gating::kSoftmax);
-  EXPECT_EQ(read(llama).experts.router.gating, Gating::kSoftmax);
+  TestSource latent = experts_of("deepseek2"), llama = experts_of("llama");
+  EXPECT_EQ(gating_of(latent), Gating::kSoftmax);
+  EXPECT_EQ(gating_of(llama), Gating::kSoftmax);
   latent.add("blk.1.exp_probs_b.bias", {8});
-  llama.add("blk.0.exp_probs_b.bias", {8});
-  EXPECT_EQ(read(latent).experts.router.gating, Gating::kSigmoid);
-  EXPECT_EQ(read(llama).experts.router.gating, Gating::kSigmoid);
+  llama.add("blk.1.exp_probs_b.bias", {8});
+  EXPECT_EQ(gating_of(latent), Gating::kSigmoid);
+  EXPECT_EQ(gating_of(llama), Gating::kSigmoid);
   for (auto [said, gating] :
        {std::pair{0u, Gating::kSigmoid}, {1u, Gating::kSoftmax}, {2u, Gating::kSigmoid}}) {
     TestSource with_key = latent;
     with_key.set("deepseek2.expert_gating_func", said);
-    EXPECT_EQ(read(with_key).experts.router.gating, gating) << said;
+    EXPECT_EQ(gating_of(with_key), gating) << said;
   }
 }
 
@@ -57,18 +63,18 @@ TestSource llama_with(const char* key, auto value) {
 // A factor needs no type to be linear, under its old name neither; 0 is none.
 TEST(HyperParameters, AFactorOfRopeIsLinear) {
   for (const char* key : {"rope.scaling.factor", "rope.scale_linear"}) {
-    const RopeParams rope = read(llama_with(key, 4.0f)).rope;
+    const RopeParams rope = rope_of(llama_with(key, 4.0f));
     EXPECT_EQ(rope.scaling, RopeScaling::kLinear) << key;
     EXPECT_EQ(rope.factor, 4) << key;
-    EXPECT_EQ(read(llama_with(key, 0.0f)).rope.factor, 1) << key;
+    EXPECT_EQ(rope_of(llama_with(key, 0.0f)).factor, 1) << key;
   }
   TestSource none = llama_with("rope.scaling.factor", 4.0f);
   none.set("llama.rope.scaling.type", "none");
-  EXPECT_EQ(read(none).rope.scaling, RopeScaling::kNone);
-  EXPECT_EQ(read(llama_source({})).rope.scaling, RopeScaling::kNone);
+  EXPECT_EQ(rope_of(none).scaling, RopeScaling::kNone);
+  EXPECT_EQ(rope_of(llama_source({})).scaling, RopeScaling::kNone);
   // The newer key counts.
   TestSource both = llama_with("rope.scaling.factor", 2.0f);
-  EXPECT_EQ(read(both.set("llama.rope.scale_linear", 8.0f)).rope.factor, 2);
+  EXPECT_EQ(rope_of(both.set("llama.rope.scale_linear", 8.0f)).factor, 2);
   EXPECT_NE(unread_refusal(none.set("llama.rope.scaling.type", "longrope"), ErrorCode::kUnsupported)
                 .find("RoPE scaling 'longrope'"),
             std::string::npos);
@@ -76,7 +82,7 @@ TEST(HyperParameters, AFactorOfRopeIsLinear) {
 
 TEST(HyperParameters, SinesGrowWhateverTheScalingOfRope) {
   for (const char* key : {"rope.scaling.attn_factor", "rope.scaling.yarn_attn_factor"}) {
-    EXPECT_EQ(make_rope_table(read(llama_with(key, 0.5f)).rope).magnitude, 0.5) << key;
+    EXPECT_EQ(make_rope_table(rope_of(llama_with(key, 0.5f))).magnitude, 0.5) << key;
   }
   EXPECT_NE(unread_refusal(llama_with("rope.scaling.yarn_ext_factor", 1.0f), ErrorCode::kFile)
                 .find("rope.scaling.yarn_ext_factor = 1"),
@@ -98,7 +104,7 @@ TEST(HyperParameters, KeysThatNothingReadsAreRefused) {
                              {"attention.max_alibi_bias", 0, 8},
                              {"rope.scaling.alpha", 0, 1000}};
   for (const Case& test : kCases) {
-    EXPECT_EQ(read(llama_with(test.key, test.neutral)).layers, 1u) << test.key;
+    EXPECT_EQ(read(llama_with(test.key, test.neutral)).hyper.layers, 1u) << test.key;
     const std::string error =
         unread_refusal(llama_with(test.key, test.other), ErrorCode::kUnsupported);
     EXPECT_NE(error.find(fmt::format("'test.gguf' says llama.{} = {}", test.key, test.other)),
@@ -109,14 +115,27 @@ TEST(HyperParameters, KeysThatNothingReadsAreRefused) {
             "no error");
   EXPECT_NE(unread_refusal(llama_with("use_parallel_residual", true), ErrorCode::kUnsupported),
             "no error");
-  EXPECT_EQ(read(llama_with("use_parallel_residual", false)).layers, 1u);
+  EXPECT_EQ(read(llama_with("use_parallel_residual", false)).hyper.layers, 1u);
+}
+
+// A key may have a value for every layer.
+TEST(HyperParameters, AValueForEveryLayer) {
+  TestSource source = llama_source({.layers = 2});
+  source.set("llama.attention.sliding_window", std::vector<uint32_t>{16, 0});
+  const ModelSpec spec = read(source);
+  EXPECT_EQ(spec.block<AttentionBlock>(0)->window, 16u);
+  EXPECT_EQ(spec.block<AttentionBlock>(1)->window, 0u);
+  source.set("llama.attention.sliding_window", std::vector<uint32_t>{16});
+  EXPECT_NE(unread_refusal(source, ErrorCode::kFile)
+                .find("attention.sliding_window = 1 values, where one for every layer is needed"),
+            std::string::npos);
 }
 
 // They matter where there is a window at all.
 TEST(HyperParameters, KeysOfWindowedLayersAreRefused) {
   TestSource source = llama_with("attention.sliding_window_pattern", uint32_t{6});
   source.set("llama.rope.freq_base_swa", 1e4f);
-  EXPECT_EQ(read(source).window, 0u);
+  EXPECT_EQ(read(source).first<AttentionBlock>()->window, 0u);
   source.set("llama.attention.sliding_window", uint32_t{512});
   EXPECT_NE(unread_refusal(source, ErrorCode::kUnsupported).find("sliding_window_pattern = 6"),
             std::string::npos);

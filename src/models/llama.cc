@@ -3,13 +3,16 @@
 // factors come as the tensor rope_freqs, Mistral's sliding window as a key. Mixtral (Jiang et al.
 // 2024) has experts.
 #include "models/architectures.h"
-#include "models/decoder.h"
+#include "models/make_blocks.h"
 
 namespace hearth {
 
-void describe_llama(SpecBuilder& spec) {
-  spec.hyper().rope.layout = RopeLayout::kInterleaved;
-  describe_decoder(spec);
+void describe_llama(SpecBuilder& m) {
+  make_decoder(m, [&](uint32_t layer) {
+    m.layer({make_attention(m, layer, {.rope = RopeLayout::kInterleaved}),
+             make_swiglu_or_experts(m, layer, {.gating = Gating::kSoftmax, .normalised = true}),
+             kNormBefore});
+  });
 }
 
 }  // namespace hearth

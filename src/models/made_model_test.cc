@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "formats/gguf.h"
+#include "models/registry.h"
 #include "models/test_source.h"
 
 namespace hearth {
@@ -27,7 +28,7 @@ TEST(MadeModel, ExpertsStandBehindDenseLayers) {
     ModelShape shape = shape_of(architecture);
     shape.experts = {.count = 4, .chosen = 2, .ffn = 32, .shared = 1, .dense = 1};
     const TestModel model(made_source(shape));
-    EXPECT_EQ(model.spec().hyper.experts.count, 4u);
+    EXPECT_EQ(model.spec().expert_count(), 4u);
     uint32_t of_experts = 0;
     for (const WeightSpec& weight : model.spec().weights) {
       if (weight.expert < 0) continue;

@@ -1,7 +1,7 @@
-// ModelSpec: what an architecture says about a model, as data: the axes that weights are cut along,
-// every weight with its role, shape and cut, and each layer's attention with the layout of its keys
-// and values. Sizes, packing, placement, graphs, predictions and reports are made from it. It takes
-// no graph and no machine, and is made in milliseconds.
+// ModelSpec: what an architecture says about a model, as data: its layers as lists of blocks, every
+// weight with its shape and cut, and the axes that weights are cut along. Sizes, packing,
+// placement, graphs, predictions and reports are made from it. It takes no graph and no machine,
+// and is made in milliseconds.
 //
 // Errors: a tensor that is missing or has another shape than the hyper-parameters say (kFile,
 // naming it); an architecture, or a tensor of the source, that this program does not know
@@ -13,12 +13,12 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <variant>
 #include <vector>
 
 #include "formats/model_source.h"
-#include "graph/ops/attention.h"
-#include "graph/ops/linear.h"
-#include "graph/ops/reduce.h"
+#include "models/blocks.h"
 #include "models/hyper_parameters.h"
 
 namespace hearth {
@@ -39,58 +39,9 @@ struct AxisSpec {
   // Columns that an item of an axis of query heads has in the output projection. Cuts lie at
   // multiples of 32 of them.
   uint32_t item_columns = 1;
-};
 
-enum class WeightRole : uint8_t {
-  kEmbedding,
-  kQuery,
-  kKey,
-  kValue,
-  kAttentionOutput,
-  kQueryDown,   // low-rank queries, of which kQuery makes the heads'
-  kLatentDown,  // latents, and the part of the keys behind them that all heads share
-  kKeyUp,       // of a latent, the heads' keys; transposed
-  kValueUp,     // of a latent, the heads' values
-  kGate,
-  kUp,
-  kDown,
-  kHead,  // missing where the embedding table is the head too, and in encoders
-  kRouter,
-  kSharedGate,  // of the expert that every token takes
-  kSharedUp,
-  kSharedDown,
-  kPositions,  // a row for each position
-  kTokenType,  // the row of the only token type that occurs
-  kQueryBias,
-  kKeyBias,
-  kValueBias,
-  kAttentionOutputBias,
-  kGateBias,
-  kUpBias,
-  kDownBias,
-  kRouterBias,  // for choosing experts
-  kQueryDownNorm,
-  kLatentNorm,
-  kQueryNorm,
-  kQueryNormBias,
-  kKeyNorm,
-  kKeyNormBias,
-  // Norms of the model's width, each with its bias behind it.
-  kEmbeddingNorm,
-  kEmbeddingNormBias,
-  kAttentionNorm,
-  kAttentionNormBias,
-  kSecondNorm,  // of the attention's norm and its input (jina-bert-v2 for code)
-  kSecondNormBias,
-  kFfnNorm,
-  kFfnNormBias,
-  kFinalNorm,
-  kFinalNormBias,
+  bool operator==(const AxisSpec&) const = default;
 };
-// "q", "gate", "head": as reports name matrices; "" for vectors.
-const char* role_name(WeightRole role);
-// The bias of a norm.
-WeightRole bias_of(WeightRole norm);
 
 // How a weight lies on the shards' nodes.
 enum class WeightCut : uint8_t {
@@ -103,14 +54,14 @@ enum class WeightCut : uint8_t {
 // All of a tensor, or as many of its rows as are the weight's: Q, K and V may stand above each
 // other in one.
 struct WeightSpec {
-  std::string name;  // its tensor's
-  WeightRole role;
-  int layer;         // -1 outside the layers
-  uint32_t rows, k;  // W[rows, k]; a vector is one row
+  std::string name;    // its tensor's
+  const char* member;  // of its block, as reports name it: "q", "gate"
+  int layer;           // -1 outside the layers
+  uint32_t rows, k;    // W[rows, k]; a vector is one row
   WeightCut cut;
   AxisId axis = 0;         // that it is cut along
   uint32_t item_size = 0;  // rows or columns that an item of the axis has
-  DType dtype;             // in the source
+  DType dtype = {};        // in the source
   // What it is packed as: its own type, or f32. FP8 whose scales do not fit panels becomes f32
   // when the spec is finished (packed_type in formats/source_rows.h).
   DType packed = dtype;
@@ -125,122 +76,66 @@ struct WeightSpec {
   bool is_matrix() const { return cut != WeightCut::kVector; }
 };
 
-// A layer's attention, and how its keys and values are kept.
-struct LayerSpec {
-  uint32_t heads = 0, kv_heads = 0;
-  uint32_t key_length = 0, value_length = 0;  // of a head
-  uint32_t window = 0;                        // sliding window; 0: none
-  float scale = 0;                            // of scores
-  Mask mask = Mask::kCausal;
-  KvKept kept = KvKept::kCached;
-  // Multi-head latent attention (graph/ops/latent.h): elements of the latents, and of the part of
-  // the keys behind them, that are kept in place of keys and values; 0: none.
-  uint32_t latent_length = 0, turned_length = 0;
-
-  uint32_t cached_key_length() const {
-    return latent_length > 0 ? latent_length + turned_length : key_length;
-  }
-  uint32_t cached_value_length() const { return latent_length > 0 ? 0 : value_length; }
-  uint32_t group_size() const { return heads / kv_heads; }
-};
-
-// The norms of a model's width.
-struct NormSpec {
-  NormKind kind = NormKind::kRms;
-  NormPlace place = NormPlace::kBeforeBlock;
+// What a layer keeps of every position from step to step, and the axis that it is cut along.
+struct KeptRows {
+  uint32_t key_length = 0, value_length = 0;
+  AxisId axis = 0;  // of KV heads; of latents, of which every shard with heads has a copy, of heads
+  bool latent = false;
 };
 
 struct ModelSpec {
   const Architecture* architecture = nullptr;
   std::string source;  // its name, for messages
   HyperParameters hyper;
-  NormSpec norm;
-  Activation activation = Activation::kSilu;  // of the FFN
   std::vector<AxisSpec> axes;
   AxisId vocabulary_axis = 0;
-  std::vector<LayerSpec> layers;
-  std::vector<WeightSpec> weights;  // in the order in which they were declared
+  EmbeddingBlock embedding;
+  std::vector<Layer> layers;
+  std::optional<NormRef> last_norm;  // of the stream; none where a layer's own norm ends it
+  WeightId head;                     // what gives logits; none where a model gives none
+  std::vector<WeightSpec> weights;   // in the order in which they were declared
 
-  // The weight, or nullptr; of experts the first one's.
-  const WeightSpec* find(int layer, WeightRole role) const;
-  // The one that gives logits: the head, or the embedding table.
-  const WeightSpec& head() const;
+  const WeightSpec& weight(WeightId id) const { return weights[id.index]; }
+  // The weight of that member, or nullptr; of experts the first one's.
+  const WeightSpec* find(int layer, std::string_view member) const;
+  // The layer's first block of that kind, or nullptr.
+  template <typename Body>
+  const Body* block(uint32_t layer) const {
+    for (const Block& block : layers[layer].blocks) {
+      if (const Body* body = std::get_if<Body>(&block.body)) return body;
+    }
+    return nullptr;
+  }
+  // The first block of that kind in any layer, or nullptr.
+  template <typename Body>
+  const Body* first() const {
+    for (uint32_t layer = 0; layer < layers.size(); ++layer) {
+      if (const Body* body = block<Body>(layer)) return body;
+    }
+    return nullptr;
+  }
+  // None where the layer keeps nothing.
+  std::optional<KeptRows> kept(uint32_t layer) const;
+  // The axis of the layer's query heads, where it has attention.
+  std::optional<AxisId> head_axis(uint32_t layer) const;
+  // Experts of a layer that has some; 0: no layer has.
+  uint32_t expert_count() const;
   // Whether any layer keeps keys and values from step to step.
   bool has_kv_cache() const;
   // Whether any layer keeps latents in place of keys and values.
-  bool has_latents() const;
+  bool has_latents() const { return first<LatentBlock>() != nullptr; }
   // Whether a row sees what comes after it: such a model gives vectors and no text.
   bool is_encoder() const;
   // Bytes of all matrices in the source.
   uint64_t matrix_bytes() const;
 };
 
+// The tensor `blk.<layer>.<name>`.
+std::string layer_tensor(uint32_t layer, const char* name);
+
 // Takes the architecture that the source names. The spec points into the source.
 ModelSpec make_spec(const ModelSource& source);
 // Takes this one, whatever the source names. `architecture` must outlive the spec.
 ModelSpec make_spec(const ModelSource& source, const Architecture& architecture);
-
-// An architecture describes a model with it.
-class SpecBuilder {
- public:
-  SpecBuilder(const ModelSource& source, HyperParameters hyper);
-
-  const ModelSource& source() const { return source_; }
-  // An architecture may change them before it declares anything.
-  HyperParameters& hyper() { return spec_.hyper; }
-  NormSpec& norm() { return spec_.norm; }
-  void set_activation(Activation activation) { spec_.activation = activation; }
-
-  AxisId axis(AxisSpec axis);
-  void set_vocabulary_axis(AxisId axis) { spec_.vocabulary_axis = axis; }
-
-  // Along `axis`, an item of which has `item_size` rows (kRows) or columns (kColumns).
-  void matrix(WeightRole role, int layer, std::string name, uint32_t rows, uint32_t k,
-              WeightCut cut, AxisId axis, uint32_t item_size);
-  // Rows [first, first + rows) of a tensor that has `all_rows`.
-  void matrix_part(WeightRole role, int layer, std::string name, uint32_t rows, uint32_t k,
-                   AxisId axis, uint32_t item_size, uint32_t first, uint32_t all_rows);
-  // W[rows, k] of every item of `axis`, one above the other; the tensor's third dimension counts
-  // them.
-  void stacked(WeightRole role, int layer, std::string name, uint32_t rows, uint32_t k,
-               AxisId axis);
-  // A matrix without a cut: every shard has a copy. With `widened`, packed as f32.
-  void replicated(WeightRole role, int layer, std::string name, uint32_t rows, uint32_t k,
-                  bool widened = false);
-  // Matrices of every expert of the model: each W[rows, k], from row `first_row` on of the
-  // `all_rows` that an expert has in a tensor whose third dimension counts experts. Along `axis`,
-  // of which an item is one row or column.
-  struct ExpertMatrix {
-    WeightRole role;
-    std::string name;
-    uint32_t rows, k;
-    WeightCut cut;
-    uint32_t first_row, all_rows;
-  };
-  void experts(int layer, AxisId axis, const std::vector<ExpertMatrix>& matrices);
-  void vector(WeightRole role, int layer, std::string name, uint32_t size);
-  // The same where the source has it.
-  void vector_if_there(WeightRole role, int layer, std::string name, uint32_t size);
-  // Elements [first, first + size) of a tensor of `dims`.
-  void vector_part(WeightRole role, int layer, std::string name, uint32_t size, uint32_t first,
-                   const std::vector<uint64_t>& dims);
-  void layer(const LayerSpec& layer) { spec_.layers.push_back(layer); }
-
-  // Throws (kUnsupported) naming a tensor of the source that nothing declared: a model that has
-  // weights which this program ignores would give wrong text.
-  ModelSpec finish(const Architecture& architecture) &&;
-
- private:
-  const SourceTensor& tensor(const std::string& name, const std::vector<uint64_t>& dims) const;
-  bool is_skipped(std::string_view name) const;
-  void check_all_used() const;
-  void settle_types();
-
-  const ModelSource& source_;
-  ModelSpec spec_;
-};
-
-// The tensor `blk.<layer>.<name>`.
-std::string layer_tensor(uint32_t layer, const char* name);
 
 }  // namespace hearth

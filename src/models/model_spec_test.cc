@@ -6,7 +6,9 @@
 
 #include "base/error.h"
 #include "formats/gguf.h"
+#include "graph/ops/reduce.h"
 #include "models/axis_cutting.h"
+#include "models/make_blocks.h"
 #include "models/registry.h"
 #include "models/test_source.h"
 #include "models/weight_table.h"
@@ -14,10 +16,10 @@
 namespace hearth {
 namespace {
 
-// "name role layer rows x k, cut along axis by item_size".
+// "name member layer rows x k, cut along axis by item_size".
 std::string text_of(const ModelSpec& spec, const WeightSpec& weight) {
-  std::string text = fmt::format("{} '{}' {} {}x{}", weight.name, role_name(weight.role),
-                                 weight.layer, weight.rows, weight.k);
+  std::string text = fmt::format("{} '{}' {} {}x{}", weight.name, weight.member, weight.layer,
+                                 weight.rows, weight.k);
   if (!weight.is_matrix()) return text;
   return text + fmt::format(" {} of {} by {}", weight.cut == WeightCut::kRows ? "rows" : "columns",
                             spec.axes[weight.axis].name, weight.item_size);
@@ -44,16 +46,16 @@ TEST(ModelSpec, WeightsOfALlama) {
   EXPECT_EQ(texts_of(model.spec()),
             (std::vector<std::string>{
                 "token_embd.weight 'embedding' -1 100x64 rows of vocabulary by 1",
-                "blk.0.attn_norm.weight '' 0 1x64",
                 "blk.0.attn_q.weight 'q' 0 64x64 rows of heads by 16",
                 "blk.0.attn_k.weight 'k' 0 32x64 rows of kv_heads by 16",
                 "blk.0.attn_v.weight 'v' 0 48x64 rows of kv_heads by 24",
                 "blk.0.attn_output.weight 'o' 0 64x96 columns of heads by 24",
-                "blk.0.ffn_norm.weight '' 0 1x64",
                 "blk.0.ffn_gate.weight 'gate' 0 96x64 rows of ffn by 1",
                 "blk.0.ffn_up.weight 'up' 0 96x64 rows of ffn by 1",
                 "blk.0.ffn_down.weight 'down' 0 64x96 columns of ffn by 1",
-                "output_norm.weight '' -1 1x64",
+                "blk.0.attn_norm.weight 'attn_norm' 0 1x64",
+                "blk.0.ffn_norm.weight 'ffn_norm' 0 1x64",
+                "output_norm.weight 'norm' -1 1x64",
             }));
   for (const WeightSpec& weight : model.spec().weights) {
     EXPECT_EQ(weight.data, model.source().find_tensor(weight.name));
@@ -76,24 +78,26 @@ TEST(ModelSpec, AxesLayersAndNorms) {
   }
   EXPECT_EQ(spec.axes[spec.vocabulary_axis].name, "vocabulary");
   EXPECT_EQ(spec.axes[spec.vocabulary_axis].unit_items, kPanelRows);
-  const AxisSpec& heads = spec.axes[spec.find(0, WeightRole::kQuery)->axis];
+  const AxisSpec& heads = spec.axes[*spec.head_axis(0)];
   EXPECT_EQ(spec.axes[*heads.kv_axis].name, "kv_heads");
   EXPECT_EQ(heads.item_columns, 24u);
 
   ASSERT_EQ(spec.layers.size(), 1u);
-  const LayerSpec& layer = spec.layers[0];
-  EXPECT_EQ(layer.heads, 4u);
-  EXPECT_EQ(layer.kv_heads, 2u);
-  EXPECT_EQ(layer.group_size(), 2u);
-  EXPECT_EQ(layer.key_length, 16u);
-  EXPECT_EQ(layer.value_length, 24u);
-  EXPECT_EQ(layer.window, 50u);
-  EXPECT_EQ(layer.scale, 0.25f);
-  EXPECT_EQ(layer.mask, Mask::kCausal);
-  EXPECT_EQ(layer.kept, KvKept::kCached);
+  const AttentionBlock& attention = *spec.block<AttentionBlock>(0);
+  EXPECT_EQ(attention.heads, 4u);
+  EXPECT_EQ(attention.kv_heads, 2u);
+  EXPECT_EQ(attention.group_size(), 2u);
+  EXPECT_EQ(attention.key_length, 16u);
+  EXPECT_EQ(attention.value_length, 24u);
+  EXPECT_EQ(attention.window, 50u);
+  EXPECT_EQ(attention.scale, 0.25f);
+  EXPECT_EQ(attention.mask, Mask::kCausal);
+  EXPECT_EQ(attention.kept, KvKept::kCached);
   EXPECT_TRUE(spec.has_kv_cache());
-  EXPECT_EQ(spec.norm.kind, NormKind::kRms);
-  EXPECT_EQ(spec.norm.place, NormPlace::kBeforeBlock);
+  for (const Block& block : spec.layers[0].blocks) {
+    EXPECT_EQ(block.norms.before->kind, NormKind::kRms);
+    EXPECT_FALSE(block.norms.behind || block.norms.inner || block.norms.after);
+  }
 }
 
 // Cut over two shards, each of the weights is whole again, and what is on one axis lies together.
@@ -103,9 +107,10 @@ TEST(ModelSpec, CutsCoverEveryWeight) {
   TestModel model(shape);
   std::vector<CutAxis> axes = cut_axes(model.spec(), std::vector<uint32_t>{1, 1});
   WeightTable weights(model.spec(), axes);
-  for (const WeightSpec& weight : model.spec().weights) {
+  for (uint32_t i = 0; i < model.spec().weights.size(); ++i) {
+    const WeightSpec& weight = model.spec().weights[i];
     if (!weight.is_matrix()) continue;
-    const Weight& cut = weights.matrix(weight.layer, weight.role);
+    const Weight& cut = weights.matrix({i});
     bool rows = weight.cut == WeightCut::kRows;
     uint32_t covered = 0;
     for (const Shard& shard : cut.shards) {
@@ -114,20 +119,20 @@ TEST(ModelSpec, CutsCoverEveryWeight) {
     }
     EXPECT_EQ(covered, rows ? weight.rows : weight.k) << weight.name;
   }
-  EXPECT_EQ(weights.matrix(0, WeightRole::kQuery).shards[0].spec.rows, 32u);
-  EXPECT_EQ(weights.matrix(0, WeightRole::kKey).shards[0].spec.rows, 16u);
-  EXPECT_EQ(weights.matrix(0, WeightRole::kValue).shards[0].spec.rows, 32u);
-  EXPECT_EQ(weights.matrix(0, WeightRole::kAttentionOutput).shards[0].spec.k, 64u);
+  const AttentionBlock& attention = *model.spec().block<AttentionBlock>(0);
+  EXPECT_EQ(weights.matrix(attention.query.weight).shards[0].spec.rows, 32u);
+  EXPECT_EQ(weights.matrix(attention.key.weight).shards[0].spec.rows, 16u);
+  EXPECT_EQ(weights.matrix(attention.value.weight).shards[0].spec.rows, 32u);
+  EXPECT_EQ(weights.matrix(attention.output.weight).shards[0].spec.k, 64u);
 }
 
 TEST(ModelSpec, TheHeadIsTheTableWhereThereIsNone) {
   TestModel tied(kTiny);
-  EXPECT_EQ(tied.spec().head().name, "token_embd.weight");
-  EXPECT_EQ(tied.spec().find(-1, WeightRole::kHead), nullptr);
+  EXPECT_EQ(tied.spec().weight(tied.spec().head).name, "token_embd.weight");
   LlamaShape shape = kTiny;
   shape.tied = false;
   TestModel untied(shape);
-  EXPECT_EQ(untied.spec().head().name, "output.weight");
+  EXPECT_EQ(untied.spec().weight(untied.spec().head).name, "output.weight");
 }
 
 TEST(ModelSpec, BiasesWhereThereAreSome) {
@@ -136,10 +141,11 @@ TEST(ModelSpec, BiasesWhereThereAreSome) {
   source.add("blk.0.attn_output.bias", {64});
   TestModel model(std::move(source));
   const ModelSpec& spec = model.spec();
-  EXPECT_EQ(spec.find(0, WeightRole::kQueryBias)->k, 64u);
-  EXPECT_EQ(spec.find(0, WeightRole::kKeyBias), nullptr);
-  EXPECT_EQ(spec.find(0, WeightRole::kValueBias)->k, 48u);
-  EXPECT_EQ(spec.find(0, WeightRole::kAttentionOutputBias)->cut, WeightCut::kVector);
+  const AttentionBlock& attention = *spec.block<AttentionBlock>(0);
+  EXPECT_EQ(spec.weight(attention.query.bias).k, 64u);
+  EXPECT_FALSE(attention.key.bias);
+  EXPECT_EQ(spec.weight(attention.value.bias).k, 48u);
+  EXPECT_EQ(spec.weight(attention.output.bias).cut, WeightCut::kVector);
 }
 
 TEST(ModelSpec, MatrixBytesAreThoseOfTheSource) {
@@ -173,7 +179,7 @@ TEST(ModelSpec, AMissingTensorIsNamed) {
   }
   // A layer more than there is.
   EXPECT_NE(refusal(llama_source(kTiny).set("llama.block_count", 2u), ErrorCode::kFile)
-                .find("'blk.1.attn_norm.weight' is missing"),
+                .find("'blk.1.attn_q.weight' is missing"),
             std::string::npos);
 }
 
@@ -196,7 +202,7 @@ TEST(ModelSpec, AWrongShapeIsNamed) {
 
 TEST(ModelSpec, ATensorThatNothingUsesIsRefused) {
   for (const char* name :
-       {"blk.0.ffn_up.bias", "blk.0.attn_q_norm.weight", "blk.1.ffn_up.weight"}) {
+       {"blk.0.attn_sinks.weight", "blk.0.attn_q_norm.weight", "blk.1.ffn_up.weight"}) {
     EXPECT_EQ(
         refusal(llama_source(kTiny).add(name, {64}), ErrorCode::kUnsupported),
         fmt::format("'test.gguf' has a tensor {} that its architecture does not use here: the "
@@ -211,14 +217,10 @@ TEST(ModelSpec, ATensorThatNothingUsesIsRefused) {
 }
 
 // Each says something of its own, whatever the source names.
-const Architecture kWide{"wide",
-                         [](SpecBuilder& spec) {
-                           spec.hyper().width = kMostReduceWidth + 32;
-                           spec.matrix(WeightRole::kEmbedding, -1, "token_embd.weight", 4,
-                                       kMostReduceWidth + 32, WeightCut::kRows,
-                                       spec.axis({.name = "vocabulary", .items = 4}), 1);
-                         },
-                         nullptr};
+const Architecture kWide{"wide", [](SpecBuilder& m) {
+                           m.hyper().width = kMostReduceWidth + 32;
+                           make_token_table(m);
+                         }};
 
 TEST(ModelSpec, RowsThatNoReduceHoldsAreRefused) {
   TestSource source = llama_source({.width = 64, .vocabulary = 4});
@@ -257,20 +259,11 @@ TEST(ModelSpec, ResultsThatNoTileHoldsAreRefused) {
   }
 }
 
-// Three experts, whose gate of 32 rows and up of 32 rows stand above each other in one tensor.
-const Architecture kExperts{
-    "experts",
-    [](SpecBuilder& spec) {
-      spec.hyper().experts.count = 3;
-      spec.set_vocabulary_axis(spec.axis({.name = "vocabulary", .items = 4}));
-      spec.matrix(WeightRole::kEmbedding, -1, "token_embd.weight", 4, 64, WeightCut::kRows, 0, 1);
-      const std::string fused = "blk.0.ffn_gate_up_exps.weight";
-      AxisId axis = spec.axis({.name = "expert_ffn", .items = 32, .unit_items = 16});
-      spec.experts(0, axis,
-                   {{WeightRole::kGate, fused, 32, 64, WeightCut::kRows, 0, 64},
-                    {WeightRole::kUp, fused, 32, 64, WeightCut::kRows, 32, 64}});
-    },
-    nullptr};
+// Three experts, whose gate of 64 rows and up of 64 rows stand above each other in one tensor.
+const Architecture kExperts{"experts", [](SpecBuilder& m) {
+                              make_token_table(m);
+                              m.append({{m.joined(make_experts(m, 0, {}), NormKind::kRms, {})}});
+                            }};
 
 TestSource experts_source() {
   TestSource source;
@@ -279,9 +272,13 @@ TestSource experts_source() {
     source.set(std::string("experts.") + key, uint32_t{1});
   }
   source.set("experts.embedding_length", uint32_t{64});
-  source.set("experts.feed_forward_length", uint32_t{32});
+  source.set("experts.feed_forward_length", uint32_t{64});
   source.set("experts.context_length", uint32_t{8});
-  source.add("blk.0.ffn_gate_up_exps.weight", {64, 64, 3});
+  source.set("experts.expert_count", uint32_t{3});
+  source.set("experts.expert_used_count", uint32_t{1});
+  source.add("blk.0.ffn_gate_inp.weight", {64, 3});
+  source.add("blk.0.ffn_gate_up_exps.weight", {64, 128, 3});
+  source.add("blk.0.ffn_down_exps.weight", {64, 64, 3});
   return source;
 }
 
@@ -293,29 +290,31 @@ TEST(ModelSpec, ExpertsAreMatricesOfTheirOwn) {
   for (const WeightSpec& weight : spec.weights) {
     if (weight.expert >= 0) starts.push_back(weight.first);
   }
-  EXPECT_EQ(starts, (std::vector<uint32_t>{0, 32, 64, 96, 128, 160}));
+  EXPECT_EQ(starts, (std::vector<uint32_t>{0, 64, 0, 128, 192, 64, 256, 320, 128}));
+  const ExpertsBlock& block = *spec.first<ExpertsBlock>();
+  ASSERT_EQ(block.experts.size(), 3u);
   const std::vector<uint32_t> shares = {1, 1};
   std::vector<CutAxis> axes = cut_axes(spec, shares);
   WeightTable cut(spec, axes), dealt(spec, axes, deal_experts(spec, shares, ExpertCut::kSpread));
   for (uint32_t e = 0; e < 3; ++e) {
-    const std::vector<Shard>& halves = cut.expert_matrix(0, WeightRole::kUp, e).shards;
-    EXPECT_EQ(halves[0].spec.rows, 16u);
-    EXPECT_EQ(halves[1].row0, 16u);
-    const std::vector<Shard>& whole = dealt.expert_matrix(0, WeightRole::kUp, e).shards;
-    EXPECT_EQ(whole[e % 2].spec.rows, 32u);
+    const std::vector<Shard>& halves = cut.matrix(block.experts[e].up).shards;
+    EXPECT_EQ(halves[0].spec.rows, 32u);
+    EXPECT_EQ(halves[1].row0, 32u);
+    const std::vector<Shard>& whole = dealt.matrix(block.experts[e].up).shards;
+    EXPECT_EQ(whole[e % 2].spec.rows, 64u);
     EXPECT_EQ(whole[1 - e % 2].spec.rows, 0u);
-    EXPECT_EQ(dealt.expert_matrix(0, WeightRole::kGate, e).align, kExpertAlign);
+    EXPECT_EQ(dealt.matrix(block.experts[e].gate).align, kExpertAlign);
   }
   // Another number of rows an expert is another model.
   EXPECT_NE(refusal(std::move(source.add("blk.0.ffn_gate_up_exps.weight", {64, 24, 4})),
                     ErrorCode::kFile, &kExperts)
-                .find("64 x 24 x 4, but the file's metadata calls for 64 x 64 x 3:"),
+                .find("64 x 24 x 4, but the file's metadata calls for 64 x 128 x 3:"),
             std::string::npos);
 }
 
 TEST(ExpertDealing, FollowsTheSharesInTurn) {
   ModelSpec spec;
-  spec.hyper.experts.count = 8;
+  spec.layers.push_back({{{ExpertsBlock{.rule = {.experts = 8}}, {}}}});
   auto dealt = [&](const std::vector<uint32_t>& shares) {
     return deal_experts(spec, shares, ExpertCut::kSpread);
   };

@@ -5,12 +5,11 @@
 
 namespace hearth {
 
-void describe_nomic_bert(SpecBuilder& spec) {
-  spec.hyper().rope.layout = RopeLayout::kHalf;
-  TransformerAxes axes = describe_encoder_start(spec);
-  for (uint32_t layer = 0; layer < spec.hyper().layers; ++layer) {
-    describe_encoder_attention(spec, axes, layer);
-    describe_encoder_ffn(spec, axes, layer, /*gated=*/true);
+void describe_nomic_bert(SpecBuilder& m) {
+  make_encoder_start(m, PositionTable::kNone);
+  for (uint32_t layer = 0; layer < m.hyper().layers; ++layer) {
+    m.layer({make_attention(m, layer, {.rope = RopeLayout::kHalf, .encoder = true}),
+             make_feed_forward(m, layer, Gated::kYes, Activation::kSilu), kNormAfter});
   }
 }
 

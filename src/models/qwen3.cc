@@ -1,13 +1,15 @@
 // Qwen3 (Yang et al. 2025): as Qwen2 without biases, with an RMS norm on every query and key head
 // before RoPE.
 #include "models/architectures.h"
-#include "models/decoder.h"
+#include "models/make_blocks.h"
 
 namespace hearth {
 
-void describe_qwen3(SpecBuilder& spec) {
-  spec.hyper().rope.layout = RopeLayout::kHalf;
-  describe_decoder(spec, HeadNorms::kAll);
+void describe_qwen3(SpecBuilder& m) {
+  make_decoder(m, [&](uint32_t layer) {
+    m.layer({make_attention(m, layer, {.rope = RopeLayout::kHalf, .norms = QkNorms::kHeads}),
+             make_feed_forward(m, layer, Gated::kYes, Activation::kSilu), kNormBefore});
+  });
 }
 
 }  // namespace hearth

@@ -4,31 +4,20 @@
 
 #include "base/error.h"
 #include "models/architectures.h"
-#include "models/decoder.h"
-#include "models/encoder.h"
 
 namespace hearth {
 namespace {
 
-constexpr ArchitectureKind encoder(PositionKind positions) { return {true, positions}; }
-
-constexpr ArchitectureKind with_experts(Gating gating, bool normalised) {
-  return {.experts = true, .gating = gating, .normalised = normalised};
-}
-
-constexpr ArchitectureKind kLatentExperts{
-    .experts = true, .gating = Gating::kSoftmax, .normalised = false, .latent = true};
-
 constexpr std::array<Architecture, 9> kArchitectures = {{
-    {"llama", describe_llama, build_decoder, with_experts(Gating::kSoftmax, true)},
-    {"qwen2", describe_qwen2, build_decoder},
-    {"qwen3", describe_qwen3, build_decoder},
-    {"qwen3moe", describe_qwen3moe, build_decoder, with_experts(Gating::kSoftmax, true)},
-    {"deepseek2", describe_deepseek2, build_decoder, kLatentExperts},
-    {"glm4moe", describe_glm4moe, build_decoder, with_experts(Gating::kSigmoid, false)},
-    {"bert", describe_bert, build_encoder, encoder(PositionKind::kTable)},
-    {"nomic-bert", describe_nomic_bert, build_encoder, encoder(PositionKind::kRope)},
-    {"jina-bert-v2", describe_jina_bert_v2, build_encoder, encoder(PositionKind::kAlibi)},
+    {"llama", describe_llama},
+    {"qwen2", describe_qwen2},
+    {"qwen3", describe_qwen3},
+    {"qwen3moe", describe_qwen3moe},
+    {"deepseek2", describe_deepseek2},
+    {"glm4moe", describe_glm4moe},
+    {"bert", describe_bert},
+    {"nomic-bert", describe_nomic_bert},
+    {"jina-bert-v2", describe_jina_bert_v2},
 }};
 
 }  // namespace

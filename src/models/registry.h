@@ -3,18 +3,14 @@
 
 #include <span>
 
-#include "models/layers.h"
-#include "models/model_spec.h"
+#include "models/spec_builder.h"
 
 namespace hearth {
 
 struct Architecture {
   const char* name;
-  // Declares the model's axes, weights and layers.
-  void (*describe)(SpecBuilder& spec);
-  // Calls its layers.
-  void (*build)(Layers& layers);
-  ArchitectureKind kind = {};
+  // Makes the model's layers and ends.
+  void (*describe)(SpecBuilder& m);
 };
 
 std::span<const Architecture> all_architectures();

@@ -26,17 +26,20 @@ constexpr Key kKeys[] = {
     {"attention.compress_ratios", Neutral::kZero},
     {"attention.group_norm_groups", Neutral::kZero},
     {"attention.indexer.top_k", Neutral::kZero},
+    {"attention.max_alibi_bias", Neutral::kZero},
     {"attention.output_group_count", Neutral::kZero},
     {"attention.output_scale", Neutral::kZeroOrOne},
     {"attention.recurrent_layers", Neutral::kZero},
     {"attention.relative_buckets_count", Neutral::kZero},
     {"attention.rope_pattern", Neutral::kNever},
     {"attention.shared_kv_layers", Neutral::kZero},
+    {"attention.sliding_window", Neutral::kZero},
     {"attention.temperature_scale", Neutral::kZero},
     {"attention.value_scale", Neutral::kZeroOrOne},
     {"attn_logit_softcapping", Neutral::kZero},
     {"embedding_length_per_layer_input", Neutral::kZero},
     {"embedding_scale", Neutral::kZeroOrOne},
+    {"expert_count", Neutral::kZero},
     {"expert_group_scale", Neutral::kZeroOrOne},
     {"final_logit_softcapping", Neutral::kZero},
     {"full_attention_interval", Neutral::kZeroOrOne},
@@ -71,6 +74,9 @@ constexpr Key kWindowKeys[] = {
     {"rope.freq_base_swa", Neutral::kZero},
 };
 
+// Where YaRN stretches the context: elsewhere scores grow with their sines and cosines alone.
+constexpr Key kYarnKeys[] = {{"rope.scaling.yarn_log_multiplier", Neutral::kZero}};
+
 bool is_neutral(const MetaValue& value, Neutral neutral) {
   if (neutral == Neutral::kNever || value.element_type == MetaType::kString) return false;
   const size_t size = meta_type_bytes(value.element_type);
@@ -89,44 +95,41 @@ bool matches(const Key& key, std::string_view name) {
   return key.name.ends_with('.') ? name.starts_with(key.name) : name == key.name;
 }
 
-class Judge {
- public:
-  Judge(const ModelSource& source, std::string prefix)
-      : source_(source), prefix_(std::move(prefix)) {}
-
-  void refuse(std::span<const Key> keys) const {
-    for (const MetaEntry& entry : source_.metadata().entries()) {
-      if (!entry.key.starts_with(prefix_)) continue;
-      for (const Key& key : keys) {
-        if (!matches(key, entry.key.substr(prefix_.size()))) continue;
-        if (is_neutral(entry.value, key.neutral)) continue;
-        fail(ErrorCode::kUnsupported,
-             "'{}' says {} = {}, which this version cannot run in its architecture: the text would "
-             "be wrong",
-             source_.name(), entry.key, meta_value_text(entry.value));
-      }
+void refuse(const ModelKeys& keys, std::span<const Key> unread) {
+  const ModelSource& source = keys.source();
+  for (const MetaEntry& entry : source.metadata().entries()) {
+    if (!entry.key.starts_with(keys.prefix())) continue;
+    const std::string_view name = entry.key.substr(keys.prefix().size());
+    if (keys.was_read(name)) continue;
+    for (const Key& key : unread) {
+      if (!matches(key, name) || is_neutral(entry.value, key.neutral)) continue;
+      fail(ErrorCode::kUnsupported,
+           "'{}' says {} = {}, which this version cannot run in its architecture: the text would "
+           "be wrong",
+           source.name(), entry.key, meta_value_text(entry.value));
     }
   }
+}
 
- private:
-  const ModelSource& source_;
-  std::string prefix_;
-};
+bool has_window(const ModelSpec& spec) {
+  for (uint32_t layer = 0; layer < spec.layers.size(); ++layer) {
+    const auto* attention = spec.block<AttentionBlock>(layer);
+    if (attention != nullptr && attention->window > 0) return true;
+  }
+  return false;
+}
+
+bool has_yarn(const ModelSpec& spec) {
+  const auto* attention = spec.first<AttentionBlock>();
+  return attention != nullptr && attention->rope && attention->rope->scaling == RopeScaling::kYarn;
+}
 
 }  // namespace
 
-void refuse_unread_keys(const ModelSource& source, const ArchitectureKind& kind,
-                        const HyperParameters& hyper) {
-  const Judge judge(source, source.metadata().require<std::string>("general.architecture") + ".");
-  judge.refuse(kKeys);
-  if (hyper.window > 0) judge.refuse(kWindowKeys);
-  constexpr Key kAlibi[] = {{"attention.max_alibi_bias", Neutral::kZero}};
-  if (kind.positions != PositionKind::kAlibi) judge.refuse(kAlibi);
-  constexpr Key kWindow[] = {{"attention.sliding_window", Neutral::kZero}};
-  if (kind.latent) judge.refuse(kWindow);
-  // Latent attention reads it; elsewhere scores grow with their sines and cosines alone.
-  constexpr Key kGrowth[] = {{"rope.scaling.yarn_log_multiplier", Neutral::kZero}};
-  if (!kind.latent && hyper.rope.scaling == RopeScaling::kYarn) judge.refuse(kGrowth);
+void refuse_unread_keys(const ModelKeys& keys, const ModelSpec& spec) {
+  refuse(keys, kKeys);
+  if (has_window(spec)) refuse(keys, kWindowKeys);
+  if (has_yarn(spec)) refuse(keys, kYarnKeys);
 }
 
 }  // namespace hearth

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "graph/step_view.h"
-#include "models/layers.h"
+#include "models/core_graph.h"
 #include "tune/step_load.h"
 
 namespace hearth {

@@ -128,12 +128,10 @@ std::vector<uint32_t> most_groups_on(const ModelSpec& spec, const std::vector<ui
   const std::vector<CutAxis> axes = cut_axes(spec, shares);
   std::vector<uint32_t> most(shares.size(), kSegments);
   for (uint32_t s = 0; s < most.size(); ++s) {
-    for (int layer = 0; layer < static_cast<int>(spec.layers.size()); ++layer) {
-      for (WeightRole role : {WeightRole::kQuery, WeightRole::kKeyUp}) {
-        const WeightSpec* heads = spec.find(layer, role);
-        if (heads == nullptr || heads->cut != WeightCut::kRows) continue;
-        while (most[s] > 1 && !all_have_some(axes[heads->axis].cuts, s, most[s])) --most[s];
-      }
+    for (uint32_t layer = 0; layer < spec.layers.size(); ++layer) {
+      const std::optional<AxisId> heads = spec.head_axis(layer);
+      if (!heads) continue;
+      while (most[s] > 1 && !all_have_some(axes[*heads].cuts, s, most[s])) --most[s];
     }
   }
   if (spec.has_latents()) {

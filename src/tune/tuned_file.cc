@@ -307,22 +307,30 @@ TunedFields machine_fields(const Machine& machine, Isa isa) {
 
 TunedFields model_fields(const ModelSpec& spec) {
   FnvHash heads, matrices;
-  for (const LayerSpec& layer : spec.layers) {
-    add_numbers(&heads, layer.heads, layer.kv_heads, layer.key_length, layer.value_length,
-                layer.window, layer.latent_length, layer.turned_length);
+  std::string first;
+  for (uint32_t layer = 0; layer < spec.layers.size(); ++layer) {
+    std::string told;
+    if (const auto* of = spec.block<AttentionBlock>(layer)) {
+      told = fmt::format("{} for {} of keys", of->heads, of->kv_heads);
+      add_numbers(&heads, of->heads, of->kv_heads, of->key_length, of->value_length, of->window);
+    } else if (const auto* latent = spec.block<LatentBlock>(layer)) {
+      told = fmt::format("{} for one of latents", latent->heads);
+      add_numbers(&heads, latent->heads, latent->key_length, latent->value_length,
+                  latent->latent_length, latent->rope.n_rot);
+    }
+    if (first.empty()) first = told;
   }
   size_t count = 0;
   for (const WeightSpec& weight : spec.weights) {
     if (!weight.is_matrix()) continue;
     ++count;
     matrices.add(dtype_info(weight.packed).name);
-    add_numbers(&matrices, static_cast<unsigned>(weight.role), weight.layer, weight.rows, weight.k,
-                static_cast<unsigned>(weight.cut), weight.expert);
+    matrices.add(weight.member);
+    add_numbers(&matrices, weight.layer, weight.rows, weight.k, static_cast<unsigned>(weight.cut),
+                weight.expert);
   }
-  const LayerSpec first = spec.layers.empty() ? LayerSpec() : spec.layers[0];
   return {{"layers", fmt::format("{}", spec.layers.size())},
-          {"heads",
-           fmt::format("{} for {} of keys, {}", first.heads, first.kv_heads, hash_text(heads))},
+          {"heads", fmt::format("{}, {}", first, hash_text(heads))},
           {"matrices", fmt::format("{}, {}", count, hash_text(matrices))}};
 }
 

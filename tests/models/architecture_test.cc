@@ -6,63 +6,34 @@
 #include "base/error.h"
 #include "engine/engine.h"
 #include "golden_set.h"
-#include "models/decoder.h"
+#include "models/encoder.h"
 #include "models/registry.h"
 
 namespace hearth {
 namespace {
 
 // As BERT, but with SwiGLU: a layer norm after every residual, and a token sees its whole text.
-void describe_encoder(SpecBuilder& spec) {
-  HyperParameters& hyper = spec.hyper();
-  hyper.rope.layout = RopeLayout::kHalf;
-  const char* turned = "test-encoder.rope.dimension_count";
-  if (!spec.source().metadata().get<uint32_t>(turned)) hyper.rope.n_rot = 0;
-  spec.norm() = {NormKind::kLayer, NormPlace::kAfterResidual};
-  TransformerAxes axes = add_transformer_axes(spec);
-  describe_vocabulary(spec, axes);
-  auto norm = [&](WeightRole weight, WeightRole bias, int layer, const std::string& name) {
-    spec.vector(weight, layer, name + ".weight", hyper.width);
-    spec.vector(bias, layer, name + ".bias", hyper.width);
-  };
-  norm(WeightRole::kEmbeddingNorm, WeightRole::kEmbeddingNormBias, -1, "token_embd_norm");
-  for (uint32_t layer = 0; layer < hyper.layers; ++layer) {
-    auto l = static_cast<int>(layer);
-    describe_attention(spec, axes, layer);
-    norm(WeightRole::kAttentionNorm, WeightRole::kAttentionNormBias, l,
-         layer_tensor(layer, "attn_output_norm"));
-    describe_swiglu(spec, axes, layer);
-    spec.vector_if_there(WeightRole::kDownBias, l, layer_tensor(layer, "ffn_down.bias"),
-                         hyper.width);
-    norm(WeightRole::kFfnNorm, WeightRole::kFfnNormBias, l,
-         layer_tensor(layer, "layer_output_norm"));
-    LayerSpec attention = layer_of(hyper);
-    attention.mask = Mask::kBidirectional;
-    attention.kept = KvKept::kForStep;
-    spec.layer(attention);
+void describe_encoder(SpecBuilder& m) {
+  make_encoder_start(m, PositionTable::kNone);
+  const bool turned = m.keys().number_or("rope.dimension_count", 0) > 0;
+  for (uint32_t layer = 0; layer < m.hyper().layers; ++layer) {
+    m.layer({make_attention(m, layer,
+                            {.rope = RopeLayout::kHalf,
+                             .positions = turned ? Positions::kRope : Positions::kNone,
+                             .encoder = true}),
+             make_feed_forward(m, layer, Gated::kYes, Activation::kSilu), kNormAfter});
   }
 }
 
-void build_encoder(Layers& layers) {
-  Reduced state = layers.embed(-1, WeightRole::kEmbeddingNorm);
-  for (uint32_t layer = 0; layer < layers.count(); ++layer) {
-    auto l = static_cast<int>(layer);
-    RowSet rows = layer + 1 == layers.count() ? RowSet::kOutputs : RowSet::kTokens;
-    Partials attended = layers.attention(layer, state.normed);
-    state = layers.reduce(state.x, attended, l, WeightRole::kAttentionNorm);
-    Partials fed = layers.ffn(layer, state.normed);
-    state = layers.reduce(state.x, fed, l, WeightRole::kFfnNorm, rows);
-  }
-  layers.logits(state.normed);
+void describe_test_decoder(SpecBuilder& m) {
+  make_decoder(m, [&](uint32_t layer) {
+    m.layer({make_attention(m, layer, {.rope = RopeLayout::kHalf}),
+             make_feed_forward(m, layer, Gated::kYes, Activation::kSilu), kNormBefore});
+  });
 }
 
-void describe_test_decoder(SpecBuilder& spec) {
-  spec.hyper().rope.layout = RopeLayout::kHalf;
-  describe_decoder(spec);
-}
-
-constexpr Architecture kEncoder{"test-encoder", describe_encoder, build_encoder};
-constexpr Architecture kDecoder{"test-decoder", describe_test_decoder, build_decoder};
+constexpr Architecture kEncoder{"test-encoder", describe_encoder};
+constexpr Architecture kDecoder{"test-decoder", describe_test_decoder};
 
 struct RunOptions {
   Isa isa = available_isas(detect_cpu_features()).back();

@@ -162,7 +162,7 @@ TEST_P(EncoderGolden, AContextEndsWithTheTableOfPositions) {
   options.context = spec.hyper.context + 1;
   const Machine machine = Machine::invented(1, 1);
   const Isa isa = available_isas(detect_cpu_features()).back();
-  if (spec.hyper.positions == PositionKind::kTable) {
+  if (spec.embedding.positions) {
     EXPECT_THROW(Engine(source, spec, machine, isa, options), Error);
     options.context = spec.hyper.context;
   }

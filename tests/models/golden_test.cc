@@ -170,9 +170,10 @@ std::vector<GoldenModel> float_models() {
 bool share_kv_heads(const GoldenModel& model, uint32_t shards) {
   ModelSource file = ModelSource::open(model.path);
   ModelSpec spec = make_spec(file);
-  AxisId heads = spec.find(0, WeightRole::kQuery)->axis;
-  uint32_t unit_heads = cut_axes(spec, std::vector<uint32_t>(shards, 1))[heads].unit_items;
-  return unit_heads < spec.hyper.group_size();
+  uint32_t unit_heads =
+      cut_axes(spec, std::vector<uint32_t>(shards, 1))[*spec.head_axis(0)].unit_items;
+  const auto* attention = spec.first<AttentionBlock>();
+  return attention == nullptr || unit_heads < attention->group_size();
 }
 
 std::vector<GoldenModel> shared_kv_models() {

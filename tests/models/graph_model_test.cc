@@ -11,7 +11,7 @@
 #include "graph/executor.h"
 #include "graph/sync_layout.h"
 #include "graph/test_sync_counts.h"
-#include "models/layers.h"
+#include "models/core_graph.h"
 #include "models/model.h"
 #include "models/test_source.h"
 #include "tiny_model.h"
@@ -69,10 +69,10 @@ class Harness {
       memory.sync.push_back(run->arenas.back().allocate(bytes, kLineSpacing));
     }
     const ModelSpec& spec = model_.spec();
-    const AxisCuts& kv_heads = model_.axes()[spec.find(0, WeightRole::kKey)->axis].cuts;
+    const AxisCuts& kv_heads = model_.axes()[spec.kept(0)->axis].cuts;
     const AxisCuts& vocabulary = model_.axes()[spec.vocabulary_axis].cuts;
     const uint32_t shards = kv_heads.shard_count();
-    KvLayer layer{spec.hyper.key_length, spec.hyper.value_length, {}};
+    KvLayer layer{spec.kept(0)->key_length, spec.kept(0)->value_length, {}};
     for (uint32_t s = 0; s < shards; ++s) layer.heads.push_back(kv_heads.shard(s).size());
     KvView kv(KvType::kF32, 2, shards, std::vector<KvLayer>(spec.hyper.layers, layer));
     for (uint32_t s = 0; s < shards; ++s) {
@@ -129,13 +129,14 @@ TEST(ModelWeights, EveryShardHasItsOwnCopyOfVectors) {
   model.load(file, team, {0}, [](size_t) {});
   const size_t width = model.spec().hyper.width;
   size_t at = 0;  // vectors come first in every arena
-  for (const WeightSpec& spec : model.spec().weights) {
+  for (uint32_t i = 0; i < model.spec().weights.size(); ++i) {
+    const WeightSpec& spec = model.spec().weights[i];
     if (spec.is_matrix()) continue;
     SCOPED_TRACE(spec.name);
     std::vector<float> expected(width);
     const SourceTensor& source = file.require_tensor(spec.name);
     dequantize_row(source.dtype, source.data.data(), width, expected.data());
-    const VectorWeight& vector = model.weights().vector(spec.layer, spec.role);
+    const VectorWeight& vector = model.weights().vector({i});
     ASSERT_EQ(vector.copies.size(), 3u);
     for (uint32_t s = 0; s < 3; ++s) {
       EXPECT_EQ(reinterpret_cast<const std::byte*>(vector.copies[s]),

@@ -72,7 +72,7 @@ std::vector<std::byte> file_of(const TestSource& source, const TinyShape& tiny) 
 
 std::vector<std::byte> tiny_llama(const TinyShape& shape) {
   TestSource source = made_source(model_shape(shape));
-  if (shape.extra_tensor) source.add("blk.0.ffn_up.bias", {shape.ffn});
+  if (shape.extra_tensor) source.add("blk.0.attn_sinks.weight", {shape.heads});
   return file_of(source, shape);
 }
 

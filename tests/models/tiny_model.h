@@ -14,7 +14,7 @@ struct TinyShape {
   uint32_t window = 0;        // sliding window of attention
   float scale = 1;            // by which the values of all matrices of floats are multiplied
   bool codes = false;         // the layers' matrices are Q8_0
-  bool extra_tensor = false;  // blk.0.ffn_up.bias, which Llama does not have
+  bool extra_tensor = false;  // blk.0.attn_sinks.weight, which Llama does not have
 };
 
 // A Llama-architecture file of F32 without a vocabulary; the same bytes for the same shape.

@@ -24,6 +24,8 @@ struct RopeParams {
   double yarn_beta_fast = 32, yarn_beta_slow = 1;
   std::vector<float>
       freq_factors;  // [n_rot / 2]: frequencies are divided by them (llama3); or empty
+
+  bool operator==(const RopeParams&) const = default;
 };
 
 // Holds each pair's angle per position, [n_rot / 2], and the factor on cos and sin: attn_factor, of

@@ -1,0 +1,124 @@
+// What a layer is made of, as data: blocks, each of which reads the stream of activations and adds
+// to it. A block has all that is its own: sizes, positions, mask, activation, norms, and its
+// weights as members. Whoever makes one (models/make_blocks.h) declares these weights as it names
+// them, so sizes, cuts, packing, reports and the graph are made from the same members.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "graph/ops/attention.h"
+#include "graph/ops/linear.h"
+#include "graph/ops/routing.h"
+#include "graph/ops/rows.h"
+#include "kernels/rope/rope.h"
+
+namespace hearth {
+
+// A weight by its place in ModelSpec::weights; none where a model lacks one that is optional.
+struct WeightId {
+  static constexpr uint32_t kNone = ~0u;
+  uint32_t index = kNone;
+  explicit operator bool() const { return index != kNone; }
+};
+
+// y = W x + bias; the bias may be none.
+struct LinearRef {
+  WeightId weight = {}, bias = {};
+};
+
+// The bias of a layer norm may be none.
+struct NormRef {
+  NormKind kind = NormKind::kRms;
+  WeightId weight = {}, bias = {};
+  float eps = 0;
+};
+
+// Norms of queries and keys: of every head by itself, or of all heads of a row together.
+enum class HeadNormSpan : uint8_t { kHead, kRow };
+struct HeadNorms {
+  HeadNormSpan span = HeadNormSpan::kHead;
+  NormRef query = {}, key = {};
+};
+
+// Self-attention with keys and values of their own for every KV head (graph/ops/attention.h).
+struct AttentionBlock {
+  uint32_t heads = 0, kv_heads = 0;           // heads is a multiple of kv_heads
+  uint32_t key_length = 0, value_length = 0;  // of a head
+  uint32_t window = 0;                        // sliding window of a causal mask; 0: none
+  float scale = 0;                            // of scores
+  Mask mask = Mask::kCausal;
+  KvKept kept = KvKept::kCached;
+  std::optional<RopeParams> rope = {};
+  float max_alibi = 0;  // the exponent of ALiBi's last slope, negated; 0: no ALiBi
+  std::optional<HeadNorms> norms = {};
+  LinearRef query = {}, key = {}, value = {}, output = {};
+
+  uint32_t group_size() const { return heads / kv_heads; }
+};
+
+// Multi-head latent attention (graph/ops/latent.h): latents, and the part of the keys behind them
+// that RoPE turns, are kept in place of keys and values.
+struct LatentBlock {
+  uint32_t heads = 0;
+  uint32_t key_length = 0, value_length = 0;  // of a head
+  uint32_t latent_length = 0;
+  float scale = 0;
+  RopeParams rope;  // of the turned part: n_rot elements
+  // What makes low-rank queries, of which `query` makes the heads'; none: `query` reads the input.
+  WeightId query_down;
+  std::optional<NormRef> query_norm;
+  WeightId latent_down;
+  NormRef latent_norm;
+  WeightId query, key_up, value_up, output;
+};
+
+// down(activation(gate x) * up x), or without a gate down(activation(up x)).
+struct FeedForwardBlock {
+  Activation activation = Activation::kSilu;
+  LinearRef gate = {};  // none where nothing is gated
+  LinearRef up = {}, down = {};
+};
+
+// SwiGLU layers of which a router chooses some for each token (graph/ops/experts.h).
+struct ExpertsBlock {
+  struct Expert {
+    WeightId gate, up, down;
+  };
+  RouterRule rule = {};
+  WeightId router = {}, bias = {};  // the bias is for choosing, and may be none
+  std::vector<Expert> experts = {};
+  std::optional<Expert> shared = {};  // that every token takes
+};
+
+// How a block reads the stream x and how its result r joins it:
+//
+//   before   the block reads before(x); none: x
+//   behind   r becomes behind(r) first
+//   inner    r becomes inner(x + r) first (jina-bert-v2 for code)
+//   after    the stream goes on as after(x + r); none: as x + r
+struct BlockNorms {
+  std::optional<NormRef> before = {}, behind = {}, inner = {}, after = {};
+};
+
+struct Block {
+  std::variant<AttentionBlock, LatentBlock, FeedForwardBlock, ExpertsBlock> body;
+  BlockNorms norms;
+};
+
+struct Layer {
+  std::vector<Block> blocks;
+};
+
+// The start of the stream: the token's row times `scale`, plus that of its position, plus that of
+// the only token type that occurs, and their norm; all but the first may be none.
+struct EmbeddingBlock {
+  WeightId token, positions, type;
+  float scale = 1;
+  std::optional<NormRef> norm;
+};
+
+}  // namespace hearth

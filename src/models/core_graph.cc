@@ -1,0 +1,226 @@
+#include "models/core_graph.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "graph/ops/experts.h"
+#include "graph/ops/head_norms.h"
+#include "graph/ops/latent.h"
+#include "models/axis_cutting.h"
+#include "models/walk.h"
+
+namespace hearth {
+namespace {
+
+class CoreBuilder : public BlockBuilder {
+ public:
+  CoreBuilder(GraphBuilder& graph, const ModelSpec& spec, const WeightTable& weights)
+      : graph_(graph), spec_(spec), weights_(weights) {}
+
+  // One barrier for all: a row's norm is made by the thread that embedded it, and angles are first
+  // read behind the projections.
+  Reduced embed(const EmbeddingBlock& embedding, const std::optional<NormRef>& before) override {
+    const auto& [token, positions, type, scale, own_norm] = embedding;
+    HEARTH_CHECK(own_norm.has_value() != before.has_value(), "one norm begins the stream");
+    Bundle x = hearth::embed(
+        graph_, {&weights_.matrix(token), positions ? &weights_.matrix(positions) : nullptr,
+                 weights_.bias(type), scale});
+    graph_.no_barrier();
+    make_angles();
+    Bundle normed =
+        hearth::norm(graph_, "first_norm", x, weight_of(own_norm ? *own_norm : *before));
+    return {own_norm ? normed : x, normed};
+  }
+
+  Partials block(uint32_t layer, const Block& block, const Bundle& input) override {
+    graph_.set_layer(static_cast<int>(layer));
+    return std::visit([&](const auto& body) { return make(layer, body, input); }, block.body);
+  }
+
+  Reduced join(const Bundle& x, const Partials& result, const BlockNorms& norms,
+               const std::optional<NormRef>& next, RowSet rows) override {
+    HEARTH_CHECK(norms.after.has_value() != next.has_value(), "one norm follows a block");
+    Join join{.next = weight_of(norms.after ? *norms.after : *next)};
+    if (norms.after) join.place = NormPlace::kAfterResidual;
+    if (norms.behind) join.behind = weight_of(*norms.behind);
+    if (norms.inner) join.inner = weight_of(*norms.inner);
+    return reduce_add_norm(graph_, "reduce", x, result, join, rows);
+  }
+
+  void logits(const Bundle& input, WeightId head) override {
+    graph_.set_layer(-1);
+    hearth::logits(graph_, input, weights_.matrix(head));
+  }
+
+ private:
+  NormWeight weight_of(const NormRef& norm) const {
+    return {.kind = norm.kind,
+            .weight = &weights_.vector(norm.weight),
+            .bias = weights_.bias(norm.bias),
+            .eps = norm.eps};
+  }
+  LinearMatrix matrix_of(const LinearRef& linear) const {
+    return {&weights_.matrix(linear.weight), weights_.bias(linear.bias)};
+  }
+  // The product with a column-cut matrix, whose bias the join adds.
+  Partials partials_of(const char* name, const Bundle& input, const LinearRef& linear) {
+    Partials partials = partial_linear(graph_, name, input, weights_.matrix(linear.weight));
+    partials.bias = weights_.bias(linear.bias);
+    return partials;
+  }
+
+  struct Angles {
+    const RopeParams* rope;
+    Bundle bundle;
+  };
+
+  // The angles of every RoPE that a block has, equal ones once.
+  void make_angles() {
+    for (const Layer& layer : spec_.layers) {
+      for (const Block& block : layer.blocks) {
+        if (const auto* of = std::get_if<LatentBlock>(&block.body)) add_angles(of->rope);
+        const auto* attention = std::get_if<AttentionBlock>(&block.body);
+        if (attention != nullptr && attention->rope) add_angles(*attention->rope);
+      }
+    }
+  }
+  void add_angles(const RopeParams& rope) {
+    if (find_angles(rope) != angles_.end()) return;
+    angles_.push_back({&rope, rope_angles(graph_, make_rope_table(rope))});
+    graph_.no_barrier();
+  }
+  std::vector<Angles>::const_iterator find_angles(const RopeParams& rope) const {
+    return std::ranges::find_if(angles_, [&](const Angles& of) { return *of.rope == rope; });
+  }
+  const Bundle& angles_of(const RopeParams& rope) const {
+    const auto at = find_angles(rope);
+    HEARTH_CHECK(at != angles_.end(), "the angles of every block's RoPE were made");
+    return at->bundle;
+  }
+
+  AttentionShape shape_of(uint32_t layer, const AttentionBlock& block) const {
+    AttentionShape shape{.layer = layer,
+                         .kv_heads = block.kv_heads,
+                         .group_size = block.group_size(),
+                         .key_length = block.key_length,
+                         .value_length = block.value_length,
+                         .granule = block_granule(block.group_size(), block.value_length),
+                         .window = block.window,
+                         .scale = block.scale,
+                         .rope = RopeLayout::kHalf,
+                         .n_rot = 0,
+                         .norm_eps = 0,
+                         .q_norm = nullptr,
+                         .k_norm = nullptr,
+                         .kept = block.kept,
+                         .mask = block.mask};
+    if (block.rope) {
+      shape.rope = block.rope->layout;
+      shape.n_rot = block.rope->n_rot;
+    }
+    if (block.norms && block.norms->span == HeadNormSpan::kHead) {
+      shape.norm_eps = block.norms->query.eps;
+      shape.q_norm = &weights_.vector(block.norms->query.weight);
+      shape.k_norm = &weights_.vector(block.norms->key.weight);
+    }
+    if (block.max_alibi > 0) shape.slopes = alibi_slopes(block.heads, block.max_alibi);
+    return shape;
+  }
+
+  Partials make(uint32_t layer, const AttentionBlock& block, const Bundle& input) {
+    LinearOut qkv = linear(graph_, "attn_qkv", input,
+                           {matrix_of(block.query), matrix_of(block.key), matrix_of(block.value)});
+    const AttentionShape shape = shape_of(layer, block);
+    if (block.norms && block.norms->span == HeadNormSpan::kRow) {
+      whole_head_norms(graph_, "qk_norm", qkv, shape, weight_of(block.norms->query),
+                       weight_of(block.norms->key));
+    }
+    const Bundle angles = block.rope ? angles_of(*block.rope) : Bundle{};
+    Bundle kv = rope_and_store(graph_, "rope_kv", qkv, angles, shape);
+    Bundle heads =
+        attention(graph_, "attention", qkv, kv, shape, weights_.matrix(block.output.weight));
+    return partials_of("attn_output", heads, block.output);
+  }
+
+  // The matrices that lead to queries and latents are small and stand beside each other; where
+  // there are no low-rank queries, that of the queries is large and reads the same.
+  Partials make(uint32_t layer, const LatentBlock& block, const Bundle& input) {
+    const LatentShape shape{.layer = layer,
+                            .latent_length = block.latent_length,
+                            .turned_length = block.rope.n_rot,
+                            .straight_length = block.key_length - block.rope.n_rot,
+                            .value_length = block.value_length,
+                            .scale = block.scale,
+                            .rope = block.rope.layout,
+                            .latent_norm = weight_of(block.latent_norm)};
+    const LatentMatrices matrices{weights_.matrix(block.query), weights_.matrix(block.key_up),
+                                  weights_.matrix(block.value_up), weights_.matrix(block.output)};
+    const Bundle& angles = angles_of(block.rope);
+    std::vector<LinearMatrix> down;
+    std::optional<NormWeight> query_norm;
+    if (block.query_down) {
+      down.push_back({&weights_.matrix(block.query_down)});
+      query_norm = weight_of(*block.query_norm);
+    }
+    down.push_back({&weights_.matrix(block.latent_down)});
+    LinearOut low = linear(graph_, "attn_down", input, down);
+    Bundle low_queries = latent_store(graph_, "latent_kv", low, down.size() - 1, angles, shape,
+                                      query_norm ? &*query_norm : nullptr);
+    Bundle queries =
+        latent_queries(graph_, "attn_q", query_norm ? low_queries : input, angles, shape, matrices);
+    latent_expanded_attention(graph_, "attention_expanded", queries, shape, matrices);
+    graph_.no_barrier();
+    Bundle mixes = latent_attention(graph_, "attention", queries, shape, matrices);
+    Bundle heads = latent_values(graph_, "attn_values", mixes, queries, shape, matrices);
+    return partials_of("attn_output", heads, {block.output, {}});
+  }
+
+  Partials make(uint32_t, const FeedForwardBlock& block, const Bundle& input) {
+    const Weight& down = weights_.matrix(block.down.weight);
+    const LinearMatrix up = matrix_of(block.up);
+    const bool gated{block.gate.weight};
+    HEARTH_CHECK(gated || block.activation == Activation::kGelu, "plain layers have GELU");
+    Bundle hidden = gated ? gated_linear(graph_, "ffn_gate_up", input, matrix_of(block.gate), up,
+                                         down, block.activation)
+                          : gelu_linear(graph_, "ffn_up", input, up, down);
+    return partials_of("ffn_down", hidden, block.down);
+  }
+
+  Partials make(uint32_t, const ExpertsBlock& block, const Bundle& input) {
+    auto weights_of = [&](const ExpertsBlock::Expert& expert) -> ExpertWeights {
+      return {&weights_.matrix(expert.gate), &weights_.matrix(expert.up),
+              &weights_.matrix(expert.down)};
+    };
+    ExpertLayer of;
+    of.rule = block.rule;
+    of.bias = weights_.bias(block.bias);
+    for (const ExpertsBlock::Expert& expert : block.experts) {
+      of.experts.push_back(weights_of(expert));
+    }
+    if (block.shared) of.shared = weights_of(*block.shared);
+    LinearOut logits = linear(graph_, "router", input, {{&weights_.matrix(block.router)}});
+    return experts(graph_, "experts", input, logits.bundle, of);
+  }
+
+  GraphBuilder& graph_;
+  const ModelSpec& spec_;
+  const WeightTable& weights_;
+  std::vector<Angles> angles_;
+};
+
+}  // namespace
+
+Graph build_graph(const ModelSpec& spec, const WeightTable& weights, const Plan& plan,
+                  const Kernels& kernels, const GraphLimits& limits,
+                  const ScheduleTable& schedules) {
+  GraphBuilder graph(plan, kernels, std::min(limits.outputs, plan.max_rows),
+                     spec.has_kv_cache() ? 0 : std::min(limits.items, plan.max_rows));
+  if (const auto* experts = spec.first<ExpertsBlock>()) graph.set_chosen(experts->rule.used);
+  graph.set_schedules(schedules);
+  CoreBuilder builder(graph, spec, weights);
+  walk_model(spec, builder);
+  return std::move(graph).finish();
+}
+
+}  // namespace hearth

@@ -1,0 +1,146 @@
+#include <algorithm>
+#include <cmath>
+
+#include "models/axis_cutting.h"
+#include "models/make_blocks.h"
+
+namespace hearth {
+namespace {
+
+// Slopes of 2^-64 and less are none at all.
+constexpr double kMostAlibi = 64;
+
+void read_head_sizes(const ModelKeys& keys, uint32_t width, double score_length,
+                     AttentionBlock* block) {
+  block->heads = keys.count("attention.head_count", kMostHeads);
+  block->kv_heads = keys.count_or("attention.head_count_kv", block->heads, kMostHeads);
+  if (block->heads % block->kv_heads != 0) {
+    keys.refuse("attention.head_count_kv", block->kv_heads,
+                fmt::format("a divisor of the {} heads", block->heads));
+  }
+  const uint32_t even = std::max(1u, width / block->heads);
+  block->key_length = keys.count_or("attention.key_length", even, kMaxHeadDim);
+  block->value_length = keys.count_or("attention.value_length", block->key_length, kMaxHeadDim);
+  if (score_length == 0) score_length = block->key_length;
+  block->scale = static_cast<float>(keys.real_or("attention.scale", 1.0 / std::sqrt(score_length)));
+}
+
+// A thread has the results of a position in one tile.
+void check_tile(const std::string& source, const AttentionBlock& block) {
+  AttentionShape shape{};
+  shape.group_size = block.group_size();
+  shape.value_length = block.value_length;
+  shape.granule = block_granule(block.group_size(), block.value_length);
+  if (attention_tile_fits(shape)) return;
+  fail(ErrorCode::kUnsupported,
+       "'{}' has {} query heads for {} KV heads of {} elements, whose results of a position are "
+       "worked on together and are more than {} elements: this version cannot run it",
+       source, block.heads, block.kv_heads, block.value_length, kAttentionTileFloats);
+}
+
+// A row sees all of its text, or none that comes after it; windows are cut out of the latter.
+void read_mask(const ModelKeys& keys, bool encoder, AttentionBlock* block) {
+  const bool causal = keys.flag_or("attention.causal", !encoder);
+  if (causal && encoder) keys.refuse("attention.causal", true, "false");
+  block->window = keys.number_or("attention.sliding_window", 0);
+  if (causal) return;
+  block->mask = Mask::kBidirectional;
+  block->kept = KvKept::kForStep;
+  if (block->window == 0) return;
+  fail(ErrorCode::kUnsupported,
+       "'{}' has a sliding window of {} positions in attention that is not causal: this version "
+       "cannot run it",
+       keys.source().name(), block->window);
+}
+
+float read_alibi(const ModelKeys& keys) {
+  const double most = keys.real_or("attention.max_alibi_bias", 8);
+  if (most > kMostAlibi) keys.refuse("attention.max_alibi_bias", most, "64 at most");
+  return static_cast<float>(most);
+}
+
+void name_projections(SpecBuilder& m, uint32_t layer, AttentionBlock* block) {
+  const uint32_t queries = block->heads * block->key_length;
+  const uint32_t keys = block->kv_heads * block->key_length;
+  const uint32_t values = block->kv_heads * block->value_length;
+  const AxisId kv_heads = m.axis({.name = "kv_heads", .items = block->kv_heads});
+  const AxisId heads = m.axis({.name = "heads",
+                               .items = block->heads,
+                               .kv_axis = kv_heads,
+                               .item_columns = block->value_length});
+  const std::string fused = layer_tensor(layer, "attn_qkv");
+  const bool in_one = m.has(fused + ".weight");
+  const auto l = static_cast<int>(layer);
+  auto rows = [&](const char* member, const char* name, uint32_t first, uint32_t count, AxisId axis,
+                  uint32_t length) {
+    return m.linear(l, {.member = member,
+                        .name = in_one ? fused : layer_tensor(layer, name),
+                        .rows = count,
+                        .k = m.hyper().width,
+                        .axis = axis,
+                        .item_size = length,
+                        .first = in_one ? first : 0,
+                        .all_rows = in_one ? queries + keys + values : 0});
+  };
+  block->query = rows("q", "attn_q", 0, queries, heads, block->key_length);
+  block->key = rows("k", "attn_k", queries, keys, kv_heads, block->key_length);
+  block->value = rows("v", "attn_v", queries + keys, values, kv_heads, block->value_length);
+  block->output = m.linear(l, {.member = "o",
+                               .name = layer_tensor(layer, "attn_output"),
+                               .rows = m.hyper().width,
+                               .k = block->heads * block->value_length,
+                               .cut = WeightCut::kColumns,
+                               .axis = heads,
+                               .item_size = block->value_length});
+}
+
+std::optional<HeadNorms> make_head_norms(SpecBuilder& m, uint32_t layer, QkNorms norms,
+                                         const AttentionBlock& block) {
+  const std::string query = layer_tensor(layer, "attn_q_norm");
+  const std::string key = layer_tensor(layer, "attn_k_norm");
+  if (norms == QkNorms::kNone) return {};
+  const bool queries = m.has(query + ".weight"), keys = m.has(key + ".weight");
+  if (norms != QkNorms::kHeads && !queries && !keys) return {};
+  if (norms == QkNorms::kRowsWhereThere && queries != keys) {
+    fail(ErrorCode::kFile,
+         "'{}' norms {} of layer {} and not {}: the file is damaged or made for another program",
+         m.source().name(), queries ? "queries" : "keys", layer, queries ? "keys" : "queries");
+  }
+  const bool rows = norms == QkNorms::kRowsWhereThere;
+  const NormKind kind = rows ? NormKind::kLayer : NormKind::kRms;
+  const auto l = static_cast<int>(layer);
+  return HeadNorms{rows ? HeadNormSpan::kRow : HeadNormSpan::kHead,
+                   m.norm(l, kind, "q_norm", query, block.key_length * (rows ? block.heads : 1)),
+                   m.norm(l, kind, "k_norm", key, block.key_length * (rows ? block.kv_heads : 1))};
+}
+
+}  // namespace
+
+Window window_of(SpecBuilder& m, uint32_t layer, uint32_t period) {
+  constexpr const char* kPattern = "attention.sliding_window_pattern";
+  const ModelKeys keys = m.keys(layer);
+  const bool windowed = keys.is_per_layer(kPattern)
+                            ? keys.flag_or(kPattern, false)
+                            : (layer + 1) % keys.count_or(kPattern, period, kMostLayers) != 0;
+  return windowed && keys.number_or("attention.sliding_window", 0) > 0 ? Window::kLocal
+                                                                       : Window::kNone;
+}
+
+AttentionBlock make_attention(SpecBuilder& m, uint32_t layer, const AttentionOptions& options) {
+  const ModelKeys keys = m.keys(layer);
+  AttentionBlock block;
+  read_head_sizes(keys, m.hyper().width, options.score_length, &block);
+  check_tile(m.source().name(), block);
+  read_mask(keys, options.encoder, &block);
+  if (options.window == Window::kNone) block.window = 0;
+  if (options.positions == Positions::kRope) {
+    const auto read = options.window == Window::kLocal ? read_local_rope : read_rope;
+    block.rope = read(m, layer, options.rope, block.key_length);
+  }
+  if (options.positions == Positions::kAlibi) block.max_alibi = read_alibi(keys);
+  name_projections(m, layer, &block);
+  block.norms = make_head_norms(m, layer, options.norms, block);
+  return block;
+}
+
+}  // namespace hearth

@@ -1,0 +1,85 @@
+// Makes blocks: each of these reads the keys of one layer, decides what is optional, names the
+// block's tensors (as llama.cpp's converter writes and its loader reads them) with shape, axis and
+// cut, and gives the block. An architecture is a list of calls of these.
+//
+// Axes: query heads and their KV heads are cut together, FFN columns in blocks of 32, the
+// vocabulary in panels of 16.
+#pragma once
+
+#include <functional>
+
+#include "models/spec_builder.h"
+
+namespace hearth {
+
+// RoPE as the keys say: base, turned elements (of `head_length` where they don't say), scaling, and
+// llama3's factors, the tensor rope_freqs.
+RopeParams read_rope(SpecBuilder& m, uint32_t layer, RopeLayout layout, uint32_t head_length);
+// The same of a layer with a window, which has a base alone.
+RopeParams read_local_rope(SpecBuilder& m, uint32_t layer, RopeLayout layout, uint32_t head_length);
+
+// How a row's positions are told apart: by turning queries and keys, by what a score loses for the
+// distance (ALiBi), or not by attention.
+enum class Positions : uint8_t { kNone, kRope, kAlibi };
+// Norms of query and key heads: none, RMS norms of every head (in every layer, or where the source
+// has some), or layer norms of all heads of a row together where the source has some.
+enum class QkNorms : uint8_t { kNone, kHeads, kHeadsWhereThere, kRowsWhereThere };
+
+// Of a model whose layers have one window (or none), or of two kinds of layers: those that see all
+// positions before their own, and those that see a window, which turn by a base of their own
+// (rope.freq_base_swa) that nothing scales.
+enum class Window : uint8_t { kAsAll, kNone, kLocal };
+// Of two kinds: every `period`th layer has none (attention.sliding_window_pattern may say another
+// period, or which layers have one).
+Window window_of(SpecBuilder& m, uint32_t layer, uint32_t period);
+
+struct AttentionOptions {
+  RopeLayout rope = RopeLayout::kInterleaved;
+  Positions positions = Positions::kRope;
+  QkNorms norms = QkNorms::kNone;
+  Window window = Window::kAsAll;
+  // Scores are divided by its root where the file does not say what they are scaled by; 0: the
+  // length of a head.
+  double score_length = 0;
+  // A row sees its whole text; without it, causal where the file does not say otherwise.
+  bool encoder = false;
+};
+// attn_q, attn_k, attn_v (or the three above each other in attn_qkv), attn_output, with the biases
+// that the source has; attn_q_norm and attn_k_norm.
+AttentionBlock make_attention(SpecBuilder& m, uint32_t layer, const AttentionOptions& options);
+
+// attn_q_a, attn_q_a_norm and attn_q_b, or attn_q; attn_kv_a_mqa, attn_kv_a_norm; attn_k_b,
+// attn_v_b; attn_output.
+LatentBlock make_latent_attention(SpecBuilder& m, uint32_t layer, RopeLayout rope);
+
+// ffn_up and ffn_down, and ffn_gate where it is gated (or gate above up in ffn_up), with the biases
+// that the source has.
+enum class Gated : uint8_t { kNo, kYes, kWhereThere };
+FeedForwardBlock make_feed_forward(SpecBuilder& m, uint32_t layer, Gated gated,
+                                   Activation activation);
+
+// How experts are chosen where the file does not say.
+struct RouterDefaults {
+  Gating gating = Gating::kSoftmax;
+  bool normalised = false;
+};
+// ffn_gate_inp, exp_probs_b; ffn_gate_exps and ffn_up_exps (or both in ffn_gate_up_exps) and
+// ffn_down_exps; of a shared expert ffn_gate_shexp, ffn_up_shexp, ffn_down_shexp.
+ExpertsBlock make_experts(SpecBuilder& m, uint32_t layer, const RouterDefaults& defaults);
+// Whether the layer has experts in place of one feed-forward block: those behind the leading dense
+// ones, where the model has some.
+bool has_experts(SpecBuilder& m, uint32_t layer);
+// make_experts() or SwiGLU, by that.
+SpecBuilder::Body make_swiglu_or_experts(SpecBuilder& m, uint32_t layer,
+                                         const RouterDefaults& defaults);
+
+// token_embd.
+void make_token_table(SpecBuilder& m);
+// A whole decoder: token_embd, output where the source has it, every layer, output_norm.
+void make_decoder(SpecBuilder& m, const std::function<void(uint32_t layer)>& make_layer);
+
+// A norm before attention and one before what feeds forward, as Llama and its descendants have.
+inline constexpr Residual kNormBefore{
+    NormKind::kRms, {.before = "attn_norm"}, {.before = "ffn_norm"}};
+
+}  // namespace hearth

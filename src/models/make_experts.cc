@@ -1,0 +1,156 @@
+#include <algorithm>
+
+#include "models/make_blocks.h"
+#include "tensor/pack_spec.h"
+
+namespace hearth {
+namespace {
+
+// How experts are chosen, by GGUF's numbers.
+constexpr uint32_t kSoftmaxGating = 1, kSigmoidGating = 2;
+
+// The gating of a file that names none (0 names none as well). Files of GLM-4.7-Flash lack the key,
+// as those of DeepSeek-V2 do, and share its architecture; a bias for choosing says which it is:
+// routers with softmax that have one come with the key.
+uint32_t unnamed_gating(const ModelSource& source, Gating otherwise) {
+  const bool biased = std::ranges::any_of(source.tensors(), [](const SourceTensor& tensor) {
+    return tensor.name.ends_with(".exp_probs_b.bias");
+  });
+  return biased || otherwise == Gating::kSigmoid ? kSigmoidGating : kSoftmaxGating;
+}
+
+void read_groups(const ModelKeys& keys, RouterRule* rule) {
+  rule->groups = std::max(1u, keys.number_or("expert_group_count", 1));
+  if (rule->experts % rule->groups != 0) {
+    keys.refuse("expert_group_count", rule->groups,
+                fmt::format("a divisor of the {} experts", rule->experts));
+  }
+  rule->groups_used = rule->groups;
+  if (rule->groups == 1) return;
+  rule->groups_used = keys.count("expert_group_used_count", rule->groups);
+  const uint32_t each = rule->experts / rule->groups;
+  if (rule->groups_used * each < rule->used) {
+    keys.refuse("expert_group_used_count", rule->groups_used,
+                fmt::format("enough groups of {} experts to choose {} from", each, rule->used));
+  }
+}
+
+RouterRule read_router(const ModelKeys& keys, const RouterDefaults& defaults) {
+  RouterRule rule;
+  rule.experts = keys.count("expert_count", kMostExperts);
+  rule.used = keys.count("expert_used_count", std::min(rule.experts, kMostChosen));
+  uint32_t gating = keys.number_or("expert_gating_func", 0);
+  if (gating == 0) gating = unnamed_gating(keys.source(), defaults.gating);
+  if (gating != kSoftmaxGating && gating != kSigmoidGating) {
+    keys.refuse("expert_gating_func", gating, "1 (softmax) or 2 (sigmoid)");
+  }
+  rule.gating = gating == kSoftmaxGating ? Gating::kSoftmax : Gating::kSigmoid;
+  rule.normalised = keys.flag_or("expert_weights_norm", defaults.normalised);
+  // Converters write 0 where nothing is scaled.
+  rule.scale = static_cast<float>(keys.non_negative_or("expert_weights_scale", 1));
+  if (rule.scale == 0) rule.scale = 1;
+  read_groups(keys, &rule);
+  return rule;
+}
+
+uint32_t read_expert_ffn(const ModelKeys& keys) {
+  const uint32_t dense = keys.count("feed_forward_length", kMostFfn);
+  return keys.count_or("expert_feed_forward_length", dense, kMostFfn);
+}
+
+// Of the experts that every token takes, side by side; 0: there are none.
+uint32_t read_shared_ffn(const ModelKeys& keys, uint32_t ffn) {
+  const uint32_t shared = keys.number_or("expert_shared_count", 0);
+  if (uint64_t{shared} * ffn > kMostFfn) {
+    keys.refuse("expert_shared_count", shared, fmt::format("{} at most", kMostFfn / ffn));
+  }
+  const uint32_t all = keys.number_or("expert_shared_feed_forward_length", shared * ffn);
+  if (all > kMostFfn) {
+    keys.refuse("expert_shared_feed_forward_length", all, fmt::format("{} at most", kMostFfn));
+  }
+  return all;
+}
+
+void name_experts(SpecBuilder& m, uint32_t layer, uint32_t ffn, ExpertsBlock* block) {
+  const uint32_t width = m.hyper().width;
+  const AxisId axis = m.axis({.name = "expert_ffn", .items = ffn, .unit_items = kBlock});
+  auto name = [&](const char* of) { return layer_tensor(layer, of); };
+  const std::string fused = name("ffn_gate_up_exps.weight");
+  const bool in_one = m.has(fused);
+  const uint32_t all_rows = in_one ? 2 * ffn : 0, up_row = in_one ? ffn : 0;
+  const WeightId first = m.experts(static_cast<int>(layer), block->rule.experts,
+                                   {{.member = "gate",
+                                     .name = in_one ? fused : name("ffn_gate_exps.weight"),
+                                     .rows = ffn,
+                                     .k = width,
+                                     .axis = axis,
+                                     .all_rows = all_rows},
+                                    {.member = "up",
+                                     .name = in_one ? fused : name("ffn_up_exps.weight"),
+                                     .rows = ffn,
+                                     .k = width,
+                                     .axis = axis,
+                                     .first = up_row,
+                                     .all_rows = all_rows},
+                                    {.member = "down",
+                                     .name = name("ffn_down_exps.weight"),
+                                     .rows = width,
+                                     .k = ffn,
+                                     .cut = WeightCut::kColumns,
+                                     .axis = axis}});
+  for (uint32_t e = 0; e < block->rule.experts; ++e) {
+    const uint32_t at = first.index + 3 * e;
+    block->experts.push_back({{at}, {at + 1}, {at + 2}});
+  }
+}
+
+ExpertsBlock::Expert make_shared(SpecBuilder& m, uint32_t layer, uint32_t ffn) {
+  const uint32_t width = m.hyper().width;
+  const AxisId axis = m.axis({.name = "shared_ffn", .items = ffn, .unit_items = kBlock});
+  auto matrix = [&](const char* member, const char* name, uint32_t rows, uint32_t k,
+                    WeightCut cut) {
+    return m.matrix(static_cast<int>(layer),
+                    {member, layer_tensor(layer, name), rows, k, cut, axis});
+  };
+  return {matrix("shared gate", "ffn_gate_shexp.weight", ffn, width, WeightCut::kRows),
+          matrix("shared up", "ffn_up_shexp.weight", ffn, width, WeightCut::kRows),
+          matrix("shared down", "ffn_down_shexp.weight", width, ffn, WeightCut::kColumns)};
+}
+
+}  // namespace
+
+ExpertsBlock make_experts(SpecBuilder& m, uint32_t layer, const RouterDefaults& defaults) {
+  const ModelKeys keys = m.keys(layer);
+  ExpertsBlock block;
+  block.rule = read_router(keys, defaults);
+  const uint32_t ffn = read_expert_ffn(keys), shared = read_shared_ffn(keys, ffn);
+  const auto l = static_cast<int>(layer);
+  block.router = m.replicated(
+      l,
+      {"router", layer_tensor(layer, "ffn_gate_inp.weight"), block.rule.experts, m.hyper().width},
+      /*widened=*/true);
+  block.bias = m.vector_where_there(l, "router bias", layer_tensor(layer, "exp_probs_b.bias"),
+                                    block.rule.experts);
+  name_experts(m, layer, ffn, &block);
+  if (shared > 0) block.shared = make_shared(m, layer, shared);
+  return block;
+}
+
+bool has_experts(SpecBuilder& m, uint32_t layer) {
+  const ModelKeys& keys = m.keys();
+  if (keys.number_or("expert_count", 0) == 0) return false;
+  const uint32_t dense = keys.number_or("leading_dense_block_count", 0);
+  if (dense > m.hyper().layers) {
+    keys.refuse("leading_dense_block_count", dense,
+                fmt::format("at most the {} layers", m.hyper().layers));
+  }
+  return layer >= dense;
+}
+
+SpecBuilder::Body make_swiglu_or_experts(SpecBuilder& m, uint32_t layer,
+                                         const RouterDefaults& defaults) {
+  if (has_experts(m, layer)) return make_experts(m, layer, defaults);
+  return make_feed_forward(m, layer, Gated::kYes, Activation::kSilu);
+}
+
+}  // namespace hearth

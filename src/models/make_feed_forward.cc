@@ -1,0 +1,37 @@
+#include "models/make_blocks.h"
+#include "tensor/pack_spec.h"
+
+namespace hearth {
+
+FeedForwardBlock make_feed_forward(SpecBuilder& m, uint32_t layer, Gated gated,
+                                   Activation activation) {
+  const uint32_t ffn = m.keys(layer).count("feed_forward_length", kMostFfn);
+  const uint32_t width = m.hyper().width;
+  const AxisId axis = m.axis({.name = "ffn", .items = ffn, .unit_items = kBlock});
+  const auto l = static_cast<int>(layer);
+  const bool apart = gated != Gated::kNo && m.has(layer_tensor(layer, "ffn_gate.weight"));
+  // Where gate and up are one tensor, the gate is above.
+  const bool in_one =
+      gated != Gated::kNo && !apart && m.rows_of(layer_tensor(layer, "ffn_up.weight")) != ffn;
+  auto rows = [&](const char* member, const char* name, uint32_t first) {
+    return m.linear(l, {.member = member,
+                        .name = layer_tensor(layer, in_one ? "ffn_up" : name),
+                        .rows = ffn,
+                        .k = width,
+                        .axis = axis,
+                        .first = in_one ? first : 0,
+                        .all_rows = in_one ? 2 * ffn : 0});
+  };
+  FeedForwardBlock block{.activation = activation};
+  if (gated == Gated::kYes || apart || in_one) block.gate = rows("gate", "ffn_gate", 0);
+  block.up = rows("up", "ffn_up", ffn);
+  block.down = m.linear(l, {.member = "down",
+                            .name = layer_tensor(layer, "ffn_down"),
+                            .rows = width,
+                            .k = ffn,
+                            .cut = WeightCut::kColumns,
+                            .axis = axis});
+  return block;
+}
+
+}  // namespace hearth

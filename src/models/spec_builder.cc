@@ -1,0 +1,229 @@
+#include "models/spec_builder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "formats/source_rows.h"
+#include "graph/ops/reduce.h"
+#include "models/unread_keys.h"
+
+namespace hearth {
+
+SpecBuilder::SpecBuilder(const ModelSource& source) : keys_(source) {
+  spec_.source = source.name();
+  spec_.hyper = read_hyper_parameters(keys_);
+}
+
+AxisId SpecBuilder::axis(AxisSpec axis) {
+  auto at = std::ranges::find(spec_.axes, axis);
+  if (at != spec_.axes.end()) return static_cast<AxisId>(at - spec_.axes.begin());
+  spec_.axes.push_back(std::move(axis));
+  return static_cast<AxisId>(spec_.axes.size() - 1);
+}
+
+// One row may be stored without its second dimension.
+const SourceTensor& SpecBuilder::tensor(const std::string& name,
+                                        const std::vector<uint64_t>& dims) const {
+  const SourceTensor& tensor = source().require_tensor(name);
+  bool vector =
+      dims.size() == 2 && dims[1] == 1 && tensor.dims.size() == 1 && tensor.dims[0] == dims[0];
+  if (!vector && tensor.dims != dims) {
+    fail(ErrorCode::kFile,
+         "'{}': tensor {} is {}, but the file's metadata calls for {}: the file is damaged or its "
+         "metadata was edited",
+         source().name(), name, fmt::join(tensor.dims, " x "), fmt::join(dims, " x "));
+  }
+  return tensor;
+}
+
+WeightId SpecBuilder::declare(int layer, const MatrixPlace& place, const SourceTensor& data,
+                              uint32_t first, int expert) {
+  spec_.weights.push_back({.name = place.name,
+                           .member = place.member,
+                           .layer = layer,
+                           .rows = place.rows,
+                           .k = place.k,
+                           .cut = place.cut,
+                           .axis = place.axis,
+                           .item_size = place.item_size,
+                           .dtype = data.dtype,
+                           .packed = data.dtype,
+                           .data = &data,
+                           .first = first,
+                           .expert = expert});
+  return {static_cast<uint32_t>(spec_.weights.size() - 1)};
+}
+
+WeightId SpecBuilder::matrix(int layer, const MatrixPlace& place) {
+  return declare(layer, place, tensor(place.name, {place.k, place.tensor_rows()}), place.first);
+}
+
+WeightId SpecBuilder::stacked(int layer, MatrixPlace place) {
+  const uint32_t count = spec_.axes[place.axis].items;
+  const SourceTensor& data = tensor(place.name, {place.k, place.rows, count});
+  place.item_size = place.rows;
+  place.rows *= count;
+  return declare(layer, place, data, 0);
+}
+
+WeightId SpecBuilder::replicated(int layer, MatrixPlace place, bool widened) {
+  place.cut = WeightCut::kReplicated;
+  const WeightId id = matrix(layer, place);
+  if (widened) spec_.weights[id.index].packed = DType::kF32;
+  return id;
+}
+
+LinearRef SpecBuilder::linear(int layer, MatrixPlace place) {
+  const std::string bias = place.name + ".bias";
+  place.name += ".weight";
+  LinearRef made{.weight = matrix(layer, place)};
+  if (has(bias)) {
+    made.bias = vector_part(layer, "bias", bias, place.rows, place.first, {place.tensor_rows(), 1});
+  }
+  return made;
+}
+
+// An expert's matrices follow each other, and so do they in memory.
+WeightId SpecBuilder::experts(int layer, uint32_t count, const std::vector<MatrixPlace>& matrices) {
+  std::vector<const SourceTensor*> data;
+  for (const MatrixPlace& of : matrices) {
+    data.push_back(&tensor(of.name, {of.k, of.tensor_rows(), count}));
+  }
+  const WeightId first{static_cast<uint32_t>(spec_.weights.size())};
+  for (uint32_t e = 0; e < count; ++e) {
+    for (size_t i = 0; i < matrices.size(); ++i) {
+      const MatrixPlace& of = matrices[i];
+      declare(layer, of, *data[i], e * of.tensor_rows() + of.first, static_cast<int>(e));
+    }
+  }
+  return first;
+}
+
+WeightId SpecBuilder::vector(int layer, const char* member, std::string name, uint32_t size) {
+  return vector_part(layer, member, std::move(name), size, 0, {size, 1});
+}
+
+WeightId SpecBuilder::vector_where_there(int layer, const char* member, const std::string& name,
+                                         uint32_t size) {
+  return has(name) ? vector(layer, member, name, size) : WeightId{};
+}
+
+WeightId SpecBuilder::vector_part(int layer, const char* member, std::string name, uint32_t size,
+                                  uint32_t first, const std::vector<uint64_t>& dims) {
+  const SourceTensor& data = tensor(name, dims);
+  const uint32_t block = dtype_info(data.dtype).block_elements;
+  const bool whole = first == 0 && size == data.n_elements;
+  // A part that begins inside of a block could be read, but nobody stores biases so.
+  if (!whole && (first % block != 0 || size % block != 0)) {
+    fail(ErrorCode::kUnsupported,
+         "'{}': tensor {} is of type {}, whose blocks lie across the vectors in it: this version "
+         "cannot read it",
+         source().name(), name, data.type_text);
+  }
+  return declare(layer, {member, std::move(name), 1, size, WeightCut::kVector}, data, first);
+}
+
+NormRef SpecBuilder::norm(int layer, NormKind kind, const char* member, const std::string& name,
+                          uint32_t size) {
+  NormRef made{.kind = kind, .weight = vector(layer, member, name + ".weight", size)};
+  if (kind == NormKind::kLayer) {
+    made.bias = vector_where_there(layer, "bias", name + ".bias", size);
+    made.eps = static_cast<float>(keys_.need_real("attention.layer_norm_epsilon"));
+    return made;
+  }
+  // Files of models with layer norms, of which some parts are RMS norms, have the second alone.
+  const double layer_eps = keys_.real_or("attention.layer_norm_epsilon", 1e-5);
+  made.eps = static_cast<float>(keys_.real_or("attention.layer_norm_rms_epsilon", layer_eps));
+  return made;
+}
+
+void SpecBuilder::layer(Halves halves) {
+  const Residual& residual = halves.residual;
+  append({{joined(std::move(halves.attention), residual.kind, residual.attention),
+           joined(std::move(halves.feed_forward), residual.kind, residual.feed_forward)}});
+}
+
+Block SpecBuilder::joined(Body body, NormKind kind, const NormNames& names) {
+  const auto number = static_cast<uint32_t>(spec_.layers.size());
+  auto made = [&](const char* name) -> std::optional<NormRef> {
+    if (name == nullptr) return {};
+    return norm(static_cast<int>(number), kind, name, layer_tensor(number, name), hyper().width);
+  };
+  return {std::move(body),
+          {made(names.before), made(names.behind), made(names.inner), made(names.after)}};
+}
+
+// Tensors that change no result, though no weight is made of them: tables of frequencies that older
+// converters wrote, which the hyper-parameters give as well; scales of activations, for programs
+// that quantise these as the model was calibrated. Layers that are not run stand behind the others.
+bool SpecBuilder::is_harmless(std::string_view name) const {
+  const uint32_t first = hyper().layers, end = first + hyper().skipped_layers;
+  for (uint32_t layer = first; layer < end; ++layer) {
+    if (name.starts_with(layer_tensor(layer, ""))) return true;
+  }
+  return known_.contains(name) || name.ends_with(".attn_rot_embd.weight") ||
+         name.ends_with(".attn_rot_embd") || name.ends_with(".input_scale");
+}
+
+void SpecBuilder::check_all_used() const {
+  std::set<const SourceTensor*> used;
+  for (const WeightSpec& weight : spec_.weights) used.insert(weight.data);
+  for (const SourceTensor& tensor : source().tensors()) {
+    if (used.contains(&tensor) || is_harmless(tensor.name)) continue;
+    fail(ErrorCode::kUnsupported,
+         "'{}' has a tensor {} that its architecture does not use here: the text would be wrong",
+         source().name(), tensor.name);
+  }
+}
+
+// Holds the sizes of a file against what kernels, ops and buffers were built for, before anything
+// is allocated.
+void SpecBuilder::check_sizes() const {
+  if (hyper().width > kMostReduceWidth) {
+    fail(ErrorCode::kUnsupported,
+         "'{}' has rows of {} elements, more than {}: this version cannot run it", spec_.source,
+         hyper().width, kMostReduceWidth);
+  }
+  const auto* first = spec_.first<ExpertsBlock>();
+  for (uint32_t layer = 0; layer < spec_.layers.size(); ++layer) {
+    const auto* experts = spec_.block<ExpertsBlock>(layer);
+    if (experts == nullptr ||
+        (experts->rule.experts == first->rule.experts && experts->rule.used == first->rule.used)) {
+      continue;
+    }
+    fail(ErrorCode::kUnsupported,
+         "'{}' chooses {} of {} experts in layer {}, and {} of {} in others: this version cannot "
+         "run it",
+         spec_.source, experts->rule.used, experts->rule.experts, layer, first->rule.used,
+         first->rule.experts);
+  }
+}
+
+// Shards begin at whole items of an axis, or at whole units where nothing cuts it finer.
+void SpecBuilder::settle_types() {
+  for (WeightSpec& weight : spec_.weights) {
+    if (!weight.is_matrix()) {
+      if (weight.data->runs.empty()) continue;
+      fail(ErrorCode::kUnsupported, "'{}': tensor {} of type {} is no matrix: this cannot be read",
+           spec_.source, weight.name, weight.data->type_text);
+    }
+    const bool by_rows = weight.cut == WeightCut::kRows;
+    const uint64_t granule =
+        by_rows ? uint64_t{spec_.axes[weight.axis].unit_items} * weight.item_size : weight.rows;
+    if (weight.packed != weight.dtype) continue;
+    weight.packed = packed_type(*weight.data, weight.first, weight.rows, granule);
+  }
+}
+
+ModelSpec SpecBuilder::finish(const Architecture& architecture) && {
+  spec_.architecture = &architecture;
+  if (spec_.is_encoder()) spec_.head = {};
+  refuse_unread_keys(keys_, spec_);
+  check_all_used();
+  settle_types();
+  check_sizes();
+  return std::move(spec_);
+}
+
+}  // namespace hearth

@@ -1,0 +1,32 @@
+// The one walk over a model's blocks, and what it calls. Whoever computes a model implements
+// BlockBuilder: for the cores it appends ops to a graph (models/core_graph.h). The walk knows
+// nothing of nodes, groups, phases or devices.
+#pragma once
+
+#include <optional>
+
+#include "graph/ops/linear.h"
+#include "graph/ops/reduce.h"
+#include "models/model_spec.h"
+
+namespace hearth {
+
+class BlockBuilder {
+ public:
+  virtual ~BlockBuilder() = default;
+  // The start of the stream, and what the first block reads: its norm `before`, or where the
+  // embedding has a norm of its own, that, which is the stream then.
+  virtual Reduced embed(const EmbeddingBlock& embedding, const std::optional<NormRef>& before) = 0;
+  // What a block makes of `input`, as partial sums.
+  virtual Partials block(uint32_t layer, const Block& block, const Bundle& input) = 0;
+  // The stream x with the block's result (models/blocks.h says how), and the norm `next` of it,
+  // which the next block reads; of `rows`.
+  virtual Reduced join(const Bundle& x, const Partials& result, const BlockNorms& norms,
+                       const std::optional<NormRef>& next, RowSet rows) = 0;
+  // The logits of the step's output rows.
+  virtual void logits(const Bundle& input, WeightId head) = 0;
+};
+
+void walk_model(const ModelSpec& spec, BlockBuilder& builder);
+
+}  // namespace hearth

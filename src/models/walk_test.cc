@@ -1,0 +1,93 @@
+// The walk over a model's blocks, told by a builder that computes nothing: every value has a
+// number, and every call says what it read and made.
+#include "models/walk.h"
+
+#include <gtest/gtest.h>
+
+#include "models/test_source.h"
+
+namespace hearth {
+namespace {
+
+class Teller : public BlockBuilder {
+ public:
+  explicit Teller(const ModelSpec& spec) : spec_(spec) {}
+  const std::vector<std::string>& told() const { return told_; }
+
+  Reduced embed(const EmbeddingBlock& embedding, const std::optional<NormRef>& before) override {
+    const Reduced made = next();
+    told_.push_back(fmt::format("{} = embed {}, norm {}", text(made), name(embedding.token),
+                                name(before ? before->weight : embedding.norm->weight)));
+    return made;
+  }
+  Partials block(uint32_t layer, const Block& block, const Bundle& input) override {
+    Partials made{.pieces = {}, .bundle = value(), .cuts = AxisCuts(1, 1, shares_), .width = 0};
+    constexpr const char* kKinds[] = {"attention", "latent attention", "feed forward", "experts"};
+    told_.push_back(fmt::format("{} = {} of layer {} reads {}", made.bundle.values[0],
+                                kKinds[block.body.index()], layer, input.values[0]));
+    return made;
+  }
+  Reduced join(const Bundle& x, const Partials& result, const BlockNorms& norms,
+               const std::optional<NormRef>& following, RowSet rows) override {
+    const Reduced made = next();
+    told_.push_back(fmt::format("{} = join {} and {}{}{}{}", text(made), x.values[0],
+                                result.bundle.values[0],
+                                norms.after ? ", after " + name(norms.after->weight) : "",
+                                following ? ", next " + name(following->weight) : "",
+                                rows == RowSet::kOutputs ? ", of outputs" : ""));
+    return made;
+  }
+  void logits(const Bundle& input, WeightId head) override {
+    told_.push_back(fmt::format("logits of {} by {}", input.values[0], name(head)));
+  }
+
+ private:
+  Bundle value() { return {{values_++}, true}; }
+  Reduced next() { return {value(), value()}; }
+  static std::string text(const Reduced& made) {
+    return fmt::format("x {}, normed {}", made.x.values[0], made.normed.values[0]);
+  }
+  const std::string& name(WeightId id) const { return spec_.weight(id).name; }
+
+  const ModelSpec& spec_;
+  std::vector<uint32_t> shares_ = {1};
+  ValueId values_ = 0;
+  std::vector<std::string> told_;
+};
+
+std::vector<std::string> walked(TestSource source) {
+  TestModel model(std::move(source));
+  Teller teller(model.spec());
+  walk_model(model.spec(), teller);
+  return teller.told();
+}
+
+TEST(Walk, ADecoderNormsBeforeItsBlocks) {
+  EXPECT_EQ(walked(llama_source({.layers = 2, .tied = false})),
+            (std::vector<std::string>{
+                "x 0, normed 1 = embed token_embd.weight, norm blk.0.attn_norm.weight",
+                "2 = attention of layer 0 reads 1",
+                "x 3, normed 4 = join 0 and 2, next blk.0.ffn_norm.weight",
+                "5 = feed forward of layer 0 reads 4",
+                "x 6, normed 7 = join 3 and 5, next blk.1.attn_norm.weight",
+                "8 = attention of layer 1 reads 7",
+                "x 9, normed 10 = join 6 and 8, next blk.1.ffn_norm.weight",
+                "11 = feed forward of layer 1 reads 10",
+                "x 12, normed 13 = join 9 and 11, next output_norm.weight, of outputs",
+                "logits of 13 by output.weight",
+            }));
+}
+
+TEST(Walk, AnEncoderNormsAfterItsBlocks) {
+  EXPECT_EQ(walked(encoder_source({})),
+            (std::vector<std::string>{
+                "x 0, normed 1 = embed token_embd.weight, norm token_embd_norm.weight",
+                "2 = attention of layer 0 reads 1",
+                "x 3, normed 4 = join 0 and 2, after blk.0.attn_output_norm.weight",
+                "5 = feed forward of layer 0 reads 4",
+                "x 6, normed 7 = join 3 and 5, after blk.0.layer_output_norm.weight, of outputs",
+            }));
+}
+
+}  // namespace
+}  // namespace hearth
