@@ -19,6 +19,13 @@ class MadeMetadata {
   void set(std::string key, bool value) { add(std::move(key), value); }
   void set(std::string key, std::string_view value);
   void set(std::string key, const char* value) { set(std::move(key), std::string_view(value)); }
+  // An array of one of these numbers: a value for every layer.
+  template <typename T>
+  void set(std::string key, const std::vector<T>& values) {
+    Entry entry{std::move(key), MetaType::kArray, meta_type_of<T>(), values.size(), {}};
+    for (const T value : values) append(value, &entry.bytes);
+    entries_.push_back(std::move(entry));
+  }
 
   // Points into this object, wherever it is moved to. `file` is for messages.
   Metadata metadata(std::string file) const;
@@ -26,14 +33,21 @@ class MadeMetadata {
  private:
   struct Entry {
     std::string key;
-    MetaType type;
+    MetaType type, element_type;
+    uint64_t count;
     std::vector<std::byte> bytes;
   };
 
   template <typename T>
+  static void append(T value, std::vector<std::byte>* bytes) {
+    const auto* from = reinterpret_cast<const std::byte*>(&value);
+    bytes->insert(bytes->end(), from, from + sizeof value);
+  }
+  template <typename T>
   void add(std::string key, T value) {
-    const auto* bytes = reinterpret_cast<const std::byte*>(&value);
-    entries_.push_back({std::move(key), meta_type_of<T>(), {bytes, bytes + sizeof value}});
+    Entry entry{std::move(key), meta_type_of<T>(), meta_type_of<T>(), 1, {}};
+    append(value, &entry.bytes);
+    entries_.push_back(std::move(entry));
   }
 
   std::deque<Entry> entries_;

@@ -212,6 +212,13 @@ void Metadata::fail_missing(std::string_view key) const {
        printable(key));
 }
 
+void Metadata::fail_short(std::string_view key, const MetaValue& value, size_t layers) const {
+  fail(ErrorCode::kFile,
+       "'{}': metadata key '{}' has values for {} layers, and the model has {}; the file is "
+       "incomplete, convert the model again",
+       file_, printable(key), value.count, layers);
+}
+
 #define HEARTH_METADATA_GET(T)                                         \
   template std::optional<T> Metadata::get(std::string_view key) const; \
   template std::optional<std::vector<T>> Metadata::get(std::string_view key) const;

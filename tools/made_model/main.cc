@@ -195,8 +195,13 @@ void write_gguf(const std::string& config, const fs::path& path, const TypeOptio
       const auto* text = reinterpret_cast<const char*>(payload.data());
       writer.set(entry.key, std::string_view(text, payload.size()));
     } else {
-      writer.set_raw(entry.key, static_cast<uint32_t>(entry.value.type),
-                     {payload.begin(), payload.end()});
+      std::vector<std::byte> bytes;
+      if (entry.value.is_array()) {
+        append(bytes, static_cast<uint32_t>(entry.value.element_type));
+        append(bytes, entry.value.count);
+      }
+      bytes.insert(bytes.end(), payload.begin(), payload.end());
+      writer.set_raw(entry.key, static_cast<uint32_t>(entry.value.type), std::move(bytes));
     }
   }
   writer.set("tokenizer.ggml.model", "no_vocab");

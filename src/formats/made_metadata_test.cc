@@ -1,0 +1,45 @@
+#include "formats/made_metadata.h"
+
+#include <gtest/gtest.h>
+
+#include "formats/gguf_test_bytes.h"
+
+namespace hearth {
+namespace {
+
+TEST(MadeMetadata, ArraysAreReadLikeThoseOfFiles) {
+  MadeMetadata made;
+  made.set("counts", std::vector<uint32_t>{3, 1, 2});
+  made.set("reals", std::vector<float>{0.5f, 2});
+  made.set("flags", std::vector<bool>{true, false, true});
+  made.set("none", std::vector<bool>{});
+  const MadeMetadata moved = std::move(made);
+  const Metadata metadata = moved.metadata("m");
+  EXPECT_EQ(metadata.get<std::vector<uint32_t>>("counts"), (std::vector<uint32_t>{3, 1, 2}));
+  EXPECT_EQ(metadata.get<std::vector<float>>("reals"), (std::vector<float>{0.5f, 2}));
+  EXPECT_EQ(metadata.get<std::vector<bool>>("flags"), (std::vector<bool>{true, false, true}));
+  EXPECT_EQ(metadata.get<std::vector<bool>>("none"), std::vector<bool>());
+  EXPECT_EQ(meta_value_text(*metadata.find("flags")), "[true, false, true]");
+}
+
+TEST(MadeMetadata, AValueForEveryLayer) {
+  MadeMetadata made;
+  made.set("one", 7u);
+  made.set("flag", true);
+  made.set("each", std::vector<uint32_t>{5, 6, 7});
+  const Metadata metadata = made.metadata("m");
+  EXPECT_EQ(metadata.per_layer<uint32_t>("missing", 2), std::nullopt);
+  EXPECT_EQ(metadata.per_layer<uint32_t>("one", 2), (std::vector<uint32_t>{7, 7}));
+  EXPECT_EQ(metadata.per_layer<bool>("flag", 3), (std::vector<bool>{true, true, true}));
+  // Behind them may stand values of layers of multi-token prediction.
+  EXPECT_EQ(metadata.per_layer<uint32_t>("each", 2), (std::vector<uint32_t>{5, 6}));
+  EXPECT_EQ(metadata.per_layer<float>("missing", 2), std::nullopt);
+  EXPECT_EQ(file_error([&] { metadata.per_layer<uint32_t>("each", 4); }),
+            "'m': metadata key 'each' has values for 3 layers, and the model has 4; the file is "
+            "incomplete, convert the model again");
+  EXPECT_NE(file_error([&] { metadata.per_layer<bool>("each", 2); }).find("array of bool"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace hearth
