@@ -14,6 +14,7 @@
 #include "formats/hf_source.h"
 #include "formats/source_rows.h"
 #include "formats/test_hf_folder.h"
+#include "models/registry.h"
 
 namespace hearth {
 namespace {
@@ -89,7 +90,8 @@ void open(const std::string& config, UnknownTypes unknown) {
   files.push_back(MappedFile::own({bytes, bytes + config.size()}, "generation_config.json"));
   files.push_back(MappedFile::own(weights(), "model.safetensors"));
   try {
-    const ModelSource source = parse_hf_folder(std::move(files), "folder", unknown);
+    const ModelSource source =
+        parse_hf_folder(std::move(files), "folder", all_hf_families(), unknown);
     for (const MetaEntry& entry : source.metadata().entries()) meta_value_text(entry.value);
     read_rows(source);
   } catch (const Error&) {

@@ -212,7 +212,7 @@ void json_tensors(Json& json, const ModelSource& file) {
 }
 
 int inspect(const InspectArgs& args) {
-  ModelSource file = ModelSource::open(args.model, UnknownTypes::kKeep);
+  ModelSource file = open_model_source(args.model, UnknownTypes::kKeep);
   ModelDescription model = describe_model(file);
   if (args.json) {
     Json json;

@@ -12,6 +12,7 @@
 #include "cli/options.h"
 #include "cli/program.h"
 #include "cli/text_io.h"
+#include "models/registry.h"
 
 namespace hearth {
 namespace {
@@ -112,7 +113,7 @@ void encode(const TokenizeArgs& args, const Tokenizer& tokenizer) {
 }
 
 int tokenize(const TokenizeArgs& args) {
-  ModelSource source = ModelSource::open(args.model, UnknownTypes::kKeep);
+  ModelSource source = open_model_source(args.model, UnknownTypes::kKeep);
   ConsoleListener console(args.verbose);
   std::unique_ptr<Tokenizer> tokenizer = open_tokenizer(source, args.pre, console);
   if (args.decode) {

@@ -55,7 +55,7 @@ OpenedModel open_model(const OpenOptions& options, const Listener& listener) {
     listener.warn(fmt::format("no MODEL is named: taking the demo model, {}", path));
   }
   ModelSource source =
-      options.use == ModelUse::kShape ? ModelSource::open_shape(path) : ModelSource::open(path);
+      options.use == ModelUse::kShape ? open_model_shape(path) : open_model_source(path);
   for (const std::string& note : source.notes()) listener.warn(note);
   ModelSpec spec = make_spec(source);
   check_use(source, spec, options.use);

@@ -21,7 +21,7 @@ namespace hearth {
 enum class TokenizerUse : uint8_t { kNeeded, kIfThere, kNone };
 
 // What the model is wanted for. An encoder gives vectors and no text. Who asks for the shape reads
-// no weights, and these need not be there (ModelSource::open_shape).
+// no weights, and these need not be there (open_model_shape).
 enum class ModelUse : uint8_t { kAny, kText, kShape };
 
 struct OpenOptions {

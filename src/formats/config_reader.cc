@@ -27,6 +27,12 @@ boost::json::value read_document(const MappedFile& file, uint64_t most_bytes) {
   }
 }
 
+// Null where it is missing or null.
+const boost::json::value* find_in(const boost::json::object& object, std::string_view key) {
+  const boost::json::value* value = object.if_contains({key.data(), key.size()});
+  return value == nullptr || value->is_null() ? nullptr : value;
+}
+
 }  // namespace
 
 boost::json::value read_json_file(const MappedFile& file, uint64_t most_bytes) {
@@ -46,8 +52,13 @@ boost::json::value read_json_array(const MappedFile& file, uint64_t most_bytes) 
 }
 
 const boost::json::value* ConfigReader::find(std::string_view key) const {
-  const boost::json::value* value = object_.if_contains({key.data(), key.size()});
-  return value == nullptr || value->is_null() ? nullptr : value;
+  const boost::json::value* value = find_in(object_, key);
+  return value == nullptr && around_ != nullptr ? find_in(*around_, key) : value;
+}
+
+std::string ConfigReader::full(std::string_view key) const {
+  const bool outside = around_ != nullptr && find_in(object_, key) == nullptr && has(key);
+  return fmt::format("{}{}", outside ? "" : path_, key);
 }
 
 std::string ConfigReader::shown(std::string_view key) const {
@@ -60,18 +71,18 @@ std::string ConfigReader::shown(std::string_view key) const {
 
 void ConfigReader::refuse(std::string_view key, const std::string& wanted) const {
   fail(ErrorCode::kFile,
-       "'{}' says {}{} = {}, where {} is needed: the file is damaged or made for another program",
-       file_, path_, key, shown(key), wanted);
+       "'{}' says {} = {}, where {} is needed: the file is damaged or made for another program",
+       file_, full(key), shown(key), wanted);
 }
 
 void ConfigReader::fail_unsupported(std::string_view key, const std::string& known) const {
-  fail(ErrorCode::kUnsupported, "'{}' says {}{} = {}, which this version cannot run; {}", file_,
-       path_, key, shown(key), known);
+  fail(ErrorCode::kUnsupported, "'{}' says {} = {}, which this version cannot run; {}", file_,
+       full(key), shown(key), known);
 }
 
 void ConfigReader::fail_missing(std::string_view key) const {
-  fail(ErrorCode::kFile, "'{}' does not say {}{}: the file is incomplete, download it again", file_,
-       path_, key);
+  fail(ErrorCode::kFile, "'{}' does not say {}: the file is incomplete, download it again", file_,
+       full(key));
 }
 
 std::optional<uint32_t> ConfigReader::count(std::string_view key, uint32_t most,
@@ -142,7 +153,13 @@ std::optional<ConfigReader> ConfigReader::object(std::string_view key) const {
   const boost::json::value* value = find(key);
   if (value == nullptr) return std::nullopt;
   if (!value->is_object()) refuse(key, "an object");
-  return ConfigReader(value->get_object(), file_, fmt::format("{}{}.", path_, key));
+  return ConfigReader(value->get_object(), file_, full(key) + ".");
+}
+
+ConfigReader ConfigReader::inside(std::string_view key) const {
+  ConfigReader reader = *object(key);
+  reader.around_ = &object_;
+  return reader;
 }
 
 std::optional<std::vector<ConfigReader>> ConfigReader::objects(std::string_view key) const {
@@ -153,7 +170,7 @@ std::optional<std::vector<ConfigReader>> ConfigReader::objects(std::string_view 
   for (const boost::json::value& element : value->get_array()) {
     if (!element.is_object()) refuse(key, "an array of objects");
     objects.emplace_back(element.get_object(), file_,
-                         fmt::format("{}{}[{}].", path_, key, objects.size()));
+                         fmt::format("{}[{}].", full(key), objects.size()));
   }
   return objects;
 }

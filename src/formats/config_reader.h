@@ -41,6 +41,8 @@ class ConfigReader {
   std::optional<std::string> text(std::string_view key) const;
   std::string text_or(std::string_view key, const char* otherwise) const;
   std::optional<ConfigReader> object(std::string_view key) const;
+  // The same of an object that is there, whose reader finds what it lacks in this one, a file's.
+  ConfigReader inside(std::string_view key) const;
   // Objects of an array.
   std::optional<std::vector<ConfigReader>> objects(std::string_view key) const;
   // Strings of an array.
@@ -55,10 +57,13 @@ class ConfigReader {
   [[noreturn]] void fail_missing(std::string_view key) const;
   // The value as short JSON; what strings hold is made printable.
   std::string shown(std::string_view key) const;
+  // As messages name it.
+  std::string full(std::string_view key) const;
 
   const boost::json::object& object_;
   const std::string& file_;
   std::string path_;
+  const boost::json::object* around_ = nullptr;
 };
 
 }  // namespace hearth

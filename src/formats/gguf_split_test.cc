@@ -32,14 +32,14 @@ class GgufSplit : public ::testing::Test {
     return writer;
   }
   std::string open_error(uint32_t index = 0) const {
-    return file_error([&] { ModelSource::open(path(index)); });
+    return file_error([&] { ModelSource::open(path(index), {}); });
   }
 
   TestFolder folder_;
 };
 
 TEST_F(GgufSplit, OpeningTheFirstPartOpensAll) {
-  ModelSource file = ModelSource::open(path(0));
+  ModelSource file = ModelSource::open(path(0), {});
   EXPECT_EQ(file.files().size(), 3u);
   EXPECT_EQ(file.files()[2].name(), path(2));
   EXPECT_EQ(file.metadata().require<std::string>("general.architecture"), "llama");
@@ -69,7 +69,7 @@ TEST_F(GgufSplit, OpeningALaterPartNamesTheFirst) {
 TEST_F(GgufSplit, ARenamedFirstPartIsNamed) {
   std::string renamed = folder_.path() + "model.gguf";
   std::filesystem::rename(path(0), renamed);
-  std::string error = file_error([&] { ModelSource::open(renamed); });
+  std::string error = file_error([&] { ModelSource::open(renamed, {}); });
   EXPECT_NE(error.find("its name does not end in '-00001-of-00003.gguf'"), std::string::npos);
 }
 
@@ -117,7 +117,7 @@ TEST_F(GgufSplit, CountsThatCannotBeAreErrors) {
 TEST_F(GgufSplit, AMergedModelIsOneFile) {
   for (uint16_t count : {uint16_t{0}, uint16_t{1}}) {
     part(0, count, 3).save(path(0));
-    EXPECT_EQ(ModelSource::open(path(0)).files().size(), 1u);
+    EXPECT_EQ(ModelSource::open(path(0), {}).files().size(), 1u);
   }
 }
 

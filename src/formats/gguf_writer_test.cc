@@ -63,7 +63,7 @@ TEST(GgufWriter, SavedFilesOpen) {
   TestFolder folder;
   std::string path = folder.path() + "writer.gguf";
   writer.save(path);
-  EXPECT_EQ(ModelSource::open(path).metadata().get<std::string>("general.name"), "saved");
+  EXPECT_EQ(ModelSource::open(path, {}).metadata().get<std::string>("general.name"), "saved");
 }
 
 TEST(GgufWriter, APlaceThatCannotBeWrittenIsNamed) {

@@ -9,17 +9,14 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kMostContext = 1u << 24;
-// As GGUF numbers them.
-constexpr uint32_t kMean = 1, kCls = 2, kLast = 3;
-
 struct Pooling {
   std::string_view flag, name;  // in files of older and of newer versions
   uint32_t type;
 };
-constexpr std::array<Pooling, 3> kPoolings = {{{"pooling_mode_mean_tokens", "mean", kMean},
-                                               {"pooling_mode_cls_token", "cls", kCls},
-                                               {"pooling_mode_lasttoken", "lasttoken", kLast}}};
+constexpr std::array<Pooling, 3> kPoolings = {
+    {{"pooling_mode_mean_tokens", "mean", HfPooling::kMean},
+     {"pooling_mode_cls_token", "cls", HfPooling::kCls},
+     {"pooling_mode_lasttoken", "lasttoken", HfPooling::kLast}}};
 constexpr const char* kKnown = "it runs one of mean, cls and lasttoken";
 
 uint32_t pooling_of(const ConfigReader& config) {
@@ -71,15 +68,16 @@ std::string hf_pooling_folder(const MappedFile& modules) {
 
 void read_hf_pooling(const MappedFile& file, HfConfig* model) {
   const boost::json::value json = read_json_file(file, kMostConfigBytes);
-  model->pooling = pooling_of(ConfigReader(json.get_object(), file.name()));
+  model->keep(HfValue::kPooling, pooling_of(ConfigReader(json.get_object(), file.name())));
 }
 
 void read_hf_lengths(const MappedFile& file, HfConfig* model) {
-  if (!model->encoder) return;
+  if (!model->family->encoder) return;
   const boost::json::value json = read_json_file(file, kMostConfigBytes);
   const ConfigReader config(json.get_object(), file.name());
-  model->context =
-      std::min(model->context, config.count_or("max_seq_length", model->context, kMostContext));
+  const auto context = static_cast<uint32_t>((*model)[HfValue::kContext]);
+  model->keep(HfValue::kContext,
+              std::min(context, config.count_or("max_seq_length", context, HfMost::kContext)));
 }
 
 }  // namespace hearth

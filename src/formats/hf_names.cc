@@ -2,82 +2,26 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <charconv>
 
 namespace hearth {
 namespace {
 
-struct Translation {
-  std::string_view from, to;
-};
+constexpr std::string_view kNumber = "{}";
 
-constexpr std::array<Translation, 2> kOutside = {
-    {{"embed_tokens", "token_embd"}, {"norm", "output_norm"}}};
-
-constexpr std::array<Translation, 21> kInLayer = {
-    {{"input_layernorm", "attn_norm"},
-     {"post_attention_layernorm", "ffn_norm"},
-     {"self_attn.q_proj", "attn_q"},
-     {"self_attn.k_proj", "attn_k"},
-     {"self_attn.v_proj", "attn_v"},
-     {"self_attn.o_proj", "attn_output"},
-     {"self_attn.q_norm", "attn_q_norm"},
-     {"self_attn.k_norm", "attn_k_norm"},
-     {"self_attn.q_a_proj", "attn_q_a"},
-     {"self_attn.q_a_layernorm", "attn_q_a_norm"},
-     {"self_attn.q_b_proj", "attn_q_b"},
-     {"self_attn.kv_a_proj_with_mqa", "attn_kv_a_mqa"},
-     {"self_attn.kv_a_layernorm", "attn_kv_a_norm"},
-     {"mlp.gate_proj", "ffn_gate"},
-     {"mlp.up_proj", "ffn_up"},
-     {"mlp.down_proj", "ffn_down"},
-     {"mlp.gate", "ffn_gate_inp"},
-     {"block_sparse_moe.gate", "ffn_gate_inp"},
-     {"mlp.shared_experts.gate_proj", "ffn_gate_shexp"},
-     {"mlp.shared_experts.up_proj", "ffn_up_shexp"},
-     {"mlp.shared_experts.down_proj", "ffn_down_shexp"}}};
-
-constexpr std::array<Translation, 6> kOfExpert = {{{"gate_proj", "ffn_gate_exps"},
-                                                   {"up_proj", "ffn_up_exps"},
-                                                   {"down_proj", "ffn_down_exps"},
-                                                   {"w1", "ffn_gate_exps"},
-                                                   {"w3", "ffn_up_exps"},
-                                                   {"w2", "ffn_down_exps"}}};
-
-template <size_t N>
-std::string_view translated(const std::array<Translation, N>& table, std::string_view name) {
-  for (const Translation& entry : table) {
-    if (entry.from == name) return entry.to;
-  }
-  return {};
+bool take_prefix(std::string_view* name, std::string_view prefix) {
+  if (!name->starts_with(prefix)) return false;
+  name->remove_prefix(prefix.size());
+  return true;
 }
 
-void parse_in_layer(std::string_view rest, std::string_view suffix, bool glm, HfName* out) {
-  const uint32_t layer = *out->layer;
-  if (rest == "self_attn.kv_b_proj" && suffix == ".weight") {
-    out->kind = HfName::Kind::kLatentPair;
-    return;
+void take_prefix_of(std::string_view* name, const HfTexts& prefixes) {
+  for (std::string_view prefix : prefixes) {
+    if (take_prefix(name, prefix)) return;
   }
-  if (take_prefix(&rest, "mlp.experts.") || take_prefix(&rest, "block_sparse_moe.experts.")) {
-    std::optional<uint32_t> expert = take_number(&rest);
-    const std::string_view to = translated(kOfExpert, rest);
-    if (!expert || to.empty() || suffix != ".weight") return;
-    out->kind = HfName::Kind::kExpert;
-    out->expert = *expert;
-    out->gguf = fmt::format("blk.{}.{}{}", layer, to, suffix);
-    return;
-  }
-  std::string_view to = translated(kInLayer, rest);
-  if (to.empty()) return;
-  if (glm && to == "ffn_norm") to = "post_attention_norm";
-  out->keys = to == "attn_k";
-  out->kind = to == "attn_q" || out->keys ? HfName::Kind::kQueryOrKey : HfName::Kind::kPlain;
-  out->gguf = fmt::format("blk.{}.{}{}", layer, to, suffix);
 }
 
-}  // namespace
-
+// A number in front of a dot, without zeros before it; takes both off.
 std::optional<uint32_t> take_number(std::string_view* name) {
   uint32_t number = 0;
   auto [end, error] = std::from_chars(name->data(), name->data() + name->size(), number);
@@ -88,36 +32,103 @@ std::optional<uint32_t> take_number(std::string_view* name) {
   return number;
 }
 
-bool take_prefix(std::string_view* name, std::string_view prefix) {
-  if (!name->starts_with(prefix)) return false;
-  name->remove_prefix(prefix.size());
-  return true;
+const HfLeftOut* left_out_as(std::string_view name, const HfFamily& family) {
+  for (const HfLeftOut& left_out : family.left_out) {
+    for (std::string_view begin : left_out.names) {
+      if (begin.ends_with('.') ? name.starts_with(begin) : name == begin) return &left_out;
+    }
+  }
+  return nullptr;
 }
 
-HfName parse_hf_name(std::string_view name, std::string_view architecture) {
+// Takes off ".weight" or ".bias", also as TensorFlow named them, and returns it; nothing where
+// another ending stands there.
+std::string_view take_ending(std::string_view* name) {
+  constexpr std::pair<std::string_view, std::string_view> kEndings[] = {
+      {".weight", ".weight"}, {".bias", ".bias"}, {".gamma", ".weight"}, {".beta", ".bias"}};
+  for (const auto& [ending, same] : kEndings) {
+    if (!name->ends_with(ending)) continue;
+    name->remove_suffix(ending.size());
+    return same;
+  }
+  return {};
+}
+
+bool whole_name(HfKind kind) { return kind == HfKind::kWhole || kind == HfKind::kIgnored; }
+bool without_bias(HfKind kind) {
+  return kind == HfKind::kExpert || kind == HfKind::kLatentPair || whole_name(kind);
+}
+
+// One name, looked up among rows.
+class Lookup {
+ public:
+  Lookup(std::string_view name, HfName* out) : name_(name), out_(out) {}
+
+  // Whether `rest`, the name's end, is what the row says.
+  bool take(const HfTensor& row, std::string_view rest) const {
+    const std::string_view whole = rest;
+    const std::string_view ending = whole_name(row.kind) ? "" : take_ending(&rest);
+    if (!whole_name(row.kind) && ending.empty()) return false;
+    if (ending == ".bias" && without_bias(row.kind)) return false;
+    if (row.kind == HfKind::kExpert ? !is_expert(row, rest, whole) : rest != row.from) return false;
+    out_->row = &row;
+    const std::string layer = out_->layer ? fmt::format("blk.{}.", *out_->layer) : "";
+    out_->gguf = fmt::format("{}{}{}", layer, row.to, ending);
+    return true;
+  }
+
+ private:
+  bool is_expert(const HfTensor& row, std::string_view rest, std::string_view whole) const {
+    const size_t at = row.from.find(kNumber);
+    if (!take_prefix(&rest, row.from.substr(0, at))) return false;
+    const std::optional<uint32_t> expert = take_number(&rest);
+    if (!expert || rest != row.from.substr(at + kNumber.size() + 1)) return false;
+    out_->expert = *expert;
+    out_->expert_at = name_.size() - whole.size() + at;
+    return true;
+  }
+
+  std::string_view name_;
+  HfName* out_;
+};
+
+}  // namespace
+
+HfName parse_hf_name(std::string_view name, const HfFamily& family) {
   HfName out;
-  const size_t dot = name.rfind('.');
-  const std::string_view suffix = dot == std::string_view::npos ? "" : name.substr(dot);
-  const std::string_view base = name.substr(0, name.size() - suffix.size());
-  // A base model that was saved by itself has no prefix.
-  std::string_view rest = base;
-  take_prefix(&rest, "model.");
-  if (take_prefix(&rest, "layers.")) out.layer = take_number(&rest);
-  if (suffix == ".inv_freq" && base.ends_with("rotary_emb")) {
-    out.kind = HfName::Kind::kFrequencies;
-  } else if (out.layer && rest == "mlp.gate" && suffix == ".e_score_correction_bias") {
-    out.kind = HfName::Kind::kPlain;
-    out.gguf = fmt::format("blk.{}.exp_probs_b.bias", *out.layer);
-  } else if (suffix == ".weight" || suffix == ".bias") {
-    if (out.layer) {
-      parse_in_layer(rest, suffix, architecture == "glm4moe", &out);
-    } else if (std::string_view to = base == "lm_head" ? "output" : translated(kOutside, rest);
-               !to.empty()) {
-      out.kind = HfName::Kind::kPlain;
-      out.gguf = fmt::format("{}{}", to, suffix);
+  std::string_view rest = name;
+  take_prefix_of(&rest, family.prefixes);
+  out.left_out = left_out_as(rest, family);
+  if (out.left_out != nullptr) return out;
+  std::string_view in_layer = rest;
+  take_prefix_of(&in_layer, family.layer_prefixes);
+  if (in_layer.size() != rest.size()) {
+    out.layer = take_number(&in_layer);
+    if (!out.layer) return out;
+  }
+  const Lookup lookup(name, &out);
+  for (std::span<const HfTensor> rows : family.tensors) {
+    for (const HfTensor& row : rows) {
+      if ((row.scope == HfScope::kLayer) != out.layer.has_value()) continue;
+      if (lookup.take(row, out.layer ? in_layer : row.scope == HfScope::kTop ? name : rest)) {
+        return out;
+      }
     }
   }
   return out;
+}
+
+std::string hf_name_of(const HfTensor& row, const HfFamily& family, uint32_t layer,
+                       uint32_t expert) {
+  std::string from(row.from);
+  if (row.kind == HfKind::kExpert) {
+    from.replace(from.find(kNumber), kNumber.size(), std::to_string(expert));
+  }
+  if (!whole_name(row.kind)) from += ".weight";
+  if (row.scope == HfScope::kTop) return from;
+  const std::string_view prefix = family.prefixes.front();
+  if (row.scope == HfScope::kModel) return fmt::format("{}{}", prefix, from);
+  return fmt::format("{}{}{}.{}", prefix, family.layer_prefixes.front(), layer, from);
 }
 
 }  // namespace hearth

@@ -1,4 +1,4 @@
-// What a tensor of a Hugging Face model is, by its name.
+// What a tensor of a Hugging Face model is, by its name and the rows of its family.
 #pragma once
 
 #include <cstdint>
@@ -6,37 +6,26 @@
 #include <string>
 #include <string_view>
 
+#include "formats/hf_family.h"
+
 namespace hearth {
 
 struct HfName {
-  enum class Kind {
-    kPlain,        // `gguf` is its name
-    kQueryOrKey,   // the same, whose heads may be stored as halves
-    kExpert,       // one of a layer's experts; `gguf` is the name of all of them
-    kLatentPair,   // kv_b_proj: keys and values from the latent vector
-    kFrequencies,  // what hyper-parameters say as well
-    // Of encoders:
-    kPositions,  // the table of positions, whose first rows may be of none
-    kGateAndUp,  // an FFN's gate, and below it what it gates; `gguf` is the latter's name
-    kUpAndGate,  // the other way round
-    kLeftOut,    // of a head or a pooler that gives no vectors
-    kUnknown,
-  };
-  Kind kind = Kind::kUnknown;
-  std::string gguf;
+  const HfTensor* row = nullptr;        // null: unknown
+  const HfLeftOut* left_out = nullptr;  // what it is one of; then there is no row
+  std::string gguf;                     // of an expert: the name of all of them
   std::optional<uint32_t> layer;
+  // Of an expert, and where its number stands in the name.
   uint32_t expert = 0;
-  bool keys = false;  // of kQueryOrKey: the keys
+  size_t expert_at = 0;
+
+  HfKind kind() const { return row == nullptr ? HfKind::kPlain : row->kind; }
 };
 
-// `architecture` by GGUF's name. Names begin with "model." or, as a base model that was saved by
-// itself has them, with what stands behind it.
-HfName parse_hf_name(std::string_view name, std::string_view architecture);
-// The same of an encoder (formats/hf_encoder_names.cc).
-HfName parse_hf_encoder_name(std::string_view name);
+HfName parse_hf_name(std::string_view name, const HfFamily& family);
 
-// A number in front of a dot, without zeros before it; takes both off.
-std::optional<uint32_t> take_number(std::string_view* name);
-bool take_prefix(std::string_view* name, std::string_view prefix);
+// A row's name in files, and of one expert.
+std::string hf_name_of(const HfTensor& row, const HfFamily& family, uint32_t layer,
+                       uint32_t expert = 0);
 
 }  // namespace hearth

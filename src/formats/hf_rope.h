@@ -1,30 +1,15 @@
-// RoPE by the config.json of a Hugging Face model.
+// RoPE by the config.json of a Hugging Face model, by the rules of its family (HfRope): sets the
+// keys rope.*, keeps how much of a head is turned, and the factors of llama3's scaling. YaRN's log
+// multiplier is a tenth of mscale_all_dim. Both names of the object are read, rope_scaling and
+// rope_parameters.
+//
+// Throws (kUnsupported) where layers turn positions in several ways and the family has one.
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
-#include "formats/config_reader.h"
-#include "formats/made_metadata.h"
+#include "formats/hf_config.h"
 
 namespace hearth {
 
-struct HfRope {
-  std::string prefix;  // of keys: "qwen3."
-  uint32_t length;     // of a head
-  uint32_t context;    // of the model
-  double base = 1e4;   // where the file says none
-  // Scores grow with the scaling too, by a key of their own (multi-head latent attention).
-  bool scaled_scores = false;
-};
-
-// The object that holds RoPE's settings, whichever of its names it has; the settings of layers of
-// one kind where it has an object for each kind. Throws (kUnsupported) where these differ.
-std::optional<ConfigReader> rope_object(const ConfigReader& config);
-
-// Adds the keys <prefix>rope.*; returns the factors of llama3's scaling, none for others.
-std::vector<float> read_hf_rope(const ConfigReader& config, const HfRope& rope,
-                                MadeMetadata& metadata);
+void read_hf_rope(const HfReading& reading);
 
 }  // namespace hearth

@@ -2,7 +2,8 @@
 // not at hand: what a prediction needs to know of a model. Names, types and shapes are those of the
 // released files: with `quantization_config` the linear layers are FP8 with scales, but for those
 // of `modules_to_not_convert` and the head; all else has the type that `torch_dtype` (or `dtype`)
-// says. Layers of multi-token prediction are not among them.
+// says. They are the rows of the family's table that have a shape. Layers of multi-token prediction
+// are not among them.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +11,12 @@
 
 #include "formats/config_reader.h"
 #include "formats/hf_config.h"
-#include "formats/metadata.h"
 #include "formats/safetensors.h"
 
 namespace hearth {
 
-// `metadata` is what read_hf_config made of `config`. No tensor has a place: all are at offset 0.
+// `model` is what read_hf_config made of `config`. No tensor has a place: all are at offset 0.
 // Errors (kUnsupported): a type that this program cannot read.
-std::vector<SafeTensor> shapes_of_config(const ConfigReader& config, const HfConfig& model,
-                                         const Metadata& metadata);
+std::vector<SafeTensor> shapes_of_config(const ConfigReader& config, const HfConfig& model);
 
 }  // namespace hearth

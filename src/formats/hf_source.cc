@@ -90,8 +90,11 @@ void read_beside(const std::vector<MappedFile>& documents, const std::optional<M
   if (const MappedFile* lengths = find_file(documents, kHfLengths)) {
     read_hf_lengths(*lengths, model);
   }
-  if (model->encoder) metadata.set(model->architecture + ".context_length", model->context);
-  if (model->pooling != 0) metadata.set(model->architecture + ".pooling_type", model->pooling);
+  auto say = [&](const char* key, HfValue value) {
+    metadata.set(model->key(key), static_cast<uint32_t>((*model)[value]));
+  };
+  if (model->family->encoder) say("context_length", HfValue::kContext);
+  if ((*model)[HfValue::kPooling] != 0) say("pooling_type", HfValue::kPooling);
 }
 
 std::optional<std::string> template_of(const std::vector<MappedFile>& documents) {
@@ -278,7 +281,7 @@ std::string hf_folder_of(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
-ModelSource open_hf_folder(const std::string& folder, UnknownTypes unknown) {
+ModelSource open_hf_folder(const std::string& folder, HfFamilies families, UnknownTypes unknown) {
   const fs::path path = folder;
   std::error_code error;
   std::vector<MappedFile> files = open_documents(folder);
@@ -289,11 +292,11 @@ ModelSource open_hf_folder(const std::string& folder, UnknownTypes unknown) {
     }
     files.push_back(MappedFile::open((path / name).native()));
   }
-  return parse_hf_folder(std::move(files), folder, unknown);
+  return parse_hf_folder(std::move(files), folder, families, unknown);
 }
 
 ModelSource parse_hf_folder(std::vector<MappedFile> files, const std::string& name,
-                            UnknownTypes unknown) {
+                            HfFamilies families, UnknownTypes unknown) {
   std::vector<MappedFile> documents, weights;
   for (MappedFile& file : files) {
     const bool weight = file.name().ends_with(kEnding);
@@ -306,7 +309,8 @@ ModelSource parse_hf_folder(std::vector<MappedFile> files, const std::string& na
 
   auto made = std::make_shared<Made>();
   const boost::json::value json = read_json_file(*config, kMostConfigBytes);
-  HfConfig model = read_hf_config(ConfigReader(json.get_object(), config->name()), made->metadata);
+  HfConfig model =
+      read_hf_config(ConfigReader(json.get_object(), config->name()), families, made->metadata);
   read_beside(documents, pooling, &model, made->metadata);
   std::vector<std::vector<SafeTensor>> stored;
   for (const MappedFile& file : weights) stored.push_back(read_safetensors(file));
@@ -315,11 +319,11 @@ ModelSource parse_hf_folder(std::vector<MappedFile> files, const std::string& na
                      unknown);
 }
 
-ModelSource open_hf_shape(const std::string& folder) {
+ModelSource open_hf_shape(const std::string& folder, HfFamilies families) {
   const fs::path path = folder;
   std::error_code error;
   if (fs::exists(path / kIndex, error) || fs::exists(path / kWhole, error)) {
-    return open_hf_folder(folder);
+    return open_hf_folder(folder, families);
   }
   std::vector<MappedFile> documents = open_documents(folder);
   take_pooling(&documents);
@@ -327,10 +331,9 @@ ModelSource open_hf_shape(const std::string& folder) {
   auto made = std::make_shared<Made>();
   const boost::json::value json = read_json_file(config, kMostConfigBytes);
   const ConfigReader reader(json.get_object(), config.name());
-  const HfConfig model = read_hf_config(reader, made->metadata);
-  if (model.encoder) fail_no_weights(path);
-  std::vector<std::vector<SafeTensor>> stored = {
-      shapes_of_config(reader, model, made->metadata.metadata(config.name()))};
+  const HfConfig model = read_hf_config(reader, families, made->metadata);
+  if (model.family->encoder) fail_no_weights(path);
+  std::vector<std::vector<SafeTensor>> stored = {shapes_of_config(reader, model)};
   // All tensors share one place.
   uint64_t bytes = 0;
   for (const SafeTensor& tensor : stored[0]) bytes = std::max(bytes, tensor.bytes);

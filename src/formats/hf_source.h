@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "formats/hf_family.h"
 #include "formats/model_source.h"
 
 namespace hearth {
@@ -22,15 +23,17 @@ namespace hearth {
 // that make it one (config.json, *.safetensors, the index). Empty where it means none.
 std::string hf_folder_of(const std::string& path);
 
-ModelSource open_hf_folder(const std::string& folder, UnknownTypes unknown = UnknownTypes::kRefuse);
+// `families` are those that are known.
+ModelSource open_hf_folder(const std::string& folder, HfFamilies families,
+                           UnknownTypes unknown = UnknownTypes::kRefuse);
 
 // The same, where the weights need not be there: then tensors are those that config.json calls for
 // (formats/hf_shape.h), and their bytes are zeros. For what asks a model's shape alone.
-ModelSource open_hf_shape(const std::string& folder);
+ModelSource open_hf_shape(const std::string& folder, HfFamilies families);
 
 // From files in memory or maps, which are told apart by the last part of their names.
 ModelSource parse_hf_folder(std::vector<MappedFile> files, const std::string& name,
-                            UnknownTypes unknown = UnknownTypes::kRefuse);
+                            HfFamilies families, UnknownTypes unknown = UnknownTypes::kRefuse);
 
 // A tensor and the file that an index says it is in.
 struct IndexEntry {

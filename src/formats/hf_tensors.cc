@@ -3,49 +3,33 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 
 #include "base/error.h"
 #include "base/printable.h"
 #include "formats/hf_names.h"
-#include "tensor/pack_fp8.h"
+#include "formats/hf_stored.h"
+#include "tensor/dtype.h"
 
 namespace hearth {
 namespace {
 
-constexpr std::string_view kScales = "_scale_inv";
-
-// A tensor of a file.
-struct Stored {
-  const SafeTensor* tensor;
-  uint32_t part;
-  bool used = false;  // of scales
-};
+constexpr std::string_view kHeadName = "output.weight";
 
 class Maker {
  public:
-  Maker(const HfConfig& config, const std::vector<MappedFile>& files, const std::string& name,
-        UnknownTypes unknown)
-      : config_(config), files_(files), name_(name), unknown_(unknown) {}
+  Maker(const HfConfig& config, HfStored& stored, const std::string& name, UnknownTypes unknown)
+      : config_(config), stored_(stored), name_(name), unknown_(unknown) {}
 
-  void index(const SafeTensor& tensor, uint32_t part) {
-    auto [at, added] = by_name_.insert({tensor.name, {&tensor, part}});
-    if (added) return;
-    fail_tensor(tensor.name, "stands in '{}' and '{}'", files_[at->second.part].name(),
-                files_[part].name());
-  }
-
-  HfTensors make(const std::vector<std::vector<SafeTensor>>& stored) {
-    for (size_t part = 0; part < stored.size(); ++part) {
-      for (const SafeTensor& tensor : stored[part]) index(tensor, static_cast<uint32_t>(part));
-    }
-    for (const auto& of_part : stored) {
+  HfTensors make(const std::vector<std::vector<SafeTensor>>& tensors) {
+    for (const auto& of_part : tensors) {
       for (const SafeTensor& tensor : of_part) {
-        if (!tensor.name.ends_with(kScales)) add(tensor);
+        if (!HfStored::is_scales(tensor.name)) add(tensor);
       }
     }
-    check_scales_used();
+    stored_.check_scales_used();
     add_frequencies();
     note_skipped();
     note_headless();
@@ -53,65 +37,58 @@ class Maker {
   }
 
  private:
-  template <typename... Args>
-  [[noreturn]] void fail_tensor(std::string_view tensor, fmt::format_string<Args...> format,
-                                Args&&... args) const {
-    fail(ErrorCode::kFile, "'{}': tensor '{}' {}; the model is damaged, download it again", name_,
-         printable(tensor), fmt::format(format, std::forward<Args>(args)...));
-  }
-
-  const SafeTensor* find(const std::string& name) const {
-    auto at = by_name_.find(name);
-    return at == by_name_.end() ? nullptr : at->second.tensor;
-  }
-
   void add(const SafeTensor& tensor) {
-    const HfName what = config_.encoder ? parse_hf_encoder_name(tensor.name)
-                                        : parse_hf_name(tensor.name, config_.architecture);
-    if (what.kind == HfName::Kind::kFrequencies) return;
-    if (what.kind == HfName::Kind::kLeftOut) {
-      ++left_out_;
+    const HfName what = parse_hf_name(tensor.name, *config_.family);
+    if (what.left_out != nullptr) {
+      ++left_out_[what.left_out];
+      stored_.leave_scales(tensor);
       return;
     }
-    if (what.layer && *what.layer >= config_.layers) return skip(tensor, *what.layer);
+    if (what.kind() == HfKind::kIgnored) return;
+    if (what.layer && *what.layer >= config_[HfValue::kLayers]) return skip(tensor, *what.layer);
     // Some files hold the head once more.
-    if (config_.tied && what.gguf == "output.weight") return;
+    if (config_[HfValue::kTied] != 0 && what.gguf == kHeadName) return;
     check_type(tensor);
-    switch (what.kind) {
-      case HfName::Kind::kLatentPair:
+    if (config_.family->norms_plus_one && what.gguf.ends_with("norm.weight")) {
+      return add_plus_one(tensor, what.gguf);
+    }
+    switch (what.kind()) {
+      case HfKind::kLatentPair:
         return add_latent(tensor, *what.layer);
-      case HfName::Kind::kExpert:
+      case HfKind::kExpert:
         return add_expert(tensor, what);
-      case HfName::Kind::kQueryOrKey:
-        if (config_.halves) return add_halves(tensor, what);
+      case HfKind::kQueries:
+      case HfKind::kKeys:
+        if (config_.family->halves) return add_halves(tensor, what);
         return add_plain(tensor, what.gguf);
-      case HfName::Kind::kPositions:
-        return add_rows(tensor, what.gguf, config_.positions_first, config_.context,
-                        uint64_t{config_.positions_first} + config_.context);
-      case HfName::Kind::kGateAndUp:
+      case HfKind::kPositions: {
+        const uint64_t first = config_[HfValue::kFirstPosition], rows = config_[HfValue::kContext];
+        return add_rows(tensor, what.gguf, first, rows, first + rows);
+      }
+      case HfKind::kGateAndUp:
         return add_gate_and_up(tensor, what.gguf, /*gate_first=*/true);
-      case HfName::Kind::kUpAndGate:
+      case HfKind::kUpAndGate:
         return add_gate_and_up(tensor, what.gguf, /*gate_first=*/false);
       default:
-        return add_plain(tensor, what.kind == HfName::Kind::kPlain ? what.gguf : tensor.name);
+        return add_plain(tensor, what.row != nullptr ? what.gguf : tensor.name);
     }
   }
 
   // Layers behind the model's own.
   void skip(const SafeTensor& tensor, uint32_t layer) {
-    if (layer - config_.layers >= config_.predict_layers) {
-      fail_tensor(tensor.name,
-                  "is of layer {}, but config.json says num_hidden_layers = {} and {} "
-                  "of multi-token prediction",
-                  layer, config_.layers, config_.predict_layers);
+    const uint64_t layers = config_[HfValue::kLayers], more = config_[HfValue::kPredictLayers];
+    if (layer - layers >= more) {
+      stored_.fail_tensor(tensor.name,
+                          "is of layer {}, but config.json says num_hidden_layers = {} and {} "
+                          "of multi-token prediction",
+                          layer, layers, more);
     }
     ++skipped_[layer];
-    auto scales = by_name_.find(tensor.name + std::string(kScales));
-    if (scales != by_name_.end()) scales->second.used = true;
+    stored_.leave_scales(tensor);
   }
 
   void check_type(const SafeTensor& tensor) const {
-    if (tensor.elements == 0) fail_tensor(tensor.name, "has no elements");
+    if (tensor.elements == 0) stored_.fail_tensor(tensor.name, "has no elements");
     if (tensor.dtype || unknown_ == UnknownTypes::kKeep) return;
     fail(ErrorCode::kFile,
          "'{}': tensor '{}' is stored as {}, and this program reads only F32, F16, BF16 and "
@@ -119,13 +96,8 @@ class Maker {
          name_, printable(tensor.name), tensor.type);
   }
 
-  std::span<const std::byte> bytes_of(const SafeTensor& tensor, uint32_t part) const {
-    return files_[part].bytes().subspan(tensor.offset, tensor.bytes);
-  }
-
   // Without data and runs.
   SourceTensor& push(const SafeTensor& like, std::string name, std::vector<uint64_t> dims) {
-    const uint32_t part = by_name_.find(like.name)->second.part;
     SourceTensor tensor = {};
     tensor.name = out_.names.emplace_back(std::move(name));
     tensor.type_known = like.dtype.has_value();
@@ -134,41 +106,9 @@ class Maker {
     tensor.n_elements = 1;
     for (uint64_t dim : dims) tensor.n_elements *= dim;
     tensor.dims = std::move(dims);
-    tensor.part = part;
+    tensor.part = stored_.part_of(like);
     tensor.offset = like.offset;
     return out_.tensors.emplace_back(std::move(tensor));
-  }
-
-  // The matrix as it lies in its file, with its scales.
-  SourceRun run_of(const SafeTensor& tensor) {
-    if (tensor.shape.size() != 2) fail_tensor(tensor.name, "is no matrix");
-    const uint32_t part = by_name_.find(tensor.name)->second.part;
-    SourceRun run = {};
-    run.stored = {*tensor.dtype, tensor.shape[0], tensor.shape[1], bytes_of(tensor, part),
-                  part,          tensor.offset};
-    if (tensor.dtype == DType::kF8E4M3) run.scales = scales_of(tensor);
-    return run;
-  }
-
-  StoredMatrix scales_of(const SafeTensor& tensor) {
-    auto at = by_name_.find(tensor.name + std::string(kScales));
-    if (at == by_name_.end()) {
-      fail_tensor(tensor.name, "is F8_E4M3, but its scales '{}{}' are missing", tensor.name,
-                  kScales);
-    }
-    const SafeTensor& scales = *at->second.tensor;
-    at->second.used = true;
-    auto blocks = [](uint64_t n) { return n / kFp8ScaleBlock + (n % kFp8ScaleBlock != 0); };
-    const std::vector<uint64_t> wanted = {blocks(tensor.shape[0]), blocks(tensor.shape[1])};
-    if (scales.shape != wanted) {
-      fail_tensor(scales.name, "is {}, where {} scales of 128 x 128 elements are needed",
-                  fmt::join(scales.shape, " x "), fmt::join(wanted, " x "));
-    }
-    if (!scales.dtype || scales.dtype == DType::kF8E4M3) {
-      fail_tensor(scales.name, "is stored as {}, where F32, BF16 or F16 is needed", scales.type);
-    }
-    return {*scales.dtype,   wanted[0],    wanted[1], bytes_of(scales, at->second.part),
-            at->second.part, scales.offset};
   }
 
   void add_plain(const SafeTensor& tensor, const std::string& name) {
@@ -177,9 +117,9 @@ class Maker {
     SourceTensor& made = push(tensor, name, std::move(dims));
     if (!tensor.dtype) return;
     if (tensor.dtype == DType::kF8E4M3) {
-      made.runs.push_back(run_of(tensor));
+      made.runs.push_back(stored_.run_of(tensor));
     } else {
-      made.data = bytes_of(tensor, made.part);
+      made.data = stored_.bytes_of(tensor);
     }
   }
 
@@ -188,22 +128,22 @@ class Maker {
                 uint64_t least) {
     if (!tensor.dtype || tensor.dtype == DType::kF8E4M3) return add_plain(tensor, name);
     if (tensor.shape.empty() || tensor.shape.size() > 2 || tensor.shape[0] < least) {
-      fail_tensor(tensor.name, "is {}, where config.json calls for {} rows",
-                  fmt::join(tensor.shape, " x "), least);
+      stored_.fail_tensor(tensor.name, "is {}, where config.json calls for {} rows",
+                          fmt::join(tensor.shape, " x "), least);
     }
     std::vector<uint64_t> dims(tensor.shape.rbegin(), tensor.shape.rend());
     dims.back() = rows;
     SourceTensor& made = push(tensor, name, std::move(dims));
     const uint64_t row = tensor.bytes / tensor.shape[0];
-    made.data = bytes_of(tensor, made.part).subspan(first * row, rows * row);
+    made.data = stored_.bytes_of(tensor).subspan(first * row, rows * row);
     made.offset += first * row;
   }
 
   void add_gate_and_up(const SafeTensor& tensor, const std::string& up, bool gate_first) {
-    const uint64_t rows = config_.ffn, all = 2 * rows;
+    const uint64_t rows = config_[HfValue::kFfn], all = 2 * rows;
     if (!tensor.shape.empty() && tensor.shape[0] != all) {
-      fail_tensor(tensor.name, "is {}, where config.json calls for {} rows",
-                  fmt::join(tensor.shape, " x "), all);
+      stored_.fail_tensor(tensor.name, "is {}, where config.json calls for {} rows",
+                          fmt::join(tensor.shape, " x "), all);
     }
     std::string gate = up;
     constexpr std::string_view kUp = "ffn_up";
@@ -214,16 +154,17 @@ class Maker {
 
   // Q or K of llama: each head's rows.
   void add_halves(const SafeTensor& tensor, const HfName& what) {
-    const uint64_t heads = what.keys ? config_.kv_heads : config_.heads;
-    const uint64_t length = config_.head_length;
+    const bool keys = what.kind() == HfKind::kKeys;
+    const uint64_t heads = config_[keys ? HfValue::kKvHeads : HfValue::kHeads];
+    const uint64_t length = config_[HfValue::kHeadLength];
     if (tensor.shape.empty() || tensor.shape.size() > 2 || tensor.shape[0] != heads * length ||
         length % 2 != 0) {
-      fail_tensor(tensor.name, "is {}, where config.json calls for {} heads of {} rows",
-                  fmt::join(tensor.shape, " x "), heads, length);
+      stored_.fail_tensor(tensor.name, "is {}, where config.json calls for {} heads of {} rows",
+                          fmt::join(tensor.shape, " x "), heads, length);
     }
     if (!tensor.dtype || tensor.shape.size() == 1) return add_halved_bias(tensor, what.gguf);
     SourceTensor& made = push(tensor, what.gguf, {tensor.shape[1], tensor.shape[0]});
-    SourceRun run = run_of(tensor);
+    SourceRun run = stored_.run_of(tensor);
     run.interleave = 2;
     for (uint64_t head = 0; head < heads; ++head) {
       run.first = head * length;
@@ -235,102 +176,108 @@ class Maker {
   void add_halved_bias(const SafeTensor& tensor, const std::string& name) {
     if (!tensor.dtype || tensor.dtype == DType::kF8E4M3) return add_plain(tensor, name);
     SourceTensor& made = push(tensor, name, {tensor.shape[0]});
-    const std::span<const std::byte> from = bytes_of(tensor, made.part);
-    const size_t size = dtype_info(made.dtype).block_bytes, half = config_.head_length / 2;
-    std::vector<std::byte>& copy = out_.data.emplace_back(from.size());
+    const std::span<const std::byte> from = stored_.bytes_of(tensor);
+    const size_t size = dtype_info(made.dtype).block_bytes,
+                 half = config_[HfValue::kHeadLength] / 2;
+    std::vector<std::byte> copy(from.size());
     for (size_t i = 0; i < tensor.shape[0]; ++i) {
       const size_t head = i / (2 * half) * 2 * half, r = i % (2 * half);
       std::memcpy(copy.data() + i * size, from.data() + (head + r % 2 * half + r / 2) * size, size);
     }
-    made.data = copy;
+    set_copy(made, std::move(copy));
+  }
+
+  void set_copy(SourceTensor& made, std::vector<std::byte> bytes) {
+    made.data = out_.data.emplace_back(std::move(bytes));
     made.part = kNoPart;
+  }
+
+  // A norm that scales by one more than what is stored.
+  void add_plus_one(const SafeTensor& tensor, const std::string& name) {
+    if (!tensor.dtype) return add_plain(tensor, name);
+    if (tensor.shape.size() != 1 || tensor.dtype == DType::kF8E4M3) {
+      stored_.fail_tensor(tensor.name, "is no vector of F32, F16 or BF16");
+    }
+    SourceTensor& made = push(tensor, name, {tensor.shape[0]});
+    std::vector<float> values(tensor.shape[0]);
+    dequantize_row(*tensor.dtype, stored_.bytes_of(tensor).data(), values.size(), values.data());
+    for (float& value : values) value += 1;
+    set_f32(made, values);
+  }
+
+  void set_f32(SourceTensor& made, std::span<const float> values) {
+    const auto bytes = std::as_bytes(values);
+    made.dtype = DType::kF32;
+    made.type_known = true;
+    made.type_text = "f32";
+    set_copy(made, {bytes.begin(), bytes.end()});
   }
 
   // kv_b_proj: for every head the rows of its keys without position, then those of its values.
   void add_latent(const SafeTensor& tensor, uint32_t layer) {
-    if (!config_.latent || !tensor.dtype) return add_plain(tensor, tensor.name);
-    const HfLatent& latent = *config_.latent;
-    const uint64_t head_rows = uint64_t{latent.nope_length} + latent.value_length;
-    const std::vector<uint64_t> wanted = {config_.heads * head_rows, latent.rank};
+    if (!tensor.dtype) return add_plain(tensor, tensor.name);
+    const uint64_t heads = config_[HfValue::kHeads], rank = config_[HfValue::kLatentRank];
+    const uint64_t nope = config_[HfValue::kNopeLength], value = config_[HfValue::kValueLength];
+    const std::vector<uint64_t> wanted = {heads * (nope + value), rank};
     if (tensor.shape != wanted) {
-      fail_tensor(tensor.name, "is {}, but config.json calls for {}",
-                  fmt::join(tensor.shape, " x "), fmt::join(wanted, " x "));
+      stored_.fail_tensor(tensor.name, "is {}, but config.json calls for {}",
+                          fmt::join(tensor.shape, " x "), fmt::join(wanted, " x "));
     }
-    SourceRun run = run_of(tensor);
+    SourceRun run = stored_.run_of(tensor);
     std::vector<SourceRun> keys, values;
-    for (uint64_t head = 0; head < config_.heads; ++head) {
-      run.first = head * head_rows;
+    for (uint64_t head = 0; head < heads; ++head) {
+      run.first = head * (nope + value);
       run.transposed = true;
       keys.push_back(run);
-      run.first += latent.nope_length;
+      run.first += nope;
       run.transposed = false;
       values.push_back(run);
     }
-    push(tensor, fmt::format("blk.{}.attn_k_b.weight", layer),
-         {latent.nope_length, latent.rank, config_.heads})
-        .runs = std::move(keys);
-    push(tensor, fmt::format("blk.{}.attn_v_b.weight", layer),
-         {latent.rank, latent.value_length, config_.heads})
-        .runs = std::move(values);
+    push(tensor, fmt::format("blk.{}.attn_k_b.weight", layer), {nope, rank, heads}).runs =
+        std::move(keys);
+    push(tensor, fmt::format("blk.{}.attn_v_b.weight", layer), {rank, value, heads}).runs =
+        std::move(values);
   }
 
   // All experts of the layer, when the first in the files is met.
   void add_expert(const SafeTensor& tensor, const HfName& what) {
-    if (what.expert >= config_.experts) {
-      fail_tensor(tensor.name, "is of an expert beyond the {} of config.json", config_.experts);
+    const auto experts = static_cast<uint32_t>(config_[HfValue::kExperts]);
+    if (what.expert >= experts) {
+      stored_.fail_tensor(tensor.name, "is of an expert beyond the {} of config.json", experts);
     }
     if (!tensor.dtype) return add_plain(tensor, tensor.name);
-    if (!experts_.insert({what.gguf, true}).second) return;
-    const SourceRun one = run_of(tensor);
+    if (!experts_.insert(what.gguf).second) return;
+    const SourceRun one = stored_.run_of(tensor);
     std::vector<SourceRun> runs;
-    const std::string number = fmt::format(".experts.{}.", what.expert);
-    const size_t at = tensor.name.find(number);
-    for (uint32_t e = 0; e < config_.experts; ++e) {
+    for (uint32_t e = 0; e < experts; ++e) {
       std::string name = tensor.name;
-      name.replace(at, number.size(), fmt::format(".experts.{}.", e));
-      const SafeTensor* expert = find(name);
-      if (expert == nullptr) {
-        fail_tensor(name, "is missing, one of {} experts", config_.experts);
-      }
+      name.replace(what.expert_at, std::to_string(what.expert).size(), std::to_string(e));
+      const SafeTensor* expert = stored_.find(name);
+      if (expert == nullptr) stored_.fail_tensor(name, "is missing, one of {} experts", experts);
       if (expert->shape != tensor.shape || expert->dtype != tensor.dtype) {
-        fail_tensor(name, "has another shape or type than that of expert {}", what.expert);
+        stored_.fail_tensor(name, "has another shape or type than that of expert {}", what.expert);
       }
-      runs.push_back(run_of(*expert));
+      runs.push_back(stored_.run_of(*expert));
     }
-    push(tensor, what.gguf, {one.stored.k, one.stored.rows, config_.experts}).runs =
-        std::move(runs);
-    SourceTensor& made = out_.tensors.back();
+    SourceTensor& made = push(tensor, what.gguf, {one.stored.k, one.stored.rows, experts});
+    made.runs = std::move(runs);
     made.part = made.runs[0].stored.part;
     made.offset = made.runs[0].stored.offset;
   }
 
-  void check_scales_used() const {
-    for (const auto& [name, stored] : by_name_) {
-      if (!name.ends_with(kScales) || stored.used) continue;
-      fail_tensor(name, "holds scales of a tensor that is not F8_E4M3, or is missing");
-    }
-  }
-
   void add_frequencies() {
     if (config_.rope_factors.empty()) return;
-    const auto bytes = std::as_bytes(std::span(config_.rope_factors));
     SourceTensor made = {};
     made.name = out_.names.emplace_back("rope_freqs.weight");
-    made.dtype = DType::kF32;
-    made.type_known = true;
-    made.type_text = "f32";
     made.dims = {config_.rope_factors.size()};
     made.n_elements = config_.rope_factors.size();
-    made.data = out_.data.emplace_back(bytes.begin(), bytes.end());
-    made.part = kNoPart;
+    set_f32(made, config_.rope_factors);
     out_.tensors.push_back(std::move(made));
   }
 
   void note_skipped() {
-    if (left_out_ > 0) {
-      out_.notes.push_back(fmt::format(
-          "{} tensors of a pooler or of a head for pre-training are left out: vectors need none",
-          left_out_));
+    for (const auto& [what, tensors] : left_out_) {
+      out_.notes.push_back(fmt::format("{} tensors {}", tensors, what->note));
     }
     for (const auto& [layer, tensors] : skipped_) {
       out_.notes.push_back(fmt::format(
@@ -341,21 +288,20 @@ class Maker {
   // The table gives logits then, for which it was not made.
   void note_headless() {
     const bool head = std::ranges::any_of(
-        out_.tensors, [](const SourceTensor& tensor) { return tensor.name == "output.weight"; });
-    if (head || config_.tied) return;
+        out_.tensors, [](const SourceTensor& tensor) { return tensor.name == kHeadName; });
+    if (head || config_[HfValue::kTied] != 0) return;
     out_.notes.emplace_back(
         "there is no lm_head, and config.json does not tie it to the embeddings: the model gives "
         "vectors, and its text would be wrong");
   }
 
   const HfConfig& config_;
-  const std::vector<MappedFile>& files_;
+  HfStored& stored_;
   const std::string& name_;
   const UnknownTypes unknown_;
-  std::map<std::string, Stored, std::less<>> by_name_;
-  std::map<std::string, bool> experts_;
+  std::set<std::string> experts_;  // of which all are there
   std::map<uint32_t, size_t> skipped_;
-  size_t left_out_ = 0;
+  std::map<const HfLeftOut*, size_t> left_out_;
   HfTensors out_;
 };
 
@@ -364,7 +310,8 @@ class Maker {
 HfTensors make_hf_tensors(const HfConfig& config, const std::vector<MappedFile>& files,
                           const std::vector<std::vector<SafeTensor>>& stored,
                           const std::string& name, UnknownTypes unknown) {
-  return Maker(config, files, name, unknown).make(stored);
+  HfStored by_name(files, stored, name);
+  return Maker(config, by_name, name, unknown).make(stored);
 }
 
 }  // namespace hearth

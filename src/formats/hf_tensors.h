@@ -4,11 +4,13 @@
 // - heads of llama's queries and keys, stored as two halves, are interleaved;
 // - kv_b_proj of multi-head latent attention becomes attn_k_b, [heads][rank][nope], a view of its
 //   columns, and attn_v_b, [heads][value][rank];
-// - an FP8 tensor has its scales, `<name>_scale_inv`, in its runs.
-// Layers of multi-token prediction are left out. Tensors of other names keep these.
+// - an FP8 tensor has its scales, `<name>_scale_inv`, in its runs;
+// - norms that scale by one more than what is stored are copied with that.
+// Layers of multi-token prediction are left out, and what the family leaves out. Tensors of other
+// names keep these.
 //
-// Errors (kFile): shapes that do not fit config.json, experts that are missing or unlike each
-// other, FP8 without scales or with another grid, a type that this program cannot read.
+// Errors (kFile): those of formats/hf_stored.h; shapes that do not fit config.json, experts that
+// are missing or unlike each other, a type that this program cannot read.
 #pragma once
 
 #include <cstddef>

@@ -51,12 +51,23 @@ bool is_neutral(const boost::json::value& value, Neutral neutral) {
   });
 }
 
+bool reads(const HfSets<HfKey>& sets, std::string_view name) {
+  return std::ranges::any_of(sets, [&](std::span<const HfKey> keys) {
+    return std::ranges::find(keys, name, &HfKey::from) != keys.end();
+  });
+}
+
+bool reads(const HfFamily& family, std::string_view name) {
+  return std::ranges::find(family.reads, name) != family.reads.end() || reads(family.keys, name) ||
+         reads(family.more_keys, name);
+}
+
 }  // namespace
 
-void refuse_unread_keys(const ConfigReader& config) {
+void refuse_unread_keys(const ConfigReader& config, const HfFamily& family) {
   for (const Key& key : kKeys) {
     const boost::json::value* value = config.find(key.name);
-    if (value == nullptr || is_neutral(*value, key.neutral)) continue;
+    if (value == nullptr || is_neutral(*value, key.neutral) || reads(family, key.name)) continue;
     config.fail_unsupported(key.name, "the text would be wrong without it");
   }
 }

@@ -1,13 +1,14 @@
-// Keys of a config.json that change what a model computes and that this program does not read:
+// Keys of a config.json that change what a model computes and that no row of its family reads:
 // scales and caps of logits, embeddings and residuals, layers of other kinds. Readers of other
 // programs take them for the families that have them; a file of a known family that says anything
 // but nothing by one is refused (kUnsupported) rather than run without it.
 #pragma once
 
 #include "formats/config_reader.h"
+#include "formats/hf_family.h"
 
 namespace hearth {
 
-void refuse_unread_keys(const ConfigReader& config);
+void refuse_unread_keys(const ConfigReader& config, const HfFamily& family);
 
 }  // namespace hearth

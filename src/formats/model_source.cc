@@ -13,15 +13,18 @@
 
 namespace hearth {
 
-ModelSource ModelSource::open(const std::string& path, UnknownTypes unknown) {
+ModelSource ModelSource::open(const std::string& path, HfFamilies families, UnknownTypes unknown) {
   const std::string folder = hf_folder_of(path);
-  ModelSource source = folder.empty() ? open_gguf(path, unknown) : open_hf_folder(folder, unknown);
+  ModelSource source =
+      folder.empty() ? open_gguf(path, unknown) : open_hf_folder(folder, families, unknown);
   source.require_whole();
   return source;
 }
 
-ModelSource ModelSource::open_shape(const std::string& path) {
-  if (std::string folder = hf_folder_of(path); !folder.empty()) return open_hf_shape(folder);
+ModelSource ModelSource::open_shape(const std::string& path, HfFamilies families) {
+  if (std::string folder = hf_folder_of(path); !folder.empty()) {
+    return open_hf_shape(folder, families);
+  }
   return open_gguf(path);
 }
 

@@ -1,7 +1,7 @@
 // ModelSource: where a model comes from, as a value that names no file format: tensors by name with
 // their types, shapes and bytes, hyper-parameters and other metadata, the vocabulary.
 //
-//   ModelSource source = ModelSource::open("model.gguf");  // or a folder with safetensors
+//   ModelSource source = open_model_source("model.gguf");  // or a folder with safetensors
 //   auto layers = source.metadata().require<uint32_t>("llama.block_count");
 //   const SourceTensor& head = source.require_tensor("output.weight");
 //
@@ -22,6 +22,7 @@
 #include <string_view>
 #include <vector>
 
+#include "formats/hf_family.h"
 #include "formats/mapped_file.h"
 #include "formats/metadata.h"
 #include "formats/source_tensor.h"
@@ -52,10 +53,12 @@ struct SourceExtras {
 class ModelSource {
  public:
   // A model in one GGUF file, the first file of several, or a folder of Hugging Face's layout
-  // (formats/hf_source.h), for which a file in it may stand.
-  static ModelSource open(const std::string& path, UnknownTypes unknown = UnknownTypes::kRefuse);
+  // (formats/hf_source.h), for which a file in it may stand. Folders of these families are known;
+  // open_model_source (models/registry.h) knows all.
+  static ModelSource open(const std::string& path, HfFamilies families,
+                          UnknownTypes unknown = UnknownTypes::kRefuse);
   // The same for what asks types and shapes alone: of a folder config.json will do.
-  static ModelSource open_shape(const std::string& path);
+  static ModelSource open_shape(const std::string& path, HfFamilies families);
 
   // Takes what a reader found. `files` are not empty; tensors lie in them. Throws (kFile) where two
   // tensors have one name.

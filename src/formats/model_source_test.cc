@@ -70,7 +70,7 @@ TEST(ModelSource, OpensAFileAndLetsGoOfWhatWasCopied) {
   TestFolder folder;
   std::string path = folder.path() + "three.gguf";
   three_tensors().save(path);
-  ModelSource source = ModelSource::open(path);
+  ModelSource source = ModelSource::open(path, {});
   EXPECT_EQ(source.name(), path);
   EXPECT_EQ(source.file_bytes(), std::filesystem::file_size(path));
   for (const SourceTensor& tensor : source.tensors()) source.release(tensor);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "formats/hf_rows.h"
 #include "formats/hf_source.h"
 
 namespace hearth {
@@ -24,7 +25,19 @@ size_t type_bytes(std::string_view type) {
   return type.ends_with("64") ? 8 : 4;
 }
 
+constexpr HfKey kTestKeys[] = {
+    hf::need("num_hidden_layers", "block_count", hf::kLayers, HfMost::kLayers),
+    hf::need("hidden_size", "embedding_length", hf::kWidth, HfMost::kWidth),
+    hf::need("vocab_size", "vocab_size", hf::kVocabulary, HfMost::kVocabulary)};
+constexpr HfTensor kTestTensors[] = {
+    hf::of_model("embed_tokens", "token_embd", hf::kVocabulary, hf::kWidth)};
+constexpr HfFamily kTestFamily = {
+    .names = {"LlamaForCausalLM"}, .gguf = "llama", .keys = {kTestKeys}, .tensors = {kTestTensors}};
+constexpr const HfFamily* kTestFamilies[] = {&kTestFamily};
+
 }  // namespace
+
+HfFamilies test_hf_families() { return kTestFamilies; }
 
 void SafetensorsWriter::add(std::string_view name, const std::vector<uint64_t>& shape,
                             std::string_view type, std::span<const std::byte> bytes) {
@@ -90,7 +103,7 @@ std::map<std::string, std::vector<std::byte>> HfFolderWriter::files() const {
 ModelSource HfFolderWriter::source(UnknownTypes unknown) const {
   std::vector<MappedFile> mapped;
   for (auto& [name, bytes] : files()) mapped.push_back(MappedFile::own(bytes, "folder/" + name));
-  return parse_hf_folder(std::move(mapped), "folder", unknown);
+  return parse_hf_folder(std::move(mapped), "folder", families_, unknown);
 }
 
 void HfFolderWriter::save(const std::string& folder) const {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "formats/hf_family.h"
 #include "formats/model_source.h"
 
 namespace hearth {
@@ -30,8 +31,14 @@ class SafetensorsWriter {
   std::vector<std::byte> data_;
 };
 
+// A family of its own, LlamaForCausalLM, with little but a table of embeddings: where what matters
+// is what stands beside the weights.
+HfFamilies test_hf_families();
+
 class HfFolderWriter {
  public:
+  // For `source`: the families that are known.
+  explicit HfFolderWriter(HfFamilies families = test_hf_families()) : families_(families) {}
   // Of config.json: `value` is JSON.
   void set(const std::string& key, const std::string& value) { config_[key] = value; }
   void erase(const std::string& key) { config_.erase(key); }
@@ -50,6 +57,7 @@ class HfFolderWriter {
   void save(const std::string& folder) const;
 
  private:
+  HfFamilies families_;
   std::map<std::string, std::string> config_, documents_;
   std::vector<SafetensorsWriter> parts_;
   std::vector<std::pair<std::string, size_t>> index_;

@@ -1,6 +1,7 @@
 // Each architecture describes itself, in a short file of its own.
 #pragma once
 
+#include "formats/hf_config.h"
 #include "models/spec_builder.h"
 
 namespace hearth {
@@ -14,5 +15,18 @@ void describe_glm4moe(SpecBuilder& m);
 void describe_bert(SpecBuilder& m);
 void describe_nomic_bert(SpecBuilder& m);
 void describe_jina_bert_v2(SpecBuilder& m);
+
+// So does each family of folders, as data beside the architecture that it is of.
+extern const HfFamily kLlamaFolder, kMixtralFolder, kQwen2Folder, kQwen3Folder, kQwen3MoeFolder,
+    kDeepseek2Folder, kDeepseek3Folder, kGlm4MoeFolder, kBertFolder, kRobertaFolder,
+    kNomicBertFolder, kJinaBertV2Folder;
+
+// How experts in groups are chosen, by topk_method, n_group and topk_group, and what those are
+// where config.json does not say: reads and sets them (models/deepseek2.cc).
+struct ExpertGroups {
+  const char* method;
+  uint32_t groups, used;
+};
+void read_expert_groups(const HfReading& reading, const ExpertGroups& otherwise);
 
 }  // namespace hearth

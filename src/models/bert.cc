@@ -2,6 +2,7 @@
 // position, GELU, biases everywhere.
 #include "models/architectures.h"
 #include "models/encoder.h"
+#include "models/encoder_rows.h"
 
 namespace hearth {
 
@@ -12,5 +13,41 @@ void describe_bert(SpecBuilder& m) {
              make_feed_forward(m, layer, Gated::kNo, Activation::kGelu), kNormAfter});
   }
 }
+
+// Folders of this architecture.
+
+namespace {
+
+// RoBERTa numbers positions from pad_token_id + 1 on: the rows of its table before that are left
+// out, and taken off the context, as llama.cpp's converter has it.
+void read_roberta(const HfReading& reading) {
+  const uint32_t first = reading.config.count_or("pad_token_id", 1, HfMost::kVocabulary, 0) + 1;
+  const auto rows = static_cast<uint32_t>(reading.model[HfValue::kContext]);
+  if (first >= rows) {
+    reading.config.refuse("max_position_embeddings", "more than pad_token_id + 1");
+  }
+  reading.model.keep(HfValue::kFirstPosition, first);
+  reading.model.keep(HfValue::kContext, rows - first);
+}
+
+constexpr HfFamily bert_folder(HfTexts names, void (*read)(const HfReading& reading)) {
+  return {
+      .names = names,
+      .gguf = "bert",
+      .encoder = true,
+      .keys = {hf::kBertKeys, hf::kAbsoluteKeys, hf::kEncoderKeys},
+      .read = read,
+      .prefixes = hf::kEncoderPrefixes,
+      .layer_prefixes = hf::kEncoderLayers,
+      .tensors = {hf::kEmbeddingTensors, hf::kBertTensors},
+      .left_out = {hf::kHeadsLeftOut},
+  };
+}
+
+}  // namespace
+
+constinit const HfFamily kBertFolder = bert_folder({"BertModel", "BertForMaskedLM"}, nullptr);
+constinit const HfFamily kRobertaFolder =
+    bert_folder({"RobertaModel", "XLMRobertaModel", "XLMRobertaForMaskedLM"}, read_roberta);
 
 }  // namespace hearth

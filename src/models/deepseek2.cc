@@ -2,7 +2,10 @@
 // attention (graph/ops/latent.h), with queries of low rank in all but the small ones, and experts
 // behind some dense layers. GGUF files hold what makes keys of latents transposed, and what makes
 // values, by head.
+#include <fmt/format.h>
+
 #include "models/architectures.h"
+#include "models/decoder_rows.h"
 #include "models/make_blocks.h"
 
 namespace hearth {
@@ -13,5 +16,91 @@ void describe_deepseek2(SpecBuilder& m) {
              make_swiglu_or_experts(m, layer, {.gating = Gating::kSoftmax}), kNormBefore});
   });
 }
+
+// Folders of this architecture.
+
+namespace {
+
+// The cache has one head, of what keys and values are made of; the lengths of heads have keys of
+// their own.
+constexpr HfKey kLatentKeys[] = {
+    hf::count("q_lora_rank", "attention.q_lora_rank", hf::kQueryRank, HfMost::kWidth),
+    hf::need("kv_lora_rank", "attention.kv_lora_rank", hf::kLatentRank, HfMost::kLength),
+    hf::need("qk_rope_head_dim", nullptr, hf::kTurned, HfMost::kLength),
+    hf::need("qk_nope_head_dim", nullptr, hf::kNopeLength, HfMost::kLength),
+    hf::need("v_head_dim", nullptr, hf::kValueLength, HfMost::kLength),
+    hf::must_be("rope_interleave", true),
+    hf::say("attention.head_count_kv", 1, hf::kKvHeads),
+    hf::say("attention.key_length", hf::kLatentKey),
+    hf::say("attention.value_length", hf::kLatentRank),
+    hf::say("attention.key_length_mla", hf::kLatentHead, hf::kHeadLength),
+    hf::say("attention.value_length_mla", hf::kValueLength)};
+
+// A bias among its tensors may tell V2's gating where its file does not.
+constexpr HfKey kDeepseek2Keys[] = {
+    hf::dense_layers(0), hf::real("routed_scaling_factor", "expert_weights_scale", 1),
+    hf::flag("norm_topk_prob", "expert_weights_norm", hf::kNone, false),
+    hf::choice("scoring_func", "expert_gating_func", hf::kGating, hf::kGatings, nullptr)};
+constexpr HfKey kDeepseek3Keys[] = {
+    hf::dense_layers(3), hf::real("routed_scaling_factor", "expert_weights_scale", 2.5),
+    hf::flag("norm_topk_prob", "expert_weights_norm", hf::kNone, true),
+    hf::choice("scoring_func", "expert_gating_func", hf::kGating, hf::kGatings, "sigmoid")};
+
+constexpr HfTensor kLatentTensors[] = {
+    hf::where(hf::kQueryRank,
+              hf::matrix("self_attn.q_a_proj", "attn_q_a", hf::kQueryRank, hf::kWidth)),
+    hf::where(hf::kQueryRank,
+              hf::vector("self_attn.q_a_layernorm", "attn_q_a_norm", hf::kQueryRank)),
+    hf::where(hf::kQueryRank,
+              hf::matrix("self_attn.q_b_proj", "attn_q_b", hf::kQueryRows, hf::kQueryRank)),
+    hf::where(hf::kNoQueryRank,
+              hf::matrix("self_attn.q_proj", "attn_q", hf::kQueryRows, hf::kWidth)),
+    hf::matrix("self_attn.kv_a_proj_with_mqa", "attn_kv_a_mqa", hf::kLatentKey, hf::kWidth),
+    hf::vector("self_attn.kv_a_layernorm", "attn_kv_a_norm", hf::kLatentRank),
+    hf::matrix("self_attn.kv_b_proj", "", hf::kLatentPairRows, hf::kLatentRank, hf::kNone,
+               HfKind::kLatentPair),
+    hf::matrix("self_attn.o_proj", "attn_output", hf::kWidth, hf::kLatentValueRows)};
+
+// V2, and V3 with other rules of choosing experts.
+constexpr HfFamily deepseek_folder(HfTexts names, std::span<const HfKey> experts,
+                                   void (*read)(const HfReading& reading)) {
+  return {
+      .names = names,
+      .gguf = "deepseek2",
+      .keys = {hf::kDecoderKeys, kLatentKeys},
+      .rope = {.scaled_scores = true},
+      .more_keys = {hf::kRoutedKeys, experts},
+      .read = read,
+      .tensors = {hf::kModelTensors, hf::kNormTensors, kLatentTensors, hf::kDenseTensors,
+                  hf::kExpertTensors},
+  };
+}
+
+}  // namespace
+
+void read_expert_groups(const HfReading& reading, const ExpertGroups& otherwise) {
+  const ConfigReader& config = reading.config;
+  const std::string method = config.text_or("topk_method", otherwise.method);
+  if (method == "greedy") return;
+  if (method != "group_limited_greedy" && method != "noaux_tc") {
+    config.fail_unsupported("topk_method", "it runs greedy, group_limited_greedy and noaux_tc");
+  }
+  const auto experts = static_cast<uint32_t>(reading.model[HfValue::kExperts]);
+  const uint32_t groups = config.count_or("n_group", otherwise.groups, experts);
+  if (experts % groups != 0) {
+    config.refuse("n_group", fmt::format("a divisor of the {} experts", experts));
+  }
+  reading.set("expert_group_count", groups);
+  reading.set("expert_group_used_count", config.count_or("topk_group", otherwise.used, groups));
+}
+
+constinit const HfFamily kDeepseek2Folder =
+    deepseek_folder({"DeepseekV2ForCausalLM"}, kDeepseek2Keys, [](const HfReading& reading) {
+      read_expert_groups(reading, {"greedy", 1, 1});
+    });
+constinit const HfFamily kDeepseek3Folder =
+    deepseek_folder({"DeepseekV3ForCausalLM"}, kDeepseek3Keys, [](const HfReading& reading) {
+      read_expert_groups(reading, {"noaux_tc", 8, 4});
+    });
 
 }  // namespace hearth

@@ -2,6 +2,7 @@
 // head, norms of heads in the larger models, leading dense layers, and behind them experts chosen
 // by sigmoid with a bias, beside a shared one.
 #include "models/architectures.h"
+#include "models/decoder_rows.h"
 #include "models/make_blocks.h"
 
 namespace hearth {
@@ -15,5 +16,34 @@ void describe_glm4moe(SpecBuilder& m) {
          make_swiglu_or_experts(m, layer, {.gating = Gating::kSigmoid}), residual});
   });
 }
+
+// Folders of this architecture.
+
+namespace {
+
+constexpr HfKey kGlm4MoeKeys[] = {
+    hf::dense_layers(1), hf::real("routed_scaling_factor", "expert_weights_scale", 1),
+    hf::flag("norm_topk_prob", "expert_weights_norm", hf::kNone, true),
+    hf::choice("scoring_func", "expert_gating_func", hf::kGating, hf::kGatings, "sigmoid")};
+
+constexpr HfTensor kGlm4MoeNorms[] = {
+    hf::vector("input_layernorm", "attn_norm", hf::kWidth),
+    hf::vector("post_attention_layernorm", "post_attention_norm", hf::kWidth)};
+
+}  // namespace
+
+constinit const HfFamily kGlm4MoeFolder = {
+    .names = {"Glm4MoeForCausalLM"},
+    .gguf = "glm4moe",
+    .keys = {hf::kDecoderKeys5, hf::kGroupedKeys},
+    .rope = {.part_said = true, .part = 0.5},
+    .more_keys = {hf::kRoutedKeys, kGlm4MoeKeys},
+    .read =
+        [](const HfReading& reading) {
+          read_expert_groups(reading, {"noaux_tc", 1, 1});
+        },
+    .tensors = {hf::kModelTensors, kGlm4MoeNorms, hf::kGroupedTensors, hf::kDenseTensors,
+                hf::kExpertTensors},
+};
 
 }  // namespace hearth

@@ -4,6 +4,7 @@
 // all key heads, and has a second norm behind attention's.
 #include "models/architectures.h"
 #include "models/encoder.h"
+#include "models/encoder_rows.h"
 
 namespace hearth {
 
@@ -21,5 +22,47 @@ void describe_jina_bert_v2(SpecBuilder& m) {
          second ? twice : kNormAfter});
   }
 }
+
+// Folders of this architecture.
+
+namespace {
+
+// `original` is BERT's FFN, whose tensors have its names.
+constexpr HfChoice kJinaFfns[] = {{"original", 0}, {"geglu", 1}};
+constexpr HfKey kJinaKeys[] = {
+    hf::must_be("position_embedding_type", "alibi"),
+    hf::choice("feed_forward_type", nullptr, hf::kNone, kJinaFfns, "original")};
+
+// The model for code has its FFN's gate behind the other half.
+constexpr HfTensor kJinaTensors[] = {
+    hf::in_layer("attention.self.layer_norm_q", "attn_q_norm"),
+    hf::in_layer("attention.self.layer_norm_k", "attn_k_norm"),
+    hf::in_layer("layer_norm_1", "attn_norm_2"),
+    hf::in_layer("layer_norm_2", "layer_output_norm"),
+    hf::in_layer("mlp.gated_layers", "ffn_up", HfKind::kGateAndUp),
+    hf::in_layer("mlp.up_gated_layer", "ffn_up", HfKind::kUpAndGate),
+    hf::in_layer("mlp.wo", "ffn_down"),
+    hf::in_layer("mlp.down_layer", "ffn_down"),
+    hf::in_layer("mlp.layernorm", "layer_output_norm")};
+
+void read_jina(const HfReading& reading) {
+  if (reading.config.text_or("emb_pooler", "") == "mean") {
+    reading.model.keep(HfValue::kPooling, HfPooling::kMean);
+  }
+}
+
+}  // namespace
+
+constinit const HfFamily kJinaBertV2Folder = {
+    .names = {"JinaBertModel", "JinaBertForMaskedLM"},
+    .gguf = "jina-bert-v2",
+    .encoder = true,
+    .keys = {hf::kBertKeys, kJinaKeys, hf::kEncoderKeys},
+    .read = read_jina,
+    .prefixes = hf::kEncoderPrefixes,
+    .layer_prefixes = hf::kEncoderLayers,
+    .tensors = {hf::kEmbeddingTensors, hf::kBertTensors, kJinaTensors},
+    .left_out = {hf::kHeadsLeftOut},
+};
 
 }  // namespace hearth

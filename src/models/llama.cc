@@ -3,6 +3,7 @@
 // factors come as the tensor rope_freqs, Mistral's sliding window as a key. Mixtral (Jiang et al.
 // 2024) has experts.
 #include "models/architectures.h"
+#include "models/decoder_rows.h"
 #include "models/make_blocks.h"
 
 namespace hearth {
@@ -14,5 +15,43 @@ void describe_llama(SpecBuilder& m) {
              kNormBefore});
   });
 }
+
+// Folders of this architecture.
+
+namespace {
+
+constexpr HfKey kMixtralKeys[] = {
+    hf::need("num_local_experts", "expert_count", hf::kExperts, HfMost::kExperts),
+    hf::need_up_to("num_experts_per_tok", "expert_used_count", hf::kExperts)};
+constexpr HfKey kMixtralGating[] = {hf::say("expert_gating_func", HfGating::kSoftmax, hf::kGating),
+                                    hf::say("expert_weights_norm", true)};
+
+constexpr HfTensor kMixtralTensors[] = {
+    hf::router("block_sparse_moe.gate"),
+    hf::expert("block_sparse_moe.experts.{}.w1", "ffn_gate_exps", hf::kFfn, hf::kWidth),
+    hf::expert("block_sparse_moe.experts.{}.w3", "ffn_up_exps", hf::kFfn, hf::kWidth),
+    hf::expert("block_sparse_moe.experts.{}.w2", "ffn_down_exps", hf::kWidth, hf::kFfn)};
+
+}  // namespace
+
+constinit const HfFamily kLlamaFolder = {
+    .names = {"LlamaForCausalLM", "MistralForCausalLM"},
+    .gguf = "llama",
+    .keys = {hf::kDecoderKeys, hf::kGroupedKeys, hf::kOutputBiasKeys},
+    .windows = {.kind = HfWindows::Kind::kAll},
+    .tensors = {hf::kModelTensors, hf::kNormTensors, hf::kGroupedTensors, hf::kDenseTensors},
+    .halves = true,
+};
+
+constinit const HfFamily kMixtralFolder = {
+    .names = {"MixtralForCausalLM"},
+    .gguf = "llama",
+    .keys = {hf::kDecoderKeys5, hf::kGroupedKeys, hf::kOutputBiasKeys},
+    .rope = {.base = 1e6},
+    .windows = {.kind = HfWindows::Kind::kAll},
+    .more_keys = {kMixtralKeys, hf::kEveryLayerKeys, kMixtralGating},
+    .tensors = {hf::kModelTensors, hf::kNormTensors, hf::kGroupedTensors, kMixtralTensors},
+    .halves = true,
+};
 
 }  // namespace hearth

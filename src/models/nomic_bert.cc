@@ -1,7 +1,10 @@
 // nomic-embed-text v1 and v1.5 (Nussbaum et al. 2024): as BERT, with RoPE in place of a table of
 // positions, SwiGLU, and no biases but those of the norms.
+#include <algorithm>
+
 #include "models/architectures.h"
 #include "models/encoder.h"
+#include "models/encoder_rows.h"
 
 namespace hearth {
 
@@ -12,5 +15,57 @@ void describe_nomic_bert(SpecBuilder& m) {
              make_feed_forward(m, layer, Gated::kYes, Activation::kSilu), kNormAfter});
   }
 }
+
+// Folders of this architecture.
+
+namespace {
+
+// Named as GPT-2's.
+constexpr HfKey kNomicKeys[] = {
+    hf::need("n_layer", "block_count", hf::kLayers, HfMost::kLayers),
+    hf::need("n_embd", "embedding_length", hf::kWidth, HfMost::kWidth),
+    hf::count_or("n_inner", "feed_forward_length", hf::kFfn, HfMost::kFfn, hf::kFourWidths),
+    hf::need("n_head", "attention.head_count", hf::kHeads, HfMost::kHeads),
+    hf::need("vocab_size", "vocab_size", hf::kVocabulary, HfMost::kVocabulary),
+    hf::real("layer_norm_epsilon", "attention.layer_norm_epsilon", 1e-12),
+    hf::say("attention.causal", false),
+    hf::need("n_positions", nullptr, hf::kContext, HfMost::kContext),
+    hf::must_be("activation_function", "swiglu"),
+    hf::must_be("prenorm", false),
+    hf::must_be("parallel_block", false),
+    hf::must_be("use_rms_norm", false),
+    hf::must_be("causal", false),
+    hf::must_be("rotary_emb_interleaved", false),
+    hf::must_be("rotary_emb_fraction", 1.0),
+    hf::must_lack("rotary_emb_scale_base", "it runs none"),
+    hf::must_count("moe_every_n_layers", 0, "it runs layers without experts"),
+    hf::real("rotary_emb_base", "rope.freq_base", 10000)};
+
+constexpr HfTensor kNomicTensors[] = {
+    hf::of_model("emb_ln", "token_embd_norm"),    hf::in_layer("attn.Wqkv", "attn_qkv"),
+    hf::in_layer("attn.out_proj", "attn_output"), hf::in_layer("norm1", "attn_output_norm"),
+    hf::in_layer("norm2", "layer_output_norm"),   hf::in_layer("mlp.fc11", "ffn_up"),
+    hf::in_layer("mlp.fc12", "ffn_gate"),         hf::in_layer("mlp.fc2", "ffn_down")};
+
+// Beyond the length that it was trained with, the model turns positions by other frequencies.
+void read_nomic(const HfReading& reading) {
+  const auto context = static_cast<uint32_t>(reading.model[HfValue::kContext]);
+  const uint32_t trained = reading.config.count_or("max_trained_positions", 2048, HfMost::kContext);
+  reading.model.keep(HfValue::kContext, std::min(context, trained));
+}
+
+}  // namespace
+
+constinit const HfFamily kNomicBertFolder = {
+    .names = {"NomicBertModel"},
+    .gguf = "nomic-bert",
+    .encoder = true,
+    .keys = {kNomicKeys, hf::kEncoderKeys},
+    .read = read_nomic,
+    .prefixes = hf::kEncoderPrefixes,
+    .layer_prefixes = hf::kEncoderLayers,
+    .tensors = {hf::kEmbeddingTensors, kNomicTensors},
+    .left_out = {hf::kHeadsLeftOut},
+};
 
 }  // namespace hearth

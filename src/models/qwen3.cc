@@ -1,6 +1,7 @@
 // Qwen3 (Yang et al. 2025): as Qwen2 without biases, with an RMS norm on every query and key head
 // before RoPE.
 #include "models/architectures.h"
+#include "models/decoder_rows.h"
 #include "models/make_blocks.h"
 
 namespace hearth {
@@ -11,5 +12,15 @@ void describe_qwen3(SpecBuilder& m) {
              make_feed_forward(m, layer, Gated::kYes, Activation::kSilu), kNormBefore});
   });
 }
+
+// Folders of this architecture.
+
+constinit const HfFamily kQwen3Folder = {
+    .names = {"Qwen3ForCausalLM"},
+    .gguf = "qwen3",
+    .keys = {hf::kDecoderKeys, hf::kGroupedKeys, hf::kOutputBiasKeys, hf::kHeadNormKeys},
+    .windows = hf::kQwenWindows,
+    .tensors = {hf::kModelTensors, hf::kNormTensors, hf::kGroupedTensors, hf::kDenseTensors},
+};
 
 }  // namespace hearth

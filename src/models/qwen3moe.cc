@@ -1,6 +1,7 @@
 // Qwen3 with experts (Yang et al. 2025): as Qwen3, with experts for a feed-forward layer, chosen by
 // softmax and weighted by what the chosen ones have of it.
 #include "models/architectures.h"
+#include "models/decoder_rows.h"
 #include "models/make_blocks.h"
 
 namespace hearth {
@@ -12,5 +13,29 @@ void describe_qwen3moe(SpecBuilder& m) {
              kNormBefore});
   });
 }
+
+// Folders of this architecture.
+
+namespace {
+
+constexpr HfKey kQwen3MoeCounts[] = {
+    hf::also_named("num_experts",
+                   hf::need("num_local_experts", "expert_count", hf::kExperts, HfMost::kExperts)),
+    hf::need_up_to("num_experts_per_tok", "expert_used_count", hf::kExperts)};
+constexpr HfKey kQwen3MoeKeys[] = {
+    hf::need("moe_intermediate_size", "expert_feed_forward_length", hf::kExpertFfn, HfMost::kFfn),
+    hf::say("expert_gating_func", HfGating::kSoftmax, hf::kGating),
+    hf::flag("norm_topk_prob", "expert_weights_norm", hf::kNone, false)};
+
+}  // namespace
+
+constinit const HfFamily kQwen3MoeFolder = {
+    .names = {"Qwen3MoeForCausalLM"},
+    .gguf = "qwen3moe",
+    .keys = {hf::kDecoderKeys, hf::kGroupedKeys, hf::kOutputBiasKeys, hf::kHeadNormKeys},
+    .windows = hf::kQwenWindows,
+    .more_keys = {kQwen3MoeCounts, hf::kEveryLayerKeys, kQwen3MoeKeys},
+    .tensors = {hf::kModelTensors, hf::kNormTensors, hf::kGroupedTensors, hf::kExpertTensors},
+};
 
 }  // namespace hearth

@@ -36,4 +36,23 @@ const Architecture& architecture_for(const ModelSource& source) {
        name, known);
 }
 
+namespace {
+
+constexpr const HfFamily* kFamilies[] = {&kLlamaFolder,     &kMixtralFolder,   &kQwen2Folder,
+                                         &kQwen3Folder,     &kQwen3MoeFolder,  &kDeepseek2Folder,
+                                         &kDeepseek3Folder, &kGlm4MoeFolder,   &kBertFolder,
+                                         &kRobertaFolder,   &kNomicBertFolder, &kJinaBertV2Folder};
+
+}  // namespace
+
+HfFamilies all_hf_families() { return kFamilies; }
+
+ModelSource open_model_source(const std::string& path, UnknownTypes unknown) {
+  return ModelSource::open(path, all_hf_families(), unknown);
+}
+
+ModelSource open_model_shape(const std::string& path) {
+  return ModelSource::open_shape(path, all_hf_families());
+}
+
 }  // namespace hearth

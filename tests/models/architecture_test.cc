@@ -43,7 +43,7 @@ struct RunOptions {
 };
 
 std::unique_ptr<Engine> load(const GoldenModel& model, const RunOptions& run) {
-  ModelSource source = ModelSource::open(model.path);
+  ModelSource source = open_model_source(model.path);
   ModelSpec spec = make_spec(source, model.encoder() ? kEncoder : kDecoder);
   EngineOptions options;
   options.threads = run.threads;

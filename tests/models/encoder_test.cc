@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "engine/engine.h"
 #include "golden_set.h"
+#include "models/registry.h"
 
 namespace hearth {
 namespace {
@@ -25,7 +26,7 @@ struct RunOptions {
 };
 
 std::unique_ptr<Engine> load(const GoldenModel& model, const RunOptions& run) {
-  ModelSource source = ModelSource::open(model.path);
+  ModelSource source = open_model_source(model.path);
   EngineOptions options;
   options.threads = run.threads;
   options.shards = run.shards;
@@ -154,7 +155,7 @@ TEST_P(EncoderGolden, KeepsNothingAndGivesNoLogits) {
 // The last position that a model knows may be used, and none beyond it where a table ends there.
 TEST_P(EncoderGolden, AContextEndsWithTheTableOfPositions) {
   const GoldenModel& model = GetParam();
-  ModelSource source = ModelSource::open(model.path);
+  ModelSource source = open_model_source(model.path);
   ModelSpec spec = make_spec(source);
   EngineOptions options;
   options.threads = options.shards = 1;

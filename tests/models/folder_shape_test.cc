@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "golden_set.h"
 #include "models/model_spec.h"
+#include "models/registry.h"
 #include "tune/cost_model.h"
 
 namespace hearth {
@@ -58,10 +59,10 @@ class FolderShape : public testing::TestWithParam<GoldenModel> {};
 
 TEST_P(FolderShape, ConfigAloneSaysWhatTheFilesHold) {
   const ConfigFolder alone(read_file(fs::path(GetParam().path) / "config.json"));
-  const ModelSource shape = ModelSource::open_shape(alone.config());
-  EXPECT_EQ(shapes_of(shape), shapes_of(ModelSource::open(GetParam().path)));
+  const ModelSource shape = open_model_shape(alone.config());
+  EXPECT_EQ(shapes_of(shape), shapes_of(open_model_source(GetParam().path)));
   // Only what asks for no weight may do without them.
-  EXPECT_THROW(ModelSource::open(alone.config()), Error);
+  EXPECT_THROW(open_model_source(alone.config()), Error);
 }
 
 std::string test_name(const testing::TestParamInfo<GoldenModel>& info) {
@@ -101,7 +102,7 @@ class Epyc9355 : public testing::Test {
   // Of decoding one token after 512, on both sockets or on the first.
   StepCost cost(const char* config, ExpertCut experts, uint32_t nodes = 2) const {
     const ConfigFolder folder(config);
-    const ModelSource source = ModelSource::open_shape(folder.config());
+    const ModelSource source = open_model_shape(folder.config());
     const ModelSpec spec = make_spec(source);
     PlacedPlan plan;
     const uint32_t threads = nodes * 32;

@@ -16,6 +16,7 @@
 #include "formats/test_gguf_writer.h"
 #include "formats/test_hf_folder.h"
 #include "models/model.h"
+#include "models/registry.h"
 #include "tiny_engine.h"
 
 namespace hearth {
@@ -181,7 +182,7 @@ class Both : private Shape {
   float real() { return static_cast<float>(random_() >> 8) * 0x1p-23f - 1; }
 
   GgufWriter gguf_;
-  HfFolderWriter folder_;
+  HfFolderWriter folder_{all_hf_families()};
   std::mt19937 random_{7};
 };
 

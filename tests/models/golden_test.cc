@@ -17,6 +17,7 @@
 #include "engine/engine.h"
 #include "golden_set.h"
 #include "kernels/gemm/test_schedules.h"
+#include "models/registry.h"
 #include "random_plan.h"
 
 namespace hearth {
@@ -79,7 +80,7 @@ Machine machine_of(const RunOptions& run) {
 
 // Loads the model for the run: its weights are packed by the run's threads.
 std::unique_ptr<Engine> load(const GoldenModel& model, const RunOptions& run) {
-  ModelSource file = ModelSource::open(model.path);
+  ModelSource file = open_model_source(model.path);
   return std::make_unique<Engine>(file, make_spec(file), machine_of(run), run.isa,
                                   engine_options(model, run));
 }
@@ -168,7 +169,7 @@ std::vector<GoldenModel> float_models() {
 }
 
 bool share_kv_heads(const GoldenModel& model, uint32_t shards) {
-  ModelSource file = ModelSource::open(model.path);
+  ModelSource file = open_model_source(model.path);
   ModelSpec spec = make_spec(file);
   uint32_t unit_heads =
       cut_axes(spec, std::vector<uint32_t>(shards, 1))[*spec.head_axis(0)].unit_items;

@@ -21,6 +21,7 @@
 
 #include "base/error.h"
 #include "engine/engine.h"
+#include "models/registry.h"
 #include "threads/pin.h"
 
 namespace hearth {
@@ -61,7 +62,7 @@ void decode(const std::string& path, const std::string& placing, uint32_t depth,
   // This thread becomes the plan's first one, so the memory that it touches before that should lie
   // on its node.
   set_affinity(0, {machine.allowed_pus.at(0)});
-  ModelSource file = ModelSource::open(path);
+  ModelSource file = open_model_source(path);
   EngineOptions options;
   options.threads = machine.allowed_core_count();
   options.interleave = placing == "interleaved";

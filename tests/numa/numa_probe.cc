@@ -27,6 +27,7 @@
 #include "base/error.h"
 #include "engine/engine.h"
 #include "engine/engine_plan.h"
+#include "models/registry.h"
 #include "threads/pin.h"
 
 namespace hearth {
@@ -277,7 +278,7 @@ std::vector<float> logits_of(Engine& engine, std::span<const int32_t> tokens) {
 
 class Probe {
  public:
-  explicit Probe(const GoldenModel& model) : model_(model), file_(ModelSource::open(model.path)) {}
+  explicit Probe(const GoldenModel& model) : model_(model), file_(open_model_source(model.path)) {}
 
   bool run(const Row& row) {
     Machine machine = Machine::live();

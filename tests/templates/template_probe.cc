@@ -39,7 +39,8 @@ std::tm fixed_time() {
 class Probe {
  public:
   explicit Probe(const char* vocabulary) {
-    if (vocabulary != nullptr) tokenizer_ = Tokenizer::from_source(ModelSource::open(vocabulary));
+    if (vocabulary != nullptr)
+      tokenizer_ = Tokenizer::from_source(ModelSource::open(vocabulary, {}));
   }
 
   boost::json::object answer(const boost::json::object& line) {
@@ -85,7 +86,7 @@ class Probe {
 
 // The texts of all control tokens.
 int print_controls(const char* vocabulary) {
-  auto tokenizer = Tokenizer::from_source(ModelSource::open(vocabulary));
+  auto tokenizer = Tokenizer::from_source(ModelSource::open(vocabulary, {}));
   boost::json::array controls;
   for (int32_t id = 0; id < static_cast<int32_t>(tokenizer->size()); ++id) {
     if (tokenizer->is_control(id)) controls.emplace_back(tokenizer->token_text(id));

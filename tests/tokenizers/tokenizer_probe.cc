@@ -48,7 +48,7 @@ Vocab read_ranks(const std::vector<std::string>& words) {
 
 Vocab read_vocab(const std::vector<std::string>& words) {
   if (words.at(0) == "ranks") return read_ranks(words);
-  if (words[0] == "gguf") return read_vocabulary(ModelSource::open(words.at(1)));
+  if (words[0] == "gguf") return read_vocabulary(ModelSource::open(words.at(1), {}));
   Vocab vocab;
   read_tokenizer_json(MappedFile::open(words.at(1)), kMostTokens, &vocab);
   return vocab;

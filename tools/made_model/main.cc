@@ -14,6 +14,7 @@
 #include "formats/mapped_file.h"
 #include "formats/model_source.h"
 #include "formats/test_gguf_writer.h"
+#include "models/registry.h"
 #include "values.h"
 
 namespace hearth {
@@ -125,9 +126,8 @@ void write_folder(const std::string& config, const fs::path& folder, Skew skew, 
   const boost::json::value json = read_json_file(file, kMostConfigBytes);
   const ConfigReader reader(json.get_object(), file.name());
   MadeMetadata metadata;
-  const HfConfig model = read_hf_config(reader, metadata);
-  const std::vector<SafeTensor> all =
-      shapes_of_config(reader, model, metadata.metadata(file.name()));
+  const HfConfig model = read_hf_config(reader, all_hf_families(), metadata);
+  const std::vector<SafeTensor> all = shapes_of_config(reader, model);
   fs::create_directories(folder);
   fs::copy_file(config, folder / "config.json", fs::copy_options::overwrite_existing);
   std::string index;
@@ -138,8 +138,8 @@ void write_folder(const std::string& config, const fs::path& folder, Skew skew, 
       bytes += all[last++].bytes;
     }
     const std::string name = fmt::format("model-{:05}.safetensors", ++part);
-    write_safetensors(folder / name, std::span(all).subspan(first, last - first), model.layers,
-                      skew, values);
+    write_safetensors(folder / name, std::span(all).subspan(first, last - first),
+                      static_cast<uint32_t>(model[HfValue::kLayers]), skew, values);
     for (size_t i = first; i < last; ++i) {
       index += fmt::format("{}\n\"{}\":\"{}\"", index.empty() ? "" : ",", all[i].name, name);
     }
@@ -185,9 +185,24 @@ DType type_in_gguf(const SourceTensor& tensor, const TypeOption& wanted) {
        tensor.name, tensor.dims[0], dtype_info(type).name);
 }
 
+// Numbers, or an array of numbers.
+std::vector<std::byte> bytes_in_gguf(const MetaValue& value) {
+  std::vector<std::byte> bytes;
+  auto append = [&](const auto& number) {
+    const auto* at = reinterpret_cast<const std::byte*>(&number);
+    bytes.insert(bytes.end(), at, at + sizeof number);
+  };
+  if (value.is_array()) {
+    append(static_cast<uint32_t>(value.element_type));
+    append(value.count);
+  }
+  bytes.insert(bytes.end(), value.payload.begin(), value.payload.end());
+  return bytes;
+}
+
 void write_gguf(const std::string& config, const fs::path& path, const TypeOption& type, Skew skew,
                 Values& values) {
-  const ModelSource source = ModelSource::open_shape(config);
+  const ModelSource source = open_model_shape(config);
   GgufWriter writer;
   for (const MetaEntry& entry : source.metadata().entries()) {
     const auto payload = entry.value.payload;
@@ -195,13 +210,8 @@ void write_gguf(const std::string& config, const fs::path& path, const TypeOptio
       const auto* text = reinterpret_cast<const char*>(payload.data());
       writer.set(entry.key, std::string_view(text, payload.size()));
     } else {
-      std::vector<std::byte> bytes;
-      if (entry.value.is_array()) {
-        append(bytes, static_cast<uint32_t>(entry.value.element_type));
-        append(bytes, entry.value.count);
-      }
-      bytes.insert(bytes.end(), payload.begin(), payload.end());
-      writer.set_raw(entry.key, static_cast<uint32_t>(entry.value.type), std::move(bytes));
+      writer.set_raw(entry.key, static_cast<uint32_t>(entry.value.type),
+                     bytes_in_gguf(entry.value));
     }
   }
   writer.set("tokenizer.ggml.model", "no_vocab");

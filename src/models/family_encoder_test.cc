@@ -8,6 +8,8 @@
 #include "formats/hf_config.h"
 #include "formats/hf_names.h"
 #include "formats/test_hf_folder.h"
+#include "models/architectures.h"
+#include "models/registry.h"
 
 namespace hearth {
 namespace {
@@ -29,7 +31,7 @@ float first_of(const ModelSource& source, std::string_view name) {
 }
 
 HfFolderWriter bert(const std::string& architecture, const std::string& prefix = "") {
-  HfFolderWriter writer;
+  HfFolderWriter writer(all_hf_families());
   writer.set("architectures", "[\"" + architecture + "\"]");
   for (auto [key, value] :
        {std::pair{"hidden_size", "8"}, std::pair{"num_hidden_layers", "1"},
@@ -103,7 +105,11 @@ TEST(HfEncoder, HalvesOfJinasFeedForward) {
 }
 
 TEST(HfEncoder, NamesOfNomicAndJina) {
-  auto gguf = [](std::string_view name) { return parse_hf_encoder_name(name).gguf; };
+  auto gguf = [](std::string_view name) {
+    const HfFamily& family =
+        name.find("layer.") != name.npos ? kJinaBertV2Folder : kNomicBertFolder;
+    return parse_hf_name(name, family).gguf;
+  };
   EXPECT_EQ(gguf("emb_ln.weight"), "token_embd_norm.weight");
   EXPECT_EQ(gguf("encoder.layers.3.attn.Wqkv.weight"), "blk.3.attn_qkv.weight");
   EXPECT_EQ(gguf("encoder.layers.3.attn.out_proj.weight"), "blk.3.attn_output.weight");
@@ -118,7 +124,7 @@ TEST(HfEncoder, NamesOfNomicAndJina) {
   EXPECT_EQ(gguf("encoder.layer.1.mlp.wo.bias"), "blk.1.ffn_down.bias");
   for (const char* name : {"", "encoder.layer.x.output.dense.weight", "encoder.layer.1.weight",
                            "embeddings.word_embeddings", "classifier.weight"}) {
-    EXPECT_EQ(parse_hf_encoder_name(name).kind, HfName::Kind::kUnknown) << name;
+    EXPECT_EQ(parse_hf_name(name, kBertFolder).row, nullptr) << name;
   }
 }
 

@@ -1,3 +1,4 @@
+// Folders as they are opened, with weights of several families.
 #include "formats/hf_source.h"
 
 #include <gtest/gtest.h>
@@ -9,6 +10,7 @@
 #include "formats/gguf_test_bytes.h"
 #include "formats/source_rows.h"
 #include "formats/test_hf_folder.h"
+#include "models/registry.h"
 
 namespace hearth {
 namespace {
@@ -53,7 +55,7 @@ std::vector<float> row_of(const SourceTensor& tensor, uint64_t row) {
 }
 
 HfFolderWriter tiny_llama_folder() {
-  HfFolderWriter writer;
+  HfFolderWriter writer(all_hf_families());
   set_common(writer, "LlamaForCausalLM");
   add_counted(writer, "model.embed_tokens.weight", {7, 12});
   add_counted(writer, "model.layers.0.self_attn.q_proj.weight", {12, 12});
@@ -95,7 +97,7 @@ TEST(HfSource, TensorsOfALlama) {
 
 // A base model that was saved by itself has names without "model.", and no head.
 TEST(HfSource, TensorsOfABaseModel) {
-  HfFolderWriter writer;
+  HfFolderWriter writer(all_hf_families());
   set_common(writer, "LlamaForCausalLM");
   add_counted(writer, "embed_tokens.weight", {7, 12});
   add_counted(writer, "layers.0.self_attn.q_proj.weight", {12, 12});
@@ -149,7 +151,7 @@ TEST(HfSource, MovesWithWhatPointsIntoIt) {
 }
 
 HfFolderWriter mixtral_folder() {
-  HfFolderWriter writer;
+  HfFolderWriter writer(all_hf_families());
   set_common(writer, "MixtralForCausalLM");
   writer.set("num_local_experts", "3");
   writer.set("num_experts_per_tok", "2");
@@ -189,7 +191,7 @@ TEST(HfSource, ExpertsThatDoNotFit) {
 }
 
 HfFolderWriter deepseek_folder(uint64_t nope, uint64_t value, uint64_t rank) {
-  HfFolderWriter writer;
+  HfFolderWriter writer(all_hf_families());
   set_common(writer, "DeepseekV3ForCausalLM");
   for (auto [key, number] :
        {std::pair{"qk_nope_head_dim", nope}, std::pair{"v_head_dim", value},
@@ -245,7 +247,7 @@ TEST(HfSource, LayersOfMultiTokenPredictionAreLeftOut) {
 }
 
 HfFolderWriter fp8_folder(const Shape& scales, std::string_view type) {
-  HfFolderWriter writer;
+  HfFolderWriter writer(all_hf_families());
   set_common(writer, "Qwen3ForCausalLM");
   writer.add_zeros("model.layers.0.mlp.up_proj.weight", {300, 140}, "F8_E4M3");
   if (!type.empty()) {
@@ -270,7 +272,7 @@ TEST(HfSource, Fp8HasItsScales) {
   expect_in(folder_error(fp8_folder({3, 3}, "F32")), "is 3 x 3, where 3 x 2 scales");
   expect_in(folder_error(fp8_folder({6}, "F32")), "is 6, where 3 x 2 scales");
   expect_in(folder_error(fp8_folder({3, 2}, "F64")), "stored as F64, where F32, BF16 or F16");
-  HfFolderWriter orphan;
+  HfFolderWriter orphan(all_hf_families());
   set_common(orphan, "Qwen3ForCausalLM");
   orphan.add_zeros("model.layers.0.mlp.up_proj.weight", {300, 140}, "BF16");
   orphan.add_zeros("model.layers.0.mlp.up_proj.weight_scale_inv", {3, 2}, "F32");
@@ -362,7 +364,7 @@ TEST(HfSource, OpensAFolderAndWhatLiesInIt) {
   for (const std::string& path : {folder.path(), plain, folder.path() + "config.json",
                                   folder.path() + "model-00002-of-00003.safetensors",
                                   folder.path() + "model.safetensors.index.json"}) {
-    ModelSource source = ModelSource::open(path);
+    ModelSource source = open_model_source(path);
     EXPECT_EQ(source.name(), plain);
     EXPECT_EQ(source.tensors().size(), 2u);
   }
@@ -381,15 +383,15 @@ TEST(HfSource, LinksAreFollowed) {
     fs::rename(file.path(), folder.path() + "blobs/0" + name + "0");
     fs::create_symlink("../blobs/0" + name + "0", folder.path() + "snapshot/" + name);
   }
-  EXPECT_EQ(ModelSource::open(folder.path() + "snapshot").tensors().size(), 2u);
+  EXPECT_EQ(open_model_source(folder.path() + "snapshot").tensors().size(), 2u);
 }
 
 TEST(HfSource, FoldersThatAreIncomplete) {
   TestFolder folder;
-  auto error = [&] { return file_error([&] { ModelSource::open(folder.path()); }); };
+  auto error = [&] { return file_error([&] { open_model_source(folder.path()); }); };
   auto touch = [&](const char* name) { std::ofstream(folder.path() + name) << "x"; };
   expect_in(error(), "is a folder without config.json");
-  expect_in(file_error([&] { ModelSource::open(folder.path() + "no/config.json"); }),
+  expect_in(file_error([&] { open_model_source(folder.path() + "no/config.json"); }),
             "does not exist");
   touch("config.json");
   expect_in(error(), "has no weights");

@@ -1,5 +1,4 @@
-#include "formats/hf_config.h"
-
+// What the config.json of every family of folders becomes.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,6 +6,8 @@
 
 #include "base/error.h"
 #include "base/json_reader.h"
+#include "formats/hf_config.h"
+#include "models/registry.h"
 
 namespace hearth {
 namespace {
@@ -21,13 +22,17 @@ std::string config_text(const std::string& architecture, const std::string& more
 }
 
 struct Read {
-  HfConfig config;
   MadeMetadata made;
+  HfConfig config;
 
-  Read(const std::string& architecture, const std::string& more) {
-    const boost::json::value json = read_json(config_text(architecture, more));
-    config = read_hf_config(ConfigReader(json.get_object(), file), made);
+  Read(const std::string& architecture, const std::string& more)
+      : config(read(config_text(architecture, more))) {}
+  HfConfig read(const std::string& text) {
+    const boost::json::value json = read_json(text);
+    const std::string file = "config.json";
+    return read_hf_config(ConfigReader(json.get_object(), file), all_hf_families(), made);
   }
+  uint64_t operator[](HfValue value) const { return config[value]; }
   // Every key as "name value", in alphabetical order, without those that all models have.
   std::string keys() const {
     const std::set<std::string_view> common = {"block_count",
@@ -43,7 +48,7 @@ struct Read {
     for (const MetaEntry& entry : metadata.entries()) {
       std::string_view key = entry.key;
       if (key == "general.architecture") continue;
-      key.remove_prefix(config.architecture.size() + 1);
+      key.remove_prefix(config.key("").size());
       if (common.contains(key)) continue;
       lines.push_back(fmt::format("{} {}", key, meta_value_text(entry.value)));
     }
@@ -54,8 +59,6 @@ struct Read {
   T get(const std::string& key) const {
     return made.metadata("config.json").require<T>(key);
   }
-
-  const std::string file = "config.json";
 };
 
 std::string error_of(const std::string& architecture, const std::string& more,
@@ -79,9 +82,9 @@ constexpr const char* kDeepseek = R"(, "n_routed_experts": 8, "num_experts_per_t
 
 TEST(HfConfig, KeysOfALlama) {
   Read read("LlamaForCausalLM", "");
-  EXPECT_EQ(read.config.architecture, "llama");
-  EXPECT_TRUE(read.config.halves);
-  EXPECT_EQ(read.config.layers, 4u);
+  EXPECT_STREQ(read.config.family->gguf, "llama");
+  EXPECT_TRUE(read.config.family->halves);
+  EXPECT_EQ(read[HfValue::kLayers], 4u);
   EXPECT_EQ(read.get<uint32_t>("llama.block_count"), 4u);
   EXPECT_EQ(read.get<uint32_t>("llama.context_length"), 4096u);
   EXPECT_EQ(read.get<uint32_t>("llama.embedding_length"), 512u);
@@ -96,8 +99,8 @@ TEST(HfConfig, KeysOfALlama) {
 }
 
 TEST(HfConfig, BaseModelsHaveNamesOfTheirOwn) {
-  EXPECT_EQ(Read("Qwen3Model", "").config.architecture, "qwen3");
-  EXPECT_EQ(Read("MistralModel", "").config.architecture, "llama");
+  EXPECT_STREQ(Read("Qwen3Model", "").config.family->gguf, "qwen3");
+  EXPECT_STREQ(Read("MistralModel", "").config.family->gguf, "llama");
   for (const char* name : {"Model", "QwenModel", "Qwen3", "Qwen3ForCausalLMModel"}) {
     EXPECT_NE(error_of(name, "", ErrorCode::kUnsupported).find("is of architecture"),
               std::string::npos)
@@ -110,7 +113,7 @@ TEST(HfConfig, WindowsAndLengthsOfHeads) {
   EXPECT_EQ(mistral.keys(),
             "attention.head_count_kv 2\nattention.key_length 128\nattention.sliding_window 1024\n"
             "attention.value_length 128\nrope.dimension_count 128");
-  EXPECT_FALSE(Read("Qwen2ForCausalLM", "").config.halves);
+  EXPECT_FALSE(Read("Qwen2ForCausalLM", "").config.family->halves);
   const char* off = R"(, "use_sliding_window": false, "sliding_window": 1024)";
   EXPECT_EQ(Read("Qwen3ForCausalLM", off).keys().find("window"), std::string::npos);
   const char* on = R"(, "use_sliding_window": true, "sliding_window": 9, "max_window_layers": )";
@@ -203,7 +206,7 @@ TEST(HfConfig, KeysOfExperts) {
   Read qwen("Qwen3MoeForCausalLM", R"(, "num_experts": 16, "num_experts_per_tok": 3,
       "moe_intermediate_size": 200, "norm_topk_prob": true, "mlp_only_layers": [],
       "decoder_sparse_step": 1)");
-  EXPECT_EQ(qwen.config.experts, 16u);
+  EXPECT_EQ(qwen[HfValue::kExperts], 16u);
   EXPECT_EQ(qwen.keys(),
             "attention.head_count_kv 2\nattention.key_length 64\nattention.value_length 64\n"
             "expert_count 16\nexpert_feed_forward_length 200\nexpert_gating_func 1\n"
@@ -212,7 +215,7 @@ TEST(HfConfig, KeysOfExperts) {
       "moe_intermediate_size": 96, "n_shared_experts": 1, "first_k_dense_replace": 1,
       "routed_scaling_factor": 1.5, "norm_topk_prob": true, "n_group": 1, "topk_group": 1,
       "partial_rotary_factor": 0.5, "num_nextn_predict_layers": 1)");
-  EXPECT_EQ(glm.config.predict_layers, 1u);
+  EXPECT_EQ(glm[HfValue::kPredictLayers], 1u);
   EXPECT_EQ(glm.keys(),
             "attention.head_count_kv 2\nattention.key_length 64\nattention.value_length 64\n"
             "expert_count 8\nexpert_feed_forward_length 96\nexpert_gating_func 2\n"
@@ -223,10 +226,9 @@ TEST(HfConfig, KeysOfExperts) {
 
 TEST(HfConfig, KeysOfLatentAttention) {
   Read read("DeepseekV3ForCausalLM", kDeepseek);
-  EXPECT_EQ(read.config.architecture, "deepseek2");
-  ASSERT_TRUE(read.config.latent);
-  EXPECT_EQ(read.config.latent->nope_length, 24u);
-  EXPECT_EQ(read.config.head_length, 32u);
+  EXPECT_STREQ(read.config.family->gguf, "deepseek2");
+  EXPECT_EQ(read[HfValue::kNopeLength], 24u);
+  EXPECT_EQ(read[HfValue::kHeadLength], 32u);
   EXPECT_EQ(read.keys(),
             "attention.head_count_kv 1\nattention.key_length 40\nattention.key_length_mla 32\n"
             "attention.kv_lora_rank 32\nattention.q_lora_rank 48\nattention.value_length 32\n"
@@ -354,7 +356,7 @@ TEST(HfConfig, WhatCannotBeRunIsNamed) {
   }
   const char* good = R"(, "quantization_config": {"quant_method": "fp8", "fmt": "e4m3",
       "weight_block_size": [128, 128], "modules_to_not_convert": ["lm_head"]})";
-  EXPECT_EQ(Read("LlamaForCausalLM", good).config.layers, 4u);
+  EXPECT_EQ(Read("LlamaForCausalLM", good)[HfValue::kLayers], 4u);
 }
 
 TEST(HfConfig, ValuesThatCannotBeAreNamed) {

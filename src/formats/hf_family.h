@@ -1,0 +1,253 @@
+// What folders of one family of models have of their own, as data: the names of its classes, what
+// its config.json says, and how its tensors are named and lie. A family's table stands beside the
+// model that it is of (models/), and is written with the rows of formats/hf_rows.h; the readers of
+// config.json, of tensors and of shapes go through the rows and know no family.
+//
+// Rows are read in the order in which they stand; so are the sets of rows, of which families share
+// some. What is no table, as a rule of choosing experts, is a family's function `read`.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace hearth {
+
+struct HfReading;
+
+// A number of a model that its config.json says, or that follows from what it says. Flags are 0
+// or 1. What no row keeps is 0.
+enum class HfValue : uint8_t {
+  kNone,  // 0 in every model
+  kOne,   // 1 in every model
+  kLayers,
+  kPredictLayers,  // behind these, of multi-token prediction
+  kContext,        // positions; of a table of positions, rows that are in use
+  kFirstPosition,  // rows of that table before this one are of no position
+  kWidth,
+  kFfn,
+  kVocabulary,
+  kTied,  // the embedding table is the head
+  kHeads,
+  kKvHeads,
+  kHeadLength,
+  kTurned,      // what RoPE turns of it
+  kBias,        // queries, keys and values have biases
+  kOutputBias,  // so has attention's output
+  kHeadNorms,
+  kExperts,  // of a layer
+  kExpertFfn,
+  kSharedExperts,
+  kDenseLayers,  // before those with experts
+  kGating,       // by GGUF's number
+  kPooling,      // by GGUF's number; 0: config.json does not say
+  // Of multi-head latent attention:
+  kQueryRank,
+  kLatentRank,
+  kNopeLength,
+  kValueLength,
+  // From here on computed of the others (formats/hf_config.cc).
+  kEvenHead,  // the width over the heads
+  kFourWidths,
+  kHead,  // there is a matrix for logits
+  kQueryRows,
+  kKeyRows,
+  kRoutingBias,  // experts are chosen with a bias
+  kSharedFfn,    // of all shared experts together
+  kNoQueryRank,
+  kLatentKey,        // what the cache holds of a position
+  kLatentHead,       // the length of a query's and a key's head
+  kLatentPairRows,   // of kv_b_proj
+  kLatentValueRows,  // of what comes out of attention
+};
+inline constexpr size_t kHfKeptValues = static_cast<size_t>(HfValue::kEvenHead);
+
+// The most that a config.json may say.
+struct HfMost {
+  static constexpr uint32_t kLayers = 1024, kWidth = 1u << 17, kFfn = 1u << 20, kHeads = 1024,
+                            kLength = 1u << 14, kContext = 1u << 24, kVocabulary = 1u << 24,
+                            kExperts = 1u << 14;
+};
+
+// Numbers as GGUF has them.
+struct HfGating {
+  static constexpr uint32_t kSoftmax = 1, kSigmoid = 2;
+};
+struct HfPooling {
+  static constexpr uint32_t kMean = 1, kCls = 2, kLast = 3;
+};
+
+// A text of config.json that stands for a number.
+struct HfChoice {
+  const char* text;
+  uint32_t number;
+};
+
+// What is done with one key of config.json.
+struct HfKey {
+  enum class Kind : uint8_t {
+    kCount,
+    kReal,
+    kFlag,
+    kChoice,  // a text that stands for a number
+    // Read and refused (kUnsupported) where it says anything but what is run:
+    kMustText,
+    kMustFlag,
+    kMustCount,
+    kMustReal,
+    kMustLack,   // there is no such key
+    kMustEmpty,  // an empty array
+    // Where newer files name the kind of every layer's FFN, these tell.
+    kLeadingDense,  // so many dense ones, before those with experts
+    kNoneDense,     // refused where there is any
+    // Not read, but said:
+    kSayCount,
+    kSayFlag,
+  };
+  Kind kind;
+  std::string_view from = {};     // empty: of no key
+  const char* to = nullptr;       // GGUF's key behind "<architecture>."; null: none
+  HfValue keep = HfValue::kNone;  // as what it is kept
+  uint32_t most = 0, least = 1;   // of counts
+  bool needed = false;            // else a missing key stands for one of these, or for nothing:
+  std::optional<double> otherwise = std::nullopt;  // also of kMust: what it must be
+  HfValue otherwise_of = HfValue::kNone;
+  const char* text = nullptr;  // of kChoice; of kMustText what it must be
+  std::span<const HfChoice> choices = {};
+  const char* known = nullptr;       // what the message says, if not "it runs 1"
+  HfValue most_of = HfValue::kNone;  // `most` is this
+  std::string_view other_from = {};  // the name that is read where it is there
+};
+
+enum class HfScope : uint8_t {
+  kLayer,  // behind a layer's number; GGUF's behind "blk.<layer>."
+  kModel,  // behind the prefix of the model
+  kTop,    // the whole name, beside that prefix
+};
+
+// How a tensor, or several, become GGUF's. Names end in .weight and .bias in both but where it is
+// said otherwise.
+enum class HfKind : uint8_t {
+  kPlain,    // as it is
+  kQueries,  // the same; the heads' rows may be halves (HfFamily::halves)
+  kKeys,
+  kExpert,      // a matrix of one expert: {} in `from` is its number. Has no bias
+  kLatentPair,  // keys and values from the latent vector, by head. Has no bias
+  kWhole,       // as it is, with the names as a whole; F32
+  kIgnored,     // what hyper-parameters say as well, with its name as a whole
+  kPositions,   // the table of positions, from kFirstPosition on
+  kGateAndUp,   // an FFN's gate, and below it what it gates, which has the name `to`: ffn_up
+  kUpAndGate,   // the other way round
+};
+
+// Of the layers of a model with experts.
+enum class HfLayers : uint8_t { kAll, kDense, kSparse };
+
+// A tensor, or one of every layer or expert. Shapes are what config.json calls for: without one a
+// model's shape cannot be told by its config.json alone.
+struct HfTensor {
+  HfScope scope;
+  HfKind kind;
+  std::string_view from, to;
+  HfValue rows = HfValue::kNone;
+  HfValue columns = HfValue::kNone;  // kNone: of a vector
+  bool linear = false;               // FP8 where the model has FP8
+  HfValue bias = HfValue::kNone;     // whether it has one
+  HfValue when = HfValue::kOne;      // whether it is there
+  HfLayers layers = HfLayers::kAll;
+};
+
+// A few things that stand in a table as they are.
+template <typename T>
+class HfList {
+ public:
+  constexpr HfList() = default;
+  constexpr HfList(std::initializer_list<T> list) : n_(list.size()) {
+    T* to = items_.data();
+    for (const T& item : list) *to++ = item;
+  }
+  constexpr const T* begin() const { return items_.data(); }
+  constexpr const T* end() const { return items_.data() + n_; }
+  constexpr const T& front() const { return items_[0]; }
+
+ private:
+  std::array<T, 8> items_ = {};
+  size_t n_ = 0;
+};
+template <typename Row>
+using HfSets = HfList<std::span<const Row>>;
+using HfTexts = HfList<std::string_view>;
+
+// Tensors that the model is run without.
+struct HfLeftOut {
+  // What names behind the model's prefix begin with (ending in a dot), or are.
+  HfTexts names;
+  const char* note = "";  // behind "{} tensors "
+};
+
+// RoPE, which rope_scaling or rope_parameters and rope_theta say.
+struct HfRope {
+  double base = 1e4;           // where the file says none
+  bool part_said = false;      // partial_rotary_factor is read; else it must be 1
+  double part = 1;             // of a head, where the file says nothing
+  bool scaled_scores = false;  // they grow with the scaling by a key of their own
+  // Of layers with a window, which have settings of their own and no scaling: the name of the base
+  // in config.json, and the base where it says none. Null: all layers turn alike.
+  const char* windowed_key = nullptr;
+  double windowed_base = 0;
+};
+
+// Which layers see a window of sliding_window positions.
+struct HfWindows {
+  enum class Kind : uint8_t {
+    kNone,
+    kAll,   // all, or none
+    kSome,  // some may and others not: attention.sliding_window_pattern has a bool for each
+  };
+  Kind kind = Kind::kNone;
+  uint32_t length = 0;        // where the file says none; 0: no window then
+  const char* use = nullptr;  // the flag without which there is none
+  // Where kinds of layers are not named, with what missing keys stand for: of kAll the first layer
+  // with a window, of kSome the period in which one layer, the last, has none.
+  const char* first_key = nullptr;
+  uint32_t first = 0;
+  const char* period_key = nullptr;
+  uint32_t period = 0;
+};
+
+struct HfFamily {
+  // In `architectures` of config.json. A name in ForCausalLM stands for that in Model, too: the
+  // base model without a head.
+  HfTexts names;
+  const char* gguf;  // the architecture's name in GGUF
+  bool encoder = false;
+  HfSets<HfKey> keys = {};
+  HfRope rope = {};  // not of encoders, nor are windows
+  HfWindows windows = {};
+  HfSets<HfKey> more_keys = {};  // read behind RoPE and windows
+  // Reads what no row says, last, and which keys it reads.
+  void (*read)(const HfReading& reading) = nullptr;
+  HfTexts reads = {};
+  // What names of tensors begin with, the longest first; none of them will do, too. The first is
+  // that of released files.
+  HfTexts prefixes = {"model."};
+  // What layers' names begin with behind that.
+  HfTexts layer_prefixes = {"layers."};
+  HfSets<HfTensor> tensors = {};
+  HfList<HfLeftOut> left_out = {};
+  // The rows of a head of queries and keys are stored as two halves, which GGUF interleaves.
+  bool halves = false;
+  // Norms scale by one more than what is stored; GGUF has that, as F32.
+  bool norms_plus_one = false;
+  // text_config, where config.json has it, holds the keys of the part that makes text.
+  bool text_config = false;
+};
+
+// In the order in which messages name them.
+using HfFamilies = std::span<const HfFamily* const>;
+
+}  // namespace hearth

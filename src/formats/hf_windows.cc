@@ -1,0 +1,100 @@
+#include "formats/hf_windows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace hearth {
+namespace {
+
+constexpr const char* kLayerTypes = "layer_types";
+constexpr const char* kAllOrNone = "all layers must have a window, or none";
+
+// Which layers slide, where config.json names the kind of each.
+std::optional<std::vector<bool>> named_windows(const HfReading& reading) {
+  const std::optional<std::vector<std::string>> kinds = reading.config.texts(kLayerTypes);
+  if (!kinds) return std::nullopt;
+  const uint64_t layers = reading.model[HfValue::kLayers];
+  if (kinds->size() < layers) {
+    reading.config.refuse(kLayerTypes, fmt::format("the kinds of {} layers", layers));
+  }
+  std::vector<bool> sliding;
+  for (uint64_t layer = 0; layer < layers; ++layer) {
+    const std::string& kind = (*kinds)[layer];
+    sliding.push_back(kind == "sliding_attention");
+    if (!sliding.back() && kind != "full_attention") {
+      reading.config.fail_unsupported(kLayerTypes, "it runs full_attention and sliding_attention");
+    }
+  }
+  return sliding;
+}
+
+std::optional<uint32_t> window_length(const HfReading& reading) {
+  const HfWindows& rules = reading.model.family->windows;
+  if (rules.kind == HfWindows::Kind::kNone) return std::nullopt;
+  if (rules.use != nullptr && !reading.config.flag_or(rules.use, false)) return std::nullopt;
+  std::optional<uint32_t> length = reading.config.count("sliding_window", HfMost::kContext);
+  if (!length && rules.length != 0) length = rules.length;
+  return length;
+}
+
+// Kinds, of a family that has windows in all layers or in none. Without a flag for them its own
+// reader gives all layers a window, whatever their kinds.
+void read_named(const HfReading& reading, const std::vector<bool>& sliding,
+                std::optional<uint32_t> length) {
+  const HfWindows& rules = reading.model.family->windows;
+  const bool some = std::ranges::find(sliding, true) != sliding.end();
+  const bool others = std::ranges::find(sliding, false) != sliding.end();
+  const bool none_known = rules.kind == HfWindows::Kind::kNone;
+  if (some && others && (length || none_known)) {
+    reading.config.fail_unsupported(kLayerTypes, kAllOrNone);
+  }
+  if ((length && rules.use == nullptr && others) || (none_known && some)) {
+    reading.config.fail_unsupported(kLayerTypes,
+                                    "it contradicts what the architecture says of windows");
+  }
+  if (length && some) reading.set("attention.sliding_window", *length);
+}
+
+void read_mixed(const HfReading& reading, std::vector<bool> sliding, uint32_t length) {
+  if (std::ranges::find(sliding, true) == sliding.end()) return;
+  reading.set("attention.sliding_window", length);
+  if (std::ranges::find(sliding, false) != sliding.end()) {
+    reading.set("attention.sliding_window_pattern", sliding);
+  }
+}
+
+// By the period, where kinds are not named.
+std::vector<bool> periodic_windows(const HfReading& reading) {
+  const HfWindows& rules = reading.model.family->windows;
+  uint32_t period = rules.period;
+  if (rules.period_key != nullptr) {
+    period = reading.config.count_or(rules.period_key, period, HfMost::kLayers);
+  }
+  std::vector<bool> sliding(reading.model[HfValue::kLayers]);
+  for (size_t i = 0; i < sliding.size(); ++i) sliding[i] = period == 0 || (i + 1) % period != 0;
+  return sliding;
+}
+
+}  // namespace
+
+void read_hf_windows(const HfReading& reading) {
+  const HfWindows& rules = reading.model.family->windows;
+  const std::optional<uint32_t> length = window_length(reading);
+  const std::optional<std::vector<bool>> named = named_windows(reading);
+  if (rules.kind == HfWindows::Kind::kSome) {
+    if (length) read_mixed(reading, named ? *named : periodic_windows(reading), *length);
+    return;
+  }
+  if (named) return read_named(reading, *named, length);
+  if (!length) return;
+  uint32_t first = 0;
+  if (rules.first_key != nullptr) {
+    first = reading.config.count_or(rules.first_key, rules.first, HfMost::kLayers, 0);
+  }
+  if (first >= reading.model[HfValue::kLayers]) return;
+  if (first != 0) reading.config.fail_unsupported(rules.first_key, kAllOrNone);
+  reading.set("attention.sliding_window", *length);
+}
+
+}  // namespace hearth

@@ -1,0 +1,103 @@
+// Rows that folders of several families of decoders share: config.json and tensors as transformers'
+// models of Llama's kind have them. A family names the sets that it has (formats/hf_family.h).
+#pragma once
+
+#include "formats/hf_rows.h"
+
+namespace hearth::hf {
+
+// `epsilon`: of norms, where the file says none.
+constexpr auto decoder_keys(double epsilon) {
+  return std::to_array<HfKey>(
+      {must_be("hidden_act", "silu"),
+       need("num_hidden_layers", "block_count", kLayers, HfMost::kLayers),
+       count_or("num_nextn_predict_layers", nullptr, kPredictLayers, HfMost::kLayers, 0),
+       need("max_position_embeddings", "context_length", kContext, HfMost::kContext),
+       need("hidden_size", "embedding_length", kWidth, HfMost::kWidth),
+       need("intermediate_size", "feed_forward_length", kFfn, HfMost::kFfn),
+       need("vocab_size", "vocab_size", kVocabulary, HfMost::kVocabulary),
+       real("rms_norm_eps", "attention.layer_norm_rms_epsilon", epsilon),
+       flag("tie_word_embeddings", nullptr, kTied, false),
+       need("num_attention_heads", "attention.head_count", kHeads, HfMost::kHeads)});
+}
+inline constexpr auto kDecoderKeys = decoder_keys(1e-6), kDecoderKeys5 = decoder_keys(1e-5);
+
+// Of grouped queries; biases and norms of heads tell which tensors there are.
+inline constexpr HfKey kGroupedKeys[] = {
+    count_or("num_key_value_heads", "attention.head_count_kv", kKvHeads, HfMost::kHeads, kHeads),
+    count_or("head_dim", "attention.key_length", kHeadLength, HfMost::kLength, kEvenHead),
+    say("attention.value_length", kHeadLength), flag("attention_bias", nullptr, kBias, false),
+    flag("use_qk_norm", nullptr, kHeadNorms, false)};
+inline constexpr HfKey kOutputBiasKeys[] = {say(nullptr, kBias, kOutputBias)};
+inline constexpr HfKey kHeadNormKeys[] = {say(nullptr, 1, kHeadNorms)};
+
+// Off by default; where kinds of layers are not named, they begin with a layer.
+inline constexpr HfWindows kQwenWindows = {.kind = HfWindows::Kind::kAll,
+                                           .use = "use_sliding_window",
+                                           .first_key = "max_window_layers",
+                                           .first = 28};
+
+// Of models with experts in every layer.
+inline constexpr HfKey kEveryLayerKeys[] = {
+    must_count("decoder_sparse_step", 1, "every layer must have experts"),
+    no_dense_layers("every layer must have experts"),
+    must_be_empty("mlp_only_layers", "every layer must have experts")};
+// Of models with experts behind dense layers.
+inline constexpr HfKey kRoutedKeys[] = {
+    need("n_routed_experts", "expert_count", kExperts, HfMost::kExperts),
+    need_up_to("num_experts_per_tok", "expert_used_count", kExperts),
+    need("moe_intermediate_size", "expert_feed_forward_length", kExpertFfn, HfMost::kFfn),
+    count("n_shared_experts", "expert_shared_count", kSharedExperts, HfMost::kExperts, 0),
+    must_count("moe_layer_freq", 1, "every layer behind the dense ones must have experts")};
+inline constexpr HfChoice kGatings[] = {{"softmax", HfGating::kSoftmax},
+                                        {"sigmoid", HfGating::kSigmoid}};
+
+inline constexpr HfTensor kModelTensors[] = {
+    of_model("embed_tokens", "token_embd", kVocabulary, kWidth),
+    where(kHead, at_top("lm_head", "output", kVocabulary, kWidth)),
+    of_model("norm", "output_norm", kWidth),
+    of_model("rotary_emb.inv_freq", "", kNone, kNone, HfKind::kIgnored),
+    in_layer("self_attn.rotary_emb.inv_freq", "", HfKind::kIgnored)};
+
+inline constexpr HfTensor kNormTensors[] = {vector("input_layernorm", "attn_norm", kWidth),
+                                            vector("post_attention_layernorm", "ffn_norm", kWidth)};
+
+inline constexpr HfTensor kGroupedTensors[] = {
+    matrix("self_attn.q_proj", "attn_q", kQueryRows, kWidth, kBias, HfKind::kQueries),
+    matrix("self_attn.k_proj", "attn_k", kKeyRows, kWidth, kBias, HfKind::kKeys),
+    matrix("self_attn.v_proj", "attn_v", kKeyRows, kWidth, kBias),
+    matrix("self_attn.o_proj", "attn_output", kWidth, kQueryRows, kOutputBias),
+    where(kHeadNorms, vector("self_attn.q_norm", "attn_q_norm", kHeadLength)),
+    where(kHeadNorms, vector("self_attn.k_norm", "attn_k_norm", kHeadLength))};
+
+inline constexpr HfTensor kDenseTensors[] = {
+    in_layers(HfLayers::kDense, matrix("mlp.gate_proj", "ffn_gate", kFfn, kWidth)),
+    in_layers(HfLayers::kDense, matrix("mlp.up_proj", "ffn_up", kFfn, kWidth)),
+    in_layers(HfLayers::kDense, matrix("mlp.down_proj", "ffn_down", kWidth, kFfn))};
+
+constexpr HfTensor expert(std::string_view from, std::string_view to, HfValue rows,
+                          HfValue columns) {
+  return in_layers(HfLayers::kSparse, matrix(from, to, rows, columns, kNone, HfKind::kExpert));
+}
+constexpr HfTensor shared_expert(std::string_view from, std::string_view to, HfValue rows,
+                                 HfValue columns) {
+  return in_layers(HfLayers::kSparse, where(kSharedExperts, matrix(from, to, rows, columns)));
+}
+constexpr HfTensor router(std::string_view from) {
+  return in_layers(HfLayers::kSparse, table(from, "ffn_gate_inp", kExperts, kWidth));
+}
+constexpr HfTensor routing_bias(std::string_view from) {
+  return in_layers(HfLayers::kSparse, where(kRoutingBias, {HfScope::kLayer, HfKind::kWhole, from,
+                                                           "exp_probs_b.bias", kExperts}));
+}
+inline constexpr HfTensor kExpertTensors[] = {
+    router("mlp.gate"),
+    routing_bias("mlp.gate.e_score_correction_bias"),
+    expert("mlp.experts.{}.gate_proj", "ffn_gate_exps", kExpertFfn, kWidth),
+    expert("mlp.experts.{}.up_proj", "ffn_up_exps", kExpertFfn, kWidth),
+    expert("mlp.experts.{}.down_proj", "ffn_down_exps", kWidth, kExpertFfn),
+    shared_expert("mlp.shared_experts.gate_proj", "ffn_gate_shexp", kSharedFfn, kWidth),
+    shared_expert("mlp.shared_experts.up_proj", "ffn_up_shexp", kSharedFfn, kWidth),
+    shared_expert("mlp.shared_experts.down_proj", "ffn_down_shexp", kWidth, kSharedFfn)};
+
+}  // namespace hearth::hf

@@ -1,0 +1,50 @@
+// Rows that folders of several families of encoders share: config.json and tensors of transformers'
+// BERT. A family names the sets that it has (formats/hf_family.h).
+#pragma once
+
+#include "formats/hf_rows.h"
+
+namespace hearth::hf {
+
+inline constexpr HfTexts kEncoderPrefixes = {"bert.", "roberta.", "model."};
+inline constexpr HfTexts kEncoderLayers = {"encoder.layer.", "encoder.layers."};
+
+// In the words of BERT's files.
+inline constexpr HfKey kBertKeys[] = {
+    need("num_hidden_layers", "block_count", kLayers, HfMost::kLayers),
+    need("hidden_size", "embedding_length", kWidth, HfMost::kWidth),
+    count_or("intermediate_size", "feed_forward_length", kFfn, HfMost::kFfn, kFourWidths),
+    need("num_attention_heads", "attention.head_count", kHeads, HfMost::kHeads),
+    need("vocab_size", "vocab_size", kVocabulary, HfMost::kVocabulary),
+    real("layer_norm_eps", "attention.layer_norm_epsilon", 1e-12),
+    say("attention.causal", false),
+    need("max_position_embeddings", nullptr, kContext, HfMost::kContext),
+    must_be("hidden_act", "gelu")};
+inline constexpr HfKey kAbsoluteKeys[] = {must_be("position_embedding_type", "absolute")};
+// Of all encoders: vectors need no head.
+inline constexpr HfKey kEncoderKeys[] = {
+    say(nullptr, 1, kTied), must_be("is_decoder", false),
+    must_lack("quantization_config", "it runs encoders without")};
+
+inline constexpr HfTensor kEmbeddingTensors[] = {
+    of_model("embeddings.word_embeddings", "token_embd"),
+    of_model("embeddings.position_embeddings", "position_embd", kNone, kNone, HfKind::kPositions),
+    of_model("embeddings.token_type_embeddings", "token_types"),
+    of_model("embeddings.LayerNorm", "token_embd_norm")};
+
+inline constexpr HfTensor kBertTensors[] = {
+    in_layer("attention.self.query", "attn_q"),
+    in_layer("attention.self.key", "attn_k"),
+    in_layer("attention.self.value", "attn_v"),
+    in_layer("attention.output.dense", "attn_output"),
+    in_layer("attention.output.LayerNorm", "attn_output_norm"),
+    in_layer("intermediate.dense", "ffn_up"),
+    in_layer("output.dense", "ffn_down"),
+    in_layer("output.LayerNorm", "layer_output_norm")};
+
+// What only heads and poolers of pre-training have, and numbers that a program counts itself.
+inline constexpr HfLeftOut kHeadsLeftOut = {
+    {"pooler.", "cls.", "lm_head.", "embeddings.position_ids", "embeddings.token_type_ids"},
+    "of a pooler or of a head for pre-training are left out: vectors need none"};
+
+}  // namespace hearth::hf
