@@ -17,6 +17,7 @@ struct Kind {
   bool encoder = false;
   bool latents = false;
   bool head_norms = false;  // of queries and keys, each head by itself
+  bool behind = false;      // norms behind attention and what feeds forward, too
   // Of encoders:
   bool positions = false;         // a table of them
   bool fused = false;             // Q, K and V are one matrix
@@ -30,6 +31,7 @@ constexpr Kind kKinds[] = {
     {.architecture = "qwen2"},
     {.architecture = "qwen3", .head_norms = true},
     {.architecture = "qwen3moe", .head_norms = true},
+    {.architecture = "gemma3", .head_norms = true, .behind = true},
     {.architecture = "deepseek2", .latents = true},
     {.architecture = "bert",
      .encoder = true,
@@ -145,6 +147,9 @@ class Outline {
       add_ffn();
     }
     if (kind_.encoder) norm(layer_ + "layer_output_norm", shape_.width);
+    if (!kind_.behind) return;
+    norm(layer_ + "post_attention_norm", shape_.width);
+    norm(layer_ + "post_ffw_norm", shape_.width);
   }
 
   void add_attention() {

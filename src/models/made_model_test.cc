@@ -14,7 +14,7 @@ ModelShape shape_of(std::string_view architecture) {
 
 TEST(MadeModel, ArchitecturesHaveSpecs) {
   for (const char* architecture :
-       {"llama", "qwen2", "qwen3", "deepseek2", "bert", "nomic-bert", "jina-bert-v2"}) {
+       {"llama", "qwen2", "qwen3", "deepseek2", "bert", "nomic-bert", "jina-bert-v2", "gemma3"}) {
     SCOPED_TRACE(architecture);
     const TestModel model(made_source(shape_of(architecture)));
     EXPECT_EQ(model.spec().architecture->name, std::string_view(architecture));

@@ -8,13 +8,14 @@
 namespace hearth {
 namespace {
 
-constexpr std::array<Architecture, 9> kArchitectures = {{
+constexpr std::array<Architecture, 10> kArchitectures = {{
     {"llama", describe_llama},
     {"qwen2", describe_qwen2},
     {"qwen3", describe_qwen3},
     {"qwen3moe", describe_qwen3moe},
     {"deepseek2", describe_deepseek2},
     {"glm4moe", describe_glm4moe},
+    {"gemma3", describe_gemma3},
     {"bert", describe_bert},
     {"nomic-bert", describe_nomic_bert},
     {"jina-bert-v2", describe_jina_bert_v2},
@@ -38,10 +39,10 @@ const Architecture& architecture_for(const ModelSource& source) {
 
 namespace {
 
-constexpr const HfFamily* kFamilies[] = {&kLlamaFolder,     &kMixtralFolder,   &kQwen2Folder,
-                                         &kQwen3Folder,     &kQwen3MoeFolder,  &kDeepseek2Folder,
-                                         &kDeepseek3Folder, &kGlm4MoeFolder,   &kBertFolder,
-                                         &kRobertaFolder,   &kNomicBertFolder, &kJinaBertV2Folder};
+constexpr const HfFamily* kFamilies[] = {
+    &kLlamaFolder,     &kMixtralFolder,   &kQwen2Folder,     &kQwen3Folder,  &kQwen3MoeFolder,
+    &kDeepseek2Folder, &kDeepseek3Folder, &kGlm4MoeFolder,   &kGemma3Folder, &kBertFolder,
+    &kRobertaFolder,   &kNomicBertFolder, &kJinaBertV2Folder};
 
 }  // namespace
 

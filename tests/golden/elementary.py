@@ -31,6 +31,11 @@ def gelu(x: np.ndarray) -> np.ndarray:
     return x * 0.5 * (1 + _erf(x / math.sqrt(2)))
 
 
+def gelu_tanh(x: np.ndarray) -> np.ndarray:
+    """Its approximation of that paper, which Gemma is trained with."""
+    return x * 0.5 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
 def softmax(x: np.ndarray) -> np.ndarray:
     e = np.exp(x - x.max(axis=-1, keepdims=True))
     return e / e.sum(axis=-1, keepdims=True)

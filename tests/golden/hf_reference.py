@@ -13,6 +13,7 @@ import pathlib
 import numpy as np
 
 import experts
+import gemma
 import mla
 import reference
 import rope
@@ -22,7 +23,8 @@ ARCHITECTURES = {
     "LlamaForCausalLM": "llama", "MistralForCausalLM": "llama", "MixtralForCausalLM": "llama",
     "Qwen2ForCausalLM": "qwen2", "Qwen3ForCausalLM": "qwen3", "Qwen3MoeForCausalLM": "qwen3moe",
     "Glm4MoeForCausalLM": "glm4moe", "DeepseekV2ForCausalLM": "deepseek2",
-    "DeepseekV3ForCausalLM": "deepseek2",
+    "DeepseekV3ForCausalLM": "deepseek2", "Gemma3ForCausalLM": "gemma3",
+    "Gemma3ForConditionalGeneration": "gemma3",
 }  # fmt: skip
 
 
@@ -34,10 +36,13 @@ class Settings:
     """config.json, and how it spells RoPE."""
 
     def __init__(self, folder: pathlib.Path):
-        self.all = json.loads((folder / "config.json").read_text())
-        self.arch = ARCHITECTURES[self.all["architectures"][0]]
+        whole = json.loads((folder / "config.json").read_text())
+        self.arch = ARCHITECTURES[whole["architectures"][0]]
+        defaults = gemma.DEFAULTS if self.arch == gemma.ARCHITECTURE else {}
+        self.all = {**defaults, **whole, **whole.get("text_config", {})}
         scaling = self.all.get("rope_scaling") or {}
-        self.turning = self.all.get("rope_parameters") or {**self.all, **scaling}
+        parameters = self.all.get("rope_parameters") or {**self.all, **scaling}
+        self.turning = parameters.get("full_attention", parameters)
         self.scaling = self.turning.get("rope_type", self.turning.get("type", "default"))
 
     def __getitem__(self, key: str):
@@ -93,6 +98,17 @@ class Settings:
         scale = grown**2 / math.sqrt(nope + turned)
         return mla.Shape(self["kv_lora_rank"], nope, turned, self["v_head_dim"], scale)
 
+    def gemma(self) -> gemma.Shape | None:
+        if self.arch != gemma.ARCHITECTURE:
+            return None
+        windowed = gemma.windowed(self["num_hidden_layers"], self["sliding_window_pattern"])
+        if kinds := self.get("layer_types"):
+            windowed = tuple(kind == "sliding_attention" for kind in kinds)
+        of_windows = self.get("rope_parameters", {}).get("sliding_attention", {})
+        base = of_windows.get("rope_theta", self["rope_local_base_freq"])
+        local = gemma.local_rope(self.rope(), base)
+        return gemma.Shape(windowed, local, self["query_pre_attn_scalar"] ** -0.5)
+
     def config(self) -> reference.Config:
         return reference.Config(
             arch=self.arch,
@@ -109,14 +125,16 @@ class Settings:
             alibi=(),
             experts=self.routing(),
             mla=self.latent(),
+            gemma=self.gemma(),
         )
 
 
 class Weights:
-    """The tensors of a directory, FP8 decoded exactly."""
+    """The tensors of a directory, FP8 decoded exactly; of the language model, if it is a part."""
 
     def __init__(self, folder: pathlib.Path):
-        self.tensors = safetensors_io.read_directory(folder)
+        stored = safetensors_io.read_directory(folder)
+        self.tensors = {name.removeprefix("language_model."): t for name, t in stored.items()}
 
     def __contains__(self, name: str) -> bool:
         return name in self.tensors
@@ -169,6 +187,16 @@ def _feed_forward(w: Weights, there: str, config: reference.Config, layer: int) 
     return out
 
 
+def _norms(w: Weights, there: str, config: reference.Config) -> dict[str, np.ndarray]:
+    """The norms of a layer's width, by GGUF's names."""
+    behind = "post_attention_norm" if config.arch in ("glm4moe", "gemma3") else "ffn_norm"
+    names = {"attn_norm": "input_layernorm", behind: "post_attention_layernorm"}
+    if config.gemma:
+        names["ffn_norm"] = "pre_feedforward_layernorm"
+        names["post_ffw_norm"] = "post_feedforward_layernorm"
+    return {f"{here}.weight": w[f"{there}{name}.weight"] for here, name in names.items()}
+
+
 class Model(reference.Model):
     def __init__(self, folder: pathlib.Path, noise: reference.Noise = reference.Noise()):
         settings, w = Settings(folder), Weights(folder)
@@ -186,11 +214,12 @@ class Model(reference.Model):
                 turn["low_freq_factor"], turn["high_freq_factor"],
                 turn["original_max_position_embeddings"],
             )  # fmt: skip
-        behind = "post_attention_norm" if config.arch == "glm4moe" else "ffn_norm"
         for i in range(config.layers):
             there = f"model.layers.{i}."
-            layer = {**_attention(w, there, config), **_feed_forward(w, there, config, i)}
-            layer["attn_norm.weight"] = w[there + "input_layernorm.weight"]
-            layer[behind + ".weight"] = w[there + "post_attention_layernorm.weight"]
+            layer = {**_attention(w, there, config), **_feed_forward(w, there, config, i),
+                     **_norms(w, there, config)}  # fmt: skip
             out.update({f"blk.{i}.{name}": values for name, values in layer.items()})
+        if config.gemma:
+            more = gemma.NORM_SHIFT
+            out = {n: x + more if n.endswith("norm.weight") else x for n, x in out.items()}
         self.begin(config, out, noise)

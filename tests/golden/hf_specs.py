@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 
+import gemma_specs
 import mla_specs
 import moe_specs
 import model_specs
@@ -23,15 +24,21 @@ class Directory:
     shards: int = 1
     fp8_scales: str = ""  # F32 or BF16: matrices are F8_E4M3, with scales of that type
     not_converted: tuple[str, ...] = ()  # modules that stay BF16 there
+    nested: bool = False  # the language model is a part beside others, as of a model that sees
 
 
-def _twins() -> list[Directory]:
-    specs = model_specs.specs() + moe_specs.moe_models() + mla_specs.mla_models()
+def _twin_of(specs: list[Spec]):
+    """A function from a GGUF model's name to the directory with its weights."""
     named = {s.name: s for s in specs}
 
     def twin(name: str, *features: str, **more) -> Directory:
         return Directory(f"hf-{name}", named[name], features, twin=name, **more)
 
+    return twin
+
+
+def _twins() -> list[Directory]:
+    twin = _twin_of(model_specs.specs() + moe_specs.moe_models() + mla_specs.mla_models())
     return [
         twin("llama-bf16-llama3", "llama3 as rope_parameters", "three files", "F32 vectors",
              form=ROPE_PARAMETERS, shards=3),
@@ -96,3 +103,18 @@ def _others() -> list[Directory]:
 
 def directories() -> list[Directory]:
     return _twins() + _fp8_models() + _others()
+
+
+def gemma_directories() -> list[Directory]:
+    twin = _twin_of(gemma_specs.gemma_models())
+    scalar = Spec("hf-gemma3-f32-scalar", "gemma3", (), 84, 3, 1, 100, 263, 40, layers=3,
+                  key_length=24, value_length=24, tied=True, window=8, period=2, query_scalar=28,
+                  rope={"freq_base": 1e6})
+    return [
+        twin("gemma3-f32", "rope_local_base_freq", "sliding_window_pattern"),
+        twin("gemma3-f32-linear", "linear as rope_parameters", "layer_types",
+             form=ROPE_PARAMETERS),
+        twin("gemma3-bf16", "text_config", "linear as rope_scaling", "two files", nested=True,
+             shards=2),
+        Directory(scalar.name, scalar, ("query_pre_attn_scalar is no head's length",)),
+    ]

@@ -2,7 +2,8 @@
 
 What differs from GGUF: llama's queries and keys turn value i with value i + length / 2 of a head,
 not with its neighbour, so their rows stand in that order; experts are modules of their own; K and V
-of latent attention are one matrix, kv_b_proj, per head the rows of K and then those of V.
+of latent attention are one matrix, kv_b_proj, per head the rows of K and then those of V; a norm of
+Gemma is one less than what it multiplies by.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import pathlib
 
 import numpy as np
 
+import draws
+import gemma
 import gguf_io
 import safetensors_io
 from hf_specs import ROPE_PARAMETERS, Directory
@@ -40,6 +43,10 @@ _LAYER = {
     "nextn.embed_tokens": "embed_tokens", "nextn.shared_head_head": "shared_head.head",
     "nextn.shared_head_norm": "shared_head.norm",
 }  # fmt: skip
+_GEMMA = {
+    **_LAYER, "ffn_norm": "pre_feedforward_layernorm",
+    "post_ffw_norm": "post_feedforward_layernorm",
+}  # fmt: skip
 _MIXTRAL = {"gate": "w1", "up": "w3", "down": "w2"}
 
 
@@ -52,7 +59,8 @@ def _name(spec: Spec, name: str) -> str:
         return f"model.layers.{layer}.mlp.gate.e_score_correction_bias"
     if spec.arch == "llama" and part == "ffn_gate_inp":
         return f"model.layers.{layer}.block_sparse_moe.gate.{end}"
-    return f"model.layers.{layer}.{_LAYER[part]}.{end}"
+    names = _GEMMA if spec.gemma else _LAYER
+    return f"model.layers.{layer}.{names[part]}.{end}"
 
 
 def _expert_name(spec: Spec, prefix: str, expert: int, part: str) -> str:
@@ -92,6 +100,8 @@ def _weights(spec: Spec, tensors: list[gguf_io.Tensor]) -> dict[str, tuple[np.nd
                 values = _to_halves(values, spec.heads)
             if spec.arch == "llama" and ".attn_k." in t.name:
                 values = _to_halves(values, spec.kv_heads)
+            if spec.gemma and values.ndim == 1:
+                values = values - gemma.NORM_SHIFT
             out[_name(spec, t.name)] = values, t.type
     return out
 
@@ -136,8 +146,23 @@ def _rope_scaling(directory: Directory) -> dict | None:
     return out
 
 
+def _gemma_rope(directory: Directory) -> dict:
+    """Every kind of layer has its own base; the scaling is of those without a window."""
+    spec, scaling = directory.of, None
+    if "scaling.type" in spec.rope:
+        scaling = {"rope_type": "linear", "factor": spec.rope["scaling.factor"]}
+    base, local = spec.rope["freq_base"], spec.rope.get("freq_base_swa", gemma.LOCAL_BASE)
+    if directory.form == ROPE_PARAMETERS:
+        full = {"rope_theta": base, **(scaling or {"rope_type": "default"})}
+        windowed = {"rope_theta": local, "rope_type": "default"}
+        return {"rope_parameters": {"full_attention": full, "sliding_attention": windowed}}
+    return {"rope_theta": base, "rope_local_base_freq": local, "rope_scaling": scaling}
+
+
 def _rope(directory: Directory) -> dict:
     spec, scaling = directory.of, _rope_scaling(directory)
+    if spec.gemma:
+        return _gemma_rope(directory)
     base, partial = spec.rope.get("freq_base", 10000.0), {}
     if spec.arch == "glm4moe":
         partial = {"partial_rotary_factor": spec.rope["dimension_count"] / spec.key}
@@ -183,7 +208,50 @@ def _class(spec: Spec) -> tuple[str, str]:
         "qwen3moe": ("Qwen3MoeForCausalLM", "qwen3_moe"),
         "glm4moe": ("Glm4MoeForCausalLM", "glm4_moe"),
         "deepseek2": ("DeepseekV2ForCausalLM", "deepseek_v2"),
+        "gemma3": ("Gemma3ForCausalLM", "gemma3_text"),
     }[spec.arch]
+
+
+def _gemma_config(directory: Directory) -> dict:
+    spec, period = directory.of, directory.of.period or gemma.PERIOD
+    kinds = {True: "sliding_attention", False: "full_attention"}
+    out = {"hidden_activation": "gelu_pytorch_tanh", "sliding_window": spec.window,
+           "query_pre_attn_scalar": spec.query_scalar or spec.key,
+           "attn_logit_softcapping": None, "final_logit_softcapping": None}  # fmt: skip
+    if directory.form == ROPE_PARAMETERS:
+        return {**out, "layer_types": [kinds[w] for w in gemma.windowed(spec.layers, period)]}
+    return {**out, "sliding_window_pattern": period}
+
+
+def _nest(config: dict) -> dict:
+    """The model as a part of one that sees, without the settings that say what is so anyway."""
+    text = {k: v for k, v in config.items() if k not in gemma.DEFAULTS or gemma.DEFAULTS[k] != v}
+    del text["architectures"]
+    own = {k: text.pop(k) for k in ("bos_token_id", "eos_token_id", "torch_dtype")}
+    return {"architectures": ["Gemma3ForConditionalGeneration"], "model_type": "gemma3", **own,
+            "text_config": text, "image_token_index": 262144,
+            "vision_config": {"model_type": "siglip_vision_model"}}  # fmt: skip
+
+
+def _beside_others(tensors: dict[str, Stored]) -> dict[str, Stored]:
+    """The language model's tensors as a part's, and some of the parts that see."""
+    r = draws.generator("vision")
+    others = {name: safetensors_io.stored("BF16", r.standard_normal(shape)) for name, shape in (
+        ("multi_modal_projector.mm_input_projection_weight", (24, 96)),
+        ("multi_modal_projector.mm_soft_emb_norm.weight", (24,)),
+        ("vision_tower.vision_model.encoder.layers.0.self_attn.q_proj.weight", (24, 24)),
+        ("vision_tower.vision_model.post_layernorm.bias", (24,)))}  # fmt: skip
+    return {**{"language_model." + name: t for name, t in tensors.items()}, **others}
+
+
+def _quantization_config(directory: Directory) -> dict:
+    spec = directory.of
+    out = {"quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic",
+           "weight_block_size": [safetensors_io.SCALE_BLOCK] * 2}  # fmt: skip
+    if directory.not_converted:
+        gates = [f"model.layers.{i}.mlp.gate" for i in range(spec.layers) if spec.experts]
+        out["modules_to_not_convert"] = ["lm_head", *gates, *directory.not_converted]
+    return out
 
 
 def config_json(directory: Directory) -> dict:
@@ -213,6 +281,9 @@ def config_json(directory: Directory) -> dict:
         out["head_dim"] = spec.key_length
     if spec.arch == "llama" and spec.window:
         out["sliding_window"] = spec.window
+    if spec.gemma:
+        del out["hidden_act"]
+        out.update(_gemma_config(directory))
     if spec.arch != "qwen2":
         out["attention_bias"] = bool(spec.biases)
     if spec.arch == "glm4moe":
@@ -220,18 +291,14 @@ def config_json(directory: Directory) -> dict:
     if spec.experts:
         out.update(_expert_config(spec))
     if directory.fp8_scales:
-        out["quantization_config"] = {"quant_method": "fp8", "fmt": "e4m3",
-                                      "activation_scheme": "dynamic",
-                                      "weight_block_size": [safetensors_io.SCALE_BLOCK] * 2}
-        if directory.not_converted:
-            gates = [f"model.layers.{i}.mlp.gate" for i in range(spec.layers) if spec.experts]
-            left = ["lm_head", *gates, *directory.not_converted]
-            out["quantization_config"]["modules_to_not_convert"] = left
-    return out
+        out["quantization_config"] = _quantization_config(directory)
+    return _nest(out) if directory.nested else out
 
 
 def write(directory: Directory, tensors: list[gguf_io.Tensor], folder: pathlib.Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps(config_json(directory), indent=2) + "\n"
     (folder / "config.json").write_text(text)
-    safetensors_io.write_directory(folder, _stored(directory, tensors), directory.shards)
+    stored = _stored(directory, tensors)
+    stored = _beside_others(stored) if directory.nested else stored
+    safetensors_io.write_directory(folder, stored, directory.shards)

@@ -50,6 +50,8 @@ import numpy as np
 import draws
 import experts
 import expert_tensors
+import gemma
+import gemma_specs
 import gguf_io
 import hf_reference
 import hf_specs
@@ -144,12 +146,12 @@ def metadata(spec: Spec) -> dict[str, gguf_io.Value]:
         own["pooling_type"] = u32(POOLINGS.index(spec.pooling))
     if spec.alibi:
         own["attention.max_alibi_bias"] = f32(spec.alibi)
-    if spec.key_length:
-        own["attention.key_length"] = u32(spec.key_length)
-        own["attention.value_length"] = u32(spec.value_length)
-    if spec.window:
-        own["attention.sliding_window"] = u32(spec.window)
-    rope_values = spec.rope if spec.layer_norms else {"dimension_count": spec.key, **spec.rope}
+    attention = {"key_length": spec.key_length, "value_length": spec.value_length,
+                 "sliding_window": spec.window,
+                 "sliding_window_pattern": spec.period}  # fmt: skip
+    own.update({f"attention.{k}": u32(x) for k, x in attention.items() if x})
+    whole = {} if spec.layer_norms or spec.gemma else {"dimension_count": spec.key}
+    rope_values = {**whole, **spec.rope}
     own.update({f"rope.{k}": _plain_value(x) for k, x in rope_values.items()})
     if spec.experts:
         own.update(expert_tensors.keys(spec))
@@ -203,6 +205,9 @@ def layer_weights(spec: Spec, r: np.random.Generator, layer: int):
         yield prefix + "attn_norm.weight", draws.norm(r, d, 1.0)
         ffn_norm = "post_attention_norm" if spec.arch == "glm4moe" else "ffn_norm"
         yield f"{prefix}{ffn_norm}.weight", draws.norm(r, d, 1.0)
+    if spec.gemma:
+        for name in ("post_attention_norm", "post_ffw_norm"):
+            yield f"{prefix}{name}.weight", draws.norm(r, d, residual_gain(spec))
     if spec.code:
         yield from draws.layer_norm(r, prefix + "attn_q_norm", d)
         yield from draws.layer_norm(r, prefix + "attn_k_norm", d)
@@ -224,8 +229,9 @@ def layer_weights(spec: Spec, r: np.random.Generator, layer: int):
 
 def weights(spec: Spec):
     d = spec.embedding
+    size = 1.0 if spec.gemma else math.sqrt(d)  # times 1 / sqrt(d) of an embedding's elements
     r = draws.generator(spec.name, "weights")
-    yield "token_embd.weight", draws.matrix(r, d, spec.vocab, math.sqrt(d))
+    yield "token_embd.weight", draws.matrix(r, d, spec.vocab, size)
     for layer in range(spec.layers + spec.next_layers):
         yield from layer_weights(spec, r, layer)
     if spec.layer_norms:
@@ -237,7 +243,7 @@ def weights(spec: Spec):
     elif spec.tied:
         # Random signs: the head must not simply find the token that came in.
         signs = np.where(r.random(d) < 0.5, -1.0, 1.0)
-        yield "output_norm.weight", signs * draws.norm(r, d, LOGIT_STD / math.sqrt(d))
+        yield "output_norm.weight", signs * draws.norm(r, d, LOGIT_STD / size)
     else:
         yield "output_norm.weight", draws.norm(r, d, 1.0)
         yield "output.weight", draws.matrix(r, d, spec.vocab, LOGIT_STD)
@@ -249,8 +255,10 @@ def weights(spec: Spec):
 def tensors(spec: Spec) -> list[gguf_io.Tensor]:
     out = []
     for name, values in weights(spec):
-        if spec.twin:
-            values = quants.round_to(Type.BF16, values)
+        # A directory's norms are less by this, and become these again to the bit.
+        less = gemma.NORM_SHIFT if spec.gemma and values.ndim == 1 else 0.0
+        if spec.twin or less:
+            values = quants.round_to(Type.BF16 if spec.twin else Type.F32, values - less) + less
         shape = values.shape[::-1]
         kind = model_specs.tensor_type(spec, name, shape)
         data = quants.quantize(kind, values.reshape(-1, shape[0]))
@@ -406,10 +414,15 @@ TOLERANCE_NOTE = (
 def all_specs() -> dict[str, list[Spec]]:
     """The manifest's lists of GGUF files."""
     out = {"models": [], "encoders": [], "test_models": []}
-    for spec in model_specs.specs():
+    for spec in model_specs.specs() + gemma_specs.gemma_models():
         kind = "test_models" if spec.of_tests else "encoders" if spec.encoder else "models"
         out[kind].append(spec)
     return {**out, "moe_models": moe_specs.moe_models(), "mla_models": mla_specs.mla_models()}
+
+
+def all_directories() -> dict[str, list[hf_specs.Directory]]:
+    """The manifest's lists of directories."""
+    return {"hf_models": hf_specs.directories() + hf_specs.gemma_directories()}
 
 
 def make_all(folder: pathlib.Path, named: set[str]) -> dict[str, list[dict]]:
@@ -419,12 +432,15 @@ def make_all(folder: pathlib.Path, named: set[str]) -> dict[str, list[dict]]:
         for kind, specs in all_specs().items()
     }
     entries = {e["name"]: e for made in lists.values() for e in made}
-    lists["hf_models"] = [
-        make_directory(d, folder, entries.get(d.twin))
-        for d in hf_specs.directories()
-        if not named or d.name in named
-    ]
-    return lists
+    directories = {
+        kind: [
+            make_directory(d, folder, entries.get(d.twin))
+            for d in all_of_kind
+            if not named or d.name in named
+        ]
+        for kind, all_of_kind in all_directories().items()
+    }
+    return {**lists, **directories}
 
 
 def main() -> None:
@@ -433,7 +449,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="only these models")
     options = parser.parse_args()
     known = {s.name for specs in all_specs().values() for s in specs}
-    known |= {d.name for d in hf_specs.directories()}
+    known |= {d.name for directories in all_directories().values() for d in directories}
     if missing := set(options.names) - known:
         parser.error(f"no model is called {', '.join(sorted(missing))}")
     options.outdir.mkdir(parents=True, exist_ok=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 
+import gemma
 import quants
 import reference
 from quants import Type, block_length
@@ -65,6 +66,8 @@ class Spec:
     tied: bool = False
     biases: tuple[str, ...] = ()
     window: int = 0
+    period: int = 0  # of layers that one without a window ends; 0: not in the file
+    query_scalar: int = 0  # query_pre_attn_scalar of a directory; 0: a head's length
     rope: dict[str, float | int | str] = dataclasses.field(default_factory=dict)
     llama3_factor: float = 0.0
     overrides: dict[str, Type] = dataclasses.field(default_factory=dict)
@@ -95,7 +98,11 @@ class Spec:
 
     @property
     def normed_heads(self) -> bool:
-        return self.arch in ("qwen3", "qwen3moe") or self.head_norms
+        return self.arch in ("qwen3", "qwen3moe") or self.gemma or self.head_norms
+
+    @property
+    def gemma(self) -> bool:
+        return self.arch == gemma.ARCHITECTURE
 
     @property
     def next_layers(self) -> int:

@@ -3,9 +3,9 @@
 
     reference.py MODEL.gguf --tokens 1,2,3 -o out.npy    logits of all positions, [n, vocab] float64
 
-Architectures `llama` (Llama 2 and 3, Mistral, Mixtral), `qwen2`, `qwen3`, `qwen3moe`, `glm4moe` and
-`deepseek2` (DeepSeek V2 and V3, Kimi K2), the encoders `bert`, `nomic-bert` and `jina-bert-v2`, and
-two that only tests know.
+Architectures `llama` (Llama 2 and 3, Mistral, Mixtral), `qwen2`, `qwen3`, `qwen3moe`, `glm4moe`,
+`deepseek2` (DeepSeek V2 and V3, Kimi K2) and `gemma3`, the encoders `bert`, `nomic-bert` and
+`jina-bert-v2`, and two that only tests know.
 Every weight is dequantised exactly and every operation is float64, so the only errors are float64's
 own. Written from the models' papers and from the meaning that GGUF gives to its keys; it shares
 nothing with the engine.
@@ -18,7 +18,8 @@ nothing with the engine.
 
 `test-decoder` is such a one. Norms of queries and keys are there where the file has them; layers
 with experts have in place of the FFN what experts.py says; `glm4moe` calls the norm before it
-post_attention_norm; attention of `deepseek2` is that of mla.py.
+post_attention_norm; attention of `deepseek2` is that of mla.py; `gemma3` differs in what gemma.py
+says.
 
 Encoders norm what BERT norms (Devlin et al. 2019), and every position sees all others, as it does
 in decoders whose key attention.causal is false:
@@ -51,11 +52,12 @@ import math
 import numpy as np
 
 import experts
+import gemma
 import gguf_io
 import mla
 import quants
 import rope
-from elementary import gelu, layer_norm, rms_norm, silu, softmax
+from elementary import gelu, gelu_tanh, layer_norm, rms_norm, silu, softmax
 
 ENCODERS = ("bert", "nomic-bert", "jina-bert-v2", "test-encoder")
 LAYOUTS = {
@@ -65,6 +67,7 @@ LAYOUTS = {
     "qwen3moe": rope.NEOX,
     "glm4moe": rope.NEOX,
     "deepseek2": rope.NORM,
+    gemma.ARCHITECTURE: rope.NEOX,
     "bert": rope.NEOX,
     "nomic-bert": rope.NEOX,
     "jina-bert-v2": rope.NEOX,
@@ -97,6 +100,7 @@ class Config:
     alibi: tuple[float, ...]  # slopes by head; (): none
     experts: experts.Routing | None
     mla: mla.Shape | None
+    gemma: gemma.Shape | None
 
     @property
     def encoder(self) -> bool:
@@ -152,6 +156,7 @@ def read_config(file: gguf_io.Gguf) -> Config:
     key_length = file.get(f"{arch}.attention.key_length", default_length)
     epsilon = "layer_norm_epsilon" if arch in ENCODERS else "layer_norm_rms_epsilon"
     alibi = arch == "jina-bert-v2"
+    plain_rope = _rope_config(file, arch, key_length)
     return Config(
         arch=arch,
         layers=file.get(f"{arch}.block_count") - file.get(f"{arch}.nextn_predict_layers", 0),
@@ -161,12 +166,13 @@ def read_config(file: gguf_io.Gguf) -> Config:
         value_length=file.get(f"{arch}.attention.value_length", default_length),
         epsilon=file.get(f"{arch}.attention.{epsilon}"),
         window=file.get(f"{arch}.attention.sliding_window", 0),
-        rope=_rope_config(file, arch, key_length),
+        rope=plain_rope,
         ffn=file.get(f"{arch}.feed_forward_length"),
         causal=file.get(f"{arch}.attention.causal", arch not in ENCODERS),
         alibi=alibi_slopes(heads, file.get(f"{arch}.attention.max_alibi_bias", 8.0)) * alibi,
         experts=experts.read_routing(file),
         mla=mla.read_shape(file),
+        gemma=gemma.read_shape(file, plain_rope, key_length),
     )
 
 
@@ -184,17 +190,20 @@ def visible(n: int, window: int, alternatives: int = 1) -> np.ndarray:
 
 
 def attention(
-    q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray, slopes: tuple[float, ...] = ()
-) -> np.ndarray:
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray, slopes: tuple[float, ...] = (),
+    scale: float | None = None,
+) -> np.ndarray:  # fmt: skip
     """q: [n, heads, key_length], k and v: [n, kv_heads, ...] -> [n, heads, value_length].
     Query head h reads KV head h // (heads / kv_heads); mask: [query, key], what is seen. A score
-    of head h loses slopes[h] for every position between query and key (ALiBi)."""
+    of head h loses slopes[h] for every position between query and key (ALiBi). None for the scale
+    of scores is key_length^-0.5."""
     n, heads, length = q.shape
+    divisor = np.sqrt(length) if scale is None else 1 / scale
     out = np.empty((n, heads, v.shape[2]))
     distance = np.abs(np.arange(n)[:, None] - np.arange(n)[None, :])
     for h in range(heads):
         g = h // (heads // k.shape[1])
-        scores = q[:, h] @ k[:, g].T / np.sqrt(length)
+        scores = q[:, h] @ k[:, g].T / divisor
         if slopes:
             scores = scores - slopes[h] * distance
         out[:, h] = softmax(np.where(mask, scores, -np.inf)) @ v[:, g]
@@ -264,15 +273,19 @@ class Model:
         lengths = (c.key_length, c.key_length, c.value_length)
         return [part.reshape(n, -1, length) for part, length in zip(parts, lengths)]
 
-    def _mask(self, n: int) -> np.ndarray:
+    def _mask(self, n: int, window: int) -> np.ndarray:
         if self.config.causal:
-            return visible(n, self.config.window, self.alternatives)
+            return visible(n, window, self.alternatives)
         return np.full((n, n), True)
 
-    def _attend(self, x: np.ndarray, prefix: str) -> np.ndarray:
-        c, n = self.config, len(x)
+    def _attend(self, x: np.ndarray, layer: int) -> np.ndarray:
+        c, n, prefix = self.config, len(x), f"blk.{layer}."
         positions = positions_of(n, self.alternatives)
-        mask = self._mask(n)
+        window, turn, scale = c.window, c.rope, None
+        if c.gemma:
+            window, turn = (c.window, c.gemma.local) if c.gemma.windowed[layer] else (0, c.rope)
+            scale = c.gemma.scale
+        mask = self._mask(n, window)
         if c.mla:
             out = mla.attend(self, x, prefix, positions, mask)
             return self.linear(out, prefix + "attn_output")
@@ -281,10 +294,10 @@ class Model:
             q = self.norm(q, prefix + "attn_q_norm")
             k = self.norm(k, prefix + "attn_k_norm")
         divisors = self.vector("rope_freqs.weight") if c.arch == "llama" else None
-        q = rope.rotate(q, positions, c.rope, divisors)
-        k = rope.rotate(k, positions, c.rope, divisors)
+        q = rope.rotate(q, positions, turn, divisors)
+        k = rope.rotate(k, positions, turn, divisors)
         k, v = self.rounded_cache(k), self.rounded_cache(v)
-        out = attention(q, k, v, mask, c.alibi).reshape(n, -1)
+        out = attention(q, k, v, mask, c.alibi, scale).reshape(n, -1)
         return self.linear(out, prefix + "attn_output")
 
     def _gated(self, x: np.ndarray, prefix: str, end: str = "") -> np.ndarray:
@@ -300,6 +313,7 @@ class Model:
 
     def _feed_forward(self, x: np.ndarray, prefix: str) -> np.ndarray:
         act = gelu if self.config.arch in ("bert", "jina-bert-v2") else silu
+        act = gelu_tanh if self.config.gemma else act
         up = self.linear(x, prefix + "ffn_up")
         if prefix + "ffn_gate.weight" in self.weights:
             hidden = act(self.linear(x, prefix + "ffn_gate")) * up
@@ -313,19 +327,25 @@ class Model:
     def _decode(self, x: np.ndarray) -> np.ndarray:
         c, self.choices = self.config, []
         ffn_norm = "post_attention_norm" if c.arch == "glm4moe" else "ffn_norm"
+
+        def behind(y: np.ndarray, name: str) -> np.ndarray:
+            return self.norm(y, name) if c.gemma else y
+
         for i in range(c.layers):
             prefix = f"blk.{i}."
-            x = x + self._attend(self.norm(x, prefix + "attn_norm"), prefix)
+            y = self._attend(self.norm(x, prefix + "attn_norm"), i)
+            x = x + behind(y, prefix + "post_attention_norm")
             n = self.norm(x, prefix + ffn_norm)
             with_experts = c.experts is not None and i >= c.experts.dense
-            x = x + (self._experts if with_experts else self._feed_forward)(n, prefix)
+            y = (self._experts if with_experts else self._feed_forward)(n, prefix)
+            x = x + behind(y, prefix + "post_ffw_norm")
         return self.norm(x, "output_norm")
 
     def _encode(self, x: np.ndarray) -> np.ndarray:
         x = self.norm(x, "token_embd_norm")
         for i in range(self.config.layers):
             prefix = f"blk.{i}."
-            attended = self.norm(x + self._attend(x, prefix), prefix + "attn_output_norm")
+            attended = self.norm(x + self._attend(x, i), prefix + "attn_output_norm")
             if prefix + "attn_norm_2.weight" in self.weights:
                 attended = self.norm(x + attended, prefix + "attn_norm_2")
             x = attended
@@ -335,6 +355,8 @@ class Model:
     def hidden(self, tokens: list[int]) -> np.ndarray:
         """Row i: what the head reads at position i of the text; [len(tokens), embedding]."""
         x = self.weights["token_embd.weight"][tokens]
+        if self.config.gemma:
+            x = x * math.sqrt(x.shape[1])
         if "position_embd.weight" in self.weights:
             x = x + self.weights["position_embd.weight"][: len(tokens)]
         if "token_types.weight" in self.weights:
