@@ -28,16 +28,14 @@ TEST(MadeMetadata, AValueForEveryLayer) {
   made.set("flag", true);
   made.set("each", std::vector<uint32_t>{5, 6, 7});
   const Metadata metadata = made.metadata("m");
-  EXPECT_EQ(metadata.per_layer<uint32_t>("missing", 2), std::nullopt);
-  EXPECT_EQ(metadata.per_layer<uint32_t>("one", 2), (std::vector<uint32_t>{7, 7}));
-  EXPECT_EQ(metadata.per_layer<bool>("flag", 3), (std::vector<bool>{true, true, true}));
-  // Behind them may stand values of layers of multi-token prediction.
-  EXPECT_EQ(metadata.per_layer<uint32_t>("each", 2), (std::vector<uint32_t>{5, 6}));
-  EXPECT_EQ(metadata.per_layer<float>("missing", 2), std::nullopt);
-  EXPECT_EQ(file_error([&] { metadata.per_layer<uint32_t>("each", 4); }),
-            "'m': metadata key 'each' has values for 3 layers, and the model has 4; the file is "
+  EXPECT_EQ(metadata.of_layer<uint32_t>("missing", 2), std::nullopt);
+  EXPECT_EQ(metadata.of_layer<uint32_t>("one", 2), 7u);
+  EXPECT_EQ(metadata.of_layer<bool>("flag", 3), true);
+  EXPECT_EQ(metadata.of_layer<uint32_t>("each", 1), 6u);
+  EXPECT_EQ(file_error([&] { metadata.of_layer<uint32_t>("each", 3); }),
+            "'m': metadata key 'each' has values for 3 layers, and none for layer 3; the file is "
             "incomplete, convert the model again");
-  EXPECT_NE(file_error([&] { metadata.per_layer<bool>("each", 2); }).find("array of bool"),
+  EXPECT_NE(file_error([&] { metadata.of_layer<bool>("each", 2); }).find("array of bool"),
             std::string::npos);
 }
 

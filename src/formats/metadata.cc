@@ -206,17 +206,27 @@ std::optional<T> Metadata::get(std::string_view key) const {
   return Read<T>::from(file_, key, *value);
 }
 
+template <typename T>
+std::optional<T> Metadata::of_layer(std::string_view key, size_t layer) const {
+  const MetaValue* value = find(key);
+  if (value == nullptr || !value->is_array()) return get<T>(key);
+  const MetaType type = value->element_type;
+  if (!Wanted<T>::accepts(type)) fail_type(file_, key, *value, "array of " + Wanted<T>::name());
+  if (layer >= value->count) fail_short(key, *value, layer);
+  return convert_number<T>(file_, key, type, &value->payload[layer * meta_type_bytes(type)]);
+}
+
 void Metadata::fail_missing(std::string_view key) const {
   fail(ErrorCode::kFile,
        "'{}': metadata key '{}' is missing; the file is incomplete, convert the model again", file_,
        printable(key));
 }
 
-void Metadata::fail_short(std::string_view key, const MetaValue& value, size_t layers) const {
+void Metadata::fail_short(std::string_view key, const MetaValue& value, size_t layer) const {
   fail(ErrorCode::kFile,
-       "'{}': metadata key '{}' has values for {} layers, and the model has {}; the file is "
+       "'{}': metadata key '{}' has values for {} layers, and none for layer {}; the file is "
        "incomplete, convert the model again",
-       file_, printable(key), value.count, layers);
+       file_, printable(key), value.count, layer);
 }
 
 #define HEARTH_METADATA_GET(T)                                         \
@@ -236,5 +246,8 @@ HEARTH_METADATA_GET(double)
 HEARTH_METADATA_GET(std::string)
 HEARTH_METADATA_GET(std::string_view)
 #undef HEARTH_METADATA_GET
+template std::optional<bool> Metadata::of_layer(std::string_view key, size_t layer) const;
+template std::optional<uint32_t> Metadata::of_layer(std::string_view key, size_t layer) const;
+template std::optional<float> Metadata::of_layer(std::string_view key, size_t layer) const;
 
 }  // namespace hearth

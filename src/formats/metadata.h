@@ -10,8 +10,8 @@
 //   T std::string, std::string_view (into the file)      string
 //   T std::vector of any of these                        array of such
 // require<T>(key) throws where the key is missing, too.
-// per_layer<T>(key, layers) returns a value for each layer: those of an array, of which more are
-// left out, or one value for all. It throws (kFile) where an array has fewer.
+// of_layer<T>(key, layer) returns that of an array, or one value that is for all layers. It throws
+// (kFile) where an array has none for the layer.
 //
 // Lookup is by binary search over sorted keys: hash tables have worst cases that a file can aim
 // for.
@@ -71,20 +71,13 @@ class Metadata {
     return *std::move(value);
   }
 
+  // T is a number or bool.
   template <typename T>
-  std::optional<std::vector<T>> per_layer(std::string_view key, size_t layers) const {
-    const MetaValue* value = find(key);
-    if (value == nullptr) return std::nullopt;
-    if (!value->is_array()) return std::vector<T>(layers, *get<T>(key));
-    if (value->count < layers) fail_short(key, *value, layers);
-    std::vector<T> values = *get<std::vector<T>>(key);
-    values.resize(layers);
-    return values;
-  }
+  std::optional<T> of_layer(std::string_view key, size_t layer) const;
 
  private:
   [[noreturn]] void fail_missing(std::string_view key) const;
-  [[noreturn]] void fail_short(std::string_view key, const MetaValue& value, size_t layers) const;
+  [[noreturn]] void fail_short(std::string_view key, const MetaValue& value, size_t layer) const;
 
   std::string file_;
   std::vector<MetaEntry> entries_;

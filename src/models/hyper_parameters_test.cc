@@ -127,7 +127,7 @@ TEST(HyperParameters, AValueForEveryLayer) {
   EXPECT_EQ(spec.block<AttentionBlock>(1)->window, 0u);
   source.set("llama.attention.sliding_window", std::vector<uint32_t>{16});
   EXPECT_NE(unread_refusal(source, ErrorCode::kFile)
-                .find("attention.sliding_window = 1 values, where one for every layer is needed"),
+                .find("attention.sliding_window' has values for 1 layers, and none for layer 1"),
             std::string::npos);
 }
 

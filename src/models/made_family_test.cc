@@ -7,6 +7,7 @@
 #include "formats/gguf_test_bytes.h"
 #include "formats/hf_rows.h"
 #include "formats/test_hf_folder.h"
+#include "models/architectures.h"
 #include "models/decoder_rows.h"
 #include "models/registry.h"
 
@@ -106,9 +107,9 @@ TEST_F(MadeFamily, SomeLayersHaveAWindow) {
   writer_.set("layer_types", R"(["full_attention", "full_attention", "sliding_attention",
                                  "sliding_attention"])");
   EXPECT_EQ(get<Flags>("made.attention.sliding_window_pattern"), (Flags{false, false, true, true}));
-  const ModelSource source = writer_.source();
-  EXPECT_EQ(source.metadata().per_layer<bool>("made.attention.sliding_window_pattern", 4),
-            (Flags{false, false, true, true}));
+  writer_.set("layer_types", R"(["sliding_attention", "sliding_attention", "sliding_attention",
+                                 "sliding_attention"])");
+  EXPECT_EQ(get<Flags>("made.attention.sliding_window_pattern"), (Flags{true, true, true, true}));
   writer_.set("layer_types", R"(["full_attention", "full_attention", "full_attention",
                                  "full_attention"])");
   const ModelSource full = writer_.source();

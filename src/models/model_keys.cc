@@ -1,7 +1,6 @@
 #include "models/model_keys.h"
 
 #include <cmath>
-#include <vector>
 
 namespace hearth {
 
@@ -25,10 +24,7 @@ template <typename T>
 std::optional<T> ModelKeys::get(const char* key) const {
   read_->insert(key);
   const Metadata& metadata = source_->metadata();
-  if (!layer_ || !is_per_layer(key)) return metadata.get<T>(prefix_ + key);
-  const std::vector<T> values = metadata.require<std::vector<T>>(prefix_ + key);
-  if (*layer_ < values.size()) return values[*layer_];
-  refuse(key, fmt::format("{} values", values.size()), "one for every layer");
+  return layer_ ? metadata.of_layer<T>(prefix_ + key, *layer_) : metadata.get<T>(prefix_ + key);
 }
 
 uint32_t ModelKeys::checked(const char* key, uint32_t value, uint32_t most) const {
@@ -72,7 +68,8 @@ bool ModelKeys::flag_or(const char* key, bool otherwise) const {
 }
 
 std::string ModelKeys::text_or(const char* key, const char* otherwise) const {
-  return get<std::string>(key).value_or(otherwise);
+  read_->insert(key);
+  return source_->metadata().get<std::string>(prefix_ + key).value_or(otherwise);
 }
 
 }  // namespace hearth
