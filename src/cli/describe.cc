@@ -56,9 +56,14 @@ void read_spec(const ModelSource& file, ModelDescription* model) {
     const ModelSpec spec = make_spec(file);
     model->encoder = spec.is_encoder();
     model->layers = spec.hyper.layers;
+    model->blocks = layer_kinds(spec);
     if (const auto* attention = spec.first<AttentionBlock>()) {
+      model->heads = attention->heads;
+      model->kv_heads = attention->kv_heads;
       model->head_dim = attention->key_length;
     } else if (const auto* latent = spec.first<LatentBlock>()) {
+      model->heads = latent->heads;
+      model->kv_heads = 1;
       model->head_dim = latent->key_length;
     }
   } catch (const Error&) {

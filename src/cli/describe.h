@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "formats/model_source.h"
+#include "models/layer_text.h"
 
 namespace hearth {
 
@@ -24,7 +25,8 @@ struct ModelDescription {
   bool encoder = false;            // it gives vectors and no text; of one that runs
   std::string pooling;             // "mean"; empty where the file does not say
   uint64_t parameters = 0;
-  std::vector<TypeTotal> types;  // most bytes first
+  std::vector<TypeTotal> types;   // most bytes first
+  std::vector<LayerKind> blocks;  // of one that runs
   std::optional<uint64_t> context, layers, width, ffn, heads, kv_heads, head_dim, vocabulary;
   std::string tokenizer, pre;              // tokenizer.ggml.model and .pre
   std::optional<uint64_t> template_bytes;  // of the chat template

@@ -4,9 +4,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "base/bytes_text.h"
 #include "base/json.h"
+#include "base/number_list.h"
 #include "base/printable.h"
 #include "cli/describe.h"
 #include "cli/options.h"
@@ -79,6 +81,11 @@ std::string summary_text(const ModelSource& file, const ModelDescription& model)
     add_line(out, "heads",
              fmt::format("{}, {} of keys and values{}", *model.heads, *model.kv_heads,
                          model.head_dim ? fmt::format(", {} wide", *model.head_dim) : ""));
+  }
+  std::string label = "blocks";
+  for (const LayerKind& kind : model.blocks) {
+    add_line(out, std::exchange(label, ""), "layers " + number_list_text(kind.layers));
+    for (const std::string& block : kind.blocks) add_line(out, "", "  " + block);
   }
   if (!model.pooling.empty()) add_line(out, "pooling", model.pooling);
   add_number(out, "vocabulary", model.vocabulary);
@@ -183,6 +190,15 @@ void json_summary(Json& json, const ModelSource& file, const ModelDescription& m
   json.key("width").number(model.width).key("ffn").number(model.ffn);
   json.key("heads").number(model.heads).key("kv_heads").number(model.kv_heads);
   json.key("head_dim").number(model.head_dim).key("vocabulary").number(model.vocabulary);
+  json.key("blocks").array();
+  for (const LayerKind& kind : model.blocks) {
+    json.object().key("layers").array();
+    for (uint32_t layer : kind.layers) json.number(layer);
+    json.end_array().key("blocks").array();
+    for (const std::string& block : kind.blocks) json.text(block);
+    json.end_array().end_object();
+  }
+  json.end_array();
   json_text(json, "tokenizer", model.tokenizer);
   json_text(json, "pre", model.pre);
   json.key("template_bytes").number(model.template_bytes).key("tensor_types").array();
