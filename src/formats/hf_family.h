@@ -233,7 +233,7 @@ struct HfFamily {
   void (*read)(const HfReading& reading) = nullptr;
   HfTexts reads = {};
   // What names of tensors begin with, the longest first; none of them will do, too. The first is
-  // that of released files.
+  // what names get where config.json alone tells which tensors there are.
   HfTexts prefixes = {"model."};
   // What layers' names begin with behind that.
   HfTexts layer_prefixes = {"layers."};

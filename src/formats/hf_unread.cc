@@ -37,6 +37,7 @@ constexpr Key kKeys[] = {
     {"scale_depth", Neutral::kNever},
     {"scale_emb", Neutral::kOne},
     {"swiglu_limit", Neutral::kZero},
+    {"use_bidirectional_attention", Neutral::kZero},
     {"use_parallel_residual", Neutral::kZero},
 };
 

@@ -59,9 +59,7 @@ void read_named(const HfReading& reading, const std::vector<bool>& sliding,
 void read_mixed(const HfReading& reading, std::vector<bool> sliding, uint32_t length) {
   if (std::ranges::find(sliding, true) == sliding.end()) return;
   reading.set("attention.sliding_window", length);
-  if (std::ranges::find(sliding, false) != sliding.end()) {
-    reading.set("attention.sliding_window_pattern", sliding);
-  }
+  reading.set("attention.sliding_window_pattern", sliding);
 }
 
 // By the period, where kinds are not named.

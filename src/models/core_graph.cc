@@ -25,7 +25,7 @@ class CoreBuilder : public BlockBuilder {
     HEARTH_CHECK(own_norm.has_value() != before.has_value(), "one norm begins the stream");
     Bundle x = hearth::embed(
         graph_, {&weights_.matrix(token), positions ? &weights_.matrix(positions) : nullptr,
-                 weights_.bias(type), scale});
+                 weights_.optional_vector(type), scale});
     graph_.no_barrier();
     make_angles();
     Bundle normed =
@@ -57,16 +57,16 @@ class CoreBuilder : public BlockBuilder {
   NormWeight weight_of(const NormRef& norm) const {
     return {.kind = norm.kind,
             .weight = &weights_.vector(norm.weight),
-            .bias = weights_.bias(norm.bias),
+            .bias = weights_.optional_vector(norm.bias),
             .eps = norm.eps};
   }
   LinearMatrix matrix_of(const LinearRef& linear) const {
-    return {&weights_.matrix(linear.weight), weights_.bias(linear.bias)};
+    return {&weights_.matrix(linear.weight), weights_.optional_vector(linear.bias)};
   }
   // The product with a column-cut matrix, whose bias the join adds.
   Partials partials_of(const char* name, const Bundle& input, const LinearRef& linear) {
     Partials partials = partial_linear(graph_, name, input, weights_.matrix(linear.weight));
-    partials.bias = weights_.bias(linear.bias);
+    partials.bias = weights_.optional_vector(linear.bias);
     return partials;
   }
 
@@ -194,7 +194,7 @@ class CoreBuilder : public BlockBuilder {
     };
     ExpertLayer of;
     of.rule = block.rule;
-    of.bias = weights_.bias(block.bias);
+    of.bias = weights_.optional_vector(block.bias);
     for (const ExpertsBlock::Expert& expert : block.experts) {
       of.experts.push_back(weights_of(expert));
     }

@@ -133,17 +133,17 @@ TEST(Encoder, PartsHaveTheirBytes) {
 TEST(Encoder, GateAndUpOfJina) {
   const EncoderShape shape{.architecture = "jina-bert-v2"};
   TestModel apart(encoder_source(shape));
-  EXPECT_EQ(apart.spec().find(0, "gate")->name, "blk.0.ffn_gate.weight");
+  EXPECT_EQ(weight_named(apart.spec(), 0, "gate")->name, "blk.0.ffn_gate.weight");
   TestSource source = encoder_source(shape);
   source.remove("blk.0.ffn_gate.weight").add("blk.0.ffn_up.weight", {48, 140});
   TestModel fused(std::move(source.add("blk.0.ffn_up.bias", {140})));
-  EXPECT_EQ(fused.spec().find(0, "gate")->first, 0u);
-  EXPECT_EQ(fused.spec().find(0, "up")->first, 70u);
-  EXPECT_EQ(fused.spec().find(0, "up")->name, "blk.0.ffn_up.weight");
+  EXPECT_EQ(weight_named(fused.spec(), 0, "gate")->first, 0u);
+  EXPECT_EQ(weight_named(fused.spec(), 0, "up")->first, 70u);
+  EXPECT_EQ(weight_named(fused.spec(), 0, "up")->name, "blk.0.ffn_up.weight");
   EXPECT_EQ(fused.spec().weight(feed_forward_of(fused).up.bias).first, 70u);
   TestModel none(encoder_source(shape).remove("blk.0.ffn_gate.weight"));
   EXPECT_FALSE(feed_forward_of(none).gate.weight);
-  EXPECT_EQ(none.spec().find(0, "up")->rows, 70u);
+  EXPECT_EQ(weight_named(none.spec(), 0, "up")->rows, 70u);
 }
 
 TEST(Encoder, NormsOfJinaForCode) {

@@ -1,6 +1,7 @@
 // What tensors of folders are, by their names.
 #include "formats/hf_names.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "models/architectures.h"
@@ -28,6 +29,19 @@ TEST(HfNames, TensorsByGgufsNames) {
             "blk.3.post_attention_norm.weight");
   EXPECT_EQ(gguf_name("model.layers.3.self_attn.kv_a_proj_with_mqa.weight"),
             "blk.3.attn_kv_a_mqa.weight");
+}
+
+// A part of a model that sees pictures, too, has a prefix of its own, in older files or in newer.
+TEST(HfNames, GemmasTextStandsAloneOrBesideAnother) {
+  for (std::string_view prefix : {"model.", "language_model.model.", "model.language_model.", ""}) {
+    EXPECT_EQ(gguf_name(fmt::format("{}layers.4.pre_feedforward_layernorm.weight", prefix),
+                        kGemma3Folder),
+              "blk.4.ffn_norm.weight")
+        << prefix;
+    EXPECT_EQ(gguf_name(fmt::format("{}embed_tokens.weight", prefix), kGemma3Folder),
+              "token_embd.weight")
+        << prefix;
+  }
 }
 
 // Every name that begins with "model." is known without it; the head stands outside of both.

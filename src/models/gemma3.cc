@@ -85,7 +85,7 @@ constinit const HfFamily kGemma3Folder = {
                 .period = kPeriod},
     .read = read_score_length,
     .reads = {"query_pre_attn_scalar"},
-    .prefixes = {"model.", "language_model.model.", "model.language_model."},
+    .prefixes = {"model.language_model.", "language_model.model.", "model."},
     .tensors = {hf::kModelTensors, kGemmaNorms, hf::kGroupedTensors, hf::kDenseTensors},
     .left_out = {{{"vision_tower.", "multi_modal_projector."},
                   "of pictures are left out: this is text alone"}},

@@ -31,13 +31,13 @@ std::string sizes(const WeightSpec* weight) {
 TEST(LatentSpec, WeightsAndLayers) {
   TestModel model(latent_source({}));
   const ModelSpec& spec = model.spec();
-  EXPECT_EQ(sizes(spec.find(0, "q_a")), "blk.0.attn_q_a.weight 40x64");
-  EXPECT_EQ(sizes(spec.find(0, "q")), "blk.0.attn_q_b.weight 160x40");
-  EXPECT_EQ(sizes(spec.find(0, "kv_a")), "blk.0.attn_kv_a_mqa.weight 64x64");
-  EXPECT_EQ(sizes(spec.find(0, "k_b")), "blk.0.attn_k_b.weight 192x24");
-  EXPECT_EQ(sizes(spec.find(0, "v_b")), "blk.0.attn_v_b.weight 128x48");
-  EXPECT_EQ(sizes(spec.find(0, "o")), "blk.0.attn_output.weight 64x128");
-  EXPECT_EQ(spec.find(0, "kv_a")->cut, WeightCut::kReplicated);
+  EXPECT_EQ(sizes(weight_named(spec, 0, "q_a")), "blk.0.attn_q_a.weight 40x64");
+  EXPECT_EQ(sizes(weight_named(spec, 0, "q")), "blk.0.attn_q_b.weight 160x40");
+  EXPECT_EQ(sizes(weight_named(spec, 0, "kv_a")), "blk.0.attn_kv_a_mqa.weight 64x64");
+  EXPECT_EQ(sizes(weight_named(spec, 0, "k_b")), "blk.0.attn_k_b.weight 192x24");
+  EXPECT_EQ(sizes(weight_named(spec, 0, "v_b")), "blk.0.attn_v_b.weight 128x48");
+  EXPECT_EQ(sizes(weight_named(spec, 0, "o")), "blk.0.attn_output.weight 64x128");
+  EXPECT_EQ(weight_named(spec, 0, "kv_a")->cut, WeightCut::kReplicated);
   const LatentBlock& block = *spec.block<LatentBlock>(0);
   EXPECT_EQ(block.key_length, 40u);
   EXPECT_EQ(block.value_length, 32u);
@@ -46,8 +46,8 @@ TEST(LatentSpec, WeightsAndLayers) {
   EXPECT_EQ(block.scale, static_cast<float>(1 / std::sqrt(40.0)));
 
   TestModel whole(latent_source({.query_rank = 0}));
-  EXPECT_EQ(sizes(whole.spec().find(0, "q")), "blk.0.attn_q.weight 160x64");
-  EXPECT_EQ(whole.spec().find(0, "q_a"), nullptr);
+  EXPECT_EQ(sizes(weight_named(whole.spec(), 0, "q")), "blk.0.attn_q.weight 160x64");
+  EXPECT_EQ(weight_named(whole.spec(), 0, "q_a"), nullptr);
 }
 
 // Every head is a unit where its values are whole blocks of 32; else as many as make some.
@@ -55,7 +55,7 @@ TEST(LatentSpec, HeadsAreCutOneByOne) {
   for (auto [value, heads] : {std::pair{32u, 2u}, {20u, 0u}, {8u, 4u}}) {
     TestModel model(latent_source({.heads = 6, .value = value}));
     std::vector<CutAxis> axes = cut_axes(model.spec(), std::vector<uint32_t>{1, 1, 1});
-    const CutAxis& axis = axes[model.spec().find(0, "q")->axis];
+    const CutAxis& axis = axes[weight_named(model.spec(), 0, "q")->axis];
     EXPECT_EQ(axis.unit_items, value == 32 ? 1u : value == 20 ? 8u : 4u);
     EXPECT_EQ(axis.cuts.shard(0).size() * axis.unit_items, heads) << value;
   }
@@ -83,7 +83,7 @@ TEST(LatentSpec, KeysAndValuesInOneMatrixAreRefused) {
   TestSource source = latent_source({.heads = 2});
   source.add("blk.0.attn_kv_b.weight", {48, 112});
   TestModel beside(source);  // it says nothing new
-  EXPECT_EQ(beside.spec().find(0, "v_b")->rows, 64u);
+  EXPECT_EQ(weight_named(beside.spec(), 0, "v_b")->rows, 64u);
   source.remove("blk.0.attn_k_b.weight").remove("blk.0.attn_v_b.weight");
   EXPECT_EQ(latent_refusal(source, ErrorCode::kUnsupported),
             "'test.gguf' has tensors attn_kv_b and no attn_k_b and attn_v_b: it was converted by a "
@@ -117,6 +117,10 @@ TEST(LatentSpec, SizesThatCannotBeAreRefusedByTheirKey) {
     EXPECT_NE(error.find(c.says), std::string::npos) << error;
   }
   TestSource source = latent_source({});
+  source.set("deepseek2.attention.causal", false);
+  EXPECT_NE(latent_refusal(source, ErrorCode::kFile).find("attention.causal = false, where true"),
+            std::string::npos);
+  source = latent_source({});
   source.set("deepseek2.rope.scaling.type", "yarn");
   source.set("deepseek2.rope.scaling.yarn_log_multiplier", -1.0f);
   EXPECT_NE(latent_refusal(source, ErrorCode::kFile).find("yarn_log_multiplier = -1"),

@@ -39,8 +39,9 @@ void check_tile(const std::string& source, const AttentionBlock& block) {
 }
 
 // A row sees all of its text, or none that comes after it; windows are cut out of the latter.
-void read_mask(const ModelKeys& keys, bool encoder, AttentionBlock* block) {
-  const bool causal = keys.flag_or("attention.causal", !encoder);
+// `all` are the keys of all layers, which have one mask.
+void read_mask(const ModelKeys& all, const ModelKeys& keys, bool encoder, AttentionBlock* block) {
+  const bool causal = all.flag_or("attention.causal", !encoder);
   if (causal && encoder) keys.refuse("attention.causal", true, "false");
   block->window = keys.number_or("attention.sliding_window", 0);
   if (causal) return;
@@ -63,11 +64,7 @@ void name_projections(SpecBuilder& m, uint32_t layer, AttentionBlock* block) {
   const uint32_t queries = block->heads * block->key_length;
   const uint32_t keys = block->kv_heads * block->key_length;
   const uint32_t values = block->kv_heads * block->value_length;
-  const AxisId kv_heads = m.axis({.name = "kv_heads", .items = block->kv_heads});
-  const AxisId heads = m.axis({.name = "heads",
-                               .items = block->heads,
-                               .kv_axis = kv_heads,
-                               .item_columns = block->value_length});
+  const auto [heads, kv_heads] = m.head_axes(block->heads, block->kv_heads, block->value_length);
   const std::string fused = layer_tensor(layer, "attn_qkv");
   const bool in_one = m.has(fused + ".weight");
   const auto l = static_cast<int>(layer);
@@ -131,7 +128,7 @@ AttentionBlock make_attention(SpecBuilder& m, uint32_t layer, const AttentionOpt
   AttentionBlock block;
   read_head_sizes(keys, m.hyper().width, options.score_length, &block);
   check_tile(m.source().name(), block);
-  read_mask(keys, options.encoder, &block);
+  read_mask(m.keys(), keys, options.encoder, &block);
   if (options.window == Window::kNone) block.window = 0;
   if (options.positions == Positions::kRope) {
     const auto read = options.window == Window::kLocal ? read_local_rope : read_rope;

@@ -12,10 +12,7 @@ constexpr uint32_t kSoftmaxGating = 1, kSigmoidGating = 2;
 // The gating of a file that names none (0 names none as well). Files of GLM-4.7-Flash lack the key,
 // as those of DeepSeek-V2 do, and share its architecture; a bias for choosing says which it is:
 // routers with softmax that have one come with the key.
-uint32_t unnamed_gating(const ModelSource& source, Gating otherwise) {
-  const bool biased = std::ranges::any_of(source.tensors(), [](const SourceTensor& tensor) {
-    return tensor.name.ends_with(".exp_probs_b.bias");
-  });
+uint32_t unnamed_gating(bool biased, Gating otherwise) {
   return biased || otherwise == Gating::kSigmoid ? kSigmoidGating : kSoftmaxGating;
 }
 
@@ -35,12 +32,12 @@ void read_groups(const ModelKeys& keys, RouterRule* rule) {
   }
 }
 
-RouterRule read_router(const ModelKeys& keys, const RouterDefaults& defaults) {
+RouterRule read_router(const ModelKeys& keys, bool biased, const RouterDefaults& defaults) {
   RouterRule rule;
   rule.experts = keys.count("expert_count", kMostExperts);
   rule.used = keys.count("expert_used_count", std::min(rule.experts, kMostChosen));
   uint32_t gating = keys.number_or("expert_gating_func", 0);
-  if (gating == 0) gating = unnamed_gating(keys.source(), defaults.gating);
+  if (gating == 0) gating = unnamed_gating(biased, defaults.gating);
   if (gating != kSoftmaxGating && gating != kSigmoidGating) {
     keys.refuse("expert_gating_func", gating, "1 (softmax) or 2 (sigmoid)");
   }
@@ -122,15 +119,15 @@ ExpertsBlock::Expert make_shared(SpecBuilder& m, uint32_t layer, uint32_t ffn) {
 ExpertsBlock make_experts(SpecBuilder& m, uint32_t layer, const RouterDefaults& defaults) {
   const ModelKeys keys = m.keys(layer);
   ExpertsBlock block;
-  block.rule = read_router(keys, defaults);
+  const std::string bias = layer_tensor(layer, "exp_probs_b.bias");
+  block.rule = read_router(keys, m.has(bias), defaults);
   const uint32_t ffn = read_expert_ffn(keys), shared = read_shared_ffn(keys, ffn);
   const auto l = static_cast<int>(layer);
   block.router = m.replicated(
       l,
       {"router", layer_tensor(layer, "ffn_gate_inp.weight"), block.rule.experts, m.hyper().width},
       /*widened=*/true);
-  block.bias = m.vector_where_there(l, "router bias", layer_tensor(layer, "exp_probs_b.bias"),
-                                    block.rule.experts);
+  block.bias = m.vector_where_there(l, "router bias", bias, block.rule.experts);
   name_experts(m, layer, ffn, &block);
   if (shared > 0) block.shared = make_shared(m, layer, shared);
   return block;

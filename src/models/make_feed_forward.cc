@@ -2,9 +2,24 @@
 #include "tensor/pack_spec.h"
 
 namespace hearth {
+namespace {
+
+// Whoever makes experts has asked before.
+void refuse_experts(const ModelKeys& keys) {
+  constexpr const char* kKey = "expert_count";
+  if (keys.was_read(kKey)) return;
+  const uint32_t count = keys.number_or(kKey, 0);
+  if (count == 0) return;
+  fail(ErrorCode::kUnsupported,
+       "'{}' is a mixture of {} experts, which this version cannot run in its architecture",
+       keys.source().name(), count);
+}
+
+}  // namespace
 
 FeedForwardBlock make_feed_forward(SpecBuilder& m, uint32_t layer, Gated gated,
                                    Activation activation) {
+  refuse_experts(m.keys());
   const uint32_t ffn = m.keys(layer).count("feed_forward_length", kMostFfn);
   const uint32_t width = m.hyper().width;
   const AxisId axis = m.axis({.name = "ffn", .items = ffn, .unit_items = kBlock});

@@ -119,6 +119,7 @@ void name_latents(SpecBuilder& m, uint32_t layer, AxisId heads, LatentBlock* blo
 LatentBlock make_latent_attention(SpecBuilder& m, uint32_t layer, RopeLayout rope) {
   refuse_old_tensors(m);
   const ModelKeys keys = m.keys(layer);
+  if (!keys.flag_or("attention.causal", true)) keys.refuse("attention.causal", false, "true");
   LatentBlock block;
   const uint32_t rank = read_query_rank(keys);
   read_sizes(keys, &block);

@@ -1,7 +1,5 @@
 #include "models/model_spec.h"
 
-#include <algorithm>
-
 #include "base/check.h"
 #include "models/registry.h"
 #include "models/spec_builder.h"
@@ -15,13 +13,6 @@ std::span<const std::byte> WeightSpec::bytes() const {
     return data->data.subspan(first * stride, rows * stride);
   }
   return data->data.subspan(row_bytes(dtype, first), row_bytes(dtype, k));
-}
-
-const WeightSpec* ModelSpec::find(int layer, std::string_view member) const {
-  auto at = std::ranges::find_if(weights, [&](const WeightSpec& weight) {
-    return weight.layer == layer && weight.member == member;
-  });
-  return at == weights.end() ? nullptr : &*at;
 }
 
 std::optional<KeptRows> ModelSpec::kept(uint32_t layer) const {
@@ -58,8 +49,8 @@ bool ModelSpec::has_kv_cache() const {
 }
 
 bool ModelSpec::is_encoder() const {
-  const auto* attention = first<AttentionBlock>();
-  return attention != nullptr && attention->mask == Mask::kBidirectional;
+  return any<AttentionBlock>(
+      [](const AttentionBlock& of) { return of.mask == Mask::kBidirectional; });
 }
 
 uint64_t ModelSpec::matrix_bytes() const {

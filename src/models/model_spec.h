@@ -13,7 +13,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -96,8 +95,6 @@ struct ModelSpec {
   std::vector<WeightSpec> weights;   // in the order in which they were declared
 
   const WeightSpec& weight(WeightId id) const { return weights[id.index]; }
-  // The weight of that member, or nullptr; of experts the first one's.
-  const WeightSpec* find(int layer, std::string_view member) const;
   // The layer's first block of that kind, or nullptr.
   template <typename Body>
   const Body* block(uint32_t layer) const {
@@ -113,6 +110,15 @@ struct ModelSpec {
       if (const Body* body = block<Body>(layer)) return body;
     }
     return nullptr;
+  }
+  // Whether any block of that kind is so.
+  template <typename Body, typename Is>
+  bool any(const Is& is) const {
+    for (uint32_t layer = 0; layer < layers.size(); ++layer) {
+      const Body* body = block<Body>(layer);
+      if (body != nullptr && is(*body)) return true;
+    }
+    return false;
   }
   // None where the layer keeps nothing.
   std::optional<KeptRows> kept(uint32_t layer) const;

@@ -216,28 +216,40 @@ TEST(ModelSpec, ATensorThatNothingUsesIsRefused) {
   EXPECT_EQ(TestModel(std::move(old)).spec().weights.size(), 11u);
 }
 
-// Each says something of its own, whatever the source names.
-const Architecture kWide{"wide", [](SpecBuilder& m) {
-                           m.hyper().width = kMostReduceWidth + 32;
-                           make_token_table(m);
-                         }};
-
 TEST(ModelSpec, RowsThatNoReduceHoldsAreRefused) {
-  TestSource source = llama_source({.width = 64, .vocabulary = 4});
-  for (const char* name : {"attn_norm", "attn_q", "attn_k", "attn_v", "attn_output", "ffn_norm",
-                           "ffn_gate", "ffn_up", "ffn_down"}) {
-    source.remove(fmt::format("blk.0.{}.weight", name));
-  }
-  source.remove("output_norm.weight").add("token_embd.weight", {kMostReduceWidth + 32, 4});
-  EXPECT_EQ(
-      refusal(std::move(source), ErrorCode::kUnsupported, &kWide),
-      "'test.gguf' has rows of 131104 elements, more than 131072: this version cannot run it");
-  // The metadata may not even say so.
   EXPECT_NE(refusal(llama_source({.width = kMostReduceWidth + 32}), ErrorCode::kFile)
                 .find("llama.embedding_length = 131104, where 1 to 131072 is needed"),
             std::string::npos);
   LlamaShape widest{.width = kMostReduceWidth};
   EXPECT_EQ(TestModel(widest).spec().hyper.width, kMostReduceWidth);
+}
+
+// Keys and values lie where the query heads do that read them, in every layer.
+TEST(ModelSpec, LayersWithOtherHeadsHaveAxesOfTheirOwn) {
+  TestSource source = llama_source({.layers = 3, .heads = 4, .kv_heads = 2});
+  source.set("llama.attention.head_count", std::vector<uint32_t>{4, 8, 4});
+  source.add("blk.1.attn_q.weight", {64, 128}).add("blk.1.attn_output.weight", {128, 64});
+  const TestModel model(std::move(source));
+  const ModelSpec& spec = model.spec();
+  EXPECT_EQ(spec.head_axis(0), spec.head_axis(2));
+  EXPECT_NE(spec.head_axis(0), spec.head_axis(1));
+  EXPECT_NE(spec.kept(0)->axis, spec.kept(1)->axis);
+  for (uint32_t layer : {0, 1}) {
+    EXPECT_EQ(spec.axes[*spec.head_axis(layer)].kv_axis, spec.kept(layer)->axis);
+  }
+}
+
+TEST(ModelSpec, LayersHaveOneMask) {
+  TestSource source = llama_source({.layers = 2});
+  source.set("llama.attention.causal", std::vector<bool>{true, false});
+  EXPECT_NE(refusal(source, ErrorCode::kFile).find("attention.causal"), std::string::npos);
+}
+
+TEST(ModelSpec, ExpertsOfAnArchitectureWithoutSomeAreNamed) {
+  TestSource source = made_source({.architecture = "qwen2"});
+  source.set("qwen2.expert_count", uint32_t{8}).remove("blk.0.ffn_up.weight");
+  EXPECT_NE(refusal(source, ErrorCode::kUnsupported).find("is a mixture of 8 experts"),
+            std::string::npos);
 }
 
 // A thread has a position's results of a granule of KV heads in one tile: of all query heads of a

@@ -1,5 +1,4 @@
 // RoPE by a model's keys.
-#include <algorithm>
 #include <cmath>
 
 #include "kernels/attention/latent.h"

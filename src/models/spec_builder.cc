@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/check.h"
 #include "formats/source_rows.h"
 #include "graph/ops/reduce.h"
 #include "models/unread_keys.h"
@@ -20,6 +19,21 @@ AxisId SpecBuilder::axis(AxisSpec axis) {
   if (at != spec_.axes.end()) return static_cast<AxisId>(at - spec_.axes.begin());
   spec_.axes.push_back(std::move(axis));
   return static_cast<AxisId>(spec_.axes.size() - 1);
+}
+
+SpecBuilder::HeadAxes SpecBuilder::head_axes(uint32_t heads, uint32_t kv_heads, uint32_t columns) {
+  for (AxisId id = 0; id < spec_.axes.size(); ++id) {
+    const AxisSpec& axis = spec_.axes[id];
+    if (axis.kv_axis && axis.items == heads && axis.item_columns == columns &&
+        spec_.axes[*axis.kv_axis].items == kv_heads) {
+      return {id, *axis.kv_axis};
+    }
+  }
+  const auto first = static_cast<AxisId>(spec_.axes.size());
+  spec_.axes.push_back({.name = "kv_heads", .items = kv_heads});
+  spec_.axes.push_back(
+      {.name = "heads", .items = heads, .kv_axis = first, .item_columns = columns});
+  return {first + 1, first};
 }
 
 // One row may be stored without its second dimension.
@@ -177,14 +191,10 @@ void SpecBuilder::check_all_used() const {
   }
 }
 
-// Holds the sizes of a file against what kernels, ops and buffers were built for, before anything
-// is allocated.
-void SpecBuilder::check_sizes() const {
-  if (hyper().width > kMostReduceWidth) {
-    fail(ErrorCode::kUnsupported,
-         "'{}' has rows of {} elements, more than {}: this version cannot run it", spec_.source,
-         hyper().width, kMostReduceWidth);
-  }
+static_assert(kMostWidth <= kMostReduceWidth, "a reduce holds the widest rows");
+
+// Steps have room for one choice of experts.
+void SpecBuilder::check_experts() const {
   const auto* first = spec_.first<ExpertsBlock>();
   for (uint32_t layer = 0; layer < spec_.layers.size(); ++layer) {
     const auto* experts = spec_.block<ExpertsBlock>(layer);
@@ -222,7 +232,7 @@ ModelSpec SpecBuilder::finish(const Architecture& architecture) && {
   refuse_unread_keys(keys_, spec_);
   check_all_used();
   settle_types();
-  check_sizes();
+  check_experts();
   return std::move(spec_);
 }
 

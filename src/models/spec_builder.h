@@ -3,7 +3,6 @@
 // makes whole blocks with it.
 #pragma once
 
-#include <initializer_list>
 #include <set>
 #include <string>
 #include <vector>
@@ -52,8 +51,6 @@ class SpecBuilder {
 
   const ModelSource& source() const { return keys_.source(); }
   const HyperParameters& hyper() const { return spec_.hyper; }
-  // An architecture may change them before it declares anything.
-  HyperParameters& hyper() { return spec_.hyper; }
   const ModelKeys& keys() const { return keys_; }
   ModelKeys keys(uint32_t layer) const { return keys_.of_layer(layer); }
 
@@ -66,6 +63,12 @@ class SpecBuilder {
 
   // An axis that is equal to one that was declared is this one.
   AxisId axis(AxisSpec axis);
+  // Query heads with `columns` columns each in the output projection, and their KV heads, which are
+  // cut with them: an axis of their own, unless all of it is the same.
+  struct HeadAxes {
+    AxisId heads, kv_heads;
+  };
+  HeadAxes head_axes(uint32_t heads, uint32_t kv_heads, uint32_t columns);
 
   // `layer` is -1 outside the layers.
   WeightId matrix(int layer, const MatrixPlace& place);
@@ -118,7 +121,7 @@ class SpecBuilder {
                    int expert = -1);
   bool is_harmless(std::string_view name) const;
   void check_all_used() const;
-  void check_sizes() const;
+  void check_experts() const;
   void settle_types();
 
   ModelKeys keys_;

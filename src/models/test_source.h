@@ -1,6 +1,7 @@
 // Models for tests that need no weights (formats/test_model.h), with their specs.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -56,6 +57,14 @@ inline TestSource encoder_source(const EncoderShape& shape) {
                       .table_type = shape.type,
                       .token_types = shape.types,
                       .pooling = 2});
+}
+
+// The weight of that member, or nullptr; of experts the first one's.
+inline const WeightSpec* weight_named(const ModelSpec& spec, int layer, std::string_view member) {
+  const auto at = std::ranges::find_if(spec.weights, [&](const WeightSpec& weight) {
+    return weight.layer == layer && weight.member == member;
+  });
+  return at == spec.weights.end() ? nullptr : &*at;
 }
 
 // A source with its spec, which points into it.

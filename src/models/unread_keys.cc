@@ -39,7 +39,6 @@ constexpr Key kKeys[] = {
     {"attn_logit_softcapping", Neutral::kZero},
     {"embedding_length_per_layer_input", Neutral::kZero},
     {"embedding_scale", Neutral::kZeroOrOne},
-    {"expert_count", Neutral::kZero},
     {"expert_group_scale", Neutral::kZeroOrOne},
     {"final_logit_softcapping", Neutral::kZero},
     {"full_attention_interval", Neutral::kZeroOrOne},
@@ -111,25 +110,16 @@ void refuse(const ModelKeys& keys, std::span<const Key> unread) {
   }
 }
 
-bool has_window(const ModelSpec& spec) {
-  for (uint32_t layer = 0; layer < spec.layers.size(); ++layer) {
-    const auto* attention = spec.block<AttentionBlock>(layer);
-    if (attention != nullptr && attention->window > 0) return true;
-  }
-  return false;
-}
-
-bool has_yarn(const ModelSpec& spec) {
-  const auto* attention = spec.first<AttentionBlock>();
-  return attention != nullptr && attention->rope && attention->rope->scaling == RopeScaling::kYarn;
-}
-
 }  // namespace
 
 void refuse_unread_keys(const ModelKeys& keys, const ModelSpec& spec) {
   refuse(keys, kKeys);
-  if (has_window(spec)) refuse(keys, kWindowKeys);
-  if (has_yarn(spec)) refuse(keys, kYarnKeys);
+  const bool windows =
+      spec.any<AttentionBlock>([](const AttentionBlock& of) { return of.window > 0; });
+  if (windows) refuse(keys, kWindowKeys);
+  const bool yarn = spec.any<AttentionBlock>(
+      [](const AttentionBlock& of) { return of.rope && of.rope->scaling == RopeScaling::kYarn; });
+  if (yarn) refuse(keys, kYarnKeys);
 }
 
 }  // namespace hearth

@@ -26,7 +26,7 @@ class WeightTable {
   const Weight& matrix(WeightId id) const { return matrices_[place_[id.index]]; }
   const VectorWeight& vector(WeightId id) const { return vectors_[place_[id.index]]; }
   // Null for none.
-  const VectorWeight* bias(WeightId id) const { return id ? &vector(id) : nullptr; }
+  const VectorWeight* optional_vector(WeightId id) const { return id ? &vector(id) : nullptr; }
 
   // In the order of the spec's weights of that kind.
   std::vector<Weight>& matrices() { return matrices_; }

@@ -17,6 +17,7 @@
 #include "formats/test_hf_folder.h"
 #include "models/model.h"
 #include "models/registry.h"
+#include "models/test_source.h"
 #include "tiny_engine.h"
 
 namespace hearth {
@@ -267,7 +268,7 @@ void expect_same_weights(const Both& both, uint32_t shards) {
 
 DType packed_as(const Both& both, const char* member) {
   const ModelSource source = both.folder().source();
-  return make_spec(source).find(0, member)->packed;
+  return weight_named(make_spec(source), 0, member)->packed;
 }
 
 TEST(Folder, Fp8KeepsItsValues) {
