@@ -2,8 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
 #include "formats/gguf.h"
 #include "formats/test_gguf_writer.h"
+#include "formats/test_model.h"
 
 namespace hearth {
 namespace {
@@ -38,6 +43,23 @@ TEST(DescribeModel, ReadsWhatTheFileSays) {
   EXPECT_EQ(model.types[0].type, "f32");
   EXPECT_EQ(model.types[0].bytes, 128u);
   EXPECT_EQ(model.types[1].bytes, 18u);
+}
+
+// A tensor of a type that is not read, where the model's makers look for numbers.
+TEST(DescribeModel, TakesFactorsOfATypeThatIsNotRead) {
+  TestSource source = made_source({.architecture = "llama"});
+  source.add("rope_freqs.weight", {8});
+  for (uint32_t type : {24u, 99u}) {
+    std::vector<std::byte> bytes = source.gguf();
+    constexpr std::string_view kName = "rope_freqs.weight";
+    const auto at = std::search(bytes.begin(), bytes.end(), kName.begin(), kName.end(),
+                                [](std::byte a, char b) { return a == std::byte(b); });
+    // Behind the name: the number of dimensions, one dimension, the type.
+    std::memcpy(&*at + kName.size() + 12, &type, sizeof type);
+    const ModelSource file = parse_gguf(std::move(bytes), "test.gguf", UnknownTypes::kKeep);
+    EXPECT_TRUE(describe_model(file).blocks.empty()) << type;
+  }
+  EXPECT_FALSE(describe_model(parse_gguf(made_source({}).gguf(), "test.gguf")).blocks.empty());
 }
 
 TEST(DescribeModel, TakesWhatItCannotUse) {

@@ -17,7 +17,8 @@ struct UnreadType {
   GgufBlock block;
 };
 
-// The types of the format that this program does not read, those withdrawn included.
+// The types of the format that this program does not read, those withdrawn included. Without sizes
+// where they are not known, or where programs have made two layouts of one number (42).
 constexpr UnreadType kUnreadTypes[] = {{4, "q4_2", {}},
                                        {5, "q4_3", {}},
                                        {9, "q8_1", {32, 36}},
@@ -45,7 +46,7 @@ constexpr UnreadType kUnreadTypes[] = {{4, "q4_2", {}},
                                        {38, "iq4_nl_8_8", {}},
                                        {40, "nvfp4", {64, 36}},
                                        {41, "q1_0", {128, 18}},
-                                       {42, "q2_0", {64, 18}}};
+                                       {42, "q2_0", {}}};
 
 const UnreadType* find_unread(uint32_t gguf_type) {
   const auto* found =

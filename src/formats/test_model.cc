@@ -17,6 +17,7 @@ struct Kind {
   bool encoder = false;
   bool latents = false;
   bool head_norms = false;  // of queries and keys, each head by itself
+  bool qkv_biases = false;  // of queries, keys and values alone
   bool behind = false;      // norms behind attention and what feeds forward, too
   // Of encoders:
   bool positions = false;         // a table of them
@@ -28,7 +29,7 @@ struct Kind {
 
 constexpr Kind kKinds[] = {
     {.architecture = "llama"},
-    {.architecture = "qwen2"},
+    {.architecture = "qwen2", .qkv_biases = true},
     {.architecture = "qwen3", .head_norms = true},
     {.architecture = "qwen3moe", .head_norms = true},
     {.architecture = "gemma3", .head_norms = true, .behind = true},
@@ -156,13 +157,13 @@ class Outline {
     const uint32_t queries = shape_.heads * shape_.key_length;
     const uint32_t keys = shape_.kv_heads * shape_.key_length;
     const uint32_t values = shape_.kv_heads * shape_.value_length;
-    const bool bias = kind_.attention_biases;
+    const bool bias = kind_.attention_biases, of_rows = bias || kind_.qkv_biases;
     if (shape_.fused.value_or(kind_.fused)) {
-      linear("attn_qkv", queries + keys + values, shape_.width, bias);
+      linear("attn_qkv", queries + keys + values, shape_.width, of_rows);
     } else {
-      linear("attn_q", queries, shape_.width, bias);
-      linear("attn_k", keys, shape_.width, bias);
-      linear("attn_v", values, shape_.width, bias);
+      linear("attn_q", queries, shape_.width, of_rows);
+      linear("attn_k", keys, shape_.width, of_rows);
+      linear("attn_v", values, shape_.width, of_rows);
     }
     linear("attn_output", shape_.width, shape_.heads * shape_.value_length, bias);
     if (!kind_.head_norms) return;

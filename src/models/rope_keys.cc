@@ -45,7 +45,8 @@ void read_factors(SpecBuilder& m, RopeParams* rope) {
   const ModelSource& source = m.source();
   const SourceTensor* factors = source.find_tensor(kName);
   if (factors == nullptr) return;
-  if (factors->n_elements != rope->n_rot / 2 || factors->dtype != DType::kF32) {
+  const bool f32 = factors->type_known && factors->dtype == DType::kF32;
+  if (!f32 || factors->n_elements != rope->n_rot / 2) {
     fail(ErrorCode::kFile, "'{}': tensor {} must hold {} values of f32", source.name(), kName,
          rope->n_rot / 2);
   }

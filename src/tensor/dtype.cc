@@ -1,7 +1,5 @@
 #include "tensor/dtype.h"
 
-#include <iterator>
-
 #include "base/check.h"
 #include "tensor/code_block.h"
 
