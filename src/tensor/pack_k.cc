@@ -91,15 +91,16 @@ void pack_block_q6_k(const PanelRows& blocks, uint32_t part, std::byte* codes, s
   }
 }
 
-template <size_t CodeBytes, size_t SuperBytes, typename PackSuper, typename PackBlock>
-void pack_k(const PackSpec& spec, const PanelSource& source, const std::byte* padding,
-            std::byte* codes, std::byte* scales, PackSuper pack_super, PackBlock pack_block) {
+// `padding` is a block of zeros in the file's layout.
+template <size_t CodeBytes, size_t SuperBytes, const auto& padding, auto pack_super,
+          auto pack_block>
+void pack_k(const PackSpec& spec, const PanelSource& source, std::byte* codes, std::byte* scales) {
   const size_t block_bytes = dtype_info(source.dtype).block_bytes;
   const size_t first_super = spec.k_origin / kBlock / kSuperBlocks;
   std::byte* block_scales = scales + SuperBytes * spec.supers();
   uint32_t b = 0;
   for (uint32_t s = 0; s < spec.supers(); ++s) {
-    PanelRows supers = blocks_at(source.rows, first_super + s, block_bytes, padding);
+    PanelRows supers = blocks_at(source.rows, first_super + s, block_bytes, padding.data());
     pack_super(supers, scales + SuperBytes * s);
     for (; b < spec.blocks() && (b + spec.super_offset()) / kSuperBlocks == s; ++b) {
       pack_block(supers, (b + spec.super_offset()) % kSuperBlocks, codes + CodeBytes * b,
@@ -155,17 +156,12 @@ constinit const PackKindInfo kind_q4_k = {
     .block_scale = ScaleForm::kInteger,
     .super_scale = ScaleForm::kF16,
     .minima = true,
-    .pack =
-        [](const PackSpec& spec, const PanelSource& source, std::byte* codes, std::byte* scales) {
-          pack_k<256, 64>(spec, source, kZeroBlock.data(), codes, scales, pack_super_q4_k,
-                          pack_block_q4_k);
-        },
-    .unpack_codes =
-        [](const PackedLane& lane, uint32_t b, CodeBlock& block) {
-          read_nibbles(lane, lane.codes + size_t{256} * b, block);
-          add_to_codes(block, kCodeZero);
-          read_scales_q4_k(lane, b, block);
-        }};
+    .pack = pack_k<256, 64, kZeroBlock, pack_super_q4_k, pack_block_q4_k>,
+    .unpack_codes = [](const PackedLane& lane, uint32_t b, CodeBlock& block) {
+      read_nibbles(lane, lane.codes + size_t{256} * b, block);
+      add_to_codes(block, kCodeZero);
+      read_scales_q4_k(lane, b, block);
+    }};
 
 constinit const PackKindInfo kind_q5_k = {
     .name = "q5_k",
@@ -175,11 +171,7 @@ constinit const PackKindInfo kind_q5_k = {
     .block_scale = ScaleForm::kInteger,
     .super_scale = ScaleForm::kF16,
     .minima = true,
-    .pack =
-        [](const PackSpec& spec, const PanelSource& source, std::byte* codes, std::byte* scales) {
-          pack_k<320, 64>(spec, source, kZeroBlock.data(), codes, scales, pack_super_q4_k,
-                          pack_block_q5_k);
-        },
+    .pack = pack_k<320, 64, kZeroBlock, pack_super_q4_k, pack_block_q5_k>,
     .unpack_codes = unpack_q5_k};
 
 constinit const PackKindInfo kind_q6_k = {
@@ -190,11 +182,7 @@ constinit const PackKindInfo kind_q6_k = {
     .block_scale = ScaleForm::kInteger,
     .super_scale = ScaleForm::kF16,
     .scale_elements = kBlock / 2,
-    .pack =
-        [](const PackSpec& spec, const PanelSource& source, std::byte* codes, std::byte* scales) {
-          pack_k<384, 32>(spec, source, kZeroQ6_K.data(), codes, scales, pack_super_q6_k,
-                          pack_block_q6_k);
-        },
+    .pack = pack_k<384, 32, kZeroQ6_K, pack_super_q6_k, pack_block_q6_k>,
     .unpack_codes = unpack_q6_k};
 
 }  // namespace hearth

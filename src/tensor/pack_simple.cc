@@ -25,14 +25,15 @@ void pack_block_q4_0(const PanelRows& blocks, std::byte* codes, std::byte* scale
   transpose_words<4>(codes, [&](size_t r, size_t) { return load_vector<U32x4>(blocks[r] + 2); });
 }
 
-template <size_t CodeBytes, typename PackBlock>
-void pack_simple(const PackSpec& spec, const PanelSource& source, const std::byte* padding,
-                 std::byte* codes, std::byte* scales, PackBlock pack_block) {
+// `padding` is a block of zeros in the file's layout.
+template <size_t CodeBytes, const auto& padding, auto pack_block>
+void pack_simple(const PackSpec& spec, const PanelSource& source, std::byte* codes,
+                 std::byte* scales) {
   const size_t block_bytes = dtype_info(source.dtype).block_bytes;
   const size_t origin = spec.k_origin / kBlock;
   for (uint32_t b = 0; b < spec.blocks(); ++b) {
-    pack_block(blocks_at(source.rows, origin + b, block_bytes, padding), codes + CodeBytes * b,
-               scales + 2 * kPanelRows * b);
+    pack_block(blocks_at(source.rows, origin + b, block_bytes, padding.data()),
+               codes + CodeBytes * b, scales + 2 * kPanelRows * b);
   }
 }
 
@@ -48,30 +49,22 @@ constinit const PackKindInfo kind_q8_0 = {
     .code_bytes = 512,
     .scale_bytes = 32,
     .block_scale = ScaleForm::kF16,
-    .pack =
-        [](const PackSpec& spec, const PanelSource& source, std::byte* codes, std::byte* scales) {
-          pack_simple<512>(spec, source, kZeroBlock.data(), codes, scales, pack_block_q8_0);
-        },
-    .unpack_codes =
-        [](const PackedLane& lane, uint32_t b, CodeBlock& block) {
-          read_byte_codes(lane, b, block);
-          read_scale(lane, b, block);
-        }};
+    .pack = pack_simple<512, kZeroBlock, pack_block_q8_0>,
+    .unpack_codes = [](const PackedLane& lane, uint32_t b, CodeBlock& block) {
+      read_byte_codes(lane, b, block);
+      read_scale(lane, b, block);
+    }};
 
 constinit const PackKindInfo kind_q4_0 = {
     .name = "q4_0",
     .code_bytes = 256,
     .scale_bytes = 32,
     .block_scale = ScaleForm::kF16,
-    .pack =
-        [](const PackSpec& spec, const PanelSource& source, std::byte* codes, std::byte* scales) {
-          pack_simple<256>(spec, source, kZeroQ4_0.data(), codes, scales, pack_block_q4_0);
-        },
-    .unpack_codes =
-        [](const PackedLane& lane, uint32_t b, CodeBlock& block) {
-          read_nibbles(lane, lane.codes + size_t{256} * b, block);
-          add_to_codes(block, kCodeZero - 8);
-          read_scale(lane, b, block);
-        }};
+    .pack = pack_simple<256, kZeroQ4_0, pack_block_q4_0>,
+    .unpack_codes = [](const PackedLane& lane, uint32_t b, CodeBlock& block) {
+      read_nibbles(lane, lane.codes + size_t{256} * b, block);
+      add_to_codes(block, kCodeZero - 8);
+      read_scale(lane, b, block);
+    }};
 
 }  // namespace hearth
