@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "formats/hf_names.h"
+#include "formats/hf_stored.h"
 #include "tensor/pack_fp8.h"
 
 namespace hearth {
@@ -89,9 +90,8 @@ class Lister {
     if (row.kind == HfKind::kWhole) return add(name, kFloat, {rows});
     if (row.columns == HfValue::kNone) return add(name, plain_, {rows});
     if (!fp8_ || !row.linear || is_kept(module)) return add(name, plain_, {rows, k});
-    auto blocks = [](uint64_t n) { return (n + kFp8ScaleBlock - 1) / kFp8ScaleBlock; };
     add(name, kFp8, {rows, k});
-    add(name + "_scale_inv", kFloat, {blocks(rows), blocks(k)});
+    add(name + std::string(kHfScales), kFloat, {fp8_scale_blocks(rows), fp8_scale_blocks(k)});
   }
 
   void add(std::string name, const ConfigType& type, std::vector<uint64_t> shape) {

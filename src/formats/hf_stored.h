@@ -23,6 +23,9 @@
 
 namespace hearth {
 
+// What the names of scales have behind that of their tensor.
+inline constexpr std::string_view kHfScales = "_scale_inv";
+
 class HfStored {
  public:
   // `tensors` by file; all outlive this. `name` is the model's, for messages.
@@ -55,6 +58,8 @@ class HfStored {
     bool used = false;  // of scales
   };
 
+  std::span<const std::byte> bytes_of(const Entry& entry) const;
+  StoredMatrix matrix_of(const Entry& entry) const;
   StoredMatrix scales_of(const SafeTensor& tensor);
 
   const std::vector<MappedFile>& files_;

@@ -9,7 +9,7 @@ namespace hearth {
 
 size_t pack_scratch_bytes(const WeightSpec& weight) {
   if (weight.packed != DType::kF8E4M3) return scratch_bytes(*weight.data, weight.packed);
-  const size_t scales = (weight.k + kFp8ScaleBlock - 1) / kFp8ScaleBlock * sizeof(float);
+  const size_t scales = fp8_scale_blocks(weight.k) * sizeof(float);
   return scales + scratch_bytes(*weight.data, weight.packed);
 }
 
@@ -26,7 +26,7 @@ bool pack_weight_panels(const WeightSpec& weight, const Shard& shard, uint32_t p
   }
   const bool fp8 = weight.packed == DType::kF8E4M3;
   auto* scales = reinterpret_cast<float*>(scratch);
-  if (fp8) scratch += (weight.k + kFp8ScaleBlock - 1) / kFp8ScaleBlock * sizeof(float);
+  if (fp8) scratch += fp8_scale_blocks(weight.k) * sizeof(float);
   bool good = true;
   for (uint32_t panel = panel0; panel < panel0 + panels; ++panel) {
     const uint32_t row = panel * kPanelRows;

@@ -12,6 +12,10 @@
 namespace hearth {
 
 inline constexpr uint32_t kFp8ScaleBlock = 128;
+// Scales of so many rows or columns.
+constexpr uint64_t fp8_scale_blocks(uint64_t n) {
+  return n / kFp8ScaleBlock + (n % kFp8ScaleBlock != 0);
+}
 
 // Packs one panel of the shard, from rows that may lie anywhere: they share the scale of every 128
 // columns of the whole tensor, which are in `block_scales`, from K = 0 on. k need not be a multiple
