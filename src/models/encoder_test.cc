@@ -175,23 +175,12 @@ TEST(Encoder, FilesMayHaveLess) {
   EXPECT_FALSE(none.spec().embedding.type);
 }
 
-std::string encoder_refusal(TestSource source, ErrorCode code) {
-  ModelSource model = source.source();
-  try {
-    make_spec(model);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code) << error.what();
-    return error.what();
-  }
-  return "no error";
-}
-
 template <typename T>
 void expect_refused(const char* key, T value, const char* says, const char* architecture = "bert") {
   TestSource source = encoder_source({.architecture = architecture});
   source.set(std::string(architecture) + "." + key, value);
-  EXPECT_NE(encoder_refusal(std::move(source), ErrorCode::kFile).find(says), std::string::npos)
-      << key << ": " << encoder_refusal(std::move(source), ErrorCode::kFile);
+  EXPECT_NE(spec_refusal(std::move(source), ErrorCode::kFile).find(says), std::string::npos)
+      << key << ": " << spec_refusal(std::move(source), ErrorCode::kFile);
 }
 
 TEST(Encoder, KeysThatCannotBe) {
@@ -207,15 +196,15 @@ TEST(Encoder, KeysThatCannotBe) {
   TestSource source = encoder_source({});
   for (uint32_t types : {0u, 1u, 3u, 0xffffffffu}) {
     source.set("tokenizer.ggml.token_type_count", types);
-    EXPECT_NE(encoder_refusal(source, ErrorCode::kFile)
-                  .find("tensor token_types.weight is 48 x 2, where"),
-              std::string::npos);
+    EXPECT_NE(
+        spec_refusal(source, ErrorCode::kFile).find("tensor token_types.weight is 48 x 2, where"),
+        std::string::npos);
   }
 }
 
 TEST(Encoder, TensorsThatCannotBe) {
   auto says = [](TestSource source, ErrorCode code, const char* what) {
-    std::string error = encoder_refusal(std::move(source), code);
+    std::string error = spec_refusal(std::move(source), code);
     EXPECT_NE(error.find(what), std::string::npos) << error;
   };
   const EncoderShape nomic{.architecture = "nomic-bert"}, jina{.architecture = "jina-bert-v2"};
@@ -251,10 +240,10 @@ TEST(Encoder, TensorsThatCannotBe) {
 
 TEST(Encoder, RerankersAreNamed) {
   TestSource source = encoder_source({});
-  EXPECT_NE(encoder_refusal(source.set("bert.pooling_type", uint32_t{4}), ErrorCode::kUnsupported)
+  EXPECT_NE(spec_refusal(source.set("bert.pooling_type", uint32_t{4}), ErrorCode::kUnsupported)
                 .find("is a reranker"),
             std::string::npos);
-  EXPECT_NE(encoder_refusal(encoder_source({}).add("cls.weight", {48, 48}), ErrorCode::kUnsupported)
+  EXPECT_NE(spec_refusal(encoder_source({}).add("cls.weight", {48, 48}), ErrorCode::kUnsupported)
                 .find("is a reranker"),
             std::string::npos);
 }
@@ -268,7 +257,7 @@ TEST(Encoder, DecodersThatGiveVectors) {
   EXPECT_FALSE(both.spec().has_kv_cache());
   EXPECT_FALSE(both.spec().head);
   TestSource window = llama_source({.window = 9});
-  EXPECT_NE(encoder_refusal(window.set("llama.attention.causal", false), ErrorCode::kUnsupported)
+  EXPECT_NE(spec_refusal(window.set("llama.attention.causal", false), ErrorCode::kUnsupported)
                 .find("a sliding window of 9 positions"),
             std::string::npos);
 }

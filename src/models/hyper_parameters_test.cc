@@ -46,16 +46,6 @@ TEST(HyperParameters, ABiasOfTheRouterTellsItsGating) {
   }
 }
 
-std::string unread_refusal(TestSource source, ErrorCode code) {
-  try {
-    read(std::move(source));
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code) << error.what();
-    return error.what();
-  }
-  return "no error";
-}
-
 TestSource llama_with(const char* key, auto value) {
   return llama_source({}).set(std::string("llama.") + key, value);
 }
@@ -75,7 +65,7 @@ TEST(HyperParameters, AFactorOfRopeIsLinear) {
   // The newer key counts.
   TestSource both = llama_with("rope.scaling.factor", 2.0f);
   EXPECT_EQ(rope_of(both.set("llama.rope.scale_linear", 8.0f)).factor, 2);
-  EXPECT_NE(unread_refusal(none.set("llama.rope.scaling.type", "longrope"), ErrorCode::kUnsupported)
+  EXPECT_NE(spec_refusal(none.set("llama.rope.scaling.type", "longrope"), ErrorCode::kUnsupported)
                 .find("RoPE scaling 'longrope'"),
             std::string::npos);
 }
@@ -84,7 +74,7 @@ TEST(HyperParameters, SinesGrowWhateverTheScalingOfRope) {
   for (const char* key : {"rope.scaling.attn_factor", "rope.scaling.yarn_attn_factor"}) {
     EXPECT_EQ(make_rope_table(rope_of(llama_with(key, 0.5f))).magnitude, 0.5) << key;
   }
-  EXPECT_NE(unread_refusal(llama_with("rope.scaling.yarn_ext_factor", 1.0f), ErrorCode::kFile)
+  EXPECT_NE(spec_refusal(llama_with("rope.scaling.yarn_ext_factor", 1.0f), ErrorCode::kFile)
                 .find("rope.scaling.yarn_ext_factor = 1"),
             std::string::npos);
 }
@@ -106,14 +96,14 @@ TEST(HyperParameters, KeysThatNothingReadsAreRefused) {
   for (const Case& test : kCases) {
     EXPECT_EQ(read(llama_with(test.key, test.neutral)).hyper.layers, 1u) << test.key;
     const std::string error =
-        unread_refusal(llama_with(test.key, test.other), ErrorCode::kUnsupported);
+        spec_refusal(llama_with(test.key, test.other), ErrorCode::kUnsupported);
     EXPECT_NE(error.find(fmt::format("'test.gguf' says llama.{} = {}", test.key, test.other)),
               std::string::npos)
         << error;
   }
-  EXPECT_NE(unread_refusal(llama_with("ssm.conv_kernel", uint32_t{4}), ErrorCode::kUnsupported),
+  EXPECT_NE(spec_refusal(llama_with("ssm.conv_kernel", uint32_t{4}), ErrorCode::kUnsupported),
             "no error");
-  EXPECT_NE(unread_refusal(llama_with("use_parallel_residual", true), ErrorCode::kUnsupported),
+  EXPECT_NE(spec_refusal(llama_with("use_parallel_residual", true), ErrorCode::kUnsupported),
             "no error");
   EXPECT_EQ(read(llama_with("use_parallel_residual", false)).hyper.layers, 1u);
 }
@@ -126,7 +116,7 @@ TEST(HyperParameters, AValueForEveryLayer) {
   EXPECT_EQ(spec.block<AttentionBlock>(0)->window, 16u);
   EXPECT_EQ(spec.block<AttentionBlock>(1)->window, 0u);
   source.set("llama.attention.sliding_window", std::vector<uint32_t>{16});
-  EXPECT_NE(unread_refusal(source, ErrorCode::kFile)
+  EXPECT_NE(spec_refusal(source, ErrorCode::kFile)
                 .find("attention.sliding_window' has values for 1 layers, and none for layer 1"),
             std::string::npos);
 }
@@ -137,11 +127,11 @@ TEST(HyperParameters, KeysOfWindowedLayersAreRefused) {
   source.set("llama.rope.freq_base_swa", 1e4f);
   EXPECT_EQ(read(source).first<AttentionBlock>()->window, 0u);
   source.set("llama.attention.sliding_window", uint32_t{512});
-  EXPECT_NE(unread_refusal(source, ErrorCode::kUnsupported).find("sliding_window_pattern = 6"),
+  EXPECT_NE(spec_refusal(source, ErrorCode::kUnsupported).find("sliding_window_pattern = 6"),
             std::string::npos);
   TestSource latent = latent_source({});
   latent.set("deepseek2.attention.sliding_window", uint32_t{512});
-  EXPECT_NE(unread_refusal(latent, ErrorCode::kUnsupported).find("attention.sliding_window = 512"),
+  EXPECT_NE(spec_refusal(latent, ErrorCode::kUnsupported).find("attention.sliding_window = 512"),
             std::string::npos);
 }
 

@@ -11,18 +11,6 @@
 namespace hearth {
 namespace {
 
-std::string latent_refusal(const TestSource& made, ErrorCode code) {
-  TestSource source = made;
-  ModelSource model = source.source();
-  try {
-    make_spec(model);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code) << error.what();
-    return error.what();
-  }
-  return "no error";
-}
-
 std::string sizes(const WeightSpec* weight) {
   if (weight == nullptr) return "none";
   return fmt::format("{} {}x{}", weight->name, weight->rows, weight->k);
@@ -85,7 +73,7 @@ TEST(LatentSpec, KeysAndValuesInOneMatrixAreRefused) {
   TestModel beside(source);  // it says nothing new
   EXPECT_EQ(weight_named(beside.spec(), 0, "v_b")->rows, 64u);
   source.remove("blk.0.attn_k_b.weight").remove("blk.0.attn_v_b.weight");
-  EXPECT_EQ(latent_refusal(source, ErrorCode::kUnsupported),
+  EXPECT_EQ(spec_refusal(source, ErrorCode::kUnsupported),
             "'test.gguf' has tensors attn_kv_b and no attn_k_b and attn_v_b: it was converted by a "
             "program that is too old; convert the model again");
 }
@@ -111,24 +99,24 @@ TEST(LatentSpec, SizesThatCannotBeAreRefusedByTheirKey) {
     SCOPED_TRACE(c.key);
     TestSource source = latent_source({});
     source.set(std::string("deepseek2.") + c.key, c.value);
-    const std::string error = latent_refusal(source, ErrorCode::kFile);
+    const std::string error = spec_refusal(source, ErrorCode::kFile);
     EXPECT_NE(error.find(fmt::format("deepseek2.{} = {}", c.key, c.value)), std::string::npos)
         << error;
     EXPECT_NE(error.find(c.says), std::string::npos) << error;
   }
   TestSource source = latent_source({});
   source.set("deepseek2.attention.causal", false);
-  EXPECT_NE(latent_refusal(source, ErrorCode::kFile).find("attention.causal = false, where true"),
+  EXPECT_NE(spec_refusal(source, ErrorCode::kFile).find("attention.causal = false, where true"),
             std::string::npos);
   source = latent_source({});
   source.set("deepseek2.rope.scaling.type", "yarn");
   source.set("deepseek2.rope.scaling.yarn_log_multiplier", -1.0f);
-  EXPECT_NE(latent_refusal(source, ErrorCode::kFile).find("yarn_log_multiplier = -1"),
+  EXPECT_NE(spec_refusal(source, ErrorCode::kFile).find("yarn_log_multiplier = -1"),
             std::string::npos);
   // Tensors that are as large as other sizes would have them.
   source = latent_source({});
   source.add("blk.0.attn_k_b.weight", {24, 48, 5});
-  EXPECT_NE(latent_refusal(source, ErrorCode::kFile).find("24 x 48 x 5"), std::string::npos);
+  EXPECT_NE(spec_refusal(source, ErrorCode::kFile).find("24 x 48 x 5"), std::string::npos);
 }
 
 }  // namespace

@@ -157,45 +157,34 @@ TEST(ModelSpec, MatrixBytesAreThoseOfTheSource) {
             100u * 64 * 4 + (64 + 32 + 32 + 64 + 3 * 96) * 64u / 32 * 34);
 }
 
-// The code and the sentence that making a spec ends with.
-std::string refusal(TestSource source, ErrorCode code, const Architecture* architecture = nullptr) {
-  ModelSource model = source.source();
-  try {
-    architecture == nullptr ? make_spec(model) : make_spec(model, *architecture);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code) << error.what();
-    return error.what();
-  }
-  return "no error";
-}
-
 TEST(ModelSpec, AMissingTensorIsNamed) {
   for (const char* name : {"token_embd.weight", "blk.0.attn_v.weight", "blk.0.ffn_norm.weight",
                            "output_norm.weight"}) {
-    std::string error = refusal(llama_source(kTiny).remove(name), ErrorCode::kFile);
+    std::string error = spec_refusal(llama_source(kTiny).remove(name), ErrorCode::kFile);
     EXPECT_NE(error.find(fmt::format("'test.gguf': tensor '{}' is missing", name)),
               std::string::npos)
         << error;
   }
   // A layer more than there is.
-  EXPECT_NE(refusal(llama_source(kTiny).set("llama.block_count", 2u), ErrorCode::kFile)
+  EXPECT_NE(spec_refusal(llama_source(kTiny).set("llama.block_count", 2u), ErrorCode::kFile)
                 .find("'blk.1.attn_q.weight' is missing"),
             std::string::npos);
 }
 
 TEST(ModelSpec, AWrongShapeIsNamed) {
-  EXPECT_EQ(refusal(llama_source(kTiny).add("blk.0.attn_k.weight", {64, 33}), ErrorCode::kFile),
-            "'test.gguf': tensor blk.0.attn_k.weight is 64 x 33, but the file's metadata calls for "
-            "64 x 32: the file is damaged or its metadata was edited");
+  EXPECT_EQ(
+      spec_refusal(llama_source(kTiny).add("blk.0.attn_k.weight", {64, 33}), ErrorCode::kFile),
+      "'test.gguf': tensor blk.0.attn_k.weight is 64 x 33, but the file's metadata calls for "
+      "64 x 32: the file is damaged or its metadata was edited");
   for (std::vector<uint64_t> dims : {std::vector<uint64_t>{32, 64}, {64}, {64, 32, 1}, {2048}}) {
-    EXPECT_NE(refusal(llama_source(kTiny).add("blk.0.attn_k.weight", dims), ErrorCode::kFile)
+    EXPECT_NE(spec_refusal(llama_source(kTiny).add("blk.0.attn_k.weight", dims), ErrorCode::kFile)
                   .find("calls for 64 x 32"),
               std::string::npos);
   }
-  EXPECT_NE(refusal(llama_source(kTiny).add("blk.0.ffn_norm.weight", {32}), ErrorCode::kFile)
+  EXPECT_NE(spec_refusal(llama_source(kTiny).add("blk.0.ffn_norm.weight", {32}), ErrorCode::kFile)
                 .find("blk.0.ffn_norm.weight is 32,"),
             std::string::npos);
-  EXPECT_NE(refusal(llama_source(kTiny).add("token_embd.weight", {6400}), ErrorCode::kFile)
+  EXPECT_NE(spec_refusal(llama_source(kTiny).add("token_embd.weight", {6400}), ErrorCode::kFile)
                 .find("no table of token rows"),
             std::string::npos);
 }
@@ -204,7 +193,7 @@ TEST(ModelSpec, ATensorThatNothingUsesIsRefused) {
   for (const char* name :
        {"blk.0.attn_sinks.weight", "blk.0.attn_q_norm.weight", "blk.1.ffn_up.weight"}) {
     EXPECT_EQ(
-        refusal(llama_source(kTiny).add(name, {64}), ErrorCode::kUnsupported),
+        spec_refusal(llama_source(kTiny).add(name, {64}), ErrorCode::kUnsupported),
         fmt::format("'test.gguf' has a tensor {} that its architecture does not use here: the "
                     "text would be wrong",
                     name));
@@ -217,7 +206,7 @@ TEST(ModelSpec, ATensorThatNothingUsesIsRefused) {
 }
 
 TEST(ModelSpec, RowsThatNoReduceHoldsAreRefused) {
-  EXPECT_NE(refusal(llama_source({.width = kMostReduceWidth + 32}), ErrorCode::kFile)
+  EXPECT_NE(spec_refusal(llama_source({.width = kMostReduceWidth + 32}), ErrorCode::kFile)
                 .find("llama.embedding_length = 131104, where 1 to 131072 is needed"),
             std::string::npos);
   LlamaShape widest{.width = kMostReduceWidth};
@@ -242,13 +231,13 @@ TEST(ModelSpec, LayersWithOtherHeadsHaveAxesOfTheirOwn) {
 TEST(ModelSpec, LayersHaveOneMask) {
   TestSource source = llama_source({.layers = 2});
   source.set("llama.attention.causal", std::vector<bool>{true, false});
-  EXPECT_NE(refusal(source, ErrorCode::kFile).find("attention.causal"), std::string::npos);
+  EXPECT_NE(spec_refusal(source, ErrorCode::kFile).find("attention.causal"), std::string::npos);
 }
 
 TEST(ModelSpec, ExpertsOfAnArchitectureWithoutSomeAreNamed) {
   TestSource source = made_source({.architecture = "qwen2"});
   source.set("qwen2.expert_count", uint32_t{8}).remove("blk.0.ffn_up.weight");
-  EXPECT_NE(refusal(source, ErrorCode::kUnsupported).find("is a mixture of 8 experts"),
+  EXPECT_NE(spec_refusal(source, ErrorCode::kUnsupported).find("is a mixture of 8 experts"),
             std::string::npos);
 }
 
@@ -256,12 +245,12 @@ TEST(ModelSpec, ExpertsOfAnArchitectureWithoutSomeAreNamed) {
 // KV head, and of as many KV heads as make whole blocks of 32.
 TEST(ModelSpec, ResultsThatNoTileHoldsAreRefused) {
   LlamaShape one{.heads = 1024, .kv_heads = 1, .key_length = 128, .value_length = 128};
-  EXPECT_EQ(refusal(llama_source(one), ErrorCode::kUnsupported),
+  EXPECT_EQ(spec_refusal(llama_source(one), ErrorCode::kUnsupported),
             "'test.gguf' has 1024 query heads for 1 KV heads of 128 elements, whose results of a "
             "position are worked on together and are more than 65536 elements: this version cannot "
             "run it");
   LlamaShape odd{.heads = 160, .kv_heads = 32, .key_length = 511, .value_length = 511};
-  EXPECT_NE(refusal(llama_source(odd), ErrorCode::kUnsupported).find("of 511 elements"),
+  EXPECT_NE(spec_refusal(llama_source(odd), ErrorCode::kUnsupported).find("of 511 elements"),
             std::string::npos);
   // Where they fit.
   one.heads = 512;
@@ -318,8 +307,8 @@ TEST(ModelSpec, ExpertsAreMatricesOfTheirOwn) {
     EXPECT_EQ(dealt.matrix(block.experts[e].gate).align, kExpertAlign);
   }
   // Another number of rows an expert is another model.
-  EXPECT_NE(refusal(std::move(source.add("blk.0.ffn_gate_up_exps.weight", {64, 24, 4})),
-                    ErrorCode::kFile, &kExperts)
+  EXPECT_NE(spec_refusal(std::move(source.add("blk.0.ffn_gate_up_exps.weight", {64, 24, 4})),
+                         ErrorCode::kFile, &kExperts)
                 .find("64 x 24 x 4, but the file's metadata calls for 64 x 128 x 3:"),
             std::string::npos);
 }
@@ -344,17 +333,17 @@ TEST(ModelSpec, AThirdDimensionIsRefusedWhereThereAreNoExperts) {
       {"blk.0.ffn_norm.weight", {64, 1, 1}},
       {"blk.0.attn_q.weight", {64, 16, 4}}};
   for (const auto& [name, dims] : tensors) {
-    EXPECT_NE(refusal(llama_source(kTiny).add(name, dims), ErrorCode::kFile).find("calls for"),
+    EXPECT_NE(spec_refusal(llama_source(kTiny).add(name, dims), ErrorCode::kFile).find("calls for"),
               std::string::npos)
         << name;
   }
 }
 
 TEST(ModelSpec, AnArchitectureThatNobodyKnows) {
-  EXPECT_NE(
-      refusal(llama_source(kTiny).set("general.architecture", "martian"), ErrorCode::kUnsupported)
-          .find("is of architecture 'martian', which this version cannot run; it runs llama"),
-      std::string::npos);
+  EXPECT_NE(spec_refusal(llama_source(kTiny).set("general.architecture", "martian"),
+                         ErrorCode::kUnsupported)
+                .find("is of architecture 'martian', which this version cannot run; it runs llama"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -1,11 +1,14 @@
 // Models for tests that need no weights (formats/test_model.h), with their specs.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <string_view>
 #include <utility>
 
+#include "base/error.h"
 #include "formats/test_model.h"
 #include "models/model_spec.h"
 
@@ -65,6 +68,20 @@ inline const WeightSpec* weight_named(const ModelSpec& spec, int layer, std::str
     return weight.layer == layer && weight.member == member;
   });
   return at == spec.weights.end() ? nullptr : &*at;
+}
+
+// What making a spec ends with, of this code: by the architecture that the source names, or by
+// this one.
+inline std::string spec_refusal(TestSource made, ErrorCode code,
+                                const Architecture* architecture = nullptr) {
+  ModelSource source = made.source();
+  try {
+    architecture == nullptr ? make_spec(source) : make_spec(source, *architecture);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code) << error.what();
+    return error.what();
+  }
+  return "no error";
 }
 
 // A source with its spec, which points into it.
