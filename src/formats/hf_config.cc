@@ -86,7 +86,7 @@ uint64_t HfConfig::operator[](HfValue value) const {
     case HfValue::kLatentValueRows:
       return of[HfValue::kHeads] * of[HfValue::kValueLength];
     case HfValue::kRoutingBias:
-      return of[HfValue::kGating] == HfGating::kSigmoid;
+      return of[HfValue::kGating] == GgufGating::kSigmoid;
     case HfValue::kSharedFfn:
       return of[HfValue::kSharedExperts] * of[HfValue::kExpertFfn];
     default:
@@ -148,7 +148,7 @@ void read_generation_config(const ConfigReader& config, MadeMetadata& metadata) 
   }
   const boost::json::value* top_k = config.find("top_k");
   if (top_k != nullptr && top_k->is_int64() && top_k->get_int64() >= 0 &&
-      top_k->get_int64() <= HfMost::kVocabulary) {
+      top_k->get_int64() <= ModelMost::kVocabulary) {
     metadata.set("general.sampling.top_k", static_cast<uint32_t>(top_k->get_int64()));
   }
 }

@@ -15,6 +15,8 @@
 #include <span>
 #include <string_view>
 
+#include "formats/model_numbers.h"
+
 namespace hearth {
 
 struct HfReading;
@@ -65,21 +67,6 @@ enum class HfValue : uint8_t {
   kLatentValueRows,  // of what comes out of attention
 };
 inline constexpr size_t kHfKeptValues = static_cast<size_t>(HfValue::kEvenHead);
-
-// The most that a config.json may say.
-struct HfMost {
-  static constexpr uint32_t kLayers = 1024, kWidth = 1u << 17, kFfn = 1u << 20, kHeads = 1024,
-                            kLength = 1u << 14, kContext = 1u << 24, kVocabulary = 1u << 24,
-                            kExperts = 1u << 14;
-};
-
-// Numbers as GGUF has them.
-struct HfGating {
-  static constexpr uint32_t kSoftmax = 1, kSigmoid = 2;
-};
-struct HfPooling {
-  static constexpr uint32_t kMean = 1, kCls = 2, kLast = 3;
-};
 
 // A text of config.json that stands for a number.
 struct HfChoice {

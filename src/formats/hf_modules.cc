@@ -14,9 +14,9 @@ struct Pooling {
   uint32_t type;
 };
 constexpr std::array<Pooling, 3> kPoolings = {
-    {{"pooling_mode_mean_tokens", "mean", HfPooling::kMean},
-     {"pooling_mode_cls_token", "cls", HfPooling::kCls},
-     {"pooling_mode_lasttoken", "lasttoken", HfPooling::kLast}}};
+    {{"pooling_mode_mean_tokens", "mean", gguf_number(PoolingType::kMean)},
+     {"pooling_mode_cls_token", "cls", gguf_number(PoolingType::kCls)},
+     {"pooling_mode_lasttoken", "lasttoken", gguf_number(PoolingType::kLast)}}};
 constexpr const char* kKnown = "it runs one of mean, cls and lasttoken";
 
 uint32_t pooling_of(const ConfigReader& config) {
@@ -77,7 +77,7 @@ void read_hf_lengths(const MappedFile& file, HfConfig* model) {
   const ConfigReader config(json.get_object(), file.name());
   const auto context = static_cast<uint32_t>((*model)[HfValue::kContext]);
   model->keep(HfValue::kContext,
-              std::min(context, config.count_or("max_seq_length", context, HfMost::kContext)));
+              std::min(context, config.count_or("max_seq_length", context, ModelMost::kContext)));
 }
 
 }  // namespace hearth

@@ -24,7 +24,7 @@ void read_yarn(const ConfigReader& scaling, const HfReading& reading) {
                       all != 0 ? growth(factor, one) / growth(factor, all) : growth(factor, one));
   const auto context = static_cast<uint32_t>(reading.model[HfValue::kContext]);
   reading.set("rope.scaling.original_context_length",
-              scaling.count_or("original_max_position_embeddings", context, HfMost::kContext));
+              scaling.count_or("original_max_position_embeddings", context, ModelMost::kContext));
   for (const char* key : {"beta_fast", "beta_slow"}) {
     if (auto beta = scaling.real(key)) {
       reading.set(std::string("rope.scaling.yarn_") + key, static_cast<float>(*beta));
@@ -48,7 +48,7 @@ std::vector<float> llama3_factors(const ConfigReader& scaling, double base, uint
   const double low = scaling.real_or("low_freq_factor", 1);
   const double high = scaling.real_or("high_freq_factor", 4);
   const double context =
-      scaling.count_or("original_max_position_embeddings", 8192, HfMost::kContext);
+      scaling.count_or("original_max_position_embeddings", 8192, ModelMost::kContext);
   if (high <= low) scaling.refuse("high_freq_factor", "more than low_freq_factor");
   std::vector<float> factors;
   for (uint32_t i = 0; i < length / 2; ++i) {

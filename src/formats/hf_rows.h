@@ -1,5 +1,6 @@
 // The rows that tables of families are written with (formats/hf_family.h), each made by a function
-// that says what is done: hf::need("hidden_size", "embedding_length", hf::kWidth, HfMost::kWidth).
+// that says what is done: hf::need("hidden_size", "embedding_length", hf::kWidth,
+// ModelMost::kWidth).
 #pragma once
 
 #include "formats/hf_family.h"
@@ -62,7 +63,7 @@ constexpr HfKey with_known(const char* known, HfKey key) {
 }
 constexpr HfKey must_count(Text from, uint32_t number, const char* known) {
   return with_known(
-      known, {Kind::kMustCount, from, nullptr, kNone, HfMost::kLayers, number, false, number});
+      known, {Kind::kMustCount, from, nullptr, kNone, ModelMost::kLayers, number, false, number});
 }
 constexpr HfKey must_lack(Text from, const char* known) {
   return with_known(known, {Kind::kMustLack, from});

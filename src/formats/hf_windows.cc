@@ -33,7 +33,7 @@ std::optional<uint32_t> window_length(const HfReading& reading) {
   const HfWindows& rules = reading.model.family->windows;
   if (rules.kind == HfWindows::Kind::kNone) return std::nullopt;
   if (rules.use != nullptr && !reading.config.flag_or(rules.use, false)) return std::nullopt;
-  std::optional<uint32_t> length = reading.config.count("sliding_window", HfMost::kContext);
+  std::optional<uint32_t> length = reading.config.count("sliding_window", ModelMost::kContext);
   if (!length && rules.length != 0) length = rules.length;
   return length;
 }
@@ -67,7 +67,7 @@ std::vector<bool> periodic_windows(const HfReading& reading) {
   const HfWindows& rules = reading.model.family->windows;
   uint32_t period = rules.period;
   if (rules.period_key != nullptr) {
-    period = reading.config.count_or(rules.period_key, period, HfMost::kLayers);
+    period = reading.config.count_or(rules.period_key, period, ModelMost::kLayers);
   }
   std::vector<bool> sliding(reading.model[HfValue::kLayers]);
   for (size_t i = 0; i < sliding.size(); ++i) sliding[i] = period == 0 || (i + 1) % period != 0;
@@ -88,7 +88,7 @@ void read_hf_windows(const HfReading& reading) {
   if (!length) return;
   uint32_t first = 0;
   if (rules.first_key != nullptr) {
-    first = reading.config.count_or(rules.first_key, rules.first, HfMost::kLayers, 0);
+    first = reading.config.count_or(rules.first_key, rules.first, ModelMost::kLayers, 0);
   }
   if (first >= reading.model[HfValue::kLayers]) return;
   if (first != 0) reading.config.fail_unsupported(rules.first_key, kAllOrNone);

@@ -26,9 +26,9 @@ size_t type_bytes(std::string_view type) {
 }
 
 constexpr HfKey kTestKeys[] = {
-    hf::need("num_hidden_layers", "block_count", hf::kLayers, HfMost::kLayers),
-    hf::need("hidden_size", "embedding_length", hf::kWidth, HfMost::kWidth),
-    hf::need("vocab_size", "vocab_size", hf::kVocabulary, HfMost::kVocabulary)};
+    hf::need("num_hidden_layers", "block_count", hf::kLayers, ModelMost::kLayers),
+    hf::need("hidden_size", "embedding_length", hf::kWidth, ModelMost::kWidth),
+    hf::need("vocab_size", "vocab_size", hf::kVocabulary, ModelMost::kVocabulary)};
 constexpr HfTensor kTestTensors[] = {
     hf::of_model("embed_tokens", "token_embd", hf::kVocabulary, hf::kWidth)};
 constexpr HfFamily kTestFamily = {

@@ -21,7 +21,7 @@ namespace {
 // RoBERTa numbers positions from pad_token_id + 1 on: the rows of its table before that are left
 // out, and taken off the context, as llama.cpp's converter has it.
 void read_roberta(const HfReading& reading) {
-  const uint32_t first = reading.config.count_or("pad_token_id", 1, HfMost::kVocabulary, 0) + 1;
+  const uint32_t first = reading.config.count_or("pad_token_id", 1, ModelMost::kVocabulary, 0) + 1;
   const auto rows = static_cast<uint32_t>(reading.model[HfValue::kContext]);
   if (first >= rows) {
     reading.config.refuse("max_position_embeddings", "more than pad_token_id + 1");

@@ -10,22 +10,22 @@ namespace hearth::hf {
 constexpr auto decoder_keys(double epsilon) {
   return std::to_array<HfKey>(
       {must_be("hidden_act", "silu"),
-       need("num_hidden_layers", "block_count", kLayers, HfMost::kLayers),
-       count_or("num_nextn_predict_layers", nullptr, kPredictLayers, HfMost::kLayers, 0),
-       need("max_position_embeddings", "context_length", kContext, HfMost::kContext),
-       need("hidden_size", "embedding_length", kWidth, HfMost::kWidth),
-       need("intermediate_size", "feed_forward_length", kFfn, HfMost::kFfn),
-       need("vocab_size", "vocab_size", kVocabulary, HfMost::kVocabulary),
+       need("num_hidden_layers", "block_count", kLayers, ModelMost::kLayers),
+       count_or("num_nextn_predict_layers", nullptr, kPredictLayers, ModelMost::kLayers, 0),
+       need("max_position_embeddings", "context_length", kContext, ModelMost::kContext),
+       need("hidden_size", "embedding_length", kWidth, ModelMost::kWidth),
+       need("intermediate_size", "feed_forward_length", kFfn, ModelMost::kFfn),
+       need("vocab_size", "vocab_size", kVocabulary, ModelMost::kVocabulary),
        real("rms_norm_eps", "attention.layer_norm_rms_epsilon", epsilon),
        flag("tie_word_embeddings", nullptr, kTied, false),
-       need("num_attention_heads", "attention.head_count", kHeads, HfMost::kHeads)});
+       need("num_attention_heads", "attention.head_count", kHeads, ModelMost::kHeads)});
 }
 inline constexpr auto kDecoderKeys = decoder_keys(1e-6), kDecoderKeys5 = decoder_keys(1e-5);
 
 // Of grouped queries; biases and norms of heads tell which tensors there are.
 inline constexpr HfKey kGroupedKeys[] = {
-    count_or("num_key_value_heads", "attention.head_count_kv", kKvHeads, HfMost::kHeads, kHeads),
-    count_or("head_dim", "attention.key_length", kHeadLength, HfMost::kLength, kEvenHead),
+    count_or("num_key_value_heads", "attention.head_count_kv", kKvHeads, ModelMost::kHeads, kHeads),
+    count_or("head_dim", "attention.key_length", kHeadLength, ModelMost::kLength, kEvenHead),
     say("attention.value_length", kHeadLength), flag("attention_bias", nullptr, kBias, false),
     flag("use_qk_norm", nullptr, kHeadNorms, false)};
 inline constexpr HfKey kOutputBiasKeys[] = {say(nullptr, kBias, kOutputBias)};
@@ -44,13 +44,13 @@ inline constexpr HfKey kEveryLayerKeys[] = {
     must_be_empty("mlp_only_layers", "every layer must have experts")};
 // Of models with experts behind dense layers.
 inline constexpr HfKey kRoutedKeys[] = {
-    need("n_routed_experts", "expert_count", kExperts, HfMost::kExperts),
+    need("n_routed_experts", "expert_count", kExperts, ModelMost::kExperts),
     need_up_to("num_experts_per_tok", "expert_used_count", kExperts),
-    need("moe_intermediate_size", "expert_feed_forward_length", kExpertFfn, HfMost::kFfn),
-    count("n_shared_experts", "expert_shared_count", kSharedExperts, HfMost::kExperts, 0),
+    need("moe_intermediate_size", "expert_feed_forward_length", kExpertFfn, ModelMost::kFfn),
+    count("n_shared_experts", "expert_shared_count", kSharedExperts, ModelMost::kExperts, 0),
     must_count("moe_layer_freq", 1, "every layer behind the dense ones must have experts")};
-inline constexpr HfChoice kGatings[] = {{"softmax", HfGating::kSoftmax},
-                                        {"sigmoid", HfGating::kSigmoid}};
+inline constexpr HfChoice kGatings[] = {{"softmax", GgufGating::kSoftmax},
+                                        {"sigmoid", GgufGating::kSigmoid}};
 
 inline constexpr HfTensor kModelTensors[] = {
     of_model("embed_tokens", "token_embd", kVocabulary, kWidth),

@@ -24,11 +24,11 @@ namespace {
 // The cache has one head, of what keys and values are made of; the lengths of heads have keys of
 // their own.
 constexpr HfKey kLatentKeys[] = {
-    hf::count("q_lora_rank", "attention.q_lora_rank", hf::kQueryRank, HfMost::kWidth),
-    hf::need("kv_lora_rank", "attention.kv_lora_rank", hf::kLatentRank, HfMost::kLength),
-    hf::need("qk_rope_head_dim", nullptr, hf::kTurned, HfMost::kLength),
-    hf::need("qk_nope_head_dim", nullptr, hf::kNopeLength, HfMost::kLength),
-    hf::need("v_head_dim", nullptr, hf::kValueLength, HfMost::kLength),
+    hf::count("q_lora_rank", "attention.q_lora_rank", hf::kQueryRank, ModelMost::kWidth),
+    hf::need("kv_lora_rank", "attention.kv_lora_rank", hf::kLatentRank, ModelMost::kLength),
+    hf::need("qk_rope_head_dim", nullptr, hf::kTurned, ModelMost::kLength),
+    hf::need("qk_nope_head_dim", nullptr, hf::kNopeLength, ModelMost::kLength),
+    hf::need("v_head_dim", nullptr, hf::kValueLength, ModelMost::kLength),
     hf::must_be("rope_interleave", true),
     hf::say("attention.head_count_kv", 1, hf::kKvHeads),
     hf::say("attention.key_length", hf::kLatentKey),

@@ -11,14 +11,14 @@ inline constexpr HfTexts kEncoderLayers = {"encoder.layer.", "encoder.layers."};
 
 // In the words of BERT's files.
 inline constexpr HfKey kBertKeys[] = {
-    need("num_hidden_layers", "block_count", kLayers, HfMost::kLayers),
-    need("hidden_size", "embedding_length", kWidth, HfMost::kWidth),
-    count_or("intermediate_size", "feed_forward_length", kFfn, HfMost::kFfn, kFourWidths),
-    need("num_attention_heads", "attention.head_count", kHeads, HfMost::kHeads),
-    need("vocab_size", "vocab_size", kVocabulary, HfMost::kVocabulary),
+    need("num_hidden_layers", "block_count", kLayers, ModelMost::kLayers),
+    need("hidden_size", "embedding_length", kWidth, ModelMost::kWidth),
+    count_or("intermediate_size", "feed_forward_length", kFfn, ModelMost::kFfn, kFourWidths),
+    need("num_attention_heads", "attention.head_count", kHeads, ModelMost::kHeads),
+    need("vocab_size", "vocab_size", kVocabulary, ModelMost::kVocabulary),
     real("layer_norm_eps", "attention.layer_norm_epsilon", 1e-12),
     say("attention.causal", false),
-    need("max_position_embeddings", nullptr, kContext, HfMost::kContext),
+    need("max_position_embeddings", nullptr, kContext, ModelMost::kContext),
     must_be("hidden_act", "gelu")};
 inline constexpr HfKey kAbsoluteKeys[] = {must_be("position_embedding_type", "absolute")};
 // Of all encoders: vectors need no head.

@@ -20,7 +20,8 @@ constexpr Residual kNormBothSides{NormKind::kRms,
 // share of a head, which is shorter. GGUF has no key for it.
 double score_length(const SpecBuilder& m) {
   if (m.hyper().layers != kLargestLayers) return 0;
-  return static_cast<double>(m.hyper().width) / m.keys().count("attention.head_count", kMostHeads);
+  return static_cast<double>(m.hyper().width) /
+         m.keys().count("attention.head_count", ModelMost::kHeads);
 }
 
 }  // namespace
@@ -44,18 +45,18 @@ namespace {
 
 constexpr HfKey kGemmaKeys[] = {
     hf::must_be("hidden_activation", "gelu_pytorch_tanh"),
-    hf::need("num_hidden_layers", "block_count", hf::kLayers, HfMost::kLayers),
-    hf::count_or("max_position_embeddings", "context_length", hf::kContext, HfMost::kContext,
+    hf::need("num_hidden_layers", "block_count", hf::kLayers, ModelMost::kLayers),
+    hf::count_or("max_position_embeddings", "context_length", hf::kContext, ModelMost::kContext,
                  131072u),
-    hf::need("hidden_size", "embedding_length", hf::kWidth, HfMost::kWidth),
-    hf::need("intermediate_size", "feed_forward_length", hf::kFfn, HfMost::kFfn),
-    hf::count_or("vocab_size", "vocab_size", hf::kVocabulary, HfMost::kVocabulary, 262208u),
+    hf::need("hidden_size", "embedding_length", hf::kWidth, ModelMost::kWidth),
+    hf::need("intermediate_size", "feed_forward_length", hf::kFfn, ModelMost::kFfn),
+    hf::count_or("vocab_size", "vocab_size", hf::kVocabulary, ModelMost::kVocabulary, 262208u),
     hf::real("rms_norm_eps", "attention.layer_norm_rms_epsilon", 1e-6),
     hf::flag("tie_word_embeddings", nullptr, hf::kTied, true),
-    hf::count_or("num_attention_heads", "attention.head_count", hf::kHeads, HfMost::kHeads, 8u),
-    hf::count_or("num_key_value_heads", "attention.head_count_kv", hf::kKvHeads, HfMost::kHeads,
+    hf::count_or("num_attention_heads", "attention.head_count", hf::kHeads, ModelMost::kHeads, 8u),
+    hf::count_or("num_key_value_heads", "attention.head_count_kv", hf::kKvHeads, ModelMost::kHeads,
                  4u),
-    hf::count_or("head_dim", "attention.key_length", hf::kHeadLength, HfMost::kLength, 256u),
+    hf::count_or("head_dim", "attention.key_length", hf::kHeadLength, ModelMost::kLength, 256u),
     hf::say("attention.value_length", hf::kHeadLength),
     hf::flag("attention_bias", nullptr, hf::kBias, false),
     hf::say(nullptr, 1, hf::kHeadNorms)};

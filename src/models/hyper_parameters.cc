@@ -5,8 +5,6 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kMostVocabulary = 1u << 24;
-
 // Layers that predict several tokens stand behind the others and are counted with them.
 void skip_prediction_layers(const ModelKeys& keys, HyperParameters* hyper) {
   const uint32_t skipped = keys.number_or("nextn_predict_layers", 0);
@@ -20,7 +18,7 @@ void skip_prediction_layers(const ModelKeys& keys, HyperParameters* hyper) {
 
 uint32_t read_vocabulary(const ModelSource& source) {
   const SourceTensor& table = source.require_tensor("token_embd.weight");
-  if (table.dims.size() == 2 && table.dims[1] <= kMostVocabulary) {
+  if (table.dims.size() == 2 && table.dims[1] <= ModelMost::kVocabulary) {
     return static_cast<uint32_t>(table.dims[1]);
   }
   fail(ErrorCode::kFile, "'{}': tensor token_embd.weight is no table of token rows", source.name());
@@ -43,10 +41,10 @@ const char* pooling_name(PoolingType pooling) {
 
 HyperParameters read_hyper_parameters(const ModelKeys& keys) {
   HyperParameters hyper;
-  hyper.layers = keys.count("block_count", kMostLayers);
+  hyper.layers = keys.count("block_count", ModelMost::kLayers);
   skip_prediction_layers(keys, &hyper);
-  hyper.width = keys.count("embedding_length", kMostWidth);
-  hyper.context = keys.count("context_length", kMostContext);
+  hyper.width = keys.count("embedding_length", ModelMost::kWidth);
+  hyper.context = keys.count("context_length", ModelMost::kContext);
   hyper.vocabulary = read_vocabulary(keys.source());
   hyper.pooling = read_pooling(keys);
   return hyper;

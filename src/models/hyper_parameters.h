@@ -5,13 +5,11 @@
 
 #include <cstdint>
 
+#include "formats/model_numbers.h"
 #include "models/model_keys.h"
 
 namespace hearth {
 
-// How a text's hidden states become one vector, by GGUF's numbers: nothing is said, their mean, the
-// first one, the last one, or a score of how well two texts fit (of rerankers).
-enum class PoolingType : uint8_t { kNone, kMean, kCls, kLast, kRank };
 const char* pooling_name(PoolingType pooling);  // "mean"
 
 struct HyperParameters {
@@ -22,9 +20,6 @@ struct HyperParameters {
   uint32_t context = 0;  // what the model was trained for
   PoolingType pooling = PoolingType::kNone;
 };
-
-inline constexpr uint32_t kMostLayers = 1024, kMostWidth = 1u << 17, kMostFfn = 1u << 20,
-                          kMostHeads = 1024, kMostContext = 1u << 24;
 
 // Throws (kFile) naming the key and what is wrong with it.
 HyperParameters read_hyper_parameters(const ModelKeys& keys);

@@ -47,7 +47,7 @@ constexpr HfTensor kJinaTensors[] = {
 
 void read_jina(const HfReading& reading) {
   if (reading.config.text_or("emb_pooler", "") == "mean") {
-    reading.model.keep(HfValue::kPooling, HfPooling::kMean);
+    reading.model.keep(HfValue::kPooling, gguf_number(PoolingType::kMean));
   }
 }
 

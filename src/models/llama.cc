@@ -21,10 +21,11 @@ void describe_llama(SpecBuilder& m) {
 namespace {
 
 constexpr HfKey kMixtralKeys[] = {
-    hf::need("num_local_experts", "expert_count", hf::kExperts, HfMost::kExperts),
+    hf::need("num_local_experts", "expert_count", hf::kExperts, ModelMost::kExperts),
     hf::need_up_to("num_experts_per_tok", "expert_used_count", hf::kExperts)};
-constexpr HfKey kMixtralGating[] = {hf::say("expert_gating_func", HfGating::kSoftmax, hf::kGating),
-                                    hf::say("expert_weights_norm", true)};
+constexpr HfKey kMixtralGating[] = {
+    hf::say("expert_gating_func", GgufGating::kSoftmax, hf::kGating),
+    hf::say("expert_weights_norm", true)};
 
 constexpr HfTensor kMixtralTensors[] = {
     hf::router("block_sparse_moe.gate"),

@@ -12,8 +12,8 @@ constexpr double kMostAlibi = 64;
 
 void read_head_sizes(const ModelKeys& keys, uint32_t width, double score_length,
                      AttentionBlock* block) {
-  block->heads = keys.count("attention.head_count", kMostHeads);
-  block->kv_heads = keys.count_or("attention.head_count_kv", block->heads, kMostHeads);
+  block->heads = keys.count("attention.head_count", ModelMost::kHeads);
+  block->kv_heads = keys.count_or("attention.head_count_kv", block->heads, ModelMost::kHeads);
   if (block->heads % block->kv_heads != 0) {
     keys.refuse("attention.head_count_kv", block->kv_heads,
                 fmt::format("a divisor of the {} heads", block->heads));
@@ -70,14 +70,13 @@ void name_projections(SpecBuilder& m, uint32_t layer, AttentionBlock* block) {
   const auto l = static_cast<int>(layer);
   auto rows = [&](const char* member, const char* name, uint32_t first, uint32_t count, AxisId axis,
                   uint32_t length) {
-    return m.linear(l, {.member = member,
-                        .name = in_one ? fused : layer_tensor(layer, name),
-                        .rows = count,
-                        .k = m.hyper().width,
-                        .axis = axis,
-                        .item_size = length,
-                        .first = in_one ? first : 0,
-                        .all_rows = in_one ? queries + keys + values : 0});
+    const MatrixPlace own{.member = member,
+                          .name = layer_tensor(layer, name),
+                          .rows = count,
+                          .k = m.hyper().width,
+                          .axis = axis,
+                          .item_size = length};
+    return m.linear(l, in_one ? own.within(fused, first, queries + keys + values) : own);
   };
   block->query = rows("q", "attn_q", 0, queries, heads, block->key_length);
   block->key = rows("k", "attn_k", queries, keys, kv_heads, block->key_length);
@@ -116,9 +115,10 @@ std::optional<HeadNorms> make_head_norms(SpecBuilder& m, uint32_t layer, QkNorms
 Window window_of(SpecBuilder& m, uint32_t layer, uint32_t period) {
   constexpr const char* kPattern = "attention.sliding_window_pattern";
   const ModelKeys keys = m.keys(layer);
-  const bool windowed = keys.is_per_layer(kPattern)
-                            ? keys.flag_or(kPattern, false)
-                            : (layer + 1) % keys.count_or(kPattern, period, kMostLayers) != 0;
+  const bool windowed =
+      keys.is_per_layer(kPattern)
+          ? keys.flag_or(kPattern, false)
+          : (layer + 1) % keys.count_or(kPattern, period, ModelMost::kLayers) != 0;
   return windowed && keys.number_or("attention.sliding_window", 0) > 0 ? Window::kLocal
                                                                        : Window::kNone;
 }

@@ -6,14 +6,18 @@
 namespace hearth {
 namespace {
 
-// How experts are chosen, by GGUF's numbers.
-constexpr uint32_t kSoftmaxGating = 1, kSigmoidGating = 2;
+constexpr const char* kRoutingBias = "exp_probs_b.bias";
 
 // The gating of a file that names none (0 names none as well). Files of GLM-4.7-Flash lack the key,
 // as those of DeepSeek-V2 do, and share its architecture; a bias for choosing says which it is:
 // routers with softmax that have one come with the key.
-uint32_t unnamed_gating(bool biased, Gating otherwise) {
-  return biased || otherwise == Gating::kSigmoid ? kSigmoidGating : kSoftmaxGating;
+uint32_t unnamed_gating(const SpecBuilder& m, Gating otherwise) {
+  bool biased = false;
+  const uint32_t layers = m.hyper().layers + m.hyper().skipped_layers;
+  for (uint32_t layer = 0; layer < layers && !biased; ++layer) {
+    biased = m.has(layer_tensor(layer, kRoutingBias));
+  }
+  return biased || otherwise == Gating::kSigmoid ? GgufGating::kSigmoid : GgufGating::kSoftmax;
 }
 
 void read_groups(const ModelKeys& keys, RouterRule* rule) {
@@ -32,16 +36,17 @@ void read_groups(const ModelKeys& keys, RouterRule* rule) {
   }
 }
 
-RouterRule read_router(const ModelKeys& keys, bool biased, const RouterDefaults& defaults) {
+RouterRule read_router(const SpecBuilder& m, const ModelKeys& keys,
+                       const RouterDefaults& defaults) {
   RouterRule rule;
   rule.experts = keys.count("expert_count", kMostExperts);
   rule.used = keys.count("expert_used_count", std::min(rule.experts, kMostChosen));
   uint32_t gating = keys.number_or("expert_gating_func", 0);
-  if (gating == 0) gating = unnamed_gating(biased, defaults.gating);
-  if (gating != kSoftmaxGating && gating != kSigmoidGating) {
+  if (gating == 0) gating = unnamed_gating(m, defaults.gating);
+  if (gating != GgufGating::kSoftmax && gating != GgufGating::kSigmoid) {
     keys.refuse("expert_gating_func", gating, "1 (softmax) or 2 (sigmoid)");
   }
-  rule.gating = gating == kSoftmaxGating ? Gating::kSoftmax : Gating::kSigmoid;
+  rule.gating = gating == GgufGating::kSoftmax ? Gating::kSoftmax : Gating::kSigmoid;
   rule.normalised = keys.flag_or("expert_weights_norm", defaults.normalised);
   // Converters write 0 where nothing is scaled.
   rule.scale = static_cast<float>(keys.non_negative_or("expert_weights_scale", 1));
@@ -51,19 +56,20 @@ RouterRule read_router(const ModelKeys& keys, bool biased, const RouterDefaults&
 }
 
 uint32_t read_expert_ffn(const ModelKeys& keys) {
-  const uint32_t dense = keys.count("feed_forward_length", kMostFfn);
-  return keys.count_or("expert_feed_forward_length", dense, kMostFfn);
+  const uint32_t dense = keys.count("feed_forward_length", ModelMost::kFfn);
+  return keys.count_or("expert_feed_forward_length", dense, ModelMost::kFfn);
 }
 
 // Of the experts that every token takes, side by side; 0: there are none.
 uint32_t read_shared_ffn(const ModelKeys& keys, uint32_t ffn) {
   const uint32_t shared = keys.number_or("expert_shared_count", 0);
-  if (uint64_t{shared} * ffn > kMostFfn) {
-    keys.refuse("expert_shared_count", shared, fmt::format("{} at most", kMostFfn / ffn));
+  if (uint64_t{shared} * ffn > ModelMost::kFfn) {
+    keys.refuse("expert_shared_count", shared, fmt::format("{} at most", ModelMost::kFfn / ffn));
   }
   const uint32_t all = keys.number_or("expert_shared_feed_forward_length", shared * ffn);
-  if (all > kMostFfn) {
-    keys.refuse("expert_shared_feed_forward_length", all, fmt::format("{} at most", kMostFfn));
+  if (all > ModelMost::kFfn) {
+    keys.refuse("expert_shared_feed_forward_length", all,
+                fmt::format("{} at most", ModelMost::kFfn));
   }
   return all;
 }
@@ -74,21 +80,14 @@ void name_experts(SpecBuilder& m, uint32_t layer, uint32_t ffn, ExpertsBlock* bl
   auto name = [&](const char* of) { return layer_tensor(layer, of); };
   const std::string fused = name("ffn_gate_up_exps.weight");
   const bool in_one = m.has(fused);
-  const uint32_t all_rows = in_one ? 2 * ffn : 0, up_row = in_one ? ffn : 0;
+  auto rows = [&](const char* member, const char* tensor, uint32_t first) {
+    const MatrixPlace own{
+        .member = member, .name = name(tensor), .rows = ffn, .k = width, .axis = axis};
+    return in_one ? own.within(fused, first, 2 * ffn) : own;
+  };
   const WeightId first = m.experts(static_cast<int>(layer), block->rule.experts,
-                                   {{.member = "gate",
-                                     .name = in_one ? fused : name("ffn_gate_exps.weight"),
-                                     .rows = ffn,
-                                     .k = width,
-                                     .axis = axis,
-                                     .all_rows = all_rows},
-                                    {.member = "up",
-                                     .name = in_one ? fused : name("ffn_up_exps.weight"),
-                                     .rows = ffn,
-                                     .k = width,
-                                     .axis = axis,
-                                     .first = up_row,
-                                     .all_rows = all_rows},
+                                   {rows("gate", "ffn_gate_exps.weight", 0),
+                                    rows("up", "ffn_up_exps.weight", ffn),
                                     {.member = "down",
                                      .name = name("ffn_down_exps.weight"),
                                      .rows = width,
@@ -119,15 +118,15 @@ ExpertsBlock::Expert make_shared(SpecBuilder& m, uint32_t layer, uint32_t ffn) {
 ExpertsBlock make_experts(SpecBuilder& m, uint32_t layer, const RouterDefaults& defaults) {
   const ModelKeys keys = m.keys(layer);
   ExpertsBlock block;
-  const std::string bias = layer_tensor(layer, "exp_probs_b.bias");
-  block.rule = read_router(keys, m.has(bias), defaults);
+  block.rule = read_router(m, keys, defaults);
   const uint32_t ffn = read_expert_ffn(keys), shared = read_shared_ffn(keys, ffn);
   const auto l = static_cast<int>(layer);
   block.router = m.replicated(
       l,
       {"router", layer_tensor(layer, "ffn_gate_inp.weight"), block.rule.experts, m.hyper().width},
       /*widened=*/true);
-  block.bias = m.vector_where_there(l, "router bias", bias, block.rule.experts);
+  block.bias =
+      m.vector_where_there(l, "router bias", layer_tensor(layer, kRoutingBias), block.rule.experts);
   name_experts(m, layer, ffn, &block);
   if (shared > 0) block.shared = make_shared(m, layer, shared);
   return block;

@@ -20,7 +20,7 @@ void refuse_experts(const ModelKeys& keys) {
 FeedForwardBlock make_feed_forward(SpecBuilder& m, uint32_t layer, Gated gated,
                                    Activation activation) {
   refuse_experts(m.keys());
-  const uint32_t ffn = m.keys(layer).count("feed_forward_length", kMostFfn);
+  const uint32_t ffn = m.keys(layer).count("feed_forward_length", ModelMost::kFfn);
   const uint32_t width = m.hyper().width;
   const AxisId axis = m.axis({.name = "ffn", .items = ffn, .unit_items = kBlock});
   const auto l = static_cast<int>(layer);
@@ -29,13 +29,9 @@ FeedForwardBlock make_feed_forward(SpecBuilder& m, uint32_t layer, Gated gated,
   const bool in_one =
       gated != Gated::kNo && !apart && m.rows_of(layer_tensor(layer, "ffn_up.weight")) != ffn;
   auto rows = [&](const char* member, const char* name, uint32_t first) {
-    return m.linear(l, {.member = member,
-                        .name = layer_tensor(layer, in_one ? "ffn_up" : name),
-                        .rows = ffn,
-                        .k = width,
-                        .axis = axis,
-                        .first = in_one ? first : 0,
-                        .all_rows = in_one ? 2 * ffn : 0});
+    const MatrixPlace own{
+        .member = member, .name = layer_tensor(layer, name), .rows = ffn, .k = width, .axis = axis};
+    return m.linear(l, in_one ? own.within(layer_tensor(layer, "ffn_up"), first, 2 * ffn) : own);
   };
   FeedForwardBlock block{.activation = activation};
   if (gated == Gated::kYes || apart || in_one) block.gate = rows("gate", "ffn_gate", 0);

@@ -19,13 +19,13 @@ void refuse_old_tensors(const SpecBuilder& m) {
 // Elements of low-rank queries; 0: there are none.
 uint32_t read_query_rank(const ModelKeys& keys) {
   constexpr const char* kKey = "attention.q_lora_rank";
-  return keys.number_or(kKey, 0) == 0 ? 0 : keys.count(kKey, kMostWidth);
+  return keys.number_or(kKey, 0) == 0 ? 0 : keys.count(kKey, ModelMost::kWidth);
 }
 
 // key_length and value_length are of what the cache holds, those with _mla of a head.
 void read_sizes(const ModelKeys& keys, LatentBlock* block) {
-  block->heads = keys.count("attention.head_count", kMostHeads);
-  const uint32_t kv_heads = keys.count_or("attention.head_count_kv", 1, kMostHeads);
+  block->heads = keys.count("attention.head_count", ModelMost::kHeads);
+  const uint32_t kv_heads = keys.count_or("attention.head_count_kv", 1, ModelMost::kHeads);
   if (kv_heads != 1) keys.refuse("attention.head_count_kv", kv_heads, "1");
   block->latent_length = keys.count("attention.kv_lora_rank", kMaxLatentValue);
   block->key_length = keys.count("attention.key_length_mla", kMaxHeadDim);

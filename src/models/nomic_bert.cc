@@ -22,14 +22,14 @@ namespace {
 
 // Named as GPT-2's.
 constexpr HfKey kNomicKeys[] = {
-    hf::need("n_layer", "block_count", hf::kLayers, HfMost::kLayers),
-    hf::need("n_embd", "embedding_length", hf::kWidth, HfMost::kWidth),
-    hf::count_or("n_inner", "feed_forward_length", hf::kFfn, HfMost::kFfn, hf::kFourWidths),
-    hf::need("n_head", "attention.head_count", hf::kHeads, HfMost::kHeads),
-    hf::need("vocab_size", "vocab_size", hf::kVocabulary, HfMost::kVocabulary),
+    hf::need("n_layer", "block_count", hf::kLayers, ModelMost::kLayers),
+    hf::need("n_embd", "embedding_length", hf::kWidth, ModelMost::kWidth),
+    hf::count_or("n_inner", "feed_forward_length", hf::kFfn, ModelMost::kFfn, hf::kFourWidths),
+    hf::need("n_head", "attention.head_count", hf::kHeads, ModelMost::kHeads),
+    hf::need("vocab_size", "vocab_size", hf::kVocabulary, ModelMost::kVocabulary),
     hf::real("layer_norm_epsilon", "attention.layer_norm_epsilon", 1e-12),
     hf::say("attention.causal", false),
-    hf::need("n_positions", nullptr, hf::kContext, HfMost::kContext),
+    hf::need("n_positions", nullptr, hf::kContext, ModelMost::kContext),
     hf::must_be("activation_function", "swiglu"),
     hf::must_be("prenorm", false),
     hf::must_be("parallel_block", false),
@@ -50,7 +50,8 @@ constexpr HfTensor kNomicTensors[] = {
 // Beyond the length that it was trained with, the model turns positions by other frequencies.
 void read_nomic(const HfReading& reading) {
   const auto context = static_cast<uint32_t>(reading.model[HfValue::kContext]);
-  const uint32_t trained = reading.config.count_or("max_trained_positions", 2048, HfMost::kContext);
+  const uint32_t trained =
+      reading.config.count_or("max_trained_positions", 2048, ModelMost::kContext);
   reading.model.keep(HfValue::kContext, std::min(context, trained));
 }
 

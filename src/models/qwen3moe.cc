@@ -19,12 +19,13 @@ void describe_qwen3moe(SpecBuilder& m) {
 namespace {
 
 constexpr HfKey kQwen3MoeCounts[] = {
-    hf::also_named("num_experts",
-                   hf::need("num_local_experts", "expert_count", hf::kExperts, HfMost::kExperts)),
+    hf::also_named("num_experts", hf::need("num_local_experts", "expert_count", hf::kExperts,
+                                           ModelMost::kExperts)),
     hf::need_up_to("num_experts_per_tok", "expert_used_count", hf::kExperts)};
 constexpr HfKey kQwen3MoeKeys[] = {
-    hf::need("moe_intermediate_size", "expert_feed_forward_length", hf::kExpertFfn, HfMost::kFfn),
-    hf::say("expert_gating_func", HfGating::kSoftmax, hf::kGating),
+    hf::need("moe_intermediate_size", "expert_feed_forward_length", hf::kExpertFfn,
+             ModelMost::kFfn),
+    hf::say("expert_gating_func", GgufGating::kSoftmax, hf::kGating),
     hf::flag("norm_topk_prob", "expert_weights_norm", hf::kNone, false)};
 
 }  // namespace

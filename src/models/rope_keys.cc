@@ -28,7 +28,7 @@ void read_scaling(const ModelKeys& keys, uint32_t context, RopeParams* rope) {
   } else if (scaling == "yarn") {
     rope->scaling = RopeScaling::kYarn;
     rope->original_context =
-        keys.count_or("rope.scaling.original_context_length", context, kMostContext);
+        keys.count_or("rope.scaling.original_context_length", context, ModelMost::kContext);
     rope->yarn_ext_factor = ramp;
     rope->yarn_beta_fast = keys.real_or("rope.scaling.yarn_beta_fast", 32);
     rope->yarn_beta_slow = keys.real_or("rope.scaling.yarn_beta_slow", 1);

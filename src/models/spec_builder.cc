@@ -191,7 +191,7 @@ void SpecBuilder::check_all_used() const {
   }
 }
 
-static_assert(kMostWidth <= kMostReduceWidth, "a reduce holds the widest rows");
+static_assert(ModelMost::kWidth <= kMostReduceWidth, "a reduce holds the widest rows");
 
 // Steps have room for one choice of experts.
 void SpecBuilder::check_experts() const {

@@ -5,6 +5,7 @@
 
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/model_keys.h"
@@ -25,6 +26,14 @@ struct MatrixPlace {
   uint32_t first = 0, all_rows = 0;
 
   uint32_t tensor_rows() const { return all_rows != 0 ? all_rows : rows; }
+  // The same as rows of another tensor, from `at` on of the `of` that it has.
+  MatrixPlace within(std::string other, uint32_t at, uint32_t of) const {
+    MatrixPlace part = *this;
+    part.name = std::move(other);
+    part.first = at;
+    part.all_rows = of;
+    return part;
+  }
 };
 
 // Tensors of the norms of a block, by what they do (models/blocks.h), without "blk.N." and
