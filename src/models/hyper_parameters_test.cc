@@ -50,6 +50,16 @@ TestSource llama_with(const char* key, auto value) {
   return llama_source({}).set(std::string("llama.") + key, value);
 }
 
+// It tells of the model, whichever of its layers has it.
+TEST(HyperParameters, ABiasOfOneRouterTellsTheGatingOfAll) {
+  TestSource source = made_source({.architecture = "deepseek2",
+                                   .layers = 3,
+                                   .experts = {.count = 8, .chosen = 2, .ffn = 32, .dense = 1}});
+  EXPECT_EQ(gating_of(source), Gating::kSoftmax);
+  source.add("blk.2.exp_probs_b.bias", {8});
+  EXPECT_EQ(gating_of(source), Gating::kSigmoid);
+}
+
 // A factor needs no type to be linear, under its old name neither; 0 is none.
 TEST(HyperParameters, AFactorOfRopeIsLinear) {
   for (const char* key : {"rope.scaling.factor", "rope.scale_linear"}) {
