@@ -3,7 +3,8 @@
 // are products of a binary16 and an integer of at most 6 bits (7 and a sign in Q6_K), which
 // binary32 holds exactly, and so is scale * code; only the sum with the minimum rounds.
 //
-// A type's decoding fills one from a block of a file, a kind's unpacking from a pack.
+// A type's decoding fills one from a block of a file, a kind's unpacking from a pack. `stored`
+// holds what the scales and minima are made of, which packs keep instead of them.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +18,19 @@ namespace hearth {
 
 inline constexpr uint8_t kCodeZero = 128;
 
+// The scales of 32 elements as a file has them: binary16 numbers of the block or super-block, and
+// of each half what these are multiplied with. `scale` also holds the bytes of E8M0 and E4M3.
+struct StoredScales {
+  f16_t d, dmin;
+  int8_t scale[2], min[2];
+};
+
 // Element j is scale[j / 16] * (codes[j] - kCodeZero) + min[j / 16].
 struct CodeBlock {
   uint8_t codes[kBlock];
   float scale[2];
   float min[2];
+  StoredScales stored;  // of a type's decoding alone
 };
 
 // Sets the scale and the minimum of both halves.

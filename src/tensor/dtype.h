@@ -55,6 +55,7 @@ struct DTypeInfo {
   uint32_t block_elements;           // 1 for the plain types, else a multiple of kBlock
   uint32_t block_bytes;
   PackKind pack;
+  PackForm form = {};
   std::array<BlockScale, 2> scales = {};  // of a block; kNone beyond the last
   // One of the two. A plain type's elements become out[elements].
   void (*widen)(const std::byte* row, size_t elements, float* out) = nullptr;

@@ -3,6 +3,7 @@
 // unpacking in tensor/pack_*.cc, and one line of HEARTH_PACK_KINDS.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -51,7 +52,20 @@ struct PackedLane {
 };
 
 // How a scale is stored: in a block of a file, or in a pack. kInteger is 8 bits, of any value.
-enum class ScaleForm : uint8_t { kNone, kF16, kF32, kE8M0, kInteger };
+enum class ScaleForm : uint8_t { kNone, kF16, kBF16, kF32, kE8M0, kE4M3, kInteger };
+
+// What the codes of a type stand for: code c for values[c], times factor, which is a power of two.
+struct CodeTable {
+  std::array<int8_t, 16> values;
+  float factor;
+};
+
+// What of a pack is a type's own, where the kind leaves it open.
+struct PackForm {
+  const CodeTable* table = nullptr;   // of the kinds that look codes up
+  ScaleForm scale = ScaleForm::kF16;  // of the kinds that have a scale for a group of blocks
+  uint32_t group_blocks = 1;          // blocks that share a scale, a power of two
+};
 
 // Describes a kind. Blocks of a panel have 16 rows, super-blocks several blocks.
 struct PackKindInfo {
