@@ -44,6 +44,12 @@ constexpr float e4m3_to_f32(e4m3_t code) {
   return std::bit_cast<float>(std::bit_cast<uint32_t>(subnormal) | sign);
 }
 
+// Returns 2^(code - 127), the scale of the Microscaling formats (OCP MX 1.0); of 255, their NaN,
+// infinity, with which no sum is a number either.
+inline float e8m0_to_f32(uint8_t code) {
+  return std::bit_cast<float>(code == 0 ? 0x00400000u : uint32_t{code} << 23);
+}
+
 inline f16_t f32_to_f16(float f) {
   uint32_t u = std::bit_cast<uint32_t>(f);
   uint32_t sign = (u >> 16) & 0x8000u;

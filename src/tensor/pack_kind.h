@@ -21,8 +21,18 @@ inline constexpr uint32_t kSuperBlocks = 8;
   X(kQ4_K, q4_k, more)                  \
   X(kQ5_K, q5_k, more)                  \
   X(kQ6_K, q6_k, more)                  \
-  X(kI8x32, i8x32, more)                \
-  X(kI8x16, i8x16, more)
+  X(kQ2_K, q2_k, more)                  \
+  X(kIQ1_S, iq1_s, more)                \
+  X(kL4, l4, more)                      \
+  X(kL4M, l4m, more)                    \
+  X(kL4K, l4k, more)                    \
+  X(kL4H, l4h, more)                    \
+  X(kL5, l5, more)                      \
+  X(kL5M, l5m, more)                    \
+  X(kL3K, l3k, more)                    \
+  X(kL3H, l3h, more)                    \
+  X(kL2, l2, more)                      \
+  X(kL1, l1, more)
 
 #define HEARTH_PACK_KINDS(X, more) \
   X(kF32, f32, more)               \
@@ -43,14 +53,6 @@ struct CodeBlock;
 struct PackSpec;
 struct PanelSource;
 
-// Points to one row of one packed panel.
-struct PackedLane {
-  const std::byte* codes;   // of the panel
-  const std::byte* scales;  // of the panel
-  size_t r;                 // the row in the panel
-  uint32_t super_offset, supers;
-};
-
 // How a scale is stored: in a block of a file, or in a pack. kInteger is 8 bits, of any value.
 enum class ScaleForm : uint8_t { kNone, kF16, kBF16, kF32, kE8M0, kE4M3, kInteger };
 
@@ -63,8 +65,20 @@ struct CodeTable {
 // What of a pack is a type's own, where the kind leaves it open.
 struct PackForm {
   const CodeTable* table = nullptr;   // of the kinds that look codes up
-  ScaleForm scale = ScaleForm::kF16;  // of the kinds that have a scale for a group of blocks
-  uint32_t group_blocks = 1;          // blocks that share a scale, a power of two
+  ScaleForm scale = ScaleForm::kF16;  // of the kinds with groups: kF16, kBF16 or kE8M0
+  // Of the kinds with groups and minima: kF16, or kInteger: a zero point, a byte that stands for
+  // minus itself times the scale.
+  ScaleForm min = ScaleForm::kF16;
+  uint32_t group_blocks = 1;  // blocks of 32 that share a scale, a power of two
+};
+
+// Points to one row of one packed panel.
+struct PackedLane {
+  const std::byte* codes;   // of the panel
+  const std::byte* scales;  // of the panel
+  size_t r;                 // the row in the panel
+  uint32_t super_offset, supers;
+  const PackForm* form;
 };
 
 // Describes a kind. Blocks of a panel have 16 rows, super-blocks several blocks.
@@ -73,7 +87,9 @@ struct PackKindInfo {
   size_t code_bytes;       // of one block of a panel
   size_t scale_bytes = 0;  // of one block
   size_t super_bytes = 0;  // of one super-block
+  size_t head_bytes = 0;   // of a panel, before its super-blocks
   uint32_t super_blocks = kSuperBlocks;
+  bool grouped = false;  // whether the super-blocks are the form's groups, which have all scales
   ScaleForm block_scale = ScaleForm::kNone, super_scale = ScaleForm::kNone;
   uint32_t scale_elements = kBlock;  // that one integer dot product takes: kBlock, or half of it
   bool minima = false;               // whether values are scale * code + minimum

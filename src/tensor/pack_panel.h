@@ -18,6 +18,7 @@ namespace hearth {
 struct PanelSource {
   DType dtype;
   PanelRows rows;
+  const float* row_scales = nullptr;  // of kL4H; null: 1
 };
 
 // Returns where block `index` of `block_bytes` lies in each row; rows of padding get `padding`.

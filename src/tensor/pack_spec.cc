@@ -17,10 +17,32 @@ constexpr size_t kAlignment = 64;
 // Returns the bytes of one panel's scales, before alignment.
 size_t scale_bytes(const PackSpec& spec) {
   const PackKindInfo& kind = pack_kind_info(spec.kind);
-  return spec.blocks() * kind.scale_bytes + spec.supers() * kind.super_bytes;
+  const size_t super = kind.grouped ? group_bytes(kind, spec.form) : kind.super_bytes;
+  return kind.head_bytes + spec.blocks() * kind.scale_bytes + spec.supers() * super;
+}
+
+size_t form_bytes(ScaleForm form) {
+  switch (form) {
+    case ScaleForm::kNone:
+      return 0;
+    case ScaleForm::kF16:
+    case ScaleForm::kBF16:
+      return 2;
+    case ScaleForm::kF32:
+      return 4;
+    case ScaleForm::kE8M0:
+    case ScaleForm::kE4M3:
+    case ScaleForm::kInteger:
+      return 1;
+  }
+  return 0;
 }
 
 }  // namespace
+
+size_t group_bytes(const PackKindInfo& kind, const PackForm& form) {
+  return kPanelRows * (form_bytes(form.scale) + (kind.minima ? form_bytes(form.min) : 0));
+}
 
 const PackKindInfo& pack_kind_info(PackKind kind) { return *kKindRows[static_cast<size_t>(kind)]; }
 
@@ -31,7 +53,7 @@ size_t PackSpec::scales_panel_bytes() const {
 }
 
 void pack_panel(const PackSpec& spec, DType dtype, const PanelRows& rows, uint32_t panel,
-                std::byte* codes, std::byte* scales) {
+                std::byte* codes, std::byte* scales, const float* row_scales) {
   const PackKindInfo& kind = pack_kind_info(spec.kind);
   HEARTH_CHECK(pack_kind_for(dtype) == spec.kind && kind.pack != nullptr,
                "the kind is the one of the type, which holds its own scales");
@@ -43,7 +65,7 @@ void pack_panel(const PackSpec& spec, DType dtype, const PanelRows& rows, uint32
   std::byte* panel_scales = scales + spec.scales_panel_bytes() * panel;
   std::fill(panel_scales + scale_bytes(spec), panel_scales + spec.scales_panel_bytes(),
             std::byte{0});
-  kind.pack(spec, {dtype, rows}, codes + spec.codes_panel_bytes() * panel, panel_scales);
+  kind.pack(spec, {dtype, rows, row_scales}, codes + spec.codes_panel_bytes() * panel, panel_scales);
 }
 
 void pack_panels(const PackSpec& spec, DType dtype, const std::byte* source, size_t row_stride,

@@ -23,20 +23,40 @@
 //          u8 [16 r][4], bit g of a byte
 //   kQ6_K  256 B low nibbles as kQ4_0, then 128 B high bits    384 B  super: f16 d[16];
 //          u8 [2 g/4][16 r][4], bits 2(g%4).. of a byte               then block: i8 sc[2][16]
-//   kI8x32 as kQ8_0                                            512 B  block: f32 scale[16], min[16]
-//   kI8x16 as kQ8_0                                            512 B  block: f32 scale[2][16],
-//                                                                            min[2][16]
+//   kQ2_K  u8 [2 g/4][16 r][4]: bits 2(g%4).. of a byte         128 B  super: f16 d[16], dmin[16];
+//                                                                     then block: u8 [2][16], low
+//                                                                     nibble sc, high m
+//   kIQ1_S as kQ2_K                                            128 B  super: f16 d[16];
+//                                                                     then block: i8 sc[16]
+//   kL4    as kQ4_0                                            256 B  group: scale[16]
+//   kL4M   as kQ4_0                                            256 B  group: scale[16], min[16]
+//   kL4K   as kQ4_0                                            256 B  super: f16 d[16];
+//                                                                     then block: i8 sc[16]
+//   kL4H   as kQ4_0                                            256 B  f32 row[16];
+//                                                                     then block: E4M3 sc[2][16]
+//   kL5    as kQ5_K                                            320 B  as kL4
+//   kL5M   as kQ5_K                                            320 B  as kL4M
+//   kL3K   128 B as kQ2_K, then 64 B third bits                192 B  as kL4K
+//          u8 [16 r][4], bit g of a byte
+//   kL3H   as kL3K                                             192 B  super: f16 d[16];
+//                                                                     then block: i8 sc[2][16]
+//   kL2    as kQ2_K                                            128 B  as kL4
+//   kL1    u8 [16 r][4], bit g of a byte                        64 B  as kL4
 //   kFP8   u8 [8 g][4 r/4][2 j/2%2][4 r%4][2 j%2], E4M3        512 B  super: Fp8Scale
 //
 // Values: kQ8_0 d (c - 128); kQ4_0 d (c - 8); kQ4_K, kQ5_K d sc c - dmin m;
-// kQ6_K d sc[j/16] (c - 32); kI8x32 scale (c - 128) + min; kI8x16 the same with scale and min of
-// half j/16; kFP8 scale E4M3(c).
+// kQ6_K d sc[j/16] (c - 32); kFP8 scale E4M3(c); with T the form's table (CodeTable) and f its
+// factor:
+//   kL4  scale f T[c]    kL4K, kL3K  d f sc T[c]          kL4H  row f sc[j/16] T[c]
+//   kL5  scale (c - 16)  kL3H        d f sc[j/16] T[c]    kL4M, kL5M  scale c + min
+//   kL2  scale (c - 1)   kQ2_K  d sc[j/16] c - dmin m[j/16]
+//   kL1  scale (2 c - 1)     kIQ1_S  d |sc| (c - 1) + d sc / 8
 //
 // Super-blocks hold 8 blocks (256 elements; kFP8: 4 blocks, 128) counted from the whole tensor's
-// K = 0. A shard whose k_origin lies inside one carries that super-block's scales too (lossless):
-// block b of the shard belongs to its super-block (b + super_offset()) / 8 (kFP8: / 4). In the
-// scales of a panel all supers come first, then all blocks. kI8x32 and kI8x16 carry the types that
-// have no kernels of their own without loss: those with one scale per 32 and those with one per 16.
+// K = 0; groups are super-blocks of the form's number of blocks, and its forms say how scale and
+// min are stored. A shard whose k_origin lies inside one carries that super-block's scales too
+// (lossless): block b of the shard belongs to its super-block (b + super_offset()) / 8 (kFP8: / 4).
+// In the scales of a panel all supers come first, then all blocks.
 #pragma once
 
 #include <array>
@@ -58,6 +78,7 @@ struct Fp8Scale {
 };
 
 inline PackKind pack_kind_for(DType dtype) { return dtype_info(dtype).pack; }
+inline const PackForm& pack_form_for(DType dtype) { return dtype_info(dtype).form; }
 
 // Returns where the kFP8 code of element j of row r lies in its block of a panel. Within 16 bytes
 // come four rows' elements 4 g, 4 g + 1 and then their 4 g + 2, 4 g + 3: interleaving the low with
@@ -72,19 +93,31 @@ struct PackSpec {
   uint32_t rows;
   uint32_t k;
   uint32_t k_origin;  // a multiple of kBlock
+  PackForm form = {};
 
   uint32_t panels() const { return (rows + kPanelRows - 1) / kPanelRows; }
   uint32_t blocks() const { return (k + kBlock - 1) / kBlock; }
-  uint32_t super_offset() const { return k_origin / kBlock % pack_kind_info(kind).super_blocks; }
+  uint32_t super_blocks() const {
+    const PackKindInfo& info = pack_kind_info(kind);
+    return info.grouped ? form.group_blocks : info.super_blocks;
+  }
+  uint32_t super_offset() const { return k_origin / kBlock % super_blocks(); }
   uint32_t supers() const {
-    const uint32_t each = pack_kind_info(kind).super_blocks;
-    return (blocks() + super_offset() + each - 1) / each;
+    return (blocks() + super_offset() + super_blocks() - 1) / super_blocks();
   }
   size_t codes_panel_bytes() const;
   size_t scales_panel_bytes() const;
   size_t codes_bytes() const { return panels() * codes_panel_bytes(); }
   size_t scales_bytes() const { return panels() * scales_panel_bytes(); }
 };
+
+// Returns the pack of a whole tensor of that type, or of a shard of it.
+inline PackSpec pack_spec_for(DType dtype, uint32_t rows, uint32_t k, uint32_t k_origin = 0) {
+  return {pack_kind_for(dtype), rows, k, k_origin, pack_form_for(dtype)};
+}
+
+// Returns the bytes of one group's scales and, where the kind has them, minima.
+size_t group_bytes(const PackKindInfo& kind, const PackForm& form);
 
 // Packs panels [panel0, panel0 + panels) of the shard. `source` is row 0 of the shard at K = 0 of
 // the whole tensor, in the file's layout of `dtype` (pack_kind_for(dtype) == spec.kind);
@@ -97,9 +130,10 @@ void pack_panels(const PackSpec& spec, DType dtype, const std::byte* source, siz
 // Points to the 16 rows of a panel, each at K = 0 of the whole tensor; null is a row of padding.
 using PanelRows = std::array<const std::byte*, kPanelRows>;
 
-// Packs one panel of the shard the same way, from rows that may lie anywhere.
+// Packs one panel of the shard the same way, from rows that may lie anywhere. `row_scales` are 16
+// numbers that kL4H multiplies its rows by; null: 1.
 void pack_panel(const PackSpec& spec, DType dtype, const PanelRows& rows, uint32_t panel,
-                std::byte* codes, std::byte* scales);
+                std::byte* codes, std::byte* scales, const float* row_scales = nullptr);
 
 // Dequantises row `row` of the shard: out[k], in f32 (each product or sum rounded once).
 void unpack_row(const PackSpec& spec, const std::byte* codes, const std::byte* scales, uint32_t row,

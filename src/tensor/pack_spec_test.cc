@@ -60,7 +60,7 @@ Packed make_packed(const PackSpec& spec) {
 }
 
 Packed pack(const Tensor& t, uint32_t row0, uint32_t rows, uint32_t k0, uint32_t k) {
-  Packed p = make_packed({pack_kind_for(t.dtype), rows, k, k0});
+  Packed p = make_packed(pack_spec_for(t.dtype, rows, k, k0));
   pack_panels(p.spec, t.dtype, t.bytes.data() + row0 * t.stride, t.stride, 0, p.spec.panels(),
               p.codes.data(), p.scales.data());
   return p;
@@ -136,7 +136,7 @@ TEST_P(PackTest, ReadsNothingOutsideTheRows) {
   Tensor t(GetParam(), 3, 512, 5);
   Bytes exact(t.bytes);
   exact.shrink_to_fit();
-  Packed p = make_packed({pack_kind_for(t.dtype), 1, 512, 0});
+  Packed p = make_packed(pack_spec_for(t.dtype, 1, 512));
   pack_panels(p.spec, t.dtype, exact.data() + 2 * t.stride, t.stride, 0, 1, p.codes.data(),
               p.scales.data());
   EXPECT_TRUE(same_bits(p.row(0).data(), t.row(2).data(), 512));
@@ -168,7 +168,7 @@ TEST(PackSpec, PlainTypesMayHaveRaggedK) {
 }
 
 TEST(PackSpec, SizesAndSupers) {
-  PackSpec spec{PackKind::kQ4_K, 33, 320, 224};
+  const PackSpec spec{PackKind::kQ4_K, 33, 320, 224};
   EXPECT_EQ(spec.panels(), 3u);
   EXPECT_EQ(spec.blocks(), 10u);
   EXPECT_EQ(spec.super_offset(), 7u);

@@ -44,10 +44,15 @@ constexpr uint8_t kIq4NlCodes[16] = {1,   24,  45,  63,  79,  93,  106, 118,
 constexpr uint8_t kMxFp4Codes[16] = {128, 129, 130, 131, 132, 134, 136, 140,
                                      128, 127, 126, 125, 124, 122, 120, 116};
 
-// Returns MXFP4's scale for the doubled levels, 2^(e - 127) / 2; e < 2 makes a subnormal.
-float half_e8m0(uint8_t e) {
-  uint32_t bits = e < 2 ? uint32_t{0x00200000} << e : uint32_t{e - 1u} << 23;
-  return std::bit_cast<float>(bits);
+constinit const CodeTable kTableIq4Nl = {
+    {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}, 1};
+constinit const CodeTable kTableE2m1 = {{0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12},
+                                        0.5f};
+
+void store_d(const std::byte* d, CodeBlock& b) { b.stored.d = read_at<f16_t>(d, 0); }
+void store_d_m(const std::byte* d, CodeBlock& b) {
+  b.stored.d = read_at<f16_t>(d, 0);
+  b.stored.dmin = read_at<f16_t>(d, 1);
 }
 
 }  // namespace
@@ -69,9 +74,10 @@ constinit const DTypeInfo type_q4_1 = {.name = "q4_1",
                                        .gguf_type = 3,
                                        .block_elements = 32,
                                        .block_bytes = 20,
-                                       .pack = PackKind::kI8x32,
+                                       .pack = PackKind::kL4M,
                                        .scales = {{{ScaleForm::kF16, 0}, {ScaleForm::kF16, 2}}},
                                        .decode = [](const std::byte* p, uint32_t, CodeBlock& b) {
+                                         store_d_m(p, b);
                                          set_scale(b, f16_at(p, 0), f16_at(p, 2));
                                          split_nibbles(p + 4, b, 0);
                                        }};
@@ -81,9 +87,10 @@ constinit const DTypeInfo type_q5_0 = {.name = "q5_0",
                                        .gguf_type = 6,
                                        .block_elements = 32,
                                        .block_bytes = 22,
-                                       .pack = PackKind::kI8x32,
+                                       .pack = PackKind::kL5,
                                        .scales = {{{ScaleForm::kF16, 0}}},
                                        .decode = [](const std::byte* p, uint32_t, CodeBlock& b) {
+                                         store_d(p, b);
                                          set_scale(b, f16_at(p, 0), 0);
                                          split_nibbles(p + 6, b, 16);
                                          add_fifth_bits(p + 2, b);
@@ -94,9 +101,10 @@ constinit const DTypeInfo type_q5_1 = {.name = "q5_1",
                                        .gguf_type = 7,
                                        .block_elements = 32,
                                        .block_bytes = 24,
-                                       .pack = PackKind::kI8x32,
+                                       .pack = PackKind::kL5M,
                                        .scales = {{{ScaleForm::kF16, 0}, {ScaleForm::kF16, 2}}},
                                        .decode = [](const std::byte* p, uint32_t, CodeBlock& b) {
+                                         store_d_m(p, b);
                                          set_scale(b, f16_at(p, 0), f16_at(p, 2));
                                          split_nibbles(p + 8, b, 0);
                                          add_fifth_bits(p + 4, b);
@@ -122,9 +130,11 @@ constinit const DTypeInfo type_iq4_nl = {.name = "iq4_nl",
                                          .gguf_type = 20,
                                          .block_elements = 32,
                                          .block_bytes = 18,
-                                         .pack = PackKind::kI8x32,
+                                         .pack = PackKind::kL4,
+                                         .form = {.table = &kTableIq4Nl},
                                          .scales = {{{ScaleForm::kF16, 0}}},
                                          .decode = [](const std::byte* p, uint32_t, CodeBlock& b) {
+                                           store_d(p, b);
                                            set_scale(b, f16_at(p, 0), 0);
                                            look_up_nibbles(p + 2, kIq4NlCodes, b);
                                          }};
@@ -134,10 +144,13 @@ constinit const DTypeInfo type_mxfp4 = {.name = "mxfp4",
                                         .gguf_type = 39,
                                         .block_elements = 32,
                                         .block_bytes = 17,
-                                        .pack = PackKind::kI8x32,
+                                        .pack = PackKind::kL4,
+                                        .form = {.table = &kTableE2m1, .scale = ScaleForm::kE8M0},
                                         .scales = {{{ScaleForm::kE8M0, 0}}},
                                         .decode = [](const std::byte* p, uint32_t, CodeBlock& b) {
-                                          set_scale(b, half_e8m0(byte_at(p, 0)), 0);
+                                          set_scale(b, e8m0_to_f32(byte_at(p, 0)) * 0.5f, 0);
+                                          b.stored.scale[0] = b.stored.scale[1] =
+                                              static_cast<int8_t>(byte_at(p, 0));
                                           look_up_nibbles(p + 1, kMxFp4Codes, b);
                                         }};
 

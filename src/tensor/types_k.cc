@@ -41,10 +41,14 @@ struct TwoBits {
 
 void decode_q2_k(const std::byte* p, uint32_t part, CodeBlock& b) {
   const float d = f16_at(p, 80), dmin = f16_at(p, 82);
+  b.stored.d = read_at<f16_t>(p + 80, 0);
+  b.stored.dmin = read_at<f16_t>(p + 82, 0);
   for (size_t h = 0; h < 2; ++h) {
     uint8_t packed = byte_at(p, 2 * part + h);
     b.scale[h] = d * static_cast<float>(packed & 15);
     b.min[h] = -(dmin * static_cast<float>(packed >> 4));
+    b.stored.scale[h] = static_cast<int8_t>(packed & 15);
+    b.stored.min[h] = static_cast<int8_t>(packed >> 4);
   }
   const TwoBits low(p + 16, part);
   for (size_t i = 0; i < kBlock; ++i) {
@@ -55,12 +59,14 @@ void decode_q2_k(const std::byte* p, uint32_t part, CodeBlock& b) {
 void decode_q3_k(const std::byte* p, uint32_t part, CodeBlock& b) {
   const std::byte* scales = p + 96;
   const float d = f16_at(p, 108);
+  b.stored.d = read_at<f16_t>(p + 108, 0);
   for (uint32_t h = 0; h < 2; ++h) {
     // 16 numbers of 6 bits: the low four in 8 bytes of nibbles, the high two in 4 bytes.
     uint32_t i = 2 * part + h;
     int low = i < 8 ? byte_at(scales, i) & 15 : byte_at(scales, i - 8) >> 4;
     int high = byte_at(scales, 8 + i % 4) >> (2 * (i / 4)) & 3;
-    b.scale[h] = d * static_cast<float>((low | high << 4) - 32);
+    b.stored.scale[h] = static_cast<int8_t>((low | high << 4) - 32);
+    b.scale[h] = d * static_cast<float>(b.stored.scale[h]);
     b.min[h] = 0;
   }
   const BlockBytes<kBlock> third(p);
@@ -85,6 +91,8 @@ void decode_q6_k(const std::byte* p, uint32_t part, CodeBlock& b) {
   }
 }
 
+constinit const CodeTable kTableQ3 = {{-4, -3, -2, -1, 0, 1, 2, 3}, 1};
+
 }  // namespace
 
 // 16 bytes: scale and minimum of a half block, in 4 bits each; 64 bytes of 2 bits; d, dmin
@@ -92,7 +100,7 @@ constinit const DTypeInfo type_q2_k = {.name = "q2_k",
                                        .gguf_type = 10,
                                        .block_elements = 256,
                                        .block_bytes = 84,
-                                       .pack = PackKind::kI8x16,
+                                       .pack = PackKind::kQ2_K,
                                        .scales = {{{ScaleForm::kF16, 80}, {ScaleForm::kF16, 82}}},
                                        .decode = decode_q2_k};
 
@@ -101,7 +109,8 @@ constinit const DTypeInfo type_q3_k = {.name = "q3_k",
                                        .gguf_type = 11,
                                        .block_elements = 256,
                                        .block_bytes = 110,
-                                       .pack = PackKind::kI8x16,
+                                       .pack = PackKind::kL3H,
+                                       .form = {.table = &kTableQ3},
                                        .scales = {{{ScaleForm::kF16, 108}}},
                                        .decode = decode_q3_k};
 

@@ -16,7 +16,7 @@ Weight cut_weight(std::string name, DType dtype, uint32_t rows, uint32_t k, CutB
   for (uint32_t s = 0; s < cuts.shard_count(); ++s) {
     uint32_t begin = std::min(cuts.shard(s).begin * unit, extent);
     uint32_t end = std::min(cuts.shard(s).end * unit, extent);
-    PackSpec spec{pack_kind_for(dtype), rows, k, 0};
+    PackSpec spec = pack_spec_for(dtype, rows, k);
     Shard shard;
     if (cut == CutBy::kRows) {
       spec.rows = end - begin;
@@ -36,7 +36,7 @@ Weight whole_weight(std::string name, DType dtype, uint32_t rows, uint32_t k,
                     const std::vector<bool>& holders) {
   Weight weight{std::move(name), dtype, rows, k, CutBy::kWhole, nullptr, 0, {}};
   for (bool holds : holders) {
-    weight.shards.push_back({{pack_kind_for(dtype), holds ? rows : 0, k, 0}, 0, nullptr, nullptr});
+    weight.shards.push_back({pack_spec_for(dtype, holds ? rows : 0, k), 0, nullptr, nullptr});
   }
   return weight;
 }

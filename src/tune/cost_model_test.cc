@@ -172,7 +172,7 @@ TEST_F(Kunpeng, AGroupANodeIsTheBestPlan) {
 }
 
 uint64_t packed(DType type, uint32_t rows, uint32_t k) {
-  PackSpec spec{pack_kind_for(type), rows, k, 0};
+  const PackSpec spec = pack_spec_for(type, rows, k);
   return spec.codes_bytes() + spec.scales_bytes();
 }
 

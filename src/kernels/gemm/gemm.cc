@@ -8,7 +8,9 @@ WeightView weight_view(const PackSpec& spec, const std::byte* codes, const std::
           .codes_panel_bytes = spec.codes_panel_bytes(),
           .scales_panel_bytes = spec.scales_panel_bytes(),
           .super_offset = spec.super_offset(),
-          .supers = spec.supers()};
+          .supers = spec.supers(),
+          .form = spec.form,
+          .group_bytes = static_cast<uint32_t>(group_bytes(pack_kind_info(spec.kind), spec.form))};
 }
 
 ActFormat act_format_for(PackKind kind) {

@@ -11,13 +11,18 @@
 //   kQ8_0, kQ4_0 acc = fma(float(dot32), ws * as, acc) for each block
 //   kQ6_K        acc = fma(float(dot16[h]), (d * sc[h]) * as, acc) for h = 0, 1 of each block
 //   kQ4_K, kQ5_K acc = fma(float(dot32), (d * sc) * as, acc); acc = fma(-(dmin * m), sum32, acc)
-//   kI8x32       acc = fma(float(dot32), ws * as, acc); acc = fma(min, sum32, acc)
-//   kI8x16       acc = fma(float(dot16[h]), ws[h] * as, acc); acc = fma(min[h], sum16[h], acc)
+//   kL4, kL4K, kL3K, kL5, kL2, kL1
+//                acc = fma(float(dot32), ws * as, acc) for each block
+//   kL4H, kL3H   acc = fma(float(dot16[h]), ws[h] * as, acc) for h = 0, 1 of each block
+//   kL4M, kL5M, kIQ1_S
+//                acc = fma(float(dot32), ws * as, acc); acc = fma(min, sum32, acc)
+//   kQ2_K        acc = fma(float(dot16[h]), ws[h] * as, acc); acc = fma(min[h], sum16[h], acc)
 //   kFP8         dot = kBF16's chain (AMX: that of AVX-512) from 0 over what [block0, block1) has
 //                of a super-block; acc = fma(dot, ws, acc) for each, ws NaN for a row with a NaN in
 //                the super-block
-// where for the integer kinds dot is the sum of (weight code - its offset) * activation code, ws
-// the weight's and as the activation's scale. Every product in parentheses is rounded to f32.
+// where for the integer kinds dot is the sum of (weight code - its offset, or the table's value) *
+// activation code, ws the weight's scale, all of it, and as the activation's. Every product in
+// parentheses is rounded to f32.
 //
 // Where K is cut (GemmArgs::cuts) each segment is such a chain from 0, and a binary tree adds them:
 // of n segments the left branch has the largest power of two below n, and each is added up so too.
@@ -41,6 +46,8 @@ struct WeightView {
   size_t scales_panel_bytes;
   uint32_t super_offset;
   uint32_t supers;
+  PackForm form;
+  uint32_t group_bytes;  // of kinds with groups
 };
 
 WeightView weight_view(const PackSpec& spec, const std::byte* codes, const std::byte* scales);

@@ -38,7 +38,7 @@ constexpr uint32_t kSliceBlocks = 24;
 constexpr TileRange kMenuTiles[] = {
     {1, 1, 16}, {2, 1, 6}, {3, 1, 4}, {4, 1, 3}, {kTilePanels, kTileRows, kTileRows}};
 template <typename Kind>
-constexpr bool kInPlace = std::is_same_v<Kind, typename Kind::Unpacked>;
+constexpr bool kInPlace = std::is_same_v<Kind, UnpackedOf<Kind>>;
 // Returns what was set by hand for AVX-512 in several streams (gemm_avx512_int8.cc), or for AMX.
 template <typename Kind>
 constexpr GemmSchedule set_by_hand(uint32_t panels, uint32_t rows) {
@@ -46,7 +46,7 @@ constexpr GemmSchedule set_by_hand(uint32_t panels, uint32_t rows) {
   return {.tile_panels = static_cast<uint8_t>(panels),
           .tile_rows = static_cast<uint8_t>(rows),
           .slice = static_cast<uint16_t>(amx ? kSliceBlocks
-                                             : (size_t{48} << 10) / Kind::Unpacked::kCodeBytes),
+                                             : (size_t{48} << 10) / UnpackedOf<Kind>::kCodeBytes),
           .unpack_rows = static_cast<uint16_t>(kInPlace<Kind> ? 0 : 24),
           .prefetch = 3072};
 }
@@ -57,7 +57,7 @@ constexpr RowsDefault kDefaults[] = {{3, set_by_hand<Kind>(4, 3)},
 template <typename Kind>
 constexpr GemmMenu kMenu = {
     .tiles = kMenuTiles,
-    .slice = {4, kChainScratchBytes / (4 * (Kind::Unpacked::kCodeBytes +
+    .slice = {4, kChainScratchBytes / (4 * (UnpackedOf<Kind>::kCodeBytes +
                                             size_t{64} * Kind::kHalves * (Kind::kMin ? 2 : 1)))},
     .unpack_rows = unpack_thresholds(!kInPlace<Kind>),
     .prefetch = kPrefetchRange,
@@ -91,6 +91,7 @@ static_assert(sizeof(Scratch) <= kChainScratchBytes);
 template <typename Kind>
 void unpack(const Weights& w, uint32_t block0, uint32_t blocks, Slice* to) {
   const std::byte* codes = w.codes + Kind::kCodeBytes * block0;
+  const auto lookup = Kind::lookup(w);
   const __m512i offset = _mm512_set1_epi8(static_cast<char>(Kind::kOffset));
   int8_t* to_codes = to->codes;
   float* to_scales = to->scales;
@@ -98,11 +99,11 @@ void unpack(const Weights& w, uint32_t block0, uint32_t blocks, Slice* to) {
   for (uint32_t i = 0; i < blocks; ++i, codes += Kind::kCodeBytes) {
     HEARTH_UNROLL
     for (int g = 0; g < 8; ++g, to_codes += 64) {
-      _mm512_store_si512(to_codes, _mm512_sub_epi8(Kind::group(codes, g), offset));
+      _mm512_store_si512(to_codes, _mm512_sub_epi8(Kind::group(codes, g, lookup), offset));
     }
     for (int h = 0; h < Kind::kHalves; ++h, to_scales += kPanelRows, to_mins += kPanelRows) {
-      _mm512_store_ps(to_scales, Kind::scale(w, w.scales, block0 + i, h));
-      if constexpr (Kind::kMin) _mm512_store_ps(to_mins, Kind::min(w, w.scales, block0 + i, h));
+      _mm512_store_ps(to_scales, Kind::scale(w, block0 + i, h));
+      if constexpr (Kind::kMin) _mm512_store_ps(to_mins, Kind::min(w, block0 + i, h));
     }
   }
 }

@@ -31,25 +31,63 @@ inline Codes high_nibbles(Codes c) {
   return {low_four_bits(_mm256_srli_epi16(c.a, 4)), low_four_bits(_mm256_srli_epi16(c.b, 4))};
 }
 
-// Returns nibbles | (bits shifted left by `left`, right if negative, & mask), with the mask in
-// every byte.
-inline __m256i add_bits(__m256i nibbles, __m256i bits, int left, char mask) {
-  bits = left >= 0 ? _mm256_slli_epi16(bits, left) : _mm256_srli_epi16(bits, -left);
-  return _mm256_or_si256(nibbles, _mm256_and_si256(bits, _mm256_set1_epi8(mask)));
+inline __m256i shifted_bits(__m256i x, int left, char mask) {
+  x = left >= 0 ? _mm256_slli_epi16(x, left) : _mm256_srli_epi16(x, -left);
+  return _mm256_and_si256(x, _mm256_set1_epi8(mask));
 }
-inline Codes with_fifth_bit(Codes nibbles, Codes bits, int i) {
-  return {add_bits(nibbles.a, bits.a, 4 - i, 0x10), add_bits(nibbles.b, bits.b, 4 - i, 0x10)};
+inline Codes bits_of(Codes c, int left, char mask) {
+  return {shifted_bits(c.a, left, mask), shifted_bits(c.b, left, mask)};
 }
-inline Codes with_high_bits(Codes nibbles, Codes bits, int i) {
-  const int left = 4 - 2 * i;
-  return {add_bits(nibbles.a, bits.a, left, 0x30), add_bits(nibbles.b, bits.b, left, 0x30)};
+inline Codes with_bits(Codes low, Codes c, int left, char mask) {
+  return {_mm256_or_si256(low.a, shifted_bits(c.a, left, mask)),
+          _mm256_or_si256(low.b, shifted_bits(c.b, left, mask))};
 }
 
-inline __m256 eight_u8(const std::byte* p) {
-  return _mm256_cvtepi32_ps(
-      _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+// Holds a table twice, once for each half of a register.
+struct Table {
+  __m256i x;
+};
+inline Table load_table(const int8_t* values) {
+  const __m128i x = _mm_loadu_si128(reinterpret_cast<const __m128i*>(values));
+  return {_mm256_broadcastsi128_si256(_mm_xor_si128(x, _mm_set1_epi8(-128)))};
 }
-inline Vec16 load_u8(const std::byte* p) { return {eight_u8(p), eight_u8(p + 8)}; }
+inline Codes look_up(Table table, Codes c) {
+  return {_mm256_shuffle_epi8(table.x, c.a), _mm256_shuffle_epi8(table.x, c.b)};
+}
+
+inline __m128i sixteen_bytes(const std::byte* p) {
+  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+}
+inline __m256i low_eight(__m128i bytes) { return _mm256_cvtepu8_epi32(bytes); }
+inline __m256i high_eight(__m128i bytes) { return _mm256_cvtepu8_epi32(_mm_srli_si128(bytes, 8)); }
+inline Vec16 floats_of(__m128i bytes) {
+  return {_mm256_cvtepi32_ps(low_eight(bytes)), _mm256_cvtepi32_ps(high_eight(bytes))};
+}
+inline Vec16 load_u8(const std::byte* p) { return floats_of(sixteen_bytes(p)); }
+inline Vec16 load_low_four(const std::byte* p) {
+  return floats_of(_mm_and_si128(sixteen_bytes(p), _mm_set1_epi8(15)));
+}
+inline Vec16 load_high_four(const std::byte* p) {
+  return floats_of(_mm_and_si128(_mm_srli_epi16(sixteen_bytes(p), 4), _mm_set1_epi8(15)));
+}
+
+inline __m256 eight_e8m0(__m256i codes) {
+  const __m256i least = _mm256_set1_epi32(0x00400000);
+  return _mm256_castsi256_ps(_mm256_max_epi32(_mm256_slli_epi32(codes, 23), least));
+}
+inline Vec16 load_e8m0(const std::byte* p) {
+  const __m128i bytes = sixteen_bytes(p);
+  return {eight_e8m0(low_eight(bytes)), eight_e8m0(high_eight(bytes))};
+}
+// A number of E4M3, shifted, is binary16's of 2^-8 times its value.
+inline __m256 eight_e4m3(__m128i bytes) {
+  const __m128i halves = _mm_slli_epi16(_mm_cvtepu8_epi16(bytes), 7);
+  return _mm256_mul_ps(_mm256_cvtph_ps(halves), _mm256_set1_ps(256));
+}
+inline Vec16 load_e4m3(const std::byte* p) {
+  const __m128i bytes = sixteen_bytes(p);
+  return {eight_e4m3(bytes), eight_e4m3(_mm_srli_si128(bytes, 8))};
+}
 
 inline __m256i load_four(const std::byte* p) {
   int32_t four;

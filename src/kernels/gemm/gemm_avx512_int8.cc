@@ -5,7 +5,7 @@
 // takes the codes' offset back. One tile function serves every kind and every M. Few rows: one tile
 // of a panel has them all and unpacks in registers, so that memory is read once and evenly. Many
 // rows: a slice of two panels is unpacked once to a form that costs less to read and gives the same
-// sums (Kind::Unpacked), and the tiles of all rows read that from L2.
+// sums (UnpackedOf<Kind>), and the tiles of all rows read that from L2.
 //
 // A tile's limit on Zen 4 and 5 is this: the pipes that execute vpdpbusd also execute the mul and
 // fma that end a block, and nothing else of it, so 8 of 10 slots are dot products: 80 % of the int8
@@ -22,7 +22,20 @@ namespace {
 
 // How many rows of a tile fit the registers beside so many panels.
 constexpr TileRange kMenuTiles[] = {{1, 1, 16}, {2, 1, 6}, {3, 1, 4}, {4, 1, 3}};
-constexpr uint32_t tile_rows(uint32_t panels) { return kMenuTiles[panels - 1].most_rows; }
+template <typename Kind>
+constexpr bool kInPlace = std::is_same_v<Kind, UnpackedOf<Kind>>;
+// Other kinds than these always unpack for several tiles of rows, and have fewer tiles of their
+// own.
+template <typename Kind, typename... Some>
+constexpr bool kIsOneOf = (std::is_same_v<Kind, Some> || ...);
+template <typename Kind>
+constexpr bool kUnpacksAlways = !kInPlace<Kind> && !kIsOneOf<Kind, KindQ4_K, KindQ5_K, KindQ6_K>;
+constexpr TileRange kFewTiles[] = {{1, 1, 8}, {2, 1, 6}, {4, 1, 3}};
+template <typename Kind>
+constexpr uint32_t tile_rows(uint32_t panels) {
+  const bool few = kUnpacksAlways<Kind> && panels == 1;
+  return few ? kFewTiles[0].most_rows : kMenuTiles[panels - 1].most_rows;
+}
 constexpr uint32_t kTilePanels = 2, kMostTilePanels = 4;
 // With this many rows or more, a tile of one panel holds a block's codes in registers for all of
 // them.
@@ -37,12 +50,12 @@ constexpr size_t kPrefetchStream = 3072;
 // rows or more, unpacking to scratch pays.
 template <typename Kind>
 constexpr GemmSchedule set_by_hand(uint32_t panels, uint32_t m) {
-  using To = typename Kind::Unpacked;
+  using To = UnpackedOf<Kind>;
   return {.tile_panels = static_cast<uint8_t>(panels),
-          .tile_rows = static_cast<uint8_t>(tile_rows(panels)),
-          .prefetch_to = panels == 1 && m > 1 && m <= tile_rows(1) ? Cache::kL2 : Cache::kL1,
+          .tile_rows = static_cast<uint8_t>(tile_rows<Kind>(panels)),
+          .prefetch_to = panels == 1 && m > 1 && m <= tile_rows<Kind>(1) ? Cache::kL2 : Cache::kL1,
           .slice = kSliceBytes / To::kCodeBytes,
-          .unpack_rows = std::is_same_v<Kind, To> ? uint16_t{0} : uint16_t{24},
+          .unpack_rows = static_cast<uint16_t>(kInPlace<Kind> || kUnpacksAlways<Kind> ? 0 : 24),
           .prefetch = static_cast<uint16_t>(panels > 1 ? kPrefetchStream
                                             : m == 1   ? kPrefetchOneRow
                                                        : kPrefetchBytes)};
@@ -51,9 +64,10 @@ constexpr GemmSchedule set_by_hand(uint32_t panels, uint32_t m) {
 // Few rows are bound by memory. AMD's processors like one stream best: with 4 rows of kQ8_0 on Zen
 // 5 one panel at a time is up to 1.5 times as fast as two.
 template <typename Kind>
-constexpr RowsDefault kOneStream[] = {{1, set_by_hand<Kind>(1, 1)},
-                                      {tile_rows(1), set_by_hand<Kind>(1, tile_rows(1))},
-                                      {kAnyRows, set_by_hand<Kind>(kTilePanels, kAnyRows)}};
+constexpr RowsDefault kOneStream[] = {
+    {1, set_by_hand<Kind>(1, 1)},
+    {tile_rows<Kind>(1), set_by_hand<Kind>(1, tile_rows<Kind>(1))},
+    {kAnyRows, set_by_hand<Kind>(kTilePanels, kAnyRows)}};
 // Zen 5 does two dot products a cycle, as many as it loads, and a tile of one panel loads one for
 // each: with 6 rows or more it waits for that. 6 to 16 rows in two panels take 0.51 to 0.99 times
 // as long where neighbours leave it all of its memory, and 0.76 to 1.12 times where they leave it
@@ -66,16 +80,22 @@ constexpr RowsDefault kOneStreamOfFew[] = {{1, set_by_hand<Kind>(1, 1)},
 // Sapphire Rapids likes kGemmStreams of them: 1.2 to 1.35 times as fast with 1 to 6 rows.
 template <typename Kind>
 constexpr RowsDefault kSeveralStreams[] = {
-    {tile_rows(kGemmStreams), set_by_hand<Kind>(kGemmStreams, tile_rows(kGemmStreams))},
+    {tile_rows<Kind>(kGemmStreams), set_by_hand<Kind>(kGemmStreams, tile_rows<Kind>(kGemmStreams))},
     {kAnyRows, set_by_hand<Kind>(kTilePanels, kAnyRows)}};
 
 template <typename Kind>
+constexpr std::span<const TileRange> tiles_of() {
+  if constexpr (kUnpacksAlways<Kind>) return kFewTiles;
+  return kMenuTiles;
+}
+
+template <typename Kind>
 constexpr GemmMenu menu_of(std::span<const RowsDefault> defaults) {
-  using To = typename Kind::Unpacked;
+  using To = UnpackedOf<Kind>;
   constexpr size_t kBlockBytes = To::kCodeBytes + size_t{64} * Kind::kHalves * (Kind::kMin ? 2 : 1);
-  return {.tiles = kMenuTiles,
+  return {.tiles = tiles_of<Kind>(),
           .slice = {4, kChainScratchBytes / (kMostTilePanels * kBlockBytes)},
-          .unpack_rows = unpack_thresholds(!std::is_same_v<Kind, To>),
+          .unpack_rows = unpack_thresholds(!kInPlace<Kind> && !kUnpacksAlways<Kind>),
           .prefetch = kPrefetchRange,
           .to_l2 = true,
           .defaults = defaults};
@@ -84,12 +104,14 @@ constexpr GemmMenu menu_of(std::span<const RowsDefault> defaults) {
 // Returns the sums' start, which takes off what the codes' offset will add.
 template <typename Kind>
 inline __m512i start(const int32_t* bias) {
-  if constexpr (Kind::kOffset == 0) return _mm512_setzero_si512();
-  __m512i x = _mm512_set1_epi32(*bias);
-  // bias is -128 times the sum of codes, so the shift is exact.
-  if constexpr (Kind::kOffset == 8) x = _mm512_srai_epi32(x, 4);
-  if constexpr (Kind::kOffset == 32) x = _mm512_srai_epi32(x, 2);
-  return x;
+  if constexpr (Kind::kOffset == 0) {
+    return _mm512_setzero_si512();
+  } else {
+    const __m512i x = _mm512_set1_epi32(*bias);
+    // bias is -128 times the sum of codes, so the shift is exact.
+    constexpr int kShift = std::countr_zero(unsigned{128 / Kind::kOffset});
+    return kShift == 0 ? x : _mm512_srai_epi32(x, kShift);
+  }
 }
 
 // Ends half `h` of block i for R rows, by the float part of the contract.
@@ -112,17 +134,16 @@ template <typename Kind, int R>
 }
 
 template <typename Kind>
-[[gnu::always_inline]] inline __m512 min_of(const Weights& w, const std::byte* scales, uint32_t i,
-                                            int h) {
-  if constexpr (Kind::kMin) return Kind::min(w, scales, w.block + i, h);
+[[gnu::always_inline]] inline __m512 min_of(const PanelView& w, uint32_t i, int h) {
+  if constexpr (Kind::kMin) return Kind::min(w, w.block + i, h);
   return _mm512_setzero_ps();
 }
 
 // Adds one block of P panels, or half `Pass` of it where the halves are taken one after the other.
 // A group's codes meet all rows as soon as they are unpacked.
 template <typename Kind, int P, int R, int Pass>
-[[gnu::always_inline]] inline void block(const Weights& w, const Rows& a, uint32_t i,
-                                         __m512 (&acc)[P][R]) {
+[[gnu::always_inline]] inline void block(const Weights& w, const typename Kind::Lookup& lookup,
+                                         const Rows& a, uint32_t i, __m512 (&acc)[P][R]) {
   constexpr int kAtOnce = Kind::kNibbles ? Kind::kHalves : 1;
   constexpr int kPasses = Kind::kHalves / kAtOnce;
   const std::byte* codes = w.codes + Kind::kCodeBytes * (w.block + i);
@@ -144,7 +165,7 @@ template <typename Kind, int P, int R, int Pass>
     __m512i c[P];
     HEARTH_UNROLL
     for (int p = 0; p < P; ++p) {
-      c[p] = Kind::group(codes + w.codes_stride * static_cast<size_t>(p), g);
+      c[p] = Kind::group(codes + w.codes_stride * static_cast<size_t>(p), g, lookup);
     }
     HEARTH_UNROLL
     for (int r = 0; r < R; ++r) {
@@ -160,9 +181,9 @@ template <typename Kind, int P, int R, int Pass>
   for (int h = 0; h < kAtOnce; ++h) {
     HEARTH_UNROLL
     for (int p = 0; p < P; ++p) {
-      const std::byte* scales = w.scales + w.scales_stride * static_cast<size_t>(p);
-      finish<Kind, R>(a, i, Pass + h, Kind::scale(w, scales, w.block + i, Pass + h),
-                      min_of<Kind>(w, scales, i, Pass + h), dot[h][p], acc[p]);
+      const PanelView panel = w.panel(static_cast<size_t>(p));
+      finish<Kind, R>(a, i, Pass + h, Kind::scale(panel, w.block + i, Pass + h),
+                      min_of<Kind>(panel, i, Pass + h), dot[h][p], acc[p]);
     }
   }
 }
@@ -208,16 +229,16 @@ template <typename Kind, int R, int R0>
 
 // Adds one block of one panel: first loads all its codes, then takes all rows.
 template <typename Kind, int R>
-[[gnu::always_inline]] inline void held_block(const Weights& w, const Rows& a, uint32_t i,
-                                              __m512 (&acc)[R]) {
+[[gnu::always_inline]] inline void held_block(const Weights& w, const typename Kind::Lookup& lookup,
+                                              const Rows& a, uint32_t i, __m512 (&acc)[R]) {
   const std::byte* codes = w.codes + Kind::kCodeBytes * (w.block + i);
   HeldBlock<Kind> held;
   HEARTH_UNROLL
-  for (int g = 0; g < 8; ++g) held.codes[g] = Kind::group(codes, g);
+  for (int g = 0; g < 8; ++g) held.codes[g] = Kind::group(codes, g, lookup);
   HEARTH_UNROLL
   for (int h = 0; h < Kind::kHalves; ++h) {
-    held.scales[h] = Kind::scale(w, w.scales, w.block + i, h);
-    held.mins[h] = min_of<Kind>(w, w.scales, i, h);
+    held.scales[h] = Kind::scale(w, w.block + i, h);
+    held.mins[h] = min_of<Kind>(w, i, h);
   }
   rows_with<Kind, R, 0>(held, a, i, acc);
 }
@@ -229,19 +250,20 @@ Ahead further_on(const GemmArgs& g, const GemmSchedule& s, const Weights& w) {
   const size_t far = s.prefetch / Kind::kCodeBytes;
   const bool any = s.prefetch != 0;
   const std::byte* codes = w.codes + Kind::kCodeBytes * (w.block + far);
-  const std::byte* scales = w.scales + Kind::scales_start(w) + Kind::kScaleBytes * (w.block + far);
+  const size_t step = Kind::scale_step(w);
+  const std::byte* scales = w.scales + Kind::scales_start(w) + step * (w.block + far);
   // Behind the end of these panels the next P are prefetched.
   size_t length = g.block1 - w.block;
   return {.to = s.prefetch_to,
           .codes = codes,
           .scales = scales,
           .codes_later = codes + P * w.codes_stride - Kind::kCodeBytes * length,
-          .scales_later = scales + P * w.scales_stride - Kind::kScaleBytes * length,
+          .scales_later = scales + P * w.scales_stride - step * length,
           .split = length > far ? length - far : 0,
           .codes_stride = w.codes_stride,
           .scales_stride = w.scales_stride,
           .codes_step = any ? Kind::kCodeBytes : 0,
-          .scales_step = any ? Kind::kScaleBytes : 0};
+          .scales_step = any ? step : 0};
 }
 
 // The blocks of a tile. The tile starts with what `out` holds, or with zero if the blocks are the
@@ -260,6 +282,7 @@ void tile(const Weights& weights, const Rows& rows, const Ahead& ahead, const Ru
   constexpr size_t kStride = size_t{kPanelRows} * P;
   alignas(64) float waiting[std::bit_width(kMostCuts)][kStride * R];
   const Weights w = weights;
+  const auto lookup = Kind::lookup(w);
   const Rows a = rows;
   const auto last = static_cast<uint32_t>(run.cuts.size());
   __m512 acc[P][R];
@@ -270,10 +293,11 @@ void tile(const Weights& weights, const Rows& rows, const Ahead& ahead, const Ru
     for (; i < end; ++i) {
       prefetch<Kind, P>(ahead, i);
       if constexpr (P == 1 && R >= kHeldRows) {
-        held_block<Kind, R>(w, a, i, acc[0]);
+        held_block<Kind, R>(w, lookup, a, i, acc[0]);
       } else {
-        block<Kind, P, R, 0>(w, a, i, acc);
-        if constexpr (Kind::kHalves == 2 && !Kind::kNibbles) block<Kind, P, R, 1>(w, a, i, acc);
+        block<Kind, P, R, 0>(w, lookup, a, i, acc);
+        if constexpr (Kind::kHalves == 2 && !Kind::kNibbles)
+          block<Kind, P, R, 1>(w, lookup, a, i, acc);
       }
     }
     int top = std::popcount(s);
@@ -302,25 +326,26 @@ void tiles(const GemmArgs& g, uint32_t most_rows, const Weights& w, uint32_t blo
            AheadFn ahead, float* out) {
   for_tiles(g.m, most_rows, [&](uint32_t row, uint32_t rows, uint32_t t, uint32_t n) {
     Rows a = rows_from<Kind>(g, row, block0);
-    auto fn = tile_fn<Kind, P>(rows, std::make_integer_sequence<int, tile_rows(P)>());
+    auto fn = tile_fn<Kind, P>(rows, std::make_integer_sequence<int, tile_rows<Kind>(P)>());
     fn(w, a, ahead(t, n), run, out + row * g.out_stride, g.out_stride);
   });
 }
 
 // Unpacks blocks [block0, block0 + blocks) of P panels, of a slice of at most `slice`, to
-// Kind::Unpacked in `scratch`.
+// UnpackedOf<Kind> in `scratch`.
 template <typename Kind, int P>
 Weights unpack(const Weights& w, uint32_t block0, uint32_t blocks, size_t slice,
                std::byte* scratch) {
-  using To = typename Kind::Unpacked;
+  using To = UnpackedOf<Kind>;
   static_assert(To::kScaleBytes == 64 * Kind::kHalves * (Kind::kMin ? 2 : 1));
   static_assert(P <= kMostTilePanels);
   const size_t codes_stride = To::kCodeBytes * slice, scales_stride = To::kScaleBytes * slice;
   const __m512i rebias = _mm512_set1_epi8(static_cast<char>(To::kOffset - Kind::kOffset));
   std::byte* all_scales = scratch + P * codes_stride;
+  const auto lookup = Kind::lookup(w);
   for (size_t p = 0; p < P; ++p) {
     const std::byte* codes = w.codes + w.codes_stride * p + Kind::kCodeBytes * block0;
-    const std::byte* scales = w.scales + w.scales_stride * p;
+    const PanelView panel = w.panel(p);
     std::byte* to_codes = scratch + codes_stride * p;
     std::byte* to_scales = all_scales + scales_stride * p;
     for (uint32_t i = 0; i < blocks; ++i, codes += Kind::kCodeBytes, to_codes += To::kCodeBytes) {
@@ -329,32 +354,30 @@ Weights unpack(const Weights& w, uint32_t block0, uint32_t blocks, size_t slice,
       } else {
         HEARTH_UNROLL
         for (int g = 0; g < 8; ++g) {
-          _mm512_storeu_si512(to_codes + 64 * g, _mm512_add_epi8(Kind::group(codes, g), rebias));
+          _mm512_storeu_si512(to_codes + 64 * g,
+                              _mm512_add_epi8(Kind::group(codes, g, lookup), rebias));
         }
       }
       for (int h = 0; h < Kind::kHalves; ++h, to_scales += 64) {
-        _mm512_storeu_ps(to_scales, Kind::scale(w, scales, block0 + i, h));
+        _mm512_storeu_ps(to_scales, Kind::scale(panel, block0 + i, h));
       }
       if constexpr (Kind::kMin) {
         for (int h = 0; h < Kind::kHalves; ++h, to_scales += 64) {
-          _mm512_storeu_ps(to_scales, Kind::min(w, scales, block0 + i, h));
+          _mm512_storeu_ps(to_scales, Kind::min(panel, block0 + i, h));
         }
       }
     }
   }
-  return {.codes = scratch,
-          .scales = all_scales,
-          .codes_stride = codes_stride,
-          .scales_stride = scales_stride,
-          .super_offset = 0,
-          .supers = 0,
-          .block = 0};
+  Weights to = {{}, codes_stride, scales_stride};
+  to.codes = scratch;
+  to.scales = all_scales;
+  return to;
 }
 
 // Multiplies all rows by P panels in tiles of at most s.tile_rows rows.
 template <typename Kind, int P>
 void gemm_panels(const GemmArgs& g, const GemmSchedule& s, uint32_t panel, float* out) {
-  using To = typename Kind::Unpacked;
+  using To = UnpackedOf<Kind>;
   Weights w = weights_from(g, panel, g.block0);
   if (g.m <= s.tile_rows) {
     tiles<Kind, P>(
@@ -369,15 +392,17 @@ void gemm_panels(const GemmArgs& g, const GemmSchedule& s, uint32_t panel, float
       return next_slice<Kind>(next, s, end - begin, t, n);
     };
     const Run run = {end - begin, begin == g.block0, {}};
-    if constexpr (!std::is_same_v<Kind, To>) {
-      if (g.m >= s.unpack_rows) {
+    if constexpr (!kInPlace<Kind>) {
+      if (kUnpacksAlways<Kind> || g.m >= s.unpack_rows) {
         Weights unpacked = unpack<Kind, P>(w, begin, end - begin, s.slice, g.scratch);
         tiles<To, P>(g, s.tile_rows, unpacked, begin, run, ahead, out);
         return;
       }
     }
-    w.block = begin;
-    tiles<Kind, P>(g, s.tile_rows, w, begin, run, ahead, out);
+    if constexpr (!kUnpacksAlways<Kind>) {
+      w.block = begin;
+      tiles<Kind, P>(g, s.tile_rows, w, begin, run, ahead, out);
+    }
   });
 }
 
@@ -403,7 +428,9 @@ void panels(const GemmArgs& g, const GemmMenu& menu) {
   const GemmSchedule s = menu.resolve(g.schedule, g.m);
   uint32_t panel = 0;
   if (s.tile_panels == kGemmStreams) gemm_groups<Kind, kGemmStreams>(g, s, &panel);
-  if (s.tile_panels == 3) gemm_groups<Kind, 3>(g, s, &panel);
+  if constexpr (!kUnpacksAlways<Kind>) {
+    if (s.tile_panels == 3) gemm_groups<Kind, 3>(g, s, &panel);
+  }
   gemm_groups<Kind, kTilePanels>(g, s, &panel);
   gemm_groups<Kind, 1>(g, s, &panel);
 }
@@ -413,7 +440,7 @@ void gemm(const GemmArgs& g, const GemmMenu& menu) {
   const GemmSchedule& s = menu.resolve(g.schedule, g.m);
   // A tile that has all rows adds segments up itself.
   if (g.m <= s.tile_rows) return panels<Kind>(g, menu);
-  const uint32_t at_once = g.m <= tile_rows(1) ? s.tile_panels : kBranchPanels;
+  const uint32_t at_once = g.m <= tile_rows<Kind>(1) ? s.tile_panels : kBranchPanels;
   for_segments(g, at_once / s.tile_panels * s.tile_panels,
                [&](const GemmArgs& segment) { panels<Kind>(segment, menu); });
 }

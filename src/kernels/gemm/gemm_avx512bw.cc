@@ -3,6 +3,7 @@
 // 8 bits are always multiplied as int16.
 #include <cstring>
 
+#include "kernels/gemm/gemm_avx512_bytes-inl.h"
 #include "kernels/gemm/gemm_avx512_fp8-inl.h"
 #include "kernels/gemm/gemm_vec16-inl.h"
 
@@ -15,23 +16,25 @@ inline Codes low_nibbles(Codes c) { return {_mm512_and_si512(c.x, _mm512_set1_ep
 inline Codes high_nibbles(Codes c) {
   return {_mm512_and_si512(_mm512_srli_epi16(c.x, 4), _mm512_set1_epi8(0x0f))};
 }
-// Returns nibbles | (bits shifted left by `left`, right if negative, & mask), with the mask in
-// every byte.
-inline Codes with_bits(Codes nibbles, Codes bits, int left, char mask) {
-  const __m512i x = left >= 0 ? _mm512_slli_epi16(bits.x, static_cast<unsigned>(left))
-                              : _mm512_srli_epi16(bits.x, static_cast<unsigned>(-left));
-  return {_mm512_or_si512(nibbles.x, _mm512_and_si512(x, _mm512_set1_epi8(mask)))};
+inline Codes bits_of(Codes c, int left, char mask) {
+  const __m512i x = left >= 0 ? _mm512_slli_epi16(c.x, static_cast<unsigned>(left))
+                              : _mm512_srli_epi16(c.x, static_cast<unsigned>(-left));
+  return {_mm512_and_si512(x, _mm512_set1_epi8(mask))};
 }
-inline Codes with_fifth_bit(Codes nibbles, Codes bits, int i) {
-  return with_bits(nibbles, bits, 4 - i, 0x10);
+inline Codes with_bits(Codes low, Codes c, int left, char mask) {
+  return {_mm512_or_si512(low.x, bits_of(c, left, mask).x)};
 }
-inline Codes with_high_bits(Codes nibbles, Codes bits, int i) {
-  return with_bits(nibbles, bits, 4 - 2 * i, 0x30);
-}
-inline Vec16 load_u8(const std::byte* p) {
-  return {_mm512_cvtepi32_ps(
-      _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))))};
-}
+struct Table {
+  __m512i x;
+};
+inline Table load_table(const int8_t* values) { return {broadcast_table(values)}; }
+inline Codes look_up(Table table, Codes c) { return {_mm512_shuffle_epi8(table.x, c.x)}; }
+
+inline Vec16 load_u8(const std::byte* p) { return {floats_of(sixteen_bytes(p))}; }
+inline Vec16 load_low_four(const std::byte* p) { return {floats_of(low_fours(p))}; }
+inline Vec16 load_high_four(const std::byte* p) { return {floats_of(high_fours(p))}; }
+inline Vec16 load_e8m0(const std::byte* p) { return {floats_of_e8m0(sixteen_bytes(p))}; }
+inline Vec16 load_e4m3(const std::byte* p) { return {floats_of_e4m3(sixteen_bytes(p))}; }
 
 inline __m512i load_four(const std::byte* p) {
   int32_t four;

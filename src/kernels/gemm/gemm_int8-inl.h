@@ -1,11 +1,7 @@
 // The kernels of the quantised pack kinds over Vec16 and a level's integer dot products. Before
 // this file a level includes its Vec16 and defines
-//   Codes                          16 rows x 4 codes as bytes: 64 bytes
-//   load_codes(p), store_codes(p, codes)
-//   low_nibbles(codes), high_nibbles(codes)
-//   with_fifth_bit(nibbles, bits, i)   nibbles + 16 * (bit i of each byte of `bits`)
-//   with_high_bits(nibbles, bits, i)   nibbles + 16 * (bits [2 i, 2 i + 2) of each byte of `bits`)
-//   load_u8(p)                     16 bytes as Vec16
+//   what gemm_kinds-inl.h asks for, but for Floats (Vec16) and what loads them from it
+//   store_codes(p, codes)
 //   DotsFor<Bits, Rows>            exact dot products of 16 weight rows with kRows rows of
 //                                  activations, for a tile of Rows; Bits of the codes: 4, 6, 8
 //                                  (unsigned), or 16 where the level has them:
@@ -31,6 +27,39 @@
 namespace hearth {
 namespace {
 
+using Floats = Vec16;
+inline Floats all_lanes(float x) { return Vec16::all(x); }
+inline const float* as_floats(const std::byte* p) { return reinterpret_cast<const float*>(p); }
+inline Floats load_f32(const std::byte* p) { return Vec16::load(as_floats(p)); }
+inline Floats load_f16(const std::byte* p) {
+  return Vec16::load_f16(reinterpret_cast<const uint16_t*>(p));
+}
+inline Floats load_bf16(const std::byte* p) {
+  return Vec16::load_bf16(reinterpret_cast<const uint16_t*>(p));
+}
+inline Floats load_i8(const std::byte* p) {
+  return Vec16::load_i8(reinterpret_cast<const int8_t*>(p));
+}
+
+}  // namespace
+}  // namespace hearth
+
+#include "kernels/gemm/gemm_kinds-inl.h"
+
+namespace hearth {
+namespace {
+
+// What `unpack_slice` makes of a kind; itself: it is used in place.
+template <typename Kind>
+struct Unpacked
+    : std::type_identity<KindBytes<Kind::kBits, Kind::kOffset, Kind::kHalves, Kind::kMin>> {};
+template <>
+struct Unpacked<KindQ8_0> : std::type_identity<KindQ8_0> {};
+template <typename Kind>
+using UnpackedOf = typename Unpacked<Kind>::type;
+template <typename Kind>
+inline constexpr bool kInPlace = std::is_same_v<Kind, UnpackedOf<Kind>>;
+
 // How many blocks of K make a slice by default: each has 512 B of codes and up to 256 B of scales,
 // which lie beside the activations in 32 KiB of L1.
 constexpr uint32_t kInt8SliceBlocks = 24;
@@ -39,167 +68,21 @@ constexpr TileRange kInt8Tiles[] = {{1, 1, kInt8TileRows}};
 // What was set by hand. Unpacking pays with three tiles or more.
 template <typename Kind>
 constexpr GemmSchedule int8_by_hand() {
-  const bool in_place = std::is_same_v<Kind, typename Kind::Unpacked>;
   return {.tile_panels = 1,
           .tile_rows = kInt8TileRows,
           .slice = kInt8SliceBlocks,
-          .unpack_rows = static_cast<uint16_t>(in_place ? 0 : 2 * kInt8TileRows + 1),
+          .unpack_rows = static_cast<uint16_t>(kInPlace<Kind> ? 0 : 2 * kInt8TileRows + 1),
           .prefetch = kPrefetchBytes};
 }
 template <typename Kind>
 constexpr RowsDefault kInt8Defaults[] = {{kAnyRows, int8_by_hand<Kind>()}};
 template <typename Kind>
-constexpr GemmMenu kInt8Menu = {
-    .tiles = kInt8Tiles,
-    .slice = {2, 256},
-    .unpack_rows = unpack_thresholds(!std::is_same_v<Kind, typename Kind::Unpacked>),
-    .prefetch = kPrefetchRange,
-    .to_l2 = false,
-    .defaults = kInt8Defaults<Kind>};
-
-// The codes and scales of one panel; a tile starts at block `block`.
-struct PanelView {
-  const std::byte* codes;
-  const std::byte* scales;
-  uint32_t super_offset;
-  uint32_t supers;
-  uint32_t block;
-};
-
-inline const float* as_floats(const std::byte* p) { return reinterpret_cast<const float*>(p); }
-inline Vec16 load_f16_at(const std::byte* p) {
-  return Vec16::load_f16(reinterpret_cast<const uint16_t*>(p));
-}
-
-// A kind tells:
-//   kBits, kOffset   of its codes
-//   kNibbles         whether groups g and g + 4 share their bytes: taken in turn
-//   kHalves          scales a block: 1, or 2 for halves of 16
-//   kMin             whether it has minima
-//   kCodeBytes       codes of a block in a panel
-//   kScaleBytes      scales of a block, from scales_start() on
-//   Unpacked         what `unpack` makes of it; itself: used in place
-//   group()          the codes of group g
-//   scale(), min()   of half h of block b
-template <int Bits, int Offset, int Halves, bool Min>
-struct KindBytes {
-  static constexpr int kBits = Bits;
-  static constexpr int kOffset = Offset;
-  static constexpr int kHalves = Halves;
-  static constexpr bool kMin = Min;
-  static constexpr bool kNibbles = false;
-  static constexpr size_t kCodeBytes = 512;
-  static constexpr size_t kScaleBytes = size_t{64} * Halves * (Min ? 2 : 1);
-  using Unpacked = KindBytes;
-
-  static Codes group(const std::byte* codes, int g) { return load_codes(codes + 64 * g); }
-  static size_t scales_start(const PanelView&) { return 0; }
-  static Vec16 scale(const PanelView& w, uint32_t b, int h) {
-    return Vec16::load(as_floats(w.scales + kScaleBytes * b + 64 * h));
-  }
-  static Vec16 min(const PanelView& w, uint32_t b, int h) {
-    return Vec16::load(as_floats(w.scales + kScaleBytes * b + 64 * (Halves + h)));
-  }
-};
-
-struct KindQ8_0 : KindBytes<8, 128, 1, false> {
-  static constexpr size_t kScaleBytes = 32;
-  using Unpacked = KindQ8_0;
-  static Vec16 scale(const PanelView& w, uint32_t b, int) {
-    return load_f16_at(w.scales + kScaleBytes * b);
-  }
-};
-
-using KindI8x32 = KindBytes<8, 128, 1, true>;
-using KindI8x16 = KindBytes<8, 128, 2, true>;
-
-inline Codes nibbles_of(const std::byte* codes, int g) {
-  Codes both = load_codes(codes + 64 * (g % 4));
-  return g < 4 ? low_nibbles(both) : high_nibbles(both);
-}
-
-struct KindQ4_0 : KindQ8_0 {
-  static constexpr int kBits = 4;
-  static constexpr int kOffset = 8;
-  static constexpr bool kNibbles = true;
-  static constexpr size_t kCodeBytes = 256;
-  using Unpacked = KindBytes<4, 8, 1, false>;
-  static Codes group(const std::byte* codes, int g) { return nibbles_of(codes, g); }
-};
-
-struct KindQ4_K {
-  static constexpr int kBits = 4;
-  static constexpr int kOffset = 0;
-  static constexpr int kHalves = 1;
-  static constexpr bool kMin = true;
-  static constexpr bool kNibbles = true;
-  static constexpr size_t kCodeBytes = 256;
-  static constexpr size_t kScaleBytes = 32;
-  using Unpacked = KindBytes<4, 0, 1, true>;
-
-  static Codes group(const std::byte* codes, int g) { return nibbles_of(codes, g); }
-  static size_t scales_start(const PanelView& w) { return size_t{64} * w.supers; }
-  static const std::byte* super(const PanelView& w, uint32_t b) {
-    return w.scales + size_t{64} * ((b + w.super_offset) / kSuperBlocks);
-  }
-  static Vec16 scale(const PanelView& w, uint32_t b, int) {
-    return mul(load_f16_at(super(w, b)), load_u8(w.scales + scales_start(w) + kScaleBytes * b));
-  }
-  static Vec16 min(const PanelView& w, uint32_t b, int) {
-    return negate(mul(load_f16_at(super(w, b) + 32),
-                      load_u8(w.scales + scales_start(w) + kScaleBytes * b + 16)));
-  }
-};
-
-struct KindQ5_K : KindQ4_K {
-  static constexpr int kBits = 6;  // for the dot product, which knows no five
-  static constexpr size_t kCodeBytes = 320;
-  using Unpacked = KindBytes<6, 0, 1, true>;
-
-  static Codes group(const std::byte* codes, int g) {
-    return with_fifth_bit(nibbles_of(codes, g), load_codes(codes + 256), g);
-  }
-};
-
-struct KindQ6_K {
-  static constexpr int kBits = 6;
-  static constexpr int kOffset = 32;
-  static constexpr int kHalves = 2;
-  static constexpr bool kMin = false;
-  static constexpr bool kNibbles = false;
-  static constexpr size_t kCodeBytes = 384;
-  static constexpr size_t kScaleBytes = 32;
-  using Unpacked = KindBytes<6, 32, 2, false>;
-
-  static Codes group(const std::byte* codes, int g) {
-    return with_high_bits(nibbles_of(codes, g), load_codes(codes + 256 + 64 * (g / 4)), g % 4);
-  }
-  static size_t scales_start(const PanelView& w) { return size_t{32} * w.supers; }
-  static Vec16 scale(const PanelView& w, uint32_t b, int h) {
-    const std::byte* super = w.scales + size_t{32} * ((b + w.super_offset) / kSuperBlocks);
-    const std::byte* own = w.scales + scales_start(w) + kScaleBytes * b + 16 * h;
-    return mul(load_f16_at(super), Vec16::load_i8(reinterpret_cast<const int8_t*>(own)));
-  }
-};
-
-template <PackKind>
-struct KindOfPack;
-template <>
-struct KindOfPack<PackKind::kQ8_0> : std::type_identity<KindQ8_0> {};
-template <>
-struct KindOfPack<PackKind::kQ4_0> : std::type_identity<KindQ4_0> {};
-template <>
-struct KindOfPack<PackKind::kQ4_K> : std::type_identity<KindQ4_K> {};
-template <>
-struct KindOfPack<PackKind::kQ5_K> : std::type_identity<KindQ5_K> {};
-template <>
-struct KindOfPack<PackKind::kQ6_K> : std::type_identity<KindQ6_K> {};
-template <>
-struct KindOfPack<PackKind::kI8x32> : std::type_identity<KindI8x32> {};
-template <>
-struct KindOfPack<PackKind::kI8x16> : std::type_identity<KindI8x16> {};
-template <PackKind kind>
-using KindOf = typename KindOfPack<kind>::type;
+constexpr GemmMenu kInt8Menu = {.tiles = kInt8Tiles,
+                                .slice = {2, 256},
+                                .unpack_rows = unpack_thresholds(!kInPlace<Kind>),
+                                .prefetch = kPrefetchRange,
+                                .to_l2 = false,
+                                .defaults = kInt8Defaults<Kind>};
 
 // Rows of activations from the first block of a tile on; bias and sum have an entry a half. Codes
 // of rows lie codes_stride bytes apart, entries of blocks `stride`.
@@ -239,8 +122,8 @@ struct Int8Tile {
 
 // Adds half h of a block (or all of it): the exact integers, then the float part of the contract.
 template <typename Kind, int R>
-[[gnu::always_inline]] inline void int8_half(const Int8Tile& t, uint32_t i, int h,
-                                             Vec16 (&acc)[R]) {
+[[gnu::always_inline]] inline void int8_half(const Int8Tile& t, const typename Kind::Lookup& lookup,
+                                             uint32_t i, int h, Vec16 (&acc)[R]) {
   constexpr int kGroups = 8 / Kind::kHalves;
   using Dot = DotsFor<Kind::kBits, R>;
   constexpr int kRows = Dot::kRows, kDots = (R + kRows - 1) / kRows;
@@ -257,7 +140,7 @@ template <typename Kind, int R>
     HEARTH_UNROLL
     for (int n = 0; n < Dot::kAtOnce; ++n) {
       groups[n] = group(step + n);
-      c[n] = Kind::group(codes, groups[n]);
+      c[n] = Kind::group(codes, groups[n], lookup);
     }
     const auto w = Dot::prepare(c);
     HEARTH_UNROLL
@@ -299,19 +182,20 @@ inline void prefetch_block(const PanelView& w, uint32_t b, size_t ahead) {
   if (ahead == 0) return;
   const size_t to = b + ahead / Kind::kCodeBytes;
   prefetch_range(w.codes + Kind::kCodeBytes * to, Kind::kCodeBytes);
-  prefetch_range(w.scales + Kind::scales_start(w) + Kind::kScaleBytes * to, Kind::kScaleBytes);
+  prefetch_range(w.scales + Kind::scales_start(w) + Kind::scale_step(w) * to, Kind::kScaleBytes);
 }
 
 template <typename Kind, int R>
 void int8_tile(const Int8Tile& tile) {
   const Int8Tile t = tile;
+  const auto lookup = Kind::lookup(t.w);
   Vec16 acc[R];
   HEARTH_UNROLL
   for (int r = 0; r < R; ++r) acc[r] = start_sum(t.out + t.out_stride * r, t.first);
   for (uint32_t i = 0; i < t.blocks; ++i) {
     prefetch_block<Kind>(t.w, t.w.block + i, t.ahead);
     HEARTH_UNROLL
-    for (int h = 0; h < Kind::kHalves; ++h) int8_half<Kind>(t, i, h, acc);
+    for (int h = 0; h < Kind::kHalves; ++h) int8_half<Kind>(t, lookup, i, h, acc);
   }
   HEARTH_UNROLL
   for (int r = 0; r < R; ++r) store(t.out + t.out_stride * r, acc[r]);
@@ -340,17 +224,25 @@ void int8_tiles(const GemmArgs& g, uint32_t most_rows, const PanelView& w, RowsF
   });
 }
 
-// Unpacks blocks [block0, block0 + blocks) of a panel to Kind::Unpacked in `scratch`.
+// Returns the view of a slice that a kernel has unpacked.
+inline PanelView unpacked_view(const std::byte* codes, const std::byte* scales) {
+  PanelView view = {};
+  view.codes = codes;
+  view.scales = scales;
+  return view;
+}
+
+// Unpacks blocks [block0, block0 + blocks) of a panel to UnpackedOf<Kind> in `scratch`.
 template <typename Kind>
 PanelView unpack_slice(const PanelView& w, uint32_t block0, uint32_t blocks, const GemmSchedule& s,
                        std::byte* scratch) {
-  using To = typename Kind::Unpacked;
+  using To = UnpackedOf<Kind>;
   static_assert((To::kCodeBytes + To::kScaleBytes) * kInt8Menu<Kind>.slice.most <=
                 kChainScratchBytes);
   std::byte* to_codes = scratch;
   std::byte* to_scales = scratch + To::kCodeBytes * s.slice;
-  PanelView to = {
-      .codes = to_codes, .scales = to_scales, .super_offset = 0, .supers = 0, .block = 0};
+  const PanelView to = unpacked_view(to_codes, to_scales);
+  const auto lookup = Kind::lookup(w);
   auto put = [&](Vec16 x) {
     store(reinterpret_cast<float*>(to_scales), x);
     to_scales += 64;
@@ -359,7 +251,7 @@ PanelView unpack_slice(const PanelView& w, uint32_t block0, uint32_t blocks, con
     prefetch_block<Kind>(w, b, s.prefetch);
     const std::byte* codes = w.codes + Kind::kCodeBytes * b;
     HEARTH_UNROLL
-    for (int g = 0; g < 8; ++g) store_codes(to_codes + 64 * g, Kind::group(codes, g));
+    for (int g = 0; g < 8; ++g) store_codes(to_codes + 64 * g, Kind::group(codes, g, lookup));
     for (int h = 0; h < Kind::kHalves; ++h) put(Kind::scale(w, b, h));
     if constexpr (Kind::kMin) {
       for (int h = 0; h < Kind::kHalves; ++h) put(Kind::min(w, b, h));
@@ -368,18 +260,9 @@ PanelView unpack_slice(const PanelView& w, uint32_t block0, uint32_t blocks, con
   return to;
 }
 
-// Returns panel `panel` of the shard, from block `block` on.
-inline PanelView panel_of(const GemmArgs& g, uint32_t panel, uint32_t block) {
-  return {.codes = g.w.codes + g.w.codes_panel_bytes * panel,
-          .scales = g.w.scales + g.w.scales_panel_bytes * panel,
-          .super_offset = g.w.super_offset,
-          .supers = g.w.supers,
-          .block = block};
-}
-
 template <typename Kind>
 void int8_chains(const GemmArgs& g, const GemmSchedule& s) {
-  using To = typename Kind::Unpacked;
+  using To = UnpackedOf<Kind>;
   for (uint32_t p = 0; p < g.panels; ++p) {
     float* out = g.out + kPanelRows * p;
     PanelView w = panel_of(g, g.panel0 + p, g.block0);
@@ -395,7 +278,7 @@ void int8_chains(const GemmArgs& g, const GemmSchedule& s) {
       const bool first = begin == 0;
       begin += g.block0;
       end += g.block0;
-      if (!std::is_same_v<Kind, To> && g.m >= s.unpack_rows) {
+      if (!kInPlace<Kind> && g.m >= s.unpack_rows) {
         PanelView unpacked = unpack_slice<Kind>(w, begin, end - begin, s, g.scratch);
         int8_tiles<To>(g, s.tile_rows, unpacked, from(begin), end - begin, first, 0, out);
       } else {

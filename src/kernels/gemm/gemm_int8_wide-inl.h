@@ -44,7 +44,7 @@ template <int Halves, bool Min>
 struct KindWide : KindBytes<16, 0, Halves, Min> {
   static constexpr size_t kCodeBytes = 1024;
 
-  static WideCodes group(const std::byte* codes, int g) {
+  static WideCodes group(const std::byte* codes, int g, NoTable) {
     return {load_codes(codes + 128 * g), load_codes(codes + 128 * g + 64)};
   }
 };
@@ -58,13 +58,13 @@ PanelView widen_slice(const PanelView& w, uint32_t blocks, const GemmSchedule& s
   using To = WideOf<Kind>;
   std::byte* to_codes = scratch;
   std::byte* to_scales = scratch + To::kCodeBytes * s.slice;
-  PanelView to = {
-      .codes = to_codes, .scales = to_scales, .super_offset = 0, .supers = 0, .block = 0};
+  const PanelView to = unpacked_view(to_codes, to_scales);
+  const auto lookup = Kind::lookup(w);
   for (uint32_t b = w.block; b < w.block + blocks; ++b, to_codes += To::kCodeBytes) {
     prefetch_block<Kind>(w, b, s.prefetch);
     HEARTH_UNROLL
     for (int g = 0; g < 8; ++g) {
-      const WideCodes wide = widen_codes(Kind::group(w.codes + Kind::kCodeBytes * b, g));
+      const WideCodes wide = widen_codes(Kind::group(w.codes + Kind::kCodeBytes * b, g, lookup));
       store_codes(to_codes + 128 * g, wide.even);
       store_codes(to_codes + 128 * g + 64, wide.odd);
     }

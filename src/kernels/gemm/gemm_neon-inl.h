@@ -35,31 +35,70 @@ inline Codes low_nibbles(const Codes& c) {
 inline Codes high_nibbles(const Codes& c) {
   return each_of(c, [](uint8x16_t x) { return vshrq_n_u8(x, 4); });
 }
-// Returns nibbles | (bits shifted left by `left`, right if negative, & mask), with the mask in
-// every byte.
-inline Codes with_bits(const Codes& nibbles, const Codes& bits, int left, uint8_t mask) {
+inline Codes bits_of(const Codes& c, int left, uint8_t mask) {
   const int8x16_t shift = vdupq_n_s8(static_cast<int8_t>(left));
+  return each_of(c, [=](uint8x16_t x) { return vandq_u8(vshlq_u8(x, shift), vdupq_n_u8(mask)); });
+}
+inline Codes with_bits(const Codes& low, const Codes& c, int left, uint8_t mask) {
+  const Codes bits = bits_of(c, left, mask);
   Codes out;
   HEARTH_UNROLL
-  for (size_t j = 0; j < 4; ++j) {
-    uint8x16_t high = vandq_u8(vshlq_u8(bits.v[j], shift), vdupq_n_u8(mask));
-    out.v[j] = vorrq_u8(nibbles.v[j], high);
-  }
+  for (size_t j = 0; j < 4; ++j) out.v[j] = vorrq_u8(low.v[j], bits.v[j]);
   return out;
 }
-inline Codes with_fifth_bit(const Codes& nibbles, const Codes& bits, int i) {
-  return with_bits(nibbles, bits, 4 - i, 0x10);
+
+struct Table {
+  uint8x16_t x;
+};
+inline Table load_table(const int8_t* values) {
+  return {veorq_u8(vreinterpretq_u8_s8(vld1q_s8(values)), vdupq_n_u8(0x80))};
 }
-inline Codes with_high_bits(const Codes& nibbles, const Codes& bits, int i) {
-  return with_bits(nibbles, bits, 4 - 2 * i, 0x30);
+inline Codes look_up(const Table& table, const Codes& c) {
+  return each_of(c, [&](uint8x16_t x) { return vqtbl1q_u8(table.x, x); });
 }
 
-inline Vec16 load_u8(const std::byte* p) {
-  uint8x16_t x = vld1q_u8(reinterpret_cast<const uint8_t*>(p));
-  uint16x8_t low = vmovl_u8(vget_low_u8(x)), high = vmovl_u8(vget_high_u8(x));
-  return {vcvtq_f32_u32(vmovl_u16(vget_low_u16(low))), vcvtq_f32_u32(vmovl_u16(vget_high_u16(low))),
-          vcvtq_f32_u32(vmovl_u16(vget_low_u16(high))),
-          vcvtq_f32_u32(vmovl_u16(vget_high_u16(high)))};
+inline uint8x16_t sixteen_bytes(const std::byte* p) {
+  return vld1q_u8(reinterpret_cast<const uint8_t*>(p));
+}
+// Returns 16 bytes as 32-bit numbers, four a register.
+struct Words16 {
+  uint32x4_t v[4];
+};
+inline Words16 words_of(uint8x16_t x) {
+  const uint16x8_t low = vmovl_u8(vget_low_u8(x)), high = vmovl_u8(vget_high_u8(x));
+  return {{vmovl_u16(vget_low_u16(low)), vmovl_u16(vget_high_u16(low)),
+           vmovl_u16(vget_low_u16(high)), vmovl_u16(vget_high_u16(high))}};
+}
+inline Vec16 floats_of(uint8x16_t x) {
+  const Words16 w = words_of(x);
+  return {vcvtq_f32_u32(w.v[0]), vcvtq_f32_u32(w.v[1]), vcvtq_f32_u32(w.v[2]),
+          vcvtq_f32_u32(w.v[3])};
+}
+inline Vec16 load_u8(const std::byte* p) { return floats_of(sixteen_bytes(p)); }
+inline Vec16 load_low_four(const std::byte* p) {
+  return floats_of(vandq_u8(sixteen_bytes(p), vdupq_n_u8(15)));
+}
+inline Vec16 load_high_four(const std::byte* p) {
+  return floats_of(vshrq_n_u8(sixteen_bytes(p), 4));
+}
+
+inline Vec16 load_e8m0(const std::byte* p) {
+  const Words16 w = words_of(sixteen_bytes(p));
+  auto four = [](uint32x4_t x) {
+    return vreinterpretq_f32_u32(vmaxq_u32(vshlq_n_u32(x, 23), vdupq_n_u32(0x00400000)));
+  };
+  return {four(w.v[0]), four(w.v[1]), four(w.v[2]), four(w.v[3])};
+}
+// A number of E4M3, shifted, is binary16's of 2^-8 times its value.
+inline Vec16 load_e4m3(const std::byte* p) {
+  const uint8x16_t x = sixteen_bytes(p);
+  auto eight = [](uint8x8_t bytes) {
+    return vreinterpretq_f16_u16(vshlq_n_u16(vmovl_u8(bytes), 7));
+  };
+  const float16x8_t low = eight(vget_low_u8(x)), high = eight(vget_high_u8(x));
+  auto four = [](float16x4_t halves) { return vmulq_n_f32(vcvt_f32_f16(halves), 256.0f); };
+  return {four(vget_low_f16(low)), four(vget_high_f16(low)), four(vget_low_f16(high)),
+          four(vget_high_f16(high))};
 }
 
 inline int8x16_t load_four(const std::byte* p) {

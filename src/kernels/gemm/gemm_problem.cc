@@ -73,11 +73,27 @@ void fill_form(ScaleForm form, std::byte* out, size_t bytes, Fill fill, bool sup
       return fill_values<f16_t>(out, bytes, [&] { return f32_to_f16(value()); });
     case ScaleForm::kF32:
       return fill_values<float>(out, bytes, value);
+    case ScaleForm::kBF16:
+      return fill_values<bf16_t>(out, bytes, [&] { return f32_to_bf16(value()); });
     case ScaleForm::kE8M0:
       return fill_values<uint8_t>(out, bytes,
                                   [&] { return static_cast<uint8_t>(127 - random() % 8); });
+    case ScaleForm::kE4M3:  // neither NaN nor a sign
+      return fill_values<uint8_t>(out, bytes,
+                                  [&] { return static_cast<uint8_t>(random() % 0x7f); });
     case ScaleForm::kInteger:
       return fill_random_bytes(out, bytes, random);
+  }
+}
+
+void fill_groups(const Problem& p, std::byte* out, Fill fill, std::mt19937& random) {
+  const PackKindInfo& info = pack_kind_info(p.kind);
+  PackForm no_min = p.spec.form;
+  no_min.min = ScaleForm::kNone;
+  const size_t bytes = group_bytes(info, p.spec.form), scales = group_bytes(info, no_min);
+  for (uint32_t group = 0; group < p.spec.supers(); ++group, out += bytes) {
+    fill_form(p.spec.form.scale, out, scales, fill, false, random);
+    fill_form(p.spec.form.min, out + scales, bytes - scales, fill, false, random);
   }
 }
 
@@ -94,10 +110,16 @@ void fill_scales(const Problem& p, Fill fill, std::mt19937& random) {
     return;
   }
   const PackKindInfo& info = pack_kind_info(p.kind);
-  const size_t supers = info.super_bytes * p.spec.supers();
+  const size_t supers = info.head_bytes + info.super_bytes * p.spec.supers();
   for (uint32_t panel = 0; panel < p.spec.panels(); ++panel) {
     std::byte* of_panel = out + p.spec.scales_panel_bytes() * panel;
-    fill_form(info.super_scale, of_panel, supers, fill, true, random);
+    if (info.grouped) {
+      fill_groups(p, of_panel, fill, random);
+      continue;
+    }
+    fill_form(ScaleForm::kF32, of_panel, info.head_bytes, fill, true, random);
+    fill_form(info.super_scale, of_panel + info.head_bytes, supers - info.head_bytes, fill, true,
+              random);
     fill_form(info.block_scale, of_panel + supers, p.spec.scales_panel_bytes() - supers, fill,
               false, random);
   }
@@ -155,13 +177,38 @@ Buffer::Buffer(size_t bytes) : size_(bytes) {
 
 void Buffer::Free::operator()(std::byte* p) const { std::free(p); }
 
+std::vector<PackForm> forms_of(PackKind kind) {
+  std::vector<PackForm> forms;
+  for (DType dtype : all_dtypes()) {
+    if (pack_kind_for(dtype) == kind) forms.push_back(pack_form_for(dtype));
+  }
+  static constexpr CodeTable kAny = {{-127, -5, 3, 4, 5, 6, 7, 8, -1, -2, -3, 62, 43, 25, 11, 0},
+                                     0.25f};
+  if (forms.empty()) forms.push_back({.table = &kAny});
+  if (!pack_kind_info(kind).grouped) return forms;
+  for (ScaleForm scale : {ScaleForm::kF16, ScaleForm::kBF16}) {
+    PackForm form = forms.front();
+    form.scale = scale;
+    form.min = ScaleForm::kInteger;
+    form.group_blocks = scale == ScaleForm::kF16 ? 2 : 8;
+    forms.push_back(form);
+  }
+  return forms;
+}
+
 Problem make_problem(PackKind kind, uint32_t panels, uint32_t blocks, uint32_t super_offset,
                      uint32_t m, Fill fill, uint32_t seed) {
+  return make_problem(kind, forms_of(kind).front(), panels, blocks, super_offset, m, fill, seed);
+}
+
+Problem make_problem(PackKind kind, const PackForm& form, uint32_t panels, uint32_t blocks,
+                     uint32_t super_offset, uint32_t m, Fill fill, uint32_t seed) {
   std::mt19937 random(seed);
   PackSpec spec = {.kind = kind,
                    .rows = panels * kPanelRows,
                    .k = blocks * kBlock,
-                   .k_origin = super_offset * kBlock};
+                   .k_origin = super_offset * kBlock,
+                   .form = form};
   ActFormat format = act_format_for(kind);
   Problem p = {.kind = kind,
                .spec = spec,

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <random>
+#include <vector>
 
 #include "kernels/gemm/gemm.h"
 
@@ -46,9 +47,16 @@ struct Problem {
   WeightView weights() const { return weight_view(spec, codes.data(), scales.data()); }
 };
 
-// Makes a shard of panels * 16 rows and blocks * 32 columns that starts `super_offset` blocks into
-// a super-block, and m rows of activations.
+// Returns the forms that types have of a kind (tensor/dtype.h), and groups of several blocks where
+// the kind has groups; at least one.
+std::vector<PackForm> forms_of(PackKind kind);
+
+// Makes a shard, in the first of the kind's forms, of panels * 16 rows and blocks * 32 columns that
+// starts `super_offset` blocks into a super-block, and m rows of activations.
 Problem make_problem(PackKind kind, uint32_t panels, uint32_t blocks, uint32_t super_offset,
                      uint32_t m, Fill fill, uint32_t seed);
+// The same in a form.
+Problem make_problem(PackKind kind, const PackForm& form, uint32_t panels, uint32_t blocks,
+                     uint32_t super_offset, uint32_t m, Fill fill, uint32_t seed);
 
 }  // namespace hearth

@@ -17,7 +17,8 @@ PackedLane lane_of(const WeightView& w, uint32_t row) {
           .scales = w.scales + w.scales_panel_bytes * panel,
           .r = row % kPanelRows,
           .super_offset = w.super_offset,
-          .supers = w.supers};
+          .supers = w.supers,
+          .form = &w.form};
 }
 
 Fp8Scale fp8_scale(const PackedLane& lane, uint32_t b) {

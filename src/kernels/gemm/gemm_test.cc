@@ -290,6 +290,17 @@ TEST_P(GemmTest, ExtremeCodesAndScales) {
   for (uint32_t m : {1u, 9u, 25u}) expect_contract(p, m, all_of(p));
 }
 
+// Scales that a kind leaves open: each form of it, over groups that begin at any block.
+TEST_P(GemmTest, EveryFormFollowsTheContract) {
+  for (const PackForm& form : forms_of(kind())) {
+    for (Fill fill : {Fill::kRandom, Fill::kExtreme}) {
+      Problem p = make_problem(kind(), form, 3, 21, 3, 25, fill, 22);
+      expect_true(p, 2, all_of(p));
+      for (uint32_t m : {1u, 3u, 6u, 8u, 25u}) expect_contract(p, m, {0, 3, 1, 21});
+    }
+  }
+}
+
 TEST_P(GemmTest, ZerosGiveZeros) {
   Problem p = make_problem(kind(), 2, 3, 0, 25, Fill::kZero, 14);
   for (uint32_t m : {1u, 8u, 25u}) {
