@@ -7,9 +7,8 @@
 A file is the length of a header (u64, little endian), the header as JSON, padded with spaces, and
 the data. The header gives every tensor's type, shape (as NumPy has it) and the range of its bytes.
 
-F8_E4M3 has a sign, 4 bits of exponent (bias 7) and 3 of mantissa, no infinities, and one value that
-is no number (Micikevicius et al. 2022, "FP8 formats for deep learning"). Weights of that type have
-a scale per 128 x 128 beside them, weight_scale_inv: what the codes are multiplied by.
+Weights of the type F8_E4M3 (e4m3.py) have a scale per 128 x 128 beside them, weight_scale_inv: what
+the codes are multiplied by.
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ import struct
 import numpy as np
 
 import quants
+from e4m3 import E4M3, E4M3_MAX, to_e4m3
 from quants import Type
 
 F8 = "F8_E4M3"
@@ -46,31 +46,9 @@ class Stored:
         return quants.dequantize(FLOATS[self.type], self.data, 1, size).reshape(self.shape)
 
 
-def _e4m3_values() -> np.ndarray:
-    codes = np.arange(256)
-    exponent, mantissa = codes >> 3 & 15, codes & 7
-    size = np.where(exponent == 0, mantissa * 2.0**-9, (8 + mantissa) * 2.0 ** (exponent - 10.0))
-    values = np.where(codes & 128, -size, size)
-    return np.where(codes & 127 == 127, np.nan, values)
-
-
-E4M3 = _e4m3_values()
-E4M3_MAX = 448.0
-
-
 def stored(kind: str, x: np.ndarray) -> Stored:
     """x in a float type."""
     return Stored(kind, x.shape, quants.quantize(FLOATS[kind], x.reshape(1, -1)))
-
-
-def to_e4m3(x: np.ndarray) -> np.ndarray:
-    """The nearest codes, ties to the even one; |x| <= 448."""
-    sizes = E4M3[:127]
-    above = np.clip(np.searchsorted(sizes, np.abs(x)), 1, 126)
-    low, high = np.abs(x) - sizes[above - 1], sizes[above] - np.abs(x)
-    up = (high < low) | ((high == low) & (above % 2 == 0))
-    codes = np.where(up, above, above - 1)
-    return (codes | np.where(np.signbit(x), 128, 0)).astype(np.uint8)
 
 
 def spread(scales: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
