@@ -1,11 +1,12 @@
-"""What a block type of GGUF files is: one row, a BlockType, for each (types_32.py, types_k.py), and
-what rows have in common.
+"""What a block type of GGUF files is: one row, a BlockType, for each (types_*.py), and what rows
+have in common.
 
 Fields are integers and half-precision scales in the order of the weights they belong to:
 
     codes    [blocks, n]      unsigned, biased as stored (a Q4_0 code of 8 stands for 0)
     d, m     [blocks] float16 scale and minimum of a block; d and dmin of a K-quant's super-block
-    scales, mins [blocks, sub-blocks]  a K-quant's integer scales, biased as stored
+    scales, mins [blocks, sub-blocks]  a K-quant's integer scales, biased as stored; scales of
+                                       i-quants; E4M3 of NVFP4
     e        [blocks] uint8   the power-of-two scale of MXFP4
 
 The layouts follow ggml's block structures (ggml-common.h). Two habits of theirs explain most lines

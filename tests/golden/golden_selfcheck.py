@@ -18,6 +18,7 @@ import make_models  # first: it fixes the number of BLAS threads
 import numpy as np
 
 import gguf_io
+import grids
 import model_specs
 import quants
 import reference
@@ -65,6 +66,18 @@ class QuantsTest(unittest.TestCase):
     def test_mxfp4_smallest_scale(self):
         raw = b"\x00" + edited(16, 0, {0: 0x01})
         self.assertEqual(quants.dequantize(Type.MXFP4, raw, 1, 32)[0, 0], 2.0**-128)
+
+    def test_nvfp4_scales_are_numbers_up_to_448(self):
+        raw = np.zeros((256, 36), np.uint8)
+        raw[:, 3], raw[:, 35] = np.arange(256), 0x10
+        last = quants.dequantize(Type.NVFP4, raw.tobytes(), 256, 64)[:, 63]
+        self.assertEqual((last[0x7E], last[1]), (224.0, 2.0**-10))
+        self.assertEqual(np.flatnonzero(np.isnan(last)).tolist(), list(range(0x7F, 256)))
+
+    def test_grids_have_a_row_for_every_index(self):
+        kept = (grids.IQ2_XXS, grids.IQ2_XS, grids.IQ2_S, grids.IQ3_XXS, grids.IQ3_S, grids.IQ1)
+        sizes = [(256, 8), (512, 8), (1024, 8), (256, 4), (512, 4), (2048, 8)]
+        self.assertEqual([grid.shape for grid in kept], sizes)
 
     def test_every_bit_of_a_block_belongs_to_a_field(self):
         r = np.random.Generator(np.random.PCG64(1))
@@ -339,7 +352,11 @@ class ModelsTest(unittest.TestCase):
                 self.assertEqual(len(set(pieces)), spec.vocab)
 
     def test_every_type_is_somewhere(self):
-        used = {t.type for s in model_specs.specs() for t in make_models.tensors(s)}
+        used = {
+            model_specs.tensor_type(s, name, values.shape[::-1])
+            for s in model_specs.specs()
+            for name, values in make_models.weights(s)
+        }
         self.assertEqual(used, set(Type))
 
     def test_two_runs_write_the_same_bytes(self):

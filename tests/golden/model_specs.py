@@ -237,6 +237,16 @@ def _block_models() -> list[Spec]:
                         "blk.1.attn_output": Type.Q5_1, "blk.1.ffn_gate": Type.IQ4_NL,
                         "blk.1.ffn_up": Type.MXFP4, "blk.1.ffn_down": Type.F32,
                         "token_embd": Type.Q8_0, "output": Type.Q6_K}),
+        Spec("qwen3-ud-q2_k_xl", "qwen3", ("qk norm", "i-quants beside K-quants"), 256, 4, 2, 512,
+             301, 40, type=Type.Q2_K, key_length=64, value_length=64,
+             overrides={"blk.0.attn_q": Type.IQ2_XXS, "blk.0.attn_k": Type.IQ3_XXS,
+                        "blk.0.attn_v": Type.IQ4_XS, "blk.0.attn_output": Type.IQ3_S,
+                        "blk.0.ffn_gate": Type.IQ1_M, "blk.0.ffn_up": Type.IQ2_XS,
+                        "blk.0.ffn_down": Type.Q3_K, "blk.1.attn_q": Type.IQ2_S,
+                        "blk.1.attn_k": Type.Q8_0, "blk.1.attn_v": Type.Q5_K,
+                        "blk.1.attn_output": Type.IQ4_NL, "blk.1.ffn_gate": Type.IQ1_S,
+                        "blk.1.ffn_down": Type.IQ4_XS, "token_embd": Type.Q4_K,
+                        "output": Type.Q6_K}),
     ]
 
 
@@ -344,7 +354,8 @@ def _test_models() -> list[Spec]:
 def _models_of_other_types(named: list[Spec]) -> list[Spec]:
     """A model for every type that none of those is stored in."""
     return [
-        Spec(f"llama-{kind.name.lower()}", "llama", ("gqa",), 256, 8, 4, 512, 301, 50, type=kind)
+        Spec(f"llama-{kind.name.lower()}", "llama", ("one layer", "tied"), 256, 8, 2, 256, 301, 30,
+             type=kind, layers=1, tied=True)
         for kind in Type if kind not in {spec.type for spec in named}
     ]  # fmt: skip
 

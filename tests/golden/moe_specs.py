@@ -41,6 +41,13 @@ def _qwen3_models() -> list[Spec]:
                   type=Type.Q4_K, experts=Experts(5, 2, 256),
                   overrides={"blk.0.attn_v": Type.Q6_K, "blk.0.ffn_down_exps": Type.Q6_K,
                              "token_embd": Type.Q6_K}),
+        _qwen3moe("qwen3moe-ud-iq2_m", ("3 experts, 2 used", "i-quants beside K-quants"), 256, 4, 2,
+                  100, 301, 24, type=Type.Q5_K, key_length=64, value_length=64,
+                  experts=Experts(3, 2, 256),
+                  overrides={"blk.0.ffn_gate_exps": Type.IQ2_XXS, "blk.0.ffn_up_exps": Type.IQ2_S,
+                             "blk.0.ffn_down_exps": Type.IQ3_S, "blk.1.ffn_gate_exps": Type.IQ1_M,
+                             "blk.1.ffn_up_exps": Type.Q2_K, "blk.1.ffn_down_exps": Type.IQ4_XS,
+                             "blk.1.attn_output": Type.IQ3_XXS}),
         _qwen3moe("qwen3moe-q4_k-narrow", ("ffn of 96: down falls back to Q5_0",), 256, 4, 2, 100,
                   301, 24, type=Type.Q4_K, experts=Experts(7, 3, 96)),
     ]

@@ -17,10 +17,14 @@ import enum
 import numpy as np
 
 import types_32
+import types_iq
 import types_k
+import types_ternary
 from block_type import BlockType
 
-ROWS = {row.name: row for row in (*types_32.ROWS, *types_k.ROWS)}
+ROWS = {
+    row.name: row for row in (*types_32.ROWS, *types_k.ROWS, *types_iq.ROWS, *types_ternary.ROWS)
+}
 _NUMBERS = {"F32": 0, "F16": 1, "BF16": 30, **{row.name: row.number for row in ROWS.values()}}
 
 Type = enum.IntEnum("Type", sorted(_NUMBERS.items(), key=lambda item: item[1]))

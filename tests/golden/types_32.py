@@ -1,13 +1,15 @@
-"""The block types with blocks of 32 weights."""
+"""The block types with blocks of 32 weights, and NVFP4, with 64 and a scale for 16."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from block_type import (
-    HALF, MINUS_ONE, ONE, TWO, BlockType, Fields, edited, half, half_bytes, join, nearest,
-    nibble_bytes, nibbles, reciprocal, round_codes, round_half, signed_peak, weights,
+    HALF, MINUS_ONE, ONE, TWO, BlockType, Fields, edited, gather, half, half_bytes, join, nearest,
+    nibble_bytes, nibbles, reciprocal, repeat, round_codes, round_half, signed_peak, spread,
+    weights,
 )  # fmt: skip
+from e4m3 import E4M3, E4M3_MAX, to_e4m3
 
 
 def _scaled(zero: int):
@@ -221,4 +223,37 @@ MXFP4 = BlockType(
 )  # fmt: skip
 
 
-ROWS = (Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, IQ4_NL, MXFP4)
+def _values_nvfp4(f: Fields) -> np.ndarray:
+    """scale * E2M1[code]. Scales are E4M3 without a sign: from 0x7F on a byte is no number."""
+    scales = np.where(f["scales"] < 0x7F, E4M3[f["scales"]], np.nan)
+    return repeat(scales, 64) * E2M1[f["codes"]]
+
+
+def _quantize_nvfp4(x: np.ndarray) -> Fields:
+    """The largest of 16 weights is 6 times their scale."""
+    parts = x.reshape(len(x), 4, 16)
+    peaks = signed_peak(parts)
+    scales = to_e4m3(np.minimum(np.abs(peaks) / E2M1.max(), E4M3_MAX))
+    scaled = (parts * reciprocal(E4M3[scales])[:, :, None]).reshape(x.shape)
+    codes = nearest(scaled, E2M1).reshape(parts.shape)
+    of_peaks = np.where(peaks < 0, 15, 7).astype(np.uint8)
+    at = np.abs(parts).argmax(axis=2)
+    np.put_along_axis(codes, at[:, :, None], of_peaks[:, :, None], axis=2)
+    return {"scales": scales, "codes": codes.reshape(x.shape)}
+
+
+NVFP4 = BlockType(
+    "NVFP4", number=40, length=64, bytes=36,
+    unpack=lambda raw: {"scales": raw[:, :4], "codes": spread(raw[:, 4:], 8, 4)},
+    pack=lambda f: join(f["scales"], gather(f["codes"], 8, 4)),
+    values=_values_nvfp4, quantize=_quantize_nvfp4,
+    known=(
+        b"\x38\x40\x01\x7e" + edited(32, 0, {0: 0x72, 8: 0x20, 19: 0x9F, 24: 0x07}),
+        weights(64, (0, 1.0), (8, 6.0), (24, 2.0), (35, -6 * 2.0**-9), (43, -(2.0**-10)),
+                (48, 2688.0)),
+    ),
+    error=0.105,
+)  # fmt: skip
+
+
+ROWS = (Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, IQ4_NL, MXFP4, NVFP4)
