@@ -128,6 +128,9 @@ std::vector<std::byte> make_rows(DType type, uint64_t rows, uint64_t k, float si
     for (const BlockScale& scale : info.scales) {
       if (scale.form == ScaleForm::kE8M0) {
         bytes[block + scale.offset] = static_cast<std::byte>(127 + exponent);
+      } else if (scale.form == ScaleForm::kE4M3) {
+        bytes[block + scale.offset] =
+            static_cast<std::byte>(std::clamp((exponent + 7) * 8, 1, 112));
       } else if (scale.form == ScaleForm::kF16) {
         f16_t half = f32_to_f16(std::ldexp(1.0f, std::max(exponent, -24)));
         put(bytes, block + scale.offset, &half, 2);

@@ -161,10 +161,7 @@ ListedTensor read_tensor(GgufCursor& cursor, uint64_t index, uint32_t part, Unkn
   if (dtype) {
     tensor.dtype = *dtype;
   } else if (unknown == UnknownTypes::kRefuse) {
-    cursor.fail_at(
-        "{}: it is stored as {}, and this program reads only {}; use the model in one of these "
-        "types",
-        owner.text(), tensor.type_text, gguf_known_tensor_types());
+    cursor.fail_at("{}: {}", owner.text(), gguf_refusal(type));
   }
   listed.block = gguf_block(type);
   if (listed.block && tensor.dims[0] % listed.block->elements != 0) {

@@ -1,7 +1,9 @@
 // Tensor tables: shapes, types, offsets.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "formats/gguf_test_bytes.h"
+#include "formats/gguf_types.h"
 #include "formats/test_gguf_writer.h"
 
 namespace hearth {
@@ -73,30 +75,42 @@ TEST(SourceTensor, RowsAreWholeBlocks) {
       parse_error(one_tensor({48, 2}, kQ8_0, 0, 102)),
       "'m.gguf': tensor 't': its rows have 48 elements, not whole blocks of 32 as q8_0 wants; "
       "the file is corrupt, download or convert it again");
+  for (DType dtype : gguf_dtypes()) {
+    const DTypeInfo& info = dtype_info(dtype);
+    if (info.block_elements == 1) continue;
+    const uint64_t k = info.block_elements + 16;
+    const std::string error = parse_error(one_tensor({k}, gguf_type_of(dtype), 0, 1024));
+    EXPECT_TRUE(says(error, fmt::format("'t': its rows have {} elements, not whole blocks of {} "
+                                        "as {} wants",
+                                        k, info.block_elements, info.name)))
+        << error;
+  }
 }
 
 TEST(SourceTensor, UnknownTypesAreNamedWithThoseKnown) {
-  std::string error = parse_error(one_tensor({256}, 16, 0, 66));
+  std::string error = parse_error(one_tensor({256}, 15, 0, 292));
   EXPECT_TRUE(
-      says(error, "tensor 't': it is stored as iq2_xxs (type 16), and this program reads only"));
+      says(error, "tensor 't': it is stored as q8_k (type 15), and this program reads only"));
   EXPECT_TRUE(says(error, "f32 (0), f16 (1), bf16 (30), q4_0 (2)"));
   EXPECT_TRUE(says(parse_error(one_tensor({256}, 12345, 0, 66)), "it is stored as type 12345,"));
+  EXPECT_TRUE(says(parse_error(one_tensor({256}, 139, 0, 144)),
+                   "tensor 't': it is stored as iq4_k (type 139), a type of ik_llama.cpp's own"));
 }
 
 TEST(SourceTensor, UnknownTypesCanBeKept) {
-  GgufBytes bytes = one_tensor({256}, 16, 0, 66);
+  GgufBytes bytes = one_tensor({256}, 15, 0, 292);
   ModelSource file = parse_gguf(bytes.bytes(), "m.gguf", UnknownTypes::kKeep);
   const SourceTensor& tensor = file.require_tensor("t");
   EXPECT_FALSE(tensor.type_known);
-  EXPECT_EQ(tensor.type_text, "iq2_xxs (type 16)");
+  EXPECT_EQ(tensor.type_text, "q8_k (type 15)");
   EXPECT_EQ(tensor.n_elements, 256u);
-  EXPECT_EQ(tensor.n_bytes(), 66u);
+  EXPECT_EQ(tensor.n_bytes(), 292u);
   file.release(tensor);
   GgufBytes strange = one_tensor({250}, 12345, 0, 66);
   EXPECT_EQ(parse_gguf(strange.bytes(), "m.gguf", UnknownTypes::kKeep).tensors()[0].n_bytes(), 0u);
-  GgufBytes odd = one_tensor({250}, 16, 0, 66);
+  GgufBytes odd = one_tensor({250}, 15, 0, 292);
   EXPECT_TRUE(says(file_error([&] { parse_gguf(odd.bytes(), "m.gguf", UnknownTypes::kKeep); }),
-                   "its rows have 250 elements, not whole blocks of 256 as iq2_xxs"));
+                   "its rows have 250 elements, not whole blocks of 256 as q8_k"));
 }
 
 TEST(SourceTensor, OffsetsOutsideTheFileNameTheTensor) {

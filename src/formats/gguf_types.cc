@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
+#include <span>
 
 #include "base/check.h"
 
@@ -17,42 +17,57 @@ struct UnreadType {
   GgufBlock block;
 };
 
-// The types of the format that this program does not read, those withdrawn included. Without sizes
-// where they are not known, or where programs have made two layouts of one number (42).
-constexpr UnreadType kUnreadTypes[] = {{4, "q4_2", {}},
-                                       {5, "q4_3", {}},
-                                       {9, "q8_1", {32, 36}},
-                                       {15, "q8_k", {256, 292}},
-                                       {16, "iq2_xxs", {256, 66}},
-                                       {17, "iq2_xs", {256, 74}},
-                                       {18, "iq3_xxs", {256, 98}},
-                                       {19, "iq1_s", {256, 50}},
-                                       {21, "iq3_s", {256, 110}},
-                                       {22, "iq2_s", {256, 82}},
-                                       {23, "iq4_xs", {256, 136}},
-                                       {24, "i8", {1, 1}},
-                                       {25, "i16", {1, 2}},
-                                       {26, "i32", {1, 4}},
-                                       {27, "i64", {1, 8}},
-                                       {28, "f64", {1, 8}},
-                                       {29, "iq1_m", {256, 56}},
-                                       {31, "q4_0_4_4", {}},
-                                       {32, "q4_0_4_8", {}},
-                                       {33, "q4_0_8_8", {}},
-                                       {34, "tq1_0", {256, 54}},
-                                       {35, "tq2_0", {256, 66}},
-                                       {36, "iq4_nl_4_4", {}},
-                                       {37, "iq4_nl_4_8", {}},
-                                       {38, "iq4_nl_8_8", {}},
-                                       {40, "nvfp4", {64, 36}},
-                                       {41, "q1_0", {128, 18}},
-                                       {42, "q2_0", {}}};
+// The types of the format that this program does not read, those withdrawn included, and one of
+// PrismML's llama.cpp (142). Without sizes where they are not known.
+constexpr UnreadType kUnreadTypes[] = {
+    {4, "q4_2", {}},          {5, "q4_3", {}},        {9, "q8_1", {32, 36}},
+    {15, "q8_k", {256, 292}}, {24, "i8", {1, 1}},     {25, "i16", {1, 2}},
+    {26, "i32", {1, 4}},      {27, "i64", {1, 8}},    {28, "f64", {1, 8}},
+    {31, "q4_0_4_4", {}},     {32, "q4_0_4_8", {}},   {33, "q4_0_8_8", {}},
+    {36, "iq4_nl_4_4", {}},   {37, "iq4_nl_4_8", {}}, {38, "iq4_nl_8_8", {}},
+    {142, "pq2_0", {}}};
+
+// The types of ik_llama.cpp's own: 133 to 158 without that above, and from 200 on those whose rows
+// lie interleaved. Some keep a scale for a whole row, so no size of a block is told.
+constexpr UnreadType kIkTypes[] = {
+    {133, "q6_0", {}},      {134, "iq1_bn", {}},     {135, "iq2_bn", {}},
+    {136, "q8_k64", {}},    {137, "iq2_k", {}},      {138, "iq3_k", {}},
+    {139, "iq4_k", {}},     {140, "iq5_k", {}},      {141, "iq6_k", {}},
+    {144, "iq4_ks", {}},    {145, "iq2_ks", {}},     {146, "iq4_kss", {}},
+    {147, "q8_k16", {}},    {148, "q8_k32", {}},     {149, "q8_kr8", {}},
+    {150, "q8_k128", {}},   {151, "q8_kv", {}},      {152, "iq5_ks", {}},
+    {153, "iq2_kt", {}},    {154, "iq3_kt", {}},     {155, "iq4_kt", {}},
+    {156, "iq3_ks", {}},    {157, "iq2_kl", {}},     {158, "iq1_kt", {}},
+    {202, "q4_0_r8", {}},   {206, "q5_0_r4", {}},    {208, "q8_0_r8", {}},
+    {210, "q2_k_r4", {}},   {211, "q3_k_r4", {}},    {212, "q4_k_r4", {}},
+    {213, "q5_k_r4", {}},   {214, "q6_k_r4", {}},    {216, "iq2_xxs_r4", {}},
+    {217, "iq2_xs_r4", {}}, {218, "iq3_xxs_r4", {}}, {219, "iq1_s_r4", {}},
+    {220, "iq4_nl_r4", {}}, {221, "iq3_s_r4", {}},   {222, "iq2_s_r4", {}},
+    {223, "iq4_xs_r8", {}}, {229, "iq1_m_r4", {}},   {230, "bf16_r16", {}},
+    {233, "q6_0_r4", {}},   {335, "iq2_bn_r4", {}},  {337, "iq2_k_r4", {}},
+    {338, "iq3_k_r4", {}},  {339, "iq4_k_r4", {}},   {340, "iq5_k_r4", {}},
+    {344, "iq4_ks_r4", {}}, {352, "iq5_ks_r4", {}},  {398, "q8_kv_r8", {}},
+    {399, "q8_k_r8", {}}};
+
+const UnreadType* find_in(std::span<const UnreadType> types, uint32_t gguf_type) {
+  const auto found = std::find_if(types.begin(), types.end(),
+                                  [&](const UnreadType& type) { return type.number == gguf_type; });
+  return found == types.end() ? nullptr : &*found;
+}
 
 const UnreadType* find_unread(uint32_t gguf_type) {
-  const auto* found =
-      std::find_if(std::begin(kUnreadTypes), std::end(kUnreadTypes),
-                   [&](const UnreadType& type) { return type.number == gguf_type; });
-  return found == std::end(kUnreadTypes) ? nullptr : found;
+  const UnreadType* found = find_in(kUnreadTypes, gguf_type);
+  return found != nullptr ? found : find_in(kIkTypes, gguf_type);
+}
+
+// "f32 (0), f16 (1), ...".
+std::string known_tensor_types() {
+  std::string text;
+  for (DType dtype : gguf_dtypes()) {
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", dtype_info(dtype).name,
+                        gguf_type_of(dtype));
+  }
+  return text;
 }
 
 }  // namespace
@@ -96,13 +111,17 @@ std::string gguf_tensor_type_text(uint32_t gguf_type) {
                            : fmt::format("{} (type {})", unread->name, gguf_type);
 }
 
-std::string gguf_known_tensor_types() {
-  std::string text;
-  for (DType dtype : gguf_dtypes()) {
-    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", dtype_info(dtype).name,
-                        gguf_type_of(dtype));
+std::string gguf_refusal(uint32_t gguf_type) {
+  const std::string name = gguf_tensor_type_text(gguf_type);
+  if (find_in(kIkTypes, gguf_type) != nullptr) {
+    return fmt::format(
+        "it is stored as {}, a type of ik_llama.cpp's own, which this program does not read; "
+        "download the same model in another type, such as a file of Q4_K_M or IQ4_XS",
+        name);
   }
-  return text;
+  return fmt::format(
+      "it is stored as {}, and this program reads only {}; use the model in one of these types",
+      name, known_tensor_types());
 }
 
 }  // namespace hearth

@@ -27,10 +27,10 @@ struct GgufBlock {
 };
 // The block of a type, whether this program reads it or not; none where that is not known.
 std::optional<GgufBlock> gguf_block(uint32_t gguf_type);
-// The name of a tensor type, whether this program reads it or not: "q4_0", "iq2_xxs (type 16)",
+// The name of a tensor type, whether this program reads it or not: "q4_0", "q8_k (type 15)",
 // "type 99".
 std::string gguf_tensor_type_text(uint32_t gguf_type);
-// "f32 (0), f16 (1), ...": the tensor types this program reads, for error messages.
-std::string gguf_known_tensor_types();
+// Why a tensor of a type that is not read is refused, and what to do: a sentence about "it".
+std::string gguf_refusal(uint32_t gguf_type);
 
 }  // namespace hearth

@@ -38,9 +38,10 @@ TEST(GgufTypes, TensorTypesHaveNumbersOfTheirOwn) {
 
 TEST(GgufTypes, BlocksAreKnownOfTypesThatAreNotRead) {
   EXPECT_EQ(gguf_block(8)->bytes, 34u);
-  EXPECT_EQ(gguf_block(40)->elements, 64u);
-  EXPECT_EQ(gguf_block(40)->bytes, 36u);
+  EXPECT_EQ(gguf_block(15)->elements, 256u);
+  EXPECT_EQ(gguf_block(15)->bytes, 292u);
   EXPECT_FALSE(gguf_block(4));
+  EXPECT_FALSE(gguf_block(144));
   EXPECT_FALSE(gguf_block(4000000000u));
   for (DType dtype : gguf_dtypes()) {
     EXPECT_EQ(gguf_tensor_type_text(gguf_type_of(dtype)), dtype_info(dtype).name);
@@ -51,11 +52,21 @@ TEST(GgufTypes, TensorTypesAreNamedWhetherReadOrNot) {
   EXPECT_EQ(gguf_tensor_type_text(0), "f32");
   EXPECT_EQ(gguf_tensor_type_text(8), "q8_0");
   EXPECT_EQ(gguf_tensor_type_text(39), "mxfp4");
-  EXPECT_EQ(gguf_tensor_type_text(16), "iq2_xxs (type 16)");
-  EXPECT_EQ(gguf_tensor_type_text(29), "iq1_m (type 29)");
-  EXPECT_EQ(gguf_tensor_type_text(34), "tq1_0 (type 34)");
+  EXPECT_EQ(gguf_tensor_type_text(16), "iq2_xxs");
+  EXPECT_EQ(gguf_tensor_type_text(9), "q8_1 (type 9)");
+  EXPECT_EQ(gguf_tensor_type_text(139), "iq4_k (type 139)");
+  EXPECT_EQ(gguf_tensor_type_text(340), "iq5_k_r4 (type 340)");
   EXPECT_EQ(gguf_tensor_type_text(4000000000u), "type 4000000000");
-  EXPECT_EQ(gguf_known_tensor_types().substr(0, 16), "f32 (0), f16 (1)");
+}
+
+TEST(GgufTypes, RefusalsSayWhatToUse) {
+  EXPECT_TRUE(gguf_refusal(15).starts_with(
+      "it is stored as q8_k (type 15), and this program reads only f32 (0), f16 (1), bf16 (30), "));
+  EXPECT_TRUE(gguf_refusal(12345).starts_with("it is stored as type 12345, and this program"));
+  EXPECT_EQ(gguf_refusal(144),
+            "it is stored as iq4_ks (type 144), a type of ik_llama.cpp's own, which this program "
+            "does not read; download the same model in another type, such as a file of Q4_K_M or "
+            "IQ4_XS");
 }
 
 }  // namespace

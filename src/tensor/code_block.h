@@ -39,6 +39,21 @@ inline void set_scale(CodeBlock& block, float scale, float min) {
   block.min[0] = block.min[1] = min;
 }
 
+// Sets both halves to the scale d and the minimum m, and stores these.
+inline void set_stored_scale(CodeBlock& block, f16_t d, f16_t m) {
+  block.stored.d = d;
+  block.stored.dmin = m;
+  set_scale(block, f16_to_f32(d), f16_to_f32(m));
+}
+
+// Sets the scale of half `h` to factor * d * scale without a minimum, and stores d and scale.
+inline void set_stored_half(CodeBlock& block, size_t h, f16_t d, int scale, float factor) {
+  block.stored.d = d;
+  block.stored.scale[h] = static_cast<int8_t>(scale);
+  block.scale[h] = f16_to_f32(d) * static_cast<float>(scale) * factor;
+  block.min[h] = 0;
+}
+
 // Writes the elements to out[32].
 inline void code_block_values(const CodeBlock& block, float* out) {
   for (size_t h = 0; h < 2; ++h) {
@@ -71,6 +86,45 @@ struct BlockBytes {
   explicit BlockBytes(const std::byte* p) { std::memcpy(at, p, N); }
   uint8_t operator[](size_t i) const { return at[i]; }
 };
+
+// Reads two bits an element of a super-block; four blocks share 32 bytes.
+struct TwoBits {
+  BlockBytes<kBlock> x;
+  uint32_t shift;
+  TwoBits(const std::byte* p, uint32_t part) : x(p + 32 * (part / 4)), shift(2 * (part % 4)) {}
+  uint32_t operator[](size_t i) const { return x[i] >> shift & 3u; }
+};
+
+inline constexpr uint64_t kOneInEachByte = 0x0101010101010101;
+
+// Returns eight bytes, the first in the lowest bits: byte i is bit i.
+inline uint64_t spread_bits(uint8_t bits) {
+  const uint64_t kept = bits * kOneInEachByte & 0x8040201008040201;
+  return ((kept + 0x7f7f7f7f7f7f7f7f) | kept) >> 7 & kOneInEachByte;
+}
+
+// Returns eight bytes: byte i is bits 2 i and 2 i + 1.
+inline uint64_t spread_pairs(uint16_t pairs) {
+  uint64_t x = pairs;
+  x = (x | x << 24) & 0x000000ff000000ff;
+  x = (x | x << 12) & 0x000f000f000f000f;
+  return (x | x << 6) & 0x0303030303030303;
+}
+
+inline void put_codes(uint8_t* out, uint64_t eight) { std::memcpy(out, &eight, sizeof eight); }
+
+// Looks codes of 4 bits up: element i is in the low nibble of byte i, element N + i in the high
+// one. Writes the codes of a CodeBlock to out[2 N].
+template <size_t N>
+inline void look_up_nibbles(const std::byte* nibbles, const CodeTable& table, uint8_t* out) {
+  uint8_t codes[16];
+  for (size_t i = 0; i < 16; ++i) codes[i] = static_cast<uint8_t>(table.values[i] + kCodeZero);
+  const BlockBytes<N> x(nibbles);
+  for (size_t i = 0; i < N; ++i) {
+    out[i] = codes[x[i] & 15];
+    out[N + i] = codes[x[i] >> 4];
+  }
+}
 
 // Holds the scale and the minimum of block `part` of a Q4_K or Q5_K super-block, from its 12 bytes
 // of 6-bit numbers.

@@ -3,48 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <initializer_list>
 #include <limits>
-#include <vector>
 
-#include "base/fp_types.h"
 #include "tensor/dtype.h"
+#include "tensor/test_block.h"
 
 namespace hearth {
 namespace {
-
-// Holds the bytes of one block, all zero until set.
-class Block {
- public:
-  explicit Block(DType dtype)
-      : dtype_(dtype),
-        bytes_(dtype_info(dtype).block_bytes),
-        values_(dtype_info(dtype).block_elements) {}
-
-  Block& f16(size_t offset, float value) {
-    f16_t h = f32_to_f16(value);
-    bytes_[offset] = static_cast<uint8_t>(h & 255);
-    bytes_[offset + 1] = static_cast<uint8_t>(h >> 8);
-    return *this;
-  }
-  Block& set(size_t offset, std::initializer_list<int> bytes) {
-    for (int byte : bytes) bytes_[offset++] = static_cast<uint8_t>(byte);
-    return *this;
-  }
-  Block& fill(size_t offset, size_t count, int byte) {
-    for (size_t i = 0; i < count; ++i) bytes_[offset + i] = static_cast<uint8_t>(byte);
-    return *this;
-  }
-  const std::vector<float>& values() {
-    dequantize_row(dtype_, bytes_.data(), values_.size(), values_.data());
-    return values_;
-  }
-
- private:
-  DType dtype_;
-  std::vector<uint8_t> bytes_;
-  std::vector<float> values_;
-};
 
 TEST(Dequantize, PlainTypes) {
   const float f32[2] = {1.5f, -0.0f};
@@ -64,7 +29,7 @@ TEST(Dequantize, PlainTypes) {
 }
 
 TEST(Dequantize, Q4_0) {
-  Block b(DType::kQ4_0);
+  TestBlock b(DType::kQ4_0);
   const auto& v = b.f16(0, 0.5f).set(2, {0xf0, 0x89}).values();
   EXPECT_EQ(v[0], -4.0f);  // (0 - 8) / 2
   EXPECT_EQ(v[16], 3.5f);  // (15 - 8) / 2
@@ -74,7 +39,7 @@ TEST(Dequantize, Q4_0) {
 }
 
 TEST(Dequantize, Q4_1) {
-  Block b(DType::kQ4_1);
+  TestBlock b(DType::kQ4_1);
   const auto& v = b.f16(0, 0.25f).f16(2, -1.0f).set(4 + 15, {0x3c}).values();
   EXPECT_EQ(v[15], 2.0f);    // 12 / 4 - 1
   EXPECT_EQ(v[31], -0.25f);  // 3 / 4 - 1
@@ -82,7 +47,7 @@ TEST(Dequantize, Q4_1) {
 }
 
 TEST(Dequantize, Q5_0) {
-  Block b(DType::kQ5_0);
+  TestBlock b(DType::kQ5_0);
   // The fifth bits of elements 0 and 17 are set.
   const auto& v = b.f16(0, 2.0f).set(2, {0x01, 0x00, 0x02, 0x00}).set(6, {0x21, 0x43}).values();
   EXPECT_EQ(v[0], 2.0f);     // 16 + 1 - 16
@@ -92,7 +57,7 @@ TEST(Dequantize, Q5_0) {
 }
 
 TEST(Dequantize, Q5_1) {
-  Block b(DType::kQ5_1);
+  TestBlock b(DType::kQ5_1);
   const auto& v =
       b.f16(0, 2.0f).f16(2, 0.5f).set(4, {0x00, 0x00, 0x00, 0x80}).set(8 + 15, {0x21}).values();
   EXPECT_EQ(v[15], 2.5f);   // 2 * 1 + 0.5
@@ -100,7 +65,7 @@ TEST(Dequantize, Q5_1) {
 }
 
 TEST(Dequantize, Q8_0) {
-  Block b(DType::kQ8_0);
+  TestBlock b(DType::kQ8_0);
   const auto& v = b.f16(0, -0.5f).set(2, {0x80, 0x7f, 0xff}).values();
   EXPECT_EQ(v[0], 64.0f);
   EXPECT_EQ(v[1], -63.5f);
@@ -109,7 +74,7 @@ TEST(Dequantize, Q8_0) {
 }
 
 TEST(Dequantize, Q2_K) {
-  Block b(DType::kQ2_K);
+  TestBlock b(DType::kQ2_K);
   b.f16(80, 2.0f).f16(82, 0.5f);
   b.set(5, {0x43});        // block 2, second half: scale 3, min 4
   b.set(12, {0xf1});       // block 6, first half: scale 1, min 15
@@ -124,7 +89,7 @@ TEST(Dequantize, Q2_K) {
 }
 
 TEST(Dequantize, Q3_K) {
-  Block b(DType::kQ3_K);
+  TestBlock b(DType::kQ3_K);
   b.f16(108, 0.5f);
   // Number i of 6 bits: 0 is low 15, high 1 = 31; 9 (block 4, second half) is low 2, high 3 = 50.
   b.set(96, {0x0f, 0x20}).set(104, {0x01, 0x30});
@@ -142,12 +107,12 @@ TEST(Dequantize, Q3_K) {
 
 // Sets 6-bit numbers of Q4_K and Q5_K: block 1 has scale 0x2a, min 0x15; block 6 scale 0x3c, min
 // 0x27.
-Block& six_bits(Block& b) {
+TestBlock& six_bits(TestBlock& b) {
   return b.set(4, {0x00, 0x2a, 0xc0, 0x00, 0x00, 0x15, 0x80, 0x00, 0x00, 0x00, 0x7c, 0x00});
 }
 
 TEST(Dequantize, Q4_K) {
-  Block b(DType::kQ4_K);
+  TestBlock b(DType::kQ4_K);
   six_bits(b).f16(0, 0.5f).f16(2, 0.25f);
   b.set(16 + 31, {0x90});      // element 31 of blocks 0 and 1
   b.set(16 + 96 + 3, {0x0b});  // element 3 of blocks 6 and 7
@@ -159,7 +124,7 @@ TEST(Dequantize, Q4_K) {
 }
 
 TEST(Dequantize, Q5_K) {
-  Block b(DType::kQ5_K);
+  TestBlock b(DType::kQ5_K);
   six_bits(b).f16(0, 0.5f).f16(2, 0.25f);
   b.set(16 + 31, {0x02});  // fifth bit of element 31 of block 1
   b.set(48 + 31, {0x90});
@@ -170,7 +135,7 @@ TEST(Dequantize, Q5_K) {
 }
 
 TEST(Dequantize, Q6_K) {
-  Block b(DType::kQ6_K);
+  TestBlock b(DType::kQ6_K);
   b.f16(208, 0.5f).fill(192, 16, 1).set(192 + 13, {-100});
   // Block 6 lies in the second half of 128: high nibbles of ql[64..96), bits 4..5 of qh[32..64).
   b.set(64 + 20, {0xa0}).set(128 + 32 + 20, {0x20});
@@ -182,7 +147,7 @@ TEST(Dequantize, Q6_K) {
 }
 
 TEST(Dequantize, IQ4_NL) {
-  Block b(DType::kIQ4_NL);
+  TestBlock b(DType::kIQ4_NL);
   const auto& v = b.f16(0, 0.5f).set(2, {0xf0, 0x87}).values();
   EXPECT_EQ(v[0], -63.5f);  // -127
   EXPECT_EQ(v[16], 56.5f);  // 113
@@ -191,7 +156,7 @@ TEST(Dequantize, IQ4_NL) {
 }
 
 TEST(Dequantize, MXFP4) {
-  Block b(DType::kMXFP4);
+  TestBlock b(DType::kMXFP4);
   const auto& v = b.set(0, {128}).set(1, {0xf1, 0x8b}).values();
   EXPECT_EQ(v[0], 1.0f);                            // 0.5 * 2
   EXPECT_EQ(v[16], -12.0f);                         // -6 * 2
@@ -200,6 +165,78 @@ TEST(Dequantize, MXFP4) {
   EXPECT_EQ(b.set(0, {0}).values()[0], 0x1p-128f);  // 0.5 * 2^-127
   EXPECT_EQ(b.set(0, {1}).values()[0], 0x1p-127f);
   EXPECT_EQ(b.set(0, {2}).values()[0], 0x1p-126f);
+}
+
+TEST(Dequantize, NVFP4) {
+  TestBlock b(DType::kNVFP4);
+  // The scales of elements 0, 16, 32, 48: 1, 1.125 * 2, the smallest, the largest.
+  b.set(0, {0x38, 0x41, 0x01, 0x7e});
+  b.set(4, {0xf1, 0x8b}).set(4 + 8 + 7, {0x24}).set(4 + 24, {0x07});
+  const auto& v = b.values();
+  EXPECT_EQ(v[0], 0.5f);
+  EXPECT_EQ(v[8], -6.0f);
+  EXPECT_EQ(v[1], -1.5f);
+  EXPECT_EQ(v[9], 0.0f);                                    // -0
+  EXPECT_EQ(v[16 + 7], 4.5f);                               // 2 * 2.25
+  EXPECT_EQ(v[16 + 15], 2.25f);                             // 1 * 2.25
+  EXPECT_EQ(v[48], 2688.0f);                                // 6 * 448
+  EXPECT_EQ(b.set(4 + 16, {0x01}).values()[32], 0x1p-10f);  // 0.5 * 2^-9
+  b.set(0, {0x7f});
+  EXPECT_TRUE(std::isnan(b.values()[0]));
+  EXPECT_EQ(b.values()[16 + 7], 4.5f);
+}
+
+TEST(Dequantize, TQ1_0) {
+  TestBlock b(DType::kTQ1_0);
+  b.f16(52, 0.5f).fill(0, 52, 0x80);  // 128 / 256 is 0.1111..., so that all are 0
+  // 0.20212 in base 3 is 185 / 243, and the byte is ceil(185 * 256 / 243); 0.0220 is 24 / 81.
+  b.set(3, {195}).set(32 + 15, {195}).set(48 + 2, {76});
+  const auto& v = b.values();
+  const float digits[] = {0.5f, -0.5f, 0.5f, 0.0f, 0.5f};
+  for (size_t n = 0; n < 5; ++n) {
+    EXPECT_EQ(v[32 * n + 3], digits[n]) << n;
+    EXPECT_EQ(v[32 * n + 4], 0.0f) << n;
+    EXPECT_EQ(v[160 + 16 * n + 15], digits[n]) << n;
+    EXPECT_EQ(v[160 + 16 * n], 0.0f) << n;
+  }
+  EXPECT_EQ(v[240 + 2], -0.5f);
+  EXPECT_EQ(v[244 + 2], 0.5f);
+  EXPECT_EQ(v[248 + 2], 0.5f);
+  EXPECT_EQ(v[252 + 2], -0.5f);
+  EXPECT_EQ(v[252 + 3], 0.0f);
+}
+
+TEST(Dequantize, TQ2_0) {
+  TestBlock b(DType::kTQ2_0);
+  // Element 5 of blocks 0 to 3 has codes 2 1 0 3, of blocks 4 to 7 1 1 2 0.
+  const auto& v = b.f16(64, 0.25f).set(5, {0xc6}).set(32 + 5, {0x25}).values();
+  EXPECT_EQ(v[5], 0.25f);
+  EXPECT_EQ(v[32 + 5], 0.0f);
+  EXPECT_EQ(v[64 + 5], -0.25f);
+  EXPECT_EQ(v[96 + 5], 0.5f);
+  EXPECT_EQ(v[128 + 5], 0.0f);
+  EXPECT_EQ(v[192 + 5], 0.25f);
+  EXPECT_EQ(v[224 + 5], -0.25f);
+  EXPECT_EQ(v[0], -0.25f);
+}
+
+TEST(Dequantize, Q1_0) {
+  TestBlock b(DType::kQ1_0);
+  const auto& v = b.f16(0, 0.5f).set(2 + 15, {0x81}).values();
+  EXPECT_EQ(v[119], -0.5f);
+  EXPECT_EQ(v[120], 0.5f);
+  EXPECT_EQ(v[121], -0.5f);
+  EXPECT_EQ(v[127], 0.5f);
+}
+
+TEST(Dequantize, Q2_0) {
+  TestBlock b(DType::kQ2_0);
+  const auto& v = b.f16(0, 0.5f).set(2 + 9, {0xe4}).values();  // codes 0 1 2 3
+  EXPECT_EQ(v[36], -0.5f);
+  EXPECT_EQ(v[37], 0.0f);
+  EXPECT_EQ(v[38], 0.5f);
+  EXPECT_EQ(v[39], 1.0f);
+  EXPECT_EQ(v[40], -0.5f);
 }
 
 }  // namespace

@@ -35,6 +35,19 @@ namespace hearth {
   X(kQ6_K, q6_k)         \
   X(kIQ4_NL, iq4_nl)     \
   X(kMXFP4, mxfp4)       \
+  X(kNVFP4, nvfp4)       \
+  X(kIQ1_S, iq1_s)       \
+  X(kIQ1_M, iq1_m)       \
+  X(kIQ2_XXS, iq2_xxs)   \
+  X(kIQ2_XS, iq2_xs)     \
+  X(kIQ2_S, iq2_s)       \
+  X(kIQ3_XXS, iq3_xxs)   \
+  X(kIQ3_S, iq3_s)       \
+  X(kIQ4_XS, iq4_xs)     \
+  X(kTQ1_0, tq1_0)       \
+  X(kTQ2_0, tq2_0)       \
+  X(kQ1_0, q1_0)         \
+  X(kQ2_0, q2_0)         \
   X(kF8E4M3, fp8)
 
 #define HEARTH_ENUMERATOR(dtype, name) dtype,
@@ -56,7 +69,7 @@ struct DTypeInfo {
   uint32_t block_bytes;
   PackKind pack;
   PackForm form = {};
-  std::array<BlockScale, 2> scales = {};  // of a block; kNone beyond the last
+  std::array<BlockScale, 4> scales = {};  // of a block; kNone beyond the last
   // One of the two. A plain type's elements become out[elements].
   void (*widen)(const std::byte* row, size_t elements, float* out) = nullptr;
   // Decodes elements [32 part, 32 part + 32) of a block; `out` is overwritten.

@@ -65,7 +65,8 @@ void pack_panel(const PackSpec& spec, DType dtype, const PanelRows& rows, uint32
   std::byte* panel_scales = scales + spec.scales_panel_bytes() * panel;
   std::fill(panel_scales + scale_bytes(spec), panel_scales + spec.scales_panel_bytes(),
             std::byte{0});
-  kind.pack(spec, {dtype, rows, row_scales}, codes + spec.codes_panel_bytes() * panel, panel_scales);
+  kind.pack(spec, {dtype, rows, row_scales}, codes + spec.codes_panel_bytes() * panel,
+            panel_scales);
 }
 
 void pack_panels(const PackSpec& spec, DType dtype, const std::byte* source, size_t row_stride,

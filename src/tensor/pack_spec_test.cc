@@ -3,19 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <random>
 #include <vector>
+
+#include "tensor/test_block.h"
 
 namespace hearth {
 namespace {
 
 using Bytes = std::vector<std::byte>;
-
-// Makes a scale of random bits finite: what is largest becomes smaller.
-void make_finite(ScaleForm form, std::byte* at) {
-  if (form == ScaleForm::kF16) at[1] &= std::byte{0xbf};
-  if (form == ScaleForm::kE8M0) at[0] &= std::byte{0xdf};
-}
 
 // Holds a tensor of random bytes whose scales are finite, of both signs, some zero or subnormal.
 struct Tensor {
@@ -25,16 +20,11 @@ struct Tensor {
   Bytes bytes;
 
   Tensor(DType type, uint32_t n, uint32_t columns, uint32_t seed)
-      : dtype(type), rows(n), k(columns), stride(row_bytes(type, columns)), bytes(n * stride) {
-    std::mt19937 random(seed);
-    for (std::byte& b : bytes) b = static_cast<std::byte>(random());
-    const DTypeInfo& info = dtype_info(type);
-    for (size_t at = 0; at < bytes.size(); at += info.block_bytes) {
-      for (const BlockScale& scale : info.scales)
-        make_finite(scale.form, &bytes[at + scale.offset]);
-      if (info.block_elements == 1) bytes[at + info.block_bytes - 1] &= std::byte{0xbf};
-    }
-  }
+      : dtype(type),
+        rows(n),
+        k(columns),
+        stride(row_bytes(type, columns)),
+        bytes(random_blocks(type, n * stride, seed)) {}
 
   std::vector<float> row(uint32_t r) const {
     std::vector<float> values(k);

@@ -1,8 +1,9 @@
-// The types with blocks of 32 elements. A row's comment is the block's layout in the file
-// (block_q4_0 ... of the specification); d is the scale and m the minimum, in f16.
-#include <bit>
+// The types with blocks of 32 elements, and NVFP4, which has 64. A row's comment is the block's
+// layout in the file (block_q4_0 ... of the specification); d is the scale and m the minimum, in
+// f16.
 
 #include "tensor/code_block.h"
+#include "tensor/code_tables.h"
 #include "tensor/dtype.h"
 
 namespace hearth {
@@ -16,43 +17,33 @@ void split_nibbles(const std::byte* nibbles, CodeBlock& b, int offset) {
   for (size_t i = 0; i < 16; ++i) b.codes[i + 16] = static_cast<uint8_t>((x[i] >> 4) + zero);
 }
 
-void look_up_nibbles(const std::byte* nibbles, const uint8_t (&table)[16], CodeBlock& b) {
-  for (size_t i = 0; i < 16; ++i) {
-    uint8_t x = byte_at(nibbles, i);
-    b.codes[i] = table[x & 15];
-    b.codes[i + 16] = table[x >> 4];
-  }
-}
-
 // The fifth bits are a little-endian word, bit i for element i.
 void add_fifth_bits(const std::byte* bits, CodeBlock& b) {
   for (size_t i = 0; i < kBlock; i += 8) {
-    // Every bit of a byte goes to a byte of its own, which is 0x10 where the bit is set.
-    const uint64_t spread = byte_at(bits, i / 8) * uint64_t{0x0101010101010101};
-    const uint64_t kept = spread & 0x8040201008040201;
-    const uint64_t set = ((kept + 0x7f7f7f7f7f7f7f7f) | kept) >> 7 & 0x0101010101010101;
     uint64_t codes;
     std::memcpy(&codes, b.codes + i, sizeof codes);
-    codes += set << 4;
-    std::memcpy(b.codes + i, &codes, sizeof codes);
+    put_codes(b.codes + i, codes + (spread_bits(byte_at(bits, i / 8)) << 4));
   }
 }
 
-// IQ4_NL's levels, and MXFP4's (E2M1) doubled so that they are integers; both plus kCodeZero.
-constexpr uint8_t kIq4NlCodes[16] = {1,   24,  45,  63,  79,  93,  106, 118,
-                                     129, 141, 153, 166, 181, 197, 217, 241};
-constexpr uint8_t kMxFp4Codes[16] = {128, 129, 130, 131, 132, 134, 136, 140,
-                                     128, 127, 126, 125, 124, 122, 120, 116};
+void decode_mxfp4(const std::byte* p, uint32_t, CodeBlock& b) {
+  const uint8_t e = byte_at(p, 0);
+  b.stored.scale[0] = b.stored.scale[1] = static_cast<int8_t>(e);
+  set_scale(b, e8m0_to_f32(e) * kTableE2m1.factor, 0);
+  look_up_nibbles<16>(p + 1, kTableE2m1, b.codes);
+}
 
-constinit const CodeTable kTableIq4Nl = {
-    {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}, 1};
-constinit const CodeTable kTableE2m1 = {{0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12},
-                                        0.5f};
-
-void store_d(const std::byte* d, CodeBlock& b) { b.stored.d = read_at<f16_t>(d, 0); }
-void store_d_m(const std::byte* d, CodeBlock& b) {
-  b.stored.d = read_at<f16_t>(d, 0);
-  b.stored.dmin = read_at<f16_t>(d, 1);
+// A scale is never negative in a sound file. Byte 0x7f is NaN here, as in FP8, so that a damaged
+// file is seen; llama.cpp takes it for 0.
+void decode_nvfp4(const std::byte* p, uint32_t part, CodeBlock& b) {
+  for (size_t h = 0; h < 2; ++h) {
+    const size_t group = 2 * part + h;
+    const e4m3_t scale = byte_at(p, group);
+    b.stored.scale[h] = static_cast<int8_t>(scale);
+    b.scale[h] = e4m3_to_f32(scale) * kTableE2m1.factor;
+    b.min[h] = 0;
+    look_up_nibbles<8>(p + 4 + 8 * group, kTableE2m1, b.codes + 16 * h);
+  }
 }
 
 }  // namespace
@@ -77,8 +68,8 @@ constinit const DTypeInfo type_q4_1 = {.name = "q4_1",
                                        .pack = PackKind::kL4M,
                                        .scales = {{{ScaleForm::kF16, 0}, {ScaleForm::kF16, 2}}},
                                        .decode = [](const std::byte* p, uint32_t, CodeBlock& b) {
-                                         store_d_m(p, b);
-                                         set_scale(b, f16_at(p, 0), f16_at(p, 2));
+                                         set_stored_scale(b, read_at<f16_t>(p, 0),
+                                                          read_at<f16_t>(p, 1));
                                          split_nibbles(p + 4, b, 0);
                                        }};
 
@@ -90,8 +81,7 @@ constinit const DTypeInfo type_q5_0 = {.name = "q5_0",
                                        .pack = PackKind::kL5,
                                        .scales = {{{ScaleForm::kF16, 0}}},
                                        .decode = [](const std::byte* p, uint32_t, CodeBlock& b) {
-                                         store_d(p, b);
-                                         set_scale(b, f16_at(p, 0), 0);
+                                         set_stored_scale(b, read_at<f16_t>(p, 0), 0);
                                          split_nibbles(p + 6, b, 16);
                                          add_fifth_bits(p + 2, b);
                                        }};
@@ -104,8 +94,8 @@ constinit const DTypeInfo type_q5_1 = {.name = "q5_1",
                                        .pack = PackKind::kL5M,
                                        .scales = {{{ScaleForm::kF16, 0}, {ScaleForm::kF16, 2}}},
                                        .decode = [](const std::byte* p, uint32_t, CodeBlock& b) {
-                                         store_d_m(p, b);
-                                         set_scale(b, f16_at(p, 0), f16_at(p, 2));
+                                         set_stored_scale(b, read_at<f16_t>(p, 0),
+                                                          read_at<f16_t>(p, 1));
                                          split_nibbles(p + 8, b, 0);
                                          add_fifth_bits(p + 4, b);
                                        }};
@@ -134,9 +124,8 @@ constinit const DTypeInfo type_iq4_nl = {.name = "iq4_nl",
                                          .form = {.table = &kTableIq4Nl},
                                          .scales = {{{ScaleForm::kF16, 0}}},
                                          .decode = [](const std::byte* p, uint32_t, CodeBlock& b) {
-                                           store_d(p, b);
-                                           set_scale(b, f16_at(p, 0), 0);
-                                           look_up_nibbles(p + 2, kIq4NlCodes, b);
+                                           set_stored_scale(b, read_at<f16_t>(p, 0), 0);
+                                           look_up_nibbles<16>(p + 2, kTableIq4Nl, b.codes);
                                          }};
 
 // e in E8M0, 16 bytes of nibbles; 2^(e - 127) E2M1[code]
@@ -147,11 +136,19 @@ constinit const DTypeInfo type_mxfp4 = {.name = "mxfp4",
                                         .pack = PackKind::kL4,
                                         .form = {.table = &kTableE2m1, .scale = ScaleForm::kE8M0},
                                         .scales = {{{ScaleForm::kE8M0, 0}}},
-                                        .decode = [](const std::byte* p, uint32_t, CodeBlock& b) {
-                                          set_scale(b, e8m0_to_f32(byte_at(p, 0)) * 0.5f, 0);
-                                          b.stored.scale[0] = b.stored.scale[1] =
-                                              static_cast<int8_t>(byte_at(p, 0));
-                                          look_up_nibbles(p + 1, kMxFp4Codes, b);
-                                        }};
+                                        .decode = decode_mxfp4};
+
+// Four scales s in E4M3, each of 16 elements; for each of these 8 bytes of nibbles; s E2M1[code]
+constinit const DTypeInfo type_nvfp4 = {.name = "nvfp4",
+                                        .gguf_type = 40,
+                                        .block_elements = 64,
+                                        .block_bytes = 36,
+                                        .pack = PackKind::kL4H,
+                                        .form = {.table = &kTableE2m1, .scale = ScaleForm::kE4M3},
+                                        .scales = {{{ScaleForm::kE4M3, 0},
+                                                    {ScaleForm::kE4M3, 1},
+                                                    {ScaleForm::kE4M3, 2},
+                                                    {ScaleForm::kE4M3, 3}}},
+                                        .decode = decode_nvfp4};
 
 }  // namespace hearth

@@ -2,6 +2,7 @@
 // specification). A row's comment is the layout in the file; d and dmin, in f16, are what the
 // integer scales and minima of the blocks are multiplied with.
 #include "tensor/code_block.h"
+#include "tensor/code_tables.h"
 #include "tensor/dtype.h"
 
 namespace hearth {
@@ -31,24 +32,16 @@ void decode_q5_k(const std::byte* p, uint32_t part, CodeBlock& b) {
   }
 }
 
-// Reads two bits an element; four blocks share 32 bytes.
-struct TwoBits {
-  BlockBytes<kBlock> x;
-  uint32_t shift;
-  TwoBits(const std::byte* p, uint32_t part) : x(p + 32 * (part / 4)), shift(2 * (part % 4)) {}
-  uint32_t operator[](size_t i) const { return x[i] >> shift & 3u; }
-};
-
 void decode_q2_k(const std::byte* p, uint32_t part, CodeBlock& b) {
   const float d = f16_at(p, 80), dmin = f16_at(p, 82);
   b.stored.d = read_at<f16_t>(p + 80, 0);
   b.stored.dmin = read_at<f16_t>(p + 82, 0);
   for (size_t h = 0; h < 2; ++h) {
     uint8_t packed = byte_at(p, 2 * part + h);
+    b.stored.scale[h] = packed & 15;
+    b.stored.min[h] = static_cast<int8_t>(packed >> 4);
     b.scale[h] = d * static_cast<float>(packed & 15);
     b.min[h] = -(dmin * static_cast<float>(packed >> 4));
-    b.stored.scale[h] = static_cast<int8_t>(packed & 15);
-    b.stored.min[h] = static_cast<int8_t>(packed >> 4);
   }
   const TwoBits low(p + 16, part);
   for (size_t i = 0; i < kBlock; ++i) {
@@ -58,16 +51,13 @@ void decode_q2_k(const std::byte* p, uint32_t part, CodeBlock& b) {
 
 void decode_q3_k(const std::byte* p, uint32_t part, CodeBlock& b) {
   const std::byte* scales = p + 96;
-  const float d = f16_at(p, 108);
-  b.stored.d = read_at<f16_t>(p + 108, 0);
+  const auto d = read_at<f16_t>(p + 108, 0);
   for (uint32_t h = 0; h < 2; ++h) {
     // 16 numbers of 6 bits: the low four in 8 bytes of nibbles, the high two in 4 bytes.
     uint32_t i = 2 * part + h;
     int low = i < 8 ? byte_at(scales, i) & 15 : byte_at(scales, i - 8) >> 4;
     int high = byte_at(scales, 8 + i % 4) >> (2 * (i / 4)) & 3;
-    b.stored.scale[h] = static_cast<int8_t>((low | high << 4) - 32);
-    b.scale[h] = d * static_cast<float>(b.stored.scale[h]);
-    b.min[h] = 0;
+    set_stored_half(b, h, d, (low | high << 4) - 32, kTableQ3.factor);
   }
   const BlockBytes<kBlock> third(p);
   const TwoBits low(p + 32, part);
@@ -90,8 +80,6 @@ void decode_q6_k(const std::byte* p, uint32_t part, CodeBlock& b) {
     b.codes[i] = static_cast<uint8_t>(code + kCodeZero - 32);
   }
 }
-
-constinit const CodeTable kTableQ3 = {{-4, -3, -2, -1, 0, 1, 2, 3}, 1};
 
 }  // namespace
 

@@ -12,8 +12,11 @@ void unpack_row(const PackSpec& spec, const std::byte* codes, const std::byte* s
   const PackKindInfo& kind = pack_kind_info(spec.kind);
   const size_t panel = row / kPanelRows;
   const PackedLane lane{codes + spec.codes_panel_bytes() * panel,
-                        scales + spec.scales_panel_bytes() * panel, row % kPanelRows,
-                        spec.super_offset(), spec.supers(), &spec.form};
+                        scales + spec.scales_panel_bytes() * panel,
+                        row % kPanelRows,
+                        spec.super_offset(),
+                        spec.supers(),
+                        &spec.form};
   for (uint32_t b = 0; b < spec.blocks(); ++b) {
     float values[kBlock];
     if (kind.unpack_values != nullptr) {

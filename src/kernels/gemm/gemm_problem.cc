@@ -182,9 +182,7 @@ std::vector<PackForm> forms_of(PackKind kind) {
   for (DType dtype : all_dtypes()) {
     if (pack_kind_for(dtype) == kind) forms.push_back(pack_form_for(dtype));
   }
-  static constexpr CodeTable kAny = {{-127, -5, 3, 4, 5, 6, 7, 8, -1, -2, -3, 62, 43, 25, 11, 0},
-                                     0.25f};
-  if (forms.empty()) forms.push_back({.table = &kAny});
+  if (forms.empty()) forms.push_back({});
   if (!pack_kind_info(kind).grouped) return forms;
   for (ScaleForm scale : {ScaleForm::kF16, ScaleForm::kBF16}) {
     PackForm form = forms.front();
