@@ -118,8 +118,15 @@ class Gguf:
         return default if value is None else value.data
 
     def values(self) -> dict[str, Any]:
-        """The weights of all tensors."""
-        return {name: t.values() for name, t in self.tensors.items()}
+        """The weights of all tensors. Beside NAME.weight may stand NAME.scale: a factor for the
+        matrix, or for each of several that stand above each other."""
+        out = {name: t.values() for name, t in self.tensors.items()}
+        for name, factors in out.items():
+            weight = name.removesuffix("scale") + "weight"
+            if name.endswith(".scale") and weight in out:
+                each = out[weight].reshape(factors.size, -1) * factors.reshape(-1, 1)
+                out[weight] = each.reshape(out[weight].shape)
+        return out
 
 
 def _encode_string(text: str) -> bytes:

@@ -154,6 +154,23 @@ class GgufTest(unittest.TestCase):
         padded = head + bytes(-len(head) % 32)
         self.assertEqual(raw, padded + b"\x00\x00\x80\x3f" + bytes(28))
 
+    def test_a_scale_beside_weights_multiplies_them(self):
+        """Two experts of two rows, and a matrix; a scale without weights is a tensor as others."""
+        experts = quants.quantize(Type.F32, np.arange(12.0).reshape(4, 3))
+        factors, one = (quants.quantize(Type.F32, np.array([x])) for x in ([10.0, -2.0], [0.5]))
+        tensors = [
+            gguf_io.Tensor("e.weight", Type.F32, (3, 2, 2), experts),
+            gguf_io.Tensor("e.scale", Type.F32, (2,), factors),
+            gguf_io.Tensor("m.scale", Type.F32, (1,), one),
+            gguf_io.Tensor("m.weight", Type.F32, (3, 4), experts),
+            gguf_io.Tensor("n.scale", Type.F32, (1,), one),
+        ]
+        values = gguf_io.Gguf({}, {t.name: t for t in tensors}).values()
+        scaled = [[0, 10, 20], [30, 40, 50], [-12, -14, -16], [-18, -20, -22]]
+        np.testing.assert_array_equal(values["e.weight"], scaled)
+        np.testing.assert_array_equal(values["m.weight"], np.arange(12.0).reshape(4, 3) / 2)
+        np.testing.assert_array_equal(values["n.scale"], [[0.5]])
+
     def test_a_short_file_is_refused(self):
         tensor = gguf_io.Tensor("w", Type.F32, (16,), bytes(64))
         gguf_io.write(self.path, {}, [tensor])
@@ -358,6 +375,17 @@ class ModelsTest(unittest.TestCase):
             for name, values in make_models.weights(s)
         }
         self.assertEqual(used, set(Type))
+
+    def test_scales_spread_a_matrix_over_those_of_its_blocks(self):
+        x = np.random.Generator(np.random.PCG64(8)).standard_normal((3, 16, 128))
+        x *= np.array([1e-4, 1.0, 1e4])[:, None, None]
+        weight, scale = make_models.scaled_tensors("w.weight", x)
+        self.assertEqual((scale.name, weight.shape, scale.shape), ("w.scale", (128, 16, 3), (3,)))
+        values = gguf_io.Gguf({}, {t.name: t for t in (weight, scale)}).values()["w.weight"]
+        errors = (values.reshape(x.shape) - x).std(axis=(1, 2)) / x.std(axis=(1, 2))
+        self.assertLess(errors.max(), quants.row_of(Type.NVFP4).error)
+        blocks = np.frombuffer(weight.data, np.uint8).reshape(3, -1, 36)
+        self.assertEqual(blocks[:, :, :4].max(axis=(1, 2)).tolist(), [0x7E] * 3)
 
     def test_two_runs_write_the_same_bytes(self):
         spec = spec_named("llama-q4_0")

@@ -48,6 +48,7 @@ from collections.abc import Iterable
 import numpy as np
 
 import draws
+import e4m3
 import experts
 import expert_tensors
 import gemma
@@ -64,6 +65,7 @@ import reference
 import rope
 import safetensors_io
 import type_blocks
+import types_32
 from gguf_io import ValueType, array, boolean, f32, string, u32
 from model_specs import Spec
 from quants import Type
@@ -252,6 +254,20 @@ def weights(spec: Spec):
         yield "rope_freqs.weight", rope.llama3_divisors(spec.key, base, factor, **LLAMA3)
 
 
+def scaled_tensors(name: str, values: np.ndarray) -> list[gguf_io.Tensor]:
+    """NVFP4 with a factor for every matrix: the largest of its weights has the largest scale."""
+    matrices = values.reshape(-1, *values.shape[-2:])
+    factors = np.abs(matrices).max(axis=(1, 2)) / (types_32.E2M1.max() * e4m3.E4M3_MAX)
+    factors = quants.round_to(Type.F32, factors)
+    shape = values.shape[::-1]
+    raw = quants.quantize(Type.NVFP4, (matrices / factors[:, None, None]).reshape(-1, shape[0]))
+    beside = quants.quantize(Type.F32, factors.reshape(1, -1))
+    return [
+        gguf_io.Tensor(name, Type.NVFP4, shape, raw),
+        gguf_io.Tensor(name.removesuffix("weight") + "scale", Type.F32, factors.shape, beside),
+    ]
+
+
 def tensors(spec: Spec) -> list[gguf_io.Tensor]:
     out = []
     for name, values in weights(spec):
@@ -261,6 +277,9 @@ def tensors(spec: Spec) -> list[gguf_io.Tensor]:
             values = quants.round_to(Type.BF16 if spec.twin else Type.F32, values - less) + less
         shape = values.shape[::-1]
         kind = model_specs.tensor_type(spec, name, shape)
+        if spec.scaled and kind == Type.NVFP4:
+            out += scaled_tensors(name, values)
+            continue
         data = quants.quantize(kind, values.reshape(-1, shape[0]))
         out.append(gguf_io.Tensor(name, kind, shape, data))
     return out

@@ -84,6 +84,7 @@ class Spec:
     head_norms: bool = False  # norms of queries and keys where an architecture has them or not
     experts: Experts | None = None
     mla: Mla | None = None
+    scaled: bool = False  # beside matrices of NVFP4 stands NAME.scale, a factor for each
     # Every value is one of BF16, vectors and routers too: a directory can hold the same weights.
     twin: bool = False
 

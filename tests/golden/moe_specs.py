@@ -48,6 +48,10 @@ def _qwen3_models() -> list[Spec]:
                              "blk.0.ffn_down_exps": Type.IQ3_S, "blk.1.ffn_gate_exps": Type.IQ1_M,
                              "blk.1.ffn_up_exps": Type.Q2_K, "blk.1.ffn_down_exps": Type.IQ4_XS,
                              "blk.1.attn_output": Type.IQ3_XXS}),
+        _qwen3moe("qwen3moe-nvfp4", ("7 experts, 3 used", "ffn of 192", "a factor per expert and "
+                                     "matrix"), 128, 4, 2, 100, 301, 24, type=Type.NVFP4,
+                  scaled=True, experts=Experts(7, 3, 192), tied=True,
+                  overrides={"token_embd": Type.Q8_0}),
         _qwen3moe("qwen3moe-q4_k-narrow", ("ffn of 96: down falls back to Q5_0",), 256, 4, 2, 100,
                   301, 24, type=Type.Q4_K, experts=Experts(7, 3, 96)),
     ]
