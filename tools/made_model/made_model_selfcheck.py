@@ -20,7 +20,7 @@ CONFIG = {
     "num_hidden_layers": 3, "num_key_value_heads": 4, "q_lora_rank": 128, "qk_nope_head_dim": 128,
     "qk_rope_head_dim": 64, "rms_norm_eps": 1e-6, "rope_theta": 10000, "topk_group": 2,
     "routed_scaling_factor": 2.5, "scoring_func": "sigmoid", "topk_method": "noaux_tc",
-    "torch_dtype": "bfloat16", "v_head_dim": 128, "vocab_size": 512,
+    "torch_dtype": "bfloat16", "v_head_dim": 128, "vocab_size": 12288,
     "quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]},
 }  # fmt: skip
 

@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kMostFileBytes = uint64_t{4} << 30;
-constexpr size_t kChunkBytes = size_t{18} << 20;  // whole blocks of every type
+constexpr size_t kMostChunkBytes = size_t{2} << 20;
 
 class Out {
  public:
@@ -47,7 +47,8 @@ class Out {
   }
   void floats(std::span<const float> values) { bytes(std::as_bytes(values)); }
   void tensor(Values& values, DType type, Normal spread, uint64_t size) {
-    std::vector<std::byte> chunk(std::min<uint64_t>(size, kChunkBytes));
+    const size_t block = dtype_info(type).block_bytes;
+    std::vector<std::byte> chunk(std::min<uint64_t>(size, kMostChunkBytes / block * block));
     for (uint64_t left = size; left > 0;) {
       const size_t now = std::min<uint64_t>(left, chunk.size());
       values.fill(type, spread, std::span(chunk).first(now));
