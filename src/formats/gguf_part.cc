@@ -182,6 +182,16 @@ uint64_t read_alignment(const GgufCursor& cursor, const Metadata& metadata) {
   return alignment;
 }
 
+// Tells of a tensor that has too few bytes what it may be instead of damaged.
+void refuse_other_q2_0(const GgufCursor& cursor, const SourceTensor& tensor) {
+  if (!tensor.type_known || tensor.dtype != DType::kQ2_0) return;
+  cursor.fail_at(
+      "tensor '{}': it has fewer bytes than q2_0 takes: the file is truncated, or from PrismML's "
+      "llama.cpp, which wrote blocks of 128 elements as q2_0 that this program does not read; "
+      "download the same model in another type, such as a file of Q4_K_M or IQ4_XS",
+      printable(tensor.name));
+}
+
 // Turns the offset into one from the beginning of the file and finds the data.
 SourceTensor place_tensor(const GgufCursor& cursor, std::span<const std::byte> file,
                           uint64_t data_start, uint64_t alignment, ListedTensor listed) {
@@ -200,6 +210,7 @@ SourceTensor place_tensor(const GgufCursor& cursor, std::span<const std::byte> f
     fits = !__builtin_mul_overflow(blocks, uint64_t{listed.block->bytes}, &n_bytes);
   }
   if (!fits || tensor.offset > room || n_bytes > room - tensor.offset) {
+    refuse_other_q2_0(cursor, tensor);
     cursor.fail_at(
         "{}: its {} bytes at offset {} of the data end beyond the file, which has {} "
         "bytes of data; it is truncated or corrupt, download it again",
@@ -221,6 +232,7 @@ void check_overlaps(const GgufCursor& cursor, const std::vector<SourceTensor>& t
     const SourceTensor& after = tensors[order[i]];
     uint64_t n_bytes = std::max<uint64_t>(before.n_bytes(), 1);
     if (after.offset - before.offset >= n_bytes) continue;
+    refuse_other_q2_0(cursor, before);
     cursor.fail_corrupt({"tensor", after.name}, "its data overlaps that of tensor '{}'",
                         printable(before.name));
   }

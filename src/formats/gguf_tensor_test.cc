@@ -150,6 +150,18 @@ TEST(SourceTensor, DataMustNotOverlap) {
   EXPECT_TRUE(says(two(32, 64), "overlaps"));
 }
 
+// Blocks of 128 elements in 34 bytes, where q2_0 takes 36 for as many.
+TEST(SourceTensor, Q2_0OfOtherBlocksIsRefusedAsSuch) {
+  const uint32_t q2_0 = gguf_type_of(DType::kQ2_0);
+  EXPECT_EQ(parse_error(one_tensor({2048}, q2_0, 0, 576)), "");
+  EXPECT_TRUE(says(parse_error(one_tensor({2048}, q2_0, 0, 544)),
+                   "tensor 't': it has fewer bytes than q2_0 takes"));
+  GgufBytes two = GgufBytes().header(2, 0).tensor("a", {2048}, q2_0, 0);
+  EXPECT_TRUE(says(parse_error(two.tensor("b", {8}, kF32, 544).data(576)),
+                   "tensor 'a': it has fewer bytes than q2_0 takes: the file is truncated, or "
+                   "from PrismML's llama.cpp"));
+}
+
 TEST(SourceTensor, NamesThatStandTwiceAreNamed) {
   GgufBytes bytes;
   bytes.header(2, 0).tensor("t", {8}, kF32, 0).tensor("t", {8}, kF32, 32).data(64);

@@ -17,8 +17,8 @@ struct UnreadType {
   GgufBlock block;
 };
 
-// The types of the format that this program does not read, those withdrawn included, and one of
-// PrismML's llama.cpp (142). Without sizes where they are not known.
+// The types of the format that this program does not read, those withdrawn included, and those
+// of PrismML's llama.cpp (142, 143). Without sizes where they are not known.
 constexpr UnreadType kUnreadTypes[] = {
     {4, "q4_2", {}},          {5, "q4_3", {}},        {9, "q8_1", {32, 36}},
     {15, "q8_k", {256, 292}}, {24, "i8", {1, 1}},     {25, "i16", {1, 2}},
@@ -27,7 +27,7 @@ constexpr UnreadType kUnreadTypes[] = {
     {36, "iq4_nl_4_4", {}},   {37, "iq4_nl_4_8", {}}, {38, "iq4_nl_8_8", {}},
     {142, "pq2_0", {}}};
 
-// The types of ik_llama.cpp's own: 133 to 158 without that above, and from 200 on those whose rows
+// The types of ik_llama.cpp's own: 133 to 158 without those above, and from 200 on those whose rows
 // lie interleaved. Some keep a scale for a whole row, so no size of a block is told.
 constexpr UnreadType kIkTypes[] = {
     {133, "q6_0", {}},      {134, "iq1_bn", {}},     {135, "iq2_bn", {}},
