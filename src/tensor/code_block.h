@@ -19,7 +19,16 @@ namespace hearth {
 inline constexpr uint8_t kCodeZero = 128;
 
 // The scales of 32 elements as a file has them: binary16 numbers of the block or super-block, and
-// of each half what these are multiplied with. `scale` also holds the bytes of E8M0 and E4M3.
+// of each half what these are multiplied with. `scale` also holds the bytes of E8M0 and E4M3. What
+// a type has none of is left as it was.
+//
+//   Q4_1, Q5_1                      d; dmin is m
+//   Q5_0, IQ4_NL, TQ*, Q1_0, Q2_0   d
+//   MXFP4, NVFP4                    scale: the byte
+//   Q2_K                            d, dmin, and the numbers of 4 bits
+//   Q3_K, IQ4_XS                    d; scale is s - 32
+//   IQ2_*, IQ3_*, IQ1_M             d; scale is 2 s + 1
+//   IQ1_S                           d; scale is 2 s + 1 with the sign of delta
 struct StoredScales {
   f16_t d, dmin;
   int8_t scale[2], min[2];

@@ -41,7 +41,8 @@ uint64_t iq3_numbers(uint16_t first, uint16_t second) {
 // Returns 2 s + 1 of the half h of a block whose two scales are the nibbles of a byte.
 int odd_scale(uint8_t nibbles, size_t h) { return 2 * (nibbles >> 4 * h & 15) + 1; }
 
-// The last word of 32 bits of IQ2_XXS and IQ3_XXS: 7 sign bits a group of 8, then s.
+// Writes codes and scale of a block of IQ2_XXS or IQ3_XXS, which share the word of 32 bits: 7 sign
+// bits for each group of 8, then s.
 void set_signs_and_scale(CodeBlock& b, uint32_t word, const uint64_t (&magnitudes)[4], f16_t d,
                          float factor) {
   for (size_t l = 0; l < 4; ++l) {
