@@ -40,7 +40,9 @@ std::vector<const WeightSpec*> multiplied(const ModelSpec& spec) {
 
 }  // namespace
 
-WeightType weight_type(DType dtype) { return {dtype_info(dtype).name, pack_kind_for(dtype)}; }
+WeightType weight_type(DType dtype) {
+  return {dtype_info(dtype).name, pack_kind_for(dtype), pack_form_for(dtype)};
+}
 
 std::vector<WeightType> weight_types() {
   std::vector<WeightType> types;

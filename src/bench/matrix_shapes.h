@@ -18,6 +18,7 @@ namespace hearth {
 struct WeightType {
   std::string_view name;  // "q4_0"
   PackKind kind = PackKind::kF32;
+  PackForm form = {};
   bool operator==(const WeightType&) const = default;
 };
 WeightType weight_type(DType dtype);

@@ -90,8 +90,8 @@ TEST(MatrixShapes, AHeadOfItsOwn) {
 TEST(WeightTypes, ThoseOfFilesAndFp8) {
   std::vector<WeightType> types = weight_types();
   EXPECT_EQ(types.size(), all_dtypes().size());
-  EXPECT_EQ(types[static_cast<size_t>(DType::kQ4_1)], (WeightType{"q4_1", PackKind::kI8x32}));
-  EXPECT_EQ(types.back(), (WeightType{"fp8", PackKind::kFP8}));
+  EXPECT_EQ(types[static_cast<size_t>(DType::kQ4_1)], weight_type(DType::kQ4_1));
+  EXPECT_EQ(types.back(), weight_type(DType::kF8E4M3));
 }
 
 TEST(PlanRotation, SoManyCopiesThatTheyFillTheBytes) {

@@ -12,7 +12,7 @@ constexpr uint32_t kRandomPanels = 32;
 constexpr size_t kBeyond = 4096;
 
 Problem random_problem(const PackSpec& spec, uint32_t panels, uint32_t m) {
-  return make_problem(spec.kind, panels, spec.blocks(), 0, m, Fill::kRandom, 1);
+  return make_problem(spec.kind, spec.form, panels, spec.blocks(), 0, m, Fill::kRandom, 1);
 }
 
 }  // namespace

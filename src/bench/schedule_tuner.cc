@@ -42,7 +42,7 @@ Rotation rotation_of(const Engine& engine, const Machine& machine, const Product
     if (part.node == node) bytes = std::max(bytes, part.bytes);
   }
   bytes = std::min<uint64_t>(bytes, engine.memory().weights);
-  return plan_rotation({shape.outputs, shape.k, {pack_kind_name(shape.kind), shape.kind}, ""},
+  return plan_rotation({shape.outputs, shape.k, {pack_kind_name(shape.kind), shape.kind, forms_of(shape.kind).front()}, ""},
                        bytes);
 }
 

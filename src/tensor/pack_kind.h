@@ -70,6 +70,7 @@ struct PackForm {
   // minus itself times the scale.
   ScaleForm min = ScaleForm::kF16;
   uint32_t group_blocks = 1;  // blocks of 32 that share a scale, a power of two
+  bool operator==(const PackForm&) const = default;
 };
 
 // Points to one row of one packed panel.
