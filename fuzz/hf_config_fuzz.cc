@@ -66,15 +66,15 @@ void read_rows(const ModelSource& source) {
   for (const SourceTensor& tensor : source.tensors()) {
     HEARTH_CHECK(source.find_tensor(tensor.name) == &tensor, "a tensor that was listed is found");
     if (!tensor.type_known) continue;
-    const DType as = packed_type(tensor, 0, tensor.rows(), tensor.rows());
+    const DType as = packed_type(tensor, 0, tensor.rows(), tensor.rows()).dtype;
     std::vector<float> values(tensor.dims[0]);
     std::vector<std::byte> scratch(scratch_bytes(tensor, as));
-    std::vector<float> scales(tensor.dims[0] / 128 + 1);
+    std::vector<float> scales(kPanelRows * (tensor.dims[0] / 128 + 1));
     for (uint64_t row = 0; row < tensor.rows(); row += kPanelRows) {
       const auto count = static_cast<uint32_t>(std::min<uint64_t>(16, tensor.rows() - row));
       PanelRows rows;
       panel_rows(tensor, as, row, count, scratch.data(), &rows);
-      if (as == DType::kF8E4M3) panel_scales(tensor, row, scales.data());
+      if (as == DType::kF8E4M3) panel_scales(tensor, row, count, scales.data());
       for (uint32_t r = 0; r < count; ++r) {
         dequantize_row(as, rows[r], values.size(), values.data());
       }

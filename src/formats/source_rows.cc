@@ -36,11 +36,19 @@ float scale_at(const StoredMatrix& scales, uint64_t row, uint64_t column) {
   return scale;
 }
 
+// How many of n rows, or columns, share each of so many scales.
+uint64_t sharing(uint64_t n, uint64_t scales) {
+  if (scales == 1) return n;
+  return scales == n ? 1 : kFp8ScaleBlock;
+}
+uint64_t rows_a_scale(const SourceRun& run) { return sharing(run.stored.rows, run.scales.rows); }
+uint64_t columns_a_scale(const SourceRun& run) { return sharing(run.stored.k, run.scales.k); }
+
 // The scale of element k of a row.
 float element_scale(const SourceTensor& tensor, const RowPlace& at, uint64_t k) {
   const uint64_t row = at.run->transposed ? at.run->first + k : stored_row(tensor, at);
   const uint64_t column = at.run->transposed ? at.row : k;
-  return scale_at(at.run->scales, row / kFp8ScaleBlock, column / kFp8ScaleBlock);
+  return scale_at(at.run->scales, row / rows_a_scale(*at.run), column / columns_a_scale(*at.run));
 }
 
 // Rows of which this is the same, and the elements at the same k, have the same scale.
@@ -49,22 +57,32 @@ std::tuple<const std::byte*, uint64_t> scales_of(const SourceTensor& tensor, uin
   const StoredMatrix& scales = at.run->scales;
   const size_t bytes = dtype_info(scales.dtype).block_bytes;
   if (!at.run->transposed) {
-    const uint64_t scale_row = stored_row(tensor, at) / kFp8ScaleBlock;
+    const uint64_t scale_row = stored_row(tensor, at) / rows_a_scale(*at.run);
     return {scales.data.data() + scale_row * scales.k * bytes, 0};
   }
-  return {scales.data.data() + at.row / kFp8ScaleBlock * bytes, at.run->first};
+  const uint64_t scale_column = at.row / columns_a_scale(*at.run);
+  return {scales.data.data() + scale_column * bytes, at.run->first};
 }
 
-// Whether 128 columns of a row, counted from its first, have one scale.
+// The element of a row where its next scale begins, behind element k.
+uint64_t next_scale(const SourceRun& run, uint64_t k) {
+  const uint64_t each = run.transposed ? rows_a_scale(run) : columns_a_scale(run);
+  return k + each - ((run.transposed ? run.first : 0) + k) % each;
+}
+
+// Whether every 128 columns of a row, counted from its first, have one scale.
 bool columns_share_scales(const SourceTensor& tensor, const SourceRun& run) {
-  const uint64_t within = run.first % kFp8ScaleBlock;
-  return !run.transposed || within == 0 || within + tensor.dims[0] <= kFp8ScaleBlock;
+  for (uint64_t k = next_scale(run, 0); k < tensor.dims[0]; k = next_scale(run, k)) {
+    if (k % kFp8ScaleBlock != 0) return false;
+  }
+  return true;
 }
 
-bool panel_shares_scales(const SourceTensor& tensor, uint64_t row, uint64_t count) {
-  for (uint64_t r = row; r < row + count; ++r) {
-    if (!columns_share_scales(tensor, *place_of(tensor, r).run)) return false;
-    if (scales_of(tensor, r) != scales_of(tensor, row)) return false;
+// The same of rows [first, first + rows).
+bool columns_share_scales(const SourceTensor& tensor, uint64_t first, uint64_t rows) {
+  const uint64_t run_rows = tensor.run_rows();
+  for (uint64_t run = first / run_rows; run * run_rows < first + rows; ++run) {
+    if (!columns_share_scales(tensor, tensor.runs[run])) return false;
   }
   return true;
 }
@@ -73,8 +91,19 @@ bool panel_shares_scales(const SourceTensor& tensor, uint64_t row, uint64_t coun
 // lie inside of its scales' blocks.
 bool is_plain(const SourceTensor& tensor, uint64_t first, uint64_t rows) {
   const RowPlace at = place_of(tensor, first);
+  const uint64_t row = stored_row(tensor, at), each = rows_a_scale(*at.run);
   return at.row + rows <= tensor.run_rows() && at.run->interleave == 1 && !at.run->transposed &&
-         stored_row(tensor, at) % kPanelRows == 0;
+         (each == at.run->stored.rows || (each % kPanelRows == 0 && row % kPanelRows == 0));
+}
+
+// Whether the rows of every panel have the same scales.
+bool panels_share_scales(const SourceTensor& tensor, uint64_t first, uint64_t rows) {
+  if (is_plain(tensor, first, rows)) return true;
+  for (uint64_t row = first; row < first + rows; ++row) {
+    const uint64_t panel = row - (row - first) % kPanelRows;
+    if (scales_of(tensor, row) != scales_of(tensor, panel)) return false;
+  }
+  return true;
 }
 
 void gather_column(const SourceTensor& tensor, const RowPlace& at, size_t bytes, std::byte* out) {
@@ -96,10 +125,11 @@ bool scaled_values(const SourceTensor& tensor, const RowPlace& at, float* out) {
   const uint64_t step = across ? stored.k : 1;
   float scale = 0;
   bool good = true;
-  for (uint64_t k = 0; k < tensor.dims[0]; ++k) {
-    if (k == 0 || ((across ? row : 0) + k) % kFp8ScaleBlock == 0) {
+  for (uint64_t k = 0, scale_end = 0; k < tensor.dims[0]; ++k) {
+    if (k == scale_end) {
       scale = element_scale(tensor, at, k);
       good = good && is_scale(scale);
+      scale_end = next_scale(*at.run, k);
     }
     out[k] = scale * e4m3_to_f32(std::to_integer<e4m3_t>(codes[k * step]));
   }
@@ -123,15 +153,13 @@ void plain_values(const SourceTensor& tensor, const RowPlace& at, float* out) {
 
 }  // namespace
 
-DType packed_type(const SourceTensor& tensor, uint64_t first, uint64_t rows, uint64_t granule) {
+PackedType packed_type(const SourceTensor& tensor, uint64_t first, uint64_t rows,
+                       uint64_t granule) {
   if (tensor.dtype != DType::kF8E4M3) return tensor.dtype;
-  if (granule % kPanelRows != 0 && granule < rows) return DType::kF32;
-  if (is_plain(tensor, first, rows)) return DType::kF8E4M3;
-  for (uint64_t row = 0; row < rows; row += kPanelRows) {
-    const uint64_t count = std::min<uint64_t>(kPanelRows, rows - row);
-    if (!panel_shares_scales(tensor, first + row, count)) return DType::kF32;
-  }
-  return DType::kF8E4M3;
+  if (!columns_share_scales(tensor, first, rows)) return DType::kF32;
+  const bool cut_in_panels = granule % kPanelRows != 0 && granule < rows;
+  const bool shared = !cut_in_panels && panels_share_scales(tensor, first, rows);
+  return {DType::kF8E4M3, shared ? PackKind::kFP8 : PackKind::kFP8R};
 }
 
 size_t scratch_bytes(const SourceTensor& tensor, DType as) {
@@ -173,13 +201,15 @@ bool panel_rows(const SourceTensor& tensor, DType as, uint64_t row, uint32_t cou
   return good;
 }
 
-bool panel_scales(const SourceTensor& tensor, uint64_t row, float* out) {
-  const RowPlace at = place_of(tensor, row);
+bool panel_scales(const SourceTensor& tensor, uint64_t row, uint32_t count, float* out) {
   bool good = true;
-  for (uint64_t k = 0; k < tensor.dims[0]; k += kFp8ScaleBlock) {
-    const float scale = element_scale(tensor, at, k);
-    good = good && is_scale(scale);
-    out[k / kFp8ScaleBlock] = scale;
+  for (uint64_t r = row; r < row + count; ++r) {
+    const RowPlace at = place_of(tensor, r);
+    for (uint64_t k = 0; k < tensor.dims[0]; k += kFp8ScaleBlock) {
+      const float scale = element_scale(tensor, at, k);
+      good = good && is_scale(scale);
+      *out++ = scale;
+    }
   }
   return good;
 }

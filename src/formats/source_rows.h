@@ -13,10 +13,10 @@
 namespace hearth {
 
 // The type that rows [first, first + rows) are packed in, where a shard of them begins at a
-// multiple of `granule` rows of them: the tensor's own, save for FP8 where a panel of 16 rows and
-// 128 columns would have several scales. Such rows are read as F32: a product of scale and code,
-// rounded once, which is what an FP8 weight counts as everywhere.
-DType packed_type(const SourceTensor& tensor, uint64_t first, uint64_t rows, uint64_t granule);
+// multiple of `granule` rows of them: the tensor's own. FP8 is packed as kFP8 where the rows of
+// every panel share the scale of 128 columns, and as kFP8R where each row has one. Where 128
+// columns of a row have several, rows are read as F32: a product of scale and code, rounded once.
+PackedType packed_type(const SourceTensor& tensor, uint64_t first, uint64_t rows, uint64_t granule);
 
 // The scratch memory that panel_rows needs, in bytes.
 size_t scratch_bytes(const SourceTensor& tensor, DType as);
@@ -27,9 +27,9 @@ size_t scratch_bytes(const SourceTensor& tensor, DType as);
 bool panel_rows(const SourceTensor& tensor, DType as, uint64_t row, uint32_t count,
                 std::byte* scratch, PanelRows* rows);
 
-// Writes the scales of the FP8 panel that begins at `row`, for every 128 columns from the first on,
-// to out[ceil(dims[0] / 128)]. False as above.
-bool panel_scales(const SourceTensor& tensor, uint64_t row, float* out);
+// Writes the scales of FP8 rows [row, row + count), for every 128 columns from the first on, to
+// out[count][ceil(dims[0] / 128)]. False as above.
+bool panel_scales(const SourceTensor& tensor, uint64_t row, uint32_t count, float* out);
 
 // Bytes of a file.
 struct FileRange {

@@ -12,17 +12,28 @@
 namespace hearth {
 namespace {
 
-// A stored matrix whose bytes tell where they come from, and its scales in bf16, a different power
-// of two times 1 to 1.5 for each block.
+const PackedType kShared = DType::kF8E4M3;
+const PackedType kOfRows = {DType::kF8E4M3, PackKind::kFP8R};
+
+// A stored matrix whose bytes tell where they come from, and its scales in bf16, all different.
 struct Store {
   uint64_t rows, k;
   DType dtype;
   std::vector<std::byte> bytes;
   std::vector<bf16_t> scales;
-  uint64_t scale_rows = (rows + 127) / 128, scale_columns = (k + 127) / 128;
+  // So many rows and columns share a scale.
+  uint64_t rows_a_scale, columns_a_scale;
+  uint64_t scale_rows = (rows + rows_a_scale - 1) / rows_a_scale;
+  uint64_t scale_columns = (k + columns_a_scale - 1) / columns_a_scale;
 
-  Store(uint64_t n, uint64_t columns, DType type)
-      : rows(n), k(columns), dtype(type), bytes(n * row_bytes(type, columns)) {
+  Store(uint64_t n, uint64_t columns, DType type, uint64_t scale_height = 128,
+        uint64_t scale_width = 128)
+      : rows(n),
+        k(columns),
+        dtype(type),
+        bytes(n * row_bytes(type, columns)),
+        rows_a_scale(scale_height),
+        columns_a_scale(scale_width) {
     for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>((i * 37) % 120);
     for (uint64_t i = 0; i < scale_rows * scale_columns; ++i) {
       scales.push_back(f32_to_bf16(0.001f * static_cast<float>(i + 1)));
@@ -47,7 +58,7 @@ struct Store {
     const size_t size = dtype_info(dtype).block_bytes;
     dequantize_row(dtype, bytes.data() + (row * k + column) * size, 1, &out);
     if (dtype != DType::kF8E4M3) return out;
-    return out * bf16_to_f32(scales[row / 128 * scale_columns + column / 128]);
+    return out * bf16_to_f32(scales[row / rows_a_scale * scale_columns + column / columns_a_scale]);
   }
 };
 
@@ -64,7 +75,8 @@ SourceTensor tensor_of(std::vector<SourceRun> runs, uint64_t k, uint64_t run_row
 
 // The values of a row, by way of the pack layout.
 std::vector<float> packed_row(const SourceTensor& tensor, uint64_t row) {
-  const DType as = packed_type(tensor, 0, tensor.rows(), tensor.rows());
+  const PackedType packed = packed_type(tensor, 0, tensor.rows(), tensor.rows());
+  const DType as = packed.dtype;
   std::vector<std::byte> scratch(scratch_bytes(tensor, as));
   PanelRows rows;
   const uint64_t panel = row / kPanelRows * kPanelRows;
@@ -74,9 +86,12 @@ std::vector<float> packed_row(const SourceTensor& tensor, uint64_t row) {
   std::vector<float> out(tensor.dims[0]);
   dequantize_row(as, rows[row % kPanelRows], out.size(), out.data());
   if (as != DType::kF8E4M3) return out;
-  std::vector<float> scales((out.size() + 127) / 128);
-  EXPECT_TRUE(panel_scales(tensor, panel, scales.data()));
-  for (size_t i = 0; i < out.size(); ++i) out[i] *= scales[i / 128];
+  const uint32_t scaled = packed.kind == PackKind::kFP8 ? 1 : count;
+  const size_t columns = (out.size() + 127) / 128;
+  std::vector<float> scales(columns * scaled);
+  EXPECT_TRUE(panel_scales(tensor, panel, scaled, scales.data()));
+  const float* own = scales.data() + columns * (scaled == 1 ? 0 : row % kPanelRows);
+  for (size_t i = 0; i < out.size(); ++i) out[i] *= own[i / 128];
   return out;
 }
 
@@ -120,7 +135,7 @@ TEST(SourceRows, InterleavedHalvesOfHeads) {
       });
       // 256: the halves lie in two blocks of scales. 24: 5 heads and a third of one are a block.
       const bool whole = type == DType::kF16 || head == 128 || head == 64;
-      EXPECT_EQ(packed_type(tensor, 0, tensor.rows(), head), whole ? type : DType::kF32) << head;
+      EXPECT_EQ(packed_type(tensor, 0, tensor.rows(), head), whole ? type : kOfRows) << head;
     }
   }
 }
@@ -136,24 +151,25 @@ TEST(SourceRows, ColumnsOfPartsOfHeads) {
       expect_rows(tensor, store, [&](uint64_t row, uint64_t c) {
         return std::pair(row / lora * head + c, row % lora);
       });
-      // A head's rows must begin with a block of scales, or lie in one; and a panel in one head.
+      // A head's rows must begin with a block of scales, or lie in one. Panels lie in two heads.
+      const PackedType of_all = nope == 160 ? PackedType(DType::kF32) : kOfRows;
       EXPECT_EQ(packed_type(tensor, 0, tensor.rows(), lora),
-                type == DType::kBF16 ? type : DType::kF32);
+                type == DType::kBF16 ? PackedType(type) : of_all);
       if (type == DType::kF8E4M3) {
-        EXPECT_EQ(packed_type(tensor, 0, lora, lora) == type, true) << nope << ": the first head";
-        EXPECT_EQ(packed_type(tensor, lora, lora, lora) == type, nope != 160) << nope;
+        EXPECT_EQ(packed_type(tensor, 0, lora, lora), kShared) << nope << ": the first head";
+        EXPECT_EQ(packed_type(tensor, lora, lora, lora), nope == 160 ? DType::kF32 : type) << nope;
       }
     }
   }
 }
 
-TEST(SourceRows, AShardThatBeginsInsideOfAPanelIsReadAsF32) {
+TEST(SourceRows, AShardThatBeginsInsideOfAPanelHasScalesOfRows) {
   Store store(200, 64, DType::kF8E4M3);
   SourceTensor tensor = tensor_of({store.run(0)}, 64, 200);
   EXPECT_EQ(packed_type(tensor, 0, 200, 32), DType::kF8E4M3);
-  EXPECT_EQ(packed_type(tensor, 0, 200, 40), DType::kF32);
+  EXPECT_EQ(packed_type(tensor, 0, 200, 40), kOfRows);
   EXPECT_EQ(packed_type(tensor, 0, 200, 200), DType::kF8E4M3) << "nothing cuts it";
-  EXPECT_EQ(packed_type(tensor, 120, 80, 80), DType::kF32) << "the panel's blocks differ";
+  EXPECT_EQ(packed_type(tensor, 120, 80, 80), kOfRows) << "the panel's blocks differ";
   EXPECT_EQ(packed_type(tensor, 112, 88, 88), DType::kF8E4M3);
 }
 
@@ -162,14 +178,45 @@ TEST(SourceRows, ScalesThatAreNoScales) {
     Store store(130, 130, DType::kF8E4M3);
     store.scales[3] = f32_to_bf16(bad);
     SourceTensor tensor = tensor_of({store.run(0)}, 130, 130);
-    float scales[2];
-    EXPECT_TRUE(panel_scales(tensor, 112, scales));
-    EXPECT_FALSE(panel_scales(tensor, 128, scales));
+    float scales[2 * kPanelRows];
+    EXPECT_TRUE(panel_scales(tensor, 112, 16, scales));
+    EXPECT_TRUE(panel_scales(tensor, 120, 1, scales));
+    EXPECT_FALSE(panel_scales(tensor, 120, 10, scales));
+    EXPECT_FALSE(panel_scales(tensor, 128, 1, scales));
     std::vector<std::byte> scratch(scratch_bytes(tensor, DType::kF32));
     PanelRows rows;
     EXPECT_TRUE(panel_rows(tensor, DType::kF32, 112, 16, scratch.data(), &rows));
     EXPECT_FALSE(panel_rows(tensor, DType::kF32, 120, 10, scratch.data(), &rows));
   }
+}
+
+TEST(SourceRows, AScaleForEachRow) {
+  Store store(60, 300, DType::kF8E4M3, 1, 300), other = store;
+  const SourceTensor rows = tensor_of({store.run(0), other.run(0)}, 300, 60);
+  EXPECT_EQ(packed_type(rows, 0, 60, 60), kOfRows);
+  EXPECT_EQ(packed_type(rows, 0, 120, 120), kOfRows);
+  expect_rows(rows, store, [](uint64_t row, uint64_t c) { return std::pair(row % 60, c); });
+  SourceTensor turned = tensor_of({store.run(0)}, 300, 60);
+  turned.runs[0].interleave = 2;
+  expect_rows(turned, store,
+              [](uint64_t row, uint64_t c) { return std::pair(row % 2 * 30 + row / 2, c); });
+  // Scales of columns.
+  SourceTensor columns = tensor_of({store.run(7)}, 40, 300);
+  columns.runs[0].transposed = true;
+  EXPECT_EQ(packed_type(columns, 0, 300, 300), DType::kF32);
+  expect_rows(columns, store, [](uint64_t row, uint64_t c) { return std::pair(7 + c, row); });
+}
+
+TEST(SourceRows, OneScaleForAll) {
+  Store store(300, 200, DType::kF8E4M3, 300, 200);
+  SourceTensor rows = tensor_of({store.run(5)}, 200, 100);
+  EXPECT_EQ(packed_type(rows, 3, 90, 90), kShared);
+  EXPECT_EQ(packed_type(rows, 0, 100, 20), kOfRows) << "shards begin inside of panels";
+  expect_rows(rows, store, [](uint64_t row, uint64_t c) { return std::pair(5 + row, c); });
+  SourceTensor columns = tensor_of({store.run(5)}, 290, 200);
+  columns.runs[0].transposed = true;
+  EXPECT_EQ(packed_type(columns, 0, 200, 200), kShared);
+  expect_rows(columns, store, [](uint64_t row, uint64_t c) { return std::pair(5 + c, row); });
 }
 
 // As F32, whatever the type and wherever the rows lie.

@@ -27,8 +27,8 @@ struct StoredMatrix {
 // Rows of a tensor that come from one stored matrix.
 struct SourceRun {
   StoredMatrix stored;
-  // Of kF8E4M3: a scale for 128 x 128 elements of `stored`, counted from its first row and column;
-  // F32, BF16 or F16.
+  // Of kF8E4M3: the scales of `stored`, F32, BF16 or F16. Its rows have one scale for all, one each
+  // or one for every 128 from the first on, and so have its columns.
   StoredMatrix scales;
   // Row r of the run is row first + (r % interleave) * (rows / interleave) + r / interleave of
   // `stored`, or with `transposed` the elements of column r in rows [first, first + dims[0]).

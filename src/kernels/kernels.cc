@@ -112,7 +112,7 @@ constexpr Kernels kAvx512Bf16Streams = [] {
   Kernels table = kAvx512Bf16;
   table.attend_four_places = true;
   HEARTH_INT8_GEMM_KERNELS(HEARTH_STREAMS_ENTRY, avx512)
-  HEARTH_STREAMS_ENTRY(kFP8, fp8, avx512bf16)
+  HEARTH_FP8_PACK_KINDS(HEARTH_STREAMS_ENTRY, avx512bf16)
   return table;
 }();
 constexpr Kernels kAmx = [] {

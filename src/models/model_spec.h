@@ -61,9 +61,9 @@ struct WeightSpec {
   AxisId axis = 0;         // that it is cut along
   uint32_t item_size = 0;  // rows or columns that an item of the axis has
   DType dtype = {};        // in the source
-  // What it is packed as: its own type, or f32. FP8 whose scales do not fit panels becomes f32
-  // when the spec is finished (packed_type in formats/source_rows.h).
-  DType packed = dtype;
+  // What it is packed as: its own type, or f32. FP8's kind is decided when the spec is finished, by
+  // where its scales lie (packed_type in formats/source_rows.h).
+  PackedType packed = dtype;
   // In the source, which outlives its use: a model needs it no more when it is loaded.
   const SourceTensor* data = nullptr;
   // Where it begins in `data`: a matrix at a row, a vector at an element.

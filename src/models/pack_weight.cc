@@ -6,11 +6,26 @@
 #include "tensor/pack_fp8.h"
 
 namespace hearth {
+namespace {
+
+// Scales of a panel of FP8: those of its first row, or of all.
+struct PanelScales {
+  uint32_t rows = 0;
+  size_t columns = 0;
+
+  explicit PanelScales(const WeightSpec& weight) {
+    if (!is_fp8(weight.packed.kind)) return;
+    rows = weight.packed.kind == PackKind::kFP8 ? 1 : kPanelRows;
+    columns = fp8_scale_blocks(weight.k);
+  }
+  size_t count() const { return rows * columns; }
+};
+
+}  // namespace
 
 size_t pack_scratch_bytes(const WeightSpec& weight) {
-  if (weight.packed != DType::kF8E4M3) return scratch_bytes(*weight.data, weight.packed);
-  const size_t scales = fp8_scale_blocks(weight.k) * sizeof(float);
-  return scales + scratch_bytes(*weight.data, weight.packed);
+  return PanelScales(weight).count() * sizeof(float) +
+         scratch_bytes(*weight.data, weight.packed.dtype);
 }
 
 bool pack_weight_panels(const WeightSpec& weight, const Shard& shard, uint32_t panel0,
@@ -18,27 +33,27 @@ bool pack_weight_panels(const WeightSpec& weight, const Shard& shard, uint32_t p
   const PackSpec& spec = shard.spec;
   const SourceTensor& tensor = *weight.data;
   const uint64_t first = uint64_t{weight.first} + shard.row0;
-  if (tensor.runs.empty() && weight.packed == weight.dtype) {
-    const size_t stride = row_bytes(weight.packed, weight.k);
-    pack_panels(spec, weight.packed, tensor.data.data() + first * stride, stride, panel0, panels,
+  const DType dtype = weight.packed.dtype;
+  if (tensor.runs.empty() && dtype == weight.dtype) {
+    const size_t stride = row_bytes(dtype, weight.k);
+    pack_panels(spec, dtype, tensor.data.data() + first * stride, stride, panel0, panels,
                 shard.codes, shard.scales);
     return true;
   }
-  const bool fp8 = weight.packed == DType::kF8E4M3;
+  const PanelScales panel_has(weight);
   auto* scales = reinterpret_cast<float*>(scratch);
-  if (fp8) scratch += fp8_scale_blocks(weight.k) * sizeof(float);
+  scratch += panel_has.count() * sizeof(float);
   bool good = true;
   for (uint32_t panel = panel0; panel < panel0 + panels; ++panel) {
-    const uint32_t row = panel * kPanelRows;
+    const uint32_t row = panel * kPanelRows, count = std::min(kPanelRows, spec.rows - row);
     PanelRows rows;
-    good = panel_rows(tensor, weight.packed, first + row, std::min(kPanelRows, spec.rows - row),
-                      scratch, &rows) &&
-           good;
-    if (fp8) {
-      good = panel_scales(tensor, first + row, scales) && good;
-      pack_fp8_panel(spec, rows, scales, panel, shard.codes, shard.scales);
+    good = panel_rows(tensor, dtype, first + row, count, scratch, &rows) && good;
+    if (panel_has.rows > 0) {
+      const uint32_t scaled = std::min(count, panel_has.rows);
+      good = panel_scales(tensor, first + row, scaled, scales) && good;
+      pack_fp8_panel(spec, rows, {scales, panel_has.columns}, panel, shard.codes, shard.scales);
     } else {
-      pack_panel(spec, weight.packed, rows, panel, shard.codes, shard.scales);
+      pack_panel(spec, dtype, rows, panel, shard.codes, shard.scales);
     }
   }
   return good;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "base/check.h"
 #include "base/fp_types.h"
@@ -62,13 +63,39 @@ uint32_t nan_rows(const PanelRows& rows, size_t begin, size_t end) {
   return found;
 }
 
+float scale_of_panel(const PackedLane& lane, uint32_t super) {
+  return read_at<Fp8Scale>(lane.scales, super).scale;
+}
+
+float scale_of_row(const PackedLane& lane, uint32_t super) {
+  return read_at<float>(lane.scales, size_t{kPanelRows} * super + lane.r);
+}
+
+template <float scale_of(const PackedLane&, uint32_t)>
 void unpack_fp8(const PackedLane& lane, uint32_t b, float* out) {
   const std::byte* codes = lane.codes + size_t{512} * b;
-  const float scale =
-      read_at<Fp8Scale>(lane.scales, (b + lane.super_offset) / kFp8SuperBlocks).scale;
+  const float scale = scale_of(lane, (b + lane.super_offset) / kFp8SuperBlocks);
   for (size_t j = 0; j < kBlock; ++j) {
     out[j] = scale * e4m3_to_f32(read_at<e4m3_t>(codes, fp8_code_at(lane.r, j)));
   }
+}
+
+// Writes the scales of one super-block, of which the rows in the bits of `nan` have a NaN.
+void write_scales(PackKind kind, const PanelRows& rows, const Fp8Scales& from, size_t super,
+                  uint32_t nan, std::byte* out) {
+  if (kind == PackKind::kFP8) {
+    const Fp8Scale scale = {from.first[super], nan};
+    std::memcpy(out, &scale, sizeof scale);
+    return;
+  }
+  float scales[kPanelRows] = {};
+  for (size_t r = 0; r < kPanelRows; ++r) {
+    if (rows[r] == nullptr) continue;
+    const bool is_nan = (nan >> r & 1) != 0;
+    scales[r] =
+        is_nan ? std::numeric_limits<float>::quiet_NaN() : from.first[from.row_stride * r + super];
+  }
+  std::memcpy(out, scales, sizeof scales);
 }
 
 }  // namespace
@@ -77,11 +104,18 @@ constinit const PackKindInfo kind_fp8 = {.name = "fp8",
                                          .code_bytes = 512,
                                          .super_bytes = sizeof(Fp8Scale),
                                          .super_blocks = kFp8SuperBlocks,
-                                         .unpack_values = unpack_fp8};
+                                         .unpack_values = unpack_fp8<scale_of_panel>};
 
-void pack_fp8_panel(const PackSpec& spec, const PanelRows& rows, const float* block_scales,
+constinit const PackKindInfo kind_fp8_rows = {.name = "fp8_rows",
+                                              .code_bytes = 512,
+                                              .super_bytes = sizeof(float) * kPanelRows,
+                                              .super_blocks = kFp8SuperBlocks,
+                                              .super_scale = ScaleForm::kF32,
+                                              .unpack_values = unpack_fp8<scale_of_row>};
+
+void pack_fp8_panel(const PackSpec& spec, const PanelRows& rows, const Fp8Scales& row_scales,
                     uint32_t panel, std::byte* codes, std::byte* scales) {
-  HEARTH_CHECK(spec.kind == PackKind::kFP8, "the kind is FP8's");
+  HEARTH_CHECK(is_fp8(spec.kind), "the kind is one of FP8's");
   HEARTH_CHECK(spec.k_origin % kBlock == 0, "K is cut at multiples of 32");
   HEARTH_CHECK(panel < spec.panels(), "the panel is the shard's");
   pack_codes(spec, rows, codes + spec.codes_panel_bytes() * panel);
@@ -89,11 +123,11 @@ void pack_fp8_panel(const PackSpec& spec, const PanelRows& rows, const float* bl
   std::byte* out = scales + spec.scales_panel_bytes() * panel;
   std::memset(out, 0, spec.scales_panel_bytes());
   const size_t end = size_t{spec.k_origin} + spec.k;
-  for (size_t begin = spec.k_origin; begin < end; out += sizeof(Fp8Scale)) {
+  for (size_t begin = spec.k_origin; begin < end;) {
     const size_t super = begin / kFp8ScaleBlock;
     const size_t super_end = std::min(end, (super + 1) * kFp8ScaleBlock);
-    const Fp8Scale scale = {block_scales[super], nan_rows(rows, begin, super_end)};
-    std::memcpy(out, &scale, sizeof scale);
+    write_scales(spec.kind, rows, row_scales, super, nan_rows(rows, begin, super_end), out);
+    out += pack_kind_info(spec.kind).super_bytes;
     begin = super_end;
   }
 }

@@ -44,10 +44,19 @@ struct PackedFp8 {
     std::memcpy(&s, scales.data() + spec.scales_panel_bytes() * panel + sizeof s * super, sizeof s);
     return s;
   }
+  // Of kFP8R.
+  float scale_of_row(uint32_t row, uint32_t super) const {
+    float s;
+    std::memcpy(
+        &s, scales.data() + spec.scales_panel_bytes() * (row / 16) + 64 * super + 4 * (row % 16),
+        sizeof s);
+    return s;
+  }
 };
 
-PackedFp8 pack_fp8(const Fp8Tensor& t, uint32_t row0, uint32_t rows, uint32_t k0, uint32_t k) {
-  PackSpec spec{PackKind::kFP8, rows, k, k0};
+PackedFp8 pack_fp8(const Fp8Tensor& t, uint32_t row0, uint32_t rows, uint32_t k0, uint32_t k,
+                   PackKind kind = PackKind::kFP8) {
+  PackSpec spec{kind, rows, k, k0};
   PackedFp8 p = {spec, Bytes(spec.codes_bytes(), std::byte{0xa5}),
                  Bytes(spec.scales_bytes(), std::byte{0xa5})};
   Fp8Source source = {.codes = t.codes.data() + size_t{row0} * t.k,
@@ -88,11 +97,36 @@ TEST(PackFp8, RowsComeBackFromEveryCut) {
   }
 }
 
+TEST(PackFp8, RowsWithScalesOfTheirOwnComeBack) {
+  Fp8Tensor t(300, 427);
+  // A NaN takes the scale, and so all values, of its row and super-block.
+  for (std::byte& b : t.codes) {
+    if ((b & std::byte{0x7f}) == std::byte{0x7f}) b = std::byte{0x01};
+  }
+  for (uint32_t row0 : {0u, 7u, 120u, 255u}) {
+    for (uint32_t k0 : {0u, 96u, 352u}) {
+      const uint32_t rows = 45, k = 427 - k0;
+      expect_fp8_rows(t, pack_fp8(t, row0, rows, k0, k, PackKind::kFP8R), row0);
+    }
+  }
+}
+
+TEST(PackFp8, AllRowsMayHaveOneScale) {
+  const Fp8Tensor t(16, 300);
+  PanelRows rows;
+  for (size_t r = 0; r < 16; ++r) rows[r] = t.codes.data() + 300 * r;
+  PackedFp8 own = pack_fp8(t, 0, 16, 0, 300, PackKind::kFP8R), one = own;
+  pack_fp8_panel(one.spec, rows, {t.scales.data()}, 0, one.codes.data(), one.scales.data());
+  EXPECT_EQ(own.codes, one.codes);
+  EXPECT_EQ(own.scales, one.scales);
+}
+
 TEST(PackFp8, BytesLieWhereTheTableSays) {
   Fp8Tensor t(32, 64);
   PackedFp8 p = pack_fp8(t, 0, 32, 0, 64);
   // Row 22 is lane 6 of panel 1; element 47 is the last of group 3 of block 1.
   EXPECT_EQ(p.codes[1024 + 512 + 3 * 64 + 16 + 8 + 2 * 2 + 1], t.codes[22 * 64 + 47]);
+  EXPECT_EQ(pack_fp8(t, 0, 32, 0, 64, PackKind::kFP8R).codes, p.codes);
 }
 
 TEST(PackFp8, PaddingIsZero) {
@@ -104,6 +138,9 @@ TEST(PackFp8, PaddingIsZero) {
     }
   }
   for (size_t i = sizeof(Fp8Scale); i < 64; ++i) EXPECT_EQ(p.scales[i], std::byte{0});
+  PackedFp8 of_rows = pack_fp8(t, 0, 19, 0, 75, PackKind::kFP8R);
+  EXPECT_EQ(of_rows.codes, p.codes);
+  for (uint32_t r = 19; r < 32; ++r) EXPECT_EQ(of_rows.scale_of_row(r, 0), 0) << r;
 }
 
 TEST(PackFp8, RowsWithNanAreMarked) {
@@ -112,7 +149,7 @@ TEST(PackFp8, RowsWithNanAreMarked) {
   t.codes[5 * 300 + 127] = std::byte{0x7f};
   t.codes[20 * 300 + 128] = std::byte{0xff};
   t.codes[39 * 300 + 299] = std::byte{0x7f};
-  PackedFp8 p = pack_fp8(t, 0, 40, 0, 300);
+  PackedFp8 p = pack_fp8(t, 0, 40, 0, 300), of_rows = pack_fp8(t, 0, 40, 0, 300, PackKind::kFP8R);
   for (uint32_t panel = 0; panel < 3; ++panel) {
     for (uint32_t super = 0; super < 3; ++super) {
       const uint32_t row = panel == 0 && super == 0   ? 5
@@ -120,6 +157,9 @@ TEST(PackFp8, RowsWithNanAreMarked) {
                            : panel == 2 && super == 2 ? 7
                                                       : 32;
       EXPECT_EQ(p.scale(panel, super).nan_rows, row == 32 ? 0 : 1u << row) << panel << " " << super;
+      for (uint32_t r = 0; r < 16; ++r) {
+        EXPECT_EQ(std::isnan(of_rows.scale_of_row(16 * panel + r, super)), r == row) << panel;
+      }
     }
   }
   // A shard that begins after the NaN does not know of it.
@@ -132,6 +172,16 @@ TEST(PackFp8, SizesAndSupers) {
   EXPECT_EQ(spec.supers(), 4u);  // 1 + 4 + 4 + 1 blocks
   EXPECT_EQ(spec.codes_panel_bytes(), 5120u);
   EXPECT_EQ(spec.scales_panel_bytes(), 64u);
+  spec.kind = PackKind::kFP8R;
+  EXPECT_EQ(spec.supers(), 4u);
+  EXPECT_EQ(spec.codes_panel_bytes(), 5120u);
+  EXPECT_EQ(spec.scales_panel_bytes(), 256u);
+}
+
+TEST(PackFp8, AKindThatIsNotTheTypesOwnNamesItself) {
+  EXPECT_EQ(PackedType(DType::kF8E4M3).kind, PackKind::kFP8);
+  EXPECT_EQ(PackedType(DType::kF8E4M3).name(), "fp8");
+  EXPECT_EQ(PackedType(DType::kF8E4M3, PackKind::kFP8R).name(), "fp8_rows");
 }
 
 }  // namespace

@@ -34,12 +34,17 @@ inline constexpr uint32_t kSuperBlocks = 8;
   X(kL2, l2, more)                      \
   X(kL1, l1, more)
 
+// These hold FP8 codes:
+#define HEARTH_FP8_PACK_KINDS(X, more) \
+  X(kFP8, fp8, more)                   \
+  X(kFP8R, fp8_rows, more)
+
 #define HEARTH_PACK_KINDS(X, more) \
   X(kF32, f32, more)               \
   X(kF16, f16, more)               \
   X(kBF16, bf16, more)             \
   HEARTH_INT8_PACK_KINDS(X, more)  \
-  X(kFP8, fp8, more)
+  HEARTH_FP8_PACK_KINDS(X, more)
 
 #define HEARTH_ENUMERATOR(kind, name, more) kind,
 enum class PackKind : uint8_t { HEARTH_PACK_KINDS(HEARTH_ENUMERATOR, ) };

@@ -46,6 +46,10 @@ size_t group_bytes(const PackKindInfo& kind, const PackForm& form) {
 
 const PackKindInfo& pack_kind_info(PackKind kind) { return *kKindRows[static_cast<size_t>(kind)]; }
 
+std::string_view PackedType::name() const {
+  return kind == pack_kind_for(dtype) ? dtype_info(dtype).name : pack_kind_name(kind);
+}
+
 size_t PackSpec::codes_panel_bytes() const { return blocks() * pack_kind_info(kind).code_bytes; }
 
 size_t PackSpec::scales_panel_bytes() const {

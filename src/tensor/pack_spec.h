@@ -43,25 +43,27 @@
 //   kL2    as kQ2_K                                            128 B  as kL4
 //   kL1    u8 [16 r][4], bit g of a byte                        64 B  as kL4
 //   kFP8   u8 [8 g][4 r/4][2 j/2%2][4 r%4][2 j%2], E4M3        512 B  super: Fp8Scale
+//   kFP8R  as kFP8                                             512 B  super: f32 [16]
 //
 // Values: kQ8_0 d (c - 128); kQ4_0 d (c - 8); kQ4_K, kQ5_K d sc c - dmin m;
-// kQ6_K d sc[j/16] (c - 32); kFP8 scale E4M3(c); with T the form's table (CodeTable) and f its
+// kQ6_K d sc[j/16] (c - 32); kFP8, kFP8R scale E4M3(c); with T the form's table (CodeTable) and f its
 // factor:
 //   kL4  scale f T[c]    kL4K, kL3K  d f sc T[c]          kL4H  row f sc[j/16] T[c]
 //   kL5  scale (c - 16)  kL3H        d f sc[j/16] T[c]    kL4M, kL5M  scale c + min
 //   kL2  scale (c - 1)   kQ2_K  d sc[j/16] c - dmin m[j/16]
 //   kL1  scale (2 c - 1)     kIQ1_S  d |sc| (c - 1) + d sc / 8
 //
-// Super-blocks hold 8 blocks (256 elements; kFP8: 4 blocks, 128) counted from the whole tensor's
+// Super-blocks hold 8 blocks (256 elements; FP8: 4 blocks, 128) counted from the whole tensor's
 // K = 0; groups are super-blocks of the form's number of blocks, and its forms say how scale and
 // min are stored. A shard whose k_origin lies inside one carries that super-block's scales too
-// (lossless): block b of the shard belongs to its super-block (b + super_offset()) / 8 (kFP8: / 4).
+// (lossless): block b of the shard belongs to its super-block (b + super_offset()) / 8 (FP8: / 4).
 // In the scales of a panel all supers come first, then all blocks.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "tensor/dtype.h"
 
@@ -69,9 +71,10 @@ namespace hearth {
 
 inline constexpr uint32_t kFp8SuperBlocks = 4;
 
-// Holds the scale that 128 columns of a panel share: a panel lies inside one 128 x 128 block of the
-// tensor. A row with a NaN among these columns has its bit in nan_rows, so that kernels need not
-// look for NaN in the codes: they take NaN for the scale of such a row.
+// Holds the scale that all rows of a panel share for 128 columns. A row with a NaN among these
+// columns has its bit in nan_rows, so that kernels need not look for NaN in the codes: they take
+// NaN for the scale of such a row. Where each row of a panel has its own scale (kFP8R) that of such
+// a row is NaN, and so is every value of these columns that is read back.
 struct Fp8Scale {
   float scale;
   uint32_t nan_rows;  // bit r of row r
@@ -80,7 +83,25 @@ struct Fp8Scale {
 inline PackKind pack_kind_for(DType dtype) { return dtype_info(dtype).pack; }
 inline const PackForm& pack_form_for(DType dtype) { return dtype_info(dtype).form; }
 
-// Returns where the kFP8 code of element j of row r lies in its block of a panel. Within 16 bytes
+// The type of the rows that a matrix is packed from, and the kind and form of its pack: the type's
+// own, or for FP8 kFP8R.
+struct PackedType {
+  // NOLINTNEXTLINE(google-explicit-constructor): nearly all types have one kind
+  PackedType(DType type) : PackedType(type, pack_kind_for(type)) {}
+  PackedType(DType type, PackKind as) : dtype(type), kind(as), form(pack_form_for(type)) {}
+  // The type's, or the kind's where it is not the type's own.
+  std::string_view name() const;
+
+  bool operator==(const PackedType&) const = default;
+
+  DType dtype;
+  PackKind kind;
+  PackForm form;
+};
+
+constexpr bool is_fp8(PackKind kind) { return kind == PackKind::kFP8 || kind == PackKind::kFP8R; }
+
+// Returns where the FP8 code of element j of row r lies in its block of a panel. Within 16 bytes
 // come four rows' elements 4 g, 4 g + 1 and then their 4 g + 2, 4 g + 3: interleaving the low with
 // the high bytes of what they decode to (unpack, zip) gives bf16 pairs, one row a 32-bit lane, in
 // order.
@@ -111,9 +132,10 @@ struct PackSpec {
   size_t scales_bytes() const { return panels() * scales_panel_bytes(); }
 };
 
-// Returns the pack of a whole tensor of that type, or of a shard of it.
-inline PackSpec pack_spec_for(DType dtype, uint32_t rows, uint32_t k, uint32_t k_origin = 0) {
-  return {pack_kind_for(dtype), rows, k, k_origin, pack_form_for(dtype)};
+// Returns the pack of a shard of a matrix that is packed so.
+inline PackSpec pack_spec_for(const PackedType& type, uint32_t rows, uint32_t k,
+                              uint32_t k_origin = 0) {
+  return {type.kind, rows, k, k_origin, type.form};
 }
 
 // Returns the bytes of one group's scales and, where the kind has them, minima.
@@ -122,7 +144,7 @@ size_t group_bytes(const PackKindInfo& kind, const PackForm& form);
 // Packs panels [panel0, panel0 + panels) of the shard. `source` is row 0 of the shard at K = 0 of
 // the whole tensor, in the file's layout of `dtype` (pack_kind_for(dtype) == spec.kind);
 // consecutive rows lie `row_stride` bytes apart. `codes` and `scales` are the shard's bases. Pure:
-// may run on many threads for disjoint panels. kFP8, whose scales are a tensor of their own, is
+// may run on many threads for disjoint panels. FP8, whose scales are a tensor of their own, is
 // packed by tensor/pack_fp8.h.
 void pack_panels(const PackSpec& spec, DType dtype, const std::byte* source, size_t row_stride,
                  uint32_t panel0, uint32_t panels, std::byte* codes, std::byte* scales);

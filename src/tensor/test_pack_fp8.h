@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "tensor/pack_fp8.h"
 
@@ -14,7 +15,7 @@ struct Fp8Source {
   size_t row_stride;       // bytes from row to row
   const float* scales;     // of the whole tensor
   size_t scale_stride;     // floats from one row of scales to the next
-  uint32_t row_origin;     // the shard's first row in the tensor, a multiple of 16
+  uint32_t row_origin;     // the shard's first row in the tensor; of kFP8 a multiple of 16
 };
 
 // Packs panels [panel0, panel0 + panels) of the shard.
@@ -22,13 +23,15 @@ inline void pack_fp8_panels(const PackSpec& spec, const Fp8Source& source, uint3
                             uint32_t panels, std::byte* codes, std::byte* scales) {
   for (uint32_t panel = panel0; panel < panel0 + panels; ++panel) {
     PanelRows rows = {};
+    std::vector<float> of_rows(kPanelRows * source.scale_stride);
     const uint32_t row0 = panel * kPanelRows;
     for (uint32_t r = 0; r < std::min(kPanelRows, spec.rows - row0); ++r) {
       rows[r] = source.codes + source.row_stride * (row0 + r);
+      const size_t scale_row = (source.row_origin + row0 + r) / kFp8ScaleBlock;
+      std::copy_n(source.scales + source.scale_stride * scale_row, source.scale_stride,
+                  of_rows.begin() + static_cast<ptrdiff_t>(source.scale_stride * r));
     }
-    const size_t scale_row = (source.row_origin + row0) / kFp8ScaleBlock;
-    pack_fp8_panel(spec, rows, source.scales + source.scale_stride * scale_row, panel, codes,
-                   scales);
+    pack_fp8_panel(spec, rows, {of_rows.data(), source.scale_stride}, panel, codes, scales);
   }
 }
 

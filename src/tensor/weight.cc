@@ -6,17 +6,17 @@
 
 namespace hearth {
 
-Weight cut_weight(std::string name, DType dtype, uint32_t rows, uint32_t k, CutBy cut,
+Weight cut_weight(std::string name, PackedType type, uint32_t rows, uint32_t k, CutBy cut,
                   const AxisCuts& cuts, uint32_t unit) {
   uint32_t extent = cut == CutBy::kRows ? rows : k;
   HEARTH_CHECK(
       uint64_t{cuts.units()} * unit >= extent && uint64_t{cuts.units() - 1} * unit < extent,
       "the axis covers the weight");
-  Weight weight{std::move(name), dtype, rows, k, cut, &cuts, unit, {}};
+  Weight weight{std::move(name), type, rows, k, cut, &cuts, unit, {}};
   for (uint32_t s = 0; s < cuts.shard_count(); ++s) {
     uint32_t begin = std::min(cuts.shard(s).begin * unit, extent);
     uint32_t end = std::min(cuts.shard(s).end * unit, extent);
-    PackSpec spec = pack_spec_for(dtype, rows, k);
+    PackSpec spec = pack_spec_for(type, rows, k);
     Shard shard;
     if (cut == CutBy::kRows) {
       spec.rows = end - begin;
@@ -32,11 +32,11 @@ Weight cut_weight(std::string name, DType dtype, uint32_t rows, uint32_t k, CutB
   return weight;
 }
 
-Weight whole_weight(std::string name, DType dtype, uint32_t rows, uint32_t k,
+Weight whole_weight(std::string name, PackedType type, uint32_t rows, uint32_t k,
                     const std::vector<bool>& holders) {
-  Weight weight{std::move(name), dtype, rows, k, CutBy::kWhole, nullptr, 0, {}};
+  Weight weight{std::move(name), type, rows, k, CutBy::kWhole, nullptr, 0, {}};
   for (bool holds : holders) {
-    weight.shards.push_back({pack_spec_for(dtype, holds ? rows : 0, k), 0, nullptr, nullptr});
+    weight.shards.push_back({pack_spec_for(type, holds ? rows : 0, k), 0, nullptr, nullptr});
   }
   return weight;
 }

@@ -28,7 +28,7 @@ struct Shard {
 
 struct Weight {
   std::string name;
-  DType dtype;
+  PackedType type;
   uint32_t rows, k;
   CutBy cut;
   const AxisCuts* cuts;  // null for kWhole
@@ -45,10 +45,10 @@ struct VectorWeight {
 
 // Returns the weight with empty shards (no memory yet). The axis must cover it: units * unit
 // reaches its cut dimension, and all but the last unit lie inside.
-Weight cut_weight(std::string name, DType dtype, uint32_t rows, uint32_t k, CutBy cut,
+Weight cut_weight(std::string name, PackedType type, uint32_t rows, uint32_t k, CutBy cut,
                   const AxisCuts& cuts, uint32_t unit);
 // The same for a weight that is not cut: shard s has all of it where `holders` has bit s.
-Weight whole_weight(std::string name, DType dtype, uint32_t rows, uint32_t k,
+Weight whole_weight(std::string name, PackedType type, uint32_t rows, uint32_t k,
                     const std::vector<bool>& holders);
 
 // Writes row `row` of a row-cut weight in f32 to out[k].

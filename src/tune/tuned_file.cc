@@ -324,7 +324,7 @@ TunedFields model_fields(const ModelSpec& spec) {
   for (const WeightSpec& weight : spec.weights) {
     if (!weight.is_matrix()) continue;
     ++count;
-    matrices.add(dtype_info(weight.packed).name);
+    matrices.add(weight.packed.name());
     matrices.add(weight.member);
     add_numbers(&matrices, weight.layer, weight.rows, weight.k, static_cast<unsigned>(weight.cut),
                 weight.expert);

@@ -266,7 +266,9 @@ void expect_same_weights(const Both& both, uint32_t shards) {
   }
 }
 
-DType packed_as(const Both& both, const char* member) {
+const PackedType kFp8OfRows = {DType::kF8E4M3, PackKind::kFP8R};
+
+PackedType packed_as(const Both& both, const char* member) {
   const ModelSource source = both.folder().source();
   return weight_named(make_spec(source), 0, member)->packed;
 }
@@ -281,7 +283,7 @@ TEST(Folder, Fp8KeepsItsValues) {
 }
 
 // Shards begin inside of panels, and halves of a head in two blocks of scales.
-TEST(Folder, Fp8WhosePanelsHaveSeveralScalesIsF32) {
+TEST(Folder, Fp8WhosePanelsHaveSeveralScalesKeepsItsValues) {
   for (uint32_t head : {24u, 256u}) {
     const Both both(Shape{.layers = 1,
                           .width = 300,
@@ -290,8 +292,8 @@ TEST(Folder, Fp8WhosePanelsHaveSeveralScalesIsF32) {
                           .head = head,
                           .ffn = 72,
                           .fp8 = true});
-    EXPECT_EQ(packed_as(both, "q"), DType::kF32);
-    EXPECT_EQ(packed_as(both, "v"), head == 24 ? DType::kF32 : DType::kF8E4M3);
+    EXPECT_EQ(packed_as(both, "q"), kFp8OfRows);
+    EXPECT_EQ(packed_as(both, "v"), head == 24 ? kFp8OfRows : DType::kF8E4M3);
     EXPECT_EQ(packed_as(both, "down"), DType::kF8E4M3);
     for (uint32_t shards : {1u, 2u}) expect_same_weights(both, shards);
   }

@@ -219,12 +219,10 @@ class GemmOp : public Op {
 };
 
 inline GemmFn gemm_for(const ExecutionContext& context, const Weight& weight) {
-  return context.kernels().gemm[static_cast<size_t>(pack_kind_for(weight.dtype))];
+  return context.kernels().gemm[static_cast<size_t>(weight.type.kind)];
 }
 
-inline ActFormat format_for(const Weight& weight) {
-  return act_format_for(pack_kind_for(weight.dtype));
-}
+inline ActFormat format_for(const Weight& weight) { return act_format_for(weight.type.kind); }
 
 // Bytes of an element of the input, in all formats that the weights' kernels read.
 inline double input_bytes(const std::vector<const Weight*>& weights) {

@@ -57,14 +57,14 @@ class EmbedOp : public Op {
   // So many rows of a table, in so many of its panels.
   static void add_rows(const Weight& table, uint64_t rows, uint64_t panels, const StepSizes& step,
                        OpLoad* load) {
-    const PackSpec row = pack_spec_for(table.dtype, 1, table.k);
+    const PackSpec row = pack_spec_for(table.type, 1, table.k);
     const uint64_t panel = row.codes_panel_bytes() + row.scales_panel_bytes();
     for (uint32_t s = 0; s < table.shards.size(); ++s) {
       load->of_shard(s).table += panels * panel * table.shards[s].spec.rows / table.rows;
     }
     // The source's rows count once for all groups.
-    load->source_bytes +=
-        static_cast<double>(rows * row_bytes(table.dtype, table.k)) / step.graph.plan.group_count();
+    load->source_bytes += static_cast<double>(rows * row_bytes(table.type.dtype, table.k)) /
+                          step.graph.plan.group_count();
   }
 
   EmbeddingTables tables_;

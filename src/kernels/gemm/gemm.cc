@@ -20,6 +20,7 @@ ActFormat act_format_for(PackKind kind) {
       return ActFormat::kF32;
     case PackKind::kBF16:
     case PackKind::kFP8:
+    case PackKind::kFP8R:
       return ActFormat::kBF16;
     default:
       return ActFormat::kQ8;

@@ -17,9 +17,9 @@
 //   kL4M, kL5M, kIQ1_S
 //                acc = fma(float(dot32), ws * as, acc); acc = fma(min, sum32, acc)
 //   kQ2_K        acc = fma(float(dot16[h]), ws[h] * as, acc); acc = fma(min[h], sum16[h], acc)
-//   kFP8         dot = kBF16's chain (AMX: that of AVX-512) from 0 over what [block0, block1) has
+//   kFP8, kFP8R  dot = kBF16's chain (AMX: that of AVX-512) from 0 over what [block0, block1) has
 //                of a super-block; acc = fma(dot, ws, acc) for each, ws NaN for a row with a NaN in
-//                the super-block
+//                the super-block. Where the scales are equal both kinds give the same bits
 // where for the integer kinds dot is the sum of (weight code - its offset, or the table's value) *
 // activation code, ws the weight's scale, all of it, and as the activation's. Every product in
 // parentheses is rounded to f32.

@@ -162,11 +162,13 @@ constinit const GemmMenu menu_f32_avx2 = kFloatMenu<FloatF32>;
 constinit const GemmMenu menu_f16_avx2 = kFloatMenu<FloatF16>;
 constinit const GemmMenu menu_bf16_avx2 = kBf16Menu;
 constinit const GemmMenu menu_fp8_avx2 = kFp8Menu<Fp8Shape::kWidePanels>;
+constinit const GemmMenu menu_fp8_rows_avx2 = kFp8Menu<Fp8Shape::kWidePanels>;
 
 void gemm_f32_avx2(const GemmArgs& args) { gemm_float<FloatF32>(args); }
 void gemm_f16_avx2(const GemmArgs& args) { gemm_float<FloatF16>(args); }
 void gemm_bf16_avx2(const GemmArgs& args) { gemm_bf16(args); }
-void gemm_fp8_avx2(const GemmArgs& args) { gemm_fp8_widened(args); }
+void gemm_fp8_avx2(const GemmArgs& args) { gemm_fp8_widened<SharedFp8Scale>(args); }
+void gemm_fp8_rows_avx2(const GemmArgs& args) { gemm_fp8_widened<OwnFp8Scales>(args); }
 HEARTH_INT8_GEMM_KERNELS(HEARTH_DEFINE_WIDE_GEMM, avx2)
 
 }  // namespace hearth

@@ -1,4 +1,4 @@
-// AVX-512 kernel of kFP8 (gemm_fp8-inl.h): codes become bf16, then vdpbf16ps.
+// AVX-512 kernels of kFP8 and kFP8R (gemm_fp8-inl.h): codes become bf16, then vdpbf16ps.
 #include <cstring>
 
 #include "kernels/gemm/gemm_avx512_fp8-inl.h"
@@ -39,8 +39,16 @@ namespace hearth {
 
 constinit const GemmMenu menu_fp8_avx512bf16 = kFp8Menu<Fp8Shape::kWidePanels>;
 constinit const GemmMenu menu_fp8_avx512bf16_streams = kFp8Menu<kGemmStreams>;
+constinit const GemmMenu menu_fp8_rows_avx512bf16 = kFp8Menu<Fp8Shape::kWidePanels>;
+constinit const GemmMenu menu_fp8_rows_avx512bf16_streams = kFp8Menu<kGemmStreams>;
 
-void gemm_fp8_avx512bf16(const GemmArgs& args) { gemm_fp8(args); }
-void gemm_fp8_avx512bf16_streams(const GemmArgs& args) { gemm_fp8<kGemmStreams>(args); }
+void gemm_fp8_avx512bf16(const GemmArgs& args) { gemm_fp8<SharedFp8Scale>(args); }
+void gemm_fp8_avx512bf16_streams(const GemmArgs& args) {
+  gemm_fp8<SharedFp8Scale, kGemmStreams>(args);
+}
+void gemm_fp8_rows_avx512bf16(const GemmArgs& args) { gemm_fp8<OwnFp8Scales>(args); }
+void gemm_fp8_rows_avx512bf16_streams(const GemmArgs& args) {
+  gemm_fp8<OwnFp8Scales, kGemmStreams>(args);
+}
 
 }  // namespace hearth

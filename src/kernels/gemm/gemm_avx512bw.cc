@@ -1,4 +1,4 @@
-// AVX-512 kernels of the quantised pack kinds and of kFP8 for processors without VNNI and BF16
+// AVX-512 kernels of the quantised pack kinds and of FP8 for processors without VNNI and BF16
 // (gemm_int8-inl.h, gemm_fp8-inl.h over a register of 16 lanes): as gemm_avx2.cc, but that codes of
 // 8 bits are always multiplied as int16.
 #include <cstring>
@@ -191,8 +191,10 @@ inline Vec16 add_pairs(const Bf16Pair& w, const Bf16Pair& x, Vec16 acc) {
 namespace hearth {
 
 constinit const GemmMenu menu_fp8_avx512bw = kFp8Menu<Fp8Shape::kWidePanels>;
+constinit const GemmMenu menu_fp8_rows_avx512bw = kFp8Menu<Fp8Shape::kWidePanels>;
 
-void gemm_fp8_avx512bw(const GemmArgs& args) { gemm_fp8_widened(args); }
+void gemm_fp8_avx512bw(const GemmArgs& args) { gemm_fp8_widened<SharedFp8Scale>(args); }
+void gemm_fp8_rows_avx512bw(const GemmArgs& args) { gemm_fp8_widened<OwnFp8Scales>(args); }
 HEARTH_INT8_GEMM_KERNELS(HEARTH_DEFINE_WIDE_GEMM, avx512bw)
 
 }  // namespace hearth

@@ -1,5 +1,5 @@
-// The kernel of kFP8 over Vec16, for all ISA levels. Before this file a level includes its Vec16
-// and defines
+// The kernels of kFP8 and kFP8R over Vec16, for all ISA levels. Before this file a level includes
+// its Vec16 and defines
 //   Codes load_codes(const std::byte* p); void store_codes(std::byte* p, Codes c);   64 bytes
 //   Fp8Decoder{}.decode(Codes c)   Fp8Pairs {first, second} of codes of 4 columns of 16 rows: bf16
 //                                  [16][2] of the first two and of the other two elements, or what
@@ -10,9 +10,10 @@
 //   struct Fp8Shape                how many panels and rows a tile has
 //
 // A tile adds up the columns of one super-block for P panels x R rows and adds the sums, times the
-// panels' scales, to the outputs: the scale costs one fma in 128. So a slice of K is a super-block.
-// Up to kFewRows rows, by default, every tile decodes for itself; more rows share what is decoded
-// into the scratch, kPanels panels at a time.
+// rows' scales, to the outputs: the scale costs one fma in 128. So a slice of K is a super-block.
+// Tiles do not depend on how scales are packed (SharedFp8Scale, OwnFp8Scales): they read 16 a
+// panel. Up to kFewRows rows, by default, every tile decodes for itself; more rows share what is
+// decoded into the scratch, kPanels panels at a time.
 #pragma once
 
 #include <algorithm>
@@ -81,26 +82,35 @@ struct FromDecoded {
 
 // The columns of a tile's panels that lie in one super-block.
 struct Fp8Piece {
-  const std::byte* codes;   // of the first panel
-  const std::byte* scales;  // the super-block's Fp8Scale of the first panel
-  size_t codes_stride, scales_stride;
+  const std::byte* codes;  // of the first panel
+  size_t codes_stride;
   size_t groups;
-  size_t ahead, scales_ahead;  // bytes from here to the prefetched ones
-  bool first;                  // of the super-blocks
+  size_t ahead;         // bytes from here to the prefetched ones
+  bool first;           // of the super-blocks
+  const float* scales;  // [panel][16], by which the sums are multiplied
 };
 
-// Returns the scales by which the sums of a panel over one super-block are multiplied.
-inline Vec16 fp8_scales(const std::byte* p) {
-  Fp8Scale s;
-  std::memcpy(&s, p, sizeof s);
-  if (s.nan_rows == 0) [[likely]]
-    return Vec16::all(s.scale);
-  float lanes[kPanelRows];
-  for (uint32_t r = 0; r < kPanelRows; ++r) {
-    lanes[r] = (s.nan_rows >> r & 1) != 0 ? std::numeric_limits<float>::quiet_NaN() : s.scale;
+// Reads the scales of a panel for one super-block, as kFP8 packs them.
+struct SharedFp8Scale {
+  static constexpr size_t kBytes = sizeof(Fp8Scale);
+  static Vec16 load(const std::byte* p) {
+    Fp8Scale s;
+    std::memcpy(&s, p, sizeof s);
+    if (s.nan_rows == 0) [[likely]]
+      return Vec16::all(s.scale);
+    float lanes[kPanelRows];
+    for (uint32_t r = 0; r < kPanelRows; ++r) {
+      lanes[r] = (s.nan_rows >> r & 1) != 0 ? std::numeric_limits<float>::quiet_NaN() : s.scale;
+    }
+    return Vec16::load(lanes);
   }
-  return Vec16::load(lanes);
-}
+};
+
+// The same as kFP8R packs them.
+struct OwnFp8Scales {
+  static constexpr size_t kBytes = sizeof(float) * kPanelRows;
+  static Vec16 load(const std::byte* p) { return Vec16::load(reinterpret_cast<const float*>(p)); }
+};
 
 struct Fp8Rows {
   const bf16_t* x;  // the first row at the piece's first column
@@ -135,8 +145,7 @@ void fp8_tile(const Fp8Piece& piece, const std::byte* weights, size_t weights_st
   }
   HEARTH_UNROLL
   for (size_t p = 0; p < P; ++p) {
-    const Vec16 scales = fp8_scales(piece.scales + piece.scales_stride * p);
-    if constexpr (Prefetch) prefetch(piece.scales + piece.scales_stride * p + piece.scales_ahead);
+    const Vec16 scales = Vec16::load(piece.scales + kPanelRows * p);
     HEARTH_UNROLL
     for (size_t r = 0; r < R; ++r) {
       float* out = rows.out + rows.out_stride * r + kPanelRows * p;
@@ -165,29 +174,31 @@ void fp8_decode(const Fp8Piece& piece, std::byte* decoded) {
       store_codes(to, w.first);
       store_codes(to + 64, w.second);
     }
-    prefetch(piece.scales + piece.scales_stride * p + piece.scales_ahead);
   }
 }
 
-// Returns the piece of blocks [begin, end) of P panels, all in one super-block. Prefetches go `far`
-// blocks further on in each panel or, behind the last block that the caller reads of it, into the
-// next P panels.
-template <int P>
-Fp8Piece fp8_piece(const ChainArgs& g, uint32_t panel, uint32_t begin, uint32_t end, uint32_t far) {
+// Returns the piece of blocks [begin, end) of P panels, all in one super-block, and writes its
+// scales. Prefetches go `far` blocks further on in each panel or, behind the last block that the
+// caller reads of it, into the next P panels.
+template <typename Scales, int P>
+Fp8Piece fp8_piece(const ChainArgs& g, uint32_t panel, uint32_t begin, uint32_t end, uint32_t far,
+                   float* scales) {
   const bool stays = begin + far < g.stream1;
   const uint32_t to =
       stays ? begin + far : std::min(g.stream0 + begin + far - g.stream1, g.stream1 - 1);
   auto super = [&](uint32_t block) { return (block + g.w.super_offset) / kFp8SuperBlocks; };
   const size_t panels = stays ? 0 : P;
+  for (size_t p = 0; p < P; ++p) {
+    const std::byte* of_panel = g.w.scales + g.w.scales_panel_bytes * (panel + p);
+    store(scales + kPanelRows * p, Scales::load(of_panel + Scales::kBytes * super(begin)));
+    prefetch(of_panel + g.w.scales_panel_bytes * panels + Scales::kBytes * super(to));
+  }
   return {.codes = g.w.codes + g.w.codes_panel_bytes * panel + kFp8BlockBytes * begin,
-          .scales = g.w.scales + g.w.scales_panel_bytes * panel + sizeof(Fp8Scale) * super(begin),
           .codes_stride = g.w.codes_panel_bytes,
-          .scales_stride = g.w.scales_panel_bytes,
           .groups = size_t{end - begin} * (kBlock / 4),
           .ahead = panels * g.w.codes_panel_bytes + kFp8BlockBytes * to - kFp8BlockBytes * begin,
-          .scales_ahead = panels * g.w.scales_panel_bytes + sizeof(Fp8Scale) * super(to) -
-                          sizeof(Fp8Scale) * super(begin),
-          .first = begin == g.block0};
+          .first = begin == g.block0,
+          .scales = scales};
 }
 
 // Returns the first block behind `block` that lies in another super-block.
@@ -197,13 +208,14 @@ inline uint32_t fp8_super_end(const WeightView& w, uint32_t block) {
 
 // Multiplies all rows by P panels in tiles of at most `most_rows` rows: of codes where MostRows,
 // the most of such a tile, is not 0, else of what is decoded.
-template <int P, int MostRows>
+template <typename Scales, int P, int MostRows>
 void fp8_panels(const ChainArgs& g, const GemmSchedule& s, uint32_t panel, float* out) {
   const uint32_t most_rows = fp8_rows<P>(s, MostRows == 0);
   for (uint32_t begin = g.block0; begin < g.block1;) {
     const uint32_t end = std::min(g.block1, fp8_super_end(g.w, begin));
     const auto far = static_cast<uint32_t>(s.prefetch / kFp8BlockBytes);
-    const Fp8Piece piece = fp8_piece<P>(g, panel, begin, end, far);
+    alignas(64) float scales[P * kPanelRows];
+    const Fp8Piece piece = fp8_piece<Scales, P>(g, panel, begin, end, far, scales);
     if constexpr (MostRows == 0) fp8_decode<P>(piece, g.scratch);
     for_even_pieces(g.m, most_rows, [&](uint32_t row, uint32_t row_end) {
       const Fp8Rows rows = {.x = g.a.bf16 + g.a.row_stride * row + size_t{kBlock} * begin,
@@ -231,36 +243,36 @@ inline void fp8_zeros(const ChainArgs& g) {
   }
 }
 
-// Calls fp8_panels<P, MostRows> as long as P panels are left from *panel on.
-template <int P, int MostRows>
+// Calls fp8_panels<Scales, P, MostRows> as long as P panels are left from *panel on.
+template <typename Scales, int P, int MostRows>
 void fp8_groups(const ChainArgs& g, const GemmSchedule& s, uint32_t* panel) {
   for (; *panel + P <= g.panels; *panel += P) {
-    fp8_panels<P, MostRows>(g, s, g.panel0 + *panel, g.out + kPanelRows * *panel);
+    fp8_panels<Scales, P, MostRows>(g, s, g.panel0 + *panel, g.out + kPanelRows * *panel);
   }
 }
 
-template <int WidePanels>
+template <typename Scales, int WidePanels>
 void fp8_few_rows(const ChainArgs& g, const GemmSchedule& s) {
   using S = Fp8Shape;
   if (g.block0 == g.block1) return fp8_zeros(g);
   uint32_t panel = 0;
   if constexpr (WidePanels > S::kPanels) {
-    if (s.tile_panels == WidePanels) fp8_groups<WidePanels, S::kWideRows>(g, s, &panel);
+    if (s.tile_panels == WidePanels) fp8_groups<Scales, WidePanels, S::kWideRows>(g, s, &panel);
   }
-  if (s.tile_panels >= S::kPanels) fp8_groups<S::kPanels, S::kFewRows>(g, s, &panel);
-  fp8_groups<1, S::kFewRows>(g, s, &panel);
+  if (s.tile_panels >= S::kPanels) fp8_groups<Scales, S::kPanels, S::kFewRows>(g, s, &panel);
+  fp8_groups<Scales, 1, S::kFewRows>(g, s, &panel);
 }
 
-template <int Panels>
+template <typename Scales, int Panels>
 void fp8_many_rows(const ChainArgs& g, const GemmSchedule& s) {
   if (g.block0 == g.block1) return fp8_zeros(g);
   uint32_t panel = 0;
-  if (s.tile_panels >= Panels) fp8_groups<Panels, 0>(g, s, &panel);
-  fp8_groups<1, 0>(g, s, &panel);
+  if (s.tile_panels >= Panels) fp8_groups<Scales, Panels, 0>(g, s, &panel);
+  fp8_groups<Scales, 1, 0>(g, s, &panel);
 }
 
 // `many_rows` is called from the schedule's unpack_rows on.
-template <int WidePanels, typename ManyRows>
+template <typename Scales, int WidePanels, typename ManyRows>
 void gemm_fp8_with(const GemmArgs& g, ManyRows many_rows) {
   const GemmMenu& menu = kFp8Menu<WidePanels>;
   const GemmSchedule& s = menu.resolve(g.schedule, g.m);
@@ -270,14 +282,14 @@ void gemm_fp8_with(const GemmArgs& g, ManyRows many_rows) {
     if (chain.m >= own.unpack_rows) {
       many_rows(chain, own);
     } else {
-      fp8_few_rows<WidePanels>(chain, own);
+      fp8_few_rows<Scales, WidePanels>(chain, own);
     }
   });
 }
 
-template <int WidePanels = Fp8Shape::kWidePanels>
+template <typename Scales, int WidePanels = Fp8Shape::kWidePanels>
 void gemm_fp8(const GemmArgs& g) {
-  gemm_fp8_with<WidePanels>(g, fp8_many_rows<Fp8Shape::kPanels>);
+  gemm_fp8_with<Scales, WidePanels>(g, fp8_many_rows<Scales, Fp8Shape::kPanels>);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The sums of kFP8 (gemm_fp8-inl.h) for levels that multiply bf16 in pairs of elements of K. Before
+// The sums of FP8 (gemm_fp8-inl.h) for levels that multiply bf16 in pairs of elements of K. Before
 // this file a level includes its Vec16 and defines Fp8Pairs and
 //   Bf16Pair bf16_pairs(Codes c); Bf16Pair all_bf16_pair(const bf16_t* p)
 //   Vec16 add_pairs(Bf16Pair w, Bf16Pair x, Vec16 acc)

@@ -6,7 +6,7 @@
 //   upper = kFp8Upper[s ttt] | (ttt == 0 ? kFp8UpperSmall[nnnn] : 0)
 //   lower = nnnn << 4 ^ (ttt == 0 ? kFp8LowerSmall[nnnn] : 0)
 // A shuffle gives 0 for an index with its top bit set, which is how ttt > 0 drops out. Exact for
-// all codes but NaN, which comes out as 480: Fp8Scale::nan_rows is there for these.
+// all codes but NaN, which comes out as 480: the scales of their rows are NaN.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// kFP8 from the codes and scales of a file to the outputs, at every ISA level, against sums in
+// FP8 from the codes and scales of a file to the outputs, at every ISA level, against sums in
 // double precision that know nothing of packs. (That rows, ranges and panels give the same bits is
 // tested for all kinds in gemm_test.cc.)
 #include <gtest/gtest.h>
@@ -56,8 +56,9 @@ struct Activations {
 class Fp8Test : public testing::TestWithParam<Isa> {
  protected:
   // out[row][padded n]
-  std::vector<std::vector<float>> multiply(const Matrix& w, const Activations& x) const {
-    const PackSpec spec{PackKind::kFP8, w.n, w.k, 0};
+  std::vector<std::vector<float>> multiply(const Matrix& w, const Activations& x,
+                                           PackKind kind = PackKind::kFP8) const {
+    const PackSpec spec{kind, w.n, w.k, 0};
     Buffer codes(spec.codes_bytes()), scales(spec.scales_bytes()), scratch(kGemmScratchBytes);
     pack_fp8_panels(spec, {w.codes.data(), w.k, w.scales.data(), w.scale_columns, 0}, 0,
                     spec.panels(), codes.data(), scales.data());
@@ -114,12 +115,32 @@ TEST_P(Fp8Test, NanCodesGiveNanInTheirRowsAlone) {
     Activations x(9, 300);
     for (uint32_t m : {1u, 2u, 5u, 9u}) {
       x.m = m;
-      for (const auto& row : multiply(w, x)) {
-        for (size_t n = 0; n < 40; ++n) {
-          EXPECT_EQ(std::isnan(row[n]), n == 3 || n == 17 || n == 39) << "column " << n;
+      for (PackKind kind : {PackKind::kFP8, PackKind::kFP8R}) {
+        for (const auto& row : multiply(w, x, kind)) {
+          for (size_t n = 0; n < 40; ++n) {
+            EXPECT_EQ(std::isnan(row[n]), n == 3 || n == 17 || n == 39) << "column " << n;
+          }
         }
       }
     }
+  }
+}
+
+// Every row has the scales of its block of 128 rows, whichever kind packs it.
+TEST_P(Fp8Test, BothKindsGiveTheSameBits) {
+  Matrix w{300, 427};
+  std::mt19937 random(3);
+  for (std::byte& b : w.codes) b = static_cast<std::byte>(random() % 120);
+  for (float& s : w.scales) s = 1e-4f * static_cast<float>(1 + random() % 100);
+  Activations x(20, 427);
+  for (size_t r = 0; r < x.m; ++r) {
+    for (size_t c = 0; c < x.k; ++c) {
+      x.at(r, c) = f32_to_bf16(static_cast<float>(random() % 1000) - 500);
+    }
+  }
+  for (uint32_t m : {1u, 4u, 20u}) {
+    x.m = m;
+    EXPECT_EQ(multiply(w, x, PackKind::kFP8), multiply(w, x, PackKind::kFP8R)) << "m " << m;
   }
 }
 

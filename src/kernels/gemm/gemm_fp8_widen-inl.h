@@ -1,6 +1,6 @@
-// kFP8 for levels without instructions for bf16 (gemm_fp8-inl.h). With many rows slices of weights
+// FP8 for levels without instructions for bf16 (gemm_fp8-inl.h). With many rows slices of weights
 // and activations become f32 once (gemm_widen-inl.h): a slice ends where a super-block does. The
-// tiles of F32 give its sums, which are added to the outputs times the panels' scales.
+// tiles of F32 give its sums, which are added to the outputs times the rows' scales.
 #pragma once
 
 #include "kernels/gemm/gemm_fp8-inl.h"
@@ -32,7 +32,7 @@ struct WidenFp8 {
   }
 };
 
-template <int P>
+template <typename Scales, int P>
 void fp8_widened_tiles(const GemmArgs& g, const GemmSchedule& s, const WidenedWork& w) {
   constexpr int kRows = Fp8Shape::kTileRows;
   constexpr size_t kStride = size_t{kPanelRows} * P;
@@ -40,8 +40,8 @@ void fp8_widened_tiles(const GemmArgs& g, const GemmSchedule& s, const WidenedWo
   Vec16 scales[P];
   const uint32_t super = (w.block0 + g.w.super_offset) / kFp8SuperBlocks;
   for (uint32_t p = 0; p < P; ++p) {
-    scales[p] =
-        fp8_scales(g.w.scales + g.w.scales_panel_bytes * (w.panel + p) + sizeof(Fp8Scale) * super);
+    const std::byte* of_panel = g.w.scales + g.w.scales_panel_bytes * (w.panel + p);
+    scales[p] = Scales::load(of_panel + Scales::kBytes * super);
   }
   for_even_pieces(w.m, fp8_rows<P>(s, /*decoded=*/true), [&](uint32_t row, uint32_t row_end) {
     const auto tile = widened_tile(w, row, /*first=*/true, sums, kStride);
@@ -57,16 +57,18 @@ void fp8_widened_tiles(const GemmArgs& g, const GemmSchedule& s, const WidenedWo
   });
 }
 
-inline void fp8_widened_chains(const ChainArgs& g, const GemmSchedule& s) {
+template <typename Scales>
+void fp8_widened_chains(const ChainArgs& g, const GemmSchedule& s) {
   if (g.block0 == g.block1) return fp8_zeros(g);
   widened_chains<WidenFp8, Fp8Shape::kPanels>(
       g, s, [&]<int P>(std::integral_constant<int, P>, const WidenedWork& w) {
-        fp8_widened_tiles<P>(g, s, w);
+        fp8_widened_tiles<Scales, P>(g, s, w);
       });
 }
 
-inline void gemm_fp8_widened(const GemmArgs& g) {
-  gemm_fp8_with<Fp8Shape::kWidePanels>(g, fp8_widened_chains);
+template <typename Scales>
+void gemm_fp8_widened(const GemmArgs& g) {
+  gemm_fp8_with<Scales, Fp8Shape::kWidePanels>(g, fp8_widened_chains<Scales>);
 }
 
 }  // namespace

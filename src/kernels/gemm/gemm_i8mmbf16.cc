@@ -238,12 +238,14 @@ void mmla_chains(const GemmArgs& g) {
 
 constinit const GemmMenu menu_bf16_i8mmbf16 = kMmlaMenu;
 constinit const GemmMenu menu_fp8_i8mmbf16 = kFp8Menu<Fp8Shape::kWidePanels>;
+constinit const GemmMenu menu_fp8_rows_i8mmbf16 = kFp8Menu<Fp8Shape::kWidePanels>;
 
 // One row by default takes bfdot, four panels side by side.
 void gemm_bf16_i8mmbf16(const GemmArgs& args) {
   if (args.m == 1 && args.schedule.is_default()) return gemm_float<FloatBf16Dot>(args);
   for_segments(args, joint_panels(kMmlaMenu.resolve(args.schedule, args.m), args.m), mmla_chains);
 }
-void gemm_fp8_i8mmbf16(const GemmArgs& args) { gemm_fp8(args); }
+void gemm_fp8_i8mmbf16(const GemmArgs& args) { gemm_fp8<SharedFp8Scale>(args); }
+void gemm_fp8_rows_i8mmbf16(const GemmArgs& args) { gemm_fp8<OwnFp8Scales>(args); }
 
 }  // namespace hearth

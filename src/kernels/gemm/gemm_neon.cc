@@ -64,11 +64,13 @@ constinit const GemmMenu menu_f32_neon = kFloatMenu<FloatF32>;
 constinit const GemmMenu menu_f16_neon = kFloatMenu<FloatF16>;
 constinit const GemmMenu menu_bf16_neon = kBf16Menu;
 constinit const GemmMenu menu_fp8_neon = kFp8Menu<Fp8Shape::kWidePanels>;
+constinit const GemmMenu menu_fp8_rows_neon = kFp8Menu<Fp8Shape::kWidePanels>;
 
 void gemm_f32_neon(const GemmArgs& args) { gemm_float<FloatF32>(args); }
 void gemm_f16_neon(const GemmArgs& args) { gemm_float<FloatF16>(args); }
 void gemm_bf16_neon(const GemmArgs& args) { gemm_bf16(args); }
-void gemm_fp8_neon(const GemmArgs& args) { gemm_fp8_widened(args); }
+void gemm_fp8_neon(const GemmArgs& args) { gemm_fp8_widened<SharedFp8Scale>(args); }
+void gemm_fp8_rows_neon(const GemmArgs& args) { gemm_fp8_widened<OwnFp8Scales>(args); }
 HEARTH_INT8_GEMM_KERNELS(HEARTH_DEFINE_INT8_GEMM, neon)
 
 }  // namespace hearth

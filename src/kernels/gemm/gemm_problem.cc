@@ -44,7 +44,7 @@ void fill_codes(const Problem& p, Fill fill, std::mt19937& random) {
     fill_values<f16_t>(out, bytes, [&] { return f32_to_f16(value() / 8); });
   } else if (p.kind == PackKind::kBF16) {
     fill_values<bf16_t>(out, bytes, [&] { return f32_to_bf16(value()); });
-  } else if (p.kind == PackKind::kFP8) {
+  } else if (is_fp8(p.kind)) {
     // NaN is left to tests of its own.
     static constexpr e4m3_t kEnds[] = {0x00, 0x80, 0x01, 0x87, 0x08, 0x88, 0x7e, 0xfe};
     fill_random_bytes(out, bytes, random);

@@ -1,5 +1,5 @@
 // Made-up GEMM problems for the tests and for measuring: shards of random codes (any byte is a
-// valid code, save the NaN of kFP8) with chosen scales, and rows of random activations in the
+// valid code, save the NaN of FP8) with chosen scales, and rows of random activations in the
 // format a kind eats. No packing and no quantisation takes part, so what is tested is the GEMM
 // alone.
 #pragma once

@@ -21,13 +21,19 @@ PackedLane lane_of(const WeightView& w, uint32_t row) {
           .form = &w.form};
 }
 
-Fp8Scale fp8_scale(const PackedLane& lane, uint32_t b) {
-  return read_at<Fp8Scale>(lane.scales, (b + lane.super_offset) / kFp8SuperBlocks);
+float fp8_scale(PackKind kind, const PackedLane& lane, uint32_t b) {
+  const uint32_t super = (b + lane.super_offset) / kFp8SuperBlocks;
+  if (kind == PackKind::kFP8R) {
+    return read_at<float>(lane.scales, size_t{kPanelRows} * super + lane.r);
+  }
+  const auto shared = read_at<Fp8Scale>(lane.scales, super);
+  const bool nan = (shared.nan_rows >> lane.r & 1) != 0;
+  return nan ? std::numeric_limits<float>::quiet_NaN() : shared.scale;
 }
 
-// Writes what a kind in floating point multiplies: values, or the codes of kFP8 without the scale.
+// Writes what a kind in floating point multiplies: values, or the codes of FP8 without the scale.
 void float_codes(PackKind kind, const PackedLane& lane, uint32_t b, float* out) {
-  if (kind != PackKind::kFP8) return pack_kind_info(kind).unpack_values(lane, b, out);
+  if (!is_fp8(kind)) return pack_kind_info(kind).unpack_values(lane, b, out);
   for (size_t j = 0; j < kBlock; ++j) {
     out[j] = e4m3_to_f32(read_at<e4m3_t>(lane.codes + size_t{512} * b, fp8_code_at(lane.r, j)));
   }
@@ -49,7 +55,7 @@ float chain_float(PackKind kind, const GemmArgs& g, const ActView& a, uint32_t r
   return acc;
 }
 
-float chain_fp8(const GemmArgs& g, const ActView& a, uint32_t row) {
+float chain_fp8(PackKind kind, const GemmArgs& g, const ActView& a, uint32_t row) {
   const PackedLane lane = lane_of(g.w, row);
   float acc = 0;
   for (uint32_t b = g.block0; b < g.block1;) {
@@ -57,10 +63,7 @@ float chain_fp8(const GemmArgs& g, const ActView& a, uint32_t row) {
     GemmArgs piece = g;
     piece.block0 = b;
     piece.block1 = std::min(g.block1, super_end);
-    const Fp8Scale s = fp8_scale(lane, b);
-    const bool nan = (s.nan_rows >> lane.r & 1) != 0;
-    acc = std::fma(chain_float(PackKind::kFP8, piece, a, row),
-                   nan ? std::numeric_limits<float>::quiet_NaN() : s.scale, acc);
+    acc = std::fma(chain_float(kind, piece, a, row), fp8_scale(kind, lane, b), acc);
     b = piece.block1;
   }
   return acc;
@@ -88,7 +91,7 @@ float chain_q8(PackKind kind, const GemmArgs& g, const ActView& a, uint32_t row)
 }
 
 float chain(PackKind kind, const GemmArgs& g, const ActView& a, uint32_t row) {
-  if (kind == PackKind::kFP8) return chain_fp8(g, a, row);
+  if (is_fp8(kind)) return chain_fp8(kind, g, a, row);
   return act_format_for(kind) == ActFormat::kQ8 ? chain_q8(kind, g, a, row)
                                                 : chain_float(kind, g, a, row);
 }
@@ -125,7 +128,7 @@ void elements_of(PackKind kind, const PackedLane& lane, uint32_t b, Element (&ou
   }
   float codes[kBlock];
   float_codes(kind, lane, b, codes);
-  const double scale = kind == PackKind::kFP8 ? fp8_scale(lane, b).scale : 1;
+  const double scale = is_fp8(kind) ? fp8_scale(kind, lane, b) : 1;
   for (uint32_t j = 0; j < kBlock; ++j) out[j] = {scale * codes[j], 0};
 }
 
