@@ -40,20 +40,21 @@ std::vector<const WeightSpec*> multiplied(const ModelSpec& spec) {
 
 }  // namespace
 
-WeightType weight_type(DType dtype) {
-  return {dtype_info(dtype).name, pack_kind_for(dtype), pack_form_for(dtype)};
-}
+WeightType weight_type(const PackedType& type) { return {type.name(), type.kind, type.form}; }
 
 std::vector<WeightType> weight_types() {
   std::vector<WeightType> types;
   for (DType dtype : all_dtypes()) types.push_back(weight_type(dtype));
+  types.push_back(weight_type({DType::kF8E4M3, PackKind::kFP8R}));
   return types;
 }
 
 std::vector<MatrixShape> matrix_shapes(const ModelSpec& spec, std::span<const WeightType> types) {
   std::vector<MatrixShape> shapes;
   for (const WeightSpec* weight : multiplied(spec)) {
-    WeightType own = weight_type(weight->dtype);
+    // A matrix that is widened is measured as the file has it.
+    const bool widened = weight->packed.dtype != weight->dtype;
+    WeightType own = weight_type(widened ? PackedType(weight->dtype) : weight->packed);
     std::span<const WeightType> in = types.empty() ? std::span(&own, 1) : types;
     for (const WeightType& type : in) {
       add_role({weight->rows, weight->k, type, std::string(member_of(spec, *weight))}, &shapes);
@@ -67,7 +68,8 @@ Rotation plan_rotation(const MatrixShape& shape, uint64_t bytes) {
   rotation.spec = {.kind = shape.type.kind,
                    .rows = (shape.rows + kPanelRows - 1) / kPanelRows * kPanelRows,
                    .k = (shape.k + kBlock - 1) / kBlock * kBlock,
-                   .k_origin = 0};
+                   .k_origin = 0,
+                   .form = shape.type.form};
   uint64_t panel = rotation.spec.codes_panel_bytes() + rotation.spec.scales_panel_bytes();
   uint64_t most = (std::max(bytes, kWholeMatrix) + panel - 1) / panel;
   if (rotation.spec.panels() > most) {

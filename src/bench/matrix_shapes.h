@@ -21,9 +21,9 @@ struct WeightType {
   PackForm form = {};
   bool operator==(const WeightType&) const = default;
 };
-WeightType weight_type(DType dtype);
-// Returns the types of files in the order of the enum, and FP8, which has kernels and no file
-// format yet.
+WeightType weight_type(const PackedType& type);
+// Returns the types of files in the order of the enum, each packed as its own kind, then FP8 with
+// scales of rows.
 std::vector<WeightType> weight_types();
 
 // W[rows, k] of one type, and what matrices of that shape and type are for: "gate, up".

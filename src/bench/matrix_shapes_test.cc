@@ -87,11 +87,12 @@ TEST(MatrixShapes, AHeadOfItsOwn) {
   EXPECT_EQ(shapes[shapes.size() - 2].roles, "down");
 }
 
-TEST(WeightTypes, ThoseOfFilesAndFp8) {
+TEST(WeightTypes, ThoseOfFilesAndFp8OfRows) {
   std::vector<WeightType> types = weight_types();
-  EXPECT_EQ(types.size(), all_dtypes().size());
+  EXPECT_EQ(types.size(), all_dtypes().size() + 1);
   EXPECT_EQ(types[static_cast<size_t>(DType::kQ4_1)], weight_type(DType::kQ4_1));
-  EXPECT_EQ(types.back(), weight_type(DType::kF8E4M3));
+  EXPECT_EQ(types[static_cast<size_t>(DType::kF8E4M3)].kind, PackKind::kFP8);
+  EXPECT_EQ(types.back().kind, PackKind::kFP8R);
 }
 
 TEST(PlanRotation, SoManyCopiesThatTheyFillTheBytes) {

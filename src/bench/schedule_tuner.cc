@@ -6,6 +6,7 @@
 #include "bench/cpu_times.h"
 #include "bench/engine_restored.h"
 #include "bench/team_limits.h"
+#include "kernels/gemm/gemm_problem.h"
 #include "memory/arena.h"
 
 namespace hearth {
@@ -42,7 +43,10 @@ Rotation rotation_of(const Engine& engine, const Machine& machine, const Product
     if (part.node == node) bytes = std::max(bytes, part.bytes);
   }
   bytes = std::min<uint64_t>(bytes, engine.memory().weights);
-  return plan_rotation({shape.outputs, shape.k, {pack_kind_name(shape.kind), shape.kind, forms_of(shape.kind).front()}, ""},
+  return plan_rotation({shape.outputs,
+                        shape.k,
+                        {pack_kind_name(shape.kind), shape.kind, forms_of(shape.kind).front()},
+                        ""},
                        bytes);
 }
 

@@ -69,6 +69,7 @@ struct WeightSpec {
   // Where it begins in `data`: a matrix at a row, a vector at an element.
   uint32_t first = 0;
   int expert = -1;  // whose it is; -1: of all rows
+  float scale = 1;  // that all of it is multiplied by (SpecBuilder); of NVFP4 alone
 
   // Its own bytes of `data`, which has no runs.
   std::span<const std::byte> bytes() const;

@@ -37,7 +37,7 @@ bool pack_weight_panels(const WeightSpec& weight, const Shard& shard, uint32_t p
   if (tensor.runs.empty() && dtype == weight.dtype) {
     const size_t stride = row_bytes(dtype, weight.k);
     pack_panels(spec, dtype, tensor.data.data() + first * stride, stride, panel0, panels,
-                shard.codes, shard.scales);
+                shard.codes, shard.scales, weight.scale);
     return true;
   }
   const PanelScales panel_has(weight);
@@ -53,7 +53,7 @@ bool pack_weight_panels(const WeightSpec& weight, const Shard& shard, uint32_t p
       good = panel_scales(tensor, first + row, scaled, scales) && good;
       pack_fp8_panel(spec, rows, {scales, panel_has.columns}, panel, shard.codes, shard.scales);
     } else {
-      pack_panel(spec, dtype, rows, panel, shard.codes, shard.scales);
+      pack_panel(spec, dtype, rows, panel, shard.codes, shard.scales, weight.scale);
     }
   }
   return good;

@@ -1,6 +1,7 @@
 #include "models/spec_builder.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "formats/source_rows.h"
@@ -65,8 +66,32 @@ WeightId SpecBuilder::declare(int layer, const MatrixPlace& place, const SourceT
                            .packed = data.dtype,
                            .data = &data,
                            .first = first,
-                           .expert = expert});
+                           .expert = expert,
+                           .scale = scale_of(data, first)});
   return {static_cast<uint32_t>(spec_.weights.size() - 1)};
+}
+
+float SpecBuilder::scale_of(const SourceTensor& data, uint32_t first) {
+  if (data.dtype != DType::kNVFP4 || !data.name.ends_with(".weight")) return 1;
+  std::string name(data.name.substr(0, data.name.size() - std::string_view("weight").size()));
+  name += "scale";
+  const SourceTensor* scales = source().find_tensor(name);
+  if (scales == nullptr) return 1;
+  const uint64_t matrices = data.dims.size() > 2 ? data.dims[2] : 1;
+  if (scales->dtype != DType::kF32 || scales->n_elements != matrices) {
+    fail(ErrorCode::kFile, "'{}': tensor {} is {} of type {}, where {} scale{} in F32 {} needed",
+         source().name(), name, fmt::join(scales->dims, " x "), scales->type_text, matrices,
+         matrices == 1 ? "" : "s", matrices == 1 ? "is" : "are");
+  }
+  std::vector<float> values(matrices);
+  dequantize_row(DType::kF32, scales->data.data(), matrices, values.data());
+  const float scale = values[first / (data.rows() / matrices)];
+  if (!(scale > 0) || !std::isfinite(scale)) {
+    fail(ErrorCode::kFile, "'{}': tensor {} has the scale {}, which is no positive number",
+         source().name(), name, scale);
+  }
+  known_.insert(name);
+  return scale;
 }
 
 WeightId SpecBuilder::matrix(int layer, const MatrixPlace& place) {

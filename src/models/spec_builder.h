@@ -128,6 +128,10 @@ class SpecBuilder {
   const SourceTensor& tensor(const std::string& name, const std::vector<uint64_t>& dims) const;
   WeightId declare(int layer, const MatrixPlace& place, const SourceTensor& data, uint32_t first,
                    int expert = -1);
+  // Returns the number that rows of a matrix of NVFP4 from `first` on are multiplied by: that of
+  // NAME.scale beside NAME.weight, which has one, or one for each expert. Throws (kFile) where it
+  // is of another shape, or no positive number.
+  float scale_of(const SourceTensor& data, uint32_t first);
   bool is_harmless(std::string_view name) const;
   void check_all_used() const;
   void check_experts() const;

@@ -18,7 +18,7 @@ namespace hearth {
 struct PanelSource {
   DType dtype;
   PanelRows rows;
-  const float* row_scales = nullptr;  // of kL4H; null: 1
+  float scale = 1;  // of kL4H
 };
 
 // Returns where block `index` of `block_bytes` lies in each row; rows of padding get `padding`.

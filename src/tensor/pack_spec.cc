@@ -57,7 +57,7 @@ size_t PackSpec::scales_panel_bytes() const {
 }
 
 void pack_panel(const PackSpec& spec, DType dtype, const PanelRows& rows, uint32_t panel,
-                std::byte* codes, std::byte* scales, const float* row_scales) {
+                std::byte* codes, std::byte* scales, float scale) {
   const PackKindInfo& kind = pack_kind_info(spec.kind);
   HEARTH_CHECK(pack_kind_for(dtype) == spec.kind && kind.pack != nullptr,
                "the kind is the one of the type, which holds its own scales");
@@ -69,12 +69,12 @@ void pack_panel(const PackSpec& spec, DType dtype, const PanelRows& rows, uint32
   std::byte* panel_scales = scales + spec.scales_panel_bytes() * panel;
   std::fill(panel_scales + scale_bytes(spec), panel_scales + spec.scales_panel_bytes(),
             std::byte{0});
-  kind.pack(spec, {dtype, rows, row_scales}, codes + spec.codes_panel_bytes() * panel,
-            panel_scales);
+  kind.pack(spec, {dtype, rows, scale}, codes + spec.codes_panel_bytes() * panel, panel_scales);
 }
 
 void pack_panels(const PackSpec& spec, DType dtype, const std::byte* source, size_t row_stride,
-                 uint32_t panel0, uint32_t panels, std::byte* codes, std::byte* scales) {
+                 uint32_t panel0, uint32_t panels, std::byte* codes, std::byte* scales,
+                 float scale) {
   HEARTH_CHECK(panel0 + panels <= spec.panels(), "the panels are the shard's");
   for (uint32_t panel = panel0; panel < panel0 + panels; ++panel) {
     PanelRows rows = {};
@@ -82,7 +82,7 @@ void pack_panels(const PackSpec& spec, DType dtype, const std::byte* source, siz
     for (uint32_t r = 0; r < std::min(kPanelRows, spec.rows - row0); ++r) {
       rows[r] = source + row_stride * (row0 + r);
     }
-    pack_panel(spec, dtype, rows, panel, codes, scales);
+    pack_panel(spec, dtype, rows, panel, codes, scales, scale);
   }
 }
 

@@ -46,8 +46,8 @@
 //   kFP8R  as kFP8                                             512 B  super: f32 [16]
 //
 // Values: kQ8_0 d (c - 128); kQ4_0 d (c - 8); kQ4_K, kQ5_K d sc c - dmin m;
-// kQ6_K d sc[j/16] (c - 32); kFP8, kFP8R scale E4M3(c); with T the form's table (CodeTable) and f its
-// factor:
+// kQ6_K d sc[j/16] (c - 32); kFP8, kFP8R scale E4M3(c); with T the form's table (CodeTable) and f
+// its factor:
 //   kL4  scale f T[c]    kL4K, kL3K  d f sc T[c]          kL4H  row f sc[j/16] T[c]
 //   kL5  scale (c - 16)  kL3H        d f sc[j/16] T[c]    kL4M, kL5M  scale c + min
 //   kL2  scale (c - 1)   kQ2_K  d sc[j/16] c - dmin m[j/16]
@@ -145,17 +145,17 @@ size_t group_bytes(const PackKindInfo& kind, const PackForm& form);
 // the whole tensor, in the file's layout of `dtype` (pack_kind_for(dtype) == spec.kind);
 // consecutive rows lie `row_stride` bytes apart. `codes` and `scales` are the shard's bases. Pure:
 // may run on many threads for disjoint panels. FP8, whose scales are a tensor of their own, is
-// packed by tensor/pack_fp8.h.
+// packed by tensor/pack_fp8.h. Rows of kL4H are multiplied by `scale`, which is 1 for other kinds.
 void pack_panels(const PackSpec& spec, DType dtype, const std::byte* source, size_t row_stride,
-                 uint32_t panel0, uint32_t panels, std::byte* codes, std::byte* scales);
+                 uint32_t panel0, uint32_t panels, std::byte* codes, std::byte* scales,
+                 float scale = 1);
 
 // Points to the 16 rows of a panel, each at K = 0 of the whole tensor; null is a row of padding.
 using PanelRows = std::array<const std::byte*, kPanelRows>;
 
-// Packs one panel of the shard the same way, from rows that may lie anywhere. `row_scales` are 16
-// numbers that kL4H multiplies its rows by; null: 1.
+// Packs one panel of the shard the same way, from rows that may lie anywhere.
 void pack_panel(const PackSpec& spec, DType dtype, const PanelRows& rows, uint32_t panel,
-                std::byte* codes, std::byte* scales, const float* row_scales = nullptr);
+                std::byte* codes, std::byte* scales, float scale = 1);
 
 // Dequantises row `row` of the shard: out[k], in f32 (each product or sum rounded once).
 void unpack_row(const PackSpec& spec, const std::byte* codes, const std::byte* scales, uint32_t row,

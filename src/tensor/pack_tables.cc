@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "base/fp_types.h"
 #include "tensor/pack_codes.h"
@@ -169,7 +170,8 @@ struct NibbleScales {
   }
 };
 
-// An E4M3 scale for each half of a block, times a number of the row.
+// An E4M3 scale for each half of a block, times a number of the row, which is no number where a
+// scale is none, or negative.
 struct RowScales {
   static constexpr ScaleForm kSuper = ScaleForm::kNone, kBlocks = ScaleForm::kE4M3;
   static constexpr size_t kSuperBytes = 0, kBlockBytes = 32, kHeadBytes = 64;
@@ -179,7 +181,12 @@ struct RowScales {
   static void put(const PanelBlocks& rows, const PackForm&, const PanelScales& to, uint32_t b) {
     std::byte* own = to.at + kHeadBytes + kBlockBytes * b;
     for (size_t r = 0; r < kPanelRows; ++r) {
-      for (size_t h = 0; h < 2; ++h) put_at(own, kPanelRows * h + r, rows[r].stored.scale[h]);
+      for (size_t h = 0; h < 2; ++h) {
+        const auto code = static_cast<e4m3_t>(rows[r].stored.scale[h]);
+        put_at(own, kPanelRows * h + r, code);
+        // Kernels read a byte as a number without a sign.
+        if (code >= 0x7f) put_at(to.at, r, std::numeric_limits<float>::quiet_NaN());
+      }
     }
   }
   static void get(const PackedLane& lane, uint32_t b, CodeBlock& block) {
@@ -222,8 +229,7 @@ struct CodedKind {
   }
   static void put_row_scales(const PanelSource& source, std::byte* head) {
     for (size_t r = 0; r < kPanelRows; ++r) {
-      const float given = source.row_scales == nullptr ? 1 : source.row_scales[r];
-      put_at(head, r, source.rows[r] == nullptr ? 0 : given);
+      put_at(head, r, source.rows[r] == nullptr ? 0 : source.scale);
     }
   }
   static void unpack(const PackedLane& lane, uint32_t b, CodeBlock& block) {
