@@ -39,24 +39,6 @@ const HfFamily& family_of(const ConfigReader& config, HfFamilies families) {
        config.file(), printable(names[0]), known);
 }
 
-// Which tensors are FP8 their types tell; what matters is that a scale is of 128 x 128.
-void check_quantization(const ConfigReader& config) {
-  std::optional<ConfigReader> quantization = config.object("quantization_config");
-  if (!quantization) return;
-  if (quantization->text_or("quant_method", "") != "fp8") {
-    quantization->fail_unsupported("quant_method", "it runs fp8 in blocks of 128 x 128");
-  }
-  if (quantization->text_or("fmt", "e4m3") != "e4m3") {
-    quantization->fail_unsupported("fmt", "it runs e4m3");
-  }
-  quantization->texts("modules_to_not_convert");
-  const boost::json::value* block = quantization->find("weight_block_size");
-  const boost::json::value wanted = {128, 128};
-  if (block == nullptr || *block != wanted) {
-    quantization->fail_unsupported("weight_block_size", "it runs [128,128]");
-  }
-}
-
 }  // namespace
 
 uint64_t HfConfig::operator[](HfValue value) const {
@@ -114,7 +96,7 @@ HfConfig read_hf_config(const ConfigReader& config, HfFamilies families, MadeMet
   metadata.set("general.architecture", family.gguf);
   // Encoders have rules of their own among their rows.
   if (!family.encoder) {
-    check_quantization(part);
+    model.quant = read_hf_quant(part);
     refuse_unread_keys(part, family);
   }
   const HfReading reading{part, metadata, model};

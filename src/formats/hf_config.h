@@ -17,6 +17,7 @@
 
 #include "formats/config_reader.h"
 #include "formats/hf_family.h"
+#include "formats/hf_quant.h"
 #include "formats/made_metadata.h"
 
 namespace hearth {
@@ -28,6 +29,7 @@ struct HfConfig {
   const HfFamily* family;
   std::array<uint32_t, kHfKeptValues> kept = {};
   std::vector<float> rope_factors = {};  // of llama3's scaling: rope_freqs.weight
+  HfQuant quant = {};                    // how Linears are stored
 
   uint64_t operator[](HfValue value) const;
   // Nothing for kNone and kOne.

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "formats/hf_names.h"
 #include "formats/hf_stored.h"
 #include "tensor/pack_fp8.h"
@@ -39,9 +40,14 @@ class Lister {
     if (at == kConfigTypes.end())
       config.fail_unsupported(key, "it runs bfloat16, float16 and float32");
     plain_ = *at;
-    if (std::optional<ConfigReader> quantization = config.object("quantization_config")) {
-      fp8_ = true;
-      kept_ = quantization->texts("modules_to_not_convert").value_or(std::vector<std::string>());
+    const HfQuant& quant = model.quant;
+    if (quant.weights.empty()) return;
+    fp8_ = quant.find(HfLayout::kFp8);
+    if (fp8_ == nullptr || quant.weights.size() != 1) {
+      fail(ErrorCode::kUnsupported,
+           "'{}' is quantised by {}, whose tensors its config.json alone does not tell; name a "
+           "folder with weights",
+           config.file(), printable(quant.method));
     }
   }
 
@@ -89,9 +95,14 @@ class Lister {
     if (model_[row.bias] != 0) add(module + ".bias", plain_, {rows});
     if (row.kind == HfKind::kWhole) return add(name, kFloat, {rows});
     if (row.columns == HfValue::kNone) return add(name, plain_, {rows});
-    if (!fp8_ || !row.linear || is_kept(module)) return add(name, plain_, {rows, k});
+    if (fp8_ == nullptr || !row.linear || model_.quant.keeps(module)) {
+      return add(name, plain_, {rows, k});
+    }
     add(name, kFp8, {rows, k});
-    add(name + std::string(kHfScales), kFloat, {fp8_scale_blocks(rows), fp8_scale_blocks(k)});
+    const bool blocks = fp8_->scaled == HfScaled::kSquare;
+    std::vector<uint64_t> scales = {fp8_scale_blocks(rows), fp8_scale_blocks(k)};
+    if (!blocks) scales = {fp8_->scaled == HfScaled::kRow ? rows : 1, 1};
+    add(name + std::string(blocks ? kHfBlockScales : kHfScales), kFloat, std::move(scales));
   }
 
   void add(std::string name, const ConfigType& type, std::vector<uint64_t> shape) {
@@ -110,20 +121,11 @@ class Lister {
     tensors_.push_back(std::move(tensor));
   }
 
-  // A name in the list stands for all modules in it.
-  bool is_kept(std::string_view module) const {
-    return std::ranges::any_of(kept_, [&](std::string_view kept) {
-      return module == kept ||
-             (module.starts_with(kept) && module.substr(kept.size()).starts_with('.'));
-    });
-  }
-
   const ConfigReader config_;
   const HfConfig& model_;
   const HfFamily& family_;
   ConfigType plain_ = {};
-  bool fp8_ = false;
-  std::vector<std::string> kept_;  // modules that are not FP8
+  const HfWeights* fp8_ = nullptr;  // where Linears are FP8
   std::vector<SafeTensor> tensors_;
 };
 

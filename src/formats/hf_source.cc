@@ -14,6 +14,7 @@
 #include "formats/config_reader.h"
 #include "formats/hf_config.h"
 #include "formats/hf_modules.h"
+#include "formats/hf_quant.h"
 #include "formats/hf_shape.h"
 #include "formats/hf_tensors.h"
 #include "formats/hf_vocab.h"
@@ -33,7 +34,8 @@ constexpr std::string_view kGeneration = "generation_config.json";
 constexpr std::string_view kTemplate = "chat_template.jinja";
 constexpr std::string_view kTokenizerConfig = "tokenizer_config.json";
 // What stands beside weights and says something of the model.
-constexpr std::array<std::string_view, 11> kDocuments = {kConfig,
+constexpr std::array<std::string_view, 12> kDocuments = {kConfig,
+                                                         kHfQuantFile,
                                                          kHfModules,
                                                          kHfLengths,
                                                          kIndex,
@@ -81,6 +83,14 @@ std::optional<MappedFile> take_pooling(std::vector<MappedFile>* documents) {
   std::optional<MappedFile> pooling = std::move(*at);
   documents->erase(at);
   return pooling;
+}
+
+// How Linears are stored, where modelopt's own document alone says so.
+void read_quant_beside(const std::vector<MappedFile>& documents, HfConfig* model) {
+  const MappedFile* file = find_file(documents, kHfQuantFile);
+  if (file == nullptr || model->family->encoder || !model->quant.method.empty()) return;
+  const boost::json::value json = read_json_file(*file, kMostConfigBytes);
+  model->quant = read_hf_quant_file(ConfigReader(json.get_object(), file->name()));
 }
 
 // What files beside config.json say of an encoder, or of a decoder's vectors.
@@ -311,6 +321,7 @@ ModelSource parse_hf_folder(std::vector<MappedFile> files, const std::string& na
   const boost::json::value json = read_json_file(*config, kMostConfigBytes);
   HfConfig model =
       read_hf_config(ConfigReader(json.get_object(), config->name()), families, made->metadata);
+  read_quant_beside(documents, &model);
   read_beside(documents, pooling, &model, made->metadata);
   std::vector<std::vector<SafeTensor>> stored;
   for (const MappedFile& file : weights) stored.push_back(read_safetensors(file));
@@ -331,7 +342,8 @@ ModelSource open_hf_shape(const std::string& folder, HfFamilies families) {
   auto made = std::make_shared<Made>();
   const boost::json::value json = read_json_file(config, kMostConfigBytes);
   const ConfigReader reader(json.get_object(), config.name());
-  const HfConfig model = read_hf_config(reader, families, made->metadata);
+  HfConfig model = read_hf_config(reader, families, made->metadata);
+  read_quant_beside(documents, &model);
   if (model.family->encoder) fail_no_weights(path);
   std::vector<std::vector<SafeTensor>> stored = {shapes_of_config(reader, model)};
   // All tensors share one place.

@@ -2,12 +2,37 @@
 
 #include <fmt/ranges.h>
 
+#include <optional>
+
+#include "formats/hf_codes.h"
 #include "tensor/pack_fp8.h"
 
 namespace hearth {
+namespace {
+
+std::vector<uint64_t> without_ones(std::vector<uint64_t> shape) {
+  std::erase(shape, uint64_t{1});
+  return shape;
+}
+
+// The grid of an FP8 matrix's scales: of blocks, of rows, or one. Dimensions of 1 may be there or
+// not. Nothing where the shape is none of these.
+std::optional<std::pair<uint64_t, uint64_t>> scale_grid(const std::vector<uint64_t>& scales,
+                                                        const std::vector<uint64_t>& matrix) {
+  const uint64_t rows = matrix[0];
+  for (const auto& [n, k] : {std::pair(fp8_scale_blocks(rows), fp8_scale_blocks(matrix[1])),
+                             std::pair(rows, uint64_t{1}), std::pair(uint64_t{1}, uint64_t{1})}) {
+    if (without_ones(scales) == without_ones({n, k})) return std::pair(n, k);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 HfStored::HfStored(const std::vector<MappedFile>& files,
-                   const std::vector<std::vector<SafeTensor>>& tensors, const std::string& name)
-    : files_(files), name_(name) {
+                   const std::vector<std::vector<SafeTensor>>& tensors, const std::string& name,
+                   const HfQuant& quant, std::deque<StoredCodes>* codes)
+    : files_(files), name_(name), quant_(quant) {
   for (uint32_t part = 0; part < tensors.size(); ++part) {
     for (const SafeTensor& tensor : tensors[part]) {
       auto [at, added] = by_name_.insert({tensor.name, {&tensor, part}});
@@ -16,13 +41,55 @@ HfStored::HfStored(const std::vector<MappedFile>& files,
                   files_[part].name());
     }
   }
+  if (quant_.method.empty()) return;
+  for (const std::vector<SafeTensor>& of_part : tensors) add_linears(of_part, codes);
 }
 
-bool HfStored::is_scales(std::string_view name) { return name.ends_with(kHfScales); }
+void HfStored::add_linears(const std::vector<SafeTensor>& tensors, std::deque<StoredCodes>* codes) {
+  for (const SafeTensor& tensor : tensors) {
+    unused_ += hf_role(tensor.name) == HfRole::kUnused;
+    if (!holds_codes(tensor, *this)) continue;
+    const uint32_t part = part_of(tensor);
+    HfLinear made = make_hf_linear(tensor, quant_, *this);
+    SafeTensor& linear = linears_.emplace_back(tensor);
+    linear.name = hf_whole_name(tensor.name);
+    linear.type = made.codes.name;
+    linear.dtype.reset();
+    linear.shape = std::move(made.shape);
+    linear.elements = made.codes.rows * made.codes.k;
+    const StoredCodes* kept = &codes->emplace_back(made.codes);
+    const auto [at, added] = by_name_.insert({linear.name, {}});
+    if (!added && at->second.tensor != &tensor) {
+      fail_tensor(linear.name, "stands beside '{}', which holds its codes", printable(tensor.name));
+    }
+    at->second = {&linear, part, false, kept};
+  }
+}
+
+bool HfStored::is_part(std::string_view name) const {
+  constexpr std::string_view kWeight = ".weight";
+  if (!quant_.method.empty()) return hf_role(name) != HfRole::kWhole;
+  if (name.ends_with(kHfBlockScales)) return true;
+  if (!name.ends_with(kHfScales)) return false;
+  const std::string_view scaled = name.substr(0, name.size() - kHfScales.size());
+  return scaled.ends_with(kWeight) && find(scaled) != nullptr;
+}
+
+const SafeTensor* HfStored::whole(const SafeTensor& tensor) const {
+  if (is_part(tensor.name)) return nullptr;
+  return quant_.method.empty() ? &tensor : find(hf_whole_name(tensor.name));
+}
 
 const SafeTensor* HfStored::find(std::string_view name) const {
   auto at = by_name_.find(name);
   return at == by_name_.end() ? nullptr : at->second.tensor;
+}
+
+const SafeTensor* HfStored::take(std::string_view name) {
+  auto at = by_name_.find(name);
+  if (at == by_name_.end()) return nullptr;
+  at->second.used = true;
+  return at->second.tensor;
 }
 
 uint32_t HfStored::part_of(const SafeTensor& tensor) const {
@@ -37,6 +104,10 @@ std::span<const std::byte> HfStored::bytes_of(const SafeTensor& tensor) const {
   return bytes_of(by_name_.find(tensor.name)->second);
 }
 
+const StoredCodes* HfStored::codes_of(const SafeTensor& tensor) const {
+  return by_name_.find(tensor.name)->second.codes;
+}
+
 // Of a tensor of two dimensions.
 StoredMatrix HfStored::matrix_of(const Entry& entry) const {
   const SafeTensor& of = *entry.tensor;
@@ -44,42 +115,59 @@ StoredMatrix HfStored::matrix_of(const Entry& entry) const {
 }
 
 SourceRun HfStored::run_of(const SafeTensor& tensor) {
-  if (tensor.shape.size() != 2) fail_tensor(tensor.name, "is no matrix");
+  const Entry& entry = by_name_.find(tensor.name)->second;
   SourceRun run = {};
-  run.stored = matrix_of(by_name_.find(tensor.name)->second);
+  if (entry.codes != nullptr) {
+    run.stored.part = entry.part;
+    run.stored.offset = tensor.offset;
+    run.codes = entry.codes;
+    return run;
+  }
+  if (tensor.shape.size() != 2) fail_tensor(tensor.name, "is no matrix");
+  run.stored = matrix_of(entry);
   if (tensor.dtype == DType::kF8E4M3) run.scales = scales_of(tensor);
   return run;
 }
 
 StoredMatrix HfStored::scales_of(const SafeTensor& tensor) {
-  auto at = by_name_.find(tensor.name + std::string(kHfScales));
-  if (at == by_name_.end()) {
-    fail_tensor(tensor.name, "is F8_E4M3, but its scales '{}{}' are missing", tensor.name,
-                kHfScales);
+  const std::string blocks = tensor.name + std::string(kHfBlockScales),
+                    others = tensor.name + std::string(kHfScales);
+  const bool has_others = take(others) != nullptr;
+  if (take(blocks) == nullptr && !has_others) {
+    fail_tensor(tensor.name, "is F8_E4M3, but its scales '{}' are missing", printable(blocks));
   }
-  const SafeTensor& scales = *at->second.tensor;
-  at->second.used = true;
-  const std::vector<uint64_t> wanted = {fp8_scale_blocks(tensor.shape[0]),
-                                        fp8_scale_blocks(tensor.shape[1])};
-  if (scales.shape != wanted) {
-    fail_tensor(scales.name, "is {}, where {} scales of 128 x 128 elements are needed",
-                fmt::join(scales.shape, " x "), fmt::join(wanted, " x "));
+  if (has_others && find(blocks) != nullptr) {
+    fail_tensor(tensor.name, "has scales twice, '{}' and '{}'", printable(blocks),
+                printable(others));
+  }
+  const Entry& entry = by_name_.find(has_others ? others : blocks)->second;
+  const SafeTensor& scales = *entry.tensor;
+  const auto grid = scale_grid(scales.shape, tensor.shape);
+  if (!grid) {
+    fail_tensor(scales.name,
+                "is {}, where {} x {} scales of 128 x 128 elements are needed, {} of rows, or one",
+                fmt::join(scales.shape, " x "), fp8_scale_blocks(tensor.shape[0]),
+                fp8_scale_blocks(tensor.shape[1]), tensor.shape[0]);
   }
   if (!scales.dtype || scales.dtype == DType::kF8E4M3) {
     fail_tensor(scales.name, "is stored as {}, where F32, BF16 or F16 is needed", scales.type);
   }
-  return matrix_of(at->second);
+  return {*scales.dtype, grid->first, grid->second, bytes_of(entry), entry.part, scales.offset};
 }
 
 void HfStored::leave_scales(const SafeTensor& tensor) {
-  auto scales = by_name_.find(tensor.name + std::string(kHfScales));
-  if (scales != by_name_.end()) scales->second.used = true;
+  for (std::string_view ending : {kHfBlockScales, kHfScales}) {
+    take(tensor.name + std::string(ending));
+  }
 }
 
-void HfStored::check_scales_used() const {
+void HfStored::check_parts_used() const {
   for (const auto& [name, stored] : by_name_) {
-    if (!is_scales(name) || stored.used) continue;
-    fail_tensor(name, "holds scales of a tensor that is not F8_E4M3, or is missing");
+    if (stored.used || !is_part(name) || hf_role(name) == HfRole::kUnused) continue;
+    if (quant_.method.empty()) {
+      fail_tensor(name, "holds scales of a tensor that is not F8_E4M3, or is missing");
+    }
+    fail_tensor(name, "belongs to no tensor that has such a part");
   }
 }
 

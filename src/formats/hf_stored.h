@@ -1,13 +1,15 @@
-// The tensors of a Hugging Face model's safetensors files, by name, and matrices with the scales of
-// FP8 (`<name>_scale_inv`) that belong to them.
+// The tensors of a Hugging Face model's safetensors files, by name, and Linears that are stored as
+// several: FP8 with its scales, and codes in the layouts of formats/hf_quant.h, whose parts may lie
+// in different files. A Linear counts as one tensor, X.weight, whatever its parts are called.
 //
-// Errors (kFile): a name that stands in two files, FP8 without scales or with another grid, scales
-// that belong to nothing.
+// Errors (kFile): a name that stands in two files, a part that is missing, has another shape or
+// type, or belongs to nothing.
 #pragma once
 
 #include <fmt/format.h>
 
 #include <cstddef>
+#include <deque>
 #include <map>
 #include <span>
 #include <string>
@@ -17,32 +19,46 @@
 
 #include "base/error.h"
 #include "base/printable.h"
+#include "formats/hf_quant.h"
 #include "formats/mapped_file.h"
 #include "formats/safetensors.h"
 #include "formats/source_tensor.h"
+#include "formats/stored_codes.h"
 
 namespace hearth {
 
-// What the names of scales have behind that of their tensor.
-inline constexpr std::string_view kHfScales = "_scale_inv";
+// What the names of FP8's scales for blocks have behind that of their tensor, and of others.
+inline constexpr std::string_view kHfBlockScales = "_scale_inv", kHfScales = "_scale";
 
 class HfStored {
  public:
-  // `tensors` by file; all outlive this. `name` is the model's, for messages.
+  // `tensors` by file; all outlive this. `name` is the model's, for messages. Codes are described
+  // in `codes`, which outlives this, too.
   HfStored(const std::vector<MappedFile>& files,
-           const std::vector<std::vector<SafeTensor>>& tensors, const std::string& name);
+           const std::vector<std::vector<SafeTensor>>& tensors, const std::string& name,
+           const HfQuant& quant, std::deque<StoredCodes>* codes);
 
-  static bool is_scales(std::string_view name);
+  // The tensor, or Linear, that one of the files' tensors stands for; null of what is another's
+  // part. Of a Linear of codes its name, type ("gptq4") and shape [N][K].
+  const SafeTensor* whole(const SafeTensor& tensor) const;
+  // How many scales of activations, and of cached keys and values, are not used.
+  size_t unused() const { return unused_; }
 
   const SafeTensor* find(std::string_view name) const;
   // The number of its file.
   uint32_t part_of(const SafeTensor& tensor) const;
   std::span<const std::byte> bytes_of(const SafeTensor& tensor) const;
+  // Of a Linear of codes, else null.
+  const StoredCodes* codes_of(const SafeTensor& tensor) const;
   // The whole matrix as it lies in its file, with its scales, which then are used.
   SourceRun run_of(const SafeTensor& tensor);
   // The tensor is not used; nor are its scales, if it has some.
   void leave_scales(const SafeTensor& tensor);
-  void check_scales_used() const;
+  // That no part belongs to nothing.
+  void check_parts_used() const;
+
+  // A part of a Linear: used from here on.
+  const SafeTensor* take(std::string_view name);
 
   template <typename... Args>
   [[noreturn]] void fail_tensor(std::string_view tensor, fmt::format_string<Args...> format,
@@ -55,16 +71,22 @@ class HfStored {
   struct Entry {
     const SafeTensor* tensor;
     uint32_t part;
-    bool used = false;  // of scales
+    bool used = false;  // of a part
+    const StoredCodes* codes = nullptr;
   };
 
+  void add_linears(const std::vector<SafeTensor>& tensors, std::deque<StoredCodes>* codes);
+  bool is_part(std::string_view name) const;
   std::span<const std::byte> bytes_of(const Entry& entry) const;
   StoredMatrix matrix_of(const Entry& entry) const;
   StoredMatrix scales_of(const SafeTensor& tensor);
 
   const std::vector<MappedFile>& files_;
   const std::string& name_;
+  const HfQuant& quant_;
   std::map<std::string, Entry, std::less<>> by_name_;
+  std::deque<SafeTensor> linears_;
+  size_t unused_ = 0;
 };
 
 }  // namespace hearth

@@ -26,10 +26,10 @@ class Maker {
   HfTensors make(const std::vector<std::vector<SafeTensor>>& tensors) {
     for (const auto& of_part : tensors) {
       for (const SafeTensor& tensor : of_part) {
-        if (!HfStored::is_scales(tensor.name)) add(tensor);
+        if (const SafeTensor* whole = stored_.whole(tensor)) add(*whole);
       }
     }
-    stored_.check_scales_used();
+    stored_.check_parts_used();
     add_frequencies();
     note_skipped();
     note_headless();
@@ -47,7 +47,9 @@ class Maker {
     if (what.kind() == HfKind::kIgnored) return;
     if (what.layer && *what.layer >= config_[HfValue::kLayers]) return skip(tensor, *what.layer);
     // Some files hold the head once more.
-    if (config_[HfValue::kTied] != 0 && what.gguf == kHeadName) return;
+    if (config_[HfValue::kTied] != 0 && what.gguf == kHeadName) {
+      return stored_.leave_scales(tensor);
+    }
     check_type(tensor);
     if (config_.family->norms_plus_one && what.gguf.ends_with("norm.weight")) {
       return add_plus_one(tensor, what.gguf);
@@ -90,10 +92,21 @@ class Maker {
   void check_type(const SafeTensor& tensor) const {
     if (tensor.elements == 0) stored_.fail_tensor(tensor.name, "has no elements");
     if (tensor.dtype || unknown_ == UnknownTypes::kKeep) return;
+    if (stored_.codes_of(tensor) != nullptr) {
+      fail(ErrorCode::kUnsupported,
+           "'{}': tensor '{}' is stored as {}, whose products this version cannot compute; take "
+           "the model in BF16 or FP8, or as a GGUF file, instead",
+           name_, printable(tensor.name), tensor.type);
+    }
     fail(ErrorCode::kFile,
          "'{}': tensor '{}' is stored as {}, and this program reads only F32, F16, BF16 and "
          "F8_E4M3; use the model in one of these types",
          name_, printable(tensor.name), tensor.type);
+  }
+
+  // Whether its rows can be told: it has a type that is read, or is described.
+  bool has_rows(const SafeTensor& tensor) const {
+    return tensor.dtype || stored_.codes_of(tensor) != nullptr;
   }
 
   // Without data and runs.
@@ -115,8 +128,8 @@ class Maker {
     std::vector<uint64_t> dims(tensor.shape.rbegin(), tensor.shape.rend());
     if (dims.empty()) dims = {1};
     SourceTensor& made = push(tensor, name, std::move(dims));
-    if (!tensor.dtype) return;
-    if (tensor.dtype == DType::kF8E4M3) {
+    if (!has_rows(tensor)) return;
+    if (!tensor.dtype || tensor.dtype == DType::kF8E4M3) {
       made.runs.push_back(stored_.run_of(tensor));
     } else {
       made.data = stored_.bytes_of(tensor);
@@ -162,7 +175,7 @@ class Maker {
       stored_.fail_tensor(tensor.name, "is {}, where config.json calls for {} heads of {} rows",
                           fmt::join(tensor.shape, " x "), heads, length);
     }
-    if (!tensor.dtype || tensor.shape.size() == 1) return add_halved_bias(tensor, what.gguf);
+    if (!has_rows(tensor) || tensor.shape.size() == 1) return add_halved_bias(tensor, what.gguf);
     SourceTensor& made = push(tensor, what.gguf, {tensor.shape[1], tensor.shape[0]});
     SourceRun run = stored_.run_of(tensor);
     run.interleave = 2;
@@ -215,7 +228,7 @@ class Maker {
 
   // kv_b_proj: for every head the rows of its keys without position, then those of its values.
   void add_latent(const SafeTensor& tensor, uint32_t layer) {
-    if (!tensor.dtype) return add_plain(tensor, tensor.name);
+    if (!has_rows(tensor)) return add_plain(tensor, tensor.name);
     const uint64_t heads = config_[HfValue::kHeads], rank = config_[HfValue::kLatentRank];
     const uint64_t nope = config_[HfValue::kNopeLength], value = config_[HfValue::kValueLength];
     const std::vector<uint64_t> wanted = {heads * (nope + value), rank};
@@ -245,21 +258,21 @@ class Maker {
     if (what.expert >= experts) {
       stored_.fail_tensor(tensor.name, "is of an expert beyond the {} of config.json", experts);
     }
-    if (!tensor.dtype) return add_plain(tensor, tensor.name);
+    if (!has_rows(tensor)) return add_plain(tensor, tensor.name);
     if (!experts_.insert(what.gguf).second) return;
-    const SourceRun one = stored_.run_of(tensor);
+    if (tensor.shape.size() != 2) stored_.fail_tensor(tensor.name, "is no matrix");
     std::vector<SourceRun> runs;
     for (uint32_t e = 0; e < experts; ++e) {
       std::string name = tensor.name;
       name.replace(what.expert_at, std::to_string(what.expert).size(), std::to_string(e));
       const SafeTensor* expert = stored_.find(name);
       if (expert == nullptr) stored_.fail_tensor(name, "is missing, one of {} experts", experts);
-      if (expert->shape != tensor.shape || expert->dtype != tensor.dtype) {
+      if (expert->shape != tensor.shape || expert->type != tensor.type) {
         stored_.fail_tensor(name, "has another shape or type than that of expert {}", what.expert);
       }
       runs.push_back(stored_.run_of(*expert));
     }
-    SourceTensor& made = push(tensor, what.gguf, {one.stored.k, one.stored.rows, experts});
+    SourceTensor& made = push(tensor, what.gguf, {tensor.shape[1], tensor.shape[0], experts});
     made.runs = std::move(runs);
     made.part = made.runs[0].stored.part;
     made.offset = made.runs[0].stored.offset;
@@ -283,6 +296,9 @@ class Maker {
       out_.notes.push_back(fmt::format(
           "layer {} is for multi-token prediction and is left out, {} tensors", layer, tensors));
     }
+    if (stored_.unused() == 0) return;
+    out_.notes.push_back(fmt::format(
+        "{} scales of activations, or of cached keys and values, are not used", stored_.unused()));
   }
 
   // The table gives logits then, for which it was not made.
@@ -310,8 +326,11 @@ class Maker {
 HfTensors make_hf_tensors(const HfConfig& config, const std::vector<MappedFile>& files,
                           const std::vector<std::vector<SafeTensor>>& stored,
                           const std::string& name, UnknownTypes unknown) {
-  HfStored by_name(files, stored, name);
-  return Maker(config, by_name, name, unknown).make(stored);
+  std::deque<StoredCodes> codes;
+  HfStored by_name(files, stored, name, config.quant, &codes);
+  HfTensors made = Maker(config, by_name, name, unknown).make(stored);
+  made.codes = std::move(codes);
+  return made;
 }
 
 }  // namespace hearth

@@ -4,13 +4,15 @@
 // - heads of llama's queries and keys, stored as two halves, are interleaved;
 // - kv_b_proj of multi-head latent attention becomes attn_k_b, [heads][rank][nope], a view of its
 //   columns, and attn_v_b, [heads][value][rank];
-// - an FP8 tensor has its scales, `<name>_scale_inv`, in its runs;
+// - an FP8 tensor has its scales, `<name>_scale_inv` or `<name>_scale`, in its runs;
+// - a Linear that other quantisers stored as codes has their description in its runs, and is of no
+//   known type: this program does not compute with such tensors yet;
 // - norms that scale by one more than what is stored are copied with that.
 // Layers of multi-token prediction are left out, and what the family leaves out. Tensors of other
 // names keep these.
 //
 // Errors (kFile): those of formats/hf_stored.h; shapes that do not fit config.json, experts that
-// are missing or unlike each other, a type that this program cannot read.
+// are missing or unlike each other, a type that this program cannot read (of codes kUnsupported).
 #pragma once
 
 #include <cstddef>
@@ -22,6 +24,7 @@
 #include "formats/mapped_file.h"
 #include "formats/safetensors.h"
 #include "formats/source_tensor.h"
+#include "formats/stored_codes.h"
 
 namespace hearth {
 
@@ -31,6 +34,7 @@ struct HfTensors {
   // What `tensors` points to beside the files. Strings and vectors stay where they are.
   std::deque<std::string> names;
   std::deque<std::vector<std::byte>> data;
+  std::deque<StoredCodes> codes;
 };
 
 // `stored` by file. `name` is the model's, for messages.

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "formats/stored_codes.h"
 #include "tensor/dtype.h"
 
 namespace hearth {
@@ -28,8 +29,14 @@ struct StoredMatrix {
 struct SourceRun {
   StoredMatrix stored;
   // Of kF8E4M3: the scales of `stored`, F32, BF16 or F16. Its rows have one scale for all, one each
-  // or one for every 128 from the first on, and so have its columns.
+  // or one for every 128 from the first on, and so have its columns; where rows have one each, or
+  // there is one for all, k is 1.
   StoredMatrix scales;
+  // Where the matrix is made of codes in a layout that is no element type, `stored` and `scales`
+  // are empty, but for the file and the place there, and this describes it; the rows and columns
+  // below are its own. Kept by the source. All runs of a tensor have codes of the same bits, or
+  // none has any.
+  const StoredCodes* codes = nullptr;
   // Row r of the run is row first + (r % interleave) * (rows / interleave) + r / interleave of
   // `stored`, or with `transposed` the elements of column r in rows [first, first + dims[0]).
   uint64_t first = 0;
@@ -43,7 +50,7 @@ inline constexpr uint32_t kNoPart = UINT32_MAX;
 struct SourceTensor {
   std::string_view name;  // in the source's bytes
   DType dtype;            // only where type_known
-  bool type_known;        // false only with UnknownTypes::kKeep
+  bool type_known;        // false only with UnknownTypes::kKeep, so too where runs have codes
   std::string type_text;  // "q4_0", or as the file tells of a type that this program cannot read
   // In the file's order: dims[0] is the length of a row, contiguous in memory. 1 to 4, none zero.
   std::vector<uint64_t> dims;
@@ -61,7 +68,10 @@ struct SourceTensor {
   uint64_t run_rows() const { return rows() / runs.size(); }
   // Without those of scales; 0 where the size is not known.
   uint64_t n_bytes() const {
-    return runs.empty() ? data.size() : rows() * row_bytes(dtype, dims[0]);
+    if (runs.empty()) return data.size();
+    const StoredCodes* codes = runs[0].codes;
+    return codes != nullptr ? (n_elements * codes->bits + 7) / 8
+                            : rows() * row_bytes(dtype, dims[0]);
   }
 };
 

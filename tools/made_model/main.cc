@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "formats/hf_shape.h"
+#include "formats/hf_stored.h"
 #include "formats/mapped_file.h"
 #include "formats/model_source.h"
 #include "formats/test_gguf_writer.h"
@@ -102,15 +103,17 @@ void write_safetensors(const fs::path& path, std::span<const SafeTensor> tensors
   const uint64_t header_bytes = header.size();
   out.bytes(std::as_bytes(std::span(&header_bytes, 1)));
   out.write(header);
+  uint64_t matrix_k = 0;  // of the tensor before, whose scales may follow
   for (const SafeTensor& tensor : tensors) {
-    constexpr std::string_view kScales = "_scale_inv";
     std::string_view name = tensor.name;
-    const bool scales = name.ends_with(kScales);
+    const bool blocks = name.ends_with(kHfBlockScales);
+    const bool scales = blocks || name.ends_with(kHfScales);
     uint64_t k = tensor.shape.back();
     if (scales) {
-      name.remove_suffix(kScales.size());
-      k *= 128;
+      name.remove_suffix(blocks ? kHfBlockScales.size() : kHfScales.size());
+      k = blocks ? k * 128 : matrix_k;
     }
+    matrix_k = k;
     if (is_router_bias(name)) {
       out.floats(router_bias(skew, k));
       continue;

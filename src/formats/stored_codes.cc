@@ -1,0 +1,155 @@
+#include "formats/stored_codes.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "base/fp_types.h"
+
+namespace hearth {
+namespace {
+
+constexpr uint32_t kCodeWordBits = 32, kSignedZero = 128;
+// Where AWQ's nibble of row i of eight lies.
+constexpr std::array<uint32_t, 8> kAwqPlaces = {0, 4, 1, 5, 2, 6, 3, 7};
+constexpr std::array<float, 8> kE2M1Values = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
+
+template <typename T>
+T number_at(std::span<const std::byte> data, uint64_t i) {
+  T number;
+  std::memcpy(&number, data.data() + i * sizeof(T), sizeof(T));
+  return number;
+}
+
+uint32_t code_in(uint32_t word, uint32_t bits, uint64_t place) {
+  return word >> (bits * place) & ((1u << bits) - 1);
+}
+
+// The code of `line` of so many that a word at `i` has, with AWQ's order or without.
+uint32_t code_at(const StoredPart& part, uint64_t i, uint32_t bits, uint64_t line, bool awq) {
+  const uint64_t place = line % (kCodeWordBits / bits);
+  return code_in(number_at<uint32_t>(part.data, i), bits, awq ? kAwqPlaces[place] : place);
+}
+
+void read_along_row(const StoredCodes& of, uint64_t row, uint64_t first, uint64_t count,
+                    uint8_t* out) {
+  const std::byte* line = of.codes.data.data() + row * of.line_bytes + first * of.bits / 8;
+  if (of.bits == 8) {
+    std::memcpy(out, line, count);
+    return;
+  }
+  for (uint64_t i = 0; i < count; ++i) {
+    const auto both = std::to_integer<uint8_t>(line[i / 2]);
+    out[i] = i % 2 == 0 ? both & 15 : both >> 4;
+  }
+}
+
+float e8m0_to_f32(uint8_t exponent) {
+  if (exponent == 0xff) return NAN;
+  // 2^-127 is no normal number.
+  return std::bit_cast<float>(exponent == 0 ? 0x00400000u : uint32_t{exponent} << 23);
+}
+
+bool is_integer(CodeValue value) {
+  return value == CodeValue::kInteger || value == CodeValue::kSigned;
+}
+
+float code_value(const StoredCodes& of, uint8_t code, int32_t zero) {
+  switch (of.value) {
+    case CodeValue::kE2M1:
+      return code < 8 ? kE2M1Values[code] : -kE2M1Values[code - 8];
+    case CodeValue::kE4M3:
+      return e4m3_to_f32(code);
+    default:
+      return static_cast<float>(code - zero);
+  }
+}
+
+}  // namespace
+
+uint64_t StoredCodes::group_of(uint64_t column) const {
+  if (column_groups.data.empty()) return column / group;
+  return static_cast<uint64_t>(number_at<int32_t>(column_groups.data, column));
+}
+
+uint32_t StoredCodes::scale_bits(uint64_t row, uint64_t of) const {
+  const uint64_t i = row * scale_row + of * scale_group;
+  switch (scale) {
+    case ScaleForm::kF32:
+      return number_at<uint32_t>(scales.data, i);
+    case ScaleForm::kF16:
+    case ScaleForm::kBF16:
+      return number_at<uint16_t>(scales.data, i);
+    default:
+      return number_at<uint8_t>(scales.data, i);
+  }
+}
+
+float StoredCodes::scale_value(uint64_t row, uint64_t of) const {
+  const uint32_t stored = scale_bits(row, of);
+  switch (scale) {
+    case ScaleForm::kF32:
+      return std::bit_cast<float>(stored);
+    case ScaleForm::kF16:
+      return f16_to_f32(static_cast<f16_t>(stored));
+    case ScaleForm::kBF16:
+      return bf16_to_f32(static_cast<bf16_t>(stored));
+    case ScaleForm::kE8M0:
+      return e8m0_to_f32(static_cast<uint8_t>(stored));
+    default:
+      return e4m3_to_f32(static_cast<e4m3_t>(stored));
+  }
+}
+
+int32_t StoredCodes::zero_of(uint64_t row, uint64_t of) const {
+  if (value == CodeValue::kSigned) return kSignedZero;
+  const uint64_t per = kCodeWordBits / bits;
+  uint64_t word = 0;
+  switch (zero_order) {
+    case ZeroOrder::kNone:
+      return zero;
+    case ZeroOrder::kDownGroups:
+      word = row / per * groups + of;
+      break;
+    default:
+      word = of * (rows / per) + row / per;
+  }
+  const bool awq = zero_order == ZeroOrder::kAwq;
+  return static_cast<int32_t>(code_at(zeros, word, bits, row, awq)) + zero_offset;
+}
+
+void StoredCodes::read(uint64_t row, uint64_t block, uint8_t* out) const {
+  const uint64_t first = block * kBlock, count = std::min<uint64_t>(kBlock, k - first);
+  const uint64_t per = kCodeWordBits / bits;
+  std::fill_n(out, kBlock, uint8_t{0});
+  if (order == CodeOrder::kAlongRows) {
+    read_along_row(*this, row, first, count, out);
+  } else {
+    const bool across = order == CodeOrder::kAcrossRows;
+    for (uint64_t i = 0; i < count; ++i) {
+      const uint64_t c = first + i;
+      const uint64_t word = across ? c * (rows / per) + row / per : c / per * rows + row;
+      out[i] = static_cast<uint8_t>(code_at(codes, word, bits, across ? row : c, across));
+    }
+  }
+  if (value != CodeValue::kSigned) return;
+  for (uint64_t i = 0; i < count; ++i) out[i] ^= kSignedZero;
+}
+
+bool StoredCodes::values(uint64_t row, float* out) const {
+  std::array<uint8_t, kBlock> code;
+  bool good = true;
+  for (uint64_t c = 0; c < k; ++c) {
+    if (c % kBlock == 0) read(row, c / kBlock, code.data());
+    const uint64_t of = group_of(c);
+    const float by = scale_value(row, of);
+    good = good && std::isfinite(by) && (by >= 0 || is_integer(value));
+    const float product = by * code_value(*this, code[c % kBlock], zero_of(row, of));
+    out[c] = divided ? product / factor : product * factor;
+  }
+  return good;
+}
+
+}  // namespace hearth

@@ -1,0 +1,89 @@
+// A matrix [rows][k] whose elements lie in files as codes of 4 or 8 bits in a layout of another
+// quantiser (formats/hf_quant.h), and how its rows are read: codes, a scale and a zero for every
+// group of columns. It is what packs are filled from, a panel at a time; the layouts, which differ
+// in whether codes lie along rows or columns, in the order of eight, and in where zeros are, are
+// one thing from here on.
+//
+// Element (r, c) has the value scale(r, g) x value of its code, times `factor`, or over it where
+// `divided`; g is the group of column c; the value of an integer code q is q - zero(r, g).
+//
+// Nothing here allocates or throws: threads that pack call it. Whoever makes a StoredCodes has
+// checked that all parts are as long as rows, k and groups call for, and groups of columns in
+// range.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "tensor/pack_kind.h"
+
+namespace hearth {
+
+// Where code (r, c) lies. Words are of 32 bits, little endian, and have `per` = 32 / bits codes.
+enum class CodeOrder : uint8_t {
+  kAlongRows,     // rows of line_bytes, codes one behind the other, the low bits first
+  kAlongColumns,  // words [ceil(k / per)][rows]: of `per` columns of a row, the low bits first
+  kAcrossRows,    // words [k][rows / 8]: of eight rows of a column, in AWQ's order. 4 bits
+};
+
+enum class CodeValue : uint8_t {
+  kInteger,  // q - zero
+  kSigned,   // two's complement of 8 bits; given as an integer code, 128 more, whose zero is 128
+  kE2M1,     // 0, 0.5, 1, 1.5, 2, 3, 4, 6, and with 8 more the same below zero
+  kE4M3,     // base/fp_types.h
+};
+
+// Where the zero of row r and group g lies. Words as above.
+enum class ZeroOrder : uint8_t {
+  kNone,        // all are `zero`
+  kAlongRows,   // words [groups][rows / per], the low bits first
+  kAwq,         // the same, in AWQ's order
+  kDownGroups,  // words [ceil(rows / per)][groups]
+};
+
+// Bytes of a file.
+struct StoredPart {
+  std::span<const std::byte> data;  // need not be aligned
+  uint32_t part = 0;                // index of the file
+  uint64_t offset = 0;              // of `data` in that file
+};
+
+struct StoredCodes {
+  const char* name;  // of the layout: "gptq4"
+  uint64_t rows, k;
+  uint32_t bits;  // 4 or 8
+  CodeOrder order;
+  CodeValue value;
+  StoredPart codes;
+  uint64_t line_bytes = 0;  // of kAlongRows
+  // Columns that share a scale: k, or a multiple of 16.
+  uint64_t group;
+  uint64_t groups;  // ceil(k / group)
+  ScaleForm scale;  // kF16, kBF16, kF32, kE8M0 or kE4M3
+  StoredPart scales;
+  // Scale (r, g) is that of this number: r * scale_row + g * scale_group.
+  uint64_t scale_row, scale_group;
+  int32_t zero = 0;
+  ZeroOrder zero_order = ZeroOrder::kNone;
+  StoredPart zeros = {};
+  int32_t zero_offset = 0;  // what is added to a stored one
+  // I32 [k], the group of each column; empty where it is c / group.
+  StoredPart column_groups = {};
+  float factor = 1;
+  bool divided = false;
+
+  uint64_t group_of(uint64_t column) const;
+  // Of a file's bytes, as they are: f16, bf16, f32, E8M0 or E4M3.
+  uint32_t scale_bits(uint64_t row, uint64_t group) const;
+  float scale_value(uint64_t row, uint64_t group) const;
+  int32_t zero_of(uint64_t row, uint64_t group) const;
+  // Codes of columns [32 block, 32 block + 32) to out[32], 0 behind the last column.
+  void read(uint64_t row, uint64_t block, uint8_t* out) const;
+  // Values of a row to out[k], rounded once where scale x code is exact in f32, as it is but for
+  // f32 scales. False where a scale is infinite or no number, or below zero, which integer codes
+  // alone may have: some quantisers turn their range around by it.
+  bool values(uint64_t row, float* out) const;
+};
+
+}  // namespace hearth
