@@ -14,6 +14,7 @@ import numpy as np
 
 import experts
 import gemma
+import hf_layouts
 import mla
 import reference
 import rope
@@ -130,16 +131,29 @@ class Settings:
 
 
 class Weights:
-    """The tensors of a directory, FP8 decoded exactly; of the language model, if it is a part."""
+    """The tensors of a directory, FP8 and codes decoded exactly; of the language model, if it is a
+    part."""
 
-    def __init__(self, folder: pathlib.Path):
+    def __init__(self, folder: pathlib.Path, quantization: dict | None):
+        self.quantization = quantization or {}
         stored = safetensors_io.read_directory(folder)
         self.tensors = {name.removeprefix("language_model."): t for name, t in stored.items()}
 
     def __contains__(self, name: str) -> bool:
-        return name in self.tensors
+        module = name.removesuffix("weight")
+        return any(n in self.tensors for n in (name, module + "qweight", name + "_packed"))
+
+    def parts(self, name: str) -> dict[str, safetensors_io.Stored]:
+        """Of the Linear X.weight those that begin with X, by what follows."""
+        module = name.removesuffix("weight")
+        found = {n.removeprefix(module): t for n, t in self.tensors.items() if n.startswith(module)}
+        return {n: t for n, t in found.items() if n != "bias" and not n.startswith("input_")}
 
     def __getitem__(self, name: str) -> np.ndarray:
+        if self.quantization.get("quant_method", "fp8") != "fp8" and name.endswith(".weight"):
+            found = self.parts(name)
+            if len(found) > 1:
+                return hf_layouts.values(found, self.quantization)
         values = self.tensors[name].values()
         if self.tensors[name].type == safetensors_io.F8:
             scales = self.tensors[name + "_scale_inv"].values()
@@ -199,7 +213,8 @@ def _norms(w: Weights, there: str, config: reference.Config) -> dict[str, np.nda
 
 class Model(reference.Model):
     def __init__(self, folder: pathlib.Path, noise: reference.Noise = reference.Noise()):
-        settings, w = Settings(folder), Weights(folder)
+        settings = Settings(folder)
+        w = Weights(folder, settings.get("quantization_config"))
         config = settings.config()
         out = {
             "token_embd.weight": w["model.embed_tokens.weight"],

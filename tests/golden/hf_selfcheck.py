@@ -17,6 +17,7 @@ import make_models  # first: it fixes the number of BLAS threads
 
 import numpy as np
 
+import hf_layouts
 import hf_reference
 import hf_specs
 import hf_write
@@ -96,6 +97,53 @@ class Fp8Test(unittest.TestCase):
             self.assertAlmostEqual(scales.values()[1, 2] * 448 / 100, 1, delta=bound)
             error = np.sqrt(np.mean((back - x)[:128, :256] ** 2))
             self.assertTrue(0.02 < error < 0.035)  # 2^-4 of a value at most, on average 2.6 %
+
+
+class LayoutTest(FolderTest):
+    def test_words(self):
+        """Codes 0 to 7 of a row, a column; AWQ's order."""
+        one = safetensors_io.stored("F16", np.ones((1, 8)))
+        words = {"qweight": hf_layouts._i32(np.full((1, 8), 0x76543210)), "scales": one,
+                 "qzeros": hf_layouts._i32(np.array([[0x11111110]])),
+                 "g_idx": hf_layouts._i32(np.zeros(8))}  # fmt: skip
+        gptq = hf_layouts.values(words, {"quant_method": "gptq"})
+        np.testing.assert_array_equal(gptq[0], np.arange(8) - 1)
+        np.testing.assert_array_equal(gptq[1:], np.tile(np.arange(8) - 2, (7, 1)))
+        again = hf_layouts.values(words, {"quant_method": "gptq", "checkpoint_format": "gptq_v2"})
+        np.testing.assert_array_equal(again, gptq + 1)
+        words["qweight"] = hf_layouts._i32(np.array([[0x75316420]] * 8))
+        words["qzeros"] = hf_layouts._i32(np.zeros((1, 1)))
+        awq = hf_layouts.values(words, {"quant_method": "awq"})
+        np.testing.assert_array_equal(awq, np.repeat(np.arange(8)[:, None], 8, axis=1))
+        pairs = {"weight_packed": hf_layouts._u8(np.array([[0x21] * 16])),
+                 "weight_scale": hf_layouts._u8(np.array([[128]]))}  # fmt: skip
+        np.testing.assert_array_equal(hf_layouts.values(pairs, {})[0], [1.0, 2.0] * 16)
+
+    def test_codes_are_near(self):
+        """Rounding errors of a step's size: of 4 bits 1 / 14 of the largest of a group and less,
+        spread evenly; of E2M1 a sixth of a value at most."""
+        x = np.random.Generator(np.random.PCG64(34)).standard_normal((24, 192))
+        for directory in hf_specs.code_directories():
+            layout, r = directory.layout, np.random.Generator(np.random.PCG64(35))
+            parts = hf_layouts.parts(layout, x, r)
+            found = {n: t for n, t in parts.items() if not n.startswith("input_")}
+            back = hf_layouts.values(found, hf_layouts.config(layout, []))
+            error = np.sqrt(np.mean((back - x) ** 2))
+            with self.subTest(directory.name):
+                low, high = (0.06, 0.13) if layout.type.endswith("4") else (0.004, 0.04)
+                self.assertTrue(low < error < high, error)
+
+    def test_a_directory_holds_what_its_layout_says(self):
+        directory = next(
+            d for d in hf_specs.code_directories() if d.name == "hf-llama-gptq4-order"
+        )
+        weights = make_models.tensors(directory.of)
+        hf_write.write(directory, weights, self.folder)
+        model = hf_reference.Model(self.folder)
+        up = next(t for t in weights if t.name == "blk.0.ffn_up.weight")
+        given = up.values().reshape(up.shape[::-1])
+        far = np.abs(model.weights["blk.0.ffn_up.weight"] - given).max() / np.abs(given).max()
+        self.assertTrue(0.01 < far < 0.1, far)
 
 
 RELEASED = {

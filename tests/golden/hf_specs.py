@@ -9,6 +9,7 @@ import gemma_specs
 import mla_specs
 import moe_specs
 import model_specs
+from hf_layouts import Layout
 from model_specs import Experts, Mla, Spec
 
 ROPE_SCALING, ROPE_PARAMETERS = "rope_scaling", "rope_parameters"  # forms of config.json
@@ -24,6 +25,7 @@ class Directory:
     shards: int = 1
     fp8_scales: str = ""  # F32 or BF16: matrices are F8_E4M3, with scales of that type
     not_converted: tuple[str, ...] = ()  # modules that stay BF16 there
+    layout: Layout | None = None  # of Linears, as another quantiser stores them
     nested: bool = False  # the language model is a part beside others, as of a model that sees
 
 
@@ -89,6 +91,44 @@ def _fp8_models() -> list[Directory]:
     ]
 
 
+def _scaled_rows() -> list[Directory]:
+    """FP8 with a scale a row, and with one a matrix."""
+    llama = Spec("hf-llama-fp8-rows", "llama", (), 136, 3, 1, 152, 263, 24, key_length=40,
+                 value_length=40)
+    qwen3moe = Spec("hf-qwen3moe-fp8-tensor", "qwen3moe", (), 136, 3, 1, 100, 263, 24, layers=1,
+                    key_length=32, value_length=32, experts=Experts(3, 2, 72))
+    return [
+        Directory(llama.name, llama, ("float-quantized", "BF16 scales", "two files"), shards=2,
+                  layout=Layout("fp8-row", scale="BF16")),
+        Directory(qwen3moe.name, qwen3moe, ("modelopt", "input_scale"),
+                  layout=Layout("fp8-tensor")),
+    ]
+
+
+def code_directories() -> list[Directory]:
+    """Linears as codes of other quantisers; those of which the engine has no packs (Layout.runs)
+    are made by name alone."""
+    layouts = {
+        "mxfp8": Layout("mxfp8"), "mxfp4": Layout("mxfp4"), "nvfp4": Layout("nvfp4"),
+        "nvfp4-packed": Layout("nvfp4-packed"),
+        "packed4": Layout("packed", group=32, scale="BF16"),
+        "packed4-zeros": Layout("packed", group=64, scale="BF16", zeros=True),
+        "packed4-order": Layout("packed", group=32, scale="BF16", shuffled=True),
+        "packed8": Layout("packed", bits=8, scale="BF16"),
+        "int8": Layout("int8", scale="BF16"),
+        "gptq4": Layout("gptq", group=64), "gptq4-zeros": Layout("gptq", group=32, zeros=True),
+        "gptq4-order": Layout("gptq", group=32, shuffled=True),
+        "gptq8": Layout("gptq", bits=8, zeros=True, first_format=False),
+        "awq4": Layout("awq", group=64, zeros=True),
+    }  # fmt: skip
+    out = []
+    for name, layout in layouts.items():
+        spec = Spec(f"hf-llama-{name}", "llama", (), 192, 3, 1, 320, 263, 24, layers=1,
+                    key_length=64, value_length=64)
+        out.append(Directory(spec.name, spec, (name, "three files"), layout=layout, shards=3))
+    return out
+
+
 def _others() -> list[Directory]:
     loose = Spec("hf-qwen3moe-f32-loose", "qwen3moe", (), 72, 3, 1, 100, 263, 24, key_length=32,
                  value_length=32, experts=Experts(7, 2, 44, normed=False))
@@ -102,7 +142,7 @@ def _others() -> list[Directory]:
 
 
 def directories() -> list[Directory]:
-    return _twins() + _fp8_models() + _others()
+    return _twins() + _fp8_models() + _scaled_rows() + _others()
 
 
 def gemma_directories() -> list[Directory]:

@@ -16,6 +16,7 @@ import numpy as np
 import draws
 import gemma
 import gguf_io
+import hf_layouts
 import safetensors_io
 from hf_specs import ROPE_PARAMETERS, Directory
 from model_specs import Spec
@@ -107,7 +108,7 @@ def _weights(spec: Spec, tensors: list[gguf_io.Tensor]) -> dict[str, tuple[np.nd
 
 
 def _stays(name: str, shape: tuple[int, ...], directory: Directory) -> bool:
-    """Whether a tensor is no matrix of a module that FP8 takes."""
+    """Whether a tensor is no matrix of a module that a quantiser takes."""
     module = name.rsplit(".", 1)[0]
     apart = module.endswith(("mlp.gate", "block_sparse_moe.gate", "embed_tokens", "lm_head"))
     return len(shape) == 1 or apart or module in directory.not_converted
@@ -121,7 +122,11 @@ def _stored(directory: Directory, tensors: list[gguf_io.Tensor]) -> dict[str, St
         elif directory.fp8_scales and not _stays(name, values.shape, directory):
             codes, scales = safetensors_io.quantise_fp8(values, directory.fp8_scales)
             out[name], out[name + "_scale_inv"] = codes, scales
-        elif directory.fp8_scales or directory.of.twin:
+        elif directory.layout and not _stays(name, values.shape, directory):
+            module = name.removesuffix("weight")
+            parts = hf_layouts.parts(directory.layout, values, draws.generator(module, "order"))
+            out.update({module + ending: part for ending, part in parts.items()})
+        elif directory.fp8_scales or directory.layout or directory.of.twin:
             out[name] = safetensors_io.stored("BF16", values)
         else:
             out[name] = safetensors_io.stored(kind.name, values)
@@ -246,6 +251,9 @@ def _beside_others(tensors: dict[str, Stored]) -> dict[str, Stored]:
 
 def _quantization_config(directory: Directory) -> dict:
     spec = directory.of
+    if directory.layout:
+        gates = [f"model.layers.{i}.mlp.gate" for i in range(spec.layers) if spec.experts]
+        return hf_layouts.config(directory.layout, ["lm_head", *gates])
     out = {"quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic",
            "weight_block_size": [safetensors_io.SCALE_BLOCK] * 2}  # fmt: skip
     if directory.not_converted:
@@ -260,7 +268,7 @@ def config_json(directory: Directory) -> dict:
     scaling = _rope_scaling(directory) or {}
     original = scaling.get("original_max_position_embeddings", 0)
     context = int(scaling.get("factor", 1) * original) or spec.context
-    dtype = "bfloat16" if directory.fp8_scales else {
+    dtype = "bfloat16" if directory.fp8_scales or directory.layout else {
         Type.F32: "float32", Type.F16: "float16", Type.BF16: "bfloat16"}[spec.type]  # fmt: skip
     out = {
         "architectures": [architecture], "model_type": kind, "hidden_act": "silu",
@@ -290,7 +298,7 @@ def config_json(directory: Directory) -> dict:
         out["use_qk_norm"] = spec.head_norms
     if spec.experts:
         out.update(_expert_config(spec))
-    if directory.fp8_scales:
+    if directory.fp8_scales or directory.layout:
         out["quantization_config"] = _quantization_config(directory)
     return _nest(out) if directory.nested else out
 

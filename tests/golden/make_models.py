@@ -17,7 +17,8 @@ types.gguf has random blocks of every tensor type and their values (type_blocks.
 
 Directories as Hugging Face's hub has them are `hf_models`: `path` is the directory's name, and
 `twin` names the GGUF model with the same weights, whose prompt and noises it shares. Their logits
-come from hf_reference.py, FP8 decoded exactly.
+come from hf_reference.py, FP8 decoded exactly. Those whose Linears are codes of other quantisers
+are `hf_code_models`; what the engine has no packs for is made by name alone.
 
 An encoder has NAME.hidden.npy ([tokens, embedding]) in place of logits, and its tokens are several
 texts, whose lengths the manifest has (`texts`). The encoders stand in a list of their own
@@ -399,6 +400,19 @@ def make(spec: Spec, folder: pathlib.Path) -> dict:
     return describe(spec, reference.Model(file), types, folder)
 
 
+def directory_types(
+    directory: hf_specs.Directory, stored: dict[str, safetensors_io.Stored]
+) -> dict[str, int]:
+    """Types of matrices; a Linear of codes is one by where it has its scales."""
+    codes = []
+    if directory.layout:
+        ends = (".weight_scale", ".weight_scale_inv", ".scales")
+        codes = [directory.layout.type for name in stored if name.endswith(ends)]
+        stored = {n: t for n, t in stored.items() if n.endswith(".weight") and t.type == "BF16"}
+    kinds = [t.type for n, t in stored.items() if len(t.shape) > 1 and "scale" not in n]
+    return types_of(kinds + codes)
+
+
 def make_directory(
     directory: hf_specs.Directory, folder: pathlib.Path, twin: dict | None
 ) -> dict:
@@ -408,7 +422,7 @@ def make_directory(
     hf_write.write(directory, tensors(directory.of), path)
     model = hf_reference.Model(path)
     stored = safetensors_io.read_directory(path)
-    types = types_of(t.type for n, t in stored.items() if len(t.shape) > 1 and "scale" not in n)
+    types = directory_types(directory, stored)
     spec = dataclasses.replace(directory.of, name=directory.name)
     if twin is None:
         entry = describe(spec, model, types, folder)
@@ -441,7 +455,8 @@ def all_specs() -> dict[str, list[Spec]]:
 
 def all_directories() -> dict[str, list[hf_specs.Directory]]:
     """The manifest's lists of directories."""
-    return {"hf_models": hf_specs.directories() + hf_specs.gemma_directories()}
+    return {"hf_models": hf_specs.directories() + hf_specs.gemma_directories(),
+            "hf_code_models": hf_specs.code_directories()}  # fmt: skip
 
 
 def make_all(folder: pathlib.Path, named: set[str]) -> dict[str, list[dict]]:
@@ -455,7 +470,7 @@ def make_all(folder: pathlib.Path, named: set[str]) -> dict[str, list[dict]]:
         kind: [
             make_directory(d, folder, entries.get(d.twin))
             for d in all_of_kind
-            if not named or d.name in named
+            if d.name in named or (not named and (d.layout is None or d.layout.runs))
         ]
         for kind, all_of_kind in all_directories().items()
     }
