@@ -35,7 +35,41 @@ std::string beginning(const char* architecture) {
     "qk_rope_head_dim": 4, "v_head_dim": 5, "num_nextn_predict_layers": 1)";
 }
 
-std::vector<std::byte> weights() {
+// A Linear in each layout that the configuration names: one that it does not name is refused.
+template <typename Add>
+void add_codes(std::string_view config, const Add& add) {
+  auto says = [&](std::string_view name) { return config.find(name) != std::string_view::npos; };
+  const std::string up = "model.layers.0.mlp.up_proj", down = "model.layers.0.mlp.down_proj";
+  if (says("gptq")) {
+    add(up + ".qweight", {4, 24}, "I32", 4);
+    add(up + ".qzeros", {1, 3}, "I32", 4);
+    add(up + ".scales", {1, 24}, "F16", 2);
+  }
+  if (says("awq")) {
+    add(down + ".qweight", {32, 2}, "I32", 4);
+    add(down + ".qzeros", {2, 2}, "I32", 4);
+    add(down + ".scales", {2, 16}, "BF16", 2);
+  }
+  if (says("nvfp4-pack")) {
+    add(up + ".weight_packed", {24, 16}, "U8", 1);
+    add(up + ".weight_scale", {24, 2}, "F8_E4M3", 1);
+    add(up + ".weight_global_scale", {1}, "F32", 4);
+  }
+  if (says("int-quantized")) {
+    add(down + ".weight", {16, 24}, "I8", 1);
+    add(down + ".weight_scale", {16, 1}, "BF16", 2);
+  }
+  if (says("mxfp4")) {
+    add(down + "_blocks", {2, 16, 1, 16}, "U8", 1);
+    add(down + "_scales", {2, 16, 1}, "U8", 1);
+  }
+  if (says("mxfp8")) {
+    add(up + ".weight", {24, 64}, "F8_E4M3", 1);
+    add(up + ".weight_scale", {24, 2}, "U8", 1);
+  }
+}
+
+std::vector<std::byte> weights(std::string_view config) {
   SafetensorsWriter writer;
   auto add = [&](const std::string& name, const std::vector<uint64_t>& shape, const char* type,
                  size_t element) {
@@ -58,14 +92,27 @@ std::vector<std::byte> weights() {
     add(layer + "block_sparse_moe.experts." + expert + ".w1.weight", {24, 16}, "BF16", 2);
   }
   add("model.layers.1.eh_proj.weight", {16, 32}, "BF16", 2);
+  add_codes(config, add);
   return writer.finish();
+}
+
+// Every row of a Linear of codes.
+void read_codes(const SourceTensor& tensor) {
+  for (const SourceRun& run : tensor.runs) {
+    if (run.codes == nullptr) continue;
+    std::vector<float> values(run.codes->k);
+    for (uint64_t row = 0; row < run.codes->rows; ++row) run.codes->values(row, values.data());
+  }
 }
 
 // Every row of every tensor, as packing reads them.
 void read_rows(const ModelSource& source) {
   for (const SourceTensor& tensor : source.tensors()) {
     HEARTH_CHECK(source.find_tensor(tensor.name) == &tensor, "a tensor that was listed is found");
-    if (!tensor.type_known) continue;
+    if (!tensor.type_known) {
+      read_codes(tensor);
+      continue;
+    }
     const DType as = packed_type(tensor, 0, tensor.rows(), tensor.rows()).dtype;
     std::vector<float> values(tensor.dims[0]);
     std::vector<std::byte> scratch(scratch_bytes(tensor, as));
@@ -88,7 +135,7 @@ void open(const std::string& config, UnknownTypes unknown) {
   std::vector<MappedFile> files;
   files.push_back(MappedFile::own({bytes, bytes + config.size()}, "config.json"));
   files.push_back(MappedFile::own({bytes, bytes + config.size()}, "generation_config.json"));
-  files.push_back(MappedFile::own(weights(), "model.safetensors"));
+  files.push_back(MappedFile::own(weights(config), "model.safetensors"));
   try {
     const ModelSource source =
         parse_hf_folder(std::move(files), "folder", all_hf_families(), unknown);
