@@ -46,12 +46,6 @@ void read_along_row(const StoredCodes& of, uint64_t row, uint64_t first, uint64_
   }
 }
 
-float e8m0_to_f32(uint8_t exponent) {
-  if (exponent == 0xff) return NAN;
-  // 2^-127 is no normal number.
-  return std::bit_cast<float>(exponent == 0 ? 0x00400000u : uint32_t{exponent} << 23);
-}
-
 bool is_integer(CodeValue value) {
   return value == CodeValue::kInteger || value == CodeValue::kSigned;
 }
