@@ -50,6 +50,34 @@ std::optional<uint64_t> vocabulary_of(const ModelSource& file, const std::string
   return lenient<uint64_t>(file, prefix + "vocab_size");
 }
 
+// A tensor that several roles share, as a tied head does, counts once.
+std::vector<RoleTotal> total_roles(const ModelSpec& spec) {
+  std::vector<RoleTotal> totals;
+  for (const WeightSpec& weight : spec.weights) {
+    if (!weight.is_matrix()) continue;
+    const std::string_view type = weight.data->type_text;
+    auto at = std::ranges::find_if(totals, [&](const RoleTotal& total) {
+      return total.role == weight.member && total.type == type;
+    });
+    if (at == totals.end()) {
+      totals.push_back({.role = weight.member, .type = std::string(type)});
+      at = totals.end() - 1;
+    }
+    const PackSpec pack = pack_spec_for(weight.packed, weight.rows, weight.k);
+    const SourceTensor& data = *weight.data;
+    const double share = static_cast<double>(weight.rows) / static_cast<double>(data.rows());
+    ++at->matrices;
+    at->elements += uint64_t{weight.rows} * weight.k;
+    at->bytes += static_cast<uint64_t>(share * static_cast<double>(data.n_bytes()));
+    at->packed += pack.codes_bytes() + pack.scales_bytes();
+    at->packed_as = pack_kind_name(pack.kind);
+  }
+  std::map<std::string, size_t> order;
+  for (const RoleTotal& total : totals) order.insert({total.role, order.size()});
+  std::ranges::stable_sort(totals, {}, [&](const RoleTotal& total) { return order[total.role]; });
+  return totals;
+}
+
 // What the model's spec knows better than keys, where the source has one.
 void read_spec(const ModelSource& file, ModelDescription* model) {
   try {
@@ -57,6 +85,7 @@ void read_spec(const ModelSource& file, ModelDescription* model) {
     model->encoder = spec.is_encoder();
     model->layers = spec.hyper.layers;
     model->blocks = layer_kinds(spec);
+    model->roles = total_roles(spec);
     if (const auto* attention = spec.first<AttentionBlock>()) {
       model->heads = attention->heads;
       model->kv_heads = attention->kv_heads;

@@ -18,6 +18,15 @@ struct TypeTotal {
   uint64_t bytes = 0;  // 0 for a type whose size this version does not know
 };
 
+// The matrices of one role ("q", "down") and one type, of all layers and experts.
+struct RoleTotal {
+  std::string role, type = {};
+  uint64_t matrices = 0, elements = 0;
+  uint64_t bytes = 0;          // in the file
+  uint64_t packed = 0;         // in memory, on one memory node
+  std::string packed_as = {};  // the pack kind
+};
+
 // A value that the file does not give is none here.
 struct ModelDescription {
   std::string architecture, name;  // empty where the file does not say
@@ -27,6 +36,7 @@ struct ModelDescription {
   uint64_t parameters = 0;
   std::vector<TypeTotal> types;   // most bytes first
   std::vector<LayerKind> blocks;  // of one that runs
+  std::vector<RoleTotal> roles;   // of one that runs, by role as weights are declared
   std::optional<uint64_t> context, layers, width, ffn, heads, kv_heads, head_dim, vocabulary;
   std::string tokenizer, pre;              // tokenizer.ggml.model and .pre
   std::optional<uint64_t> template_bytes;  // of the chat template

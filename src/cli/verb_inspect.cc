@@ -95,16 +95,37 @@ std::string summary_text(const ModelSource& file, const ModelDescription& model)
   return out;
 }
 
+double bits_each(uint64_t bytes, uint64_t elements) {
+  return 8.0 * static_cast<double>(bytes) / static_cast<double>(elements);
+}
+
 std::string types_text(const ModelSource& file, const ModelDescription& model) {
   std::string out = fmt::format("\ntensors: {}\n", file.tensors().size());
   for (const TypeTotal& total : model.types) {
     std::string bytes = "unknown size";
     if (total.bytes > 0) {
-      bytes =
-          fmt::format("{}, {:.2f} bits a parameter", bytes_text(total.bytes),
-                      8.0 * static_cast<double>(total.bytes) / static_cast<double>(total.elements));
+      bytes = fmt::format("{}, {:.2f} bits a parameter", bytes_text(total.bytes),
+                          bits_each(total.bytes, total.elements));
     }
     out += fmt::format("  {:<20} {:>5} tensors  {}\n", total.type, total.tensors, bytes);
+  }
+  return out;
+}
+
+std::string roles_text(const ModelDescription& model) {
+  if (model.roles.empty()) return {};
+  uint64_t bytes = 0, packed = 0;
+  for (const RoleTotal& total : model.roles) {
+    bytes += total.bytes;
+    packed += total.packed;
+  }
+  std::string out = fmt::format("\nmatrices: {} in the file, {} in memory\n", bytes_text(bytes),
+                                bytes_text(packed));
+  for (const RoleTotal& total : model.roles) {
+    out +=
+        fmt::format("  {:<12} {:<10} {:>6} of {:>6.2f} bits, in memory {:>6.2f} ({})\n", total.role,
+                    total.type, total.matrices, bits_each(total.bytes, total.elements),
+                    bits_each(total.packed, total.elements), total.packed_as);
   }
   return out;
 }
@@ -208,6 +229,13 @@ void json_summary(Json& json, const ModelSource& file, const ModelDescription& m
     json.key("bytes").number(total.bytes > 0 ? std::optional(total.bytes) : std::nullopt);
     json.end_object();
   }
+  json.end_array().key("matrices").array();
+  for (const RoleTotal& total : model.roles) {
+    json.object().key("role").text(total.role).key("type").text(total.type);
+    json.key("matrices").number(total.matrices).key("elements").number(total.elements);
+    json.key("bytes").number(total.bytes).key("packed_as").text(total.packed_as);
+    json.key("packed_bytes").number(total.packed).end_object();
+  }
   json.end_array();
 }
 
@@ -244,7 +272,8 @@ int inspect(const InspectArgs& args) {
     write_stdout(json.end_object().line());
     return 0;
   }
-  std::string out = summary_text(file, model) + types_text(file, model) + metadata_text(file);
+  std::string out = summary_text(file, model) + types_text(file, model) + roles_text(model);
+  out += metadata_text(file);
   if (args.tensors) out += tensors_text(file);
   write_stdout(out);
   return 0;

@@ -1,4 +1,4 @@
-// No schedule changes a bit: 1,000 random ones of the menu for every ISA level and pack kind,
+// No schedule changes a bit: 500 random ones of the menu for every ISA level and pack kind,
 // against the level's default, over random rows, panels, blocks and segments. And what is off a
 // menu is told.
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace {
 #ifdef HEARTH_FEW_ROUNDS
 constexpr int kRounds = 60;
 #else
-constexpr int kRounds = 1000;
+constexpr int kRounds = 500;
 #endif
 // A product of the reference, which has one schedule, takes as long as a hundred others.
 constexpr int kReferenceRounds = 2;
