@@ -19,8 +19,9 @@ namespace hearth {
 inline constexpr uint8_t kCodeZero = 128;
 
 // The scales of 32 elements as a file has them: binary16 numbers of the block or super-block, and
-// of each half what these are multiplied with. `scale` also holds the bytes of E8M0 and E4M3. What
-// a type has none of is left as it was.
+// of each half what these are multiplied with. `scale` also holds the bytes of E8M0 and E4M3, `min`
+// those of zero points; `d` may hold a bf16, and `wide` a scale that is f32. What a type has none
+// of is left as it was.
 //
 //   Q4_1, Q5_1                      d; dmin is m
 //   Q5_0, IQ4_NL, TQ*, Q1_0, Q2_0   d
@@ -31,6 +32,7 @@ inline constexpr uint8_t kCodeZero = 128;
 //   IQ1_S                           d; scale is 2 s + 1 with the sign of delta
 struct StoredScales {
   f16_t d, dmin;
+  float wide;
   int8_t scale[2], min[2];
 };
 

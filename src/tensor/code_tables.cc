@@ -20,6 +20,9 @@ constinit const CodeTable kTableIq2 = {.values = {8, 25, 43, 0, -8, -25, -43, 0}
 
 constinit const CodeTable kTableIq1 = {.values = {1, 7, 9, 0, -1, -7, -9, 0}, .factor = 0.125f};
 
+constinit const CodeTable kTableInt4 = {
+    .values = {-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7}, .factor = 1};
+
 constinit const CodeTable kTableQ3 = {.values = {-4, -3, -2, -1, 0, 1, 2, 3}, .factor = 1};
 
 }  // namespace hearth

@@ -15,5 +15,6 @@ extern const CodeTable kTableIq3xxs;  // IQ3_XXS
 extern const CodeTable kTableIq2;     // IQ2_XXS, IQ2_XS, IQ2_S; bit 2 of 8 codes is the sign
 extern const CodeTable kTableIq1;     // IQ1_M: 8 g - 1 and 8 g + 1 for g in -1, 0, 1
 extern const CodeTable kTableQ3;      // Q3_K
+extern const CodeTable kTableInt4;    // what is 8 less than its code
 
 }  // namespace hearth

@@ -1,5 +1,5 @@
-// How codes of 1 to 5 bits lie in a block of a panel (tensor/pack_spec.h): in planes of 4, 2 or 1
-// bits. In a plane of b bits a word of 4 bytes has b bits each of 4 codes of 8 / b groups.
+// How codes of 1 to 8 bits lie in a block of a panel (tensor/pack_spec.h): in planes of 8, 4, 2 or
+// 1 bits. In a plane of b bits a word of 4 bytes has b bits each of 4 codes of 8 / b groups.
 #pragma once
 
 #include <cstddef>
@@ -78,5 +78,6 @@ using TwoBitCodes = CodePlanes<CodePlane<2, 0>>;
 using ThreeBitCodes = CodePlanes<CodePlane<2, 0>, CodePlane<1, 2>>;
 using FourBitCodes = CodePlanes<CodePlane<4, 0>>;
 using FiveBitCodes = CodePlanes<CodePlane<4, 0>, CodePlane<1, 4>>;
+using EightBitCodes = CodePlanes<CodePlane<8, 0>>;
 
 }  // namespace hearth

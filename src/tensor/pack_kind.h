@@ -29,6 +29,8 @@ inline constexpr uint32_t kSuperBlocks = 8;
   X(kL4H, l4h, more)                    \
   X(kL5, l5, more)                      \
   X(kL5M, l5m, more)                    \
+  X(kL8, l8, more)                      \
+  X(kL8M, l8m, more)                    \
   X(kL3K, l3k, more)                    \
   X(kL3H, l3h, more)                    \
   X(kL2, l2, more)                      \
@@ -70,9 +72,9 @@ struct CodeTable {
 // What of a pack is a type's own, where the kind leaves it open.
 struct PackForm {
   const CodeTable* table = nullptr;   // of the kinds that look codes up
-  ScaleForm scale = ScaleForm::kF16;  // of the kinds with groups: kF16, kBF16 or kE8M0
+  ScaleForm scale = ScaleForm::kF16;  // of the kinds with groups: kF16, kBF16, kF32 or kE8M0
   // Of the kinds with groups and minima: kF16, or kInteger: a zero point, a byte that stands for
-  // minus itself times the scale.
+  // minus itself times the scale. kL8M's is 128 less, and signed.
   ScaleForm min = ScaleForm::kF16;
   uint32_t group_blocks = 1;  // blocks of 32 that share a scale, a power of two
   bool operator==(const PackForm&) const = default;

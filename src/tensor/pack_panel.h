@@ -15,10 +15,27 @@
 
 namespace hearth {
 
+// The rows of a panel: in a file's layout of `dtype`, or what a reader gives.
 struct PanelSource {
   DType dtype;
-  PanelRows rows;
+  PanelRows rows = {};
   float scale = 1;  // of kL4H
+  const BlockReader* reader = nullptr;
+  uint32_t read_rows = 0;  // that the reader gives
+
+  bool has(size_t r) const { return reader != nullptr ? r < read_rows : rows[r] != nullptr; }
+  float scale_of(size_t r) const {
+    if (!has(r)) return 0;
+    return reader != nullptr ? reader->scale(r) : scale;
+  }
+  // Reads block `block` of row r, which it has, from a reader or a quantised type's rows.
+  void read(size_t r, size_t block, CodeBlock& out) const {
+    if (reader != nullptr) return reader->read(r, block, out);
+    const DTypeInfo& info = dtype_info(dtype);
+    const size_t parts = info.block_elements / kBlock;
+    info.decode(rows[r] + block / parts * info.block_bytes, static_cast<uint32_t>(block % parts),
+                out);
+  }
 };
 
 // Returns where block `index` of `block_bytes` lies in each row; rows of padding get `padding`.

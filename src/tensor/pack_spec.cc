@@ -50,26 +50,48 @@ std::string_view PackedType::name() const {
   return kind == pack_kind_for(dtype) ? dtype_info(dtype).name : pack_kind_name(kind);
 }
 
+size_t PackedType::source_row_bytes(size_t elements) const {
+  if (code_bits != 0) return (elements * code_bits + 7) / 8;
+  return row_bytes(dtype, elements);
+}
+
 size_t PackSpec::codes_panel_bytes() const { return blocks() * pack_kind_info(kind).code_bytes; }
 
 size_t PackSpec::scales_panel_bytes() const {
   return (scale_bytes(*this) + kAlignment - 1) / kAlignment * kAlignment;
 }
 
+namespace {
+
+void pack_source(const PackSpec& spec, const PanelSource& source, uint32_t panel, std::byte* codes,
+                 std::byte* scales) {
+  HEARTH_CHECK(spec.k_origin % kBlock == 0, "K is cut at multiples of 32");
+  HEARTH_CHECK(panel < spec.panels(), "the panel is the shard's");
+  std::byte* panel_scales = scales + spec.scales_panel_bytes() * panel;
+  std::fill(panel_scales + scale_bytes(spec), panel_scales + spec.scales_panel_bytes(),
+            std::byte{0});
+  pack_kind_info(spec.kind).pack(spec, source, codes + spec.codes_panel_bytes() * panel,
+                                 panel_scales);
+}
+
+}  // namespace
+
 void pack_panel(const PackSpec& spec, DType dtype, const PanelRows& rows, uint32_t panel,
                 std::byte* codes, std::byte* scales, float scale) {
   const PackKindInfo& kind = pack_kind_info(spec.kind);
   HEARTH_CHECK(pack_kind_for(dtype) == spec.kind && kind.pack != nullptr,
                "the kind is the one of the type, which holds its own scales");
-  HEARTH_CHECK(spec.k_origin % kBlock == 0, "K is cut at multiples of 32");
-  HEARTH_CHECK(panel < spec.panels(), "the panel is the shard's");
   const bool plain = dtype_info(dtype).block_elements == 1;
   HEARTH_CHECK(plain || spec.k % kBlock == 0, "a quantised row holds whole blocks");
+  pack_source(spec, {dtype, rows, scale}, panel, codes, scales);
+}
 
-  std::byte* panel_scales = scales + spec.scales_panel_bytes() * panel;
-  std::fill(panel_scales + scale_bytes(spec), panel_scales + spec.scales_panel_bytes(),
-            std::byte{0});
-  kind.pack(spec, {dtype, rows, scale}, codes + spec.codes_panel_bytes() * panel, panel_scales);
+void pack_panel(const PackSpec& spec, const BlockReader& reader, uint32_t rows, uint32_t panel,
+                std::byte* codes, std::byte* scales) {
+  const PackKindInfo& kind = pack_kind_info(spec.kind);
+  HEARTH_CHECK(kind.unpack_codes != nullptr && spec.k % kBlock == 0, "rows are blocks of codes");
+  PanelSource source = {.dtype = DType::kF32, .reader = &reader, .read_rows = rows};
+  pack_source(spec, source, panel, codes, scales);
 }
 
 void pack_panels(const PackSpec& spec, DType dtype, const std::byte* source, size_t row_stride,

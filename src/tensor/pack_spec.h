@@ -36,6 +36,8 @@
 //                                                                     then block: E4M3 sc[2][16]
 //   kL5    as kQ5_K                                            320 B  as kL4
 //   kL5M   as kQ5_K                                            320 B  as kL4M
+//   kL8    as kQ8_0                                            512 B  as kL4
+//   kL8M   as kQ8_0                                            512 B  as kL4M
 //   kL3K   128 B as kQ2_K, then 64 B third bits                192 B  as kL4K
 //          u8 [16 r][4], bit g of a byte
 //   kL3H   as kL3K                                             192 B  super: f16 d[16];
@@ -50,6 +52,7 @@
 // its factor:
 //   kL4  scale f T[c]    kL4K, kL3K  d f sc T[c]          kL4H  row f sc[j/16] T[c]
 //   kL5  scale (c - 16)  kL3H        d f sc[j/16] T[c]    kL4M, kL5M  scale c + min
+//   kL8  scale (c - 128)                                  kL8M  scale (c - 128) + min
 //   kL2  scale (c - 1)   kQ2_K  d sc[j/16] c - dmin m[j/16]
 //   kL1  scale (2 c - 1)     kIQ1_S  d |sc| (c - 1) + d sc / 8
 //
@@ -84,19 +87,26 @@ inline PackKind pack_kind_for(DType dtype) { return dtype_info(dtype).pack; }
 inline const PackForm& pack_form_for(DType dtype) { return dtype_info(dtype).form; }
 
 // The type of the rows that a matrix is packed from, and the kind and form of its pack: the type's
-// own, or for FP8 kFP8R.
+// own, or for FP8 kFP8R, or what codes of no type are packed as.
 struct PackedType {
   // NOLINTNEXTLINE(google-explicit-constructor): nearly all types have one kind
   PackedType(DType type) : PackedType(type, pack_kind_for(type)) {}
   PackedType(DType type, PackKind as) : dtype(type), kind(as), form(pack_form_for(type)) {}
+  // Of codes of so many bits that are of no type; `type` is what their rows are read as.
+  PackedType(DType type, PackKind as, const PackForm& of, uint32_t bits)
+      : dtype(type), kind(as), form(of), code_bits(bits) {}
   // The type's, or the kind's where it is not the type's own.
   std::string_view name() const;
+
+  // The bytes of a row of so many elements that it is packed from, of codes without their scales.
+  size_t source_row_bytes(size_t elements) const;
 
   bool operator==(const PackedType&) const = default;
 
   DType dtype;
   PackKind kind;
   PackForm form;
+  uint32_t code_bits = 0;
 };
 
 constexpr bool is_fp8(PackKind kind) { return kind == PackKind::kFP8 || kind == PackKind::kFP8R; }
@@ -156,6 +166,22 @@ using PanelRows = std::array<const std::byte*, kPanelRows>;
 // Packs one panel of the shard the same way, from rows that may lie anywhere.
 void pack_panel(const PackSpec& spec, DType dtype, const PanelRows& rows, uint32_t panel,
                 std::byte* codes, std::byte* scales, float scale = 1);
+
+// Reads rows of a panel a block of 32 columns at a time, where they lie in no type's layout.
+class BlockReader {
+ public:
+  virtual ~BlockReader() = default;
+  // Fills `codes` and `stored` of block `block`, counted from K = 0 of the whole tensor, of row r
+  // of the panel. Codes are values that the kind has, of kL8M code - 128, each plus kCodeZero.
+  virtual void read(size_t r, size_t block, CodeBlock& out) const = 0;
+  // Of kL4H: what row r is multiplied by.
+  virtual float scale(size_t) const { return 1; }
+};
+
+// The same for the kinds of tensor/pack_tables.cc, from a reader that gives the first `rows` rows
+// of the panel; the others are padding.
+void pack_panel(const PackSpec& spec, const BlockReader& reader, uint32_t rows, uint32_t panel,
+                std::byte* codes, std::byte* scales);
 
 // Dequantises row `row` of the shard: out[k], in f32 (each product or sum rounded once).
 void unpack_row(const PackSpec& spec, const std::byte* codes, const std::byte* scales, uint32_t row,

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "tensor/code_block.h"
 #include "tensor/test_block.h"
 
 namespace hearth {
@@ -167,6 +168,39 @@ TEST(PackSpec, SizesAndSupers) {
   EXPECT_EQ(spec.scales_panel_bytes(), 512u);
   EXPECT_EQ((PackSpec{PackKind::kQ8_0, 16, 96, 0}.scales_panel_bytes()), 128u);
   EXPECT_EQ((PackSpec{PackKind::kF32, 16, 96, 0}.scales_panel_bytes()), 0u);
+}
+
+// Gives a tensor's blocks as its type decodes them, from row `first` on.
+class DecodedRows final : public BlockReader {
+ public:
+  DecodedRows(const Tensor& tensor, uint32_t first) : tensor_(tensor), first_(first) {}
+  void read(size_t r, size_t block, CodeBlock& out) const override {
+    const DTypeInfo& info = dtype_info(tensor_.dtype);
+    const size_t parts = info.block_elements / kBlock;
+    const std::byte* row = tensor_.bytes.data() + (first_ + r) * tensor_.stride;
+    info.decode(row + block / parts * info.block_bytes, static_cast<uint32_t>(block % parts), out);
+  }
+  float scale(size_t) const override { return 3; }
+
+ private:
+  const Tensor& tensor_;
+  uint32_t first_;
+};
+
+TEST(PackSpec, AReaderOfBlocksMakesTheSamePanels) {
+  for (DType dtype : {DType::kQ4_1, DType::kMXFP4, DType::kNVFP4, DType::kQ3_K, DType::kTQ2_0}) {
+    const Tensor t(dtype, 21, 768, 13);
+    const PackSpec spec = pack_spec_for(dtype, 21, 512, 96);
+    Packed rows = make_packed(spec), read = make_packed(spec);
+    pack_panels(spec, dtype, t.bytes.data(), t.stride, 0, 2, rows.codes.data(), rows.scales.data(),
+                3);
+    for (uint32_t panel = 0; panel < 2; ++panel) {
+      pack_panel(spec, DecodedRows(t, 16 * panel), panel == 0 ? 16 : 5, panel, read.codes.data(),
+                 read.scales.data());
+    }
+    EXPECT_EQ(rows.codes, read.codes) << dtype_info(dtype).name;
+    EXPECT_EQ(rows.scales, read.scales) << dtype_info(dtype).name;
+  }
 }
 
 // These tests check the layout itself, byte by byte, for an element in the middle of each kind.

@@ -1,4 +1,4 @@
-// Packs the kinds with codes of 1 to 5 bits that are no copies of a file's blocks: each type is
+// Packs the kinds with codes of 1 to 8 bits that are no copies of a file's blocks: each type is
 // decoded to codes with the scales that the file stores (tensor/code_block.h), and these are put
 // into planes (tensor/pack_codes.h).
 #include <algorithm>
@@ -49,16 +49,19 @@ struct PanelScales {
   uint32_t super_offset, supers;
 };
 
-// The scales of a group of blocks, and where `Min` their minima, in the form's own forms.
-template <bool Min>
+// The scales of a group of blocks, and where `Min` their minima, in the form's own forms. Zero
+// points are bytes, or with `SignedZero` have a sign.
+template <bool Min, bool SignedZero = false>
 struct GroupScales {
   static constexpr ScaleForm kSuper = ScaleForm::kF16, kBlocks = ScaleForm::kNone;
   static constexpr size_t kSuperBytes = 0, kBlockBytes = 0, kHeadBytes = 0;
   static constexpr bool kGrouped = true, kMinima = Min;
   static constexpr uint32_t kElements = kBlock;
 
-  static bool one_byte(const PackForm& form) { return form.scale == ScaleForm::kE8M0; }
-  static size_t scale_bytes(const PackForm& form) { return kPanelRows * (one_byte(form) ? 1 : 2); }
+  static size_t scale_bytes(const PackForm& form) {
+    const bool byte = form.scale == ScaleForm::kE8M0;
+    return kPanelRows * (byte ? 1 : form.scale == ScaleForm::kF32 ? 4 : 2);
+  }
   static size_t bytes(const PackForm& form) {
     const size_t min = form.min == ScaleForm::kInteger ? 1 : 2;
     return scale_bytes(form) + (Min ? kPanelRows * min : 0);
@@ -68,8 +71,10 @@ struct GroupScales {
     std::byte* group = to.at + bytes(form) * ((b + to.super_offset) / form.group_blocks);
     for (size_t r = 0; r < kPanelRows; ++r) {
       const StoredScales& s = rows[r].stored;
-      if (one_byte(form)) {
+      if (form.scale == ScaleForm::kE8M0) {
         put_at(group, r, s.scale[0]);
+      } else if (form.scale == ScaleForm::kF32) {
+        put_at(group, r, s.wide);
       } else {
         put_at(group, r, s.d);
       }
@@ -87,9 +92,16 @@ struct GroupScales {
         return e8m0_to_f32(read_at<uint8_t>(group, r));
       case ScaleForm::kBF16:
         return bf16_to_f32(read_at<bf16_t>(group, r));
+      case ScaleForm::kF32:
+        return read_at<float>(group, r);
       default:
         return f16_to_f32(read_at<f16_t>(group, r));
     }
+  }
+  static float min_of(const PackForm& form, float scale, const std::byte* mins, size_t r) {
+    if (form.min == ScaleForm::kF16) return f16_to_f32(read_at<f16_t>(mins, r));
+    const int zero = SignedZero ? read_at<int8_t>(mins, r) : read_at<uint8_t>(mins, r);
+    return -(scale * static_cast<float>(zero));
   }
   static void get(const PackedLane& lane, uint32_t b, CodeBlock& block) {
     const PackForm& form = *lane.form;
@@ -97,14 +109,8 @@ struct GroupScales {
         lane.scales + bytes(form) * ((b + lane.super_offset) / form.group_blocks);
     const float factor = form.table == nullptr ? 1 : form.table->factor;
     const float scale = scale_of(form, group, lane.r) * factor;
-    float min = 0;
-    if constexpr (Min) {
-      const std::byte* mins = group + scale_bytes(form);
-      min = form.min == ScaleForm::kInteger
-                ? -(scale * static_cast<float>(read_at<uint8_t>(mins, lane.r)))
-                : f16_to_f32(read_at<f16_t>(mins, lane.r));
-    }
-    set_scale(block, scale, min);
+    const std::byte* mins = group + scale_bytes(form);
+    set_scale(block, scale, Min ? min_of(form, scale, mins, lane.r) : 0);
   }
 };
 
@@ -206,8 +212,6 @@ struct CodedKind {
 
   static void pack(const PackSpec& spec, const PanelSource& source, std::byte* codes,
                    std::byte* scales) {
-    const DTypeInfo& info = dtype_info(source.dtype);
-    const uint32_t parts = info.block_elements / kBlock;
     const CodeOf code_of = codes_of_values<Values, kValues>(spec.form);
     PanelBlocks rows = {};
     for (CodeBlock& row : rows) std::fill_n(row.codes, kBlock, kCodeZero);
@@ -217,10 +221,7 @@ struct CodedKind {
       const size_t block = spec.k_origin / kBlock + b;
       PanelCodes of_rows;
       for (size_t r = 0; r < kPanelRows; ++r) {
-        if (source.rows[r] != nullptr) {
-          info.decode(source.rows[r] + block / parts * info.block_bytes,
-                      static_cast<uint32_t>(block % parts), rows[r]);
-        }
+        if (source.has(r)) source.read(r, block, rows[r]);
         for (size_t j = 0; j < kBlock; ++j) of_rows.at[r][j] = code_of[rows[r].codes[j]];
       }
       Codes::put(of_rows, codes + Codes::kBytes * b);
@@ -228,9 +229,7 @@ struct CodedKind {
     }
   }
   static void put_row_scales(const PanelSource& source, std::byte* head) {
-    for (size_t r = 0; r < kPanelRows; ++r) {
-      put_at(head, r, source.rows[r] == nullptr ? 0 : source.scale);
-    }
+    for (size_t r = 0; r < kPanelRows; ++r) put_at(head, r, source.scale_of(r));
   }
   static void unpack(const PackedLane& lane, uint32_t b, CodeBlock& block) {
     Codes::get(lane.codes + Codes::kBytes * b, lane.r, block.codes);
@@ -272,6 +271,10 @@ constinit const PackKindInfo kind_l5 =
     CodedKind<FiveBitCodes, PlainCodes<1, 16>, GroupScales<false>>::row("l5");
 constinit const PackKindInfo kind_l5m =
     CodedKind<FiveBitCodes, PlainCodes<1, 0>, GroupScales<true>>::row("l5m");
+constinit const PackKindInfo kind_l8 =
+    CodedKind<EightBitCodes, PlainCodes<1, 128>, GroupScales<false>>::row("l8");
+constinit const PackKindInfo kind_l8m =
+    CodedKind<EightBitCodes, PlainCodes<1, 128>, GroupScales<true, true>>::row("l8m");
 constinit const PackKindInfo kind_l3k =
     CodedKind<ThreeBitCodes, TableCodes, SuperScales<1>>::row("l3k");
 constinit const PackKindInfo kind_l3h =

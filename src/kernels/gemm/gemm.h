@@ -11,10 +11,10 @@
 //   kQ8_0, kQ4_0 acc = fma(float(dot32), ws * as, acc) for each block
 //   kQ6_K        acc = fma(float(dot16[h]), (d * sc[h]) * as, acc) for h = 0, 1 of each block
 //   kQ4_K, kQ5_K acc = fma(float(dot32), (d * sc) * as, acc); acc = fma(-(dmin * m), sum32, acc)
-//   kL4, kL4K, kL3K, kL5, kL2, kL1
+//   kL4, kL4K, kL3K, kL5, kL8, kL2, kL1
 //                acc = fma(float(dot32), ws * as, acc) for each block
 //   kL4H, kL3H   acc = fma(float(dot16[h]), ws[h] * as, acc) for h = 0, 1 of each block
-//   kL4M, kL5M, kIQ1_S
+//   kL4M, kL5M, kL8M, kIQ1_S
 //                acc = fma(float(dot32), ws * as, acc); acc = fma(min, sum32, acc)
 //   kQ2_K        acc = fma(float(dot16[h]), ws[h] * as, acc); acc = fma(min[h], sum16[h], acc)
 //   kFP8, kFP8R  dot = kBF16's chain (AMX: that of AVX-512) from 0 over what [block0, block1) has

@@ -250,12 +250,13 @@ struct RowScales {
   }
 };
 
-// Of groups of blocks, in the form's own forms: the branches go the same way at every block.
-template <bool Min, bool Factor>
+// Of groups of blocks, in the form's own forms: the branches go the same way at every block. Zero
+// points are bytes, or with `SignedZero` have a sign.
+template <bool Min, bool Factor, bool SignedZero = false>
 struct GroupScales {
   static constexpr int kHalves = 1;
   static constexpr bool kMin = Min;
-  static constexpr size_t kScaleBytes = Min ? 64 : 32;
+  static constexpr size_t kScaleBytes = Min ? 96 : 64;
   static size_t scale_step(const PanelView& w) { return w.group_bytes >> w.group_shift; }
   static size_t scales_start(const PanelView&) { return 0; }
   static const std::byte* group_of(const PanelView& w, uint32_t b) {
@@ -264,6 +265,7 @@ struct GroupScales {
   static Floats stored(const PanelView& w, const std::byte* group) {
     if (w.form->scale == ScaleForm::kF16) return load_f16(group);
     if (w.form->scale == ScaleForm::kBF16) return load_bf16(group);
+    if (w.form->scale == ScaleForm::kF32) return load_f32(group);
     return load_e8m0(group);
   }
   static Floats scale(const PanelView& w, uint32_t b, int) {
@@ -273,9 +275,11 @@ struct GroupScales {
   }
   static Floats min(const PanelView& w, uint32_t b, int) {
     const std::byte* group = group_of(w, b);
-    const std::byte* mins = group + (w.form->scale == ScaleForm::kE8M0 ? 16 : 32);
-    if (w.form->min == ScaleForm::kF16) return load_f16(mins);
-    return negate(mul(stored(w, group), load_u8(mins)));
+    // Of 16 rows the scales come first.
+    const bool f16 = w.form->min == ScaleForm::kF16;
+    const std::byte* mins = group + w.group_bytes - (f16 ? 32 : 16);
+    if (f16) return load_f16(mins);
+    return negate(mul(stored(w, group), SignedZero ? load_i8(mins) : load_u8(mins)));
   }
 };
 
@@ -320,6 +324,8 @@ HEARTH_KIND_OF(kL4K, Kind<FourBitsOfTable<1>, SignedScales<1, true>>);
 HEARTH_KIND_OF(kL4H, Kind<FourBitsOfTable<2>, RowScales>);
 HEARTH_KIND_OF(kL5, Kind<FiveBits<16>, GroupScales<false, false>>);
 HEARTH_KIND_OF(kL5M, Kind<FiveBits<0>, GroupScales<true, false>>);
+HEARTH_KIND_OF(kL8, Kind<ByteCodes<8, 128>, GroupScales<false, false>>);
+HEARTH_KIND_OF(kL8M, Kind<ByteCodes<8, 128>, GroupScales<true, false, true>>);
 HEARTH_KIND_OF(kL3K, Kind<ThreeBitsOfTable, SignedScales<1, true>>);
 HEARTH_KIND_OF(kL3H, Kind<ThreeBitsOfTable, SignedScales<2, true>>);
 HEARTH_KIND_OF(kL2, Kind<TwoBits<1>, GroupScales<false, false>>);

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <utility>
 
 namespace hearth {
 namespace {
@@ -184,11 +185,13 @@ std::vector<PackForm> forms_of(PackKind kind) {
   }
   if (forms.empty()) forms.push_back({});
   if (!pack_kind_info(kind).grouped) return forms;
-  for (ScaleForm scale : {ScaleForm::kF16, ScaleForm::kBF16}) {
-    PackForm form = forms.front();
+  PackForm form = forms.front();
+  form.min = ScaleForm::kInteger;
+  static constexpr std::pair<ScaleForm, uint32_t> kGroups[] = {
+      {ScaleForm::kF16, 2}, {ScaleForm::kBF16, 8}, {ScaleForm::kF32, 1u << 20}};
+  for (const auto& [scale, blocks] : kGroups) {
     form.scale = scale;
-    form.min = ScaleForm::kInteger;
-    form.group_blocks = scale == ScaleForm::kF16 ? 2 : 8;
+    form.group_blocks = blocks;
     forms.push_back(form);
   }
   return forms;
