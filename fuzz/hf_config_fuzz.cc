@@ -15,6 +15,7 @@
 #include "formats/source_rows.h"
 #include "formats/test_hf_folder.h"
 #include "models/registry.h"
+#include "tensor/code_block.h"
 
 namespace hearth {
 namespace {
@@ -96,12 +97,17 @@ std::vector<std::byte> weights(std::string_view config) {
   return writer.finish();
 }
 
-// Every row of a Linear of codes.
-void read_codes(const SourceTensor& tensor) {
-  for (const SourceRun& run : tensor.runs) {
-    if (run.codes == nullptr) continue;
-    std::vector<float> values(run.codes->k);
-    for (uint64_t row = 0; row < run.codes->rows; ++row) run.codes->values(row, values.data());
+// Every block of codes, as packing reads them.
+void read_codes(const SourceTensor& tensor, const PackedType& type) {
+  const uint64_t k = tensor.dims[0];
+  for (uint64_t row = 0; row < tensor.rows(); row += kPanelRows) {
+    const auto count = static_cast<uint32_t>(std::min<uint64_t>(16, tensor.rows() - row));
+    const CodesReader reader = panel_codes(tensor, type, row, count);
+    if (k > kBlock) reader.has_scales(kBlock, k);
+    for (uint32_t r = 0; r < count; ++r) {
+      CodeBlock block;
+      for (uint64_t b = 0; b < k / kBlock; ++b) reader.read(r, b, block);
+    }
   }
 }
 
@@ -109,11 +115,10 @@ void read_codes(const SourceTensor& tensor) {
 void read_rows(const ModelSource& source) {
   for (const SourceTensor& tensor : source.tensors()) {
     HEARTH_CHECK(source.find_tensor(tensor.name) == &tensor, "a tensor that was listed is found");
-    if (!tensor.type_known) {
-      read_codes(tensor);
-      continue;
-    }
-    const DType as = packed_type(tensor, 0, tensor.rows(), tensor.rows()).dtype;
+    if (!tensor.type_known) continue;
+    const PackedType type = packed_type(tensor, 0, tensor.rows(), tensor.rows());
+    if (type.code_bits != 0) read_codes(tensor, type);
+    const DType as = type.dtype;
     std::vector<float> values(tensor.dims[0]);
     std::vector<std::byte> scratch(scratch_bytes(tensor, as));
     std::vector<float> scales(kPanelRows * (tensor.dims[0] / 128 + 1));

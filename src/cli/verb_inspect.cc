@@ -91,7 +91,7 @@ std::string summary_text(const ModelSource& file, const ModelDescription& model)
   add_number(out, "vocabulary", model.vocabulary);
   add_line(out, "tokenizer", tokenizer_text(model));
   add_number(out, "template", model.template_bytes);
-  for (const std::string& note : file.notes()) add_line(out, "left out", note);
+  for (const std::string& note : file.notes()) add_line(out, "note", note);
   return out;
 }
 

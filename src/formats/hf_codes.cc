@@ -284,8 +284,8 @@ class LinearMaker {
     if (bytes) codes().name = "gptq8";
     set_size(rows, tensor_.shape[0] * per, bits);
     codes().order = CodeOrder::kAlongColumns;
-    set_q_parts(zeros, ZeroOrder::kAlongRows);
     codes().zero_offset = static_cast<int32_t>(quant_.zero_offset);
+    set_q_parts(zeros, ZeroOrder::kAlongRows);
     set_column_groups(take(kQgroups));
   }
   void make_awq() {
@@ -305,6 +305,31 @@ class LinearMaker {
     }
     set_scales_down(need(kQscales));
     set_zeros(zeros, order, {codes().groups, rows / per});
+    settle_zeros();
+  }
+  // Symmetric Linears have zeros, too, all alike, which packs do without.
+  void settle_zeros() {
+    const uint32_t bits = codes().bits, middle = 1u << (bits - 1);
+    const auto offset = static_cast<uint32_t>(codes().zero_offset);
+    const uint32_t ones = UINT32_MAX / ((1u << bits) - 1);  // 1 in every code of a word
+    const std::span<const std::byte> data = codes().zeros.data;
+    const bool may_be_wide = bits == 8 && offset == 1;
+    const bool symmetric = std::ranges::any_of(quant_.weights, &HfWeights::symmetric);
+    if (!symmetric && !may_be_wide) return;
+    bool same = true;
+    for (size_t i = 0; i < data.size() / sizeof(uint32_t); ++i) {
+      uint32_t word;
+      std::memcpy(&word, data.data() + i * sizeof word, sizeof word);
+      same = same && word == ones * (middle - offset);
+      if (!same && !may_be_wide) return;
+      for (uint32_t rest = word; may_be_wide && rest != 0; rest >>= 8) {
+        codes().wide_zeros = codes().wide_zeros || (rest & 0xff) == 0xff;
+      }
+    }
+    if (!same) return;
+    codes().zero_order = ZeroOrder::kNone;
+    codes().zero = static_cast<int32_t>(middle);
+    codes().zeros = {};
   }
 
   void make_int8() {

@@ -7,8 +7,10 @@
 #include <string_view>
 #include <utility>
 
+#include "base/bytes_text.h"
 #include "base/error.h"
 #include "base/printable.h"
+#include "formats/code_packs.h"
 #include "formats/hf_names.h"
 #include "formats/hf_stored.h"
 #include "tensor/dtype.h"
@@ -31,6 +33,7 @@ class Maker {
     }
     stored_.check_parts_used();
     add_frequencies();
+    note_floats();
     note_skipped();
     note_headless();
     return std::move(out_);
@@ -92,12 +95,7 @@ class Maker {
   void check_type(const SafeTensor& tensor) const {
     if (tensor.elements == 0) stored_.fail_tensor(tensor.name, "has no elements");
     if (tensor.dtype || unknown_ == UnknownTypes::kKeep) return;
-    if (stored_.codes_of(tensor) != nullptr) {
-      fail(ErrorCode::kUnsupported,
-           "'{}': tensor '{}' is stored as {}, whose products this version cannot compute; take "
-           "the model in BF16 or FP8, or as a GGUF file, instead",
-           name_, printable(tensor.name), tensor.type);
-    }
+    if (stored_.codes_of(tensor) != nullptr) return;
     fail(ErrorCode::kFile,
          "'{}': tensor '{}' is stored as {}, and this program reads only F32, F16, BF16 and "
          "F8_E4M3; use the model in one of these types",
@@ -113,8 +111,10 @@ class Maker {
   SourceTensor& push(const SafeTensor& like, std::string name, std::vector<uint64_t> dims) {
     SourceTensor tensor = {};
     tensor.name = out_.names.emplace_back(std::move(name));
-    tensor.type_known = like.dtype.has_value();
+    const StoredCodes* codes = stored_.codes_of(like);
+    tensor.type_known = like.dtype || codes != nullptr;
     if (like.dtype) tensor.dtype = *like.dtype;
+    if (codes != nullptr) tensor.dtype = code_dtype(*codes);
     tensor.type_text = like.dtype ? dtype_info(*like.dtype).name : like.type;
     tensor.n_elements = 1;
     for (uint64_t dim : dims) tensor.n_elements *= dim;
@@ -286,6 +286,23 @@ class Maker {
     made.n_elements = config_.rope_factors.size();
     set_f32(made, config_.rope_factors);
     out_.tensors.push_back(std::move(made));
+  }
+
+  // Of codes that no pack takes.
+  void note_floats() {
+    std::map<std::pair<std::string, std::string_view>, std::pair<size_t, uint64_t>> as_floats;
+    for (const SourceTensor& tensor : out_.tensors) {
+      const char* reason = tensor.has_codes() ? reason_for_floats(tensor) : nullptr;
+      if (reason == nullptr) continue;
+      auto& [tensors, bytes] = as_floats[{tensor.type_text, reason}];
+      ++tensors;
+      bytes += tensor.n_elements * sizeof(float);
+    }
+    for (const auto& [what, count] : as_floats) {
+      out_.notes.push_back(
+          fmt::format("{} tensors of {} become F32, {}, and are as much slower, since {}",
+                      count.first, what.first, bytes_text(count.second), what.second));
+    }
   }
 
   void note_skipped() {

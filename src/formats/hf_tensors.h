@@ -5,8 +5,7 @@
 // - kv_b_proj of multi-head latent attention becomes attn_k_b, [heads][rank][nope], a view of its
 //   columns, and attn_v_b, [heads][value][rank];
 // - an FP8 tensor has its scales, `<name>_scale_inv` or `<name>_scale`, in its runs;
-// - a Linear that other quantisers stored as codes has their description in its runs, and is of no
-//   known type: this program does not compute with such tensors yet;
+// - a Linear that other quantisers stored as codes has their description in its runs;
 // - norms that scale by one more than what is stored are copied with that.
 // Layers of multi-token prediction are left out, and what the family leaves out. Tensors of other
 // names keep these.

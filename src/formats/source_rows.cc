@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/fp_types.h"
+#include "formats/code_packs.h"
 #include "tensor/pack_fp8.h"
 
 namespace hearth {
@@ -136,6 +137,28 @@ bool scaled_values(const SourceTensor& tensor, const RowPlace& at, float* out) {
   return good;
 }
 
+// Of codes.
+bool code_values(const SourceTensor& tensor, const RowPlace& at, float* out) {
+  const StoredCodes& codes = *at.run->codes;
+  if (!at.run->transposed) return codes.values(stored_row(tensor, at), out);
+  return codes.column_values(at.row, at.run->first, tensor.dims[0], out);
+}
+
+// The same, rounded to `as`, which is BF16 or F32. `row` has room for F32.
+bool code_row(const SourceTensor& tensor, const RowPlace& at, DType as, float* row,
+              std::byte* out) {
+  const bool good = code_values(tensor, at, row);
+  for (uint64_t k = 0; k < tensor.dims[0]; ++k) {
+    if (as == DType::kBF16) {
+      const bf16_t rounded = f32_to_bf16(row[k]);
+      std::memcpy(out + k * sizeof rounded, &rounded, sizeof rounded);
+    } else {
+      std::memcpy(out + k * sizeof(float), row + k, sizeof(float));
+    }
+  }
+  return good;
+}
+
 // Of other types.
 void plain_values(const SourceTensor& tensor, const RowPlace& at, float* out) {
   const StoredMatrix& stored = at.run->stored;
@@ -155,6 +178,7 @@ void plain_values(const SourceTensor& tensor, const RowPlace& at, float* out) {
 
 PackedType packed_type(const SourceTensor& tensor, uint64_t first, uint64_t rows,
                        uint64_t granule) {
+  if (tensor.has_codes()) return codes_packed_type(tensor);
   if (tensor.dtype != DType::kF8E4M3) return tensor.dtype;
   if (!columns_share_scales(tensor, first, rows)) return DType::kF32;
   const bool cut_in_panels = granule % kPanelRows != 0 && granule < rows;
@@ -163,6 +187,10 @@ PackedType packed_type(const SourceTensor& tensor, uint64_t first, uint64_t rows
 }
 
 size_t scratch_bytes(const SourceTensor& tensor, DType as) {
+  // Codes are widened to a row of F32 behind the panel's.
+  if (tensor.has_codes()) {
+    return kPanelRows * row_bytes(as, tensor.dims[0]) + row_bytes(DType::kF32, tensor.dims[0]);
+  }
   const bool transposed = !tensor.runs.empty() && tensor.runs[0].transposed;
   if (as == tensor.dtype && !transposed) return 0;
   return kPanelRows * row_bytes(as, tensor.dims[0]);
@@ -188,7 +216,10 @@ bool panel_rows(const SourceTensor& tensor, DType as, uint64_t row, uint32_t cou
       continue;
     }
     const RowPlace at = place_of(tensor, row + r);
-    if (as == tensor.dtype && !at.run->transposed) {
+    if (at.run->codes != nullptr) {
+      auto* wide = reinterpret_cast<float*>(scratch + kPanelRows * stride);
+      good = code_row(tensor, at, as, wide, own) && good;
+    } else if (as == tensor.dtype && !at.run->transposed) {
       out = at.run->stored.data.data() + stored_row(tensor, at) * stride;
     } else if (as == tensor.dtype) {
       gather_column(tensor, at, dtype_info(as).block_bytes, own);
@@ -199,6 +230,16 @@ bool panel_rows(const SourceTensor& tensor, DType as, uint64_t row, uint32_t cou
     }
   }
   return good;
+}
+
+CodesReader panel_codes(const SourceTensor& tensor, const PackedType& type, uint64_t row,
+                        uint32_t count) {
+  std::array<CodeRow, kPanelRows> rows = {};
+  for (uint32_t r = 0; r < count; ++r) {
+    const RowPlace at = place_of(tensor, row + r);
+    rows[r] = {at.run->codes, stored_row(tensor, at)};
+  }
+  return {rows, type};
 }
 
 bool panel_scales(const SourceTensor& tensor, uint64_t row, uint32_t count, float* out) {
@@ -220,13 +261,23 @@ FileRange run_range(const SourceTensor& tensor, uint64_t run, uint64_t first, ui
     return {tensor.part, tensor.offset + first * row_size, rows * row_size};
   }
   const SourceRun& at = tensor.runs[run];
-  const uint64_t run_rows = tensor.run_rows(), row_size = row_bytes(at.stored.dtype, at.stored.k);
+  StoredPart place = {{}, at.stored.part, at.stored.offset};
+  uint64_t row_size = 0;
+  if (at.codes == nullptr) {
+    row_size = row_bytes(at.stored.dtype, at.stored.k);
+  } else {
+    place = at.codes->codes;
+    if (at.codes->order != CodeOrder::kAlongRows)
+      return {place.part, place.offset, place.data.size()};
+    row_size = at.codes->line_bytes;
+  }
+  const uint64_t run_rows = tensor.run_rows();
   uint64_t begin = 0, count = at.transposed ? tensor.dims[0] : run_rows;
   if (!at.transposed && at.interleave == 1) {
     begin = first > run * run_rows ? first - run * run_rows : 0;
     count = std::min(run_rows, first + rows - run * run_rows) - begin;
   }
-  return {at.stored.part, at.stored.offset + (at.first + begin) * row_size, count * row_size};
+  return {place.part, place.offset + (at.first + begin) * row_size, count * row_size};
 }
 
 }  // namespace hearth

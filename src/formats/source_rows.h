@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "formats/code_packs.h"
 #include "formats/source_tensor.h"
 #include "tensor/pack_spec.h"
 
@@ -16,6 +17,7 @@ namespace hearth {
 // multiple of `granule` rows of them: the tensor's own. FP8 is packed as kFP8 where the rows of
 // every panel share the scale of 128 columns, and as kFP8R where each row has one. Where 128
 // columns of a row have several, rows are read as F32: a product of scale and code, rounded once.
+// Codes of no type are packed by formats/code_packs.h.
 PackedType packed_type(const SourceTensor& tensor, uint64_t first, uint64_t rows, uint64_t granule);
 
 // The scratch memory that panel_rows needs, in bytes.
@@ -26,6 +28,10 @@ size_t scratch_bytes(const SourceTensor& tensor, DType as);
 // was needed is negative, infinite or no number.
 bool panel_rows(const SourceTensor& tensor, DType as, uint64_t row, uint32_t count,
                 std::byte* scratch, PanelRows* rows);
+
+// Reads rows [row, row + count) of codes, which are packed as `type`, not as floats.
+CodesReader panel_codes(const SourceTensor& tensor, const PackedType& type, uint64_t row,
+                        uint32_t count);
 
 // Writes the scales of FP8 rows [row, row + count), for every 128 columns from the first on, to
 // out[count][ceil(dims[0] / 128)]. False as above.

@@ -50,7 +50,7 @@ inline constexpr uint32_t kNoPart = UINT32_MAX;
 struct SourceTensor {
   std::string_view name;  // in the source's bytes
   DType dtype;            // only where type_known
-  bool type_known;        // false only with UnknownTypes::kKeep, so too where runs have codes
+  bool type_known;        // false only with UnknownTypes::kKeep
   std::string type_text;  // "q4_0", or as the file tells of a type that this program cannot read
   // In the file's order: dims[0] is the length of a row, contiguous in memory. 1 to 4, none zero.
   std::vector<uint64_t> dims;
@@ -66,12 +66,13 @@ struct SourceTensor {
 
   uint64_t rows() const { return n_elements / dims[0]; }
   uint64_t run_rows() const { return rows() / runs.size(); }
+  // Whether the runs have codes; `dtype` is what rows are read as then, where no pack takes them.
+  bool has_codes() const { return !runs.empty() && runs[0].codes != nullptr; }
   // Without those of scales; 0 where the size is not known.
-  uint64_t n_bytes() const {
-    if (runs.empty()) return data.size();
-    const StoredCodes* codes = runs[0].codes;
-    return codes != nullptr ? (n_elements * codes->bits + 7) / 8
-                            : rows() * row_bytes(dtype, dims[0]);
+  uint64_t n_bytes() const { return runs.empty() ? data.size() : rows() * stored_row_bytes(); }
+  // Of a type that is known.
+  uint64_t stored_row_bytes() const {
+    return has_codes() ? (dims[0] * runs[0].codes->bits + 7) / 8 : row_bytes(dtype, dims[0]);
   }
 };
 

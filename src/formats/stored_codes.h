@@ -68,6 +68,7 @@ struct StoredCodes {
   ZeroOrder zero_order = ZeroOrder::kNone;
   StoredPart zeros = {};
   int32_t zero_offset = 0;  // what is added to a stored one
+  bool wide_zeros = false;  // one of them is 256, which is no byte
   // I32 [k], the group of each column; empty where it is c / group.
   StoredPart column_groups = {};
   float factor = 1;
@@ -84,6 +85,11 @@ struct StoredCodes {
   // f32 scales. False where a scale is infinite or no number, or below zero, which integer codes
   // alone may have: some quantisers turn their range around by it.
   bool values(uint64_t row, float* out) const;
+  // The same of elements [first, first + count) of a column, to out[count].
+  bool column_values(uint64_t column, uint64_t first, uint64_t count, float* out) const;
+
+ private:
+  bool value_at(uint64_t row, uint64_t column, uint8_t code, float* out) const;
 };
 
 }  // namespace hearth

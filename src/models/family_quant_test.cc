@@ -149,21 +149,13 @@ TEST(HfQuantSource, ExpertsOfFp8HaveScalesEach) {
   }
 }
 
-// Where they are kept; without packs for them they are refused by what they are.
 TEST(HfQuantSource, CodesBecomeRunsOfTheirTensors) {
   HfFolderWriter writer = quant_folder("Qwen3MoeForCausalLM", kGptq);
   writer.set("num_hidden_layers", "1");
   add_experts(writer, "qweight", {20, 304}, "I32");
   add_experts(writer, "qzeros", {5, 38}, "I32");
   add_experts(writer, "scales", {5, 304}, "F16");
-  try {
-    writer.source();
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
-    expect_part(error.what(), "up_proj.weight' is stored as gptq4, whose products");
-  }
-  ModelSource source = writer.source(UnknownTypes::kKeep);
+  ModelSource source = writer.source();
   const SourceTensor& tensor = source.require_tensor("blk.0.ffn_up_exps.weight");
   EXPECT_EQ(tensor.dims, (Dims{160, 304, 3}));
   EXPECT_EQ(tensor.n_bytes(), 160u * 304 * 3 / 2);
@@ -181,7 +173,7 @@ TEST(HfQuantSource, CodesBecomeRunsOfTheirTensors) {
   llama.add_zeros(query + "qweight", {20, 168}, "I32");
   llama.add_zeros(query + "qzeros", {5, 21}, "I32");
   llama.add_zeros(query + "scales", {5, 168}, "F16");
-  ModelSource halves = llama.source(UnknownTypes::kKeep);
+  ModelSource halves = llama.source();
   const SourceTensor& queries = halves.require_tensor("blk.0.attn_q.weight");
   ASSERT_EQ(queries.runs.size(), 3u);
   EXPECT_EQ(queries.runs[2].first, 112u);

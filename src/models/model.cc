@@ -78,7 +78,7 @@ void Model::load_matrices(const ModelSource& source, Team& team,
       shard.codes = arenas_[s].allocate(shard.spec.codes_bytes(), matrices[m].align);
       shard.scales = arenas_[s].allocate(shard.spec.scales_bytes(), kWeightAlign);
       size_t panel_bytes =
-          row_bytes(specs[m]->data->dtype, specs[m]->k) * kPanelRows * shard.spec.k / specs[m]->k;
+          specs[m]->data->stored_row_bytes() * kPanelRows * shard.spec.k / specs[m]->k;
       auto step = static_cast<uint32_t>(
           std::clamp<size_t>(kShardTaskBytes / std::max<size_t>(panel_bytes, 1), 1, 1u << 16));
       for (uint32_t p = 0; p < shard.spec.panels(); p += step) {

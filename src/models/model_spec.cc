@@ -56,7 +56,7 @@ bool ModelSpec::is_encoder() const {
 uint64_t ModelSpec::matrix_bytes() const {
   uint64_t bytes = 0;
   for (const WeightSpec& weight : weights) {
-    if (weight.is_matrix()) bytes += weight.rows * row_bytes(weight.data->dtype, weight.k);
+    if (weight.is_matrix()) bytes += weight.rows * weight.data->stored_row_bytes();
   }
   return bytes;
 }

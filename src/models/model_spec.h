@@ -64,6 +64,7 @@ struct WeightSpec {
   // What it is packed as: its own type, or f32. FP8's kind is decided when the spec is finished, by
   // where its scales lie (packed_type in formats/source_rows.h).
   PackedType packed = dtype;
+  bool widened = false;  // it is packed as f32 whatever it is stored as
   // In the source, which outlives its use: a model needs it no more when it is loaded.
   const SourceTensor* data = nullptr;
   // Where it begins in `data`: a matrix at a row, a vector at an element.

@@ -21,9 +21,25 @@ struct PanelScales {
   size_t count() const { return rows * columns; }
 };
 
+// Of codes that stay as they are.
+bool pack_code_panels(const WeightSpec& weight, const Shard& shard, uint32_t panel0,
+                      uint32_t panels) {
+  const PackSpec& spec = shard.spec;
+  bool good = true;
+  for (uint32_t panel = panel0; panel < panel0 + panels; ++panel) {
+    const uint32_t row = panel * kPanelRows, count = std::min(kPanelRows, spec.rows - row);
+    const uint64_t first = uint64_t{weight.first} + shard.row0 + row;
+    const CodesReader reader = panel_codes(*weight.data, weight.packed, first, count);
+    good = reader.has_scales(spec.k_origin, uint64_t{spec.k_origin} + spec.k) && good;
+    pack_panel(spec, reader, count, panel, shard.codes, shard.scales);
+  }
+  return good;
+}
+
 }  // namespace
 
 size_t pack_scratch_bytes(const WeightSpec& weight) {
+  if (weight.packed.code_bits != 0) return 0;
   return PanelScales(weight).count() * sizeof(float) +
          scratch_bytes(*weight.data, weight.packed.dtype);
 }
@@ -40,6 +56,7 @@ bool pack_weight_panels(const WeightSpec& weight, const Shard& shard, uint32_t p
                 shard.codes, shard.scales, weight.scale);
     return true;
   }
+  if (weight.packed.code_bits != 0) return pack_code_panels(weight, shard, panel0, panels);
   const PanelScales panel_has(weight);
   auto* scales = reinterpret_cast<float*>(scratch);
   scratch += panel_has.count() * sizeof(float);

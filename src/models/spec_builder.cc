@@ -109,7 +109,9 @@ WeightId SpecBuilder::stacked(int layer, MatrixPlace place) {
 WeightId SpecBuilder::replicated(int layer, MatrixPlace place, bool widened) {
   place.cut = WeightCut::kReplicated;
   const WeightId id = matrix(layer, place);
-  if (widened) spec_.weights[id.index].packed = DType::kF32;
+  WeightSpec& made = spec_.weights[id.index];
+  made.widened = widened;
+  if (widened) made.packed = DType::kF32;
   return id;
 }
 
@@ -246,7 +248,7 @@ void SpecBuilder::settle_types() {
     const bool by_rows = weight.cut == WeightCut::kRows;
     const uint64_t granule =
         by_rows ? uint64_t{spec_.axes[weight.axis].unit_items} * weight.item_size : weight.rows;
-    if (weight.packed != weight.dtype) continue;
+    if (weight.widened) continue;
     weight.packed = packed_type(*weight.data, weight.first, weight.rows, granule);
   }
 }

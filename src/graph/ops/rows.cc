@@ -63,7 +63,7 @@ class EmbedOp : public Op {
       load->of_shard(s).table += panels * panel * table.shards[s].spec.rows / table.rows;
     }
     // The source's rows count once for all groups.
-    load->source_bytes += static_cast<double>(rows * row_bytes(table.type.dtype, table.k)) /
+    load->source_bytes += static_cast<double>(rows * table.type.source_row_bytes(table.k)) /
                           step.graph.plan.group_count();
   }
 

@@ -22,7 +22,7 @@ void WeightWork::add(const Weight& weight, const RowSlice& slice) {
   uint32_t read = (end == spec.rows ? spec.panels() * kPanelRows : end) - slice.first_row();
   size_t row_bytes = (spec.codes_panel_bytes() + spec.scales_panel_bytes()) / kPanelRows;
   bytes_.push_back({slice.shard, read * row_bytes,
-                    uint64_t{slice.rows} * hearth::row_bytes(weight.type.dtype, weight.k)});
+                    uint64_t{slice.rows} * weight.type.source_row_bytes(weight.k)});
   row_operations_[format_of(weight)] += uint64_t{2} * slice.rows * spec.k;
 }
 
@@ -39,7 +39,7 @@ void WeightWork::add(const Weight& weight, const Piece& piece) {
   // In proportion, since super-blocks need not end where segments do.
   size_t panel_bytes = spec.codes_panel_bytes() + spec.scales_panel_bytes();
   auto bytes_before = [&](uint32_t block) { return panel_bytes * block / spec.blocks(); };
-  size_t source_bytes = row_bytes(weight.type.dtype, weight.k) * spec.rows;
+  size_t source_bytes = weight.type.source_row_bytes(weight.k) * spec.rows;
   auto source_before = [&](uint32_t column) {
     return source_bytes * (spec.k_origin + column) / weight.k;
   };
@@ -53,7 +53,7 @@ void WeightWork::add(const Weight& weight, uint32_t shard) {
   const PackSpec& spec = weight.shards[shard].spec;
   if (spec.rows == 0 || spec.k == 0) return;
   bytes_.push_back({shard, spec.codes_bytes() + spec.scales_bytes(),
-                    row_bytes(weight.type.dtype, weight.k) * spec.rows * spec.k / weight.k});
+                    weight.type.source_row_bytes(weight.k) * spec.rows * spec.k / weight.k});
   row_operations_[format_of(weight)] += uint64_t{2} * spec.rows * spec.k;
 }
 
