@@ -41,11 +41,6 @@ class Layout:
     first_format: bool = True  # of gptq
 
     @property
-    def runs(self) -> bool:
-        """Whether the engine has packs for it."""
-        return self.name.startswith("fp8")
-
-    @property
     def type(self) -> str:
         """What the manifest counts such a matrix as."""
         if self.name.startswith("fp8"):

@@ -147,7 +147,8 @@ class Weights:
         """Of the Linear X.weight those that begin with X, by what follows."""
         module = name.removesuffix("weight")
         found = {n.removeprefix(module): t for n, t in self.tensors.items() if n.startswith(module)}
-        return {n: t for n, t in found.items() if n != "bias" and not n.startswith("input_")}
+        others = [n for n in found if n.endswith("bias") or n.startswith("input_")]
+        return {n: t for n, t in found.items() if n not in others}
 
     def __getitem__(self, name: str) -> np.ndarray:
         if self.quantization.get("quant_method", "fp8") != "fp8" and name.endswith(".weight"):

@@ -106,8 +106,7 @@ def _scaled_rows() -> list[Directory]:
 
 
 def code_directories() -> list[Directory]:
-    """Linears as codes of other quantisers; those of which the engine has no packs (Layout.runs)
-    are made by name alone."""
+    """Linears as codes of other quantisers."""
     layouts = {
         "mxfp8": Layout("mxfp8"), "mxfp4": Layout("mxfp4"), "nvfp4": Layout("nvfp4"),
         "nvfp4-packed": Layout("nvfp4-packed"),
@@ -126,6 +125,22 @@ def code_directories() -> list[Directory]:
         spec = Spec(f"hf-llama-{name}", "llama", (), 192, 3, 1, 320, 263, 24, layers=1,
                     key_length=64, value_length=64)
         out.append(Directory(spec.name, spec, (name, "three files"), layout=layout, shards=3))
+    return out + _experts_of_codes()
+
+
+def _experts_of_codes() -> list[Directory]:
+    layouts = {"nvfp4": Layout("nvfp4"),
+               "packed4": Layout("packed", group=32, scale="BF16", zeros=True)}  # fmt: skip
+    out = []
+    for name, layout in layouts.items():
+        spec = Spec(f"hf-qwen3moe-{name}", "qwen3moe", (), 128, 3, 1, 128, 263, 24, layers=1,
+                    key_length=32, value_length=32, experts=Experts(3, 2, 64))
+        out.append(Directory(spec.name, spec, (name, "3 experts"), layout=layout))
+    latent = Spec("hf-deepseek3-packed4", "deepseek2", (), 96, 3, 1, 96, 263, 24, layers=2,
+                  mla=Mla(64, 32, 32, 32, query=64), rope=mla_specs.yarn(4.0, 512, 0.1),
+                  experts=mla_specs.v3(4, 2, 64, groups=2, groups_used=1))
+    out.append(Directory(latent.name, latent, ("packed4", "kv_b_proj"),
+                         layout=Layout("packed", group=32, scale="BF16")))
     return out
 
 

@@ -18,7 +18,7 @@ types.gguf has random blocks of every tensor type and their values (type_blocks.
 Directories as Hugging Face's hub has them are `hf_models`: `path` is the directory's name, and
 `twin` names the GGUF model with the same weights, whose prompt and noises it shares. Their logits
 come from hf_reference.py, FP8 decoded exactly. Those whose Linears are codes of other quantisers
-are `hf_code_models`; what the engine has no packs for is made by name alone.
+are `hf_code_models`.
 
 An encoder has NAME.hidden.npy ([tokens, embedding]) in place of logits, and its tokens are several
 texts, whose lengths the manifest has (`texts`). The encoders stand in a list of their own
@@ -470,7 +470,7 @@ def make_all(folder: pathlib.Path, named: set[str]) -> dict[str, list[dict]]:
         kind: [
             make_directory(d, folder, entries.get(d.twin))
             for d in all_of_kind
-            if d.name in named or (not named and (d.layout is None or d.layout.runs))
+            if not named or d.name in named
         ]
         for kind, all_of_kind in all_directories().items()
     }

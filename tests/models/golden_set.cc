@@ -80,7 +80,7 @@ std::vector<GoldenModel> read_golden_set(const char* list) {
     model.bf16 = false;
     for (const auto& type : entry["types"].GetObject()) {
       std::string name = type.name.GetString();
-      const bool fp8 = name == "F8_E4M3";
+      const bool fp8 = name == "F8_E4M3" || name == "mxfp8";
       model.bf16 |= name == "BF16" || fp8;
       model.quantised |= name != "F32" && name != "F16" && name != "BF16" && !fp8;
     }

@@ -32,7 +32,7 @@ struct GoldenModel {
   Noise f32, activation_bf16, activation_q8_0;
   Noise kv_f16, kv_bf16, kv_q8_0;  // keys and values alone
   bool quantised;                  // some matrix is of an integer type
-  bool bf16;                       // or of F8_E4M3, whose activations are BF16 too
+  bool bf16;                       // or of FP8, whose activations are BF16 too
 
   bool encoder() const { return !hidden.empty(); }
   double std() const { return encoder() ? hidden_std : logit_std; }
@@ -79,7 +79,7 @@ std::string golden_folder();
 // Those that the engine knows and that give logits, or of `list` "encoders" those that do not, of
 // "test_models" those of architectures that tests alone know, of "moe_models" those with mixtures
 // of experts, of "mla_models" those with latent attention too, of "hf_models" directories as
-// Hugging Face's hub has them.
+// Hugging Face's hub has them, of "hf_code_models" those with codes of quantisers.
 std::vector<GoldenModel> read_golden_set(const char* list = "models");
 
 }  // namespace hearth

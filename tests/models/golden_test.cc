@@ -154,6 +154,7 @@ class FloatGolden : public Golden {};
 class SharedKvGolden : public Golden {};
 class ExpertGolden : public Golden {};
 class FolderGolden : public Golden {};
+class CodeGolden : public Golden {};
 class LatentGolden : public Golden {};
 
 std::vector<GoldenModel> decoders() {
@@ -448,6 +449,19 @@ TEST_P(FolderGolden, MeetsTheReferenceAndItsTwin) {
   }
 }
 
+// Shards begin inside of groups of columns that share scales.
+TEST_P(CodeGolden, CutsMoveTheLastBitsOnly) {
+  const GoldenModel& model = GetParam();
+  const Isa isa = available_isas(detect_cpu_features()).back();
+  const std::vector<float> one = run_model({.isa = isa});
+  const std::vector<float> two = run_model({.isa = isa, .threads = 2, .shards = 2});
+  EXPECT_LT(difference(one, two).rms, model.shard_bound());
+}
+
+INSTANTIATE_TEST_SUITE_P(Codes, FolderGolden, testing::ValuesIn(read_golden_set("hf_code_models")),
+                         test_name);
+INSTANTIATE_TEST_SUITE_P(Codes, CodeGolden, testing::ValuesIn(read_golden_set("hf_code_models")),
+                         test_name);
 INSTANTIATE_TEST_SUITE_P(Models, FolderGolden, testing::ValuesIn(read_golden_set("hf_models")),
                          test_name);
 INSTANTIATE_TEST_SUITE_P(Models, Golden, testing::ValuesIn(decoders()), test_name);
