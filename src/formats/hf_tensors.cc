@@ -300,7 +300,7 @@ class Maker {
     }
     for (const auto& [what, count] : as_floats) {
       out_.notes.push_back(
-          fmt::format("{} tensors of {} become F32, {}, and are as much slower, since {}",
+          fmt::format("{} tensors of {} become F32, {} in memory and as slow as that: {}",
                       count.first, what.first, bytes_text(count.second), what.second));
     }
   }
