@@ -50,17 +50,22 @@ std::optional<uint64_t> vocabulary_of(const ModelSource& file, const std::string
   return lenient<uint64_t>(file, prefix + "vocab_size");
 }
 
-// A tensor that several roles share, as a tied head does, counts once.
+// Whether this version reads the weight's type. Codes of quantisers are no type of a file.
+bool can_be_packed(const WeightSpec& weight) {
+  return weight.data->type_known || weight.packed.code_bits != 0 || !weight.data->runs.empty();
+}
+
 std::vector<RoleTotal> total_roles(const ModelSpec& spec) {
   std::vector<RoleTotal> totals;
   for (const WeightSpec& weight : spec.weights) {
     if (!weight.is_matrix()) continue;
     const std::string_view type = weight.data->type_text;
+    const char* kind = pack_kind_name(weight.packed.kind);
     auto at = std::ranges::find_if(totals, [&](const RoleTotal& total) {
-      return total.role == weight.member && total.type == type;
+      return total.role == weight.member && total.type == type && total.packed_as == kind;
     });
     if (at == totals.end()) {
-      totals.push_back({.role = weight.member, .type = std::string(type)});
+      totals.push_back({.role = weight.member, .type = std::string(type), .packed_as = kind});
       at = totals.end() - 1;
     }
     const PackSpec pack = pack_spec_for(weight.packed, weight.rows, weight.k);
@@ -70,7 +75,6 @@ std::vector<RoleTotal> total_roles(const ModelSpec& spec) {
     at->elements += uint64_t{weight.rows} * weight.k;
     at->bytes += static_cast<uint64_t>(share * static_cast<double>(data.n_bytes()));
     at->packed += pack.codes_bytes() + pack.scales_bytes();
-    at->packed_as = pack_kind_name(pack.kind);
   }
   std::map<std::string, size_t> order;
   for (const RoleTotal& total : totals) order.insert({total.role, order.size()});
@@ -85,7 +89,7 @@ void read_spec(const ModelSource& file, ModelDescription* model) {
     model->encoder = spec.is_encoder();
     model->layers = spec.hyper.layers;
     model->blocks = layer_kinds(spec);
-    model->roles = total_roles(spec);
+    if (std::ranges::all_of(spec.weights, can_be_packed)) model->roles = total_roles(spec);
     if (const auto* attention = spec.first<AttentionBlock>()) {
       model->heads = attention->heads;
       model->kv_heads = attention->kv_heads;

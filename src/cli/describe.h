@@ -18,11 +18,11 @@ struct TypeTotal {
   uint64_t bytes = 0;  // 0 for a type whose size this version does not know
 };
 
-// The matrices of one role ("q", "down") and one type, of all layers and experts.
+// The matrices of one role ("q", "down"), type and pack kind, of all layers and experts.
 struct RoleTotal {
   std::string role, type = {};
   uint64_t matrices = 0, elements = 0;
-  uint64_t bytes = 0;          // in the file
+  uint64_t bytes = 0;          // in the file, without scales that are tensors of their own
   uint64_t packed = 0;         // in memory, on one memory node
   std::string packed_as = {};  // the pack kind
 };

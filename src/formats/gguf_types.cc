@@ -18,7 +18,7 @@ struct UnreadType {
 };
 
 // The types of the format that this program does not read, those withdrawn included, and those
-// of PrismML's llama.cpp (142, 143). Without sizes where they are not known.
+// of PrismML's llama.cpp (142). Without sizes where they are not known.
 constexpr UnreadType kUnreadTypes[] = {
     {4, "q4_2", {}},          {5, "q4_3", {}},        {9, "q8_1", {32, 36}},
     {15, "q8_k", {256, 292}}, {24, "i8", {1, 1}},     {25, "i16", {1, 2}},

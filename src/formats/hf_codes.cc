@@ -250,7 +250,9 @@ class LinearMaker {
     set_along_rows(CodeValue::kInteger, tensor_.shape[1] * sizeof(uint32_t));
     set_scales(need(kWeightScale), kFloatScales);
     codes().zero = 1 << (bits - 1);
-    if (const SafeTensor* zeros = take(kZeroPoint)) {
+    const bool has_zeros =
+        !quant_.weights.empty() && std::ranges::none_of(quant_.weights, &HfWeights::symmetric);
+    if (const SafeTensor* zeros = has_zeros ? &need(kZeroPoint) : take(kZeroPoint)) {
       set_zeros(*zeros, ZeroOrder::kDownGroups,
                 {blocks_of(rows, kWordBits / bits), codes().groups});
     }

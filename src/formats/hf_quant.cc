@@ -89,7 +89,8 @@ void read_awq(const ConfigReader& of, HfQuant* quant) {
   if (bits_of(of, bits) != 4) of.fail_unsupported(bits, "it knows 4");
   HfWeights weights{HfLayout::kAwq, 4, HfScaled::kRow};
   set_group(of, of.has("group_size") ? "group_size" : "q_group_size", &weights);
-  weights.symmetric = !of.flag_or("zero_point", true);
+  if (!of.flag_or("zero_point", true)) of.fail_unsupported("zero_point", "it knows true");
+  weights.symmetric = false;
   quant->weights.push_back(weights);
   keep_texts(of, "modules_to_not_convert", quant);
 }
@@ -206,12 +207,22 @@ void read_config_group(const ConfigReader& all, const ConfigReader& group, HfQua
   if (at == kFormats.end()) {
     says.fail_unsupported("format",
                           "it knows pack-quantized, int-quantized, float-quantized, "
-                          "nvfp4-pack-quantized and mxfp4-pack-quantized");
+                          "naive-quantized, nvfp4-pack-quantized, mxfp4-pack-quantized and "
+                          "mxfp8-quantized, each with weights of its own type");
   }
   HfWeights weights{at->layout, of->need_count("num_bits", 64), HfScaled::kTensor};
   set_strategy(*of, &weights);
   weights.symmetric = of->flag_or("symmetric", true);
-  if (!fits(weights)) of->fail_unsupported("num_bits", "with this format, strategy and group_size");
+  if (!weights.symmetric && weights.layout != HfLayout::kPacked) {
+    of->fail_unsupported("symmetric", "it knows zero points in pack-quantized alone");
+  }
+  if (!fits(weights)) {
+    of->fail_unsupported(
+        "num_bits",
+        "it knows 4 and 8 bits in groups and rows (pack-quantized), 8 bits "
+        "(int-quantized, float-quantized, groups of 32 in mxfp8-quantized), and 4 "
+        "bits in groups of 16 (nvfp4-pack-quantized) or 32 (mxfp4-pack-quantized)");
+  }
   quant->weights.push_back(weights);
 }
 
@@ -254,9 +265,10 @@ constexpr std::array<Method, 16> kMethods = {{{"fp8", read_fp8},
 HfQuant read_method(const ConfigReader& of, const std::string& method) {
   const auto* at = std::ranges::find(kMethods, std::string_view(method), &Method::name);
   if (at == kMethods.end()) {
-    of.fail_unsupported("quant_method",
-                        "it knows fp8, mxfp8, mxfp4, modelopt, compressed-tensors, gptq, awq and "
-                        "auto-round");
+    of.fail_unsupported(
+        "quant_method",
+        "it knows fp8, fbgemm_fp8, mxfp8, mxfp4, modelopt, compressed-tensors, gptq, "
+        "awq and auto-round");
   }
   if (at->read == nullptr) of.fail_unsupported("quant_method", kInstead);
   HfQuant quant{method};

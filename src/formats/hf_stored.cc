@@ -16,12 +16,17 @@ std::vector<uint64_t> without_ones(std::vector<uint64_t> shape) {
 }
 
 // The grid of an FP8 matrix's scales: of blocks, of rows, or one. Dimensions of 1 may be there or
-// not. Nothing where the shape is none of these.
+// not; a shape that is one of these with them is that one. Nothing where the shape is none.
 std::optional<std::pair<uint64_t, uint64_t>> scale_grid(const std::vector<uint64_t>& scales,
                                                         const std::vector<uint64_t>& matrix) {
-  const uint64_t rows = matrix[0];
-  for (const auto& [n, k] : {std::pair(fp8_scale_blocks(rows), fp8_scale_blocks(matrix[1])),
-                             std::pair(rows, uint64_t{1}), std::pair(uint64_t{1}, uint64_t{1})}) {
+  const uint64_t rows = matrix[0], one = 1;
+  const std::pair<uint64_t, uint64_t> grids[] = {
+      {fp8_scale_blocks(rows), fp8_scale_blocks(matrix[1])}, {rows, one}, {one, one}};
+  for (const auto& [n, k] : grids) {
+    if (scales == std::vector{n, k}) return std::pair(n, k);
+  }
+  // One dimension counts rows, where it can.
+  for (const auto& [n, k] : {grids[1], grids[0], grids[2]}) {
     if (without_ones(scales) == without_ones({n, k})) return std::pair(n, k);
   }
   return std::nullopt;

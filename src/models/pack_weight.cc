@@ -21,6 +21,13 @@ struct PanelScales {
   size_t count() const { return rows * columns; }
 };
 
+// Multiplies rows that were read as F32, in scratch memory, by the weight's scale.
+void scale_rows(const WeightSpec& weight, uint32_t count, std::byte* scratch) {
+  if (weight.scale == 1 || weight.packed.dtype != DType::kF32) return;
+  auto* values = reinterpret_cast<float*>(scratch);
+  for (size_t i = 0; i < size_t{count} * weight.k; ++i) values[i] *= weight.scale;
+}
+
 // Of codes that stay as they are.
 bool pack_code_panels(const WeightSpec& weight, const Shard& shard, uint32_t panel0,
                       uint32_t panels) {
@@ -65,6 +72,7 @@ bool pack_weight_panels(const WeightSpec& weight, const Shard& shard, uint32_t p
     const uint32_t row = panel * kPanelRows, count = std::min(kPanelRows, spec.rows - row);
     PanelRows rows;
     good = panel_rows(tensor, dtype, first + row, count, scratch, &rows) && good;
+    scale_rows(weight, count, scratch);
     if (panel_has.rows > 0) {
       const uint32_t scaled = std::min(count, panel_has.rows);
       good = panel_scales(tensor, first + row, scaled, scales) && good;

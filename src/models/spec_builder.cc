@@ -78,16 +78,20 @@ float SpecBuilder::scale_of(const SourceTensor& data, uint32_t first) {
   const SourceTensor* scales = source().find_tensor(name);
   if (scales == nullptr) return 1;
   const uint64_t matrices = data.dims.size() > 2 ? data.dims[2] : 1;
-  if (scales->dtype != DType::kF32 || scales->n_elements != matrices) {
-    fail(ErrorCode::kFile, "'{}': tensor {} is {} of type {}, where {} scale{} in F32 {} needed",
-         source().name(), name, fmt::join(scales->dims, " x "), scales->type_text, matrices,
-         matrices == 1 ? "" : "s", matrices == 1 ? "is" : "are");
+  const bool f32 = scales->type_known && scales->dtype == DType::kF32;
+  if (!f32 || scales->n_elements != matrices) {
+    fail(ErrorCode::kFile,
+         "'{}': tensor {} is {} of type {}, where {} in F32 must be: the file is damaged, download "
+         "or convert it again",
+         source().name(), name, fmt::join(scales->dims, " x "), scales->type_text, matrices);
   }
   std::vector<float> values(matrices);
   dequantize_row(DType::kF32, scales->data.data(), matrices, values.data());
   const float scale = values[first / (data.rows() / matrices)];
   if (!(scale > 0) || !std::isfinite(scale)) {
-    fail(ErrorCode::kFile, "'{}': tensor {} has the scale {}, which is no positive number",
+    fail(ErrorCode::kFile,
+         "'{}': tensor {} has the scale {}, which is no positive number: the file is damaged, "
+         "download or convert it again",
          source().name(), name, scale);
   }
   known_.insert(name);

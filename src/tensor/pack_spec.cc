@@ -21,6 +21,8 @@ size_t scale_bytes(const PackSpec& spec) {
   return kind.head_bytes + spec.blocks() * kind.scale_bytes + spec.supers() * super;
 }
 
+}  // namespace
+
 size_t form_bytes(ScaleForm form) {
   switch (form) {
     case ScaleForm::kNone:
@@ -37,8 +39,6 @@ size_t form_bytes(ScaleForm form) {
   }
   return 0;
 }
-
-}  // namespace
 
 size_t group_bytes(const PackKindInfo& kind, const PackForm& form) {
   return kPanelRows * (form_bytes(form.scale) + (kind.minima ? form_bytes(form.min) : 0));

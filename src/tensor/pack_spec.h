@@ -148,6 +148,9 @@ inline PackSpec pack_spec_for(const PackedType& type, uint32_t rows, uint32_t k,
   return {type.kind, rows, k, k_origin, type.form};
 }
 
+// Returns the bytes of one scale.
+size_t form_bytes(ScaleForm form);
+
 // Returns the bytes of one group's scales and, where the kind has them, minima.
 size_t group_bytes(const PackKindInfo& kind, const PackForm& form);
 

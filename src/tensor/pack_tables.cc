@@ -58,13 +58,9 @@ struct GroupScales {
   static constexpr bool kGrouped = true, kMinima = Min;
   static constexpr uint32_t kElements = kBlock;
 
-  static size_t scale_bytes(const PackForm& form) {
-    const bool byte = form.scale == ScaleForm::kE8M0;
-    return kPanelRows * (byte ? 1 : form.scale == ScaleForm::kF32 ? 4 : 2);
-  }
+  static size_t scale_bytes(const PackForm& form) { return kPanelRows * form_bytes(form.scale); }
   static size_t bytes(const PackForm& form) {
-    const size_t min = form.min == ScaleForm::kInteger ? 1 : 2;
-    return scale_bytes(form) + (Min ? kPanelRows * min : 0);
+    return scale_bytes(form) + (Min ? kPanelRows * form_bytes(form.min) : 0);
   }
   static void put(const PanelBlocks& rows, const PackForm& form, const PanelScales& to,
                   uint32_t b) {

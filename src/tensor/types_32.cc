@@ -33,14 +33,14 @@ void decode_mxfp4(const std::byte* p, uint32_t, CodeBlock& b) {
   look_up_nibbles<16>(p + 1, kTableE2m1, b.codes);
 }
 
-// A scale is never negative in a sound file. Byte 0x7f is NaN here, as in FP8, so that a damaged
-// file is seen; llama.cpp takes it for 0.
+// A scale is never negative in a sound file. Bytes from 0x7f on, NaN and those with a sign, are NaN
+// here, so that a damaged file is seen; llama.cpp takes 0x7f for 0, and leaves out the sign.
 void decode_nvfp4(const std::byte* p, uint32_t part, CodeBlock& b) {
   for (size_t h = 0; h < 2; ++h) {
     const size_t group = 2 * part + h;
     const e4m3_t scale = byte_at(p, group);
     b.stored.scale[h] = static_cast<int8_t>(scale);
-    b.scale[h] = e4m3_to_f32(scale) * kTableE2m1.factor;
+    b.scale[h] = e4m3_to_f32(scale < 0x7f ? scale : e4m3_t{0x7f}) * kTableE2m1.factor;
     b.min[h] = 0;
     look_up_nibbles<8>(p + 4 + 8 * group, kTableE2m1, b.codes + 16 * h);
   }

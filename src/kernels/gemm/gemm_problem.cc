@@ -77,8 +77,11 @@ void fill_form(ScaleForm form, std::byte* out, size_t bytes, Fill fill, bool sup
     case ScaleForm::kBF16:
       return fill_values<bf16_t>(out, bytes, [&] { return f32_to_bf16(value()); });
     case ScaleForm::kE8M0:
-      return fill_values<uint8_t>(out, bytes,
-                                  [&] { return static_cast<uint8_t>(127 - random() % 8); });
+      return fill_values<uint8_t>(out, bytes, [&] {
+        static constexpr uint8_t kEnds[] = {0, 1, 126, 127, 140};
+        return static_cast<uint8_t>(fill == Fill::kExtreme ? kEnds[random() % std::size(kEnds)]
+                                                           : 127 - random() % 8);
+      });
     case ScaleForm::kE4M3:  // neither NaN nor a sign
       return fill_values<uint8_t>(out, bytes,
                                   [&] { return static_cast<uint8_t>(random() % 0x7f); });

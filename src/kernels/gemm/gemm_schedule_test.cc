@@ -82,8 +82,16 @@ class ScheduleTest : public testing::TestWithParam<std::tuple<Isa, PackKind>> {
   void expect_same_bits(MemoryStreams streams, int rounds) {
     const Kernels& kernels = kernels_for(isa(), streams);
     const GemmMenu& menu = *kernels.menu[static_cast<size_t>(kind())];
-    const Problem p =
-        make_problem(kind(), kPanels, kBlocks, kSuperOffset, kMostRows, Fill::kRandom, 21);
+    for (const PackForm& form : forms_of(kind())) {
+      const int each = std::max(1, rounds / static_cast<int>(forms_of(kind()).size()));
+      const Problem p =
+          make_problem(kind(), form, kPanels, kBlocks, kSuperOffset, kMostRows, Fill::kRandom, 21);
+      expect_same_bits(p, kernels, menu, each);
+    }
+  }
+
+  void expect_same_bits(const Problem& p, const Kernels& kernels, const GemmMenu& menu,
+                        int rounds) {
     std::mt19937 random(static_cast<uint32_t>(kind()) + 100);
     std::vector<float> expected, out;
     for (int round = 0; round < rounds; ++round) {
