@@ -1,0 +1,21 @@
+// Writes rows of quantised types, as files have them: what dequantize_row reads. Every block is
+// fitted by least squares (tensor/fit_block.h), so the bytes depend on the elements alone.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "tensor/dtype.h"
+
+namespace hearth {
+
+// The types that rows can be written in.
+std::span<const DType> quantized_dtypes();
+
+// Writes n elements, whole blocks of one of these types, to out[row_bytes(dtype, n)].
+// `column_weights` is null or says how much the squared error of each element counts, none
+// negative. A block with an element that is no finite number has a scale that is none either.
+void quantize_row(DType dtype, const float* x, size_t n, const float* column_weights,
+                  std::byte* out);
+
+}  // namespace hearth
