@@ -122,7 +122,7 @@ std::vector<CLI::Option*> add_product_options(CLI::App& verb, BenchArgs* args) {
 void measure_kernels(BenchSession& session, Contenders& contenders) {
   const BenchArgs& args = session.args;
   std::vector<WeightType> types = types_named(args.kernel_types);
-  OpenedModel model = open_named_model(args.model, {}, args.engine.verbose, TokenizerUse::kNone);
+  OpenedModel model = open_named_model(args.model, {}, args.engine, TokenizerUse::kNone);
   std::vector<MatrixShape> shapes = matrix_shapes(model.spec, types);
   session.report.model = describe_for_bench(model.source);
   session.report.measured = Measured::kKernels;

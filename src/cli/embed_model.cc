@@ -77,7 +77,7 @@ EmbedModel settle_embed_model(OpenedModel model, const EmbedModelArgs& args) {
 }
 
 EmbedModel open_embed_model(const EmbedModelArgs& args) {
-  return settle_embed_model(open_named_model(args.model, args.pre, args.engine.verbose), args);
+  return settle_embed_model(open_named_model(args.model, args.pre, args.engine), args);
 }
 
 EmbedSetup load_devices(const EmbedModelArgs& args, const EmbedModel& model, const Machine& machine,

@@ -107,9 +107,15 @@ ConsoleListener::ConsoleListener(bool verbose, Interrupts* interrupts) {
 }
 
 OpenedModel open_named_model(const std::string& path, const std::optional<std::string>& pre,
-                             bool verbose, TokenizerUse tokenizer, ModelUse use) {
+                             bool verbose, TokenizerUse tokenizer, ModelUse use,
+                             const WeightPolicy& weights) {
   ConsoleListener console(verbose);
-  return open_model({path, pre, tokenizer, use}, console);
+  return open_model({path, pre, tokenizer, use, weights}, console);
+}
+
+OpenedModel open_named_model(const std::string& path, const std::optional<std::string>& pre,
+                             const EngineArgs& args, TokenizerUse tokenizer, ModelUse use) {
+  return open_named_model(path, pre, args.verbose, tokenizer, use, weight_policy_of(args.weights));
 }
 
 void set_engine(const Machine& machine, const EngineArgs& args, EngineOptions* options) {

@@ -37,6 +37,10 @@ class ConsoleListener {
 // Opens the model that a verb names, the demo model where it names none.
 OpenedModel open_named_model(const std::string& path, const std::optional<std::string>& pre,
                              bool verbose, TokenizerUse tokenizer = TokenizerUse::kNeeded,
+                             ModelUse use = ModelUse::kAny, const WeightPolicy& weights = {});
+// The same with what the options of an engine say of the model.
+OpenedModel open_named_model(const std::string& path, const std::optional<std::string>& pre,
+                             const EngineArgs& args, TokenizerUse tokenizer = TokenizerUse::kNeeded,
                              ModelUse use = ModelUse::kAny);
 
 // "context 4096, room for 8192 positions of keys and values": what an engine settled on.

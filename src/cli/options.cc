@@ -13,6 +13,7 @@
 #include "cli/text_io.h"
 #include "engine/engine.h"
 #include "kernels/attention/attention.h"
+#include "tensor/quantize_row.h"
 
 namespace hearth {
 namespace {
@@ -167,6 +168,19 @@ std::string read_source(const TextSource& source, const std::string& what) {
   return read_text("-");
 }
 
+std::vector<std::string> weight_choices() {
+  std::vector<std::string> choices = {kStoredWeights};
+  for (const DType type : quantized_dtypes()) choices.emplace_back(dtype_info(type).name);
+  return choices;
+}
+
+WeightPolicy weight_policy_of(const std::string& choice) {
+  for (const DType type : quantized_dtypes()) {
+    if (choice == dtype_info(type).name) return {type};
+  }
+  return {};
+}
+
 void add_engine_options(CLI::App& verb, EngineArgs* args, const std::string& context_help) {
   CLI::Option* threads = add_threads(verb, &args->plan);
   add_count(verb, "--ctx", &args->context, 1, kMaxContext, context_help);
@@ -181,6 +195,8 @@ void add_storage_options(CLI::App& verb, EngineArgs* args, CLI::Option* threads)
   std::vector<std::string> types;
   for (size_t i = 0; i < kKvTypes; ++i) types.emplace_back(kv_type_name(static_cast<KvType>(i)));
   add_choice(verb, "--kv-type", &args->kv_type, types, "Type of stored keys and values");
+  add_choice(verb, "--weights", &args->weights, weight_choices(),
+             "Type that float weights are quantised to while they are loaded");
   add_plan_options(verb, &args->plan, threads);
   verb.add_flag(
       "--interleave", args->interleave,

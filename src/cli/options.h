@@ -10,6 +10,7 @@
 
 #include "cli/cli11.h"
 #include "cli/plan_options.h"
+#include "models/weight_policy.h"
 
 namespace hearth {
 
@@ -54,12 +55,18 @@ void add_text_sources(CLI::App& verb, TextSources* sources);
 // Reads it; `what` is for the note to someone who sits before an empty terminal.
 std::string read_source(const TextSource& source, const std::string& what);
 
+// What --weights may be: as they are stored, or a type that they are quantised to.
+inline constexpr const char* kStoredWeights = "stored";
+std::vector<std::string> weight_choices();
+WeightPolicy weight_policy_of(const std::string& choice);
+
 // Options of every verb that runs a model.
 struct EngineArgs {
   PlanArgs plan;
   uint32_t context = 0;   // 0: the verb's default
   uint64_t kv_bytes = 0;  // 0: the verb's default
   std::string kv_type = "f16";
+  std::string weights = kStoredWeights;
   bool interleave = false;
   bool verbose = false;
 };

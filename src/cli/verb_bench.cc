@@ -91,7 +91,7 @@ void measure_model(BenchSession& session) {
     fail(ErrorCode::kUsage, "-p 0 and -n 0 leave nothing to measure: give a length");
   }
   OpenedModel model =
-      open_named_model(args.model, {}, args.engine.verbose, TokenizerUse::kNone, ModelUse::kText);
+      open_named_model(args.model, {}, args.engine, TokenizerUse::kNone, ModelUse::kText);
   session.report.model = describe_for_bench(model.source);
   session.report.kv_type = args.engine.kv_type;
   uint64_t tokens = 0;

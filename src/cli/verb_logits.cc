@@ -131,7 +131,7 @@ void run_tokens(Service& service, const ModelSource& source, std::span<const int
 }
 
 int logits(const LogitsArgs& args) {
-  OpenedModel model = open_named_model(args.model, args.pre, args.engine.verbose,
+  OpenedModel model = open_named_model(args.model, args.pre, args.engine,
                                        args.prompt ? TokenizerUse::kNeeded : TokenizerUse::kIfThere,
                                        ModelUse::kText);
   const Tokenizer* tokenizer = model.tokenizer.get();

@@ -81,8 +81,8 @@ void print_score(const PerplexityArgs& args, const Score& score, size_t windows)
 }
 
 int perplexity(const PerplexityArgs& args) {
-  OpenedModel model = open_named_model(args.model, args.pre, args.engine.verbose,
-                                       TokenizerUse::kNeeded, ModelUse::kText);
+  OpenedModel model =
+      open_named_model(args.model, args.pre, args.engine, TokenizerUse::kNeeded, ModelUse::kText);
   const Tokenizer& tokenizer = *model.tokenizer;
   EncodeOptions encode;
   encode.add_eos = false;

@@ -162,8 +162,8 @@ Request settle_request(const RunArgs& args, const SamplingParams& sampling) {
 
 int run(RunArgs args) {
   bool demo = args.model.empty();
-  OpenedModel model = open_named_model(args.model, args.pre, args.engine.verbose,
-                                       TokenizerUse::kNeeded, ModelUse::kText);
+  OpenedModel model =
+      open_named_model(args.model, args.pre, args.engine, TokenizerUse::kNeeded, ModelUse::kText);
   const HyperParameters& hyper = model.spec.hyper;
   const Tokenizer& tokenizer = *model.tokenizer;
   SamplingParams sampling = settle_sampling(args, tokenizer, hyper);

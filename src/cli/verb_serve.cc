@@ -75,7 +75,7 @@ struct ToServe {
 };
 
 void open_models(const ServeArgs& args, const Machine& machine, ToServe* all) {
-  OpenedModel model = open_named_model(args.model, args.pre, args.engine.verbose);
+  OpenedModel model = open_named_model(args.model, args.pre, args.engine);
   std::string name = name_of(args.alias, model.source);
   if (!args.embed && embeds(model.spec)) {
     all->embeddings_name = name;
@@ -85,7 +85,7 @@ void open_models(const ServeArgs& args, const Machine& machine, ToServe* all) {
   all->text_name = name;
   all->text.emplace(args, machine, std::move(model));
   if (!args.embed) return refuse_embedding_options(args);
-  OpenedModel second = open_named_model(*args.embed, {}, args.engine.verbose);
+  OpenedModel second = open_named_model(*args.embed, {}, args.engine);
   all->embeddings_name = name_of({}, second.source);
   if (all->embeddings_name == name) all->embeddings_name += "-embed";
   all->embeddings.emplace(args, machine, std::move(second), false);

@@ -57,8 +57,11 @@ OpenedModel open_model(const OpenOptions& options, const Listener& listener) {
   ModelSource source =
       options.use == ModelUse::kShape ? open_model_shape(path) : open_model_source(path);
   for (const std::string& note : source.notes()) listener.warn(note);
-  ModelSpec spec = make_spec(source);
+  ModelSpec spec = make_spec(source, options.weights);
   check_use(source, spec, options.use);
+  const PolicyNotes notes = weight_policy_notes(options.weights, spec);
+  for (const std::string& note : notes.details) listener.detail(note);
+  for (const std::string& note : notes.warnings) listener.warn(note);
   OpenedModel model{std::move(source), std::move(spec), nullptr};
   bool there = options.tokenizer == TokenizerUse::kIfThere && model.source.has_vocabulary();
   if (there || options.tokenizer == TokenizerUse::kNeeded) {

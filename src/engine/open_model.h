@@ -13,6 +13,7 @@
 
 #include "base/listener.h"
 #include "engine/engine.h"
+#include "models/weight_policy.h"
 #include "tokenizer/tokenizer.h"
 
 namespace hearth {
@@ -29,6 +30,7 @@ struct OpenOptions {
   std::optional<std::string> pre;  // the pre-tokenizer that overrides the source's
   TokenizerUse tokenizer = TokenizerUse::kNeeded;
   ModelUse use = ModelUse::kAny;
+  WeightPolicy weights = {};
 };
 
 struct OpenedModel {

@@ -9,6 +9,7 @@
 #include "base/fp_types.h"
 #include "formats/code_packs.h"
 #include "tensor/pack_fp8.h"
+#include "tensor/quantize_row.h"
 
 namespace hearth {
 namespace {
@@ -174,6 +175,24 @@ void plain_values(const SourceTensor& tensor, const RowPlace& at, float* out) {
   }
 }
 
+// A row of any type, as F32. False where a scale is none.
+bool row_values(const SourceTensor& tensor, uint64_t row, float* out) {
+  if (tensor.runs.empty()) {
+    const std::byte* data = tensor.data.data() + row * (tensor.data.size() / tensor.rows());
+    dequantize_row(tensor.dtype, data, tensor.dims[0], out);
+    return true;
+  }
+  const RowPlace at = place_of(tensor, row);
+  if (tensor.dtype == DType::kF8E4M3) return scaled_values(tensor, at, out);
+  plain_values(tensor, at, out);
+  return true;
+}
+
+// Whether rows of that type are quantised here.
+bool is_made(const SourceTensor& tensor, DType as) {
+  return as != tensor.dtype && dtype_info(as).block_elements > 1;
+}
+
 }  // namespace
 
 PackedType packed_type(const SourceTensor& tensor, uint64_t first, uint64_t rows,
@@ -193,40 +212,39 @@ size_t scratch_bytes(const SourceTensor& tensor, DType as) {
   }
   const bool transposed = !tensor.runs.empty() && tensor.runs[0].transposed;
   if (as == tensor.dtype && !transposed) return 0;
-  return kPanelRows * row_bytes(as, tensor.dims[0]);
+  const size_t wide = is_made(tensor, as) ? tensor.dims[0] * sizeof(float) : 0;
+  return wide + kPanelRows * row_bytes(as, tensor.dims[0]);
 }
 
 bool panel_rows(const SourceTensor& tensor, DType as, uint64_t row, uint32_t count,
                 std::byte* scratch, PanelRows* rows) {
   const size_t stride = row_bytes(as, tensor.dims[0]);
   const bool gathered = scratch_bytes(tensor, as) > 0;
+  auto* wide = is_made(tensor, as) ? reinterpret_cast<float*>(scratch) : nullptr;
+  if (wide != nullptr) scratch += tensor.dims[0] * sizeof(float);
   bool good = true;
   *rows = {};
   for (uint32_t r = 0; r < count; ++r) {
     std::byte* own = gathered ? scratch + r * stride : nullptr;
     const std::byte*& out = (*rows)[r];
     out = own;
-    if (tensor.runs.empty()) {
-      const std::byte* data = tensor.data.data() + (row + r) * (tensor.data.size() / tensor.rows());
-      if (as == tensor.dtype) {
-        out = data;
-      } else {
-        dequantize_row(tensor.dtype, data, tensor.dims[0], reinterpret_cast<float*>(own));
-      }
-      continue;
-    }
-    const RowPlace at = place_of(tensor, row + r);
-    if (at.run->codes != nullptr) {
-      auto* wide = reinterpret_cast<float*>(scratch + kPanelRows * stride);
-      good = code_row(tensor, at, as, wide, own) && good;
-    } else if (as == tensor.dtype && !at.run->transposed) {
-      out = at.run->stored.data.data() + stored_row(tensor, at) * stride;
-    } else if (as == tensor.dtype) {
-      gather_column(tensor, at, dtype_info(as).block_bytes, own);
-    } else if (tensor.dtype == DType::kF8E4M3) {
-      good = scaled_values(tensor, at, reinterpret_cast<float*>(own)) && good;
+    if (tensor.has_codes()) {
+      auto* row_of_codes = reinterpret_cast<float*>(scratch + kPanelRows * stride);
+      good = code_row(tensor, place_of(tensor, row + r), as, row_of_codes, own) && good;
+    } else if (wide != nullptr) {
+      good = row_values(tensor, row + r, wide) && good;
+      quantize_row(as, wide, tensor.dims[0], nullptr, own);
+    } else if (as != tensor.dtype) {
+      good = row_values(tensor, row + r, reinterpret_cast<float*>(own)) && good;
+    } else if (tensor.runs.empty()) {
+      out = tensor.data.data() + (row + r) * stride;
     } else {
-      plain_values(tensor, at, reinterpret_cast<float*>(own));
+      const RowPlace at = place_of(tensor, row + r);
+      if (at.run->transposed) {
+        gather_column(tensor, at, dtype_info(as).block_bytes, own);
+      } else {
+        out = at.run->stored.data.data() + stored_row(tensor, at) * stride;
+      }
     }
   }
   return good;

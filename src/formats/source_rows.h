@@ -23,9 +23,10 @@ PackedType packed_type(const SourceTensor& tensor, uint64_t first, uint64_t rows
 // The scratch memory that panel_rows needs, in bytes.
 size_t scratch_bytes(const SourceTensor& tensor, DType as);
 
-// Points to rows [row, row + count) of the tensor, in its own type or as F32; the other rows of the
-// panel are null. `scratch` is aligned for floats. False where a scale that
-// was needed is negative, infinite or no number.
+// Points to rows [row, row + count) of the tensor, in its own type, as F32 or, where `as` is
+// another type with blocks (tensor/quantize_row.h), quantised; the other rows of the panel are
+// null. `scratch` is aligned for floats. False where a scale that was needed is negative, infinite
+// or no number.
 bool panel_rows(const SourceTensor& tensor, DType as, uint64_t row, uint32_t count,
                 std::byte* scratch, PanelRows* rows);
 

@@ -65,14 +65,25 @@ std::string layer_tensor(uint32_t layer, const char* name) {
   return fmt::format("blk.{}.{}", layer, name);
 }
 
-ModelSpec make_spec(const ModelSource& source) {
-  return make_spec(source, architecture_for(source));
+namespace {
+
+ModelSpec described(const ModelSource& source, const Architecture& architecture,
+                    const WeightPolicy& policy) {
+  SpecBuilder builder(source);
+  architecture.describe(builder);
+  return std::move(builder).finish(architecture, policy);
+}
+
+}  // namespace
+
+ModelSpec make_spec(const ModelSource& source) { return make_spec(source, WeightPolicy{}); }
+
+ModelSpec make_spec(const ModelSource& source, const WeightPolicy& policy) {
+  return described(source, architecture_for(source), policy);
 }
 
 ModelSpec make_spec(const ModelSource& source, const Architecture& architecture) {
-  SpecBuilder builder(source);
-  architecture.describe(builder);
-  return std::move(builder).finish(architecture);
+  return described(source, architecture, {});
 }
 
 }  // namespace hearth

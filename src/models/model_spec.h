@@ -61,8 +61,9 @@ struct WeightSpec {
   AxisId axis = 0;         // that it is cut along
   uint32_t item_size = 0;  // rows or columns that an item of the axis has
   DType dtype = {};        // in the source
-  // What it is packed as: its own type, or f32. FP8's kind is decided when the spec is finished, by
-  // where its scales lie (packed_type in formats/source_rows.h).
+  // What it is packed as: its own type, f32, or what a WeightPolicy makes of it. That and FP8's
+  // kind, by where its scales lie (packed_type in formats/source_rows.h), are decided when the spec
+  // is finished.
   PackedType packed = dtype;
   bool widened = false;  // it is packed as f32 whatever it is stored as
   // In the source, which outlives its use: a model needs it no more when it is loaded.
@@ -141,8 +142,12 @@ struct ModelSpec {
 // The tensor `blk.<layer>.<name>`.
 std::string layer_tensor(uint32_t layer, const char* name);
 
-// Takes the architecture that the source names. The spec points into the source.
+struct WeightPolicy;
+
+// Takes the architecture that the source names, and weights as the source has them. The spec points
+// into the source.
 ModelSpec make_spec(const ModelSource& source);
+ModelSpec make_spec(const ModelSource& source, const WeightPolicy& policy);
 // Takes this one, whatever the source names. `architecture` must outlive the spec.
 ModelSpec make_spec(const ModelSource& source, const Architecture& architecture);
 

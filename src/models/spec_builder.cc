@@ -257,12 +257,13 @@ void SpecBuilder::settle_types() {
   }
 }
 
-ModelSpec SpecBuilder::finish(const Architecture& architecture) && {
+ModelSpec SpecBuilder::finish(const Architecture& architecture, const WeightPolicy& policy) && {
   spec_.architecture = &architecture;
   if (spec_.is_encoder()) spec_.head = {};
   refuse_unread_keys(keys_, spec_);
   check_all_used();
   settle_types();
+  apply_weight_policy(policy, &spec_);
   check_experts();
   return std::move(spec_);
 }

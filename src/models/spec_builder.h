@@ -10,6 +10,7 @@
 
 #include "models/model_keys.h"
 #include "models/model_spec.h"
+#include "models/weight_policy.h"
 
 namespace hearth {
 
@@ -122,7 +123,7 @@ class SpecBuilder {
 
   // Throws (kUnsupported) naming a tensor of the source that nothing declared, or a key that nobody
   // read: a model of which this program ignores something would give wrong text.
-  ModelSpec finish(const Architecture& architecture) &&;
+  ModelSpec finish(const Architecture& architecture, const WeightPolicy& policy) &&;
 
  private:
   const SourceTensor& tensor(const std::string& name, const std::vector<uint64_t>& dims) const;
