@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "formats/gguf_types.h"
-#include "formats/test_gguf_writer.h"
+#include "formats/gguf_writer.h"
 
 namespace {
 

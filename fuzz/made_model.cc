@@ -9,7 +9,7 @@
 
 #include "base/fp_types.h"
 #include "formats/gguf_types.h"
-#include "formats/test_gguf_writer.h"
+#include "formats/gguf_writer.h"
 #include "formats/test_model.h"
 #include "tensor/dtype.h"
 

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "choices.h"
 #include "formats/gguf.h"
-#include "formats/test_gguf_writer.h"
+#include "formats/gguf_writer.h"
 #include "tokenizer/test_charsmap.h"
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/vocabulary.h"

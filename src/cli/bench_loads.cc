@@ -33,7 +33,7 @@ CLI::Option* add_load_option(CLI::App& verb, BenchArgs* args,
 void measure_loads(BenchSession& session) {
   OpenedModel model =
       open_named_model(session.args.model, {}, session.args.engine, TokenizerUse::kNone);
-  session.report.model = describe_for_bench(model.source);
+  session.report.model = describe_for_bench(model.source, session.args.engine);
   session.report.measured = Measured::kLoads;
   session.report.kv_type = session.args.engine.kv_type;
   session.report.isa = environment_isa(detect_cpu_features());

@@ -92,9 +92,10 @@ void describe_engine(const Engine& engine, BenchRun* run) {
   run->memory = engine.memory();
 }
 
-BenchModel describe_for_bench(const ModelSource& file) {
+BenchModel describe_for_bench(const ModelSource& file, const EngineArgs& args) {
   ModelDescription told = describe_model(file);
   std::string type = told.types.empty() ? "" : told.types[0].type;
+  if (args.weights != kStoredWeights) type += " as " + args.weights;
   return {file.name(), told.architecture, told.name, type, told.parameters, file.file_bytes()};
 }
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "formats/gguf.h"
-#include "formats/test_gguf_writer.h"
+#include "formats/gguf_writer.h"
 #include "formats/test_model.h"
 
 namespace hearth {

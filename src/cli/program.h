@@ -27,6 +27,7 @@ void add_inspect(CLI::App& program, Action& action);
 void add_tokenize(CLI::App& program, Action& action);
 void add_perplexity(CLI::App& program, Action& action);
 void add_logits(CLI::App& program, Action& action);
+void add_quantize(CLI::App& program, Action& action);
 void add_bench(CLI::App& program, Action& action);
 void add_topo(CLI::App& program, Action& action);
 void add_tune(CLI::App& program, Action& action);

@@ -92,7 +92,7 @@ void measure_model(BenchSession& session) {
   }
   OpenedModel model =
       open_named_model(args.model, {}, args.engine, TokenizerUse::kNone, ModelUse::kText);
-  session.report.model = describe_for_bench(model.source);
+  session.report.model = describe_for_bench(model.source, session.args.engine);
   session.report.kv_type = args.engine.kv_type;
   uint64_t tokens = 0;
   for (const BenchCase& what : cases) tokens += what.all_tokens() * args.repetitions;
@@ -208,8 +208,8 @@ void add_bench(CLI::App& program, Action& action) {
   limits->excludes(model);
   for (CLI::Option* option : of_steps) limits->excludes(option);
   // They say how an engine stores and shares what it has, and tell of it.
-  for (const char* name :
-       {"--kv-type", "--shards", "--groups", "--sync", "--experts", "--interleave", "--verbose"}) {
+  for (const char* name : {"--kv-type", "--weights", "--shards", "--groups", "--sync", "--experts",
+                           "--interleave", "--verbose"}) {
     limits->excludes(verb.get_option(name));
   }
   std::vector<CLI::Option*> others = of_steps;
@@ -224,7 +224,8 @@ void add_bench(CLI::App& program, Action& action) {
   add_bench_serve_options(verb, serve.get(), not_with_serve(verb, model),
                           {of_steps[0], of_steps[1]});
   std::vector<CLI::Option*> not_embed(of_steps.begin() + 1, of_steps.end());
-  for (const char* name : {"--limits", "--load", "--kernels", "--serve", "--kv-type"}) {
+  for (const char* name :
+       {"--limits", "--load", "--kernels", "--serve", "--kv-type", "--weights"}) {
     not_embed.push_back(verb.get_option(name));
   }
   add_bench_embed_options(verb, embed.get(), not_embed);

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "formats/gguf_test_bytes.h"
-#include "formats/test_gguf_writer.h"
+#include "formats/gguf_writer.h"
 
 namespace hearth {
 namespace {

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "formats/gguf_test_bytes.h"
-#include "formats/test_gguf_writer.h"
+#include "formats/gguf_writer.h"
 
 namespace hearth {
 namespace {

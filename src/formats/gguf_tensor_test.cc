@@ -4,7 +4,7 @@
 
 #include "formats/gguf_test_bytes.h"
 #include "formats/gguf_types.h"
-#include "formats/test_gguf_writer.h"
+#include "formats/gguf_writer.h"
 
 namespace hearth {
 namespace {

@@ -1,4 +1,4 @@
-#include "formats/test_gguf_writer.h"
+#include "formats/gguf_writer.h"
 
 #include <gtest/gtest.h>
 

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "formats/gguf_writer.h"
 #include "formats/model_source.h"
-#include "formats/test_gguf_writer.h"
 #include "tensor/dtype.h"
 
 namespace hearth {

@@ -29,10 +29,6 @@ bool holds_blocks(const WeightSpec& weight, DType type) {
   return weight.k % dtype_info(type).block_elements == 0;
 }
 
-bool is_quantised(const WeightSpec& weight) {
-  return is_plain(weight.dtype) && !is_plain(weight.packed.dtype);
-}
-
 std::string tensors_text(size_t count) {
   return fmt::format("{} tensor{}", count, count == 1 ? "" : "s");
 }
@@ -56,6 +52,10 @@ void apply_weight_policy(const WeightPolicy& policy, ModelSpec* spec) {
   }
 }
 
+bool is_quantised_by_policy(const WeightSpec& weight) {
+  return is_plain(weight.dtype) && !is_plain(weight.packed.dtype);
+}
+
 PolicyNotes weight_policy_notes(const WeightPolicy& policy, const ModelSpec& spec) {
   PolicyNotes notes;
   if (!policy.type) return notes;
@@ -63,9 +63,9 @@ PolicyNotes weight_policy_notes(const WeightPolicy& policy, const ModelSpec& spe
   std::map<std::string_view, Tensors> by_type;
   Tensors fallen, stay;
   for (const WeightSpec& weight : spec.weights) {
-    if (is_quantised(weight)) by_type[weight.packed.name()].insert(weight.data);
+    if (is_quantised_by_policy(weight)) by_type[weight.packed.name()].insert(weight.data);
     if (!is_meant(spec, weight)) continue;
-    if (!is_quantised(weight)) {
+    if (!is_quantised_by_policy(weight)) {
       stay.insert(weight.data);
     } else if (!holds_blocks(weight, meant_type(weight, *policy.type))) {
       fallen.insert(weight.data);

@@ -12,6 +12,7 @@
 namespace hearth {
 
 struct ModelSpec;
+struct WeightSpec;
 
 // The type of matrices of layers; none: they stay as they are. Token tables and the head get a type
 // of more bits (end_type). These stay as they are:
@@ -29,6 +30,9 @@ DType end_type(DType type);
 
 // Sets WeightSpec::packed of whatever the policy changes.
 void apply_weight_policy(const WeightPolicy& policy, ModelSpec* spec);
+
+// Whether a policy makes another type of it.
+bool is_quantised_by_policy(const WeightSpec& weight);
 
 // Sentences on what the policy did to the model. A user should know those of `warnings`.
 struct PolicyNotes {

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "formats/gguf.h"
-#include "formats/test_gguf_writer.h"
+#include "formats/gguf_writer.h"
 
 namespace hearth {
 namespace {

@@ -51,6 +51,7 @@ std::string make_fingerprint(const ModelSource& source, const Engine& engine,
                        sampling.penalty_window));
   hash.add(isa_name(engine.isa()));
   hash.add(kv_type_name(engine.options().kv_type));
+  for (const WeightSpec& weight : engine.spec().weights) hash.add(weight.packed.name());
   for (uint32_t share : engine.model()->placement().shares) hash.add(uint64_t{share});
   for (const MetaEntry& entry : source.metadata().entries()) {
     hash.add(entry.key);

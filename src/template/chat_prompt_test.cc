@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "formats/gguf.h"
-#include "formats/test_gguf_writer.h"
+#include "formats/gguf_writer.h"
 #include "tokenizer/test_vocab.h"
 
 namespace hearth {

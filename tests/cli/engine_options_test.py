@@ -98,6 +98,32 @@ class EngineOptionsTest(ProgramTest):
                     self.assertLess(abs(a - b), 0.05 * max(map(abs, exact)), kind)
             self.assertEqual(results("f32"), exact)
 
+    def test_weights_are_quantised_while_they_are_loaded(self):
+        for verb, words in self.VERBS.items():
+            plain, _ = self.told(verb, *words)
+            out, err = self.told(verb, *words, "--weights", "q8_0", "-t", "1")
+            self.assertRegex(err, r"\d+ tensors of '.*' become q8_0 while they are loaded")
+            self.assertEqual(self.told(verb, *words, "--weights", "q8_0", "-t", "2")[0], out)
+            if verb != "run":
+                self.assertNotEqual(out, plain, verb)
+            self.bad(2, verb, self.random, *words, "--weights", "q9_0", says=["q9_0", "stored"])
+        told = json.loads(self.good("bench", self.random, *self.BENCH, "--weights", "q4_0"))
+        self.assertEqual(told["model"]["type"], "f32 as q4_0")
+
+    def test_a_quantised_file_gives_what_quantising_gives(self):
+        words = self.VERBS["logits"]
+        for kind in ("q8_0", "q4_k"):
+            out = self.folder / f"{kind}.gguf"
+            self.good("quantize", self.random, out, "--weights", kind, "-t", "2", "-v")
+            self.assertLess(out.stat().st_size, self.random.stat().st_size)
+            self.assertEqual(self.good("logits", out, *words),
+                             self.good("logits", self.random, *words, "--weights", kind))
+        self.bad(2, "quantize", self.random, out, says=["--weights"])
+        self.bad(1, "quantize", self.random, "/no/such/out.gguf", "--weights", "q8_0",
+                 says=["/no/such/out.gguf"])
+        _, _, err = self.call("quantize", out, self.folder / "again.gguf", "--weights", "q8_0")
+        self.assertIn("quantised already", err)
+
     def test_memory_told_follows_the_type_of_keys_and_values(self):
         def kib(kind):
             _, err = self.told("run", *self.VERBS["run"], "--kv-type", kind, "--shards", "1")

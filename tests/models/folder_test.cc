@@ -13,7 +13,7 @@
 #include "base/fp_types.h"
 #include "engine/engine.h"
 #include "formats/gguf.h"
-#include "formats/test_gguf_writer.h"
+#include "formats/gguf_writer.h"
 #include "formats/test_hf_folder.h"
 #include "models/model.h"
 #include "models/registry.h"

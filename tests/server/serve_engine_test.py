@@ -82,6 +82,14 @@ class EngineTest(ServeCase):
         self.assertEqual((room["f32"] * 2, room["f16"]), (room["f16"], room["bf16"]))
         self.assertGreater(room["q8_0"], 1.6 * room["f16"])
 
+    def test_weights_in_another_type(self):
+        found = set()
+        for kind in ("stored", "q8_0"):
+            server = self.start("serve", self.random, "--weights", kind)
+            found.add(server.good("/v1/plan")["memory"]["weights"])
+            self.assertTrue(server.text(**CALL, ignore_eos=True))
+        self.assertEqual(len(found), 2)
+
     def test_limits_of_what_is_stored(self):
         self.bad(2, "serve", self.random, "--kv-type", "f8", says=["--kv-type"])
         self.bad(2, "serve", self.random, "--ctx", "0", says=["--ctx"])

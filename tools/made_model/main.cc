@@ -10,11 +10,11 @@
 #include <map>
 
 #include "base/error.h"
+#include "formats/gguf_writer.h"
 #include "formats/hf_shape.h"
 #include "formats/hf_stored.h"
 #include "formats/mapped_file.h"
 #include "formats/model_source.h"
-#include "formats/test_gguf_writer.h"
 #include "models/registry.h"
 #include "values.h"
 
@@ -189,35 +189,11 @@ DType type_in_gguf(const SourceTensor& tensor, const TypeOption& wanted) {
        tensor.name, tensor.dims[0], dtype_info(type).name);
 }
 
-// Numbers, or an array of numbers.
-std::vector<std::byte> bytes_in_gguf(const MetaValue& value) {
-  std::vector<std::byte> bytes;
-  auto append = [&](const auto& number) {
-    const auto* at = reinterpret_cast<const std::byte*>(&number);
-    bytes.insert(bytes.end(), at, at + sizeof number);
-  };
-  if (value.is_array()) {
-    append(static_cast<uint32_t>(value.element_type));
-    append(value.count);
-  }
-  bytes.insert(bytes.end(), value.payload.begin(), value.payload.end());
-  return bytes;
-}
-
 void write_gguf(const std::string& config, const fs::path& path, const TypeOption& type, Skew skew,
                 Values& values) {
   const ModelSource source = open_model_shape(config);
   GgufWriter writer;
-  for (const MetaEntry& entry : source.metadata().entries()) {
-    const auto payload = entry.value.payload;
-    if (entry.value.type == MetaType::kString) {
-      const auto* text = reinterpret_cast<const char*>(payload.data());
-      writer.set(entry.key, std::string_view(text, payload.size()));
-    } else {
-      writer.set_raw(entry.key, static_cast<uint32_t>(entry.value.type),
-                     bytes_in_gguf(entry.value));
-    }
-  }
+  for (const MetaEntry& entry : source.metadata().entries()) writer.set(entry.key, entry.value);
   writer.set("tokenizer.ggml.model", "no_vocab");
   for (const SourceTensor& tensor : source.tensors()) {
     writer.declare_tensor(tensor.name, tensor.dims, type_in_gguf(tensor, type));

@@ -1,4 +1,4 @@
-// Writes GGUF files (version 3, little endian), for tests and fuzzers.
+// Writes GGUF files (version 3, little endian).
 // Metadata and tensors come out in the order they were added; setting a key again replaces its
 // value in place. `general.alignment`, where set, is honoured. Tensor data is copied when added.
 // ModelSource reads what is written, save for what the caller sets wrongly on purpose
@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "formats/gguf_types.h"
-#include "formats/metadata_types.h"
+#include "formats/metadata.h"
 #include "tensor/dtype.h"
 
 namespace hearth {
@@ -44,6 +44,8 @@ class GgufWriter {
     set_raw(key, static_cast<uint32_t>(MetaType::kArray), std::move(bytes));
   }
   void set(std::string_view key, const std::vector<std::string>& values);
+  // A value as a source has it.
+  void set(std::string_view key, const MetaValue& value);
   // A value as its type number and its bytes in the file, whatever they are.
   void set_raw(std::string_view key, uint32_t type, std::vector<std::byte> bytes);
 

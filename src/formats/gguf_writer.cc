@@ -1,4 +1,4 @@
-#include "formats/test_gguf_writer.h"
+#include "formats/gguf_writer.h"
 
 #include <bit>
 #include <cerrno>
@@ -31,6 +31,16 @@ void GgufWriter::set(std::string_view key, const std::vector<std::string>& value
   append(bytes, static_cast<uint64_t>(values.size()));
   for (const std::string& value : values) append_string(bytes, value);
   set_raw(key, static_cast<uint32_t>(MetaType::kArray), std::move(bytes));
+}
+
+void GgufWriter::set(std::string_view key, const MetaValue& value) {
+  std::vector<std::byte> bytes;
+  if (value.is_array()) append(bytes, static_cast<uint32_t>(value.element_type));
+  // Of a string the payload is its characters alone.
+  const bool counted = value.is_array() || value.type == MetaType::kString;
+  if (counted) append(bytes, uint64_t{value.is_array() ? value.count : value.payload.size()});
+  bytes.insert(bytes.end(), value.payload.begin(), value.payload.end());
+  set_raw(key, static_cast<uint32_t>(value.type), std::move(bytes));
 }
 
 void GgufWriter::set_raw(std::string_view key, uint32_t type, std::vector<std::byte> bytes) {

@@ -1,0 +1,74 @@
+// hearth quantize: a model's weights in another type, as a GGUF file.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "base/atomic_file.h"
+#include "base/bytes_text.h"
+#include "base/tell.h"
+#include "cli/load.h"
+#include "cli/options.h"
+#include "cli/program.h"
+#include "models/write_quantized.h"
+#include "topology/placement.h"
+
+namespace hearth {
+namespace {
+
+struct QuantizeFileArgs {
+  std::string model, out, weights;
+  uint32_t threads = 0;
+  bool verbose = false;
+};
+
+int quantize(const QuantizeFileArgs& args) {
+  const WeightPolicy policy = weight_policy_of(args.weights);
+  const OpenedModel model =
+      open_named_model(args.model, {}, args.verbose, TokenizerUse::kNone, ModelUse::kAny, policy);
+  require_gguf(model.source);
+  AtomicFile file(args.out);
+  const uint32_t threads = args.threads != 0 ? args.threads : default_thread_count(Machine::live());
+  Team team(threads);
+  uint64_t written = 0;
+  Progress progress("quantizing", model.source.file_bytes(), bytes_text);
+  auto write = [&](std::span<const std::byte> bytes) {
+    file.write(bytes);
+    written += bytes.size();
+  };
+  write_quantized(model.source, model.spec, policy, team, write,
+                  [&](uint64_t done, uint64_t) { progress.update(done); });
+  model.source.require_whole();
+  file.commit();
+  progress.finish();
+  tell("hearth: {} of {}, {} before\n", args.out, bytes_text(written),
+       bytes_text(model.source.file_bytes()));
+  return 0;
+}
+
+}  // namespace
+
+void add_quantize(CLI::App& program, Action& action) {
+  CLI::App& verb =
+      *program.add_subcommand("quantize", "Write a GGUF model with its float weights quantised");
+  auto args = std::make_shared<QuantizeFileArgs>();
+  verb.add_option("MODEL", args->model, "A GGUF file; of several parts, the first; no folder")
+      ->required()
+      ->type_name("FILE");
+  verb.add_option("OUT", args->out, "The file to write; it appears when it is whole")
+      ->required()
+      ->type_name("FILE");
+  std::vector<std::string> types = weight_choices();
+  types.erase(types.begin());  // as stored
+  add_choice(verb, "--weights", &args->weights, types, "Type that float weights are quantised to")
+      ->required();
+  add_count(verb, "-t,--threads", &args->threads, 1, 1024,
+            "Threads; the file does not depend on them; default: one per core that may be used");
+  verb.add_flag("-v,--verbose", args->verbose, "Tell how many tensors become what");
+  add_examples(verb,
+               "  hearth quantize model-bf16.gguf model-q4_k.gguf --weights q4_k\n"
+               "  hearth quantize model-bf16.gguf model-q8_0.gguf --weights q8_0 -t 8");
+  verb.callback([args, &action] { action = [args] { return quantize(*args); }; });
+}
+
+}  // namespace hearth

@@ -1,0 +1,109 @@
+// Models quantised while they are loaded: near what their floats give, the same bits for every
+// number of threads, and those of the file that write_quantized makes of the same model.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <memory>
+
+#include "formats/gguf.h"
+#include "golden_set.h"
+#include "models/registry.h"
+#include "models/write_quantized.h"
+#include "tensor/quantize_row.h"
+
+namespace hearth {
+namespace {
+
+std::vector<float> rows_of(const ModelSource& source, const ModelSpec& spec,
+                           const GoldenModel& model, uint32_t threads, uint32_t shards) {
+  EngineOptions options;
+  options.threads = threads;
+  options.shards = shards;
+  options.context = 1024;
+  options.kv_type = KvType::kF32;
+  options.prefill_rows = options.outputs = 64;
+  Engine engine(source, spec, Machine::invented(shards, threads / shards),
+                available_isas(detect_cpu_features()).back(), options);
+  return golden_rows(engine, model, 64);
+}
+
+GoldenModel golden(const std::string& name) {
+  for (const GoldenModel& model : read_golden_set()) {
+    if (model.name == name) return model;
+  }
+  ADD_FAILURE() << name;
+  return {};
+}
+
+ModelSource written(const ModelSource& source, const WeightPolicy& policy, uint32_t threads) {
+  std::vector<std::byte> file;
+  Team team(threads);
+  uint64_t last = 0;
+  write_quantized(
+      source, make_spec(source, policy), policy, team,
+      [&](std::span<const std::byte> bytes) {
+        file.insert(file.end(), bytes.begin(), bytes.end());
+      },
+      [&](uint64_t done, uint64_t all) {
+        EXPECT_GT(done, last);
+        EXPECT_LE(done, all);
+        last = done;
+      });
+  return parse_gguf(std::move(file), "written");
+}
+
+class Quantized : public testing::TestWithParam<const char*> {};
+
+TEST_P(Quantized, HasTheBitsOfTheFileWithAnyThreads) {
+  const GoldenModel model = golden(GetParam());
+  const ModelSource source = open_model_source(model.path);
+  for (const DType type : quantized_dtypes()) {
+    const WeightPolicy policy{type};
+    const ModelSpec spec = make_spec(source, policy);
+    const std::vector<float> rows = rows_of(source, spec, model, 1, 1);
+    EXPECT_TRUE(same_bits(rows_of(source, spec, model, 2, 1), rows)) << dtype_info(type).name;
+    const ModelSource file = written(source, policy, 3);
+    EXPECT_LT(file.file_bytes(), source.file_bytes());
+    EXPECT_TRUE(same_bits(rows_of(file, make_spec(file), model, 2, 1), rows))
+        << dtype_info(type).name;
+    // Shards of columns begin inside of super-blocks.
+    EXPECT_TRUE(
+        same_bits(rows_of(file, make_spec(file), model, 2, 2), rows_of(source, spec, model, 2, 2)))
+        << dtype_info(type).name;
+  }
+}
+
+// Weights and activations are both rounded to codes of 8 bits in blocks of 32. The reference says
+// how far the second moves its logits; the first is a draw of that size, too: sqrt(2) of it, and
+// the bound is twice that.
+TEST_P(Quantized, In8BitsIsNearItsFloats) {
+  const GoldenModel model = golden(GetParam());
+  const ModelSource source = open_model_source(model.path);
+  ASSERT_GT(model.activation_q8_0.rms, 0);
+  const std::vector<float> rows =
+      rows_of(source, make_spec(source, WeightPolicy{DType::kQ8_0}), model, 1, 1);
+  const double moved = difference(rows, model.logits).rms / model.std();
+  EXPECT_LT(moved, 2 * std::sqrt(2) * model.activation_q8_0.rms);
+  EXPECT_GT(moved, model.activation_q8_0.rms / 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Quantized,
+                         testing::Values("llama-f32", "llama-f16-gqa4", "qwen3moe-bf16"),
+                         [](const auto& of) {
+                           std::string name = of.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST(QuantizedFile, WhatIsQuantisedStays) {
+  const GoldenModel model = golden("llama-q4_0");
+  const ModelSource source = open_model_source(model.path);
+  const WeightPolicy policy{DType::kQ8_0};
+  const ModelSpec spec = make_spec(source, policy);
+  for (const WeightSpec& weight : spec.weights) {
+    if (weight.dtype == DType::kQ4_0) EXPECT_EQ(weight.packed, DType::kQ4_0) << weight.name;
+  }
+}
+
+}  // namespace
+}  // namespace hearth
