@@ -216,8 +216,8 @@ void add_bench(CLI::App& program, Action& action) {
   others.push_back(limits);
   CLI::Option* load = add_load_option(verb, args.get(), others);
   others.push_back(load);
-  for (const char* name :
-       {"--kv-type", "--shards", "--groups", "--sync", "--experts", "--plan", "--interleave"}) {
+  for (const char* name : {"--kv-type", "--weights", "--shards", "--groups", "--sync", "--experts",
+                           "--plan", "--interleave"}) {
     others.push_back(verb.get_option(name));
   }
   add_kernel_options(verb, args.get(), others);

@@ -2,6 +2,7 @@
 // number of threads, and those of the file that write_quantized makes of the same model.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
@@ -28,8 +29,10 @@ std::vector<float> rows_of(const ModelSource& source, const ModelSpec& spec,
 }
 
 GoldenModel golden(const std::string& name) {
-  for (const GoldenModel& model : read_golden_set()) {
-    if (model.name == name) return model;
+  for (const char* list : {"models", "moe_models"}) {
+    for (const GoldenModel& model : read_golden_set(list)) {
+      if (model.name == name) return model;
+    }
   }
   ADD_FAILURE() << name;
   return {};
@@ -101,7 +104,8 @@ TEST(QuantizedFile, WhatIsQuantisedStays) {
   const WeightPolicy policy{DType::kQ8_0};
   const ModelSpec spec = make_spec(source, policy);
   for (const WeightSpec& weight : spec.weights) {
-    if (weight.dtype == DType::kQ4_0) EXPECT_EQ(weight.packed, DType::kQ4_0) << weight.name;
+    if (weight.dtype != DType::kQ4_0) continue;
+    EXPECT_EQ(weight.packed, DType::kQ4_0) << weight.name;
   }
 }
 
