@@ -46,6 +46,28 @@ void read_along_row(const StoredCodes& of, uint64_t row, uint64_t first, uint64_
   }
 }
 
+// Words of `per` columns of the row.
+void read_along_column(const StoredCodes& of, uint64_t row, uint64_t first, uint64_t count,
+                       uint8_t* out) {
+  const uint64_t per = kCodeWordBits / of.bits;
+  for (uint64_t i = 0; i < count; i += per) {
+    const auto word = number_at<uint32_t>(of.codes.data, (first + i) / per * of.rows + row);
+    for (uint64_t j = 0; j < std::min(per, count - i); ++j) {
+      out[i + j] = static_cast<uint8_t>(code_in(word, of.bits, j));
+    }
+  }
+}
+
+// Words of eight rows of a column.
+void read_across_rows(const StoredCodes& of, uint64_t row, uint64_t first, uint64_t count,
+                      uint8_t* out) {
+  const uint64_t words = of.rows / 8, place = kAwqPlaces[row % 8];
+  for (uint64_t i = 0; i < count; ++i) {
+    const auto word = number_at<uint32_t>(of.codes.data, (first + i) * words + row / 8);
+    out[i] = static_cast<uint8_t>(code_in(word, 4, place));
+  }
+}
+
 bool is_integer(CodeValue value) {
   return value == CodeValue::kInteger || value == CodeValue::kSigned;
 }
@@ -116,20 +138,28 @@ int32_t StoredCodes::zero_of(uint64_t row, uint64_t of) const {
 
 void StoredCodes::read(uint64_t row, uint64_t block, uint8_t* out) const {
   const uint64_t first = block * kBlock, count = std::min<uint64_t>(kBlock, k - first);
-  const uint64_t per = kCodeWordBits / bits;
   std::fill_n(out, kBlock, uint8_t{0});
-  if (order == CodeOrder::kAlongRows) {
-    read_along_row(*this, row, first, count, out);
-  } else {
-    const bool across = order == CodeOrder::kAcrossRows;
-    for (uint64_t i = 0; i < count; ++i) {
-      const uint64_t c = first + i;
-      const uint64_t word = across ? c * (rows / per) + row / per : c / per * rows + row;
-      out[i] = static_cast<uint8_t>(code_at(codes, word, bits, across ? row : c, across));
-    }
+  switch (order) {
+    case CodeOrder::kAlongRows:
+      read_along_row(*this, row, first, count, out);
+      break;
+    case CodeOrder::kAlongColumns:
+      read_along_column(*this, row, first, count, out);
+      break;
+    case CodeOrder::kAcrossRows:
+      read_across_rows(*this, row, first, count, out);
+      break;
   }
   if (value != CodeValue::kSigned) return;
   for (uint64_t i = 0; i < count; ++i) out[i] ^= kSignedZero;
+}
+
+bool StoredCodes::value_at(uint64_t row, uint64_t column, uint8_t code, float* out) const {
+  const uint64_t of = group_of(column);
+  const float by = scale_value(row, of);
+  const float product = by * code_value(*this, code, zero_of(row, of));
+  *out = divided ? product / factor : product * factor;
+  return std::isfinite(by) && (by >= 0 || is_integer(value));
 }
 
 bool StoredCodes::values(uint64_t row, float* out) const {
@@ -137,11 +167,17 @@ bool StoredCodes::values(uint64_t row, float* out) const {
   bool good = true;
   for (uint64_t c = 0; c < k; ++c) {
     if (c % kBlock == 0) read(row, c / kBlock, code.data());
-    const uint64_t of = group_of(c);
-    const float by = scale_value(row, of);
-    good = good && std::isfinite(by) && (by >= 0 || is_integer(value));
-    const float product = by * code_value(*this, code[c % kBlock], zero_of(row, of));
-    out[c] = divided ? product / factor : product * factor;
+    good = value_at(row, c, code[c % kBlock], out + c) && good;
+  }
+  return good;
+}
+
+bool StoredCodes::column_values(uint64_t column, uint64_t first, uint64_t count, float* out) const {
+  std::array<uint8_t, kBlock> code;
+  bool good = true;
+  for (uint64_t i = 0; i < count; ++i) {
+    read(first + i, column / kBlock, code.data());
+    good = value_at(first + i, column, code[column % kBlock], out + i) && good;
   }
   return good;
 }
