@@ -32,7 +32,7 @@ constexpr std::array<std::string_view, 12> kUnusedEndings = {
     ".output_scale",      ".q_scale",        ".k_scale",          ".v_scale",
     ".prob_output_scale", ".k_zero_point",   ".v_zero_point",     ".output_zero_point"};
 
-constexpr uint32_t kWordBits = 32, kMxBlock = 32, kNvfp4Block = 16, kBlockBytes = 16;
+constexpr uint32_t kWordBits = 32, kMxBlock = 32, kBlockBytes = 16;
 // A block of 32 columns has two groups at most.
 constexpr uint64_t kGroupGranule = 16;
 
