@@ -54,7 +54,7 @@ bool packs(uint32_t k0, uint32_t k, uint8_t scale) {
 
 TEST(PackWeight, ScalesOfCodesThatAreNone) {
   EXPECT_TRUE(packs(0, 128, 0x7e));
-  for (uint8_t none : {0x7f, 0xff, 0x81}) {
+  for (const uint8_t none : {uint8_t{0x7f}, uint8_t{0xff}, uint8_t{0x81}}) {
     EXPECT_FALSE(packs(0, 128, none)) << int{none};
     EXPECT_FALSE(packs(32, 32, none)) << int{none};
     EXPECT_TRUE(packs(64, 64, none)) << int{none};

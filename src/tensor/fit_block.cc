@@ -43,14 +43,14 @@ struct WholeCodes {
   int most;  // the largest factor
 };
 
-template <const WholeCodes& kCodes>
-int16_t whole_code(int16_t x, int16_t factor) {
-  constexpr auto half = static_cast<int16_t>(1 << (kCodes.bits - 1));
-  constexpr auto low = static_cast<int16_t>(kCodes.range.low);
-  constexpr auto high = static_cast<int16_t>(kCodes.range.high);
+[[gnu::always_inline]] inline int16_t whole_code(const WholeCodes& codes, int16_t x,
+                                                 int16_t factor) {
+  const auto half = static_cast<int16_t>(1 << (codes.bits - 1));
+  const auto low = static_cast<int16_t>(codes.range.low);
+  const auto high = static_cast<int16_t>(codes.range.high);
   auto code = static_cast<int16_t>((x * factor) >> 16);
-  code = static_cast<int16_t>(static_cast<int16_t>(code + half) >> kCodes.bits);
-  if (kCodes.most >> (kCodes.bits + 1) <= high) return code;  // none is beyond the range
+  code = static_cast<int16_t>(static_cast<int16_t>(code + half) >> codes.bits);
+  if (codes.most >> (codes.bits + 1) <= high) return code;  // none is beyond the range
   code = code < low ? low : code;
   return code > high ? high : code;
 }
@@ -75,7 +75,7 @@ template <size_t N, const ScaleSearch& kSearch>
 [[gnu::noinline]] ScaleSums scale_sums(const int16_t* x, int16_t factor) {
   int32_t square = 0, product = 0;
   for (size_t i = 0; i < N; ++i) {
-    const int16_t code = whole_code<kSearch.codes>(x[i], factor);
+    const int16_t code = whole_code(kSearch.codes, x[i], factor);
     square += code * code;
     product += x[i] * code;
   }
@@ -86,7 +86,7 @@ template <size_t N, const ScaleSearch& kSearch>
 [[gnu::noinline]] ScaleSums weighted_sums(const int16_t* x, int16_t factor, const float* weights) {
   ScaleSums sums{0, 0};
   for (size_t i = 0; i < N; ++i) {
-    const double code = whole_code<kSearch.codes>(x[i], factor);
+    const double code = whole_code(kSearch.codes, x[i], factor);
     sums.square += weights[i] * (code * code);
     sums.product += weights[i] * (x[i] * code);
   }
@@ -163,7 +163,7 @@ template <int kHigh>
   int16_t sum = 0;
   for (size_t i = 0; i < 32; ++i) {
     const int16_t code =
-        whole_code<kMinCodes<kHigh>>(static_cast<int16_t>(above[i] - offset), factor);
+        whole_code(kMinCodes<kHigh>, static_cast<int16_t>(above[i] - offset), factor);
     sum = static_cast<int16_t>(sum + code);
     square += code * code;
     product += x[i] * code;
@@ -177,7 +177,7 @@ template <int kHigh>
   MinSums sums{0, 0, 0};
   for (size_t i = 0; i < 32; ++i) {
     const double code =
-        whole_code<kMinCodes<kHigh>>(static_cast<int16_t>(above[i] - offset), factor);
+        whole_code(kMinCodes<kHigh>, static_cast<int16_t>(above[i] - offset), factor);
     sums.code += weights[i] * code;
     sums.square += weights[i] * (code * code);
     sums.product += weights[i] * (x[i] * code);
