@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "kernels/gemm/gemm_problem.h"
+#include "kernels/gemm/test_kernels.h"
 #include "kernels/gemm/test_schedules.h"
 #include "kernels/kernels.h"
-#include "kernels/test_levels.h"
 
 namespace hearth {
 namespace {
@@ -128,21 +128,12 @@ TEST_P(ScheduleTest, DefaultsAreOnTheMenu) {
   }
 }
 
-std::vector<PackKind> all_kinds() {
-  std::vector<PackKind> kinds;
-  for (size_t i = 0; i < kPackKinds; ++i) kinds.push_back(static_cast<PackKind>(i));
-  return kinds;
-}
-
 std::string name_of(const testing::TestParamInfo<ScheduleTest::ParamType>& instance) {
   auto [isa, kind] = instance.param;
   return std::string(isa_name(isa)) + "_" + pack_kind_name(kind);
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, ScheduleTest,
-                         testing::Combine(testing::ValuesIn(test_levels()),
-                                          testing::ValuesIn(all_kinds())),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(Kernels, ScheduleTest, testing::ValuesIn(own_gemm_kernels()), name_of);
 
 constexpr TileRange kTiles[] = {{1, 1, 16}, {2, 16, 16}};
 constexpr GemmMenu kMenu = {.tiles = kTiles,
