@@ -16,6 +16,7 @@
 // of 64, but the sums' way through memory and the float part take three times that, so about a
 // sixth of the unit's peak is the most (half of it with halves of 16).
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <type_traits>
 
@@ -35,10 +36,14 @@ constexpr uint32_t kSliceBlocks = 24;
 
 // The twin kernels are entries of one menu: AVX-512's tiles, and 2 x 16 for tiles of AMX, whose
 // slices are kSliceBlocks long at most and always unpacked.
-constexpr TileRange kMenuTiles[] = {
-    {1, 1, 16}, {2, 1, 6}, {3, 1, 4}, {4, 1, 3}, {kTilePanels, kTileRows, kTileRows}};
 template <typename Kind>
-constexpr bool kInPlace = std::is_same_v<Kind, UnpackedOf<Kind>>;
+constexpr auto kMenuTiles = [] {
+  constexpr std::span<const TileRange> avx512 = tiles_of<Kind>();
+  std::array<TileRange, avx512.size() + 1> tiles{};
+  std::ranges::copy(avx512, tiles.begin());
+  tiles.back() = {kTilePanels, kTileRows, kTileRows};
+  return tiles;
+}();
 // Returns what was set by hand for AVX-512 in several streams (gemm_avx512_int8.cc), or for AMX.
 template <typename Kind>
 constexpr GemmSchedule set_by_hand(uint32_t panels, uint32_t rows) {
@@ -47,7 +52,7 @@ constexpr GemmSchedule set_by_hand(uint32_t panels, uint32_t rows) {
           .tile_rows = static_cast<uint8_t>(rows),
           .slice = static_cast<uint16_t>(amx ? kSliceBlocks
                                              : (size_t{48} << 10) / UnpackedOf<Kind>::kCodeBytes),
-          .unpack_rows = static_cast<uint16_t>(kInPlace<Kind> ? 0 : 24),
+          .unpack_rows = static_cast<uint16_t>(kUnpacksByRows<Kind> ? 24 : 0),
           .prefetch = 3072};
 }
 template <typename Kind>
@@ -56,10 +61,10 @@ constexpr RowsDefault kDefaults[] = {{3, set_by_hand<Kind>(4, 3)},
                                      {kAnyRows, set_by_hand<Kind>(kTilePanels, kTileRows)}};
 template <typename Kind>
 constexpr GemmMenu kMenu = {
-    .tiles = kMenuTiles,
+    .tiles = kMenuTiles<Kind>,
     .slice = {4, kChainScratchBytes / (4 * (UnpackedOf<Kind>::kCodeBytes +
                                             size_t{64} * Kind::kHalves * (Kind::kMin ? 2 : 1)))},
-    .unpack_rows = unpack_thresholds(!kInPlace<Kind>),
+    .unpack_rows = unpack_thresholds(kUnpacksByRows<Kind>),
     .prefetch = kPrefetchRange,
     .to_l2 = true,
     .defaults = kDefaults<Kind>};

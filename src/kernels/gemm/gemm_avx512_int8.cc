@@ -20,22 +20,6 @@
 namespace hearth {
 namespace {
 
-// How many rows of a tile fit the registers beside so many panels.
-constexpr TileRange kMenuTiles[] = {{1, 1, 16}, {2, 1, 6}, {3, 1, 4}, {4, 1, 3}};
-template <typename Kind>
-constexpr bool kInPlace = std::is_same_v<Kind, UnpackedOf<Kind>>;
-// Other kinds than these always unpack for several tiles of rows, and have fewer tiles of their
-// own.
-template <typename Kind, typename... Some>
-constexpr bool kIsOneOf = (std::is_same_v<Kind, Some> || ...);
-template <typename Kind>
-constexpr bool kUnpacksAlways = !kInPlace<Kind> && !kIsOneOf<Kind, KindQ4_K, KindQ5_K, KindQ6_K>;
-constexpr TileRange kFewTiles[] = {{1, 1, 8}, {2, 1, 6}, {4, 1, 3}};
-template <typename Kind>
-constexpr uint32_t tile_rows(uint32_t panels) {
-  const bool few = kUnpacksAlways<Kind> && panels == 1;
-  return few ? kFewTiles[0].most_rows : kMenuTiles[panels - 1].most_rows;
-}
 constexpr uint32_t kTilePanels = 2, kMostTilePanels = 4;
 // With this many rows or more, a tile of one panel holds a block's codes in registers for all of
 // them.
@@ -55,7 +39,7 @@ constexpr GemmSchedule set_by_hand(uint32_t panels, uint32_t m) {
           .tile_rows = static_cast<uint8_t>(tile_rows<Kind>(panels)),
           .prefetch_to = panels == 1 && m > 1 && m <= tile_rows<Kind>(1) ? Cache::kL2 : Cache::kL1,
           .slice = kSliceBytes / To::kCodeBytes,
-          .unpack_rows = static_cast<uint16_t>(kInPlace<Kind> || kUnpacksAlways<Kind> ? 0 : 24),
+          .unpack_rows = static_cast<uint16_t>(kUnpacksByRows<Kind> ? 24 : 0),
           .prefetch = static_cast<uint16_t>(panels > 1 ? kPrefetchStream
                                             : m == 1   ? kPrefetchOneRow
                                                        : kPrefetchBytes)};
@@ -84,18 +68,12 @@ constexpr RowsDefault kSeveralStreams[] = {
     {kAnyRows, set_by_hand<Kind>(kTilePanels, kAnyRows)}};
 
 template <typename Kind>
-constexpr std::span<const TileRange> tiles_of() {
-  if constexpr (kUnpacksAlways<Kind>) return kFewTiles;
-  return kMenuTiles;
-}
-
-template <typename Kind>
 constexpr GemmMenu menu_of(std::span<const RowsDefault> defaults) {
   using To = UnpackedOf<Kind>;
   constexpr size_t kBlockBytes = To::kCodeBytes + size_t{64} * Kind::kHalves * (Kind::kMin ? 2 : 1);
   return {.tiles = tiles_of<Kind>(),
           .slice = {4, kChainScratchBytes / (kMostTilePanels * kBlockBytes)},
-          .unpack_rows = unpack_thresholds(!kInPlace<Kind> && !kUnpacksAlways<Kind>),
+          .unpack_rows = unpack_thresholds(kUnpacksByRows<Kind>),
           .prefetch = kPrefetchRange,
           .to_l2 = true,
           .defaults = defaults};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstring>
+#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -130,6 +131,30 @@ template <>
 struct Unpacked<KindQ4_0> : std::type_identity<KindQ4_0> {};
 template <typename Kind>
 using UnpackedOf = typename Unpacked<Kind>::type;
+template <typename Kind>
+constexpr bool kInPlace = std::is_same_v<Kind, UnpackedOf<Kind>>;
+template <typename Kind, typename... Some>
+constexpr bool kIsOneOf = (std::is_same_v<Kind, Some> || ...);
+// These unpack from a number of rows on that schedules choose; others that are not used in place
+// do for every call of several tiles of rows, and have fewer tiles of their own.
+template <typename Kind>
+constexpr bool kUnpacksByRows = kIsOneOf<Kind, KindQ4_K, KindQ5_K, KindQ6_K>;
+template <typename Kind>
+constexpr bool kUnpacksAlways = !kInPlace<Kind> && !kUnpacksByRows<Kind>;
+
+// How many rows of a tile fit the registers beside so many panels.
+constexpr TileRange kAllTiles[] = {{1, 1, 16}, {2, 1, 6}, {3, 1, 4}, {4, 1, 3}};
+constexpr TileRange kFewTiles[] = {{1, 1, 8}, {2, 1, 6}, {4, 1, 3}};
+template <typename Kind>
+constexpr std::span<const TileRange> tiles_of() {
+  if constexpr (kUnpacksAlways<Kind>) return kFewTiles;
+  return kAllTiles;
+}
+template <typename Kind>
+constexpr uint32_t tile_rows(uint32_t panels) {
+  const bool few = kUnpacksAlways<Kind> && panels == 1;
+  return few ? kFewTiles[0].most_rows : kAllTiles[panels - 1].most_rows;
+}
 
 // With each of its blocks a tile prefetches codes_step bytes of the codes and scales_step bytes of
 // the scales of each panel, one after the other; from block `split` on they are counted from the
