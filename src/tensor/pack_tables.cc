@@ -49,6 +49,8 @@ struct PanelScales {
   uint32_t super_offset, supers;
 };
 
+float factor_of(const PackForm& form) { return form.table == nullptr ? 1 : form.table->factor; }
+
 // The scales of a group of blocks, and where `Min` their minima, in the form's own forms. Zero
 // points are bytes, or with `SignedZero` have a sign.
 template <bool Min, bool SignedZero = false>
@@ -103,35 +105,49 @@ struct GroupScales {
     const PackForm& form = *lane.form;
     const std::byte* group =
         lane.scales + bytes(form) * ((b + lane.super_offset) / form.group_blocks);
-    const float factor = form.table == nullptr ? 1 : form.table->factor;
-    const float scale = scale_of(form, group, lane.r) * factor;
+    const float scale = scale_of(form, group, lane.r) * factor_of(form);
     const std::byte* mins = group + scale_bytes(form);
     set_scale(block, scale, Min ? min_of(form, scale, mins, lane.r) : 0);
+  }
+};
+
+// Where the scales of super-blocks lie, and behind them those of blocks.
+template <size_t SuperBytes, size_t BlockBytes>
+struct SuperThenBlock {
+  static constexpr size_t kSuperBytes = SuperBytes, kBlockBytes = BlockBytes, kHeadBytes = 0;
+  static constexpr bool kGrouped = false;
+  static constexpr ScaleForm kSuper = ScaleForm::kF16, kBlocks = ScaleForm::kInteger;
+
+  template <typename Byte>
+  static Byte* super_of(Byte* scales, uint32_t super_offset, uint32_t b) {
+    return scales + kSuperBytes * ((b + super_offset) / kSuperBlocks);
+  }
+  template <typename Byte>
+  static Byte* own_of(Byte* scales, uint32_t supers, uint32_t b) {
+    return scales + kSuperBytes * supers + kBlockBytes * b;
   }
 };
 
 // A binary16 scale of a super-block, and for a block or each half of it what that is multiplied
 // with, a signed byte. Where `Shifted`, the sign is that of a minimum of 1/8 of the scale.
 template <uint32_t Halves, bool Shifted = false>
-struct SuperScales {
-  static constexpr ScaleForm kSuper = ScaleForm::kF16, kBlocks = ScaleForm::kInteger;
-  static constexpr size_t kSuperBytes = 32, kBlockBytes = kPanelRows * Halves, kHeadBytes = 0;
-  static constexpr bool kGrouped = false, kMinima = Shifted;
+struct SuperScales : SuperThenBlock<32, size_t{kPanelRows} * Halves> {
+  using Base = SuperThenBlock<32, size_t{kPanelRows} * Halves>;
+  static constexpr bool kMinima = Shifted;
   static constexpr uint32_t kElements = kBlock / Halves;
 
   static void put(const PanelBlocks& rows, const PackForm&, const PanelScales& to, uint32_t b) {
-    std::byte* super = to.at + kSuperBytes * ((b + to.super_offset) / kSuperBlocks);
-    std::byte* own = to.at + kSuperBytes * to.supers + kBlockBytes * b;
+    std::byte* super = Base::super_of(to.at, to.super_offset, b);
+    std::byte* own = Base::own_of(to.at, to.supers, b);
     for (size_t r = 0; r < kPanelRows; ++r) {
       put_at(super, r, rows[r].stored.d);
       for (size_t h = 0; h < Halves; ++h) put_at(own, kPanelRows * h + r, rows[r].stored.scale[h]);
     }
   }
   static void get(const PackedLane& lane, uint32_t b, CodeBlock& block) {
-    const std::byte* super = lane.scales + kSuperBytes * ((b + lane.super_offset) / kSuperBlocks);
-    const std::byte* own = lane.scales + kSuperBytes * lane.supers + kBlockBytes * b;
-    const float factor = lane.form->table == nullptr ? 1 : lane.form->table->factor;
-    const float d = f16_to_f32(read_at<f16_t>(super, lane.r)) * factor;
+    const std::byte* super = Base::super_of(lane.scales, lane.super_offset, b);
+    const std::byte* own = Base::own_of(lane.scales, lane.supers, b);
+    const float d = f16_to_f32(read_at<f16_t>(super, lane.r)) * factor_of(*lane.form);
     for (size_t h = 0; h < 2; ++h) {
       const int sc = read_at<int8_t>(own, kPanelRows * (h % Halves) + lane.r);
       block.scale[h] = d * static_cast<float>(Shifted ? std::abs(sc) : sc);
@@ -142,15 +158,13 @@ struct SuperScales {
 
 // Two binary16 numbers of a super-block, and a byte for each half: the scale's factor in the low
 // nibble, that of the minimum, which is taken off, in the high one.
-struct NibbleScales {
-  static constexpr ScaleForm kSuper = ScaleForm::kF16, kBlocks = ScaleForm::kInteger;
-  static constexpr size_t kSuperBytes = 64, kBlockBytes = 32, kHeadBytes = 0;
-  static constexpr bool kGrouped = false, kMinima = true;
+struct NibbleScales : SuperThenBlock<64, 32> {
+  static constexpr bool kMinima = true;
   static constexpr uint32_t kElements = kBlock / 2;
 
   static void put(const PanelBlocks& rows, const PackForm&, const PanelScales& to, uint32_t b) {
-    std::byte* super = to.at + kSuperBytes * ((b + to.super_offset) / kSuperBlocks);
-    std::byte* own = to.at + kSuperBytes * to.supers + kBlockBytes * b;
+    std::byte* super = super_of(to.at, to.super_offset, b);
+    std::byte* own = own_of(to.at, to.supers, b);
     for (size_t r = 0; r < kPanelRows; ++r) {
       const StoredScales& s = rows[r].stored;
       put_at(super, r, s.d);
@@ -161,8 +175,8 @@ struct NibbleScales {
     }
   }
   static void get(const PackedLane& lane, uint32_t b, CodeBlock& block) {
-    const std::byte* super = lane.scales + kSuperBytes * ((b + lane.super_offset) / kSuperBlocks);
-    const std::byte* own = lane.scales + kSuperBytes * lane.supers + kBlockBytes * b;
+    const std::byte* super = super_of(lane.scales, lane.super_offset, b);
+    const std::byte* own = own_of(lane.scales, lane.supers, b);
     for (size_t h = 0; h < 2; ++h) {
       const uint32_t both = read_at<uint8_t>(own, kPanelRows * h + lane.r);
       block.scale[h] = f16_to_f32(read_at<f16_t>(super, lane.r)) * static_cast<float>(both & 15);
@@ -192,7 +206,7 @@ struct RowScales {
     }
   }
   static void get(const PackedLane& lane, uint32_t b, CodeBlock& block) {
-    const float row = read_at<float>(lane.scales, lane.r) * lane.form->table->factor;
+    const float row = read_at<float>(lane.scales, lane.r) * factor_of(*lane.form);
     const std::byte* own = lane.scales + kHeadBytes + kBlockBytes * b;
     for (size_t h = 0; h < 2; ++h) {
       block.scale[h] = row * e4m3_to_f32(read_at<uint8_t>(own, kPanelRows * h + lane.r));

@@ -56,12 +56,16 @@ struct NoTable {};
 //   kCodeBytes       codes of a block in a panel
 //   Lookup           Table, or NoTable
 //   group()          the codes of group g
-template <int Bits, int Offset>
-struct ByteCodes {
+template <int Bits, int Offset, size_t Bytes, bool Nibbles, typename LookedUpIn = NoTable>
+struct CodesOfBits {
   static constexpr int kBits = Bits, kOffset = Offset;
-  static constexpr bool kNibbles = false;
-  static constexpr size_t kCodeBytes = 512;
-  using Lookup = NoTable;
+  static constexpr bool kNibbles = Nibbles;
+  static constexpr size_t kCodeBytes = Bytes;
+  using Lookup = LookedUpIn;
+};
+
+template <int Bits, int Offset>
+struct ByteCodes : CodesOfBits<Bits, Offset, 512, false> {
   static Codes group(const std::byte* codes, int g, NoTable) { return load_codes(codes + 64 * g); }
 };
 
@@ -71,30 +75,20 @@ inline Codes nibbles_of(const std::byte* codes, int g) {
 }
 
 template <int Offset>
-struct FourBits {
-  static constexpr int kBits = 4, kOffset = Offset;
-  static constexpr bool kNibbles = true;
-  static constexpr size_t kCodeBytes = 256;
-  using Lookup = NoTable;
+struct FourBits : CodesOfBits<4, Offset, 256, true> {
   static Codes group(const std::byte* codes, int g, NoTable) { return nibbles_of(codes, g); }
 };
 
+// The dot product knows no five bits, and takes them for six.
 template <int Offset>
-struct FiveBits {
-  static constexpr int kBits = 6, kOffset = Offset;  // for the dot product, which knows no five
-  static constexpr bool kNibbles = true;
-  static constexpr size_t kCodeBytes = 320;
-  using Lookup = NoTable;
+struct FiveBits : CodesOfBits<6, Offset, 320, true> {
   static Codes group(const std::byte* codes, int g, NoTable) {
     return with_bits(nibbles_of(codes, g), load_codes(codes + 256), 4 - g, 0x10);
   }
 };
 
-struct SixBits {
-  static constexpr int kBits = 6, kOffset = 32;
-  static constexpr bool kNibbles = false;  // a half at a time: two need too many registers
-  static constexpr size_t kCodeBytes = 384;
-  using Lookup = NoTable;
+// A half at a time: two need too many registers.
+struct SixBits : CodesOfBits<6, 32, 384, false> {
   static Codes group(const std::byte* codes, int g, NoTable) {
     return with_bits(nibbles_of(codes, g), load_codes(codes + 256 + 64 * (g / 4)), 4 - 2 * (g % 4),
                      0x30);
@@ -106,20 +100,12 @@ inline Codes two_bits_of(const std::byte* codes, int g) {
 }
 
 template <int Offset>
-struct TwoBits {
-  static constexpr int kBits = 4, kOffset = Offset;
-  static constexpr bool kNibbles = false;
-  static constexpr size_t kCodeBytes = 128;
-  using Lookup = NoTable;
+struct TwoBits : CodesOfBits<4, Offset, 128, false> {
   static Codes group(const std::byte* codes, int g, NoTable) { return two_bits_of(codes, g); }
 };
 
 // A bit b stands for 2 b - 1.
-struct OneBit {
-  static constexpr int kBits = 4, kOffset = 1;
-  static constexpr bool kNibbles = false;
-  static constexpr size_t kCodeBytes = 64;
-  using Lookup = NoTable;
+struct OneBit : CodesOfBits<4, 1, 64, false> {
   static Codes group(const std::byte* codes, int g, NoTable) {
     return bits_of(load_codes(codes), 1 - g, 2);
   }
@@ -127,21 +113,13 @@ struct OneBit {
 
 // Halves of a block are taken one after the other where they have scales of their own.
 template <int Halves>
-struct FourBitsOfTable {
-  static constexpr int kBits = 8, kOffset = 128;
-  static constexpr bool kNibbles = Halves == 1;
-  static constexpr size_t kCodeBytes = 256;
-  using Lookup = Table;
+struct FourBitsOfTable : CodesOfBits<8, 128, 256, Halves == 1, Table> {
   static Codes group(const std::byte* codes, int g, const Table& table) {
     return look_up(table, nibbles_of(codes, g));
   }
 };
 
-struct ThreeBitsOfTable {
-  static constexpr int kBits = 8, kOffset = 128;
-  static constexpr bool kNibbles = false;
-  static constexpr size_t kCodeBytes = 192;
-  using Lookup = Table;
+struct ThreeBitsOfTable : CodesOfBits<8, 128, 192, false, Table> {
   static Codes group(const std::byte* codes, int g, const Table& table) {
     return look_up(table, with_bits(two_bits_of(codes, g), load_codes(codes + 128), 2 - g, 4));
   }

@@ -82,8 +82,9 @@ class ScheduleTest : public testing::TestWithParam<std::tuple<Isa, PackKind>> {
   void expect_same_bits(MemoryStreams streams, int rounds) {
     const Kernels& kernels = kernels_for(isa(), streams);
     const GemmMenu& menu = *kernels.menu[static_cast<size_t>(kind())];
-    for (const PackForm& form : forms_of(kind())) {
-      const int each = std::max(1, rounds / static_cast<int>(forms_of(kind()).size()));
+    const std::vector<PackForm> forms = forms_of(kind());
+    const int each = std::max(1, rounds / static_cast<int>(forms.size()));
+    for (const PackForm& form : forms) {
       const Problem p =
           make_problem(kind(), form, kPanels, kBlocks, kSuperOffset, kMostRows, Fill::kRandom, 21);
       expect_same_bits(p, kernels, menu, each);
