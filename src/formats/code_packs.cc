@@ -45,11 +45,6 @@ PackedType integers(const SourceTensor& tensor, const StoredCodes& of) {
   return {DType::kF32, PackKind::kL4, form, of.bits};
 }
 
-bool is_scale_of(const StoredCodes& of, float scale) {
-  const bool integers = of.value == CodeValue::kInteger || of.value == CodeValue::kSigned;
-  return std::isfinite(scale) && (integers || scale >= 0);
-}
-
 }  // namespace
 
 const char* reason_for_floats(const SourceTensor& tensor) {
@@ -95,14 +90,11 @@ CodesReader::CodesReader(const std::array<CodeRow, kPanelRows>& rows, const Pack
 }
 
 bool CodesReader::has_scales(uint64_t begin, uint64_t end) const {
-  for (const CodeRow& row : rows_) {
-    if (row.codes == nullptr) continue;
-    const StoredCodes& of = *row.codes;
-    if (kind_ == PackKind::kL4H && !std::isfinite(of.divided ? 1 / of.factor : of.factor)) {
-      return false;
-    }
+  for (size_t r = 0; r < rows_.size() && rows_[r].codes != nullptr; ++r) {
+    const StoredCodes& of = *rows_[r].codes;
+    if (kind_ == PackKind::kL4H && !std::isfinite(scale(r))) return false;
     for (uint64_t group = begin / of.group; group * of.group < end; ++group) {
-      if (!is_scale_of(of, of.scale_value(row.row, group))) return false;
+      if (!of.is_scale(of.scale_value(rows_[r].row, group))) return false;
     }
   }
   return true;

@@ -187,7 +187,7 @@ class LinearMaker {
     set_scale_type(scales, types);
     const uint64_t rows = codes().rows;
     const uint64_t groups = scales.shape == Shape{rows} ? 1 : scales.elements / rows;
-    if (groups != 1 || scales.shape != Shape{rows}) check_shape(scales, {rows, groups});
+    if (scales.shape != Shape{rows}) check_shape(scales, {rows, groups});
     set_groups(scales, groups);
     codes().scale_row = groups;
     codes().scale_group = 1;

@@ -145,21 +145,6 @@ bool code_values(const SourceTensor& tensor, const RowPlace& at, float* out) {
   return codes.column_values(at.row, at.run->first, tensor.dims[0], out);
 }
 
-// The same, rounded to `as`, which is BF16 or F32. `row` has room for F32.
-bool code_row(const SourceTensor& tensor, const RowPlace& at, DType as, float* row,
-              std::byte* out) {
-  const bool good = code_values(tensor, at, row);
-  for (uint64_t k = 0; k < tensor.dims[0]; ++k) {
-    if (as == DType::kBF16) {
-      const bf16_t rounded = f32_to_bf16(row[k]);
-      std::memcpy(out + k * sizeof rounded, &rounded, sizeof rounded);
-    } else {
-      std::memcpy(out + k * sizeof(float), row + k, sizeof(float));
-    }
-  }
-  return good;
-}
-
 // Of other types.
 void plain_values(const SourceTensor& tensor, const RowPlace& at, float* out) {
   const StoredMatrix& stored = at.run->stored;
@@ -183,14 +168,29 @@ bool row_values(const SourceTensor& tensor, uint64_t row, float* out) {
     return true;
   }
   const RowPlace at = place_of(tensor, row);
+  if (tensor.has_codes()) return code_values(tensor, at, out);
   if (tensor.dtype == DType::kF8E4M3) return scaled_values(tensor, at, out);
   plain_values(tensor, at, out);
   return true;
 }
 
-// Whether rows of that type are quantised here.
+// Whether rows are given as they are stored.
+bool is_stored_as(const SourceTensor& tensor, DType as) {
+  return as == tensor.dtype && !tensor.has_codes();
+}
+
+// Whether rows are read as F32 and then rounded to that type.
 bool is_made(const SourceTensor& tensor, DType as) {
-  return as != tensor.dtype && dtype_info(as).block_elements > 1;
+  return as != DType::kF32 && !is_stored_as(tensor, as);
+}
+
+// Rounds a row of n elements to `as`: BF16, or a type that quantize_row writes.
+void make_row(DType as, const float* row, size_t n, std::byte* out) {
+  if (as != DType::kBF16) return quantize_row(as, row, n, nullptr, out);
+  for (size_t k = 0; k < n; ++k) {
+    const bf16_t rounded = f32_to_bf16(row[k]);
+    std::memcpy(out + k * sizeof rounded, &rounded, sizeof rounded);
+  }
 }
 
 }  // namespace
@@ -206,12 +206,8 @@ PackedType packed_type(const SourceTensor& tensor, uint64_t first, uint64_t rows
 }
 
 size_t scratch_bytes(const SourceTensor& tensor, DType as) {
-  // Codes are widened to a row of F32 behind the panel's.
-  if (tensor.has_codes()) {
-    return kPanelRows * row_bytes(as, tensor.dims[0]) + row_bytes(DType::kF32, tensor.dims[0]);
-  }
   const bool transposed = !tensor.runs.empty() && tensor.runs[0].transposed;
-  if (as == tensor.dtype && !transposed) return 0;
+  if (is_stored_as(tensor, as) && !transposed) return 0;
   const size_t wide = is_made(tensor, as) ? tensor.dims[0] * sizeof(float) : 0;
   return wide + kPanelRows * row_bytes(as, tensor.dims[0]);
 }
@@ -228,13 +224,10 @@ bool panel_rows(const SourceTensor& tensor, DType as, uint64_t row, uint32_t cou
     std::byte* own = gathered ? scratch + r * stride : nullptr;
     const std::byte*& out = (*rows)[r];
     out = own;
-    if (tensor.has_codes()) {
-      auto* row_of_codes = reinterpret_cast<float*>(scratch + kPanelRows * stride);
-      good = code_row(tensor, place_of(tensor, row + r), as, row_of_codes, own) && good;
-    } else if (wide != nullptr) {
+    if (wide != nullptr) {
       good = row_values(tensor, row + r, wide) && good;
-      quantize_row(as, wide, tensor.dims[0], nullptr, own);
-    } else if (as != tensor.dtype) {
+      make_row(as, wide, tensor.dims[0], own);
+    } else if (!is_stored_as(tensor, as)) {
       good = row_values(tensor, row + r, reinterpret_cast<float*>(own)) && good;
     } else if (tensor.runs.empty()) {
       out = tensor.data.data() + (row + r) * stride;

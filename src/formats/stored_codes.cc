@@ -68,10 +68,6 @@ void read_across_rows(const StoredCodes& of, uint64_t row, uint64_t first, uint6
   }
 }
 
-bool is_integer(CodeValue value) {
-  return value == CodeValue::kInteger || value == CodeValue::kSigned;
-}
-
 float code_value(const StoredCodes& of, uint8_t code, int32_t zero) {
   switch (of.value) {
     case CodeValue::kE2M1:
@@ -119,6 +115,11 @@ float StoredCodes::scale_value(uint64_t row, uint64_t of) const {
   }
 }
 
+bool StoredCodes::is_scale(float of) const {
+  const bool integers = value == CodeValue::kInteger || value == CodeValue::kSigned;
+  return std::isfinite(of) && (integers || of >= 0);
+}
+
 int32_t StoredCodes::zero_of(uint64_t row, uint64_t of) const {
   if (value == CodeValue::kSigned) return kSignedZero;
   const uint64_t per = kCodeWordBits / bits;
@@ -159,7 +160,7 @@ bool StoredCodes::value_at(uint64_t row, uint64_t column, uint8_t code, float* o
   const float by = scale_value(row, of);
   const float product = by * code_value(*this, code, zero_of(row, of));
   *out = divided ? product / factor : product * factor;
-  return std::isfinite(by) && (by >= 0 || is_integer(value));
+  return is_scale(by);
 }
 
 bool StoredCodes::values(uint64_t row, float* out) const {

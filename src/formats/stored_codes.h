@@ -78,12 +78,14 @@ struct StoredCodes {
   // Of a file's bytes, as they are: f16, bf16, f32, E8M0 or E4M3.
   uint32_t scale_bits(uint64_t row, uint64_t group) const;
   float scale_value(uint64_t row, uint64_t group) const;
+  // Whether that may be a scale: none is infinite or no number, and those of integers alone may be
+  // below zero. Some quantisers turn their range around by it.
+  bool is_scale(float value) const;
   int32_t zero_of(uint64_t row, uint64_t group) const;
   // Codes of columns [32 block, 32 block + 32) to out[32], 0 behind the last column.
   void read(uint64_t row, uint64_t block, uint8_t* out) const;
   // Values of a row to out[k], rounded once where scale x code is exact in f32, as it is but for
-  // f32 scales. False where a scale is infinite or no number, or below zero, which integer codes
-  // alone may have: some quantisers turn their range around by it.
+  // f32 scales. False where a scale is none (is_scale).
   bool values(uint64_t row, float* out) const;
   // The same of elements [first, first + count) of a column, to out[count].
   bool column_values(uint64_t column, uint64_t first, uint64_t count, float* out) const;
