@@ -50,11 +50,6 @@ std::optional<uint64_t> vocabulary_of(const ModelSource& file, const std::string
   return lenient<uint64_t>(file, prefix + "vocab_size");
 }
 
-// Whether this version reads the weight's type. Codes of quantisers are no type of a file.
-bool can_be_packed(const WeightSpec& weight) {
-  return weight.data->type_known || weight.packed.code_bits != 0 || !weight.data->runs.empty();
-}
-
 std::vector<RoleTotal> total_roles(const ModelSpec& spec) {
   std::vector<RoleTotal> totals;
   for (const WeightSpec& weight : spec.weights) {
@@ -89,7 +84,9 @@ void read_spec(const ModelSource& file, ModelDescription* model) {
     model->encoder = spec.is_encoder();
     model->layers = spec.hyper.layers;
     model->blocks = layer_kinds(spec);
-    if (std::ranges::all_of(spec.weights, can_be_packed)) model->roles = total_roles(spec);
+    const bool known = std::ranges::all_of(
+        spec.weights, [](const WeightSpec& weight) { return weight.data->type_known; });
+    if (known) model->roles = total_roles(spec);
     if (const auto* attention = spec.first<AttentionBlock>()) {
       model->heads = attention->heads;
       model->kv_heads = attention->kv_heads;

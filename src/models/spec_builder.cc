@@ -85,9 +85,9 @@ float SpecBuilder::scale_of(const SourceTensor& data, uint32_t first) {
          "or convert it again",
          source().name(), name, fmt::join(scales->dims, " x "), scales->type_text, matrices);
   }
-  std::vector<float> values(matrices);
-  dequantize_row(DType::kF32, scales->data.data(), matrices, values.data());
-  const float scale = values[first / (data.rows() / matrices)];
+  float scale;
+  const uint64_t matrix = first / (data.rows() / matrices);
+  dequantize_row(DType::kF32, scales->data.data() + matrix * sizeof scale, 1, &scale);
   if (!(scale > 0) || !std::isfinite(scale)) {
     fail(ErrorCode::kFile,
          "'{}': tensor {} has the scale {}, which is no positive number: the file is damaged, "

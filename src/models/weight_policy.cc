@@ -15,8 +15,7 @@ bool is_plain(DType type) { return dtype_info(type).block_elements == 1; }
 // Whether the policy is for matrices like this one, whatever its rows.
 bool is_meant(const ModelSpec& spec, const WeightSpec& weight) {
   const bool cut = weight.cut == WeightCut::kRows || weight.cut == WeightCut::kColumns;
-  const bool coded = !weight.data->runs.empty() && weight.data->runs[0].codes != nullptr;
-  if (!cut || coded || !is_plain(weight.dtype)) return false;
+  if (!cut || weight.data->has_codes() || !is_plain(weight.dtype)) return false;
   const auto index = static_cast<uint32_t>(&weight - spec.weights.data());
   return weight.layer >= 0 || index == spec.embedding.token.index || index == spec.head.index;
 }
