@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/fp_types.h"
 #include "formats/code_packs.h"
+#include "tensor/fit_fp8.h"
 #include "tensor/pack_fp8.h"
 #include "tensor/quantize_row.h"
 
@@ -262,6 +263,23 @@ bool panel_scales(const SourceTensor& tensor, uint64_t row, uint32_t count, floa
       good = good && is_scale(scale);
       *out++ = scale;
     }
+  }
+  return good;
+}
+
+bool panel_as_fp8(const SourceTensor& tensor, uint64_t row, uint32_t count, std::byte* scratch,
+                  PanelRows* rows, float* scales) {
+  const size_t n = tensor.dims[0];
+  auto* wide = reinterpret_cast<float*>(scratch);
+  auto* codes = reinterpret_cast<e4m3_t*>(wide + n);
+  bool good = true;
+  *rows = {};
+  for (uint32_t r = 0; r < count; ++r, codes += n) {
+    good = row_values(tensor, row + r, wide) && good;
+    for (size_t k = 0; k < n; k += kFp8ScaleBlock) {
+      *scales++ = fit_fp8(wide + k, std::min<size_t>(kFp8ScaleBlock, n - k), nullptr, codes + k);
+    }
+    (*rows)[r] = reinterpret_cast<const std::byte*>(codes);
   }
   return good;
 }

@@ -38,6 +38,12 @@ CodesReader panel_codes(const SourceTensor& tensor, const PackedType& type, uint
 // out[count][ceil(dims[0] / 128)]. False as above.
 bool panel_scales(const SourceTensor& tensor, uint64_t row, uint32_t count, float* out);
 
+// Quantises rows [row, row + count) of a tensor of another type to FP8 (tensor/fit_fp8.h), in
+// `scratch`, with a scale for every 128 columns of each: scales[count][ceil(dims[0] / 128)]. False
+// where a scale of the tensor's own is none.
+bool panel_as_fp8(const SourceTensor& tensor, uint64_t row, uint32_t count, std::byte* scratch,
+                  PanelRows* rows, float* scales);
+
 // Bytes of a file.
 struct FileRange {
   uint32_t part;

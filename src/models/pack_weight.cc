@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-// Scales of a panel of FP8: those of its first row, or of all.
+// The scales of a panel of FP8: those of its first row, or of all.
 struct PanelScales {
   uint32_t rows = 0;
   size_t columns = 0;
@@ -26,6 +26,25 @@ void scale_rows(const WeightSpec& weight, uint32_t count, std::byte* scratch) {
   if (weight.scale == 1 || weight.packed.dtype != DType::kF32) return;
   auto* values = reinterpret_cast<float*>(scratch);
   for (size_t i = 0; i < size_t{count} * weight.k; ++i) values[i] *= weight.scale;
+}
+
+// Of FP8, as the tensor is or becomes.
+bool pack_fp8_rows(const WeightSpec& weight, const Shard& shard, uint64_t first, uint32_t count,
+                   uint32_t panel, std::byte* scratch) {
+  const PanelScales has(weight);
+  auto* scales = reinterpret_cast<float*>(scratch);
+  scratch += has.count() * sizeof(float);
+  const SourceTensor& tensor = *weight.data;
+  PanelRows rows;
+  bool good;
+  if (weight.dtype == DType::kF8E4M3) {
+    good = panel_rows(tensor, DType::kF8E4M3, first, count, scratch, &rows) &&
+           panel_scales(tensor, first, std::min(count, has.rows), scales);
+  } else {
+    good = panel_as_fp8(tensor, first, count, scratch, &rows, scales);
+  }
+  pack_fp8_panel(shard.spec, rows, {scales, has.columns}, panel, shard.codes, shard.scales);
+  return good;
 }
 
 // Of codes that stay as they are.
@@ -64,22 +83,17 @@ bool pack_weight_panels(const WeightSpec& weight, const Shard& shard, uint32_t p
     return true;
   }
   if (weight.packed.code_bits != 0) return pack_code_panels(weight, shard, panel0, panels);
-  const PanelScales panel_has(weight);
-  auto* scales = reinterpret_cast<float*>(scratch);
-  scratch += panel_has.count() * sizeof(float);
   bool good = true;
   for (uint32_t panel = panel0; panel < panel0 + panels; ++panel) {
     const uint32_t row = panel * kPanelRows, count = std::min(kPanelRows, spec.rows - row);
+    if (is_fp8(spec.kind)) {
+      good = pack_fp8_rows(weight, shard, first + row, count, panel, scratch) && good;
+      continue;
+    }
     PanelRows rows;
     good = panel_rows(tensor, dtype, first + row, count, scratch, &rows) && good;
     scale_rows(weight, count, scratch);
-    if (panel_has.rows > 0) {
-      const uint32_t scaled = std::min(count, panel_has.rows);
-      good = panel_scales(tensor, first + row, scaled, scales) && good;
-      pack_fp8_panel(spec, rows, {scales, panel_has.columns}, panel, shard.codes, shard.scales);
-    } else {
-      pack_panel(spec, dtype, rows, panel, shard.codes, shard.scales, weight.scale);
-    }
+    pack_panel(spec, dtype, rows, panel, shard.codes, shard.scales, weight.scale);
   }
   return good;
 }
