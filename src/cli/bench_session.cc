@@ -92,10 +92,10 @@ void describe_engine(const Engine& engine, BenchRun* run) {
   run->memory = engine.memory();
 }
 
-BenchModel describe_for_bench(const ModelSource& file, const EngineArgs& args) {
+BenchModel describe_for_bench(const ModelSource& file, const WeightPolicy& policy) {
   ModelDescription told = describe_model(file);
   std::string type = told.types.empty() ? "" : told.types[0].type;
-  if (args.weights != kStoredWeights) type += " as " + args.weights;
+  if (policy.type) type += fmt::format(" as {}", policy_type_name(*policy.type));
   return {file.name(), told.architecture, told.name, type, told.parameters, file.file_bytes()};
 }
 

@@ -83,6 +83,6 @@ std::unique_ptr<TeamLimits> make_limits(BenchSession& session, Team& team,
 // Threads, plan, context and memory of the run.
 void describe_engine(const Engine& engine, BenchRun* run);
 
-BenchModel describe_for_bench(const ModelSource& file, const EngineArgs& args);
+BenchModel describe_for_bench(const ModelSource& file, const WeightPolicy& policy);
 
 }  // namespace hearth

@@ -13,7 +13,6 @@
 #include "cli/text_io.h"
 #include "engine/engine.h"
 #include "kernels/attention/attention.h"
-#include "tensor/quantize_row.h"
 
 namespace hearth {
 namespace {
@@ -169,16 +168,16 @@ std::string read_source(const TextSource& source, const std::string& what) {
 }
 
 std::vector<std::string> weight_choices() {
-  std::vector<std::string> choices = {kStoredWeights};
-  for (const DType type : quantized_dtypes()) choices.emplace_back(dtype_info(type).name);
+  std::vector<std::string> choices = {kStoredWeights, kAutomaticWeights};
+  for (const DType type : policy_types()) choices.emplace_back(policy_type_name(type));
   return choices;
 }
 
 WeightPolicy weight_policy_of(const std::string& choice) {
-  for (const DType type : quantized_dtypes()) {
-    if (choice == dtype_info(type).name) return {type};
+  for (const DType type : policy_types()) {
+    if (choice == policy_type_name(type)) return {type};
   }
-  return {};
+  return {.automatic = choice == kAutomaticWeights};
 }
 
 void add_engine_options(CLI::App& verb, EngineArgs* args, const std::string& context_help) {
@@ -196,7 +195,9 @@ void add_storage_options(CLI::App& verb, EngineArgs* args, CLI::Option* threads)
   for (size_t i = 0; i < kKvTypes; ++i) types.emplace_back(kv_type_name(static_cast<KvType>(i)));
   add_choice(verb, "--kv-type", &args->kv_type, types, "Type of stored keys and values");
   add_choice(verb, "--weights", &args->weights, weight_choices(),
-             "Type that float weights are quantised to while they are loaded");
+             "Type that float weights are quantised to while they are loaded, or auto: the finest "
+             "that fits "
+             "into memory");
   add_plan_options(verb, &args->plan, threads);
   verb.add_flag(
       "--interleave", args->interleave,

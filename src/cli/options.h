@@ -55,8 +55,8 @@ void add_text_sources(CLI::App& verb, TextSources* sources);
 // Reads it; `what` is for the note to someone who sits before an empty terminal.
 std::string read_source(const TextSource& source, const std::string& what);
 
-// What --weights may be: as they are stored, or a type that they are quantised to.
-inline constexpr const char* kStoredWeights = "stored";
+// What --weights may be: as they are stored, a type that they are quantised to, or what fits.
+inline constexpr const char *kStoredWeights = "stored", *kAutomaticWeights = "auto";
 std::vector<std::string> weight_choices();
 WeightPolicy weight_policy_of(const std::string& choice);
 

@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "cli/program.h"
 #include "models/write_quantized.h"
+#include "tensor/quantize_row.h"
 #include "topology/placement.h"
 
 namespace hearth {
@@ -58,8 +59,8 @@ void add_quantize(CLI::App& program, Action& action) {
   verb.add_option("OUT", args->out, "The file to write; it appears when it is whole")
       ->required()
       ->type_name("FILE");
-  std::vector<std::string> types = weight_choices();
-  types.erase(types.begin());  // as stored
+  std::vector<std::string> types;
+  for (const DType type : quantized_dtypes()) types.emplace_back(dtype_info(type).name);
   add_choice(verb, "--weights", &args->weights, types, "Type that float weights are quantised to")
       ->required();
   add_count(verb, "-t,--threads", &args->threads, 1, 1024,

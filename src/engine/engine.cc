@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "engine/choose_weights.h"
 #include "memory/arena.h"
 
 namespace hearth {
@@ -24,12 +25,13 @@ LanePlans lane_plans(const EngineLayout& layout) {
 Engine::Engine(const ModelSource& source, const ModelSpec& spec, const Machine& machine, Isa isa,
                const EngineOptions& options, const Report& report)
     : isa_(isa) {
-  EngineLayout layout = lay_out_engine(spec, machine, isa, options);
+  ModelSpec chosen = choose_weights(source, spec, machine, isa, options);
+  EngineLayout layout = lay_out_engine(chosen, machine, isa, options);
   auto team = std::make_unique<Team>(layout.plan.placement, TeamOptions{.pin_caller = true});
-  auto model = std::make_shared<Model>(spec, machine,
+  const size_t total = spec.matrix_bytes();
+  auto model = std::make_shared<Model>(std::move(chosen), machine,
                                        ModelPlacement{layout.plan.shard_nodes, layout.plan.shares,
                                                       options.binding(), layout.plan.experts});
-  size_t total = spec.matrix_bytes();
   try {
     model->load(source, *team, layout.member_shards(), [&](size_t done) {
       if (report) report(done, total);

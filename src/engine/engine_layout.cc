@@ -164,9 +164,8 @@ uint32_t sized_kv_pages(const Machine& machine, const EngineLayout& layout) {
   const EngineOptions& options = layout.options;
   uint32_t least = least_kv_pages(layout);
   if (options.kv_bytes == 0) {
-    uint32_t unknown = options.sequences * pages_for(std::min(options.context, kDefaultContext));
-    return std::max(least,
-                    kv_pages_that_fit(machine, layout, options.kv_share, kMost).value_or(unknown));
+    return std::max(least, kv_pages_that_fit(machine, layout, options.kv_share, kMost)
+                               .value_or(layout.kv_pages_wanted));
   }
   std::optional<uint32_t> fits = kv_pages_that_fit(machine, layout, 1, least);
   if (fits && *fits < least) {
@@ -178,6 +177,14 @@ uint32_t sized_kv_pages(const Machine& machine, const EngineLayout& layout) {
   return least;
 }
 
+// What was asked for, or else is of use to whoever leaves it to the memory that is left.
+uint32_t wanted_kv_pages(const EngineLayout& layout) {
+  const EngineOptions& options = layout.options;
+  if (!options.asks_kv_size()) return layout.kv.page_count();
+  if (options.kv_bytes != 0) return least_kv_pages(layout);
+  return options.sequences * pages_for(std::min(options.context, kDefaultContext));
+}
+
 // Where the pages asked for by default are more than memory holds, there are fewer of them.
 // Sequences then take turns in a smaller pool. A context that nobody insists on is lowered to what
 // the pages hold.
@@ -185,6 +192,7 @@ void settle_kv_pages(const Machine& machine, EngineLayout* layout) {
   EngineOptions& options = layout->options;
   KvView& kv = layout->kv;
   if (kv_page_bytes(*layout) != 0) {
+    layout->kv_pages_wanted = wanted_kv_pages(*layout);
     if (options.asks_kv_size()) {
       kv.set_page_count(sized_kv_pages(machine, *layout));
     } else if (options.kv_pages == 0) {

@@ -39,6 +39,7 @@ struct EngineLayout {
   GraphLimits limits;
   PhaseSizes prefill, decode;
   KvView kv;                         // without memory
+  uint32_t kv_pages_wanted = 0;      // that kv would have if memory allowed it
   std::vector<size_t> weight_bytes;  // by shard
   std::vector<size_t> logit_bytes;   // by shard
   size_t hidden_bytes = 0;           // on shard 0

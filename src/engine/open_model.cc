@@ -8,6 +8,7 @@
 
 #include "base/bytes_text.h"
 #include "base/error.h"
+#include "engine/choose_weights.h"
 #include "models/registry.h"
 
 namespace hearth {
@@ -29,6 +30,26 @@ void check_use(const ModelSource& source, const ModelSpec& spec, ModelUse use) {
   fail(ErrorCode::kUnsupported,
        "'{}' is an encoder ({}), which gives vectors and no text: use `hearth embed`",
        source.name(), spec.architecture->name);
+}
+
+void tell_policy(const ModelSpec& spec, const Listener& listener) {
+  const PolicyNotes notes = weight_policy_notes(spec);
+  for (const std::string& note : notes.details) listener.detail(note);
+  for (const std::string& note : notes.warnings) listener.warn(note);
+}
+
+void tell_choice(const ModelSpec& chosen, const Machine& machine, const Listener& listener) {
+  const std::string room = bytes_text(machine.memory_available);
+  if (!chosen.policy.type) {
+    listener.detail(fmt::format("the weights of '{}' stay as they are: {} of memory have room",
+                                chosen.source, room));
+    return;
+  }
+  listener.warn(fmt::format(
+      "the weights of '{}' become {}, the finest type that leaves room for keys and values in the "
+      "{} of memory that are available",
+      chosen.source, policy_type_name(*chosen.policy.type), room));
+  tell_policy(chosen, listener);
 }
 
 }  // namespace
@@ -59,9 +80,7 @@ OpenedModel open_model(const OpenOptions& options, const Listener& listener) {
   for (const std::string& note : source.notes()) listener.warn(note);
   ModelSpec spec = make_spec(source, options.weights);
   check_use(source, spec, options.use);
-  const PolicyNotes notes = weight_policy_notes(options.weights, spec);
-  for (const std::string& note : notes.details) listener.detail(note);
-  for (const std::string& note : notes.warnings) listener.warn(note);
+  tell_policy(spec, listener);
   OpenedModel model{std::move(source), std::move(spec), nullptr};
   bool there = options.tokenizer == TokenizerUse::kIfThere && model.source.has_vocabulary();
   if (there || options.tokenizer == TokenizerUse::kNeeded) {
@@ -73,8 +92,10 @@ OpenedModel open_model(const OpenOptions& options, const Listener& listener) {
 
 std::unique_ptr<Engine> start_engine(const OpenedModel& model, const Machine& machine, Isa isa,
                                      const EngineOptions& options, const Listener& listener) {
+  const ModelSpec spec = choose_weights(model.source, model.spec, machine, isa, options);
+  if (model.spec.policy.automatic) tell_choice(spec, machine, listener);
   auto engine = std::make_unique<Engine>(
-      model.source, model.spec, machine, isa, options,
+      model.source, spec, machine, isa, options,
       [&](size_t done, size_t total) { listener.progress("loading", done, total); });
   // Where nodes matter, what is not in its place costs speed that nobody would find otherwise.
   for (const std::string& warning : engine->warnings()) {

@@ -47,7 +47,8 @@ std::unique_ptr<Tokenizer> open_tokenizer(const ModelSource& source,
                                           const std::optional<std::string>& pre,
                                           const Listener& listener = {});
 
-// Loads it. `model` outlives the making of the engine. Warns of a context that had to be lowered.
+// Loads it. `model` outlives the making of the engine. Warns of a context that had to be lowered,
+// and of weights that had to be quantised where their policy is automatic.
 std::unique_ptr<Engine> start_engine(const OpenedModel& model, const Machine& machine, Isa isa,
                                      const EngineOptions& options, const Listener& listener = {});
 

@@ -19,6 +19,7 @@
 #include "formats/model_source.h"
 #include "models/blocks.h"
 #include "models/hyper_parameters.h"
+#include "models/weight_policy.h"
 
 namespace hearth {
 
@@ -96,6 +97,7 @@ struct ModelSpec {
   std::optional<NormRef> last_norm;  // of the stream; none where a layer's own norm ends it
   WeightId head;                     // what gives logits; none where a model gives none
   std::vector<WeightSpec> weights;   // in the order in which they were declared
+  WeightPolicy policy;               // that says what these are packed as
 
   const WeightSpec& weight(WeightId id) const { return weights[id.index]; }
   // The layer's first block of that kind, or nullptr.
@@ -141,8 +143,6 @@ struct ModelSpec {
 
 // The tensor `blk.<layer>.<name>`.
 std::string layer_tensor(uint32_t layer, const char* name);
-
-struct WeightPolicy;
 
 // Takes the architecture that the source names, and weights as the source has them. The spec points
 // into the source.

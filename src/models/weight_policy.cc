@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <map>
 #include <set>
 
@@ -9,6 +10,9 @@
 
 namespace hearth {
 namespace {
+
+constexpr std::array kPolicyTypes = {DType::kQ8_0, DType::kF8E4M3, DType::kQ6_K,
+                                     DType::kQ5_K, DType::kQ4_K,   DType::kQ4_0};
 
 bool is_plain(DType type) { return dtype_info(type).block_elements == 1; }
 
@@ -28,6 +32,10 @@ bool holds_blocks(const WeightSpec& weight, DType type) {
   return weight.k % dtype_info(type).block_elements == 0;
 }
 
+PackedType packed_as(DType type) {
+  return type == DType::kF8E4M3 ? PackedType{type, PackKind::kFP8R} : PackedType{type};
+}
+
 std::string tensors_text(size_t count) {
   return fmt::format("{} tensor{}", count, count == 1 ? "" : "s");
 }
@@ -36,43 +44,59 @@ using Tensors = std::set<const SourceTensor*>;
 
 }  // namespace
 
-DType end_type(DType type) { return type == DType::kQ8_0 ? DType::kQ8_0 : DType::kQ6_K; }
+std::span<const DType> policy_types() { return kPolicyTypes; }
+
+std::string_view policy_type_name(DType type) {
+  return type == DType::kF8E4M3 ? "fp8" : std::string_view(dtype_info(type).name);
+}
+
+DType end_type(DType type) {
+  const bool fine = type == DType::kQ8_0 || type == DType::kF8E4M3;
+  return fine ? DType::kQ8_0 : DType::kQ6_K;
+}
 
 void apply_weight_policy(const WeightPolicy& policy, ModelSpec* spec) {
+  spec->policy = policy;
   if (!policy.type) return;
   for (WeightSpec& weight : spec->weights) {
     if (!is_meant(*spec, weight)) continue;
     const DType type = meant_type(weight, *policy.type);
+    if (type == weight.dtype) continue;
     if (holds_blocks(weight, type)) {
-      weight.packed = type;
+      weight.packed = packed_as(type);
     } else if (holds_blocks(weight, DType::kQ8_0)) {
       weight.packed = DType::kQ8_0;
     }
   }
 }
 
-bool is_quantised_by_policy(const WeightSpec& weight) {
-  return is_plain(weight.dtype) && !is_plain(weight.packed.dtype);
+bool is_made_by_policy(const WeightSpec& weight) {
+  const DType type = weight.packed.dtype;
+  return !weight.data->has_codes() && type != weight.dtype && type != DType::kF32;
 }
 
-PolicyNotes weight_policy_notes(const WeightPolicy& policy, const ModelSpec& spec) {
+PolicyNotes weight_policy_notes(const ModelSpec& spec) {
+  const WeightPolicy& policy = spec.policy;
   PolicyNotes notes;
   if (!policy.type) return notes;
-  const std::string_view name = dtype_info(*policy.type).name;
+  const std::string_view name = policy_type_name(*policy.type);
   std::map<std::string_view, Tensors> by_type;
   Tensors fallen, stay;
   for (const WeightSpec& weight : spec.weights) {
-    if (is_quantised_by_policy(weight)) by_type[weight.packed.name()].insert(weight.data);
+    if (is_made_by_policy(weight))
+      by_type[policy_type_name(weight.packed.dtype)].insert(weight.data);
     if (!is_meant(spec, weight)) continue;
-    if (!is_quantised_by_policy(weight)) {
+    if (weight.dtype == *policy.type) continue;
+    if (!is_made_by_policy(weight)) {
       stay.insert(weight.data);
     } else if (!holds_blocks(weight, meant_type(weight, *policy.type))) {
       fallen.insert(weight.data);
     }
   }
   for (const auto& [type, tensors] : by_type) {
-    notes.details.push_back(fmt::format("{} of '{}' become {} while they are loaded",
-                                        tensors_text(tensors.size()), spec.source, type));
+    notes.details.push_back(fmt::format("{} of '{}' {} {} while they are loaded",
+                                        tensors_text(tensors.size()), spec.source,
+                                        tensors.size() == 1 ? "becomes" : "become", type));
   }
   if (by_type.empty() && stay.empty()) {
     notes.warnings.push_back(fmt::format(

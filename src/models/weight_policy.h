@@ -4,7 +4,9 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tensor/dtype.h"
@@ -22,22 +24,30 @@ struct WeightSpec;
 //   matrices with rows of no multiple of 32 elements
 // Rows that hold no whole blocks of the type become q8_0.
 struct WeightPolicy {
-  std::optional<DType> type;
+  std::optional<DType> type = {};
+  // The type is the finest that fits into memory, which who starts an engine finds out
+  // (engine/choose_weights.h). Until then matrices stay as they are.
+  bool automatic = false;
 };
+
+// The types that a policy may name, and their names. FP8 has a scale for every 128 columns of a
+// row, so that its bits do not depend on how rows are cut; no file is written with it.
+std::span<const DType> policy_types();
+std::string_view policy_type_name(DType type);
 
 // Of token tables and the head.
 DType end_type(DType type);
 
-// Sets WeightSpec::packed of whatever the policy changes.
+// Sets the spec's policy, and WeightSpec::packed of whatever it changes.
 void apply_weight_policy(const WeightPolicy& policy, ModelSpec* spec);
 
 // Whether a policy makes another type of it.
-bool is_quantised_by_policy(const WeightSpec& weight);
+bool is_made_by_policy(const WeightSpec& weight);
 
-// Sentences on what the policy did to the model. A user should know those of `warnings`.
+// Sentences on what its policy did to the model. A user should know those of `warnings`.
 struct PolicyNotes {
   std::vector<std::string> details, warnings;
 };
-PolicyNotes weight_policy_notes(const WeightPolicy& policy, const ModelSpec& spec);
+PolicyNotes weight_policy_notes(const ModelSpec& spec);
 
 }  // namespace hearth

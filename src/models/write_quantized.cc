@@ -25,7 +25,7 @@ using TensorTypes = std::map<const SourceTensor*, DType>;
 TensorTypes quantised_tensors(const ModelSpec& spec) {
   TensorTypes types;
   for (const WeightSpec& weight : spec.weights) {
-    if (is_quantised_by_policy(weight)) types.emplace(weight.data, weight.packed.dtype);
+    if (is_made_by_policy(weight)) types.emplace(weight.data, weight.packed.dtype);
   }
   return types;
 }

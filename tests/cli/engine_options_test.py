@@ -110,6 +110,17 @@ class EngineOptionsTest(ProgramTest):
         told = json.loads(self.good("bench", self.random, *self.BENCH, "--weights", "q4_0"))
         self.assertEqual(told["model"]["type"], "f32 as q4_0")
 
+    def test_weights_become_the_finest_type_that_fits(self):
+        words = self.VERBS["logits"]
+        out, err = self.told("logits", *words, "--weights", "auto")
+        self.assertIn("stay as they are", err)
+        self.assertEqual(out, self.told("logits", *words)[0])
+        self.assertNotEqual(self.told("logits", *words, "--weights", "fp8")[0], out)
+        told = json.loads(self.good("bench", self.random, *self.BENCH, "--weights", "auto"))
+        self.assertEqual(told["model"]["type"], "f32")
+        self.bad(2, "quantize", self.random, self.folder / "no.gguf", "--weights", "auto",
+                 says=["auto", "q8_0"])
+
     def test_a_quantised_file_gives_what_quantising_gives(self):
         words = self.VERBS["logits"]
         for kind in ("q8_0", "q4_k"):

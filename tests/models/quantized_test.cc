@@ -76,6 +76,26 @@ TEST_P(Quantized, HasTheBitsOfTheFileWithAnyThreads) {
   }
 }
 
+// No file has this type. A row's bits do not depend on how rows are cut into shards and panels.
+TEST_P(Quantized, ToFp8HasTheSameBitsWithAnyThreadsAndIsNearItsFloats) {
+  const GoldenModel model = golden(GetParam());
+  const ModelSource source = open_model_source(model.path);
+  const ModelSpec spec = make_spec(source, WeightPolicy{DType::kF8E4M3});
+  EXPECT_TRUE(std::ranges::any_of(spec.weights, [](const WeightSpec& weight) {
+    return weight.packed.kind == PackKind::kFP8R;
+  }));
+  const std::vector<float> rows = rows_of(source, spec, model, 1, 1);
+  EXPECT_TRUE(same_bits(rows_of(source, spec, model, 2, 1), rows));
+  // Codes have an error of 2.2 % of the weights (docs/quantize.md), and logits of some ten
+  // products.
+  const double moved = difference(rows, model.logits).rms / model.std();
+  EXPECT_LT(moved, 0.022 * std::sqrt(40));
+  EXPECT_GT(moved, 0.022);
+  // On two shards sums are taken in another order, and become other numbers of BF16 here and there.
+  const std::vector<float> cut = rows_of(source, spec, model, 2, 2);
+  EXPECT_LT(difference(cut, rows).rms / model.std(), 0.005);
+}
+
 // Weights and activations are both rounded to codes of 8 bits in blocks of 32. The reference says
 // how far the second moves its logits; the first is a draw of that size, too: sqrt(2) of it, and
 // the bound is twice that.
