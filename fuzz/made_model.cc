@@ -19,8 +19,9 @@ namespace {
 // Elements of all matrices together, mostly and at most: what would have more is made smaller.
 constexpr uint64_t kMostElements = 1u << 13, kEvenMore = 1u << 18;
 
-constexpr std::array<const char*, 7> kArchitectures = {
-    "llama", "qwen2", "qwen3", "bert", "nomic-bert", "jina-bert-v2", "gemma3"};
+constexpr std::array<const char*, 10> kArchitectures = {
+    "llama",        "qwen2",  "qwen3",    "bert", "nomic-bert",
+    "jina-bert-v2", "gemma3", "mistral3", "phi3", "seed_oss"};
 // Usual numbers come first and more than once; among the others are the ends of what is built.
 constexpr std::array<uint32_t, 16> kHeads = {2, 1,  4,  2, 3,  4,  8,   5,
                                              6, 12, 16, 7, 32, 64, 160, 288};

@@ -65,7 +65,7 @@ void measure(const ModelSpec& spec, Isa isa, EngineLayout* layout) {
   WeightTable weights(spec, axes, deal_experts(spec, layout->plan.shares, layout->plan.experts));
   const EngineOptions& options = layout->options;
   // Rows of logits and of hidden states may be wanted in the same step.
-  layout->limits = {options.outputs + options.hidden_rows, options.items};
+  layout->limits = {options.outputs + options.hidden_rows, options.items, options.context};
   check_schedules(options.schedules, kernels_for(isa));
   measure_graphs(spec, weights, isa, layout);
   layout->kv = lay_out_kv(spec, axes, layout->shard_count(), layout->plan, options);
@@ -201,6 +201,7 @@ void settle_kv_pages(const Machine& machine, EngineLayout* layout) {
     }
     uint64_t held = uint64_t{kv.page_count()} * kPagePositions;
     options.context = static_cast<uint32_t>(std::min<uint64_t>(options.context, held));
+    layout->limits.context = options.context;
   }
   options.kv_pages = kv.page_count();
 }

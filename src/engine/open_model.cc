@@ -52,6 +52,15 @@ void tell_choice(const ModelSpec& chosen, const Machine& machine, const Listener
   tell_policy(chosen, listener);
 }
 
+// Of LongRoPE, which factors a model runs with.
+void tell_rope(const Engine& engine, const Listener& listener) {
+  const auto* block = engine.spec().first<AttentionBlock>();
+  if (block == nullptr || !block->rope || block->rope->short_factors.empty()) return;
+  const bool longer = engine.context() > block->rope->original_context;
+  listener.detail(fmt::format("RoPE's factors are those for contexts {} {}",
+                              longer ? "beyond" : "up to", block->rope->original_context));
+}
+
 }  // namespace
 
 std::unique_ptr<Tokenizer> open_tokenizer(const ModelSource& source,
@@ -101,6 +110,7 @@ std::unique_ptr<Engine> start_engine(const OpenedModel& model, const Machine& ma
   for (const std::string& warning : engine->warnings()) {
     (machine.binds_memory() ? listener.warn : listener.detail)(warning);
   }
+  tell_rope(*engine, listener);
   uint32_t wanted =
       options.context != 0 ? options.context : std::min(model.spec.hyper.context, kMaxContext);
   if (options.asks_kv_size() && engine->context() < wanted) {

@@ -18,7 +18,11 @@ struct Kind {
   bool latents = false;
   bool head_norms = false;  // of queries and keys, each head by itself
   bool qkv_biases = false;  // of queries, keys and values alone
-  bool behind = false;      // norms behind attention and what feeds forward, too
+  bool row_norms = false;   // of all query heads of a row together, and of all key heads
+  // Q, K and V are one matrix, and the gate of what feeds forward stands above the rest of it.
+  bool fused_rows = false;
+  const char* second_norm = "ffn_norm";  // before what feeds forward
+  bool behind = false;                   // norms behind attention and what feeds forward, too
   // Of encoders:
   bool positions = false;         // a table of them
   bool fused = false;             // Q, K and V are one matrix
@@ -33,6 +37,10 @@ constexpr Kind kKinds[] = {
     {.architecture = "qwen3", .head_norms = true},
     {.architecture = "qwen3moe", .head_norms = true},
     {.architecture = "gemma3", .head_norms = true, .behind = true},
+    {.architecture = "minimax-m2", .row_norms = true},
+    {.architecture = "mistral3"},
+    {.architecture = "phi3", .fused_rows = true},
+    {.architecture = "seed_oss", .qkv_biases = true, .second_norm = "post_attention_norm"},
     {.architecture = "deepseek2", .latents = true},
     {.architecture = "bert",
      .encoder = true,
@@ -140,8 +148,11 @@ class Outline {
     } else {
       add_attention();
     }
-    norm(layer_ + (kind_.encoder ? "attn_output_norm" : "ffn_norm"), shape_.width);
-    if (form_.wide_norms) add_wide_norms();
+    norm(layer_ + (kind_.encoder ? "attn_output_norm" : kind_.second_norm), shape_.width);
+    if (form_.wide_norms) {
+      add_row_norms();
+      norm(layer_ + "attn_norm_2", shape_.width);
+    }
     if (shape_.experts.count > 0 && layer >= shape_.experts.dense) {
       add_experts();
     } else {
@@ -158,7 +169,7 @@ class Outline {
     const uint32_t keys = shape_.kv_heads * shape_.key_length;
     const uint32_t values = shape_.kv_heads * shape_.value_length;
     const bool bias = kind_.attention_biases, of_rows = bias || kind_.qkv_biases;
-    if (shape_.fused.value_or(kind_.fused)) {
+    if (shape_.fused.value_or(kind_.fused || kind_.fused_rows)) {
       linear("attn_qkv", queries + keys + values, shape_.width, of_rows);
     } else {
       linear("attn_q", queries, shape_.width, of_rows);
@@ -166,6 +177,7 @@ class Outline {
       linear("attn_v", values, shape_.width, of_rows);
     }
     linear("attn_output", shape_.width, shape_.heads * shape_.value_length, bias);
+    if (kind_.row_norms) add_row_norms();
     if (!kind_.head_norms) return;
     norm(layer_ + "attn_q_norm", shape_.key_length);
     norm(layer_ + "attn_k_norm", shape_.key_length);
@@ -188,16 +200,15 @@ class Outline {
     matrix("attn_output", {uint64_t{shape_.heads} * shape_.value_length, shape_.width});
   }
 
-  void add_wide_norms() {
+  void add_row_norms() {
     norm(layer_ + "attn_q_norm", shape_.heads * shape_.key_length);
     norm(layer_ + "attn_k_norm", shape_.kv_heads * shape_.key_length);
-    norm(layer_ + "attn_norm_2", shape_.width);
   }
 
   void add_ffn() {
     if (!kind_.encoder) {
-      matrix("ffn_gate", {shape_.width, shape_.ffn});
-      matrix("ffn_up", {shape_.width, shape_.ffn});
+      if (!kind_.fused_rows) matrix("ffn_gate", {shape_.width, shape_.ffn});
+      matrix("ffn_up", {shape_.width, uint64_t{kind_.fused_rows ? 2u : 1u} * shape_.ffn});
       matrix("ffn_down", {shape_.ffn, shape_.width});
       return;
     }

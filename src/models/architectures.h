@@ -13,14 +13,18 @@ void describe_qwen3moe(SpecBuilder& m);
 void describe_deepseek2(SpecBuilder& m);
 void describe_glm4moe(SpecBuilder& m);
 void describe_gemma3(SpecBuilder& m);
+void describe_minimax_m2(SpecBuilder& m);
+void describe_mistral3(SpecBuilder& m);
+void describe_phi3(SpecBuilder& m);
+void describe_seed_oss(SpecBuilder& m);
 void describe_bert(SpecBuilder& m);
 void describe_nomic_bert(SpecBuilder& m);
 void describe_jina_bert_v2(SpecBuilder& m);
 
 // So does each family of folders, as data beside the architecture that it is of.
 extern const HfFamily kLlamaFolder, kMixtralFolder, kQwen2Folder, kQwen3Folder, kQwen3MoeFolder,
-    kDeepseek2Folder, kDeepseek3Folder, kGlm4MoeFolder, kGemma3Folder, kBertFolder, kRobertaFolder,
-    kNomicBertFolder, kJinaBertV2Folder;
+    kDeepseek2Folder, kDeepseek3Folder, kGlm4MoeFolder, kGemma3Folder, kMinimaxM2Folder,
+    kBertFolder, kRobertaFolder, kNomicBertFolder, kJinaBertV2Folder;
 
 // How experts in groups are chosen, by topk_method, n_group and topk_group, and what those are
 // where config.json does not say: reads and sets them (models/deepseek2.cc).

@@ -52,6 +52,7 @@ struct AttentionBlock {
   Mask mask = Mask::kCausal;
   KvKept kept = KvKept::kCached;
   std::optional<RopeParams> rope = {};
+  QueryTemperature temperature = {};
   float max_alibi = 0;  // the exponent of ALiBi's last slope, negated; 0: no ALiBi
   std::optional<HeadNorms> norms = {};
   LinearRef query = {}, key = {}, value = {}, output = {};

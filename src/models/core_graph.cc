@@ -15,8 +15,9 @@ namespace {
 
 class CoreBuilder : public BlockBuilder {
  public:
-  CoreBuilder(GraphBuilder& graph, const ModelSpec& spec, const WeightTable& weights)
-      : graph_(graph), spec_(spec), weights_(weights) {}
+  CoreBuilder(GraphBuilder& graph, const ModelSpec& spec, const WeightTable& weights,
+              uint32_t context)
+      : graph_(graph), spec_(spec), weights_(weights), context_(context) {}
 
   // One barrier for all: a row's norm is made by the thread that embedded it, and angles are first
   // read behind the projections.
@@ -87,7 +88,7 @@ class CoreBuilder : public BlockBuilder {
   }
   void add_angles(const RopeParams& rope) {
     if (find_angles(rope) != angles_.end()) return;
-    angles_.push_back({&rope, rope_angles(graph_, make_rope_table(rope))});
+    angles_.push_back({&rope, rope_angles(graph_, make_rope_table(rope, context_))});
     graph_.no_barrier();
   }
   std::vector<Angles>::const_iterator find_angles(const RopeParams& rope) const {
@@ -124,6 +125,7 @@ class CoreBuilder : public BlockBuilder {
       shape.q_norm = &weights_.vector(block.norms->query.weight);
       shape.k_norm = &weights_.vector(block.norms->key.weight);
     }
+    shape.temperature = block.temperature;
     if (block.max_alibi > 0) shape.slopes = alibi_slopes(block.heads, block.max_alibi);
     return shape;
   }
@@ -206,6 +208,7 @@ class CoreBuilder : public BlockBuilder {
   GraphBuilder& graph_;
   const ModelSpec& spec_;
   const WeightTable& weights_;
+  uint32_t context_;
   std::vector<Angles> angles_;
 };
 
@@ -218,7 +221,7 @@ Graph build_graph(const ModelSpec& spec, const WeightTable& weights, const Plan&
                      spec.has_kv_cache() ? 0 : std::min(limits.items, plan.max_rows));
   if (const auto* experts = spec.first<ExpertsBlock>()) graph.set_chosen(experts->rule.used);
   graph.set_schedules(schedules);
-  CoreBuilder builder(graph, spec, weights);
+  CoreBuilder builder(graph, spec, weights, limits.context);
   walk_model(spec, builder);
   return std::move(graph).finish();
 }

@@ -9,9 +9,10 @@
 namespace hearth {
 
 // The most that a step may have besides the plan's rows: output rows, and items, which count where
-// keys and values are kept for the step alone.
+// keys and values are kept for the step alone; and the positions that a text may have.
 struct GraphLimits {
   uint32_t outputs = 1, items = 1;
+  uint32_t context = 0;
 };
 
 // Makes the graph of a model under a plan. It reads the weights when it runs, so they may be packed

@@ -42,6 +42,9 @@ inline constexpr HfKey kEveryLayerKeys[] = {
     must_count("decoder_sparse_step", 1, "every layer must have experts"),
     no_dense_layers("every layer must have experts"),
     must_be_empty("mlp_only_layers", "every layer must have experts")};
+inline constexpr HfKey kLocalExpertKeys[] = {
+    need("num_local_experts", "expert_count", kExperts, ModelMost::kExperts),
+    need_up_to("num_experts_per_tok", "expert_used_count", kExperts)};
 // Of models with experts behind dense layers.
 inline constexpr HfKey kRoutedKeys[] = {
     need("n_routed_experts", "expert_count", kExperts, ModelMost::kExperts),
@@ -90,6 +93,12 @@ constexpr HfTensor routing_bias(std::string_view from) {
   return in_layers(HfLayers::kSparse, where(kRoutingBias, {HfScope::kLayer, HfKind::kWhole, from,
                                                            "exp_probs_b.bias", kExperts}));
 }
+// Experts as Mixtral names them, as wide as config.json says of an FFN.
+inline constexpr HfTensor kBlockSparseTensors[] = {
+    router("block_sparse_moe.gate"),
+    expert("block_sparse_moe.experts.{}.w1", "ffn_gate_exps", kFfn, kWidth),
+    expert("block_sparse_moe.experts.{}.w3", "ffn_up_exps", kFfn, kWidth),
+    expert("block_sparse_moe.experts.{}.w2", "ffn_down_exps", kWidth, kFfn)};
 inline constexpr HfTensor kExpertTensors[] = {
     router("mlp.gate"),
     routing_bias("mlp.gate.e_score_correction_bias"),

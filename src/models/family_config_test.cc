@@ -197,6 +197,27 @@ TEST(HfConfig, DefaultsOfFamilies) {
   EXPECT_EQ(second.keys().find("gating"), std::string::npos);
 }
 
+TEST(HfConfig, KeysOfMinimax) {
+  const std::string experts = R"(, "num_local_experts": 6, "num_experts_per_tok": 2)";
+  auto keys = [&](const std::string& more) {
+    return Read("MiniMaxM2ForCausalLM", experts + more).keys();
+  };
+  const std::string usual =
+      "attention.head_count_kv 2\nattention.key_length 64\nattention.value_length 64\n"
+      "expert_count 6\nexpert_feed_forward_length 1000\nexpert_gating_func 2\n"
+      "expert_used_count 2\nexpert_weights_norm true\nrope.dimension_count ";
+  EXPECT_EQ(keys(R"(, "use_qk_norm": true, "attn_type_list": [1, 1])"), usual + "32");
+  EXPECT_EQ(keys(R"(, "rotary_dim": 24)"), usual + "24");
+  for (const auto& [more, key] : {std::pair{R"(, "qk_norm_type": "per_head")", "qk_norm_type"},
+                                  {R"(, "attn_type_list": [1, 0])", "attn_type_list"},
+                                  {R"(, "use_qk_norm": false)", "use_qk_norm"},
+                                  {R"(, "shared_intermediate_size": 64)", "shared_intermediate"}}) {
+    const std::string error =
+        error_of("MiniMaxM2ForCausalLM", experts + more, ErrorCode::kUnsupported);
+    EXPECT_NE(error.find(key), std::string::npos) << error;
+  }
+}
+
 TEST(HfConfig, KeysOfExperts) {
   EXPECT_EQ(
       Read("MixtralForCausalLM", R"(, "num_local_experts": 6, "num_experts_per_tok": 2)").keys(),

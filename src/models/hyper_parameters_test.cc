@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "base/error.h"
 #include "kernels/rope/rope.h"
 #include "models/model_spec.h"
@@ -75,14 +77,35 @@ TEST(HyperParameters, AFactorOfRopeIsLinear) {
   // The newer key counts.
   TestSource both = llama_with("rope.scaling.factor", 2.0f);
   EXPECT_EQ(rope_of(both.set("llama.rope.scale_linear", 8.0f)).factor, 2);
-  EXPECT_NE(spec_refusal(none.set("llama.rope.scaling.type", "longrope"), ErrorCode::kUnsupported)
-                .find("RoPE scaling 'longrope'"),
+  EXPECT_NE(spec_refusal(none.set("llama.rope.scaling.type", "su"), ErrorCode::kUnsupported)
+                .find("RoPE scaling 'su'"),
             std::string::npos);
+}
+
+TEST(HyperParameters, LongRopeHasTwoSetsOfFactors) {
+  TestSource source = llama_with("rope.scaling.original_context_length", 512u);
+  auto refused = [&] { return spec_refusal(source, ErrorCode::kFile); };
+  source.set("llama.rope.scaling.type", "longrope");
+  EXPECT_NE(refused().find("rope_factors_long"), std::string::npos);
+  source.add("rope_factors_long.weight", {7});
+  EXPECT_NE(refused().find("must hold 8 values"), std::string::npos);
+}
+
+TEST(HyperParameters, QueriesGrowWithSpansOfPositions) {
+  TestSource source = made_source({.architecture = "mistral3"});
+  auto temperature = [&] { return read(source).first<AttentionBlock>()->temperature; };
+  EXPECT_EQ(temperature().growth, 0);
+  source.set("mistral3.attention.temperature_scale", 0.5f);
+  EXPECT_NE(spec_refusal(source, ErrorCode::kFile).find("original_context_length"),
+            std::string::npos);
+  source.set("mistral3.rope.scaling.original_context_length", 100u);
+  EXPECT_EQ(temperature().at(99), 1);
+  EXPECT_FLOAT_EQ(temperature().at(250), 1 + 0.5f * std::log(3.0f));
 }
 
 TEST(HyperParameters, SinesGrowWhateverTheScalingOfRope) {
   for (const char* key : {"rope.scaling.attn_factor", "rope.scaling.yarn_attn_factor"}) {
-    EXPECT_EQ(make_rope_table(rope_of(llama_with(key, 0.5f))).magnitude, 0.5) << key;
+    EXPECT_EQ(make_rope_table(rope_of(llama_with(key, 0.5f)), 4096).magnitude, 0.5) << key;
   }
   EXPECT_NE(spec_refusal(llama_with("rope.scaling.yarn_ext_factor", 1.0f), ErrorCode::kFile)
                 .find("rope.scaling.yarn_ext_factor = 1"),

@@ -14,12 +14,12 @@ void describe_jina_bert_v2(SpecBuilder& m) {
   twice.attention = {.inner = "attn_output_norm", .after = "attn_norm_2"};
   for (uint32_t layer = 0; layer < m.hyper().layers; ++layer) {
     const bool second = m.has(layer_tensor(layer, "attn_norm_2.weight"));
-    m.layer(
-        {make_attention(
-             m, layer,
-             {.positions = Positions::kAlibi, .norms = QkNorms::kRowsWhereThere, .encoder = true}),
-         make_feed_forward(m, layer, Gated::kWhereThere, Activation::kGelu),
-         second ? twice : kNormAfter});
+    m.layer({make_attention(m, layer,
+                            {.positions = Positions::kAlibi,
+                             .norms = QkNorms::kLayerRowsWhereThere,
+                             .encoder = true}),
+             make_feed_forward(m, layer, Gated::kWhereThere, Activation::kGelu),
+             second ? twice : kNormAfter});
   }
 }
 

@@ -57,14 +57,14 @@ TEST(LatentSpec, YarnScalesScores) {
   {
     TestModel model(source);
     EXPECT_EQ(model.spec().first<LatentBlock>()->scale, static_cast<float>(plain));
-    EXPECT_NEAR(make_rope_table(model.spec().first<LatentBlock>()->rope).magnitude,
+    EXPECT_NEAR(make_rope_table(model.spec().first<LatentBlock>()->rope, 4096).magnitude,
                 1 + 0.1 * std::log(40), 1e-12);
   }
   source.set("deepseek2.rope.scaling.yarn_log_multiplier", 0.0707f);
   TestModel model(source);
   const double grown = 1 + double{0.0707f} * std::log(40);
   EXPECT_EQ(model.spec().first<LatentBlock>()->scale, static_cast<float>(grown * grown * plain));
-  EXPECT_EQ(make_rope_table(model.spec().first<LatentBlock>()->rope).magnitude, 1);
+  EXPECT_EQ(make_rope_table(model.spec().first<LatentBlock>()->rope, 4096).magnitude, 1);
 }
 
 TEST(LatentSpec, KeysAndValuesInOneMatrixAreRefused) {

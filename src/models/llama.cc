@@ -20,18 +20,9 @@ void describe_llama(SpecBuilder& m) {
 
 namespace {
 
-constexpr HfKey kMixtralKeys[] = {
-    hf::need("num_local_experts", "expert_count", hf::kExperts, ModelMost::kExperts),
-    hf::need_up_to("num_experts_per_tok", "expert_used_count", hf::kExperts)};
 constexpr HfKey kMixtralGating[] = {
     hf::say("expert_gating_func", GgufGating::kSoftmax, hf::kGating),
     hf::say("expert_weights_norm", true)};
-
-constexpr HfTensor kMixtralTensors[] = {
-    hf::router("block_sparse_moe.gate"),
-    hf::expert("block_sparse_moe.experts.{}.w1", "ffn_gate_exps", hf::kFfn, hf::kWidth),
-    hf::expert("block_sparse_moe.experts.{}.w3", "ffn_up_exps", hf::kFfn, hf::kWidth),
-    hf::expert("block_sparse_moe.experts.{}.w2", "ffn_down_exps", hf::kWidth, hf::kFfn)};
 
 }  // namespace
 
@@ -50,8 +41,8 @@ constinit const HfFamily kMixtralFolder = {
     .keys = {hf::kDecoderKeys5, hf::kGroupedKeys, hf::kOutputBiasKeys},
     .rope = {.base = 1e6},
     .windows = {.kind = HfWindows::Kind::kAll},
-    .more_keys = {kMixtralKeys, hf::kEveryLayerKeys, kMixtralGating},
-    .tensors = {hf::kModelTensors, hf::kNormTensors, hf::kGroupedTensors, kMixtralTensors},
+    .more_keys = {hf::kLocalExpertKeys, hf::kEveryLayerKeys, kMixtralGating},
+    .tensors = {hf::kModelTensors, hf::kNormTensors, hf::kGroupedTensors, hf::kBlockSparseTensors},
     .halves = true,
 };
 

@@ -13,8 +13,8 @@ ModelShape shape_of(std::string_view architecture) {
 }
 
 TEST(MadeModel, ArchitecturesHaveSpecs) {
-  for (const char* architecture :
-       {"llama", "qwen2", "qwen3", "deepseek2", "bert", "nomic-bert", "jina-bert-v2", "gemma3"}) {
+  for (const char* architecture : {"llama", "qwen2", "qwen3", "deepseek2", "bert", "nomic-bert",
+                                   "jina-bert-v2", "gemma3", "mistral3", "phi3", "seed_oss"}) {
     SCOPED_TRACE(architecture);
     const TestModel model(made_source(shape_of(architecture)));
     EXPECT_EQ(model.spec().architecture->name, std::string_view(architecture));
@@ -23,7 +23,7 @@ TEST(MadeModel, ArchitecturesHaveSpecs) {
 }
 
 TEST(MadeModel, ExpertsStandBehindDenseLayers) {
-  for (const char* architecture : {"llama", "qwen3moe", "deepseek2"}) {
+  for (const char* architecture : {"llama", "qwen3moe", "deepseek2", "mistral3"}) {
     SCOPED_TRACE(architecture);
     ModelShape shape = shape_of(architecture);
     shape.experts = {.count = 4, .chosen = 2, .ffn = 32, .shared = 1, .dense = 1};

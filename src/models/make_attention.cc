@@ -96,14 +96,16 @@ std::optional<HeadNorms> make_head_norms(SpecBuilder& m, uint32_t layer, QkNorms
   const std::string key = layer_tensor(layer, "attn_k_norm");
   if (norms == QkNorms::kNone) return {};
   const bool queries = m.has(query + ".weight"), keys = m.has(key + ".weight");
-  if (norms != QkNorms::kHeads && !queries && !keys) return {};
-  if (norms == QkNorms::kRowsWhereThere && queries != keys) {
+  const bool layer_rows = norms == QkNorms::kLayerRowsWhereThere;
+  const bool where_there = norms == QkNorms::kHeadsWhereThere || layer_rows;
+  if (where_there && !queries && !keys) return {};
+  if (layer_rows && queries != keys) {
     fail(ErrorCode::kFile,
          "'{}' norms {} of layer {} and not {}: the file is damaged or made for another program",
          m.source().name(), queries ? "queries" : "keys", layer, queries ? "keys" : "queries");
   }
-  const bool rows = norms == QkNorms::kRowsWhereThere;
-  const NormKind kind = rows ? NormKind::kLayer : NormKind::kRms;
+  const bool rows = norms == QkNorms::kRows || layer_rows;
+  const NormKind kind = layer_rows ? NormKind::kLayer : NormKind::kRms;
   const auto l = static_cast<int>(layer);
   return HeadNorms{rows ? HeadNormSpan::kRow : HeadNormSpan::kHead,
                    m.norm(l, kind, "q_norm", query, block.key_length * (rows ? block.heads : 1)),

@@ -13,7 +13,8 @@
 namespace hearth {
 
 // RoPE as the keys say: base, turned elements (of `head_length` where they don't say), scaling, and
-// llama3's factors, the tensor rope_freqs.
+// factors of frequencies: llama3's, the tensor rope_freqs, or LongRoPE's, the tensors
+// rope_factors_long and rope_factors_short.
 RopeParams read_rope(SpecBuilder& m, uint32_t layer, RopeLayout layout, uint32_t head_length);
 // The same of a layer with a window, which has a base alone.
 RopeParams read_local_rope(SpecBuilder& m, uint32_t layer, RopeLayout layout, uint32_t head_length);
@@ -22,8 +23,9 @@ RopeParams read_local_rope(SpecBuilder& m, uint32_t layer, RopeLayout layout, ui
 // distance (ALiBi), or not by attention.
 enum class Positions : uint8_t { kNone, kRope, kAlibi };
 // Norms of query and key heads: none, RMS norms of every head (in every layer, or where the source
-// has some), or layer norms of all heads of a row together where the source has some.
-enum class QkNorms : uint8_t { kNone, kHeads, kHeadsWhereThere, kRowsWhereThere };
+// has some), RMS norms of all heads of a row together, or layer norms of these where the source has
+// some.
+enum class QkNorms : uint8_t { kNone, kHeads, kHeadsWhereThere, kRows, kLayerRowsWhereThere };
 
 // Of a model whose layers have one window (or none), or of two kinds of layers: those that see all
 // positions before their own, and those that see a window, which turn by a base of their own

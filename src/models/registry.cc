@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-constexpr std::array<Architecture, 10> kArchitectures = {{
+constexpr std::array<Architecture, 14> kArchitectures = {{
     {"llama", describe_llama},
     {"qwen2", describe_qwen2},
     {"qwen3", describe_qwen3},
@@ -16,6 +16,10 @@ constexpr std::array<Architecture, 10> kArchitectures = {{
     {"deepseek2", describe_deepseek2},
     {"glm4moe", describe_glm4moe},
     {"gemma3", describe_gemma3},
+    {"minimax-m2", describe_minimax_m2},
+    {"mistral3", describe_mistral3},
+    {"phi3", describe_phi3},
+    {"seed_oss", describe_seed_oss},
     {"bert", describe_bert},
     {"nomic-bert", describe_nomic_bert},
     {"jina-bert-v2", describe_jina_bert_v2},
@@ -40,9 +44,9 @@ const Architecture& architecture_for(const ModelSource& source) {
 namespace {
 
 constexpr const HfFamily* kFamilies[] = {
-    &kLlamaFolder,     &kMixtralFolder,   &kQwen2Folder,     &kQwen3Folder,  &kQwen3MoeFolder,
-    &kDeepseek2Folder, &kDeepseek3Folder, &kGlm4MoeFolder,   &kGemma3Folder, &kBertFolder,
-    &kRobertaFolder,   &kNomicBertFolder, &kJinaBertV2Folder};
+    &kLlamaFolder,     &kMixtralFolder,   &kQwen2Folder,     &kQwen3Folder,     &kQwen3MoeFolder,
+    &kDeepseek2Folder, &kDeepseek3Folder, &kGlm4MoeFolder,   &kGemma3Folder,    &kMinimaxM2Folder,
+    &kBertFolder,      &kRobertaFolder,   &kNomicBertFolder, &kJinaBertV2Folder};
 
 }  // namespace
 

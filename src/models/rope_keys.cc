@@ -15,7 +15,7 @@ void read_scaling(const ModelKeys& keys, uint32_t context, RopeParams* rope) {
   rope->factor = keys.non_negative_or("rope.scaling.factor", linear);
   if (rope->factor == 0) rope->factor = 1;
   const std::string scaling = keys.text_or("rope.scaling.type", "linear");
-  if (scaling == "none") rope->factor = 1;
+  if (scaling == "none" || scaling == "longrope") rope->factor = 1;
   // Sines and cosines grow by these, whatever the type is.
   rope->yarn_attn_factor = keys.real_or("rope.scaling.attn_factor", 1) *
                            keys.real_or("rope.scaling.yarn_attn_factor", 1);
@@ -32,32 +32,53 @@ void read_scaling(const ModelKeys& keys, uint32_t context, RopeParams* rope) {
     rope->yarn_ext_factor = ramp;
     rope->yarn_beta_fast = keys.real_or("rope.scaling.yarn_beta_fast", 32);
     rope->yarn_beta_slow = keys.real_or("rope.scaling.yarn_beta_slow", 1);
-  } else if (scaling != "none") {
+  } else if (scaling != "none" && scaling != "longrope") {
     fail(ErrorCode::kUnsupported,
-         "'{}' asks for RoPE scaling '{}'; known are none, linear, yarn, and llama3's factors",
+         "'{}' asks for RoPE scaling '{}'; known are none, linear, yarn, longrope, and llama3's "
+         "factors",
          keys.source().name(), scaling);
   }
 }
 
-void read_factors(SpecBuilder& m, RopeParams* rope) {
-  constexpr const char* kName = "rope_freqs.weight";
-  m.says_nothing_new(kName);
+// Empty where there is no such tensor.
+std::vector<float> factors_of(SpecBuilder& m, const char* name, uint32_t count) {
+  m.says_nothing_new(name);
   const ModelSource& source = m.source();
-  const SourceTensor* factors = source.find_tensor(kName);
-  if (factors == nullptr) return;
-  const bool f32 = factors->type_known && factors->dtype == DType::kF32;
-  if (!f32 || factors->n_elements != rope->n_rot / 2) {
-    fail(ErrorCode::kFile, "'{}': tensor {} must hold {} values of f32", source.name(), kName,
-         rope->n_rot / 2);
+  const SourceTensor* stored = source.find_tensor(name);
+  if (stored == nullptr) return {};
+  const bool f32 = stored->type_known && stored->dtype == DType::kF32;
+  if (!f32 || stored->n_elements != count) {
+    fail(ErrorCode::kFile, "'{}': tensor {} must hold {} values of f32", source.name(), name,
+         count);
   }
-  rope->freq_factors.resize(rope->n_rot / 2);
-  dequantize_row(DType::kF32, factors->data.data(), rope->n_rot / 2, rope->freq_factors.data());
-  for (float factor : rope->freq_factors) {
+  std::vector<float> factors(count);
+  dequantize_row(DType::kF32, stored->data.data(), count, factors.data());
+  for (float factor : factors) {
     if (!std::isfinite(factor) || factor <= 0) {
-      fail(ErrorCode::kFile, "'{}': tensor {} holds {}, not a positive number", source.name(),
-           kName, factor);
+      fail(ErrorCode::kFile, "'{}': tensor {} holds {}, not a positive number", source.name(), name,
+           factor);
     }
   }
+  return factors;
+}
+
+// LongRoPE's come in pairs: for contexts beyond the original one, and for others.
+void read_factors(SpecBuilder& m, const ModelKeys& keys, RopeParams* rope) {
+  const uint32_t count = rope->n_rot / 2;
+  rope->freq_factors = factors_of(m, "rope_freqs.weight", count);
+  std::vector<float> longer = factors_of(m, "rope_factors_long.weight", count);
+  std::vector<float> shorter = factors_of(m, "rope_factors_short.weight", count);
+  const bool wanted = keys.text_or("rope.scaling.type", "linear") == "longrope";
+  if (longer.empty() && shorter.empty() && !wanted) return;
+  if (longer.empty() || shorter.empty() || !rope->freq_factors.empty()) {
+    fail(ErrorCode::kFile,
+         "'{}' needs two tensors for RoPE, rope_factors_long and rope_factors_short, and no "
+         "rope_freqs beside them: the file is damaged or made for another program",
+         m.source().name());
+  }
+  rope->freq_factors = std::move(longer);
+  rope->short_factors = std::move(shorter);
+  rope->original_context = keys.count("rope.scaling.original_context_length", ModelMost::kContext);
 }
 
 RopeParams turned(const ModelKeys& keys, RopeLayout layout, uint32_t head_length) {
@@ -84,7 +105,7 @@ RopeParams read_rope(SpecBuilder& m, uint32_t layer, RopeLayout layout, uint32_t
   RopeParams rope = turned(keys, layout, head_length);
   rope.freq_base = keys.real_or("rope.freq_base", 10000);
   read_scaling(keys, m.hyper().context, &rope);
-  read_factors(m, &rope);
+  read_factors(m, keys, &rope);
   return rope;
 }
 

@@ -28,7 +28,7 @@ from elementary import silu
 
 SIGMOID = 2
 # Architectures whose weights are normed unless the file says otherwise.
-NORMED = ("llama", "qwen3moe")
+NORMED = ("llama", "qwen3moe", "minimax-m2")
 TIE = 1e-9
 
 

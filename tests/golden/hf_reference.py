@@ -25,7 +25,7 @@ ARCHITECTURES = {
     "Qwen2ForCausalLM": "qwen2", "Qwen3ForCausalLM": "qwen3", "Qwen3MoeForCausalLM": "qwen3moe",
     "Glm4MoeForCausalLM": "glm4moe", "DeepseekV2ForCausalLM": "deepseek2",
     "DeepseekV3ForCausalLM": "deepseek2", "Gemma3ForCausalLM": "gemma3",
-    "Gemma3ForConditionalGeneration": "gemma3",
+    "Gemma3ForConditionalGeneration": "gemma3", "MiniMaxM2ForCausalLM": "minimax-m2",
 }  # fmt: skip
 
 
@@ -60,7 +60,9 @@ class Settings:
         length = self["qk_rope_head_dim"] if latent else self.head()
         config = {
             "layout": rope.NORM if latent else rope.NEOX,
-            "dimensions": int(length * turn.get("partial_rotary_factor", 1.0)),
+            "dimensions": self.get(
+                "rotary_dim", int(length * turn.get("partial_rotary_factor", 1.0))
+            ),
             "base": turn["rope_theta"],
         }
         if self.scaling in ("linear", "yarn"):
@@ -191,8 +193,9 @@ def _feed_forward(w: Weights, there: str, config: reference.Config, layer: int) 
     if there + "block_sparse_moe.gate.weight" in w:
         mlp, kinds = there + "block_sparse_moe.", {"gate": "w1", "up": "w3", "down": "w2"}
     out = {"ffn_gate_inp.weight": w[mlp + "gate.weight"]}
-    if mlp + "gate.e_score_correction_bias" in w:
-        out["exp_probs_b.bias"] = w[mlp + "gate.e_score_correction_bias"]
+    for name in ("gate.e_score_correction_bias", "e_score_correction_bias"):
+        if mlp + name in w:
+            out["exp_probs_b.bias"] = w[mlp + name]
     for k, name in kinds.items():
         each = [w[f"{mlp}experts.{e}.{name}.weight"] for e in range(config.experts.count)]
         out[f"ffn_{k}_exps.weight"] = np.concatenate(each)

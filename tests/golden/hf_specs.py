@@ -59,6 +59,8 @@ def _twins() -> list[Directory]:
         twin("glm4moe-f32", "qkv bias", "partial_rotary_factor", "a layer for further tokens"),
         twin("glm4moe-bf16", "qkv bias", "qk norm", "a layer for further tokens",
              form=ROPE_PARAMETERS),
+        twin("minimax-f32", "rotary_dim", "norms of rows"),
+        twin("minimax-bf16", "norms of rows", form=ROPE_PARAMETERS),
         twin("deepseek2-f32-v2", "group_limited_greedy", form=ROPE_PARAMETERS),
         twin("deepseek2-f16", "one group", "the GGUF file has gate and up in one"),
         twin("deepseek2-bf16", "noaux_tc", "two files", shards=2),

@@ -49,6 +49,7 @@ _GEMMA = {
     "post_ffw_norm": "post_feedforward_layernorm",
 }  # fmt: skip
 _MIXTRAL = {"gate": "w1", "up": "w3", "down": "w2"}
+_BLOCK_SPARSE = ("llama", "minimax-m2")  # whose experts have these names
 
 
 def _name(spec: Spec, name: str) -> str:
@@ -57,8 +58,9 @@ def _name(spec: Spec, name: str) -> str:
         return f"{_TOP[stem]}.{end}"
     _, layer, part = stem.split(".", 2)
     if part == "exp_probs_b":
-        return f"model.layers.{layer}.mlp.gate.e_score_correction_bias"
-    if spec.arch == "llama" and part == "ffn_gate_inp":
+        of = "block_sparse_moe" if spec.arch in _BLOCK_SPARSE else "mlp.gate"
+        return f"model.layers.{layer}.{of}.e_score_correction_bias"
+    if spec.arch in _BLOCK_SPARSE and part == "ffn_gate_inp":
         return f"model.layers.{layer}.block_sparse_moe.gate.{end}"
     names = _GEMMA if spec.gemma else _LAYER
     return f"model.layers.{layer}.{names[part]}.{end}"
@@ -66,7 +68,7 @@ def _name(spec: Spec, name: str) -> str:
 
 def _expert_name(spec: Spec, prefix: str, expert: int, part: str) -> str:
     layer = prefix.removeprefix("blk.").removesuffix(".")
-    if spec.arch == "llama":
+    if spec.arch in _BLOCK_SPARSE:
         return f"model.layers.{layer}.block_sparse_moe.experts.{expert}.{_MIXTRAL[part]}.weight"
     return f"model.layers.{layer}.mlp.experts.{expert}.{part}_proj.weight"
 
@@ -182,6 +184,11 @@ def _expert_config(spec: Spec) -> dict:
     out = {"num_experts_per_tok": e.used}
     if spec.arch == "llama":
         return {**out, "num_local_experts": e.count}
+    if spec.arch == "minimax-m2":
+        return {**out, "num_local_experts": e.count, "scoring_func": "sigmoid",
+                "shared_intermediate_size": 0, "use_routing_bias": True, "use_qk_norm": True,
+                "qk_norm_type": "per_layer", "attn_type_list": [1] * spec.layers,
+                "rotary_dim": spec.rope["dimension_count"]}  # fmt: skip
     out["moe_intermediate_size"] = e.ffn
     if spec.arch == "qwen3moe":
         return {**out, "num_experts": e.count, "norm_topk_prob": e.normed is not False,
@@ -214,6 +221,7 @@ def _class(spec: Spec) -> tuple[str, str]:
         "glm4moe": ("Glm4MoeForCausalLM", "glm4_moe"),
         "deepseek2": ("DeepseekV2ForCausalLM", "deepseek_v2"),
         "gemma3": ("Gemma3ForCausalLM", "gemma3_text"),
+        "minimax-m2": ("MiniMaxM2ForCausalLM", "minimax_m2"),
     }[spec.arch]
 
 

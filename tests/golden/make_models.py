@@ -72,7 +72,6 @@ from model_specs import Spec
 from quants import Type
 
 POOLINGS = ("none", "mean", "cls", "last", "rank")
-LLAMA3 = {"low": 1.0, "high": 4.0, "original_context": 64}
 EPSILON = 1e-5
 LOGIT_STD = 2.0
 BYTE_TOKENS_START = 3
@@ -145,6 +144,8 @@ def metadata(spec: Spec) -> dict[str, gguf_io.Value]:
     own[f"attention.{epsilon}"] = f32(EPSILON)
     if spec.encoder and not spec.of_tests and not spec.lean:
         own["attention.causal"] = boolean(False)
+    if spec.temperature:
+        own["attention.temperature_scale"] = f32(spec.temperature)
     if spec.pooling:
         own["pooling_type"] = u32(POOLINGS.index(spec.pooling))
     if spec.alibi:
@@ -177,7 +178,7 @@ def residual_gain(spec: Spec) -> float:
 def linears(spec: Spec, layer: int) -> list[tuple[str, int, int, float]]:
     """(name, columns, rows, gain) of a layer's matrices. Gains keep attention sharp and the
     residual stream near unit size."""
-    qk = 1.0 if spec.normed_heads else 1.4
+    qk = 1.0 if spec.normed_heads or spec.norms_rows else 1.4
     out = residual_gain(spec)
     q, k = spec.heads * spec.key, spec.kv_heads * spec.key
     v, d = spec.kv_heads * spec.value, spec.embedding
@@ -206,8 +207,7 @@ def layer_weights(spec: Spec, r: np.random.Generator, layer: int):
         yield from draws.layer_norm(r, prefix + "layer_output_norm", d)
     else:
         yield prefix + "attn_norm.weight", draws.norm(r, d, 1.0)
-        ffn_norm = "post_attention_norm" if spec.arch == "glm4moe" else "ffn_norm"
-        yield f"{prefix}{ffn_norm}.weight", draws.norm(r, d, 1.0)
+        yield f"{prefix}{spec.second_norm}.weight", draws.norm(r, d, 1.0)
     if spec.gemma:
         for name in ("post_attention_norm", "post_ffw_norm"):
             yield f"{prefix}{name}.weight", draws.norm(r, d, residual_gain(spec))
@@ -215,6 +215,9 @@ def layer_weights(spec: Spec, r: np.random.Generator, layer: int):
         yield from draws.layer_norm(r, prefix + "attn_q_norm", d)
         yield from draws.layer_norm(r, prefix + "attn_k_norm", d)
         yield from draws.layer_norm(r, prefix + "attn_norm_2", d)
+    if spec.norms_rows and not spec.code:
+        yield prefix + "attn_q_norm.weight", draws.norm(r, spec.heads * spec.key, 1.5)
+        yield prefix + "attn_k_norm.weight", draws.norm(r, spec.kv_heads * spec.key, 1.5)
     if spec.normed_heads:
         yield prefix + "attn_q_norm.weight", draws.norm(r, spec.key, 1.5)
         yield prefix + "attn_k_norm.weight", draws.norm(r, spec.key, 1.5)
@@ -250,9 +253,7 @@ def weights(spec: Spec):
     else:
         yield "output_norm.weight", draws.norm(r, d, 1.0)
         yield "output.weight", draws.matrix(r, d, spec.vocab, LOGIT_STD)
-    if spec.llama3_factor:
-        base, factor = spec.rope["freq_base"], spec.llama3_factor
-        yield "rope_freqs.weight", rope.llama3_divisors(spec.key, base, factor, **LLAMA3)
+    yield from rope.divisor_tensors(spec)
 
 
 def scaled_tensors(name: str, values: np.ndarray) -> list[gguf_io.Tensor]:

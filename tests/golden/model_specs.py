@@ -70,6 +70,8 @@ class Spec:
     query_scalar: int = 0  # query_pre_attn_scalar of a directory; 0: a head's length
     rope: dict[str, float | int | str] = dataclasses.field(default_factory=dict)
     llama3_factor: float = 0.0
+    long_factor: float = 0.0  # the largest of rope_factors_long; 0: no such tensors
+    temperature: float = 0.0  # attention.temperature_scale; 0: not in the file
     overrides: dict[str, Type] = dataclasses.field(default_factory=dict)
     lean: bool = False  # leaves out every key that has a default
     texts: tuple[int, ...] = ()  # the prompt's tokens are texts of these lengths; (): one
@@ -104,6 +106,15 @@ class Spec:
     @property
     def gemma(self) -> bool:
         return self.arch == gemma.ARCHITECTURE
+
+    @property
+    def norms_rows(self) -> bool:
+        """Whether norms of queries and keys are of all heads of a row together."""
+        return self.code or self.arch == "minimax-m2"
+
+    @property
+    def second_norm(self) -> str:
+        return "post_attention_norm" if self.arch in ("glm4moe", "seed_oss") else "ffn_norm"
 
     @property
     def next_layers(self) -> int:
@@ -191,6 +202,35 @@ def _float_models() -> list[Spec]:
         Spec("llama-f32-long", "llama", ("600 tokens",), 64, 4, 2, 100, 263, 600, tied=True),
         Spec("qwen3-f16-long-window", "qwen3", ("600 tokens", "sliding window 100", "qk norm"), 64,
              3, 1, 100, 263, 600, type=Type.F16, key_length=24, value_length=24, window=100),
+    ]
+
+
+def _descendants() -> list[Spec]:
+    """Of architectures that are Llama's or Qwen2's but for a thing or two."""
+    long = {"scaling.type": "longrope", "scaling.attn_factor": 1.19}
+    fused = ("attn_qkv", "ffn_up")
+    yarn = {"scaling.type": "yarn", "scaling.factor": 16.0, "freq_base": 1000000.0}
+    return [
+        Spec("seed_oss-f32", "seed_oss", ("qkv bias", "heads wider than the width"), 84, 6, 3, 172,
+             301, 60, key_length=24, value_length=24, biases=_QKV),
+        Spec("seed_oss-q8_0", "seed_oss", ("no bias", "tied"), 96, 6, 2, 224, 301, 60,
+             type=Type.Q8_0, key_length=32, value_length=32, tied=True),
+        Spec("phi3-f32", "phi3", ("fused QKV", "gate above up"), 84, 7, 7, 140, 301, 60,
+             fused=fused),
+        Spec("phi3-f32-short", "phi3", ("longrope, context not beyond it", "rope 12 of 20"), 80, 4,
+             2, 172, 301, 80, fused=fused, long_factor=40.0, tied=True,
+             rope={**long, "dimension_count": 12, "scaling.original_context_length": 1024}),
+        Spec("phi3-q8_0-long", "phi3", ("longrope, context beyond it", "rope 24 of 32"), 96, 6, 2,
+             224, 301, 150, type=Type.Q8_0, key_length=32, value_length=32, fused=fused,
+             long_factor=40.0,
+             rope={**long, "dimension_count": 24, "scaling.original_context_length": 128}),
+        Spec("mistral3-f32", "mistral3", ("rope yarn", "queries grow from 40 positions on"), 96, 6,
+             3, 172, 301, 150, tied=True, temperature=0.1,
+             rope={**yarn, "scaling.original_context_length": 40,
+                   "scaling.yarn_log_multiplier": 1.0}),
+        Spec("mistral3-q8_0", "mistral3", ("head_dim 32", "no yarn"), 160, 4, 1, 224, 301, 90,
+             type=Type.Q8_0, key_length=32, value_length=32, temperature=0.5,
+             rope={"freq_base": 1000000.0, "scaling.original_context_length": 7}),
     ]
 
 
@@ -363,6 +403,6 @@ def _models_of_other_types(named: list[Spec]) -> list[Spec]:
 
 def specs() -> list[Spec]:
     encoders = _bert_models() + _nomic_models() + _jina_models() + _embedders()
-    decoders = _float_models() + _block_models()
+    decoders = _float_models() + _descendants() + _block_models()
     decoders += _models_of_other_types(decoders)
     return decoders + encoders + _test_models()

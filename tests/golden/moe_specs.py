@@ -111,5 +111,23 @@ def _glm_models() -> list[Spec]:
     ]
 
 
+def _minimax_models() -> list[Spec]:
+    def minimax(name: str, features: tuple[str, ...], *sizes: int, **more) -> Spec:
+        key, routing = more.pop("key", 24), {"sigmoid": True, "gating_key": True, "bias": 0.3}
+        count, used = more.pop("experts")
+        return Spec(name, "minimax-m2", features, *sizes, 301, 24, key_length=key,
+                    value_length=key, rope={"freq_base": 5e6, "dimension_count": key // 2},
+                    experts=Experts(count, used, sizes[3], **routing), **more)
+
+    return [
+        minimax("minimax-f32", ("norms of rows", "7 experts, 3 used"), 84, 6, 3, 44,
+                experts=(7, 3)),
+        minimax("minimax-bf16", ("norms of rows", "BF16 values throughout"), 96, 5, 5, 76,
+                experts=(7, 2), type=Type.BF16, twin=True),
+        minimax("minimax-q8_0", ("norms of rows", "mqa"), 96, 7, 1, 96, key=32, experts=(5, 2),
+                type=Type.Q8_0),
+    ]
+
+
 def moe_models() -> list[Spec]:
-    return _qwen3_models() + _mixtral_models() + _glm_models()
+    return _qwen3_models() + _mixtral_models() + _glm_models() + _minimax_models()

@@ -4,8 +4,8 @@
     reference.py MODEL.gguf --tokens 1,2,3 -o out.npy    logits of all positions, [n, vocab] float64
 
 Architectures `llama` (Llama 2 and 3, Mistral, Mixtral), `qwen2`, `qwen3`, `qwen3moe`, `glm4moe`,
-`deepseek2` (DeepSeek V2 and V3, Kimi K2) and `gemma3`, the encoders `bert`, `nomic-bert` and
-`jina-bert-v2`, and two that only tests know.
+`deepseek2` (DeepSeek V2 and V3, Kimi K2), `gemma3`, `minimax-m2`, `mistral3`, `phi3` and
+`seed_oss`, the encoders `bert`, `nomic-bert` and `jina-bert-v2`, and two that only tests know.
 Every weight is dequantised exactly and every operation is float64, so the only errors are float64's
 own. Written from the models' papers and from the meaning that GGUF gives to its keys; it shares
 nothing with the engine.
@@ -17,9 +17,10 @@ nothing with the engine.
     logits = Whead hidden
 
 `test-decoder` is such a one. Norms of queries and keys are there where the file has them; layers
-with experts have in place of the FFN what experts.py says; `glm4moe` calls the norm before it
-post_attention_norm; attention of `deepseek2` is that of mla.py; `gemma3` differs in what gemma.py
-says.
+with experts have in place of the FFN what experts.py says; `glm4moe` and `seed_oss` call the norm
+before it post_attention_norm; attention of `deepseek2` is that of mla.py; `gemma3` differs in what
+gemma.py says; `minimax-m2` norms queries of all heads together, and keys; `mistral3` multiplies
+queries at position p by 1 + s ln(floor(p / original context) + 1).
 
 Encoders norm what BERT norms (Devlin et al. 2019), and every position sees all others, as it does
 in decoders whose key attention.causal is false:
@@ -59,6 +60,8 @@ import quants
 import rope
 from elementary import gelu, gelu_tanh, layer_norm, rms_norm, silu, softmax
 
+# The context that engines run the golden models with.
+RUN_CONTEXT = 1024
 ENCODERS = ("bert", "nomic-bert", "jina-bert-v2", "test-encoder")
 LAYOUTS = {
     "llama": rope.NORM,
@@ -67,6 +70,10 @@ LAYOUTS = {
     "qwen3moe": rope.NEOX,
     "glm4moe": rope.NEOX,
     "deepseek2": rope.NORM,
+    "minimax-m2": rope.NEOX,
+    "mistral3": rope.NORM,
+    "phi3": rope.NEOX,
+    "seed_oss": rope.NEOX,
     gemma.ARCHITECTURE: rope.NEOX,
     "bert": rope.NEOX,
     "nomic-bert": rope.NEOX,
@@ -101,6 +108,8 @@ class Config:
     experts: experts.Routing | None
     mla: mla.Shape | None
     gemma: gemma.Shape | None
+    temperature: float = 0.0  # how queries grow, and with how many positions
+    span: int = 0
 
     @property
     def encoder(self) -> bool:
@@ -173,6 +182,8 @@ def read_config(file: gguf_io.Gguf) -> Config:
         experts=experts.read_routing(file),
         mla=mla.read_shape(file),
         gemma=gemma.read_shape(file, plain_rope, key_length),
+        temperature=file.get(f"{arch}.attention.temperature_scale", 0.0),
+        span=file.get(f"{arch}.rope.scaling.original_context_length", 0),
     )
 
 
@@ -267,11 +278,23 @@ class Model:
             parts = np.split(fused, np.cumsum(widths)[:2], axis=1)
         else:
             parts = [self.linear(x, prefix + name) for name in ("attn_q", "attn_k", "attn_v")]
-        if c.encoder and prefix + "attn_q_norm.weight" in self.weights:
+        if self.norms_whole_rows and prefix + "attn_q_norm.weight" in self.weights:
             parts[0] = self.norm(parts[0], prefix + "attn_q_norm")
             parts[1] = self.norm(parts[1], prefix + "attn_k_norm")
         lengths = (c.key_length, c.key_length, c.value_length)
         return [part.reshape(n, -1, length) for part, length in zip(parts, lengths)]
+
+    @property
+    def norms_whole_rows(self) -> bool:
+        """Whether norms of queries and keys are of all heads of a row together."""
+        return self.config.encoder or self.config.arch == "minimax-m2"
+
+    def _divisors(self) -> np.ndarray | None:
+        """Of RoPE's frequencies. LongRoPE has two sets: one for contexts beyond the original."""
+        if self.config.arch == "phi3":
+            long = RUN_CONTEXT > self.config.span
+            return self.vector(f"rope_factors_{'long' if long else 'short'}.weight")
+        return self.vector("rope_freqs.weight") if self.config.arch == "llama" else None
 
     def _mask(self, n: int, window: int) -> np.ndarray:
         if self.config.causal:
@@ -290,12 +313,15 @@ class Model:
             out = mla.attend(self, x, prefix, positions, mask)
             return self.linear(out, prefix + "attn_output")
         q, k, v = self._queries_keys_values(x, prefix)
-        if not c.encoder and prefix + "attn_q_norm.weight" in self.weights:
+        if not self.norms_whole_rows and prefix + "attn_q_norm.weight" in self.weights:
             q = self.norm(q, prefix + "attn_q_norm")
             k = self.norm(k, prefix + "attn_k_norm")
-        divisors = self.vector("rope_freqs.weight") if c.arch == "llama" else None
+        divisors = self._divisors()
         q = rope.rotate(q, positions, turn, divisors)
         k = rope.rotate(k, positions, turn, divisors)
+        if c.temperature:
+            growth = 1 + c.temperature * np.log(positions // c.span + 1)
+            q = q * growth[:, None, None]
         k, v = self.rounded_cache(k), self.rounded_cache(v)
         out = attention(q, k, v, mask, c.alibi, scale).reshape(n, -1)
         return self.linear(out, prefix + "attn_output")
@@ -326,7 +352,7 @@ class Model:
 
     def _decode(self, x: np.ndarray) -> np.ndarray:
         c, self.choices = self.config, []
-        ffn_norm = "post_attention_norm" if c.arch == "glm4moe" else "ffn_norm"
+        ffn_norm = "post_attention_norm" if c.arch in ("glm4moe", "seed_oss") else "ffn_norm"
 
         def behind(y: np.ndarray, name: str) -> np.ndarray:
             return self.norm(y, name) if c.gemma else y

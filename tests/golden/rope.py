@@ -13,7 +13,8 @@ Scalings, named as in `{arch}.rope.scaling.type`:
     yarn    frequencies that turn often within the original context stay, those that turn seldom are
             divided, a ramp between; sine and cosine grow by 1 + 0.1 ln(factor)
             (Peng et al. 2023, "YaRN", sections 3.2 to 3.4)
-    the tensor rope_freqs.weight divides each frequency by a factor of its own (Llama 3)
+    the tensor rope_freqs.weight divides each frequency by a factor of its own (Llama 3), and so do
+    rope_factors_long.weight and rope_factors_short.weight (LongRoPE, Ding et al. 2024)
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import numpy as np
 
 NORM = "norm"
 NEOX = "neox"
+LLAMA3 = {"low": 1.0, "high": 4.0, "original_context": 64}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +65,7 @@ def frequencies(config: RopeConfig, divisors: np.ndarray | None = None) -> np.nd
     plain = config.base**exponents
     if divisors is not None:
         plain = plain / divisors
-    if config.scaling == "none":
+    if config.scaling in ("none", "longrope"):
         return plain
     interpolated = plain / config.factor
     if config.scaling == "linear":
@@ -110,3 +112,14 @@ def llama3_divisors(
     turns = original_context * base**exponents / (2 * math.pi)
     smooth = np.clip((turns - low) / (high - low), 0, 1)
     return 1 / ((1 - smooth) / factor + smooth)
+
+
+def divisor_tensors(spec):
+    """Yields (name, values) of a golden model's tensors (model_specs.Spec)."""
+    if spec.llama3_factor:
+        base, factor = spec.rope["freq_base"], spec.llama3_factor
+        yield "rope_freqs.weight", llama3_divisors(spec.key, base, factor, **LLAMA3)
+    if spec.long_factor:
+        pairs = spec.rope["dimension_count"] // 2
+        for name, most in (("long", spec.long_factor), ("short", 1.5)):
+            yield f"rope_factors_{name}.weight", np.geomspace(1.0, most, pairs)

@@ -21,6 +21,14 @@ enum class KvKept : uint8_t { kCached, kForStep };
 // A row sees the positions up to its own, or all of its item up to the last row's.
 enum class Mask : uint8_t { kCausal, kBidirectional };
 
+// Queries at a position p are multiplied by 1 + growth ln(floor(p / span) + 1), so that scores stay
+// as sharp over long texts (Llama 4's temperature, as Ministral 3 has it). growth 0: not at all.
+struct QueryTemperature {
+  float growth = 0;
+  uint32_t span = 0;  // above 0 where growth is
+  float at(uint32_t position) const;
+};
+
 struct AttentionShape {
   uint32_t layer;         // of the KV cache, where keys and values are cached
   uint32_t kv_heads;      // of the whole model
@@ -40,6 +48,7 @@ struct AttentionShape {
   // ALiBi's slope of each of the model's query heads (alibi_slopes()): a score loses that much for
   // each position between its row and its key, on either side. Empty: none.
   std::vector<float> slopes = {};
+  QueryTemperature temperature = {};
 };
 
 // The slopes of so many heads (Press et al. 2022), as powers of 2: with n the largest power of 2

@@ -135,9 +135,11 @@ class HeadNormOp : public Op {
   }
 
   void norm_heads(ExecutionContext& context, const NormPart& part, uint32_t row) const noexcept {
-    double mean = 0, squares = 0;
-    for (const MomentsPlace& place : part.all) mean += moments(context, place, row)[0];
-    mean /= static_cast<double>(part.all.size());
+    double mean = 0, squares = 0;  // an RMS norm takes squares of distances to 0
+    if (part.norm.kind == NormKind::kLayer) {
+      for (const MomentsPlace& place : part.all) mean += moments(context, place, row)[0];
+      mean /= static_cast<double>(part.all.size());
+    }
     for (const MomentsPlace& place : part.all) {
       const float* of_head = moments(context, place, row);
       squares += of_head[1] + length_ * (of_head[0] - mean) * (of_head[0] - mean);

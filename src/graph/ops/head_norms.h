@@ -1,5 +1,6 @@
-// Layer norms of queries and keys over all heads of a row together, as jina-bert-v2 for code has
-// them; norms of each head by itself are part of rope_and_store() (graph/ops/attention.h).
+// Norms of queries and keys over all heads of a row together: layer norms, as jina-bert-v2 for code
+// has them, or RMS norms, as MiniMax-M2 has; norms of each head by itself are part of
+// rope_and_store() (graph/ops/attention.h).
 //
 // A row's heads lie with all groups, so each group computes mean and sum of squared deviations of
 // every head that it has, and the groups meet; then each merges those of all heads, in the order of
@@ -14,8 +15,9 @@
 
 namespace hearth {
 
-// In place on the Q and K rows (parts 0 and 1 of `qkv`). Weights and biases: [heads * key_length]
-// and [kv_heads * key_length]. A cross-group point stands between the two nodes that it appends.
+// In place on the Q and K rows (parts 0 and 1 of `qkv`), both of one kind. Weights and biases:
+// [heads * key_length] and [kv_heads * key_length]. A cross-group point stands between the two
+// nodes that it appends.
 void whole_head_norms(GraphBuilder& builder, const std::string& name, const LinearOut& qkv,
                       const AttentionShape& shape, const NormWeight& queries,
                       const NormWeight& keys);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "graph/context.h"
 #include "graph/ops/kv_pages.h"
@@ -66,6 +67,10 @@ class RopeStoreOp : public Op {
     for (uint32_t i = 0; i < queries.size(); ++i) {
       norm_and_rotate(context, q + size_t{i} * d, shape_.q_norm, heads.shard, row);
     }
+    if (shape_.temperature.growth != 0) {
+      const float factor = shape_.temperature.at(position);
+      for (uint32_t i = 0; i < queries.size() * d; ++i) q[i] *= factor;
+    }
     norm_and_rotate(context, k, shape_.k_norm, heads.shard, row);
     context.kernels().kv_store[static_cast<size_t>(type)]({k, v, d, value_length, page, slot});
   }
@@ -88,6 +93,10 @@ class RopeStoreOp : public Op {
 };
 
 }  // namespace
+
+float QueryTemperature::at(uint32_t position) const {
+  return static_cast<float>(1 + double{growth} * std::log(position / span + 1.0));
+}
 
 Bundle rope_and_store(GraphBuilder& builder, std::string name, const LinearOut& qkv,
                       const Bundle& angles, const AttentionShape& shape) {

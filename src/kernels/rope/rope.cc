@@ -57,12 +57,14 @@ double yarn_extrapolation(const RopeParams& p, uint32_t i) {
 
 }  // namespace
 
-RopeTable make_rope_table(const RopeParams& params) {
+RopeTable make_rope_table(const RopeParams& params, uint32_t context) {
   check_params(params);
+  const bool is_short = !params.short_factors.empty() && context <= params.original_context;
+  const std::vector<float>& factors = is_short ? params.short_factors : params.freq_factors;
   RopeTable table{std::vector<double>(params.n_rot / 2), params.yarn_attn_factor};
   for (uint32_t i = 0; i < params.n_rot / 2; ++i) {
     double frequency = std::pow(params.freq_base, -2.0 * i / params.n_rot);
-    if (!params.freq_factors.empty()) frequency /= static_cast<double>(params.freq_factors[i]);
+    if (!factors.empty()) frequency /= static_cast<double>(factors[i]);
     double interpolated = frequency / params.factor;
     if (params.scaling == RopeScaling::kLinear) frequency = interpolated;
     if (params.scaling == RopeScaling::kYarn) {

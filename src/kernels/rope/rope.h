@@ -24,18 +24,22 @@ struct RopeParams {
   double yarn_beta_fast = 32, yarn_beta_slow = 1;
   std::vector<float>
       freq_factors;  // [n_rot / 2]: frequencies are divided by them (llama3); or empty
+  // The same where the model runs with a context of at most original_context (LongRoPE, Ding et al.
+  // 2024); empty where the context changes nothing.
+  std::vector<float> short_factors = {};
 
   bool operator==(const RopeParams&) const = default;
 };
 
 // Holds each pair's angle per position, [n_rot / 2], and the factor on cos and sin: attn_factor, of
 // YaRN attn_factor * (1 + growth ln(factor)), without the parenthesis where ext_factor is 0.
-// YaRN: Peng et al. 2023. Throws kFile for parameters that no model can have.
+// YaRN: Peng et al. 2023. `context`: the positions that a text may have. Throws kFile for
+// parameters that no model can have.
 struct RopeTable {
   std::vector<double> inverse_frequency;
   double magnitude;
 };
-RopeTable make_rope_table(const RopeParams& params);
+RopeTable make_rope_table(const RopeParams& params, uint32_t context);
 
 // Fills cos[i] and sin[i] for i < n_rot / 2 at `position`, computed in double, rounded once.
 void rope_angles(const RopeTable& table, uint32_t position, float* cos, float* sin);

@@ -28,7 +28,7 @@ RopeParams params(uint32_t n_rot, RopeLayout layout = RopeLayout::kInterleaved) 
 }
 
 std::vector<float> rotated(Isa isa, const RopeParams& p, std::vector<float> x, uint32_t position) {
-  RopeTable table = make_rope_table(p);
+  RopeTable table = make_rope_table(p, 4096);
   std::vector<float> cos(p.n_rot / 2), sin(p.n_rot / 2);
   rope_angles(table, position, cos.data(), sin.data());
   kernels_for(isa).rope({x.data(), cos.data(), sin.data(), p.n_rot, p.layout});
@@ -84,7 +84,7 @@ TEST(RopeTest, ProductsDependOnDistance) {
 }
 
 TEST(RopeTest, AnglesAreRoundedOnceEvenFarOut) {
-  RopeTable table = make_rope_table(params(8));
+  RopeTable table = make_rope_table(params(8), 4096);
   std::vector<float> cos(4), sin(4);
   rope_angles(table, 1000003, cos.data(), sin.data());
   for (uint32_t i = 0; i < 4; ++i) {
@@ -100,14 +100,14 @@ TEST(RopeTest, LinearScalingDividesPositions) {
   scaled.factor = 4;
   std::vector<float> x = waves(32, 0.4);
   EXPECT_EQ(rotated(Isa::kReference, scaled, x, 400), rotated(Isa::kReference, p, x, 100));
-  EXPECT_EQ(make_rope_table(scaled).magnitude, 1);
+  EXPECT_EQ(make_rope_table(scaled, 4096).magnitude, 1);
 }
 
 TEST(RopeTest, FrequencyFactorsDivideFrequencies) {
   RopeParams p = params(8);
-  std::vector<double> plain = make_rope_table(p).inverse_frequency;
+  std::vector<double> plain = make_rope_table(p, 4096).inverse_frequency;
   p.freq_factors = {1.0f, 1.0f, 3.5f, 8.0f};
-  std::vector<double> divided = make_rope_table(p).inverse_frequency;
+  std::vector<double> divided = make_rope_table(p, 4096).inverse_frequency;
   for (uint32_t i = 0; i < 4; ++i) EXPECT_DOUBLE_EQ(divided[i] * p.freq_factors[i], plain[i]);
 }
 
@@ -121,7 +121,7 @@ TEST(RopeTest, Yarn) {
   p.original_context = 2048;
   const double expected[] = {1.0,     0.31622776601683794,  0.1,     0.02569350598886808,
                              0.00625, 0.001383496476323666, 0.00025, 7.905694150420948e-05};
-  RopeTable table = make_rope_table(p);
+  RopeTable table = make_rope_table(p, 4096);
   ASSERT_EQ(table.inverse_frequency.size(), 8u);
   for (uint32_t i = 0; i < 8; ++i) {
     EXPECT_NEAR(table.inverse_frequency[i], expected[i], 1e-15) << "pair " << i;
@@ -129,28 +129,28 @@ TEST(RopeTest, Yarn) {
   EXPECT_NEAR(table.magnitude, 1.138629436111989, 1e-15);  // 1 + 0.1 ln 4
 
   p.yarn_attn_factor = 0.5;
-  EXPECT_NEAR(make_rope_table(p).magnitude, 0.5 * 1.138629436111989, 1e-15);
+  EXPECT_NEAR(make_rope_table(p, 4096).magnitude, 0.5 * 1.138629436111989, 1e-15);
   float cos[8], sin[8];
-  rope_angles(make_rope_table(p), 0, cos, sin);
+  rope_angles(make_rope_table(p, 4096), 0, cos, sin);
   EXPECT_FLOAT_EQ(cos[5], 0.5f * 1.138629436111989f);
   EXPECT_EQ(sin[5], 0.0f);
 
   p.yarn_ext_factor = 0;
-  table = make_rope_table(p);
+  table = make_rope_table(p, 4096);
   for (uint32_t i = 0; i < 8; ++i) {
     EXPECT_NEAR(table.inverse_frequency[i], std::pow(10000.0, -0.125 * i) / 4, 1e-15);
   }
   EXPECT_EQ(table.magnitude, 0.5);
   // Without YaRN too, sines and cosines grow by the factor of attention.
   p.scaling = RopeScaling::kLinear;
-  EXPECT_EQ(make_rope_table(p).magnitude, 0.5);
+  EXPECT_EQ(make_rope_table(p, 4096).magnitude, 0.5);
 }
 
 TEST(RopeTest, ParametersThatCannotBe) {
   auto refused = [](auto&& change) {
     RopeParams p = params(16);
     change(p);
-    EXPECT_THROW(make_rope_table(p), Error);
+    EXPECT_THROW(make_rope_table(p, 4096), Error);
   };
   refused([](RopeParams& p) { p.n_rot = 15; });
   refused([](RopeParams& p) { p.freq_base = 0; });
@@ -159,6 +159,16 @@ TEST(RopeTest, ParametersThatCannotBe) {
   refused([](RopeParams& p) { p.scaling = RopeScaling::kYarn; });
   refused([](RopeParams& p) { p.freq_factors = {1.0f}; });
   refused([](RopeParams& p) { p.freq_factors = std::vector<float>(8, 0.0f); });
+}
+
+TEST(RopeTest, LongRopeTakesFactorsByTheContext) {
+  RopeParams params;
+  params.n_rot = 8;
+  params.original_context = 512;
+  params.freq_factors = {4, 4, 4, 4};
+  params.short_factors = {2, 2, 2, 2};
+  EXPECT_EQ(make_rope_table(params, 512).inverse_frequency[0], 0.5);
+  EXPECT_EQ(make_rope_table(params, 513).inverse_frequency[0], 0.25);
 }
 
 }  // namespace

@@ -1,0 +1,40 @@
+// Ministral 3 (Mistral AI 2025): as Llama, with YaRN, and queries that grow with the position
+// beyond the context that the model was first trained for.
+#include <cmath>
+
+#include "models/architectures.h"
+#include "models/make_blocks.h"
+
+namespace hearth {
+namespace {
+
+// What YaRN multiplies sines and cosines by is divided by how scores grow in all dimensions.
+void read_growth(const ModelKeys& keys, RopeParams* rope) {
+  if (rope->scaling != RopeScaling::kYarn) return;
+  const double all = keys.non_negative_or("rope.scaling.yarn_log_multiplier", 0);
+  if (all == 0 || rope->factor <= 1) return;
+  rope->yarn_attn_factor /= 1 + rope->yarn_growth * all * std::log(rope->factor);
+}
+
+QueryTemperature read_temperature(const ModelKeys& keys) {
+  constexpr const char* kSpan = "rope.scaling.original_context_length";
+  QueryTemperature of;
+  of.growth = static_cast<float>(keys.non_negative_or("attention.temperature_scale", 0));
+  if (of.growth != 0) of.span = keys.count(kSpan, ModelMost::kContext);
+  return of;
+}
+
+}  // namespace
+
+void describe_mistral3(SpecBuilder& m) {
+  make_decoder(m, [&](uint32_t layer) {
+    AttentionBlock attention = make_attention(m, layer, {.rope = RopeLayout::kInterleaved});
+    read_growth(m.keys(layer), &*attention.rope);
+    attention.temperature = read_temperature(m.keys(layer));
+    m.layer({attention,
+             make_swiglu_or_experts(m, layer, {.gating = Gating::kSoftmax, .normalised = true}),
+             kNormBefore});
+  });
+}
+
+}  // namespace hearth
