@@ -66,6 +66,8 @@ struct SourceTensor {
 
   uint64_t rows() const { return n_elements / dims[0]; }
   uint64_t run_rows() const { return rows() / runs.size(); }
+  // Of one of the matrices that stand above each other, as those of experts do.
+  uint64_t matrix_rows() const { return dims.size() > 1 ? dims[1] : 1; }
   // Whether the runs have codes; `dtype` is what rows are read as then, where no pack takes them.
   bool has_codes() const { return !runs.empty() && runs[0].codes != nullptr; }
   // Without those of scales; 0 where the size is not known.
