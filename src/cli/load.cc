@@ -115,7 +115,8 @@ OpenedModel open_named_model(const std::string& path, const std::optional<std::s
 
 OpenedModel open_named_model(const std::string& path, const std::optional<std::string>& pre,
                              const EngineArgs& args, TokenizerUse tokenizer, ModelUse use) {
-  return open_named_model(path, pre, args.verbose, tokenizer, use, weight_policy_of(args.weights));
+  return open_named_model(path, pre, args.verbose, tokenizer, use,
+                          weight_policy_of(args.weights, args.importance));
 }
 
 void set_engine(const Machine& machine, const EngineArgs& args, EngineOptions* options) {

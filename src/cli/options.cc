@@ -6,10 +6,12 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "cli/text_io.h"
 #include "engine/engine.h"
 #include "kernels/attention/attention.h"
@@ -173,11 +175,26 @@ std::vector<std::string> weight_choices() {
   return choices;
 }
 
-WeightPolicy weight_policy_of(const std::string& choice) {
+WeightPolicy weight_policy_of(const std::string& choice,
+                              const std::optional<std::string>& importance) {
+  WeightPolicy policy{.automatic = choice == kAutomaticWeights};
   for (const DType type : policy_types()) {
-    if (choice == policy_type_name(type)) return {type};
+    if (choice == policy_type_name(type)) policy.type = type;
   }
-  return {.automatic = choice == kAutomaticWeights};
+  if (!importance) return policy;
+  if (!policy.type && !policy.automatic) {
+    fail(ErrorCode::kUsage,
+         "--importance says how weights are quantised, and they are not: name a type with "
+         "--weights, such as --weights q4_k");
+  }
+  policy.importance = std::make_shared<const Importance>(Importance::open(*importance));
+  return policy;
+}
+
+CLI::Option* add_importance(CLI::App& verb, std::optional<std::string>* importance) {
+  return add_text(verb, "--importance", importance, "FILE",
+                  "Importance matrix of llama-imatrix for --weights: what the columns of the "
+                  "model's matrices count where they are quantised");
 }
 
 void add_engine_options(CLI::App& verb, EngineArgs* args, const std::string& context_help) {
@@ -198,6 +215,7 @@ void add_storage_options(CLI::App& verb, EngineArgs* args, CLI::Option* threads)
              "Type that float weights are quantised to while they are loaded, or auto: the finest "
              "that fits "
              "into memory");
+  add_importance(verb, &args->importance);
   add_plan_options(verb, &args->plan, threads);
   verb.add_flag(
       "--interleave", args->interleave,

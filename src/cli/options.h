@@ -58,7 +58,11 @@ std::string read_source(const TextSource& source, const std::string& what);
 // What --weights may be: as they are stored, a type that they are quantised to, or what fits.
 inline constexpr const char *kStoredWeights = "stored", *kAutomaticWeights = "auto";
 std::vector<std::string> weight_choices();
-WeightPolicy weight_policy_of(const std::string& choice);
+// `importance` is the file of an importance matrix. Throws (kUsage) where there is one and nothing
+// is quantised.
+WeightPolicy weight_policy_of(const std::string& choice,
+                              const std::optional<std::string>& importance);
+CLI::Option* add_importance(CLI::App& verb, std::optional<std::string>* importance);
 
 // Options of every verb that runs a model.
 struct EngineArgs {
@@ -67,6 +71,7 @@ struct EngineArgs {
   uint64_t kv_bytes = 0;  // 0: the verb's default
   std::string kv_type = "f16";
   std::string weights = kStoredWeights;
+  std::optional<std::string> importance;
   bool interleave = false;
   bool verbose = false;
 };

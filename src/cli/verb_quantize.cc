@@ -19,12 +19,13 @@ namespace {
 
 struct QuantizeFileArgs {
   std::string model, out, weights;
+  std::optional<std::string> importance;
   uint32_t threads = 0;
   bool verbose = false;
 };
 
 int quantize(const QuantizeFileArgs& args) {
-  const WeightPolicy policy = weight_policy_of(args.weights);
+  const WeightPolicy policy = weight_policy_of(args.weights, args.importance);
   const OpenedModel model =
       open_named_model(args.model, {}, args.verbose, TokenizerUse::kNone, ModelUse::kAny, policy);
   require_gguf(model.source);
@@ -40,6 +41,7 @@ int quantize(const QuantizeFileArgs& args) {
   write_quantized(model.source, model.spec, policy, team, write,
                   [&](uint64_t done, uint64_t) { progress.update(done); });
   model.source.require_whole();
+  if (policy.importance) policy.importance->require_whole();
   file.commit();
   progress.finish();
   tell("hearth: {} of {}, {} before\n", args.out, bytes_text(written),
@@ -63,12 +65,15 @@ void add_quantize(CLI::App& program, Action& action) {
   for (const DType type : quantized_dtypes()) types.emplace_back(dtype_info(type).name);
   add_choice(verb, "--weights", &args->weights, types, "Type that float weights are quantised to")
       ->required();
+  add_importance(verb, &args->importance);
   add_count(verb, "-t,--threads", &args->threads, 1, 1024,
             "Threads; the file does not depend on them; default: one per core that may be used");
   verb.add_flag("-v,--verbose", args->verbose, "Tell how many tensors become what");
   add_examples(verb,
                "  hearth quantize model-bf16.gguf model-q4_k.gguf --weights q4_k\n"
-               "  hearth quantize model-bf16.gguf model-q8_0.gguf --weights q8_0 -t 8");
+               "  hearth quantize model-bf16.gguf model-q8_0.gguf --weights q8_0 -t 8\n"
+               "  hearth quantize model-bf16.gguf model-q4_k.gguf --weights q4_k --importance "
+               "imatrix.gguf");
   verb.callback([args, &action] { action = [args] { return quantize(*args); }; });
 }
 

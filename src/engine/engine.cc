@@ -42,6 +42,7 @@ Engine::Engine(const ModelSource& source, const ModelSpec& spec, const Machine& 
     throw;
   }
   source.require_whole();
+  if (spec.policy.importance) spec.policy.importance->require_whole();
   model_ = std::move(model);
   start(machine, std::move(layout), std::move(team));
 }

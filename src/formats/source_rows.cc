@@ -185,9 +185,32 @@ bool is_made(const SourceTensor& tensor, DType as) {
   return as != DType::kF32 && !is_stored_as(tensor, as);
 }
 
+// What the columns of a tensor's rows count, one row after another.
+class RowWeights {
+ public:
+  // Writes them to scratch[dims[0]].
+  RowWeights(const SourceTensor& tensor, const ImportanceEntry* importance, float* scratch)
+      : tensor_(tensor), importance_(importance), scratch_(scratch) {}
+
+  // Null where all count the same.
+  const float* of(uint64_t row) {
+    if (importance_ == nullptr) return nullptr;
+    const uint64_t matrix = row / tensor_.matrix_rows();
+    if (matrix != matrix_) importance_->write_weights(tensor_, row, scratch_);
+    matrix_ = matrix;
+    return scratch_;
+  }
+
+ private:
+  const SourceTensor& tensor_;
+  const ImportanceEntry* importance_;
+  float* scratch_;
+  uint64_t matrix_ = UINT64_MAX;  // whose they are
+};
+
 // Rounds a row of n elements to `as`: BF16, or a type that quantize_row writes.
-void make_row(DType as, const float* row, size_t n, std::byte* out) {
-  if (as != DType::kBF16) return quantize_row(as, row, n, nullptr, out);
+void make_row(DType as, const float* row, size_t n, const float* weights, std::byte* out) {
+  if (as != DType::kBF16) return quantize_row(as, row, n, weights, out);
   for (size_t k = 0; k < n; ++k) {
     const bf16_t rounded = f32_to_bf16(row[k]);
     std::memcpy(out + k * sizeof rounded, &rounded, sizeof rounded);
@@ -209,16 +232,18 @@ PackedType packed_type(const SourceTensor& tensor, uint64_t first, uint64_t rows
 size_t scratch_bytes(const SourceTensor& tensor, DType as) {
   const bool transposed = !tensor.runs.empty() && tensor.runs[0].transposed;
   if (is_stored_as(tensor, as) && !transposed) return 0;
-  const size_t wide = is_made(tensor, as) ? tensor.dims[0] * sizeof(float) : 0;
+  // A row as F32, and the weights of its columns.
+  const size_t wide = is_made(tensor, as) ? 2 * tensor.dims[0] * sizeof(float) : 0;
   return wide + kPanelRows * row_bytes(as, tensor.dims[0]);
 }
 
 bool panel_rows(const SourceTensor& tensor, DType as, uint64_t row, uint32_t count,
-                std::byte* scratch, PanelRows* rows) {
+                std::byte* scratch, PanelRows* rows, const ImportanceEntry* importance) {
   const size_t stride = row_bytes(as, tensor.dims[0]);
   const bool gathered = scratch_bytes(tensor, as) > 0;
   auto* wide = is_made(tensor, as) ? reinterpret_cast<float*>(scratch) : nullptr;
-  if (wide != nullptr) scratch += tensor.dims[0] * sizeof(float);
+  RowWeights weights(tensor, importance, wide + (wide != nullptr ? tensor.dims[0] : 0));
+  if (wide != nullptr) scratch += 2 * tensor.dims[0] * sizeof(float);
   bool good = true;
   *rows = {};
   for (uint32_t r = 0; r < count; ++r) {
@@ -227,7 +252,7 @@ bool panel_rows(const SourceTensor& tensor, DType as, uint64_t row, uint32_t cou
     out = own;
     if (wide != nullptr) {
       good = row_values(tensor, row + r, wide) && good;
-      make_row(as, wide, tensor.dims[0], own);
+      make_row(as, wide, tensor.dims[0], weights.of(row + r), own);
     } else if (!is_stored_as(tensor, as)) {
       good = row_values(tensor, row + r, reinterpret_cast<float*>(own)) && good;
     } else if (tensor.runs.empty()) {
@@ -268,16 +293,19 @@ bool panel_scales(const SourceTensor& tensor, uint64_t row, uint32_t count, floa
 }
 
 bool panel_as_fp8(const SourceTensor& tensor, uint64_t row, uint32_t count, std::byte* scratch,
-                  PanelRows* rows, float* scales) {
+                  PanelRows* rows, float* scales, const ImportanceEntry* importance) {
   const size_t n = tensor.dims[0];
   auto* wide = reinterpret_cast<float*>(scratch);
-  auto* codes = reinterpret_cast<e4m3_t*>(wide + n);
+  RowWeights weights(tensor, importance, wide + n);
+  auto* codes = reinterpret_cast<e4m3_t*>(wide + 2 * n);
   bool good = true;
   *rows = {};
   for (uint32_t r = 0; r < count; ++r, codes += n) {
     good = row_values(tensor, row + r, wide) && good;
+    const float* own = weights.of(row + r);
     for (size_t k = 0; k < n; k += kFp8ScaleBlock) {
-      *scales++ = fit_fp8(wide + k, std::min<size_t>(kFp8ScaleBlock, n - k), nullptr, codes + k);
+      *scales++ = fit_fp8(wide + k, std::min<size_t>(kFp8ScaleBlock, n - k),
+                          own == nullptr ? nullptr : own + k, codes + k);
     }
     (*rows)[r] = reinterpret_cast<const std::byte*>(codes);
   }

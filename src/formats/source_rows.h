@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "formats/code_packs.h"
+#include "formats/importance.h"
 #include "formats/source_tensor.h"
 #include "tensor/pack_spec.h"
 
@@ -24,11 +25,11 @@ PackedType packed_type(const SourceTensor& tensor, uint64_t first, uint64_t rows
 size_t scratch_bytes(const SourceTensor& tensor, DType as);
 
 // Points to rows [row, row + count) of the tensor, in its own type, as F32 or, where `as` is
-// another type with blocks (tensor/quantize_row.h), quantised; the other rows of the panel are
-// null. `scratch` is aligned for floats. False where a scale that was needed is negative, infinite
-// or no number.
+// another type with blocks (tensor/quantize_row.h), quantised, where `importance`, if given, says
+// how much columns count; the other rows of the panel are null. `scratch` is aligned for floats.
+// False where a scale that was needed is negative, infinite or no number.
 bool panel_rows(const SourceTensor& tensor, DType as, uint64_t row, uint32_t count,
-                std::byte* scratch, PanelRows* rows);
+                std::byte* scratch, PanelRows* rows, const ImportanceEntry* importance = nullptr);
 
 // Reads rows [row, row + count) of codes, which are packed as `type`, not as floats.
 CodesReader panel_codes(const SourceTensor& tensor, const PackedType& type, uint64_t row,
@@ -40,9 +41,9 @@ bool panel_scales(const SourceTensor& tensor, uint64_t row, uint32_t count, floa
 
 // Quantises rows [row, row + count) of a tensor of another type to FP8 (tensor/fit_fp8.h), in
 // `scratch`, with a scale for every 128 columns of each: scales[count][ceil(dims[0] / 128)]. False
-// where a scale of the tensor's own is none.
+// where a scale of the tensor's own is none. `importance` as above.
 bool panel_as_fp8(const SourceTensor& tensor, uint64_t row, uint32_t count, std::byte* scratch,
-                  PanelRows* rows, float* scales);
+                  PanelRows* rows, float* scales, const ImportanceEntry* importance = nullptr);
 
 // Bytes of a file.
 struct FileRange {

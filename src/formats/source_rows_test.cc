@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "base/fp_types.h"
+#include "tensor/fit_fp8.h"
+#include "tensor/quantize_row.h"
 
 namespace hearth {
 namespace {
@@ -244,6 +246,87 @@ TEST(SourceRows, RowsAreWidened) {
       }
     }
   }
+}
+
+// Two matrices of 24 rows of 64, and what their columns count: every fifth of the first and every
+// third of the second much more than the others.
+struct Counted {
+  std::vector<float> values, sums;
+  SourceTensor tensor = {};
+  ImportanceEntry importance;
+
+  Counted() : values(2 * 24 * 64), sums(2 * 64) {
+    for (size_t i = 0; i < values.size(); ++i) {
+      values[i] = std::sin(0.7f * static_cast<float>(i)) * static_cast<float>(i % 7);
+    }
+    for (size_t k = 0; k < 64; ++k) {
+      sums[k] = k % 5 == 0 ? 100.0f : 1.0f;
+      sums[64 + k] = k % 3 == 0 ? 900.0f : 3.0f;
+    }
+    tensor.dims = {64, 24, 2};
+    tensor.n_elements = values.size();
+    tensor.data = std::as_bytes(std::span<const float>(values));
+    importance = {"e", std::as_bytes(std::span<const float>(sums)), {2, 7}};
+  }
+  std::vector<float> weights(uint64_t row) const {
+    std::vector<float> out(64);
+    importance.write_weights(tensor, row, out.data());
+    return out;
+  }
+  // The squared error of a row that was read back, weighted.
+  double error(uint64_t row, const float* read) const {
+    const std::vector<float> weight = weights(row);
+    double sum = 0;
+    for (size_t k = 0; k < 64; ++k) {
+      const double off = read[k] - values[row * 64 + k];
+      sum += weight[k] * off * off;
+    }
+    return sum;
+  }
+};
+
+// Also of a panel with rows of two matrices.
+TEST(SourceRows, RowsAreQuantisedByWhatTheirColumnsCount) {
+  const Counted of;
+  std::vector<std::byte> scratch(scratch_bytes(of.tensor, DType::kQ4_0));
+  std::vector<float> read(64);
+  double counted = 0, alike = 0;
+  for (const bool with : {true, false}) {
+    PanelRows rows;
+    ASSERT_TRUE(panel_rows(of.tensor, DType::kQ4_0, 16, 16, scratch.data(), &rows,
+                           with ? &of.importance : nullptr));
+    for (uint64_t r = 0; r < 16; ++r) {
+      const std::vector<float> weights = of.weights(16 + r);
+      std::vector<std::byte> wanted(row_bytes(DType::kQ4_0, 64));
+      quantize_row(DType::kQ4_0, of.values.data() + (16 + r) * 64, 64,
+                   with ? weights.data() : nullptr, wanted.data());
+      EXPECT_EQ(std::memcmp(rows[r], wanted.data(), wanted.size()), 0) << r;
+      dequantize_row(DType::kQ4_0, rows[r], 64, read.data());
+      (with ? counted : alike) += of.error(16 + r, read.data());
+    }
+  }
+  EXPECT_LT(counted, 0.9 * alike);
+}
+
+TEST(SourceRows, RowsBecomeFp8ByWhatTheirColumnsCount) {
+  const Counted of;
+  std::vector<std::byte> scratch(scratch_bytes(of.tensor, DType::kF8E4M3));
+  PanelRows rows;
+  float scales[16];
+  ASSERT_TRUE(panel_as_fp8(of.tensor, 16, 16, scratch.data(), &rows, scales, &of.importance));
+  double counted = 0, alike = 0;
+  for (uint64_t r = 0; r < 16; ++r) {
+    std::vector<e4m3_t> codes(64);
+    std::vector<float> read(64);
+    const float scale = fit_fp8(of.values.data() + (16 + r) * 64, 64, nullptr, codes.data());
+    for (size_t k = 0; k < 64; ++k) read[k] = scale * e4m3_to_f32(codes[k]);
+    alike += of.error(16 + r, read.data());
+    for (size_t k = 0; k < 64; ++k) {
+      read[k] = scales[r] * e4m3_to_f32(std::to_integer<e4m3_t>(rows[r][k]));
+    }
+    counted += of.error(16 + r, read.data());
+  }
+  EXPECT_LT(counted, 0.98 * alike);
 }
 
 TEST(SourceRows, PlacesInTheFile) {

@@ -73,6 +73,9 @@ struct WeightSpec {
   uint32_t first = 0;
   int expert = -1;  // whose it is; -1: of all rows
   float scale = 1;  // that all of it is multiplied by (SpecBuilder); of NVFP4 alone
+  // What the columns of `data` count where a policy quantises it; none: all the same. The policy
+  // keeps it.
+  const ImportanceEntry* importance = nullptr;
 
   // Its own bytes of `data`, which has no runs.
   std::span<const std::byte> bytes() const;

@@ -41,7 +41,7 @@ bool pack_fp8_rows(const WeightSpec& weight, const Shard& shard, uint64_t first,
     good = panel_rows(tensor, DType::kF8E4M3, first, count, scratch, &rows) &&
            panel_scales(tensor, first, std::min(count, has.rows), scales);
   } else {
-    good = panel_as_fp8(tensor, first, count, scratch, &rows, scales);
+    good = panel_as_fp8(tensor, first, count, scratch, &rows, scales, weight.importance);
   }
   pack_fp8_panel(shard.spec, rows, {scales, has.columns}, panel, shard.codes, shard.scales);
   return good;
@@ -91,7 +91,7 @@ bool pack_weight_panels(const WeightSpec& weight, const Shard& shard, uint32_t p
       continue;
     }
     PanelRows rows;
-    good = panel_rows(tensor, dtype, first + row, count, scratch, &rows) && good;
+    good = panel_rows(tensor, dtype, first + row, count, scratch, &rows, weight.importance) && good;
     scale_rows(weight, count, scratch);
     pack_panel(spec, dtype, rows, panel, shard.codes, shard.scales, weight.scale);
   }

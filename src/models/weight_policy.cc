@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "base/error.h"
 #include "models/model_spec.h"
 
 namespace hearth {
@@ -36,11 +37,42 @@ PackedType packed_as(DType type) {
   return type == DType::kF8E4M3 ? PackedType{type, PackKind::kFP8R} : PackedType{type};
 }
 
+void set_importance(const Importance& from, const std::string& source, WeightSpec* weight) {
+  const SourceTensor& tensor = *weight->data;
+  weight->importance = from.find(tensor.name);
+  if (weight->importance == nullptr || weight->importance->fits(tensor)) return;
+  fail(ErrorCode::kFile,
+       "'{}': entry '{}' has {} values and {} counts, which do not fit the tensor in '{}', whose "
+       "rows have {} elements, {} rows a matrix: take the importance matrix of this model",
+       from.name(), tensor.name, weight->importance->values(), weight->importance->counts.size(),
+       source, tensor.dims[0], tensor.matrix_rows());
+}
+
 std::string tensors_text(size_t count) {
   return fmt::format("{} tensor{}", count, count == 1 ? "" : "s");
 }
 
 using Tensors = std::set<const SourceTensor*>;
+
+// Says how many tensors that are quantised have no entry. Files of llama-imatrix mostly have none
+// of token tables and the head: where no other is without one, that is a detail.
+void note_importance(const ModelSpec& spec, PolicyNotes* notes) {
+  Tensors made, without;
+  bool of_layer = false;
+  for (const WeightSpec& weight : spec.weights) {
+    if (!is_made_by_policy(weight)) continue;
+    made.insert(weight.data);
+    if (weight.importance != nullptr) continue;
+    without.insert(weight.data);
+    of_layer = of_layer || weight.layer >= 0;
+  }
+  if (without.empty()) return;
+  (of_layer ? notes->warnings : notes->details)
+      .push_back(fmt::format(
+          "{} of {} that {} quantised {} no entry in '{}': there all columns count the same",
+          without.size(), tensors_text(made.size()), made.size() == 1 ? "is" : "are",
+          without.size() == 1 ? "has" : "have", spec.policy.importance->name()));
+}
 
 }  // namespace
 
@@ -66,6 +98,9 @@ void apply_weight_policy(const WeightPolicy& policy, ModelSpec* spec) {
       weight.packed = packed_as(type);
     } else if (holds_blocks(weight, DType::kQ8_0)) {
       weight.packed = DType::kQ8_0;
+    }
+    if (policy.importance && is_made_by_policy(weight)) {
+      set_importance(*policy.importance, spec->source, &weight);
     }
   }
 }
@@ -98,6 +133,7 @@ PolicyNotes weight_policy_notes(const ModelSpec& spec) {
                                         tensors_text(tensors.size()), spec.source,
                                         tensors.size() == 1 ? "becomes" : "become", type));
   }
+  if (policy.importance) note_importance(spec, &notes);
   if (by_type.empty() && stay.empty()) {
     notes.warnings.push_back(fmt::format(
         "no tensor of '{}' becomes {}: its matrices are quantised already", spec.source, name));

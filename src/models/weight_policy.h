@@ -3,12 +3,14 @@
 // is ever in memory, and a source is read once.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "formats/importance.h"
 #include "tensor/dtype.h"
 
 namespace hearth {
@@ -28,6 +30,9 @@ struct WeightPolicy {
   // The type is the finest that fits into memory, which who starts an engine finds out
   // (engine/choose_weights.h). Until then matrices stay as they are.
   bool automatic = false;
+  // What the columns of matrices count where they are quantised, by the names of their tensors;
+  // null, and of a tensor without an entry: all the same.
+  std::shared_ptr<const Importance> importance = nullptr;
 };
 
 // The types that a policy may name, and their names. FP8 has a scale for every 128 columns of a
@@ -38,7 +43,8 @@ std::string_view policy_type_name(DType type);
 // Of token tables and the head.
 DType end_type(DType type);
 
-// Sets the spec's policy, and WeightSpec::packed of whatever it changes.
+// Sets the spec's policy, and WeightSpec::packed and ::importance of whatever it changes. Throws
+// (kFile) where an entry has not as many values as its tensor has columns.
 void apply_weight_policy(const WeightPolicy& policy, ModelSpec* spec);
 
 // Whether a policy makes another type of it.

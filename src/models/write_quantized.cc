@@ -20,14 +20,15 @@ namespace {
 // About as much of the file is in memory at a time.
 constexpr size_t kPieceBytes = size_t{16} << 20;
 
-using TensorTypes = std::map<const SourceTensor*, DType>;
+// What tensors become, by one of the weights that are made of each.
+using MadeTensors = std::map<const SourceTensor*, const WeightSpec*>;
 
-TensorTypes quantised_tensors(const ModelSpec& spec) {
-  TensorTypes types;
+MadeTensors made_tensors(const ModelSpec& spec) {
+  MadeTensors made;
   for (const WeightSpec& weight : spec.weights) {
-    if (is_made_by_policy(weight)) types.emplace(weight.data, weight.packed.dtype);
+    if (is_made_by_policy(weight)) made.emplace(weight.data, &weight);
   }
-  return types;
+  return made;
 }
 
 // The number by which llama.cpp tells of most of a file's tensors (general.file_type).
@@ -39,35 +40,48 @@ uint32_t file_type_of(DType type) {
   return 2;
 }
 
-GgufWriter head_of(const ModelSource& source, const TensorTypes& types, DType type) {
+// Tells of an importance matrix as llama.cpp does.
+void set_importance_keys(const Importance& importance, GgufWriter* writer) {
+  writer->set("quantize.imatrix.file", importance.name());
+  if (!importance.dataset().empty()) {
+    writer->set("quantize.imatrix.dataset", importance.dataset());
+  }
+  writer->set("quantize.imatrix.entries_count", static_cast<int32_t>(importance.entries().size()));
+  if (importance.chunks() > 0) writer->set("quantize.imatrix.chunks_count", importance.chunks());
+}
+
+GgufWriter head_of(const ModelSource& source, const MadeTensors& made, const WeightPolicy& policy) {
   GgufWriter writer;
   for (const MetaEntry& entry : source.metadata().entries()) {
     if (!entry.key.starts_with("split.")) writer.set(entry.key, entry.value);
   }
-  writer.set("general.file_type", file_type_of(type));
+  writer.set("general.file_type", file_type_of(*policy.type));
   writer.set("general.quantization_version", 2u);
+  if (policy.importance) set_importance_keys(*policy.importance, &writer);
   for (const SourceTensor& tensor : source.tensors()) {
-    const auto at = types.find(&tensor);
-    writer.declare_tensor(tensor.name, tensor.dims, at == types.end() ? tensor.dtype : at->second);
+    const auto at = made.find(&tensor);
+    writer.declare_tensor(tensor.name, tensor.dims,
+                          at == made.end() ? tensor.dtype : at->second->packed.dtype);
   }
   return writer;
 }
 
-// Quantises rows of a tensor, a piece at a time.
+// Quantises rows of a weight's tensor, a piece at a time.
 class Pieces {
  public:
-  Pieces(Team& team, const SourceTensor& tensor, DType type)
+  Pieces(Team& team, const WeightSpec& weight)
       : team_(team),
-        tensor_(tensor),
-        type_(type),
-        stride_(row_bytes(type, tensor.dims[0])),
+        weight_(weight),
+        tensor_(*weight.data),
+        stride_(row_bytes(weight.packed.dtype, tensor_.dims[0])),
         members_(team.size(), 0),
         scratch_(team.size()) {
     for (auto& own : scratch_) {
-      own = std::make_unique_for_overwrite<std::byte[]>(scratch_bytes(tensor, type));
+      own =
+          std::make_unique_for_overwrite<std::byte[]>(scratch_bytes(tensor_, weight.packed.dtype));
     }
     const uint64_t rows = round_up(std::max<uint64_t>(1, kPieceBytes / stride_), kPanelRows);
-    piece_.resize(std::min(rows, tensor.rows()) * stride_);
+    piece_.resize(std::min(rows, tensor_.rows()) * stride_);
   }
 
   uint64_t most_rows() const { return piece_.size() / stride_; }
@@ -78,7 +92,8 @@ class Pieces {
       const uint64_t row = panel * kPanelRows;
       const auto some = static_cast<uint32_t>(std::min<uint64_t>(kPanelRows, count - row));
       PanelRows made;
-      panel_rows(tensor_, type_, first + row, some, scratch_[member].get(), &made);
+      panel_rows(tensor_, weight_.packed.dtype, first + row, some, scratch_[member].get(), &made,
+                 weight_.importance);
       for (uint32_t r = 0; r < some; ++r) {
         std::memcpy(piece_.data() + (row + r) * stride_, made[r], stride_);
       }
@@ -88,8 +103,8 @@ class Pieces {
 
  private:
   Team& team_;
+  const WeightSpec& weight_;
   const SourceTensor& tensor_;
-  DType type_;
   size_t stride_;
   std::vector<uint32_t> members_;  // all of one shard
   std::vector<std::unique_ptr<std::byte[]>> scratch_;
@@ -109,19 +124,19 @@ void require_gguf(const ModelSource& source) {
 void write_quantized(const ModelSource& source, const ModelSpec& spec, const WeightPolicy& policy,
                      Team& team, const WriteBytes& write, const WriteReport& report) {
   require_gguf(source);
-  const TensorTypes types = quantised_tensors(spec);
-  const GgufWriter head = head_of(source, types, *policy.type);
+  const MadeTensors made = made_tensors(spec);
+  const GgufWriter head = head_of(source, made, policy);
   write(head.head());
   uint64_t done = 0, all = 0;
   for (const SourceTensor& tensor : source.tensors()) all += tensor.data.size();
   for (const SourceTensor& tensor : source.tensors()) {
-    const auto at = types.find(&tensor);
+    const auto at = made.find(&tensor);
     uint64_t size = tensor.data.size();
-    if (at == types.end()) {
+    if (at == made.end()) {
       write(tensor.data);
       report(done += size, all);
     } else {
-      Pieces pieces(team, tensor, at->second);
+      Pieces pieces(team, *at->second);
       const uint64_t rows = tensor.rows();
       for (uint64_t row = 0; row < rows;) {
         const uint64_t count = std::min(pieces.most_rows(), rows - row);
@@ -129,7 +144,7 @@ void write_quantized(const ModelSource& source, const ModelSpec& spec, const Wei
         report(done += tensor.data.size() / rows * count, all);
         row += count;
       }
-      size = rows * row_bytes(at->second, tensor.dims[0]);
+      size = rows * row_bytes(at->second->packed.dtype, tensor.dims[0]);
     }
     write(std::vector<std::byte>(round_up(size, head.alignment()) - size));
     source.release(tensor);

@@ -2,7 +2,8 @@
 // they are loaded: loading the file packs the same bytes.
 //
 // Tensors that no weight is made of, and those that the policy leaves, keep their type. The
-// metadata is the source's, but for what tells of its types and of its division in files.
+// metadata is the source's, but for what tells of its types, of its division in files and of the
+// importance matrix that it was quantised by.
 #pragma once
 
 #include <cstdint>

@@ -236,6 +236,19 @@ def write_random(path, more=None):
 WIDE = (16, 512, 16)
 
 
+def write_importance(path, model):
+    """What the columns of a model's layers count, in the older form that llama-imatrix wrote; all
+    but those of keys."""
+    entries = []
+    for name, tensor in gguf_io.read(model).tensors.items():
+        if not name.startswith("blk.") or len(tensor.shape) < 2 or "attn_k" in name:
+            continue
+        sums = np.geomspace(1, 1e4, tensor.row_length, dtype="<f4")[::-1].tobytes()
+        entries.append(struct.pack("<i", len(name)) + name.encode() +
+                       struct.pack("<ii", 3, tensor.row_length) + sums)
+    path.write_bytes(struct.pack("<i", len(entries)) + b"".join(entries))
+
+
 def write_wide(path):
     """A small file whose keys and values take 1 MiB a position in f32: 16 layers, 8192 wide."""
     heads, head, layers = WIDE

@@ -4,6 +4,7 @@ which pre-tokenizer cuts. Those that say who works change what -v tells, and not
 import json
 import re
 
+import chain_models
 from program import ProgramTest
 
 PROMPT = "the quick brown fox "
@@ -134,6 +135,28 @@ class EngineOptionsTest(ProgramTest):
                  says=["/no/such/out.gguf"])
         _, _, err = self.call("quantize", out, self.folder / "again.gguf", "--weights", "q8_0")
         self.assertIn("quantised already", err)
+
+    def test_columns_count_what_an_importance_matrix_says(self):
+        importance = self.folder / "importance.dat"
+        chain_models.write_importance(importance, self.random)
+        options = ("--weights", "q4_0", "--importance", importance)
+        for verb, words in self.VERBS.items():
+            out, err = self.told(verb, *words, *options)
+            self.assertRegex(err, r"\d+ of \d+ tensors that are quantised have no entry in '.*dat'")
+            if verb != "run":
+                self.assertNotEqual(out, self.told(verb, *words, "--weights", "q4_0")[0], verb)
+            for stored in ((), ("--weights", "stored")):
+                self.bad(2, verb, self.random, *words, *stored, "--importance", importance,
+                         says=["--importance", "--weights"])
+            self.bad(1, verb, self.random, *words, *options[:2], "--importance", self.random,
+                     says=[str(self.random), "no importance matrix"])
+        self.good("bench", self.random, *self.BENCH, *options)
+        out = self.folder / "counted.gguf"
+        self.good("quantize", self.random, out, *options)
+        self.assertIn("quantize.imatrix.file", self.good("inspect", out))
+        words = self.VERBS["logits"]
+        self.assertEqual(self.good("logits", out, *words),
+                         self.good("logits", self.random, *words, *options))
 
     def test_memory_told_follows_the_type_of_keys_and_values(self):
         def kib(kind):

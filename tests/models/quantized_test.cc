@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "formats/gguf.h"
+#include "formats/test_importance.h"
 #include "golden_set.h"
 #include "models/registry.h"
 #include "models/write_quantized.h"
@@ -108,6 +109,28 @@ TEST_P(Quantized, In8BitsIsNearItsFloats) {
   const double moved = difference(rows, model.logits).rms / model.std();
   EXPECT_LT(moved, 2 * std::sqrt(2) * model.activation_q8_0.rms);
   EXPECT_GT(moved, model.activation_q8_0.rms / 2);
+}
+
+// The file tells of the importance matrix, and has the bits of what is loaded with it.
+TEST_P(Quantized, ByWhatColumnsCountHasTheBitsOfTheFile) {
+  const GoldenModel model = golden(GetParam());
+  const ModelSource source = open_model_source(model.path);
+  const auto all = [](std::string_view) { return true; };
+  const WeightPolicy policy{DType::kQ4_K, false, made_importance(source, all)};
+  const ModelSpec spec = make_spec(source, policy);
+  const std::vector<float> rows = rows_of(source, spec, model, 1, 1);
+  const ModelSource file = written(source, policy, 2);
+  EXPECT_TRUE(same_bits(rows_of(file, make_spec(file), model, 1, 1), rows));
+  EXPECT_TRUE(
+      same_bits(rows_of(file, make_spec(file), model, 2, 2), rows_of(source, spec, model, 2, 2)));
+  EXPECT_FALSE(
+      same_bits(rows_of(source, make_spec(source, WeightPolicy{DType::kQ4_K}), model, 1, 1), rows));
+  const Metadata& metadata = file.metadata();
+  EXPECT_EQ(metadata.get<std::string>("quantize.imatrix.file"), "made.imatrix");
+  EXPECT_EQ(metadata.get<std::string>("quantize.imatrix.dataset"), "made.txt");
+  EXPECT_EQ(metadata.get<size_t>("quantize.imatrix.entries_count"),
+            policy.importance->entries().size());
+  EXPECT_EQ(metadata.get<uint32_t>("quantize.imatrix.chunks_count"), 3u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Quantized,

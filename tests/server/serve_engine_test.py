@@ -4,6 +4,7 @@ server tells of itself, and no text."""
 import json
 import subprocess
 
+import chain_models
 from serve_case import ServeCase
 
 CALL = {"prompt": "the quick brown fox ", "max_tokens": 12, "temperature": 0}
@@ -89,6 +90,11 @@ class EngineTest(ServeCase):
             found.add(server.good("/v1/plan")["memory"]["weights"])
             self.assertTrue(server.text(**CALL, ignore_eos=True))
         self.assertEqual(len(found), 2)
+        importance = self.folder / "importance.dat"
+        chain_models.write_importance(importance, self.random)
+        server = self.start("serve", self.random, "--weights", "q4_0", "--importance", importance)
+        self.assertTrue(server.text(**CALL, ignore_eos=True))
+        self.bad(2, "serve", self.random, "--importance", importance, says=["--weights"])
 
     def test_limits_of_what_is_stored(self):
         self.bad(2, "serve", self.random, "--kv-type", "f8", says=["--kv-type"])
