@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstring>
 #include <random>
 #include <vector>
 
@@ -11,17 +13,27 @@ namespace hearth {
 namespace {
 
 constexpr size_t kMost = 32;
-constexpr int kTried =
-    10000;  // scales, or scales and minima, that a block's best is searched among
+// Scales, or scales and minima, that a block's best is searched among.
+constexpr int kTried = 10000;
 constexpr int kTestBlocks = 1000;
 
-// The squared error of n elements with the nearest codes.
-double error_of(const float* x, size_t n, CodeRange range, ScaleAndMin of) {
+constexpr CodeKind kKinds[] = {kCodes8, kCodes6, kCodes4, kMinCodes5, kMinCodes4};
+
+// Fits by the fastest level.
+std::vector<ScaleAndMin> fit_all(const CodeKind& kind, const std::vector<float>& x,
+                                 const float* weights = nullptr) {
+  std::vector<ScaleAndMin> fitted(x.size() / kind.elements);
+  fit_levels().back()->fit(kind, x.data(), fitted.size(), weights, fitted.data());
+  return fitted;
+}
+
+// The squared error of a block with the nearest codes.
+double error_of(const float* x, const CodeKind& kind, ScaleAndMin of) {
   constexpr float kRounding = 0x1.8p23f;
-  const auto low = static_cast<float>(range.low), high = static_cast<float>(range.high);
+  const auto low = static_cast<float>(kind.low), high = static_cast<float>(kind.high);
   const float inverse = 1 / of.scale;
   float left[kMost];
-  for (size_t i = 0; i < n; ++i) {
+  for (size_t i = 0; i < kind.elements; ++i) {
     float code = (x[i] + of.min) * inverse;
     code = code > low ? code : low;
     code = code < high ? code : high;
@@ -29,7 +41,7 @@ double error_of(const float* x, size_t n, CodeRange range, ScaleAndMin of) {
     left[i] = x[i] - (code * of.scale - of.min);
   }
   float sums[4] = {};
-  for (size_t i = 0; i < n; i += 4) {
+  for (size_t i = 0; i < kind.elements; i += 4) {
     for (size_t l = 0; l < 4; ++l) sums[l] += left[i + l] * left[i + l];
   }
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
@@ -43,27 +55,27 @@ Range range_of(const float* x, size_t n) {
 }
 
 // Scales from half of what maps the largest element to the highest code to 1.6 of it, both signs.
-double best_scale_error(const float* x, size_t n, CodeRange range) {
-  const Range at = range_of(x, n);
-  const float unit = std::max(at.most, -at.least) / static_cast<float>(range.high);
+double best_scale_error(const float* x, const CodeKind& kind) {
+  const Range at = range_of(x, kind.elements);
+  const float unit = std::max(at.most, -at.least) / static_cast<float>(kind.high);
   double best = INFINITY;
   for (int i = 0; i < kTried / 2; ++i) {
     const float scale = unit * (0.5f + 1.1f * static_cast<float>(i) / (kTried / 2));
-    best = std::min({best, error_of(x, n, range, {scale, 0}), error_of(x, n, range, {-scale, 0})});
+    best = std::min({best, error_of(x, kind, {scale, 0}), error_of(x, kind, {-scale, 0})});
   }
   return best;
 }
 
 // 100 scales from 0.6 to 1.1 of the range's, 100 minima up to a fifth of the range above the least.
-double best_min_error(const float* x, int high) {
+double best_min_error(const float* x, const CodeKind& kind) {
   const Range at = range_of(x, kMost);
   const float all = at.most - at.least;
   double best = INFINITY;
   for (int i = 0; i < kTried; ++i) {
     const auto s = static_cast<float>(i / 100), m = static_cast<float>(i % 100);
-    const float scale = all / static_cast<float>(high) * (0.6f + 0.005f * s);
+    const float scale = all / static_cast<float>(kind.high) * (0.6f + 0.005f * s);
     const float min = std::max(0.0f, -at.least - 0.002f * m * all);
-    best = std::min(best, error_of(x, kMost, {0, high}, {scale, min}));
+    best = std::min(best, error_of(x, kind, {scale, min}));
   }
   return best;
 }
@@ -79,29 +91,44 @@ std::vector<float> normal_values(size_t count, uint32_t seed) {
 // 2 % are what the search of so few candidates may lose.
 constexpr double kLoss = 1.02;
 
-TEST(FitBlock, ScalesAreNearlyTheBestOfManyTried) {
-  for (const auto& [range, n] : {std::pair{kCodes8, size_t{32}}, {kCodes6, 16}, {kCodes4, 32}}) {
-    const std::vector<float> values = normal_values(kTestBlocks * n, 1);
+TEST(FitBlock, IsNearlyTheBestOfManyTried) {
+  for (const CodeKind& kind : kKinds) {
+    const std::vector<float> values = normal_values(kTestBlocks * kind.elements, 1);
     double found = 0, best = 0;
-    for (const float* x = values.data(); x < values.data() + values.size(); x += n) {
-      found += error_of(x, n, range, {fit_scale(x, n, range), 0});
-      best += best_scale_error(x, n, range);
+    const float* x = values.data();
+    for (const ScaleAndMin& fitted : fit_all(kind, values)) {
+      EXPECT_GE(fitted.min, 0);
+      found += error_of(x, kind, fitted);
+      best += kind.low < 0 ? best_scale_error(x, kind) : best_min_error(x, kind);
+      x += kind.elements;
     }
-    EXPECT_LE(found, kLoss * best) << range.high;
+    EXPECT_LE(found, kLoss * best) << kind.low << " to " << kind.high;
   }
 }
 
-TEST(FitBlock, ScalesAndMinimaAreNearlyTheBestOfManyTried) {
-  for (const int high : {15, 31}) {
-    const std::vector<float> values = normal_values(kTestBlocks * kMost, 2);
-    double found = 0, best = 0;
-    for (const float* x = values.data(); x < values.data() + values.size(); x += kMost) {
-      const ScaleAndMin fitted = fit_scale_and_min(x, high);
-      EXPECT_GE(fitted.min, 0);
-      found += error_of(x, kMost, {0, high}, fitted);
-      best += best_min_error(x, high);
+// To the bit, whatever stands beside a block, if anything.
+TEST(FitBlock, LevelsAndBlocksBesideChangeNothing) {
+  constexpr size_t kCount = 37;
+  for (const CodeKind& kind : kKinds) {
+    const size_t n = kind.elements;
+    std::vector<float> values = normal_values(kCount * n, 5),
+                       weights = normal_values(kCount * n, 6);
+    for (float& weight : weights) weight = std::fabs(weight);
+    std::fill_n(values.begin() + 3 * n, n, 0.0f);
+    std::fill_n(values.begin() + 4 * n, n, -2.0f);
+    for (size_t i = 5 * n; i < 6 * n; ++i) values[i] = 1 + std::fabs(values[i]);
+    std::fill_n(weights.begin() + 6 * n, n, 0.0f);
+    for (const float* counts : std::array<const float*, 2>{nullptr, weights.data()}) {
+      const std::vector<ScaleAndMin> fitted = fit_all(kind, values, counts);
+      for (const FitLevel* level : fit_levels()) {
+        for (size_t b = 0; b < kCount; ++b) {
+          ScaleAndMin alone;
+          level->fit(kind, &values[b * n], 1, counts == nullptr ? nullptr : counts + b * n, &alone);
+          EXPECT_EQ(std::memcmp(&alone, &fitted[b], sizeof alone), 0)
+              << level->name << ' ' << kind.high << ' ' << b;
+        }
+      }
     }
-    EXPECT_LE(found, kLoss * best) << high;
   }
 }
 
@@ -111,63 +138,77 @@ TEST(FitBlock, MinimaAreNotNegative) {
     above[i] = 2 + static_cast<float>(i) / kMost;
     below[i] = -above[i];
   }
-  EXPECT_EQ(fit_scale_and_min(above.data(), 15).min, 0);
-  EXPECT_NEAR(fit_scale_and_min(below.data(), 15).min, 3, 0.1);  // a step is 1 / 15
+  EXPECT_EQ(fit_all(kMinCodes4, above)[0].min, 0);
+  EXPECT_LT(error_of(above.data(), kMinCodes4, fit_all(kMinCodes4, above)[0]),
+            1.05 * best_min_error(above.data(), kMinCodes4));
+  EXPECT_NEAR(fit_all(kMinCodes4, below)[0].min, 3, 0.1);  // a step is 1 / 15
 }
 
 TEST(FitBlock, WhatCountsMoreIsNearer) {
   const std::vector<float> values = normal_values(kTestBlocks * kMost, 3);
-  std::vector<float> weights(kMost, 1);
-  weights[0] = weights[5] = 1000;
-  double evenly = 0, weighted = 0;
-  for (const float* x = values.data(); x < values.data() + values.size(); x += kMost) {
-    for (const size_t i : {0, 5}) {
-      auto error = [&](ScaleAndMin of, CodeRange range) {
-        int8_t codes[kMost];
-        nearest_codes(x, kMost, range, of, codes);
-        return std::pow(x[i] - (static_cast<float>(codes[i]) * of.scale - of.min), 2);
-      };
-      evenly += error({fit_scale(x, kMost, kCodes4), 0}, kCodes4);
-      evenly += error(fit_scale_and_min(x, 15), {0, 15});
-      weighted += error({fit_scale(x, kMost, kCodes4, weights.data()), 0}, kCodes4);
-      weighted += error(fit_scale_and_min(x, 15, weights.data()), {0, 15});
+  std::vector<float> weights(values.size(), 1);
+  for (size_t at = 0; at < weights.size(); at += kMost) weights[at] = weights[at + 5] = 1000;
+  // The squared error of what counts more.
+  auto error = [&](const CodeKind& kind, const float* counts) {
+    const std::vector<ScaleAndMin> fitted = fit_all(kind, values, counts);
+    std::vector<int8_t> codes(values.size());
+    fit_levels().back()->nearest(kind, values.data(), fitted.size(), fitted.data(), codes.data());
+    double sum = 0;
+    for (size_t i = 0; i < values.size(); ++i) {
+      const ScaleAndMin& of = fitted[i / kMost];
+      const double left = values[i] - (codes[i] * of.scale - of.min);
+      if (weights[i] > 1) sum += left * left;
+    }
+    return sum;
+  };
+  EXPECT_LT(error(kCodes4, weights.data()), error(kCodes4, nullptr) / 4);
+  EXPECT_LT(error(kMinCodes4, weights.data()), error(kMinCodes4, nullptr) / 4);
+}
+
+TEST(FitBlock, OnlyProportionsOfWeightsCount) {
+  const std::vector<float> values = normal_values(10 * kMost, 3);
+  for (const CodeKind& kind : kKinds) {
+    const std::vector<float> ones(values.size(), 1);
+    const std::vector<ScaleAndMin> wanted = fit_all(kind, values, ones.data());
+    for (const float weight : {3.0f, 0.0f, 1e-30f, 1e30f}) {
+      const std::vector<float> weights(values.size(), weight);
+      const std::vector<ScaleAndMin> found = fit_all(kind, values, weights.data());
+      for (size_t b = 0; b < found.size(); ++b) EXPECT_EQ(found[b].scale, wanted[b].scale);
     }
   }
-  EXPECT_LT(weighted, evenly / 4);
-  // Equal weights weigh nothing.
-  std::fill(weights.begin(), weights.end(), 3.0f);
-  EXPECT_EQ(fit_scale(values.data(), kMost, kCodes8, weights.data()),
-            fit_scale(values.data(), kMost, kCodes8));
 }
 
 TEST(FitBlock, DamagedBlocksHaveNoScale) {
-  for (const float bad : {NAN, INFINITY, -INFINITY}) {
-    std::vector<float> values = normal_values(kMost, 4);
-    values[7] = bad;
-    EXPECT_TRUE(std::isnan(fit_scale(values.data(), kMost, kCodes8)));
-    EXPECT_TRUE(std::isnan(fit_scale_and_min(values.data(), 15).scale));
-  }
-  const std::vector<float> zeros(kMost, 0.0f), tiny(kMost, 1e-40f);
-  for (const std::vector<float>& none : {zeros, tiny}) {
-    EXPECT_EQ(fit_scale(none.data(), kMost, kCodes4), 0);
-    EXPECT_EQ(fit_scale_and_min(none.data(), 31).scale, 0);
+  for (const CodeKind& kind : kKinds) {
+    for (const float bad : {NAN, INFINITY, -INFINITY}) {
+      std::vector<float> values = normal_values(kind.elements, 4);
+      values[7] = bad;
+      EXPECT_TRUE(std::isnan(fit_all(kind, values)[0].scale));
+    }
+    for (const float none : {0.0f, 1e-40f}) {
+      EXPECT_EQ(fit_all(kind, std::vector<float>(kind.elements, none))[0].scale, 0);
+    }
   }
 }
 
 TEST(FitBlock, NearestCodes) {
-  std::vector<float> values(16, 0.0f);
+  std::vector<float> values(32, 0.0f);
   values[0] = 1.3f;
   values[1] = -0.8f;
   values[2] = 100;
   values[3] = -100;
   values[4] = NAN;
-  int8_t codes[16];
-  nearest_codes(values.data(), 16, kCodes4, {0.5f, 0}, codes);
-  EXPECT_EQ(std::vector<int8_t>(codes, codes + 6), (std::vector<int8_t>{3, -2, 7, -8, -8, 0}));
-  nearest_codes(values.data(), 16, {0, 15}, {0.5f, 1}, codes);
-  EXPECT_EQ(std::vector<int8_t>(codes, codes + 6), (std::vector<int8_t>{5, 0, 15, 0, 0, 2}));
-  nearest_codes(values.data(), 16, kCodes4, {0, 0}, codes);
-  EXPECT_EQ(codes[2], 0);
+  for (const FitLevel* level : fit_levels()) {
+    auto codes = [&](const CodeKind& kind, ScaleAndMin of) {
+      std::vector<int8_t> found(32);
+      level->nearest(kind, values.data(), 1, &of, found.data());
+      return std::vector<int8_t>(found.begin(), found.begin() + 6);
+    };
+    EXPECT_EQ(codes(kCodes4, {0.5f, 0}), (std::vector<int8_t>{3, -2, 7, -8, -8, 0}));
+    EXPECT_EQ(codes(kCodes6, {0.5f, 0}), (std::vector<int8_t>{3, -2, 31, -32, -32, 0}));
+    EXPECT_EQ(codes(kMinCodes4, {0.5f, 1}), (std::vector<int8_t>{5, 0, 15, 0, 0, 2}));
+    EXPECT_EQ(codes(kCodes4, {0, 0})[2], 0);
+  }
 }
 
 }  // namespace

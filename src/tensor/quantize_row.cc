@@ -14,10 +14,31 @@ namespace hearth {
 namespace {
 
 constexpr size_t kSuper = 256, kBlocks = kSuper / kBlock;
-constexpr int kMost6 = 63;  // of a scale or a minimum in 6 bits
+constexpr size_t kAtOnce = 2 * kSuper;  // elements whose blocks are fitted together
+constexpr int kMost6 = 63;              // of a scale or a minimum in 6 bits
 
 constexpr std::array kQuantized = {DType::kQ8_0, DType::kQ6_K, DType::kQ5_K, DType::kQ4_K,
                                    DType::kQ4_0};
+
+// Blocks of a row, fitted. Scales that are written in place of these replace them before codes are
+// asked for.
+struct FittedBlocks {
+  const CodeKind& kind;
+  const float* x;
+  size_t blocks;
+  ScaleAndMin of[kAtOnce / 16];
+  int8_t codes[kAtOnce];
+
+  FittedBlocks(const CodeKind& which, const float* elements, size_t n, const float* weights)
+      : kind(which), x(elements), blocks(n / which.elements) {
+    level().fit(kind, x, blocks, weights, of);
+  }
+  void find_codes() { level().nearest(kind, x, blocks, of, codes); }
+  const int8_t* codes_of(size_t block) const { return codes + block * kind.elements; }
+
+ private:
+  static const FitLevel& level() { return *fit_levels().back(); }
+};
 
 // Writes it and returns what is read back.
 float put_f16(float value, std::byte* out) {
@@ -28,148 +49,167 @@ float put_f16(float value, std::byte* out) {
 
 std::byte byte_of(int value) { return static_cast<std::byte>(value); }
 
-const float* weights_at(const float* weights, size_t at) {
-  return weights == nullptr ? nullptr : weights + at;
+// Writes so many bytes, each of the low halves of two codes.
+template <size_t N>
+void put_nibbles(const int8_t* low, const int8_t* high, std::byte* out) {
+  uint8_t bytes[N];  // loops over bytes that may alias the codes are not vectorised
+  for (size_t i = 0; i < N; ++i) {
+    bytes[i] = static_cast<uint8_t>((low[i] & 15) | (high[i] & 15) << 4);
+  }
+  std::memcpy(out, bytes, N);
 }
 
-void write_q8_0(const float* x, const float* weights, std::byte* out) {
-  const float scale = put_f16(fit_scale(x, kBlock, kCodes8, weights), out);
-  int8_t codes[kBlock];
-  nearest_codes(x, kBlock, kCodes8, {scale, 0}, codes);
-  std::memcpy(out + 2, codes, kBlock);
+// Writes the scales of blocks of 32, `block_bytes` apart, and finds the codes for these.
+void put_scales(FittedBlocks& fitted, size_t block_bytes, std::byte* out) {
+  for (size_t b = 0; b < fitted.blocks; ++b) {
+    fitted.of[b].scale = put_f16(fitted.of[b].scale, out + b * block_bytes);
+  }
+  fitted.find_codes();
 }
 
-void write_q4_0(const float* x, const float* weights, std::byte* out) {
-  const float scale = put_f16(fit_scale(x, kBlock, kCodes4, weights), out);
-  int8_t codes[kBlock];
-  nearest_codes(x, kBlock, kCodes4, {scale, 0}, codes);
-  for (size_t i = 0; i < kBlock / 2; ++i) {
-    out[2 + i] = byte_of((codes[i] + 8) | (codes[kBlock / 2 + i] + 8) << 4);
+void write_q8_0(const float* x, size_t n, const float* weights, std::byte* out) {
+  FittedBlocks fitted(kCodes8, x, n, weights);
+  put_scales(fitted, 2 + kBlock, out);
+  for (size_t b = 0; b < fitted.blocks; ++b, out += 2 + kBlock) {
+    std::memcpy(out + 2, fitted.codes_of(b), kBlock);
   }
 }
 
-// The scales and minima of a super-block's blocks, as they are read back.
-struct SixBitScales {
-  ScaleAndMin of[kBlocks];
+void write_q4_0(const float* x, size_t n, const float* weights, std::byte* out) {
+  FittedBlocks fitted(kCodes4, x, n, weights);
+  put_scales(fitted, 2 + kBlock / 2, out);
+  for (size_t b = 0; b < fitted.blocks; ++b, out += 2 + kBlock / 2) {
+    int8_t codes[kBlock];
+    for (size_t i = 0; i < kBlock; ++i) codes[i] = static_cast<int8_t>(fitted.codes_of(b)[i] + 8);
+    put_nibbles<kBlock / 2>(codes, codes + kBlock / 2, out + 2);
+  }
+}
 
-  // Writes d, dmin and 12 bytes of 6-bit numbers; ScaleMin6 says how these lie.
-  SixBitScales(const ScaleAndMin (&fitted)[kBlocks], std::byte* out) {
-    float scale = 0, min = 0;
-    for (const ScaleAndMin& block : fitted) {
-      // A scale that is no number stays the largest.
-      scale = scale >= block.scale || std::isnan(scale) ? scale : block.scale;
-      min = std::max(min, block.min);
+// The nearest whole number.
+float rounded(float x) { return x + 0x1.8p23f - 0x1.8p23f; }
+
+int six_bits_of(float value, float unit) {
+  const float number = value / unit;
+  return number > 0 ? static_cast<int>(rounded(std::min(number, float{kMost6}))) : 0;
+}
+
+// Writes d, dmin and 12 bytes of 6-bit numbers for a super-block's scales and minima, which become
+// what is read back; ScaleMin6 says how these lie.
+void put_six_bit_scales(ScaleAndMin* of, std::byte* out) {
+  float scale = 0, min = 0;
+  for (size_t part = 0; part < kBlocks; ++part) {
+    // A scale that is no number stays the largest.
+    scale = scale >= of[part].scale || std::isnan(scale) ? scale : of[part].scale;
+    min = std::max(min, of[part].min);
+  }
+  const float d = put_f16(scale / kMost6, out), dmin = put_f16(min / kMost6, out + 2);
+  std::byte* packed = out + 4;
+  std::memset(packed, 0, 12);
+  for (size_t part = 0; part < kBlocks; ++part) {
+    const int s = six_bits_of(of[part].scale, d), m = six_bits_of(of[part].min, dmin);
+    of[part] = {d * static_cast<float>(s), dmin * static_cast<float>(m)};
+    if (part < 4) {
+      packed[part] |= byte_of(s);
+      packed[part + 4] |= byte_of(m);
+    } else {
+      packed[part + 4] |= byte_of((s & 15) | (m & 15) << 4);
+      packed[part - 4] |= byte_of(s >> 4 << 6);
+      packed[part] |= byte_of(m >> 4 << 6);
     }
-    const float d = put_f16(scale / kMost6, out), dmin = put_f16(min / kMost6, out + 2);
-    std::byte* packed = out + 4;
-    std::memset(packed, 0, 12);
+  }
+}
+
+// Finds the codes of super-blocks with minima, and writes their scales, `super_bytes` apart.
+void put_min_scales(FittedBlocks& fitted, size_t super_bytes, std::byte* out) {
+  for (size_t b = 0; b < fitted.blocks; b += kBlocks, out += super_bytes) {
+    put_six_bit_scales(fitted.of + b, out);
+  }
+  fitted.find_codes();
+}
+
+// Writes the low 4 bits of a super-block's codes. Two blocks share 32 bytes.
+void put_super_nibbles(const int8_t* codes, std::byte* out) {
+  for (size_t part = 0; part < kBlocks; part += 2, out += kBlock) {
+    put_nibbles<kBlock>(codes + part * kBlock, codes + (part + 1) * kBlock, out);
+  }
+}
+
+void write_q4_k(const float* x, size_t n, const float* weights, std::byte* out) {
+  constexpr size_t kBytes = 16 + kSuper / 2;
+  FittedBlocks fitted(kMinCodes4, x, n, weights);
+  put_min_scales(fitted, kBytes, out);
+  for (size_t b = 0; b < fitted.blocks; b += kBlocks, out += kBytes) {
+    put_super_nibbles(fitted.codes_of(b), out + 16);
+  }
+}
+
+void write_q5_k(const float* x, size_t n, const float* weights, std::byte* out) {
+  constexpr size_t kBytes = 48 + kSuper / 2;
+  FittedBlocks fitted(kMinCodes5, x, n, weights);
+  put_min_scales(fitted, kBytes, out);
+  for (size_t b = 0; b < fitted.blocks; b += kBlocks, out += kBytes) {
+    const int8_t* codes = fitted.codes_of(b);
+    put_super_nibbles(codes, out + 48);
+    uint8_t fifth[kBlock] = {};
     for (size_t part = 0; part < kBlocks; ++part) {
-      const int s = number_of(fitted[part].scale, d), m = number_of(fitted[part].min, dmin);
-      of[part] = {d * static_cast<float>(s), dmin * static_cast<float>(m)};
-      if (part < 4) {
-        packed[part] |= byte_of(s);
-        packed[part + 4] |= byte_of(m);
-      } else {
-        packed[part + 4] |= byte_of((s & 15) | (m & 15) << 4);
-        packed[part - 4] |= byte_of(s >> 4 << 6);
-        packed[part] |= byte_of(m >> 4 << 6);
+      for (size_t i = 0; i < kBlock; ++i) {
+        fifth[i] = static_cast<uint8_t>(fifth[i] | codes[part * kBlock + i] >> 4 << part);
       }
     }
-  }
-
-  static int number_of(float value, float unit) {
-    const float number = value / unit;
-    return number > 0 ? static_cast<int>(std::min(std::nearbyint(number), float{kMost6})) : 0;
-  }
-};
-
-// The codes of a super-block with minima.
-struct MinCodes {
-  int8_t of[kSuper];
-
-  MinCodes(const float* x, const float* weights, int high, std::byte* out) {
-    ScaleAndMin fitted[kBlocks];
-    for (size_t part = 0; part < kBlocks; ++part) {
-      const size_t at = part * kBlock;
-      fitted[part] = fit_scale_and_min(x + at, high, weights_at(weights, at));
-    }
-    const SixBitScales scales(fitted, out);
-    for (size_t part = 0; part < kBlocks; ++part) {
-      const size_t at = part * kBlock;
-      nearest_codes(x + at, kBlock, {0, high}, scales.of[part], of + at);
-    }
-  }
-
-  // Two blocks share 32 bytes.
-  void put_nibbles(std::byte* out) const {
-    for (size_t i = 0; i < kSuper / 2; ++i) {
-      const size_t at = i / kBlock * 2 * kBlock + i % kBlock;
-      out[i] = byte_of((of[at] & 15) | (of[at + kBlock] & 15) << 4);
-    }
-  }
-};
-
-void write_q4_k(const float* x, const float* weights, std::byte* out) {
-  MinCodes(x, weights, 15, out).put_nibbles(out + 16);
-}
-
-void write_q5_k(const float* x, const float* weights, std::byte* out) {
-  const MinCodes codes(x, weights, 31, out);
-  codes.put_nibbles(out + 48);
-  for (size_t i = 0; i < kBlock; ++i) {
-    int fifth = 0;
-    for (size_t part = 0; part < kBlocks; ++part) {
-      fifth |= codes.of[part * kBlock + i] >> 4 << part;
-    }
-    out[16 + i] = byte_of(fifth);
+    std::memcpy(out + 16, fifth, kBlock);
   }
 }
 
 constexpr size_t kHalf = kBlock / 2, kHalves = kSuper / kHalf;
 
-// Writes d and the scales of half blocks, and gives these back as they are read.
-void put_q6_scales(const float* x, const float* weights, float (&scales)[kHalves], std::byte* out) {
+// Writes d and the scales of a super-block's halves of blocks, which become what is read back.
+void put_q6_scales(ScaleAndMin* of, std::byte* out) {
   float largest = 0;
   for (size_t h = 0; h < kHalves; ++h) {
-    scales[h] = fit_scale(x + h * kHalf, kHalf, kCodes6, weights_at(weights, h * kHalf));
-    const bool kept = std::fabs(largest) >= std::fabs(scales[h]) || std::isnan(largest);
-    largest = kept ? largest : scales[h];
+    const bool kept = std::fabs(largest) >= std::fabs(of[h].scale) || std::isnan(largest);
+    largest = kept ? largest : of[h].scale;
   }
   const float d = put_f16(largest / -128, out + 208);  // there is no scale of 128
   for (size_t h = 0; h < kHalves; ++h) {
-    const float number = scales[h] / d;
-    const float whole = std::isfinite(number) ? std::nearbyint(number) : 0;
-    const int scale = static_cast<int>(std::clamp(whole, -128.0f, 127.0f));
+    const float number = of[h].scale / d;
+    const float whole = std::isfinite(number) ? number : 0;
+    const int scale = static_cast<int>(rounded(std::clamp(whole, -128.0f, 127.0f)));
     out[192 + h] = byte_of(scale);
-    scales[h] = d * static_cast<float>(scale);
+    of[h].scale = d * static_cast<float>(scale);
   }
 }
 
-void write_q6_k(const float* x, const float* weights, std::byte* out) {
-  float scales[kHalves];
-  put_q6_scales(x, weights, scales, out);
-  int8_t codes[kSuper];
-  for (size_t h = 0; h < kHalves; ++h) {
-    nearest_codes(x + h * kHalf, kHalf, kCodes6, {scales[h], 0}, codes + h * kHalf);
+// Writes the codes of half a super-block. Two blocks share the nibbles of 32 bytes, and four the
+// pairs of bits of 32.
+void put_q6_codes(const int8_t* signed_codes, std::byte* nibbles, std::byte* pairs) {
+  int8_t codes[4 * kBlock];
+  for (size_t i = 0; i < 4 * kBlock; ++i) codes[i] = static_cast<int8_t>(signed_codes[i] + 32);
+  put_nibbles<2 * kBlock>(codes, codes + 2 * kBlock, nibbles);
+  uint8_t bytes[kBlock] = {};
+  for (size_t part = 0; part < 4; ++part) {
+    for (size_t i = 0; i < kBlock; ++i) {
+      bytes[i] = static_cast<uint8_t>(bytes[i] | codes[part * kBlock + i] >> 4 << 2 * part);
+    }
   }
-  for (size_t i = 0; i < kSuper; ++i) codes[i] = static_cast<int8_t>(codes[i] + 32);
-  // In each half of 128 elements two blocks share the nibbles of 32 bytes, and four the pairs of
-  // bits of 32.
-  for (size_t i = 0; i < kSuper / 2; ++i) {
-    const size_t at = i / 64 * 128 + i % 64;
-    out[i] = byte_of((codes[at] & 15) | (codes[at + 64] & 15) << 4);
+  std::memcpy(pairs, bytes, kBlock);
+}
+
+void write_q6_k(const float* x, size_t n, const float* weights, std::byte* out) {
+  constexpr size_t kBytes = 210;
+  FittedBlocks fitted(kCodes6, x, n, weights);
+  for (size_t h = 0; h < fitted.blocks; h += kHalves) {
+    put_q6_scales(fitted.of + h, out + h / kHalves * kBytes);
   }
-  for (size_t i = 0; i < kSuper / 4; ++i) {
-    const size_t at = i / kBlock * 128 + i % kBlock;
-    int pairs = 0;
-    for (size_t part = 0; part < 4; ++part) pairs |= codes[at + part * kBlock] >> 4 << 2 * part;
-    out[128 + i] = byte_of(pairs);
+  fitted.find_codes();
+  for (size_t h = 0; h < fitted.blocks; h += kHalves, out += kBytes) {
+    put_q6_codes(fitted.codes_of(h), out, out + 128);
+    put_q6_codes(fitted.codes_of(h + kHalves / 2), out + 64, out + 160);
   }
 }
 
-using WriteBlock = void (*)(const float*, const float*, std::byte*);
+using WriteBlocks = void (*)(const float* x, size_t n, const float* weights, std::byte* out);
 
-WriteBlock writer_of(DType dtype) {
+WriteBlocks writer_of(DType dtype) {
   if (dtype == DType::kQ8_0) return write_q8_0;
   if (dtype == DType::kQ6_K) return write_q6_k;
   if (dtype == DType::kQ5_K) return write_q5_k;
@@ -186,9 +226,11 @@ void quantize_row(DType dtype, const float* x, size_t n, const float* column_wei
                   std::byte* out) {
   const DTypeInfo& info = dtype_info(dtype);
   HEARTH_CHECK(n % info.block_elements == 0, "a row is whole blocks");
-  const WriteBlock write = writer_of(dtype);
-  for (size_t at = 0; at < n; at += info.block_elements, out += info.block_bytes) {
-    write(x + at, weights_at(column_weights, at), out);
+  const WriteBlocks write = writer_of(dtype);
+  for (size_t at = 0; at < n; at += kAtOnce) {
+    const size_t count = std::min(kAtOnce, n - at);
+    write(x + at, count, column_weights == nullptr ? nullptr : column_weights + at, out);
+    out += row_bytes(dtype, count);
   }
 }
 

@@ -1,10 +1,12 @@
-// Transposes small tiles in 128-bit registers. It is written with the compilers' vector extension,
-// so one source serves SSE2 and NEON, which every processor of their kind has.
+// Transposes small tiles in registers: of 128 bits, or as wide as the including file is compiled
+// for. It is written with the compilers' vector extension, so one source serves SSE2 and NEON,
+// which every processor of their kind has, and the wider ones.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 namespace hearth {
 
@@ -13,24 +15,22 @@ using U16x8 [[gnu::vector_size(16)]] = uint16_t;
 
 inline U32x4 splat(uint32_t x) { return U32x4{x, x, x, x}; }
 
-inline U32x4 interleave_low(U32x4 a, U32x4 b) { return __builtin_shufflevector(a, b, 0, 4, 1, 5); }
-inline U32x4 interleave_high(U32x4 a, U32x4 b) { return __builtin_shufflevector(a, b, 2, 6, 3, 7); }
-inline U16x8 interleave_low(U16x8 a, U16x8 b) {
-  return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
-}
-inline U16x8 interleave_high(U16x8 a, U16x8 b) {
-  return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+// Element i / 2 + From of a for even i, of b for odd i.
+template <size_t From, typename V, size_t... I>
+inline V interleave(V a, V b, std::index_sequence<I...>) {
+  return __builtin_shufflevector(a, b, (From + I / 2 + I % 2 * sizeof...(I))...);
 }
 
 // Transposes N registers of N elements: log2 N perfect shuffles of all their elements.
 template <typename V, size_t N>
 inline void transpose(V (&v)[N]) {
   static_assert(N == sizeof(V) / sizeof(v[0][0]), "a square");
+  constexpr std::make_index_sequence<N> kAll;
   for (size_t step = 1; step < N; step *= 2) {
     V next[N];
     for (size_t i = 0; i < N / 2; ++i) {
-      next[2 * i] = interleave_low(v[i], v[i + N / 2]);
-      next[2 * i + 1] = interleave_high(v[i], v[i + N / 2]);
+      next[2 * i] = interleave<0>(v[i], v[i + N / 2], kAll);
+      next[2 * i + 1] = interleave<N / 2>(v[i], v[i + N / 2], kAll);
     }
     for (size_t i = 0; i < N; ++i) v[i] = next[i];
   }

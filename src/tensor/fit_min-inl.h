@@ -1,0 +1,144 @@
+// Fits scales and minima of kLanes blocks at once: x ~ scale code - min.
+#pragma once
+
+#include "tensor/fit_scale-inl.h"
+
+namespace hearth {
+namespace {
+
+// Elements of a block are counted from its least, or from 0 where none is negative, in proportion
+// to their range, which becomes kWholeRange. That of candidates' codes is from 1 / `least` to
+// 1 / `most` of it, and begins at the least element or up to a step of codes above. Of the best of
+// them, the best scale and minimum are tried, and these with minima a bit beside.
+constexpr int kWholeRange = 1023;
+constexpr float kBeside = 0.1f;  // in steps of codes
+struct MinSearch {
+  CodeKind kind;
+  int steps, shifts;
+  float least, most;
+};
+constexpr MinSearch kMinSearch4{kMinCodes4, 5, 2, 0.98f, 1.204f};
+constexpr MinSearch kMinSearch5{kMinCodes5, 12, 2, 0.98f, 1.182f};
+// Where few elements count, more may be gained.
+constexpr MinSearch kWeightedMin4{kMinCodes4, 6, 4, 0.96f, 1.18f};
+constexpr MinSearch kWeightedMin5{kMinCodes5, 12, 3, 0.96f, 1.2f};
+
+// x ~ unit * at + least.
+struct RangedBlocks {
+  LaneFloats at[32];
+  LaneFloats unit;   // 0 where all are the same, NaN where an element is no finite number
+  LaneFloats least;  // not above 0
+
+  explicit RangedBlocks(const float* x) {
+    load_blocks(x, at);
+    LaneFloats most = at[0];
+    least = floats(0);
+    LaneInts largest{};
+    for (const LaneFloats& element : at) {
+      most = element > most ? element : most;
+      least = element < least ? element : least;
+      const LaneInts bits = (LaneInts)element & 0x7fffffff;
+      largest = bits > largest ? bits : largest;
+    }
+    const LaneFloats range = most - least;
+    const auto finite = (largest < kInfiniteBits) & ((LaneInts)range < kInfiniteBits);
+    const auto plain = finite & (range >= kLeastLargest);
+    const LaneFloats inverse = plain ? float{kWholeRange} / range : floats(0);
+    unit = plain ? range / float{kWholeRange} : floats(0);
+    unit = finite ? unit : floats(__builtin_nanf(""));
+    for (LaneFloats& element : at) element = (element - least) * inverse;
+  }
+};
+
+template <typename Terms, const MinSearch& kSearch>
+class MinFit {
+ public:
+  MinFit(const float* x, const float* weights) : MinFit(RangedBlocks(x), weights) {}
+
+  // Sets the minimum and returns the scale.
+  LaneFloats scale_and(LaneFloats& min) {
+    best_ = sums_of(floats(0), step_at(kSearch.least));  // of a block of equal elements
+    for (int i = 0; i < kSearch.steps; ++i) {
+      const float part = static_cast<float>(i) / static_cast<float>(kSearch.steps - 1);
+      const float reach = kSearch.least + (kSearch.most - kSearch.least) * part;
+      const LaneFloats step = step_at(reach);
+      for (int shift = 0; shift < kSearch.shifts; ++shift) {
+        compare(step * (static_cast<float>(shift) / kSearch.shifts), step);
+      }
+    }
+    fit_best();
+    compare(offset_, scale_);
+    fit_best();
+    const LaneFloats offset = offset_, step = scale_;
+    compare(offset + step * kBeside, step);
+    compare(offset - step * kBeside, step);
+    fit_best();
+    min = -least_ - offset_ * unit_;
+    // Without a minimum the elements lie `zero_` lower.
+    const LaneFloats product = best_.product - zero_ * best_.code;
+    const auto below = min < 0;
+    scale_ = (below & (best_.square > 0)) ? product / best_.square : scale_;
+    min = below ? floats(0) : min;
+    return scale_ * unit_;
+  }
+
+ private:
+  MinFit(const RangedBlocks& x, const float* weights)
+      : terms_(x.at, weights),
+        weight_(terms_.weight()),
+        elements_(terms_.elements()),
+        unit_(x.unit),
+        least_(x.least) {
+    const LaneFloats zero = -x.least / x.unit;
+    zero_ = x.unit > 0 ? zero : floats(0);
+  }
+
+  static LaneFloats within(LaneFloats x, LaneFloats most) {
+    x = x < most ? x : most;
+    return x > 0 ? x : floats(0);
+  }
+
+  static LaneFloats step_at(float reach) {
+    return floats(kWholeRange / (reach * float{kSearch.kind.high}));
+  }
+
+  // Of the codes with which offset + step * code is nearest to the elements.
+  LaneSums sums_of(LaneFloats offset, LaneFloats step) const {
+    const LaneFloats from = within(within(offset, zero_), floats(kWholeRange));
+    const LaneFloats inverse = within(32768 / step, floats(32767));
+    const LanePairs low = whole_pairs(from, from), factor = whole_pairs(inverse, inverse);
+    return terms_.sums([low, factor](LanePairs x) {
+      return least_of(mul_round(less_or_zero(x, low), factor), pairs(kSearch.kind.high));
+    });
+  }
+
+  // With the best scale and minimum for them, codes leave an error of x^2 - part^2 / whole, over
+  // the weight, from the mean.
+  void compare(LaneFloats offset, LaneFloats step) {
+    const LaneSums sums = sums_of(offset, step);
+    const LaneFloats part = weight_ * sums.product - elements_ * sums.code;
+    const LaneFloats whole = weight_ * sums.square - sums.code * sums.code;
+    const auto better = (part * part * whole_ > part_ * part_ * whole) & (whole > 0);
+    best_.code = better ? sums.code : best_.code;
+    best_.square = better ? sums.square : best_.square;
+    best_.product = better ? sums.product : best_.product;
+    part_ = better ? part : part_;
+    whole_ = better ? whole : whole_;
+  }
+
+  // The scale, and what code 0 stands for, that are best for the best codes.
+  void fit_best() {
+    scale_ = part_ / whole_;
+    offset_ = (elements_ - scale_ * best_.code) / weight_;
+  }
+
+  Terms terms_;
+  LaneFloats weight_, elements_;    // the sums of weights, and of elements with them
+  LaneFloats unit_, least_, zero_;  // `zero_` is where 0 lies among the elements
+  LaneSums best_{};
+  LaneFloats part_{}, whole_ = floats(1);  // of the best
+  LaneFloats scale_{}, offset_{};
+};
+
+}  // namespace
+}  // namespace hearth

@@ -1,0 +1,59 @@
+// Vectors of kLanes lanes of 32 bits, as wide as the registers of a level of instructions. A lane
+// holds a float, a whole number, or a pair of whole numbers of 16 bits. The level's own header
+// (tensor/lanes_avx2-inl.h and the like) includes this one, and has these; all of them give the
+// same in a lane whatever the level:
+//
+//   kLanes
+//   mul_round(LanePairs a, LanePairs b)     a b / 2^15, rounded, of numbers with |a b| < 2^29
+//   least_of(LanePairs a, LanePairs b), most_of(LanePairs a, LanePairs b)
+//   less_or_zero(LanePairs a, LanePairs b)  a - b, or 0 if that is negative, of numbers that are
+//   not add_products(LaneInts sum, LanePairs a, LanePairs b)
+//                                           sum and a b of both numbers of a pair
+//
+// Everything is in an anonymous namespace, and nothing from the standard library is called: a
+// function that is compiled here for newer processors must never be the copy that others link.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "tensor/transpose.h"
+
+namespace hearth {
+namespace {
+
+using LaneFloats [[gnu::vector_size(4 * kLanes)]] = float;
+using LaneInts [[gnu::vector_size(4 * kLanes)]] = int32_t;
+using LaneBits [[gnu::vector_size(4 * kLanes)]] = uint32_t;
+using LanePairs [[gnu::vector_size(4 * kLanes)]] = int16_t;
+
+inline LaneFloats floats(float x) { return x - LaneFloats{}; }
+inline LaneFloats floats(LaneInts x) { return __builtin_convertvector(x, LaneFloats); }
+inline LanePairs pairs(int x) { return static_cast<int16_t>(x) - LanePairs{}; }
+
+// Adding it rounds a float to a whole number, which is then in its low 22 bits.
+constexpr float kRounding = 0x1.8p23f;
+
+// The whole numbers that are nearest to `first` and `second`, which are below 2^15.
+inline LanePairs whole_pairs(LaneFloats first, LaneFloats second) {
+  const LaneBits low = (LaneBits)(first + kRounding), high = (LaneBits)(second + kRounding);
+  return (LanePairs)((low & 0xffff) | (high << 16));
+}
+inline LaneInts first_of(LanePairs x) { return (LaneInts)((LaneBits)x << 16) >> 16; }
+inline LaneInts second_of(LanePairs x) { return (LaneInts)x >> 16; }
+
+// Reads kLanes blocks of N elements, which lie behind each other: element i of block b becomes lane
+// b of out[i].
+template <size_t N>
+inline void load_blocks(const float* x, LaneFloats (&out)[N]) {
+  for (size_t i = 0; i < N; i += kLanes) {
+    LaneFloats tile[kLanes];
+    for (size_t b = 0; b < kLanes; ++b) std::memcpy(&tile[b], x + b * N + i, sizeof tile[b]);
+    transpose(tile);
+    for (size_t j = 0; j < kLanes; ++j) out[i + j] = tile[j];
+  }
+}
+
+}  // namespace
+}  // namespace hearth
