@@ -21,7 +21,7 @@ from bench_embed_test import BenchEmbedTest  # noqa: F401 (its tests run with th
 from bench_serve_test import BenchServeTest  # noqa: F401 (its tests run with these)
 from bench_test import BenchTest  # noqa: F401
 from chain_models import BOS, EOS, GAP, VOCABULARY, ids, letter
-from demo_test import DemoTest  # noqa: F401
+from demo_test import DEMO, DemoTest  # noqa: F401
 from embed_test import EmbedTest  # noqa: F401
 from encoder_folder_test import EncoderFolderTest  # noqa: F401
 from engine_options_test import EngineOptionsTest  # noqa: F401
@@ -177,6 +177,24 @@ class InspectTest(ProgramTest):
         by_name = {tensor["name"]: tensor for tensor in told["tensors"]}
         self.assertEqual(by_name["output.weight"]["dims"], [320, VOCABULARY])
         self.assertEqual(told["parameters"], sum(math.prod(t["dims"]) for t in told["tensors"]))
+
+    def test_matrices_by_role_and_type(self):
+        told = json.loads(self.good("inspect", DEMO, "--json", "--tensors"))
+        by_role = {row["role"]: row for row in told["matrices"]}
+        self.assertEqual(len(by_role), len(told["matrices"]))
+        tensors = [t for t in told["tensors"] if len(t["dims"]) == 2]
+        for role, name in (("down", "ffn_down"), ("q", "attn_q"), ("embedding", "token_embd")):
+            of_role = [t for t in tensors if t["name"].endswith(name + ".weight")]
+            row = by_role[role]
+            self.assertEqual((row["type"], row["packed_as"]), ("q8_0", "q8_0"))
+            self.assertEqual(row["matrices"], len(of_role))
+            self.assertEqual(row["elements"], sum(math.prod(t["dims"]) for t in of_role))
+            self.assertEqual(row["bytes"], sum(t["bytes"] for t in of_role))
+            # Rows of the last panel may be padding.
+            self.assertLessEqual(row["bytes"], row["packed_bytes"])
+            self.assertLess(row["packed_bytes"], 1.01 * row["bytes"])
+        self.assertEqual(sum(row["bytes"] for row in told["matrices"]),
+                         sum(t["bytes"] for t in tensors))
 
 
 class TokenizeTest(ProgramTest):
