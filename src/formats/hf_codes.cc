@@ -61,6 +61,22 @@ int64_t whole_number(std::string_view type, std::span<const std::byte> data, uin
   return number;
 }
 
+// The columns sorted by group, in each as they lie; null where not every group has as many as it
+// ought to have.
+ColumnOrder columns_by_group(const StoredCodes& codes) {
+  std::vector<uint64_t> next(codes.groups + 1, 0);
+  for (uint64_t c = 0; c < codes.k; ++c) ++next[codes.group_of(c) + 1];
+  for (uint64_t g = 0; g < codes.groups; ++g) {
+    if (next[g + 1] != std::min(codes.group, codes.k - g * codes.group)) return nullptr;
+    next[g + 1] += next[g];
+  }
+  std::vector<uint32_t> order(codes.k);
+  for (uint64_t c = 0; c < codes.k; ++c) {
+    order[next[codes.group_of(c)]++] = static_cast<uint32_t>(c);
+  }
+  return std::make_shared<const std::vector<uint32_t>>(std::move(order));
+}
+
 // One Linear.
 class LinearMaker {
  public:
@@ -222,7 +238,9 @@ class LinearMaker {
       }
       in_order = in_order && static_cast<uint64_t>(group) == c / codes().group;
     }
-    if (!in_order) codes().column_groups = part(*columns);
+    if (in_order) return;
+    codes().column_groups = part(*columns);
+    codes().column_order = columns_by_group(codes());
   }
   // A number for the whole Linear.
   void set_factor(const SafeTensor& of, bool divided) {

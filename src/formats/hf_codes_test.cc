@@ -131,9 +131,10 @@ void expect_integers(const StoredCodes& codes, const Weights& w, uint32_t more,
                      const std::function<uint64_t(uint64_t)>& group) {
   uint8_t block[32];
   for (uint64_t r = 0; r < w.rows; ++r) {
-    for (uint64_t c = 0; c < w.k; ++c) {
-      if (c % 32 == 0) codes.read(r, c / 32, block);
-      ASSERT_EQ(block[c % 32], w.code(r, c)) << codes.name << " " << r << ", " << c;
+    for (uint64_t at = 0; at < w.k; ++at) {
+      if (at % 32 == 0) codes.read(r, at / 32, block);
+      const uint64_t c = codes.column_order == nullptr ? at : (*codes.column_order)[at];
+      ASSERT_EQ(block[at % 32], w.code(r, c)) << codes.name << " " << r << ", " << c;
       const uint64_t g = group(c);
       ASSERT_EQ(codes.group_of(c), g);
       ASSERT_EQ(codes.scale_value(r, g), w.scale(r, g));
@@ -188,21 +189,27 @@ TEST(HfCodes, CompressedTensorsPacked) {
   }
 }
 
+// Sorted by group, those of one group as they lie, where every group but the last is full.
 TEST(HfCodes, ColumnsInGroupsOfTheirOwn) {
-  const Weights w(8, 64, 32, 4);
-  std::vector<int32_t> groups(64);
-  for (int32_t c = 0; c < 64; ++c) groups[static_cast<size_t>(c)] = c * 5 % 2;
-  Folder folder = packed_folder(w, true);
-  folder.add(".weight_g_idx", {64}, "I32", groups);
-  ModelSource source = folder.source();
-  expect_integers(codes_of(source), w, 0, [](uint64_t c) { return c * 5 % 2; });
-  for (int32_t wrong : {-1, 2}) {
+  const Weights w(8, 80, 32, 4);
+  std::vector<int32_t> groups(80);
+  for (int32_t c = 0; c < 80; ++c) groups[static_cast<size_t>(c)] = c < 16 ? 2 : c % 2;
+  auto with = [&] { return packed_folder(w, true).add(".weight_g_idx", {80}, "I32", groups); };
+  ModelSource source = with().source();
+  expect_integers(codes_of(source), w, 0, [](uint64_t c) { return c < 16 ? 2 : c % 2; });
+  for (uint32_t j = 0; j < 80; ++j) {
+    const uint32_t column = j < 32 ? 16 + 2 * j : j < 64 ? 2 * j - 47 : j - 64;
+    ASSERT_EQ((*codes_of(source).column_order)[j], column);
+  }
+  groups[0] = 1;
+  ModelSource uneven = with().source();
+  EXPECT_EQ(codes_of(uneven).column_order, nullptr);
+  EXPECT_FALSE(codes_of(uneven).column_groups.data.empty());
+  for (int32_t wrong : {-1, 3}) {
     groups[3] = wrong;
-    Folder bad = packed_folder(w, true);
-    bad.add(".weight_g_idx", {64}, "I32", groups);
-    EXPECT_NE(bad.error().find(fmt::format("puts column 3 into group {} of 2", wrong)),
-              std::string::npos)
-        << bad.error();
+    const std::string error = with().error();
+    EXPECT_NE(error.find(fmt::format("puts column 3 into group {} of 3", wrong)), std::string::npos)
+        << error;
   }
 }
 

@@ -68,6 +68,27 @@ void read_across_rows(const StoredCodes& of, uint64_t row, uint64_t first, uint6
   }
 }
 
+// One code.
+uint8_t stored_code(const StoredCodes& of, uint64_t row, uint64_t column) {
+  uint8_t code;
+  switch (of.order) {
+    case CodeOrder::kAlongRows: {
+      const uint64_t even = column - column % 2;
+      uint8_t both[2];
+      read_along_row(of, row, even, std::min<uint64_t>(2, of.k - even), both);
+      return both[column % 2];
+    }
+    case CodeOrder::kAlongColumns: {
+      const uint64_t per = kCodeWordBits / of.bits;
+      const auto word = number_at<uint32_t>(of.codes.data, column / per * of.rows + row);
+      return static_cast<uint8_t>(code_in(word, of.bits, column % per));
+    }
+    default:
+      read_across_rows(of, row, column, 1, &code);
+      return code;
+  }
+}
+
 float code_value(const StoredCodes& of, uint8_t code, int32_t zero) {
   switch (of.value) {
     case CodeValue::kE2M1:
@@ -138,6 +159,16 @@ int32_t StoredCodes::zero_of(uint64_t row, uint64_t of) const {
 }
 
 void StoredCodes::read(uint64_t row, uint64_t block, uint8_t* out) const {
+  if (column_order == nullptr) return read_as_stored(row, block, out);
+  const uint64_t first = block * kBlock, count = std::min<uint64_t>(kBlock, k - first);
+  std::fill_n(out, kBlock, uint8_t{0});
+  const uint8_t flipped = value == CodeValue::kSigned ? kSignedZero : 0;
+  for (uint64_t i = 0; i < count; ++i) {
+    out[i] = stored_code(*this, row, (*column_order)[first + i]) ^ flipped;
+  }
+}
+
+void StoredCodes::read_as_stored(uint64_t row, uint64_t block, uint8_t* out) const {
   const uint64_t first = block * kBlock, count = std::min<uint64_t>(kBlock, k - first);
   std::fill_n(out, kBlock, uint8_t{0});
   switch (order) {
@@ -167,7 +198,7 @@ bool StoredCodes::values(uint64_t row, float* out) const {
   std::array<uint8_t, kBlock> code;
   bool good = true;
   for (uint64_t c = 0; c < k; ++c) {
-    if (c % kBlock == 0) read(row, c / kBlock, code.data());
+    if (c % kBlock == 0) read_as_stored(row, c / kBlock, code.data());
     good = value_at(row, c, code[c % kBlock], out + c) && good;
   }
   return good;
@@ -177,7 +208,7 @@ bool StoredCodes::column_values(uint64_t column, uint64_t first, uint64_t count,
   std::array<uint8_t, kBlock> code;
   bool good = true;
   for (uint64_t i = 0; i < count; ++i) {
-    read(first + i, column / kBlock, code.data());
+    read_as_stored(first + i, column / kBlock, code.data());
     good = value_at(first + i, column, code[column % kBlock], out + i) && good;
   }
   return good;

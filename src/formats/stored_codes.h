@@ -10,12 +10,16 @@
 // Nothing here allocates or throws: threads that pack call it. Whoever makes a StoredCodes has
 // checked that all parts are as long as rows, k and groups call for, and groups of columns in
 // range.
+//
+// Where columns lie in no order of groups, packs have them sorted by group (column_order), and
+// floats as they lie.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
+#include "tensor/column_order.h"
 #include "tensor/pack_kind.h"
 
 namespace hearth {
@@ -71,6 +75,9 @@ struct StoredCodes {
   bool wide_zeros = false;  // one of them is 256, which is no byte
   // I32 [k], the group of each column; empty where it is c / group.
   StoredPart column_groups = {};
+  // The columns by their groups, of which each then has `group`, but for the last; null where
+  // columns lie in that order, or groups have other sizes.
+  ColumnOrder column_order = {};
   float factor = 1;
   bool divided = false;
 
@@ -82,7 +89,8 @@ struct StoredCodes {
   // below zero. Some quantisers turn their range around by it.
   bool is_scale(float value) const;
   int32_t zero_of(uint64_t row, uint64_t group) const;
-  // Codes of columns [32 block, 32 block + 32) to out[32], 0 behind the last column.
+  // Codes of columns [32 block, 32 block + 32) as packs have them to out[32], 0 behind the last
+  // column.
   void read(uint64_t row, uint64_t block, uint8_t* out) const;
   // Values of a row to out[k], rounded once where scale x code is exact in f32, as it is but for
   // f32 scales. False where a scale is none (is_scale).
@@ -91,6 +99,8 @@ struct StoredCodes {
   bool column_values(uint64_t column, uint64_t first, uint64_t count, float* out) const;
 
  private:
+  // The same as columns lie.
+  void read_as_stored(uint64_t row, uint64_t block, uint8_t* out) const;
   bool value_at(uint64_t row, uint64_t column, uint8_t code, float* out) const;
 };
 
