@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tensor/axis_cuts.h"
+#include "tensor/column_order.h"
 #include "tensor/pack_spec.h"
 
 namespace hearth {
@@ -35,6 +36,9 @@ struct Weight {
   uint32_t unit;         // rows or columns of this weight in one unit of the axis
   std::vector<Shard> shards;
   size_t align = 64;  // of a shard's bytes
+  // Of its columns, where products have to gather their input; the columns that shards are cut into
+  // are those in this order.
+  ColumnOrder order = {};
 };
 
 // A small vector (norm weights, biases), of which the node of every shard has a copy.

@@ -149,9 +149,10 @@ class ActivatedLinearOp : public GemmOp<ActivatedTask> {
   uint32_t elements_ = 0;  // of the group's columns
 };
 
-Bundle append_activated(GraphBuilder& builder, std::string name, const Bundle& x,
+Bundle append_activated(GraphBuilder& builder, std::string name, const Bundle& input,
                         const std::vector<LinearMatrix>& parts, const Weight& down,
                         Activation activation) {
+  const Bundle x = shared_input(builder, name, input, parts);
   for (const LinearMatrix& part : parts) {
     HEARTH_CHECK(part.weight->cuts == down.cuts && part.weight->unit == down.unit,
                  "a feed-forward layer's weights share an axis");

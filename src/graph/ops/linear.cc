@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "graph/ops/gather.h"
 #include "graph/ops/gemm_tasks.h"
 
 namespace hearth {
@@ -221,8 +222,18 @@ class PartialLinearOp : public GemmOp<PartialTask> {
 
 }  // namespace
 
-LinearOut linear(GraphBuilder& builder, std::string name, const Bundle& x,
+Bundle shared_input(GraphBuilder& builder, const std::string& name, const Bundle& x,
+                    const std::vector<LinearMatrix>& parts) {
+  for (const LinearMatrix& part : parts) {
+    HEARTH_CHECK(same_order(part.weight->order, parts[0].weight->order),
+                 "weights that read one input have one order of columns");
+  }
+  return in_column_order(builder, name + "_order", x, *parts[0].weight);
+}
+
+LinearOut linear(GraphBuilder& builder, std::string name, const Bundle& input,
                  const std::vector<LinearMatrix>& parts) {
+  const Bundle x = shared_input(builder, name, input, parts);
   LinearOut out;
   std::vector<uint32_t> widths(builder.group_count(), 0);
   for (const LinearMatrix& part : parts) {
@@ -253,9 +264,10 @@ Bundle column_values(GraphBuilder& builder, const Weight& weight) {
   return builder.add_values(RowSet::kTokens, widths);
 }
 
-Partials partial_linear(GraphBuilder& builder, std::string name, const Bundle& x,
+Partials partial_linear(GraphBuilder& builder, std::string name, const Bundle& input,
                         const Weight& weight) {
   HEARTH_CHECK(weight.cut == CutBy::kColumns, "partial sums come of column cuts");
+  const Bundle x = in_column_order(builder, name + "_order", input, weight);
   Partials partials{{}, {}, *weight.cuts, weight.rows};
   std::vector<std::unique_ptr<Op>> ops;
   uint32_t width = (weight.rows + kPanelRows - 1) / kPanelRows * kPanelRows;

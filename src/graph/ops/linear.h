@@ -1,4 +1,5 @@
-// Linear layers over cut weights.
+// Linear layers over cut weights. Where weights have an order of columns, an op before the layer
+// gathers its input in it (graph/ops/gather.h): weights that read one input have the same.
 #pragma once
 
 #include <string>
@@ -21,6 +22,10 @@ inline std::vector<const Weight*> weights_of(const std::vector<LinearMatrix>& pa
   for (const LinearMatrix& part : parts) weights.push_back(part.weight);
   return weights;
 }
+
+// What parts that read x multiply with: x, or x in the order that all of them have.
+Bundle shared_input(GraphBuilder& builder, const std::string& name, const Bundle& x,
+                    const std::vector<LinearMatrix>& parts);
 
 // The outputs of row-cut weights that read the same input, side by side in one value per group:
 // slices[part][group] says where. f32.
