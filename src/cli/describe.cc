@@ -84,6 +84,7 @@ void read_spec(const ModelSource& file, ModelDescription* model) {
     model->encoder = spec.is_encoder();
     model->layers = spec.hyper.layers;
     model->blocks = layer_kinds(spec);
+    model->notes = spec.notes;
     const bool known = std::ranges::all_of(
         spec.weights, [](const WeightSpec& weight) { return weight.data->type_known; });
     if (known) model->roles = total_roles(spec);

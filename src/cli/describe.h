@@ -34,9 +34,10 @@ struct ModelDescription {
   bool encoder = false;            // it gives vectors and no text; of one that runs
   std::string pooling;             // "mean"; empty where the file does not say
   uint64_t parameters = 0;
-  std::vector<TypeTotal> types;   // most bytes first
-  std::vector<LayerKind> blocks;  // of one that runs
-  std::vector<RoleTotal> roles;   // of one that runs, by role as weights are declared
+  std::vector<TypeTotal> types;    // most bytes first
+  std::vector<LayerKind> blocks;   // of one that runs
+  std::vector<RoleTotal> roles;    // of one that runs, by role as weights are declared
+  std::vector<std::string> notes;  // sentences on how its weights are packed
   std::optional<uint64_t> context, layers, width, ffn, heads, kv_heads, head_dim, vocabulary;
   std::string tokenizer, pre;              // tokenizer.ggml.model and .pre
   std::optional<uint64_t> template_bytes;  // of the chat template

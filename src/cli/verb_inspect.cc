@@ -92,6 +92,7 @@ std::string summary_text(const ModelSource& file, const ModelDescription& model)
   add_line(out, "tokenizer", tokenizer_text(model));
   add_number(out, "template", model.template_bytes);
   for (const std::string& note : file.notes()) add_line(out, "note", note);
+  for (const std::string& note : model.notes) add_line(out, "note", note);
   return out;
 }
 
@@ -201,6 +202,7 @@ void json_summary(Json& json, const ModelSource& file, const ModelDescription& m
   json.key("version").number(version != 0 ? std::optional(version) : std::nullopt);
   json.key("left_out").array();
   for (const std::string& note : file.notes()) json.text(note);
+  for (const std::string& note : model.notes) json.text(note);
   json.end_array();
   json_text(json, "name", model.name);
   json_text(json, "architecture", model.architecture);

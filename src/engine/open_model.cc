@@ -88,6 +88,7 @@ OpenedModel open_model(const OpenOptions& options, const Listener& listener) {
       options.use == ModelUse::kShape ? open_model_shape(path) : open_model_source(path);
   for (const std::string& note : source.notes()) listener.warn(note);
   ModelSpec spec = make_spec(source, options.weights);
+  for (const std::string& note : spec.notes) listener.warn(note);
   check_use(source, spec, options.use);
   tell_policy(spec, listener);
   OpenedModel model{std::move(source), std::move(spec), nullptr};

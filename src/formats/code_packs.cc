@@ -57,8 +57,13 @@ const char* reason_for_floats(const SourceTensor& tensor) {
   }
   for (const SourceRun& run : tensor.runs) {
     if (run.transposed) return "columns become rows";
-    if (!run.codes->column_groups.data.empty()) return "columns are in no order of groups";
+    if (!run.codes->column_groups.data.empty() && run.codes->column_order == nullptr) {
+      return "groups of columns have different sizes";
+    }
     if (run.codes->wide_zeros) return "a zero point is 256";
+    if (!same_order(run.codes->column_order, first.column_order)) {
+      return "experts have their columns in different orders of groups";
+    }
     if (!alike(*run.codes, first)) return "experts are stored in different ways";
   }
   return nullptr;

@@ -4,6 +4,9 @@
 // has values that BF16 holds, but for what is below 2^-133, and is packed as that. The rest is read
 // as F32 (reason_for_floats).
 //
+// Where columns lie in no order of groups, a pack has them by group (StoredCodes::column_order), so
+// that who multiplies with it has to gather its input in that order; floats have them as they lie.
+//
 // Nothing here allocates or throws: threads that pack call it.
 #pragma once
 
@@ -22,8 +25,8 @@ PackedType codes_packed_type(const SourceTensor& tensor);
 // What rows of codes are read as where no pack takes them: F32, or for E4M3 BF16.
 DType code_dtype(const StoredCodes& codes);
 
-// Says why such a tensor's rows become F32, which takes 4 or 8 times as much memory: "columns are
-// in no order of groups"; null where they do not.
+// Says why such a tensor's rows become F32, which takes 4 or 8 times as much memory: "columns
+// become rows"; null where they do not.
 const char* reason_for_floats(const SourceTensor& tensor);
 
 // A row of codes.

@@ -63,13 +63,20 @@ struct CodeMatrix {
     tensor.dtype = code_dtype(of);
     tensor.runs = {run};
   }
-  void set_group_of_columns() {
+  // Group (5 c + 3) % groups of column c; without an order, packs cannot sort them.
+  void set_group_of_columns(bool sorted) {
+    std::vector<std::vector<uint32_t>> order(of.groups);
     for (uint64_t c = 0; c < of.k; ++c) {
       const auto group = static_cast<int32_t>((c * 5 + 3) % of.groups);
+      order[(c * 5 + 3) % of.groups].push_back(static_cast<uint32_t>(c));
       const auto bytes = std::as_bytes(std::span(&group, 1));
       groups.insert(groups.end(), bytes.begin(), bytes.end());
     }
     of.column_groups.data = groups;
+    if (!sorted) return;
+    std::vector<uint32_t> all;
+    for (const auto& columns : order) all.insert(all.end(), columns.begin(), columns.end());
+    of.column_order = std::make_shared<const std::vector<uint32_t>>(std::move(all));
   }
 
  private:
@@ -126,7 +133,9 @@ void expect_packed(const CodeMatrix& matrix, PackKind kind, double part = 0) {
       ASSERT_TRUE(matrix.of.values(3 + r, row.data()));
       unpack_row(pack.spec, pack.codes.data(), pack.scales.data(), r, packed.data());
       for (uint32_t c = 0; c < width; ++c) {
-        ASSERT_NEAR(packed[c], row[k0 + c], part) << pack_kind_name(kind) << " " << r << " " << c;
+        const auto& order = matrix.of.column_order;
+        const uint32_t column = order == nullptr ? k0 + c : (*order)[k0 + c];
+        ASSERT_NEAR(packed[c], row[column], part) << pack_kind_name(kind) << " " << r << " " << c;
       }
     }
     for (uint32_t r = 37; r < 48; ++r) {
@@ -164,6 +173,24 @@ TEST(CodePacks, IntegersOfEightBits) {
       const double part = scale == ScaleForm::kF32 ? 1e-5 : 0;
       expect_packed({160, group, 8, kAlongColumns, kInteger, scale, ZeroOrder::kAlongRows},
                     PackKind::kL8M, part);
+    }
+  }
+}
+
+// Sorted by group, in whole matrices and in cuts; floats have columns as they lie.
+TEST(CodePacks, ColumnsInNoOrderOfGroups) {
+  for (const auto& [order, zeros] :
+       {std::pair(kAlongColumns, ZeroOrder::kAlongRows), {kAlongRows, ZeroOrder::kDownGroups}}) {
+    for (uint32_t bits : {4u, 8u}) {
+      CodeMatrix matrix(192, 64, bits, order, kInteger, ScaleForm::kF16, zeros);
+      matrix.set_group_of_columns(true);
+      expect_packed(matrix, bits == 4 ? PackKind::kL4M : PackKind::kL8M);
+      std::vector<std::byte> scratch(scratch_bytes(matrix.tensor, DType::kF32));
+      std::vector<float> row(192);
+      PanelRows rows;
+      ASSERT_TRUE(panel_rows(matrix.tensor, DType::kF32, 7, 1, scratch.data(), &rows));
+      ASSERT_TRUE(matrix.of.values(7, row.data()));
+      EXPECT_EQ(std::memcmp(rows[0], row.data(), row.size() * sizeof(float)), 0);
     }
   }
 }
@@ -226,8 +253,8 @@ void expect_code_floats(const CodeMatrix& matrix, const char* reason, DType as =
 TEST(CodePacks, RowsAsFloats) {
   const auto f16 = ScaleForm::kF16;
   CodeMatrix order(64, 32, 4, kAlongColumns, kInteger, f16, ZeroOrder::kAlongRows);
-  order.set_group_of_columns();
-  expect_code_floats(order, "columns are in no order of groups");
+  order.set_group_of_columns(false);
+  expect_code_floats(order, "groups of columns have different sizes");
   expect_code_floats({96, 48, 4, kAlongRows, kInteger, f16},
                      "groups of columns are no multiple of 32");
   expect_code_floats({40, 40, 8, kAlongRows, kSigned, f16}, "rows are no multiple of 32 long");
@@ -250,6 +277,11 @@ TEST(CodePacks, MatricesThatAreStoredInDifferentWays) {
   SourceTensor tensor = a.tensor;
   tensor.runs.push_back(b.tensor.runs[0]);
   EXPECT_STREQ(reason_for_floats(tensor), "experts are stored in different ways");
+  CodeMatrix turned(64, 32, 4, kAlongRows, kInteger, ScaleForm::kF16);
+  turned.set_group_of_columns(true);
+  tensor.runs[1] = turned.tensor.runs[0];
+  EXPECT_STREQ(reason_for_floats(tensor),
+               "experts have their columns in different orders of groups");
   tensor.runs[1] = c.tensor.runs[0];
   EXPECT_EQ(codes_packed_type(tensor).kind, PackKind::kL4M) << "the other's zeros are all 8";
 }

@@ -270,10 +270,10 @@ bool panel_rows(const SourceTensor& tensor, DType as, uint64_t row, uint32_t cou
 }
 
 CodesReader panel_codes(const SourceTensor& tensor, const PackedType& type, uint64_t row,
-                        uint32_t count) {
+                        uint32_t count, const uint32_t* order) {
   std::array<CodeRow, kPanelRows> rows = {};
   for (uint32_t r = 0; r < count; ++r) {
-    const RowPlace at = place_of(tensor, row + r);
+    const RowPlace at = place_of(tensor, row + (order == nullptr ? r : order[r]));
     rows[r] = {at.run->codes, stored_row(tensor, at)};
   }
   return {rows, type};

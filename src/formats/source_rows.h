@@ -31,9 +31,10 @@ size_t scratch_bytes(const SourceTensor& tensor, DType as);
 bool panel_rows(const SourceTensor& tensor, DType as, uint64_t row, uint32_t count,
                 std::byte* scratch, PanelRows* rows, const ImportanceEntry* importance = nullptr);
 
-// Reads rows [row, row + count) of codes, which are packed as `type`, not as floats.
+// Reads rows [row, row + count) of codes, which are packed as `type`, not as floats; with an order,
+// rows row + order[0], row + order[1], ..., count of them.
 CodesReader panel_codes(const SourceTensor& tensor, const PackedType& type, uint64_t row,
-                        uint32_t count);
+                        uint32_t count, const uint32_t* order = nullptr);
 
 // Writes the scales of FP8 rows [row, row + count), for every 128 columns from the first on, to
 // out[count][ceil(dims[0] / 128)]. False as above.

@@ -71,6 +71,9 @@ struct WeightSpec {
   const SourceTensor* data = nullptr;
   // Where it begins in `data`: a matrix at a row, a vector at an element.
   uint32_t first = 0;
+  // The order of its columns that products gather their input in, and that of its rows, of which
+  // row r is row first + row_order[r] of `data`; null where they lie as they are (column_orders.h).
+  ColumnOrder input_order = {}, row_order = {};
   int expert = -1;  // whose it is; -1: of all rows
   float scale = 1;  // that all of it is multiplied by (SpecBuilder); of NVFP4 alone
   // What the columns of `data` count where a policy quantises it; none: all the same. The policy
@@ -101,6 +104,7 @@ struct ModelSpec {
   WeightId head;                     // what gives logits; none where a model gives none
   std::vector<WeightSpec> weights;   // in the order in which they were declared
   WeightPolicy policy;               // that says what these are packed as
+  std::vector<std::string> notes;    // sentences on what a user should know of how they are packed
 
   const WeightSpec& weight(WeightId id) const { return weights[id.index]; }
   // The layer's first block of that kind, or nullptr.

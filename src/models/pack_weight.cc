@@ -47,6 +47,15 @@ bool pack_fp8_rows(const WeightSpec& weight, const Shard& shard, uint64_t first,
   return good;
 }
 
+// Of rows [row, row + count) of the weight.
+CodesReader weight_codes(const WeightSpec& weight, uint32_t row, uint32_t count) {
+  if (weight.row_order == nullptr) {
+    return panel_codes(*weight.data, weight.packed, uint64_t{weight.first} + row, count);
+  }
+  return panel_codes(*weight.data, weight.packed, weight.first, count,
+                     weight.row_order->data() + row);
+}
+
 // Of codes that stay as they are.
 bool pack_code_panels(const WeightSpec& weight, const Shard& shard, uint32_t panel0,
                       uint32_t panels) {
@@ -54,8 +63,7 @@ bool pack_code_panels(const WeightSpec& weight, const Shard& shard, uint32_t pan
   bool good = true;
   for (uint32_t panel = panel0; panel < panel0 + panels; ++panel) {
     const uint32_t row = panel * kPanelRows, count = std::min(kPanelRows, spec.rows - row);
-    const uint64_t first = uint64_t{weight.first} + shard.row0 + row;
-    const CodesReader reader = panel_codes(*weight.data, weight.packed, first, count);
+    const CodesReader reader = weight_codes(weight, shard.row0 + row, count);
     good = reader.has_scales(spec.k_origin, uint64_t{spec.k_origin} + spec.k) && good;
     pack_panel(spec, reader, count, panel, shard.codes, shard.scales);
   }

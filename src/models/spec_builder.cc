@@ -6,6 +6,7 @@
 
 #include "formats/source_rows.h"
 #include "graph/ops/reduce.h"
+#include "models/column_orders.h"
 #include "models/unread_keys.h"
 
 namespace hearth {
@@ -263,6 +264,7 @@ ModelSpec SpecBuilder::finish(const Architecture& architecture, const WeightPoli
   refuse_unread_keys(keys_, spec_);
   check_all_used();
   settle_types();
+  settle_column_orders(&spec_);
   apply_weight_policy(policy, &spec_);
   check_experts();
   return std::move(spec_);

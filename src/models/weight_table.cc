@@ -29,6 +29,7 @@ WeightTable::WeightTable(const ModelSpec& spec, const std::vector<CutAxis>& axes
       continue;
     }
     matrices_.push_back(cut(weight, axes, dealing));
+    matrices_.back().order = weight.input_order;
     if (weight.expert >= 0 && weight.expert != expert) matrices_.back().align = kExpertAlign;
     expert = weight.expert;
   }

@@ -38,6 +38,7 @@ class Layout:
     zeros: bool = False
     scale: str = "F16"
     shuffled: bool = False  # columns belong to groups in another order than they lie in
+    own_orders: bool = False  # in one of its own for every Linear, not one for all of an input
     first_format: bool = True  # of gptq
 
     @property

@@ -115,6 +115,7 @@ def code_directories() -> list[Directory]:
         "packed4": Layout("packed", group=32, scale="BF16"),
         "packed4-zeros": Layout("packed", group=64, scale="BF16", zeros=True),
         "packed4-order": Layout("packed", group=32, scale="BF16", shuffled=True),
+        "packed4-orders": Layout("packed", group=32, scale="BF16", shuffled=True, own_orders=True),
         "packed8": Layout("packed", bits=8, scale="BF16"),
         "int8": Layout("int8", scale="BF16"),
         "gptq4": Layout("gptq", group=64), "gptq4-zeros": Layout("gptq", group=32, zeros=True),

@@ -116,6 +116,13 @@ def _stays(name: str, shape: tuple[int, ...], directory: Directory) -> bool:
     return len(shape) == 1 or apart or module in directory.not_converted
 
 
+def _input_of(module: str) -> str:
+    """A name that Linears share that read the same activations."""
+    layer, name = module.rsplit(".", 1)
+    same = {"k_proj": "q_proj", "v_proj": "q_proj", "up_proj": "gate_proj"}
+    return f"{layer}.{same.get(name, name)}"
+
+
 def _stored(directory: Directory, tensors: list[gguf_io.Tensor]) -> dict[str, Stored]:
     out = {}
     for name, (values, kind) in _weights(directory.of, tensors).items():
@@ -125,9 +132,10 @@ def _stored(directory: Directory, tensors: list[gguf_io.Tensor]) -> dict[str, St
             codes, scales = safetensors_io.quantise_fp8(values, directory.fp8_scales)
             out[name], out[name + "_scale_inv"] = codes, scales
         elif directory.layout and not _stays(name, values.shape, directory):
-            module = name.removesuffix("weight")
-            parts = hf_layouts.parts(directory.layout, values, draws.generator(module, "order"))
-            out.update({module + ending: part for ending, part in parts.items()})
+            module = name.removesuffix(".weight")
+            drawn = module if directory.layout.own_orders else _input_of(module)
+            parts = hf_layouts.parts(directory.layout, values, draws.generator(drawn, "order"))
+            out.update({f"{module}.{ending}": part for ending, part in parts.items()})
         elif directory.fp8_scales or directory.layout or directory.of.twin:
             out[name] = safetensors_io.stored("BF16", values)
         else:

@@ -458,6 +458,21 @@ TEST_P(CodeGolden, CutsMoveTheLastBitsOnly) {
   EXPECT_LT(difference(one, two).rms, model.shard_bound());
 }
 
+// Among them what gathers its input, of one shard and of all.
+TEST_P(CodeGolden, BitsDoNotDependOnThreadsChunksOrGroups) {
+  auto bits = [&](RunOptions run) {
+    run.isa = available_isas(detect_cpu_features()).back();
+    return run_model(run);
+  };
+  const std::vector<float> one = bits({});
+  EXPECT_TRUE(same_bits(one, bits({.threads = 2, .chunk = 1})));
+  EXPECT_TRUE(
+      same_bits(one, bits({.threads = 3, .prefill_groups = 2, .decode_groups = 3, .chunk = 7})));
+  const std::vector<float> two = bits({.threads = 2, .shards = 2});
+  EXPECT_TRUE(same_bits(
+      two, bits({.threads = 4, .shards = 2, .prefill_groups = 4, .decode_groups = 2, .chunk = 5})));
+}
+
 INSTANTIATE_TEST_SUITE_P(Codes, FolderGolden, testing::ValuesIn(read_golden_set("hf_code_models")),
                          test_name);
 INSTANTIATE_TEST_SUITE_P(Codes, CodeGolden, testing::ValuesIn(read_golden_set("hf_code_models")),

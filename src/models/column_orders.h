@@ -1,0 +1,21 @@
+// Matrices of codes whose columns lie in no order of groups (formats/stored_codes.h): which are
+// packed with the columns of a group beside each other, as the quantiser's act-order asks for, and
+// where the elements that they multiply with are brought into that order.
+//
+//   q, k, v; gate, up   a layer gathers its input once: their orders must be one
+//   o                   it gathers the heads' results, those of all shards where there are several
+//   down                gate and up have their rows in the order of its columns, where they are
+//                       codes and have no biases; else it gathers what they give
+//
+// All others, and those of which the orders differ, become F32.
+#pragma once
+
+namespace hearth {
+
+struct ModelSpec;
+
+// Sets WeightSpec::packed, input_order and row_order of such matrices, whose types are settled, and
+// adds a sentence on those that become F32 to the spec's notes.
+void settle_column_orders(ModelSpec* spec);
+
+}  // namespace hearth

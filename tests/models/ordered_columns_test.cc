@@ -1,0 +1,32 @@
+// Folders whose matrices have their columns in no order of groups: which of them stay codes. What
+// they give is held against the reference, and for its bits, with that of all folders of codes.
+#include <gtest/gtest.h>
+
+#include "golden_set.h"
+#include "models/registry.h"
+
+namespace hearth {
+namespace {
+
+// Q, K and V, and gate and up, have orders that differ in the one, and the same in the others.
+TEST(OrderedColumns, StayCodesWhereWhatReadsAnInputHasOneOrder) {
+  size_t models = 0;
+  for (const GoldenModel& model : read_golden_set("hf_code_models")) {
+    if (model.name.find("-order") == std::string::npos) continue;
+    ++models;
+    const ModelSource source = open_model_source(model.path);
+    const ModelSpec spec = make_spec(source);
+    const bool differ = model.name.ends_with("-orders");
+    for (const WeightSpec& weight : spec.weights) {
+      if (!weight.is_matrix() || !weight.data->has_codes()) continue;
+      const bool alone = weight.cut == WeightCut::kColumns;
+      EXPECT_EQ(weight.packed.code_bits, differ && !alone ? 0u : 4u) << weight.name;
+    }
+    EXPECT_EQ(spec.notes.size(), differ ? 1u : 0u) << model.name;
+    EXPECT_TRUE(source.notes().empty());
+  }
+  EXPECT_EQ(models, 3u);
+}
+
+}  // namespace
+}  // namespace hearth
