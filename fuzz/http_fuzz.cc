@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "base/check.h"
-#include "server/api_error.h"
-#include "server/http_connection.h"
+#include "http/api_error.h"
+#include "http/connection.h"
 
 namespace hearth {
 namespace {

@@ -19,10 +19,10 @@
 #include <string>
 #include <vector>
 
+#include "http/server.h"
 #include "server/completions.h"
 #include "server/embeddings.h"
 #include "server/guard.h"
-#include "server/http_server.h"
 #include "server/reply_bodies.h"
 #include "server/request_log.h"
 #include "server/request_worker.h"

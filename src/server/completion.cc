@@ -7,9 +7,9 @@
 #include <random>
 
 #include "base/clock.h"
+#include "http/reader.h"
 #include "server/chat_messages.h"
 #include "server/exception_error.h"
-#include "server/http_reader.h"
 #include "server/reply_pieces.h"
 
 namespace hearth {

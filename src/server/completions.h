@@ -8,10 +8,10 @@
 #include <string>
 #include <unordered_set>
 
+#include "http/client_shares.h"
+#include "http/server.h"
 #include "server/app_metrics.h"
-#include "server/client_shares.h"
 #include "server/completion_request.h"
-#include "server/http_server.h"
 #include "server/request_log.h"
 #include "server/request_worker.h"
 #include "server/served_model.h"

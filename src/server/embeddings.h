@@ -7,10 +7,10 @@
 #include <string>
 #include <unordered_set>
 
-#include "server/client_shares.h"
+#include "http/client_shares.h"
+#include "http/server.h"
 #include "server/embedding_metrics.h"
 #include "server/embedding_request.h"
-#include "server/http_server.h"
 #include "server/request_log.h"
 #include "server/request_worker.h"
 #include "server/served_embedder.h"

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "base/shortage.h"
-#include "server/api_error.h"
-#include "server/http_exchange.h"
+#include "http/api_error.h"
+#include "http/exchange.h"
 
 namespace hearth {
 

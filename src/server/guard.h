@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "server/http_request.h"
+#include "http/request.h"
 
 namespace hearth {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "server/http_request.h"
+#include "http/request.h"
 
 namespace hearth {
 

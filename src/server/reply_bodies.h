@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "server/api_error.h"
+#include "http/api_error.h"
 #include "server/body_source.h"
 #include "server/choice_text.h"
 

@@ -12,9 +12,9 @@
 #include <string>
 #include <utility>
 
-#include "server/api_error.h"
+#include "http/api_error.h"
+#include "http/exchange.h"
 #include "server/body_source.h"
-#include "server/http_exchange.h"
 #include "server/request_worker.h"
 
 namespace hearth {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/json_reader.h"
-#include "server/http_exchange_state.h"
+#include "http/exchange_state.h"
 #include "server/reply_bodies.h"
 
 namespace hearth {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "server/api_error.h"
+#include "http/api_error.h"
 
 namespace hearth {
 

@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-#include "server/http_request.h"
+#include "http/request.h"
 
 namespace spdlog {
 class async_logger;

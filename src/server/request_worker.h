@@ -28,7 +28,7 @@
 #include <vector>
 
 #include "base/pace.h"
-#include "server/http_exchange.h"
+#include "http/exchange.h"
 
 namespace hearth {
 

@@ -4,8 +4,8 @@
 #include <span>
 #include <utility>
 
+#include "http/reader.h"
 #include "server/chat_messages.h"
-#include "server/http_reader.h"
 #include "server/reply_bodies.h"
 #include "server/reply_pieces.h"
 #include "server/request_error.h"

@@ -4,9 +4,9 @@
 
 #include <memory>
 
+#include "http/exchange.h"
 #include "server/body_source.h"
 #include "server/completion_request.h"
-#include "server/http_exchange.h"
 #include "server/routes.h"
 #include "template/chat_prompt.h"
 

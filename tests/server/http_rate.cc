@@ -22,7 +22,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
-#include "server/http_server.h"
+#include "http/server.h"
 
 namespace hearth {
 namespace {

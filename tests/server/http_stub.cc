@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "base/check.h"
-#include "server/api_error.h"
-#include "server/http_server.h"
+#include "http/api_error.h"
+#include "http/server.h"
 
 namespace hearth {
 namespace {

@@ -1,0 +1,74 @@
+#include "http/api_error.h"
+
+#include <algorithm>
+
+#include "base/json.h"
+
+namespace hearth {
+namespace {
+
+// The beginning of a text; what is left of a character that was cut is no UTF-8, and the writer
+// puts U+FFFD in its place.
+std::string shortened(const std::string& text, size_t most) {
+  if (text.size() <= most) return text;
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) --most;
+  return text.substr(0, most) + "...";
+}
+
+std::string write_error(const ApiError& error, size_t most) {
+  Json json;
+  json.object().key("error").object();
+  json.key("message").text(shortened(error.message, most));
+  json.key("type").text(error.type.empty() ? error_type(error.status) : error.type);
+  json.key("param");
+  if (error.param) {
+    json.text(shortened(*error.param, most / 4));
+  } else {
+    json.null();
+  }
+  json.key("code").text(error.code);
+  json.end_object().end_object();
+  std::string line = json.line();
+  line.pop_back();
+  return line;
+}
+
+}  // namespace
+
+std::string_view error_type(unsigned status) {
+  if (status == 401 || status == 403) return "authentication_error";
+  if (status == 404) return "not_found_error";
+  if (status == 429) return "rate_limit_error";
+  return status >= 500 ? "server_error" : "invalid_request_error";
+}
+
+std::string error_body(const ApiError& error) {
+  // A character may become six.
+  size_t most = 800;
+  std::string body = write_error(error, most);
+  while (body.size() > kErrorBytes && most > 0) {
+    most /= 2;
+    body = write_error(error, most);
+  }
+  return body;
+}
+
+HttpReply error_reply(const ApiError& error) {
+  HttpReply reply;
+  reply.status = error.status;
+  reply.fields = error.fields;
+  reply.body = error_body(error) + "\n";
+  return reply;
+}
+
+ShortageWords::ShortageWords()
+    : error{503, "", "no_memory", "there is not enough memory for this request: ask for less"},
+      reply(error_reply(error)),
+      event("data: " + error_body(error) + "\n\n") {}
+
+const ShortageWords& shortage_words() {
+  static const ShortageWords kWords;
+  return kWords;
+}
+
+}  // namespace hearth

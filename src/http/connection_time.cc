@@ -1,0 +1,88 @@
+// What a connection does by the clock.
+#include <algorithm>
+#include <string_view>
+
+#include "http/connection.h"
+
+namespace hearth {
+namespace {
+
+// Short answers are there before it, without anything written for nothing.
+constexpr std::chrono::milliseconds kProbeAfter(250);
+
+std::chrono::nanoseconds duration(double seconds) {
+  return std::chrono::nanoseconds(static_cast<int64_t>(std::clamp(seconds, 0.0, 1e8) * 1e9));
+}
+
+}  // namespace
+
+HttpConnection::Clock::time_point HttpConnection::deadline() const {
+  const HttpOptions& options = shared_.options;
+  switch (phase_) {
+    case Phase::kReading:
+      switch (reader_.stage()) {
+        case HttpReader::Stage::kStart:
+          return since_ + duration(options.idle_seconds);
+        case HttpReader::Stage::kHead:
+          return since_ + duration(options.header_seconds);
+        default:
+          return since_ + duration(options.body_seconds);
+      }
+    case Phase::kAnswering:
+      if (writing_) return since_ + duration(options.write_seconds) - waited_;
+      if (half_closed_ && !probed_ && can_probe()) return since_ + kProbeAfter;
+      if (of_events_ || (half_closed_ && can_probe())) {
+        return since_ + duration(options.silence_seconds);
+      }
+      return Clock::time_point::max();
+    case Phase::kLingering:
+      return since_ + duration(options.linger_seconds);
+    default:
+      return Clock::time_point::max();
+  }
+}
+
+// A timer that fires too early looks again; so it is set anew only where it would fire too late.
+void HttpConnection::arm() {
+  if (phase_ == Phase::kClosed) return;
+  Clock::time_point due = deadline();
+  if (due >= armed_) return;
+  armed_ = due;
+  timer_.expires_at(due);
+  timer_.async_wait([self = shared_from_this()](Error error) {
+    if (!error) self->guarded([&] { self->on_timer(); });
+  });
+}
+
+bool HttpConnection::can_probe() const { return streaming_ ? of_events_ : answered_.minor == 1; }
+
+// HEAD has no body to put comments into.
+void HttpConnection::write_nothing() {
+  constexpr std::string_view kSilence = ": silence\n\n";
+  if (!streaming_) {
+    out_ += kHttpContinue;
+  } else if (!answered_.head_only) {
+    answered_.minor == 1 ? append_chunk(out_, kSilence) : void(out_ += kSilence);
+  }
+  flush();
+}
+
+void HttpConnection::on_timer() {
+  armed_ = Clock::time_point::max();
+  if (phase_ == Phase::kClosed) return;
+  if (Clock::now() < deadline()) return arm();
+  if (phase_ == Phase::kAnswering && !writing_) {
+    since_ = Clock::now();
+    probed_ = half_closed_;
+    write_nothing();
+  } else if (phase_ == Phase::kAnswering) {
+    return cut();
+  } else if (phase_ == Phase::kReading && reader_.stage() != HttpReader::Stage::kStart) {
+    refuse(http_error(408, "request_timeout", "The request took too long to arrive."));
+  } else {
+    return close();
+  }
+  arm();
+}
+
+}  // namespace hearth

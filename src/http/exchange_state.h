@@ -1,0 +1,126 @@
+// What an Exchange (any thread) and its connection (the reactor's thread) share: the answer on its
+// way. The sending side leaves bytes here and, where the connection does not know yet, puts itself
+// into the mailbox, which wakes the reactor once for however many answers; so many small events
+// become few writes. The mailbox is a list of the states themselves: putting one in needs no
+// memory.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "http/exchange.h"
+#include "http/reader.h"
+#include "http/reply_budget.h"
+
+namespace hearth {
+
+// The connection, as an answer sees it. By the reactor's thread.
+class AnswerSink {
+ public:
+  virtual ~AnswerSink() = default;
+  virtual void answer_ready() = 0;
+};
+
+class AnswerMailbox {
+ public:
+  // `wake` makes the reactor call deliver(); any thread calls it. It throws nothing, and is not
+  // called again before deliver() begins.
+  explicit AnswerMailbox(std::function<void()> wake) : wake_(std::move(wake)) {}
+
+  // Any thread. False where the reactor is no more.
+  bool add(std::shared_ptr<ExchangeState> state) noexcept;
+  // The reactor's thread.
+  void deliver();
+  void close();
+
+ private:
+  std::shared_ptr<ExchangeState> take_next(std::shared_ptr<ExchangeState>* first);
+
+  std::mutex mutex_;
+  std::function<void()> wake_;  // empty: closed
+  std::shared_ptr<ExchangeState> first_;
+  ExchangeState* last_ = nullptr;
+};
+
+class ExchangeState : public std::enable_shared_from_this<ExchangeState> {
+ public:
+  struct Output {
+    std::optional<HttpReply> reply;
+    std::optional<HttpFields> events;       // they begin, with these fields
+    std::optional<std::string> piece_type;  // a body in pieces begins, of this type
+    std::string bytes;                      // of events or of the body
+    bool ended = false;
+    bool broken = false;           // in the middle
+    bool short_of_memory = false;  // told in place of what is missing
+  };
+
+  ExchangeState(HttpRequest request, BodyLease lease, std::shared_ptr<ReplyBudget> replies,
+                std::shared_ptr<AnswerMailbox> mailbox, std::weak_ptr<AnswerSink> sink);
+  ~ExchangeState();
+
+  // For Exchange, with the contracts that stand there.
+  const HttpRequest& request() const { return request_; }
+  std::string take_body(BodyLease* lease);
+  void reply(HttpReply reply);
+  void begin_events(HttpFields fields);
+  void send(std::string bytes);
+  void end();
+  void begin_body(std::string content_type);
+  void break_off();
+  bool hold(uint64_t bytes);
+  bool replies_full() const { return replies_->full(); }
+  void abandon() noexcept;
+  void fall_short() noexcept;
+  bool fell_short() const { return fell_short_; }
+  size_t unsent() const { return unsent_; }
+  void on_gone(std::function<void()> call);
+  void on_drained(std::function<void()> call);
+
+  // For the reactor's thread.
+  std::shared_ptr<AnswerSink> sink() const { return sink_.lock(); }
+  Output take();
+  // So many bytes of events have left.
+  void wrote(size_t bytes);
+  // The client is gone, or the answer was written: nothing is taken any more, and no call is made
+  // after.
+  void set_gone();
+  void set_written();
+  // Tells a client that asks late.
+  void call_if_gone();
+  void call_if_short();
+
+ private:
+  enum class Phase { kWaiting, kEvents, kPieces, kEnded, kWritten, kGone };
+
+  bool over() const { return phase_ == Phase::kWritten || phase_ == Phase::kGone; }
+  bool takes_nothing() const { return over() || fell_short_; }
+  void leave(std::unique_lock<std::mutex>& lock) noexcept;
+  void let_go();
+
+  friend class AnswerMailbox;
+  // Of the mailbox, under its mutex.
+  std::shared_ptr<ExchangeState> next_;
+  bool queued_ = false;
+
+  HttpRequest request_;
+  BodyLease lease_;
+  std::shared_ptr<ReplyBudget> replies_;
+  std::shared_ptr<AnswerMailbox> mailbox_;
+  std::weak_ptr<AnswerSink> sink_;
+  std::atomic<size_t> unsent_ = 0;
+  std::atomic<bool> fell_short_ = false;
+
+  std::mutex mutex_;
+  Phase phase_ = Phase::kWaiting;
+  bool in_mailbox_ = false;
+  uint64_t held_ = 0;  // of the budget, besides what is unsent
+  Output output_;
+  std::function<void()> on_gone_;
+  std::shared_ptr<std::function<void()>> on_drained_;
+};
+
+}  // namespace hearth
