@@ -75,9 +75,9 @@ AnswerReader::AnswerReader(const RequestShape& asked, double due) {
   request_.due = due;
 }
 
-void AnswerReader::take(const ServeEvent& event) {
+void AnswerReader::take(const ReplyEvent& event) {
   if (ended_) return;
-  if (event.kind == ServeEvent::Kind::kFailed) return fail(event.failure, event.text, event.when);
+  if (event.kind == ReplyEvent::Kind::kFailed) return fail(event.failure, event.text, event.when);
   if (event.status != 200 || !event.is_stream) {
     if (body_.size() < kMostBody) body_ += event.text;
   } else {
@@ -88,7 +88,7 @@ void AnswerReader::take(const ServeEvent& event) {
       if (ended_) return;
     }
   }
-  if (event.kind == ServeEvent::Kind::kEnd) end(event);
+  if (event.kind == ReplyEvent::Kind::kEnd) end(event);
 }
 
 void AnswerReader::fail(std::string kind, std::string_view said, double when) {
@@ -134,7 +134,7 @@ void AnswerReader::take_text(double when) {
   ++texts_;
 }
 
-void AnswerReader::end(const ServeEvent& event) {
+void AnswerReader::end(const ReplyEvent& event) {
   if (event.status != 200) {
     return fail(fmt::format("HTTP {}", event.status), error_message(body_), event.when);
   }

@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "bench/serve_http.h"
 #include "bench/serve_load.h"
-#include "bench/serve_transport.h"
+#include "http/event_reader.h"
+#include "http/transport.h"
 
 namespace hearth {
 
@@ -36,7 +36,7 @@ class AnswerReader {
  public:
   AnswerReader(const RequestShape& asked, double due);
 
-  void take(const ServeEvent& event);
+  void take(const ReplyEvent& event);
   // Ends it.
   void fail(std::string kind, std::string_view said, double when);
 
@@ -46,7 +46,7 @@ class AnswerReader {
  private:
   void take_data(const std::string& data, double when);
   void take_text(double when);
-  void end(const ServeEvent& event);
+  void end(const ReplyEvent& event);
 
   ServedRequest request_;
   EventReader events_;

@@ -5,19 +5,19 @@
 namespace hearth {
 namespace {
 
-ServeEvent body(double when, std::string text) {
-  ServeEvent event;
+ReplyEvent body(double when, std::string text) {
+  ReplyEvent event;
   event.when = when;
-  event.kind = ServeEvent::Kind::kBody;
+  event.kind = ReplyEvent::Kind::kBody;
   event.status = 200;
   event.is_stream = true;
   event.text = std::move(text);
   return event;
 }
 
-ServeEvent last(double when, std::string text = "") {
-  ServeEvent event = body(when, std::move(text));
-  event.kind = ServeEvent::Kind::kEnd;
+ReplyEvent last(double when, std::string text = "") {
+  ReplyEvent event = body(when, std::move(text));
+  event.kind = ReplyEvent::Kind::kEnd;
   return event;
 }
 
@@ -72,20 +72,20 @@ TEST(AnswerReader, TokensWithoutText) {
   EXPECT_EQ(reader.request().ttft(), 3);
 }
 
-ServedRequest failed(const std::vector<ServeEvent>& events) {
+ServedRequest failed(const std::vector<ReplyEvent>& events) {
   AnswerReader reader({10, 5}, 0);
-  for (const ServeEvent& event : events) reader.take(event);
+  for (const ReplyEvent& event : events) reader.take(event);
   EXPECT_TRUE(reader.ended());
   EXPECT_FALSE(reader.request().completed());
   return reader.request();
 }
 
 TEST(AnswerReader, KindsOfFailure) {
-  ServeEvent busy = last(1, R"({"error":{"message":"too many\nwait","code":"busy"}})");
+  ReplyEvent busy = last(1, R"({"error":{"message":"too many\nwait","code":"busy"}})");
   busy.status = 429;
   EXPECT_EQ(failed({busy}).failure, "HTTP 429");
   EXPECT_EQ(failed({busy}).said, "too many wait");
-  ServeEvent page = last(1, "<html>");
+  ReplyEvent page = last(1, "<html>");
   page.is_stream = false;
   EXPECT_EQ(failed({page}).failure, "no stream");
   EXPECT_EQ(failed({page}).said, "<html>");
@@ -97,8 +97,8 @@ TEST(AnswerReader, KindsOfFailure) {
   EXPECT_EQ(error.failure, "error in stream");
   EXPECT_EQ(error.said, "gone");
   EXPECT_EQ(error.end, 2);
-  ServeEvent refused;
-  refused.kind = ServeEvent::Kind::kFailed;
+  ReplyEvent refused;
+  refused.kind = ReplyEvent::Kind::kFailed;
   refused.failure = "connect";
   EXPECT_EQ(failed({refused}).failure, "connect");
 }

@@ -52,7 +52,7 @@ ServedLoad ServeRunner::run(const ServeLoad& load) {
   served.concurrency = load.rate ? 0 : load.concurrency;
   double start_time = hooks_.clock();
   Schedule schedule(load, start_time);
-  std::vector<ServeEvent> events;
+  std::vector<ReplyEvent> events;
   while (!hooks_.interrupted()) {
     double now = hooks_.clock();
     while (schedule.more(now) && schedule.due(now, under_way_.size()) <= now) {
@@ -82,8 +82,8 @@ void ServeRunner::start(const RequestShape& shape, double due) {
   transport_.start(id, hooks_.request(shape));
 }
 
-void ServeRunner::take(const std::vector<ServeEvent>& events, ServedLoad* served) {
-  for (const ServeEvent& event : events) {
+void ServeRunner::take(const std::vector<ReplyEvent>& events, ServedLoad* served) {
+  for (const ReplyEvent& event : events) {
     auto which = under_way_.find(event.id);
     if (which == under_way_.end()) continue;
     which->second.answer.take(event);

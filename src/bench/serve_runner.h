@@ -14,7 +14,7 @@
 
 #include "bench/serve_answer.h"
 #include "bench/serve_load.h"
-#include "bench/serve_transport.h"
+#include "http/transport.h"
 
 namespace hearth {
 
@@ -37,8 +37,7 @@ struct ServedLoad {
 
 struct ServeHooks {
   std::function<double()> clock;  // seconds that go forward
-  // Makes the bytes of a request.
-  std::function<std::string(const RequestShape&)> request;
+  std::function<ClientRequest(const RequestShape&)> request;
   std::function<bool()> interrupted = [] { return false; };
   // Told after each request that ended: how many have, how many are under way.
   std::function<void(uint64_t ended, uint64_t under_way)> progress = [](uint64_t, uint64_t) {};
@@ -46,7 +45,7 @@ struct ServeHooks {
 
 class ServeRunner {
  public:
-  ServeRunner(ServeTransport& transport, ServeHooks hooks)
+  ServeRunner(Transport& transport, ServeHooks hooks)
       : transport_(transport), hooks_(std::move(hooks)) {}
 
   // Where somebody interrupts, requests under way are abandoned and left out.
@@ -59,11 +58,11 @@ class ServeRunner {
   };
 
   void start(const RequestShape& shape, double due);
-  void take(const std::vector<ServeEvent>& events, ServedLoad* served);
+  void take(const std::vector<ReplyEvent>& events, ServedLoad* served);
   void give_up(double timeout, ServedLoad* served);
   void finish(std::map<uint64_t, UnderWay>::iterator which, ServedLoad* served);
 
-  ServeTransport& transport_;
+  Transport& transport_;
   ServeHooks hooks_;
   std::map<uint64_t, UnderWay> under_way_;  // by id, so in the order in which they were started
   uint64_t next_id_ = 0;

@@ -10,7 +10,7 @@ namespace {
 
 // A server that answers each request after `seconds` with two tokens, the first after half of that.
 // Time passes in wait() only.
-class FakeServer final : public ServeTransport {
+class FakeServer final : public Transport {
  public:
   double now = 1000;
   double seconds = 2;
@@ -19,8 +19,8 @@ class FakeServer final : public ServeTransport {
   std::vector<double> started;
   std::vector<uint64_t> abandoned;  // before they had ended
 
-  void start(uint64_t id, std::string request) override {
-    EXPECT_EQ(request, "bytes");
+  void start(uint64_t id, ClientRequest request) override {
+    EXPECT_EQ(request.url, "http://h/asked");
     started.push_back(now - 1000);
     if (!answers) {
       pending_.push_back({id, std::numeric_limits<double>::infinity(), true, ""});
@@ -31,7 +31,7 @@ class FakeServer final : public ServeTransport {
     most_at_once = std::max(most_at_once, under_way());
   }
 
-  void wait(double most, std::vector<ServeEvent>* events) override {
+  void wait(double most, std::vector<ReplyEvent>* events) override {
     EXPECT_GE(most, 0);
     auto next = std::ranges::min_element(pending_, {}, &Piece::when);
     if (next == pending_.end() || next->when > now + most) {
@@ -39,10 +39,10 @@ class FakeServer final : public ServeTransport {
       return;
     }
     now = std::max(now, next->when);
-    ServeEvent event;
+    ReplyEvent event;
     event.id = next->id;
     event.when = now;
-    event.kind = next->last ? ServeEvent::Kind::kEnd : ServeEvent::Kind::kBody;
+    event.kind = next->last ? ReplyEvent::Kind::kEnd : ReplyEvent::Kind::kBody;
     event.status = 200;
     event.is_stream = true;
     event.text = next->text;
@@ -82,7 +82,7 @@ struct Bench {
     hooks.clock = [this] { return server.now; };
     hooks.request = [this](const RequestShape& shape) {
       asked.push_back(shape);
-      return "bytes";
+      return ClientRequest{"http://h/asked"};
     };
     load.shapes = {{10, 2}, {20, 2}, {30, 2}};
   }
@@ -130,7 +130,7 @@ TEST(ServeRunner, TimesCountFromWhenARequestWasDue) {
   // Making a request takes a second: the client is late.
   bench.hooks.request = [&](const RequestShape&) {
     bench.server.now += 1;
-    return "bytes";
+    return ClientRequest{"http://h/asked"};
   };
   ServedLoad served = bench.run();
   PoissonArrivals arrivals(10, 0);

@@ -9,10 +9,11 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/progress.h"
-#include "bench/serve_client.h"
+#include "bench/ask_model.h"
 #include "bench/serve_report.h"
 #include "bench/serve_runner.h"
 #include "cli/text_io.h"
+#include "http/many_client.h"
 
 namespace hearth {
 namespace {
@@ -68,7 +69,7 @@ class ServeMeasurement {
         key_(args.key_file ? read_key(*args.key_file) : ""),
         progress_("serve", 0, [](uint64_t n) { return fmt::format("{} requests", n); }) {
     set_lengths();
-    report_.url = "http://" + url_.authority + url_.base;
+    report_.url = url_.origin() + url_.base;
     report_.version = session.report.version;
     report_.time = session.report.time;
     report_.cpu = session.report.cpu;
@@ -79,7 +80,7 @@ class ServeMeasurement {
 
   const ServeReport& run() {
     // It may run for a while, with nothing to lose yet.
-    ServeClient client(url_, steady_seconds);
+    ManyClient client(url_.origin(), steady_seconds);
     if (report_.call.model.empty()) {
       report_.call.model = ask_model(client, url_, key_, steady_seconds);
     }
@@ -89,7 +90,7 @@ class ServeMeasurement {
     ServeHooks hooks;
     hooks.clock = steady_seconds;
     hooks.request = [&](const RequestShape& shape) {
-      return http_request(url_, report_.call.path(), key_, maker.next(shape));
+      return serve_request(url_, report_.call.path(), key_, maker.next(shape));
     };
     hooks.interrupted = [&] { return session_.interrupted(); };
     hooks.progress = [&](uint64_t ended, uint64_t under_way) {

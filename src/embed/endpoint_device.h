@@ -10,12 +10,12 @@
 
 #include <atomic>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "embed/device.h"
 #include "embed/endpoint_options.h"
+#include "http/client.h"
 
 namespace hearth {
 
@@ -25,7 +25,6 @@ class EndpointDevice : public EmbedDevice {
  public:
   // Asks the endpoint for a model, where none is named, and for a vector, to know its width.
   EndpointDevice(std::string name, DeviceKind kind, const EndpointOptions& options);
-  ~EndpointDevice() override;
 
   const std::string& name() const override { return name_; }
   DeviceKind kind() const override { return kind_; }
@@ -36,17 +35,16 @@ class EndpointDevice : public EmbedDevice {
   void abandon() override { abandoned_ = true; }
 
  private:
-  class Connection;
-
-  std::vector<EmbedVector> embed(const std::string& body, size_t count);
-  [[noreturn]] void refuse(long status, const std::string& body) const;
+  std::vector<EmbedVector> embed(std::string body, size_t count);
+  [[noreturn]] void refuse(unsigned status, const std::string& body) const;
 
   std::string name_;
   DeviceKind kind_;
   EndpointOptions options_;
   uint32_t width_ = 0;
   std::atomic<bool> abandoned_{false};
-  std::unique_ptr<Connection> connection_;
+  std::vector<std::string> header_;
+  HttpClient client_;
 };
 
 // The body of a request: texts, or lists of ids where there is no text.

@@ -1,4 +1,4 @@
-// Where the requests of a load go, and what comes back: sockets (serve_client.h), or whatever a
+// Where many requests go at once, and what comes back: sockets (http/many_client.h), or whatever a
 // test puts there. Used by one thread.
 #pragma once
 
@@ -6,10 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "http/client_request.h"
+
 namespace hearth {
 
 // Of the answer to request `id`, at `when` seconds of the client's clock.
-struct ServeEvent {
+struct ReplyEvent {
   enum class Kind : uint8_t {
     kBody,    // `text` is the next piece of the body
     kEnd,     // it was the last one
@@ -23,13 +25,13 @@ struct ServeEvent {
   std::string text, failure;
 };
 
-class ServeTransport {
+class Transport {
  public:
-  virtual ~ServeTransport() = default;
-  // Sends the bytes of a request; its answer comes from wait(), a failure to send too.
-  virtual void start(uint64_t id, std::string request) = 0;
+  virtual ~Transport() = default;
+  // Sends a request; its answer comes from wait(), a failure to send too.
+  virtual void start(uint64_t id, ClientRequest request) = 0;
   // Waits until something came or `seconds` have passed; appends what came.
-  virtual void wait(double seconds, std::vector<ServeEvent>* events) = 0;
+  virtual void wait(double seconds, std::vector<ReplyEvent>* events) = 0;
   // Nobody wants its answer any more. Nothing where that has ended.
   virtual void abandon(uint64_t id) = 0;
 };

@@ -1,0 +1,17 @@
+// Which model a server has.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "bench/serve_url.h"
+#include "http/transport.h"
+
+namespace hearth {
+
+// Asks the server for its models; returns the first one's name. Errors (kResource): it does not
+// tell.
+std::string ask_model(Transport& transport, const ServeUrl& url, const std::string& key,
+                      const std::function<double()>& clock);
+
+}  // namespace hearth
