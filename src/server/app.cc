@@ -32,8 +32,9 @@ App::App(const AppOptions& options)
           [this](const HttpRequest& head, const ApiError& error) { note_refusal(head, error); },
           [this](const HttpRequest& head) { return guard_.cors_fields(head); },
           [this](const std::exception& thrown) { log_.write_trouble(thrown); }),
-      completions_(options.completions, server_, worker_, log_),
-      embeddings_(options.embedding_limits, server_, worker_, log_),
+      completions_(options.completions),
+      embeddings_(options.embedding_limits),
+      answers_(server_, worker_, log_),
       worker_([this](const std::exception& thrown) { log_.write_trouble(thrown); }) {}
 
 App::~App() { server_.stop(); }
@@ -124,15 +125,20 @@ std::optional<ApiError> App::refuse_without_model(const Route& route) const {
                   {{"Retry-After", draining_ ? "30" : "2"}}};
 }
 
+RequestMetrics* App::metrics_of(const Route& route) {
+  if (route.id == RouteId::kEmbeddings) return &embeddings_.metrics().requests;
+  bool text = route.id == RouteId::kChat || route.id == RouteId::kText;
+  return text ? &completions_.metrics().requests : nullptr;
+}
+
 void App::note_refusal(const HttpRequest& head, const ApiError& error) {
   LogEntry entry = log_entry(head, error.status);
   entry.finish = error.code;
   log_.write(entry);
   const Route* route = find_route(head.path);
   if (route == nullptr) return;
-  bool completion = route->id == RouteId::kChat || route->id == RouteId::kText;
-  if (completion) completions_.count_refusal(error.status);
-  if (route->id == RouteId::kEmbeddings) embeddings_.count_refusal(error.status);
+  RequestMetrics* metrics = metrics_of(*route);
+  if (metrics != nullptr) metrics->count(outcome_of_error(error.status), entry.seconds);
 }
 
 HttpReply App::refused(const HttpRequest& head, const ApiError& error) {
@@ -198,13 +204,14 @@ void App::handle(const std::shared_ptr<Exchange>& exchange) {
   switch (route->id) {
     case RouteId::kChat:
     case RouteId::kText:
-      return completions_.start(exchange, *text_, route->id == RouteId::kChat);
+      return completions_.start(answers_, exchange, *text_, route->id == RouteId::kChat);
     case RouteId::kEmbeddings:
-      return embeddings_.start(exchange, *embedder_);
+      return embeddings_.start(answers_, exchange, *embedder_);
     case RouteId::kTokenize:
     case RouteId::kDetokenize:
     case RouteId::kTemplate:
-      return answer_later(exchange, route->id);
+      return answers_.start(std::make_shared<TokenAnswer>(
+          answers_, exchange, route->id, token_model(), options_.completions.limits));
     case RouteId::kModels:
       return answer(exchange, {.body = model_list_body(models())});
     case RouteId::kModel:
@@ -240,31 +247,6 @@ void App::answer_model(const std::shared_ptr<Exchange>& exchange, std::string_vi
   exchange->reply(refused(exchange->request(), no_such_model(decoded, known)));
 }
 
-// What takes time is the worker's.
-void App::answer_later(const std::shared_ptr<Exchange>& exchange, RouteId route) {
-  auto gone = std::make_shared<std::atomic<bool>>(false);
-  exchange->on_gone([gone] { *gone = true; });
-  auto work = [this, exchange, route, gone] {
-    const HttpRequest& request = exchange->request();
-    if (*gone) return;
-    std::shared_ptr<PiecedReply> reply;
-    try {
-      const RequestLimits& limits = options_.completions.limits;
-      Pace pace = worker_.pace(*gone);
-      reply = std::make_shared<PiecedReply>(
-          exchange, worker_, token_route_body(route, *exchange, token_model(), limits, &pace));
-      reply->make();
-    } catch (const std::exception& thrown) {
-      if (*gone) return;
-      return tell_failure(thrown, *exchange,
-                          [&](const ApiError& error) { exchange->reply(refused(request, error)); });
-    }
-    log_.write(log_entry(request, 200));
-    reply->hand_over();
-  };
-  worker_.post(std::move(work), exchange, exchange->request().body.size());
-}
-
 void App::pin(const std::vector<uint32_t>& pus) {
   if (pus.empty()) return;
   // A refusal costs nothing but speed.
@@ -297,8 +279,7 @@ void App::wait_for_end(double until) {
   if (steady_seconds() >= until) {
     if (last_words_) return server_.stop();
     last_words_ = true;
-    completions_.fail_all(ended());
-    embeddings_.fail_all(ended());
+    answers_.fail_all(ended());
     until = steady_seconds() + kLastWordsSeconds;
   }
   server_.after(kLookAgainSeconds, [this, until] { end_drain(until); });

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "http/server.h"
+#include "server/answers.h"
 #include "server/completions.h"
 #include "server/embeddings.h"
 #include "server/guard.h"
@@ -84,11 +85,12 @@ class App {
   std::optional<HttpReply> check(HttpRequest& head);
   std::optional<ApiError> refuse(const HttpRequest& head, const Route* route) const;
   std::optional<ApiError> refuse_without_model(const Route& route) const;
+  // What counts the requests of a route; null: nothing.
+  RequestMetrics* metrics_of(const Route& route);
   void note_refusal(const HttpRequest& head, const ApiError& error);
   HttpReply refused(const HttpRequest& head, const ApiError& error);
   void handle(const std::shared_ptr<Exchange>& exchange);
   void answer(const std::shared_ptr<Exchange>& exchange, HttpReply reply);
-  void answer_later(const std::shared_ptr<Exchange>& exchange, RouteId route);
   void answer_model(const std::shared_ptr<Exchange>& exchange, std::string_view name);
   // Whose tokens /tokenize gives: the text model's where there is one.
   TokenRouteModel token_model() const;
@@ -113,6 +115,7 @@ class App {
   HttpServer server_;
   Completions completions_;
   Embeddings embeddings_;
+  Answers answers_;
   RequestWorker worker_;  // goes first, with its tasks
 };
 

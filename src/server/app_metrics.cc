@@ -1,6 +1,5 @@
 #include "server/app_metrics.h"
 
-#include "base/enum_name.h"
 #include "server/metrics_text.h"
 
 namespace hearth {
@@ -12,16 +11,15 @@ std::vector<double> second_bounds() {
 
 void add_requests(const AppMetrics& metrics, MetricsText* text) {
   text->family("hearth_requests_total", "counter", "Requests for text, by how they ended.");
-  for (size_t i = 0; i < kOutcomes; ++i) {
-    text->sample({{"outcome", outcome_name(static_cast<Outcome>(i))}},
-                 static_cast<double>(uint64_t{metrics.requests[i]}));
-  }
+  constexpr Outcome kEnds[] = {Outcome::kStop,    Outcome::kLength, Outcome::kCancelled,
+                               Outcome::kRefused, Outcome::kBusy,   Outcome::kFailed};
+  add_outcomes(metrics.requests, kEnds, text);
   text->histogram("hearth_time_to_first_token_seconds", "From a request's head to its first token.",
                   metrics.first_token_seconds);
   text->histogram("hearth_time_per_output_token_seconds", "Between tokens of a choice, its mean.",
                   metrics.token_seconds);
   text->histogram("hearth_e2e_request_latency_seconds",
-                  "From a request's head to the end of its answer.", metrics.request_seconds);
+                  "From a request's head to the end of its answer.", metrics.requests.seconds);
   text->histogram("hearth_request_queue_time_seconds",
                   "From submission to the step that a request first took part in.",
                   metrics.queue_seconds);
@@ -74,15 +72,10 @@ void add_engine(const Statistics& figures, MetricsText* text) {
 
 }  // namespace
 
-const char* outcome_name(Outcome outcome) {
-  return enum_name<Outcome::kFailed>({"stop", "length", "cancelled", "refused", "busy", "failed"},
-                                     outcome);
-}
-
 AppMetrics::AppMetrics()
-    : first_token_seconds(second_bounds()),
+    : requests(second_bounds()),
+      first_token_seconds(second_bounds()),
       token_seconds({0.001, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1}),
-      request_seconds(second_bounds()),
       queue_seconds(second_bounds()),
       prefill_seconds(second_bounds()) {}
 

@@ -2,40 +2,25 @@
 // GET /metrics, together with the engine's Statistics. Any thread may count and read.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
 #include "base/histogram.h"
 #include "engine/statistics.h"
+#include "server/request_metrics.h"
 
 namespace hearth {
-
-// How a request for text ended.
-enum class Outcome : uint8_t {
-  kStop,       // every choice came to its end by itself
-  kLength,     // one ran into max_tokens or the context
-  kCancelled,  // the client left, or was cut off
-  kRefused,    // 4xx: what was asked cannot be
-  kBusy,       // 429 and 503
-  kFailed,     // 5xx, or an error within a stream
-};
-inline constexpr size_t kOutcomes = 6;
-const char* outcome_name(Outcome outcome);
 
 struct AppMetrics {
   AppMetrics();
 
-  std::array<Counter, kOutcomes> requests;  // for text, by outcome
-  Counter prompt_tokens;                    // of admitted requests
-  Histogram first_token_seconds;            // from the request's head to its first token
-  Histogram token_seconds;                  // between tokens of a choice, its mean
-  Histogram request_seconds;                // from the request's head to the end of its answer
-  Histogram queue_seconds;                  // from submission until it has KV pages
-  Histogram prefill_seconds;                // from then to the first token
-
-  void count(Outcome outcome) { requests[static_cast<size_t>(outcome)].add(1); }
+  RequestMetrics requests;        // for text
+  Counter prompt_tokens;          // of admitted requests
+  Histogram first_token_seconds;  // from the request's head to its first token
+  Histogram token_seconds;        // between tokens of a choice, its mean
+  Histogram queue_seconds;        // from submission until it has KV pages
+  Histogram prefill_seconds;      // from then to the first token
 };
 
 // What is so now.

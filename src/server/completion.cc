@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <limits>
-#include <new>
 #include <random>
 
 #include "base/clock.h"
@@ -37,41 +36,28 @@ uint64_t bytes_of(const ChoicePart& part) {
 
 }  // namespace
 
-Completion::Completion(Completions& all, std::shared_ptr<Exchange> exchange,
+Completion::Completion(Completions& all, Answers& answers, std::shared_ptr<Exchange> exchange,
                        const ServedModel& model, bool chat)
-    : all_(all), exchange_(std::move(exchange)), model_(model), chat_(chat) {}
+    : Answer(answers, std::move(exchange), &all.metrics_.requests),
+      all_(all),
+      model_(model),
+      chat_(chat) {}
 
-template <typename Work>
-void Completion::guarded(Work part) noexcept {
-  // What fell short may have stopped anywhere, and is over.
-  if (ended_ || exchange_->fell_short()) return;
-  try {
-    part();
-  } catch (const std::exception& thrown) {
-    tell_failure(thrown, *exchange_, [&](const ApiError& error) { fail(error); });
-  }
-}
-
-void Completion::start() {
-  auto work = [self = shared_from_this()] {
-    if (self->ended_) return;
-    std::optional<ApiError> error;
-    try {
-      self->read();
-    } catch (const std::exception& thrown) {
-      error = api_error_of(thrown);
-    }
-    self->all_.server_.post(
-        [self, error] { error ? self->fail(*error) : self->guarded([&] { self->submit(); }); });
+void Completion::begin() {
+  // Before its body costs anything.
+  if (std::optional<ApiError> error = all_.find_room(client(), 1)) return fail(*error);
+  auto read_and_submit = [this] {
+    read();
+    on_reactor([this] { submit(); });
   };
-  all_.worker_.post(std::move(work), exchange_, exchange_->request().body.size());
+  on_worker(read_and_submit, exchange().request().body.size());
 }
 
 void Completion::read() {
   auto vocabulary = static_cast<uint32_t>(model_.backend.tokenizer().size());
   // Its texts take as much until they are tokens.
   BodyLease lease;
-  std::string body = exchange_->take_body(&lease);
+  std::string body = exchange().take_body(&lease);
   const RequestLimits& limits = all_.options_.limits;
   call_ = chat_ ? read_chat_call(body, model_.sampling, limits, vocabulary)
                 : read_text_call(body, model_.sampling, limits, vocabulary);
@@ -84,7 +70,7 @@ void Completion::read() {
   call_.messages = {};
   call_.template_kwargs = {};
   call_.prompts = {};
-  const HttpRequest& http = exchange_->request();
+  const HttpRequest& http = exchange().request();
   head_ = {.chat = chat_,
            .id = reply_id(chat_, http.id),
            .created = std::time(nullptr),
@@ -112,23 +98,23 @@ void Completion::read_prompts() {
   const Tokenizer& tokenizer = model_.backend.tokenizer();
   // Of one token more than the context holds the request is refused.
   const size_t most = model_.backend.context();
-  Pace pace = all_.worker_.pace(ended_);
+  Pace turns = pace();
   if (chat_) {
-    RenderedChat rendered = model_.chat.render(call_.messages, call_.template_kwargs, &pace);
+    RenderedChat rendered = model_.chat.render(call_.messages, call_.template_kwargs, &turns);
     if (call_.continue_final) end_with_final_message(call_.messages, &rendered);
-    add_prompt(model_.chat.encode(rendered, most, &pace), "");
+    add_prompt(model_.chat.encode(rendered, most, &turns), "");
     if (model_.backend.asks_first_turn()) {
       call_.request.first_turn =
-          model_.chat.first_turn_tokens(call_.messages, call_.template_kwargs, &pace);
+          model_.chat.first_turn_tokens(call_.messages, call_.template_kwargs, &turns);
     }
     return;
   }
   EncodeOptions options;
   options.add_eos = false;
   options.most = most;
-  options.pace = &pace;
+  options.pace = &turns;
   for (const Prompt& prompt : call_.prompts) {
-    if (ended_) return;
+    if (ended()) return;
     const auto* text = std::get_if<std::string>(&prompt);
     std::vector<int32_t> tokens =
         text != nullptr ? tokenizer.encode(*text, options) : std::get<std::vector<int32_t>>(prompt);
@@ -162,18 +148,16 @@ uint32_t Completion::texts() const {
 }
 
 void Completion::submit() {
-  if (ended_) return;
-  if (std::optional<ApiError> error = all_.take_places(exchange_->request().client, texts()))
-    return fail(*error);
+  if (std::optional<ApiError> error = all_.take_places(*this, texts())) return fail(*error);
   places_ = texts();
   stream_ = std::make_shared<ResultStream>(result_room(texts()));
   stream_->set_on_results([weak = weak_from_this()] {
-    std::shared_ptr<Completion> self = weak.lock();
+    auto self = std::static_pointer_cast<Completion>(weak.lock());
     if (self && !self->told_.exchange(true)) self->take_results_soon();
   });
   uint64_t echoed = 0;
   for (const Part& part : parts_) echoed += part.echo.size() * call_.request.choices;
-  if (!exchange_->hold(echoed)) return fail(replies_full());
+  if (!exchange().hold(echoed)) return fail(replies_full());
   for (uint32_t choice = 0; choice < texts(); ++choice) {
     const std::string& echo = parts_[choice / call_.request.choices].echo;
     choices_.emplace_back(model_.backend.tokenizer(), choice, call_.request.logprobs,
@@ -188,19 +172,19 @@ void Completion::submit() {
 // By the engine's thread, which nothing may be thrown on.
 void Completion::take_results_soon() noexcept {
   try {
-    all_.server_.post([self = shared_from_this()] {
-      self->told_ = false;
-      self->guarded([&] { self->take_results(); });
+    on_reactor([this] {
+      told_ = false;
+      take_results();
     });
   } catch (const std::exception&) {
-    exchange_->fall_short();
+    exchange().fall_short();
   }
 }
 
 void Completion::submit_prompts() {
   for (uint32_t i = 0; i < parts_.size(); ++i) {
     Request request = call_.request;
-    request.client = exchange_->request().client;
+    request.client = client();
     request.prompt = std::move(parts_[i].tokens);
     jobs_.push_back(model_.backend.submit(std::move(request), stream_));
     prompt_of_[jobs_.back().id()] = i;
@@ -210,16 +194,17 @@ void Completion::submit_prompts() {
 
 void Completion::begin_events() {
   streaming_ = true;
-  exchange_->begin_events();
-  exchange_->on_drained([weak = weak_from_this()] {
-    if (std::shared_ptr<Completion> self = weak.lock()) self->go_on();
+  exchange().begin_events();
+  exchange().on_drained([weak = weak_from_this()] {
+    auto self = std::static_pointer_cast<Completion>(weak.lock());
+    if (self) self->go_on();
   });
   std::string events;
   for (const ChoicePart& part : whole_) {
     if (chat_) events += first_event(head_, part.index);
     if (!part.empty()) events += part_events(head_, part);
   }
-  if (!events.empty()) exchange_->send(std::move(events));
+  if (!events.empty()) exchange().send(std::move(events));
 }
 
 // The client has taken all that waited for it.
@@ -231,42 +216,42 @@ void Completion::go_on() {
 void Completion::take_results() {
   if (finishing_) return;
   std::string events;
-  const size_t most = exchange_->replies_full() ? kLeastUnsent : kMostUnsent;
-  while (!ended_ && (!streaming_ || exchange_->unsent() + events.size() < most)) {
+  const size_t most = exchange().replies_full() ? kLeastUnsent : kMostUnsent;
+  while (!ended() && (!streaming_ || exchange().unsent() + events.size() < most)) {
     std::optional<Result> result = stream_->try_pop();
     if (!result) break;
     if (result->finish && !finish_reason(*result->finish)) {
-      if (result->error == kNoMemory) return exchange_->fall_short();
+      if (result->error == kNoMemory) return exchange().fall_short();
       bool cancelled = *result->finish == Finish::kCancelled;
-      if (!events.empty()) exchange_->send(std::move(events));
+      if (!events.empty()) exchange().send(std::move(events));
       return fail({cancelled ? 503u : 500u, "", cancelled ? "cancelled" : "generation_failed",
                    cancelled ? "the server ended before this answer did" : result->error});
     }
     ChoicePart part = take(*result);
     if (!streaming_) {
-      if (!exchange_->hold(bytes_of(part))) return fail(replies_full());
+      if (!exchange().hold(bytes_of(part))) return fail(replies_full());
       whole_[part.index].append(std::move(part));
     } else if (!part.empty()) {
       events += part_events(head_, part);
     }
   }
-  if (!events.empty()) exchange_->send(std::move(events));
-  if (!ended_ && finished_ == texts()) return finish();
-  if (streaming_ && !stalled_since_ && exchange_->unsent() >= most) {
+  if (!events.empty()) exchange().send(std::move(events));
+  if (!ended() && finished_ == texts()) return finish();
+  if (streaming_ && !stalled_since_ && exchange().unsent() >= most) {
     stalled_since_ = steady_seconds();
   }
 }
 
 double Completion::stalled_seconds() const {
-  return stalled_since_ && !ended_ ? steady_seconds() - *stalled_since_ : 0;
+  return stalled_since_ && !ended() ? steady_seconds() - *stalled_since_ : 0;
 }
 
 void Completion::give_way() {
   ApiError error{503, "", "client_too_slow",
                  "others want the place of this stream, which its client has let wait: read faster "
                  "or ask for less"};
-  exchange_->send(error_event(error));
-  exchange_->end();
+  exchange().send(error_event(error));
+  exchange().end();
   end(Outcome::kCancelled, kClientClosedRequest, error.code);
 }
 
@@ -291,7 +276,7 @@ void Completion::note_times(const Result& result) {
     all_.metrics_.queue_seconds.observe(*queue_seconds_);
   }
   if (!first_token_seconds_ && result.first_token_seconds > 0) {
-    first_token_seconds_ = result.first_token_seconds - exchange_->request().received_seconds;
+    first_token_seconds_ = result.first_token_seconds - exchange().request().received_seconds;
     all_.metrics_.first_token_seconds.observe(*first_token_seconds_);
     all_.metrics_.prefill_seconds.observe(result.first_token_seconds - result.admitted_seconds);
   }
@@ -316,93 +301,44 @@ void Completion::finish() {
   if (streaming_) {
     std::string events;
     if (call_.include_usage) events = usage_event(head_, usage());
-    exchange_->send(events + std::string(kDoneEvent));
-    exchange_->end();
-    end(outcome, 200, "");
-  } else {
-    finish_whole(outcome);
+    exchange().send(events + std::string(kDoneEvent));
+    exchange().end();
+    return end(outcome, 200, "");
   }
-}
-
-// Log-probabilities may make it large: the worker makes it, and nobody else has the places before
-// it is handed over.
-void Completion::finish_whole(Outcome outcome) {
+  // Log-probabilities may make it large: the worker makes it, and nobody else has the places before
+  // it is handed over.
   finishing_ = true;
-  auto write = [self = shared_from_this(), outcome] {
-    if (self->ended_) return;
-    std::optional<ApiError> error;
-    std::shared_ptr<PiecedReply> reply;
-    try {
-      reply = std::make_shared<PiecedReply>(
-          self->exchange_, self->all_.worker_,
-          std::make_unique<CompletionBody>(self->head_, std::move(self->whole_), self->usage()));
-      reply->make();
-    } catch (const std::exception& thrown) {
-      error = api_error_of(thrown);
-    }
-    self->all_.server_.post([self, outcome, reply, error] {
-      if (error) return self->fail(*error);
-      self->guarded([&] {
-        reply->hand_over();
-        self->end(outcome, 200, "");
-      });
-    });
-  };
-  all_.worker_.post(std::move(write), exchange_);
+  on_worker([this, outcome] {
+    reply_with(std::make_unique<CompletionBody>(head_, std::move(whole_), usage()), outcome);
+  });
 }
 
-void Completion::fail(const ApiError& error) noexcept {
-  if (ended_) return;
-  try {
-    if (streaming_) {
-      exchange_->send(error_event(error));
-      exchange_->end();
-    } else {
-      exchange_->reply(error_reply(error));
-    }
-  } catch (const std::exception&) {
-    return exchange_->fall_short();
-  }
-  end(Completions::outcome_of(error.status), error.status, error.code);
+void Completion::tell(const ApiError& error) {
+  if (!streaming_) return Answer::tell(error);
+  exchange().send(error_event(error));
+  exchange().end();
 }
 
-void Completion::leave() noexcept {
-  if (ended_) return;
-  if (!exchange_->fell_short()) return end(Outcome::kCancelled, kClientClosedRequest, "");
-  const ApiError& error = shortage_words().error;
-  end(Completions::outcome_of(error.status), error.status, error.code);
-}
-
-void Completion::end(Outcome outcome, unsigned status, std::string_view finish) noexcept {
-  auto self = shared_from_this();
-  ended_ = true;
+void Completion::let_go() noexcept {
   jobs_.clear();  // cancels what is left
   if (stream_) stream_->close();
-  all_.give_back(exchange_->request().client, places_);
-  all_.metrics_.count(outcome);
-  all_.under_way_.erase(self);
-  try {
-    note_end(outcome, status, finish);
-  } catch (const std::exception&) {
-    // It has ended all the same.
-  }
+  all_.give_back(*this);
 }
 
-void Completion::note_end(Outcome outcome, unsigned status, std::string_view finish) {
-  LogEntry entry = log_entry(exchange_->request(), status);
-  if (outcome == Outcome::kStop || outcome == Outcome::kLength) {
-    all_.metrics_.request_seconds.observe(entry.seconds);
-  }
+void Completion::forget() noexcept {
+  Answer::forget();
+  jobs_.clear();
+}
+
+void Completion::note(LogEntry* entry) const {
   if (submitted_seconds_ > 0) {
     Usage sums = usage();
-    entry.prompt_tokens = sums.prompt_tokens;
-    entry.cached_tokens = sums.cached_tokens;
-    entry.generated_tokens = sums.completion_tokens;
+    entry->prompt_tokens = sums.prompt_tokens;
+    entry->cached_tokens = sums.cached_tokens;
+    entry->generated_tokens = sums.completion_tokens;
   }
-  entry.queue_seconds = queue_seconds_;
-  entry.first_token_seconds = first_token_seconds_;
-  entry.finish = finish.empty() ? outcome_name(outcome) : finish;
-  all_.log_.write(entry);
+  entry->queue_seconds = queue_seconds_;
+  entry->first_token_seconds = first_token_seconds_;
 }
 
 }  // namespace hearth

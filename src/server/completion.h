@@ -2,11 +2,10 @@
 // answered as events or in one body. Its prompts are jobs of their own on one stream; its choices
 // are numbered through all of them.
 //
-//   start() -> read(), the worker -> submit() -> take_results(), whenever the engine says so
-//           -> finish(), fail() or leave(): exactly one of them, once
+//   begin() -> read(), the worker -> submit() -> take_results(), whenever the engine says so
+//           -> finish()
 //
-// All but read() happen on the reactor's thread. Where memory runs out, wherever that is, the
-// exchange falls short, which ends in leave().
+// All but read() happen on the reactor's thread.
 #pragma once
 
 #include <atomic>
@@ -14,37 +13,27 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "server/answer.h"
 #include "server/choice_text.h"
 #include "server/completions.h"
 #include "server/reply_bodies.h"
 
 namespace hearth {
 
-class Completion : public std::enable_shared_from_this<Completion> {
+class Completion final : public Answer {
  public:
-  Completion(Completions& all, std::shared_ptr<Exchange> exchange, const ServedModel& model,
-             bool chat);
+  Completion(Completions& all, Answers& answers, std::shared_ptr<Exchange> exchange,
+             const ServedModel& model, bool chat);
 
-  void start();
-  void fail(const ApiError& error) noexcept;
-  // The client is gone, or there was no memory for its answer.
-  void leave() noexcept;
   // For how long its results have waited for the client; 0 where they don't.
   double stalled_seconds() const;
-  // Whose it is, and what it takes of the places.
-  const std::string& client() const { return exchange_->request().client; }
+  // What it takes of the places.
   uint32_t places() const { return places_; }
   // Ends a stream whose client lets it wait while others want its places.
   void give_way();
-  // There is nobody left to tell.
-  void forget() {
-    ended_ = true;
-    jobs_.clear();
-  }
 
  private:
   // One of the prompts.
@@ -55,9 +44,11 @@ class Completion : public std::enable_shared_from_this<Completion> {
     uint32_t cached = 0;
   };
 
-  // Does `part`; ends the request with what that throws.
-  template <typename Work>
-  void guarded(Work part) noexcept;
+  void begin() override;
+  void tell(const ApiError& error) override;
+  void let_go() noexcept override;
+  void note(LogEntry* entry) const override;
+  void forget() noexcept override;
   void read();
   void read_prompts();
   void add_prompt(std::vector<int32_t> tokens, std::string echo);
@@ -71,15 +62,10 @@ class Completion : public std::enable_shared_from_this<Completion> {
   ChoicePart take(const Result& result);
   void note_times(const Result& result);
   void finish();
-  void finish_whole(Outcome outcome);
-  void end(Outcome outcome, unsigned status, std::string_view finish) noexcept;
-  void note_end(Outcome outcome, unsigned status, std::string_view finish);
-
   uint32_t texts() const;
   Usage usage() const;
 
   Completions& all_;
-  const std::shared_ptr<Exchange> exchange_;
   const ServedModel& model_;
   const bool chat_;
 
@@ -98,7 +84,6 @@ class Completion : public std::enable_shared_from_this<Completion> {
   bool streaming_ = false;
   bool finishing_ = false;               // its whole reply is being made
   std::optional<double> stalled_since_;  // results wait for the client
-  std::atomic<bool> ended_{false};       // the worker asks too: nobody waits for it any more
 
   double submitted_seconds_ = 0;
   std::optional<double> queue_seconds_, first_token_seconds_;

@@ -17,61 +17,44 @@ constexpr double kMostRetrySeconds = 60;
 
 }  // namespace
 
-Completions::Completions(const CompletionOptions& options, HttpServer& server,
-                         RequestWorker& worker, RequestLog& log)
+Completions::Completions(const CompletionOptions& options)
     : options_(options),
-      server_(server),
-      worker_(worker),
-      log_(log),
       places_(uint64_t{options.max_running} + options.max_queue, options.max_running) {}
 
-Completions::~Completions() {
-  // The server may tell them of their clients' end still.
-  for (const auto& completion : under_way_) completion->forget();
+void Completions::start(Answers& answers, const std::shared_ptr<Exchange>& exchange,
+                        const ServedModel& model, bool chat) {
+  answers.start(std::make_shared<Completion>(*this, answers, exchange, model, chat));
 }
 
-Outcome Completions::outcome_of(unsigned status) {
-  if (status == 429 || status == 503) return Outcome::kBusy;
-  return status >= 500 ? Outcome::kFailed : Outcome::kRefused;
+std::optional<ApiError> Completions::find_room(const std::string& client, uint32_t texts) {
+  make_room(client, texts);
+  if (!places_.may_take(client, texts)) return queue_full(client);
+  return {};
 }
 
-void Completions::start(const std::shared_ptr<Exchange>& exchange, const ServedModel& model,
-                        bool chat) {
-  auto completion = std::make_shared<Completion>(*this, exchange, model, chat);
-  // First: whatever fails from here on ends it.
-  exchange->on_gone([completion] { completion->leave(); });
-  under_way_.insert(completion);
-  const std::string& client = exchange->request().client;
-  make_room(client, 1);
-  // Before its body costs anything.
-  if (!places_.may_take(client, 1)) return completion->fail(queue_full(client));
-  completion->start();
-}
-
-void Completions::fail_all(const ApiError& error) {
-  // Each that ends leaves the set.
-  std::vector<std::shared_ptr<Completion>> all(under_way_.begin(), under_way_.end());
-  for (const auto& completion : all) completion->fail(error);
-}
-
-std::optional<ApiError> Completions::take_places(const std::string& client, uint32_t texts) {
+std::optional<ApiError> Completions::take_places(Completion& completion, uint32_t texts) {
   if (texts > places_.most()) {
     return ApiError{400, "", "too_many_texts",
                     fmt::format("{} texts are asked for at once, prompts times n; this server has "
                                 "places for {} of one client: ask for fewer",
                                 texts, places_.most())};
   }
-  make_room(client, texts);
-  if (!places_.may_take(client, texts)) return queue_full(client);
-  places_.take(client, texts);
+  if (std::optional<ApiError> error = find_room(completion.client(), texts)) return error;
+  holders_.insert(&completion);
+  places_.take(completion.client(), texts);
   return {};
+}
+
+void Completions::give_back(Completion& completion) noexcept {
+  places_.give_back(completion.client(), completion.places());
+  holders_.erase(&completion);
 }
 
 void Completions::make_room(const std::string& client, uint32_t texts) {
   if (places_.may_take(client, texts)) return;
-  std::vector<std::pair<double, std::shared_ptr<Completion>>> slow;
+  std::vector<std::pair<double, Completion*>> slow;
   ClientShares without = places_;
-  for (const auto& completion : under_way_) {
+  for (Completion* completion : holders_) {
     double seconds = completion->stalled_seconds();
     if (seconds < options_.stall_seconds) continue;
     without.give_back(completion->client(), completion->places());
@@ -88,7 +71,7 @@ void Completions::make_room(const std::string& client, uint32_t texts) {
 // Says to wait as long as a place takes to become free, by the requests so far: behind all texts
 // where there is no place, and behind its own where a client has its share.
 ApiError Completions::queue_full(const std::string& client) const {
-  const Histogram& past = metrics_.request_seconds;
+  const Histogram& past = metrics_.requests.seconds;
   double mean = past.count() > 0 ? past.sum() / static_cast<double>(past.count()) : 1;
   bool full = !places_.has_room(1);
   uint64_t before = full ? places_.held() : places_.held_by(client);

@@ -1,6 +1,5 @@
 #include "server/embedding_metrics.h"
 
-#include "base/enum_name.h"
 #include "server/metrics_text.h"
 
 namespace hearth {
@@ -43,29 +42,23 @@ void add_devices(std::span<const DeviceStatistics> devices, MetricsText* text) {
 
 }  // namespace
 
-const char* embedding_outcome_name(EmbeddingOutcome outcome) {
-  return enum_name<EmbeddingOutcome::kFailed>({"ok", "cancelled", "refused", "busy", "failed"},
-                                              outcome);
-}
-
 EmbeddingMetrics::EmbeddingMetrics()
-    : request_seconds({0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 60}) {}
+    : requests({0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 60}) {}
 
 std::string embedding_metrics_text(const EmbeddingMetrics& metrics,
                                    std::span<const DeviceStatistics> devices) {
   MetricsText text;
   text.family("hearth_embedding_requests_total", "counter",
               "Requests for embeddings, by how they ended.");
-  for (size_t i = 0; i < kEmbeddingOutcomes; ++i) {
-    text.sample({{"outcome", embedding_outcome_name(static_cast<EmbeddingOutcome>(i))}},
-                static_cast<double>(uint64_t{metrics.requests[i]}));
-  }
+  constexpr Outcome kEnds[] = {Outcome::kOk, Outcome::kCancelled, Outcome::kRefused, Outcome::kBusy,
+                               Outcome::kFailed};
+  add_outcomes(metrics.requests, kEnds, &text);
   text.counter("hearth_embedding_texts_total", "Texts of accepted requests.",
                static_cast<double>(uint64_t{metrics.texts}));
   text.counter("hearth_embedding_tokens_total", "Tokens of these.",
                static_cast<double>(uint64_t{metrics.tokens}));
   text.histogram("hearth_embedding_request_seconds",
-                 "From a request's head to the end of its answer.", metrics.request_seconds);
+                 "From a request's head to the end of its answer.", metrics.requests.seconds);
   add_devices(devices, &text);
   return text.take();
 }

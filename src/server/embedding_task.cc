@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <new>
 
-#include "base/clock.h"
 #include "embed/embed_text.h"
 #include "embed/pooling.h"
 #include "server/exception_error.h"
+#include "server/reply_pieces.h"
 
 namespace hearth {
 namespace {
@@ -78,47 +77,16 @@ ApiError busy(double retry_after) {
 
 }  // namespace
 
-EmbeddingTask::EmbeddingTask(Embeddings& all, std::shared_ptr<Exchange> exchange,
+EmbeddingTask::EmbeddingTask(Embeddings& all, Answers& answers, std::shared_ptr<Exchange> exchange,
                              const ServedEmbedder& model)
-    : all_(all), exchange_(std::move(exchange)), model_(model) {}
+    : Answer(answers, std::move(exchange), &all.metrics_.requests), all_(all), model_(model) {}
 
-void EmbeddingTask::start() {
-  asked_ = exchange_->take_body();
+void EmbeddingTask::begin() {
+  asked_ = exchange().take_body();
   uint64_t bytes = asked_.size();
-  if (std::optional<ApiError> error = all_.take_bytes(exchange_->request().client, bytes, bytes_))
-    return fail(*error);
+  if (std::optional<ApiError> error = all_.take_bytes(client(), bytes, bytes_)) return fail(*error);
   bytes_ = bytes;
-  on_worker(&EmbeddingTask::read);
-}
-
-void EmbeddingTask::on_worker(Work part) {
-  auto work = [self = shared_from_this(), part] {
-    if (self->ended_) return;
-    try {
-      (self.get()->*part)();
-    } catch (const std::exception& thrown) {
-      auto later = [&](const ApiError& error) {
-        self->all_.server_.post([self, error] { self->fail(error); });
-      };
-      tell_failure(thrown, *self->exchange_, later);
-    }
-  };
-  all_.worker_.post(std::move(work), exchange_, bytes_);
-}
-
-void EmbeddingTask::on_reactor(Work part) {
-  all_.server_.post([self = shared_from_this(), part] {
-    if (!self->ended_) self->guarded(part);
-  });
-}
-
-void EmbeddingTask::guarded(Work part) {
-  if (exchange_->fell_short()) return;
-  try {
-    (this->*part)();
-  } catch (const std::exception& thrown) {
-    tell_failure(thrown, *exchange_, [&](const ApiError& error) { fail(error); });
-  }
+  on_worker([this] { read(); }, bytes_);
 }
 
 void EmbeddingTask::read() {
@@ -147,8 +115,8 @@ EmbedQuery EmbeddingTask::query_of(size_t index) {
   }
   EmbedTokens tokens;
   try {
-    Pace pace = all_.worker_.pace(ended_);
-    tokens = embed_tokens(model_.tokenizer, *text, most, &pace);
+    Pace turns = pace();
+    tokens = embed_tokens(model_.tokenizer, *text, most, &turns);
   } catch (const RequestError&) {
     throw;  // by the pace
   } catch (const Error& error) {
@@ -171,30 +139,28 @@ EmbedQuery EmbeddingTask::query_of(size_t index) {
 void EmbeddingTask::tokenise() {
   size_t bytes = 0;
   while (queries_.size() < call_.inputs.size()) {
-    if (bytes >= kSliceTextBytes) return on_worker(&EmbeddingTask::tokenise);
+    if (bytes >= kSliceTextBytes) return on_worker([this] { tokenise(); }, bytes_);
     queries_.push_back(query_of(queries_.size()));
     bytes += queries_.back().text.size() + queries_.back().tokens.size();
     tokens_ += query_tokens(queries_.back());
   }
   call_.inputs = {};
-  on_reactor(&EmbeddingTask::submit);
+  on_reactor([this] { submit(); });
 }
 
 void EmbeddingTask::submit() {
   uint64_t bytes = uint64_t{queries_.size()} * model_.queues.width() * kBytesOfElement;
-  if (std::optional<ApiError> error = all_.take_bytes(exchange_->request().client, bytes, bytes_))
-    return fail(*error);
+  if (std::optional<ApiError> error = all_.take_bytes(client(), bytes, bytes_)) return fail(*error);
   bytes_ += bytes;
-  const std::string& client = exchange_->request().client;
-  if (std::optional<ApiError> error = all_.take_tokens(client, tokens_, model_)) {
+  if (std::optional<ApiError> error = all_.take_tokens(client(), tokens_, model_)) {
     return fail(*error);
   }
   queued_tokens_ = tokens_;
   vectors_.resize(queries_.size());
   left_ = queries_.size();
   SubmitResult result = model_.queues.submit_all(
-      std::move(queries_), [self = shared_from_this()](size_t index, EmbedOutcome outcome) {
-        self->take(index, std::move(outcome));
+      std::move(queries_), [this, self = shared_from_this()](size_t index, EmbedOutcome outcome) {
+        take(index, std::move(outcome));
       });
   if (result.admitted == Admitted::kBusy) return fail(busy(result.retry_after));
   if (result.admitted == Admitted::kTooLong) {
@@ -225,9 +191,9 @@ void EmbeddingTask::take(size_t index, EmbedOutcome outcome) noexcept {
   // What is left of a request that has failed is not waited for.
   if (left_.fetch_sub(1) != 1 && !first) return;
   try {
-    on_reactor(&EmbeddingTask::settle);
+    on_reactor([this] { settle(); });
   } catch (const std::exception&) {
-    exchange_->fall_short();
+    exchange().fall_short();
   }
 }
 
@@ -238,74 +204,30 @@ void EmbeddingTask::settle() {
     failed = failed_;
   }
   if (!failed) {
-    if (!exchange_->hold(vectors_.size() * model_.queues.width() * sizeof(float))) {
+    if (!exchange().hold(vectors_.size() * model_.queues.width() * sizeof(float))) {
       return fail(replies_full());
     }
-    return on_worker(&EmbeddingTask::write);
+    return on_worker([this] { write(); }, bytes_);
   }
-  if (failed->no_memory) return exchange_->fall_short();
+  if (failed->no_memory) return exchange().fall_short();
   bool later = failed->error->code() == ErrorCode::kBusy;
   fail(later ? busy(failed->retry_after) : api_error_of(*failed->error));
 }
 
 void EmbeddingTask::write() {
-  reply_ = std::make_shared<PiecedReply>(
-      exchange_, all_.worker_,
-      std::make_unique<VectorsBody>(model_.name, call_, std::move(vectors_), tokens_));
-  reply_->make();
-  on_reactor(&EmbeddingTask::finish);
+  reply_with(std::make_unique<VectorsBody>(model_.name, call_, std::move(vectors_), tokens_),
+             Outcome::kOk);
 }
 
-void EmbeddingTask::finish() {
-  std::exchange(reply_, nullptr)->hand_over();
-  end(EmbeddingOutcome::kOk, 200, "");
-}
-
-void EmbeddingTask::fail(const ApiError& error) noexcept {
-  if (ended_) return;
-  try {
-    exchange_->reply(error_reply(error));
-  } catch (const std::exception&) {
-    return exchange_->fall_short();
-  }
-  end(Embeddings::outcome_of(error.status), error.status, error.code);
-}
-
-void EmbeddingTask::leave() noexcept {
-  if (ended_) return;
-  if (!exchange_->fell_short()) return end(EmbeddingOutcome::kCancelled, kClientClosedRequest, "");
-  const ApiError& error = shortage_words().error;
-  end(Embeddings::outcome_of(error.status), error.status, error.code);
-}
-
-// What waits still is not computed.
-void EmbeddingTask::cancel() {
+void EmbeddingTask::let_go() noexcept {
+  // What waits still is not computed.
   if (ticket_ && left_ > 0) model_.queues.cancel(*ticket_, vectors_.size());
+  all_.give_back(client(), bytes_);
+  all_.give_tokens_back(client(), queued_tokens_);
 }
 
-void EmbeddingTask::end(EmbeddingOutcome outcome, unsigned status,
-                        std::string_view finish) noexcept {
-  auto self = shared_from_this();
-  ended_ = true;
-  cancel();
-  all_.give_back(exchange_->request().client, bytes_);
-  all_.give_tokens_back(exchange_->request().client, queued_tokens_);
-  all_.metrics_.count(outcome);
-  all_.under_way_.erase(self);
-  try {
-    cancel();
-    note_end(outcome, status, finish);
-  } catch (const std::exception&) {
-    // It has ended all the same.
-  }
-}
-
-void EmbeddingTask::note_end(EmbeddingOutcome outcome, unsigned status, std::string_view finish) {
-  LogEntry entry = log_entry(exchange_->request(), status);
-  if (outcome == EmbeddingOutcome::kOk) all_.metrics_.request_seconds.observe(entry.seconds);
-  if (ticket_) entry.prompt_tokens = tokens_;
-  entry.finish = finish.empty() ? embedding_outcome_name(outcome) : finish;
-  all_.log_.write(entry);
+void EmbeddingTask::note(LogEntry* entry) const {
+  if (ticket_) entry->prompt_tokens = tokens_;
 }
 
 }  // namespace hearth

@@ -1,7 +1,5 @@
 #include "server/embeddings.h"
 
-#include <vector>
-
 #include "server/embedding_task.h"
 
 namespace hearth {
@@ -10,16 +8,6 @@ namespace {
 constexpr const char* kRetrySeconds = "2";
 
 }  // namespace
-
-Embeddings::~Embeddings() {
-  // The server may tell them of their clients' end still.
-  for (const auto& task : under_way_) task->forget();
-}
-
-EmbeddingOutcome Embeddings::outcome_of(unsigned status) {
-  if (status == 429 || status == 503) return EmbeddingOutcome::kBusy;
-  return status >= 500 ? EmbeddingOutcome::kFailed : EmbeddingOutcome::kRefused;
-}
 
 std::optional<ApiError> Embeddings::take_bytes(const std::string& client, uint64_t bytes,
                                                uint64_t already) {
@@ -57,18 +45,9 @@ std::optional<ApiError> Embeddings::take_tokens(const std::string& client, uint6
   return {};
 }
 
-void Embeddings::start(const std::shared_ptr<Exchange>& exchange, const ServedEmbedder& model) {
-  auto task = std::make_shared<EmbeddingTask>(*this, exchange, model);
-  // First: whatever fails from here on ends it.
-  exchange->on_gone([task] { task->leave(); });
-  under_way_.insert(task);
-  task->start();
-}
-
-void Embeddings::fail_all(const ApiError& error) {
-  // Each that ends leaves the set.
-  std::vector<std::shared_ptr<EmbeddingTask>> all(under_way_.begin(), under_way_.end());
-  for (const auto& task : all) task->fail(error);
+void Embeddings::start(Answers& answers, const std::shared_ptr<Exchange>& exchange,
+                       const ServedEmbedder& model) {
+  answers.start(std::make_shared<EmbeddingTask>(*this, answers, exchange, model));
 }
 
 }  // namespace hearth

@@ -71,16 +71,26 @@ std::unique_ptr<BodySource> detokenize(Exchange& exchange, const Tokenizer& toke
 
 }  // namespace
 
-std::unique_ptr<BodySource> token_route_body(RouteId route, Exchange& exchange,
-                                             const TokenRouteModel& model,
-                                             const RequestLimits& limits, Pace* pace) {
-  if (route == RouteId::kTokenize) return tokenize(exchange, model, limits, pace);
-  if (route == RouteId::kDetokenize) return detokenize(exchange, model.tokenizer, limits);
+TokenAnswer::TokenAnswer(Answers& answers, std::shared_ptr<Exchange> exchange, RouteId route,
+                         const TokenRouteModel& model, const RequestLimits& limits)
+    : Answer(answers, std::move(exchange), nullptr),
+      route_(route),
+      model_(model),
+      limits_(limits) {}
+
+void TokenAnswer::begin() {
+  on_worker([this] { reply_with(body(), Outcome::kOk); }, exchange().request().body.size());
+}
+
+std::unique_ptr<BodySource> TokenAnswer::body() {
+  Pace turns = pace();
+  if (route_ == RouteId::kTokenize) return tokenize(exchange(), model_, limits_, &turns);
+  if (route_ == RouteId::kDetokenize) return detokenize(exchange(), model_.tokenizer, limits_);
   BodyLease lease;
-  TemplateCall call = read_template_call(exchange.take_body(&lease), limits);
-  RenderedChat chat = model.chat->render(call.messages, call.template_kwargs, pace);
+  TemplateCall call = read_template_call(exchange().take_body(&lease), limits_);
+  RenderedChat chat = model_.chat->render(call.messages, call.template_kwargs, &turns);
   if (call.continue_final) end_with_final_message(call.messages, &chat);
-  hold(exchange, chat.text.size());
+  hold(exchange(), chat.text.size());
   return std::make_unique<WholeTextBody>("prompt", std::move(chat.text));
 }
 

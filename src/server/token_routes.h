@@ -1,11 +1,10 @@
 // POST /tokenize, /detokenize and /apply-template: from a body to a body, which is counted towards
-// the budget of replies. Throw RequestError, and what templates throw. Used by the worker.
+// the budget of replies.
 #pragma once
 
 #include <memory>
 
-#include "http/exchange.h"
-#include "server/body_source.h"
+#include "server/answer.h"
 #include "server/completion_request.h"
 #include "server/routes.h"
 #include "template/chat_prompt.h"
@@ -18,9 +17,21 @@ struct TokenRouteModel {
   bool add_eos;            // as texts for embeddings have it where the file says so
 };
 
-// `route` is one of the three.
-std::unique_ptr<BodySource> token_route_body(RouteId route, Exchange& exchange,
-                                             const TokenRouteModel& model,
-                                             const RequestLimits& limits, Pace* pace);
+// All of it is the worker's.
+class TokenAnswer final : public Answer {
+ public:
+  // `route` is one of the three.
+  TokenAnswer(Answers& answers, std::shared_ptr<Exchange> exchange, RouteId route,
+              const TokenRouteModel& model, const RequestLimits& limits);
+
+ private:
+  void begin() override;
+  // Throws RequestError, and what templates throw.
+  std::unique_ptr<BodySource> body();
+
+  const RouteId route_;
+  const TokenRouteModel model_;
+  const RequestLimits& limits_;
+};
 
 }  // namespace hearth

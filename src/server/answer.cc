@@ -1,0 +1,94 @@
+#include "server/answer.h"
+
+#include <utility>
+
+#include "base/clock.h"
+#include "server/exception_error.h"
+#include "server/reply_pieces.h"
+
+namespace hearth {
+
+Answer::Answer(Answers& all, std::shared_ptr<Exchange> exchange, RequestMetrics* metrics)
+    : all_(all), exchange_(std::move(exchange)), metrics_(metrics) {}
+
+void Answer::on_worker(Step step, uint64_t body_bytes) {
+  auto work = [self = shared_from_this(), step = std::move(step)] {
+    if (self->ended_) return;
+    try {
+      step();
+    } catch (const std::exception& thrown) {
+      auto later = [&](const ApiError& error) {
+        self->all_.server_.post([self, error] { self->fail(error); });
+      };
+      tell_failure(thrown, *self->exchange_, later);
+    }
+  };
+  all_.worker_.post(std::move(work), exchange_, body_bytes);
+}
+
+void Answer::on_reactor(Step step) {
+  all_.server_.post([self = shared_from_this(), step = std::move(step)] { self->guarded(step); });
+}
+
+void Answer::guarded(const Step& step) noexcept {
+  // What fell short may have stopped anywhere, and is over.
+  if (ended_ || exchange_->fell_short()) return;
+  try {
+    step();
+  } catch (const std::exception& thrown) {
+    tell_failure(thrown, *exchange_, [&](const ApiError& error) { fail(error); });
+  }
+}
+
+void Answer::reply_with(std::unique_ptr<BodySource> source, Outcome outcome) {
+  auto reply = std::make_shared<PiecedReply>(exchange_, all_.worker_, std::move(source));
+  reply->make();
+  on_reactor([this, reply, outcome] {
+    reply->hand_over();
+    end(outcome, 200, "");
+  });
+}
+
+Pace Answer::pace() { return all_.worker_.pace(ended_); }
+
+void Answer::tell(const ApiError& error) { exchange_->reply(error_reply(error)); }
+
+void Answer::fail(const ApiError& error) noexcept {
+  if (ended_) return;
+  try {
+    tell(error);
+  } catch (const std::exception&) {
+    return exchange_->fall_short();
+  }
+  end(outcome_of_error(error.status), error.status, error.code);
+}
+
+void Answer::leave() noexcept {
+  if (ended_) return;
+  if (!exchange_->fell_short()) return end(Outcome::kCancelled, kClientClosedRequest, "");
+  const ApiError& error = shortage_words().error;
+  end(outcome_of_error(error.status), error.status, error.code);
+}
+
+void Answer::end(Outcome outcome, unsigned status, std::string_view finish) noexcept {
+  auto self = shared_from_this();
+  ended_ = true;
+  let_go();
+  double seconds = steady_seconds() - exchange_->request().received_seconds;
+  if (metrics_ != nullptr) metrics_->count(outcome, seconds);
+  all_.under_way_.erase(self);
+  try {
+    log_end(outcome, status, finish);
+  } catch (const std::exception&) {
+    // It has ended all the same.
+  }
+}
+
+void Answer::log_end(Outcome outcome, unsigned status, std::string_view finish) {
+  LogEntry entry = log_entry(exchange_->request(), status);
+  entry.finish = finish.empty() ? outcome_name(outcome) : finish;
+  note(&entry);
+  all_.log_.write(entry);
+}
+
+}  // namespace hearth

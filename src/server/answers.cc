@@ -1,0 +1,28 @@
+#include "server/answers.h"
+
+#include <vector>
+
+#include "server/answer.h"
+
+namespace hearth {
+
+Answers::~Answers() {
+  // The server may tell them of their clients' end still.
+  for (const auto& answer : under_way_) answer->forget();
+}
+
+void Answers::start(const std::shared_ptr<Answer>& answer) {
+  // First: whatever fails from here on ends it.
+  answer->exchange_->on_gone([answer] { answer->leave(); });
+  if (answer->ended_) return;
+  under_way_.insert(answer);
+  answer->begin();
+}
+
+void Answers::fail_all(const ApiError& error) {
+  // Each that ends leaves the set.
+  std::vector<std::shared_ptr<Answer>> all(under_way_.begin(), under_way_.end());
+  for (const auto& answer : all) answer->fail(error);
+}
+
+}  // namespace hearth
