@@ -5,9 +5,6 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/json.h"
-#include "server/exception_error.h"
-#include "server/openapi.h"
-#include "server/page.h"
 #include "server/reply_pieces.h"
 #include "threads/pin.h"
 
@@ -126,9 +123,8 @@ std::optional<ApiError> App::refuse_without_model(const Route& route) const {
 }
 
 RequestMetrics* App::metrics_of(const Route& route) {
-  if (route.id == RouteId::kEmbeddings) return &embeddings_.metrics().requests;
-  bool text = route.id == RouteId::kChat || route.id == RouteId::kText;
-  return text ? &completions_.metrics().requests : nullptr;
+  if (route.counted == CountedAs::kEmbeddings) return &embeddings_.metrics().requests;
+  return route.counted == CountedAs::kText ? &completions_.metrics().requests : nullptr;
 }
 
 void App::note_refusal(const HttpRequest& head, const ApiError& error) {
@@ -168,83 +164,15 @@ void App::answer(const std::shared_ptr<Exchange>& exchange, HttpReply reply) {
   exchange->reply(std::move(reply));
 }
 
-std::string App::metrics() const {
-  AppGauges gauges{server_.connections(), server_.exchanges(), server_.displaced_connections(),
-                   server_.refused_connections(), server_.reply_bytes()};
-  bool text = ready_ && text_ != nullptr;
-  std::string all =
-      metrics_text(completions_.metrics(), gauges, text ? &text_->backend.statistics() : nullptr);
-  if (!options_.embeddings) return all;
-  std::vector<DeviceStatistics> devices;
-  if (ready_) devices = embedder_->queues.statistics();
-  return all + embedding_metrics_text(embeddings_.metrics(), devices);
-}
-
-TokenRouteModel App::token_model() const {
-  if (text_ == nullptr) return {embedder_->tokenizer, nullptr, true};
-  return {text_->backend.tokenizer(), &text_->chat, false};
-}
-
-std::vector<ModelInfo> App::models() const {
-  std::vector<ModelInfo> models;
-  if (text_ != nullptr) models.push_back({text_->name, text_->created, text_->backend.context()});
-  if (embedder_ != nullptr) {
-    models.push_back({embedder_->name, embedder_->created, embedder_->context});
-  }
-  return models;
-}
-
-// The route was checked: it exists, takes the method, and has its model.
 void App::handle(const std::shared_ptr<Exchange>& exchange) {
   const HttpRequest& request = exchange->request();
-  const Route* route = find_route(request.path);
+  // It was checked, so it is there.
+  const Route& route = *find_route(request.path);
   // Its body came too late.
-  if (last_words_ && route->needs != RouteNeeds::kNothing)
+  if (last_words_ && route.needs != RouteNeeds::kNothing) {
     return exchange->reply(refused(request, ended()));
-  switch (route->id) {
-    case RouteId::kChat:
-    case RouteId::kText:
-      return completions_.start(answers_, exchange, *text_, route->id == RouteId::kChat);
-    case RouteId::kEmbeddings:
-      return embeddings_.start(answers_, exchange, *embedder_);
-    case RouteId::kTokenize:
-    case RouteId::kDetokenize:
-    case RouteId::kTemplate:
-      return answers_.start(std::make_shared<TokenAnswer>(
-          answers_, exchange, route->id, token_model(), options_.completions.limits));
-    case RouteId::kModels:
-      return answer(exchange, {.body = model_list_body(models())});
-    case RouteId::kModel:
-      return answer_model(exchange, std::string_view(request.path).substr(route->path.size()));
-    case RouteId::kMetrics:
-      return answer(exchange, {.content_type = "text/plain; version=0.0.4; charset=utf-8",
-                               .body = metrics()});
-    case RouteId::kPlan:
-      return answer(exchange, {.body = plan_});
-    case RouteId::kOpenApi:
-      return answer(exchange, {.body = std::string(openapi_json())});
-    case RouteId::kHealth: {
-      bool ready = ready_ && !draining_;
-      return answer(exchange, {.status = ready ? 200u : 503u, .body = health_body(state())});
-    }
-    case RouteId::kLive:
-      return answer(exchange, {.body = health_body("ok")});
-    case RouteId::kPage: {
-      std::optional<HttpReply> file = page_file(request.path);
-      if (file) return answer(exchange, *std::move(file));
-      return exchange->reply(
-          refused(request, {404, "", "not_found", fmt::format("there is no {}", request.path)}));
-    }
   }
-}
-
-void App::answer_model(const std::shared_ptr<Exchange>& exchange, std::string_view name) {
-  std::string decoded = percent_decoded(name), known;
-  for (const ModelInfo& model : models()) {
-    if (model.id == decoded) return answer(exchange, {.body = model_body(model)});
-    known += (known.empty() ? "" : "' and '") + model.id;
-  }
-  exchange->reply(refused(exchange->request(), no_such_model(decoded, known)));
+  (this->*route.answer)(exchange);
 }
 
 void App::pin(const std::vector<uint32_t>& pus) {

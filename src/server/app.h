@@ -79,6 +79,8 @@ class App {
   void stop() { server_.stop(); }
 
  private:
+  friend std::span<const Route> routes();
+
   // For the work of requests that nobody waits for any more, which ends at its next pause.
   static constexpr double kMostEndSeconds = 2;
 
@@ -91,7 +93,22 @@ class App {
   HttpReply refused(const HttpRequest& head, const ApiError& error);
   void handle(const std::shared_ptr<Exchange>& exchange);
   void answer(const std::shared_ptr<Exchange>& exchange, HttpReply reply);
-  void answer_model(const std::shared_ptr<Exchange>& exchange, std::string_view name);
+  // The routes (app_routes.cc). Each was checked: it takes the method, and has its model.
+  void chat(const std::shared_ptr<Exchange>& exchange);
+  void text(const std::shared_ptr<Exchange>& exchange);
+  void embed(const std::shared_ptr<Exchange>& exchange);
+  void tokenize(const std::shared_ptr<Exchange>& exchange);
+  void detokenize(const std::shared_ptr<Exchange>& exchange);
+  void apply_template(const std::shared_ptr<Exchange>& exchange);
+  void list_models(const std::shared_ptr<Exchange>& exchange);
+  void tell_model(const std::shared_ptr<Exchange>& exchange);
+  void tell_plan(const std::shared_ptr<Exchange>& exchange);
+  void tell_metrics(const std::shared_ptr<Exchange>& exchange);
+  void tell_health(const std::shared_ptr<Exchange>& exchange);
+  void tell_life(const std::shared_ptr<Exchange>& exchange);
+  void send_openapi(const std::shared_ptr<Exchange>& exchange);
+  void send_page(const std::shared_ptr<Exchange>& exchange);
+  void answer_tokens(const std::shared_ptr<Exchange>& exchange, TokenRoute route);
   // Whose tokens /tokenize gives: the text model's where there is one.
   TokenRouteModel token_model() const;
   std::vector<ModelInfo> models() const;

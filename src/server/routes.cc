@@ -8,24 +8,6 @@
 namespace hearth {
 namespace {
 
-constexpr Route kRoutes[] = {
-    {RouteId::kChat, "POST", "/v1/chat/completions", false, RouteNeeds::kTextModel},
-    {RouteId::kText, "POST", "/v1/completions", false, RouteNeeds::kTextModel},
-    {RouteId::kEmbeddings, "POST", "/v1/embeddings", false, RouteNeeds::kEmbedder},
-    {RouteId::kTokenize, "POST", "/tokenize"},
-    {RouteId::kDetokenize, "POST", "/detokenize"},
-    {RouteId::kTemplate, "POST", "/apply-template", false, RouteNeeds::kTextModel},
-    {RouteId::kModels, "GET", "/v1/models"},
-    {RouteId::kModel, "GET", "/v1/models/"},
-    {RouteId::kMetrics, "GET", "/metrics", false, RouteNeeds::kNothing},
-    {RouteId::kPlan, "GET", "/v1/plan"},
-    {RouteId::kOpenApi, "GET", "/openapi.json", false, RouteNeeds::kNothing},
-    {RouteId::kHealth, "GET", "/health", true, RouteNeeds::kNothing},
-    {RouteId::kLive, "GET", "/live", true, RouteNeeds::kNothing},
-    {RouteId::kPage, "GET", "/", true, RouteNeeds::kNothing},
-    {RouteId::kPage, "GET", "/page/", true, RouteNeeds::kNothing},
-};
-
 bool leads_to(const Route& route, std::string_view path) {
   bool prefix = route.path.size() > 1 && route.path.ends_with('/');
   return prefix ? path.size() > route.path.size() && path.starts_with(route.path)
@@ -34,12 +16,10 @@ bool leads_to(const Route& route, std::string_view path) {
 
 }  // namespace
 
-std::span<const Route> routes() { return kRoutes; }
-
 const Route* find_route(std::string_view path) {
-  const auto* found =
-      std::ranges::find_if(kRoutes, [&](const Route& route) { return leads_to(route, path); });
-  return found == std::end(kRoutes) ? nullptr : found;
+  std::span<const Route> all = routes();
+  auto found = std::ranges::find_if(all, [&](const Route& route) { return leads_to(route, path); });
+  return found == all.end() ? nullptr : &*found;
 }
 
 bool takes(const Route& route, std::string_view method) {

@@ -1,41 +1,32 @@
-// The routes of the server as a table, and what those of them answer that need neither time nor the
-// engine.
+// The routes of the server as a table: who may ask what, and which member function of App answers.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 
 namespace hearth {
 
-enum class RouteId : uint8_t {
-  kChat,
-  kText,
-  kEmbeddings,
-  kTokenize,
-  kDetokenize,
-  kTemplate,
-  kModels,
-  kModel,
-  kMetrics,
-  kPlan,
-  kOpenApi,
-  kHealth,
-  kLive,
-  kPage,
-};
+class App;
+class Exchange;
 
 // The model without which a route has no answer.
 enum class RouteNeeds : uint8_t { kNothing, kAnyModel, kTextModel, kEmbedder };
 
+// Among which requests GET /metrics counts those of a route.
+enum class CountedAs : uint8_t { kNothing, kText, kEmbeddings };
+
 struct Route {
-  RouteId id;
   std::string_view method;  // GET routes take HEAD too
   std::string_view path;    // one that ends in '/' stands for all that begin so; but for "/" itself
-  bool open = false;        // without a key
+  // Answers; by the reactor, which does not wait.
+  void (App::*answer)(const std::shared_ptr<Exchange>& exchange);
   // Routes that need nothing also answer while models are loaded and while the last requests end.
   RouteNeeds needs = RouteNeeds::kAnyModel;
+  CountedAs counted = CountedAs::kNothing;
+  bool open = false;  // without a key
 };
 
 std::span<const Route> routes();

@@ -71,7 +71,7 @@ std::unique_ptr<BodySource> detokenize(Exchange& exchange, const Tokenizer& toke
 
 }  // namespace
 
-TokenAnswer::TokenAnswer(Answers& answers, std::shared_ptr<Exchange> exchange, RouteId route,
+TokenAnswer::TokenAnswer(Answers& answers, std::shared_ptr<Exchange> exchange, TokenRoute route,
                          const TokenRouteModel& model, const RequestLimits& limits)
     : Answer(answers, std::move(exchange), nullptr),
       route_(route),
@@ -84,8 +84,8 @@ void TokenAnswer::begin() {
 
 std::unique_ptr<BodySource> TokenAnswer::body() {
   Pace turns = pace();
-  if (route_ == RouteId::kTokenize) return tokenize(exchange(), model_, limits_, &turns);
-  if (route_ == RouteId::kDetokenize) return detokenize(exchange(), model_.tokenizer, limits_);
+  if (route_ == TokenRoute::kTokenize) return tokenize(exchange(), model_, limits_, &turns);
+  if (route_ == TokenRoute::kDetokenize) return detokenize(exchange(), model_.tokenizer, limits_);
   BodyLease lease;
   TemplateCall call = read_template_call(exchange().take_body(&lease), limits_);
   RenderedChat chat = model_.chat->render(call.messages, call.template_kwargs, &turns);

@@ -6,10 +6,11 @@
 
 #include "server/answer.h"
 #include "server/completion_request.h"
-#include "server/routes.h"
 #include "template/chat_prompt.h"
 
 namespace hearth {
+
+enum class TokenRoute : uint8_t { kTokenize, kDetokenize, kTemplate };
 
 struct TokenRouteModel {
   const Tokenizer& tokenizer;
@@ -20,8 +21,7 @@ struct TokenRouteModel {
 // All of it is the worker's.
 class TokenAnswer final : public Answer {
  public:
-  // `route` is one of the three.
-  TokenAnswer(Answers& answers, std::shared_ptr<Exchange> exchange, RouteId route,
+  TokenAnswer(Answers& answers, std::shared_ptr<Exchange> exchange, TokenRoute route,
               const TokenRouteModel& model, const RequestLimits& limits);
 
  private:
@@ -29,7 +29,7 @@ class TokenAnswer final : public Answer {
   // Throws RequestError, and what templates throw.
   std::unique_ptr<BodySource> body();
 
-  const RouteId route_;
+  const TokenRoute route_;
   const TokenRouteModel model_;
   const RequestLimits& limits_;
 };

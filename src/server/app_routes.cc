@@ -1,0 +1,135 @@
+// What the routes answer, and the table of them.
+#include <fmt/format.h>
+
+#include "server/app.h"
+#include "server/exception_error.h"
+#include "server/openapi.h"
+#include "server/page.h"
+
+namespace hearth {
+
+std::span<const Route> routes() {
+  using Needs = RouteNeeds;
+  constexpr bool kOpen = true;
+  static constexpr Route kRoutes[] = {
+      {"POST", "/v1/chat/completions", &App::chat, Needs::kTextModel, CountedAs::kText},
+      {"POST", "/v1/completions", &App::text, Needs::kTextModel, CountedAs::kText},
+      {"POST", "/v1/embeddings", &App::embed, Needs::kEmbedder, CountedAs::kEmbeddings},
+      {"POST", "/tokenize", &App::tokenize},
+      {"POST", "/detokenize", &App::detokenize},
+      {"POST", "/apply-template", &App::apply_template, Needs::kTextModel},
+      {"GET", "/v1/models", &App::list_models},
+      {"GET", "/v1/models/", &App::tell_model},
+      {"GET", "/metrics", &App::tell_metrics, Needs::kNothing},
+      {"GET", "/v1/plan", &App::tell_plan},
+      {"GET", "/openapi.json", &App::send_openapi, Needs::kNothing},
+      {"GET", "/health", &App::tell_health, Needs::kNothing, CountedAs::kNothing, kOpen},
+      {"GET", "/live", &App::tell_life, Needs::kNothing, CountedAs::kNothing, kOpen},
+      {"GET", "/", &App::send_page, Needs::kNothing, CountedAs::kNothing, kOpen},
+      {"GET", "/page/", &App::send_page, Needs::kNothing, CountedAs::kNothing, kOpen},
+  };
+  return kRoutes;
+}
+
+void App::chat(const std::shared_ptr<Exchange>& exchange) {
+  completions_.start(answers_, exchange, *text_, true);
+}
+
+void App::text(const std::shared_ptr<Exchange>& exchange) {
+  completions_.start(answers_, exchange, *text_, false);
+}
+
+void App::embed(const std::shared_ptr<Exchange>& exchange) {
+  embeddings_.start(answers_, exchange, *embedder_);
+}
+
+void App::answer_tokens(const std::shared_ptr<Exchange>& exchange, TokenRoute route) {
+  const RequestLimits& limits = options_.completions.limits;
+  answers_.start(std::make_shared<TokenAnswer>(answers_, exchange, route, token_model(), limits));
+}
+
+void App::tokenize(const std::shared_ptr<Exchange>& exchange) {
+  answer_tokens(exchange, TokenRoute::kTokenize);
+}
+
+void App::detokenize(const std::shared_ptr<Exchange>& exchange) {
+  answer_tokens(exchange, TokenRoute::kDetokenize);
+}
+
+void App::apply_template(const std::shared_ptr<Exchange>& exchange) {
+  answer_tokens(exchange, TokenRoute::kTemplate);
+}
+
+void App::list_models(const std::shared_ptr<Exchange>& exchange) {
+  answer(exchange, {.body = model_list_body(models())});
+}
+
+void App::tell_model(const std::shared_ptr<Exchange>& exchange) {
+  const HttpRequest& request = exchange->request();
+  std::string_view name =
+      std::string_view(request.path).substr(find_route(request.path)->path.size());
+  std::string decoded = percent_decoded(name), known;
+  for (const ModelInfo& model : models()) {
+    if (model.id == decoded) return answer(exchange, {.body = model_body(model)});
+    known += (known.empty() ? "" : "' and '") + model.id;
+  }
+  exchange->reply(refused(request, no_such_model(decoded, known)));
+}
+
+void App::tell_plan(const std::shared_ptr<Exchange>& exchange) {
+  answer(exchange, {.body = plan_});
+}
+
+void App::tell_metrics(const std::shared_ptr<Exchange>& exchange) {
+  answer(exchange, {.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics()});
+}
+
+void App::tell_health(const std::shared_ptr<Exchange>& exchange) {
+  bool ready = ready_ && !draining_;
+  answer(exchange, {.status = ready ? 200u : 503u, .body = health_body(state())});
+}
+
+void App::tell_life(const std::shared_ptr<Exchange>& exchange) {
+  answer(exchange, {.body = health_body("ok")});
+}
+
+void App::send_openapi(const std::shared_ptr<Exchange>& exchange) {
+  answer(exchange, {.body = std::string(openapi_json())});
+}
+
+void App::send_page(const std::shared_ptr<Exchange>& exchange) {
+  const HttpRequest& request = exchange->request();
+  if (std::optional<HttpReply> file = page_file(request.path)) {
+    return answer(exchange, *std::move(file));
+  }
+  exchange->reply(
+      refused(request, {404, "", "not_found", fmt::format("there is no {}", request.path)}));
+}
+
+std::string App::metrics() const {
+  AppGauges gauges{server_.connections(), server_.exchanges(), server_.displaced_connections(),
+                   server_.refused_connections(), server_.reply_bytes()};
+  bool text = ready_ && text_ != nullptr;
+  std::string all =
+      metrics_text(completions_.metrics(), gauges, text ? &text_->backend.statistics() : nullptr);
+  if (!options_.embeddings) return all;
+  std::vector<DeviceStatistics> devices;
+  if (ready_) devices = embedder_->queues.statistics();
+  return all + embedding_metrics_text(embeddings_.metrics(), devices);
+}
+
+TokenRouteModel App::token_model() const {
+  if (text_ == nullptr) return {embedder_->tokenizer, nullptr, true};
+  return {text_->backend.tokenizer(), &text_->chat, false};
+}
+
+std::vector<ModelInfo> App::models() const {
+  std::vector<ModelInfo> models;
+  if (text_ != nullptr) models.push_back({text_->name, text_->created, text_->backend.context()});
+  if (embedder_ != nullptr) {
+    models.push_back({embedder_->name, embedder_->created, embedder_->context});
+  }
+  return models;
+}
+
+}  // namespace hearth
