@@ -106,6 +106,7 @@ class App {
   void tell_metrics(const std::shared_ptr<Exchange>& exchange);
   void tell_health(const std::shared_ptr<Exchange>& exchange);
   void tell_life(const std::shared_ptr<Exchange>& exchange);
+  void tell_version(const std::shared_ptr<Exchange>& exchange);
   void send_openapi(const std::shared_ptr<Exchange>& exchange);
   void send_page(const std::shared_ptr<Exchange>& exchange);
   void answer_tokens(const std::shared_ptr<Exchange>& exchange, TokenRoute route);

@@ -1,6 +1,7 @@
-// What the routes answer, and the table of them.
+// What the routes answer, and the table of them. The build gives HEARTH_VERSION.
 #include <fmt/format.h>
 
+#include "base/json.h"
 #include "server/app.h"
 #include "server/exception_error.h"
 #include "server/openapi.h"
@@ -22,6 +23,7 @@ std::span<const Route> routes() {
       {"GET", "/v1/models/", &App::tell_model},
       {"GET", "/metrics", &App::tell_metrics, Needs::kNothing},
       {"GET", "/v1/plan", &App::tell_plan},
+      {"GET", "/version", &App::tell_version, Needs::kNothing},
       {"GET", "/openapi.json", &App::send_openapi, Needs::kNothing},
       {"GET", "/health", &App::tell_health, Needs::kNothing, CountedAs::kNothing, kOpen},
       {"GET", "/live", &App::tell_life, Needs::kNothing, CountedAs::kNothing, kOpen},
@@ -91,6 +93,12 @@ void App::tell_health(const std::shared_ptr<Exchange>& exchange) {
 
 void App::tell_life(const std::shared_ptr<Exchange>& exchange) {
   answer(exchange, {.body = health_body("ok")});
+}
+
+void App::tell_version(const std::shared_ptr<Exchange>& exchange) {
+  Json json;
+  json.object().key("version").text(HEARTH_VERSION).end_object();
+  answer(exchange, {.body = json.line()});
 }
 
 void App::send_openapi(const std::shared_ptr<Exchange>& exchange) {

@@ -48,10 +48,11 @@ TEST(OpenApi, DescribesExactlyTheFieldsThatAreRead) {
 
 TEST(OpenApi, HasEveryRoute) {
   json::value document = read_json(openapi_json());
-  EXPECT_EQ(names_of(document.at("paths").as_object()),
-            (Names{"/", "/apply-template", "/detokenize", "/health", "/live", "/metrics",
-                   "/openapi.json", "/tokenize", "/v1/chat/completions", "/v1/completions",
-                   "/v1/embeddings", "/v1/models", "/v1/models/{id}", "/v1/plan"}));
+  EXPECT_EQ(
+      names_of(document.at("paths").as_object()),
+      (Names{"/", "/apply-template", "/detokenize", "/health", "/live", "/metrics", "/openapi.json",
+             "/tokenize", "/version", "/v1/chat/completions", "/v1/completions", "/v1/embeddings",
+             "/v1/models", "/v1/models/{id}", "/v1/plan"}));
 }
 
 // Goes through all of a document.

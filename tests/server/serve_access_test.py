@@ -10,7 +10,7 @@ from serving import GIVE_UP, Server, events, wait_for
 CHAT = "/v1/chat/completions"
 TEXT = "/v1/completions"
 OPEN = ("/live", "/health", "/")
-CLOSED = ("/v1/models", "/metrics", "/v1/plan", "/openapi.json", "/nowhere")
+CLOSED = ("/v1/models", "/metrics", "/v1/plan", "/openapi.json", "/version", "/nowhere")
 
 
 def user(content):
@@ -241,8 +241,8 @@ class OriginTest(SharedCase):
 
 class RouteTest(SharedCase):
     def test_head_is_get_without_the_body(self):
-        for path in ("/v1/models", "/v1/models/talker", "/v1/plan", "/openapi.json", "/health",
-                     "/live", "/"):
+        for path in ("/v1/models", "/v1/models/talker", "/v1/plan", "/openapi.json", "/version",
+                     "/health", "/live", "/"):
             status, fields, body = self.server.exchange("GET", path)
             head, its, none = self.server.exchange("HEAD", path)
             self.assertEqual((status, head, none), (200, 200, b""), path)
@@ -250,6 +250,11 @@ class RouteTest(SharedCase):
                 self.assertEqual(its[name], fields[name], path)
             self.assertEqual(int(fields["Content-Length"]), len(body))
         self.assertEqual(self.server.exchange("HEAD", "/metrics")[0], 200)
+
+    def test_version(self):
+        told = subprocess.run([*self.hearth, "version", "--json"], capture_output=True, check=True)
+        version = json.loads(told.stdout)["version"]
+        self.assertEqual(self.server.ask("GET", "/version"), (200, {"version": version}))
 
     def test_unknown_paths(self):
         for path in ("/nowhere", "/v1", "/v1/models/", "/v1/chat", "/page/none.js", "/health/"):
@@ -261,7 +266,7 @@ class RouteTest(SharedCase):
                 status, fields, _ = self.server.exchange(method, path)
                 self.assertEqual((status, fields["Allow"]), (405, "POST"), (method, path))
         for path in ("/v1/models", "/v1/models/talker", "/metrics", "/v1/plan", "/openapi.json",
-                     "/health", "/live", "/"):
+                     "/version", "/health", "/live", "/"):
             for method in ("POST", "PATCH"):
                 status, fields, _ = self.server.exchange(method, path)
                 self.assertEqual((status, fields["Allow"]), (405, "GET, HEAD"), (method, path))
