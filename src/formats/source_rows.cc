@@ -303,10 +303,8 @@ bool panel_as_fp8(const SourceTensor& tensor, uint64_t row, uint32_t count, std:
   for (uint32_t r = 0; r < count; ++r, codes += n) {
     good = row_values(tensor, row + r, wide) && good;
     const float* own = weights.of(row + r);
-    for (size_t k = 0; k < n; k += kFp8ScaleBlock) {
-      *scales++ = fit_fp8(wide + k, std::min<size_t>(kFp8ScaleBlock, n - k),
-                          own == nullptr ? nullptr : own + k, codes + k);
-    }
+    fit_fp8(wide, n, own, codes, scales);
+    scales += fp8_scale_blocks(n);
     (*rows)[r] = reinterpret_cast<const std::byte*>(codes);
   }
   return good;

@@ -318,7 +318,8 @@ TEST(SourceRows, RowsBecomeFp8ByWhatTheirColumnsCount) {
   for (uint64_t r = 0; r < 16; ++r) {
     std::vector<e4m3_t> codes(64);
     std::vector<float> read(64);
-    const float scale = fit_fp8(of.values.data() + (16 + r) * 64, 64, nullptr, codes.data());
+    float scale;
+    fit_fp8(of.values.data() + (16 + r) * 64, 64, nullptr, codes.data(), &scale);
     for (size_t k = 0; k < 64; ++k) read[k] = scale * e4m3_to_f32(codes[k]);
     alike += of.error(16 + r, read.data());
     for (size_t k = 0; k < 64; ++k) {

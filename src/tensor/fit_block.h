@@ -40,6 +40,9 @@ struct FitLevel {
   // the scale is 0 or NaN, and the lowest for NaN.
   void (*nearest)(const CodeKind& kind, const float* x, size_t blocks, const ScaleAndMin* of,
                   int8_t* codes);
+  // Quantises `lanes` blocks of 128 elements to FP8, with a scale for each (tensor/fit_fp8.h).
+  void (*fp8)(const float* x, const float* weights, float* scales, uint8_t* codes);
+  size_t lanes;
 };
 
 // The levels that this processor has, slowest first.

@@ -1,9 +1,10 @@
 #include "tensor/lanes_neon-inl.h"
-// The header below needs the lanes before it.
+// The headers below need the lanes before them.
 #include "tensor/fit_block-inl.h"
+#include "tensor/fit_fp8-inl.h"
 
 namespace hearth {
 
-const FitLevel kFitNeon{"neon", fit_lanes, nearest_codes};
+const FitLevel kFitNeon{"neon", fit_lanes, nearest_codes, fit_fp8_lanes, kLanes};
 
 }  // namespace hearth

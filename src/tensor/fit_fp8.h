@@ -1,6 +1,6 @@
-// Quantises a block of elements to FP8 E4M3 codes with one scale, by least squares: the codes of a
-// fixed row of scales are compared, each with the best scale for them. The scales span an octave,
-// since twice a scale gives the same codes but for their exponents.
+// Quantises rows to FP8 E4M3 codes with a scale for every 128 elements, by least squares: the codes
+// of a fixed row of scales are compared, each with the best scale for them. The scales span an
+// octave, since twice a scale gives the same codes but for their exponents.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,9 @@
 
 namespace hearth {
 
-// x[i] ~ scale e4m3_to_f32(codes[i]) of `n` elements, 128 at most (tensor/pack_fp8.h). Returns the
-// scale, which is not negative; 0 where all elements are. A block with an element that is no finite
-// number has codes that are none either. `weights` is null or says how much the squared error of
-// each element counts, none negative.
-float fit_fp8(const float* x, size_t n, const float* weights, e4m3_t* codes);
+// x[i] ~ scales[i / 128] e4m3_to_f32(codes[i]) of n elements. No scale is negative; that of a block
+// of zeros is 0. A block with an element that is no finite number has codes that are none either.
+// `weights` is null or says how much the squared error of each element counts, none negative.
+void fit_fp8(const float* x, size_t n, const float* weights, e4m3_t* codes, float* scales);
 
 }  // namespace hearth

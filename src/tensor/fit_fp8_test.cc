@@ -7,6 +7,8 @@
 #include <random>
 #include <vector>
 
+#include "tensor/fit_block.h"
+
 namespace hearth {
 namespace {
 
@@ -34,6 +36,12 @@ double error_with(const float* x, const float* weights, float scale) {
   return error;
 }
 
+float scale_of(const float* x, size_t n, const float* weights, e4m3_t* codes) {
+  float scale;
+  fit_fp8(x, n, weights, codes, &scale);
+  return scale;
+}
+
 float largest_of(const float* x) {
   float largest = 0;
   for (size_t i = 0; i < kBlockOf8; ++i) largest = std::max(largest, std::fabs(x[i]));
@@ -47,7 +55,7 @@ TEST(FitFp8, ScalesAreNearlyTheBestOfManyTried) {
   double found = 0, best = 0, largest = 0;
   e4m3_t codes[kBlockOf8];
   for (const float* x = values.data(); x < values.data() + values.size(); x += kBlockOf8) {
-    found += error_with(x, nullptr, fit_fp8(x, kBlockOf8, nullptr, codes));
+    found += error_with(x, nullptr, scale_of(x, kBlockOf8, nullptr, codes));
     double least = INFINITY;
     for (int i = 0; i < 500; ++i) {
       const float code = 224 + 240 * static_cast<float>(i) / 500;
@@ -65,8 +73,34 @@ TEST(FitFp8, CodesAreTheNearest) {
   values[3] = values[0] * 1e-7f;  // a subnormal code
   for (const size_t n : {kBlockOf8, size_t{100}, size_t{32}, size_t{1}}) {
     e4m3_t codes[kBlockOf8];
-    const float scale = fit_fp8(values.data(), n, nullptr, codes);
+    const float scale = scale_of(values.data(), n, nullptr, codes);
     for (size_t i = 0; i < n; ++i) EXPECT_EQ(codes[i], f32_to_e4m3(values[i] / scale)) << i;
+  }
+}
+
+// Whatever the level, and whatever blocks are beside.
+TEST(FitFp8, EveryLevelGivesTheSame) {
+  const std::vector<float> values = values_for_fp8(4);
+  std::vector<float> weights(values.size());
+  for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(i % 7);
+  const float* const choices[] = {nullptr, weights.data()};
+  for (const float* counts : choices) {
+    const size_t n = 37 * kBlockOf8 + 50;
+    std::vector<e4m3_t> codes(n);
+    std::vector<float> scales(38);
+    fit_fp8(values.data(), n, counts, codes.data(), scales.data());
+    for (size_t b = 0; b < scales.size(); ++b) {
+      const size_t at = b * kBlockOf8, count = std::min(kBlockOf8, n - at);
+      float x[16 * kBlockOf8] = {}, own[16 * kBlockOf8] = {}, scale[16];
+      uint8_t found[16 * kBlockOf8];
+      std::copy_n(values.data() + at, count, x);
+      if (counts != nullptr) std::copy_n(counts + at, count, own);
+      for (const FitLevel* level : fit_levels()) {
+        level->fp8(x, counts == nullptr ? nullptr : own, scale, found);
+        EXPECT_EQ(scale[0], scales[b]) << level->name << " " << b;
+        EXPECT_TRUE(std::equal(found, found + count, codes.data() + at)) << level->name;
+      }
+    }
   }
 }
 
@@ -77,23 +111,24 @@ TEST(FitFp8, WhatCountsMoreIsNearer) {
   double evenly = 0, weighted = 0;
   e4m3_t codes[kBlockOf8];
   for (const float* x = values.data(); x < values.data() + values.size(); x += kBlockOf8) {
-    evenly += error_with(x, weights.data(), fit_fp8(x, kBlockOf8, nullptr, codes));
-    weighted += error_with(x, weights.data(), fit_fp8(x, kBlockOf8, weights.data(), codes));
+    evenly += error_with(x, weights.data(), scale_of(x, kBlockOf8, nullptr, codes));
+    weighted += error_with(x, weights.data(), scale_of(x, kBlockOf8, weights.data(), codes));
   }
   EXPECT_LT(weighted, evenly / 4);
+  // Where none counts, all count the same.
   const std::vector<float> none(kBlockOf8, 0);
-  const float scale = fit_fp8(values.data(), kBlockOf8, none.data(), codes);
-  EXPECT_FLOAT_EQ(scale, largest_of(values.data()) / 448);
+  EXPECT_EQ(scale_of(values.data(), kBlockOf8, none.data(), codes),
+            scale_of(values.data(), kBlockOf8, nullptr, codes));
 }
 
 TEST(FitFp8, ZerosAndDamagedBlocks) {
   std::vector<float> values(kBlockOf8, 0);
   e4m3_t codes[kBlockOf8];
-  EXPECT_EQ(fit_fp8(values.data(), kBlockOf8, nullptr, codes), 0);
+  EXPECT_EQ(scale_of(values.data(), kBlockOf8, nullptr, codes), 0);
   EXPECT_EQ(codes[5], 0);
   for (const float bad : {NAN, INFINITY, -INFINITY}) {
     values[7] = bad;
-    fit_fp8(values.data(), kBlockOf8, nullptr, codes);
+    scale_of(values.data(), kBlockOf8, nullptr, codes);
     EXPECT_TRUE(std::isnan(e4m3_to_f32(codes[7])));
   }
 }

@@ -1,0 +1,114 @@
+// Quantises kLanes blocks at once to FP8 E4M3, a block a lane (tensor/fit_fp8.h).
+#pragma once
+
+#include "tensor/fit_block.h"
+#include "tensor/lanes-inl.h"
+
+namespace hearth {
+namespace {
+
+constexpr size_t kFp8Elements = 128;
+constexpr float kLargestFp8 = 448, kLeastOfFp8 = 1e-30f;  // a block of less counts as zeros
+// What the largest element becomes: from kLargestFp8 down, kFp8Tries times, a step apart.
+constexpr int kFp8Tries = 32;
+constexpr float kFp8Step = 7;
+
+using LaneBytes [[gnu::vector_size(kLanes)]] = uint8_t;
+
+// The codes of floats, to the nearest, of equal ones to the even; of what is no number 0x7f.
+LaneBits fp8_codes(LaneFloats x) {
+  constexpr uint32_t kInfinite = 0x7f800000, kLeastNormal = 0x3c800000;  // 2^-6
+  const LaneBits bits = (LaneBits)x, size = bits & 0x7fffffff;
+  LaneBits within = (LaneBits)floats(kLargestFp8);
+  within = size < within ? size : within;
+  const LaneBits normal = (within + 0x7ffff + (within >> 20 & 1) - 0x3c000000) >> 20;
+  // Adding 2^14 aligns the mantissa, so that the hardware rounds at 2^-9.
+  const LaneBits subnormal = (LaneBits)((LaneFloats)within + 0x1p14f) - 0x46800000;
+  LaneBits code = within < kLeastNormal ? subnormal : normal;
+  code = size > kInfinite ? LaneBits{} + 0x7f : code;
+  return code | (bits >> 24 & 0x80);
+}
+
+class Fp8Fit {
+ public:
+  Fp8Fit(const float* x, const float* weights) {
+    load_blocks(x, at_);
+    LaneInts largest{};
+    for (const LaneFloats& element : at_) {
+      const LaneInts bits = (LaneInts)element & 0x7fffffff;
+      largest = bits > largest ? bits : largest;
+    }
+    finite_ = largest < 0x7f800000;
+    largest_ = (LaneFloats)largest;
+    const auto plain = finite_ & (largest_ >= kLeastOfFp8);
+    inverse_ = plain ? 1 / largest_ : floats(0);
+    if (weights == nullptr) return;
+    weighted_ = true;
+    load_blocks(weights, weights_);
+    LaneFloats most = weights_[0];
+    for (const LaneFloats& weight : weights_) most = weight > most ? weight : most;
+    for (LaneFloats& weight : weights_) weight = most > 0 ? weight / most : floats(1);
+  }
+
+  // 0 of zeros, 1 of a block with an element that is no finite number.
+  LaneFloats scale() {
+    for (int i = 0; i < kFp8Tries; ++i) {
+      compare(floats(kLargestFp8 - kFp8Step * static_cast<float>(i)));
+    }
+    const LaneFloats best = best_, above = best + kFp8Step / 2;
+    compare(best - kFp8Step / 2);
+    compare(above < kLargestFp8 ? above : floats(kLargestFp8));
+    LaneFloats scale = product_ / square_ * largest_;
+    scale = product_ > 0 ? scale : largest_ / kLargestFp8;  // no element counts
+    scale = inverse_ > 0 ? scale : floats(0);
+    return finite_ ? scale : floats(1);
+  }
+
+  // Codes of element i.
+  LaneBits codes(size_t i, LaneFloats scale) const {
+    const LaneFloats x = finite_ ? at_[i] : floats(__builtin_nanf(""));
+    return fp8_codes(scale > 0 ? x / scale : floats(0));
+  }
+
+ private:
+  // With the best scale for them, product / square, codes leave an error of x^2 - product^2 /
+  // square. Codes are as if none were subnormal: what these add hardly counts.
+  void compare(LaneFloats largest) {
+    const LaneFloats factor = largest * inverse_;
+    LaneFloats square{}, product{};
+    for (size_t i = 0; i < kFp8Elements; ++i) {
+      const auto code = (LaneFloats)(((LaneBits)(at_[i] * factor) + 0x80000) & 0xfff00000);
+      const LaneFloats counted = weighted_ ? code * weights_[i] : code;
+      square += counted * code;
+      product += counted * (at_[i] * inverse_);
+    }
+    const auto better = product * product * square_ > product_ * product_ * square;
+    square_ = better ? square : square_;
+    product_ = better ? product : product_;
+    best_ = better ? largest : best_;
+  }
+
+  LaneFloats at_[kFp8Elements], weights_[kFp8Elements];
+  LaneFloats largest_, inverse_;
+  LaneInts finite_;
+  bool weighted_ = false;
+  LaneFloats square_ = floats(1), product_{}, best_{};  // of the best, and its largest element
+};
+
+void fit_fp8_lanes(const float* x, const float* weights, float* scales, uint8_t* codes) {
+  Fp8Fit fit(x, weights);
+  const LaneFloats scale = fit.scale();
+  std::memcpy(scales, &scale, sizeof scale);
+  for (size_t i = 0; i < kFp8Elements; i += kLanes) {
+    LaneFloats tile[kLanes];
+    for (size_t j = 0; j < kLanes; ++j) tile[j] = (LaneFloats)fit.codes(i + j, scale);
+    transpose(tile);
+    for (size_t b = 0; b < kLanes; ++b) {
+      const auto bytes = __builtin_convertvector((LaneBits)tile[b], LaneBytes);
+      std::memcpy(codes + b * kFp8Elements + i, &bytes, sizeof bytes);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hearth
