@@ -135,6 +135,7 @@ test("so is every other route", limit, async () => {
   assert.deepEqual(await ask("GET", `/v1/models/${list.data[0].id}`), list.data[0]);
   assert.deepEqual(await ask("GET", "/health"), {status: "ok"});
   await ask("GET", "/live");
+  assert.match((await ask("GET", "/version")).version, /^\d+\.\d+/);
   await ask("GET", "/v1/plan");
   await ask("GET", "/openapi.json");
   assert.match(await ask("GET", "/"), /^<!doctype html>/);
