@@ -85,7 +85,9 @@ void open_models(const ServeArgs& args, const Machine& machine, ToServe* all) {
   all->text_name = name;
   all->text.emplace(args, machine, std::move(model));
   if (!args.embed) return refuse_embedding_options(args);
-  OpenedModel second = open_named_model(*args.embed, {}, args.engine);
+  EngineArgs engine = args.engine;
+  engine.importance.reset();  // it is the other model's
+  OpenedModel second = open_named_model(*args.embed, {}, engine);
   all->embeddings_name = name_of({}, second.source);
   if (all->embeddings_name == name) all->embeddings_name += "-embed";
   all->embeddings.emplace(args, machine, std::move(second), false);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <set>
@@ -30,7 +31,7 @@ DType meant_type(const WeightSpec& weight, DType type) {
 }
 
 bool holds_blocks(const WeightSpec& weight, DType type) {
-  return weight.k % dtype_info(type).block_elements == 0;
+  return weight.k % std::max<uint32_t>(kBlock, dtype_info(type).block_elements) == 0;
 }
 
 PackedType packed_as(DType type) {
@@ -93,7 +94,7 @@ void apply_weight_policy(const WeightPolicy& policy, ModelSpec* spec) {
   for (WeightSpec& weight : spec->weights) {
     if (!is_meant(*spec, weight)) continue;
     const DType type = meant_type(weight, *policy.type);
-    if (type == weight.dtype) continue;
+    if (weight.dtype == type || weight.dtype == *policy.type) continue;
     if (holds_blocks(weight, type)) {
       weight.packed = packed_as(type);
     } else if (holds_blocks(weight, DType::kQ8_0)) {

@@ -53,7 +53,8 @@ void set_importance_keys(const Importance& importance, GgufWriter* writer) {
 GgufWriter head_of(const ModelSource& source, const MadeTensors& made, const WeightPolicy& policy) {
   GgufWriter writer;
   for (const MetaEntry& entry : source.metadata().entries()) {
-    if (!entry.key.starts_with("split.")) writer.set(entry.key, entry.value);
+    const bool other = policy.importance && entry.key.starts_with("quantize.imatrix.");
+    if (!other && !entry.key.starts_with("split.")) writer.set(entry.key, entry.value);
   }
   writer.set("general.file_type", file_type_of(*policy.type));
   writer.set("general.quantization_version", 2u);

@@ -17,11 +17,11 @@ struct ScaleSearch {
   CodeKind kind;
   int most, last, step, beside;
 };
-constexpr ScaleSearch kSearch8{kCodes8, 1020, 905, 5, 2};
+constexpr ScaleSearch kSearch8{kCodes8, 1018, 903, 5, 2};
 constexpr ScaleSearch kSearch6{kCodes6, 264, 200, 8, 3};
 constexpr ScaleSearch kSearch4{kCodes4, 70, 54, 4, 2};
 // Where few elements count, more may be gained.
-constexpr ScaleSearch kWeighted8{kCodes8, 1020, 896, 4, 2};
+constexpr ScaleSearch kWeighted8{kCodes8, 1018, 894, 4, 2};
 constexpr ScaleSearch kWeighted6{kCodes6, 272, 192, 4, 2};
 constexpr ScaleSearch kWeighted4{kCodes4, 76, 44, 2, 1};
 

@@ -48,7 +48,8 @@ class EvenTerms {
 };
 
 // The same sums, where `weights` has one for each element. They count in proportion to the largest
-// of a block; where all are 0 they are as good as equal.
+// of a block, a hundred-thousandth of it at least, since sums in binary32 hold no more; where all
+// are 0 they are as good as equal.
 template <size_t N>
 class WeightedTerms {
  public:
@@ -56,7 +57,10 @@ class WeightedTerms {
     load_blocks(weights, weights_);
     LaneFloats most = weights_[0];
     for (const LaneFloats& weight : weights_) most = weight > most ? weight : most;
-    for (LaneFloats& weight : weights_) weight = most > 0 ? weight / most : floats(1);
+    for (LaneFloats& weight : weights_) {
+      weight = most > 0 ? weight / most : floats(1);
+      weight = weight > 1e-5f ? weight : floats(1e-5f);
+    }
     for (size_t i = 0; i < N / 2; ++i) {
       x_[i] = whole_pairs(x[2 * i], x[2 * i + 1]);
       products_[2 * i] = weights_[2 * i] * floats(first_of(x_[i]));
