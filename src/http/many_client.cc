@@ -19,6 +19,7 @@ namespace hearth {
 namespace {
 
 constexpr size_t kReadyAtOnce = 512;
+constexpr long kMostConnectMs = 10000;  // that finding the server may take
 
 void allow_descriptors() {
   rlimit limit{};
@@ -81,6 +82,7 @@ void ManyClient::find_address(const std::string& origin) {
   handle.prepare(request);
   handle.set(CURLOPT_PROXY, "");
   handle.set(CURLOPT_CONNECT_ONLY, 1L);
+  handle.set(CURLOPT_CONNECTTIMEOUT_MS, kMostConnectMs);
   CURLcode code = curl_easy_perform(handle.get());
   if (code != CURLE_OK) {
     fail(ErrorCode::kResource, "no server answers at {}: {}", origin, handle.problem(code));
@@ -119,6 +121,7 @@ void ManyClient::abandon(uint64_t id) {
 }
 
 void ManyClient::wait(double seconds, std::vector<ReplyEvent>* events) {
+  seconds = std::max(seconds, 0.0);  // of a time that is past
   if (came_.empty()) {
     if (timer_) seconds = std::clamp(*timer_ - clock_(), 0.0, seconds);
     // poll's time is finer than epoll's milliseconds.

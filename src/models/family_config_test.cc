@@ -210,6 +210,7 @@ TEST(HfConfig, KeysOfMinimax) {
   EXPECT_EQ(keys(R"(, "rotary_dim": 24)"), usual + "24");
   for (const auto& [more, key] : {std::pair{R"(, "qk_norm_type": "per_head")", "qk_norm_type"},
                                   {R"(, "attn_type_list": [1, 0])", "attn_type_list"},
+                                  {R"(, "attn_type_list": 0)", "attn_type_list"},
                                   {R"(, "use_qk_norm": false)", "use_qk_norm"},
                                   {R"(, "shared_intermediate_size": 64)", "shared_intermediate"}}) {
     const std::string error =

@@ -1,6 +1,8 @@
 // MiniMax-M2 and its successors (MiniMax 2025): grouped queries, an RMS norm of all query heads of
 // a row together and one of all key heads, RoPE over half of a head, and experts in every layer,
 // chosen by sigmoid with a bias.
+#include <algorithm>
+
 #include "models/architectures.h"
 #include "models/decoder_rows.h"
 #include "models/make_blocks.h"
@@ -37,10 +39,10 @@ constexpr HfTensor kMinimaxTensors[] = {
 // Layers of an earlier model of the same authors attend linearly, which this tells.
 void read_minimax(const HfReading& reading) {
   const boost::json::value* kinds = reading.config.find("attn_type_list");
-  if (kinds == nullptr || !kinds->is_array()) return;
-  for (const boost::json::value& kind : kinds->get_array()) {
-    if (kind != 1) reading.config.fail_unsupported("attn_type_list", "it runs 1 in every layer");
-  }
+  if (kinds == nullptr || kinds->is_null()) return;
+  const bool run = kinds->is_array() &&
+                   std::ranges::all_of(kinds->get_array(), [](auto& kind) { return kind == 1; });
+  if (!run) reading.config.fail_unsupported("attn_type_list", "it runs 1 in every layer");
 }
 
 }  // namespace

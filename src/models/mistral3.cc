@@ -12,7 +12,7 @@ namespace {
 void read_growth(const ModelKeys& keys, RopeParams* rope) {
   if (rope->scaling != RopeScaling::kYarn) return;
   const double all = keys.non_negative_or("rope.scaling.yarn_log_multiplier", 0);
-  if (all == 0 || rope->factor <= 1) return;
+  if (all == 0 || rope->factor <= 1 || rope->yarn_ext_factor == 0) return;
   rope->yarn_attn_factor /= 1 + rope->yarn_growth * all * std::log(rope->factor);
 }
 

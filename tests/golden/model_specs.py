@@ -227,7 +227,7 @@ def _descendants() -> list[Spec]:
         Spec("mistral3-f32", "mistral3", ("rope yarn", "queries grow from 40 positions on"), 96, 6,
              3, 172, 301, 150, tied=True, temperature=0.1,
              rope={**yarn, "scaling.original_context_length": 40,
-                   "scaling.yarn_log_multiplier": 1.0}),
+                   "scaling.yarn_log_multiplier": 0.5}),
         Spec("mistral3-q8_0", "mistral3", ("head_dim 32", "no yarn"), 160, 4, 1, 224, 301, 90,
              type=Type.Q8_0, key_length=32, value_length=32, temperature=0.5,
              rope={"freq_base": 1000000.0, "scaling.original_context_length": 7}),

@@ -153,7 +153,12 @@ def _rope_config(file: gguf_io.Gguf, arch: str, key_length: int) -> rope.RopeCon
         beta_fast=get("scaling.yarn_beta_fast", 32.0),
         beta_slow=get("scaling.yarn_beta_slow", 1.0),
     )
-    return mla.without_growth(config) if mla.log_multiplier(file) else config
+    multiplier = mla.log_multiplier(file)
+    if multiplier and arch == "mistral3":
+        # Only what sines and cosines grow by beyond the scores of all dimensions.
+        grown = 1 + 0.1 * multiplier * math.log(config.factor)
+        return dataclasses.replace(config, attention_factor=config.attention_factor / grown)
+    return mla.without_growth(config) if multiplier else config
 
 
 def read_config(file: gguf_io.Gguf) -> Config:
