@@ -56,6 +56,7 @@ class ManyClient final : public Transport {
   void end(UnderWay& under_way, CURLcode code);
   ReplyEvent event_of(const UnderWay& under_way) const;
 
+  const CurlHandle kept_;  // libcurl stays started while it lives
   const std::function<double()> clock_;
   std::unique_ptr<curl_slist, FreeLines> address_;  // "HOST:PORT:ADDRESS"
   int epoll_ = -1;
