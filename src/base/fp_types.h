@@ -2,8 +2,7 @@
 // e4m3: FP8 with sign, 4 bits of exponent (bias 7), 3 of mantissa, as in "FP8 Formats for Deep
 // Learning" (arXiv 2209.05433): no infinity, 0x7f and 0xff NaN, largest value 448, subnormals m
 // 2^-9. f16: IEEE 754 binary16. bf16: the upper half of binary32. Conversions to the narrow type
-// round to nearest, ties to even; NaN stays NaN, subnormals are kept. Overflow goes to infinity,
-// and of e4m3 to the largest value.
+// round to nearest, ties to even; NaN stays NaN, overflow goes to infinity, subnormals are kept.
 #pragma once
 
 #include <bit>
@@ -43,21 +42,6 @@ constexpr float e4m3_to_f32(e4m3_t code) {
   if (magnitude >= 8) return std::bit_cast<float>(sign | ((magnitude << 20) + (120u << 23)));
   const float subnormal = static_cast<float>(magnitude) * 0x1p-9f;
   return std::bit_cast<float>(std::bit_cast<uint32_t>(subnormal) | sign);
-}
-
-inline e4m3_t f32_to_e4m3(float f) {
-  uint32_t u = std::bit_cast<uint32_t>(f);
-  const uint32_t sign = (u >> 24) & 0x80u;
-  u &= 0x7fffffffu;
-  if (u > 0x7f800000u) return static_cast<e4m3_t>(sign | 0x7fu);
-  if (u >= 0x43e00000u) return static_cast<e4m3_t>(sign | 0x7eu);  // from 448 on
-  if (u < 0x3c800000u) {
-    // Below 2^-6 adding 2^14 aligns the mantissa, so that the hardware rounds at 2^-9.
-    const float shifted = std::bit_cast<float>(u) + 0x1p14f;
-    return static_cast<e4m3_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x46800000u));
-  }
-  const uint32_t rounded = u + 0x7ffffu + ((u >> 20) & 1u);
-  return static_cast<e4m3_t>(sign | ((rounded - 0x3c000000u) >> 20));
 }
 
 // Returns 2^(code - 127), the scale of the Microscaling formats (OCP MX 1.0); of 255, their NaN,

@@ -62,22 +62,6 @@ TEST(E4M3, EveryCodeDecodesAndFitsBf16) {
   }
 }
 
-TEST(E4M3, RoundTripsAndRoundsToEven) {
-  for (int i = 0; i < 0x7e; ++i) {
-    const auto code = static_cast<e4m3_t>(i);
-    const float here = e4m3_to_f32(code), next = e4m3_to_f32(static_cast<e4m3_t>(i + 1));
-    EXPECT_EQ(f32_to_e4m3(here), i);
-    EXPECT_EQ(f32_to_e4m3(-here), i | 0x80);
-    const float middle = (here + next) / 2;
-    EXPECT_EQ(f32_to_e4m3(middle), i % 2 == 0 ? i : i + 1) << i;
-    EXPECT_EQ(f32_to_e4m3(std::nextafter(middle, 1e9f)), i + 1) << i;
-    EXPECT_EQ(f32_to_e4m3(std::nextafter(middle, -1e9f)), i) << i;
-  }
-  EXPECT_EQ(f32_to_e4m3(1e9f), 0x7e);
-  EXPECT_EQ(f32_to_e4m3(-std::numeric_limits<float>::infinity()), 0xfe);
-  EXPECT_EQ(f32_to_e4m3(std::numeric_limits<float>::quiet_NaN()) & 0x7f, 0x7f);
-}
-
 TEST(Bf16, RoundTripsAndRoundsToEven) {
   for (int i = 0; i < 0x7f80; ++i) {
     auto h = static_cast<bf16_t>(i);

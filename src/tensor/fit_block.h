@@ -25,6 +25,8 @@ struct CodeKind {
 inline constexpr CodeKind kCodes8{32, -127, 127}, kCodes6{16, -32, 31}, kCodes4{32, -8, 7};
 inline constexpr CodeKind kMinCodes5{32, 0, 31}, kMinCodes4{32, 0, 15};
 
+inline constexpr size_t kFp8Elements = 128;
+
 struct ScaleAndMin {
   float scale, min;
 };
@@ -40,7 +42,7 @@ struct FitLevel {
   // the scale is 0 or NaN, and the lowest for NaN.
   void (*nearest)(const CodeKind& kind, const float* x, size_t blocks, const ScaleAndMin* of,
                   int8_t* codes);
-  // Quantises `lanes` blocks of 128 elements to FP8, with a scale for each (tensor/fit_fp8.h).
+  // Quantises `lanes` blocks of kFp8Elements to FP8, with a scale for each (tensor/fit_fp8.h).
   void (*fp8)(const float* x, const float* weights, float* scales, uint8_t* codes);
   size_t lanes;
 };

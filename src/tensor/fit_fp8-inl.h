@@ -7,8 +7,7 @@
 namespace hearth {
 namespace {
 
-constexpr size_t kFp8Elements = 128;
-constexpr float kLargestFp8 = 448, kLeastOfFp8 = 1e-30f;  // a block of less counts as zeros
+constexpr float kLargestFp8 = 448;
 // What the largest element becomes: from kLargestFp8 down, kFp8Tries times, a step apart.
 constexpr int kFp8Tries = 32;
 constexpr float kFp8Step = 7;
@@ -17,7 +16,7 @@ using LaneBytes [[gnu::vector_size(kLanes)]] = uint8_t;
 
 // The codes of floats, to the nearest, of equal ones to the even; of what is no number 0x7f.
 LaneBits fp8_codes(LaneFloats x) {
-  constexpr uint32_t kInfinite = 0x7f800000, kLeastNormal = 0x3c800000;  // 2^-6
+  constexpr uint32_t kLeastNormal = 0x3c800000;  // 2^-6
   const LaneBits bits = (LaneBits)x, size = bits & 0x7fffffff;
   LaneBits within = (LaneBits)floats(kLargestFp8);
   within = size < within ? size : within;
@@ -25,7 +24,7 @@ LaneBits fp8_codes(LaneFloats x) {
   // Adding 2^14 aligns the mantissa, so that the hardware rounds at 2^-9.
   const LaneBits subnormal = (LaneBits)((LaneFloats)within + 0x1p14f) - 0x46800000;
   LaneBits code = within < kLeastNormal ? subnormal : normal;
-  code = size > kInfinite ? LaneBits{} + 0x7f : code;
+  code = size > uint32_t{kInfiniteBits} ? LaneBits{} + 0x7f : code;
   return code | (bits >> 24 & 0x80);
 }
 
@@ -33,21 +32,14 @@ class Fp8Fit {
  public:
   Fp8Fit(const float* x, const float* weights) {
     load_blocks(x, at_);
-    LaneInts largest{};
-    for (const LaneFloats& element : at_) {
-      const LaneInts bits = (LaneInts)element & 0x7fffffff;
-      largest = bits > largest ? bits : largest;
-    }
-    finite_ = largest < 0x7f800000;
+    const LaneInts largest = largest_bits(at_);
+    finite_ = largest < kInfiniteBits;
     largest_ = (LaneFloats)largest;
-    const auto plain = finite_ & (largest_ >= kLeastOfFp8);
+    const auto plain = finite_ & (largest_ >= kLeastLargest);
     inverse_ = plain ? 1 / largest_ : floats(0);
     if (weights == nullptr) return;
     weighted_ = true;
-    load_blocks(weights, weights_);
-    LaneFloats most = weights_[0];
-    for (const LaneFloats& weight : weights_) most = weight > most ? weight : most;
-    for (LaneFloats& weight : weights_) weight = most > 0 ? weight / most : floats(1);
+    load_weights(weights, weights_);
   }
 
   // 0 of zeros, 1 of a block with an element that is no finite number.

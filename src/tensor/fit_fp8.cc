@@ -9,6 +9,7 @@
 namespace hearth {
 namespace {
 
+static_assert(kFp8Elements == kFp8ScaleBlock);
 constexpr size_t kMostFp8Lanes = 16;
 
 // The last blocks of a row, which are not as many as lanes or not whole, with zeros behind them.

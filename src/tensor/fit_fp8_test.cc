@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -14,6 +16,22 @@ namespace {
 
 constexpr size_t kBlockOf8 = 128;
 constexpr int kBlocksOf8 = 1000;
+
+// The nearest code, of equal ones the even; beyond the largest that one.
+e4m3_t f32_to_e4m3(float f) {
+  uint32_t u = std::bit_cast<uint32_t>(f);
+  const uint32_t sign = (u >> 24) & 0x80u;
+  u &= 0x7fffffffu;
+  if (u > 0x7f800000u) return static_cast<e4m3_t>(sign | 0x7fu);
+  if (u >= 0x43e00000u) return static_cast<e4m3_t>(sign | 0x7eu);  // from 448 on
+  if (u < 0x3c800000u) {
+    // Below 2^-6 adding 2^14 aligns the mantissa, so that the hardware rounds at 2^-9.
+    const float shifted = std::bit_cast<float>(u) + 0x1p14f;
+    return static_cast<e4m3_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x46800000u));
+  }
+  const uint32_t rounded = u + 0x7ffffu + ((u >> 20) & 1u);
+  return static_cast<e4m3_t>(sign | ((rounded - 0x3c000000u) >> 20));
+}
 
 // Normally distributed, some blocks with an element that is larger by far.
 std::vector<float> values_for_fp8(uint32_t seed) {
@@ -46,6 +64,22 @@ float largest_of(const float* x) {
   float largest = 0;
   for (size_t i = 0; i < kBlockOf8; ++i) largest = std::max(largest, std::fabs(x[i]));
   return largest;
+}
+
+TEST(FitFp8, TheTestsCodesRoundTripAndRoundToEven) {
+  for (int i = 0; i < 0x7e; ++i) {
+    const auto code = static_cast<e4m3_t>(i);
+    const float here = e4m3_to_f32(code), next = e4m3_to_f32(static_cast<e4m3_t>(i + 1));
+    EXPECT_EQ(f32_to_e4m3(here), i);
+    EXPECT_EQ(f32_to_e4m3(-here), i | 0x80);
+    const float middle = (here + next) / 2;
+    EXPECT_EQ(f32_to_e4m3(middle), i % 2 == 0 ? i : i + 1) << i;
+    EXPECT_EQ(f32_to_e4m3(std::nextafter(middle, 1e9f)), i + 1) << i;
+    EXPECT_EQ(f32_to_e4m3(std::nextafter(middle, -1e9f)), i) << i;
+  }
+  EXPECT_EQ(f32_to_e4m3(1e9f), 0x7e);
+  EXPECT_EQ(f32_to_e4m3(-std::numeric_limits<float>::infinity()), 0xfe);
+  EXPECT_EQ(f32_to_e4m3(std::numeric_limits<float>::quiet_NaN()) & 0x7f, 0x7f);
 }
 
 // The best is searched among 500 scales of an octave: others give the same codes but for their

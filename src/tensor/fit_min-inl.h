@@ -33,13 +33,11 @@ struct RangedBlocks {
     load_blocks(x, at);
     LaneFloats most = at[0];
     least = floats(0);
-    LaneInts largest{};
     for (const LaneFloats& element : at) {
       most = element > most ? element : most;
       least = element < least ? element : least;
-      const LaneInts bits = (LaneInts)element & 0x7fffffff;
-      largest = bits > largest ? bits : largest;
     }
+    const LaneInts largest = largest_bits(at);
     const LaneFloats range = most - least;
     const auto finite = (largest < kInfiniteBits) & ((LaneInts)range < kInfiniteBits);
     const auto plain = finite & (range >= kLeastLargest);

@@ -7,9 +7,6 @@
 namespace hearth {
 namespace {
 
-constexpr float kLeastLargest = 1e-30f;  // below it a block counts as zeros
-constexpr int32_t kInfiniteBits = 0x7f800000;
-
 // The largest element of a block becomes kWholeLargest, and its code factor / 8. Factors from
 // `most` down to `last` are compared, and then those `beside` the best.
 constexpr int kWholeLargest = 4095;
@@ -35,17 +32,17 @@ struct ProportionalBlocks {
 
   explicit ProportionalBlocks(const float* x) {
     load_blocks(x, at);
-    LaneInts largest{}, most{};  // floats without a sign are in the order of their bits
-    for (const LaneFloats& element : at) {
-      const auto bits = (LaneInts)element;
-      most = bits > most ? bits : most;
-      largest = (bits & 0x7fffffff) > largest ? bits & 0x7fffffff : largest;
-    }
+    const LaneInts largest = largest_bits(at);
     const auto size = (LaneFloats)largest;
     const auto plain = (size >= kLeastLargest) & (largest < kInfiniteBits);
     LaneFloats inverse = plain ? float{kWholeLargest} / size : floats(0);
     unit = plain ? size / float{kWholeLargest} : floats(0);
     if constexpr (kSearch.kind.low != -kSearch.kind.high) {
+      LaneInts most{};
+      for (const LaneFloats& element : at) {
+        const auto bits = (LaneInts)element;
+        most = bits > most ? bits : most;
+      }
       inverse = most == largest ? -inverse : inverse;
       unit = most == largest ? -unit : unit;
     }

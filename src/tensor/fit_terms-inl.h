@@ -54,13 +54,8 @@ template <size_t N>
 class WeightedTerms {
  public:
   WeightedTerms(const LaneFloats (&x)[N], const float* weights) {
-    load_blocks(weights, weights_);
-    LaneFloats most = weights_[0];
-    for (const LaneFloats& weight : weights_) most = weight > most ? weight : most;
-    for (LaneFloats& weight : weights_) {
-      weight = most > 0 ? weight / most : floats(1);
-      weight = weight > 1e-5f ? weight : floats(1e-5f);
-    }
+    load_weights(weights, weights_);
+    for (LaneFloats& weight : weights_) weight = weight > 1e-5f ? weight : floats(1e-5f);
     for (size_t i = 0; i < N / 2; ++i) {
       x_[i] = whole_pairs(x[2 * i], x[2 * i + 1]);
       products_[2 * i] = weights_[2 * i] * floats(first_of(x_[i]));

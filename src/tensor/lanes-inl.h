@@ -55,5 +55,30 @@ inline void load_blocks(const float* x, LaneFloats (&out)[N]) {
   }
 }
 
+// Of blocks of elements, a block a lane: a block of less than this counts as zeros, and one whose
+// largest size has these bits has an element that is no finite number.
+constexpr float kLeastLargest = 1e-30f;
+constexpr int32_t kInfiniteBits = 0x7f800000;
+
+// The bits of the largest element without its sign; such floats are in the order of their bits.
+template <size_t N>
+inline LaneInts largest_bits(const LaneFloats (&x)[N]) {
+  LaneInts largest{};
+  for (const LaneFloats& element : x) {
+    const LaneInts bits = (LaneInts)element & 0x7fffffff;
+    largest = bits > largest ? bits : largest;
+  }
+  return largest;
+}
+
+// Reads the weights of kLanes blocks, in proportion to the largest of a block; 1 where all are 0.
+template <size_t N>
+inline void load_weights(const float* weights, LaneFloats (&out)[N]) {
+  load_blocks(weights, out);
+  LaneFloats most = out[0];
+  for (const LaneFloats& weight : out) most = weight > most ? weight : most;
+  for (LaneFloats& weight : out) weight = most > 0 ? weight / most : floats(1);
+}
+
 }  // namespace
 }  // namespace hearth
