@@ -8,6 +8,7 @@
 
 #include "base/bytes_text.h"
 #include "base/clock.h"
+#include "base/count_text.h"
 #include "base/error.h"
 #include "base/tell.h"
 #include "cli/text_io.h"
@@ -58,9 +59,9 @@ void tell_nodes(const Machine& machine, const Engine& engine) {
   for (const NodeMemory& node : engine.node_memory()) {
     tell(
         "hearth: node {}: weights {}, keys and values {}, activations {}; {} of it in huge "
-        "pages; {} thread{}\n",
+        "pages; {}\n",
         machine.nodes[node.node].os_index, bytes_text(node.weights), bytes_text(node.kv),
-        bytes_text(node.others), bytes_text(node.huge), node.threads, node.threads == 1 ? "" : "s");
+        bytes_text(node.others), bytes_text(node.huge), count_text(node.threads, "thread"));
   }
 }
 

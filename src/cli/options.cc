@@ -213,8 +213,7 @@ void add_storage_options(CLI::App& verb, EngineArgs* args, CLI::Option* threads)
   add_choice(verb, "--kv-type", &args->kv_type, types, "Type of stored keys and values");
   add_choice(verb, "--weights", &args->weights, weight_choices(),
              "Type that float weights are quantised to while they are loaded, or auto: the finest "
-             "that fits "
-             "into memory");
+             "that fits into memory");
   add_importance(verb, &args->importance);
   add_plan_options(verb, &args->plan, threads);
   verb.add_flag(

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "base/bytes_text.h"
+#include "base/count_text.h"
 #include "base/number_list.h"
 #include "base/printable.h"
 #include "cli/load.h"
@@ -22,10 +23,6 @@ Machine named_machine(const std::string& name) {
 
 std::string ranges_text(const std::vector<uint32_t>& numbers) {
   return numbers.empty() ? "none" : number_list_text(numbers);
-}
-
-std::string count_text(size_t count, const char* what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
 void json_numbers(Json& json, const char* key, const std::vector<uint32_t>& numbers) {

@@ -16,8 +16,6 @@ Machine named_machine(const std::string& name);
 
 // "0-3,8,10-11" of rising numbers; "none" of none.
 std::string ranges_text(const std::vector<uint32_t>& numbers);
-// "1 core", "2 cores".
-std::string count_text(size_t count, const char* what);
 void json_numbers(Json& json, const char* key, const std::vector<uint32_t>& numbers);
 
 // Packages, nodes, caches and cores, distances, limits; of this machine also its kernels' level.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/count_text.h"
 #include "cli/topo_machine.h"
 
 namespace hearth {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/bytes_text.h"
+#include "base/count_text.h"
 #include "topology/placement.h"
 
 namespace hearth {
@@ -137,7 +138,7 @@ std::string predictions_text(const Machine& machine, const std::vector<Predictio
                        amount(one.decode_cost.remote_bytes()));
   }
   const Prediction& asked = predictions.front();
-  auto tokens = [](uint32_t n) { return fmt::format("{} token{}", n, n == 1 ? "" : "s"); };
+  auto tokens = [](uint32_t n) { return count_text(n, "token"); };
   std::string few = fmt::format("decode of a token after {}", args.depth);
   std::string many = "prefill of " + tokens(args.prompt);
   if (args.encoder) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/count_text.h"
 #include "base/json.h"
 #include "base/printable.h"
 #include "cli/topo_machine.h"

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/bytes_text.h"
+#include "base/count_text.h"
 #include "models/model_spec.h"
 
 namespace hearth {
@@ -49,10 +50,10 @@ class OrderSettler {
     }
     if (tensors.empty()) return;
     spec_.notes.push_back(fmt::format(
-        "{} tensors of '{}' become F32, {} in memory and as slow as that: their columns are in no "
+        "{} of '{}' become F32, {} in memory and as slow as that: their columns are in no "
         "order of groups (act-order), and activations are gathered for attention and dense "
         "feed-forward layers alone, where all matrices that read them have one order",
-        tensors.size(), spec_.source, bytes_text(bytes)));
+        count_text(tensors.size(), "tensor"), spec_.source, bytes_text(bytes)));
   }
 
  private:

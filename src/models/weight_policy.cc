@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "base/count_text.h"
 #include "base/error.h"
 #include "models/model_spec.h"
 
@@ -22,6 +23,7 @@ bool is_plain(DType type) { return dtype_info(type).block_elements == 1; }
 bool is_meant(const ModelSpec& spec, const WeightSpec& weight) {
   const bool cut = weight.cut == WeightCut::kRows || weight.cut == WeightCut::kColumns;
   if (!cut || weight.data->has_codes() || !is_plain(weight.dtype)) return false;
+  if (weight.dtype == spec.policy.type) return false;
   const auto index = static_cast<uint32_t>(&weight - spec.weights.data());
   return weight.layer >= 0 || index == spec.embedding.token.index || index == spec.head.index;
 }
@@ -49,10 +51,6 @@ void set_importance(const Importance& from, const std::string& source, WeightSpe
        source, tensor.dims[0], tensor.matrix_rows());
 }
 
-std::string tensors_text(size_t count) {
-  return fmt::format("{} tensor{}", count, count == 1 ? "" : "s");
-}
-
 using Tensors = std::set<const SourceTensor*>;
 
 // Says how many tensors that are quantised have no entry. Files of llama-imatrix mostly have none
@@ -71,7 +69,7 @@ void note_importance(const ModelSpec& spec, PolicyNotes* notes) {
   (of_layer ? notes->warnings : notes->details)
       .push_back(fmt::format(
           "{} of {} that {} quantised {} no entry in '{}': there all columns count the same",
-          without.size(), tensors_text(made.size()), made.size() == 1 ? "is" : "are",
+          without.size(), count_text(made.size(), "tensor"), made.size() == 1 ? "is" : "are",
           without.size() == 1 ? "has" : "have", spec.policy.importance->name()));
 }
 
@@ -94,7 +92,6 @@ void apply_weight_policy(const WeightPolicy& policy, ModelSpec* spec) {
   for (WeightSpec& weight : spec->weights) {
     if (!is_meant(*spec, weight)) continue;
     const DType type = meant_type(weight, *policy.type);
-    if (weight.dtype == type || weight.dtype == *policy.type) continue;
     if (holds_blocks(weight, type)) {
       weight.packed = packed_as(type);
     } else if (holds_blocks(weight, DType::kQ8_0)) {
@@ -122,7 +119,6 @@ PolicyNotes weight_policy_notes(const ModelSpec& spec) {
     if (is_made_by_policy(weight))
       by_type[policy_type_name(weight.packed.dtype)].insert(weight.data);
     if (!is_meant(spec, weight)) continue;
-    if (weight.dtype == *policy.type) continue;
     if (!is_made_by_policy(weight)) {
       stay.insert(weight.data);
     } else if (!holds_blocks(weight, meant_type(weight, *policy.type))) {
@@ -131,7 +127,7 @@ PolicyNotes weight_policy_notes(const ModelSpec& spec) {
   }
   for (const auto& [type, tensors] : by_type) {
     notes.details.push_back(fmt::format("{} of '{}' {} {} while they are loaded",
-                                        tensors_text(tensors.size()), spec.source,
+                                        count_text(tensors.size(), "tensor"), spec.source,
                                         tensors.size() == 1 ? "becomes" : "become", type));
   }
   if (policy.importance) note_importance(spec, &notes);
@@ -142,12 +138,12 @@ PolicyNotes weight_policy_notes(const ModelSpec& spec) {
   if (!fallen.empty()) {
     notes.warnings.push_back(
         fmt::format("{} of '{}' become q8_0 instead: their rows are no whole blocks of 256",
-                    tensors_text(fallen.size()), spec.source));
+                    count_text(fallen.size(), "tensor"), spec.source));
   }
   if (!stay.empty()) {
     notes.warnings.push_back(
         fmt::format("{} of '{}' stay as they are: their rows are no whole blocks of 32",
-                    tensors_text(stay.size()), spec.source));
+                    count_text(stay.size(), "tensor"), spec.source));
   }
   return notes;
 }
