@@ -54,8 +54,14 @@ struct BenchRun {
 
 struct BenchModel {
   std::string file, architecture, name;
-  std::string type;  // of most of its bytes: "q8_0"
+  std::string stored_type;  // of most of its bytes: "q8_0"
+  std::string made_type;    // that a policy makes of its weights; empty: they stay
   uint64_t parameters = 0, file_bytes = 0;
+
+  // "bf16 as q4_k".
+  std::string type() const {
+    return made_type.empty() ? stored_type : stored_type + " as " + made_type;
+  }
 };
 
 // Says which side of the model was measured.

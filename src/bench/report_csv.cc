@@ -42,7 +42,7 @@ Cells csv_model(const BenchReport& report, const BenchRun& run) {
   return {{"isa", isa_name(report.isa)},
           {"model", model.file},
           {"architecture", model.architecture},
-          {"type", model.type},
+          {"type", model.type()},
           {"parameters", csv_number(model.parameters)},
           {"file_bytes", csv_number(model.file_bytes)},
           {"kv_type", report.kv_type},

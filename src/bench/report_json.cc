@@ -11,7 +11,7 @@ namespace {
 void add_model(Json& json, const BenchModel& model) {
   json.key("model").object().key("file").text(model.file);
   json.key("architecture").text(model.architecture).key("name").text(model.name);
-  json.key("type").text(model.type).key("parameters").number(model.parameters);
+  json.key("type").text(model.type()).key("parameters").number(model.parameters);
   json.key("file_bytes").number(model.file_bytes).end_object();
 }
 

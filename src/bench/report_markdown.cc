@@ -109,7 +109,7 @@ void result_table(const BenchReport& report, Phase phase, std::string* out) {
 std::string model_line(const BenchReport& report) {
   const BenchModel& model = *report.model;
   return fmt::format("{}: {}, {}, {} parameters, {}; {} kernels{}\n", model.file,
-                     model.architecture, model.type, count_text(model.parameters),
+                     model.architecture, model.type(), count_text(model.parameters),
                      bytes_text(model.file_bytes), isa_name(report.isa),
                      report.measured == Measured::kKernels ? " alone" : ", KV " + report.kv_type);
 }

@@ -19,7 +19,7 @@ inline BenchReport sample_report(std::string cpu, uint32_t repetitions) {
 }
 
 inline BenchModel sample_model() {
-  return {"m.gguf", "llama", "M", "q8_0", 1'500'000'000, 3 << 20};
+  return {"m.gguf", "llama", "M", "q8_0", "", 1'500'000'000, 3 << 20};
 }
 
 // Takes the padding of a table's cells away.

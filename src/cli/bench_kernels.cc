@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/bytes_text.h"
+#include "base/count_text.h"
 #include "base/error.h"
 #include "base/progress.h"
 #include "base/tell.h"
@@ -124,7 +125,7 @@ void measure_kernels(BenchSession& session, Contenders& contenders) {
   std::vector<WeightType> types = types_named(args.kernel_types);
   OpenedModel model = open_named_model(args.model, {}, args.engine, TokenizerUse::kNone);
   std::vector<MatrixShape> shapes = matrix_shapes(model.spec, types);
-  session.report.model = describe_for_bench(model.source, model.spec.policy);
+  session.report.model = describe_for_bench(model);
   session.report.measured = Measured::kKernels;
   session.report.contenders = contenders.names();
   std::vector<Placement> placements;

@@ -33,7 +33,7 @@ CLI::Option* add_load_option(CLI::App& verb, BenchArgs* args,
 void measure_loads(BenchSession& session) {
   OpenedModel model =
       open_named_model(session.args.model, {}, session.args.engine, TokenizerUse::kNone);
-  session.report.model = describe_for_bench(model.source, model.spec.policy);
+  session.report.model = describe_for_bench(model);
   session.report.measured = Measured::kLoads;
   session.report.kv_type = session.args.engine.kv_type;
   session.report.isa = environment_isa(detect_cpu_features());
@@ -50,7 +50,7 @@ void measure_loads(BenchSession& session) {
   hooks.note = [&](const std::string& text) { session.note(text); };
   hooks.loaded = [&](const Engine& engine) {
     loaded = true;
-    session.report.model = describe_for_bench(model.source, engine.spec().policy);
+    tell_made_type(engine.spec().policy, &*session.report.model);
     // Once for each number of threads.
     if (session.args.engine.verbose && run.threads == 0) {
       progress->finish();

@@ -92,11 +92,22 @@ void describe_engine(const Engine& engine, BenchRun* run) {
   run->memory = engine.memory();
 }
 
-BenchModel describe_for_bench(const ModelSource& file, const WeightPolicy& policy) {
+BenchModel describe_for_bench(const OpenedModel& model) {
+  const ModelSource& file = model.source;
   ModelDescription told = describe_model(file);
-  std::string type = told.types.empty() ? "" : told.types[0].type;
-  if (policy.type) type += fmt::format(" as {}", policy_type_name(*policy.type));
-  return {file.name(), told.architecture, told.name, type, told.parameters, file.file_bytes()};
+  BenchModel out;
+  out.file = file.name();
+  out.architecture = told.architecture;
+  out.name = told.name;
+  if (!told.types.empty()) out.stored_type = told.types[0].type;
+  out.parameters = told.parameters;
+  out.file_bytes = file.file_bytes();
+  tell_made_type(model.spec.policy, &out);
+  return out;
+}
+
+void tell_made_type(const WeightPolicy& policy, BenchModel* model) {
+  model->made_type = policy.type ? policy_type_name(*policy.type) : "";
 }
 
 }  // namespace hearth

@@ -14,7 +14,7 @@
 #include "cli/interrupts.h"
 #include "cli/options.h"
 #include "cli/text_io.h"
-#include "formats/model_source.h"
+#include "engine/open_model.h"
 #include "threads/team.h"
 #include "topology/machine.h"
 
@@ -83,6 +83,8 @@ std::unique_ptr<TeamLimits> make_limits(BenchSession& session, Team& team,
 // Threads, plan, context and memory of the run.
 void describe_engine(const Engine& engine, BenchRun* run);
 
-BenchModel describe_for_bench(const ModelSource& file, const WeightPolicy& policy);
+BenchModel describe_for_bench(const OpenedModel& model);
+// What an engine's policy made of the weights.
+void tell_made_type(const WeightPolicy& policy, BenchModel* model);
 
 }  // namespace hearth

@@ -74,7 +74,7 @@ BenchRun run_cases(BenchSession& session, const OpenedModel& model,
   describe_engine(*engine, &run);
   run.unit = work.unit();
   session.report.isa = engine->isa();
-  session.report.model = describe_for_bench(model.source, engine->spec().policy);
+  tell_made_type(engine->spec().policy, &*session.report.model);
   for (const BenchCase& what : cases) {
     run.results.push_back(runner.run(what, session.args.repetitions));
     if (runner.interrupted()) break;
@@ -93,7 +93,7 @@ void measure_model(BenchSession& session) {
   }
   OpenedModel model =
       open_named_model(args.model, {}, args.engine, TokenizerUse::kNone, ModelUse::kText);
-  session.report.model = describe_for_bench(model.source, model.spec.policy);
+  session.report.model = describe_for_bench(model);
   session.report.kv_type = args.engine.kv_type;
   uint64_t tokens = 0;
   for (const BenchCase& what : cases) tokens += what.all_tokens() * args.repetitions;

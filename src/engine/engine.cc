@@ -5,7 +5,6 @@
 
 #include "base/check.h"
 #include "base/error.h"
-#include "engine/choose_weights.h"
 #include "memory/arena.h"
 
 namespace hearth {
@@ -25,11 +24,11 @@ LanePlans lane_plans(const EngineLayout& layout) {
 Engine::Engine(const ModelSource& source, const ModelSpec& spec, const Machine& machine, Isa isa,
                const EngineOptions& options, const Report& report)
     : isa_(isa) {
-  ModelSpec chosen = choose_weights(source, spec, machine, isa, options);
-  EngineLayout layout = lay_out_engine(chosen, machine, isa, options);
+  HEARTH_CHECK(!spec.policy.automatic, "the weights' types were chosen");
+  EngineLayout layout = lay_out_engine(spec, machine, isa, options);
   auto team = std::make_unique<Team>(layout.plan.placement, TeamOptions{.pin_caller = true});
   const size_t total = spec.matrix_bytes();
-  auto model = std::make_shared<Model>(std::move(chosen), machine,
+  auto model = std::make_shared<Model>(spec, machine,
                                        ModelPlacement{layout.plan.shard_nodes, layout.plan.shares,
                                                       options.binding(), layout.plan.experts});
   try {

@@ -42,7 +42,8 @@ class Engine {
   // `report(done, total)`: bytes of the source packed so far, from the calling thread.
   using Report = std::function<void(size_t done, size_t total)>;
 
-  // Loads the model of `spec`, which was made of `source`.
+  // Loads the model of `spec`, which was made of `source`, with a policy that leaves nothing open
+  // (engine/choose_weights.h).
   Engine(const ModelSource& source, const ModelSpec& spec, const Machine& machine, Isa isa,
          const EngineOptions& options, const Report& report = {});
   // Works on a model that is loaded, beside others that do.
