@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "bench/file_copy.h"
 #include "bench/peak_memory.h"
-#include "engine/choose_weights.h"
 #include "memory/arena.h"
 
 namespace hearth {
@@ -101,8 +100,8 @@ bool LoadBench::repeat(const Machine& machine, const EngineOptions& options, Loa
   {
     PeakMemory peak;
     double start = steady_seconds();
-    Engine engine(model_.source, choose_weights(model_.source, model_.spec, machine, isa_, options),
-                  machine, isa_, options, [&](size_t done, size_t) { report(done); });
+    Engine engine(model_.source, model_.spec, machine, isa_, options,
+                  [&](size_t done, size_t) { report(done); });
     repetition.seconds = steady_seconds() - start;
     repetition.peak_bytes = peak.bytes();
     repetition.packing_seconds = engine.model()->packing_seconds();

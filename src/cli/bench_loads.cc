@@ -59,8 +59,11 @@ void measure_loads(BenchSession& session) {
     describe_engine(engine, &run);
     session.note_threads(engine.placement(), engine.warnings());
   };
+  const std::vector<uint32_t> counts = session.thread_counts();
+  const EngineOptions first = run_options(session, counts[0]);
+  settle_weights(&model, session.machine, session.report.isa, {&first, 1},
+                 ConsoleListener(session.args.engine.verbose));
   LoadBench bench(model, session.report.isa, hooks);
-  std::vector<uint32_t> counts = session.thread_counts();
   uint64_t loads = uint64_t{counts.size()} * session.args.repetitions;
   progress = std::make_unique<Progress>(
       "load", bench.whole_bytes() + loads * bench.repetition_bytes(), bytes_text);

@@ -80,7 +80,7 @@ EmbedModel open_embed_model(const EmbedModelArgs& args) {
   return settle_embed_model(open_named_model(args.model, args.pre, args.engine), args);
 }
 
-EmbedSetup load_devices(const EmbedModelArgs& args, const EmbedModel& model, const Machine& machine,
+EmbedSetup load_devices(const EmbedModelArgs& args, EmbedModel& model, const Machine& machine,
                         DeviceClock& clock, Interrupts* interrupts) {
   Isa isa = environment_isa(detect_cpu_features());
   bool verbose = args.engine.verbose;
@@ -93,6 +93,9 @@ EmbedSetup load_devices(const EmbedModelArgs& args, const EmbedModel& model, con
   };
   SetupOptions options =
       setup_options(machine, args.devices, args.engine, model.engine, model.options);
+  options.before_pools = [&](std::span<const EngineOptions> engines) {
+    settle_weights(&model.model, machine, isa, engines, console);
+  };
   return set_up_devices(
       machine, options, make_engine, [&](std::string_view text) { return model.query(text); },
       clock, console);

@@ -44,7 +44,7 @@ EmbedModel settle_embed_model(OpenedModel model, const EmbedModelArgs& args);
 
 // Loads what gets a queue, with words on the terminal. A Ctrl-C meanwhile ends the process, where
 // `interrupts` are given. `clock` and the model outlive the devices.
-EmbedSetup load_devices(const EmbedModelArgs& args, const EmbedModel& model, const Machine& machine,
+EmbedSetup load_devices(const EmbedModelArgs& args, EmbedModel& model, const Machine& machine,
                         DeviceClock& clock, Interrupts* interrupts = nullptr);
 
 // Tokens that a text may have: what the pools hold, and where there is none what the model would.

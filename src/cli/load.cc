@@ -127,13 +127,14 @@ void set_engine(const Machine& machine, const EngineArgs& args, EngineOptions* o
   options->interleave = args.interleave;
 }
 
-std::unique_ptr<Engine> load_engine(const OpenedModel& model, const EngineArgs& args,
+std::unique_ptr<Engine> load_engine(OpenedModel& model, const EngineArgs& args,
                                     EngineOptions options, Interrupts* interrupts) {
   Machine machine = Machine::live();
   const Isa isa = environment_isa(detect_cpu_features());
   set_engine(machine, args, &options);
-  use_tuned(machine, isa, model.spec, args, &options);
   ConsoleListener console(args.verbose, interrupts);
+  settle_weights(&model, machine, isa, {&options, 1}, console);
+  use_tuned(machine, isa, model.spec, args, &options);
   double start = steady_seconds();
   std::unique_ptr<Engine> engine = start_engine(model, machine, isa, options, console);
   double took = steady_seconds() - start;
@@ -141,7 +142,7 @@ std::unique_ptr<Engine> load_engine(const OpenedModel& model, const EngineArgs& 
   return engine;
 }
 
-std::unique_ptr<Service> load_service(const OpenedModel& model, const EngineArgs& args,
+std::unique_ptr<Service> load_service(OpenedModel& model, const EngineArgs& args,
                                       const EngineOptions& options, Interrupts* interrupts,
                                       const ServiceOptions& service_options) {
   auto load = [&] { return load_engine(model, args, options, interrupts); };

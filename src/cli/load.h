@@ -54,14 +54,15 @@ void tell_loaded(const ModelSource& source, const Machine& machine, const Engine
 // Takes over into `options` what `args` say of an engine on this machine, but its context.
 void set_engine(const Machine& machine, const EngineArgs& args, EngineOptions* options);
 
-// `options` holds what the verb decides (context, rows, outputs); `args` the rest. Shows progress,
-// and on a terminal or with --verbose what was loaded. `interrupts`, where given, are those that
-// the verb will ask; a Ctrl-C while loading ends the process.
-std::unique_ptr<Engine> load_engine(const OpenedModel& model, const EngineArgs& args,
+// `options` holds what the verb decides (context, rows, outputs); `args` the rest. Settles the
+// types of the model's weights (settle_weights()). Shows progress, and on a terminal or with
+// --verbose what was loaded. `interrupts`, where given, are those that the verb will ask; a Ctrl-C
+// while loading ends the process.
+std::unique_ptr<Engine> load_engine(OpenedModel& model, const EngineArgs& args,
                                     EngineOptions options, Interrupts* interrupts = nullptr);
 
 // The same behind a service.
-std::unique_ptr<Service> load_service(const OpenedModel& model, const EngineArgs& args,
+std::unique_ptr<Service> load_service(OpenedModel& model, const EngineArgs& args,
                                       const EngineOptions& options,
                                       Interrupts* interrupts = nullptr,
                                       const ServiceOptions& service_options = {});

@@ -45,9 +45,8 @@ void measure_arrivals(BenchSession& session, Engine& engine, const std::string& 
 }
 
 // One load of the model: all cases with one number of threads. `progress` begins at `done` tokens.
-BenchRun run_cases(BenchSession& session, const OpenedModel& model,
-                   const std::vector<BenchCase>& cases, uint32_t threads, Progress& progress,
-                   uint64_t done) {
+BenchRun run_cases(BenchSession& session, OpenedModel& model, const std::vector<BenchCase>& cases,
+                   uint32_t threads, Progress& progress, uint64_t done) {
   // Loading has a line of its own, and lines that stay.
   progress.finish();
   EngineArgs engine_args = session.args.engine;

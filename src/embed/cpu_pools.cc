@@ -12,18 +12,25 @@
 namespace hearth {
 namespace {
 
-std::vector<std::unique_ptr<CpuPool>> make_pools(const Machine& machine,
-                                                 const PoolsOptions& options, PoolSplit split,
-                                                 const MakeEngine& make) {
-  std::vector<PoolPlace> places = place_pools(machine, options.where, split);
-  std::vector<std::unique_ptr<CpuPool>> pools;
-  for (const PoolPlace& place : places) {
-    EngineOptions engine = options.engine;
+std::vector<EngineOptions> split_engines(const Machine& machine, const PoolsOptions& options,
+                                         PoolSplit split) {
+  std::vector<EngineOptions> engines;
+  for (const PoolPlace& place : place_pools(machine, options.where, split)) {
+    EngineOptions& engine = engines.emplace_back(options.engine);
     engine.threads = place.threads;
     engine.nodes = place.nodes;
     engine.pus = place.pus;
+  }
+  return engines;
+}
+
+std::vector<std::unique_ptr<CpuPool>> make_pools(const std::vector<EngineOptions>& engines,
+                                                 const PoolsOptions& options,
+                                                 const MakeEngine& make) {
+  std::vector<std::unique_ptr<CpuPool>> pools;
+  for (const EngineOptions& engine : engines) {
     std::string name =
-        places.size() > 1 ? fmt::format("{}{}", options.name, pools.size()) : options.name;
+        engines.size() > 1 ? fmt::format("{}{}", options.name, pools.size()) : options.name;
     pools.push_back(std::make_unique<CpuPool>(
         std::move(name), [&] { return make(engine); }, options.embed));
   }
@@ -70,16 +77,24 @@ double measure_pools(const std::vector<std::unique_ptr<CpuPool>>& pools) {
   return sum;
 }
 
+std::vector<EngineOptions> pool_engines(const Machine& machine, const PoolsOptions& options) {
+  if (options.split) return split_engines(machine, options, *options.split);
+  std::vector<EngineOptions> engines = split_engines(machine, options, PoolSplit::kNodes);
+  if (engines.size() > 1) return engines;
+  return split_engines(machine, options, PoolSplit::kOne);
+}
+
 CpuPools make_cpu_pools(const Machine& machine, const PoolsOptions& options,
                         const MakeEngine& make) {
-  bool several = place_pools(machine, options.where, PoolSplit::kNodes).size() > 1;
+  const std::vector<EngineOptions> engines = pool_engines(machine, options);
+  const bool measured = !options.split && engines.size() > 1;
   CpuPools made;
-  made.split = options.split.value_or(several ? PoolSplit::kNodes : PoolSplit::kOne);
-  made.pools = make_pools(machine, options, made.split, make);
-  if (options.split || !several) return made;
+  made.split = options.split.value_or(measured ? PoolSplit::kNodes : PoolSplit::kOne);
+  made.pools = make_pools(engines, options, make);
+  if (!measured) return made;
   std::vector<std::unique_ptr<CpuPool>> one;
   try {
-    one = make_pools(machine, options, PoolSplit::kOne, make);
+    one = make_pools(split_engines(machine, options, PoolSplit::kOne), options, make);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kResource) throw;
     return made;

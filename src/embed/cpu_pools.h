@@ -31,6 +31,10 @@ struct CpuPools {
   double nodes_rate = 0, one_rate = 0;
 };
 
+// The engines that make_cpu_pools() loads first: those of the pools for every node, where there are
+// several and nobody says otherwise.
+std::vector<EngineOptions> pool_engines(const Machine& machine, const PoolsOptions& options);
+
 // The measured choice makes both at once, and takes a pool for every node without measuring where
 // memory does not hold both.
 //

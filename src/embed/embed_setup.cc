@@ -74,6 +74,8 @@ class Setup {
   EmbedSetup take();
 
  private:
+  PoolsOptions pools_of(const DeviceSpec& spec) const;
+  void announce_pools() const;
   bool has_objective() const { return std::isfinite(options_.slo); }
   EmbedQuery probe(uint64_t* tokens) const;
   void estimate(Candidate& candidate, const EmbedQuery& query, uint64_t tokens);
@@ -102,18 +104,33 @@ void Setup::make_others() {
   }
 }
 
+PoolsOptions Setup::pools_of(const DeviceSpec& spec) const {
+  PoolsOptions pools = options_.pools;
+  pools.name = spec.name;
+  pools.where = pool_placement(spec, machine_, pools.where);
+  return pools;
+}
+
+void Setup::announce_pools() const {
+  std::vector<EngineOptions> engines;
+  for (const Candidate& candidate : candidates_) {
+    if (!candidate.pool() || !candidate.report.queue) continue;
+    const std::vector<EngineOptions> own = pool_engines(machine_, pools_of(candidate.spec));
+    engines.insert(engines.end(), own.begin(), own.end());
+  }
+  if (options_.before_pools) options_.before_pools(engines);
+}
+
 void Setup::make_pools(const MakeEngine& make_engine) {
   decide();
+  announce_pools();
   std::vector<Candidate> all;
   for (Candidate& candidate : candidates_) {
     if (!candidate.pool() || !candidate.report.queue) {
       all.push_back(std::move(candidate));
       continue;
     }
-    PoolsOptions pools = options_.pools;
-    pools.name = candidate.spec.name;
-    pools.where = pool_placement(candidate.spec, machine_, pools.where);
-    CpuPools made = make_cpu_pools(machine_, pools, make_engine);
+    CpuPools made = make_cpu_pools(machine_, pools_of(candidate.spec), make_engine);
     if (made.nodes_rate > 0) {
       listener_.detail(fmt::format("a pool for every node does {:.0f} tokens/s, one for all {:.0f}",
                                    made.nodes_rate, made.one_rate));

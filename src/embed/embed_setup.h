@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <limits>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,8 @@ struct SetupOptions {
   bool offload = false;
   double slo = std::numeric_limits<double>::infinity();  // seconds
   PoolsOptions pools;                                    // of a `cpu` without settings of its own
+  // Called before a pool is made, with the options of the engines of all pools that will be there.
+  std::function<void(std::span<const EngineOptions> engines)> before_pools = {};
 };
 
 // What became of a device.

@@ -18,6 +18,30 @@ EmbedSetup set_up(const SetupOptions& options) {
                         text_query, clock);
 }
 
+// Whoever settles something for all pools knows of all of them before one is made.
+TEST(EmbedSetup, AnnouncesEnginesOfAllPoolsFirst) {
+  struct NoMore {};
+  SetupOptions options;
+  options.offload = true;
+  options.devices = {"cpu:name=a,nodes=0", "cpu:name=b,nodes=0+1", "sim:alpha=1,beta=1"};
+  std::vector<EngineOptions> announced;
+  options.before_pools = [&](std::span<const EngineOptions> engines) {
+    announced.assign(engines.begin(), engines.end());
+  };
+  JumpingClock clock;
+  auto make = [&](const EngineOptions& engine) -> std::unique_ptr<Engine> {
+    EXPECT_EQ(announced.size(), 3u);
+    EXPECT_EQ(engine.nodes, std::vector<uint32_t>{0});
+    throw NoMore();
+  };
+  EXPECT_THROW(set_up_devices(Machine::from_synthetic("numa:2 core:2 pu:1"), options, make,
+                              text_query, clock),
+               NoMore);
+  ASSERT_EQ(announced.size(), 3u);
+  EXPECT_EQ(announced[1].nodes, std::vector<uint32_t>{0});
+  EXPECT_EQ(announced[2].nodes, std::vector<uint32_t>{1});
+}
+
 TEST(EmbedSetup, MeasuresADeviceByItsClock) {
   SetupOptions options;
   options.devices = {"sim:alpha=0.018,beta=0.27"};

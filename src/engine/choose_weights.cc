@@ -1,6 +1,8 @@
 #include "engine/choose_weights.h"
 
+#include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/error.h"
 #include "engine/engine_layout.h"
@@ -11,30 +13,38 @@ namespace {
 constexpr std::array kByFineness = {DType::kQ8_0, DType::kQ6_K, DType::kQ5_K, DType::kQ4_K};
 
 bool has_room(const ModelSpec& spec, const Machine& machine, Isa isa,
-              const EngineOptions& options) {
-  try {
-    const EngineLayout layout = lay_out_engine(spec, machine, isa, options);
-    return layout.kv.page_count() >= layout.kv_pages_wanted;
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::kResource) throw;
-    return false;
-  }
+              std::span<const EngineOptions> engines) {
+  Machine part = machine;  // that one of the engines may use
+  part.memory_available /= engines.size();
+  return std::ranges::all_of(engines, [&](const EngineOptions& options) {
+    try {
+      const EngineLayout layout = lay_out_engine(spec, part, isa, options);
+      return layout.kv.page_count() >= layout.kv_pages_wanted;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kResource) throw;
+      return false;
+    }
+  });
 }
 
 }  // namespace
 
-ModelSpec choose_weights(const ModelSource& source, const ModelSpec& spec, const Machine& machine,
-                         Isa isa, const EngineOptions& options) {
-  ModelSpec chosen = spec;
-  chosen.policy.automatic = false;
-  if (!spec.policy.automatic || has_room(chosen, machine, isa, options)) return chosen;
-  WeightPolicy policy = chosen.policy;
+WeightChoice choose_weights(const ModelSource& source, const ModelSpec& spec,
+                            const Machine& machine, Isa isa,
+                            std::span<const EngineOptions> engines) {
+  WeightChoice choice{spec};
+  choice.spec.policy.automatic = false;
+  choice.fits = has_room(choice.spec, machine, isa, engines);
+  WeightPolicy policy = choice.spec.policy;
   for (const DType type : kByFineness) {
+    if (choice.fits) break;
     policy.type = type;
-    chosen = make_spec(source, policy);
-    if (has_room(chosen, machine, isa, options)) break;
+    ModelSpec made = make_spec(source, policy);
+    if (std::ranges::none_of(made.weights, is_made_by_policy)) continue;
+    choice.spec = std::move(made);
+    choice.fits = has_room(choice.spec, machine, isa, engines);
   }
-  return chosen;
+  return choice;
 }
 
 }  // namespace hearth

@@ -2,6 +2,8 @@
 // model fits into memory beside its keys and values.
 #pragma once
 
+#include <span>
+
 #include "engine/engine_options.h"
 #include "formats/model_source.h"
 #include "models/model_spec.h"
@@ -10,11 +12,18 @@
 
 namespace hearth {
 
-// Returns `spec` where its policy leaves nothing open. Else the weights of `source` stay as they
-// are, or become q8_0, q6_k, q5_k or q4_k: the first of these with which an engine of these options
-// has the KV pages that were asked for; the last where none has, which the engine then refuses or
-// gives fewer pages.
-ModelSpec choose_weights(const ModelSource& source, const ModelSpec& spec, const Machine& machine,
-                         Isa isa, const EngineOptions& options);
+struct WeightChoice {
+  ModelSpec spec;    // its policy is no longer automatic
+  bool fits = true;  // every engine has the KV pages that were asked for
+};
+
+// Returns the weights of `source` as they are, or as q8_0, q6_k, q5_k or q4_k: the first of these
+// with which engines of these options have the KV pages that were asked for. Where none fits, it
+// returns the last type, or the weights as they are where no type changes one of them. All engines
+// are in memory at the same time, each with a copy of the weights; where memory is unknown, all
+// fits.
+WeightChoice choose_weights(const ModelSource& source, const ModelSpec& spec,
+                            const Machine& machine, Isa isa,
+                            std::span<const EngineOptions> engines);
 
 }  // namespace hearth

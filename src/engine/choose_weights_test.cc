@@ -10,9 +10,9 @@ namespace hearth {
 namespace {
 
 // A model of BF16 whose rows are whole blocks of every type.
-class WeightChoice : public testing::Test {
+class ChooseWeights : public testing::Test {
  protected:
-  WeightChoice() { options_.threads = 1; }
+  ChooseWeights() { options_.threads = 1; }
 
   ModelSpec with(WeightPolicy policy) const { return make_spec(source_, policy); }
   // The memory of a model with these weights and its keys and values of `positions`.
@@ -23,20 +23,24 @@ class WeightChoice : public testing::Test {
   std::optional<DType> chosen(uint64_t available) {
     machine_.memory_available = available;
     const ModelSpec open = with({.automatic = true});
-    const ModelSpec spec = choose_weights(source_, open, machine_, Isa::kReference, options_);
-    EXPECT_FALSE(spec.policy.automatic);
-    EXPECT_EQ(spec.weights.size(), open.weights.size());
-    return spec.policy.type;
+    const std::vector<EngineOptions> engines(engines_, options_);
+    WeightChoice choice = choose_weights(source_, open, machine_, Isa::kReference, engines);
+    EXPECT_FALSE(choice.spec.policy.automatic);
+    EXPECT_EQ(choice.spec.weights.size(), open.weights.size());
+    fits_ = choice.fits;
+    return choice.spec.policy.type;
   }
 
   TestSource made_ =
       llama_source({.layers = 4, .width = 512, .heads = 4, .ffn = 1024, .type = DType::kBF16});
   ModelSource source_ = made_.source();
   Machine machine_ = Machine::invented(1, 1);
+  size_t engines_ = 1;
+  bool fits_ = false;  // what was chosen last
   EngineOptions options_;
 };
 
-TEST_F(WeightChoice, IsTheFinestThatFitsBesideTheKeysAndValuesAskedFor) {
+TEST_F(ChooseWeights, IsTheFinestThatFitsBesideTheKeysAndValuesAskedFor) {
   for (const uint32_t sequences : {1u, 4u}) {
     options_.sequences = sequences;
     std::optional<DType> finer;
@@ -47,11 +51,31 @@ TEST_F(WeightChoice, IsTheFinestThatFitsBesideTheKeysAndValuesAskedFor) {
       finer = type;
     }
     EXPECT_EQ(chosen(needed(finer)), finer);
+    EXPECT_TRUE(fits_);
     EXPECT_EQ(chosen(1), finer);  // the engine will refuse it
+    EXPECT_FALSE(fits_);
   }
 }
 
-TEST_F(WeightChoice, CountsWhatKeysAndValuesOfAServerNeed) {
+TEST_F(ChooseWeights, CountsACopyForEveryEngine) {
+  const uint64_t enough = needed(std::nullopt);
+  engines_ = 3;
+  EXPECT_EQ(chosen(3 * enough), std::nullopt);
+  EXPECT_EQ(chosen(3 * enough - 1), DType::kQ8_0);
+}
+
+TEST_F(ChooseWeights, IsAsStoredWhereNoTypeChangesAWeight) {
+  TestSource made = encoder_source({.width = 64, .heads = 2, .ffn = 64, .type = DType::kQ8_0});
+  const ModelSource source = made.source();
+  const ModelSpec open = make_spec(source, {.automatic = true});
+  machine_.memory_available = 1;
+  const WeightChoice choice =
+      choose_weights(source, open, machine_, Isa::kReference, {&options_, 1});
+  EXPECT_EQ(choice.spec.policy.type, std::nullopt);
+  EXPECT_FALSE(choice.fits);
+}
+
+TEST_F(ChooseWeights, CountsWhatKeysAndValuesOfAServerNeed) {
   const uint64_t fits = needed(std::nullopt);
   options_.kv_share = 0.25;
   EXPECT_NE(chosen(fits), std::nullopt);
@@ -60,15 +84,10 @@ TEST_F(WeightChoice, CountsWhatKeysAndValuesOfAServerNeed) {
   EXPECT_THROW(chosen(fits), Error);  // of no context
 }
 
-TEST_F(WeightChoice, LeavesWhatIsSaid) {
-  machine_.memory_available = 1;
-  const ModelSpec said = with({DType::kQ6_K});
-  const ModelSpec spec = choose_weights(source_, said, machine_, Isa::kReference, options_);
-  EXPECT_EQ(spec.policy.type, DType::kQ6_K);
-  EXPECT_EQ(spec.weights[1].packed, said.weights[1].packed);
+TEST_F(ChooseWeights, IsAsStoredWhereNobodyKnowsTheMemory) {
+  EXPECT_EQ(chosen(0), std::nullopt);
+  EXPECT_TRUE(fits_);
 }
-
-TEST_F(WeightChoice, IsAsStoredWhereNobodyKnowsTheMemory) { EXPECT_EQ(chosen(0), std::nullopt); }
 
 }  // namespace
 }  // namespace hearth

@@ -38,18 +38,30 @@ void tell_policy(const ModelSpec& spec, const Listener& listener) {
   for (const std::string& note : notes.warnings) listener.warn(note);
 }
 
-void tell_choice(const ModelSpec& chosen, const Machine& machine, const Listener& listener) {
+// Says why the weights have the types that an automatic policy chose, for so many engines.
+void tell_choice(const WeightChoice& choice, const Machine& machine, size_t engines,
+                 const Listener& listener) {
+  const ModelSpec& spec = choice.spec;
+  const std::string weights = fmt::format("the weights of '{}'", spec.source);
+  const std::string copies = engines == 1 ? "the model" : fmt::format("{} copies of it", engines);
+  const std::string whole = copies + (spec.has_kv_cache() ? " with keys and values" : "");
   const std::string room = bytes_text(machine.memory_available);
-  if (!chosen.policy.type) {
-    listener.detail(fmt::format("the weights of '{}' stay as they are: {} of memory have room",
-                                chosen.source, room));
-    return;
+  if (machine.memory_available == 0 && choice.fits && !spec.policy.type) {
+    listener.detail(
+        fmt::format("{} stay as they are: how much memory is available is not known", weights));
+  } else if (!spec.policy.type && choice.fits) {
+    listener.detail(fmt::format("{} stay as they are: {} of memory hold {}", weights, room, whole));
+  } else if (!spec.policy.type) {
+    listener.warn(
+        fmt::format("{} stay as they are, since no type changes them, and {} of memory "
+                    "do not hold {}",
+                    weights, room, whole));
+  } else {
+    listener.warn(fmt::format("{} become {}, {} {} of memory {} {}", weights,
+                              policy_type_name(*spec.policy.type),
+                              choice.fits ? "the finest type with which" : "and even so", room,
+                              choice.fits ? "hold" : "do not hold", whole));
   }
-  listener.warn(fmt::format(
-      "the weights of '{}' become {}, the finest type that leaves room for keys and values in the "
-      "{} of memory that are available",
-      chosen.source, policy_type_name(*chosen.policy.type), room));
-  tell_policy(chosen, listener);
 }
 
 // Of LongRoPE, which factors a model runs with.
@@ -100,12 +112,23 @@ OpenedModel open_model(const OpenOptions& options, const Listener& listener) {
   return model;
 }
 
+void settle_weights(OpenedModel* model, const Machine& machine, Isa isa,
+                    std::span<const EngineOptions> engines, const Listener& listener) {
+  if (!model->spec.policy.automatic || engines.empty()) return;
+  WeightChoice choice = choose_weights(model->source, model->spec, machine, isa, engines);
+  tell_choice(choice, machine, engines.size(), listener);
+  tell_policy(choice.spec, listener);
+  model->spec = std::move(choice.spec);
+  const WeightPolicy& policy = model->spec.policy;
+  if (policy.importance != nullptr && !policy.type) {
+    listener.warn(fmt::format("'{}' is not used: nothing is quantised", policy.importance->name()));
+  }
+}
+
 std::unique_ptr<Engine> start_engine(const OpenedModel& model, const Machine& machine, Isa isa,
                                      const EngineOptions& options, const Listener& listener) {
-  const ModelSpec spec = choose_weights(model.source, model.spec, machine, isa, options);
-  if (model.spec.policy.automatic) tell_choice(spec, machine, listener);
   auto engine = std::make_unique<Engine>(
-      model.source, spec, machine, isa, options,
+      model.source, model.spec, machine, isa, options,
       [&](size_t done, size_t total) { listener.progress("loading", done, total); });
   // Where nodes matter, what is not in its place costs speed that nobody would find otherwise.
   for (const std::string& warning : engine->warnings()) {

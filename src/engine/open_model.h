@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "base/listener.h"
@@ -47,8 +48,14 @@ std::unique_ptr<Tokenizer> open_tokenizer(const ModelSource& source,
                                           const std::optional<std::string>& pre,
                                           const Listener& listener = {});
 
-// Loads it. `model` outlives the making of the engine. Warns of a context that had to be lowered,
-// and of weights that had to be quantised where their policy is automatic.
+// Where the policy of the weights is automatic: chooses their types for the engines that are to be
+// in memory at the same time (engine/choose_weights.h), says so, and puts the spec that has them in
+// the model's.
+void settle_weights(OpenedModel* model, const Machine& machine, Isa isa,
+                    std::span<const EngineOptions> engines, const Listener& listener = {});
+
+// Loads it; the types of its weights are settled. `model` outlives the making of the engine. Warns
+// of a context that had to be lowered.
 std::unique_ptr<Engine> start_engine(const OpenedModel& model, const Machine& machine, Isa isa,
                                      const EngineOptions& options, const Listener& listener = {});
 

@@ -148,6 +148,41 @@ TEST_F(OpenModelTest, TellsOfAContextThatIsSmallerThanTheModels) {
   EXPECT_NE(warnings_[0].find("hold a context of 64 instead of 128"), std::string::npos);
 }
 
+TEST_F(OpenModelTest, TellsWhyWeightsThatItChoseAreAsTheyAre) {
+  OpenedModel model = open(TokenizerUse::kNeeded, "qwen2");
+  Machine machine = Machine::invented(1, 1);
+  EngineOptions options;
+  options.threads = 1;
+  options.context = 40;
+  // Returns the sentence on the choice for so many engines in memory of these bytes.
+  auto told = [&](std::vector<std::string>* sentences, size_t engines, uint64_t available) {
+    sentences->clear();
+    model.spec = make_spec(model.source, {.automatic = true});
+    machine.memory_available = available;
+    const std::vector<EngineOptions> all(engines, options);
+    settle_weights(&model, machine, Isa::kReference, all, listener_);
+    EXPECT_FALSE(model.spec.policy.automatic);
+    return sentences->empty() ? "" : sentences->front();
+  };
+  const std::string weights = "the weights of '" + path_ + "' ";
+  EXPECT_EQ(told(&details_, 1, 0),
+            weights + "stay as they are: how much memory is available is not known");
+  EXPECT_EQ(
+      told(&details_, 2, 1u << 30),
+      weights + "stay as they are: 1.00 GiB of memory hold 2 copies of it with keys and values");
+  EXPECT_EQ(warnings_, std::vector<std::string>{});
+  EXPECT_EQ(told(&warnings_, 1, 1024),
+            weights +
+                "become q4_k, and even so 1.00 KiB of memory do not hold the model with keys "
+                "and values");
+  source_ = encoder_source({.width = 64, .heads = 2, .ffn = 64, .type = DType::kQ8_0});
+  model = open(TokenizerUse::kNone);
+  EXPECT_EQ(told(&warnings_, 1, 1024),
+            weights +
+                "stay as they are, since no type changes them, and 1.00 KiB of memory do not "
+                "hold the model");
+}
+
 TEST_F(OpenModelTest, SaysNothingWhereNothingIsOdd) {
   OpenedModel model = open(TokenizerUse::kNeeded, "qwen2");
   EXPECT_EQ(model.tokenizer->vocab().pre, "qwen2");

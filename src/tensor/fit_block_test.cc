@@ -118,6 +118,9 @@ TEST(FitBlock, LevelsAndBlocksBesideChangeNothing) {
     std::fill_n(values.begin() + 4 * n, n, -2.0f);
     for (size_t i = 5 * n; i < 6 * n; ++i) values[i] = 1 + std::fabs(values[i]);
     std::fill_n(weights.begin() + 6 * n, n, 0.0f);
+    values[7 * n + 1] = NAN;
+    values[8 * n + 2] = -INFINITY;
+    for (size_t i = 9 * n; i < 10 * n; ++i) weights[i] = i % 5 == 0 ? 1.0f : 1e-8f;
     for (const float* counts : std::array<const float*, 2>{nullptr, weights.data()}) {
       const std::vector<ScaleAndMin> fitted = fit_all(kind, values, counts);
       for (const FitLevel* level : fit_levels()) {

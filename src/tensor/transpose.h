@@ -1,6 +1,7 @@
 // Transposes small tiles in registers: of 128 bits, or as wide as the including file is compiled
 // for. It is written with the compilers' vector extension, so one source serves SSE2 and NEON,
-// which every processor of their kind has, and the wider ones.
+// which every processor of their kind has, and the wider ones. All of it is inlined: a function of
+// one name that is compiled for several levels of instructions must not be linked as one.
 #pragma once
 
 #include <cstddef>
@@ -13,17 +14,17 @@ namespace hearth {
 using U32x4 [[gnu::vector_size(16)]] = uint32_t;
 using U16x8 [[gnu::vector_size(16)]] = uint16_t;
 
-inline U32x4 splat(uint32_t x) { return U32x4{x, x, x, x}; }
+[[gnu::always_inline]] inline U32x4 splat(uint32_t x) { return U32x4{x, x, x, x}; }
 
 // Element i / 2 + From of a for even i, of b for odd i.
 template <size_t From, typename V, size_t... I>
-inline V interleave(V a, V b, std::index_sequence<I...>) {
+[[gnu::always_inline]] inline V interleave(V a, V b, std::index_sequence<I...>) {
   return __builtin_shufflevector(a, b, (From + I / 2 + I % 2 * sizeof...(I))...);
 }
 
 // Transposes N registers of N elements: log2 N perfect shuffles of all their elements.
 template <typename V, size_t N>
-inline void transpose(V (&v)[N]) {
+[[gnu::always_inline]] inline void transpose(V (&v)[N]) {
   static_assert(N == sizeof(V) / sizeof(v[0][0]), "a square");
   constexpr std::make_index_sequence<N> kAll;
   for (size_t step = 1; step < N; step *= 2) {
@@ -37,20 +38,20 @@ inline void transpose(V (&v)[N]) {
 }
 
 template <typename V>
-inline V load_vector(const std::byte* p) {
+[[gnu::always_inline]] inline V load_vector(const std::byte* p) {
   V v;
   std::memcpy(&v, p, sizeof v);
   return v;
 }
 template <typename V>
-inline void store_vector(std::byte* p, V v) {
+[[gnu::always_inline]] inline void store_vector(std::byte* p, V v) {
   std::memcpy(p, &v, sizeof v);
 }
 
 // Sets out[c][r] to word c of row r, for 16 rows of Words words; load(r, c) gives words [c, c + 4)
 // of row r.
 template <size_t Words, typename Load>
-inline void transpose_words(std::byte* out, Load&& load) {
+[[gnu::always_inline]] inline void transpose_words(std::byte* out, Load&& load) {
   for (size_t c = 0; c < Words; c += 4) {
     for (size_t r = 0; r < 16; r += 4) {
       U32x4 v[4] = {load(r, c), load(r + 1, c), load(r + 2, c), load(r + 3, c)};

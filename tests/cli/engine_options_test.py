@@ -50,6 +50,10 @@ class EngineOptionsTest(ProgramTest):
         self.assertEqual(status, 0, err)
         return out, err
 
+    def logits(self, *options):
+        out = self.good("logits", self.random, *self.VERBS["logits"], *options)
+        return [top["logit"] for line in out.splitlines() for top in json.loads(line)["top"]]
+
     def test_who_works_changes_no_output_and_is_told(self):
         for verb, words in self.VERBS.items():
             expected, _ = self.told(verb, *words, "-t", "1", "--shards", "1")
@@ -81,8 +85,7 @@ class EngineOptionsTest(ProgramTest):
 
     def test_the_type_of_keys_and_values_moves_results_a_little(self):
         def logits(kind):
-            out = self.good("logits", self.random, *self.VERBS["logits"], "--kv-type", kind)
-            return [top["logit"] for line in out.splitlines() for top in json.loads(line)["top"]]
+            return self.logits("--kv-type", kind)
 
         def perplexity(kind):
             out = self.good("perplexity", self.random, *self.VERBS["perplexity"], "--kv-type",
@@ -119,6 +122,10 @@ class EngineOptionsTest(ProgramTest):
         self.assertNotEqual(self.told("logits", *words, "--weights", "fp8")[0], out)
         told = json.loads(self.good("bench", self.random, *self.BENCH, "--weights", "auto"))
         self.assertEqual(told["model"]["type"], "f32")
+        importance = self.folder / "unused.dat"
+        chain_models.write_importance(importance, self.random)
+        _, err = self.told("logits", *words, "--weights", "auto", "--importance", importance)
+        self.assertIn("unused.dat' is not used: nothing is quantised", err)
         self.bad(2, "quantize", self.random, self.folder / "no.gguf", "--weights", "auto",
                  says=["auto", "q8_0"])
 

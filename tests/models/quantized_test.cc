@@ -97,6 +97,21 @@ TEST_P(Quantized, ToFp8HasTheSameBitsWithAnyThreadsAndIsNearItsFloats) {
   EXPECT_LT(difference(cut, rows).rms / model.std(), 0.005);
 }
 
+// A shard that has columns of a matrix fits whole rows, with what all of their columns count.
+TEST_P(Quantized, ToFp8ByWhatColumnsCountIsNearOnTwoShards) {
+  const GoldenModel model = golden(GetParam());
+  const ModelSource source = open_model_source(model.path);
+  const auto all = [](std::string_view) { return true; };
+  const ModelSpec spec =
+      make_spec(source, WeightPolicy{DType::kF8E4M3, false, made_importance(source, all)});
+  const ModelSpec evenly = make_spec(source, WeightPolicy{DType::kF8E4M3});
+  const std::vector<float> rows = rows_of(source, spec, model, 1, 1);
+  const std::vector<float> cut = rows_of(source, spec, model, 2, 2);
+  EXPECT_LT(difference(cut, rows).rms / model.std(), 0.005);
+  const std::vector<float> other = rows_of(source, evenly, model, 1, 1);
+  EXPECT_GT(difference(other, rows).rms / model.std(), 0.02);
+}
+
 // Weights and activations are both rounded to codes of 8 bits in blocks of 32. The reference says
 // how far the second moves its logits; the first is a draw of that size, too: sqrt(2) of it, and
 // the bound is twice that.
