@@ -55,18 +55,24 @@ const char* reason_for_floats(const SourceTensor& tensor) {
   if (!halves && first.group < first.k && first.group % kBlock != 0) {
     return "groups of columns are no multiple of 32";
   }
+  const bool of_experts = tensor.run_rows() == tensor.matrix_rows();
   for (const SourceRun& run : tensor.runs) {
     if (run.transposed) return "columns become rows";
     if (!run.codes->column_groups.data.empty() && run.codes->column_order == nullptr) {
       return "groups of columns have different sizes";
     }
     if (run.codes->wide_zeros) return "a zero point is 256";
-    if (!same_order(run.codes->column_order, first.column_order)) {
-      return "experts have their columns in different orders of groups";
+    // Each expert may have its own.
+    if (!of_experts && !same_order(run.codes->column_order, first.column_order)) {
+      return "its parts have their columns in different orders of groups";
     }
     if (!alike(*run.codes, first)) return "experts are stored in different ways";
   }
   return nullptr;
+}
+
+ColumnOrder column_order_at(const SourceTensor& tensor, uint64_t row) {
+  return tensor.runs[row / tensor.run_rows()].codes->column_order;
 }
 
 DType code_dtype(const StoredCodes& codes) {

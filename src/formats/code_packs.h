@@ -22,6 +22,9 @@ namespace hearth {
 // Returns the type of all rows of a tensor whose runs have codes.
 PackedType codes_packed_type(const SourceTensor& tensor);
 
+// The order in which a pack has the columns of the matrix that such a row belongs to, or null.
+ColumnOrder column_order_at(const SourceTensor& tensor, uint64_t row);
+
 // What rows of codes are read as where no pack takes them: F32, or for E4M3 BF16.
 DType code_dtype(const StoredCodes& codes);
 

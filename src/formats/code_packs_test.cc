@@ -281,7 +281,13 @@ TEST(CodePacks, MatricesThatAreStoredInDifferentWays) {
   turned.set_group_of_columns(true);
   tensor.runs[1] = turned.tensor.runs[0];
   EXPECT_STREQ(reason_for_floats(tensor),
-               "experts have their columns in different orders of groups");
+               "its parts have their columns in different orders of groups");
+  tensor.dims.push_back(2);  // two experts
+  tensor.n_elements *= 2;
+  EXPECT_EQ(reason_for_floats(tensor), nullptr);
+  const uint64_t rows = tensor.run_rows();
+  EXPECT_EQ(column_order_at(tensor, rows - 1), nullptr);
+  EXPECT_EQ(column_order_at(tensor, rows), turned.tensor.runs[0].codes->column_order);
   tensor.runs[1] = c.tensor.runs[0];
   EXPECT_EQ(codes_packed_type(tensor).kind, PackKind::kL4M) << "the other's zeros are all 8";
 }

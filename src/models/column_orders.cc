@@ -8,6 +8,7 @@
 
 #include "base/bytes_text.h"
 #include "base/count_text.h"
+#include "formats/code_packs.h"
 #include "models/model_spec.h"
 
 namespace hearth {
@@ -15,23 +16,24 @@ namespace {
 
 class OrderSettler {
  public:
-  explicit OrderSettler(ModelSpec* spec) : spec_(*spec), settled_(spec->weights.size(), false) {}
+  explicit OrderSettler(ModelSpec* spec)
+      : spec_(*spec), settled_(spec->weights.size()), floats_(spec->weights.size()) {}
 
   void settle(const AttentionBlock& block) {
     gather({block.query.weight, block.key.weight, block.value.weight});
     gather({block.output.weight});
   }
   void settle(const FeedForwardBlock& block) {
-    const bool gated{block.gate.weight};
-    gather({gated ? block.gate.weight : block.up.weight, block.up.weight});
+    const WeightId gate = block.gate.weight ? block.gate.weight : block.up.weight;
+    gather({gate, block.up.weight});
     gather({block.down.weight});
-    WeightSpec& down = weight(block.down.weight);
     const bool biased = block.gate.bias || block.up.bias;
-    if (down.input_order == nullptr || biased || !is_codes(block.up.weight)) return;
-    if (gated && !is_codes(block.gate.weight)) return;
-    weight(block.up.weight).row_order = down.input_order;
-    if (gated) weight(block.gate.weight).row_order = down.input_order;
-    down.input_order = nullptr;
+    if (biased || !is_codes(gate) || !is_codes(block.up.weight)) return;
+    give_rows({gate, block.up.weight}, block.down.weight);
+  }
+  void settle(const ExpertsBlock& block) {
+    settle_experts(block.experts);
+    if (block.shared) settle_experts({*block.shared});
   }
   // Blocks whose ops gather nothing.
   template <typename Body>
@@ -43,7 +45,7 @@ class OrderSettler {
     uint64_t bytes = 0;
     for (size_t i = 0; i < spec_.weights.size(); ++i) {
       WeightSpec& left = spec_.weights[i];
-      if (settled_[i] || order_of(left) == nullptr) continue;
+      if (!floats_[i] && (settled_[i] || order_of(left) == nullptr)) continue;
       left.packed = left.dtype;
       tensors.insert(left.data);
       bytes += uint64_t{left.rows} * left.k * sizeof(float);
@@ -51,22 +53,21 @@ class OrderSettler {
     if (tensors.empty()) return;
     spec_.notes.push_back(fmt::format(
         "{} of '{}' become F32, {} in memory and as slow as that: their columns are in no "
-        "order of groups (act-order), and activations are gathered for attention and dense "
-        "feed-forward layers alone, where all matrices that read them have one order",
+        "order of groups (act-order), and activations are gathered for attention and feed-forward "
+        "layers alone, where all matrices that read them have one order",
         count_text(tensors.size(), "tensor"), spec_.source, bytes_text(bytes)));
   }
 
  private:
   WeightSpec& weight(WeightId id) { return spec_.weights[id.index]; }
   // Whether it stays so.
-  bool is_codes(WeightId id) {
-    const WeightSpec& of = weight(id);
-    return of.packed.code_bits != 0 && (settled_[id.index] || order_of(of) == nullptr);
-  }
+  bool is_codes(WeightId id) { return weight(id).packed.code_bits != 0 && is_settled(id); }
+  // Whether nothing has to be done about the order of its columns any more.
+  bool is_settled(WeightId id) { return settled_[id.index] || order_of(weight(id)) == nullptr; }
   // Of a matrix that is packed as codes, the order of its columns, or null.
   static ColumnOrder order_of(const WeightSpec& weight) {
     if (weight.packed.code_bits == 0) return nullptr;
-    return weight.data->runs[0].codes->column_order;
+    return column_order_at(*weight.data, weight.first);
   }
 
   // Matrices that read one input gather it where their orders are one.
@@ -81,8 +82,43 @@ class OrderSettler {
     }
   }
 
+  // Readers have their rows in the order that down's columns have in its pack.
+  void give_rows(std::initializer_list<WeightId> readers, WeightId of_down) {
+    WeightSpec& down = weight(of_down);
+    for (WeightId id : readers) weight(id).row_order = down.input_order;
+    down.input_order = nullptr;
+  }
+
+  void settle_experts(const std::vector<ExpertsBlock::Expert>& experts) {
+    for (const ExpertsBlock::Expert& expert : experts) {
+      gather({expert.gate, expert.up});
+      gather({expert.down});
+    }
+    using Expert = ExpertsBlock::Expert;
+    const bool settled = std::ranges::all_of(experts, [this](const Expert& expert) {
+      return is_settled(expert.gate) && is_settled(expert.up);
+    });
+    const bool codes = std::ranges::all_of(experts, [this](const Expert& expert) {
+      return is_codes(expert.gate) && is_codes(expert.up);
+    });
+    const bool down_ordered = std::ranges::any_of(
+        experts, [this](const Expert& expert) { return order_of(weight(expert.down)) != nullptr; });
+    for (const Expert& expert : experts) {
+      if (!settled) become_floats({expert.gate, expert.up});
+      if (codes) give_rows({expert.gate, expert.up}, expert.down);
+      if (!codes && down_ordered) become_floats({expert.down});
+    }
+  }
+  void become_floats(std::initializer_list<WeightId> ids) {
+    for (WeightId id : ids) {
+      weight(id).input_order = nullptr;
+      floats_[id.index] = weight(id).packed.code_bits != 0;
+    }
+  }
+
   ModelSpec& spec_;
   std::vector<bool> settled_;
+  std::vector<bool> floats_;  // become F32 whatever their order
 };
 
 }  // namespace

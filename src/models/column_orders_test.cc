@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <deque>
 
 #include "formats/source_rows.h"
@@ -146,17 +147,58 @@ TEST(ColumnOrders, DownGathersWhereRowsStay) {
   EXPECT_FALSE(floats.model.is_codes(floats.block.up.weight));
 }
 
-TEST(ColumnOrders, ExpertsBecomeF32) {
+// Experts by the orders of their gates, ups and downs.
+struct MadeExperts {
   OrderedModel model;
   ExpertsBlock block;
-  block.router = model.add(0, false);
-  block.experts.push_back({model.add(3), model.add(3), model.add(0)});
-  model.add_block(block);
-  settle_column_orders(&model.spec);
-  EXPECT_FALSE(model.is_codes(block.experts[0].gate));
-  EXPECT_FALSE(model.is_codes(block.experts[0].up));
-  EXPECT_TRUE(model.is_codes(block.experts[0].down));
-  EXPECT_EQ(model.spec.notes.size(), 1u);
+
+  explicit MadeExperts(const std::vector<std::array<uint32_t, 3>>& orders, bool codes = true) {
+    block.router = model.add(0, false);
+    for (const auto& [gate, up, down] : orders) {
+      block.experts.push_back({model.add(gate, codes), model.add(up, codes), model.add(down)});
+    }
+    block.shared = {model.add(8), model.add(8), model.add(9)};
+    model.add_block(block);
+    settle_column_orders(&model.spec);
+  }
+};
+
+TEST(ColumnOrders, EveryExpertHasItsOwn) {
+  const MadeExperts made({{3, 3, 5}, {0, 0, 7}, {4, 4, 0}});
+  const uint32_t inputs[] = {3, 0, 4}, rows[] = {5, 7, 0};
+  for (size_t e = 0; e < 3; ++e) {
+    const ExpertsBlock::Expert& expert = made.block.experts[e];
+    for (WeightId id : {expert.gate, expert.up}) {
+      EXPECT_EQ(made.model.input(id), inputs[e]);
+      EXPECT_EQ(made.model.rows(id), rows[e]);
+    }
+    EXPECT_TRUE(made.model.is_codes(expert.down));
+    EXPECT_EQ(made.model.input(expert.down), 0u);
+  }
+  EXPECT_EQ(made.model.input(made.block.shared->up), 8u);
+  EXPECT_EQ(made.model.rows(made.block.shared->up), 9u);
+  EXPECT_TRUE(made.model.spec.notes.empty());
+}
+
+TEST(ColumnOrders, ExpertsOfALayerHaveOneType) {
+  // The second's gate and up differ.
+  const MadeExperts differ({{3, 3, 0}, {3, 4, 0}}), downs({{3, 4, 5}, {0, 0, 0}});
+  const MadeExperts floats({{0, 0, 5}, {0, 0, 0}}, false);
+  for (const ExpertsBlock::Expert& expert : differ.block.experts) {
+    EXPECT_EQ(differ.model.spec.weight(expert.gate).packed, DType::kF32);
+    EXPECT_EQ(differ.model.spec.weight(expert.up).packed, DType::kF32);
+    EXPECT_EQ(differ.model.input(expert.up), 0u);
+    EXPECT_TRUE(differ.model.is_codes(expert.down));
+  }
+  EXPECT_TRUE(differ.model.is_codes(differ.block.shared->gate));
+  EXPECT_EQ(differ.model.spec.notes.size(), 1u);
+  for (const MadeExperts* made : {&downs, &floats}) {
+    for (const ExpertsBlock::Expert& expert : made->block.experts) {
+      EXPECT_EQ(made->model.spec.weight(expert.down).packed, DType::kF32);
+      EXPECT_EQ(made->model.input(expert.down), 0u);
+      EXPECT_EQ(made->model.rows(expert.gate), 0u);
+    }
+  }
 }
 
 }  // namespace

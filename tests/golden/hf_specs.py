@@ -133,7 +133,8 @@ def code_directories() -> list[Directory]:
 
 def _experts_of_codes() -> list[Directory]:
     layouts = {"nvfp4": Layout("nvfp4"),
-               "packed4": Layout("packed", group=32, scale="BF16", zeros=True)}  # fmt: skip
+               "packed4": Layout("packed", group=32, scale="BF16", zeros=True),
+               "gptq4-order": Layout("gptq", group=32, shuffled=True)}  # fmt: skip
     out = []
     for name, layout in layouts.items():
         spec = Spec(f"hf-qwen3moe-{name}", "qwen3moe", (), 128, 3, 1, 128, 263, 24, layers=1,

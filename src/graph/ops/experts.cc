@@ -67,7 +67,15 @@ class ExpertsBuilder {
     };
     reads(layer_.experts[0]);
     if (layer_.shared.gate != nullptr) reads(layer_.shared);
+    // Whose elements each expert takes in the order of its columns.
+    if (gathers_elements()) builder_.reads(x_, ActFormat::kF32);
     builder_.reads(logits_, ActFormat::kF32);
+  }
+
+  bool gathers_elements() const {
+    auto ordered = [](const ExpertWeights& of) { return of.gate->order != nullptr; };
+    return std::ranges::any_of(layer_.experts, ordered) ||
+           (layer_.shared.gate != nullptr && ordered(layer_.shared));
   }
 
   std::vector<ExpertShard> shards_of(uint32_t g, Partials* partials, Bundle* hidden) {

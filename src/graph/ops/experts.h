@@ -27,7 +27,8 @@
 namespace hearth {
 
 // SwiGLU of one expert: gate and up are cut by rows and down by columns on one axis, or all lie
-// whole on one shard.
+// whole on one shard. Gate and up may have their columns in one order (Weight::order), each expert
+// in its own; down has them as gate and up have their rows.
 struct ExpertWeights {
   const Weight *gate, *up, *down;
 };

@@ -1,6 +1,7 @@
 #include "graph/ops/experts_op.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 
@@ -47,6 +48,18 @@ struct Terms {
     for (; open > 0; --open) ++steps[count - 1];
   }
 };
+
+// Writes row `row` of `out`: element j is x[order[j]].
+void quantise_in_order(QuantizeFn quantise, const float* x, const std::vector<uint32_t>& order,
+                       const ActBuffer& out, size_t row) {
+  constexpr size_t kColumns = 512;
+  std::array<float, kColumns> part;
+  for (size_t first = 0; first < order.size(); first += kColumns) {
+    const size_t count = std::min(kColumns, order.size() - first);
+    for (size_t j = 0; j < count; ++j) part[j] = x[order[first + j]];
+    quantise({part.data(), static_cast<uint32_t>(first), static_cast<uint32_t>(count), out, row});
+  }
+}
 
 }  // namespace
 
@@ -136,17 +149,29 @@ void ExpertsOp::run_claim(const Run& run, const ChunkClaim& claimed,
   }
 }
 
-// The rows of a task in one format: gathered into the tile, where they are not on end.
-ActView ExpertsOp::gather(const Run& run, const UpTask& task, ActFormat format,
-                          std::byte** tile) const noexcept {
+// The rows of a task in one format: gathered into the tile, where they are not on end, or where
+// their elements get another order.
+ActView ExpertsOp::gather(const Run& run, const UpTask& task, const ColumnOrder& order,
+                          ActFormat format, std::byte** tile) const noexcept {
   const ExpertShard& of = shards_[run.local_shard];
   const ActView x = run.context.view(x_, format);
-  if (of.units.is_shared(task.unit)) return act_rows(x, task.row, 0);
-  const uint32_t* rows = run.choices.row + run.choices.first[of.units.ids[task.unit]] + task.row;
-  if (rows[task.rows - 1] - rows[0] == task.rows - 1) return act_rows(x, rows[0], 0);
+  const bool shared = of.units.is_shared(task.unit);
+  const uint32_t* chosen =
+      shared ? nullptr : run.choices.row + run.choices.first[of.units.ids[task.unit]] + task.row;
+  auto row = [&](uint32_t r) { return shared ? task.row + r : chosen[r]; };
+  const bool on_end = row(task.rows - 1) - row(0) == task.rows - 1;
+  if (on_end && order == nullptr) return act_rows(x, row(0), 0);
   const ActBuffer gathered = act_buffer(format, *tile, task.rows, x.row_stride);
   *tile += act_bytes(format, task.rows, x.row_stride);
-  for (uint32_t r = 0; r < task.rows; ++r) copy_act_row(format, x, rows[r], gathered, r);
+  for (uint32_t r = 0; r < task.rows; ++r) {
+    if (order == nullptr) {
+      copy_act_row(format, x, row(r), gathered, r);
+    } else {
+      const float* values = run.context.f32(x_) + row(r) * run.context.f32_stride(x_);
+      quantise_in_order(run.context.kernels().quantize[static_cast<size_t>(format)], values, *order,
+                        gathered, r);
+    }
+  }
   return act_view(gathered);
 }
 
@@ -164,8 +189,10 @@ void ExpertsOp::run_up(const Run& run, const UpTask& task) const noexcept {
   const ExpertWeights& weights = weights_of(of, task.unit);
   std::byte* tile = run.worker.scratch + kExpertWordBytes;
   const ActFormat gate_format = format_for(*weights.gate), up_format = format_for(*weights.up);
-  const ActView gate_x = gather(run, task, gate_format, &tile);
-  const ActView up_x = up_format == gate_format ? gate_x : gather(run, task, up_format, &tile);
+  const ColumnOrder& order = weights.gate->order;
+  const ActView gate_x = gather(run, task, order, gate_format, &tile);
+  const ActView up_x =
+      up_format == gate_format ? gate_x : gather(run, task, order, up_format, &tile);
   const bool shared = of.units.is_shared(task.unit);
   const ValueId hidden = shared ? of.shared_hidden : of.hidden;
   const uint32_t width = weights.down->shards[of.shard].spec.k;

@@ -96,7 +96,7 @@ class ExpertsOp : public Op {
                   const RowRange& rows, float* scratch) const noexcept;
   void run_claim(const Run& run, const ChunkClaim& claimed, uint32_t* bases) const noexcept;
   void run_up(const Run& run, const UpTask& task) const noexcept;
-  ActView gather(const Run& run, const UpTask& task, ActFormat format,
+  ActView gather(const Run& run, const UpTask& task, const ColumnOrder& order, ActFormat format,
                  std::byte** tile) const noexcept;
   void multiply(const Run& run, const Weight& weight, const ActView& a, uint32_t rows,
                 const PanelRange& panels, float* out) const noexcept;
