@@ -18,6 +18,9 @@ namespace hearth {
 RopeParams read_rope(SpecBuilder& m, uint32_t layer, RopeLayout layout, uint32_t head_length);
 // The same of a layer with a window, which has a base alone.
 RopeParams read_local_rope(SpecBuilder& m, uint32_t layer, RopeLayout layout, uint32_t head_length);
+// Positions that the model was first trained for; without rope.scaling.original_context_length, its
+// context.
+uint32_t original_context(SpecBuilder& m, uint32_t layer);
 
 // How a row's positions are told apart: by turning queries and keys, by what a score loses for the
 // distance (ALiBi), or not by attention.

@@ -16,11 +16,10 @@ void read_growth(const ModelKeys& keys, RopeParams* rope) {
   rope->yarn_attn_factor /= 1 + rope->yarn_growth * all * std::log(rope->factor);
 }
 
-QueryTemperature read_temperature(const ModelKeys& keys) {
-  constexpr const char* kSpan = "rope.scaling.original_context_length";
+QueryTemperature read_temperature(SpecBuilder& m, uint32_t layer) {
   QueryTemperature of;
-  of.growth = static_cast<float>(keys.non_negative_or("attention.temperature_scale", 0));
-  if (of.growth != 0) of.span = keys.count(kSpan, ModelMost::kContext);
+  of.growth = static_cast<float>(m.keys(layer).non_negative_or("attention.temperature_scale", 0));
+  if (of.growth != 0) of.span = original_context(m, layer);
   return of;
 }
 
@@ -30,7 +29,7 @@ void describe_mistral3(SpecBuilder& m) {
   make_decoder(m, [&](uint32_t layer) {
     AttentionBlock attention = make_attention(m, layer, {.rope = RopeLayout::kInterleaved});
     read_growth(m.keys(layer), &*attention.rope);
-    attention.temperature = read_temperature(m.keys(layer));
+    attention.temperature = read_temperature(m, layer);
     m.layer({attention,
              make_swiglu_or_experts(m, layer, {.gating = Gating::kSoftmax, .normalised = true}),
              kNormBefore});

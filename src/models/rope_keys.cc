@@ -10,7 +10,7 @@ namespace {
 
 // Old files say only how much (rope.scale_linear); 0 stands for nothing. A factor without a type is
 // linear.
-void read_scaling(const ModelKeys& keys, uint32_t context, RopeParams* rope) {
+void read_scaling(const ModelKeys& keys, RopeParams* rope) {
   const double linear = keys.non_negative_or("rope.scale_linear", 1);
   rope->factor = keys.non_negative_or("rope.scaling.factor", linear);
   if (rope->factor == 0) rope->factor = 1;
@@ -27,8 +27,6 @@ void read_scaling(const ModelKeys& keys, uint32_t context, RopeParams* rope) {
     if (rope->factor != 1) rope->scaling = RopeScaling::kLinear;
   } else if (scaling == "yarn") {
     rope->scaling = RopeScaling::kYarn;
-    rope->original_context =
-        keys.count_or("rope.scaling.original_context_length", context, ModelMost::kContext);
     rope->yarn_ext_factor = ramp;
     rope->yarn_beta_fast = keys.real_or("rope.scaling.yarn_beta_fast", 32);
     rope->yarn_beta_slow = keys.real_or("rope.scaling.yarn_beta_slow", 1);
@@ -78,7 +76,6 @@ void read_factors(SpecBuilder& m, const ModelKeys& keys, RopeParams* rope) {
   }
   rope->freq_factors = std::move(longer);
   rope->short_factors = std::move(shorter);
-  rope->original_context = keys.count("rope.scaling.original_context_length", ModelMost::kContext);
 }
 
 RopeParams turned(const ModelKeys& keys, RopeLayout layout, uint32_t head_length) {
@@ -100,11 +97,17 @@ RopeParams read_local_rope(SpecBuilder& m, uint32_t layer, RopeLayout layout,
   return rope;
 }
 
+uint32_t original_context(SpecBuilder& m, uint32_t layer) {
+  return m.keys(layer).count_or("rope.scaling.original_context_length", m.hyper().context,
+                                ModelMost::kContext);
+}
+
 RopeParams read_rope(SpecBuilder& m, uint32_t layer, RopeLayout layout, uint32_t head_length) {
   const ModelKeys keys = m.keys(layer);
   RopeParams rope = turned(keys, layout, head_length);
   rope.freq_base = keys.real_or("rope.freq_base", 10000);
-  read_scaling(keys, m.hyper().context, &rope);
+  rope.original_context = original_context(m, layer);
+  read_scaling(keys, &rope);
   read_factors(m, keys, &rope);
   return rope;
 }

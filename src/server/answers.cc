@@ -16,7 +16,7 @@ void Answers::start(const std::shared_ptr<Answer>& answer) {
   answer->exchange_->on_gone([answer] { answer->leave(); });
   if (answer->ended_) return;
   under_way_.insert(answer);
-  answer->begin();
+  answer->guarded([&] { answer->begin(); });
 }
 
 void Answers::fail_all(const ApiError& error) {
