@@ -99,40 +99,40 @@ void Generation::note_computed(Result* result) {
   result->computed_seconds = computed_seconds_;
 }
 
+std::optional<Finish> Generation::take_token(RowLogits& logits, const GenerationLimits& limits) {
+  Result out = result(generated_);
+  Sampled sampled = sample(logits, limits, &out);
+  if (!sampled.token) return end_without_token(std::move(sampled.trouble));
+  add_token(*sampled.token, limits, &out);
+  return deliver(std::move(out));
+}
+
 // A log-probability needs the logits of all tokens.
-uint32_t Generation::best_needed(const GenerationLimits& limits) const {
-  if (request().logprobs || request().top_logprobs > 0) return 0;
-  return sampler_.best_needed(limits.vocabulary);
-}
-
-std::optional<Finish> Generation::take_logits(std::span<const float> logits,
-                                              const GenerationLimits& limits) {
-  logits = logits.first(limits.vocabulary);
-  if (!all_finite(logits)) return end_without_token(kNotNumbers);
-  Result out = result(generated_);
-  std::optional<int32_t> token = sampler_.sample(logits);
-  if (!token) return end_without_token(kAllForbidden);
-  if (request().logprobs || request().top_logprobs > 0) {
-    double norm = log_sum_exp(logits);
-    out.logprob = logits[static_cast<size_t>(*token)] - norm;
-    out.top_logprobs = top_logprobs(logits, norm, request().top_logprobs);
+Generation::Sampled Generation::sample(RowLogits& logits, const GenerationLimits& limits,
+                                       Result* result) {
+  const bool probable = request().logprobs || request().top_logprobs > 0;
+  const uint32_t needed = probable ? 0 : sampler_.best_needed(limits.vocabulary);
+  if (needed > 0) {
+    const std::span<const TokenLogit> best = logits.best(needed, limits.vocabulary);
+    if (best.empty()) return {{}, kNotNumbers};
+    return {sampler_.sample_best(best)};
   }
-  add_token(*token, limits, &out);
-  return deliver(std::move(out));
+  const std::span<const float> row = logits.all().first(limits.vocabulary);
+  if (!all_finite(row)) return {{}, kNotNumbers};
+  const std::optional<int32_t> token = sampler_.sample(row);
+  if (!token) return {{}, kAllForbidden};
+  if (probable) {
+    const double norm = log_sum_exp(row);
+    result->logprob = row[static_cast<size_t>(*token)] - norm;
+    result->top_logprobs = top_logprobs(row, norm, request().top_logprobs);
+  }
+  return {token};
 }
 
-std::optional<Finish> Generation::take_best(std::span<const TokenLogit> best,
-                                            const GenerationLimits& limits) {
-  if (best.empty()) return end_without_token(kNotNumbers);
-  Result out = result(generated_);
-  add_token(sampler_.sample_best(best), limits, &out);
-  return deliver(std::move(out));
-}
-
-std::optional<Finish> Generation::end_without_token(const char* error) {
+std::optional<Finish> Generation::end_without_token(std::string error) {
   Result out = result(generated_);
   out.finish = Finish::kFailed;
-  out.error = error;
+  out.error = std::move(error);
   out.text = text_.end();
   return deliver(std::move(out));
 }

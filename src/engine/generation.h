@@ -7,11 +7,13 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "engine/engine.h"
 #include "engine/job.h"
+#include "engine/row_logits.h"
 #include "engine/sampler.h"
 #include "tokenizer/text_stream.h"
 #include "tokenizer/tokenizer.h"
@@ -80,14 +82,9 @@ class Generation {
   // Returns how many choices part ways once the prompt has been computed, this one included.
   uint32_t choices_together() const { return siblings_ + 1; }
 
-  // Returns how many of the likeliest tokens the next one is sampled from; 0: from all of the
-  // logits.
-  uint32_t best_needed(const GenerationLimits& limits) const;
-  // Samples the next token from logits [vocabulary], or from the best_needed() likeliest, and
-  // delivers it; returns the reason where that token was the last, or kFailed where none may
-  // come. An empty span means that the logits are not numbers.
-  std::optional<Finish> take_logits(std::span<const float> logits, const GenerationLimits& limits);
-  std::optional<Finish> take_best(std::span<const TokenLogit> best, const GenerationLimits& limits);
+  // Samples the next token from these logits and delivers it; returns the reason where that token
+  // was the last, or kFailed where none may come or the logits are not numbers.
+  std::optional<Finish> take_token(RowLogits& logits, const GenerationLimits& limits);
   // Delivers the row of a prompt position. Returns true where that was the last row.
   bool take_row(uint32_t position, std::span<const float> row);
   // Delivers its end without a token, and the end of the choices which it stands for.
@@ -96,9 +93,15 @@ class Generation {
  private:
   Result result(uint32_t index) const;
   void note_computed(Result* result);
+  // What was sampled, or why nothing can be.
+  struct Sampled {
+    std::optional<int32_t> token;
+    std::string trouble = {};
+  };
+  Sampled sample(RowLogits& logits, const GenerationLimits& limits, Result* result);
   void add_token(int32_t token, const GenerationLimits& limits, Result* result);
   std::optional<Finish> deliver(Result result);
-  std::optional<Finish> end_without_token(const char* error);
+  std::optional<Finish> end_without_token(std::string error);
 
   std::shared_ptr<Job> job_;
   uint32_t choice_;

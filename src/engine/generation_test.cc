@@ -10,6 +10,29 @@
 namespace hearth {
 namespace {
 
+// Logits that count who asks for all of them.
+class MadeRow : public RowLogits {
+ public:
+  explicit MadeRow(std::vector<float> logits) : logits_(std::move(logits)) {}
+
+  std::span<const TokenLogit> best(uint32_t count, uint32_t below) override {
+    if (!all_finite(logits_)) return {};
+    best_.start(count);
+    best_.offer(std::span(logits_).first(below));
+    return best_.sorted();
+  }
+  std::span<const float> all() override {
+    ++whole;
+    return logits_;
+  }
+
+  int whole = 0;
+
+ private:
+  std::vector<float> logits_;
+  TopTokens best_;
+};
+
 class GenerationTest : public testing::Test {
  protected:
   static Request request() {
@@ -29,9 +52,15 @@ class GenerationTest : public testing::Test {
     return logits;
   }
   Result take(const std::vector<float>& logits) {
+    MadeRow row(logits);
+    return take(row);
+  }
+  Result take(RowLogits& logits) {
     EXPECT_TRUE(stream_->reserve(1));
-    generation_->take_logits(logits, limits_);
-    return *stream_->try_pop();
+    const std::optional<Finish> finish = generation_->take_token(logits, limits_);
+    Result result = *stream_->try_pop();
+    EXPECT_EQ(result.finish, finish);
+    return result;
   }
 
   std::unique_ptr<Tokenizer> tokenizer_ = Tokenizer::from_vocab(bpe_vocab({}));
@@ -70,25 +99,26 @@ TEST_F(GenerationTest, LogprobsAreTheModelsNotTheSamplers) {
 }
 
 TEST_F(GenerationTest, LogprobsNeedTheWholeRow) {
-  start(request());
-  EXPECT_EQ(generation_->best_needed(limits_), 1u);
-  Request probable = request();
-  probable.logprobs = true;
-  start(probable);
-  EXPECT_EQ(generation_->best_needed(limits_), 0u);
-  probable.logprobs = false;
-  probable.top_logprobs = 1;
-  start(probable);
-  EXPECT_EQ(generation_->best_needed(limits_), 0u);
+  for (const auto& [logprobs, top] : {std::pair(false, 0u), {true, 0u}, {false, 1u}}) {
+    Request probable = request();
+    probable.logprobs = logprobs;
+    probable.top_logprobs = top;
+    start(probable);
+    MadeRow row(for_token('b'));
+    EXPECT_EQ(take(row).text, "b");
+    EXPECT_EQ(row.whole, logprobs || top > 0 ? 1 : 0);
+  }
 }
 
-TEST_F(GenerationTest, TheBestDoWithoutTheRow) {
-  start(request());
-  EXPECT_TRUE(stream_->reserve(2));
-  EXPECT_FALSE(generation_->take_best(std::vector<TokenLogit>{{'b', 3}}, limits_));
-  EXPECT_EQ(stream_->try_pop()->text, "b");
-  EXPECT_EQ(generation_->take_best({}, limits_), Finish::kFailed);
-  EXPECT_NE(stream_->try_pop()->error.find("not numbers"), std::string::npos);
+TEST_F(GenerationTest, LogitsThatAreNoNumbersEndIt) {
+  for (const float temperature : {0.0f, 1.0f}) {
+    Request drawn = request();
+    drawn.sampling.temperature = temperature;
+    start(drawn);
+    const Result result = take(std::vector<float>(256, NAN));
+    EXPECT_EQ(result.finish, Finish::kFailed);
+    EXPECT_NE(result.error.find("not numbers"), std::string::npos);
+  }
 }
 
 TEST_F(GenerationTest, WhoFailsGivesWhatWasHeldBack) {

@@ -459,10 +459,8 @@ bool Scheduler::deliver_to(Pick& pick, uint32_t* logit_row, uint32_t* hidden_row
 
 // `generation` is the pick's own or one of its siblings. Returns true where it has ended.
 bool Scheduler::deliver_token(Generation& generation, uint32_t logit_row, Pick* pick) {
-  uint32_t best = generation.best_needed(limits_);
-  std::optional<Finish> finish =
-      best > 0 ? generation.take_best(engine_.best(logit_row, best, limits_.vocabulary), limits_)
-               : generation.take_logits(engine_.logits(logit_row), limits_);
+  EngineRow row(engine_, logit_row);
+  const std::optional<Finish> finish = generation.take_token(row, limits_);
   --pick->results;
   if (finish != Finish::kFailed) statistics_.generated_tokens.add(1);
   if (finish) count_end(*finish);

@@ -1,0 +1,38 @@
+// The logits of a row that a token is sampled from, of which often a few are enough.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "engine/engine.h"
+#include "engine/logits.h"
+
+namespace hearth {
+
+class RowLogits {
+ public:
+  virtual ~RowLogits() = default;
+
+  // Returns the `count` likeliest of tokens [0, below), or all where there are fewer, the likeliest
+  // first; empty where a logit of any of [0, below) is not finite. Valid until the next call.
+  virtual std::span<const TokenLogit> best(uint32_t count, uint32_t below) = 0;
+  // Returns all of them, [vocabulary]. Valid until the next call.
+  virtual std::span<const float> all() = 0;
+};
+
+// Row i of the engine's last step.
+class EngineRow final : public RowLogits {
+ public:
+  EngineRow(const Engine& engine, size_t i) : engine_(engine), i_(i) {}
+
+  std::span<const TokenLogit> best(uint32_t count, uint32_t below) override {
+    return engine_.best(i_, count, below);
+  }
+  std::span<const float> all() override { return engine_.logits(i_); }
+
+ private:
+  const Engine& engine_;
+  size_t i_;
+};
+
+}  // namespace hearth
