@@ -55,6 +55,18 @@ void check_allowed(const SamplingParams& params) {
              "has only tokens that another field forbids: logit_bias, ignore_eos or min_tokens");
 }
 
+// Tokens without a bit; those beyond the mask have none.
+void forbid_others(std::span<const uint64_t> mask, std::span<float> logits) {
+  for (size_t word = 0; word * 64 < logits.size(); ++word) {
+    const uint64_t bits = word < mask.size() ? mask[word] : 0;
+    if (bits == ~uint64_t{0}) continue;
+    const size_t end = std::min(logits.size(), word * 64 + 64);
+    for (size_t i = word * 64; i < end; ++i) {
+      if ((bits >> (i % 64) & 1) == 0) logits[i] = -INFINITY;
+    }
+  }
+}
+
 }  // namespace
 
 void check_sampling(const SamplingParams& params, uint32_t vocabulary) {
@@ -108,8 +120,9 @@ bool Sampler::adjusts() const {
 }
 
 // Returns the logits as they are or, where an option changes them, their copy in `changed_`.
-std::span<const float> Sampler::adjusted(std::span<const float> logits) {
-  if (!adjusts()) return logits;
+std::span<const float> Sampler::adjusted(std::span<const float> logits,
+                                         std::span<const uint64_t> mask) {
+  if (!adjusts() && mask.empty()) return logits;
   changed_.assign(logits.begin(), logits.end());
   for (auto [token, bias] : params_.logit_bias) changed_[static_cast<size_t>(token)] += bias;
   for (auto [token, count] : counts_) {
@@ -123,6 +136,7 @@ std::span<const float> Sampler::adjusted(std::span<const float> logits) {
   if (accepted_ < params_.min_tokens) {
     for (int32_t token : params_.late) changed_[static_cast<size_t>(token)] = -INFINITY;
   }
+  if (!mask.empty()) forbid_others(mask, changed_);
   if (params_.allowed.empty()) return changed_;
   only_.assign(changed_.size(), -INFINITY);
   for (int32_t token : params_.allowed) {
@@ -131,10 +145,16 @@ std::span<const float> Sampler::adjusted(std::span<const float> logits) {
   return only_;
 }
 
-std::optional<int32_t> Sampler::sample(std::span<const float> logits) {
+bool Sampler::draws_from_all(size_t vocabulary) const {
+  const bool all = params_.top_k == 0 || params_.top_k >= vocabulary;
+  return !adjusts() && params_.temperature > 0 && all && params_.top_p >= 1 && params_.min_p <= 0;
+}
+
+std::optional<int32_t> Sampler::sample(std::span<const float> logits,
+                                       std::span<const uint64_t> mask) {
   HEARTH_CHECK(!logits.empty(), "a vocabulary has tokens");
-  logits = adjusted(logits);
-  if (adjusts() && largest(logits) == -INFINITY) return {};
+  logits = adjusted(logits, mask);
+  if ((adjusts() || !mask.empty()) && largest(logits) == -INFINITY) return {};
   if (params_.temperature == 0) return argmax(logits);
   bool all = params_.top_k == 0 || params_.top_k >= logits.size();
   if (all) {
@@ -202,8 +222,9 @@ float Sampler::weight(float logit) const { return std::exp((logit - most_) / par
 // Keeps the candidates that top-p and min-p allow: a prefix of them in falling order, at least one.
 // They are taken off a heap, so that the ones behind are never sorted.
 void Sampler::keep_nucleus() {
-  std::erase_if(candidates_,
-                [this](const Candidate& c) { return c.weight < params_.min_p && c.logit < most_; });
+  std::erase_if(candidates_, [this](const Candidate& c) {
+    return c.logit == -INFINITY || (c.weight < params_.min_p && c.logit < most_);
+  });
   kept_ = 0;
   if (params_.top_p >= 1) {
     for (const Candidate& c : candidates_) kept_ += c.weight;

@@ -1,8 +1,8 @@
 // Picks the next token from logits. One Sampler per sequence; deterministic for its seed, whatever
-// runs beside it. The steps, in order: logit bias, repeat penalty (Keskar et al. 2019), presence
-// and frequency penalties, then with temperature 0 the largest logit (the lowest id among equals),
-// else top-k, softmax at the temperature, top-p (Holtzman et al. 2020), min-p (Nguyen et al. 2024),
-// and one draw.
+// runs beside it. The steps, in order: a mask of the tokens that may come, where there is one,
+// logit bias, repeat penalty (Keskar et al. 2019), presence and frequency penalties, then with
+// temperature 0 the largest logit (the lowest id among equals), else top-k, softmax at the
+// temperature, top-p (Holtzman et al. 2020), min-p (Nguyen et al. 2024), and one draw.
 //
 // Where only the largest logits can matter, sample_best() takes these alone (best_needed()).
 #pragma once
@@ -56,7 +56,11 @@ class Sampler {
   void accept(int32_t token);
 
   // Returns the next token, or nothing where the options forbid every one. Does not accept it.
-  std::optional<int32_t> sample(std::span<const float> logits);
+  // `mask` has a bit for each token that may come; without it all may.
+  std::optional<int32_t> sample(std::span<const float> logits, std::span<const uint64_t> mask = {});
+  // Whether sample() draws from all tokens by their probabilities: then drawing again from those of
+  // a mask, wherever the first draw is none of them, is as good as drawing from these alone.
+  bool draws_from_all(size_t vocabulary) const;
 
   // Returns how many of the largest logits are enough for the same token; 0: all of them are
   // needed.
@@ -71,7 +75,7 @@ class Sampler {
   };
 
   bool adjusts() const;
-  std::span<const float> adjusted(std::span<const float> logits);
+  std::span<const float> adjusted(std::span<const float> logits, std::span<const uint64_t> mask);
   void keep_top_k(std::span<const float> logits);
   void keep(std::span<const TokenLogit> best);
   void keep_likely(std::span<const float> logits);

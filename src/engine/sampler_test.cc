@@ -121,6 +121,65 @@ TEST(Sampler, TheBestGiveTheTokenOfTheWholeRow) {
   for (uint32_t count : {0u, 1u, 2u, 7u, 40u, 300u}) EXPECT_GT(needed[count], 0) << count;
 }
 
+// A mask stands for logits of -inf, whatever the other options are.
+TEST(Sampler, AMaskForbidsTokens) {
+  std::mt19937 random(12);
+  for (int round = 0; round < 500; ++round) {
+    SamplingParams params = random_params(random);
+    if (round % 3 == 0) params.repeat_penalty = 1.3f;
+    Sampler masked(params), forbidden(params);
+    std::vector<float> logits(1 + random() % 200);
+    std::vector<uint64_t> mask((logits.size() + 63) / 64);
+    std::vector<float> left(logits.size(), -INFINITY);
+    for (size_t i = 0; i < logits.size(); ++i) {
+      logits[i] = static_cast<float>(random() % 40) * 0.25f;
+      if (random() % 4 != 0) continue;
+      mask[i / 64] |= uint64_t{1} << (i % 64);
+      left[i] = logits[i];
+    }
+    const std::optional<int32_t> token = masked.sample(logits, mask);
+    if (std::ranges::count(mask, 0) == static_cast<ptrdiff_t>(mask.size())) {
+      EXPECT_EQ(token, std::nullopt);
+      continue;
+    }
+    ASSERT_TRUE(token);
+    EXPECT_TRUE(mask[static_cast<size_t>(*token) / 64] >> (*token % 64) & 1);
+    EXPECT_EQ(token, forbidden.sample(left));
+  }
+}
+
+// Chi-square with 4 degrees of freedom is above 18.5 once in 1,000 times; the seed is fixed.
+TEST(Sampler, DrawingAgainIsAsGoodAsDrawingFromTheMask) {
+  const std::vector<float> logits = {0, 1, 2, 0.5f, 1.5f, 2.5f, -1};
+  const std::vector<uint64_t> mask = {0b1010111};
+  constexpr int kDraws = 20000;
+  Sampler sampler(plain(0.7f));
+  EXPECT_TRUE(sampler.draws_from_all(logits.size()));
+  std::map<int32_t, int> counts;
+  for (int i = 0; i < kDraws; ++i) {
+    int32_t token = sampler.sample(logits).value();
+    if ((mask[0] >> token & 1) == 0) token = sampler.sample(logits, mask).value();
+    ++counts[token];
+  }
+  double sum = 0, square = 0;
+  auto weight = [&](size_t i) { return mask[0] >> i & 1 ? std::exp(logits[i] / 0.7) : 0; };
+  for (size_t i = 0; i < logits.size(); ++i) sum += weight(i);
+  for (size_t i = 0; i < logits.size(); ++i) {
+    const double wanted = kDraws * weight(i) / sum;
+    const int found = counts[static_cast<int32_t>(i)];
+    if (wanted > 0) {
+      square += (found - wanted) * (found - wanted) / wanted;
+    } else {
+      EXPECT_EQ(found, 0);
+    }
+  }
+  EXPECT_LT(square, 18.5);
+  SamplingParams few = plain(1);
+  few.top_p = 0.9f;
+  EXPECT_FALSE(Sampler(few).draws_from_all(logits.size()));
+  EXPECT_FALSE(Sampler(plain(0)).draws_from_all(logits.size()));
+}
+
 TEST(Sampler, TheBestAreEnoughWhereNothingElseMatters) {
   auto needed = [](auto change) {
     SamplingParams params;
