@@ -1,0 +1,72 @@
+#include "grammar/grammar_builder.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "grammar/grammar_reducer.h"
+
+namespace hearth {
+namespace {
+
+constexpr size_t kMostSymbols = 2'000'000;
+// More items than any text has: a bound from here on is none.
+constexpr uint64_t kMostItems = 0x7fffffff;
+
+}  // namespace
+
+Symbol GrammarBuilder::add_symbol(SymbolInfo info) {
+  if (symbols_.size() + size_ >= kMostSymbols) {
+    fail(ErrorCode::kRequest, "needs a grammar of more than {} symbols; make it smaller",
+         kMostSymbols);
+  }
+  symbols_.push_back(std::move(info));
+  return {static_cast<uint32_t>(symbols_.size() - 1)};
+}
+
+Symbol GrammarBuilder::terminal(RegexId regex) {
+  if (regex >= terminal_of_regex_.size()) terminal_of_regex_.resize(regex + 1, kNoId);
+  uint32_t& known = terminal_of_regex_[regex];
+  if (known == kNoId) known = add_symbol({.kind = Kind::kTerminal, .regex = regex}).id;
+  return {known};
+}
+
+Symbol GrammarBuilder::control(std::span<const int32_t> token_ids) {
+  SymbolInfo info{.kind = Kind::kControl};
+  info.tokens.assign(token_ids.begin(), token_ids.end());
+  std::ranges::sort(info.tokens);
+  return add_symbol(std::move(info));
+}
+
+Symbol GrammarBuilder::rule(std::string_view name) {
+  SymbolInfo info{.kind = Kind::kRule};
+  info.name = name;
+  return add_symbol(std::move(info));
+}
+
+void GrammarBuilder::add(Symbol lhs, std::span<const Symbol> rhs) {
+  size_ += rhs.size() + 1;
+  if (symbols_.size() + size_ >= kMostSymbols) {
+    fail(ErrorCode::kRequest, "needs a grammar of more than {} symbols; make it smaller",
+         kMostSymbols);
+  }
+  symbols_[lhs.id].rules.emplace_back(rhs.begin(), rhs.end());
+}
+
+Symbol GrammarBuilder::repeated(Symbol item, Symbol separator, uint64_t least, uint64_t most) {
+  if (least > most) return rule("nothing");
+  if (least > kMostItems) {
+    fail(ErrorCode::kRequest, "asks for at least {} items; at most {} are supported", least,
+         kMostItems);
+  }
+  return add_symbol({.kind = Kind::kRepeated,
+                     .item = item,
+                     .separator = separator,
+                     .least = least,
+                     .most = most > kMostItems ? kNoLimit : most});
+}
+
+std::shared_ptr<const Grammar> GrammarBuilder::build(Symbol start) {
+  return GrammarReducer(*this, start).build();
+}
+
+}  // namespace hearth

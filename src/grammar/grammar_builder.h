@@ -1,0 +1,82 @@
+// GrammarBuilder makes a Grammar of rules over terminals. A terminal is a regular expression over
+// bytes or a set of control tokens. Rules may be recursive in every way and ambiguous.
+//
+//   GrammarBuilder builder;
+//   Symbol number = builder.terminal(parse_pattern(builder.regexes(), "[0-9]+", {.search =
+//   false})); Symbol list = builder.rule("list"); Symbol comma =
+//   builder.terminal(builder.regexes().literal(",")); builder.add(list, {builder.repeated(number,
+//   comma, 1, kNoLimit)}); std::shared_ptr<const Grammar> grammar = builder.build(list);
+//
+// Errors (kRequest): a grammar that accepts no text at all; one of more than 2 million symbols;
+// those of RegexSet.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "grammar/grammar.h"
+#include "grammar/regex_set.h"
+
+namespace hearth {
+
+// Something that rules are made of, by its number in the builder.
+struct Symbol {
+  uint32_t id = kNoId;
+  bool operator==(const Symbol&) const = default;
+};
+
+inline constexpr Symbol kNoSymbol{};
+
+class GrammarBuilder {
+ public:
+  RegexSet& regexes() { return regexes_; }
+
+  // Equal regular expressions have one terminal.
+  Symbol terminal(RegexId regex);
+  // One token of these, which text never matches, however it is spelled.
+  Symbol control(std::span<const int32_t> token_ids);
+  // A symbol that add() gives its alternatives; without any it matches nothing. Names are for
+  // people: two rules of one name are two rules.
+  Symbol rule(std::string_view name);
+  // One alternative of a rule; an empty one matches the empty text.
+  void add(Symbol lhs, std::span<const Symbol> rhs);
+  void add(Symbol lhs, std::initializer_list<Symbol> rhs) { add(lhs, std::span(rhs)); }
+  // `least` to `most` items with separators between them; kNoSymbol: none. The count is a counter:
+  // it costs the same whatever the bounds, and a long list costs time in proportion to its length.
+  Symbol repeated(Symbol item, Symbol separator, uint64_t least, uint64_t most);
+  Symbol repeated(Symbol item, uint64_t least, uint64_t most) {
+    return repeated(item, kNoSymbol, least, most);
+  }
+
+  // What cannot be said to its end is taken out, so that no text runs into a dead end. The builder
+  // is used up.
+  std::shared_ptr<const Grammar> build(Symbol start);
+
+ private:
+  friend class GrammarReducer;
+
+  enum class Kind : uint8_t { kTerminal, kControl, kRule, kRepeated };
+  struct SymbolInfo {
+    Kind kind;
+    RegexId regex = 0;                            // kTerminal
+    std::vector<int32_t> tokens = {};             // kControl, ascending
+    std::string name = {};                        // kRule
+    std::vector<std::vector<Symbol>> rules = {};  // kRule
+    Symbol item = {}, separator = {};             // kRepeated
+    uint64_t least = 0, most = 0;                 // kRepeated
+  };
+
+  Symbol add_symbol(SymbolInfo info);
+
+  RegexSet regexes_;
+  std::vector<SymbolInfo> symbols_;
+  std::vector<uint32_t> terminal_of_regex_;  // by RegexId, kNoId where there is none
+  size_t size_ = 0;                          // symbols in rules
+};
+
+}  // namespace hearth

@@ -1,0 +1,71 @@
+// IdTable: the index of an interning store. It finds the number of a thing by its hash; the things
+// themselves lie with the caller, who compares.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace hearth {
+
+inline constexpr uint32_t kNoId = 0xffffffff;
+
+// Mixes `value` into `hash`.
+inline uint64_t mix_hash(uint64_t hash, uint64_t value) {
+  hash = (hash ^ value) * 0x9e3779b97f4a7c15;
+  return hash ^ (hash >> 29);
+}
+
+class IdTable {
+ public:
+  // Returns the number of that hash for which `equal(number)` holds, or kNoId.
+  template <typename Equal>
+  uint32_t find(uint64_t hash, Equal equal) const {
+    if (slots_.empty()) return kNoId;
+    for (size_t at = hash & mask();; at = (at + 1) & mask()) {
+      const Slot& slot = slots_[at];
+      if (slot.id == kNoId) return kNoId;
+      if (slot.hash == static_cast<uint32_t>(hash >> 32) && equal(slot.id)) return slot.id;
+    }
+  }
+
+  // `id` is not there yet.
+  void insert(uint64_t hash, uint32_t id) {
+    if (2 * (size_ + 1) > slots_.size()) grow();
+    put(slots_, {static_cast<uint32_t>(hash >> 32), static_cast<uint32_t>(hash), id});
+    ++size_;
+  }
+
+  void clear() {
+    slots_.clear();
+    size_ = 0;
+  }
+  size_t bytes() const { return slots_.capacity() * sizeof(Slot); }
+
+ private:
+  struct Slot {
+    uint32_t hash = 0;   // the upper half
+    uint32_t place = 0;  // the lower half, which says where it lies
+    uint32_t id = kNoId;
+  };
+
+  size_t mask() const { return slots_.size() - 1; }
+  static void put(std::vector<Slot>& slots, Slot slot) {
+    size_t at = slot.place & (slots.size() - 1);
+    while (slots[at].id != kNoId) at = (at + 1) & (slots.size() - 1);
+    slots[at] = slot;
+  }
+  void grow() {
+    std::vector<Slot> larger(slots_.empty() ? 16 : 2 * slots_.size());
+    for (const Slot& slot : slots_) {
+      if (slot.id != kNoId) put(larger, slot);
+    }
+    slots_ = std::move(larger);
+  }
+
+  std::vector<Slot> slots_;  // a power of two
+  size_t size_ = 0;
+};
+
+}  // namespace hearth

@@ -1,0 +1,87 @@
+// Lexer: the terminals of a grammar as one deterministic automaton, made state by state as texts
+// need them. A state is what is left of each terminal that may still match. Any number of threads
+// step it: who needs a step that was made takes no lock.
+//
+// Errors: more than kMostStates states (kResource); those of RegexSet.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "grammar/id_table.h"
+#include "grammar/regex_set.h"
+
+namespace hearth {
+
+class Lexer {
+ public:
+  using StateId = uint32_t;
+  static constexpr StateId kDead = 0;  // no terminal matches any more
+  static constexpr uint32_t kMostStates = 65'536;
+  // Texts of up to this many bytes don't tell a state from its clamped() one.
+  static constexpr uint32_t kClamp = 512;
+
+  Lexer(RegexSet regexes, std::vector<RegexId> terminals);
+  ~Lexer();
+  Lexer(const Lexer&) = delete;
+  Lexer& operator=(const Lexer&) = delete;
+
+  // The state in which these terminals, ascending, begin.
+  StateId start(std::span<const uint32_t> terminals);
+  StateId next(StateId state, uint8_t byte) {
+    uint32_t found = at(state).next[class_of_[byte]].load(std::memory_order_acquire);
+    return found != kNoId ? found : make_next(state, byte);
+  }
+  // The terminals that match what was read, ascending.
+  std::span<const uint32_t> accepted(StateId state) const { return at(state).accepted; }
+  // Whether no byte may follow.
+  bool at_end(StateId state) const { return at(state).at_end; }
+  // The state with counters cut to what kClamp bytes can tell.
+  StateId clamped(StateId state);
+  // Whether any text of up to `times` parts that match `part`, an expression of part(), may follow,
+  // as far as that shows. False is no proof.
+  bool takes_repeated(StateId state, RegexId part, uint64_t times);
+  // Makes one character of a set of the lexer's own expressions.
+  template <typename Make>
+  RegexId part(Make make) {
+    std::lock_guard lock(mutex_);
+    return make(regexes_);
+  }
+
+  uint32_t classes() const { return classes_; }
+  uint8_t class_of(uint8_t byte) const { return class_of_[byte]; }
+  uint32_t states() const { return count_.load(std::memory_order_relaxed); }
+  size_t memory() const;
+
+ private:
+  using Entry = std::pair<uint32_t, RegexId>;  // a terminal and what is left of it
+  struct State {
+    std::vector<Entry> entries;
+    std::vector<uint32_t> accepted;
+    bool at_end = true;
+    std::atomic<StateId> clamped{kNoId};
+    std::unique_ptr<std::atomic<StateId>[]> next;  // by class
+  };
+  static constexpr uint32_t kChunk = 256;
+
+  State& at(StateId state) const { return chunks_[state / kChunk][state % kChunk]; }
+  StateId intern(std::vector<Entry> entries);
+  StateId make_next(StateId state, uint8_t byte);
+
+  mutable std::mutex mutex_;
+  RegexSet regexes_;
+  std::vector<RegexId> terminals_;
+  std::array<uint8_t, 256> class_of_{};
+  uint32_t classes_ = 0;
+  std::array<std::unique_ptr<State[]>, kMostStates / kChunk> chunks_;
+  std::atomic<uint32_t> count_{0};
+  IdTable table_;
+};
+
+}  // namespace hearth

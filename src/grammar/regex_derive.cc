@@ -1,0 +1,207 @@
+// Derivatives, and what they tell of an expression.
+#include <algorithm>
+#include <unordered_set>
+
+#include "base/error.h"
+#include "grammar/regex_set.h"
+
+namespace hearth {
+namespace {
+
+constexpr size_t kMostRemembered = size_t{1} << 18;
+constexpr size_t kMostSearched = 100'000;
+
+uint64_t one_less(uint64_t bound) { return bound == kNoLimit || bound == 0 ? bound : bound - 1; }
+
+}  // namespace
+
+RegexId RegexSet::derive(RegexId regex, uint8_t byte) {
+  const Node& node = nodes_[regex];
+  if (!spellable_.test(byte)) return nothing();
+  switch (node.kind) {  // what is as quick as looking it up
+    case Kind::kNothing:
+    case Kind::kEmpty:
+      return nothing();
+    case Kind::kEverything:
+      return everything();
+    case Kind::kBytes:
+      return sets_[node.a].test(byte) ? empty() : nothing();
+    default:
+      break;
+  }
+  uint64_t key = mix_hash(mix_hash(1, regex), byte);
+  uint32_t found = derivative_table_.find(key, [&](uint32_t at) {
+    return derivatives_[at].regex == regex && derivatives_[at].byte == byte;
+  });
+  if (found != kNoId) return derivatives_[found].result;
+  if (work_left_ == 0) {
+    fail(ErrorCode::kRequest, "takes too long to work out; make it simpler");
+  }
+  --work_left_;
+  RegexId result = derive_node(regex, byte);
+  if (derivatives_.size() >= kMostRemembered) {
+    derivatives_.clear();
+    derivative_table_.clear();
+  }
+  derivative_table_.insert(key, static_cast<uint32_t>(derivatives_.size()));
+  derivatives_.push_back({regex, byte, result});
+  return result;
+}
+
+RegexId RegexSet::derive_node(RegexId regex, uint8_t byte) {
+  const Node node = nodes_[regex];
+  switch (node.kind) {
+    case Kind::kLiteral: {
+      if (static_cast<uint8_t>(literals_[node.a]) != byte) return nothing();
+      if (node.b == 2) {
+        ByteSet last;
+        last.set(static_cast<uint8_t>(literals_[node.a + 1]));
+        return bytes(last);
+      }
+      return add({.kind = Kind::kLiteral, .a = node.a + 1, .b = node.b - 1});
+    }
+    case Kind::kConcat:
+      return derive_concat(regex, byte);
+    case Kind::kNot:
+      return complement(derive(node.a, byte));
+    case Kind::kRepeat: {
+      RegexId first = derive(node.a, byte);
+      if (first == nothing()) return first;
+      return join(first, repeat(node.a, one_less(node.least), one_less(node.most)));
+    }
+    default:
+      return derive_list(regex, byte);
+  }
+}
+
+RegexId RegexSet::derive_concat(RegexId regex, uint8_t byte) {
+  std::vector<RegexId> ways;
+  while (true) {
+    const Node node = nodes_[regex];
+    if (node.kind != Kind::kConcat) {
+      ways.push_back(derive(regex, byte));
+      break;
+    }
+    RegexId first = derive(node.a, byte);
+    if (first != nothing()) ways.push_back(join(first, node.b));
+    if (!nullable(node.a)) break;
+    regex = node.b;
+  }
+  return ways.size() == 1 ? ways[0] : any_of(ways);
+}
+
+RegexId RegexSet::derive_list(RegexId regex, uint8_t byte) {
+  const Node node = nodes_[regex];
+  bool all = node.kind == Kind::kAllOf;
+  std::vector<RegexId> results;
+  for (uint32_t i = 0; i < node.b; ++i) {
+    RegexId part = derive(lists_[node.a + i], byte);
+    if (part == nothing()) {
+      if (all) return part;
+      continue;
+    }
+    results.push_back(part);
+  }
+  return all ? all_of(results) : any_of(results);
+}
+
+// Whether some text matches, as far as that shows without a search.
+bool RegexSet::surely_lives(RegexId regex) const {
+  const Node& node = nodes_[regex];
+  return node.nullable || node.live == Live::kYes ||
+         (node.plain && regex != nothing() && spellable_.all());
+}
+
+bool RegexSet::is_nothing(RegexId regex) {
+  if (regex == nothing() || nodes_[regex].live == Live::kNo) return true;
+  if (surely_lives(regex)) return false;
+  return !search_life(regex);
+}
+
+// Looks for the shortest text that matches. All expressions on the way to it live; where there is
+// none, all that were met match nothing.
+bool RegexSet::search_life(RegexId regex) {
+  struct Met {
+    RegexId regex;
+    size_t from;
+  };
+  std::vector<Met> met{{regex, 0}};
+  std::unordered_set<RegexId> known{regex};
+  for (size_t at = 0; at < met.size(); ++at) {
+    for (uint8_t byte : representatives()) {
+      RegexId next = derive(met[at].regex, byte);
+      if (next == nothing() || nodes_[next].live == Live::kNo) continue;
+      if (surely_lives(next)) {
+        nodes_[next].live = Live::kYes;
+        for (size_t i = at;; i = met[i].from) {
+          nodes_[met[i].regex].live = Live::kYes;
+          if (i == 0) return true;
+        }
+      }
+      if (!known.insert(next).second) continue;
+      met.push_back({next, at});
+      if (met.size() > kMostSearched) {
+        fail(ErrorCode::kRequest,
+             "is too complex: whether any text matches shows only after {} steps; make it simpler",
+             kMostSearched);
+      }
+    }
+  }
+  for (const Met& dead : met) nodes_[dead.regex].live = Live::kNo;
+  return false;
+}
+
+bool RegexSet::is_at_end(RegexId regex) {
+  if (regex == nothing() || regex == empty()) return true;
+  if (nodes_[regex].plain && spellable_.all()) return false;
+  return std::ranges::all_of(representatives(),
+                             [&](uint8_t byte) { return is_nothing(derive(regex, byte)); });
+}
+
+bool RegexSet::contains(RegexId larger, RegexId smaller) {
+  return larger == smaller || is_nothing(all_of({smaller, complement(larger)}));
+}
+
+bool RegexSet::disjoint(RegexId a, RegexId b) { return is_nothing(all_of({a, b})); }
+
+RegexId RegexSet::clamp_counters(RegexId regex, uint64_t most) {
+  const Node node = nodes_[regex];
+  switch (node.kind) {
+    case Kind::kConcat: {
+      RegexId head = clamp_counters(node.a, most);
+      // What is behind can be reached within the same bytes only past a head that may be empty.
+      RegexId rest = nullable(node.a) ? clamp_counters(node.b, most) : node.b;
+      return head == node.a && rest == node.b ? regex : join(head, rest);
+    }
+    case Kind::kRepeat: {
+      uint64_t least = std::min(node.least, most);
+      uint64_t limit = std::min(node.most, most);
+      return repeat(node.a, least, limit);
+    }
+    case Kind::kAnyOf: {
+      std::vector<RegexId> results;
+      for (uint32_t i = 0; i < node.b; ++i) {
+        results.push_back(clamp_counters(lists_[node.a + i], most));
+      }
+      return any_of(results);
+    }
+    default:  // parts of an intersection may bind each other however far away
+      return regex;
+  }
+}
+
+bool RegexSet::begins_with_repeated(RegexId regex, RegexId part, uint64_t times) {
+  const Node node = nodes_[regex];
+  if (regex == everything()) return true;
+  if (node.kind == Kind::kAnyOf) {
+    for (uint32_t i = 0; i < node.b; ++i) {
+      if (begins_with_repeated(lists_[node.a + i], part, times)) return true;
+    }
+    return false;
+  }
+  Run run;
+  if (!split_run(regex, &run) || run.most < times || !surely_lives(run.rest)) return false;
+  return contains(run.part, part);
+}
+
+}  // namespace hearth

@@ -1,0 +1,168 @@
+// RegexSet: regular expressions over bytes, as Brzozowski has them: with intersection, complement
+// and counted repetition, and stepped by derivatives. Equal expressions have one number.
+//
+//   RegexSet set;
+//   RegexId digits = set.repeat(set.bytes(byte_range('0', '9')), 1, kNoLimit);
+//   RegexId rest = set.derive(digits, '7');   // what may follow a 7
+//   bool whole = set.nullable(rest);          // whether it may end there
+//
+// A repetition is a counter and is never copied: r{m,n} becomes d(r) r{m-1,n-1}. Expressions are
+// brought into a normal form as they are made, so few that mean the same have two numbers.
+//
+// Errors (kRequest): expressions that lie more than 1,000 deep in each other, more than 2 million
+// of them, and questions that take more derivatives than limit_work() allows.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "grammar/byte_set.h"
+#include "grammar/id_table.h"
+
+namespace hearth {
+
+using RegexId = uint32_t;
+
+inline constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
+
+class RegexSet {
+ public:
+  RegexSet();
+
+  RegexId nothing() const { return 0; }  // matches no text
+  RegexId empty() const { return 1; }    // matches the empty text alone
+  RegexId everything() const { return 2; }
+  RegexId bytes(const ByteSet& set);  // one byte of the set
+  RegexId literal(std::string_view text);
+  RegexId concat(std::span<const RegexId> parts);
+  RegexId concat(std::initializer_list<RegexId> parts) { return concat(std::span(parts)); }
+  RegexId any_of(std::span<const RegexId> parts);
+  RegexId any_of(std::initializer_list<RegexId> parts) { return any_of(std::span(parts)); }
+  RegexId all_of(std::span<const RegexId> parts);
+  RegexId all_of(std::initializer_list<RegexId> parts) { return all_of(std::span(parts)); }
+  RegexId complement(RegexId regex);
+  // `least` to `most` times `regex`; nothing() where least > most.
+  RegexId repeat(RegexId regex, uint64_t least, uint64_t most);
+  RegexId optional(RegexId regex) { return any_of({empty(), regex}); }
+
+  // What may follow `byte` in texts that match.
+  RegexId derive(RegexId regex, uint8_t byte);
+  bool nullable(RegexId regex) const { return nodes_[regex].nullable; }
+  bool matches(RegexId regex, std::string_view text);
+
+  // Whether no text at all matches.
+  bool is_nothing(RegexId regex);
+  // Whether all texts that match end here: it matches the empty text or none.
+  bool is_at_end(RegexId regex);
+  bool contains(RegexId larger, RegexId smaller);
+  bool disjoint(RegexId a, RegexId b);
+
+  // From here on texts with other bytes than these match nothing: a vocabulary cannot spell them.
+  void restrict_to(const ByteSet& spellable);
+  const ByteSet& spellable() const { return spellable_; }
+
+  // Derivatives may be taken `steps` more times from here on.
+  void limit_work(uint64_t steps) { work_left_ = steps; }
+  uint64_t work_left() const { return work_left_; }
+
+  // Bytes that no expression tells apart are one class. Expressions that are made of others by
+  // derive() and the operations above need no new classes.
+  uint32_t classes() const { return static_cast<uint32_t>(representatives_.size()); }
+  uint8_t class_of(uint8_t byte) const { return class_of_[byte]; }
+  std::span<const uint8_t> representatives() const { return representatives_; }  // a byte a class
+
+  // The expression with every counter that its texts begin with cut to at most `most`: what texts
+  // of fewer bytes than that can't tell from it.
+  RegexId clamp_counters(RegexId regex, uint64_t most);
+  // Whether texts that match may begin with any text of up to `times` parts that match `part`,
+  // as far as the form shows. False is no proof.
+  bool begins_with_repeated(RegexId regex, RegexId part, uint64_t times);
+
+  size_t memory() const;  // bytes
+
+ private:
+  enum class Kind : uint8_t {
+    kNothing,
+    kEmpty,
+    kEverything,
+    kBytes,
+    kLiteral,
+    kConcat,
+    kAnyOf,
+    kAllOf,
+    kNot,
+    kRepeat
+  };
+  enum class Live : uint8_t { kUnknown, kYes, kNo };
+
+  struct Node {
+    Kind kind = Kind::kNothing;
+    bool nullable = false;
+    bool plain = true;  // without intersection and complement: only nothing() matches nothing
+    Live live = Live::kUnknown;
+    uint32_t height = 0;
+    // kBytes: a is the number of the set. kLiteral: a is where it lies, b its size. kConcat: a is
+    // the head, no kConcat itself, b the rest. kAnyOf, kAllOf: a is where the parts lie, b how many
+    // there are. kNot, kRepeat: a is the part.
+    uint32_t a = 0, b = 0;
+    uint64_t least = 0, most = 0;  // kRepeat
+  };
+  struct Derivative {
+    RegexId regex;
+    uint8_t byte;
+    RegexId result;
+  };
+  // An expression as X{least,most} and the rest.
+  struct Run {
+    RegexId part, rest;
+    uint64_t least, most;
+    RegexId whole;
+  };
+
+  RegexId add(Node node);
+  RegexId add_list(Kind kind, std::span<const RegexId> parts);
+  uint64_t hash(const Node& node) const;
+  bool same(const Node& a, const Node& b) const;
+  std::span<const RegexId> parts(const Node& node) const {
+    return std::span(lists_).subspan(node.a, node.b);
+  }
+  std::string_view text(const Node& literal) const {
+    return std::string_view(literals_).substr(literal.a, literal.b);
+  }
+  uint32_t set_number(const ByteSet& set);
+  void refine(const ByteSet& set);
+
+  RegexId join(RegexId head, RegexId rest);
+  RegexId join_one(RegexId head, RegexId rest);
+  bool split_run(RegexId regex, Run* run) const;
+  void flatten(Kind kind, std::span<const RegexId> parts, std::vector<RegexId>* out) const;
+  void merge_bytes(Kind kind, std::vector<RegexId>* parts);
+  void merge_runs(std::vector<RegexId>* parts);
+  bool has_opposites(std::span<const RegexId> parts);
+  RegexId derive_node(RegexId regex, uint8_t byte);
+  RegexId derive_concat(RegexId regex, uint8_t byte);
+  RegexId derive_list(RegexId regex, uint8_t byte);
+  bool surely_lives(RegexId regex) const;
+  bool search_life(RegexId regex);
+
+  std::vector<Node> nodes_;
+  std::vector<RegexId> lists_;
+  std::string literals_;
+  std::vector<ByteSet> sets_;
+  IdTable node_table_, set_table_;
+  std::vector<Derivative> derivatives_;
+  IdTable derivative_table_;
+
+  std::array<uint8_t, 256> class_of_{};
+  std::vector<uint8_t> representatives_;
+  ByteSet spellable_ = all_bytes();
+  uint64_t work_left_ = 20'000'000;
+};
+
+}  // namespace hearth
