@@ -37,13 +37,20 @@ class IdTable {
     ++size_;
   }
 
+  // Keeps the room of a small table for what comes next.
   void clear() {
-    slots_.clear();
+    if (size_ == 0) return;
     size_ = 0;
+    if (slots_.size() > kSmall) {
+      slots_.clear();
+    } else {
+      slots_.assign(slots_.size(), Slot());
+    }
   }
   size_t bytes() const { return slots_.capacity() * sizeof(Slot); }
 
  private:
+  static constexpr size_t kSmall = 256;
   struct Slot {
     uint32_t hash = 0;   // the upper half
     uint32_t place = 0;  // the lower half, which says where it lies

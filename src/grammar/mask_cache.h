@@ -1,0 +1,46 @@
+// MaskCache: the masks of the last positions that were asked for.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "grammar/position_store.h"
+
+namespace hearth {
+
+class MaskCache {
+ public:
+  static constexpr size_t kMostMasks = 64;
+  using Bits = std::vector<uint64_t>;
+
+  // Returns nullptr where it is not there.
+  const Bits* find(PositionId at) const {
+    for (const Entry& entry : entries_) {
+      if (entry.at == at) return entry.bits.get();
+    }
+    return nullptr;
+  }
+  void add(PositionId at, Bits bits) {
+    Entry entry{at, std::make_shared<const Bits>(std::move(bits))};
+    if (entries_.size() < kMostMasks) {
+      entries_.push_back(std::move(entry));
+    } else {
+      entries_[next_++ % kMostMasks] = std::move(entry);
+    }
+  }
+  void clear() { entries_.clear(); }
+  size_t memory() const {
+    return entries_.empty() ? 0 : entries_.size() * entries_[0].bits->size() * sizeof(uint64_t);
+  }
+
+ private:
+  struct Entry {
+    PositionId at;
+    std::shared_ptr<const Bits> bits;  // copies of a matcher share it
+  };
+  std::vector<Entry> entries_;
+  size_t next_ = 0;
+};
+
+}  // namespace hearth

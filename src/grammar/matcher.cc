@@ -1,0 +1,104 @@
+#include "grammar/matcher.h"
+
+#include "base/error.h"
+
+namespace hearth {
+namespace {
+
+// What is needed may take this much: a mask needs more for a while.
+constexpr size_t kMostNeeded = PositionStore::kMostMemory / 4 * 3;
+
+// What is not needed is freed when half of the memory that was left then is used.
+size_t half_way(size_t used) { return (used + PositionStore::kMostMemory) / 2; }
+
+}  // namespace
+
+Matcher::Matcher(std::shared_ptr<const Grammar> grammar,
+                 std::shared_ptr<const VocabularyTrie> vocabulary)
+    : grammar_(std::move(grammar)),
+      vocabulary_(std::move(vocabulary)),
+      positions_(*grammar_),
+      at_(positions_.first()),
+      collect_at_(half_way(0)) {
+  for (const VocabularyTrie::Slice& slice : vocabulary_->slices()) {
+    slice_parts_.push_back(
+        grammar_->lexer().part([&](RegexSet& set) { return utf8_regex(set, slice.characters); }));
+  }
+}
+
+PositionId Matcher::behind(PositionId from, int32_t token) {
+  if (!vocabulary_->has(token)) return PositionStore::kDead;
+  PositionId control = positions_.step_control(from, token);
+  if (control != PositionStore::kDead) return control;
+  switch (vocabulary_->role(token)) {
+    case TokenRole::kText:
+      return positions_.step(from, vocabulary_->bytes(token));
+    case TokenRole::kEnd:
+      return positions_.may_end(from) ? PositionStore::kEnded : PositionStore::kDead;
+    default:
+      return PositionStore::kDead;
+  }
+}
+
+bool Matcher::accept(int32_t token) {
+  free_memory();
+  PositionId next = behind(token);
+  if (next == PositionStore::kDead) return false;
+  history_.push_back(at_);
+  at_ = next;
+  return true;
+}
+
+void Matcher::rollback(size_t tokens) {
+  if (tokens > history_.size()) {
+    fail(ErrorCode::kResource, "{} tokens of a grammar's text cannot be taken back; it knows {}",
+         tokens, history_.size());
+  }
+  if (tokens == 0) return;
+  at_ = history_[history_.size() - tokens];
+  history_.resize(history_.size() - tokens);
+}
+
+size_t Matcher::validate(std::span<const int32_t> draft) {
+  PositionId at = at_;
+  for (size_t i = 0; i < draft.size(); ++i) {
+    at = behind(at, draft[i]);
+    if (at == PositionStore::kDead) return i;
+  }
+  return draft.size();
+}
+
+std::string Matcher::forced() {
+  std::string bytes;
+  for (PositionId at = at_; bytes.size() < kMostForced;) {
+    std::optional<uint8_t> byte = positions_.forced(at);
+    if (!byte) break;
+    bytes += static_cast<char>(*byte);
+    at = positions_.step(at, *byte);
+  }
+  return bytes;
+}
+
+// Keeps the positions of the last tokens and frees the others, once there are many.
+void Matcher::free_memory() {
+  if (positions_.memory() < collect_at_) return;
+  if (history_.size() > kLeastHistory) {
+    history_.erase(history_.begin(), history_.end() - kLeastHistory);
+  }
+  history_.push_back(at_);
+  positions_.collect(history_);
+  at_ = history_.back();
+  history_.pop_back();
+  masks_.clear();
+  if (positions_.memory() > kMostNeeded) {
+    fail(ErrorCode::kResource, "the grammar needs more than {} MiB for this text; simplify it",
+         kMostNeeded >> 20);
+  }
+  collect_at_ = half_way(positions_.memory());
+}
+
+size_t Matcher::memory() const {
+  return positions_.memory() + masks_.memory() + history_.capacity() * sizeof(PositionId);
+}
+
+}  // namespace hearth

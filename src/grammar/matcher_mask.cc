@@ -1,0 +1,122 @@
+// How a matcher finds all tokens that may follow.
+#include <algorithm>
+#include <array>
+
+#include "grammar/matcher.h"
+
+namespace hearth {
+namespace {
+
+// Where a slice's characters lead to more places than this, walking its tokens costs less.
+constexpr size_t kMostPairs = 512;
+
+void set_bit(std::span<uint64_t> bits, int32_t token) {
+  bits[static_cast<size_t>(token) / 64] |= uint64_t{1} << (token % 64);
+}
+
+bool has_bit(std::span<const uint64_t> bits, int32_t token) {
+  return (bits[static_cast<size_t>(token) / 64] >> (token % 64) & 1) != 0;
+}
+
+}  // namespace
+
+void Matcher::mask(std::span<uint64_t> bits) {
+  free_memory();
+  size_t words = vocabulary_->mask_words();
+  std::ranges::fill(bits.subspan(words), 0);
+  bits = bits.first(words);
+  PositionId at = positions_.clamped(at_);
+  if (const MaskCache::Bits* known = masks_.find(at)) {
+    std::ranges::copy(*known, bits.begin());
+    return;
+  }
+  make_mask(at, bits);
+  masks_.add(at, MaskCache::Bits(bits.begin(), bits.end()));
+}
+
+void Matcher::make_mask(PositionId at, std::span<uint64_t> bits) {
+  const VocabularyTrie::Slice* slice = find_slice(at);
+  if (slice != nullptr) {
+    std::ranges::copy(slice->mask, bits.begin());
+    walk(at, slice->others, bits);
+  } else {
+    std::ranges::fill(bits, 0);
+    walk(at, vocabulary_->nodes(), bits);
+  }
+  for (const auto& [first, twin] : vocabulary_->twins()) {
+    if (has_bit(bits, first)) set_bit(bits, twin);
+  }
+  set_others(at, bits);
+}
+
+// The tokens that match by what they are.
+void Matcher::set_others(PositionId at, std::span<uint64_t> bits) const {
+  if (positions_.may_end(at)) {
+    for (int32_t token : vocabulary_->ends()) set_bit(bits, token);
+  }
+  for (Grammar::SymbolId control : positions_.controls(at)) {
+    for (int32_t token : grammar_->tokens(control)) {
+      if (vocabulary_->has(token)) set_bit(bits, token);
+    }
+  }
+}
+
+const VocabularyTrie::Slice* Matcher::find_slice(PositionId at) {
+  if (!positions_.takes_text(at)) return nullptr;
+  std::span<const VocabularyTrie::Slice> slices = vocabulary_->slices();
+  for (size_t i = 0; i < slices.size(); ++i) {
+    if (takes_slice(at, i)) return &slices[i];
+  }
+  for (const VocabularyTrie::Slice& slice : slices) {
+    if (walks_slice(at, slice)) return &slice;
+  }
+  return nullptr;
+}
+
+// Whether the form of a terminal shows that all tokens of a slice may follow.
+bool Matcher::takes_slice(PositionId at, size_t slice) {
+  uint32_t longest = vocabulary_->slices()[slice].longest;
+  return std::ranges::any_of(positions_.threads(at), [&](const PositionStore::Thread& thread) {
+    return grammar_->lexer().takes_repeated(thread.state, slice_parts_[slice], longest);
+  });
+}
+
+// The same by following all texts of the slice's characters, where that goes in circles soon.
+bool Matcher::walks_slice(PositionId from, const VocabularyTrie::Slice& slice) {
+  std::vector<std::pair<PositionId, uint8_t>> pairs{{from, 0}};
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    auto [at, state] = pairs[i];
+    std::pair<PositionId, uint8_t> last{PositionStore::kDead, 0};
+    for (uint32_t byte = 0; byte < 256; ++byte) {
+      uint8_t next_state = slice.automaton[state][byte];
+      if (next_state == VocabularyTrie::kNoState) continue;
+      std::pair next(positions_.step(at, static_cast<uint8_t>(byte)), next_state);
+      if (next.first == PositionStore::kDead) return false;
+      if (next == last) continue;
+      last = next;
+      if (std::ranges::find(pairs, next) == pairs.end()) pairs.push_back(next);
+      if (pairs.size() > kMostPairs) return false;
+    }
+  }
+  return true;
+}
+
+void Matcher::walk(PositionId from, std::span<const VocabularyTrie::Node> nodes,
+                   std::span<uint64_t> bits) {
+  if (!positions_.takes_text(from)) return;
+  std::array<PositionId, VocabularyTrie::kLongestToken + 1> path;
+  path[0] = from;
+  for (size_t i = 0; i < nodes.size();) {
+    const VocabularyTrie::Node& node = nodes[i];
+    PositionId next = positions_.step(path[node.depth], node.byte);
+    if (next == PositionStore::kDead) {
+      i = node.next;
+      continue;
+    }
+    path[node.depth + 1u] = next;
+    if (node.token >= 0) set_bit(bits, node.token);
+    ++i;
+  }
+}
+
+}  // namespace hearth

@@ -1,0 +1,337 @@
+#include "grammar/matcher.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "grammar/regex_parser.h"
+#include "grammar/test_grammars.h"
+
+namespace hearth {
+namespace {
+
+#ifdef HEARTH_FEW_ROUNDS
+constexpr uint32_t kGrammars = 40;
+#else
+constexpr uint32_t kGrammars = 400;
+#endif
+constexpr size_t kLongestText = 6;
+
+// All texts of one to three letters of "ab", some others, and tokens of every role.
+std::vector<VocabularyToken> test_tokens() {
+  std::vector<VocabularyToken> tokens;
+  std::vector<std::string> texts{""};
+  for (size_t i = 0; i < texts.size(); ++i) {
+    if (i > 0) tokens.push_back({.bytes = texts[i]});
+    if (texts[i].size() == 3) continue;
+    for (char c : {'a', 'b'}) texts.push_back(texts[i] + c);
+  }
+  for (const char* text : {"ab", "c", "aac", "<", "<x>", ""}) tokens.push_back({.bytes = text});
+  tokens.push_back({.role = TokenRole::kEnd});
+  tokens.push_back({.role = TokenRole::kControl});
+  tokens.push_back({.role = TokenRole::kUnused});
+  tokens.push_back({.role = TokenRole::kEnd});
+  return tokens;
+}
+
+std::shared_ptr<const VocabularyTrie> test_vocabulary() {
+  return std::make_shared<const VocabularyTrie>(test_tokens());
+}
+
+// A token a byte, and one that ends.
+std::shared_ptr<const VocabularyTrie> byte_vocabulary() {
+  std::vector<VocabularyToken> tokens;
+  for (int byte = 0; byte < 256; ++byte) tokens.push_back({.bytes = {static_cast<char>(byte)}});
+  tokens.push_back({.role = TokenRole::kEnd});
+  return std::make_shared<const VocabularyTrie>(tokens);
+}
+
+std::vector<int32_t> allowed_tokens(Matcher& matcher) {
+  std::vector<uint64_t> bits(matcher.vocabulary().mask_words() + 1, ~uint64_t{0});
+  matcher.mask(bits);
+  std::vector<int32_t> tokens;
+  for (size_t i = 0; i < 64 * bits.size(); ++i) {
+    if ((bits[i / 64] >> (i % 64) & 1) != 0) tokens.push_back(static_cast<int32_t>(i));
+  }
+  return tokens;
+}
+
+bool takes_text(Matcher& matcher, std::string_view text) {
+  for (char c : text) {
+    if (!matcher.accept(static_cast<uint8_t>(c))) return false;
+  }
+  return true;
+}
+
+std::shared_ptr<const Grammar> pattern_grammar(std::string_view pattern) {
+  GrammarBuilder builder;
+  RegexId regex = parse_pattern(builder.regexes(), pattern, {.search = false});
+  return builder.build(builder.terminal(regex));
+}
+
+std::shared_ptr<const Grammar> try_build(TestGrammar& grammar) {
+  try {
+    return grammar.build();
+  } catch (const Error&) {
+    return nullptr;
+  }
+}
+
+TEST(MatcherTest, TextsAreThoseOfTheGrammar) {
+  auto vocabulary = byte_vocabulary();
+  uint32_t built = 0;
+  for (uint32_t seed = 0; seed < kGrammars; ++seed) {
+    TestGrammar grammar(seed, kLongestText + 2);
+    std::set<std::string> beginnings;
+    for (const std::string& text : grammar.texts()) {
+      for (size_t size = 0; size <= text.size(); ++size) beginnings.insert(text.substr(0, size));
+    }
+    std::shared_ptr<const Grammar> made = try_build(grammar);
+    if (made == nullptr) {
+      ASSERT_TRUE(grammar.texts().empty()) << seed;
+      continue;
+    }
+    ++built;
+    Matcher start(made, vocabulary);
+    std::vector<std::string> texts{""};
+    for (size_t i = 0; i < texts.size(); ++i) {
+      Matcher matcher = start;
+      bool viable = takes_text(matcher, texts[i]);
+      ASSERT_TRUE(viable || beginnings.count(texts[i]) == 0) << seed << " " << texts[i];
+      if (!viable) continue;
+      ASSERT_EQ(matcher.may_end(), grammar.texts().count(texts[i]) == 1) << seed << " " << texts[i];
+      if (texts[i].size() == kLongestText) continue;
+      for (char c : {'a', 'b'}) texts.push_back(texts[i] + c);
+    }
+  }
+  EXPECT_GT(built, kGrammars / 2);
+}
+
+// Checks the mask against one token at a time, here and behind all allowed tokens.
+void check_masks(Matcher& matcher, const std::shared_ptr<const Grammar>& grammar,
+                 const std::shared_ptr<const VocabularyTrie>& vocabulary,
+                 std::vector<int32_t>* path, int* left) {
+  std::vector<int32_t> allowed = allowed_tokens(matcher), expected;
+  Matcher replayed(grammar, vocabulary);
+  ASSERT_EQ(replayed.validate(*path), path->size());
+  for (int32_t token : *path) ASSERT_TRUE(replayed.accept(token));
+  EXPECT_EQ(replayed.may_end(), matcher.may_end());
+  EXPECT_EQ(replayed.must_end(), matcher.must_end());
+  for (int32_t token = 0; token < static_cast<int32_t>(vocabulary->size()); ++token) {
+    Matcher fresh = replayed;
+    if (fresh.accept(token)) expected.push_back(token);
+  }
+  ASSERT_EQ(allowed, expected);
+  ASSERT_TRUE(!allowed.empty() || matcher.ended());
+  for (int32_t token : allowed) {
+    if (--*left < 0 || path->size() == 4) return;
+    Matcher before = matcher;
+    ASSERT_TRUE(matcher.accept(token));
+    path->push_back(token);
+    check_masks(matcher, grammar, vocabulary, path, left);
+    path->pop_back();
+    matcher.rollback(1);
+    EXPECT_EQ(allowed_tokens(matcher), allowed);
+    EXPECT_EQ(allowed_tokens(before), allowed);
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
+TEST(MatcherTest, MasksAreTheTokensThatAreAccepted) {
+  auto vocabulary = test_vocabulary();
+  for (uint32_t seed = 0; seed < kGrammars; ++seed) {
+    TestGrammar grammar(seed, 1);
+    std::shared_ptr<const Grammar> made = try_build(grammar);
+    if (made == nullptr) continue;
+    Matcher matcher(made, vocabulary);
+    std::vector<int32_t> path;
+    int left = 40;
+    check_masks(matcher, made, vocabulary, &path, &left);
+    ASSERT_FALSE(HasFatalFailure()) << seed;
+  }
+}
+
+TEST(MatcherTest, MasksOfTextAreTheTokensThatAreAccepted) {
+  std::vector<VocabularyToken> tokens = test_tokens();
+  for (const char* text :
+       {"\"", "b\"", "\",", "\\", "\\n", "\xc3", "\xa4", "\xc3\xa4", "\xc3\xa4x",
+        "aaaaaaaaaaaaaaaaaaaaaaaaa", "bbbbbbbbbb", "1", "12", " ", "  ", "\n", "x", ">", "z"}) {
+    tokens.push_back({.bytes = text});
+  }
+  auto vocabulary = std::make_shared<const VocabularyTrie>(tokens);
+  for (const char* pattern : {"\"([^\"\\\\\\x00-\\x1f]|\\\\[\"n])*\"", "\"[^\"]{0,20}\"",
+                              "\"[^\"]{3,600}\"", "\"[a-z]{2,}\"", "[a-c]{0,30}|\"[^<]*\"",
+                              "(a[^<]*<x>|b.{0,9}1)", "([ab]{2}|c){0,700}", "([^a]|a[^a])*"}) {
+    std::shared_ptr<const Grammar> grammar = pattern_grammar(pattern);
+    Matcher matcher(grammar, vocabulary);
+    std::vector<int32_t> path;
+    int left = 200;
+    check_masks(matcher, grammar, vocabulary, &path, &left);
+    ASSERT_FALSE(HasFatalFailure()) << pattern;
+  }
+}
+
+TEST(MatcherTest, RandomWalksEnd) {
+  std::mt19937 random(5);
+  auto vocabulary = test_vocabulary();
+  for (uint32_t seed = 0; seed < kGrammars; ++seed) {
+    TestGrammar grammar(seed, 8);
+    std::shared_ptr<const Grammar> made = try_build(grammar);
+    if (made == nullptr) continue;
+    Matcher matcher(made, vocabulary);
+    std::string text;
+    for (int step = 0; step < 30 && !matcher.ended(); ++step) {
+      std::vector<int32_t> allowed = allowed_tokens(matcher);
+      ASSERT_FALSE(allowed.empty()) << seed;
+      int32_t token = allowed[random() % allowed.size()];
+      ASSERT_TRUE(matcher.accept(token));
+      text += vocabulary->bytes(token);
+    }
+    if (matcher.ended() && text.size() <= 8) {
+      EXPECT_EQ(grammar.texts().count(text), 1) << seed << " " << text;
+    }
+  }
+}
+
+TEST(MatcherTest, ControlTokensMatchOnlyWhereTheyAreNamed) {
+  std::vector<VocabularyToken> tokens = test_tokens();
+  auto end = static_cast<int32_t>(tokens.size()) - 4, control = end + 1, unused = end + 2;
+  auto vocabulary = std::make_shared<const VocabularyTrie>(tokens);
+  GrammarBuilder builder;
+  Symbol text = builder.terminal(builder.regexes().everything());
+  Symbol start = builder.rule("start");
+  std::vector<int32_t> ids{control};
+  builder.add(start, {text, builder.control(ids), text});
+  Matcher matcher(builder.build(start), vocabulary);
+  EXPECT_FALSE(matcher.allows(end));
+  EXPECT_FALSE(matcher.allows(unused));
+  EXPECT_FALSE(matcher.allows(-1));
+  EXPECT_FALSE(matcher.allows(static_cast<int32_t>(tokens.size())));
+  ASSERT_TRUE(matcher.accept(0));
+  EXPECT_FALSE(matcher.may_end());
+  ASSERT_TRUE(matcher.accept(control));
+  EXPECT_FALSE(matcher.allows(control));
+  ASSERT_TRUE(matcher.accept(0));
+  EXPECT_TRUE(matcher.may_end());
+  EXPECT_FALSE(matcher.must_end());
+  ASSERT_TRUE(matcher.accept(end));
+  EXPECT_TRUE(matcher.ended());
+  EXPECT_TRUE(allowed_tokens(matcher).empty());
+  matcher.rollback(1);
+  EXPECT_FALSE(matcher.ended());
+}
+
+TEST(MatcherTest, ForcedBytesAreThoseWithoutAChoice) {
+  auto vocabulary = byte_vocabulary();
+  Matcher matcher(pattern_grammar("\\{\"name\": \"(Ann|Andy)\"\\}"), vocabulary);
+  EXPECT_EQ(matcher.forced(), "{\"name\": \"An");
+  ASSERT_TRUE(takes_text(matcher, "{\"name\": \"Ann"));
+  EXPECT_EQ(matcher.forced(), "\"}");
+  ASSERT_TRUE(takes_text(matcher, "\"}"));
+  EXPECT_TRUE(matcher.must_end());
+  EXPECT_EQ(matcher.forced(), "");
+}
+
+TEST(MatcherTest, ANumberMayEndWhereverItIsOne) {
+  auto vocabulary = byte_vocabulary();
+  Matcher matcher(pattern_grammar("-?(0|[1-9]\\d*)(\\.\\d+)?([eE][+-]?\\d+)?"), vocabulary);
+  EXPECT_FALSE(matcher.may_end());
+  ASSERT_TRUE(takes_text(matcher, "-12"));
+  EXPECT_TRUE(matcher.may_end());
+  ASSERT_TRUE(takes_text(matcher, ".5e"));
+  EXPECT_FALSE(matcher.may_end());
+  ASSERT_TRUE(takes_text(matcher, "7"));
+  EXPECT_TRUE(matcher.may_end());
+}
+
+// Texts of 100,000 items, by each way to say a list.
+TEST(MatcherTest, LongListsCostNeitherMemoryNorTime) {
+  enum class Way { kRepeated, kCounted, kRight, kLeft };
+  auto vocabulary = byte_vocabulary();
+  for (Way way : {Way::kRepeated, Way::kCounted, Way::kRight, Way::kLeft}) {
+    GrammarBuilder builder;
+    Symbol item = builder.terminal(
+        parse_pattern(builder.regexes(), "[1-9][0-9]*|\"[^\"]*\"", {.search = false}));
+    Symbol comma = builder.terminal(builder.regexes().literal(","));
+    Symbol list = builder.rule("list");
+    if (way == Way::kRepeated) builder.add(list, {builder.repeated(item, comma, 3, kNoLimit)});
+    if (way == Way::kCounted) builder.add(list, {builder.repeated(item, comma, 3, 100'000)});
+    if (way == Way::kRight) builder.add(list, {item, comma, list});
+    if (way == Way::kLeft) builder.add(list, {list, comma, item});
+    builder.add(list, {item});
+    Matcher matcher(builder.build(list), vocabulary);
+    for (int i = 0; i < 99'999; ++i) {
+      ASSERT_TRUE(takes_text(matcher, i % 2 == 0 ? "12," : "\"a\",")) << i;
+    }
+    ASSERT_TRUE(takes_text(matcher, "7"));
+    EXPECT_TRUE(matcher.may_end());
+    EXPECT_EQ(matcher.accept(','), way != Way::kCounted);
+    EXPECT_LT(matcher.memory(), size_t{14} << 20);
+    matcher.rollback(200);
+    EXPECT_TRUE(takes_text(matcher, "1"));
+  }
+}
+
+TEST(MatcherTest, DeepNestingEndsInAnErrorAtMost) {
+  GrammarBuilder builder;
+  Symbol open = builder.terminal(builder.regexes().literal("["));
+  Symbol close = builder.terminal(builder.regexes().literal("]"));
+  Symbol comma = builder.terminal(builder.regexes().literal(","));
+  Symbol array = builder.rule("array");
+  builder.add(array, {open, builder.repeated(array, comma, 0, kNoLimit), close});
+  Matcher matcher(builder.build(array), byte_vocabulary());
+  ASSERT_TRUE(takes_text(matcher, std::string(1000, '[') + std::string(999, ']')));
+  EXPECT_FALSE(matcher.may_end());
+  ASSERT_TRUE(matcher.accept(']'));
+  EXPECT_TRUE(matcher.must_end());
+  matcher.rollback(2000);
+  std::string what = "nothing";
+  try {
+    takes_text(matcher, std::string(1'000'000, '['));
+  } catch (const Error& error) {
+    what = error.what();
+  }
+  EXPECT_NE(what.find("MiB for this text"), std::string::npos) << what;
+}
+
+TEST(MatcherTest, ALexerOfTooManyStatesIsAnError) {
+  Matcher matcher(pattern_grammar("[ab]*a([ab]{3}c|[ab]{40}d)"), byte_vocabulary());
+  std::mt19937 random(7);
+  EXPECT_THROW(
+      {
+        for (int i = 0; i < 1'000'000; ++i) ASSERT_TRUE(matcher.accept(random() % 2 ? 'a' : 'b'));
+      },
+      Error);
+}
+
+TEST(MatcherTest, WhatAVocabularyCannotSpellIsLeftOut) {
+  std::vector<VocabularyToken> tokens;
+  for (char c : {'a', 'b', '{'}) tokens.push_back({.bytes = {c}});
+  VocabularyTrie vocabulary(tokens);
+  EXPECT_TRUE(vocabulary.single_bytes().test('{'));
+  EXPECT_FALSE(vocabulary.single_bytes().test('}'));
+  GrammarBuilder builder;
+  RegexSet& set = builder.regexes();
+  set.restrict_to(vocabulary.single_bytes());
+  RegexId either = set.any_of({set.literal("{a}"), set.literal("ab")});
+  Matcher matcher(builder.build(builder.terminal(either)),
+                  std::make_shared<const VocabularyTrie>(tokens));
+  EXPECT_EQ(allowed_tokens(matcher), std::vector<int32_t>{0});
+  GrammarBuilder other;
+  other.regexes().restrict_to(vocabulary.single_bytes());
+  EXPECT_THROW(other.build(other.terminal(other.regexes().literal("{a}"))), Error);
+}
+
+TEST(GrammarBuilderTest, AGrammarWithoutTextsIsRefused) {
+  GrammarBuilder builder;
+  Symbol loop = builder.rule("loop");
+  builder.add(loop, {builder.terminal(builder.regexes().literal("a")), loop});
+  EXPECT_THROW(builder.build(loop), Error);
+}
+
+}  // namespace
+}  // namespace hearth

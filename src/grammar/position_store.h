@@ -1,0 +1,100 @@
+// PositionStore: the places that texts of a grammar lead to, stepped byte by byte. A position is
+// which terminals have begun, in which rows, and how far each has come; where a terminal may end, a
+// row begins, too. Equal positions are one, and steps that were made are remembered, so a text that
+// goes in circles, as nearly all do, costs a look-up a byte.
+//
+// Errors: those of Lexer and RowStore; more memory than kMostMemory, which collect() may free
+// (kResource).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "grammar/grammar.h"
+#include "grammar/id_table.h"
+#include "grammar/row_store.h"
+
+namespace hearth {
+
+using PositionId = uint32_t;
+
+class PositionStore {
+ public:
+  static constexpr PositionId kDead = 0;   // no text leads on from here
+  static constexpr PositionId kEnded = 1;  // behind the token that ended the text
+  static constexpr size_t kMostMemory = size_t{16} << 20;
+
+  // A terminal's row and what its beginning led to.
+  struct Thread {
+    RowId row;
+    Lexer::StateId state;
+    auto operator<=>(const Thread&) const = default;
+  };
+
+  explicit PositionStore(const Grammar& grammar);
+
+  PositionId first() const { return first_; }
+  PositionId step(PositionId from, uint8_t byte) {
+    uint32_t edges = positions_[from].edges;
+    if (edges != kNoId) {
+      PositionId next = edges_[edges + grammar_->lexer().class_of(byte)];
+      if (next != kNoId) return next;
+    }
+    return make_step(from, byte);
+  }
+  PositionId step(PositionId from, std::string_view bytes);
+  // The position behind a control token; kDead where none is expected or another.
+  PositionId step_control(PositionId from, int32_t token);
+
+  bool may_end(PositionId at) const {
+    return positions_[at].here != kNoId && rows_.accepts(positions_[at].here);
+  }
+  // Whether bytes may follow.
+  bool takes_text(PositionId at) const { return positions_[at].count > 0; }
+  // Symbols of control tokens that may follow.
+  std::span<const Grammar::SymbolId> controls(PositionId at) const;
+  // The one byte that must follow, where there is one.
+  std::optional<uint8_t> forced(PositionId at);
+  std::span<const Thread> threads(PositionId at) const {
+    return std::span(threads_).subspan(positions_[at].threads, positions_[at].count);
+  }
+  // The position that no token can tell from this one, with counters of any length cut short.
+  PositionId clamped(PositionId at);
+
+  // Frees what no position of `keep` leads back to, and gives those their new numbers.
+  void collect(std::span<PositionId> keep);
+  uint32_t positions() const { return static_cast<uint32_t>(positions_.size()); }
+  const RowStore& rows() const { return rows_; }
+  size_t memory() const;
+
+ private:
+  struct Position {
+    uint32_t threads, count;  // in threads_, ascending
+    RowId here;               // the row that begins here; kNoId: none
+    uint32_t edges;           // where its steps lie in edges_, by the lexer's classes
+  };
+  struct RowStep {
+    RowId row;
+    Lexer::StateId state;
+    RowId next;
+  };
+
+  PositionId make_step(PositionId from, uint8_t byte);
+  RowId row_behind(std::span<const Thread> completed);
+  PositionId enter(std::vector<Thread>* threads, RowId here);
+  PositionId intern(std::span<const Thread> threads, RowId here);
+  void check_memory() const;
+
+  const Grammar* grammar_;
+  RowStore rows_;
+  std::vector<Position> positions_;
+  std::vector<Thread> threads_;
+  std::vector<PositionId> edges_;
+  std::vector<RowStep> row_steps_;
+  IdTable position_table_, row_step_table_;
+  PositionId first_;
+};
+
+}  // namespace hearth

@@ -1,0 +1,104 @@
+// RowStore: what an Earley parser expects at a place of a text, as rows of items. Rows with the
+// same items are one row, wherever in a text, or in another text, they come up. So a list of
+// 100,000 items, or a right recursion as deep, has a few rows, and two places with the same row go
+// on alike.
+//
+// An item is an alternative that was begun: its dot, what it completes, and the row in which that
+// was expected. Where the only thing that waits for a rule would be completed by it, the item
+// completes that one instead (as Leo has it for right recursion). What may be empty is passed over
+// when it is expected, so a completed rule has always begun in an earlier row.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "grammar/grammar.h"
+#include "grammar/id_table.h"
+
+namespace hearth {
+
+using RowId = uint32_t;
+
+class RowStore {
+ public:
+  // A symbol that ends at a place, and the row in which it began.
+  struct Scan {
+    RowId row;
+    Grammar::SymbolId symbol;
+  };
+
+  explicit RowStore(const Grammar& grammar);
+
+  static constexpr RowId kFirst = 0;
+
+  // The row behind these symbols, each of which its row expects.
+  RowId advance(std::span<const Scan> scans);
+
+  // Whether a text may end here.
+  bool accepts(RowId row) const { return rows_[row].accepts; }
+  // The state of the terminals that may begin here.
+  Lexer::StateId state(RowId row) const { return predictions_[rows_[row].prediction].state; }
+  std::span<const Grammar::SymbolId> controls(RowId row) const {
+    return predictions_[rows_[row].prediction].controls;
+  }
+
+  // Keeps the rows of `keep` and what they lead back to, under new numbers: that of row i becomes
+  // result[i].
+  std::vector<RowId> keep_only(std::vector<bool> keep);
+
+  uint32_t rows() const { return static_cast<uint32_t>(rows_.size()); }
+  size_t memory() const;
+
+ private:
+  struct Item {
+    uint32_t dot;
+    Grammar::SymbolId lhs;
+    RowId origin;
+    uint32_t count;  // items of a list that are there
+    auto operator<=>(const Item&) const = default;
+  };
+  struct Row {
+    uint32_t items, size;  // in items_
+    uint32_t prediction;
+    bool accepts;
+  };
+  // What the symbols that items expect may begin with.
+  struct Prediction {
+    std::vector<Grammar::SymbolId> expected;  // ascending, as are the others
+    std::vector<Grammar::SymbolId> rules, controls;
+    Lexer::StateId state = Lexer::kDead;
+  };
+  struct Waiting {
+    RowId row;
+    Grammar::SymbolId symbol;
+    uint32_t items, size;  // in waiting_items_
+  };
+
+  RowId make();
+  RowId intern(std::span<const Item> items, bool accepts);
+  void place(Item item);
+  void complete(Grammar::SymbolId lhs, RowId origin);
+  void push_advanced(const Item& item);
+  Item shortened(Item item);
+  Waiting waiting(RowId row, Grammar::SymbolId symbol);
+  uint32_t predict(std::span<const Item> items);
+  Prediction make_prediction(std::vector<Grammar::SymbolId> expected) const;
+
+  const Grammar* grammar_;
+  std::vector<Row> rows_;
+  std::vector<Item> items_;
+  std::vector<Prediction> predictions_;
+  std::vector<Waiting> waiting_;
+  std::vector<Item> waiting_items_;
+  IdTable row_table_, prediction_table_, waiting_table_;
+
+  // Of the row that is being made.
+  std::vector<Item> work_, kernel_;
+  IdTable kernel_table_;
+  std::vector<std::pair<Grammar::SymbolId, RowId>> completed_;
+  IdTable completed_table_;
+  bool accepts_ = false;
+};
+
+}  // namespace hearth
