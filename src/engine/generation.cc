@@ -4,11 +4,19 @@
 #include <new>
 
 #include "base/enum_name.h"
+#include "base/error.h"
 #include "base/shortage.h"
 #include "engine/logits.h"
 
 namespace hearth {
 namespace {
+
+// So many of the likeliest tokens are tried in a language before all are.
+constexpr uint32_t kCandidates = 64;
+
+constexpr const char* kNoneOfLanguage =
+    "no token may come next: those that the text's language allows here are forbidden by the logit "
+    "bias, the list of allowed tokens, ignore_eos or min_tokens";
 
 SamplingParams params_of(const Request& request, uint32_t choice) {
   SamplingParams params = request.sampling;
@@ -47,6 +55,7 @@ Generation::Generation(std::shared_ptr<Job> job, uint32_t choice, uint64_t order
       sampler_(params_of(job_->request(), choice)),
       text_(job_->request().stops) {
   for (int32_t token : tokens_) sampler_.accept_prompt(token);
+  if (request().language != nullptr) language_ = *request().language;
 }
 
 uint32_t Generation::first_turn() const {
@@ -101,9 +110,14 @@ void Generation::note_computed(Result* result) {
 
 std::optional<Finish> Generation::take_token(RowLogits& logits, const GenerationLimits& limits) {
   Result out = result(generated_);
-  Sampled sampled = sample(logits, limits, &out);
-  if (!sampled.token) return end_without_token(std::move(sampled.trouble));
-  add_token(*sampled.token, limits, &out);
+  try {
+    Sampled sampled = sample(logits, limits, &out);
+    if (!sampled.token) return end_without_token(std::move(sampled.trouble));
+    add_token(*sampled.token, limits, &out);
+  } catch (const Error& error) {
+    // Of the language: it takes more memory than a text may.
+    return end_without_token(error.what());
+  }
   return deliver(std::move(out));
 }
 
@@ -113,20 +127,53 @@ Generation::Sampled Generation::sample(RowLogits& logits, const GenerationLimits
   const bool probable = request().logprobs || request().top_logprobs > 0;
   const uint32_t needed = probable ? 0 : sampler_.best_needed(limits.vocabulary);
   if (needed > 0) {
-    const std::span<const TokenLogit> best = logits.best(needed, limits.vocabulary);
+    const uint32_t count = language_ ? std::max(needed, kCandidates) : needed;
+    const std::span<const TokenLogit> best = logits.best(count, limits.vocabulary);
     if (best.empty()) return {{}, kNotNumbers};
-    return {sampler_.sample_best(best)};
+    if (const std::optional<int32_t> token = sample_best(best, needed)) return {token};
   }
   const std::span<const float> row = logits.all().first(limits.vocabulary);
   if (!all_finite(row)) return {{}, kNotNumbers};
-  const std::optional<int32_t> token = sampler_.sample(row);
-  if (!token) return {{}, kAllForbidden};
+  const std::optional<int32_t> token = sample_row(row);
+  if (!token) return {{}, language_ ? kNoneOfLanguage : kAllForbidden};
   if (probable) {
     const double norm = log_sum_exp(row);
     result->logprob = row[static_cast<size_t>(*token)] - norm;
     result->top_logprobs = top_logprobs(row, norm, request().top_logprobs);
   }
   return {token};
+}
+
+// Nothing where too few of the best may come in the language.
+std::optional<int32_t> Generation::sample_best(std::span<const TokenLogit> best, uint32_t needed) {
+  if (!language_) return sampler_.sample_best(best);
+  allowed_.clear();
+  for (const TokenLogit& candidate : best) {
+    if (!language_->allows(candidate.token)) continue;
+    allowed_.push_back(candidate);
+    if (allowed_.size() == needed) return sampler_.sample_best(allowed_);
+  }
+  return {};
+}
+
+std::optional<int32_t> Generation::sample_row(std::span<const float> row) {
+  if (!language_) return sampler_.sample(row);
+  if (sampler_.draws_from_all(row.size())) {
+    const std::optional<int32_t> token = sampler_.sample(row);
+    if (token && language_->allows(*token)) return token;
+  }
+  mask_.resize(language_->vocabulary().mask_words());
+  language_->mask(mask_);
+  return sampler_.sample(row, mask_);
+}
+
+// Where nothing may follow the token, the text is over.
+void Generation::advance_language(int32_t token, Result* result) {
+  if (!language_->accept(token)) {
+    fail(ErrorCode::kResource, "token {} was allowed and cannot be taken: a fault of the grammar",
+         token);
+  }
+  if (language_->must_end()) result->finish = Finish::kEndOfText;
 }
 
 std::optional<Finish> Generation::end_without_token(std::string error) {
@@ -154,7 +201,10 @@ void Generation::add_token(int32_t token, const GenerationLimits& limits, Result
   if ((!end || request().include_stop) && limits.tokenizer != nullptr) {
     result->text = text_.push(limits.tokenizer->token_bytes(token, request().special_text));
   }
-  if (end) {
+  if (language_ && !end) advance_language(token, result);
+  if (result->finish) {
+    // The language has said it.
+  } else if (end) {
     result->finish = Finish::kEndOfText;
   } else if (text_.stopped()) {
     result->finish = Finish::kStopString;

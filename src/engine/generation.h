@@ -99,6 +99,9 @@ class Generation {
     std::string trouble = {};
   };
   Sampled sample(RowLogits& logits, const GenerationLimits& limits, Result* result);
+  std::optional<int32_t> sample_best(std::span<const TokenLogit> best, uint32_t needed);
+  std::optional<int32_t> sample_row(std::span<const float> row);
+  void advance_language(int32_t token, Result* result);
   void add_token(int32_t token, const GenerationLimits& limits, Result* result);
   std::optional<Finish> deliver(Result result);
   std::optional<Finish> end_without_token(std::string error);
@@ -114,6 +117,9 @@ class Generation {
   double first_token_seconds_ = 0;
   Sampler sampler_;
   TextStream text_;
+  std::optional<Matcher> language_;  // where the text stands in the request's
+  std::vector<TokenLogit> allowed_;  // the likeliest that may come
+  std::vector<uint64_t> mask_;       // of all that may come
 };
 
 }  // namespace hearth

@@ -4,7 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <random>
+#include <regex>
 
+#include "grammar/grammar_builder.h"
+#include "grammar/regex_parser.h"
 #include "tokenizer/test_vocab.h"
 
 namespace hearth {
@@ -164,6 +168,89 @@ TEST_F(GenerationTest, TheFirstChoiceEndsForAll) {
   }
   std::sort(choices.begin(), choices.end());
   EXPECT_EQ(choices, (std::vector<uint32_t>{0, 1, 2}));
+}
+
+// The text of GenerationTest's tokens, which are bytes, by a pattern.
+class LanguageTest : public GenerationTest {
+ protected:
+  Request in(std::string_view pattern) {
+    Request request = GenerationTest::request();
+    GrammarBuilder builder;
+    const Symbol text =
+        builder.terminal(parse_pattern(builder.regexes(), pattern, {.search = false}));
+    request.language =
+        std::make_shared<const Matcher>(builder.build(text), VocabularyTrie::of(*tokenizer_));
+    return request;
+  }
+  // The text that this row gives again and again, and how it ends.
+  std::pair<std::string, std::optional<Finish>> text_of(const Request& request, RowLogits& row) {
+    start(request);
+    std::string text;
+    for (int i = 0; i < 20; ++i) {
+      const Result result = take(row);
+      text += result.text;
+      if (result.finish) return {text, result.finish};
+    }
+    return {text, std::nullopt};
+  }
+};
+
+TEST_F(LanguageTest, TakesTheLikeliestThatMayComeAndEndsWhereNothingMay) {
+  MadeRow row(for_token('a'));
+  EXPECT_EQ(text_of(in("x[abc]{3}[yz]"), row),
+            std::pair(std::string("xaaay"), std::optional(Finish::kEndOfText)));
+  EXPECT_EQ(row.whole, 2) << "x and y, which are not among the 64 likeliest";
+}
+
+TEST_F(LanguageTest, HoldsForEveryWayToSample) {
+  std::mt19937 random(3);
+  const auto pattern = "(ab|cd){2,4}e";
+  const std::regex wanted(pattern);
+  for (uint32_t round = 0; round < 200; ++round) {
+    Request request = in(pattern);
+    SamplingParams& sampling = request.sampling;
+    sampling.seed = round;
+    sampling.temperature = round % 4 == 0 ? 0.0f : 1.5f;
+    sampling.top_k = round % 3 == 0 ? 0 : 5;
+    sampling.top_p = round % 5 == 0 ? 1.0f : 0.9f;
+    sampling.min_p = round % 2 == 0 ? 0 : 0.1f;
+    sampling.repeat_penalty = round % 7 == 0 ? 1.2f : 1;
+    request.logprobs = round % 11 == 0;
+    std::vector<float> logits(256);
+    for (float& logit : logits) logit = static_cast<float>(random() % 100) * 0.1f;
+    MadeRow row(logits);
+    const auto [text, finish] = text_of(request, row);
+    EXPECT_EQ(finish, Finish::kEndOfText);
+    EXPECT_TRUE(std::regex_match(text, wanted)) << text;
+  }
+}
+
+TEST_F(LanguageTest, EndsWithFailureWhereOptionsForbidWhatMayCome) {
+  Request request = in("ab");
+  request.sampling.logit_bias = {{'b', -INFINITY}};
+  MadeRow row(for_token('c'));
+  start(request);
+  EXPECT_EQ(take(row).text, "a");
+  const Result result = take(row);
+  EXPECT_EQ(result.finish, Finish::kFailed);
+  EXPECT_NE(result.error.find("language"), std::string::npos);
+}
+
+TEST_F(LanguageTest, EveryChoiceHasItsOwn) {
+  Request request = in("ab*c");
+  request.choices = 2;
+  auto job = std::make_shared<Job>(1, request, stream_);
+  Generation first(job, 0, 0), second(job, 1, 0);
+  EXPECT_TRUE(stream_->reserve(4));
+  MadeRow a(for_token('a')), b(for_token('b')), c(for_token('c'));
+  EXPECT_EQ(first.take_token(a, limits_), std::nullopt);
+  EXPECT_EQ(second.take_token(b, limits_), std::nullopt);
+  EXPECT_EQ(first.take_token(c, limits_), Finish::kEndOfText);
+  EXPECT_EQ(second.take_token(b, limits_), std::nullopt);
+  std::string texts[2];
+  while (std::optional<Result> result = stream_->try_pop()) texts[result->choice] += result->text;
+  EXPECT_EQ(texts[0], "ac");
+  EXPECT_EQ(texts[1], "ab");
 }
 
 }  // namespace

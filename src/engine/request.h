@@ -4,12 +4,14 @@
 
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "engine/sampler.h"
+#include "grammar/matcher.h"
 
 namespace hearth {
 
@@ -36,6 +38,9 @@ struct Request {
   // How many continuations are generated of the prompt, which is computed once; choice i is sampled
   // with seed + i.
   uint32_t choices = 1;
+  // The language that the generated text must be of, from its beginning; null: any text. It ends
+  // where nothing may follow, or where the model ends it at a place where it may end.
+  std::shared_ptr<const Matcher> language = nullptr;
   std::vector<std::string> stops;
   std::vector<int32_t> stop_tokens = {};  // end the text as the model's own do
   // The text has what ended it, too: the stop string, or the token of `stop_tokens`.
