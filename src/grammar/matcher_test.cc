@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "grammar/gbnf.h"
 #include "grammar/regex_parser.h"
 #include "grammar/test_grammars.h"
 
@@ -65,12 +66,6 @@ bool takes_text(Matcher& matcher, std::string_view text) {
     if (!matcher.accept(static_cast<uint8_t>(c))) return false;
   }
   return true;
-}
-
-std::shared_ptr<const Grammar> pattern_grammar(std::string_view pattern) {
-  GrammarBuilder builder;
-  RegexId regex = parse_pattern(builder.regexes(), pattern, {.search = false});
-  return builder.build(builder.terminal(regex));
 }
 
 std::shared_ptr<const Grammar> try_build(TestGrammar& grammar) {
