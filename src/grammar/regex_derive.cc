@@ -69,6 +69,8 @@ RegexId RegexSet::derive_node(RegexId regex, uint8_t byte) {
       if (first == nothing()) return first;
       return join(first, repeat(node.a, one_less(node.least), one_less(node.most)));
     }
+    case Kind::kMachine:
+      return machines_[node.a]->derive(*this, node.least, byte);
     default:
       return derive_list(regex, byte);
   }

@@ -229,4 +229,22 @@ RegexId RegexSet::all_of(std::span<const RegexId> given) {
   return has_opposites(parts) ? nothing() : add_list(Kind::kAllOf, parts);
 }
 
+RegexId RegexSet::machine(const RegexMachine& machine, uint64_t state) {
+  auto at = std::ranges::find(machines_, &machine);
+  const auto number = static_cast<uint32_t>(at - machines_.begin());
+  if (at == machines_.end()) {
+    machines_.push_back(&machine);
+    const ByteSet told = machine.bytes();
+    for (uint32_t byte = 0; byte < told.size(); ++byte) {
+      if (told.test(byte))
+        set_number(byte_range(static_cast<uint8_t>(byte), static_cast<uint8_t>(byte)));
+    }
+  }
+  return add({.kind = Kind::kMachine,
+              .nullable = machine.nullable(state),
+              .plain = false,
+              .a = number,
+              .least = state});
+}
+
 }  // namespace hearth

@@ -29,6 +29,7 @@ uint64_t RegexSet::hash(const Node& node) const {
     return value;
   }
   value = mix_hash(value, (uint64_t{node.a} << 32) | node.b);
+  if (node.kind == Kind::kMachine) value = mix_hash(value, node.least);
   if (node.kind == Kind::kRepeat) value = mix_hash(mix_hash(value, node.least), node.most);
   return value;
 }

@@ -31,6 +31,20 @@ using RegexId = uint32_t;
 
 inline constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
 
+class RegexSet;
+
+// An automaton of somebody else's as a regular expression: what its texts are follows from a
+// number. It lives as long as the sets that have it.
+class RegexMachine {
+ public:
+  virtual ~RegexMachine() = default;
+  // What may follow `byte` where the automaton is in `state`.
+  virtual RegexId derive(RegexSet& set, uint64_t state, uint8_t byte) const = 0;
+  virtual bool nullable(uint64_t state) const = 0;
+  // The bytes that it tells from all others and from each other.
+  virtual ByteSet bytes() const = 0;
+};
+
 class RegexSet {
  public:
   RegexSet();
@@ -50,6 +64,7 @@ class RegexSet {
   // `least` to `most` times `regex`; nothing() where least > most.
   RegexId repeat(RegexId regex, uint64_t least, uint64_t most);
   RegexId optional(RegexId regex) { return any_of({empty(), regex}); }
+  RegexId machine(const RegexMachine& machine, uint64_t state);
 
   // What may follow `byte` in texts that match.
   RegexId derive(RegexId regex, uint8_t byte);
@@ -97,7 +112,8 @@ class RegexSet {
     kAnyOf,
     kAllOf,
     kNot,
-    kRepeat
+    kRepeat,
+    kMachine
   };
   enum class Live : uint8_t { kUnknown, kYes, kNo };
 
@@ -109,9 +125,9 @@ class RegexSet {
     uint32_t height = 0;
     // kBytes: a is the number of the set. kLiteral: a is where it lies, b its size. kConcat: a is
     // the head, no kConcat itself, b the rest. kAnyOf, kAllOf: a is where the parts lie, b how many
-    // there are. kNot, kRepeat: a is the part.
+    // there are. kNot, kRepeat: a is the part. kMachine: a is the number of the machine.
     uint32_t a = 0, b = 0;
-    uint64_t least = 0, most = 0;  // kRepeat
+    uint64_t least = 0, most = 0;  // kRepeat; kMachine: `least` is the state
   };
   struct Derivative {
     RegexId regex;
@@ -155,6 +171,7 @@ class RegexSet {
   std::vector<RegexId> lists_;
   std::string literals_;
   std::vector<ByteSet> sets_;
+  std::vector<const RegexMachine*> machines_;
   IdTable node_table_, set_table_;
   std::vector<Derivative> derivatives_;
   IdTable derivative_table_;
