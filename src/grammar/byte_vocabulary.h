@@ -1,0 +1,23 @@
+// A vocabulary that has every byte as a token, by its value, and behind them one that ends: for
+// texts as they are, without a model.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "grammar/vocabulary_trie.h"
+
+namespace hearth {
+
+inline constexpr int32_t kByteVocabularyEnd = 256;
+
+inline std::shared_ptr<const VocabularyTrie> single_byte_vocabulary() {
+  std::vector<VocabularyToken> tokens(kByteVocabularyEnd);
+  for (size_t byte = 0; byte < tokens.size(); ++byte) {
+    tokens[byte].bytes = {static_cast<char>(byte)};
+  }
+  tokens.push_back({.role = TokenRole::kEnd});
+  return std::make_shared<const VocabularyTrie>(tokens);
+}
+
+}  // namespace hearth

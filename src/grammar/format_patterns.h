@@ -1,0 +1,22 @@
+// The formats that a string is held to: dates and times (RFC 3339), durations, UUIDs, addresses
+// (RFC 4291, 5321, 1123), URIs (RFC 3986), JSON pointers (RFC 6901).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hearth {
+
+// A text has the format where it matches all of `patterns` and none of `exceptions`, each from
+// beginning to end. Patterns are those of ECMA-262.
+struct FormatPatterns {
+  std::vector<std::string> patterns;
+  std::vector<std::string> exceptions;
+};
+
+// Returns nothing for formats that assert nothing.
+std::optional<FormatPatterns> find_format(std::string_view name);
+
+}  // namespace hearth

@@ -1,0 +1,56 @@
+// Cases joined and negated, exactly: what comes of it takes the values that it says and no others.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "grammar/schema_budget.h"
+#include "grammar/schema_case.h"
+#include "grammar/schema_texts.h"
+
+namespace hearth {
+
+class SchemaAlgebra {
+ public:
+  SchemaAlgebra(SchemaTexts& texts, GoalTable& goals, SchemaBudget& budget)
+      : texts_(texts), goals_(goals), budget_(budget) {}
+
+  // Takes every value; nothing of it is evaluated.
+  ValueCase anything() const;
+  // The same with these types alone.
+  ValueCase only(TypeBits types) const;
+  // Any object, or array, if `types` has them, and other values of `types`.
+  ValueCases both(const ValueCases& a, const ValueCases& b);
+  // What neither takes goes; cases without arrays and objects become one.
+  ValueCases either(ValueCases a, const ValueCases& b);
+  // What `cases` do not take. Throws CannotNegate where there is no exact way.
+  ValueCases negation(const ValueCases& cases, const boost::json::value* asked_by);
+
+  // What the value of a property must satisfy; kNever where it may not be.
+  GoalId goal_of(const ObjectCase& object, std::string_view name) const;
+  GoalId goal_in(std::span<const NameClass> classes, std::string_view name) const;
+  // The names of a class that none of the object's named properties has.
+  RegexId without_named(const ObjectCase& object, RegexId names) const;
+
+ private:
+  std::optional<ValueCase> join(const ValueCase& a, const ValueCase& b);
+  ArrayCase both(const ArrayCase& a, const ArrayCase& b);
+  ObjectCase both(const ObjectCase& a, const ObjectCase& b);
+  std::vector<NamedProperty> join_named(const ObjectCase& a, const ObjectCase& b);
+  std::vector<NameClass> join_classes(const ObjectCase& a, const ObjectCase& b);
+  ValueCases negation(const ValueCase& value, const boost::json::value* asked_by);
+  void negate(const ArrayCase& array, const boost::json::value* asked_by, ValueCases& out);
+  void negate(const ObjectCase& object, const boost::json::value* asked_by, ValueCases& out);
+  bool holds_something(ValueCase& value) const;
+
+  SchemaTexts& texts_;
+  GoalTable& goals_;
+  SchemaBudget& budget_;
+};
+
+// Thrown where a negation cannot be had: says what of it.
+struct CannotNegate {
+  std::string_view what;
+};
+
+}  // namespace hearth

@@ -1,0 +1,56 @@
+// Goals: what a value must satisfy, as a set of conditions that hold together. Equal sets have one
+// number, so a schema that refers to itself, through however many keywords, comes to an end.
+#pragma once
+
+#include <boost/json/value.hpp>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <tuple>
+#include <vector>
+
+namespace hearth {
+
+using GoalId = uint32_t;
+
+inline constexpr GoalId kAnything = 0;
+inline constexpr GoalId kNever = 1;
+
+// One condition: a schema holds, the value equals another, or a goal does not hold.
+struct Condition {
+  enum class Kind : uint8_t { kSchema, kEquals, kNot };
+
+  Kind kind;
+  const boost::json::value* value;  // the schema or the value; of kNot the schema that asks for it
+  GoalId goal;                      // of kNot
+};
+
+class GoalTable {
+ public:
+  GoalTable();
+
+  // true and {} are kAnything, false is kNever.
+  GoalId schema(const boost::json::value& schema);
+  GoalId equals(const boost::json::value& value);
+  // `asked_by`: where errors say that the negation stands.
+  GoalId negation(GoalId goal, const boost::json::value* asked_by);
+  GoalId both(GoalId a, GoalId b);
+  GoalId either(GoalId a, GoalId b, const boost::json::value* asked_by);
+
+  // The goal's conditions, in the order in which they were first met.
+  std::vector<Condition> conditions(GoalId goal) const;
+
+ private:
+  using Numbers = std::vector<uint32_t>;  // of conditions, ascending
+
+  GoalId single(const Condition& condition);
+  GoalId intern(Numbers numbers);
+  bool contradicts(const Numbers& numbers) const;
+
+  std::vector<Condition> conditions_;
+  std::map<std::tuple<Condition::Kind, const void*, GoalId>, uint32_t> numbers_;
+  std::vector<Numbers> goals_;
+  std::map<Numbers, GoalId> ids_;
+};
+
+}  // namespace hearth

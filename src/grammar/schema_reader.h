@@ -1,0 +1,128 @@
+// What the keywords of a schema mean, as cases (grammar/schema_case.h). Goals are opened one by
+// one, so a schema that refers to itself costs what its different goals cost.
+//
+// Errors: kRequest with path and keyword for what cannot be held exactly. Where it is relaxed, that
+// keyword is left out for the value alone, and named.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "grammar/schema_algebra.h"
+#include "grammar/schema_document.h"
+
+namespace hearth {
+
+class SchemaReader {
+ public:
+  SchemaReader(SchemaDocument& document, SchemaTexts& texts, GoalTable& goals,
+               SchemaAlgebra& algebra, SchemaBudget& budget, bool relaxed)
+      : document_(document),
+        texts_(texts),
+        goals_(goals),
+        algebra_(algebra),
+        budget_(budget),
+        relaxed_(relaxed) {}
+
+  // The values that satisfy a goal.
+  const ValueCases& cases(GoalId goal);
+  // The schema where a goal comes from, for errors.
+  const boost::json::value& origin(GoalId goal) const;
+  // Calls `work`, which refuses what it cannot do; where the reader is relaxed the refusal is noted
+  // and false is returned.
+  template <typename Work>
+  bool attempt(Work work);
+  // The sentences of what was left out.
+  const std::vector<std::string>& dropped() const { return dropped_; }
+
+ private:
+  using Value = boost::json::value;
+  using Member = boost::json::key_value_pair;
+  // A schema that is being read: whether what it evaluates matters to a keyword around it.
+  struct Scope {
+    const Value& schema;
+    const boost::json::object& object;
+    bool tracks;
+
+    const Value* find(std::string_view keyword) const { return object.if_contains(keyword); }
+  };
+
+  ValueCases evaluate(const Value& schema, bool tracks);
+  ValueCases evaluate_object(const Scope& scope);
+  ValueCases strictly(const Value& schema);
+  ValueCases condition_cases(const Condition& condition);
+  ValueCases equal_cases(const Value& value);
+  [[noreturn]] void refuse(const Scope& scope, std::string_view keyword,
+                           std::string_view sentence) const;
+  ValueCases negate(const ValueCases& cases, const Scope& scope, std::string_view keyword);
+  ValueCases joined(const ValueCases& a, const ValueCases& b);
+  bool inhabited(const ValueCase& value, uint32_t depth);
+  bool may_hold(GoalId goal, uint32_t depth);
+
+  // schema_assertions.cc: what a keyword says of values of one type.
+  ValueCases assertions(const Scope& scope);
+  void assert_one(const Scope& scope, const Member& member, ValueCase& value);
+  bool assert_number(const Scope& scope, const Member& member, ValueCase& value);
+  bool assert_string(const Scope& scope, const Member& member, ValueCase& value);
+  void assert_bound(const Scope& scope, const Member& member, bool upper, ValueCase& value);
+  TypeBits types_of(const Scope& scope, const Value& type, ValueCase& value);
+  ValueCases enumerated(const Scope& scope, const Member& member);
+  uint64_t count(const Scope& scope, const Member& member) const;
+  RegexId pattern(const Scope& scope, std::string_view keyword, std::string_view pattern);
+
+  // schema_containers.cc: arrays and objects.
+  void read_array(const Scope& scope, ValueCase& value);
+  void read_contains(const Scope& scope, ValueCase& value);
+  void read_object(const Scope& scope, ValueCase& value);
+  void read_properties(const Scope& scope, ValueCase& value);
+  std::vector<NameClass> read_patterns(const Scope& scope);
+  std::vector<NameClass> split_classes(const Scope& scope, const std::vector<NameClass>& patterns);
+  void read_required(const Scope& scope, const Member& member, ObjectCase& object);
+  std::vector<std::string> names(const Scope& scope, std::string_view keyword,
+                                 const Value& list) const;
+
+  // schema_applicators.cc: schemas of the same value.
+  ValueCases applied(const Scope& scope, const Member& member);
+  ValueCases any_of(const Scope& scope, const Member& member);
+  ValueCases one_of(const Scope& scope, const Member& member);
+  ValueCases conditional(const Scope& scope);
+  ValueCases dependencies(const Scope& scope, const Member& member);
+  ValueCases unevaluated(const Scope& scope, const Member& member, ValueCases cases);
+  std::vector<ValueCases> branches(const Scope& scope, const Member& member);
+
+  SchemaDocument& document_;
+  SchemaTexts& texts_;
+  GoalTable& goals_;
+  SchemaAlgebra& algebra_;
+  SchemaBudget& budget_;
+  bool relaxed_;
+  uint32_t strict_ = 0;  // above 0 nothing may be left out: what is read will be negated
+  std::map<std::pair<GoalId, bool>, std::unique_ptr<ValueCases>> cases_;
+  std::map<GoalId, bool> holds_;
+  std::set<const Value*> open_;  // schemas of one value that are being read
+  std::vector<std::string> dropped_;
+};
+
+template <typename Work>
+bool SchemaReader::attempt(Work work) {
+  try {
+    work();
+    return true;
+  } catch (const SchemaTooComplex&) {
+    throw;
+  } catch (const Error& error) {
+    if (!relaxed_ || strict_ > 0) throw;
+    if (std::find(dropped_.begin(), dropped_.end(), error.what()) == dropped_.end()) {
+      dropped_.emplace_back(error.what());
+    }
+    return false;
+  }
+}
+
+}  // namespace hearth

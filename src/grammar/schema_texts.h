@@ -1,0 +1,78 @@
+// The texts that schemas speak of, as regular expressions over how JSON writes them: numbers, and
+// what stands between the quotes of strings. What is held of a string's value is held of all its
+// spellings.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "grammar/json_spelling.h"
+#include "grammar/regex_set.h"
+#include "grammar/schema_decimal.h"
+
+namespace hearth {
+
+class SchemaTexts {
+ public:
+  explicit SchemaTexts(RegexSet& set);
+
+  RegexSet& set() { return set_; }
+  RegexId nothing() const { return set_.nothing(); }
+  // Of two expressions of numbers, or of strings.
+  RegexId both(RegexId a, RegexId b);
+  RegexId either(RegexId a, RegexId b);
+  RegexId without(RegexId a, RegexId b);
+  // Whether the string whose value is `text` matches.
+  bool matches(RegexId strings, std::string_view text);
+  // Whether it surely matches nothing: false also where that is too hard to tell.
+  bool is_empty(RegexId regex);
+
+  // Numbers: all that JSON has; those without an exponent, which all that follow are.
+  RegexId number() const { return number_; }
+  RegexId plain_number() const { return plain_number_; }
+  // `with_point`: 2.0 is one, too.
+  RegexId integer(bool with_point);
+  RegexId equal_to(const Decimal& number);
+  RegexId above(const Decimal& bound, bool or_equal);
+  RegexId below(const Decimal& bound, bool or_equal);
+  // Nothing where the divisor has too many digits.
+  std::optional<RegexId> multiple_of(const Decimal& divisor);
+
+  RegexId any_string() const { return any_string_; }
+  RegexId one(std::string_view text) { return spelling_.text(text); }
+  RegexId one_of(std::span<const std::string_view> texts);
+  // Counted in code points.
+  RegexId lengths(uint64_t least, uint64_t most);
+  // A pattern of ECMA-262, found anywhere in the text, or matching all of it. Errors: kRequest.
+  RegexId found(std::string_view pattern) { return pattern_text(pattern, true); }
+  RegexId matching(std::string_view pattern) { return pattern_text(pattern, false); }
+  // The values, or the numbers as they are written shortest, if there are at most kFew.
+  static constexpr size_t kFew = 10;
+  std::optional<std::vector<std::string>> few_strings(RegexId strings);
+  std::optional<std::vector<std::string>> few_numbers(RegexId numbers);
+
+  // A string with its quotes.
+  RegexId quoted(RegexId strings);
+
+ private:
+  template <typename Take>
+  void search_texts(RegexId regex, std::string_view characters, bool spell, Take take);
+  RegexId pattern_text(std::string_view pattern, bool search);
+  RegexId digits(char first, char last);
+  RegexId whole_above(const Decimal& bound, RegexId behind_equal);
+  RegexId magnitude_above(const Decimal& bound, bool or_equal);
+
+  RegexSet& set_;
+  JsonSpelling spelling_;
+  RegexId digit_, minus_, whole_, fraction_, zero_fraction_, magnitude_, plain_number_, number_;
+  RegexId any_string_;
+  std::unordered_map<RegexId, std::pair<uint64_t, uint64_t>> lengths_;  // that strings are held to
+  std::unordered_map<RegexId, bool> empty_;
+};
+
+}  // namespace hearth

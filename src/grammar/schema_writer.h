@@ -1,0 +1,86 @@
+// Writes the rules of a grammar for goals (grammar/schema_goal.h): a rule a goal, terminals for
+// scalars, names and marks.
+//
+// Objects have their properties in the order of the schema, additional ones behind. White space at
+// a place where JSON has it is nothing, a blank, or a newline and up to 32 blanks.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "grammar/grammar_builder.h"
+#include "grammar/schema_reader.h"
+
+namespace hearth {
+
+class SchemaWriter {
+ public:
+  SchemaWriter(GrammarBuilder& builder, SchemaDocument& document, SchemaTexts& texts,
+               GoalTable& goals, SchemaAlgebra& algebra, SchemaReader& reader,
+               SchemaBudget& budget);
+
+  // Returns the rule of a goal, and writes it with all that it needs.
+  Symbol write(GoalId goal);
+
+ private:
+  using Symbols = std::vector<Symbol>;
+  // A rule for every state of something that is counted, made when it is first met.
+  using State = std::vector<uint64_t>;
+  using States = std::map<State, Symbol>;
+
+  Symbol value(GoalId goal);
+  Symbol mark(std::string_view open);  // with white space behind
+  void add(Symbol rule, std::initializer_list<Symbol> symbols);
+  Symbol state(States& states, std::vector<State>& todo, const State& key);
+  RegexId with_space(RegexId before, std::string_view mark, RegexId behind);
+
+  void write_goal(GoalId goal);
+  Symbol scalars(const ValueCase& value);
+
+  // schema_arrays.cc
+  void write_array(Symbol rule, GoalId goal, ArrayCase array);
+  Symbol plain_items(const ArrayCase& array);
+  Symbol counted_items(GoalId goal, const ArrayCase& array);
+  void counted_step(GoalId goal, const ArrayCase& array, const State& from, uint32_t matched,
+                    States& states, std::vector<State>& todo);
+  struct Scalar {
+    std::string value;  // equal ones have the same
+    RegexId written;
+  };
+  std::optional<std::vector<Scalar>> few_scalars(GoalId goal);
+  Symbol unique_items(GoalId goal, const ArrayCase& array);
+
+  // schema_objects.cc
+  void write_object(Symbol rule, const ObjectCase& object);
+  void resolve_witnesses(const ObjectCase& object, size_t next, std::vector<ObjectCase>& out);
+  Symbol members(const ObjectCase& object);
+  void end_members(Symbol rule, const ObjectCase& object, uint64_t count);
+  Symbol additional(const ObjectCase& object);
+  struct LooseProperty {
+    Symbols rules;  // any of these
+    bool required;
+  };
+  std::vector<LooseProperty> loose_properties(const ObjectCase& object);
+  Symbol loose_members(const ObjectCase& object, uint64_t count);
+  Symbol pair(RegexId names, GoalId goal);
+
+  GrammarBuilder& builder_;
+  SchemaDocument& document_;
+  SchemaTexts& texts_;
+  GoalTable& goals_;
+  SchemaAlgebra& algebra_;
+  SchemaReader& reader_;
+  SchemaBudget& budget_;
+  RegexId space_;
+  Symbol comma_, open_object_, close_object_, empty_object_, open_array_, close_array_,
+      empty_array_;
+  std::unordered_map<GoalId, Symbol> rules_;
+  std::vector<GoalId> todo_;
+};
+
+}  // namespace hearth
