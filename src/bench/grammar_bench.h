@@ -1,0 +1,64 @@
+// Measures grammars of JSON Schemas: which can be made and how long that takes, which documents
+// they take, and what a token of these costs.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/grammar_cases.h"
+#include "grammar/matcher.h"
+
+namespace hearth {
+
+// A vocabulary, and how a text becomes tokens of it.
+struct GrammarVocabulary {
+  std::shared_ptr<const VocabularyTrie> trie;
+  std::function<std::vector<int32_t>(std::string_view text)> encode;
+};
+
+struct GrammarBenchOptions {
+  bool relaxed = false;
+  uint32_t walks = 0;  // random documents of each schema, over single bytes
+  uint64_t seed = 1;
+};
+
+struct GrammarCaseResult {
+  std::string id;
+  std::string refusal;               // empty where the schema was compiled
+  std::vector<std::string> dropped;  // keywords left out where it is relaxed
+  double compile_seconds = 0;
+  size_t right = 0;
+  std::vector<size_t> lost, let_through;  // numbers of documents
+  std::vector<std::string> walks;
+  uint32_t cut_walks = 0;  // that had no end within the limit
+  uint32_t dead_ends = 0;
+};
+
+struct GrammarBenchResult {
+  std::vector<GrammarCaseResult> cases;
+  // Of every token of the valid documents that were taken.
+  std::vector<double> mask_seconds, candidate_seconds;
+  uint64_t forced_bytes = 0, bytes = 0;
+};
+
+// Where a text leaves the grammar: the number of bytes taken, its size where it is a whole document
+// but for what may follow.
+struct GrammarVerdict {
+  bool taken = false;
+  size_t bytes = 0;        // up to here the text may begin a document
+  std::string may_follow;  // the bytes that may, in ascending order
+  bool may_end = false;    // it could end there
+};
+GrammarVerdict judge_text(const std::shared_ptr<const Grammar>& grammar,
+                          const GrammarVocabulary& vocabulary, std::string_view text);
+
+GrammarBenchResult bench_grammars(std::span<const GrammarCase> cases,
+                                  const GrammarVocabulary& vocabulary,
+                                  const GrammarBenchOptions& options);
+
+}  // namespace hearth

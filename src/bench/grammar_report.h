@@ -1,0 +1,13 @@
+// What a run over many schemas found, for people and for programs.
+#pragma once
+
+#include <string>
+
+#include "bench/grammar_bench.h"
+
+namespace hearth {
+
+std::string grammar_report_text(const GrammarBenchResult& result);
+std::string grammar_report_json(const GrammarBenchResult& result);
+
+}  // namespace hearth

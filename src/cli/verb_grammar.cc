@@ -1,0 +1,155 @@
+// hearth grammar: which documents a JSON Schema takes, and what that costs.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/printable.h"
+#include "bench/grammar_bench.h"
+#include "bench/grammar_report.h"
+#include "cli/load.h"
+#include "cli/options.h"
+#include "cli/program.h"
+#include "cli/text_io.h"
+#include "grammar/byte_vocabulary.h"
+#include "grammar/schema.h"
+#include "models/registry.h"
+
+namespace hearth {
+namespace {
+
+constexpr uint32_t kMostWalks = 1000;
+constexpr size_t kShownBytes = 40;
+
+struct GrammarArgs {
+  std::string action;
+  std::vector<std::string> documents;
+  std::optional<std::string> schema, schemas, tokenizer;
+  bool relaxed = false, json = false;
+  uint32_t walks = 0;
+  std::optional<uint64_t> seed;
+};
+
+GrammarVocabulary byte_texts() {
+  return {single_byte_vocabulary(), [](std::string_view text) {
+            std::vector<int32_t> tokens;
+            for (char byte : text) tokens.push_back(static_cast<uint8_t>(byte));
+            return tokens;
+          }};
+}
+
+// Of a model where the command line names one, else single bytes.
+GrammarVocabulary vocabulary_of(const GrammarArgs& args) {
+  if (!args.tokenizer) return byte_texts();
+  const ModelSource source = open_model_source(*args.tokenizer, UnknownTypes::kKeep);
+  ConsoleListener console(false);
+  const std::shared_ptr<const Tokenizer> tokenizer = open_tokenizer(source, std::nullopt, console);
+  return {VocabularyTrie::of(*tokenizer), [tokenizer](std::string_view text) {
+            return tokenizer->encode(text, {.add_bos = false, .add_eos = false});
+          }};
+}
+
+// Where and why a document is refused.
+std::string why_refused(const GrammarVerdict& verdict, std::string_view text) {
+  std::string may;
+  for (char byte : verdict.may_follow) {
+    if (!may.empty()) may += ' ';
+    may += byte == ' ' ? "blank" : printable({&byte, 1});
+  }
+  if (verdict.may_end) may += may.empty() ? "its end" : ", or its end";
+  const std::string_view rest = text.substr(verdict.bytes);
+  const std::string found =
+      rest.empty() ? "it ends" : fmt::format("'{}'", printable(rest.substr(0, kShownBytes)));
+  return fmt::format("at byte {} {} stands, where may follow: {}", verdict.bytes, found, may);
+}
+
+std::string trimmed(std::string text) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  text.erase(std::min(text.find_last_not_of(kSpace) + 1, text.size()));
+  text.erase(0, std::min(text.find_first_not_of(kSpace), text.size()));
+  return text;
+}
+
+int check_documents(const GrammarArgs& args) {
+  if (!args.schema) fail(ErrorCode::kUsage, "`hearth grammar check` needs --schema FILE");
+  const GrammarVocabulary vocabulary = vocabulary_of(args);
+  const SchemaGrammar made = compile_schema(read_text(*args.schema), {.relaxed = args.relaxed});
+  for (const std::string& dropped : made.dropped) print_note("left out: " + dropped);
+  bool all = true;
+  for (const std::string& path : args.documents) {
+    const std::string text = trimmed(read_text(path));
+    const GrammarVerdict verdict = judge_text(made.grammar, vocabulary, text);
+    all = all && verdict.taken;
+    const std::string why = verdict.taken ? "" : why_refused(verdict, text);
+    if (args.json) {
+      Json json;
+      json.object().key("file").text(path).key("accepted").boolean(verdict.taken);
+      if (!verdict.taken) json.key("byte").number(uint64_t{verdict.bytes}).key("why").text(why);
+      write_stdout(json.end_object().line());
+    } else {
+      write_stdout(verdict.taken ? fmt::format("{}: accepted\n", path)
+                                 : fmt::format("{}: refused: {}\n", path, why));
+    }
+  }
+  return all ? 0 : 1;
+}
+
+int bench_schemas(const GrammarArgs& args) {
+  if (!args.schemas) fail(ErrorCode::kUsage, "`hearth grammar bench` needs --schemas FILE");
+  const std::vector<GrammarCase> cases =
+      read_grammar_cases(read_text(*args.schemas), *args.schemas);
+  const GrammarBenchOptions options{
+      .relaxed = args.relaxed, .walks = args.walks, .seed = args.seed.value_or(1)};
+  const GrammarBenchResult result = bench_grammars(cases, vocabulary_of(args), options);
+  write_stdout(args.json ? grammar_report_json(result) : grammar_report_text(result));
+  return 0;
+}
+
+int grammar(const GrammarArgs& args) {
+  if (args.action == "bench" && !args.documents.empty()) {
+    fail(ErrorCode::kUsage,
+         "'{}' is one word too many; documents of `hearth grammar bench` lie in "
+         "the file of --schemas",
+         args.documents[0]);
+  }
+  return args.action == "check" ? check_documents(args) : bench_schemas(args);
+}
+
+}  // namespace
+
+void add_grammar(CLI::App& program, Action& action) {
+  CLI::App& verb = *program.add_subcommand(
+      "grammar", "Tell which documents a JSON Schema takes, or measure many schemas");
+  auto args = std::make_shared<GrammarArgs>();
+  verb.add_option("WHAT", args->action, "check: documents against a schema; bench: many schemas")
+      ->required()
+      ->check(CLI::IsMember({"check", "bench"}))
+      ->option_text("check|bench");
+  verb.add_option("DOCUMENT", args->documents,
+                  "Files with a document each to check; -: standard "
+                  "input")
+      ->option_text("DOCUMENT...");
+  add_text(verb, "--schema", &args->schema, "FILE", "The JSON Schema that check holds them to");
+  add_text(
+      verb, "--schemas", &args->schemas, "FILE",
+      "What bench measures: a line for each schema, {\"id\", \"schema\", \"tests\": [{\"data\", "
+      "\"valid\"}]}");
+  add_text(verb, "--tokenizer", &args->tokenizer, "MODEL",
+           "Take the documents in this model's tokens, not in bytes");
+  verb.add_flag("--relaxed", args->relaxed,
+                "Leave out keywords that can't be held, and name them, instead of refusing them");
+  add_count(verb, "--walks", &args->walks, 0, kMostWalks,
+            "Random documents that bench makes of each schema; --json prints them");
+  add_seed(verb, &args->seed);
+  verb.add_flag("--json", args->json, "Print JSON: check an object a document, bench one in all");
+  add_examples(verb,
+               "  hearth grammar check --schema person.json alice.json bob.json\n"
+               "  hearth grammar check --schema person.json --tokenizer model.gguf - < alice.json\n"
+               "  hearth grammar bench --schemas schemas.jsonl --tokenizer model.gguf");
+  verb.callback([args, &action] { action = [args] { return grammar(*args); }; });
+}
+
+}  // namespace hearth
