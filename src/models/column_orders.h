@@ -7,8 +7,8 @@
 //   down                gate and up have their rows in the order of its columns, where they are
 //                       codes and have no biases; else it gathers what they give
 //   experts             each has its own orders: whoever computes one brings the rows that it takes
-//                       into that of its gate and up. All gates, ups and downs of a layer stay codes
-//                       or none does, as they have one type
+//                       into that of its gate and up. All gates, all ups and all downs of a layer
+//                       stay codes or none does, as they have one type
 //
 // All others, and those of which the orders differ, become F32.
 #pragma once
