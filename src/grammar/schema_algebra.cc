@@ -58,7 +58,7 @@ GoalId SchemaAlgebra::goal_in(std::span<const NameClass> classes, std::string_vi
   for (const NameClass& some : classes) {
     if (texts_.matches(some.names, name)) return some.goal;
   }
-  return kNever;
+  return kNoGoal;
 }
 
 RegexId SchemaAlgebra::without_named(const ObjectCase& object, RegexId names) const {
@@ -78,9 +78,9 @@ bool SchemaAlgebra::holds_something(ValueCase& value) const {
     const ArrayCase& array = value.array;
     bool empty = array.least > array.most;
     for (size_t i = 0; i < array.prefix.size() && i < array.least; ++i) {
-      empty = empty || array.prefix[i] == kNever;
+      empty = empty || array.prefix[i] == kNoGoal;
     }
-    empty = empty || (array.least > array.prefix.size() && array.rest == kNever);
+    empty = empty || (array.least > array.prefix.size() && array.rest == kNoGoal);
     for (const ContainsRule& rule : array.contains) empty = empty || rule.least > rule.most;
     drop(kArrayBit, empty);
   }
@@ -88,7 +88,7 @@ bool SchemaAlgebra::holds_something(ValueCase& value) const {
     const ObjectCase& object = value.object;
     bool empty = object.least > object.most;
     for (const NamedProperty& property : object.named) {
-      empty = empty || (property.required && property.goal == kNever);
+      empty = empty || (property.required && property.goal == kNoGoal);
     }
     drop(kObjectBit, empty);
   }
@@ -151,7 +151,7 @@ std::vector<NameClass> SchemaAlgebra::join_classes(const ObjectCase& a, const Ob
       classes.push_back({names, goals_.both(one.goal, other.goal)});
     }
   }
-  std::erase_if(classes, [](const NameClass& some) { return some.goal == kNever; });
+  std::erase_if(classes, [](const NameClass& some) { return some.goal == kNoGoal; });
   return classes;
 }
 
@@ -239,7 +239,7 @@ void SchemaAlgebra::negate(const ArrayCase& array, const boost::json::value* ask
   if (array.rest != kAnything) {
     add([&](ArrayCase& other) {
       other.least = array.prefix.size() + 1;
-      if (array.rest == kNever) return;
+      if (array.rest == kNoGoal) return;
       other.contains.push_back({goals_.negation(array.rest, asked_by), array.prefix.size()});
     });
   }
@@ -280,7 +280,7 @@ void SchemaAlgebra::negate(const ObjectCase& object, const boost::json::value* a
   if (object.most != kUnbounded) add([&](ObjectCase& other) { other.least = object.most + 1; });
   for (const NamedProperty& property : object.named) {
     if (property.required) {
-      add([&](ObjectCase& other) { other.named.push_back({property.name, kNever}); });
+      add([&](ObjectCase& other) { other.named.push_back({property.name, kNoGoal}); });
     }
     if (property.goal == kAnything) continue;
     const GoalId wrong = goals_.negation(property.goal, asked_by);

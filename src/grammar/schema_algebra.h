@@ -26,7 +26,7 @@ class SchemaAlgebra {
   // What `cases` do not take. Throws CannotNegate where there is no exact way.
   ValueCases negation(const ValueCases& cases, const boost::json::value* asked_by);
 
-  // What the value of a property must satisfy; kNever where it may not be.
+  // What the value of a property must satisfy; kNoGoal where it may not be.
   GoalId goal_of(const ObjectCase& object, std::string_view name) const;
   GoalId goal_in(std::span<const NameClass> classes, std::string_view name) const;
   // The names of a class that none of the object's named properties has.

@@ -140,7 +140,7 @@ ValueCases SchemaReader::dependencies(const Scope& scope, const Member& member) 
   ValueCases cases{algebra_.anything()};
   for (const Member& dependency : *all) {
     ValueCase absent = algebra_.anything();
-    absent.object.named.push_back({dependency.key(), kNever});
+    absent.object.named.push_back({dependency.key(), kNoGoal});
     ValueCase present = algebra_.only(kObjectBit);
     present.object.named.push_back({dependency.key(), kAnything, true});
     ValueCases with{present};

@@ -48,7 +48,7 @@ Symbol SchemaWriter::plain_items(const ArrayCase& array) {
   if (places > 0 && places >= array.least) add(end, {});
   const uint64_t least = std::max<uint64_t>(1, less(array.least, places));
   const uint64_t most = less(array.most, places);
-  if (most > 0 && array.rest != kNever) {
+  if (most > 0 && array.rest != kNoGoal) {
     const Symbol others = builder_.repeated(value(array.rest), comma_, least, most);
     if (places == 0) add(end, {others});
     if (places > 0) add(end, {comma_, others});
@@ -114,7 +114,7 @@ void SchemaWriter::counted_step(GoalId goal, const ArrayCase& array, const State
       item = goals_.both(item, goals_.negation(rule.goal, &reader_.origin(goal)));
     }
   }
-  if (item == kNever) return;
+  if (item == kNoGoal) return;
   uint64_t places = std::max<uint64_t>(array.prefix.size(), array.least);
   for (const ContainsRule& rule : array.contains) places = std::max(places, rule.from);
   to[0] =

@@ -6,7 +6,7 @@ namespace hearth {
 
 GoalTable::GoalTable() {
   intern({});                                           // kAnything
-  single({Condition::Kind::kNot, nullptr, kAnything});  // kNever
+  single({Condition::Kind::kNot, nullptr, kAnything});  // kNoGoal
 }
 
 GoalId GoalTable::single(const Condition& condition) {
@@ -24,7 +24,7 @@ GoalId GoalTable::intern(Numbers numbers) {
 }
 
 GoalId GoalTable::schema(const boost::json::value& schema) {
-  if (const bool* truth = schema.if_bool()) return *truth ? kAnything : kNever;
+  if (const bool* truth = schema.if_bool()) return *truth ? kAnything : kNoGoal;
   if (schema.is_object() && schema.get_object().empty()) return kAnything;
   return single({Condition::Kind::kSchema, &schema, kAnything});
 }
@@ -34,7 +34,7 @@ GoalId GoalTable::equals(const boost::json::value& value) {
 }
 
 GoalId GoalTable::negation(GoalId goal, const boost::json::value* asked_by) {
-  if (goal == kAnything) return kNever;
+  if (goal == kAnything) return kNoGoal;
   const Numbers& of = goals_[goal];
   if (of.size() == 1 && conditions_[of[0]].kind == Condition::Kind::kNot) {
     return conditions_[of[0]].goal;
@@ -54,10 +54,10 @@ bool GoalTable::contradicts(const Numbers& numbers) const {
 GoalId GoalTable::both(GoalId a, GoalId b) {
   if (a == b || b == kAnything) return a;
   if (a == kAnything) return b;
-  if (a == kNever || b == kNever) return kNever;
+  if (a == kNoGoal || b == kNoGoal) return kNoGoal;
   Numbers all;
   std::ranges::set_union(goals_[a], goals_[b], std::back_inserter(all));
-  return contradicts(all) ? kNever : intern(std::move(all));
+  return contradicts(all) ? kNoGoal : intern(std::move(all));
 }
 
 GoalId GoalTable::either(GoalId a, GoalId b, const boost::json::value* asked_by) {

@@ -14,7 +14,7 @@ namespace hearth {
 using GoalId = uint32_t;
 
 inline constexpr GoalId kAnything = 0;
-inline constexpr GoalId kNever = 1;
+inline constexpr GoalId kNoGoal = 1;
 
 // One condition: a schema holds, the value equals another, or a goal does not hold.
 struct Condition {
@@ -29,7 +29,7 @@ class GoalTable {
  public:
   GoalTable();
 
-  // true and {} are kAnything, false is kNever.
+  // true and {} are kAnything, false is kNoGoal.
   GoalId schema(const boost::json::value& schema);
   GoalId equals(const boost::json::value& value);
   // `asked_by`: where errors say that the negation stands.

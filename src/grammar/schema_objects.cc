@@ -16,7 +16,7 @@ uint64_t counted_up_to(const ObjectCase& object) {
 constexpr size_t kMostLoose = 5;
 
 bool is_loose(const NamedProperty& property) {
-  return !property.declared && property.goal != kNever;
+  return !property.declared && property.goal != kNoGoal;
 }
 
 bool has_loose(const ObjectCase& object) {
@@ -52,7 +52,7 @@ void SchemaWriter::resolve_witnesses(const ObjectCase& object, size_t next,
     other.named[i].goal = goals_.both(other.named[i].goal, witness.goal);
     other.named[i].required = true;
     other.witnesses.erase(other.witnesses.begin() + static_cast<std::ptrdiff_t>(next));
-    if (other.named[i].goal != kNever) resolve_witnesses(other, next, out);
+    if (other.named[i].goal != kNoGoal) resolve_witnesses(other, next, out);
   }
   resolve_witnesses(object, next + 1, out);
 }
@@ -73,7 +73,7 @@ Symbol SchemaWriter::members(const ObjectCase& object) {
   std::vector<const NamedProperty*> named;
   const bool loose = has_loose(object);
   for (const NamedProperty& property : object.named) {
-    if (property.goal == kNever && !property.required) continue;
+    if (property.goal == kNoGoal && !property.required) continue;
     if (!loose || !is_loose(property)) named.push_back(&property);
   }
   auto counts = [&](size_t place) { return std::min<uint64_t>(place, counted) + 1; };

@@ -208,7 +208,7 @@ bool SchemaReader::inhabited(const ValueCase& value, uint32_t depth) {
 
 bool SchemaReader::may_hold(GoalId goal, uint32_t depth) {
   if (goal == kAnything || depth == 0) return true;
-  if (goal == kNever) return false;
+  if (goal == kNoGoal) return false;
   auto [known, added] = holds_.emplace(goal, true);  // true while it is being found out
   if (!added) return known->second;
   bool holds = true;
