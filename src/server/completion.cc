@@ -65,6 +65,7 @@ void Completion::read() {
     throw RequestError(no_such_model(call_.model, model_.name));
   }
   settle_request();
+  settle_language();
   read_prompts();
   // They may be large, and are tokens now.
   call_.messages = {};
@@ -92,6 +93,15 @@ void Completion::settle_request() {
   for (int32_t id : eog) {
     sampling.logit_bias.emplace_back(id, -std::numeric_limits<float>::infinity());
   }
+}
+
+// What ends a text of free form ends no other: it is over where its language says so.
+void Completion::settle_language() {
+  if (call_.shape.kind == OutputKind::kFree) return;
+  call_.request.language = all_.languages_.find(call_.shape, model_.backend.tokenizer());
+  call_.request.stops.clear();
+  call_.request.stop_tokens.clear();
+  call_.shape = {};  // it may be large
 }
 
 void Completion::read_prompts() {

@@ -53,6 +53,7 @@ class Completion final : public Answer {
   void read_prompts();
   void add_prompt(std::vector<int32_t> tokens, std::string echo);
   void settle_request();
+  void settle_language();
   void submit();
   void submit_prompts();
   void begin_events();

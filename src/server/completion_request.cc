@@ -8,6 +8,7 @@
 
 #include "server/chat_messages.h"
 #include "server/json_fields.h"
+#include "server/output_fields.h"
 #include "server/sampling_fields.h"
 #include "server/unbuilt_fields.h"
 
@@ -217,12 +218,11 @@ void refuse_choice(const value& field, const std::string& name, Reading&) {
   refuse_unsupported(name, kLeaveOut);
 }
 
-void refuse_format(const value& field, const std::string& name, Reading&) {
-  const boost::json::object& format = object_field(field, name);
-  std::string param = name + ".type";
-  if (text_field(require_field(format, "type", param), param) != "text") {
-    refuse_unsupported(name, "leave it out, or give it the type text");
-  }
+using ReadShape = void (*)(const value& field, const std::string& name, OutputShape* shape);
+
+template <ReadShape read>
+void read_shape(const value& field, const std::string& name, Reading& reading) {
+  read(field, name, &reading.call.shape);
 }
 
 void refuse_modalities(const value& field, const std::string& name, Reading&) {
@@ -264,7 +264,14 @@ constexpr FieldRule kBothRules[] = {
     {"ignore_eos", read_ignore_eos},
     {"stream", read_stream},
     {"stream_options", read_stream_options},
-    {"response_format", refuse_format},
+    {"response_format", read_shape<read_response_format>},
+    {"structured_outputs", read_shape<read_structured_outputs>},
+    {"guided_json", read_shape<read_schema_field>},
+    {"guided_regex", read_shape<read_regex_field>},
+    {"guided_choice", read_shape<read_choice_field>},
+    {"guided_grammar", read_shape<read_grammar_field>},
+    {"grammar", read_shape<read_grammar_field>},
+    {"json_schema", read_shape<read_schema_field>},
 };
 
 constexpr FieldRule kChatRules[] = {

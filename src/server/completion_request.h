@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/request.h"
+#include "grammar/output_shape.h"
 #include "server/request_error.h"
 
 namespace hearth {
@@ -25,7 +26,7 @@ struct RequestLimits {
   uint32_t biases = 1024;
   uint32_t choices = 16;
   uint32_t top_logprobs = 20;
-  uint32_t depth = 64;    // of the JSON
+  uint32_t depth = 80;    // of the JSON: a schema of 64 levels within
   uint32_t prompts = 64;  // of one request
 };
 
@@ -46,6 +47,7 @@ struct CompletionCall {
   std::vector<Prompt> prompts;  // of /v1/completions; at least one, and none without ids
   // All but `prompt`. The seed is 0 where none was given.
   Request request;
+  OutputShape shape;  // of the text, as the request says it
   bool seed_given = false;
   bool echo = false;
   bool stream = false;

@@ -97,6 +97,52 @@ TEST(CompletionRequest, ReadsEveryField) {
   EXPECT_EQ(boost::json::serialize(call.template_kwargs), R"({"enable_thinking":false})");
 }
 
+TEST(CompletionRequest, ShapesOfTheTextByEveryName) {
+  struct Said {
+    const char* fields;
+    OutputKind kind;
+    const char *name, *text;
+  };
+  const Said all[] = {
+      {R"("response_format":{"type":"text"})", OutputKind::kFree, "schema", ""},
+      {R"("response_format":{"type":"json_object"})", OutputKind::kJsonObject, "response_format",
+       ""},
+      {R"("response_format":{"type":"json_object","schema":{"b":1,"a":2}})",
+       OutputKind::kJsonSchema, "response_format.schema", R"({"b":1,"a":2})"},
+      {R"("response_format":{"type":"json_schema","json_schema":{"name":"x","schema":{"a":1}}})",
+       OutputKind::kJsonSchema, "response_format.json_schema.schema", R"({"a":1})"},
+      {R"("structured_outputs":{"json":"{ }"})", OutputKind::kJsonSchema, "structured_outputs.json",
+       "{ }"},
+      {R"("structured_outputs":{"json_object":false,"regex":"a+"})", OutputKind::kRegex,
+       "structured_outputs.regex", "a+"},
+      {R"("structured_outputs":{"grammar":"root ::= x"})", OutputKind::kGbnf,
+       "structured_outputs.grammar", "root ::= x"},
+      {R"("guided_json":true)", OutputKind::kJsonSchema, "guided_json", "true"},
+      {R"("json_schema":{})", OutputKind::kJsonSchema, "json_schema", "{}"},
+      {R"("guided_regex":"[0-9]")", OutputKind::kRegex, "guided_regex", "[0-9]"},
+      {R"("guided_choice":["a","b"])", OutputKind::kChoice, "guided_choice", ""},
+      {R"("guided_grammar":"x")", OutputKind::kGbnf, "guided_grammar", "x"},
+      {R"("grammar":"")", OutputKind::kFree, "schema", ""},
+  };
+  for (const Said& said : all) {
+    const OutputShape shape = chat(std::string(",") + said.fields).shape;
+    EXPECT_EQ(shape.kind, said.kind) << said.fields;
+    EXPECT_EQ(shape.name, said.name);
+    EXPECT_EQ(shape.text, said.text);
+  }
+  EXPECT_EQ(text(R"(,"guided_choice":["a","b"])").shape.choices,
+            (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(chat_error(R"(,"guided_regex":"a","grammar":"x")"),
+            "invalid_value: grammar is given beside guided_regex: one of them can hold");
+  EXPECT_EQ(chat_error(R"(,"response_format":{"type":"json_schema"})"),
+            "missing_required_parameter: response_format.json_schema is missing");
+  EXPECT_EQ(chat_error(R"(,"response_format":{"type":"xml"})"),
+            "unsupported_parameter: response_format.type asks for something that this server does "
+            "not do; give it text, json_object or json_schema");
+  EXPECT_EQ(chat_error(R"(,"structured_outputs":{"choice":["a",1]})"),
+            "invalid_type: structured_outputs.choice[1] is a number; it must be a string");
+}
+
 TEST(CompletionRequest, NullIsAbsent) {
   CompletionCall call = chat(R"(,"model":null,"max_tokens":null,"temperature":null,"seed":null,
       "stop":null,"logit_bias":null,"n":null,"stream":null,"stream_options":null,"logprobs":null,
@@ -117,7 +163,7 @@ TEST(CompletionRequest, BodiesThatAreNone) {
   EXPECT_EQ(error("[]"), "invalid_type: the body is an array; it must be an object");
   EXPECT_EQ(error("{}"), "missing_required_parameter: messages is missing");
   EXPECT_EQ(error("{\"seed\":1e999}").substr(0, 13), "invalid_json:");
-  std::string deep = "{\"a\":" + std::string(64, '[') + std::string(64, ']') + "}";
+  std::string deep = "{\"a\":" + std::string(80, '[') + std::string(80, ']') + "}";
   EXPECT_EQ(error(deep).substr(0, 13), "invalid_json:");
 }
 
@@ -220,13 +266,10 @@ TEST(CompletionRequest, WhatIsNotBuiltIsRefused) {
                            R"("tool_choice":{"type":"function"})",
                            R"("functions":[{}])",
                            R"("function_call":{"name":"f"})",
-                           R"("response_format":{"type":"json_object"})",
                            R"("modalities":["text","audio"])",
                            R"("audio":{"voice":"x"})",
                            R"("prediction":{"type":"content"})",
-                           R"("web_search_options":{})",
-                           R"("guided_json":{"a":1})",
-                           R"("grammar":"root ::= x")"};
+                           R"("web_search_options":{})"};
   for (std::string field : refused) {
     std::string name = field.substr(1, field.find('"', 1) - 1);
     EXPECT_EQ(chat_error("," + field).find("unsupported_parameter: " + name + " "), 0u) << field;

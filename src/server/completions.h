@@ -13,6 +13,7 @@
 #include "server/answers.h"
 #include "server/app_metrics.h"
 #include "server/completion_request.h"
+#include "server/languages.h"
 #include "server/served_model.h"
 
 namespace hearth {
@@ -59,6 +60,7 @@ class Completions {
   AppMetrics metrics_;
   ClientShares places_;                      // of texts that run or wait
   std::unordered_set<Completion*> holders_;  // who has taken some
+  Languages languages_;                      // of the worker's threads
 };
 
 }  // namespace hearth

@@ -11,13 +11,6 @@ namespace {
 using boost::json::value;
 
 constexpr UnbuiltField kUnbuiltBoth[] = {
-    {.name = "structured_outputs"},
-    {.name = "guided_json"},
-    {.name = "guided_regex"},
-    {.name = "guided_choice"},
-    {.name = "guided_grammar"},
-    {.name = "grammar"},
-    {.name = "json_schema"},
     {.name = "structural_tag"},
     {.name = "format"},
     {.name = "bad_words"},

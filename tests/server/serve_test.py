@@ -34,6 +34,7 @@ from serve_limits_test import (  # noqa: F401
 )
 from serve_memory_test import MemoryLimitTest  # noqa: F401
 from serve_sampling_test import DefaultsTest, FieldTest, FiguresTest, SeedTest  # noqa: F401
+from serve_shape_test import ShapeTest  # noqa: F401
 from unheard_test import UnheardTest  # noqa: F401
 
 
