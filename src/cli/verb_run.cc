@@ -16,6 +16,7 @@
 #include "cli/program.h"
 #include "cli/run_output.h"
 #include "cli/sampling_options.h"
+#include "cli/shape_options.h"
 #include "cli/text_io.h"
 #include "template/chat_prompt.h"
 
@@ -30,6 +31,7 @@ struct RunArgs {
   std::optional<uint64_t> seed;
   std::optional<std::string> pre;
   std::vector<std::string> stops, biases;
+  ShapeArgs shape;
   uint32_t max_tokens = 0;
   uint32_t repeat = 1;
   std::optional<std::string> system, template_path;
@@ -150,8 +152,10 @@ SamplingParams settle_sampling(const RunArgs& args, const Tokenizer& tokenizer,
   return params;
 }
 
-Request settle_request(const RunArgs& args, const SamplingParams& sampling) {
+Request settle_request(const RunArgs& args, const SamplingParams& sampling,
+                       std::shared_ptr<const Matcher> language) {
   Request request;
+  request.language = std::move(language);
   request.sampling = sampling;
   request.max_tokens = args.max_tokens;
   request.choices = args.repeat;
@@ -167,6 +171,7 @@ int run(RunArgs args) {
   const HyperParameters& hyper = model.spec.hyper;
   const Tokenizer& tokenizer = *model.tokenizer;
   SamplingParams sampling = settle_sampling(args, tokenizer, hyper);
+  std::shared_ptr<const Matcher> language = shape_language(args.shape, tokenizer);
   std::optional<ChatPrompt> chat = make_chat(args, model);
   std::vector<std::vector<int32_t>> prompts;
   size_t longest = 0;
@@ -197,7 +202,7 @@ int run(RunArgs args) {
     output.add(completion, result);
   };
   std::vector<Continuation> completions =
-      generate(*service, prompts, settle_request(args, sampling), interrupts, on_result);
+      generate(*service, prompts, settle_request(args, sampling, language), interrupts, on_result);
   if (!args.quiet) output.summarise(completions);
   auto cancelled = [](const Continuation& c) { return c.finish == Finish::kCancelled; };
   return std::ranges::any_of(completions, cancelled) ? kInterruptedStatus : 0;
@@ -253,6 +258,7 @@ void add_run(CLI::App& program, Action& action) {
   add_text_sources(verb, &args->prompts);
   add_stop_options(verb, args.get());
   add_choice_options(verb, args.get());
+  add_shape_options(verb, &args->shape);
   add_engine_options(verb, &args->engine,
                      "Positions of the context; default: 4096, or what prompt and -n need");
   add_pre(verb, &args->pre);
@@ -266,6 +272,7 @@ void add_run(CLI::App& program, Action& action) {
                "  hearth run model.gguf -p 'Once upon a time' -n 64\n"
                "  hearth run model.gguf --chat -p 'Why is the sky blue?' --system 'Be brief.'\n"
                "  hearth run model.gguf -f prompt.txt --temp 0 --stop 'The end'\n"
+               "  hearth run model.gguf -p 'Who wrote it?' --json-schema '{\"type\": \"object\"}'\n"
                "  echo 'The capital of France is' | hearth run model.gguf -n 8 --seed 7\n"
                "  hearth run model.gguf -p 'A cat' -p 'A dog' -n 32 --repeat 4\n"
                "  hearth run model.gguf -p 'Hi' --json | jq -j 'select(.text).text'");

@@ -39,6 +39,31 @@ class RunTest(ProgramTest):
         self.assertEqual(process.returncode, 130)
         return [json.loads(line) for line in out.splitlines()]
 
+    def test_texts_of_a_shape(self):
+        """After "a" the model would go on with "bcd..."."""
+        words = ("-p", "xa", "-n", "9")
+        grammar = self.folder / "shape.gbnf"
+        grammar.write_text('root ::= "b" ("x" | "c"){1,3} "yz"')
+        for options, wanted in (
+            (("--regex", "[bq]c[a-f]{3}z"), "bcdefz"),
+            (("--choice", "cat", "--choice", "bed"), "bed"),
+            (("--grammar", grammar), None),
+            (("--json-schema", '{"const": true}'), "true"),
+        ):
+            *_, summary = map(json.loads, self.run_text(*words, *options, "--json").splitlines())
+            self.assertEqual(summary["summary"]["finish"], "end of text", options)
+            if wanted:
+                self.assertEqual(summary["summary"]["text"], wanted)
+            else:
+                self.assertRegex(summary["summary"]["text"], "^b[xc]{1,3}yz$")
+        for options, says in ((("--regex", "(a"), "--regex has a group"),
+                              (("--grammar", "/no/such.gbnf"), "/no/such.gbnf"),
+                              (("--json-schema", '{"type": 3}'), '--json-schema: keyword "type"')):
+            status, _, err = self.call("run", self.chain, *words, *options)
+            self.assertNotEqual(status, 0)
+            self.assertIn(says, err)
+        self.bad(2, "run", self.chain, *words, "--regex", "a", "--stop", "b", says=["--stop"])
+
     def test_prompt_from_option_file_and_standard_input(self):
         path = self.folder / "prompt.txt"
         path.write_text("xa\n")

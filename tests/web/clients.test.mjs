@@ -228,6 +228,31 @@ test("a client that leaves a stream frees its place", limit, async () => {
   assert.equal((await chat({})).choices[0].message.content, greedy.choices[0].message.content);
 });
 
+test("structured output: whole, streamed and parsed", limit, async () => {
+  const schema = {type: "object", required: ["animal", "legs"], additionalProperties: false,
+                  properties: {animal: {enum: ["fox", "owl"]}, legs: {type: "integer", maximum: 8,
+                                                                      minimum: 0}}};
+  const format = {type: "json_schema", json_schema: {name: "answer", strict: true, schema}};
+  const parsed = await client.chat.completions.parse({model: server.model, messages,
+                                                      temperature: 0, response_format: format});
+  const answer = JSON.parse(parsed.choices[0].message.content);
+  assert.deepEqual(Object.keys(answer), ["animal", "legs"]);
+  assert.ok(["fox", "owl"].includes(answer.animal) && answer.legs >= 0 && answer.legs <= 8);
+  const chunks = await collect(await chat({response_format: format, stream: true}));
+  assert.equal(joined(chunks), parsed.choices[0].message.content);
+  assert.equal(chunks.at(-1).choices[0].finish_reason, "stop");
+  const named = await chat({response_format: format, n: 3, temperature: 1, seed: 1});
+  for (const {message, finish_reason} of named.choices) {
+    assert.equal(finish_reason, "stop");
+    assert.ok("animal" in JSON.parse(message.content));
+  }
+  const remote = {properties: {a: {$ref: "http://x/"}}};
+  await rejects(chat({response_format: {type: "json_schema",
+                                        json_schema: {name: "r", schema: remote}}}),
+                {status: 400, code: "invalid_schema", param: "response_format.json_schema.schema",
+                 message: /schema\.properties\.a/});
+});
+
 test("what cannot be answered says so by status, code and param", limit, async () => {
   const image = {type: "image_url", image_url: {url: "data:image/png;base64,AA=="}};
   const tools = [{type: "function", function: {name: "f", parameters: {type: "object"}}}];
@@ -236,8 +261,7 @@ test("what cannot be answered says so by status, code and param", limit, async (
                                           message: new RegExp(server.model)});
   await rejects(chat({tools}), {...unsupported, param: "tools"});
   await rejects(chat({tools, stream: true}), {...unsupported, param: "tools"});
-  await rejects(chat({response_format: {type: "json_object"}}),
-                {...unsupported, message: /response_format/});
+  await rejects(chat({response_format: {type: "xml"}}), {...unsupported, message: /response_format/});
   await rejects(chat({messages: [{role: "user", content: [image]}]}), unsupported);
   await rejects(complete({prompt: "a", suffix: "b"}), {...unsupported, param: "suffix"});
   await rejects(chat({temperature: 3}), {status: 400, param: "temperature"});

@@ -99,6 +99,8 @@ test("whatever chat and completions answer is as described", limit, async () => 
     {seed: -1, frequency_penalty: 1, presence_penalty: -1, logit_bias: {"5": 2}, user: "me"},
     {stop: null, n: null, logprobs: null, max_tokens: null, stream_options: null, tools: null},
     {max_completion_tokens: 3, response_format: {type: "text"}, unknown_field: {a: [1]}},
+    {max_tokens: 9, response_format: {type: "json_schema", json_schema: {name: "x", schema: {}}}},
+    {max_tokens: 9, structured_outputs: {regex: "[a-z]{3}"}},
     {chat_template_kwargs: {enable_thinking: false}},
   ]) {
     await ask("POST", "/v1/chat/completions", {max_tokens: 12, messages, ...fields});
