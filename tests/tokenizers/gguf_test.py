@@ -1,4 +1,5 @@
-"""A vocabulary in a GGUF file beside the same one as tokenizer.json: the same ids.
+"""A vocabulary in a GGUF file beside the same one as tokenizer.json: the same ids, and the name of
+a pre-tokenizer that `hearth quantize` finds for what the second says.
 
     gguf_test.py --probe build/release/bin/tokenizer_probe [--texts 400]
 
@@ -60,6 +61,10 @@ FAMILIES = {
     "deepseek-v3": (cuts(*map(made.split, made.DEEPSEEK3)), None, False),
     "deepseek-coder": (cuts(*map(made.split, made.DEEPSEEK_CODER), made.digits(True)), None, False),
 }
+
+# Families whose names are found by another that stands for the same.
+FOUND_AS = {"phi-2": "gpt-2", "olmo": "mpt", "glm4": "llama-bpe", "stablelm2": "qwen2",
+            "deepseek-r1-qwen": "qwen2"}
 
 
 def decomposed(rng, text):
@@ -139,6 +144,14 @@ class GgufTest(unittest.TestCase):
                 unlike = [text for text, a, b in zip(self.texts, expected, found, strict=True)
                           if a != b]
                 self.assertEqual(unlike[:3], [], f"so many texts of {len(found)}: {len(unlike)}")
+
+    def test_names_are_found_by_what_is_cut(self):
+        for pre in FAMILIES:
+            with self.subTest(pre):
+                folder, _ = self.write(pre)
+                found = subprocess.run([*OPTIONS.emulator, OPTIONS.probe, "name", str(folder)],
+                                       capture_output=True, check=True).stdout.decode().strip()
+                self.assertEqual(found, FOUND_AS.get(pre, pre))
 
     def test_forms_of_a_text_are_one_where_the_family_normalises(self):
         for pre, (_, normalizer, _) in FAMILIES.items():

@@ -4,6 +4,7 @@
 //
 //   tokenizer_probe json TOKENIZER.json
 //   tokenizer_probe gguf VOCABULARY.gguf
+//   tokenizer_probe name TOKENIZER.json              no lines: the pre-tokenizer that cuts so
 //   tokenizer_probe ranks TIKTOKEN.model PRE         cut by the pre-tokenizer of that name
 //   tokenizer_probe ranks TIKTOKEN.model "" PATTERN  cut by the regular expression in that file
 #include <boost/json/serialize.hpp>
@@ -13,6 +14,7 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -22,6 +24,7 @@
 #include "formats/tiktoken_ranks.h"
 #include "formats/tokenizer_json.h"
 #include "tokenizer/byte_level.h"
+#include "tokenizer/cut_name.h"
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/vocabulary.h"
 
@@ -72,9 +75,13 @@ void answer_lines(const Tokenizer& tokenizer) {
 
 int main(int argc, char** argv) {
   try {
-    const auto tokenizer = hearth::Tokenizer::from_vocab(
-        hearth::read_vocab(std::vector<std::string>(argv + 1, argv + argc)));
-    hearth::answer_lines(*tokenizer);
+    const std::vector<std::string> words(argv + 1, argv + argc);
+    hearth::Vocab vocab = hearth::read_vocab(words);
+    if (words[0] == "name") {
+      std::cout << hearth::cut_name(vocab) << "\n";
+    } else {
+      hearth::answer_lines(*hearth::Tokenizer::from_vocab(std::move(vocab)));
+    }
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

@@ -1,0 +1,16 @@
+// A vocabulary of a folder in the form that GGUF files have: without rules of tokenizer.json, with
+// a token for every row of the model's embeddings. It is the first half of file_vocabulary.h, which
+// says what becomes of what, and throws as it does.
+#pragma once
+
+#include <cstdint>
+
+#include "formats/model_source.h"
+#include "tokenizer/tokenizer.h"
+
+namespace hearth {
+
+// `tokenizer`: the folder's. `rows`: of the model's embeddings.
+Vocab file_vocab_form(const ModelSource& folder, const Tokenizer& tokenizer, uint32_t rows);
+
+}  // namespace hearth
