@@ -10,8 +10,10 @@
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/program.h"
+#include "cli/text_io.h"
 #include "models/write_quantized.h"
 #include "tensor/quantize_row.h"
+#include "tokenizer/file_vocabulary.h"
 #include "topology/placement.h"
 
 namespace hearth {
@@ -25,10 +27,13 @@ struct QuantizeFileArgs {
 };
 
 int quantize(const QuantizeFileArgs& args) {
-  const WeightPolicy policy = weight_policy_of(args.weights, args.importance);
+  WeightPolicy policy = weight_policy_of(args.weights, args.importance);
+  policy.decode = true;
   const OpenedModel model =
       open_named_model(args.model, {}, args.verbose, TokenizerUse::kNone, ModelUse::kAny, policy);
-  require_gguf(model.source);
+  const FileVocabulary vocabulary =
+      is_gguf(model.source) ? FileVocabulary() : file_vocabulary(model.source);
+  for (const std::string& note : vocabulary.notes) print_note(note);
   AtomicFile file(args.out);
   const uint32_t threads = args.threads != 0 ? args.threads : default_thread_count(Machine::live());
   Team team(threads);
@@ -38,7 +43,7 @@ int quantize(const QuantizeFileArgs& args) {
     file.write(bytes);
     written += bytes.size();
   };
-  write_quantized(model.source, model.spec, policy, team, write,
+  write_quantized(model.source, model.spec, vocabulary.keys, team, write,
                   [&](uint64_t done, uint64_t) { progress.update(done); });
   model.source.require_whole();
   if (policy.importance) policy.importance->require_whole();
@@ -55,9 +60,10 @@ void add_quantize(CLI::App& program, Action& action) {
   CLI::App& verb =
       *program.add_subcommand("quantize", "Write a GGUF model with its float weights quantised");
   auto args = std::make_shared<QuantizeFileArgs>();
-  verb.add_option("MODEL", args->model, "A GGUF file; of several parts, the first; no folder")
+  verb.add_option("MODEL", args->model,
+                  "A GGUF file; of several parts, the first; or a folder with safetensors files")
       ->required()
-      ->type_name("FILE");
+      ->type_name("PATH");
   verb.add_option("OUT", args->out, "The file to write; it appears when it is whole")
       ->required()
       ->type_name("FILE");
@@ -71,7 +77,7 @@ void add_quantize(CLI::App& program, Action& action) {
   verb.add_flag("-v,--verbose", args->verbose, "Tell how many tensors become what");
   add_examples(verb,
                "  hearth quantize model-bf16.gguf model-q4_k.gguf --weights q4_k\n"
-               "  hearth quantize model-bf16.gguf model-q8_0.gguf --weights q8_0 -t 8\n"
+               "  hearth quantize Qwen3-8B qwen3-8b-q8_0.gguf --weights q8_0 -t 8\n"
                "  hearth quantize model-bf16.gguf model-q4_k.gguf --weights q4_k --importance "
                "imatrix.gguf");
   verb.callback([args, &action] { action = [args] { return quantize(*args); }; });

@@ -40,7 +40,9 @@ WeightChoice choose_weights(const ModelSource& source, const ModelSpec& spec,
     if (choice.fits) break;
     policy.type = type;
     ModelSpec made = make_spec(source, policy);
-    if (std::ranges::none_of(made.weights, is_made_by_policy)) continue;
+    const bool changes = std::ranges::any_of(
+        made.weights, [&](const WeightSpec& weight) { return is_made_by_policy(made, weight); });
+    if (!changes) continue;
     choice.spec = std::move(made);
     choice.fits = has_room(choice.spec, machine, isa, engines);
   }

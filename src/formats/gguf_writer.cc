@@ -53,6 +53,10 @@ void GgufWriter::set_raw(std::string_view key, uint32_t type, std::vector<std::b
   entries_.push_back({std::string(key), type, std::move(bytes)});
 }
 
+void GgufWriter::set_all(const GgufWriter& other) {
+  for (const Entry& entry : other.entries_) set_raw(entry.key, entry.type, entry.bytes);
+}
+
 void GgufWriter::erase(std::string_view key) {
   std::erase_if(entries_, [&](const Entry& entry) { return entry.key == key; });
 }

@@ -49,6 +49,9 @@ class GgufWriter {
   // A value as its type number and its bytes in the file, whatever they are.
   void set_raw(std::string_view key, uint32_t type, std::vector<std::byte> bytes);
 
+  // All keys of another writer.
+  void set_all(const GgufWriter& other);
+
   void erase(std::string_view key);
 
   // `dims` in the file's order: dims[0] is the length of a row, contiguous in memory; 1 to 4 of

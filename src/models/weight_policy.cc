@@ -19,10 +19,14 @@ constexpr std::array kPolicyTypes = {DType::kQ8_0, DType::kF8E4M3, DType::kQ6_K,
 
 bool is_plain(DType type) { return dtype_info(type).block_elements == 1; }
 
+bool stays_in_codes(const ModelSpec& spec, const WeightSpec& weight) {
+  return weight.data->has_codes() && !spec.policy.decode;
+}
+
 // Whether the policy is for matrices like this one, whatever its rows.
 bool is_meant(const ModelSpec& spec, const WeightSpec& weight) {
   const bool cut = weight.cut == WeightCut::kRows || weight.cut == WeightCut::kColumns;
-  if (!cut || weight.data->has_codes() || !is_plain(weight.dtype)) return false;
+  if (!cut || stays_in_codes(spec, weight) || !is_plain(weight.dtype)) return false;
   if (weight.dtype == spec.policy.type) return false;
   const auto index = static_cast<uint32_t>(&weight - spec.weights.data());
   return weight.layer >= 0 || index == spec.embedding.token.index || index == spec.head.index;
@@ -53,13 +57,27 @@ void set_importance(const Importance& from, const std::string& source, WeightSpe
 
 using Tensors = std::set<const SourceTensor*>;
 
+// Says how many tensors are rounded for a second time.
+void note_decoded(const ModelSpec& spec, PolicyNotes* notes) {
+  Tensors decoded;
+  for (const WeightSpec& weight : spec.weights) {
+    if (weight.data->has_codes()) decoded.insert(weight.data);
+  }
+  if (decoded.empty()) return;
+  notes->warnings.push_back(fmt::format(
+      "{} of '{}' {} codes of another quantiser ({}), which are decoded and rounded once more: a "
+      "file made of the model's own floats is nearer to them",
+      count_text(decoded.size(), "tensor"), spec.source, decoded.size() == 1 ? "has" : "have",
+      (*decoded.begin())->type_text));
+}
+
 // Says how many tensors that are quantised have no entry. Files of llama-imatrix mostly have none
 // of token tables and the head: where no other is without one, that is a detail.
 void note_importance(const ModelSpec& spec, PolicyNotes* notes) {
   Tensors made, without;
   bool of_layer = false;
   for (const WeightSpec& weight : spec.weights) {
-    if (!is_made_by_policy(weight)) continue;
+    if (!is_made_by_policy(spec, weight)) continue;
     made.insert(weight.data);
     if (weight.importance != nullptr) continue;
     without.insert(weight.data);
@@ -97,15 +115,16 @@ void apply_weight_policy(const WeightPolicy& policy, ModelSpec* spec) {
     } else if (holds_blocks(weight, DType::kQ8_0)) {
       weight.packed = DType::kQ8_0;
     }
-    if (policy.importance && is_made_by_policy(weight)) {
+    if (policy.importance && is_made_by_policy(*spec, weight)) {
       set_importance(*policy.importance, spec->source, &weight);
     }
   }
 }
 
-bool is_made_by_policy(const WeightSpec& weight) {
+bool is_made_by_policy(const ModelSpec& spec, const WeightSpec& weight) {
   const DType type = weight.packed.dtype;
-  return !weight.data->has_codes() && type != weight.dtype && type != DType::kF32;
+  if (stays_in_codes(spec, weight)) return false;
+  return type != weight.dtype && std::ranges::find(kPolicyTypes, type) != kPolicyTypes.end();
 }
 
 PolicyNotes weight_policy_notes(const ModelSpec& spec) {
@@ -116,10 +135,10 @@ PolicyNotes weight_policy_notes(const ModelSpec& spec) {
   std::map<std::string_view, Tensors> by_type;
   Tensors fallen, stay;
   for (const WeightSpec& weight : spec.weights) {
-    if (is_made_by_policy(weight))
+    if (is_made_by_policy(spec, weight))
       by_type[policy_type_name(weight.packed.dtype)].insert(weight.data);
     if (!is_meant(spec, weight)) continue;
-    if (!is_made_by_policy(weight)) {
+    if (!is_made_by_policy(spec, weight)) {
       stay.insert(weight.data);
     } else if (!holds_blocks(weight, meant_type(weight, *policy.type))) {
       fallen.insert(weight.data);
@@ -130,6 +149,7 @@ PolicyNotes weight_policy_notes(const ModelSpec& spec) {
                                         count_text(tensors.size(), "tensor"), spec.source,
                                         tensors.size() == 1 ? "becomes" : "become", type));
   }
+  if (policy.decode) note_decoded(spec, &notes);
   if (policy.importance) note_importance(spec, &notes);
   if (by_type.empty() && stay.empty()) {
     notes.warnings.push_back(fmt::format(

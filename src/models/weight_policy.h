@@ -20,7 +20,7 @@ struct WeightSpec;
 
 // The type of matrices of layers; none: they stay as they are. Token tables and the head get a type
 // of more bits (end_type). These stay as they are:
-//   what is quantised already
+//   what is quantised already, but for codes of other quantisers where the policy decodes them
 //   matrices that every shard has a copy of: routers, projections to latents
 //   tables of positions, norms, biases
 //   matrices with rows of no multiple of 32 elements
@@ -33,6 +33,9 @@ struct WeightPolicy {
   // What the columns of matrices count where they are quantised, by the names of their tensors;
   // null, and of a tensor without an entry: all the same.
   std::shared_ptr<const Importance> importance = nullptr;
+  // Codes of other quantisers (formats/stored_codes.h) count as floats: for files, whose types hold
+  // none of them.
+  bool decode = false;
 };
 
 // The types that a policy may name, and their names. FP8 has a scale for every 128 columns of a
@@ -47,8 +50,8 @@ DType end_type(DType type);
 // (kFile) where an entry has not as many values as its tensor has columns.
 void apply_weight_policy(const WeightPolicy& policy, ModelSpec* spec);
 
-// Whether a policy makes another type of it.
-bool is_made_by_policy(const WeightSpec& weight);
+// Whether its spec's policy makes another type of it.
+bool is_made_by_policy(const ModelSpec& spec, const WeightSpec& weight);
 
 // Sentences on what its policy did to the model. A user should know those of `warnings`.
 struct PolicyNotes {

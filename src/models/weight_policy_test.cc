@@ -28,7 +28,7 @@ bool of_layer(std::string_view name) { return name.starts_with("blk."); }
 TEST_F(ImportancePolicy, EntriesAreFoundByTheNamesOfTensors) {
   const ModelSpec spec = with(of_layer);
   for (const WeightSpec& weight : spec.weights) {
-    const bool wanted = weight.layer >= 0 && is_made_by_policy(weight);
+    const bool wanted = weight.layer >= 0 && is_made_by_policy(spec, weight);
     ASSERT_EQ(weight.importance != nullptr, wanted) << weight.name;
     if (weight.importance == nullptr) continue;
     EXPECT_EQ(weight.importance->name, weight.data->name);

@@ -1,6 +1,7 @@
 #include "models/write_quantized.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -9,7 +10,6 @@
 
 #include "base/error.h"
 #include "base/round_up.h"
-#include "formats/gguf_writer.h"
 #include "formats/source_rows.h"
 #include "models/shard_tasks.h"
 #include "tensor/pack_spec.h"
@@ -20,15 +20,40 @@ namespace {
 // About as much of the file is in memory at a time.
 constexpr size_t kPieceBytes = size_t{16} << 20;
 
-// What tensors become, by one of the weights that are made of each.
-using MadeTensors = std::map<const SourceTensor*, const WeightSpec*>;
+// A tensor as it is written.
+struct WrittenTensor {
+  const SourceTensor* from;
+  DType type;
+  const ImportanceEntry* importance = nullptr;
 
-MadeTensors made_tensors(const ModelSpec& spec) {
-  MadeTensors made;
+  uint64_t bytes() const { return from->rows() * row_bytes(type, from->dims[0]); }
+  // Whether its bytes are the source's.
+  bool is_copy() const { return type == from->dtype && from->runs.empty(); }
+};
+
+// Of a tensor that the policy leaves. `weight` is one of those made of it, or null.
+DType left_type(const SourceTensor& tensor, const WeightSpec* weight) {
+  if (weight == nullptr || !weight->is_matrix() || weight->widened) return DType::kF32;
+  return tensor.has_codes() || tensor.dtype == DType::kF8E4M3 ? DType::kBF16 : tensor.dtype;
+}
+
+std::vector<WrittenTensor> written_tensors(const ModelSource& source, const ModelSpec& spec) {
+  std::map<const SourceTensor*, const WeightSpec*> weights;
   for (const WeightSpec& weight : spec.weights) {
-    if (is_made_by_policy(weight)) made.emplace(weight.data, &weight);
+    const auto [at, is_new] = weights.emplace(weight.data, &weight);
+    if (!is_new && is_made_by_policy(spec, weight)) at->second = &weight;
   }
-  return made;
+  std::vector<WrittenTensor> tensors;
+  for (const SourceTensor& tensor : source.tensors()) {
+    const auto at = weights.find(&tensor);
+    const WeightSpec* weight = at == weights.end() ? nullptr : at->second;
+    if (weight != nullptr && is_made_by_policy(spec, *weight)) {
+      tensors.push_back({&tensor, weight->packed.dtype, weight->importance});
+    } else {
+      tensors.push_back({&tensor, is_gguf(source) ? tensor.dtype : left_type(tensor, weight)});
+    }
+  }
+  return tensors;
 }
 
 // The number by which llama.cpp tells of most of a file's tensors (general.file_type).
@@ -50,42 +75,41 @@ void set_importance_keys(const Importance& importance, GgufWriter* writer) {
   if (importance.chunks() > 0) writer->set("quantize.imatrix.chunks_count", importance.chunks());
 }
 
-GgufWriter head_of(const ModelSource& source, const MadeTensors& made, const WeightPolicy& policy) {
+GgufWriter head_of(const ModelSource& source, const WeightPolicy& policy, const GgufWriter& keys,
+                   std::span<const WrittenTensor> tensors) {
   GgufWriter writer;
   for (const MetaEntry& entry : source.metadata().entries()) {
     const bool other = policy.importance && entry.key.starts_with("quantize.imatrix.");
     if (!other && !entry.key.starts_with("split.")) writer.set(entry.key, entry.value);
   }
+  writer.set_all(keys);
   writer.set("general.file_type", file_type_of(*policy.type));
   writer.set("general.quantization_version", 2u);
   if (policy.importance) set_importance_keys(*policy.importance, &writer);
-  for (const SourceTensor& tensor : source.tensors()) {
-    const auto at = made.find(&tensor);
-    writer.declare_tensor(tensor.name, tensor.dims,
-                          at == made.end() ? tensor.dtype : at->second->packed.dtype);
+  for (const WrittenTensor& tensor : tensors) {
+    writer.declare_tensor(tensor.from->name, tensor.from->dims, tensor.type);
   }
   return writer;
 }
 
-// Quantises rows of a weight's tensor, a piece at a time.
+// Makes rows of a tensor in the type that they are written in, a piece at a time.
 class Pieces {
  public:
-  Pieces(Team& team, const WeightSpec& weight)
+  Pieces(Team& team, const WrittenTensor& tensor)
       : team_(team),
-        weight_(weight),
-        tensor_(*weight.data),
-        stride_(row_bytes(weight.packed.dtype, tensor_.dims[0])),
+        tensor_(tensor),
+        stride_(row_bytes(tensor.type, tensor.from->dims[0])),
         members_(team.size(), 0),
         scratch_(team.size()) {
-    for (auto& own : scratch_) {
-      own =
-          std::make_unique_for_overwrite<std::byte[]>(scratch_bytes(tensor_, weight.packed.dtype));
-    }
+    const size_t bytes = scratch_bytes(*tensor.from, tensor.type);
+    for (auto& own : scratch_) own = std::make_unique_for_overwrite<std::byte[]>(bytes);
     const uint64_t rows = round_up(std::max<uint64_t>(1, kPieceBytes / stride_), kPanelRows);
-    piece_.resize(std::min(rows, tensor_.rows()) * stride_);
+    piece_.resize(std::min(rows, tensor.from->rows()) * stride_);
   }
 
   uint64_t most_rows() const { return piece_.size() / stride_; }
+  // Whether no scale was met that is none.
+  bool good() const { return good_.load(std::memory_order_relaxed); }
 
   std::span<const std::byte> rows(uint64_t first, uint64_t count) {
     const size_t panels = (count + kPanelRows - 1) / kPanelRows;
@@ -93,8 +117,10 @@ class Pieces {
       const uint64_t row = panel * kPanelRows;
       const auto some = static_cast<uint32_t>(std::min<uint64_t>(kPanelRows, count - row));
       PanelRows made;
-      panel_rows(tensor_, weight_.packed.dtype, first + row, some, scratch_[member].get(), &made,
-                 weight_.importance);
+      if (!panel_rows(*tensor_.from, tensor_.type, first + row, some, scratch_[member].get(), &made,
+                      tensor_.importance)) {
+        good_.store(false, std::memory_order_relaxed);
+      }
       for (uint32_t r = 0; r < some; ++r) {
         std::memcpy(piece_.data() + (row + r) * stride_, made[r], stride_);
       }
@@ -104,51 +130,53 @@ class Pieces {
 
  private:
   Team& team_;
-  const WeightSpec& weight_;
-  const SourceTensor& tensor_;
+  const WrittenTensor& tensor_;
   size_t stride_;
   std::vector<uint32_t> members_;  // all of one shard
   std::vector<std::unique_ptr<std::byte[]>> scratch_;
   std::vector<std::byte> piece_;
+  std::atomic<bool> good_{true};
 };
+
+// Calls did(bytes) for every part of the source's that is written.
+template <typename Did>
+void write_rows(const ModelSource& source, const WrittenTensor& tensor, Team& team,
+                const WriteBytes& write, const Did& did) {
+  Pieces pieces(team, tensor);
+  const uint64_t rows = tensor.from->rows();
+  for (uint64_t row = 0; row < rows;) {
+    const uint64_t count = std::min(pieces.most_rows(), rows - row);
+    write(pieces.rows(row, count));
+    did(tensor.from->n_bytes() / rows * count);
+    row += count;
+  }
+  if (pieces.good()) return;
+  fail(ErrorCode::kFile,
+       "'{}': a scale of tensor {} is negative, infinite or no number; download the model again",
+       source.name(), tensor.from->name);
+}
 
 }  // namespace
 
-void require_gguf(const ModelSource& source) {
-  if (std::string_view(source.format_name()) == "GGUF") return;
-  fail(ErrorCode::kUnsupported,
-       "'{}' is no GGUF file, and its vocabulary has a form that no metadata of GGUF says: convert "
-       "the folder to a GGUF file of BF16 first, or load it with --weights",
-       source.name());
-}
+bool is_gguf(const ModelSource& source) { return source.format_name() == std::string_view("GGUF"); }
 
-void write_quantized(const ModelSource& source, const ModelSpec& spec, const WeightPolicy& policy,
+void write_quantized(const ModelSource& source, const ModelSpec& spec, const GgufWriter& keys,
                      Team& team, const WriteBytes& write, const WriteReport& report) {
-  require_gguf(source);
-  const MadeTensors made = made_tensors(spec);
-  const GgufWriter head = head_of(source, made, policy);
+  const std::vector<WrittenTensor> tensors = written_tensors(source, spec);
+  const GgufWriter head = head_of(source, spec.policy, keys, tensors);
   write(head.head());
   uint64_t done = 0, all = 0;
-  for (const SourceTensor& tensor : source.tensors()) all += tensor.data.size();
-  for (const SourceTensor& tensor : source.tensors()) {
-    const auto at = made.find(&tensor);
-    uint64_t size = tensor.data.size();
-    if (at == made.end()) {
-      write(tensor.data);
-      report(done += size, all);
+  for (const WrittenTensor& tensor : tensors) all += tensor.from->n_bytes();
+  auto did = [&](uint64_t bytes) { report(done += bytes, all); };
+  for (const WrittenTensor& tensor : tensors) {
+    if (tensor.is_copy()) {
+      write(tensor.from->data);
+      did(tensor.bytes());
     } else {
-      Pieces pieces(team, *at->second);
-      const uint64_t rows = tensor.rows();
-      for (uint64_t row = 0; row < rows;) {
-        const uint64_t count = std::min(pieces.most_rows(), rows - row);
-        write(pieces.rows(row, count));
-        report(done += tensor.data.size() / rows * count, all);
-        row += count;
-      }
-      size = rows * row_bytes(at->second->packed.dtype, tensor.dims[0]);
+      write_rows(source, tensor, team, write, did);
     }
-    write(std::vector<std::byte>(round_up(size, head.alignment()) - size));
-    source.release(tensor);
+    write(std::vector<std::byte>(round_up(tensor.bytes(), head.alignment()) - tensor.bytes()));
+    source.release(*tensor.from);
   }
 }
 

@@ -1,4 +1,5 @@
-"""Folders of encoders give the vectors of the GGUF files that hold the same weights, bit by bit."""
+"""Folders of encoders give the vectors of the GGUF files that hold the same weights, bit by bit, as
+does the file that they are quantised to."""
 
 import json
 import sys
@@ -118,6 +119,10 @@ class EncoderFolderTest(ProgramTest):
         write_folder(spec, path, names, told, prefix, rows_before)
         texts = ("-p", "a cat, and \u00c9t\u00e9 s", "-p", "xyz" * 20, "-p", "?")
         self.assertEqual(self.good("embed", path, *texts), self.good("embed", file, *texts))
+        out = self.folder / "quantised.gguf"
+        self.good("quantize", path, out, "--weights", "q8_0")
+        self.assertEqual(self.good("embed", out, *texts),
+                         self.good("embed", path, *texts, "--weights", "q8_0"))
 
     def test_bert(self):
         self.check("bert-f32", BERT, "BertModel", "bert.")

@@ -34,6 +34,40 @@ class FolderTest(ProgramTest):
         self.assertEqual(self.good("tokenize", self.model, "--decode", "--json", text=told),
                          '"a"\n')
 
+    def test_a_quantised_file_gives_what_the_folder_gives(self):
+        out = self.folder / "chain-q8_0.gguf"
+        self.good("quantize", self.model, out, "--weights", "q8_0")
+        logits = ("logits", "-p", "a b", "--json")
+        self.assertEqual(self.good(logits[0], out, *logits[1:]),
+                         self.good(logits[0], self.model, *logits[1:], "--weights", "q8_0"))
+        for text in ("ab c", "\u00e9 a", "<s>a</s>", ""):
+            for words in ((), ("--special",), ("--no-bos",)):
+                call = ("--json", *words, "-p", text)
+                self.assertEqual(self.good("tokenize", out, *call),
+                                 self.good("tokenize", self.model, *call))
+        words = ("--temp", "0", "-n", "5", "--chat", "-p", "hi", "--echo")
+        self.assertEqual(self.good("run", out, *words), "<s>hi<|im_end|>abcdef")
+
+    def test_a_tokenizer_that_no_file_can_say_is_refused(self):
+        path, out = self.model / "tokenizer.json", self.folder / "no.gguf"
+        kept = path.read_text()
+        made = json.loads(kept)
+        made["pre_tokenizer"] = {"type": "Digits", "individual_digits": True}
+        path.write_text(json.dumps(made))
+        try:
+            self.bad(1, "quantize", self.model, out, "--weights", "q8_0",
+                     says=["tokenizer.json", "pre_tokenizer splits", "--weights instead"])
+        finally:
+            path.write_text(kept)
+        self.assertFalse(out.exists())
+        path.rename(self.folder / "kept.json")
+        try:
+            _, _, err = self.call("quantize", self.model, out, "--weights", "q8_0")
+            self.assertIn("has no tokenizer", err)
+        finally:
+            (self.folder / "kept.json").rename(path)
+        self.good("logits", out, "--tokens", "1,5")
+
     def test_what_is_not_read_is_named(self):
         path = self.model / "tokenizer.json"
         kept = path.read_text()

@@ -30,7 +30,7 @@ std::vector<float> rows_of(const ModelSource& source, const ModelSpec& spec,
 }
 
 GoldenModel golden(const std::string& name) {
-  for (const char* list : {"models", "moe_models"}) {
+  for (const char* list : {"models", "moe_models", "hf_models", "hf_code_models"}) {
     for (const GoldenModel& model : read_golden_set(list)) {
       if (model.name == name) return model;
     }
@@ -44,7 +44,7 @@ ModelSource written(const ModelSource& source, const WeightPolicy& policy, uint3
   Team team(threads);
   uint64_t last = 0;
   write_quantized(
-      source, make_spec(source, policy), policy, team,
+      source, make_spec(source, policy), GgufWriter(), team,
       [&](std::span<const std::byte> bytes) {
         file.insert(file.end(), bytes.begin(), bytes.end());
       },
@@ -54,6 +54,12 @@ ModelSource written(const ModelSource& source, const WeightPolicy& policy, uint3
         last = done;
       });
   return parse_gguf(std::move(file), "written");
+}
+
+std::string test_name(const testing::TestParamInfo<const char*>& of) {
+  std::string name = of.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
 }
 
 class Quantized : public testing::TestWithParam<const char*> {};
@@ -150,11 +156,65 @@ TEST_P(Quantized, ByWhatColumnsCountHasTheBitsOfTheFile) {
 
 INSTANTIATE_TEST_SUITE_P(Models, Quantized,
                          testing::Values("llama-f32", "llama-f16-gqa4", "qwen3moe-bf16"),
-                         [](const auto& of) {
-                           std::string name = of.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+                         test_name);
+
+// Folders of floats: the file has the bits of what is loaded with --weights.
+class QuantizedFolder : public testing::TestWithParam<const char*> {};
+
+TEST_P(QuantizedFolder, HasTheBitsOfTheFile) {
+  const GoldenModel model = golden(GetParam());
+  const ModelSource source = open_model_source(model.path);
+  for (const DType type : {DType::kQ8_0, DType::kQ5_K}) {
+    const WeightPolicy policy{type};
+    const ModelSource file = written(source, policy, 2);
+    EXPECT_TRUE(same_bits(rows_of(file, make_spec(file), model, 2, 1),
+                          rows_of(source, make_spec(source, policy), model, 2, 1)))
+        << dtype_info(type).name;
+    EXPECT_EQ(file.metadata().get<uint32_t>("general.file_type"), type == DType::kQ8_0 ? 7u : 16u);
+    // As llama.cpp wants them.
+    EXPECT_EQ(file.require_tensor("output_norm.weight").dtype, DType::kF32);
+    const SourceTensor* router = file.find_tensor("blk.1.ffn_gate_inp.weight");
+    EXPECT_TRUE(router == nullptr || router->dtype == DType::kF32);
+  }
+}
+
+// Entries have the names of tensors as GGUF has them.
+TEST(QuantizedFolders, ByWhatColumnsCountHasTheBitsOfTheFile) {
+  const GoldenModel model = golden("hf-qwen3moe-bf16");
+  const ModelSource source = open_model_source(model.path);
+  const auto all = [](std::string_view) { return true; };
+  const WeightPolicy policy{DType::kQ4_0, false, made_importance(source, all)};
+  const ModelSource file = written(source, policy, 2);
+  EXPECT_TRUE(same_bits(rows_of(file, make_spec(file), model, 1, 1),
+                        rows_of(source, make_spec(source, policy), model, 1, 1)));
+  EXPECT_NE(file.metadata().find("quantize.imatrix.file"), nullptr);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, QuantizedFolder,
+                         testing::Values("hf-llama-bf16-llama3", "hf-llama-f16-bias",
+                                         "hf-qwen3moe-bf16", "hf-mixtral-bf16", "hf-glm4moe-bf16",
+                                         "hf-deepseek2-bf16", "hf-gemma3-bf16"),
+                         test_name);
+
+// Those of FP8 and of codes are decoded: the file is as near to the reference as files of floats.
+class DecodedFolder : public testing::TestWithParam<const char*> {};
+
+TEST_P(DecodedFolder, IsNearTheReference) {
+  const GoldenModel model = golden(GetParam());
+  const ModelSource source = open_model_source(model.path);
+  WeightPolicy policy{DType::kQ8_0};
+  policy.decode = true;
+  const ModelSource file = written(source, policy, 2);
+  const std::vector<float> rows = rows_of(file, make_spec(file), model, 2, 1);
+  EXPECT_LT(difference(rows, model.logits).rms / model.std(),
+            2 * std::sqrt(2) * model.activation_q8_0.rms);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, DecodedFolder,
+                         testing::Values("hf-llama-fp8", "hf-qwen3-fp8", "hf-deepseek3-fp8",
+                                         "hf-llama-mxfp8", "hf-llama-gptq4", "hf-llama-nvfp4",
+                                         "hf-deepseek3-packed4"),
+                         test_name);
 
 TEST(QuantizedFile, WhatIsQuantisedStays) {
   const GoldenModel model = golden("llama-q4_0");
