@@ -60,7 +60,7 @@ Lexer::StateId Lexer::make_next(StateId state, uint8_t byte) {
     RegexId rest = regexes_.derive(entry.second, byte);
     if (!regexes_.is_nothing(rest)) entries.emplace_back(entry.first, rest);
   }
-  StateId next = intern(std::move(entries));
+  StateId next = entries.empty() ? kDead : intern(std::move(entries));
   at(state).next[class_of_[byte]].store(next, std::memory_order_release);
   return next;
 }
@@ -84,6 +84,33 @@ bool Lexer::takes_repeated(StateId state, RegexId part, uint64_t times) {
   return std::ranges::any_of(at(state).entries, [&](const Entry& entry) {
     return regexes_.begins_with_repeated(entry.second, part, times);
   });
+}
+
+std::optional<Lexer::CharacterRun> Lexer::character_run(StateId state) {
+  std::lock_guard lock(mutex_);
+  const std::vector<Entry>& entries = at(state).entries;
+  RegexSet::Run run;
+  if (entries.size() != 1 || !regexes_.split_run(entries[0].second, &run)) return std::nullopt;
+  auto known = std::ranges::find_if(runs_, [&](const KnownRun& other) {
+    return other.part == run.part && other.rest == run.rest;
+  });
+  if (known == runs_.end()) {
+    runs_.push_back({run.part, run.rest, characters_of(run.part, run.rest)});
+    known = runs_.end() - 1;
+  }
+  if (!known->characters) return std::nullopt;
+  return CharacterRun{&*known->characters, run.most};
+}
+
+// Nothing where `part` may go on behind a plain character, or `rest` begin with one or be empty.
+std::optional<CharacterAutomaton> Lexer::characters_of(RegexId part, RegexId rest) {
+  RegexId plain = utf8_regex(regexes_, plain_characters());
+  RegexId begins = regexes_.concat({plain, regexes_.everything()});
+  RegexId longer = regexes_.all_of({part, begins, regexes_.complement(plain)});
+  if (regexes_.nullable(rest) || !regexes_.disjoint(rest, begins) || !regexes_.is_nothing(longer)) {
+    return std::nullopt;
+  }
+  return make_character_automaton(regexes_, regexes_.all_of({part, plain}));
 }
 
 size_t Lexer::memory() const {

@@ -8,12 +8,15 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "grammar/character_automaton.h"
 #include "grammar/id_table.h"
 #include "grammar/regex_set.h"
 
@@ -47,6 +50,13 @@ class Lexer {
   // Whether any text of up to `times` parts that match `part`, an expression of part(), may follow,
   // as far as that shows. False is no proof.
   bool takes_repeated(StateId state, RegexId part, uint64_t times);
+  // Where one terminal alone goes on, with up to `most` characters of a set and then something that
+  // begins with no plain character (plain_characters()): which of the plain ones the set has.
+  struct CharacterRun {
+    const CharacterAutomaton* characters;  // lives as long as the lexer
+    uint64_t most;
+  };
+  std::optional<CharacterRun> character_run(StateId state);
   // Makes one character of a set of the lexer's own expressions.
   template <typename Make>
   RegexId part(Make make) {
@@ -68,11 +78,16 @@ class Lexer {
     std::atomic<StateId> clamped{kNoId};
     std::unique_ptr<std::atomic<StateId>[]> next;  // by class
   };
+  struct KnownRun {
+    RegexId part, rest;
+    std::optional<CharacterAutomaton> characters;  // nothing where it is no run of characters
+  };
   static constexpr uint32_t kChunk = 256;
 
   State& at(StateId state) const { return chunks_[state / kChunk][state % kChunk]; }
   StateId intern(std::vector<Entry> entries);
   StateId make_next(StateId state, uint8_t byte);
+  std::optional<CharacterAutomaton> characters_of(RegexId part, RegexId rest);
 
   mutable std::mutex mutex_;
   RegexSet regexes_;
@@ -82,6 +97,7 @@ class Lexer {
   std::array<std::unique_ptr<State[]>, kMostStates / kChunk> chunks_;
   std::atomic<uint32_t> count_{0};
   IdTable table_;
+  std::deque<KnownRun> runs_;
 };
 
 }  // namespace hearth

@@ -17,6 +17,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -67,6 +68,7 @@ class Matcher {
   PositionId behind(int32_t token) { return behind(at_, token); }
   PositionId behind(PositionId from, int32_t token);
   void make_mask(PositionId at, std::span<uint64_t> bits);
+  bool make_run_mask(PositionId at, std::span<uint64_t> bits);
   const VocabularyTrie::Slice* find_slice(PositionId at);
   bool takes_slice(PositionId at, size_t slice);
   bool walks_slice(PositionId at, const VocabularyTrie::Slice& slice);
@@ -81,6 +83,8 @@ class Matcher {
   std::vector<PositionId> history_;   // where it stood before each token
   std::vector<RegexId> slice_parts_;  // a character of each slice, in the lexer's numbers
   MaskCache masks_;
+  // Plain tokens by their characters: those asked for.
+  std::map<const CharacterAutomaton*, std::shared_ptr<const MaskCache::Bits>> plain_;
   size_t collect_at_;  // bytes of positions
 };
 

@@ -35,8 +35,9 @@ void Matcher::mask(std::span<uint64_t> bits) {
 }
 
 void Matcher::make_mask(PositionId at, std::span<uint64_t> bits) {
-  const VocabularyTrie::Slice* slice = find_slice(at);
-  if (slice != nullptr) {
+  if (make_run_mask(at, bits)) {
+    walk(at, vocabulary_->slices()[0].others, bits);
+  } else if (const VocabularyTrie::Slice* slice = find_slice(at)) {
     std::ranges::copy(slice->mask, bits.begin());
     walk(at, slice->others, bits);
   } else {
@@ -47,6 +48,21 @@ void Matcher::make_mask(PositionId at, std::span<uint64_t> bits) {
     if (has_bit(bits, first)) set_bit(bits, twin);
   }
   set_others(at, bits);
+}
+
+// Sets the bits of all plain tokens that may follow, where these are characters of a set up to some
+// number. Returns false where they are not.
+bool Matcher::make_run_mask(PositionId at, std::span<uint64_t> bits) {
+  std::span<const PositionStore::Thread> threads = positions_.threads(at);
+  if (threads.size() != 1 || vocabulary_->slices().empty()) return false;
+  std::optional<Lexer::CharacterRun> run = grammar_->lexer().character_run(threads[0].state);
+  if (!run) return false;
+  std::shared_ptr<const MaskCache::Bits>& known = plain_[run->characters];
+  if (known == nullptr) known = vocabulary_->plain_of(*run->characters);
+  const VocabularyTrie::Bits& short_enough = vocabulary_->plain_up_to(run->most);
+  for (size_t word = 0; word < bits.size(); ++word)
+    bits[word] = (*known)[word] & short_enough[word];
+  return true;
 }
 
 // The tokens that match by what they are.
@@ -89,7 +105,7 @@ bool Matcher::walks_slice(PositionId from, const VocabularyTrie::Slice& slice) {
     std::pair<PositionId, uint8_t> last{PositionStore::kDead, 0};
     for (uint32_t byte = 0; byte < 256; ++byte) {
       uint8_t next_state = slice.automaton[state][byte];
-      if (next_state == VocabularyTrie::kNoState) continue;
+      if (next_state == kNoState) continue;
       std::pair next(positions_.step(at, static_cast<uint8_t>(byte)), next_state);
       if (next.first == PositionStore::kDead) return false;
       if (next == last) continue;

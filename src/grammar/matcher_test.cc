@@ -158,9 +158,10 @@ TEST(MatcherTest, MasksOfTextAreTheTokensThatAreAccepted) {
     tokens.push_back({.bytes = text});
   }
   auto vocabulary = std::make_shared<const VocabularyTrie>(tokens);
-  for (const char* pattern : {"\"([^\"\\\\\\x00-\\x1f]|\\\\[\"n])*\"", "\"[^\"]{0,20}\"",
-                              "\"[^\"]{3,600}\"", "\"[a-z]{2,}\"", "[a-c]{0,30}|\"[^<]*\"",
-                              "(a[^<]*<x>|b.{0,9}1)", "([ab]{2}|c){0,700}", "([^a]|a[^a])*"}) {
+  for (const char* pattern :
+       {"\"([^\"\\\\\\x00-\\x1f]|\\\\[\"n])*\"", "\"[^\"]{0,20}\"", "\"[^\"]{3,600}\"",
+        "\"[a-z]{2,}\"", "[a-c]{0,30}|\"[^<]*\"", "\"[ab]{1,5}\"", "\"[^a]{0,7}\"x?",
+        "\"(b|\\\\z){0,9}\"", "(a[^<]*<x>|b.{0,9}1)", "([ab]{2}|c){0,700}", "([^a]|a[^a])*"}) {
     std::shared_ptr<const Grammar> grammar = pattern_grammar(pattern);
     Matcher matcher(grammar, vocabulary);
     std::vector<int32_t> path;

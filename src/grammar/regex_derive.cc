@@ -17,7 +17,7 @@ uint64_t one_less(uint64_t bound) { return bound == kNoLimit || bound == 0 ? bou
 
 RegexId RegexSet::derive(RegexId regex, uint8_t byte) {
   const Node& node = nodes_[regex];
-  if (!spellable_.test(byte)) return nothing();
+  if (!spellable_.test(byte) || surely_begins_otherwise(node, byte)) return nothing();
   switch (node.kind) {  // what is as quick as looking it up
     case Kind::kNothing:
     case Kind::kEmpty:
@@ -25,7 +25,7 @@ RegexId RegexSet::derive(RegexId regex, uint8_t byte) {
     case Kind::kEverything:
       return everything();
     case Kind::kBytes:
-      return sets_[node.a].test(byte) ? empty() : nothing();
+      return empty();
     default:
       break;
   }
@@ -48,11 +48,16 @@ RegexId RegexSet::derive(RegexId regex, uint8_t byte) {
   return result;
 }
 
+bool RegexSet::surely_begins_otherwise(const Node& node, uint8_t byte) const {
+  const Node& head = node.kind == Kind::kConcat ? nodes_[node.a] : node;
+  if (head.kind == Kind::kBytes) return !sets_[head.a].test(byte);
+  return head.kind == Kind::kLiteral && static_cast<uint8_t>(literals_[head.a]) != byte;
+}
+
 RegexId RegexSet::derive_node(RegexId regex, uint8_t byte) {
   const Node node = nodes_[regex];
   switch (node.kind) {
     case Kind::kLiteral: {
-      if (static_cast<uint8_t>(literals_[node.a]) != byte) return nothing();
       if (node.b == 2) {
         ByteSet last;
         last.set(static_cast<uint8_t>(literals_[node.a + 1]));

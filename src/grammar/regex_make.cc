@@ -86,7 +86,6 @@ RegexId RegexSet::join_one(RegexId head, RegexId rest) {
               .b = rest});
 }
 
-// Takes the repetition that `regex` begins with apart; false where it begins with none.
 bool RegexSet::split_run(RegexId regex, Run* run) const {
   const Node* node = &nodes_[regex];
   RegexId rest = empty();

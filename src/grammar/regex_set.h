@@ -92,6 +92,15 @@ class RegexSet {
   uint8_t class_of(uint8_t byte) const { return class_of_[byte]; }
   std::span<const uint8_t> representatives() const { return representatives_; }  // a byte a class
 
+  // Takes an expression that begins with a repetition apart: part{least,most} and the rest. False
+  // where it begins with none.
+  struct Run {
+    RegexId part, rest;
+    uint64_t least, most;
+    RegexId whole;
+  };
+  bool split_run(RegexId regex, Run* run) const;
+
   // The expression with every counter that its texts begin with cut to at most `most`: what texts
   // of fewer bytes than that can't tell from it.
   RegexId clamp_counters(RegexId regex, uint64_t most);
@@ -134,13 +143,6 @@ class RegexSet {
     uint8_t byte;
     RegexId result;
   };
-  // An expression as X{least,most} and the rest.
-  struct Run {
-    RegexId part, rest;
-    uint64_t least, most;
-    RegexId whole;
-  };
-
   RegexId add(Node node);
   RegexId add_list(Kind kind, std::span<const RegexId> parts);
   uint64_t hash(const Node& node) const;
@@ -156,11 +158,11 @@ class RegexSet {
 
   RegexId join(RegexId head, RegexId rest);
   RegexId join_one(RegexId head, RegexId rest);
-  bool split_run(RegexId regex, Run* run) const;
   void flatten(Kind kind, std::span<const RegexId> parts, std::vector<RegexId>* out) const;
   void merge_bytes(Kind kind, std::vector<RegexId>* parts);
   void merge_runs(std::vector<RegexId>* parts);
   bool has_opposites(std::span<const RegexId> parts);
+  bool surely_begins_otherwise(const Node& node, uint8_t byte) const;
   RegexId derive_node(RegexId regex, uint8_t byte);
   RegexId derive_concat(RegexId regex, uint8_t byte);
   RegexId derive_list(RegexId regex, uint8_t byte);

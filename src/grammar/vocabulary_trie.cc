@@ -1,18 +1,17 @@
 #include "grammar/vocabulary_trie.h"
 
 #include <algorithm>
-#include <map>
+#include <array>
 
 #include "base/utf8.h"
 
 namespace hearth {
 namespace {
 
-constexpr uint32_t kAnyLength = 0xffffffff;
+constexpr size_t kMostPlainMasks = 64;
 
-// What JSON's strings have without an escape.
-CodePoints plain_characters() {
-  return CodePoints{{0, 0x1f}, {'"', '"'}, {'\\', '\\'}, {0x7f, 0x7f}}.complement();
+void set_token(std::span<uint64_t> bits, int32_t id) {
+  bits[static_cast<size_t>(id) / 64] |= uint64_t{1} << (id % 64);
 }
 
 // Returns how many characters `text` has; 0 where it has others than those or is no UTF-8.
@@ -25,25 +24,6 @@ uint32_t count_characters(std::string_view text, const CodePoints& characters) {
     ++count;
   }
   return count;
-}
-
-VocabularyTrie::Automaton make_automaton(const CodePoints& characters) {
-  RegexSet set;
-  RegexId whole = utf8_regex(set, characters);
-  std::vector<RegexId> states{whole};
-  VocabularyTrie::Automaton automaton;
-  for (size_t at = 0; at < states.size(); ++at) {
-    std::array<uint8_t, 256> row;
-    for (uint32_t byte = 0; byte < 256; ++byte) {
-      RegexId rest = set.derive(states[at], static_cast<uint8_t>(byte));
-      if (rest == set.empty()) rest = whole;
-      size_t known = static_cast<size_t>(std::ranges::find(states, rest) - states.begin());
-      if (rest != set.nothing() && known == states.size()) states.push_back(rest);
-      row[byte] = rest == set.nothing() ? VocabularyTrie::kNoState : static_cast<uint8_t>(known);
-    }
-    automaton.push_back(row);
-  }
-  return automaton;
 }
 
 TokenRole role_of(const Tokenizer& tokenizer, int32_t id) {
@@ -99,10 +79,9 @@ VocabularyTrie::VocabularyTrie(std::span<const VocabularyToken> tokens) {
   sorted.resize(kept);
   nodes_ = make_nodes(sorted);
   CodePoints plain = plain_characters();
-  add_slice(plain, kAnyLength, sorted);
-  add_slice(plain.intersection(CodePoints{{'<', '<'}}.complement()), kAnyLength, sorted);
-  add_slice(plain, 16, sorted);
-  add_slice(CodePoints{{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}}, kAnyLength, sorted);
+  add_slice(plain, sorted);
+  add_slice(plain.intersection(CodePoints{{'<', '<'}}.complement()), sorted);
+  count_plain();
 }
 
 std::string_view VocabularyTrie::bytes(int32_t id) const {
@@ -140,26 +119,80 @@ std::vector<VocabularyTrie::Node> VocabularyTrie::make_nodes(
   return nodes;
 }
 
-// Adds the slice of the tokens that have these characters alone, at most `longest`.
-void VocabularyTrie::add_slice(const CodePoints& characters, uint32_t longest,
-                               std::span<const int32_t> sorted) {
+// Adds the slice of the tokens that have these characters alone.
+void VocabularyTrie::add_slice(const CodePoints& characters, std::span<const int32_t> sorted) {
   Slice slice;
   slice.characters = characters;
   slice.mask.assign(mask_words(), 0);
   std::vector<int32_t> others;
   for (int32_t id : sorted) {
     uint32_t count = count_characters(bytes(id), characters);
-    if (count == 0 || count > longest) {
+    if (count == 0) {
       others.push_back(id);
       continue;
     }
     slice.longest = std::max(slice.longest, count);
-    slice.mask[static_cast<size_t>(id) / 64] |= uint64_t{1} << (id % 64);
+    set_token(slice.mask, id);
   }
   if (slice.longest == 0) return;
+  RegexSet set;
   slice.others = make_nodes(others);
-  slice.automaton = make_automaton(characters);
+  slice.automaton = *make_character_automaton(set, utf8_regex(set, characters));
   slices_.push_back(std::move(slice));
+}
+
+void VocabularyTrie::count_plain() {
+  if (slices_.empty()) return;
+  const Slice& plain = slices_[0];
+  plain_by_length_.assign(plain.longest, Bits(mask_words()));
+  for (size_t i = 0; i < size(); ++i) {
+    if ((plain.mask[i / 64] >> (i % 64) & 1) == 0) continue;
+    auto id = static_cast<int32_t>(i);
+    set_token(plain_by_length_[count_characters(bytes(id), plain.characters) - 1], id);
+  }
+  for (size_t i = 1; i < plain_by_length_.size(); ++i) {
+    for (size_t word = 0; word < mask_words(); ++word) {
+      plain_by_length_[i][word] |= plain_by_length_[i - 1][word];
+    }
+  }
+}
+
+const VocabularyTrie::Bits& VocabularyTrie::plain_up_to(uint64_t characters) const {
+  size_t most = std::min<uint64_t>(characters, plain_by_length_.size());
+  return plain_by_length_[most - 1];
+}
+
+std::shared_ptr<const VocabularyTrie::Bits> VocabularyTrie::plain_of(
+    const CharacterAutomaton& characters) const {
+  std::lock_guard lock(plain_mutex_);
+  for (const PlainMask& known : plain_masks_) {
+    if (known.characters == characters) return known.bits;
+  }
+  PlainMask made{characters, std::make_shared<const Bits>(make_plain(characters))};
+  if (plain_masks_.size() < kMostPlainMasks) {
+    plain_masks_.push_back(made);
+  } else {
+    plain_masks_[next_plain_++ % kMostPlainMasks] = made;
+  }
+  return made.bits;
+}
+
+VocabularyTrie::Bits VocabularyTrie::make_plain(const CharacterAutomaton& characters) const {
+  Bits bits(mask_words());
+  std::array<uint8_t, kLongestToken + 1> path{};
+  for (size_t i = 0; i < nodes_.size();) {
+    const Node& node = nodes_[i];
+    uint8_t state = characters[path[node.depth]][node.byte];
+    if (state == kNoState) {
+      i = node.next;
+      continue;
+    }
+    path[node.depth + 1u] = state;
+    if (node.token >= 0 && state == 0) set_token(bits, node.token);
+    ++i;
+  }
+  for (size_t word = 0; word < bits.size(); ++word) bits[word] &= slices_[0].mask[word];
+  return bits;
 }
 
 }  // namespace hearth

@@ -12,12 +12,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "grammar/byte_set.h"
+#include "grammar/character_automaton.h"
 #include "grammar/code_points.h"
 #include "tokenizer/tokenizer.h"
 
@@ -41,16 +43,13 @@ class VocabularyTrie {
     uint16_t depth;  // bytes before its own
     uint8_t byte;
   };
-  // The characters of a slice's tokens as an automaton over bytes: [state][byte] is the next state.
-  // State 0 is between characters, kNoState is none.
-  static constexpr uint8_t kNoState = 255;
-  using Automaton = std::vector<std::array<uint8_t, 256>>;
+  using Bits = std::vector<uint64_t>;  // a bit a token
   struct Slice {
     CodePoints characters;
     uint32_t longest = 0;  // characters of its longest token
-    std::vector<uint64_t> mask;
+    Bits mask;
     std::vector<Node> others;  // the trie of all other tokens
-    Automaton automaton;
+    CharacterAutomaton automaton;
   };
 
   explicit VocabularyTrie(std::span<const VocabularyToken> tokens);
@@ -63,8 +62,13 @@ class VocabularyTrie {
   std::string_view bytes(int32_t id) const;
 
   std::span<const Node> nodes() const { return nodes_; }
-  // Those that have the most tokens first.
+  // The first is that of all plain text, where there are such tokens.
   std::span<const Slice> slices() const { return slices_; }
+  // The tokens of the first slice that have at most so many characters.
+  const Bits& plain_up_to(uint64_t characters) const;
+  // The tokens of the first slice that have characters of this set alone. The last ones that were
+  // asked for are kept, for all threads.
+  std::shared_ptr<const Bits> plain_of(const CharacterAutomaton& characters) const;
   // Tokens beside the one of the trie that have the same bytes: (the trie's, the other).
   std::span<const std::pair<int32_t, int32_t>> twins() const { return twins_; }
   std::span<const int32_t> ends() const { return ends_; }  // of role kEnd, ascending
@@ -74,7 +78,14 @@ class VocabularyTrie {
   const ByteSet& single_bytes() const { return single_bytes_; }
 
  private:
-  void add_slice(const CodePoints& characters, uint32_t longest, std::span<const int32_t> sorted);
+  struct PlainMask {
+    CharacterAutomaton characters;
+    std::shared_ptr<const Bits> bits;
+  };
+
+  void add_slice(const CodePoints& characters, std::span<const int32_t> sorted);
+  void count_plain();
+  Bits make_plain(const CharacterAutomaton& characters) const;
   std::vector<Node> make_nodes(std::span<const int32_t> sorted) const;
 
   std::vector<TokenRole> roles_;
@@ -82,9 +93,14 @@ class VocabularyTrie {
   std::vector<uint32_t> begins_;  // in bytes_, by id, and the end
   std::vector<Node> nodes_;
   std::vector<Slice> slices_;
+  std::vector<Bits> plain_by_length_;  // of 1, 2, ... characters at most
   std::vector<std::pair<int32_t, int32_t>> twins_;
   std::vector<int32_t> ends_;
   ByteSet single_bytes_;
+
+  mutable std::mutex plain_mutex_;
+  mutable std::vector<PlainMask> plain_masks_;
+  mutable size_t next_plain_ = 0;
 };
 
 }  // namespace hearth
