@@ -171,6 +171,27 @@ TEST(MatcherTest, MasksOfTextAreTheTokensThatAreAccepted) {
   }
 }
 
+TEST(MatcherTest, MasksOfNamesWithoutSomeAreTheTokensThatAreAccepted) {
+  std::vector<VocabularyToken> tokens = test_tokens();
+  for (const char* text : {"\"", "b\"", "aa\"", "ab\":", ":", ">", "x"})
+    tokens.push_back({.bytes = text});
+  auto vocabulary = std::make_shared<const VocabularyTrie>(tokens);
+  for (const char* taken : {"a|b|aab|bb", "a[^]*", "[ab]{0,3}"}) {
+    GrammarBuilder builder;
+    RegexSet& set = builder.regexes();
+    RegexId quote = set.literal("\"");
+    RegexId name = parse_pattern(set, "[^\"]*", {.search = false});
+    RegexId other = set.complement(parse_pattern(set, taken, {.search = false}));
+    auto grammar =
+        builder.build(builder.terminal(set.concat({quote, set.all_of({name, other}), quote})));
+    Matcher matcher(grammar, vocabulary);
+    std::vector<int32_t> path;
+    int left = 200;
+    check_masks(matcher, grammar, vocabulary, &path, &left);
+    ASSERT_FALSE(HasFatalFailure()) << taken;
+  }
+}
+
 TEST(MatcherTest, RandomWalksEnd) {
   std::mt19937 random(5);
   auto vocabulary = test_vocabulary();

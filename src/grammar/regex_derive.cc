@@ -63,7 +63,7 @@ RegexId RegexSet::derive_node(RegexId regex, uint8_t byte) {
         last.set(static_cast<uint8_t>(literals_[node.a + 1]));
         return bytes(last);
       }
-      return add({.kind = Kind::kLiteral, .a = node.a + 1, .b = node.b - 1});
+      return add({.kind = Kind::kLiteral, .finite = true, .a = node.a + 1, .b = node.b - 1});
     }
     case Kind::kConcat:
       return derive_concat(regex, byte);
@@ -206,9 +206,28 @@ bool RegexSet::begins_with_repeated(RegexId regex, RegexId part, uint64_t times)
     }
     return false;
   }
+  if (node.kind == Kind::kAllOf) return all_begin_with_repeated(regex, part);
+  if (node.kind == Kind::kConcat && nodes_[node.a].kind == Kind::kAllOf) {
+    return surely_lives(node.b) && all_begin_with_repeated(node.a, part);
+  }
   Run run;
   if (!split_run(regex, &run) || run.most < times || !surely_lives(run.rest)) return false;
   return contains(run.part, part);
+}
+
+// The same for any number of parts where one part of an intersection is a repetition without a
+// bound and the others take finitely many texts away, so that something always remains.
+bool RegexSet::all_begin_with_repeated(RegexId regex, RegexId part) {
+  const Node node = nodes_[regex];
+  bool found = false;
+  for (uint32_t i = 0; i < node.b; ++i) {
+    RegexId inner = lists_[node.a + i];
+    const Node& other = nodes_[inner];
+    if (other.kind == Kind::kNot && nodes_[other.a].finite) continue;
+    if (found || !begins_with_repeated(inner, part, kNoLimit)) return false;
+    found = true;
+  }
+  return found;
 }
 
 }  // namespace hearth

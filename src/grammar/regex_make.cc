@@ -18,7 +18,7 @@ uint64_t multiply_bounds(uint64_t a, uint64_t b) {
 
 RegexId RegexSet::bytes(const ByteSet& set) {
   if (set.none()) return nothing();
-  return add({.kind = Kind::kBytes, .a = set_number(set)});
+  return add({.kind = Kind::kBytes, .finite = true, .a = set_number(set)});
 }
 
 RegexId RegexSet::literal(std::string_view text) {
@@ -36,7 +36,8 @@ RegexId RegexSet::literal(std::string_view text) {
   auto at = static_cast<uint32_t>(literals_.size());
   literals_ += text;
   size_t before = nodes_.size();
-  RegexId id = add({.kind = Kind::kLiteral, .a = at, .b = static_cast<uint32_t>(text.size())});
+  RegexId id = add(
+      {.kind = Kind::kLiteral, .finite = true, .a = at, .b = static_cast<uint32_t>(text.size())});
   if (nodes_.size() == before) literals_.resize(at);
   return id;
 }
@@ -81,6 +82,7 @@ RegexId RegexSet::join_one(RegexId head, RegexId rest) {
   return add({.kind = Kind::kConcat,
               .nullable = h.nullable && r.nullable,
               .plain = h.plain && r.plain,
+              .finite = h.finite && r.finite,
               .height = std::max(h.height + 1, r.height),
               .a = head,
               .b = rest});
@@ -115,6 +117,7 @@ RegexId RegexSet::repeat(RegexId regex, uint64_t least, uint64_t most) {
   return add({.kind = Kind::kRepeat,
               .nullable = least == 0,
               .plain = node.plain,
+              .finite = node.finite && most != kNoLimit,
               .height = node.height + 1,
               .a = regex,
               .least = least,

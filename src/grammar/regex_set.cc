@@ -13,8 +13,8 @@ constexpr size_t kMostNodes = 2'000'000;
 }  // namespace
 
 RegexSet::RegexSet() : representatives_{0} {
-  add({.kind = Kind::kNothing});
-  add({.kind = Kind::kEmpty, .nullable = true});
+  add({.kind = Kind::kNothing, .finite = true});
+  add({.kind = Kind::kEmpty, .nullable = true, .finite = true});
   add({.kind = Kind::kEverything, .nullable = true, .live = Live::kYes});
 }
 
@@ -30,8 +30,7 @@ uint64_t RegexSet::hash(const Node& node) const {
   }
   value = mix_hash(value, (uint64_t{node.a} << 32) | node.b);
   if (node.kind == Kind::kMachine) value = mix_hash(value, node.least);
-  if (node.kind == Kind::kRepeat) value = mix_hash(mix_hash(value, node.least), node.most);
-  return value;
+  return mix_hash(mix_hash(value, node.least), node.most);
 }
 
 bool RegexSet::same(const Node& a, const Node& b) const {
@@ -62,13 +61,14 @@ RegexId RegexSet::add(Node node) {
 }
 
 RegexId RegexSet::add_list(Kind kind, std::span<const RegexId> parts) {
-  Node node{.kind = kind, .nullable = kind == Kind::kAllOf, .plain = kind == Kind::kAnyOf};
+  bool all = kind == Kind::kAllOf;
+  Node node{.kind = kind, .nullable = all, .plain = !all, .finite = !all};
   for (RegexId part : parts) {
     const Node& other = nodes_[part];
     node.height = std::max(node.height, other.height + 1);
     node.plain = node.plain && other.plain;
-    node.nullable =
-        kind == Kind::kAllOf ? node.nullable && other.nullable : node.nullable || other.nullable;
+    node.nullable = all ? node.nullable && other.nullable : node.nullable || other.nullable;
+    node.finite = all ? node.finite || other.finite : node.finite && other.finite;
   }
   node.a = static_cast<uint32_t>(lists_.size());
   node.b = static_cast<uint32_t>(parts.size());

@@ -129,7 +129,8 @@ class RegexSet {
   struct Node {
     Kind kind = Kind::kNothing;
     bool nullable = false;
-    bool plain = true;  // without intersection and complement: only nothing() matches nothing
+    bool plain = true;    // without intersection and complement: only nothing() matches nothing
+    bool finite = false;  // matches so many texts at most, as far as the form shows
     Live live = Live::kUnknown;
     uint32_t height = 0;
     // kBytes: a is the number of the set. kLiteral: a is where it lies, b its size. kConcat: a is
@@ -167,6 +168,7 @@ class RegexSet {
   RegexId derive_concat(RegexId regex, uint8_t byte);
   RegexId derive_list(RegexId regex, uint8_t byte);
   bool surely_lives(RegexId regex) const;
+  bool all_begin_with_repeated(RegexId regex, RegexId part);
   bool search_life(RegexId regex);
 
   std::vector<Node> nodes_;
