@@ -9,6 +9,7 @@ namespace hearth {
 Lexer::Lexer(RegexSet regexes, std::vector<RegexId> terminals)
     : regexes_(std::move(regexes)), terminals_(std::move(terminals)) {
   classes_ = regexes_.classes();
+  representatives_.assign(regexes_.representatives().begin(), regexes_.representatives().end());
   for (uint32_t byte = 0; byte < 256; ++byte) {
     class_of_[byte] = regexes_.class_of(static_cast<uint8_t>(byte));
   }
@@ -32,14 +33,17 @@ Lexer::StateId Lexer::intern(std::vector<Entry> entries) {
   }
   if (id % kChunk == 0) chunks_[id / kChunk] = std::make_unique<State[]>(kChunk);
   State& state = at(id);
+  ByteSet firsts;
   for (const Entry& entry : entries) {
+    firsts |= regexes_.firsts(entry.second);
     if (regexes_.nullable(entry.second)) state.accepted.push_back(entry.first);
     state.at_end = state.at_end && regexes_.is_at_end(entry.second);
   }
   state.entries = std::move(entries);
   state.next = std::make_unique<std::atomic<StateId>[]>(classes_);
   for (uint32_t i = 0; i < classes_; ++i) {
-    state.next[i].store(state.at_end ? kDead : kNoId, std::memory_order_relaxed);
+    bool dead = state.at_end || !firsts.test(representatives_[i]);
+    state.next[i].store(dead ? kDead : kNoId, std::memory_order_relaxed);
   }
   table_.insert(hash, id);
   count_.store(id + 1, std::memory_order_relaxed);
@@ -110,7 +114,8 @@ std::optional<CharacterAutomaton> Lexer::characters_of(RegexId part, RegexId res
   if (regexes_.nullable(rest) || !regexes_.disjoint(rest, begins) || !regexes_.is_nothing(longer)) {
     return std::nullopt;
   }
-  return make_character_automaton(regexes_, regexes_.all_of({part, plain}));
+  bool all = regexes_.contains(part, plain);
+  return make_character_automaton(regexes_, all ? plain : regexes_.all_of({part, plain}));
 }
 
 size_t Lexer::memory() const {

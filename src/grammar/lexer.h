@@ -93,6 +93,7 @@ class Lexer {
   RegexSet regexes_;
   std::vector<RegexId> terminals_;
   std::array<uint8_t, 256> class_of_{};
+  std::vector<uint8_t> representatives_;  // a byte a class
   uint32_t classes_ = 0;
   std::array<std::unique_ptr<State[]>, kMostStates / kChunk> chunks_;
   std::atomic<uint32_t> count_{0};

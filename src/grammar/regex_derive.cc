@@ -48,6 +48,41 @@ RegexId RegexSet::derive(RegexId regex, uint8_t byte) {
   return result;
 }
 
+ByteSet RegexSet::firsts(RegexId regex) const {
+  ByteSet result;
+  const Node* node = &nodes_[regex];
+  for (; node->kind == Kind::kConcat; node = &nodes_[node->b]) {
+    result |= firsts(node->a);
+    if (!nullable(node->a)) return result & spellable_;
+  }
+  switch (node->kind) {
+    case Kind::kNothing:
+    case Kind::kEmpty:
+      break;
+    case Kind::kBytes:
+      result |= sets_[node->a];
+      break;
+    case Kind::kLiteral:
+      result.set(static_cast<uint8_t>(literals_[node->a]));
+      break;
+    case Kind::kAnyOf:
+      for (RegexId part : parts(*node)) result |= firsts(part);
+      break;
+    case Kind::kAllOf: {
+      ByteSet common = all_bytes();
+      for (RegexId part : parts(*node)) common &= firsts(part);
+      result |= common;
+      break;
+    }
+    case Kind::kRepeat:
+      result |= firsts(node->a);
+      break;
+    default:
+      result = all_bytes();
+  }
+  return result & spellable_;
+}
+
 bool RegexSet::surely_begins_otherwise(const Node& node, uint8_t byte) const {
   const Node& head = node.kind == Kind::kConcat ? nodes_[node.a] : node;
   if (head.kind == Kind::kBytes) return !sets_[head.a].test(byte);

@@ -68,6 +68,8 @@ class RegexSet {
 
   // What may follow `byte` in texts that match.
   RegexId derive(RegexId regex, uint8_t byte);
+  // Bytes that texts that match may begin with, and maybe others.
+  ByteSet firsts(RegexId regex) const;
   bool nullable(RegexId regex) const { return nodes_[regex].nullable; }
   bool matches(RegexId regex, std::string_view text);
 

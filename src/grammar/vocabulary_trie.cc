@@ -144,6 +144,7 @@ void VocabularyTrie::add_slice(const CodePoints& characters, std::span<const int
 void VocabularyTrie::count_plain() {
   if (slices_.empty()) return;
   const Slice& plain = slices_[0];
+  plain_masks_.push_back({plain.automaton, std::make_shared<const Bits>(plain.mask)});
   plain_by_length_.assign(plain.longest, Bits(mask_words()));
   for (size_t i = 0; i < size(); ++i) {
     if ((plain.mask[i / 64] >> (i % 64) & 1) == 0) continue;
