@@ -5,8 +5,8 @@
 #                           [--train]
 #
 #   (no option)  compiler, build tools and libraries: what `make build` needs
-#   --units      what tests need or would skip without: jq, Jinja, SentencePiece, and what --peers
-#                brings
+#   --units      what tests need or would skip without: jq, Jinja, a validator of JSON Schemas,
+#                SentencePiece, and what --peers brings
 #   --clang      clang, its sanitizer runtimes and clang-format: the fuzzers and the format check
 #   --aarch64    cross compiler, arm64 libraries and the user-mode emulator
 #   --numa       emulator, static busybox, and a kernel image in ~/.cache/hearth: the machines with
@@ -25,7 +25,7 @@ libraries=(libhwloc-dev libpcre2-dev libutf8proc-dev libfmt-dev libspdlog-dev li
 wanted=(g++ cmake ninja-build make pkg-config git python3 python3-numpy
         "${libraries[@]}" rapidjson-dev libcli11-dev)
 peers=(libopenblas0-pthread libdnnl2 python3-onnx)
-units=(jq python3-jinja2 sentencepiece "${peers[@]}")
+units=(jq python3-jinja2 python3-jsonschema sentencepiece "${peers[@]}")
 clang=(clang libclang-rt-14-dev clang-format)
 arm64=0
 numa=0

@@ -16,8 +16,10 @@ constexpr size_t kHurriedWalkBytes = 150;  // from here on a walk closes what it
 
 // Takes the document token by token, and measures each.
 bool take_document(const std::shared_ptr<const Grammar>& grammar,
-                   const GrammarVocabulary& vocabulary, const GrammarDocument& document,
+                   const GrammarVocabulary& vocabulary, const GrammarCase& one, size_t number,
                    GrammarBenchResult& all) {
+  const GrammarDocument& document = one.documents[number];
+  GrammarCaseResult& result = all.cases.back();
   Matcher matcher(grammar, vocabulary.trie);
   std::vector<uint64_t> bits(vocabulary.trie->mask_words());
   size_t taken_from = 0;  // bytes that were forced have been counted up to here
@@ -32,6 +34,11 @@ bool take_document(const std::shared_ptr<const Grammar>& grammar,
       if (allowed) {
         all.mask_seconds.push_back(made - start);
         all.candidate_seconds.push_back(tested - made);
+        if (made - start > result.slowest_mask) {
+          result.slowest_mask = made - start;
+          result.slowest_document = number;
+          result.slowest_byte = at;
+        }
       }
       if (at >= taken_from) {
         const size_t forced = matcher.forced().size();
@@ -102,7 +109,7 @@ void run_case(const GrammarCase& one, const GrammarVocabulary& vocabulary,
   result.dropped = made.dropped;
   for (size_t i = 0; i < one.documents.size(); ++i) {
     const bool valid = one.documents[i].valid;
-    if (take_document(made.grammar, vocabulary, one.documents[i], all) == valid) {
+    if (take_document(made.grammar, vocabulary, one, i, all) == valid) {
       ++result.right;
     } else {
       (valid ? result.lost : result.let_through).push_back(i);

@@ -34,6 +34,8 @@ struct GrammarCaseResult {
   double compile_seconds = 0;
   size_t right = 0;
   std::vector<size_t> lost, let_through;  // numbers of documents
+  double slowest_mask = 0;                // seconds
+  size_t slowest_document = 0, slowest_byte = 0;
   std::vector<std::string> walks;
   uint32_t cut_walks = 0;  // that had no end within the limit
   uint32_t dead_ends = 0;

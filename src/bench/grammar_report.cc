@@ -69,6 +69,9 @@ void case_json(Json& json, const GrammarCaseResult& one) {
   };
   json.object().key("id").text(one.id).key("compile_ms").real(one.compile_seconds * 1e3);
   if (!one.refusal.empty()) json.key("refused").text(one.refusal);
+  json.key("slowest_mask_us").real(one.slowest_mask * 1e6);
+  json.key("slowest_document").number(uint64_t{one.slowest_document});
+  json.key("slowest_byte").number(uint64_t{one.slowest_byte});
   json.key("right").number(uint64_t{one.right});
   numbers("lost", one.lost);
   numbers("let_through", one.let_through);

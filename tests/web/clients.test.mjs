@@ -261,7 +261,8 @@ test("what cannot be answered says so by status, code and param", limit, async (
                                           message: new RegExp(server.model)});
   await rejects(chat({tools}), {...unsupported, param: "tools"});
   await rejects(chat({tools, stream: true}), {...unsupported, param: "tools"});
-  await rejects(chat({response_format: {type: "xml"}}), {...unsupported, message: /response_format/});
+  await rejects(chat({response_format: {type: "xml"}}),
+                {...unsupported, message: /response_format/});
   await rejects(chat({messages: [{role: "user", content: [image]}]}), unsupported);
   await rejects(complete({prompt: "a", suffix: "b"}), {...unsupported, param: "suffix"});
   await rejects(chat({temperature: 3}), {status: 400, param: "temperature"});
