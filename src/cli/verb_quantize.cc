@@ -63,7 +63,7 @@ void add_quantize(CLI::App& program, Action& action) {
   verb.add_option("MODEL", args->model,
                   "A GGUF file; of several parts, the first; or a folder with safetensors files")
       ->required()
-      ->type_name("PATH");
+      ->type_name("FILE");
   verb.add_option("OUT", args->out, "The file to write; it appears when it is whole")
       ->required()
       ->type_name("FILE");

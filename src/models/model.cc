@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "models/pack_weight.h"
 #include "models/shard_tasks.h"
 #include "tensor/dtype.h"
@@ -110,9 +109,7 @@ void Model::load_matrices(const ModelSource& source, Team& team,
     if (member == 0) report(std::min(done.load(std::memory_order_relaxed), all));
   });
   if (const WeightSpec* bad = damaged.load(std::memory_order_relaxed)) {
-    fail(ErrorCode::kFile,
-         "'{}': a scale of tensor {} is negative, infinite or no number; download the model again",
-         source.name(), bad->name);
+    fail_scale(source.name(), bad->name);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "formats/source_rows.h"
 #include "tensor/pack_fp8.h"
 
@@ -71,6 +72,12 @@ bool pack_code_panels(const WeightSpec& weight, const Shard& shard, uint32_t pan
 }
 
 }  // namespace
+
+void fail_scale(const std::string& source, std::string_view tensor) {
+  fail(ErrorCode::kFile,
+       "'{}': a scale of tensor {} is negative, infinite or no number; download the model again",
+       source, tensor);
+}
 
 size_t pack_scratch_bytes(const WeightSpec& weight) {
   if (weight.packed.code_bits != 0) return 0;

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 #include "models/model_spec.h"
 #include "tensor/weight.h"
@@ -18,5 +20,8 @@ size_t pack_scratch_bytes(const WeightSpec& weight);
 // negative (of integers it may be), infinite or no number.
 bool pack_weight_panels(const WeightSpec& weight, const Shard& shard, uint32_t panel0,
                         uint32_t panels, std::byte* scratch);
+
+// Says (kFile) that a scale of the source's tensor is none.
+[[noreturn]] void fail_scale(const std::string& source, std::string_view tensor);
 
 }  // namespace hearth

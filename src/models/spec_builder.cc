@@ -264,8 +264,8 @@ ModelSpec SpecBuilder::finish(const Architecture& architecture, const WeightPoli
   refuse_unread_keys(keys_, spec_);
   check_all_used();
   settle_types();
-  settle_column_orders(&spec_);
   apply_weight_policy(policy, &spec_);
+  settle_column_orders(&spec_);
   check_experts();
   return std::move(spec_);
 }

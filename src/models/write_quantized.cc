@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/error.h"
 #include "base/round_up.h"
 #include "formats/source_rows.h"
+#include "models/pack_weight.h"
 #include "models/shard_tasks.h"
 #include "tensor/pack_spec.h"
 
@@ -150,10 +150,7 @@ void write_rows(const ModelSource& source, const WrittenTensor& tensor, Team& te
     did(tensor.from->n_bytes() / rows * count);
     row += count;
   }
-  if (pieces.good()) return;
-  fail(ErrorCode::kFile,
-       "'{}': a scale of tensor {} is negative, infinite or no number; download the model again",
-       source.name(), tensor.from->name);
+  if (!pieces.good()) fail_scale(source.name(), tensor.from->name);
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "models/model.h"
 #include "models/registry.h"
 #include "models/test_source.h"
+#include "models/write_quantized.h"
 #include "tiny_engine.h"
 
 namespace hearth {
@@ -339,6 +340,22 @@ TEST(Folder, DamagedScalesAreRefusedByName) {
     FAIL() << "nothing thrown";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kFile);
+    EXPECT_NE(std::string(error.what()).find("'folder': a scale of tensor blk.0."),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(Folder, ABadScaleIsNotWrittenToAFile) {
+  const Both both(Shape{.layers = 1, .width = 96, .fp8 = true, .bad_scale = true});
+  const ModelSource folder = both.folder().source();
+  Team team(2);
+  try {
+    write_quantized(
+        folder, make_spec(folder, WeightPolicy{DType::kQ8_0}), GgufWriter(), team,
+        [](std::span<const std::byte>) {}, [](uint64_t, uint64_t) {});
+    FAIL() << "nothing thrown";
+  } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("'folder': a scale of tensor blk.0."),
               std::string::npos)
         << error.what();
