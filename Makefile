@@ -64,14 +64,14 @@ serve: build  ## the demo model on a page and its API, or make serve MODEL=... [
 
 ##@ Test
 .PHONY: test check units tokenizers tokenizers-long tested-levels web numa numa-long house fuzz
-.PHONY: fuzz-long aarch64 aarch64-long goldens-long
+.PHONY: fuzz-long aarch64 aarch64-long goldens-long llama-peer
 .PHONY: asan tsan web-asan web-tsan clang tidy bench-smoke soak
 test: deps-test  ## house rules, units, goldens, tokenizers, web, NUMA, fuzzers, aarch64
 	@scripts/steps.sh house units tokenizers web numa fuzz aarch64
 
 check: deps-check  ## the rest: sanitizers, clang, clang-tidy, all of aarch64, fuzzing, bench smoke
 	@scripts/steps.sh format-check asan tsan web-asan web-tsan clang tidy bench-smoke numa-long \
-	  aarch64-long fuzz-long tokenizers-long goldens-long
+	  aarch64-long fuzz-long tokenizers-long goldens-long llama-peer
 
 units: deps-units  ## every test of the release build
 	$(call build_preset,release,the program and its tests with g++,all)
@@ -98,6 +98,11 @@ tokenizers-long: deps-web  ## 10,000 texts, more tokenizers, the encodings that 
 	$(call build_preset,release,what asks the tokenizer,tokenizer_probe)
 	$(call say,tokenizers-long: ids of 10000 texts beside Hugging Face's tokenizers and tiktoken)
 	@scripts/tokenizer_peers.sh --texts 10000 --random 40 --encodings
+
+llama-peer: deps-web  ## files of hearth quantize in llama.cpp, as npm has it
+	$(call build_preset,release,the program and what makes models,hearth made_model)
+	$(call say,llama-peer: files that hearth quantize writes in llama.cpp)
+	@scripts/llama_peer.sh
 
 numa: deps-numa  ## an emulated machine with four NUMA nodes: where memory lies, threads run
 	$(call build_preset,release,the program and what probes it,$(numa_programs))
