@@ -1,5 +1,7 @@
 #include "grammar/matcher.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace hearth {
@@ -77,6 +79,37 @@ std::string Matcher::forced() {
     at = positions_.step(at, *byte);
   }
   return bytes;
+}
+
+size_t Matcher::settled(std::string_view forced) {
+  PositionId end = positions_.step(at_, forced);
+  size_t first = forced.size() - std::min(forced.size(), VocabularyTrie::kLongestToken);
+  for (size_t begin = first; begin < forced.size(); ++begin) {
+    if (may_cross(end, forced.substr(begin))) return begin;
+  }
+  return forced.size();
+}
+
+// Whether some token begins with `beginning` and goes on with what may follow `end`.
+bool Matcher::may_cross(PositionId end, std::string_view beginning) {
+  std::span<const VocabularyTrie::Node> nodes = vocabulary_->nodes();
+  size_t at = 0, limit = nodes.size();
+  for (char c : beginning) {
+    while (at < limit && nodes[at].byte != static_cast<uint8_t>(c)) at = nodes[at].next;
+    if (at >= limit) return false;
+    limit = nodes[at].next;
+    ++at;
+  }
+  std::vector<PositionId> path{end};
+  while (at < limit) {
+    const VocabularyTrie::Node& node = nodes[at];
+    path.resize(node.depth - beginning.size() + 1);
+    PositionId next = positions_.step(path.back(), node.byte);
+    if (next != PositionStore::kDead && node.token >= 0) return true;
+    path.push_back(next);
+    at = next == PositionStore::kDead ? node.next : at + 1;
+  }
+  return false;
 }
 
 // Keeps the positions of the last tokens and frees the others, once there are many.

@@ -21,6 +21,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "grammar/grammar.h"
@@ -52,6 +53,9 @@ class Matcher {
   // The bytes that must follow, up to kMostForced: empty where there is a choice or an end.
   static constexpr size_t kMostForced = 256;
   std::string forced();
+  // How many bytes of forced() lie before every token that may begin in them and end behind them.
+  // Tokens that end within so many are settled, whatever follows.
+  size_t settled(std::string_view forced);
 
   // Whether the text may end here, whether nothing else may follow, and whether it has.
   bool may_end() const { return positions_.may_end(at_); }
@@ -73,6 +77,7 @@ class Matcher {
   bool takes_slice(PositionId at, size_t slice);
   bool walks_slice(PositionId at, const VocabularyTrie::Slice& slice);
   void walk(PositionId from, std::span<const VocabularyTrie::Node> nodes, std::span<uint64_t> bits);
+  bool may_cross(PositionId end, std::string_view beginning);
   void set_others(PositionId at, std::span<uint64_t> bits) const;
   void free_memory();
 

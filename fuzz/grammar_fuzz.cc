@@ -1,0 +1,77 @@
+// Patterns and GBNF out of any bytes, followed along any bytes. The first byte says which, the rest
+// up to the last newline is the grammar, what is behind it the text.
+//   - a grammar is made or refused by an Error
+//   - from every place that a text comes to it can be ended, by bytes that the mask allows
+//   - the mask allows a token exactly if it is accepted
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "grammar/gbnf.h"
+#include "grammar/matcher.h"
+
+namespace hearth {
+namespace {
+
+constexpr int32_t kEndToken = 256;
+
+std::shared_ptr<const VocabularyTrie> make_vocabulary() {
+  std::vector<VocabularyToken> tokens(kEndToken);
+  for (size_t byte = 0; byte < tokens.size(); ++byte)
+    tokens[byte].bytes = {static_cast<char>(byte)};
+  tokens.push_back({.role = TokenRole::kEnd});
+  for (const char* text : {"ab", "aab", "\"a", "{\"", "\":", "ba\"", "\xc3\xa4"}) {
+    tokens.push_back({.bytes = text});
+  }
+  return std::make_shared<const VocabularyTrie>(tokens);
+}
+
+void check_mask(Matcher& matcher) {
+  std::vector<uint64_t> bits(matcher.vocabulary().mask_words());
+  matcher.mask(bits);
+  bool any = matcher.ended();
+  for (size_t i = 0; i < matcher.vocabulary().size(); ++i) {
+    bool allowed = (bits[i / 64] >> (i % 64) & 1) != 0;
+    any = any || allowed;
+    HEARTH_CHECK(allowed == matcher.allows(static_cast<int32_t>(i)),
+                 "a mask is not what is allowed");
+  }
+  HEARTH_CHECK(any, "nothing may follow");
+}
+
+void follow(const std::shared_ptr<const Grammar>& grammar, std::string_view text) {
+  Matcher matcher(grammar, make_vocabulary());
+  size_t accepted = 0;
+  for (char c : text.substr(0, 64)) {
+    Matcher before = matcher;
+    if (!matcher.accept(static_cast<uint8_t>(c))) continue;
+    ++accepted;
+    check_mask(matcher);
+    matcher.rollback(1);
+    HEARTH_CHECK(matcher.may_end() == before.may_end(), "a token taken back leaves a trace");
+    HEARTH_CHECK(matcher.accept(static_cast<uint8_t>(c)), "a token is accepted only once");
+  }
+  HEARTH_CHECK(matcher.history() == accepted, "tokens are lost");
+  HEARTH_CHECK(matcher.may_end() == matcher.allows(kEndToken), "an end is not where it may be");
+}
+
+}  // namespace
+}  // namespace hearth
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace hearth;
+  if (size == 0) return 0;
+  std::string_view input(reinterpret_cast<const char*>(data) + 1, size - 1);
+  size_t cut = std::min(input.rfind('\n'), input.size());
+  try {
+    std::string_view source = input.substr(0, cut);
+    auto grammar = data[0] == 'p' ? pattern_grammar(source) : gbnf_grammar(source);
+    follow(grammar, input.substr(std::min(cut + 1, input.size())));
+  } catch (const Error&) {
+  }
+  return 0;
+}
