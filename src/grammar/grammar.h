@@ -59,6 +59,8 @@ class Grammar {
   SymbolId top() const { return top_; }     // whose one alternative is the start symbol
 
   Lexer& lexer() const { return *lexer_; }
+  // Whether no object of the JSON that texts are may have a name twice.
+  bool names_once() const { return names_once_; }
   uint32_t symbols() const { return static_cast<uint32_t>(nullable_.size()); }
   size_t memory() const;  // bytes, the lexer's with them
 
@@ -74,6 +76,7 @@ class Grammar {
   std::vector<std::vector<SymbolId>> firsts_;
   uint32_t terminals_ = 0, first_rule_ = 0;
   SymbolId top_ = 0;
+  bool names_once_ = false;
   std::unique_ptr<Lexer> lexer_;
 };
 

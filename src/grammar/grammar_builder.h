@@ -53,6 +53,9 @@ class GrammarBuilder {
     return repeated(item, kNoSymbol, least, most);
   }
 
+  // Texts are JSON, and no object of theirs has a name twice.
+  void say_names_once() { names_once_ = true; }
+
   // What cannot be said to its end is taken out, so that no text runs into a dead end. The builder
   // is used up.
   std::shared_ptr<const Grammar> build(Symbol start);
@@ -77,6 +80,7 @@ class GrammarBuilder {
   std::vector<SymbolInfo> symbols_;
   std::vector<uint32_t> terminal_of_regex_;  // by RegexId, kNoId where there is none
   size_t size_ = 0;                          // symbols in rules
+  bool names_once_ = false;
 };
 
 }  // namespace hearth

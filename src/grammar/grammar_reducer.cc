@@ -188,6 +188,7 @@ std::shared_ptr<const Grammar> GrammarReducer::build() {
   find_nullable();
   number_symbols();
   std::shared_ptr<Grammar> grammar(new Grammar());
+  grammar->names_once_ = builder_.names_once_;
   grammar->terminals_ = static_cast<uint32_t>(terminals_.size());
   grammar->first_rule_ = static_cast<uint32_t>(terminals_.size() + controls_.size());
   std::vector<RegexId> regexes;

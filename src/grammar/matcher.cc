@@ -13,6 +13,9 @@ constexpr size_t kMostNeeded = PositionStore::kMostMemory / 4 * 3;
 // What is not needed is freed when half of the memory that was left then is used.
 size_t half_way(size_t used) { return (used + PositionStore::kMostMemory) / 2; }
 
+// What is known of names before each of this many tokens is kept.
+constexpr size_t kMostNamedHistory = 4096;
+
 }  // namespace
 
 Matcher::Matcher(std::shared_ptr<const Grammar> grammar,
@@ -46,9 +49,31 @@ bool Matcher::accept(int32_t token) {
   free_memory();
   PositionId next = behind(token);
   if (next == PositionStore::kDead) return false;
+  if (grammar_->names_once()) {
+    NameTracker names = names_;
+    if (vocabulary_->role(token) == TokenRole::kText && !names.step(vocabulary_->bytes(token))) {
+      return false;
+    }
+    if (history_.size() >= kMostNamedHistory) forget(kLeastHistory);
+    name_history_.push_back(std::exchange(names_, std::move(names)));
+  }
   history_.push_back(at_);
   at_ = next;
   return true;
+}
+
+// Keeps what it knows of the last tokens.
+void Matcher::forget(size_t kept) {
+  if (history_.size() <= kept) return;
+  history_.erase(history_.begin(), history_.end() - static_cast<std::ptrdiff_t>(kept));
+  if (!grammar_->names_once()) return;
+  name_history_.erase(name_history_.begin(),
+                      name_history_.end() - static_cast<std::ptrdiff_t>(kept));
+}
+
+bool Matcher::repeats_name(const NameTracker& names, int32_t token) const {
+  if (!grammar_->names_once() || vocabulary_->role(token) != TokenRole::kText) return false;
+  return !NameTracker(names).step(vocabulary_->bytes(token));
 }
 
 void Matcher::rollback(size_t tokens) {
@@ -59,13 +84,18 @@ void Matcher::rollback(size_t tokens) {
   if (tokens == 0) return;
   at_ = history_[history_.size() - tokens];
   history_.resize(history_.size() - tokens);
+  if (!grammar_->names_once()) return;
+  names_ = name_history_[name_history_.size() - tokens];
+  name_history_.resize(name_history_.size() - tokens);
 }
 
 size_t Matcher::validate(std::span<const int32_t> draft) {
   PositionId at = at_;
+  NameTracker names = names_;
   for (size_t i = 0; i < draft.size(); ++i) {
     at = behind(at, draft[i]);
-    if (at == PositionStore::kDead) return i;
+    if (at == PositionStore::kDead || repeats_name(names, draft[i])) return i;
+    if (grammar_->names_once()) names.step(vocabulary_->bytes(draft[i]));
   }
   return draft.size();
 }
@@ -115,9 +145,7 @@ bool Matcher::may_cross(PositionId end, std::string_view beginning) {
 // Keeps the positions of the last tokens and frees the others, once there are many.
 void Matcher::free_memory() {
   if (positions_.memory() < collect_at_) return;
-  if (history_.size() > kLeastHistory) {
-    history_.erase(history_.begin(), history_.end() - kLeastHistory);
-  }
+  forget(kLeastHistory);
   history_.push_back(at_);
   positions_.collect(history_);
   at_ = history_.back();

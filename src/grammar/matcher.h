@@ -26,6 +26,7 @@
 
 #include "grammar/grammar.h"
 #include "grammar/mask_cache.h"
+#include "grammar/name_tracker.h"
 #include "grammar/position_store.h"
 #include "grammar/vocabulary_trie.h"
 
@@ -37,7 +38,9 @@ class Matcher {
 
   Matcher(std::shared_ptr<const Grammar> grammar, std::shared_ptr<const VocabularyTrie> vocabulary);
 
-  bool allows(int32_t token) { return behind(token) != PositionStore::kDead; }
+  bool allows(int32_t token) {
+    return behind(token) != PositionStore::kDead && !repeats_name(names_, token);
+  }
   // Returns false, and stays where it is, where the token may not follow.
   bool accept(int32_t token);
   // Takes the last `tokens` back: those that were accepted, at most history() of them.
@@ -80,12 +83,17 @@ class Matcher {
   bool may_cross(PositionId end, std::string_view beginning);
   void set_others(PositionId at, std::span<uint64_t> bits) const;
   void free_memory();
+  void forget(size_t kept);
+  bool repeats_name(const NameTracker& names, int32_t token) const;
+  void clear_repeats(std::span<uint64_t> bits) const;
 
   std::shared_ptr<const Grammar> grammar_;
   std::shared_ptr<const VocabularyTrie> vocabulary_;
   PositionStore positions_;
   PositionId at_;
-  std::vector<PositionId> history_;   // where it stood before each token
+  std::vector<PositionId> history_;  // where it stood before each token
+  NameTracker names_;                // of a grammar that says names once
+  std::vector<NameTracker> name_history_;
   std::vector<RegexId> slice_parts_;  // a character of each slice, in the lexer's numbers
   MaskCache masks_;
   // Plain tokens by their characters: those asked for.

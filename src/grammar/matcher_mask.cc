@@ -28,10 +28,24 @@ void Matcher::mask(std::span<uint64_t> bits) {
   PositionId at = positions_.clamped(at_);
   if (const MaskCache::Bits* known = masks_.find(at)) {
     std::ranges::copy(*known, bits.begin());
-    return;
+  } else {
+    make_mask(at, bits);
+    masks_.add(at, MaskCache::Bits(bits.begin(), bits.end()));
   }
-  make_mask(at, bits);
-  masks_.add(at, MaskCache::Bits(bits.begin(), bits.end()));
+  if (grammar_->names_once()) clear_repeats(bits);
+}
+
+// Takes out the tokens in which a name ends that its object has.
+void Matcher::clear_repeats(std::span<uint64_t> bits) const {
+  auto clear = [&](std::span<const int32_t> tokens) {
+    for (int32_t token : tokens) {
+      if (has_bit(bits, token) && repeats_name(names_, token)) {
+        bits[static_cast<size_t>(token) / 64] &= ~(uint64_t{1} << (token % 64));
+      }
+    }
+  };
+  if (names_.may_repeat()) clear(vocabulary_->quoted_once());
+  if (names_.has_names()) clear(vocabulary_->quoted_more());
 }
 
 void Matcher::make_mask(PositionId at, std::span<uint64_t> bits) {

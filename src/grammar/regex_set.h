@@ -75,6 +75,8 @@ class RegexSet {
 
   // Whether no text at all matches.
   bool is_nothing(RegexId regex);
+  // Whether finitely many texts match, as far as the form shows: false is no proof.
+  bool is_finite(RegexId regex) const { return nodes_[regex].finite; }
   // Whether all texts that match end here: it matches the empty text or none.
   bool is_at_end(RegexId regex);
   bool contains(RegexId larger, RegexId smaller);

@@ -22,6 +22,7 @@ SchemaGrammar compile_schema(std::string_view schema, const SchemaOptions& optio
   GrammarBuilder builder;
   SchemaGrammar out;
   const Symbol start = add_schema(builder, schema, options, out.dropped);
+  builder.say_names_once();
   out.grammar = builder.build(start);
   return out;
 }

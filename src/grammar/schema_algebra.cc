@@ -27,7 +27,7 @@ void sort_declared(std::vector<NamedProperty>& named) {
 bool takes_all(const ObjectCase& object, RegexId any_name) {
   return object.named.empty() && object.least == 0 && object.most == kUnbounded &&
          object.witnesses.empty() && object.classes.size() == 1 &&
-         object.classes[0].names == any_name && object.classes[0].goal == kAnything;
+         object.classes[0].names == any_name && object.classes[0].goal == kAnyGoal;
 }
 
 }  // namespace
@@ -36,7 +36,7 @@ ValueCase SchemaAlgebra::anything() const {
   ValueCase all;
   all.numbers = texts_.number();
   all.strings = texts_.any_string();
-  all.object.classes = {{texts_.any_string(), kAnything}};
+  all.object.classes = {{texts_.any_string(), kAnyGoal}};
   all.evaluated.names = texts_.nothing();
   return all;
 }
@@ -229,14 +229,14 @@ void SchemaAlgebra::negate(const ArrayCase& array, const boost::json::value* ask
   if (array.least > 0) add([&](ArrayCase& other) { other.most = array.least - 1; });
   if (array.most != kUnbounded) add([&](ArrayCase& other) { other.least = array.most + 1; });
   for (size_t i = 0; i < array.prefix.size(); ++i) {
-    if (array.prefix[i] == kAnything) continue;
+    if (array.prefix[i] == kAnyGoal) continue;
     add([&](ArrayCase& other) {
       other.least = i + 1;
-      other.prefix.assign(i, kAnything);
+      other.prefix.assign(i, kAnyGoal);
       other.prefix.push_back(goals_.negation(array.prefix[i], asked_by));
     });
   }
-  if (array.rest != kAnything) {
+  if (array.rest != kAnyGoal) {
     add([&](ArrayCase& other) {
       other.least = array.prefix.size() + 1;
       if (array.rest == kNoGoal) return;
@@ -273,7 +273,7 @@ void SchemaAlgebra::negate(const ObjectCase& object, const boost::json::value* a
   for (const NameClass& witness : object.witnesses) {
     add([&](ObjectCase& other) {
       other.classes = {{witness.names, goals_.negation(witness.goal, asked_by)},
-                       {texts_.without(texts_.any_string(), witness.names), kAnything}};
+                       {texts_.without(texts_.any_string(), witness.names), kAnyGoal}};
     });
   }
   if (object.least > 0) add([&](ObjectCase& other) { other.most = object.least - 1; });
@@ -282,18 +282,18 @@ void SchemaAlgebra::negate(const ObjectCase& object, const boost::json::value* a
     if (property.required) {
       add([&](ObjectCase& other) { other.named.push_back({property.name, kNoGoal}); });
     }
-    if (property.goal == kAnything) continue;
+    if (property.goal == kAnyGoal) continue;
     const GoalId wrong = goals_.negation(property.goal, asked_by);
     add([&](ObjectCase& other) { other.named.push_back({property.name, wrong, true}); });
   }
   RegexId allowed = texts_.nothing();
   for (const NameClass& some : object.classes) {
     allowed = texts_.either(allowed, some.names);
-    if (some.goal == kAnything) continue;
+    if (some.goal == kAnyGoal) continue;
     add_witness(some.names, goals_.negation(some.goal, asked_by));
   }
   if (allowed != texts_.any_string()) {
-    add_witness(texts_.without(texts_.any_string(), allowed), kAnything);
+    add_witness(texts_.without(texts_.any_string(), allowed), kAnyGoal);
   }
 }
 

@@ -43,7 +43,7 @@ ValueCases SchemaReader::applied(const Scope& scope, const Member& member) {
     for (const ValueCase& some : evaluate(value, false)) {
       if (some.types & kStringBit) names = texts_.either(names, some.strings);
     }
-    filter.object.classes = {{names, kAnything}};
+    filter.object.classes = {{names, kAnyGoal}};
     return {filter};
   }
   if (keyword == "allOf") {
@@ -142,12 +142,12 @@ ValueCases SchemaReader::dependencies(const Scope& scope, const Member& member) 
     ValueCase absent = algebra_.anything();
     absent.object.named.push_back({dependency.key(), kNoGoal});
     ValueCase present = algebra_.only(kObjectBit);
-    present.object.named.push_back({dependency.key(), kAnything, true});
+    present.object.named.push_back({dependency.key(), kAnyGoal, true});
     ValueCases with{present};
     if (dependency.value().is_array()) {
       for (const std::string& name : names(scope, member.key(), dependency.value())) {
         if (name == dependency.key()) continue;
-        with[0].object.named.push_back({name, kAnything, true});
+        with[0].object.named.push_back({name, kAnyGoal, true});
       }
     } else {
       with = joined(with, evaluate(dependency.value(), scope.tracks));
@@ -165,11 +165,11 @@ ValueCases SchemaReader::unevaluated(const Scope& scope, const Member& member, V
     ValueCase filter = algebra_.anything();
     const Evaluated& evaluated = value.evaluated;
     if (!items) {
-      filter.object.classes = {{evaluated.names, kAnything},
+      filter.object.classes = {{evaluated.names, kAnyGoal},
                                {texts_.without(texts_.any_string(), evaluated.names), goal}};
       filter.evaluated.names = texts_.any_string();
     } else if (evaluated.items != kUnbounded) {
-      filter.array.prefix.assign(evaluated.items, kAnything);
+      filter.array.prefix.assign(evaluated.items, kAnyGoal);
       filter.array.rest = goal;
       for (GoalId other : evaluated.items_where) {
         filter.array.rest = goals_.either(filter.array.rest, other, &scope.schema);

@@ -30,7 +30,7 @@ struct ContainsRule {
 
 struct ArrayCase {
   std::vector<GoalId> prefix;  // of the first items
-  GoalId rest = kAnything;     // of those behind
+  GoalId rest = kAnyGoal;      // of those behind
   uint64_t least = 0, most = kUnbounded;
   std::vector<ContainsRule> contains;
   bool unique = false;
@@ -38,7 +38,7 @@ struct ArrayCase {
 
 struct NamedProperty {
   std::string name;
-  GoalId goal = kAnything;
+  GoalId goal = kAnyGoal;
   bool required = false;
   bool declared = false;  // by "properties", whose order counts
 };

@@ -131,7 +131,7 @@ std::vector<NameClass> SchemaReader::split_classes(const Scope& scope,
     }
   }
   if (!texts_.is_empty(others)) {
-    matched.push_back({others, additional == nullptr ? kAnything : goals_.schema(*additional)});
+    matched.push_back({others, additional == nullptr ? kAnyGoal : goals_.schema(*additional)});
   }
   std::erase_if(matched, [](const NameClass& some) { return some.goal == kNoGoal; });
   return matched;

@@ -5,8 +5,8 @@
 namespace hearth {
 
 GoalTable::GoalTable() {
-  intern({});                                           // kAnything
-  single({Condition::Kind::kNot, nullptr, kAnything});  // kNoGoal
+  intern({});                                          // kAnyGoal
+  single({Condition::Kind::kNot, nullptr, kAnyGoal});  // kNoGoal
 }
 
 GoalId GoalTable::single(const Condition& condition) {
@@ -24,17 +24,17 @@ GoalId GoalTable::intern(Numbers numbers) {
 }
 
 GoalId GoalTable::schema(const boost::json::value& schema) {
-  if (const bool* truth = schema.if_bool()) return *truth ? kAnything : kNoGoal;
-  if (schema.is_object() && schema.get_object().empty()) return kAnything;
-  return single({Condition::Kind::kSchema, &schema, kAnything});
+  if (const bool* truth = schema.if_bool()) return *truth ? kAnyGoal : kNoGoal;
+  if (schema.is_object() && schema.get_object().empty()) return kAnyGoal;
+  return single({Condition::Kind::kSchema, &schema, kAnyGoal});
 }
 
 GoalId GoalTable::equals(const boost::json::value& value) {
-  return single({Condition::Kind::kEquals, &value, kAnything});
+  return single({Condition::Kind::kEquals, &value, kAnyGoal});
 }
 
 GoalId GoalTable::negation(GoalId goal, const boost::json::value* asked_by) {
-  if (goal == kAnything) return kNoGoal;
+  if (goal == kAnyGoal) return kNoGoal;
   const Numbers& of = goals_[goal];
   if (of.size() == 1 && conditions_[of[0]].kind == Condition::Kind::kNot) {
     return conditions_[of[0]].goal;
@@ -52,8 +52,8 @@ bool GoalTable::contradicts(const Numbers& numbers) const {
 }
 
 GoalId GoalTable::both(GoalId a, GoalId b) {
-  if (a == b || b == kAnything) return a;
-  if (a == kAnything) return b;
+  if (a == b || b == kAnyGoal) return a;
+  if (a == kAnyGoal) return b;
   if (a == kNoGoal || b == kNoGoal) return kNoGoal;
   Numbers all;
   std::ranges::set_union(goals_[a], goals_[b], std::back_inserter(all));

@@ -13,7 +13,7 @@ namespace hearth {
 
 using GoalId = uint32_t;
 
-inline constexpr GoalId kAnything = 0;
+inline constexpr GoalId kAnyGoal = 0;
 inline constexpr GoalId kNoGoal = 1;
 
 // One condition: a schema holds, the value equals another, or a goal does not hold.
@@ -29,7 +29,7 @@ class GoalTable {
  public:
   GoalTable();
 
-  // true and {} are kAnything, false is kNoGoal.
+  // true and {} are kAnyGoal, false is kNoGoal.
   GoalId schema(const boost::json::value& schema);
   GoalId equals(const boost::json::value& value);
   // `asked_by`: where errors say that the negation stands.

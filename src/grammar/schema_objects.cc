@@ -26,9 +26,26 @@ bool has_loose(const ObjectCase& object) {
 
 }  // namespace
 
+// Names of a class that are few become properties by themselves: once all were said, none may be
+// begun.
+ObjectCase SchemaWriter::with_few_named(ObjectCase object) {
+  std::vector<NameClass> others;
+  for (const NameClass& some : object.classes) {
+    const RegexId names = algebra_.without_named(object, some.names);
+    const auto few = texts_.set().is_finite(names) ? texts_.few_strings(names) : std::nullopt;
+    if (!few) {
+      others.push_back(some);
+      continue;
+    }
+    for (const std::string& name : *few) object.named.push_back({name, some.goal});
+  }
+  object.classes = std::move(others);
+  return object;
+}
+
 void SchemaWriter::write_object(Symbol rule, const ObjectCase& object) {
   std::vector<ObjectCase> resolved;
-  resolve_witnesses(object, 0, resolved);
+  resolve_witnesses(with_few_named(object), 0, resolved);
   for (const ObjectCase& one : resolved) {
     const bool may_be_empty = one.least == 0 && one.witnesses.empty() &&
                               std::ranges::none_of(one.named, &NamedProperty::required);

@@ -62,7 +62,7 @@ ValueCases SchemaReader::condition_cases(const Condition& condition) {
     case Condition::Kind::kNot:
       break;
   }
-  if (condition.goal == kAnything) return {};
+  if (condition.goal == kAnyGoal) return {};
   const Value& asked_by = condition.value == nullptr ? document_.root() : *condition.value;
   ++strict_;
   try {
@@ -207,7 +207,7 @@ bool SchemaReader::inhabited(const ValueCase& value, uint32_t depth) {
 }
 
 bool SchemaReader::may_hold(GoalId goal, uint32_t depth) {
-  if (goal == kAnything || depth == 0) return true;
+  if (goal == kAnyGoal || depth == 0) return true;
   if (goal == kNoGoal) return false;
   auto [known, added] = holds_.emplace(goal, true);  // true while it is being found out
   if (!added) return known->second;

@@ -106,6 +106,9 @@ constexpr Keyword kKeywords[] = {
        "properties": {"v": {"type": "integer"}, "n": {"$ref": "#/$defs/n"}}, "required": ["v"],
        "additionalProperties": false}}})",
      "{\"v\":1}\n{\"v\":1,\"n\":{\"v\":2,\"n\":{\"v\":3}}}", "{\"v\":1,\"n\":{}}\n{}"},
+    {"names_once", R"({"type": "object", "patternProperties": {"^(k|l)$": {"type": "null"}}})",
+     "{\"x\":1,\"y\":{\"x\":1},\"xy\":1}\n{\"k\":null,\"l\":null}",
+     "{\"x\":1,\"x\":1}\n{\"k\":null,\"x\":2,\"\\u006b\":null}"},
     {"names_in_any_order", R"({"type": "object", "required": ["a", "b"]})",
      "{\"a\":1,\"b\":1}\n{\"b\":1,\"x\":0,\"a\":1}", "{\"a\":1}\n{\"a\":1,\"b\":1,\"a\":1}"},
 };

@@ -57,6 +57,7 @@ class SchemaWriter {
 
   // schema_objects.cc
   void write_object(Symbol rule, const ObjectCase& object);
+  ObjectCase with_few_named(ObjectCase object);
   void resolve_witnesses(const ObjectCase& object, size_t next, std::vector<ObjectCase>& out);
   Symbol members(const ObjectCase& object);
   void end_members(Symbol rule, const ObjectCase& object, uint64_t count);

@@ -64,6 +64,8 @@ VocabularyTrie::VocabularyTrie(std::span<const VocabularyToken> tokens) {
     if (!text || !usable) continue;
     bytes_ += token.bytes;
     sorted.push_back(id);
+    const auto quotes = std::ranges::count(token.bytes, '"');
+    if (quotes > 0) (quotes == 1 ? quoted_once_ : quoted_more_).push_back(id);
     if (token.bytes.size() == 1) single_bytes_.set(static_cast<uint8_t>(token.bytes[0]));
   }
   begins_.push_back(static_cast<uint32_t>(bytes_.size()));

@@ -72,6 +72,9 @@ class VocabularyTrie {
   // Tokens beside the one of the trie that have the same bytes: (the trie's, the other).
   std::span<const std::pair<int32_t, int32_t>> twins() const { return twins_; }
   std::span<const int32_t> ends() const { return ends_; }  // of role kEnd, ascending
+  // Tokens of text that have one quotation mark, and those that have more.
+  std::span<const int32_t> quoted_once() const { return quoted_once_; }
+  std::span<const int32_t> quoted_more() const { return quoted_more_; }
 
   // The bytes that are a token each, so that any text of them can be spelled. A grammar of other
   // bytes may come to a place where nothing can follow: RegexSet::restrict_to() before building.
@@ -95,7 +98,7 @@ class VocabularyTrie {
   std::vector<Slice> slices_;
   std::vector<Bits> plain_by_length_;  // of 1, 2, ... characters at most
   std::vector<std::pair<int32_t, int32_t>> twins_;
-  std::vector<int32_t> ends_;
+  std::vector<int32_t> ends_, quoted_once_, quoted_more_;
   ByteSet single_bytes_;
 
   mutable std::mutex plain_mutex_;

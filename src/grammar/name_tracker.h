@@ -1,0 +1,50 @@
+// NameTracker: which names the objects have that a text of JSON is in, followed byte by byte, so
+// that none comes twice. What a name is, is its value, however it is spelled.
+//
+// A tracker is a value: a copy costs little, and goes on by itself. It follows any text, and means
+// something for the beginnings of JSON documents.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace hearth {
+
+class NameTracker {
+ public:
+  // Follows the bytes. Returns false, and is of no more use, where a name ends that its object has.
+  bool step(std::string_view bytes);
+  // Whether the text is in a name that could become one that its object has.
+  bool may_repeat() const;
+  // Whether any object has a name so far.
+  bool has_names() const;
+
+ private:
+  struct Name {
+    std::shared_ptr<const Name> before;
+    std::string text;
+  };
+  struct Level {
+    std::shared_ptr<const Level> outer;
+    std::shared_ptr<const Name> names;
+    bool object;
+  };
+  enum class Phase : uint8_t { kBetween, kString, kEscape, kDigits };
+
+  bool step_between(char byte);
+  bool end_string();
+  void add_point(uint32_t point);
+  void add_digit(char byte);
+  bool is_known(std::string_view name, bool as_beginning) const;
+
+  std::shared_ptr<const Level> level_;
+  std::string text_;  // of the name that is being read
+  Phase phase_ = Phase::kBetween;
+  bool expects_name_ = false, in_name_ = false;
+  uint8_t digits_ = 0;
+  uint16_t point_ = 0, high_ = 0;  // of an escape; the first half of a pair
+};
+
+}  // namespace hearth
