@@ -114,6 +114,18 @@ RegexId JsonSpelling::text(std::string_view text) {
   return set_.concat(all);
 }
 
+RegexId JsonSpelling::usual_text(std::string_view text) {
+  std::vector<RegexId> all;
+  while (!text.empty()) {
+    const size_t size = std::max<size_t>(1, utf8_sequence(text));
+    const std::string_view character = text.substr(0, size);
+    const bool plain = size == 1 && spell_json(character) == character;
+    all.push_back(plain ? set_.literal(character) : this->text(character));
+    text.remove_prefix(size);
+  }
+  return set_.concat(all);
+}
+
 std::string spell_json(std::string_view text) {
   std::string out;
   for (char byte : text) {

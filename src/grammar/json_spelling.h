@@ -23,6 +23,8 @@ class JsonSpelling {
   RegexId any_character() const { return any_; }
   // All spellings of a text, which is UTF-8.
   RegexId text(std::string_view text);
+  // Those in which ASCII that needs no escape has none.
+  RegexId usual_text(std::string_view text);
 
  private:
   RegexId escaped(char32_t first, char32_t last);

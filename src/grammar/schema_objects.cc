@@ -101,7 +101,7 @@ Symbol SchemaWriter::members(const ObjectCase& object) {
   }
   for (size_t place = named.size(); place-- > 0;) {
     const NamedProperty& property = *named[place];
-    const Symbol here = pair(texts_.one(property.name), property.goal);
+    const Symbol here = pair(texts_.usual(property.name), property.goal);
     Symbols rules;
     for (uint64_t count = 0; count < counts(place); ++count) {
       const Symbol rule = builder_.rule("members");
@@ -147,7 +147,7 @@ std::vector<SchemaWriter::LooseProperty> SchemaWriter::loose_properties(const Ob
   std::vector<LooseProperty> all;
   for (const NamedProperty& property : object.named) {
     if (!has_loose(object) || !is_loose(property)) continue;
-    all.push_back({{pair(texts_.one(property.name), property.goal)}, property.required});
+    all.push_back({{pair(texts_.usual(property.name), property.goal)}, property.required});
   }
   for (const NameClass& witness : object.witnesses) {
     all.push_back({{}, true});

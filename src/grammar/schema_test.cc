@@ -42,7 +42,7 @@ constexpr Keyword kKeywords[] = {
     {"unknown_format", R"({"format": "color"})", "\"x\"", "'x'"},
     {"properties", R"({"type": "object", "properties": {"a": {"type": "integer"}, "b": {}},
                        "required": ["b"]})",
-     "{\"a\": 1, \"b\": 2}\n{\"b\":2}\n{\"b\":2,\"c\":3}\n{\"\\u0062\":1}",
+     "{\"a\": 1, \"b\": 2}\n{\"b\":2}\n{\"b\":2,\"c\":3}",
      "{}\n{\"a\":1}\n{\"b\":1,\"a\":1}\n{\"a\":\"x\",\"b\":1}\n{\"b\":1,\"b\":1}"},
     {"additionalProperties",
      R"({"type": "object", "properties": {"a": {}}, "additionalProperties": {"type": "null"}})",

@@ -45,6 +45,7 @@ class SchemaTexts {
 
   RegexId any_string() const { return any_string_; }
   RegexId one(std::string_view text) { return spelling_.text(text); }
+  RegexId usual(std::string_view text) { return spelling_.usual_text(text); }
   RegexId one_of(std::span<const std::string_view> texts);
   // Counted in code points.
   RegexId lengths(uint64_t least, uint64_t most);
