@@ -44,7 +44,8 @@ void check_mask(Matcher& matcher) {
 }
 
 void follow(const std::shared_ptr<const Grammar>& grammar, std::string_view text) {
-  Matcher matcher(grammar, make_vocabulary());
+  static const std::shared_ptr<const VocabularyTrie> kVocabulary = make_vocabulary();
+  Matcher matcher(grammar, kVocabulary);
   size_t accepted = 0;
   for (char c : text.substr(0, 64)) {
     Matcher before = matcher;

@@ -5,6 +5,12 @@
 #include "base/error.h"
 
 namespace hearth {
+namespace {
+
+// Derivatives that one step may take.
+constexpr uint64_t kMostWork = 200'000;
+
+}  // namespace
 
 Lexer::Lexer(RegexSet regexes, std::vector<RegexId> terminals)
     : regexes_(std::move(regexes)), terminals_(std::move(terminals)) {
@@ -52,6 +58,7 @@ Lexer::StateId Lexer::intern(std::vector<Entry> entries) {
 
 Lexer::StateId Lexer::start(std::span<const uint32_t> terminals) {
   std::lock_guard lock(mutex_);
+  regexes_.limit_work(kMostWork);
   std::vector<Entry> entries;
   for (uint32_t terminal : terminals) entries.emplace_back(terminal, terminals_[terminal]);
   return intern(std::move(entries));
@@ -59,6 +66,7 @@ Lexer::StateId Lexer::start(std::span<const uint32_t> terminals) {
 
 Lexer::StateId Lexer::make_next(StateId state, uint8_t byte) {
   std::lock_guard lock(mutex_);
+  regexes_.limit_work(kMostWork);
   std::vector<Entry> entries;
   for (const Entry& entry : at(state).entries) {
     RegexId rest = regexes_.derive(entry.second, byte);
@@ -85,6 +93,7 @@ Lexer::StateId Lexer::clamped(StateId state) {
 
 bool Lexer::takes_repeated(StateId state, RegexId part, uint64_t times) {
   std::lock_guard lock(mutex_);
+  regexes_.limit_work(kMostWork);
   return std::ranges::any_of(at(state).entries, [&](const Entry& entry) {
     return regexes_.begins_with_repeated(entry.second, part, times);
   });
@@ -92,6 +101,7 @@ bool Lexer::takes_repeated(StateId state, RegexId part, uint64_t times) {
 
 std::optional<Lexer::CharacterRun> Lexer::character_run(StateId state) {
   std::lock_guard lock(mutex_);
+  regexes_.limit_work(kMostWork);
   const std::vector<Entry>& entries = at(state).entries;
   RegexSet::Run run;
   if (entries.size() != 1 || !regexes_.split_run(entries[0].second, &run)) return std::nullopt;

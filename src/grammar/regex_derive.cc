@@ -1,6 +1,9 @@
 // Derivatives, and what they tell of an expression.
 #include <algorithm>
+#include <functional>
+#include <queue>
 #include <unordered_set>
+#include <utility>
 
 #include "base/error.h"
 #include "grammar/regex_set.h"
@@ -10,6 +13,13 @@ namespace {
 
 constexpr size_t kMostRemembered = size_t{1} << 18;
 constexpr size_t kMostSearched = 100'000;
+
+void check_search(size_t met) {
+  if (met <= kMostSearched) return;
+  fail(ErrorCode::kRequest,
+       "is too complex: whether any text matches shows only after {} steps; make it simpler",
+       kMostSearched);
+}
 
 uint64_t one_less(uint64_t bound) { return bound == kNoLimit || bound == 0 ? bound : bound - 1; }
 
@@ -160,33 +170,47 @@ bool RegexSet::is_nothing(RegexId regex) {
   return !search_life(regex);
 }
 
-// Looks for the shortest text that matches. All expressions on the way to it live; where there is
-// none, all that were met match nothing.
+// How many conditions a text still has to meet, as far as that shows.
+uint32_t RegexSet::open_parts(RegexId regex) const {
+  const Node* node = &nodes_[regex];
+  if (node->nullable) return 0;
+  if (node->kind == Kind::kConcat) node = &nodes_[node->a];
+  if (node->kind != Kind::kAllOf) return 1;
+  auto count =
+      std::ranges::count_if(parts(*node), [this](RegexId part) { return !nullable(part); });
+  return static_cast<uint32_t>(count) + 1;
+}
+
+// Looks for a text that matches, first where few conditions are open behind a short beginning. All
+// expressions on the way to it live; where there is none, all that were met match nothing.
 bool RegexSet::search_life(RegexId regex) {
   struct Met {
     RegexId regex;
-    size_t from;
+    uint32_t from, depth;
   };
-  std::vector<Met> met{{regex, 0}};
+  std::vector<Met> met{{regex, 0, 0}};
   std::unordered_set<RegexId> known{regex};
-  for (size_t at = 0; at < met.size(); ++at) {
+  using Waiting = std::pair<uint32_t, uint32_t>;  // how far away, and which
+  std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>> waiting;
+  waiting.emplace(0, 0);
+  while (!waiting.empty()) {
+    uint32_t at = waiting.top().second;
+    waiting.pop();
     for (uint8_t byte : representatives()) {
       RegexId next = derive(met[at].regex, byte);
       if (next == nothing() || nodes_[next].live == Live::kNo) continue;
       if (surely_lives(next)) {
         nodes_[next].live = Live::kYes;
-        for (size_t i = at;; i = met[i].from) {
+        for (uint32_t i = at;; i = met[i].from) {
           nodes_[met[i].regex].live = Live::kYes;
           if (i == 0) return true;
         }
       }
       if (!known.insert(next).second) continue;
-      met.push_back({next, at});
-      if (met.size() > kMostSearched) {
-        fail(ErrorCode::kRequest,
-             "is too complex: whether any text matches shows only after {} steps; make it simpler",
-             kMostSearched);
-      }
+      uint32_t depth = met[at].depth + 1;
+      waiting.emplace(depth + 8 * open_parts(next), static_cast<uint32_t>(met.size()));
+      met.push_back({next, at, depth});
+      check_search(met.size());
     }
   }
   for (const Met& dead : met) nodes_[dead.regex].live = Live::kNo;

@@ -116,5 +116,18 @@ TEST(RegexParserTest, HostilePatternsAreFine) {
   EXPECT_TRUE(pattern_matches("^" + nested + "$", "aaaa"));
 }
 
+TEST(RegexParserTest, ManyPatternsAtOnceAreFineOrRefused) {
+  RegexSet set;
+  std::vector<RegexId> patterns;
+  for (int i = 0; i < 50; ++i) {
+    patterns.push_back(parse_pattern(set, std::to_string(100 + i) + "x"));
+  }
+  EXPECT_FALSE(set.is_nothing(set.all_of(patterns)));
+  patterns.push_back(parse_pattern(set, "^[^x]*$"));
+  EXPECT_TRUE(set.is_nothing(set.all_of(patterns)));
+  patterns.back() = parse_pattern(set, "^.{0,40}$");
+  EXPECT_THROW(set.is_nothing(set.all_of(patterns)), Error);
+}
+
 }  // namespace
 }  // namespace hearth

@@ -10,7 +10,8 @@
 // brought into a normal form as they are made, so few that mean the same have two numbers.
 //
 // Errors (kRequest): expressions that lie more than 1,000 deep in each other, more than 2 million
-// of them, and questions that take more derivatives than limit_work() allows.
+// of them, and questions that take more derivatives than limit_work() allows, 200,000 by
+// default.
 #pragma once
 
 #include <array>
@@ -174,6 +175,7 @@ class RegexSet {
   bool surely_lives(RegexId regex) const;
   bool all_begin_with_repeated(RegexId regex, RegexId part);
   bool search_life(RegexId regex);
+  uint32_t open_parts(RegexId regex) const;
 
   std::vector<Node> nodes_;
   std::vector<RegexId> lists_;
@@ -187,7 +189,7 @@ class RegexSet {
   std::array<uint8_t, 256> class_of_{};
   std::vector<uint8_t> representatives_;
   ByteSet spellable_ = all_bytes();
-  uint64_t work_left_ = 20'000'000;
+  uint64_t work_left_ = 200'000;
 };
 
 }  // namespace hearth
