@@ -5,6 +5,8 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <vector>
 
 #include "base/error.h"
@@ -341,6 +343,29 @@ TEST(MatcherTest, WhatAVocabularyCannotSpellIsLeftOut) {
   GrammarBuilder other;
   other.regexes().restrict_to(vocabulary.single_bytes());
   EXPECT_THROW(other.build(other.terminal(other.regexes().literal("{a}"))), Error);
+}
+
+TEST(MatcherTest, ThreadsShareAGrammar) {
+  auto grammar = gbnf_grammar(
+      "root ::= \"[\" (item (\",\" item)*)? \"]\"\n"
+      "item ::= [ab]{1,40} | root | \"'\" [^']* \"'\"");
+  auto vocabulary = byte_vocabulary();
+  std::vector<std::vector<int32_t>> found(4);
+  std::vector<std::thread> threads;
+  for (std::vector<int32_t>& own : found) {
+    threads.emplace_back([&] {
+      Matcher matcher(grammar, vocabulary);
+      for (char c : std::string_view("[ab,[[bbb,'x\xc3\xa4'],aaaaaaa],'',b]")) {
+        for (int32_t token : allowed_tokens(matcher)) own.push_back(token);
+        if (!matcher.accept(static_cast<uint8_t>(c))) own.clear();
+      }
+      own.push_back(matcher.must_end() ? 1 : 0);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::vector<int32_t>& own : found) EXPECT_EQ(own, found[0]);
+  EXPECT_GT(found[0].size(), 100);
+  EXPECT_EQ(found[0].back(), 1);
 }
 
 TEST(GrammarBuilderTest, AGrammarWithoutTextsIsRefused) {
