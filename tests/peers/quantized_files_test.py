@@ -1,5 +1,5 @@
-"""Files that `hearth quantize` writes, of files and of folders, in llama.cpp: it loads them, and its
-logits are near this program's."""
+"""Files that `hearth quantize` writes, of files and of folders, in llama.cpp: it loads them, and
+its logits are near this program's."""
 
 import argparse
 import ctypes

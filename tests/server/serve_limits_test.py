@@ -66,7 +66,7 @@ class BodyLimitTest(ServeCase):
                 value = [value]
             return {"content": "a", "ignored": value}
 
-        for words, most in (((), 64), (("--max-depth", "5"), 5), (("--max-depth", "100"), 100)):
+        for words, most in (((), 80), (("--max-depth", "5"), 5), (("--max-depth", "100"), 100)):
             server = self.start("serve", self.talker, *words)
             self.assertEqual(server.ask("POST", "/tokenize", nested(most))[0], 200)
             self.assert_error(server.ask("POST", "/tokenize", nested(most + 1)), 400,
