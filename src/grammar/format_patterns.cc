@@ -47,17 +47,24 @@ std::string ipv6_pattern() {
   return group(all + "|" + before(5) + piece + "|" + before(6));
 }
 
-std::string host_label_pattern() { return "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"; }
+// A label of a host's name, of at most `most` characters. Hyphens in both the third and the fourth
+// place have a meaning, which has rules of its own.
+std::string host_label_pattern(int most) {
+  return "(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,2}[A-Za-z0-9])?|"
+         "[A-Za-z0-9][A-Za-z0-9-](?:[A-Za-z0-9][A-Za-z0-9-]|-[A-Za-z0-9])[A-Za-z0-9-]{0," +
+         std::to_string(most - 5) + "}[A-Za-z0-9])";
+}
 
-std::string hostname_pattern() {
-  return host_label_pattern() + "(?:\\." + host_label_pattern() + ")*";
+std::string hostname_pattern(int labels, int most) {
+  const std::string label = host_label_pattern(most);
+  return label + "(?:\\." + label + "){0," + std::to_string(labels - 1) + "}";
 }
 
 std::string email_pattern() {
   const std::string atom = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+";
   const std::string quoted = "\"(?:[ !#-\\[\\]-~]|\\\\[ -~])*\"";
   return group(atom + "(?:\\." + atom + ")*|" + quoted) + "@" +
-         group(hostname_pattern() + "|\\[" + ipv4_pattern() + "\\]|\\[IPv6:" + ipv6_pattern() +
+         group(hostname_pattern(3, 63) + "|\\[" + ipv4_pattern() + "\\]|\\[IPv6:" + ipv6_pattern() +
                "\\]");
 }
 
@@ -98,7 +105,7 @@ std::string relative_uri_pattern() {
 // RFC 6570: literals, and expressions of an operator and variables.
 std::string uri_template_pattern() {
   const std::string literal =
-      "(?:[!#$&()*+,./0-9:;=?@A-Z\\[\\]_a-z~-]|[^\\x00-\\x9f]|%[0-9A-Fa-f]{2})";
+      "(?:[!#$&'()*+,./0-9:;=?@A-Z\\[\\]_a-z~-]|[^\\x00-\\x9f]|%[0-9A-Fa-f]{2})";
   const std::string character = "(?:[0-9A-Z_a-z]|%[0-9A-Fa-f]{2})";
   const std::string name = character + "(?:\\.?" + character + ")*";
   const std::string variable = name + "(?::[1-9][0-9]{0,3}|\\*)?";
@@ -112,27 +119,27 @@ std::string pointer_pattern() { return "(?:/(?:[^~/]|~[01])*)*"; }
 std::optional<FormatPatterns> find_format(std::string_view name) {
   const std::string no_year = "0000-[^]*";  // of no calendar that programs have
   if (name == "date") return FormatPatterns{{date_pattern()}, {no_year}};
-  if (name == "time") return FormatPatterns{{time_pattern()}, {}};
+  if (name == "time") return FormatPatterns{{time_pattern()}};
   if (name == "date-time") {
     return FormatPatterns{{date_pattern() + "[Tt]" + time_pattern()}, {no_year}};
   }
-  if (name == "duration") return FormatPatterns{{duration_pattern()}, {}};
+  if (name == "duration") return FormatPatterns{{duration_pattern()}};
   if (name == "uuid") {
-    return FormatPatterns{{"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"}, {}};
+    return FormatPatterns{{"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"}};
   }
-  if (name == "ipv4") return FormatPatterns{{ipv4_pattern()}, {}};
-  if (name == "ipv6") return FormatPatterns{{ipv6_pattern()}, {}};
-  if (name == "email") return FormatPatterns{{email_pattern()}, {}};
-  // Labels with hyphens in the third and fourth place have a meaning, which has rules of its own.
+  if (name == "ipv4") return FormatPatterns{{ipv4_pattern()}};
+  if (name == "ipv6") return FormatPatterns{{ipv6_pattern()}};
+  if (name == "email") return FormatPatterns{{email_pattern()}};
+  // Both stay below the 253 characters of a name.
   if (name == "hostname") {
-    return FormatPatterns{{hostname_pattern(), "[^]{1,253}"}, {"(?:[^]*\\.)?[^.]{2}--[^]*"}};
+    return FormatPatterns{{hostname_pattern(3, 63), hostname_pattern(8, 30)}};
   }
-  if (name == "uri") return FormatPatterns{{uri_pattern()}, {}};
+  if (name == "uri") return FormatPatterns{{uri_pattern()}};
   if (name == "uri-reference") {
-    return FormatPatterns{{group(uri_pattern() + "|" + relative_uri_pattern())}, {}};
+    return FormatPatterns{{uri_pattern(), relative_uri_pattern()}};
   }
-  if (name == "uri-template") return FormatPatterns{{uri_template_pattern()}, {}};
-  if (name == "json-pointer") return FormatPatterns{{pointer_pattern()}, {}};
+  if (name == "uri-template") return FormatPatterns{{uri_template_pattern()}};
+  if (name == "json-pointer") return FormatPatterns{{pointer_pattern()}};
   return std::nullopt;
 }
 

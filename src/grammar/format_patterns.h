@@ -9,11 +9,11 @@
 
 namespace hearth {
 
-// A text has the format where it matches all of `patterns` and none of `exceptions`, each from
+// A text has the format where it matches one of `patterns` and none of `exceptions`, each from
 // beginning to end. Patterns are those of ECMA-262.
 struct FormatPatterns {
   std::vector<std::string> patterns;
-  std::vector<std::string> exceptions;
+  std::vector<std::string> exceptions = {};
 };
 
 // Returns nothing for formats that assert nothing.

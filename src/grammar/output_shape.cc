@@ -9,12 +9,10 @@ namespace {
 
 std::shared_ptr<const Grammar> schema_grammar(std::string_view schema, const std::string& name,
                                               const ByteSet& spellable) {
-  GrammarBuilder builder;
-  builder.regexes().restrict_to(spellable);
-  std::vector<std::string> dropped;  // nothing is: the schema holds whole
   SchemaOptions options;
   options.name = name;
-  return builder.build(add_schema(builder, schema, options, dropped));
+  options.spellable = spellable;
+  return compile_schema(schema, options).grammar;
 }
 
 }  // namespace

@@ -21,9 +21,14 @@ Symbol add_schema(GrammarBuilder& builder, std::string_view schema, const Schema
 SchemaGrammar compile_schema(std::string_view schema, const SchemaOptions& options) {
   GrammarBuilder builder;
   SchemaGrammar out;
+  builder.regexes().restrict_to(options.spellable);
   const Symbol start = add_schema(builder, schema, options, out.dropped);
   builder.say_names_once();
-  out.grammar = builder.build(start);
+  try {
+    out.grammar = builder.build(start);
+  } catch (const Error& error) {
+    fail(ErrorCode::kRequest, "{}: the schema {}", options.name, error.what());
+  }
   return out;
 }
 

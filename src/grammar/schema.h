@@ -20,6 +20,7 @@ struct SchemaOptions {
   // A keyword that cannot be held is left out for its value instead of refused.
   bool relaxed = false;
   SchemaLimits limits = {};
+  ByteSet spellable = all_bytes();  // of documents, as in grammar/gbnf.h
   double cpu_seconds = 0.25;
   uint64_t steps = 2'000'000;
 };

@@ -196,25 +196,23 @@ ValueCases SchemaAlgebra::both(const ValueCases& a, const ValueCases& b) {
 }
 
 ValueCases SchemaAlgebra::either(ValueCases a, const ValueCases& b) {
+  a.insert(a.end(), b.begin(), b.end());
   // All that has no parts is one case, the last.
-  std::optional<ValueCase> plain;
+  ValueCase plain = only(0);
+  std::vector<RegexId> numbers;
+  std::vector<RegexId> strings;
   ValueCases out;
-  auto add = [&](ValueCase value) {
+  for (ValueCase& value : a) {
     budget_.spend();
-    ValueCase scalars = value;
-    scalars.types &= static_cast<TypeBits>(~kContainers);
+    plain.types |= static_cast<TypeBits>(value.types & ~kContainers);
+    if (value.types & kNumberBit) numbers.push_back(value.numbers);
+    if (value.types & kStringBit) strings.push_back(value.strings);
     value.types &= kContainers;
-    if (scalars.types != 0) {
-      if (!plain) plain = only(0), plain->numbers = plain->strings = texts_.nothing();
-      plain->types |= scalars.types;
-      if (scalars.types & kNumberBit) plain->numbers = texts_.either(plain->numbers, value.numbers);
-      if (scalars.types & kStringBit) plain->strings = texts_.either(plain->strings, value.strings);
-    }
     if (value.types != 0) out.push_back(std::move(value));
-  };
-  for (ValueCase& value : a) add(std::move(value));
-  for (const ValueCase& value : b) add(value);
-  if (plain) out.push_back(std::move(*plain));
+  }
+  plain.numbers = texts_.any_of(numbers);
+  plain.strings = texts_.any_of(strings);
+  if (plain.types != 0) out.push_back(std::move(plain));
   return out;
 }
 

@@ -1,6 +1,8 @@
 // Keywords that say something of values of one type.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "grammar/format_patterns.h"
 #include "grammar/schema_reader.h"
 
@@ -84,14 +86,14 @@ ValueCases SchemaReader::enumerated(const Scope& scope, const Member& member) {
     if (const json::string* text = value.if_string()) {
       texts.push_back(*text);
     } else {
-      cases = algebra_.either(std::move(cases), equal_cases(value));
+      std::ranges::move(equal_cases(value), std::back_inserter(cases));
     }
   }
   if (!texts.empty()) {
     strings.strings = texts_.one_of(texts);
-    cases = algebra_.either(std::move(cases), {strings});
+    cases.push_back(strings);
   }
-  return cases;
+  return algebra_.either(std::move(cases), {});
 }
 
 uint64_t SchemaReader::count(const Scope& scope, const Member& member) const {
@@ -149,10 +151,14 @@ bool SchemaReader::assert_string(const Scope& scope, const Member& member, Value
     const json::string* name = member.value().if_string();
     if (name == nullptr) refuse(scope, keyword, "must be a string");
     if (std::optional<FormatPatterns> format = find_format(*name)) {
-      for (const std::string& one : format->patterns) hold(texts_.matching(one));
-      for (const std::string& one : format->exceptions) {
-        hold(texts_.without(texts_.any_string(), texts_.matching(one)));
+      RegexId some = texts_.nothing();
+      for (const std::string& one : format->patterns) {
+        some = texts_.either(some, texts_.matching(one));
       }
+      for (const std::string& one : format->exceptions) {
+        some = texts_.without(some, texts_.matching(one));
+      }
+      hold(some);
     }
   } else {
     return false;

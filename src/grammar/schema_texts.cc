@@ -11,7 +11,7 @@ namespace hearth {
 namespace {
 
 // Derivatives that it may take to see whether something is empty.
-constexpr uint64_t kEmptyWork = 50'000;
+constexpr uint64_t kEmptyWork = 10'000;
 constexpr size_t kMostSearchedTexts = 1'000;  // beginnings of texts that few_strings() looks at
 
 }  // namespace
@@ -54,9 +54,15 @@ RegexId SchemaTexts::both(RegexId a, RegexId b) {
 }
 
 RegexId SchemaTexts::either(RegexId a, RegexId b) {
-  if (a == any_string_ || b == any_string_) return any_string_;
-  if (a == number_ || b == number_) return number_;
-  return set_.any_of({a, b});
+  const RegexId some[] = {a, b};
+  return any_of(some);
+}
+
+RegexId SchemaTexts::any_of(std::span<const RegexId> some) {
+  for (RegexId regex : some) {
+    if (regex == any_string_ || regex == number_) return regex;
+  }
+  return set_.any_of(some);
 }
 
 RegexId SchemaTexts::without(RegexId a, RegexId b) {

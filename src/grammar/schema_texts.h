@@ -26,6 +26,7 @@ class SchemaTexts {
   // Of two expressions of numbers, or of strings.
   RegexId both(RegexId a, RegexId b);
   RegexId either(RegexId a, RegexId b);
+  RegexId any_of(std::span<const RegexId> some);
   RegexId without(RegexId a, RegexId b);
   // Whether the string whose value is `text` matches.
   bool matches(RegexId strings, std::string_view text);

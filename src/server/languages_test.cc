@@ -41,6 +41,7 @@ class LanguagesTest : public testing::Test {
 TEST_F(LanguagesTest, HoldsEveryKindOfShape) {
   EXPECT_TRUE(holds(OutputKind::kJsonObject, "", R"({"a":[1,{}]})"));
   EXPECT_FALSE(holds(OutputKind::kJsonObject, "", "[]"));
+  EXPECT_FALSE(holds(OutputKind::kJsonObject, "", R"({"a":1,"a":2})"));
   EXPECT_TRUE(holds(OutputKind::kJsonSchema, R"({"type":"integer","maximum":7})", "-12"));
   EXPECT_FALSE(holds(OutputKind::kJsonSchema, R"({"type":"integer","maximum":7})", "12"));
   EXPECT_TRUE(holds(OutputKind::kRegex, "a[bc]+", "abcb"));

@@ -24,9 +24,9 @@ try:
 except ImportError:
     jsonschema = None
 
-SCHEMAS = 300
+SCHEMAS = 200
 DOCUMENTS = 12
-MOST_ORDERS = 48
+MOST_ORDERS = 24
 LONG_NUMBER = re.compile(r"[0-9.]{13}")
 
 
