@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <regex>
+#include <sstream>
 
 #include "base/error.h"
 #include "golden_set.h"
@@ -73,6 +75,62 @@ std::string test_name(const testing::TestParamInfo<GoldenModel>& info) {
 }
 INSTANTIATE_TEST_SUITE_P(Models, FolderShape, testing::ValuesIn(read_golden_set("hf_models")),
                          test_name);
+
+// Rows of docs/safetensors.md on how quantised Linears are packed: what the quantiser is called,
+// and the packs.
+std::vector<std::pair<std::string, std::string>> documented_packs() {
+  std::istringstream page(read_file(HEARTH_DOCS "/safetensors.md"));
+  std::vector<std::pair<std::string, std::string>> rows;
+  bool inside = false;
+  for (std::string line; std::getline(page, line);) {
+    if (line.starts_with("## ")) inside = line == "## Quantised Linears";
+    if (!inside || !line.starts_with("| `") || line.find("quant_method") != line.npos) continue;
+    const size_t last = line.rfind("| ", line.size() - 3);
+    rows.emplace_back(line.substr(0, line.find(" | ")) + " ", line.substr(last));
+  }
+  return rows;
+}
+
+// The first group of the pattern's first match in the text, or nothing.
+std::string found_in(const std::string& text, const char* pattern) {
+  std::smatch match;
+  return std::regex_search(text, match, std::regex(pattern)) ? match[1].str() : "";
+}
+
+// The packs that the document has for a folder with this config.json.
+std::string packs_for(const std::string& config) {
+  const std::string method = found_in(config, "\"quant_method\": *\"([^\"]+)\"");
+  const std::string format = found_in(config, "\"(?:format|quant_algo)\": *\"([^\"]+)\"");
+  for (const auto& [names, packs] : documented_packs()) {
+    const bool named = names.find("`" + method + "`") != names.npos;
+    const std::regex word("[ :]" + format + "[ ,;]");
+    if (named && (format.empty() || std::regex_search(names, word))) return packs;
+  }
+  return "";
+}
+
+TEST(FolderPacks, AreThoseOfTheDocument) {
+  ASSERT_EQ(documented_packs().size(), 8u);
+  int quantised = 0;
+  for (const char* list : {"hf_models", "hf_code_models"}) {
+    for (const GoldenModel& model : read_golden_set(list)) {
+      const std::string config = read_file(fs::path(model.path) / "config.json");
+      if (config.find("quant_method") == config.npos) continue;
+      const std::string packs = packs_for(config);
+      EXPECT_NE(packs, "") << model.name;
+      const ModelSource source = open_model_source(model.path);
+      const ModelSpec spec = make_spec(source);
+      for (const WeightSpec& weight : spec.weights) {
+        const bool linear = weight.data->has_codes() || weight.dtype == DType::kF8E4M3;
+        if (!linear || weight.packed == DType::kF32) continue;  // what no pack takes
+        const std::string kind = pack_kind_name(weight.packed.kind);
+        EXPECT_NE(packs.find("`" + kind + "`"), packs.npos) << model.name << ": " << kind;
+        ++quantised;
+      }
+    }
+  }
+  EXPECT_GT(quantised, 100);
+}
 
 // As released (DeepSeek-AI 2024; Qwen3 technical report 2025).
 constexpr const char* kDeepseekV3 = R"({"architectures": ["DeepseekV3ForCausalLM"],
