@@ -25,7 +25,7 @@ TEST(OrderedColumns, StayCodesWhereWhatReadsAnInputHasOneOrder) {
     EXPECT_EQ(spec.notes.size(), differ ? 1u : 0u) << model.name;
     EXPECT_TRUE(source.notes().empty());
   }
-  EXPECT_EQ(models, 3u);
+  EXPECT_EQ(models, 4u);
 }
 
 }  // namespace
