@@ -1,8 +1,5 @@
 #include "cli/shape_options.h"
 
-#include <fmt/format.h>
-
-#include "base/error.h"
 #include "cli/text_io.h"
 #include "grammar/output_shape.h"
 
@@ -46,15 +43,7 @@ void add_shape_options(CLI::App& verb, ShapeArgs* args) {
 std::shared_ptr<const Matcher> shape_language(const ShapeArgs& args, const Tokenizer& tokenizer) {
   const OutputShape shape = shape_of(args);
   if (shape.kind == OutputKind::kFree) return nullptr;
-  std::shared_ptr<const VocabularyTrie> vocabulary = VocabularyTrie::of(tokenizer);
-  try {
-    return std::make_shared<const Matcher>(compile_shape(shape, vocabulary->single_bytes()),
-                                           vocabulary);
-  } catch (const Error& error) {
-    const std::string_view what = error.what();
-    const bool named = what.starts_with(shape.name);
-    throw Error(error.code(), named ? std::string(what) : fmt::format("{} {}", shape.name, what));
-  }
+  return compile_shape(shape, VocabularyTrie::of(tokenizer));
 }
 
 }  // namespace hearth

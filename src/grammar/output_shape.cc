@@ -1,6 +1,12 @@
 #include "grammar/output_shape.h"
 
+#include <fmt/format.h>
+
+#include <string_view>
+#include <utility>
+
 #include "base/check.h"
+#include "base/error.h"
 #include "grammar/gbnf.h"
 #include "grammar/schema.h"
 
@@ -15,9 +21,7 @@ std::shared_ptr<const Grammar> schema_grammar(std::string_view schema, const std
   return compile_schema(schema, options).grammar;
 }
 
-}  // namespace
-
-std::shared_ptr<const Grammar> compile_shape(const OutputShape& shape, const ByteSet& spellable) {
+std::shared_ptr<const Grammar> grammar_of(const OutputShape& shape, const ByteSet& spellable) {
   switch (shape.kind) {
     case OutputKind::kFree:
       break;
@@ -33,6 +37,23 @@ std::shared_ptr<const Grammar> compile_shape(const OutputShape& shape, const Byt
       return gbnf_grammar(shape.text, spellable);
   }
   HEARTH_CHECK(false, "free text has no grammar");
+}
+
+}  // namespace
+
+std::shared_ptr<const Matcher> compile_shape(const OutputShape& shape,
+                                             std::shared_ptr<const VocabularyTrie> vocabulary) {
+  std::shared_ptr<const Grammar> grammar;
+  try {
+    grammar = grammar_of(shape, vocabulary->single_bytes());
+  } catch (const SchemaTooComplex&) {
+    throw;
+  } catch (const Error& error) {
+    const std::string_view what = error.what();
+    if (what.starts_with(shape.name)) throw;
+    throw Error(error.code(), fmt::format("{} {}", shape.name, what));
+  }
+  return std::make_shared<const Matcher>(std::move(grammar), std::move(vocabulary));
 }
 
 }  // namespace hearth

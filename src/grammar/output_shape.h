@@ -1,4 +1,4 @@
-// OutputShape: what a text must look like, as a user says it, and the grammar of such texts.
+// OutputShape: what a text must look like, as a user says it, and the beginning of such texts.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "grammar/byte_set.h"
-#include "grammar/grammar.h"
+#include "grammar/matcher.h"
 
 namespace hearth {
 
@@ -27,8 +26,10 @@ struct OutputShape {
   std::vector<std::string> choices = {};
 };
 
-// Compiles any shape but kFree; texts have only bytes of `spellable`. Throws what the compilers do,
-// and (kRequest) where no text at all is left.
-std::shared_ptr<const Grammar> compile_shape(const OutputShape& shape, const ByteSet& spellable);
+// Returns where the texts begin that have any shape but kFree and that the vocabulary can spell.
+// Throws, beginning with the shape's name, what the compilers do, and (kRequest) where no text at
+// all is left.
+std::shared_ptr<const Matcher> compile_shape(const OutputShape& shape,
+                                             std::shared_ptr<const VocabularyTrie> vocabulary);
 
 }  // namespace hearth

@@ -19,19 +19,19 @@ std::string key_of(const OutputShape& shape) {
   return key + shape.text;
 }
 
-RequestError refusal(const OutputShape& shape, const char* code, std::string message) {
-  if (!message.starts_with(shape.name)) message = shape.name + " " + message;
-  return RequestError(ApiError{400, "invalid_request_error", code, message, shape.name, {}});
+RequestError refusal(const OutputShape& shape, const char* code, const Error& error) {
+  return RequestError(ApiError{400, "invalid_request_error", code, error.what(), shape.name, {}});
 }
 
-std::shared_ptr<const Grammar> compile(const OutputShape& shape, const ByteSet& spellable) {
+std::shared_ptr<const Matcher> compile(const OutputShape& shape,
+                                       std::shared_ptr<const VocabularyTrie> vocabulary) {
   try {
-    return compile_shape(shape, spellable);
+    return compile_shape(shape, std::move(vocabulary));
   } catch (const SchemaTooComplex& error) {
-    throw refusal(shape, "schema_too_complex", error.what());
+    throw refusal(shape, "schema_too_complex", error);
   } catch (const Error& error) {
     const char* code = shape.kind == OutputKind::kJsonSchema ? "invalid_schema" : "invalid_value";
-    throw refusal(shape, code, error.what());
+    throw refusal(shape, code, error);
   }
 }
 
@@ -43,14 +43,11 @@ size_t Languages::Entry::bytes() const {
 
 std::shared_ptr<const Matcher> Languages::find(const OutputShape& shape,
                                                const Tokenizer& tokenizer) {
-  Entry entry{key_of(shape), nullptr};
-  if (std::shared_ptr<const Matcher> begin = kept(entry.key)) return begin;
+  const std::string key = key_of(shape);
+  if (std::shared_ptr<const Matcher> begin = kept(key)) return begin;
   // Others go on meanwhile, and may compile the same.
-  std::shared_ptr<const VocabularyTrie> tokens = vocabulary(tokenizer);
-  entry.begin =
-      std::make_shared<const Matcher>(compile(shape, tokens->single_bytes()), std::move(tokens));
-  std::shared_ptr<const Matcher> begin = entry.begin;
-  keep(std::move(entry));
+  std::shared_ptr<const Matcher> begin = compile(shape, vocabulary(tokenizer));
+  keep({key, begin});
   return begin;
 }
 
