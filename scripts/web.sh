@@ -5,32 +5,16 @@
 # The packages are those of tests/web/package-lock.json. They are installed into build/web, once,
 # and the tests run there, where node finds them. Logs and screenshots are left there too.
 set -euo pipefail
+. scripts/npm.sh
 export HEARTH=${HEARTH:-$PWD/build/release/hearth}
 jobs=${JOBS:-$(nproc)}
 folder=build/web
 
-for program in node npm chromium curl; do
-  if ! command -v $program > /dev/null; then
-    exec scripts/skip.sh "there is no $program, and no apt to install it with"
-  fi
-done
+need_programs node npm chromium curl
 if [ "$(node -p 'Number(process.versions.node.split(".")[0]) >= 18')" != true ]; then
   echo "web.sh: $(command -v node) is $(node --version); the tests need 18 or later" >&2
   exit 1
 fi
-
-install_packages() {
-  local key
-  key="$(node -p 'process.version + process.arch') $(sha256sum < tests/web/package-lock.json)"
-  cp tests/web/package.json tests/web/package-lock.json $folder/
-  if [ -d $folder/node_modules ] && [ "$(cat $folder/installed 2> /dev/null)" = "$key" ]; then
-    return
-  fi
-  echo "  npm ci: the packages of tests/web/package-lock.json"
-  rm -f $folder/installed
-  (cd $folder && ../../scripts/quiet.sh npm ci --no-fund --no-audit --loglevel=error)
-  echo "$key" > $folder/installed
-}
 
 run_test() {
   local name=$1 log=$folder/logs/$1.log
@@ -44,7 +28,7 @@ run_test() {
 
 mkdir -p $folder/logs
 rm -f $folder/*.mjs
-install_packages
+install_packages tests/web $folder
 cp tests/web/*.mjs $folder/
 if [ $# = 0 ]; then
   for file in tests/web/*.test.mjs; do set -- "$@" "$(basename "$file" .test.mjs)"; done

@@ -1,0 +1,36 @@
+# scripts/npm.sh: functions of the scripts that use packages of npm, which source it.
+
+# need_programs NAME...: ends the script, as one that is skipped, where one of them is missing.
+need_programs() {
+  local program
+  for program in "$@"; do
+    if ! command -v "$program" > /dev/null; then
+      exec scripts/skip.sh "there is no $program, and no apt to install it with"
+    fi
+  done
+}
+
+# need_x86_64 PACKAGES: ends the script, as one that is skipped, on another machine.
+need_x86_64() {
+  if [ "$(node -p 'process.platform + process.arch')" != linuxx64 ]; then
+    exec scripts/skip.sh "npm's $1 compared with on x86-64 alone"
+  fi
+}
+
+# install_packages TESTS FOLDER [OPTION...]: installs the packages of TESTS/package-lock.json into
+# FOLDER, once, with these options of npm.
+install_packages() {
+  local tests=$1 folder=$2 key
+  shift 2
+  mkdir -p "$folder"
+  key="$(node -p 'process.version + process.arch') $(sha256sum < "$tests/package-lock.json")"
+  if [ -d "$folder/node_modules" ] && [ "$(cat "$folder/installed" 2> /dev/null)" = "$key" ]; then
+    return
+  fi
+  echo "  npm ci: the packages of $tests/package-lock.json"
+  cp "$tests/package.json" "$tests/package-lock.json" "$folder/"
+  rm -f "$folder/installed"
+  (quiet=$PWD/scripts/quiet.sh && cd "$folder" &&
+    "$quiet" npm ci --no-fund --no-audit --loglevel=error "$@")
+  echo "$key" > "$folder/installed"
+}
