@@ -167,13 +167,13 @@ std::optional<int32_t> Generation::sample_row(std::span<const float> row) {
   return sampler_.sample(row, mask_);
 }
 
-// Where nothing may follow the token, the text is over.
-void Generation::advance_language(int32_t token, Result* result) {
+// Returns whether nothing may follow the token.
+bool Generation::ends_language(int32_t token) {
   if (!language_->accept(token)) {
     fail(ErrorCode::kResource, "token {} was allowed and cannot be taken: a fault of the grammar",
          token);
   }
-  if (language_->must_end()) result->finish = Finish::kEndOfText;
+  return language_->must_end();
 }
 
 std::optional<Finish> Generation::end_without_token(std::string error) {
@@ -201,10 +201,7 @@ void Generation::add_token(int32_t token, const GenerationLimits& limits, Result
   if ((!end || request().include_stop) && limits.tokenizer != nullptr) {
     result->text = text_.push(limits.tokenizer->token_bytes(token, request().special_text));
   }
-  if (language_ && !end) advance_language(token, result);
-  if (result->finish) {
-    // The language has said it.
-  } else if (end) {
+  if (end || (language_ && ends_language(token))) {
     result->finish = Finish::kEndOfText;
   } else if (text_.stopped()) {
     result->finish = Finish::kStopString;

@@ -101,7 +101,7 @@ class Generation {
   Sampled sample(RowLogits& logits, const GenerationLimits& limits, Result* result);
   std::optional<int32_t> sample_best(std::span<const TokenLogit> best, uint32_t needed);
   std::optional<int32_t> sample_row(std::span<const float> row);
-  void advance_language(int32_t token, Result* result);
+  bool ends_language(int32_t token);
   void add_token(int32_t token, const GenerationLimits& limits, Result* result);
   std::optional<Finish> deliver(Result result);
   std::optional<Finish> end_without_token(std::string error);

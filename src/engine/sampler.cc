@@ -145,9 +145,13 @@ std::span<const float> Sampler::adjusted(std::span<const float> logits,
   return only_;
 }
 
+bool Sampler::has_top_k(size_t vocabulary) const {
+  return params_.top_k > 0 && params_.top_k < vocabulary;
+}
+
 bool Sampler::draws_from_all(size_t vocabulary) const {
-  const bool all = params_.top_k == 0 || params_.top_k >= vocabulary;
-  return !adjusts() && params_.temperature > 0 && all && params_.top_p >= 1 && params_.min_p <= 0;
+  return !adjusts() && params_.temperature > 0 && !has_top_k(vocabulary) && params_.top_p >= 1 &&
+         params_.min_p <= 0;
 }
 
 std::optional<int32_t> Sampler::sample(std::span<const float> logits,
@@ -156,11 +160,10 @@ std::optional<int32_t> Sampler::sample(std::span<const float> logits,
   logits = adjusted(logits, mask);
   if ((adjusts() || !mask.empty()) && largest(logits) == -INFINITY) return {};
   if (params_.temperature == 0) return argmax(logits);
-  bool all = params_.top_k == 0 || params_.top_k >= logits.size();
-  if (all) {
-    keep_likely(logits);
-  } else {
+  if (has_top_k(logits.size())) {
     keep_top_k(logits);
+  } else {
+    keep_likely(logits);
   }
   keep_nucleus();
   return draw();
@@ -171,7 +174,7 @@ std::optional<int32_t> Sampler::sample(std::span<const float> logits,
 uint32_t Sampler::best_needed(size_t vocabulary) const {
   if (adjusts()) return 0;
   if (params_.temperature == 0) return 1;
-  bool few = params_.top_k > 0 && params_.top_k <= kMostBest && params_.top_k < vocabulary;
+  bool few = has_top_k(vocabulary) && params_.top_k <= kMostBest;
   return few && params_.top_p < 1 ? params_.top_k : 0;
 }
 

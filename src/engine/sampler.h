@@ -75,6 +75,7 @@ class Sampler {
   };
 
   bool adjusts() const;
+  bool has_top_k(size_t vocabulary) const;
   std::span<const float> adjusted(std::span<const float> logits, std::span<const uint64_t> mask);
   void keep_top_k(std::span<const float> logits);
   void keep(std::span<const TokenLogit> best);
