@@ -33,10 +33,14 @@ CLI::Option* add_load_option(CLI::App& verb, BenchArgs* args,
 void measure_loads(BenchSession& session) {
   OpenedModel model =
       open_named_model(session.args.model, {}, session.args.engine, TokenizerUse::kNone);
-  session.report.model = describe_for_bench(model);
   session.report.measured = Measured::kLoads;
   session.report.kv_type = session.args.engine.kv_type;
   session.report.isa = environment_isa(detect_cpu_features());
+  const std::vector<uint32_t> counts = session.thread_counts();
+  const EngineOptions first = run_options(session, counts[0]);
+  settle_weights(&model, session.machine, session.report.isa, {&first, 1},
+                 ConsoleListener(session.args.engine.verbose));
+  session.report.model = describe_for_bench(model);
   BenchRun run;
   bool loaded = false;
   std::unique_ptr<Progress> progress;
@@ -50,7 +54,6 @@ void measure_loads(BenchSession& session) {
   hooks.note = [&](const std::string& text) { session.note(text); };
   hooks.loaded = [&](const Engine& engine) {
     loaded = true;
-    tell_made_type(engine.spec().policy, &*session.report.model);
     // Once for each number of threads.
     if (session.args.engine.verbose && run.threads == 0) {
       progress->finish();
@@ -59,10 +62,6 @@ void measure_loads(BenchSession& session) {
     describe_engine(engine, &run);
     session.note_threads(engine.placement(), engine.warnings());
   };
-  const std::vector<uint32_t> counts = session.thread_counts();
-  const EngineOptions first = run_options(session, counts[0]);
-  settle_weights(&model, session.machine, session.report.isa, {&first, 1},
-                 ConsoleListener(session.args.engine.verbose));
   LoadBench bench(model, session.report.isa, hooks);
   uint64_t loads = uint64_t{counts.size()} * session.args.repetitions;
   progress = std::make_unique<Progress>(

@@ -129,8 +129,7 @@ void add_grammar(CLI::App& program, Action& action) {
       ->check(CLI::IsMember({"check", "bench"}))
       ->option_text("check|bench");
   verb.add_option("DOCUMENT", args->documents,
-                  "Files with a document each to check; -: standard "
-                  "input")
+                  "Files with a document each to check; -: standard input")
       ->option_text("DOCUMENT...");
   add_text(verb, "--schema", &args->schema, "FILE", "The JSON Schema that check holds them to");
   add_text(

@@ -115,4 +115,18 @@ void HfFolderWriter::save(const std::string& folder) const {
   }
 }
 
+HfFolderWriter folder_of_vocabulary(uint32_t tokens) {
+  HfFolderWriter writer;
+  writer.set("architectures", "[\"LlamaForCausalLM\"]");
+  for (const auto& [key, value] :
+       {std::pair{"hidden_size", 4u}, std::pair{"num_hidden_layers", 1u},
+        std::pair{"num_attention_heads", 1u}, std::pair{"num_key_value_heads", 1u},
+        std::pair{"head_dim", 4u}, std::pair{"max_position_embeddings", 64u},
+        std::pair{"intermediate_size", 4u}, std::pair{"vocab_size", tokens}}) {
+    writer.set(key, std::to_string(value));
+  }
+  writer.add_zeros("model.embed_tokens.weight", {tokens, 4}, "F32");
+  return writer;
+}
+
 }  // namespace hearth

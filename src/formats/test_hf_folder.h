@@ -63,4 +63,7 @@ class HfFolderWriter {
   std::vector<std::pair<std::string, size_t>> index_;
 };
 
+// A folder of a model that has so many tokens, without their texts.
+HfFolderWriter folder_of_vocabulary(uint32_t tokens);
+
 }  // namespace hearth

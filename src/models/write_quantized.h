@@ -31,9 +31,8 @@ using WriteBytes = std::function<void(std::span<const std::byte>)>;
 bool is_gguf(const ModelSource& source);
 
 // `spec` is made of the source with a policy that has a type. `keys` are those that the source's
-// metadata lacks. The team's threads quantise; a tensor's pages are
-// let go once it is written. write(bytes) appends to the file. Throws (kFile) where a scale of the
-// source is none.
+// metadata lacks. The team's threads quantise; a tensor's pages are let go once it is written.
+// write(bytes) appends to the file. Throws (kFile) where a scale of the source is none.
 void write_quantized(const ModelSource& source, const ModelSpec& spec, const GgufWriter& keys,
                      Team& team, const WriteBytes& write, const WriteReport& report);
 

@@ -12,6 +12,7 @@
 #include "formats/gguf.h"
 #include "tokenizer/file_vocab_form.h"
 #include "tokenizer/hard_texts.h"
+#include "tokenizer/merge_scores.h"
 #include "tokenizer/tokenizer.h"
 
 namespace hearth {
@@ -26,10 +27,8 @@ const char* model_of(VocabKind kind) {
 }
 
 std::vector<std::string> merge_rules_of(const Vocab& vocab) {
-  std::vector<MergeRule> rules = vocab.merges;
-  std::ranges::stable_sort(rules, {}, &MergeRule::rank);
   std::vector<std::string> texts;
-  for (const MergeRule& rule : rules) {
+  for (const MergeRule& rule : merges_by_rank(vocab)) {
     texts.push_back(vocab.tokens[rule.left] + " " + vocab.tokens[rule.right]);
   }
   return texts;

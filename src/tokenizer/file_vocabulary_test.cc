@@ -120,24 +120,10 @@ Parts marked(const std::string& merges = R"("▁ a", "b c", "a b", "a bc", "ab c
   return parts;
 }
 
-// Of a model of 306 tokens.
-HfFolderWriter bare_folder() {
-  constexpr uint32_t kRows = 306;
-  HfFolderWriter writer;
-  writer.set("architectures", "[\"LlamaForCausalLM\"]");
-  for (const auto& [key, value] :
-       {std::pair{"hidden_size", 4u}, std::pair{"num_hidden_layers", 1u},
-        std::pair{"num_attention_heads", 1u}, std::pair{"num_key_value_heads", 1u},
-        std::pair{"head_dim", 4u}, std::pair{"max_position_embeddings", 64u},
-        std::pair{"intermediate_size", 4u}, std::pair{"vocab_size", kRows}}) {
-    writer.set(key, std::to_string(value));
-  }
-  writer.add_zeros("model.embed_tokens.weight", {kRows, 4}, "F32");
-  return writer;
-}
+constexpr uint32_t kTokens = 306;
 
 HfFolderWriter folder_with(const std::string& tokenizer) {
-  HfFolderWriter writer = bare_folder();
+  HfFolderWriter writer = folder_of_vocabulary(kTokens);
   writer.put("tokenizer.json", tokenizer);
   writer.put("tokenizer_config.json", R"({"bos_token": "<s>", "eos_token": "</s>"})");
   return writer;
@@ -347,7 +333,7 @@ TEST(FileVocabulary, WordPiecesAndUnigramsStayAsTheyAre) {
 }
 
 TEST(FileVocabulary, AFolderWithoutOneHasNone) {
-  const ModelSource source = bare_folder().source();
+  const ModelSource source = folder_of_vocabulary(kTokens).source();
   const FileVocabulary made = file_vocabulary(source);
   EXPECT_FALSE(parse_gguf(made.keys.finish(), "made.gguf").has_vocabulary());
   ASSERT_EQ(made.notes.size(), 1u);

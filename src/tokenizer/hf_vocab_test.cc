@@ -15,23 +15,8 @@ namespace {
 
 using Ids = std::vector<int32_t>;
 
-// A folder of a model of so many tokens, without a vocabulary.
-HfFolderWriter folder(uint32_t tokens) {
-  HfFolderWriter writer;
-  writer.set("architectures", "[\"LlamaForCausalLM\"]");
-  for (const auto& [key, value] :
-       {std::pair{"hidden_size", 4u}, std::pair{"num_hidden_layers", 1u},
-        std::pair{"num_attention_heads", 1u}, std::pair{"num_key_value_heads", 1u},
-        std::pair{"head_dim", 4u}, std::pair{"max_position_embeddings", 64u},
-        std::pair{"intermediate_size", 4u}, std::pair{"vocab_size", tokens}}) {
-    writer.set(key, std::to_string(value));
-  }
-  writer.add_zeros("model.embed_tokens.weight", {tokens, 4}, "F32");
-  return writer;
-}
-
 HfFolderWriter with_tokenizer(const std::string& post = "null") {
-  HfFolderWriter writer = folder(10);
+  HfFolderWriter writer = folder_of_vocabulary(10);
   writer.put("tokenizer.json", R"({"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2},
       "merges": ["a b"]}, "post_processor": )" +
                                    post + R"(, "added_tokens": [
@@ -98,7 +83,7 @@ TEST(HfVocab, IdsBeyondTheModelAreRefused) {
     writer.put("generation_config.json", fmt::format(R"({{"eos_token_id": {}}})", ends));
     EXPECT_NE(error_of(writer).find("eos_token_id"), std::string::npos) << ends;
   }
-  HfFolderWriter small = folder(6);
+  HfFolderWriter small = folder_of_vocabulary(6);
   small.put("tokenizer.json", R"({"model": {"vocab": {"a": 6}, "merges": []}})");
   EXPECT_NE(error_of(small).find("beyond the 6 tokens"), std::string::npos);
 }
@@ -114,9 +99,9 @@ TEST(HfVocab, PreIsSaidByTheFile) {
 }
 
 TEST(HfVocab, AFolderMayHaveNone) {
-  const ModelSource source = folder(5).source();
+  const ModelSource source = folder_of_vocabulary(5).source();
   EXPECT_FALSE(source.has_vocabulary());
-  EXPECT_NE(error_of(folder(5)).find("tokenizer.json"), std::string::npos);
+  EXPECT_NE(error_of(folder_of_vocabulary(5)).find("tokenizer.json"), std::string::npos);
 }
 
 std::string ranks(const std::vector<std::string>& more) {
@@ -131,7 +116,7 @@ std::string ranks(const std::vector<std::string>& more) {
 }
 
 HfFolderWriter with_ranks(const std::string& lines) {
-  HfFolderWriter writer = folder(300);
+  HfFolderWriter writer = folder_of_vocabulary(300);
   writer.put("tiktoken.model", lines);
   writer.put("tokenizer_config.json", R"({"bos_token": "[BOS]", "added_tokens_decoder": {
       "259": {"content": "[BOS]", "special": true},
@@ -176,7 +161,7 @@ TEST(HfVocab, SpecialTokensStandBehindTheRanks) {
 
 // The ids of an encoder's tokenizer.json are those of the GGUF vocabulary of its kind.
 TEST(HfVocab, WordPiece) {
-  HfFolderWriter writer = folder(10);
+  HfFolderWriter writer = folder_of_vocabulary(10);
   const std::string text = R"({"model": {"type": "WordPiece", "unk_token": "[UNK]", "vocab": {
       "[UNK]": 0, "[CLS]": 1, "[SEP]": 2, "cat": 3, "##s": 4, "s": 5, "!": 6, "Cat": 7}},
       "normalizer": {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true,
@@ -208,7 +193,7 @@ TEST(HfVocab, WordPiece) {
 }
 
 TEST(HfVocab, Unigram) {
-  HfFolderWriter writer = folder(10);
+  HfFolderWriter writer = folder_of_vocabulary(10);
   auto read = [&](const std::string& normalizer, const std::string& pre) {
     writer.put("tokenizer.json", R"({"model": {"type": "Unigram", "unk_id": 3, "vocab": [
         ["<s>", 0.0], ["<pad>", 0.0], ["</s>", 0.0], ["<unk>", 0.0], ["\u2581ab", -2.0],

@@ -17,12 +17,6 @@ namespace {
 // Of what no rule makes. It is below those of all others.
 constexpr float kNoRule = -1e7F;
 
-std::vector<MergeRule> by_rank(const Vocab& vocab) {
-  std::vector<MergeRule> rules = vocab.merges;
-  std::ranges::sort(rules, {}, &MergeRule::rank);
-  return rules;
-}
-
 bool is_run(std::string_view token) {
   const size_t length = utf8_sequence(token);
   for (size_t at = 0; length > 0 && at < token.size(); at += length) {
@@ -59,10 +53,16 @@ void check_all_pairs(const Vocab& vocab) {
 
 }  // namespace
 
+std::vector<MergeRule> merges_by_rank(const Vocab& vocab) {
+  std::vector<MergeRule> rules = vocab.merges;
+  std::ranges::stable_sort(rules, {}, &MergeRule::rank);
+  return rules;
+}
+
 std::vector<float> merge_scores(const Vocab& vocab) {
   std::vector<float> scores(vocab.tokens.size(), kNoRule);
   int32_t last = Vocab::kNone, made = 0;
-  for (const MergeRule& rule : by_rank(vocab)) {
+  for (const MergeRule& rule : merges_by_rank(vocab)) {
     if (rule.merged == last || vocab.types[rule.merged] != TokenType::kNormal) continue;
     if (scores[rule.merged] != kNoRule) {
       if (is_run(vocab.tokens[rule.merged])) continue;
