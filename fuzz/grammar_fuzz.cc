@@ -11,19 +11,16 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "grammar/byte_vocabulary.h"
 #include "grammar/gbnf.h"
 #include "grammar/matcher.h"
+#include "grammar/token_mask.h"
 
 namespace hearth {
 namespace {
 
-constexpr int32_t kEndToken = 256;
-
 std::shared_ptr<const VocabularyTrie> make_vocabulary() {
-  std::vector<VocabularyToken> tokens(kEndToken);
-  for (size_t byte = 0; byte < tokens.size(); ++byte)
-    tokens[byte].bytes = {static_cast<char>(byte)};
-  tokens.push_back({.role = TokenRole::kEnd});
+  std::vector<VocabularyToken> tokens = single_byte_tokens();
   for (const char* text : {"ab", "aab", "\"a", "{\"", "\":", "ba\"", "\xc3\xa4"}) {
     tokens.push_back({.bytes = text});
   }
@@ -34,11 +31,10 @@ void check_mask(Matcher& matcher) {
   std::vector<uint64_t> bits(matcher.vocabulary().mask_words());
   matcher.mask(bits);
   bool any = matcher.ended();
-  for (size_t i = 0; i < matcher.vocabulary().size(); ++i) {
-    bool allowed = (bits[i / 64] >> (i % 64) & 1) != 0;
+  for (int32_t token = 0; matcher.vocabulary().has(token); ++token) {
+    bool allowed = has_bit(bits, token);
     any = any || allowed;
-    HEARTH_CHECK(allowed == matcher.allows(static_cast<int32_t>(i)),
-                 "a mask is not what is allowed");
+    HEARTH_CHECK(allowed == matcher.allows(token), "a mask is not what is allowed");
   }
   HEARTH_CHECK(any, "nothing may follow");
 }
@@ -57,7 +53,8 @@ void follow(const std::shared_ptr<const Grammar>& grammar, std::string_view text
     HEARTH_CHECK(matcher.accept(static_cast<uint8_t>(c)), "a token is accepted only once");
   }
   HEARTH_CHECK(matcher.history() == accepted, "tokens are lost");
-  HEARTH_CHECK(matcher.may_end() == matcher.allows(kEndToken), "an end is not where it may be");
+  HEARTH_CHECK(matcher.may_end() == matcher.allows(kByteVocabularyEnd),
+               "an end is not where it may be");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "grammar/byte_vocabulary.h"
 #include "grammar/schema.h"
+#include "grammar/token_mask.h"
 
 namespace hearth {
 namespace {
@@ -59,7 +60,7 @@ int32_t pick_byte(std::span<const uint64_t> bits, bool hurried, std::mt19937_64&
   std::vector<int32_t> all;
   std::vector<int32_t> closing;
   for (int32_t token = 0; token <= kByteVocabularyEnd; ++token) {
-    if ((bits[static_cast<size_t>(token) / 64] >> (token % 64) & 1) == 0) continue;
+    if (!has_bit(bits, token)) continue;
     all.push_back(token);
     const bool closes = token == kByteVocabularyEnd || token == '}' || token == ']' || token == '"';
     if (closes) closing.push_back(token);

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "grammar/token_mask.h"
 
 namespace hearth {
 namespace {
@@ -129,12 +130,12 @@ TEST(Sampler, AMaskForbidsTokens) {
     if (round % 3 == 0) params.repeat_penalty = 1.3f;
     Sampler masked(params), forbidden(params);
     std::vector<float> logits(1 + random() % 200);
-    std::vector<uint64_t> mask((logits.size() + 63) / 64);
+    std::vector<uint64_t> mask(mask_words(logits.size()));
     std::vector<float> left(logits.size(), -INFINITY);
     for (size_t i = 0; i < logits.size(); ++i) {
       logits[i] = static_cast<float>(random() % 40) * 0.25f;
       if (random() % 4 != 0) continue;
-      mask[i / 64] |= uint64_t{1} << (i % 64);
+      set_bit(mask, static_cast<int32_t>(i));
       left[i] = logits[i];
     }
     const std::optional<int32_t> token = masked.sample(logits, mask);
@@ -143,7 +144,7 @@ TEST(Sampler, AMaskForbidsTokens) {
       continue;
     }
     ASSERT_TRUE(token);
-    EXPECT_TRUE(mask[static_cast<size_t>(*token) / 64] >> (*token % 64) & 1);
+    EXPECT_TRUE(has_bit(mask, *token));
     EXPECT_EQ(token, forbidden.sample(left));
   }
 }

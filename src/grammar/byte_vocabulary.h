@@ -11,13 +11,17 @@ namespace hearth {
 
 inline constexpr int32_t kByteVocabularyEnd = 256;
 
-inline std::shared_ptr<const VocabularyTrie> single_byte_vocabulary() {
+inline std::vector<VocabularyToken> single_byte_tokens() {
   std::vector<VocabularyToken> tokens(kByteVocabularyEnd);
   for (size_t byte = 0; byte < tokens.size(); ++byte) {
     tokens[byte].bytes = {static_cast<char>(byte)};
   }
   tokens.push_back({.role = TokenRole::kEnd});
-  return std::make_shared<const VocabularyTrie>(tokens);
+  return tokens;
+}
+
+inline std::shared_ptr<const VocabularyTrie> single_byte_vocabulary() {
+  return std::make_shared<const VocabularyTrie>(single_byte_tokens());
 }
 
 }  // namespace hearth

@@ -2,10 +2,12 @@
 // bytes or a set of control tokens. Rules may be recursive in every way and ambiguous.
 //
 //   GrammarBuilder builder;
-//   Symbol number = builder.terminal(parse_pattern(builder.regexes(), "[0-9]+", {.search =
-//   false})); Symbol list = builder.rule("list"); Symbol comma =
-//   builder.terminal(builder.regexes().literal(",")); builder.add(list, {builder.repeated(number,
-//   comma, 1, kNoLimit)}); std::shared_ptr<const Grammar> grammar = builder.build(list);
+//   RegexSet& set = builder.regexes();
+//   Symbol number = builder.terminal(parse_pattern(set, "[0-9]+", {.search = false}));
+//   Symbol comma = builder.terminal(set.literal(","));
+//   Symbol list = builder.rule("list");
+//   builder.add(list, {builder.repeated(number, comma, 1, kNoLimit)});
+//   std::shared_ptr<const Grammar> grammar = builder.build(list);
 //
 // Errors (kRequest): a grammar that accepts no text at all; one of more than 2 million symbols;
 // those of RegexSet.

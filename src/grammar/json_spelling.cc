@@ -126,6 +126,11 @@ RegexId JsonSpelling::usual_text(std::string_view text) {
   return set_.concat(all);
 }
 
+char json_escape_meaning(char letter) {
+  const size_t at = kEscapeLetters.find(letter);
+  return at == std::string_view::npos ? letter : kEscapeMeanings[at];
+}
+
 std::string spell_json(std::string_view text) {
   std::string out;
   for (char byte : text) {

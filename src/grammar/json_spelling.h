@@ -37,6 +37,9 @@ class JsonSpelling {
   std::unordered_map<char32_t, RegexId> characters_;
 };
 
+// What a letter behind a backslash stands for: itself, where it is none of those that JSON has.
+char json_escape_meaning(char letter);
+
 // The spelling of a text that programs write.
 std::string spell_json(std::string_view text);
 

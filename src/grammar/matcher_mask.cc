@@ -3,20 +3,13 @@
 #include <array>
 
 #include "grammar/matcher.h"
+#include "grammar/token_mask.h"
 
 namespace hearth {
 namespace {
 
 // Where a slice's characters lead to more places than this, walking its tokens costs less.
 constexpr size_t kMostPairs = 512;
-
-void set_bit(std::span<uint64_t> bits, int32_t token) {
-  bits[static_cast<size_t>(token) / 64] |= uint64_t{1} << (token % 64);
-}
-
-bool has_bit(std::span<const uint64_t> bits, int32_t token) {
-  return (bits[static_cast<size_t>(token) / 64] >> (token % 64) & 1) != 0;
-}
 
 }  // namespace
 
@@ -39,9 +32,7 @@ void Matcher::mask(std::span<uint64_t> bits) {
 void Matcher::clear_repeats(std::span<uint64_t> bits) const {
   auto clear = [&](std::span<const int32_t> tokens) {
     for (int32_t token : tokens) {
-      if (has_bit(bits, token) && repeats_name(names_, token)) {
-        bits[static_cast<size_t>(token) / 64] &= ~(uint64_t{1} << (token % 64));
-      }
+      if (has_bit(bits, token) && repeats_name(names_, token)) clear_bit(bits, token);
     }
   };
   if (names_.may_repeat()) clear(vocabulary_->quoted_once());

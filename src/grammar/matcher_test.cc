@@ -10,9 +10,11 @@
 #include <vector>
 
 #include "base/error.h"
+#include "grammar/byte_vocabulary.h"
 #include "grammar/gbnf.h"
 #include "grammar/regex_parser.h"
 #include "grammar/test_grammars.h"
+#include "grammar/token_mask.h"
 
 namespace hearth {
 namespace {
@@ -45,20 +47,12 @@ std::shared_ptr<const VocabularyTrie> test_vocabulary() {
   return std::make_shared<const VocabularyTrie>(test_tokens());
 }
 
-// A token a byte, and one that ends.
-std::shared_ptr<const VocabularyTrie> byte_vocabulary() {
-  std::vector<VocabularyToken> tokens;
-  for (int byte = 0; byte < 256; ++byte) tokens.push_back({.bytes = {static_cast<char>(byte)}});
-  tokens.push_back({.role = TokenRole::kEnd});
-  return std::make_shared<const VocabularyTrie>(tokens);
-}
-
 std::vector<int32_t> allowed_tokens(Matcher& matcher) {
   std::vector<uint64_t> bits(matcher.vocabulary().mask_words() + 1, ~uint64_t{0});
   matcher.mask(bits);
   std::vector<int32_t> tokens;
-  for (size_t i = 0; i < 64 * bits.size(); ++i) {
-    if ((bits[i / 64] >> (i % 64) & 1) != 0) tokens.push_back(static_cast<int32_t>(i));
+  for (int32_t token = 0; token < static_cast<int32_t>(64 * bits.size()); ++token) {
+    if (has_bit(bits, token)) tokens.push_back(token);
   }
   return tokens;
 }
@@ -79,7 +73,7 @@ std::shared_ptr<const Grammar> try_build(TestGrammar& grammar) {
 }
 
 TEST(MatcherTest, TextsAreThoseOfTheGrammar) {
-  auto vocabulary = byte_vocabulary();
+  auto vocabulary = single_byte_vocabulary();
   uint32_t built = 0;
   for (uint32_t seed = 0; seed < kGrammars; ++seed) {
     TestGrammar grammar(seed, kLongestText + 2);
@@ -245,7 +239,7 @@ TEST(MatcherTest, ControlTokensMatchOnlyWhereTheyAreNamed) {
 }
 
 TEST(MatcherTest, ForcedBytesAreThoseWithoutAChoice) {
-  auto vocabulary = byte_vocabulary();
+  auto vocabulary = single_byte_vocabulary();
   Matcher matcher(pattern_grammar("\\{\"name\": \"(Ann|Andy)\"\\}"), vocabulary);
   EXPECT_EQ(matcher.forced(), "{\"name\": \"An");
   ASSERT_TRUE(takes_text(matcher, "{\"name\": \"Ann"));
@@ -256,7 +250,7 @@ TEST(MatcherTest, ForcedBytesAreThoseWithoutAChoice) {
 }
 
 TEST(MatcherTest, ANumberMayEndWhereverItIsOne) {
-  auto vocabulary = byte_vocabulary();
+  auto vocabulary = single_byte_vocabulary();
   Matcher matcher(pattern_grammar("-?(0|[1-9]\\d*)(\\.\\d+)?([eE][+-]?\\d+)?"), vocabulary);
   EXPECT_FALSE(matcher.may_end());
   ASSERT_TRUE(takes_text(matcher, "-12"));
@@ -270,7 +264,7 @@ TEST(MatcherTest, ANumberMayEndWhereverItIsOne) {
 // Texts of 100,000 items, by each way to say a list.
 TEST(MatcherTest, LongListsCostNeitherMemoryNorTime) {
   enum class Way { kRepeated, kCounted, kRight, kLeft };
-  auto vocabulary = byte_vocabulary();
+  auto vocabulary = single_byte_vocabulary();
   for (Way way : {Way::kRepeated, Way::kCounted, Way::kRight, Way::kLeft}) {
     GrammarBuilder builder;
     Symbol item = builder.terminal(
@@ -302,7 +296,7 @@ TEST(MatcherTest, DeepNestingEndsInAnErrorAtMost) {
   Symbol comma = builder.terminal(builder.regexes().literal(","));
   Symbol array = builder.rule("array");
   builder.add(array, {open, builder.repeated(array, comma, 0, kNoLimit), close});
-  Matcher matcher(builder.build(array), byte_vocabulary());
+  Matcher matcher(builder.build(array), single_byte_vocabulary());
   ASSERT_TRUE(takes_text(matcher, std::string(1000, '[') + std::string(999, ']')));
   EXPECT_FALSE(matcher.may_end());
   ASSERT_TRUE(matcher.accept(']'));
@@ -318,7 +312,7 @@ TEST(MatcherTest, DeepNestingEndsInAnErrorAtMost) {
 }
 
 TEST(MatcherTest, ALexerOfTooManyStatesIsAnError) {
-  Matcher matcher(pattern_grammar("[ab]*a([ab]{3}c|[ab]{40}d)"), byte_vocabulary());
+  Matcher matcher(pattern_grammar("[ab]*a([ab]{3}c|[ab]{40}d)"), single_byte_vocabulary());
   std::mt19937 random(7);
   EXPECT_THROW(
       {
@@ -349,7 +343,7 @@ TEST(MatcherTest, ThreadsShareAGrammar) {
   auto grammar = gbnf_grammar(
       "root ::= \"[\" (item (\",\" item)*)? \"]\"\n"
       "item ::= [ab]{1,40} | root | \"'\" [^']* \"'\"");
-  auto vocabulary = byte_vocabulary();
+  auto vocabulary = single_byte_vocabulary();
   std::vector<std::vector<int32_t>> found(4);
   std::vector<std::thread> threads;
   for (std::vector<int32_t>& own : found) {

@@ -3,29 +3,9 @@
 #include <charconv>
 
 #include "base/utf8.h"
+#include "grammar/json_spelling.h"
 
 namespace hearth {
-namespace {
-
-char escape_meaning(char letter) {
-  switch (letter) {
-    case 'b':
-      return '\b';
-    case 'f':
-      return '\f';
-    case 'n':
-      return '\n';
-    case 'r':
-      return '\r';
-    case 't':
-      return '\t';
-    default:
-      return letter;
-  }
-}
-
-}  // namespace
-
 bool NameTracker::step(std::string_view bytes) {
   for (char byte : bytes) {
     switch (phase_) {
@@ -36,7 +16,7 @@ bool NameTracker::step(std::string_view bytes) {
         phase_ = byte == 'u' ? Phase::kDigits : Phase::kString;
         digits_ = 0;
         point_ = 0;
-        if (byte != 'u' && in_name_) text_ += escape_meaning(byte);
+        if (byte != 'u' && in_name_) text_ += json_escape_meaning(byte);
         break;
       case Phase::kDigits:
         add_digit(byte);

@@ -65,8 +65,6 @@ class PositionStore {
 
   // Frees what no position of `keep` leads back to, and gives those their new numbers.
   void collect(std::span<PositionId> keep);
-  uint32_t positions() const { return static_cast<uint32_t>(positions_.size()); }
-  const RowStore& rows() const { return rows_; }
   size_t memory() const;
 
  private:

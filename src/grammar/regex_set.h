@@ -85,7 +85,6 @@ class RegexSet {
 
   // From here on texts with other bytes than these match nothing: a vocabulary cannot spell them.
   void restrict_to(const ByteSet& spellable);
-  const ByteSet& spellable() const { return spellable_; }
 
   // Derivatives may be taken `steps` more times from here on.
   void limit_work(uint64_t steps) { work_left_ = steps; }

@@ -35,7 +35,8 @@ ValueCases SchemaReader::applied(const Scope& scope, const Member& member) {
   if (keyword == "oneOf") return one_of(scope, member);
   if (keyword == "not") {
     const Value* twice = only_negated(value);
-    return twice != nullptr ? evaluate(*twice, false) : negate(strictly(value), scope, keyword);
+    if (twice != nullptr) return evaluate(*twice, false);
+    return negate(strictly([&] { return evaluate(value, false); }), scope.schema, keyword);
   }
   if (keyword == "propertyNames") {
     ValueCase filter = algebra_.anything();
@@ -93,24 +94,17 @@ ValueCases SchemaReader::any_of(const Scope& scope, const Member& member) {
 ValueCases SchemaReader::one_of(const Scope& scope, const Member& member) {
   ValueCases some;
   auto exactly = [&] {
-    ++strict_;
-    try {
-      const std::vector<ValueCases> all = branches(scope, member);
-      for (size_t i = 0; i < all.size(); ++i) {
-        ValueCases alone = all[i];
-        for (size_t j = 0; j < all.size(); ++j) {
-          if (j == i || joined(alone, all[j]).empty()) continue;
-          alone = joined(alone, negate(all[j], scope, member.key()));
-        }
-        some = algebra_.either(std::move(some), alone);
+    const std::vector<ValueCases> all = branches(scope, member);
+    for (size_t i = 0; i < all.size(); ++i) {
+      ValueCases alone = all[i];
+      for (size_t j = 0; j < all.size(); ++j) {
+        if (j == i || joined(alone, all[j]).empty()) continue;
+        alone = joined(alone, negate(all[j], scope.schema, member.key()));
       }
-      --strict_;
-    } catch (...) {
-      --strict_;
-      throw;
+      some = algebra_.either(std::move(some), alone);
     }
   };
-  if (!attempt(exactly)) return any_of(scope, member);
+  if (!attempt([&] { strictly(exactly); })) return any_of(scope, member);
   return some;
 }
 
@@ -118,16 +112,8 @@ ValueCases SchemaReader::conditional(const Scope& scope) {
   const Value* then = scope.find("then");
   const Value* otherwise = scope.find("else");
   if (then == nullptr && otherwise == nullptr && !scope.tracks) return {algebra_.anything()};
-  ++strict_;
-  ValueCases condition;
-  try {
-    condition = evaluate(*scope.find("if"), scope.tracks);
-    --strict_;
-  } catch (...) {
-    --strict_;
-    throw;
-  }
-  ValueCases contrary = negate(condition, scope, "if");
+  ValueCases condition = strictly([&] { return evaluate(*scope.find("if"), scope.tracks); });
+  ValueCases contrary = negate(condition, scope.schema, "if");
   if (then != nullptr) condition = joined(condition, evaluate(*then, scope.tracks));
   if (otherwise != nullptr) contrary = joined(contrary, evaluate(*otherwise, scope.tracks));
   return algebra_.either(std::move(condition), contrary);

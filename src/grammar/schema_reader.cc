@@ -64,20 +64,8 @@ ValueCases SchemaReader::condition_cases(const Condition& condition) {
   }
   if (condition.goal == kAnyGoal) return {};
   const Value& asked_by = condition.value == nullptr ? document_.root() : *condition.value;
-  ++strict_;
-  try {
-    const ValueCases negated = cases(condition.goal);
-    --strict_;
-    return algebra_.negation(negated, &asked_by);
-  } catch (const CannotNegate& cannot) {
-    document_.refuse(asked_by, "not",
-                     fmt::format("needs the contrary of \"{}\", which cannot be "
-                                 "held; say what is allowed instead",
-                                 cannot.what));
-  } catch (...) {
-    --strict_;
-    throw;
-  }
+  const auto negated = strictly([&] { return cases(condition.goal); });
+  return negate(negated, asked_by, "not");
 }
 
 ValueCases SchemaReader::equal_cases(const Value& value) {
@@ -135,18 +123,6 @@ ValueCases SchemaReader::evaluate(const Value& schema, bool tracks) {
   }
 }
 
-ValueCases SchemaReader::strictly(const Value& schema) {
-  ++strict_;
-  try {
-    ValueCases cases = evaluate(schema, false);
-    --strict_;
-    return cases;
-  } catch (...) {
-    --strict_;
-    throw;
-  }
-}
-
 ValueCases SchemaReader::evaluate_object(const Scope& scope) {
   ValueCases cases{algebra_.anything()};
   auto join = [&](auto work) { attempt([&] { cases = joined(cases, work()); }); };
@@ -171,15 +147,15 @@ ValueCases SchemaReader::evaluate_object(const Scope& scope) {
   return cases;
 }
 
-ValueCases SchemaReader::negate(const ValueCases& cases, const Scope& scope,
+ValueCases SchemaReader::negate(const ValueCases& cases, const Value& schema,
                                 std::string_view keyword) {
   try {
-    return algebra_.negation(cases, &scope.schema);
+    return algebra_.negation(cases, &schema);
   } catch (const CannotNegate& cannot) {
-    refuse(scope, keyword,
-           fmt::format("needs the contrary of \"{}\", which cannot be held; say "
-                       "what is allowed instead",
-                       cannot.what));
+    document_.refuse(schema, keyword,
+                     fmt::format("needs the contrary of \"{}\", which cannot be held; say what is "
+                                 "allowed instead",
+                                 cannot.what));
   }
 }
 

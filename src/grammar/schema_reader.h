@@ -55,12 +55,15 @@ class SchemaReader {
 
   ValueCases evaluate(const Value& schema, bool tracks);
   ValueCases evaluate_object(const Scope& scope);
-  ValueCases strictly(const Value& schema);
+  // Returns what `work` does, which leaves nothing out: that will be negated.
+  template <typename Work>
+  auto strictly(Work work);
   ValueCases condition_cases(const Condition& condition);
   ValueCases equal_cases(const Value& value);
   [[noreturn]] void refuse(const Scope& scope, std::string_view keyword,
                            std::string_view sentence) const;
-  ValueCases negate(const ValueCases& cases, const Scope& scope, std::string_view keyword);
+  // `schema` asks for it with `keyword`.
+  ValueCases negate(const ValueCases& cases, const Value& schema, std::string_view keyword);
   ValueCases joined(const ValueCases& a, const ValueCases& b);
   bool inhabited(const ValueCase& value, uint32_t depth);
   bool may_hold(GoalId goal, uint32_t depth);
@@ -102,12 +105,21 @@ class SchemaReader {
   SchemaAlgebra& algebra_;
   SchemaBudget& budget_;
   bool relaxed_;
-  uint32_t strict_ = 0;  // above 0 nothing may be left out: what is read will be negated
+  uint32_t strict_ = 0;  // calls of strictly() that are under way
   std::map<std::pair<GoalId, bool>, std::unique_ptr<ValueCases>> cases_;
   std::map<GoalId, bool> holds_;
   std::set<const Value*> open_;  // schemas of one value that are being read
   std::vector<std::string> dropped_;
 };
+
+template <typename Work>
+auto SchemaReader::strictly(Work work) {
+  struct Guard {
+    uint32_t& depth;
+    ~Guard() { --depth; }
+  } const guard{++strict_};
+  return work();
+}
 
 template <typename Work>
 bool SchemaReader::attempt(Work work) {

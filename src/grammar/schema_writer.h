@@ -34,7 +34,6 @@ class SchemaWriter {
   using States = std::map<State, Symbol>;
 
   Symbol value(GoalId goal);
-  Symbol mark(std::string_view open);  // with white space behind
   void add(Symbol rule, std::initializer_list<Symbol> symbols);
   Symbol state(States& states, std::vector<State>& todo, const State& key);
   RegexId with_space(RegexId before, std::string_view mark, RegexId behind);

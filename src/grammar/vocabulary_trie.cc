@@ -10,10 +10,6 @@ namespace {
 
 constexpr size_t kMostPlainMasks = 64;
 
-void set_token(std::span<uint64_t> bits, int32_t id) {
-  bits[static_cast<size_t>(id) / 64] |= uint64_t{1} << (id % 64);
-}
-
 // Returns how many characters `text` has; 0 where it has others than those or is no UTF-8.
 uint32_t count_characters(std::string_view text, const CodePoints& characters) {
   uint32_t count = 0;
@@ -134,7 +130,7 @@ void VocabularyTrie::add_slice(const CodePoints& characters, std::span<const int
       continue;
     }
     slice.longest = std::max(slice.longest, count);
-    set_token(slice.mask, id);
+    set_bit(slice.mask, id);
   }
   if (slice.longest == 0) return;
   RegexSet set;
@@ -149,9 +145,9 @@ void VocabularyTrie::count_plain() {
   plain_masks_.push_back({plain.automaton, std::make_shared<const Bits>(plain.mask)});
   plain_by_length_.assign(plain.longest, Bits(mask_words()));
   for (size_t i = 0; i < size(); ++i) {
-    if ((plain.mask[i / 64] >> (i % 64) & 1) == 0) continue;
     auto id = static_cast<int32_t>(i);
-    set_token(plain_by_length_[count_characters(bytes(id), plain.characters) - 1], id);
+    if (!has_bit(plain.mask, id)) continue;
+    set_bit(plain_by_length_[count_characters(bytes(id), plain.characters) - 1], id);
   }
   for (size_t i = 1; i < plain_by_length_.size(); ++i) {
     for (size_t word = 0; word < mask_words(); ++word) {
@@ -191,7 +187,7 @@ VocabularyTrie::Bits VocabularyTrie::make_plain(const CharacterAutomaton& charac
       continue;
     }
     path[node.depth + 1u] = state;
-    if (node.token >= 0 && state == 0) set_token(bits, node.token);
+    if (node.token >= 0 && state == 0) set_bit(bits, node.token);
     ++i;
   }
   for (size_t word = 0; word < bits.size(); ++word) bits[word] &= slices_[0].mask[word];

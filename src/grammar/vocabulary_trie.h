@@ -21,6 +21,7 @@
 #include "grammar/byte_set.h"
 #include "grammar/character_automaton.h"
 #include "grammar/code_points.h"
+#include "grammar/token_mask.h"
 #include "tokenizer/tokenizer.h"
 
 namespace hearth {
@@ -56,7 +57,7 @@ class VocabularyTrie {
   static std::shared_ptr<const VocabularyTrie> of(const Tokenizer& tokenizer);
 
   size_t size() const { return roles_.size(); }
-  size_t mask_words() const { return (size() + 63) / 64; }  // a bit a token
+  size_t mask_words() const { return hearth::mask_words(size()); }
   TokenRole role(int32_t id) const { return roles_[static_cast<size_t>(id)]; }
   bool has(int32_t id) const { return id >= 0 && static_cast<size_t>(id) < size(); }
   std::string_view bytes(int32_t id) const;
@@ -64,7 +65,7 @@ class VocabularyTrie {
   std::span<const Node> nodes() const { return nodes_; }
   // The first is that of all plain text, where there are such tokens.
   std::span<const Slice> slices() const { return slices_; }
-  // The tokens of the first slice that have at most so many characters.
+  // The tokens of the first slice that have at most so many characters, 1 or more.
   const Bits& plain_up_to(uint64_t characters) const;
   // The tokens of the first slice that have characters of this set alone. The last ones that were
   // asked for are kept, for all threads.
