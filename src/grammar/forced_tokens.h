@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "grammar/matcher.h"
@@ -11,8 +12,10 @@
 
 namespace hearth {
 
-// `tokenizer` is that of the matcher's vocabulary. Returns none where there is a choice, and where
-// the tokenizer does not give bytes back as they are.
-std::vector<int32_t> forced_tokens(Matcher& matcher, const Tokenizer& tokenizer);
+// `tokenizer` is that of the matcher's vocabulary, `before` the bytes of the token that the text
+// ends with so far. Returns none where there is a choice, and where the tokenizer does not give
+// bytes back as they are.
+std::vector<int32_t> forced_tokens(Matcher& matcher, const Tokenizer& tokenizer,
+                                   std::string_view before = {});
 
 }  // namespace hearth

@@ -18,11 +18,10 @@ constexpr uint32_t kDeepestTerminal = 200;
 // Makes symbols and terminals of GBNF's tree.
 class GbnfConverter {
  public:
-  GbnfConverter(GbnfText text, const ByteSet& spellable) : text_(std::move(text)) {
-    builder_.regexes().restrict_to(spellable);
-  }
+  GbnfConverter(GrammarBuilder& builder, GbnfText text)
+      : text_(std::move(text)), builder_(builder) {}
 
-  std::shared_ptr<const Grammar> convert() {
+  Symbol convert() {
     parts_.resize(text_.rules.size());
     std::vector<uint32_t> order = plain_rules();
     std::vector<bool> plain(text_.rules.size());
@@ -34,7 +33,7 @@ class GbnfConverter {
     for (uint32_t rule = 0; rule < parts_.size(); ++rule) {
       if (!plain[rule]) add_choices(parts_[rule].symbol, text_.rules[rule].body);
     }
-    return builder_.build(symbol(parts_[text_.root]));
+    return symbol(parts_[text_.root]);
   }
 
  private:
@@ -172,31 +171,44 @@ class GbnfConverter {
   }
 
   GbnfText text_;
-  GrammarBuilder builder_;
+  GrammarBuilder& builder_;
   std::vector<Part> parts_;  // by rule
 };
 
 }  // namespace
 
+Symbol add_gbnf(GrammarBuilder& builder, std::string_view text) {
+  return GbnfConverter(builder, read_gbnf(text)).convert();
+}
+
+Symbol add_choices(GrammarBuilder& builder, std::span<const std::string> choices) {
+  RegexSet& set = builder.regexes();
+  std::vector<RegexId> texts;
+  for (const std::string& choice : choices) texts.push_back(set.literal(choice));
+  return builder.terminal(set.any_of(texts));
+}
+
+Symbol add_pattern(GrammarBuilder& builder, std::string_view pattern) {
+  return builder.terminal(parse_pattern(builder.regexes(), pattern, {.search = false}));
+}
+
 std::shared_ptr<const Grammar> gbnf_grammar(std::string_view text, const ByteSet& spellable) {
-  return GbnfConverter(read_gbnf(text), spellable).convert();
+  GrammarBuilder builder;
+  builder.regexes().restrict_to(spellable);
+  return builder.build(add_gbnf(builder, text));
 }
 
 std::shared_ptr<const Grammar> choice_grammar(std::span<const std::string> choices,
                                               const ByteSet& spellable) {
   GrammarBuilder builder;
-  RegexSet& set = builder.regexes();
-  set.restrict_to(spellable);
-  std::vector<RegexId> texts;
-  for (const std::string& choice : choices) texts.push_back(set.literal(choice));
-  return builder.build(builder.terminal(set.any_of(texts)));
+  builder.regexes().restrict_to(spellable);
+  return builder.build(add_choices(builder, choices));
 }
 
 std::shared_ptr<const Grammar> pattern_grammar(std::string_view pattern, const ByteSet& spellable) {
   GrammarBuilder builder;
   builder.regexes().restrict_to(spellable);
-  RegexId regex = parse_pattern(builder.regexes(), pattern, {.search = false});
-  return builder.build(builder.terminal(regex));
+  return builder.build(add_pattern(builder, pattern));
 }
 
 }  // namespace hearth

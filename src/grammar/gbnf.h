@@ -14,6 +14,7 @@
 
 #include "grammar/byte_set.h"
 #include "grammar/grammar.h"
+#include "grammar/grammar_builder.h"
 
 namespace hearth {
 
@@ -28,5 +29,10 @@ std::shared_ptr<const Grammar> choice_grammar(std::span<const std::string> choic
 // A text that the pattern matches from its beginning to its end.
 std::shared_ptr<const Grammar> pattern_grammar(std::string_view pattern,
                                                const ByteSet& spellable = all_bytes());
+
+// The same as a part of a grammar that has others, too.
+Symbol add_gbnf(GrammarBuilder& builder, std::string_view text);
+Symbol add_choices(GrammarBuilder& builder, std::span<const std::string> choices);
+Symbol add_pattern(GrammarBuilder& builder, std::string_view pattern);
 
 }  // namespace hearth

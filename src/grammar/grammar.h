@@ -59,8 +59,12 @@ class Grammar {
   SymbolId top() const { return top_; }     // whose one alternative is the start symbol
 
   Lexer& lexer() const { return *lexer_; }
-  // Whether no object of the JSON that texts are may have a name twice.
-  bool names_once() const { return names_once_; }
+  // What symbols are for those who made the grammar, as a bit of a set: GrammarBuilder::set_tag().
+  static constexpr uint8_t kMostTags = 32;
+  bool tagged() const { return tagged_; }  // there are other tags than 0
+  uint32_t control_tag(SymbolId control) const { return control_tags_[control - terminals_]; }
+  // The tags of JSON in which no object may have a name twice.
+  uint32_t names_once() const { return names_once_; }
   uint32_t symbols() const { return static_cast<uint32_t>(nullable_.size()); }
   size_t memory() const;  // bytes, the lexer's with them
 
@@ -71,12 +75,14 @@ class Grammar {
   std::vector<Dot> dots_;
   std::vector<List> lists_;
   std::vector<std::vector<int32_t>> controls_;
+  std::vector<uint32_t> control_tags_;
   std::vector<bool> nullable_;
   std::vector<std::vector<Start>> starts_;
   std::vector<std::vector<SymbolId>> firsts_;
   uint32_t terminals_ = 0, first_rule_ = 0;
   SymbolId top_ = 0;
-  bool names_once_ = false;
+  uint32_t names_once_ = 0;
+  bool tagged_ = false;
   std::unique_ptr<Lexer> lexer_;
 };
 

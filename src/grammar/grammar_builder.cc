@@ -24,14 +24,15 @@ Symbol GrammarBuilder::add_symbol(SymbolInfo info) {
 }
 
 Symbol GrammarBuilder::terminal(RegexId regex) {
-  if (regex >= terminal_of_regex_.size()) terminal_of_regex_.resize(regex + 1, kNoId);
-  uint32_t& known = terminal_of_regex_[regex];
-  if (known == kNoId) known = add_symbol({.kind = Kind::kTerminal, .regex = regex}).id;
-  return {known};
+  auto [known, added] = terminals_.try_emplace({regex, tag_}, kNoId);
+  if (added) {
+    known->second = add_symbol({.kind = Kind::kTerminal, .tag = tag_, .regex = regex}).id;
+  }
+  return {known->second};
 }
 
 Symbol GrammarBuilder::control(std::span<const int32_t> token_ids) {
-  SymbolInfo info{.kind = Kind::kControl};
+  SymbolInfo info{.kind = Kind::kControl, .tag = tag_};
   info.tokens.assign(token_ids.begin(), token_ids.end());
   std::ranges::sort(info.tokens);
   return add_symbol(std::move(info));

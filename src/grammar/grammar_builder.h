@@ -15,10 +15,12 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "grammar/grammar.h"
@@ -38,7 +40,12 @@ class GrammarBuilder {
  public:
   RegexSet& regexes() { return regexes_; }
 
-  // Equal regular expressions have one terminal.
+  // What is added from here on has this tag, below Grammar::kMostTags: a text that follows the
+  // grammar tells the tags of its bytes and control tokens (Matcher::tags()). 0 at first.
+  void set_tag(uint8_t tag) { tag_ = tag; }
+  uint8_t tag() const { return tag_; }
+
+  // Equal regular expressions of one tag have one terminal.
   Symbol terminal(RegexId regex);
   // One token of these, which text never matches, however it is spelled.
   Symbol control(std::span<const int32_t> token_ids);
@@ -55,8 +62,8 @@ class GrammarBuilder {
     return repeated(item, kNoSymbol, least, most);
   }
 
-  // Texts are JSON, and no object of theirs has a name twice.
-  void say_names_once() { names_once_ = true; }
+  // What has a tag of this set, a bit each, is JSON, and no object in it has a name twice.
+  void say_names_once(uint32_t tags = 1) { names_once_ = tags; }
 
   // What cannot be said to its end is taken out, so that no text runs into a dead end. The builder
   // is used up.
@@ -68,6 +75,7 @@ class GrammarBuilder {
   enum class Kind : uint8_t { kTerminal, kControl, kRule, kRepeated };
   struct SymbolInfo {
     Kind kind;
+    uint8_t tag = 0;                              // kTerminal, kControl
     RegexId regex = 0;                            // kTerminal
     std::vector<int32_t> tokens = {};             // kControl, ascending
     std::string name = {};                        // kRule
@@ -80,9 +88,10 @@ class GrammarBuilder {
 
   RegexSet regexes_;
   std::vector<SymbolInfo> symbols_;
-  std::vector<uint32_t> terminal_of_regex_;  // by RegexId, kNoId where there is none
-  size_t size_ = 0;                          // symbols in rules
-  bool names_once_ = false;
+  std::map<std::pair<RegexId, uint8_t>, uint32_t> terminals_;  // by expression and tag
+  size_t size_ = 0;                                            // symbols in rules
+  uint8_t tag_ = 0;
+  uint32_t names_once_ = 0;
 };
 
 }  // namespace hearth

@@ -195,10 +195,18 @@ std::shared_ptr<const Grammar> GrammarReducer::build() {
   for (const std::vector<Symbol>* group : {&terminals_, &controls_, &rules_}) {
     for (Symbol symbol : *group) grammar->nullable_.push_back(nullable_[symbol.id]);
   }
-  for (Symbol symbol : terminals_) regexes.push_back(builder_.symbols_[symbol.id].regex);
+  std::vector<uint32_t> tags;
+  for (Symbol symbol : terminals_) {
+    regexes.push_back(builder_.symbols_[symbol.id].regex);
+    tags.push_back(tag_bit(symbol));
+  }
   for (Symbol symbol : controls_) {
     grammar->controls_.push_back(std::move(builder_.symbols_[symbol.id].tokens));
+    grammar->control_tags_.push_back(tag_bit(symbol));
   }
+  grammar->tagged_ =
+      std::ranges::any_of(tags, [](uint32_t bit) { return bit != 1; }) ||
+      std::ranges::any_of(grammar->control_tags_, [](uint32_t bit) { return bit != 1; });
   grammar->top_ = static_cast<uint32_t>(grammar->nullable_.size());
   grammar->nullable_.push_back(nullable_[start_.id]);
   grammar->dots_.push_back({.next = number(start_), .lhs = grammar->top_, .last = true});
@@ -209,7 +217,8 @@ std::shared_ptr<const Grammar> GrammarReducer::build() {
     if (info.kind == Kind::kRepeated) write_list(*grammar, info, number(symbol));
   }
   write_starts(*grammar);
-  grammar->lexer_ = std::make_unique<Lexer>(std::move(builder_.regexes_), std::move(regexes));
+  grammar->lexer_ = std::make_unique<Lexer>(std::move(builder_.regexes_), std::move(regexes),
+                                            std::move(tags));
   return grammar;
 }
 

@@ -35,6 +35,7 @@ class GrammarReducer {
   void write_list(Grammar& grammar, const Info& info, uint32_t lhs) const;
   void write_starts(Grammar& grammar) const;
   uint32_t number(Symbol symbol) const { return numbers_[symbol.id]; }
+  uint32_t tag_bit(Symbol symbol) const { return uint32_t{1} << builder_.symbols_[symbol.id].tag; }
 
   GrammarBuilder& builder_;
   Symbol start_;

@@ -25,7 +25,8 @@ ByteSet hex_digits(uint32_t first, uint32_t last) {
 
 }  // namespace
 
-JsonSpelling::JsonSpelling(RegexSet& set) : set_(set), hex_(set.bytes(hex_digits(0, 15))) {
+JsonSpelling::JsonSpelling(RegexSet& set, bool raw)
+    : set_(set), raw_(raw), hex_(set.bytes(hex_digits(0, 15))) {
   any_ = spelled(CodePoints::all());
 }
 
@@ -93,6 +94,7 @@ RegexId JsonSpelling::short_escapes(const CodePoints& points) {
 }
 
 RegexId JsonSpelling::spelled(const CodePoints& points) {
+  if (raw_) return utf8_regex(set_, points);
   const CodePoints plain{{0x20, 0x21}, {0x23, 0x5b}, {0x5d, 0x10ffff}};
   std::vector<RegexId> all{utf8_regex(set_, points.intersection(plain)), short_escapes(points)};
   for (const CodePointRange& range : points.ranges()) {
@@ -119,11 +121,15 @@ RegexId JsonSpelling::usual_text(std::string_view text) {
   while (!text.empty()) {
     const size_t size = std::max<size_t>(1, utf8_sequence(text));
     const std::string_view character = text.substr(0, size);
-    const bool plain = size == 1 && spell_json(character) == character;
+    const bool plain = size == 1 && spell(character) == character;
     all.push_back(plain ? set_.literal(character) : this->text(character));
     text.remove_prefix(size);
   }
   return set_.concat(all);
+}
+
+std::string JsonSpelling::spell(std::string_view text) const {
+  return raw_ ? std::string(text) : spell_json(text);
 }
 
 char json_escape_meaning(char letter) {

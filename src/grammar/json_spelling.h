@@ -3,6 +3,8 @@
 //
 // What is said of a string's value can be said of its spellings, as each spelling has one value: of
 // characters by spelled(), and from there by all that a RegexSet does.
+//
+// Raw texts, of markup that is not JSON, are spelled by their characters alone.
 #pragma once
 
 #include <string>
@@ -16,7 +18,7 @@ namespace hearth {
 
 class JsonSpelling {
  public:
-  explicit JsonSpelling(RegexSet& set);
+  explicit JsonSpelling(RegexSet& set, bool raw = false);
 
   // All spellings of one character of the set.
   RegexId spelled(const CodePoints& points);
@@ -25,6 +27,8 @@ class JsonSpelling {
   RegexId text(std::string_view text);
   // Those in which ASCII that needs no escape has none.
   RegexId usual_text(std::string_view text);
+  // One of a text's spellings.
+  std::string spell(std::string_view text) const;
 
  private:
   RegexId escaped(char32_t first, char32_t last);
@@ -33,6 +37,7 @@ class JsonSpelling {
   RegexId short_escapes(const CodePoints& points);
 
   RegexSet& set_;
+  bool raw_;
   RegexId hex_, any_;
   std::unordered_map<char32_t, RegexId> characters_;
 };

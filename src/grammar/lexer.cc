@@ -12,8 +12,8 @@ constexpr uint64_t kMostWork = 200'000;
 
 }  // namespace
 
-Lexer::Lexer(RegexSet regexes, std::vector<RegexId> terminals)
-    : regexes_(std::move(regexes)), terminals_(std::move(terminals)) {
+Lexer::Lexer(RegexSet regexes, std::vector<RegexId> terminals, std::vector<uint32_t> tags)
+    : regexes_(std::move(regexes)), terminals_(std::move(terminals)), tags_(std::move(tags)) {
   classes_ = regexes_.classes();
   representatives_.assign(regexes_.representatives().begin(), regexes_.representatives().end());
   for (uint32_t byte = 0; byte < 256; ++byte) {
@@ -44,6 +44,7 @@ Lexer::StateId Lexer::intern(std::vector<Entry> entries) {
     firsts |= regexes_.firsts(entry.second);
     if (regexes_.nullable(entry.second)) state.accepted.push_back(entry.first);
     state.at_end = state.at_end && regexes_.is_at_end(entry.second);
+    state.tags |= tags_[entry.first];
   }
   state.entries = std::move(entries);
   state.next = std::make_unique<std::atomic<StateId>[]>(classes_);

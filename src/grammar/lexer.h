@@ -30,7 +30,8 @@ class Lexer {
   // Texts of up to this many bytes don't tell a state from its clamped() one.
   static constexpr uint32_t kClamp = 512;
 
-  Lexer(RegexSet regexes, std::vector<RegexId> terminals);
+  // `tags`: a set for each terminal.
+  Lexer(RegexSet regexes, std::vector<RegexId> terminals, std::vector<uint32_t> tags);
   ~Lexer();
   Lexer(const Lexer&) = delete;
   Lexer& operator=(const Lexer&) = delete;
@@ -43,6 +44,8 @@ class Lexer {
   }
   // The terminals that match what was read, ascending.
   std::span<const uint32_t> accepted(StateId state) const { return at(state).accepted; }
+  // The tags of all terminals that begin with what was read.
+  uint32_t tags(StateId state) const { return at(state).tags; }
   // Whether no byte may follow.
   bool at_end(StateId state) const { return at(state).at_end; }
   // The state with counters cut to what kClamp bytes can tell.
@@ -75,6 +78,7 @@ class Lexer {
     std::vector<Entry> entries;
     std::vector<uint32_t> accepted;
     bool at_end = true;
+    uint32_t tags = 0;
     std::atomic<StateId> clamped{kNoId};
     std::unique_ptr<std::atomic<StateId>[]> next;  // by class
   };
@@ -92,6 +96,7 @@ class Lexer {
   mutable std::mutex mutex_;
   RegexSet regexes_;
   std::vector<RegexId> terminals_;
+  std::vector<uint32_t> tags_;  // by terminal
   std::array<uint8_t, 256> class_of_{};
   std::vector<uint8_t> representatives_;  // a byte a class
   uint32_t classes_ = 0;

@@ -49,14 +49,13 @@ bool Matcher::accept(int32_t token) {
   free_memory();
   PositionId next = behind(token);
   if (next == PositionStore::kDead) return false;
-  if (grammar_->names_once()) {
+  if (grammar_->names_once() != 0) {
     NameTracker names = names_;
-    if (vocabulary_->role(token) == TokenRole::kText && !names.step(vocabulary_->bytes(token))) {
-      return false;
-    }
+    if (!step_names(names, at_, token)) return false;
     if (history_.size() >= kMostNamedHistory) forget(kLeastHistory);
     name_history_.push_back(std::exchange(names_, std::move(names)));
   }
+  if (grammar_->tagged()) note_tags(at_, token);
   history_.push_back(at_);
   at_ = next;
   return true;
@@ -66,14 +65,52 @@ bool Matcher::accept(int32_t token) {
 void Matcher::forget(size_t kept) {
   if (history_.size() <= kept) return;
   history_.erase(history_.begin(), history_.end() - static_cast<std::ptrdiff_t>(kept));
-  if (!grammar_->names_once()) return;
+  if (grammar_->names_once() == 0) return;
   name_history_.erase(name_history_.begin(),
                       name_history_.end() - static_cast<std::ptrdiff_t>(kept));
 }
 
-bool Matcher::repeats_name(const NameTracker& names, int32_t token) const {
-  if (!grammar_->names_once() || vocabulary_->role(token) != TokenRole::kText) return false;
-  return !NameTracker(names).step(vocabulary_->bytes(token));
+// Follows what of the token is JSON. Returns false where a name ends that its object has.
+bool Matcher::step_names(NameTracker& names, PositionId from, int32_t token) {
+  const bool text = vocabulary_->role(token) == TokenRole::kText &&
+                    positions_.control_tags(from, token) == 0;
+  if (!text) {
+    if (grammar_->tagged()) names = {};
+    return true;
+  }
+  const std::string_view bytes = vocabulary_->bytes(token);
+  if (!grammar_->tagged()) return names.step(bytes);
+  for (const char& byte : bytes) {
+    const auto value = static_cast<uint8_t>(byte);
+    if ((positions_.tags(from, value) & grammar_->names_once()) == 0) {
+      names = {};
+    } else if (!names.step({&byte, 1})) {
+      return false;
+    }
+    from = positions_.step(from, value);
+  }
+  return true;
+}
+
+bool Matcher::repeats_name(const NameTracker& names, PositionId from, int32_t token) {
+  if (grammar_->names_once() == 0) return false;
+  NameTracker then = names;
+  return !step_names(then, from, token);
+}
+
+void Matcher::note_tags(PositionId from, int32_t token) {
+  tags_.clear();
+  const uint32_t control = positions_.control_tags(from, token);
+  was_control_ = control != 0;
+  if (was_control_) {
+    tags_.push_back(control);
+  } else if (vocabulary_->role(token) == TokenRole::kText) {
+    for (char c : vocabulary_->bytes(token)) {
+      const auto byte = static_cast<uint8_t>(c);
+      tags_.push_back(positions_.tags(from, byte));
+      from = positions_.step(from, byte);
+    }
+  }
 }
 
 void Matcher::rollback(size_t tokens) {
@@ -84,7 +121,7 @@ void Matcher::rollback(size_t tokens) {
   if (tokens == 0) return;
   at_ = history_[history_.size() - tokens];
   history_.resize(history_.size() - tokens);
-  if (!grammar_->names_once()) return;
+  if (grammar_->names_once() == 0) return;
   names_ = name_history_[name_history_.size() - tokens];
   name_history_.resize(name_history_.size() - tokens);
 }
@@ -93,9 +130,10 @@ size_t Matcher::validate(std::span<const int32_t> draft) {
   PositionId at = at_;
   NameTracker names = names_;
   for (size_t i = 0; i < draft.size(); ++i) {
-    at = behind(at, draft[i]);
-    if (at == PositionStore::kDead || repeats_name(names, draft[i])) return i;
-    if (grammar_->names_once()) names.step(vocabulary_->bytes(draft[i]));
+    const PositionId next = behind(at, draft[i]);
+    if (next == PositionStore::kDead) return i;
+    if (grammar_->names_once() != 0 && !step_names(names, at, draft[i])) return i;
+    at = next;
   }
   return draft.size();
 }

@@ -39,7 +39,7 @@ class Matcher {
   Matcher(std::shared_ptr<const Grammar> grammar, std::shared_ptr<const VocabularyTrie> vocabulary);
 
   bool allows(int32_t token) {
-    return behind(token) != PositionStore::kDead && !repeats_name(names_, token);
+    return behind(token) != PositionStore::kDead && !repeats_name(names_, at_, token);
   }
   // Returns false, and stays where it is, where the token may not follow.
   bool accept(int32_t token);
@@ -59,6 +59,11 @@ class Matcher {
   // How many bytes of forced() lie before every token that may begin in them and end behind them.
   // Tokens that end within so many are settled, whatever follows.
   size_t settled(std::string_view forced);
+
+  // What the last accepted token was, where the grammar is tagged: the tags of each byte, or of the
+  // whole of a control token. Where there are several, what follows tells which it was.
+  std::span<const uint32_t> tags() const { return tags_; }
+  bool was_control() const { return was_control_; }
 
   // Whether the text may end here, whether nothing else may follow, and whether it has.
   bool may_end() const { return positions_.may_end(at_); }
@@ -84,8 +89,10 @@ class Matcher {
   void set_others(PositionId at, std::span<uint64_t> bits) const;
   void free_memory();
   void forget(size_t kept);
-  bool repeats_name(const NameTracker& names, int32_t token) const;
-  void clear_repeats(std::span<uint64_t> bits) const;
+  bool step_names(NameTracker& names, PositionId from, int32_t token);
+  bool repeats_name(const NameTracker& names, PositionId from, int32_t token);
+  void clear_repeats(std::span<uint64_t> bits);
+  void note_tags(PositionId from, int32_t token);
 
   std::shared_ptr<const Grammar> grammar_;
   std::shared_ptr<const VocabularyTrie> vocabulary_;
@@ -94,6 +101,8 @@ class Matcher {
   std::vector<PositionId> history_;  // where it stood before each token
   NameTracker names_;                // of a grammar that says names once
   std::vector<NameTracker> name_history_;
+  std::vector<uint32_t> tags_;
+  bool was_control_ = false;
   std::vector<RegexId> slice_parts_;  // a character of each slice, in the lexer's numbers
   MaskCache masks_;
   // Plain tokens by their characters: those asked for.

@@ -25,14 +25,14 @@ void Matcher::mask(std::span<uint64_t> bits) {
     make_mask(at, bits);
     masks_.add(at, MaskCache::Bits(bits.begin(), bits.end()));
   }
-  if (grammar_->names_once()) clear_repeats(bits);
+  if (grammar_->names_once() != 0) clear_repeats(bits);
 }
 
 // Takes out the tokens in which a name ends that its object has.
-void Matcher::clear_repeats(std::span<uint64_t> bits) const {
+void Matcher::clear_repeats(std::span<uint64_t> bits) {
   auto clear = [&](std::span<const int32_t> tokens) {
     for (int32_t token : tokens) {
-      if (has_bit(bits, token) && repeats_name(names_, token)) clear_bit(bits, token);
+      if (has_bit(bits, token) && repeats_name(names_, at_, token)) clear_bit(bits, token);
     }
   };
   if (names_.may_repeat()) clear(vocabulary_->quoted_once());

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "grammar/grammar_builder.h"
 #include "grammar/matcher.h"
 
 namespace hearth {
@@ -31,5 +32,10 @@ struct OutputShape {
 // all is left.
 std::shared_ptr<const Matcher> compile_shape(const OutputShape& shape,
                                              std::shared_ptr<const VocabularyTrie> vocabulary);
+
+// Adds the texts of any shape but kFree to a grammar that has others, too. Errors as above, but for
+// that of a shape without texts.
+Symbol add_shape(GrammarBuilder& builder, const OutputShape& shape);
+bool is_json(OutputKind kind);
 
 }  // namespace hearth

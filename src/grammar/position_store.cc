@@ -115,6 +115,26 @@ PositionId PositionStore::step_control(PositionId from, int32_t token) {
   return enter(&threads, rows_.advance(scans));
 }
 
+uint32_t PositionStore::tags(PositionId from, uint8_t byte) {
+  Lexer& lexer = grammar_->lexer();
+  uint32_t found = 0;
+  for (const Thread& thread : threads(from)) {
+    const Lexer::StateId next = lexer.next(thread.state, byte);
+    if (next != Lexer::kDead) found |= lexer.tags(next);
+  }
+  return found;
+}
+
+uint32_t PositionStore::control_tags(PositionId from, int32_t token) const {
+  uint32_t found = 0;
+  for (Grammar::SymbolId control : controls(from)) {
+    if (std::ranges::binary_search(grammar_->tokens(control), token)) {
+      found |= grammar_->control_tag(control);
+    }
+  }
+  return found;
+}
+
 std::optional<uint8_t> PositionStore::forced(PositionId at) {
   if (may_end(at) || !controls(at).empty()) return std::nullopt;
   std::optional<uint8_t> only;

@@ -47,6 +47,9 @@ class PositionStore {
   PositionId step(PositionId from, std::string_view bytes);
   // The position behind a control token; kDead where none is expected or another.
   PositionId step_control(PositionId from, int32_t token);
+  // The tags of the terminals, or the symbols of control tokens, that such a step goes along.
+  uint32_t tags(PositionId from, uint8_t byte);
+  uint32_t control_tags(PositionId from, int32_t token) const;
 
   bool may_end(PositionId at) const {
     return positions_[at].here != kNoId && rows_.accepts(positions_[at].here);

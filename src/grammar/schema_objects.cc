@@ -19,6 +19,11 @@ bool is_loose(const NamedProperty& property) {
   return !property.declared && property.goal != kNoGoal;
 }
 
+bool may_be_empty(const ObjectCase& object) {
+  return object.least == 0 && object.witnesses.empty() &&
+         std::ranges::none_of(object.named, &NamedProperty::required);
+}
+
 bool has_loose(const ObjectCase& object) {
   const auto count = std::ranges::count_if(object.named, is_loose);
   return count > 0 && static_cast<size_t>(count) <= kMostLoose;
@@ -47,11 +52,27 @@ void SchemaWriter::write_object(Symbol rule, const ObjectCase& object) {
   std::vector<ObjectCase> resolved;
   resolve_witnesses(with_few_named(object), 0, resolved);
   for (const ObjectCase& one : resolved) {
-    const bool may_be_empty = one.least == 0 && one.witnesses.empty() &&
-                              std::ranges::none_of(one.named, &NamedProperty::required);
-    if (may_be_empty) add(rule, {empty_object_});
+    if (may_be_empty(one)) add(rule, {empty_object_});
     if (one.most > 0) add(rule, {open_object_, members(one), close_object_});
   }
+}
+
+Symbol SchemaWriter::write_members(GoalId goal) {
+  const Symbol rule = builder_.rule("members");
+  const ValueCases cases = reader_.cases(goal);
+  outermost_ = true;
+  for (const ValueCase& one : cases) {
+    if ((one.types & kObjectBit) == 0) continue;
+    std::vector<ObjectCase> resolved;
+    resolve_witnesses(with_few_named(one.object), 0, resolved);
+    for (const ObjectCase& object : resolved) {
+      if (may_be_empty(object)) add(rule, {});
+      if (object.most > 0) add(rule, {members(object)});
+    }
+  }
+  outermost_ = false;
+  write_waiting();
+  return rule;
 }
 
 // A witness is one of the named properties, or an additional one.
@@ -74,7 +95,6 @@ void SchemaWriter::resolve_witnesses(const ObjectCase& object, size_t next,
   resolve_witnesses(object, next + 1, out);
 }
 
-// "name": value, or any of the names that match.
 Symbol SchemaWriter::pair(RegexId names, GoalId goal) {
   const RegexId parts[] = {texts_.quoted(names), with_space(space_, ":", space_)};
   const Symbol rule = builder_.rule("property");

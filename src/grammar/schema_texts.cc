@@ -16,7 +16,7 @@ constexpr size_t kMostSearchedTexts = 1'000;  // beginnings of texts that few_st
 
 }  // namespace
 
-SchemaTexts::SchemaTexts(RegexSet& set) : set_(set), spelling_(set) {
+SchemaTexts::SchemaTexts(RegexSet& set, bool raw) : set_(set), spelling_(set, raw) {
   digit_ = digits('0', '9');
   minus_ = set_.optional(set_.literal("-"));
   whole_ = set_.any_of(
@@ -73,7 +73,7 @@ RegexId SchemaTexts::without(RegexId a, RegexId b) {
 
 bool SchemaTexts::matches(RegexId strings, std::string_view text) {
   if (strings == any_string_) return true;
-  return set_.matches(strings, spell_json(text));
+  return set_.matches(strings, spelling_.spell(text));
 }
 
 bool SchemaTexts::is_empty(RegexId regex) {
@@ -191,7 +191,7 @@ void SchemaTexts::search_texts(RegexId regex, std::string_view characters, bool 
     for (char character : characters) {
       RegexId rest = met[at].second;
       const std::string_view text(&character, 1);
-      for (char byte : spell ? spell_json(text) : std::string(text)) {
+      for (char byte : spell ? spelling_.spell(text) : std::string(text)) {
         rest = set_.derive(rest, static_cast<uint8_t>(byte));
       }
       if (rest != nothing()) met.emplace_back(met[at].first + character, rest);

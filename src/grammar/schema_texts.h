@@ -19,7 +19,8 @@ namespace hearth {
 
 class SchemaTexts {
  public:
-  explicit SchemaTexts(RegexSet& set);
+  // `raw`: strings are not those of JSON, but their characters (grammar/json_spelling.h).
+  explicit SchemaTexts(RegexSet& set, bool raw = false);
 
   RegexSet& set() { return set_; }
   RegexId nothing() const { return set_.nothing(); }

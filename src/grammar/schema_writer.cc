@@ -11,11 +11,11 @@ SchemaWriter::SchemaWriter(GrammarBuilder& builder, SchemaDocument& document, Sc
                            GoalTable& goals, SchemaAlgebra& algebra, SchemaReader& reader,
                            SchemaBudget& budget)
     : builder_(builder),
-      document_(document),
       texts_(texts),
       goals_(goals),
-      algebra_(algebra),
       reader_(reader),
+      document_(document),
+      algebra_(algebra),
       budget_(budget) {
   RegexSet& set = texts_.set();
   const RegexId blank = set.literal(" ");
@@ -61,12 +61,23 @@ Symbol SchemaWriter::state(States& states, std::vector<State>& todo, const State
 
 Symbol SchemaWriter::write(GoalId goal) {
   const Symbol start = value(goal);
+  write_waiting();
+  return start;
+}
+
+Symbol SchemaWriter::write_types(GoalId goal, TypeBits types) {
+  const Symbol rule = builder_.rule("value");
+  write_cases(rule, goal, types);
+  write_waiting();
+  return rule;
+}
+
+void SchemaWriter::write_waiting() {
   while (!todo_.empty()) {
     const GoalId next = todo_.back();
     todo_.pop_back();
-    write_goal(next);
+    write_cases(rules_.at(next), next, kAllTypes);
   }
-  return start;
 }
 
 Symbol SchemaWriter::value(GoalId goal) {
@@ -89,10 +100,10 @@ Symbol SchemaWriter::scalars(const ValueCase& value) {
   return builder_.terminal(set.any_of(all));
 }
 
-void SchemaWriter::write_goal(GoalId goal) {
-  const Symbol rule = rules_.at(goal);
-  const ValueCases cases = reader_.cases(goal);
-  for (const ValueCase& one : cases) {
+void SchemaWriter::write_cases(Symbol rule, GoalId goal, TypeBits types) {
+  ValueCases cases = reader_.cases(goal);
+  for (ValueCase& one : cases) {
+    one.types &= types;
     if (one.types & ~kContainers) add(rule, {scalars(one)});
     if (one.types & kArrayBit) write_array(rule, goal, one.array);
     if (one.types & kObjectBit) write_object(rule, one.object);

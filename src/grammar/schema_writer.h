@@ -3,6 +3,9 @@
 //
 // Objects have their properties in the order of the schema, additional ones behind. White space at
 // a place where JSON has it is nothing, a blank, or a newline and up to 32 blanks.
+//
+// Values that are not written as JSON (grammar/schema_arguments.h) have scalars and properties of
+// their own.
 #pragma once
 
 #include <map>
@@ -23,9 +26,33 @@ class SchemaWriter {
   SchemaWriter(GrammarBuilder& builder, SchemaDocument& document, SchemaTexts& texts,
                GoalTable& goals, SchemaAlgebra& algebra, SchemaReader& reader,
                SchemaBudget& budget);
+  virtual ~SchemaWriter() = default;
+  SchemaWriter(const SchemaWriter&) = delete;
+  SchemaWriter& operator=(const SchemaWriter&) = delete;
 
   // Returns the rule of a goal, and writes it with all that it needs.
   Symbol write(GoalId goal);
+  // The same of those values of the goal that have one of these types.
+  Symbol write_types(GoalId goal, TypeBits types);
+  // What stands between the braces of objects that satisfy the goal.
+  Symbol write_members(GoalId goal);
+
+ protected:
+  Symbol value(GoalId goal);
+  void add(Symbol rule, std::initializer_list<Symbol> symbols);
+  virtual Symbol scalars(const ValueCase& value);
+  // "name": value, or any of the names that match.
+  virtual Symbol pair(RegexId names, GoalId goal);
+  RegexId with_space(RegexId before, std::string_view mark, RegexId behind);
+  void write_waiting();
+
+  GrammarBuilder& builder_;
+  SchemaTexts& texts_;
+  GoalTable& goals_;
+  SchemaReader& reader_;
+  RegexId space_;
+  Symbol comma_;
+  bool outermost_ = false;  // the properties are those that write_members() is for
 
  private:
   using Symbols = std::vector<Symbol>;
@@ -33,13 +60,8 @@ class SchemaWriter {
   using State = std::vector<uint64_t>;
   using States = std::map<State, Symbol>;
 
-  Symbol value(GoalId goal);
-  void add(Symbol rule, std::initializer_list<Symbol> symbols);
   Symbol state(States& states, std::vector<State>& todo, const State& key);
-  RegexId with_space(RegexId before, std::string_view mark, RegexId behind);
-
-  void write_goal(GoalId goal);
-  Symbol scalars(const ValueCase& value);
+  void write_cases(Symbol rule, GoalId goal, TypeBits types);
 
   // schema_arrays.cc
   void write_array(Symbol rule, GoalId goal, ArrayCase array);
@@ -67,17 +89,11 @@ class SchemaWriter {
   };
   std::vector<LooseProperty> loose_properties(const ObjectCase& object);
   Symbol loose_members(const ObjectCase& object, uint64_t count);
-  Symbol pair(RegexId names, GoalId goal);
 
-  GrammarBuilder& builder_;
   SchemaDocument& document_;
-  SchemaTexts& texts_;
-  GoalTable& goals_;
   SchemaAlgebra& algebra_;
-  SchemaReader& reader_;
   SchemaBudget& budget_;
-  RegexId space_;
-  Symbol comma_, open_object_, close_object_, empty_object_, open_array_, close_array_,
+  Symbol open_object_, close_object_, empty_object_, open_array_, close_array_,
       empty_array_;
   std::unordered_map<GoalId, Symbol> rules_;
   std::vector<GoalId> todo_;
