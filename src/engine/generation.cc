@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/shortage.h"
 #include "engine/logits.h"
+#include "grammar/forced_tokens.h"
 
 namespace hearth {
 namespace {
@@ -17,6 +18,10 @@ constexpr uint32_t kCandidates = 64;
 constexpr const char* kNoneOfLanguage =
     "no token may come next: those that the text's language allows here are forbidden by the logit "
     "bias, the list of allowed tokens, ignore_eos or min_tokens";
+
+bool looks_at_tags(const Request& request) {
+  return request.language != nullptr && request.stop_tags != 0;
+}
 
 SamplingParams params_of(const Request& request, uint32_t choice) {
   SamplingParams params = request.sampling;
@@ -53,7 +58,9 @@ Generation::Generation(std::shared_ptr<Job> job, uint32_t choice, uint64_t order
       tokens_(job_->request().prompt),
       next_row_(job_->request().rows_from),
       sampler_(params_of(job_->request(), choice)),
-      text_(job_->request().stops) {
+      text_(looks_at_tags(job_->request()) ? std::vector<std::string>() : job_->request().stops),
+      tagged_stops_(looks_at_tags(job_->request()) ? job_->request().stops
+                                                   : std::vector<std::string>()) {
   for (int32_t token : tokens_) sampler_.accept_prompt(token);
   if (request().language != nullptr) language_ = *request().language;
 }
@@ -109,22 +116,59 @@ void Generation::note_computed(Result* result) {
 }
 
 std::optional<Finish> Generation::take_token(RowLogits& logits, const GenerationLimits& limits) {
+  if (!started()) find_forced(limits);
   Result out = result(generated_);
   try {
-    Sampled sampled = sample(logits, limits, &out);
-    if (!sampled.token) return end_without_token(std::move(sampled.trouble));
-    add_token(*sampled.token, limits, &out);
+    Sampled taken = next(logits, limits, &out);
+    if (!taken.token) return end_without_token(std::move(taken.trouble));
+    add_token(*taken.token, limits, &out);
   } catch (const Error& error) {
     // Of the language: it takes more memory than a text may.
     return end_without_token(error.what());
   }
-  return deliver(std::move(out));
+  const std::optional<Finish> finish = deliver(std::move(out));
+  if (!finish) find_forced(limits);
+  return finish;
+}
+
+Generation::Sampled Generation::next(RowLogits& logits, const GenerationLimits& limits,
+                                     Result* result) {
+  if (!trouble_.empty()) return {{}, std::move(trouble_)};
+  if (!knows_next()) return sample(logits, limits, result);
+  const int32_t token = forced_.front();
+  forced_.erase(forced_.begin());
+  ++forced_count_;
+  return {token};
+}
+
+// Finds out which tokens must come next, once those that were known have come. Where one of them is
+// forbidden by what else the request says, the sampler decides.
+void Generation::find_forced(const GenerationLimits& limits) {
+  if (!language_ || limits.tokenizer == nullptr || wants_logprobs()) return;
+  try {
+    if (forced_.empty()) {
+      std::string before;
+      if (started()) before = limits.tokenizer->token_bytes(tokens_.back());
+      forced_ = forced_tokens(*language_, *limits.tokenizer, before);
+      // A name that its object has may not come, whatever the grammar says.
+      if (!forced_.empty()) forced_.resize(language_->validate(forced_));
+    }
+  } catch (const Error& error) {
+    // The token before is good; the next one is what the language has no memory for.
+    forced_.clear();
+    trouble_ = error.what();
+  }
+  if (forced_.empty()) return;
+  const int32_t token = forced_.front();
+  if (static_cast<uint32_t>(token) >= limits.vocabulary || !sampler_.may_come(token)) {
+    forced_.clear();
+  }
 }
 
 // A log-probability needs the logits of all tokens.
 Generation::Sampled Generation::sample(RowLogits& logits, const GenerationLimits& limits,
                                        Result* result) {
-  const bool probable = request().logprobs || request().top_logprobs > 0;
+  const bool probable = wants_logprobs();
   const uint32_t needed = probable ? 0 : sampler_.best_needed(limits.vocabulary);
   if (needed > 0) {
     const uint32_t count = language_ ? std::max(needed, kCandidates) : needed;
@@ -176,6 +220,16 @@ bool Generation::ends_language(int32_t token) {
   return language_->must_end();
 }
 
+// Looks for stop strings in what the language says that the token is.
+void Generation::find_stop(int32_t token, const Tokenizer& tokenizer) {
+  const std::span<const uint32_t> tags = language_->tags();
+  const std::string bytes = tokenizer.token_bytes(token);
+  if (language_->was_control() || tags.size() != bytes.size()) return;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    if ((tags[i] & request().stop_tags) != 0) tagged_stops_.push({&bytes[i], 1});
+  }
+}
+
 std::optional<Finish> Generation::end_without_token(std::string error) {
   Result out = result(generated_);
   out.finish = Finish::kFailed;
@@ -201,7 +255,13 @@ void Generation::add_token(int32_t token, const GenerationLimits& limits, Result
   if ((!end || request().include_stop) && limits.tokenizer != nullptr) {
     result->text = text_.push(limits.tokenizer->token_bytes(token, request().special_text));
   }
-  if (end || (language_ && ends_language(token))) {
+  const bool over = language_ && !end && ends_language(token);
+  if (!end && limits.tokenizer != nullptr && looks_at_tags(request()))
+    find_stop(token, *limits.tokenizer);
+  if (tagged_stops_.stopped()) {
+    result->finish = Finish::kStopString;
+    result->stop = tagged_stops_.matched();
+  } else if (end || over) {
     result->finish = Finish::kEndOfText;
   } else if (text_.stopped()) {
     result->finish = Finish::kStopString;

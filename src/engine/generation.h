@@ -1,6 +1,10 @@
 // A Generation is one choice of one request, from its prompt to its end. It knows its tokens,
 // samples the next one from logits, makes text of it and decides when it is over; the scheduler
 // decides when it is computed. Used by the engine's thread.
+//
+// Where the text's language leaves no choice, the tokens that must come (grammar/forced_tokens.h)
+// are taken as they are, without logits and without a random number. So what a text becomes does
+// not depend on how many of them come at once.
 #pragma once
 
 #include <list>
@@ -15,6 +19,7 @@
 #include "engine/job.h"
 #include "engine/row_logits.h"
 #include "engine/sampler.h"
+#include "tokenizer/stop_strings.h"
 #include "tokenizer/text_stream.h"
 #include "tokenizer/tokenizer.h"
 
@@ -48,8 +53,10 @@ class Generation {
   uint32_t pending() const;
   // Past its prompt.
   bool started() const { return generated_ > 0; }
-  // It has passed its prompt, and one token is left to compute.
-  bool decodes() const { return started() && pending() == 1; }
+  // It has passed its prompt, and no more tokens are left to compute than come at once: one that
+  // was sampled, and those that had to come behind it.
+  static constexpr uint32_t kMostPending = 16;
+  bool decodes() const { return started() && pending() <= kMostPending; }
 
   // Tells when the step ended whose results it takes next.
   void computed_at(double seconds) { computed_seconds_ = seconds; }
@@ -72,8 +79,9 @@ class Generation {
   bool held_up = false;
   // Whether it is still held up, which ends when there is room for most_results().
   bool still_held_up();
-  // The most results that one step may give: all choices' first tokens, or as many rows as fill
-  // half of its client's stream, so that the client reads one half while the other is computed.
+  // The most results that a step may set aside room for: all choices' first tokens, or as many rows
+  // as fill half of its client's stream, so that the client reads one half while the other is
+  // computed. Tokens that must come find their room when they come, or wait for the next step.
   uint32_t most_results() const;
 
   // Returns the request's other choices, which continue from here; called once, when the prompt has
@@ -82,9 +90,14 @@ class Generation {
   // Returns how many choices part ways once the prompt has been computed, this one included.
   uint32_t choices_together() const { return siblings_ + 1; }
 
-  // Samples the next token from these logits and delivers it; returns the reason where that token
-  // was the last, or kFailed where none may come or the logits are not numbers.
+  // Delivers the next token: the one that must come, where there is one, and else the one that it
+  // samples from these logits. Returns the reason where that token was the last, or kFailed where
+  // none may come or the logits are not numbers.
   std::optional<Finish> take_token(RowLogits& logits, const GenerationLimits& limits);
+  // Whether the token behind the last one must come, so that take_token() asks for no logits.
+  bool knows_next() const { return !forced_.empty(); }
+  // How many of its tokens had to come.
+  uint32_t forced_count() const { return forced_count_; }
   // Delivers the row of a prompt position. Returns true where that was the last row.
   bool take_row(uint32_t position, std::span<const float> row);
   // Delivers its end without a token, and the end of the choices which it stands for.
@@ -101,7 +114,11 @@ class Generation {
   Sampled sample(RowLogits& logits, const GenerationLimits& limits, Result* result);
   std::optional<int32_t> sample_best(std::span<const TokenLogit> best, uint32_t needed);
   std::optional<int32_t> sample_row(std::span<const float> row);
+  Sampled next(RowLogits& logits, const GenerationLimits& limits, Result* result);
+  bool wants_logprobs() const { return request().logprobs || request().top_logprobs > 0; }
+  void find_forced(const GenerationLimits& limits);
   bool ends_language(int32_t token);
+  void find_stop(int32_t token, const Tokenizer& tokenizer);
   void add_token(int32_t token, const GenerationLimits& limits, Result* result);
   std::optional<Finish> deliver(Result result);
   std::optional<Finish> end_without_token(std::string error);
@@ -117,7 +134,11 @@ class Generation {
   double first_token_seconds_ = 0;
   Sampler sampler_;
   TextStream text_;
+  StopMatcher tagged_stops_;         // where only a part of the text is looked at
   std::optional<Matcher> language_;  // where the text stands in the request's
+  std::vector<int32_t> forced_;      // the tokens that must come next, as far as they are known
+  uint32_t forced_count_ = 0;
+  std::string trouble_;              // why none may come behind the last one
   std::vector<TokenLogit> allowed_;  // the likeliest that may come
   std::vector<uint64_t> mask_;       // of all that may come
 };

@@ -9,17 +9,19 @@
 
 #include "grammar/grammar_builder.h"
 #include "grammar/regex_parser.h"
+#include "grammar/token_mask.h"
 #include "tokenizer/test_vocab.h"
 
 namespace hearth {
 namespace {
 
-// Logits that count who asks for all of them.
+// Logits that count who asks for them, and who for all of them.
 class MadeRow : public RowLogits {
  public:
   explicit MadeRow(std::vector<float> logits) : logits_(std::move(logits)) {}
 
   std::span<const TokenLogit> best(uint32_t count, uint32_t below) override {
+    ++asked;
     if (!all_finite(logits_)) return {};
     best_.start(count);
     best_.offer(std::span(logits_).first(below));
@@ -27,10 +29,11 @@ class MadeRow : public RowLogits {
   }
   std::span<const float> all() override {
     ++whole;
+    ++asked;
     return logits_;
   }
 
-  int whole = 0;
+  int whole = 0, asked = 0;
 
  private:
   std::vector<float> logits_;
@@ -197,9 +200,31 @@ class LanguageTest : public GenerationTest {
 
 TEST_F(LanguageTest, TakesTheLikeliestThatMayComeAndEndsWhereNothingMay) {
   MadeRow row(for_token('a'));
-  EXPECT_EQ(text_of(in("x[abc]{3}[yz]"), row),
-            std::pair(std::string("xaaay"), std::optional(Finish::kEndOfText)));
-  EXPECT_EQ(row.whole, 2) << "x and y, which are not among the 64 likeliest";
+  EXPECT_EQ(text_of(in("[xw][abc]{3}[yz]"), row),
+            std::pair(std::string("waaay"), std::optional(Finish::kEndOfText)));
+  EXPECT_EQ(row.whole, 2) << "w and y, which are not among the 64 likeliest";
+}
+
+TEST_F(LanguageTest, LooksForStopStringsInWhatHasTheirTags) {
+  GrammarBuilder builder;
+  RegexSet& set = builder.regexes();
+  const Symbol before = builder.terminal(set.literal("aa"));
+  builder.set_tag(1);
+  const Symbol behind = builder.terminal(set.repeat(set.literal("a"), 0, kNoLimit));
+  const Symbol text = builder.rule("text");
+  builder.add(text, {before, behind});
+  Request request = GenerationTest::request();
+  request.language =
+      std::make_shared<const Matcher>(builder.build(text), VocabularyTrie::of(*tokenizer_));
+  request.stops = {"aaa"};
+  request.stop_tags = 2;
+  MadeRow row(for_token('a'));
+  EXPECT_EQ(text_of(request, row),
+            std::pair(std::string("aaaaa"), std::optional(Finish::kStopString)));
+  request.stop_tags = 1;
+  request.max_tokens = 9;
+  EXPECT_EQ(text_of(request, row),
+            std::pair(std::string("aaaaaaaaa"), std::optional(Finish::kLength)));
 }
 
 TEST_F(LanguageTest, HoldsForEveryWayToSample) {
@@ -234,6 +259,198 @@ TEST_F(LanguageTest, EndsWithFailureWhereOptionsForbidWhatMayCome) {
   const Result result = take(row);
   EXPECT_EQ(result.finish, Finish::kFailed);
   EXPECT_NE(result.error.find("language"), std::string::npos);
+}
+
+// Where the text must go on as the tokenizer would write it: the tokens are bytes, "ab" and "abc".
+class ForcedTest : public LanguageTest {
+ protected:
+  static constexpr int32_t kAb = 256, kAbc = 257;
+
+  ForcedTest() {
+    tokenizer_ = Tokenizer::from_vocab(bpe_vocab({"a b", "ab c"}));
+    limits_ = {tokenizer_.get(), 258, 100};
+  }
+  static std::vector<float> logits_for(int32_t token) {
+    std::vector<float> logits(258);
+    logits[static_cast<size_t>(token)] = 9;
+    return logits;
+  }
+  // What comes of one row: the tokens, until the next one is not known.
+  std::vector<int32_t> tokens_of(RowLogits& row) {
+    std::vector<int32_t> tokens;
+    do {
+      const Result result = take(row);
+      EXPECT_EQ(result.index, count_++);
+      EXPECT_EQ(result.computed_seconds, 3);
+      text_ += result.text;
+      if (result.has_token()) tokens.push_back(result.token);
+      if (result.finish) finish_ = result.finish;
+    } while (!finish_ && generation_->knows_next());
+    return tokens;
+  }
+  std::vector<int32_t> tokens_of(int32_t likeliest) {
+    MadeRow row(logits_for(likeliest));
+    return tokens_of(row);
+  }
+  void begin(const Request& request) {
+    start(request);
+    generation_->computed_at(3);
+    count_ = 0;
+    text_.clear();
+    finish_.reset();
+  }
+
+  using Tokens = std::vector<int32_t>;
+  uint32_t count_ = 0;
+  std::string text_;
+  std::optional<Finish> finish_;
+};
+
+TEST_F(ForcedTest, TokensThatMustComeNeedNoLogits) {
+  begin(in("(x|y)abcd(x|y)"));
+  MadeRow row(logits_for('y'));
+  EXPECT_EQ(tokens_of(row), (Tokens{'y', kAbc, 'd'})) << "and not a, b, c";
+  EXPECT_EQ(row.asked, 1) << "for the y";
+  EXPECT_EQ(generation_->tokens().size(), 4u);
+  EXPECT_EQ(generation_->forced_count(), 2u);
+  EXPECT_FALSE(finish_);
+  EXPECT_EQ(tokens_of('x'), (Tokens{'x'}));
+  EXPECT_EQ(finish_, Finish::kEndOfText);
+  EXPECT_EQ(text_, "yabcdx");
+}
+
+TEST_F(ForcedTest, ATextMayBeginWithThemAndEndWithThem) {
+  begin(in("abcd(x|y)ab"));
+  MadeRow none(std::vector<float>(258, NAN));
+  EXPECT_EQ(tokens_of(none), (Tokens{kAbc, 'd'}));
+  EXPECT_EQ(tokens_of('x'), (Tokens{'x', kAb}));
+  EXPECT_EQ(finish_, Finish::kEndOfText);
+  EXPECT_EQ(text_, "abcdxab");
+}
+
+TEST_F(ForcedTest, WhatFollowsMayTakeThemIn) {
+  begin(in("(x|y)ab(c|d)"));
+  EXPECT_EQ(tokens_of('x'), Tokens{'x'}) << "abc may come, and abd";
+  EXPECT_EQ(tokens_of(kAbc), Tokens{kAbc});
+  EXPECT_EQ(finish_, Finish::kEndOfText);
+}
+
+TEST_F(ForcedTest, PartOfACharacterMayHaveToCome) {
+  begin(in("(x|y)[\u00e8\u00e9]ab"));
+  EXPECT_EQ(tokens_of('x'), (Tokens{'x', 0xc3}));
+  EXPECT_EQ(tokens_of(0xa9), (Tokens{0xa9, kAb}));
+  EXPECT_EQ(finish_, Finish::kEndOfText);
+  EXPECT_EQ(text_,
+            "x\u00e9"
+            "ab");
+}
+
+TEST_F(ForcedTest, TheyTakeNoRandomNumber) {
+  std::mt19937 random(4);
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    Request request = in("((x|y|z)abcd){4}");
+    request.sampling.seed = seed;
+    request.sampling.temperature = 1;
+    request.sampling.top_k = seed % 2 == 0 ? 0 : 20;
+    request.sampling.top_p = seed % 3 == 0 ? 1.0f : 0.95f;
+    std::vector<float> logits(258);
+    for (float& logit : logits) logit = static_cast<float>(random() % 100) * 0.02f;
+    Sampler sampler(request.sampling);
+    std::vector<uint64_t> mask(5);
+    for (int32_t token : {'x', 'y', 'z'}) set_bit(std::span(mask), token);
+    begin(request);
+    MadeRow row(logits);
+    while (!finish_) {
+      std::optional<int32_t> drawn;
+      if (sampler.draws_from_all(logits.size())) drawn = sampler.sample(logits);
+      if (!drawn || !has_bit(mask, *drawn)) drawn = sampler.sample(logits, mask);
+      ASSERT_EQ(tokens_of(row), (Tokens{*drawn, kAbc, 'd'})) << seed;
+    }
+    EXPECT_EQ(count_, 12u);
+  }
+}
+
+TEST_F(ForcedTest, EveryEndHoldsInTheirMiddle) {
+  const Request whole = in("(x|y)abcdefgh(x|y)");
+  Request request = whole;
+  request.max_tokens = 3;
+  begin(request);
+  EXPECT_EQ(tokens_of('x'), (Tokens{'x', kAbc, 'd'}));
+  EXPECT_EQ(finish_, Finish::kLength);
+
+  limits_.context = 4;
+  begin(whole);
+  EXPECT_EQ(tokens_of('x'), (Tokens{'x', kAbc, 'd', 'e'})) << "the prompt has one";
+  EXPECT_EQ(finish_, Finish::kContext);
+  limits_.context = 100;
+
+  request = whole;
+  request.stops = {"de"};
+  begin(request);
+  EXPECT_EQ(tokens_of('x'), (Tokens{'x', kAbc, 'd', 'e'}));
+  EXPECT_EQ(finish_, Finish::kStopString);
+  EXPECT_EQ(text_, "xabc");
+
+  request = whole;
+  request.stop_tokens = {'f'};
+  begin(request);
+  EXPECT_EQ(tokens_of('x'), (Tokens{'x', kAbc, 'd', 'e', 'f'}));
+  EXPECT_EQ(finish_, Finish::kEndOfText);
+  EXPECT_EQ(text_, "xabcde");
+}
+
+TEST_F(ForcedTest, WhoWantsLogprobsGetsThemOfEveryToken) {
+  for (uint32_t top : {0u, 2u}) {
+    Request request = in("(x|y)abcd");
+    request.logprobs = top == 0;
+    request.top_logprobs = top;
+    begin(request);
+    EXPECT_EQ(tokens_of('x'), Tokens{'x'});
+    const Result result = take(logits_for('a'));
+    EXPECT_EQ(result.token, 'a') << "it is sampled";
+    EXPECT_LT(result.logprob, 0);
+    EXPECT_EQ(result.top_logprobs.size(), top);
+  }
+}
+
+TEST_F(ForcedTest, WhatIsForbiddenIsNotPutIn) {
+  const Request whole = in("(x|y)dabcd");
+  Request biased = whole, allowed = whole, late = whole;
+  biased.sampling.logit_bias = {{kAbc, -INFINITY}, {'d', 2.0f}};
+  allowed.sampling.allowed = {'a', 'b', 'c', 'd', 'x', kAb};
+  late.sampling.late = {kAbc};
+  late.sampling.min_tokens = 3;
+  for (const Request& request : {biased, allowed, late}) {
+    begin(request);
+    EXPECT_EQ(tokens_of('x'), (Tokens{'x', 'd'}));
+    EXPECT_EQ(tokens_of(kAb), (Tokens{kAb, 'c', 'd'}));
+    EXPECT_EQ(finish_, Finish::kEndOfText);
+    EXPECT_EQ(text_, "xdabcd");
+  }
+  late.sampling.min_tokens = 2;
+  begin(late);
+  EXPECT_EQ(tokens_of('x'), (Tokens{'x', 'd', kAbc, 'd'})) << "two tokens came before it";
+}
+
+TEST_F(ForcedTest, PenaltiesKnowThem) {
+  Request request = in("(x|y)abcd(z|d)");
+  request.sampling.presence_penalty = 5;
+  begin(request);
+  EXPECT_EQ(tokens_of('y'), (Tokens{'y', kAbc, 'd'}));
+  std::vector<float> logits(258);
+  logits['d'] = 9;
+  logits['z'] = 6;
+  MadeRow row(logits);
+  EXPECT_EQ(tokens_of(row), Tokens{'z'}) << "d has come, and is 4 now";
+}
+
+TEST_F(ForcedTest, RunsMayBeLongerThanWhatIsLookedAtAtOnce) {
+  limits_.context = 1000;
+  begin(in("(x|y)" + std::string(3 * Matcher::kMostForced, 'q') + "(x|y)"));
+  EXPECT_EQ(tokens_of('x').size(), 1 + 3 * Matcher::kMostForced);
+  EXPECT_FALSE(finish_);
+  EXPECT_EQ(tokens_of('y'), Tokens{'y'});
+  EXPECT_EQ(finish_, Finish::kEndOfText);
 }
 
 TEST_F(LanguageTest, EveryChoiceHasItsOwn) {

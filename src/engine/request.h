@@ -42,6 +42,9 @@ struct Request {
   // where nothing may follow, or where the model ends it at a place where it may end.
   std::shared_ptr<const Matcher> language = nullptr;
   std::vector<std::string> stops;
+  // Of a language whose grammar is tagged (GrammarBuilder::set_tag): stop strings are looked for in
+  // what has one of these tags alone, and the text has them. 0: in all of the text.
+  uint32_t stop_tags = 0;
   std::vector<int32_t> stop_tokens = {};  // end the text as the model's own do
   // The text has what ended it, too: the stop string, or the token of `stop_tokens`.
   bool include_stop = false;

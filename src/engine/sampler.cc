@@ -113,6 +113,15 @@ void Sampler::accept_prompt(int32_t token) {
   ++counts_[token];
 }
 
+bool Sampler::may_come(int32_t token) const {
+  auto names = [token](std::span<const int32_t> ids) { return std::ranges::count(ids, token) > 0; };
+  if (accepted_ < params_.min_tokens && names(params_.late)) return false;
+  if (!params_.allowed.empty() && !names(params_.allowed)) return false;
+  return std::ranges::none_of(params_.logit_bias, [token](const auto& bias) {
+    return bias.first == token && bias.second == -INFINITY;
+  });
+}
+
 bool Sampler::adjusts() const {
   return !params_.logit_bias.empty() || params_.repeat_penalty != 1 ||
          params_.presence_penalty != 0 || params_.frequency_penalty != 0 ||

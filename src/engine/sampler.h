@@ -54,6 +54,8 @@ class Sampler {
   // Count a token of the sequence for the penalties: one of the prompt, one that was generated.
   void accept_prompt(int32_t token);
   void accept(int32_t token);
+  // Whether the options let this token come next, whatever its logit.
+  bool may_come(int32_t token) const;
 
   // Returns the next token, or nothing where the options forbid every one. Does not accept it.
   // `mask` has a bit for each token that may come; without it all may.

@@ -55,6 +55,27 @@ TEST(Sampler, SameSeedSameDrawsOtherSeedOthers) {
   EXPECT_NE(draws(1), draws(2));
 }
 
+TEST(Sampler, SaysWhichTokensTheOptionsLetCome) {
+  SamplingParams params = plain(1);
+  params.logit_bias = {{1, 3.0f}, {2, -INFINITY}, {3, -100.0f}};
+  params.late = {4};
+  params.min_tokens = 1;
+  Sampler sampler(params);
+  auto which = [&] {
+    std::vector<int32_t> may_come;
+    for (int32_t token = 0; token < 6; ++token) {
+      if (sampler.may_come(token)) may_come.push_back(token);
+    }
+    return may_come;
+  };
+  EXPECT_EQ(which(), (std::vector<int32_t>{0, 1, 3, 5}));
+  sampler.accept(0);
+  EXPECT_EQ(which(), (std::vector<int32_t>{0, 1, 3, 4, 5}));
+  params.allowed = {0, 2, 4};
+  sampler = Sampler(params);
+  EXPECT_EQ(which(), (std::vector<int32_t>{0}));
+}
+
 TEST(Sampler, TopKTopPMinPKeepAPrefix) {
   std::vector<float> logits = {std::log(0.5f), std::log(0.3f), std::log(0.15f), std::log(0.05f)};
   SamplingParams params = plain(1);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "graph/step_view.h"
@@ -206,128 +205,6 @@ bool Scheduler::admit() {
   return any;
 }
 
-// Returns how many prompt tokens a step has time for beside so many decoding sequences. A model
-// that keeps nothing of a text from step to step takes it whole.
-uint32_t Scheduler::prompt_tokens(uint32_t room, size_t decoding) const {
-  if (options_.step_seconds <= 0 || !engine_.pool().keeps_pages()) return room;
-  double affordable = engine_.options().decode_rows + 1;
-  if (token_seconds_ > 0) {
-    double seconds = options_.step_seconds * (decoding == 0 ? kAloneFactor : 1);
-    affordable = seconds / token_seconds_ - static_cast<double>(decoding);
-  }
-  double chunk = std::clamp<double>(affordable, options_.min_chunk, options_.step_tokens);
-  return std::min(room, static_cast<uint32_t>(chunk));
-}
-
-// Returns how many of a prompt's next tokens make a chunk, at least.
-uint32_t Scheduler::least_chunk(const Generation& generation) const {
-  const Sequence& sequence = *generation.sequence;
-  uint32_t expanded =
-      expanded_part(sequence.expanded(), sequence.length(), options_.min_expanded_chunk);
-  uint32_t least = std::max(options_.min_chunk, expanded);
-  return std::min(generation.pending(), least);
-}
-
-// Returns false where no sequence could take part. Where one could, but gave its pages away, the
-// step may be empty, and the next one is not.
-bool Scheduler::form() {
-  picks_.clear();
-  picks_.reserve(running_.size());
-  auto prompts = static_cast<uint32_t>(
-      std::ranges::count_if(running_, [](const GenerationPtr& g) { return !g->decodes(); }));
-  // A step full of decoding sequences still leaves room for prompts.
-  uint32_t kept = prompts > 0 ? std::min(options_.min_chunk, options_.step_tokens / 2) : 0;
-  Room room{options_.step_tokens - kept, engine_.options().outputs, engine_.options().hidden_rows};
-  for (const GenerationPtr& generation : running_) {
-    if (room.tokens == 0) break;
-    if (generation->decodes()) pick(*generation, 1, &room);
-  }
-  const uint32_t whole = room.tokens + kept;
-  room.tokens = prompt_tokens(whole, picks_.size());
-  bool first = true;
-  for (const GenerationPtr& generation : running_) {
-    if (generation->decodes()) continue;
-    // Another prompt may have computed what this one needs next.
-    count_cached(*generation, adopt(*generation));
-    const uint32_t least = least_chunk(*generation);
-    if (first) room.tokens = std::max(room.tokens, std::min(least, whole));
-    uint32_t tokens = std::min(generation->pending(), room.tokens);
-    // A few tokens of a prompt cost more than they bring it forward.
-    if (tokens == 0 || (!first && tokens < least)) break;
-    Picked picked = pick(*generation, tokens, &room);
-    if (picked == Picked::kNoRoom) break;
-    if (picked == Picked::kYes) first = false;
-  }
-  bool any = !picks_.empty();
-  find_pages();
-  note_turns();
-  return any;
-}
-
-void Scheduler::note_turns() {
-  turns_.clear();
-  for (const GenerationPtr& generation : running_) {
-    auto pick = std::ranges::find(picks_, generation.get(), &Pick::generation);
-    turns_.push_back({generation->job().id(), generation->choice(), generation->decodes(),
-                      generation->held_up, pick == picks_.end() ? 0 : pick->tokens});
-  }
-}
-
-// Sets what is wanted of up to pick->tokens tokens, and cuts their number to the rows there are.
-// Returns false where there is no row.
-bool Scheduler::shape(const Generation& generation, const Room& room, Pick* pick) const {
-  const Request& request = generation.request();
-  uint32_t at = generation.sequence->length();
-  if (request.deliver == Deliver::kText) {
-    bool last = pick->tokens == generation.pending();
-    pick->want = last ? Want::kLast : Want::kNothing;
-    pick->results = last ? generation.choices_together() : 0;
-    return !last || room.logit_rows > 0;
-  }
-  pick->results = 0;
-  pick->want = Want::kNothing;
-  if (at < generation.next_row()) {
-    pick->tokens = std::min(pick->tokens, generation.next_row() - at);
-    return true;
-  }
-  bool hidden = request.deliver == Deliver::kHidden;
-  // The others who run may each need a row of logits.
-  auto others = static_cast<uint32_t>(running_.size()) - 1;
-  uint32_t spare = room.logit_rows > others ? room.logit_rows - others : 1;
-  pick->tokens =
-      std::min({pick->tokens, hidden ? room.hidden_rows : std::min(spare, room.logit_rows),
-                generation.most_results()});
-  pick->want = hidden ? Want::kHidden : Want::kAll;
-  pick->results = pick->tokens;
-  return pick->tokens > 0;
-}
-
-Scheduler::Picked Scheduler::pick(Generation& generation, uint32_t tokens, Room* room) {
-  Pick pick{&generation, tokens, Want::kNothing, 0};
-  if (!shape(generation, *room, &pick)) return Picked::kNoRoom;
-  generation.held_up = pick.results > 0 && !generation.job().stream().reserve(pick.results);
-  if (generation.held_up) return Picked::kHeldUp;
-  room->tokens -= pick.tokens;
-  if (pick.want == Want::kLast) room->logit_rows -= 1;
-  if (pick.want == Want::kAll) room->logit_rows -= pick.tokens;
-  if (pick.want == Want::kHidden) room->hidden_rows -= pick.tokens;
-  picks_.push_back(pick);
-  return Picked::kYes;
-}
-
-void Scheduler::find_pages() {
-  auto needed = [this] {
-    uint32_t pages = 0;
-    for (const Pick& pick : picks_) pages += pick.generation->sequence->pages_needed(pick.tokens);
-    return pages;
-  };
-  while (needed() > engine_.pool().available()) {
-    HEARTH_CHECK(running_.size() > 1, "the pool holds one full context");
-    if (preempt_youngest(&Generation::still_held_up)) continue;
-    preempt_youngest([](Generation&) { return true; });
-  }
-}
-
 void Scheduler::unpick(Generation* generation) {
   std::erase_if(picks_, [&](const Pick& pick) {
     if (pick.generation != generation) return false;
@@ -460,11 +337,25 @@ bool Scheduler::deliver_to(Pick& pick, uint32_t* logit_row, uint32_t* hidden_row
 // `generation` is the pick's own or one of its siblings. Returns true where it has ended.
 bool Scheduler::deliver_token(Generation& generation, uint32_t logit_row, Pick* pick) {
   EngineRow row(engine_, logit_row);
-  const std::optional<Finish> finish = generation.take_token(row, limits_);
-  --pick->results;
-  if (finish != Finish::kFailed) statistics_.generated_tokens.add(1);
+  const uint32_t forced = generation.forced_count();
+  std::optional<Finish> finish;
+  do {
+    finish = generation.take_token(row, limits_);
+    --pick->results;
+    if (finish != Finish::kFailed) statistics_.generated_tokens.add(1);
+  } while (!finish && takes_more(generation, pick));
+  statistics_.forced_tokens.add(generation.forced_count() - forced);
   if (finish) count_end(*finish);
   return finish.has_value();
+}
+
+// Whether the next token comes with this one; then room for its result has been set aside. Where
+// there is none it comes after the next step, and is the same.
+bool Scheduler::takes_more(const Generation& generation, Pick* pick) {
+  if (!generation.knows_next() || generation.pending() >= Generation::kMostPending) return false;
+  if (!generation.job().stream().reserve(1)) return false;
+  ++pick->results;
+  return true;
 }
 
 void Scheduler::take_in_siblings(Pick& pick, uint32_t logit_row) {

@@ -2,17 +2,19 @@
 // (continuous batching with chunked prefill, as in Sarathi-Serve, Agrawal et al., OSDI'24). Used by
 // the engine's thread alone.
 //
-// A step holds one token of every decoding sequence and chunks of prompts, up to a number of tokens
-// and of seconds by the measured cost of a prompt token: `step_seconds` while someone decodes, else
-// kAloneFactor times as many, since only newcomers and cancels wait for it then; but at least
-// `min_chunk` tokens, so that prompts come forward, and more of a prompt whose rows are expanded
-// (graph/ops/latent.h), since every chunk makes keys and values anew. Before anything was measured
-// chunks are as small as can tell what a token costs.
+// A step holds a token of every decoding sequence, the others that had to come behind it
+// (Generation), and chunks of prompts, up to a number of tokens and of seconds by the measured cost
+// of a prompt token: `step_seconds` while someone decodes, else kAloneFactor times as many, since
+// only newcomers and cancels wait for it then; but at least `min_chunk` tokens, so that prompts
+// come forward, and more of a prompt whose rows are expanded (graph/ops/latent.h), since every
+// chunk makes keys and values anew. Before anything was measured chunks are as small as can tell
+// what a token costs.
 //
-// It is fair: all decoding sequences take part in every step that has room for them, else in turn;
-// prompts take turns by chunks. So no decoding sequence waits while another takes two turns, and no
-// prompt while another takes two; a sequence whose client doesn't read is left out meanwhile, and
-// gives its place and its pages to whoever waits for them.
+// It is fair: all decoding sequences take part in every step that has room for them, else in turn,
+// and none has a second token in a step where another would have none; prompts take turns by
+// chunks. So no decoding sequence waits while another takes two turns, and no prompt while another
+// takes two; a sequence whose client doesn't read is left out meanwhile, and gives its place and
+// its pages to whoever waits for them.
 //
 // Clients take turns (Request::client, engine/client_turns.h): while there are KV pages for all its
 // tokens so far, a sequence of the client of whom the fewest run is admitted, and of these the one
@@ -103,7 +105,9 @@ class Scheduler {
   void count_cached(Generation& generation, uint32_t tokens);
   uint32_t promised_pages() const;
   bool form();
-  uint32_t prompt_tokens(uint32_t room, size_t decoding) const;
+  uint32_t pick_decoding(uint32_t decoding, Room* room);
+  void pick_prompts(uint32_t whole, uint32_t decoded, Room* room);
+  uint32_t affordable_tokens(uint32_t room, uint32_t decoding) const;
   uint32_t least_chunk(const Generation& generation) const;
   Picked pick(Generation& generation, uint32_t tokens, Room* room);
   bool shape(const Generation& generation, const Room& room, Pick* pick) const;
@@ -119,6 +123,7 @@ class Scheduler {
   void deliver();
   bool deliver_to(Pick& pick, uint32_t* logit_row, uint32_t* hidden_row);
   bool deliver_token(Generation& generation, uint32_t logit_row, Pick* pick);
+  static bool takes_more(const Generation& generation, Pick* pick);
   void take_in_siblings(Pick& pick, uint32_t logit_row);
   void to_waiting(std::list<GenerationPtr>& from, std::list<GenerationPtr>::iterator at);
   void end(Generation& generation, Finish finish, std::string_view error = {});

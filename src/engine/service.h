@@ -12,8 +12,8 @@
 // nobody waits for any more stops at its next layer. Every choice of a submitted request gets
 // exactly one result with `finish`, unless its stream was closed.
 //
-// Grammars and speculative decoding will hook into Generation (which tokens are allowed, which are
-// proposed) and Sequence (truncate), not here.
+// Speculative decoding will hook into Generation (which tokens are proposed) and Sequence
+// (truncate), not here.
 #pragma once
 
 #include <condition_variable>

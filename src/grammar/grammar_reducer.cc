@@ -217,8 +217,8 @@ std::shared_ptr<const Grammar> GrammarReducer::build() {
     if (info.kind == Kind::kRepeated) write_list(*grammar, info, number(symbol));
   }
   write_starts(*grammar);
-  grammar->lexer_ = std::make_unique<Lexer>(std::move(builder_.regexes_), std::move(regexes),
-                                            std::move(tags));
+  grammar->lexer_ =
+      std::make_unique<Lexer>(std::move(builder_.regexes_), std::move(regexes), std::move(tags));
   return grammar;
 }
 

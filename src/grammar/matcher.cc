@@ -72,8 +72,8 @@ void Matcher::forget(size_t kept) {
 
 // Follows what of the token is JSON. Returns false where a name ends that its object has.
 bool Matcher::step_names(NameTracker& names, PositionId from, int32_t token) {
-  const bool text = vocabulary_->role(token) == TokenRole::kText &&
-                    positions_.control_tags(from, token) == 0;
+  const bool text =
+      vocabulary_->role(token) == TokenRole::kText && positions_.control_tags(from, token) == 0;
   if (!text) {
     if (grammar_->tagged()) names = {};
     return true;

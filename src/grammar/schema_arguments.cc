@@ -178,9 +178,8 @@ class PythonWriter final : public MarkedWriter {
 
 }  // namespace
 
-Symbol add_arguments(GrammarBuilder& builder, std::string_view schema,
-                     const SchemaOptions& options, const ArgumentMarks& marks,
-                     std::vector<std::string>& dropped) {
+Symbol add_arguments(GrammarBuilder& builder, std::string_view schema, const SchemaOptions& options,
+                     const ArgumentMarks& marks, std::vector<std::string>& dropped) {
   const TagScope scope(builder, marks.json);
   const bool raw = marks.spelling == ArgumentSpelling::kParameters ||
                    marks.spelling == ArgumentSpelling::kDictionary;

@@ -39,8 +39,7 @@ struct ArgumentMarks {
 };
 
 // Adds the rules for arguments. Appends to `dropped` what was left out (SchemaOptions::relaxed).
-Symbol add_arguments(GrammarBuilder& builder, std::string_view schema,
-                     const SchemaOptions& options, const ArgumentMarks& marks,
-                     std::vector<std::string>& dropped);
+Symbol add_arguments(GrammarBuilder& builder, std::string_view schema, const SchemaOptions& options,
+                     const ArgumentMarks& marks, std::vector<std::string>& dropped);
 
 }  // namespace hearth

@@ -93,8 +93,7 @@ class SchemaWriter {
   SchemaDocument& document_;
   SchemaAlgebra& algebra_;
   SchemaBudget& budget_;
-  Symbol open_object_, close_object_, empty_object_, open_array_, close_array_,
-      empty_array_;
+  Symbol open_object_, close_object_, empty_object_, open_array_, close_array_, empty_array_;
   std::unordered_map<GoalId, Symbol> rules_;
   std::vector<GoalId> todo_;
 };

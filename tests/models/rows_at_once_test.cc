@@ -1,0 +1,80 @@
+// Tokens behind a prompt that are computed in one step, as those that had to come are: the row that
+// the next one is sampled from has the bits of one token after another, in every family of models.
+#include <gtest/gtest.h>
+
+#include "golden_set.h"
+#include "models/registry.h"
+
+namespace hearth {
+namespace {
+
+constexpr size_t kMost = 16;
+
+std::vector<GoldenModel> all_decoders() {
+  std::vector<GoldenModel> all = read_golden_set();
+  for (const char* list : {"moe_models", "mla_models"}) {
+    for (GoldenModel& model : read_golden_set(list)) all.push_back(std::move(model));
+  }
+  return all;
+}
+
+// Where there are latents the first rows of the prompt are expanded. Some of the steps are the
+// decode plan's and some the prefill plan's.
+std::unique_ptr<Engine> load_for_rows(const GoldenModel& model) {
+  EngineOptions options;
+  options.threads = 2;
+  options.context = 1024;
+  options.sequences = 2;
+  options.prefill_rows = 64;
+  options.decode_rows = 4;
+  options.expand = {.tail = static_cast<uint32_t>(model.tokens.size()) - 4, .step = 1};
+  const ModelSource source = open_model_source(model.path);
+  return std::make_unique<Engine>(source, make_spec(source), Machine::invented(1, 2),
+                                  available_isas(detect_cpu_features()).back(), options);
+}
+
+std::vector<float> row_behind(Engine& engine, Sequence& sequence, std::span<const int32_t> tokens) {
+  StepRequest request{&sequence, tokens, Want::kLast};
+  engine.step({&request, 1});
+  return {engine.logits(0).begin(), engine.logits(0).end()};
+}
+
+class RowsAtOnce : public testing::TestWithParam<GoldenModel> {};
+
+TEST_P(RowsAtOnce, HaveTheBitsOfOneAfterAnother) {
+  const std::span<const int32_t> tokens = GetParam().tokens;
+  ASSERT_GT(tokens.size(), kMost + 4);
+  const size_t first = tokens.size() - kMost;
+  const std::unique_ptr<Engine> engine = load_for_rows(GetParam());
+  auto begin = [&] {
+    auto sequence = engine->new_sequence(static_cast<uint32_t>(tokens.size()));
+    engine->prefill(*sequence, tokens.first(first));
+    return sequence;
+  };
+  auto single = begin();
+  std::vector<std::vector<float>> rows;
+  for (size_t i = 0; i < kMost; ++i) {
+    rows.push_back(row_behind(*engine, *single, tokens.subspan(first + i, 1)));
+  }
+  for (size_t count : {size_t{3}, size_t{5}, kMost - 1}) {
+    auto sequence = begin();
+    EXPECT_TRUE(
+        same_bits(rows[count - 1], row_behind(*engine, *sequence, tokens.subspan(first, count))));
+    EXPECT_TRUE(
+        same_bits(rows[count], row_behind(*engine, *sequence, tokens.subspan(first + count, 1))))
+        << "over the keys and values of " << count;
+  }
+}
+
+std::string model_name(const testing::TestParamInfo<GoldenModel>& info) {
+  std::string name = info.param.name;
+  for (char& c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+  }
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, RowsAtOnce, testing::ValuesIn(all_decoders()), model_name);
+
+}  // namespace
+}  // namespace hearth
