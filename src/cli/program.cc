@@ -31,6 +31,7 @@ void add_verbs(CLI::App& program, Action& action) {
   add_perplexity(program, action);
   add_logits(program, action);
   add_quantize(program, action);
+  add_chat_format(program, action);
   add_grammar(program, action);
   add_bench(program, action);
   add_topo(program, action);

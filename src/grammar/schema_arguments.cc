@@ -58,6 +58,15 @@ class MarkedWriter : public SchemaWriter {
     return builder_.terminal(regex);
   }
   RegexId bare(RegexId names) { return texts_.set().all_of({names, bare_name_}); }
+  // Those of True, False and None that are of these types.
+  RegexId python_words(TypeBits types) {
+    RegexSet& set = texts_.set();
+    std::vector<RegexId> words;
+    if (types & kNullBit) words.push_back(set.literal("None"));
+    if (types & kTrueBit) words.push_back(set.literal("True"));
+    if (types & kFalseBit) words.push_back(set.literal("False"));
+    return set.any_of(words);
+  }
   // NAME mark VALUE, the mark standing for a colon.
   Symbol bare_pair(RegexId names, std::string_view mark, GoalId goal) {
     const Symbol rule = builder_.rule("property");
@@ -91,7 +100,9 @@ class ParameterWriter final : public MarkedWriter {
     const Symbol rule = builder_.rule("parameter");
     const Symbol name = tagged(marks_.key, bare(names));
     std::vector<RegexId> texts;
+    TypeBits types = 0;
     for (const ValueCase& one : reader_.cases(goal)) {
+      types |= one.types;
       if (one.types & kStringBit) texts.push_back(one.strings);
     }
     if (!texts.empty()) {
@@ -100,6 +111,9 @@ class ParameterWriter final : public MarkedWriter {
     builder_.set_tag(marks_.json);
     const Symbol value = values_.write_types(translate(goal), kAllTypes & ~kStringBit);
     add(rule, {marks_.begin, name, marks_.json_value(value)});
+    const RegexId words = python_words(types);
+    if (words == texts_.nothing()) return rule;
+    add(rule, {marks_.begin, name, marks_.json_value(tagged(marks_.word, words))});
     return rule;
   }
 
@@ -162,9 +176,8 @@ class PythonWriter final : public MarkedWriter {
   Symbol scalars(const ValueCase& value) override {
     RegexSet& set = texts_.set();
     const Symbol rule = builder_.rule("scalar");
-    if (value.types & kNullBit) add(rule, {tagged(marks_.word, set.literal("None"))});
-    if (value.types & kTrueBit) add(rule, {tagged(marks_.word, set.literal("True"))});
-    if (value.types & kFalseBit) add(rule, {tagged(marks_.word, set.literal("False"))});
+    const RegexId words = python_words(value.types);
+    if (words != texts_.nothing()) add(rule, {tagged(marks_.word, words)});
     if (value.types & kNumberBit) add(rule, {builder_.terminal(value.numbers)});
     if (!(value.types & kStringBit)) return rule;
     add(rule, {builder_.terminal(texts_.quoted(value.strings))});

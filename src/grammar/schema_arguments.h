@@ -4,6 +4,7 @@
 //   kJson        {"city": "Oslo", "days": 3}
 //   kParameters  <parameter=city>Oslo</parameter><parameter=days>3</parameter>: text as it is, all
 //                else as JSON
+//                (and True, False, None, which templates make of them in a history)
 //   kDictionary  city:<|"|>Oslo<|"|>,days:3
 //   kPython      city="Oslo", days=3
 //

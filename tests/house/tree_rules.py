@@ -73,7 +73,7 @@ def verbs(root, files):
         if not re.fullmatch(r"src/cli/\w+\.cc", path) or path.endswith("_test.cc"):
             continue
         if match := re.fullmatch(r"src/cli/verb_(\w+)\.cc", path):
-            names.add(match.group(1))
+            names.add(match.group(1).replace("_", "-"))
         text = tree.read_text(path, root) or ""
         names.update(re.findall(r'add_subcommand\(\s*"([\w-]+)"', text))
     return sorted(names)

@@ -1,0 +1,43 @@
+// Finds what a chat template's turns look like by rendering conversations with it (a call, two
+// calls, content before calls, reasoning, texts that look like numbers, nested values) and
+// comparing the texts.
+#pragma once
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "chat/turn_format.h"
+
+namespace hearth {
+
+// Renders messages with variables (tools, add_generation_prompt, enable_thinking, ...). Throws
+// Error where the template does not take them.
+using RenderTurns = std::function<std::string(const boost::json::array& messages,
+                                              const boost::json::object& variables)>;
+
+struct FoundTurnFormat {
+  TurnFormat format;
+  std::string problem;  // why it has no calls: a sentence's predicate; empty where it has
+  // What an answer stands between ("<answer>", "</answer>"); empty where it stands by itself.
+  std::string content_begin, content_end;
+  // What the template wants besides format.history, to show calls.
+  bool null_content = false;  // calls are shown where content is null; else it is "" if empty
+  bool named_ids = false;     // it shows a call by its id: functions.NAME:NUMBER
+  bool results = false;       // results of the calls follow
+  bool bare = false;          // tools are not declared
+  bool python_words = false;  // it writes True for true
+  // What it shows of a last turn, with the variables that it took for it.
+  bool shows_content_before_calls = false;
+  bool shows_reasoning = false;  // before an answer
+  bool shows_reasoning_before_calls = false;
+  boost::json::object reasoning_switches = {};
+};
+
+// `has_token`: whether the vocabulary has a token of exactly this text.
+FoundTurnFormat find_turn_format(const RenderTurns& render,
+                                 const std::function<bool(std::string_view)>& has_token);
+
+}  // namespace hearth

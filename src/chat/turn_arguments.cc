@@ -1,0 +1,121 @@
+// The arguments of calls in a turn's grammar.
+#include "base/error.h"
+#include "chat/marker_space.h"
+#include "chat/turn_grammar.h"
+
+namespace hearth {
+namespace {
+
+constexpr std::string_view kAnyObject = R"({"type":"object"})";
+constexpr std::string_view kNoMembers =
+    R"({"type":"object","properties":{},"additionalProperties":false})";
+
+constexpr uint8_t number(TurnTag tag) { return static_cast<uint8_t>(tag); }
+
+ArgumentSpelling spelling_of(ArgumentForm form) {
+  switch (form) {
+    case ArgumentForm::kJson:
+      return ArgumentSpelling::kJson;
+    case ArgumentForm::kParameters:
+      return ArgumentSpelling::kParameters;
+    case ArgumentForm::kDictionary:
+      return ArgumentSpelling::kDictionary;
+    case ArgumentForm::kPython:
+      return ArgumentSpelling::kPython;
+  }
+  return ArgumentSpelling::kJson;
+}
+
+}  // namespace
+
+ArgumentMarks TurnGrammar::argument_marks() {
+  ArgumentMarks marks{.json = number(TurnTag::kJson),
+                      .key = number(TurnTag::kKey),
+                      .text = number(TurnTag::kText),
+                      .quote = number(TurnTag::kQuote),
+                      .colon = number(TurnTag::kColon),
+                      .word = number(TurnTag::kWord)};
+  if (format_.harmony) return marks;
+  const CallFormat& form = *format_.calls;
+  marks.spelling = spelling_of(form.arguments);
+  if (form.arguments == ArgumentForm::kParameters) {
+    marks.begin = sequence({space(), literal(TurnTag::kStructure, form.parameter)});
+    marks.text_value = [this](RegexId texts) { return text_value(texts); };
+    marks.json_value = [this](Symbol value) { return json_value(value); };
+  }
+  if (form.arguments == ArgumentForm::kDictionary) {
+    marks.quote_mark = literal(TurnTag::kQuote, form.quote);
+  }
+  return marks;
+}
+
+Symbol TurnGrammar::arguments(const Tool& tool) {
+  const ArgumentMarks marks = argument_marks();
+  if (tool.strict) return schema_arguments(tool, marks);
+  try {
+    return schema_arguments(tool, marks);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kRequest) throw;
+    relaxed_.emplace_back(error.what());
+    Tool other = tool;
+    other.parameters = kAnyObject;
+    return schema_arguments(other, marks);
+  }
+}
+
+Symbol TurnGrammar::schema_arguments(const Tool& tool, const ArgumentMarks& marks) {
+  SchemaOptions options;
+  options.name = tool.where.empty() ? tool.name : tool.where;
+  options.relaxed = !tool.strict;
+  const std::string_view schema =
+      tool.parameters.empty() ? kNoMembers : std::string_view(tool.parameters);
+  return add_arguments(builder_, schema, options, marks, relaxed_);
+}
+
+// Behind a key: the mark behind it, a text as it is, and the mark behind that. White space that the
+// form's own marks have next to the text is theirs once, and otherwise the text's.
+Symbol TurnGrammar::text_value(RegexId texts) {
+  const CallFormat& form = *format_.calls;
+  const std::string_view key_end = without_space_behind(form.key_end);
+  const std::string_view line = std::string_view(form.key_end).substr(key_end.size());
+  const std::string_view value_end = without_space_before(form.value_end);
+  const std::string before(
+      std::string_view(form.value_end).substr(0, form.value_end.size() - value_end.size()));
+  const MarkerHead head = markup_.head(value_end);
+  cuts_.value = head.text;
+  cuts_.newline_before_value_end = !before.empty();
+
+  const RegexId all = set_.everything();
+  if (head.token < 0) texts = set_.all_of({texts, markup_.without(head.text)});
+  RegexId whole = texts;
+  if (!before.empty()) {
+    const RegexId end = set_.literal(before);
+    const RegexId others = set_.complement(set_.concat({all, end}));
+    whole = set_.any_of({set_.concat({texts, end}), set_.all_of({texts, others})});
+  }
+  if (!head.text.empty()) whole = set_.concat({whole, set_.literal(head.text)});
+
+  const Symbol mark = literal(TurnTag::kStructure, key_end);
+  markup_.tag(TurnTag::kValue);
+  Symbol value = builder_.terminal(whole);
+  if (!line.empty()) {
+    const RegexId begin = set_.concat({set_.literal(line), all});
+    const Symbol other = builder_.terminal(set_.all_of({whole, set_.complement(begin)}));
+    markup_.tag(TurnTag::kStructure);
+    value = any_of({sequence({builder_.terminal(set_.literal(line)), value}), other});
+  }
+  markup_.tag(TurnTag::kStructure);
+  const Symbol token = head.token < 0 ? sequence({}) : markup_.token(head.token);
+  const Symbol rest = literal(TurnTag::kStructure, value_end.substr(head.bytes));
+  return sequence({mark, value, token, rest});
+}
+
+Symbol TurnGrammar::json_value(Symbol value) {
+  const CallFormat& form = *format_.calls;
+  const std::string& key_end = form.json_key_end.empty() ? form.key_end : form.json_key_end;
+  const Symbol before = sequence({literal(TurnTag::kStructure, key_end), space()});
+  const Symbol behind = sequence({space(), literal(TurnTag::kStructure, form.value_end)});
+  return sequence({before, value, behind});
+}
+
+}  // namespace hearth

@@ -1,0 +1,294 @@
+#include "chat/turn_grammar.h"
+
+#include "base/error.h"
+#include "chat/marker_space.h"
+#include "grammar/regex_parser.h"
+
+namespace hearth {
+namespace {
+
+constexpr std::string_view kIds = "[A-Za-z0-9_.:-]{1,64}";
+
+std::vector<int32_t> controls_of(const VocabularyTrie& vocabulary) {
+  std::vector<int32_t> ids;
+  for (size_t i = 0; i < vocabulary.size(); ++i) {
+    const auto id = static_cast<int32_t>(i);
+    if (vocabulary.role(id) == TokenRole::kControl) ids.push_back(id);
+  }
+  return ids;
+}
+
+}  // namespace
+
+TurnGrammar::TurnGrammar(const TurnFormat& format, const TurnOrder& order,
+                         std::span<const MarkerToken> tokens, const VocabularyTrie& vocabulary)
+    : format_(format),
+      order_(order),
+      tokens_(tokens),
+      set_(builder_.regexes()),
+      markup_(builder_, tokens_, controls_of(vocabulary)),
+      calls_tools_(order.choice != ToolChoice::kNone && !order.tools.empty() &&
+                   format.calls_tools()) {
+  set_.restrict_to(vocabulary.single_bytes());
+}
+
+std::shared_ptr<const Grammar> TurnGrammar::build() {
+  const Symbol start = format_.harmony ? harmony_turn() : turn();
+  uint32_t json = tag_bit(TurnTag::kJson);
+  if (is_json(order_.answer.kind)) json |= tag_bit(TurnTag::kAnswer);
+  builder_.say_names_once(json);
+  try {
+    return builder_.build(start);
+  } catch (const Error& error) {
+    const std::string_view what = only_calls() ? "tools" : order_.answer.name;
+    fail(ErrorCode::kRequest, "{}: the schema {}", what, error.what());
+  }
+}
+
+Symbol TurnGrammar::any_of(std::initializer_list<Symbol> some) {
+  const Symbol rule = builder_.rule("any");
+  for (Symbol symbol : some) builder_.add(rule, {symbol});
+  return rule;
+}
+
+Symbol TurnGrammar::sequence(std::initializer_list<Symbol> symbols) {
+  const Symbol rule = builder_.rule("sequence");
+  builder_.add(rule, symbols);
+  return rule;
+}
+
+Symbol TurnGrammar::space(uint64_t most) {
+  markup_.tag(TurnTag::kStructure);
+  return builder_.terminal(markup_.space(most));
+}
+
+Symbol TurnGrammar::literal(TurnTag tag, std::string_view marker, bool* quoted) {
+  markup_.tag(tag);
+  return markup_.marker(marker, quoted);
+}
+
+Symbol TurnGrammar::answer() {
+  markup_.tag(TurnTag::kAnswer);
+  return add_shape(builder_, order_.answer);
+}
+
+// What the prompt's last marker of reasoning was, where nothing but white space stands behind it,
+// or where it is still open.
+TurnGrammar::Opened TurnGrammar::opened() const {
+  if (format_.reasoning_end.empty()) return Opened::kContent;
+  const std::string_view tail = order_.prompt_tail;
+  const size_t begin = format_.reasoning_begin.empty() ? std::string_view::npos
+                                                       : tail.rfind(format_.reasoning_begin);
+  const size_t end = tail.rfind(format_.reasoning_end);
+  const bool begins = begin != std::string_view::npos;
+  const bool ends = end != std::string_view::npos;
+  // "<|begin|>" may be the end of another marker, such as "[/THINK]" of "[THINK]".
+  if (begins && (!ends || begin > end)) {
+    const std::string_view behind = tail.substr(begin + format_.reasoning_begin.size());
+    return order_.prompt_goes_on || without_space_around(behind).empty() ? Opened::kReasoning
+                                                                         : Opened::kNothing;
+  }
+  if (!ends) return order_.prompt_goes_on ? Opened::kContent : Opened::kNothing;
+  const std::string_view behind = tail.substr(end + format_.reasoning_end.size());
+  return order_.prompt_goes_on || without_space_around(behind).empty() ? Opened::kContent
+                                                                       : Opened::kNothing;
+}
+
+Symbol TurnGrammar::turn() {
+  switch (opened()) {
+    case Opened::kReasoning: {
+      const Symbol whole = sequence({reasoning(true), body(true)});
+      return is_free() ? any_of({whole, cut_reasoning(true)}) : whole;
+    }
+    case Opened::kContent:
+      return body(false);
+    case Opened::kNothing:
+      break;
+  }
+  // Content may begin with reasoning, too, where that can begin anew.
+  if (is_free() && begins_anew()) return body(false);
+  const Symbol behind = sequence({space(), reasoning(false), body(true)});
+  if (!is_free()) return any_of({behind, body(false)});
+  return any_of({behind, body(false), sequence({space(), cut_reasoning(false)})});
+}
+
+Symbol TurnGrammar::reasoning(bool begun) {
+  const MarkerHead head = markup_.head(format_.reasoning_end);
+  cuts_.reasoning = head.text;
+  const Symbol begin = begun ? sequence({}) : literal(TurnTag::kStructure, format_.reasoning_begin);
+  markup_.tag(TurnTag::kReasoning);
+  const Symbol text = markup_.free_text_until(head, {}, set_.everything());
+  const std::string_view rest = std::string_view(format_.reasoning_end).substr(head.bytes);
+  return sequence({begin, text, literal(TurnTag::kStructure, rest)});
+}
+
+// Reasoning that the turn ends in.
+Symbol TurnGrammar::cut_reasoning(bool begun) {
+  const MarkerHead head = markup_.head(format_.reasoning_end);
+  const Symbol begin = begun ? sequence({}) : literal(TurnTag::kStructure, format_.reasoning_begin);
+  markup_.tag(TurnTag::kReasoning);
+  const RegexId text = head.token < 0 ? markup_.without(head.text) : set_.everything();
+  const int32_t excluded[] = {head.token};
+  return sequence({begin, markup_.free_text(excluded, text)});
+}
+
+Symbol TurnGrammar::body(bool behind_reasoning) {
+  if (only_calls()) return sequence({space(), calls(0), space()});
+  if (has_answer()) {
+    const Symbol before = behind_reasoning ? space() : sequence({});
+    const Symbol whole = sequence({before, answer()});
+    return calls_tools_ ? any_of({whole, sequence({space(), calls(0), space()})}) : whole;
+  }
+  if (calls_tools_ && is_bare(*format_.calls)) return bare_body();
+  return free_body(behind_reasoning);
+}
+
+// Whether one token begins reasoning, so that it is told from text wherever it stands.
+bool TurnGrammar::begins_anew() const {
+  if (format_.reasoning_begin.empty() || (calls_tools_ && is_bare(*format_.calls))) return false;
+  const MarkerHead begin = markup_.head(format_.reasoning_begin);
+  return begin.token >= 0 && begin.text.empty();
+}
+
+// Content with calls behind it. Reasoning that one token begins may begin again.
+Symbol TurnGrammar::free_body(bool behind_reasoning) {
+  std::vector<int32_t> excluded;
+  RegexId first = set_.everything();
+  Symbol again = kNoSymbol;
+  if (begins_anew()) {
+    excluded.push_back(markup_.head(format_.reasoning_begin).token);
+    again = sequence({reasoning(false), space(kNoLimit)});
+  } else if (!format_.reasoning_begin.empty() && !behind_reasoning) {
+    const RegexId marker = set_.literal(format_.reasoning_begin);
+    first = set_.complement(set_.concat({markup_.space(), marker, set_.everything()}));
+  }
+  Symbol before = sequence({});
+  if (behind_reasoning) {  // white space at its beginning is none of the content's
+    before = space(kNoLimit);
+    first = set_.all_of({first, markup_.not_spaced()});
+  }
+  const Symbol none = sequence({});
+  const Symbol end = again == kNoSymbol ? none : any_of({none, cut_reasoning(false)});
+  markup_.tag(TurnTag::kContent);
+  if (!calls_tools_) {
+    return sequence({before, markup_.free_text(excluded, first, again), end});
+  }
+  const CallFormat& form = *format_.calls;
+  const std::string_view opening = form.section_begin.empty() ? form.begin : form.section_begin;
+  const std::string_view marker = without_space_before(opening);
+  const MarkerHead head = markup_.head(marker);
+  cuts_.content = head.text;
+  const Symbol called = markup_.free_text_until(head, excluded, first, again);
+  if (head.token >= 0) {
+    excluded.push_back(head.token);
+  } else {
+    first = set_.all_of({first, markup_.without(head.text)});
+  }
+  markup_.tag(TurnTag::kContent);
+  const Symbol alone = sequence({markup_.free_text(excluded, first, again), end});
+  const size_t cut = opening.size() - marker.size() + head.bytes;
+  return sequence({before, any_of({alone, sequence({called, calls(cut), space()})})});
+}
+
+// Calls that no markup begins: they are those that begin a turn, up to the arguments.
+bool TurnGrammar::is_bare(const CallFormat& calls) const {
+  const std::string_view opening = calls.section_begin.empty() ? calls.begin : calls.section_begin;
+  const std::string_view text = without_space_before(opening);
+  if (split_marker(text, tokens_).empty()) return true;
+  if (split_marker(text, tokens_)[0].token >= 0 || markup_.head(text).token >= 0) return false;
+  const bool tag =
+      text[0] == '<' || (text[0] == '[' && text.size() > 1 && text[1] >= 'A' && text[1] <= 'Z');
+  return !tag;
+}
+
+Symbol TurnGrammar::bare_body() {
+  const CallFormat& form = *format_.calls;
+  std::vector<RegexId> names;
+  for (const Tool& tool : order_.tools) names.push_back(set_.literal(tool.name));
+  bool quoted = false;
+  const RegexId begin = markup_.marker_text(form.section_begin + form.begin, &quoted);
+  const RegexId name_end = markup_.marker_text(form.name_end, &quoted);
+  const RegexId call =
+      set_.concat({markup_.space(), begin, set_.any_of(names), name_end, set_.everything()});
+  markup_.tag(TurnTag::kContent);
+  const Symbol alone = markup_.free_text({}, set_.complement(call));
+  return any_of({alone, sequence({space(), calls(0), space()})});
+}
+
+// The answer's markup, the first `cut` bytes of its opening left out.
+Symbol TurnGrammar::calls(size_t cut) {
+  const CallFormat& form = *format_.calls;
+  const bool section = !form.section_begin.empty();
+  const std::string opening = (section ? form.section_begin : form.begin).substr(cut);
+  bool quoted = false;
+  Symbol first = literal(TurnTag::kStructure, opening, &quoted);
+  if (section) first = sequence({first, literal(TurnTag::kStructure, form.begin, &quoted)});
+  bool again_quoted = false;
+  const bool several = order_.parallel && !form.one;
+  const Symbol behind = any_call(quoted);
+  const Symbol end =
+      form.section_end.empty() ? sequence({}) : literal(TurnTag::kStructure, form.section_end);
+  if (!several) return sequence({first, behind, end});
+  const Symbol separator = sequence({space(), literal(TurnTag::kStructure, form.separator)});
+  const Symbol next =
+      sequence({separator, literal(TurnTag::kStructure, form.begin, &again_quoted), behind});
+  return sequence({first, behind, builder_.repeated(next, 0, kNoLimit), end});
+}
+
+Symbol TurnGrammar::any_call(bool quoted) {
+  Symbol& rule = any_call_[quoted ? 1 : 0];
+  if (rule != kNoSymbol) return rule;
+  rule = builder_.rule("call");
+  for (const Tool& tool : order_.tools) builder_.add(rule, {call(tool, quoted)});
+  return rule;
+}
+
+Symbol TurnGrammar::name(const Tool& tool) {
+  markup_.tag(TurnTag::kName);
+  return builder_.terminal(set_.literal(tool.name));
+}
+
+Symbol TurnGrammar::id() {
+  markup_.tag(TurnTag::kId);
+  return builder_.terminal(parse_pattern(set_, kIds, {.search = false}));
+}
+
+// A call behind its beginning.
+Symbol TurnGrammar::call(const Tool& tool, bool quoted) {
+  const CallFormat& form = *format_.calls;
+  auto mark = [&](std::string_view marker) {
+    return literal(TurnTag::kStructure, marker, &quoted);
+  };
+  Symbols parts;
+  if (form.id_place == IdPlace::kBeforeName) {
+    parts.push_back(id());
+    parts.push_back(mark(form.id_end));
+  }
+  if (form.id_place == IdPlace::kAroundName) {
+    markup_.tag(TurnTag::kId);
+    parts.push_back(builder_.terminal(set_.literal(form.id_begin)));
+    parts.push_back(name(tool));
+    markup_.tag(TurnTag::kId);
+    parts.push_back(builder_.terminal(parse_pattern(set_, ":[0-9]{1,4}", {.search = false})));
+  } else {
+    parts.push_back(name(tool));
+  }
+  if (form.id_place == IdPlace::kBehindName) {
+    parts.push_back(any_of({sequence({mark(form.id_begin), id()}), sequence({})}));
+  }
+  parts.push_back(mark(form.name_end));
+  parts.push_back(arguments(tool));
+  if (form.id_place == IdPlace::kBehindArguments) {
+    // Without it where the model leaves it out.
+    const bool before = quoted;
+    parts.push_back(
+        any_of({sequence({mark(form.id_begin), id(), mark(form.id_end)}), sequence({})}));
+    quoted = before;
+  }
+  parts.push_back(literal(TurnTag::kCallEnd, form.end, &quoted));
+  const Symbol rule = builder_.rule("call");
+  builder_.add(rule, parts);
+  return rule;
+}
+
+}  // namespace hearth

@@ -1,0 +1,303 @@
+// hearth chat-format: what a model's turns look like, and where the words of recorded ones go.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/json_reader.h"
+#include "base/printable.h"
+#include "chat/recorded_turn.h"
+#include "chat/turn_template.h"
+#include "cli/load.h"
+#include "cli/options.h"
+#include "cli/program.h"
+#include "cli/text_io.h"
+#include "models/registry.h"
+#include "template/chat_prompt.h"
+
+namespace hearth {
+namespace {
+
+struct ChatFormatArgs {
+  std::optional<std::string> model, form, template_path, read;
+  bool json = false;
+};
+
+// Where turns are read: the form, and the vocabulary that they were written in.
+struct TurnSetting {
+  std::unique_ptr<const Tokenizer> tokenizer = nullptr;  // of the vocabulary, where it is a model's
+  TurnFormat format = {};
+  std::string problem = {};
+  TurnVocabulary vocabulary = {};
+};
+
+const KnownFormat& known_format(const std::string& name) {
+  const KnownFormat* known = find_known_format(name);
+  if (known != nullptr) return *known;
+  fail(ErrorCode::kUsage, "there is no form called '{}'; the forms are: {}", name,
+       fmt::join(known_format_names(), ", "));
+}
+
+TurnSetting setting_of(const KnownFormat& known) {
+  return {.format = known.format, .vocabulary = made_turn_vocabulary(known.controls)};
+}
+
+// The form that a template shows without a model: in a vocabulary of bytes, and of what the form
+// usually has as tokens.
+TurnSetting template_setting(const std::string& path) {
+  const ChatTemplate chat(read_text(path));
+  const RenderTurns render = renderer_of(chat);
+  const FoundTurnFormat found = find_turn_format(render, [](std::string_view) { return false; });
+  const KnownFormat* known = find_known_format(found.format.name);
+  TurnSetting setting{.vocabulary = made_turn_vocabulary(
+                          known != nullptr ? known->controls : std::vector<std::string>())};
+  const FoundTurnFormat proved = prove_turn_format(render, setting.vocabulary);
+  setting.format = proved.format;
+  setting.problem = proved.problem;
+  return setting;
+}
+
+TurnSetting model_setting(const ChatFormatArgs& args) {
+  const ModelSource source = open_model_source(*args.model, UnknownTypes::kKeep);
+  ConsoleListener console(false);
+  TurnSetting setting{.tokenizer = open_tokenizer(source, std::nullopt, console)};
+  std::optional<std::string> text;
+  if (args.template_path) text = read_text(*args.template_path);
+  const ChatPrompt prompt(source, *setting.tokenizer, text);
+  setting.vocabulary = turn_vocabulary(*setting.tokenizer);
+  const FoundTurnFormat found = prove_turn_format(renderer_of(prompt), setting.vocabulary);
+  setting.format = found.format;
+  setting.problem = found.problem;
+  return setting;
+}
+
+TurnSetting setting_of(const ChatFormatArgs& args) {
+  if (args.form && (args.model || args.template_path)) {
+    fail(ErrorCode::kUsage, "--form takes the place of a model and of --template; give one");
+  }
+  if (args.form) return setting_of(known_format(*args.form));
+  if (!args.model && !args.template_path) {
+    fail(ErrorCode::kUsage, "give a model, --template FILE or --form NAME");
+  }
+  return args.model ? model_setting(args) : template_setting(*args.template_path);
+}
+
+// Reads recorded turns in the setting's form, or in that which one names itself.
+class TurnLines {
+ public:
+  explicit TurnLines(const TurnSetting* setting) : setting_(setting) {}
+
+  std::string read(const boost::json::object& line) {
+    const RecordedTurn turn = read_recorded_turn(line, definitions_);
+    const TurnSetting& setting = setting_ != nullptr ? *setting_ : named(turn.form);
+    auto language = std::make_shared<const TurnLanguage>(compile_turn(
+        setting.format, turn.order, setting.vocabulary.markers, setting.vocabulary.trie));
+    return turn_message_json(turn, read_turn(language, tokens_of(turn, setting.vocabulary)));
+  }
+
+  void define(const boost::json::object& tools) {
+    for (const auto& tool : tools) definitions_[tool.key()] = tool.value();
+  }
+
+ private:
+  const TurnSetting& named(const std::string& form) {
+    if (form.empty()) {
+      fail(ErrorCode::kUsage,
+           "a turn does not name its 'form': give a model, --template FILE or --form NAME");
+    }
+    auto [at, added] = named_.try_emplace(form);
+    if (added) at->second = setting_of(known_format(form));
+    return at->second;
+  }
+
+  const TurnSetting* setting_;
+  std::map<std::string, TurnSetting> named_;
+  boost::json::object definitions_;
+};
+
+const boost::json::object& object_of(const boost::json::value& value) {
+  if (value.is_object()) return value.get_object();
+  fail(ErrorCode::kRequest, "a turn must be an object of JSON");
+}
+
+void read_one(TurnLines& lines, const boost::json::object& line) {
+  const boost::json::value* tools = line.if_contains("tools");
+  if (tools != nullptr && tools->is_object()) lines.define(tools->get_object());
+  if (const boost::json::value* cases = line.if_contains("cases"); cases && cases->is_array()) {
+    for (const boost::json::value& turn : cases->get_array()) {
+      write_stdout(lines.read(object_of(turn)));
+    }
+  } else if (line.contains("pieces")) {
+    write_stdout(lines.read(line));
+  }
+}
+
+int read_turns(const ChatFormatArgs& args) {
+  std::optional<TurnSetting> setting;
+  if (args.model || args.template_path || args.form) setting = setting_of(args);
+  TurnLines lines(setting ? &*setting : nullptr);
+  const std::string text = read_text(*args.read);
+  std::optional<boost::json::value> whole;
+  try {
+    whole = read_json(text);
+  } catch (const Error&) {  // a line for each turn
+  }
+  if (whole) {
+    read_one(lines, object_of(*whole));
+    return 0;
+  }
+  for (size_t begin = 0, number = 1; begin < text.size(); ++number) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string_view line = std::string_view(text).substr(begin, end - begin);
+    begin = end + 1;
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    try {
+      read_one(lines, object_of(read_json(line)));
+    } catch (const Error& error) {
+      throw Error(error.code(), fmt::format("'{}', line {}: {}", *args.read, number, error.what()));
+    }
+  }
+  return 0;
+}
+
+constexpr size_t kMostShown = 1000;  // bytes of a line of a marker
+
+// Between quotation marks, each newline as \n.
+std::string in_marks(std::string_view text) {
+  std::string shown;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    if (begin > 0) shown += "\\n";
+    shown += printable(text.substr(begin, end - begin), kMostShown);
+    begin = end + 1;
+  }
+  return fmt::format("'{}'", shown);
+}
+
+std::string arguments_shown(const CallFormat& calls) {
+  switch (calls.arguments) {
+    case ArgumentForm::kJson:
+      return "{...}";
+    case ArgumentForm::kParameters:
+      return calls.parameter + "KEY" + calls.key_end + "VALUE" + calls.value_end + "...";
+    case ArgumentForm::kDictionary:
+      return "KEY:" + calls.quote + "TEXT" + calls.quote + ",...";
+    case ArgumentForm::kPython:
+      return "KEY=VALUE, ...";
+  }
+  return "";
+}
+
+// A call as the form has it, with words for what differs.
+std::string call_shown(const CallFormat& calls) {
+  std::string text = calls.section_begin + calls.begin;
+  if (calls.id_place == IdPlace::kBeforeName) text += "ID" + calls.id_end;
+  if (calls.id_place == IdPlace::kAroundName) text += calls.id_begin;
+  text += "NAME";
+  if (calls.id_place == IdPlace::kAroundName) text += ":NUMBER";
+  if (calls.id_place == IdPlace::kBehindName) text += calls.id_begin + "ID";
+  text += calls.name_end + arguments_shown(calls);
+  if (calls.id_place == IdPlace::kBehindArguments) text += calls.id_begin + "ID" + calls.id_end;
+  return text + calls.end + calls.section_end;
+}
+
+void print_format(const TurnSetting& setting) {
+  const TurnFormat& format = setting.format;
+  std::string text = fmt::format("form       {}\n", format.name.empty() ? "none" : format.name);
+  if (format.harmony) {
+    text += "reasoning  in the channel 'analysis'\ncalls      messages to functions.NAME\n";
+  } else {
+    text += format.reasons()
+                ? fmt::format("reasoning  {} ... {}\n", in_marks(format.reasoning_begin),
+                              in_marks(format.reasoning_end))
+                : "reasoning  not told apart\n";
+    text += format.calls ? fmt::format("calls      {}\n", in_marks(call_shown(*format.calls)))
+                         : fmt::format("calls      none: the chat template {}\n", setting.problem);
+  }
+  if (format.calls && !format.calls->separator.empty()) {
+    text += fmt::format("between    {}\n", in_marks(format.calls->separator));
+  }
+  if (format.calls && format.calls->one) text += "a turn     has one call at most\n";
+  if (format.calls_tools()) {
+    text += fmt::format("history    arguments {}{}\n",
+                        format.history.arguments_as_text ? "as text" : "as an object",
+                        format.history.id_length > 0
+                            ? fmt::format(", ids of {} characters", format.history.id_length)
+                            : "");
+  }
+  write_stdout(text);
+}
+
+void print_format_json(const TurnSetting& setting) {
+  const TurnFormat& format = setting.format;
+  Json json;
+  json.object().key("form").text(format.name).key("tools").boolean(format.calls_tools());
+  if (!setting.problem.empty()) json.key("problem").text(setting.problem);
+  json.key("reasoning").object().key("begin").text(format.reasoning_begin);
+  json.key("end").text(format.reasoning_end).end_object();
+  json.key("harmony").boolean(format.harmony);
+  if (format.calls) {
+    const CallFormat& calls = *format.calls;
+    json.key("calls").object();
+    for (auto [name, text] : {std::pair("section_begin", &calls.section_begin),
+                              {"begin", &calls.begin},
+                              {"name_end", &calls.name_end},
+                              {"end", &calls.end},
+                              {"separator", &calls.separator},
+                              {"section_end", &calls.section_end},
+                              {"id_begin", &calls.id_begin},
+                              {"id_end", &calls.id_end},
+                              {"parameter", &calls.parameter},
+                              {"key_end", &calls.key_end},
+                              {"json_key_end", &calls.json_key_end},
+                              {"value_end", &calls.value_end},
+                              {"quote", &calls.quote}}) {
+      if (!text->empty()) json.key(name).text(*text);
+    }
+    json.key("one").boolean(calls.one).key("shown").text(call_shown(calls)).end_object();
+  }
+  json.key("history").object().key("arguments");
+  json.text(format.history.arguments_as_text ? "text" : "object");
+  json.key("reasoning_key").text(format.history.reasoning_key);
+  json.key("id_length").number(uint64_t{format.history.id_length}).end_object();
+  write_stdout(json.end_object().line());
+}
+
+int chat_format(const ChatFormatArgs& args) {
+  if (args.read) return read_turns(args);
+  const TurnSetting setting = setting_of(args);
+  if (args.json) {
+    print_format_json(setting);
+  } else {
+    print_format(setting);
+  }
+  return setting.format.calls_tools() ? 0 : 1;
+}
+
+}  // namespace
+
+void add_chat_format(CLI::App& program, Action& action) {
+  CLI::App& verb = *program.add_subcommand(
+      "chat-format", "Tell how a model calls tools and reasons, and read what one wrote");
+  auto args = std::make_shared<ChatFormatArgs>();
+  verb.add_option("MODEL", args->model, "A GGUF file or a model's folder: its chat template");
+  add_text(verb, "--template", &args->template_path, "FILE", "Take this chat template instead");
+  add_text(verb, "--form", &args->form, "NAME",
+           "Take the form of this name, without a template: hermes, qwen3-coder, gpt-oss, ...");
+  add_text(
+      verb, "--read", &args->read, "FILE",
+      "Read turns, a line of JSON each ({\"pieces\", \"tools\", \"prompt_tail\", \"end\"}), and "
+      "print the messages that a client would get; -: standard input");
+  verb.add_flag("--json", args->json, "Print the form as JSON");
+  add_examples(verb,
+               "  hearth chat-format model.gguf\n"
+               "  hearth chat-format --template chat_template.jinja --json\n"
+               "  hearth chat-format --form hermes --read turns.jsonl");
+  verb.callback([args, &action] { action = [args] { return chat_format(*args); }; });
+}
+
+}  // namespace hearth
