@@ -124,10 +124,10 @@ class TurnFormatFinder {
     format.history.reasoning_key = marks_.key;
     format.name = "content";
     const ContentMarks content = find_content_marks(render_, best.style);
-    found.content_begin = content.begin;
-    found.content_end = content.end;
+    format.content_begin = content.begin;
+    format.content_end = content.end;
     if (best.stage != ProbeStage::kFound) return found;
-    found.null_content = best.style.null_content;
+    format.history.null_content = best.style.null_content;
     found.named_ids = best.style.named_ids;
     found.results = best.style.results;
     found.bare = !best.style.tools;

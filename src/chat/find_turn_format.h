@@ -21,10 +21,7 @@ using RenderTurns = std::function<std::string(const boost::json::array& messages
 struct FoundTurnFormat {
   TurnFormat format;
   std::string problem;  // why it has no calls: a sentence's predicate; empty where it has
-  // What an answer stands between ("<answer>", "</answer>"); empty where it stands by itself.
-  std::string content_begin, content_end;
   // What the template wants besides format.history, to show calls.
-  bool null_content = false;  // calls are shown where content is null; else it is "" if empty
   bool named_ids = false;     // it shows a call by its id: functions.NAME:NUMBER
   bool results = false;       // results of the calls follow
   bool bare = false;          // tools are not declared

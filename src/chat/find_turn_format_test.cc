@@ -101,7 +101,7 @@ TEST(FindTurnFormat, FindsWhatTemplatesWantOfAHistory) {
   EXPECT_EQ(history("command-r7b").reasoning_key, "tool_plan");
   EXPECT_TRUE(history("functionary-v3.1").arguments_as_text);
   EXPECT_FALSE(history("deepseek-v3.1").arguments_as_text);
-  EXPECT_TRUE(found_in(turn_template("deepseek-v3")).null_content);
+  EXPECT_TRUE(found_in(turn_template("deepseek-v3")).format.history.null_content);
   EXPECT_TRUE(found_in(turn_template("kimi-k2")).named_ids);
   EXPECT_FALSE(found_in(turn_template("hermes")).named_ids);
   EXPECT_TRUE(found_in(turn_template("hermes")).shows_content_before_calls);
@@ -140,26 +140,27 @@ TEST(FindTurnFormat, ReasoningWithoutMarksIsNone) {
 
 TEST(FindTurnFormat, FindsWhatContentStandsBetween) {
   FoundTurnFormat found = found_in(turn_template("command-r7b"));
-  EXPECT_EQ(found.content_begin + " " + found.content_end, "<|START_RESPONSE|> <|END_RESPONSE|>");
+  EXPECT_EQ(found.format.content_begin + " " + found.format.content_end,
+            "<|START_RESPONSE|> <|END_RESPONSE|>");
   found = found_in(
       "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if m.role == 'user' %}{{ m.content }}"
       "{% else %}<think>\n{{ m.reasoning_content }}\n</think>\n<answer>\n{{ m.content }}\n</answer>"
       "{% endif %}<|im_end|>{% endfor %}"
       "{% if add_generation_prompt %}<|im_start|>assistant\n<think>{% endif %}");
-  EXPECT_EQ(found.content_begin + " " + found.content_end, "<answer> </answer>");
+  EXPECT_EQ(found.format.content_begin + " " + found.format.content_end, "<answer> </answer>");
   EXPECT_EQ(found.format.reasoning_begin, "<think>");
   EXPECT_EQ(found.problem, "does not show calls of tools in a history");
   for (std::string_view name : known_format_names()) {
     if (name == "command-r7b") continue;
     found = found_in(turn_template(name));
-    EXPECT_EQ(found.content_begin + found.content_end, "") << name;
+    EXPECT_EQ(found.format.content_begin + found.format.content_end, "") << name;
   }
   // A message of its own is no mark.
   found = found_in(
       "{% for m in messages %}{% if m.reasoning_content %}<|im_start|>{{ m.role }}\n"
       "{{ m.reasoning_content }}<|im_end|>{% endif %}"
       "<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>{% endfor %}");
-  EXPECT_EQ(found.format.reasoning_begin + found.content_begin, "");
+  EXPECT_EQ(found.format.reasoning_begin + found.format.content_begin, "");
 }
 
 TEST(FindTurnFormat, FormsOfNoTableAreNamedByTheirShape) {

@@ -59,18 +59,20 @@ void add_json_forms(std::vector<KnownFormat>* forms) {
                                .name_end = "\", \"arguments\": ",
                                .end = "}"},
                               {"<think>", "</think>"}));
-  forms->push_back(
-      known_form("command-r7b", {"<|START_THINKING|>", "<|END_THINKING|>"},
-                 {.section_begin = "<|START_ACTION|>[\n    ",
-                  .separator = ",\n    ",
-                  .section_end = "\n]<|END_ACTION|>",
-                  .begin = "{\"tool_call_id\": \"",
-                  .name_end = "\", \"parameters\": ",
-                  .end = "}",
-                  .id_place = IdPlace::kBeforeName,
-                  .id_end = "\", \"tool_name\": \""},
-                 {"<|START_ACTION|>", "<|END_ACTION|>", "<|START_THINKING|>", "<|END_THINKING|>"},
-                 {.reasoning_key = "tool_plan"}));
+  forms->push_back(known_form("command-r7b", {"<|START_THINKING|>", "<|END_THINKING|>"},
+                              {.section_begin = "<|START_ACTION|>[\n    ",
+                               .separator = ",\n    ",
+                               .section_end = "\n]<|END_ACTION|>",
+                               .begin = "{\"tool_call_id\": \"",
+                               .name_end = "\", \"parameters\": ",
+                               .end = "}",
+                               .id_place = IdPlace::kBeforeName,
+                               .id_end = "\", \"tool_name\": \""},
+                              {"<|START_ACTION|>", "<|END_ACTION|>", "<|START_THINKING|>",
+                               "<|END_THINKING|>", "<|START_RESPONSE|>", "<|END_RESPONSE|>"},
+                              {.reasoning_key = "tool_plan"}));
+  forms->back().format.content_begin = "<|START_RESPONSE|>";
+  forms->back().format.content_end = "<|END_RESPONSE|>";
   forms->push_back(
       known_form("apertus", {"<|inner_prefix|>", "<|inner_suffix|>"},
                  {.section_begin = "<|tools_prefix|>[",

@@ -54,6 +54,7 @@ struct CallFormat {
 struct HistoryFormat {
   bool arguments_as_text = false;  // function.arguments is JSON text; else an object
   std::string reasoning_key = "reasoning_content";  // of a message, where it takes reasoning
+  bool null_content = false;                        // of a message of calls alone; else it is ""
   uint32_t id_length = 0;  // of ids, which are letters and digits; 0: any id
   bool operator==(const HistoryFormat&) const = default;
 };
@@ -62,6 +63,8 @@ struct TurnFormat {
   std::string name = {};  // of the form, for people: "hermes"
   // Both empty: the model does not reason aloud.
   std::string reasoning_begin = {}, reasoning_end = {};
+  // What an answer stands between; both empty where it stands by itself.
+  std::string content_begin = {}, content_end = {};
   // None: calls cannot be told from text.
   std::optional<CallFormat> calls = {};
   // OpenAI's harmony: messages in channels, in place of all of the above.

@@ -136,7 +136,12 @@ Symbol TurnGrammar::body(bool behind_reasoning) {
   if (only_calls()) return sequence({space(), calls(0), space()});
   if (has_answer()) {
     const Symbol before = behind_reasoning ? space() : sequence({});
-    const Symbol whole = sequence({before, answer()});
+    Symbol whole = sequence({before, answer()});
+    if (has_envelope()) {
+      const Symbol begin = literal(TurnTag::kStructure, format_.content_begin);
+      const Symbol end = literal(TurnTag::kStructure, format_.content_end);
+      whole = any_of({whole, sequence({before, begin, answer(), end})});
+    }
     return calls_tools_ ? any_of({whole, sequence({space(), calls(0), space()})}) : whole;
   }
   if (calls_tools_ && is_bare(*format_.calls)) return bare_body();
@@ -148,6 +153,25 @@ bool TurnGrammar::begins_anew() const {
   if (format_.reasoning_begin.empty() || (calls_tools_ && is_bare(*format_.calls))) return false;
   const MarkerHead begin = markup_.head(format_.reasoning_begin);
   return begin.token >= 0 && begin.text.empty();
+}
+
+// Whether one token begins an answer, and one ends it.
+bool TurnGrammar::has_envelope() const {
+  const MarkerHead begin = markup_.head(format_.content_begin);
+  const MarkerHead end = markup_.head(format_.content_end);
+  return begin.token >= 0 && begin.text.empty() && end.token >= 0 && end.text.empty();
+}
+
+// Content between the marks of an answer, and what follows it; or content that ends in between.
+Symbol TurnGrammar::enveloped(Symbol behind) {
+  const MarkerHead end = markup_.head(format_.content_end);
+  const Symbol begin = sequence({space(), literal(TurnTag::kStructure, format_.content_begin)});
+  markup_.tag(TurnTag::kContent);
+  const Symbol whole = markup_.free_text_until(end, {}, set_.everything());
+  markup_.tag(TurnTag::kContent);
+  const int32_t excluded[] = {end.token};
+  const Symbol cut = markup_.free_text(excluded, set_.everything());
+  return any_of({sequence({begin, whole, space(), behind}), sequence({begin, cut})});
 }
 
 // Content with calls behind it. Reasoning that one token begins may begin again.
@@ -167,11 +191,13 @@ Symbol TurnGrammar::free_body(bool behind_reasoning) {
     before = space(kNoLimit);
     first = set_.all_of({first, markup_.not_spaced()});
   }
+  if (has_envelope()) excluded.push_back(markup_.head(format_.content_begin).token);
   const Symbol none = sequence({});
   const Symbol end = again == kNoSymbol ? none : any_of({none, cut_reasoning(false)});
   markup_.tag(TurnTag::kContent);
   if (!calls_tools_) {
-    return sequence({before, markup_.free_text(excluded, first, again), end});
+    const Symbol plain = sequence({markup_.free_text(excluded, first, again), end});
+    return sequence({before, has_envelope() ? any_of({plain, enveloped(none)}) : plain});
   }
   const CallFormat& form = *format_.calls;
   const std::string_view opening = form.section_begin.empty() ? form.begin : form.section_begin;
@@ -187,7 +213,12 @@ Symbol TurnGrammar::free_body(bool behind_reasoning) {
   markup_.tag(TurnTag::kContent);
   const Symbol alone = sequence({markup_.free_text(excluded, first, again), end});
   const size_t cut = opening.size() - marker.size() + head.bytes;
-  return sequence({before, any_of({alone, sequence({called, calls(cut), space()})})});
+  Symbol all = any_of({alone, sequence({called, calls(cut), space()})});
+  if (has_envelope()) {
+    const Symbol called_behind = sequence({space(), calls(0), space()});
+    all = any_of({all, enveloped(any_of({none, called_behind}))});
+  }
+  return sequence({before, all});
 }
 
 // Calls that no markup begins: they are those that begin a turn, up to the arguments.

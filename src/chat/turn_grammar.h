@@ -40,6 +40,8 @@ class TurnGrammar {
   Symbol sequence(std::initializer_list<Symbol> symbols);
   Symbol space(uint64_t most = 0);
   bool begins_anew() const;
+  bool has_envelope() const;
+  Symbol enveloped(Symbol behind);
   Symbol literal(TurnTag tag, std::string_view marker, bool* quoted = nullptr);
   Symbol answer();
 

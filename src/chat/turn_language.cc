@@ -16,11 +16,13 @@ bool looks_like_markup(std::string_view text) {
   return text.size() > 2 && std::ranges::any_of(kFirst, begins) && std::ranges::any_of(kLast, ends);
 }
 
-std::array<std::string_view, 17> markers_of(const TurnFormat& format) {
+std::array<std::string_view, 19> markers_of(const TurnFormat& format) {
   static const CallFormat kNone;
   const CallFormat& calls = format.calls ? *format.calls : kNone;
   return {format.reasoning_begin,
           format.reasoning_end,
+          format.content_begin,
+          format.content_end,
           calls.section_begin,
           calls.separator,
           calls.section_end,

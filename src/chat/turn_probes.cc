@@ -139,7 +139,7 @@ std::string text_to_continue(const RenderTurns& render, const array& messages, o
 
 ProbeStyle style_of(const FoundTurnFormat& found) {
   return {.history = found.format.history,
-          .null_content = found.null_content,
+          .null_content = found.format.history.null_content,
           .named_ids = found.named_ids,
           .results = found.results,
           .tools = !found.bare,

@@ -6,6 +6,7 @@
 
 #include "base/bytes_text.h"
 #include "base/tell.h"
+#include "chat/turn_template.h"
 #include "cli/load.h"
 #include "cli/sampling_options.h"
 #include "cli/text_io.h"
@@ -49,6 +50,19 @@ void ServedText::tell_start() const {
   }
 }
 
+// What turns look like, and what the log says of it.
+void ServedText::find_turns() {
+  if (!chat_->has_template()) return;
+  turns_ = prove_turn_format(renderer_of(*chat_), turn_vocabulary(*model_.tokenizer));
+  const TurnFormat& format = turns_.format;
+  if (format.calls_tools()) {
+    tell("hearth: tools are called in the form '{}'{}\n", format.name,
+         format.reasons() ? "; reasoning is told apart" : "");
+  } else {
+    print_note("no tools can be called: the chat template " + turns_.problem);
+  }
+}
+
 void ServedText::load(const std::string& name, const std::vector<uint32_t>& others) {
   EngineOptions options;
   options.context = args_.engine.context;
@@ -57,6 +71,7 @@ void ServedText::load(const std::string& name, const std::vector<uint32_t>& othe
   options.sequences = options.outputs = args_.app.completions.max_running;
   service_ = load_service(model_, engine_args(others), options, nullptr, service_options(args_));
   tell_start();
+  find_turns();
   backend_.emplace(*service_, *model_.tokenizer);
   const Engine& engine = service_->engine();
   std::string settings[] = {HEARTH_VERSION, args_.pre.value_or(""), template_text_.value_or("")};
@@ -64,7 +79,8 @@ void ServedText::load(const std::string& name, const std::vector<uint32_t>& othe
       name, file_time(model_.source.name()),
       make_fingerprint(model_.source, engine, sampling_, settings),
       [this, name](Json& json) { json_served_plan(json, name, service_->engine(), machine_); },
-      *backend_, *chat_, sampling_});
+      *backend_, *chat_, sampling_, chat_->has_template() ? &turns_.format : nullptr,
+      turns_.problem});
 }
 
 }  // namespace hearth

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "chat/find_turn_format.h"
 #include "cli/serve_options.h"
 #include "engine/open_model.h"
 #include "server/served_model.h"
@@ -34,6 +35,7 @@ class ServedText {
  private:
   EngineArgs engine_args(const std::vector<uint32_t>& others) const;
   void tell_start() const;
+  void find_turns();
 
   const ServeArgs& args_;
   const Machine& machine_;
@@ -41,6 +43,7 @@ class ServedText {
   SamplingParams sampling_;
   std::optional<std::string> template_text_;
   std::optional<ChatPrompt> chat_;
+  FoundTurnFormat turns_;
   std::unique_ptr<Service> service_;
   std::optional<ServiceBackend> backend_;
   std::optional<ServedModel> served_;

@@ -317,14 +317,14 @@ void HttpConnection::format(ExchangeState::Output output) {
     }
   }
   if (output.reply) append_reply(*std::exchange(output.reply, {}));
-  if (output.events || output.piece_type) {
+  if (output.events || output.pieces) {
     streaming_ = true;
     of_events_ = output.events.has_value();
     // Only the connection's end tells HTTP/1.0 where the answer ends.
     answered_.keep_alive = answered_.keep_alive && answered_.minor == 1;
     const std::string& date = shared_.date.now();
     out_ += of_events_ ? events_head(*output.events, answered_, date)
-                       : pieces_head(*output.piece_type, answered_, date);
+                       : pieces_head(*output.pieces, answered_, date);
     if (answered_.head_only) output.ended = true;
   }
   bool chunked = streaming_ && answered_.minor == 1;

@@ -138,12 +138,13 @@ void ExchangeState::begin_events(HttpFields fields) {
   leave(lock);
 }
 
-void ExchangeState::begin_body(std::string content_type) {
+void ExchangeState::begin_body(std::string content_type, HttpFields fields) {
   std::unique_lock lock(mutex_);
   if (takes_nothing()) return;
   HEARTH_CHECK(phase_ == Phase::kWaiting, "a request is answered once");
   phase_ = Phase::kPieces;
-  output_.piece_type = std::move(content_type);
+  fields.emplace(fields.begin(), "Content-Type", std::move(content_type));
+  output_.pieces = std::move(fields);
   leave(lock);
 }
 
@@ -300,7 +301,9 @@ void Exchange::reply(HttpReply reply) { state_->reply(std::move(reply)); }
 void Exchange::begin_events(HttpFields fields) { state_->begin_events(std::move(fields)); }
 void Exchange::send(std::string bytes) { state_->send(std::move(bytes)); }
 void Exchange::end() { state_->end(); }
-void Exchange::begin_body(std::string content_type) { state_->begin_body(std::move(content_type)); }
+void Exchange::begin_body(std::string content_type, HttpFields fields) {
+  state_->begin_body(std::move(content_type), std::move(fields));
+}
 void Exchange::break_off() { state_->break_off(); }
 bool Exchange::hold(uint64_t bytes) { return state_->hold(bytes); }
 bool Exchange::replies_full() const { return state_->replies_full(); }

@@ -41,7 +41,7 @@ class Exchange {
 
   // The answer's body piece by piece, where nobody knows its length yet: 200, chunked (for HTTP/1.0
   // up to the connection's end). Once; then any number of send(), and end().
-  void begin_body(std::string content_type);
+  void begin_body(std::string content_type, HttpFields fields = {});
   // Ends the connection in the middle of that body, so that nobody takes it for whole; dying does
   // the same.
   void break_off();

@@ -50,9 +50,9 @@ class ExchangeState : public std::enable_shared_from_this<ExchangeState> {
  public:
   struct Output {
     std::optional<HttpReply> reply;
-    std::optional<HttpFields> events;       // they begin, with these fields
-    std::optional<std::string> piece_type;  // a body in pieces begins, of this type
-    std::string bytes;                      // of events or of the body
+    std::optional<HttpFields> events;  // they begin, with these fields
+    std::optional<HttpFields> pieces;  // a body in pieces begins, with these fields
+    std::string bytes;                 // of events or of the body
     bool ended = false;
     bool broken = false;           // in the middle
     bool short_of_memory = false;  // told in place of what is missing
@@ -69,7 +69,7 @@ class ExchangeState : public std::enable_shared_from_this<ExchangeState> {
   void begin_events(HttpFields fields);
   void send(std::string bytes);
   void end();
-  void begin_body(std::string content_type);
+  void begin_body(std::string content_type, HttpFields fields);
   void break_off();
   bool hold(uint64_t bytes);
   bool replies_full() const { return replies_->full(); }

@@ -76,11 +76,11 @@ std::string events_head(const HttpFields& fields, const AnsweredRequest& answere
   return out += "\r\n";
 }
 
-std::string pieces_head(std::string_view content_type, const AnsweredRequest& answered,
+std::string pieces_head(const HttpFields& fields, const AnsweredRequest& answered,
                         std::string_view date) {
   std::string out;
   append_start(out, 200, answered, date);
-  append_field(out, "Content-Type", content_type);
+  for (const auto& [name, value] : fields) append_field(out, name, value);
   if (answered.minor == 1) append_field(out, "Transfer-Encoding", "chunked");
   return out += "\r\n";
 }

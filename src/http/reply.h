@@ -36,7 +36,7 @@ std::string reply_bytes(const HttpReply& reply, const AnsweredRequest& answered,
 std::string events_head(const HttpFields& fields, const AnsweredRequest& answered,
                         std::string_view date);
 // The head of a body in pieces: likewise.
-std::string pieces_head(std::string_view content_type, const AnsweredRequest& answered,
+std::string pieces_head(const HttpFields& fields, const AnsweredRequest& answered,
                         std::string_view date);
 void append_chunk(std::string& out, std::string_view bytes);
 inline constexpr std::string_view kLastChunk = "0\r\n\r\n";

@@ -40,8 +40,9 @@ void Answer::guarded(const Step& step) noexcept {
   }
 }
 
-void Answer::reply_with(std::unique_ptr<BodySource> source, Outcome outcome) {
-  auto reply = std::make_shared<PiecedReply>(exchange_, all_.worker_, std::move(source));
+void Answer::reply_with(std::unique_ptr<BodySource> source, Outcome outcome, HttpFields fields) {
+  auto reply =
+      std::make_shared<PiecedReply>(exchange_, all_.worker_, std::move(source), std::move(fields));
   reply->make();
   on_reactor([this, reply, outcome] {
     reply->hand_over();

@@ -61,8 +61,8 @@ class Answer : public std::enable_shared_from_this<Answer> {
   // Does a step at once, by the reactor.
   void guarded(const Step& step) noexcept;
   // The last step of the worker: makes the body of a whole reply, which may be large, piece by
-  // piece.
-  void reply_with(std::unique_ptr<BodySource> source, Outcome outcome);
+  // piece. `fields`: of its header.
+  void reply_with(std::unique_ptr<BodySource> source, Outcome outcome, HttpFields fields = {});
   // The answer was given. `finish` is what the log says; empty: the outcome.
   void end(Outcome outcome, unsigned status, std::string_view finish) noexcept;
 

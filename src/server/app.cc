@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "server/messages_reply.h"
 #include "server/reply_pieces.h"
 #include "threads/pin.h"
 
@@ -78,7 +79,8 @@ std::optional<ApiError> App::refuse(const HttpRequest& head, const Route* route)
     return ApiError{401,
                     "",
                     "invalid_api_key",
-                    "this server wants one of its keys, as `Authorization: Bearer KEY`",
+                    "this server wants one of its keys, as `Authorization: Bearer KEY` or "
+                    "`X-Api-Key: KEY`",
                     {},
                     {{"WWW-Authenticate", "Bearer"}}};
   }
@@ -139,6 +141,8 @@ void App::note_refusal(const HttpRequest& head, const ApiError& error) {
 
 HttpReply App::refused(const HttpRequest& head, const ApiError& error) {
   note_refusal(head, error);
+  // Clients of that API read no other errors.
+  if (head.path.starts_with("/v1/messages")) return messages_error_reply(error, head.id);
   return error_reply(error);
 }
 

@@ -96,10 +96,14 @@ class App {
   // The routes (app_routes.cc). Each was checked: it takes the method, and has its model.
   void chat(const std::shared_ptr<Exchange>& exchange);
   void text(const std::shared_ptr<Exchange>& exchange);
+  void answer_messages(const std::shared_ptr<Exchange>& exchange);
+  void respond(const std::shared_ptr<Exchange>& exchange);
+  void count_message(const std::shared_ptr<Exchange>& exchange);
   void embed(const std::shared_ptr<Exchange>& exchange);
   void tokenize(const std::shared_ptr<Exchange>& exchange);
   void detokenize(const std::shared_ptr<Exchange>& exchange);
   void apply_template(const std::shared_ptr<Exchange>& exchange);
+  void count_response_input(const std::shared_ptr<Exchange>& exchange);
   void list_models(const std::shared_ptr<Exchange>& exchange);
   void tell_model(const std::shared_ptr<Exchange>& exchange);
   void tell_plan(const std::shared_ptr<Exchange>& exchange);

@@ -4,8 +4,12 @@
 #include "base/json.h"
 #include "server/app.h"
 #include "server/exception_error.h"
+#include "server/messages_api.h"
+#include "server/messages_count.h"
 #include "server/openapi.h"
 #include "server/page.h"
+#include "server/responses_api.h"
+#include "server/text_api.h"
 
 namespace hearth {
 
@@ -15,6 +19,10 @@ std::span<const Route> routes() {
   static constexpr Route kRoutes[] = {
       {"POST", "/v1/chat/completions", &App::chat, Needs::kTextModel, CountedAs::kText},
       {"POST", "/v1/completions", &App::text, Needs::kTextModel, CountedAs::kText},
+      {"POST", "/v1/responses", &App::respond, Needs::kTextModel, CountedAs::kText},
+      {"POST", "/v1/messages", &App::answer_messages, Needs::kTextModel, CountedAs::kText},
+      {"POST", "/v1/responses/input_tokens", &App::count_response_input, Needs::kTextModel},
+      {"POST", "/v1/messages/count_tokens", &App::count_message, Needs::kTextModel},
       {"POST", "/v1/embeddings", &App::embed, Needs::kEmbedder, CountedAs::kEmbeddings},
       {"POST", "/tokenize", &App::tokenize},
       {"POST", "/detokenize", &App::detokenize},
@@ -34,11 +42,24 @@ std::span<const Route> routes() {
 }
 
 void App::chat(const std::shared_ptr<Exchange>& exchange) {
-  completions_.start(answers_, exchange, *text_, true);
+  completions_.start(answers_, exchange, *text_, chat_api());
 }
 
 void App::text(const std::shared_ptr<Exchange>& exchange) {
-  completions_.start(answers_, exchange, *text_, false);
+  completions_.start(answers_, exchange, *text_, prompt_api());
+}
+
+void App::count_message(const std::shared_ptr<Exchange>& exchange) {
+  const RequestLimits& limits = options_.completions.limits;
+  answers_.start(std::make_shared<MessagesCount>(answers_, exchange, *text_, limits));
+}
+
+void App::respond(const std::shared_ptr<Exchange>& exchange) {
+  completions_.start(answers_, exchange, *text_, responses_api());
+}
+
+void App::answer_messages(const std::shared_ptr<Exchange>& exchange) {
+  completions_.start(answers_, exchange, *text_, messages_api());
 }
 
 void App::embed(const std::shared_ptr<Exchange>& exchange) {
@@ -60,6 +81,10 @@ void App::detokenize(const std::shared_ptr<Exchange>& exchange) {
 
 void App::apply_template(const std::shared_ptr<Exchange>& exchange) {
   answer_tokens(exchange, TokenRoute::kTemplate);
+}
+
+void App::count_response_input(const std::shared_ptr<Exchange>& exchange) {
+  answer_tokens(exchange, TokenRoute::kResponsesInput);
 }
 
 void App::list_models(const std::shared_ptr<Exchange>& exchange) {
@@ -128,7 +153,7 @@ std::string App::metrics() const {
 
 TokenRouteModel App::token_model() const {
   if (text_ == nullptr) return {embedder_->tokenizer, nullptr, true};
-  return {text_->backend.tokenizer(), &text_->chat, false};
+  return {text_->backend.tokenizer(), &text_->chat, false, text_->turns, text_->name};
 }
 
 std::vector<ModelInfo> App::models() const {

@@ -1,5 +1,6 @@
 #include "server/body_source.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/json.h"
@@ -28,6 +29,13 @@ bool TextBody::next(std::string* body) {
   }
   if (!any) body->append(json_inside(utf8_.flush())).append("\"}\n");
   return any;
+}
+
+bool MadeBody::next(std::string* body) {
+  const size_t bytes = std::min(kPieceBytes, body_.size() - at_);
+  body->append(body_, at_, bytes);
+  at_ += bytes;
+  return at_ < body_.size();
 }
 
 std::string whole_body(BodySource& source) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/utf8_stream.h"
 
@@ -32,6 +33,17 @@ class TextBody : public BodySource {
   std::string_view key_;
   bool begun_ = false;
   Utf8Stream utf8_;
+};
+
+// One that is there as a whole.
+class MadeBody final : public BodySource {
+ public:
+  explicit MadeBody(std::string body) : body_(std::move(body)) {}
+  bool next(std::string* body) override;
+
+ private:
+  const std::string body_;
+  size_t at_ = 0;
 };
 
 // All of it at once.

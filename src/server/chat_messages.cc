@@ -14,16 +14,16 @@ namespace hearth {
 namespace {
 
 constexpr std::string_view kOnlyText = "send text parts";
-constexpr std::string_view kNoTools = "tools are not supported; leave them out";
+constexpr size_t kMostCalls = 128;  // of one message
 
 std::string read_role(const boost::json::object& message, const std::string& name) {
   std::string param = name + ".role";
   std::string role = text_field(require_field(message, "role", param), param);
   if (role == "developer") return "system";
-  if (role == "tool" || role == "function") refuse_unsupported(param, kNoTools);
-  if (role != "system" && role != "user" && role != "assistant") {
+  if (role == "function") refuse_unsupported(param, "send what a tool gave as the role tool");
+  if (role != "system" && role != "user" && role != "assistant" && role != "tool") {
     throw RequestError(kInvalidValue, param,
-                       fmt::format("is '{}'; it must be system, developer, user or assistant",
+                       fmt::format("is '{}'; it must be system, developer, user, assistant or tool",
                                    printable(role, 40)));
   }
   return role;
@@ -38,9 +38,7 @@ std::string read_part(const boost::json::value& value, const std::string& name) 
   return text_field(require_field(part, "text", param), param);
 }
 
-std::string read_content(const boost::json::object& message, const std::string& name) {
-  std::string param = name + ".content";
-  const boost::json::value& content = require_field(message, "content", param);
+std::string read_content(const boost::json::value& content, const std::string& param) {
   if (content.is_string()) return text_field(content, param);
   if (!content.is_array()) refuse_type(content, param, "a string or an array of text parts");
   std::string text;
@@ -52,28 +50,85 @@ std::string read_content(const boost::json::object& message, const std::string& 
   return text;
 }
 
-bool is_empty_array(const boost::json::value& value) {
-  return value.is_array() && value.get_array().empty();
+boost::json::object read_call(const boost::json::value& field, const std::string& name) {
+  const boost::json::object& call = object_field(field, name);
+  std::string param = name + ".type";
+  const boost::json::value* type = find_field(call, "type");
+  if (type != nullptr && text_field(*type, param) != "function") {
+    refuse_unsupported(param, "send calls of the type function");
+  }
+  boost::json::object read;
+  param = name + ".id";
+  read["id"] = text_field(require_field(call, "id", param), param);
+  read["type"] = "function";
+  param = name + ".function";
+  const boost::json::object& function = object_field(require_field(call, "function", param), param);
+  boost::json::object& inner = read["function"].emplace_object();
+  const std::string at = param + ".name";
+  inner["name"] = text_field(require_field(function, "name", at), at);
+  param += ".arguments";
+  const boost::json::value& arguments = require_field(function, "arguments", param);
+  if (!arguments.is_string() && !arguments.is_object()) {
+    refuse_type(arguments, param, "a string, the JSON text of an object");
+  }
+  inner["arguments"] = arguments;
+  return read;
 }
 
-void refuse_tools(const boost::json::object& message, const std::string& name) {
-  for (std::string_view field : {"tool_calls", "function_call", "tool_call_id"}) {
-    const boost::json::value* value = find_field(message, field);
-    if (value != nullptr && !is_empty_array(*value)) {
-      refuse_unsupported(fmt::format("{}.{}", name, field), kNoTools);
-    }
+// Nothing where there are none.
+boost::json::array read_calls(const boost::json::object& message, const std::string& role,
+                              const std::string& name) {
+  const boost::json::value* field = find_field(message, "tool_calls");
+  if (field == nullptr) return {};
+  const std::string param = name + ".tool_calls";
+  const boost::json::array& calls = array_field(*field, param, 0, kMostCalls);
+  if (!calls.empty() && role != "assistant") {
+    throw RequestError(kInvalidValue, param,
+                       "stands in a message that is not the assistant's; leave it out");
+  }
+  boost::json::array read;
+  for (size_t i = 0; i < calls.size(); ++i) {
+    read.push_back(read_call(calls[i], entry_name(param, i)));
+  }
+  return read;
+}
+
+// What an assistant thought, by either name; nothing where the message has none.
+std::string read_reasoning(const boost::json::object& message, const std::string& name) {
+  for (const char* key : {"reasoning_content", "reasoning"}) {
+    const boost::json::value* reasoning = find_field(message, key);
+    if (reasoning != nullptr) return text_field(*reasoning, fmt::format("{}.{}", name, key));
+  }
+  return "";
+}
+
+void refuse_unbuilt_members(const boost::json::object& message, const std::string& name) {
+  if (find_field(message, "function_call") != nullptr) {
+    refuse_unsupported(name + ".function_call", "send it in tool_calls");
   }
   if (find_field(message, "audio") != nullptr) refuse_unsupported(name + ".audio", kOnlyText);
 }
 
 boost::json::object read_message(const boost::json::value& value, const std::string& name) {
-  constexpr std::array<std::string_view, 6> kTaken = {"role",          "content",      "tool_calls",
-                                                      "function_call", "tool_call_id", "audio"};
+  constexpr std::array<std::string_view, 8> kTaken = {
+      "role",         "content", "tool_calls",        "function_call",
+      "tool_call_id", "audio",   "reasoning_content", "reasoning"};
   const boost::json::object& message = object_field(value, name);
   boost::json::object read;
-  read["role"] = read_role(message, name);
-  refuse_tools(message, name);
-  read["content"] = read_content(message, name);
+  const std::string role = read_role(message, name);
+  read["role"] = role;
+  refuse_unbuilt_members(message, name);
+  boost::json::array calls = read_calls(message, role, name);
+  const std::string param = name + ".content";
+  const bool may_lack = !calls.empty() && find_field(message, "content") == nullptr;
+  read["content"] = may_lack ? "" : read_content(require_field(message, "content", param), param);
+  if (!calls.empty()) read["tool_calls"] = std::move(calls);
+  if (role == "tool") {
+    const std::string id = name + ".tool_call_id";
+    read["tool_call_id"] = text_field(require_field(message, "tool_call_id", id), id);
+  }
+  std::string reasoning = role == "assistant" ? read_reasoning(message, name) : "";
+  if (!reasoning.empty()) read["reasoning_content"] = std::move(reasoning);
   for (const auto& member : message) {
     std::string_view key(member.key().data(), member.key().size());
     bool taken = std::ranges::find(kTaken, key) != kTaken.end();

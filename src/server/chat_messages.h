@@ -12,9 +12,13 @@
 namespace hearth {
 
 // Reads the field `messages` of a body (required, 1 to `most` of them). Each becomes an object with
-// `role` and `content` first: `developer` is `system`, the texts of parts are joined by newlines.
-// Other members stay as they are, without null ones. Throws RequestError, also where a message
-// has tools, images, audio or files.
+// `role` and `content` first: `developer` is `system`, the texts of parts are joined by newlines,
+// and content that is missing where there are calls is empty. Behind them come, where a message has
+// them, `tool_calls` as OpenAI has them (`arguments` as the client sent them: JSON text or an
+// object), `tool_call_id` and `reasoning_content`, which is also read by the name `reasoning`.
+// Other members stay as they are, without null ones. server/turn_history.h then makes of calls and
+// reasoning what a template wants. Throws RequestError, also where a message has images, audio or
+// files.
 boost::json::array read_messages(const boost::json::object& body, size_t most);
 
 // The field add_generation_prompt, as a variable of the template; `kwargs`, which were read before,

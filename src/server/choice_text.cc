@@ -19,14 +19,34 @@ uint64_t count_code_points(std::string_view text) {
 
 void ChoicePart::append(ChoicePart next) {
   text += next.text;
+  reasoning += next.reasoning;
   std::ranges::move(next.entries, std::back_inserter(entries));
+  for (CallPart& call : next.calls) {
+    if (!calls.empty() && calls.back().index == call.index) {
+      calls.back().arguments += call.arguments;
+    } else {
+      calls.push_back(std::move(call));
+    }
+  }
   if (next.finish) finish = next.finish;
+  called |= next.called;
+  stop += next.stop;
+}
+
+TokenEntry token_entry(const Tokenizer& tokenizer, const Result& result, bool special) {
+  TokenEntry entry{tokenizer.token_bytes(result.token, special), result.logprob, {}, 0};
+  if (entry.bytes.empty()) return entry;
+  for (auto [id, logprob] : result.top_logprobs) {
+    entry.top.emplace_back(tokenizer.token_bytes(id, special), logprob);
+  }
+  return entry;
 }
 
 ChoicePart ChoiceText::take(const Result& result) {
   if (result.has_token()) ++tokens_;
   if (logprobs_ && result.has_token() && result.finish != Finish::kEndOfText) add(result);
-  ChoicePart part{index_, result.text, {}, result.finish};
+  ChoicePart part{
+      .index = index_, .text = result.text, .finish = result.finish, .stop = result.stop};
   given_ += result.text.size();
   for (; !waiting_.empty() && waiting_.front().begin < given_; waiting_.pop_front()) {
     part.entries.push_back(std::move(waiting_.front().entry));
@@ -36,12 +56,9 @@ ChoicePart ChoiceText::take(const Result& result) {
 }
 
 void ChoiceText::add(const Result& result) {
-  std::string bytes = tokenizer_->token_bytes(result.token, special_);
+  Waiting token{0, token_entry(*tokenizer_, result, special_)};
+  const std::string bytes = token.entry.bytes;
   if (bytes.empty()) return;
-  Waiting token{0, {bytes, result.logprob, {}, 0}};
-  for (auto [id, logprob] : result.top_logprobs) {
-    token.entry.top.emplace_back(tokenizer_->token_bytes(id, special_), logprob);
-  }
   push(bytes[0], &token);
   for (size_t i = 1; i < bytes.size(); ++i) push(bytes[i], nullptr);
   waiting_.push_back(std::move(token));

@@ -28,31 +28,59 @@ struct TokenEntry {
   uint64_t offset = 0;  // code points of the choice's text before the token's
 };
 
+// A piece of a call of a tool, or all of it. The first piece has an id and a name, the others none.
+struct CallPart {
+  uint32_t index = 0;  // of the call, in its choice
+  std::string id = {};
+  std::string name = {};
+  std::string arguments = {};  // JSON text, an object in the end
+};
+
 // A piece of a choice, or all of it.
 struct ChoicePart {
   uint32_t index = 0;
   std::string text = {};
   std::vector<TokenEntry> entries = {};
   std::optional<Finish> finish = {};
+  std::string reasoning = {};
+  std::vector<CallPart> calls = {};
+  bool called = false;    // with `finish`: the choice has calls
+  std::string stop = {};  // with `finish`: the stop string that ended it
 
   // Whether a client needs to hear of it.
-  bool empty() const { return text.empty() && entries.empty() && !finish; }
+  bool empty() const {
+    return text.empty() && entries.empty() && !finish && reasoning.empty() && calls.empty();
+  }
   void append(ChoicePart next);
 };
 
-class ChoiceText {
+// One choice of a request.
+class ChoiceReader {
+ public:
+  virtual ~ChoiceReader() = default;
+  // Takes the choice's next result and returns what became certain with it.
+  virtual ChoicePart take(const Result& result) = 0;
+
+  // Tokens generated, those without text included.
+  virtual uint32_t tokens() const = 0;
+  virtual uint64_t reasoning_tokens() const { return 0; }
+  virtual std::optional<Finish> finish() const = 0;
+};
+
+// The bytes and the log-probabilities of a result's token. `bytes` is empty where it has no text.
+TokenEntry token_entry(const Tokenizer& tokenizer, const Result& result, bool special);
+
+// The text as it is.
+class ChoiceText final : public ChoiceReader {
  public:
   // `index` is the choice's number in the reply, whatever its results say. `special`: control
   // tokens have text (Request::special_text). The tokenizer must outlive this.
   ChoiceText(const Tokenizer& tokenizer, uint32_t index, bool logprobs, bool special = false)
       : tokenizer_(&tokenizer), index_(index), logprobs_(logprobs), special_(special) {}
 
-  // Takes the choice's next result and returns what became certain with it.
-  ChoicePart take(const Result& result);
-
-  // Tokens generated, those without text included.
-  uint32_t tokens() const { return tokens_; }
-  std::optional<Finish> finish() const { return finish_; }
+  ChoicePart take(const Result& result) override;
+  uint32_t tokens() const override { return tokens_; }
+  std::optional<Finish> finish() const override { return finish_; }
 
  private:
   struct Waiting {

@@ -2,14 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <random>
+#include <utility>
 
 #include "base/clock.h"
 #include "http/reader.h"
 #include "server/chat_messages.h"
 #include "server/exception_error.h"
 #include "server/reply_pieces.h"
+#include "server/turn_choice.h"
+#include "server/turn_history.h"
 
 namespace hearth {
 namespace {
@@ -18,6 +22,9 @@ namespace {
 constexpr size_t kMostUnsent = 256 << 10;
 // The same where the replies of all have no room for more.
 constexpr size_t kLeastUnsent = 16 << 10;
+// Of the prompt's end, which tells what a turn begins in.
+constexpr size_t kTailBytes = 256;
+constexpr size_t kHeaderBytes = 1000;
 
 uint64_t random_seed() {
   std::random_device random;
@@ -26,7 +33,10 @@ uint64_t random_seed() {
 
 // What a part takes until its reply was written.
 uint64_t bytes_of(const ChoicePart& part) {
-  uint64_t bytes = part.text.size();
+  uint64_t bytes = part.text.size() + part.reasoning.size();
+  for (const CallPart& call : part.calls) {
+    bytes += sizeof(call) + call.id.size() + call.name.size() + call.arguments.size();
+  }
   for (const TokenEntry& entry : part.entries) {
     bytes += sizeof(entry) + entry.bytes.size();
     for (const auto& likely : entry.top) bytes += sizeof(likely) + likely.first.size();
@@ -34,14 +44,32 @@ uint64_t bytes_of(const ChoicePart& part) {
   return bytes;
 }
 
+// The end of a prompt that the template wrote, or all of it where a message goes on.
+std::string prompt_tail(const RenderedChat& chat, bool continued) {
+  size_t begin = chat.text.size() - std::min(chat.text.size(), kTailBytes);
+  if (!continued && !chat.foreign.empty()) begin = std::max(begin, chat.foreign.back().second);
+  return chat.text.substr(begin);
+}
+
+// For a header and a line of a log.
+std::string header_text(std::string text) {
+  if (text.size() > kHeaderBytes) text.replace(kHeaderBytes - 3, text.npos, "...");
+  for (char& c : text) {
+    if (c < ' ' || c > '~') c = '?';
+  }
+  return text;
+}
+
 }  // namespace
 
 Completion::Completion(Completions& all, Answers& answers, std::shared_ptr<Exchange> exchange,
-                       const ServedModel& model, bool chat)
+                       const ServedModel& model, std::unique_ptr<TextApi> api)
     : Answer(answers, std::move(exchange), &all.metrics_.requests),
       all_(all),
       model_(model),
-      chat_(chat) {}
+      api_(std::move(api)) {}
+
+Completion::~Completion() = default;
 
 void Completion::begin() {
   // Before its body costs anything.
@@ -58,27 +86,25 @@ void Completion::read() {
   // Its texts take as much until they are tokens.
   BodyLease lease;
   std::string body = exchange().take_body(&lease);
-  const RequestLimits& limits = all_.options_.limits;
-  call_ = chat_ ? read_chat_call(body, model_.sampling, limits, vocabulary)
-                : read_text_call(body, model_.sampling, limits, vocabulary);
+  call_ = api_->read(body, model_.sampling, all_.options_.limits, vocabulary);
   if (!call_.model.empty() && call_.model != model_.name) {
     throw RequestError(no_such_model(call_.model, model_.name));
   }
   settle_request();
-  settle_language();
-  read_prompts();
+  try {
+    call_.chat ? read_conversation() : read_prompts();
+  } catch (const RequestError& error) {
+    throw RequestError(api_->named(error.api()));
+  }
   // They may be large, and are tokens now.
   call_.messages = {};
   call_.template_kwargs = {};
   call_.prompts = {};
-  const HttpRequest& http = exchange().request();
-  head_ = {.chat = chat_,
-           .id = reply_id(chat_, http.id),
-           .created = std::time(nullptr),
-           .model = model_.name,
-           .fingerprint = model_.fingerprint,
-           .logprobs = call_.request.logprobs,
-           .include_usage = call_.include_usage};
+  reply_ = api_->reply({.unique = exchange().request().id,
+                        .created = std::time(nullptr),
+                        .model = model_.name,
+                        .fingerprint = model_.fingerprint},
+                       call_);
 }
 
 void Completion::settle_request() {
@@ -104,24 +130,61 @@ void Completion::settle_language() {
   call_.shape = {};  // it may be large
 }
 
-void Completion::read_prompts() {
-  const Tokenizer& tokenizer = model_.backend.tokenizer();
-  // Of one token more than the context holds the request is refused.
-  const size_t most = model_.backend.context();
+// What a turn may say depends on what the prompt began of it.
+void Completion::settle_turn(const RenderedChat& chat) {
+  const TurnFormat* format = model_.turns;
+  TurnOrder& order = call_.turn;
+  const bool plain = order.tools.empty() && call_.shape.kind == OutputKind::kFree;
+  // Who wants to see control tokens wants to see the markup.
+  const bool splits =
+      format != nullptr && format->reasons() && !(plain && call_.request.special_text);
+  if (order.tools.empty() && !splits) return settle_language();
+  order.answer = std::exchange(call_.shape, {});
+  order.prompt_tail = prompt_tail(chat, call_.continue_final);
+  turn_ = all_.languages_.find_turn(*format, order, model_.backend.tokenizer());
+  relaxed_ = header_text(fmt::format("{}", fmt::join(turn_->relaxed, "; ")));
+  order = {};
+  // Stop strings are looked for in what the language says is content.
+  Request& request = call_.request;
+  if (turn_->bound || !request.stops.empty()) request.language = turn_->begin;
+  request.stop_tags = turn_->stop_tags;
+  if (turn_->bound) request.stop_tokens.clear();
+}
+
+// Nobody can tell calls from text where the template shows none.
+void Completion::check_tools() const {
+  const bool callable = model_.turns != nullptr && model_.turns->calls_tools();
+  if (call_.turn.tools.empty() || callable) return;
+  const std::string& problem = model_.turns_problem;
+  throw RequestError(
+      kUnsupportedField, "tools",
+      fmt::format("cannot be called: the chat template {}; leave them out, or start the server "
+                  "with another one (--chat-template)",
+                  problem.empty() ? "shows no calls" : problem));
+}
+
+void Completion::read_conversation() {
+  check_tools();
+  fit_history(model_.turns, &call_.messages);
   Pace turns = pace();
-  if (chat_) {
-    RenderedChat rendered = model_.chat.render(call_.messages, call_.template_kwargs, &turns);
-    if (call_.continue_final) end_with_final_message(call_.messages, &rendered);
-    add_prompt(model_.chat.encode(rendered, most, &turns), "");
-    if (model_.backend.asks_first_turn()) {
-      call_.request.first_turn =
-          model_.chat.first_turn_tokens(call_.messages, call_.template_kwargs, &turns);
-    }
-    return;
+  RenderedChat rendered = model_.chat.render(call_.messages, call_.template_kwargs, &turns);
+  if (call_.continue_final) end_with_final_message(call_.messages, &rendered);
+  settle_turn(rendered);
+  // Of one token more than the context holds the request is refused.
+  add_prompt(model_.chat.encode(rendered, model_.backend.context(), &turns), "");
+  if (model_.backend.asks_first_turn()) {
+    call_.request.first_turn =
+        model_.chat.first_turn_tokens(call_.messages, call_.template_kwargs, &turns);
   }
+}
+
+void Completion::read_prompts() {
+  settle_language();
+  const Tokenizer& tokenizer = model_.backend.tokenizer();
+  Pace turns = pace();
   EncodeOptions options;
   options.add_eos = false;
-  options.most = most;
+  options.most = model_.backend.context();  // of one token more it is refused
   options.pace = &turns;
   for (const Prompt& prompt : call_.prompts) {
     if (ended()) return;
@@ -135,7 +198,7 @@ void Completion::read_prompts() {
 }
 
 void Completion::add_prompt(std::vector<int32_t> tokens, std::string echo) {
-  const char* field = chat_ ? "messages" : "prompt";
+  const char* field = call_.chat ? "messages" : "prompt";
   if (tokens.empty()) {
     throw RequestError(kInvalidValue, field, "is empty and no token stands before it");
   }
@@ -151,6 +214,24 @@ void Completion::add_prompt(std::vector<int32_t> tokens, std::string echo) {
   }
   uint64_t count = tokens.size();
   parts_.push_back({std::move(tokens), count, std::move(echo)});
+}
+
+std::unique_ptr<ChoiceReader> Completion::choice_reader(uint32_t choice) const {
+  const Tokenizer& tokenizer = model_.backend.tokenizer();
+  if (turn_ != nullptr) {
+    return std::make_unique<TurnChoice>(tokenizer, turn_, choice, call_.request,
+                                        call_.include_reasoning);
+  }
+  return std::make_unique<ChoiceText>(tokenizer, choice, call_.request.logprobs,
+                                      call_.request.special_text);
+}
+
+HttpFields Completion::reply_fields() const {
+  HttpFields fields;
+  if (!relaxed_.empty()) fields.push_back({"X-Hearth-Relaxed", relaxed_});
+  const std::string ignored = header_text(api_->ignored());
+  if (!ignored.empty()) fields.push_back({"X-Hearth-Ignored", ignored});
+  return fields;
 }
 
 uint32_t Completion::texts() const {
@@ -170,8 +251,7 @@ void Completion::submit() {
   if (!exchange().hold(echoed)) return fail(replies_full());
   for (uint32_t choice = 0; choice < texts(); ++choice) {
     const std::string& echo = parts_[choice / call_.request.choices].echo;
-    choices_.emplace_back(model_.backend.tokenizer(), choice, call_.request.logprobs,
-                          call_.request.special_text);
+    choices_.push_back(choice_reader(choice));
     whole_.push_back({.index = choice, .text = echo});
   }
   submitted_seconds_ = steady_seconds();
@@ -204,15 +284,14 @@ void Completion::submit_prompts() {
 
 void Completion::begin_events() {
   streaming_ = true;
-  exchange().begin_events();
+  exchange().begin_events(reply_fields());
   exchange().on_drained([weak = weak_from_this()] {
     auto self = std::static_pointer_cast<Completion>(weak.lock());
     if (self) self->go_on();
   });
-  std::string events;
+  std::string events = reply_->begin(usage(), texts());
   for (const ChoicePart& part : whole_) {
-    if (chat_) events += first_event(head_, part.index);
-    if (!part.empty()) events += part_events(head_, part);
+    if (!part.empty()) events += reply_->part(part);
   }
   if (!events.empty()) exchange().send(std::move(events));
 }
@@ -242,7 +321,7 @@ void Completion::take_results() {
       if (!exchange().hold(bytes_of(part))) return fail(replies_full());
       whole_[part.index].append(std::move(part));
     } else if (!part.empty()) {
-      events += part_events(head_, part);
+      events += reply_->part(part);
     }
   }
   if (!events.empty()) exchange().send(std::move(events));
@@ -260,14 +339,14 @@ void Completion::give_way() {
   ApiError error{503, "", "client_too_slow",
                  "others want the place of this stream, which its client has let wait: read faster "
                  "or ask for less"};
-  exchange().send(error_event(error));
+  exchange().send(reply_->error(error));
   exchange().end();
   end(Outcome::kCancelled, kClientClosedRequest, error.code);
 }
 
 ChoicePart Completion::take(const Result& result) {
   uint32_t prompt = prompt_of_.at(result.request);
-  ChoiceText& choice = choices_[prompt * call_.request.choices + result.choice];
+  ChoiceReader& choice = *choices_[prompt * call_.request.choices + result.choice];
   parts_[prompt].cached = result.cached_tokens;
   note_times(result);
   ChoicePart part = choice.take(result);
@@ -298,20 +377,19 @@ Usage Completion::usage() const {
     usage.prompt_tokens += part.token_count;
     usage.cached_tokens += part.cached;
   }
-  for (const ChoiceText& choice : choices_) usage.completion_tokens += choice.tokens();
+  for (const auto& choice : choices_) {
+    usage.completion_tokens += choice->tokens();
+    usage.reasoning_tokens += choice->reasoning_tokens();
+  }
   return usage;
 }
 
 void Completion::finish() {
   bool stopped = true;
-  for (const ChoiceText& choice : choices_) {
-    stopped &= finish_reason(*choice.finish()) == "stop";
-  }
+  for (const auto& choice : choices_) stopped &= finish_reason(*choice->finish()) == "stop";
   Outcome outcome = stopped ? Outcome::kStop : Outcome::kLength;
   if (streaming_) {
-    std::string events;
-    if (call_.include_usage) events = usage_event(head_, usage());
-    exchange().send(events + std::string(kDoneEvent));
+    exchange().send(reply_->end(usage()));
     exchange().end();
     return end(outcome, 200, "");
   }
@@ -319,13 +397,15 @@ void Completion::finish() {
   // it is handed over.
   finishing_ = true;
   on_worker([this, outcome] {
-    reply_with(std::make_unique<CompletionBody>(head_, std::move(whole_), usage()), outcome);
+    reply_with(reply_->whole(std::move(whole_), usage()), outcome, reply_fields());
   });
 }
 
 void Completion::tell(const ApiError& error) {
-  if (!streaming_) return Answer::tell(error);
-  exchange().send(error_event(error));
+  if (!streaming_) {
+    return exchange().reply(api_->error_reply(error, exchange().request().id));
+  }
+  exchange().send(reply_->error(error));
   exchange().end();
 }
 
@@ -347,6 +427,7 @@ void Completion::note(LogEntry* entry) const {
     entry->cached_tokens = sums.cached_tokens;
     entry->generated_tokens = sums.completion_tokens;
   }
+  entry->relaxed = relaxed_;
   entry->queue_seconds = queue_seconds_;
   entry->first_token_seconds = first_token_seconds_;
 }

@@ -19,14 +19,17 @@
 #include "server/answer.h"
 #include "server/choice_text.h"
 #include "server/completions.h"
-#include "server/reply_bodies.h"
+#include "server/reply_form.h"
+#include "server/text_api.h"
+#include "template/chat_template.h"
 
 namespace hearth {
 
 class Completion final : public Answer {
  public:
   Completion(Completions& all, Answers& answers, std::shared_ptr<Exchange> exchange,
-             const ServedModel& model, bool chat);
+             const ServedModel& model, std::unique_ptr<TextApi> api);
+  ~Completion() override;
 
   // For how long its results have waited for the client; 0 where they don't.
   double stalled_seconds() const;
@@ -50,13 +53,18 @@ class Completion final : public Answer {
   void note(LogEntry* entry) const override;
   void forget() noexcept override;
   void read();
+  void read_conversation();
   void read_prompts();
   void add_prompt(std::vector<int32_t> tokens, std::string echo);
   void settle_request();
   void settle_language();
+  void settle_turn(const RenderedChat& chat);
+  void check_tools() const;
+  std::unique_ptr<ChoiceReader> choice_reader(uint32_t choice) const;
   void submit();
   void submit_prompts();
   void begin_events();
+  HttpFields reply_fields() const;
   void go_on();
   void take_results_soon() noexcept;
   void take_results();
@@ -68,17 +76,19 @@ class Completion final : public Answer {
 
   Completions& all_;
   const ServedModel& model_;
-  const bool chat_;
+  const std::unique_ptr<TextApi> api_;
 
   CompletionCall call_;
+  std::shared_ptr<const TurnLanguage> turn_;  // null: the text is content as it is
+  std::string relaxed_;                       // what it leaves out
   std::vector<Part> parts_;
-  ReplyHead head_;
+  std::unique_ptr<ReplyForm> reply_;
 
   uint32_t places_ = 0;
   std::shared_ptr<ResultStream> stream_;
   std::vector<JobHandle> jobs_;
   std::unordered_map<uint64_t, uint32_t> prompt_of_;  // by the jobs' ids
-  std::vector<ChoiceText> choices_;
+  std::vector<std::unique_ptr<ChoiceReader>> choices_;
   std::vector<ChoicePart> whole_;  // what came so far, where it is not streamed
   uint32_t finished_ = 0;          // choices
   std::atomic<bool> told_{false};  // take_results() is on its way to the reactor

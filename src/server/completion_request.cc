@@ -10,14 +10,13 @@
 #include "server/json_fields.h"
 #include "server/output_fields.h"
 #include "server/sampling_fields.h"
+#include "server/tool_fields.h"
 #include "server/unbuilt_fields.h"
 
 namespace hearth {
 namespace {
 
 using boost::json::value;
-
-constexpr std::string_view kLeaveOut = "leave it out";
 
 // What one field's reader works on; readers run in the order of their table, so that one may look
 // at what those before it read.
@@ -212,10 +211,32 @@ void read_prompt(const value& field, const std::string& name, Reading& reading) 
   reading.call.prompts = prompt_fields(field, name, reading.limits.prompts, reading.vocabulary);
 }
 
-// Without tools both mean the same.
-void refuse_choice(const value& field, const std::string& name, Reading&) {
+// Behind `chat_template_kwargs`, as the next two.
+void read_tool_list(const value& field, const std::string& name, Reading& reading) {
+  read_tools(field, name, reading.limits.tools, &reading.call.turn, &reading.call.template_kwargs);
+}
+
+// Behind `tools`.
+void read_choice_of_tools(const value& field, const std::string& name, Reading& reading) {
+  read_tool_choice(field, name, &reading.call.turn, &reading.call.template_kwargs);
+}
+
+void read_effort(const value& field, const std::string& name, Reading& reading) {
+  read_reasoning_effort(field, name, &reading.call.template_kwargs);
+}
+
+void read_parallel(const value& field, const std::string& name, Reading& reading) {
+  reading.call.turn.parallel = bool_field(field, name);
+}
+
+void read_include_reasoning(const value& field, const std::string& name, Reading& reading) {
+  reading.call.include_reasoning = bool_field(field, name);
+}
+
+// Without functions both mean the same.
+void refuse_function_call(const value& field, const std::string& name, Reading&) {
   if (field.is_string() && (field.get_string() == "none" || field.get_string() == "auto")) return;
-  refuse_unsupported(name, kLeaveOut);
+  refuse_unsupported(name, "use tools and tool_choice");
 }
 
 using ReadShape = void (*)(const value& field, const std::string& name, OutputShape* shape);
@@ -281,8 +302,12 @@ constexpr FieldRule kChatRules[] = {
     {"continue_final_message", read_continuation},
     {"logprobs", read_chat_logprobs},
     {"top_logprobs", read_top_logprobs},
-    {"tool_choice", refuse_choice},
-    {"function_call", refuse_choice},
+    {"tools", read_tool_list},
+    {"tool_choice", read_choice_of_tools},
+    {"parallel_tool_calls", read_parallel},
+    {"reasoning_effort", read_effort},
+    {"include_reasoning", read_include_reasoning},
+    {"function_call", refuse_function_call},
     {"modalities", refuse_modalities},
 };
 

@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "chat/turn_language.h"
 #include "engine/request.h"
 #include "grammar/output_shape.h"
 #include "server/request_error.h"
@@ -28,6 +29,7 @@ struct RequestLimits {
   uint32_t top_logprobs = 20;
   uint32_t depth = 80;    // of the JSON: a schema of 64 levels within
   uint32_t prompts = 64;  // of one request
+  uint32_t tools = 128;
 };
 
 // Where /v1/completions is not told how many tokens to generate, as OpenAI has it. Chat goes on to
@@ -40,10 +42,12 @@ using Prompt = std::variant<std::string, std::vector<int32_t>>;
 struct CompletionCall {
   bool chat = false;
   std::string model;  // as given; empty: none
-  // Of chat: objects with a `role` (system, user or assistant; `developer` became system) and a
-  // `content`, a string; and whatever else they had.
+  // Of chat: as read_messages() makes them (server/chat_messages.h).
   boost::json::array messages;
-  boost::json::object template_kwargs;
+  boost::json::object template_kwargs;  // with `tools`, those that the template shows
+  // Of chat: the tools that may be called, and how. Its answer is `shape`.
+  TurnOrder turn;
+  bool include_reasoning = true;
   std::vector<Prompt> prompts;  // of /v1/completions; at least one, and none without ids
   // All but `prompt`. The seed is 0 where none was given.
   Request request;

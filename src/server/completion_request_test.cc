@@ -261,10 +261,7 @@ TEST(CompletionRequest, FieldsThatNeedEachOther) {
 }
 
 TEST(CompletionRequest, WhatIsNotBuiltIsRefused) {
-  const char* refused[] = {R"("tools":[{"type":"function"}])",
-                           R"("tool_choice":"required")",
-                           R"("tool_choice":{"type":"function"})",
-                           R"("functions":[{}])",
+  const char* refused[] = {R"("functions":[{}])",
                            R"("function_call":{"name":"f"})",
                            R"("modalities":["text","audio"])",
                            R"("audio":{"voice":"x"})",
@@ -417,10 +414,9 @@ TEST(CompletionRequest, MessagesThatAreNone) {
             "missing_required_parameter: messages[0].role is missing");
   EXPECT_EQ(messages_error(R"([{"role":"user"}])"),
             "missing_required_parameter: messages[0].content is missing");
-  EXPECT_EQ(
-      messages_error(R"([{"role":"wizard\n","content":"x"}])"),
-      "invalid_value: messages[0].role is 'wizard\\x0a'; it must be system, developer, user or "
-      "assistant");
+  EXPECT_EQ(messages_error(R"([{"role":"wizard\n","content":"x"}])"),
+            "invalid_value: messages[0].role is 'wizard\\x0a'; it must be system, developer, user, "
+            "assistant or tool");
   EXPECT_EQ(
       messages_error(R"([{"role":"user","content":3}])"),
       "invalid_type: messages[0].content is a number; it must be a string or an array of text "
@@ -428,8 +424,7 @@ TEST(CompletionRequest, MessagesThatAreNone) {
   EXPECT_EQ(
       messages_error(R"([{"role":"user","content":[{"type":"text","text":"a"},{"type":"text"}]}])"),
       "missing_required_parameter: messages[0].content[1].text is missing");
-  for (const char* message : {R"({"role":"tool","content":"x","tool_call_id":"1"})",
-                              R"({"role":"assistant","tool_calls":[{}]})",
+  for (const char* message : {R"({"role":"function","content":"x","name":"f"})",
                               R"({"role":"assistant","content":"x","audio":{"id":"1"}})",
                               R"({"role":"user","content":[{"type":"image_url"}]})",
                               R"({"role":"user","content":[{"type":"input_audio"}]})"}) {

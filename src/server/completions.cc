@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "server/completion.h"
+#include "server/text_api.h"
 
 namespace hearth {
 namespace {
@@ -22,8 +23,8 @@ Completions::Completions(const CompletionOptions& options)
       places_(uint64_t{options.max_running} + options.max_queue, options.max_running) {}
 
 void Completions::start(Answers& answers, const std::shared_ptr<Exchange>& exchange,
-                        const ServedModel& model, bool chat) {
-  answers.start(std::make_shared<Completion>(*this, answers, exchange, model, chat));
+                        const ServedModel& model, std::unique_ptr<TextApi> api) {
+  answers.start(std::make_shared<Completion>(*this, answers, exchange, model, std::move(api)));
 }
 
 std::optional<ApiError> Completions::find_room(const std::string& client, uint32_t texts) {

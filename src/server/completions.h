@@ -19,6 +19,7 @@
 namespace hearth {
 
 class Completion;
+class TextApi;
 
 struct CompletionOptions {
   RequestLimits limits;
@@ -34,10 +35,9 @@ class Completions {
   Completions(const Completions&) = delete;
   Completions& operator=(const Completions&) = delete;
 
-  // Reads the exchange's body as a request for text (chat, or the continuation of prompts), and
-  // answers it.
+  // Reads the exchange's body as a request for text of this API, and answers it.
   void start(Answers& answers, const std::shared_ptr<Exchange>& exchange, const ServedModel& model,
-             bool chat);
+             std::unique_ptr<TextApi> api);
 
   AppMetrics& metrics() { return metrics_; }
   const AppMetrics& metrics() const { return metrics_; }

@@ -26,6 +26,9 @@ TEST(Guard, KnowsKeys) {
     EXPECT_FALSE(guard.knows_key(with({{"authorization", value}}))) << value;
   }
   EXPECT_FALSE(guard.knows_key(with({{"x-api-key", ""}})));
+  EXPECT_TRUE(guard.knows_key(with({{"authorization", "Bearer other"}, {"x-api-key", "first"}})));
+  EXPECT_TRUE(guard.knows_key(with({{"x-api-key", "other"}, {"authorization", "Bearer first"}})));
+  EXPECT_FALSE(guard.knows_key(with({{"authorization", "Bearer other"}, {"x-api-key", "no"}})));
   EXPECT_FALSE(guard.knows_key(with({})));
   EXPECT_TRUE(Guard({}, {}).knows_key(with({})));
 }

@@ -76,5 +76,41 @@ TEST_F(LanguagesTest, RefusalsNameTheField) {
   EXPECT_EQ(error(OutputKind::kJsonSchema, "false").find("invalid_schema: field"), 0u);
 }
 
+TEST_F(LanguagesTest, CompilesATurnOnce) {
+  const TurnFormat& format = find_known_format("hermes")->format;
+  auto order = [](std::string schema, bool strict = false) {
+    TurnOrder made{.choice = ToolChoice::kAuto};
+    made.tools.push_back({.name = "f",
+                          .parameters = std::move(schema),
+                          .strict = strict,
+                          .where = "tools[0].function.parameters"});
+    return made;
+  };
+  const auto first = languages_.find_turn(format, order("{}"), *tokenizer_);
+  EXPECT_TRUE(first->tools);
+  EXPECT_EQ(languages_.find_turn(format, order("{}"), *tokenizer_), first);
+  TurnOrder opened = order("{}");
+  opened.prompt_tail = "<think>\n";
+  EXPECT_NE(languages_.find_turn(format, opened, *tokenizer_), first);
+  EXPECT_NE(languages_.find_turn(format, order("{}", true), *tokenizer_), first);
+  const char* remote = R"({"type":"object","properties":{"a":{"$ref":"http://x/"}}})";
+  EXPECT_EQ(languages_.find_turn(format, order(remote), *tokenizer_)->relaxed.size(), 1u);
+  try {
+    languages_.find_turn(format, order(remote, true), *tokenizer_);
+    FAIL() << "it is strict";
+  } catch (const RequestError& error) {
+    EXPECT_EQ(error.api().code, "invalid_schema");
+    EXPECT_EQ(error.api().param, "tools[0].function.parameters");
+  }
+  TurnOrder answer{.answer = {OutputKind::kRegex, "guided_regex", "(?<=x)a", {}}};
+  try {
+    languages_.find_turn(format, answer, *tokenizer_);
+    FAIL() << "nobody can hold it";
+  } catch (const RequestError& error) {
+    EXPECT_EQ(error.api().code, "invalid_value");
+    EXPECT_EQ(error.api().param, "guided_regex");
+  }
+}
+
 }  // namespace
 }  // namespace hearth

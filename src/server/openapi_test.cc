@@ -52,7 +52,8 @@ TEST(OpenApi, HasEveryRoute) {
       names_of(document.at("paths").as_object()),
       (Names{"/", "/apply-template", "/detokenize", "/health", "/live", "/metrics", "/openapi.json",
              "/tokenize", "/version", "/v1/chat/completions", "/v1/completions", "/v1/embeddings",
-             "/v1/models", "/v1/models/{id}", "/v1/plan"}));
+             "/v1/messages", "/v1/messages/count_tokens", "/v1/models", "/v1/models/{id}",
+             "/v1/plan", "/v1/responses", "/v1/responses/input_tokens"}));
 }
 
 // Goes through all of a document.
@@ -119,8 +120,26 @@ constexpr const char* kFields[] = {
     R"("tools":[])",
     R"("tools":[{}])",
     R"("tools":null)",
+    R"("tools":{})",
+    R"("tools":[{"type":"function","function":{"name":"f"}}])",
+    R"("tools":[{"type":"function","function":{"name":"a b"}}])",
+    R"("tools":[{"type":"function","function":{"name":"f","parameters":{},"strict":true}}])",
+    R"("tools":[{"type":"function","function":{"name":"f","parameters":[]}}])",
+    R"("tools":[{"type":"function","function":{"name":"f","strict":1}}])",
+    R"("tools":[{"type":"custom","custom":{"name":"f"}}])",
     R"("tool_choice":"none")",
-    R"("tool_choice":"required")",
+    R"("tool_choice":"some")",
+    R"("tool_choice":7)",
+    R"("tool_choice":{"type":"function"})",
+    R"("tool_choice":{"type":"allowed_tools"})",
+    R"("parallel_tool_calls":false)",
+    R"("parallel_tool_calls":"no")",
+    R"("reasoning_effort":"none")",
+    R"("reasoning_effort":"max")",
+    R"("include_reasoning":false)",
+    R"("include_reasoning":3)",
+    R"("function_call":"auto")",
+    R"("function_call":{"name":"f"})",
     R"("response_format":{"type":"text"})",
     R"("response_format":{"type":"json_object"})",
     R"("response_format":{})",
@@ -158,6 +177,20 @@ constexpr const char* kFields[] = {
     R"("messages":[{"role":"tool","content":"x"}])",
     R"("messages":[{"role":"developer","content":[{"type":"text","text":"x"}]}])",
     R"("messages":[{"role":"user","content":[{"type":"image_url"}]}])",
+    R"("messages":[{"role":"tool","content":"x","tool_call_id":"1"}])",
+    R"("messages":[{"role":"function","content":"x","name":"f"}])",
+    R"("messages":[{"role":"assistant"}])",
+    R"("messages":[{"role":"assistant","content":null}])",
+    R"("messages":[{"role":"assistant","content":"x","reasoning_content":"y"}])",
+    R"("messages":[{"role":"assistant","content":"x","reasoning":7}])",
+    R"("messages":[{"role":"assistant","content":"x","function_call":{}}])",
+    R"("messages":[{"role":"assistant","content":null,"tool_calls":[
+        {"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}]}])",
+    R"("messages":[{"role":"assistant","tool_calls":[
+        {"id":"1","function":{"name":"f","arguments":{}}}]}])",
+    R"("messages":[{"role":"assistant","tool_calls":[{"id":"1","function":{"name":"f"}}]}])",
+    R"("messages":[{"role":"user","content":"x","tool_calls":[
+        {"id":"1","function":{"name":"f","arguments":{}}}]}])",
     R"("messages":[{"role":"assistant","content":"x","tool_calls":[{}]}])",
     R"("messages":[{"role":"assistant","content":"x","tool_calls":[]}])"};
 

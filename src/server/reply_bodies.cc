@@ -110,13 +110,13 @@ void write_chunk_logprobs(Json& json, const ReplyHead& head, const ChoicePart& p
   }
 }
 
-void write_finish(Json& json, std::optional<Finish> finish) {
+void write_finish(Json& json, const ChoicePart& part) {
   json.key("finish_reason");
-  if (!finish) {
+  if (!part.finish) {
     json.null();
     return;
   }
-  std::optional<std::string_view> reason = finish_reason(*finish);
+  std::optional<std::string_view> reason = finish_reason(part);
   HEARTH_CHECK(reason.has_value(), "what failed is told as an error");
   json.text(*reason);
 }
@@ -129,8 +129,9 @@ void write_usage(Json& json, const Usage& usage) {
   json.key("prompt_tokens_details").object();
   json.key("cached_tokens").number(usage.cached_tokens).key("audio_tokens").number(uint64_t{0});
   json.end_object().key("completion_tokens_details").object();
-  for (const char* kind : {"reasoning_tokens", "audio_tokens", "accepted_prediction_tokens",
-                           "rejected_prediction_tokens"}) {
+  json.key("reasoning_tokens").number(usage.reasoning_tokens);
+  for (const char* kind :
+       {"audio_tokens", "accepted_prediction_tokens", "rejected_prediction_tokens"}) {
     json.key(kind).number(uint64_t{0});
   }
   json.end_object().end_object();
@@ -145,6 +146,16 @@ void open_reply(Json& json, const ReplyHead& head, bool chunk) {
   json.key("system_fingerprint").text(head.fingerprint).key("choices").array();
 }
 
+// A call of a whole reply, or a piece of one.
+void write_call(Json& json, const CallPart& call, bool piece) {
+  json.object();
+  if (piece) json.key("index").number(uint64_t{call.index});
+  if (!call.name.empty()) json.key("id").text(call.id).key("type").text("function");
+  json.key("function").object();
+  if (!call.name.empty()) json.key("name").text(call.name);
+  json.key("arguments").text(call.arguments).end_object().end_object();
+}
+
 std::string close_chunk(Json& json, const ReplyHead& head) {
   json.end_array();
   if (head.include_usage) json.key("usage").null();
@@ -152,19 +163,69 @@ std::string close_chunk(Json& json, const ReplyHead& head) {
   return event(json);
 }
 
-// `role`: the first chunk of a choice has it.
-std::string chat_chunk(const ReplyHead& head, const ChoicePart& part, bool role) {
+// The delta of a chunk of a chat: of one kind.
+enum class Delta : uint8_t { kRole, kReasoning, kContent, kCall, kFinish };
+
+void write_delta(Json& json, Delta delta, const ChoicePart& part) {
+  switch (delta) {
+    case Delta::kRole:
+      json.key("role").text("assistant").key("content").text("").key("refusal").null();
+      break;
+    case Delta::kReasoning:
+      json.key("reasoning_content").text(part.reasoning);
+      break;
+    case Delta::kContent:
+      json.key("content").text(part.text);
+      break;
+    case Delta::kCall:
+      json.key("tool_calls").array();
+      for (const CallPart& call : part.calls) write_call(json, call, true);
+      json.end_array();
+      break;
+    case Delta::kFinish:
+      break;
+  }
+}
+
+std::string chat_chunk(const ReplyHead& head, const ChoicePart& part, Delta delta) {
   Json json;
   open_reply(json, head, true);
   json.object().key("index").number(uint64_t{part.index}).key("delta").object();
-  if (role) json.key("role").text("assistant");
-  if (!part.finish) json.key("content").text(part.text);
-  if (role) json.key("refusal").null();
+  write_delta(json, delta, part);
   json.end_object();
   write_chunk_logprobs(json, head, part);
-  write_finish(json, part.finish);
+  write_finish(json, part);
   json.end_object();
   return close_chunk(json, head);
+}
+
+// All but the finish.
+std::string chat_chunks(const ReplyHead& head, ChoicePart part) {
+  std::string events;
+  if (!part.reasoning.empty()) {
+    events += chat_chunk(head, {.index = part.index, .reasoning = std::move(part.reasoning)},
+                         Delta::kReasoning);
+  }
+  if (!part.text.empty() || !part.entries.empty()) {
+    events += chat_chunk(
+        head,
+        {.index = part.index, .text = std::move(part.text), .entries = std::move(part.entries)},
+        Delta::kContent);
+  }
+  auto send_call = [&](CallPart call) {
+    ChoicePart piece{.index = part.index};
+    piece.calls.push_back(std::move(call));
+    events += chat_chunk(head, piece, Delta::kCall);
+  };
+  for (CallPart& call : part.calls) {
+    std::string arguments = std::move(call.arguments);
+    call.arguments.clear();
+    if (!call.name.empty()) send_call(call);
+    if (!arguments.empty()) {
+      send_call({.index = call.index, .arguments = std::move(arguments)});
+    }
+  }
+  return events;
 }
 
 // Up to its log-probabilities.
@@ -174,7 +235,15 @@ void begin_text_choice(Json& json, const ChoicePart& part) {
 
 void begin_chat_choice(Json& json, const ChoicePart& part) {
   json.object().key("index").number(uint64_t{part.index}).key("message").object();
-  json.key("role").text("assistant").key("content").text(part.text).key("refusal").null();
+  json.key("role").text("assistant").key("content");
+  part.text.empty() && !part.calls.empty() ? json.null() : json.text(part.text);
+  json.key("refusal").null();
+  if (!part.reasoning.empty()) json.key("reasoning_content").text(part.reasoning);
+  if (!part.calls.empty()) {
+    json.key("tool_calls").array();
+    for (const CallPart& call : part.calls) write_call(json, call, false);
+    json.end_array();
+  }
   json.end_object();
 }
 
@@ -183,7 +252,7 @@ std::string text_chunk(const ReplyHead& head, const ChoicePart& part) {
   open_reply(json, head, true);
   begin_text_choice(json, part);
   write_chunk_logprobs(json, head, part);
-  write_finish(json, part.finish);
+  write_finish(json, part);
   json.end_object();
   return close_chunk(json, head);
 }
@@ -217,6 +286,12 @@ std::optional<std::string_view> finish_reason(Finish finish) {
     default:
       return {};
   }
+}
+
+std::optional<std::string_view> finish_reason(const ChoicePart& part) {
+  if (!part.finish) return {};
+  std::optional<std::string_view> reason = finish_reason(*part.finish);
+  return part.called && reason == "stop" ? "tool_calls" : reason;
 }
 
 CompletionBody::CompletionBody(ReplyHead head, std::vector<ChoicePart> choices, const Usage& usage)
@@ -259,7 +334,7 @@ bool CompletionBody::step() {
     return true;
   }
   if (head_.logprobs) end_lists(json_, head_);
-  write_finish(json_, choice.finish);
+  write_finish(json_, choice);
   json_.end_object();
   choice = {};  // its memory
   ++choice_;
@@ -269,20 +344,19 @@ bool CompletionBody::step() {
 }
 
 std::string first_event(const ReplyHead& head, uint32_t choice) {
-  return head.chat ? chat_chunk(head, {choice, "", {}, {}}, true) : "";
+  return head.chat ? chat_chunk(head, {.index = choice}, Delta::kRole) : "";
 }
 
 std::string part_events(const ReplyHead& head, const ChoicePart& part) {
-  auto chunk = [&](const ChoicePart& one) {
-    return head.chat ? chat_chunk(head, one, false) : text_chunk(head, one);
-  };
   std::string events;
-  if (!part.text.empty() || !part.entries.empty()) {
-    events = chunk({part.index, part.text, part.entries, {}});
+  if (head.chat) {
+    events = chat_chunks(head, part);
+  } else if (!part.text.empty() || !part.entries.empty()) {
+    events = text_chunk(head, {.index = part.index, .text = part.text, .entries = part.entries});
   }
-  if (part.finish && finish_reason(*part.finish))
-    events += chunk({part.index, "", {}, part.finish});
-  return events;
+  if (!finish_reason(part)) return events;
+  const ChoicePart last{.index = part.index, .finish = part.finish, .called = part.called};
+  return events + (head.chat ? chat_chunk(head, last, Delta::kFinish) : text_chunk(head, last));
 }
 
 std::string usage_event(const ReplyHead& head, const Usage& usage) {

@@ -37,10 +37,13 @@ struct Usage {
   uint64_t prompt_tokens = 0;
   uint64_t completion_tokens = 0;
   uint64_t cached_tokens = 0;
+  uint64_t reasoning_tokens = 0;  // of the completion's
 };
 
 // "stop" or "length"; nothing where the choice failed or was cancelled, which is no answer.
 std::optional<std::string_view> finish_reason(Finish finish);
+// The same of a choice that has calls: "tool_calls" in place of "stop".
+std::optional<std::string_view> finish_reason(const ChoicePart& part);
 
 // The body of a completion. Every choice's part is whole, with a finish that has a reason.
 class CompletionBody : public BodySource {
@@ -60,8 +63,9 @@ class CompletionBody : public BodySource {
 };
 
 // The events of a stream, "data: {...}\n\n" each. first_event() comes first for every choice, with
-// the role in a chat and empty otherwise; a finish in an event of its own, or in none where it has
-// no reason: then error_event() does.
+// the role in a chat and empty otherwise; reasoning, text and each piece of a call in events of
+// their own, in this order, the name of a call before its arguments; a finish in an event of its
+// own, or in none where it has no reason: then error_event() does.
 std::string first_event(const ReplyHead& head, uint32_t choice);
 std::string part_events(const ReplyHead& head, const ChoicePart& part);
 std::string usage_event(const ReplyHead& head, const Usage& usage);

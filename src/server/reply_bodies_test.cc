@@ -123,6 +123,67 @@ TEST_F(ReplyBodies, ChatStream) {
   EXPECT_EQ(part_events(chat_, {1, "", {}, {}}), "");
 }
 
+// Two calls, the second of which was cut.
+ChoicePart called_part() {
+  ChoicePart part{.index = 1, .finish = Finish::kEndOfText, .called = true};
+  part.reasoning = "hm";
+  part.calls = {{0, "call_a", "read", R"({"p": "\u0001"})"}, {1, "call_b", "write", "{"}};
+  return part;
+}
+
+TEST_F(ReplyBodies, CallsOfAWholeReply) {
+  json::value body =
+      checked(completion_body(chat_, {called_part()}, {9, 4, 3, 2}), "ChatCompletion");
+  EXPECT_EQ(dump(body.at("choices")),
+            R"([{"index":1,"message":{"role":"assistant","content":null,"refusal":null,)"
+            R"("reasoning_content":"hm","tool_calls":[{"id":"call_a","type":"function",)"
+            R"("function":{"name":"read","arguments":"{\"p\": \"\\u0001\"}"}},)"
+            R"({"id":"call_b","type":"function","function":{"name":"write","arguments":"{"}}]},)"
+            R"("logprobs":null,"finish_reason":"tool_calls"}])");
+  EXPECT_EQ(body.at("usage").at("completion_tokens_details").at("reasoning_tokens"), 2);
+  ChoicePart cut = called_part();
+  cut.text = "I do.";
+  cut.finish = Finish::kLength;
+  body = checked(completion_body(chat_, {cut}, {}), "ChatCompletion");
+  EXPECT_EQ(body.at("choices").at(0).at("message").at("content"), "I do.");
+  EXPECT_EQ(body.at("choices").at(0).at("finish_reason"), "length");
+}
+
+TEST_F(ReplyBodies, CallsOfAStream) {
+  ChoicePart part = called_part();
+  part.text = "I do.";
+  auto parts = events(part_events(chat_, part), "ChatCompletionChunk");
+  std::vector<std::string> deltas;
+  for (const json::value& value : parts) {
+    deltas.push_back(dump(value.at("choices").at(0).at("delta")));
+  }
+  EXPECT_EQ(deltas,
+            (std::vector<std::string>{
+                R"({"reasoning_content":"hm"})", R"({"content":"I do."})",
+                R"({"tool_calls":[{"index":0,"id":"call_a","type":"function",)"
+                R"("function":{"name":"read","arguments":""}}]})",
+                R"({"tool_calls":[{"index":0,"function":{"arguments":"{\"p\": \"\\u0001\"}"}}]})",
+                R"({"tool_calls":[{"index":1,"id":"call_b","type":"function",)"
+                R"("function":{"name":"write","arguments":""}}]})",
+                R"({"tool_calls":[{"index":1,"function":{"arguments":"{"}}]})", "{}"}));
+  EXPECT_EQ(parts.back().at("choices").at(0).at("finish_reason"), "tool_calls");
+  EXPECT_TRUE(parts[0].at("choices").at(0).at("finish_reason").is_null());
+}
+
+TEST_F(ReplyBodies, PartsOfCallsJoin) {
+  ChoicePart whole{.index = 1};
+  ChoicePart first = called_part(), second{.index = 1};
+  first.finish = {};
+  first.called = false;
+  second.calls = {{1, "", "", "}"}, {2, "call_c", "x", ""}};
+  whole.append(std::move(first));
+  whole.append(std::move(second));
+  ASSERT_EQ(whole.calls.size(), 3u);
+  EXPECT_EQ(whole.calls[1].arguments, "{}");
+  EXPECT_EQ(whole.calls[2].name, "x");
+  EXPECT_FALSE(whole.called);
+}
+
 TEST_F(ReplyBodies, TextStream) {
   EXPECT_EQ(first_event(text_, 0), "");
   auto parts = events(part_events(text_, {2, "Hi", {}, Finish::kEndOfText}), "CompletionChunk");

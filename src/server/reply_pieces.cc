@@ -8,9 +8,11 @@ namespace hearth {
 void PiecedReply::make() { ended_ = !source_->next(&first_); }
 
 void PiecedReply::hand_over() {
-  if (ended_) return exchange_->reply({.body = std::move(first_)});
+  if (ended_) {
+    return exchange_->reply({.fields = std::move(fields_), .body = std::move(first_)});
+  }
   exchange_->on_drained([self = shared_from_this()] { self->ask(); });
-  exchange_->begin_body("application/json");
+  exchange_->begin_body("application/json", std::move(fields_));
   exchange_->send(std::exchange(first_, {}));
 }
 

@@ -23,8 +23,11 @@ class PiecedReply : public std::enable_shared_from_this<PiecedReply> {
  public:
   // The worker outlives the reactor's run.
   PiecedReply(std::shared_ptr<Exchange> exchange, RequestWorker& worker,
-              std::unique_ptr<BodySource> source)
-      : exchange_(std::move(exchange)), worker_(worker), source_(std::move(source)) {}
+              std::unique_ptr<BodySource> source, HttpFields fields = {})
+      : exchange_(std::move(exchange)),
+        worker_(worker),
+        source_(std::move(source)),
+        fields_(std::move(fields)) {}
 
   // Makes the first piece; by the worker. Throws what making it throws; nothing is sent yet.
   void make();
@@ -39,6 +42,7 @@ class PiecedReply : public std::enable_shared_from_this<PiecedReply> {
   const std::shared_ptr<Exchange> exchange_;
   RequestWorker& worker_;
   const std::unique_ptr<BodySource> source_;
+  HttpFields fields_;  // of the reply's header
   std::string first_;
   std::atomic<bool> ended_{false};  // no piece is to come
 };

@@ -33,7 +33,7 @@ class Client : public AnswerSink {
   void answer_ready() override {
     ExchangeState::Output output = state->take();
     if (output.reply) whole = output.reply->body;
-    begun |= output.piece_type.has_value();
+    begun |= output.pieces.has_value();
     ended |= output.ended;
     broken |= output.broken;
     if (output.bytes.empty()) return;

@@ -114,6 +114,7 @@ std::string log_line(const LogEntry& entry) {
     line += fmt::format(", first token {:.3f} s", *entry.first_token_seconds);
   }
   if (!entry.finish.empty()) line += ", " + entry.finish;
+  if (!entry.relaxed.empty()) line += ", not held: " + entry.relaxed;
   return line + fmt::format(" [{}]", entry.id);
 }
 
@@ -127,7 +128,9 @@ std::string log_json(const LogEntry& entry) {
   json.key("generated_tokens").number(entry.generated_tokens);
   json.key("queue_seconds").real(entry.queue_seconds);
   json.key("first_token_seconds").real(entry.first_token_seconds);
-  json.key("finish").text(entry.finish).end_object();
+  json.key("finish").text(entry.finish);
+  if (!entry.relaxed.empty()) json.key("relaxed").text(entry.relaxed);
+  json.end_object();
   std::string line = json.line();
   line.pop_back();  // the logger ends the line
   return line;

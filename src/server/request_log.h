@@ -36,7 +36,8 @@ struct LogEntry {
   // Of requests for text; those for embeddings have prompt_tokens alone.
   std::optional<uint64_t> prompt_tokens = {}, cached_tokens = {}, generated_tokens = {};
   std::optional<double> queue_seconds = {}, first_token_seconds = {};
-  std::string finish = {};  // "stop", "length", "cancelled", or an error's code
+  std::string finish = {};   // "stop", "length", "cancelled", or an error's code
+  std::string relaxed = {};  // what was left out of the schemas of tools; printable
 };
 
 // Of a request that ends now.

@@ -42,6 +42,14 @@ TEST(RequestLog, WritesALine) {
   EXPECT_EQ(log_line(plain), "::1 GET /health 200 0.000 s, 7 tokens [r2]");
 }
 
+TEST(RequestLog, TellsWhatIsNotHeld) {
+  LogEntry entry = completion();
+  entry.relaxed = "tools[0].function.parameters: x";
+  const std::string line = log_line(entry);
+  EXPECT_NE(line.find("length, not held: tools[0].function.parameters: x [r1]"), line.npos) << line;
+  EXPECT_EQ(read_json(log_json(entry)).at("relaxed"), "tools[0].function.parameters: x");
+}
+
 TEST(RequestLog, LetsNoPathEndItsLine) {
   LogEntry entry{.id = "r3", .peer = "::1", .method = "GET", .path = "/a\n127.0.0.1 GET\x1b[2J"};
   std::string line = log_line(entry);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/json.h"
+#include "chat/turn_format.h"
 #include "engine/engine.h"
 #include "formats/model_source.h"
 #include "server/backend.h"
@@ -23,6 +24,11 @@ struct ServedModel {
   Backend& backend;
   const ChatPrompt& chat;
   SamplingParams sampling;  // where a request says nothing
+  // What its turns look like; null: a chat's text is content as it is. It outlives the object.
+  const TurnFormat* turns = nullptr;
+  // Why tools cannot be called, "shows no calls": what the chat template does; empty where they
+  // can.
+  std::string turns_problem = {};
 };
 
 // "fp_0123456789ab", from all that decides on a text besides the request: the version, the model's

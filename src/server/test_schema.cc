@@ -4,6 +4,7 @@
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
+#include <regex>
 #include <set>
 
 namespace hearth {
@@ -62,6 +63,11 @@ class Checker {
     if (word == "minimum" || word == "maximum") return bound(word, rule, value, at);
     if (word == "minLength" || word == "maxLength") {
       return value.is_string() ? count(word, rule, value.get_string().size(), at) : "";
+    }
+    if (word == "pattern") {
+      return value.is_string() ? must(std::regex_search(text_of(value), std::regex(text_of(rule))),
+                                      at, "is not of the pattern")
+                               : "";
     }
     if (word == "minItems" || word == "maxItems") {
       return value.is_array() ? count(word, rule, value.get_array().size(), at) : "";

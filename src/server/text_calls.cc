@@ -3,6 +3,7 @@
 #include "server/chat_messages.h"
 #include "server/json_fields.h"
 #include "server/sampling_fields.h"
+#include "server/tool_fields.h"
 
 namespace hearth {
 
@@ -37,6 +38,16 @@ TemplateCall read_template_call(std::string_view body, const RequestLimits& limi
   call.messages = read_messages(object, limits.messages);
   if (const boost::json::value* kwargs = find_field(object, "chat_template_kwargs")) {
     call.template_kwargs = object_field(*kwargs, "chat_template_kwargs");
+  }
+  TurnOrder order;
+  if (const boost::json::value* tools = find_field(object, "tools")) {
+    read_tools(*tools, "tools", limits.tools, &order, &call.template_kwargs);
+  }
+  if (const boost::json::value* choice = find_field(object, "tool_choice")) {
+    read_tool_choice(*choice, "tool_choice", &order, &call.template_kwargs);
+  }
+  if (const boost::json::value* effort = find_field(object, "reasoning_effort")) {
+    read_reasoning_effort(*effort, "reasoning_effort", &call.template_kwargs);
   }
   constexpr const char* kPrompt = "add_generation_prompt";
   if (const boost::json::value* wish = find_field(object, kPrompt)) {

@@ -54,5 +54,17 @@ TEST(TextCalls, ApplyTemplate) {
             "missing_required_parameter: messages is missing");
 }
 
+TEST(TextCalls, ApplyTemplateShowsTheToolsThatAChatWould) {
+  const std::string begin = R"({"messages":[{"role":"user","content":"x"}],
+      "tools":[{"type":"function","function":{"name":"f"}}],"reasoning_effort":"low")";
+  const TemplateCall call = read_template_call(begin + "}", {});
+  EXPECT_EQ(call.template_kwargs.at("tools").as_array().size(), 1u);
+  EXPECT_EQ(call.template_kwargs.at("reasoning_effort"), "low");
+  EXPECT_FALSE(read_template_call(begin + R"(,"tool_choice":"none"})", {})
+                   .template_kwargs.contains("tools"));
+  EXPECT_EQ(error_of([&] { read_template_call(begin + R"(,"tool_choice":1})", {}); }),
+            "invalid_type: tool_choice is a number; it must be a string or an object");
+}
+
 }  // namespace
 }  // namespace hearth

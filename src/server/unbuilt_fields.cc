@@ -52,9 +52,9 @@ constexpr UnbuiltField kUnbuiltBoth[] = {
     {.name = "system", .remedy = "give it as the message of a chat"},
     {.name = "think",
      .nothing = Nothing::kNull,
-     .remedy = "give what the chat template takes in chat_template_kwargs"},
+     .remedy =
+         "use reasoning_effort, or give what the chat template takes in chat_template_kwargs"},
     {.name = "do_sample", .nothing = Nothing::kTrue, .remedy = "give temperature 0"},
-    {.name = "include_reasoning", .nothing = Nothing::kTrue},
     {.name = "typical_p", .nothing = Nothing::kNumber, .low = 1, .high = 1},
     {.name = "tfs_z", .nothing = Nothing::kNumber, .low = 1, .high = 1},
     {.name = "length_penalty", .nothing = Nothing::kNumber, .low = 1, .high = 1},
@@ -69,8 +69,7 @@ constexpr UnbuiltField kUnbuiltBoth[] = {
 };
 
 constexpr UnbuiltField kUnbuiltChat[] = {
-    {.name = "tools"},
-    {.name = "functions"},
+    {.name = "functions", .remedy = "use tools"},
     {.name = "audio", .nothing = Nothing::kNull},
     {.name = "prediction", .nothing = Nothing::kNull},
     {.name = "web_search_options", .nothing = Nothing::kNull},
@@ -83,6 +82,7 @@ constexpr UnbuiltField kUnbuiltChat[] = {
 
 constexpr UnbuiltField kUnbuiltText[] = {
     {.name = "suffix"},
+    {.name = "include_reasoning", .nothing = Nothing::kTrue},
     {.name = "add_special_tokens", .nothing = Nothing::kTrue},
 };
 

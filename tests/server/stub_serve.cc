@@ -1,9 +1,9 @@
-// stub_serve [PORT [worker|hold]]: the server before an engine that computes nothing: tokens are
-// there as soon as there is room for them. It shows what the HTTP side can do by itself, and what
-// it does where an engine fails: the prompts "throw", "no memory", "busy", "refuse" and "fail" do
-// as they say, "absurd" gives a token that there is not. With the second word `worker` what the
+// stub_serve [PORT [worker|hold|turns]]: the server before an engine that computes nothing: tokens
+// are there as soon as there is room for them. It shows what the HTTP side can do by itself, and
+// what it does where an engine fails: the prompts "throw", "no memory", "busy", "refuse" and "fail"
+// do as they say, "absurd" gives a token that there is not. With the second word `worker` what the
 // server's worker asks of it throws; with `hold` its model is being loaded until standard input
-// says or ends.
+// says or ends; with `turns` its chats reason and call tools, as they tell it to (scripted_turn.h).
 #include <fmt/format.h>
 
 #include <csignal>
@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "cli/termination.h"
 #include "engine/open_model.h"
+#include "scripted_turn.h"
 #include "server/app.h"
 #include "server/sampling_defaults.h"
 
@@ -59,6 +60,7 @@ class StubBackend : public Backend {
     text->id = ++last_id_;
     text->fails = prompt == "fail";
     text->absurd = prompt == "absurd";
+    text->turn = ScriptedTurn::of(tokenizer_, tokenizer_.decode(request.prompt, true), request);
     text->request = std::move(request);
     text->stream = std::move(stream);
     texts_.push_back(text);
@@ -73,6 +75,8 @@ class StubBackend : public Backend {
     Request request;
     std::shared_ptr<ResultStream> stream;
     bool fails = false, absurd = false;
+    std::unique_ptr<ScriptedTurn> turn;  // null: it says the same word again and again
+    bool over = false;
     uint32_t generated = 0;
     std::atomic<bool> cancelled{false};
   };
@@ -97,9 +101,7 @@ class StubBackend : public Backend {
       bool any = false;
       for (const auto& text : texts) any |= step(*text);
       lock.lock();
-      std::erase_if(texts_, [](const auto& text) {
-        return text->cancelled || text->generated == text->request.max_tokens;
-      });
+      std::erase_if(texts_, [](const auto& text) { return text->cancelled || text->over; });
       if (!any) changed_.wait(lock, [&] { return stopping_ || poked_; });
     }
   }
@@ -109,22 +111,28 @@ class StubBackend : public Backend {
     if (text.cancelled || !text.stream->reserve(choices)) return false;
     double now = steady_seconds();
     ++text.generated;
+    Result result = text.turn ? text.turn->next() : same_word(text);
+    result.request = text.id;
+    result.admitted_seconds = result.first_token_seconds = result.computed_seconds = now;
+    text.over = result.finish.has_value();
     for (uint32_t choice = 0; choice < choices; ++choice) {
-      Result result;
-      result.request = text.id;
       result.choice = choice;
-      result.index = text.generated - 1;
-      result.token = text.absurd ? 1 << 30 : token_;
-      result.text = " the";
-      result.admitted_seconds = result.first_token_seconds = result.computed_seconds = now;
-      if (text.generated == text.request.max_tokens) {
-        result.finish = text.fails ? Finish::kFailed : Finish::kLength;
-        if (text.fails) result.error = "the stub was told to fail";
-      }
-      text.stream->push_reserved(std::move(result));
+      text.stream->push_reserved(result);
     }
     text.stream->tell_results();
     return true;
+  }
+
+  Result same_word(const Text& text) const {
+    Result result;
+    result.index = text.generated - 1;
+    result.token = text.absurd ? 1 << 30 : token_;
+    result.text = " the";
+    if (text.generated == text.request.max_tokens) {
+      result.finish = text.fails ? Finish::kFailed : Finish::kLength;
+      if (text.fails) result.error = "the stub was told to fail";
+    }
+    return result;
   }
 
   const Tokenizer& tokenizer_;
@@ -142,7 +150,10 @@ class StubBackend : public Backend {
 int serve(uint16_t port, std::string_view how) {
   std::signal(SIGPIPE, SIG_IGN);
   OpenedModel model = open_model({.path = find_demo_model().string(), .pre = {}});
-  ChatPrompt chat(model.source, *model.tokenizer, {});
+  const bool turns = how == "turns";
+  std::optional<std::string> chat_template;
+  if (turns) chat_template = kScriptTemplate;
+  ChatPrompt chat(model.source, *model.tokenizer, chat_template);
   AppOptions options;
   options.http.port = port;
   options.log = RequestLog::Form::kNone;
@@ -153,6 +164,7 @@ int serve(uint16_t port, std::string_view how) {
   if (how == "hold") std::getchar();
   StubBackend backend(*model.tokenizer, how == "worker");
   ServedModel served{"stub", 0, "fp_stub", [](Json&) {}, backend, chat, openai_sampling()};
+  if (turns) served.turns = &find_known_format("hermes")->format;
   Termination termination;
   app.serve(&served, nullptr);
   fmt::print(stderr, "hearth: serving stub at http://127.0.0.1:{}/\n", app.port());

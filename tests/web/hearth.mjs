@@ -89,9 +89,12 @@ export async function* events(reply) {
     rest = parts.pop();
     for (const part of parts) {
       if (part.startsWith(":")) continue;
-      assert.match(part, /^data: [^\n]*$/);
-      const data = part.slice(6);
-      yield data === "[DONE]" ? data : JSON.parse(data);
+      const match = part.match(/^(?:event: ([^\n]*)\n)?data: ([^\n]*)$/);
+      assert.ok(match, part);
+      const [, name, data] = match;
+      const event = data === "[DONE]" ? data : JSON.parse(data);
+      if (name !== undefined) assert.equal(name, event.type);
+      yield event;
     }
   }
   assert.equal(rest, "");

@@ -3,6 +3,7 @@
 
 import assert from "node:assert/strict";
 import {after, before, test} from "node:test";
+import {fileURLToPath} from "node:url";
 import Ajv from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import {demo, events, Hearth, limit} from "./hearth.mjs";
@@ -52,7 +53,7 @@ async function ask(method, path, body, expected = 200, to = server) {
   assert.equal(reply.status, expected, what);
   assert.match(reply.headers.get("x-request-id"), /./, what);
   const [type] = reply.headers.get("content-type").split(";");
-  const route = routeOf(path);
+  const route = routeOf(path.split("?")[0]);
   const error = {$ref: "#/components/schemas/Error"};
   if (!route) {
     const told = await reply.json();
@@ -81,6 +82,7 @@ async function checkStream(reply, schema, what) {
     if (event === "[DONE]") return chunks;
     check(schema, event, what);
     chunks.push(event);
+    if (event.type === "message_stop") return chunks;
   }
   assert.fail(`${what}: no [DONE]`);
 }
@@ -122,6 +124,57 @@ test("whatever chat and completions answer is as described", limit, async () => 
   }
 });
 
+test("so are turns with calls, and their histories", limit, async () => {
+  const template = fileURLToPath(new URL("../../tests/templates/qwen3.jinja", import.meta.url));
+  const caller = await Hearth.start("--chat-template", template);
+  const tools = [{type: "function", function: {name: "ping", strict: true, parameters: {
+    type: "object", properties: {a: {enum: [1]}}, required: ["a"], additionalProperties: false}}}];
+  const body = {messages, tools, tool_choice: "required", reasoning_effort: "none",
+                parallel_tool_calls: false, max_tokens: 200};
+  const called = await ask("POST", "/v1/chat/completions", body, 200, caller);
+  const {message} = called.choices[0];
+  assert.equal(message.tool_calls.length, 1, JSON.stringify(called));
+  await ask("POST", "/v1/chat/completions", {...body, stream: true}, 200, caller);
+  await ask("POST", "/v1/chat/completions", {...body, max_tokens: 9, tool_choice: "auto",
+                                             reasoning_effort: null}, 200, caller);
+  const result = {role: "tool", tool_call_id: message.tool_calls[0].id, content: "pong"};
+  const history = {...body, messages: [...messages, message, result], tool_choice: "auto",
+                   max_tokens: 9};
+  check({$ref: "#/components/schemas/ChatRequest"}, history, "a history");
+  await ask("POST", "/v1/chat/completions", history, 200, caller);
+  await ask("POST", "/apply-template", {messages: history.messages, tools}, 200, caller);
+  for (const choice of ["some", {type: "function", name: "x"}, {type: "custom"}]) {
+    await ask("POST", "/v1/chat/completions", {...body, tool_choice: choice}, 400, caller);
+  }
+  await caller.stop();
+});
+
+test("so is what Anthropic's API answers", limit, async () => {
+  const template = fileURLToPath(new URL("../../tests/templates/qwen3.jinja", import.meta.url));
+  const caller = await Hearth.start("--chat-template", template);
+  const body = {messages, max_tokens: 12, thinking: {type: "disabled"}};
+  const tools = [{name: "ping", strict: true, input_schema: {
+    type: "object", properties: {a: {enum: [1]}}, required: ["a"], additionalProperties: false}}];
+  const called = {...body, max_tokens: 200, tools, tool_choice: {type: "tool", name: "ping"}};
+  for (const asked of [body, {...body, system: "Be brief.", thinking: {type: "enabled"}},
+                       {...body, stop_sequences: ["a"]}, called]) {
+    const whole = await ask("POST", "/v1/messages", asked, 200, caller);
+    assert.equal(whole.type, "message");
+    const streamed = await ask("POST", "/v1/messages?beta=true", {...asked, stream: true}, 200,
+                               caller);
+    assert.deepEqual(streamed.map((event) => event.type).slice(0, 2), ["message_start", "ping"]);
+  }
+  const {content, stop_reason: reason} = await ask("POST", "/v1/messages", called, 200, caller);
+  assert.equal(reason, "tool_use");
+  const call = content.at(-1);
+  assert.deepEqual([call.name, call.input], ["ping", {a: 1}]);
+  const result = {type: "tool_result", tool_use_id: call.id, content: "pong"};
+  const history = [...messages, {role: "assistant", content}, {role: "user", content: [result]}];
+  await ask("POST", "/v1/messages", {...body, tools, messages: history}, 200, caller);
+  await ask("POST", "/v1/messages", {...body, max_tokens: 0}, 400, caller);
+  await caller.stop();
+});
+
 test("so is every other route", limit, async () => {
   const {tokens, count} = await ask("POST", "/tokenize", {content: "A fox, a kité and 🦊."});
   assert.equal(tokens.length, count);
@@ -129,6 +182,8 @@ test("so is every other route", limit, async () => {
   assert.equal(content, "A fox, a kité and 🦊.");
   const {prompt} = await ask("POST", "/apply-template", {messages});
   assert.ok(prompt.includes(messages[0].content) && prompt.length > messages[0].content.length);
+  const counted = await ask("POST", "/v1/messages/count_tokens", {system: "Be brief.", messages});
+  assert.ok(counted.input_tokens > 10);
   for (const encoding_format of ["float", "base64"]) {
     const {data} = await ask("POST", "/v1/embeddings", {input: ["a fox", tokens], encoding_format});
     assert.equal(data.length, 2);
@@ -171,6 +226,11 @@ test("so are errors, each below a kilobyte", limit, async () => {
                       {input: "a", encoding_format: long}, {input: long}]) {
     await ask("POST", "/v1/embeddings", body, 400);
   }
+  const picture = {role: "user", content: [{type: "image", source: {type: "url", url: long}}]};
+  for (const body of [{}, {messages: [picture]}, {messages, thinking: {type: long}}]) {
+    await ask("POST", "/v1/messages/count_tokens", body, 400);
+  }
+  await ask("POST", "/v1/messages/count_tokens", {messages, model: long}, 404);
   await ask("POST", "/tokenize", {content: 5}, 400);
   await ask("POST", "/detokenize", {tokens: [-1]}, 400);
   await ask("POST", "/apply-template", {messages: 5}, 400);

@@ -1,0 +1,17 @@
+// Values that were read with Boost.JSON, written again by Json: numbers with the fewest digits
+// ("1.5", not "1.5E0"), members in their order.
+#pragma once
+
+#include <boost/json/value.hpp>
+#include <string>
+
+#include "base/json.h"
+
+namespace hearth {
+
+// How deep it lies was checked when it was read.
+void write_value(Json& json, const boost::json::value& value);
+// Without a newline behind.
+std::string value_text(const boost::json::value& value);
+
+}  // namespace hearth

@@ -1,0 +1,59 @@
+// MessagesReply: a reply in the forms of Anthropic's Messages API (src/server/openapi.json
+// describes each), whole and as events. JSON whatever the texts hold.
+//
+// The events of a stream: message_start and ping; for each block of the content
+// content_block_start, deltas of one kind and content_block_stop; message_delta and message_stop.
+// A block is reasoning, text or a call. Deltas joined are what the whole body has, but for the
+// order of text that stands behind calls.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/json.h"
+#include "http/api_error.h"
+#include "http/request.h"
+#include "server/reply_form.h"
+
+namespace hearth {
+
+class MessagesReply final : public ReplyForm {
+ public:
+  // `unique`: the id of the HTTP request.
+  MessagesReply(std::string unique, std::string model)
+      : unique_(std::move(unique)), model_(std::move(model)) {}
+
+  std::string begin(const Usage& usage, uint32_t choices) override;
+  std::string part(const ChoicePart& part) override;
+  std::string end(const Usage& usage) override;
+  std::string error(const ApiError& error) override;
+  std::unique_ptr<BodySource> whole(std::vector<ChoicePart> choices, const Usage& usage) override;
+
+ private:
+  enum class Block : uint8_t { kNone, kThinking, kText, kCall };
+
+  std::string open(Block kind, const CallPart& call);
+  std::string add(Block kind, std::string_view delta);
+  std::string close();
+  std::string add_call(const CallPart& call);
+
+  const std::string unique_, model_;
+  Block block_ = Block::kNone;  // that is open
+  uint64_t index_ = 0;          // of it, or of the next one
+  uint32_t call_ = 0;           // its number, of a call
+  ChoicePart finish_;           // how the choice ended
+};
+
+// The body of an error: {"type": "error", "error": {"type", "message"}, "request_id"} and a
+// newline, under 1 KiB as error_body() has it. `unique`: the id of the HTTP request.
+std::string messages_error_body(const ApiError& error, std::string_view unique);
+HttpReply messages_error_reply(const ApiError& error, std::string_view unique);
+
+// Of /v1/messages/count_tokens.
+std::string input_tokens_body(uint64_t tokens);
+
+}  // namespace hearth

@@ -1,0 +1,19 @@
+// The fields `instructions` and `input` of POST /v1/responses, as the messages of a chat.
+#pragma once
+
+#include <boost/json/value.hpp>
+#include <string>
+#include <string_view>
+
+#include "server/responses_request.h"
+
+namespace hearth {
+
+// What the model calls a function of a namespace; of none, the function's own name.
+std::string joined_tool_name(std::string_view space, std::string_view name);
+
+// Fills `messages` of the chat. `instructions` may be empty. Throws RequestError.
+void read_responses_input(const boost::json::value& input, const std::string& instructions,
+                          ResponsesBody* read);
+
+}  // namespace hearth

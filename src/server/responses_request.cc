@@ -1,0 +1,211 @@
+#include "server/responses_request.h"
+
+#include <fmt/format.h>
+
+#include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
+#include <span>
+
+#include "server/json_fields.h"
+#include "server/responses_input.h"
+#include "server/responses_tools.h"
+
+namespace hearth {
+namespace {
+
+using boost::json::object;
+using boost::json::value;
+
+constexpr size_t kMostIncluded = 64;
+constexpr uint32_t kDeeper = 4;
+constexpr std::string_view kKeepsNothing =
+    "it keeps no responses: send the whole conversation as input";
+
+using ReadAsk = void (*)(const value& field, const std::string& name, ResponsesBody* read);
+
+struct AskRule {
+  std::string_view name;
+  ReadAsk read;
+};
+
+// A field that a chat has by the same name, and of the same form.
+void ask_same(const value& field, const std::string& name, ResponsesBody* read) {
+  read->chat[name] = field;
+}
+
+void ask_parallel(const value& field, const std::string& name, ResponsesBody* read) {
+  read->chat[name] = field;
+  read->echo.members[name] = field;
+}
+
+void ask_max_tokens(const value& field, const std::string& name, ResponsesBody* read) {
+  read->chat["max_tokens"] = field;
+  read->echo.members[name] = field;
+}
+
+void ask_text(const value& field, const std::string& name, ResponsesBody* read) {
+  const object& text = object_field(field, name);
+  object& echo = read->echo.members[name].as_object();
+  if (const value* verbosity = find_field(text, "verbosity")) {
+    echo["verbosity"] = text_field(*verbosity, name + ".verbosity");
+  }
+  const value* given = find_field(text, "format");
+  if (given == nullptr) return;
+  const std::string param = name + ".format";
+  object format = object_field(*given, param);
+  read->chat["response_format"] = format;
+  const value* type = find_field(format, "type");
+  if (type != nullptr && type->is_string() && type->get_string() == "json_schema") {
+    require_field(format, "schema", param + ".schema");
+    if (find_field(format, "name") == nullptr) format["name"] = "answer";
+  }
+  echo["format"] = std::move(format);
+}
+
+// "max" is the most that a chat can ask for.
+void ask_reasoning(const value& field, const std::string& name, ResponsesBody* read) {
+  const value* effort = find_field(object_field(field, name), "effort");
+  if (effort == nullptr) return;
+  const std::string asked = text_field(*effort, name + ".effort");
+  read->chat["reasoning_effort"] = asked == "max" ? "xhigh" : asked;
+  read->echo.members[name].as_object()["effort"] = asked;
+}
+
+void ask_metadata(const value& field, const std::string& name, ResponsesBody* read) {
+  for (const auto& member : object_field(field, name)) {
+    text_field(member.value(), fmt::format("{}.{}", name, std::string_view(member.key())));
+  }
+  read->echo.members[name] = field;
+}
+
+void ask_word(const value& field, const std::string& name, ResponsesBody* read) {
+  read->echo.members[name] = text_field(field, name);
+}
+
+void ask_store(const value& field, const std::string& name, ResponsesBody*) {
+  bool_field(field, name);
+}
+
+void ask_background(const value& field, const std::string& name, ResponsesBody*) {
+  if (bool_field(field, name)) refuse_unsupported(name, "leave it out, and stream the answer");
+}
+
+void ask_kept(const value&, const std::string& name, ResponsesBody*) {
+  refuse_unsupported(name, kKeepsNothing);
+}
+
+void ask_prompt(const value&, const std::string& name, ResponsesBody*) {
+  refuse_unsupported(name, "it keeps no prompts: send the text as instructions or input");
+}
+
+void ask_top_logprobs(const value& field, const std::string& name, ResponsesBody*) {
+  constexpr int64_t kMostTop = 20;
+  if (integer_field(field, name, 0, kMostTop) > 0) {
+    refuse_unsupported(name, "leave it out, or ask /v1/chat/completions for logprobs");
+  }
+}
+
+// What else may be included, this server has not or gives anyway.
+void ask_include(const value& field, const std::string& name, ResponsesBody*) {
+  const boost::json::array& included = array_field(field, name, 0, kMostIncluded);
+  for (size_t i = 0; i < included.size(); ++i) {
+    const std::string entry = entry_name(name, i);
+    if (text_field(included[i], entry) == "message.output_text.logprobs") {
+      refuse_unsupported(entry, "leave it out, or ask /v1/chat/completions for logprobs");
+    }
+  }
+}
+
+// `input` and `instructions` are read on their own.
+constexpr AskRule kAskRules[] = {
+    {"previous_response_id", ask_kept},
+    {"conversation", ask_kept},
+    {"prompt", ask_prompt},
+    {"background", ask_background},
+    {"top_logprobs", ask_top_logprobs},
+    {"include", ask_include},
+    {"store", ask_store},
+    {"model", ask_same},
+    {"stream", ask_same},
+    {"max_output_tokens", ask_max_tokens},
+    {"temperature", ask_same},
+    {"top_p", ask_same},
+    {"text", ask_text},
+    {"reasoning", ask_reasoning},
+    {"tools", read_responses_tools},
+    {"tool_choice", read_responses_tool_choice},
+    {"parallel_tool_calls", ask_parallel},
+    {"metadata", ask_metadata},
+    {"user", ask_word},
+    {"safety_identifier", ask_word},
+    {"prompt_cache_key", ask_word},
+    // Of a chat alone.
+    {"top_k", ask_same},
+    {"min_p", ask_same},
+    {"seed", ask_same},
+    {"stop", ask_same},
+    {"repetition_penalty", ask_same},
+    {"presence_penalty", ask_same},
+    {"frequency_penalty", ask_same},
+    {"chat_template_kwargs", ask_same},
+};
+
+// What a reply says where the request says nothing.
+object silent_echo() {
+  return {{"instructions", nullptr},
+          {"previous_response_id", nullptr},
+          {"background", false},
+          {"store", false},
+          {"max_output_tokens", nullptr},
+          {"parallel_tool_calls", true},
+          {"reasoning", {{"effort", nullptr}, {"summary", nullptr}}},
+          {"text", object{{"format", object{{"type", "text"}}}}},
+          {"tool_choice", "auto"},
+          {"tools", boost::json::array()},
+          {"top_logprobs", 0},
+          {"truncation", "disabled"},
+          {"metadata", object()}};
+}
+
+}  // namespace
+
+ResponsesBody read_responses_body(std::string_view body, const RequestLimits& limits) {
+  const object asked = read_object(body, limits.depth);
+  ResponsesBody read;
+  read.echo.members = silent_echo();
+  for (const AskRule& rule : kAskRules) {
+    const value* field = find_field(asked, rule.name);
+    if (field != nullptr) rule.read(*field, std::string(rule.name), &read);
+  }
+  std::string instructions;
+  if (const value* field = find_field(asked, "instructions")) {
+    instructions = text_field(*field, "instructions");
+    read.echo.members["instructions"] = instructions;
+  }
+  read_responses_input(require_field(asked, "input", "input"), instructions, &read);
+  return read;
+}
+
+CompletionCall read_responses_call(const ResponsesBody& body, const SamplingParams& defaults,
+                                   const RequestLimits& limits, uint32_t vocabulary) {
+  // What was within the body's depth lies deeper in the chat: a tool's members in its function.
+  RequestLimits deeper = limits;
+  deeper.depth += kDeeper;
+  try {
+    CompletionCall call =
+        read_chat_call(boost::json::serialize(body.chat), defaults, deeper, vocabulary);
+    for (Tool& tool : call.turn.tools) tool.where = body.names.translated(tool.where);
+    call.shape.name = body.names.translated(call.shape.name);
+    return call;
+  } catch (const RequestError& error) {
+    throw RequestError(body.names.translated(error.api()));
+  }
+}
+
+std::vector<std::string_view> responses_field_names() {
+  std::vector<std::string_view> names = {"input", "instructions"};
+  for (const AskRule& rule : kAskRules) names.push_back(rule.name);
+  return names;
+}
+
+}  // namespace hearth

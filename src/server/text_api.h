@@ -1,0 +1,44 @@
+// TextApi: an API in which text can be asked for. One object serves one request: it reads the body,
+// and makes what writes the reply.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "http/api_error.h"
+#include "server/completion_request.h"
+#include "server/reply_form.h"
+
+namespace hearth {
+
+// What is known of a reply before it begins.
+struct ReplyStart {
+  std::string unique;   // the id of the HTTP request
+  int64_t created = 0;  // seconds since 1970
+  std::string model, fingerprint;
+};
+
+class TextApi {
+ public:
+  virtual ~TextApi() = default;
+
+  // Once, before all else but the errors. Throws RequestError, in the names that the body has.
+  virtual CompletionCall read(std::string_view body, const SamplingParams& defaults,
+                              const RequestLimits& limits, uint32_t vocabulary) = 0;
+  virtual std::unique_ptr<ReplyForm> reply(ReplyStart start, const CompletionCall& call) = 0;
+
+  // An error in what was read, which names fields of a chat, in the names that the body has.
+  virtual ApiError named(ApiError error) const { return error; }
+  // What of the body was left out: "tools[3]: web_search; ..."; empty: nothing.
+  virtual std::string ignored() const { return {}; }
+  // An answer that is an error alone. `unique`: the id of the HTTP request.
+  virtual HttpReply error_reply(const ApiError& error, std::string_view unique) const = 0;
+};
+
+// OpenAI's: chat completions, and completions of prompts.
+std::unique_ptr<TextApi> chat_api();
+std::unique_ptr<TextApi> prompt_api();
+
+}  // namespace hearth
