@@ -148,9 +148,11 @@ Symbol TurnGrammar::body(bool behind_reasoning) {
   return free_body(behind_reasoning);
 }
 
-// Whether one token begins reasoning, so that it is told from text wherever it stands.
+// Whether one token begins reasoning, so that it is told from text wherever it stands, and content
+// is nothing but text.
 bool TurnGrammar::begins_anew() const {
-  if (format_.reasoning_begin.empty() || (calls_tools_ && is_bare(*format_.calls))) return false;
+  if (format_.reasoning_begin.empty() || has_envelope()) return false;
+  if (calls_tools_ && is_bare(*format_.calls)) return false;
   const MarkerHead begin = markup_.head(format_.reasoning_begin);
   return begin.token >= 0 && begin.text.empty();
 }
@@ -179,10 +181,11 @@ Symbol TurnGrammar::free_body(bool behind_reasoning) {
   std::vector<int32_t> excluded;
   RegexId first = set_.everything();
   Symbol again = kNoSymbol;
+  const MarkerHead reasoning_begin = markup_.head(format_.reasoning_begin);
+  if (reasoning_begin.token >= 0) excluded.push_back(reasoning_begin.token);
   if (begins_anew()) {
-    excluded.push_back(markup_.head(format_.reasoning_begin).token);
     again = sequence({reasoning(false), space(kNoLimit)});
-  } else if (!format_.reasoning_begin.empty() && !behind_reasoning) {
+  } else if (reasoning_begin.token < 0 && reasoning_begin.bytes > 0 && !behind_reasoning) {
     const RegexId marker = set_.literal(format_.reasoning_begin);
     first = set_.complement(set_.concat({markup_.space(), marker, set_.everything()}));
   }

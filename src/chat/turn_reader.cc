@@ -124,6 +124,7 @@ void TurnReader::State::settle(uint32_t next) {
 }
 
 void TurnReader::State::give(const Part& part, TurnTag tag) {
+  const bool behind_reasoning = zone == TurnTag::kReasoning;
   if (tag != zone) leave(tag);
   zone = tag;
   switch (tag) {
@@ -137,7 +138,7 @@ void TurnReader::State::give(const Part& part, TurnTag tag) {
       reasoning.push(part.text, part.control, events);
       break;
     default:
-      markup += part.text;
+      if (!behind_reasoning) markup += part.text;
       calls.push(part.text, part.control, tag, events);
       if (calls.announced()) markup.clear();
   }
