@@ -7,9 +7,13 @@
 
 #include "base/check.h"
 #include "base/json_reader.h"
+#include "chat/turn_format.h"
 #include "server/completion_request.h"
+#include "server/messages_request.h"
 #include "server/reply_bodies.h"
+#include "server/responses_request.h"
 #include "server/text_calls.h"
+#include "server/turn_history.h"
 #include "tokenizer/test_vocab.h"
 #include "tokenizer/text_stream.h"
 
@@ -47,6 +51,7 @@ void check_call(const CompletionCall& call) {
     HEARTH_CHECK(message.at("role").is_string() && message.at("content").is_string(),
                  "templates get texts");
   }
+  HEARTH_CHECK(call.turn.tools.size() <= limits.tools, "tools are few");
   HEARTH_CHECK(call.chat ? !call.messages.empty() : !call.prompts.empty(), "there is something");
 }
 
@@ -64,6 +69,21 @@ void refused_or_read(Read read) {
 void read_bodies(std::string_view body) {
   RequestLimits limits;
   refused_or_read([&] { check_call(read_chat_call(body, {}, limits, kVocabulary)); });
+  refused_or_read([&] {
+    CompletionCall call = read_chat_call(body, {}, limits, kVocabulary);
+    for (std::string_view form : {"hermes", "mistral-nemo", "kimi-k2", "deepseek-v3"}) {
+      boost::json::array messages = call.messages;
+      fit_history(&find_known_format(form)->format, &messages);
+    }
+  });
+  refused_or_read([&] {
+    const MessagesBody asked = read_messages_body(body, limits, MessagesWish::kAnswer);
+    check_call(read_messages_call(asked, {}, limits, kVocabulary));
+  });
+  refused_or_read([&] {
+    const ResponsesBody asked = read_responses_body(body, limits);
+    check_call(read_responses_call(asked, {}, limits, kVocabulary));
+  });
   refused_or_read([&] { check_call(read_text_call(body, {}, limits, kVocabulary)); });
   refused_or_read([&] { read_tokenize_call(body, limits); });
   refused_or_read([&] { read_detokenize_call(body, limits, kVocabulary); });

@@ -161,8 +161,15 @@ void CallReader::close(std::vector<TurnEvent>* events) {
   TurnEvent event{.kind = TurnEvent::Kind::kCallEnd, .call = count_ - 1};
   event.id = std::exchange(id_, {});
   events->push_back(std::move(event));
+  abandon();
+}
+
+void CallReader::abandon() {
   open_ = name_whole_ = announced_ = any_arguments_ = wants_value_ = false;
+  zone_ = TurnTag::kStructure;
   name_.clear();
+  id_.clear();
+  held_.clear();
   utf8_ = {};
 }
 

@@ -161,6 +161,7 @@ void TurnReader::State::lose(int32_t token) {
   const VocabularyTrie& vocabulary = matcher.vocabulary();
   if (!lost) {
     for (const Part& part : std::exchange(waiting, {})) give(part, lowest(part.tags));
+    calls.abandon();
     leave(TurnTag::kContent);
     content.push(std::exchange(markup, {}), false, events);
     zone = TurnTag::kContent;
