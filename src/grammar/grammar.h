@@ -65,6 +65,7 @@ class Grammar {
   uint32_t control_tag(SymbolId control) const { return control_tags_[control - terminals_]; }
   // The tags of JSON in which no object may have a name twice.
   uint32_t names_once() const { return names_once_; }
+  bool tight_names() const { return tight_names_; }  // GrammarBuilder::note_tight_names()
   uint32_t symbols() const { return static_cast<uint32_t>(nullable_.size()); }
   size_t memory() const;  // bytes, the lexer's with them
 
@@ -82,7 +83,7 @@ class Grammar {
   uint32_t terminals_ = 0, first_rule_ = 0;
   SymbolId top_ = 0;
   uint32_t names_once_ = 0;
-  bool tagged_ = false;
+  bool tagged_ = false, tight_names_ = false;
   std::unique_ptr<Lexer> lexer_;
 };
 

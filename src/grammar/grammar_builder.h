@@ -65,6 +65,10 @@ class GrammarBuilder {
   // What has a tag of this set, a bit each, is JSON, and no object in it has a name twice.
   void say_names_once(uint32_t tags = 1) { names_once_ = tags; }
 
+  // Not every beginning of a name leads to many names: one that is begun may come to nothing but a
+  // name that is there, so the matcher has to look ahead.
+  void note_tight_names() { tight_names_ = true; }
+
   // What cannot be said to its end is taken out, so that no text runs into a dead end. The builder
   // is used up.
   std::shared_ptr<const Grammar> build(Symbol start);
@@ -92,6 +96,7 @@ class GrammarBuilder {
   size_t size_ = 0;                                            // symbols in rules
   uint8_t tag_ = 0;
   uint32_t names_once_ = 0;
+  bool tight_names_ = false;
 };
 
 }  // namespace hearth

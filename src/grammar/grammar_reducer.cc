@@ -49,9 +49,30 @@ std::vector<bool> GrammarReducer::close(std::vector<bool> holds) const {
   return holds;
 }
 
+// The symbols that the start symbol leads to. Others may be of no use and hard to tell about.
+std::vector<bool> GrammarReducer::find_reached() const {
+  std::vector<bool> reached(builder_.symbols_.size());
+  std::vector<Symbol> waiting{start_};
+  while (!waiting.empty()) {
+    const Symbol symbol = waiting.back();
+    waiting.pop_back();
+    if (symbol == kNoSymbol || reached[symbol.id]) continue;
+    reached[symbol.id] = true;
+    const Info& info = builder_.symbols_[symbol.id];
+    for (const std::vector<Symbol>& rule : info.rules) {
+      waiting.insert(waiting.end(), rule.begin(), rule.end());
+    }
+    waiting.push_back(info.item);
+    waiting.push_back(info.separator);
+  }
+  return reached;
+}
+
 void GrammarReducer::find_productive() {
+  const std::vector<bool> reached = find_reached();
   std::vector<bool> holds(builder_.symbols_.size());
   for (uint32_t id = 0; id < holds.size(); ++id) {
+    if (!reached[id]) continue;
     const Info& info = builder_.symbols_[id];
     holds[id] = (info.kind == Kind::kTerminal && !builder_.regexes_.is_nothing(info.regex)) ||
                 (info.kind == Kind::kControl && !info.tokens.empty());
@@ -189,6 +210,7 @@ std::shared_ptr<const Grammar> GrammarReducer::build() {
   number_symbols();
   std::shared_ptr<Grammar> grammar(new Grammar());
   grammar->names_once_ = builder_.names_once_;
+  grammar->tight_names_ = builder_.tight_names_;
   grammar->terminals_ = static_cast<uint32_t>(terminals_.size());
   grammar->first_rule_ = static_cast<uint32_t>(terminals_.size() + controls_.size());
   std::vector<RegexId> regexes;

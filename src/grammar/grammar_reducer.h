@@ -26,6 +26,7 @@ class GrammarReducer {
 
   void find_alternatives();
   std::vector<bool> close(std::vector<bool> holds) const;
+  std::vector<bool> find_reached() const;
   void find_productive();
   void settle_list(Info& info) const;
   void find_nullable();

@@ -1,6 +1,7 @@
 #include "grammar/matcher.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/error.h"
 
@@ -51,7 +52,7 @@ bool Matcher::accept(int32_t token) {
   if (next == PositionStore::kDead) return false;
   if (grammar_->names_once() != 0) {
     NameTracker names = names_;
-    if (!step_names(names, at_, token)) return false;
+    if (!step_names(names, at_, token) || must_repeat(names, next)) return false;
     if (history_.size() >= kMostNamedHistory) forget(kLeastHistory);
     name_history_.push_back(std::exchange(names_, std::move(names)));
   }
@@ -80,14 +81,42 @@ bool Matcher::step_names(NameTracker& names, PositionId from, int32_t token) {
   }
   const std::string_view bytes = vocabulary_->bytes(token);
   if (!grammar_->tagged()) return names.step(bytes);
-  for (const char& byte : bytes) {
-    const auto value = static_cast<uint8_t>(byte);
-    if ((positions_.tags(from, value) & grammar_->names_once()) == 0) {
-      names = {};
-    } else if (!names.step({&byte, 1})) {
-      return false;
+  for (const char byte : bytes) {
+    if (!step_names(names, from, static_cast<uint8_t>(byte))) return false;
+    from = positions_.step(from, static_cast<uint8_t>(byte));
+  }
+  return true;
+}
+
+bool Matcher::step_names(NameTracker& names, PositionId from, uint8_t byte) {
+  if (grammar_->tagged() && (positions_.tags(from, byte) & grammar_->names_once()) == 0) {
+    names = {};
+    return true;
+  }
+  const char text = static_cast<char>(byte);
+  return names.step({&text, 1});
+}
+
+// Whether a name that was begun, or must come, can only become one that its object has. What is in
+// no such name any more, or in one that goes another way, is a way out.
+bool Matcher::must_repeat(const NameTracker& names, PositionId at) {
+  if (!grammar_->tight_names() || !names.may_repeat()) return false;
+  std::vector<std::pair<PositionId, NameTracker>> todo{{at, names}};
+  std::set<std::pair<PositionId, std::string>> seen;
+  while (!todo.empty()) {
+    const std::pair<PositionId, NameTracker> last = std::move(todo.back());
+    const auto& [from, before] = last;
+    todo.pop_back();
+    // The last one is tried first, and white space last.
+    for (uint32_t value = 0; value < 256; ++value) {
+      const auto byte = static_cast<uint8_t>(value);
+      const PositionId next = positions_.step(from, byte);
+      if (next == PositionStore::kDead) continue;
+      NameTracker then = before;
+      if (!step_names(then, from, byte)) continue;
+      if (!then.may_repeat()) return false;
+      if (seen.emplace(next, then.place_in_name()).second) todo.emplace_back(next, std::move(then));
     }
-    from = positions_.step(from, value);
   }
   return true;
 }
@@ -95,7 +124,8 @@ bool Matcher::step_names(NameTracker& names, PositionId from, int32_t token) {
 bool Matcher::repeats_name(const NameTracker& names, PositionId from, int32_t token) {
   if (grammar_->names_once() == 0) return false;
   NameTracker then = names;
-  return !step_names(then, from, token);
+  if (!step_names(then, from, token)) return true;
+  return then.may_repeat() && must_repeat(then, behind(from, token));
 }
 
 void Matcher::note_tags(PositionId from, int32_t token) {
@@ -132,7 +162,10 @@ size_t Matcher::validate(std::span<const int32_t> draft) {
   for (size_t i = 0; i < draft.size(); ++i) {
     const PositionId next = behind(at, draft[i]);
     if (next == PositionStore::kDead) return i;
-    if (grammar_->names_once() != 0 && !step_names(names, at, draft[i])) return i;
+    if (grammar_->names_once() != 0 &&
+        (!step_names(names, at, draft[i]) || must_repeat(names, next))) {
+      return i;
+    }
     at = next;
   }
   return draft.size();

@@ -90,8 +90,12 @@ class Matcher {
   void free_memory();
   void forget(size_t kept);
   bool step_names(NameTracker& names, PositionId from, int32_t token);
+  bool step_names(NameTracker& names, PositionId from, uint8_t byte);
   bool repeats_name(const NameTracker& names, PositionId from, int32_t token);
+  bool must_repeat(const NameTracker& names, PositionId at);
   void clear_repeats(std::span<uint64_t> bits);
+  void clear_repeat(std::span<uint64_t> bits, int32_t token);
+  void walk_repeats(std::span<uint64_t> bits);
   void note_tags(PositionId from, int32_t token);
 
   std::shared_ptr<const Grammar> grammar_;

@@ -28,15 +28,52 @@ void Matcher::mask(std::span<uint64_t> bits) {
   if (grammar_->names_once() != 0) clear_repeats(bits);
 }
 
-// Takes out the tokens in which a name ends that its object has.
+// Takes out the tokens in which a name ends that its object has, or that leave no other name.
 void Matcher::clear_repeats(std::span<uint64_t> bits) {
-  auto clear = [&](std::span<const int32_t> tokens) {
-    for (int32_t token : tokens) {
-      if (has_bit(bits, token) && repeats_name(names_, at_, token)) clear_bit(bits, token);
+  if (!names_.has_names()) return;
+  for (int32_t token : vocabulary_->quoted_more()) clear_repeat(bits, token);
+  if (!grammar_->tight_names()) {
+    if (!names_.may_repeat() || !names_.in_string()) return;
+    for (int32_t token : vocabulary_->quoted_once()) clear_repeat(bits, token);
+    return;
+  }
+  walk_repeats(bits);
+  for (const auto& [first, twin] : vocabulary_->twins()) {
+    if (!has_bit(bits, first)) clear_repeat(bits, twin);
+  }
+}
+
+void Matcher::clear_repeat(std::span<uint64_t> bits, int32_t token) {
+  if (has_bit(bits, token) && repeats_name(names_, at_, token)) clear_bit(bits, token);
+}
+
+// Follows the beginnings in which a name may repeat, and those behind which one may begin. It
+// leaves them in other strings: where these end in a token and a name begins it has quotation marks
+// enough.
+void Matcher::walk_repeats(std::span<uint64_t> bits) {
+  if (names_.in_other_string()) return;
+  const std::span<const VocabularyTrie::Node> nodes = vocabulary_->nodes();
+  std::vector<PositionId> path{at_};
+  std::vector<NameTracker> names{names_};
+  for (size_t i = 0; i < nodes.size();) {
+    const VocabularyTrie::Node& node = nodes[i];
+    path.resize(node.depth + 1u);
+    names.resize(node.depth + 1u);
+    const PositionId next = positions_.step(path.back(), node.byte);
+    NameTracker then = names.back();
+    if (next == PositionStore::kDead) {
+      i = node.next;
+    } else if (!step_names(then, path.back(), node.byte)) {
+      for (; i < node.next; ++i) {
+        if (nodes[i].token >= 0) clear_repeat(bits, nodes[i].token);
+      }
+    } else {
+      if (node.token >= 0 && then.may_repeat()) clear_repeat(bits, node.token);
+      i = then.in_other_string() || !then.has_names() ? node.next : i + 1;
+      path.push_back(next);
+      names.push_back(std::move(then));
     }
-  };
-  if (names_.may_repeat()) clear(vocabulary_->quoted_once());
-  if (names_.has_names()) clear(vocabulary_->quoted_more());
+  }
 }
 
 void Matcher::make_mask(PositionId at, std::span<uint64_t> bits) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <optional>
 #include <random>
 #include <string>
@@ -13,6 +14,7 @@
 #include "grammar/byte_vocabulary.h"
 #include "grammar/gbnf.h"
 #include "grammar/regex_parser.h"
+#include "grammar/schema.h"
 #include "grammar/test_grammars.h"
 #include "grammar/token_mask.h"
 
@@ -207,6 +209,41 @@ TEST(MatcherTest, RandomWalksEnd) {
     if (matcher.ended() && text.size() <= 8) {
       EXPECT_EQ(grammar.texts().count(text), 1) << seed << " " << text;
     }
+  }
+}
+
+// Fourteen names, of which each may come once: what leads to no other is not begun.
+TEST(MatcherTest, ANameIsBegunOnlyWhereItCanBeAnother) {
+  std::vector<VocabularyToken> tokens = single_byte_tokens();
+  for (const char* text : {"ab", "aa", "bab", "{\"", "{\"a", "\":", "b\":", "bb\": ", ", \"",
+                           ",\"a", "null,", "null, \"b", "null}", "\":null,\"ab", "\\u00", "ab"}) {
+    tokens.push_back({.bytes = text});
+  }
+  auto vocabulary = std::make_shared<const VocabularyTrie>(tokens);
+  const auto grammar =
+      compile_schema(R"({"type": "object", "additionalProperties": {"type": "null"},
+                         "propertyNames": {"pattern": "^[ab]{1,3}$"}, "minProperties": 14})",
+                     {.cpu_seconds = 60})
+          .grammar;
+  std::mt19937 random(6);
+  for (int walk = 0; walk < 20; ++walk) {
+    Matcher matcher(grammar, vocabulary);
+    std::string text;
+    while (!matcher.ended()) {
+      const std::vector<int32_t> allowed = allowed_tokens(matcher);
+      ASSERT_FALSE(allowed.empty()) << text;
+      std::vector<int32_t> accepted;
+      for (int32_t token = 0; token < static_cast<int32_t>(tokens.size()); ++token) {
+        Matcher copy = matcher;
+        if (copy.accept(token)) accepted.push_back(token);
+        ASSERT_EQ(matcher.allows(token), matcher.validate({&token, 1}) == 1) << text << token;
+      }
+      ASSERT_EQ(allowed, accepted) << text;
+      const int32_t token = allowed[random() % allowed.size()];
+      ASSERT_TRUE(matcher.accept(token));
+      text += vocabulary->bytes(token);
+    }
+    EXPECT_EQ(std::ranges::count(text, ':'), 14) << text;
   }
 }
 

@@ -98,7 +98,17 @@ bool NameTracker::is_known(std::string_view name, bool as_beginning) const {
 }
 
 bool NameTracker::may_repeat() const {
-  return in_name_ && phase_ != Phase::kBetween && is_known(text_, true);
+  if (phase_ == Phase::kBetween) return expects_name_ && level_->names != nullptr;
+  return in_name_ && is_known(text_, true);
+}
+
+std::string NameTracker::place_in_name() const {
+  std::string place = in_name_ ? text_ : "";
+  for (unsigned part : {static_cast<unsigned>(phase_), unsigned{digits_}, point_ & 0xffu,
+                        unsigned{point_} >> 8, high_ & 0xffu, unsigned{high_} >> 8}) {
+    place += static_cast<char>(part);
+  }
+  return place;
 }
 
 bool NameTracker::has_names() const {

@@ -16,8 +16,13 @@ class NameTracker {
  public:
   // Follows the bytes. Returns false, and is of no more use, where a name ends that its object has.
   bool step(std::string_view bytes);
-  // Whether the text is in a name that could become one that its object has.
+  // Whether a name is in the text, or must come, that could become one that its object has.
   bool may_repeat() const;
+  bool in_string() const { return phase_ != Phase::kBetween; }
+  // Whether the text is in a string that is no such name.
+  bool in_other_string() const { return in_string() && !may_repeat(); }
+  // Where the text is in its name: equal for texts that go on alike, of one object.
+  std::string place_in_name() const;
   // Whether any object has a name so far.
   bool has_names() const;
 

@@ -18,14 +18,21 @@ TEST(NameTracker, RefusesANameThatItsObjectHas) {
 
 TEST(NameTracker, TellsWhenANameMayRepeat) {
   NameTracker tracker;
-  ASSERT_TRUE(tracker.step(R"({"ab": 1, )"));
+  ASSERT_TRUE(tracker.step(R"({"ab": "a)"));
   EXPECT_FALSE(tracker.may_repeat());
+  EXPECT_TRUE(tracker.in_other_string());
+  ASSERT_TRUE(tracker.step("b\""));
+  EXPECT_FALSE(tracker.may_repeat());
+  EXPECT_FALSE(tracker.in_other_string());
+  ASSERT_TRUE(tracker.step(", "));
+  EXPECT_TRUE(tracker.may_repeat());
   EXPECT_TRUE(tracker.has_names());
   ASSERT_TRUE(tracker.step("\"a"));
   EXPECT_TRUE(tracker.may_repeat());
   NameTracker copy = tracker;
   ASSERT_TRUE(copy.step("x"));
   EXPECT_FALSE(copy.may_repeat());
+  EXPECT_TRUE(copy.in_other_string());
   EXPECT_FALSE(tracker.step("b\""));
 }
 

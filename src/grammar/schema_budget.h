@@ -25,9 +25,10 @@ class SchemaBudget {
   // Takes `steps` off. One is about a rule or a case made.
   void spend(uint64_t steps = 1);
 
- private:
+  // Processor time that the calling thread has taken.
   static double thread_seconds();
 
+ private:
   std::string name_;
   double end_;
   uint64_t left_;

@@ -36,6 +36,7 @@ bool has_loose(const ObjectCase& object) {
 ObjectCase SchemaWriter::with_few_named(ObjectCase object) {
   std::vector<NameClass> others;
   for (const NameClass& some : object.classes) {
+    if (some.names != texts_.any_string()) builder_.note_tight_names();
     const RegexId names = algebra_.without_named(object, some.names);
     const auto few = texts_.set().is_finite(names) ? texts_.few_strings(names) : std::nullopt;
     if (!few) {
