@@ -36,7 +36,7 @@ run_tests = ctest --test-dir build/$(1) -L '$(2)' -LE house --no-tests=error \
 
 # $(call web_with,preset)
 define web_with
-$(call build_preset,$(1),the program with sanitizers,hearth)
+$(call build_preset,$(1),the program with sanitizers,hearth stub_serve)
 $(call say,web-$(1): published clients and a browser against hearth serve of build/$(1))
 @HEARTH=$(CURDIR)/build/$(1)/hearth $(fixed_addresses) scripts/web.sh
 endef
@@ -85,7 +85,7 @@ goldens-long: deps-units  ## golden models under every ISA level, plan and cut
 	  --output-on-failure -j $(JOBS)
 
 web: deps-web  ## published clients of the API, and the page in Chromium
-	$(call build_preset,release,the program with g++,hearth)
+	$(call build_preset,release,the program with g++,hearth stub_serve)
 	$(call say,web: published clients and a browser against hearth serve)
 	@scripts/web.sh
 

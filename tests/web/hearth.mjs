@@ -2,6 +2,9 @@
 
 import assert from "node:assert/strict";
 import {spawn} from "node:child_process";
+import {mkdtempSync, readFileSync, rmSync, writeFileSync} from "node:fs";
+import {tmpdir} from "node:os";
+import {dirname, join} from "node:path";
 import {createInterface} from "node:readline";
 import {fileURLToPath} from "node:url";
 
@@ -12,15 +15,27 @@ const program = process.env.HEARTH ||
                 fileURLToPath(new URL("../../build/release/hearth", import.meta.url));
 // The model that is served where no other is named.
 export const demo = fileURLToPath(new URL("../../assets/demo.gguf", import.meta.url));
+const calls = fileURLToPath(new URL("../../tests/templates/qwen3.jinja", import.meta.url));
+const thinks = "{%- if add_generation_prompt and enable_thinking is not false %}" +
+               "{{ '<think>\\n' }}{% endif %}";
 const children = new Set();
 process.on("exit", () => children.forEach((child) => child.kill("SIGKILL")));
 
 // A server on a port that was free, with the demo model where `args` name no other.
 export class Hearth {
-  static async start(...args) {
+  static start(...args) {
+    return Hearth.run(program, "serve", "--port", "0", ...args);
+  }
+
+  // The server before a stub of an engine, which says what its chats tell it to
+  // (tests/server/scripted_turn.h). It is built beside the program.
+  static startScripted() {
+    return Hearth.run(join(dirname(program), "stub_serve"), "0", "turns");
+  }
+
+  static async run(command, ...args) {
     const server = new Hearth();
-    server.child = spawn(program, ["serve", "--port", "0", ...args],
-                         {stdio: ["ignore", "ignore", "pipe"]});
+    server.child = spawn(command, args, {stdio: ["ignore", "ignore", "pipe"]});
     children.add(server.child);
     server.log = [];
     server.ended = new Promise((resolve) => {
@@ -36,10 +51,24 @@ export class Hearth {
       });
     });
     const match = await Promise.race([listening, server.ended]);
-    assert.ok(Array.isArray(match), `hearth serve ended with ${match}:\n${server.log.join("\n")}`);
+    assert.ok(Array.isArray(match), `${command} ended with ${match}:\n${server.log.join("\n")}`);
     [, server.model, server.url] = match;
     [server.model] = server.model.split(" and ");   // the one for text
     return server;
+  }
+
+  // One whose chat template shows calls, and opens the reasoning where a request does not turn it
+  // off. The demo model learnt neither: calls come where the grammar makes them, and what it says
+  // in its reasoning goes on to the end.
+  static async startCaller(...args) {
+    const folder = mkdtempSync(join(tmpdir(), "hearth-template-"));
+    const template = join(folder, "caller.jinja");
+    writeFileSync(template, readFileSync(calls, "utf8") + thinks);
+    try {
+      return await Hearth.start("--chat-template", template, ...args);
+    } finally {
+      rmSync(folder, {recursive: true});
+    }
   }
 
   async stop() {

@@ -63,6 +63,90 @@ pageTest("an answer appears while it comes, with its figures", async (page, stub
   await page.getByText(/^Reached the most tokens · 42 tokens/).waitFor();
 });
 
+pageTest("what the model thinks is folded above its answer, and goes back", async (page, stub) => {
+  await send(page, "Foxes?");
+  const ask = await stub.next();
+  ask.think("They ask ", "about <b>foxes</b>.");
+  const fold = page.locator("article.model details");
+  const thought = fold.locator(".thought");
+  await thought.getByText("They ask about <b>foxes</b>.").waitFor();
+  assert.equal(await fold.locator("summary").textContent(), "Thinking");
+  assert.ok(await thought.isVisible());
+  assert.equal(await page.locator("article.model").getAttribute("aria-busy"), "true");
+  ask.say("Clever.");
+  await page.locator("#log .said").getByText("Clever.").waitFor();
+  await thought.waitFor({state: "hidden"});
+  await fold.getByText(/^Thought for (a moment|\d+ s)$/).waitFor();
+
+  // From here on it is the reader's: what comes leaves it as it is.
+  await fold.locator("summary").focus();
+  await page.keyboard.press("Enter");
+  await thought.waitFor();
+  ask.say(" Very.");
+  await page.locator("#log .said").getByText("Clever. Very.").waitFor();
+  ask.end();
+  await ended(page);
+  assert.ok(await thought.isVisible());
+  assert.deepEqual(await thought.locator("*").count(), 0);
+  assert.equal(await page.evaluate(() => document.activeElement.localName), "summary");
+
+  await page.reload();
+  await fold.getByText(/^Thought for/).waitFor();
+  assert.ok(!(await thought.isVisible()));
+  assert.equal(await thought.textContent(), "They ask about <b>foxes</b>.");
+  assert.deepEqual(await said(page), ["Foxes?", "Clever. Very."]);
+  await send(page, "Owls?");
+  const second = await stub.next();
+  assert.deepEqual(second.body.messages, [
+    {role: "user", content: "Foxes?"},
+    {role: "assistant", content: "Clever. Very.",
+     reasoning_content: "They ask about <b>foxes</b>."},
+    {role: "user", content: "Owls?"},
+  ]);
+
+  // A thought without an answer stays open, as it is all there is.
+  second.think("Owls");
+  await page.locator(".thought").getByText("Owls").waitFor();
+  await page.keyboard.press("Escape");
+  await ended(page);
+  assert.equal(await page.locator("summary").last().textContent(), "Thought");
+  assert.ok(await page.locator(".thought").last().isVisible());
+  await page.getByRole("button", {name: "Retry"}).click();
+  const third = await stub.next();
+  assert.deepEqual(third.body.messages, second.body.messages);
+  third.say("Wise.");
+  third.end();
+  await ended(page);
+  assert.equal(await page.locator("details:visible").count(), 1);
+});
+
+pageTest("calls are shown with their name and arguments", async (page, stub) => {
+  await send(page, "Read it.");
+  const ask = await stub.next();
+  ask.think("I read.");
+  ask.say("I look.");
+  ask.call(0, "read", '{"path": ', '"<img src=x>"}');
+  ask.call(1, "ping", "{}");
+  ask.end({finish: "tool_calls"});
+  await ended(page);
+  const read = page.getByRole("region", {name: "Arguments of read"});
+  const check = async () => {
+    assert.equal(await read.textContent(), '{"path": "<img src=x>"}');
+    assert.deepEqual(await page.locator(".calls .code-head span").allTextContents(),
+                     ["Calls read", "Calls ping"]);
+    assert.equal(await page.locator("img").count(), 0);
+  };
+  await check();
+  await page.reload();
+  await check();
+  await send(page, "And?");
+  const second = await stub.next();
+  assert.deepEqual(second.body.messages[1],
+                   {role: "assistant", content: "I look.", reasoning_content: "I read."});
+  second.end();
+  await ended(page);
+});
+
 pageTest("Stop and Esc end an answer and its request", async (page, stub) => {
   await send(page, "A long story.");
   const first = await stub.next();
@@ -82,6 +166,20 @@ pageTest("Stop and Esc end an answer and its request", async (page, stub) => {
   await again.gone;
   await ended(page);
   assert.deepEqual(await said(page), ["A long story.", "Twice "]);
+});
+
+pageTest("what another page has stored is shown as far as it is known", async (page) => {
+  await page.evaluate(() => localStorage.setItem("hearth.chat", JSON.stringify([
+    {role: "user", text: "One?"},
+    {role: "model", text: "1", reasoning: {}, calls: [null, {name: "x"}], figures: {thought: "x"}},
+    {role: "user", text: "Two?"},
+    {role: "model", text: "2", reasoning: "Two.", calls: [{name: "add", arguments: "{}"}]},
+  ])));
+  await page.reload();
+  await page.locator("details:visible").getByText("Thought", {exact: true}).waitFor();
+  assert.deepEqual(await said(page), ["One?", "1", "Two?", "2"]);
+  assert.equal(await page.locator("details:visible").count(), 1);
+  assert.equal(await page.locator(".calls:visible").textContent(), "Calls addCopy{}");
 });
 
 pageTest("a conversation outlives a reload, in an answer too", async (page, stub) => {
@@ -360,10 +458,15 @@ for (const [size, viewport] of Object.entries({desktop: DESKTOP, phone: PHONE}))
       await shoot(page, `${name}-welcome`);
       await send(page, "How does a fox plan its day? Answer with a list and some code, please.");
       const ask = await stub.next();
+      ask.think("A list, ", "and some code.\n\nWhat does a fox do all day?");
+      await page.getByText("all day?").waitFor();
+      await checkAccess(page, "while the model thinks");
+      await shoot(page, `${name}-thinking`);
       ask.say(...MARKED.match(/[^]{1,3}/g));
       await page.getByText("**and").waitFor();
       await checkAccess(page, "while an answer comes");
       await shoot(page, `${name}-answering`);
+      ask.call(0, "leap", '{"height": 2, "over": "the lazy dog, who lies in the way"}');
       ask.end();
       await ended(page);
       await send(page, "Go on.");

@@ -1,5 +1,5 @@
-// The page as `hearth serve` gives it: the files of the source tree with their policy, and a
-// conversation with the demo model.
+// The page as `hearth serve` gives it: the files of the source tree with their policy, and
+// conversations with the demo model, and with a stub of an engine that thinks as told.
 
 import assert from "node:assert/strict";
 import {readdir, readFile} from "node:fs/promises";
@@ -58,4 +58,32 @@ test("a conversation: type, stream, stop, go on, reload", limit, async () => {
   assert.deepEqual(await page.locator(".said").allTextContents(), texts);
   await shoot(page, "served");
   assert.deepEqual(page.faults, []);
+});
+
+test("what a model thinks comes, is folded, and is in the next prompt", limit, async () => {
+  const scripted = await Hearth.startScripted();
+  try {
+    const page = await browser.open(scripted.url);
+    await page.getByText(scripted.model, {exact: true}).waitFor();
+    await send(page, "SAY(<think>\nA <i>fox</i>?\n</think>\n\nIt sleeps.)YAS");
+    await ended(page);
+    const answer = page.locator("article.model").first();
+    assert.equal(await answer.locator(".said").textContent(), "It sleeps.");
+    assert.equal(await answer.locator(".thought").textContent(), "A <i>fox</i>?");
+    assert.ok(!(await answer.locator(".thought").isVisible()));
+    await answer.locator("summary", {hasText: /^Thought/}).click();
+    assert.ok(await answer.locator(".thought").isVisible());
+
+    const next = page.waitForRequest("**/chat/completions");
+    await send(page, "SAY(It dreams.)YAS");
+    await ended(page);
+    const {messages} = (await next).postDataJSON();
+    assert.equal(messages[1].reasoning_content, "A <i>fox</i>?");
+    assert.equal(await page.locator(".said").last().textContent(), "It dreams.");
+    const {prompt} = await (await scripted.post("/apply-template", {messages})).json();
+    assert.match(prompt, /<think>\nA <i>fox<\/i>\?\n<\/think>\n\nIt sleeps\./);
+    assert.deepEqual(page.faults, []);
+  } finally {
+    await scripted.stop();
+  }
 });

@@ -32,10 +32,25 @@ class Ask {
     this.reply.write(`data: ${JSON.stringify(chunk)}\n\n`);
   }
 
-  say(...pieces) {
+  delta(delta) {
     if (!this.reply.headersSent) this.begin();
-    for (const content of pieces) {
-      this.send({choices: [{index: 0, delta: {content}, finish_reason: null}]});
+    this.send({choices: [{index: 0, delta, finish_reason: null}]});
+  }
+
+  say(...pieces) {
+    for (const content of pieces) this.delta({content});
+  }
+
+  think(...pieces) {
+    for (const piece of pieces) this.delta({reasoning_content: piece});
+  }
+
+  // A call: its name, then its arguments in pieces.
+  call(index, name, ...pieces) {
+    this.delta({tool_calls: [{index, id: `call_${index}`, type: "function",
+                              function: {name, arguments: ""}}]});
+    for (const piece of pieces) {
+      this.delta({tool_calls: [{index, function: {arguments: piece}}]});
     }
   }
 

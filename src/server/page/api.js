@@ -101,8 +101,19 @@ export async function* readEvents(body) {
   }
 }
 
-// Yields {text}, {finish} and {usage} of one answer, in the order they come. A stream that ends
-// before its last event is trouble, as is an error within it.
+// What a delta of an answer adds, an event each.
+function* readDelta(delta) {
+  if (delta.reasoning_content) yield {reasoning: delta.reasoning_content};
+  if (delta.content) yield {text: delta.content};
+  for (const call of delta.tool_calls ?? []) {
+    yield {call: {index: call.index, name: call.function?.name ?? "",
+                  arguments: call.function?.arguments ?? ""}};
+  }
+}
+
+// Yields {reasoning}, {text}, {call: {index, name, arguments}}, {finish} and {usage} of one answer,
+// in the order they come. All but the last two are pieces; those of a call have the same index, and
+// one of them the name. A stream that ends before its last event is trouble, as is an error in it.
 export async function* chat(body, key, signal) {
   const reply = await request("/v1/chat/completions", {
     method: "POST",
@@ -119,7 +130,7 @@ export async function* chat(body, key, signal) {
         throw new Trouble("The server could not finish the answer.", {detail: chunk.error.message});
       }
       const choice = chunk.choices && chunk.choices[0];
-      if (choice && choice.delta && choice.delta.content) yield {text: choice.delta.content};
+      if (choice && choice.delta) yield* readDelta(choice.delta);
       if (choice && choice.finish_reason) yield {finish: choice.finish_reason};
       if (chunk.usage) yield {usage: chunk.usage};
     }

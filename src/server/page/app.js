@@ -3,7 +3,7 @@
 
 import {chat, firstModel, Trouble} from "./api.js";
 import * as store from "./store.js";
-import {Meter, TurnView} from "./turns.js";
+import {grow, Meter, TurnView} from "./turns.js";
 
 const $ = (id) => document.getElementById(id);
 const prompt = $("prompt");
@@ -84,7 +84,7 @@ function paintSoon() {
     const view = state.views[state.views.length - 1];
     if (!state.answering || !view) return;
     const following = isAtEnd();
-    view.paintText();
+    view.paintAnswer();
     view.paintFigures();
     view.below.hidden = false;
     if (following) scrollToEnd();
@@ -108,17 +108,22 @@ function announce(text) {
 // Asking
 
 // What the server gets: turns without text are left out, and what the same one said twice in a row
-// is one message, since many templates want the two to take turns.
+// is one message, since many templates want the two to take turns. What the model thought goes back
+// with what it said; its calls do not, since nobody answered them.
 function messages() {
   const list = [];
   const system = $("system").value.trim();
   if (system) list.push({role: "system", content: system});
   for (const turn of state.turns) {
     const role = turn.role === "user" ? "user" : "assistant";
-    const last = list[list.length - 1];
+    let message = list[list.length - 1];
     if (!turn.text) continue;
-    if (last && last.role === role) last.content += `\n\n${turn.text}`;
-    else list.push({role, content: turn.text});
+    if (message && message.role === role) message.content += `\n\n${turn.text}`;
+    else list.push(message = {role, content: turn.text});
+    if (turn.reasoning) {
+      const before = message.reasoning_content;
+      message.reasoning_content = before ? `${before}\n\n${turn.reasoning}` : turn.reasoning;
+    }
   }
   return list;
 }
@@ -145,9 +150,8 @@ async function answer() {
   announce("The model is answering.");
   try {
     for await (const event of chat(body, $("key").value.trim(), control.signal)) {
-      if (event.text) {
-        turn.text += event.text;
-        meter.piece();
+      if (grow(turn, event)) {
+        meter.piece(Boolean(event.reasoning));
         paintSoon();
       }
       if (event.finish === "length") turn.note = "Reached the most tokens";

@@ -29,9 +29,15 @@ function isTurn(turn) {
       (turn.role === "user" || turn.role === "model");
 }
 
+function isCall(call) {
+  return typeof call?.name === "string" && typeof call.arguments === "string";
+}
+
 // Another version of the page may have written it: what is not as this one has it is left out.
-function asTurn({role, text, note, trouble, figures}) {
+function asTurn({role, text, reasoning, calls, note, trouble, figures}) {
   const turn = {role, text};
+  if (typeof reasoning === "string") turn.reasoning = reasoning;
+  if (Array.isArray(calls)) turn.calls = calls.filter(isCall);
   if (typeof note === "string") turn.note = note;
   if (typeof trouble?.message === "string") turn.trouble = trouble;
   const measured = Object.entries(figures ?? {});

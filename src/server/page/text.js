@@ -93,7 +93,10 @@ export function element(name, className, text) {
 
 // `copy(text)` is called for the button of a code block; null where nothing can be copied.
 function paintBlock(block, copy) {
-  if (block.kind === "code") return paintCode(block, copy);
+  if (block.kind === "code") {
+    const {language} = block;
+    return codeBox(language || "code", language ? `Code: ${language}` : "Code", block.text, copy);
+  }
   if (block.kind === "list") {
     const list = element(block.ordered ? "ol" : "ul", "");
     if (block.ordered) list.start = block.start;
@@ -109,21 +112,23 @@ function paintBlock(block, copy) {
   return made;
 }
 
-function paintCode(block, copy) {
+// A box with a head and what it is for a screen reader; its `code` has the text, which may change.
+export function codeBox(title, label, text, copy) {
   const box = element("div", "code");
   const head = element("div", "code-head");
-  head.append(element("span", "", block.language || "code"));
+  const code = element("code", "", text);
+  head.append(element("span", "", title));
   if (copy) {
     const button = element("button", "", "Copy");
     button.type = "button";
-    button.addEventListener("click", () => copy(block.text, button));
+    button.addEventListener("click", () => copy(code.textContent, button));
     head.append(button);
   }
   const pre = element("pre", "");
   pre.tabIndex = 0;
   pre.setAttribute("role", "region");
-  pre.setAttribute("aria-label", block.language ? `Code: ${block.language}` : "Code");
-  pre.append(element("code", "", block.text));
+  pre.setAttribute("aria-label", label);
+  pre.append(code);
   box.append(head, pre);
   return box;
 }

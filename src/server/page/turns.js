@@ -1,9 +1,23 @@
 // One turn of the conversation as it stands on the page: who says it, what, what it cost, and what
 // can be done with it. A turn is plain data: {role: "user" | "model", text}, for the model also
-// {note, trouble: {message, detail, remedy},
-//  figures: {tokens, exact, rate, first, prompt, cached}}.
+// {reasoning, calls: [{index, name, arguments}], note, trouble: {message, detail, remedy},
+//  figures: {tokens, exact, rate, first, thought, prompt, cached}}.
 
-import {element, Painter} from "./text.js";
+import {codeBox, element, Painter} from "./text.js";
+
+// Adds to the turn what the event brings of an answer; false where that is nothing.
+export function grow(turn, {reasoning, text, call}) {
+  if (reasoning) turn.reasoning = (turn.reasoning ?? "") + reasoning;
+  if (text) turn.text += text;
+  if (call) {
+    turn.calls ??= [];
+    let grown = turn.calls.find(({index}) => index === call.index);
+    if (!grown) turn.calls.push(grown = {index: call.index, name: "", arguments: ""});
+    grown.name += call.name;
+    grown.arguments += call.arguments;
+  }
+  return Boolean(reasoning || text || call);
+}
 
 function count(number, word) {
   return `${number.toLocaleString("en")} ${word}${number === 1 ? "" : "s"}`;
@@ -31,22 +45,36 @@ export function tellFigures(figures) {
   return parts.join(" · ");
 }
 
+// The heading of what the model thought; `busy` while it still thinks.
+export function tellThought(figures, busy) {
+  if (busy) return "Thinking";
+  if (!figures?.thought) return "Thought";
+  const spent = Math.round(figures.thought);
+  if (spent === 0) return "Thought for a moment";
+  const rest = spent % 60;
+  if (spent < 60) return `Thought for ${spent} s`;
+  return `Thought for ${(spent - rest) / 60} min${rest > 0 ? ` ${rest} s` : ""}`;
+}
+
 // Measures an answer while it comes.
 export class Meter {
   constructor(now) {
     this.now = now;
     this.begun = now();
-    this.figures = {tokens: 0, exact: false, rate: 0, first: 0, prompt: 0, cached: 0};
+    this.answering = false;
+    this.figures = {tokens: 0, exact: false, rate: 0, first: 0, thought: 0, prompt: 0, cached: 0};
   }
 
-  // A piece of text: a token, or as many as the server sent at once.
-  piece() {
+  // A piece of reasoning or of the answer: a token, or as many as the server sent at once.
+  piece(reasoning) {
     this.last = this.now();
     if (this.figures.tokens === 0) {
       this.firstAt = this.last;
       this.figures.first = (this.last - this.begun) / 1000;
     }
     this.figures.tokens++;
+    if (!this.answering) this.figures.thought = (this.last - this.firstAt) / 1000;
+    if (!reasoning) this.answering = true;
     this.rate();
   }
 
@@ -71,6 +99,57 @@ function button(label, action) {
   return made;
 }
 
+// What the model thought before it answered, as it stands. It is open as long as there is nothing
+// else to read, and is folded as soon as there is; then it is the reader's.
+class ThoughtsView {
+  constructor() {
+    this.node = element("details", "thoughts");
+    this.summary = element("summary", "");
+    this.text = document.createTextNode("");
+    const box = element("div", "thought");
+    box.append(this.text);
+    this.node.append(this.summary, box);
+    this.node.open = true;
+    this.folded = false;
+  }
+
+  show(turn, busy) {
+    const {reasoning = "", text, calls = []} = turn;
+    const answered = Boolean(text) || calls.length > 0;
+    const told = tellThought(turn.figures, busy && !answered);
+    this.node.hidden = !reasoning;
+    if (this.summary.textContent !== told) this.summary.textContent = told;
+    if (reasoning.length > this.text.length) {
+      this.text.appendData(reasoning.slice(this.text.length));
+    }
+    if (answered && !this.folded) {
+      this.node.open = false;
+      this.folded = true;
+    }
+  }
+}
+
+// The calls of tools that a turn made.
+class CallsView {
+  constructor(copy) {
+    this.node = element("div", "calls");
+    this.copy = copy;
+  }
+
+  show(calls = []) {
+    this.node.hidden = calls.length === 0;
+    calls.forEach((call, index) => {
+      let box = this.node.children[index];
+      if (!box) {
+        box = codeBox(`Calls ${call.name}`, `Arguments of ${call.name}`, "", this.copy);
+        this.node.append(box);
+      }
+      const code = box.querySelector("code");
+      if (code.textContent !== call.arguments) code.textContent = call.arguments;
+    });
+  }
+}
+
 export class TurnView {
   // actions: {copy(text, button) or null, edit(turn), retry(turn), remedy(turn)}
   constructor(turn, actions) {
@@ -82,14 +161,25 @@ export class TurnView {
     this.below = element("div", "below");
     this.figures = element("p", "figures");
     this.figures.setAttribute("aria-live", "off");
-    this.painter = turn.role === "model" ? new Painter(this.said, actions.copy) : null;
     this.node.append(element("h2", "unseen", turn.role === "user" ? "You" : "Model"), this.said,
                      this.trouble, this.below);
+    if (turn.role === "user") return;
+    this.painter = new Painter(this.said, actions.copy);
+    this.thoughts = new ThoughtsView();
+    this.calls = new CallsView(actions.copy);
+    this.said.before(this.thoughts.node);
+    this.said.after(this.calls.node);
   }
 
-  paintText() {
-    if (this.painter) this.painter.show(this.turn.text);
-    else this.said.textContent = this.turn.text;
+  // What was said, and what the model thought and called beside it.
+  paintAnswer() {
+    if (!this.painter) {
+      this.said.textContent = this.turn.text;
+      return;
+    }
+    this.thoughts.show(this.turn, this.busy);
+    this.painter.show(this.turn.text);
+    this.calls.show(this.turn.calls);
   }
 
   paintFigures() {
@@ -99,9 +189,10 @@ export class TurnView {
 
   // All of it: busy, while its answer comes; idle, where nothing does; last of the conversation.
   paint({busy, idle, last}) {
+    this.busy = busy;
     this.node.classList.toggle("busy", busy);
     this.node.setAttribute("aria-busy", String(busy));
-    this.paintText();
+    this.paintAnswer();
     this.paintFigures();
     this.paintTrouble(idle && last);
     this.below.replaceChildren(this.figures, ...this.buttons(idle, last));
