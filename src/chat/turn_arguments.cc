@@ -1,4 +1,6 @@
 // The arguments of calls in a turn's grammar.
+#include <algorithm>
+
 #include "base/error.h"
 #include "chat/marker_space.h"
 #include "chat/turn_grammar.h"
@@ -9,6 +11,33 @@ namespace {
 constexpr std::string_view kAnyObject = R"({"type":"object"})";
 constexpr std::string_view kNoMembers =
     R"({"type":"object","properties":{},"additionalProperties":false})";
+
+// Of the time and the work that are left, for a schema that need not be held: others have some,
+// too.
+constexpr double kMostOfTime = 0.5;
+constexpr uint64_t kPartOfWork = 2;
+// Of objects of any kind.
+constexpr uint64_t kLeastWork = 20'000;
+// What is told of schemas that were not held: enough for people to see what it is.
+constexpr size_t kMostSentenceBytes = 1000, kMostRelaxedBytes = 16 << 10;
+
+// Gives what comes a part of the work that a set may do.
+class WorkShare {
+ public:
+  WorkShare(RegexSet& set, uint64_t most) : set_(set), left_(set.work_left()), most_(most) {
+    set_.limit_work(most);
+  }
+  ~WorkShare() {
+    const uint64_t used = most_ - std::min(most_, set_.work_left());
+    set_.limit_work(left_ - std::min(left_, used));
+  }
+  WorkShare(const WorkShare&) = delete;
+  WorkShare& operator=(const WorkShare&) = delete;
+
+ private:
+  RegexSet& set_;
+  const uint64_t left_, most_;
+};
 
 constexpr uint8_t number(TurnTag tag) { return static_cast<uint8_t>(tag); }
 
@@ -49,27 +78,45 @@ ArgumentMarks TurnGrammar::argument_marks() {
   return marks;
 }
 
+// All schemas together take no longer than one may: however many there are, one request does not
+// keep others waiting.
 Symbol TurnGrammar::arguments(const Tool& tool) {
   const ArgumentMarks marks = argument_marks();
-  if (tool.strict) return schema_arguments(tool, marks);
+  const double left = schemas_end_ - SchemaBudget::thread_seconds();
+  if (tool.strict) return schema_arguments(tool, marks, left);
   try {
-    return schema_arguments(tool, marks);
+    const WorkShare share(set_, set_.work_left() / kPartOfWork);
+    return schema_arguments(tool, marks, kMostOfTime * left);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kRequest) throw;
-    relaxed_.emplace_back(error.what());
+    relax(error.what());
     Tool other = tool;
     other.parameters = kAnyObject;
-    return schema_arguments(other, marks);
+    const WorkShare share(set_, kLeastWork);
+    return schema_arguments(other, marks, SchemaOptions().cpu_seconds);
   }
 }
 
-Symbol TurnGrammar::schema_arguments(const Tool& tool, const ArgumentMarks& marks) {
+// Sentences have the paths of what they are about, and may be many and long.
+void TurnGrammar::relax(std::string sentence) {
+  if (sentence.size() > kMostSentenceBytes) {
+    sentence.replace(kMostSentenceBytes, sentence.npos, "...");
+  }
+  relaxed_bytes_ += sentence.size();
+  if (relaxed_bytes_ <= kMostRelaxedBytes) relaxed_.push_back(std::move(sentence));
+}
+
+Symbol TurnGrammar::schema_arguments(const Tool& tool, const ArgumentMarks& marks, double seconds) {
   SchemaOptions options;
   options.name = tool.where.empty() ? tool.name : tool.where;
   options.relaxed = !tool.strict;
+  options.cpu_seconds = seconds;
   const std::string_view schema =
       tool.parameters.empty() ? kNoMembers : std::string_view(tool.parameters);
-  return add_arguments(builder_, schema, options, marks, relaxed_);
+  std::vector<std::string> dropped;
+  const Symbol symbol = add_arguments(builder_, schema, options, marks, dropped);
+  for (std::string& sentence : dropped) relax(std::move(sentence));
+  return symbol;
 }
 
 // Behind a key: the mark behind it, a text as it is, and the mark behind that. White space that the

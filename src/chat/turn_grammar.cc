@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "chat/marker_space.h"
 #include "grammar/regex_parser.h"
+#include "grammar/schema_budget.h"
 
 namespace hearth {
 namespace {
@@ -28,7 +29,9 @@ TurnGrammar::TurnGrammar(const TurnFormat& format, const TurnOrder& order,
       set_(builder_.regexes()),
       markup_(builder_, tokens_, controls_of(vocabulary)),
       calls_tools_(order.choice != ToolChoice::kNone && !order.tools.empty() &&
-                   format.calls_tools()) {
+                   format.calls_tools()),
+      work_(set_.work_left()),
+      schemas_end_(SchemaBudget::thread_seconds() + SchemaOptions().cpu_seconds) {
   set_.restrict_to(vocabulary.single_bytes());
 }
 
@@ -37,10 +40,11 @@ std::shared_ptr<const Grammar> TurnGrammar::build() {
   uint32_t json = tag_bit(TurnTag::kJson);
   if (is_json(order_.answer.kind)) json |= tag_bit(TurnTag::kAnswer);
   builder_.say_names_once(json);
+  set_.limit_work(work_);
   try {
     return builder_.build(start);
   } catch (const Error& error) {
-    const std::string_view what = only_calls() ? "tools" : order_.answer.name;
+    const std::string what = only_calls() || !has_answer() ? "tools" : order_.answer.name;
     fail(ErrorCode::kRequest, "{}: the schema {}", what, error.what());
   }
 }

@@ -60,7 +60,8 @@ class TurnGrammar {
   Symbol name(const Tool& tool);
   Symbol id();
   Symbol arguments(const Tool& tool);
-  Symbol schema_arguments(const Tool& tool, const ArgumentMarks& marks);
+  Symbol schema_arguments(const Tool& tool, const ArgumentMarks& marks, double seconds);
+  void relax(std::string sentence);
   ArgumentMarks argument_marks();
   Symbol text_value(RegexId texts);
   Symbol json_value(Symbol value);
@@ -79,7 +80,10 @@ class TurnGrammar {
   bool calls_tools_;
   std::array<Symbol, 2> any_call_ = {};  // outside of quotation marks, and within
   TurnCuts cuts_;
+  const uint64_t work_;  // that the set may do for the schemas of all tools, and as much besides
+  double schemas_end_;   // when the schemas of all tools have taken their time, of the thread's
   std::vector<std::string> relaxed_;
+  size_t relaxed_bytes_ = 0;
 };
 
 }  // namespace hearth

@@ -10,6 +10,7 @@
 #include "chat/recorded_turn.h"
 #include "grammar/byte_vocabulary.h"
 #include "grammar/schema.h"
+#include "grammar/schema_budget.h"
 #include "grammar/token_mask.h"
 
 namespace hearth {
@@ -171,6 +172,44 @@ TEST(TurnLanguage, OneOddToolBreaksNothing) {
   EXPECT_TRUE(language.relaxed[1].starts_with("n: ")) << language.relaxed[1];
   order.tools[2].strict = true;
   EXPECT_TRUE(error_of(order).starts_with("tools[2].function.parameters.properties.a: "));
+}
+
+// A schema that takes long to compile.
+std::string slow_schema() {
+  std::string schema = R"({"type":"object","properties":{)";
+  for (int i = 0; i < 2000; ++i) {
+    const std::string number = std::to_string(i);
+    schema += (i > 0 ? ",\"p" : "\"p") + number + R"(":{"type":"string","pattern":"^(a|bc)*x)" +
+              number + R"([d-f]{2,9}$","maxLength":99})";
+  }
+  return schema + "}}";
+}
+
+TEST(TurnLanguage, SchemasThatTakeTooLongTogetherBreakNothing) {
+  TurnOrder order = order_of(ToolChoice::kAuto);
+  for (int i = 0; i < 16; ++i) {
+    const std::string name = "slow" + std::to_string(i);
+    order.tools.push_back({.name = name, .parameters = slow_schema(), .where = name});
+  }
+  EXPECT_EQ(error_of(order), "");
+  EXPECT_FALSE(hermes(order).relaxed.empty());
+}
+
+// People see what it is, and nobody fills the memory with it.
+TEST(TurnLanguage, SaysALittleOfWhatIsLeftOut) {
+  TurnOrder order = order_of(ToolChoice::kAuto);
+  std::string properties;
+  for (int i = 0; i < 100; ++i) {
+    if (i > 0) properties += ',';
+    properties += "\"q" + std::to_string(i) + R"(":{"pattern":"(?<=x)y"})";
+  }
+  const std::string schema =
+      R"({"properties":{")" + std::string(2000, 'n') + R"(":{"properties":{)" + properties + "}}}}";
+  order.tools.push_back({.name = "long", .parameters = schema, .where = "long"});
+  size_t bytes = 0;
+  for (const std::string& sentence : hermes(order).relaxed) bytes += sentence.size();
+  EXPECT_GT(bytes, 1000u);
+  EXPECT_LT(bytes, 20'000u);
 }
 
 TEST(TurnLanguage, BindsTheAnswerAndLeavesCallsPossible) {

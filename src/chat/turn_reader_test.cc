@@ -386,5 +386,26 @@ INSTANTIATE_TEST_SUITE_P(
               whole("ping", "{}"), whole("set", "{\"key\": \"it's\", \"value\": null}")}}),
     [](const auto& turn) { return turn.param.name; });
 
+// What is wrong with a text stands before the markup that ends it.
+TEST(TurnReader, EndsACharacterWithItsText) {
+  const KnownFormat& known = *find_known_format("hermes");
+  const TurnVocabulary vocabulary = made_turn_vocabulary(known.controls);
+  const auto language = std::make_shared<const TurnLanguage>(
+      compile_turn(known.format, {.tools = tools(), .choice = ToolChoice::kAuto},
+                   vocabulary.markers, vocabulary.trie));
+  RecordedTurn turn;
+  turn.pieces = {{"a\xC3"},
+                 {"<tool_call>", true},
+                 {"\n{\"name\": \"ping\", \"arguments\": {}}\n"},
+                 {"</tool_call>", true}};
+  TurnReader reader(language);
+  std::vector<TurnEvent> events;
+  for (int32_t token : tokens_of(turn, vocabulary)) reader.take(token, &events);
+  reader.end(&events);
+  ASSERT_EQ(events.size(), 4u);
+  EXPECT_EQ(events[0], (TurnEvent{.kind = TurnEvent::Kind::kContent, .text = "a\uFFFD"}));
+  EXPECT_EQ(events[1].kind, TurnEvent::Kind::kCall);
+}
+
 }  // namespace
 }  // namespace hearth

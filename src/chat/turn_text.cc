@@ -25,6 +25,8 @@ void TurnText::push(std::string_view bytes, bool control, std::vector<TurnEvent>
 void TurnText::cut(std::vector<TurnEvent>* events) {
   if (held_ == marker_) held_.clear();
   give(std::exchange(held_, {}), events);
+  // A character ends with its text, so that what is wrong with it stands before the markup.
+  event(utf8_.flush(), events);
 }
 
 void TurnText::end_block() {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <random>
+#include <span>
 #include <utility>
 
 #include "base/clock.h"
@@ -35,7 +36,8 @@ uint64_t random_seed() {
 uint64_t bytes_of(const ChoicePart& part) {
   uint64_t bytes = part.text.size() + part.reasoning.size();
   for (const CallPart& call : part.calls) {
-    bytes += sizeof(call) + call.id.size() + call.name.size() + call.arguments.size();
+    if (!call.name.empty()) bytes += sizeof(call);  // pieces of a call are joined
+    bytes += call.id.size() + call.name.size() + call.arguments.size();
   }
   for (const TokenEntry& entry : part.entries) {
     bytes += sizeof(entry) + entry.bytes.size();
@@ -44,11 +46,19 @@ uint64_t bytes_of(const ChoicePart& part) {
   return bytes;
 }
 
-// The end of a prompt that the template wrote, or all of it where a message goes on.
+// The end of a prompt: what the template wrote, and the message that goes on.
 std::string prompt_tail(const RenderedChat& chat, bool continued) {
-  size_t begin = chat.text.size() - std::min(chat.text.size(), kTailBytes);
-  if (!continued && !chat.foreign.empty()) begin = std::max(begin, chat.foreign.back().second);
-  return chat.text.substr(begin);
+  size_t at = chat.text.size() - std::min(chat.text.size(), kTailBytes);
+  std::span<const std::pair<size_t, size_t>> others = chat.foreign;
+  if (continued && !others.empty()) others = others.first(others.size() - 1);
+  std::string tail;
+  for (const auto& [begin, end] : others) {
+    if (end <= at) continue;
+    if (begin > at) tail += chat.text.substr(at, begin - at);
+    at = end;
+    if (!continued) tail.clear();
+  }
+  return tail + chat.text.substr(at);
 }
 
 // For a header and a line of a log.
@@ -141,6 +151,7 @@ void Completion::settle_turn(const RenderedChat& chat) {
   if (order.tools.empty() && !splits) return settle_language();
   order.answer = std::exchange(call_.shape, {});
   order.prompt_tail = prompt_tail(chat, call_.continue_final);
+  order.prompt_goes_on = call_.continue_final;
   turn_ = all_.languages_.find_turn(*format, order, model_.backend.tokenizer());
   relaxed_ = header_text(fmt::format("{}", fmt::join(turn_->relaxed, "; ")));
   order = {};
@@ -317,8 +328,12 @@ void Completion::take_results() {
                    cancelled ? "the server ended before this answer did" : result->error});
     }
     ChoicePart part = take(*result);
+    const bool keeps = !streaming_ || reply_->keeps_stream();
+    if (keeps && !exchange().hold(bytes_of(part))) {
+      if (!events.empty()) exchange().send(std::move(events));
+      return fail(replies_full());
+    }
     if (!streaming_) {
-      if (!exchange().hold(bytes_of(part))) return fail(replies_full());
       whole_[part.index].append(std::move(part));
     } else if (!part.empty()) {
       events += reply_->part(part);
@@ -421,13 +436,13 @@ void Completion::forget() noexcept {
 }
 
 void Completion::note(LogEntry* entry) const {
-  if (submitted_seconds_ > 0) {
+  if (submitted_seconds_ > 0) {  // before that the worker may be at it
     Usage sums = usage();
     entry->prompt_tokens = sums.prompt_tokens;
     entry->cached_tokens = sums.cached_tokens;
     entry->generated_tokens = sums.completion_tokens;
+    entry->relaxed = relaxed_;
   }
-  entry->relaxed = relaxed_;
   entry->queue_seconds = queue_seconds_;
   entry->first_token_seconds = first_token_seconds_;
 }

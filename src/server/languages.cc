@@ -26,8 +26,8 @@ std::string key_of(const OutputShape& shape) {
 // The same of turns, of one format. It begins as no shape's does. Where tools stand is told to the
 // client of what was left out of their schemas.
 std::string key_of(const TurnOrder& order) {
-  std::string key = fmt::format("turn {} {} {} ", static_cast<int>(order.choice), order.parallel,
-                                order.tools.size());
+  std::string key = fmt::format("turn {} {} {} {} ", static_cast<int>(order.choice), order.parallel,
+                                order.prompt_goes_on, order.tools.size());
   for (const Tool& tool : order.tools) {
     key += tool.strict ? 's' : ' ';
     for (const std::string* text : {&tool.name, &tool.parameters, &tool.where}) add(&key, *text);

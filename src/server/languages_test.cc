@@ -91,7 +91,10 @@ TEST_F(LanguagesTest, CompilesATurnOnce) {
   EXPECT_EQ(languages_.find_turn(format, order("{}"), *tokenizer_), first);
   TurnOrder opened = order("{}");
   opened.prompt_tail = "<think>\n";
-  EXPECT_NE(languages_.find_turn(format, opened, *tokenizer_), first);
+  const auto thinking = languages_.find_turn(format, opened, *tokenizer_);
+  EXPECT_NE(thinking, first);
+  opened.prompt_goes_on = true;
+  EXPECT_NE(languages_.find_turn(format, opened, *tokenizer_), thinking);
   EXPECT_NE(languages_.find_turn(format, order("{}", true), *tokenizer_), first);
   const char* remote = R"({"type":"object","properties":{"a":{"$ref":"http://x/"}}})";
   EXPECT_EQ(languages_.find_turn(format, order(remote), *tokenizer_)->relaxed.size(), 1u);

@@ -163,7 +163,12 @@ std::string write_messages_error(const ApiError& error, std::string_view unique,
   Json json;
   begin_messages_event(json, "error").key("error").object();
   json.key("type").text(messages_error_type(error.status));
-  json.key("message").text(cut_message(error.message, most)).end_object();
+  json.key("message").text(cut_message(error.message, most));
+  if (error.code == kThreadCode) {
+    json.key("details").object().key("error_code").text(kThreadCode);
+    json.key("unsupported").array().text("thread").end_array().end_object();
+  }
+  json.end_object();
   json.key("request_id").text(unique).end_object();
   return json.line();
 }

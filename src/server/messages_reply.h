@@ -21,6 +21,9 @@
 
 namespace hearth {
 
+// The code of an error that tells clients to send the whole conversation again, without `thread`.
+inline constexpr std::string_view kThreadCode = "thread_unsupported_request";
+
 class MessagesReply final : public ReplyForm {
  public:
   // `unique`: the id of the HTTP request.

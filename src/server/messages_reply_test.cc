@@ -221,6 +221,9 @@ TEST_F(MessagesReplies, Errors) {
     EXPECT_EQ(reply.body, messages_error_body(error, "req_7"));
     EXPECT_EQ(reply.fields, error.fields);
   }
+  const ApiError thread{400, "", std::string(kThreadCode), "m", "thread", {}};
+  EXPECT_EQ(checked(messages_error_body(thread, "u"), "MessagesError").at("error").at("details"),
+            read_json(R"({"error_code":"thread_unsupported_request","unsupported":["thread"]})"));
   const std::string large =
       messages_error_body({400, "", "code", std::string(3000, '\x01'), {}, {}}, "u");
   checked(large, "MessagesError");

@@ -12,6 +12,7 @@
 #include "base/printable.h"
 #include "server/json_fields.h"
 #include "server/messages_history.h"
+#include "server/messages_reply.h"
 
 namespace hearth {
 namespace {
@@ -55,6 +56,13 @@ void read_messages_field(const value&, const std::string&, Making& making) {
   making.made.chat["messages"] = std::move(history.messages);
   making.made.names.messages = std::move(history.from);
   if (history.goes_on) making.made.chat["continue_final_message"] = true;
+}
+
+// Without its other half a conversation must not be answered.
+void refuse_thread(const value&, const std::string& name, Making&) {
+  throw RequestError(kThreadCode, name,
+                     "asks for a conversation that is kept here, and none is; leave it out, and "
+                     "send all messages");
 }
 
 // How long it thinks is the model's own affair.
@@ -164,6 +172,7 @@ void read_messages_choice(const value& field, const std::string& name, Making& m
 
 // What a chat's body calls the same is copied.
 constexpr MessagesRule kMessagesRules[] = {
+    {"thread", refuse_thread},
     {"model", copy_field},
     {"max_tokens", copy_field},
     {"temperature", copy_field},

@@ -191,6 +191,16 @@ TEST(MessagesRequest, OnlyTheClientsOwnDepthCounts) {
                   .starts_with("invalid_json: the body cannot be read"));
 }
 
+TEST(MessagesRequest, NoThreadIsKept) {
+  const std::string wanted =
+      "thread_unsupported_request: thread asks for a conversation that is kept here, and none is; "
+      "leave it out, and send all messages";
+  EXPECT_EQ(told_field_error(R"("thread":{"type":"create"})"), wanted);
+  EXPECT_EQ(told_field_error(R"("tool_choice":{"type":"any"},"thread":{"type":"continue",
+                                 "previous_message_id":"msg_1"})"),
+            wanted);
+}
+
 TEST(MessagesRequest, OpenApiDescribesExactlyTheFieldsThatAreRead) {
   const json::value document = read_json(openapi_json());
   std::set<std::string, std::less<>> described, read;
@@ -203,6 +213,8 @@ TEST(MessagesRequest, OpenApiDescribesExactlyTheFieldsThatAreRead) {
 }
 
 constexpr const char* kMessagesFields[] = {
+    R"("thread":null)",
+    R"("thread":{"type":"create"})",
     R"("max_tokens":0)",
     R"("max_tokens":null)",
     R"("max_tokens":100000)",

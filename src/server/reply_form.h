@@ -24,6 +24,8 @@ class ReplyForm {
   virtual std::string part(const ChoicePart& part) = 0;
   virtual std::string end(const Usage& usage) = 0;
   virtual std::string error(const ApiError& error) = 0;
+  // Whether it keeps all that a stream says until its end.
+  virtual bool keeps_stream() const { return false; }
 
   // A body that is not streamed, of choices that are whole.
   virtual std::unique_ptr<BodySource> whole(std::vector<ChoicePart> choices,

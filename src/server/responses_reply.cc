@@ -157,11 +157,14 @@ std::string ResponsesReply::begin(const Usage&, uint32_t) {
   return events + state_event("response.in_progress", {});
 }
 
+// What goes on with a call that was begun stands before all else.
 std::string ResponsesReply::part(const ChoicePart& part) {
   std::string events;
+  auto calls = part.calls.begin();
+  while (calls != part.calls.end() && calls->name.empty()) events += add_call(*calls++);
   if (!part.reasoning.empty()) events += add(Kind::kReasoning, part.reasoning);
   if (!part.text.empty()) events += add(Kind::kMessage, part.text);
-  for (const CallPart& call : part.calls) events += add_call(call);
+  for (; calls != part.calls.end(); ++calls) events += add_call(*calls);
   if (part.finish && finish_reason(*part.finish)) events += finish(*part.finish);
   return events;
 }

@@ -30,6 +30,7 @@ class ResponsesReply final : public ReplyForm {
   std::string part(const ChoicePart& part) override;
   std::string end(const Usage& usage) override;
   std::string error(const ApiError& error) override;
+  bool keeps_stream() const override { return true; }
   std::unique_ptr<BodySource> whole(std::vector<ChoicePart> choices, const Usage& usage) override;
 
  private:

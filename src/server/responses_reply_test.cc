@@ -173,6 +173,20 @@ TEST_F(ResponsesReplies, AreTheSameWhole) {
   EXPECT_EQ(body.at("tools").as_array().size(), 2u);
 }
 
+// Text that comes together with the rest of a call's arguments begins no other call.
+TEST_F(ResponsesReplies, GoOnWithACallBeforeAllElse) {
+  ResponsesReply reply(response_head(kNamespace));
+  const std::string stream =
+      ended_stream(reply, {{.calls = {{.index = 0, .id = "call_1", .name = "f"}}},
+                           {.text = "!", .calls = {{.index = 0, .arguments = "{}"}}},
+                           {.finish = Finish::kEndOfText, .called = true}});
+  const json::value last = checked_events(stream).back();
+  const json::array& output = last.at("response").at("output").as_array();
+  ASSERT_EQ(output.size(), 2u);
+  EXPECT_EQ(output[0].at("arguments"), "{}");
+  EXPECT_EQ(output[1].at("content").at(0).at("text"), "!");
+}
+
 TEST_F(ResponsesReplies, SayWhereTheyWereCut) {
   ResponsesReply reply(response_head(R"("input":"x","max_output_tokens":2)"));
   const std::string stream = ended_stream(reply, {{.text = "ab"}, {.finish = Finish::kLength}});

@@ -3,7 +3,6 @@
 
 import assert from "node:assert/strict";
 import {after, before, test} from "node:test";
-import {fileURLToPath} from "node:url";
 import Ajv from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import {demo, events, Hearth, limit} from "./hearth.mjs";
@@ -82,9 +81,9 @@ async function checkStream(reply, schema, what) {
     if (event === "[DONE]") return chunks;
     check(schema, event, what);
     chunks.push(event);
-    if (event.type === "message_stop") return chunks;
+    if (/^(message_stop|response.(completed|incomplete))$/.test(event.type)) return chunks;
   }
-  assert.fail(`${what}: no [DONE]`);
+  assert.fail(`${what}: no end`);
 }
 
 test("the document is of OpenAPI 3.1, and each of its schemas compiles", limit, () => {
@@ -125,8 +124,7 @@ test("whatever chat and completions answer is as described", limit, async () => 
 });
 
 test("so are turns with calls, and their histories", limit, async () => {
-  const template = fileURLToPath(new URL("../../tests/templates/qwen3.jinja", import.meta.url));
-  const caller = await Hearth.start("--chat-template", template);
+  const caller = await Hearth.startCaller();
   const tools = [{type: "function", function: {name: "ping", strict: true, parameters: {
     type: "object", properties: {a: {enum: [1]}}, required: ["a"], additionalProperties: false}}}];
   const body = {messages, tools, tool_choice: "required", reasoning_effort: "none",
@@ -150,14 +148,25 @@ test("so are turns with calls, and their histories", limit, async () => {
 });
 
 test("so is what Anthropic's API answers", limit, async () => {
-  const template = fileURLToPath(new URL("../../tests/templates/qwen3.jinja", import.meta.url));
-  const caller = await Hearth.start("--chat-template", template);
+  const caller = await Hearth.startCaller();
   const body = {messages, max_tokens: 12, thinking: {type: "disabled"}};
   const tools = [{name: "ping", strict: true, input_schema: {
     type: "object", properties: {a: {enum: [1]}}, required: ["a"], additionalProperties: false}}];
   const called = {...body, max_tokens: 200, tools, tool_choice: {type: "tool", name: "ping"}};
-  for (const asked of [body, {...body, system: "Be brief.", thinking: {type: "enabled"}},
-                       {...body, stop_sequences: ["a"]}, called]) {
+  const search = {type: "web_search_20250305", name: "web_search"};
+  const loose = {name: "loose", input_schema: {type: "object",
+                                               properties: {a: {$ref: "http://x/"}}}};
+  const schema = {type: "object", properties: {a: {enum: [1]}}, required: ["a"]};
+  for (const asked of [
+    body, {...body, system: "Be brief.", thinking: {type: "enabled"}},
+    {...body, stop_sequences: ["a"]}, called, {...called, tool_choice: {type: "any"}},
+    {...body, tools: [...tools, loose, search], tool_choice: {type: "auto"}},
+    {...body, max_tokens: 40, output_config: {effort: "low", format: {type: "json_schema",
+                                                                      schema}}},
+    {...body, system: [{type: "text", text: "Hm."}], temperature: 1, top_p: 0.9, top_k: 5,
+     metadata: {user_id: "me"}, output_format: null},
+  ]) {
+    check({$ref: "#/components/schemas/MessagesRequest"}, asked, "a request");
     const whole = await ask("POST", "/v1/messages", asked, 200, caller);
     assert.equal(whole.type, "message");
     const streamed = await ask("POST", "/v1/messages?beta=true", {...asked, stream: true}, 200,
@@ -171,7 +180,64 @@ test("so is what Anthropic's API answers", limit, async () => {
   const result = {type: "tool_result", tool_use_id: call.id, content: "pong"};
   const history = [...messages, {role: "assistant", content}, {role: "user", content: [result]}];
   await ask("POST", "/v1/messages", {...body, tools, messages: history}, 200, caller);
-  await ask("POST", "/v1/messages", {...body, max_tokens: 0}, 400, caller);
+  for (const fields of [{max_tokens: 0}, {thread: {type: "create"}}, {stop_sequences: "a"},
+                        {tools: [{...loose, strict: true}]}]) {
+    await ask("POST", "/v1/messages", {...body, ...fields}, 400, caller);
+    await ask("POST", "/v1/messages", {...body, ...fields, stream: true}, 400, caller);
+  }
+  await ask("POST", "/v1/messages", {...body, model: "nobody"}, 404, caller);
+  await caller.stop();
+});
+
+test("so are responses", limit, async () => {
+  const caller = await Hearth.startCaller();
+  const body = {input: messages[0].content, max_output_tokens: 12, reasoning: {effort: "none"}};
+  const ping = {type: "function", name: "ping", strict: true, parameters: {
+    type: "object", properties: {a: {enum: [1]}}, required: ["a"], additionalProperties: false}};
+  const loose = {type: "function", name: "loose", strict: false, parameters: {
+    type: "object", properties: {a: {$ref: "http://x/"}}}};
+  const crew = {type: "namespace", name: "crew", description: "Others.", tools: [ping]};
+  const called = {...body, tools: [ping], tool_choice: "required", parallel_tool_calls: false,
+                  max_output_tokens: 200};
+  const format = {type: "json_schema", name: "n", strict: true, schema: ping.parameters};
+  const allowed = {type: "allowed_tools", mode: "required", tools: [{type: "function",
+                                                                     name: "ping"}]};
+  for (const asked of [
+    body, {...body, reasoning: {effort: "max", summary: "auto"}, instructions: "Be brief."},
+    called, {...called, tools: [crew]}, {...called, tool_choice: allowed},
+    {...called, tool_choice: {type: "function", name: "ping"}, tools: [ping, loose]},
+    {...body, tools: [ping, loose, {type: "web_search"}], include: [], truncation: "auto"},
+    {...body, max_output_tokens: 40, text: {format, verbosity: "low"}},
+    {...body, metadata: {a: "b"}, user: "me", safety_identifier: "s", prompt_cache_key: "k",
+     store: true, temperature: 1, top_p: 0.9, seed: 1, stop: ["a"], top_k: 5, min_p: 0.1},
+  ]) {
+    check({$ref: "#/components/schemas/ResponsesRequest"}, asked, "a request");
+    const whole = await ask("POST", "/v1/responses", asked, 200, caller);
+    const streamed = await ask("POST", "/v1/responses", {...asked, stream: true}, 200, caller);
+    assert.deepEqual(streamed.map((event) => event.sequence_number), [...streamed.keys()]);
+    assert.equal(streamed.at(-1).type, `response.${streamed.at(-1).response.status}`);
+    const counted = await ask("POST", "/v1/responses/input_tokens", asked, 200, caller);
+    assert.equal(counted.input_tokens, whole.usage.input_tokens);
+  }
+  const {output} = await ask("POST", "/v1/responses", called, 200, caller);
+  assert.deepEqual(output.map((item) => [item.type, item.name]), [["function_call", "ping"]]);
+  const result = {type: "function_call_output", call_id: output[0].call_id, output: "pong"};
+  const history = {...called, input: [...messages, ...output, result], tool_choice: "none"};
+  check({$ref: "#/components/schemas/ResponsesRequest"}, history, "a history");
+  await ask("POST", "/v1/responses", {...history, max_output_tokens: 9}, 200, caller);
+  for (const fields of [
+    {input: []}, {previous_response_id: "resp_1"}, {max_output_tokens: 0},
+    {tools: [{...loose, strict: true}]}, {tool_choice: {type: "custom"}}, {background: true},
+    {input: [{role: "user", content: [{type: "input_image", image_url: "x".repeat(5000)}]}]},
+  ]) {
+    await ask("POST", "/v1/responses", {...body, ...fields}, 400, caller);
+    await ask("POST", "/v1/responses", {...body, ...fields, stream: true}, 400, caller);
+    if (fields.input) await ask("POST", "/v1/responses/input_tokens", fields, 400, caller);
+  }
+  for (const route of ["/v1/responses", "/v1/responses/input_tokens"]) {
+    const {error} = await ask("POST", route, {...body, model: "nobody"}, 404, caller);
+    assert.equal(error.code, "model_not_found");
+  }
   await caller.stop();
 });
 
