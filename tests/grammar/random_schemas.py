@@ -7,6 +7,12 @@ NAMES = ["a", "b", "c"]
 OTHERS = ["x", "y"]
 WORDS = ["", "a", "ab", "abc", "xyz", "b\nc", "\u00e9\U0001f600", '"q"', "\\"]
 PATTERNS = ["^a", "b$", "^[a-c]{1,2}$", "^(ab|x)", "\u00e9", "^x", "[^a]"]
+# What forms are filled with: names, and patterns whose texts end.
+FIELDS = ["name", "kind", "size", "place", "note", "tags", "owner", "id", "day", "\u00e9tat", "a b"]
+CODES = [r"^[A-Z]{2}-[0-9]{3,5}$", r"^(north|south)( (east|west))?$", "^#[0-9a-f]{6}$",
+         r"^\d{1,3}(\.\d{1,2})?$", "^[a-z]{1,9}(_[a-z]{1,9}){0,2}$", r"^(\+|00)[1-9]\d{5,9}$",
+         "^.{2,12}$", "^[^a-m]{3}$", r"^\u00e9?[\w.]{1,8}!$"]
+LEAVES = {"date": 10, "uuid": 36, "email": 24, "ipv4": 15, "ipv6": 39}
 
 
 def numbers(random):
@@ -120,6 +126,109 @@ def make_schema(random):
     if not isinstance(made, dict):
         made = {"items": made}
     return made | {"$defs": {"d": maker.schema(1)}}
+
+
+class FormMaker:
+    """Makes a schema of the kind that programs ask answers by: every value has an end."""
+
+    def __init__(self, random):
+        self.random = random
+
+    def leaf(self, _depth=0):
+        return self.random.choice([self.text, self.code, self.format, self.whole, self.number,
+                                   self.choice, self.plain])()
+
+    def plain(self):
+        return {"type": self.random.choice(["boolean", "null", ["boolean", "null"]])}
+
+    def text(self):
+        low = self.random.randint(0, 4)
+        return {"type": "string", "minLength": low, "maxLength": low + self.random.randint(0, 20)}
+
+    def code(self):
+        return {"type": "string", "pattern": self.random.choice(CODES)}
+
+    def format(self):
+        name = self.random.choice(sorted(LEAVES))
+        return {"type": "string", "format": name, "maxLength": LEAVES[name]}
+
+    def whole(self):
+        low = self.random.randint(-1200, 1200)
+        made = {"type": "integer", "minimum": low}
+        made[self.random.choice(["maximum", "exclusiveMaximum"])] = low + self.random.choice(
+            [1, 7, 90, 1500])
+        if self.random.random() < 0.3:
+            made["multipleOf"] = 1
+        return made
+
+    def number(self):
+        low = self.random.randint(-40, 40) / 4
+        made = {"type": "number", "maximum": low + self.random.choice([0.5, 3, 200])}
+        made[self.random.choice(["minimum", "exclusiveMinimum"])] = low
+        if self.random.random() < 0.5:
+            made["multipleOf"] = self.random.choice([0.5, 0.25, 0.01])
+        return made
+
+    def choice(self):
+        if self.random.random() < 0.3:
+            return {"const": value(self.random, 2)}
+        return {"enum": [value(self.random, 1) for _ in range(self.random.randint(1, 5))]}
+
+    def any(self, depth):
+        if depth == 0:
+            return self.leaf()
+        return self.random.choice([self.leaf, self.leaf, self.object, self.array, self.either,
+                                   self.all, self.tree])(depth)
+
+    def object(self, depth):
+        names = self.random.sample(FIELDS, self.random.randint(1, 4))
+        made = {"type": "object", "properties": {name: self.any(depth - 1) for name in names}}
+        made["required"] = self.random.sample(names, self.random.randint(0, len(names)))
+        if self.random.random() < 0.6:
+            return made | {"additionalProperties": False}
+        return made | {"additionalProperties": self.leaf(), "maxProperties": len(names) + 1,
+                       "propertyNames": {"maxLength": self.random.randint(5, 12)}}
+
+    def array(self, depth):
+        low = self.random.randint(0, 2)
+        made = {"type": "array", "minItems": low, "maxItems": low + self.random.randint(0, 2)}
+        if self.random.random() < 0.2:
+            return made | {"items": {"enum": ["red", "blue", 3, None]}, "uniqueItems": True}
+        if self.random.random() < 0.3:
+            made["prefixItems"] = [self.any(depth - 1)]
+        return made | {"items": self.any(depth - 1)}
+
+    def either(self, depth):
+        if self.random.random() < 0.7:
+            return {"anyOf": [self.any(depth - 1) for _ in range(2)]}
+        return {"oneOf": [
+            {"type": "object", "required": ["kind"], "additionalProperties": False,
+             "properties": {"kind": {"const": kind}, "of": self.leaf()}} for kind in ("a", "b")]}
+
+    def all(self, depth):
+        one = self.object(depth)
+        del one["additionalProperties"]
+        count = {"type": "object", "properties": {"count": self.whole()}, "required": ["count"]}
+        return {"allOf": [one, count], "unevaluatedProperties": False}
+
+    def tree(self, _depth):
+        return {"$ref": "#/$defs/" + self.random.choice(["tree", "list"])}
+
+    def definitions(self):
+        children = {"type": "array", "items": {"$ref": "#/$defs/tree"}, "maxItems": 2}
+        following = {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/list"}]}
+        return {
+            "tree": {"type": "object", "properties": {"of": self.leaf(), "children": children},
+                     "required": ["of"], "additionalProperties": False},
+            "list": {"type": "object", "properties": {"first": self.leaf(), "next": following},
+                     "required": ["first", "next"], "additionalProperties": False},
+        }
+
+
+def make_form(random, kind="any"):
+    """A schema by FormMaker: of any value, or of an "object"."""
+    maker = FormMaker(random)
+    return getattr(maker, kind)(2) | {"$defs": maker.definitions()}
 
 
 def guess(random, schema, depth=3):
