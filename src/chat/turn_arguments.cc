@@ -136,18 +136,19 @@ Symbol TurnGrammar::text_value(RegexId texts) {
   if (head.token < 0) texts = set_.all_of({texts, markup_.without(head.text)});
   RegexId whole = texts;
   if (!before.empty()) {
-    const RegexId end = set_.literal(before);
-    const RegexId others = set_.complement(set_.concat({all, end}));
-    whole = set_.any_of({set_.concat({texts, end}), set_.all_of({texts, others})});
+    const RegexId space = set_.literal(before);
+    const RegexId others = set_.complement(set_.concat({all, space}));
+    whole = set_.any_of({set_.concat({texts, space}), set_.all_of({texts, others})});
   }
-  if (!head.text.empty()) whole = set_.concat({whole, set_.literal(head.text)});
+  const RegexId end = set_.literal(head.text);
 
   const Symbol mark = literal(TurnTag::kStructure, key_end);
   markup_.tag(TurnTag::kValue);
-  Symbol value = builder_.terminal(whole);
+  Symbol value = builder_.terminal(set_.concat({whole, end}));
   if (!line.empty()) {
     const RegexId begin = set_.concat({set_.literal(line), all});
-    const Symbol other = builder_.terminal(set_.all_of({whole, set_.complement(begin)}));
+    const RegexId others = set_.all_of({whole, set_.complement(begin)});
+    const Symbol other = builder_.terminal(set_.concat({others, end}));
     markup_.tag(TurnTag::kStructure);
     value = any_of({sequence({builder_.terminal(set_.literal(line)), value}), other});
   }

@@ -167,7 +167,18 @@ bool RegexSet::surely_lives(RegexId regex) const {
 bool RegexSet::is_nothing(RegexId regex) {
   if (regex == nothing() || nodes_[regex].live == Live::kNo) return true;
   if (surely_lives(regex)) return false;
-  return !search_life(regex);
+  const Node node = nodes_[regex];
+  bool dead = false;
+  if (node.kind == Kind::kConcat) {
+    dead = is_nothing(node.a) || is_nothing(node.b);
+  } else if (node.kind == Kind::kAnyOf) {
+    dead = true;
+    for (uint32_t i = 0; dead && i < node.b; ++i) dead = is_nothing(lists_[node.a + i]);
+  } else {
+    dead = !search_life(regex);
+  }
+  nodes_[regex].live = dead ? Live::kNo : Live::kYes;
+  return dead;
 }
 
 // How many conditions a text still has to meet, as far as that shows.
