@@ -86,7 +86,6 @@ TurnGrammar::Opened TurnGrammar::opened() const {
   const size_t end = tail.rfind(format_.reasoning_end);
   const bool begins = begin != std::string_view::npos;
   const bool ends = end != std::string_view::npos;
-  // "<|begin|>" may be the end of another marker, such as "[/THINK]" of "[THINK]".
   if (begins && (!ends || begin > end)) {
     const std::string_view behind = tail.substr(begin + format_.reasoning_begin.size());
     return order_.prompt_goes_on || without_space_around(behind).empty() ? Opened::kReasoning
