@@ -4,12 +4,9 @@ engine that says what the conversation tells it to.
     python3 tests/server/responses_test.py --stub build/release/stub_serve
 """
 
-import argparse
 import json
-import sys
-import unittest
 
-from serving import Server
+from scripted import READ_A, ScriptedTest, main, script_text
 
 PATH = "/v1/responses"
 COUNT = "/v1/responses/input_tokens"
@@ -19,43 +16,27 @@ READ = {"type": "function", "name": "read", "description": "Reads a file.", "str
 CREW = {"type": "namespace", "name": "crew", "description": "Others.",
         "tools": [{"type": "function", "name": "ping", "parameters": None}]}  # fmt: skip
 SEARCH = {"type": "web_search", "external_web_access": False}
-READ_A = '<tool_call>\n{"name": "read", "arguments": {"path": "a.txt"}}\n</tool_call>'
 PING = '<tool_call>\n{"name": "crew__ping", "arguments": {}}\n</tool_call>'
 TURN = f"<think>\nWhat is in it?\n</think>\n\nI look.\n{READ_A}\n{PING}"
 
 
 def say(*scripts):
     """An item that tells the stub what to say in each of its turns."""
-    text = " ".join(f"SAY({script})YAS" for script in scripts)
-    return {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
+    content = [{"type": "input_text", "text": script_text(scripts)}]
+    return {"type": "message", "role": "user", "content": content}
 
 
 def without_ids(item):
     return {key: value for key, value in item.items() if key not in ("id", "call_id")}
 
 
-class ResponsesTest(unittest.TestCase):
-    stub = ""
-
-    @classmethod
-    def setUpClass(cls):
-        cls.server = Server([cls.stub, "0", "turns"])
-
-    @classmethod
-    def tearDownClass(cls):
-        with cls.server:
-            assert cls.server.stop() == 0, cls.server.last_words()
-
-    def whole(self, body):
-        status, fields, text = self.server.exchange("POST", PATH, body)
-        self.assertEqual(status, 200, text)
-        return json.loads(text), fields
+class ResponsesTest(ScriptedTest):
+    route = PATH
 
     def stream(self, body):
-        status, fields, text = self.server.exchange("POST", PATH, {**body, "stream": True})
-        self.assertEqual(status, 200, text)
+        texts, fields = self.events(body)
         events = []
-        for event in text.decode().split("\n\n")[:-1]:
+        for event in texts:
             name, data = event.split("\n")
             events.append(json.loads(data.removeprefix("data: ")))
             self.assertEqual(name, "event: " + events[-1]["type"])
@@ -157,14 +138,5 @@ class ResponsesTest(unittest.TestCase):
         self.assertIn("may not come", events[-1]["response"]["error"]["message"])
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--stub", required=True, help="the program stub_serve")
-    parser.add_argument("tests", nargs="*")
-    args = parser.parse_args()
-    ResponsesTest.stub = args.stub
-    unittest.main(argv=[sys.argv[0], *args.tests])
-
-
 if __name__ == "__main__":
-    main()
+    main(ResponsesTest, __doc__)

@@ -4,12 +4,9 @@ engine that says what the conversation tells it to.
     python3 tests/server/turns_test.py --stub build/release/stub_serve
 """
 
-import argparse
 import json
-import sys
-import unittest
 
-from serving import Server
+from scripted import READ_A, ScriptedTest, main, script_text
 
 CHAT = "/v1/chat/completions"
 READ = {"type": "function", "function": {
@@ -17,13 +14,12 @@ READ = {"type": "function", "function": {
     "parameters": {"type": "object", "properties": {"path": {"type": "string"}},
                    "required": ["path"], "additionalProperties": False}}}  # fmt: skip
 PING = {"type": "function", "function": {"name": "ping"}}
-READ_A = '<tool_call>\n{"name": "read", "arguments": {"path": "a.txt"}}\n</tool_call>'
 PING_CALL = '<tool_call>\n{"name": "ping", "arguments": {}}\n</tool_call>'
 
 
 def say(*scripts):
     """A message that tells the stub what to say in each of its turns."""
-    return {"role": "user", "content": " ".join(f"SAY({script})YAS" for script in scripts)}
+    return {"role": "user", "content": script_text(scripts)}
 
 
 def joined(chunks):
@@ -55,28 +51,12 @@ def join_call(calls, piece):
         calls[piece["index"]]["function"]["arguments"] += function["arguments"]
 
 
-class TurnsTest(unittest.TestCase):
-    stub = ""
-
-    @classmethod
-    def setUpClass(cls):
-        cls.server = Server([cls.stub, "0", "turns"])
-
-    @classmethod
-    def tearDownClass(cls):
-        with cls.server:
-            assert cls.server.stop() == 0, cls.server.last_words()
-
-    def whole(self, body):
-        status, fields, text = self.server.exchange("POST", CHAT, body)
-        self.assertEqual(status, 200, text)
-        return json.loads(text), fields
+class TurnsTest(ScriptedTest):
+    route = CHAT
 
     def stream(self, body):
-        more = {"stream": True, "stream_options": {"include_usage": True}}
-        status, fields, text = self.server.exchange("POST", CHAT, {**body, **more})
-        self.assertEqual(status, 200, text)
-        events = [event.removeprefix("data: ") for event in text.decode().split("\n\n")[:-1]]
+        texts, fields = self.events(body, stream_options={"include_usage": True})
+        events = [event.removeprefix("data: ") for event in texts]
         self.assertEqual(events.pop(), "[DONE]")
         return [json.loads(event) for event in events], fields
 
@@ -213,14 +193,5 @@ class TurnsTest(unittest.TestCase):
         self.assertEqual(choice["message"]["content"], "Hi.")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--stub", required=True, help="the program stub_serve")
-    parser.add_argument("tests", nargs="*")
-    args = parser.parse_args()
-    TurnsTest.stub = args.stub
-    unittest.main(argv=[sys.argv[0], *args.tests])
-
-
 if __name__ == "__main__":
-    main()
+    main(TurnsTest, __doc__)
