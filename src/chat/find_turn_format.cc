@@ -131,7 +131,6 @@ class TurnFormatFinder {
     found.named_ids = best.style.named_ids;
     found.results = best.style.results;
     found.bare = !best.style.tools;
-    found.python_words = best.style.python_words;
     format.history.id_length = id_length(best.style);
     format.calls = best.calls;
     format.harmony = !best.calls;

@@ -22,10 +22,9 @@ struct FoundTurnFormat {
   TurnFormat format;
   std::string problem;  // why it has no calls: a sentence's predicate; empty where it has
   // What the template wants besides format.history, to show calls.
-  bool named_ids = false;     // it shows a call by its id: functions.NAME:NUMBER
-  bool results = false;       // results of the calls follow
-  bool bare = false;          // tools are not declared
-  bool python_words = false;  // it writes True for true
+  bool named_ids = false;  // it shows a call by its id: functions.NAME:NUMBER
+  bool results = false;    // results of the calls follow
+  bool bare = false;       // tools are not declared
   // What it shows of a last turn, with the variables that it took for it.
   bool shows_content_before_calls = false;
   bool shows_reasoning = false;  // before an answer

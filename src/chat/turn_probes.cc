@@ -148,7 +148,6 @@ ProbeStyle style_of(const FoundTurnFormat& found) {
           .reasoning = found.shows_reasoning,
           .reasoning_before_calls = found.shows_reasoning_before_calls,
           .python = found.format.calls && found.format.calls->arguments == ArgumentForm::kPython,
-          .python_words = found.python_words,
           .switches = found.reasoning_switches};
 }
 
