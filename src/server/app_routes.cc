@@ -5,10 +5,12 @@
 #include "server/app.h"
 #include "server/exception_error.h"
 #include "server/messages_api.h"
-#include "server/messages_count.h"
+#include "server/messages_reply.h"
 #include "server/openapi.h"
 #include "server/page.h"
+#include "server/prompt_count.h"
 #include "server/responses_api.h"
+#include "server/responses_items.h"
 #include "server/text_api.h"
 
 namespace hearth {
@@ -51,7 +53,8 @@ void App::text(const std::shared_ptr<Exchange>& exchange) {
 
 void App::count_message(const std::shared_ptr<Exchange>& exchange) {
   const RequestLimits& limits = options_.completions.limits;
-  answers_.start(std::make_shared<MessagesCount>(answers_, exchange, *text_, limits));
+  answers_.start(std::make_shared<PromptCount>(
+      answers_, exchange, *text_, limits, messages_api(MessagesWish::kCount), input_tokens_body));
 }
 
 void App::respond(const std::shared_ptr<Exchange>& exchange) {
@@ -84,7 +87,9 @@ void App::apply_template(const std::shared_ptr<Exchange>& exchange) {
 }
 
 void App::count_response_input(const std::shared_ptr<Exchange>& exchange) {
-  answer_tokens(exchange, TokenRoute::kResponsesInput);
+  const RequestLimits& limits = options_.completions.limits;
+  answers_.start(std::make_shared<PromptCount>(answers_, exchange, *text_, limits, responses_api(),
+                                               response_tokens_body));
 }
 
 void App::list_models(const std::shared_ptr<Exchange>& exchange) {
@@ -153,7 +158,7 @@ std::string App::metrics() const {
 
 TokenRouteModel App::token_model() const {
   if (text_ == nullptr) return {embedder_->tokenizer, nullptr, true};
-  return {text_->backend.tokenizer(), &text_->chat, false, text_->turns, text_->name};
+  return {text_->backend.tokenizer(), &text_->chat, false, text_->turns};
 }
 
 std::vector<ModelInfo> App::models() const {

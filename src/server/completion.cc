@@ -10,11 +10,10 @@
 
 #include "base/clock.h"
 #include "http/reader.h"
-#include "server/chat_messages.h"
+#include "server/conversation.h"
 #include "server/exception_error.h"
 #include "server/reply_pieces.h"
 #include "server/turn_choice.h"
-#include "server/turn_history.h"
 
 namespace hearth {
 namespace {
@@ -176,10 +175,8 @@ void Completion::check_tools() const {
 
 void Completion::read_conversation() {
   check_tools();
-  fit_history(model_.turns, &call_.messages);
   Pace turns = pace();
-  RenderedChat rendered = model_.chat.render(call_.messages, call_.template_kwargs, &turns);
-  if (call_.continue_final) end_with_final_message(call_.messages, &rendered);
+  const RenderedChat rendered = render_conversation(model_, &call_, &turns);
   settle_turn(rendered);
   // Of one token more than the context holds the request is refused.
   add_prompt(model_.chat.encode(rendered, model_.backend.context(), &turns), "");

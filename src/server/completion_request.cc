@@ -324,11 +324,10 @@ void apply(std::span<const FieldRule> rules, Reading& reading) {
   }
 }
 
-CompletionCall read_call(std::string_view body, std::span<const FieldRule> rules,
+CompletionCall read_call(const boost::json::object& object, std::span<const FieldRule> rules,
                          std::span<const UnbuiltField> unbuilt, const char* required,
                          const SamplingParams& defaults, const RequestLimits& limits,
                          uint32_t vocabulary) {
-  boost::json::object object = read_object(body, limits.depth);
   require_field(object, required, required);
   Reading reading{object, limits, vocabulary, {}};
   reading.call.request.sampling = defaults;
@@ -361,6 +360,11 @@ void check_min_tokens(const Request& request) {
 
 CompletionCall read_chat_call(std::string_view body, const SamplingParams& defaults,
                               const RequestLimits& limits, uint32_t vocabulary) {
+  return read_chat_call(read_object(body, limits.depth), defaults, limits, vocabulary);
+}
+
+CompletionCall read_chat_call(const boost::json::object& body, const SamplingParams& defaults,
+                              const RequestLimits& limits, uint32_t vocabulary) {
   CompletionCall call =
       read_call(body, kChatRules, unbuilt_chat_fields(), "messages", defaults, limits, vocabulary);
   call.chat = true;
@@ -370,8 +374,8 @@ CompletionCall read_chat_call(std::string_view body, const SamplingParams& defau
 
 CompletionCall read_text_call(std::string_view body, const SamplingParams& defaults,
                               const RequestLimits& limits, uint32_t vocabulary) {
-  CompletionCall call =
-      read_call(body, kTextRules, unbuilt_text_fields(), "prompt", defaults, limits, vocabulary);
+  CompletionCall call = read_call(read_object(body, limits.depth), kTextRules,
+                                  unbuilt_text_fields(), "prompt", defaults, limits, vocabulary);
   if (call.request.max_tokens == 0 && !call.to_context) call.request.max_tokens = kTextMaxTokens;
   check_min_tokens(call.request);
   return call;

@@ -64,6 +64,8 @@ struct CompletionCall {
 // Throw RequestError. `vocabulary`: ids of tokens lie in [0, vocabulary).
 CompletionCall read_chat_call(std::string_view body, const SamplingParams& defaults,
                               const RequestLimits& limits, uint32_t vocabulary);
+CompletionCall read_chat_call(const boost::json::object& body, const SamplingParams& defaults,
+                              const RequestLimits& limits, uint32_t vocabulary);
 CompletionCall read_text_call(std::string_view body, const SamplingParams& defaults,
                               const RequestLimits& limits, uint32_t vocabulary);
 

@@ -5,16 +5,17 @@
 #include <utility>
 
 #include "server/messages_reply.h"
-#include "server/messages_request.h"
 
 namespace hearth {
 namespace {
 
 class MessagesApi final : public TextApi {
  public:
+  explicit MessagesApi(MessagesWish wish) : wish_(wish) {}
+
   CompletionCall read(std::string_view body, const SamplingParams& defaults,
                       const RequestLimits& limits, uint32_t vocabulary) override {
-    MessagesBody asked = read_messages_body(body, limits, MessagesWish::kAnswer);
+    MessagesBody asked = read_messages_body(body, limits, wish_);
     CompletionCall call = read_messages_call(asked, defaults, limits, vocabulary);
     names_ = std::move(asked.names);
     ignored_ = std::move(asked.ignored);
@@ -30,12 +31,15 @@ class MessagesApi final : public TextApi {
   }
 
  private:
+  const MessagesWish wish_;
   MessagesNames names_;
   std::vector<std::string> ignored_;
 };
 
 }  // namespace
 
-std::unique_ptr<TextApi> messages_api() { return std::make_unique<MessagesApi>(); }
+std::unique_ptr<TextApi> messages_api(MessagesWish wish) {
+  return std::make_unique<MessagesApi>(wish);
+}
 
 }  // namespace hearth

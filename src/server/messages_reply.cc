@@ -218,13 +218,15 @@ std::string MessagesReply::add(Block kind, std::string_view delta) {
   const Names names = kind == Block::kThinking ? Names{"thinking_delta", "thinking"}
                       : kind == Block::kText   ? Names{"text_delta", "text"}
                                                : Names{"input_json_delta", "partial_json"};
+  return delta_event(names.type, names.member, delta);
+}
+
+std::string MessagesReply::delta_event(std::string_view type, std::string_view member,
+                                       std::string_view text) const {
   Json json;
-  begin_messages_event(json, "content_block_delta")
-      .key("index")
-      .number(index_)
-      .key("delta")
-      .object();
-  json.key("type").text(names.type).key(names.member).text(delta).end_object().end_object();
+  begin_messages_event(json, "content_block_delta").key("index").number(index_);
+  json.key("delta").object().key("type").text(type).key(member).text(text);
+  json.end_object().end_object();
   return messages_event("content_block_delta", json);
 }
 
@@ -232,15 +234,7 @@ std::string MessagesReply::close() {
   if (block_ == Block::kNone) return "";
   std::string events;
   if (block_ == Block::kThinking) {
-    Json json;
-    begin_messages_event(json, "content_block_delta")
-        .key("index")
-        .number(index_)
-        .key("delta")
-        .object();
-    json.key("type").text("signature_delta").key("signature").text(kSignature).end_object();
-    json.end_object();
-    events = messages_event("content_block_delta", json);
+    events = delta_event("signature_delta", "signature", kSignature);
   }
   Json json;
   begin_messages_event(json, "content_block_stop").key("index").number(index_).end_object();

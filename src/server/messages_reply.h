@@ -41,6 +41,8 @@ class MessagesReply final : public ReplyForm {
 
   std::string open(Block kind, const CallPart& call);
   std::string add(Block kind, std::string_view delta);
+  std::string delta_event(std::string_view type, std::string_view member,
+                          std::string_view text) const;
   std::string close();
   std::string add_call(const CallPart& call);
 

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <boost/json/array.hpp>
-#include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 #include <charconv>
 #include <utility>
 
 #include "base/printable.h"
 #include "server/json_fields.h"
+#include "server/made_chat.h"
 #include "server/messages_history.h"
 #include "server/messages_reply.h"
 
@@ -20,9 +20,7 @@ namespace {
 using boost::json::object;
 using boost::json::value;
 
-constexpr size_t kWordBytes = 40;    // of a value at fault
-constexpr uint32_t kDepthAdded = 2;  // by what a chat's body has around the same values
-
+constexpr size_t kWordBytes = 40;
 // What one field's reader works on.
 struct Making {
   const object& body;
@@ -262,18 +260,7 @@ MessagesBody read_messages_body(std::string_view body, const RequestLimits& limi
 
 CompletionCall read_messages_call(const MessagesBody& body, const SamplingParams& defaults,
                                   const RequestLimits& limits, uint32_t vocabulary) {
-  // What it was made of was held against the limit.
-  RequestLimits deeper = limits;
-  deeper.depth += kDepthAdded;
-  try {
-    CompletionCall call =
-        read_chat_call(boost::json::serialize(body.chat), defaults, deeper, vocabulary);
-    for (Tool& tool : call.turn.tools) tool.where = body.names.translated(tool.where);
-    call.shape.name = body.names.translated(call.shape.name);
-    return call;
-  } catch (const RequestError& error) {
-    throw RequestError(body.names.translated(error.api()));
-  }
+  return read_made_chat(body.chat, body.names, defaults, limits, vocabulary);
 }
 
 std::vector<std::string_view> messages_field_names() {

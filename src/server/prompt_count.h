@@ -1,31 +1,36 @@
-// POST /v1/messages/count_tokens: how many tokens the prompt has that POST /v1/messages would make
-// of the same body.
+// POST /v1/messages/count_tokens and /v1/responses/input_tokens: how many tokens the prompt has
+// that the API would make of the same body.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "server/answer.h"
 #include "server/completion_request.h"
 #include "server/served_model.h"
+#include "server/text_api.h"
 
 namespace hearth {
 
 // All of it is the worker's.
-class MessagesCount final : public Answer {
+class PromptCount final : public Answer {
  public:
-  MessagesCount(Answers& answers, std::shared_ptr<Exchange> exchange, const ServedModel& model,
-                const RequestLimits& limits);
+  // `body`: what is told of so many tokens.
+  PromptCount(Answers& answers, std::shared_ptr<Exchange> exchange, const ServedModel& model,
+              const RequestLimits& limits, std::unique_ptr<TextApi> api,
+              std::string (*body)(uint64_t tokens));
 
  private:
   void begin() override;
   void tell(const ApiError& error) override;
   void count();
-  // Of the prompt, in the chat's names for what is wrong.
   uint64_t tokens_of(CompletionCall* call);
 
   const ServedModel& model_;
   const RequestLimits& limits_;
+  const std::unique_ptr<TextApi> api_;
+  std::string (*const body_)(uint64_t tokens);
 };
 
 }  // namespace hearth

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <boost/json/array.hpp>
-#include <boost/json/serialize.hpp>
 #include <span>
 
 #include "server/json_fields.h"
+#include "server/made_chat.h"
 #include "server/responses_input.h"
 #include "server/responses_tools.h"
 
@@ -17,7 +17,6 @@ using boost::json::object;
 using boost::json::value;
 
 constexpr size_t kMostIncluded = 64;
-constexpr uint32_t kDeeper = 4;
 constexpr std::string_view kKeepsNothing =
     "it keeps no responses: send the whole conversation as input";
 
@@ -188,18 +187,7 @@ ResponsesBody read_responses_body(std::string_view body, const RequestLimits& li
 
 CompletionCall read_responses_call(const ResponsesBody& body, const SamplingParams& defaults,
                                    const RequestLimits& limits, uint32_t vocabulary) {
-  // What was within the body's depth lies deeper in the chat: a tool's members in its function.
-  RequestLimits deeper = limits;
-  deeper.depth += kDeeper;
-  try {
-    CompletionCall call =
-        read_chat_call(boost::json::serialize(body.chat), defaults, deeper, vocabulary);
-    for (Tool& tool : call.turn.tools) tool.where = body.names.translated(tool.where);
-    call.shape.name = body.names.translated(call.shape.name);
-    return call;
-  } catch (const RequestError& error) {
-    throw RequestError(body.names.translated(error.api()));
-  }
+  return read_made_chat(body.chat, body.names, defaults, limits, vocabulary);
 }
 
 std::vector<std::string_view> responses_field_names() {

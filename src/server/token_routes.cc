@@ -1,20 +1,14 @@
 #include "server/token_routes.h"
 
 #include <algorithm>
-#include <limits>
 #include <span>
-#include <string>
 #include <utility>
 
 #include "http/reader.h"
 #include "server/chat_messages.h"
-#include "server/exception_error.h"
 #include "server/reply_bodies.h"
 #include "server/reply_pieces.h"
 #include "server/request_error.h"
-#include "server/responses_items.h"
-#include "server/responses_request.h"
-#include "server/sampling_defaults.h"
 #include "server/text_calls.h"
 #include "server/turn_history.h"
 
@@ -76,27 +70,6 @@ std::unique_ptr<BodySource> detokenize(Exchange& exchange, const Tokenizer& toke
   return std::make_unique<WholeTextBody>("content", tokenizer.decode(ids));
 }
 
-// Of the prompt that the conversation becomes.
-std::unique_ptr<BodySource> count_response_input(Exchange& exchange, const TokenRouteModel& model,
-                                                 const RequestLimits& limits, Pace* pace) {
-  BodyLease lease;
-  const ResponsesBody asked = read_responses_body(exchange.take_body(&lease), limits);
-  const auto vocabulary = static_cast<uint32_t>(model.tokenizer.size());
-  CompletionCall call = read_responses_call(asked, openai_sampling(), limits, vocabulary);
-  if (!call.model.empty() && call.model != model.name) {
-    throw RequestError(no_such_model(call.model, std::string(model.name)));
-  }
-  try {
-    fit_history(model.turns, &call.messages);
-  } catch (const RequestError& error) {
-    throw RequestError(asked.names.translated(error.api()));
-  }
-  const RenderedChat chat = model.chat->render(call.messages, call.template_kwargs, pace);
-  constexpr size_t kAll = std::numeric_limits<size_t>::max();
-  return std::make_unique<MadeBody>(
-      response_tokens_body(model.chat->encode(chat, kAll, pace).size()));
-}
-
 }  // namespace
 
 TokenAnswer::TokenAnswer(Answers& answers, std::shared_ptr<Exchange> exchange, TokenRoute route,
@@ -114,9 +87,6 @@ std::unique_ptr<BodySource> TokenAnswer::body() {
   Pace turns = pace();
   if (route_ == TokenRoute::kTokenize) return tokenize(exchange(), model_, limits_, &turns);
   if (route_ == TokenRoute::kDetokenize) return detokenize(exchange(), model_.tokenizer, limits_);
-  if (route_ == TokenRoute::kResponsesInput) {
-    return count_response_input(exchange(), model_, limits_, &turns);
-  }
   BodyLease lease;
   TemplateCall call = read_template_call(exchange().take_body(&lease), limits_);
   fit_history(model_.turns, &call.messages);

@@ -1,9 +1,8 @@
-// POST /tokenize, /detokenize, /apply-template and /v1/responses/input_tokens: from a body to a
-// body, which is counted towards the budget of replies.
+// POST /tokenize, /detokenize and /apply-template: from a body to a body, which is counted towards
+// the budget of replies.
 #pragma once
 
 #include <memory>
-#include <string_view>
 
 #include "chat/turn_format.h"
 #include "server/answer.h"
@@ -12,14 +11,13 @@
 
 namespace hearth {
 
-enum class TokenRoute : uint8_t { kTokenize, kDetokenize, kTemplate, kResponsesInput };
+enum class TokenRoute : uint8_t { kTokenize, kDetokenize, kTemplate };
 
 struct TokenRouteModel {
   const Tokenizer& tokenizer;
   const ChatPrompt* chat;  // null where there is no such route
   bool add_eos;            // as texts for embeddings have it where the file says so
   const TurnFormat* turns = nullptr;
-  std::string_view name = {};  // of one for text
 };
 
 // All of it is the worker's.

@@ -1,0 +1,15 @@
+// From the conversation of a chat to the text of its prompt.
+#pragma once
+
+#include "base/pace.h"
+#include "server/completion_request.h"
+#include "server/served_model.h"
+#include "template/chat_template.h"
+
+namespace hearth {
+
+// Brings the messages of `call` into the form that the model's chat template wants, and renders
+// them. Throws RequestError, which names fields of a chat, and what the template does.
+RenderedChat render_conversation(const ServedModel& model, CompletionCall* call, Pace* pace);
+
+}  // namespace hearth
