@@ -54,6 +54,9 @@ export class Hearth {
     assert.ok(Array.isArray(match), `${command} ended with ${match}:\n${server.log.join("\n")}`);
     [, server.model, server.url] = match;
     [server.model] = server.model.split(" and ");   // the one for text
+    // A test that failed leaves its server running; it must not keep this process from its end.
+    server.child.unref();
+    server.child.stderr.unref();
     return server;
   }
 
@@ -72,6 +75,7 @@ export class Hearth {
   }
 
   async stop() {
+    this.child.ref();
     this.child.kill("SIGTERM");
     assert.equal(await this.ended, 0, `the server's end:\n${this.log.join("\n")}`);
   }

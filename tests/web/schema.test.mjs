@@ -152,14 +152,17 @@ test("so is what Anthropic's API answers", limit, async () => {
   const body = {messages, max_tokens: 12, thinking: {type: "disabled"}};
   const tools = [{name: "ping", strict: true, input_schema: {
     type: "object", properties: {a: {enum: [1]}}, required: ["a"], additionalProperties: false}}];
-  const called = {...body, max_tokens: 200, tools, tool_choice: {type: "tool", name: "ping"}};
+  const once = {disable_parallel_tool_use: true};
+  const called = {...body, max_tokens: 200, tools,
+                  tool_choice: {type: "tool", name: "ping", ...once}};
   const search = {type: "web_search_20250305", name: "web_search"};
   const loose = {name: "loose", input_schema: {type: "object",
                                                properties: {a: {$ref: "http://x/"}}}};
   const schema = {type: "object", properties: {a: {enum: [1]}}, required: ["a"]};
   for (const asked of [
     body, {...body, system: "Be brief.", thinking: {type: "enabled"}},
-    {...body, stop_sequences: ["a"]}, called, {...called, tool_choice: {type: "any"}},
+    {...body, stop_sequences: ["a"]}, called,
+    {...called, tool_choice: {type: "any", ...once}},
     {...body, tools: [...tools, loose, search], tool_choice: {type: "auto"}},
     {...body, max_tokens: 40, output_config: {effort: "low", format: {type: "json_schema",
                                                                       schema}}},
