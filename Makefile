@@ -64,14 +64,14 @@ serve: build  ## the demo model on a page and its API, or make serve MODEL=... [
 
 ##@ Test
 .PHONY: test check units tokenizers tokenizers-long tested-levels web numa numa-long house fuzz
-.PHONY: fuzz-long aarch64 aarch64-long goldens-long llama-peer
+.PHONY: fuzz-long aarch64 aarch64-long goldens-long llama-peer agents
 .PHONY: asan tsan web-asan web-tsan clang tidy bench-smoke soak
 test: deps-test  ## house rules, units, goldens, tokenizers, web, NUMA, fuzzers, aarch64
 	@scripts/steps.sh house units tokenizers web numa fuzz aarch64
 
 check: deps-check  ## the rest: sanitizers, clang, clang-tidy, all of aarch64, fuzzing, bench smoke
 	@scripts/steps.sh format-check asan tsan web-asan web-tsan clang tidy bench-smoke numa-long \
-	  aarch64-long fuzz-long tokenizers-long goldens-long llama-peer
+	  aarch64-long fuzz-long tokenizers-long goldens-long llama-peer agents
 
 units: deps-units  ## every test of the release build
 	$(call build_preset,release,the program and its tests with g++,all)
@@ -88,6 +88,11 @@ web: deps-web  ## published clients of the API, and the page in Chromium
 	$(call build_preset,release,the program with g++,hearth stub_serve)
 	$(call say,web: published clients and a browser against hearth serve)
 	@scripts/web.sh
+
+agents: deps-web  ## Claude Code, Codex and opencode as docs/agents.md sets them up
+	$(call build_preset,release,the server before a stub of an engine,stub_serve)
+	$(call say,agents: coding agents against the server before a stub of an engine)
+	@scripts/agents.sh
 
 tokenizers: deps-web  ## token ids beside Hugging Face's tokenizers and tiktoken
 	$(call build_preset,release,what asks the tokenizer,tokenizer_probe)

@@ -11,7 +11,8 @@
 #   --aarch64    cross compiler, arm64 libraries and the user-mode emulator
 #   --numa       emulator, static busybox, and a kernel image in ~/.cache/hearth: the machines with
 #                NUMA nodes; on x86-64 only
-#   --web        node, npm, Chromium and curl, where there are none: published clients, the page
+#   --web        node, npm, Chromium, curl and ip, where there are none: published clients, the
+#                page, agents without a network
 #   --peers      OpenBLAS, oneDNN, python3-onnx: what tools/kernel_peers and embed_peers measure
 #                beside (embed_peers needs npm as well)
 #   --check      everything that `make check` needs
@@ -61,6 +62,7 @@ if [ "$web" = 1 ]; then
   command -v npm > /dev/null || wanted+=(npm)
   command -v chromium > /dev/null || wanted+=(chromium)
   command -v curl > /dev/null || wanted+=(curl)
+  command -v ip > /dev/null || wanted+=(iproute2)
 fi
 if [ "$numa" = 1 ]; then wanted+=(qemu-system-x86 busybox-static); fi
 if [ "$arm64" = 1 ]; then

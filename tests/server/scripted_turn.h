@@ -1,10 +1,13 @@
 // What a stub of an engine says in place of a model: what the conversation tells it to. The n-th
 // reply of a chat is what stands in the n-th SAY(...)YAS of its prompt, cut into tokens as the
-// tokenizer cuts it, with `|` between tokens that it would make one of. It ends like a text of the
-// engine's: by the end of the script, a stop string, its language or max_tokens. What the language
-// forbids fails.
+// tokenizer cuts it, with `|` between tokens that it would make one of. BEHIND(TEXT) in it stands
+// for the word that follows the last TEXT of the prompt. It ends like a text of the engine's: by
+// the end of the script, a stop string, its language or max_tokens. What the language forbids
+// fails.
 #pragma once
 
+#include <algorithm>
+#include <cctype>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -47,7 +50,8 @@ class ScriptedTurn {
     }
     const size_t end = prompt.find(kEnd, at);
     if (replies == 0 || end == prompt.npos) return nullptr;
-    return std::make_unique<ScriptedTurn>(tokenizer, prompt.substr(at, end - at), request);
+    const std::string script = quote(std::string(prompt.substr(at, end - at)), prompt);
+    return std::make_unique<ScriptedTurn>(tokenizer, script, request);
   }
 
   ScriptedTurn(const Tokenizer& tokenizer, std::string_view script, const Request& request)
@@ -93,6 +97,18 @@ class ScriptedTurn {
   }
 
  private:
+  // The script with what BEHIND(...) stands for.
+  static std::string quote(std::string script, std::string_view prompt) {
+    constexpr std::string_view kBegin = "BEHIND(";
+    const size_t begin = script.find(kBegin), end = script.find(')', begin);
+    if (begin == script.npos || end == script.npos) return script;
+    const std::string text = script.substr(begin + kBegin.size(), end - begin - kBegin.size());
+    const std::string_view behind = prompt.substr(prompt.rfind(text) + text.size());
+    const auto is_letter = [](unsigned char c) { return std::isalnum(c) != 0; };
+    const auto word_end = std::find_if_not(behind.begin(), behind.end(), is_letter);
+    return script.replace(begin, end + 1 - begin, std::string(behind.begin(), word_end));
+  }
+
   const Tokenizer& tokenizer_;
   const Request request_;
   TextStream text_;

@@ -1,9 +1,12 @@
-// stub_serve [PORT [worker|hold|turns]]: the server before an engine that computes nothing: tokens
-// are there as soon as there is room for them. It shows what the HTTP side can do by itself, and
-// what it does where an engine fails: the prompts "throw", "no memory", "busy", "refuse" and "fail"
-// do as they say, "absurd" gives a token that there is not. With the second word `worker` what the
-// server's worker asks of it throws; with `hold` its model is being loaded until standard input
-// says or ends; with `turns` its chats reason and call tools, as they tell it to (scripted_turn.h).
+// stub_serve [PORT [worker|hold|turns|agents]]: the server before an engine that computes nothing:
+// tokens are there as soon as there is room for them. It shows what the HTTP side can do by itself,
+// and what it does where an engine fails: the prompts "throw", "no memory", "busy", "refuse" and
+// "fail" do as they say, "absurd" gives a token that there is not. With the second word `worker`
+// what the server's worker asks of it throws; with `hold` its model is being loaded until standard
+// input says or ends; with `turns` its chats reason and call tools, as they tell it to
+// (scripted_turn.h). With `agents` they do, and what has no script is answered by a word; the
+// model's name is `local`, what would be there already is counted (stub_cache.h), and the log is
+// JSON.
 #include <fmt/format.h>
 
 #include <csignal>
@@ -20,15 +23,17 @@
 #include "scripted_turn.h"
 #include "server/app.h"
 #include "server/sampling_defaults.h"
+#include "stub_cache.h"
 
 namespace hearth {
 namespace {
 
 class StubBackend : public Backend {
  public:
-  StubBackend(const Tokenizer& tokenizer, bool throws)
+  StubBackend(const Tokenizer& tokenizer, std::string_view how)
       : tokenizer_(tokenizer),
-        throws_(throws),
+        throws_(how == "worker"),
+        agents_(how == "agents"),
         token_(tokenizer.encode(" the", {.add_bos = false}).at(0)) {
     thread_ = std::thread([this] { work(); });
   }
@@ -61,6 +66,10 @@ class StubBackend : public Backend {
     text->fails = prompt == "fail";
     text->absurd = prompt == "absurd";
     text->turn = ScriptedTurn::of(tokenizer_, tokenizer_.decode(request.prompt, true), request);
+    if (agents_) {
+      text->cached = cache_.find(request.prompt);
+      if (!text->turn) text->turn = std::make_unique<ScriptedTurn>(tokenizer_, "Well.", request);
+    }
     text->request = std::move(request);
     text->stream = std::move(stream);
     texts_.push_back(text);
@@ -77,7 +86,7 @@ class StubBackend : public Backend {
     bool fails = false, absurd = false;
     std::unique_ptr<ScriptedTurn> turn;  // null: it says the same word again and again
     bool over = false;
-    uint32_t generated = 0;
+    uint32_t generated = 0, cached = 0;
     std::atomic<bool> cancelled{false};
   };
 
@@ -101,6 +110,9 @@ class StubBackend : public Backend {
       bool any = false;
       for (const auto& text : texts) any |= step(*text);
       lock.lock();
+      for (const auto& text : texts) {
+        if (agents_ && text->over) cache_.keep(text->request.prompt);
+      }
       std::erase_if(texts_, [](const auto& text) { return text->cancelled || text->over; });
       if (!any) changed_.wait(lock, [&] { return stopping_ || poked_; });
     }
@@ -113,6 +125,8 @@ class StubBackend : public Backend {
     ++text.generated;
     Result result = text.turn ? text.turn->next() : same_word(text);
     result.request = text.id;
+    result.cached_tokens = text.cached;
+    if (result.has_token()) text.request.prompt.push_back(result.token);
     result.admitted_seconds = result.first_token_seconds = result.computed_seconds = now;
     text.over = result.finish.has_value();
     for (uint32_t choice = 0; choice < choices; ++choice) {
@@ -136,8 +150,9 @@ class StubBackend : public Backend {
   }
 
   const Tokenizer& tokenizer_;
-  const bool throws_;
+  const bool throws_, agents_;
   const int32_t token_;
+  StubCache cache_;
   Statistics statistics_;
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -150,24 +165,25 @@ class StubBackend : public Backend {
 int serve(uint16_t port, std::string_view how) {
   std::signal(SIGPIPE, SIG_IGN);
   OpenedModel model = open_model({.path = find_demo_model().string(), .pre = {}});
-  const bool turns = how == "turns";
+  const bool agents = how == "agents", turns = agents || how == "turns";
   std::optional<std::string> chat_template;
   if (turns) chat_template = kScriptTemplate;
   ChatPrompt chat(model.source, *model.tokenizer, chat_template);
   AppOptions options;
   options.http.port = port;
-  options.log = RequestLog::Form::kNone;
+  options.log = agents ? RequestLog::Form::kJson : RequestLog::Form::kNone;
   options.completions.max_running = options.completions.max_queue = 4096;
   App app(options);
   std::thread reactor([&] { app.run(); });
   fmt::print(stderr, "hearth: listening at http://127.0.0.1:{}/\n", app.port());
   if (how == "hold") std::getchar();
-  StubBackend backend(*model.tokenizer, how == "worker");
-  ServedModel served{"stub", 0, "fp_stub", [](Json&) {}, backend, chat, openai_sampling()};
+  StubBackend backend(*model.tokenizer, how);
+  ServedModel served{agents ? "local" : "stub", 0, "fp_stub", [](Json&) {}, backend, chat,
+                     openai_sampling()};
   if (turns) served.turns = &find_known_format("hermes")->format;
   Termination termination;
   app.serve(&served, nullptr);
-  fmt::print(stderr, "hearth: serving stub at http://127.0.0.1:{}/\n", app.port());
+  fmt::print(stderr, "hearth: serving {} at http://127.0.0.1:{}/\n", served.name, app.port());
   termination.wait();
   app.drain();
   reactor.join();

@@ -1,14 +1,22 @@
-// The smoke set through what people build on: Vercel's `ai` with @ai-sdk/openai-compatible, and
-// LangChain's @langchain/openai, against `hearth serve` with the demo model.
+// The smoke set through what people build on: Vercel's `ai` with @ai-sdk/openai-compatible and
+// @ai-sdk/openai, and LangChain's @langchain/openai and @langchain/anthropic, against `hearth
+// serve` with the demo model. Tools are in framework_tools.test.mjs.
 
 import assert from "node:assert/strict";
 import {after, before, test} from "node:test";
+import {createOpenAI} from "@ai-sdk/openai";
 import {createOpenAICompatible} from "@ai-sdk/openai-compatible";
+import {ChatAnthropic} from "@langchain/anthropic";
 import {ChatOpenAI} from "@langchain/openai";
-import {APICallError, generateText, streamText} from "ai";
+import {APICallError, generateObject, generateText, jsonSchema, streamObject, streamText} from "ai";
 import {Hearth, limit} from "./hearth.mjs";
 
+globalThis.AI_SDK_LOG_WARNINGS = false;
 const prompt = "Tell me a story about a fox and a kite.";
+const answer = {title: "answer", type: "object",
+                properties: {animal: {type: "string", enum: ["fox", "owl"]},
+                             legs: {type: "integer", enum: [2, 4]}},
+                required: ["animal", "legs"], additionalProperties: false};
 let server;
 let greedy;   // the likeliest answer, by plain HTTP
 
@@ -21,11 +29,21 @@ before(async () => {
 after(() => server?.stop());
 
 const vercel = () => createOpenAICompatible({name: "hearth", baseURL: `${server.url}/v1`,
-                                             includeUsage: true});
+                                             includeUsage: true, supportsStructuredOutputs: true});
+const openai = () => createOpenAI({baseURL: `${server.url}/v1`, apiKey: "none"});
 const langchain = (fields = {}) => new ChatOpenAI({
   model: server.model, apiKey: "none", temperature: 0, maxRetries: 0, streamUsage: true,
   configuration: {baseURL: `${server.url}/v1`}, ...fields,
 });
+const anthropic = (fields = {}) => new ChatAnthropic({
+  model: server.model, apiKey: "none", temperature: 0, maxRetries: 0, maxTokens: 400,
+  anthropicApiUrl: server.url, ...fields,
+});
+
+function checkAnswer(given) {
+  assert.deepEqual(Object.keys(given), ["animal", "legs"]);
+  assert.ok(["fox", "owl"].includes(given.animal) && [2, 4].includes(given.legs));
+}
 
 test("ai: generateText", limit, async () => {
   const model = vercel()(server.model);
@@ -54,6 +72,36 @@ test("ai: streamText, also of a text completion", limit, async () => {
   const completed = streamText({model, prompt: "Once upon a time", maxOutputTokens: 8,
                                 temperature: 0});
   assert.match(await completed.text, /./);
+});
+
+test("ai: @ai-sdk/openai's chats and Responses", limit, async () => {
+  for (const model of [openai().chat(server.model), openai().responses(server.model)]) {
+    const whole = await generateText({model, prompt, temperature: 0});
+    assert.equal(whole.text, greedy);
+    const stream = streamText({model, prompt, temperature: 0});
+    assert.equal(await stream.text, greedy);
+    assert.deepEqual([(await stream.usage).outputTokens, await stream.finishReason],
+                     [whole.usage.outputTokens, whole.finishReason]);
+    await assert.rejects(generateText({model: openai().responses("nobody"), prompt, maxRetries: 0}),
+                         (error) => APICallError.isInstance(error) && error.statusCode === 404);
+  }
+});
+
+test("objects of a schema", limit, async () => {
+  const schema = jsonSchema(answer);
+  for (const model of [vercel()(server.model), openai().responses(server.model)]) {
+    const {object} = await generateObject({model, prompt, schema, temperature: 0});
+    checkAnswer(object);
+    let last = null;
+    const stream = streamObject({model, prompt, schema, temperature: 0});
+    for await (const part of stream.partialObjectStream) last = part;
+    assert.deepEqual(last, object);
+  }
+  // @langchain/anthropic asks for the types alone, and tells the model of the rest.
+  for (const model of [langchain(), langchain({useResponsesApi: true})]) {
+    checkAnswer(await model.withStructuredOutput(answer, {name: "answer", method: "jsonSchema"})
+        .invoke(prompt));
+  }
 });
 
 test("ai: a stream that is aborted frees its place", limit, async () => {
@@ -104,6 +152,21 @@ test("langchain: invoke, stream, batch", limit, async () => {
   assert.equal(probable.response_metadata.logprobs.content.length, 4);
 });
 
+test("langchain: @langchain/anthropic's invoke and stream", limit, async () => {
+  const message = await anthropic().invoke([["system", "Be brief."], ["user", prompt]]);
+  assert.equal(message.response_metadata.stop_reason, "end_turn");
+  assert.equal((await anthropic().invoke(prompt)).text, greedy);
+  let whole = null;
+  for await (const chunk of await anthropic().stream([["system", "Be brief."], ["user", prompt]])) {
+    whole = whole ? whole.concat(chunk) : chunk;
+  }
+  assert.equal(whole.text, message.text);
+  assert.equal(whole.usage_metadata.output_tokens, message.usage_metadata.output_tokens);
+  const cut = await anthropic({maxTokens: 5}).invoke(prompt);
+  assert.deepEqual([cut.response_metadata.stop_reason, cut.usage_metadata.output_tokens],
+                   ["max_tokens", 5]);
+});
+
 test("langchain: a stream that is left frees its place", limit, async () => {
   const model = langchain({modelKwargs: {ignore_eos: true}});
   for await (const chunk of await model.stream(prompt)) {
@@ -127,9 +190,13 @@ test("langchain: errors keep status and code", limit, async () => {
     return true;
   });
   const tool = {type: "function", function: {name: "f", parameters: {type: "object"}}};
-  await assert.rejects(langchain().bindTools([tool]).invoke(prompt), (error) => {
-    assert.equal(error.status, 400);
-    assert.match(error.message, /tools/);
-    return true;
-  });
+  for (const model of [langchain(), anthropic()]) {
+    await assert.rejects(model.bindTools([tool]).invoke(prompt), (error) => {
+      assert.equal(error.status, 400);
+      assert.match(error.message, /tools/);
+      return true;
+    });
+  }
+  await assert.rejects(anthropic({model: "nobody"}).invoke(prompt),
+                       (error) => error.status === 404 && error.message.includes(server.model));
 });

@@ -11,8 +11,8 @@ import {fileURLToPath} from "node:url";
 // For tests that hang; none depends on how long anything takes.
 export const limit = {timeout: 300000};
 
-const program = process.env.HEARTH ||
-                fileURLToPath(new URL("../../build/release/hearth", import.meta.url));
+export const program = process.env.HEARTH ||
+                       fileURLToPath(new URL("../../build/release/hearth", import.meta.url));
 // The model that is served where no other is named.
 export const demo = fileURLToPath(new URL("../../assets/demo.gguf", import.meta.url));
 const calls = fileURLToPath(new URL("../../tests/templates/qwen3.jinja", import.meta.url));

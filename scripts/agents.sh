@@ -1,0 +1,45 @@
+#!/bin/bash
+# scripts/agents.sh: runs tests/agents/agents.test.mjs: Claude Code, Codex and opencode, set up as
+# docs/agents.md says, against the stub of an engine that stands beside the program that HEARTH
+# names, build/release/hearth where it is not set.
+#
+# The agents are those of tests/agents/package-lock.json, installed into build/agents once. Where
+# the kernel lets a user have a network of their own, there is nothing in it but this machine.
+set -euo pipefail
+. scripts/npm.sh
+export HEARTH=${HEARTH:-$PWD/build/release/hearth}
+folder=build/agents
+
+need_programs node npm
+machine=$(node -p 'process.platform + "-" + process.arch')
+case $machine in
+  linux-x64 | linux-arm64) ;;
+  *) exec scripts/skip.sh "the agents' packages have no program that is tested on $machine" ;;
+esac
+install_packages tests/agents $folder --ignore-scripts
+cp tests/agents/*.mjs tests/web/hearth.mjs $folder/
+
+# The programs under the names that a user calls them by, which the packages' own scripts would
+# settle.
+packages=$PWD/$folder/node_modules
+opencode=opencode-$machine
+if [ "$machine" = linux-x64 ] && ! grep -qw avx2 /proc/cpuinfo; then opencode+=-baseline; fi
+mkdir -p $folder/bin
+ln -sf "$packages/@anthropic-ai/claude-code-$machine/claude" $folder/bin/claude
+ln -sf "$packages/@openai/codex/bin/codex.js" $folder/bin/codex
+ln -sf "$packages/$opencode/bin/opencode" $folder/bin/opencode
+
+alone=()
+if unshare --user --map-root-user --net ip link set lo up 2> /dev/null; then
+  alone=(unshare --user --map-root-user --net bash -euc 'ip link set lo up; exec "$@"' alone)
+else
+  echo "  no network of their own here: the agents could reach the one of this machine"
+fi
+log=$folder/log
+if ! timeout --kill-after=10 1200 "${alone[@]}" \
+    node --test --test-reporter=spec $folder/agents.test.mjs > $log 2>&1; then
+  cat $log >&2
+  echo "  agents: FAILED; the log is $log"
+  exit 1
+fi
+sed -n 's/^ℹ \(.*: .* % .*\)/  \1/p' $log
