@@ -67,7 +67,7 @@ void CpuPool::work(Embedder& embedder) {
 
 std::vector<EmbedVector> CpuPool::run(std::span<const EmbedQuery* const> batch) {
   Texts texts;
-  for (const EmbedQuery* query : batch) texts.emplace_back(query->tokens);
+  for (const EmbedQuery* query : batch) texts.push_back({query->tokens, query->second});
   std::unique_lock lock(mutex_);
   texts_ = &texts;
   changed_.notify_all();

@@ -41,7 +41,7 @@ class CpuPool : public EmbedDevice {
   uint32_t batch_tokens() const { return engine_->options().prefill_rows; }
 
  private:
-  using Texts = std::vector<std::span<const int32_t>>;
+  using Texts = std::vector<EmbedText>;
 
   void work(Embedder& embedder);
 

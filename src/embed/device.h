@@ -14,11 +14,12 @@
 
 namespace hearth {
 
-// A text to embed. An endpoint is sent the text, or the ids where there is no text; a pool takes
-// the ids.
+// A text to embed, or a pair of texts to score. An endpoint is sent the text, or the ids where
+// there is no text; a pool takes the ids.
 struct EmbedQuery {
-  std::string text;
-  std::vector<int32_t> tokens;
+  std::string text = {};
+  std::vector<int32_t> tokens = {};
+  uint32_t second = 0;  // the first token of a pair's second text; 0: there is no second one
 };
 
 // As slots count it: the ids, or where there are none a guess, a token for every 4 bytes and two
@@ -28,7 +29,7 @@ uint64_t query_tokens(const EmbedQuery& query);
 enum class DeviceKind : uint8_t { kAccelerator, kCpu };
 std::string_view device_kind_name(DeviceKind kind);  // "accelerator", "cpu"
 
-// Pooled and normalised, [width].
+// Pooled and normalised, [width]; of a pair its score alone.
 using EmbedVector = std::vector<float>;
 
 class EmbedDevice {

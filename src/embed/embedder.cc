@@ -40,6 +40,7 @@ namespace {
 struct OpenText {
   std::unique_ptr<Sequence> sequence;
   std::span<const int32_t> left;
+  uint32_t second;
   size_t index;
   Pooler pooler;
   bool begun = false;
@@ -62,7 +63,7 @@ size_t wanted_rows(Want want, size_t tokens) {
 // most goes on in the next, and what that may need of the pages is there.
 class Embedder::Batch {
  public:
-  using Texts = std::span<const std::span<const int32_t>>;
+  using Texts = std::span<const EmbedText>;
 
   Batch(Embedder& embedder, Texts texts)
       : embedder_(embedder),
@@ -115,8 +116,9 @@ void Embedder::Batch::form() {
   if (!open_.empty() && take_part(open_.front(), aim_)) tokens = open_.front().taken;
   while (next_ < texts_.size() && tokens < aim_ && open_.size() < options.items) {
     if (!open_.empty() && open_.back().taken < open_.back().left.size()) return;
-    OpenText text{engine_.new_sequence(static_cast<uint32_t>(texts_[next_].size())), texts_[next_],
-                  next_, Pooler(embedder_.options_.pooling, embedder_.width())};
+    const auto& [tokens_of, second] = texts_[next_];
+    OpenText text{engine_.new_sequence(static_cast<uint32_t>(tokens_of.size())), tokens_of, second,
+                  next_, Pooler(embedder_.options_.pooling, engine_.spec().hyper.width)};
     if (!take_part(text, (whole ? most : aim_) - tokens)) return;
     tokens += text.taken;
     open_.push_back(std::move(text));
@@ -128,7 +130,8 @@ void Embedder::Batch::compute() {
   std::vector<StepRequest> requests;
   for (const OpenText& text : open_) {
     Want want = want_of(embedder_.options_.pooling, !text.begun, text.taken == text.left.size());
-    requests.push_back({text.sequence.get(), text.left.first(text.taken), want});
+    // Only texts that are taken whole have tokens of the second type.
+    requests.push_back({text.sequence.get(), text.left.first(text.taken), want, text.second});
   }
   engine_.step(requests);
   size_t row = 0;
@@ -152,8 +155,13 @@ void Embedder::Batch::step() {
   }
 }
 
-void Embedder::check(std::span<const std::span<const int32_t>> texts) const {
-  for (std::span<const int32_t> text : texts) {
+Embedder::Embedder(Engine& engine, const EmbedOptions& options)
+    : engine_(engine), options_(options) {
+  if (options.scoring) head_.emplace(*engine.model(), options.scoring->words);
+}
+
+void Embedder::check(std::span<const EmbedText> texts) const {
+  for (const auto& [text, second] : texts) {
     if (text.empty()) fail(ErrorCode::kRequest, "the text has no tokens");
     if (text.size() > context()) {
       fail(ErrorCode::kRequest, "the text has {} tokens and the context holds {}", text.size(),
@@ -169,9 +177,9 @@ void Embedder::check(std::span<const std::span<const int32_t>> texts) const {
 
 // As few steps as their tokens take, of about equal size: a short last one would use the machine
 // badly.
-size_t Embedder::step_tokens(std::span<const std::span<const int32_t>> texts) const {
+size_t Embedder::step_tokens(std::span<const EmbedText> texts) const {
   size_t all = 0, most = engine_.options().prefill_rows;
-  for (std::span<const int32_t> text : texts) all += text.size();
+  for (const EmbedText& text : texts) all += text.tokens.size();
   size_t steps = std::max<size_t>(1, (all + most - 1) / most);
   return (all + steps - 1) / steps;
 }
@@ -183,11 +191,12 @@ std::vector<float> Embedder::finish(Pooler* pooler) const {
          "the model gives a vector whose elements are not all numbers: its weights are damaged, or "
          "too large for it; get the file again");
   }
+  if (head_) return {head_->score(vector)};
   if (options_.normalise) normalise(vector);
   return vector;
 }
 
-std::vector<std::vector<float>> Embedder::run(std::span<const std::span<const int32_t>> texts) {
+std::vector<std::vector<float>> Embedder::run(std::span<const EmbedText> texts) {
   check(texts);
   Batch batch(*this, texts);
   while (!batch.done()) batch.step();

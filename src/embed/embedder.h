@@ -1,7 +1,7 @@
-// Embedder: texts, as tokens, become vectors by an engine. Texts of any length are packed into
-// steps by their tokens; nothing is padded. A model that keeps no keys and values takes each text
-// whole, as an item of one step; a decoder reads a long text in several steps and lets go of its
-// pages after the last.
+// Embedder: texts, as tokens, become vectors by an engine, or pairs of texts scores. Texts of any
+// length are packed into steps by their tokens; nothing is padded. A model that keeps no keys and
+// values takes each text whole, as an item of one step; a decoder reads a long text in several
+// steps and lets go of its pages after the last.
 //
 // A vector's bits depend on the model, the text's tokens, the ISA level and how the weights are cut
 // (the numerical contract): not on the texts beside it, their order, steps, threads or groups.
@@ -10,10 +10,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "embed/pooling.h"
+#include "embed/score_head.h"
 #include "engine/engine.h"
 
 namespace hearth {
@@ -22,9 +24,22 @@ namespace hearth {
 // arithmetic already, and their activations leave the caches.
 inline constexpr uint32_t kEmbedStepTokens = 1024;
 
+// What a reranker scores a pair by.
+struct Scoring {
+  std::optional<YesNo> words;  // of one without a head of its own
+};
+
 struct EmbedOptions {
   PoolingType pooling = PoolingType::kMean;
   bool normalise = true;
+  // A vector has one element then: the score of the pair that the text is.
+  std::optional<Scoring> scoring = {};
+};
+
+// A text, or a pair of texts that are read together.
+struct EmbedText {
+  std::span<const int32_t> tokens;
+  uint32_t second = 0;  // the first token of the second text; 0: there is no second one
 };
 
 // The options of an engine that embeds, made of what is asked of it: `prefill_rows`, the tokens of
@@ -37,26 +52,28 @@ EngineOptions embed_engine_options(const ModelSpec& spec, PoolingType pooling,
 class Embedder {
  public:
   // The engine has embed_engine_options() of the same pooling, and nobody else steps it meanwhile.
-  Embedder(Engine& engine, const EmbedOptions& options) : engine_(engine), options_(options) {}
+  Embedder(Engine& engine, const EmbedOptions& options);
 
-  uint32_t width() const { return engine_.spec().hyper.width; }
+  // Of a vector.
+  uint32_t width() const { return head_ ? 1 : engine_.spec().hyper.width; }
   // The most tokens a text may have.
   uint32_t context() const { return engine_.context(); }
 
   // A vector [width] for each text, in their order. Throws (kRequest) for a text without tokens,
   // with more than context() or with one outside the vocabulary, before anything is computed, and
   // (kFile) where a vector is not finite.
-  std::vector<std::vector<float>> run(std::span<const std::span<const int32_t>> texts);
+  std::vector<std::vector<float>> run(std::span<const EmbedText> texts);
 
  private:
   class Batch;
 
-  void check(std::span<const std::span<const int32_t>> texts) const;
-  size_t step_tokens(std::span<const std::span<const int32_t>> texts) const;
+  void check(std::span<const EmbedText> texts) const;
+  size_t step_tokens(std::span<const EmbedText> texts) const;
   std::vector<float> finish(Pooler* pooler) const;
 
   Engine& engine_;
   EmbedOptions options_;
+  std::optional<ScoreHead> head_;
 };
 
 }  // namespace hearth

@@ -4,13 +4,15 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "embed/score_head.h"
 
 namespace hearth {
 PoolingType settle_pooling(const ModelSpec& spec, std::optional<PoolingType> asked) {
-  if (spec.hyper.pooling == PoolingType::kRank) {
+  if (is_reranker(spec)) {
     fail(ErrorCode::kUnsupported,
-         "'{}' is a reranker (its pooling is rank): it scores pairs of texts, which this version "
-         "cannot do; take a model that gives vectors",
+         "'{}' is a reranker, which scores pairs of texts and gives no vectors: `hearth serve` "
+         "ranks "
+         "documents by it, alone or as --rerank beside another model",
          spec.source);
   }
   PoolingType pooling = asked.value_or(spec.hyper.pooling);

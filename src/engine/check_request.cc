@@ -5,9 +5,33 @@
 
 namespace hearth {
 
+namespace {
+
+void check_prompt_logprobs(const Request& request, const Engine& engine) {
+  if (!request.prompt_logprobs) return;
+  if (request.wants_rows()) {
+    fail_field(ErrorCode::kRequest, "prompt_logprobs",
+               "is given with rows of the prompt: ask for one of them");
+  }
+  if (engine.options().scored_rows == 0) {
+    fail_field(ErrorCode::kRequest, "prompt_logprobs",
+               "asks for log-probabilities of the prompt, and the engine was loaded without room "
+               "for them: load it with scored_rows");
+  }
+  const uint64_t each = uint64_t{request.top_logprobs} + 1, count = request.prompt.size() * each;
+  if (count > kMostPromptLogprobs) {
+    fail_field(ErrorCode::kRequest, "prompt_logprobs",
+               "asks for {} log-probabilities, {} for each of the prompt's {} tokens; it may ask "
+               "for {}: shorten the prompt or ask for fewer",
+               count, each, request.prompt.size(), kMostPromptLogprobs);
+  }
+}
+
+}  // namespace
+
 void check_request(const Request& request, const Engine& engine, const Tokenizer* tokenizer,
                    const ResultStream& stream) {
-  bool rows = request.deliver != Deliver::kText;
+  const bool rows = request.wants_rows();
   // Penalties and bias look up the logits of tokens that may be sampled.
   uint32_t vocabulary =
       rows ? engine.spec().hyper.vocabulary : generation_limits(engine, tokenizer).vocabulary;
@@ -36,14 +60,16 @@ void check_request(const Request& request, const Engine& engine, const Tokenizer
                "with hidden_rows");
   }
   if (request.choices == 0) fail_field(ErrorCode::kRequest, "choices", "is 0; ask for 1 at least");
-  if (rows && request.choices != 1) {
-    fail_field(ErrorCode::kRequest, "choices", "is {}; rows of a prompt come once",
+  if (request.deliver != Deliver::kText && request.choices != 1) {
+    fail_field(ErrorCode::kRequest, "choices", "is {}; what is asked of a prompt comes once",
                request.choices);
   }
-  if (request.choices > stream.capacity()) {
+  check_prompt_logprobs(request, engine);
+  const uint32_t results = request.choices + (request.prompt_logprobs ? 1 : 0);
+  if (results > stream.capacity()) {
     fail_field(ErrorCode::kRequest, "choices",
                "is {}, and the stream has room for {} results: it needs {}, better {}",
-               request.choices, stream.capacity(), request.choices, result_room(request.choices));
+               request.choices, stream.capacity(), results, result_room(request.choices));
   }
   check_sampling(request.sampling, vocabulary);
   for (const std::string& stop : request.stops) {

@@ -1,6 +1,7 @@
 #include "engine/engine.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "base/check.h"
@@ -62,9 +63,12 @@ void Engine::start(const Machine& machine, EngineLayout layout, std::unique_ptr<
   memory_ = std::make_unique<EngineMemory>(machine, layout_, *model_);
   pool_ = std::make_unique<KvPool>(spec().has_kv_cache() ? layout_.kv.page_count() : 0,
                                    [this](uint32_t from, uint32_t to) { copy_page(from, to); });
-  logits_ = std::make_unique<StepLogits>(spec().hyper.vocabulary, layout_.options.outputs,
+  logits_ = std::make_unique<StepLogits>(spec().hyper.vocabulary,
+                                         layout_.options.outputs + layout_.options.scored_rows,
                                          model_->axes()[spec().vocabulary_axis].cuts);
   for (uint32_t s = 0; s < layout_.shard_count(); ++s) logits_->place(s, memory_->logits(s));
+  scored_parts_ = logits_->parts_from(layout_.options.outputs);
+  scorer_ = std::make_unique<TokenScorer>(team->size());
   lane_ = std::make_unique<Lane>(std::move(team), model_, isa_, lane_plans(layout_),
                                  memory_->lane(), memory_->kv());
 }
@@ -133,26 +137,34 @@ void Engine::check(std::span<const StepRequest> requests) const {
   }
 }
 
-// Puts the rows of logits first into outputs_.
+// Puts the rows of logits first into outputs_, then those that are scored.
 void Engine::lay_out(std::span<const StepRequest> requests) {
   tokens_.clear();
   positions_.clear();
   row_items_.clear();
   outputs_.clear();
   sampled_.clear();
+  second_.clear();
   items_.clear();
-  std::vector<uint32_t> hidden;
+  const bool has_second{spec().embedding.second_type};
+  std::vector<uint32_t> scored, hidden;
   for (const StepRequest& request : requests) {
     HEARTH_CHECK(!request.tokens.empty(), "a request has tokens");
     auto first_row = static_cast<uint32_t>(tokens_.size());
     auto rows = static_cast<uint32_t>(request.tokens.size());
+    HEARTH_CHECK(request.scored == 0 || (layout_.options.scored_rows > 0 &&
+                                         (request.want == Want::kNothing ||
+                                          (request.want == Want::kLast && request.scored < rows))),
+                 "scored rows have room, and are wanted for nothing else");
     uint32_t first_position = request.sequence->length();
     request.sequence->grow(request.tokens);
     for (uint32_t r = 0; r < rows; ++r) {
       tokens_.push_back(request.tokens[r]);
       positions_.push_back(first_position + r);
       row_items_.push_back(static_cast<uint32_t>(items_.size()));
+      if (has_second) second_.push_back(request.second != 0 && r >= request.second ? 1 : 0);
       bool last = r + 1 == rows, sampled = request.want == Want::kLast && last;
+      if (r < request.scored) scored.push_back(first_row + r);
       if (sampled || request.want == Want::kAll) {
         outputs_.push_back(first_row + r);
         sampled_.push_back(sampled ? 1 : 0);
@@ -166,16 +178,29 @@ void Engine::lay_out(std::span<const StepRequest> requests) {
   HEARTH_CHECK(
       logit_rows_ <= layout_.options.outputs && hidden.size() <= layout_.options.hidden_rows,
       "a step wants no more rows than the engine has room for");
+  scored_rows_ = static_cast<uint32_t>(scored.size());
+  outputs_.insert(outputs_.end(), scored.begin(), scored.end());
   outputs_.insert(outputs_.end(), hidden.begin(), hidden.end());
+}
+
+StepView Engine::view() {
+  return {.tokens = tokens_,
+          .positions = positions_,
+          .row_items = row_items_,
+          .items = items_,
+          .outputs = outputs_,
+          .logit_rows = logit_rows_,
+          .logits = logits_->begin_step(),
+          .sampled = sampled_,
+          .hidden = memory_->hidden(),
+          .second = second_,
+          .later_rows = scored_rows_};
 }
 
 bool Engine::step(std::span<const StepRequest> requests, const Abandon* abandon) {
   check(requests);
   lay_out(requests);
-  StepView view{
-      tokens_,  positions_,       row_items_, items_, outputs_, logit_rows_, logits_->begin_step(),
-      sampled_, memory_->hidden()};
-  if (lane_->run(view, abandon)) return true;
+  if (lane_->run(view(), abandon)) return true;
   for (size_t i = 0; i < requests.size(); ++i) {
     requests[i].sequence->truncate(items_[i].first_position);
   }
@@ -192,8 +217,34 @@ std::span<const TokenLogit> Engine::best(size_t i, uint32_t count, uint32_t belo
   return logits_->best(i, count, below);
 }
 
+// The activations of the step are there still.
+bool Engine::score(std::span<ScoredToken> tokens, uint32_t below, const Abandon* abandon) {
+  HEARTH_CHECK(tokens.size() == scored_rows_ && below <= spec().hyper.vocabulary,
+               "every scored row has a token");
+  scorer_->prepare(tokens, below);
+  const uint32_t first_row = layout_.options.outputs, most = layout_.options.scored_rows;
+  const std::vector<uint8_t> none(most, 0);
+  for (uint32_t done = 0; done < scored_rows_; done += most) {
+    if (abandon != nullptr && (*abandon)()) return false;
+    StepView head = view();
+    head.first_logit = logit_rows_ + done;
+    head.logit_rows = std::min(most, scored_rows_ - done);
+    head.logits = scored_parts_;
+    head.sampled = none;
+    lane_->run_head(head);
+    std::atomic<uint32_t> next = 0;
+    lane_->on_workers([&](uint32_t member) noexcept {
+      for (uint32_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < head.logit_rows;) {
+        scorer_->score(member, *logits_, first_row + i, below, &tokens[done + i]);
+      }
+    });
+  }
+  return true;
+}
+
 std::span<const float> Engine::hidden(size_t i) const {
-  HEARTH_CHECK(logit_rows_ + i < outputs_.size(), "only wanted rows have hidden states");
+  const size_t before = logit_rows_ + scored_rows_;
+  HEARTH_CHECK(before + i < outputs_.size(), "only wanted rows have hidden states");
   size_t width = spec().hyper.width;
   return {memory_->hidden() + i * width, width};
 }

@@ -23,6 +23,7 @@
 #include "engine/lane.h"
 #include "engine/sequence.h"
 #include "engine/step_logits.h"
+#include "engine/token_scores.h"
 
 namespace hearth {
 
@@ -35,6 +36,11 @@ struct StepRequest {
   Sequence* sequence;
   std::span<const int32_t> tokens;
   Want want;
+  // From this one of `tokens` on they are of the second type: a pair's second text. 0: none is.
+  uint32_t second = 0;
+  // The rows of so many of `tokens`, the first ones, are scored behind the step (score()), where
+  // nothing else is wanted of them.
+  uint32_t scored = 0;
 };
 
 class Engine {
@@ -95,9 +101,9 @@ class Engine {
 
   // One step. The requests name different sequences, `items` at most where the model keeps no keys
   // and values, and in all at most prefill_rows tokens, `outputs` rows of logits and `hidden_rows`
-  // rows of hidden states. Throws (kRequest) where a sequence would outgrow the context, a token is
-  // outside the vocabulary, or no KV page is free. False where the step was abandoned. In both
-  // cases nothing has changed.
+  // rows of hidden states; rows are scored where `scored_rows` is not 0. Throws (kRequest) where a
+  // sequence would outgrow the context, a token is outside the vocabulary, or no KV page is free.
+  // False where the step was abandoned. In both cases nothing has changed.
   bool step(std::span<const StepRequest> requests, const Abandon* abandon = nullptr);
   // Row i of the last step's rows of logits, in the order of the requests: [vocabulary]. Valid
   // until another row is asked for.
@@ -106,6 +112,11 @@ class Engine {
   // top_tokens() of logits(i) gives, without reading it all. Empty where not all of their logits
   // are finite. Valid until the next call.
   std::span<const TokenLogit> best(size_t i, uint32_t count, uint32_t below) const;
+  // Scores a token by each of the last step's scored rows, in the order of the requests; `below`
+  // as in best(). The head computes their logits now, `scored_rows` of them at a time, and the team
+  // reads them. False where it was abandoned, which is asked before every time. The step's other
+  // results stay.
+  bool score(std::span<ScoredToken> tokens, uint32_t below, const Abandon* abandon = nullptr);
   // Row i of its hidden states: [width].
   std::span<const float> hidden(size_t i) const;
 
@@ -123,6 +134,7 @@ class Engine {
   void copy_page(uint32_t from, uint32_t to) const;
   void check(std::span<const StepRequest> requests) const;
   void lay_out(std::span<const StepRequest> requests);
+  StepView view();
 
   Isa isa_;
   Machine machine_;
@@ -132,15 +144,18 @@ class Engine {
   std::shared_ptr<const Model> model_;
   std::unique_ptr<EngineMemory> memory_;
   std::unique_ptr<KvPool> pool_;
-  std::unique_ptr<StepLogits> logits_;
+  std::unique_ptr<StepLogits> logits_;     // `outputs` rows, then those that are scored
+  std::vector<ShardLogits> scored_parts_;  // these
+  std::unique_ptr<TokenScorer> scorer_;
   std::unique_ptr<Lane> lane_;
 
   // The step under way.
   std::vector<int32_t> tokens_;
   std::vector<uint32_t> positions_, row_items_;
-  std::vector<uint32_t> outputs_;  // rows of logits, then rows of hidden states
-  uint32_t logit_rows_ = 0;
+  std::vector<uint32_t> outputs_;  // rows of logits, scored rows, then rows of hidden states
+  uint32_t logit_rows_ = 0, scored_rows_ = 0;
   std::vector<uint8_t> sampled_;  // rows of logits
+  std::vector<uint8_t> second_;   // rows of the second type, where the model has one
   std::vector<StepItem> items_;
 };
 

@@ -64,14 +64,16 @@ void measure(const ModelSpec& spec, Isa isa, EngineLayout* layout) {
   std::vector<CutAxis> axes = cut_axes(spec, layout->plan.shares);
   WeightTable weights(spec, axes, deal_experts(spec, layout->plan.shares, layout->plan.experts));
   const EngineOptions& options = layout->options;
-  // Rows of logits and of hidden states may be wanted in the same step.
-  layout->limits = {options.outputs + options.hidden_rows, options.items, options.context};
+  // Rows of all kinds may be wanted in the same step, and all of its rows may be scored.
+  const uint32_t scored = options.scored_rows > 0 ? options.prefill_rows : 0;
+  layout->limits = {options.outputs + options.hidden_rows + scored, options.items, options.context};
   check_schedules(options.schedules, kernels_for(isa));
   measure_graphs(spec, weights, isa, layout);
   layout->kv = lay_out_kv(spec, axes, layout->shard_count(), layout->plan, options);
   layout->weight_bytes.clear();
   layout->logit_bytes.clear();
-  StepLogits logits(spec.hyper.vocabulary, options.outputs, axes[spec.vocabulary_axis].cuts);
+  StepLogits logits(spec.hyper.vocabulary, options.outputs + options.scored_rows,
+                    axes[spec.vocabulary_axis].cuts);
   for (uint32_t s = 0; s < layout->shard_count(); ++s) {
     layout->weight_bytes.push_back(weights.shard_bytes(s));
     layout->logit_bytes.push_back(logits.bytes(s));

@@ -39,6 +39,8 @@ void settle_options(const ModelSpec& spec, EngineOptions* options) {
   options->decode_rows = std::min(options->decode_rows, options->prefill_rows);
   options->outputs = std::clamp(options->outputs, 1u, options->prefill_rows);
   options->hidden_rows = std::min(options->hidden_rows, options->prefill_rows);
+  options->scored_rows =
+      spec.is_encoder() ? 0 : std::min(options->scored_rows, options->prefill_rows);
   uint32_t least = pages_for(options->least_context);
   if (options->kv_pages != 0 && options->kv_pages < least) {
     fail_field(ErrorCode::kUsage, "kv_pages",

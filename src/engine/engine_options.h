@@ -71,7 +71,9 @@ struct EngineOptions {
   uint32_t decode_rows = 16;    // up to this many the decode plan works
   uint32_t outputs = 16;        // rows of logits a step may want
   uint32_t hidden_rows = 64;    // rows of hidden states a step may want
-  uint32_t items = 64;          // sequences a step may have, of a model without a KV cache
+  // Rows that tokens of a prompt are scored by, at a time (Engine::score()); 0: none ever are.
+  uint32_t scored_rows = 0;
+  uint32_t items = 64;  // sequences a step may have, of a model without a KV cache
 };
 
 inline constexpr uint32_t kDefaultContext = 4096;

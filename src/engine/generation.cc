@@ -80,7 +80,8 @@ bool Generation::still_held_up() {
 }
 
 uint32_t Generation::most_results() const {
-  return std::max(choices_together(), job_->stream().capacity() / 2);
+  const uint32_t scores = request().prompt_logprobs ? 1 : 0;
+  return std::max(choices_together() + scores, job_->stream().capacity() / 2);
 }
 
 std::list<std::unique_ptr<Generation>> Generation::take_siblings() {
@@ -91,6 +92,7 @@ std::list<std::unique_ptr<Generation>> Generation::take_siblings() {
     other->cached_tokens = cached_tokens;
     other->admitted_seconds = admitted_seconds;
     other->computed_seconds_ = computed_seconds_;
+    other->next_scored_ = next_scored_;
     other->sequence = sequence->fork();
   }
   siblings_ = 0;
@@ -273,6 +275,16 @@ void Generation::add_token(int32_t token, const GenerationLimits& limits, Result
   }
   if (result->finish) result->text += text_.end();
   if (text_.stopped() && request().include_stop) result->text += text_.stop();
+}
+
+bool Generation::take_scores(std::span<ScoredToken> scored) {
+  Result out = result(next_scored_ + 1);
+  out.computed_seconds = computed_seconds_;
+  out.prompt_logprobs.reserve(scored.size());
+  for (ScoredToken& one : scored) out.prompt_logprobs.push_back(std::move(one.score));
+  next_scored_ += static_cast<uint32_t>(scored.size());
+  if (request().deliver == Deliver::kPrompt && pending() == 0) out.finish = Finish::kLength;
+  return deliver(std::move(out)).has_value();
 }
 
 bool Generation::take_row(uint32_t position, std::span<const float> row) {

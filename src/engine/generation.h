@@ -67,6 +67,14 @@ class Generation {
   // The first position whose row has not been given yet, where rows are wanted.
   uint32_t next_row() const { return next_row_; }
 
+  // How many rows of the prompt are still to be scored, where its log-probabilities are wanted, and
+  // the first one's position.
+  uint32_t scores_left() const {
+    if (!request().prompt_logprobs) return 0;
+    return static_cast<uint32_t>(request().prompt.size()) - 1 - next_scored_;
+  }
+  uint32_t next_scored() const { return next_scored_; }
+
   // The sequence is null while the generation waits.
   std::unique_ptr<Sequence> sequence;
   // The most tokens that its sequence ever had.
@@ -79,9 +87,10 @@ class Generation {
   bool held_up = false;
   // Whether it is still held up, which ends when there is room for most_results().
   bool still_held_up();
-  // The most results that a step may set aside room for: all choices' first tokens, or as many rows
-  // as fill half of its client's stream, so that the client reads one half while the other is
-  // computed. Tokens that must come find their room when they come, or wait for the next step.
+  // The most results that a step may set aside room for: all choices' first tokens and the end of
+  // the prompt's log-probabilities, or as many rows as fill half of its client's stream, so that
+  // the client reads one half while the other is computed. Tokens that must come find their room
+  // when they come, or wait for the next step.
   uint32_t most_results() const;
 
   // Returns the request's other choices, which continue from here; called once, when the prompt has
@@ -98,6 +107,9 @@ class Generation {
   bool knows_next() const { return !forced_.empty(); }
   // How many of its tokens had to come.
   uint32_t forced_count() const { return forced_count_; }
+  // Delivers the scores of the prompt's tokens behind the next rows. Returns true where that was
+  // the end.
+  bool take_scores(std::span<ScoredToken> scored);
   // Delivers the row of a prompt position. Returns true where that was the last row.
   bool take_row(uint32_t position, std::span<const float> row);
   // Delivers its end without a token, and the end of the choices which it stands for.
@@ -130,6 +142,7 @@ class Generation {
   std::vector<int32_t> tokens_;
   uint32_t generated_ = 0;
   uint32_t next_row_;
+  uint32_t next_scored_ = 0;
   double computed_seconds_ = 0;  // when the last step was
   double first_token_seconds_ = 0;
   Sampler sampler_;

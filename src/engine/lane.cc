@@ -37,6 +37,7 @@ Lane::PhaseRun Lane::start(const Plan& plan, const LanePlans& plans, const Conte
                            const std::vector<std::byte*>& scratch) {
   PhaseRun phase;
   phase.executor = std::make_unique<Executor>(*team_, plan, scratch);
+  phase.members = plan.working_members();
   for (const PlanGroup& group : plan.groups) {
     std::unique_ptr<GroupCopy>& copy = phase.copies.emplace_back();
     on_member(group.members[0], [&] {
@@ -54,9 +55,17 @@ Lane::PhaseRun Lane::start(const Plan& plan, const LanePlans& plans, const Conte
 bool Lane::run(const StepView& step, const Executor::Abandon* abandon) {
   const Graph& small = graph(Phase::kDecode);
   bool few = step.rows() <= small.plan.max_rows && step.outputs.size() <= small.max_outputs;
-  PhaseRun& phase = few ? decode_ : prefill_;
+  const PhaseRun& phase = few ? decode_ : prefill_;
+  last_ = &phase;
   for (ExecutionContext* context : phase.contexts) context->begin(step);
   return phase.executor->run(RunContexts(phase.contexts), abandon);
+}
+
+void Lane::run_head(const StepView& step) {
+  const PhaseRun& phase = *last_;
+  for (ExecutionContext* context : phase.contexts) context->begin(step);
+  const auto nodes = static_cast<uint32_t>(phase.copies[0]->graph.nodes.size());
+  phase.executor->run_range(RunContexts(phase.contexts), nodes - 1, nodes);
 }
 
 void Lane::set_profiling(bool on) {

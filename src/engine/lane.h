@@ -46,6 +46,15 @@ class Lane {
   // outputs than that takes. False where `abandon` ended it at a layer.
   bool run(const StepView& step, const Executor::Abandon* abandon = nullptr);
 
+  // Runs the LM head alone, over outputs of the step that ran last, whose activations are there
+  // still: rows [first_logit, first_logit + logit_rows) of them.
+  void run_head(const StepView& step);
+  // Calls job(member) on every thread that worked on that step.
+  template <typename Job>
+  void on_workers(Job&& job) {
+    team_->run_on(last_->members, job);
+  }
+
   // Turned on, every step that follows is timed, from zero (graph/profile.h).
   void set_profiling(bool on);
   // Sums up the steps timed since on this phase's graph; empty where profiling never was on.
@@ -62,6 +71,7 @@ class Lane {
     std::unique_ptr<Executor> executor;
     std::vector<std::unique_ptr<GroupCopy>> copies;
     std::vector<ExecutionContext*> contexts;  // theirs
+    std::vector<uint32_t> members;            // who work
     std::unique_ptr<Profile> profile;
   };
 
@@ -79,6 +89,7 @@ class Lane {
   KvView kv_;
   bool profiling_ = false;
   PhaseRun prefill_, decode_;
+  const PhaseRun* last_ = nullptr;  // of the last step
 };
 
 }  // namespace hearth

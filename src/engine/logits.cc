@@ -88,10 +88,14 @@ void for_each_at_least(std::span<const float> logits, const float& threshold,
   for (; i < logits.size(); ++i) look(i);
 }
 
-double log_sum_exp(std::span<const float> logits) {
-  double most = largest(logits), sum = 0;
+double add_exps(std::span<const float> logits, double most, double sum) {
   for (float logit : logits) sum += std::exp(logit - most);
-  return most + std::log(sum);
+  return sum;
+}
+
+double log_sum_exp(std::span<const float> logits) {
+  const double most = largest(logits);
+  return most + std::log(add_exps(logits, most, 0));
 }
 
 void TopTokens::start(uint32_t count, float at_least) {

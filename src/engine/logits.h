@@ -48,6 +48,8 @@ class TopTokens {
   // Starts anew. Logits below `at_least` may be skipped: the caller knows `count` logits that are
   // not below it.
   void start(uint32_t count, float at_least = -std::numeric_limits<float>::infinity());
+  // Makes room, so that no call for up to so many tokens needs memory.
+  void reserve(uint32_t count) { tokens_.reserve(2 * size_t{count}); }
   // Offers the logits of tokens first, first + 1, ...
   void offer(std::span<const float> logits, int32_t first = 0);
   // Returns the `count` likeliest of all that was offered, or all of it where it was less; the
@@ -67,8 +69,16 @@ class TopTokens {
 // Returns the `count` likeliest tokens, or all where there are fewer; the likeliest first.
 std::vector<TokenLogit> top_tokens(std::span<const float> logits, uint32_t count);
 
+// Returns `sum` + exp(logit - most) of each in turn.
+double add_exps(std::span<const float> logits, double most, double sum);
 // Returns log(sum(exp(logits))): a logit less this is its log-probability.
 double log_sum_exp(std::span<const float> logits);
+
+// A token's log-probability, and those of the likeliest tokens in its place, the likeliest first.
+struct TokenScore {
+  double logprob = 0;
+  std::vector<std::pair<int32_t, double>> top = {};
+};
 
 // Returns top_tokens() with logit - `norm` in place of the logit.
 std::vector<std::pair<int32_t, double>> top_logprobs(std::span<const float> logits, double norm,

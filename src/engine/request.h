@@ -17,6 +17,7 @@ namespace hearth {
 
 enum class Deliver : uint8_t {
   kText,    // generated tokens and their text
+  kPrompt,  // what is asked of the prompt's tokens; nothing is generated
   kLogits,  // rows [vocabulary] of the prompt's positions from `rows_from` on; nothing is generated
   kHidden,  // rows [width], the final norm's output, likewise
 };
@@ -28,6 +29,7 @@ struct Request {
   // a conversation that goes on finds the pages of its earlier turns.
   uint32_t first_turn = 0;
   Deliver deliver = Deliver::kText;
+  bool wants_rows() const { return deliver == Deliver::kLogits || deliver == Deliver::kHidden; }
   uint32_t rows_from = 0;
 
   // Who asks: clients share the places and the pages out (engine/scheduler.h).
@@ -51,11 +53,19 @@ struct Request {
   bool special_text = false;  // the text shows control tokens by their names
   bool logprobs = false;      // of the chosen token
   uint32_t top_logprobs = 0;  // and of so many likeliest ones
+  // Of kText and kPrompt: the log-probabilities of the prompt's tokens, too, and of so many
+  // likeliest ones, before the first token. The first token of a prompt has none. All of the prompt
+  // is computed then, whatever the prefix cache has of it.
+  bool prompt_logprobs = false;
 };
+
+// A request may ask for so many log-probabilities of its prompt, its tokens times `top_logprobs`
+// and one more: at 16 to 32 bytes each until they are read.
+inline constexpr uint64_t kMostPromptLogprobs = uint64_t{1} << 20;
 
 enum class Finish : uint8_t {
   kEndOfText,
-  kLength,   // max_tokens
+  kLength,   // max_tokens, or nothing was to be generated
   kContext,  // the context is full
   kStopString,
   kComplete,  // all rows were given
@@ -74,7 +84,7 @@ std::string_view failure_text(const std::exception& error);
 struct Result {
   uint64_t request = 0;
   uint32_t choice = 0;
-  // A token's number, 0, 1, ..., or a row's position.
+  // A token's number, 0, 1, ..., or the position of a row or of a prompt's token.
   uint32_t index = 0;
   int32_t token = kNoToken;
   // The text that became certain with this token; joined, these texts are the text generated.
@@ -83,6 +93,9 @@ struct Result {
   // asked for.
   double logprob = 0;
   std::vector<std::pair<int32_t, double>> top_logprobs;  // the likeliest first
+  // Of the prompt's tokens from position `index` on, as many as a step computed; such a result has
+  // no token, and comes once for all choices, as choice 0's.
+  std::vector<TokenScore> prompt_logprobs;
   std::vector<float> row;
   uint32_t cached_tokens = 0;  // of the prompt, taken from the prefix cache
   // Moments by the scheduler's clock, steady_seconds() where it has no other; 0 before they come.

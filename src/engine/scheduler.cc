@@ -132,8 +132,8 @@ uint32_t Scheduler::adopt(Generation& generation) {
   if (!options_.prefix_cache) return 0;
   std::span<const int32_t> tokens = generation.tokens();
   // A row that is still wanted has to be computed, whatever the cache holds.
-  bool rows = generation.request().deliver != Deliver::kText;
-  if (rows) tokens = tokens.first(generation.next_row() + 1);
+  if (generation.request().wants_rows()) tokens = tokens.first(generation.next_row() + 1);
+  if (generation.scores_left() > 0) tokens = tokens.first(generation.next_scored() + 1);
   return generation.sequence->adopt_prefix(tokens);
 }
 
@@ -252,12 +252,19 @@ void Scheduler::to_waiting(std::list<GenerationPtr>& from, std::list<GenerationP
 // Computes the picks. Returns false where nobody wanted them any more.
 bool Scheduler::run() {
   requests_.clear();
+  scored_.clear();
   uint32_t tokens = 0;
   bool prompts = false;
   for (const Pick& pick : picks_) {
     uint32_t at = pick.generation->sequence->length();
-    requests_.push_back({pick.generation->sequence.get(),
-                         pick.generation->tokens().subspan(at, pick.tokens), pick.want});
+    const std::span<const int32_t> all = pick.generation->tokens();
+    requests_.push_back({.sequence = pick.generation->sequence.get(),
+                         .tokens = all.subspan(at, pick.tokens),
+                         .want = pick.want,
+                         .scored = pick.scored});
+    for (uint32_t i = 0; i < pick.scored; ++i) {
+      scored_.push_back({all[at + i + 1], pick.generation->request().top_logprobs});
+    }
     tokens += pick.tokens;
     prompts = prompts || !pick.generation->decodes();
   }
@@ -268,7 +275,8 @@ bool Scheduler::run() {
   for (const GenerationPtr& generation : running_) {
     if (generation->admitted_seconds == 0) generation->admitted_seconds = start;
   }
-  bool complete = engine_.step(requests_, &abandon);
+  const bool complete =
+      engine_.step(requests_, &abandon) && engine_.score(scored_, limits_.vocabulary, &abandon);
   step_end_ = options_.clock();
   double seconds = step_end_ - start;
   statistics_.steps.add(1);
@@ -290,13 +298,13 @@ bool Scheduler::run() {
 
 // Gives out the step's results, and sends the sequences that took part to the end of the line.
 void Scheduler::deliver() {
-  uint32_t logit_row = 0, hidden_row = 0;
+  NextRow next;
   for (Pick& pick : picks_) {
     Generation* generation = pick.generation;
     if (options_.prefix_cache) generation->sequence->publish();
     generation->reached = std::max(generation->reached, generation->sequence->length());
     generation->computed_at(step_end_);
-    bool over = deliver_to(pick, &logit_row, &hidden_row);
+    bool over = deliver_to(pick, &next);
     auto at = std::ranges::find_if(running_, [&](auto& g) { return g.get() == generation; });
     if (over) {
       over_.splice(over_.end(), running_, at);
@@ -314,11 +322,13 @@ void Scheduler::deliver() {
 }
 
 // Returns true where the pick's generation has ended.
-bool Scheduler::deliver_to(Pick& pick, uint32_t* logit_row, uint32_t* hidden_row) {
+bool Scheduler::deliver_to(Pick& pick, NextRow* next) {
   Generation& generation = *pick.generation;
+  const uint32_t row = next->logits;
+  if (pick.want == Want::kLast) ++next->logits;
+  if (deliver_scores(pick, &next->score)) return true;
   if (pick.want == Want::kNothing) return false;
   if (pick.want == Want::kLast) {
-    uint32_t row = (*logit_row)++;
     take_in_siblings(pick, row);
     return deliver_token(generation, row, &pick);
   }
@@ -327,10 +337,28 @@ bool Scheduler::deliver_to(Pick& pick, uint32_t* logit_row, uint32_t* hidden_row
   for (uint32_t i = 0; i < pick.tokens; ++i) {
     bool hidden = pick.want == Want::kHidden;
     over = generation.take_row(
-        first + i, hidden ? engine_.hidden((*hidden_row)++) : engine_.logits((*logit_row)++));
+        first + i, hidden ? engine_.hidden(next->hidden++) : engine_.logits(next->logits++));
     --pick.results;
   }
   if (over) count_end(Finish::kComplete);
+  return over;
+}
+
+// Returns true where the pick's generation has ended with them, or for want of them.
+bool Scheduler::deliver_scores(Pick& pick, size_t* score) {
+  Generation& generation = *pick.generation;
+  const std::span<ScoredToken> scored = std::span(scored_).subspan(*score, pick.scored);
+  *score += pick.scored;
+  if (!std::ranges::all_of(scored, &ScoredToken::finite)) {
+    end(generation, Finish::kFailed, kNotNumbers);
+    return true;
+  }
+  const bool ends = generation.request().deliver == Deliver::kPrompt && generation.pending() == 0;
+  if (scored.empty() && !ends) return false;
+  const bool over = generation.take_scores(scored);
+  --pick.results;
+  statistics_.scored_tokens.add(scored.size());
+  if (over) count_end(Finish::kLength);
   return over;
 }
 

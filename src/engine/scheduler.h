@@ -87,8 +87,9 @@ class Scheduler {
   struct Pick {
     Generation* generation;
     uint32_t tokens;
-    Want want;
-    uint32_t results;  // still to come, for which its stream has set aside room
+    Want want = Want::kNothing;
+    uint32_t scored = 0;   // of the tokens, the first ones
+    uint32_t results = 0;  // still to come, for which its stream has set aside room
   };
   // How much more the step that is being formed has room for.
   struct Room {
@@ -111,6 +112,7 @@ class Scheduler {
   uint32_t least_chunk(const Generation& generation) const;
   Picked pick(Generation& generation, uint32_t tokens, Room* room);
   bool shape(const Generation& generation, const Room& room, Pick* pick) const;
+  static bool shape_text(const Generation& generation, const Room& room, Pick* pick);
   void find_pages();
   using Which = std::function<bool(Generation&)>;
   bool preempt_youngest(const Which& which);
@@ -121,7 +123,12 @@ class Scheduler {
   void note_turns();
   bool run();
   void deliver();
-  bool deliver_to(Pick& pick, uint32_t* logit_row, uint32_t* hidden_row);
+  struct NextRow {
+    uint32_t logits = 0, hidden = 0;
+    size_t score = 0;
+  };
+  bool deliver_to(Pick& pick, NextRow* next);
+  bool deliver_scores(Pick& pick, size_t* score);
   bool deliver_token(Generation& generation, uint32_t logit_row, Pick* pick);
   static bool takes_more(const Generation& generation, Pick* pick);
   void take_in_siblings(Pick& pick, uint32_t logit_row);
@@ -142,6 +149,7 @@ class Scheduler {
   std::list<GenerationPtr> over_;  // have ended in this step; whoever reads them is still to know
   std::vector<Pick> picks_;
   std::vector<StepRequest> requests_;
+  std::vector<ScoredToken> scored_;  // of all picks
   std::vector<Turn> turns_;
   double token_seconds_ = 0;  // measured cost of a prompt token; 0: not yet
   double step_end_ = 0;       // of the last step, by the clock

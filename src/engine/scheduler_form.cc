@@ -90,17 +90,31 @@ void Scheduler::note_turns() {
   }
 }
 
+// The same of a text. Rows that were scored before its sequence lost its pages come once.
+bool Scheduler::shape_text(const Generation& generation, const Room& room, Pick* pick) {
+  const uint32_t at = generation.sequence->length(), left = generation.scores_left();
+  if (left > 0 && at < generation.next_scored()) {
+    pick->tokens = std::min(pick->tokens, generation.next_scored() - at);
+  } else {
+    pick->scored = std::min(pick->tokens, left);
+  }
+  const bool last = pick->tokens == generation.pending();
+  const bool samples = last && generation.request().deliver == Deliver::kText;
+  pick->want = samples ? Want::kLast : Want::kNothing;
+  if (generation.request().deliver == Deliver::kPrompt) {
+    pick->results = last || pick->scored > 0 ? 1 : 0;
+  } else {
+    pick->results = (last ? generation.choices_together() : 0) + (pick->scored > 0 ? 1 : 0);
+  }
+  return !samples || room.logit_rows > 0;
+}
+
 // Sets what is wanted of up to pick->tokens tokens, and cuts their number to the rows there are.
 // Returns false where there is no row.
 bool Scheduler::shape(const Generation& generation, const Room& room, Pick* pick) const {
   const Request& request = generation.request();
+  if (!request.wants_rows()) return shape_text(generation, room, pick);
   uint32_t at = generation.sequence->length();
-  if (request.deliver == Deliver::kText) {
-    bool last = pick->tokens == generation.pending();
-    pick->want = last ? Want::kLast : Want::kNothing;
-    pick->results = last ? generation.choices_together() : 0;
-    return !last || room.logit_rows > 0;
-  }
   pick->results = 0;
   pick->want = Want::kNothing;
   if (at < generation.next_row()) {
@@ -120,7 +134,7 @@ bool Scheduler::shape(const Generation& generation, const Room& room, Pick* pick
 }
 
 Scheduler::Picked Scheduler::pick(Generation& generation, uint32_t tokens, Room* room) {
-  Pick pick{&generation, tokens, Want::kNothing, 0};
+  Pick pick{.generation = &generation, .tokens = tokens};
   if (!shape(generation, *room, &pick)) return Picked::kNoRoom;
   generation.held_up = pick.results > 0 && !generation.job().stream().reserve(pick.results);
   if (generation.held_up) return Picked::kHeldUp;

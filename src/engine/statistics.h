@@ -32,6 +32,7 @@ struct Statistics {
   Counter cache_hits;       // prompts of which the cache had something
   Counter generated_tokens;
   Counter forced_tokens;  // of these, those that had to come, and were not sampled
+  Counter scored_tokens;  // of prompts, whose log-probabilities were given
   Counter steps, abandoned_steps, preemptions, evicted_pages;
   Counter step_nanoseconds;  // spent in steps
   // Of the steps that were not abandoned: how long each took, and how many tokens it computed.

@@ -1,6 +1,5 @@
 #include "engine/step_logits.h"
 
-#include <algorithm>
 #include <array>
 #include <functional>
 #include <limits>
@@ -49,6 +48,15 @@ void StepLogits::place(uint32_t shard, std::byte* base) {
 std::span<const ShardLogits> StepLogits::begin_step() {
   gathered_.reset();
   return parts_;
+}
+
+std::vector<ShardLogits> StepLogits::parts_from(size_t first) const {
+  std::vector<ShardLogits> parts = parts_;
+  for (ShardLogits& part : parts) {
+    part.logits = part.row(first);
+    part.maxima = part.row_maxima(first);
+  }
+  return parts;
 }
 
 std::span<const float> StepLogits::row(size_t i) {

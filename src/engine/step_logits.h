@@ -4,6 +4,7 @@
 // as tokens are wanted. Used by the engine's thread, between steps.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -28,6 +29,19 @@ class StepLogits {
 
   // Returns the parts for the StepView of a new step; rows that were given out are no longer valid.
   std::span<const ShardLogits> begin_step();
+
+  // Returns the parts of which row 0 is row `first`.
+  std::vector<ShardLogits> parts_from(size_t first) const;
+  // Calls call(logits, first) for runs of columns [first, first + logits.size()), rising, which are
+  // tokens [0, below) of row i. From any thread.
+  template <typename Call>
+  void for_each_run(size_t i, uint32_t below, const Call& call) const {
+    for (size_t s = 0; s < parts_.size(); ++s) {
+      const uint32_t first = first_panel_[s] * kPanelRows;
+      const uint32_t end = std::min(first_panel_[s + 1] * kPanelRows, below);
+      if (first < end) call(std::span<const float>(parts_[s].row(i), end - first), first);
+    }
+  }
 
   // Returns row i: [vocabulary]. It is valid until another row is asked for.
   std::span<const float> row(size_t i);

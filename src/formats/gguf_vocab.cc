@@ -184,6 +184,16 @@ void read_unigram(const ModelSource& file, Vocab& vocab) {
       metadata.get<bool>("tokenizer.ggml.remove_extra_whitespaces").value_or(true);
 }
 
+// [SEP] of a WordPiece vocabulary; else EOS, as RoBERTa has it twice, unless the file says that a
+// separator is not added.
+void read_between(const ModelSource& file, Vocab& vocab) {
+  if (vocab.eos == Vocab::kNone) return;
+  vocab.between = {vocab.eos};
+  if (vocab.kind == VocabKind::kWordPiece) return;
+  if (!file.metadata().get<bool>("tokenizer.ggml.add_sep_token").value_or(true)) return;
+  vocab.between.push_back(vocab.sep != Vocab::kNone ? vocab.sep : vocab.eos);
+}
+
 bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
@@ -234,6 +244,7 @@ Vocab gguf_vocabulary(const ModelSource& file) {
     bool by_kind = vocab.kind == VocabKind::kUnigram;
     vocab.add_eos = metadata.get<bool>("tokenizer.ggml.add_eos_token").value_or(by_kind);
   }
+  read_between(file, vocab);
   check_vocab(vocab);
   find_end_tokens(vocab);
   find_strip_right(file, vocab);

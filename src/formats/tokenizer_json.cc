@@ -43,6 +43,7 @@ class TokenizerReader {
     vocab_.add_bos = !around.before.empty();
     vocab_.add_eos = !around.behind.empty();
     vocab_.before = std::move(around.before);
+    vocab_.between = std::move(around.between);
     vocab_.behind = std::move(around.behind);
   }
 

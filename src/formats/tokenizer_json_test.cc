@@ -134,11 +134,26 @@ TEST(TokenizerJson, TheTemplateSaysWhatStandsAroundAText) {
   parts.top["post_processor"] = R"({"type": "Sequence", "processors": [{"type": "ByteLevel"},
       {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "x"}},
        {"Sequence": {"id": "A"}}, {"SpecialToken": {"id": "y"}}],
+       "pair": [{"Sequence": {"id": "A"}}, {"SpecialToken": {"id": "y"}},
+                {"SpecialToken": {"id": "x"}}, {"Sequence": {"id": "B", "type_id": 1}}],
        "special_tokens": {"x": {"ids": [1, 2]}, "y": {"ids": [0]}}}]})";
   const Vocab vocab = parts.read();
   EXPECT_EQ(vocab.before, (std::vector<int32_t>{1, 2}));
   EXPECT_EQ(vocab.behind, (std::vector<int32_t>{0}));
+  EXPECT_EQ(vocab.between, (std::vector<int32_t>{0, 1, 2}));
   EXPECT_TRUE(*vocab.add_bos && vocab.add_eos);
+}
+
+TEST(TokenizerJson, RobertaHasTwoSeparatorsBetweenTwoTexts) {
+  for (auto [type, count] : {std::pair{"BertProcessing", 1u}, std::pair{"RobertaProcessing", 2u}}) {
+    Parts parts;
+    parts.top["post_processor"] =
+        fmt::format(R"({{"type": "{}", "sep": ["y", 1], "cls": ["x", 0]}})", type);
+    const Vocab vocab = parts.read();
+    EXPECT_EQ(vocab.before, (std::vector<int32_t>{0}));
+    EXPECT_EQ(vocab.between, std::vector<int32_t>(count, 1));
+    EXPECT_EQ(vocab.behind, (std::vector<int32_t>{1}));
+  }
 }
 
 TEST(TokenizerJson, WhatItDoesNotKnowIsRefusedByName) {

@@ -99,21 +99,27 @@ uint32_t small_count(const ConfigReader& step, std::string_view key) {
   return step.count_or(key, 0, kMostStripped, 0);
 }
 
-void read_template(const ConfigReader& step, uint32_t tokens, TextTemplate* out) {
-  auto pieces = step.objects("single");
-  if (!pieces) step.refuse("single", "an array of pieces");
+// The ids of special tokens that the template of that name puts around texts, which have to be
+// these: before the first, between each two, and behind the last.
+using Around = std::vector<std::vector<int32_t>>;
+Around read_pieces(const ConfigReader& step, const char* key, std::string_view texts,
+                   uint32_t tokens) {
+  auto pieces = step.objects(key);
+  if (!pieces) step.refuse(key, "an array of pieces");
   auto special = step.object("special_tokens");
-  bool seen = false;
+  Around around(1);
   for (const ConfigReader& piece : *pieces) {
     if (auto sequence = piece.object("Sequence")) {
-      if (seen || sequence->text_or("id", "A") != "A") {
-        piece.fail_unsupported("Sequence", "it knows one text, A");
+      const size_t seen = around.size() - 1;
+      if (seen == texts.size() || sequence->text_or("id", "A") != texts.substr(seen, 1)) {
+        piece.fail_unsupported(
+            "Sequence", texts.size() == 1 ? "it knows one text, A" : "it knows two texts, A and B");
       }
-      seen = true;
+      around.emplace_back();
       continue;
     }
     auto token = piece.object("SpecialToken");
-    if (!token) step.refuse("single", "pieces SpecialToken and Sequence");
+    if (!token) step.refuse(key, "pieces SpecialToken and Sequence");
     auto named = special ? special->object(need_text(*token, "id")) : std::nullopt;
     const boost::json::value* ids = named ? named->find("ids") : nullptr;
     if (ids == nullptr || !ids->is_array()) {
@@ -123,14 +129,22 @@ void read_template(const ConfigReader& step, uint32_t tokens, TextTemplate* out)
       if (!id.is_int64() || id.get_int64() < 0 || id.get_int64() >= tokens) {
         named->refuse("ids", fmt::format("ids below {}", tokens));
       }
-      (seen ? out->behind : out->before).push_back(static_cast<int32_t>(id.get_int64()));
+      around.back().push_back(static_cast<int32_t>(id.get_int64()));
     }
   }
-  if (!seen) step.refuse("single", "a piece Sequence");
+  if (around.size() != texts.size() + 1) step.refuse(key, "a piece Sequence of each text");
+  return around;
 }
 
-// [CLS] and [SEP], each a text and an id.
-void read_pair(const ConfigReader& step, uint32_t tokens, TextTemplate* out) {
+void read_template(const ConfigReader& step, uint32_t tokens, TextTemplate* out) {
+  const Around one = read_pieces(step, "single", "A", tokens);
+  out->before = one[0];
+  out->behind = one[1];
+  if (step.find("pair") != nullptr) out->between = read_pieces(step, "pair", "AB", tokens)[1];
+}
+
+// [CLS] and [SEP], each a text and an id. RoBERTa has [SEP] twice between two texts.
+void read_pair(const ConfigReader& step, uint32_t tokens, bool twice, TextTemplate* out) {
   auto id_of = [&](std::string_view key) {
     const boost::json::value* pair = step.find(key);
     const bool good = pair != nullptr && pair->is_array() && pair->get_array().size() == 2 &&
@@ -140,7 +154,8 @@ void read_pair(const ConfigReader& step, uint32_t tokens, TextTemplate* out) {
     return static_cast<int32_t>(id);
   };
   out->before = {id_of("cls")};
-  out->behind = {id_of("sep")};
+  out->behind = out->between = {id_of("sep")};
+  if (twice) out->between.push_back(out->between[0]);
 }
 
 // Whether the step makes one of several spaces, as SentencePiece does.
@@ -306,7 +321,7 @@ TextTemplate read_post_processor(const ConfigReader& config, uint32_t tokens) {
                             "RobertaProcessing");
     }
     found = true;
-    if (pair) return read_pair(step, tokens, &made);
+    if (pair) return read_pair(step, tokens, type == "RobertaProcessing", &made);
     read_template(step, tokens, &made);
   };
   visit_at(config, "post_processor", "processors", read);

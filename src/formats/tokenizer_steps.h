@@ -26,9 +26,9 @@ void read_bert_steps(const ConfigReader& config, Vocab* vocab);
 // remove_extra_whitespaces.
 void read_unigram_steps(const ConfigReader& config, Vocab* vocab);
 
-// Ids that the post_processor puts before and behind a text.
+// Ids that the post_processor puts before and behind a text, and between the two of a pair.
 struct TextTemplate {
-  std::vector<int32_t> before, behind;
+  std::vector<int32_t> before, between, behind;
 };
 // Ids are below `tokens`.
 TextTemplate read_post_processor(const ConfigReader& config, uint32_t tokens);

@@ -83,6 +83,8 @@ struct Vocab {
   bool strip_accents = true;              // kWordPiece
   // Put before and behind a text where BOS and EOS are to be added; empty: these alone.
   std::vector<int32_t> before, behind;
+  // Put between the two texts of a pair that an encoder reads.
+  std::vector<int32_t> between;
   std::vector<AddedRule> added;    // by ascending ids, of special tokens alone
   std::optional<TextRules> rules;  // kBpe: as tokenizer.json has them, instead of `pre`
 

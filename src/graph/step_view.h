@@ -47,14 +47,21 @@ struct StepView {
   std::span<const uint32_t> positions;  // [rows]
   std::span<const uint32_t> row_items;  // [rows]: the item of each row
   std::span<const StepItem> items;
-  // Rows that something is wanted of: first those of which logits, then those of which hidden
-  // states (the final norm's output).
+  // Rows that something is wanted of: first those of which logits, then those whose logits the head
+  // computes later, a few at a time, then those of which hidden states (the final norm's output).
   std::span<const uint32_t> outputs;
   uint32_t logit_rows = 0;
   std::span<const ShardLogits> logits;  // by shard
   std::span<const uint8_t> sampled;     // [logit_rows]: 1 where tokens are sampled from the row
-  float* hidden = nullptr;              // [outputs - logit_rows][width]
+  float* hidden = nullptr;              // [outputs - logit_rows - later_rows][width]
+  // [rows]: 1 where the token is of the second type; empty: none is.
+  std::span<const uint8_t> second = {};
 
+  uint32_t later_rows = 0;
+  // Of a run of the head alone: which of the outputs the first row of logits belongs to.
+  uint32_t first_logit = 0;
+
+  bool is_second(uint32_t row) const { return !second.empty() && second[row] != 0; }
   uint32_t rows() const { return static_cast<uint32_t>(tokens.size()); }
 };
 

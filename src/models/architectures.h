@@ -25,6 +25,8 @@ void describe_jina_bert_v2(SpecBuilder& m);
 extern const HfFamily kLlamaFolder, kMixtralFolder, kQwen2Folder, kQwen3Folder, kQwen3MoeFolder,
     kDeepseek2Folder, kDeepseek3Folder, kGlm4MoeFolder, kGemma3Folder, kMinimaxM2Folder,
     kBertFolder, kRobertaFolder, kNomicBertFolder, kJinaBertV2Folder;
+// Of rerankers.
+extern const HfFamily kBertRankFolder, kRobertaRankFolder, kQwen3RankFolder;
 
 // How experts in groups are chosen, by topk_method, n_group and topk_group, and what those are
 // where config.json does not say: reads and sets them (models/deepseek2.cc).

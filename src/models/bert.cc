@@ -44,10 +44,25 @@ constexpr HfFamily bert_folder(HfTexts names, void (*read)(const HfReading& read
   };
 }
 
+// The same that score pairs.
+constexpr HfFamily rank_folder(HfTexts names, void (*read)(const HfReading& reading),
+                               std::span<const HfTensor> head) {
+  HfFamily family = bert_folder(names, read);
+  family.keys = {hf::kBertKeys, hf::kAbsoluteKeys, hf::kEncoderKeys, hf::kRankKeys};
+  family.tensors = {hf::kEmbeddingTensors, hf::kBertTensors, head};
+  family.left_out = {hf::kNumbersLeftOut};
+  return family;
+}
+
 }  // namespace
 
 constinit const HfFamily kBertFolder = bert_folder({"BertModel", "BertForMaskedLM"}, nullptr);
 constinit const HfFamily kRobertaFolder =
     bert_folder({"RobertaModel", "XLMRobertaModel", "XLMRobertaForMaskedLM"}, read_roberta);
+constinit const HfFamily kBertRankFolder =
+    rank_folder({"BertForSequenceClassification"}, nullptr, hf::kBertScoreTensors);
+constinit const HfFamily kRobertaRankFolder =
+    rank_folder({"RobertaForSequenceClassification", "XLMRobertaForSequenceClassification"},
+                read_roberta, hf::kRobertaScoreTensors);
 
 }  // namespace hearth

@@ -114,11 +114,20 @@ struct Layer {
 };
 
 // The start of the stream: the token's row times `scale`, plus that of its position, plus that of
-// the only token type that occurs, and their norm; all but the first may be none.
+// its type, and their norm; all but the first may be none. Tokens are of the first type but those
+// of a pair's second text, where there is a second type.
 struct EmbeddingBlock {
-  WeightId token, positions, type;
+  WeightId token, positions, type, second_type;
   float scale = 1;
   std::optional<NormRef> norm;
+};
+
+// What makes a score of a text's row x, one of those that logits would be made of: out(tanh(dense
+// x)), or out(x) without a dense part. `out` has one row, or two of which the score is the
+// difference: that of row `yes` less that of the other.
+struct ScoreBlock {
+  LinearRef dense, out;
+  uint32_t out_rows = 1, yes = 0;
 };
 
 }  // namespace hearth

@@ -22,11 +22,11 @@ class CoreBuilder : public BlockBuilder {
   // One barrier for all: a row's norm is made by the thread that embedded it, and angles are first
   // read behind the projections.
   Reduced embed(const EmbeddingBlock& embedding, const std::optional<NormRef>& before) override {
-    const auto& [token, positions, type, scale, own_norm] = embedding;
+    const auto& [token, positions, type, second_type, scale, own_norm] = embedding;
     HEARTH_CHECK(own_norm.has_value() != before.has_value(), "one norm begins the stream");
     Bundle x = hearth::embed(
         graph_, {&weights_.matrix(token), positions ? &weights_.matrix(positions) : nullptr,
-                 weights_.optional_vector(type), scale});
+                 weights_.optional_vector(type), weights_.optional_vector(second_type), scale});
     graph_.no_barrier();
     make_angles();
     Bundle normed =

@@ -7,18 +7,10 @@ namespace {
 
 constexpr uint32_t kMostTokenTypes = 1u << 16;
 
-void refuse_reranker(const SpecBuilder& m) {
-  if (m.hyper().pooling != PoolingType::kRank && !m.has("cls.weight")) return;
-  fail(ErrorCode::kUnsupported,
-       "'{}' is a reranker, which scores pairs of texts: this version runs encoders that give "
-       "vectors",
-       m.source().name());
-}
-
-// The table's first row is of the only type that occurs. One row may have one dimension.
-WeightId make_type(SpecBuilder& m) {
+// The first two rows of the table: no token is of another type. One row may have one dimension.
+void make_types(SpecBuilder& m) {
   constexpr const char* kName = "token_types.weight";
-  if (!m.has(kName)) return {};
+  if (!m.has(kName)) return;
   const SourceTensor& table = m.source().require_tensor(kName);
   const uint64_t rows = table.dims.size() == 1 ? 1 : table.dims[1];
   const uint64_t said =
@@ -29,7 +21,10 @@ WeightId make_type(SpecBuilder& m) {
          "damaged or its metadata was edited",
          m.source().name(), kName, fmt::join(table.dims, " x "), said);
   }
-  return m.vector_part(-1, "type", kName, m.hyper().width, 0, {m.hyper().width, rows});
+  const uint32_t width = m.hyper().width;
+  m.embedding().type = m.vector_part(-1, "type", kName, width, 0, {width, rows});
+  if (rows < 2) return;
+  m.embedding().second_type = m.vector_part(-1, "second_type", kName, width, width, {width, rows});
 }
 
 WeightId make_positions(SpecBuilder& m) {
@@ -45,11 +40,11 @@ WeightId make_positions(SpecBuilder& m) {
 }  // namespace
 
 void make_encoder_start(SpecBuilder& m, PositionTable positions) {
-  refuse_reranker(m);
   make_token_table(m);
-  m.embedding().type = make_type(m);
+  make_types(m);
   if (positions == PositionTable::kLearned) m.embedding().positions = make_positions(m);
   m.embedding().norm = m.norm(-1, NormKind::kLayer, "norm", "token_embd_norm", m.hyper().width);
+  make_score_head(m);
 }
 
 }  // namespace hearth

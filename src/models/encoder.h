@@ -2,7 +2,7 @@
 // stands behind every residual, and what comes out is the last layer's norm. Tensors are named, and
 // may be missing or fused, as llama.cpp's converter writes and its loader reads them:
 //
-//   token_embd, token_types (row 0 is added), position_embd; token_embd_norm
+//   token_embd, token_types, position_embd; token_embd_norm
 //   blk.N.attn_q, attn_k, attn_v, or attn_qkv; attn_output; attn_output_norm
 //   blk.N.ffn_gate (gated), ffn_up, ffn_down; layer_output_norm
 //
@@ -14,8 +14,8 @@
 
 namespace hearth {
 
-// The tables, of positions where `positions` says so, and the norm of their sum. Throws
-// (kUnsupported) for a reranker.
+// The tables, of positions where `positions` says so, and the norm of their sum; and a reranker's
+// head.
 enum class PositionTable : uint8_t { kNone, kLearned };
 void make_encoder_start(SpecBuilder& m, PositionTable positions);
 

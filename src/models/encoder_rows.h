@@ -47,4 +47,13 @@ inline constexpr HfLeftOut kHeadsLeftOut = {
     {"pooler.", "cls.", "lm_head.", "embeddings.position_ids", "embeddings.token_type_ids"},
     "of a pooler or of a head for pre-training are left out: vectors need none"};
 
+// Heads of rerankers: BERT's pooler and what reads it, and RoBERTa's two matrices.
+inline constexpr HfTensor kBertScoreTensors[] = {of_model("pooler.dense", "cls"),
+                                                 at_top("classifier", "cls.output")};
+inline constexpr HfTensor kRobertaScoreTensors[] = {at_top("classifier.dense", "cls"),
+                                                    at_top("classifier.out_proj", "cls.output")};
+inline constexpr HfKey kRankKeys[] = {say(nullptr, gguf_number(PoolingType::kRank), kPooling)};
+inline constexpr HfLeftOut kNumbersLeftOut = {
+    {"embeddings.position_ids", "embeddings.token_type_ids"}, "of numbers are left out"};
+
 }  // namespace hearth::hf

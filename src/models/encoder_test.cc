@@ -41,6 +41,7 @@ TEST(Encoder, WeightsOfABert) {
             (std::vector<std::string>{
                 "token_embd.weight 'embedding' 100x48",
                 "token_types.weight 'type' 1x48",
+                "token_types.weight 'second_type' 1x48 from 48",
                 "position_embd.weight 'positions' 40x48",
                 "token_embd_norm.weight 'norm' 1x48",
                 "token_embd_norm.bias 'bias' 1x48",
@@ -238,14 +239,53 @@ TEST(Encoder, TensorsThatCannotBe) {
        ErrorCode::kUnsupported, "whose blocks lie across the vectors in it");
 }
 
-TEST(Encoder, RerankersAreNamed) {
-  TestSource source = encoder_source({});
-  EXPECT_NE(spec_refusal(source.set("bert.pooling_type", uint32_t{4}), ErrorCode::kUnsupported)
-                .find("is a reranker"),
-            std::string::npos);
-  EXPECT_NE(spec_refusal(encoder_source({}).add("cls.weight", {48, 48}), ErrorCode::kUnsupported)
-                .find("is a reranker"),
-            std::string::npos);
+std::vector<std::string> score_texts(const ModelSpec& spec) {
+  std::vector<std::string> texts = weight_texts(spec);
+  std::erase_if(texts, [](const std::string& text) { return !text.starts_with("cls"); });
+  return texts;
+}
+
+TEST(Encoder, HeadsOfRerankers) {
+  EXPECT_FALSE(TestModel(encoder_source({})).spec().score);
+  TestModel both(encoder_source({})
+                     .add("cls.weight", {48, 48}, DType::kF16)
+                     .add("cls.bias", {48})
+                     .add("cls.output.weight", {48, 1}, DType::kQ8_0)
+                     .add("cls.output.bias", {1}));
+  EXPECT_EQ(
+      score_texts(both.spec()),
+      (std::vector<std::string>{"cls.weight 'score_dense' 48x48", "cls.bias 'bias' 1x48",
+                                "cls.output.weight 'score' 1x48", "cls.output.bias 'bias' 1x1"}));
+  const ScoreBlock& score = *both.spec().score;
+  for (const LinearRef& linear : {score.dense, score.out}) {
+    EXPECT_EQ(both.spec().weight(linear.weight).cut, WeightCut::kReplicated);
+    EXPECT_EQ(both.spec().weight(linear.weight).packed, PackedType(DType::kF32));
+  }
+  for (const char* name : {"cls.weight", "cls.output.weight"}) {
+    TestModel one(encoder_source({}).add(name, {48}));
+    EXPECT_FALSE(one.spec().score->dense.weight) << name;
+    EXPECT_EQ(one.spec().weight(one.spec().score->out.weight).name, name);
+  }
+}
+
+TEST(Encoder, HeadsOfYesAndNo) {
+  auto source = [](std::vector<std::string> labels) {
+    return llama_source({})
+        .add("cls.output.weight", {64, 2})
+        .set("llama.classifier.output_labels", std::move(labels));
+  };
+  EXPECT_EQ(TestModel(source({"yes", "no"})).spec().score->yes, 0u);
+  EXPECT_EQ(TestModel(source({"no", "yes"})).spec().score->yes, 1u);
+  auto says = [](TestSource of, ErrorCode code, const char* text) {
+    EXPECT_NE(spec_refusal(std::move(of), code).find(text), std::string::npos) << text;
+  };
+  says(source({"maybe", "no"}), ErrorCode::kUnsupported,
+       "tells 2 classes apart (llama.classifier.output_labels maybe, no)");
+  says(encoder_source({}).add("cls.output.weight", {48, 3}), ErrorCode::kUnsupported,
+       "tells 3 classes apart");
+  says(encoder_source({}).add("cls.weight", {48, 48}), ErrorCode::kFile, "no cls.output.weight");
+  says(encoder_source({}).add("cls.weight", {48, 47}).add("cls.output.weight", {48, 1}),
+       ErrorCode::kFile, "calls for 48 x 48");
 }
 
 TEST(Encoder, DecodersThatGiveVectors) {

@@ -30,7 +30,8 @@ float first_of(const ModelSource& source, std::string_view name) {
   return value;
 }
 
-HfFolderWriter bert(const std::string& architecture, const std::string& prefix = "") {
+HfFolderWriter bert(const std::string& architecture, const std::string& prefix = "",
+                    bool pooler = true) {
   HfFolderWriter writer(all_hf_families());
   writer.set("architectures", "[\"" + architecture + "\"]");
   for (auto [key, value] :
@@ -51,7 +52,7 @@ HfFolderWriter bert(const std::string& architecture, const std::string& prefix =
   add_counted(writer, layer + "attention.output.LayerNorm.gamma", {8});
   add_counted(writer, layer + "intermediate.dense.bias", {12});
   add_counted(writer, layer + "output.dense.weight", {8, 12});
-  writer.add_zeros(prefix + "pooler.dense.weight", {8, 8}, "F32");
+  if (pooler) writer.add_zeros(prefix + "pooler.dense.weight", {8, 8}, "F32");
   return writer;
 }
 
@@ -84,6 +85,28 @@ TEST(HfEncoder, PositionsOfXlmRobertaBeginBehindThePadding) {
   EXPECT_EQ(source.metadata().require<uint32_t>("bert.context_length"), 8u);
   EXPECT_EQ(source.require_tensor("position_embd.weight").dims, (Shape{8, 8}));
   EXPECT_EQ(first_of(source, "position_embd.weight"), 16);
+}
+
+// Heads of rerankers, which models that give vectors leave out.
+TEST(HfEncoder, HeadsThatScorePairs) {
+  HfFolderWriter pooled = bert("BertForSequenceClassification", "bert.");
+  pooled.add_zeros("bert.pooler.dense.bias", {8}, "F32");
+  add_counted(pooled, "classifier.weight", {1, 8});
+  add_counted(pooled, "classifier.bias", {1});
+  HfFolderWriter own = bert("XLMRobertaForSequenceClassification", "roberta.", /*pooler=*/false);
+  add_counted(own, "classifier.dense.weight", {8, 8});
+  add_counted(own, "classifier.dense.bias", {8});
+  add_counted(own, "classifier.out_proj.weight", {1, 8});
+  add_counted(own, "classifier.out_proj.bias", {1});
+  for (const HfFolderWriter* writer : {&pooled, &own}) {
+    ModelSource source = writer->source();
+    EXPECT_EQ(source.require_tensor("cls.weight").dims, (Shape{8, 8}));
+    EXPECT_EQ(source.require_tensor("cls.bias").dims, (Shape{8}));
+    EXPECT_EQ(source.require_tensor("cls.output.weight").dims, (Shape{8, 1}));
+    EXPECT_EQ(source.require_tensor("cls.output.bias").dims, (Shape{1}));
+    EXPECT_EQ(source.metadata().require<uint32_t>("bert.pooling_type"), 4u);
+  }
+  EXPECT_EQ(own.source().metadata().require<uint32_t>("bert.context_length"), 8u);
 }
 
 TEST(HfEncoder, HalvesOfJinasFeedForward) {
@@ -122,6 +145,7 @@ TEST(HfEncoder, NamesOfNomicAndJina) {
   EXPECT_EQ(gguf("encoder.layer.1.layer_norm_1.weight"), "blk.1.attn_norm_2.weight");
   EXPECT_EQ(gguf("encoder.layer.1.mlp.layernorm.weight"), "blk.1.layer_output_norm.weight");
   EXPECT_EQ(gguf("encoder.layer.1.mlp.wo.bias"), "blk.1.ffn_down.bias");
+  EXPECT_EQ(parse_hf_name("score.weight", kQwen3RankFolder).gguf, "cls.output.weight");
   for (const char* name : {"", "encoder.layer.x.output.dense.weight", "encoder.layer.1.weight",
                            "embeddings.word_embeddings", "classifier.weight"}) {
     EXPECT_EQ(parse_hf_name(name, kBertFolder).row, nullptr) << name;

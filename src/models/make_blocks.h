@@ -80,6 +80,10 @@ SpecBuilder::Body make_swiglu_or_experts(SpecBuilder& m, uint32_t layer,
 
 // token_embd.
 void make_token_table(SpecBuilder& m);
+// The head of a reranker, where the source has one: cls (tanh) and cls.output, or one of these
+// alone, as llama.cpp's converter names them; classifier.output_labels names its rows. Throws
+// (kUnsupported) where it gives more than one score.
+void make_score_head(SpecBuilder& m);
 // A whole decoder: token_embd, output where the source has it, every layer, output_norm.
 void make_decoder(SpecBuilder& m, const std::function<void(uint32_t layer)>& make_layer);
 

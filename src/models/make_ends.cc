@@ -13,7 +13,47 @@ WeightId make_table(SpecBuilder& m, const char* member, const char* name) {
       -1, {.member = member, .name = name, .rows = tokens, .k = m.hyper().width, .axis = axis});
 }
 
+// Which of two rows is that of "yes": the file says so.
+uint32_t read_yes(const SpecBuilder& m, uint64_t rows) {
+  const std::string key = m.keys().prefix() + "classifier.output_labels";
+  const auto labels =
+      m.source().metadata().get<std::vector<std::string>>(key).value_or(std::vector<std::string>());
+  if (rows == 2 && labels == std::vector<std::string>{"yes", "no"}) return 0;
+  if (rows == 2 && labels == std::vector<std::string>{"no", "yes"}) return 1;
+  fail(ErrorCode::kUnsupported,
+       "'{}' tells {} classes apart ({} {}): it runs rerankers, whose head gives one score, or "
+       "those "
+       "of yes and no",
+       m.source().name(), rows, key, fmt::join(labels, ", "));
+}
+
 }  // namespace
+
+void make_score_head(SpecBuilder& m) {
+  constexpr const char *kDense = "cls.weight", *kOut = "cls.output.weight";
+  if (!m.has(kDense) && !m.has(kOut)) return;
+  const uint32_t width = m.hyper().width;
+  const bool both = m.has(kDense) && m.has(kOut);
+  // A single row that stands alone is the last, whatever its name.
+  const bool dense = both || (m.has(kDense) && m.rows_of(kDense) != 1);
+  ScoreBlock score;
+  if (dense && !both) {
+    fail(ErrorCode::kFile,
+         "'{}' has {} and no {}: a reranker's score is made by both; convert the model again",
+         m.source().name(), kDense, kOut);
+  }
+  const char* out = m.has(kOut) ? "cls.output" : "cls";
+  const uint64_t rows = m.rows_of(std::string(out) + ".weight");
+  if (rows != 1) score.yes = read_yes(m, rows);
+  score.out_rows = static_cast<uint32_t>(rows);
+  if (dense) {
+    score.dense = m.replicated_linear(
+        -1, {.member = "score_dense", .name = "cls", .rows = width, .k = width});
+  }
+  score.out =
+      m.replicated_linear(-1, {.member = "score", .name = out, .rows = score.out_rows, .k = width});
+  m.set_score(score);
+}
 
 void make_token_table(SpecBuilder& m) {
   m.embedding().token = make_table(m, "embedding", "token_embd.weight");
@@ -26,6 +66,7 @@ void make_decoder(SpecBuilder& m, const std::function<void(uint32_t layer)>& mak
   for (uint32_t layer = 0; layer < m.hyper().layers; ++layer) make_layer(layer);
   m.set_last_norm(m.norm(-1, NormKind::kRms, "norm", "output_norm", m.hyper().width));
   m.set_head(head);
+  make_score_head(m);
 }
 
 }  // namespace hearth

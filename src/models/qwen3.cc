@@ -15,12 +15,32 @@ void describe_qwen3(SpecBuilder& m) {
 
 // Folders of this architecture.
 
+namespace {
+
+constexpr HfKey kRankKeys[] = {
+    hf::say(nullptr, 1, HfValue::kTied),
+    hf::say(nullptr, gguf_number(PoolingType::kRank), HfValue::kPooling)};
+constexpr HfTensor kScoreTensors[] = {
+    hf::at_top("score", "cls.output", HfValue::kOne, HfValue::kWidth)};
+
+}  // namespace
+
 constinit const HfFamily kQwen3Folder = {
     .names = {"Qwen3ForCausalLM"},
     .gguf = "qwen3",
     .keys = {hf::kDecoderKeys, hf::kGroupedKeys, hf::kOutputBiasKeys, hf::kHeadNormKeys},
     .windows = hf::kQwenWindows,
     .tensors = {hf::kModelTensors, hf::kNormTensors, hf::kGroupedTensors, hf::kDenseTensors},
+};
+
+// A reranker with one row in place of the matrix for logits.
+constinit const HfFamily kQwen3RankFolder = {
+    .names = {"Qwen3ForSequenceClassification"},
+    .gguf = "qwen3",
+    .keys = {hf::kDecoderKeys, hf::kGroupedKeys, hf::kOutputBiasKeys, hf::kHeadNormKeys, kRankKeys},
+    .windows = hf::kQwenWindows,
+    .tensors = {hf::kModelTensors, hf::kNormTensors, hf::kGroupedTensors, hf::kDenseTensors,
+                kScoreTensors},
 };
 
 }  // namespace hearth

@@ -43,10 +43,12 @@ const Architecture& architecture_for(const ModelSource& source) {
 
 namespace {
 
-constexpr const HfFamily* kFamilies[] = {
-    &kLlamaFolder,     &kMixtralFolder,   &kQwen2Folder,     &kQwen3Folder,     &kQwen3MoeFolder,
-    &kDeepseek2Folder, &kDeepseek3Folder, &kGlm4MoeFolder,   &kGemma3Folder,    &kMinimaxM2Folder,
-    &kBertFolder,      &kRobertaFolder,   &kNomicBertFolder, &kJinaBertV2Folder};
+constexpr const HfFamily* kFamilies[] = {&kLlamaFolder,       &kMixtralFolder,    &kQwen2Folder,
+                                         &kQwen3Folder,       &kQwen3MoeFolder,   &kDeepseek2Folder,
+                                         &kDeepseek3Folder,   &kGlm4MoeFolder,    &kGemma3Folder,
+                                         &kMinimaxM2Folder,   &kBertFolder,       &kRobertaFolder,
+                                         &kNomicBertFolder,   &kJinaBertV2Folder, &kBertRankFolder,
+                                         &kRobertaRankFolder, &kQwen3RankFolder};
 
 }  // namespace
 

@@ -130,6 +130,14 @@ LinearRef SpecBuilder::linear(int layer, MatrixPlace place) {
   return made;
 }
 
+LinearRef SpecBuilder::replicated_linear(int layer, MatrixPlace place) {
+  const std::string bias = place.name + ".bias";
+  place.name += ".weight";
+  LinearRef made{.weight = replicated(layer, place, /*widened=*/true)};
+  made.bias = vector_where_there(layer, "bias", bias, place.rows);
+  return made;
+}
+
 // An expert's matrices follow each other, and so do they in memory.
 WeightId SpecBuilder::experts(int layer, uint32_t count, const std::vector<MatrixPlace>& matrices) {
   std::vector<const SourceTensor*> data;

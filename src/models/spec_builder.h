@@ -89,6 +89,8 @@ class SpecBuilder {
   WeightId replicated(int layer, MatrixPlace place, bool widened = false);
   // name.weight, and name.bias where there is one.
   LinearRef linear(int layer, MatrixPlace place);
+  // The same of which every shard has a copy, packed as f32.
+  LinearRef replicated_linear(int layer, MatrixPlace place);
   // Matrices of every one of `count` experts, of which an item of the axis is one row or column:
   // tensors whose third dimension counts experts. Returns those of the first; an expert's follow
   // each other, and so do experts.
@@ -120,6 +122,7 @@ class SpecBuilder {
   void set_last_norm(const NormRef& norm) { spec_.last_norm = norm; }
   // What gives logits; a model whose rows see what comes after them gives none.
   void set_head(WeightId head) { spec_.head = head; }
+  void set_score(const ScoreBlock& score) { spec_.score = score; }
 
   // Throws (kUnsupported) naming a tensor of the source that nothing declared, or a key that nobody
   // read: a model of which this program ignores something would give wrong text.

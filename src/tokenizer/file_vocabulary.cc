@@ -66,6 +66,10 @@ void set_vocab(const Vocab& vocab, GgufWriter* keys) {
   keys->set("tokenizer.ggml.add_bos_token", vocab.add_bos.value_or(false));
   if (vocab.kind != VocabKind::kWordPiece) {
     keys->set("tokenizer.ggml.add_eos_token", vocab.add_eos);
+    // Whether a separator stands behind EOS between the texts of a pair.
+    if (!vocab.between.empty()) {
+      keys->set("tokenizer.ggml.add_sep_token", vocab.between.size() > 1);
+    }
   }
 }
 

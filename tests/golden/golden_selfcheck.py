@@ -22,6 +22,7 @@ import grids
 import model_specs
 import quants
 import reference
+import vocabulary
 import rope
 from block_type import edited
 from gguf_io import Value, ValueType
@@ -365,7 +366,7 @@ class ModelsTest(unittest.TestCase):
                 texts = make_models.texts(spec, make_models.prompt(spec))
                 self.assertLess(max(map(len, texts)), spec.context)
                 self.assertEqual(sum(map(len, texts)), spec.tokens)
-                pieces = make_models.vocabulary(spec.vocab)["tokenizer.ggml.tokens"].data
+                pieces = vocabulary.metadata(spec.vocab)["tokenizer.ggml.tokens"].data
                 self.assertEqual(len(set(pieces)), spec.vocab)
 
     def test_every_type_is_somewhere(self):

@@ -22,7 +22,9 @@ are `hf_code_models`.
 
 An encoder has NAME.hidden.npy ([tokens, embedding]) in place of logits, and its tokens are several
 texts, whose lengths the manifest has (`texts`). The encoders stand in a list of their own
-(`encoders`), and so do models of architectures that only tests know (`test_models`).
+(`encoders`), and so do models of architectures that only tests know (`test_models`). Rerankers
+(`rerankers`) have NAME.scores.npy, a score for each of their pairs, whose second texts begin at
+`seconds`.
 
 How near an engine must come depends on what it rounds. The manifest tells, per model, how far the
 logits move when reference.py rounds likewise (`noise`): the root mean square of the difference over
@@ -62,11 +64,13 @@ import mla_specs
 import model_specs
 import moe_specs
 import quants
+import rank
 import reference
 import rope
 import safetensors_io
 import type_blocks
 import types_32
+import vocabulary
 from gguf_io import ValueType, array, boolean, f32, string, u32
 from model_specs import Spec
 from quants import Type
@@ -74,8 +78,6 @@ from quants import Type
 POOLINGS = ("none", "mean", "cls", "last", "rank")
 EPSILON = 1e-5
 LOGIT_STD = 2.0
-BYTE_TOKENS_START = 3
-FILLER_START = BYTE_TOKENS_START + 256
 ALTERNATIVES = 12
 
 NOISES = {
@@ -86,37 +88,6 @@ NOISES = {
     "kv bf16": reference.Noise(kv=Type.BF16),
     "kv q8_0": reference.Noise(kv=Type.Q8_0),
 }
-
-
-def filler_piece(index: int) -> str:
-    """Distinct pieces: the space mark, letters, then pairs and triples of them."""
-    if index == 0:
-        return "\u2581"
-    letters, index = "", index - 1
-    while index >= 0:
-        letters = chr(ord("a") + index % 26) + letters
-        index = index // 26 - 1
-    return letters
-
-
-def vocabulary(size: int) -> dict[str, gguf_io.Value]:
-    """A SentencePiece vocabulary with every byte, so that any text can be encoded."""
-    fillers = [filler_piece(i) for i in range(size - FILLER_START)]
-    pieces = ["<unk>", "<s>", "</s>"] + [f"<0x{b:02X}>" for b in range(256)] + fillers
-    scores = [0.0] * FILLER_START + [-1.0 - i for i in range(len(fillers))]
-    unknown, control, byte, normal = 2, 3, 6, 1
-    types = [unknown, control, control] + [byte] * 256 + [normal] * len(fillers)
-    return {
-        "tokenizer.ggml.model": string("llama"),
-        "tokenizer.ggml.tokens": array(ValueType.STRING, pieces),
-        "tokenizer.ggml.scores": array(ValueType.FLOAT32, scores),
-        "tokenizer.ggml.token_type": array(ValueType.INT32, types),
-        "tokenizer.ggml.bos_token_id": u32(1),
-        "tokenizer.ggml.eos_token_id": u32(2),
-        "tokenizer.ggml.unknown_token_id": u32(0),
-        "tokenizer.ggml.add_bos_token": boolean(True),
-        "tokenizer.ggml.add_eos_token": boolean(False),
-    }
 
 
 def _plain_value(x: float | int | str) -> gguf_io.Value:
@@ -148,6 +119,8 @@ def metadata(spec: Spec) -> dict[str, gguf_io.Value]:
         own["attention.temperature_scale"] = f32(spec.temperature)
     if spec.pooling:
         own["pooling_type"] = u32(POOLINGS.index(spec.pooling))
+    if spec.labels:
+        own["classifier.output_labels"] = array(ValueType.STRING, list(spec.labels))
     if spec.alibi:
         own["attention.max_alibi_bias"] = f32(spec.alibi)
     attention = {"key_length": spec.key_length, "value_length": spec.value_length,
@@ -167,7 +140,7 @@ def metadata(spec: Spec) -> dict[str, gguf_io.Value]:
     out.update({f"{spec.arch}.{k}": v for k, v in own.items()})
     if spec.types:
         out["tokenizer.ggml.token_type_count"] = u32(spec.types)
-    return {**out, **vocabulary(spec.vocab)}
+    return {**out, **vocabulary.metadata(spec.vocab)}
 
 
 def residual_gain(spec: Spec) -> float:
@@ -233,6 +206,14 @@ def layer_weights(spec: Spec, r: np.random.Generator, layer: int):
         yield from expert_tensors.next_token_layer(spec, r, prefix)
 
 
+def score_head(spec: Spec, r: np.random.Generator):
+    for name in spec.head:
+        rows = len(spec.labels) or 1 if name == spec.head[-1] else spec.embedding
+        yield name + ".weight", draws.matrix(r, spec.embedding, rows, 1.0)
+        if name in spec.biases:
+            yield name + ".bias", 0.5 * r.standard_normal(rows)
+
+
 def weights(spec: Spec):
     d = spec.embedding
     size = 1.0 if spec.gemma else math.sqrt(d)  # times 1 / sqrt(d) of an embedding's elements
@@ -254,6 +235,7 @@ def weights(spec: Spec):
         yield "output_norm.weight", draws.norm(r, d, 1.0)
         yield "output.weight", draws.matrix(r, d, spec.vocab, LOGIT_STD)
     yield from rope.divisor_tensors(spec)
+    yield from score_head(spec, r)
 
 
 def scaled_tensors(name: str, values: np.ndarray) -> list[gguf_io.Tensor]:
@@ -289,7 +271,7 @@ def tensors(spec: Spec) -> list[gguf_io.Tensor]:
 
 def prompt(spec: Spec) -> list[int]:
     r = draws.generator(spec.name, "tokens")
-    return [1] + r.integers(BYTE_TOKENS_START, spec.vocab, spec.tokens - 1).tolist()
+    return [1] + r.integers(vocabulary.BYTE_TOKENS_START, spec.vocab, spec.tokens - 1).tolist()
 
 
 def clear_prompt(spec: Spec, model: reference.Model) -> list[int]:
@@ -300,7 +282,7 @@ def clear_prompt(spec: Spec, model: reference.Model) -> list[int]:
     r, tokens = draws.generator(spec.name, "tokens"), []
     model.alternatives = ALTERNATIVES
     while len(tokens) < spec.tokens:
-        others = r.integers(BYTE_TOKENS_START, spec.vocab, ALTERNATIVES).tolist()
+        others = r.integers(vocabulary.BYTE_TOKENS_START, spec.vocab, ALTERNATIVES).tolist()
         model.hidden(tokens + others)
         gaps = np.min([c.gaps[-ALTERNATIVES:] for c in model.choices], axis=0)
         tokens.append(others[int(gaps.argmax())])
@@ -313,8 +295,20 @@ def texts(spec: Spec, tokens: list[int]) -> list[list[int]]:
     return [tokens[begin:end] for begin, end in zip([0, *ends], ends)]
 
 
+def seconds(spec: Spec) -> list[int]:
+    """Where the second texts of a reranker's pairs begin."""
+    return [length // 3 for length in spec.texts] if spec.ranks else []
+
+
+def what_is_given(spec: Spec) -> str:
+    return "scores" if spec.ranks else "hidden" if spec.encoder else "logits"
+
+
 def given(spec: Spec, model: reference.Model, tokens: list[int]) -> np.ndarray:
-    """The rows that an engine is held against, text after text."""
+    """The rows that an engine is held against, text after text; of pairs their scores."""
+    if spec.ranks:
+        pairs = zip(texts(spec, tokens), seconds(spec))
+        return np.array([rank.score(model, text, at, spec.labels) for text, at in pairs])
     rows = model.hidden if spec.encoder else model.logits
     return np.concatenate([rows(text) for text in texts(spec, tokens)])
 
@@ -375,7 +369,7 @@ def describe(
     """Writes the model's prompt and what it gives for it; returns its entry in the manifest."""
     tokens = clear_prompt(spec, model)
     exact, noise = measure_noise(spec, model, tokens, types)
-    save(folder, spec.name, "hidden" if spec.encoder else "logits", exact, tokens)
+    save(folder, spec.name, what_is_given(spec), exact, tokens)
     entry = {
         "name": spec.name,
         "arch": spec.arch,
@@ -385,9 +379,13 @@ def describe(
         "n_vocab": spec.vocab,
         "n_embd": spec.embedding,
         "features": list(spec.features),
-        "hidden_std" if spec.encoder else "logit_std": round(float(exact.std()), 4),
+        {"hidden": "hidden_std", "logits": "logit_std", "scores": "score_std"}[what_is_given(spec)]:
+            round(float(exact.std()), 4),
         "noise": noise,
     }
+    if spec.ranks:
+        entry["seconds"] = seconds(spec)
+        entry["words"] = [] if spec.head else [rank.YES, rank.NO]
     if np.isfinite(gap := min((float(c.gaps.min()) for c in model.choices), default=np.inf)):
         entry["least_gap"] = float(f"{gap:.2e}")
     return entry
@@ -439,9 +437,9 @@ def make_directory(
 
 
 TOLERANCE_NOTE = (
-    "Divide |engine - golden| by logit_std (hidden_std). Compare its rms and maximum with a few "
-    "times the noise entries for whatever the engine rounds; entries of several roundings add as "
-    "squares."
+    "Divide |engine - golden| by logit_std (hidden_std, score_std). Compare its rms and maximum "
+    "with a few times the noise entries for whatever the engine rounds; entries of several "
+    "roundings add as squares."
 )
 
 
@@ -451,6 +449,7 @@ def all_specs() -> dict[str, list[Spec]]:
     for spec in model_specs.specs() + gemma_specs.gemma_models():
         kind = "test_models" if spec.of_tests else "encoders" if spec.encoder else "models"
         out[kind].append(spec)
+    out["rerankers"] = model_specs.rerankers()
     return {**out, "moe_models": moe_specs.moe_models(), "mla_models": mla_specs.mla_models()}
 
 

@@ -79,6 +79,10 @@ class Spec:
     context: int = 2048
     pooling: str = ""  # what the file says of it; "": nothing
     types: int = 0  # rows of token_types; 0: no such tensor, 1: it has one dimension
+    # Of a reranker: names of its head's matrices, and of that one's rows; it may have neither.
+    ranks: bool = False
+    head: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
     fused: tuple[str, ...] = ()  # attn_qkv, ffn_up: tensors that hold what others have apart
     gated: bool = False  # an FFN of jina-bert-v2 has a gate
     code: bool = False  # jina-bert-v2 for code: norms of queries and keys, and a second one
@@ -399,6 +403,25 @@ def _models_of_other_types(named: list[Spec]) -> list[Spec]:
              type=kind, layers=1, tied=True)
         for kind in Type if kind not in {spec.type for spec in named}
     ]  # fmt: skip
+
+
+def rerankers() -> list[Spec]:
+    def pairs(name: str, arch: str, features: tuple[str, ...], *sizes: int, **more) -> Spec:
+        return Spec(name, arch, features, *sizes, sum(_TEXTS), texts=_TEXTS, ranks=True,
+                    pooling="rank", **more)
+
+    both = ("cls", "cls.output")
+    return [
+        pairs("bert-f32-rank", "bert", ("two types of tokens", "two matrices with biases"), 84, 3,
+              3, 172, 301, biases=(*_BERT_BIASES, *both), context=219, types=2, head=both),
+        pairs("bert-q8_0-rank", "bert", ("one type", "two matrices"), 96, 12, 12, 224, 301,
+              type=Type.Q8_0, context=219, types=1, head=both),
+        pairs("jina-f16-rank", "jina-bert-v2", ("one row alone",), 96, 3, 3, 200, 301,
+              type=Type.F16, biases=("cls",), types=2, gated=True, head=("cls",)),
+        pairs("qwen3-bf16-rank", "qwen3", ("rows of no and yes",), 96, 6, 3, 172, 301,
+              type=Type.BF16, tied=True, head=("cls.output",), labels=("no", "yes")),
+        pairs("llama-f32-words", "llama", ("logits of yes and no",), 96, 6, 3, 172, 301),
+    ]
 
 
 def specs() -> list[Spec]:

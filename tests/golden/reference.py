@@ -383,15 +383,18 @@ class Model:
             x = self.norm(x + self._feed_forward(x, prefix), prefix + "layer_output_norm")
         return x
 
-    def hidden(self, tokens: list[int]) -> np.ndarray:
-        """Row i: what the head reads at position i of the text; [len(tokens), embedding]."""
+    def hidden(self, tokens: list[int], second: int = 0) -> np.ndarray:
+        """Row i: what the head reads at position i of the text; [len(tokens), embedding]. Tokens
+        from `second` on are of the second type; 0: none is."""
         x = self.weights["token_embd.weight"][tokens]
         if self.config.gemma:
             x = x * math.sqrt(x.shape[1])
         if "position_embd.weight" in self.weights:
             x = x + self.weights["position_embd.weight"][: len(tokens)]
         if "token_types.weight" in self.weights:
-            x = x + self.weights["token_types.weight"].reshape(-1, x.shape[1])[0]
+            types = self.weights["token_types.weight"].reshape(-1, x.shape[1])
+            of_second = np.arange(len(x)) >= (second if second and len(types) > 1 else len(x))
+            x = x + types[of_second.astype(int)]
         return self._encode(x) if self.config.encoder else self._decode(x)
 
     def logits(self, tokens: list[int]) -> np.ndarray:

@@ -30,6 +30,7 @@ class DamagedWeights : public testing::TestWithParam<std::tuple<Isa, KvType, boo
     options.threads = 1;
     options.context = 64;
     options.kv_type = kv_type;
+    options.scored_rows = 7;
     Engine engine(file, make_spec(file), Machine::invented(1, 1), isa, options);
     Statistics statistics;
     Scheduler scheduler(engine, nullptr, {}, statistics);
@@ -38,6 +39,7 @@ class DamagedWeights : public testing::TestWithParam<std::tuple<Isa, KvType, boo
     request.prompt = random_tokens(random, 20, kVocabulary);
     request.max_tokens = 3;
     request.deliver = deliver;
+    request.prompt_logprobs = deliver == Deliver::kPrompt;
     auto stream = std::make_shared<ResultStream>(64);
     scheduler.add(std::make_shared<Job>(1, request, stream));
     while (scheduler.step()) {
@@ -54,6 +56,15 @@ TEST_P(DamagedWeights, GenerateNothing) {
   ASSERT_EQ(results.size(), 1u);
   EXPECT_EQ(results[0].finish, Finish::kFailed);
   EXPECT_EQ(results[0].error, kNotNumbers);
+}
+
+TEST_P(DamagedWeights, ScoreNothing) {
+  EXPECT_EQ(ask(1, Deliver::kPrompt).back().finish, Finish::kLength);
+  std::vector<Result> results = ask(1e20f, Deliver::kPrompt);
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_EQ(results[0].finish, Finish::kFailed);
+  EXPECT_EQ(results[0].error, kNotNumbers);
+  EXPECT_TRUE(results[0].prompt_logprobs.empty());
 }
 
 TEST_P(DamagedWeights, GiveNoRowOfNumbers) {

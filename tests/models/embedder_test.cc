@@ -59,7 +59,8 @@ class EmbedderTest : public testing::TestWithParam<bool> {
     return embed(*engine, how.pooling, texts);
   }
   static Vectors embed(Engine& engine, PoolingType pooling, const Texts& texts) {
-    std::vector<std::span<const int32_t>> spans(texts.begin(), texts.end());
+    std::vector<EmbedText> spans;
+    for (const auto& text : texts) spans.push_back({text});
     return Embedder(engine, {pooling}).run(spans);
   }
   // Each by itself.

@@ -63,7 +63,14 @@ std::vector<GoldenModel> read_golden_set(const char* list) {
     model.vocabulary = entry["n_vocab"].GetUint();
     model.width = entry["n_embd"].GetUint();
     std::string rows = dir + model.name;
-    if (entry.HasMember("hidden_std")) {
+    if (entry.HasMember("score_std")) {
+      model.scores = read_npy(rows + ".scores.npy", model.texts.size());
+      model.score_std = entry["score_std"].GetDouble();
+      for (const auto& second : entry["seconds"].GetArray()) {
+        model.seconds.push_back(second.GetUint());
+      }
+      for (const auto& word : entry["words"].GetArray()) model.words.push_back(word.GetInt());
+    } else if (entry.HasMember("hidden_std")) {
       model.hidden = read_npy(rows + ".hidden.npy", model.tokens.size() * model.width);
       model.hidden_std = entry["hidden_std"].GetDouble();
     } else {
@@ -108,7 +115,7 @@ GoldenModel::Noise GoldenModel::reference_bound() const {
     return {2.83 * noise.rms * std(), 2.83 * noise.max * std()};
   }
   double largest = 0;
-  for (float value : encoder() ? hidden : logits) {
+  for (float value : encoder() ? hidden : scores.empty() ? logits : scores) {
     largest = std::max(largest, std::abs(static_cast<double>(value)));
   }
   const double part = encoder() ? 1e-5 : 1e-4;

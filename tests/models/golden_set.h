@@ -19,11 +19,16 @@ struct GoldenModel {
   std::string twin;  // of a directory: the GGUF model with the same weights, or nothing
   std::vector<int32_t> tokens;
   std::vector<uint32_t> texts;  // the tokens are texts of these lengths; of decoders one
+  // Of a reranker, whose texts are pairs: where second texts begin; the tokens of yes and no where
+  // it has no head of its own.
+  std::vector<uint32_t> seconds;
+  std::vector<int32_t> words;
   uint32_t vocabulary, width;
-  // One of the two: of an encoder the hidden states.
+  // One of the three: of an encoder the hidden states, of a reranker scores.
   std::vector<float> logits;  // [tokens][vocabulary]
   std::vector<float> hidden;  // [tokens][width]
-  double logit_std = 0, hidden_std = 0;
+  std::vector<float> scores;  // [texts]
+  double logit_std = 0, hidden_std = 0, score_std = 0;
   // How far the logits (hidden states) move, as parts of their standard deviation, when the
   // reference rounds what an engine may round.
   struct Noise {
@@ -35,7 +40,7 @@ struct GoldenModel {
   bool bf16;                       // or of FP8, whose activations are BF16 too
 
   bool encoder() const { return !hidden.empty(); }
-  double std() const { return encoder() ? hidden_std : logit_std; }
+  double std() const { return encoder() ? hidden_std : scores.empty() ? logit_std : score_std; }
   // How far logits of a model cut over several nodes may be from those of one, root mean square.
   // Shards sum their partial products in another order than one: the last bits may differ, as they
   // do between float32 and float64 evaluations of the reference (f32 noise, 1e-7 rms); integer
@@ -77,9 +82,10 @@ inline void PrintTo(const GoldenModel& model, std::ostream* out) { *out << model
 std::string golden_folder();
 
 // Those that the engine knows and that give logits, or of `list` "encoders" those that do not, of
-// "test_models" those of architectures that tests alone know, of "moe_models" those with mixtures
-// of experts, of "mla_models" those with latent attention too, of "hf_models" directories as
-// Hugging Face's hub has them, of "hf_code_models" those with codes of quantisers.
+// "test_models" those of architectures that tests alone know, of "rerankers" those that score
+// pairs, of "moe_models" those with mixtures of experts, of "mla_models" those with latent
+// attention too, of "hf_models" directories as Hugging Face's hub has them, of "hf_code_models"
+// those with codes of quantisers.
 std::vector<GoldenModel> read_golden_set(const char* list = "models");
 
 }  // namespace hearth

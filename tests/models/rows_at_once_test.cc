@@ -2,6 +2,7 @@
 // the next one is sampled from has the bits of one token after another, in every family of models.
 #include <gtest/gtest.h>
 
+#include "engine/logits.h"
 #include "golden_set.h"
 #include "models/registry.h"
 
@@ -27,6 +28,7 @@ std::unique_ptr<Engine> load_for_rows(const GoldenModel& model) {
   options.sequences = 2;
   options.prefill_rows = 64;
   options.decode_rows = 4;
+  options.scored_rows = 5;
   options.expand = {.tail = static_cast<uint32_t>(model.tokens.size()) - 4, .step = 1};
   const ModelSource source = open_model_source(model.path);
   return std::make_unique<Engine>(source, make_spec(source), Machine::invented(1, 2),
@@ -63,6 +65,40 @@ TEST_P(RowsAtOnce, HaveTheBitsOfOneAfterAnother) {
     EXPECT_TRUE(
         same_bits(rows[count], row_behind(*engine, *sequence, tokens.subspan(first + count, 1))))
         << "over the keys and values of " << count;
+  }
+}
+
+// The prompt's tokens are scored in pieces of whole chunks, of both plans.
+TEST_P(RowsAtOnce, ScoreTokensAsOneAfterAnother) {
+  const std::span<const int32_t> tokens = GetParam().tokens;
+  const std::unique_ptr<Engine> engine = load_for_rows(GetParam());
+  const uint32_t vocabulary = engine->spec().hyper.vocabulary;
+  std::vector<TokenScore> expected;
+  auto single = engine->new_sequence(static_cast<uint32_t>(tokens.size()));
+  for (size_t i = 0; i + 1 < tokens.size(); ++i) {
+    const std::vector<float> row = row_behind(*engine, *single, tokens.subspan(i, 1));
+    const double norm = log_sum_exp(row);
+    expected.push_back(
+        {row[static_cast<size_t>(tokens[i + 1])] - norm, top_logprobs(row, norm, 3)});
+  }
+  for (size_t most : {size_t{3}, size_t{64}}) {
+    auto sequence = engine->new_sequence(static_cast<uint32_t>(tokens.size()));
+    for (size_t done = 0; done + 1 < tokens.size();) {
+      const size_t count = std::min(most, tokens.size() - 1 - done);
+      const StepRequest request{.sequence = sequence.get(),
+                                .tokens = tokens.subspan(done, count),
+                                .want = Want::kNothing,
+                                .scored = static_cast<uint32_t>(count)};
+      engine->step({&request, 1});
+      std::vector<ScoredToken> scored;
+      for (size_t i = 0; i < count; ++i) scored.push_back({tokens[done + i + 1], 3});
+      ASSERT_TRUE(engine->score(scored, vocabulary));
+      for (const ScoredToken& one : scored) {
+        EXPECT_TRUE(one.finite);
+        EXPECT_EQ(one.score.logprob, expected[done].logprob) << done;
+        EXPECT_EQ(one.score.top, expected[done++].top);
+      }
+    }
   }
 }
 

@@ -61,8 +61,15 @@ class Menu {
       request.rows_from = random_() % length;
       return request;
     }
+    if (kind < 4) request.prompt_logprobs = true;
+    if (kind == 2) {
+      request.deliver = Deliver::kPrompt;
+      request.top_logprobs = random_() % 4;
+      return request;
+    }
     request.max_tokens = random_() % 8 == 0 ? 0 : 1 + random_() % 24;
-    request.choices = random_() % 3 == 0 ? 2 + random_() % (kMostChoices - 1) : 1;
+    const uint32_t more = kMostChoices - (request.prompt_logprobs ? 2 : 1);
+    request.choices = random_() % 3 == 0 ? 2 + random_() % more : 1;
     // Who wants none is served from the best of a row.
     request.logprobs = random_() % 2 == 0;
     if (request.logprobs) request.top_logprobs = random_() % 4;
@@ -84,6 +91,7 @@ class Menu {
 struct Happened {
   uint64_t schedules = 0, preemptions = 0, evictions = 0, cache_hits = 0, abandoned = 0;
   uint64_t forks = 0, cancels = 0, closes = 0, chunked = 0, held_up = 0, waits = 0, rows = 0;
+  uint64_t scores = 0;  // in results
 };
 
 struct Client {
@@ -98,6 +106,7 @@ struct Order {
   std::vector<uint32_t> received;  // by choice
   std::vector<std::optional<Finish>> finish;
   std::optional<uint32_t> cached;
+  size_t scores = 0;  // received
 };
 
 // One schedule over an engine that others have used before.
@@ -121,6 +130,7 @@ class Schedule {
   void check_result(const Result& result);
   void check_token(const Result& result, const Alone::Choice& alone, uint32_t index);
   void check_row(const Result& result, const Order& order, uint32_t index);
+  void check_scores(const Result& result, Order& order);
   void check_end(uint64_t evicted_before);
   bool under_way() const;
   double time();
@@ -205,7 +215,10 @@ void Schedule::check_result(const Result& result) {
   if (result.has_token() || !result.row.empty()) order.cached = result.cached_tokens;
   ASSERT_LT(result.cached_tokens, order.dish->request.prompt.size());
   uint32_t& received = order.received[result.choice];
-  if (result.has_token()) {
+  if (order.dish->request.prompt_logprobs && !result.has_token()) {
+    check_scores(result, order);
+  } else if (result.has_token()) {
+    ASSERT_EQ(order.scores, order.dish->alone.scores.size()) << "the prompt's come first";
     check_token(result, order.dish->alone.choices[result.choice], received++);
   } else if (!result.row.empty()) {
     check_row(result, order, received++);
@@ -235,6 +248,26 @@ void Schedule::check_row(const Result& result, const Order& order, uint32_t inde
   ASSERT_EQ(result.index, order.dish->request.rows_from + index);
   ASSERT_EQ(result.row, rows[index]);
   ASSERT_EQ(result.finish.has_value(), index + 1 == rows.size());
+}
+
+void Schedule::check_scores(const Result& result, Order& order) {
+  if (result.finish == Finish::kCancelled) return;
+  const std::vector<TokenScore>& expected = order.dish->alone.scores;
+  ASSERT_EQ(result.choice, 0u);
+  ASSERT_EQ(result.index, order.scores + 1);
+  ASSERT_EQ(result.cached_tokens, 0u);
+  for (const TokenScore& score : result.prompt_logprobs) {
+    ASSERT_LT(order.scores, expected.size());
+    ASSERT_EQ(score.logprob, expected[order.scores].logprob);
+    ASSERT_EQ(score.top, expected[order.scores++].top);
+  }
+  happened_.scores += !result.prompt_logprobs.empty();
+  std::optional<Finish> finish;
+  if (order.dish->request.deliver == Deliver::kPrompt && order.scores == expected.size()) {
+    finish = result.finish;  // it may come alone
+    if (finish) ASSERT_EQ(*finish, Finish::kLength);
+  }
+  ASSERT_EQ(result.finish, finish);
 }
 
 bool Schedule::under_way() const {
@@ -339,6 +372,7 @@ class Schedules : public testing::TestWithParam<Variant> {
     options.decode_rows = 1 + random() % 16;
     options.outputs = 1 + random() % 12;
     options.hidden_rows = 1 + random() % 64;
+    options.scored_rows = 1 + random() % 20;
     return options;
   }
 
@@ -372,6 +406,7 @@ TEST_P(Schedules, EveryoneGetsWhatItGetsAlone) {
   EXPECT_GT(happened.held_up, 0u);
   EXPECT_GT(happened.waits, 0u);
   EXPECT_GT(happened.rows, 0u);
+  EXPECT_GT(happened.scores, 0u);
 }
 
 std::string variant_name(const testing::TestParamInfo<Variant>& info) {

@@ -71,13 +71,14 @@ class ShortageTest : public testing::Test {
     options.context = 192;
     options.kv_pages = 3;
     options.prefill_rows = 64;
+    options.scored_rows = 8;
     engine_ = tiny_engine(*file_, options);
   }
   // One text of several choices, with stop texts and log-probabilities, one that takes the pages of
-  // others, rows, and one whose text is over at its first token.
+  // others, rows, one whose text is over at its first token, and a prompt alone.
   static std::vector<Request> requests() {
     std::mt19937 random(1);
-    std::vector<Request> all(4);
+    std::vector<Request> all(5);
     for (Request& request : all) {
       request.prompt = random_tokens(random, 70, kTokens);
       request.max_tokens = 4;
@@ -92,6 +93,9 @@ class ShortageTest : public testing::Test {
     all[2].rows_from = 65;
     all[3].choices = 2;
     all[3].max_tokens = 1;
+    all[4].deliver = Deliver::kPrompt;
+    all[4].prompt_logprobs = true;
+    all[4].top_logprobs = 2;
     return all;
   }
   // Serves the requests as the service does while its `failing`th allocation fails. Returns how
@@ -137,12 +141,12 @@ TEST_F(ShortageTest, EveryChoiceEndsOnceWhicheverAllocationFails) {
       failures += result->finish == Finish::kFailed;
       EXPECT_EQ(result->finish == Finish::kFailed, !result->error.empty());
     }
-    ASSERT_EQ(ends.size(), 7u) << "at allocation " << failing;
+    ASSERT_EQ(ends.size(), 8u) << "at allocation " << failing;
     for (const auto& [choice, ended] : ends) {
       ASSERT_EQ(ended, 1) << "request " << choice.first << ", choice " << choice.second
                           << ", at allocation " << failing;
     }
-    ASSERT_EQ(statistics.finished_choices, 7u) << "at allocation " << failing;
+    ASSERT_EQ(statistics.finished_choices, 8u) << "at allocation " << failing;
     ASSERT_TRUE(stream->reserve(1024)) << "its room was given back, at allocation " << failing;
     ASSERT_FALSE(scheduler.step()) << "nothing is left";
     ASSERT_EQ(engine_->pool().available(), engine_->pool().page_count())

@@ -56,6 +56,20 @@ std::vector<std::vector<float>> rows_alone(Engine& engine, const Request& reques
   return rows;
 }
 
+std::vector<TokenScore> scores_alone(Engine& engine, const Request& request) {
+  auto sequence = sequence_of(engine, request);
+  std::vector<TokenScore> scores;
+  for (size_t i = 0; i + 1 < request.prompt.size(); ++i) {
+    StepRequest one{sequence.get(), {&request.prompt[i], 1}, Want::kAll};
+    engine.step({&one, 1});
+    const std::span<const float> logits = engine.logits(0);
+    const double norm = log_sum_exp(logits);
+    scores.push_back({logits[static_cast<size_t>(request.prompt[i + 1])] - norm,
+                      top_logprobs(logits, norm, request.top_logprobs)});
+  }
+  return scores;
+}
+
 }  // namespace
 
 std::unique_ptr<Engine> tiny_engine(const ModelSource& file, const EngineOptions& options) {
@@ -68,10 +82,12 @@ std::unique_ptr<Engine> tiny_engine(const ModelSource& file, const EngineOptions
 
 Alone get_alone(Engine& engine, const Request& request) {
   Alone alone;
-  if (request.deliver != Deliver::kText) {
+  if (request.wants_rows()) {
     alone.rows = rows_alone(engine, request);
     return alone;
   }
+  if (request.prompt_logprobs) alone.scores = scores_alone(engine, request);
+  if (request.deliver == Deliver::kPrompt) return alone;
   for (uint32_t choice = 0; choice < request.choices; ++choice) {
     alone.choices.push_back(continue_alone(engine, request, choice));
   }

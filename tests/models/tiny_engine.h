@@ -32,6 +32,8 @@ struct Alone {
     Finish finish = Finish::kFailed;
   };
   std::vector<Choice> choices;
+  // Of prompt_logprobs, from position 1 on.
+  std::vector<TokenScore> scores;
   // Of the other kinds, from position rows_from on.
   std::vector<std::vector<float>> rows;
 };

@@ -181,9 +181,10 @@ class ReduceOp : public Op {
   // Rows that all groups have: group 0 gives them.
   void give_hidden(ExecutionContext& context, const float* normed, uint32_t row) const noexcept {
     const StepView& step = context.step();
-    if (row < step.logit_rows || (!plan_.dealt && group_ != 0)) return;
+    const uint32_t first = step.logit_rows + step.later_rows;
+    if (row < first || (!plan_.dealt && group_ != 0)) return;
     size_t n = norm_.norm.weight->size;
-    std::copy_n(normed, n, step.hidden + (row - step.logit_rows) * n);
+    std::copy_n(normed, n, step.hidden + (row - first) * n);
   }
 
   ReducePlan plan_;

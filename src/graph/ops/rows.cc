@@ -12,7 +12,7 @@ namespace {
 
 class EmbedOp : public Op {
  public:
-  // `shard`: whose copy of the type's row is read.
+  // `shard`: whose copy of a type's row is read.
   EmbedOp(const EmbeddingTables& tables, uint32_t shard, ValueId out)
       : tables_(tables), shard_(shard), out_(out) {}
 
@@ -48,8 +48,9 @@ class EmbedOp : public Op {
         weight_row(*tables_.position, step.positions[r], position);
         context.kernels().add_vectors({row, position, nullptr, width, row});
       }
-      if (tables_.type == nullptr) continue;
-      context.kernels().add_vectors({row, tables_.type->copies[shard_], nullptr, width, row});
+      const VectorWeight* type = step.is_second(r) ? tables_.second_type : tables_.type;
+      if (type == nullptr) continue;
+      context.kernels().add_vectors({row, type->copies[shard_], nullptr, width, row});
     }
   }
 
@@ -163,7 +164,7 @@ class LogitsOp : public GemmOp<LogitsTask> {
                               panels,
                               0,
                               shard.spec.blocks(),
-                              context.view(x_, format_for(head_)),
+                              act_rows(context.view(x_, format_for(head_)), step.first_logit, 0),
                               step.logit_rows,
                               part.logits + column,
                               part.columns(),
@@ -184,7 +185,9 @@ class LogitsOp : public GemmOp<LogitsTask> {
 Bundle embed(GraphBuilder& builder, const EmbeddingTables& tables) {
   const uint32_t width = tables.token->k;
   HEARTH_CHECK(tables.position == nullptr || tables.position->k == width, "rows are as wide");
-  HEARTH_CHECK(tables.type == nullptr || tables.type->size == width, "rows are as wide");
+  for (const VectorWeight* type : {tables.type, tables.second_type}) {
+    HEARTH_CHECK(type == nullptr || type->size == width, "rows are as wide");
+  }
   HEARTH_CHECK(width * sizeof(float) <= kOpScratchBytes, "scratch holds a row");
   Bundle out = builder.add_values(RowSet::kTokens, same_width(builder, width));
   builder.writes(out);

@@ -16,9 +16,10 @@ namespace hearth {
 // Row-cut tables of rows that are as wide, and a row of them.
 struct EmbeddingTables {
   const Weight* token;
-  const Weight* position = nullptr;    // learned positions, or null; it has a row for every one
-  const VectorWeight* type = nullptr;  // of the only token type that occurs, or null
-  float scale = 1;                     // of the token's row
+  const Weight* position = nullptr;  // learned positions, or null; it has a row for every one
+  // Of tokens of the first type, and of the second; or null.
+  const VectorWeight *type = nullptr, *second_type = nullptr;
+  float scale = 1;  // of the token's row
 };
 
 // f32 [tokens][d]: the row of each of the step's tokens times the scale, plus that of its position,

@@ -1,0 +1,66 @@
+// What a reranker reads of a query and a document, as the models were trained to:
+//
+//   an encoder   [CLS] query [SEP] document [SEP], or of RoBERTa <s> query </s></s> document </s>;
+//                the second text's tokens are of the second type (Devlin et al. 2019)
+//   a decoder    a prompt with {query} and {document} in it: its file's template `rerank`, else
+//                that of Qwen3-Reranker (Zhang et al. 2025)
+//
+// Control tokens that either text spells are text.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tokenizer/tokenizer.h"
+
+namespace hearth {
+
+struct PairTokens {
+  std::vector<int32_t> ids;
+  uint32_t second = 0;  // the document's first token, of an encoder; 0 of a decoder
+  // The pair has more tokens than there may be, the document's own bound kept: its end was cut off.
+  bool too_long = false;
+  size_t whole = 0;  // how many there would be then
+};
+
+// The prompt by which a decoder is asked whether the document answers the query. Throws
+// (kUnsupported) where neither the file nor its vocabulary tells.
+std::string rank_prompt(const ModelSource& source, const Tokenizer& tokenizer);
+
+class PairText {
+ public:
+  // Of an encoder; with a prompt, of a decoder. Throws (kFile) for a prompt without {query} before
+  // {document}. The tokenizer outlives it.
+  explicit PairText(const Tokenizer& tokenizer, const std::optional<std::string>& prompt = {});
+
+  // At most `most` tokens, of which at most `most_of_document` are the document's: its end is cut
+  // off. Who must not cut refuses what is too long. Throws (kRequest, of the field `query`) where
+  // the query leaves no room for a token of a document, and what Tokenizer::encode throws. `pace`:
+  // as in embed_text.h.
+  PairTokens tokens(std::string_view query, std::string_view document, uint32_t most,
+                    uint32_t most_of_document, Pace* pace = nullptr) const;
+
+ private:
+  struct Prompt {
+    std::string before, between;
+    std::vector<int32_t> behind;
+  };
+
+  // Everything up to the document's end, `before` tokens of which are not the document's.
+  struct Head {
+    std::vector<int32_t> ids;
+    size_t before = 0;
+  };
+  Head encoded_head(std::string_view query, std::string_view document, size_t most,
+                    Pace* pace) const;
+  Head prompted_head(std::string_view query, std::string_view document, size_t most,
+                     Pace* pace) const;
+
+  const Tokenizer& tokenizer_;
+  std::optional<Prompt> prompt_;
+};
+
+}  // namespace hearth

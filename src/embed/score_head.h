@@ -1,0 +1,53 @@
+// ScoreHead: how well two texts go together, by the row that a reranker makes of the pair. A
+// cross-encoder's head (Nogueira and Cho 2019) reads the first row; a decoder's reads the last: a
+// head of its own, or the logits of the words yes and no, of which the score is the difference
+// (Qwen3-Reranker: Zhang et al. 2025). Either way a score is a logit: sigmoid() makes a
+// probability of it, that of yes against no.
+//
+// A score is computed in double, in the order of dimensions, and rounded once: so its bits follow
+// from the row alone.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "models/model.h"
+
+namespace hearth {
+
+// Whether the model scores pairs of texts: it has a head for that, or its file says so (`rank`).
+bool is_reranker(const ModelSpec& spec);
+
+// The tokens whose logits score a pair.
+struct YesNo {
+  int32_t yes = 0, no = 0;
+};
+
+class ScoreHead {
+ public:
+  // The head's weights are copied from the model, which is loaded: its own head, or of a model for
+  // text without one that of these tokens.
+  ScoreHead(const Model& model, const std::optional<YesNo>& words);
+
+  // row [width].
+  float score(std::span<const float> row) const;
+
+ private:
+  // W[rows, k] and its bias.
+  struct Linear {
+    std::vector<std::vector<float>> rows;
+    std::vector<float> bias;
+  };
+  static Linear copy(const WeightTable& weights, const LinearRef& linear, uint32_t rows);
+  static std::vector<double> product(const Linear& linear, std::span<const double> x);
+
+  Linear dense_;  // without rows: there is none
+  Linear out_;    // one row, or that of yes and then that of no
+};
+
+// 1 / (1 + e^-x), in double.
+double sigmoid(double x);
+
+}  // namespace hearth

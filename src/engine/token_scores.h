@@ -1,0 +1,38 @@
+// How likely a model finds a token that is there: its log-probability by the row of logits before
+// it, and the likeliest tokens beside it. Rows are read as the LM head left them, in runs of
+// columns by shard, by several threads at a time; the figures are to the bit those of
+// log_sum_exp() and top_logprobs() over the whole row.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/logits.h"
+#include "engine/step_logits.h"
+
+namespace hearth {
+
+// What is asked of one row.
+struct ScoredToken {
+  int32_t token;
+  uint32_t top;  // so many of the likeliest
+  TokenScore score = {};
+  bool finite = true;  // false: not all logits are numbers, and there is no score
+};
+
+class TokenScorer {
+ public:
+  explicit TokenScorer(uint32_t members) : tops_(members) {}
+
+  // Makes room for the answers, so that score() needs no memory.
+  void prepare(std::span<ScoredToken> tokens, uint32_t below);
+  // Answers one, among tokens [0, below), by row i. Called by one thread for each member at a time.
+  void score(uint32_t member, const StepLogits& logits, size_t i, uint32_t below,
+             ScoredToken* token) noexcept;
+
+ private:
+  std::vector<TopTokens> tops_;  // of each member
+};
+
+}  // namespace hearth

@@ -1,0 +1,41 @@
+"""Rerankers: how a pair of texts is read, and the score that its row gets.
+
+A pair is one text of tokens, of which those from `second` on are of the second token type where a
+model has one (Devlin et al. 2019). Of an encoder the first position's row counts, of a decoder the
+last one's:
+
+    score = cls.output tanh(cls x)     or either matrix alone without the other and tanh
+    score = row of yes - row of no     where cls.output has both, named by classifier.output_labels,
+                                       and of the logits where a model has no head of its own
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+import reference
+
+# What `words` of a pair without a head of its own are: two tokens of every model here.
+YES, NO = 270, 281
+
+
+def _linear(model: reference.Model, x: np.ndarray, name: str) -> np.ndarray:
+    weight = model.weights[name + ".weight"].reshape(-1, len(x))
+    bias = model.vector(name + ".bias")
+    return weight @ x + (0.0 if bias is None else bias)
+
+
+def score(model: reference.Model, tokens: list[int], second: int, labels: tuple[str, ...]) -> float:
+    rows = model.hidden(tokens, second)
+    x = rows[0] if model.config.encoder else rows[-1]
+    if "cls.output.weight" not in model.weights and "cls.weight" not in model.weights:
+        head = "output" if "output.weight" in model.weights else "token_embd"
+        logits = model.linear(x[None, :], head)[0]
+        return float(logits[YES] - logits[NO])
+    if "cls.output.weight" in model.weights and "cls.weight" in model.weights:
+        x = np.tanh(_linear(model, x, "cls"))
+    out = "cls.output" if "cls.output.weight" in model.weights else "cls"
+    values = _linear(model, x, out)
+    if not labels:
+        return float(values[0])
+    return float(values[labels.index("yes")] - values[labels.index("no")])
