@@ -18,6 +18,8 @@ namespace {
 
 // A context below this serves nobody: it is better to say that memory is short.
 constexpr uint32_t kLeastContext = 256;
+// Rows of a prompt that the LM head scores at a time: so many that reading its weights is paid for.
+constexpr uint32_t kScoredRows = 32;
 
 }  // namespace
 
@@ -69,6 +71,7 @@ void ServedText::load(const std::string& name, const std::vector<uint32_t>& othe
   options.least_context = kLeastContext;
   options.kv_share = kServingKvShare;
   options.sequences = options.outputs = args_.app.completions.max_running;
+  options.scored_rows = kScoredRows;
   service_ = load_service(model_, engine_args(others), options, nullptr, service_options(args_));
   tell_start();
   find_turns();

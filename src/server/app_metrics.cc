@@ -35,6 +35,8 @@ void add_engine(const Statistics& figures, MetricsText* text) {
   for (const auto& [name, help, value] : std::initializer_list<Figure>{
            {"hearth_generation_tokens_total", "Tokens generated.", figures.generated_tokens},
            {"hearth_forced_tokens_total", "Those that had to come.", figures.forced_tokens},
+           {"hearth_scored_tokens_total",
+            "Tokens of prompts whose log-probabilities were computed.", figures.scored_tokens},
            {"hearth_computed_tokens_total", "Rows computed, of prompts and of generated tokens.",
             figures.computed_tokens},
            {"hearth_prefix_cache_hit_tokens_total", "Tokens of prompts that the prefix cache had.",

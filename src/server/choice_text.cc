@@ -33,6 +33,26 @@ void ChoicePart::append(ChoicePart next) {
   stop += next.stop;
 }
 
+uint64_t bytes_of(const ChoicePart& part) {
+  uint64_t bytes = part.text.size() + part.reasoning.size();
+  for (const CallPart& call : part.calls) {
+    if (!call.name.empty()) bytes += sizeof(call);  // pieces of a call are joined
+    bytes += call.id.size() + call.name.size() + call.arguments.size();
+  }
+  for (const TokenEntry& entry : part.entries) {
+    bytes += sizeof(entry) + entry.bytes.size();
+    for (const auto& likely : entry.top) bytes += sizeof(likely) + likely.first.size();
+  }
+  return bytes;
+}
+
+EchoedPrompt::EchoedPrompt(const Tokenizer& tokenizer, std::vector<int32_t> all)
+    : tokens(std::move(all)) {
+  std::string spelled;
+  for (int32_t token : tokens) spelled += tokenizer.token_bytes(token);
+  drops_space = spelled.starts_with(' ') && tokenizer.decode(tokens) == spelled.substr(1);
+}
+
 TokenEntry token_entry(const Tokenizer& tokenizer, const Result& result, bool special) {
   TokenEntry entry{tokenizer.token_bytes(result.token, special), result.logprob, {}, 0};
   if (entry.bytes.empty()) return entry;
@@ -43,12 +63,14 @@ TokenEntry token_entry(const Tokenizer& tokenizer, const Result& result, bool sp
 }
 
 ChoicePart ChoiceText::take(const Result& result) {
+  ChoicePart part{.index = index_, .finish = result.finish, .stop = result.stop};
+  if (prompt_) part.text = add_prompt(result);
   if (result.has_token()) ++tokens_;
-  if (logprobs_ && result.has_token() && result.finish != Finish::kEndOfText) add(result);
-  ChoicePart part{
-      .index = index_, .text = result.text, .finish = result.finish, .stop = result.stop};
-  given_ += result.text.size();
-  for (; !waiting_.empty() && waiting_.front().begin < given_; waiting_.pop_front()) {
+  if (logprobs_ && result.has_token()) add(result);
+  part.text += result.text;
+  given_ += part.text.size();
+  auto given = [this](const Waiting& token) { return token.begin + !token.silent <= given_; };
+  for (; !waiting_.empty() && given(waiting_.front()); waiting_.pop_front()) {
     part.entries.push_back(std::move(waiting_.front().entry));
   }
   finish_ = result.finish;
@@ -56,17 +78,60 @@ ChoicePart ChoiceText::take(const Result& result) {
 }
 
 void ChoiceText::add(const Result& result) {
-  Waiting token{0, token_entry(*tokenizer_, result, special_)};
-  const std::string bytes = token.entry.bytes;
-  if (bytes.empty()) return;
-  push(bytes[0], &token);
-  for (size_t i = 1; i < bytes.size(); ++i) push(bytes[i], nullptr);
+  std::string bytes = tokenizer_->token_bytes(result.token, special_);
+  // A token that ends a text has none, but where the text's language is over behind it, or where
+  // the client wants to see what ended it.
+  if (result.finish == Finish::kEndOfText && !result.text.ends_with(bytes)) bytes.clear();
+  if (bytes.empty() && !prompt_) return;
+  add_entry(token_entry(*tokenizer_, result, special_ || prompt_), bytes);
+}
+
+// The prompt's tokens that have been scored, all where its end has been: returns their text.
+std::string ChoiceText::add_prompt(const Result& result) {
+  const std::vector<int32_t>& tokens = prompt_->tokens;
+  const size_t scored = result.index + result.prompt_logprobs.size();
+  const size_t end = result.has_token() || result.finish ? tokens.size() : scored;
+  if (echoed_ == tokens.size()) return {};
+  std::string text;
+  for (; echoed_ < end; ++echoed_) {
+    Result token;
+    token.token = tokens[echoed_];
+    const bool known = echoed_ >= result.index && echoed_ < scored;
+    if (known) {
+      const TokenScore& score = result.prompt_logprobs[echoed_ - result.index];
+      token.logprob = score.logprob;
+      token.top_logprobs = score.top;
+    }
+    TokenEntry entry = token_entry(*tokenizer_, token, true);
+    entry.scored = known;
+    std::string bytes = tokenizer_->token_bytes(token.token, special_);
+    if (drops_space_ && !bytes.empty()) {
+      bytes.erase(0, 1);
+      drops_space_ = false;
+    }
+    text += add_entry(std::move(entry), bytes);
+  }
+  if (echoed_ < tokens.size()) return text;
+  // What is generated begins a character of its own.
+  const std::string rest = utf8_.flush();
+  bytes_ += rest.size();
+  points_ += count_code_points(rest);
+  return text + rest;
+}
+
+// Adds the entry of a token with these bytes of text. Returns what is certain of it.
+std::string ChoiceText::add_entry(TokenEntry entry, std::string_view bytes) {
+  Waiting token{bytes_, bytes.empty(), std::move(entry)};
+  token.entry.offset = points_;
+  std::string text;
+  for (size_t i = 0; i < bytes.size(); ++i) text += push(bytes[i], i == 0 ? &token : nullptr);
   waiting_.push_back(std::move(token));
+  return text;
 }
 
 // A token begins where the character does that its first byte is part of. A byte that does not go
 // on with the character before it makes U+FFFD of that one.
-void ChoiceText::push(char byte, Waiting* first) {
+std::string ChoiceText::push(char byte, Waiting* first) {
   size_t held = utf8_.held();
   std::string text = utf8_.push({&byte, 1});
   if (first != nullptr) {
@@ -77,6 +142,7 @@ void ChoiceText::push(char byte, Waiting* first) {
   }
   bytes_ += text.size();
   points_ += count_code_points(text);
+  return text;
 }
 
 }  // namespace hearth

@@ -4,11 +4,16 @@
 // Text is held back while a character or a stop string may be incomplete, so a token's text may
 // come with a later result, or never, where a stop string cut it off. A token's entry comes with
 // the first byte of its text; tokens that make up one character come together with it. A token
-// without text (an end of text, a control token) has no entry.
+// without text (an end of text, a control token) has no entry, but where the prompt comes first.
+//
+// Where it does (EchoedPrompt), the text begins with the prompt's, as its tokens spell it, and
+// every token that is not cut off has an entry, under its name where it has no text: so who knows
+// the prompt's tokens knows which entry belongs to which.
 #pragma once
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,8 +29,18 @@ namespace hearth {
 struct TokenEntry {
   std::string bytes;  // of the token, maybe a part of a character
   double logprob = 0;
-  std::vector<std::pair<std::string, double>> top;  // bytes and log-probability
+  std::vector<std::pair<std::string, double>> top = {};  // bytes and log-probability
   uint64_t offset = 0;  // code points of the choice's text before the token's
+  bool scored = true;   // false: the first of a prompt, which has no log-probability
+};
+
+// A prompt that comes before the text, with the log-probabilities of its tokens.
+struct EchoedPrompt {
+  EchoedPrompt(const Tokenizer& tokenizer, std::vector<int32_t> tokens);
+
+  std::vector<int32_t> tokens;
+  // The first byte that they spell is the space that SentencePiece puts before a text.
+  bool drops_space = false;
 };
 
 // A piece of a call of a tool, or all of it. The first piece has an id and a name, the others none.
@@ -54,6 +69,9 @@ struct ChoicePart {
   void append(ChoicePart next);
 };
 
+// What a part takes until its reply was written.
+uint64_t bytes_of(const ChoicePart& part);
+
 // One choice of a request.
 class ChoiceReader {
  public:
@@ -74,9 +92,16 @@ TokenEntry token_entry(const Tokenizer& tokenizer, const Result& result, bool sp
 class ChoiceText final : public ChoiceReader {
  public:
   // `index` is the choice's number in the reply, whatever its results say. `special`: control
-  // tokens have text (Request::special_text). The tokenizer must outlive this.
-  ChoiceText(const Tokenizer& tokenizer, uint32_t index, bool logprobs, bool special = false)
-      : tokenizer_(&tokenizer), index_(index), logprobs_(logprobs), special_(special) {}
+  // tokens have text (Request::special_text). `prompt`: of a request with prompt_logprobs, else
+  // null. The tokenizer must outlive this.
+  ChoiceText(const Tokenizer& tokenizer, uint32_t index, bool logprobs, bool special = false,
+             std::shared_ptr<const EchoedPrompt> prompt = nullptr)
+      : tokenizer_(&tokenizer),
+        index_(index),
+        logprobs_(logprobs),
+        special_(special),
+        prompt_(std::move(prompt)),
+        drops_space_(prompt_ && prompt_->drops_space) {}
 
   ChoicePart take(const Result& result) override;
   uint32_t tokens() const override { return tokens_; }
@@ -85,15 +110,21 @@ class ChoiceText final : public ChoiceReader {
  private:
   struct Waiting {
     size_t begin;  // of its text, in bytes of the choice's
+    bool silent;   // it has none
     TokenEntry entry;
   };
 
   void add(const Result& result);
-  void push(char byte, Waiting* first);
+  std::string add_prompt(const Result& result);
+  std::string add_entry(TokenEntry entry, std::string_view bytes);
+  std::string push(char byte, Waiting* first);
 
   const Tokenizer* tokenizer_;
   uint32_t index_;
   bool logprobs_, special_;
+  std::shared_ptr<const EchoedPrompt> prompt_;
+  bool drops_space_;   // of its next byte
+  size_t echoed_ = 0;  // tokens of it
   uint32_t tokens_ = 0;
   std::optional<Finish> finish_;
   // The text of the tokens so far, as the engine makes it before it looks for stop strings: bytes

@@ -161,6 +161,84 @@ TEST(ChoiceText, OffsetsAreCodePoints) {
   EXPECT_EQ(offsets, (std::vector<uint64_t>{0, 2, 2, 3}));
 }
 
+TEST(ChoiceText, ATokenThatEndsTheTextHasAnEntryWhereItsTextIsGiven) {
+  auto tokenizer = tokenizer_of({"yes"});
+  for (const char* text : {"yes", "", "\xEF\xBF\xBD"}) {
+    ChoiceText choice(*tokenizer, 0, true);
+    Result result;
+    result.token = kFirst;
+    result.text = text;
+    result.finish = Finish::kEndOfText;
+    EXPECT_EQ(choice.take(result).entries.size(), text == std::string("yes") ? 1u : 0u) << text;
+  }
+}
+
+// The results of a prompt's tokens, in steps of so many; the n-th has log-probability -n.
+std::vector<Result> prompt_results(size_t tokens, size_t step) {
+  std::vector<Result> results;
+  for (size_t at = 1; at < tokens; at += step) {
+    Result& result = results.emplace_back();
+    result.index = static_cast<uint32_t>(at);
+    for (size_t i = at; i < std::min(tokens, at + step); ++i) {
+      result.prompt_logprobs.push_back({-static_cast<double>(i), {{kEnd, -0.5}}});
+    }
+  }
+  return results;
+}
+
+// Each part as "text|entry@offset=logprob,..."; "-" for none.
+Parts echoed(const Tokenizer& tokenizer, const std::vector<int32_t>& prompt, size_t step,
+             const std::vector<int32_t>& tokens, const std::vector<std::string>& stops = {}) {
+  ChoiceText choice(tokenizer, 0, true, false, std::make_shared<EchoedPrompt>(tokenizer, prompt));
+  std::vector<Result> results = prompt_results(prompt.size(), step);
+  for (Result& result : results_of(tokenizer, tokens, stops)) results.push_back(std::move(result));
+  Parts parts;
+  for (const Result& result : results) {
+    const ChoicePart part = choice.take(result);
+    std::string& shown = parts.emplace_back(part.text + "|");
+    for (const TokenEntry& entry : part.entries) {
+      const std::string logprob =
+          entry.scored ? std::to_string(static_cast<int>(entry.logprob)) : "-";
+      shown += (shown.back() == '|' ? "" : ",") + entry.bytes + "@" + std::to_string(entry.offset) +
+               "=" + logprob;
+    }
+  }
+  return parts;
+}
+
+TEST(ChoiceText, APromptComesBeforeItsTextTokenByToken) {
+  auto tokenizer = tokenizer_of({"He", "llo"});
+  EXPECT_EQ(echoed(*tokenizer, {kFirst, kFirst + 1, '!', '?'}, 2, {'a', 'b'}),
+            (Parts{"Hello!|He@0=-,llo@2=-1,!@5=-2", "?|?@6=-3", "a|a@7=-1", "b|b@8=-2"}));
+  EXPECT_EQ(echoed(*tokenizer, {kFirst}, 2, {'a', 'b'}), (Parts{"Hea|He@0=-,a@2=-1", "b|b@3=-2"}));
+}
+
+TEST(ChoiceText, BehindAPromptEveryTokenHasAnEntry) {
+  auto tokenizer = tokenizer_of({"He"});
+  EXPECT_EQ(echoed(*tokenizer, {kMark, kFirst, kEnd}, 9, {'a', kMark, 'b', kEnd}),
+            (Parts{"He|<mark>@0=-,He@0=-1,<end>@2=-2", "a|a@2=-1", "|<mark>@3=-2", "b|b@3=-3",
+                   "|<end>@4=-4"}));
+  EXPECT_EQ(echoed(*tokenizer, {'x'}, 9, {kEnd}), (Parts{"x|x@0=-,<end>@1=-1"}));
+  // But those that a stop string cut off.
+  EXPECT_EQ(echoed(*tokenizer, {'x'}, 9, {'a', 'b', 'c'}, {"bc"}),
+            (Parts{"xa|x@0=-,a@1=-1", "|", "|"}));
+}
+
+TEST(ChoiceText, CharactersOfAPromptAndOfItsTextAreTheirOwn) {
+  auto tokenizer = tokenizer_of({"\xC3\xA9"});
+  EXPECT_EQ(echoed(*tokenizer, {kFirst, 0xC3, 0xA9, 0xC3}, 1, {0xA9, 'b'}),
+            (Parts{"\xC3\xA9|\xC3\xA9@0=-", "\xC3\xA9|\xC3@1=-1,\xA9@1=-2",
+                   "\xEF\xBF\xBD|\xC3@2=-3", "\xEF\xBF\xBD|\xA9@3=-1", "b|b@4=-2"}));
+}
+
+TEST(ChoiceText, TheSpaceBeforeAPromptIsNotShown) {
+  auto tokenizer = Tokenizer::from_vocab(spm_vocab({{"_Hi", 0}, {"_", 0}}));
+  const int32_t bos = 1, hi = 259, space = 260;
+  EXPECT_EQ(echoed(*tokenizer, {bos, hi, hi}, 1, {}),
+            (Parts{"Hi|<s>@0=-, Hi@0=-1", " Hi| Hi@2=-2"}));
+  EXPECT_EQ(echoed(*tokenizer, {space, hi}, 1, {}), (Parts{" Hi| @0=-, Hi@0=-1"}));
+}
+
 // For each byte, where in the text the character begins that it is part of.
 std::vector<size_t> begins_of(std::string_view bytes) {
   std::vector<size_t> begins;

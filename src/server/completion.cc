@@ -31,20 +31,6 @@ uint64_t random_seed() {
   return (uint64_t{random()} << 32) | random();
 }
 
-// What a part takes until its reply was written.
-uint64_t bytes_of(const ChoicePart& part) {
-  uint64_t bytes = part.text.size() + part.reasoning.size();
-  for (const CallPart& call : part.calls) {
-    if (!call.name.empty()) bytes += sizeof(call);  // pieces of a call are joined
-    bytes += call.id.size() + call.name.size() + call.arguments.size();
-  }
-  for (const TokenEntry& entry : part.entries) {
-    bytes += sizeof(entry) + entry.bytes.size();
-    for (const auto& likely : entry.top) bytes += sizeof(likely) + likely.first.size();
-  }
-  return bytes;
-}
-
 // The end of a prompt: what the template wrote, and the message that goes on.
 std::string prompt_tail(const RenderedChat& chat, bool continued) {
   size_t at = chat.text.size() - std::min(chat.text.size(), kTailBytes);
@@ -200,9 +186,27 @@ void Completion::read_prompts() {
     std::vector<int32_t> tokens =
         text != nullptr ? tokenizer.encode(*text, options) : std::get<std::vector<int32_t>>(prompt);
     std::string echo;
-    if (call_.echo) echo = text != nullptr ? *text : tokenizer.decode(tokens);
+    const bool scored = call_.request.prompt_logprobs;
+    if (call_.echo && !scored) echo = text != nullptr ? *text : tokenizer.decode(tokens);
     add_prompt(std::move(tokens), std::move(echo));
+    if (!scored) continue;
+    parts_.back().scored = std::make_shared<EchoedPrompt>(tokenizer, parts_.back().tokens);
   }
+  if (call_.request.prompt_logprobs) check_logprobs();
+}
+
+void Completion::check_logprobs() const {
+  uint64_t tokens = 0;
+  for (const Part& part : parts_) tokens += part.token_count;
+  const uint64_t each = uint64_t{call_.request.top_logprobs} + 1;
+  const uint64_t all = tokens * each * call_.request.choices;
+  if (all <= kMostPromptLogprobs) return;
+  throw RequestError(
+      kInvalidValue, "logprobs",
+      fmt::format("with echo asks for {} log-probabilities of prompts: their {} tokens, times "
+                  "logprobs + 1, times n; a request may ask for {}: give fewer prompts or ask for "
+                  "less",
+                  all, tokens, kMostPromptLogprobs));
 }
 
 void Completion::add_prompt(std::vector<int32_t> tokens, std::string echo) {
@@ -231,7 +235,8 @@ std::unique_ptr<ChoiceReader> Completion::choice_reader(uint32_t choice) const {
                                         call_.include_reasoning);
   }
   return std::make_unique<ChoiceText>(tokenizer, choice, call_.request.logprobs,
-                                      call_.request.special_text);
+                                      call_.request.special_text,
+                                      parts_[choice / call_.request.choices].scored);
 }
 
 HttpFields Completion::reply_fields() const {
@@ -247,24 +252,45 @@ uint32_t Completion::texts() const {
 }
 
 void Completion::submit() {
-  if (std::optional<ApiError> error = all_.take_places(*this, texts())) return fail(*error);
-  places_ = texts();
+  if (computes()) {
+    if (std::optional<ApiError> error = all_.take_places(*this, texts())) return fail(*error);
+    places_ = texts();
+  }
   stream_ = std::make_shared<ResultStream>(result_room(texts()));
   stream_->set_on_results([weak = weak_from_this()] {
     auto self = std::static_pointer_cast<Completion>(weak.lock());
     if (self && !self->told_.exchange(true)) self->take_results_soon();
   });
-  uint64_t echoed = 0;
-  for (const Part& part : parts_) echoed += part.echo.size() * call_.request.choices;
-  if (!exchange().hold(echoed)) return fail(replies_full());
+  uint64_t kept = 0;
+  for (const Part& part : parts_) kept += part.echo.size() * call_.request.choices;
+  // While the client of a stream reads nothing, they wait in the engine's.
+  if (call_.stream && call_.request.prompt_logprobs) {
+    using Likely = decltype(TokenScore::top)::value_type;
+    const uint64_t each = sizeof(TokenScore) + sizeof(Likely) * call_.request.top_logprobs;
+    for (const Part& part : parts_) kept += part.token_count * each;
+  }
+  if (!exchange().hold(kept)) return fail(replies_full());
   for (uint32_t choice = 0; choice < texts(); ++choice) {
     const std::string& echo = parts_[choice / call_.request.choices].echo;
     choices_.push_back(choice_reader(choice));
     whole_.push_back({.index = choice, .text = echo});
   }
   submitted_seconds_ = steady_seconds();
-  submit_prompts();
+  if (computes()) submit_prompts();
   if (call_.stream) begin_events();
+  if (!computes()) end_uncomputed();
+}
+
+// Of texts of which nothing is asked.
+void Completion::end_uncomputed() {
+  Result none;
+  none.finish = Finish::kLength;
+  std::string events;
+  for (uint32_t choice = 0; choice < texts(); ++choice) {
+    if (!give(choice, none, &events)) return;
+  }
+  if (!events.empty()) exchange().send(std::move(events));
+  finish();
 }
 
 // By the engine's thread, which nothing may be thrown on.
@@ -284,6 +310,10 @@ void Completion::submit_prompts() {
     Request request = call_.request;
     request.client = client();
     request.prompt = std::move(parts_[i].tokens);
+    if (!call_.generates) {
+      request.deliver = Deliver::kPrompt;
+      request.choices = 1;
+    }
     jobs_.push_back(model_.backend.submit(std::move(request), stream_));
     prompt_of_[jobs_.back().id()] = i;
     all_.metrics_.prompt_tokens.add(parts_[i].token_count);
@@ -324,16 +354,10 @@ void Completion::take_results() {
       return fail({cancelled ? 503u : 500u, "", cancelled ? "cancelled" : "generation_failed",
                    cancelled ? "the server ended before this answer did" : result->error});
     }
-    ChoicePart part = take(*result);
-    const bool keeps = !streaming_ || reply_->keeps_stream();
-    if (keeps && !exchange().hold(bytes_of(part))) {
-      if (!events.empty()) exchange().send(std::move(events));
-      return fail(replies_full());
-    }
-    if (!streaming_) {
-      whole_[part.index].append(std::move(part));
-    } else if (!part.empty()) {
-      events += reply_->part(part);
+    note_times(*result);
+    const auto [begin, end] = choices_of(*result);
+    for (uint32_t choice = begin; choice < end; ++choice) {
+      if (!give(choice, *result, &events)) return;
     }
   }
   if (!events.empty()) exchange().send(std::move(events));
@@ -356,22 +380,43 @@ void Completion::give_way() {
   end(Outcome::kCancelled, kClientClosedRequest, error.code);
 }
 
-ChoicePart Completion::take(const Result& result) {
-  uint32_t prompt = prompt_of_.at(result.request);
-  ChoiceReader& choice = *choices_[prompt * call_.request.choices + result.choice];
-  parts_[prompt].cached = result.cached_tokens;
-  note_times(result);
-  ChoicePart part = choice.take(result);
-  if (!part.finish) return part;
-  ++finished_;
-  if (choice.tokens() > 1) {
-    double seconds = result.computed_seconds - result.first_token_seconds;
-    all_.metrics_.token_seconds.observe(seconds / (choice.tokens() - 1));
+// What is of a prompt is of all its choices.
+Completion::Choices Completion::choices_of(const Result& result) const {
+  const uint32_t each = call_.request.choices;
+  const uint32_t first = prompt_of_.at(result.request) * each;
+  if (!call_.generates || !result.prompt_logprobs.empty()) return {first, first + each};
+  return {first + result.choice, first + result.choice + 1};
+}
+
+// Gives the client what a result is to a choice, or adds it to `events`. False where there was no
+// room for it, and the answer has ended.
+bool Completion::give(uint32_t choice, const Result& result, std::string* events) {
+  ChoicePart part = choices_[choice]->take(result);
+  if (part.finish) note_choice(*choices_[choice], result);
+  const bool keeps = !streaming_ || reply_->keeps_stream();
+  if (keeps && !exchange().hold(bytes_of(part))) {
+    if (!events->empty()) exchange().send(std::move(*events));
+    fail(replies_full());
+    return false;
   }
-  return part;
+  if (!streaming_) {
+    whole_[part.index].append(std::move(part));
+  } else if (!part.empty()) {
+    *events += reply_->part(part);
+  }
+  return true;
+}
+
+// Of one that has ended.
+void Completion::note_choice(const ChoiceReader& choice, const Result& result) {
+  ++finished_;
+  if (choice.tokens() < 2) return;
+  const double seconds = result.computed_seconds - result.first_token_seconds;
+  all_.metrics_.token_seconds.observe(seconds / (choice.tokens() - 1));
 }
 
 void Completion::note_times(const Result& result) {
+  parts_[prompt_of_.at(result.request)].cached = result.cached_tokens;
   if (!queue_seconds_ && result.admitted_seconds > 0) {
     queue_seconds_ = result.admitted_seconds - submitted_seconds_;
     all_.metrics_.queue_seconds.observe(*queue_seconds_);

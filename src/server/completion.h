@@ -44,6 +44,8 @@ class Completion final : public Answer {
     std::vector<int32_t> tokens;  // until it is submitted
     uint64_t token_count = 0;
     std::string echo;  // the prompt's text, where it is asked for
+    // The prompt, where it comes with log-probabilities: then `echo` is empty.
+    std::shared_ptr<const EchoedPrompt> scored = nullptr;
     uint32_t cached = 0;
   };
 
@@ -56,6 +58,9 @@ class Completion final : public Answer {
   void read_conversation();
   void read_prompts();
   void add_prompt(std::vector<int32_t> tokens, std::string echo);
+  void check_logprobs() const;
+  // Whether the engine is asked at all.
+  bool computes() const { return call_.generates || call_.request.prompt_logprobs; }
   void settle_request();
   void settle_language();
   void settle_turn(const RenderedChat& chat);
@@ -68,7 +73,13 @@ class Completion final : public Answer {
   void go_on();
   void take_results_soon() noexcept;
   void take_results();
-  ChoicePart take(const Result& result);
+  void end_uncomputed();
+  struct Choices {
+    uint32_t begin, end;
+  };
+  Choices choices_of(const Result& result) const;
+  bool give(uint32_t choice, const Result& result, std::string* events);
+  void note_choice(const ChoiceReader& choice, const Result& result);
   void note_times(const Result& result);
   void finish();
   uint32_t texts() const;

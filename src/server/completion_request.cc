@@ -24,6 +24,7 @@ struct Reading {
   const boost::json::object& body;
   const RequestLimits& limits;
   uint32_t vocabulary;
+  uint32_t least_tokens;  // that max_tokens may be
   CompletionCall call;
 };
 
@@ -39,18 +40,22 @@ void read_model(const value& field, const std::string& name, Reading& reading) {
 }
 
 void read_max_tokens(const value& field, const std::string& name, Reading& reading) {
-  reading.call.request.max_tokens =
-      static_cast<uint32_t>(integer_field(field, name, 1, std::numeric_limits<uint32_t>::max()));
+  const int64_t count =
+      integer_field(field, name, reading.least_tokens, std::numeric_limits<uint32_t>::max());
+  reading.call.request.max_tokens = static_cast<uint32_t>(count);
+  reading.call.generates = count > 0;
+  reading.call.to_context = false;
 }
 
 // -1 and -2 are what llama.cpp and ollama have for all that the context holds.
 void read_predict(const value& field, const std::string& name, Reading& reading) {
   int64_t count = integer_field(field, name, -2, std::numeric_limits<uint32_t>::max());
-  if (count == 0) {
+  if (count == 0 && reading.least_tokens > 0) {
     throw RequestError(kInvalidValue, name,
                        "is 0; it must be 1 at least, or -1 for all that the context holds");
   }
   reading.call.to_context = count < 0;
+  reading.call.generates = count != 0;
   reading.call.request.max_tokens = static_cast<uint32_t>(std::max<int64_t>(count, 0));
 }
 
@@ -178,9 +183,7 @@ void read_text_logprobs(const value& field, const std::string& name, Reading& re
 // Behind `logprobs`.
 void read_echo(const value& field, const std::string& name, Reading& reading) {
   reading.call.echo = bool_field(field, name);
-  if (reading.call.echo && reading.call.request.logprobs) {
-    refuse_unsupported("echo", "log-probabilities of a prompt are not given: leave out logprobs");
-  }
+  reading.call.request.prompt_logprobs = reading.call.echo && reading.call.request.logprobs;
 }
 
 // Behind `n`.
@@ -326,10 +329,10 @@ void apply(std::span<const FieldRule> rules, Reading& reading) {
 
 CompletionCall read_call(const boost::json::object& object, std::span<const FieldRule> rules,
                          std::span<const UnbuiltField> unbuilt, const char* required,
-                         const SamplingParams& defaults, const RequestLimits& limits,
-                         uint32_t vocabulary) {
+                         uint32_t least_tokens, const SamplingParams& defaults,
+                         const RequestLimits& limits, uint32_t vocabulary) {
   require_field(object, required, required);
-  Reading reading{object, limits, vocabulary, {}};
+  Reading reading{object, limits, vocabulary, least_tokens, {}};
   reading.call.request.sampling = defaults;
   reading.call.request.sampling.seed = 0;
   refuse_unbuilt(object, unbuilt_fields());
@@ -349,9 +352,9 @@ std::vector<std::string_view> names(std::span<const FieldRule> rules,
   return all;
 }
 
-void check_min_tokens(const Request& request) {
-  uint32_t least = request.sampling.min_tokens, most = request.max_tokens;
-  if (most == 0 || least <= most) return;
+void check_min_tokens(const CompletionCall& call) {
+  const uint32_t least = call.request.sampling.min_tokens, most = call.request.max_tokens;
+  if ((call.generates && most == 0) || least <= most) return;
   throw RequestError(kInvalidValue, "min_tokens",
                      fmt::format("is {}, and max_tokens {}: raise that one", least, most));
 }
@@ -365,19 +368,20 @@ CompletionCall read_chat_call(std::string_view body, const SamplingParams& defau
 
 CompletionCall read_chat_call(const boost::json::object& body, const SamplingParams& defaults,
                               const RequestLimits& limits, uint32_t vocabulary) {
-  CompletionCall call =
-      read_call(body, kChatRules, unbuilt_chat_fields(), "messages", defaults, limits, vocabulary);
+  CompletionCall call = read_call(body, kChatRules, unbuilt_chat_fields(), "messages", 1, defaults,
+                                  limits, vocabulary);
   call.chat = true;
-  check_min_tokens(call.request);
+  check_min_tokens(call);
   return call;
 }
 
 CompletionCall read_text_call(std::string_view body, const SamplingParams& defaults,
                               const RequestLimits& limits, uint32_t vocabulary) {
   CompletionCall call = read_call(read_object(body, limits.depth), kTextRules,
-                                  unbuilt_text_fields(), "prompt", defaults, limits, vocabulary);
-  if (call.request.max_tokens == 0 && !call.to_context) call.request.max_tokens = kTextMaxTokens;
-  check_min_tokens(call.request);
+                                  unbuilt_text_fields(), "prompt", 0, defaults, limits, vocabulary);
+  const bool open = call.generates && call.request.max_tokens == 0 && !call.to_context;
+  if (open) call.request.max_tokens = kTextMaxTokens;
+  check_min_tokens(call);
   return call;
 }
 

@@ -49,11 +49,12 @@ struct CompletionCall {
   TurnOrder turn;
   bool include_reasoning = true;
   std::vector<Prompt> prompts;  // of /v1/completions; at least one, and none without ids
-  // All but `prompt`. The seed is 0 where none was given.
+  // All but `prompt` and `deliver`. The seed is 0 where none was given.
   Request request;
   OutputShape shape;  // of the text, as the request says it
   bool seed_given = false;
   bool echo = false;
+  bool generates = true;  // false: max_tokens is 0
   bool stream = false;
   bool include_usage = false;
   bool ignore_eos = false;

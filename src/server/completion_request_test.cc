@@ -256,8 +256,36 @@ TEST(CompletionRequest, FieldsThatNeedEachOther) {
   EXPECT_EQ(text_error(R"(,"best_of":2)"),
             "unsupported_parameter: best_of asks for something that this server does not do; leave "
             "it out, or give n the same value");
-  EXPECT_EQ(text_error(R"(,"echo":true,"logprobs":0)").substr(0, 27),
-            "unsupported_parameter: echo");
+}
+
+TEST(CompletionRequest, LogprobsOfAPromptComeWithItsEcho) {
+  EXPECT_FALSE(text(R"(,"echo":true)").request.prompt_logprobs);
+  EXPECT_FALSE(text(R"(,"logprobs":2)").request.prompt_logprobs);
+  EXPECT_FALSE(text(R"(,"echo":false,"logprobs":2)").request.prompt_logprobs);
+  const CompletionCall call = text(R"(,"echo":true,"logprobs":0)");
+  EXPECT_TRUE(call.echo && call.request.prompt_logprobs && call.request.logprobs);
+  EXPECT_EQ(call.request.top_logprobs, 0u);
+  EXPECT_EQ(text(R"(,"echo":true,"logprobs":20)").request.top_logprobs, 20u);
+}
+
+TEST(CompletionRequest, ATextMayGenerateNothing) {
+  for (const char* name :
+       {"max_tokens", "max_completion_tokens", "max_new_tokens", "n_predict", "num_predict"}) {
+    const std::string field = fmt::format(",\"{}\":0", name);
+    EXPECT_FALSE(text(field).generates) << name;
+    EXPECT_NE(chat_error(field).find(fmt::format("invalid_value: {} is 0; ", name)),
+              std::string::npos);
+  }
+  EXPECT_TRUE(text("").generates);
+  EXPECT_TRUE(text(R"(,"n_predict":-1)").generates);
+  EXPECT_TRUE(text(R"(,"n_predict":-1)").to_context);
+  // The name that counts where several are given.
+  EXPECT_FALSE(text(R"(,"n_predict":-1,"max_tokens":0)").generates);
+  EXPECT_TRUE(text(R"(,"max_tokens":0,"max_completion_tokens":3)").generates);
+  EXPECT_EQ(text_error(R"(,"max_tokens":0,"min_tokens":1)"),
+            "invalid_value: min_tokens is 1, and max_tokens 0: raise that one");
+  EXPECT_EQ(text_error(R"(,"max_tokens":-1)"),
+            "invalid_value: max_tokens is -1; it must lie between 0 and 4294967295");
 }
 
 TEST(CompletionRequest, WhatIsNotBuiltIsRefused) {
@@ -334,7 +362,7 @@ TEST(CompletionRequest, NamesOfOtherServers) {
   EXPECT_EQ(most(R"(,"n_predict":3,"max_tokens":7)"), 7u);
   EXPECT_EQ(most(R"(,"n_predict":-1)"), 0u);
   EXPECT_EQ(most(""), kTextMaxTokens);
-  EXPECT_EQ(text_error(R"(,"n_predict":0)"),
+  EXPECT_EQ(chat_error(R"(,"n_predict":0)"),
             "invalid_value: n_predict is 0; it must be 1 at least, or -1 for all that the context "
             "holds");
   auto sampling = [](const char* fields) { return text(fields).request.sampling; };

@@ -75,10 +75,10 @@ void write_entry(Json& json, const ReplyHead& head, size_t list, const TokenEntr
       json.text(entry.bytes);
       break;
     case 1:
-      json.real(shown_logprob(entry.logprob));
+      entry.scored ? json.real(shown_logprob(entry.logprob)) : json.null();
       break;
     case 2:
-      write_top(json, entry);
+      entry.scored ? write_top(json, entry) : void(json.null());
       break;
     default:
       json.number(entry.offset);

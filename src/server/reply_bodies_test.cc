@@ -106,6 +106,19 @@ TEST_F(ReplyBodies, TextLogprobs) {
             "{\"\xEF\xBF\xBD\":-1E0,\"b\":-3E0}],\"text_offset\":[3,5]}");
 }
 
+TEST_F(ReplyBodies, TheFirstTokenOfAPromptHasNoLogprob) {
+  text_.logprobs = true;
+  const TokenEntry first{.bytes = "a", .scored = false}, next{"b", -3, {{"b", -3}}, 1};
+  std::vector<ChoicePart> choices = {{0, "ab", {first, next}, Finish::kLength}};
+  const std::string expected =
+      R"({"tokens":["a","b"],"token_logprobs":[null,-3E0],"top_logprobs":[null,{"b":-3E0}],)"
+      R"("text_offset":[0,1]})";
+  json::value body = checked(completion_body(text_, choices, {}), "Completion");
+  EXPECT_EQ(dump(body.at("choices").at(0).at("logprobs")), expected);
+  auto parts = events(part_events(text_, choices[0]), "CompletionChunk");
+  EXPECT_EQ(dump(parts.at(0).at("choices").at(0).at("logprobs")), expected);
+}
+
 TEST_F(ReplyBodies, ChatStream) {
   chat_.logprobs = true;
   auto first = events(first_event(chat_, 1), "ChatCompletionChunk");

@@ -243,6 +243,23 @@ class FieldTest(SharedCase):
     def test_echo(self):
         self.assertEqual(self.choice(prompt="xya", echo=True, max_tokens=2)["text"], "xyabc")
 
+    def test_log_probabilities_of_a_prompt(self):
+        for generated in ("bc", ""):
+            told = self.choice(prompt="xya", echo=True, logprobs=2, max_tokens=len(generated))
+            self.assertEqual(told["text"], "xya" + generated)
+            self.assertEqual(told["finish_reason"], "length")
+            lists = told["logprobs"]
+            self.assertEqual(lists["tokens"][1:], list("xya" + generated))  # behind BOS
+            self.assertEqual(lists["text_offset"], [0, 0, 1, 2, 3, 4][:4 + len(generated)])
+            self.assertEqual((lists["token_logprobs"][0], lists["top_logprobs"][0]), (None, None))
+            likely = (SURE, OTHER, SURE, SURE)[:2 + len(generated)]
+            for i, probability in enumerate(likely, start=2):
+                self.assertAlmostEqual(lists["token_logprobs"][i], math.log(probability),
+                                       delta=CLOSE)
+            # Behind "y" stands "z", and is among the likeliest beside what the prompt has there.
+            self.assertAlmostEqual(lists["top_logprobs"][3]["z"], math.log(SURE), delta=CLOSE)
+            self.assertAlmostEqual(lists["top_logprobs"][3]["a"], math.log(OTHER), delta=CLOSE)
+
 
 class FiguresTest(ServeCase):
     def test_they_add_up(self):

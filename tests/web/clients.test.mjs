@@ -203,6 +203,83 @@ test("completions: echo, several prompts, ids, streams", limit, async () => {
   assert.equal(told.logprobs.text_offset[1], told.logprobs.tokens[0].length);
 });
 
+test("completions: the likelihood of a prompt, as evaluations ask for it", limit, async () => {
+  const context = "Once upon a time there was a", rest = " fox who lived near a lake.";
+  const ids = async (content) => (await (await server.post("/tokenize", {content})).json()).tokens;
+  const tokens = await ids(context + rest);
+  const ask = (fields) => complete({echo: true, logprobs: 3, max_tokens: 0, ...fields});
+  const {choices: [whole], usage} = await ask({prompt: tokens});
+  assert.equal(whole.text, context + rest);
+  assert.equal(whole.finish_reason, "length");
+  assert.equal(usage.prompt_tokens, tokens.length);
+  assert.equal(usage.completion_tokens, 0);
+  const told = whole.logprobs;
+  assert.equal(told.tokens.join(""), context + rest);
+  for (const list of Object.values(told)) assert.equal(list.length, tokens.length);
+  assert.equal(told.token_logprobs[0], null);
+  assert.equal(told.top_logprobs[0], null);
+  let at = 0;
+  for (const [i, token] of told.tokens.entries()) {
+    assert.equal(told.text_offset[i], at);
+    at += token.length;
+    if (i === 0) continue;
+    assert.ok(told.token_logprobs[i] <= 0);
+    const likely = Object.values(told.top_logprobs[i]);
+    assert.ok([3, 4].includes(likely.length));   // the prompt's token is always among them
+    assert.equal(told.top_logprobs[i][token], told.token_logprobs[i]);
+  }
+
+  // The same as text, with a token behind it, and streamed.
+  const {choices: [text]} = await ask({prompt: context + rest});
+  assert.deepEqual(text.logprobs, told);
+  const {choices: [longer]} = await ask({prompt: tokens, max_tokens: 1});
+  assert.deepEqual(longer.logprobs.token_logprobs.slice(0, -1), told.token_logprobs);
+  assert.equal(longer.logprobs.tokens.length, tokens.length + 1);
+  assert.equal(longer.text, context + rest + longer.logprobs.tokens.at(-1));
+  for (const fields of [{}, {max_tokens: 3, n: 2}]) {
+    const {choices} = await ask({prompt: tokens, ...fields});
+    const chunks = await collect(await ask({prompt: tokens, ...fields, stream: true}));
+    for (const {index, text: expected, logprobs, finish_reason} of choices) {
+      const own = chunks.flatMap((chunk) => chunk.choices).filter((one) => one.index === index);
+      assert.equal(joined(chunks, index), expected);
+      assert.equal(own.at(-1).finish_reason, finish_reason);
+      for (const [name, list] of Object.entries(logprobs)) {
+        assert.deepEqual(own.flatMap((one) => one.logprobs?.[name] ?? []), list);
+      }
+    }
+  }
+
+  // What the model says is likeliest is what it says; a prompt of one token has nothing before it.
+  const {choices: [greedy3]} = await complete({prompt: context, max_tokens: 3, logprobs: 1});
+  const said = await ask({prompt: [context + greedy3.text, "The owl", "a"], n: 2, logprobs: 1});
+  assert.equal(said.choices.length, 6);
+  const {tokens: names, token_logprobs: sure, top_logprobs: top} = said.choices[0].logprobs;
+  assert.deepEqual(names.slice(-3), greedy3.logprobs.tokens);
+  assert.deepEqual(sure.slice(-3), greedy3.logprobs.token_logprobs);
+  assert.ok(top.slice(-3).every((one) => Object.keys(one).length === 1));
+  assert.deepEqual(said.choices[1], {...said.choices[0], index: 1});
+  assert.deepEqual(said.choices[2].logprobs.tokens.join(""), "The owl");
+  const scored = await server.metric("hearth_scored_tokens_total");
+  assert.ok(scored > tokens.length);
+
+  // Nothing is asked of these.
+  const steps = await server.metric("hearth_steps_total");
+  const {choices: [silent], usage: none} = await complete({prompt: context, max_tokens: 0});
+  assert.deepEqual(silent, {index: 0, text: "", logprobs: null, finish_reason: "length"});
+  assert.equal(none.completion_tokens, 0);
+  const echoes = await complete({prompt: [context, tokens], max_tokens: 0, echo: true, n: 2});
+  assert.deepEqual(echoes.choices.map((choice) => choice.text),
+                   [context, context, context + rest, context + rest]);
+  const pieces = await collect(await complete({prompt: context, max_tokens: 0, echo: true,
+                                               stream: true}));
+  assert.equal(joined(pieces), context);
+  assert.equal(pieces.at(-1).choices[0].finish_reason, "length");
+  assert.equal(await server.metric("hearth_steps_total"), steps);
+  await rejects(chat({max_tokens: 0}), {status: 400, code: "invalid_value", param: "max_tokens"});
+  await rejects(ask({prompt: Array(64).fill(Array(100).fill(tokens[0])), n: 16, logprobs: 20}),
+                {status: 400, code: "invalid_value", param: "logprobs", message: /1048576/});
+});
+
 test("a client that leaves a stream frees its place", limit, async () => {
   const large = {ignore_eos: true, n: 16, logprobs: true, top_logprobs: 20};
   for (const leave of [(stream) => stream.controller.abort(), () => {}]) {
