@@ -11,6 +11,7 @@
 #include "server/completion_request.h"
 #include "server/messages_request.h"
 #include "server/reply_bodies.h"
+#include "server/rerank_request.h"
 #include "server/responses_request.h"
 #include "server/text_calls.h"
 #include "server/turn_history.h"
@@ -85,6 +86,12 @@ void read_bodies(std::string_view body) {
     check_call(read_responses_call(asked, {}, limits, kVocabulary));
   });
   refused_or_read([&] { check_call(read_text_call(body, {}, limits, kVocabulary)); });
+  for (bool cohere : {false, true}) {
+    refused_or_read([&] {
+      RerankCall call = read_rerank_call(body, {}, cohere);
+      HEARTH_CHECK(!call.documents.empty() && !call.query.empty() && call.best > 0, "some rank");
+    });
+  }
   refused_or_read([&] { read_tokenize_call(body, limits); });
   refused_or_read([&] { read_detokenize_call(body, limits, kVocabulary); });
   refused_or_read([&] { read_template_call(body, limits); });

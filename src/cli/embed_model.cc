@@ -41,6 +41,23 @@ EngineOptions settle_engine(const EmbedModelArgs& args, const ModelSpec& spec,
   return embed_engine_options(spec, pooling, options);
 }
 
+// The tokens whose logits tell whether a document answers a query.
+YesNo yes_and_no(const ModelSpec& spec, const Tokenizer& tokenizer) {
+  if (!spec.head) {
+    fail(ErrorCode::kUnsupported,
+         "'{}' has no head that scores pairs of texts (cls.output): it is no reranker, or was "
+         "converted without one",
+         spec.source);
+  }
+  const YesNo words{tokenizer.find_token("yes"), tokenizer.find_token("no")};
+  if (words.yes != Vocab::kNone && words.no != Vocab::kNone) return words;
+  fail(ErrorCode::kUnsupported,
+       "'{}' has no head that scores pairs of texts, and its vocabulary no tokens 'yes' and 'no': "
+       "it "
+       "is no reranker",
+       spec.source);
+}
+
 }  // namespace
 
 void add_pooling(CLI::App& verb, std::optional<std::string>* pooling) {
@@ -72,6 +89,34 @@ EmbedModel settle_embed_model(OpenedModel model, const EmbedModelArgs& args) {
   EmbedModel settled{std::move(model), {}, {}};
   const ModelSpec& spec = settled.model.spec;
   settled.options = settle_embedding(args, spec);
+  settled.engine = settle_engine(args, spec, settled.options.pooling);
+  return settled;
+}
+
+EmbedModel settle_reranker(OpenedModel model, const EmbedModelArgs& args) {
+  if (args.pooling) {
+    fail(ErrorCode::kUsage,
+         "--pooling is for embeddings: '{}' is a reranker, which scores the row that its head was "
+         "trained with",
+         model.spec.source);
+  }
+  for (const std::string& device : args.devices.devices) {
+    if (device.starts_with("cpu")) continue;
+    fail(ErrorCode::kUsage, "rerankers run on this machine's processors alone, not on '{}'",
+         device);
+  }
+  EmbedModel settled{std::move(model), {}, {}};
+  const ModelSpec& spec = settled.model.spec;
+  const Tokenizer& tokenizer = *settled.model.tokenizer;
+  Scoring scoring;
+  if (!spec.score) scoring.words = yes_and_no(spec, tokenizer);
+  const bool encoder = spec.is_encoder();
+  settled.options = {.pooling = encoder ? PoolingType::kCls : PoolingType::kLast,
+                     .normalise = false,
+                     .scoring = scoring};
+  std::optional<std::string> prompt;
+  if (!encoder) prompt = rank_prompt(settled.model.source, tokenizer);
+  settled.pairs.emplace(tokenizer, prompt);
   settled.engine = settle_engine(args, spec, settled.options.pooling);
   return settled;
 }

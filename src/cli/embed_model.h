@@ -1,5 +1,5 @@
-// A model that embeds, as the verbs open it which turn texts into vectors: options, what they and
-// the file settle before a weight is read, and the devices that compute.
+// A model that embeds, as the verbs open it which turn texts into vectors, or a reranker: options,
+// what they and the file settle before a weight is read, and the devices that compute.
 //
 // Errors: those of the parts (kUsage, kFile, kUnsupported, kResource).
 #pragma once
@@ -12,6 +12,7 @@
 #include "cli/interrupts.h"
 #include "cli/options.h"
 #include "embed/embedder.h"
+#include "embed/pair_text.h"
 #include "engine/open_model.h"
 
 namespace hearth {
@@ -32,15 +33,20 @@ void add_embed_model_options(CLI::App& verb, EmbedModelArgs* args);
 struct EmbedModel {
   OpenedModel model;
   EmbedOptions options;
-  EngineOptions engine;  // of every pool
+  EngineOptions engine;                // of every pool
+  std::optional<PairText> pairs = {};  // of a reranker
 
-  uint32_t width() const { return model.spec.hyper.width; }
+  // Of a vector.
+  uint32_t width() const { return options.scoring ? 1 : model.spec.hyper.width; }
   // The text as devices take it to be measured and compared, cut to the context.
   EmbedQuery query(std::string_view text) const;
 };
 EmbedModel open_embed_model(const EmbedModelArgs& args);
 // The same of a model that is open; of `args`, MODEL and --pre count no more.
 EmbedModel settle_embed_model(OpenedModel model, const EmbedModelArgs& args);
+// Of one that scores pairs: a reranker by its head, any model for text by its logits of yes and no.
+// Throws (kUnsupported) where the model can do neither, and (kUsage) for devices but processors.
+EmbedModel settle_reranker(OpenedModel model, const EmbedModelArgs& args);
 
 // Loads what gets a queue, with words on the terminal. A Ctrl-C meanwhile ends the process, where
 // `interrupts` are given. `clock` and the model outlive the devices.

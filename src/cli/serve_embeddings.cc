@@ -14,25 +14,30 @@
 namespace hearth {
 namespace {
 
-// Of all cores, where a model for text is beside it.
-constexpr uint32_t kShareOfCores = 4;
-
-EmbedModelArgs embed_args(const ServeArgs& args, const Machine& machine, bool alone) {
+EmbedModelArgs embed_args(const ServeArgs& args, const Machine& machine, const EmbedRole& role) {
   EmbedModelArgs embed = args.embedding;
+  if (!role.devices) {
+    embed.devices = {};
+    embed.pooling.reset();
+  }
   embed.engine.verbose = args.engine.verbose;
-  if (alone) {
-    embed.engine = args.engine;
-  } else if (embed.devices.devices.empty()) {
+  if (role.engine) embed.engine = args.engine;
+  if (role.share > 1 && embed.devices.devices.empty()) {
     uint32_t cores = default_thread_count(machine);
-    embed.devices.devices = {fmt::format("cpu:threads={}", std::max(1u, cores / kShareOfCores))};
+    embed.devices.devices = {fmt::format("cpu:threads={}", std::max(1u, cores / role.share))};
   }
   return embed;
 }
 
-void tell_device(const DeviceReport& report) {
+EmbedModel settle(OpenedModel model, const EmbedModelArgs& args, const EmbedRole& role) {
+  if (!role.ranks) return settle_embed_model(std::move(model), args);
+  return settle_reranker(std::move(model), args);
+}
+
+void tell_device(const DeviceReport& report, const char* what) {
   std::string where = report.pus.empty() ? "" : ", CPUs " + ranges_text(report.pus);
-  tell("hearth: {} {}{}: {}\n", report.queue ? "embedding on" : "not embedding on", report.name,
-       where, report.why);
+  tell("hearth: {}{} on {}{}: {}\n", report.queue ? "" : "not ", what, report.name, where,
+       report.why);
 }
 
 }  // namespace
@@ -42,15 +47,26 @@ bool embeds(const ModelSpec& spec) {
 }
 
 ServedEmbeddings::ServedEmbeddings(const ServeArgs& args, const Machine& machine, OpenedModel model,
-                                   bool alone)
-    : args_(embed_args(args, machine, alone)),
+                                   const EmbedRole& role)
+    : args_(embed_args(args, machine, role)),
+      role_(role),
       machine_(machine),
       queue_tokens_(args.embed_queue),
-      model_(settle_embed_model(std::move(model), args_)) {}
+      model_(settle(std::move(model), args_, role)) {}
 
-void ServedEmbeddings::load(const std::string& name) {
+void ServedEmbeddings::load(const std::string& name, const std::vector<uint32_t>& others) {
+  if (!others.empty() && !role_.devices) {
+    std::vector<uint32_t> rest = pus_beside(machine_, others);
+    // Where nothing is left they share what there is.
+    if (!rest.empty()) args_.engine.plan.cpus = ranges_text(rest);
+  }
+  if (role_.ranks && !model_.model.spec.score) {
+    tell("hearth: pairs are scored by the logits of 'yes' and 'no'\n");
+  }
   setup_ = load_devices(args_, model_, machine_, clock_);
-  for (const DeviceReport& report : setup_.reports) tell_device(report);
+  for (const DeviceReport& report : setup_.reports) {
+    tell_device(report, role_.ranks ? "ranking" : "embedding");
+  }
   require_queue(setup_);
   uint32_t context = text_context(model_, setup_);
   if (!std::isfinite(args_.devices.slo)) {
@@ -59,17 +75,21 @@ void ServedEmbeddings::load(const std::string& name) {
   }
   queues_ = std::make_unique<QueueManager>(
       std::move(setup_.queues), dispatch_options(args_.devices), clock_, model_.query("hearth"));
-  served_.emplace(ServedEmbedder{name, file_time(model_.model.source.name()),
-                                 [this, name](Json& json) { write_plan(json, name); },
-                                 *model_.model.tokenizer, context, *queues_,
-                                 !std::isfinite(args_.devices.slo)});
+  served_.emplace(ServedEmbedder{
+      name, file_time(model_.model.source.name()),
+      [this, name](Json& json) { write_plan(json, name); }, *model_.model.tokenizer, context,
+      *queues_, !std::isfinite(args_.devices.slo), model_.pairs ? &*model_.pairs : nullptr});
 }
 
 void ServedEmbeddings::write_plan(Json& json, const std::string& name) const {
   json.key("model").text(name);
   json.key("architecture").text(model_.model.spec.architecture->name);
-  json.key("pooling").text(pooling_name(model_.options.pooling));
-  json.key("width").number(uint64_t{model_.width()});
+  if (role_.ranks) {
+    json.key("scores").text(model_.model.spec.score ? "head" : "yes and no");
+  } else {
+    json.key("pooling").text(pooling_name(model_.options.pooling));
+    json.key("width").number(uint64_t{model_.width()});
+  }
   json.key("slo_seconds").real(args_.devices.slo);
   json.key("devices").array();
   for (const DeviceReport& report : setup_.reports) {

@@ -1,8 +1,9 @@
-// A model for embeddings that `hearth serve` serves, from its file to queues over its devices.
+// A model for embeddings that `hearth serve` serves, or a reranker, from its file to queues over
+// its devices.
 //
-//   ServedEmbeddings embeddings(args, machine, std::move(model), alone);  // refuses what can be
-//   embeddings.load(name);                                                // takes time
-//   app.serve(nullptr, &embeddings.served());
+//   ServedEmbeddings embeddings(args, machine, std::move(model), role);  // refuses what can be
+//   embeddings.load(name, {});                                           // takes time
+//   app.serve({.embedder = &embeddings.served()});
 #pragma once
 
 #include <cstdint>
@@ -24,14 +25,23 @@ namespace hearth {
 // are pooled.
 bool embeds(const ModelSpec& spec);
 
+// Among the models of a server.
+struct EmbedRole {
+  bool ranks = false;   // it scores pairs of texts, and makes no vectors
+  bool devices = true;  // the options of devices are its own
+  bool engine = true;   // so are those of an engine
+  uint32_t share = 1;   // without devices of its own it works on one in so many cores
+};
+
 class ServedEmbeddings {
  public:
-  // `alone`: there is no model for text beside it, so that it may work on every core. `machine`
-  // outlives it.
-  ServedEmbeddings(const ServeArgs& args, const Machine& machine, OpenedModel model, bool alone);
+  // `machine` outlives it.
+  ServedEmbeddings(const ServeArgs& args, const Machine& machine, OpenedModel model,
+                   const EmbedRole& role);
 
-  // Throws (kResource) where no device has a queue.
-  void load(const std::string& name);
+  // Keeps off `others`, PUs that somebody else works on, unless the options say where to be. Throws
+  // (kResource) where no device has a queue.
+  void load(const std::string& name, const std::vector<uint32_t>& others);
 
   const ServedEmbedder& served() const { return *served_; }
   const std::vector<DeviceReport>& reports() const { return setup_.reports; }
@@ -42,6 +52,7 @@ class ServedEmbeddings {
   void write_plan(Json& json, const std::string& name) const;
 
   EmbedModelArgs args_;
+  const EmbedRole role_;
   const Machine& machine_;
   const uint64_t queue_tokens_;
   EmbedModel model_;

@@ -126,15 +126,20 @@ void add_embedding_options(CLI::App& verb, ServeArgs* args) {
   add_text(verb, "--embed", &args->embed, "FILE",
            "A model for embeddings beside the one for text; it works on a quarter of the cores, "
            "unless --device says where");
+  add_text(verb, "--rerank", &args->rerank, "FILE",
+           "A reranker beside the others: a cross-encoder, or a model that answers yes or no "
+           "(Qwen3-Reranker); it works on a quarter of the cores, and where there is no model for "
+           "embeddings --device says where");
   add_pooling(verb, &args->embedding.pooling);
   add_device_options(verb, &args->embedding.devices);
   add_count(verb, "--embed-queue", &args->embed_queue, 1, kMostQueueTokens,
-            "Tokens that may wait and run on a device where there is no --slo; beyond, 429")
+            "Tokens that may wait and run on a device where there is no --slo, of texts to embed, "
+            "and of documents to rank; beyond, 429")
       ->capture_default_str();
   add_size(verb, "--embed-memory", &args->app.embedding_limits.memory_bytes,
            "Memory of texts, vectors and replies under way; beyond, 429");
   add_count(verb, "--max-inputs", &args->app.embedding_limits.inputs, 1, kMost,
-            "Texts of one request for embeddings; beyond, 400")
+            "Texts of one request for embeddings, or documents of one to rank them; beyond, 400")
       ->capture_default_str();
 }
 
@@ -191,8 +196,8 @@ void refuse_embedding_options(const ServeArgs& args) {
                embed.devices.list || std::isfinite(embed.devices.slo);
   if (!given) return;
   fail(ErrorCode::kUsage,
-       "--pooling, --device, --offload, --slo and --list-devices are for embeddings: name a model "
-       "for these, by --embed FILE beside this one");
+       "--pooling, --device, --offload, --slo and --list-devices are for embeddings and rerankers: "
+       "name such a model, by --embed FILE or --rerank FILE beside this one");
 }
 
 ServiceOptions service_options(const ServeArgs& args) {

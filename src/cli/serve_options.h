@@ -21,8 +21,9 @@ inline constexpr uint32_t kEmbedQueueTokens = 1u << 20;
 
 struct ServeArgs {
   std::string model;
-  std::optional<std::string> embed;  // a model for embeddings beside one for text
-  EmbedModelArgs embedding;          // pooling and devices
+  // A model for embeddings and a reranker beside the first model.
+  std::optional<std::string> embed, rerank;
+  EmbedModelArgs embedding;  // pooling and devices
   uint32_t embed_queue = kEmbedQueueTokens;
   EngineArgs engine;
   std::optional<std::string> pre, alias, template_path, key_file;

@@ -2,7 +2,7 @@
 //
 //   ServedText text(args, machine, std::move(model));  // whatever can be refused is refused here
 //   text.load(name, {});                               // takes time
-//   app.serve(&text.served(), nullptr);
+//   app.serve({.text = &text.served()});
 #pragma once
 
 #include <cstdint>

@@ -64,50 +64,107 @@ void tell_listening(const App& app, const HttpOptions& http) {
 // What the options and the files name, before anything is loaded.
 struct ToServe {
   std::optional<ServedText> text;
-  std::optional<ServedEmbeddings> embeddings;
-  std::string text_name, embeddings_name;
+  std::optional<ServedEmbeddings> embeddings, reranker;
+  std::string text_name, embeddings_name, reranker_name;
 
   // As it is told at the start.
   std::string names() const {
-    if (!text) return embeddings_name;
-    return embeddings ? text_name + " and " + embeddings_name : text_name;
+    std::string all;
+    for (const std::string* name : {&text_name, &embeddings_name, &reranker_name}) {
+      if (!name->empty()) all += (all.empty() ? "" : " and ") + *name;
+    }
+    return all;
+  }
+  // That queues' pools work on.
+  std::vector<uint32_t> pool_pus() const {
+    std::vector<uint32_t> all;
+    for (const std::optional<ServedEmbeddings>* model : {&embeddings, &reranker}) {
+      if (!*model) continue;
+      const std::vector<uint32_t>& pus = (*model)->pus();
+      all.insert(all.end(), pus.begin(), pus.end());
+    }
+    return all;
   }
 };
 
-void open_models(const ServeArgs& args, const Machine& machine, ToServe* all) {
-  OpenedModel model = open_named_model(args.model, args.pre, args.engine);
-  std::string name = name_of(args.alias, model.source);
-  if (!args.embed && embeds(model.spec)) {
-    all->embeddings_name = name;
-    all->embeddings.emplace(args, machine, std::move(model), true);
-    return;
-  }
-  all->text_name = name;
-  all->text.emplace(args, machine, std::move(model));
-  if (!args.embed) return refuse_embedding_options(args);
+// Of all cores, where a model for text is beside those with queues, and where none is.
+constexpr uint32_t kShareBesideText = 4, kShareOfTwo = 2;
+
+// A model beside the one that the command names first.
+OpenedModel open_beside(const ServeArgs& args, const std::string& file) {
   EngineArgs engine = args.engine;
   engine.importance.reset();  // it is the other model's
-  OpenedModel second = open_named_model(*args.embed, {}, engine);
-  all->embeddings_name = name_of({}, second.source);
-  if (all->embeddings_name == name) all->embeddings_name += "-embed";
-  all->embeddings.emplace(args, machine, std::move(second), false);
+  return open_named_model(file, {}, engine);
+}
+
+// Its own name where no other model has it.
+std::string free_name(const ToServe& all, const ModelSource& source, const char* end) {
+  std::string name = name_of({}, source);
+  for (const std::string* taken : {&all.text_name, &all.embeddings_name, &all.reranker_name}) {
+    if (*taken == name) return name + end;
+  }
+  return name;
+}
+
+// What the first file is, the options say which others there are.
+enum class FirstModel : uint8_t { kText, kEmbeddings, kReranker };
+FirstModel first_model(const ServeArgs& args, const ModelSpec& spec) {
+  if (is_reranker(spec)) {
+    if (!args.rerank) return FirstModel::kReranker;
+    fail(ErrorCode::kUsage, "'{}' is a reranker, and --rerank names another: give one of them",
+         spec.source);
+  }
+  return !args.embed && embeds(spec) ? FirstModel::kEmbeddings : FirstModel::kText;
+}
+
+void open_models(const ServeArgs& args, const Machine& machine, ToServe* all) {
+  OpenedModel model = open_named_model(args.model, args.pre, args.engine);
+  const std::string name = name_of(args.alias, model.source);
+  const FirstModel first = first_model(args, model.spec);
+  const bool text = first == FirstModel::kText;
+  const bool embeds = first == FirstModel::kEmbeddings || args.embed;
+  const bool ranks = first == FirstModel::kReranker || args.rerank;
+  const uint32_t share = text ? kShareBesideText : embeds && ranks ? kShareOfTwo : 1;
+  if (text && !embeds && !ranks) refuse_embedding_options(args);
+  EmbedRole embedder{.engine = first == FirstModel::kEmbeddings, .share = share};
+  EmbedRole reranker{
+      .ranks = true, .devices = !embeds, .engine = first == FirstModel::kReranker, .share = share};
+  if (first == FirstModel::kReranker) {
+    all->reranker_name = name;
+    all->reranker.emplace(args, machine, std::move(model), reranker);
+  } else if (first == FirstModel::kEmbeddings) {
+    all->embeddings_name = name;
+    all->embeddings.emplace(args, machine, std::move(model), embedder);
+  } else {
+    all->text_name = name;
+    all->text.emplace(args, machine, std::move(model));
+  }
+  if (args.embed) {
+    OpenedModel beside = open_beside(args, *args.embed);
+    all->embeddings_name = free_name(*all, beside.source, "-embed");
+    all->embeddings.emplace(args, machine, std::move(beside), embedder);
+  }
+  if (args.rerank) {
+    OpenedModel beside = open_beside(args, *args.rerank);
+    all->reranker_name = free_name(*all, beside.source, "-rerank");
+    all->reranker.emplace(args, machine, std::move(beside), reranker);
+  }
 }
 
 // The pools first: the engine for text takes what they leave.
 void load_models(ToServe* all) {
-  std::vector<uint32_t> taken;
-  if (all->embeddings) {
-    all->embeddings->load(all->embeddings_name);
-    taken = all->embeddings->pus();
+  if (all->embeddings) all->embeddings->load(all->embeddings_name, {});
+  if (all->reranker) {
+    std::vector<uint32_t> taken;
+    if (all->embeddings) taken = all->embeddings->pus();
+    all->reranker->load(all->reranker_name, taken);
   }
-  if (all->text) all->text->load(all->text_name, taken);
+  if (all->text) all->text->load(all->text_name, all->pool_pus());
 }
 
 // Where nobody computes; empty where no core is left.
 std::vector<uint32_t> spare_pus(const Machine& machine, const ToServe& all) {
-  std::vector<uint32_t> pools;
-  if (all.embeddings) pools = all.embeddings->pus();
-  std::vector<uint32_t> beside = pus_beside(machine, pools);
+  std::vector<uint32_t> beside = pus_beside(machine, all.pool_pus());
   if (!all.text) return beside;
   std::vector<uint32_t> spare;
   for (uint32_t pu : all.text->spare_pus()) {
@@ -117,8 +174,9 @@ std::vector<uint32_t> spare_pus(const Machine& machine, const ToServe& all) {
 }
 
 int list_devices(ToServe* all) {
-  all->embeddings->load(all->embeddings_name);
-  write_stdout(device_table(all->embeddings->reports()));
+  std::optional<ServedEmbeddings>& model = all->embeddings ? all->embeddings : all->reranker;
+  model->load(all->embeddings ? all->embeddings_name : all->reranker_name, {});
+  write_stdout(device_table(model->reports()));
   return 0;
 }
 
@@ -132,10 +190,14 @@ int serve(const ServeArgs& args) {
   if (args.embedding.devices.list) return list_devices(&models);
   options.text = models.text.has_value();
   options.embeddings = models.embeddings.has_value();
+  options.ranks = models.reranker.has_value();
 
   App app(options);
   // Its queues tell the App of what they hold, whatever ends the reactor.
-  auto end_queues = [](ToServe* all) { all->embeddings.reset(); };
+  auto end_queues = [](ToServe* all) {
+    all->embeddings.reset();
+    all->reranker.reset();
+  };
   std::unique_ptr<ToServe, decltype(end_queues)> queues(&models, end_queues);
   {
     Reactor reactor(app);
@@ -143,8 +205,8 @@ int serve(const ServeArgs& args) {
     load_models(&models);
     app.pin(spare_pus(machine, models));
     Termination termination;
-    app.serve(models.text ? &models.text->served() : nullptr,
-              models.embeddings ? &models.embeddings->served() : nullptr);
+    auto served = [](const auto& model) { return model ? &model->served() : nullptr; };
+    app.serve({served(models.text), served(models.embeddings), served(models.reranker)});
     tell("hearth: serving {} at {}\n", models.names(), address_text(options.http.host, app.port()));
     termination.wait();
     app.drain();
@@ -170,6 +232,7 @@ void add_serve(CLI::App& program, Action& action) {
                "  hearth serve model.gguf --host 0.0.0.0 --api-key-file keys.txt\n"
                "  hearth serve model.gguf --embed bge-small.gguf\n"
                "  hearth serve bge-large.gguf --slo 1s\n"
+               "  hearth serve model.gguf --embed bge-m3.gguf --rerank bge-reranker-v2-m3.gguf\n"
                "  curl http://127.0.0.1:8080/v1/chat/completions -H 'Content-Type: "
                "application/json' \\\n"
                "    -d '{\"messages\": [{\"role\": \"user\", \"content\": \"Hello!\"}]}'");

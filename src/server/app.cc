@@ -31,7 +31,8 @@ App::App(const AppOptions& options)
           [this](const HttpRequest& head) { return guard_.cors_fields(head); },
           [this](const std::exception& thrown) { log_.write_trouble(thrown); }),
       completions_(options.completions),
-      embeddings_(options.embedding_limits),
+      embeddings_(options.embedding_limits, "requests for embeddings"),
+      ranks_(options.embedding_limits, "requests to rank documents"),
       answers_(server_, worker_, log_),
       worker_([this](const std::exception& thrown) { log_.write_trouble(thrown); }) {}
 
@@ -42,11 +43,18 @@ const char* App::state() const {
   return ready_ ? "ok" : "loading";
 }
 
-void App::serve(const ServedModel* text, const ServedEmbedder* embedder) {
-  HEARTH_CHECK(options_.text == (text != nullptr) && options_.embeddings == (embedder != nullptr),
+std::vector<const ServedEmbedder*> ServedModels::of_queues() const {
+  std::vector<const ServedEmbedder*> models = {embedder, reranker};
+  std::erase(models, nullptr);
+  return models;
+}
+
+void App::serve(const ServedModels& models) {
+  HEARTH_CHECK(options_.text == (models.text != nullptr) &&
+                   options_.embeddings == (models.embedder != nullptr) &&
+                   options_.ranks == (models.reranker != nullptr),
                "what is served was announced");
-  text_ = text;
-  embedder_ = embedder;
+  models_ = models;
   plan_ = plan();
   ready_ = true;
 }
@@ -54,12 +62,15 @@ void App::serve(const ServedModel* text, const ServedEmbedder* embedder) {
 std::string App::plan() const {
   Json json;
   json.object();
-  if (text_ != nullptr) text_->plan(json);
-  if (embedder_ != nullptr) {
-    json.key("embeddings").object();
-    embedder_->plan(json);
+  if (models_.text != nullptr) models_.text->plan(json);
+  auto add = [&](const char* key, const ServedEmbedder* model) {
+    if (model == nullptr) return;
+    json.key(key).object();
+    model->plan(json);
     json.end_object();
-  }
+  };
+  add("embeddings", models_.embedder);
+  add("rerank", models_.reranker);
   return json.end_object().line();
 }
 
@@ -103,15 +114,20 @@ std::optional<ApiError> App::refuse(const HttpRequest& head, const Route* route)
 std::optional<ApiError> App::refuse_without_model(const Route& route) const {
   if (route.needs == RouteNeeds::kNothing) return {};
   if (route.needs == RouteNeeds::kTextModel && !options_.text) {
-    return ApiError{404, "", "no_text_model",
-                    fmt::format("{} needs a model that generates text, and this server has one for "
-                                "embeddings alone",
-                                route.path)};
+    return ApiError{
+        404, "", "no_text_model",
+        fmt::format("{} needs a model that generates text, and this server has none", route.path)};
   }
   if (route.needs == RouteNeeds::kEmbedder && !options_.embeddings) {
     return ApiError{404, "", "no_embedding_model",
                     fmt::format("{} needs a model for embeddings: start the server with one, or "
                                 "with --embed FILE beside this one",
+                                route.path)};
+  }
+  if (route.needs == RouteNeeds::kReranker && !options_.ranks) {
+    return ApiError{404, "", "no_reranker",
+                    fmt::format("{} needs a reranker: start the server with one, or with --rerank "
+                                "FILE beside this one",
                                 route.path)};
   }
   if (ready_ && !draining_) return {};
@@ -126,6 +142,7 @@ std::optional<ApiError> App::refuse_without_model(const Route& route) const {
 
 RequestMetrics* App::metrics_of(const Route& route) {
   if (route.counted == CountedAs::kEmbeddings) return &embeddings_.metrics().requests;
+  if (route.counted == CountedAs::kRanks) return &ranks_.metrics().requests;
   return route.counted == CountedAs::kText ? &completions_.metrics().requests : nullptr;
 }
 

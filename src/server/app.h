@@ -1,5 +1,5 @@
 // App: the server before models that may still be loading, from the first request to the last: one
-// for text, one for embeddings, or both.
+// for text, one for embeddings, a reranker, or several of these.
 //
 // One thread runs the reactor (run()); it moves bytes and gives out results as they come. A
 // RequestWorker reads bodies, renders templates, makes tokens and large answers. The engine's own
@@ -7,7 +7,7 @@
 //
 //   App app(options);                          // listens; answers 503 where a model is needed
 //   std::thread reactor([&] { app.run(); });
-//   app.serve(&model, nullptr);                // now there is one, for text
+//   app.serve({.text = &model});               // now there is one, for text
 //   ...
 //   app.drain();                               // run() returns when the last request has its end
 #pragma once
@@ -22,8 +22,8 @@
 #include "http/server.h"
 #include "server/answers.h"
 #include "server/completions.h"
-#include "server/embeddings.h"
 #include "server/guard.h"
+#include "server/queued_texts.h"
 #include "server/reply_bodies.h"
 #include "server/request_log.h"
 #include "server/request_worker.h"
@@ -35,7 +35,7 @@ namespace hearth {
 
 struct AppOptions {
   HttpOptions http;
-  bool text = true, embeddings = false;  // what it is going to serve
+  bool text = true, embeddings = false, ranks = false;  // what it is going to serve
   CompletionOptions completions;
   EmbeddingLimits embedding_limits;
   std::vector<std::string> keys;     // empty: nobody needs one
@@ -43,6 +43,15 @@ struct AppOptions {
   std::vector<std::string> origins;  // of pages that may ask; as of origin_option()
   double drain_seconds = 30;
   RequestLog::Form log = RequestLog::Form::kText;
+};
+
+// What is served; null: no such model is.
+struct ServedModels {
+  const ServedModel* text = nullptr;
+  const ServedEmbedder *embedder = nullptr, *reranker = nullptr;
+
+  // Those whose texts wait in queues.
+  std::vector<const ServedEmbedder*> of_queues() const;
 };
 
 class App {
@@ -67,9 +76,9 @@ class App {
   bool settled() const { return settled_; }
 
   // The following from any thread.
-  // What the options announced, null what they did not. The models outlive run(); an embedder's
-  // queues end before the App does.
-  void serve(const ServedModel* text, const ServedEmbedder* embedder);
+  // What the options announced, null what they did not. The models outlive run(); queues end before
+  // the App does.
+  void serve(const ServedModels& models);
   // Keeps reactor and worker on these PUs.
   void pin(const std::vector<uint32_t>& pus);
   // Takes no new requests, and ends once those under way have ended or `drain_seconds` are over:
@@ -100,6 +109,7 @@ class App {
   void respond(const std::shared_ptr<Exchange>& exchange);
   void count_message(const std::shared_ptr<Exchange>& exchange);
   void embed(const std::shared_ptr<Exchange>& exchange);
+  void rank(const std::shared_ptr<Exchange>& exchange);
   void tokenize(const std::shared_ptr<Exchange>& exchange);
   void detokenize(const std::shared_ptr<Exchange>& exchange);
   void apply_template(const std::shared_ptr<Exchange>& exchange);
@@ -126,9 +136,8 @@ class App {
   const AppOptions options_;
   const Guard guard_;
   RequestLog log_;
-  // Both are there, as far as the options announced them, once `ready_` is set.
-  const ServedModel* text_ = nullptr;
-  const ServedEmbedder* embedder_ = nullptr;
+  // They are there, as far as the options announced them, once `ready_` is set.
+  ServedModels models_;
   std::string plan_;  // GET /v1/plan
   std::atomic<bool> ready_{false};
   std::atomic<bool> draining_{false};
@@ -136,7 +145,7 @@ class App {
   bool last_words_ = false;  // what was left when the time for draining was over got its error
   HttpServer server_;
   Completions completions_;
-  Embeddings embeddings_;
+  QueuedTexts embeddings_, ranks_;
   Answers answers_;
   RequestWorker worker_;  // goes first, with its tasks
 };

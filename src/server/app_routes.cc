@@ -3,12 +3,14 @@
 
 #include "base/json.h"
 #include "server/app.h"
+#include "server/embedding_task.h"
 #include "server/exception_error.h"
 #include "server/messages_api.h"
 #include "server/messages_reply.h"
 #include "server/openapi.h"
 #include "server/page.h"
 #include "server/prompt_count.h"
+#include "server/rerank_task.h"
 #include "server/responses_api.h"
 #include "server/responses_items.h"
 #include "server/text_api.h"
@@ -26,6 +28,9 @@ std::span<const Route> routes() {
       {"POST", "/v1/responses/input_tokens", &App::count_response_input, Needs::kTextModel},
       {"POST", "/v1/messages/count_tokens", &App::count_message, Needs::kTextModel},
       {"POST", "/v1/embeddings", &App::embed, Needs::kEmbedder, CountedAs::kEmbeddings},
+      {"POST", "/v1/rerank", &App::rank, Needs::kReranker, CountedAs::kRanks},
+      {"POST", "/v2/rerank", &App::rank, Needs::kReranker, CountedAs::kRanks},
+      {"POST", "/rerank", &App::rank, Needs::kReranker, CountedAs::kRanks},
       {"POST", "/tokenize", &App::tokenize},
       {"POST", "/detokenize", &App::detokenize},
       {"POST", "/apply-template", &App::apply_template, Needs::kTextModel},
@@ -44,29 +49,37 @@ std::span<const Route> routes() {
 }
 
 void App::chat(const std::shared_ptr<Exchange>& exchange) {
-  completions_.start(answers_, exchange, *text_, chat_api());
+  completions_.start(answers_, exchange, *models_.text, chat_api());
 }
 
 void App::text(const std::shared_ptr<Exchange>& exchange) {
-  completions_.start(answers_, exchange, *text_, prompt_api());
+  completions_.start(answers_, exchange, *models_.text, prompt_api());
 }
 
 void App::count_message(const std::shared_ptr<Exchange>& exchange) {
   const RequestLimits& limits = options_.completions.limits;
-  answers_.start(std::make_shared<PromptCount>(
-      answers_, exchange, *text_, limits, messages_api(MessagesWish::kCount), input_tokens_body));
+  answers_.start(std::make_shared<PromptCount>(answers_, exchange, *models_.text, limits,
+                                               messages_api(MessagesWish::kCount),
+                                               input_tokens_body));
 }
 
 void App::respond(const std::shared_ptr<Exchange>& exchange) {
-  completions_.start(answers_, exchange, *text_, responses_api());
+  completions_.start(answers_, exchange, *models_.text, responses_api());
 }
 
 void App::answer_messages(const std::shared_ptr<Exchange>& exchange) {
-  completions_.start(answers_, exchange, *text_, messages_api());
+  completions_.start(answers_, exchange, *models_.text, messages_api());
 }
 
 void App::embed(const std::shared_ptr<Exchange>& exchange) {
-  embeddings_.start(answers_, exchange, *embedder_);
+  answers_.start(
+      std::make_shared<EmbeddingTask>(embeddings_, answers_, exchange, *models_.embedder));
+}
+
+void App::rank(const std::shared_ptr<Exchange>& exchange) {
+  const bool cohere = exchange->request().path == "/v2/rerank";
+  answers_.start(
+      std::make_shared<RerankTask>(ranks_, answers_, exchange, *models_.reranker, cohere));
 }
 
 void App::answer_tokens(const std::shared_ptr<Exchange>& exchange, TokenRoute route) {
@@ -88,8 +101,8 @@ void App::apply_template(const std::shared_ptr<Exchange>& exchange) {
 
 void App::count_response_input(const std::shared_ptr<Exchange>& exchange) {
   const RequestLimits& limits = options_.completions.limits;
-  answers_.start(std::make_shared<PromptCount>(answers_, exchange, *text_, limits, responses_api(),
-                                               response_tokens_body));
+  answers_.start(std::make_shared<PromptCount>(answers_, exchange, *models_.text, limits,
+                                               responses_api(), response_tokens_body));
 }
 
 void App::list_models(const std::shared_ptr<Exchange>& exchange) {
@@ -147,25 +160,32 @@ void App::send_page(const std::shared_ptr<Exchange>& exchange) {
 std::string App::metrics() const {
   AppGauges gauges{server_.connections(), server_.exchanges(), server_.displaced_connections(),
                    server_.refused_connections(), server_.reply_bytes()};
-  bool text = ready_ && text_ != nullptr;
-  std::string all =
-      metrics_text(completions_.metrics(), gauges, text ? &text_->backend.statistics() : nullptr);
-  if (!options_.embeddings) return all;
-  std::vector<DeviceStatistics> devices;
-  if (ready_) devices = embedder_->queues.statistics();
-  return all + embedding_metrics_text(embeddings_.metrics(), devices);
+  bool text = ready_ && models_.text != nullptr;
+  std::string all = metrics_text(completions_.metrics(), gauges,
+                                 text ? &models_.text->backend.statistics() : nullptr);
+  auto add = [&](const QueueMetricNames& names, const QueuedTexts& requests,
+                 const ServedEmbedder* model) {
+    std::vector<DeviceStatistics> devices;
+    if (ready_) devices = model->queues.statistics();
+    all += queue_metrics_text(names, requests.metrics(), devices);
+  };
+  if (options_.embeddings) add(kEmbeddingMetrics, embeddings_, models_.embedder);
+  if (options_.ranks) add(kRerankMetrics, ranks_, models_.reranker);
+  return all;
 }
 
 TokenRouteModel App::token_model() const {
-  if (text_ == nullptr) return {embedder_->tokenizer, nullptr, true};
-  return {text_->backend.tokenizer(), &text_->chat, false, text_->turns};
+  if (models_.text == nullptr) return {models_.of_queues().front()->tokenizer, nullptr, true};
+  return {models_.text->backend.tokenizer(), &models_.text->chat, false, models_.text->turns};
 }
 
 std::vector<ModelInfo> App::models() const {
   std::vector<ModelInfo> models;
-  if (text_ != nullptr) models.push_back({text_->name, text_->created, text_->backend.context()});
-  if (embedder_ != nullptr) {
-    models.push_back({embedder_->name, embedder_->created, embedder_->context});
+  if (const ServedModel* text = models_.text) {
+    models.push_back({text->name, text->created, text->backend.context()});
+  }
+  for (const ServedEmbedder* model : models_.of_queues()) {
+    models.push_back({model->name, model->created, model->context});
   }
   return models;
 }

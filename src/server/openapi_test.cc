@@ -8,6 +8,7 @@
 #include "base/json_reader.h"
 #include "server/completion_request.h"
 #include "server/embedding_request.h"
+#include "server/rerank_request.h"
 #include "server/sampling_defaults.h"
 #include "server/test_schema.h"
 
@@ -44,16 +45,34 @@ TEST(OpenApi, DescribesExactlyTheFieldsThatAreRead) {
   EXPECT_EQ(described(document, "CompletionRequest"), set_of(text_field_names()));
   const json::value& embedding = schema_of(document, "EmbeddingRequest").at("properties");
   EXPECT_EQ(names_of(embedding.as_object()), set_of(embedding_field_names()));
+  const json::value& rerank = schema_of(document, "RerankRequest").at("properties");
+  EXPECT_EQ(names_of(rerank.as_object()), set_of(rerank_field_names()));
 }
 
 TEST(OpenApi, HasEveryRoute) {
   json::value document = read_json(openapi_json());
-  EXPECT_EQ(
-      names_of(document.at("paths").as_object()),
-      (Names{"/", "/apply-template", "/detokenize", "/health", "/live", "/metrics", "/openapi.json",
-             "/tokenize", "/version", "/v1/chat/completions", "/v1/completions", "/v1/embeddings",
-             "/v1/messages", "/v1/messages/count_tokens", "/v1/models", "/v1/models/{id}",
-             "/v1/plan", "/v1/responses", "/v1/responses/input_tokens"}));
+  EXPECT_EQ(names_of(document.at("paths").as_object()), (Names{"/",
+                                                               "/apply-template",
+                                                               "/detokenize",
+                                                               "/health",
+                                                               "/live",
+                                                               "/metrics",
+                                                               "/openapi.json",
+                                                               "/rerank",
+                                                               "/tokenize",
+                                                               "/version",
+                                                               "/v1/chat/completions",
+                                                               "/v1/completions",
+                                                               "/v1/embeddings",
+                                                               "/v1/messages",
+                                                               "/v1/messages/count_tokens",
+                                                               "/v1/models",
+                                                               "/v1/models/{id}",
+                                                               "/v1/plan",
+                                                               "/v1/responses",
+                                                               "/v1/responses/input_tokens",
+                                                               "/v1/rerank",
+                                                               "/v2/rerank"}));
 }
 
 // Goes through all of a document.
@@ -99,6 +118,12 @@ constexpr const char* kFields[] = {
     R"("top_k":-2)",
     R"("min_p":-0.5)",
     R"("max_tokens":0)",
+    R"("max_completion_tokens":0)",
+    R"("max_new_tokens":0)",
+    R"("n_predict":0)",
+    R"("n_predict":-1)",
+    R"("n_predict":-3)",
+    R"("num_predict":0)",
     R"("max_tokens":4294967295)",
     R"("max_tokens":4294967296)",
     R"("repetition_penalty":0.01)",
@@ -203,6 +228,25 @@ TEST(OpenApi, SchemasAndReadersAgree) {
     bool read = true;
     try {
       read_chat_call(body, openai_sampling(), {}, 1000);
+    } catch (const RequestError&) {
+      read = false;
+    }
+    EXPECT_EQ(good, read) << field;
+  }
+}
+
+TEST(OpenApi, SchemasAndReadersAgreeOfTexts) {
+  json::value document = read_json(openapi_json());
+  for (const char* field :
+       {R"("max_tokens":0)", R"("max_tokens":-1)", R"("max_completion_tokens":0)",
+        R"("max_new_tokens":0)", R"("n_predict":0)", R"("n_predict":-3)", R"("num_predict":-2)",
+        R"("logprobs":20)", R"("logprobs":21)", R"("logprobs":true)", R"("echo":true)",
+        R"("echo":1)", R"("echo":true,"logprobs":0)"}) {
+    std::string body = std::string(R"({"prompt":"x",)") + field + "}";
+    bool good = schema_error(document, "CompletionRequest", read_json(body)).empty();
+    bool read = true;
+    try {
+      read_text_call(body, openai_sampling(), {}, 1000);
     } catch (const RequestError&) {
       read = false;
     }

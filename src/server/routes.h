@@ -13,10 +13,10 @@ class App;
 class Exchange;
 
 // The model without which a route has no answer.
-enum class RouteNeeds : uint8_t { kNothing, kAnyModel, kTextModel, kEmbedder };
+enum class RouteNeeds : uint8_t { kNothing, kAnyModel, kTextModel, kEmbedder, kReranker };
 
 // Among which requests GET /metrics counts those of a route.
-enum class CountedAs : uint8_t { kNothing, kText, kEmbeddings };
+enum class CountedAs : uint8_t { kNothing, kText, kEmbeddings, kRanks };
 
 struct Route {
   std::string_view method;  // GET routes take HEAD too

@@ -1,4 +1,5 @@
-// ServedEmbedder: a model for embeddings as the server's clients see it, made once it is loaded.
+// ServedEmbedder: a model for embeddings, or a reranker, as the server's clients see it, made once
+// it is loaded.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +7,7 @@
 #include <string>
 
 #include "base/json.h"
+#include "embed/pair_text.h"
 #include "embed/queue_manager.h"
 #include "tokenizer/tokenizer.h"
 
@@ -22,6 +24,8 @@ struct ServedEmbedder {
   // Whether clients share the slots of the queues: where these bound a number of tokens, and not
   // the time of an answer.
   bool shares_slots = false;
+  // How a reranker reads a query and a document; its vectors are their scores. Null: it is none.
+  const PairText* pairs = nullptr;
 };
 
 }  // namespace hearth

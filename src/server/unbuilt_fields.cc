@@ -108,6 +108,22 @@ constexpr UnbuiltField kUnbuiltEmbedding[] = {
     {.name = "truncation_direction", .nothing = Nothing::kWord, .words = "right Right"},
 };
 
+constexpr UnbuiltField kUnbuiltRerank[] = {
+    {.name = "rank_fields"},
+    {.name = "max_chunks_per_doc", .remedy = "leave it out: a document is read as a whole"},
+    {.name = "truncate_prompt_tokens", .remedy = "use max_tokens_per_doc"},
+    {.name = "instruction"},
+    {.name = "instruct"},
+    {.name = "chat_template_kwargs"},
+    {.name = "mm_processor_kwargs"},
+    {.name = "return_embeddings"},
+    {.name = "activation", .nothing = Nothing::kTrue, .remedy = "use raw_scores"},
+    {.name = "softmax", .nothing = Nothing::kTrue, .remedy = "use raw_scores"},
+    {.name = "use_activation", .nothing = Nothing::kTrue, .remedy = "use raw_scores"},
+    {.name = "truncation_side", .nothing = Nothing::kWord, .words = "right"},
+    {.name = "truncation_direction", .nothing = Nothing::kWord, .words = "right Right"},
+};
+
 bool is_empty(const value& field) {
   switch (field.kind()) {
     case boost::json::kind::bool_:
@@ -158,6 +174,8 @@ std::span<const UnbuiltField> unbuilt_fields() { return kUnbuiltBoth; }
 std::span<const UnbuiltField> unbuilt_chat_fields() { return kUnbuiltChat; }
 std::span<const UnbuiltField> unbuilt_text_fields() { return kUnbuiltText; }
 std::span<const UnbuiltField> unbuilt_embedding_fields() { return kUnbuiltEmbedding; }
+
+std::span<const UnbuiltField> unbuilt_rerank_fields() { return kUnbuiltRerank; }
 
 void refuse_unbuilt(const boost::json::object& body, std::span<const UnbuiltField> fields) {
   for (const UnbuiltField& field : fields) {

@@ -34,6 +34,7 @@ std::span<const UnbuiltField> unbuilt_fields();            // of both kinds of c
 std::span<const UnbuiltField> unbuilt_chat_fields();       // of a chat besides
 std::span<const UnbuiltField> unbuilt_text_fields();       // of a text completion besides
 std::span<const UnbuiltField> unbuilt_embedding_fields();  // of embeddings
+std::span<const UnbuiltField> unbuilt_rerank_fields();     // of requests to rank documents
 
 // Throws RequestError where the body asks for one of them.
 void refuse_unbuilt(const boost::json::object& body, std::span<const UnbuiltField> fields);

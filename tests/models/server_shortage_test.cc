@@ -110,7 +110,7 @@ class Served {
  public:
   Served() {
     reactor_ = std::thread([this] { app_.run(); });
-    app_.serve(&text_, &embedder_);
+    app_.serve({.text = &text_, .embedder = &embedder_});
   }
   ~Served() {
     app_.stop();

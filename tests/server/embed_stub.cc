@@ -98,7 +98,7 @@ int serve(uint16_t port, bool both, bool share) {
                             manager,
                             share};
     Termination termination;
-    app.serve(both ? &text : nullptr, &embedder);
+    app.serve({.text = both ? &text : nullptr, .embedder = &embedder});
     fmt::print(stderr, "hearth: serving stub at http://127.0.0.1:{}/\n", app.port());
     termination.wait();
     app.drain();

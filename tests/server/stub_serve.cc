@@ -182,7 +182,7 @@ int serve(uint16_t port, std::string_view how) {
                      openai_sampling()};
   if (turns) served.turns = &find_known_format("hermes")->format;
   Termination termination;
-  app.serve(&served, nullptr);
+  app.serve({.text = &served});
   fmt::print(stderr, "hearth: serving {} at http://127.0.0.1:{}/\n", served.name, app.port());
   termination.wait();
   app.drain();

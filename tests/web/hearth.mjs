@@ -1,7 +1,7 @@
 // Starts `hearth serve` for a test, and reads its metrics. HEARTH names the program.
 
 import assert from "node:assert/strict";
-import {spawn} from "node:child_process";
+import {execFileSync, spawn} from "node:child_process";
 import {mkdtempSync, readFileSync, rmSync, writeFileSync} from "node:fs";
 import {tmpdir} from "node:os";
 import {dirname, join} from "node:path";
@@ -18,6 +18,7 @@ export const demo = fileURLToPath(new URL("../../assets/demo.gguf", import.meta.
 const calls = fileURLToPath(new URL("../../tests/templates/qwen3.jinja", import.meta.url));
 const thinks = "{%- if add_generation_prompt and enable_thinking is not false %}" +
                "{{ '<think>\\n' }}{% endif %}";
+const makeModels = new URL("../../tests/golden/make_models.py", import.meta.url);
 const children = new Set();
 process.on("exit", () => children.forEach((child) => child.kill("SIGKILL")));
 
@@ -69,6 +70,19 @@ export class Hearth {
     writeFileSync(template, readFileSync(calls, "utf8") + thinks);
     try {
       return await Hearth.start("--chat-template", template, ...args);
+    } finally {
+      rmSync(folder, {recursive: true});
+    }
+  }
+
+  // A tiny reranker of random weights. The reference's Python makes it.
+  static async startReranker(...args) {
+    const folder = mkdtempSync(join(tmpdir(), "hearth-reranker-"));
+    const name = "bert-f32-rank";
+    try {
+      execFileSync("/usr/bin/python3", [fileURLToPath(makeModels), folder, name],
+                   {stdio: ["ignore", "ignore", "inherit"]});
+      return await Hearth.start(join(folder, `${name}.gguf`), ...args);
     } finally {
       rmSync(folder, {recursive: true});
     }

@@ -211,6 +211,8 @@ test("so are responses", limit, async () => {
     {...called, tool_choice: {type: "function", name: "ping"}, tools: [ping, loose]},
     {...body, tools: [ping, loose, {type: "web_search"}], include: [], truncation: "auto"},
     {...body, max_output_tokens: 40, text: {format, verbosity: "low"}},
+    {...body, reasoning: {effort: "low", summary: "detailed"},
+     include: ["reasoning.encrypted_content"]},
     {...body, metadata: {a: "b"}, user: "me", safety_identifier: "s", prompt_cache_key: "k",
      store: true, temperature: 1, top_p: 0.9, seed: 1, stop: ["a"], top_k: 5, min_p: 0.1},
   ]) {
@@ -242,6 +244,30 @@ test("so are responses", limit, async () => {
     assert.equal(error.code, "model_not_found");
   }
   await caller.stop();
+});
+
+test("so are ranks", limit, async () => {
+  const reranker = await Hearth.startReranker();
+  const documents = ["a kite", "a fox"];
+  for (const asked of [
+    {documents}, {documents: documents.map((text) => ({text})), top_n: 1, raw_scores: true},
+    {documents, return_documents: false, max_tokens_per_doc: 4, truncate: true, model: null},
+    {texts: documents}, {texts: documents, return_text: true, truncation_direction: "right"},
+  ]) {
+    const body = {query: "a fox", ...asked};
+    check({$ref: "#/components/schemas/RerankRequest"}, body, "a request");
+    for (const route of ["/v1/rerank", "/rerank"]) await ask("POST", route, body, 200, reranker);
+    if (asked.documents) await ask("POST", "/v2/rerank", body, 200, reranker);
+  }
+  for (const route of ["/v1/rerank", "/v2/rerank", "/rerank"]) {
+    for (const body of [{}, {query: "a"}, {query: "", documents}, {query: "a", documents: []},
+                        {query: "a", documents, top_n: 0}, {query: "a", documents: [5]}]) {
+      await ask("POST", route, body, 400, reranker);
+    }
+    await ask("POST", route, {query: "a", documents, model: "nobody"}, 404, reranker);
+    await ask("POST", route, {query: "a", documents}, 404);
+  }
+  await reranker.stop();
 });
 
 test("so is every other route", limit, async () => {

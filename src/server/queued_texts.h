@@ -1,38 +1,31 @@
-// Embeddings: what the requests for embeddings have together: the memory and the tokens of queues
-// that they may take, and their figures. Used by the reactor's thread.
+// QueuedTexts: what the requests to a model of embed/ have together, be it one for embeddings or a
+// reranker: the memory and the tokens of queues that they may take, and their figures. Used by the
+// reactor's thread.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 
+#include "http/api_error.h"
 #include "http/client_shares.h"
-#include "server/answers.h"
-#include "server/embedding_metrics.h"
 #include "server/embedding_request.h"
+#include "server/queue_metrics.h"
 #include "server/served_embedder.h"
 
 namespace hearth {
 
-class EmbeddingTask;
-
-class Embeddings {
+class QueuedTexts {
  public:
-  explicit Embeddings(const EmbeddingLimits& limits)
-      : limits_(limits), memory_(limits.memory_bytes) {}
-  Embeddings(const Embeddings&) = delete;
-  Embeddings& operator=(const Embeddings&) = delete;
+  // `requests`: what clients are told that they are ("requests for embeddings").
+  QueuedTexts(const EmbeddingLimits& limits, const char* requests)
+      : limits_(limits), requests_(requests), memory_(limits.memory_bytes) {}
+  QueuedTexts(const QueuedTexts&) = delete;
+  QueuedTexts& operator=(const QueuedTexts&) = delete;
 
-  // Reads the exchange's body as a request for embeddings, and answers it.
-  void start(Answers& answers, const std::shared_ptr<Exchange>& exchange,
-             const ServedEmbedder& model);
-
-  EmbeddingMetrics& metrics() { return metrics_; }
-  const EmbeddingMetrics& metrics() const { return metrics_; }
-
- private:
-  friend class EmbeddingTask;
+  const EmbeddingLimits& limits() const { return limits_; }
+  QueueMetrics& metrics() { return metrics_; }
+  const QueueMetrics& metrics() const { return metrics_; }
 
   // Takes so many bytes more for a client's request, which has `already` some. Nothing where it may
   // have them; else what to tell it. A client's only request is never too large for its share.
@@ -46,8 +39,10 @@ class Embeddings {
     tokens_.give_back(client, tokens);
   }
 
+ private:
   const EmbeddingLimits limits_;
-  EmbeddingMetrics metrics_;
+  const char* const requests_;
+  QueueMetrics metrics_;
   ClientShares memory_, tokens_{0};
 };
 

@@ -1,0 +1,162 @@
+#include "server/queued_answer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "server/exception_error.h"
+#include "server/reply_pieces.h"
+
+namespace hearth {
+namespace {
+
+// The worker's slices: some milliseconds.
+constexpr size_t kSliceTextBytes = 32 << 10;
+// Of an element's float and of its digits in the reply.
+constexpr uint64_t kBytesOfElement = 16;
+
+ApiError busy(double retry_after) {
+  constexpr double kMostSeconds = 60;
+  auto seconds = static_cast<int>(std::clamp(std::ceil(retry_after), 1.0, kMostSeconds));
+  return {429,
+          "",
+          "queue_full",
+          fmt::format("every device has as much to do as it can do in time: try again in {} s",
+                      seconds),
+          {},
+          {{"Retry-After", std::to_string(seconds)}}};
+}
+
+}  // namespace
+
+QueuedAnswer::QueuedAnswer(QueuedTexts& all, Answers& answers, std::shared_ptr<Exchange> exchange,
+                           const ServedEmbedder& model)
+    : Answer(answers, std::move(exchange), &all.metrics().requests), all_(all), model_(model) {}
+
+void QueuedAnswer::begin() {
+  asked_ = exchange().take_body();
+  uint64_t bytes = asked_.size();
+  if (std::optional<ApiError> error = all_.take_bytes(client(), bytes, bytes_)) return fail(*error);
+  bytes_ = bytes;
+  on_worker([this] { read(); }, bytes_);
+}
+
+void QueuedAnswer::check_model(const std::string& asked) const {
+  if (asked.empty() || asked == model_.name) return;
+  throw RequestError(no_such_model(asked, model_.name));
+}
+
+void QueuedAnswer::read() {
+  count_ = read_call(asked_);
+  asked_ = {};
+  queries_.reserve(count_);
+  for (const DeviceStatistics& device : model_.queues.statistics()) most_tokens_ += device.slots;
+  tokenise();
+}
+
+void QueuedAnswer::tokenise() {
+  size_t bytes = 0;
+  while (queries_.size() < count_) {
+    if (bytes >= kSliceTextBytes) return on_worker([this] { tokenise(); }, bytes_);
+    queries_.push_back(query_of(queries_.size()));
+    bytes += queries_.back().text.size() + queries_.back().tokens.size();
+    tokens_ += query_tokens(queries_.back());
+    // Their memory, too, is bounded so: a query may be part of many texts.
+    if (tokens_ > most_tokens_) throw RequestError(too_many_tokens());
+  }
+  on_reactor([this] { submit(); });
+}
+
+ApiError QueuedAnswer::too_many_tokens() const {
+  return {400,
+          "",
+          "too_many_tokens",
+          fmt::format("the texts have {}{} tokens together, more than this server can read in "
+                      "time: ask for fewer",
+                      queries_.size() < count_ ? "more than " : "", tokens_),
+          texts_field(),
+          {}};
+}
+
+void QueuedAnswer::submit() {
+  uint64_t bytes = uint64_t{queries_.size()} * model_.queues.width() * kBytesOfElement;
+  if (std::optional<ApiError> error = all_.take_bytes(client(), bytes, bytes_)) return fail(*error);
+  bytes_ += bytes;
+  if (std::optional<ApiError> error = all_.take_tokens(client(), tokens_, model_)) {
+    return fail(*error);
+  }
+  queued_tokens_ = tokens_;
+  vectors_.resize(queries_.size());
+  left_ = queries_.size();
+  SubmitResult result = model_.queues.submit_all(
+      std::move(queries_), [this, self = shared_from_this()](size_t index, EmbedOutcome outcome) {
+        take(index, std::move(outcome));
+      });
+  if (result.admitted == Admitted::kBusy) return fail(busy(result.retry_after));
+  if (result.admitted == Admitted::kTooLong) return fail(too_many_tokens());
+  ticket_ = result.ticket;
+  all_.metrics().texts.add(vectors_.size());
+  all_.metrics().tokens.add(tokens_);
+}
+
+// By a device's thread, which nothing may be thrown on.
+void QueuedAnswer::take(size_t index, EmbedOutcome outcome) noexcept {
+  bool first = false;
+  if (outcome.error) {
+    std::lock_guard lock(mutex_);
+    first = !failed_;
+    if (first) failed_ = std::move(outcome);
+  } else {
+    vectors_[index] = std::move(outcome.vector);
+  }
+  // What is left of a request that has failed is not waited for.
+  if (left_.fetch_sub(1) != 1 && !first) return;
+  try {
+    on_reactor([this] { settle(); });
+  } catch (const std::exception&) {
+    exchange().fall_short();
+  }
+}
+
+void QueuedAnswer::settle() {
+  std::optional<EmbedOutcome> failed;
+  {
+    std::lock_guard lock(mutex_);
+    failed = failed_;
+  }
+  if (!failed) {
+    if (!exchange().hold(vectors_.size() * model_.queues.width() * sizeof(float))) {
+      return fail(replies_full());
+    }
+    return on_worker([this] { reply_with(body_of(std::move(vectors_), tokens_), Outcome::kOk); },
+                     bytes_);
+  }
+  if (failed->no_memory) return exchange().fall_short();
+  bool later = failed->error->code() == ErrorCode::kBusy;
+  fail(later ? busy(failed->retry_after) : api_error_of(*failed->error));
+}
+
+void QueuedAnswer::let_go() noexcept {
+  // What waits still is not computed.
+  if (ticket_ && left_ > 0) model_.queues.cancel(*ticket_, vectors_.size());
+  all_.give_back(client(), bytes_);
+  all_.give_tokens_back(client(), queued_tokens_);
+}
+
+void QueuedAnswer::note(LogEntry* entry) const {
+  if (ticket_) entry->prompt_tokens = tokens_;
+}
+
+ApiError text_too_long(const std::string& what, const std::string& field, size_t tokens,
+                       uint32_t context) {
+  return {400,
+          "",
+          "context_length_exceeded",
+          fmt::format("{} has at least {} tokens and the model takes {}: shorten it", what, tokens,
+                      context),
+          field,
+          {}};
+}
+
+}  // namespace hearth

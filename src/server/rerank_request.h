@@ -1,0 +1,42 @@
+// What a body of POST /rerank, /v1/rerank and /v2/rerank asks for, in the words of Jina's and
+// Cohere's APIs (`documents`) or of text-embeddings-inference's (`texts`). docs/api.md has every
+// field with its range.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/embedding_request.h"
+
+namespace hearth {
+
+// Whose words the reply has: Jina's, Cohere's second version, text-embeddings-inference's.
+enum class RerankForm : uint8_t { kJina, kCohere, kTei };
+
+struct RerankCall {
+  RerankForm form = RerankForm::kJina;
+  std::string model;  // as given; empty: none
+  std::string query;
+  std::vector<std::string> documents;  // at least one
+  // As many of the best are told.
+  size_t best = std::numeric_limits<size_t>::max();
+  bool with_documents = false;
+  bool raw = false;  // scores are logits
+  // A document that does not fit beside the query is cut at its end, not refused.
+  bool truncate = false;
+  // The most tokens of a document: its end is cut.
+  uint32_t document_tokens = std::numeric_limits<uint32_t>::max();
+
+  const char* documents_field() const { return form == RerankForm::kTei ? "texts" : "documents"; }
+};
+
+// `cohere`: on Cohere's route. Throws RequestError.
+RerankCall read_rerank_call(std::string_view body, const EmbeddingLimits& limits, bool cohere);
+
+// The names of all fields that it looks at.
+std::vector<std::string_view> rerank_field_names();
+
+}  // namespace hearth

@@ -1,0 +1,30 @@
+// One request to rank documents on its way: each of them and the query are a text for the reranker,
+// and the reply has them by their scores.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "server/queued_answer.h"
+#include "server/rerank_request.h"
+
+namespace hearth {
+
+class RerankTask final : public QueuedAnswer {
+ public:
+  // `cohere`: on Cohere's route. The model says how it reads pairs.
+  RerankTask(QueuedTexts& all, Answers& answers, std::shared_ptr<Exchange> exchange,
+             const ServedEmbedder& model, bool cohere);
+
+ private:
+  size_t read_call(std::string_view body) override;
+  EmbedQuery query_of(size_t index) override;
+  std::unique_ptr<BodySource> body_of(std::vector<EmbedVector> vectors, uint64_t tokens) override;
+  const char* texts_field() const override { return call_.documents_field(); }
+
+  const bool cohere_;
+  RerankCall call_;
+};
+
+}  // namespace hearth
