@@ -11,21 +11,25 @@ import {Hearth, limit} from "./hearth.mjs";
 const run = promisify(execFile);
 let server;
 let caller;  // whose template shows tools, which the demo model's does not
+let reranker;
 let readme;
 before(async () => {
-  [server, caller] = await Promise.all([Hearth.start(), Hearth.startCaller()]);
+  [server, caller, reranker] =
+      await Promise.all([Hearth.start(), Hearth.startCaller(), Hearth.startReranker()]);
   readme = await readFile(new URL("../../README.md", import.meta.url), "utf8");
 });
-after(() => Promise.all([server?.stop(), caller?.stop()]));
+after(() => Promise.all([server?.stop(), caller?.stop(), reranker?.stop()]));
 
 const hasTools = (example) => example.includes('"tools"');
+const ranks = (example) => example.includes("/rerank");
+const serverOf = (example) => ranks(example) ? reranker : hasTools(example) ? caller : server;
 
 // The blocks of one language, with the address of the server that they are for.
 function examples(language) {
   const found = [...readme.matchAll(/^```(\w+)\n([^]*?)^```$/gm)]
       .filter((match) => match[1] === language)
       .map(([, , text]) => text.replaceAll("http://127.0.0.1:8080",
-                                           (hasTools(text) ? caller : server).url));
+                                           serverOf(text).url));
   assert.ok(found.length > 0, `no ${language} in README.md`);
   return found;
 }
@@ -33,6 +37,10 @@ function examples(language) {
 test("curl", limit, async () => {
   for (const example of examples("sh")) {
     const {stdout} = await run("bash", ["-euc", example]);
+    if (ranks(example)) {
+      assert.equal(JSON.parse(stdout).results.length, 1, stdout);
+      continue;
+    }
     const {message} = JSON.parse(stdout).choices[0];
     if (hasTools(example)) {
       // What it says is the model's choice.
