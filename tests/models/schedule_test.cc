@@ -265,7 +265,9 @@ void Schedule::check_scores(const Result& result, Order& order) {
   std::optional<Finish> finish;
   if (order.dish->request.deliver == Deliver::kPrompt && order.scores == expected.size()) {
     finish = result.finish;  // it may come alone
-    if (finish) ASSERT_EQ(*finish, Finish::kLength);
+    if (finish) {
+      ASSERT_EQ(*finish, Finish::kLength);
+    }
   }
   ASSERT_EQ(result.finish, finish);
 }

@@ -86,7 +86,7 @@ class Worker {
   std::string measure(const Task& task);
 
  private:
-  using Texts = std::span<const std::span<const int32_t>>;
+  using Texts = std::span<const EmbedText>;
 
   EngineOptions engine_options(const WorkerArgs& args) const {
     EngineOptions options;
@@ -114,7 +114,8 @@ std::vector<std::vector<float>> Worker::embed(Texts texts, size_t batch) {
 
 std::string Worker::measure(const Task& task) {
   std::vector<std::vector<int32_t>> texts = read_texts(task.texts);
-  std::vector<std::span<const int32_t>> spans(texts.begin(), texts.end());
+  std::vector<EmbedText> spans;
+  for (const std::vector<int32_t>& text : texts) spans.push_back({text});
   std::vector<std::vector<float>> vectors;
   std::string reply;
   for (uint32_t i = 0; i < task.repeat; ++i) {

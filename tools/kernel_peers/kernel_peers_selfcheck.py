@@ -14,12 +14,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "cli"))
 
-from program import ProgramTest  # noqa: E402
+from program import ProgramTest, little_cache  # noqa: E402
 
 LIBRARIES = ["OpenBLAS", "oneDNN"]
 
 
 class KernelPeersTest(ProgramTest):
+    env = little_cache()
+
     def measure(self, *words):
         return self.good(self.random, "-m", "1", "-r", "1", "-t", "1", *words)
 
