@@ -7,6 +7,7 @@
 
 #include "base/printable.h"
 #include "server/json_fields.h"
+#include "server/responses_reasoning.h"
 
 namespace hearth {
 namespace {
@@ -143,10 +144,19 @@ void MessagesOfItems::add_message(const object& item, const std::string& name) {
   turn_.text = true;
 }
 
-// What is encrypted comes from elsewhere: this server gives reasoning as it is.
-void MessagesOfItems::add_reasoning(const object& item, const std::string& name) {
+// The same text in each place where an item of this server's comes back, in others perhaps what
+// another server encrypted and summed up.
+std::string reasoning_text(const object& item, const std::string& name) {
   std::string text = entries_text(item, "content", name);
-  if (text.empty()) text = entries_text(item, "summary", name);
+  if (!text.empty()) return text;
+  if (find_field(item, "encrypted_content") != nullptr) {
+    text = read_carried_reasoning(item_text(item, "encrypted_content", name)).value_or("");
+  }
+  return text.empty() ? entries_text(item, "summary", name) : text;
+}
+
+void MessagesOfItems::add_reasoning(const object& item, const std::string& name) {
+  std::string text = reasoning_text(item, name);
   if (text.empty()) return;
   object& message = turn(!turn_.text && !turn_.calls, name);
   if (const value* before = find_field(message, "reasoning_content")) {

@@ -3,6 +3,7 @@
 #include <ctime>
 
 #include "server/json_values.h"
+#include "server/responses_reasoning.h"
 
 namespace hearth {
 namespace {
@@ -20,11 +21,13 @@ void write_item_call(Json& json, const ResponseItem& item) {
   json.key("name").text(item.name).key("arguments").text(item.text);
 }
 
-void write_item_reasoning(Json& json, const ResponseItem& item) {
-  json.key("type").text("reasoning").key("status").text(item.status);
-  json.key("summary").array().end_array().key("content").array();
+void write_item_reasoning(Json& json, const ResponsesEcho& echo, const ResponseItem& item) {
+  json.key("type").text("reasoning").key("status").text(item.status).key("summary").array();
+  if (echo.summary && !item.text.empty()) write_summary_part(json, item.text);
+  json.end_array().key("content").array();
   if (!item.text.empty()) write_response_part(json, item.kind, item.text);
-  json.end_array().key("encrypted_content").null();
+  json.end_array().key("encrypted_content");
+  echo.carried ? json.text(carried_reasoning(item.text)) : json.null();
 }
 
 // A message has no part before its first one began.
@@ -82,11 +85,16 @@ void write_response_part(Json& json, Kind kind, std::string_view text) {
   json.end_object();
 }
 
-void write_response_item(Json& json, const ResponseItem& item) {
+void write_summary_part(Json& json, std::string_view text) {
+  write_text_part(json, "summary_text", text);
+  json.end_object();
+}
+
+void write_response_item(Json& json, const ResponseHead& head, const ResponseItem& item) {
   json.object().key("id").text(item.id);
   switch (item.kind) {
     case Kind::kReasoning:
-      write_item_reasoning(json, item);
+      write_item_reasoning(json, head.echo, item);
       break;
     case Kind::kMessage:
       write_item_message(json, item);
@@ -104,7 +112,7 @@ void write_response(Json& json, const ResponseHead& head, const ResponseState& s
   state.status == "completed" ? json.integer(std::time(nullptr)) : json.null();
   write_outcome(json, state);
   json.key("model").text(head.model).key("output").array();
-  for (const ResponseItem& item : state.items) write_response_item(json, item);
+  for (const ResponseItem& item : state.items) write_response_item(json, head, item);
   json.end_array();
   json.key("temperature").real(head.temperature).key("top_p").real(head.top_p);
   for (const auto& member : head.echo.members) {

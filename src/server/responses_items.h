@@ -44,7 +44,9 @@ struct ResponseState {
 
 // The part that the text of an item is: of a message or of reasoning.
 void write_response_part(Json& json, ResponseItem::Kind kind, std::string_view text);
-void write_response_item(Json& json, const ResponseItem& item);
+// The part that a summary of reasoning is.
+void write_summary_part(Json& json, std::string_view text);
+void write_response_item(Json& json, const ResponseHead& head, const ResponseItem& item);
 void write_response(Json& json, const ResponseHead& head, const ResponseState& state);
 
 // Of /v1/responses/input_tokens.

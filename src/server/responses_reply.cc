@@ -50,7 +50,7 @@ std::string ResponsesReply::state_event(std::string_view type, const ResponseSta
 std::string ResponsesReply::item_event(std::string_view type) {
   Json json;
   open_event(json, type).key("output_index").number(uint64_t{items_.size() - 1}).key("item");
-  write_response_item(json, items_.back());
+  write_response_item(json, head_, items_.back());
   json.end_object();
   return named_event(type, json);
 }
@@ -91,6 +91,27 @@ std::string ResponsesReply::text_event() {
   return named_event(type, json);
 }
 
+// Whether the last item is told as a summary, too.
+bool ResponsesReply::has_summary() const {
+  return head_.echo.summary && items_.back().kind == Kind::kReasoning;
+}
+
+// `member` is what the text is: "part", "delta", "text".
+std::string ResponsesReply::summary_event(std::string_view type, std::string_view member,
+                                          std::string_view text) {
+  Json json;
+  open_item_event(json, type).key("summary_index").number(uint64_t{0}).key(member);
+  member == "part" ? write_summary_part(json, text) : void(json.text(text));
+  json.end_object();
+  return named_event(type, json);
+}
+
+std::string ResponsesReply::close_summary() {
+  const std::string& text = items_.back().text;
+  std::string events = summary_event("response.reasoning_summary_text.done", "text", text);
+  return events + summary_event("response.reasoning_summary_part.done", "part", text);
+}
+
 std::string ResponsesReply::open(ResponseItem item) {
   std::string events = close("completed");
   item.id = new_item_id(item.kind, head_.unique, items_.size());
@@ -98,6 +119,7 @@ std::string ResponsesReply::open(ResponseItem item) {
   open_ = true;
   events += item_event("response.output_item.added");
   if (items_.back().kind != Kind::kCall) events += part_event("response.content_part.added", "");
+  if (has_summary()) events += summary_event("response.reasoning_summary_part.added", "part", "");
   return events;
 }
 
@@ -105,7 +127,9 @@ std::string ResponsesReply::add(Kind kind, std::string_view text) {
   std::string events;
   if (!open_ || items_.back().kind != kind) events = open({.kind = kind, .id = ""});
   items_.back().text += text;
-  return events + delta_event(text);
+  events += delta_event(text);
+  if (!has_summary()) return events;
+  return events + summary_event("response.reasoning_summary_text.delta", "delta", text);
 }
 
 ResponseItem ResponsesReply::item_of(const CallPart& call) const {
@@ -136,6 +160,7 @@ std::string ResponsesReply::close(std::string_view status) {
   item.status = status;
   std::string events = text_event();
   if (item.kind != Kind::kCall) events += part_event("response.content_part.done", item.text);
+  if (has_summary()) events += close_summary();
   return events + item_event("response.output_item.done");
 }
 

@@ -4,8 +4,9 @@
 // The events of a stream, each with the next sequence_number from 0 on: response.created and
 // response.in_progress; for each item response.output_item.added, its part, its deltas, what they
 // are together, and response.output_item.done; at last response.completed, response.incomplete, or
-// error and response.failed. Items are reasoning, messages and calls, in the order in which the
-// model says them. An item has one id, and the last response has the items that were streamed.
+// error and response.failed. Where a summary is asked for, all that tells reasoning is told twice,
+// as its text and as its summary. Items are reasoning, messages and calls, in the order in which
+// the model says them. An item has one id, and the last response has the items that were streamed.
 #pragma once
 
 #include <cstdint>
@@ -41,6 +42,9 @@ class ResponsesReply final : public ReplyForm {
   std::string part_event(std::string_view type, std::string_view text);
   std::string delta_event(std::string_view delta);
   std::string text_event();
+  std::string summary_event(std::string_view type, std::string_view member, std::string_view text);
+  std::string close_summary();
+  bool has_summary() const;
   std::string open(ResponseItem item);
   std::string add(ResponseItem::Kind kind, std::string_view text);
   std::string add_call(const CallPart& call);

@@ -173,6 +173,61 @@ TEST_F(ResponsesReplies, AreTheSameWhole) {
   EXPECT_EQ(body.at("tools").as_array().size(), 2u);
 }
 
+constexpr const char* kSummed = R"("input":"x","reasoning":{"summary":"auto"},
+    "include":["reasoning.encrypted_content"])";
+
+TEST_F(ResponsesReplies, TellReasoningAsASummaryWhereAsked) {
+  ResponsesReply reply(response_head(kSummed));
+  const std::string stream = ended_stream(reply, {{.reasoning = "I "},
+                                                  {.reasoning = "must"},
+                                                  {.text = "Hm."},
+                                                  {.finish = Finish::kEndOfText}});
+  const std::vector<json::value> events = checked_events(stream);
+  EXPECT_EQ(event_types(events),
+            "created\nin_progress\n"
+            "output_item.added\ncontent_part.added\nreasoning_summary_part.added\n"
+            "reasoning_text.delta\nreasoning_summary_text.delta\n"
+            "reasoning_text.delta\nreasoning_summary_text.delta\n"
+            "reasoning_text.done\ncontent_part.done\n"
+            "reasoning_summary_text.done\nreasoning_summary_part.done\noutput_item.done\n"
+            "output_item.added\ncontent_part.added\noutput_text.delta\n"
+            "output_text.done\ncontent_part.done\noutput_item.done\ncompleted\n");
+  EXPECT_EQ(json::serialize(events[2].at("item").at("summary")), "[]");
+  EXPECT_EQ(events[6].at("delta"), "I ");
+  EXPECT_EQ(events[11].at("text"), "I must");
+  EXPECT_EQ(events[12].at("part").at("text"), "I must");
+  const json::value& response = events.back().at("response");
+  EXPECT_EQ(response.at("reasoning").at("summary"), "auto");
+  const json::value& item = response.at("output").at(0);
+  EXPECT_EQ(json::serialize(item.at("summary")), R"([{"type":"summary_text","text":"I must"}])");
+  EXPECT_EQ(item.at("content").at(0).at("text"), "I must");
+  EXPECT_EQ(item.at("encrypted_content"), "hearth1.SSBtdXN0");
+  EXPECT_EQ(json::serialize(item), json::serialize(events[13].at("item")));
+}
+
+// Whatever of an item a client keeps, the history is the same.
+TEST_F(ResponsesReplies, ComeBackAsTheSameReasoning) {
+  const char* text = "I must\n\u00e9 \xf0\x9f\xa6\x8a \"look\".\n";
+  ResponsesReply reply(response_head(kSummed));
+  const std::string stream =
+      ended_stream(reply, {{.reasoning = text}, {.text = "Hm."}, {.finish = Finish::kEndOfText}});
+  const json::object whole =
+      checked_events(stream).back().at("response").at("output").at(0).as_object();
+  const auto history = [](const json::object& item) {
+    const ResponsesBody body = read_responses_body(
+        R"({"input":[)" + json::serialize(item) + R"(,{"role":"assistant","content":"Hm."}]})", {});
+    return json::serialize(body.chat.at("messages"));
+  };
+  json::object expected{
+      {"role", "assistant"}, {"content", "Hm."}, {"reasoning_content", std::string(text)}};
+  EXPECT_EQ(history(whole), "[" + json::serialize(expected) + "]");
+  for (const char* kept : {"content", "encrypted_content", "summary"}) {
+    json::object item{{"type", "reasoning"}, {"id", "rs_1"}, {"summary", json::array()}};
+    item[kept] = whole.at(kept);
+    EXPECT_EQ(history(item), history(whole)) << kept;
+  }
+}
+
 // Text that comes together with the rest of a call's arguments begins no other call.
 TEST_F(ResponsesReplies, GoOnWithACallBeforeAllElse) {
   ResponsesReply reply(response_head(kNamespace));

@@ -5,6 +5,7 @@
 #include <boost/json/array.hpp>
 #include <span>
 
+#include "base/printable.h"
 #include "server/json_fields.h"
 #include "server/made_chat.h"
 #include "server/responses_input.h"
@@ -61,9 +62,23 @@ void ask_text(const value& field, const std::string& name, ResponsesBody* read) 
   echo["format"] = std::move(format);
 }
 
+// "none" is what clients send that have a setting of this.
+void ask_summary(const value& field, const std::string& name, ResponsesBody* read) {
+  const std::string asked = text_field(field, name + ".summary");
+  read->echo.summary = asked == "auto" || asked == "concise" || asked == "detailed";
+  if (!read->echo.summary && asked != "none") {
+    throw RequestError(
+        kInvalidValue, name + ".summary",
+        fmt::format("is '{}'; it must be auto, concise, detailed or none", printable(asked, 40)));
+  }
+  read->echo.members[name].as_object()["summary"] = asked;
+}
+
 // "max" is the most that a chat can ask for.
 void ask_reasoning(const value& field, const std::string& name, ResponsesBody* read) {
-  const value* effort = find_field(object_field(field, name), "effort");
+  const object& reasoning = object_field(field, name);
+  if (const value* summary = find_field(reasoning, "summary")) ask_summary(*summary, name, read);
+  const value* effort = find_field(reasoning, "effort");
   if (effort == nullptr) return;
   const std::string asked = text_field(*effort, name + ".effort");
   read->chat["reasoning_effort"] = asked == "max" ? "xhigh" : asked;
@@ -105,11 +120,13 @@ void ask_top_logprobs(const value& field, const std::string& name, ResponsesBody
 }
 
 // What else may be included, this server has not or gives anyway.
-void ask_include(const value& field, const std::string& name, ResponsesBody*) {
+void ask_include(const value& field, const std::string& name, ResponsesBody* read) {
   const boost::json::array& included = array_field(field, name, 0, kMostIncluded);
   for (size_t i = 0; i < included.size(); ++i) {
     const std::string entry = entry_name(name, i);
-    if (text_field(included[i], entry) == "message.output_text.logprobs") {
+    const std::string asked = text_field(included[i], entry);
+    if (asked == "reasoning.encrypted_content") read->echo.carried = true;
+    if (asked == "message.output_text.logprobs") {
       refuse_unsupported(entry, "leave it out, or ask /v1/chat/completions for logprobs");
     }
   }

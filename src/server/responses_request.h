@@ -33,10 +33,12 @@ struct NamespacedTool {
   std::string space, name;
 };
 
-// What a reply repeats of its request.
+// What a reply repeats of its request, and how it is to give reasoning.
 struct ResponsesEcho {
   boost::json::object members;                                    // "instructions", "tools", ...
   std::map<std::string, NamespacedTool, std::less<>> namespaced;  // by what the model calls them
+  bool summary = false;                                           // as a summary, too
+  bool carried = false;                                           // as encrypted_content, too
 };
 
 struct ResponsesBody {

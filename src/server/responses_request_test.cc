@@ -104,6 +104,29 @@ TEST(ResponsesRequest, MakesOneMessageOfATurn) {
             R"({"role":"assistant","content":"b"}])");
 }
 
+// "hearth1." and base64 of "hm".
+TEST(ResponsesRequest, TakesReasoningThatItEncoded) {
+  const auto told = [](const std::string& members) {
+    return item_messages(R"([{"type":"reasoning",)" + members +
+                         R"(},{"role":"assistant","content":"c"}])");
+  };
+  const std::string thought = R"([{"role":"assistant","content":"c","reasoning_content":"hm"}])";
+  EXPECT_EQ(told(R"("encrypted_content":"hearth1.aG0=")"), thought);
+  EXPECT_EQ(told(R"("summary":[{"type":"summary_text","text":"brief"}],
+                    "encrypted_content":"hearth1.aG0=")"),
+            thought);
+  EXPECT_EQ(told(R"("content":[{"type":"reasoning_text","text":"hm"}],
+                    "encrypted_content":"hearth1.eA==")"),
+            thought);
+  // Another server's, another version's, damaged, no UTF-8, and nothing at all.
+  for (const char* other : {"gAAAAABo", "hearth2.aG0=", "hearth1.aG0",
+                            "hearth1.a?0=", "hearth1./w==", "hearth1.", ""}) {
+    const std::string carried = std::string(R"("encrypted_content":")") + other + '"';
+    EXPECT_EQ(told(carried), R"([{"role":"assistant","content":"c"}])") << other;
+    EXPECT_EQ(told(R"("summary":[{"type":"summary_text","text":"hm"}],)" + carried), thought);
+  }
+}
+
 TEST(ResponsesRequest, TakesReasoningOrElseItsSummary) {
   EXPECT_EQ(item_messages(R"([{"type":"reasoning","id":"rs_1","encrypted_content":"x","summary":[
                 {"type":"summary_text","text":"a"},{"type":"summary_text","text":"b"}]},
@@ -210,6 +233,7 @@ TEST(ResponsesRequest, RefusesByItsOwnNames) {
   EXPECT_EQ(refused(R"("include":["message.output_text.logprobs"])").find("include[0] asks"), 0u);
   EXPECT_EQ(refused(R"("max_output_tokens":0)").find("max_output_tokens is 0"), 0u);
   EXPECT_EQ(refused(R"("reasoning":{"effort":"huge"})").find("reasoning.effort is 'huge'"), 0u);
+  EXPECT_EQ(refused(R"("reasoning":{"summary":"long"})").find("reasoning.summary is 'long'"), 0u);
   EXPECT_EQ(refused(R"("text":{"format":{"type":"json_schema"}})"),
             "text.format.schema is missing");
   EXPECT_EQ(refused(R"("text":{"format":{"type":"xml"}})").find("text.format.type asks"), 0u);
@@ -327,6 +351,12 @@ constexpr const char* kAskedFields[] = {
     R"("reasoning":{"effort":"max"})",
     R"("reasoning":{"effort":"most"})",
     R"("reasoning":{"effort":null,"summary":"auto"})",
+    R"("reasoning":{"summary":"none"})",
+    R"("reasoning":{"summary":null})",
+    R"("reasoning":{"summary":"long"})",
+    R"("reasoning":{"summary":1})",
+    R"("input":[{"role":"user","content":"y"},{"type":"reasoning","encrypted_content":"y"}])",
+    R"("input":[{"role":"user","content":"y"},{"type":"reasoning","encrypted_content":1}])",
     R"("tools":[])",
     R"("tools":[{}])",
     R"("tools":[{"type":"web_search"}])",

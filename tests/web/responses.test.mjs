@@ -157,7 +157,29 @@ test("reasoning is an item, and goes back", limit, async () => {
   assert.equal(whole.usage.output_tokens_details.reasoning_tokens, 24);
   const {events, response} = await streamed(fields, caller);
   assert.deepEqual(plain(response.output), plain(whole.output));
-  assert.equal(joined(events, "response.reasoning_text.delta"), whole.output[0].content[0].text);
+  const [thought] = whole.output;
+  const {text} = thought.content[0];
+  assert.equal(joined(events, "response.reasoning_text.delta"), text);
+  assert.equal(joined(events, "response.reasoning_summary_text.delta"), text);
+  assert.deepEqual(thought.summary, [{type: "summary_text", text}]);
+  assert.match(thought.encrypted_content, /^hearth1\./);
+  const [plainly] = (await ask({...fields, reasoning: {effort: "low"}, include: []},
+                               caller)).output;
+  assert.deepEqual([plainly.summary, plainly.encrypted_content, plainly.content[0].text],
+                   [[], null, text]);
+
+  // The same history, whatever of the item comes back.
+  const counted = [];
+  for (const kept of [thought, {summary: [], content: thought.content}, {summary: thought.summary},
+                      {summary: [], encrypted_content: thought.encrypted_content}]) {
+    const items = [{role: "user", content: story}, {...kept, type: "reasoning", id: thought.id},
+                   {type: "function_call", call_id: "1", name: "read", arguments: "{}"},
+                   {type: "function_call_output", call_id: "1", output: "A fox."}];
+    const {input_tokens} = await responses(caller).inputTokens.count(
+        {model: caller.model, ...quiet, tools: [read], input: items});
+    counted.push(input_tokens);
+  }
+  assert.ok(counted[0] > 24 && new Set(counted).size === 1, `${counted}`);
 
   const input = [{role: "user", content: story}, ...whole.output,
                  {role: "assistant", content: "I look."}, {role: "user", content: "Go on."}];
