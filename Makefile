@@ -64,14 +64,14 @@ serve: build  ## the demo model on a page and its API, or make serve MODEL=... [
 
 ##@ Test
 .PHONY: test check units tokenizers tokenizers-long tested-levels web numa numa-long house fuzz
-.PHONY: fuzz-long aarch64 aarch64-long goldens-long llama-peer agents
+.PHONY: fuzz-long aarch64 aarch64-long goldens-long llama-peer agents shapes
 .PHONY: asan tsan web-asan web-tsan clang tidy bench-smoke soak
 test: deps-test  ## house rules, units, goldens, tokenizers, web, NUMA, fuzzers, aarch64
 	@scripts/steps.sh house units tokenizers web numa fuzz aarch64
 
 check: deps-check  ## the rest: sanitizers, clang, clang-tidy, all of aarch64, fuzzing, bench smoke
 	@scripts/steps.sh format-check asan tsan web-asan web-tsan clang tidy bench-smoke numa-long \
-	  aarch64-long fuzz-long tokenizers-long goldens-long llama-peer agents
+	  aarch64-long fuzz-long tokenizers-long goldens-long llama-peer agents shapes
 
 units: deps-units  ## every test of the release build
 	$(call build_preset,release,the program and its tests with g++,all)
@@ -93,6 +93,11 @@ agents: deps-web  ## Claude Code, Codex and opencode as docs/agents.md sets them
 	$(call build_preset,release,the server before a stub of an engine,stub_serve)
 	$(call say,agents: coding agents against the server before a stub of an engine)
 	@scripts/agents.sh
+
+shapes: deps-web  ## bodies and events beside what OpenAI and Anthropic declare
+	$(call build_preset,release,the program with g++,hearth stub_serve)
+	$(call say,shapes: bodies and events beside the types of openai and @anthropic-ai/sdk)
+	@scripts/shapes.sh
 
 tokenizers: deps-web  ## token ids beside Hugging Face's tokenizers and tiktoken
 	$(call build_preset,release,what asks the tokenizer,tokenizer_probe)
