@@ -43,7 +43,9 @@ void write_message_usage(Json& json, const Usage& usage) {
   json.key("input_tokens").number(usage.prompt_tokens - usage.cached_tokens);
   json.key("cache_creation_input_tokens").number(uint64_t{0});
   json.key("cache_read_input_tokens").number(usage.cached_tokens);
-  json.key("output_tokens").number(usage.completion_tokens).end_object();
+  json.key("output_tokens").number(usage.completion_tokens);
+  json.key("output_tokens_details").object();
+  json.key("thinking_tokens").number(usage.reasoning_tokens).end_object().end_object();
 }
 
 std::string_view stop_reason(const ChoicePart& part) {

@@ -98,7 +98,7 @@ TEST_F(MessagesReplies, AStreamOfText) {
       R"(data: {"type":"message_start","message":{"id":"msg_7","type":"message",)"
       R"("role":"assistant","model":"demo","content":[],"stop_reason":null,"stop_sequence":null,)"
       R"("usage":{"input_tokens":9,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,)"
-      R"("output_tokens":0}}})"
+      R"("output_tokens":0,"output_tokens_details":{"thinking_tokens":0}}}})"
       "\n\nevent: ping\ndata: {\"type\":\"ping\"}\n\n"
       "event: content_block_start\n"
       R"(data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}})"
@@ -113,7 +113,7 @@ TEST_F(MessagesReplies, AStreamOfText) {
       "\n\nevent: message_delta\n"
       R"(data: {"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null},)"
       R"("usage":{"input_tokens":5,"cache_creation_input_tokens":0,"cache_read_input_tokens":4,)"
-      R"("output_tokens":2}})"
+      R"("output_tokens":2,"output_tokens_details":{"thinking_tokens":0}}})"
       "\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n");
   events(stream);
 }
@@ -139,7 +139,7 @@ TEST_F(MessagesReplies, AWholeReply) {
   EXPECT_EQ(body.at("stop_reason"), "tool_use");
   EXPECT_EQ(json::serialize(body.at("usage")),
             R"({"input_tokens":5,"cache_creation_input_tokens":0,"cache_read_input_tokens":4,)"
-            R"("output_tokens":3})");
+            R"("output_tokens":3,"output_tokens_details":{"thinking_tokens":1}})");
   const json::value empty = checked(whole({.finish = Finish::kEndOfText}), "MessagesReply");
   EXPECT_TRUE(empty.at("content").as_array().empty());
 }

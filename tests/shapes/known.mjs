@@ -34,8 +34,5 @@ export const known = {
   "Anthropic: missing Usage.service_tier": nulls,
   "Anthropic: missing Usage.speed": nulls,
   "Anthropic: missing MessageDeltaUsage.server_tool_use": nulls,
-  "Anthropic: missing Usage.output_tokens_details": "null where the reasoning's tokens are not " +
-    "counted by themselves",
-  "Anthropic: missing MessageDeltaUsage.output_tokens_details": "the same",
   "Anthropic: missing ToolUseBlock.caller": "the model calls by itself, as where no caller is told",
 };
