@@ -68,6 +68,7 @@ void Engine::start(const Machine& machine, EngineLayout layout, std::unique_ptr<
                                          model_->axes()[spec().vocabulary_axis].cuts);
   for (uint32_t s = 0; s < layout_.shard_count(); ++s) logits_->place(s, memory_->logits(s));
   scored_parts_ = logits_->parts_from(layout_.options.outputs);
+  logits_->set_readers(team->size());
   scorer_ = std::make_unique<TokenScorer>(team->size());
   lane_ = std::make_unique<Lane>(std::move(team), model_, isa_, lane_plans(layout_),
                                  memory_->lane(), memory_->kv());
@@ -207,14 +208,15 @@ bool Engine::step(std::span<const StepRequest> requests, const Abandon* abandon)
   return false;
 }
 
-std::span<const float> Engine::logits(size_t i) const {
+std::span<const float> Engine::logits(size_t i, uint32_t member) const {
   HEARTH_CHECK(i < logit_rows_, "only wanted rows have logits");
-  return logits_->row(i);
+  return logits_->row(i, member);
 }
 
-std::span<const TokenLogit> Engine::best(size_t i, uint32_t count, uint32_t below) const {
+std::span<const TokenLogit> Engine::best(size_t i, uint32_t count, uint32_t below,
+                                         uint32_t member) const {
   HEARTH_CHECK(i < logit_rows_ && sampled_[i] != 0, "only rows to sample from have their best");
-  return logits_->best(i, count, below);
+  return logits_->best(i, count, below, member);
 }
 
 // The activations of the step are there still.

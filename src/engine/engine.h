@@ -106,12 +106,18 @@ class Engine {
   // False where the step was abandoned. In both cases nothing has changed.
   bool step(std::span<const StepRequest> requests, const Abandon* abandon = nullptr);
   // Row i of the last step's rows of logits, in the order of the requests: [vocabulary]. Valid
-  // until another row is asked for.
-  std::span<const float> logits(size_t i) const;
+  // until this member of the team asks for another row.
+  std::span<const float> logits(size_t i, uint32_t member = 0) const;
   // The `count` likeliest of tokens [0, below) by row i, where the want was kLast: the same as
   // top_tokens() of logits(i) gives, without reading it all. Empty where not all of their logits
-  // are finite. Valid until the next call.
-  std::span<const TokenLogit> best(size_t i, uint32_t count, uint32_t below) const;
+  // are finite. Valid until this member's next call.
+  std::span<const TokenLogit> best(size_t i, uint32_t count, uint32_t below,
+                                   uint32_t member = 0) const;
+  // Calls job(member) on every thread that worked on the last step; each may read its logits.
+  template <typename Job>
+  void on_workers(Job&& job) {
+    lane_->on_workers(job);
+  }
   // Scores a token by each of the last step's scored rows, in the order of the requests; `below`
   // as in best(). The head computes their logits now, `scored_rows` of them at a time, and the team
   // reads them. False where it was abandoned, which is asked before every time. The step's other

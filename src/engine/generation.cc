@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "base/enum_name.h"
 #include "base/error.h"
@@ -117,12 +118,24 @@ void Generation::note_computed(Result* result) {
   result->computed_seconds = computed_seconds_;
 }
 
+void Generation::sample_ahead(RowLogits& logits, const GenerationLimits& limits) noexcept {
+  looked_ahead_ = true;
+  try {
+    if (!started()) find_forced(limits);
+    if (trouble_.empty() && !knows_next()) ahead_ = sample(logits, limits);
+  } catch (...) {
+    ahead_error_ = std::current_exception();
+  }
+}
+
 std::optional<Finish> Generation::take_token(RowLogits& logits, const GenerationLimits& limits) {
-  if (!started()) find_forced(limits);
+  if (!std::exchange(looked_ahead_, false) && !started()) find_forced(limits);
   Result out = result(generated_);
   try {
-    Sampled taken = next(logits, limits, &out);
+    Sampled taken = next(logits, limits);
     if (!taken.token) return end_without_token(std::move(taken.trouble));
+    out.logprob = taken.logprob;
+    out.top_logprobs = std::move(taken.top_logprobs);
     add_token(*taken.token, limits, &out);
   } catch (const Error& error) {
     // Of the language: it takes more memory than a text may.
@@ -133,10 +146,11 @@ std::optional<Finish> Generation::take_token(RowLogits& logits, const Generation
   return finish;
 }
 
-Generation::Sampled Generation::next(RowLogits& logits, const GenerationLimits& limits,
-                                     Result* result) {
+Generation::Sampled Generation::next(RowLogits& logits, const GenerationLimits& limits) {
+  if (ahead_error_) std::rethrow_exception(std::exchange(ahead_error_, nullptr));
+  if (ahead_) return *std::exchange(ahead_, std::nullopt);
   if (!trouble_.empty()) return {{}, std::move(trouble_)};
-  if (!knows_next()) return sample(logits, limits, result);
+  if (!knows_next()) return sample(logits, limits);
   const int32_t token = forced_.front();
   forced_.erase(forced_.begin());
   ++forced_count_;
@@ -168,8 +182,7 @@ void Generation::find_forced(const GenerationLimits& limits) {
 }
 
 // A log-probability needs the logits of all tokens.
-Generation::Sampled Generation::sample(RowLogits& logits, const GenerationLimits& limits,
-                                       Result* result) {
+Generation::Sampled Generation::sample(RowLogits& logits, const GenerationLimits& limits) {
   const bool probable = wants_logprobs();
   const uint32_t needed = probable ? 0 : sampler_.best_needed(limits.vocabulary);
   if (needed > 0) {
@@ -182,12 +195,13 @@ Generation::Sampled Generation::sample(RowLogits& logits, const GenerationLimits
   if (!all_finite(row)) return {{}, kNotNumbers};
   const std::optional<int32_t> token = sample_row(row);
   if (!token) return {{}, language_ ? kNoneOfLanguage : kAllForbidden};
+  Sampled sampled{token};
   if (probable) {
     const double norm = log_sum_exp(row);
-    result->logprob = row[static_cast<size_t>(*token)] - norm;
-    result->top_logprobs = top_logprobs(row, norm, request().top_logprobs);
+    sampled.logprob = row[static_cast<size_t>(*token)] - norm;
+    sampled.top_logprobs = top_logprobs(row, norm, request().top_logprobs);
   }
-  return {token};
+  return sampled;
 }
 
 // Nothing where too few of the best may come in the language.

@@ -1,12 +1,14 @@
 // A Generation is one choice of one request, from its prompt to its end. It knows its tokens,
 // samples the next one from logits, makes text of it and decides when it is over; the scheduler
-// decides when it is computed. Used by the engine's thread.
+// decides when it is computed. Used by the engine's thread, but for
+// sample_ahead().
 //
 // Where the text's language leaves no choice, the tokens that must come (grammar/forced_tokens.h)
 // are taken as they are, without logits and without a random number. So what a text becomes does
 // not depend on how many of them come at once.
 #pragma once
 
+#include <exception>
 #include <list>
 #include <memory>
 #include <optional>
@@ -99,6 +101,10 @@ class Generation {
   // Returns how many choices part ways once the prompt has been computed, this one included.
   uint32_t choices_together() const { return siblings_ + 1; }
 
+  // Samples the token that take_token() delivers next, where one is to be sampled: tries tokens in
+  // the language, makes a mask where one is needed, and draws. By any thread, by several for
+  // different generations; what goes wrong take_token() tells. It changes no token.
+  void sample_ahead(RowLogits& logits, const GenerationLimits& limits) noexcept;
   // Delivers the next token: the one that must come, where there is one, and else the one that it
   // samples from these logits. Returns the reason where that token was the last, or kFailed where
   // none may come or the logits are not numbers.
@@ -122,11 +128,13 @@ class Generation {
   struct Sampled {
     std::optional<int32_t> token;
     std::string trouble = {};
+    double logprob = 0;
+    std::vector<std::pair<int32_t, double>> top_logprobs = {};
   };
-  Sampled sample(RowLogits& logits, const GenerationLimits& limits, Result* result);
+  Sampled sample(RowLogits& logits, const GenerationLimits& limits);
   std::optional<int32_t> sample_best(std::span<const TokenLogit> best, uint32_t needed);
   std::optional<int32_t> sample_row(std::span<const float> row);
-  Sampled next(RowLogits& logits, const GenerationLimits& limits, Result* result);
+  Sampled next(RowLogits& logits, const GenerationLimits& limits);
   bool wants_logprobs() const { return request().logprobs || request().top_logprobs > 0; }
   void find_forced(const GenerationLimits& limits);
   bool ends_language(int32_t token);
@@ -154,6 +162,9 @@ class Generation {
   std::string trouble_;              // why none may come behind the last one
   std::vector<TokenLogit> allowed_;  // the likeliest that may come
   std::vector<uint64_t> mask_;       // of all that may come
+  bool looked_ahead_ = false;        // whether sample_ahead() has been called for the next token
+  std::optional<Sampled> ahead_;     // what it sampled
+  std::exception_ptr ahead_error_;   // what it ended with
 };
 
 }  // namespace hearth

@@ -20,19 +20,21 @@ class RowLogits {
   virtual std::span<const float> all() = 0;
 };
 
-// Row i of the engine's last step.
+// Row i of the engine's last step, as one member of its team reads it.
 class EngineRow final : public RowLogits {
  public:
-  EngineRow(const Engine& engine, size_t i) : engine_(engine), i_(i) {}
+  EngineRow(const Engine& engine, size_t i, uint32_t member = 0)
+      : engine_(engine), i_(i), member_(member) {}
 
   std::span<const TokenLogit> best(uint32_t count, uint32_t below) override {
-    return engine_.best(i_, count, below);
+    return engine_.best(i_, count, below, member_);
   }
-  std::span<const float> all() override { return engine_.logits(i_); }
+  std::span<const float> all() override { return engine_.logits(i_, member_); }
 
  private:
   const Engine& engine_;
   size_t i_;
+  uint32_t member_;
 };
 
 }  // namespace hearth

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <unordered_set>
 
 #include "base/check.h"
@@ -12,6 +13,9 @@ namespace {
 
 // More tokens than these are found about as fast in the whole row.
 constexpr uint32_t kMostBest = 512;
+
+// What is forbidden has -inf, and is left out: of a mask that may be nearly all tokens.
+constexpr float kLeastLogit = std::numeric_limits<float>::lowest();
 
 void check_range(const char* field, double value, double low, double high) {
   if (!(value >= low && value <= high)) {
@@ -61,6 +65,10 @@ void forbid_others(std::span<const uint64_t> mask, std::span<float> logits) {
     const uint64_t bits = word < mask.size() ? mask[word] : 0;
     if (bits == ~uint64_t{0}) continue;
     const size_t end = std::min(logits.size(), word * 64 + 64);
+    if (bits == 0) {
+      std::ranges::fill(logits.subspan(word * 64, end - word * 64), -INFINITY);
+      continue;
+    }
     for (size_t i = word * 64; i < end; ++i) {
       if ((bits >> (i % 64) & 1) == 0) logits[i] = -INFINITY;
     }
@@ -196,7 +204,8 @@ int32_t Sampler::sample_best(std::span<const TokenLogit> best) {
 }
 
 void Sampler::keep_top_k(std::span<const float> logits) {
-  top_.start(params_.top_k);
+  // Without a top_p the draw depends on the order, and so on all that was offered.
+  top_.start(params_.top_k, params_.top_p < 1 ? kLeastLogit : -INFINITY);
   top_.offer(logits);
   keep(params_.top_p < 1 ? top_.sorted() : top_.unsorted());
 }
@@ -218,14 +227,16 @@ void Sampler::keep_likely(std::span<const float> logits) {
   // The threshold is a little below min-p's bound, which keep_nucleus() applies exactly.
   float threshold = params_.min_p > 0
                         ? most_ + params_.temperature * (std::log(params_.min_p) - 0.001f)
-                        : -INFINITY;
+                        : kLeastLogit;
   candidates_.clear();
   for_each_at_least(logits, threshold, [&](int32_t token, float logit) {
     candidates_.push_back({{token, logit}, weight(logit)});
   });
   total_ = 0;
   if (params_.top_p < 1) {
-    for (float logit : logits) total_ += weight(logit);
+    for (float logit : logits) {
+      if (logit >= kLeastLogit) total_ += weight(logit);
+    }
   }
 }
 

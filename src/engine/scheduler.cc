@@ -1,6 +1,7 @@
 #include "engine/scheduler.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -79,7 +80,10 @@ bool Scheduler::compute() {
   // Sequences that turned out to be held up make way for others.
   while (!any && admit()) any = form();
   update_gauges();
-  if (!picks_.empty() && run()) deliver();
+  if (!picks_.empty() && run()) {
+    sample_ahead();
+    deliver();
+  }
   return any;
 }
 
@@ -294,6 +298,29 @@ bool Scheduler::run() {
     token_seconds_ = token_seconds_ == 0 ? cost : (token_seconds_ + cost) / 2;
   }
   return true;
+}
+
+// Lets all who sample a token do so together, on the threads that computed the step: what one
+// samples, and the mask that it needs for that, depends on no other.
+void Scheduler::sample_ahead() {
+  sampling_.clear();
+  uint32_t row = 0;
+  for (const Pick& pick : picks_) {
+    if (pick.want == Want::kLast) {
+      if (!pick.generation->knows_next()) sampling_.emplace_back(pick.generation, row);
+      ++row;
+    } else if (pick.want == Want::kAll) {
+      row += pick.tokens;
+    }
+  }
+  if (sampling_.size() < 2) return;
+  std::atomic<size_t> next = 0;
+  engine_.on_workers([&](uint32_t member) noexcept {
+    for (size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < sampling_.size();) {
+      EngineRow logits(engine_, sampling_[i].second, member);
+      sampling_[i].first->sample_ahead(logits, limits_);
+    }
+  });
 }
 
 // Gives out the step's results, and sends the sequences that took part to the end of the line.

@@ -29,6 +29,7 @@
 #include <list>
 #include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/client_turns.h"
@@ -122,6 +123,7 @@ class Scheduler {
   bool compute();
   void note_turns();
   bool run();
+  void sample_ahead();
   void deliver();
   struct NextRow {
     uint32_t logits = 0, hidden = 0;
@@ -148,6 +150,7 @@ class Scheduler {
   std::list<GenerationPtr> newborn_;  // siblings that join after the step
   std::list<GenerationPtr> over_;  // have ended in this step; whoever reads them is still to know
   std::vector<Pick> picks_;
+  std::vector<std::pair<Generation*, uint32_t>> sampling_;  // who sample, and their rows of logits
   std::vector<StepRequest> requests_;
   std::vector<ScoredToken> scored_;  // of all picks
   std::vector<Turn> turns_;

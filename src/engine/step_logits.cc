@@ -46,7 +46,7 @@ void StepLogits::place(uint32_t shard, std::byte* base) {
 }
 
 std::span<const ShardLogits> StepLogits::begin_step() {
-  gathered_.reset();
+  for (Reader& reader : readers_) reader.gathered.reset();
   return parts_;
 }
 
@@ -59,13 +59,16 @@ std::vector<ShardLogits> StepLogits::parts_from(size_t first) const {
   return parts;
 }
 
-std::span<const float> StepLogits::row(size_t i) {
+std::span<const float> StepLogits::row(size_t i, uint32_t reader) {
   if (parts_.size() == 1) return {parts_[0].row(i), vocabulary_};
-  for (size_t s = 0; gathered_ != i && s < parts_.size(); ++s) {
-    std::copy_n(parts_[s].row(i), parts_[s].columns(), row_ + first_panel_[s] * kPanelRows);
+  Reader& own = readers_[reader];
+  if (reader != 0) own.row.resize(size_t{first_panel_.back()} * kPanelRows);
+  float* row = reader == 0 ? row_ : own.row.data();
+  for (size_t s = 0; own.gathered != i && s < parts_.size(); ++s) {
+    std::copy_n(parts_[s].row(i), parts_[s].columns(), row + first_panel_[s] * kPanelRows);
   }
-  gathered_ = i;
-  return {row_, vocabulary_};
+  own.gathered = i;
+  return {row, vocabulary_};
 }
 
 // Returns columns [begin, end) of row i, all of one panel.
@@ -105,27 +108,29 @@ std::optional<float> StepLogits::least_maximum(size_t i, uint32_t count, uint32_
 
 // The tokens lie in the `count` panels with the largest maxima: a token in any other panel ranks
 // behind the largest in each of these.
-std::span<const TokenLogit> StepLogits::best(size_t i, uint32_t count, uint32_t below) {
+std::span<const TokenLogit> StepLogits::best(size_t i, uint32_t count, uint32_t below,
+                                             uint32_t reader) {
   HEARTH_CHECK(count > 0 && below <= vocabulary_, "some tokens of the vocabulary are wanted");
   std::optional<float> least = least_maximum(i, count, below);
   if (!least) return {};
-  panels_.start(count, *least);
+  TopTokens &panels = readers_[reader].panels, &tokens = readers_[reader].tokens;
+  panels.start(count, *least);
   for_each_maxima(i, below, [&](std::span<const float> maxima, uint32_t first) {
-    panels_.offer(maxima, static_cast<int32_t>(first));
+    panels.offer(maxima, static_cast<int32_t>(first));
   });
-  tokens_.start(count, *least);
-  for (const TokenLogit& panel : panels_.unsorted()) {
+  tokens.start(count, *least);
+  for (const TokenLogit& panel : panels.unsorted()) {
     auto first = static_cast<uint32_t>(panel.token) * kPanelRows;
-    tokens_.offer(columns(i, first, first + kPanelRows), static_cast<int32_t>(first));
+    tokens.offer(columns(i, first, first + kPanelRows), static_cast<int32_t>(first));
   }
   // The last panel's maximum may belong to a column from `below` on, so its columns are looked at
   // themselves.
   if (uint32_t rest = below % kPanelRows; rest > 0) {
     std::span<const float> last = columns(i, below - rest, below);
     if (!all_finite(last)) return {};
-    tokens_.offer(last, static_cast<int32_t>(below - rest));
+    tokens.offer(last, static_cast<int32_t>(below - rest));
   }
-  return tokens_.sorted();
+  return tokens.sorted();
 }
 
 }  // namespace hearth

@@ -1,7 +1,8 @@
 // The logits of a step's rows, where the LM head computed them: every shard's columns of the
 // vocabulary on its own node, and the largest of every 16 of them. A whole row is gathered when
 // somebody asks for it; who needs only the best of a row reads the maxima and as many panels of it
-// as tokens are wanted. Used by the engine's thread, between steps.
+// as tokens are wanted. Used between steps, by the engine's thread and the others of its team, each
+// of which reads rows of its own.
 #pragma once
 
 #include <algorithm>
@@ -27,6 +28,9 @@ class StepLogits {
   // Says where these bytes lie; `base` is 64-byte aligned.
   void place(uint32_t shard, std::byte* base);
 
+  // So many threads may read rows at the same time, each by its number; without it one may.
+  void set_readers(uint32_t readers) { readers_.resize(readers); }
+
   // Returns the parts for the StepView of a new step; rows that were given out are no longer valid.
   std::span<const ShardLogits> begin_step();
 
@@ -43,14 +47,21 @@ class StepLogits {
     }
   }
 
-  // Returns row i: [vocabulary]. It is valid until another row is asked for.
-  std::span<const float> row(size_t i);
+  // Returns row i: [vocabulary]. It is valid until this reader asks for another. Only reader 0
+  // needs no memory for it.
+  std::span<const float> row(size_t i, uint32_t reader = 0);
   // Returns the `count` likeliest of tokens [0, below), or all where there are fewer, the likeliest
   // first; empty where a logit of any of [0, below) is not finite. Row i must be one that tokens
-  // are sampled from. The result is valid until the next call.
-  std::span<const TokenLogit> best(size_t i, uint32_t count, uint32_t below);
+  // are sampled from. The result is valid until this reader's next call.
+  std::span<const TokenLogit> best(size_t i, uint32_t count, uint32_t below, uint32_t reader = 0);
 
  private:
+  struct alignas(64) Reader {
+    std::vector<float> row;          // that it gathers; of reader 0 row_ has it
+    std::optional<size_t> gathered;  // which row that is
+    TopTokens panels, tokens;
+  };
+
   size_t part_bytes(uint32_t shard) const;
   size_t row_bytes() const;
   template <typename Call>
@@ -62,8 +73,7 @@ class StepLogits {
   std::vector<ShardLogits> parts_;     // by shard
   std::vector<uint32_t> first_panel_;  // of each, and the number of all
   float* row_ = nullptr;
-  std::optional<size_t> gathered_;  // which row that is
-  TopTokens panels_, tokens_;
+  std::vector<Reader> readers_{1};
 };
 
 }  // namespace hearth

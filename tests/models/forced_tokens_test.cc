@@ -359,6 +359,80 @@ TEST_F(ForcedTokens, OfAModelWithLatentsTheyAreTheSame) {
   }
 }
 
+// All threads sample for whoever needs it, each for somebody.
+TEST_F(ForcedTokens, TheyAreTheSameOnAnyNumberOfThreads) {
+  std::vector<Request> requests;
+  const char* patterns[] = {kRecords, "[a-z]{30}", R"(([a-z]{5}"|order){9})"};
+  for (int i = 0; i < 12; ++i) {
+    Request request = in(patterns[i % 3], 10);
+    if (i % 4 == 1) request.sampling.temperature = 0;
+    if (i % 4 >= 2) request.sampling.top_k = 5;
+    request.sampling.top_p = i % 4 == 3 ? 0.9f : 1;
+    request.sampling.min_p = 0;
+    requests.push_back(request);
+  }
+  std::vector<std::vector<Result>> first;
+  for (const uint32_t threads : {1u, 2u, 5u}) {
+    EngineOptions options = large();
+    options.decode_rows = 16;
+    options.threads = threads;
+    options.shards = std::min(threads, 2u);
+    start(options);
+    std::vector<Asked> all;
+    for (const Request& request : requests) all.push_back(ask(request));
+    Request scored = requests[0];
+    scored.top_logprobs = 3;
+    all.push_back(ask(scored));
+    run();
+    std::vector<std::vector<Result>> results;
+    for (const Asked& one : all) results.push_back(read(one));
+    for (size_t i = 0; i < requests.size(); ++i) expect_by_hand(requests[i], results[i]);
+    if (first.empty()) first = results;
+    for (size_t i = 0; i < results.size(); ++i) {
+      ASSERT_EQ(tokens_of(results[i]), tokens_of(first[i])) << threads << " threads";
+    }
+    for (size_t i = 0; i < first.back().size(); ++i) {
+      EXPECT_EQ(results.back()[i].logprob, first.back()[i].logprob);
+      EXPECT_EQ(results.back()[i].top_logprobs, first.back()[i].top_logprobs);
+    }
+  }
+}
+
+TEST_F(ForcedTokens, WhoseLanguageFailsEndsAlone) {
+  // One text has used up the states that the grammar's lexer may have.
+  std::shared_ptr<const Grammar> grammar = pattern_grammar("[ab]*a([ab]{3}c|[ab]{40}d)");
+  const auto vocabulary = VocabularyTrie::of(*tokenizer_);
+  Matcher spender(grammar, vocabulary);
+  EXPECT_THROW(
+      {
+        for (;;) spender.accept(tokenizer_->encode(random_() % 2 == 0 ? "a" : "b")[0]);
+      },
+      Error);
+  for (const uint32_t threads : {1u, 3u}) {
+    EngineOptions options = large();
+    options.threads = threads;
+    start(options);
+    std::vector<Request> requests;
+    std::vector<Asked> all;
+    for (int i = 0; i < 4; ++i) {
+      requests.push_back(in(kRecords, 10));
+      if (i == 1) requests[1].language = std::make_shared<const Matcher>(grammar, vocabulary);
+      all.push_back(ask(requests.back()));
+    }
+    run();
+    for (size_t i = 0; i < all.size(); ++i) {
+      const std::vector<Result> results = read(all[i]);
+      if (i != 1) {
+        expect_by_hand(requests[i], results);
+        continue;
+      }
+      EXPECT_EQ(results.back().finish, Finish::kFailed);
+      EXPECT_NE(results.back().error.find("states"), std::string::npos) << results.back().error;
+    }
+    EXPECT_EQ(engine_->pool().available(), engine_->pool().page_count());
+  }
+}
+
 // Anything may happen at once.
 TEST_F(ForcedTokens, RandomSchedulesGiveTheSame) {
   const char* patterns[] = {kRecords, R"(([ab]{1,3}q{20}){0,4}order)", R"((name":"[a-z]{3},)*)"};
