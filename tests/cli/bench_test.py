@@ -10,7 +10,7 @@ import signal
 import subprocess
 
 from chain_models import CONTEXT
-from program import TIMEOUT, ProgramTest
+from program import TIMEOUT, ProgramTest, little_cache
 
 UNITS = {"f32_fma_gops", "bf16_dot_gops", "int8_dot_gops"}
 KERNEL_KEYS = {"type", "roles", "rows", "k", "measured_rows", "m", "copies", "bytes", "operations",
@@ -22,6 +22,7 @@ LOAD_KEYS = {"matrix_bytes", "packed_bytes", "seconds", "packing_seconds", "copy
 
 
 class BenchTest(ProgramTest):
+    env = little_cache()
     SHORT = ("-p", "15,20", "-n", "3", "-r", "2", "-t", "1")
 
     def report(self, *words):
@@ -163,6 +164,9 @@ class BenchTest(ProgramTest):
         out = self.good("bench", "--limits", "-r", "1", "-o", "csv")
         rows = list(csv.DictReader(io.StringIO(out)))
         self.assertEqual([row["isa"] for row in rows], levels)
+
+    def test_limits_of_this_machine(self):
+        self.env = {}  # with its own caches
         self.assertIn("read GB/s", self.good("bench", "--limits", "-r", "1"))
 
     def test_kernels_over_the_shapes_of_a_model(self):

@@ -10,7 +10,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from program import ProgramTest
+from program import ProgramTest, little_cache
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path += [str(ROOT / "tests" / "golden"), str(ROOT / "tools" / "train_demo")]
@@ -195,7 +195,8 @@ class DemoTest(ProgramTest):
         self.assertIn("assets/demo.gguf", err)
         self.assertEqual(self.good("run", "--temp", "0", text=asked + "\n"), story)
         self.assertEqual(self.good("run", "--temp", "0", "-p", asked), story)
-        told = json.loads(self.good("bench", "-p", "16", "-n", "4", "-r", "1", "--json"))
+        told = json.loads(self.good("bench", "-p", "16", "-n", "4", "-r", "1", "--json",
+                                    env=little_cache()))
         self.assertEqual(told["model"]["name"], "Hearth demo")
 
     def test_is_looked_for_beside_the_program_and_where_it_is_installed(self):

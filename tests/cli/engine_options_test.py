@@ -5,7 +5,7 @@ import json
 import re
 
 import chain_models
-from program import ProgramTest
+from program import ProgramTest, little_cache
 
 PROMPT = "the quick brown fox "
 
@@ -50,6 +50,10 @@ class EngineOptionsTest(ProgramTest):
         self.assertEqual(status, 0, err)
         return out, err
 
+    def bench(self, *options):
+        return json.loads(self.good("bench", self.random, *self.BENCH, *options,
+                                    env=little_cache()))
+
     def logits(self, *options):
         out = self.good("logits", self.random, *self.VERBS["logits"], *options)
         return [top["logit"] for line in out.splitlines() for top in json.loads(line)["top"]]
@@ -64,6 +68,8 @@ class EngineOptionsTest(ProgramTest):
                     self.assertRegex(err, says)
 
     def test_who_works_in_bench(self):
+        self.env = little_cache()
+        self.setUp()
         for options, says in self.cases():
             with self.subTest(options=options):
                 out, err = self.told("bench", *self.BENCH, *options)
@@ -111,7 +117,7 @@ class EngineOptionsTest(ProgramTest):
             if verb != "run":
                 self.assertNotEqual(out, plain, verb)
             self.bad(2, verb, self.random, *words, "--weights", "q9_0", says=["q9_0", "stored"])
-        told = json.loads(self.good("bench", self.random, *self.BENCH, "--weights", "q4_0"))
+        told = self.bench("--weights", "q4_0")
         self.assertEqual(told["model"]["type"], "f32 as q4_0")
 
     def test_weights_become_the_finest_type_that_fits(self):
@@ -120,7 +126,7 @@ class EngineOptionsTest(ProgramTest):
         self.assertIn("stay as they are", err)
         self.assertEqual(out, self.told("logits", *words)[0])
         self.assertNotEqual(self.told("logits", *words, "--weights", "fp8")[0], out)
-        told = json.loads(self.good("bench", self.random, *self.BENCH, "--weights", "auto"))
+        told = self.bench("--weights", "auto")
         self.assertEqual(told["model"]["type"], "f32")
         importance = self.folder / "unused.dat"
         chain_models.write_importance(importance, self.random)
@@ -157,7 +163,7 @@ class EngineOptionsTest(ProgramTest):
                          says=["--importance", "--weights"])
             self.bad(1, verb, self.random, *words, *options[:2], "--importance", self.random,
                      says=[str(self.random), "no importance matrix"])
-        self.good("bench", self.random, *self.BENCH, *options)
+        self.bench(*options)
         out = self.folder / "counted.gguf"
         self.good("quantize", self.random, out, *options)
         self.assertIn("quantize.imatrix.file", self.good("inspect", out))

@@ -11,11 +11,21 @@ import chain_models
 TIMEOUT = 300
 
 
+def little_cache():
+    """The environment of a machine of one node with the CPUs of this one and 1 MiB of cache. Rates
+    of memory are measured over 4 times the last-level cache, which may be a GiB."""
+    pus = sorted(os.sched_getaffinity(0))
+    indexes = ",".join(map(str, pus))
+    return {"HWLOC_THISSYSTEM": "1",
+            "HWLOC_SYNTHETIC": f"numa:1 l3:1(size=1048576) core:{len(pus)} pu:1(indexes={indexes})"}
+
+
 class ProgramTest(unittest.TestCase):
     """Models in a folder of their own, and the program."""
 
     command = []  # what runs the program: an emulator where needed, and its path
     calls = []  # the words of every call, with its status; None where it was started only
+    env = {}  # that calls have beside the caller's
 
     @classmethod
     def setUpClass(cls):
@@ -32,6 +42,7 @@ class ProgramTest(unittest.TestCase):
 
     def start(self, *words, **how):
         ProgramTest.calls.append((None, [str(word) for word in words]))
+        how.setdefault("env", {**os.environ, **self.env})
         return subprocess.Popen([*ProgramTest.command, *map(str, words)], **how)
 
     def call(self, *words, text="", env=None):
@@ -41,15 +52,15 @@ class ProgramTest(unittest.TestCase):
             input=text if isinstance(text, bytes) else text.encode(),
             capture_output=True,
             timeout=TIMEOUT,
-            env={**os.environ, **(env or {})},
+            env={**os.environ, **self.env, **(env or {})},
             check=False,
         )
         ProgramTest.calls.append((done.returncode, [str(word) for word in words]))
         return done.returncode, done.stdout, done.stderr.decode()
 
-    def good(self, *words, text=""):
+    def good(self, *words, text="", env=None):
         """Standard output of a call that must succeed."""
-        status, out, err = self.call(*words, text=text)
+        status, out, err = self.call(*words, text=text, env=env)
         self.assertEqual(status, 0, err)
         return out.decode()
 

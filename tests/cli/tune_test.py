@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 
-from program import ProgramTest
+from program import ProgramTest, little_cache
 
 FOUND = "works by the plan that `hearth tune` found"
 KERNELS = "works by the schedules that `hearth tune` found"
@@ -27,7 +27,8 @@ class TuneTest(ProgramTest):
     def setUp(self):
         self.home = self.folder / self.id()
         self.tuned = self.home / "hearth" / "tuned"
-        self.env = {"XDG_CONFIG_HOME": str(self.home), "XDG_CONFIG_DIRS": "/no/such/folder"}
+        self.env = {**little_cache(), "XDG_CONFIG_HOME": str(self.home),
+                    "XDG_CONFIG_DIRS": "/no/such/folder"}
 
     def told(self, *words):
         """Standard output and error of a call that must succeed, with a home of its own."""
