@@ -31,7 +31,7 @@ void Flag::post_all(std::span<Flag* const> flags, uint32_t epoch) noexcept {
 }
 
 void Flag::wait_slowly(uint32_t epoch) noexcept {
-  if (!skips_spinning() && spin_until([&]() noexcept { return reached(epoch); })) return;
+  if (!skips_spinning() && spin_until([&]() noexcept { return reached(epoch); }, keeping_)) return;
   sleepers_.fetch_add(1, std::memory_order_seq_cst);
   for (;;) {
     delay_point();

@@ -73,6 +73,7 @@ class alignas(kLineSpacing) Flag {
   std::atomic<uint32_t> epoch_{0};
   std::atomic<uint32_t> sleepers_{0};
   std::atomic<uint32_t> arrived_{0};
+  std::atomic<uint32_t> keeping_{0};  // spin.h
 };
 
 }  // namespace hearth

@@ -3,18 +3,37 @@
 #include <sched.h>
 
 namespace hearth::spin_detail {
+namespace {
 
-bool spin_and_yield(ReadyFn ready, const void* context) noexcept {
-  auto deadline = std::chrono::steady_clock::now() + kSpinTime;
-  do {
-    // Where threads share a CPU, the one waited for may need this very CPU: two threads beside
-    // other programs on 2 CPUs meet in 36 us with this and in 240 us without.
-    sched_yield();
+using Clock = std::chrono::steady_clock;
+
+// Threads that wait, too, give a CPU back within microseconds, and those that work on an op soon.
+// Whoever computes has it for the scheduler's time slice, which is longer than this.
+constexpr std::chrono::milliseconds kLate{1};
+// What a late yield costs, some 4 ms, is spread over so many waits.
+constexpr uint32_t kKeepingWaits = 128;
+
+}  // namespace
+
+bool spin_and_yield(ReadyFn ready, const void* context, std::atomic<uint32_t>& keeping) noexcept {
+  const uint32_t left = keeping.load(std::memory_order_relaxed);
+  if (left > 0) keeping.store(left - 1, std::memory_order_relaxed);
+  Clock::time_point now = Clock::now();
+  const Clock::time_point deadline = now + kSpinTime;
+  while (now < deadline) {
+    if (left == 0) {
+      // Where threads share a CPU, the one waited for may need this very CPU: 8 threads on 2 CPUs
+      // meet in 110 us with this and in 390 us without. But beside a program that computes on each
+      // CPU two threads meet in 1.7 ms if they always yield and in 35 us if they never do.
+      sched_yield();
+      if (Clock::now() - now > kLate) keeping.store(kKeepingWaits, std::memory_order_relaxed);
+    }
     for (int i = 0; i < 32; ++i) {
       if (ready(context)) return true;
       cpu_relax();
     }
-  } while (std::chrono::steady_clock::now() < deadline);
+    now = Clock::now();
+  }
   return ready(context);
 }
 

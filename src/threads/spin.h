@@ -3,7 +3,9 @@
 // process uses no CPU and a machine with fewer CPUs than threads goes on.
 #pragma once
 
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 
 namespace hearth {
 
@@ -23,14 +25,17 @@ inline void cpu_relax() noexcept {
 
 namespace spin_detail {
 // Goes on with the wait until kSpinTime is over, and gives the CPU to other runnable threads
-// between looks. It is a function apart, so that the hot part stays small enough to inline.
+// between looks, unless these keep it. It is a function apart, so that the hot part stays small
+// enough to inline.
 using ReadyFn = bool (*)(const void* context) noexcept;
-bool spin_and_yield(ReadyFn ready, const void* context) noexcept;
+bool spin_and_yield(ReadyFn ready, const void* context, std::atomic<uint32_t>& keeping) noexcept;
 }  // namespace spin_detail
 
-// Returns true as soon as ready() does, or else ready()'s answer after about kSpinTime.
+// Returns true as soon as ready() does, or else ready()'s answer after about kSpinTime. `keeping`
+// is 0 at first and stands for the place waited at: how many waits there are to keep their CPU
+// yet, since it came back late when one gave it away.
 template <typename Ready>
-bool spin_until(const Ready& ready) noexcept {
+bool spin_until(const Ready& ready, std::atomic<uint32_t>& keeping) noexcept {
   // This loop takes about 1 us: most waits end here, without a look at the clock. Much longer costs
   // far more where threads share CPUs (8 threads on 2 busy CPUs: 240 us a barrier with 256 pauses,
   // 85 us with 32).
@@ -39,7 +44,8 @@ bool spin_until(const Ready& ready) noexcept {
     cpu_relax();
   }
   return spin_detail::spin_and_yield(
-      [](const void* context) noexcept { return (*static_cast<const Ready*>(context))(); }, &ready);
+      [](const void* context) noexcept { return (*static_cast<const Ready*>(context))(); }, &ready,
+      keeping);
 }
 
 }  // namespace hearth
