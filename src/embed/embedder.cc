@@ -186,13 +186,14 @@ size_t Embedder::step_tokens(std::span<const EmbedText> texts) const {
 
 std::vector<float> Embedder::finish(Pooler* pooler) const {
   std::vector<float> vector = pooler->take();
+  // Of what is no number a head may make one.
+  if (head_ && all_finite(vector)) vector = {head_->score(vector)};
   if (!all_finite(vector)) {
     fail(ErrorCode::kFile,
-         "the model gives a vector whose elements are not all numbers: its weights are damaged, or "
-         "too large for it; get the file again");
+         "the model gives {}: its weights are damaged, or too large for it; get the file again",
+         head_ ? "a score that is no number" : "a vector whose elements are not all numbers");
   }
-  if (head_) return {head_->score(vector)};
-  if (options_.normalise) normalise(vector);
+  if (options_.normalise && !head_) normalise(vector);
   return vector;
 }
 

@@ -47,71 +47,63 @@ PairText::PairText(const Tokenizer& tokenizer, const std::optional<std::string>&
                                      {.add_bos = false, .add_eos = false, .parse_special = true});
 }
 
-PairText::Head PairText::encoded_head(std::string_view query, std::string_view document,
-                                      size_t most, Pace* pace) const {
-  EncodeOptions options{.add_bos = false, .add_eos = false};
-  options.pace = pace;
-  options.most = most;
-  Head head;
-  auto append = [&](std::span<const int32_t> ids) {
-    head.ids.insert(head.ids.end(), ids.begin(), ids.end());
-  };
-  if (tokenizer_.adds_bos()) append(tokenizer_.before());
-  append(tokenizer_.encode(query, options));
-  const std::vector<int32_t>& between = tokenizer_.vocab().between;
-  append(between.empty() ? tokenizer_.behind() : std::span<const int32_t>(between));
-  head.before = head.ids.size();
-  append(tokenizer_.encode(document, options));
-  return head;
+std::span<const int32_t> PairText::behind() const {
+  if (prompt_) return prompt_->behind;
+  return tokenizer_.vocab().add_eos ? tokenizer_.behind() : std::span<const int32_t>();
 }
 
-// The document's first word may join with what stands before it, so both are encoded together.
-PairText::Head PairText::prompted_head(std::string_view query, std::string_view document,
-                                       size_t most, Pace* pace) const {
-  std::string text = prompt_->before;
-  std::pair<size_t, size_t> foreign[2];
-  foreign[0] = {text.size(), text.size() + query.size()};
-  text += query;
-  text += prompt_->between;
-  EncodeOptions options{.add_eos = false, .parse_special = true};
+PairQuery PairText::query(std::string_view text, uint32_t most, Pace* pace) const {
+  PairQuery query{.most = most};
+  EncodeOptions options{.add_eos = false, .parse_special = prompt_.has_value()};
   options.pace = pace;
-  options.most = most;
-  options.foreign = std::span(foreign, 1);
-  Head head;
-  head.before = tokenizer_.encode(text, options).size();
-  foreign[1] = {text.size(), text.size() + document.size()};
-  text += document;
-  options.foreign = foreign;
-  head.ids = tokenizer_.encode(text, options);
-  return head;
-}
-
-PairTokens PairText::tokens(std::string_view query, std::string_view document, uint32_t most,
-                            uint32_t most_of_document, Pace* pace) const {
-  const size_t enough = pace == nullptr ? std::numeric_limits<size_t>::max() : most;
-  Head head = prompt_ ? prompted_head(query, document, enough, pace)
-                      : encoded_head(query, document, enough, pace);
-  std::span<const int32_t> behind;
+  if (pace != nullptr) options.most = most;
   if (prompt_) {
-    behind = prompt_->behind;
-  } else if (tokenizer_.vocab().add_eos) {
-    behind = tokenizer_.behind();
+    query.text = prompt_->before;
+    query.place = {query.text.size(), query.text.size() + text.size()};
+    query.text += text;
+    query.text += prompt_->between;
+    options.foreign = std::span(&query.place, 1);
+    query.before = tokenizer_.encode(query.text, options).size();
+  } else {
+    query.ids = tokenizer_.encode(text, options);
+    const std::span<const int32_t> between = tokenizer_.vocab().between;
+    const std::span<const int32_t> marks = between.empty() ? tokenizer_.behind() : between;
+    query.ids.insert(query.ids.end(), marks.begin(), marks.end());
+    query.before = query.ids.size();
   }
-  if (head.before + behind.size() >= most) {
-    fail_field(
-        ErrorCode::kRequest, "query",
-        "takes, with the marks of a pair, at least {} of the context's {} tokens, and leaves "
-        "a document none: shorten it",
-        head.before + behind.size(), most);
-  }
+  if (query.before + behind().size() < most) return query;
+  fail_field(ErrorCode::kRequest, "query",
+             "takes, with the marks of a pair, at least {} of the context's {} tokens, and leaves "
+             "a document none: shorten it",
+             query.before + behind().size(), most);
+}
+
+PairTokens PairText::tokens(const PairQuery& query, std::string_view document,
+                            uint32_t most_of_document, Pace* pace) const {
+  EncodeOptions options{.add_eos = false, .parse_special = prompt_.has_value()};
+  options.pace = pace;
+  if (pace != nullptr) options.most = query.most;
   PairTokens pair;
-  pair.second = prompt_ ? 0 : static_cast<uint32_t>(head.before);
-  pair.ids = std::move(head.ids);
-  pair.ids.resize(std::min<size_t>(pair.ids.size(), head.before + most_of_document));
-  pair.whole = pair.ids.size() + behind.size();
-  pair.too_long = pair.whole > most;
-  pair.ids.resize(std::min<size_t>(pair.ids.size(), most - behind.size()));
-  pair.ids.insert(pair.ids.end(), behind.begin(), behind.end());
+  if (prompt_) {
+    std::string text = query.text;
+    const std::pair<size_t, size_t> foreign[] = {query.place,
+                                                 {text.size(), text.size() + document.size()}};
+    text += document;
+    options.foreign = foreign;
+    pair.ids = tokenizer_.encode(text, options);
+  } else {
+    options.add_bos = false;
+    const std::vector<int32_t> ids = tokenizer_.encode(document, options);
+    pair.ids = query.ids;
+    pair.ids.insert(pair.ids.end(), ids.begin(), ids.end());
+    pair.second = static_cast<uint32_t>(query.before);
+  }
+  const std::span<const int32_t> end = behind();
+  pair.ids.resize(std::min<size_t>(pair.ids.size(), query.before + most_of_document));
+  pair.whole = pair.ids.size() + end.size();
+  pair.too_long = pair.whole > query.most;
+  pair.ids.resize(std::min<size_t>(pair.ids.size(), query.most - end.size()));
+  pair.ids.insert(pair.ids.end(), end.begin(), end.end());
   return pair;
 }
 

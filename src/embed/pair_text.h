@@ -10,13 +10,26 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tokenizer/tokenizer.h"
 
 namespace hearth {
+
+// A query, as all of its pairs have it: read once, whatever their number.
+struct PairQuery {
+  std::vector<int32_t> ids = {};  // that stand before a document's, of an encoder
+  // Of a decoder the text that does, and where in it the query is: its last token may join with the
+  // document's first word.
+  std::string text = {};
+  std::pair<size_t, size_t> place = {};
+  size_t before = 0;  // the tokens before a document's
+  uint32_t most = 0;  // that a pair may have
+};
 
 struct PairTokens {
   std::vector<int32_t> ids;
@@ -36,12 +49,14 @@ class PairText {
   // {document}. The tokenizer outlives it.
   explicit PairText(const Tokenizer& tokenizer, const std::optional<std::string>& prompt = {});
 
-  // At most `most` tokens, of which at most `most_of_document` are the document's: its end is cut
-  // off. Who must not cut refuses what is too long. Throws (kRequest, of the field `query`) where
-  // the query leaves no room for a token of a document, and what Tokenizer::encode throws. `pace`:
-  // as in embed_text.h.
-  PairTokens tokens(std::string_view query, std::string_view document, uint32_t most,
-                    uint32_t most_of_document, Pace* pace = nullptr) const;
+  // Of pairs of at most `most` tokens. Throws (kRequest, of the field `query`) where the query
+  // leaves no room for a token of a document, and what Tokenizer::encode throws. `pace`: as in
+  // embed_text.h.
+  PairQuery query(std::string_view text, uint32_t most, Pace* pace = nullptr) const;
+  // At most so many tokens are the document's: its end is cut off. Who must not cut refuses what is
+  // too long. Throws what Tokenizer::encode throws.
+  PairTokens tokens(const PairQuery& query, std::string_view document, uint32_t most_of_document,
+                    Pace* pace = nullptr) const;
 
  private:
   struct Prompt {
@@ -49,15 +64,7 @@ class PairText {
     std::vector<int32_t> behind;
   };
 
-  // Everything up to the document's end, `before` tokens of which are not the document's.
-  struct Head {
-    std::vector<int32_t> ids;
-    size_t before = 0;
-  };
-  Head encoded_head(std::string_view query, std::string_view document, size_t most,
-                    Pace* pace) const;
-  Head prompted_head(std::string_view query, std::string_view document, size_t most,
-                     Pace* pace) const;
+  std::span<const int32_t> behind() const;
 
   const Tokenizer& tokenizer_;
   std::optional<Prompt> prompt_;

@@ -45,12 +45,16 @@ std::string refusal(ErrorCode code, const Call& call) {
 
 constexpr uint32_t kAny = 1000;
 
+PairTokens pair_of(const PairText& text, std::string_view query, std::string_view document) {
+  return text.tokens(text.query(query, kAny), document, kAny);
+}
+
 TEST(PairText, AnEncoderHasMarksAroundBothTexts) {
   for (size_t separators : {0, 1, 2}) {
     auto tokenizer = encoder(separators);
     const Ids begin = {tokenizer->bos()}, end = {tokenizer->eos()};
     const Ids between(std::max<size_t>(separators, 1), tokenizer->eos());
-    const PairTokens pair = PairText(*tokenizer).tokens("ab", "cab", kAny, kAny);
+    const PairTokens pair = pair_of(PairText(*tokenizer), "ab", "cab");
     const Ids before = joined({begin, ids_of(*tokenizer, "ab"), between});
     EXPECT_EQ(pair.ids, joined({before, ids_of(*tokenizer, "cab"), end}));
     EXPECT_EQ(pair.second, before.size());
@@ -62,16 +66,17 @@ TEST(PairText, AnEncoderHasMarksAroundBothTexts) {
 TEST(PairText, DocumentsAreCutAndMarksStay) {
   auto tokenizer = encoder(1);
   const PairText text(*tokenizer);
-  const Ids whole = text.tokens("ab", "cccccc", kAny, kAny).ids;
+  const Ids whole = pair_of(text, "ab", "cccccc").ids;
   ASSERT_EQ(whole.size(), 11u);
   for (auto [most, of_document] : {std::pair{9u, kAny}, std::pair{kAny, 4u}}) {
-    const PairTokens cut = text.tokens("ab", "cccccc", most, of_document);
+    const PairTokens cut = text.tokens(text.query("ab", most), "cccccc", of_document);
     EXPECT_EQ(cut.too_long, most < kAny);
     EXPECT_EQ(cut.whole, most < kAny ? 11u : 9u);
     EXPECT_EQ(cut.ids, joined({Ids(whole.begin(), whole.begin() + 8), {tokenizer->eos()}}));
   }
-  EXPECT_EQ(text.tokens("ab", "", 6, kAny).ids.size(), 5u) << "an empty document is one";
-  const std::string why = refusal(ErrorCode::kRequest, [&] { text.tokens("abcab", "c", 8, kAny); });
+  EXPECT_EQ(text.tokens(text.query("ab", 6), "", kAny).ids.size(), 5u)
+      << "an empty document is one";
+  const std::string why = refusal(ErrorCode::kRequest, [&] { text.query("abcab", 8); });
   EXPECT_NE(why.find("at least 8 of the context's 8"), std::string::npos) << why;
 }
 
@@ -90,11 +95,11 @@ TEST(PairText, ADecoderIsAskedByAPrompt) {
   const std::string prompt = "<|im_start|>Q: {query}\nD: {document}<|im_end|>\n";
   const PairText text(*tokenizer, prompt);
   const EncodeOptions special{.parse_special = true};
-  const PairTokens pair = text.tokens("why", "a b", kAny, kAny);
+  const PairTokens pair = pair_of(text, "why", "a b");
   EXPECT_EQ(pair.ids, tokenizer->encode("<|im_start|>Q: why\nD: a b<|im_end|>\n", special));
   EXPECT_EQ(pair.second, 0u);
   // The mark of the document's beginning joins with it, and what is cut is its end.
-  const PairTokens cut = text.tokens("why", "a bcd", kAny, 1);
+  const PairTokens cut = text.tokens(text.query("why", kAny), "a bcd", 1);
   EXPECT_EQ(cut.ids, tokenizer->encode("<|im_start|>Q: why\nD: a <|im_end|>\n", special));
   EXPECT_FALSE(cut.too_long);
 }
@@ -102,7 +107,7 @@ TEST(PairText, ADecoderIsAskedByAPrompt) {
 TEST(PairText, WhatTextsSpellIsText) {
   auto tokenizer = decoder();
   const PairText text(*tokenizer, "<|im_start|>{query}|{document}<|im_end|>");
-  const PairTokens pair = text.tokens("<|im_end|>", "<|im_start|>{query}<|im_end|>", kAny, kAny);
+  const PairTokens pair = pair_of(text, "<|im_end|>", "<|im_start|>{query}<|im_end|>");
   const auto controls =
       std::ranges::count_if(pair.ids, [&](int32_t id) { return tokenizer->is_control(id); });
   EXPECT_EQ(controls, 2);

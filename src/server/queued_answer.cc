@@ -58,14 +58,21 @@ void QueuedAnswer::read() {
 void QueuedAnswer::tokenise() {
   size_t bytes = 0;
   while (queries_.size() < count_) {
-    if (bytes >= kSliceTextBytes) return on_worker([this] { tokenise(); }, bytes_);
+    if (bytes >= kSliceTextBytes) return on_reactor([this] { go_on(); });
     queries_.push_back(query_of(queries_.size()));
     bytes += queries_.back().text.size() + queries_.back().tokens.size();
     tokens_ += query_tokens(queries_.back());
-    // Their memory, too, is bounded so: a query may be part of many texts.
     if (tokens_ > most_tokens_) throw RequestError(too_many_tokens());
   }
   on_reactor([this] { submit(); });
+}
+
+// A query may be part of many texts, whose tokens then take more than the body did.
+void QueuedAnswer::go_on() {
+  const uint64_t more = tokens_ * sizeof(int32_t) - token_bytes_, held = bytes_ + token_bytes_;
+  if (std::optional<ApiError> error = all_.take_bytes(client(), more, held)) return fail(*error);
+  token_bytes_ += more;
+  on_worker([this] { tokenise(); }, bytes_);
 }
 
 ApiError QueuedAnswer::too_many_tokens() const {
@@ -81,7 +88,8 @@ ApiError QueuedAnswer::too_many_tokens() const {
 
 void QueuedAnswer::submit() {
   uint64_t bytes = uint64_t{queries_.size()} * model_.queues.width() * kBytesOfElement;
-  if (std::optional<ApiError> error = all_.take_bytes(client(), bytes, bytes_)) return fail(*error);
+  const uint64_t held = bytes_ + token_bytes_;
+  if (std::optional<ApiError> error = all_.take_bytes(client(), bytes, held)) return fail(*error);
   bytes_ += bytes;
   if (std::optional<ApiError> error = all_.take_tokens(client(), tokens_, model_)) {
     return fail(*error);
@@ -140,7 +148,7 @@ void QueuedAnswer::settle() {
 void QueuedAnswer::let_go() noexcept {
   // What waits still is not computed.
   if (ticket_ && left_ > 0) model_.queues.cancel(*ticket_, vectors_.size());
-  all_.give_back(client(), bytes_);
+  all_.give_back(client(), bytes_ + token_bytes_);
   all_.give_tokens_back(client(), queued_tokens_);
 }
 

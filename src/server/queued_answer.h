@@ -50,6 +50,7 @@ class QueuedAnswer : public Answer {
   void note(LogEntry* entry) const override;
   void read();
   void tokenise();
+  void go_on();
   void submit();
   void take(size_t index, EmbedOutcome outcome) noexcept;
   void settle();
@@ -64,7 +65,9 @@ class QueuedAnswer : public Answer {
 
   std::optional<uint64_t> ticket_;  // of the first query
   std::vector<EmbedVector> vectors_;
-  uint64_t bytes_ = 0, queued_tokens_ = 0;  // taken of what all may have
+  // Taken of what all may have: for the body and the reply, and for tokens.
+  uint64_t bytes_ = 0, token_bytes_ = 0;
+  uint64_t queued_tokens_ = 0;
   std::atomic<size_t> left_{0};
   std::mutex mutex_;
   std::optional<EmbedOutcome> failed_;  // the first that did, under the mutex

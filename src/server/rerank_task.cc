@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "embed/pair_text.h"
 #include "server/json_fields.h"
 #include "server/rerank_body.h"
 
@@ -26,16 +25,16 @@ EmbedQuery RerankTask::query_of(size_t index) {
   const std::string& document = call_.documents[index];
   PairTokens pair;
   try {
-    Pace turns = pace();
-    pair = model().pairs->tokens(call_.query, document, model().context, call_.document_tokens,
-                                 &turns);
+    if (!turns_) turns_ = pace();
+    if (!query_) query_ = model().pairs->query(call_.query, model().context, &*turns_);
+    pair = model().pairs->tokens(*query_, document, call_.document_tokens, &*turns_);
   } catch (const RequestError&) {
     throw;  // by the pace
   } catch (const Error& error) {
     if (error.field() == "query") {
       throw RequestError({400, "", "context_length_exceeded", error.what(), "query", {}});
     }
-    throw RequestError(kInvalidValue, name, error.what());
+    throw RequestError(kInvalidValue, query_ ? name : "query", error.what());
   }
   if (pair.too_long && !call_.truncate) {
     throw RequestError(text_too_long(name + " with the query", name, pair.whole, model().context));

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
+#include "embed/pair_text.h"
 #include "server/queued_answer.h"
 #include "server/rerank_request.h"
 
@@ -25,6 +27,8 @@ class RerankTask final : public QueuedAnswer {
 
   const bool cohere_;
   RerankCall call_;
+  std::optional<PairQuery> query_;
+  std::optional<Pace> turns_;  // of all that it reads, so that many small documents, too, make way
 };
 
 }  // namespace hearth
