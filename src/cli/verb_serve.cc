@@ -99,10 +99,9 @@ OpenedModel open_beside(const ServeArgs& args, const std::string& file) {
 
 // Its own name where no other model has it.
 std::string free_name(const ToServe& all, const ModelSource& source, const char* end) {
+  const auto taken = {all.text_name, all.embeddings_name, all.reranker_name};
   std::string name = name_of({}, source);
-  for (const std::string* taken : {&all.text_name, &all.embeddings_name, &all.reranker_name}) {
-    if (*taken == name) return name + end;
-  }
+  while (std::ranges::find(taken, name) != taken.end()) name += end;
   return name;
 }
 

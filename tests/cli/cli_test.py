@@ -126,7 +126,9 @@ class FileTest(ProgramTest):
         self.assertEqual((told["encoder"], told["pooling"], told["context"]), (True, "cls", 24))
         chain_models.write_encoder(path, pooling=4)
         self.refused(path, ["encoder.gguf", "a reranker"], verbs=(("run", "-p", "a"),))
-        self.assertIn("pooling       rank\n", self.good("inspect", path))
+        out = self.good("inspect", path)
+        self.assertIn("pooling       rank\n", out)
+        self.assertIn("it scores pairs of texts", out)
 
     def test_unknown_tensor_type(self):
         path = self.folder / "type99.gguf"

@@ -5,7 +5,9 @@ scores the float64 reference gives for the same pairs.
 """
 
 import argparse
+import dataclasses
 import math
+import struct
 import subprocess
 import sys
 import tempfile
@@ -32,14 +34,14 @@ def sigmoid(x):
     return 1 / (1 + math.exp(-x))
 
 
-def write_model(name, change=lambda keys: None):
+def write_model(name, change=lambda keys: None, damage=lambda tensor: tensor):
     """The golden model of that name, as a file of its own and for the reference. Weights are
     floats, so that scores are near the reference's."""
     spec = next(s for s in model_specs.rerankers() if s.name == name)
     keys = make_models.metadata(spec)
     change(keys)
     path = Path(FOLDER.name) / f"{name}.gguf"
-    gguf_io.write(str(path), keys, make_models.tensors(spec))
+    gguf_io.write(str(path), keys, [damage(tensor) for tensor in make_models.tensors(spec)])
     return path, reference.Model(gguf_io.read(str(path)))
 
 
@@ -165,6 +167,27 @@ class RerankTest(ServerTest):
             self.assertEqual(after[name] - before[name], more, name)
 
 
+class DamagedTest(ServerTest):
+    """By a head whose sums are too large for a float."""
+
+    @classmethod
+    def start(cls, *options, **more):
+        def damage(tensor):
+            if tensor.name != "cls.output.weight":
+                return tensor
+            return dataclasses.replace(tensor, data=struct.pack("<f", 3e38) * tensor.row_length)
+
+        path, _ = write_model("bert-f32-rank", damage=damage)
+        return super().start(str(path), *options, **more)
+
+    def test_a_score_is_a_number(self):
+        for document in DOCUMENTS[:2]:
+            body = {"query": QUERY, "documents": [document]}
+            status, reply = self.server.ask("POST", "/v1/rerank", body)
+            self.assertEqual(status, 500, reply)
+            self.assertIn("a score that is no number", reply["error"]["message"])
+
+
 class WordsTest(RerankTest):
     """By a model for text: the logits of yes and no behind the prompt that its file has."""
 
@@ -204,6 +227,26 @@ class BesideTest(ServerTest):
         plan = self.server.good("/v1/plan")
         self.assertEqual(plan["rerank"]["scores"], "head")
         self.assertEqual(plan["embeddings"]["model"], "demo-embed")
+
+
+class NamesTest(ServerTest):
+    """Models of one name, where the text's has the name that one would be given instead."""
+
+    @classmethod
+    def start(cls, *options, **more):
+        path, _ = write_model("bert-f32-rank")
+        demo = Path(__file__).resolve().parents[2] / "assets" / "demo.gguf"
+        same = Path(FOLDER.name) / "same" / path.name
+        same.parent.mkdir(exist_ok=True)
+        same.symlink_to(demo)
+        beside = ["--rerank", str(path), "--embed", str(same), "--pooling", "mean"]
+        alias = ["--alias", "bert-f32-rank-rerank"]
+        return super().start(str(demo), *alias, *beside, *options, **more)
+
+    def test_each_has_a_name_of_its_own(self):
+        models = [m["id"] for m in self.server.good("/v1/models")["data"]]
+        self.assertEqual(models, ["bert-f32-rank-rerank", "bert-f32-rank",
+                                  "bert-f32-rank-rerank-rerank"])  # fmt: skip
 
 
 class RefusedTest(unittest.TestCase):
