@@ -223,6 +223,7 @@ std::span<const TokenLogit> Engine::best(size_t i, uint32_t count, uint32_t belo
 bool Engine::score(std::span<ScoredToken> tokens, uint32_t below, const Abandon* abandon) {
   HEARTH_CHECK(tokens.size() == scored_rows_ && below <= spec().hyper.vocabulary,
                "every scored row has a token");
+  if (tokens.empty()) return true;
   scorer_->prepare(tokens, below);
   const uint32_t first_row = layout_.options.outputs, most = layout_.options.scored_rows;
   const std::vector<uint8_t> none(most, 0);
