@@ -36,10 +36,5 @@ else
   echo "  no network of their own here: the agents could reach the one of this machine"
 fi
 log=$folder/log
-if ! timeout --kill-after=10 1200 "${alone[@]}" \
-    node --test --test-reporter=spec $folder/agents.test.mjs > $log 2>&1; then
-  cat $log >&2
-  echo "  agents: FAILED; the log is $log"
-  exit 1
-fi
+node_tests agents $folder/agents.test.mjs $log 1200 "${alone[@]}"
 sed -n 's/^ℹ \(.*: .* % .*\)/  \1/p' $log

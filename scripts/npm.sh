@@ -17,6 +17,21 @@ need_x86_64() {
   fi
 }
 
+# node_tests NAME FILE LOG SECONDS [COMMAND...]: runs the tests of FILE with node, under COMMAND
+# where there is one, for so many seconds at most, which is far above what any needs: one that hangs
+# is told of, too. Where one fails it shows the log and says so.
+node_tests() {
+  local name=$1 file=$2 log=$3 seconds=$4
+  shift 4
+  if timeout --kill-after=10 "$seconds" "$@" node --test --test-reporter=spec "$file" \
+      > "$log" 2>&1; then
+    return
+  fi
+  cat "$log" >&2
+  echo "  $name: FAILED; the log is $log"
+  return 1
+}
+
 # install_packages TESTS FOLDER [OPTION...]: installs the packages of TESTS/package-lock.json into
 # FOLDER, once, with these options of npm.
 install_packages() {

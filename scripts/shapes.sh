@@ -13,10 +13,5 @@ need_programs node npm
 install_packages tests/shapes $folder --ignore-scripts
 cp tests/shapes/*.mjs tests/web/hearth.mjs $folder/
 log=$folder/log
-if ! timeout --kill-after=10 900 \
-    node --test --test-reporter=spec $folder/shapes.test.mjs > $log 2>&1; then
-  cat $log >&2
-  echo "  shapes: FAILED; the log is $log"
-  exit 1
-fi
+node_tests shapes $folder/shapes.test.mjs $log 900
 sed -n 's/^ℹ \(.* declared types, .*\)/  \1/p' $log

@@ -9,7 +9,6 @@ set -euo pipefail
 export HEARTH=${HEARTH:-$PWD/build/release/hearth}
 jobs=${JOBS:-$(nproc)}
 folder=build/web
-most_seconds=900   # of one file: far above what any needs, so that one that hangs is told of
 
 need_programs node npm chromium curl
 if [ "$(node -p 'Number(process.versions.node.split(".")[0]) >= 18')" != true ]; then
@@ -19,12 +18,7 @@ fi
 
 run_test() {
   local name=$1 log=$folder/logs/$1.log
-  if ! timeout --kill-after=10 "$most_seconds" \
-      node --test --test-reporter=spec "$folder/$name.test.mjs" > "$log" 2>&1; then
-    cat "$log" >&2
-    echo "  $name: FAILED; the log is $log"
-    return 1
-  fi
+  node_tests "$name" "$folder/$name.test.mjs" "$log" 900
   echo "  $name: $(sed -n 's/^ℹ pass //p' "$log") tests passed"
 }
 
@@ -36,6 +30,6 @@ if [ $# = 0 ]; then
   for file in tests/web/*.test.mjs; do set -- "$@" "$(basename "$file" .test.mjs)"; done
 fi
 CHROMIUM=$(command -v chromium)
-export CHROMIUM folder most_seconds
-export -f run_test
+export CHROMIUM folder
+export -f node_tests run_test
 printf '%s\n' "$@" | xargs -P "$jobs" -n 1 bash -euc 'run_test "$1"' web
