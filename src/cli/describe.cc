@@ -82,6 +82,7 @@ void read_spec(const ModelSource& file, ModelDescription* model) {
   try {
     const ModelSpec spec = make_spec(file);
     model->encoder = spec.is_encoder();
+    model->reranker = spec.is_reranker();
     model->layers = spec.hyper.layers;
     model->blocks = layer_kinds(spec);
     model->notes = spec.notes;

@@ -31,8 +31,9 @@ struct RoleTotal {
 struct ModelDescription {
   std::string architecture, name;  // empty where the file does not say
   bool runs = false;               // whether this version knows the architecture
-  bool encoder = false;            // it gives vectors and no text; of one that runs
-  std::string pooling;             // "mean"; empty where the file does not say
+  // Of one that runs: an encoder gives vectors and no text, or where it is a reranker scores.
+  bool encoder = false, reranker = false;
+  std::string pooling;  // "mean"; empty where the file does not say
   uint64_t parameters = 0;
   std::vector<TypeTotal> types;    // most bytes first
   std::vector<LayerKind> blocks;   // of one that runs

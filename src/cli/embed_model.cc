@@ -53,8 +53,7 @@ YesNo yes_and_no(const ModelSpec& spec, const Tokenizer& tokenizer) {
   if (words.yes != Vocab::kNone && words.no != Vocab::kNone) return words;
   fail(ErrorCode::kUnsupported,
        "'{}' has no head that scores pairs of texts, and its vocabulary no tokens 'yes' and 'no': "
-       "it "
-       "is no reranker",
+       "it is no reranker",
        spec.source);
 }
 
@@ -112,7 +111,6 @@ EmbedModel settle_reranker(OpenedModel model, const EmbedModelArgs& args) {
   if (!spec.score) scoring.words = yes_and_no(spec, tokenizer);
   const bool encoder = spec.is_encoder();
   settled.options = {.pooling = encoder ? PoolingType::kCls : PoolingType::kLast,
-                     .normalise = false,
                      .scoring = scoring};
   std::optional<std::string> prompt;
   if (!encoder) prompt = rank_prompt(settled.model.source, tokenizer);

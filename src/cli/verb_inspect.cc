@@ -69,10 +69,10 @@ std::string summary_text(const ModelSource& file, const ModelDescription& model)
   if (!model.runs) {
     architecture += fmt::format(" (this version cannot run it; it runs {})", architectures_text());
   }
-  if (model.encoder && model.pooling == "rank") {
-    architecture += " (an encoder: it scores pairs of texts)";
-  } else if (model.encoder) {
-    architecture += " (an encoder: it gives vectors and no text)";
+  if (model.encoder) {
+    architecture +=
+        fmt::format(" (an encoder: it {})",
+                    model.reranker ? "scores pairs of texts" : "gives vectors and no text");
   }
   add_line(out, "architecture", architecture);
   add_line(out, "parameters",

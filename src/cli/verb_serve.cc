@@ -108,7 +108,7 @@ std::string free_name(const ToServe& all, const ModelSource& source, const char*
 // What the first file is, the options say which others there are.
 enum class FirstModel : uint8_t { kText, kEmbeddings, kReranker };
 FirstModel first_model(const ServeArgs& args, const ModelSpec& spec) {
-  if (is_reranker(spec)) {
+  if (spec.is_reranker()) {
     if (!args.rerank) return FirstModel::kReranker;
     fail(ErrorCode::kUsage, "'{}' is a reranker, and --rerank names another: give one of them",
          spec.source);

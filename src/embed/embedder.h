@@ -31,7 +31,7 @@ struct Scoring {
 
 struct EmbedOptions {
   PoolingType pooling = PoolingType::kMean;
-  bool normalise = true;
+  bool normalise = true;  // of scores nothing is
   // A vector has one element then: the score of the pair that the text is.
   std::optional<Scoring> scoring = {};
 };

@@ -4,15 +4,13 @@
 
 #include "base/check.h"
 #include "base/error.h"
-#include "embed/score_head.h"
 
 namespace hearth {
 PoolingType settle_pooling(const ModelSpec& spec, std::optional<PoolingType> asked) {
-  if (is_reranker(spec)) {
+  if (spec.is_reranker()) {
     fail(ErrorCode::kUnsupported,
          "'{}' is a reranker, which scores pairs of texts and gives no vectors: `hearth serve` "
-         "ranks "
-         "documents by it, alone or as --rerank beside another model",
+         "ranks documents by it, alone or as --rerank beside another model",
          spec.source);
   }
   PoolingType pooling = asked.value_or(spec.hyper.pooling);

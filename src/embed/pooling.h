@@ -27,8 +27,8 @@ inline constexpr PoolingType kPoolings[] = {PoolingType::kCls, PoolingType::kMea
                                             PoolingType::kLast};
 
 // How the model's texts are pooled: as asked for, else as the file says. Throws (kUnsupported) for
-// a reranker, whatever is asked for, and (kUsage, of the field `pooling`) where neither
-// says: llama.cpp's converters write what a model's own files say, and give nothing its place.
+// a reranker, whatever is asked for, and (kUsage, of the field `pooling`) where neither says:
+// llama.cpp's converters write what a model's own files say, and give nothing its place.
 PoolingType settle_pooling(const ModelSpec& spec, std::optional<PoolingType> asked);
 
 // Collects the rows of one text, in the order of their positions.

@@ -7,10 +7,6 @@
 
 namespace hearth {
 
-bool is_reranker(const ModelSpec& spec) {
-  return spec.score.has_value() || spec.hyper.pooling == PoolingType::kRank;
-}
-
 ScoreHead::Linear ScoreHead::copy(const WeightTable& weights, const LinearRef& linear,
                                   uint32_t rows) {
   // Every shard has all of the matrix, packed as f32.

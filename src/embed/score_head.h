@@ -17,9 +17,6 @@
 
 namespace hearth {
 
-// Whether the model scores pairs of texts: it has a head for that, or its file says so (`rank`).
-bool is_reranker(const ModelSpec& spec);
-
 // The tokens whose logits score a pair.
 struct YesNo {
   int32_t yes = 0, no = 0;

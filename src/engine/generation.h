@@ -1,7 +1,6 @@
 // A Generation is one choice of one request, from its prompt to its end. It knows its tokens,
 // samples the next one from logits, makes text of it and decides when it is over; the scheduler
-// decides when it is computed. Used by the engine's thread, but for
-// sample_ahead().
+// decides when it is computed. Used by the engine's thread, but for sample_ahead().
 //
 // Where the text's language leaves no choice, the tokens that must come (grammar/forced_tokens.h)
 // are taken as they are, without logits and without a random number. So what a text becomes does

@@ -27,7 +27,7 @@ void check_vocabulary(const OpenedModel& model) {
 // Before the vocabulary is looked at, which may be of a kind that only encoders have.
 void check_use(const ModelSource& source, const ModelSpec& spec, ModelUse use) {
   if (use != ModelUse::kText || !spec.is_encoder()) return;
-  if (spec.score || spec.hyper.pooling == PoolingType::kRank) {
+  if (spec.is_reranker()) {
     fail(ErrorCode::kUnsupported,
          "'{}' is a reranker ({}), which scores pairs of texts and gives no text: `hearth serve` "
          "ranks documents by it",

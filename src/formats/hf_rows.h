@@ -128,4 +128,7 @@ constexpr HfTensor in_layers(HfLayers layers, HfTensor row) {
   return row;
 }
 
+// Of a reranker.
+inline constexpr HfKey kRankKeys[] = {say(nullptr, gguf_number(PoolingType::kRank), kPooling)};
+
 }  // namespace hearth::hf

@@ -52,7 +52,6 @@ inline constexpr HfTensor kBertScoreTensors[] = {of_model("pooler.dense", "cls")
                                                  at_top("classifier", "cls.output")};
 inline constexpr HfTensor kRobertaScoreTensors[] = {at_top("classifier.dense", "cls"),
                                                     at_top("classifier.out_proj", "cls.output")};
-inline constexpr HfKey kRankKeys[] = {say(nullptr, gguf_number(PoolingType::kRank), kPooling)};
 inline constexpr HfLeftOut kNumbersLeftOut = {
     {"embeddings.position_ids", "embeddings.token_type_ids"}, "of numbers are left out"};
 

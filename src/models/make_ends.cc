@@ -22,8 +22,7 @@ uint32_t read_yes(const SpecBuilder& m, uint64_t rows) {
   if (rows == 2 && labels == std::vector<std::string>{"no", "yes"}) return 1;
   fail(ErrorCode::kUnsupported,
        "'{}' tells {} classes apart ({} {}): it runs rerankers, whose head gives one score, or "
-       "those "
-       "of yes and no",
+       "those of yes and no",
        m.source().name(), rows, key, fmt::join(labels, ", "));
 }
 
@@ -33,17 +32,17 @@ void make_score_head(SpecBuilder& m) {
   constexpr const char *kDense = "cls.weight", *kOut = "cls.output.weight";
   if (!m.has(kDense) && !m.has(kOut)) return;
   const uint32_t width = m.hyper().width;
-  const bool both = m.has(kDense) && m.has(kOut);
+  const bool has_out = m.has(kOut);
   // A single row that stands alone is the last, whatever its name.
-  const bool dense = both || (m.has(kDense) && m.rows_of(kDense) != 1);
-  ScoreBlock score;
-  if (dense && !both) {
+  const bool dense = m.has(kDense) && (has_out || m.rows_of(kDense) != 1);
+  if (dense && !has_out) {
     fail(ErrorCode::kFile,
          "'{}' has {} and no {}: a reranker's score is made by both; convert the model again",
          m.source().name(), kDense, kOut);
   }
-  const char* out = m.has(kOut) ? "cls.output" : "cls";
-  const uint64_t rows = m.rows_of(std::string(out) + ".weight");
+  const char* out = has_out ? "cls.output" : "cls";
+  const uint64_t rows = m.rows_of(has_out ? kOut : kDense);
+  ScoreBlock score;
   if (rows != 1) score.yes = read_yes(m, rows);
   score.out_rows = static_cast<uint32_t>(rows);
   if (dense) {

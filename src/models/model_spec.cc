@@ -53,6 +53,10 @@ bool ModelSpec::is_encoder() const {
       [](const AttentionBlock& of) { return of.mask == Mask::kBidirectional; });
 }
 
+bool ModelSpec::is_reranker() const {
+  return score.has_value() || hyper.pooling == PoolingType::kRank;
+}
+
 uint64_t ModelSpec::matrix_bytes() const {
   uint64_t bytes = 0;
   for (const WeightSpec& weight : weights) {

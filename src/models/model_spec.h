@@ -145,6 +145,8 @@ struct ModelSpec {
   bool has_latents() const { return first<LatentBlock>() != nullptr; }
   // Whether a row sees what comes after it: such a model gives vectors and no text.
   bool is_encoder() const;
+  // Whether the model scores pairs of texts: it has a head for that, or its file says so (`rank`).
+  bool is_reranker() const;
   // Bytes of all matrices in the source.
   uint64_t matrix_bytes() const;
 };

@@ -17,9 +17,7 @@ void describe_qwen3(SpecBuilder& m) {
 
 namespace {
 
-constexpr HfKey kRankKeys[] = {
-    hf::say(nullptr, 1, HfValue::kTied),
-    hf::say(nullptr, gguf_number(PoolingType::kRank), HfValue::kPooling)};
+constexpr HfKey kHeadlessKeys[] = {hf::say(nullptr, 1, HfValue::kTied)};
 constexpr HfTensor kScoreTensors[] = {
     hf::at_top("score", "cls.output", HfValue::kOne, HfValue::kWidth)};
 
@@ -37,7 +35,8 @@ constinit const HfFamily kQwen3Folder = {
 constinit const HfFamily kQwen3RankFolder = {
     .names = {"Qwen3ForSequenceClassification"},
     .gguf = "qwen3",
-    .keys = {hf::kDecoderKeys, hf::kGroupedKeys, hf::kOutputBiasKeys, hf::kHeadNormKeys, kRankKeys},
+    .keys = {hf::kDecoderKeys, hf::kGroupedKeys, hf::kOutputBiasKeys, hf::kHeadNormKeys,
+             kHeadlessKeys, hf::kRankKeys},
     .windows = hf::kQwenWindows,
     .tensors = {hf::kModelTensors, hf::kNormTensors, hf::kGroupedTensors, hf::kDenseTensors,
                 kScoreTensors},

@@ -68,10 +68,11 @@ EmbedQuery EmbeddingTask::query_of(size_t index) {
     }
     return {{}, std::move(ids)};
   }
+  std::string whole = std::move(*text);
   EmbedTokens tokens;
   try {
     Pace turns = pace();
-    tokens = embed_tokens(model().tokenizer, *text, most, &turns);
+    tokens = embed_tokens(model().tokenizer, whole, most, &turns);
   } catch (const RequestError&) {
     throw;  // by the pace
   } catch (const Error& error) {
@@ -82,11 +83,11 @@ EmbedQuery EmbeddingTask::query_of(size_t index) {
     throw RequestError({400,
                         "",
                         std::string(kInvalidValue),
-                        fmt::format("{}: {}", name, no_tokens_reason(*text)),
+                        fmt::format("{}: {}", name, no_tokens_reason(whole)),
                         name,
                         {}});
   }
-  if (!tokens.was_cut()) return {std::move(*text), std::move(tokens.ids)};
+  if (!tokens.was_cut()) return {std::move(whole), std::move(tokens.ids)};
   if (!cuts) throw RequestError(text_too_long(name, name, tokens.whole, model().context));
   return {{}, std::move(tokens.ids)};  // the whole text is not what any device is to read
 }

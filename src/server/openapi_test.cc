@@ -219,15 +219,20 @@ constexpr const char* kFields[] = {
     R"("messages":[{"role":"assistant","content":"x","tool_calls":[{}]}])",
     R"("messages":[{"role":"assistant","content":"x","tool_calls":[]}])"};
 
-// Whatever a schema of a request allows is read, and what it forbids is refused.
-TEST(OpenApi, SchemasAndReadersAgree) {
+using ReadCall = CompletionCall (*)(std::string_view body, const SamplingParams& defaults,
+                                    const RequestLimits& limits, uint32_t vocabulary);
+
+// Whatever a schema of a request allows is read, and what it forbids is refused: of bodies that
+// begin so and go on with one of the fields.
+void expect_agreement(std::string_view schema, const std::string& begin,
+                      std::span<const char* const> fields, ReadCall read_call) {
   json::value document = read_json(openapi_json());
-  for (const char* field : kFields) {
-    std::string body = std::string(R"({"messages":[{"role":"user","content":"x"}],)") + field + "}";
-    bool good = schema_error(document, "ChatRequest", read_json(body)).empty();
+  for (const char* field : fields) {
+    const std::string body = begin + field + "}";
+    bool good = schema_error(document, schema, read_json(body)).empty();
     bool read = true;
     try {
-      read_chat_call(body, openai_sampling(), {}, 1000);
+      read_call(body, openai_sampling(), {}, 1000);
     } catch (const RequestError&) {
       read = false;
     }
@@ -235,23 +240,19 @@ TEST(OpenApi, SchemasAndReadersAgree) {
   }
 }
 
+TEST(OpenApi, SchemasAndReadersAgree) {
+  expect_agreement("ChatRequest", R"({"messages":[{"role":"user","content":"x"}],)", kFields,
+                   read_chat_call);
+}
+
 TEST(OpenApi, SchemasAndReadersAgreeOfTexts) {
-  json::value document = read_json(openapi_json());
-  for (const char* field :
-       {R"("max_tokens":0)", R"("max_tokens":-1)", R"("max_completion_tokens":0)",
-        R"("max_new_tokens":0)", R"("n_predict":0)", R"("n_predict":-3)", R"("num_predict":-2)",
-        R"("logprobs":20)", R"("logprobs":21)", R"("logprobs":true)", R"("echo":true)",
-        R"("echo":1)", R"("echo":true,"logprobs":0)"}) {
-    std::string body = std::string(R"({"prompt":"x",)") + field + "}";
-    bool good = schema_error(document, "CompletionRequest", read_json(body)).empty();
-    bool read = true;
-    try {
-      read_text_call(body, openai_sampling(), {}, 1000);
-    } catch (const RequestError&) {
-      read = false;
-    }
-    EXPECT_EQ(good, read) << field;
-  }
+  constexpr const char* kTextFields[] = {
+      R"("max_tokens":0)",          R"("max_tokens":-1)", R"("max_completion_tokens":0)",
+      R"("max_new_tokens":0)",      R"("n_predict":0)",   R"("n_predict":-3)",
+      R"("num_predict":-2)",        R"("logprobs":20)",   R"("logprobs":21)",
+      R"("logprobs":true)",         R"("echo":true)",     R"("echo":1)",
+      R"("echo":true,"logprobs":0)"};
+  expect_agreement("CompletionRequest", R"({"prompt":"x",)", kTextFields, read_text_call);
 }
 
 TEST(OpenApi, TheCheckerFindsWhatIsMissingAndTooMuch) {

@@ -79,9 +79,9 @@ ApiError QueuedAnswer::too_many_tokens() const {
   return {400,
           "",
           "too_many_tokens",
-          fmt::format("the texts have {}{} tokens together, more than this server can read in "
-                      "time: ask for fewer",
-                      queries_.size() < count_ ? "more than " : "", tokens_),
+          fmt::format("the texts have at least {} tokens together, more than this server can read "
+                      "in time: ask for fewer",
+                      tokens_),
           texts_field(),
           {}};
 }

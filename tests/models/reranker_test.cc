@@ -26,7 +26,7 @@ class Reranker : public testing::TestWithParam<GoldenModel> {};
 std::vector<float> run_model(const GoldenModel& model, const RunOptions& run) {
   ModelSource source = open_model_source(model.path);
   const ModelSpec spec = make_spec(source);
-  EXPECT_TRUE(is_reranker(spec));
+  EXPECT_TRUE(spec.is_reranker());
   EmbedOptions embed{.pooling = spec.is_encoder() ? PoolingType::kCls : PoolingType::kLast,
                      .scoring = Scoring{}};
   if (!model.words.empty()) embed.scoring->words = YesNo{model.words[0], model.words[1]};
