@@ -24,10 +24,9 @@ namespace {
 constexpr uint32_t kVocabulary = 300;
 
 void check_prompt(const Prompt& prompt) {
-  const auto* ids = std::get_if<std::vector<int32_t>>(&prompt);
-  if (ids == nullptr) return;
-  HEARTH_CHECK(!ids->empty(), "a prompt of ids has some");
-  for (int32_t id : *ids) HEARTH_CHECK(id >= 0 && id < int32_t{kVocabulary}, "ids are in range");
+  if (!prompt.ids) return;
+  HEARTH_CHECK(!prompt.ids->empty(), "a prompt of ids has some");
+  for (int32_t id : *prompt.ids) HEARTH_CHECK(id >= 0 && id < int32_t{kVocabulary}, "ids are in range");
 }
 
 void check_call(const CompletionCall& call) {

@@ -304,16 +304,17 @@ std::vector<uint64_t> Dispatcher::give_up(size_t index, double now) {
   return ids;
 }
 
-std::optional<uint64_t> Dispatcher::drop(size_t index, double now) {
+std::optional<uint64_t> Dispatcher::drop(size_t index, uint64_t end, double now) {
   Device& device = devices_[index];
-  if (device.running.empty() && device.waiting.empty()) return {};
   const bool runs = !device.running.empty();
-  const Waiting one = runs ? device.running.back() : device.waiting.back();
+  if (!runs && device.waiting.empty()) return {};
+  const Waiting one = runs ? device.running.back() : device.waiting.front();
+  if (one.id >= end) return {};
   if (device.running.size() == 1) {
     account(device, now);
     ++device.failures;
   }
-  runs ? device.running.pop_back() : device.waiting.pop_back();
+  runs ? device.running.pop_back() : device.waiting.pop_front();
   if (!runs) device.look_again();
   device.held -= one.tokens;
   return one.id;

@@ -112,9 +112,9 @@ class Dispatcher {
   void part(size_t device, double now);
   // The running batch was not done, and the device goes on. Returns the batch.
   std::vector<uint64_t> give_up(size_t device, double now);
-  // Takes one query away from the running batch, or from what waits where none runs, and returns
-  // it; none: there is none. Needs no memory.
-  std::optional<uint64_t> drop(size_t device, double now);
+  // Takes one query away from the running batch, or the oldest of what waits where none runs, and
+  // returns it; none: there is none whose id is below `end`. Needs no memory.
+  std::optional<uint64_t> drop(size_t device, uint64_t end, double now);
   // The device failed. Returns what ran, then what waited.
   std::vector<uint64_t> fail(size_t device, double now);
   // What waits behind devices that are stalled, which waits no longer.
@@ -132,9 +132,8 @@ class Dispatcher {
   double wake_at(size_t device) const;
 
   size_t size() const { return devices_.size(); }
-  // Queries of the running batch, and those that wait.
+  // Queries of the running batch.
   size_t running(size_t device) const { return devices_[device].running.size(); }
-  size_t waiting(size_t device) const { return devices_[device].waiting.size(); }
   bool up(size_t device) const { return devices_[device].up; }
   // Whether the device could take so many tokens, were it idle and there.
   bool could_take(size_t device, uint64_t tokens) const {

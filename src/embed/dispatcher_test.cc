@@ -203,13 +203,14 @@ TEST(Dispatcher, TakesBackWhatWaits) {
 }
 
 TEST(Dispatcher, DropsWhatRunsAndThenWhatWaits) {
-  Dispatcher dispatcher({queue_of(DeviceKind::kCpu, 0.1, 0, 4)}, by_depth());
+  Dispatcher dispatcher({queue_of(DeviceKind::kCpu, 0.1, 0, 6)}, by_depth());
   offer_some(dispatcher, 1, 4, 0);
   EXPECT_EQ(dispatcher.begin(0, 0).size(), 4u);
   offer_some(dispatcher, 5, 2, 0);
   std::set<uint64_t> dropped;
-  while (std::optional<uint64_t> id = dispatcher.drop(0, 1)) dropped.insert(*id);
-  EXPECT_EQ(*dropped.begin(), 1u);
+  while (std::optional<uint64_t> id = dispatcher.drop(0, 6, 1)) dropped.insert(*id);
+  EXPECT_EQ(dropped, (std::set<uint64_t>{1, 2, 3, 4, 5}));
+  EXPECT_EQ(dispatcher.drop(0, 7, 1), 6u);
   EXPECT_EQ(dispatcher.statistics(0).held, 0u);
   EXPECT_EQ(dispatcher.statistics(0).batches, 1u);
   EXPECT_TRUE(dispatcher.begin(0, 1).empty());

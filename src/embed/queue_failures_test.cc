@@ -183,6 +183,61 @@ TEST(QueueManager, BearsAThreadThatFailsOutsideOfItsDevice) {
   EXPECT_EQ(outcomes.of(3).device, "device");
 }
 
+// Has no memory for the answers that it was told.
+class ShortClock : public HandClock {
+ public:
+  double now() const override {
+    if (plan_.empty()) return HandClock::now();
+    const bool is_short = plan_.back();
+    plan_.pop_back();
+    if (is_short) throw std::bad_alloc();
+    return HandClock::now();
+  }
+  // Of the next answers, the last one first. Nobody else may ask meanwhile.
+  void fall_short(std::vector<bool> plan) { plan_ = std::move(plan); }
+
+ private:
+  mutable std::vector<bool> plan_;
+};
+
+TEST(QueueManager, KeepsWhatComesWhileItTellsOthersThatMemoryIsShort) {
+  ShortClock clock;
+  Gate gate;
+  Outcomes outcomes;
+  QueueManager manager(queues_of(queue_of(DeviceKind::kCpu, 100, [&](auto) { gate.pass(); })),
+                       by_depth(), clock);
+  manager.submit(query_of(0), outcomes.done(0));
+  gate.wait_for(1);
+  EmbedDone told = outcomes.done(1);
+  manager.submit(query_of(1), [&](EmbedOutcome outcome) {
+    manager.submit(query_of(3), outcomes.done(3));
+    told(std::move(outcome));
+  });
+  manager.submit(query_of(2), outcomes.done(2));
+  // When the batch has ended and when it is to be given up, so that it is dropped; and when the
+  // thread looks again, so that what waits is.
+  clock.fall_short({true, false, true, true});
+  gate.open();
+  outcomes.wait_for(4);
+  for (int i : {0, 1, 2}) EXPECT_TRUE(outcomes.of(i).no_memory) << i;
+  EXPECT_EQ(outcomes.of(3).vector, simulated_vector(query_of(3), kWidth));
+}
+
+// The thread waits a moment for memory then.
+TEST(QueueManager, EndsRightAfterMemoryWasShort) {
+  ShortClock clock;
+  Gate gate;
+  Outcomes outcomes;
+  QueueManager manager(queues_of(queue_of(DeviceKind::kCpu, 100, [&](auto) { gate.pass(); })),
+                       by_depth(), clock);
+  manager.submit(query_of(0), outcomes.done(0));
+  gate.wait_for(1);
+  clock.fall_short({true, true});
+  gate.open();
+  outcomes.wait_for(1);
+  EXPECT_TRUE(outcomes.of(0).no_memory);
+}
+
 TEST(QueueManager, KeepsAServerElsewhereThatItHadNoMemoryToAsk) {
   HandClock clock;
   Outcomes outcomes;

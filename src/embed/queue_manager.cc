@@ -293,13 +293,11 @@ void QueueManager::State::break_off(size_t index, std::unique_lock<std::mutex>& 
 }
 
 // Tells what the device runs, or what waits where it runs nothing, that memory is short. Needs
-// none.
+// none. What comes meanwhile is left: there may be memory again.
 void QueueManager::State::drop(size_t index, std::unique_lock<std::mutex>& lock) {
-  size_t count =
-      dispatcher.running(index) > 0 ? dispatcher.running(index) : dispatcher.waiting(index);
-  for (; count > 0; --count) {
-    std::optional<uint64_t> id = dispatcher.drop(index, clock.now());
-    if (!id) break;
+  const uint64_t end = next_id;
+  const bool runs = dispatcher.running(index) > 0;
+  while (std::optional<uint64_t> id = dispatcher.drop(index, end, clock.now())) {
     auto one = pending.extract(*id);
     lock.unlock();
     try {
@@ -309,6 +307,7 @@ void QueueManager::State::drop(size_t index, std::unique_lock<std::mutex>& lock)
     }
     one = {};
     lock.lock();
+    if (runs && dispatcher.running(index) == 0) break;
   }
   room.notify_all();
 }
@@ -320,7 +319,8 @@ void QueueManager::State::serve(size_t index) {
   while (!closing) {
     try {
       if (broken) break_off(index, lock);
-      turn(index, lock);
+      // It lets go of the lock: the end may have come meanwhile.
+      if (!closing) turn(index, lock);
       broken = false;
     } catch (...) {
       if (!lock.owns_lock()) lock.lock();

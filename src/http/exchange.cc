@@ -51,8 +51,9 @@ void AnswerMailbox::deliver() {
   }
   try {
     while (std::shared_ptr<ExchangeState> state = take_next(&ready)) {
-      state->call_if_short();
       if (auto sink = state->sink()) sink->answer_ready();
+      // Behind: another thread's answer may have fallen short meanwhile, and was taken with the rest.
+      state->call_if_short();
       state->call_if_gone();
     }
   } catch (const std::exception&) {
@@ -289,7 +290,8 @@ void ExchangeState::set_written() {
   if (over()) return;
   phase_ = Phase::kWritten;
   let_go();
-  call.swap(on_gone_);
+  // The mailbox tells those that fell short.
+  if (!fell_short_) call.swap(on_gone_);
   drained.swap(on_drained_);
 }
 

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -16,6 +17,7 @@ namespace {
 class Sink : public AnswerSink {
  public:
   void answer_ready() override {
+    if (before) before();
     ExchangeState::Output output = state->take();
     ++turns;
     if (output.reply) reply = output.reply;
@@ -23,8 +25,10 @@ class Sink : public AnswerSink {
     bytes += output.bytes;
     ended = ended || output.ended;
     broken = broken || output.broken;
+    if (after) after();
   }
 
+  std::function<void()> before, after;
   std::shared_ptr<ExchangeState> state;
   int turns = 0;
   std::optional<HttpReply> reply;
@@ -127,6 +131,20 @@ TEST_F(HttpExchangeTest, WhoAsksAfterTheServersDeathIsToldAtOnce) {
   sink_->state->set_gone();
   mailbox_->close();
   exchange_->on_gone([&] { ++gone; });
+  EXPECT_EQ(gone, 1);
+}
+
+// While the reactor takes what was sent, another thread falls short: that is in the same turn.
+TEST_F(HttpExchangeTest, WhoFallsShortWhileTakenIsToldThoughAllWasWritten) {
+  int gone = 0;
+  exchange_->on_gone([&] { ++gone; });
+  exchange_->begin_events();
+  exchange_->send("abc");
+  sink_->before = [&] { exchange_->fall_short(); };
+  sink_->after = [&] { sink_->state->set_written(); };
+  mailbox_->deliver();
+  EXPECT_TRUE(sink_->ended);
+  EXPECT_EQ(sink_->turns, 1);
   EXPECT_EQ(gone, 1);
 }
 

@@ -182,12 +182,10 @@ void Completion::read_prompts() {
   options.pace = &turns;
   for (const Prompt& prompt : call_.prompts) {
     if (ended()) return;
-    const auto* text = std::get_if<std::string>(&prompt);
-    std::vector<int32_t> tokens =
-        text != nullptr ? tokenizer.encode(*text, options) : std::get<std::vector<int32_t>>(prompt);
+    std::vector<int32_t> tokens = prompt.ids ? *prompt.ids : tokenizer.encode(prompt.text, options);
     std::string echo;
     const bool scored = call_.request.prompt_logprobs;
-    if (call_.echo && !scored) echo = text != nullptr ? *text : tokenizer.decode(tokens);
+    if (call_.echo && !scored) echo = prompt.ids ? tokenizer.decode(tokens) : prompt.text;
     add_prompt(std::move(tokens), std::move(echo));
     if (!scored) continue;
     parts_.back().scored = std::make_shared<EchoedPrompt>(tokenizer, parts_.back().tokens);

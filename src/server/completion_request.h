@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "chat/turn_language.h"
@@ -36,8 +35,14 @@ struct RequestLimits {
 // the end of the context.
 inline constexpr uint32_t kTextMaxTokens = 16;
 
-// Text, or the ids of tokens.
-using Prompt = std::variant<std::string, std::vector<int32_t>>;
+// Text, or the ids of tokens. Not a std::variant: where memory runs out while one with a string is
+// copied, GCC 12's library frees what was never allocated.
+struct Prompt {
+  std::string text = {};
+  std::optional<std::vector<int32_t>> ids = {};
+
+  bool operator==(const Prompt&) const = default;
+};
 
 struct CompletionCall {
   bool chat = false;

@@ -466,10 +466,11 @@ TEST(CompletionRequest, MessagesThatAreNone) {
 TEST(CompletionRequest, PromptsAreTextsOrIds) {
   auto prompts = [](const char* prompt) { return text("", prompt).prompts; };
   using Ids = std::vector<int32_t>;
-  EXPECT_EQ(prompts("\"a\""), (std::vector<Prompt>{"a"}));
-  EXPECT_EQ(prompts("[\"a\",\"\"]"), (std::vector<Prompt>{"a", ""}));
-  EXPECT_EQ(prompts("[1,2.0,999]"), (std::vector<Prompt>{Ids{1, 2, 999}}));
-  EXPECT_EQ(prompts("[[1],[2,3]]"), (std::vector<Prompt>{Ids{1}, Ids{2, 3}}));
+  EXPECT_EQ(prompts("\"a\""), (std::vector<Prompt>{Prompt{"a"}}));
+  EXPECT_EQ(prompts("[\"a\",\"\"]"), (std::vector<Prompt>{Prompt{"a"}, Prompt{""}}));
+  EXPECT_EQ(prompts("[1,2.0,999]"), (std::vector<Prompt>{Prompt{"", Ids{1, 2, 999}}}));
+  EXPECT_EQ(prompts("[[1],[2,3]]"),
+            (std::vector<Prompt>{Prompt{"", Ids{1}}, Prompt{"", Ids{2, 3}}}));
   EXPECT_EQ(prompt_error("[]"), "invalid_value: prompt has 0 entries; it must have at least 1");
   EXPECT_EQ(prompt_error("[[]]"),
             "invalid_value: prompt[0] has 0 entries; it must have at least 1");

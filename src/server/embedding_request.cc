@@ -13,8 +13,7 @@ std::vector<Prompt> read_inputs(const boost::json::value& field, const std::stri
                                 const EmbeddingLimits& limits, uint32_t vocabulary) {
   std::vector<Prompt> inputs = prompt_fields(field, name, limits.inputs, vocabulary);
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const auto* text = std::get_if<std::string>(&inputs[i]);
-    if (text == nullptr || !text->empty()) continue;
+    if (inputs[i].ids || !inputs[i].text.empty()) continue;
     throw RequestError(kInvalidValue, field.is_array() ? entry_name(name, i) : name,
                        "is empty: an embedding needs a text");
   }

@@ -28,11 +28,13 @@ std::string error_of(const char* body) {
 using Ids = std::vector<int32_t>;
 
 TEST(EmbeddingRequest, EveryFormOfInput) {
-  EXPECT_EQ(read(R"({"input":"a"})").inputs, std::vector<Prompt>{"a"});
-  EXPECT_EQ(read(R"({"input":["a","b"]})").inputs, (std::vector<Prompt>{"a", "b"}));
-  EXPECT_EQ(read(R"({"input":[1,2]})").inputs, (std::vector<Prompt>{Ids{1, 2}}));
-  EXPECT_EQ(read(R"({"input":[[1],[2,3]]})").inputs, (std::vector<Prompt>{Ids{1}, Ids{2, 3}}));
-  EXPECT_EQ(read(R"({"input":["a",[2,3]]})").inputs, (std::vector<Prompt>{"a", Ids{2, 3}}));
+  EXPECT_EQ(read(R"({"input":"a"})").inputs, std::vector<Prompt>{Prompt{"a"}});
+  EXPECT_EQ(read(R"({"input":["a","b"]})").inputs, (std::vector<Prompt>{Prompt{"a"}, Prompt{"b"}}));
+  EXPECT_EQ(read(R"({"input":[1,2]})").inputs, (std::vector<Prompt>{Prompt{"", Ids{1, 2}}}));
+  EXPECT_EQ(read(R"({"input":[[1],[2,3]]})").inputs,
+            (std::vector<Prompt>{Prompt{"", Ids{1}}, Prompt{"", Ids{2, 3}}}));
+  EXPECT_EQ(read(R"({"input":["a",[2,3]]})").inputs,
+            (std::vector<Prompt>{Prompt{"a"}, Prompt{"", Ids{2, 3}}}));
 }
 
 TEST(EmbeddingRequest, TextsMayBeCut) {

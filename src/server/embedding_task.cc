@@ -59,16 +59,16 @@ EmbedQuery EmbeddingTask::query_of(size_t index) {
   std::string name = input_name(index, call_.inputs.size());
   const bool cuts = call_.truncate_to.has_value();
   const uint32_t most = std::min(call_.truncate_to.value_or(model().context), model().context);
-  auto* text = std::get_if<std::string>(&call_.inputs[index]);
-  if (text == nullptr) {
-    auto& ids = std::get<std::vector<int32_t>>(call_.inputs[index]);
+  Prompt& input = call_.inputs[index];
+  if (input.ids) {
+    std::vector<int32_t>& ids = *input.ids;
     if (cuts) ids.resize(std::min<size_t>(ids.size(), most));
     if (ids.size() > model().context) {
       throw RequestError(text_too_long(name, name, ids.size(), model().context));
     }
     return {{}, std::move(ids)};
   }
-  std::string whole = std::move(*text);
+  std::string whole = std::move(input.text);
   EmbedTokens tokens;
   try {
     Pace turns = pace();

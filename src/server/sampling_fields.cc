@@ -39,10 +39,10 @@ int32_t bias_token(std::string_view key, const std::string& param, uint32_t voca
 
 Prompt prompt_field(const boost::json::value& value, const std::string& param,
                     uint32_t vocabulary) {
-  if (value.is_string()) return text_field(value, param);
+  if (value.is_string()) return {text_field(value, param)};
   if (!value.is_array()) refuse_type(value, param, "a string or an array of ids");
   constexpr size_t kAny = std::numeric_limits<size_t>::max();
-  return ids_field(array_field(value, param, 1, kAny), param, vocabulary);
+  return {{}, ids_field(array_field(value, param, 1, kAny), param, vocabulary)};
 }
 
 }  // namespace
