@@ -197,12 +197,15 @@ bench-smoke: deps  ## every micro-benchmark once, to see that it still runs
 	$(call say,bench-smoke: every micro-benchmark for a moment)
 	@scripts/bench-smoke.sh build/release/bin
 
-soak: deps  ## hearth serve under a mixed load, then attacked, for SOAK_SECONDS (1800) each
-	$(call build_preset,release,the program with g++,hearth)
+soak: deps  ## hearth serve under a mixed load, then attacked, for SOAK_SECONDS (1800) each; then short of memory
+	$(call build_preset,release,the program with g++,hearth failing_malloc)
 	$(call say,soak: a mixed load with disconnects for $(SOAK_SECONDS) seconds)
 	@$(python) tests/server/soak.py --hearth build/release/hearth --seconds $(SOAK_SECONDS)
 	$(call say,soak: polite clients beside attackers for $(SOAK_SECONDS) seconds)
 	@$(python) tests/server/soak.py --hearth build/release/hearth --attacked --seconds $(SOAK_SECONDS)
+	$(call say,soak: allocations that fail at random)
+	@$(python) tests/server/failing_malloc_test.py --hearth build/release/hearth \
+	    --library build/release/tests/server/libfailing_malloc.so --rounds 500
 
 ##@ Write
 .PHONY: format format-check clean help

@@ -26,7 +26,9 @@ constexpr uint32_t kVocabulary = 300;
 void check_prompt(const Prompt& prompt) {
   if (!prompt.ids) return;
   HEARTH_CHECK(!prompt.ids->empty(), "a prompt of ids has some");
-  for (int32_t id : *prompt.ids) HEARTH_CHECK(id >= 0 && id < int32_t{kVocabulary}, "ids are in range");
+  for (int32_t id : *prompt.ids) {
+    HEARTH_CHECK(id >= 0 && id < int32_t{kVocabulary}, "ids are in range");
+  }
 }
 
 void check_call(const CompletionCall& call) {

@@ -122,7 +122,7 @@ void Generation::sample_ahead(RowLogits& logits, const GenerationLimits& limits)
   looked_ahead_ = true;
   try {
     if (!started()) find_forced(limits);
-    if (trouble_.empty() && !knows_next()) ahead_ = sample(logits, limits);
+    if (!ahead_error_ && !knows_next()) ahead_ = sample(logits, limits);
   } catch (...) {
     ahead_error_ = std::current_exception();
   }
@@ -149,7 +149,6 @@ std::optional<Finish> Generation::take_token(RowLogits& logits, const Generation
 Generation::Sampled Generation::next(RowLogits& logits, const GenerationLimits& limits) {
   if (ahead_error_) std::rethrow_exception(std::exchange(ahead_error_, nullptr));
   if (ahead_) return *std::exchange(ahead_, std::nullopt);
-  if (!trouble_.empty()) return {{}, std::move(trouble_)};
   if (!knows_next()) return sample(logits, limits);
   const int32_t token = forced_.front();
   forced_.erase(forced_.begin());
@@ -158,8 +157,9 @@ Generation::Sampled Generation::next(RowLogits& logits, const GenerationLimits& 
 }
 
 // Finds out which tokens must come next, once those that were known have come. Where one of them is
-// forbidden by what else the request says, the sampler decides.
-void Generation::find_forced(const GenerationLimits& limits) {
+// forbidden by what else the request says, the sampler decides. What is thrown is for the next
+// token: the one before is good.
+void Generation::find_forced(const GenerationLimits& limits) noexcept {
   if (!language_ || limits.tokenizer == nullptr || wants_logprobs()) return;
   try {
     if (forced_.empty()) {
@@ -169,10 +169,9 @@ void Generation::find_forced(const GenerationLimits& limits) {
       // A name that its object has may not come, whatever the grammar says.
       if (!forced_.empty()) forced_.resize(language_->validate(forced_));
     }
-  } catch (const Error& error) {
-    // The token before is good; the next one is what the language has no memory for.
+  } catch (...) {
     forced_.clear();
-    trouble_ = error.what();
+    ahead_error_ = std::current_exception();
   }
   if (forced_.empty()) return;
   const int32_t token = forced_.front();

@@ -135,7 +135,7 @@ class Generation {
   std::optional<int32_t> sample_row(std::span<const float> row);
   Sampled next(RowLogits& logits, const GenerationLimits& limits);
   bool wants_logprobs() const { return request().logprobs || request().top_logprobs > 0; }
-  void find_forced(const GenerationLimits& limits);
+  void find_forced(const GenerationLimits& limits) noexcept;
   bool ends_language(int32_t token);
   void find_stop(int32_t token, const Tokenizer& tokenizer);
   void add_token(int32_t token, const GenerationLimits& limits, Result* result);
@@ -158,12 +158,11 @@ class Generation {
   std::optional<Matcher> language_;  // where the text stands in the request's
   std::vector<int32_t> forced_;      // the tokens that must come next, as far as they are known
   uint32_t forced_count_ = 0;
-  std::string trouble_;              // why none may come behind the last one
   std::vector<TokenLogit> allowed_;  // the likeliest that may come
   std::vector<uint64_t> mask_;       // of all that may come
   bool looked_ahead_ = false;        // whether sample_ahead() has been called for the next token
   std::optional<Sampled> ahead_;     // what it sampled
-  std::exception_ptr ahead_error_;   // what it ended with
+  std::exception_ptr ahead_error_;   // why there is no next token
 };
 
 }  // namespace hearth

@@ -52,7 +52,7 @@ void AnswerMailbox::deliver() {
   try {
     while (std::shared_ptr<ExchangeState> state = take_next(&ready)) {
       if (auto sink = state->sink()) sink->answer_ready();
-      // Behind: another thread's answer may have fallen short meanwhile, and was taken with the rest.
+      // Last: it may have fallen short meanwhile, by another thread, and was taken with the rest.
       state->call_if_short();
       state->call_if_gone();
     }
