@@ -58,7 +58,7 @@ void PackedProduct::set_schedule(const GemmSchedule& schedule) {
   schedule_ = schedule;
   const size_t bytes = sizeof(float) * m_ * weights_.spec().rows * schedule.k_parts;
   if (out_.size() < bytes) {
-    out_ = Buffer(bytes);
+    out_ = PaddedBytes(bytes);
     std::memset(out_.data(), 0, bytes);
   }
   tasks_ = make_tasks();

@@ -77,9 +77,9 @@ class PackedProduct {
   TimedTeam& team_;
   uint32_t m_;
   GemmSchedule schedule_;
-  Problem x_;                    // for its activations
-  Buffer out_;                   // [part][row][stride]
-  std::vector<Buffer> scratch_;  // of each member
+  Problem x_;                         // for its activations
+  PaddedBytes out_;                   // [part][row][stride]
+  std::vector<PaddedBytes> scratch_;  // of each member
   std::vector<Task> tasks_;
   ChunkCounter next_;
   Barrier done_;

@@ -82,7 +82,7 @@ TEST_F(PackedProductTest, ComputesTheProductAsOneCallDoes) {
     for (uint32_t m : {1u, 260u}) {
       PackedProduct product(weights, gemm, m, timed_);
       product.run(2);
-      Buffer scratch(kGemmScratchBytes), out(sizeof(float) * m * weights.spec().rows);
+      PaddedBytes scratch(kGemmScratchBytes), out(sizeof(float) * m * weights.spec().rows);
       gemm({weights.copy(0), 0, weights.spec().panels(), 0, weights.spec().blocks(),
             product.activations(), m, reinterpret_cast<float*>(out.data()), weights.spec().rows,
             scratch.data()});
@@ -112,7 +112,7 @@ TEST_F(PackedProductTest, SchedulesGiveTheSameProduct) {
   PackedProduct& dealt = scheduled;
   dealt.set_schedule(schedule);
   dealt.run(1);
-  Buffer scratch(kGemmScratchBytes);
+  PaddedBytes scratch(kGemmScratchBytes);
   std::vector<float> halves[2] = {std::vector<float>(values), std::vector<float>(values)};
   const uint32_t blocks = weights.spec().blocks();
   for (uint32_t half = 0; half < 2; ++half) {

@@ -44,7 +44,7 @@ struct Matrix {
 
 struct Activations {
   uint32_t m, k;
-  Buffer bytes = Buffer(act_bytes(ActFormat::kBF16, m, k));
+  PaddedBytes bytes = PaddedBytes(act_bytes(ActFormat::kBF16, m, k));
   ActBuffer rows = act_buffer(ActFormat::kBF16, bytes.data(), m, k);
 
   Activations(uint32_t m_rows, uint32_t columns) : m(m_rows), k(columns) {
@@ -59,7 +59,7 @@ class Fp8Test : public testing::TestWithParam<Isa> {
   std::vector<std::vector<float>> multiply(const Matrix& w, const Activations& x,
                                            PackKind kind = PackKind::kFP8) const {
     const PackSpec spec{kind, w.n, w.k, 0};
-    Buffer codes(spec.codes_bytes()), scales(spec.scales_bytes()), scratch(kGemmScratchBytes);
+    PaddedBytes codes(spec.codes_bytes()), scales(spec.scales_bytes()), scratch(kGemmScratchBytes);
     pack_fp8_panels(spec, {w.codes.data(), w.k, w.scales.data(), w.scale_columns, 0}, 0,
                     spec.panels(), codes.data(), scales.data());
     const size_t columns = size_t{kPanelRows} * spec.panels();

@@ -170,7 +170,7 @@ void fill_activations(const ActBuffer& a, ActFormat format, uint32_t m, Fill fil
 
 }  // namespace
 
-Buffer::Buffer(size_t bytes) : size_(bytes) {
+PaddedBytes::PaddedBytes(size_t bytes) : size_(bytes) {
   size_t alignment = bytes >= kHuge ? kHuge : 64;
   size_t padded = (bytes + kPadding + alignment - 1) / alignment * alignment;
   void* p = std::aligned_alloc(alignment, padded);
@@ -179,7 +179,7 @@ Buffer::Buffer(size_t bytes) : size_(bytes) {
   data_.reset(static_cast<std::byte*>(p));
 }
 
-void Buffer::Free::operator()(std::byte* p) const { std::free(p); }
+void PaddedBytes::Free::operator()(std::byte* p) const { std::free(p); }
 
 std::vector<PackForm> forms_of(PackKind kind) {
   std::vector<PackForm> forms;
@@ -216,10 +216,10 @@ Problem make_problem(PackKind kind, const PackForm& form, uint32_t panels, uint3
   ActFormat format = act_format_for(kind);
   Problem p = {.kind = kind,
                .spec = spec,
-               .codes = Buffer(spec.codes_bytes()),
-               .scales = Buffer(spec.scales_bytes()),
+               .codes = PaddedBytes(spec.codes_bytes()),
+               .scales = PaddedBytes(spec.scales_bytes()),
                .m = m,
-               .act_bytes = Buffer(act_bytes(format, m, spec.k)),
+               .act_bytes = PaddedBytes(act_bytes(format, m, spec.k)),
                .a = {}};
   ActBuffer a = act_buffer(format, p.act_bytes.data(), m, spec.k);
   fill_codes(p, fill, random);

@@ -15,9 +15,9 @@ namespace hearth {
 
 // A buffer of uninitialised 64-byte aligned bytes (2 MiB aligned and advised to be huge pages from
 // 2 MiB on), padded so that nothing else lies within a page of their end.
-class Buffer {
+class PaddedBytes {
  public:
-  explicit Buffer(size_t bytes);
+  explicit PaddedBytes(size_t bytes);
   std::byte* data() const { return data_.get(); }
   size_t size() const { return size_; }
 
@@ -38,10 +38,10 @@ enum class Fill {
 struct Problem {
   PackKind kind;
   PackSpec spec;
-  Buffer codes;
-  Buffer scales;
+  PaddedBytes codes;
+  PaddedBytes scales;
   uint32_t m;
-  Buffer act_bytes;
+  PaddedBytes act_bytes;
   ActView a;
 
   WeightView weights() const { return weight_view(spec, codes.data(), scales.data()); }

@@ -108,7 +108,7 @@ class ScheduleTest : public testing::TestWithParam<std::tuple<Isa, PackKind>> {
     }
   }
 
-  Buffer scratch_{kGemmScratchBytes};
+  PaddedBytes scratch_{kGemmScratchBytes};
 };
 
 TEST_P(ScheduleTest, ChangesNoBit) {

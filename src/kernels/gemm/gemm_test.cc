@@ -69,7 +69,7 @@ class Outputs {
 Outputs run(Isa isa, const Problem& p, uint32_t m, const Range& range,
             MemoryStreams streams = memory_streams_here()) {
   Outputs out(m, range.panels * kPanelRows);
-  Buffer scratch(kGemmScratchBytes);
+  PaddedBytes scratch(kGemmScratchBytes);
   kernels_for(isa, streams)
       .gemm[static_cast<size_t>(p.kind)]({.w = p.weights(),
                                           .panel0 = range.panel0,
