@@ -197,7 +197,7 @@ bench-smoke: deps  ## every micro-benchmark once, to see that it still runs
 	$(call say,bench-smoke: every micro-benchmark for a moment)
 	@scripts/bench-smoke.sh build/release/bin
 
-soak: deps  ## hearth serve under a mixed load, then attacked, for SOAK_SECONDS (1800) each; then short of memory
+soak: deps  ## hearth serve under load, attacked (SOAK_SECONDS each, 1800), and short of memory
 	$(call build_preset,release,the program with g++,hearth failing_malloc)
 	$(call say,soak: a mixed load with disconnects for $(SOAK_SECONDS) seconds)
 	@$(python) tests/server/soak.py --hearth build/release/hearth --seconds $(SOAK_SECONDS)

@@ -1,12 +1,13 @@
 #!/bin/bash
 # Installs the Debian 12 packages that Hearth is built and tested with; nothing else, nothing twice.
 #
-#   scripts/install-deps.sh [--units] [--clang] [--aarch64] [--numa] [--web] [--peers] [--check]
-#                           [--train]
+#   scripts/install-deps.sh [--units] [--gpu] [--clang] [--aarch64] [--numa] [--web] [--peers]
+#                           [--check] [--train]
 #
 #   (no option)  compiler, build tools and libraries: what `make build` needs
 #   --units      what tests need or would skip without: jq, Jinja, a validator of JSON Schemas,
-#                SentencePiece, and what --peers brings
+#                SentencePiece, and what --gpu and --peers bring
+#   --gpu        a Vulkan driver that is software, its validation layer, tools for SPIR-V
 #   --clang      clang, its sanitizer runtimes and clang-format: the fuzzers and the format check
 #   --aarch64    cross compiler, arm64 libraries and the user-mode emulator
 #   --numa       emulator, static busybox, and a kernel image in ~/.cache/hearth: the machines with
@@ -24,9 +25,10 @@ set -euo pipefail
 libraries=(libhwloc-dev libpcre2-dev libutf8proc-dev libfmt-dev libspdlog-dev libboost1.81-dev
            libgtest-dev libgmock-dev libbenchmark-dev libcurl4-openssl-dev)
 wanted=(g++ cmake ninja-build make pkg-config git python3 python3-numpy
-        "${libraries[@]}" rapidjson-dev libcli11-dev)
+        "${libraries[@]}" rapidjson-dev libcli11-dev libvulkan-dev libvulkan-volk-dev glslang-tools)
+gpu=(mesa-vulkan-drivers vulkan-validationlayers spirv-tools)
 peers=(libopenblas0-pthread libdnnl2 python3-onnx)
-units=(jq python3-jinja2 python3-jsonschema sentencepiece "${peers[@]}")
+units=(jq python3-jinja2 python3-jsonschema sentencepiece "${gpu[@]}" "${peers[@]}")
 clang=(clang libclang-rt-14-dev clang-format)
 arm64=0
 numa=0
@@ -35,6 +37,7 @@ web=0
 for option in "$@"; do
   case "$option" in
     --units) wanted+=("${units[@]}") ;;
+    --gpu) wanted+=("${gpu[@]}") ;;
     --clang) wanted+=("${clang[@]}") ;;
     --aarch64) arm64=1 ;;
     --numa) numa=1 ;;

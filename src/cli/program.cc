@@ -35,6 +35,7 @@ void add_verbs(CLI::App& program, Action& action) {
   add_grammar(program, action);
   add_bench(program, action);
   add_topo(program, action);
+  add_gpu(program, action);
   add_tune(program, action);
   add_version(program, action);
   program.require_subcommand(1);

@@ -30,6 +30,7 @@ void add_logits(CLI::App& program, Action& action);
 void add_quantize(CLI::App& program, Action& action);
 void add_bench(CLI::App& program, Action& action);
 void add_chat_format(CLI::App& program, Action& action);
+void add_gpu(CLI::App& program, Action& action);
 void add_grammar(CLI::App& program, Action& action);
 void add_topo(CLI::App& program, Action& action);
 void add_tune(CLI::App& program, Action& action);

@@ -27,6 +27,7 @@ from embed_test import EmbedTest  # noqa: F401
 from encoder_folder_test import EncoderFolderTest  # noqa: F401
 from engine_options_test import EngineOptionsTest  # noqa: F401
 from folder_test import FolderTest  # noqa: F401
+from gpu_test import GpuTest  # noqa: F401
 from grammar_test import GrammarVerbTest  # noqa: F401
 from options_test import OptionsTest  # noqa: F401
 from program import ProgramTest

@@ -1,0 +1,180 @@
+// What check_call() refuses.
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <string_view>
+
+#include "accelerator/kernel_calls.h"
+#include "base/error.h"
+#include "kernels/attention/attention.h"
+
+namespace hearth {
+namespace {
+
+constexpr uint64_t kMostStride = uint64_t{1} << 40;  // floats
+
+class Checker {
+ public:
+  explicit Checker(const KernelCall& call) : call_(call) {}
+
+  void operator()(const NormCall& call) const {
+    need_size(call.rows, call.n);
+    need_input(call.x, call.n, "x");
+    need_aligned(call.weight, 4, "the weight");
+    need_aligned(call.bias, 4, "the bias");
+    need(call.kind == NormCallKind::kLayer || !call.bias, "only a layer norm has a bias");
+    need(std::isfinite(call.eps) && call.eps >= 0, "eps is no number from 0 up");
+    need_output(call.out, call.rows, call.n);
+    need_memory(true);
+  }
+  void operator()(const QuantizeCall& call) const {
+    need_size(call.rows, call.n);
+    need_input(call.x, call.n, "x");
+    need_activations(call.out, call.rows);
+    need(call.n == call.out.k, "n is not the length of the rows that it writes");
+    need_memory(false);
+  }
+  void operator()(const GemmCall& call) const;
+  void operator()(const AddCall& call) const {
+    need_size(call.rows, call.n);
+    need_input(call.a, call.n, "a");
+    need_input(call.b, call.n, "b");
+    if (call.c) need_input(call.c, call.n, "c");
+    need_output(call.out, call.rows, call.n);
+    need_memory(true);
+  }
+  void operator()(const GateCall& call) const {
+    need_size(call.rows, call.n);
+    need_input(call.x, call.n, "x");
+    need_aligned(call.bias, 4, "the bias");
+    need(call.kind != GateKind::kSilu || call.up, "silu is multiplied by `up`, and there is none");
+    need(call.kind != GateKind::kSilu || !call.bias, "silu has no bias");
+    if (call.up) need_input(call.up, call.n, "up");
+    need_output(call.out, call.rows, call.n);
+    need_memory(true);
+  }
+  void operator()(const RopeCall& call) const {
+    need_size(call.rows, call.heads);
+    need(call.n_rot > 0 && call.n_rot % 2 == 0, "n_rot is not even and above 0");
+    need(call.head_stride >= call.n_rot, "heads overlap");
+    need_output(call.x, call.rows, uint64_t{call.heads - 1} * call.head_stride + call.n_rot);
+    for (const Place& angles : {call.cos, call.sin}) {
+      need(static_cast<bool>(angles), "it has no angles");
+      need_aligned(angles, 4, "an angle");
+    }
+    need_memory(true);
+  }
+  void operator()(const AttendCall& call) const;
+
+ private:
+  template <typename... Args>
+  [[noreturn]] void refuse(fmt::format_string<Args...> why, Args&&... args) const {
+    fail(ErrorCode::kRequest, "{} cannot be called so: {}", contract_name(call_),
+         fmt::format(why, std::forward<Args>(args)...));
+  }
+  void need(bool holds, std::string_view else_why) const {
+    if (!holds) refuse("{}", else_why);
+  }
+  void need_size(uint64_t rows, uint64_t n) const {
+    need(rows > 0 && n > 0, "there is nothing to do");
+  }
+  void need_aligned(const Place& at, uint64_t alignment, std::string_view what) const {
+    if (!at || at.offset % alignment == 0) return;
+    refuse("{} lies at {}, which is no multiple of {}", what, at.offset, alignment);
+  }
+  // Rows that are read: apart, or all one.
+  void need_input(const FloatRows& x, uint64_t n, std::string_view what) const {
+    if (!x) refuse("there is no {}", what);
+    need_aligned(x.at, 4, what);
+    if (x.stride > kMostStride) refuse("the rows of {} lie too far apart", what);
+    if (x.stride != 0 && x.stride < n) refuse("the rows of {} overlap", what);
+  }
+  void need_output(const FloatRows& out, uint64_t rows, uint64_t n) const {
+    need_input(out, n, "output");
+    need(rows == 1 || out.stride != 0, "all rows of the output are one");
+  }
+  void need_activations(const ActRows& a, uint32_t rows) const {
+    need(static_cast<bool>(a.at), "there are no activations");
+    need_aligned(a.at, 64, "activations");
+    if (a.rows < rows) refuse("{} rows do not fit into activations of {}", rows, a.rows);
+  }
+  // All lies in memory that can be, and nothing is written that is read too; in place, where that
+  // may be, it is the same rows.
+  void need_memory(bool in_place) const {
+    const std::vector<Access> all = accesses_of(call_);
+    for (const Access& access : all) {
+      need(end_of(access) <= kMostBufferBytes, "it works on what lies behind all memory");
+    }
+    for (const Access& write : all) {
+      if (!write.writes) continue;
+      for (const Access& read : all) {
+        if (read.writes || !overlap(read, write)) continue;
+        Access same = read;
+        same.writes = true;
+        need(in_place && same == write, "it overwrites what it reads");
+      }
+    }
+  }
+
+  const KernelCall& call_;
+};
+
+void Checker::operator()(const GemmCall& call) const {
+  const PackSpec& spec = call.spec;
+  const bool grouped = pack_kind_info(spec.kind).grouped;
+  need_size(call.m, call.panels);
+  need(spec.rows > 0 && spec.k > 0, "the shard has no elements");
+  need(spec.k_origin % kBlock == 0, "the shard does not begin with a block");
+  need(!grouped || spec.form.group_blocks > 0, "the shard's groups have no blocks");
+  if (call.panels > spec.panels() || call.panel0 > spec.panels() - call.panels) {
+    refuse("the shard has {} panels, fewer than {} and {}", spec.panels(), call.panel0,
+           call.panels);
+  }
+  if (call.block0 >= call.block1 || call.block1 > spec.blocks()) {
+    refuse("blocks [{}, {}) are none of the shard's {}", call.block0, call.block1, spec.blocks());
+  }
+  need(static_cast<bool>(call.codes), "there are no codes");
+  need(call.scales || spec.scales_panel_bytes() == 0, "there are no scales");
+  need_aligned(call.codes, 64, "the first code");
+  need_aligned(call.scales, 64, "the first scale");
+  need_activations(call.a, call.m);
+  need(call.a.format == act_format_for(spec.kind), "activations are in another format");
+  need(call.a.k > (call.block1 - 1) * uint64_t{kBlock}, "activations are shorter than the blocks");
+  need_output(call.out, call.m, uint64_t{call.panels} * kPanelRows);
+  need(call.out.stride % kPanelRows == 0, "the output's stride is no multiple of 16");
+  need(call.cuts.size() <= kMostCuts, "there are more cuts than 7");
+  uint32_t last = call.block0;
+  for (uint32_t cut : call.cuts) {
+    need(cut > last && cut < call.block1, "cuts do not ascend within the blocks");
+    last = cut;
+  }
+  need_memory(false);
+}
+
+void Checker::operator()(const AttendCall& call) const {
+  need_size(call.rows, call.heads);
+  need(call.step_rows > 0, "there are no keys");
+  need(call.group > 0 && call.heads % call.group == 0, "heads do not share keys evenly");
+  for (uint32_t length : {call.key_length, call.value_length}) {
+    if (length == 0 || length > kMaxHeadDim) refuse("a head of {} is none", length);
+  }
+  need(std::isfinite(call.scale), "the scale is no number");
+  const uint64_t heads = call.heads, kv_heads = heads / call.group;
+  need_input(call.q, heads * call.key_length, "q");
+  need_input(call.k, kv_heads * call.key_length, "k");
+  need_input(call.v, kv_heads * call.value_length, "v");
+  for (const FloatRows* x : {&call.k, &call.v}) {
+    need(call.step_rows == 1 || x->stride != 0, "all keys or values are one");
+  }
+  need(static_cast<bool>(call.rows_of), "nothing says what rows see");
+  need_aligned(call.rows_of, 4, "what rows see");
+  need_aligned(call.slopes, 4, "the first slope");
+  need_output(call.out, call.rows, heads * call.value_length);
+  need_memory(false);
+}
+
+}  // namespace
+
+void check_call(const KernelCall& call) { std::visit(Checker(call), call); }
+
+}  // namespace hearth

@@ -1,0 +1,114 @@
+#include "accelerator/check_kernels.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <span>
+
+#include "accelerator/call_problems.h"
+#include "accelerator/virtual/run_call.h"
+#include "base/clock.h"
+#include "kernels/gemm/gemm_problem.h"
+
+namespace hearth {
+namespace {
+
+// Software drivers take their time, and all the more where compilers share the machine.
+constexpr double kPatience = 120;
+
+float float_at(std::span<const std::byte> memory, size_t at) {
+  float x;
+  std::memcpy(&x, &memory[at], sizeof x);
+  return x;
+}
+
+// Makes NaN of all floats of the results that are one.
+void settle_nans(const CallProblem& problem, std::span<std::byte> memory) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const Access& floats : problem.floats) {
+    for (uint32_t row = 0; row < floats.rows; ++row) {
+      const size_t begin = floats.at.offset + row * floats.stride;
+      for (size_t at = begin; at < begin + floats.bytes; at += sizeof(float)) {
+        if (std::isnan(float_at(memory, at))) std::memcpy(&memory[at], &nan, sizeof nan);
+      }
+    }
+  }
+}
+
+class Check {
+ public:
+  Check(Accelerator& accelerator, uint32_t seed)
+      : accelerator_(accelerator), random_(seed), timeline_(accelerator.make_timeline()) {}
+
+  KernelCheck check(const Contract& contract) {
+    KernelCheck found{.contract = contract.name};
+    for (const auto& make : contract.problems) {
+      // The number of the buffer has to be known for the call; how large it is, by then.
+      const std::mt19937 again = random_;
+      const size_t bytes = make(kNoBuffer, random_).memory.size();
+      Buffer buffer = accelerator_.allocate(bytes);
+      random_ = again;
+      if (!compare(make(buffer.id(), random_), buffer, &found)) break;
+    }
+    return found;
+  }
+
+ private:
+  // Returns false where the accelerator does not do the call.
+  bool compare(const CallProblem& problem, const Buffer& buffer, KernelCheck* found) {
+    found->refused = accelerator_.why_not(problem.call);
+    if (!found->refused.empty()) return false;
+    ++found->calls;
+    std::vector<std::byte> computed = problem.memory;
+    found->seconds += compute(problem.call, buffer, &computed);
+    // Aligned, as the reference kernels want it.
+    const PaddedBytes reference(computed.size());
+    const std::span<std::byte> expected(reference.data(), computed.size());
+    std::ranges::copy(problem.memory, expected.begin());
+    run_call(problem.call, [&](const Place& place) { return &expected[place.offset]; });
+    settle_nans(problem, computed);
+    settle_nans(problem, expected);
+    constexpr size_t kWord = 4;
+    for (const Access& access : accesses_of(problem.call)) {
+      if (access.writes) found->values += access.rows * access.bytes / kWord;
+    }
+    for (size_t at = 0; at + kWord <= computed.size(); at += kWord) {
+      if (std::memcmp(&computed[at], &expected[at], kWord) == 0) continue;
+      if (found->differ++ > 0) continue;
+      found->first = fmt::format("{}: byte {}: {:a} came and {:a} should", problem.sizes, at,
+                                 float_at(computed, at), float_at(expected, at));
+    }
+    return true;
+  }
+
+  double compute(const KernelCall& call, const Buffer& buffer, std::vector<std::byte>* memory) {
+    accelerator_.write(buffer.at(), *memory);
+    const Moment done{timeline_, ++value_};
+    const double begin = steady_seconds();
+    accelerator_.submit({{Command{.work = call, .signals = {done}}}});
+    accelerator_.wait(done, kPatience);
+    const double seconds = steady_seconds() - begin;
+    accelerator_.read(buffer.at(), *memory);
+    return seconds;
+  }
+
+  Accelerator& accelerator_;
+  std::mt19937 random_;
+  TimelineId timeline_;
+  uint64_t value_ = 0;
+};
+
+}  // namespace
+
+void check_kernels(Accelerator& accelerator, const CheckAmount& amount,
+                   const std::function<void(const KernelCheck&)>& tell) {
+  Check check(accelerator, amount.seed);
+  for (const Contract& contract : all_contracts(amount.brief)) {
+    if (contract.name.find(amount.only) != std::string::npos) tell(check.check(contract));
+  }
+}
+
+}  // namespace hearth

@@ -1,0 +1,73 @@
+#include "accelerator/check_kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+
+#include "accelerator/find_accelerators.h"
+#include "accelerator/virtual/virtual_accelerator.h"
+
+namespace hearth {
+namespace {
+
+std::vector<KernelCheck> brief_check(Accelerator& accelerator, const std::string& only) {
+  std::vector<KernelCheck> checks;
+  check_kernels(accelerator, {.brief = true, .only = only},
+                [&](const KernelCheck& check) { checks.push_back(check); });
+  return checks;
+}
+
+// Gives what it computed with one bit turned round, as a driver's fault does.
+class FaultyAccelerator : public VirtualAccelerator {
+ public:
+  using VirtualAccelerator::VirtualAccelerator;
+  void read(Place from, std::span<std::byte> bytes) override {
+    VirtualAccelerator::read(from, bytes);
+    bytes[bytes.size() / 2] ^= std::byte{1};
+  }
+  std::string why_not(const KernelCall& call) override {
+    return std::holds_alternative<RopeCall>(call) ? "it turns nothing" : "";
+  }
+};
+
+TEST(CheckKernels, FindsOneBitAndSaysWhere) {
+  FaultyAccelerator faulty(VirtualOptions{});
+  const std::vector<KernelCheck> checks = brief_check(faulty, "norm");
+  ASSERT_EQ(checks.size(), 2u);
+  for (const KernelCheck& check : checks) {
+    EXPECT_FALSE(check.good());
+    EXPECT_EQ(check.differ, check.calls);
+    EXPECT_NE(check.first.find("hostile values: byte "), std::string::npos) << check.first;
+  }
+}
+
+TEST(CheckKernels, TellsWhatIsNotComputed) {
+  FaultyAccelerator faulty(VirtualOptions{});
+  const std::vector<KernelCheck> checks = brief_check(faulty, "rope");
+  ASSERT_EQ(checks.size(), 1u);
+  EXPECT_EQ(checks[0].refused, "it turns nothing");
+  EXPECT_FALSE(checks[0].good());
+}
+
+TEST(CheckKernels, TheReferenceHoldsAllContracts) {
+  VirtualAccelerator reference(VirtualOptions{});
+  const std::vector<KernelCheck> checks = brief_check(reference, "");
+  EXPECT_EQ(checks.size(), 11 + kPackKinds);
+  for (const KernelCheck& check : checks) EXPECT_TRUE(check.good()) << check.contract;
+}
+
+// Every accelerator of this machine, those that are software too.
+TEST(CheckKernels, ShadersHoldAllContracts) {
+  const FoundAccelerators found = find_accelerators();
+  if (found.all.empty()) GTEST_SKIP() << found.why_none;
+  for (const FoundAccelerator& one : found.all) {
+    if (!one.refused.empty()) continue;
+    for (const KernelCheck& check : brief_check(*one.open(), "")) {
+      EXPECT_TRUE(check.good()) << one.facts.name << ": " << check.contract << ": " << check.first
+                                << check.refused;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hearth

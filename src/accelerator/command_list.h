@@ -1,0 +1,59 @@
+// A command list says, as data, what an accelerator's queues do: copies and kernels, and in which
+// order.
+//
+// Commands of one queue begin in the order of the list. They may run side by side, unless one is
+// `ordered`: it begins after all that stand before it in its queue have ended. A Moment is a value
+// of a timeline, a counter that only grows. A command that waits for one begins, as do all behind
+// it in its queue, when the counter has that value; a command's signals are given when it and all
+// before it in its queue have ended.
+//
+// What the list does not order may happen in any order: check_commands.h finds lists whose result
+// depends on that.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "accelerator/kernel_calls.h"
+
+namespace hearth {
+
+using TimelineId = uint32_t;
+
+struct Moment {
+  TimelineId timeline = 0;
+  uint64_t value = 0;
+
+  bool operator==(const Moment&) const = default;
+};
+
+// Between buffers, or memory of the process that the accelerator was shown (HostRegion).
+struct CopyBytes {
+  Place from, to;
+  uint64_t bytes = 0;
+};
+
+struct Command {
+  uint32_t queue = 0;  // one of facts().queues
+  bool ordered = true;
+  std::vector<Moment> waits = {};
+  std::variant<CopyBytes, KernelCall> work = CopyBytes{};
+  std::vector<Moment> signals = {};
+};
+
+std::vector<Access> accesses_of(const Command& command);
+
+// "copy", or the call's contract.
+std::string work_name(const Command& command);
+
+// Throws Error (kRequest) for a copy of nothing or onto itself and a call that check_call()
+// refuses.
+void check_command(const Command& command);
+
+struct CommandList {
+  std::vector<Command> commands;
+};
+
+}  // namespace hearth

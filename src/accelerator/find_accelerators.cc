@@ -1,0 +1,93 @@
+#include "accelerator/find_accelerators.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+
+#include "accelerator/vulkan/find.h"
+#include "base/enum_name.h"
+#include "base/error.h"
+#include "base/printable.h"
+
+namespace hearth {
+namespace {
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+std::string names_of(const std::vector<FoundAccelerator>& all) {
+  std::vector<std::string> names;
+  for (const FoundAccelerator& one : all) names.push_back("'" + one.facts.name + "'");
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+bool is_software(const FoundAccelerator& one) {
+  return one.facts.kind == AcceleratorKind::kSoftware;
+}
+
+const FoundAccelerator& by_default(const FoundAccelerators& found) {
+  const FoundAccelerator* best = nullptr;
+  auto rank = [](const FoundAccelerator& one) {
+    return std::pair(one.refused.empty(), one.facts.kind == AcceleratorKind::kDiscrete);
+  };
+  for (const FoundAccelerator& one : found.all) {
+    if (!is_software(one) && (best == nullptr || rank(one) > rank(*best))) best = &one;
+  }
+  if (best == nullptr) {
+    fail(ErrorCode::kUnsupported,
+         "this machine has no GPU, only software that stands in for one: name it to use it all the "
+         "same: {}",
+         names_of(found.all));
+  }
+  return *best;
+}
+
+const FoundAccelerator& by_name(const FoundAccelerators& found, std::string_view name) {
+  const FoundAccelerator* chosen = nullptr;
+  for (const FoundAccelerator& one : found.all) {
+    if (lower(one.facts.name).find(lower(name)) == std::string::npos) continue;
+    if (chosen != nullptr && chosen->facts.name != one.facts.name) {
+      fail(ErrorCode::kUsage, "'{}' may mean '{}' and '{}': give more of the name", printable(name),
+           chosen->facts.name, one.facts.name);
+    }
+    if (chosen == nullptr) chosen = &one;
+  }
+  if (chosen == nullptr) {
+    fail(ErrorCode::kUsage, "no GPU here has '{}' in its name; there are {}", printable(name),
+         names_of(found.all));
+  }
+  return *chosen;
+}
+
+}  // namespace
+
+FoundAccelerators find_accelerators() {
+  FoundAccelerators found;
+  size_t index = 0;
+  for (VulkanFound& one : find_vulkan(&found.why_none)) {
+    found.all.push_back(
+        {std::move(one.facts), std::move(one.refused), [at = index] { return open_vulkan(at); }});
+    ++index;
+  }
+  return found;
+}
+
+const FoundAccelerator& choose_accelerator(const FoundAccelerators& found, std::string_view name) {
+  if (found.all.empty()) fail(ErrorCode::kUnsupported, "{}", found.why_none);
+  const FoundAccelerator& chosen = name.empty() ? by_default(found) : by_name(found, name);
+  if (!chosen.refused.empty()) {
+    fail(ErrorCode::kUnsupported, "{} cannot be used: {}", chosen.facts.name, chosen.refused);
+  }
+  return chosen;
+}
+
+const char* accelerator_kind_name(AcceleratorKind kind) {
+  return enum_name<AcceleratorKind::kOther>({"discrete", "integrated", "software", "other"}, kind);
+}
+
+}  // namespace hearth

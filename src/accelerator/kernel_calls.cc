@@ -1,0 +1,182 @@
+#include "accelerator/kernel_calls.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/enum_name.h"
+#include "base/round_up.h"
+
+namespace hearth {
+namespace {
+
+constexpr uint64_t kFloat = sizeof(float);
+
+const char* format_name(ActFormat format) {
+  return enum_name<ActFormat::kQ8>({"f32", "bf16", "q8"}, format);
+}
+
+struct Name {
+  std::string operator()(const NormCall& call) const {
+    return enum_name<NormCallKind::kLayer>({"rms norm", "layer norm"}, call.kind);
+  }
+  std::string operator()(const QuantizeCall& call) const {
+    return fmt::format("quantize {}", format_name(call.out.format));
+  }
+  std::string operator()(const GemmCall& call) const {
+    return fmt::format("gemm {}", pack_kind_name(call.spec.kind));
+  }
+  std::string operator()(const AddCall& call) const { return call.c ? "add of three" : "add"; }
+  std::string operator()(const GateCall& call) const {
+    return enum_name<GateKind::kGeluTanh>({"silu", "gelu", "gelu tanh"}, call.kind);
+  }
+  std::string operator()(const RopeCall& call) const {
+    return fmt::format("rope {}",
+                       enum_name<RopeLayout::kHalf>({"interleaved", "half"}, call.layout));
+  }
+  std::string operator()(const AttendCall&) const { return "attention f32"; }
+};
+
+// Gathers accesses; of places that are none, none.
+class Accesses {
+ public:
+  void add(const Access& access) {
+    if (access.at && access.bytes > 0 && access.rows > 0) all_.push_back(access);
+  }
+  // The first n floats of each row.
+  void add_rows(const FloatRows& x, uint32_t rows, uint64_t n, bool writes = false) {
+    const bool one = x.stride == 0 || rows == 1;
+    add({.at = x.at,
+         .bytes = n * kFloat,
+         .stride = one ? 0 : x.stride * kFloat,
+         .rows = one ? 1 : rows,
+         .writes = writes});
+  }
+  void add_floats(const Place& at, uint64_t n) { add({.at = at, .bytes = n * kFloat}); }
+  // Blocks [block0, block1) of the first rows of activations, in all that their format has.
+  void add_activations(const ActRows& a, uint32_t rows, uint32_t block0, uint32_t block1,
+                       bool writes);
+
+  std::vector<Access> take() { return std::move(all_); }
+
+ private:
+  std::vector<Access> all_;
+};
+
+// An array of activations: its offset from their base, and its bytes for 32 elements.
+struct ActArray {
+  uint64_t offset, block_bytes;
+};
+
+std::vector<ActArray> arrays_of(const ActRows& a, uint64_t& row_blocks) {
+  constexpr uintptr_t kBase = 64;  // offsets are taken, nothing is read
+  const ActBuffer buffer = act_buffer(a.format, reinterpret_cast<std::byte*>(kBase), a.rows, a.k);
+  row_blocks = buffer.row_stride / kBlock;
+  std::vector<ActArray> arrays;
+  auto add = [&](const auto* array, uint64_t for_a_block) {
+    if (array == nullptr) return;
+    arrays.push_back({reinterpret_cast<uintptr_t>(array) - kBase, for_a_block * sizeof(*array)});
+  };
+  add(buffer.f32, kBlock);
+  add(buffer.bf16, kBlock);
+  add(buffer.codes, kBlock);
+  add(buffer.scale, 1);
+  add(buffer.bias32, 1);
+  add(buffer.sum32, 1);
+  add(buffer.bias16, 2);
+  add(buffer.sum16, 2);
+  return arrays;
+}
+
+void Accesses::add_activations(const ActRows& a, uint32_t rows, uint32_t block0, uint32_t block1,
+                               bool writes) {
+  uint64_t row_blocks = 0;
+  for (const ActArray& array : arrays_of(a, row_blocks)) {
+    add({.at = a.at + (array.offset + block0 * array.block_bytes),
+         .bytes = (block1 - block0) * array.block_bytes,
+         .stride = rows == 1 ? 0 : row_blocks * array.block_bytes,
+         .rows = rows,
+         .writes = writes});
+  }
+}
+
+struct Gather {
+  Accesses& out;
+
+  void operator()(const NormCall& call) const {
+    out.add_rows(call.x, call.rows, call.n);
+    out.add_floats(call.weight, call.n);
+    out.add_floats(call.bias, call.n);
+    out.add_rows(call.out, call.rows, call.n, true);
+  }
+  void operator()(const QuantizeCall& call) const {
+    out.add_rows(call.x, call.rows, call.n);
+    out.add_activations(call.out, call.rows, 0, round_up(call.n, kBlock) / kBlock, true);
+  }
+  void operator()(const GemmCall& call) const {
+    const uint64_t block = pack_kind_info(call.spec.kind).code_bytes;
+    const uint64_t codes = call.spec.codes_panel_bytes();
+    const uint64_t scales = call.spec.scales_panel_bytes();
+    out.add({.at = call.codes + (call.panel0 * codes + call.block0 * block),
+             .bytes = (call.block1 - call.block0) * block,
+             .stride = call.panels == 1 ? 0 : codes,
+             .rows = call.panels});
+    if (call.scales) out.add({call.scales + call.panel0 * scales, call.panels * scales});
+    out.add_activations(call.a, call.m, call.block0, call.block1, false);
+    out.add_rows(call.out, call.m, uint64_t{call.panels} * kPanelRows, true);
+  }
+  void operator()(const AddCall& call) const {
+    for (const FloatRows* x : {&call.a, &call.b, &call.c}) out.add_rows(*x, call.rows, call.n);
+    out.add_rows(call.out, call.rows, call.n, true);
+  }
+  void operator()(const GateCall& call) const {
+    out.add_rows(call.x, call.rows, call.n);
+    out.add_floats(call.bias, call.n);
+    out.add_rows(call.up, call.rows, call.n);
+    out.add_rows(call.out, call.rows, call.n, true);
+  }
+  void operator()(const RopeCall& call) const {
+    for (bool writes : {false, true}) add_heads(call, writes);
+    const uint64_t angles = uint64_t{call.rows} * (call.n_rot / 2);
+    out.add_floats(call.cos, angles);
+    out.add_floats(call.sin, angles);
+  }
+  void operator()(const AttendCall& call) const {
+    const uint64_t heads = call.heads, kv_heads = call.heads / std::max(call.group, 1u);
+    out.add_rows(call.q, call.rows, heads * call.key_length);
+    out.add_rows(call.k, call.step_rows, kv_heads * call.key_length);
+    out.add_rows(call.v, call.step_rows, kv_heads * call.value_length);
+    out.add({.at = call.rows_of, .bytes = uint64_t{call.rows} * sizeof(AttendRow)});
+    out.add_floats(call.slopes, heads);
+    out.add_rows(call.out, call.rows, heads * call.value_length, true);
+  }
+
+  // What is turned of each head: in one access where heads and rows lie evenly.
+  void add_heads(const RopeCall& call, bool writes) const {
+    const uint64_t heads = call.heads, rows = call.rows;
+    if (call.head_stride == call.n_rot) {
+      return out.add_rows(call.x, call.rows, heads * call.n_rot, writes);
+    }
+    const bool even = rows == 1 || call.x.stride == heads * call.head_stride;
+    if (even && rows * heads <= UINT32_MAX) {
+      return out.add_rows({call.x.at, call.head_stride}, static_cast<uint32_t>(rows * heads),
+                          call.n_rot, writes);
+    }
+    for (uint64_t head = 0; head < heads; ++head) {
+      out.add_rows({call.x.at + head * call.head_stride * kFloat, call.x.stride}, call.rows,
+                   call.n_rot, writes);
+    }
+  }
+};
+
+}  // namespace
+
+std::string contract_name(const KernelCall& call) { return std::visit(Name{}, call); }
+
+std::vector<Access> accesses_of(const KernelCall& call) {
+  Accesses accesses;
+  std::visit(Gather{accesses}, call);
+  return accesses.take();
+}
+
+}  // namespace hearth

@@ -1,0 +1,132 @@
+// What an accelerator can be asked to compute, named by contract: a family of kernels/, and the
+// arguments that its functions have, with places for pointers. A back end has a shader, or whatever
+// it calls it, for each; the results are those of the family's contract to the bit.
+//
+// All calls work on rows of a step: row i of a matrix of floats begins `stride` floats behind row
+// i - 1. A stride of 0 says that all rows are one, as a bias is.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "accelerator/place.h"
+#include "kernels/gemm/gemm.h"
+#include "kernels/quantize/quantize.h"
+#include "kernels/rope/rope.h"
+#include "tensor/pack_spec.h"
+
+namespace hearth {
+
+struct FloatRows {
+  Place at;             // 4-byte aligned
+  uint64_t stride = 0;  // floats
+
+  explicit operator bool() const { return static_cast<bool>(at); }
+  bool operator==(const FloatRows&) const = default;
+};
+
+// Rows of activations in a format: the bytes that act_buffer(format, base, rows, k) lays out
+// (kernels/quantize/quantize.h). 64-byte aligned.
+struct ActRows {
+  Place at;
+  ActFormat format = ActFormat::kF32;
+  uint32_t rows = 0;  // that there is room for
+  uint32_t k = 0;     // elements of a row
+
+  bool operator==(const ActRows&) const = default;
+};
+
+// kernels/norm/norm.h, a row each. Without a weight there is none to multiply by; only a layer norm
+// may have a bias.
+enum class NormCallKind : uint8_t { kRms, kLayer };
+struct NormCall {
+  NormCallKind kind = NormCallKind::kRms;
+  FloatRows x = {};
+  Place weight = {};  // [n]
+  Place bias = {};    // [n] or none
+  uint32_t rows = 0, n = 0;
+  float eps = 0;
+  FloatRows out = {};  // may be x
+};
+
+// kernels/quantize/quantize.h: elements [0, n) of rows [0, rows) into rows [0, rows) of `out`.
+struct QuantizeCall {
+  FloatRows x = {};
+  uint32_t rows = 0, n = 0;  // n: out.k
+  ActRows out = {};
+};
+
+// kernels/gemm/gemm.h: out[row][16 * (panel - panel0) + lane] for rows [0, m).
+struct GemmCall {
+  PackSpec spec = {};
+  Place codes = {}, scales = {};  // of the shard; 64-byte aligned
+  uint32_t panel0 = 0, panels = 0;
+  uint32_t block0 = 0, block1 = 0;
+  ActRows a = {};
+  uint32_t m = 0;
+  FloatRows out = {};
+  std::vector<uint32_t> cuts = {};  // at most kMostCuts
+};
+
+// kernels/sum/sum.h: out = a + b, or a + (b + c).
+struct AddCall {
+  FloatRows a = {}, b = {}, c = {};  // c: or none
+  uint32_t rows = 0, n = 0;
+  FloatRows out = {};  // may be any of them
+};
+
+// kernels/activation/activation.h.
+enum class GateKind : uint8_t { kSilu, kGelu, kGeluTanh };
+struct GateCall {
+  GateKind kind = GateKind::kSilu;
+  FloatRows x = {};
+  Place bias = {};    // [n] or none; of GELU alone
+  FloatRows up = {};  // of GELU: or none
+  uint32_t rows = 0, n = 0;
+  FloatRows out = {};  // may be x or up
+};
+
+// kernels/rope/rope.h: turns `heads` heads of every row in place, each `head_stride` floats behind
+// the one before. Row i's angles are cos[i][n_rot / 2] and sin[i][n_rot / 2].
+struct RopeCall {
+  FloatRows x = {};
+  uint32_t rows = 0, heads = 0;
+  uint32_t head_stride = 0;  // floats, at least n_rot
+  Place cos = {}, sin = {};
+  uint32_t n_rot = 0;
+  RopeLayout layout = RopeLayout::kHalf;
+};
+
+// kernels/attention/attention.h over keys and values of the step alone, in f32: a row sees the
+// positions [first, last] of its text, whose row at position 0 is row `text` of k and v; `position`
+// is its own. Query head h reads key head h / group.
+struct AttendCall {
+  FloatRows q = {}, k = {}, v = {};  // heads side by side, without padding
+  Place rows_of = {};                // [rows]: AttendRow
+  uint32_t rows = 0;
+  uint32_t step_rows = 0;  // of k and v
+  uint32_t heads = 0, group = 1;
+  uint32_t key_length = 0, value_length = 0;
+  float scale = 1;
+  Place slopes = {};  // [heads] of ALiBi, or none
+  FloatRows out = {};
+};
+struct AttendRow {
+  uint32_t text, position, first, last;
+};
+
+using KernelCall =
+    std::variant<NormCall, QuantizeCall, GemmCall, AddCall, GateCall, RopeCall, AttendCall>;
+
+// "gemm q4_k", "layer norm", ...: the contract and what of it a shader is made for.
+std::string contract_name(const KernelCall& call);
+
+// All that the call reads and writes, bytes of padding that it writes included.
+std::vector<Access> accesses_of(const KernelCall& call);
+
+// Throws Error (kRequest) where the arguments contradict each other or the contract.
+void check_call(const KernelCall& call);
+
+}  // namespace hearth

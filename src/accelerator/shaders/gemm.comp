@@ -1,0 +1,168 @@
+// The products of kernels/gemm/gemm.h over the panels of tensor/pack_spec.h, of all kinds: what one
+// is made of is said by the constants of gemm_kind.glsl.
+//
+// An invocation computes kRows rows of activations by one row of a panel, its lane, so that the
+// codes of a lane are read and decoded once for all of them. The four of a work group that have one
+// lane take other rows of activations, or with few rows other panels.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_buffer_reference : require
+#extension GL_EXT_buffer_reference_uvec2 : require
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_EXT_spirv_intrinsics : require
+
+#include "gemm_kind.glsl"
+
+#define UNROLL [[unroll]]
+
+layout(local_size_x = 16, local_size_y = 4) in;
+
+layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Words { uint v[]; };
+layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer Pairs { uvec2 v[]; };
+layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Fours { uvec4 v[]; };
+layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Floats { float v[]; };
+layout(buffer_reference, std430, buffer_reference_align = 4) writeonly buffer Outs { float v[]; };
+
+// vulkan/dispatch_gemm.cc has the same. Panels, rows and outputs are counted from the dispatch's
+// first, where the addresses point.
+layout(push_constant) uniform Push {
+  Words codes, scales;
+  Fours a;
+  Floats a_scale, a_sum;  // a_sum: sum32, or sum16 where a block has two dot products
+  Outs o;
+  uint codes_panel;   // words from panel to panel
+  uint scales_panel;  // bytes from panel to panel
+  uint block_scales;  // bytes before those of blocks in the scales of a panel
+  uint super_offset, group_shift;  // as super_of() takes them
+  uint row_stride, out_stride;
+  uint m, panels;
+  uint block0, segments;
+  uint ends[8];  // of the segments, of which the first begins at block0
+  uint zero;
+} p;
+
+#include "exact.glsl"
+
+// Returns the address so many bytes on. What is read at constant indices from there needs no
+// arithmetic of its own.
+uvec2 forward(uvec2 address, uint bytes) {
+  uint carry;
+  const uint low = uaddCarry(address.x, bytes, carry);
+  return uvec2(low, address.y + carry);
+}
+
+#include "gemm_scales.glsl"
+#include "gemm_values.glsl"
+
+uint panel, lane;  // of the invocation
+uint first[kRows];  // block 0 of its rows of activations, counted from that of row 0
+float acc[kRows];   // of the segment so far
+float part[kRows];  // of the super-block so far, of FP8
+float branch[3 * kRows];  // sums of left branches that await their right ones, by level
+
+void add_integers(uint b) {
+  int values[8];
+  read_values(panel * p.codes_panel + kCodeWords * b + lane, values);
+  const Scales w = read_scales(panel * p.scales_panel, lane, b);
+  UNROLL for (uint i = 0; i < kRows; ++i) {
+    const uint at = first[i] + b;
+    const float a_scale = p.a_scale.v[at];
+    Fours codes = Fours(forward(uvec2(p.a), 32 * at));
+    int dot = 0;
+    UNROLL for (uint h = 0; h < 2; ++h) {
+      const uvec4 a = codes.v[h];
+      UNROLL for (uint g = 0; g < 4; ++g) dot = dot + dot4(values[4 * h + g], int(a[g]), 0);
+      if (kParts == 1 && h == 0) continue;  // a dot product takes both halves
+      acc[i] = fused(float(dot), times(w.scale[h], a_scale), acc[i]);
+      if (kMinima) acc[i] = fused(w.least[h], p.a_sum.v[kParts * at + (kParts - 1) * h], acc[i]);
+      dot = 0;
+    }
+  }
+}
+
+// Returns activations 4 g to 4 g + 3 of block `at`, counted from the first of row 0.
+vec4 four_activations(uint at, uint g) {
+  if (kIsBf16) {
+    const uvec2 a = Pairs(forward(uvec2(p.a), 64 * at + 8 * g)).v[0];
+    return uintBitsToFloat(uvec4(a.x << 16, a.x & 0xffff0000u, a.y << 16, a.y & 0xffff0000u));
+  }
+  return uintBitsToFloat(Fours(forward(uvec2(p.a), 128 * at + 16 * g)).v[0]);
+}
+
+// Adds a block to acc, or of FP8 to part.
+void add_floats(uint b) {
+  const uint at = panel * p.codes_panel + kCodeWords * b;
+  // Unrolled, this took lavapipe a second to compile, and was no faster.
+  [[dont_unroll]] for (uint g = 0; g < 8; ++g) {
+    const vec4 w = four_weights(at, lane, g);
+    UNROLL for (uint i = 0; i < kRows; ++i) {
+      const vec4 a = four_activations(first[i] + b, g);
+      precise float sum = kIsFp8 ? part[i] : acc[i];
+      sum = fused(w.x, a.x, sum);
+      sum = fused(w.y, a.y, sum);
+      sum = fused(w.z, a.z, sum);
+      sum = fused(w.w, a.w, sum);
+      if (kIsFp8) part[i] = sum;
+      else acc[i] = sum;
+    }
+  }
+}
+
+void end_super(uint b) {
+  const float scale = fp8_scale(panel * p.scales_panel, lane, b);
+  UNROLL for (uint i = 0; i < kRows; ++i) {
+    acc[i] = fused(part[i], scale, acc[i]);
+    part[i] = 0.0;
+  }
+}
+
+void add_segment(uint begin, uint end) {
+  UNROLL for (uint i = 0; i < kRows; ++i) acc[i] = part[i] = 0.0;
+  for (uint b = begin; b < end; ++b) {
+    if (kWeights == kInt8) {
+      add_integers(b);
+    } else {
+      add_floats(b);
+      if (kIsFp8 && (b + 1 == end || super_of(b) != super_of(b + 1))) end_super(b);
+    }
+  }
+}
+
+// Adds the segment `s` to the tree. The left branch of n segments has the largest power of two
+// below n, so that before segment s a sum of 2^level segments awaits its right branch for each bit
+// `level` of s. That is whole where s has ones in all bits below; at the last segment all are.
+void join(uint s) {
+  bool whole = true;
+  UNROLL for (uint level = 0; level < 3; ++level) {
+    const bool left = (s >> level & 1u) != 0;
+    UNROLL for (uint i = 0; i < kRows; ++i) {
+      precise float sum = branch[level * kRows + i] + acc[i];
+      if (left && whole) acc[i] = sum;
+      if (!left && whole) branch[level * kRows + i] = acc[i];
+    }
+    if (!left && s + 1 < p.segments) whole = false;
+  }
+}
+
+void main() {
+  const uint x = gl_WorkGroupID.x, y = gl_WorkGroupID.y, of_four = gl_LocalInvocationID.y;
+  lane = gl_LocalInvocationID.x;
+  panel = kFewRows ? 4 * x + of_four : x;
+  const uint row0 = (kFewRows ? y : 4 * y + of_four) * kRows;
+  if (panel >= p.panels) return;
+  UNROLL for (uint i = 0; i < kRows; ++i) {
+    // The last row again where there are no more.
+    first[i] = min(row0 + i, p.m - 1) * (p.row_stride / 32);
+  }
+  if (kIsCut) {
+    for (uint s = 0; s < p.segments; ++s) {
+      add_segment(s == 0 ? p.block0 : p.ends[s - 1], p.ends[s]);
+      join(s);
+    }
+  } else {
+    add_segment(p.block0, p.ends[0]);
+  }
+  UNROLL for (uint i = 0; i < kRows; ++i) {
+    if (row0 + i < p.m) p.o.v[(row0 + i) * p.out_stride + 16 * panel + lane] = acc[i];
+  }
+}

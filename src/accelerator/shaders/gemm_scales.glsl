@@ -1,0 +1,101 @@
+// Reads the scales of a panel, which begin at byte `base` of p.scales.
+
+uint byte_at(uint at) { return p.scales.v[at / 4] >> 8 * (at % 4) & 0xffu; }
+uint half_at(uint at) { return p.scales.v[at / 4] >> 8 * (at & 2u) & 0xffffu; }
+float signed_byte_at(uint at) { return float(int(byte_at(at) << 24) >> 24); }
+
+// The conversions of base/fp_types.h. A driver's own may flush subnormal numbers.
+float f16_value(uint h) {
+  const uint sign = (h & 0x8000u) << 16, magnitude = h & 0x7fffu;
+  uint bits = (magnitude << 13) + (112u << 23);
+  if (magnitude >= 0x7c00u) bits = (magnitude << 13) | 0x7f800000u;
+  if (magnitude < 0x400u) bits = floatBitsToUint(float(magnitude) * 5.9604644775390625e-8);
+  return uintBitsToFloat(sign | bits);
+}
+
+float e4m3_value(uint code) {
+  const uint sign = (code & 0x80u) << 24, magnitude = code & 0x7fu;
+  uint bits = (magnitude << 20) + (120u << 23);
+  if (magnitude == 0x7fu) bits = 0x7fc00000u;
+  if (magnitude < 8u) bits = floatBitsToUint(float(magnitude) * 0.001953125);
+  return uintBitsToFloat(sign | bits);
+}
+
+float e8m0_value(uint code) { return uintBitsToFloat(code == 0 ? 0x00400000u : code << 23); }
+
+float f16_at(uint at, uint i) { return f16_value(half_at(at + 2 * i)); }
+float f32_at(uint at, uint i) { return uintBitsToFloat(p.scales.v[at / 4 + i]); }
+
+// The super-block or group of block b.
+uint super_of(uint b) { return (b + p.super_offset) >> p.group_shift; }
+
+// Of both halves of a block, alike where a block has one dot product. `least` is the minimum.
+struct Scales {
+  float scale[2], least[2];
+};
+
+float times(float a, float b) {
+  precise float product = a * b;
+  return opaque(product);
+}
+
+float group_scale(uint at, uint lane) {
+  if (kScaleForm == kFormBF16) return uintBitsToFloat(half_at(at + 2 * lane) << 16);
+  if (kScaleForm == kFormF32) return f32_at(at, lane);
+  if (kScaleForm == kFormE8M0) return e8m0_value(byte_at(at + lane));
+  return f16_at(at, lane);
+}
+
+float group_least(float scale, uint at, uint lane) {
+  if (kMinForm == kZeroPoint) return -times(scale, float(byte_at(at + lane)));
+  if (kMinForm == kSignedZeroPoint) return -times(scale, signed_byte_at(at + lane));
+  return f16_at(at, lane);
+}
+
+Scales read_group(uint base, uint lane, uint b) {
+  const uint group = base + kSuperBytes * super_of(b);
+  const uint number_bytes = kScaleForm == kFormE8M0 ? 1 : kScaleForm == kFormF32 ? 4 : 2;
+  Scales s;
+  s.scale[0] = times(group_scale(group, lane), kFactor);
+  s.least[0] = kMinima ? group_least(s.scale[0], group + 16 * number_bytes, lane) : 0.0;
+  s.scale[1] = s.scale[0];
+  s.least[1] = s.least[0];
+  return s;
+}
+
+Scales read_scales(uint base, uint lane, uint b) {
+  if (kScales == kGroups) return read_group(base, lane, b);
+  const uint above = base + kSuperBytes * super_of(b);
+  const uint own = base + p.block_scales + kBlockBytes * b;
+  const float d = times(kScales == kLaneE4M3 ? f32_at(base, lane) : f16_at(above, lane), kFactor);
+  const float dmin = kScales == kPairs || kScales == kNibbles ? f16_at(above + 32, lane) : 0.0;
+  Scales s;
+  UNROLL for (uint h = 0; h < 2; ++h) {
+    const uint at = own + 16 * (h % kParts) + lane;
+    s.least[h] = 0.0;
+    if (kScales == kSupers) {
+      s.scale[h] = times(d, signed_byte_at(at));
+    } else if (kScales == kShifted) {
+      const float sc = signed_byte_at(at);
+      s.scale[h] = times(d, abs(sc));
+      s.least[h] = times(times(d, sc), 0.125);
+    } else if (kScales == kPairs) {
+      s.scale[h] = times(d, float(byte_at(own + lane)));
+      s.least[h] = -times(dmin, float(byte_at(own + 16 + lane)));
+    } else if (kScales == kNibbles) {
+      s.scale[h] = times(d, float(byte_at(at) & 15u));
+      s.least[h] = -times(dmin, float(byte_at(at) >> 4));
+    } else {
+      s.scale[h] = times(d, e4m3_value(byte_at(at)));
+    }
+  }
+  return s;
+}
+
+// Of FP8: of the super-block of block b, NaN for a lane that has one in it.
+float fp8_scale(uint base, uint lane, uint b) {
+  const uint at = base + kSuperBytes * super_of(b);
+  if (kWeights == kFP8R) return f32_at(at, lane);
+  const bool nan = (p.scales.v[at / 4 + 1] >> lane & 1u) != 0;
+  return nan ? uintBitsToFloat(0x7fc00000u) : f32_at(at, 0);
+}

@@ -1,0 +1,92 @@
+// kernels/norm/norm.h: a workgroup takes a row. All of it fetch what 16 invocations then add up, a
+// chain each.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_buffer_reference : require
+
+layout(local_size_x = 128) in;
+layout(constant_id = 0) const bool kLayer = false;
+layout(constant_id = 1) const bool kWeight = true;
+layout(constant_id = 2) const bool kBias = false;
+
+layout(buffer_reference, std430, buffer_reference_align = 4) buffer Floats { float v[]; };
+layout(push_constant) uniform Push {
+  Floats x, weight, bias, result;
+  uint x_stride, result_stride, n;
+  float count;  // n
+  float eps;
+  uint zero;
+} p;
+
+#include "exact.glsl"
+#include "rounded.glsl"
+
+const uint kChunk = 2048;
+shared float staged[kChunk];
+shared float chains[16];
+
+float sum_by_halves() {
+  precise float lanes[16];
+  for (uint l = 0; l < 16; ++l) lanes[l] = chains[l];
+  for (uint l = 0; l < 8; ++l) lanes[l] = lanes[l] + lanes[l + 8];
+  for (uint l = 0; l < 4; ++l) lanes[l] = lanes[l] + lanes[l + 4];
+  for (uint l = 0; l < 2; ++l) lanes[l] = lanes[l] + lanes[l + 2];
+  precise float sum = lanes[0] + lanes[1];
+  return opaque(sum);
+}
+
+// Returns the sum of the row, or of the squares of its distances from the mean: of an RMS norm, 0.
+float sum_of_row(uint row, bool squares, float mean) {
+  const uint first = gl_LocalInvocationID.x;
+  precise float chain = 0.0;
+  for (uint begin = 0; begin < p.n; begin += kChunk) {
+    const uint here = min(kChunk, p.n - begin);
+    barrier();  // the chunk before has been added up
+    for (uint i = first; i < here; i += gl_WorkGroupSize.x) {
+      precise float d = p.x.v[row + begin + i];
+      if (kLayer && squares) d = d - mean;
+      staged[i] = d;
+    }
+    barrier();
+    if (first < 16) {
+      for (uint i = first; i < here; i += 16) {
+        const float d = staged[i];
+        if (squares) {
+          chain = fused(d, d, chain);
+        } else {
+          chain = chain + d;
+        }
+      }
+    }
+  }
+  if (first < 16) chains[first] = chain;
+  barrier();
+  return sum_by_halves();
+}
+
+// Returns 1 / sqrt(squares / n + eps); where that is not above 0, a NaN.
+float row_scale(float squares) {
+  precise float sum = quotient(squares, p.count) + p.eps;
+  const uint bits = floatBitsToUint(quotient(1.0, root(sum)));
+  return uintBitsToFloat(bits - 1u < 0x7f800000u ? bits : 0x7fc00000u);
+}
+
+void main() {
+  const uint row = gl_WorkGroupID.x * p.x_stride;
+  const uint to = gl_WorkGroupID.x * p.result_stride;
+  float mean = 0.0;
+  if (kLayer) mean = quotient(sum_of_row(row, false, 0.0), p.count);
+  const float r = opaque(row_scale(sum_of_row(row, true, mean)));
+  for (uint i = gl_LocalInvocationID.x; i < p.n; i += gl_WorkGroupSize.x) {
+    precise float d = p.x.v[row + i];
+    if (kLayer) d = d - mean;
+    precise float y = d * r;
+    const float weight = kWeight ? p.weight.v[i] : 1.0;
+    if (kBias) {
+      y = fused(y, weight, p.bias.v[i]);
+    } else {
+      y = y * weight;
+    }
+    p.result.v[to + i] = y;
+  }
+}

@@ -1,0 +1,232 @@
+#include "accelerator/virtual/run_call.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <vector>
+
+#include "base/error.h"
+#include "kernels/attention/attention_kernels.h"
+#include "kernels/kernels.h"
+
+namespace hearth {
+namespace {
+
+struct alignas(64) Line {
+  std::byte bytes[64];
+};
+
+class Scratch {
+ public:
+  explicit Scratch(size_t bytes) : lines_((bytes + sizeof(Line) - 1) / sizeof(Line)) {}
+  std::byte* data() { return reinterpret_cast<std::byte*>(lines_.data()); }
+
+ private:
+  std::vector<Line> lines_;
+};
+
+class Runner {
+ public:
+  explicit Runner(const std::function<std::byte*(const Place&)>& at) : at_(at) {}
+
+  void operator()(const NormCall& call) const;
+  void operator()(const QuantizeCall& call) const;
+  void operator()(const GemmCall& call) const;
+  void operator()(const AddCall& call) const;
+  void operator()(const GateCall& call) const;
+  void operator()(const RopeCall& call) const;
+  void operator()(const AttendCall& call) const;
+
+ private:
+  // Null where there is no place.
+  float* floats(const Place& at) const { return at ? reinterpret_cast<float*>(at_(at)) : nullptr; }
+  float* row(const FloatRows& x, uint64_t i) const {
+    return x ? floats(x.at) + x.stride * i : nullptr;
+  }
+  ActBuffer activations(const ActRows& a) const {
+    return act_buffer(a.format, at_(a.at), a.rows, a.k);
+  }
+  std::vector<AttendRow> rows_of(const AttendCall& call) const;
+
+  const std::function<std::byte*(const Place&)>& at_;
+  const Kernels& kernels_ = kernels_for(Isa::kReference);
+};
+
+void Runner::operator()(const NormCall& call) const {
+  // A product with 1 has the bits of the other factor.
+  const std::vector<float> ones(call.weight ? 0 : call.n, 1.0f);
+  const float* weight = call.weight ? floats(call.weight) : ones.data();
+  for (uint32_t i = 0; i < call.rows; ++i) {
+    const float* x = row(call.x, i);
+    float* out = row(call.out, i);
+    if (call.kind == NormCallKind::kRms) {
+      kernels_.rms_norm({.x = x, .weight = weight, .n = call.n, .eps = call.eps, .out = out});
+    } else {
+      kernels_.layer_norm({.x = x,
+                           .weight = weight,
+                           .bias = floats(call.bias),
+                           .n = call.n,
+                           .eps = call.eps,
+                           .out = out});
+    }
+  }
+}
+
+void Runner::operator()(const QuantizeCall& call) const {
+  const ActBuffer out = activations(call.out);
+  const QuantizeFn quantize = kernels_.quantize[static_cast<size_t>(call.out.format)];
+  for (uint32_t i = 0; i < call.rows; ++i) {
+    quantize({.x = row(call.x, i), .first = 0, .count = call.n, .out = out, .row = i});
+  }
+}
+
+void Runner::operator()(const GemmCall& call) const {
+  Scratch scratch(kGemmScratchBytes);
+  const std::byte* scales = call.scales ? at_(call.scales) : nullptr;
+  kernels_.gemm[static_cast<size_t>(call.spec.kind)](
+      {.w = weight_view(call.spec, at_(call.codes), scales),
+       .panel0 = call.panel0,
+       .panels = call.panels,
+       .block0 = call.block0,
+       .block1 = call.block1,
+       .a = act_view(activations(call.a)),
+       .m = call.m,
+       .out = floats(call.out.at),
+       .out_stride = call.out.stride,
+       .scratch = scratch.data(),
+       .cuts = call.cuts});
+}
+
+void Runner::operator()(const AddCall& call) const {
+  for (uint32_t i = 0; i < call.rows; ++i) {
+    kernels_.add_vectors({.a = row(call.a, i),
+                          .b = row(call.b, i),
+                          .c = row(call.c, i),
+                          .n = call.n,
+                          .out = row(call.out, i)});
+  }
+}
+
+void Runner::operator()(const GateCall& call) const {
+  const float* bias = floats(call.bias);
+  for (uint32_t i = 0; i < call.rows; ++i) {
+    const float* x = row(call.x, i);
+    const float* up = row(call.up, i);
+    float* out = row(call.out, i);
+    if (call.kind == GateKind::kSilu) {
+      kernels_.silu_mul({.gate = x, .up = up, .n = call.n, .out = out});
+      continue;
+    }
+    const auto gelu = call.kind == GateKind::kGelu ? kernels_.gelu : kernels_.gelu_tanh;
+    gelu({.x = x, .bias = bias, .up = up, .n = call.n, .out = out});
+  }
+}
+
+void Runner::operator()(const RopeCall& call) const {
+  const uint64_t angles = call.n_rot / 2;
+  const float* cos = floats(call.cos);
+  const float* sin = floats(call.sin);
+  for (uint64_t i = 0; i < call.rows; ++i) {
+    for (uint64_t head = 0; head < call.heads; ++head) {
+      kernels_.rope({.x = row(call.x, i) + head * call.head_stride,
+                     .cos = cos + i * angles,
+                     .sin = sin + i * angles,
+                     .n_rot = call.n_rot,
+                     .layout = call.layout});
+    }
+  }
+}
+
+// The pages of one key head of a text.
+class Pages {
+ public:
+  Pages(const AttendCall& call, uint32_t positions)
+      : key_bytes_(kv_half_bytes(KvType::kF32, call.key_length)),
+        page_bytes_(key_bytes_ + kv_half_bytes(KvType::kF32, call.value_length)),
+        memory_(page_bytes_ * pages_for(positions)),
+        pages_(pages_for(positions)) {
+    for (size_t i = 0; i < pages_.size(); ++i) {
+      std::byte* page = memory_.data() + i * page_bytes_;
+      pages_[i] = {.k = page, .v = page + key_bytes_};
+    }
+  }
+
+  const KvPage& of(uint32_t position) const { return pages_[position / kPagePositions]; }
+  const KvPage* data() const { return pages_.data(); }
+
+ private:
+  static size_t pages_for(uint32_t positions) {
+    return (size_t{positions} + kPagePositions - 1) / kPagePositions;
+  }
+
+  size_t key_bytes_, page_bytes_;
+  Scratch memory_;
+  std::vector<KvPage> pages_;
+};
+
+std::vector<AttendRow> Runner::rows_of(const AttendCall& call) const {
+  std::vector<AttendRow> rows(call.rows);
+  std::memcpy(rows.data(), at_(call.rows_of), rows.size() * sizeof(AttendRow));
+  for (const AttendRow& row : rows) {
+    if (row.first <= row.last && row.text < call.step_rows &&
+        row.last < call.step_rows - row.text) {
+      continue;
+    }
+    fail(ErrorCode::kRequest, "a row of attention sees [{}, {}] of a text at row {} of {}",
+         row.first, row.last, row.text, call.step_rows);
+  }
+  return rows;
+}
+
+void Runner::operator()(const AttendCall& call) const {
+  const std::vector<AttendRow> rows = rows_of(call);
+  std::map<uint32_t, uint32_t> lengths;  // of the texts, as far as they are seen
+  for (const AttendRow& row : rows) {
+    uint32_t& length = lengths[row.text];
+    length = std::max(length, row.last + 1);
+  }
+  Scratch scratch(kAttendScratchBytes);
+  const float* slopes = floats(call.slopes);
+  const size_t nowhere = 0;
+  for (uint32_t kv_head = 0; kv_head < call.heads / call.group; ++kv_head) {
+    for (const auto& [text, length] : lengths) {
+      Pages pages(call, length);
+      for (uint32_t i = 0; i < length; ++i) {
+        const uint64_t at = uint64_t{text} + i;
+        kv_store_f32_reference({.k = row(call.k, at) + size_t{kv_head} * call.key_length,
+                                .v = row(call.v, at) + size_t{kv_head} * call.value_length,
+                                .key_length = call.key_length,
+                                .value_length = call.value_length,
+                                .page = pages.of(i),
+                                .slot = i % kPagePositions});
+      }
+      for (uint32_t i = 0; i < call.rows; ++i) {
+        if (rows[i].text != text) continue;
+        for (uint32_t head = kv_head * call.group; head < (kv_head + 1) * call.group; ++head) {
+          attend_f32_reference({.q = row(call.q, i) + size_t{head} * call.key_length,
+                                .q_offset = &nowhere,
+                                .last = &rows[i].last,
+                                .rows = 1,
+                                .window = rows[i].last - rows[i].first + 1,
+                                .pages = pages.data(),
+                                .key_length = call.key_length,
+                                .value_length = call.value_length,
+                                .scale = call.scale,
+                                .out = row(call.out, i) + size_t{head} * call.value_length,
+                                .out_offset = &nowhere,
+                                .scratch = scratch.data(),
+                                .slope = slopes == nullptr ? nullptr : slopes + head,
+                                .position = slopes == nullptr ? nullptr : &rows[i].position});
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void run_call(const KernelCall& call, const std::function<std::byte*(const Place&)>& at) {
+  std::visit(Runner(at), call);
+}
+
+}  // namespace hearth

@@ -1,0 +1,87 @@
+// An accelerator made of the reference kernels, for tests of what is built on accelerators: it does
+// what was submitted in an order drawn by chance among all that the lists leave open, one command
+// at a time, as late as the host's waits allow or earlier. Memory that was not written, and what
+// was let go of, is full of NaN. A use of what there is not throws, and so does a read or write by
+// the host of bytes that a command which has not ended works on.
+//
+// The same seed and the same calls give the same order.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <random>
+#include <vector>
+
+#include "accelerator/accelerator.h"
+
+namespace hearth {
+
+struct VirtualOptions {
+  uint64_t seed = 0;
+  uint32_t queues = 1;           // 1 or 2
+  bool second_computes = false;  // else the second copies alone
+  uint64_t memory_bytes = uint64_t{1} << 30;
+};
+
+class VirtualAccelerator : public Accelerator {
+ public:
+  explicit VirtualAccelerator(const VirtualOptions& options);
+  ~VirtualAccelerator() override;
+
+  const AcceleratorFacts& facts() const override { return facts_; }
+  Buffer allocate(uint64_t bytes) override;
+  Buffer import(std::span<std::byte> memory) override;
+  void write(Place to, std::span<const std::byte> bytes) override;
+  void read(Place from, std::span<std::byte> bytes) override;
+  TimelineId make_timeline() override;
+  uint64_t reached(TimelineId timeline) override;
+  void signal(Moment moment) override;
+  // Throws at once where nothing can go on any more.
+  void wait(Moment moment, double seconds) override;
+  std::string why_not(const KernelCall& call) override;
+  void submit(const CommandList& list) override;
+
+ protected:
+  void free(BufferId id) noexcept override;
+
+ private:
+  struct Memory {
+    std::byte* bytes = nullptr;
+    uint64_t size = 0;
+    bool imported = false;
+  };
+  struct Task {
+    Command command;
+    std::vector<Access> accesses;
+    bool ended = false;
+  };
+  struct Ready {
+    size_t queue, task;
+  };
+
+  void check_alive() const;
+  void check_command_here(const Command& command) const;
+  void check_access(const Access& access) const;
+  void check_timeline(TimelineId timeline) const;
+  // Throws where a command that has not ended works on these bytes.
+  void check_idle(const Access& host) const;
+  std::byte* at(const Place& place) const;
+
+  std::vector<Ready> ready() const;
+  // Does one of the commands that may come next; false where there is none.
+  bool step();
+  void steps_by_chance();
+  void run(const Command& command);
+  void end_front(std::deque<Task>& queue);
+  void reach(const Moment& moment);
+
+  AcceleratorFacts facts_;
+  std::mt19937_64 random_;
+  std::map<BufferId, Memory> memory_;
+  BufferId next_buffer_ = 0;
+  std::vector<uint64_t> timelines_;
+  std::vector<std::deque<Task>> queues_;  // that have not ended, or stand behind such
+  bool lost_ = false;
+};
+
+}  // namespace hearth

@@ -1,0 +1,49 @@
+// From a call by contract to a shader with its numbers. A shader's module is one of the table that
+// the build makes of shaders/*.comp (vulkan/shader_modules.h), each with both kinds of arithmetic.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "accelerator/kernel_calls.h"
+
+namespace hearth {
+
+struct Dispatch {
+  std::string_view shader;               // "norm": of shaders/norm.comp
+  std::vector<uint32_t> constants = {};  // specialisation constants 0, 1, ...
+  std::array<std::byte, 128> push = {};  // push constants, which all Vulkan has room for
+  uint32_t push_bytes = 0;
+  std::array<uint32_t, 3> groups = {1, 1, 1};
+
+  template <typename Push>
+  void set_push(const Push& values) {
+    static_assert(sizeof(Push) <= 128 && std::is_trivially_copyable_v<Push>);
+    std::memcpy(push.data(), &values, sizeof(Push));
+    push_bytes = sizeof(Push);
+  }
+};
+
+// Returns where a place lies in the accelerator's memory; of none 0.
+using AddressOf = std::function<uint64_t(const Place&)>;
+
+// The dispatches that do the call, which may run side by side. None takes over 50 ms on a slow
+// card, as drivers end what takes seconds. Throws Error (kUnsupported) for a call that no shader
+// does.
+std::vector<Dispatch> dispatches_of(const KernelCall& call, const AddressOf& address);
+
+// The parts of dispatches_of, one file each.
+std::vector<Dispatch> dispatches_of(const NormCall& call, const AddressOf& address);
+std::vector<Dispatch> dispatches_of(const QuantizeCall& call, const AddressOf& address);
+std::vector<Dispatch> dispatches_of(const GemmCall& call, const AddressOf& address);
+std::vector<Dispatch> dispatches_of(const AddCall& call, const AddressOf& address);
+std::vector<Dispatch> dispatches_of(const GateCall& call, const AddressOf& address);
+std::vector<Dispatch> dispatches_of(const RopeCall& call, const AddressOf& address);
+std::vector<Dispatch> dispatches_of(const AttendCall& call, const AddressOf& address);
+
+}  // namespace hearth

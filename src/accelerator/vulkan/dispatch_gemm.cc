@@ -1,0 +1,279 @@
+// Products: what a pack kind and its form are made of, as constants of shaders/gemm.comp.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <initializer_list>
+#include <vector>
+
+#include "accelerator/vulkan/dispatch.h"
+#include "base/check.h"
+#include "base/round_up.h"
+
+namespace hearth {
+namespace {
+
+// These have the numbers of shaders/gemm_kind.glsl.
+enum class WeightsForm : uint32_t { kInt8, kF32, kF16, kBF16, kFP8, kFP8R };
+enum class ScalesForm : uint32_t { kGroups, kSupers, kShifted, kPairs, kNibbles, kLaneE4M3 };
+enum class MinForm : uint32_t { kF16, kZeroPoint, kSignedZeroPoint };
+static_assert(static_cast<int>(ScaleForm::kF16) == 1 && static_cast<int>(ScaleForm::kBF16) == 2 &&
+              static_cast<int>(ScaleForm::kF32) == 3 && static_cast<int>(ScaleForm::kE8M0) == 4);
+
+// Bits of a code, and what it stands for: step * code - offset, or an entry of the form's table.
+struct CodesForm {
+  uint32_t low_bits = 0, high_bits = 0, step = 0, offset = 0;
+};
+
+struct ShaderKind {
+  PackKind kind;
+  WeightsForm weights;
+  CodesForm codes = {};
+  ScalesForm scales = ScalesForm::kGroups;
+};
+
+constexpr ShaderKind kShaderKinds[] = {
+    {PackKind::kF32, WeightsForm::kF32},
+    {PackKind::kF16, WeightsForm::kF16},
+    {PackKind::kBF16, WeightsForm::kBF16},
+    {PackKind::kQ8_0, WeightsForm::kInt8, {8, 0, 1, 128}, ScalesForm::kGroups},
+    {PackKind::kQ4_0, WeightsForm::kInt8, {4, 0, 1, 8}, ScalesForm::kGroups},
+    {PackKind::kQ4_K, WeightsForm::kInt8, {4, 0, 1, 0}, ScalesForm::kPairs},
+    {PackKind::kQ5_K, WeightsForm::kInt8, {4, 1, 1, 0}, ScalesForm::kPairs},
+    {PackKind::kQ6_K, WeightsForm::kInt8, {4, 2, 1, 32}, ScalesForm::kSupers},
+    {PackKind::kQ2_K, WeightsForm::kInt8, {2, 0, 1, 0}, ScalesForm::kNibbles},
+    {PackKind::kIQ1_S, WeightsForm::kInt8, {2, 0, 1, 1}, ScalesForm::kShifted},
+    {PackKind::kL4, WeightsForm::kInt8, {4, 0, 0, 0}, ScalesForm::kGroups},
+    {PackKind::kL4M, WeightsForm::kInt8, {4, 0, 1, 0}, ScalesForm::kGroups},
+    {PackKind::kL4K, WeightsForm::kInt8, {4, 0, 0, 0}, ScalesForm::kSupers},
+    {PackKind::kL4H, WeightsForm::kInt8, {4, 0, 0, 0}, ScalesForm::kLaneE4M3},
+    {PackKind::kL5, WeightsForm::kInt8, {4, 1, 1, 16}, ScalesForm::kGroups},
+    {PackKind::kL5M, WeightsForm::kInt8, {4, 1, 1, 0}, ScalesForm::kGroups},
+    {PackKind::kL8, WeightsForm::kInt8, {8, 0, 1, 128}, ScalesForm::kGroups},
+    {PackKind::kL8M, WeightsForm::kInt8, {8, 0, 1, 128}, ScalesForm::kGroups},
+    {PackKind::kL3K, WeightsForm::kInt8, {2, 1, 0, 0}, ScalesForm::kSupers},
+    {PackKind::kL3H, WeightsForm::kInt8, {2, 1, 0, 0}, ScalesForm::kSupers},
+    {PackKind::kL2, WeightsForm::kInt8, {2, 0, 1, 1}, ScalesForm::kGroups},
+    {PackKind::kL1, WeightsForm::kInt8, {1, 0, 2, 1}, ScalesForm::kGroups},
+    {PackKind::kFP8, WeightsForm::kFP8},
+    {PackKind::kFP8R, WeightsForm::kFP8R},
+};
+static_assert(std::size(kShaderKinds) == kPackKinds);
+
+// As in shaders/gemm.comp.
+struct GemmPush {
+  uint64_t codes, scales, a, a_scale, a_sum, out;
+  uint32_t codes_panel, scales_panel, block_scales;
+  uint32_t super_offset, group_shift;
+  uint32_t row_stride, out_stride;
+  uint32_t m, panels;
+  uint32_t block0, segments;
+  std::array<uint32_t, kMostCuts + 1> ends;
+  uint32_t zero;
+};
+static_assert(sizeof(GemmPush) <= 128);
+
+// Limits of a dispatch. The shader's indices have 32 bits, and Vulkan promises so many work groups
+// in a direction.
+constexpr uint64_t kGemmProducts = uint64_t{1} << 31;
+constexpr uint64_t kGemmBytes = uint64_t{1} << 31;
+constexpr uint64_t kGemmGroups = 65535;
+// Dispatches of fewer rows, where there are more, would read weights again too often.
+constexpr uint32_t kGemmJointRows = 256;
+
+// What a work group computes.
+struct GemmTile {
+  uint32_t invocation_rows;  // rows of activations of an invocation
+  bool few;                  // there are no more rows than that
+
+  uint32_t rows() const { return few ? invocation_rows : 4 * invocation_rows; }
+  uint32_t panels() const { return few ? 4 : 1; }
+};
+
+GemmTile gemm_tile(uint32_t m) {
+  const uint32_t rows = m == 1 ? 1 : m <= 16 ? 4 : 8;
+  return {rows, m <= rows};
+}
+
+// What the numbers of a dispatch are made from.
+struct GemmProduct {
+  const GemmCall& call;
+  const PackKindInfo& info;
+  ShaderKind shader;
+  GemmTile tile;
+  // Of the activations: elements from row to row, bytes of one, and addresses of row 0.
+  size_t row_stride = 0, element_bytes = 0;
+  uint64_t a = 0, a_scale = 0, a_sum = 0;
+};
+
+ShaderKind shader_kind(PackKind kind) {
+  const auto* row = std::ranges::find(kShaderKinds, kind, &ShaderKind::kind);
+  HEARTH_CHECK(row != std::end(kShaderKinds), "all kinds have a row");
+  return *row;
+}
+
+// Lays the arrays out over any address, to learn where in the place they lie.
+void place_activations(const ActRows& rows, uint64_t address, bool halves, GemmProduct& product) {
+  constexpr uintptr_t kAnywhere = 4096;
+  const ActBuffer buffer =
+      act_buffer(rows.format, reinterpret_cast<std::byte*>(kAnywhere), rows.rows, rows.k);
+  auto of = [&](const void* array) {
+    return address + (reinterpret_cast<uintptr_t>(array) - kAnywhere);
+  };
+  product.row_stride = buffer.row_stride;
+  switch (rows.format) {
+    case ActFormat::kF32:
+      product.a = of(buffer.f32);
+      product.element_bytes = sizeof(float);
+      return;
+    case ActFormat::kBF16:
+      product.a = of(buffer.bf16);
+      product.element_bytes = sizeof(bf16_t);
+      return;
+    case ActFormat::kQ8:
+      product.a = of(buffer.codes);
+      product.element_bytes = sizeof(int8_t);
+      product.a_scale = of(buffer.scale);
+      product.a_sum = halves ? of(buffer.sum16) : of(buffer.sum32);
+      return;
+  }
+}
+
+MinForm min_form(const PackSpec& spec) {
+  if (!pack_kind_info(spec.kind).grouped || spec.form.min == ScaleForm::kF16) return MinForm::kF16;
+  return spec.kind == PackKind::kL8M ? MinForm::kSignedZeroPoint : MinForm::kZeroPoint;
+}
+
+// Whether the scales are those of blocks alone, which the shader takes for groups of one block.
+bool scales_of_blocks(const GemmProduct& p) {
+  return p.shader.weights == WeightsForm::kInt8 && p.shader.scales == ScalesForm::kGroups &&
+         !p.info.grouped;
+}
+
+// Returns the bytes of the scales of a super-block or a group.
+uint32_t super_bytes(const GemmProduct& p) {
+  const size_t bytes = p.info.grouped        ? group_bytes(p.info, p.call.spec.form)
+                       : scales_of_blocks(p) ? p.info.scale_bytes
+                                             : p.info.super_bytes;
+  return static_cast<uint32_t>(bytes);
+}
+
+// In the order of shaders/gemm_kind.glsl.
+std::vector<uint32_t> gemm_constants(const GemmProduct& p) {
+  const PackForm& form = p.call.spec.form;
+  const CodesForm& codes = p.shader.codes;
+  std::array<uint32_t, 4> table = {};
+  float factor = 1;
+  if (form.table != nullptr) {
+    std::memcpy(table.data(), form.table->values.data(), sizeof table);
+    factor = form.table->factor;
+  }
+  const ScaleForm scale = p.info.grouped ? form.scale : ScaleForm::kF16;
+  return {static_cast<uint32_t>(p.shader.weights),
+          static_cast<uint32_t>(p.info.code_bytes / sizeof(uint32_t)),
+          codes.low_bits,
+          codes.high_bits,
+          codes.step,
+          codes.offset,
+          table[0],
+          table[1],
+          table[2],
+          table[3],
+          static_cast<uint32_t>(p.shader.scales),
+          super_bytes(p),
+          static_cast<uint32_t>(p.info.scale_bytes),
+          std::bit_cast<uint32_t>(factor),
+          static_cast<uint32_t>(scale),
+          static_cast<uint32_t>(min_form(p.call.spec)),
+          p.info.minima ? 1u : 0u,
+          kBlock / p.info.scale_elements,
+          p.tile.invocation_rows,
+          p.tile.few ? 1u : 0u,
+          p.call.cuts.empty() ? 0u : 1u};
+}
+
+// How much of a product one dispatch does, and where that begins.
+struct GemmPiece {
+  uint32_t rows, panels;
+  uint32_t row = 0, panel = 0;  // counted from the call's first
+};
+
+GemmPush gemm_push(const GemmProduct& p, const AddressOf& address, const GemmPiece& piece) {
+  const GemmCall& call = p.call;
+  const PackSpec& spec = call.spec;
+  const size_t codes_panel = spec.codes_panel_bytes(), scales_panel = spec.scales_panel_bytes();
+  const size_t blocks = p.row_stride / kBlock, parts = kBlock / p.info.scale_elements;
+  const bool of_blocks = scales_of_blocks(p);
+  GemmPush push = {};
+  push.codes = address(call.codes) + codes_panel * (call.panel0 + piece.panel);
+  push.scales = address(call.scales) + scales_panel * (call.panel0 + piece.panel);
+  push.a = p.a + p.element_bytes * p.row_stride * piece.row;
+  push.a_scale = p.a_scale + sizeof(float) * blocks * piece.row;
+  push.a_sum = p.a_sum + sizeof(float) * blocks * parts * piece.row;
+  push.out = address(call.out.at) +
+             sizeof(float) * (call.out.stride * piece.row + kPanelRows * piece.panel);
+  push.codes_panel = static_cast<uint32_t>(codes_panel / sizeof(uint32_t));
+  push.scales_panel = static_cast<uint32_t>(scales_panel);
+  push.block_scales = static_cast<uint32_t>(p.info.head_bytes + p.info.super_bytes * spec.supers());
+  push.super_offset = of_blocks ? 0 : spec.super_offset();
+  push.group_shift = of_blocks ? 0 : static_cast<uint32_t>(std::countr_zero(spec.super_blocks()));
+  push.row_stride = static_cast<uint32_t>(p.row_stride);
+  push.out_stride = static_cast<uint32_t>(call.out.stride);
+  push.m = piece.rows;
+  push.panels = piece.panels;
+  push.block0 = call.block0;
+  push.segments = static_cast<uint32_t>(call.cuts.size()) + 1;
+  std::ranges::copy(call.cuts, push.ends.begin());
+  push.ends[call.cuts.size()] = call.block1;
+  return push;
+}
+
+// Returns how much a dispatch does at most, a multiple of a work group's.
+GemmPiece largest_gemm_piece(const GemmProduct& p) {
+  const GemmCall& call = p.call;
+  const PackSpec& spec = call.spec;
+  const uint64_t products = uint64_t{kPanelRows} * kBlock * std::max(call.block1 - call.block0, 1u);
+  const uint64_t panel_bytes =
+      std::max<uint64_t>({spec.codes_panel_bytes(), spec.scales_panel_bytes(), 1});
+  const uint64_t row_bytes = sizeof(float) * std::max<uint64_t>({p.row_stride, call.out.stride, 1});
+  const auto whole_tiles = [](uint64_t wanted, std::initializer_list<uint64_t> limits,
+                              uint32_t of) {
+    const uint64_t tiles = std::min({wanted / of + 1, std::min(limits) / of, kGemmGroups});
+    return static_cast<uint32_t>(std::max<uint64_t>(tiles, 1) * of);
+  };
+  const uint64_t joint = std::min(call.m, kGemmJointRows);
+  const uint32_t panels = whole_tiles(
+      call.panels, {kGemmProducts / (products * joint), kGemmBytes / panel_bytes}, p.tile.panels());
+  const uint64_t of_panels = products * std::min(panels, call.panels);
+  const uint32_t rows =
+      whole_tiles(call.m, {kGemmProducts / of_panels, kGemmBytes / row_bytes}, p.tile.rows());
+  return {rows, panels};
+}
+
+}  // namespace
+
+std::vector<Dispatch> dispatches_of(const GemmCall& call, const AddressOf& address) {
+  if (call.m == 0 || call.panels == 0) return {};
+  HEARTH_CHECK(call.cuts.size() <= kMostCuts, "the call was checked");
+  const PackKindInfo& info = pack_kind_info(call.spec.kind);
+  GemmProduct product = {
+      .call = call, .info = info, .shader = shader_kind(call.spec.kind), .tile = gemm_tile(call.m)};
+  place_activations(call.a, address(call.a.at), info.scale_elements < kBlock, product);
+  const GemmTile& tile = product.tile;
+  const GemmPiece most = largest_gemm_piece(product);
+  const Dispatch empty = {.shader = "gemm", .constants = gemm_constants(product)};
+  std::vector<Dispatch> dispatches;
+  for (uint32_t row = 0; row < call.m; row += most.rows) {
+    for (uint32_t panel = 0; panel < call.panels; panel += most.panels) {
+      const GemmPiece piece = {std::min(most.rows, call.m - row),
+                               std::min(most.panels, call.panels - panel), row, panel};
+      Dispatch& dispatch = dispatches.emplace_back(empty);
+      dispatch.set_push(gemm_push(product, address, piece));
+      dispatch.groups = {round_up(piece.panels, tile.panels()) / tile.panels(),
+                         round_up(piece.rows, tile.rows()) / tile.rows(), 1};
+    }
+  }
+  return dispatches;
+}
+
+}  // namespace hearth

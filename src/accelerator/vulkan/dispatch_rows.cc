@@ -1,0 +1,243 @@
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "accelerator/vulkan/dispatch.h"
+#include "base/error.h"
+#include "base/round_up.h"
+
+namespace hearth {
+namespace {
+
+constexpr uint32_t kMostRowGroups = 65535;             // of a dimension, on every Vulkan
+constexpr uint64_t kMostElements = uint64_t{1} << 26;  // of a dispatch
+// SPIR-V reads a 32-bit index as signed.
+constexpr uint64_t kMostIndex = INT32_MAX;
+
+// Elements that one workgroup takes of a row: local_size_x of the shader, by elements of one
+// invocation.
+constexpr uint32_t kElementwiseGroup = 256;
+constexpr uint32_t kRopeGroup = 64;
+constexpr uint32_t kQuantizeGroup = 64;
+
+// What one dispatch does of a call.
+struct Part {
+  uint32_t row = 0, rows = 0;
+  uint32_t column = 0, columns = 0;
+};
+
+// Returns parts that make up `rows` rows of `n` elements, columns of them multiples of `group` but
+// for the last. No index into any matrix goes beyond kMostIndex: of their strides the widest is
+// `stride`, and a row's index stays below `reach`.
+std::vector<Part> parts_of(uint32_t rows, uint64_t n, uint32_t group, uint64_t stride,
+                           uint64_t reach) {
+  if (reach > kMostIndex) {
+    fail(ErrorCode::kUnsupported, "rows of {} elements are longer than shaders can index", reach);
+  }
+  std::vector<Part> parts;
+  if (rows == 0 || n == 0) return parts;
+  const uint64_t columns = std::min({n, uint64_t{kMostRowGroups} * group, kMostElements});
+  uint64_t height =
+      std::min<uint64_t>(kMostRowGroups, std::max<uint64_t>(kMostElements / columns, 1));
+  if (stride > 0) height = std::min(height, (kMostIndex - reach) / stride + 1);
+  for (uint64_t row = 0; row < rows; row += height) {
+    for (uint64_t column = 0; column < n; column += columns) {
+      parts.push_back(
+          {static_cast<uint32_t>(row), static_cast<uint32_t>(std::min(height, rows - row)),
+           static_cast<uint32_t>(column), static_cast<uint32_t>(std::min(columns, n - column))});
+    }
+  }
+  return parts;
+}
+
+// Of a part of one row, which has none, a stride may be wider than that.
+uint32_t narrow(uint64_t stride) { return static_cast<uint32_t>(stride); }
+
+uint64_t address_of(const AddressOf& address, const FloatRows& matrix, const Part& part) {
+  if (!matrix) return 0;
+  return address(matrix.at) + sizeof(float) * (part.row * matrix.stride + part.column);
+}
+
+uint64_t address_of(const AddressOf& address, const Place& vector, const Part& part) {
+  return vector ? address(vector) + sizeof(float) * part.column : 0;
+}
+
+uint32_t bits_of(bool flag) { return flag ? 1 : 0; }
+
+std::array<uint32_t, 3> groups_of(const Part& part, uint32_t group) {
+  return {(part.columns + group - 1) / group, part.rows, 1};
+}
+
+}  // namespace
+
+// shaders/norm.comp. A workgroup takes a whole row.
+std::vector<Dispatch> dispatches_of(const NormCall& call, const AddressOf& address) {
+  struct Push {
+    uint64_t x, weight, bias, result;
+    uint32_t x_stride, result_stride, n;
+    float count, eps;
+    uint32_t zero = 0;
+  };
+  if (call.n > kMostElements) {
+    fail(ErrorCode::kUnsupported, "a norm of {} elements is longer than shaders take", call.n);
+  }
+  std::vector<Dispatch> dispatches;
+  const uint64_t stride = std::max(call.x.stride, call.out.stride);
+  for (const Part& part : parts_of(call.rows, call.n, call.n, stride, call.n)) {
+    Dispatch& d = dispatches.emplace_back(Dispatch{.shader = "norm"});
+    d.constants = {bits_of(call.kind == NormCallKind::kLayer), bits_of(bool{call.weight}),
+                   bits_of(bool{call.bias})};
+    d.set_push(Push{.x = address_of(address, call.x, part),
+                    .weight = address_of(address, call.weight, part),
+                    .bias = address_of(address, call.bias, part),
+                    .result = address_of(address, call.out, part),
+                    .x_stride = narrow(call.x.stride),
+                    .result_stride = narrow(call.out.stride),
+                    .n = call.n,
+                    .count = static_cast<float>(call.n),
+                    .eps = call.eps});
+    d.groups = {part.rows, 1, 1};
+  }
+  return dispatches;
+}
+
+namespace {
+
+struct QuantizePush {
+  uint64_t x, result, scale, bias32, sum32, bias16, sum16;
+  uint32_t x_stride, row_stride, n, padded;
+  uint32_t zero = 0;
+};
+
+// Returns the addresses of a part, which begins with a whole block: act_buffer() lays the arrays
+// out, here over an address that stands for the buffer's and is never followed.
+QuantizePush arrays_of(const ActRows& rows, uint64_t at, const Part& part) {
+  constexpr uintptr_t kStand = 64;
+  const ActBuffer laid =
+      act_buffer(rows.format, reinterpret_cast<std::byte*>(kStand), rows.rows, rows.k);
+  const uint64_t element = part.row * uint64_t{laid.row_stride} + part.column;
+  auto address = [&](const auto* array, uint64_t index) {
+    if (array == nullptr) return uint64_t{0};
+    return at + (reinterpret_cast<uintptr_t>(array) - kStand) + index * sizeof(*array);
+  };
+  return {.x = 0,
+          .result = address(laid.f32, element) + address(laid.bf16, element) +
+                    address(laid.codes, element),
+          .scale = address(laid.scale, element / 32),
+          .bias32 = address(laid.bias32, element / 32),
+          .sum32 = address(laid.sum32, element / 32),
+          .bias16 = address(laid.bias16, element / 16),
+          .sum16 = address(laid.sum16, element / 16),
+          .x_stride = 0,
+          .row_stride = static_cast<uint32_t>(laid.row_stride),
+          .n = part.columns,
+          .padded = static_cast<uint32_t>(round_up(part.columns, 32))};
+}
+
+}  // namespace
+
+// shaders/quantize.comp. An invocation makes a word.
+std::vector<Dispatch> dispatches_of(const QuantizeCall& call, const AddressOf& address) {
+  const uint32_t word = call.out.format == ActFormat::kF32    ? 1
+                        : call.out.format == ActFormat::kBF16 ? 2
+                                                              : 4;
+  const uint32_t group = word * kQuantizeGroup;
+  // Padding does not add a group: a group's elements are whole blocks.
+  const uint64_t reach = uint64_t{call.n} + 2 * group;
+  const uint64_t stride = std::max(call.x.stride, reach);
+  std::vector<Dispatch> dispatches;
+  for (const Part& part : parts_of(call.rows, call.n, group, stride, reach)) {
+    Dispatch& d = dispatches.emplace_back(Dispatch{.shader = "quantize"});
+    d.constants = {static_cast<uint32_t>(call.out.format)};
+    QuantizePush push = arrays_of(call.out, address(call.out.at), part);
+    push.x = address_of(address, call.x, part);
+    push.x_stride = narrow(call.x.stride);
+    d.set_push(push);
+    d.groups = groups_of(part, group);
+  }
+  return dispatches;
+}
+
+// shaders/add.comp. An invocation takes an element.
+std::vector<Dispatch> dispatches_of(const AddCall& call, const AddressOf& address) {
+  struct Push {
+    uint64_t a, b, c, result;
+    uint32_t a_stride, b_stride, c_stride, result_stride, n;
+  };
+  std::vector<Dispatch> dispatches;
+  const uint64_t stride = std::max({call.a.stride, call.b.stride, call.c.stride, call.out.stride});
+  for (const Part& part : parts_of(call.rows, call.n, kElementwiseGroup, stride, call.n)) {
+    Dispatch& d = dispatches.emplace_back(Dispatch{.shader = "add"});
+    d.constants = {bits_of(bool{call.c})};
+    d.set_push(Push{.a = address_of(address, call.a, part),
+                    .b = address_of(address, call.b, part),
+                    .c = address_of(address, call.c, part),
+                    .result = address_of(address, call.out, part),
+                    .a_stride = narrow(call.a.stride),
+                    .b_stride = narrow(call.b.stride),
+                    .c_stride = narrow(call.c.stride),
+                    .result_stride = narrow(call.out.stride),
+                    .n = part.columns});
+    d.groups = groups_of(part, kElementwiseGroup);
+  }
+  return dispatches;
+}
+
+// shaders/gate.comp. An invocation takes an element.
+std::vector<Dispatch> dispatches_of(const GateCall& call, const AddressOf& address) {
+  struct Push {
+    uint64_t x, bias, up, result;
+    uint32_t x_stride, up_stride, result_stride, n;
+    uint32_t zero = 0;
+  };
+  std::vector<Dispatch> dispatches;
+  const uint64_t stride = std::max({call.x.stride, call.up.stride, call.out.stride});
+  for (const Part& part : parts_of(call.rows, call.n, kElementwiseGroup, stride, call.n)) {
+    Dispatch& d = dispatches.emplace_back(Dispatch{.shader = "gate"});
+    d.constants = {static_cast<uint32_t>(call.kind), bits_of(bool{call.bias}),
+                   bits_of(bool{call.up})};
+    d.set_push(Push{.x = address_of(address, call.x, part),
+                    .bias = address_of(address, call.bias, part),
+                    .up = address_of(address, call.up, part),
+                    .result = address_of(address, call.out, part),
+                    .x_stride = narrow(call.x.stride),
+                    .up_stride = narrow(call.up.stride),
+                    .result_stride = narrow(call.out.stride),
+                    .n = part.columns});
+    d.groups = groups_of(part, kElementwiseGroup);
+  }
+  return dispatches;
+}
+
+// shaders/rope.comp. An invocation turns a pair; a row's columns are the pairs of all its heads.
+std::vector<Dispatch> dispatches_of(const RopeCall& call, const AddressOf& address) {
+  struct Push {
+    uint64_t x, cosines, sines;
+    uint32_t x_stride, head_stride, pairs, first, last;
+    uint32_t zero = 0;
+  };
+  const uint32_t pairs = call.n_rot / 2;
+  const uint64_t reach = uint64_t{call.heads} * call.head_stride + call.n_rot;
+  const uint64_t stride = std::max<uint64_t>(call.x.stride, pairs);
+  const uint64_t all = uint64_t{call.heads} * pairs;
+  std::vector<Dispatch> dispatches;
+  for (const Part& part : parts_of(call.rows, all, kRopeGroup, stride, reach)) {
+    Dispatch& d = dispatches.emplace_back(Dispatch{.shader = "rope"});
+    const Part rows = {.row = part.row, .rows = part.rows};  // from their first element on
+    const uint64_t angles = uint64_t{part.row} * pairs * sizeof(float);
+    d.constants = {bits_of(call.layout == RopeLayout::kInterleaved)};
+    d.set_push(Push{.x = address_of(address, call.x, rows),
+                    .cosines = address(call.cos) + angles,
+                    .sines = address(call.sin) + angles,
+                    .x_stride = narrow(call.x.stride),
+                    .head_stride = call.head_stride,
+                    .pairs = pairs,
+                    .first = part.column,
+                    .last = part.column + part.columns});
+    d.groups = groups_of(part, kRopeGroup);
+  }
+  return dispatches;
+}
+
+}  // namespace hearth

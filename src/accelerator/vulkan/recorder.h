@@ -1,0 +1,51 @@
+// Turns command lists into Vulkan's command buffers and submissions.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "accelerator/command_list.h"
+#include "accelerator/vulkan/memory.h"
+#include "accelerator/vulkan/pipelines.h"
+#include "accelerator/vulkan/timelines.h"
+#include "accelerator/vulkan/work_queue.h"
+
+namespace hearth {
+
+class Recorder {
+ public:
+  Recorder(VulkanDevice& device, DeviceMemory& memory, Timelines& timelines, Pipelines& pipelines)
+      : device_(device), memory_(memory), timelines_(timelines), pipelines_(pipelines) {}
+
+  // Submits the list to the queues. Of a list that it refuses (kRequest, kUnsupported) nothing
+  // begins. `fused`: as Pipelines::of.
+  void submit(const CommandList& list, bool fused, std::vector<WorkQueue>& queues);
+
+ private:
+  // A command that was found good, as the queue will have it.
+  struct Prepared {
+    const Command* command = nullptr;
+    std::vector<Dispatch> dispatches = {};
+    std::vector<VkPipeline> pipelines = {};
+  };
+  // What was recorded for a queue.
+  struct Lane {
+    std::vector<Batch> batches = {};
+    bool open = false;  // the last batch takes more commands
+  };
+
+  std::vector<Prepared> prepare(const CommandList& list, bool fused, size_t queues);
+  void check_copy(const CopyBytes& copy) const;
+  void check_kernel(const KernelCall& call) const;
+  void check_signals(const CommandList& list) const;
+  void record(const Prepared& prepared, WorkQueue& queue, Lane* lane);
+  void record_work(const Prepared& prepared, VkCommandBuffer commands) const;
+
+  VulkanDevice& device_;
+  DeviceMemory& memory_;
+  Timelines& timelines_;
+  Pipelines& pipelines_;
+};
+
+}  // namespace hearth

@@ -1,0 +1,14 @@
+// The shaders that the build compiles of shaders/*.comp and puts into the program.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace hearth {
+
+// Returns the SPIR-V of shaders/NAME.comp, compiled with or without FUSED (shaders/exact.glsl). A
+// name that there is not is our own bug.
+std::span<const uint32_t> shader_module(std::string_view name, bool fused);
+
+}  // namespace hearth

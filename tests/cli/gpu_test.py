@@ -1,0 +1,50 @@
+"""Tests of `hearth gpu`: the accelerators that there are, at least one that is software, and what
+the program says where there are none."""
+
+import json
+
+from program import ProgramTest
+
+# No driver is found then, whatever the machine has.
+NO_DRIVER = {"VK_DRIVER_FILES": "/no/such/driver.json", "VK_ICD_FILENAMES": "/no/such/driver.json"}
+
+
+class GpuTest(ProgramTest):
+    def software(self):
+        """The name of a driver that is software; skips the test where there is none."""
+        told = json.loads(self.good("gpu", "--json"))
+        for found in told["accelerators"]:
+            if found["kind"] == "software" and not found["refused"]:
+                return found["name"]
+        return self.skipTest("no Vulkan driver that is software")
+
+    def test_lists_what_there_is(self):
+        name = self.software()
+        told = json.loads(self.good("gpu", "--json"))
+        found = next(one for one in told["accelerators"] if one["name"] == name)
+        self.assertGreater(found["memory_bytes"], 1 << 20)
+        self.assertTrue(found["queues"][0]["computes"])
+        self.assertTrue(found["arithmetic"])
+        self.assertEqual(told["why_none"], "")
+        text = self.good("gpu")
+        self.assertIn(name, text)
+        self.assertIn("arithmetic", text)
+
+    def test_says_why_there_are_none(self):
+        told = json.loads(self.good("gpu", "--json", env=NO_DRIVER))
+        self.assertEqual(told["accelerators"], [])
+        self.assertIn("install", told["why_none"])
+        self.assertEqual(self.good("gpu", env=NO_DRIVER), told["why_none"] + "\n")
+        self.bad(1, "gpu", "--check", says=["install"], env=NO_DRIVER)
+
+    def test_checks_by_name(self):
+        name = self.software()
+        text = self.good("gpu", name[:5].upper(), "--check", "--only", "norm", "--seed", "7")
+        self.assertRegex(text, r"rms norm +same bits: \d+ values of \d+ calls\n")
+        self.assertIn("2 of 2 contracts hold\n", text)
+        told = json.loads(self.good("gpu", name, "--check", "--only", "gemm q8", "--json"))
+        self.assertTrue(told["good"])
+        self.assertEqual([one["contract"] for one in told["contracts"]], ["gemm q8_0"])
+        self.bad(2, "gpu", name, "--check", "--only", "banana", says=["banana"])
+        self.bad(2, "gpu", "banana", "--check", says=["banana", name])
+        self.bad(2, "gpu", name, says=["--check"])
