@@ -52,6 +52,16 @@ std::string work_name(const Command& command);
 // refuses.
 void check_command(const Command& command);
 
+template <typename Visit>
+void for_each_place(Command* command, const Visit& visit) {
+  if (auto* copy = std::get_if<CopyBytes>(&command->work)) {
+    visit(&copy->from);
+    visit(&copy->to);
+  } else {
+    for_each_place(&std::get<KernelCall>(command->work), visit);
+  }
+}
+
 struct CommandList {
   std::vector<Command> commands;
 };

@@ -123,6 +123,25 @@ using KernelCall =
 // "gemm q4_k", "layer norm", ...: the contract and what of it a shader is made for.
 std::string contract_name(const KernelCall& call);
 
+// Calls `visit` with every place that the call names, those that are none too.
+template <typename Visit>
+void for_each_place(KernelCall* call, const Visit& visit) {
+  auto all = [&](auto&... places) { (visit(&places), ...); };
+  struct Visitor {
+    decltype(all)& of;
+    void operator()(NormCall& c) const { of(c.x.at, c.weight, c.bias, c.out.at); }
+    void operator()(QuantizeCall& c) const { of(c.x.at, c.out.at); }
+    void operator()(GemmCall& c) const { of(c.codes, c.scales, c.a.at, c.out.at); }
+    void operator()(AddCall& c) const { of(c.a.at, c.b.at, c.c.at, c.out.at); }
+    void operator()(GateCall& c) const { of(c.x.at, c.bias, c.up.at, c.out.at); }
+    void operator()(RopeCall& c) const { of(c.x.at, c.cos, c.sin); }
+    void operator()(AttendCall& c) const {
+      of(c.q.at, c.k.at, c.v.at, c.rows_of, c.slopes, c.out.at);
+    }
+  };
+  std::visit(Visitor{all}, *call);
+}
+
 // All that the call reads and writes, bytes of padding that it writes included.
 std::vector<Access> accesses_of(const KernelCall& call);
 

@@ -1,0 +1,87 @@
+// The blocks of a model as commands of an accelerator, for one step whose texts are whole: the
+// second builder beside that for the cores (models/core_graph.h), with the same bits. Sums and
+// norms are made in the orders that graph/ops have; each shard's columns are partial sums of their
+// own, so that a model that is cut gives what the cores give of it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graph/step_view.h"
+#include "hybrid/accelerator_weights.h"
+#include "hybrid/pass_commands.h"
+#include "models/walk.h"
+
+namespace hearth {
+
+// Why no pass computes such a model; empty: one does. An encoder's attention, that of decoders that
+// keep nothing, and feed-forward layers are computed; neither keys and values that are cached, nor
+// latents, experts, or orders of columns.
+std::string why_no_pass(const ModelSpec& spec);
+
+class AcceleratorLayers : public BlockBuilder {
+ public:
+  // All of them outlive it. The step has no rows of logits.
+  AcceleratorLayers(const AcceleratorWeights& weights, const StepView& step,
+                    PassCommands* commands);
+
+  Reduced embed(const EmbeddingBlock& embedding, const std::optional<NormRef>& before) override;
+  Partials block(uint32_t layer, const Block& block, const Bundle& input) override;
+  Reduced join(const Bundle& x, const Partials& result, const BlockNorms& norms,
+               const std::optional<NormRef>& next, RowSet rows) override;
+  void logits(const Bundle&, WeightId) override {}
+
+  // The last norm of all of the step's rows.
+  FloatRows last() const { return values_[last_].rows; }
+
+ private:
+  struct Value {
+    FloatRows rows;
+    uint32_t width = 0;
+    std::map<ActFormat, ActRows> formats = {};  // that it was brought into
+  };
+  // A shard's heads of an attention: its query heads, and the KV heads that these read.
+  struct Heads {
+    UnitRange queries, kv;
+  };
+
+  ValueId add_value(uint32_t width);
+  ValueId add_value(const FloatRows& rows, uint32_t width);
+  // Brings it into that format, if it was not; returns whether it was.
+  bool bring(ValueId x, ActFormat format);
+  // The product with all rows of shard s, without a bias.
+  ValueId multiply(ValueId x, const Weight& weight, uint32_t s, bool ordered);
+  ValueId linear(ValueId x, const LinearRef& by, uint32_t s, bool ordered);
+  // Adds the bias, if there is one, which is ordered behind all before it where `*ordered` says so;
+  // then it no longer does.
+  void add_bias(const LinearRef& by, uint32_t s, ValueId out, bool* ordered);
+  // The partial sums of shard s of a column-cut weight, whose columns x is.
+  void add_partial(Partials* partials, ValueId x, const Weight& weight, uint32_t s);
+  Partials partials_of(const LinearRef& by) const;
+
+  Partials make(const AttentionBlock& block, ValueId input);
+  Partials make(const FeedForwardBlock& block, ValueId input);
+  ValueId attend(const AttentionBlock& block, const Heads& heads, ValueId q, ValueId k, ValueId v);
+  void turn(const AttentionBlock& block, ValueId x, uint32_t heads);
+  void norm_heads(const NormRef& by, ValueId x, uint32_t heads, uint32_t length);
+
+  ValueId norm(ValueId x, const NormRef& by);
+  ValueId add(ValueId a, ValueId b, Place bias = {});
+  ValueId sum_of(const Partials& partials);
+  Place angles_of(const RopeParams& rope);
+  Place rows_seen(const AttentionBlock& block);
+
+  const AcceleratorWeights& weights_;
+  const ModelSpec& spec_;
+  const StepView& step_;
+  PassCommands& commands_;
+  std::vector<Value> values_;
+  std::vector<std::pair<const RopeParams*, Place>> angles_;  // of the step: cosines, then sines
+  std::map<std::pair<Mask, uint32_t>, Place> seen_;          // by mask and window
+  ValueId last_ = 0;
+};
+
+}  // namespace hearth

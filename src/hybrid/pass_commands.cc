@@ -1,0 +1,77 @@
+#include "hybrid/pass_commands.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/check.h"
+#include "base/round_up.h"
+#include "memory/activation_plan.h"
+
+namespace hearth {
+namespace {
+
+constexpr uint64_t kPlaceAlign = 256;
+
+}  // namespace
+
+Place PassCommands::value(uint64_t bytes) {
+  HEARTH_CHECK(bytes > 0, "a value has bytes");
+  bytes_.push_back(bytes);
+  return {kFirstValue + static_cast<BufferId>(bytes_.size() - 1), 0};
+}
+
+Place PassCommands::input(std::span<const std::byte> bytes) {
+  const uint64_t at = round_up(inputs_.size(), kPlaceAlign);
+  inputs_.resize(at + bytes.size());
+  std::memcpy(&inputs_[at], bytes.data(), bytes.size());
+  return {kInputs, at};
+}
+
+void PassCommands::add(KernelCall call, bool ordered) {
+  list_.commands.push_back({.ordered = ordered, .work = std::move(call)});
+}
+
+// Commands side by side count as one moment.
+uint64_t PassCommands::lay_out(const Place& kept) {
+  std::vector<ActivationValue> values;
+  for (uint64_t bytes : bytes_) {
+    values.push_back(
+        {.bytes = bytes, .align = kPlaceAlign, .first_use = UINT32_MAX, .last_use = 0});
+  }
+  uint32_t time = 0;
+  for (const Command& command : list_.commands) {
+    if (command.ordered) ++time;
+    for (const Access& access : accesses_of(command)) {
+      if (access.at.buffer < kFirstValue) continue;
+      ActivationValue& value = values[access.at.buffer - kFirstValue];
+      value.first_use = std::min(value.first_use, time);
+      value.last_use = std::max(value.last_use, time);
+    }
+  }
+  for (ActivationValue& value : values) {
+    if (value.first_use == UINT32_MAX) value.first_use = value.last_use = 0;
+  }
+  values[kept.buffer - kFirstValue].last_use = time;
+  const ActivationPlan plan = plan_activations(values);
+  offsets_.assign(plan.offsets.begin(), plan.offsets.end());
+  return plan.peak_bytes;
+}
+
+Place PassCommands::place_in(const Buffers& buffers, const Place& place) const {
+  if (!place || place.buffer < kInputs) return place;
+  if (place.buffer == kInputs) return {buffers.inputs, place.offset};
+  return {buffers.values, offsets_[place.buffer - kFirstValue] + place.offset};
+}
+
+CommandList PassCommands::placed_in(const Buffers& buffers, Moment done) const {
+  HEARTH_CHECK(offsets_.size() == bytes_.size() && !list_.commands.empty(), "it was laid out");
+  CommandList placed = list_;
+  for (Command& command : placed.commands) {
+    for_each_place(&command, [&](Place* place) { *place = place_in(buffers, *place); });
+  }
+  placed.commands.back().signals.push_back(done);
+  return placed;
+}
+
+}  // namespace hearth

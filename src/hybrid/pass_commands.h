@@ -1,0 +1,55 @@
+// The commands of one pass while it is made: calls over values that have no place yet. A value is a
+// buffer of its own as long as the list is made; then all lie in one, those that are never needed
+// together in the same bytes (memory/activation_plan.h).
+//
+// What the host makes for the pass lies in another, of inputs.
+//
+//   PassCommands pass;
+//   Place x = pass.input(rows), y = pass.value(bytes);
+//   pass.add(NormCall{...});               // after all before it
+//   pass.add(QuantizeCall{...}, false);    // beside the one before
+//   uint64_t bytes = pass.lay_out();
+//   CommandList list = pass.placed_in({inputs.id(), values.id()}, done);
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "accelerator/command_list.h"
+
+namespace hearth {
+
+class PassCommands {
+ public:
+  struct Buffers {
+    BufferId inputs, values;
+  };
+
+  // At least one byte.
+  Place value(uint64_t bytes);
+  // 256-byte aligned in its buffer.
+  Place input(std::span<const std::byte> bytes);
+  // `ordered`: after all that was added before; else beside the one before.
+  void add(KernelCall call, bool ordered = true);
+
+  // What is to be written to the buffer of inputs.
+  std::span<const std::byte> inputs() const { return inputs_; }
+  // Returns the bytes that all values take together. `kept` is not written again once it was made.
+  // Nothing is added afterwards.
+  uint64_t lay_out(const Place& kept);
+  // The list with its inputs and values in these buffers. The last command gives `done`.
+  CommandList placed_in(const Buffers& buffers, Moment done) const;
+  Place place_in(const Buffers& buffers, const Place& place) const;
+
+ private:
+  // Buffers of accelerators are numbered from 0.
+  static constexpr BufferId kInputs = (BufferId{1} << 30) - 1, kFirstValue = kInputs + 1;
+
+  std::vector<std::byte> inputs_;
+  std::vector<uint64_t> bytes_;    // by value
+  std::vector<uint64_t> offsets_;  // by value, once laid out
+  CommandList list_;
+};
+
+}  // namespace hearth

@@ -1,0 +1,185 @@
+// Encoders on an accelerator: the bits that the cores give, of levels without instructions for
+// BF16, for texts in any order and number, on models that are cut and that are not. The virtual
+// accelerator runs the lists in orders drawn from seeds, the checker finds them sound, and drivers
+// that are software run the shaders.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <numeric>
+#include <random>
+
+#include "accelerator/check_commands.h"
+#include "accelerator/find_accelerators.h"
+#include "accelerator/virtual/virtual_accelerator.h"
+#include "base/error.h"
+#include "engine/engine.h"
+#include "golden_set.h"
+#include "hybrid/accelerator_layers.h"
+#include "hybrid/encoder_pass.h"
+#include "models/registry.h"
+
+namespace hearth {
+namespace {
+
+// A level whose products with BF16 weights have no instructions of their own.
+Isa plain_level() {
+  const std::vector<Isa> levels = available_isas(detect_cpu_features());
+  return levels[std::min<size_t>(1, levels.size() - 1)];
+}
+
+std::unique_ptr<Engine> cores(const GoldenModel& model, uint32_t shards) {
+  ModelSource source = open_model_source(model.path);
+  EngineOptions options;
+  options.threads = options.shards = shards;
+  options.context = 200;
+  options.outputs = 1;
+  options.hidden_rows = 512;
+  return std::make_unique<Engine>(source, make_spec(source), Machine::invented(shards, 1),
+                                  plain_level(), options);
+}
+
+// A step of some of the golden texts, laid out as an engine does.
+class Step {
+ public:
+  Step(const GoldenModel& model, const std::vector<size_t>& texts) {
+    std::vector<size_t> begins = {0};
+    for (uint32_t length : model.texts) begins.push_back(begins.back() + length);
+    for (size_t text : texts) {
+      const auto first = static_cast<uint32_t>(tokens_.size());
+      items_.push_back({first, model.texts[text], 0, nullptr});
+      for (uint32_t i = 0; i < model.texts[text]; ++i) {
+        tokens_.push_back(model.tokens[begins[text] + i]);
+        positions_.push_back(i);
+        row_items_.push_back(static_cast<uint32_t>(items_.size() - 1));
+        places_.push_back(begins[text] + i);
+      }
+    }
+    outputs_.resize(tokens_.size());
+    std::iota(outputs_.begin(), outputs_.end(), 0u);
+    hidden_.resize(tokens_.size() * model.width);
+  }
+
+  StepView view() {
+    StepView step;
+    step.tokens = tokens_;
+    step.positions = positions_;
+    step.row_items = row_items_;
+    step.items = items_;
+    step.outputs = outputs_;
+    step.hidden = hidden_.data();
+    return step;
+  }
+  // Puts the hidden states where those of all texts in their order are.
+  void copy_to(std::vector<float>* all) const {
+    const size_t width = hidden_.size() / tokens_.size();
+    for (size_t r = 0; r < tokens_.size(); ++r) {
+      std::copy_n(&hidden_[r * width], width, &(*all)[places_[r] * width]);
+    }
+  }
+
+ private:
+  std::vector<int32_t> tokens_;
+  std::vector<uint32_t> positions_, row_items_, outputs_;
+  std::vector<StepItem> items_;
+  std::vector<size_t> places_;
+  std::vector<float> hidden_;
+};
+
+// The hidden states of all texts, in steps of so many, in an order drawn from a seed.
+std::vector<float> pass_rows(const GoldenModel& model, EncoderPass& pass, size_t at_once,
+                             uint32_t seed) {
+  std::vector<size_t> order(model.texts.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::mt19937 random(seed);
+  if (seed != 0) std::shuffle(order.begin(), order.end(), random);
+  std::vector<float> rows(model.hidden.size());
+  for (size_t done = 0; done < order.size(); done += at_once) {
+    const auto begin = order.begin() + static_cast<ptrdiff_t>(done);
+    const auto count = static_cast<ptrdiff_t>(std::min(at_once, order.size() - done));
+    Step step(model, {begin, begin + count});
+    pass.run(step.view());
+    step.copy_to(&rows);
+  }
+  return rows;
+}
+
+class EncoderPassGolden : public testing::TestWithParam<GoldenModel> {
+ protected:
+  void SetUp() override {
+    if (!why_no_pass(cores(GetParam(), 1)->spec()).empty()) GTEST_SKIP() << "no pass computes it";
+  }
+};
+
+std::string test_name(const testing::TestParamInfo<GoldenModel>& golden) {
+  std::string name = golden.param.name;
+  for (char& c : name) {
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  }
+  return name;
+}
+
+TEST_P(EncoderPassGolden, GivesTheBitsOfTheCores) {
+  const GoldenModel& model = GetParam();
+  for (uint32_t shards : {1u, 3u}) {
+    const std::unique_ptr<Engine> engine = cores(model, shards);
+    const std::vector<float> expected = golden_rows(*engine, model, 64);
+    VirtualAccelerator accelerator(VirtualOptions{.seed = shards});
+    EncoderPass pass(engine->model(), accelerator);
+    EXPECT_TRUE(same_bits(expected, pass_rows(model, pass, 64, 0))) << shards;
+    EXPECT_TRUE(same_bits(expected, pass_rows(model, pass, 3, 1))) << shards;
+  }
+}
+
+TEST_P(EncoderPassGolden, GivesThemByShadersToo) {
+  const FoundAccelerators found = find_accelerators();
+  if (found.all.empty()) GTEST_SKIP() << found.why_none;
+  const GoldenModel& model = GetParam();
+  for (const FoundAccelerator& one : found.all) {
+    if (!one.refused.empty()) continue;
+    const std::unique_ptr<Accelerator> accelerator = one.open();
+    const std::unique_ptr<Engine> engine = cores(model, 1);
+    EncoderPass pass(engine->model(), *accelerator);
+    EXPECT_TRUE(same_bits(golden_rows(*engine, model, 64), pass_rows(model, pass, 64, 2)))
+        << one.facts.name;
+  }
+}
+
+// What the list leaves open changes nothing, and nothing is read that nobody wrote.
+TEST_P(EncoderPassGolden, ItsListIsSound) {
+  const GoldenModel& model = GetParam();
+  const std::unique_ptr<Engine> engine = cores(model, 3);
+  VirtualAccelerator accelerator(VirtualOptions{});
+  const AcceleratorWeights weights(*engine->model(), accelerator);
+  Step step(model, {0, 1});
+  const StepView view = step.view();
+  PassCommands commands;
+  AcceleratorLayers layers(weights, view, &commands);
+  walk_model(engine->spec(), layers);
+  const uint64_t bytes = commands.lay_out(layers.last().at);
+  const Buffer inputs = accelerator.allocate(commands.inputs().size());
+  const Buffer values = accelerator.allocate(bytes);
+  const Moment done{accelerator.make_timeline(), 1};
+  const CommandList list = commands.placed_in({inputs.id(), values.id()}, done);
+  CommandsAround around;
+  for (BufferId id = 0; id < values.id(); ++id) {
+    around.filled.push_back({.at = {id, 0}, .bytes = uint64_t{1} << 40, .writes = true});
+  }
+  for (const CommandFault& fault : check_commands(list, around)) ADD_FAILURE() << fault.text;
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, EncoderPassGolden, testing::ValuesIn(read_golden_set("encoders")),
+                         test_name);
+
+TEST(EncoderPass, RefusesWhatItDoesNotCompute) {
+  VirtualAccelerator accelerator(VirtualOptions{});
+  const std::vector<GoldenModel> models = read_golden_set();
+  ModelSource source = open_model_source(models.at(0).path);
+  EngineOptions options;
+  options.threads = options.shards = 1;
+  Engine engine(source, make_spec(source), Machine::invented(1, 1), plain_level(), options);
+  EXPECT_THROW(EncoderPass(engine.model(), accelerator), Error);
+}
+
+}  // namespace
+}  // namespace hearth
