@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "base/spread.h"
 #include "bench/runner.h"
-#include "bench/spread.h"
 #include "engine/engine.h"
 
 namespace hearth {

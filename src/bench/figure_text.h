@@ -5,8 +5,8 @@
 #include <string>
 
 #include "base/json.h"
+#include "base/spread.h"
 #include "bench/percentiles.h"
-#include "bench/spread.h"
 
 namespace hearth {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "bench/spread.h"
+#include "base/spread.h"
 #include "bench/team_limits.h"
 #include "bench/work.h"
 #include "graph/profile_rates.h"

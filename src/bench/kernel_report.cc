@@ -4,8 +4,8 @@
 
 #include <cctype>
 
+#include "base/spread.h"
 #include "bench/figure_text.h"
-#include "bench/spread.h"
 
 namespace hearth {
 namespace {

@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "base/json.h"
+#include "base/spread.h"
 #include "bench/load_bench.h"
-#include "bench/spread.h"
 #include "bench/table.h"
 
 namespace hearth {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/spread.h"
 #include "bench/cpu_times.h"
-#include "bench/spread.h"
 
 namespace hearth {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "bench/spread.h"
+#include "base/spread.h"
 
 namespace hearth {
 

@@ -1,4 +1,4 @@
-#include "bench/spread.h"
+#include "base/spread.h"
 
 #include <gtest/gtest.h>
 
