@@ -289,7 +289,7 @@ Contract gemm_contract(PackKind kind, bool brief) {
     sizes.push_back({4, 17, 5, 33, 7});
     sizes.push_back({1, 40, 1, 2, 1});
   }
-  Contract contract{fmt::format("gemm {}", pack_kind_info(kind).name), {}};
+  Contract contract{fmt::format("gemm {}", pack_kind_info(kind).name), {}, kind};
   for (const PackForm& form : forms_of(kind)) {
     for (Fill fill : {Fill::kRandom, Fill::kExtreme}) {
       for (const GemmSize& size : sizes) {

@@ -107,7 +107,11 @@ void check_kernels(Accelerator& accelerator, const CheckAmount& amount,
                    const std::function<void(const KernelCheck&)>& tell) {
   Check check(accelerator, amount.seed);
   for (const Contract& contract : all_contracts(amount.brief)) {
-    if (contract.name.find(amount.only) != std::string::npos) tell(check.check(contract));
+    if (contract.name.find(amount.only) == std::string::npos) continue;
+    if (amount.kinds && contract.kind && std::ranges::count(*amount.kinds, *contract.kind) == 0) {
+      continue;
+    }
+    tell(check.check(contract));
   }
 }
 

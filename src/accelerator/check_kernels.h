@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,8 @@ struct CheckAmount {
   bool brief = false;
   // Contracts whose names hold this; empty: all.
   std::string only = {};
+  // Of products those of these kinds; none: all.
+  std::optional<std::vector<PackKind>> kinds = {};
 };
 
 // Checks contract by contract and tells each as it is done. Throws Error (kResource) where the

@@ -59,9 +59,10 @@ class BenchPools {
     args.engine = session_.args.engine;
     args.devices.pools = "one";
     // As it is called here, so that pools of one name can be told apart.
-    std::string text = "cpu:name=" + spec.name;
-    for (const auto& [key, value] : std::get<PoolSpec>(spec.what).settings) {
-      text += fmt::format(",{}={}", key, value);
+    std::string text = spec.text;
+    if (const auto* of = std::get_if<PoolSpec>(&spec.what)) {
+      text = "cpu:name=" + spec.name;
+      for (const auto& [key, value] : of->settings) text += fmt::format(",{}={}", key, value);
     }
     args.devices.devices = {text};
     if (!model_) model_.emplace(open_embed_model(args));

@@ -25,7 +25,8 @@ double parse_seconds(const std::string& text) {
 void add_device_options(CLI::App& verb, DeviceArgs* args) {
   verb.add_option(
           "--device", args->devices,
-          "What computes, once for each: cpu, cpu:nodes=0-1+3,threads=8, "
+          "What computes, once for each: cpu, cpu:nodes=0-1+3,threads=8, gpu, gpu:NAME (of `hearth "
+          "gpu`), "
           "http://host:port/v1,model=NAME,key=VARIABLE (a server of OpenAI's interface with "
           "the same model), sim:alpha=0.018,beta=0.27; default: cpu")
       ->allow_extra_args(false)

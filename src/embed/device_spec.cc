@@ -167,8 +167,12 @@ DeviceSpec parse_device_spec(std::string_view text) {
     spec.what = PoolSpec{settings.rest()};
     return spec;
   }
+  if (text.substr(0, colon) == "gpu") {
+    return {std::string(text), std::string(text), DeviceKind::kAccelerator,
+            GpuSpec{std::string(list)}};
+  }
   refuse(text, text.substr(0, colon),
-         "is no device; cpu, http://host:port/v1 and sim:alpha=0.018,beta=0.27 are like one");
+         "is no device; cpu, gpu, http://host:port/v1 and sim:alpha=0.018,beta=0.27 are like one");
 }
 
 std::vector<DeviceSpec> parse_device_specs(const std::vector<std::string>& texts) {

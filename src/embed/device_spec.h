@@ -4,6 +4,8 @@
 //   cpu:nodes=1,threads=8            are what follows: keys and values, read by who makes the pool
 //   http://host:port/v1              an endpoint of OpenAI's interface, also https
 //   https://host/v1,model=bge,key=NAME,timeout=10,encoding=base64,kind=cpu,name=gpu0
+//   gpu                              the first GPU of this machine (accelerator/), or by its name
+//   gpu:NAME
 //   sim:alpha=0.018,beta=0.27,kind=accelerator,noise=0.05,seed=1,tokens=75,width=8,name=v100
 //
 // alpha and beta are seconds, alpha for each `tokens` tokens. `key` names a variable of the
@@ -34,11 +36,16 @@ struct PoolSpec {
   std::map<std::string, std::string> settings;
 };
 
+// What choose_accelerator() takes; empty: any.
+struct GpuSpec {
+  std::string name;
+};
+
 struct DeviceSpec {
   std::string text;  // as given
-  std::string name;  // "cpu", "host:port", "sim" or what `name=` says
+  std::string name;  // "cpu", "gpu", "host:port", "sim" or what `name=` says
   DeviceKind kind = DeviceKind::kCpu;
-  std::variant<PoolSpec, EndpointOptions, SimOptions> what;
+  std::variant<PoolSpec, GpuSpec, EndpointOptions, SimOptions> what;
 };
 
 DeviceSpec parse_device_spec(std::string_view text);
@@ -46,7 +53,7 @@ DeviceSpec parse_device_spec(std::string_view text);
 // As parse_device_spec() each; where two have one name, the later ones become NAME-2, NAME-3.
 std::vector<DeviceSpec> parse_device_specs(const std::vector<std::string>& texts);
 
-// Makes pools; called for specs with a PoolSpec.
+// Makes what runs an engine; called for specs with a PoolSpec or a GpuSpec.
 using PoolMaker = std::function<std::unique_ptr<EmbedDevice>(const DeviceSpec&)>;
 
 // Makes the device, which for an endpoint asks it for its width. `clock` outlives it.

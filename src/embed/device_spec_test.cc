@@ -57,8 +57,18 @@ TEST(DeviceSpec, LeavesTheSettingsOfPoolsToWhoMakesThem) {
   EXPECT_TRUE(std::get<PoolSpec>(parse_device_spec("cpu").what).settings.empty());
 }
 
+TEST(DeviceSpec, TakesAGpuByItsName) {
+  DeviceSpec spec = parse_device_spec("gpu");
+  EXPECT_EQ(spec.kind, DeviceKind::kAccelerator);
+  EXPECT_EQ(spec.name, "gpu");
+  EXPECT_EQ(std::get<GpuSpec>(spec.what).name, "");
+  spec = parse_device_spec("gpu:RTX 5090, left");
+  EXPECT_EQ(spec.name, "gpu:RTX 5090, left");
+  EXPECT_EQ(std::get<GpuSpec>(spec.what).name, "RTX 5090, left");
+}
+
 TEST(DeviceSpec, NamesWhatIsWrong) {
-  EXPECT_NE(error_of("gpu").find("'gpu' is no device"), std::string::npos);
+  EXPECT_NE(error_of("npu").find("'npu' is no device"), std::string::npos);
   EXPECT_NE(error_of("").find("'' is no device"), std::string::npos);
   EXPECT_NE(error_of("sim:alpha").find("'alpha' is no KEY=VALUE"), std::string::npos);
   EXPECT_NE(error_of("sim:alpha=1,alpha=2").find("gives its key again"), std::string::npos);

@@ -12,6 +12,7 @@
 #include "embed/agreement.h"
 #include "embed/detector.h"
 #include "embed/estimator.h"
+#include "embed/gpu_device.h"
 #include "embed/latency_line.h"
 
 namespace hearth {
@@ -44,6 +45,7 @@ struct Candidate {
   uint64_t context = kMaxContext;  // of one text
 
   bool pool() const { return std::holds_alternative<PoolSpec>(spec.what); }
+  const GpuSpec* gpu() const { return std::get_if<GpuSpec>(&spec.what); }
   bool made() const { return device != nullptr && trouble.empty(); }
 };
 
@@ -67,6 +69,7 @@ class Setup {
   }
 
   void make_others();
+  void make_gpus(const MakeEngine& make_engine);
   void make_pools(const MakeEngine& make_engine);
   void check_they_agree();
   void measure();
@@ -75,7 +78,8 @@ class Setup {
 
  private:
   PoolsOptions pools_of(const DeviceSpec& spec) const;
-  void announce_pools() const;
+  void announce_engines();
+  void add_context(uint64_t context);
   bool has_objective() const { return std::isfinite(options_.slo); }
   EmbedQuery probe(uint64_t* tokens) const;
   void estimate(Candidate& candidate, const EmbedQuery& query, uint64_t tokens);
@@ -90,11 +94,12 @@ class Setup {
   std::vector<Candidate> candidates_;
   std::vector<uint32_t> pus_;
   uint32_t context_ = 0;
+  bool announced_ = false;
 };
 
 void Setup::make_others() {
   for (Candidate& candidate : candidates_) {
-    if (candidate.pool()) continue;
+    if (candidate.pool() || candidate.gpu() != nullptr) continue;
     try {
       candidate.device = make_device(candidate.spec, clock_, {});
     } catch (const Error& error) {
@@ -104,6 +109,34 @@ void Setup::make_others() {
   }
 }
 
+// First of those with an engine: whether a pool is wanted depends on whether there is a GPU.
+void Setup::make_gpus(const MakeEngine& make_engine) {
+  PoolsOptions pools = options_.pools;
+  pools.split = PoolSplit::kOne;
+  const EngineOptions engine = pool_engines(machine_, pools)[0];
+  for (Candidate& candidate : candidates_) {
+    const GpuSpec* gpu = candidate.gpu();
+    if (gpu == nullptr) continue;
+    announce_engines();
+    try {
+      auto device =
+          make_gpu_device(candidate.spec.name, gpu->name, engine, pools.embed, make_engine);
+      candidate.batch = device->batch_tokens();
+      candidate.context = device->context();
+      add_context(candidate.context);
+      candidate.device = std::move(device);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kUnsupported && error.code() != ErrorCode::kResource) throw;
+      candidate.trouble = error.what();
+    }
+  }
+}
+
+void Setup::add_context(uint64_t context) {
+  const auto own = static_cast<uint32_t>(context);
+  context_ = context_ == 0 ? own : std::min(context_, own);
+}
+
 PoolsOptions Setup::pools_of(const DeviceSpec& spec) const {
   PoolsOptions pools = options_.pools;
   pools.name = spec.name;
@@ -111,9 +144,17 @@ PoolsOptions Setup::pools_of(const DeviceSpec& spec) const {
   return pools;
 }
 
-void Setup::announce_pools() const {
+// Once, before the first engine is made: those of GPUs, and of all pools that there may be.
+void Setup::announce_engines() {
+  if (std::exchange(announced_, true)) return;
+  decide();
   std::vector<EngineOptions> engines;
   for (const Candidate& candidate : candidates_) {
+    if (candidate.gpu() != nullptr) {
+      PoolsOptions pools = options_.pools;
+      pools.split = PoolSplit::kOne;
+      engines.push_back(pool_engines(machine_, pools)[0]);
+    }
     if (!candidate.pool() || !candidate.report.queue) continue;
     const std::vector<EngineOptions> own = pool_engines(machine_, pools_of(candidate.spec));
     engines.insert(engines.end(), own.begin(), own.end());
@@ -123,7 +164,7 @@ void Setup::announce_pools() const {
 
 void Setup::make_pools(const MakeEngine& make_engine) {
   decide();
-  announce_pools();
+  announce_engines();
   std::vector<Candidate> all;
   for (Candidate& candidate : candidates_) {
     if (!candidate.pool() || !candidate.report.queue) {
@@ -144,7 +185,7 @@ void Setup::make_pools(const MakeEngine& make_engine) {
       own.report.pus = std::move(pus);
       own.batch = pool->batch_tokens();
       own.context = pool->context();
-      context_ = context_ == 0 ? pool->context() : std::min(context_, pool->context());
+      add_context(pool->context());
       own.device = std::move(pool);
       all.push_back(std::move(own));
     }
@@ -290,7 +331,7 @@ EmbedSetup Setup::take() {
       DeviceQueue queue{std::move(candidate.device), candidate.report.line, candidate.slots,
                         candidate.batch};
       if (queue.slots == 0) queue.slots = kBatchesAhead * candidate.batch + candidate.context;
-      setup.texts = setup.texts || !candidate.pool();
+      setup.texts = setup.texts || (!candidate.pool() && candidate.gpu() == nullptr);
       if (std::holds_alternative<SimOptions>(candidate.spec.what)) {
         listener_.warn(
             fmt::format("{} is a simulation: its vectors mean nothing", candidate.report.name));
@@ -351,6 +392,7 @@ EmbedSetup set_up_devices(const Machine& machine, const SetupOptions& options,
                           DeviceClock& clock, const Listener& listener) {
   Setup setup(machine, options, make_query, clock, listener);
   setup.make_others();
+  setup.make_gpus(make_engine);
   setup.make_pools(make_engine);
   setup.check_they_agree();
   setup.measure();

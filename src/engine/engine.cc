@@ -201,6 +201,10 @@ StepView Engine::view() {
 bool Engine::step(std::span<const StepRequest> requests, const Abandon* abandon) {
   check(requests);
   lay_out(requests);
+  if (runner_) {
+    runner_->run(view());
+    return true;
+  }
   if (lane_->run(view(), abandon)) return true;
   for (size_t i = 0; i < requests.size(); ++i) {
     requests[i].sequence->truncate(items_[i].first_position);

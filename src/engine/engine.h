@@ -24,6 +24,7 @@
 #include "engine/sequence.h"
 #include "engine/step_logits.h"
 #include "engine/token_scores.h"
+#include "graph/step_runner.h"
 
 namespace hearth {
 
@@ -105,6 +106,9 @@ class Engine {
   // sequence would outgrow the context, a token is outside the vocabulary, or no KV page is free.
   // False where the step was abandoned. In both cases nothing has changed.
   bool step(std::span<const StepRequest> requests, const Abandon* abandon = nullptr);
+  // From the next step on they are computed by that, and not by the threads; only hidden states may
+  // be wanted then, and no step is abandoned.
+  void compute_by(std::unique_ptr<StepRunner> runner) { runner_ = std::move(runner); }
   // Row i of the last step's rows of logits, in the order of the requests: [vocabulary]. Valid
   // until this member of the team asks for another row.
   std::span<const float> logits(size_t i, uint32_t member = 0) const;
@@ -154,6 +158,7 @@ class Engine {
   std::vector<ShardLogits> scored_parts_;  // these
   std::unique_ptr<TokenScorer> scorer_;
   std::unique_ptr<Lane> lane_;
+  std::unique_ptr<StepRunner> runner_;  // or null: the lane computes
 
   // The step under way.
   std::vector<int32_t> tokens_;

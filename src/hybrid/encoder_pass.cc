@@ -21,11 +21,12 @@ const Model& computable(const Model& model) {
 
 }  // namespace
 
-EncoderPass::EncoderPass(std::shared_ptr<const Model> model, Accelerator& accelerator)
+EncoderPass::EncoderPass(std::shared_ptr<const Model> model,
+                         std::shared_ptr<Accelerator> accelerator)
     : model_(std::move(model)),
-      accelerator_(accelerator),
-      weights_(computable(*model_), accelerator),
-      done_{accelerator.make_timeline(), 0} {}
+      accelerator_(std::move(accelerator)),
+      weights_(computable(*model_), *accelerator_),
+      done_{accelerator_->make_timeline(), 0} {}
 
 uint64_t EncoderPass::memory_bytes() const {
   return weights_.bytes() + inputs_.bytes() + activations_.bytes();
@@ -34,7 +35,7 @@ uint64_t EncoderPass::memory_bytes() const {
 Buffer& EncoderPass::grown(Buffer* buffer, uint64_t bytes) {
   if (buffer->bytes() < bytes) {
     *buffer = {};
-    *buffer = accelerator_.allocate(bytes);
+    *buffer = accelerator_->allocate(bytes);
   }
   return *buffer;
 }
@@ -46,10 +47,10 @@ void EncoderPass::run(const StepView& step) {
   const uint64_t bytes = commands.lay_out(layers.last().at);
   const PassCommands::Buffers buffers{grown(&inputs_, commands.inputs().size()).id(),
                                       grown(&activations_, bytes).id()};
-  accelerator_.write(inputs_.at(), commands.inputs());
+  accelerator_->write(inputs_.at(), commands.inputs());
   ++done_.value;
-  accelerator_.submit(commands.placed_in(buffers, done_));
-  accelerator_.wait(done_, kMostSeconds);
+  accelerator_->submit(commands.placed_in(buffers, done_));
+  accelerator_->wait(done_, kMostSeconds);
   const Place last = commands.place_in(buffers, layers.last().at);
   const uint64_t row_bytes = layers.last().stride * sizeof(float);
   const uint32_t width = model_->spec().hyper.width;
@@ -59,7 +60,7 @@ void EncoderPass::run(const StepView& step) {
     size_t end = i + 1;
     while (end < step.outputs.size() && step.outputs[end] == step.outputs[end - 1] + 1) ++end;
     rows.resize((end - i) * layers.last().stride);
-    accelerator_.read(last + step.outputs[i] * row_bytes, std::as_writable_bytes(std::span(rows)));
+    accelerator_->read(last + step.outputs[i] * row_bytes, std::as_writable_bytes(std::span(rows)));
     for (size_t r = i; r < end; ++r) {
       std::copy_n(&rows[(r - i) * layers.last().stride], width, step.hidden + r * width);
     }

@@ -6,21 +6,21 @@
 #include <memory>
 
 #include "accelerator/accelerator.h"
-#include "graph/step_view.h"
+#include "graph/step_runner.h"
 #include "hybrid/accelerator_weights.h"
 #include "models/model.h"
 
 namespace hearth {
 
-class EncoderPass {
+class EncoderPass : public StepRunner {
  public:
   // Copies the weights. Throws Error: kUnsupported where why_no_pass() says so
-  // (accelerator_layers.h), kResource where memory is short. The accelerator outlives it.
-  EncoderPass(std::shared_ptr<const Model> model, Accelerator& accelerator);
+  // (accelerator_layers.h), kResource where memory is short.
+  EncoderPass(std::shared_ptr<const Model> model, std::shared_ptr<Accelerator> accelerator);
 
   // Fills step.hidden. The step has no rows of logits, and its texts are whole. Throws Error
   // (kResource) where memory is short or the accelerator is lost.
-  void run(const StepView& step);
+  void run(const StepView& step) override;
 
   // Of weights, and of the largest step so far.
   uint64_t memory_bytes() const;
@@ -30,7 +30,7 @@ class EncoderPass {
   Buffer& grown(Buffer* buffer, uint64_t bytes);
 
   std::shared_ptr<const Model> model_;
-  Accelerator& accelerator_;
+  std::shared_ptr<Accelerator> accelerator_;
   AcceleratorWeights weights_;
   Buffer inputs_, activations_;
   Moment done_;

@@ -124,8 +124,8 @@ TEST_P(EncoderPassGolden, GivesTheBitsOfTheCores) {
   for (uint32_t shards : {1u, 3u}) {
     const std::unique_ptr<Engine> engine = cores(model, shards);
     const std::vector<float> expected = golden_rows(*engine, model, 64);
-    VirtualAccelerator accelerator(VirtualOptions{.seed = shards});
-    EncoderPass pass(engine->model(), accelerator);
+    EncoderPass pass(engine->model(),
+                     std::make_shared<VirtualAccelerator>(VirtualOptions{.seed = shards}));
     EXPECT_TRUE(same_bits(expected, pass_rows(model, pass, 64, 0))) << shards;
     EXPECT_TRUE(same_bits(expected, pass_rows(model, pass, 3, 1))) << shards;
   }
@@ -137,9 +137,8 @@ TEST_P(EncoderPassGolden, GivesThemByShadersToo) {
   const GoldenModel& model = GetParam();
   for (const FoundAccelerator& one : found.all) {
     if (!one.refused.empty()) continue;
-    const std::unique_ptr<Accelerator> accelerator = one.open();
     const std::unique_ptr<Engine> engine = cores(model, 1);
-    EncoderPass pass(engine->model(), *accelerator);
+    EncoderPass pass(engine->model(), one.open());
     EXPECT_TRUE(same_bits(golden_rows(*engine, model, 64), pass_rows(model, pass, 64, 2)))
         << one.facts.name;
   }
@@ -172,7 +171,7 @@ INSTANTIATE_TEST_SUITE_P(Models, EncoderPassGolden, testing::ValuesIn(read_golde
                          test_name);
 
 TEST(EncoderPass, RefusesWhatItDoesNotCompute) {
-  VirtualAccelerator accelerator(VirtualOptions{});
+  const auto accelerator = std::make_shared<VirtualAccelerator>(VirtualOptions{});
   const std::vector<GoldenModel> models = read_golden_set();
   ModelSource source = open_model_source(models.at(0).path);
   EngineOptions options;

@@ -1,0 +1,15 @@
+// Who computes an engine's steps in place of its lane (engine/lane.h): something else than cores.
+#pragma once
+
+#include "graph/step_view.h"
+
+namespace hearth {
+
+class StepRunner {
+ public:
+  virtual ~StepRunner() = default;
+  // Fills step.hidden; the step wants no logits. Throws Error (kResource) where it cannot.
+  virtual void run(const StepView& step) = 0;
+};
+
+}  // namespace hearth
