@@ -64,14 +64,15 @@ serve: build  ## the demo model on a page and its API, or make serve MODEL=... [
 
 ##@ Test
 .PHONY: test check units tokenizers tokenizers-long tested-levels web numa numa-long house fuzz
-.PHONY: fuzz-long aarch64 aarch64-long goldens-long llama-peer agents shapes
+.PHONY: fuzz-long aarch64 aarch64-long goldens-long llama-peer agents shapes gpu-compilers
 .PHONY: asan tsan web-asan web-tsan clang tidy bench-smoke soak
 test: deps-test  ## house rules, units, goldens, tokenizers, web, NUMA, fuzzers, aarch64
 	@scripts/steps.sh house units tokenizers web numa fuzz aarch64
 
 check: deps-check  ## the rest: sanitizers, clang, clang-tidy, all of aarch64, fuzzing, bench smoke
 	@scripts/steps.sh format-check asan tsan web-asan web-tsan clang tidy bench-smoke numa-long \
-	  aarch64-long fuzz-long tokenizers-long goldens-long llama-peer agents shapes
+	  aarch64-long fuzz-long tokenizers-long goldens-long llama-peer agents shapes \
+	  gpu-compilers
 
 units: deps-units  ## every test of the release build
 	$(call build_preset,release,the program and its tests with g++,all)
@@ -113,6 +114,11 @@ llama-peer: deps-web  ## files of hearth quantize in llama.cpp, as npm has it
 	$(call build_preset,release,the program and what makes models,hearth made_model)
 	$(call say,llama-peer: files that hearth quantize writes in llama.cpp)
 	@scripts/llama_peer.sh
+
+gpu-compilers: deps-gpu-mesa  ## the shaders by compilers for AMD's GPUs, a newer lavapipe
+	$(call build_preset,release,the program and what compiles shaders,hearth shader_compile)
+	$(call say,gpu-compilers: shaders by compilers for AMD and by a newer lavapipe)
+	@scripts/gpu-compilers.sh
 
 numa: deps-numa  ## an emulated machine with four NUMA nodes: where memory lies, threads run
 	$(call build_preset,release,the program and what probes it,$(numa_programs))
@@ -228,7 +234,8 @@ help:  ## this list
 	@printf '\nMissing Debian packages are installed first (scripts/install-deps.sh). %s\n' \
 	  'Builds stand in build/PRESET.'
 
-.PHONY: deps deps-units deps-clang deps-aarch64 deps-numa deps-web deps-test deps-check
+.PHONY: deps deps-units deps-clang deps-aarch64 deps-numa deps-web deps-gpu-mesa deps-test
+.PHONY: deps-check
 deps:
 	@scripts/install-deps.sh
 deps-units:
@@ -241,6 +248,8 @@ deps-numa:
 	@scripts/install-deps.sh --numa
 deps-web:
 	@scripts/install-deps.sh --web
+deps-gpu-mesa:
+	@scripts/install-deps.sh --gpu-mesa
 deps-test:
 	@scripts/install-deps.sh --units --clang --aarch64 --numa --web
 deps-check:

@@ -1,13 +1,15 @@
 #!/bin/bash
 # Installs the Debian 12 packages that Hearth is built and tested with; nothing else, nothing twice.
 #
-#   scripts/install-deps.sh [--units] [--gpu] [--clang] [--aarch64] [--numa] [--web] [--peers]
-#                           [--check] [--train]
+#   scripts/install-deps.sh [--units] [--gpu] [--gpu-mesa] [--clang] [--aarch64] [--numa] [--web]
+#                           [--peers] [--check] [--train]
 #
 #   (no option)  compiler, build tools and libraries: what `make build` needs
 #   --units      what tests need or would skip without: jq, Jinja, a validator of JSON Schemas,
 #                SentencePiece, and what --gpu and --peers bring
 #   --gpu        a Vulkan driver that is software, its validation layer, tools for SPIR-V
+#   --gpu-mesa   the same, and a newer Mesa in ~/.cache/hearth (scripts/fetch-mesa.sh), without
+#                which what wants it skips
 #   --clang      clang, its sanitizer runtimes and clang-format: the fuzzers and the format check
 #   --aarch64    cross compiler, arm64 libraries and the user-mode emulator
 #   --numa       emulator, static busybox, and a kernel image in ~/.cache/hearth: the machines with
@@ -33,18 +35,20 @@ clang=(clang libclang-rt-14-dev clang-format)
 arm64=0
 numa=0
 web=0
+mesa=0
 
 for option in "$@"; do
   case "$option" in
     --units) wanted+=("${units[@]}") ;;
     --gpu) wanted+=("${gpu[@]}") ;;
+    --gpu-mesa) wanted+=("${gpu[@]}"); mesa=1 ;;
     --clang) wanted+=("${clang[@]}") ;;
     --aarch64) arm64=1 ;;
     --numa) numa=1 ;;
     --web) web=1 ;;
     --peers) wanted+=("${peers[@]}") ;;
     --check) wanted+=("${units[@]}" "${clang[@]}" clang-tidy clang-tools llvm)
-             arm64=1; numa=1; web=1 ;;
+             arm64=1; numa=1; web=1; mesa=1 ;;
     --train) wanted+=(python3-torch libopenblas0-pthread) ;;
     *) echo "install-deps.sh: unknown option '$option'; the head of this script lists them" >&2
        exit 2 ;;
@@ -114,6 +118,7 @@ fetch_kernel() {
 }
 fetch_what_is_left() {
   if [ "$numa" = 1 ] && [ ! -s "$kernel" ]; then fetch_kernel; fi
+  if [ "$mesa" = 1 ]; then "$(dirname "$0")/fetch-mesa.sh" || true; fi
 }
 
 if [ ${#missing[@]} = 0 ]; then

@@ -1,15 +1,22 @@
-// hearth gpu: the accelerators of this machine, what each lacks, and whether it gives the right
-// bits.
+// hearth gpu: the accelerators of this machine, what each lacks, whether it gives the right bits,
+// and how fast it is.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
+#include <span>
 
+#include "accelerator/accelerator_file.h"
 #include "accelerator/check_kernels.h"
 #include "accelerator/find_accelerators.h"
-#include "base/bytes_text.h"
+#include "accelerator/measure_accelerator.h"
+#include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/printable.h"
+#include "base/progress.h"
+#include "cli/gpu_report.h"
 #include "cli/options.h"
 #include "cli/program.h"
 #include "cli/text_io.h"
@@ -19,55 +26,12 @@ namespace {
 
 struct GpuArgs {
   std::string name;
-  bool check = false, json = false;
+  bool check = false, bench = false, json = false;
   std::string only;
   uint32_t seed = 1;
+  uint32_t seconds = 10;
+  std::optional<std::string> save, describe;
 };
-
-std::string memory_text(const AcceleratorFacts& facts) {
-  std::string text = bytes_text(facts.memory_bytes);
-  if (facts.free_bytes != 0) text += fmt::format(", {} free", bytes_text(facts.free_bytes));
-  return text;
-}
-
-std::string queues_text(const AcceleratorFacts& facts) {
-  size_t copies = 0;
-  for (const QueueFacts& queue : facts.queues) copies += queue.computes ? 0 : 1;
-  return fmt::format("{} that compute, {} for copies alone", facts.queues.size() - copies, copies);
-}
-
-std::string facts_text(const AcceleratorFacts& facts, const std::string& refused) {
-  std::string text = fmt::format("{}\n", facts.name);
-  auto line = [&](const char* what, const std::string& value) {
-    if (!value.empty()) text += fmt::format("  {:<12}{}\n", what, value);
-  };
-  line("kind", accelerator_kind_name(facts.kind));
-  line("driver", fmt::format("{}, {}", facts.driver, facts.api));
-  line("memory", memory_text(facts));
-  if (!facts.queues.empty()) line("queues", queues_text(facts));
-  line("arithmetic", facts.arithmetic);
-  for (const Lack& lack : facts.lacks) line("lacks", fmt::format("{}: {}", lack.what, lack.cost));
-  line("cannot", refused);
-  return text;
-}
-
-void facts_json(Json& json, const AcceleratorFacts& facts, const std::string& refused) {
-  json.key("name").text(facts.name).key("kind").text(accelerator_kind_name(facts.kind));
-  json.key("driver").text(facts.driver).key("api").text(facts.api);
-  json.key("memory_bytes").number(facts.memory_bytes);
-  json.key("free_bytes").number(facts.free_bytes);
-  json.key("allocation_bytes").number(facts.allocation_bytes);
-  json.key("import_alignment").number(facts.import_alignment);
-  json.key("queues").array();
-  for (const QueueFacts& queue : facts.queues) {
-    json.object().key("computes").boolean(queue.computes).end_object();
-  }
-  json.end_array().key("arithmetic").text(facts.arithmetic).key("lacks").array();
-  for (const Lack& lack : facts.lacks) {
-    json.object().key("what").text(lack.what).key("cost").text(lack.cost).end_object();
-  }
-  json.end_array().key("refused").text(refused);
-}
 
 int list(const FoundAccelerators& found, const GpuArgs& args) {
   if (args.json) {
@@ -75,8 +39,8 @@ int list(const FoundAccelerators& found, const GpuArgs& args) {
     json.object().key("accelerators").array();
     for (const FoundAccelerator& one : found.all) {
       json.object();
-      facts_json(json, one.facts, one.refused);
-      json.end_object();
+      json_facts(json, one.facts);
+      json.key("refused").text(one.refused).end_object();
     }
     json.end_array().key("why_none").text(found.why_none);
     write_stdout(json.end_object().line());
@@ -110,8 +74,8 @@ int check(const FoundAccelerators& found, const GpuArgs& args) {
   std::unique_ptr<Accelerator> accelerator = chosen.open();
   Json json;
   json.object();
-  facts_json(json, accelerator->facts(), chosen.refused);
-  json.key("seed").number(args.seed).key("contracts").array();
+  json_facts(json, accelerator->facts());
+  json.key("refused").text(chosen.refused).key("seed").number(args.seed).key("contracts").array();
   const std::string head =
       facts_text(accelerator->facts(), {}) +
       fmt::format("every shader beside the reference kernels, --seed {}:\n", args.seed);
@@ -137,25 +101,91 @@ int check(const FoundAccelerators& found, const GpuArgs& args) {
   return good == contracts ? 0 : 1;
 }
 
+void tell_measured(const MeasuredAccelerator& measured, bool as_json) {
+  if (!as_json) {
+    write_stdout(facts_text(measured.facts, {}) + "\n" + rates_text(measured.rates));
+    return;
+  }
+  Json json;
+  json_accelerator(json, measured);
+  write_stdout(json.line());
+}
+
+void save_measured(AtomicFile& file, const MeasuredAccelerator& measured) {
+  Json json;
+  json_accelerator(json, measured);
+  const std::string line = json.line();
+  file.write(std::as_bytes(std::span(line)));
+  file.commit();
+}
+
+int bench_gpu(const FoundAccelerators& found, const GpuArgs& args) {
+  const FoundAccelerator& chosen = choose_accelerator(found, args.name);
+  std::optional<AtomicFile> file;
+  if (args.save) file.emplace(*args.save);
+  std::unique_ptr<Accelerator> accelerator = chosen.open();
+  MeasuredAccelerator measured{accelerator->facts(), {}};
+  std::optional<Progress> progress;
+  const auto report = [&](uint32_t done, uint32_t total) {
+    auto parts = [](uint64_t n) { return fmt::format("{} rates", n); };
+    if (!progress) progress.emplace("measuring", total, parts);
+    progress->update(done);
+  };
+  const auto seconds = static_cast<double>(args.seconds);
+  measured.rates = measure_accelerator(*accelerator, {.seconds = seconds, .report = report});
+  progress.reset();
+  if (file) save_measured(*file, measured);
+  tell_measured(measured, args.json);
+  return 0;
+}
+
 int gpu(const GpuArgs& args) {
+  if (args.describe) {
+    tell_measured(parse_accelerator(read_text(*args.describe), *args.describe), args.json);
+    return 0;
+  }
+  if (!args.name.empty() && !args.check && !args.bench) {
+    fail(ErrorCode::kUsage, "'{}' names a GPU for --check or --bench: give one of them",
+         printable(args.name));
+  }
   const FoundAccelerators found = find_accelerators();
+  if (args.bench) return bench_gpu(found, args);
   return args.check ? check(found, args) : list(found, args);
+}
+
+void add_benching(CLI::App& verb, GpuArgs* args, CLI::Option* checks) {
+  CLI::Option* benches = verb.add_flag("--bench", args->bench,
+                                       "Measure the link, the memory, products and submissions")
+                             ->excludes(checks);
+  add_count(verb, "--seconds", &args->seconds, 1, 600,
+            "With --bench: about how long it takes where the GPU is slow")
+      ->capture_default_str()
+      ->needs(benches);
+  add_text(verb, "--save", &args->save, "FILE",
+           "With --bench: write the GPU to FILE as data, what it is and how fast")
+      ->needs(benches);
+  add_text(verb, "--describe", &args->describe, "FILE",
+           "Show the GPU that such a file describes instead of this machine's")
+      ->excludes(checks)
+      ->excludes(benches)
+      ->excludes("NAME");
 }
 
 }  // namespace
 
 void add_gpu(CLI::App& program, Action& action) {
   CLI::App& verb = *program.add_subcommand(
-      "gpu", "Show the GPUs: driver, memory, what each lacks, and whether it computes right");
+      "gpu",
+      "Show the GPUs: driver, memory, what each lacks, whether it computes right, and how fast");
   auto args = std::make_shared<GpuArgs>();
   CLI::Option* checks = verb.add_flag(
       "--check", args->check,
       "Hold every shader against the reference kernels, bit by bit, on random and hostile values; "
       "exit status 1 where any differs");
   verb.add_option("NAME", args->name,
-                  "With --check: the GPU whose name holds this, in letters of any case; default: "
-                  "the first discrete one. Drivers that are software answer to their name alone")
-      ->needs(checks);
+                  "With --check or --bench: the GPU whose name holds this, in letters of any case; "
+                  "default: the first discrete one. Drivers that are software answer to their name "
+                  "alone");
   verb.add_option("--only", args->only, "With --check: the contracts whose names hold this")
       ->type_name("TEXT")
       ->needs(checks);
@@ -163,12 +193,15 @@ void add_gpu(CLI::App& program, Action& action) {
             "With --check: what the values are drawn from")
       ->capture_default_str()
       ->needs(checks);
+  add_benching(verb, args.get(), checks);
   verb.add_flag("--json", args->json, "Print one JSON object");
   add_examples(verb,
                "  hearth gpu\n"
                "  hearth gpu --check\n"
                "  hearth gpu llvmpipe --check --only 'gemm q'\n"
-               "  hearth gpu --check --json > report.json");
+               "  hearth gpu --check --json > report.json\n"
+               "  hearth gpu --bench --save gpu.json\n"
+               "  hearth gpu --describe gpu.json");
   verb.callback([args, &action] { action = [args] { return gpu(*args); }; });
 }
 

@@ -48,3 +48,25 @@ class GpuTest(ProgramTest):
         self.bad(2, "gpu", name, "--check", "--only", "banana", says=["banana"])
         self.bad(2, "gpu", "banana", "--check", says=["banana", name])
         self.bad(2, "gpu", name, says=["--check"])
+
+    def test_measures_and_keeps_what_it_measured(self):
+        name = self.software()
+        path = self.folder / "gpu.json"
+        text = self.good("gpu", name, "--bench", "--seconds", "1", "--save", str(path))
+        self.assertIn(name, text)
+        self.assertRegex(text, r"memory +[\d.]+ GB/s +[\d.]+ % ")
+        self.assertRegex(text, r"q4_k, 16 rows +[\d.]+ G/s ")
+        kept = path.read_text()
+        told = json.loads(kept)
+        self.assertEqual(told["hearth_accelerator"], 1)
+        self.assertEqual(told["facts"]["name"], name)
+        self.assertEqual(len(told["rates"]["products"]), 15)
+        self.assertEqual(self.good("gpu", "--describe", str(path)), text)
+        self.assertEqual(self.good("gpu", "--describe", str(path), "--json"), kept)
+        path.write_text(kept.replace('"rows":16', '"rows":-16', 1))
+        says = ["gpu.json", "'rates.products[1].rows'"]
+        self.bad(1, "gpu", "--describe", str(path), says=says)
+        self.bad(1, "gpu", "--describe", str(path) + ".no", says=["gpu.json.no"])
+        self.bad(2, "gpu", name, "--describe", str(path), says=["--describe"])
+        self.bad(2, "gpu", name, "--check", "--bench", says=["--bench"])
+        self.bad(2, "gpu", "--save", str(path), says=["--bench"])

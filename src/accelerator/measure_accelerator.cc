@@ -1,0 +1,355 @@
+#include "accelerator/measure_accelerator.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "base/bytes_text.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/round_up.h"
+#include "kernels/gemm/gemm_problem.h"
+
+namespace hearth {
+namespace {
+
+constexpr double kMeasurePatience = 120;
+// A list lasts about so long, so that its beginning and its end do not count.
+constexpr double kListSeconds = 0.02;
+constexpr uint32_t kMostCommands = 512;
+constexpr size_t kLeastRepetitions = 3, kMostRepetitions = 9, kMostSubmissions = 101;
+constexpr uint64_t kLeastPiece = 4096, kFirstPiece = uint64_t{1} << 20;
+constexpr uint32_t kFirstSide = 256;
+// Of one buffer, or of all copies of a matrix.
+constexpr uint64_t kPartOfMemory = 8;
+constexpr uint64_t kCopiesInPieces = 4;
+
+constexpr std::array kProductKinds = {PackKind::kQ8_0, PackKind::kQ4_0, PackKind::kQ4_K,
+                                      PackKind::kBF16, PackKind::kF32};
+constexpr std::array<uint32_t, 3> kProductRows = {1, 16, 128};
+// Writes, reads, copies to and from imported memory and within the own, submissions.
+constexpr uint32_t kOtherParts = 6;
+constexpr uint32_t kParts = kOtherParts + kProductKinds.size() * kProductRows.size();
+
+struct FreeAligned {
+  void operator()(std::byte* p) const { std::free(p); }
+};
+using AlignedBytes = std::unique_ptr<std::byte, FreeAligned>;
+
+Spread whole_spread(std::vector<double> values) {
+  const auto whole = [](double value) { return std::max(1.0, std::round(value)); };
+  const Spread spread = spread_of(std::move(values));
+  return {whole(spread.median), whole(spread.least), whole(spread.most)};
+}
+
+Spread rates_of(const std::vector<double>& seconds, double amount) {
+  std::vector<double> rates;
+  // A clock may not see what is very short.
+  for (const double one : seconds) rates.push_back(amount / std::max(one, 1e-9));
+  return whole_spread(std::move(rates));
+}
+
+// A product with some copies of its matrix, ready to be asked for.
+class ProductTrial {
+ public:
+  ProductTrial(Accelerator& accelerator, PackKind kind, uint32_t rows, uint32_t side,
+               uint32_t copies)
+      : copies_(copies) {
+    constexpr uint32_t kSeed = 1;
+    const Problem made =
+        make_problem(kind, side / kPanelRows, side / kBlock, 0, rows, Fill::kRandom, kSeed);
+    scales_at_ = round_up<uint64_t>(made.spec.codes_bytes(), kApart);
+    copy_bytes_ = scales_at_ + round_up<uint64_t>(made.spec.scales_bytes(), kApart);
+    weights_ = accelerator.allocate(copy_bytes_ * copies);
+    for (uint32_t i = 0; i < copies; ++i) {
+      const Place codes = weights_.at(copy_bytes_ * i);
+      accelerator.write(codes, {made.codes.data(), made.spec.codes_bytes()});
+      accelerator.write(codes + scales_at_, {made.scales.data(), made.spec.scales_bytes()});
+    }
+    const ActFormat format = act_format_for(kind);
+    const uint64_t activation_bytes = act_bytes(format, rows, side);
+    activations_ = accelerator.allocate(activation_bytes);
+    accelerator.write(activations_.at(), {made.act_bytes.data(), activation_bytes});
+    results_ = accelerator.allocate(uint64_t{4} * rows * side);
+    call_.spec = made.spec;
+    call_.panels = made.spec.panels();
+    call_.block1 = made.spec.blocks();
+    call_.a = {activations_.at(), format, rows, side};
+    call_.m = rows;
+    call_.out = {results_.at(), side};
+    call_.codes = weights_.at();
+    call_.scales = weights_.at(scales_at_);
+  }
+
+  const GemmCall& call() const { return call_; }
+  uint64_t copy_bytes() const { return copy_bytes_; }
+
+  CommandList list(uint32_t commands) const {
+    CommandList list;
+    for (uint32_t i = 0; i < commands; ++i) {
+      GemmCall call = call_;
+      call.codes = weights_.at(copy_bytes_ * (i % copies_));
+      call.scales = call.codes + scales_at_;
+      list.commands.push_back({.work = KernelCall(std::move(call))});
+    }
+    return list;
+  }
+
+ private:
+  static constexpr uint64_t kApart = 256;
+
+  uint32_t copies_;
+  uint64_t scales_at_ = 0, copy_bytes_ = 0;
+  Buffer weights_, activations_, results_;
+  GemmCall call_;
+};
+
+class Measurement {
+ public:
+  Measurement(Accelerator& accelerator, const MeasureOptions& options)
+      : accelerator_(accelerator),
+        options_(options),
+        // First tries take up to as long as what is counted.
+        share_(options.seconds / (2 * kParts)),
+        piece_(largest_piece()),
+        gate_(accelerator.make_timeline()),
+        ended_(accelerator.make_timeline()) {}
+
+  AcceleratorRates run() {
+    AcceleratorRates rates;
+    tell();
+    measure_host(&rates);
+    measure_imported(&rates);
+    rates.memory = measure_memory();
+    tell();
+    rates.submission_nanoseconds = measure_submissions();
+    tell();
+    for (const PackKind kind : kProductKinds) {
+      for (const uint32_t rows : kProductRows) {
+        rates.products.push_back(measure_product(kind, rows));
+        tell();
+      }
+    }
+    return rates;
+  }
+
+ private:
+  void tell() {
+    if (options_.report) options_.report(done_, kParts);
+    ++done_;
+  }
+
+  uint64_t largest_piece() const {
+    const AcceleratorFacts& facts = accelerator_.facts();
+    const uint64_t memory = facts.free_bytes != 0 ? facts.free_bytes : facts.memory_bytes;
+    const uint64_t room = std::min(memory, facts.allocation_bytes) / kPartOfMemory;
+    uint64_t piece = options_.piece_bytes;
+    while (piece > room && piece > kLeastPiece) piece /= 2;
+    return piece;
+  }
+
+  // The queue for the link: one that does nothing else, where there is one.
+  uint32_t link_queue() const {
+    const std::vector<QueueFacts>& queues = accelerator_.facts().queues;
+    for (uint32_t i = 0; i < queues.size(); ++i) {
+      if (!queues[i].computes) return i;
+    }
+    return 0;
+  }
+
+  // Seconds of the list, all of one queue, from a signal on until the host knows that it has ended.
+  double seconds_of(CommandList list) {
+    const Moment gate{gate_, ++gate_value_}, end{ended_, ++end_value_};
+    list.commands.front().waits = {gate};
+    list.commands.back().signals = {end};
+    accelerator_.submit(list);
+    const double begin = steady_seconds();
+    accelerator_.signal(gate);
+    accelerator_.wait(end, kMeasurePatience);
+    return steady_seconds() - begin;
+  }
+
+  // Several repetitions after one that does not count.
+  template <typename Once>
+  std::vector<double> repeated(const Once& once, size_t most = kMostRepetitions) {
+    once();
+    std::vector<double> seconds;
+    const double begin = steady_seconds();
+    while (seconds.size() < kLeastRepetitions ||
+           (seconds.size() < most && steady_seconds() - begin < share_)) {
+      seconds.push_back(once());
+    }
+    return seconds;
+  }
+
+  // Doubles `size` as long as the repetitions of the next, which take `factor` times as long,
+  // fit the share.
+  template <typename Seconds>
+  uint64_t grown(uint64_t size, uint64_t most, double factor, const Seconds& seconds) {
+    while (2 * size <= most && factor * kLeastRepetitions * seconds(size) < share_) size *= 2;
+    return size;
+  }
+
+  // How many commands last as long as a list should. list(n) makes one of so many.
+  template <typename List>
+  uint32_t commands_for(const List& list) {
+    const double wanted = std::min(kListSeconds, share_ / kLeastRepetitions);
+    uint32_t commands = 1;
+    // The first figure is mostly that of a submission where a command is short.
+    for (int tries = 0; tries < 2; ++tries) {
+      const double each = std::max(seconds_of(list(commands)), 1e-9) / commands;
+      commands = static_cast<uint32_t>(std::clamp<double>(wanted / each, 1, kMostCommands));
+    }
+    return commands;
+  }
+
+  template <typename Once>
+  TransferRate transfer(const Once& once) {
+    const uint64_t bytes = grown(std::min(kFirstPiece, piece_), piece_, 2, [&](uint64_t size) {
+      once(size);
+      return once(size);
+    });
+    return {bytes, rates_of(repeated([&] { return once(bytes); }), static_cast<double>(bytes))};
+  }
+
+  void measure_host(AcceleratorRates* rates) {
+    const Buffer own = accelerator_.allocate(piece_);
+    std::vector<std::byte> host(piece_, std::byte{1});
+    const auto timed = [](const auto& work) {
+      const double begin = steady_seconds();
+      work();
+      return steady_seconds() - begin;
+    };
+    rates->write = transfer([&](uint64_t bytes) {
+      return timed([&] { accelerator_.write(own.at(), std::span(host).first(bytes)); });
+    });
+    tell();
+    rates->read = transfer([&](uint64_t bytes) {
+      return timed([&] { accelerator_.read(own.at(), std::span(host).first(bytes)); });
+    });
+    tell();
+  }
+
+  static CommandList copies(uint32_t queue, Place from, Place to, uint64_t bytes, uint32_t count) {
+    const Command copy = {.queue = queue, .work = CopyBytes{from, to, bytes}};
+    return {std::vector<Command>(count, copy)};
+  }
+
+  // `moved`: how often a copy's bytes count.
+  TransferRate copy_rate(uint32_t queue, Place from, Place to, uint32_t moved) {
+    const uint64_t bytes = grown(std::min(kFirstPiece, piece_), piece_, 2, [&](uint64_t size) {
+      seconds_of(copies(queue, from, to, size, 1));
+      return seconds_of(copies(queue, from, to, size, 1));
+    });
+    const auto list = [&](uint32_t count) { return copies(queue, from, to, bytes, count); };
+    const uint32_t count = commands_for(list);
+    return {bytes, rates_of(repeated([&] { return seconds_of(list(count)); }),
+                            static_cast<double>(bytes) * count * moved)};
+  }
+
+  void measure_imported(AcceleratorRates* rates) {
+    const uint64_t alignment = accelerator_.facts().import_alignment;
+    if (alignment == 0) {
+      rates->import_refused = "it cannot import memory";
+      done_ += 2;
+      return;
+    }
+    const uint64_t bytes = round_up(piece_, alignment);
+    const AlignedBytes memory(
+        static_cast<std::byte*>(std::aligned_alloc(static_cast<size_t>(alignment), bytes)));
+    if (memory == nullptr) {
+      fail(ErrorCode::kResource, "there is no memory for {} to copy from", bytes_text(bytes));
+    }
+    std::fill_n(memory.get(), bytes, std::byte{1});
+    Buffer host;
+    try {
+      host = accelerator_.import({memory.get(), bytes});
+    } catch (const Error& error) {
+      // A driver may refuse all memory of some kind. What is lost throws again at its next use.
+      rates->import_refused = error.what();
+      done_ += 2;
+      return;
+    }
+    const Buffer own = accelerator_.allocate(piece_);
+    rates->import_to = copy_rate(link_queue(), host.at(), own.at(), 1);
+    tell();
+    rates->import_from = copy_rate(link_queue(), own.at(), host.at(), 1);
+    tell();
+  }
+
+  TransferRate measure_memory() {
+    const Buffer a = accelerator_.allocate(piece_), b = accelerator_.allocate(piece_);
+    accelerator_.write(a.at(), std::vector<std::byte>(piece_, std::byte{1}));
+    return copy_rate(0, a.at(), b.at(), 2);
+  }
+
+  Spread measure_submissions() {
+    constexpr uint64_t kBytes = 4;
+    const Buffer buffer = accelerator_.allocate(2 * kBytes);
+    accelerator_.write(buffer.at(), std::vector<std::byte>(2 * kBytes));
+    CommandList list = copies(0, buffer.at(), buffer.at(kBytes), kBytes, 1);
+    std::vector<double> seconds = repeated(
+        [&] {
+          const Moment end{ended_, ++end_value_};
+          list.commands[0].signals = {end};
+          const double begin = steady_seconds();
+          accelerator_.submit(list);
+          accelerator_.wait(end, kMeasurePatience);
+          return steady_seconds() - begin;
+        },
+        kMostSubmissions);
+    for (double& one : seconds) one *= 1e9;
+    return whole_spread(std::move(seconds));
+  }
+
+  uint32_t copies_for(uint32_t commands, uint64_t bytes) const {
+    const uint64_t copies = kCopiesInPieces * piece_ / bytes;
+    return static_cast<uint32_t>(std::clamp<uint64_t>(copies, 1, commands));
+  }
+
+  ProductRate measure_product(PackKind kind, uint32_t rows) {
+    ProductRate rate{.kind = kind, .rows = rows, .side = kFirstSide};
+    {
+      const ProductTrial trial(accelerator_, kind, rows, kFirstSide, 1);
+      rate.refused = accelerator_.why_not(trial.call());
+      if (!rate.refused.empty()) return rate;
+    }
+    constexpr double kArea = 4;
+    rate.side = static_cast<uint32_t>(grown(kFirstSide, options_.side, kArea, [&](uint64_t side) {
+      const ProductTrial trial(accelerator_, kind, rows, static_cast<uint32_t>(side), 1);
+      seconds_of(trial.list(1));
+      return seconds_of(trial.list(1));
+    }));
+    uint32_t commands = 0, copies = 0;
+    {
+      const ProductTrial one(accelerator_, kind, rows, rate.side, 1);
+      seconds_of(one.list(1));
+      commands = commands_for([&](uint32_t n) { return one.list(n); });
+      copies = copies_for(commands, one.copy_bytes());
+    }
+    const ProductTrial trial(accelerator_, kind, rows, rate.side, copies);
+    const double amount = static_cast<double>(rows) * rate.side * rate.side * commands;
+    rate.per_second = rates_of(repeated([&] { return seconds_of(trial.list(commands)); }), amount);
+    return rate;
+  }
+
+  Accelerator& accelerator_;
+  const MeasureOptions& options_;
+  double share_;  // seconds of one part
+  uint64_t piece_;
+  TimelineId gate_, ended_;
+  uint64_t gate_value_ = 0, end_value_ = 0;
+  uint32_t done_ = 0;
+};
+
+}  // namespace
+
+AcceleratorRates measure_accelerator(Accelerator& accelerator, const MeasureOptions& options) {
+  return Measurement(accelerator, options).run();
+}
+
+}  // namespace hearth
