@@ -116,7 +116,7 @@ struct Size {
   uint32_t rows, n;
 };
 std::vector<Size> sizes(bool brief) {
-  if (brief) return {{3, 33}, {2, 384}};
+  if (brief) return {{1, 65}, {3, 33}, {2, 384}};
   return {{1, 1},  {3, 15}, {1, 16},  {17, 17},  {2, 31},
           {5, 32}, {3, 33}, {1, 300}, {33, 768}, {2, 4097}};
 }
@@ -230,7 +230,8 @@ AttendCall attend_problem(Memory& memory, const AttendSize& size) {
 
 Contract attend_contract(bool brief) {
   std::vector<AttendSize> sizes = {{{1, 5, 70}, 2, 1, 32, 32, false, 0},
-                                   {{65, 3}, 4, 2, 16, 16, true, 0}};
+                                   {{65, 3}, 4, 2, 16, 16, true, 0},
+                                   {{3}, 1, 1, 80, 80, false, 0}};
   if (!brief) {
     sizes.push_back({{600, 1}, 1, 1, 64, 64, false, 0});
     sizes.push_back({{130}, 2, 2, 80, 80, false, 33});
@@ -282,7 +283,8 @@ CallProblem gemm_problem(BufferId buffer, Random& random, PackKind kind, const P
 }
 
 Contract gemm_contract(PackKind kind, bool brief) {
-  std::vector<GemmSize> sizes = {{3, 11, 3, 5, 2}};
+  // Few rows, and more than 16, which shaders take in other numbers; whole and cut.
+  std::vector<GemmSize> sizes = {{3, 11, 3, 5, 2}, {2, 9, 0, 33, 0}, {1, 9, 1, 33, 7}};
   if (!brief) {
     sizes.push_back({1, 1, 0, 1, 0});
     sizes.push_back({2, 8, 0, 16, 0});

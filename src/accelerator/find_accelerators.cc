@@ -49,13 +49,17 @@ const FoundAccelerator& by_default(const FoundAccelerators& found) {
 
 const FoundAccelerator& by_name(const FoundAccelerators& found, std::string_view name) {
   const FoundAccelerator* chosen = nullptr;
+  const auto same = [&](const FoundAccelerator& one) {
+    return lower(one.facts.name) == lower(name);
+  };
+  const bool whole = std::ranges::any_of(found.all, same);
   for (const FoundAccelerator& one : found.all) {
-    if (lower(one.facts.name).find(lower(name)) == std::string::npos) continue;
+    if (whole ? !same(one) : lower(one.facts.name).find(lower(name)) == std::string::npos) continue;
     if (chosen != nullptr && chosen->facts.name != one.facts.name) {
       fail(ErrorCode::kUsage, "'{}' may mean '{}' and '{}': give more of the name", printable(name),
            chosen->facts.name, one.facts.name);
     }
-    if (chosen == nullptr) chosen = &one;
+    if (chosen == nullptr || (!chosen->refused.empty() && one.refused.empty())) chosen = &one;
   }
   if (chosen == nullptr) {
     fail(ErrorCode::kUsage, "no GPU here has '{}' in its name; there are {}", printable(name),

@@ -25,10 +25,11 @@ struct FoundAccelerators {
 // Loads the drivers, which may take a second, and asks them.
 FoundAccelerators find_accelerators();
 
-// The accelerator that a user means: whose name holds `name`, in letters of any case; the first of
-// equals. Without a name the first discrete one that can be used, else the first that is no
-// software: software answers to its name alone. Throws Error: kUsage where no name fits or several
-// different ones do, kUnsupported where it cannot be used or there is none.
+// The accelerator that a user means: whose name is `name`, else holds it, in letters of any case;
+// of equals the first that can be used. Without a name the first discrete one that can be used,
+// else the first that is no software: software answers to its name alone. Throws Error: kUsage
+// where no name fits or several different ones do, kUnsupported where it cannot be used or there is
+// none.
 const FoundAccelerator& choose_accelerator(const FoundAccelerators& found, std::string_view name);
 
 const char* accelerator_kind_name(AcceleratorKind kind);  // "discrete", "integrated", "software"

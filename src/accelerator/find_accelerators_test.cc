@@ -55,6 +55,13 @@ TEST(FindAccelerators, ANameMustMeanOne) {
             "no GPU here has 'arc' in its name; there are 'RTX 5090', 'RTX 5090', 'RTX 3090'");
 }
 
+TEST(FindAccelerators, AWholeNameIsMeantAlone) {
+  const FoundAccelerators found{
+      {one("RX 6800 XT", kDiscrete), one("RX 6800", kDiscrete, "full"), one("RX 6800", kDiscrete)},
+      {}};
+  EXPECT_EQ(&choose_accelerator(found, "rx 6800"), &found.all[2]);
+}
+
 TEST(FindAccelerators, WhereThereAreNoneItSaysWhy) {
   EXPECT_EQ(chosen({{}, "there is no Vulkan loader"}, "any"), "there is no Vulkan loader");
 }

@@ -189,7 +189,7 @@ void add_bench_embed_options(CLI::App& verb, BenchEmbedArgs* args,
   CLI::Option* device =
       verb.add_option("--device", args->devices,
                       "With --embed: a device, such as sim:alpha=0.018,beta=0.27,kind=accelerator, "
-                      "http://host:port/v1 or cpu; once for each")
+                      "http://host:port/v1, gpu or cpu; once for each")
           ->allow_extra_args(false)
           ->type_name("SPEC");
   CLI::Option* slo = verb.add_option("--slo", args->slos,

@@ -91,6 +91,7 @@ std::string device_table(const std::vector<DeviceReport>& reports) {
       fmt::format("{:{}}  {:11}  {:5}  {}\n", "device", widest, "kind", "queue", "why");
   for (const DeviceReport& report : reports) {
     std::string why = report.why;
+    if (!report.bits.empty()) why += "; " + report.bits;
     if (!report.pus.empty()) why += fmt::format("; CPUs {}", ranges_text(report.pus));
     if (report.line.alpha > 0) {
       why += fmt::format("; {:.3g} s a text of {} tokens and {:.3g} s a batch, {} within the time",

@@ -24,9 +24,10 @@ EmbedOptions settle_embedding(const EmbedModelArgs& args, const ModelSpec& spec)
   }
   EmbedOptions embed{settle_pooling(spec, asked), !args.no_normalise};
   for (const std::string& device : args.devices.devices) {
-    if (embed.normalise || device.starts_with("cpu")) continue;
+    if (embed.normalise || device.starts_with("cpu") || device.starts_with("gpu")) continue;
     fail(ErrorCode::kUsage,
-         "--no-normalize goes with processors alone: '{}' gives vectors of length 1", device);
+         "--no-normalize goes with this machine's devices alone: '{}' gives vectors of length 1",
+         device);
   }
   return embed;
 }
@@ -136,6 +137,7 @@ EmbedSetup load_devices(const EmbedModelArgs& args, EmbedModel& model, const Mac
   };
   SetupOptions options =
       setup_options(machine, args.devices, args.engine, model.engine, model.options);
+  options.spec = &model.model.spec;
   options.before_pools = [&](std::span<const EngineOptions> engines) {
     settle_weights(&model.model, machine, isa, engines, console);
   };

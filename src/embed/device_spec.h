@@ -36,14 +36,14 @@ struct PoolSpec {
   std::map<std::string, std::string> settings;
 };
 
-// What choose_accelerator() takes; empty: any.
+// What choose_accelerator() takes; empty: the first that is no software.
 struct GpuSpec {
   std::string name;
 };
 
 struct DeviceSpec {
   std::string text;  // as given
-  std::string name;  // "cpu", "gpu", "host:port", "sim" or what `name=` says
+  std::string name;  // "cpu", "gpu:NAME", "host:port", "sim" or what `name=` says
   DeviceKind kind = DeviceKind::kCpu;
   std::variant<PoolSpec, GpuSpec, EndpointOptions, SimOptions> what;
 };

@@ -112,8 +112,8 @@ class Dispatcher {
   void part(size_t device, double now);
   // The running batch was not done, and the device goes on. Returns the batch.
   std::vector<uint64_t> give_up(size_t device, double now);
-  // Takes one query away from the running batch, or the oldest of what waits where none runs, and
-  // returns it; none: there is none whose id is below `end`. Needs no memory.
+  // Takes one query away from the running batch, or the first of what waits where none runs, and
+  // returns it; none: there is none, or its id is not below `end`. Needs no memory.
   std::optional<uint64_t> drop(size_t device, uint64_t end, double now);
   // The device failed. Returns what ran, then what waited.
   std::vector<uint64_t> fail(size_t device, double now);

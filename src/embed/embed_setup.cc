@@ -7,6 +7,7 @@
 #include <future>
 #include <utility>
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/number_list.h"
 #include "embed/agreement.h"
@@ -36,6 +37,17 @@ std::vector<uint32_t> read_numbers(const DeviceSpec& spec, const std::string& ke
   return *std::move(numbers);
 }
 
+// Of a GPU: how its vectors differ from those of this machine's cores; empty: not at all.
+std::string bits_text(const Engine& engine) {
+  const auto eats_bf16 = [](const WeightSpec& weight) {
+    return weight.is_matrix() && act_format_for(weight.packed.kind) == ActFormat::kBF16;
+  };
+  if (!multiplies_bf16(engine.isa()) || !std::ranges::any_of(engine.spec().weights, eats_bf16)) {
+    return "";
+  }
+  return "the last bits differ from those of cores with instructions for BF16";
+}
+
 struct Candidate {
   DeviceSpec spec;
   std::unique_ptr<EmbedDevice> device;  // null: not made, or could not be
@@ -46,6 +58,7 @@ struct Candidate {
 
   bool pool() const { return std::holds_alternative<PoolSpec>(spec.what); }
   const GpuSpec* gpu() const { return std::get_if<GpuSpec>(&spec.what); }
+  int turn() const { return pool() ? 0 : gpu() != nullptr ? 1 : 2; }
   bool made() const { return device != nullptr && trouble.empty(); }
 };
 
@@ -77,6 +90,9 @@ class Setup {
   EmbedSetup take();
 
  private:
+  template <typename Act>
+  void for_each_gpu(const Act& act);
+  EngineOptions gpu_engine() const;
   PoolsOptions pools_of(const DeviceSpec& spec) const;
   void announce_engines();
   void add_context(uint64_t context);
@@ -109,27 +125,43 @@ void Setup::make_others() {
   }
 }
 
-// First of those with an engine: whether a pool is wanted depends on whether there is a GPU.
-void Setup::make_gpus(const MakeEngine& make_engine) {
-  PoolsOptions pools = options_.pools;
-  pools.split = PoolSplit::kOne;
-  const EngineOptions engine = pool_engines(machine_, pools)[0];
-  for (Candidate& candidate : candidates_) {
-    const GpuSpec* gpu = candidate.gpu();
-    if (gpu == nullptr) continue;
-    announce_engines();
+// Calls `act` for those without trouble; what makes one useless is its trouble.
+template <typename Act>
+void Setup::for_each_gpu(const Act& act) {
+  for (size_t i = 0; i < candidates_.size(); ++i) {
+    if (candidates_[i].gpu() == nullptr || !candidates_[i].trouble.empty()) continue;
     try {
-      auto device =
-          make_gpu_device(candidate.spec.name, gpu->name, engine, pools.embed, make_engine);
-      candidate.batch = device->batch_tokens();
-      candidate.context = device->context();
-      add_context(candidate.context);
-      candidate.device = std::move(device);
+      act(i, candidates_[i]);
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kUnsupported && error.code() != ErrorCode::kResource) throw;
-      candidate.trouble = error.what();
+      candidates_[i].trouble = error.what();
     }
   }
+}
+
+// Whether a pool is wanted depends on whether there is a GPU, and what is announced on both.
+void Setup::make_gpus(const MakeEngine& make_engine) {
+  std::vector<std::shared_ptr<Accelerator>> opened(candidates_.size());
+  for_each_gpu([&](size_t i, Candidate& candidate) {
+    HEARTH_CHECK(options_.spec != nullptr, "a GPU has a model");
+    opened[i] = open_gpu(candidate.gpu()->name, *options_.spec);
+  });
+  for_each_gpu([&](size_t i, Candidate& candidate) {
+    announce_engines();
+    auto device = make_gpu_device(candidate.spec.name, opened[i], gpu_engine(),
+                                  options_.pools.embed, make_engine);
+    candidate.report.bits = bits_text(device->engine());
+    candidate.batch = device->batch_tokens();
+    candidate.context = device->context();
+    add_context(candidate.context);
+    candidate.device = std::move(device);
+  });
+}
+
+EngineOptions Setup::gpu_engine() const {
+  PoolsOptions pools = options_.pools;
+  pools.split = PoolSplit::kOne;
+  return pool_engines(machine_, pools)[0];
 }
 
 void Setup::add_context(uint64_t context) {
@@ -144,17 +176,13 @@ PoolsOptions Setup::pools_of(const DeviceSpec& spec) const {
   return pools;
 }
 
-// Once, before the first engine is made: those of GPUs, and of all pools that there may be.
+// Once, before the first engine is made: those of GPUs, and of pools that get a queue beside them.
 void Setup::announce_engines() {
   if (std::exchange(announced_, true)) return;
   decide();
   std::vector<EngineOptions> engines;
   for (const Candidate& candidate : candidates_) {
-    if (candidate.gpu() != nullptr) {
-      PoolsOptions pools = options_.pools;
-      pools.split = PoolSplit::kOne;
-      engines.push_back(pool_engines(machine_, pools)[0]);
-    }
+    if (candidate.gpu() != nullptr && candidate.trouble.empty()) engines.push_back(gpu_engine());
     if (!candidate.pool() || !candidate.report.queue) continue;
     const std::vector<EngineOptions> own = pool_engines(machine_, pools_of(candidate.spec));
     engines.insert(engines.end(), own.begin(), own.end());
@@ -193,13 +221,13 @@ void Setup::make_pools(const MakeEngine& make_engine) {
   candidates_ = std::move(all);
 }
 
-// Pools come first: others must agree with the file that the user named.
+// Pools come first, then GPUs: others must agree with the file that the user named.
 void Setup::check_they_agree() {
   std::vector<EmbedDevice*> devices;
   std::vector<Candidate*> owners;
-  for (bool pools : {true, false}) {
+  for (int turn : {0, 1, 2}) {
     for (Candidate& candidate : candidates_) {
-      if (!candidate.made() || candidate.pool() != pools) continue;
+      if (!candidate.made() || candidate.turn() != turn) continue;
       devices.push_back(candidate.device.get());
       owners.push_back(&candidate);
     }

@@ -25,7 +25,8 @@ struct SetupOptions {
   bool offload = false;
   double slo = std::numeric_limits<double>::infinity();  // seconds
   PoolsOptions pools;                                    // of a `cpu` without settings of its own
-  // Called before a pool is made, with the options of the engines of all pools that will be there.
+  const ModelSpec* spec = nullptr;                       // of what pools and GPUs compute
+  // Called before an engine is made, with the options of all that will be there, of GPUs too.
   std::function<void(std::span<const EngineOptions> engines)> before_pools = {};
 };
 
@@ -40,6 +41,7 @@ struct DeviceReport {
   LatencyLine line;
   uint64_t depth = 0;
   std::vector<uint32_t> pus;  // of a pool's threads, rising
+  std::string bits;           // of a GPU whose vectors are not the cores' to the last bit: why
 };
 
 struct EmbedSetup {
@@ -47,7 +49,7 @@ struct EmbedSetup {
   std::vector<DeviceQueue> queues;
   bool texts = false;         // queries need their text: there is an endpoint
   std::vector<uint32_t> pus;  // that pools work on
-  uint32_t context = 0;       // the least of the pools'; 0: there is none
+  uint32_t context = 0;       // the least of pools' and GPUs'; 0: there is none
 };
 
 // Makes queries of texts, with their tokens.

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "accelerator/accelerator.h"
 #include "embed/cpu_pool.h"
 #include "embed/cpu_pools.h"
 
@@ -19,11 +20,15 @@ class GpuDevice : public CpuPool {
   bool remote() const override { return true; }
 };
 
-// Loads the model by `make` and moves its weights to the accelerator that `gpu` means
-// (choose_accelerator()), once its shaders were found right for the model's weights. Throws Error:
-// kUsage where nothing has such a name, kUnsupported and kResource where it cannot be used, with
-// the reason, and what `make` throws.
-std::unique_ptr<GpuDevice> make_gpu_device(const std::string& name, const std::string& gpu,
+// The accelerator that `gpu` means (choose_accelerator()), open, for such a model. Throws Error:
+// kUsage where nothing has such a name, kUnsupported where it or the model cannot be used.
+std::shared_ptr<Accelerator> open_gpu(const std::string& gpu, const ModelSpec& spec);
+
+// Loads the model by `make` and moves its weights there, once the shaders were found right for
+// them. Throws Error: kUnsupported where they are wrong, kResource where memory is short, and what
+// `make` throws.
+std::unique_ptr<GpuDevice> make_gpu_device(const std::string& name,
+                                           std::shared_ptr<Accelerator> accelerator,
                                            const EngineOptions& engine, const EmbedOptions& embed,
                                            const MakeEngine& make);
 

@@ -201,14 +201,22 @@ StepView Engine::view() {
 bool Engine::step(std::span<const StepRequest> requests, const Abandon* abandon) {
   check(requests);
   lay_out(requests);
+  const auto undo = [&] {
+    for (size_t i = 0; i < requests.size(); ++i) {
+      requests[i].sequence->truncate(items_[i].first_position);
+    }
+  };
   if (runner_) {
-    runner_->run(view());
+    try {
+      runner_->run(view());
+    } catch (...) {
+      undo();
+      throw;
+    }
     return true;
   }
   if (lane_->run(view(), abandon)) return true;
-  for (size_t i = 0; i < requests.size(); ++i) {
-    requests[i].sequence->truncate(items_[i].first_position);
-  }
+  undo();
   return false;
 }
 

@@ -107,7 +107,7 @@ class Engine {
   // False where the step was abandoned. In both cases nothing has changed.
   bool step(std::span<const StepRequest> requests, const Abandon* abandon = nullptr);
   // From the next step on they are computed by that, and not by the threads; only hidden states may
-  // be wanted then, and no step is abandoned.
+  // be wanted then, and no step is abandoned. What it throws leaves step() with nothing changed.
   void compute_by(std::unique_ptr<StepRunner> runner) { runner_ = std::move(runner); }
   // Row i of the last step's rows of logits, in the order of the requests: [vocabulary]. Valid
   // until this member of the team asks for another row.

@@ -8,7 +8,7 @@ namespace hearth {
 class StepRunner {
  public:
   virtual ~StepRunner() = default;
-  // Fills step.hidden; the step wants no logits. Throws Error (kResource) where it cannot.
+  // Fills step.hidden; the step wants no logits. Throws Error where it cannot.
   virtual void run(const StepView& step) = 0;
 };
 

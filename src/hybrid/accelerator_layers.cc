@@ -1,7 +1,6 @@
 #include "hybrid/accelerator_layers.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/check.h"
 #include "base/round_up.h"
@@ -37,16 +36,19 @@ std::string why_no_pass(const ModelSpec& spec) {
     }
   }
   for (const WeightSpec& weight : spec.weights) {
-    if (weight.input_order || weight.cut == WeightCut::kReplicated) {
+    if (weight.input_order) {
       return "weights with an order of columns are not computed on a GPU yet";
+    }
+    if (weight.cut == WeightCut::kReplicated) {
+      return "weights that every node has a copy of are not computed on a GPU yet";
     }
   }
   return "";
 }
 
-AcceleratorLayers::AcceleratorLayers(const AcceleratorWeights& weights, const StepView& step,
-                                     PassCommands* commands)
-    : weights_(weights), spec_(weights.model().spec()), step_(step), commands_(*commands) {
+AcceleratorLayers::AcceleratorLayers(const AcceleratorWeights& weights, uint32_t context,
+                                     const StepView& step, PassCommands* commands)
+    : weights_(weights), context_(context), step_(step), commands_(*commands) {
   HEARTH_CHECK(step.logit_rows == 0 && step.later_rows == 0, "a pass gives no logits");
 }
 
@@ -373,7 +375,7 @@ Place AcceleratorLayers::angles_of(const RopeParams& rope) {
   for (const auto& [of, place] : angles_) {
     if (*of == rope) return place;
   }
-  const RopeTable table = make_rope_table(rope, spec_.hyper.context);
+  const RopeTable table = make_rope_table(rope, context_);
   const size_t half = table.inverse_frequency.size(), rows = step_.rows();
   std::vector<float> angles(2 * rows * half);
   for (size_t r = 0; r < rows; ++r) {

@@ -24,8 +24,9 @@ std::string why_no_pass(const ModelSpec& spec);
 
 class AcceleratorLayers : public BlockBuilder {
  public:
-  // All of them outlive it. The step has no rows of logits.
-  AcceleratorLayers(const AcceleratorWeights& weights, const StepView& step,
+  // All of them outlive it. The step has no rows of logits; `context`: the positions that a text
+  // may have.
+  AcceleratorLayers(const AcceleratorWeights& weights, uint32_t context, const StepView& step,
                     PassCommands* commands);
 
   Reduced embed(const EmbeddingBlock& embedding, const std::optional<NormRef>& before) override;
@@ -75,7 +76,7 @@ class AcceleratorLayers : public BlockBuilder {
   Place rows_seen(const AttentionBlock& block);
 
   const AcceleratorWeights& weights_;
-  const ModelSpec& spec_;
+  const uint32_t context_;
   const StepView& step_;
   PassCommands& commands_;
   std::vector<Value> values_;

@@ -45,23 +45,24 @@ AcceleratorWeights::AcceleratorWeights(const Model& model, Accelerator& accelera
       }
     }
   }
-  for (const Upload& upload : uploads) bytes_ += round_up(upload.bytes.size(), kAlign);
+  uint64_t bytes = 0;
+  for (const Upload& upload : uploads) bytes += round_up(upload.bytes.size(), kAlign);
   const AcceleratorFacts& facts = accelerator.facts();
   const uint64_t room = facts.free_bytes != 0 ? facts.free_bytes : facts.memory_bytes;
-  if (bytes_ > room) {
+  if (bytes > room) {
     fail(ErrorCode::kResource, "the model's weights take {} and {} has {}: take a smaller type",
-         bytes_text(bytes_), facts.name, bytes_text(room));
+         bytes_text(bytes), facts.name, bytes_text(room));
   }
   const uint64_t most = std::min(facts.allocation_bytes, kBufferBytes);
   for (size_t begin = 0; begin < uploads.size();) {
-    uint64_t bytes = 0;
+    uint64_t taken = 0;
     size_t end = begin;
     for (; end < uploads.size(); ++end) {
       const uint64_t next = round_up(uploads[end].bytes.size(), kAlign);
-      if (end > begin && bytes + next > most) break;
-      bytes += next;
+      if (end > begin && taken + next > most) break;
+      taken += next;
     }
-    Buffer& buffer = buffers_.emplace_back(accelerator.allocate(bytes));
+    Buffer& buffer = buffers_.emplace_back(accelerator.allocate(taken));
     uint64_t offset = 0;
     for (; begin < end; ++begin) {
       const Upload& upload = uploads[begin];

@@ -31,14 +31,12 @@ class AcceleratorWeights {
   Place vector(const VectorWeight* weight) const {
     return weight == nullptr ? Place{} : vectors_.at(weight);
   }
-  uint64_t bytes() const { return bytes_; }
 
  private:
   const Model& model_;
   std::vector<Buffer> buffers_;
   std::unordered_map<const Weight*, std::vector<ShardPlace>> matrices_;
   std::unordered_map<const VectorWeight*, Place> vectors_;
-  uint64_t bytes_ = 0;
 };
 
 }  // namespace hearth

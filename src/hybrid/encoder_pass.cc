@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "hybrid/accelerator_layers.h"
-#include "hybrid/pass_commands.h"
 
 namespace hearth {
 namespace {
@@ -19,50 +19,97 @@ const Model& computable(const Model& model) {
   return model;
 }
 
+// A step of as many rows as there may be, in texts as long as they may be.
+struct LargestStep {
+  explicit LargestStep(const PassLimits& limits)
+      : tokens(limits.rows), positions(limits.rows), row_items(limits.rows) {
+    for (uint32_t row = 0; row < limits.rows; ++row) {
+      positions[row] = row % limits.context;
+      if (positions[row] == 0) {
+        items.push_back({row, std::min(limits.context, limits.rows - row), 0, nullptr});
+      }
+      row_items[row] = static_cast<uint32_t>(items.size() - 1);
+    }
+  }
+  StepView view() const {
+    StepView step;
+    step.tokens = tokens;
+    step.positions = positions;
+    step.row_items = row_items;
+    step.items = items;
+    return step;
+  }
+
+  std::vector<int32_t> tokens;
+  std::vector<uint32_t> positions, row_items;
+  std::vector<StepItem> items;
+};
+
 }  // namespace
 
 EncoderPass::EncoderPass(std::shared_ptr<const Model> model,
-                         std::shared_ptr<Accelerator> accelerator)
+                         std::shared_ptr<Accelerator> accelerator, const PassLimits& limits)
     : model_(std::move(model)),
       accelerator_(std::move(accelerator)),
+      limits_(limits),
       weights_(computable(*model_), *accelerator_),
-      done_{accelerator_->make_timeline(), 0} {}
-
-uint64_t EncoderPass::memory_bytes() const {
-  return weights_.bytes() + inputs_.bytes() + activations_.bytes();
+      done_{accelerator_->make_timeline(), 0} {
+  reserve();
 }
 
-Buffer& EncoderPass::grown(Buffer* buffer, uint64_t bytes) {
-  if (buffer->bytes() < bytes) {
+EncoderPass::Made EncoderPass::make(const StepView& step) const {
+  Made made;
+  AcceleratorLayers layers(weights_, limits_.context, step, &made.commands);
+  walk_model(model_->spec(), layers);
+  made.last = layers.last();
+  made.bytes = made.commands.lay_out(made.last.at);
+  return made;
+}
+
+// Makes the buffers at least as long as the pass needs them; what was in a longer one is lost.
+PassCommands::Buffers EncoderPass::buffers(const Made& made) {
+  const auto grow = [&](Buffer* buffer, uint64_t bytes) {
+    if (buffer->bytes() >= bytes) return;
     *buffer = {};
     *buffer = accelerator_->allocate(bytes);
+  };
+  grow(&inputs_, made.commands.inputs().size());
+  grow(&values_, made.bytes);
+  return {inputs_.id(), values_.id()};
+}
+
+// So that no text finds that there is no memory for its step, or a call that cannot be done.
+void EncoderPass::reserve() {
+  const LargestStep largest(limits_);
+  const Made made = make(largest.view());
+  const CommandList list = made.commands.placed_in(buffers(made), done_);
+  for (const Command& command : list.commands) {
+    const auto* call = std::get_if<KernelCall>(&command.work);
+    const std::string why = call == nullptr ? "" : accelerator_->why_not(*call);
+    if (!why.empty()) fail(ErrorCode::kUnsupported, "{}", why);
   }
-  return *buffer;
 }
 
 void EncoderPass::run(const StepView& step) {
-  PassCommands commands;
-  AcceleratorLayers layers(weights_, step, &commands);
-  walk_model(model_->spec(), layers);
-  const uint64_t bytes = commands.lay_out(layers.last().at);
-  const PassCommands::Buffers buffers{grown(&inputs_, commands.inputs().size()).id(),
-                                      grown(&activations_, bytes).id()};
-  accelerator_->write(inputs_.at(), commands.inputs());
+  const Made made = make(step);
+  const PassCommands::Buffers in = buffers(made);
+  accelerator_->write(inputs_.at(), made.commands.inputs());
   ++done_.value;
-  accelerator_->submit(commands.placed_in(buffers, done_));
+  accelerator_->submit(made.commands.placed_in(in, done_));
   accelerator_->wait(done_, kMostSeconds);
-  const Place last = commands.place_in(buffers, layers.last().at);
-  const uint64_t row_bytes = layers.last().stride * sizeof(float);
+  const Place last = made.commands.place_in(in, made.last.at);
+  const uint64_t stride = made.last.stride;
   const uint32_t width = model_->spec().hyper.width;
   // Neighbouring rows come in one piece.
   std::vector<float> rows;
   for (size_t i = 0; i < step.outputs.size();) {
     size_t end = i + 1;
     while (end < step.outputs.size() && step.outputs[end] == step.outputs[end - 1] + 1) ++end;
-    rows.resize((end - i) * layers.last().stride);
-    accelerator_->read(last + step.outputs[i] * row_bytes, std::as_writable_bytes(std::span(rows)));
+    rows.resize((end - i) * stride);
+    accelerator_->read(last + step.outputs[i] * stride * sizeof(float),
+                       std::as_writable_bytes(std::span(rows)));
     for (size_t r = i; r < end; ++r) {
-      std::copy_n(&rows[(r - i) * layers.last().stride], width, step.hidden + r * width);
+      std::copy_n(&rows[(r - i) * stride], width, step.hidden + r * width);
     }
     i = end;
   }

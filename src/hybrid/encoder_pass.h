@@ -8,31 +8,43 @@
 #include "accelerator/accelerator.h"
 #include "graph/step_runner.h"
 #include "hybrid/accelerator_weights.h"
+#include "hybrid/pass_commands.h"
 #include "models/model.h"
 
 namespace hearth {
 
+// The most that a step has, and the positions that a text may have.
+struct PassLimits {
+  uint32_t rows = 1, context = 1;
+};
+
 class EncoderPass : public StepRunner {
  public:
-  // Copies the weights. Throws Error: kUnsupported where why_no_pass() says so
-  // (accelerator_layers.h), kResource where memory is short.
-  EncoderPass(std::shared_ptr<const Model> model, std::shared_ptr<Accelerator> accelerator);
+  // Copies the weights, and takes the memory of the largest step. Throws Error: kUnsupported where
+  // why_no_pass() says so (accelerator_layers.h) or the accelerator cannot do a call, kResource
+  // where memory is short.
+  EncoderPass(std::shared_ptr<const Model> model, std::shared_ptr<Accelerator> accelerator,
+              const PassLimits& limits);
 
   // Fills step.hidden. The step has no rows of logits, and its texts are whole. Throws Error
-  // (kResource) where memory is short or the accelerator is lost.
+  // (kResource) where the accelerator is lost, as it counts where nothing has come after 20 s.
   void run(const StepView& step) override;
 
-  // Of weights, and of the largest step so far.
-  uint64_t memory_bytes() const;
-
  private:
-  // At least so long; what was in it is lost.
-  Buffer& grown(Buffer* buffer, uint64_t bytes);
+  struct Made {
+    PassCommands commands;
+    FloatRows last;
+    uint64_t bytes = 0;  // of values
+  };
+  Made make(const StepView& step) const;
+  void reserve();
+  PassCommands::Buffers buffers(const Made& made);
 
   std::shared_ptr<const Model> model_;
   std::shared_ptr<Accelerator> accelerator_;
+  const PassLimits limits_;
   AcceleratorWeights weights_;
-  Buffer inputs_, activations_;
+  Buffer inputs_, values_;
   Moment done_;
 };
 

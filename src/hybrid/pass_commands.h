@@ -8,7 +8,7 @@
 //   Place x = pass.input(rows), y = pass.value(bytes);
 //   pass.add(NormCall{...});               // after all before it
 //   pass.add(QuantizeCall{...}, false);    // beside the one before
-//   uint64_t bytes = pass.lay_out();
+//   uint64_t bytes = pass.lay_out(y);
 //   CommandList list = pass.placed_in({inputs.id(), values.id()}, done);
 #pragma once
 

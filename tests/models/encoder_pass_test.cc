@@ -22,6 +22,9 @@
 namespace hearth {
 namespace {
 
+// As the engines' beside them.
+constexpr PassLimits kLimits{512, 200};
+
 // A level whose products with BF16 weights have no instructions of their own.
 Isa plain_level() {
   const std::vector<Isa> levels = available_isas(detect_cpu_features());
@@ -125,7 +128,7 @@ TEST_P(EncoderPassGolden, GivesTheBitsOfTheCores) {
     const std::unique_ptr<Engine> engine = cores(model, shards);
     const std::vector<float> expected = golden_rows(*engine, model, 64);
     EncoderPass pass(engine->model(),
-                     std::make_shared<VirtualAccelerator>(VirtualOptions{.seed = shards}));
+                     std::make_shared<VirtualAccelerator>(VirtualOptions{.seed = shards}), kLimits);
     EXPECT_TRUE(same_bits(expected, pass_rows(model, pass, 64, 0))) << shards;
     EXPECT_TRUE(same_bits(expected, pass_rows(model, pass, 3, 1))) << shards;
   }
@@ -138,7 +141,7 @@ TEST_P(EncoderPassGolden, GivesThemByShadersToo) {
   for (const FoundAccelerator& one : found.all) {
     if (!one.refused.empty()) continue;
     const std::unique_ptr<Engine> engine = cores(model, 1);
-    EncoderPass pass(engine->model(), one.open());
+    EncoderPass pass(engine->model(), one.open(), kLimits);
     EXPECT_TRUE(same_bits(golden_rows(*engine, model, 64), pass_rows(model, pass, 64, 2)))
         << one.facts.name;
   }
@@ -153,7 +156,7 @@ TEST_P(EncoderPassGolden, ItsListIsSound) {
   Step step(model, {0, 1});
   const StepView view = step.view();
   PassCommands commands;
-  AcceleratorLayers layers(weights, view, &commands);
+  AcceleratorLayers layers(weights, kLimits.context, view, &commands);
   walk_model(engine->spec(), layers);
   const uint64_t bytes = commands.lay_out(layers.last().at);
   const Buffer inputs = accelerator.allocate(commands.inputs().size());
@@ -177,7 +180,7 @@ TEST(EncoderPass, RefusesWhatItDoesNotCompute) {
   EngineOptions options;
   options.threads = options.shards = 1;
   Engine engine(source, make_spec(source), Machine::invented(1, 1), plain_level(), options);
-  EXPECT_THROW(EncoderPass(engine.model(), accelerator), Error);
+  EXPECT_THROW(EncoderPass(engine.model(), accelerator, kLimits), Error);
 }
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
-#include <new>
 
 extern "C" {
 // What glibc calls the functions that these stand for.

@@ -89,6 +89,15 @@ class EmbedTest(GpuCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn(b"banana", done.stderr)
 
+    def test_cores_do_what_it_cannot(self):
+        mean = ("--pooling", "mean", "--no-normalize")
+        texts = made_texts(4)
+        both = self.vectors(DEMO, texts, *mean, "--device", self.gpu, "--device", "cpu")
+        self.assertEqual(both, self.vectors(DEMO, texts, *mean))
+        model = write_model("bert-q8_0")
+        plain = self.vectors(model, texts, "--no-normalize")
+        self.assertEqual(self.vectors(model, texts, "--no-normalize", "--device", self.gpu), plain)
+
     def test_bench_measures_it(self):
         done = self.call("bench", write_model("bert-q8_0"), "--embed", "--device", self.gpu, "-p",
                          "4", "--slo", "200ms", "-r", "1", "--parts", "0", "-o", "json")

@@ -254,7 +254,8 @@ uint64_t free_bytes_of(const PhysicalDevice& device) {
   vkGetPhysicalDeviceMemoryProperties2(device.handle, &memory);
   const uint32_t heap = device.memory_heap;
   const uint64_t used = budget.heapUsage[heap];
-  return budget.heapBudget[heap] > used ? budget.heapBudget[heap] - used : 0;
+  // 0 would say that it does not tell.
+  return budget.heapBudget[heap] > used ? budget.heapBudget[heap] - used : 1;
 }
 
 }  // namespace hearth

@@ -147,15 +147,19 @@ void VulkanAccelerator::submit(const CommandList& list) {
 
 void VulkanAccelerator::free(BufferId id) noexcept {
   Leaving leaving = {memory_.take(id), {}};
-  for (const WorkQueue& queue : queues_) leaving.submitted.push_back(queue.submitted());
-  leaving_.push_back(std::move(leaving));
   try {
+    const bool imported = leaving.buffer.imported;
+    for (const WorkQueue& queue : queues_) leaving.submitted.push_back(queue.submitted());
+    leaving_.push_back(std::move(leaving));
     // Memory of the process may be gone right after this. What names it has ended, so that its
     // queue is about to say so.
-    if (leaving_.back().buffer.imported && !device_.lost()) {
+    if (imported && !device_.lost()) {
       for (WorkQueue& queue : queues_) static_cast<void>(queue.await_end(kLastSeconds / 2));
     }
     let_leave();
+  } catch (const std::bad_alloc&) {
+    // It cannot be remembered until what was submitted has ended.
+    for (WorkQueue& queue : queues_) static_cast<void>(queue.await_end(kLastSeconds / 2));
   } catch (const Error&) {
     // It is lost, which the next call tells.
   }

@@ -1,0 +1,172 @@
+// A GPU as a device, by the virtual accelerator: the bits of the cores, and what becomes of texts
+// when it is lost, at whichever of the calls that are made of it.
+#include "embed/gpu_device.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+
+#include "accelerator/virtual/virtual_accelerator.h"
+#include "base/error.h"
+#include "embed/queue_manager.h"
+#include "formats/gguf.h"
+#include "hybrid/encoder_pass.h"
+#include "tiny_engine.h"
+
+namespace hearth {
+namespace {
+
+// Lost from its `last`th call on; never where that is 0.
+class LostAccelerator : public VirtualAccelerator {
+ public:
+  explicit LostAccelerator(int last) : VirtualAccelerator(VirtualOptions{}), last_(last) {}
+
+  Buffer allocate(uint64_t bytes) override {
+    count();
+    return VirtualAccelerator::allocate(bytes);
+  }
+  void write(Place to, std::span<const std::byte> bytes) override {
+    count();
+    VirtualAccelerator::write(to, bytes);
+  }
+  void read(Place from, std::span<std::byte> bytes) override {
+    count();
+    VirtualAccelerator::read(from, bytes);
+  }
+  void wait(Moment moment, double seconds) override {
+    count();
+    VirtualAccelerator::wait(moment, seconds);
+  }
+  void submit(const CommandList& list) override {
+    count();
+    VirtualAccelerator::submit(list);
+  }
+  int calls() const { return calls_; }
+
+ private:
+  void count() {
+    ++calls_;
+    if (last_ != 0 && calls_ >= last_) fail(ErrorCode::kResource, "the device is lost");
+  }
+
+  const int last_;
+  std::atomic<int> calls_ = 0;
+};
+
+class GpuDeviceTest : public testing::Test {
+ protected:
+  GpuDeviceTest()
+      : file_(parse_gguf(tiny_bert({.heads = 4, .ffn = 128}), "tiny")),
+        spec_(make_spec(file_)),
+        machine_(Machine::invented(1, 1)) {
+    std::mt19937 random(1);
+    for (size_t i = 0; i < 12; ++i) {
+      queries_.push_back({"", random_tokens(random, 1 + random() % 60, 80)});
+    }
+  }
+
+  std::unique_ptr<Engine> engine() const {
+    EngineOptions options;
+    options.threads = 1;
+    options.context = options.prefill_rows = 128;
+    return std::make_unique<Engine>(file_, spec_, machine_,
+                                    available_isas(detect_cpu_features()).back(),
+                                    embed_engine_options(spec_, PoolingType::kMean, options));
+  }
+  std::unique_ptr<CpuPool> pool() const {
+    return std::make_unique<CpuPool>(
+        "cpu", [this] { return engine(); }, EmbedOptions{});
+  }
+  std::unique_ptr<GpuDevice> gpu(std::shared_ptr<Accelerator> accelerator) const {
+    return std::make_unique<GpuDevice>(
+        "gpu",
+        [&] {
+          std::unique_ptr<Engine> made = engine();
+          made->compute_by(std::make_unique<EncoderPass>(made->model(), std::move(accelerator),
+                                                         PassLimits{128, 128}));
+          return made;
+        },
+        EmbedOptions{});
+  }
+  std::vector<EmbedVector> run(CpuPool& device) const {
+    std::vector<const EmbedQuery*> batch;
+    for (const EmbedQuery& query : queries_) batch.push_back(&query);
+    return device.run(batch);
+  }
+
+  ModelSource file_;
+  ModelSpec spec_;
+  Machine machine_;
+  std::vector<EmbedQuery> queries_;
+};
+
+TEST_F(GpuDeviceTest, GivesTheBitsOfTheCores) {
+  const std::unique_ptr<GpuDevice> device = gpu(std::make_shared<LostAccelerator>(0));
+  EXPECT_EQ(device->kind(), DeviceKind::kAccelerator);
+  EXPECT_TRUE(device->remote());
+  EXPECT_EQ(run(*device), run(*pool()));
+}
+
+// A text that is at fault is the text's, and the device goes on.
+TEST_F(GpuDeviceTest, RefusesATextAsCoresDo) {
+  const std::unique_ptr<GpuDevice> device = gpu(std::make_shared<LostAccelerator>(0));
+  const EmbedQuery empty;
+  const EmbedQuery* batch[] = {&empty};
+  EXPECT_THROW(device->run(batch), Error);
+  EXPECT_EQ(run(*device).size(), queries_.size());
+}
+
+// The memory of the largest step is taken before there is a text.
+TEST_F(GpuDeviceTest, IsRefusedWhereTheLargestStepHasNoMemory) {
+  constexpr uint64_t kWeights = 300'000;  // more than the tiny model's
+  EXPECT_THROW(gpu(std::make_shared<VirtualAccelerator>(VirtualOptions{.memory_bytes = kWeights})),
+               Error);
+  const auto roomy = std::make_shared<VirtualAccelerator>(VirtualOptions{});
+  const std::unique_ptr<Engine> made = engine();
+  EXPECT_NO_THROW(AcceleratorWeights(
+      *made->model(),
+      *std::make_shared<VirtualAccelerator>(VirtualOptions{.memory_bytes = kWeights})));
+  EXPECT_EQ(run(*gpu(roomy)).size(), queries_.size());
+}
+
+TEST_F(GpuDeviceTest, LosesNoTextWithTheAccelerator) {
+  const std::vector<EmbedVector> expected = run(*pool());
+  int loading = 0, lost = 0;
+  for (int last = 1;; ++last) {
+    const auto accelerator = std::make_shared<LostAccelerator>(last);
+    std::vector<DeviceQueue> queues(2);
+    try {
+      queues[0] = {gpu(accelerator), {}, 64, 64};
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kResource);
+      ++loading;
+      continue;
+    }
+    queues[1] = {pool(), {}, 1000, 128};
+    SteadyClock clock;
+    DispatchOptions by_depth;
+    by_depth.admission = Admission::kDepth;
+    std::vector<std::promise<EmbedOutcome>> outcomes(queries_.size());
+    QueueManager manager(std::move(queues), by_depth, clock, queries_[0]);
+    for (size_t i = 0; i < queries_.size(); ++i) {
+      // A promise that is kept twice throws.
+      const auto keep = [&, i](EmbedOutcome outcome) { outcomes[i].set_value(std::move(outcome)); };
+      ASSERT_TRUE(manager.submit_waiting(queries_[i], keep));
+    }
+    for (size_t i = 0; i < queries_.size(); ++i) {
+      const EmbedOutcome outcome = outcomes[i].get_future().get();
+      ASSERT_FALSE(outcome.error) << outcome.error->what();
+      EXPECT_EQ(outcome.vector, expected[i]);
+    }
+    if (accelerator->calls() < last) break;  // it did all it was asked for
+    ++lost;
+    EXPECT_FALSE(manager.statistics()[0].up);
+  }
+  EXPECT_GT(loading, 10);
+  // The first batch is the GPU's: written, submitted, waited for, read.
+  EXPECT_GE(lost, 4);
+}
+
+}  // namespace
+}  // namespace hearth
