@@ -367,7 +367,11 @@ Reduced AcceleratorLayers::join(const Bundle& x, const Partials& result, const B
   }
   if (norms.inner) sum = add(residual, norm(sum, *norms.inner));
   const ValueId normed = norm(sum, norms.after ? *norms.after : *next);
-  if (rows == RowSet::kOutputs) last_ = normed;
+  if (rows == RowSet::kOutputs) {
+    last_ = normed;
+  } else {
+    commands_.mark();
+  }
   return {{{norms.after ? normed : sum}}, {{normed}}};
 }
 

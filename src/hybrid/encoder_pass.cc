@@ -10,7 +10,7 @@
 namespace hearth {
 namespace {
 
-// A submission that takes so long will not end.
+// What gives no sign of life for so long, a block of a layer, will not end.
 constexpr double kMostSeconds = 20;
 
 const Model& computable(const Model& model) {
@@ -94,9 +94,11 @@ void EncoderPass::run(const StepView& step) {
   const Made made = make(step);
   const PassCommands::Buffers in = buffers(made);
   accelerator_->write(inputs_.at(), made.commands.inputs());
-  ++done_.value;
   accelerator_->submit(made.commands.placed_in(in, done_));
-  accelerator_->wait(done_, kMostSeconds);
+  for (uint64_t left = made.commands.moments(); left > 0; --left) {
+    ++done_.value;
+    accelerator_->wait(done_, kMostSeconds);
+  }
   const Place last = made.commands.place_in(in, made.last.at);
   const uint64_t stride = made.last.stride;
   const uint32_t width = model_->spec().hyper.width;

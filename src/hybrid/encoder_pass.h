@@ -27,7 +27,7 @@ class EncoderPass : public StepRunner {
               const PassLimits& limits);
 
   // Fills step.hidden. The step has no rows of logits, and its texts are whole. Throws Error
-  // (kResource) where the accelerator is lost, as it counts where nothing has come after 20 s.
+  // (kResource) where the accelerator is lost, as it counts where no block has ended for 20 s.
   void run(const StepView& step) override;
 
  private:

@@ -64,13 +64,14 @@ Place PassCommands::place_in(const Buffers& buffers, const Place& place) const {
   return {buffers.values, offsets_[place.buffer - kFirstValue] + place.offset};
 }
 
-CommandList PassCommands::placed_in(const Buffers& buffers, Moment done) const {
+CommandList PassCommands::placed_in(const Buffers& buffers, Moment before) const {
   HEARTH_CHECK(offsets_.size() == bytes_.size() && !list_.commands.empty(), "it was laid out");
   CommandList placed = list_;
   for (Command& command : placed.commands) {
     for_each_place(&command, [&](Place* place) { *place = place_in(buffers, *place); });
+    for (Moment& mark : command.signals) mark = {before.timeline, before.value + mark.value};
   }
-  placed.commands.back().signals.push_back(done);
+  placed.commands.back().signals.push_back({before.timeline, before.value + moments()});
   return placed;
 }
 

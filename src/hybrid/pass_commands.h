@@ -33,13 +33,18 @@ class PassCommands {
   // `ordered`: after all that was added before; else beside the one before.
   void add(KernelCall call, bool ordered = true);
 
+  // The command before gives a sign of life: a value of the timeline that the last one ends with.
+  void mark() { list_.commands.back().signals.push_back({0, ++marks_}); }
+
   // What is to be written to the buffer of inputs.
   std::span<const std::byte> inputs() const { return inputs_; }
   // Returns the bytes that all values take together. `kept` is not written again once it was made.
   // Nothing is added afterwards.
   uint64_t lay_out(const Place& kept);
-  // The list with its inputs and values in these buffers. The last command gives `done`.
-  CommandList placed_in(const Buffers& buffers, Moment done) const;
+  // The list with its inputs and values in these buffers. Its marks give the values behind `before`
+  // on that timeline, moments() of them; the last one says that all has ended.
+  CommandList placed_in(const Buffers& buffers, Moment before) const;
+  uint64_t moments() const { return marks_ + 1; }
   Place place_in(const Buffers& buffers, const Place& place) const;
 
  private:
@@ -49,7 +54,8 @@ class PassCommands {
   std::vector<std::byte> inputs_;
   std::vector<uint64_t> bytes_;    // by value
   std::vector<uint64_t> offsets_;  // by value, once laid out
-  CommandList list_;
+  CommandList list_;               // whose signals are marks, counted from 1
+  uint64_t marks_ = 0;
 };
 
 }  // namespace hearth

@@ -72,7 +72,7 @@ class BenchEmbedTest(ProgramTest):
         for words, said in (
                 (("--embed",), "--device"),
                 (("--device", "sim"), "--embed"),
-                (("--embed", "--device", "gpu"), "'gpu' is no device"),
+                (("--embed", "--device", "npu"), "'npu' is no device"),
                 (("--embed", "--device", "sim:alpha=x"), "alpha=x"),
                 (("--embed", "--device", "sim", "--slo", "soon"), "--slo"),
                 (("--embed", "--device", "sim", "--admission", "luck"), "--admission"),

@@ -231,7 +231,7 @@ class EmbedTest(ProgramTest):
         self.bad(1, "embed", self.random, *MEAN, "/no/such/file", says=["/no/such/file"])
         self.bad(2, "embed", self.random, *MEAN, "-p", "a", "x.txt", says=["--prompt"])
         self.bad(2, "embed", self.random, *MEAN, "-p", "a", "--slo", "soon", says=["soon"])
-        self.bad(2, "embed", self.random, *MEAN, "-p", "a", "--device", "gpu", says=["gpu"])
+        self.bad(2, "embed", self.random, *MEAN, "-p", "a", "--device", "npu", says=["npu"])
         self.bad(2, "embed", self.random, *MEAN, "-p", "a", "--device", "cpu:cores=1",
                  says=["cores=1"])
         self.bad(2, "embed", self.random, *MEAN, "-p", "a", "--no-normalize", "--device",

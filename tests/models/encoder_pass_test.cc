@@ -161,8 +161,8 @@ TEST_P(EncoderPassGolden, ItsListIsSound) {
   const uint64_t bytes = commands.lay_out(layers.last().at);
   const Buffer inputs = accelerator.allocate(commands.inputs().size());
   const Buffer values = accelerator.allocate(bytes);
-  const Moment done{accelerator.make_timeline(), 1};
-  const CommandList list = commands.placed_in({inputs.id(), values.id()}, done);
+  const Moment before{accelerator.make_timeline(), 0};
+  const CommandList list = commands.placed_in({inputs.id(), values.id()}, before);
   CommandsAround around;
   for (BufferId id = 0; id < values.id(); ++id) {
     around.filled.push_back({.at = {id, 0}, .bytes = uint64_t{1} << 40, .writes = true});
