@@ -84,17 +84,22 @@ Symbol TurnGrammar::arguments(const Tool& tool) {
   const ArgumentMarks marks = argument_marks();
   const double left = schemas_end_ - SchemaBudget::thread_seconds();
   if (tool.strict) return schema_arguments(tool, marks, left);
+  if (!hold_schemas_) return any_arguments(tool, marks);
   try {
     const WorkShare share(set_, set_.work_left() / kPartOfWork);
     return schema_arguments(tool, marks, kMostOfTime * left);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kRequest) throw;
     relax(error.what());
-    Tool other = tool;
-    other.parameters = kAnyObject;
-    const WorkShare share(set_, kLeastWork);
-    return schema_arguments(other, marks, SchemaOptions().cpu_seconds);
+    return any_arguments(tool, marks);
   }
+}
+
+Symbol TurnGrammar::any_arguments(const Tool& tool, const ArgumentMarks& marks) {
+  Tool other = tool;
+  other.parameters = kAnyObject;
+  const WorkShare share(set_, kLeastWork);
+  return schema_arguments(other, marks, SchemaOptions().cpu_seconds);
 }
 
 // Sentences have the paths of what they are about, and may be many and long.

@@ -1,5 +1,7 @@
 #include "chat/turn_grammar.h"
 
+#include <fmt/format.h>
+
 #include "base/error.h"
 #include "chat/marker_space.h"
 #include "grammar/regex_parser.h"
@@ -22,10 +24,12 @@ std::vector<int32_t> controls_of(const VocabularyTrie& vocabulary) {
 }  // namespace
 
 TurnGrammar::TurnGrammar(const TurnFormat& format, const TurnOrder& order,
-                         std::span<const MarkerToken> tokens, const VocabularyTrie& vocabulary)
+                         std::span<const MarkerToken> tokens, const VocabularyTrie& vocabulary,
+                         bool hold_schemas)
     : format_(format),
       order_(order),
       tokens_(tokens),
+      hold_schemas_(hold_schemas),
       set_(builder_.regexes()),
       markup_(builder_, tokens_, controls_of(vocabulary)),
       calls_tools_(order.choice != ToolChoice::kNone && !order.tools.empty() &&
@@ -45,7 +49,7 @@ std::shared_ptr<const Grammar> TurnGrammar::build() {
     return builder_.build(start);
   } catch (const Error& error) {
     const std::string what = only_calls() || !has_answer() ? "tools" : order_.answer.name;
-    fail(ErrorCode::kRequest, "{}: the schema {}", what, error.what());
+    throw TurnTooComplex(fmt::format("{}: the schema {}", what, error.what()));
   }
 }
 

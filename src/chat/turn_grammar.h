@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "chat/turn_language.h"
 #include "chat/turn_markup.h"
 #include "grammar/grammar_builder.h"
@@ -16,11 +17,19 @@
 
 namespace hearth {
 
+// The rules were made, and the grammar of them takes too long.
+class TurnTooComplex : public Error {
+ public:
+  explicit TurnTooComplex(const std::string& message) : Error(ErrorCode::kRequest, message) {}
+};
+
 class TurnGrammar {
  public:
+  // `hold_schemas`: of tools whose schema need not be held, too.
   TurnGrammar(const TurnFormat& format, const TurnOrder& order, std::span<const MarkerToken> tokens,
-              const VocabularyTrie& vocabulary);
+              const VocabularyTrie& vocabulary, bool hold_schemas = true);
 
+  // Throws Error (kRequest) for what cannot be held and must be, TurnTooComplex among it.
   std::shared_ptr<const Grammar> build();
 
   const TurnCuts& cuts() const { return cuts_; }
@@ -60,6 +69,7 @@ class TurnGrammar {
   Symbol name(const Tool& tool);
   Symbol id();
   Symbol arguments(const Tool& tool);
+  Symbol any_arguments(const Tool& tool, const ArgumentMarks& marks);
   Symbol schema_arguments(const Tool& tool, const ArgumentMarks& marks, double seconds);
   void relax(std::string sentence);
   ArgumentMarks argument_marks();
@@ -74,6 +84,7 @@ class TurnGrammar {
   const TurnFormat& format_;
   const TurnOrder& order_;
   std::span<const MarkerToken> tokens_;
+  const bool hold_schemas_;
   GrammarBuilder builder_;
   RegexSet& set_;
   TurnMarkup markup_;

@@ -66,13 +66,24 @@ TurnLanguage compile_turn(const TurnFormat& format, const TurnOrder& order,
     });
     if (used) language.markers.push_back(marker);
   }
-  TurnGrammar grammar(format, order, language.markers, *vocabulary);
-  std::shared_ptr<const Grammar> built = grammar.build();
-  language.tools = grammar.calls_tools();
-  language.bound = grammar.bound();
-  language.cuts = grammar.cuts();
+  auto grammar = std::make_unique<TurnGrammar>(format, order, language.markers, *vocabulary);
+  std::shared_ptr<const Grammar> built;
+  try {
+    built = grammar->build();
+  } catch (const TurnTooComplex& error) {
+    const bool lenient =
+        std::ranges::any_of(order.tools, [](const Tool& tool) { return !tool.strict; });
+    if (!grammar->calls_tools() || !lenient) throw;
+    // None of the schemas that need not be held is.
+    language.relaxed.emplace_back(error.what());
+    grammar = std::make_unique<TurnGrammar>(format, order, language.markers, *vocabulary, false);
+    built = grammar->build();
+  }
+  language.tools = grammar->calls_tools();
+  language.bound = grammar->bound();
+  language.cuts = grammar->cuts();
   language.stop_tags = tag_bit(TurnTag::kContent);
-  language.relaxed = grammar.relaxed();
+  for (const std::string& sentence : grammar->relaxed()) language.relaxed.push_back(sentence);
   language.begin = std::make_shared<const Matcher>(std::move(built), std::move(vocabulary));
   return language;
 }

@@ -174,10 +174,10 @@ TEST(TurnLanguage, OneOddToolBreaksNothing) {
   EXPECT_TRUE(error_of(order).starts_with("tools[2].function.parameters.properties.a: "));
 }
 
-// A schema that takes long to compile.
-std::string slow_schema() {
+// A schema that takes long to compile; of 2,000 properties too long for one.
+std::string slow_schema(int properties = 2000) {
   std::string schema = R"({"type":"object","properties":{)";
-  for (int i = 0; i < 2000; ++i) {
+  for (int i = 0; i < properties; ++i) {
     const std::string number = std::to_string(i);
     schema += (i > 0 ? ",\"p" : "\"p") + number + R"(":{"type":"string","pattern":"^(a|bc)*x)" +
               number + R"([d-f]{2,9}$","maxLength":99})";
@@ -193,6 +193,19 @@ TEST(TurnLanguage, SchemasThatTakeTooLongTogetherBreakNothing) {
   }
   EXPECT_EQ(error_of(order), "");
   EXPECT_FALSE(hermes(order).relaxed.empty());
+}
+
+// Its rules are soon made; the grammar of them is too much work.
+TEST(TurnLanguage, ASchemaWhoseGrammarTakesTooLongBreaksNothing) {
+  TurnOrder order = order_of(ToolChoice::kAuto);
+  order.tools.push_back({.name = "slow", .parameters = slow_schema(1200), .where = "slow"});
+  EXPECT_EQ(error_of(order), "");
+  EXPECT_FALSE(hermes(order).relaxed.empty());
+  // Nor does it another tool's schema that must be held.
+  order.tools[0].strict = true;
+  EXPECT_EQ(error_of(order), "");
+  order.tools.back().strict = true;
+  EXPECT_NE(error_of(order).find("takes too long"), std::string::npos);
 }
 
 // People see what it is, and nobody fills the memory with it.
